@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fd: file descriptors with an owner, whole reads and writes, and fds sent over unix sockets. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#include "base/err.h"
+
+static inline void fd_close(int fd)
+{
+	if (fd >= 0)
+		(void)close(fd);	/* never retried: the number may be somebody else's by then */
+}
+
+static inline void fd_cleanup(int *fd)
+{
+	fd_close(*fd);
+}
+
+static inline int take_fd(int *fd)
+{
+	int v = *fd;
+
+	*fd = -1;
+	return v;
+}
+
+static inline void free_cleanup(void *pp)
+{
+	free(*(void **)pp);
+}
+
+static inline void *take_ptr_(void **pp)
+{
+	void *v = *pp;
+
+	*pp = NULL;
+	return v;
+}
+
+#define autoclose __attribute__((cleanup(fd_cleanup)))
+#define autofree __attribute__((cleanup(free_cleanup)))
+#define take_ptr(pp) ((__typeof__(*(pp)))take_ptr_((void **)(pp)))
+#define container_of(ptr, type, member) ((type *)((char *)(ptr) - offsetof(type, member)))
+#define ARRAY_LEN(a) (sizeof(a) / sizeof(*(a)))
+
+int fd_nonblock(int fd, bool on);				/* -errno */
+int fd_cloexec(int fd, bool on);
+
+/* All n bytes or an error; a short read is -EPIPE. */
+int fd_read_all(int fd, void *p, size_t n);
+int fd_write_all(int fd, const void *p, size_t n);
+
+/* Reads a small file (proc, sysfs, our own) whole into z with a NUL; returns its length, -EFBIG if
+ * it does not fit. Writes one in a single write(), as proc and sysfs want it. dirfd as in openat(). */
+ssize_t file_read(int dirfd, const char *path, char *z, size_t size);
+int file_write(int dirfd, const char *path, const char *text);
+
+#define FD_PASS_MAX 8
+
+/* One message with fds on a SEQPACKET or STREAM socket. fd_recv() fills up to max_fds (all
+ * close-on-exec), closes any beyond that and then fails with -EMSGSIZE; a truncated message is
+ * -EMSGSIZE too. Both return the number of bytes, 0 at the end, or -errno (-EAGAIN if it would block). */
+ssize_t fd_send(int sock, const void *p, size_t n, const int *fds, size_t n_fds);
+ssize_t fd_recv(int sock, void *p, size_t n, int *fds, size_t max_fds, size_t *ret_n_fds);

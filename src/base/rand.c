@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rand: random bytes from the kernel. */
+#include "base/rand.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/random.h>
+#include <sys/types.h>
+
+void rand_bytes(void *p, size_t n)
+{
+	char *at = p;
+
+	while (n > 0) {
+		ssize_t r = getrandom(at, n, 0);
+
+		if (r < 0 && errno == EINTR)
+			continue;
+		if (r <= 0)
+			abort();
+		at += r;
+		n -= (size_t)r;
+	}
+}
+
+void rand_hex(char *z, size_t n_digits)
+{
+	for (size_t i = 0; i < n_digits; i++) {
+		unsigned char b;
+
+		rand_bytes(&b, 1);
+		z[i] = "0123456789abcdef"[b & 15];
+	}
+	z[n_digits] = '\0';
+}
+
+void rand_label(char *z, size_t n_chars)
+{
+	static const char set[] = "abcdefghijklmnopqrstuvwxyz0123456789";
+
+	for (size_t i = 0; i < n_chars;) {
+		unsigned char b;
+
+		rand_bytes(&b, 1);
+		if (b < 252)		/* 7 * 36: above it the remainder would favour the first letters */
+			z[i++] = set[b % 36];
+	}
+	z[n_chars] = '\0';
+}
