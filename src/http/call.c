@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* http/call: one request and its answer, seen from the asking side.
+ *
+ * As in http/conn.h all callbacks come from one place, call_run(), never from inside a function that the
+ * owner called; the owner may free the call in any of them. */
+#include "http/call.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/fd.h"
+#include "http/message.h"
+#include "loop/loop.h"
+#include "loop/stream.h"
+
+#define IN_CEILING (1024 * 1024)	/* never reached: a head and one read */
+#define INTERIM_MAX 16			/* 1xx answers before the real one */
+
+struct http_call {
+	struct loop *loop;
+	struct stream *s;
+	const struct http_call_ops *ops;
+	void *user;
+	struct message msg;
+	struct http_answer answer;
+	char *head;			/* the strings of the answer point into it */
+	struct buf in;			/* bytes that wait for their turn */
+	struct str cur;			/* while running: what is left of them, or of the bytes just read */
+	size_t scanned;
+	unsigned interim;
+	int error;			/* to be told when all that came before it is told */
+	bool is_head, is_connect;
+	bool want, eof, drained;
+	bool answered, ended;
+	bool running, kicked, gone;	/* gone: freed by its owner */
+};
+
+static void call_gone(void *p)
+{
+	struct http_call *c = p;
+
+	buf_done(&c->in);
+	free(c->head);
+	free(c);
+}
+
+/* No callback comes any more; the memory goes after the round. */
+static void call_end(struct http_call *c)
+{
+	c->gone = true;
+	stream_close(take_ptr(&c->s));
+	loop_defer(c->loop, call_gone, c);
+}
+
+static bool fail(struct http_call *c, int no)
+{
+	c->ended = true;
+	stream_read(c->s, false);
+	c->ops->on_error(c->user, no);
+	return false;
+}
+
+static bool step_answer(struct http_call *c)
+{
+	ssize_t n = head_find(c->cur, &c->scanned);
+
+	if (n < 0)
+		return fail(c, EBADMSG);
+	if (n == 0)
+		return c->eof ? fail(c, ECONNRESET) : false;
+	free(c->head);
+	c->head = str_dup((struct str) { c->cur.p, (size_t)n });
+	c->scanned = 0;
+	if (!c->head)
+		return fail(c, ENOMEM);
+	str_skip(&c->cur, (size_t)n);
+	if (message_answer(&c->msg, (struct str) { c->head, (size_t)n }, c->is_head, c->is_connect, &c->answer.headers) < 0)
+		return fail(c, EBADMSG);
+	int status = c->msg.parser.status_code;
+	if (status < 200 && status != 101)
+		return ++c->interim > INTERIM_MAX ? fail(c, EBADMSG) : true;
+	c->answer.status = status;
+	c->answer.content_length = c->msg.content_length;
+	c->answer.upgrade = status == 101 || c->msg.upgrade;
+	c->answered = true;
+	c->ops->on_answer(c->user, &c->answer);
+	return true;
+}
+
+static bool step_body(struct http_call *c)
+{
+	struct str piece;
+	int rc = message_body(&c->msg, &c->cur, &piece);
+
+	if (rc < 0)
+		return fail(c, EBADMSG);
+	if (rc == MESSAGE_PIECE) {
+		c->ops->on_data(c->user, piece);
+		return true;
+	}
+	if (rc == MESSAGE_MORE && !(c->eof && message_eof(&c->msg)))
+		return c->eof ? fail(c, ECONNRESET) : false;
+	c->ended = true;
+	c->ops->on_end(c->user);
+	return true;
+}
+
+static bool call_step(struct http_call *c)
+{
+	if (c->drained) {
+		c->drained = false;
+		if (!c->ended && c->ops->on_drain)
+			c->ops->on_drain(c->user);
+		return true;
+	}
+	if (c->ended || !c->want || (c->answered && c->answer.upgrade))
+		return c->error && !c->ended ? fail(c, c->error) : false;
+	bool more = c->answered ? step_body(c) : step_answer(c);
+	if (!more && !c->gone && !c->ended && c->error)
+		return fail(c, c->error);
+	return more;
+}
+
+static void call_run(struct http_call *c, struct str data)
+{
+	bool borrowed = c->in.n == 0;
+
+	if (!borrowed)
+		buf_str(&c->in, data);
+	c->cur = borrowed ? data : buf_view(&c->in);
+	c->running = true;
+	while (!c->gone && call_step(c))
+		;
+	c->running = false;
+	if (c->gone)
+		return;
+	if (borrowed)
+		buf_str(&c->in, c->cur);
+	else
+		buf_consume(&c->in, c->in.n - c->cur.n);
+	c->cur = STR_NULL;
+	/* Once the answer is complete no more is read: what comes then is the business of the next call. */
+	stream_read(c->s, c->want && !c->ended && !c->in.bad && !(c->answered && c->answer.upgrade));
+	if (c->in.bad && !c->ended)
+		(void)fail(c, ENOMEM);
+}
+
+static void on_kicked(void *p)
+{
+	struct http_call *c = p;
+
+	c->kicked = false;
+	if (!c->gone)
+		call_run(c, STR_NULL);
+}
+
+static void on_data(void *user, struct str data)
+{
+	call_run(user, data);
+}
+
+static void on_eof(void *user)
+{
+	struct http_call *c = user;
+
+	c->eof = true;
+	call_run(c, STR_NULL);
+}
+
+static void on_drain(void *user)
+{
+	struct http_call *c = user;
+
+	c->drained = true;
+	call_run(c, STR_NULL);
+}
+
+static void on_error(void *user, int no)
+{
+	struct http_call *c = user;
+
+	c->error = no;
+	call_run(c, STR_NULL);
+}
+
+static const struct stream_ops call_ops = {
+	.on_data = on_data, .on_eof = on_eof, .on_drain = on_drain, .on_error = on_error,
+};
+
+struct http_call *http_call_new(struct loop *l, int fd, const struct http_call_ops *ops, void *user)
+{
+	struct http_call *c = calloc(1, sizeof *c);
+
+	if (!c) {
+		fd_close(fd);
+		return NULL;
+	}
+	c->s = stream_new(l, fd, &call_ops, c);
+	if (!c->s) {
+		free(c);
+		return NULL;
+	}
+	c->loop = l;
+	c->ops = ops;
+	c->user = user;
+	c->in = BUF_INIT(IN_CEILING);
+	c->want = true;
+	stream_read(c->s, true);
+	return c;
+}
+
+void http_call_head(struct http_call *c, struct str head, bool is_head, bool is_connect)
+{
+	c->is_head = is_head;
+	c->is_connect = is_connect;
+	stream_write(c->s, head);
+}
+
+void http_call_write(struct http_call *c, struct str raw)
+{
+	stream_write(c->s, raw);
+}
+
+void http_call_writev(struct http_call *c, const struct str *v, size_t n)
+{
+	stream_writev(c->s, v, n);
+}
+
+size_t http_call_queued(const struct http_call *c)
+{
+	return stream_queued(c->s);
+}
+
+void http_call_read(struct http_call *c, bool on)
+{
+	if (c->want == on)
+		return;
+	c->want = on;
+	if (!on) {
+		stream_read(c->s, false);
+	} else if (!c->running && !c->kicked) {
+		c->kicked = true;
+		loop_defer(c->loop, on_kicked, c);
+	}
+}
+
+int http_call_done(struct http_call *c, bool *ret_reusable)
+{
+	bool clean = c->running ? c->cur.n == 0 : c->in.n == 0;
+	bool reusable = c->ended && c->answered && c->msg.done && c->msg.keep_alive && clean &&
+			!c->eof && !c->error && stream_queued(c->s) == 0;
+	int fd = reusable ? stream_take_fd(take_ptr(&c->s)) : -1;
+
+	call_end(c);
+	*ret_reusable = reusable;
+	return fd;
+}
+
+int http_call_take(struct http_call *c, struct buf *ret_early)
+{
+	if (stream_queued(c->s) || c->error) {
+		call_end(c);
+		return -1;
+	}
+	buf_str(ret_early, c->running ? c->cur : buf_view(&c->in));
+	int fd = stream_take_fd(take_ptr(&c->s));
+
+	call_end(c);
+	return fd;
+}
+
+void http_call_free(struct http_call *c)
+{
+	if (c)
+		call_end(c);
+}

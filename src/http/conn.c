@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* http/conn: the life of a server connection: head, body, answer, next head. */
+#include "http/conn.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/fd.h"
+#include "http/json.h"
+#include "loop/loop.h"
+#include "loop/stream.h"
+
+#define IN_MAX (64 * 1024)		/* bytes of requests that may wait; no reading beyond */
+#define IN_KEEP (4 * 1024)		/* memory that an idle connection may hold on to */
+#define IN_CEILING (1024 * 1024)	/* never reached: IN_MAX and one read */
+#define DRAIN_MAX (1024 * 1024)		/* a body that nobody wants is read this far to keep the connection */
+#define HEAD_TIMEOUT_MS 30000		/* from the first byte of a head to its last */
+#define IDLE_TIMEOUT_MS (15 * 60000)	/* between requests; clients rely on at least ten minutes */
+
+static void conn_run(struct http_conn *c, struct str data);
+
+static void conn_gone(void *p)
+{
+	struct http_conn *c = p;
+
+	buf_done(&c->in);
+	free(c);
+}
+
+/* From here on nothing happens on the connection any more. */
+static void conn_end(struct http_conn *c)
+{
+	if (c->gone)
+		return;
+	c->gone = true;
+	stream_close(take_ptr(&c->s));
+	if (c->server)
+		server_forget(c->server, c);
+	loop_defer(c->loop, conn_gone, c);
+}
+
+static void request_over(struct http_conn *c, bool lost)
+{
+	struct request *r = take_ptr(&c->rq);
+
+	r->over = true;
+	c->since_ms = loop_now_ms(c->loop);
+	if (r->pub.ops && r->pub.ops->on_close)
+		r->pub.ops->on_close(&r->pub, lost);
+	free(r);
+}
+
+static void conn_lost(struct http_conn *c)
+{
+	if (c->rq)
+		request_over(c, !c->rq->ended);
+	conn_end(c);
+}
+
+static void conn_finish(struct http_conn *c)
+{
+	stream_close_flushed(take_ptr(&c->s));
+	conn_end(c);
+}
+
+/* The peer broke the rules: say so if an answer can still be given, and close. */
+static void conn_refuse(struct http_conn *c, int status, const char *why)
+{
+	autobuf struct buf body = BUF_INIT(1024), head = BUF_INIT(1024);
+	autojson json_t *j = json_pack("{s:i, s:s}", "code", status, "message", why);
+
+	json_put(&body, j);
+	if (c->rq && c->rq->started) {
+		stream_reset(take_ptr(&c->s));
+		conn_lost(c);
+		return;
+	}
+	buf_fmt(&head, "HTTP/1.1 %d %s\r\nContent-Type: application/json\r\nContent-Length: %zu\r\nConnection: close\r\n\r\n",
+		status, http_reason(status), body.n);
+	stream_writev(c->s, (struct str[]) { buf_view(&head), buf_view(&body) }, 2);
+	stream_close_flushed(take_ptr(&c->s));
+	conn_lost(c);
+}
+
+static void request_fill(struct request *r, struct http_conn *c)
+{
+	const struct message *m = &c->msg;
+	struct http_req *rq = &r->pub;
+	struct str rest = m->target;
+
+	rq->method = str_of(llhttp_method_name((llhttp_method_t)m->parser.method));
+	rq->target = m->target;
+	rq->path = str_cut(&rest, '?');
+	rq->query = rest.p ? rest : (struct str) { rq->path.p + rq->path.n, 0 };
+	rq->host = http_header_get(&rq->headers, "host");
+	if (!rq->host.p)
+		rq->host = STR_LIT("");
+	rq->content_length = m->content_length;
+	rq->upgrade = m->upgrade;
+	rq->conn = c;
+	r->is_head = m->parser.method == HTTP_HEAD;
+	r->http10 = m->parser.http_minor == 0;
+	r->keep = m->keep_alive && m->parser.method != HTTP_CONNECT && c->server && !c->server->stopped;
+	r->body_done = m->done;
+	r->expects = !m->done && !r->http10 && http_header_has_token(&rq->headers, "expect", "100-continue");
+	r->want = true;
+}
+
+static bool step_head(struct http_conn *c)
+{
+	while (c->scanned == 0 && c->cur.n >= 2 && memcmp(c->cur.p, "\r\n", 2) == 0)
+		str_skip(&c->cur, 2);		/* some clients end a body with one too many */
+	if (c->cur.n == 0 || !c->server || stream_queued(c->s) > STREAM_HIGH)
+		return false;			/* a peer that only asks and never listens waits */
+	ssize_t n = head_find(c->cur, &c->scanned);
+	if (n == 0)
+		return false;
+	if (n < 0) {
+		conn_refuse(c, n == -E2BIG ? 431 : 400, n == -E2BIG ? "request head is too large" : "malformed request head");
+		return false;
+	}
+	struct request *r = calloc(1, sizeof *r + (size_t)n);
+	if (!r) {
+		conn_refuse(c, 503, "out of memory");
+		return false;
+	}
+	memcpy(r->head, c->cur.p, (size_t)n);
+	str_skip(&c->cur, (size_t)n);
+	c->scanned = 0;
+	if (message_request(&c->msg, (struct str) { r->head, (size_t)n }, &r->pub.headers) < 0) {
+		free(r);
+		conn_refuse(c, c->msg.refuse, c->msg.why);
+		return false;
+	}
+	request_fill(r, c);
+	c->rq = r;
+	c->server->ops->on_request(c->server->user, &r->pub);
+	return true;
+}
+
+static bool step_body(struct http_conn *c)
+{
+	struct request *r = c->rq;
+	const struct http_req_ops *ops = r->pub.ops;
+	struct str piece;
+
+	if (!r->want && !r->ended)
+		return false;
+	if (r->expects && !r->ended) {
+		r->expects = false;
+		if (c->cur.n == 0)
+			stream_write(c->s, STR_LIT("HTTP/1.1 100 Continue\r\n\r\n"));
+	}
+	int rc = message_body(&c->msg, &c->cur, &piece);
+	if (rc == MESSAGE_MORE)
+		return false;
+	if (rc < 0) {
+		conn_refuse(c, c->msg.refuse, c->msg.why);
+		return false;
+	}
+	if (rc == MESSAGE_END) {
+		r->body_done = true;
+	} else if (r->ended) {
+		r->dropped += piece.n;
+		if (r->dropped > DRAIN_MAX)
+			r->keep = false;
+	} else if (ops && ops->on_body) {
+		ops->on_body(&r->pub, piece);
+	}
+	return true;
+}
+
+/* One callback, or one thing to do. False: wait for the peer or for the handler. */
+static bool conn_step(struct http_conn *c)
+{
+	struct request *r = c->rq;
+
+	if (c->lost) {
+		conn_lost(c);
+		return false;
+	}
+	if (!r) {
+		c->drained = false;
+		return step_head(c);
+	}
+	if (r->hijacked) {
+		request_over(c, false);
+		conn_end(c);
+		return false;
+	}
+	if (r->ended && (r->body_done || !r->keep)) {
+		bool keep = r->keep;
+
+		request_over(c, false);
+		if (!keep && !c->gone && !c->lost)
+			conn_finish(c);
+		return true;
+	}
+	if (c->drained) {
+		c->drained = false;
+		if (r->started && !r->ended && r->pub.ops && r->pub.ops->on_drain)
+			r->pub.ops->on_drain(&r->pub);
+		return true;
+	}
+	if (!r->body_done)
+		return step_body(c);
+	if (!r->end_told) {
+		r->end_told = true;
+		if (!r->ended && r->pub.ops && r->pub.ops->on_body_end)
+			r->pub.ops->on_body_end(&r->pub);
+		return true;
+	}
+	return false;
+}
+
+/* Keeps what was not used for later, and reads on only if there is a use for more. */
+static void conn_rest(struct http_conn *c, bool borrowed)
+{
+	const struct request *r = c->rq;
+
+	if (borrowed)
+		buf_str(&c->in, c->cur);
+	else
+		buf_consume(&c->in, c->in.n - c->cur.n);
+	c->cur = STR_NULL;
+	if (c->in.n == 0 && c->in.cap > IN_KEEP)
+		buf_done(&c->in);
+	if (c->in.bad) {
+		stream_reset(take_ptr(&c->s));
+		conn_lost(c);
+		return;
+	}
+	if (!r && c->in.n && !c->in_head)
+		c->since_ms = loop_now_ms(c->loop);
+	c->in_head = !r && c->in.n;
+	bool paused = r && !r->body_done && !r->want && !r->ended;
+	stream_read(c->s, !paused && c->in.n < IN_MAX);
+}
+
+static void conn_run(struct http_conn *c, struct str data)
+{
+	bool borrowed = c->in.n == 0;
+
+	if (!borrowed)
+		buf_str(&c->in, data);
+	c->cur = borrowed ? data : buf_view(&c->in);
+	c->running = true;
+	while (!c->gone && conn_step(c))
+		;
+	c->running = false;
+	if (!c->gone && c->s)
+		conn_rest(c, borrowed);
+	else if (!c->gone)
+		conn_kick(c);
+}
+
+static void on_kicked(void *p)
+{
+	struct http_conn *c = p;
+
+	c->kicked = false;
+	if (!c->gone)
+		conn_run(c, STR_NULL);
+}
+
+void conn_kick(struct http_conn *c)
+{
+	if (c->running || c->kicked || c->gone)
+		return;
+	c->kicked = true;
+	loop_defer(c->loop, on_kicked, c);
+}
+
+void conn_drop(struct http_conn *c)
+{
+	c->server = NULL;
+	c->lost = true;
+	stream_reset(take_ptr(&c->s));
+	if (c->running)
+		return;
+	c->running = true;
+	conn_lost(c);
+}
+
+void conn_expire(struct http_conn *c, uint64_t now_ms)
+{
+	uint64_t age_ms = now_ms - c->since_ms;
+
+	if (c->rq || c->gone || !c->s)
+		return;
+	if (c->in_head && age_ms > HEAD_TIMEOUT_MS)
+		conn_refuse(c, 408, "request head took too long");
+	else if (!c->in_head && age_ms > IDLE_TIMEOUT_MS)
+		conn_finish(c);
+}
+
+static void on_data(void *user, struct str data)
+{
+	conn_run(user, data);
+}
+
+/* A peer that ends its side is taken for gone: that is how clients cancel. Those who only
+ * half-close and wait for an answer are not known among HTTP clients. */
+static void on_eof(void *user)
+{
+	struct http_conn *c = user;
+
+	if (!c->rq) {
+		conn_finish(c);
+		return;
+	}
+	c->lost = true;
+	conn_run(c, STR_NULL);
+}
+
+static void on_drain(void *user)
+{
+	struct http_conn *c = user;
+
+	c->drained = true;
+	conn_run(c, STR_NULL);
+}
+
+static void on_error(void *user, int no)
+{
+	struct http_conn *c = user;
+
+	(void)no;
+	c->lost = true;
+	conn_run(c, STR_NULL);
+}
+
+static const struct stream_ops conn_ops = {
+	.on_data = on_data, .on_eof = on_eof, .on_drain = on_drain, .on_error = on_error,
+};
+
+struct http_conn *conn_new(struct http_server *s, int fd)
+{
+	struct http_conn *c = calloc(1, sizeof *c);
+
+	if (!c) {
+		fd_close(fd);
+		return NULL;
+	}
+	c->s = stream_new(s->loop, fd, &conn_ops, c);
+	if (!c->s) {
+		free(c);
+		return NULL;
+	}
+	c->server = s;
+	c->loop = s->loop;
+	c->in = BUF_INIT(IN_CEILING);
+	c->since_ms = loop_now_ms(s->loop);
+	stream_read(c->s, true);
+	return c;
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* http/conn: one connection of the server and the request that is under way on it. Internal to http/.
+ *
+ * All callbacks of a handler are made by conn_run(), one at a time, and never from inside a function that the handler
+ * itself called: those only note what they want and conn_kick() the connection, which then runs on when the handler
+ * has returned, or after the round. So a handler may answer, abort or hijack wherever it is. */
+#pragma once
+
+#include "http/message.h"
+
+struct stream;
+
+struct request {
+	struct http_req pub;
+	bool is_head, http10, keep;
+	bool expects;			/* "100-continue" is still to be sent */
+	bool want;			/* the handler takes the body now */
+	bool body_done, end_told;	/* all of the body is read; the handler knows */
+	bool started, ended;		/* of the answer */
+	bool chunked, no_body;		/* of the answer */
+	bool hijacked, over;
+	int64_t left;			/* bytes still to be written of an answer with a length */
+	size_t dropped;			/* body bytes that came after the answer */
+	char head[];
+};
+
+struct http_conn {
+	struct http_server *server;	/* NULL once that is freed */
+	struct http_conn *prev, *next;
+	struct loop *loop;
+	struct stream *s;		/* NULL: closed, reset or handed over */
+	struct request *rq;
+	struct message msg;
+	struct buf in;			/* bytes that wait for their turn */
+	struct str cur;			/* while running: what is left of them, or of the bytes just read */
+	size_t scanned;			/* of the head that is coming in */
+	uint64_t since_ms;		/* idle, or receiving a head, since then */
+	bool in_head;
+	bool running, kicked, drained, lost, gone;
+};
+
+struct http_server {
+	struct loop *loop;
+	const struct http_server_ops *ops;
+	void *user;
+	int fd;				/* listener, -1: none */
+	struct watch *watch;
+	struct timer *sweep, *retry;
+	struct http_conn *conns;
+	size_t n_conns, max_conns;
+	bool stopped, paused;
+	struct buf out;			/* where heads of answers are put together */
+};
+
+static inline struct request *request_of(const struct http_req *rq)
+{
+	return (struct request *)rq;	/* its first member */
+}
+
+struct http_conn *conn_new(struct http_server *s, int fd);	/* owns fd; NULL: out of memory */
+void conn_kick(struct http_conn *c);
+void conn_drop(struct http_conn *c);				/* reset; on_close comes now, or later if a handler is running */
+void conn_expire(struct http_conn *c, uint64_t now_ms);		/* closes one that is idle or slow for too long */
+
+void server_forget(struct http_server *s, struct http_conn *c);	/* a connection is gone: room for another */

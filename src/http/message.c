@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* http/message: llhttp with its strictest rules, and a few of our own.
+ *
+ * Our own come first, over the bytes of the head: versions of llhttp differ in what they forgive, and what one
+ * reader forgives and the next does not is how requests are smuggled. */
+#include "http/message.h"
+
+#include <errno.h>
+
+#include "base/fd.h"
+
+ssize_t head_find(struct str in, size_t *scanned)
+{
+	size_t at = *scanned;
+	const char *lf;
+
+	while (at < in.n && (lf = memchr(in.p + at, '\n', in.n - at))) {
+		const char *line = in.p + at;
+		size_t n = (size_t)(lf - line);
+
+		if (n == 0 || lf[-1] != '\r' || memchr(line, '\r', n - 1) || memchr(line, '\0', n))
+			return -EBADMSG;
+		if (line[0] == ' ' || line[0] == '\t')
+			return -EBADMSG;
+		at += n + 1;
+		if (at > HTTP_HEAD_MAX)
+			return -E2BIG;
+		if (n == 1)
+			return (ssize_t)at;
+	}
+	*scanned = at;
+	if (at < in.n && memchr(in.p + at, '\0', in.n - at))
+		return -EBADMSG;		/* not HTTP at all: TLS perhaps */
+	return in.n > HTTP_HEAD_MAX ? -E2BIG : 0;
+}
+
+static int refuse(struct message *m, int status, const char *why)
+{
+	m->refuse = status;
+	m->why = why;
+	return -EBADMSG;
+}
+
+/* llhttp may give one text in several pieces; within one head they are neighbours. */
+static int extend(struct str *s, const char *p, size_t n)
+{
+	if (!s->p)
+		s->p = p;
+	else if (s->p + s->n != p)
+		return HPE_USER;
+	s->n += n;
+	return 0;
+}
+
+static int on_url(llhttp_t *p, const char *at, size_t n)
+{
+	return extend(&container_of(p, struct message, parser)->target, at, n);
+}
+
+static int on_header_field(llhttp_t *p, const char *at, size_t n)
+{
+	struct message *m = container_of(p, struct message, parser);
+	struct http_headers *h = m->headers;
+
+	if (!h)
+		return 0;			/* a trailer */
+	if (h->n == 0 || m->in_value) {
+		if (h->n == HTTP_HEADERS_MAX) {
+			(void)refuse(m, 431, "too many header fields");
+			return HPE_USER;
+		}
+		h->v[h->n++] = (struct http_header) { { NULL, 0 }, { NULL, 0 } };
+		m->in_value = false;
+	}
+	return extend(&h->v[h->n - 1].name, at, n);
+}
+
+static int on_header_value(llhttp_t *p, const char *at, size_t n)
+{
+	struct message *m = container_of(p, struct message, parser);
+	struct http_headers *h = m->headers;
+
+	if (!h)
+		return 0;
+	m->in_value = true;
+	return extend(&h->v[h->n - 1].value, at, n);
+}
+
+static int on_header_value_complete(llhttp_t *p)
+{
+	container_of(p, struct message, parser)->in_value = true;
+	return 0;
+}
+
+static int on_headers_complete(llhttp_t *p)
+{
+	struct message *m = container_of(p, struct message, parser);
+
+	m->keep_alive = llhttp_should_keep_alive(p);
+	m->chunked = p->flags & F_CHUNKED;
+	m->upgrade = p->upgrade;
+	if (m->chunked)
+		m->content_length = -1;
+	else if (p->flags & F_CONTENT_LENGTH)
+		m->content_length = p->content_length > INT64_MAX ? INT64_MAX : (int64_t)p->content_length;
+	else
+		m->content_length = llhttp_message_needs_eof(p) ? -1 : 0;
+	if (m->tunnel && p->status_code / 100 == 2) {
+		m->upgrade = true;
+		return 2;
+	}
+	return m->no_body ? 1 : 0;
+}
+
+/* Stop at each piece, so that whoever gets it may do what he likes, without llhttp on the stack. */
+static int on_body(llhttp_t *p, const char *at, size_t n)
+{
+	struct message *m = container_of(p, struct message, parser);
+
+	if (n == 0)
+		return 0;
+	m->piece = (struct str) { at, n };
+	return HPE_PAUSED;
+}
+
+static int on_message_complete(llhttp_t *p)
+{
+	container_of(p, struct message, parser)->done = true;
+	return HPE_PAUSED;
+}
+
+static const llhttp_settings_t settings = {
+	.on_url = on_url,
+	.on_header_field = on_header_field,
+	.on_header_value = on_header_value,
+	.on_header_value_complete = on_header_value_complete,
+	.on_headers_complete = on_headers_complete,
+	.on_body = on_body,
+	.on_message_complete = on_message_complete,
+};
+
+static int message_head(struct message *m, llhttp_type_t type, struct str head, struct http_headers *h)
+{
+	llhttp_init(&m->parser, type, &settings);
+	m->headers = h;
+	h->n = 0;
+	m->target = STR_NULL;
+	m->framing = 0;
+	m->refuse = 0;
+	m->in_value = m->done = false;
+	llhttp_errno_t no = llhttp_execute(&m->parser, head.p, head.n);
+	m->headers = NULL;
+	if (no != HPE_OK && no != HPE_PAUSED && no != HPE_PAUSED_UPGRADE) {
+		if (m->refuse)
+			return -EBADMSG;
+		const char *why = llhttp_get_error_reason(&m->parser);
+		return refuse(m, 400, why && *why ? why : "malformed head");
+	}
+	if (m->parser.http_major != 1 || m->parser.http_minor > 1)
+		return refuse(m, 505, "only HTTP/1.0 and HTTP/1.1 are spoken here");
+	for (size_t i = 0; i < h->n; i++) {
+		struct http_header *f = &h->v[i];
+
+		if (f->name.n == 0 || f->name.p[f->name.n] != ':')
+			return refuse(m, 400, "blank in or behind a header name");
+		f->value = str_trim(f->value);
+	}
+	return 0;
+}
+
+static size_t count_fields(const struct http_headers *h, const char *name)
+{
+	struct str want = str_of(name);
+	size_t n = 0;
+
+	for (size_t i = 0; i < h->n; i++)
+		n += str_ieq(h->v[i].name, want);
+	return n;
+}
+
+/* How long is the body? There must be one answer only, whoever reads it. */
+static int check_framing(struct message *m, const struct http_headers *h)
+{
+	size_t lengths = count_fields(h, "content-length");
+	size_t codings = count_fields(h, "transfer-encoding");
+
+	if (lengths > 1)
+		return refuse(m, 400, "more than one Content-Length");
+	if (codings && lengths)
+		return refuse(m, 400, "Content-Length with Transfer-Encoding");
+	if (codings && m->parser.http_minor == 0)
+		return refuse(m, 400, "Transfer-Encoding with HTTP/1.0");
+	if (codings > 1 || (codings && !str_ieq(http_header_get(h, "transfer-encoding"), STR_LIT("chunked"))))
+		return refuse(m, 501, "the only Transfer-Encoding known here is chunked");
+	if (m->content_length == INT64_MAX)
+		return refuse(m, 413, "Content-Length is too large");
+	return 0;
+}
+
+int message_request(struct message *m, struct str head, struct http_headers *h)
+{
+	m->no_body = m->tunnel = false;
+	int rc = message_head(m, HTTP_REQUEST, head, h);
+	if (rc == 0)
+		rc = check_framing(m, h);
+	if (rc < 0)
+		return rc;
+	size_t hosts = count_fields(h, "host");
+	if (hosts > 1 || (hosts == 0 && m->parser.http_minor == 1))
+		return refuse(m, 400, hosts ? "more than one Host" : "Host is missing");
+	if (m->parser.method == HTTP_CONNECT && m->content_length != 0)
+		return refuse(m, 400, "CONNECT with a body");
+	return 0;
+}
+
+int message_answer(struct message *m, struct str head, bool no_body, bool tunnel, struct http_headers *h)
+{
+	m->no_body = no_body;
+	m->tunnel = tunnel;
+	int rc = message_head(m, HTTP_RESPONSE, head, h);
+
+	return rc < 0 ? rc : check_framing(m, h);
+}
+
+int message_body(struct message *m, struct str *in, struct str *ret_piece)
+{
+	const char *p = in->p ? in->p : "";
+
+	if (m->done)
+		return MESSAGE_END;
+	m->piece = STR_NULL;
+	llhttp_errno_t no = llhttp_execute(&m->parser, p, in->n);
+	size_t used = in->n;
+	if (no == HPE_PAUSED || no == HPE_PAUSED_UPGRADE) {
+		used = (size_t)(llhttp_get_error_pos(&m->parser) - p);
+		if (no == HPE_PAUSED)
+			llhttp_resume(&m->parser);
+		else
+			llhttp_resume_after_upgrade(&m->parser);
+	} else if (no != HPE_OK) {
+		const char *why = llhttp_get_error_reason(&m->parser);
+		return refuse(m, 400, why && *why ? why : "malformed body");
+	}
+	str_skip(in, used);
+	if (m->piece.n) {
+		m->framing = 0;
+		*ret_piece = m->piece;
+		return MESSAGE_PIECE;
+	}
+	m->framing += used;
+	if (m->done)
+		return MESSAGE_END;
+	return m->framing > HTTP_FRAMING_MAX ? refuse(m, 400, "chunk extension or trailer too long") : MESSAGE_MORE;
+}
+
+bool message_eof(struct message *m)
+{
+	if (!m->done)
+		(void)llhttp_finish(&m->parser);
+	return m->done;
+}
+
+struct str http_header_get(const struct http_headers *h, const char *name)
+{
+	struct str want = str_of(name);
+
+	for (size_t i = 0; i < h->n; i++)
+		if (str_ieq(h->v[i].name, want))
+			return h->v[i].value;
+	return STR_NULL;
+}
+
+bool http_header_has_token(const struct http_headers *h, const char *name, const char *token)
+{
+	struct str want = str_of(name), tok = str_of(token);
+
+	for (size_t i = 0; i < h->n; i++) {
+		struct str list = h->v[i].value;
+
+		if (!str_ieq(h->v[i].name, want))
+			continue;
+		while (list.p)
+			if (str_ieq(str_trim(str_cut(&list, ',')), tok))
+				return true;
+	}
+	return false;
+}
+
+const char *http_reason(int status)
+{
+	switch (status) {
+	case 100: return "Continue";
+	case 101: return "Switching Protocols";
+	case 200: return "OK";
+	case 201: return "Created";
+	case 202: return "Accepted";
+	case 204: return "No Content";
+	case 206: return "Partial Content";
+	case 301: return "Moved Permanently";
+	case 302: return "Found";
+	case 303: return "See Other";
+	case 304: return "Not Modified";
+	case 307: return "Temporary Redirect";
+	case 308: return "Permanent Redirect";
+	case 400: return "Bad Request";
+	case 401: return "Unauthorized";
+	case 403: return "Forbidden";
+	case 404: return "Not Found";
+	case 405: return "Method Not Allowed";
+	case 406: return "Not Acceptable";
+	case 408: return "Request Timeout";
+	case 409: return "Conflict";
+	case 410: return "Gone";
+	case 411: return "Length Required";
+	case 412: return "Precondition Failed";
+	case 413: return "Content Too Large";
+	case 415: return "Unsupported Media Type";
+	case 416: return "Range Not Satisfiable";
+	case 417: return "Expectation Failed";
+	case 422: return "Unprocessable Content";
+	case 426: return "Upgrade Required";
+	case 429: return "Too Many Requests";
+	case 431: return "Request Header Fields Too Large";
+	case 499: return "Client Closed Request";
+	case 500: return "Internal Server Error";
+	case 501: return "Not Implemented";
+	case 502: return "Bad Gateway";
+	case 503: return "Service Unavailable";
+	case 504: return "Gateway Timeout";
+	case 505: return "HTTP Version Not Supported";
+	case 507: return "Insufficient Storage";
+	default: return "Unknown";
+	}
+}

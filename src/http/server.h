@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* http/server: HTTP/1.1 connections with keep-alive, seen as a sequence of requests.
+ *
+ * For each request head that arrives the server's on_request is called with a struct http_req, whose
+ * strings live until the request is over. The handler sets rq->ops and rq->user before it returns (or
+ * answers at once), then gets the body in pieces. It answers either whole (http_respond) or in pieces
+ * (http_begin, http_write, http_end). A request is over when both its body has been read and its response
+ * ended, or when the connection is lost; then on_close comes, exactly once, last, and rq is gone.
+ *
+ * on_body_end comes once the body is complete, also when there is none. After the response has ended the rest of the
+ * body is dropped without further callbacks (up to a MiB; beyond that the connection is closed). A peer that closes its
+ * sending side while a request is under way counts as gone (lost). No callback ever comes from inside one of the
+ * functions below: they take effect when the handler returns. All of them are no-ops on a request that is lost.
+ *
+ * Bounds: head ≤ HTTP_HEAD_MAX bytes and HTTP_HEADERS_MAX fields (431), one request at a time per connection
+ * (pipelined ones wait). Ambiguous framing (two lengths, length with chunked, obs-fold, bad chunks, NUL) is refused
+ * with 400 and the connection closed. "Expect: 100-continue" is answered when the body is first wanted.
+ *
+ * The body arrives only while wanted: http_body_want(rq, false) stops reading from the peer. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/str.h"
+
+struct loop;
+struct http_conn;
+struct http_req;
+struct http_server;
+
+#define HTTP_HEAD_MAX (32 * 1024)
+#define HTTP_HEADERS_MAX 100
+
+struct http_header {
+	struct str name, value;		/* value without surrounding blanks */
+};
+
+struct http_headers {			/* plain list; names compare without case */
+	struct http_header v[HTTP_HEADERS_MAX];
+	size_t n;
+};
+
+struct str http_header_get(const struct http_headers *h, const char *name);	/* STR_NULL (p == NULL) when absent; the first of several */
+bool http_header_has_token(const struct http_headers *h, const char *name, const char *token);	/* comma list, no case */
+
+struct http_req_ops {
+	void (*on_body)(struct http_req *rq, struct str data);	/* NULL: the body is read and dropped */
+	void (*on_body_end)(struct http_req *rq);		/* may be NULL */
+	void (*on_drain)(struct http_req *rq);			/* response queue is low again; may be NULL */
+	void (*on_close)(struct http_req *rq, bool lost);	/* last call; lost: the peer or the connection went away early */
+};
+
+struct http_req {
+	struct str method;		/* "GET" */
+	struct str target;		/* as sent: "/files?path=a%20b" */
+	struct str path;		/* up to '?', still encoded */
+	struct str query;		/* behind '?', still encoded, may be empty */
+	struct http_headers headers;
+	struct str host;		/* Host without blanks, may be empty */
+	int64_t content_length;		/* -1: chunked; 0: none */
+	bool upgrade;			/* an Upgrade or CONNECT request */
+	struct http_conn *conn;
+	const struct http_req_ops *ops;	/* set by the handler */
+	void *user;			/* set by the handler */
+};
+
+struct http_server_ops {
+	void (*on_request)(void *user, struct http_req *rq);
+	void (*on_conn)(void *user, int fd, bool *ret_refuse);	/* may be NULL; lets init check SO_PEERCRED */
+};
+
+/* Serves the connections of a listening socket (owned from now on; -1: none, only adopted ones). */
+struct http_server *http_server_new(struct loop *l, int listen_fd, const struct http_server_ops *ops, void *user);
+int http_server_adopt(struct http_server *s, int fd);		/* serves a connected stream socket; owns fd, also on failure. -EACCES: on_conn refused it */
+void http_server_limit(struct http_server *s, size_t max_conns);	/* accepting pauses while so many are open (4096 at first) */
+void http_server_stop_accepting(struct http_server *s);
+void http_server_free(struct http_server *s);			/* drops all connections at once; on_close comes before it returns, but for
+								 * the request whose callback it is called from: there it comes after */
+size_t http_server_conns(const struct http_server *s);
+
+/* Answer whole. headers: "Name: value\r\n" lines or NULL; never Content-Length, Transfer-Encoding or Connection. Content-Length is always added (also 0; not for 204/304).
+ * For HEAD the body is left out. */
+void http_respond(struct http_req *rq, int status, const char *content_type, const char *headers, struct str body);
+
+/* Answer in pieces. length < 0: chunked (HTTP/1.0 peers: until close). */
+void http_begin(struct http_req *rq, int status, const char *content_type, const char *headers, int64_t length);
+void http_write(struct http_req *rq, struct str data);		/* empty data is ignored */
+size_t http_queued(const struct http_req *rq);			/* bytes waiting for the peer: stop above STREAM_HIGH, go on at on_drain */
+void http_end(struct http_req *rq);
+
+void http_body_want(struct http_req *rq, bool on);		/* default on */
+void http_close_after(struct http_req *rq);			/* no keep-alive after this response */
+void http_abort(struct http_req *rq);				/* breaks the connection with a reset, no end-of-stream; on_close follows (deferred) */
+bool http_started(const struct http_req *rq);			/* a response head has gone out */
+bool http_ended(const struct http_req *rq);
+
+/* Takes the connection out of the server for a tunnel: sends raw head bytes (may be empty) first; *ret_early gets bytes that
+ * came behind the head. Afterwards the fd is the caller's; on_close comes with lost == false. -EBUSY while a response is under way. */
+int http_hijack(struct http_req *rq, struct str raw_head, int *ret_fd, struct buf *ret_early);
+
+const char *http_reason(int status);

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ipc/check: shape of the fields and sizes of the messages. */
+#include "ipc/check.h"
+
+bool check_text(const char *field, size_t size)
+{
+	size_t i = 0;
+
+	while (i < size && field[i])
+		i++;
+	if (i == size)
+		return false;
+	for (; i < size; i++)
+		if (field[i])
+			return false;
+	return true;
+}
+
+bool check_id(const char id[ID_SIZE])
+{
+	if (!check_text(id, ID_SIZE) || !id[0])
+		return false;
+	for (size_t i = 0; id[i]; i++)
+		if (!((id[i] >= 'a' && id[i] <= 'z') || (id[i] >= '0' && id[i] <= '9')))
+			return false;
+	return true;
+}
+
+bool check_template_key(const char key[TEMPLATE_KEY_SIZE])
+{
+	for (size_t i = 0; i < TEMPLATE_KEY_SIZE - 1; i++)
+		if (!((key[i] >= 'a' && key[i] <= 'f') || (key[i] >= '0' && key[i] <= '9')))
+			return false;
+	return key[TEMPLATE_KEY_SIZE - 1] == '\0';
+}
+
+bool check_limits(const struct msg_limits *l, const struct msg_limits *max)
+{
+	return l->mem_bytes && l->mem_bytes <= max->mem_bytes &&
+	       l->disk_bytes && l->disk_bytes <= max->disk_bytes &&
+	       l->cpu_permille && l->cpu_permille <= max->cpu_permille &&
+	       l->pids && l->pids <= max->pids;
+}
+
+size_t msg_size(enum msg_type t)
+{
+	switch (t) {
+	case OP_HELLO: return sizeof(struct msg_hello);
+	case OP_START: return sizeof(struct msg_start);
+	case OP_KILL:
+	case OP_FREEZE:
+	case OP_THAW:
+	case OP_CONNECT:
+	case OP_USAGE: return sizeof(struct msg_id);
+	case OP_LIST: return sizeof(struct msg_list);
+	case RE_OK: return sizeof(struct msg_ok);
+	case RE_ERROR: return sizeof(struct msg_error);
+	case RE_HELLO: return sizeof(struct msg_welcome);
+	case RE_LIST_ITEM: return sizeof(struct msg_sandbox);
+	case RE_USAGE: return sizeof(struct msg_usage);
+	case EV_EXITED: return sizeof(struct msg_exited);
+	case EV_SHUTDOWN: return sizeof(struct msg_ok);
+	case MSG_NONE:
+	case OP_COUNT: break;
+	}
+	return 0;
+}
+
+_Static_assert(sizeof(struct msg_welcome) <= MSG_MAX, "the largest message must fit");

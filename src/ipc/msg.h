@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ipc/msg: the messages between the front and the warden.
+ *
+ * A SOCK_SEQPACKET socketpair; one message per packet: struct msg_head, then the fixed-size body of
+ * its type, nothing else. The front asks (OP_*), the warden answers each with one RE_* that carries
+ * the same seq, in any order, and sends EV_* on its own. Text fields are NUL-terminated within their
+ * size, and bytes behind the NUL are zero. The warden checks every field again with the checks in
+ * ipc/check.h and drops a front that sends anything it should not: a front is restarted in a moment,
+ * a warden that guesses is a way in. docs/protocol-warden.md describes the same for the reader. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define MSG_VERSION 1
+#define MSG_MAX 1024			/* no message is larger */
+
+#define ID_SIZE 24			/* sandbox id: [a-z0-9]{1,23} */
+#define TEMPLATE_KEY_SIZE 33		/* 32 lower-case hex digits */
+#define TEMPLATE_NAME_SIZE 64
+#define TEMPLATES_MAX 8
+
+enum msg_type {
+	MSG_NONE,
+	OP_HELLO,		/* first and once */
+	OP_START,
+	OP_KILL,
+	OP_FREEZE,
+	OP_THAW,
+	OP_CONNECT,		/* RE_OK carries one fd: a stream to the sandbox's init */
+	OP_LIST,		/* answered by RE_LIST_ITEM per sandbox, then RE_OK */
+	OP_USAGE,
+	OP_COUNT,		/* not a message: number of requests + 1 */
+
+	RE_OK = 64,		/* struct msg_ok */
+	RE_ERROR,		/* struct msg_error */
+	RE_HELLO,		/* struct msg_welcome */
+	RE_LIST_ITEM,		/* struct msg_sandbox */
+	RE_USAGE,		/* struct msg_usage */
+
+	EV_EXITED = 96,		/* struct msg_exited: a sandbox ended, for whatever reason, and all of it is gone */
+	EV_SHUTDOWN,		/* struct msg_ok: finish answers, then exit */
+};
+
+struct msg_head {
+	uint16_t version;
+	uint16_t type;
+	uint32_t seq;		/* 0 in events */
+};
+
+struct msg_hello { struct msg_head head; };
+
+struct msg_limits {
+	uint64_t mem_bytes;
+	uint64_t disk_bytes;
+	uint32_t cpu_permille;	/* 2000 = two cores */
+	uint32_t pids;
+};
+
+struct msg_template {		/* a name that templates resolve to, and the image behind it */
+	char name[TEMPLATE_NAME_SIZE];
+	char key[TEMPLATE_KEY_SIZE];
+};
+
+struct msg_welcome {
+	struct msg_head head;
+	uint32_t instance;
+	uint32_t max_sandboxes;
+	uint32_t n_templates;
+	struct msg_limits defaults, maxima;
+	struct msg_template templates[TEMPLATES_MAX];
+};
+
+#define START_NO_INTERNET 1u	/* flags of OP_START */
+#define START_FLAGS_ALL 1u
+
+struct msg_start {
+	struct msg_head head;
+	char id[ID_SIZE];
+	char template_key[TEMPLATE_KEY_SIZE];
+	uint8_t pad[7];
+	uint32_t flags;
+	struct msg_limits limits;
+};
+
+struct msg_id {			/* OP_KILL, OP_FREEZE, OP_THAW, OP_CONNECT, OP_USAGE */
+	struct msg_head head;
+	char id[ID_SIZE];
+};
+
+struct msg_list { struct msg_head head; };
+struct msg_ok { struct msg_head head; };
+
+struct msg_error {
+	struct msg_head head;
+	int32_t no;		/* errno value: ENOENT unknown id, EEXIST id in use, EMFILE no slot free, ... */
+	char text[236];
+};
+
+struct msg_sandbox {
+	struct msg_head head;
+	char id[ID_SIZE];
+	char template_key[TEMPLATE_KEY_SIZE];
+	uint8_t frozen;
+	uint8_t pad[6];
+	uint64_t started_wall_ms;
+	struct msg_limits limits;
+};
+
+struct msg_usage {
+	struct msg_head head;
+	char id[ID_SIZE];
+	uint64_t mem_bytes, mem_cache_bytes, mem_limit_bytes;
+	uint64_t cpu_ns;			/* since start */
+	uint64_t disk_bytes, disk_limit_bytes;
+	uint32_t pids;
+	uint32_t oom_kills;
+};
+
+enum exit_reason { EXIT_KILLED = 1, EXIT_DIED, EXIT_OOM };
+
+struct msg_exited {
+	struct msg_head head;
+	char id[ID_SIZE];
+	uint32_t reason;	/* enum exit_reason */
+};

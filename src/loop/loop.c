@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* loop: handles of libuv that their owners may drop at any time.
+ *
+ * libuv closes a handle in a later phase of the loop, so each object here lives on until its close
+ * callback and has fn == NULL meanwhile. Deferred calls run right before and right after polling,
+ * and an idle handle keeps the loop from sleeping while any are left. */
+#include "loop/loop.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <uv.h>
+
+struct deferred {
+	void (*fn)(void *p);
+	void *p;
+};
+
+struct loop {
+	uv_loop_t uv;
+	uv_prepare_t prepare;
+	uv_check_t check;
+	uv_idle_t idle;
+	struct deferred *calls;		/* a ring would do too; this one is simply emptied each round */
+	size_t n_calls, cap_calls;
+};
+
+struct watch {
+	uv_poll_t h;
+	int events;			/* what libuv was told */
+	watch_fn *fn;
+	void *user;
+};
+
+struct timer {
+	uv_timer_t h;
+	timer_fn *fn;
+	void *user;
+};
+
+struct sigwatch {
+	uv_signal_t h;
+	signal_fn *fn;
+	void *user;
+};
+
+static void on_sigpipe(int signo)
+{
+	(void)signo;
+}
+
+/* Writing to a pipe without a reader must give EPIPE and not end the program. A handler, not SIG_IGN:
+ * exec() resets it, so the programs that we start have the usual behaviour. */
+static void tame_sigpipe(void)
+{
+	struct sigaction sa;
+
+	if (sigaction(SIGPIPE, NULL, &sa) == 0 && sa.sa_handler == SIG_DFL) {
+		sa = (struct sigaction) { .sa_handler = on_sigpipe, .sa_flags = SA_RESTART };
+		(void)sigaction(SIGPIPE, &sa, NULL);
+	}
+}
+
+/* Runs the calls that are there now; what they defer in turn waits for the next time, so that
+ * a call that defers itself again cannot keep the loop from its fds. */
+static void run_deferred(struct loop *l)
+{
+	struct deferred *calls = l->calls;
+	size_t n = l->n_calls, cap = l->cap_calls;
+
+	if (n == 0)
+		return;
+	l->calls = NULL;
+	l->n_calls = l->cap_calls = 0;
+	for (size_t i = 0; i < n; i++)
+		calls[i].fn(calls[i].p);
+	if (l->n_calls == 0) {
+		free(l->calls);			/* the larger one is kept for the next round */
+		l->calls = calls;
+		l->cap_calls = cap;
+		(void)uv_idle_stop(&l->idle);
+	} else {
+		free(calls);
+	}
+}
+
+static void on_prepare(uv_prepare_t *h)
+{
+	run_deferred(h->data);
+}
+
+static void on_check(uv_check_t *h)
+{
+	run_deferred(h->data);
+}
+
+static void on_idle(uv_idle_t *h)
+{
+	(void)h;
+}
+
+struct loop *loop_new(void)
+{
+	struct loop *l = calloc(1, sizeof *l);
+
+	if (!l)
+		return NULL;
+	if (uv_loop_init(&l->uv) < 0) {
+		free(l);
+		return NULL;
+	}
+	tame_sigpipe();
+	(void)uv_prepare_init(&l->uv, &l->prepare);
+	(void)uv_check_init(&l->uv, &l->check);
+	(void)uv_idle_init(&l->uv, &l->idle);
+	l->prepare.data = l->check.data = l;
+	(void)uv_prepare_start(&l->prepare, on_prepare);	/* active: the loop runs until it is stopped */
+	(void)uv_check_start(&l->check, on_check);
+	return l;
+}
+
+void loop_run(struct loop *l)
+{
+	(void)uv_run(&l->uv, UV_RUN_DEFAULT);
+}
+
+void loop_stop(struct loop *l)
+{
+	uv_stop(&l->uv);
+}
+
+static void close_leftover(uv_handle_t *h, void *arg)
+{
+	(void)arg;
+	if (!uv_is_closing(h))
+		uv_close(h, NULL);
+}
+
+void loop_free(struct loop *l)
+{
+	if (!l)
+		return;
+	while (l->n_calls)
+		run_deferred(l);
+	uv_walk(&l->uv, close_leftover, NULL);
+	while (uv_run(&l->uv, UV_RUN_NOWAIT))
+		;
+	(void)uv_loop_close(&l->uv);
+	free(l->calls);
+	free(l);
+}
+
+uint64_t loop_now_ms(struct loop *l)
+{
+	return uv_now(&l->uv);
+}
+
+void loop_defer(struct loop *l, void (*fn)(void *p), void *p)
+{
+	if (l->n_calls == l->cap_calls) {
+		size_t cap = l->cap_calls ? 2 * l->cap_calls : 32;
+		struct deferred *calls = realloc(l->calls, cap * sizeof *calls);
+
+		if (!calls)
+			abort();		/* a free that never happens, or one too early: neither is safe */
+		l->calls = calls;
+		l->cap_calls = cap;
+	}
+	if (l->n_calls == 0)
+		(void)uv_idle_start(&l->idle, on_idle);
+	l->calls[l->n_calls++] = (struct deferred) { fn, p };
+}
+
+static void on_closed(uv_handle_t *h)
+{
+	free(h);				/* the handle is the first member of each object */
+}
+
+static void on_poll(uv_poll_t *h, int status, int events);
+
+static int uv_mask(int events)
+{
+	return (events & WATCH_IN ? UV_READABLE : 0) | (events & WATCH_OUT ? UV_WRITABLE : 0);
+}
+
+static void on_poll(uv_poll_t *h, int status, int events)
+{
+	struct watch *w = (struct watch *)h;
+	int seen = (events & UV_READABLE ? WATCH_IN : 0) | (events & UV_WRITABLE ? WATCH_OUT : 0);
+
+	if (!w->fn)
+		return;
+	if (status < 0) {
+		/* libuv stops a handle with an error condition. Not every such fd is lost (a UDP
+		 * socket tells of a closed port this way), so go on and let the owner's read find out. */
+		seen = WATCH_IN | (w->events & WATCH_OUT);
+		(void)uv_poll_start(h, uv_mask(w->events), on_poll);
+	}
+	w->fn(w->user, seen);
+}
+
+struct watch *watch_new(struct loop *l, int fd, int events, watch_fn *fn, void *user)
+{
+	struct watch *w = calloc(1, sizeof *w);
+
+	if (!w)
+		return NULL;
+	if (uv_poll_init(&l->uv, &w->h, fd) < 0) {
+		free(w);
+		return NULL;
+	}
+	w->fn = fn;
+	w->user = user;
+	watch_set(w, events);
+	return w;
+}
+
+void watch_set(struct watch *w, int events)
+{
+	if (events == w->events)
+		return;
+	w->events = events;
+	if (events)
+		(void)uv_poll_start(&w->h, uv_mask(events), on_poll);
+	else
+		(void)uv_poll_stop(&w->h);
+}
+
+void watch_free(struct watch *w)
+{
+	if (!w)
+		return;
+	w->fn = NULL;
+	uv_close((uv_handle_t *)&w->h, on_closed);
+}
+
+static void on_timer(uv_timer_t *h)
+{
+	struct timer *t = (struct timer *)h;
+
+	if (t->fn)
+		t->fn(t->user);
+}
+
+struct timer *timer_new(struct loop *l, timer_fn *fn, void *user)
+{
+	struct timer *t = calloc(1, sizeof *t);
+
+	if (!t)
+		return NULL;
+	(void)uv_timer_init(&l->uv, &t->h);
+	t->fn = fn;
+	t->user = user;
+	return t;
+}
+
+void timer_arm(struct timer *t, uint64_t after_ms)
+{
+	/* libuv counts from the start of the round; one that did long work would fire too early. */
+	uv_update_time(t->h.loop);
+	(void)uv_timer_start(&t->h, on_timer, after_ms, 0);
+}
+
+void timer_disarm(struct timer *t)
+{
+	(void)uv_timer_stop(&t->h);
+}
+
+void timer_free(struct timer *t)
+{
+	if (!t)
+		return;
+	t->fn = NULL;
+	uv_close((uv_handle_t *)&t->h, on_closed);
+}
+
+static void on_signal(uv_signal_t *h, int signo)
+{
+	struct sigwatch *s = (struct sigwatch *)h;
+
+	if (s->fn)
+		s->fn(s->user, signo);
+}
+
+struct sigwatch *sigwatch_new(struct loop *l, int signo, signal_fn *fn, void *user)
+{
+	struct sigwatch *s = calloc(1, sizeof *s);
+
+	if (!s)
+		return NULL;
+	if (uv_signal_init(&l->uv, &s->h) < 0) {
+		free(s);
+		return NULL;
+	}
+	s->fn = fn;
+	s->user = user;
+	if (uv_signal_start(&s->h, on_signal, signo) < 0) {
+		sigwatch_free(s);
+		return NULL;
+	}
+	return s;
+}
+
+void sigwatch_free(struct sigwatch *s)
+{
+	if (!s)
+		return;
+	s->fn = NULL;
+	uv_close((uv_handle_t *)&s->h, on_closed);
+}

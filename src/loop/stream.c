@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* stream: reads by push, writes through a queue.
+ *
+ * The fd stays registered for reading even while nobody reads, until it really becomes readable: a
+ * server that switches reading off and on again for each request would else pay two system calls for
+ * each. A stream that is closed is freed after the round, because its callers may be on the stack. */
+#include "loop/stream.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/fd.h"
+#include "loop/loop.h"
+
+#define READ_SIZE (128 * 1024)			/* bytes taken per readiness event */
+#define QUEUE_MAX (64 * 1024 * 1024)		/* a writer that ignores stream_queued() fails here */
+#define QUEUE_KEEP (16 * 1024)			/* memory that an empty queue may hold on to */
+#define FLUSH_MS 30000				/* stream_close_flushed(): longest pause of the peer, */
+#define FLUSH_TOTAL_MS 600000			/* longest time until the queue is empty, */
+#define LINGER_MS 2000				/* and until the peer closes too */
+#define PIECES_MAX 8
+
+struct stream {
+	struct loop *loop;
+	struct watch *watch;
+	struct timer *linger;			/* only while closing flushed */
+	const struct stream_ops *ops;		/* NULL: closed, no callbacks */
+	void *user;
+	int fd;
+	int events;				/* registered with the watch */
+	struct buf out;				/* queue; the first `off` bytes are already sent */
+	size_t off;
+	uint64_t flush_until_ms;		/* closing flushed: give up then */
+	int error;				/* to be reported; nothing can be written any more */
+	bool reading, eof, dead, finishing, finished, above;
+};
+
+/* One for all: data is borrowed for the call, and reads only happen from the loop, never nested. */
+static char scratch[READ_SIZE];
+
+static void on_ready(void *user, int events);
+static void linger_progress(struct stream *s);
+static const struct stream_ops linger_ops;
+
+static void stream_gone(void *p)
+{
+	struct stream *s = p;
+
+	buf_done(&s->out);
+	free(s);
+}
+
+static void stream_drop(struct stream *s)
+{
+	watch_free(take_ptr(&s->watch));
+	timer_free(take_ptr(&s->linger));
+	s->ops = NULL;
+	s->dead = true;
+	loop_defer(s->loop, stream_gone, s);
+}
+
+static void set_events(struct stream *s, int events)
+{
+	if (s->watch && s->events != events) {
+		s->events = events;
+		watch_set(s->watch, events);
+	}
+}
+
+struct stream *stream_new(struct loop *l, int fd, const struct stream_ops *ops, void *user)
+{
+	struct stream *s = calloc(1, sizeof *s);
+
+	if (s)
+		s->watch = watch_new(l, fd, 0, on_ready, s);
+	if (!s || !s->watch) {
+		free(s);
+		fd_close(fd);
+		return NULL;
+	}
+	s->loop = l;
+	s->ops = ops;
+	s->user = user;
+	s->fd = fd;
+	s->out = BUF_INIT(QUEUE_MAX);
+	return s;
+}
+
+/* The first error ends the stream. It is told at once; callers are top-level callbacks only. */
+static void report(struct stream *s)
+{
+	s->dead = true;
+	set_events(s, 0);
+	if (s->ops)
+		s->ops->on_error(s->user, s->error);
+}
+
+static void report_later(void *p)
+{
+	struct stream *s = p;
+
+	if (s->ops && !s->dead)
+		report(s);
+}
+
+/* A peer that answers early and hangs up makes our writes fail while its answer can still be read. So
+ * with reading on, the error is told at the end of what the peer has sent. */
+static void write_failed(struct stream *s, int no)
+{
+	if (s->error)
+		return;
+	s->error = no;
+	buf_done(&s->out);
+	s->off = 0;
+	if (s->reading && !s->eof)
+		set_events(s, WATCH_IN);
+	else
+		loop_defer(s->loop, report_later, s);
+}
+
+void stream_read(struct stream *s, bool on)
+{
+	s->reading = on;
+	if (on && !s->eof && !s->dead)
+		set_events(s, s->events | WATCH_IN);
+	else if (!on && s->error && !s->dead)
+		loop_defer(s->loop, report_later, s);
+}
+
+size_t stream_queued(const struct stream *s)
+{
+	return s->out.n - s->off;
+}
+
+int stream_fd(const struct stream *s)
+{
+	return s->fd;
+}
+
+static void half_close(struct stream *s)
+{
+	s->finished = true;
+	if (shutdown(s->fd, SHUT_WR) == 0 || errno != ENOTSOCK)
+		return;
+	watch_free(take_ptr(&s->watch));		/* a pipe has no other half */
+	fd_close(take_fd(&s->fd));
+	s->eof = true;
+}
+
+/* Puts what the kernel did not take into the queue. skip: bytes of v that it did. */
+static void enqueue(struct stream *s, const struct str *v, size_t n, size_t skip)
+{
+	if (s->off && s->off >= s->out.n / 2) {
+		buf_consume(&s->out, s->off);
+		s->off = 0;
+	}
+	for (size_t i = 0; i < n; i++) {
+		size_t cut = skip < v[i].n ? skip : v[i].n;
+
+		buf_put(&s->out, v[i].p + cut, v[i].n - cut);
+		skip -= cut;
+	}
+	if (s->out.bad) {
+		write_failed(s, ENOBUFS);
+		return;
+	}
+	if (stream_queued(s) > STREAM_LOW)
+		s->above = true;
+	set_events(s, s->events | WATCH_OUT);
+}
+
+void stream_writev(struct stream *s, const struct str *v, size_t n)
+{
+	struct iovec iov[PIECES_MAX];
+	size_t total = 0, n_iov = 0;
+	ssize_t sent = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (v[i].n)
+			iov[n_iov++] = (struct iovec) { (void *)v[i].p, v[i].n };
+		total += v[i].n;
+	}
+	if (total == 0 || s->error || s->dead || s->finishing)
+		return;
+	if (stream_queued(s) == 0) {
+		do
+			sent = n_iov == 1 ? write(s->fd, iov[0].iov_base, iov[0].iov_len) :
+					    writev(s->fd, iov, (int)n_iov);
+		while (sent < 0 && errno == EINTR);
+		if (sent < 0 && errno != EAGAIN) {
+			write_failed(s, errno);
+			return;
+		}
+		if (sent < 0)
+			sent = 0;
+	}
+	if ((size_t)sent < total)
+		enqueue(s, v, n, (size_t)sent);
+}
+
+void stream_write(struct stream *s, struct str data)
+{
+	stream_writev(s, &data, 1);
+}
+
+void stream_finish(struct stream *s)
+{
+	if (s->finishing || s->error || s->dead)
+		return;
+	s->finishing = true;
+	if (stream_queued(s) == 0)
+		half_close(s);
+}
+
+static void flush(struct stream *s)
+{
+	ssize_t sent = write(s->fd, s->out.p + s->off, stream_queued(s));
+
+	if (sent < 0) {
+		if (errno != EAGAIN && errno != EINTR)
+			write_failed(s, errno);
+		return;
+	}
+	s->off += (size_t)sent;
+	if (stream_queued(s) == 0) {
+		s->off = 0;
+		if (s->out.cap > QUEUE_KEEP)
+			buf_done(&s->out);
+		else
+			buf_clear(&s->out);
+		set_events(s, s->events & ~WATCH_OUT);
+		if (s->finishing)
+			half_close(s);
+	}
+	if (s->ops == &linger_ops)
+		linger_progress(s);
+	if (s->above && stream_queued(s) <= STREAM_LOW) {
+		s->above = false;
+		if (s->ops && s->ops->on_drain)
+			s->ops->on_drain(s->user);
+	}
+}
+
+static void on_end(struct stream *s)
+{
+	s->eof = true;
+	set_events(s, s->events & ~WATCH_IN);
+	if (s->error)
+		report(s);
+	else
+		s->ops->on_eof(s->user);
+}
+
+static void on_readable(struct stream *s)
+{
+	if (!s->reading || s->eof) {
+		set_events(s, s->events & ~WATCH_IN);
+		return;
+	}
+	ssize_t n = read(s->fd, scratch, sizeof scratch);
+	if (n > 0) {
+		s->ops->on_data(s->user, (struct str) { scratch, (size_t)n });
+	} else if (n == 0 || errno == EIO) {
+		on_end(s);		/* EIO: how the last program on a terminal says goodbye to its master */
+	} else if (errno != EAGAIN && errno != EINTR) {
+		if (!s->error)
+			s->error = errno;
+		report(s);
+	}
+}
+
+static void on_ready(void *user, int events)
+{
+	struct stream *s = user;
+
+	if ((events & WATCH_OUT) && stream_queued(s) > 0)
+		flush(s);
+	if ((events & WATCH_IN) && s->ops && !s->dead && s->watch)
+		on_readable(s);
+}
+
+void stream_close(struct stream *s)
+{
+	if (!s)
+		return;
+	stream_drop(s);
+	fd_close(take_fd(&s->fd));
+}
+
+void stream_reset(struct stream *s)
+{
+	const struct linger now = { .l_onoff = 1, .l_linger = 0 };
+
+	if (!s)
+		return;
+	(void)setsockopt(s->fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
+	stream_close(s);
+}
+
+int stream_take_fd(struct stream *s)
+{
+	stream_drop(s);
+	return take_fd(&s->fd);
+}
+
+/* The rest is for stream_close_flushed(): the stream belongs to nobody now. It sends its queue, half-closes,
+ * and reads until the peer closes too: closing with unread input would reset the connection, and the
+ * reset could overtake the answer that tells the peer why. */
+
+static void linger_error(void *user, int no)
+{
+	(void)no;
+	stream_close(user);
+}
+
+static void linger_eof(void *user)
+{
+	struct stream *s = user;
+
+	if (s->finished)
+		stream_close(s);
+}
+
+static void linger_data(void *user, struct str data)
+{
+	(void)user;
+	(void)data;
+}
+
+static void linger_progress(struct stream *s)
+{
+	if (s->finished && s->eof)
+		stream_close(s);
+	else if (s->finished)
+		timer_arm(s->linger, LINGER_MS);
+	else if (loop_now_ms(s->loop) < s->flush_until_ms)
+		timer_arm(s->linger, FLUSH_MS);
+}
+
+static void linger_over(void *user)
+{
+	stream_close(user);
+}
+
+static const struct stream_ops linger_ops = {
+	.on_data = linger_data, .on_eof = linger_eof, .on_error = linger_error,
+};
+
+void stream_close_flushed(struct stream *s)
+{
+	if (!s)
+		return;
+	s->ops = &linger_ops;
+	s->user = s;
+	s->linger = timer_new(s->loop, linger_over, s);
+	s->flush_until_ms = loop_now_ms(s->loop) + FLUSH_TOTAL_MS;
+	stream_finish(s);
+	if (s->error || s->dead || !s->linger) {
+		stream_close(s);
+		return;
+	}
+	stream_read(s, true);
+	linger_progress(s);
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Units of ipc/check: what a field may hold. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "ipc/check.h"
+
+static void text_ends_and_is_clean_behind_its_end(void **state)
+{
+	(void)state;
+	assert_true(check_text("ab\0", 4));
+	assert_true(check_text("\0\0", 3));
+	assert_false(check_text("abcd", 4));		/* no room for an end */
+	assert_false(check_text("a\0b", 4));
+}
+
+static void id_is_a_host_label(void **state)
+{
+	char id[ID_SIZE] = "i0123456789abcdefghi";
+
+	(void)state;
+	assert_true(check_id(id));
+	id[3] = 'A';
+	assert_false(check_id(id));
+	id[3] = '-';
+	assert_false(check_id(id));
+	memset(id, 0, sizeof id);
+	assert_false(check_id(id));
+	memset(id, 'a', sizeof id);
+	assert_false(check_id(id));
+	id[ID_SIZE - 1] = '\0';
+	assert_true(check_id(id));			/* 23 characters are the most */
+}
+
+static void key_is_32_hex_digits(void **state)
+{
+	char key[TEMPLATE_KEY_SIZE] = "0123456789abcdef0123456789abcdef";
+
+	(void)state;
+	assert_true(check_template_key(key));
+	key[0] = 'g';
+	assert_false(check_template_key(key));
+	key[0] = '/';
+	assert_false(check_template_key(key));
+	key[0] = 'a';
+	key[31] = '\0';
+	assert_false(check_template_key(key));
+	key[31] = 'a';
+	key[32] = 'a';
+	assert_false(check_template_key(key));
+}
+
+static void limits_are_neither_none_nor_above_the_most(void **state)
+{
+	const struct msg_limits max = { 100, 200, 300, 400 };
+	struct msg_limits l = max;
+
+	(void)state;
+	assert_true(check_limits(&l, &max));
+	l.mem_bytes = 101;
+	assert_false(check_limits(&l, &max));
+	l = max;
+	l.disk_bytes = 0;
+	assert_false(check_limits(&l, &max));
+	l = max;
+	l.cpu_permille = 301;
+	assert_false(check_limits(&l, &max));
+	l = max;
+	l.pids = 0;
+	assert_false(check_limits(&l, &max));
+}
+
+static void every_message_has_a_size_and_fits(void **state)
+{
+	unsigned known = 0;
+
+	(void)state;
+	for (unsigned t = 0; t < 1000; t++) {
+		size_t n = msg_size((enum msg_type)t);
+
+		assert_true(n <= MSG_MAX);
+		assert_true(n == 0 || n >= sizeof(struct msg_head));
+		known += n > 0;
+	}
+	assert_int_equal(known, 8 + 5 + 2);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(text_ends_and_is_clean_behind_its_end),
+		cmocka_unit_test(id_is_a_host_label),
+		cmocka_unit_test(key_is_32_hex_digits),
+		cmocka_unit_test(limits_are_neither_none_nor_above_the_most),
+		cmocka_unit_test(every_message_has_a_size_and_fits),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

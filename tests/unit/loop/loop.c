@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Units of loop: order of calls, and objects that are freed where it hurts. */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "loop/loop.h"
+
+struct trail {
+	struct loop *l;
+	struct watch *w;
+	struct timer *t;
+	struct sigwatch *s;
+	int n, last;
+};
+
+static void stop(void *l)
+{
+	loop_stop(l);
+}
+
+static void count(void *p)
+{
+	struct trail *tr = p;
+
+	tr->n++;
+}
+
+static void count_again(void *p)
+{
+	struct trail *tr = p;
+
+	if (++tr->n < 3)
+		loop_defer(tr->l, count_again, tr);
+	else
+		loop_stop(tr->l);
+}
+
+static void deferred_calls_come_once_and_do_not_need_events(void **state)
+{
+	struct trail tr = { .l = loop_new() };
+
+	(void)state;
+	loop_defer(tr.l, count, &tr);
+	loop_defer(tr.l, stop, tr.l);
+	assert_int_equal(tr.n, 0);
+	loop_run(tr.l);
+	assert_int_equal(tr.n, 1);
+	tr.n = 0;
+	loop_defer(tr.l, count_again, &tr);
+	loop_run(tr.l);					/* would hang if the loop slept in between */
+	assert_int_equal(tr.n, 3);
+	loop_defer(tr.l, count, &tr);
+	loop_free(tr.l);				/* pending ones come now */
+	assert_int_equal(tr.n, 4);
+}
+
+static void on_timer(void *user)
+{
+	struct trail *tr = user;
+
+	tr->n++;
+	timer_free(tr->t);				/* inside its own callback */
+	tr->t = NULL;
+	loop_defer(tr->l, stop, tr->l);
+}
+
+static void a_timer_fires_once_and_may_free_itself(void **state)
+{
+	struct trail tr = { .l = loop_new() };
+
+	(void)state;
+	tr.t = timer_new(tr.l, on_timer, &tr);
+	struct timer *never = timer_new(tr.l, on_timer, &tr);
+	timer_arm(never, 1);
+	timer_disarm(never);
+	uint64_t before = loop_now_ms(tr.l);
+	timer_arm(tr.t, 1000000);
+	timer_arm(tr.t, 20);				/* moves it */
+	loop_run(tr.l);
+	assert_int_equal(tr.n, 1);
+	assert_in_range(loop_now_ms(tr.l) - before, 19, 10000);
+	timer_free(never);
+	timer_free(NULL);
+	loop_free(tr.l);
+}
+
+static void on_event(void *user, int events)
+{
+	struct trail *tr = user;
+
+	tr->n++;
+	tr->last = events;
+	watch_free(tr->w);
+	tr->w = NULL;
+	loop_stop(tr->l);
+}
+
+static void a_watch_may_free_itself_and_its_fd_can_be_watched_again(void **state)
+{
+	struct trail tr = { .l = loop_new() };
+	int sv[2];
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, sv), 0);
+	for (int i = 0; i < 3; i++) {
+		tr.w = watch_new(tr.l, sv[0], WATCH_OUT, on_event, &tr);
+		assert_non_null(tr.w);
+		loop_run(tr.l);
+		assert_int_equal(tr.last, WATCH_OUT);
+	}
+	assert_int_equal(write(sv[1], "x", 1), 1);
+	tr.w = watch_new(tr.l, sv[0], 0, on_event, &tr);
+	loop_defer(tr.l, stop, tr.l);
+	loop_run(tr.l);
+	assert_int_equal(tr.n, 3);			/* paused */
+	watch_set(tr.w, WATCH_IN);
+	loop_run(tr.l);
+	assert_int_equal(tr.last, WATCH_IN);
+	assert_int_equal(tr.n, 4);
+	close(sv[0]);
+	close(sv[1]);
+	loop_free(tr.l);
+}
+
+static void errors_show_as_readable(void **state)
+{
+	struct trail tr = { .l = loop_new() };
+	int p[2];
+
+	(void)state;
+	assert_int_equal(pipe(p), 0);
+	close(p[0]);					/* the write end has an error now */
+	tr.w = watch_new(tr.l, p[1], WATCH_OUT, on_event, &tr);
+	loop_run(tr.l);
+	assert_int_equal(tr.last, WATCH_IN | WATCH_OUT);
+	close(p[1]);
+	loop_free(tr.l);
+}
+
+static void on_signal(void *user, int signo)
+{
+	struct trail *tr = user;
+
+	tr->n++;
+	tr->last = signo;
+	sigwatch_free(tr->s);
+	tr->s = NULL;
+	loop_stop(tr->l);
+}
+
+static void signals_come_through_the_loop(void **state)
+{
+	struct trail tr = { .l = loop_new() };
+
+	(void)state;
+	tr.s = sigwatch_new(tr.l, SIGUSR1, on_signal, &tr);
+	assert_non_null(tr.s);
+	raise(SIGUSR1);
+	loop_run(tr.l);
+	assert_int_equal(tr.last, SIGUSR1);
+	loop_free(tr.l);
+}
+
+static void a_lost_reader_is_no_death(void **state)
+{
+	struct loop *l = loop_new();
+	struct sigaction sa;
+	int p[2];
+
+	(void)state;
+	assert_int_equal(pipe(p), 0);
+	close(p[0]);
+	assert_int_equal(write(p[1], "x", 1), -1);
+	close(p[1]);
+	assert_int_equal(sigaction(SIGPIPE, NULL, &sa), 0);
+	assert_ptr_not_equal(sa.sa_handler, SIG_IGN);	/* programs that we start would inherit that */
+	loop_free(l);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(deferred_calls_come_once_and_do_not_need_events),
+		cmocka_unit_test(a_timer_fires_once_and_may_free_itself),
+		cmocka_unit_test(a_watch_may_free_itself_and_its_fd_can_be_watched_again),
+		cmocka_unit_test(errors_show_as_readable),
+		cmocka_unit_test(signals_come_through_the_loop),
+		cmocka_unit_test(a_lost_reader_is_no_death),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Units of loop/stream: order, back-pressure, ends and errors. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "../http/wire.h"
+#include "loop/stream.h"
+
+struct end {
+	struct loop *l;
+	struct stream *s;
+	int peer;
+	struct buf got;
+	int datas, eofs, drains, error;
+	bool close_in_data;
+};
+
+static void on_data(void *user, struct str data)
+{
+	struct end *e = user;
+
+	e->datas++;
+	buf_str(&e->got, data);
+	if (e->close_in_data)
+		stream_close(take_ptr(&e->s));
+}
+
+static void on_eof(void *user)
+{
+	((struct end *)user)->eofs++;
+}
+
+static void on_drain(void *user)
+{
+	((struct end *)user)->drains++;
+}
+
+static void on_error(void *user, int no)
+{
+	((struct end *)user)->error = no;
+}
+
+static const struct stream_ops ops = { .on_data = on_data, .on_eof = on_eof, .on_drain = on_drain, .on_error = on_error };
+
+static int set_up(void **state)
+{
+	struct end *e = calloc(1, sizeof *e);
+	int sv[2];
+
+	wire_pair(sv);
+	e->l = loop_new();
+	e->s = stream_new(e->l, sv[0], &ops, e);
+	e->peer = sv[1];
+	e->got = BUF_INIT(64 << 20);
+	*state = e;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct end *e = *state;
+
+	stream_close(e->s);
+	fd_close(e->peer);
+	wire_turns(e->l, 3);
+	loop_free(e->l);
+	buf_done(&e->got);
+	free(e);
+	return 0;
+}
+
+static void reading_starts_off_and_can_pause(void **state)
+{
+	struct end *e = *state;
+
+	wire_send(e->peer, STR_LIT("one"));
+	wire_turns(e->l, 2);
+	assert_int_equal(e->datas, 0);
+	stream_read(e->s, true);
+	wire_turns(e->l, 2);
+	assert_true(str_is(buf_view(&e->got), "one"));
+	stream_read(e->s, false);
+	wire_send(e->peer, STR_LIT("two"));
+	wire_turns(e->l, 3);
+	assert_int_equal(e->datas, 1);
+	stream_read(e->s, true);
+	wire_turns(e->l, 2);
+	assert_true(str_is(buf_view(&e->got), "onetwo"));
+	assert_int_equal(shutdown(e->peer, SHUT_WR), 0);
+	wire_turns(e->l, 3);
+	assert_int_equal(e->eofs, 1);
+	stream_write(e->s, STR_LIT("still"));
+	wire_turns(e->l, 2);
+	buf_clear(&e->got);
+	(void)wire_recv(e->peer, &e->got);
+	assert_true(str_is(buf_view(&e->got), "still"));
+}
+
+static void all_bytes_arrive_in_order_behind_a_full_socket(void **state)
+{
+	struct end *e = *state;
+	uint32_t n = 0;
+
+	for (; n < 500000; n++)
+		stream_writev(e->s, (struct str[]) { { (char *)&n, 1 }, { NULL, 0 }, { (char *)&n + 1, 3 } }, 3);
+	assert_true(stream_queued(e->s) > STREAM_HIGH);
+	assert_int_equal(e->drains, 0);
+	stream_finish(e->s);
+	for (int i = 0; i < 1000 && !wire_recv(e->peer, &e->got); i++)
+		wire_turn(e->l);
+	assert_int_equal(stream_queued(e->s), 0);
+	assert_int_equal(e->drains, 1);
+	assert_int_equal(e->got.n, 4 * n);
+	for (uint32_t i = 0; i < n; i++)
+		assert_memory_equal(e->got.p + 4 * i, &i, 4);
+}
+
+static void a_stream_may_be_closed_by_its_reader(void **state)
+{
+	struct end *e = *state;
+
+	e->close_in_data = true;
+	stream_read(e->s, true);
+	stream_write(e->s, STR_LIT("x"));
+	wire_send(e->peer, STR_LIT("one"));
+	wire_turns(e->l, 2);
+	assert_null(e->s);
+	assert_true(wire_recv(e->peer, &e->got));
+	assert_int_equal(e->datas, 1);
+}
+
+static void write_errors_come_later_and_once(void **state)
+{
+	struct end *e = *state;
+
+	fd_close(take_fd(&e->peer));
+	stream_write(e->s, STR_LIT("x"));
+	stream_write(e->s, STR_LIT("y"));
+	assert_int_equal(e->error, 0);
+	wire_turns(e->l, 2);
+	assert_int_equal(e->error, EPIPE);
+	e->error = 0;
+	stream_write(e->s, STR_LIT("z"));
+	stream_read(e->s, true);
+	wire_turns(e->l, 3);
+	assert_int_equal(e->error, 0);
+	assert_int_equal(e->eofs, 0);
+}
+
+static void what_the_peer_said_is_read_before_the_error(void **state)
+{
+	struct end *e = *state;
+
+	wire_send(e->peer, STR_LIT("goodbye"));
+	fd_close(take_fd(&e->peer));
+	stream_read(e->s, true);
+	stream_write(e->s, STR_LIT("x"));
+	wire_turns(e->l, 4);
+	assert_true(str_is(buf_view(&e->got), "goodbye"));
+	assert_int_equal(e->error, EPIPE);
+}
+
+static void a_closed_stream_still_flushes_and_listens(void **state)
+{
+	struct end *e = *state;
+	static char block[1 << 20];
+
+	wire_send(e->peer, STR_LIT("unread"));
+	stream_write(e->s, (struct str) { block, sizeof block });
+	stream_close_flushed(take_ptr(&e->s));
+	bool closed = false;
+	for (int i = 0; i < 200 && !closed; i++) {
+		wire_turn(e->l);
+		closed = wire_recv(e->peer, &e->got);
+	}
+	assert_true(closed);
+	assert_int_equal(e->got.n, sizeof block);
+	assert_int_equal(e->datas + e->eofs + e->drains + e->error, 0);
+	wire_send(e->peer, STR_LIT("still open"));		/* until we close, too */
+	fd_close(take_fd(&e->peer));
+	wire_turns(e->l, 4);
+}
+
+static void a_pipe_is_finished_by_closing_it(void **state)
+{
+	struct end *e = *state;
+	char z[4];
+	int p[2];
+
+	assert_int_equal(pipe(p), 0);
+	struct stream *out = stream_new(e->l, p[1], &ops, e);
+	stream_write(out, STR_LIT("x"));
+	stream_finish(out);
+	assert_int_equal(read(p[0], z, sizeof z), 1);
+	assert_int_equal(read(p[0], z, sizeof z), 0);
+	stream_close(out);
+	close(p[0]);
+}
+
+static void the_fd_can_be_taken_out(void **state)
+{
+	struct end *e = *state;
+	char z[4];
+	int fd = stream_take_fd(take_ptr(&e->s));
+
+	wire_send(e->peer, STR_LIT("x"));
+	wire_turns(e->l, 3);
+	assert_int_equal(read(fd, z, sizeof z), 1);
+	e->s = stream_new(e->l, fd, &ops, e);
+	stream_read(e->s, true);
+	wire_send(e->peer, STR_LIT("y"));
+	wire_turns(e->l, 2);
+	assert_true(str_is(buf_view(&e->got), "y"));
+}
+
+static void files_have_no_readiness(void **state)
+{
+	struct end *e = *state;
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+
+	assert_null(stream_new(e->l, fd, &ops, e));
+	assert_int_equal(close(fd), -1);			/* closed all the same */
+}
+
+#define CASE(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(reading_starts_off_and_can_pause),
+		CASE(all_bytes_arrive_in_order_behind_a_full_socket),
+		CASE(a_stream_may_be_closed_by_its_reader),
+		CASE(write_errors_come_later_and_once),
+		CASE(what_the_peer_said_is_read_before_the_error),
+		CASE(a_closed_stream_still_flushes_and_listens),
+		CASE(a_pipe_is_finished_by_closing_it),
+		CASE(the_fd_can_be_taken_out),
+		CASE(files_have_no_readiness),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
