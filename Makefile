@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+# The few commands of this project. Each sets up what it needs: packages and users come from scripts/setup.
+
+BUILD ?= build
+STATE ?= /var/lib/atoll
+RUN ?= /run/atoll/main
+LISTEN ?= 127.0.0.1:8080
+
+SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
+ASAN_BUILD := build-asan
+ASAN_FLAGS := -Db_sanitize=address,undefined -Db_lundef=false
+DEMO = $(SUDO) scripts/run-demo --build-dir $(BUILD) --state $(STATE) --run $(RUN) --listen $(LISTEN)
+
+.PHONY: build setup template run demo test check-asan bench install clean help
+.DEFAULT_GOAL := build
+
+help:
+	@echo 'make run         set up, build, start the server in the foreground, show a sample'
+	@echo 'make demo        the same, but end after the sample'
+	@echo 'make build       everything into $(BUILD)/'
+	@echo 'make test        units, then end-to-end tests with the official SDK (TESTS=PATTERN for some of them)'
+	@echo 'make check-asan  the same tests, built with address and undefined behaviour sanitizers'
+	@echo 'make bench       the numbers'
+	@echo 'make install     into /usr/local (DESTDIR is honoured)'
+	@echo 'make clean       remove what make build made'
+	@echo 'Variables of run and demo: STATE=$(STATE) RUN=$(RUN) LISTEN=$(LISTEN)'
+
+setup:
+	@scripts/setup
+
+build: setup
+	@test -f $(BUILD)/build.ninja || meson setup $(BUILD) $(MESON_FLAGS)
+	@ninja -C $(BUILD)
+
+template: setup
+	@$(SUDO) templates/build base >/dev/null
+
+run: build template
+	@$(DEMO)
+
+demo: build template
+	@$(DEMO) --once
+
+# Both parts always run, so that one failing unit does not hide the rest; the last line is the end-to-end count.
+test: build template
+	@status=0; \
+	meson test -C $(BUILD) --no-rebuild --print-errorlogs || status=1; \
+	$(SUDO) scripts/with-node tests/run --build-dir $(BUILD) $(if $(TESTS),--only $(TESTS)) $(TEST_FLAGS) || status=1; \
+	exit $$status
+
+check-asan:
+	@$(MAKE) --no-print-directory test BUILD=$(ASAN_BUILD) MESON_FLAGS='$(ASAN_FLAGS)' TEST_FLAGS=--asan
+
+bench: build template
+	@$(SUDO) scripts/with-node bench/run --build-dir $(BUILD)
+
+install: build
+	@$(SUDO) env DESTDIR='$(DESTDIR)' meson install -C $(BUILD) --no-rebuild
+
+clean:
+	rm -rf $(BUILD) $(ASAN_BUILD)
