@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* control: /health, /envs, and /init, by which the front tells who and what this sandbox is.
+ *
+ * POST /init {envVars,defaultUser,defaultWorkdir,sandboxId,templateId,hostname,timestamp}: every field may be left out
+ * and then stays as it is. It comes right after the start and again after a resume; with a timestamp, one that is older
+ * than what was applied last is answered but changes nothing. */
+#include "init/control.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "http/json.h"
+#include "http/server.h"
+#include "init/init.h"
+#include "init/reply.h"
+
+#define INIT_BODY_MAX (1024 * 1024)
+#define HOSTNAME_MAX 64
+#define NO_STORE "Cache-Control: no-store\r\n"
+
+void control_health(struct init *in, struct http_req *rq)
+{
+	(void)in;
+	http_respond(rq, 204, NULL, NO_STORE, STR_NULL);
+}
+
+void control_envs(struct init *in, struct http_req *rq)
+{
+	autojson json_t *all = env_merged(&in->env);
+
+	reply_json(rq, 200, NO_STORE, all);
+}
+
+struct setup {				/* an /init body; NULL: not given */
+	const char *user, *workdir, *sandbox, *template_id, *hostname, *timestamp;
+	json_t *vars;
+	uint64_t us;
+};
+
+static int setup_parse(const json_t *body, struct setup *s, struct err *e)
+{
+	if (json_get_obj(body, "envVars", &s->vars, e) < 0 || json_get_str(body, "defaultUser", &s->user, e) < 0 ||
+	    json_get_str(body, "defaultWorkdir", &s->workdir, e) < 0 || json_get_str(body, "sandboxId", &s->sandbox, e) < 0 ||
+	    json_get_str(body, "templateId", &s->template_id, e) < 0 || json_get_str(body, "hostname", &s->hostname, e) < 0 ||
+	    json_get_str(body, "timestamp", &s->timestamp, e) < 0)
+		return -EINVAL;
+	if (s->vars && env_check(s->vars, "envVars", e) < 0)
+		return -EINVAL;
+	if (s->hostname && strlen(s->hostname) > HOSTNAME_MAX)
+		return err_set(e, EINVAL, "field 'hostname' is longer than %d bytes", HOSTNAME_MAX);
+	if (s->timestamp && clock_parse_rfc3339(str_of(s->timestamp), &s->us) < 0)
+		return err_set(e, EINVAL, "field 'timestamp' must be an RFC 3339 time");
+	return 0;
+}
+
+static void replace(char **at, const char *value)
+{
+	char *copy = strdup(value);
+
+	if (!copy)
+		return;			/* the old value is better than none */
+	free(*at);
+	*at = copy;
+}
+
+/* For programs inside that look there instead of into their environment. */
+static void write_run_file(struct init *in, const char *name, const char *value)
+{
+	autofree char *path = str_fmt("%s/.%s", in->run_dir, name);
+	autoclose int fd = -1;
+
+	(void)mkdir(in->run_dir, 0755);
+	if (path)
+		(void)unlink(path);
+	fd = path ? open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444) : -1;
+	if (fd < 0 || fd_write_all(fd, value, strlen(value)) < 0)
+		log_warn("cannot write run file, going on", "name=%s errno=%d", name, errno);
+}
+
+static void setup_apply(struct init *in, const struct setup *s)
+{
+	env_read_template(&in->env);
+	if (s->vars)
+		env_give(&in->env, s->vars);
+	if (s->user && s->user[0])
+		replace(&in->default_user, s->user);
+	if (s->workdir && s->workdir[0])
+		replace(&in->default_workdir, s->workdir);
+	write_run_file(in, "E2B_SANDBOX", "true");
+	if (s->sandbox) {
+		env_fix(&in->env, "E2B_SANDBOX_ID", s->sandbox);
+		write_run_file(in, "E2B_SANDBOX_ID", s->sandbox);
+	}
+	if (s->template_id) {
+		env_fix(&in->env, "E2B_TEMPLATE_ID", s->template_id);
+		write_run_file(in, "E2B_TEMPLATE_ID", s->template_id);
+	}
+	if (s->hostname && s->hostname[0] && sethostname(s->hostname, strlen(s->hostname)) < 0)
+		log_warn("cannot set hostname, going on", "errno=%d", errno);
+}
+
+struct request {
+	struct init *in;
+	struct buf body;
+};
+
+static void on_body(struct http_req *rq, struct str data)
+{
+	struct request *r = rq->user;
+
+	buf_str(&r->body, data);
+}
+
+static void on_body_end(struct http_req *rq)
+{
+	struct request *r = rq->user;
+	autojson json_t *body = NULL;
+	struct err e = ERR_INIT;
+	struct setup s = { 0 };
+
+	if (r->body.bad) {
+		reply_error(rq, 413, "request body is larger than %d bytes", INIT_BODY_MAX);
+		return;
+	}
+	if (json_read_object(buf_view(&r->body), true, &body, &e) < 0 || setup_parse(body, &s, &e) < 0) {
+		reply_error(rq, 400, "%s", e.text);
+		return;
+	}
+	if (!s.timestamp || s.us > r->in->init_us) {
+		r->in->init_us = s.timestamp ? s.us : r->in->init_us;
+		setup_apply(r->in, &s);
+	}
+	http_respond(rq, 204, NULL, NO_STORE "X-Envd-Version: " ENVD_VERSION "\r\n", STR_NULL);
+}
+
+static void on_close(struct http_req *rq, bool lost)
+{
+	struct request *r = rq->user;
+
+	(void)lost;
+	buf_done(&r->body);
+	free(r);
+}
+
+static const struct http_req_ops init_ops = { .on_body = on_body, .on_body_end = on_body_end, .on_close = on_close };
+
+void control_init(struct init *in, struct http_req *rq)
+{
+	struct request *r = calloc(1, sizeof(*r));
+
+	if (!r) {
+		reply_error(rq, 503, "out of memory");
+		return;
+	}
+	r->in = in;
+	r->body = BUF_INIT(INIT_BODY_MAX);
+	rq->user = r;
+	rq->ops = &init_ops;
+}

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* control: /health, /envs, and /init, by which the front tells who and what this sandbox is. */
+#pragma once
+
+struct http_req;
+struct init;
+
+void control_health(struct init *in, struct http_req *rq);
+void control_envs(struct init *in, struct http_req *rq);
+void control_init(struct init *in, struct http_req *rq);

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* env: the variables that every process of the sandbox starts with.
+ *
+ * Three layers, the later wins: the template's (/etc/atoll/env), those given at creation (/init), and our own
+ * E2B_* names, which nobody overrides but a single command for itself. */
+#pragma once
+
+#include <jansson.h>
+
+#include "base/err.h"
+#include "base/str.h"
+
+struct user;
+
+#define ENV_DEFAULT_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+struct env {
+	json_t *template_vars, *given, *fixed;
+};
+
+int env_init(struct env *v);					/* -ENOMEM */
+void env_done(struct env *v);
+void env_read_template(struct env *v);				/* again: the file may have changed */
+void env_give(struct env *v, json_t *vars);			/* replaces what was given before; vars is checked, borrowed */
+void env_fix(struct env *v, const char *name, const char *value);
+
+json_t *env_merged(const struct env *v);			/* new reference */
+
+/* Names are not empty and have no '='. -EINVAL names the field. */
+int env_check(const json_t *vars, const char *field, struct err *e);
+
+/* NAME=VALUE lines; '#' starts a comment line; others are skipped. Adds to the object into. Pure. */
+void env_parse(struct str text, json_t *into);
+
+/* The environment of one command: PATH, HOME, USER, LOGNAME, SHELL, the merged layers, then extra (may be NULL).
+ * One malloc'd block to free(); NULL: out of memory. */
+char **env_build(const struct env *v, const struct user *u, const char *path, const json_t *extra);

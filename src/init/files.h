@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* files: GET and POST /files: whole files in and out, in constant memory. */
+#pragma once
+
+#include "init/users.h"
+
+struct http_req;
+struct init;
+
+void files_get(struct init *in, struct http_req *rq);
+void files_post(struct init *in, struct http_req *rq);
+
+/* The user that the query names, or the default one. 0, or the request is answered. */
+int files_user(struct init *in, struct http_req *rq, struct user *ret);
+
+/* A query parameter, decoded; *ret stays NULL without it. 0, or the request is answered. */
+int files_param(struct http_req *rq, const char *name, char **ret);

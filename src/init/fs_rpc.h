@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fs_rpc: the filesystem.Filesystem calls that look at and change files (watching is in watch_rpc.h). */
+#pragma once
+
+#include <jansson.h>
+
+struct call;
+
+void fs_stat(struct call *c, json_t *msg);
+void fs_make_dir(struct call *c, json_t *msg);
+void fs_move(struct call *c, json_t *msg);
+void fs_list_dir(struct call *c, json_t *msg);
+void fs_remove(struct call *c, json_t *msg);

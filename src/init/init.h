@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* init: what the parts of atoll-init share: the loop, the defaults that /init gives, the tables of live things. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "init/env.h"
+#include "init/process.h"
+#include "init/watchers.h"
+
+struct loop;
+struct http_server;
+
+#define ENVD_VERSION "0.6.13"		/* the envd API level that the clients' feature gates look at */
+
+struct init {
+	struct loop *loop;
+	struct http_server *server;
+	struct env env;
+	char *path;			/* PATH of every command */
+	char *default_user;
+	char *default_workdir;		/* NULL: the user's home */
+	const char *run_dir;		/* where the .E2B_* files go */
+	bool any_peer;			/* tests only: also peers inside our pid namespace */
+	uint64_t init_us;		/* timestamp of the newest /init that was applied */
+	struct procs procs;
+	struct watchers watchers;
+};

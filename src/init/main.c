@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* atoll-init: pid 1 of a sandbox. It reaps, and serves the envd API on an abstract unix socket.
+ *
+ * Everything around it (mounts, network, limits, capabilities, seccomp) is finished before it is executed. Its
+ * environment:
+ *	PATH			of every command
+ *	ATOLL_READY_FD=3	gets one byte when it is listening, and is closed
+ *	ATOLL_LISTEN_FD=N	a listening socket to use instead of its own (outside a sandbox: tests)
+ *	ATOLL_INIT_TEST=1	with that: any peer may call, not only those from outside the pid namespace
+ *	ATOLL_RUN_DIR		with that: where the .E2B_* files go
+ * Nothing of this reaches the commands. */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "http/server.h"
+#include "init/init.h"
+#include "init/routes.h"
+#include "loop/loop.h"
+
+#define SOCKET_NAME "atoll-init"	/* abstract, in the sandbox's network namespace */
+#define BACKLOG 512
+#define RUN_DIR "/run/e2b"
+
+static int env_fd(const char *name)
+{
+	const char *v = getenv(name);
+	uint64_t fd;
+
+	return v && str_to_u64(str_of(v), INT32_MAX, &fd) == 0 && fd > 2 ? (int)fd : -1;
+}
+
+/* 0, 1 and 2 exist, and nothing else survives an exec. */
+static void settle_fds(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	while (fd >= 0 && fd <= 2);
+	fd_close(fd);
+	(void)syscall(SYS_close_range, 3u, ~0u, CLOSE_RANGE_CLOEXEC);
+}
+
+static int listen_socket(struct err *e)
+{
+	struct sockaddr_un sa = { .sun_family = AF_UNIX };
+	autoclose int fd = env_fd("ATOLL_LISTEN_FD");
+	socklen_t len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(SOCKET_NAME));
+
+	if (fd >= 0) {
+		if (fd_nonblock(fd, true) < 0)
+			return err_sys(e, "use inherited listener %d", fd);
+		return take_fd(&fd);
+	}
+	memcpy(sa.sun_path + 1, SOCKET_NAME, strlen(SOCKET_NAME));
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0 || bind(fd, (struct sockaddr *)&sa, len) < 0 || listen(fd, BACKLOG) < 0)
+		return err_sys(e, "listen on the abstract socket '%s'", SOCKET_NAME);
+	return take_fd(&fd);
+}
+
+static void say_ready(void)
+{
+	autoclose int fd = env_fd("ATOLL_READY_FD");
+
+	if (fd >= 0 && fd_write_all(fd, "1", 1) < 0)
+		log_warn("cannot tell that we are ready", "errno=%d", errno);
+}
+
+/* Processes of the sandbox have a pid here; what comes from outside has none. */
+static void on_conn(void *user, int fd, bool *ret_refuse)
+{
+	struct init *in = user;
+	struct ucred cred = { .pid = -1 };
+	socklen_t len = sizeof(cred);
+
+	if (in->any_peer)
+		return;
+	*ret_refuse = getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0 || cred.pid != 0;
+}
+
+static void on_request(void *user, struct http_req *rq)
+{
+	routes_serve(user, rq);
+}
+
+static const struct http_server_ops server_ops = { .on_request = on_request, .on_conn = on_conn };
+
+static void on_child(void *user, int signo)
+{
+	(void)signo;
+	procs_reap(user);
+}
+
+/* As pid 1 the kernel already drops what has no handler; only SIGKILL from outside ends us. */
+static void ignore_signals(void)
+{
+	static const int ignored[] = { SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2, SIGTERM, SIGTTIN, SIGTTOU, SIGTSTP };
+
+	for (size_t i = 0; i < ARRAY_LEN(ignored); i++)
+		(void)signal(ignored[i], SIG_IGN);
+}
+
+static int serve(struct init *in, struct err *e)
+{
+	const char *path = getenv("PATH"), *run_dir = getenv("ATOLL_RUN_DIR");
+	struct sigwatch *child;
+	int fd;
+
+	in->path = strdup(path && *path ? path : ENV_DEFAULT_PATH);
+	in->default_user = strdup("user");
+	in->loop = loop_new();
+	if (!in->path || !in->default_user || !in->loop || env_init(&in->env) < 0)
+		return err_set(e, ENOMEM, "out of memory");
+	in->any_peer = env_fd("ATOLL_LISTEN_FD") >= 0 && getenv("ATOLL_INIT_TEST");
+	in->run_dir = in->any_peer && run_dir ? run_dir : RUN_DIR;
+	child = sigwatch_new(in->loop, SIGCHLD, on_child, in);
+	if (!child)
+		return err_set(e, ENOMEM, "watch for children");
+	fd = listen_socket(e);
+	if (fd < 0)
+		return fd;
+	in->server = http_server_new(in->loop, fd, &server_ops, in);
+	if (!in->server)
+		return err_set(e, ENOMEM, "serve");
+	say_ready();
+	procs_reap(in);			/* whoever ended before we looked */
+	loop_run(in->loop);
+	return 0;
+}
+
+int main(void)
+{
+	static struct init in;
+	struct err e = ERR_INIT;
+
+	settle_fds();
+	log_setup("atoll-init", LOG_LVL_WARN);
+	if (getpid() == 1)
+		ignore_signals();
+	(void)umask(022);
+	if (chdir("/") < 0 || serve(&in, &e) < 0) {
+		log_error("cannot serve", "err=%s", e.text);
+		return 1;
+	}
+	return 0;
+}

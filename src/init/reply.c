@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* reply: whole answers of the REST half of the API. */
+#include "init/reply.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/buf.h"
+#include "base/fd.h"
+#include "http/json.h"
+#include "http/server.h"
+#include "init/text.h"
+
+#define REPLY_MAX (16 * 1024 * 1024)
+
+void reply_json(struct http_req *rq, int status, const char *headers, const json_t *body)
+{
+	autobuf struct buf out = BUF_INIT(REPLY_MAX);
+
+	json_put(&out, body);
+	if (out.bad)
+		http_respond(rq, 500, "application/json", NULL,
+			     STR_LIT("{\"code\":500,\"message\":\"the answer is too large\"}"));
+	else
+		http_respond(rq, status, "application/json; charset=utf-8", headers, buf_view(&out));
+}
+
+void reply_error(struct http_req *rq, int status, const char *fmt, ...)
+{
+	autojson json_t *body = json_object();
+	autofree char *text = NULL;
+	va_list ap;
+
+	va_start(ap, fmt);
+	if (vasprintf(&text, fmt, ap) < 0)
+		text = NULL;
+	va_end(ap);
+	(void)json_object_set_new(body, "code", json_integer(status));
+	(void)json_object_set_new(body, "message", text_json(str_of(text ? text : "out of memory")));
+	reply_json(rq, status, "X-Content-Type-Options: nosniff\r\n", body);
+}

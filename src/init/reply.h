@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* reply: whole answers of the REST half of the API. */
+#pragma once
+
+#include <jansson.h>
+
+struct http_req;
+
+/* {"code":404,"message":"..."} */
+void reply_error(struct http_req *rq, int status, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+void reply_json(struct http_req *rq, int status, const char *headers, const json_t *body);

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* spawn: starts one program with the user's identity, its own session and nothing of ours.
+ *
+ * The child is cloned sharing our memory, with us stopped until it has called exec: no page tables are copied, and
+ * what goes wrong before exec is known when spawn() returns. A program that cannot be executed is not such a failure:
+ * as under a shell the child says so on its stderr and exits with 127 (not found) or 126. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+
+struct spawn {
+	char *const *argv;		/* argv[0] is looked up in the PATH of envp unless it has a slash */
+	char *const *envp;
+	const char *cwd;
+	uid_t uid;
+	gid_t gid;
+	const gid_t *groups;
+	size_t n_groups;
+	int in, out, err;		/* become 0, 1 and 2; all must be above 2 and close-on-exec */
+	bool tty;			/* in is a terminal's slave: it becomes the controlling one */
+};
+
+int spawn(const struct spawn *sp, pid_t *ret_pid, struct err *e);

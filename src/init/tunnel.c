@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tunnel: "CONNECT anything:PORT" joins the caller to a port on the sandbox's own loopback.
+ *
+ * 127.0.0.1 is tried first, then ::1. Once connected the bytes go both ways as they are: each side is read only while
+ * the other takes them, and an end in one direction is passed on while the other goes on. */
+#include "init/tunnel.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#include "base/fd.h"
+#include "http/json.h"
+#include "http/server.h"
+#include "init/init.h"
+#include "init/reply.h"
+#include "loop/loop.h"
+#include "loop/stream.h"
+
+#define CONNECT_MS 5000
+#define EARLY_MAX (1024 * 1024)
+
+struct tunnel {
+	struct loop *loop;
+	struct http_req *rq;		/* until it is taken over, or gone */
+	uint16_t port;
+	bool v6;			/* which address is being tried */
+	int fd;				/* being connected */
+	struct watch *watch;
+	struct timer *limit;
+	struct side {
+		struct tunnel *t;
+		struct stream *s;
+		struct side *other;
+		bool eof;
+	} side[2];			/* caller, port */
+};
+
+static void tunnel_free(void *p)
+{
+	struct tunnel *t = p;
+
+	watch_free(t->watch);
+	timer_free(t->limit);
+	fd_close(t->fd);
+	free(t);
+}
+
+static void tunnel_end(struct tunnel *t, bool orderly)
+{
+	for (int i = 0; i < 2; i++) {
+		if (!t->side[i].s)
+			continue;
+		if (orderly)
+			stream_close_flushed(t->side[i].s);
+		else
+			stream_reset(t->side[i].s);
+		t->side[i].s = NULL;
+	}
+	loop_defer(t->loop, tunnel_free, t);
+}
+
+/* Bytes. */
+
+static void on_data(void *user, struct str data)
+{
+	struct side *from = user, *to = from->other;
+
+	stream_write(to->s, data);
+	if (stream_queued(to->s) > STREAM_HIGH)
+		stream_read(from->s, false);
+}
+
+static void on_drain(void *user)
+{
+	struct side *to = user;
+
+	if (!to->other->eof)
+		stream_read(to->other->s, true);
+}
+
+static void on_eof(void *user)
+{
+	struct side *from = user;
+
+	from->eof = true;
+	if (from->other->eof)
+		tunnel_end(from->t, true);
+	else
+		stream_finish(from->other->s);
+}
+
+static void on_error(void *user, int no)
+{
+	struct side *side = user;
+
+	(void)no;
+	tunnel_end(side->t, false);
+}
+
+static const struct stream_ops side_ops = {
+	.on_data = on_data, .on_eof = on_eof, .on_drain = on_drain, .on_error = on_error,
+};
+
+static void join(struct tunnel *t)
+{
+	autobuf struct buf early = BUF_INIT(EARLY_MAX);
+	int caller = -1;
+
+	if (http_hijack(t->rq, STR_LIT("HTTP/1.1 200 Connection established\r\n\r\n"), &caller, &early) < 0) {
+		http_abort(t->rq);	/* on_close tidies up */
+		return;
+	}
+	for (int i = 0; i < 2; i++) {
+		t->side[i] = (struct side) { .t = t, .other = &t->side[1 - i] };
+		t->side[i].s = stream_new(t->loop, i ? take_fd(&t->fd) : caller, &side_ops, &t->side[i]);
+	}
+	if (!t->side[0].s || !t->side[1].s) {
+		tunnel_end(t, false);
+		return;
+	}
+	if (early.n)
+		stream_write(t->side[1].s, buf_view(&early));
+	stream_read(t->side[0].s, true);
+	stream_read(t->side[1].s, true);
+}
+
+/* Connecting. */
+
+static void refuse(struct tunnel *t)
+{
+	autojson json_t *body = json_pack("{s:i,s:s,s:i}", "code", 502, "message",
+					  "The sandbox is running but port is not open", "port", (int)t->port);
+
+	reply_json(t->rq, 502, NULL, body);
+}
+
+static void on_connected(void *user, int events);
+
+/* Starts connecting to the current address. 0 or -errno. */
+static int try_address(struct tunnel *t)
+{
+	struct sockaddr_in v4 = { .sin_family = AF_INET, .sin_port = htons(t->port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in6 v6 = { .sin6_family = AF_INET6, .sin6_port = htons(t->port), .sin6_addr = IN6ADDR_LOOPBACK_INIT };
+	const int on = 1;
+
+	t->fd = socket(t->v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (t->fd < 0)
+		return -errno;
+	(void)setsockopt(t->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	if (connect(t->fd, t->v6 ? (struct sockaddr *)&v6 : (struct sockaddr *)&v4, t->v6 ? sizeof(v6) : sizeof(v4)) < 0 &&
+	    errno != EINPROGRESS) {
+		int no = errno;
+
+		fd_close(take_fd(&t->fd));
+		return -no;
+	}
+	t->watch = watch_new(t->loop, t->fd, WATCH_OUT, on_connected, t);
+	return t->watch ? 0 : -ENOMEM;
+}
+
+static void next_address(struct tunnel *t)
+{
+	watch_free(take_ptr(&t->watch));
+	fd_close(take_fd(&t->fd));
+	if (!t->v6) {
+		t->v6 = true;
+		if (try_address(t) == 0)
+			return;
+	}
+	timer_disarm(t->limit);
+	refuse(t);
+}
+
+static void on_connected(void *user, int events)
+{
+	struct tunnel *t = user;
+	int no = 0;
+	socklen_t len = sizeof(no);
+
+	(void)events;
+	if (getsockopt(t->fd, SOL_SOCKET, SO_ERROR, &no, &len) < 0 || no) {
+		next_address(t);
+		return;
+	}
+	watch_free(take_ptr(&t->watch));
+	timer_disarm(t->limit);
+	join(t);
+}
+
+static void on_limit(void *user)
+{
+	struct tunnel *t = user;
+
+	watch_free(take_ptr(&t->watch));
+	refuse(t);
+}
+
+/* The request is over: taken over, refused or lost. */
+static void on_close(struct http_req *rq, bool lost)
+{
+	struct tunnel *t = rq->user;
+
+	(void)lost;
+	t->rq = NULL;
+	if (!t->side[0].t)		/* not joined: nobody else frees it */
+		tunnel_free(t);
+}
+
+static const struct http_req_ops tunnel_ops = { .on_close = on_close };
+
+static bool parse_port(struct str authority, uint16_t *ret)
+{
+	const char *colon = authority.n ? memrchr(authority.p, ':', authority.n) : NULL;
+	uint64_t port;
+
+	if (!colon)
+		return false;
+	if (str_to_u64((struct str) { colon + 1, (size_t)(authority.p + authority.n - colon) - 1 }, UINT16_MAX, &port) < 0 || !port)
+		return false;
+	*ret = (uint16_t)port;
+	return true;
+}
+
+void tunnel_open(struct init *in, struct http_req *rq)
+{
+	struct tunnel *t;
+	uint16_t port;
+
+	if (!parse_port(rq->target, &port)) {
+		reply_error(rq, 400, "CONNECT wants HOST:PORT with a port from 1 to 65535");
+		return;
+	}
+	t = calloc(1, sizeof(*t));
+	if (t)
+		*t = (struct tunnel) { .loop = in->loop, .rq = rq, .port = port, .fd = -1 };
+	if (t)
+		t->limit = timer_new(in->loop, on_limit, t);
+	if (!t || !t->limit) {
+		free(t);
+		reply_error(rq, 503, "out of memory");
+		return;
+	}
+	rq->user = t;
+	rq->ops = &tunnel_ops;
+	timer_arm(t->limit, CONNECT_MS);
+	if (try_address(t) < 0)
+		next_address(t);
+}
