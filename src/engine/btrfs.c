@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* btrfs: subvolumes, their quota and the size of the file system, by ioctl. */
+#include "engine/btrfs.h"
+
+#include <linux/btrfs.h>
+#include <linux/btrfs_tree.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+#include "base/fd.h"
+#include "base/str.h"
+
+#ifndef BTRFS_QUOTA_CTL_ENABLE_SIMPLE_QUOTA	/* Linux 6.7 */
+#define BTRFS_QUOTA_CTL_ENABLE_SIMPLE_QUOTA 4
+#endif
+
+#define SEARCH_BUF (64 << 10)
+#define SWEEP_MAX 64			/* counters removed in one go: each is a small transaction */
+
+int btrfs_quota_enable(int fs_fd, bool *ret_simple, struct err *e)
+{
+	struct btrfs_ioctl_quota_ctl_args simple = { .cmd = BTRFS_QUOTA_CTL_ENABLE_SIMPLE_QUOTA };
+	struct btrfs_ioctl_quota_ctl_args full = { .cmd = BTRFS_QUOTA_CTL_ENABLE };
+
+	*ret_simple = true;
+	if (ioctl(fs_fd, BTRFS_IOC_QUOTA_CTL, &simple) == 0 || errno == EEXIST)
+		return 0;
+	*ret_simple = false;
+	if (ioctl(fs_fd, BTRFS_IOC_QUOTA_CTL, &full) == 0 || errno == EEXIST)
+		return 0;
+	return err_sys(e, "enable quota");
+}
+
+int btrfs_subvol_create(int dirfd, const char *name, struct err *e)
+{
+	struct btrfs_ioctl_vol_args_v2 a = { 0 };
+
+	if (!str_copy(a.name, sizeof a.name, str_of(name)))
+		return err_set(e, ENAMETOOLONG, "create subvolume '%s'", name);
+	if (ioctl(dirfd, BTRFS_IOC_SUBVOL_CREATE_V2, &a) < 0)
+		return err_sys(e, "create subvolume '%s'", name);
+	return 0;
+}
+
+int btrfs_subvol_delete(int dirfd, const char *name)
+{
+	struct btrfs_ioctl_vol_args a = { 0 };
+
+	if (!str_copy(a.name, sizeof a.name, str_of(name)))
+		return -ENAMETOOLONG;
+	return ioctl(dirfd, BTRFS_IOC_SNAP_DESTROY, &a) < 0 ? -errno : 0;
+}
+
+int btrfs_subvol_id(int fd, uint64_t *ret)
+{
+	struct btrfs_ioctl_ino_lookup_args a = { .objectid = BTRFS_FIRST_FREE_OBJECTID };
+
+	if (ioctl(fd, BTRFS_IOC_INO_LOOKUP, &a) < 0)
+		return -errno;
+	*ret = a.treeid;
+	return 0;
+}
+
+int btrfs_limit(int subvol_fd, uint64_t bytes, struct err *e)
+{
+	/* qgroupid 0: the subvolume that the fd is in */
+	struct btrfs_ioctl_qgroup_limit_args a = { .lim = { .flags = BTRFS_QGROUP_LIMIT_MAX_RFER, .max_rfer = bytes } };
+
+	if (ioctl(subvol_fd, BTRFS_IOC_QGROUP_LIMIT, &a) < 0)
+		return err_sys(e, "limit the disk space");
+	return 0;
+}
+
+struct search {
+	union {
+		struct btrfs_ioctl_search_args_v2 a;
+		char room[sizeof(struct btrfs_ioctl_search_args_v2) + SEARCH_BUF];
+	};
+};
+
+/* Items of one tree with keys from (objectid, type, offset) up to (objectid, type, end). Returns their number. */
+static int search(int fd, struct search *s, uint64_t tree, uint64_t objectid, uint32_t type, uint64_t offset, uint64_t end)
+{
+	memset(&s->a, 0, sizeof s->a);
+	s->a.key = (struct btrfs_ioctl_search_key) {
+		.tree_id = tree,
+		.min_objectid = objectid, .max_objectid = objectid,
+		.min_type = type, .max_type = type,
+		.min_offset = offset, .max_offset = end,
+		.max_transid = UINT64_MAX,
+		.nr_items = 4096,
+	};
+	s->a.buf_size = SEARCH_BUF;
+	return ioctl(fd, BTRFS_IOC_TREE_SEARCH_V2, &s->a) < 0 ? -errno : (int)s->a.key.nr_items;
+}
+
+int btrfs_usage(int fs_fd, uint64_t subvol, uint64_t *ret_bytes)
+{
+	autofree struct search *s = malloc(sizeof *s);
+	struct btrfs_ioctl_search_header h;
+	struct btrfs_qgroup_info_item item;
+
+	if (!s)
+		return -ENOMEM;
+	int n = search(fs_fd, s, BTRFS_QUOTA_TREE_OBJECTID, 0, BTRFS_QGROUP_INFO_KEY, subvol, subvol);
+
+	if (n <= 0)
+		return n < 0 ? n : -ENOENT;
+	memcpy(&h, s->a.buf, sizeof h);
+	if (h.len < sizeof item)
+		return -ENOENT;
+	memcpy(&item, (char *)s->a.buf + sizeof h, sizeof item);
+	*ret_bytes = le64toh(item.rfer);
+	return 0;
+}
+
+static bool subvol_exists(int fs_fd, uint64_t id, struct search *s)
+{
+	memset(&s->a, 0, sizeof s->a);
+	s->a.key = (struct btrfs_ioctl_search_key) {
+		.tree_id = BTRFS_ROOT_TREE_OBJECTID,
+		.min_objectid = id, .max_objectid = id,
+		.min_type = BTRFS_ROOT_ITEM_KEY, .max_type = BTRFS_ROOT_ITEM_KEY,
+		.max_offset = UINT64_MAX, .max_transid = UINT64_MAX,
+		.nr_items = 1,
+	};
+	s->a.buf_size = SEARCH_BUF;
+	return ioctl(fs_fd, BTRFS_IOC_TREE_SEARCH_V2, &s->a) < 0 || s->a.key.nr_items > 0;
+}
+
+static bool qgroup_destroy(int fs_fd, uint64_t id)
+{
+	struct btrfs_ioctl_qgroup_create_args a = { .create = 0, .qgroupid = id };
+
+	return ioctl(fs_fd, BTRFS_IOC_QGROUP_CREATE, &a) == 0;
+}
+
+int btrfs_qgroup_sweep(int fs_fd)
+{
+	autofree struct search *s = malloc(2 * sizeof *s);
+	uint64_t from = BTRFS_FIRST_FREE_OBJECTID, last = UINT64_MAX >> 16;	/* higher levels are not ours */
+	int left = 0, done = 0;
+
+	if (!s)
+		return -ENOMEM;
+	for (;;) {
+		int n = search(fs_fd, s, BTRFS_QUOTA_TREE_OBJECTID, 0, BTRFS_QGROUP_INFO_KEY, from, last);
+		const char *p = (const char *)s->a.buf;
+
+		if (n <= 0)
+			return n < 0 ? n : left;
+		for (int i = 0; i < n; i++) {
+			struct btrfs_ioctl_search_header h;
+
+			memcpy(&h, p, sizeof h);
+			p += sizeof h + h.len;
+			from = h.offset + 1;
+			if (subvol_exists(fs_fd, h.offset, s + 1))
+				continue;
+			if (done < SWEEP_MAX && qgroup_destroy(fs_fd, h.offset))
+				done++;
+			else
+				left++;
+		}
+	}
+}
+
+int btrfs_resize_max(int fs_fd)
+{
+	struct btrfs_ioctl_vol_args a = { .name = "1:max" };
+
+	return ioctl(fs_fd, BTRFS_IOC_RESIZE, &a) < 0 ? -errno : 0;
+}

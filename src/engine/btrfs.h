@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* btrfs: subvolumes, their quota and the size of the file system, by ioctl. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+int btrfs_quota_enable(int fs_fd, bool *ret_simple, struct err *e);	/* simple quotas where the kernel has them */
+int btrfs_subvol_create(int dirfd, const char *name, struct err *e);
+int btrfs_subvol_delete(int dirfd, const char *name);			/* -errno; -ENOENT */
+int btrfs_subvol_id(int fd, uint64_t *ret);				/* of the subvolume that fd is in; -errno */
+int btrfs_limit(int subvol_fd, uint64_t bytes, struct err *e);
+int btrfs_usage(int fs_fd, uint64_t subvol, uint64_t *ret_bytes);	/* -ENOENT: not counted */
+int btrfs_resize_max(int fs_fd);					/* to the size of its device; -errno */
+
+/* Removes the counters of subvolumes that are gone. The kernel keeps one as long as the cleaner is busy with what it
+ * counted, so this is called now and then. Returns how many are left to remove. */
+int btrfs_qgroup_sweep(int fs_fd);

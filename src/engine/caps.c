@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* caps: what root of a sandbox may do, and keeping power across a change of uid. */
+#include "engine/caps.h"
+
+#include <grp.h>
+#include <linux/capability.h>
+#include <linux/securebits.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+
+/* What sudo, useradd, apt and ordinary servers need. Absent on purpose: NET_ADMIN and NET_RAW (its own address, spoofing,
+ * filling the host's neighbour table), SYS_ADMIN, SYS_PTRACE, MKNOD, SYS_RESOURCE (its own limits). */
+static const unsigned char kept[] = {
+	CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_FSETID, CAP_KILL, CAP_SETGID, CAP_SETUID, CAP_SETPCAP,
+	CAP_NET_BIND_SERVICE, CAP_SYS_CHROOT, CAP_AUDIT_WRITE, CAP_SETFCAP,
+};
+
+static uint64_t kept_mask(void)
+{
+	uint64_t m = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(kept); i++)
+		m |= 1ull << kept[i];
+	return m;
+}
+
+int caps_confine(struct err *e)
+{
+	uint64_t keep = kept_mask();
+	struct __user_cap_header_struct h = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct d[2] = {
+		{ .effective = (uint32_t)keep, .permitted = (uint32_t)keep },
+		{ .effective = (uint32_t)(keep >> 32), .permitted = (uint32_t)(keep >> 32) },
+	};
+
+	/* Beyond the last one this kernel knows: EINVAL, the end. */
+	for (int c = 0; c < 64; c++) {
+		if (keep & 1ull << c)
+			continue;
+		if (prctl(PR_CAPBSET_DROP, c, 0, 0, 0) < 0) {
+			if (errno == EINVAL && c > CAP_SETFCAP)
+				break;
+			return err_sys(e, "drop capability %d", c);
+		}
+	}
+	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0)
+		return err_sys(e, "clear ambient capabilities");
+	if (prctl(PR_SET_SECUREBITS, 0, 0, 0, 0) < 0)	/* a change of uid inside means what it always means */
+		return err_sys(e, "reset securebits");
+	if (syscall(SYS_capset, &h, d) < 0)
+		return err_sys(e, "drop capabilities");
+	return 0;
+}
+
+int caps_keep_across_uids(struct err *e)
+{
+	if (prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP, 0, 0, 0) < 0)
+		return err_sys(e, "keep capabilities across uids");
+	return 0;
+}
+
+int caps_become(uid_t uid, gid_t gid, struct err *e)
+{
+	if (setgroups(0, NULL) < 0)
+		return err_sys(e, "drop groups");
+	if (setresgid(gid, gid, gid) < 0 || setresuid(uid, uid, uid) < 0)
+		return err_sys(e, "become uid %u", uid);
+	/* The change has made us undumpable, and our files in /proc root's: those who write our uid_map could not. */
+	if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0)
+		return err_sys(e, "stay dumpable");
+	return 0;
+}

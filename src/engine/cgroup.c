@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cgroup: picks the back end, and holds what both need. */
+#include "engine/cgroup.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysinfo.h>
+#include <time.h>
+
+#include "base/fd.h"
+#include "base/str.h"
+#include "engine/cgroup_impl.h"
+
+#define RESERVE_MIN (512ull << 20)	/* what the host keeps for itself at least, and as a part of all */
+#define RESERVE_PART 10
+#define FREEZE_LOOKS 100		/* 20 ms at most: this happens in the warden's loop */
+#define FREEZE_LOOK_NS 200000
+#define MOUNTINFO_MAX (256 << 10)
+
+bool cgroup_has_word(const char *text, const char *word)
+{
+	struct str s = str_of(text);
+
+	while (s.p) {
+		struct str w = str_cut(&s, ' ');
+
+		if (w.n && w.p[w.n - 1] == '\n')
+			w.n--;
+		if (str_is(w, word))
+			return true;
+	}
+	return false;
+}
+
+static bool has_option(struct str opts, const char *word)
+{
+	while (opts.p) {
+		if (str_is(str_cut(&opts, ','), word))
+			return true;
+	}
+	return false;
+}
+
+/* 36 35 98:0 /root /mount/point rw,noatime shared:1 - type source super,options */
+static bool mount_line(struct str line, const char *type, const char *controller, struct str *ret_point)
+{
+	struct str f[5];
+
+	for (size_t i = 0; i < ARRAY_LEN(f); i++)
+		f[i] = str_cut(&line, ' ');
+	while (line.p && !str_is(str_cut(&line, ' '), "-"))
+		;
+	if (!line.p || !str_is(str_cut(&line, ' '), type))
+		return false;
+	(void)str_cut(&line, ' ');
+	if (!line.p || (controller && !has_option(line, controller)))
+		return false;
+	*ret_point = f[4];
+	return true;
+}
+
+int cgroup_find_mount(const char *mountinfo, const char *type, const char *controller, char *ret, size_t size)
+{
+	struct str s = str_of(mountinfo), point;
+
+	while (s.p) {
+		if (mount_line(str_cut(&s, '\n'), type, controller, &point))
+			return str_copy(ret, size, point) ? 0 : -ENAMETOOLONG;
+	}
+	return -ENOENT;
+}
+
+int cgroup_field(const char *text, const char *key, uint64_t *ret)
+{
+	struct str s = str_of(text);
+
+	while (s.p) {
+		struct str line = str_cut(&s, '\n');
+
+		if (str_is(str_cut(&line, ' '), key) && line.p)
+			return str_to_u64(line, UINT64_MAX, ret);
+	}
+	return -ENOENT;
+}
+
+static void path_of(char z[128], const char *id, const char *file)
+{
+	(void)snprintf(z, 128, "%s%s%s", id ? id : "", id ? "/" : "", file);
+}
+
+int cgroup_write(int dirfd, const char *id, const char *file, const char *value)
+{
+	char path[128];
+
+	path_of(path, id, file);
+	return file_write(dirfd, path, value);
+}
+
+int cgroup_number(int dirfd, const char *id, const char *file, uint64_t *ret)
+{
+	char path[128], z[64];
+
+	path_of(path, id, file);
+	ssize_t n = file_read(dirfd, path, z, sizeof z);
+
+	if (n < 0)
+		return (int)n;
+	if (n > 0 && z[n - 1] == '\n')
+		n--;
+	return str_to_u64((struct str) { z, (size_t)n }, UINT64_MAX, ret);
+}
+
+int cgroup_rmdir_tree(int dirfd, const char *name)
+{
+	if (unlinkat(dirfd, name, AT_REMOVEDIR) == 0 || errno == ENOENT)
+		return 0;
+	int fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+
+	if (!d) {
+		fd_close(fd);
+		return -errno;
+	}
+	for (struct dirent *de; (de = readdir(d));) {
+		if (de->d_type == DT_DIR && de->d_name[0] != '.')
+			(void)unlinkat(fd, de->d_name, AT_REMOVEDIR);
+	}
+	(void)closedir(d);
+	return unlinkat(dirfd, name, AT_REMOVEDIR) < 0 && errno != ENOENT ? -errno : 0;
+}
+
+/* Freezing is a request: tasks stop at their next return to user space. */
+int cgroup_wait_frozen(int dirfd, const char *id, const char *file, const char *want, struct err *e)
+{
+	char path[128], z[256];
+
+	path_of(path, id, file);
+	for (int i = 0; i < FREEZE_LOOKS; i++) {
+		ssize_t n = file_read(dirfd, path, z, sizeof z);
+
+		if (n < 0)
+			return err_set(e, (int)-n, "read '%s'", file);
+		if (strstr(z, want))
+			return 0;
+		(void)nanosleep(&(struct timespec) { .tv_nsec = FREEZE_LOOK_NS }, NULL);
+	}
+	return err_set(e, ETIMEDOUT, "it does not freeze: a process of it is busy in the kernel");
+}
+
+static void totals(struct cgroup_tree *t)
+{
+	struct sysinfo si;
+	uint64_t pid_max = 32768;
+
+	(void)cgroup_number(AT_FDCWD, NULL, "/proc/sys/kernel/pid_max", &pid_max);
+	t->pids_total = (uint32_t)(pid_max - pid_max / 8);	/* the host can still fork when sandboxes have all of theirs */
+	if (t->mem_total_bytes || sysinfo(&si) < 0)
+		return;
+	uint64_t all = (uint64_t)si.totalram * si.mem_unit, keep = all / RESERVE_PART;
+
+	if (keep < RESERVE_MIN)
+		keep = RESERVE_MIN;
+	t->mem_total_bytes = all > 2 * keep ? all - keep : all / 2;
+}
+
+static const struct cgroup_backend *pick(const char *mountinfo, struct err *e)
+{
+	char at[256], path[300], z[512];
+
+	if (cgroup_find_mount(mountinfo, "cgroup2", NULL, at, sizeof at) == 0) {
+		(void)snprintf(path, sizeof path, "%s/cgroup.controllers", at);
+		if (file_read(AT_FDCWD, path, z, sizeof z) >= 0 && cgroup_has_word(z, "memory") && cgroup_has_word(z, "pids"))
+			return &cgroup_v2;
+	}
+	if (cgroup_find_mount(mountinfo, "cgroup", "memory", at, sizeof at) == 0)
+		return &cgroup_v1;
+	(void)err_set(e, ENOENT, "no cgroup hierarchy with the memory controller is mounted, neither v2 nor v1");
+	return NULL;
+}
+
+int cgroup_tree_open(uint32_t instance, uint64_t mem_total_bytes, struct cgroup_tree **ret, struct err *e)
+{
+	autofree char *mountinfo = malloc(MOUNTINFO_MAX);
+	autofree struct cgroup_tree *t = malloc(sizeof *t);
+	ssize_t n;
+
+	if (!mountinfo || !t)
+		return err_set(e, ENOMEM, "open the cgroup tree");
+	n = file_read(AT_FDCWD, "/proc/self/mountinfo", mountinfo, MOUNTINFO_MAX);
+	if (n < 0)
+		return err_set(e, (int)-n, "read /proc/self/mountinfo");
+	*t = (struct cgroup_tree) { .be = pick(mountinfo, e), .mem_total_bytes = mem_total_bytes, .v2_fd = -1, .v2_root_fd = -1 };
+	memset(t->v1_fd, -1, sizeof t->v1_fd);
+	memset(t->v1_root_fd, -1, sizeof t->v1_root_fd);
+	if (!t->be)
+		return -e->no;
+	(void)snprintf(t->parent, sizeof t->parent, "atoll%u", instance);
+	totals(t);
+	int r = t->be->open(t, e);
+
+	if (r >= 0)
+		r = t->be->limit_all(t, e);
+	if (r < 0) {
+		cgroup_tree_close(take_ptr(&t), false);
+		return err_wrap(e, "prepare cgroup '%s'", "atoll");
+	}
+	*ret = take_ptr(&t);
+	return 0;
+}
+
+void cgroup_tree_close(struct cgroup_tree *t, bool remove)
+{
+	if (!t)
+		return;
+	if (remove)
+		t->be->remove_all(t);
+	for (size_t i = 0; i < CGROUP_V1_MAX; i++) {
+		fd_close(t->v1_fd[i]);
+		fd_close(t->v1_root_fd[i]);
+	}
+	fd_close(t->v2_fd);
+	fd_close(t->v2_root_fd);
+	free(t);
+}
+
+int cgroup_make(struct cgroup_tree *t, const char *id, const struct cgroup_limits *lim, struct err *e)
+{
+	if (t->be->make(t, id, lim, e) < 0) {
+		struct err ignored;
+
+		(void)t->be->remove(t, id, &ignored);
+		return err_wrap(e, "make cgroup");
+	}
+	return 0;
+}
+
+int cgroup_seat_open(struct cgroup_tree *t, const char *id, struct cgroup_seat *ret, struct err *e)
+{
+	*ret = CGROUP_SEAT_NONE;
+	if (t->be->seat(t, id, ret, e) < 0) {
+		cgroup_seat_close(ret);
+		return -e->no;
+	}
+	return 0;
+}
+
+void cgroup_seat_close(struct cgroup_seat *s)
+{
+	fd_close(s->into_fd);
+	while (s->n_procs > 0)
+		fd_close(s->procs[--s->n_procs]);
+	s->into_fd = -1;
+}
+
+int cgroup_sit(const struct cgroup_seat *s, int pid, struct err *e)
+{
+	char z[16];
+	int n = snprintf(z, sizeof z, "%d", pid);
+
+	for (size_t i = 0; i < s->n_procs; i++) {
+		if (write(s->procs[i], z, (size_t)n) != n)
+			return err_sys(e, "enter the cgroup");
+	}
+	return 0;
+}
+
+int cgroup_freeze(struct cgroup_tree *t, const char *id, bool on, struct err *e)
+{
+	return t->be->freeze(t, id, on, e);
+}
+
+int cgroup_after_kill(struct cgroup_tree *t, const char *id)
+{
+	return t->be->after_kill(t, id);
+}
+
+int cgroup_usage(struct cgroup_tree *t, const char *id, struct cgroup_usage *ret, struct err *e)
+{
+	return t->be->usage(t, id, ret, e);
+}
+
+int cgroup_remove(struct cgroup_tree *t, const char *id, struct err *e)
+{
+	return t->be->remove(t, id, e);
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cgroup: the sandboxes' places in the cgroup tree, whatever the host has (v2, or several v1 hierarchies).
+ *
+ * One parent directory atollN holds all sandboxes of an instance, with a cpu weight and a memory limit for them
+ * together; below it each sandbox has a directory named by its id. Nothing is kept per sandbox but that name,
+ * so a restarted warden has nothing to find again. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+struct cgroup_tree;			/* opaque */
+
+struct cgroup_limits {			/* 0: no limit of its own */
+	uint64_t mem_bytes;
+	uint32_t cpu_permille;		/* 1000 = one core */
+	uint32_t pids;
+};
+
+struct cgroup_usage {
+	uint64_t mem_bytes, mem_cache_bytes, cpu_ns;
+	uint32_t pids, oom_kills;
+};
+
+#define CGROUP_PROCS_MAX 8
+
+/* How a process gets in. v2: it is born there, which costs nothing. v1: it is moved, which waits for the whole machine (an RCU
+ * grace period, some milliseconds) and is best done while something else goes on. */
+struct cgroup_seat {
+	int into_fd;			/* for userns_fork(), or -1 */
+	int procs[CGROUP_PROCS_MAX];
+	size_t n_procs;
+};
+
+#define CGROUP_SEAT_NONE ((struct cgroup_seat) { .into_fd = -1 })
+
+/* mem_total_bytes: of all sandboxes together, 0: what the host has minus a reserve. */
+int cgroup_tree_open(uint32_t instance, uint64_t mem_total_bytes, struct cgroup_tree **ret, struct err *e);
+void cgroup_tree_close(struct cgroup_tree *t, bool remove);	/* NULL is fine; remove: the parent directories too */
+
+int cgroup_make(struct cgroup_tree *t, const char *id, const struct cgroup_limits *lim, struct err *e);
+
+int cgroup_seat_open(struct cgroup_tree *t, const char *id, struct cgroup_seat *ret, struct err *e);
+void cgroup_seat_close(struct cgroup_seat *s);
+int cgroup_sit(const struct cgroup_seat *s, int pid, struct err *e);	/* pid 0: oneself; nothing to do when born there */
+
+int cgroup_freeze(struct cgroup_tree *t, const char *id, bool on, struct err *e);	/* waits for the last task, briefly */
+int cgroup_after_kill(struct cgroup_tree *t, const char *id);	/* lets a frozen one feel its SIGKILL */
+int cgroup_usage(struct cgroup_tree *t, const char *id, struct cgroup_usage *ret, struct err *e);
+int cgroup_remove(struct cgroup_tree *t, const char *id, struct err *e);	/* -EBUSY while a process lives in it; idempotent */

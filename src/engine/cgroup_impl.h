@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cgroup_impl: what the two back ends share: the table of their functions, settings, and readers of kernel files. */
+#pragma once
+
+#include "engine/cgroup.h"
+
+struct cgroup_backend {
+	int (*open)(struct cgroup_tree *t, struct err *e);		/* makes or finds the parents */
+	int (*limit_all)(struct cgroup_tree *t, struct err *e);
+	int (*make)(struct cgroup_tree *t, const char *id, const struct cgroup_limits *lim, struct err *e);
+	int (*seat)(struct cgroup_tree *t, const char *id, struct cgroup_seat *ret, struct err *e);
+	int (*freeze)(struct cgroup_tree *t, const char *id, bool on, struct err *e);
+	int (*after_kill)(struct cgroup_tree *t, const char *id);
+	int (*usage)(struct cgroup_tree *t, const char *id, struct cgroup_usage *ret, struct err *e);
+	int (*remove)(struct cgroup_tree *t, const char *id, struct err *e);
+	void (*remove_all)(struct cgroup_tree *t);
+};
+
+extern const struct cgroup_backend cgroup_v1, cgroup_v2;
+
+#define CGROUP_V1_MAX 6
+
+struct cgroup_tree {
+	const struct cgroup_backend *be;
+	char parent[24];			/* "atoll3" */
+	uint64_t mem_total_bytes;
+	uint32_t pids_total;
+	int v1_fd[CGROUP_V1_MAX];		/* parent directory per hierarchy, -1: not there; order of v1_names */
+	int v1_root_fd[CGROUP_V1_MAX];		/* the directory that holds it */
+	int v2_fd, v2_root_fd;
+};
+
+struct cgroup_setting {
+	const char *controller;			/* v1: the hierarchy it is in */
+	const char *file;
+	char value[32];
+	bool optional;				/* not every kernel has the file */
+};
+
+#define CGROUP_SETTINGS_MAX 8
+
+size_t cgroup_v1_settings(const struct cgroup_limits *lim, struct cgroup_setting ret[CGROUP_SETTINGS_MAX]);
+size_t cgroup_v2_settings(const struct cgroup_limits *lim, struct cgroup_setting ret[CGROUP_SETTINGS_MAX]);
+
+/* Where a hierarchy is mounted, from the text of /proc/self/mountinfo: type "cgroup2" (controller NULL), or "cgroup"
+ * with that controller. -ENOENT. */
+int cgroup_find_mount(const char *mountinfo, const char *type, const char *controller, char *ret, size_t size);
+
+/* Our own place in the v2 hierarchy, from the text of /proc/self/cgroup. -ENOENT. */
+int cgroup_v2_own(const char *text, char *ret, size_t size);
+
+bool cgroup_has_word(const char *text, const char *word);		/* "cpu memory pids" has "memory" */
+int cgroup_field(const char *text, const char *key, uint64_t *ret);	/* "key 123" on a line of its own; -ENOENT */
+int cgroup_number(int dirfd, const char *id, const char *file, uint64_t *ret);
+int cgroup_write(int dirfd, const char *id, const char *file, const char *value);	/* id NULL: in dirfd itself */
+int cgroup_rmdir_tree(int dirfd, const char *name);		/* one level of children, then itself; 0 when not there */
+int cgroup_wait_frozen(int dirfd, const char *id, const char *file, const char *want, struct err *e);

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cgroup_v1: one directory per sandbox in each hierarchy that limits or counts something.
+ *
+ * Devices are the exception: the list of allowed nodes is the same for all, so the parent carries it and every sandbox
+ * is put into the parent itself. A missing hierarchy costs its limit; without memory and pids we do not start. */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/fd.h"
+#include "base/str.h"
+#include "engine/cgroup_impl.h"
+
+enum { V1_MEMORY, V1_PIDS, V1_CPU, V1_CPUACCT, V1_FREEZER, V1_DEVICES };
+static const char *const v1_names[CGROUP_V1_MAX] = { "memory", "pids", "cpu", "cpuacct", "freezer", "devices" };
+
+#define CPU_PERIOD_US 100000u
+#define CPU_SHARES_ALL "512"		/* half of a task of the host, so that the daemons answer while sandboxes burn */
+#define MOUNTINFO_MAX (256 << 10)
+
+/* null zero full random urandom tty console-less ptmx and pts: read and write, never mknod */
+static const char *const v1_devices[] = {
+	"c 1:3 rw", "c 1:5 rw", "c 1:7 rw", "c 1:8 rw", "c 1:9 rw", "c 5:0 rw", "c 5:2 rw", "c 136:* rw",
+};
+
+size_t cgroup_v1_settings(const struct cgroup_limits *lim, struct cgroup_setting ret[CGROUP_SETTINGS_MAX])
+{
+	size_t n = 0;
+
+	if (lim->mem_bytes) {
+		/* memsw is memory + swap together: the same number leaves no swap. It may not be below the first. */
+		ret[n] = (struct cgroup_setting) { "memory", "memory.limit_in_bytes", .value = "" };
+		(void)snprintf(ret[n++].value, sizeof ret->value, "%" PRIu64, lim->mem_bytes);
+		ret[n] = (struct cgroup_setting) { "memory", "memory.memsw.limit_in_bytes", .optional = true };
+		(void)snprintf(ret[n++].value, sizeof ret->value, "%" PRIu64, lim->mem_bytes);
+	}
+	if (lim->pids) {
+		ret[n] = (struct cgroup_setting) { "pids", "pids.max", .value = "" };
+		(void)snprintf(ret[n++].value, sizeof ret->value, "%u", lim->pids);
+	}
+	if (lim->cpu_permille) {
+		ret[n] = (struct cgroup_setting) { "cpu", "cpu.cfs_period_us", .value = "" };
+		(void)snprintf(ret[n++].value, sizeof ret->value, "%u", CPU_PERIOD_US);
+		ret[n] = (struct cgroup_setting) { "cpu", "cpu.cfs_quota_us", .value = "" };
+		(void)snprintf(ret[n++].value, sizeof ret->value, "%" PRIu64, (uint64_t)lim->cpu_permille * CPU_PERIOD_US / 1000);
+	}
+	return n;
+}
+
+static int v1_index(const char *controller)
+{
+	for (int i = 0; i < CGROUP_V1_MAX; i++) {
+		if (strcmp(v1_names[i], controller) == 0)
+			return i;
+	}
+	return -1;
+}
+
+static int apply(struct cgroup_tree *t, const char *id, const struct cgroup_limits *lim, struct err *e)
+{
+	struct cgroup_setting set[CGROUP_SETTINGS_MAX];
+	size_t n = cgroup_v1_settings(lim, set);
+
+	for (size_t i = 0; i < n; i++) {
+		int fd = t->v1_fd[v1_index(set[i].controller)];
+		int r = fd < 0 ? 0 : cgroup_write(fd, id, set[i].file, set[i].value);
+
+		if (r < 0 && !(set[i].optional && r == -ENOENT))
+			return err_set(e, -r, "set %s to '%s': %s", set[i].file, set[i].value, strerror(-r));
+	}
+	return 0;
+}
+
+static int open_parent(const char *mount, const char *parent, int *ret_root, int *ret_fd, struct err *e)
+{
+	autoclose int root = open(mount, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (root < 0)
+		return err_sys(e, "open '%s'", mount);
+	if (mkdirat(root, parent, 0755) < 0 && errno != EEXIST)
+		return err_sys(e, "make '%s/%s'", mount, parent);
+	int fd = openat(root, parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+
+	if (fd < 0)
+		return err_sys(e, "open '%s/%s'", mount, parent);
+	*ret_fd = fd;
+	*ret_root = take_fd(&root);
+	return 0;
+}
+
+/* Controllers mounted together (cpu,cpuacct) are one directory: the second finds it made. Its procs file is then written
+ * twice, which does nothing the second time. */
+static int v1_open(struct cgroup_tree *t, struct err *e)
+{
+	autofree char *mountinfo = malloc(MOUNTINFO_MAX);
+	char at[256];
+	ssize_t n;
+
+	if (!mountinfo)
+		return err_set(e, ENOMEM, "read mounts");
+	n = file_read(AT_FDCWD, "/proc/self/mountinfo", mountinfo, MOUNTINFO_MAX);
+	if (n < 0)
+		return err_set(e, (int)-n, "read mounts");
+	for (int i = 0; i < CGROUP_V1_MAX; i++) {
+		int r = cgroup_find_mount(mountinfo, "cgroup", v1_names[i], at, sizeof at);
+
+		if (r < 0 && i > V1_PIDS)
+			continue;
+		if (r < 0)
+			return err_set(e, -r, "no v1 hierarchy of the %s controller", v1_names[i]);
+		if (open_parent(at, t->parent, &t->v1_root_fd[i], &t->v1_fd[i], e) < 0)
+			return -e->no;
+	}
+	return 0;
+}
+
+static int limit_devices(int fd, struct err *e)
+{
+	int r = cgroup_write(fd, NULL, "devices.deny", "a");
+
+	for (size_t i = 0; r >= 0 && i < ARRAY_LEN(v1_devices); i++)
+		r = cgroup_write(fd, NULL, "devices.allow", v1_devices[i]);
+	return r < 0 ? err_set(e, -r, "limit devices: %s", strerror(-r)) : 0;
+}
+
+static int v1_limit_all(struct cgroup_tree *t, struct err *e)
+{
+	struct cgroup_limits all = { .mem_bytes = t->mem_total_bytes, .pids = t->pids_total };
+
+	/* Lowering memory below memsw and raising memsw below memory are both refused: forget the old pair first. */
+	(void)cgroup_write(t->v1_fd[V1_MEMORY], NULL, "memory.memsw.limit_in_bytes", "-1");
+	if (apply(t, NULL, &all, e) < 0)
+		return -e->no;
+	if (t->v1_fd[V1_CPU] >= 0)
+		(void)cgroup_write(t->v1_fd[V1_CPU], NULL, "cpu.shares", CPU_SHARES_ALL);
+	if (t->v1_fd[V1_DEVICES] >= 0)
+		return limit_devices(t->v1_fd[V1_DEVICES], e);
+	return 0;
+}
+
+static int v1_make(struct cgroup_tree *t, const char *id, const struct cgroup_limits *lim, struct err *e)
+{
+	for (int i = 0; i < V1_DEVICES; i++) {
+		if (t->v1_fd[i] >= 0 && mkdirat(t->v1_fd[i], id, 0755) < 0 && errno != EEXIST)
+			return err_sys(e, "make it for %s", v1_names[i]);
+	}
+	return apply(t, id, lim, e);
+}
+
+static int v1_seat(struct cgroup_tree *t, const char *id, struct cgroup_seat *ret, struct err *e)
+{
+	for (int i = 0; i < CGROUP_V1_MAX; i++) {
+		char path[128];
+
+		if (t->v1_fd[i] < 0)
+			continue;
+		(void)snprintf(path, sizeof path, "%s%scgroup.procs", i == V1_DEVICES ? "" : id, i == V1_DEVICES ? "" : "/");
+		int fd = openat(t->v1_fd[i], path, O_WRONLY | O_CLOEXEC);
+
+		if (fd < 0)
+			return err_sys(e, "open the %s cgroup", v1_names[i]);
+		ret->procs[ret->n_procs++] = fd;
+	}
+	return 0;
+}
+
+static int v1_freeze(struct cgroup_tree *t, const char *id, bool on, struct err *e)
+{
+	int fd = t->v1_fd[V1_FREEZER];
+
+	if (fd < 0)
+		return err_set(e, ENOTSUP, "freeze: this host has no freezer");
+	int r = cgroup_write(fd, id, "freezer.state", on ? "FROZEN" : "THAWED");
+
+	if (r < 0)
+		return err_set(e, -r, "set freezer.state: %s", strerror(-r));
+	r = on ? cgroup_wait_frozen(fd, id, "freezer.state", "FROZEN", e) : 0;
+	if (r < 0)
+		(void)cgroup_write(fd, id, "freezer.state", "THAWED");
+	return r;
+}
+
+static int v1_after_kill(struct cgroup_tree *t, const char *id)
+{
+	return t->v1_fd[V1_FREEZER] < 0 ? 0 : cgroup_write(t->v1_fd[V1_FREEZER], id, "freezer.state", "THAWED");
+}
+
+static int v1_usage(struct cgroup_tree *t, const char *id, struct cgroup_usage *ret, struct err *e)
+{
+	char path[128], z[4096];
+	uint64_t v;
+	struct cgroup_usage u = { 0 };
+	int r = cgroup_number(t->v1_fd[V1_MEMORY], id, "memory.usage_in_bytes", &u.mem_bytes);
+
+	if (r < 0)
+		return err_set(e, -r, "read memory.usage_in_bytes: %s", strerror(-r));
+	(void)snprintf(path, sizeof path, "%s/memory.stat", id);
+	if (file_read(t->v1_fd[V1_MEMORY], path, z, sizeof z) >= 0)
+		(void)cgroup_field(z, "cache", &u.mem_cache_bytes);
+	(void)snprintf(path, sizeof path, "%s/memory.oom_control", id);
+	if (file_read(t->v1_fd[V1_MEMORY], path, z, sizeof z) >= 0 && cgroup_field(z, "oom_kill", &v) == 0)
+		u.oom_kills = (uint32_t)v;
+	if (cgroup_number(t->v1_fd[V1_PIDS], id, "pids.current", &v) == 0)
+		u.pids = (uint32_t)v;
+	if (t->v1_fd[V1_CPUACCT] >= 0)
+		(void)cgroup_number(t->v1_fd[V1_CPUACCT], id, "cpuacct.usage", &u.cpu_ns);
+	*ret = u;
+	return 0;
+}
+
+static int v1_remove(struct cgroup_tree *t, const char *id, struct err *e)
+{
+	for (int i = 0; i < V1_DEVICES; i++) {
+		int r = t->v1_fd[i] < 0 ? 0 : cgroup_rmdir_tree(t->v1_fd[i], id);
+
+		if (r < 0)
+			return err_set(e, -r, "remove the %s cgroup: %s", v1_names[i], strerror(-r));
+	}
+	return 0;
+}
+
+static void v1_remove_all(struct cgroup_tree *t)
+{
+	for (int i = 0; i < CGROUP_V1_MAX; i++) {
+		if (t->v1_root_fd[i] >= 0)
+			(void)cgroup_rmdir_tree(t->v1_root_fd[i], t->parent);
+	}
+}
+
+const struct cgroup_backend cgroup_v1 = {
+	.open = v1_open,
+	.limit_all = v1_limit_all,
+	.make = v1_make,
+	.seat = v1_seat,
+	.freeze = v1_freeze,
+	.after_kill = v1_after_kill,
+	.usage = v1_usage,
+	.remove = v1_remove,
+	.remove_all = v1_remove_all,
+};

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cgroup_v2: one directory per sandbox in the unified hierarchy.
+ *
+ * The parent is made in the subtree that was delegated to us (a unit with Delegate=yes), or at the top. A directory whose
+ * controllers are handed on may hold no process itself, so in a delegated subtree the daemon first steps into a leaf
+ * of its own, "daemon". */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+
+#include "base/fd.h"
+#include "base/str.h"
+#include "engine/cgroup_impl.h"
+
+#define CPU_PERIOD_US 100000u
+#define CPU_WEIGHT_ALL "50"		/* half of an ordinary service: the daemons answer while sandboxes burn */
+#define MOUNTINFO_MAX (256 << 10)
+
+size_t cgroup_v2_settings(const struct cgroup_limits *lim, struct cgroup_setting ret[CGROUP_SETTINGS_MAX])
+{
+	size_t n = 0;
+
+	if (lim->mem_bytes) {
+		ret[n] = (struct cgroup_setting) { "memory", "memory.max", .value = "" };
+		(void)snprintf(ret[n++].value, sizeof ret->value, "%" PRIu64, lim->mem_bytes);
+		ret[n++] = (struct cgroup_setting) { "memory", "memory.swap.max", "0", .optional = true };
+	}
+	if (lim->pids) {
+		ret[n] = (struct cgroup_setting) { "pids", "pids.max", .value = "" };
+		(void)snprintf(ret[n++].value, sizeof ret->value, "%u", lim->pids);
+	}
+	if (lim->cpu_permille) {
+		ret[n] = (struct cgroup_setting) { "cpu", "cpu.max", .value = "" };
+		(void)snprintf(ret[n++].value, sizeof ret->value, "%" PRIu64 " %u",
+			(uint64_t)lim->cpu_permille * CPU_PERIOD_US / 1000, CPU_PERIOD_US);
+	}
+	return n;
+}
+
+int cgroup_v2_own(const char *text, char *ret, size_t size)
+{
+	struct str s = str_of(text);
+
+	while (s.p) {
+		struct str line = str_cut(&s, '\n');
+
+		if (!str_starts(line, "0::/"))
+			continue;
+		str_skip(&line, 3);
+		return str_copy(ret, size, line) ? 0 : -ENAMETOOLONG;
+	}
+	return -ENOENT;
+}
+
+static int apply(struct cgroup_tree *t, const char *id, const struct cgroup_limits *lim, struct err *e)
+{
+	struct cgroup_setting set[CGROUP_SETTINGS_MAX];
+	size_t n = cgroup_v2_settings(lim, set);
+
+	for (size_t i = 0; i < n; i++) {
+		int r = cgroup_write(t->v2_fd, id, set[i].file, set[i].value);
+
+		if (r < 0 && !(set[i].optional && r == -ENOENT))
+			return err_set(e, -r, "set %s to '%s': %s", set[i].file, set[i].value, strerror(-r));
+	}
+	return 0;
+}
+
+static bool delegated(int fd)
+{
+	char v[8];
+
+	return fgetxattr(fd, "trusted.delegate", v, sizeof v) == 1 || fgetxattr(fd, "user.delegate", v, sizeof v) == 1;
+}
+
+/* The directory below which we may make ours: the delegated one we are in (or in a leaf of), else the top. */
+static int find_root(const char *mount, int *ret_fd, struct err *e)
+{
+	char text[4096], own[1024];
+	autoclose int top = open(mount, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	autoclose int mine = -1;
+
+	if (top < 0)
+		return err_sys(e, "open '%s'", mount);
+	if (file_read(AT_FDCWD, "/proc/self/cgroup", text, sizeof text) >= 0 && cgroup_v2_own(text, own, sizeof own) == 0 && own[1])
+		mine = openat(top, own + 1, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (mine >= 0 && !delegated(mine)) {
+		int up = openat(mine, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+		fd_close(mine);
+		mine = up;
+	}
+	if (mine < 0 || !delegated(mine)) {
+		*ret_fd = take_fd(&top);
+		return 0;
+	}
+	/* Fails when we are in a leaf already, made by the service manager: then nothing has to move. */
+	if (mkdirat(mine, "daemon", 0755) == 0 || errno == EEXIST)
+		(void)cgroup_write(mine, "daemon", "cgroup.procs", "0");
+	*ret_fd = take_fd(&mine);
+	return 0;
+}
+
+static int hand_on(int fd, struct err *e)
+{
+	static const char *const controllers[] = { "+memory", "+pids", "+cpu", "+io" };
+
+	for (size_t i = 0; i < ARRAY_LEN(controllers); i++) {
+		int r = cgroup_write(fd, NULL, "cgroup.subtree_control", controllers[i]);
+
+		if (r < 0 && i < 2)
+			return err_set(e, -r, "hand on controller '%s': %s", controllers[i], strerror(-r));
+	}
+	return 0;
+}
+
+static int v2_open(struct cgroup_tree *t, struct err *e)
+{
+	autofree char *mountinfo = malloc(MOUNTINFO_MAX);
+	char at[256];
+	ssize_t n;
+
+	if (!mountinfo)
+		return err_set(e, ENOMEM, "read mounts");
+	n = file_read(AT_FDCWD, "/proc/self/mountinfo", mountinfo, MOUNTINFO_MAX);
+	if (n < 0)
+		return err_set(e, (int)-n, "read mounts");
+	if (cgroup_find_mount(mountinfo, "cgroup2", NULL, at, sizeof at) < 0)
+		return err_set(e, ENOENT, "find the cgroup2 mount");
+	if (find_root(at, &t->v2_root_fd, e) < 0 || hand_on(t->v2_root_fd, e) < 0)
+		return -e->no;
+	if (mkdirat(t->v2_root_fd, t->parent, 0755) < 0 && errno != EEXIST)
+		return err_sys(e, "make '%s'", t->parent);
+	t->v2_fd = openat(t->v2_root_fd, t->parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (t->v2_fd < 0)
+		return err_sys(e, "open '%s'", t->parent);
+	return hand_on(t->v2_fd, e);
+}
+
+static int v2_limit_all(struct cgroup_tree *t, struct err *e)
+{
+	struct cgroup_limits all = { .mem_bytes = t->mem_total_bytes, .pids = t->pids_total };
+
+	(void)cgroup_write(t->v2_fd, NULL, "cpu.weight", CPU_WEIGHT_ALL);
+	return apply(t, NULL, &all, e);
+}
+
+static int v2_make(struct cgroup_tree *t, const char *id, const struct cgroup_limits *lim, struct err *e)
+{
+	if (mkdirat(t->v2_fd, id, 0755) < 0 && errno != EEXIST)
+		return err_sys(e, "make '%s'", id);
+	return apply(t, id, lim, e);
+}
+
+static int v2_seat(struct cgroup_tree *t, const char *id, struct cgroup_seat *ret, struct err *e)
+{
+	ret->into_fd = openat(t->v2_fd, id, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	return ret->into_fd < 0 ? err_sys(e, "open the cgroup") : 0;
+}
+
+static int v2_freeze(struct cgroup_tree *t, const char *id, bool on, struct err *e)
+{
+	int r = cgroup_write(t->v2_fd, id, "cgroup.freeze", on ? "1" : "0");
+
+	if (r < 0)
+		return err_set(e, -r, "set cgroup.freeze: %s", strerror(-r));
+	r = on ? cgroup_wait_frozen(t->v2_fd, id, "cgroup.events", "frozen 1", e) : 0;
+	if (r < 0)
+		(void)cgroup_write(t->v2_fd, id, "cgroup.freeze", "0");
+	return r;
+}
+
+/* A frozen task of v2 dies of SIGKILL at once; this gets those that were just being forked. */
+static int v2_after_kill(struct cgroup_tree *t, const char *id)
+{
+	return cgroup_write(t->v2_fd, id, "cgroup.kill", "1");
+}
+
+static int v2_usage(struct cgroup_tree *t, const char *id, struct cgroup_usage *ret, struct err *e)
+{
+	char path[128], z[8192];
+	uint64_t v;
+	struct cgroup_usage u = { 0 };
+	int r = cgroup_number(t->v2_fd, id, "memory.current", &u.mem_bytes);
+
+	if (r < 0)
+		return err_set(e, -r, "read memory.current: %s", strerror(-r));
+	(void)snprintf(path, sizeof path, "%s/memory.stat", id);
+	if (file_read(t->v2_fd, path, z, sizeof z) >= 0)
+		(void)cgroup_field(z, "file", &u.mem_cache_bytes);
+	(void)snprintf(path, sizeof path, "%s/memory.events", id);
+	if (file_read(t->v2_fd, path, z, sizeof z) >= 0 && cgroup_field(z, "oom_kill", &v) == 0)
+		u.oom_kills = (uint32_t)v;
+	(void)snprintf(path, sizeof path, "%s/cpu.stat", id);
+	if (file_read(t->v2_fd, path, z, sizeof z) >= 0 && cgroup_field(z, "usage_usec", &v) == 0)
+		u.cpu_ns = v * 1000;
+	if (cgroup_number(t->v2_fd, id, "pids.current", &v) == 0)
+		u.pids = (uint32_t)v;
+	*ret = u;
+	return 0;
+}
+
+static int v2_remove(struct cgroup_tree *t, const char *id, struct err *e)
+{
+	int r = cgroup_rmdir_tree(t->v2_fd, id);
+
+	return r < 0 ? err_set(e, -r, "remove the cgroup: %s", strerror(-r)) : 0;
+}
+
+static void v2_remove_all(struct cgroup_tree *t)
+{
+	(void)cgroup_rmdir_tree(t->v2_root_fd, t->parent);
+}
+
+const struct cgroup_backend cgroup_v2 = {
+	.open = v2_open,
+	.limit_all = v2_limit_all,
+	.make = v2_make,
+	.seat = v2_seat,
+	.freeze = v2_freeze,
+	.after_kill = v2_after_kill,
+	.usage = v2_usage,
+	.remove = v2_remove,
+	.remove_all = v2_remove_all,
+};

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* child: the set-up process that becomes pid 1 of a sandbox.
+ *
+ * It starts in namespaces of its own, with the root of Z, no id that means anything and all capabilities over the new user
+ * namespace. The stages, in this order because each needs what a later one takes away:
+ *
+ *	identity	close what we inherited; become root of the sandbox once the map is written
+ *	network		lo and eth0, when the builder has put eth0 there
+ *	root		the mounts the builder made, then fresh proc, sys, pts, shm, mqueue; leave the old root
+ *	files		the few files that differ per sandbox; sysctls; then what must not be written becomes read-only
+ *	confine		once in its cgroups: limits, system call filter, capabilities
+ *	exec		init
+ *
+ * No program of the template has run at any point here, but the template's contents are not trusted with paths: targets are
+ * opened without following links. */
+#include "engine/child.h"
+
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/rand.h"
+#include "engine/caps.h"
+#include "engine/dev.h"
+#include "engine/mounts.h"
+#include "engine/net_link.h"
+#include "engine/step.h"
+
+#define HOSTNAME "e2b.local"
+#define READY_FD 3			/* what init finds open besides 0, 1 and 2 */
+#define SOCK_FD 4
+#define TTY_GID "5"
+#define NOFILE 65536u
+
+enum { FD_ROOT, FD_DEV, FD_INIT, FD_COUNT };
+
+static int identity(struct child_spec *sp, struct err *e)
+{
+	/* Out of the way first: the two may have been given each other's numbers. */
+	int ready = fcntl(sp->ready_fd, F_DUPFD, 16), sock = fcntl(sp->sock, F_DUPFD, 16);
+
+	if (ready < 0 || sock < 0 || dup3(ready, READY_FD, O_CLOEXEC) < 0 || dup3(sock, SOCK_FD, O_CLOEXEC) < 0)
+		return err_sys(e, "sort fds");
+	sp->ready_fd = READY_FD;
+	sp->sock = SOCK_FD;
+	if (syscall(SYS_close_range, SOCK_FD + 1, ~0u, 0) < 0)
+		return err_sys(e, "close fds");
+	sigset_t none;
+
+	(void)sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	for (int s = 1; s < NSIG; s++)
+		(void)signal(s, SIG_DFL);
+	(void)umask(022);
+	(void)setsid();
+	/* This step also says that our id map is written. */
+	if (step_recv(SOCK_FD, STEP_LINKED, NULL, 0, -1, e) < 0)
+		return -e->no;
+	if (caps_become(0, 0, e) < 0)
+		return -e->no;
+	return sethostname(HOSTNAME, strlen(HOSTNAME)) < 0 ? err_sys(e, "set the host name") : 0;
+}
+
+struct fresh {
+	const char *type, *path;
+	unsigned attr;
+	struct mount_opt opts[4];
+	size_t n_opts;
+};
+
+#define QUIET (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC)
+
+static const struct fresh fresh[] = {
+	{ "proc", "proc", QUIET, { { "source", "proc" } }, 1 },
+	{ "sysfs", "sys", QUIET | MOUNT_ATTR_RDONLY, { { "source", "sysfs" } }, 1 },
+	{ "devpts", "dev/pts", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC,
+	  { { "source", "devpts" }, { "mode", "620" }, { "ptmxmode", "666" }, { "gid", TTY_GID } }, 4 },
+	{ "mqueue", "dev/mqueue", QUIET, { { "source", "mqueue" } }, 1 },
+};
+
+static int put_at(int mount_fd, int root, const char *path, struct err *e)
+{
+	autoclose int at = -1;
+
+	if (mount_target(root, path, &at, e) < 0)
+		return -e->no;
+	return mount_put(mount_fd, at, "", e) < 0 ? err_wrap(e, "%s", path) : 0;
+}
+
+/* Half the memory limit: files in there count as memory, and a full limit of them would get pid 1 killed. */
+static int mount_shm(int root, uint64_t mem_bytes, struct err *e)
+{
+	char size[24];
+	struct mount_opt opts[] = { { "source", "shm" }, { "mode", "1777" }, { "size", size }, { "nr_inodes", "65536" } };
+	autoclose int m = -1;
+
+	(void)snprintf(size, sizeof size, "%llu", (unsigned long long)mem_bytes / 2);
+	if (mount_new("tmpfs", opts, ARRAY_LEN(opts), QUIET, &m, e) < 0)
+		return -e->no;
+	return put_at(m, root, "dev/shm", e);
+}
+
+/* While the old root with its proc in full view is still there: without it the kernel refuses a new one. */
+static int mount_fresh(int root, struct err *e)
+{
+	for (size_t i = 0; i < ARRAY_LEN(fresh); i++) {
+		autoclose int m = -1;
+
+		if (mount_new(fresh[i].type, fresh[i].opts, fresh[i].n_opts, fresh[i].attr, &m, e) < 0)
+			return -e->no;
+		if (put_at(m, root, fresh[i].path, e) < 0)
+			return -e->no;
+	}
+	return 0;
+}
+
+static int root_stage(const int fds[FD_COUNT], uint64_t mem_bytes, struct err *e)
+{
+	if (mount_put(fds[FD_ROOT], AT_FDCWD, "/r", e) < 0)
+		return -e->no;
+	if (put_at(fds[FD_DEV], fds[FD_ROOT], "dev", e) < 0 || put_at(fds[FD_INIT], fds[FD_ROOT], "dev/" DEV_INIT, e) < 0)
+		return -e->no;
+	if (mount_fresh(fds[FD_ROOT], e) < 0 || mount_shm(fds[FD_ROOT], mem_bytes, e) < 0)
+		return -e->no;
+	return mount_pivot(fds[FD_ROOT], e);
+}
+
+/* The template may have a link there (resolv.conf often is one): it goes, and is not followed. */
+static int write_file(const char *path, const char *text, struct err *e)
+{
+	struct open_how how = {
+		.flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
+		.mode = 0644,
+		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS,
+	};
+	autoclose int fd = (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof how);
+
+	if (fd < 0 && errno == ELOOP && unlink(path) == 0)
+		fd = (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof how);
+	if (fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text))
+		return err_sys(e, "write '%s'", path);
+	return 0;
+}
+
+static int files(const struct slot *s, struct err *e)
+{
+	char resolv[64], machine_id[34];
+
+	(void)snprintf(resolv, sizeof resolv, "nameserver %u.%u.%u.%u\noptions edns0\n", s->gateway >> 24, s->gateway >> 16 & 255,
+		s->gateway >> 8 & 255, s->gateway & 255);
+	rand_hex(machine_id, 32);
+	memcpy(machine_id + 32, "\n", 2);
+	if (write_file("/etc/resolv.conf", resolv, e) < 0 || write_file("/etc/machine-id", machine_id, e) < 0)
+		return -e->no;
+	return write_file("/etc/hostname", HOSTNAME "\n", e);
+}
+
+/* Those of the sandbox's own network namespace; gids are those inside. */
+static int sysctls(struct err *e)
+{
+	static const struct { const char *path, *value; } set[] = {
+		{ "/proc/sys/net/ipv4/ip_unprivileged_port_start", "0" },
+		{ "/proc/sys/net/ipv4/ping_group_range", "0 65535" },
+		{ "/proc/sys/net/ipv6/conf/eth0/disable_ipv6", "1" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(set); i++) {
+		int r = file_write(AT_FDCWD, set[i].path, set[i].value);
+
+		if (r < 0 && r != -ENOENT)
+			return err_set(e, -r, "set %s: %s", set[i].path, strerror(-r));
+	}
+	return 0;
+}
+
+/* Clones what is at from, read-only, and puts it on to; a path that this kernel does not have is no matter. */
+static int cover(const char *from, const char *to, struct err *e)
+{
+	autoclose int at = -1, m = -1;
+
+	if (mount_target(AT_FDCWD, to, &at, e) < 0) {
+		bool absent = e->no == ENOENT;
+
+		e->no = absent ? 0 : e->no;
+		return absent ? 0 : -e->no;
+	}
+	if (mount_clone(AT_FDCWD, from, MOUNT_ATTR_RDONLY | QUIET, &m, e) < 0)
+		return -e->no;
+	return mount_put(m, at, "", e) < 0 ? err_wrap(e, "cover '%s'", to) : 0;
+}
+
+/* Most of this root inside could not touch anyway, being nobody to the host; the kernel has forgotten a check before. */
+static int cover_up(struct err *e)
+{
+	static const char *const read_only[] = { "/proc/sys", "/proc/bus", "/proc/fs", "/proc/irq", "/proc/sysrq-trigger" };
+	static const char *const hidden_files[] = {
+		"/proc/kcore", "/proc/keys", "/proc/timer_list", "/proc/latency_stats", "/proc/kallsyms", "/proc/key-users",
+	};
+	static const char *const hidden_dirs[] = { "/proc/acpi", "/proc/scsi", "/sys/firmware", "/sys/devices/virtual/powercap" };
+
+	for (size_t i = 0; i < ARRAY_LEN(read_only); i++) {
+		if (cover(read_only[i], read_only[i], e) < 0)
+			return -e->no;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(hidden_files); i++) {
+		if (cover("/dev/null", hidden_files[i], e) < 0)
+			return -e->no;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(hidden_dirs); i++) {
+		if (cover("/dev/" DEV_NOTHING, hidden_dirs[i], e) < 0)
+			return -e->no;
+	}
+	return cover("/dev/" DEV_BOOT_ID, "/proc/sys/kernel/random/boot_id", e);
+}
+
+static int limits(struct err *e)
+{
+	struct rlimit files_limit, core = { 0, 0 };
+
+	if (getrlimit(RLIMIT_NOFILE, &files_limit) < 0)
+		return err_sys(e, "read limits");
+	files_limit.rlim_cur = files_limit.rlim_max < NOFILE ? files_limit.rlim_max : NOFILE;
+	/* A core dump would be handed to a program of the host. */
+	if (setrlimit(RLIMIT_NOFILE, &files_limit) < 0 || setrlimit(RLIMIT_CORE, &core) < 0)
+		return err_sys(e, "set limits");
+	return 0;
+}
+
+static int stdio(struct err *e)
+{
+	int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	if (fd < 0)
+		return err_sys(e, "open /dev/null");
+	for (int i = 0; i < 3; i++) {
+		if (dup2(fd, i) < 0)
+			return err_sys(e, "redirect fd %d", i);
+	}
+	fd_close(fd);
+	return 0;
+}
+
+static int become_init(const struct child_spec *sp, struct err *e)
+{
+	char *argv[] = { "/dev/" DEV_INIT, NULL };
+	char *envp[] = { "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "ATOLL_READY_FD=3", NULL };
+
+	/* Only now, so that its top is the sandbox's own cgroup. */
+	if (unshare(CLONE_NEWCGROUP) < 0)
+		return err_sys(e, "make a cgroup namespace");
+	if (limits(e) < 0 || stdio(e) < 0 || seccomp_filter_install(sp->filter, e) < 0 || caps_confine(e) < 0)
+		return -e->no;
+	(void)fd_cloexec(READY_FD, false);
+	(void)execve(argv[0], argv, envp);
+	return err_sys(e, "run '%s'", argv[0]);
+}
+
+static int run(struct child_spec *sp, struct err *e)
+{
+	int fds[FD_COUNT];
+
+	if (identity(sp, e) < 0)
+		return err_wrap(e, "identity");
+	if (link_inside(&sp->slot, e) < 0)
+		return err_wrap(e, "network");
+	if (step_recv(SOCK_FD, STEP_MOUNTS, fds, FD_COUNT, -1, e) < 0)
+		return -e->no;
+	if (root_stage(fds, sp->mem_bytes, e) < 0)
+		return err_wrap(e, "root");
+	for (int i = 0; i < FD_COUNT; i++)
+		fd_close(fds[i]);
+	if (files(&sp->slot, e) < 0 || sysctls(e) < 0 || cover_up(e) < 0)
+		return err_wrap(e, "files");
+	if (step_recv(SOCK_FD, STEP_SEATED, NULL, 0, -1, e) < 0)
+		return -e->no;
+	return become_init(sp, e) < 0 ? err_wrap(e, "confine") : 0;
+}
+
+_Noreturn void child_run(const struct child_spec *sp)
+{
+	struct child_spec own = *sp;
+	struct err e = ERR_INIT;
+
+	(void)run(&own, &e);
+	step_send_error(own.sock, &e);
+	_exit(1);
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* child: the set-up process that becomes pid 1 of a sandbox. */
+#pragma once
+
+#include "base/err.h"
+#include "engine/seccomp.h"
+#include "engine/slot.h"
+
+struct child_spec {
+	struct slot slot;
+	uint64_t mem_bytes;
+	const struct seccomp_filter *filter;
+	int sock;			/* to the builder */
+	int ready_fd;			/* init writes one byte when it listens */
+};
+
+/* In the new namespaces, as pid 1. Never returns: becomes init, or sends its error and exits. */
+_Noreturn void child_run(const struct child_spec *sp);

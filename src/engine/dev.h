@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* dev: the sandbox's /dev, made outside because nobody inside may make a device node. */
+#pragma once
+
+#include <sys/types.h>
+
+#include "base/err.h"
+
+#define DEV_INIT ".atoll/init"		/* within /dev: place of the program that is pid 1 */
+#define DEV_BOOT_ID ".atoll/boot_id"
+#define DEV_NOTHING ".atoll/nothing"	/* an empty directory, to hide others with */
+
+/* A small tmpfs with the usual nodes and links and empty places for pts, shm, mqueue and .atoll/init; its files belong to
+ * that host uid, the sandbox's root. */
+int dev_make(uid_t root, int *ret_mount_fd, struct err *e);

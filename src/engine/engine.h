@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* engine: makes, freezes and ends sandboxes; the one interface between the warden and a kind of wall.
+ *
+ * The namespace engine (engine_ns) is the default; gVisor or a micro-VM would fill the same table. A sandbox is,
+ * for the warden, a pidfd of its pid 1 (or of the monitor process that stands for it), a slot of the
+ * instance (uids, address, names follow from it), and a plain record that survives a restart.
+ *
+ * start() blocks for some milliseconds and is called in a child process of the warden (the builder), never in the
+ * warden's loop; so are reap() of the slow parts. The rest are quick and are called in the loop. The record that
+ * start() fills is sent back to the warden through a pipe: it holds no pointers. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+
+#define ENGINE_ID_SIZE 24
+#define ENGINE_KEY_SIZE 33
+
+struct engine_limits {
+	uint64_t mem_bytes;
+	uint64_t disk_bytes;
+	uint32_t cpu_permille;
+	uint32_t pids;
+};
+
+struct engine_spec {			/* what to start; checked by the warden */
+	char id[ENGINE_ID_SIZE];
+	char template_key[ENGINE_KEY_SIZE];
+	uint32_t slot;			/* which of the instance's places it takes */
+	bool no_internet;
+	struct engine_limits limits;
+};
+
+struct engine_record {			/* a running sandbox; written to disk as it is, so only fixed-size plain data */
+	struct engine_spec spec;
+	int32_t pid;			/* of its pid 1, in the host's pid namespace */
+	uint64_t pid_start;		/* field 22 of /proc/PID/stat: with boot_id it tells a reused pid */
+	char boot_id[40];
+	uint64_t started_wall_ms;
+};
+
+struct engine_usage {
+	uint64_t mem_bytes, mem_cache_bytes, cpu_ns, disk_bytes;
+	uint32_t pids, oom_kills;
+};
+
+struct engine_config {			/* the instance; strings live as long as the engine */
+	uint32_t instance;		/* 0..15 */
+	uint32_t max_sandboxes;		/* slots 0..max-1, at most 2000 */
+	const char *state_dir, *run_dir, *cache_dir;
+	const char *init_path;		/* the atoll-init binary */
+	uint64_t pool_bytes, pool_max_bytes;
+	bool no_pool;			/* run without the btrfs pool: no disk limits */
+	uint64_t mem_total_bytes;	/* of all sandboxes together; 0: the host's minus a reserve */
+};
+
+struct engine;
+
+struct engine_ops {
+	const char *name;
+
+	/* Once, at start: pool, parent cgroups, network tables; also right after a crash of an earlier warden with
+	 * sandboxes still running, whose records are given so that nothing of theirs is disturbed. Must be called in the
+	 * warden's private mount namespace. */
+	int (*open)(const struct engine_config *cfg, const struct engine_record *live, size_t n_live, struct engine **ret, struct err *e);
+
+	/* In a child: makes the sandbox. On failure everything made so far is gone again. On success ret and *ret_pidfd are filled
+	 * and init is listening. */
+	int (*start)(struct engine *en, const struct engine_spec *spec, struct engine_record *ret, int *ret_pidfd, struct err *e);
+
+	/* Is that record's process still there? Gives a pidfd. -ESRCH: gone (reap it). */
+	int (*adopt)(struct engine *en, const struct engine_record *r, int *ret_pidfd, struct err *e);
+
+	int (*connect)(struct engine *en, const struct engine_record *r, int pidfd, int *ret_fd, struct err *e);
+	int (*freeze)(struct engine *en, const struct engine_record *r, bool on, struct err *e);
+	int (*kill)(struct engine *en, const struct engine_record *r, int pidfd, struct err *e);	/* asks; the pidfd tells the end */
+	int (*usage)(struct engine *en, const struct engine_record *r, struct engine_usage *ret, struct err *e);
+
+	/* After the pidfd has fired (or start failed half-way, or the record's process is gone): removes cgroups, directories,
+	 * firewall entries. -EAGAIN: something is still going away, call again in a few ms. Idempotent. */
+	int (*reap)(struct engine *en, const struct engine_record *r, struct err *e);
+
+	/* Pool growth and the like, about once a second. */
+	void (*tick)(struct engine *en);
+
+	/* all: nothing is running any more, so take the pool, parent cgroups, tables and addresses down too. */
+	void (*close)(struct engine *en, bool all);
+};
+
+extern const struct engine_ops engine_ns;

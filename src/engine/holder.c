@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* holder: makes and finds the process that keeps a template's namespaces.
+ *
+ *	caller ──fork──▶ maker: enters the cgroup, takes Z's own uid, clones
+ *	                   └──clone3──▶ holder: pid 1 of Z; waits for its map, makes its root, limits Z, becomes atoll-holder
+ *	                 maker writes the holder's uid_map, tells the caller, exits: the holder's parent is init then
+ */
+#include "engine/holder.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/close_range.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "engine/caps.h"
+#include "engine/cgroup.h"
+#include "engine/mounts.h"
+#include "engine/proc.h"
+#include "engine/slot.h"
+#include "engine/userns.h"
+
+#define HOLDER_FLAGS (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP)
+#define END_TIMEOUT_MS 2000
+#define MOUNT_AT "/usr"			/* any directory that Z's root may reach; covered in its own mount namespace only */
+
+/* Per owner uid, that is per sandbox: its own namespaces and no others, and its share of what the kernel counts per user. */
+static const struct { const char *file, *value; } z_limits[] = {
+	{ "max_user_namespaces", "2" },
+	{ "max_pid_namespaces", "2" },
+	{ "max_net_namespaces", "2" },
+	{ "max_mnt_namespaces", "2" },
+	{ "max_ipc_namespaces", "2" },
+	{ "max_uts_namespaces", "2" },
+	{ "max_cgroup_namespaces", "2" },
+	{ "max_time_namespaces", "2" },
+	{ "max_inotify_instances", "256" },
+	{ "max_inotify_watches", "131072" },
+	{ "max_fanotify_groups", "8" },
+	{ "max_fanotify_marks", "1024" },
+};
+
+/* Z's root: an empty tmpfs with proc and sysfs in full view. The kernel lets a sandbox below mount its own proc and sysfs
+ * only where it already sees one whole. */
+static int make_root(struct err *e)
+{
+	static const struct mount_opt small[] = { { "size", "64k" }, { "nr_inodes", "16" }, { "mode", "755" } };
+	unsigned attr = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC;
+	autoclose int root = -1, proc = -1, sys = -1;
+
+	if (mount_make_private(e) < 0 || mount_new("tmpfs", small, ARRAY_LEN(small), attr, &root, e) < 0)
+		return -e->no;
+	if (mkdirat(root, "proc", 0555) < 0 || mkdirat(root, "sys", 0555) < 0 || mkdirat(root, "r", 0555) < 0)
+		return err_sys(e, "fill the root");
+	if (mount_put(root, AT_FDCWD, MOUNT_AT, e) < 0)
+		return -e->no;
+	if (mount_new("proc", NULL, 0, attr, &proc, e) < 0 || mount_put(proc, root, "proc", e) < 0)
+		return -e->no;
+	if (mount_new("sysfs", NULL, 0, attr, &sys, e) < 0 || mount_put(sys, root, "sys", e) < 0)
+		return -e->no;
+	return mount_pivot(root, e);
+}
+
+static int limit_z(struct err *e)
+{
+	for (size_t i = 0; i < ARRAY_LEN(z_limits); i++) {
+		char path[64];
+
+		(void)snprintf(path, sizeof path, "/proc/sys/user/%s", z_limits[i].file);
+		int r = file_write(AT_FDCWD, path, z_limits[i].value);
+
+		if (r < 0 && r != -ENOENT)
+			return err_set(e, -r, "limit %s: %s", z_limits[i].file, strerror(-r));
+	}
+	return 0;
+}
+
+static int image_fd(struct err *e)
+{
+	size_t n = (size_t)(holder_image_end - holder_image);
+	autoclose int fd = memfd_create("atoll-holder", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	if (fd < 0)
+		return err_sys(e, "make the program");
+	int r = fd_write_all(fd, holder_image, n);
+
+	if (r < 0)
+		return err_set(e, -r, "write the program: %s", strerror(-r));
+	(void)fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE);
+	return take_fd(&fd);
+}
+
+/* Pid 1 of Z. Returns only when it failed. */
+static int holder_run(int go, int image, struct err *e)
+{
+	char *argv[] = { "atoll-holder", NULL }, *envp[] = { NULL };
+	char c;
+
+	if (read(go, &c, 1) != 1)
+		return err_set(e, EPIPE, "wait for the id map");
+	if (caps_become(0, 0, e) < 0 || make_root(e) < 0 || limit_z(e) < 0)
+		return -e->no;
+	(void)setsid();
+	/* Every other fd of ours is close-on-exec, but what the caller was given need not be. */
+	for (int i = 0; i < 3; i++)
+		(void)close(i);
+	(void)syscall(SYS_close_range, 3, ~0u, CLOSE_RANGE_CLOEXEC);
+	(void)syscall(SYS_execveat, image, "", argv, envp, AT_EMPTY_PATH);
+	return err_sys(e, "run atoll-holder");
+}
+
+static int maker_run(const struct holder_config *cfg, const struct cgroup_seat *seat, int sock, struct err *e)
+{
+	int go[2], pidfd = -1;
+	struct slot s;
+	autoclose int image = image_fd(e);
+
+	slot_fill(cfg->instance, 0, &s);
+	if (image < 0 || cgroup_sit(seat, 0, e) < 0)
+		return -e->no;
+	if (pipe2(go, O_CLOEXEC) < 0)
+		return err_sys(e, "make a pipe");
+	if (caps_keep_across_uids(e) < 0 || caps_become(s.z_base, s.z_base, e) < 0)
+		return -e->no;
+	pid_t pid = userns_fork(HOLDER_FLAGS, -1, &pidfd);
+
+	if (pid < 0)
+		return err_set(e, -pid, "make namespaces: %s", strerror(-pid));
+	if (pid == 0) {
+		close(go[1]);
+		(void)holder_run(go[0], image, e);
+		(void)fd_send(sock, e, sizeof *e, NULL, 0);
+		_exit(1);
+	}
+	if (userns_map(pid, s.z_base, SLOT_Z_UIDS, e) < 0) {
+		(void)proc_kill(pidfd);
+		return -e->no;
+	}
+	/* The caller must have the pidfd before the holder can fail, so that it tells the two apart. */
+	if (fd_send(sock, "p", 1, &pidfd, 1) != 1 || write(go[1], "g", 1) != 1)
+		return err_sys(e, "pass the holder on");
+	return 0;
+}
+
+/* First the pidfd, then, when the holder has become another program, the end of the socket; or an error instead. */
+static int await_holder(int sock, int *ret_pidfd, struct err *e)
+{
+	autoclose int pidfd = -1;
+	char buf[sizeof *e];
+
+	for (;;) {
+		size_t n_fds = 0;
+		int fd = -1;
+		ssize_t n = fd_recv(sock, buf, sizeof buf, &fd, 1, &n_fds);
+
+		if (n == (ssize_t)sizeof *e) {
+			memcpy(e, buf, sizeof *e);
+			fd_close(fd);
+			if (pidfd >= 0)
+				(void)proc_kill(pidfd);
+			return -e->no;
+		}
+		if (n == 1 && n_fds == 1 && pidfd < 0) {
+			pidfd = fd;
+			continue;
+		}
+		fd_close(fd);
+		if (n == 0 && pidfd >= 0 && proc_wait_gone(pidfd, 0) < 0)
+			break;
+		return err_set(e, n < 0 ? (int)-n : EPIPE, "the new holder ended early");
+	}
+	*ret_pidfd = take_fd(&pidfd);
+	return 0;
+}
+
+static int holder_make(const struct holder_config *cfg, int *ret_pidfd, struct err *e)
+{
+	struct cgroup_seat seat;
+	struct cgroup_limits lim = { .pids = 64 };
+	autoclose int maker_fd = -1;
+	int sock[2], status;
+
+	if (cgroup_make(cfg->cgroups, HOLDER_CGROUP, &lim, e) < 0 || cgroup_seat_open(cfg->cgroups, HOLDER_CGROUP, &seat, e) < 0)
+		return -e->no;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sock) < 0)
+		return err_sys(e, "make a socket pair");
+	pid_t maker = userns_fork(0, seat.into_fd, &maker_fd);
+
+	if (maker == 0) {
+		close(sock[0]);
+		if (maker_run(cfg, &seat, sock[1], e) < 0)
+			(void)fd_send(sock[1], e, sizeof *e, NULL, 0);
+		_exit(0);
+	}
+	close(sock[1]);
+	cgroup_seat_close(&seat);
+	int r = maker < 0 ? err_set(e, -maker, "fork: %s", strerror(-maker)) : await_holder(sock[0], ret_pidfd, e);
+
+	close(sock[0]);
+	while (maker > 0 && waitpid(maker, &status, 0) < 0 && errno == EINTR)
+		;
+	return r;
+}
+
+/* A record is one line: pid, start time, boot id. */
+static int record_open(const struct holder_config *cfg, const char *key, int *ret_pidfd)
+{
+	char z[128], boot[PROC_BOOT_ID_SIZE];
+	int pid;
+	uint64_t start;
+	ssize_t n = file_read(cfg->dir_fd, key, z, sizeof z);
+
+	if (n < 0)
+		return (int)n;
+	if (sscanf(z, "%d %" SCNu64 " %39s", &pid, &start, boot) != 3 || strcmp(boot, cfg->boot_id) != 0)
+		return -ESRCH;
+	return proc_open(pid, start, ret_pidfd);
+}
+
+static int record_write(const struct holder_config *cfg, const char *key, int pidfd, struct err *e)
+{
+	char z[128];
+	pid_t pid;
+	uint64_t start;
+	autoclose int fd = -1;
+
+	if (proc_pid_of(pidfd, &pid) < 0 || proc_start_time(pid, &start) < 0)
+		return err_set(e, ESRCH, "the new holder has ended");
+	int n = snprintf(z, sizeof z, "%d %" PRIu64 " %s\n", pid, start, cfg->boot_id);
+
+	fd = openat(cfg->dir_fd, ".new", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	if (fd < 0 || write(fd, z, (size_t)n) != n || renameat(cfg->dir_fd, ".new", cfg->dir_fd, key) < 0)
+		return err_sys(e, "write the record of the holder");
+	return 0;
+}
+
+int holder_get(const struct holder_config *cfg, const char *key, int *ret_pidfd, struct err *e)
+{
+	autoclose int lock = -1, pidfd = -1;
+
+	if (record_open(cfg, key, ret_pidfd) == 0)
+		return 0;
+	lock = openat(cfg->dir_fd, ".lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (lock < 0 || flock(lock, LOCK_EX) < 0)
+		return err_sys(e, "lock the holders");
+	if (record_open(cfg, key, ret_pidfd) == 0)		/* another builder was faster */
+		return 0;
+	if (holder_make(cfg, &pidfd, e) < 0)
+		return err_wrap(e, "make the holder of template '%.8s'", key);
+	if (record_write(cfg, key, pidfd, e) < 0) {
+		(void)proc_kill(pidfd);
+		return -e->no;
+	}
+	*ret_pidfd = take_fd(&pidfd);
+	return 0;
+}
+
+void holder_end_all(const struct holder_config *cfg)
+{
+	int fd = openat(cfg->dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+
+	if (!d) {
+		fd_close(fd);
+		return;
+	}
+	for (struct dirent *de; (de = readdir(d));) {
+		autoclose int pidfd = -1;
+
+		if (de->d_name[0] == '.')
+			continue;
+		if (record_open(cfg, de->d_name, &pidfd) == 0) {
+			(void)proc_kill(pidfd);
+			if (proc_wait_gone(pidfd, END_TIMEOUT_MS) < 0)
+				log_warn("a holder does not end, leaving it", "template=%.8s", de->d_name);
+		}
+		(void)unlinkat(cfg->dir_fd, de->d_name, 0);
+	}
+	(void)closedir(d);
+	(void)unlinkat(cfg->dir_fd, ".lock", 0);
+	(void)unlinkat(cfg->dir_fd, ".new", 0);
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* net_nft: the firewall of an instance. */
+#include "engine/net_nft.h"
+
+#include <arpa/inet.h>
+#include <nftables/libnftables.h>
+#include <string.h>
+
+#include "base/fd.h"
+#include "engine/slot.h"
+
+#define RULES_MAX (1 << 20)
+#define CONNECTIONS_MAX 4096		/* at once per sandbox: the host's table of connections is shared */
+
+/* Where a sandbox may not go although the host could: other sandboxes, the neighbourhood, metadata services, multicast.
+ * The host's own addresses, whatever they are, are not forwarded to but delivered, and end in chain "input".
+ * The documentation ranges are not in the list: nothing lives there but test set-ups, which want to be reached. */
+static const char private_ranges[] =
+	"0.0.0.0/8, 10.0.0.0/8, 100.64.0.0/10, 127.0.0.0/8, 169.254.0.0/16, 172.16.0.0/12, 192.0.0.0/24, 192.168.0.0/16, "
+	"198.18.0.0/15, 224.0.0.0/3";
+
+static void put_ip(struct buf *out, uint32_t ip)
+{
+	buf_fmt(out, "%u.%u.%u.%u", ip >> 24, ip >> 16 & 255, ip >> 8 & 255, ip & 255);
+}
+
+static void put_sets(struct buf *out, uint32_t n, uint32_t slots, const uint32_t *silent, size_t n_silent)
+{
+	struct slot s;
+
+	buf_z(out, "\t# a packet from a sandbox counts only with the interface, MAC and address of one and the same slot\n"
+		   "\tset pins {\n\t\ttype ifname . ether_addr . ipv4_addr\n\t\telements = {");
+	for (uint32_t k = 0; k < slots; k++) {
+		slot_fill(n, k, &s);
+		buf_fmt(out, "%s\n\t\t\t\"%s\" . %02x:%02x:%02x:%02x:%02x:%02x . ", k ? "," : "", s.veth, s.mac[0], s.mac[1],
+			s.mac[2], s.mac[3], s.mac[4], s.mac[5]);
+		put_ip(out, s.ip);
+	}
+	buf_z(out, "\n\t\t}\n\t}\n");
+	buf_z(out, "\tset silent {\n\t\ttype ifname\n");
+	for (size_t i = 0; i < n_silent; i++)
+		buf_fmt(out, "%s\"at%us%u\"%s", i ? ", " : "\t\telements = { ", n, silent[i], i + 1 == n_silent ? " }\n" : "");
+	buf_z(out, "\t}\n");
+	buf_fmt(out, "\tset private {\n\t\ttype ipv4_addr\n\t\tflags interval\n\t\telements = { %s }\n\t}\n", private_ranges);
+	buf_fmt(out, "\tset connections {\n\t\ttype ipv4_addr\n\t\tflags dynamic\n\t\tsize %u\n\t}\n", 2 * slots + 64);
+}
+
+static void put_chains(struct buf *out, uint32_t n)
+{
+	struct slot s;
+	char gw[16];
+
+	slot_fill(n, 0, &s);
+	(void)inet_ntop(AF_INET, &(struct in_addr) { htonl(s.gateway) }, gw, sizeof gw);
+	buf_fmt(out, "\tchain early {\n"
+		     "\t\ttype filter hook prerouting priority raw; policy accept;\n"
+		     "\t\tiifname != \"at%us*\" accept\n"
+		     "\t\tmeta protocol ip iifname . ether saddr . ip saddr @pins accept\n"
+		     "\t\tdrop\n\t}\n", n);
+	/* Refused at once and not left to hang. */
+	buf_z(out, "\tchain refuse {\n"
+		   "\t\tmeta l4proto tcp reject with tcp reset\n"
+		   "\t\treject with icmpx type admin-prohibited\n\t}\n");
+	buf_fmt(out, "\tchain input {\n"
+		     "\t\ttype filter hook input priority filter - 5; policy accept;\n"
+		     "\t\tiifname != \"at%us*\" accept\n"
+		     "\t\tct state new add @connections { ip saddr ct count over %u } drop\n"
+		     "\t\tip daddr %s meta l4proto { tcp, udp } th dport 53 accept\n"
+		     "\t\tip daddr %s icmp type echo-request accept\n"
+		     "\t\tjump refuse\n\t}\n", n, CONNECTIONS_MAX, gw, gw);
+	buf_fmt(out, "\tchain forward {\n"
+		     "\t\ttype filter hook forward priority filter - 5; policy accept;\n"
+		     "\t\toifname \"at%us*\" ct state established,related accept\n"
+		     "\t\toifname \"at%us*\" jump refuse\n"
+		     "\t\tiifname != \"at%us*\" accept\n"
+		     "\t\tiifname @silent jump refuse\n"
+		     "\t\tip daddr @private jump refuse\n"
+		     "\t\tct state established,related accept\n"
+		     "\t\tct state invalid drop\n"
+		     "\t\tadd @connections { ip saddr ct count over %u } jump refuse\n\t}\n", n, n, n, CONNECTIONS_MAX);
+	buf_fmt(out, "\tchain output {\n"
+		     "\t\ttype filter hook output priority filter - 5; policy accept;\n"
+		     "\t\toifname != \"at%us*\" accept\n"
+		     "\t\tct state established,related accept\n"
+		     "\t\tip saddr %s accept\n"
+		     "\t\tdrop\n\t}\n", n, gw);
+	buf_fmt(out, "\tchain source {\n"
+		     "\t\ttype nat hook postrouting priority srcnat; policy accept;\n"
+		     "\t\tiifname \"at%us*\" oifname != \"at%us*\" masquerade\n\t}\n", n, n);
+}
+
+void nft_ruleset(struct buf *out, uint32_t instance, uint32_t slots, const uint32_t *silent, size_t n_silent)
+{
+	/* Added first, so that deleting what may not be there is no error. */
+	buf_fmt(out, "table inet atoll%u\ndelete table inet atoll%u\ntable inet atoll%u {\n", instance, instance, instance);
+	put_sets(out, instance, slots, silent, n_silent);
+	put_chains(out, instance);
+	buf_z(out, "}\n");
+}
+
+/* One line of what the library has to say. */
+static int run(const char *text, struct err *e)
+{
+	struct nft_ctx *nft = nft_ctx_new(NFT_CTX_DEFAULT);
+	int r = 0;
+
+	if (!nft)
+		return err_set(e, ENOMEM, "set up nftables");
+	(void)nft_ctx_buffer_output(nft);
+	(void)nft_ctx_buffer_error(nft);
+	if (nft_run_cmd_from_buffer(nft, text) != 0) {
+		const char *why = nft_ctx_get_error_buffer(nft);
+		int no = errno ? errno : EIO;
+
+		r = err_set(e, no, "%.*s", why ? (int)strcspn(why, "\n") : 0, why ? why : "");
+	}
+	nft_ctx_free(nft);
+	return r;
+}
+
+int nft_load(uint32_t instance, uint32_t slots, const uint32_t *silent, size_t n_silent, struct err *e)
+{
+	autobuf struct buf b = BUF_INIT(RULES_MAX);
+
+	nft_ruleset(&b, instance, slots, silent, n_silent);
+	const char *text = buf_cstr(&b);
+
+	if (!text)
+		return err_set(e, ENOMEM, "write the firewall rules");
+	return run(text, e) < 0 ? err_wrap(e, "load the firewall rules") : 0;
+}
+
+void nft_unload(uint32_t instance)
+{
+	char text[64];
+	struct err e;
+
+	(void)snprintf(text, sizeof text, "table inet atoll%u\ndelete table inet atoll%u\n", instance, instance);
+	(void)run(text, &e);
+}
+
+int nft_silence(uint32_t instance, uint32_t slot, bool on, struct err *e)
+{
+	char text[128];
+
+	/* Removing what may not be there: add it first, in the same transaction. */
+	(void)snprintf(text, sizeof text, "add element inet atoll%u silent { \"at%us%u\" }\n%s", instance, instance, slot, "");
+	if (run(text, e) < 0)
+		return err_wrap(e, "close the network");
+	if (on)
+		return 0;
+	(void)snprintf(text, sizeof text, "delete element inet atoll%u silent { \"at%us%u\" }\n", instance, instance, slot);
+	return run(text, e) < 0 ? err_wrap(e, "open the network") : 0;
+}

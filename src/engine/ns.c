@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ns: the namespace engine: opening, looking after running sandboxes, closing. */
+#include "engine/ns.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "engine/cgroup.h"
+#include "engine/net_link.h"
+#include "engine/net_nft.h"
+#include "engine/pool.h"
+#include "engine/probe.h"
+#include "engine/slot.h"
+
+#define INIT_SOCKET "atoll-init"
+
+static void ns_close(struct engine *en, bool all);
+
+static int open_dir(const char *at, const char *name, mode_t mode, char **ret_path, int *ret_fd, struct err *e)
+{
+	autofree char *path = str_fmt("%s/%s", at, name);
+
+	if (!path)
+		return err_set(e, ENOMEM, "open '%s'", name);
+	if (mkdir(path, mode) < 0 && errno != EEXIST)
+		return err_sys(e, "make '%s'", path);
+	if (ret_fd) {
+		*ret_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (*ret_fd < 0)
+			return err_sys(e, "open '%s'", path);
+	}
+	if (ret_path)
+		*ret_path = take_ptr(&path);
+	return 0;
+}
+
+/* A copy that nobody else has open or can change, in memory: the installed program may be replaced at any time. */
+static int copy_init(struct engine *en, struct err *e)
+{
+	char buf[65536];
+	autoclose int from = open(en->cfg.init_path, O_RDONLY | O_CLOEXEC);
+	autoclose int to = openat(en->private_fd, "init", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0555);
+	ssize_t n;
+
+	if (from < 0)
+		return err_sys(e, "open '%s'", en->cfg.init_path);
+	if (to < 0)
+		return err_sys(e, "make a copy of '%s'", en->cfg.init_path);
+	while ((n = read(from, buf, sizeof buf)) > 0) {
+		int r = fd_write_all(to, buf, (size_t)n);
+
+		if (r < 0)
+			return err_set(e, -r, "copy '%s': %s", en->cfg.init_path, strerror(-r));
+	}
+	if (n < 0)
+		return err_sys(e, "read '%s'", en->cfg.init_path);
+	if (fchmod(to, 0555) < 0)
+		return err_sys(e, "make the copy executable");
+	en->init_fd = openat(en->private_fd, "init", O_PATH | O_CLOEXEC);
+	return en->init_fd < 0 ? err_sys(e, "open the copy of init") : 0;
+}
+
+static int open_dirs(struct engine *en, struct err *e)
+{
+	const struct engine_config *c = &en->cfg;
+	autofree char *private_dir = NULL;
+
+	if (open_dir(c->run_dir, "private", 0700, &private_dir, NULL, e) < 0)
+		return -e->no;
+	if (mount("atoll", private_dir, "tmpfs", MS_NOSUID, "mode=700,size=256m") < 0)
+		return err_sys(e, "mount a tmpfs on '%s'", private_dir);
+	en->private_dir = take_ptr(&private_dir);
+	if (open_dir(c->run_dir, "private", 0700, NULL, &en->private_fd, e) < 0 ||
+	    open_dir(c->run_dir, "holders", 0700, NULL, &en->holders_fd, e) < 0 ||
+	    open_dir(c->cache_dir, "templates", 0755, NULL, &en->templates_fd, e) < 0 ||
+	    open_dir(en->private_dir, "pool", 0700, &en->pool_dir, NULL, e) < 0 ||
+	    open_dir(en->private_dir, "stage", 0700, &en->stage_dir, NULL, e) < 0 ||
+	    open_dir(en->stage_dir, "l", 0700, NULL, NULL, e) < 0 || open_dir(en->stage_dir, "u", 0700, NULL, NULL, e) < 0)
+		return -e->no;
+	return copy_init(en, e);
+}
+
+/* Raises a limit of the host that all sandboxes together would hit; never lowers one. */
+static void raise(const char *path, uint64_t at_least)
+{
+	char z[32];
+	uint64_t now;
+	ssize_t n = file_read(AT_FDCWD, path, z, sizeof z);
+
+	if (n <= 0 || str_to_u64((struct str) { z, (size_t)n - 1 }, UINT64_MAX, &now) < 0 || now >= at_least)
+		return;
+	(void)snprintf(z, sizeof z, "%llu", (unsigned long long)at_least);
+	int r = file_write(AT_FDCWD, path, z);
+
+	if (r < 0)
+		log_warn("could not raise a limit of the host, going on", "file=%s err=%s", path, strerror(-r));
+}
+
+static int open_network(struct engine *en, const struct engine_record *live, size_t n_live, struct err *e)
+{
+	struct slot s;
+	autofree uint32_t *silent = calloc(n_live + 1, sizeof *silent);
+	size_t n_silent = 0;
+
+	if (!silent)
+		return err_set(e, ENOMEM, "set up the network");
+	for (size_t i = 0; i < n_live; i++) {
+		if (live[i].spec.no_internet)
+			silent[n_silent++] = live[i].spec.slot;
+	}
+	slot_fill(en->cfg.instance, 0, &s);
+	en->mtu = link_default_mtu();
+	/* Rules first: at no time may a packet be forwarded without them. */
+	if (nft_load(en->cfg.instance, en->cfg.max_sandboxes, silent, n_silent, e) < 0 || link_gateway_add(s.gateway, e) < 0)
+		return -e->no;
+	int r = file_write(AT_FDCWD, "/proc/sys/net/ipv4/ip_forward", "1");
+
+	return r < 0 ? err_set(e, -r, "turn on ip_forward: %s", strerror(-r)) : 0;
+}
+
+struct live {
+	const struct engine_record *r;
+	size_t n;
+};
+
+static bool is_live(const char *id, void *arg)
+{
+	const struct live *l = arg;
+
+	for (size_t i = 0; i < l->n; i++) {
+		if (strcmp(l->r[i].spec.id, id) == 0)
+			return true;
+	}
+	return false;
+}
+
+static int open_parts(struct engine *en, const struct engine_record *live, size_t n_live, struct err *e)
+{
+	const struct engine_config *c = &en->cfg;
+
+	if (probe_kernel(c->no_pool, e) < 0 || proc_boot_id(en->boot_id, e) < 0)
+		return -e->no;
+	en->netns_fd = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+	if (en->netns_fd < 0)
+		return err_sys(e, "open our network namespace");
+	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+		return err_sys(e, "make mounts private");
+	if (open_dirs(en, e) < 0 || seccomp_filter_build(&en->filter, e) < 0 ||
+	    cgroup_tree_open(c->instance, c->mem_total_bytes, &en->cgroups, e) < 0)
+		return -e->no;
+	struct pool_config pc = {
+		.state_dir = c->state_dir, .mount_at = en->pool_dir, .node_fd = en->private_fd,
+		.bytes = c->pool_bytes, .max_bytes = c->pool_max_bytes, .plain = c->no_pool,
+	};
+
+	if (pool_open(&pc, &en->pool, e) < 0 || open_network(en, live, n_live, e) < 0)
+		return -e->no;
+	pool_keep_only(en->pool, is_live, &(struct live) { live, n_live });
+	/* A count of one is the whole instance: its sandboxes are one user to the host's namespace. */
+	raise("/proc/sys/fs/inotify/max_user_instances", 256ull * c->max_sandboxes);
+	raise("/proc/sys/fs/inotify/max_user_watches", 4ull << 20);
+	en->holder = (struct holder_config) {
+		.dir_fd = en->holders_fd, .boot_id = en->boot_id, .instance = c->instance, .cgroups = en->cgroups,
+	};
+	return 0;
+}
+
+static int ns_open(const struct engine_config *cfg, const struct engine_record *live, size_t n_live, struct engine **ret,
+	struct err *e)
+{
+	if (cfg->instance >= SLOT_INSTANCES || cfg->max_sandboxes == 0 || cfg->max_sandboxes > SLOT_MAX)
+		return err_set(e, EINVAL, "open the engine: instance %u with %u sandboxes", cfg->instance, cfg->max_sandboxes);
+	struct engine *en = malloc(sizeof *en);
+
+	if (!en)
+		return err_set(e, ENOMEM, "open the engine");
+	*en = (struct engine) {
+		.cfg = *cfg, .private_fd = -1, .holders_fd = -1, .templates_fd = -1, .init_fd = -1, .netns_fd = -1,
+	};
+	if (open_parts(en, live, n_live, e) < 0) {
+		ns_close(en, false);
+		return err_wrap(e, "open the engine");
+	}
+	*ret = en;
+	return 0;
+}
+
+static int ns_adopt(struct engine *en, const struct engine_record *r, int *ret_pidfd, struct err *e)
+{
+	if (strncmp(r->boot_id, en->boot_id, sizeof en->boot_id) != 0 || proc_open(r->pid, r->pid_start, ret_pidfd) < 0)
+		return err_set(e, ESRCH, "sandbox '%s' is gone", r->spec.id);
+	return 0;
+}
+
+/* A socket belongs to the network namespace it was made in, so its abstract names are those inside. */
+static int socket_inside(struct engine *en, int pidfd, struct err *e)
+{
+	if (setns(pidfd, CLONE_NEWNET) < 0)
+		return err_sys(e, "join its network");
+	autoclose int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int no = errno;
+
+	if (setns(en->netns_fd, CLONE_NEWNET) < 0) {
+		/* All we did from here on would happen in a sandbox. */
+		log_error("could not come back from a sandbox's network, ending", "errno=%d", errno);
+		abort();
+	}
+	errno = no;
+	return fd < 0 ? err_sys(e, "make a socket") : take_fd(&fd);
+}
+
+static int ns_connect(struct engine *en, const struct engine_record *r, int pidfd, int *ret_fd, struct err *e)
+{
+	struct sockaddr_un to = { .sun_family = AF_UNIX, .sun_path = "\0" INIT_SOCKET };
+	socklen_t n = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + sizeof INIT_SOCKET);
+	autoclose int fd = socket_inside(en, pidfd, e);
+
+	if (fd < 0)
+		return err_wrap(e, "connect to sandbox '%s'", r->spec.id);
+	if (connect(fd, (struct sockaddr *)&to, n) < 0)	/* -EAGAIN: its queue is full */
+		return err_sys(e, "connect to init of sandbox '%s'", r->spec.id);
+	*ret_fd = take_fd(&fd);
+	return 0;
+}
+
+static int ns_freeze(struct engine *en, const struct engine_record *r, bool on, struct err *e)
+{
+	return cgroup_freeze(en->cgroups, r->spec.id, on, e) < 0 ? err_wrap(e, "sandbox '%s'", r->spec.id) : 0;
+}
+
+static int ns_kill(struct engine *en, const struct engine_record *r, int pidfd, struct err *e)
+{
+	int no = -proc_kill(pidfd);
+
+	/* The signal first: what is thawed with it pending never runs again. */
+	(void)cgroup_after_kill(en->cgroups, r->spec.id);
+	return no ? err_set(e, no, "kill sandbox '%s': %s", r->spec.id, strerror(no)) : 0;
+}
+
+static int ns_usage(struct engine *en, const struct engine_record *r, struct engine_usage *ret, struct err *e)
+{
+	struct cgroup_usage cg;
+
+	if (cgroup_usage(en->cgroups, r->spec.id, &cg, e) < 0)
+		return err_wrap(e, "usage of sandbox '%s'", r->spec.id);
+	*ret = (struct engine_usage) {
+		.mem_bytes = cg.mem_bytes, .mem_cache_bytes = cg.mem_cache_bytes, .cpu_ns = cg.cpu_ns, .pids = cg.pids,
+		.oom_kills = cg.oom_kills,
+	};
+	(void)pool_usage(en->pool, r->spec.id, &ret->disk_bytes);	/* 0 where nothing counts it */
+	return 0;
+}
+
+int ns_reap(struct engine *en, const struct engine_record *r, struct err *e)
+{
+	int no = -cgroup_remove(en->cgroups, r->spec.id, e);
+
+	if (no == EBUSY)
+		return err_set(e, EAGAIN, "sandbox '%s' has not ended yet", r->spec.id);
+	/* The interface goes with its network namespace, when the kernel comes to it; routes and neighbours with the interface. */
+	if (no == 0 && r->spec.no_internet)
+		no = -nft_silence(en->cfg.instance, r->spec.slot, false, e);
+	if (no == 0)
+		no = -pool_remove(en->pool, r->spec.id, e);
+	return no ? err_wrap(e, "clean up after sandbox '%s'", r->spec.id) : 0;	/* -EAGAIN from the pool: it is busy */
+}
+
+static void ns_tick(struct engine *en)
+{
+	pool_tick(en->pool);
+}
+
+static void ns_close(struct engine *en, bool all)
+{
+	struct slot s;
+
+	if (!en)
+		return;
+	slot_fill(en->cfg.instance, 0, &s);
+	if (all) {
+		holder_end_all(&en->holder);
+		nft_unload(en->cfg.instance);
+		link_gateway_del(s.gateway);
+	}
+	pool_close(en->pool, true);
+	cgroup_tree_close(en->cgroups, all);
+	seccomp_filter_done(&en->filter);
+	fd_close(en->init_fd);
+	fd_close(en->private_fd);
+	fd_close(en->holders_fd);
+	fd_close(en->templates_fd);
+	fd_close(en->netns_fd);
+	if (en->private_dir)
+		(void)umount2(en->private_dir, MNT_DETACH);
+	free(en->private_dir);
+	free(en->pool_dir);
+	free(en->stage_dir);
+	free(en);
+}
+
+void engine_ns_measure(struct engine *en, struct start_times *times)
+{
+	en->times = times;
+}
+
+const struct engine_ops engine_ns = {
+	.name = "namespaces",
+	.open = ns_open,
+	.start = ns_start,
+	.adopt = ns_adopt,
+	.connect = ns_connect,
+	.freeze = ns_freeze,
+	.kill = ns_kill,
+	.usage = ns_usage,
+	.reap = ns_reap,
+	.tick = ns_tick,
+	.close = ns_close,
+};

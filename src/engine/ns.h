@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ns: the namespace engine's own state; shared by the files that fill its table of functions. */
+#pragma once
+
+#include "engine/engine.h"
+#include "engine/holder.h"
+#include "engine/proc.h"
+#include "engine/seccomp.h"
+
+struct cgroup_tree;
+struct pool;
+
+enum start_stage {			/* what a start's time goes into, as the builder sees it */
+	STAGE_CGROUP,
+	STAGE_HOLDER,
+	STAGE_FORK,
+	STAGE_DISK,
+	STAGE_DEV,
+	STAGE_BORN,			/* waiting for the new pid 1 */
+	STAGE_LINK,
+	STAGE_ROOT,
+	STAGE_SEATED,			/* waiting for the move into the cgroups */
+	STAGE_INIT,			/* waiting for init to listen */
+	STAGE_COUNT,
+};
+
+extern const char *const start_stage_name[STAGE_COUNT];
+
+struct start_times {
+	uint64_t us[STAGE_COUNT];
+};
+
+struct engine {
+	struct engine_config cfg;
+	char boot_id[PROC_BOOT_ID_SIZE];
+	char *private_dir;		/* RUN/private: a tmpfs of ours; nodes, init's copy, stage, pool */
+	char *pool_dir, *stage_dir;
+	int private_fd, holders_fd, templates_fd, init_fd, netns_fd;
+	uint32_t mtu;
+	struct cgroup_tree *cgroups;
+	struct pool *pool;
+	struct seccomp_filter filter;
+	struct holder_config holder;
+	struct start_times *times;	/* where the builder notes them, NULL: nowhere */
+};
+
+int ns_start(struct engine *en, const struct engine_spec *spec, struct engine_record *ret, int *ret_pidfd, struct err *e);
+int ns_reap(struct engine *en, const struct engine_record *r, struct err *e);
+
+/* Times of all later starts go there (memory shared with the builders); for measurements. */
+void engine_ns_measure(struct engine *en, struct start_times *times);

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pool: the disk space of the sandboxes. */
+#include "engine/pool.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "engine/btrfs.h"
+#include "engine/loopdev.h"
+#include "engine/sweeper.h"
+
+#define POOL_MIN_BYTES (256ull << 20)
+#define LOCK_TRIES 200
+#define LOCK_STEP_NS 25000000
+#define NAME "pool.img"
+
+struct pool {
+	struct pool_config cfg;
+	int file_fd, loop_fd, fs_fd, state_fd;
+	uint64_t bytes;
+	bool simple_quota;
+	struct sweeper sweeper;
+};
+
+static int mkfs(const char *path, struct err *e)
+{
+	char *argv[] = { "mkfs.btrfs", "-q", "-f", "-K", "-m", "single", "-L", "atoll", (char *)path, NULL };
+	char *envp[] = { "PATH=/usr/sbin:/usr/bin:/sbin:/bin", NULL };
+	static const char *const where[] = { "/usr/sbin/mkfs.btrfs", "/sbin/mkfs.btrfs", "/usr/bin/mkfs.btrfs" };
+	posix_spawn_file_actions_t fa;
+	pid_t pid = -1;
+	int status, r = ENOENT;
+
+	(void)posix_spawn_file_actions_init(&fa);		/* even -q talks */
+	(void)posix_spawn_file_actions_addopen(&fa, 1, "/dev/null", O_WRONLY, 0);
+	for (size_t i = 0; i < ARRAY_LEN(where) && r == ENOENT; i++)
+		r = posix_spawn(&pid, where[i], &fa, NULL, argv, envp);
+	(void)posix_spawn_file_actions_destroy(&fa);
+	if (r != 0)
+		return err_set(e, r, "run mkfs.btrfs (package btrfs-progs): %s", strerror(r));
+	while (waitpid(pid, &status, 0) < 0) {
+		if (errno != EINTR)
+			return err_sys(e, "wait for mkfs.btrfs");
+	}
+	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+		return err_set(e, EIO, "mkfs.btrfs failed on '%s'", path);
+	return 0;
+}
+
+/* Under another name until it is complete: an interrupted first start leaves no half-made pool. */
+static int create(struct pool *p, struct err *e)
+{
+	autofree char *tmp = str_fmt("%s/" NAME ".new", p->cfg.state_dir);
+	autofree char *to = str_fmt("%s/" NAME, p->cfg.state_dir);
+	autoclose int fd = -1;
+
+	if (!tmp || !to)
+		return err_set(e, ENOMEM, "create the pool");
+	fd = open(tmp, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return err_sys(e, "create '%s'", tmp);
+	int r = posix_fallocate(fd, 0, (off_t)p->cfg.bytes);
+
+	if (r != 0) {
+		(void)unlink(tmp);
+		return err_set(e, r, "reserve %llu MiB for '%s': %s", (unsigned long long)(p->cfg.bytes >> 20), to, strerror(r));
+	}
+	if (mkfs(tmp, e) < 0 || rename(tmp, to) < 0) {
+		if (!e->no)
+			(void)err_sys(e, "rename '%s'", tmp);
+		(void)unlink(tmp);
+		return -e->no;
+	}
+	return 0;
+}
+
+/* Not the file: the loop device holds that open, with its lock, for as long as a sandbox of a killed daemon lives. Builders of a
+ * killed daemon have the lock too until they notice, hence the patience. */
+static int lock_state(struct pool *p)
+{
+	for (int i = 0; ; i++) {
+		if (flock(p->state_fd, LOCK_EX | LOCK_NB) == 0)
+			return 0;
+		if (errno != EWOULDBLOCK || i >= LOCK_TRIES)
+			return -1;
+		(void)nanosleep(&(struct timespec) { .tv_nsec = LOCK_STEP_NS }, NULL);
+	}
+}
+
+static int open_file(struct pool *p, struct err *e)
+{
+	struct stat st;
+
+	if (p->cfg.bytes < POOL_MIN_BYTES)
+		p->cfg.bytes = POOL_MIN_BYTES;
+	if (faccessat(p->state_fd, NAME, F_OK, 0) < 0 && create(p, e) < 0)
+		return -e->no;
+	p->file_fd = openat(p->state_fd, NAME, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	if (p->file_fd < 0 || fstat(p->file_fd, &st) < 0)
+		return err_sys(e, "open '" NAME "'");
+	if (lock_state(p) < 0)
+		return err_sys(e, "lock '%s' (does another daemon use it?)", p->cfg.state_dir);
+	p->bytes = (uint64_t)st.st_size;
+	return 0;
+}
+
+static int mount_pool(struct pool *p, struct err *e)
+{
+	char source[32];
+	int number;
+
+	if (loopdev_attach(p->file_fd, p->cfg.node_fd, &number, &p->loop_fd, e) < 0)
+		return -e->no;
+	(void)snprintf(source, sizeof source, "/proc/self/fd/%d", p->loop_fd);
+	if (mount(source, p->cfg.mount_at, "btrfs", MS_NOATIME | MS_NODEV, "nodiscard") < 0)
+		return err_sys(e, "mount loop%d on '%s'", number, p->cfg.mount_at);
+	p->fs_fd = open(p->cfg.mount_at, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (p->fs_fd < 0)
+		return err_sys(e, "open '%s'", p->cfg.mount_at);
+	return btrfs_quota_enable(p->fs_fd, &p->simple_quota, e);
+}
+
+static int open_plain(struct pool *p, struct err *e)
+{
+	if (mkdirat(p->state_fd, "uppers", 0700) < 0 && errno != EEXIST)
+		return err_sys(e, "make 'uppers'");
+	p->fs_fd = openat(p->state_fd, "uppers", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	return p->fs_fd < 0 ? err_sys(e, "open 'uppers'") : 0;
+}
+
+int pool_open(const struct pool_config *cfg, struct pool **ret, struct err *e)
+{
+	struct pool *p = malloc(sizeof *p);
+	int r;
+
+	if (!p)
+		return err_set(e, ENOMEM, "open the pool");
+	*p = (struct pool) { .cfg = *cfg, .file_fd = -1, .loop_fd = -1, .fs_fd = -1, .sweeper = { -1, -1 } };
+	p->state_fd = open(cfg->state_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (p->state_fd < 0)
+		r = err_sys(e, "open '%s'", cfg->state_dir);
+	else if (cfg->plain)
+		r = open_plain(p, e);
+	else
+		r = open_file(p, e);
+	if (r >= 0 && !cfg->plain)
+		r = mount_pool(p, e);
+	if (r >= 0)
+		r = sweeper_start(&(struct sweeper_job) { p->fs_fd, p->file_fd, p->loop_fd, p->bytes, cfg->max_bytes }, &p->sweeper, e);
+	if (r < 0) {
+		pool_close(p, true);
+		return err_wrap(e, "open the pool");
+	}
+	*ret = p;
+	return 0;
+}
+
+void pool_close(struct pool *p, bool unmount)
+{
+	if (!p)
+		return;
+	sweeper_stop(&p->sweeper);
+	bool mounted = p->fs_fd >= 0 && !p->cfg.plain;
+
+	fd_close(p->fs_fd);
+	if (mounted && unmount && umount2(p->cfg.mount_at, MNT_DETACH) < 0)
+		log_warn("could not unmount the pool, leaving it", "at=%s", p->cfg.mount_at);
+	fd_close(p->loop_fd);
+	fd_close(p->file_fd);
+	fd_close(p->state_fd);
+	free(p);
+}
+
+int pool_make(struct pool *p, const char *id, uint64_t disk_bytes, int *ret_fd, struct err *e)
+{
+	autoclose int fd = -1;
+
+	if (p->cfg.plain && mkdirat(p->fs_fd, id, 0755) < 0)
+		return err_sys(e, "make directory '%s'", id);
+	if (!p->cfg.plain && btrfs_subvol_create(p->fs_fd, id, e) < 0)
+		return -e->no;
+	fd = openat(p->fs_fd, id, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	/* u becomes the sandbox's "/": its mode and owner are what is seen there. */
+	if (fd < 0 || mkdirat(fd, "u", 0755) < 0 || mkdirat(fd, "w", 0700) < 0)
+		return err_sys(e, "fill directory '%s'", id);
+	if (!p->cfg.plain && disk_bytes && btrfs_limit(fd, disk_bytes, e) < 0)
+		return -e->no;
+	*ret_fd = take_fd(&fd);
+	return 0;
+}
+
+int pool_remove(struct pool *p, const char *id, struct err *e)
+{
+	int r = sweeper_remove(&p->sweeper, id);
+
+	if (r == -EPIPE)			/* it has died: then we are slow, but do not leak */
+		r = sweeper_remove_now(p->fs_fd, id);
+	return r < 0 ? err_set(e, -r, "remove directory '%s': %s", id, strerror(-r)) : 0;
+}
+
+int pool_usage(struct pool *p, const char *id, uint64_t *ret_bytes)
+{
+	uint64_t subvol;
+	autoclose int fd = openat(p->fs_fd, id, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+
+	if (fd < 0)
+		return -errno;
+	if (p->cfg.plain)
+		return -ENOTSUP;
+	int r = btrfs_subvol_id(fd, &subvol);
+
+	return r < 0 ? r : btrfs_usage(p->fs_fd, subvol, ret_bytes);
+}
+
+void pool_keep_only(struct pool *p, bool (*keep)(const char *id, void *arg), void *arg)
+{
+	int fd = openat(p->fs_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+
+	if (!d) {
+		fd_close(fd);
+		return;
+	}
+	for (struct dirent *de; (de = readdir(d));) {
+		if (de->d_name[0] == '.' || keep(de->d_name, arg))
+			continue;
+		int r = sweeper_remove_now(p->fs_fd, de->d_name);
+
+		if (r < 0)
+			log_warn("could not remove a left-over directory, ignoring", "id=%s err=%s", de->d_name, strerror(-r));
+	}
+	(void)closedir(d);
+}
+
+void pool_tick(struct pool *p)
+{
+	sweeper_tick(&p->sweeper);
+}

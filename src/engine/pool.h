@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pool: the disk space of the sandboxes.
+ *
+ * A btrfs file system in the file STATE/pool.img, mounted in the warden's mount namespace only; each sandbox has a
+ * subvolume with the directories u (upper) and w (work), limited by quota. The file is fallocated, so a write that the pool
+ * took never fails for lack of space on the host's disk. Without a pool (the admin's choice) the same directories are
+ * plain ones in STATE/uppers, and there are no disk limits. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+struct pool;				/* opaque */
+
+struct pool_config {
+	const char *state_dir;
+	const char *mount_at;		/* an empty directory */
+	int node_fd;			/* a directory where device nodes may be made */
+	uint64_t bytes, max_bytes;
+	bool plain;			/* no pool */
+};
+
+int pool_open(const struct pool_config *cfg, struct pool **ret, struct err *e);
+void pool_close(struct pool *p, bool unmount);			/* NULL is fine */
+
+int pool_make(struct pool *p, const char *id, uint64_t disk_bytes, int *ret_fd, struct err *e);	/* fd of its directory */
+int pool_remove(struct pool *p, const char *id, struct err *e);	/* in the background; idempotent; -EAGAIN: ask again */
+int pool_usage(struct pool *p, const char *id, uint64_t *ret_bytes);	/* -errno */
+
+/* Removes what belongs to none of these. */
+void pool_keep_only(struct pool *p, bool (*keep)(const char *id, void *arg), void *arg);
+
+void pool_tick(struct pool *p);		/* grows, sweeps; about once a second */

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* probe: has this kernel what the engine needs? */
+#include "engine/probe.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/str.h"
+
+#define KERNEL_MAJOR 6
+#define KERNEL_MINOR 1
+
+static int probe_version(struct err *e)
+{
+	struct utsname u;
+	unsigned major, minor;
+
+	if (uname(&u) < 0 || sscanf(u.release, "%u.%u", &major, &minor) != 2)
+		return err_set(e, EINVAL, "read the kernel's version");
+	if (major < KERNEL_MAJOR || (major == KERNEL_MAJOR && minor < KERNEL_MINOR))
+		return err_set(e, ENOTSUP, "Linux %d.%d or newer is needed, this is %s", KERNEL_MAJOR, KERNEL_MINOR, u.release);
+	return 0;
+}
+
+/* A module not loaded yet is not in /proc/filesystems; opening a context of that type loads it. */
+static int probe_filesystem(const char *type, const char *remedy, struct err *e)
+{
+	autoclose int fd = (int)syscall(SYS_fsopen, type, 1);
+
+	if (fd >= 0)
+		return 0;
+	if (errno == ENODEV)
+		return err_set(e, ENODEV, "the kernel has no '%s' file system: %s", type, remedy);
+	return err_sys(e, "try the '%s' file system (are we root?)", type);
+}
+
+static int probe_user_namespaces(struct err *e)
+{
+	char z[32];
+	ssize_t n = file_read(AT_FDCWD, "/proc/sys/user/max_user_namespaces", z, sizeof z);
+
+	if (n < 0)
+		return err_set(e, ENOTSUP, "the kernel has no user namespaces");
+	if (strcmp(z, "0\n") == 0)
+		return err_set(e, ENOTSUP, "user namespaces are off: set user.max_user_namespaces above 0 with sysctl");
+	return 0;
+}
+
+int probe_kernel(bool no_pool, struct err *e)
+{
+	if (geteuid() != 0)
+		return err_set(e, EPERM, "must be run as root");
+	if (probe_version(e) < 0 || probe_user_namespaces(e) < 0)
+		return -e->no;
+	if (probe_filesystem("overlay", "load the module 'overlay'", e) < 0)
+		return -e->no;
+	if (!no_pool && probe_filesystem("btrfs", "load the module 'btrfs', or set pool = none to run without disk limits", e) < 0)
+		return -e->no;
+	return 0;
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* proc: which process is that, for sure? */
+#include "engine/proc.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/str.h"
+
+int proc_boot_id(char ret[PROC_BOOT_ID_SIZE], struct err *e)
+{
+	char z[64];
+	ssize_t n = file_read(AT_FDCWD, "/proc/sys/kernel/random/boot_id", z, sizeof z);
+
+	if (n < 0)
+		return err_set(e, (int)-n, "read the boot id");
+	struct str s = { z, (size_t)n };
+
+	if (s.n && z[s.n - 1] == '\n')
+		s.n--;
+	return str_copy(ret, PROC_BOOT_ID_SIZE, s) ? 0 : err_set(e, EBADMSG, "read the boot id");
+}
+
+int proc_parse_start_time(const char *stat, uint64_t *ret)
+{
+	/* The name in field 2 may hold blanks and brackets: count from the last bracket. */
+	const char *p = strrchr(stat, ')');
+
+	if (!p || p[1] != ' ')
+		return -EBADMSG;
+	struct str rest = str_of(p + 2), field = STR_NULL;
+
+	for (int i = 3; i <= 22; i++) {
+		if (!rest.p)
+			return -EBADMSG;
+		field = str_cut(&rest, ' ');
+	}
+	return str_to_u64(field, UINT64_MAX, ret) < 0 ? -EBADMSG : 0;
+}
+
+int proc_start_time(pid_t pid, uint64_t *ret)
+{
+	char path[32], z[1024];
+
+	(void)snprintf(path, sizeof path, "/proc/%d/stat", pid);
+	ssize_t n = file_read(AT_FDCWD, path, z, sizeof z);
+
+	return n < 0 ? -ESRCH : proc_parse_start_time(z, ret);
+}
+
+int proc_pid_of(int pidfd, pid_t *ret)
+{
+	char path[48], z[1024];
+	uint64_t pid;
+
+	(void)snprintf(path, sizeof path, "/proc/self/fdinfo/%d", pidfd);
+	ssize_t n = file_read(AT_FDCWD, path, z, sizeof z);
+
+	if (n < 0)
+		return (int)n;
+	struct str s = { z, (size_t)n };
+
+	while (s.p) {
+		struct str line = str_cut(&s, '\n');
+
+		if (!str_starts(line, "Pid:\t"))
+			continue;
+		str_skip(&line, 5);
+		/* -1 once it has been reaped, 0 when it is not in our pid namespace */
+		if (str_to_u64(line, INT32_MAX, &pid) < 0 || pid == 0)
+			return -ESRCH;
+		*ret = (pid_t)pid;
+		return 0;
+	}
+	return -EBADMSG;
+}
+
+int proc_open(pid_t pid, uint64_t start, int *ret_pidfd)
+{
+	uint64_t now;
+	autoclose int fd = pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
+
+	if (fd < 0)
+		return -ESRCH;
+	/* The pidfd is held, so the pid cannot change hands between this look and its use. */
+	if (proc_start_time(pid, &now) < 0 || now != start)
+		return -ESRCH;
+	if (proc_wait_gone(fd, 0) == 0)
+		return -ESRCH;
+	*ret_pidfd = take_fd(&fd);
+	return 0;
+}
+
+int proc_wait_gone(int pidfd, int timeout_ms)
+{
+	struct pollfd p = { .fd = pidfd, .events = POLLIN };
+	uint64_t end = clock_mono_ms() + (uint64_t)timeout_ms;
+
+	for (;;) {
+		int r = poll(&p, 1, timeout_ms);
+
+		if (r > 0)
+			return 0;
+		if (r < 0 && errno != EINTR)
+			return -errno;
+		uint64_t now = clock_mono_ms();
+
+		if (r == 0 || now >= end)
+			return -ETIMEDOUT;
+		timeout_ms = (int)(end - now);
+	}
+}
+
+int proc_kill(int pidfd)
+{
+	if (syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0) < 0 && errno != ESRCH)
+		return -errno;
+	return 0;
+}

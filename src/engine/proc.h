@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* proc: which process is that, for sure? */
+#pragma once
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+
+#define PROC_BOOT_ID_SIZE 40
+
+int proc_boot_id(char ret[PROC_BOOT_ID_SIZE], struct err *e);
+int proc_start_time(pid_t pid, uint64_t *ret);			/* field 22 of /proc/PID/stat; -ESRCH */
+int proc_parse_start_time(const char *stat, uint64_t *ret);	/* of the text of that file; -EBADMSG */
+int proc_pid_of(int pidfd, pid_t *ret);				/* in our pid namespace; -ESRCH */
+
+/* A pidfd of the process with that pid that started at that time. -ESRCH: it is gone, whoever has the pid now. */
+int proc_open(pid_t pid, uint64_t start, int *ret_pidfd);
+
+int proc_wait_gone(int pidfd, int timeout_ms);			/* 0, -ETIMEDOUT */
+int proc_kill(int pidfd);					/* SIGKILL; 0 when it is already gone */

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* slot: what follows from an instance and a slot number: user ids, addresses and names.
+ *
+ * Nothing of it is ever stored: a restarted warden, a firewall rule and a sandbox agree because they compute it.
+ *
+ *	host uids of instance N	0x10000000 + N * 0x08000000, 0x08000000 of them: the user namespace Z has them all
+ *	uids within Z		0: Z's root, 1 + k: owner of slot k's namespaces, (k + 1) * 65536: first of slot k's 65536
+ *	addresses		10.(200 + N).0.1 the gateway, 10.(200 + N).0.0 + 256 + k a sandbox */
+#pragma once
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#define SLOT_INSTANCES 16
+#define SLOT_MAX 2000
+#define SLOT_Z_UIDS 0x08000000u
+#define SLOT_UIDS 65536u
+#define SLOT_NAME_SIZE 16
+
+struct slot {
+	uint32_t instance, k;
+	uid_t z_base;			/* on the host: uid 0 of Z */
+	uid_t owner;			/* in Z: the uid that the kernel's per-user limits count for this sandbox */
+	uid_t first;			/* in Z: uid 0 of the sandbox */
+	uid_t root;			/* on the host: uid 0 of the sandbox */
+	uint32_t ip, gateway;		/* host byte order */
+	uint8_t mac[6], host_mac[6];	/* of eth0 inside and of the host's end */
+	char veth[SLOT_NAME_SIZE];	/* name of the host's end */
+};
+
+void slot_fill(uint32_t instance, uint32_t k, struct slot *ret);

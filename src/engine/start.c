@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* start: builds one sandbox, in a child process of the warden.
+ *
+ *	B0	this process, root of the host: cgroups, disk, /dev, veth, overlay; sees the whole and undoes it on failure
+ *	B1	its child in Z: takes the slot's own uid of Z (for the kernel's per-user limits), clones C and writes its id map,
+ *		which nobody but a process in Z may do; moves C into its cgroups; then ends, and the holder is C's parent
+ *	C	pid 1 of the sandbox's namespaces (child.c): sets itself up with what B0 sends, and becomes init
+ *
+ * B0 makes what needs no namespace of C (disk, /dev) while B1 is at work, and the root while C sets up its network. On v1 the
+ * move into the cgroups takes longest and goes on beside all that; C waits for it before the first code that is not ours. */
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/str.h"
+#include "engine/caps.h"
+#include "engine/cgroup.h"
+#include "engine/child.h"
+#include "engine/dev.h"
+#include "engine/mounts.h"
+#include "engine/net_link.h"
+#include "engine/net_nft.h"
+#include "engine/ns.h"
+#include "engine/overlay.h"
+#include "engine/pool.h"
+#include "engine/slot.h"
+#include "engine/step.h"
+#include "engine/userns.h"
+
+#define CHILD_FLAGS (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS)
+#define STEP_TIMEOUT_MS 5000
+#define UNDO_TRIES 500
+
+const char *const start_stage_name[STAGE_COUNT] = {
+	[STAGE_CGROUP] = "cgroup", [STAGE_HOLDER] = "holder", [STAGE_FORK] = "fork", [STAGE_DISK] = "disk", [STAGE_DEV] = "dev",
+	[STAGE_BORN] = "born", [STAGE_LINK] = "link", [STAGE_ROOT] = "root", [STAGE_SEATED] = "seated", [STAGE_INIT] = "init",
+};
+
+struct start {
+	struct engine *en;
+	const struct engine_spec *spec;
+	struct slot slot;
+	struct cgroup_seat seat;
+	int holder;			/* pidfd */
+	int to_b1[2], to_c[2], ready[2];
+	pid_t b1;
+	int pidfd, template_fd, own_fd, dev_fd, init_fd;
+	pid_t pid;
+	uint64_t t0_us;
+};
+
+static uint64_t now_us(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+}
+
+static void stage_done(struct start *st, enum start_stage s)
+{
+	uint64_t now = now_us();
+
+	if (st->en->times)
+		st->en->times->us[s] = now - st->t0_us;
+	st->t0_us = now;
+}
+
+/* Before the user namespace is made: the limits of this moment bound all of the sandbox's users together. */
+static int per_user_limits(struct err *e)
+{
+	static const struct { int what; rlim_t max; } set[] = {
+		{ RLIMIT_SIGPENDING, 16384 },
+		{ RLIMIT_MSGQUEUE, 1 << 20 },
+		{ RLIMIT_MEMLOCK, 64 << 20 },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(set); i++) {
+		struct rlimit l;
+
+		if (getrlimit(set[i].what, &l) < 0)
+			return err_sys(e, "read limit %d", set[i].what);
+		if (l.rlim_max > set[i].max)
+			l.rlim_max = set[i].max;
+		if (l.rlim_cur > l.rlim_max)
+			l.rlim_cur = l.rlim_max;
+		if (setrlimit(set[i].what, &l) < 0)
+			return err_sys(e, "set limit %d", set[i].what);
+	}
+	return 0;
+}
+
+static int b1_run(struct start *st, struct err *e)
+{
+	int pidfd = -1;
+
+	if (setns(st->holder, CLONE_NEWUSER | CLONE_NEWNS) < 0)
+		return err_sys(e, "join the template's namespaces");
+	if (caps_keep_across_uids(e) < 0 || caps_become(st->slot.owner, st->slot.owner, e) < 0 || per_user_limits(e) < 0)
+		return -e->no;
+	pid_t pid = userns_fork(CHILD_FLAGS, -1, &pidfd);
+
+	if (pid < 0)
+		return err_set(e, -pid, "make namespaces: %s", strerror(-pid));
+	if (pid == 0) {
+		struct child_spec c = {
+			.slot = st->slot, .mem_bytes = st->spec->limits.mem_bytes, .filter = &st->en->filter,
+			.sock = st->to_c[1], .ready_fd = st->ready[1],
+		};
+		child_run(&c);
+	}
+	if (userns_map(pid, st->slot.first, SLOT_UIDS, e) < 0 || step_send(st->to_b1[1], STEP_BORN, &pidfd, 1, e) < 0) {
+		(void)proc_kill(pidfd);
+		return -e->no;
+	}
+	if (cgroup_sit(&st->seat, pid, e) < 0)
+		return -e->no;
+	return step_send(st->to_b1[1], STEP_SEATED, NULL, 0, e);
+}
+
+static int start_fork(struct start *st, struct err *e)
+{
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, st->to_b1) < 0 ||
+	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, st->to_c) < 0 || pipe2(st->ready, O_CLOEXEC) < 0)
+		return err_sys(e, "make sockets");
+	if (setns(st->holder, CLONE_NEWPID) < 0)	/* of our children, not of ourselves */
+		return err_sys(e, "join the template's pid namespace");
+	autoclose int b1_fd = -1;
+
+	st->b1 = userns_fork(0, st->seat.into_fd, &b1_fd);
+	if (st->b1 < 0)
+		return err_set(e, -st->b1, "fork: %s", strerror(-st->b1));
+	if (st->b1 == 0) {
+		if (b1_run(st, e) < 0)
+			step_send_error(st->to_b1[1], e);
+		_exit(0);
+	}
+	fd_close(take_fd(&st->to_b1[1]));
+	fd_close(take_fd(&st->to_c[1]));
+	fd_close(take_fd(&st->ready[1]));
+	return 0;
+}
+
+static void reap_b1(struct start *st)
+{
+	int status;
+
+	while (st->b1 > 0 && waitpid(st->b1, &status, 0) < 0 && errno == EINTR)
+		;
+	st->b1 = -1;
+}
+
+/* The new pid 1 is there, with its ids: now we can name it in our own terms. */
+static int start_meet(struct start *st, int *ret_userns, int *ret_netns, struct err *e)
+{
+	char path[48];
+
+	if (step_recv(st->to_b1[0], STEP_BORN, &st->pidfd, 1, STEP_TIMEOUT_MS, e) < 0)
+		return -e->no;
+	int r = proc_pid_of(st->pidfd, &st->pid);
+
+	if (r < 0)
+		return err_set(e, -r, "find the new process");
+	(void)snprintf(path, sizeof path, "/proc/%d/ns/user", st->pid);
+	*ret_userns = open(path, O_RDONLY | O_CLOEXEC);
+	(void)snprintf(path, sizeof path, "/proc/%d/ns/net", st->pid);
+	*ret_netns = open(path, O_RDONLY | O_CLOEXEC);
+	if (*ret_userns < 0 || *ret_netns < 0)
+		return err_sys(e, "open the new namespaces");
+	return 0;
+}
+
+static int start_link(struct start *st, int netns_fd, struct err *e)
+{
+	if (st->spec->no_internet && nft_silence(st->slot.instance, st->slot.k, true, e) < 0)
+		return -e->no;
+	if (link_make(&st->slot, netns_fd, st->en->mtu, e) < 0)
+		return -e->no;
+	return step_send(st->to_c[0], STEP_LINKED, NULL, 0, e);
+}
+
+/* What needs nothing of the new namespaces: disk space, and clones of the mounts that go into them. */
+static int start_disk(struct start *st, struct err *e)
+{
+	char path[ENGINE_KEY_SIZE + 16];
+	autoclose int own = -1, template = -1;
+
+	(void)snprintf(path, sizeof path, "%s/rootfs", st->spec->template_key);
+	template = openat(st->en->templates_fd, path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (template < 0)
+		return err_sys(e, "open template '%s'", st->spec->template_key);
+	if (pool_make(st->en->pool, st->spec->id, st->spec->limits.disk_bytes, &own, e) < 0)
+		return -e->no;
+	if (mount_clone(own, "", 0, &st->own_fd, e) < 0 || mount_clone(template, "", MOUNT_ATTR_RDONLY, &st->template_fd, e) < 0)
+		return -e->no;
+	if (mount_clone(st->en->init_fd, "", MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, &st->init_fd, e) < 0)
+		return -e->no;
+	/* Mounts can be cloned from one's own mount namespace only, so this comes last. The new one is for the layers of the
+	 * overlay and goes with this process. */
+	return unshare(CLONE_NEWNS) < 0 ? err_sys(e, "make a mount namespace") : 0;
+}
+
+static int start_root(struct start *st, int userns_fd, struct err *e)
+{
+	struct overlay_spec sp = {
+		.template_fd = st->template_fd, .own_fd = st->own_fd, .userns_fd = userns_fd, .root = st->slot.root,
+		.stage = st->en->stage_dir,
+	};
+	autoclose int root_fd = -1;
+
+	if (overlay_make(&sp, &root_fd, e) < 0)
+		return -e->no;
+	return step_send(st->to_c[0], STEP_MOUNTS, (int[]) { root_fd, st->dev_fd, st->init_fd }, 3, e);
+}
+
+/* All of it is made; it may go on to what is not our code once it is in its cgroups. */
+static int start_seated(struct start *st, struct err *e)
+{
+	if (step_recv(st->to_b1[0], STEP_SEATED, NULL, 0, STEP_TIMEOUT_MS, e) < 0)
+		return -e->no;
+	return step_send(st->to_c[0], STEP_SEATED, NULL, 0, e);
+}
+
+/* One byte from init, or an error of its set-up, or its end. */
+static int start_await(struct start *st, struct err *e)
+{
+	struct pollfd p[] = {
+		{ .fd = st->ready[0], .events = POLLIN },
+		{ .fd = st->to_c[0], .events = POLLIN },
+	};
+	uint64_t end = clock_mono_ms() + STEP_TIMEOUT_MS;
+	char c;
+
+	for (;;) {
+		uint64_t now = clock_mono_ms();
+		int n = now < end ? poll(p, ARRAY_LEN(p), (int)(end - now)) : 0;
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? err_sys(e, "wait for init") : err_set(e, ETIMEDOUT, "init is not ready after %d ms", STEP_TIMEOUT_MS);
+		if (p[0].revents & POLLIN)
+			return read(st->ready[0], &c, 1) == 1 ? 0 : err_set(e, EPIPE, "init closed its ready pipe");
+		if (p[1].revents) {
+			if (step_recv(st->to_c[0], STEP_FAILED, NULL, 0, 0, e) != -EPIPE)
+				return -e->no;
+			*e = ERR_INIT;	/* closed by the exec: the set-up is over */
+			p[1].fd = -1;
+		} else if (p[0].revents & POLLHUP) {
+			return err_set(e, EPIPE, "init ended before it was ready");
+		}
+	}
+}
+
+static int start_record(struct start *st, struct engine_record *ret, struct err *e)
+{
+	*ret = (struct engine_record) { .spec = *st->spec, .pid = st->pid, .started_wall_ms = clock_wall_ms() };
+	memcpy(ret->boot_id, st->en->boot_id, sizeof ret->boot_id);
+	if (proc_start_time(st->pid, &ret->pid_start) < 0)
+		return err_set(e, ESRCH, "init ended right after its start");
+	return 0;
+}
+
+static int start_begin(struct start *st, struct err *e)
+{
+	const struct engine_limits *l = &st->spec->limits;
+	struct cgroup_limits lim = { .mem_bytes = l->mem_bytes, .cpu_permille = l->cpu_permille, .pids = l->pids };
+
+	if (cgroup_make(st->en->cgroups, st->spec->id, &lim, e) < 0 ||
+	    cgroup_seat_open(st->en->cgroups, st->spec->id, &st->seat, e) < 0)
+		return -e->no;
+	stage_done(st, STAGE_CGROUP);
+	if (holder_get(&st->en->holder, st->spec->template_key, &st->holder, e) < 0)
+		return -e->no;
+	stage_done(st, STAGE_HOLDER);
+	if (start_fork(st, e) < 0)
+		return -e->no;
+	stage_done(st, STAGE_FORK);
+	return 0;
+}
+
+static int start_run(struct start *st, struct err *e)
+{
+	autoclose int userns_fd = -1, netns_fd = -1;
+
+	if (start_begin(st, e) < 0)
+		return -e->no;
+	if (start_disk(st, e) < 0)
+		return -e->no;
+	stage_done(st, STAGE_DISK);
+	if (dev_make(st->slot.root, &st->dev_fd, e) < 0)
+		return -e->no;
+	stage_done(st, STAGE_DEV);
+	if (start_meet(st, &userns_fd, &netns_fd, e) < 0)
+		return err_wrap(e, "make its namespaces");
+	stage_done(st, STAGE_BORN);
+	if (start_link(st, netns_fd, e) < 0)
+		return err_wrap(e, "connect its network");
+	stage_done(st, STAGE_LINK);
+	if (start_root(st, userns_fd, e) < 0)
+		return -e->no;
+	stage_done(st, STAGE_ROOT);
+	if (start_seated(st, e) < 0)
+		return err_wrap(e, "limit it");
+	stage_done(st, STAGE_SEATED);
+	if (start_await(st, e) < 0)
+		return err_wrap(e, "set up inside");
+	stage_done(st, STAGE_INIT);
+	return 0;
+}
+
+static void start_done(struct start *st)
+{
+	int fds[] = {
+		st->holder, st->to_b1[0], st->to_b1[1], st->to_c[0], st->to_c[1], st->ready[0], st->ready[1],
+		st->pidfd, st->template_fd, st->own_fd, st->dev_fd, st->init_fd,
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(fds); i++)
+		fd_close(fds[i]);
+	cgroup_seat_close(&st->seat);
+}
+
+static void start_undo(struct start *st)
+{
+	struct engine_record r = { .spec = *st->spec };
+	struct err ignored = ERR_INIT;
+
+	/* Without its sockets a half-made C ends by itself; B1 does in any case. */
+	reap_b1(st);
+	if (st->pidfd >= 0) {
+		(void)proc_kill(st->pidfd);
+		(void)proc_wait_gone(st->pidfd, STEP_TIMEOUT_MS);
+	}
+	for (int i = 0; i < UNDO_TRIES && ns_reap(st->en, &r, &ignored) == -EAGAIN; i++)
+		(void)nanosleep(&(struct timespec) { .tv_nsec = 2000000 }, NULL);
+}
+
+int ns_start(struct engine *en, const struct engine_spec *spec, struct engine_record *ret, int *ret_pidfd, struct err *e)
+{
+	struct start st = {
+		.en = en, .spec = spec, .holder = -1, .to_b1 = { -1, -1 }, .to_c = { -1, -1 }, .ready = { -1, -1 },
+		.seat = CGROUP_SEAT_NONE, .b1 = -1, .pidfd = -1, .template_fd = -1, .own_fd = -1, .dev_fd = -1, .init_fd = -1, .t0_us = now_us(),
+	};
+
+	if (spec->slot >= en->cfg.max_sandboxes)
+		return err_set(e, EINVAL, "start sandbox '%s': no slot %u", spec->id, spec->slot);
+	slot_fill(en->cfg.instance, spec->slot, &st.slot);
+	int r = start_run(&st, e);
+
+	if (r >= 0)
+		r = start_record(&st, ret, e);
+	if (r >= 0)
+		*ret_pidfd = take_fd(&st.pidfd);
+	else
+		start_undo(&st);
+	reap_b1(&st);
+	start_done(&st);
+	return r < 0 ? err_wrap(e, "start sandbox '%s'", spec->id) : 0;
+}

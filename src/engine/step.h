@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* step: how the processes of a start talk to each other: small messages over SOCK_SEQPACKET pairs.
+ *
+ * A process that fails sends its struct err instead of the next step, so the one who waits can say which stage failed and
+ * why. The order of steps is fixed; anything else is an error. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+enum step {
+	STEP_FAILED = 1,	/* to B0: with the error */
+	STEP_BORN,		/* B1 to B0, 1 fd: pidfd of the new pid 1; its id map is written */
+	STEP_LINKED,		/* B0 to C: eth0 is there */
+	STEP_MOUNTS,		/* B0 to C, 3 fds: root, /dev, the init program */
+	STEP_SEATED,		/* B1 to B0, B0 to C: it is in its cgroups */
+};
+
+#define STEP_FDS_MAX 3
+
+int step_send(int sock, enum step what, const int *fds, size_t n_fds, struct err *e);
+void step_send_error(int sock, const struct err *why);
+
+/* Waits for that step with exactly so many fds. timeout_ms < 0: for ever. */
+int step_recv(int sock, enum step want, int *ret_fds, size_t n_fds, int timeout_ms, struct err *e);

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sweeper: a helper process for slow work on the pool's disk. */
+#include "engine/sweeper.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "engine/btrfs.h"
+#include "engine/loopdev.h"
+#include "engine/tree.h"
+
+#define GROW_STEP_MIN (1ull << 30)
+#define GROW_BELOW 4			/* grow when less than 1/4 is free */
+#define HOST_KEEP 20			/* never take the last 1/20 of the host's disk */
+#define COUNTERS_TICKS 5
+#define COUNTERS_IDLE_TICKS 60
+
+struct request {
+	char name[32];			/* "": a tick */
+};
+
+int sweeper_remove_now(int fs_fd, const char *name)
+{
+	int r = btrfs_subvol_delete(fs_fd, name);
+
+	if (r == -ENOTTY || r == -EINVAL)	/* not a subvolume, or not btrfs */
+		r = tree_remove(fs_fd, name);
+	return r == -ENOENT ? 0 : r;
+}
+
+static void grow(struct sweeper_job *j)
+{
+	struct statvfs fs, host;
+
+	if (j->file_fd < 0 || j->bytes >= j->max_bytes || fstatvfs(j->fs_fd, &fs) < 0 || fstatvfs(j->file_fd, &host) < 0)
+		return;
+	if (fs.f_bavail >= fs.f_blocks / GROW_BELOW)
+		return;
+	uint64_t step = j->bytes / 4 > GROW_STEP_MIN ? j->bytes / 4 : GROW_STEP_MIN;
+	uint64_t free_bytes = (uint64_t)host.f_bavail * host.f_frsize, keep = (uint64_t)host.f_blocks * host.f_frsize / HOST_KEEP;
+
+	if (step > j->max_bytes - j->bytes)
+		step = j->max_bytes - j->bytes;
+	step &= ~(uint64_t)0xfffff;
+	if (step == 0 || free_bytes < keep + step)
+		return;
+	int r = -posix_fallocate(j->file_fd, (off_t)j->bytes, (off_t)step);
+
+	if (r == 0)
+		r = loopdev_grown(j->loop_fd);
+	if (r == 0)
+		r = btrfs_resize_max(j->fs_fd);
+	if (r < 0) {
+		log_warn("could not grow the pool, trying again", "err=%s", strerror(-r));
+		return;
+	}
+	j->bytes += step;
+	log_info("pool grown", "mib=%llu", (unsigned long long)(j->bytes >> 20));
+}
+
+/* Only what the work needs: no socket, lock or terminal of the warden stays open in here. */
+static void sweeper_setup(struct sweeper_job *j, int *sock)
+{
+	int *mine[] = { sock, &j->fs_fd, &j->file_fd, &j->loop_fd };
+	sigset_t none;
+
+	for (size_t i = 0; i < ARRAY_LEN(mine); i++) {
+		if (*mine[i] >= 0)
+			*mine[i] = fcntl(*mine[i], F_DUPFD_CLOEXEC, 128);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(mine); i++) {
+		if (*mine[i] >= 0)
+			*mine[i] = dup3(*mine[i], 3 + (int)i, O_CLOEXEC);
+	}
+	(void)syscall(SYS_close_range, 3 + (unsigned)ARRAY_LEN(mine), ~0u, 0);
+	(void)prctl(PR_SET_NAME, "atoll-sweeper", 0, 0, 0);
+	/* It ends with its socket, after the work that was asked for, and not by a signal to the terminal's group. */
+	(void)setsid();
+	for (int s = 1; s < NSIG; s++)
+		(void)signal(s, SIG_DFL);
+	(void)sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static void serve(struct sweeper_job *j, int sock)
+{
+	unsigned counters_in = COUNTERS_TICKS;
+	struct request rq;
+
+	for (;;) {
+		ssize_t n = recv(sock, &rq, sizeof rq, 0);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n != (ssize_t)sizeof rq)
+			return;
+		if (rq.name[0]) {
+			int r = sweeper_remove_now(j->fs_fd, rq.name);
+
+			if (r < 0)
+				log_warn("could not remove a sandbox's directory, leaving it to the next start", "id=%s err=%s", rq.name, strerror(-r));
+			counters_in = counters_in < COUNTERS_TICKS ? counters_in : COUNTERS_TICKS;
+			continue;
+		}
+		if (j->file_fd < 0)
+			continue;
+		grow(j);
+		if (--counters_in == 0)
+			counters_in = btrfs_qgroup_sweep(j->fs_fd) > 0 ? COUNTERS_TICKS : COUNTERS_IDLE_TICKS;
+	}
+}
+
+int sweeper_start(const struct sweeper_job *job, struct sweeper *ret, struct err *e)
+{
+	int sock[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sock) < 0)
+		return err_sys(e, "make a socket pair");
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		struct sweeper_job own = *job;
+
+		close(sock[0]);
+		sweeper_setup(&own, &sock[1]);
+		serve(&own, sock[1]);
+		_exit(0);
+	}
+	close(sock[1]);
+	if (pid < 0) {
+		close(sock[0]);
+		return err_sys(e, "fork the sweeper");
+	}
+	*ret = (struct sweeper) { .sock = sock[0], .pid = pid };
+	return 0;
+}
+
+void sweeper_stop(struct sweeper *s)
+{
+	int status;
+
+	fd_close(s->sock);
+	while (s->pid > 0 && waitpid(s->pid, &status, 0) < 0 && errno == EINTR)
+		;
+	*s = (struct sweeper) { .sock = -1, .pid = -1 };
+}
+
+int sweeper_remove(struct sweeper *s, const char *name)
+{
+	struct request rq = { 0 };
+
+	if (!str_copy(rq.name, sizeof rq.name, str_of(name)))
+		return -ENAMETOOLONG;
+	return send(s->sock, &rq, sizeof rq, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+void sweeper_tick(struct sweeper *s)
+{
+	struct request rq = { 0 };
+
+	(void)send(s->sock, &rq, sizeof rq, MSG_DONTWAIT | MSG_NOSIGNAL);	/* busy: there will be another tick */
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* userns: processes in new namespaces and the id maps of user namespaces. */
+#pragma once
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+
+/* fork() into new namespaces (CLONE_NEW* flags, or 0) and into a cgroup of v2 (its directory, or -1): 0 in the child, its pid
+ * in the parent, or -errno. */
+pid_t userns_fork(uint64_t flags, int cgroup_fd, int *ret_pidfd);
+
+/* Ids 0 to count - 1 of that process's new user namespace are first to first + count - 1 of ours. Must be called by a process in
+ * the namespace above, with /proc of its own pid namespace: a grandparent may not (EPERM). */
+int userns_map(pid_t pid, uint32_t first, uint32_t count, struct err *e);

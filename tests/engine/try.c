@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* try: runs the engine alone, without daemon: starts sandboxes, talks to them, ends them, and counts what is left.
+ *
+ *	engine-try --template KEY --init PROGRAM [--cache DIR] [--instance N] [--state DIR] [--run DIR]
+ *		[--count N] [--cycles M] [--exec TEXT] [--silent] [--keep | --adopt] [--plain] [--freeze]
+ *
+ * --exec sends TEXT on a connection to each sandbox's init and prints what comes back. --keep leaves the sandboxes running and
+ * writes their records, --adopt finds them again. Prints times per stage and the number of things that were not there before. */
+#include <fcntl.h>
+#include <getopt.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/rand.h"
+#include "base/str.h"
+#include "engine/ns.h"
+
+#define COUNT_MAX 2000
+
+struct box {
+	struct engine_record rec;
+	int pidfd;
+};
+
+struct options {
+	struct engine_config cfg;
+	const char *template_key, *text;
+	unsigned count, cycles;
+	bool silent, keep, adopt, freeze;
+};
+
+struct samples {
+	double *v;
+	size_t n;
+};
+
+static double now_ms(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
+
+static void note(struct samples *s, double v)
+{
+	s->v = realloc(s->v, (s->n + 1) * sizeof *s->v);
+	s->v[s->n++] = v;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void print(const char *name, struct samples *s)
+{
+	if (s->n == 0)
+		return;
+	qsort(s->v, s->n, sizeof *s->v, by_value);
+	printf("%-10s p50 %7.2f  p90 %7.2f  max %7.2f ms  (%zu)\n", name, s->v[s->n / 2], s->v[s->n * 9 / 10], s->v[s->n - 1], s->n);
+}
+
+static _Noreturn void die(const char *what, const struct err *e)
+{
+	fprintf(stderr, "try: %s: %s\n", what, e->text);
+	exit(1);
+}
+
+/* As the warden does it: start() in a child, the record and the pidfd come back over a socket. */
+static void start_one(struct engine *en, const struct options *o, uint32_t slot, struct box *ret, pid_t *ret_builder)
+{
+	struct engine_spec spec = {
+		.slot = slot, .no_internet = o->silent,
+		.limits = { .mem_bytes = 512ull << 20, .disk_bytes = 1ull << 30, .cpu_permille = 2000, .pids = 512 },
+	};
+	struct { struct err e; struct engine_record rec; } m = { 0 };
+	int sock[2];
+	size_t n_fds;
+
+	spec.id[0] = 'i';
+	rand_label(spec.id + 1, 19);
+	(void)str_copy(spec.template_key, sizeof spec.template_key, str_of(o->template_key));
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sock) < 0)
+		exit(1);
+	pid_t child = fork();
+
+	if (child == 0) {
+		int pidfd = -1;
+
+		(void)engine_ns.start(en, &spec, &m.rec, &pidfd, &m.e);
+		(void)fd_send(sock[1], &m, sizeof m, &pidfd, pidfd >= 0);
+		_exit(0);
+	}
+	close(sock[1]);
+	ret->pidfd = -1;
+	if (fd_recv(sock[0], &m, sizeof m, &ret->pidfd, 1, &n_fds) != (ssize_t)sizeof m)
+		(void)err_set(&m.e, EPIPE, "the builder said nothing");
+	*ret_builder = child;
+	close(sock[0]);
+	if (m.e.no)
+		die("start", &m.e);
+	ret->rec = m.rec;
+}
+
+static void talk(struct engine *en, const struct box *b, const char *text)
+{
+	struct err e = ERR_INIT;
+	char buf[4096];
+	ssize_t n;
+	int fd;
+
+	if (engine_ns.connect(en, &b->rec, b->pidfd, &fd, &e) < 0)
+		die("connect", &e);
+	(void)fd_nonblock(fd, false);
+	if (text && *text) {
+		(void)fd_write_all(fd, text, strlen(text));
+		(void)fd_write_all(fd, "\n", 1);
+		(void)shutdown(fd, SHUT_WR);
+		while ((n = read(fd, buf, sizeof buf)) > 0)
+			(void)fd_write_all(1, buf, (size_t)n);
+	}
+	close(fd);
+}
+
+static void reap(struct engine *en, struct box *b)
+{
+	struct err e = ERR_INIT;
+
+	while (engine_ns.reap(en, &b->rec, &e) == -EAGAIN)
+		(void)nanosleep(&(struct timespec) { .tv_nsec = 500000 }, NULL);
+	if (e.no && e.no != EAGAIN)
+		die("reap", &e);
+	close(b->pidfd);
+}
+
+static void freeze_and_thaw(struct engine *en, struct box *b, struct samples *s)
+{
+	struct err e = ERR_INIT;
+	double t = now_ms();
+
+	if (engine_ns.freeze(en, &b->rec, true, &e) < 0)
+		die("freeze", &e);
+	note(s, now_ms() - t);
+	if (engine_ns.freeze(en, &b->rec, false, &e) < 0)
+		die("thaw", &e);
+}
+
+static unsigned count_of(const char *command)
+{
+	FILE *f = popen(command, "r");
+	unsigned n = 0;
+
+	if (!f || fscanf(f, "%u", &n) != 1)
+		n = 0;
+	if (f)
+		(void)pclose(f);
+	return n;
+}
+
+static const struct { const char *what, *command; } things[] = {
+	{ "processes", "ps -e --no-headers | grep -vc ' \\[\\|kworker'" },
+	{ "holders", "pgrep -c atoll-holder" },
+	{ "cgroups", "find /sys/fs/cgroup -type d | wc -l" },
+	{ "mounts", "wc -l </proc/self/mountinfo" },
+	{ "links", "ls /sys/class/net | wc -l" },
+	{ "loops", "ls -d /sys/block/loop*/loop 2>/dev/null | wc -l" },
+	{ "namespaces", "lsns -n 2>/dev/null | wc -l" },
+	{ "fds", "ls /proc/$PPID/fd | wc -l" },
+};
+
+static void count_all(unsigned n[ARRAY_LEN(things)])
+{
+	for (size_t i = 0; i < ARRAY_LEN(things); i++)
+		n[i] = count_of(things[i].command);
+}
+
+static void compare(const char *when, const unsigned was[], const unsigned is[])
+{
+	printf("%s:", when);
+	for (size_t i = 0; i < ARRAY_LEN(things); i++)
+		printf(" %s %+d", things[i].what, (int)is[i] - (int)was[i]);
+	printf("\n");
+}
+
+static void keep(const struct options *o, const struct box *b, unsigned n)
+{
+	autofree char *path = str_fmt("%s/try.records", o->cfg.run_dir);
+	autoclose int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+	for (unsigned i = 0; i < n; i++)
+		(void)fd_write_all(fd, &b[i].rec, sizeof b[i].rec);
+	printf("kept %u\n", n);
+}
+
+static size_t load(const struct options *o, struct engine_record *rec)
+{
+	autofree char *path = str_fmt("%s/try.records", o->cfg.run_dir);
+	autoclose int fd = open(path, O_RDONLY | O_CLOEXEC);
+	size_t n = 0;
+
+	while (fd >= 0 && n < COUNT_MAX && read(fd, &rec[n], sizeof *rec) == (ssize_t)sizeof *rec)
+		n++;
+	(void)unlink(path);
+	return n;
+}
+
+struct measured {
+	struct samples stage[STAGE_COUNT], start, built, connect, freeze, killed, gone;
+};
+
+static void end_all(struct engine *en, struct box *b, unsigned n, struct measured *m)
+{
+	struct err e = ERR_INIT;
+
+	for (unsigned i = 0; i < n; i++) {
+		struct pollfd p = { .fd = b[i].pidfd, .events = POLLIN };
+		double t = now_ms();
+
+		if (engine_ns.kill(en, &b[i].rec, b[i].pidfd, &e) < 0)
+			die("kill", &e);
+		(void)poll(&p, 1, 5000);
+		note(&m->killed, now_ms() - t);
+		reap(en, &b[i]);
+		note(&m->gone, now_ms() - t);
+	}
+}
+
+static void cycle(struct engine *en, const struct options *o, struct box *b, struct start_times *times, unsigned slot0, struct measured *m)
+{
+	for (unsigned i = 0; i < o->count; i++) {
+		double t = now_ms();
+		pid_t builder;
+
+		start_one(en, o, (slot0 + i) % o->cfg.max_sandboxes, &b[i], &builder);
+		note(&m->start, now_ms() - t);
+		(void)waitpid(builder, NULL, 0);
+		note(&m->built, now_ms() - t);
+		for (int s = 0; s < STAGE_COUNT; s++)
+			note(&m->stage[s], (double)times->us[s] / 1e3);
+		t = now_ms();
+		talk(en, &b[i], NULL);
+		note(&m->connect, now_ms() - t);
+		if (o->text)
+			talk(en, &b[i], o->text);
+		if (o->freeze)
+			freeze_and_thaw(en, &b[i], &m->freeze);
+	}
+}
+
+static void parse(int argc, char **argv, struct options *o)
+{
+	static const struct option names[] = {
+		{ "template", 1, 0, 't' }, { "init", 1, 0, 'i' }, { "cache", 1, 0, 'c' }, { "instance", 1, 0, 'n' },
+		{ "state", 1, 0, 's' }, { "run", 1, 0, 'r' }, { "count", 1, 0, 'N' }, { "cycles", 1, 0, 'M' },
+		{ "exec", 1, 0, 'e' }, { "silent", 0, 0, 'S' }, { "keep", 0, 0, 'k' }, { "adopt", 0, 0, 'a' },
+		{ "plain", 0, 0, 'p' }, { "freeze", 0, 0, 'f' }, { 0 },
+	};
+
+	for (int c; (c = getopt_long(argc, argv, "", names, NULL)) != -1;) {
+		switch (c) {
+		case 't': o->template_key = optarg; break;
+		case 'i': o->cfg.init_path = optarg; break;
+		case 'c': o->cfg.cache_dir = optarg; break;
+		case 'n': o->cfg.instance = (uint32_t)atoi(optarg); break;
+		case 's': o->cfg.state_dir = optarg; break;
+		case 'r': o->cfg.run_dir = optarg; break;
+		case 'N': o->count = (unsigned)atoi(optarg); break;
+		case 'M': o->cycles = (unsigned)atoi(optarg); break;
+		case 'e': o->text = optarg; break;
+		case 'S': o->silent = true; break;
+		case 'k': o->keep = true; break;
+		case 'a': o->adopt = true; break;
+		case 'p': o->cfg.no_pool = true; break;
+		case 'f': o->freeze = true; break;
+		default: exit(2);
+		}
+	}
+	if (!o->template_key || !o->cfg.init_path || o->count > COUNT_MAX) {
+		fprintf(stderr, "try: --template and --init are needed\n");
+		exit(2);
+	}
+}
+
+static void adopt_all(struct engine *en, const struct options *o, const struct engine_record *rec, size_t n, struct measured *m)
+{
+	struct err e = ERR_INIT;
+
+	for (size_t i = 0; i < n; i++) {
+		struct box b = { .rec = rec[i] };
+
+		if (engine_ns.adopt(en, &rec[i], &b.pidfd, &e) < 0)
+			die("adopt", &e);
+		talk(en, &b, o->text);
+		end_all(en, &b, 1, m);
+	}
+	printf("adopted %zu\n", n);
+}
+
+int main(int argc, char **argv)
+{
+	struct options o = {
+		.cfg = {
+			.instance = 15, .max_sandboxes = 1000, .state_dir = "/tmp/engine-try/state", .run_dir = "/tmp/engine-try/run",
+			.cache_dir = "/var/cache/atoll", .pool_bytes = 2ull << 30, .pool_max_bytes = 8ull << 30,
+		},
+		.count = 1, .cycles = 1,
+	};
+	static struct box boxes[COUNT_MAX];
+	static struct engine_record rec[COUNT_MAX];
+	struct measured m = { 0 };
+	struct err e = ERR_INIT;
+	struct engine *en;
+	unsigned before[ARRAY_LEN(things)], open_now[ARRAY_LEN(things)], after[ARRAY_LEN(things)];
+
+	parse(argc, argv, &o);
+	log_setup("try", LOG_LVL_INFO);
+	struct start_times *times = mmap(NULL, sizeof *times, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	count_all(before);
+	if (unshare(CLONE_NEWNS) < 0)
+		return 1;
+	size_t n_live = o.adopt ? load(&o, rec) : 0;
+	double t = now_ms();
+
+	if (engine_ns.open(&o.cfg, rec, n_live, &en, &e) < 0)
+		die("open", &e);
+	printf("open       %.1f ms\n", now_ms() - t);
+	engine_ns_measure(en, times);
+	adopt_all(en, &o, rec, n_live, &m);
+	for (unsigned i = 0; !o.adopt && i < o.cycles; i++) {
+		if (i == 1)
+			count_all(open_now);
+		cycle(en, &o, boxes, times, i * o.count, &m);
+		if (o.keep) {
+			keep(&o, boxes, o.count);
+			engine_ns.close(en, false);
+			return 0;
+		}
+		end_all(en, boxes, o.count, &m);
+		engine_ns.tick(en);
+	}
+	(void)nanosleep(&(struct timespec) { .tv_sec = 1 }, NULL);	/* network namespaces go in the background */
+	count_all(after);
+	if (o.cycles > 1)
+		compare("after all cycles, since the first", open_now, after);
+	engine_ns.close(en, true);
+	(void)nanosleep(&(struct timespec) { .tv_nsec = 300000000 }, NULL);
+	count_all(after);
+	compare("after close", before, after);
+	for (int s = 0; s < STAGE_COUNT; s++)
+		print(start_stage_name[s], &m.stage[s]);
+	print("start", &m.start);
+	print("built", &m.built);
+	print("connect", &m.connect);
+	print("freeze", &m.freeze);
+	print("killed", &m.killed);
+	print("gone", &m.gone);
+	return 0;
+}
