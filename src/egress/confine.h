@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* confine: the resolver's own cage: no files but to read, no programs, no sockets but to name servers. */
+#pragma once
+
+#include "base/err.h"
+
+int confine(struct err *e);	/* when everything is open */

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* dns: as much of the message format (RFC 1035, 6891) as a forwarder needs: a query in, an answer checked.
+ *
+ * No I/O here. A query is taken apart and put together again, so that nothing a sandbox wrote goes on but the name,
+ * type and class it asks for, two flags and the size it can take. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define DNS_HEADER 12
+#define DNS_NAME_MAX 255		/* in wire form, with the lengths and the root */
+#define DNS_UDP_MIN 512			/* what every client takes */
+#define DNS_UDP_MAX 1232		/* what we take and tell: passes any path without fragments */
+#define DNS_TCP_MAX 65535
+#define DNS_QUERY_MAX (DNS_HEADER + DNS_NAME_MAX + 4 + 11)
+
+enum { DNS_TYPE_A = 1, DNS_TYPE_AAAA = 28, DNS_TYPE_OPT = 41, DNS_TYPE_IXFR = 251, DNS_TYPE_AXFR = 252 };
+enum { DNS_CLASS_IN = 1 };
+enum { DNS_NOERROR = 0, DNS_FORMERR = 1, DNS_SERVFAIL = 2, DNS_NXDOMAIN = 3, DNS_NOTIMP = 4, DNS_REFUSED = 5 };
+
+struct dns_query {
+	uint16_t id;
+	uint16_t type, class;
+	uint16_t udp_size;		/* the client takes this much over UDP */
+	bool recursion, checking_off;	/* RD, CD */
+	bool edns, dnssec_ok;
+	uint8_t n_name;			/* bytes of the name in wire form */
+	uint8_t name[DNS_NAME_MAX];
+};
+
+/* 0; -ENOMSG: not even a header, or an answer: say nothing; -EBADMSG: answer FORMERR; -EOPNOTSUPP: answer NOTIMP. In the last two
+ * cases ret->id is set and ret->n_name is 0. */
+int dns_parse_query(const void *p, size_t n, struct dns_query *ret);
+
+/* The query as we send it, with our own id. Returns its length. */
+size_t dns_build_query(const struct dns_query *q, uint16_t id, uint8_t out[DNS_QUERY_MAX]);
+
+/* Is this an answer to what dns_build_query(q, id) made? 0 or -EBADMSG. */
+struct dns_answer {
+	uint8_t rcode;
+	bool truncated;
+};
+int dns_check_answer(const void *p, size_t n, const struct dns_query *q, uint16_t id, struct dns_answer *ret);
+
+/* An answer of our own without records: header, the question if there was one, OPT if the client sent one. */
+size_t dns_build_reply(const struct dns_query *q, uint8_t rcode, bool truncated, uint8_t out[DNS_QUERY_MAX]);
+
+/* Is the last label of the name `label` (lower case), as in "localhost" for a.b.LocalHost? */
+bool dns_name_ends(const struct dns_query *q, const char *label);

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* resolvconf: the name servers of the host. */
+#pragma once
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/stat.h>
+
+#include "base/str.h"
+
+#define UPSTREAMS_MAX 4
+
+union upstream {
+	struct sockaddr sa;
+	struct sockaddr_in v4;
+	struct sockaddr_in6 v6;
+};
+
+/* The `nameserver` lines of such a file; what is not understood is skipped, as resolvers do. Returns how many. */
+size_t resolvconf_parse(struct str text, union upstream ret[UPSTREAMS_MAX]);
+
+/* The host's file, read again when it has changed. */
+struct resolvconf {
+	int dirfd;			/* of /etc: the file is replaced, not written to */
+	struct stat last;
+	union upstream up[UPSTREAMS_MAX];
+	size_t n;
+};
+
+void resolvconf_open(struct resolvconf *rc);
+void resolvconf_refresh(struct resolvconf *rc);
+socklen_t upstream_len(const union upstream *u);

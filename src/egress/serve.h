@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* serve: the resolver's side towards the sandboxes: queries over UDP and TCP, and what is answered without asking. */
+#pragma once
+
+struct forwarder;
+struct loop;
+struct server_udp;
+struct server_tcp;
+struct dns_query;
+
+#define SERVE_CONNS_MAX 512
+#define SERVE_CLIENT_CONNS_MAX 16
+#define SERVE_CONN_QUERIES_MAX 64
+#define SERVE_IDLE_MS 15000
+
+/* Both own their bound, non-blocking socket. NULL: no memory. */
+struct server_udp *server_udp_new(struct loop *l, int fd, struct forwarder *fw);
+struct server_tcp *server_tcp_new(struct loop *l, int fd, struct forwarder *fw);
+
+/* The rcode of queries that are answered here, without records; -1: to be forwarded. */
+int serve_policy(const struct dns_query *q);
