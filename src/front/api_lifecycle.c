@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* front/api_lifecycle: timeout, connect, pause and resume. */
+#include "front/api.h"
+#include "front/front.h"
+#include "front/reply.h"
+#include "front/request.h"
+#include "front/sandbox.h"
+#include "front/spec.h"
+#include "http/json.h"
+
+#define REFRESH_DEFAULT_S 15
+#define REFRESH_MAX_S 3600
+#define RESUME_DEFAULT_S 15
+#define CONNECT_V2_DEFAULT_S 300
+
+static void reply_gone(struct req *r)
+{
+	reply_error(r, 404, "sandbox '%s' not found", r->param);
+}
+
+/* The field `timeout`; answers 400 by itself. */
+static int read_timeout(struct req *r, const json_t *body, int64_t min, int64_t fallback, uint32_t *ret)
+{
+	int64_t s = fallback;
+	bool given;
+	struct err e;
+
+	if (field_int(body, "timeout", min, r->front->opt.max_timeout_s, &s, &given, &e) < 0) {
+		reply_err(r, &e);
+		return -EINVAL;
+	}
+	if (!given && fallback < 0) {
+		reply_error(r, 400, "field 'timeout' is required");
+		return -EINVAL;
+	}
+	*ret = (uint32_t)(s < r->front->opt.max_timeout_s ? s : r->front->opt.max_timeout_s);
+	return 0;
+}
+
+/* `memory: false` means a boot from the disk alone, which the engine cannot do yet. */
+static int check_memory(struct req *r, const json_t *body)
+{
+	bool keep = true;
+	struct err e;
+
+	if (json_get_bool(body, "memory", &keep, &e) < 0) {
+		reply_err(r, &e);
+		return -EINVAL;
+	}
+	if (!keep) {
+		reply_json(r, 400, json_pack("{s:i,s:s,s:s}", "code", 400, "message", "field 'memory': false is not supported yet",
+					     "error_code", "memory_false_unsupported"), NULL);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+void api_timeout(struct req *r)
+{
+	struct sandbox *sb = req_sandbox(r);
+	autojson json_t *body = sb ? req_json(r, false) : NULL;
+	uint32_t timeout_s;
+
+	if (!body || read_timeout(r, body, 0, -1, &timeout_s) < 0)
+		return;
+	if (sb->state == SANDBOX_RUNNING) {
+		sandbox_set_timeout(sb, timeout_s, false);
+		reply_empty(r, 204);
+	} else if (sb->state == SANDBOX_PAUSED) {
+		reply_error(r, 404, "sandbox '%s' is not running", sb->id);
+	} else {
+		reply_error(r, 409, "sandbox '%s' is being paused or resumed", sb->id);
+	}
+}
+
+void api_refresh(struct req *r)
+{
+	struct sandbox *sb = req_sandbox(r);
+	autojson json_t *body = sb ? req_json(r, true) : NULL;
+	int64_t s = REFRESH_DEFAULT_S;
+	bool given;
+	struct err e;
+
+	if (!body)
+		return;
+	if (field_int(body, "duration", 0, REFRESH_MAX_S, &s, &given, &e) < 0) {
+		reply_err(r, &e);
+	} else if (sb->state != SANDBOX_RUNNING) {
+		reply_error(r, 404, "sandbox '%s' is not running", sb->id);
+	} else {
+		sandbox_set_timeout(sb, (uint32_t)(s < REFRESH_DEFAULT_S ? REFRESH_DEFAULT_S : s), true);
+		reply_empty(r, 204);
+	}
+}
+
+static uint32_t connect_timeout(struct req *r)
+{
+	autojson json_t *body = json_loadb(r->body.p ? r->body.p : "", r->body.n, 0, NULL);
+	const json_t *t = json_object_get(body, "timeout");
+
+	return json_is_integer(t) ? (uint32_t)json_integer_value(t) : CONNECT_V2_DEFAULT_S;	/* checked by connect() */
+}
+
+static void resumed(struct req *r, struct sandbox *sb)
+{
+	if (sb->state == SANDBOX_RUNNING)
+		reply_json(r, 201, sandbox_json(sb), NULL);
+	else if (sb->state == SANDBOX_PAUSED)
+		reply_err(r, &sb->fail);
+	else
+		reply_gone(r);
+}
+
+/* While pausing or resuming: look again when that is over. */
+static void connect_to(struct req *r, struct sandbox *sb)
+{
+	uint32_t timeout_s = connect_timeout(r);
+
+	switch (sb->state) {
+	case SANDBOX_RUNNING:
+		sandbox_set_timeout(sb, timeout_s, true);
+		reply_json(r, 200, sandbox_json(sb), NULL);
+		break;
+	case SANDBOX_PAUSED:
+		req_wait(r, sb, resumed);
+		sandbox_resume(sb, timeout_s);
+		break;
+	case SANDBOX_PAUSING:
+	case SANDBOX_RESUMING:
+		req_wait(r, sb, connect_to);
+		break;
+	default:
+		reply_gone(r);
+	}
+}
+
+static void connect_any(struct req *r, int64_t fallback)
+{
+	struct sandbox *sb = req_sandbox(r);
+	autojson json_t *body = sb ? req_json(r, fallback >= 0) : NULL;
+	uint32_t timeout_s;
+
+	if (!body || read_timeout(r, body, 0, fallback, &timeout_s) < 0)
+		return;
+	if (sb->state != SANDBOX_RUNNING && check_memory(r, body) < 0)
+		return;
+	connect_to(r, sb);
+}
+
+void api_connect_v1(struct req *r)
+{
+	connect_any(r, -1);
+}
+
+void api_connect_v2(struct req *r)
+{
+	connect_any(r, CONNECT_V2_DEFAULT_S);
+}
+
+static void paused(struct req *r, struct sandbox *sb)
+{
+	if (sb->state == SANDBOX_PAUSED)
+		reply_empty(r, 204);
+	else if (sb->state == SANDBOX_RUNNING)
+		reply_error(r, 503, "%s", sb->fail.no ? sb->fail.text : "sandbox was resumed at once");
+	else
+		reply_gone(r);
+}
+
+void api_pause(struct req *r)
+{
+	struct sandbox *sb = req_sandbox(r);
+	autojson json_t *body = sb ? req_json(r, true) : NULL;
+
+	if (!body || check_memory(r, body) < 0)
+		return;
+	if (sb->state == SANDBOX_RUNNING) {
+		req_wait(r, sb, paused);
+		sandbox_pause(sb);
+	} else {
+		reply_error(r, 409, "sandbox '%s' is %s", sb->id, sb->state == SANDBOX_RESUMING ? "being resumed" : "already paused");
+	}
+}
+
+void api_resume(struct req *r)
+{
+	struct sandbox *sb = req_sandbox(r);
+	autojson json_t *body = sb ? req_json(r, true) : NULL;
+	bool auto_pause = false;
+	uint32_t timeout_s;
+	struct err e;
+
+	if (!body || read_timeout(r, body, 1, RESUME_DEFAULT_S, &timeout_s) < 0 || check_memory(r, body) < 0)
+		return;
+	if (json_get_bool(body, "autoPause", &auto_pause, &e) < 0) {
+		reply_err(r, &e);
+	} else if (sb->state == SANDBOX_PAUSED) {
+		if (auto_pause)
+			sb->spec.flags |= SPEC_AUTO_PAUSE;
+		req_wait(r, sb, resumed);
+		sandbox_resume(sb, timeout_s);
+	} else {
+		reply_error(r, 409, "sandbox '%s' is %s", sb->id, sb->state == SANDBOX_PAUSING ? "being paused" : "already running");
+	}
+}

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* front/boot: hello, list, reconcile, confine, serve. */
+#include "front/boot.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "front/confine.h"
+#include "front/dispatch.h"
+#include "front/front.h"
+#include "front/mem.h"
+#include "front/sandbox.h"
+#include "front/sandbox_table.h"
+#include "front/warden_link.h"
+#include "http/server.h"
+#include "ipc/check.h"
+#include "loop/loop.h"
+#include "store/sandboxes.h"
+
+#define HISTORY_MS (7ull * 24 * 3600 * 1000)	/* ended sandboxes are remembered that long */
+
+struct boot {
+	struct front *f;
+	struct msg_sandbox *have;	/* the warden's */
+	bool *known;			/* ... and whether the store knows them too */
+	size_t n;
+	char (*lost)[ID_SIZE];		/* the store's that are no more, or were never finished */
+	size_t n_lost;
+};
+
+static void boot_fail(struct front *f, const char *what, const char *why)
+{
+	log_error("cannot start, ending", "step='%s' err=%s", what, why);
+	f->exit_code = 1;
+	loop_stop(f->loop);
+}
+
+void boot_free(struct boot *b)
+{
+	if (!b)
+		return;
+	free(b->have);
+	free(b->known);
+	free(b->lost);
+	free(b);
+}
+
+static void ignore_reply(void *user, const struct warden_reply *re)
+{
+	(void)user;
+	(void)re;
+}
+
+static void note_lost(struct boot *b, const char *id)
+{
+	b->lost = must_grow(b->lost, (b->n_lost + 1) * sizeof *b->lost);
+	(void)str_copy(b->lost[b->n_lost++], ID_SIZE, str_of(id));
+}
+
+static size_t find_have(const struct boot *b, const char *id)
+{
+	size_t i = 0;
+
+	while (i < b->n && strcmp(b->have[i].id, id) != 0)
+		i++;
+	return i;
+}
+
+static int on_row(void *user, const struct sandbox_row *row)
+{
+	struct boot *b = user;
+	size_t i = find_have(b, row->id);
+
+	if (i == b->n || row->state == ROW_STARTING || !sandbox_restore(b->f, row, b->have[i].frozen)) {
+		note_lost(b, row->id);	/* not now: the walk over the table is still going on */
+		return 0;
+	}
+	b->known[i] = true;
+	return 0;
+}
+
+static int reconcile(struct boot *b, struct err *e)
+{
+	struct front *f = b->f;
+
+	b->known = must_alloc((b->n + 1) * sizeof *b->known);
+	if (sandboxes_each(f->store, on_row, b, e) < 0)
+		return -e->no;
+	for (size_t i = 0; i < b->n_lost; i++) {
+		log_info("sandbox has ended meanwhile", "id=%s", b->lost[i]);
+		if (sandboxes_end(f->store, b->lost[i], clock_wall_ms(), "lost", e) < 0)
+			return -e->no;
+	}
+	for (size_t i = 0; i < b->n; i++) {
+		if (b->known[i])
+			continue;
+		log_warn("killing a sandbox that nobody owns", "id=%s", b->have[i].id);
+		(void)warden_ask_id(f->warden, OP_KILL, b->have[i].id, ignore_reply, NULL);
+	}
+	return sandboxes_prune(f->store, clock_wall_ms() - HISTORY_MS, e);
+}
+
+static void serve(struct front *f)
+{
+	struct err e;
+
+	if (confine_late(&e) < 0) {
+		boot_fail(f, "confine", e.text);
+		return;
+	}
+	f->server = http_server_new(f->loop, take_fd(&f->listen_fd), &dispatch_ops, f);
+	if (!f->server) {
+		boot_fail(f, "listen", "out of memory");
+		return;
+	}
+	timer_arm(f->tick, 1000);
+	log_info("serving", "url=%s sandboxes=%zu", f->opt.url, sandbox_table_count(f->sandboxes));
+}
+
+static void on_list(void *user, const struct warden_reply *re)
+{
+	struct front *f = user;
+	struct boot *b = f->boot;
+	struct err e;
+
+	if (re->no) {
+		boot_fail(f, "list", re->text);
+		return;
+	}
+	if (re->more) {
+		const struct msg_sandbox *m = (const struct msg_sandbox *)re->msg;
+
+		if (!check_id(m->id))
+			return;
+		b->have = must_grow(b->have, (b->n + 1) * sizeof *b->have);
+		b->have[b->n++] = *m;
+		return;
+	}
+	if (reconcile(b, &e) < 0) {
+		boot_fail(f, "compare with the store", e.text);
+		return;
+	}
+	f->boot = NULL;
+	boot_free(b);
+	serve(f);
+}
+
+static void on_hello(void *user, const struct warden_reply *re)
+{
+	struct front *f = user;
+	const struct msg_welcome *m = (const struct msg_welcome *)re->msg;
+	struct msg_list list = { 0 };
+	struct err e;
+
+	if (re->no || m->head.type != RE_HELLO) {
+		boot_fail(f, "hello", re->no ? re->text : "unexpected answer");
+		return;
+	}
+	if (templates_init(&f->templates, m->templates, m->n_templates, &e) < 0) {
+		boot_fail(f, "hello", e.text);
+		return;
+	}
+	f->defaults = m->defaults;
+	f->max_sandboxes = m->max_sandboxes;
+	(void)warden_ask(f->warden, OP_LIST, &list, sizeof list, on_list, f);
+}
+
+void boot_begin(struct front *f)
+{
+	struct msg_hello hello = { 0 };
+
+	f->boot = must_alloc(sizeof *f->boot);
+	f->boot->f = f;
+	(void)warden_ask(f->warden, OP_HELLO, &hello, sizeof hello, on_hello, f);
+}
+
+void boot_exited(struct front *f, const struct msg_exited *m)
+{
+	size_t i = find_have(f->boot, m->id);
+
+	if (i < f->boot->n)
+		f->boot->have[i] = f->boot->have[--f->boot->n];
+}

@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* front/confine: what the front gives up before it reads the first byte from outside. */
+#pragma once
+
+#include "base/err.h"
+
+int confine_early(struct err *e);	/* first thing: no new privileges, no dumps, as many fds as allowed */
+int confine_late(struct err *e);	/* when all files are open: the seccomp filter */

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* front/cors: what pages of other origins may do. */
+#pragma once
+
+#include <stdint.h>
+
+struct http_req;
+
+/* On every answer of the control API. */
+#define CORS_API_HEADERS \
+	"Access-Control-Allow-Origin: *\r\n" \
+	"Access-Control-Expose-Headers: X-Next-Token, X-Total-Running, RateLimit-Limit, RateLimit-Remaining," \
+	" RateLimit-Reset, Retry-After, X-Request-Id\r\n"
+
+/* On every answer of envd and of the code interpreter. */
+#define CORS_ENVD_HEADERS \
+	"Access-Control-Allow-Origin: *\r\n" \
+	"Access-Control-Expose-Headers: Grpc-Status, Grpc-Message, Grpc-Status-Details-Bin, Connect-Content-Encoding," \
+	" Connect-Protocol-Version, Location, Cache-Control, X-Content-Type-Options\r\n"
+
+void cors_preflight_api(struct http_req *rq);
+void cors_preflight_port(struct http_req *rq, uint16_t port);	/* PORT_ENVD or PORT_INTERPRETER */

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* front/dispatch: API or sandbox? */
+#include "front/dispatch.h"
+
+#include "front/front.h"
+#include "front/proxy.h"
+#include "front/proxy_error.h"
+#include "front/proxy_route.h"
+#include "front/request.h"
+#include "http/server.h"
+
+static void on_request(void *user, struct http_req *rq)
+{
+	struct front *f = user;
+	struct proxy_target t;
+
+	if (f->stopping)
+		http_close_after(rq);
+	switch (proxy_route(rq->host, http_header_get(&rq->headers, "e2b-sandbox-id"),
+			    http_header_get(&rq->headers, "e2b-sandbox-port"), f->opt.domain, &t)) {
+	case ROUTE_PORT:
+		proxy_begin(f, rq, &t);
+		break;
+	case ROUTE_BAD:
+		proxy_plain(rq, 400, t.why);
+		break;
+	case ROUTE_API:
+		if (!proxy_begin_signed(f, rq))
+			req_begin(f, rq);
+		break;
+	}
+}
+
+const struct http_server_ops dispatch_ops = { .on_request = on_request };

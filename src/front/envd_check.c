@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* front/envd_check: access tokens and signed file URLs. */
+#include "front/envd_check.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/buf.h"
+#include "base/fd.h"
+#include "front/token.h"
+#include "http/url.h"
+
+#define PATH_MAX_BYTES 1024
+
+/* Decoded, without empty and dot segments: what any lenient reader could take the path for. */
+static void normalise(struct str raw, struct buf *out)
+{
+	autobuf struct buf plain = BUF_INIT(PATH_MAX_BYTES);
+
+	if (url_decode(raw, false, &plain) < 0 || plain.bad)
+		return;
+
+	struct str rest = buf_view(&plain);
+
+	while (rest.p) {
+		struct str part = str_cut(&rest, '/');
+
+		if (part.n == 0 || str_is(part, "."))
+			continue;
+		if (str_is(part, "..")) {
+			while (out->n > 0 && out->p[--out->n] != '/')
+				;
+			continue;
+		}
+		buf_ch(out, '/');
+		buf_str(out, part);
+	}
+}
+
+bool envd_path_is_internal(struct str raw_path)
+{
+	static const char *const internal[] = { "/init", "/freeze", "/unfreeze", "/collapse", "/fsfreeze", "/fsthaw", "/upgrade" };
+	autobuf struct buf path = BUF_INIT(PATH_MAX_BYTES);
+
+	normalise(raw_path, &path);
+	for (size_t i = 0; i < ARRAY_LEN(internal); i++) {
+		if (str_ieq(buf_view(&path), str_of(internal[i])))
+			return true;
+	}
+	return false;
+}
+
+/* "" when absent or malformed: then no signature can match but one for the empty text. */
+static char *param(struct str query, const char *name)
+{
+	char *v = NULL;
+
+	return query_get(query, name, &v) == 0 ? v : NULL;
+}
+
+bool envd_is_signed_file(struct str method, struct str path, struct str query)
+{
+	autofree char *sig = param(query, "signature");
+
+	return sig && str_is(path, "/files") && (str_is(method, "GET") || str_is(method, "POST"));
+}
+
+bool envd_signed_with(struct str method, struct str query, const char *token)
+{
+	autofree char *sig = param(query, "signature");
+	autofree char *path = param(query, "path");
+	autofree char *user = param(query, "username");
+	autofree char *expiry = param(query, "signature_expiration");
+	char want[SIGNATURE_SIZE];
+
+	if (!sig || !*token)
+		return false;
+	signature_make(str_of(path), str_is(method, "POST") ? "write" : "read", str_of(user), str_of(token), str_of(expiry), want);
+	return secret_eq(str_of(sig), str_of(want));
+}
+
+static bool is_expired(struct str query, uint64_t now_s)
+{
+	autofree char *expiry = param(query, "signature_expiration");
+	int64_t at;
+
+	if (!expiry)
+		return false;
+	return str_to_i64(str_of(expiry), INT64_MIN, INT64_MAX, &at) < 0 || at < 0 || (uint64_t)at < now_s;
+}
+
+static int refuse(const char **ret, const char *message)
+{
+	*ret = message;
+	return -EACCES;
+}
+
+static int check_files(struct str method, struct str query, struct str header_token, const char *token, uint64_t now_s, const char **ret)
+{
+	if (header_token.n > 0)
+		return secret_eq(header_token, str_of(token)) ? 0 : refuse(ret, "access token present in header but does not match");
+
+	autofree char *sig = param(query, "signature");
+
+	if (!sig)
+		return refuse(ret, "missing signature query parameter");
+	if (!envd_signed_with(method, query, token))
+		return refuse(ret, "invalid signature");
+	if (is_expired(query, now_s))
+		return refuse(ret, "signature is already expired");
+	return 0;
+}
+
+int envd_check(struct str method, struct str path, struct str query, struct str header_token, const char *token,
+	       uint64_t now_s, const char **ret_message)
+{
+	bool is_get = str_is(method, "GET");
+
+	if (!*token || (is_get && str_is(path, "/health")))
+		return 0;
+	if (str_is(path, "/files") && (is_get || str_is(method, "POST")))
+		return check_files(method, query, header_token, token, now_s, ret_message);
+	if (header_token.n > 0 && secret_eq(header_token, str_of(token)))
+		return 0;
+	return refuse(ret_message, header_token.n > 0 ? "access token does not match" : "access token is missing: send it in the header X-Access-Token");
+}

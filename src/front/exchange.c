@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* front/exchange: streaming a request into a sandbox and its answer out of it. */
+#include "front/exchange.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "front/front.h"
+#include "front/mem.h"
+#include "front/proxy_error.h"
+#include "front/proxy_head.h"
+#include "front/request.h"
+#include "front/sandbox.h"
+#include "front/tunnel.h"
+#include "front/warden_link.h"
+#include "http/call.h"
+#include "http/server.h"
+#include "loop/loop.h"
+#include "loop/stream.h"
+
+#define HEAD_MAX (HTTP_HEAD_MAX + 4096)
+#define EARLY_MAX (1024 * 1024)
+#define AUTO_RESUME_MIN_S 300
+#define CONNECT_TRIES 10		/* init's queue of connections may be full for a moment */
+#define CONNECT_RETRY_MS 20
+
+struct exchange {
+	struct front *front;
+	struct http_req *rq;
+	struct sandbox *sb;
+	uint16_t port;
+	struct sandbox_link link;	/* while connected or connecting */
+	struct sandbox_waiter waiter;	/* until it runs */
+	bool waiting;
+	struct warden_call *connecting;
+	struct timer *retry;
+	unsigned tries;
+	struct http_call *call;
+	bool reused;			/* the call's connection has served another request before */
+	bool head_sent;			/* the call is for the request itself, not for a CONNECT */
+	bool body_sent;			/* some of the body has gone up: no second try */
+	bool body_ended;
+	bool woke;			/* has tried to resume the sandbox */
+	bool answered;
+	int status;			/* for the log */
+	uint64_t began_ms;
+	char id[REQUEST_ID_SIZE];
+};
+
+static void connect_up(struct exchange *ex);
+static const struct http_call_ops up_ops;
+
+static struct str sandbox_id(const struct exchange *ex)
+{
+	return str_of(ex->sb->id);
+}
+
+/* Lets go of everything on the sandbox's side. */
+static void drop_up(struct exchange *ex)
+{
+	sandbox_detach(&ex->link);
+	warden_cancel(take_ptr(&ex->connecting));
+	http_call_free(take_ptr(&ex->call));
+	ex->head_sent = false;
+	timer_free(take_ptr(&ex->retry));
+	if (ex->waiting)
+		LIST_REMOVE(&ex->waiter, link);
+	ex->waiting = false;
+}
+
+/* The way into the sandbox is broken. */
+static void up_lost(struct exchange *ex)
+{
+	drop_up(ex);
+	ex->status = 502;
+	if (http_started(ex->rq))
+		http_abort(ex->rq);
+	else
+		proxy_not_found(ex->rq, sandbox_id(ex), ex->port);
+}
+
+static void on_broken(struct sandbox_link *l, struct sandbox *sb)
+{
+	(void)sb;
+	up_lost(container_of(l, struct exchange, link));
+}
+
+/* --- up: the client's request --- */
+
+static void slow_body_down(struct exchange *ex)
+{
+	if (http_call_queued(ex->call) > STREAM_HIGH)
+		http_body_want(ex->rq, false);
+}
+
+static void on_body(struct http_req *rq, struct str data)
+{
+	struct exchange *ex = rq->user;
+	char size[24];
+
+	if (!ex->call)
+		return;			/* answered or broken already */
+	ex->body_sent = true;
+	if (rq->content_length < 0) {
+		int n = snprintf(size, sizeof size, "%zx\r\n", data.n);
+
+		http_call_writev(ex->call, (struct str[]) { { size, (size_t)n }, data, STR_LIT("\r\n") }, 3);
+	} else {
+		http_call_write(ex->call, data);
+	}
+	slow_body_down(ex);
+}
+
+static void finish_body(struct exchange *ex)
+{
+	if (ex->rq->content_length < 0)
+		http_call_write(ex->call, STR_LIT("0\r\n\r\n"));
+}
+
+static void on_body_end(struct http_req *rq)
+{
+	struct exchange *ex = rq->user;
+
+	ex->body_ended = true;
+	if (ex->call && ex->head_sent)
+		finish_body(ex);
+}
+
+static void on_up_drain(void *user)
+{
+	struct exchange *ex = user;
+
+	http_body_want(ex->rq, true);
+}
+
+static void send_request(struct exchange *ex, int fd)
+{
+	autobuf struct buf head = BUF_INIT(HEAD_MAX);
+
+	proxy_put_request(&head, ex->rq, ex->port, ex->sb->spec.mask_host, ex->id);
+	ex->call = http_call_new(ex->front->loop, fd, &up_ops, ex);
+	if (!ex->call || head.bad) {
+		up_lost(ex);
+		return;
+	}
+	http_call_head(ex->call, buf_view(&head), str_is(ex->rq->method, "HEAD"), false);
+	ex->head_sent = true;
+	if (ex->body_ended)
+		finish_body(ex);
+	http_body_want(ex->rq, true);
+}
+
+/* --- down: the sandbox's answer --- */
+
+static void on_down_drain(struct http_req *rq)
+{
+	struct exchange *ex = rq->user;
+
+	if (ex->call)
+		http_call_read(ex->call, true);
+}
+
+static void switch_to_tunnel(struct exchange *ex, const struct http_answer *a)
+{
+	autobuf struct buf head = BUF_INIT(HEAD_MAX);
+	autobuf struct buf early_port = BUF_INIT(EARLY_MAX);
+	autobuf struct buf early_client = BUF_INIT(EARLY_MAX);
+	int client_fd = -1;
+
+	proxy_put_upgrade(&head, a);
+
+	int port_fd = http_call_take(take_ptr(&ex->call), &early_port);
+
+	if (port_fd < 0 || head.bad || early_port.bad ||
+	    http_hijack(ex->rq, buf_view(&head), &client_fd, &early_client) < 0) {
+		fd_close(port_fd);
+		up_lost(ex);
+		return;
+	}
+	sandbox_detach(&ex->link);
+	tunnel_begin(ex->sb, client_fd, buf_view(&early_client), port_fd, buf_view(&early_port));
+}
+
+static void on_answer(void *user, const struct http_answer *a)
+{
+	struct exchange *ex = user;
+	autobuf struct buf lines = BUF_INIT(HEAD_MAX);
+
+	ex->answered = true;
+	ex->status = a->status;
+	if (a->upgrade) {
+		if (ex->rq->upgrade && !proxy_port_is_ours(ex->port))
+			switch_to_tunnel(ex, a);
+		else
+			up_lost(ex);	/* nobody asked for it */
+		return;
+	}
+	proxy_put_answer(&lines, a, ex->port);
+	if (lines.bad)
+		up_lost(ex);
+	else
+		http_begin(ex->rq, a->status, NULL, lines.n ? buf_cstr(&lines) : NULL, a->content_length);
+}
+
+static void on_answer_data(void *user, struct str data)
+{
+	struct exchange *ex = user;
+
+	http_write(ex->rq, data);
+	if (http_queued(ex->rq) > STREAM_HIGH)
+		http_call_read(ex->call, false);
+}
+
+static void on_answer_end(void *user)
+{
+	struct exchange *ex = user;
+	bool reusable = false;
+	int fd = -1;
+
+	sandbox_detach(&ex->link);
+	if (ex->body_ended && proxy_port_is_ours(ex->port))
+		fd = http_call_done(take_ptr(&ex->call), &reusable);
+	else
+		http_call_free(take_ptr(&ex->call));
+	if (fd >= 0)
+		upstream_put(&ex->sb->pool, fd, loop_now_ms(ex->front->loop));
+	http_end(ex->rq);
+}
+
+static void on_up_error(void *user, int no)
+{
+	struct exchange *ex = user;
+
+	/* An idle connection that init closed in this very moment: nothing of the request was done. */
+	if (ex->reused && !ex->answered && !ex->body_sent && ex->sb->state == SANDBOX_RUNNING) {
+		drop_up(ex);
+		http_body_want(ex->rq, false);
+		connect_up(ex);
+		return;
+	}
+	log_debug("lost the connection to a sandbox", "request=%s id=%s port=%u errno=%d", ex->id, ex->sb->id, ex->port, no);
+	up_lost(ex);
+}
+
+static const struct http_call_ops up_ops = {
+	.on_answer = on_answer,
+	.on_data = on_answer_data,
+	.on_end = on_answer_end,
+	.on_drain = on_up_drain,
+	.on_error = on_up_error,
+};
+
+/* --- connecting --- */
+
+static void on_port_answer(void *user, const struct http_answer *a)
+{
+	struct exchange *ex = user;
+	autobuf struct buf early = BUF_INIT(EARLY_MAX);
+
+	if (!a->upgrade) {
+		drop_up(ex);
+		ex->status = 502;
+		proxy_port_closed(ex->rq, sandbox_id(ex), ex->port);
+		return;
+	}
+
+	int fd = http_call_take(take_ptr(&ex->call), &early);
+
+	/* A server that talks first does not speak HTTP. */
+	if (fd < 0 || early.n > 0) {
+		fd_close(fd);
+		up_lost(ex);
+		return;
+	}
+	ex->reused = false;		/* the tunnel is new: what fails from here on is the server's doing */
+	send_request(ex, fd);
+}
+
+static void ignore_data(void *user, struct str data)
+{
+	(void)user;
+	(void)data;
+}
+
+static void ignore_end(void *user)
+{
+	(void)user;
+}
+
+static const struct http_call_ops connect_ops = {
+	.on_answer = on_port_answer,
+	.on_data = ignore_data,
+	.on_end = ignore_end,
+	.on_error = on_up_error,
+};
+
+static void ask_for_port(struct exchange *ex, int fd)
+{
+	char head[96];
+	int n = snprintf(head, sizeof head, "CONNECT 127.0.0.1:%u HTTP/1.1\r\nHost: 127.0.0.1:%u\r\n\r\n", ex->port, ex->port);
+
+	ex->call = http_call_new(ex->front->loop, fd, &connect_ops, ex);
+	if (ex->call)
+		http_call_head(ex->call, (struct str) { head, (size_t)n }, false, true);
+	else
+		up_lost(ex);
+}
+
+static void use_connection(struct exchange *ex, int fd, bool reused)
+{
+	ex->reused = reused;
+	if (proxy_port_is_ours(ex->port))
+		send_request(ex, fd);
+	else
+		ask_for_port(ex, fd);
+}
+
+static void on_retry(void *user)
+{
+	connect_up(user);
+}
+
+static void on_connected(void *user, const struct warden_reply *re)
+{
+	struct exchange *ex = user;
+
+	ex->connecting = NULL;
+	if (re->no == 0) {
+		use_connection(ex, re->fd, false);
+		return;
+	}
+	if ((re->no == EAGAIN || re->no == ECONNREFUSED) && ++ex->tries < CONNECT_TRIES) {
+		if (!ex->retry)
+			ex->retry = timer_new(ex->front->loop, on_retry, ex);
+		if (ex->retry) {
+			timer_arm(ex->retry, CONNECT_RETRY_MS);
+			return;
+		}
+	}
+	log_warn("cannot connect to a sandbox", "request=%s id=%s err=%s", ex->id, ex->sb->id, re->text);
+	up_lost(ex);
+}
+
+static void connect_up(struct exchange *ex)
+{
+	int fd = ex->reused ? -1 : upstream_take(&ex->sb->pool);
+
+	if (!ex->link.hooked)
+		sandbox_attach(ex->sb, &ex->link);
+	if (fd >= 0)
+		use_connection(ex, fd, true);
+	else
+		ex->connecting = warden_ask_id(ex->front->warden, OP_CONNECT, ex->sb->id, on_connected, ex);
+}
+
+/* --- until the sandbox runs --- */
+
+static void when_running(struct exchange *ex);
+
+static void on_settled(struct sandbox_waiter *w, struct sandbox *sb)
+{
+	struct exchange *ex = container_of(w, struct exchange, waiter);
+
+	(void)sb;
+	ex->waiting = false;
+	when_running(ex);
+}
+
+static void wait_for(struct exchange *ex)
+{
+	ex->waiter.fn = on_settled;
+	ex->waiting = true;
+	sandbox_wait(ex->sb, &ex->waiter);
+}
+
+static void when_running(struct exchange *ex)
+{
+	struct sandbox *sb = ex->sb;
+	bool wakes = sb->spec.flags & SPEC_AUTO_RESUME;
+
+	if (sb->state == SANDBOX_RUNNING) {
+		connect_up(ex);
+	} else if (sb->state == SANDBOX_RESUMING || (sb->state == SANDBOX_PAUSING && wakes)) {
+		wait_for(ex);
+	} else if (sb->state == SANDBOX_PAUSED && wakes && !ex->woke) {
+		ex->woke = true;
+		wait_for(ex);
+		sandbox_resume(sb, sb->spec.timeout_s > AUTO_RESUME_MIN_S ? sb->spec.timeout_s : AUTO_RESUME_MIN_S);
+	} else {
+		up_lost(ex);
+	}
+}
+
+static void on_close(struct http_req *rq, bool lost)
+{
+	struct exchange *ex = rq->user;
+
+	log_debug("proxied", "request=%s id=%s port=%u status=%d ms=%llu lost=%d", ex->id, ex->sb->id, ex->port, ex->status,
+		  (unsigned long long)(clock_mono_ms() - ex->began_ms), lost);
+	drop_up(ex);
+	front_request_over(ex->front);
+	sandbox_unref(ex->sb);
+	free(ex);
+}
+
+static const struct http_req_ops down_ops = {
+	.on_body = on_body,
+	.on_body_end = on_body_end,
+	.on_drain = on_down_drain,
+	.on_close = on_close,
+};
+
+void exchange_begin(struct sandbox *sb, struct http_req *rq, uint16_t port)
+{
+	struct exchange *ex = must_alloc(sizeof *ex);
+
+	ex->front = sb->front;
+	ex->rq = rq;
+	ex->sb = sandbox_ref(sb);
+	ex->port = port;
+	ex->link.broken = on_broken;
+	ex->began_ms = clock_mono_ms();
+	request_id(rq, ex->id);
+	rq->ops = &down_ops;
+	rq->user = ex;
+	ex->front->requests++;
+	http_body_want(rq, false);	/* until there is somebody to send it to */
+	when_running(ex);
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* front: coming to an end in good order. */
+#include "front/front.h"
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "front/auth.h"
+#include "front/boot.h"
+#include "front/expiry.h"
+#include "front/sandbox.h"
+#include "front/sandbox_table.h"
+#include "front/warden_link.h"
+#include "http/server.h"
+#include "loop/loop.h"
+#include "store/db.h"
+
+#define STOP_GRACE_MS 3000		/* for answers under way */
+
+void front_stop(struct front *f)
+{
+	if (f->stopping)
+		return;
+	f->stopping = true;
+	log_info("stopping", "requests=%u", f->requests);
+	if (f->server)
+		http_server_stop_accepting(f->server);
+	if (f->requests == 0)
+		loop_stop(f->loop);
+	else
+		timer_arm(f->grace, STOP_GRACE_MS);
+}
+
+void front_request_over(struct front *f)
+{
+	if (--f->requests == 0 && f->stopping)
+		timer_arm(f->grace, 0);	/* not at once: the answer may still be in a queue */
+}
+
+void front_done(struct front *f)
+{
+	struct sandbox *sb;
+
+	http_server_free(f->server);
+	fd_close(f->listen_fd);
+	boot_free(f->boot);
+	while (f->sandboxes && (sb = sandbox_table_next(f->sandboxes, NULL)))
+		sandbox_forget(sb);
+	sandbox_table_free(f->sandboxes);
+	warden_link_free(f->warden);
+	expiry_free(f->expiry);
+	timer_free(f->tick);
+	timer_free(f->grace);
+	sigwatch_free(f->on_term);
+	sigwatch_free(f->on_int);
+	auth_free(f->auth);
+	store_close(f->store);
+	loop_free(f->loop);
+}

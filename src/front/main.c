@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* atoll-front: the unprivileged server: HTTP API, proxy into sandboxes, store. Started by the warden with fd 3, the
+ * socket to it, and fd 4, the listener. */
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "front/auth.h"
+#include "front/boot.h"
+#include "front/confine.h"
+#include "front/expiry.h"
+#include "front/front.h"
+#include "front/sandbox.h"
+#include "front/sandbox_table.h"
+#include "front/warden_link.h"
+#include "ipc/check.h"
+#include "loop/loop.h"
+#include "store/db.h"
+
+#define FD_WARDEN 3
+#define FD_LISTEN 4
+#define MAX_TIMEOUT_S (24 * 3600)
+
+static const char *reason_text(uint32_t reason)
+{
+	switch (reason) {
+	case EXIT_KILLED:
+		return "killed";
+	case EXIT_OOM:
+		return "out of memory";
+	default:
+		return "died";
+	}
+}
+
+static void on_exited(void *user, const struct msg_exited *m)
+{
+	struct front *f = user;
+
+	if (!check_id(m->id))
+		return;
+	if (f->boot)
+		boot_exited(f, m);
+
+	struct sandbox *sb = sandbox_table_find(f->sandboxes, str_of(m->id));
+
+	if (sb)				/* else we killed it ourselves and are done with it */
+		sandbox_exited(sb, reason_text(m->reason));
+}
+
+static void on_grace_over(void *user)
+{
+	struct front *f = user;
+
+	loop_stop(f->loop);
+}
+
+static void on_shutdown(void *user)
+{
+	front_stop(user);
+}
+
+static void on_signal(void *user, int signo)
+{
+	(void)signo;
+	front_stop(user);
+}
+
+static void on_lost(void *user, const char *why)
+{
+	struct front *f = user;
+
+	log_info("the warden is gone, ending", "why=%s", why);
+	loop_stop(f->loop);
+}
+
+static const struct warden_ops warden_ops = { .on_exited = on_exited, .on_shutdown = on_shutdown, .on_lost = on_lost };
+
+static void on_expired(void *user, struct expiry_entry *en)
+{
+	(void)user;
+	sandbox_expired(en);
+}
+
+static void on_tick(void *user)
+{
+	struct front *f = user;
+	uint64_t now = loop_now_ms(f->loop);
+
+	for (struct sandbox *sb = sandbox_table_next(f->sandboxes, NULL); sb; sb = sandbox_table_next(f->sandboxes, sb)) {
+		usage_tick(sb, now);
+		upstream_expire(&sb->pool, now);
+	}
+	timer_arm(f->tick, 1000);
+}
+
+static int usage_error(const char *what)
+{
+	(void)fprintf(stderr, "atoll-front: %s (it is started by atolld)\n", what);
+	return -EINVAL;
+}
+
+static int parse_options(int argc, char **argv, struct front_options *opt)
+{
+	static const struct option longs[] = {
+		{ "state", required_argument, NULL, 's' },	{ "domain", required_argument, NULL, 'd' },
+		{ "url", required_argument, NULL, 'u' },	{ "max-timeout", required_argument, NULL, 't' },
+		{ "key-file", required_argument, NULL, 'k' },	{ "log-level", required_argument, NULL, 'l' },
+		{ 0 },
+	};
+	enum log_level level;
+	uint64_t v;
+	int c;
+
+	while ((c = getopt_long(argc, argv, "", longs, NULL)) != -1) {
+		switch (c) {
+		case 's':
+			opt->state_dir = optarg;
+			break;
+		case 'd':
+			opt->domain = strcmp(optarg, "localhost") == 0 ? "" : optarg;
+			break;
+		case 'u':
+			opt->url = optarg;
+			break;
+		case 'k':
+			opt->key_file = optarg;
+			break;
+		case 't':
+			if (str_to_u64(str_of(optarg), UINT32_MAX, &v) < 0 || v == 0)
+				return usage_error("--max-timeout must be a number of seconds");
+			opt->max_timeout_s = (uint32_t)v;
+			break;
+		case 'l':
+			if (log_level_parse(optarg, &level) < 0)
+				return usage_error("--log-level must be debug, info, warn or error");
+			log_set_level(level);
+			break;
+		default:
+			return usage_error("unknown option");
+		}
+	}
+	if (optind != argc || !opt->state_dir || !opt->key_file)
+		return usage_error("--state and --key-file are needed");
+	return 0;
+}
+
+static int open_state(struct front *f, struct err *e)
+{
+	autofree char *path = str_fmt("%s/atoll.db", f->opt.state_dir);
+
+	if (!path)
+		return err_set(e, ENOMEM, "name the state file");
+	if (store_open(path, &f->store, e) < 0 || auth_open(f->store, f->opt.key_file, &f->auth, e) < 0)
+		return -e->no;
+	return 0;
+}
+
+static int set_up(struct front *f, struct err *e)
+{
+	if (fd_cloexec(FD_WARDEN, true) < 0 || fd_cloexec(FD_LISTEN, true) < 0 || fd_nonblock(FD_LISTEN, true) < 0)
+		return err_set(e, EBADF, "the warden's fds are missing");
+	if (confine_early(e) < 0 || open_state(f, e) < 0)
+		return -e->no;
+	f->listen_fd = FD_LISTEN;
+	f->sandboxes = sandbox_table_new();
+	f->loop = loop_new();
+	if (!f->loop)
+		return err_set(e, ENOMEM, "make the loop");
+	f->expiry = expiry_new(f->loop, on_expired, f);
+	f->tick = timer_new(f->loop, on_tick, f);
+	f->grace = timer_new(f->loop, on_grace_over, f);
+	f->warden = warden_link_new(f->loop, FD_WARDEN, &warden_ops, f);
+	if (!f->expiry || !f->tick || !f->grace || !f->warden)
+		return err_set(e, ENOMEM, "set up the loop");
+	f->on_term = sigwatch_new(f->loop, SIGTERM, on_signal, f);
+	f->on_int = sigwatch_new(f->loop, SIGINT, on_signal, f);
+	if (!f->on_term || !f->on_int)
+		return err_set(e, ENOMEM, "watch signals");
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct front f = { .opt = { .domain = "", .url = "", .max_timeout_s = MAX_TIMEOUT_S }, .listen_fd = -1 };
+	struct err e;
+
+	log_setup("atoll-front", LOG_LVL_INFO);
+	if (parse_options(argc, argv, &f.opt) < 0)
+		return 2;
+	if (set_up(&f, &e) < 0) {
+		log_error("cannot start", "err=%s", e.text);
+		return 1;
+	}
+	boot_begin(&f);
+	loop_run(f.loop);
+	front_done(&f);
+	return f.exit_code;
+}

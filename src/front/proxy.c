@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* front/proxy: tokens, hidden paths and preflights, before a request goes into a sandbox. */
+#include "front/proxy.h"
+
+#include "base/clock.h"
+#include "front/cors.h"
+#include "front/envd_check.h"
+#include "front/exchange.h"
+#include "front/front.h"
+#include "front/proxy_error.h"
+#include "front/proxy_head.h"
+#include "front/proxy_route.h"
+#include "front/sandbox.h"
+#include "front/sandbox_table.h"
+#include "front/token.h"
+#include "http/server.h"
+
+static bool is_preflight(const struct http_req *rq)
+{
+	return str_is(rq->method, "OPTIONS") && http_header_get(&rq->headers, "access-control-request-method").p;
+}
+
+/* Answers by itself when the request may not pass. */
+static bool may_pass_envd(const struct sandbox *sb, struct http_req *rq)
+{
+	const char *message;
+
+	if (envd_path_is_internal(rq->path)) {
+		proxy_hidden(rq, PORT_ENVD);
+		return false;
+	}
+	if (envd_check(rq->method, rq->path, rq->query, http_header_get(&rq->headers, "x-access-token"), sb->envd_token,
+		       clock_wall_ms() / 1000, &message) < 0) {
+		proxy_envd_error(rq, 401, message);
+		return false;
+	}
+	return true;
+}
+
+static bool may_pass_traffic(const struct sandbox *sb, struct http_req *rq, uint16_t port)
+{
+	struct str shown = http_header_get(&rq->headers, "e2b-traffic-access-token");
+
+	if (!*sb->traffic_token || secret_eq(shown, str_of(sb->traffic_token)))
+		return true;
+	proxy_refuse(rq, 403, str_of(sb->id), port, shown.n ? "The header e2b-traffic-access-token does not match" :
+		     "The header e2b-traffic-access-token is missing");
+	return false;
+}
+
+static void pass(struct sandbox *sb, struct http_req *rq, uint16_t port)
+{
+	if (port == PORT_ENVD ? may_pass_envd(sb, rq) : may_pass_traffic(sb, rq, port))
+		exchange_begin(sb, rq, port);
+}
+
+void proxy_begin(struct front *f, struct http_req *rq, const struct proxy_target *t)
+{
+	if (str_is(rq->method, "CONNECT")) {
+		proxy_plain(rq, 405, "CONNECT is not for clients\n");
+		return;
+	}
+	if (proxy_port_is_ours(t->port) && is_preflight(rq)) {
+		cors_preflight_port(rq, t->port);
+		return;
+	}
+
+	struct sandbox *sb = sandbox_table_find(f->sandboxes, t->id);
+
+	if (!sb || sb->state == SANDBOX_STARTING)
+		proxy_not_found(rq, t->id, t->port);
+	else
+		pass(sb, rq, t->port);
+}
+
+bool proxy_begin_signed(struct front *f, struct http_req *rq)
+{
+	if (!envd_is_signed_file(rq->method, rq->path, rq->query))
+		return false;
+	for (struct sandbox *sb = sandbox_table_next(f->sandboxes, NULL); sb; sb = sandbox_table_next(f->sandboxes, sb)) {
+		if (sb->state != SANDBOX_STARTING && envd_signed_with(rq->method, rq->query, sb->envd_token)) {
+			pass(sb, rq, PORT_ENVD);
+			return true;
+		}
+	}
+	proxy_envd_error(rq, 401, "invalid signature");
+	return true;
+}

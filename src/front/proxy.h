@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* front/proxy: requests for a port of a sandbox: who may pass. */
+#pragma once
+
+#include <stdbool.h>
+
+struct front;
+struct http_req;
+struct proxy_target;
+
+void proxy_begin(struct front *f, struct http_req *rq, const struct proxy_target *t);
+
+/* A signed file URL that names no sandbox: the one whose token made the signature. False: it is no such URL. */
+bool proxy_begin_signed(struct front *f, struct http_req *rq);

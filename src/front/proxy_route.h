@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* front/proxy_route: is a request for the control API or for a port of a sandbox? No I/O. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/str.h"
+
+enum proxy_route {
+	ROUTE_API,
+	ROUTE_PORT,			/* id and port are set */
+	ROUTE_BAD,			/* 400, why is set */
+};
+
+struct proxy_target {
+	struct str id;			/* borrowed from what was given */
+	uint16_t port;
+	const char *why;
+};
+
+/* host: the Host header, with or without a port. hdr_*: the routing headers, p == NULL when absent. domain: the
+ * configured one, or "". */
+enum proxy_route proxy_route(struct str host, struct str hdr_id, struct str hdr_port, const char *domain, struct proxy_target *ret);
+
+bool sandbox_id_valid(struct str id);	/* [a-z0-9]+ */

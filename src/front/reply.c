@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* front/reply: status, JSON, CORS and the request id, in one place. */
+#include "front/reply.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/buf.h"
+#include "front/cors.h"
+#include "front/request.h"
+#include "http/json.h"
+#include "http/server.h"
+
+#define REPLY_MAX (8 * 1024 * 1024)	/* a page of 100 sandboxes with large metadata */
+#define HEADERS_MAX 2048
+
+static void send_it(struct req *r, int status, const char *type, const char *extra, struct str body)
+{
+	autobuf struct buf headers = BUF_INIT(HEADERS_MAX);
+
+	if (r->status)
+		return;
+	r->status = status;
+	if (!r->http)
+		return;
+	buf_z(&headers, CORS_API_HEADERS);
+	buf_fmt(&headers, "X-Request-Id: %s\r\n", r->id);
+	if (extra)
+		buf_z(&headers, extra);
+	http_respond(r->http, status, type, buf_cstr(&headers), body);
+}
+
+void reply_empty(struct req *r, int status)
+{
+	send_it(r, status, NULL, NULL, STR_NULL);
+}
+
+void reply_json(struct req *r, int status, json_t *j, const char *headers)
+{
+	autojson json_t *own = j;
+	autobuf struct buf out = BUF_INIT(REPLY_MAX);
+
+	json_put(&out, own);
+	if (out.bad)
+		send_it(r, 500, "application/json", NULL, STR_LIT("{\"code\":500,\"message\":\"answer is too large\"}"));
+	else
+		send_it(r, status, "application/json", headers, buf_view(&out));
+}
+
+void reply_error(struct req *r, int status, const char *fmt, ...)
+{
+	char text[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+
+	/* A piece of the client's own text may be in it: cut or broken UTF-8 is not JSON. */
+	json_t *j = json_pack("{s:i,s:s}", "code", status, "message", text);
+
+	reply_json(r, status, j ? j : json_pack("{s:i,s:s}", "code", status, "message", "request refused"), NULL);
+}
+
+static int status_of(int no)
+{
+	switch (no) {
+	case EINVAL:
+		return 400;
+	case ENOENT:
+		return 404;
+	case EMFILE:		/* all places are taken */
+	case EDQUOT:
+		return 429;
+	case EAGAIN:
+	case EBUSY:
+	case ENOSPC:
+	case ESHUTDOWN:
+		return 503;
+	case ETIMEDOUT:
+		return 504;
+	default:
+		return 500;
+	}
+}
+
+void reply_err(struct req *r, const struct err *e)
+{
+	reply_error(r, status_of(e->no), "%s", e->text);
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* front/reply: answers of the control API. Only the first answer of a request counts. */
+#pragma once
+
+#include <jansson.h>
+
+#include "base/err.h"
+
+struct req;
+
+void reply_empty(struct req *r, int status);
+void reply_json(struct req *r, int status, json_t *j, const char *headers);	/* takes j; headers: "Name: value\r\n" lines or NULL */
+void reply_error(struct req *r, int status, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+void reply_err(struct req *r, const struct err *e);	/* status from the errno: EINVAL 400, ENOENT 404, ... */

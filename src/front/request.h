@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* front/request: one call of the control API, from its head to its answer.
+ *
+ * Counted, because an answer may be due long after the client has gone: `http` is NULL then, and
+ * answering does nothing. */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/str.h"
+#include "store/keys.h"
+
+struct front;
+struct http_req;
+struct route;
+struct sandbox;
+
+#define REQUEST_ID_SIZE 65
+
+struct req {
+	struct front *front;
+	struct http_req *http;		/* NULL: the client is gone, or has its answer */
+	const struct route *route;
+	unsigned refs;
+	uint64_t began_ms;
+	int status;			/* of the answer; 0: none yet */
+	char id[REQUEST_ID_SIZE];
+	char team[TEAM_ID_SIZE];
+	char method[8];
+	char *path;			/* for the log, without the query */
+	char *param;			/* the {id} or {alias} of the path, decoded; NULL without one */
+	struct buf body;
+};
+
+void req_begin(struct front *f, struct http_req *rq);	/* matches the route, reads the body, calls the handler */
+struct req *req_ref(struct req *r);
+void req_unref(struct req *r);
+
+/* The body as an object; answers 400 by itself and returns NULL if it is not one. New reference. */
+json_t *req_json(struct req *r, bool allow_empty);
+
+/* The caller's own sandbox of that path parameter; answers 400 or 404 by itself and returns NULL. Borrowed. */
+struct sandbox *req_sandbox(struct req *r);
+
+/* Calls `then` when the state of sb settles next. */
+void req_wait(struct req *r, struct sandbox *sb, void (*then)(struct req *r, struct sandbox *sb));
+
+void request_id(const struct http_req *rq, char ret[REQUEST_ID_SIZE]);	/* the client's own if it is harmless, else a new one */

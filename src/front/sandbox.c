@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* front/sandbox: the states of a sandbox and what moves it from one to the next. */
+#include "front/sandbox.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/rand.h"
+#include "front/front.h"
+#include "front/mem.h"
+#include "front/sandbox_row.h"
+#include "front/sandbox_table.h"
+#include "front/warden_link.h"
+#include "loop/loop.h"
+#include "store/sandboxes.h"
+
+#define KILL_TRIES 5
+#define KILL_RETRY_MS 300
+
+#define BIT(s) (1u << (s))
+#define OVER (BIT(SANDBOX_ENDING) | BIT(SANDBOX_DEAD))
+#define IN_TRANSITION (BIT(SANDBOX_STARTING) | BIT(SANDBOX_PAUSING) | BIT(SANDBOX_RESUMING))
+
+static const unsigned may_follow[] = {
+	[SANDBOX_STARTING] = BIT(SANDBOX_RUNNING) | OVER,
+	[SANDBOX_RUNNING] = BIT(SANDBOX_PAUSING) | OVER,
+	[SANDBOX_PAUSING] = BIT(SANDBOX_PAUSED) | BIT(SANDBOX_RUNNING) | OVER,
+	[SANDBOX_PAUSED] = BIT(SANDBOX_RESUMING) | OVER,
+	[SANDBOX_RESUMING] = BIT(SANDBOX_RUNNING) | BIT(SANDBOX_PAUSED) | OVER,
+	[SANDBOX_ENDING] = BIT(SANDBOX_DEAD),
+	[SANDBOX_DEAD] = 0,
+};
+
+static const char *const state_name[] = {
+	[SANDBOX_STARTING] = "starting",
+	[SANDBOX_RUNNING] = "running",
+	[SANDBOX_PAUSING] = "pausing",
+	[SANDBOX_PAUSED] = "paused",
+	[SANDBOX_RESUMING] = "resuming",
+	[SANDBOX_ENDING] = "ending",
+	[SANDBOX_DEAD] = "dead",
+};
+
+const char *sandbox_state_name(const struct sandbox *sb)
+{
+	return BIT(sb->state) & (BIT(SANDBOX_PAUSING) | BIT(SANDBOX_PAUSED)) ? "paused" : "running";
+}
+
+struct sandbox *sandbox_ref(struct sandbox *sb)
+{
+	sb->refs++;
+	return sb;
+}
+
+void sandbox_unref(struct sandbox *sb)
+{
+	if (!sb || --sb->refs > 0)
+		return;
+	timer_free(sb->retry);
+	spec_done(&sb->spec);
+	usage_done(&sb->usage);
+	upstream_close_all(&sb->pool);
+	free(sb);
+}
+
+void sandbox_wait(struct sandbox *sb, struct sandbox_waiter *w)
+{
+	LIST_INSERT_HEAD(&sb->waiters, w, link);
+}
+
+void sandbox_attach(struct sandbox *sb, struct sandbox_link *l)
+{
+	LIST_INSERT_HEAD(&sb->links, l, link);
+	l->hooked = true;
+}
+
+void sandbox_detach(struct sandbox_link *l)
+{
+	if (l->hooked)
+		LIST_REMOVE(l, link);
+	l->hooked = false;
+}
+
+static void break_links(struct sandbox *sb)
+{
+	struct sandbox_link *l;
+
+	while ((l = LIST_FIRST(&sb->links))) {
+		sandbox_detach(l);
+		l->broken(l, sb);
+	}
+	upstream_close_all(&sb->pool);
+}
+
+/* Only those that waited before the change: a woken one may wait again for the next. */
+static void wake_waiters(struct sandbox *sb)
+{
+	struct sandbox_waiters woken = LIST_HEAD_INITIALIZER(woken);
+	struct sandbox_waiter *w;
+
+	while ((w = LIST_FIRST(&sb->waiters))) {
+		LIST_REMOVE(w, link);
+		LIST_INSERT_HEAD(&woken, w, link);	/* turns the order round: first come, first served */
+	}
+	while ((w = LIST_FIRST(&woken))) {
+		LIST_REMOVE(w, link);
+		w->fn(w, sb);
+	}
+}
+
+/* Microseconds: two sandboxes started within a millisecond still have an order. */
+static uint64_t wall_us(void)
+{
+	struct timespec ts;
+
+	(void)clock_gettime(CLOCK_REALTIME, &ts);
+	return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
+}
+
+static void arm_expiry(struct sandbox *sb)
+{
+	uint64_t now = clock_wall_ms();
+
+	expiry_set(sb->front->expiry, &sb->expiry, clock_mono_ms() + (sb->end_ms > now ? sb->end_ms - now : 0));
+}
+
+/* The one place where the state changes. */
+static void set_state(struct sandbox *sb, enum sandbox_state to)
+{
+	enum sandbox_state from = sb->state;
+
+	assert(may_follow[from] & BIT(to));
+	log_info("sandbox state", "id=%s from=%s to=%s", sb->id, state_name[from], state_name[to]);
+	sandbox_ref(sb);		/* the wake-ups below may drop the last one */
+	sb->state = to;
+	if (to == SANDBOX_RUNNING)
+		arm_expiry(sb);
+	else
+		expiry_clear(sb->front->expiry, &sb->expiry);
+	if (!(BIT(from) & OVER) && (BIT(to) & OVER)) {
+		sandbox_table_drop(sb->front->sandboxes, sb);
+		sandbox_unref(sb);	/* the table's */
+	}
+	if (to != SANDBOX_RUNNING)
+		break_links(sb);
+	if (!(BIT(to) & IN_TRANSITION))
+		wake_waiters(sb);
+	sandbox_unref(sb);
+}
+
+static struct sandbox *sandbox_alloc(struct front *f)
+{
+	struct sandbox *sb = must_alloc(sizeof *sb);
+
+	sb->front = f;
+	sb->refs = 1;			/* the table's */
+	LIST_INIT(&sb->waiters);
+	LIST_INIT(&sb->links);
+	usage_init(&sb->usage, clock_mono_ms());
+	return sb;
+}
+
+static void new_id(struct front *f, char id[ID_SIZE])
+{
+	do {
+		id[0] = 'i';
+		rand_label(id + 1, 19);
+	} while (sandbox_table_find(f->sandboxes, str_of(id)));
+}
+
+int sandbox_new(struct front *f, const char *team, struct spec *sp, struct sandbox **ret, struct err *e)
+{
+	struct sandbox *sb = sandbox_alloc(f);
+
+	new_id(f, sb->id);
+	(void)str_copy(sb->team, sizeof sb->team, str_of(team));
+	sb->spec = *sp;
+	*sp = (struct spec) { 0 };
+	if (sb->spec.flags & SPEC_SECURE)
+		token_make(sb->envd_token);
+	if (sb->spec.flags & SPEC_PRIVATE_TRAFFIC)
+		token_make(sb->traffic_token);
+	sb->created_ms = clock_wall_ms();
+	sb->started_us = sb->created_ms * 1000;
+	sb->end_ms = sb->created_ms + sb->spec.timeout_s * 1000ull;
+	if (row_add(sb, e) < 0) {
+		sandbox_unref(sb);
+		return err_wrap(e, "record the sandbox");
+	}
+	sandbox_table_put(f->sandboxes, sb);
+	*ret = sb;
+	return 0;
+}
+
+struct sandbox *sandbox_restore(struct front *f, const struct sandbox_row *row, bool frozen)
+{
+	struct sandbox *sb = sandbox_alloc(f);
+	uint64_t now = clock_wall_ms();
+
+	if (row_load(sb, row) < 0) {
+		sandbox_unref(sb);
+		return NULL;
+	}
+	sb->state = frozen ? SANDBOX_PAUSED : SANDBOX_RUNNING;
+	/* The front before us died between a freeze or thaw and noting it: what the warden says counts. */
+	if (frozen && row->state == ROW_RUNNING)
+		sb->end_ms = now;
+	if (!frozen && row->state == ROW_PAUSED)
+		sb->end_ms = now + sb->spec.timeout_s * 1000ull;
+	if (frozen != (row->state == ROW_PAUSED))
+		row_save(sb);
+	sandbox_table_put(f->sandboxes, sb);
+	if (!frozen)
+		arm_expiry(sb);
+	return sb;
+}
+
+void sandbox_started(struct sandbox *sb)
+{
+	sb->started_us = wall_us();
+	sb->end_ms = sb->started_us / 1000 + sb->spec.timeout_s * 1000ull;
+	usage_init(&sb->usage, clock_mono_ms());
+	row_set(sb, ROW_RUNNING);
+	set_state(sb, SANDBOX_RUNNING);
+}
+
+void sandbox_set_timeout(struct sandbox *sb, uint32_t timeout_s, bool extend_only)
+{
+	uint64_t end = clock_wall_ms() + timeout_s * 1000ull;
+
+	assert(sb->state == SANDBOX_RUNNING);
+	if (extend_only && end <= sb->end_ms)
+		return;
+	sb->end_ms = end;
+	row_set(sb, ROW_RUNNING);
+	arm_expiry(sb);
+}
+
+static void on_frozen(void *user, const struct warden_reply *re)
+{
+	struct sandbox *sb = user;
+
+	if (sb->state == SANDBOX_PAUSING && re->no == 0) {
+		sb->end_ms = clock_wall_ms();
+		row_set(sb, ROW_PAUSED);
+		set_state(sb, SANDBOX_PAUSED);
+	} else if (sb->state == SANDBOX_PAUSING) {
+		(void)err_set(&sb->fail, re->no, "pause: %s", re->text);
+		log_warn("could not freeze, running on", "id=%s err=%s", sb->id, re->text);
+		/* One that should have been paused at its end would otherwise be due again at once. */
+		if (sb->end_ms < clock_wall_ms() + 5000)
+			sb->end_ms = clock_wall_ms() + 5000;
+		set_state(sb, SANDBOX_RUNNING);
+	}
+	sandbox_unref(sb);
+}
+
+void sandbox_pause(struct sandbox *sb)
+{
+	sb->fail = ERR_INIT;
+	set_state(sb, SANDBOX_PAUSING);
+	(void)warden_ask_id(sb->front->warden, OP_FREEZE, sb->id, on_frozen, sandbox_ref(sb));
+}
+
+static void on_thawed(void *user, const struct warden_reply *re)
+{
+	struct sandbox *sb = user;
+
+	if (sb->state == SANDBOX_RESUMING && re->no == 0) {
+		sb->started_us = wall_us();
+		sb->end_ms = sb->started_us / 1000 + sb->resume_timeout_s * 1000ull;
+		row_set(sb, ROW_RUNNING);
+		set_state(sb, SANDBOX_RUNNING);
+	} else if (sb->state == SANDBOX_RESUMING) {
+		(void)err_set(&sb->fail, re->no, "resume: %s", re->text);
+		log_warn("could not thaw, staying paused", "id=%s err=%s", sb->id, re->text);
+		set_state(sb, SANDBOX_PAUSED);
+	}
+	sandbox_unref(sb);
+}
+
+void sandbox_resume(struct sandbox *sb, uint32_t timeout_s)
+{
+	sb->fail = ERR_INIT;
+	sb->resume_timeout_s = timeout_s;
+	set_state(sb, SANDBOX_RESUMING);
+	(void)warden_ask_id(sb->front->warden, OP_THAW, sb->id, on_thawed, sandbox_ref(sb));
+}
+
+static void ask_kill(void *user);
+
+static void on_killed(void *user, const struct warden_reply *re)
+{
+	struct sandbox *sb = user;
+
+	if (re->no && re->no != ENOENT && ++sb->kill_tries < KILL_TRIES) {
+		log_warn("could not kill, trying again", "id=%s err=%s", sb->id, re->text);
+		if (!sb->retry)
+			sb->retry = timer_new(sb->front->loop, ask_kill, sb);
+		if (sb->retry) {
+			timer_arm(sb->retry, KILL_RETRY_MS);	/* keeps the reference */
+			return;
+		}
+	}
+	if (re->no && re->no != ENOENT) {
+		(void)err_set(&sb->fail, re->no, "kill: %s", re->text);
+		log_error("could not kill, giving up", "id=%s err=%s", sb->id, re->text);
+	}
+	set_state(sb, SANDBOX_DEAD);
+	sandbox_unref(sb);
+}
+
+static void ask_kill(void *user)
+{
+	struct sandbox *sb = user;
+
+	(void)warden_ask_id(sb->front->warden, OP_KILL, sb->id, on_killed, sb);
+}
+
+void sandbox_kill(struct sandbox *sb, const char *reason)
+{
+	log_info("killing sandbox", "id=%s reason=%s", sb->id, reason);
+	ask_kill(sandbox_ref(sb));	/* first, so that the processes end while the rest is tidied up */
+	row_end(sb, reason);
+	set_state(sb, SANDBOX_ENDING);
+}
+
+void sandbox_exited(struct sandbox *sb, const char *reason)
+{
+	log_info("sandbox ended by itself", "id=%s reason=%s", sb->id, reason);
+	if (sb->state == SANDBOX_STARTING && !sb->fail.no)
+		(void)err_set(&sb->fail, ECHILD, "sandbox ended while it was starting: %s", reason);
+	row_end(sb, reason);
+	set_state(sb, SANDBOX_DEAD);
+}
+
+void sandbox_forget(struct sandbox *sb)
+{
+	expiry_clear(sb->front->expiry, &sb->expiry);
+	sandbox_table_drop(sb->front->sandboxes, sb);
+	break_links(sb);
+	sandbox_unref(sb);
+}
+
+void sandbox_expired(struct expiry_entry *en)
+{
+	struct sandbox *sb = container_of(en, struct sandbox, expiry);
+
+	if (sb->spec.flags & SPEC_AUTO_PAUSE)
+		sandbox_pause(sb);
+	else
+		sandbox_kill(sb, "expired");
+}

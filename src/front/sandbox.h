@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* front/sandbox: one sandbox as the front knows it, and its life.
+ *
+ *	STARTING --> RUNNING --> PAUSING --> PAUSED --> RESUMING --> RUNNING
+ *	    any of them --> ENDING (the warden has been asked) --> DEAD
+ *
+ * The id can be found in the table until ENDING. The object is counted: the table holds one reference
+ * and so does everybody who waits for an answer about it. Whatever is connected to the sandbox hangs a
+ * sandbox_link on it and is told when the sandbox stops running. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "base/err.h"
+#include "front/expiry.h"
+#include "front/spec.h"
+#include "front/token.h"
+#include "front/upstream.h"
+#include "front/usage.h"
+#include "ipc/msg.h"
+#include "store/keys.h"
+
+struct front;
+struct sandbox;
+struct sandbox_row;
+struct timer;
+
+enum sandbox_state {
+	SANDBOX_STARTING, SANDBOX_RUNNING, SANDBOX_PAUSING, SANDBOX_PAUSED, SANDBOX_RESUMING, SANDBOX_ENDING, SANDBOX_DEAD,
+};
+
+/* Called once, when the state has settled (anything but PAUSING and RESUMING); unhooked before the call. */
+struct sandbox_waiter {
+	LIST_ENTRY(sandbox_waiter) link;
+	void (*fn)(struct sandbox_waiter *w, struct sandbox *sb);
+};
+
+/* Called once, when the sandbox stops running; unhooked before the call. */
+struct sandbox_link {
+	LIST_ENTRY(sandbox_link) link;
+	void (*broken)(struct sandbox_link *l, struct sandbox *sb);
+	bool hooked;
+};
+
+LIST_HEAD(sandbox_waiters, sandbox_waiter);
+LIST_HEAD(sandbox_links, sandbox_link);
+
+struct sandbox {
+	struct front *front;
+	char id[ID_SIZE];
+	char team[TEAM_ID_SIZE];
+	struct spec spec;
+	char envd_token[TOKEN_SIZE];	/* "" without SPEC_SECURE */
+	char traffic_token[TOKEN_SIZE];	/* "" without SPEC_PRIVATE_TRAFFIC */
+	enum sandbox_state state;
+	unsigned refs;
+	uint64_t created_ms;
+	uint64_t started_us;		/* wall clock; of the last resume */
+	uint64_t end_ms;		/* wall clock: when it will expire, or when it was paused */
+	uint32_t resume_timeout_s;	/* while RESUMING */
+	struct err fail;		/* why the last transition did not work */
+	unsigned kill_tries;
+	struct timer *retry;		/* of the kill */
+	struct expiry_entry expiry;
+	struct sandbox_waiters waiters;
+	struct sandbox_links links;
+	struct upstream_pool pool;
+	struct usage_ring usage;
+	struct sandbox *next;		/* in its bucket of the table */
+};
+
+/* STARTING, in the table, with a row in the store. Takes over what *sp owns. */
+int sandbox_new(struct front *f, const char *team, struct spec *sp, struct sandbox **ret, struct err *e);
+struct sandbox *sandbox_restore(struct front *f, const struct sandbox_row *row, bool frozen);	/* after a restart; NULL: row is damaged */
+struct sandbox *sandbox_ref(struct sandbox *sb);
+void sandbox_unref(struct sandbox *sb);		/* NULL is fine */
+
+void sandbox_start(struct sandbox *sb);		/* ends in RUNNING or in ENDING with `fail` set */
+void sandbox_started(struct sandbox *sb);	/* for sandbox_start.c */
+void sandbox_pause(struct sandbox *sb);		/* RUNNING only; ends in PAUSED, or in RUNNING with `fail` set */
+void sandbox_resume(struct sandbox *sb, uint32_t timeout_s);	/* PAUSED only */
+void sandbox_kill(struct sandbox *sb, const char *reason);	/* gone from the table on return; DEAD when the warden agreed */
+void sandbox_exited(struct sandbox *sb, const char *reason);	/* it ended by itself */
+void sandbox_expired(struct expiry_entry *en);
+void sandbox_forget(struct sandbox *sb);	/* the front ends, the sandbox does not */
+
+void sandbox_set_timeout(struct sandbox *sb, uint32_t timeout_s, bool extend_only);	/* RUNNING only */
+void sandbox_wait(struct sandbox *sb, struct sandbox_waiter *w);
+void sandbox_attach(struct sandbox *sb, struct sandbox_link *l);
+void sandbox_detach(struct sandbox_link *l);	/* fine when not hooked */
+
+const char *sandbox_state_name(const struct sandbox *sb);	/* "running" or "paused", as clients know it */
+static inline bool sandbox_gone(const struct sandbox *sb)
+{
+	return sb->state == SANDBOX_ENDING || sb->state == SANDBOX_DEAD;
+}

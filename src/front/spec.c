@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* front/spec: the body of POST /sandboxes. */
+#include "front/spec.h"
+
+#include <string.h>
+
+#include "front/front.h"
+#include "http/json.h"
+
+#define TIMEOUT_V1_S 15
+#define TIMEOUT_V2_S 300
+#define MAP_ENTRIES_MAX 256
+#define METADATA_BYTES_MAX (64 * 1024)
+#define ENV_BYTES_MAX (128 * 1024)
+
+int field_int(const json_t *o, const char *field, int64_t min, int64_t max, int64_t *ret, bool *ret_given, struct err *e)
+{
+	const json_t *v = json_object_get(o, field);
+
+	*ret_given = v && !json_is_null(v);
+	if (!*ret_given)
+		return 0;
+	if (!json_is_integer(v) || json_integer_value(v) < min || json_integer_value(v) > max)
+		return err_set(e, EINVAL, "field '%s' must be an integer from %lld to %lld", field, (long long)min, (long long)max);
+	*ret = json_integer_value(v);
+	return 0;
+}
+
+static int flag(const json_t *o, const char *field, uint32_t bit, uint32_t *flags, struct err *e)
+{
+	bool on = false;
+
+	if (json_get_bool(o, field, &on, e) < 0)
+		return -e->no;
+	if (on)
+		*flags |= bit;
+	return 0;
+}
+
+/* A map of strings of bounded size. The object belongs to the request: it is kept by reference. */
+static int string_map(const json_t *o, const char *field, size_t bytes_max, json_t **ret, struct err *e)
+{
+	json_t *map = NULL, *v;
+	const char *key;
+	size_t bytes = 0;
+
+	if (json_get_obj(o, field, &map, e) < 0)
+		return -e->no;
+	if (!map)
+		return 0;
+	if (json_check_str_map(map, field, e) < 0)
+		return -e->no;
+	json_object_foreach(map, key, v)
+		bytes += strlen(key) + json_string_length(v);
+	if (json_object_size(map) > MAP_ENTRIES_MAX || bytes > bytes_max)
+		return err_set(e, EINVAL, "field '%s' must have at most %d entries and %zu bytes", field, MAP_ENTRIES_MAX, bytes_max);
+	*ret = json_incref(map);
+	return 0;
+}
+
+static int check_env_names(const json_t *env, struct err *e)
+{
+	const char *key;
+	json_t *v;
+
+	json_object_foreach((json_t *)env, key, v) {
+		if (!*key || strchr(key, '='))
+			return err_set(e, EINVAL, "field 'envVars' has a bad name '%.60s': it must not be empty or contain '='", key);
+	}
+	return 0;
+}
+
+static int parse_template(const struct front *f, const json_t *body, struct spec *sp, struct err *e)
+{
+	const char *ref = NULL;
+	const struct template *tp;
+
+	if (json_need_str(body, "templateID", &ref, e) < 0)
+		return -e->no;
+	if (!template_ref_valid(str_of(ref)))
+		return err_set(e, EINVAL, "field 'templateID' must be a name of letters, digits, '-' and '_', or namespace/name:tag");
+	if (templates_find(&f->templates, str_of(ref), &tp, e) < 0)
+		return -e->no;
+	sp->tpl = *tp;
+	return 0;
+}
+
+static int parse_timeout(const struct front *f, const json_t *body, enum spec_version ver, struct spec *sp, struct err *e)
+{
+	int64_t s = ver == SPEC_V1 ? TIMEOUT_V1_S : TIMEOUT_V2_S;
+	bool given;
+
+	if (field_int(body, "timeout", 1, f->opt.max_timeout_s, &s, &given, e) < 0)
+		return -e->no;
+	sp->timeout_s = (uint32_t)(s < f->opt.max_timeout_s ? s : f->opt.max_timeout_s);
+	return 0;
+}
+
+static int parse_pausing(const json_t *body, struct spec *sp, struct err *e)
+{
+	json_t *resume = NULL;
+	bool keep_memory = true;
+
+	if (flag(body, "autoPause", SPEC_AUTO_PAUSE, &sp->flags, e) < 0 || json_get_bool(body, "autoPauseMemory", &keep_memory, e) < 0 ||
+	    json_get_obj(body, "autoResume", &resume, e) < 0)
+		return -e->no;
+	if (resume && flag(resume, "enabled", SPEC_AUTO_RESUME, &sp->flags, e) < 0)
+		return err_wrap(e, "field 'autoResume'");
+	if (!keep_memory) {
+		if (!(sp->flags & SPEC_AUTO_PAUSE))
+			return err_set(e, EINVAL, "field 'autoPauseMemory' needs 'autoPause'");
+		if (sp->flags & SPEC_AUTO_RESUME)
+			return err_set(e, EINVAL, "field 'autoPauseMemory' must not be false together with 'autoResume'");
+		return err_set(e, EINVAL, "field 'autoPauseMemory': false is not supported yet");
+	}
+	return 0;
+}
+
+static int parse_internet(const json_t *body, struct spec *sp, struct err *e)
+{
+	const json_t *v = json_object_get(body, "allow_internet_access");
+	json_t *network = NULL;
+	bool allow = true;
+
+	if (json_get_bool(body, "allow_internet_access", &allow, e) < 0 || json_get_obj(body, "network", &network, e) < 0)
+		return -e->no;
+	if (v && !json_is_null(v))
+		sp->flags |= SPEC_INTERNET_ASKED | (allow ? 0 : SPEC_INTERNET_FALSE | SPEC_NO_INTERNET);
+	if (network && spec_network(network, sp, e) < 0)
+		return -e->no;
+	if ((sp->flags & SPEC_PRIVATE_TRAFFIC) && !(sp->flags & SPEC_SECURE))
+		return err_set(e, EINVAL, "field 'network.allowPublicTraffic' must not be false without 'secure'");
+	return 0;
+}
+
+/* What other parts of the product will bring: better refused than silently left out. */
+static int refuse_unsupported(const json_t *body, struct err *e)
+{
+	json_t *mounts = NULL, *iam = NULL, *mcp = NULL;
+
+	if (json_get_arr(body, "volumeMounts", &mounts, e) < 0 || json_get_obj(body, "iam", &iam, e) < 0 ||
+	    json_get_obj(body, "mcp", &mcp, e) < 0)
+		return -e->no;
+	if (mounts && json_array_size(mounts) > 0)
+		return err_set(e, EINVAL, "field 'volumeMounts' is not supported yet");
+	if (iam && json_object_size(iam) > 0)
+		return err_set(e, EINVAL, "field 'iam' is not supported yet");
+	return 0;
+}
+
+int spec_parse(const struct front *f, const json_t *body, enum spec_version ver, struct spec *ret, struct err *e)
+{
+	struct spec sp = { .limits = f->defaults, .flags = ver == SPEC_V2 ? SPEC_SECURE : 0 };
+
+	if ((ver == SPEC_V1 && flag(body, "secure", SPEC_SECURE, &sp.flags, e) < 0) ||
+	    parse_timeout(f, body, ver, &sp, e) < 0 || parse_pausing(body, &sp, e) < 0 ||
+	    string_map(body, "metadata", METADATA_BYTES_MAX, &sp.metadata, e) < 0 ||
+	    string_map(body, "envVars", ENV_BYTES_MAX, &sp.env_vars, e) < 0 ||
+	    (sp.env_vars && check_env_names(sp.env_vars, e) < 0) ||
+	    parse_internet(body, &sp, e) < 0 || refuse_unsupported(body, e) < 0 || parse_template(f, body, &sp, e) < 0) {
+		spec_done(&sp);
+		return -e->no;
+	}
+	*ret = sp;
+	return 0;
+}
+
+void spec_done(struct spec *sp)
+{
+	json_decref(sp->metadata);
+	json_decref(sp->env_vars);
+	json_decref(sp->network);
+	*sp = (struct spec) { 0 };
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* front/spec: what a client asked for when it created a sandbox, read from JSON and checked. */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "front/template.h"
+#include "ipc/msg.h"
+
+struct front;
+
+/* Flags, as written to the store: never renumber. */
+#define SPEC_SECURE 1u			/* envd wants a token */
+#define SPEC_AUTO_PAUSE 2u		/* at its end it is paused, not killed */
+#define SPEC_AUTO_RESUME 4u		/* traffic wakes it */
+#define SPEC_NO_INTERNET 8u		/* as it is enforced */
+#define SPEC_INTERNET_ASKED 16u		/* allow_internet_access was given: echoed as a bool, else null */
+#define SPEC_INTERNET_FALSE 32u		/* ... as false */
+#define SPEC_PRIVATE_TRAFFIC 64u	/* ports want the traffic token */
+
+struct spec {
+	struct template tpl;
+	uint32_t timeout_s;
+	uint32_t flags;
+	struct msg_limits limits;
+	json_t *metadata, *env_vars, *network;	/* objects or NULL, owned */
+	const char *mask_host;			/* in network, or NULL */
+};
+
+enum spec_version { SPEC_V1, SPEC_V2 };
+
+/* On failure the err text is for the client, naming the field: -EINVAL (400), -ENOENT (404: template). */
+int spec_parse(const struct front *f, const json_t *body, enum spec_version ver, struct spec *ret, struct err *e);
+int spec_network(json_t *network, struct spec *sp, struct err *e);	/* borrowed; keeps a reference */
+void spec_done(struct spec *sp);
+
+/* An integer field, strictly: "60" and 60.0 are refused. Absent or null leaves *ret alone; *ret_given says which. */
+int field_int(const json_t *o, const char *field, int64_t min, int64_t max, int64_t *ret, bool *ret_given, struct err *e);

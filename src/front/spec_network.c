@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* front/spec_network: the field 'network' of a new sandbox.
+ *
+ * A policy that cannot be enforced is refused: a sandbox that looks fenced in and is not would be worse
+ * than none. */
+#include <string.h>
+
+#include "base/fd.h"
+#include "front/spec.h"
+#include "http/json.h"
+
+#define MASK_HOST_MAX 255
+
+static int not_yet(struct err *e, const char *field)
+{
+	return err_set(e, EINVAL, "network.%s is not supported yet", field);
+}
+
+/* denyOut: the whole internet, or nothing. */
+static int parse_deny(const json_t *network, struct spec *sp, struct err *e)
+{
+	json_t *deny = NULL;
+
+	if (json_get_arr(network, "denyOut", &deny, e) < 0)
+		return -e->no;
+	if (!deny || json_array_size(deny) == 0)
+		return 0;
+
+	const char *only = json_string_value(json_array_get(deny, 0));
+
+	if (json_array_size(deny) != 1 || !only || strcmp(only, "0.0.0.0/0") != 0)
+		return not_yet(e, "denyOut");
+	sp->flags |= SPEC_NO_INTERNET;
+	return 0;
+}
+
+static int refuse_filled(const json_t *network, struct err *e)
+{
+	static const char *const fields[] = { "allowOut", "rules", "egressProxy", "httpsPorts" };
+
+	for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
+		const json_t *v = json_object_get(network, fields[i]);
+
+		if (!v || json_is_null(v) || (json_is_array(v) && json_array_size(v) == 0) ||
+		    (json_is_object(v) && json_object_size(v) == 0))
+			continue;
+		return not_yet(e, fields[i]);
+	}
+	return 0;
+}
+
+static int check_mask(const char *mask, struct err *e)
+{
+	size_t n = strlen(mask);
+
+	for (size_t i = 0; i < n; i++) {
+		if ((unsigned char)mask[i] <= ' ' || (unsigned char)mask[i] >= 0x7f)
+			return err_set(e, EINVAL, "field 'network.maskRequestHost' must be a host name");
+	}
+	if (n == 0 || n > MASK_HOST_MAX)
+		return err_set(e, EINVAL, "field 'network.maskRequestHost' must have 1 to %d characters", MASK_HOST_MAX);
+	return 0;
+}
+
+int spec_network(json_t *network, struct spec *sp, struct err *e)
+{
+	bool open_ports = true;
+	const char *mask = NULL;
+
+	if (json_get_bool(network, "allowPublicTraffic", &open_ports, e) < 0 ||
+	    json_get_str(network, "maskRequestHost", &mask, e) < 0)
+		return err_wrap(e, "network");
+	if (parse_deny(network, sp, e) < 0 || refuse_filled(network, e) < 0 || (mask && check_mask(mask, e) < 0))
+		return -e->no;
+	if (!open_ports)
+		sp->flags |= SPEC_PRIVATE_TRAFFIC;
+	sp->network = json_incref(network);
+	sp->mask_host = mask;		/* lives in the object just kept */
+	return 0;
+}

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* front/tunnel: bytes both ways between a client and a port of a sandbox, after an upgrade. */
+#pragma once
+
+#include "base/str.h"
+
+struct sandbox;
+
+/* Owns both fds. early_*: bytes that had already come from that side. It ends by itself, at the latest with the
+ * sandbox. */
+void tunnel_begin(struct sandbox *sb, int client_fd, struct str early_client, int port_fd, struct str early_port);

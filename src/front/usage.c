@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* front/usage: a ring of samples per sandbox. */
+#include "front/usage.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "front/front.h"
+#include "front/mem.h"
+#include "front/sandbox.h"
+#include "front/warden_link.h"
+
+void usage_init(struct usage_ring *r, uint64_t now_mono_ms)
+{
+	r->next_mono_ms = now_mono_ms + USAGE_FIRST_MS;
+	r->last_mono_ms = now_mono_ms;
+}
+
+void usage_done(struct usage_ring *r)
+{
+	free(r->v);
+	r->v = NULL;
+	r->n = 0;
+}
+
+void usage_add(struct usage_ring *r, const struct msg_usage *m, uint64_t now_mono_ms, uint64_t now_wall_ms)
+{
+	uint64_t ms = now_mono_ms > r->last_mono_ms ? now_mono_ms - r->last_mono_ms : 1;
+	uint64_t ns = m->cpu_ns > r->last_cpu_ns ? m->cpu_ns - r->last_cpu_ns : 0;
+
+	if (!r->v)
+		r->v = must_alloc(USAGE_KEPT * sizeof *r->v);
+	r->v[r->at] = (struct usage_sample) {
+		.at_ms = now_wall_ms,
+		.mem_bytes = m->mem_bytes,
+		.mem_cache_bytes = m->mem_cache_bytes,
+		.disk_bytes = m->disk_bytes,
+		.cpu_pct = (float)ns / (float)ms / 1e4f,	/* ns per ms, in percent */
+	};
+	r->at = (r->at + 1) % USAGE_KEPT;
+	if (r->n < USAGE_KEPT)
+		r->n++;
+	r->last_cpu_ns = m->cpu_ns;
+	r->last_mono_ms = now_mono_ms;
+	r->last.mem_limit_bytes = m->mem_limit_bytes;
+	r->last.disk_limit_bytes = m->disk_limit_bytes;
+}
+
+const struct usage_sample *usage_get(const struct usage_ring *r, size_t i)
+{
+	return i < r->n ? &r->v[(r->at + USAGE_KEPT - r->n + i) % USAGE_KEPT] : NULL;
+}
+
+static void on_usage(void *user, const struct warden_reply *re)
+{
+	struct sandbox *sb = user;
+
+	sb->usage.asked = false;
+	if (re->no == 0 && re->msg->type == RE_USAGE && !sandbox_gone(sb))
+		usage_add(&sb->usage, (const struct msg_usage *)re->msg, clock_mono_ms(), clock_wall_ms());
+	sandbox_unref(sb);
+}
+
+void usage_tick(struct sandbox *sb, uint64_t now_mono_ms)
+{
+	struct usage_ring *r = &sb->usage;
+
+	if (sb->state != SANDBOX_RUNNING || r->asked || now_mono_ms < r->next_mono_ms)
+		return;
+	r->asked = true;
+	r->next_mono_ms = now_mono_ms + USAGE_EVERY_MS;
+	(void)warden_ask_id(sb->front->warden, OP_USAGE, sb->id, on_usage, sandbox_ref(sb));
+}

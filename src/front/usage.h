@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* front/usage: what a sandbox used over the last minutes, sampled from the warden. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct front;
+struct msg_usage;
+struct sandbox;
+
+#define USAGE_EVERY_MS 5000
+#define USAGE_FIRST_MS 1000		/* a client that asks early should find a point */
+#define USAGE_KEPT 180			/* samples: 15 minutes */
+
+struct usage_sample {
+	uint64_t at_ms;			/* wall clock */
+	uint64_t mem_bytes, mem_cache_bytes, disk_bytes;
+	float cpu_pct;			/* 100 = one core, since the sample before */
+};
+
+struct usage_ring {
+	struct usage_sample *v;		/* NULL until the first sample */
+	size_t n, at;			/* filled, next to write */
+	uint64_t next_mono_ms;		/* when to ask again */
+	uint64_t last_cpu_ns, last_mono_ms;
+	bool asked;
+	struct {
+		uint64_t mem_limit_bytes, disk_limit_bytes;
+	} last;
+};
+
+void usage_init(struct usage_ring *r, uint64_t now_mono_ms);
+void usage_done(struct usage_ring *r);
+void usage_add(struct usage_ring *r, const struct msg_usage *m, uint64_t now_mono_ms, uint64_t now_wall_ms);
+const struct usage_sample *usage_get(const struct usage_ring *r, size_t i);	/* 0 = oldest; NULL behind the last */
+void usage_tick(struct sandbox *sb, uint64_t now_mono_ms);			/* asks the warden when it is time */

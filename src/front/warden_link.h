@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* front/warden_link: the front's end of the socket to the warden: questions, their answers, events.
+ *
+ * Each question gets exactly one final answer through its function (RE_LIST_ITEMs come before it, with
+ * `more` set), never from inside the call that asks. Losing the warden is the end of the front. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "ipc/msg.h"
+
+struct loop;
+struct warden_link;
+struct warden_call;
+
+struct warden_reply {
+	int no;				/* 0, or an errno value */
+	const char *text;		/* why, with no != 0 */
+	const struct msg_head *msg;	/* the message itself: RE_HELLO, RE_USAGE, RE_LIST_ITEM */
+	bool more;			/* not the last one for this question */
+	int fd;				/* OP_CONNECT: now the receiver's; else -1 */
+};
+
+typedef void warden_fn(void *user, const struct warden_reply *re);
+
+struct warden_ops {
+	void (*on_exited)(void *user, const struct msg_exited *m);
+	void (*on_shutdown)(void *user);
+	void (*on_lost)(void *user, const char *why);
+};
+
+/* Owns fd. */
+struct warden_link *warden_link_new(struct loop *l, int fd, const struct warden_ops *ops, void *user);
+void warden_link_free(struct warden_link *w);
+
+/* msg: a whole message; its head is filled in here. */
+struct warden_call *warden_ask(struct warden_link *w, enum msg_type op, void *msg, size_t size, warden_fn *fn, void *user);
+struct warden_call *warden_ask_id(struct warden_link *w, enum msg_type op, const char *id, warden_fn *fn, void *user);
+
+/* The answer is no longer wanted: fn will not be called, an fd in it is closed. NULL is fine. */
+void warden_cancel(struct warden_call *c);

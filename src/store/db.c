@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* store/db: opening and migrating the SQLite file, and its statement cache. */
+#include "store/db.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/fd.h"
+#include "base/str.h"
+#include "store/db_stmt.h"
+
+#define STMTS_MAX 32
+#define BUSY_MS 2000		/* only a person with the sqlite3 shell can hold the lock */
+
+struct store {
+	sqlite3 *db;
+	struct {
+		const char *sql;
+		sqlite3_stmt *st;
+	} stmts[STMTS_MAX];
+	size_t n_stmts;
+};
+
+/* Entry n brings a file of version n to n + 1. Never edit one that has been released: add another. */
+static const char *const migrations[] = {
+	"CREATE TABLE teams ("
+	" id TEXT PRIMARY KEY,"
+	" name TEXT NOT NULL,"
+	" is_default INTEGER NOT NULL DEFAULT 0,"
+	" created_ms INTEGER NOT NULL) STRICT;"
+	"CREATE TABLE keys ("
+	" hash BLOB PRIMARY KEY,"			/* sha256 of the key, never the key */
+	" team TEXT NOT NULL REFERENCES teams(id) ON DELETE CASCADE,"
+	" name TEXT NOT NULL,"
+	" created_ms INTEGER NOT NULL) STRICT;"
+	"CREATE TABLE sandboxes ("
+	" id TEXT PRIMARY KEY,"
+	" team TEXT NOT NULL,"
+	" template_id TEXT NOT NULL,"
+	" template_name TEXT NOT NULL,"
+	" template_key TEXT NOT NULL,"
+	" state INTEGER NOT NULL,"
+	" created_ms INTEGER NOT NULL,"
+	" started_us INTEGER NOT NULL,"
+	" end_ms INTEGER NOT NULL,"
+	" timeout_s INTEGER NOT NULL,"
+	" flags INTEGER NOT NULL,"
+	" mem_bytes INTEGER NOT NULL,"
+	" disk_bytes INTEGER NOT NULL,"
+	" cpu_permille INTEGER NOT NULL,"
+	" pids INTEGER NOT NULL,"
+	" envd_token TEXT,"
+	" traffic_token TEXT,"
+	" metadata TEXT,"				/* JSON objects */
+	" env_vars TEXT,"
+	" network TEXT,"
+	" ended_ms INTEGER,"
+	" end_reason TEXT) STRICT;"
+	"CREATE INDEX sandboxes_state ON sandboxes(state);",
+};
+
+static int db_fail(struct store *s, struct err *e, const char *what)
+{
+	int code = sqlite3_errcode(s->db);
+	int no = code == SQLITE_FULL ? ENOSPC : code == SQLITE_NOMEM ? ENOMEM : code == SQLITE_BUSY ? EBUSY : EIO;
+
+	return err_set(e, no, "%s: %s", what, sqlite3_errmsg(s->db));
+}
+
+static int db_exec(struct store *s, const char *sql, struct err *e)
+{
+	if (sqlite3_exec(s->db, sql, NULL, NULL, NULL) != SQLITE_OK)
+		return db_fail(s, e, "state file");
+	return 0;
+}
+
+int stmt_get(struct store *s, const char *sql, sqlite3_stmt **ret, struct err *e)
+{
+	for (size_t i = 0; i < s->n_stmts; i++) {
+		if (s->stmts[i].sql != sql)
+			continue;
+		(void)sqlite3_reset(s->stmts[i].st);
+		(void)sqlite3_clear_bindings(s->stmts[i].st);
+		*ret = s->stmts[i].st;
+		return 0;
+	}
+	if (s->n_stmts == STMTS_MAX)
+		return err_set(e, ENOSPC, "state file: more kinds of statements than planned");
+
+	sqlite3_stmt *st;
+
+	if (sqlite3_prepare_v3(s->db, sql, -1, SQLITE_PREPARE_PERSISTENT, &st, NULL) != SQLITE_OK)
+		return db_fail(s, e, "state file");
+	s->stmts[s->n_stmts].sql = sql;
+	s->stmts[s->n_stmts++].st = st;
+	*ret = st;
+	return 0;
+}
+
+void stmt_text(sqlite3_stmt *st, int at, const char *z)
+{
+	/* A failed bind leaves NULL, which the NOT NULL constraints then refuse. */
+	if (z)
+		(void)sqlite3_bind_text(st, at, z, -1, SQLITE_TRANSIENT);
+}
+
+void stmt_u64(sqlite3_stmt *st, int at, uint64_t v)
+{
+	(void)sqlite3_bind_int64(st, at, (sqlite3_int64)v);
+}
+
+void stmt_blob(sqlite3_stmt *st, int at, const void *p, size_t n)
+{
+	(void)sqlite3_bind_blob64(st, at, p, n, SQLITE_TRANSIENT);
+}
+
+int stmt_run(struct store *s, sqlite3_stmt *st, struct err *e)
+{
+	int rc = sqlite3_step(st);
+
+	if (rc != SQLITE_DONE) {
+		int r = db_fail(s, e, "state file");
+
+		(void)sqlite3_reset(st);
+		return r;
+	}
+	(void)sqlite3_reset(st);
+	return sqlite3_changes(s->db);
+}
+
+int stmt_next(struct store *s, sqlite3_stmt *st, struct err *e)
+{
+	int rc = sqlite3_step(st);
+
+	if (rc == SQLITE_ROW)
+		return 1;
+
+	int r = rc == SQLITE_DONE ? 0 : db_fail(s, e, "state file");
+
+	(void)sqlite3_reset(st);
+	return r;
+}
+
+const char *stmt_col_text(sqlite3_stmt *st, int col)
+{
+	return (const char *)sqlite3_column_text(st, col);
+}
+
+uint64_t stmt_col_u64(sqlite3_stmt *st, int col)
+{
+	return (uint64_t)sqlite3_column_int64(st, col);
+}
+
+int store_version(struct store *s)
+{
+	sqlite3_stmt *st;
+	int v = -EIO;
+
+	if (sqlite3_prepare_v2(s->db, "PRAGMA user_version", -1, &st, NULL) != SQLITE_OK)
+		return -EIO;
+	if (sqlite3_step(st) == SQLITE_ROW)
+		v = sqlite3_column_int(st, 0);
+	(void)sqlite3_finalize(st);
+	return v;
+}
+
+static int migrate(struct store *s, struct err *e)
+{
+	int have = store_version(s);
+
+	if (have < 0)
+		return db_fail(s, e, "read the version of the state file");
+	if ((size_t)have > ARRAY_LEN(migrations))
+		return err_set(e, EPROTO, "state file has version %d, this program knows %zu: it was written by a newer atoll",
+			       have, ARRAY_LEN(migrations));
+	for (size_t v = (size_t)have; v < ARRAY_LEN(migrations); v++) {
+		autofree char *set = str_fmt("PRAGMA user_version=%zu", v + 1);
+		int r = set ? db_exec(s, "BEGIN IMMEDIATE", e) : err_set(e, ENOMEM, "compose");
+
+		if (r >= 0)
+			r = db_exec(s, migrations[v], e);
+		if (r >= 0)
+			r = db_exec(s, set, e);
+		if (r >= 0)
+			r = db_exec(s, "COMMIT", e);
+		if (r < 0) {
+			(void)sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
+			return err_wrap(e, "migrate to version %zu", v + 1);
+		}
+	}
+	return 0;
+}
+
+int store_open(const char *path, struct store **ret, struct err *e)
+{
+	struct store *s = calloc(1, sizeof *s);
+
+	if (!s)
+		return err_set(e, ENOMEM, "open '%s'", path);
+	if (sqlite3_open_v2(path, &s->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK) {
+		int r = s->db ? db_fail(s, e, "open the state file") : err_set(e, ENOMEM, "open the state file");
+
+		store_close(s);
+		return r;
+	}
+	(void)sqlite3_busy_timeout(s->db, BUSY_MS);
+	/* temp_store: no file is opened later, when the seccomp filter is in place. */
+	if (db_exec(s, "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA temp_store=MEMORY;"
+		    "PRAGMA foreign_keys=ON; PRAGMA cache_size=-1024; PRAGMA journal_size_limit=4194304;", e) < 0 ||
+	    migrate(s, e) < 0) {
+		store_close(s);
+		return err_wrap(e, "open '%s'", path);
+	}
+	*ret = s;
+	return 0;
+}
+
+void store_close(struct store *s)
+{
+	if (!s)
+		return;
+	for (size_t i = 0; i < s->n_stmts; i++)
+		(void)sqlite3_finalize(s->stmts[i].st);
+	(void)sqlite3_close(s->db);
+	free(s);
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* store/db_stmt: what the table files share; not for other folders. */
+#pragma once
+
+#include <sqlite3.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "store/db.h"
+
+/* The prepared statement of that text, reset and unbound. `sql` must be a constant that lives for ever:
+ * its address is the key of the cache. */
+int stmt_get(struct store *s, const char *sql, sqlite3_stmt **ret, struct err *e);
+
+/* Parameters from 1; NULL text binds SQL NULL. Failures show when the statement is run. */
+void stmt_text(sqlite3_stmt *st, int at, const char *z);
+void stmt_u64(sqlite3_stmt *st, int at, uint64_t v);
+void stmt_blob(sqlite3_stmt *st, int at, const void *p, size_t n);
+
+int stmt_run(struct store *s, sqlite3_stmt *st, struct err *e);		/* a statement without rows; the number of changed rows, or -errno */
+int stmt_next(struct store *s, sqlite3_stmt *st, struct err *e);	/* 1: a row, 0: no more, or -errno */
+
+const char *stmt_col_text(sqlite3_stmt *st, int col);			/* NULL for SQL NULL; lives until the next step */
+uint64_t stmt_col_u64(sqlite3_stmt *st, int col);

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* store/sandboxes: the table sandboxes. */
+#include "store/sandboxes.h"
+
+#include "store/db_stmt.h"
+
+#define COLUMNS "id, team, template_id, template_name, template_key, state, created_ms, started_us, end_ms, timeout_s, flags," \
+	" mem_bytes, disk_bytes, cpu_permille, pids, envd_token, traffic_token, metadata, env_vars, network"
+
+static const char add_sql[] = "INSERT INTO sandboxes(" COLUMNS ") VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
+static const char set_sql[] = "UPDATE sandboxes SET state=?, started_us=?, end_ms=? WHERE id=? AND state<>3";
+static const char end_sql[] = "UPDATE sandboxes SET state=3, ended_ms=?, end_reason=?, envd_token=NULL, traffic_token=NULL,"
+	" env_vars=NULL WHERE id=? AND state<>3";
+static const char each_sql[] = "SELECT " COLUMNS " FROM sandboxes WHERE state<>3 ORDER BY created_ms, id";
+static const char prune_sql[] = "DELETE FROM sandboxes WHERE state=3 AND ended_ms<?";
+
+int sandboxes_add(struct store *s, const struct sandbox_row *r, struct err *e)
+{
+	sqlite3_stmt *st;
+
+	if (stmt_get(s, add_sql, &st, e) < 0)
+		return -e->no;
+	stmt_text(st, 1, r->id);
+	stmt_text(st, 2, r->team);
+	stmt_text(st, 3, r->template_id);
+	stmt_text(st, 4, r->template_name);
+	stmt_text(st, 5, r->template_key);
+	stmt_u64(st, 6, r->state);
+	stmt_u64(st, 7, r->created_ms);
+	stmt_u64(st, 8, r->started_us);
+	stmt_u64(st, 9, r->end_ms);
+	stmt_u64(st, 10, r->timeout_s);
+	stmt_u64(st, 11, r->flags);
+	stmt_u64(st, 12, r->mem_bytes);
+	stmt_u64(st, 13, r->disk_bytes);
+	stmt_u64(st, 14, r->cpu_permille);
+	stmt_u64(st, 15, r->pids);
+	stmt_text(st, 16, r->envd_token);
+	stmt_text(st, 17, r->traffic_token);
+	stmt_text(st, 18, r->metadata);
+	stmt_text(st, 19, r->env_vars);
+	stmt_text(st, 20, r->network);
+
+	int n = stmt_run(s, st, e);
+
+	return n < 0 ? n : 0;
+}
+
+int sandboxes_set(struct store *s, const char *id, enum row_state state, uint64_t started_us, uint64_t end_ms, struct err *e)
+{
+	sqlite3_stmt *st;
+
+	if (stmt_get(s, set_sql, &st, e) < 0)
+		return -e->no;
+	stmt_u64(st, 1, state);
+	stmt_u64(st, 2, started_us);
+	stmt_u64(st, 3, end_ms);
+	stmt_text(st, 4, id);
+
+	int n = stmt_run(s, st, e);
+
+	return n < 0 ? n : n == 0 ? err_set(e, ENOENT, "no live sandbox '%s' in the state file", id) : 0;
+}
+
+int sandboxes_end(struct store *s, const char *id, uint64_t ended_ms, const char *reason, struct err *e)
+{
+	sqlite3_stmt *st;
+
+	if (stmt_get(s, end_sql, &st, e) < 0)
+		return -e->no;
+	stmt_u64(st, 1, ended_ms);
+	stmt_text(st, 2, reason);
+	stmt_text(st, 3, id);
+
+	int n = stmt_run(s, st, e);
+
+	return n < 0 ? n : n == 0 ? err_set(e, ENOENT, "no live sandbox '%s' in the state file", id) : 0;
+}
+
+static void row_read(sqlite3_stmt *st, struct sandbox_row *r)
+{
+	*r = (struct sandbox_row) {
+		.id = stmt_col_text(st, 0),
+		.team = stmt_col_text(st, 1),
+		.template_id = stmt_col_text(st, 2),
+		.template_name = stmt_col_text(st, 3),
+		.template_key = stmt_col_text(st, 4),
+		.state = (enum row_state)stmt_col_u64(st, 5),
+		.created_ms = stmt_col_u64(st, 6),
+		.started_us = stmt_col_u64(st, 7),
+		.end_ms = stmt_col_u64(st, 8),
+		.timeout_s = (uint32_t)stmt_col_u64(st, 9),
+		.flags = (uint32_t)stmt_col_u64(st, 10),
+		.mem_bytes = stmt_col_u64(st, 11),
+		.disk_bytes = stmt_col_u64(st, 12),
+		.cpu_permille = (uint32_t)stmt_col_u64(st, 13),
+		.pids = (uint32_t)stmt_col_u64(st, 14),
+		.envd_token = stmt_col_text(st, 15),
+		.traffic_token = stmt_col_text(st, 16),
+		.metadata = stmt_col_text(st, 17),
+		.env_vars = stmt_col_text(st, 18),
+		.network = stmt_col_text(st, 19),
+	};
+}
+
+int sandboxes_each(struct store *s, int (*fn)(void *user, const struct sandbox_row *r), void *user, struct err *e)
+{
+	sqlite3_stmt *st;
+	int r;
+
+	if (stmt_get(s, each_sql, &st, e) < 0)
+		return -e->no;
+	while ((r = stmt_next(s, st, e)) == 1) {
+		struct sandbox_row row;
+
+		row_read(st, &row);
+		r = fn(user, &row);
+		if (r < 0) {
+			(void)sqlite3_reset(st);
+			return r;
+		}
+	}
+	return r;
+}
+
+int sandboxes_prune(struct store *s, uint64_t ended_before_ms, struct err *e)
+{
+	sqlite3_stmt *st;
+
+	if (stmt_get(s, prune_sql, &st, e) < 0)
+		return -e->no;
+	stmt_u64(st, 1, ended_before_ms);
+	return stmt_run(s, st, e);
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* store/sandboxes: what the front must still know of a sandbox after a restart. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+struct store;
+
+enum row_state {			/* written to the file: never renumber */
+	ROW_STARTING = 0,		/* nobody has been told its id yet */
+	ROW_RUNNING = 1,
+	ROW_PAUSED = 2,
+	ROW_ENDED = 3,
+};
+
+struct sandbox_row {			/* strings are borrowed; optional ones may be NULL */
+	const char *id, *team, *template_id, *template_name, *template_key;
+	enum row_state state;
+	uint64_t created_ms, started_us;
+	uint64_t end_ms;		/* running: when it expires; paused: when it was paused */
+	uint32_t timeout_s, flags;
+	uint64_t mem_bytes, disk_bytes;
+	uint32_t cpu_permille, pids;
+	const char *envd_token, *traffic_token;
+	const char *metadata, *env_vars, *network;	/* JSON objects */
+};
+
+int sandboxes_add(struct store *s, const struct sandbox_row *r, struct err *e);
+int sandboxes_set(struct store *s, const char *id, enum row_state state, uint64_t started_us, uint64_t end_ms, struct err *e);
+
+/* The row stays as history, without its secrets. */
+int sandboxes_end(struct store *s, const char *id, uint64_t ended_ms, const char *reason, struct err *e);
+
+/* Those not ended, in order of their creation. A negative value from fn ends the walk and is returned. */
+int sandboxes_each(struct store *s, int (*fn)(void *user, const struct sandbox_row *r), void *user, struct err *e);
+
+/* Forgets ended ones older than that; returns how many. */
+int sandboxes_prune(struct store *s, uint64_t ended_before_ms, struct err *e);

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Units of front/envd_check: who may call envd, and with what. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include <errno.h>
+
+#include "base/buf.h"
+#include "front/envd_check.h"
+#include "front/token.h"
+#include "http/url.h"
+
+#define TOKEN "0tQG31xiMp0IOQfaz9dcwi72L1CPo8e0"
+#define NOW 1000
+
+static const char *message;
+
+static int check(const char *method, const char *path, const char *query, const char *shown)
+{
+	message = "";
+	return envd_check(str_of(method), str_of(path), str_of(query), str_of(shown), TOKEN, NOW, &message);
+}
+
+/* A query for hello.txt with a signature of that operation. */
+static const char *signed_query(const char *op, const char *expiry)
+{
+	static struct buf q;
+	char sig[SIGNATURE_SIZE];
+
+	buf_done(&q);
+	q = BUF_INIT(1024);
+	signature_make(STR_LIT("a b.txt"), op, STR_LIT("user"), STR_LIT(TOKEN), str_of(expiry), sig);
+	buf_z(&q, "path=a+b.txt&username=user&signature=");
+	url_encode(&q, str_of(sig));
+	if (expiry)
+		buf_fmt(&q, "&signature_expiration=%s", expiry);
+	return buf_cstr(&q);
+}
+
+static void without_a_token_all_is_open(void **state)
+{
+	(void)state;
+	assert_int_equal(envd_check(STR_LIT("POST"), STR_LIT("/x"), STR_NULL, STR_NULL, "", NOW, &message), 0);
+	assert_int_equal(envd_check(STR_LIT("GET"), STR_LIT("/files"), STR_NULL, STR_NULL, "", NOW, &message), 0);
+}
+
+static void the_token_is_demanded_but_for_health(void **state)
+{
+	(void)state;
+	assert_int_equal(check("GET", "/health", "", NULL), 0);
+	assert_int_equal(check("POST", "/health", "", NULL), -EACCES);
+	assert_int_equal(check("GET", "/health/", "", NULL), -EACCES);
+	assert_int_equal(check("POST", "/process.Process/List", "", NULL), -EACCES);
+	assert_int_equal(check("POST", "/process.Process/List", "", "x" TOKEN), -EACCES);
+	assert_int_equal(check("POST", "/process.Process/List", "", TOKEN), 0);
+	assert_int_equal(check("POST", "/filesystem.Filesystem/Stat", signed_query("write", NULL), NULL), -EACCES);
+}
+
+static void files_take_a_token_or_a_signature(void **state)
+{
+	(void)state;
+	assert_int_equal(check("GET", "/files", "path=x", TOKEN), 0);
+	assert_int_equal(check("GET", "/files", signed_query("read", NULL), "wrong"), -EACCES);
+	assert_string_equal(message, "access token present in header but does not match");
+	assert_int_equal(check("GET", "/files", "path=x", NULL), -EACCES);
+	assert_string_equal(message, "missing signature query parameter");
+	assert_int_equal(check("GET", "/files", signed_query("read", NULL), NULL), 0);
+	assert_int_equal(check("POST", "/files", signed_query("write", NULL), NULL), 0);
+	assert_int_equal(check("POST", "/files", signed_query("read", NULL), NULL), -EACCES);
+	assert_string_equal(message, "invalid signature");
+	assert_int_equal(check("DELETE", "/files", signed_query("read", NULL), NULL), -EACCES);
+}
+
+static void signatures_expire(void **state)
+{
+	(void)state;
+	assert_int_equal(check("GET", "/files", signed_query("read", "1000"), NULL), 0);
+	assert_int_equal(check("GET", "/files", signed_query("read", "999"), NULL), -EACCES);
+	assert_string_equal(message, "signature is already expired");
+	assert_int_equal(check("GET", "/files", signed_query("read", "never"), NULL), -EACCES);
+	assert_int_equal(check("GET", "/files", signed_query("read", "-1"), NULL), -EACCES);
+}
+
+static void internal_paths_are_known_in_any_spelling(void **state)
+{
+	static const char *const hidden[] = {
+		"/init", "//init", "/./init", "/%69nit", "/init/", "/x/../init", "/INIT", "/freeze", "/unfreeze", "/collapse",
+		"/fsfreeze", "/fsthaw", "/upgrade", "/%2e/upgrade",
+	};
+	static const char *const open[] = { "/", "/initial", "/files", "/x/init", "/process.Process/Start", "/%zz" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof hidden / sizeof *hidden; i++)
+		assert_true(envd_path_is_internal(str_of(hidden[i])));
+	for (size_t i = 0; i < sizeof open / sizeof *open; i++)
+		assert_false(envd_path_is_internal(str_of(open[i])));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(without_a_token_all_is_open),
+		cmocka_unit_test(the_token_is_demanded_but_for_health),
+		cmocka_unit_test(files_take_a_token_or_a_signature),
+		cmocka_unit_test(signatures_expire),
+		cmocka_unit_test(internal_paths_are_known_in_any_spelling),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Units of front/spec: bodies of POST /sandboxes. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include <errno.h>
+
+#include "front/front.h"
+#include "front/spec.h"
+
+static struct front f = { .opt = { .max_timeout_s = 86400, .domain = "" } };
+static struct spec sp;
+static struct err e;
+
+static int set_up(void **state)
+{
+	static const struct msg_template base = { "base", "0123456789abcdef0123456789abcdef" };
+
+	(void)state;
+	return templates_init(&f.templates, &base, 1, &e);
+}
+
+static int parse(const char *text, enum spec_version ver)
+{
+	json_t *j = json_loads(text, 0, NULL);
+	int r;
+
+	assert_non_null(j);
+	spec_done(&sp);
+	r = spec_parse(&f, j, ver, &sp, &e);
+	json_decref(j);
+	return r;
+}
+
+static void defaults_depend_on_the_version(void **state)
+{
+	(void)state;
+	assert_int_equal(parse("{\"templateID\":\"base\"}", SPEC_V1), 0);
+	assert_int_equal(sp.timeout_s, 15);
+	assert_int_equal(sp.flags, 0);
+	assert_int_equal(parse("{\"templateID\":\"base\",\"secure\":true}", SPEC_V1), 0);
+	assert_int_equal(sp.flags, SPEC_SECURE);
+	assert_int_equal(parse("{\"templateID\":\"base\",\"secure\":false}", SPEC_V2), 0);
+	assert_int_equal(sp.timeout_s, 300);
+	assert_int_equal(sp.flags, SPEC_SECURE);
+}
+
+static void null_and_unknown_fields_are_ignored(void **state)
+{
+	(void)state;
+	assert_int_equal(parse("{\"templateID\":\"base\",\"timeout\":null,\"metadata\":null,\"envVars\":null,\"mcp\":{\"a\":1},"
+			       "\"network\":null,\"autoResume\":null,\"iam\":null,\"volumeMounts\":[],\"new\":[1]}", SPEC_V2), 0);
+	assert_null(sp.metadata);
+}
+
+static void wrong_fields_are_named(void **state)
+{
+	static const char *const bad[][2] = {
+		{ "templateID", "{}" }, { "templateID", "{\"templateID\":5}" }, { "templateID", "{\"templateID\":\"\"}" },
+		{ "timeout", "{\"templateID\":\"base\",\"timeout\":0}" }, { "timeout", "{\"templateID\":\"base\",\"timeout\":-1}" },
+		{ "timeout", "{\"templateID\":\"base\",\"timeout\":86401}" }, { "timeout", "{\"templateID\":\"base\",\"timeout\":\"60\"}" },
+		{ "timeout", "{\"templateID\":\"base\",\"timeout\":1.5}" }, { "timeout", "{\"templateID\":\"base\",\"timeout\":1e12}" },
+		{ "metadata", "{\"templateID\":\"base\",\"metadata\":{\"a\":1}}" }, { "metadata", "{\"templateID\":\"base\",\"metadata\":[]}" },
+		{ "envVars", "{\"templateID\":\"base\",\"envVars\":\"A=1\"}" }, { "envVars", "{\"templateID\":\"base\",\"envVars\":{\"A=B\":\"x\"}}" },
+		{ "envVars", "{\"templateID\":\"base\",\"envVars\":{\"\":\"x\"}}" }, { "autoPause", "{\"templateID\":\"base\",\"autoPause\":\"yes\"}" },
+		{ "autoPauseMemory", "{\"templateID\":\"base\",\"autoPauseMemory\":false}" },
+		{ "autoResume", "{\"templateID\":\"base\",\"autoResume\":{\"enabled\":1}}" },
+		{ "volumeMounts", "{\"templateID\":\"base\",\"volumeMounts\":[{\"name\":\"a\",\"path\":\"/a\"}]}" },
+		{ "iam", "{\"templateID\":\"base\",\"iam\":{\"tokens\":{}}}" },
+		{ "network.denyOut", "{\"templateID\":\"base\",\"network\":{\"denyOut\":[\"1.1.1.1\"]}}" },
+		{ "network.allowOut", "{\"templateID\":\"base\",\"network\":{\"allowOut\":[\"a.com\"]}}" },
+		{ "network.rules", "{\"templateID\":\"base\",\"network\":{\"rules\":{\"a\":[]}}}" },
+		{ "network.egressProxy", "{\"templateID\":\"base\",\"network\":{\"egressProxy\":{\"address\":\"a:1\"}}}" },
+		{ "network", "{\"templateID\":\"base\",\"network\":{\"allowPublicTraffic\":\"no\"}}" },
+		{ "network.maskRequestHost", "{\"templateID\":\"base\",\"network\":{\"maskRequestHost\":\"a\\r\\nb\"}}" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		assert_int_equal(parse(bad[i][1], SPEC_V2), -EINVAL);
+		assert_non_null(strstr(e.text, bad[i][0]));
+	}
+	assert_int_equal(parse("{\"templateID\":\"nope\"}", SPEC_V2), -ENOENT);
+}
+
+static void internet_can_be_refused_in_two_ways(void **state)
+{
+	(void)state;
+	assert_int_equal(parse("{\"templateID\":\"base\",\"allow_internet_access\":false}", SPEC_V2), 0);
+	assert_int_equal(sp.flags & ~SPEC_SECURE, SPEC_NO_INTERNET | SPEC_INTERNET_ASKED | SPEC_INTERNET_FALSE);
+	assert_int_equal(parse("{\"templateID\":\"base\",\"network\":{\"denyOut\":[\"0.0.0.0/0\"]}}", SPEC_V2), 0);
+	assert_int_equal(sp.flags & ~SPEC_SECURE, SPEC_NO_INTERNET);
+	assert_int_equal(parse("{\"templateID\":\"base\",\"allow_internet_access\":true}", SPEC_V2), 0);
+	assert_int_equal(sp.flags & ~SPEC_SECURE, SPEC_INTERNET_ASKED);
+}
+
+static void private_traffic_needs_a_secure_sandbox(void **state)
+{
+	(void)state;
+	assert_int_equal(parse("{\"templateID\":\"base\",\"network\":{\"allowPublicTraffic\":false}}", SPEC_V1), -EINVAL);
+	assert_int_equal(parse("{\"templateID\":\"base\",\"secure\":true,\"network\":{\"allowPublicTraffic\":false}}", SPEC_V1), 0);
+	assert_int_equal(sp.flags, SPEC_SECURE | SPEC_PRIVATE_TRAFFIC);
+}
+
+static void maps_are_bounded(void **state)
+{
+	json_t *body = json_pack("{s:s,s:{}}", "templateID", "base", "metadata");
+	char key[16];
+
+	(void)state;
+	for (int i = 0; i < 300; i++) {
+		(void)snprintf(key, sizeof key, "k%d", i);
+		(void)json_object_set_new(json_object_get(body, "metadata"), key, json_string("v"));
+	}
+	spec_done(&sp);
+	assert_int_equal(spec_parse(&f, body, SPEC_V2, &sp, &e), -EINVAL);
+	assert_non_null(strstr(e.text, "metadata"));
+	json_decref(body);
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	spec_done(&sp);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(defaults_depend_on_the_version),
+		cmocka_unit_test(null_and_unknown_fields_are_ignored),
+		cmocka_unit_test(wrong_fields_are_named),
+		cmocka_unit_test(internet_can_be_refused_in_two_ways),
+		cmocka_unit_test(private_traffic_needs_a_secure_sandbox),
+		cmocka_unit_test(maps_are_bounded),
+	};
+
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}
