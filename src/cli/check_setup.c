@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cli/check_setup: users, our own programs, the template. */
+#include <fcntl.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/str.h"
+#include "cli/check.h"
+#include "cli/child.h"
+#include "cli/paths.h"
+#include "cli/template.h"
+
+#define TEMPLATE "base"
+#define OLD_DAYS 30
+
+void check_users(const struct check_host *h, struct check_result *r)
+{
+	bool front = getpwnam("atoll") != NULL, egress = getpwnam("atoll-egress") != NULL;
+
+	(void)h;
+	if (front && egress) {
+		check_found(r, CHECK_OK, "atoll and atoll-egress exist");
+		return;
+	}
+	check_found(r, CHECK_FAIL, "%s%s%s missing", front ? "" : "atoll", !front && !egress ? " and " : "",
+		    egress ? " is" : front ? "atoll-egress is" : "atoll-egress are");
+	check_remedy(r, "%s%s%s", front ? "" : "adduser --system --group --no-create-home --home /nonexistent atoll",
+		     !front && !egress ? "; " : "",
+		     egress ? "" : "adduser --system --group --no-create-home --home /nonexistent atoll-egress");
+}
+
+void check_programs(const struct check_host *h, struct check_result *r)
+{
+	autopaths struct paths p = { NULL };
+	struct err e = ERR_INIT;
+
+	(void)h;
+	if (paths_find(&p, &e) < 0 || paths_check(&p, &e) < 0) {
+		check_found(r, CHECK_FAIL, "%s", e.text);
+		check_remedy(r, "make build, or make install; ATOLL_TEMPLATES names another directory of templates");
+	} else {
+		check_found(r, CHECK_OK, "atolld, atoll-front, atoll-init, atoll-egress and the recipes of templates are there");
+	}
+}
+
+/* 1: in the cache, 0: not, negative: cannot be told. */
+static int find_template(const struct check_host *h, char key[TEMPLATE_KEY_LEN + 1], struct err *e)
+{
+	autopaths struct paths p = { NULL };
+
+	if (paths_find(&p, e) < 0 || template_key(p.build_script, TEMPLATE, key, e) < 0)
+		return -e->no;
+	return template_cached(h->cache, key);
+}
+
+void check_mmdebstrap(const struct check_host *h, struct check_result *r)
+{
+	char key[TEMPLATE_KEY_LEN + 1];
+	struct err e = ERR_INIT;
+
+	if (child_has_program("mmdebstrap")) {
+		check_found(r, CHECK_OK, "installed");
+		return;
+	}
+	bool built = geteuid() == 0 && find_template(h, key, &e) == 1;
+	check_found(r, built ? CHECK_WARN : CHECK_FAIL, "missing: %s", built ? "the template is built, but could not be rebuilt" :
+		    "the template cannot be built");
+	check_remedy(r, "apt-get install mmdebstrap");
+}
+
+/* Days since the line "created=..." of the template's info file, or -1. */
+static int64_t template_age_days(const char *cache, const char *key)
+{
+	autofree char *path = str_fmt("%s/templates/%s/info", cache, key);
+	char text[1024];
+	uint64_t created_us;
+
+	if (!path || file_read(AT_FDCWD, path, text, sizeof(text)) < 0)
+		return -1;
+	struct str rest = str_of(text);
+	while (rest.p) {
+		struct str line = str_cut(&rest, '\n');
+
+		if (!str_starts(line, "created="))
+			continue;
+		str_skip(&line, strlen("created="));
+		if (clock_parse_rfc3339(line, &created_us) < 0)
+			return -1;
+		return ((int64_t)clock_wall_ms() - (int64_t)(created_us / 1000)) / (24 * 3600 * 1000);
+	}
+	return -1;
+}
+
+void check_template(const struct check_host *h, struct check_result *r)
+{
+	char key[TEMPLATE_KEY_LEN + 1];
+	struct err e = ERR_INIT;
+
+	if (!check_is_root(r))
+		return;
+	int rc = find_template(h, key, &e);
+	if (rc < 0) {
+		check_found(r, CHECK_WARN, "%s", e.text);
+		return;
+	}
+	if (rc == 0) {
+		check_found(r, CHECK_OK, "'" TEMPLATE "' is not built yet; the first 'atoll serve' does it in a few minutes");
+		return;
+	}
+	int64_t days = template_age_days(h->cache, key);
+	if (days > OLD_DAYS) {
+		check_found(r, CHECK_WARN, "'" TEMPLATE "' is %lld days old and lacks the security updates since", (long long)days);
+		check_remedy(r, "stop the server, rm -rf '%s/templates/%s', start it again", h->cache, key);
+	} else {
+		check_found(r, CHECK_OK, "'" TEMPLATE "' is built, %lld day%s old", (long long)days, days == 1 ? "" : "s");
+	}
+}

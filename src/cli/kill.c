@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* atoll kill: end sandboxes. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/fd.h"
+#include "cli/cli.h"
+#include "cli/settings.h"
+
+/* One that is gone already is a failure if it was named, but not if it was on a list. */
+static int kill_one(struct atoll *a, const char *id, bool may_be_gone)
+{
+	struct atoll_error e;
+	int rc = atoll_kill(a, id, &e);
+
+	if (rc == 0)
+		(void)printf("%s\n", id);
+	else if (rc != -ENOENT || !may_be_gone)
+		return fail("kill '%s': %s", id, e.text);
+	return 0;
+}
+
+static int kill_all(struct atoll *a)
+{
+	struct atoll_list *l;
+	struct atoll_error e;
+	int rc = 0;
+
+	if (atoll_list_sandboxes(a, &l, &e) < 0)
+		return fail("list sandboxes: %s", e.text);
+	for (size_t i = 0; i < l->n; i++)
+		rc |= kill_one(a, l->v[i].id, true);
+	atoll_list_free(l);
+	return rc;
+}
+
+static int run(const struct verb *v, int argc, char **argv)
+{
+	struct settings_opts conn = { NULL };
+	bool all = false;
+	const struct opt opts[] = { SETTINGS_OPTS(&conn), { "all", 'a', OPT_FLAG, &all } };
+	struct atoll *a;
+	int n, rc = verb_parse(v, opts, ARRAY_LEN(opts), OPTS_MIXED, argc, argv, &n);
+
+	if (rc >= 0)
+		return rc;
+	if (all ? n > 0 : n == 0)
+		return usage_error(v, all ? "give ids or --all, not both" : "which sandbox? give an id or --all");
+	rc = settings_connect(&conn, &a);
+	if (rc != 0)
+		return rc;
+	if (all)
+		rc = kill_all(a);
+	for (int i = 0; i < n; i++)
+		rc |= kill_one(a, argv[i], false);
+	atoll_free(a);
+	return rc;
+}
+
+const struct verb verb_kill = {
+	.name = "kill",
+	.summary = "End sandboxes and all that is in them",
+	.synopsis = "ID... | --all",
+	.help = "  -a, --all  every sandbox that the key can see\n\n"
+		"Prints the id of each sandbox that was killed.\n\n" SETTINGS_HELP,
+	.run = run,
+};

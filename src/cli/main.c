@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* atoll: sandboxes from the command line, and the start of the server. A file per verb. */
+#include <errno.h>
+#include <locale.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/fd.h"
+#include "cli/cli.h"
+
+static const struct verb *const verbs[] = {
+	&verb_serve, &verb_env, &verb_run, &verb_create, &verb_list, &verb_exec, &verb_kill, &verb_doctor,
+};
+
+static void print_help(FILE *to)
+{
+	(void)fprintf(to, "usage: atoll VERB [OPTIONS] ...\n\n");
+	for (size_t i = 0; i < ARRAY_LEN(verbs); i++)
+		(void)fprintf(to, "  %-8s %s\n", verbs[i]->name, verbs[i]->summary);
+	(void)fprintf(to, "\n'atoll VERB --help' tells more, 'atoll --version' the version; manual: atoll(1)\n");
+}
+
+static const struct verb *find_verb(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_LEN(verbs); i++) {
+		if (strcmp(verbs[i]->name, name) == 0)
+			return verbs[i];
+	}
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	(void)setlocale(LC_CTYPE, "");
+	if (argc < 2) {
+		print_help(stderr);
+		return EXIT_USAGE;
+	}
+	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
+		const struct verb *about = argc > 2 ? find_verb(argv[2]) : NULL;
+
+		if (about)
+			return about->run(about, 1, (char *[]) { "--help", NULL });
+		print_help(stdout);
+		return 0;
+	}
+	if (strcmp(argv[1], "--version") == 0) {
+		(void)printf("atoll %s\n", ATOLL_VERSION);
+		return 0;
+	}
+	const struct verb *v = find_verb(argv[1]);
+	if (!v) {
+		say("unknown verb '%s' (see 'atoll --help')", argv[1]);
+		return EXIT_USAGE;
+	}
+	int rc = v->run(v, argc - 2, argv + 2);
+	/* A full disk or a closed pipe must not look like success. */
+	if (fflush(stdout) != 0 && rc == 0)
+		rc = fail("write the output: %s", strerrordesc_np(errno));
+	return rc;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cli/paths: where the other programs and the templates are, and the directories of an instance. */
+#pragma once
+
+#include "base/err.h"
+
+struct paths {
+	char *atolld, *front, *init, *egress;
+	char *build_script;		/* templates/build */
+};
+
+/* Next to this program: in the build tree each in the folder of its sources, installed in libexec/atoll and share/atoll.
+ * ATOLL_TEMPLATES names another directory of templates. */
+int paths_find(struct paths *ret, struct err *e);
+void paths_done(struct paths *p);
+#define autopaths __attribute__((cleanup(paths_done)))
+
+int paths_check(const struct paths *p, struct err *e);	/* are they all there? */
+
+/* Absolute form of a path, without looking at the file system; malloc, NULL when out of memory or without a directory. */
+char *path_absolute(const char *path);
+
+/* The run directory that goes with a state directory: /run/atoll/main for the usual one, else a name of its own per state
+ * directory, so that two instances do not meet. state must be absolute. */
+char *path_run_dir(const char *state);

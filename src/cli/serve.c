@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* atoll serve: checks the host, makes sure of the template, becomes atolld. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/str.h"
+#include "cli/check.h"
+#include "cli/child.h"
+#include "cli/cli.h"
+#include "cli/listen.h"
+#include "cli/paths.h"
+#include "cli/settings.h"
+#include "cli/template.h"
+
+#define CONFIG_DEFAULT "/etc/atoll/atoll.conf"
+#define TEMPLATE "base"
+
+#define ARGS_MAX 128
+
+struct args {				/* of atolld, with room for the NULL */
+	const char *v[ARGS_MAX + 1];
+	size_t n;
+};
+
+struct serve_opts {
+	const char *listen, *state, *run, *config, *cache;
+	struct args more;		/* options that atolld understands, not we */
+};
+
+/* What would stop the server anyway, told in words and with the remedy. */
+static int check_host(const struct check_host *h)
+{
+	int bad = 0;
+
+	for (size_t i = 0; i < n_checks; i++) {
+		struct check_result r = CHECK_RESULT_INIT;
+
+		if (!checks[i].at_start)
+			continue;
+		checks[i].run(h, &r);
+		if (r.level != CHECK_FAIL)
+			continue;
+		say("%s: %s%s%s", checks[i].name, r.text, r.remedy[0] ? "; " : "", r.remedy);
+		bad = EXIT_FAILURE;
+	}
+	if (bad)
+		say("this host cannot run sandboxes as it is ('atoll doctor' shows everything)");
+	return bad;
+}
+
+static int prepare_template(const struct paths *p, const char *cache, char key[TEMPLATE_KEY_LEN + 1], struct err *e)
+{
+	if (template_key(p->build_script, TEMPLATE, key, e) < 0)
+		return -e->no;
+	if (template_cached(cache, key))
+		return 0;
+	if (template_build(p->build_script, cache, TEMPLATE, e) < 0)
+		return -e->no;
+	if (!template_cached(cache, key))
+		return err_set(e, ENOENT, "template '" TEMPLATE "' was built, but '%s/templates/%s' is not there", cache, key);
+	return 0;
+}
+
+/* The one setting in the file that we need ourselves; atolld reads and checks all of them. */
+static char *cache_of_file(const char *config)
+{
+	FILE *f = fopen(config, "re");
+	char line[4096];
+	char *found = NULL;
+
+	while (f && !found && fgets(line, sizeof(line), f)) {
+		struct str value = str_of(line);
+		struct str name = str_trim(str_cut(&value, '='));
+
+		if (value.n > 0 && value.p[value.n - 1] == '\n')
+			value.n--;
+		if (value.p && str_is(name, "cache"))
+			found = str_dup(str_trim(value));
+	}
+	if (f)
+		(void)fclose(f);
+	return found;
+}
+
+static void add(struct args *a, const char *name, const char *value)
+{
+	const char *const words[] = { name, value };
+
+	for (size_t i = 0; i < ARRAY_LEN(words); i++) {
+		if (words[i] && a->n < ARGS_MAX)
+			a->v[a->n++] = words[i];
+	}
+}
+
+/* Lets atolld look at its options and its file and end again: a mistake in them is told before a template is built. */
+static int try_atolld(struct args a, struct err *e)
+{
+	int status;
+
+	add(&a, "--version", NULL);
+	if (child_run(a.v, true, &status, e) < 0)
+		return -e->no;
+	return status == 0 ? 0 : err_set(e, EINVAL, "the server does not start with these settings");
+}
+
+static int serve(const struct serve_opts *o)
+{
+	autopaths struct paths p = { NULL };
+	autofree char *cache = path_absolute(o->cache);
+	autofree char *state = path_absolute(o->state);
+	autofree char *run_dir = state ? o->run ? path_absolute(o->run) : path_run_dir(state) : NULL;
+	char key[TEMPLATE_KEY_LEN + 1], template[sizeof(TEMPLATE "=") + TEMPLATE_KEY_LEN];
+	struct err e = ERR_INIT;
+
+	if (!cache || !run_dir)
+		return fail("out of memory");
+	if (check_host(&(struct check_host) { .state = state, .cache = cache, .listen = o->listen }) != 0)
+		return EXIT_FAILURE;
+	if (paths_find(&p, &e) < 0 || paths_check(&p, &e) < 0)
+		return fail("%s", e.text);
+	struct args a = { .v = { p.atolld }, .n = 1 };
+	add(&a, "--state", state);
+	add(&a, "--run", run_dir);
+	add(&a, "--cache", cache);
+	add(&a, "--front", p.front);
+	add(&a, "--init", p.init);
+	add(&a, "--egress", p.egress);
+	if (o->listen)
+		add(&a, "--listen", o->listen);
+	if (o->config)
+		add(&a, "--config", o->config);
+	for (size_t i = 0; i < o->more.n; i++)
+		add(&a, o->more.v[i], NULL);
+	if (try_atolld(a, &e) < 0 || prepare_template(&p, cache, key, &e) < 0)
+		return fail("%s", e.text);
+	(void)snprintf(template, sizeof(template), TEMPLATE "=%s", key);
+	add(&a, "--template", template);
+	(void)execv(p.atolld, (char *const *)a.v);
+	return fail("run '%s': %s", p.atolld, strerrordesc_np(errno));
+}
+
+static bool is_own(const struct opt *own, size_t n_own, struct str name)
+{
+	str_skip(&name, strlen("--"));
+	for (size_t i = 0; i < n_own; i++) {
+		if (str_is(name, own[i].name))
+			return true;
+	}
+	return name.n == 0 || str_is(name, "help");
+}
+
+/* Takes what is atolld's out of argv: options that are not in `own`, each with the word behind it if that could be its value. */
+static int split(const struct opt *own, size_t n_own, int argc, char **argv, struct args *more)
+{
+	int kept = 0;
+
+	for (int i = 0; i < argc; i++) {
+		struct str rest = str_of(argv[i]);
+		struct str name = str_cut(&rest, '=');
+
+		if (!str_starts(name, "--") || is_own(own, n_own, name)) {
+			argv[kept++] = argv[i];
+			continue;
+		}
+		bool has_value = !rest.p && i + 1 < argc && argv[i + 1][0] != '-';
+		add(more, argv[i], has_value ? argv[i + 1] : NULL);
+		i += has_value;
+	}
+	return kept;
+}
+
+static int run(const struct verb *v, int argc, char **argv)
+{
+	struct serve_opts o = { .state = STATE_DIR_DEFAULT };
+	const struct opt opts[] = {
+		{ "listen", 0, OPT_STR, &o.listen }, { "state", 0, OPT_STR, &o.state }, { "run", 0, OPT_STR, &o.run },
+		{ "config", 0, OPT_STR, &o.config }, { "cache", 0, OPT_STR, &o.cache },
+	};
+	int n, rc;
+	struct err e = ERR_INIT;
+	struct listen_addr addr;
+	autofree char *file_cache = NULL;
+
+	if (argc > ARGS_MAX / 2)
+		return usage_error(v, "too many arguments");
+	argc = split(opts, ARRAY_LEN(opts), argc, argv, &o.more);
+	rc = verb_parse(v, opts, ARRAY_LEN(opts), OPTS_MIXED, argc, argv, &n);
+	if (rc >= 0)
+		return rc;
+	if (n > 0)
+		return usage_error(v, "unexpected argument '%s'", argv[0]);
+	if (o.listen && listen_parse(o.listen, &addr, &e) < 0)
+		return usage_error(v, "%s", e.text);
+	if (*o.state == '\0' || (o.run && *o.run == '\0') || (o.cache && *o.cache == '\0'))
+		return usage_error(v, "a directory's name is empty");
+	if (geteuid() != 0)
+		return fail("'atoll serve' has to run as root, which makes namespaces and mounts for the sandboxes: use sudo");
+	if (!o.config && access(CONFIG_DEFAULT, R_OK) == 0)
+		o.config = CONFIG_DEFAULT;
+	if (!o.cache && o.config && !getenv("ATOLL_CACHE"))
+		o.cache = file_cache = cache_of_file(o.config);
+	if (!o.cache)
+		o.cache = template_cache();
+	return serve(&o);
+}
+
+const struct verb verb_serve = {
+	.name = "serve",
+	.summary = "Start the server in the foreground",
+	.synopsis = "[--listen ADDRESS:PORT] [--state DIR] [--run DIR] [--config FILE] [--cache DIR] [--SETTING VALUE]...",
+	.help = "      --listen ADDRESS:PORT  where clients connect (default: " LISTEN_DEFAULT ")\n"
+		"      --state DIR            what outlives a restart of the machine (default: " STATE_DIR_DEFAULT ")\n"
+		"      --run DIR              what does not (default: /run/atoll/main, or one that follows from --state)\n"
+		"      --config FILE          settings, see atoll.conf(5) (default: " CONFIG_DEFAULT ", if it is there)\n"
+		"      --cache DIR            built templates (default: $ATOLL_CACHE, else /var/cache/atoll)\n"
+		"      --SETTING VALUE        any setting of atoll.conf(5), with dashes: --max-sandboxes 50\n\n"
+		"The first start builds the template of the sandboxes, which takes a few minutes. When clients can connect,\n"
+		"'atoll: ready on URL' is printed. Servers with directories of their own run side by side.\n\n"
+		"ATOLL_TEMPLATES names another directory of recipes of templates.\n",
+	.run = run,
+};

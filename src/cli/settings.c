@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cli/settings: which server to talk to, and with which key. */
+#include "cli/settings.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fd.h"
+#include "base/str.h"
+#include "cli/cli.h"
+
+int settings_read_line(const char *dir, const char *name, char **ret)
+{
+	autofree char *path = str_fmt("%s/%s", dir, name);
+	char text[1024];
+
+	if (!path)
+		return -ENOMEM;
+	ssize_t n = file_read(AT_FDCWD, path, text, sizeof(text));
+	if (n < 0)
+		return (int)n;
+	struct str rest = { text, (size_t)n };
+	struct str line = str_trim(str_cut(&rest, '\n'));
+	if (line.n == 0 || memchr(line.p, '\0', line.n))
+		return -EBADMSG;
+	*ret = str_dup(line);
+	return *ret ? 0 : -ENOMEM;
+}
+
+void settings_done(struct settings *s)
+{
+	if (s->api_key)
+		explicit_bzero(s->api_key, strlen(s->api_key));
+	free(s->api_key);
+	free(s->api_url);
+	free(s->sandbox_url);
+	*s = (struct settings) { NULL, NULL, NULL };
+}
+
+/* An option, else a variable that is set and not empty, else NULL. The variable does not count against a state
+ * directory that was asked for. */
+static const char *pick(const char *option, const char *variable, bool state_given)
+{
+	const char *z = state_given ? NULL : getenv(variable);
+
+	return option ? option : z && *z ? z : NULL;
+}
+
+static int from_state(const char *dir, const char *name, const char *what, const char *variable, char **ret, struct err *e)
+{
+	int rc = settings_read_line(dir, name, ret);
+
+	if (rc == 0)
+		return 0;
+	if (rc == -EACCES)
+		return err_set(e, EACCES, "no %s: '%s/%s' is for root only; set %s, or use sudo", what, dir, name, variable);
+	if (rc == -ENOENT || rc == -ENOTDIR)
+		return err_set(e, ENOENT, "no %s: set %s, or start a server here ('%s/%s' does not exist)", what, variable, dir, name);
+	return err_set(e, -rc, "no %s: read '%s/%s': %s", what, dir, name, strerrordesc_np(-rc));
+}
+
+int settings_load(const struct settings_opts *o, struct settings *ret, struct err *e)
+{
+	const char *dir = o->state_dir ? o->state_dir : STATE_DIR_DEFAULT;
+	const char *url = pick(o->api_url, "E2B_API_URL", o->state_dir);
+	const char *key = pick(o->api_key, "E2B_API_KEY", o->state_dir);
+	const char *sandbox_url = pick(o->sandbox_url, "E2B_SANDBOX_URL", o->state_dir || o->api_url);
+	autosettings struct settings s = { NULL, NULL, NULL };
+
+	if (url && !(s.api_url = strdup(url)))
+		return err_set(e, ENOMEM, "out of memory");
+	if (key && !(s.api_key = strdup(key)))
+		return err_set(e, ENOMEM, "out of memory");
+	if (!s.api_key && from_state(dir, "key", "API key", "E2B_API_KEY", &s.api_key, e) < 0)
+		return -e->no;
+	if (!s.api_url && from_state(dir, "url", "API URL", "E2B_API_URL", &s.api_url, e) < 0)
+		return -e->no;
+	s.sandbox_url = strdup(sandbox_url ? sandbox_url : s.api_url);
+	if (!s.sandbox_url)
+		return err_set(e, ENOMEM, "out of memory");
+	*ret = s;
+	s = (struct settings) { NULL, NULL, NULL };
+	return 0;
+}
+
+int settings_connect(const struct settings_opts *o, struct atoll **ret)
+{
+	autosettings struct settings s = { NULL, NULL, NULL };
+	struct err e = ERR_INIT;
+	struct atoll_error ae;
+
+	if (settings_load(o, &s, &e) < 0)
+		return fail("%s", e.text);
+	struct atoll_config cfg = { .api_url = s.api_url, .sandbox_url = s.sandbox_url, .api_key = s.api_key };
+	if (atoll_new(&cfg, ret, &ae) < 0)
+		return fail("%s", ae.text);
+	return 0;
+}
+
+int verb_parse(const struct verb *v, const struct opt *opts, size_t n, int end_after, int argc, char **argv, int *ret_operands)
+{
+	struct err e = ERR_INIT;
+	int rc = opts_parse(opts, n, end_after, argc, argv, ret_operands, &e);
+
+	if (rc < 0)
+		return usage_error(v, "%s", e.text);
+	if (rc == OPTS_HELP) {
+		(void)printf("usage: atoll %s %s\n\n%s.\n\n%s", v->name, v->synopsis, v->summary, v->help);
+		return 0;
+	}
+	return -1;
+}

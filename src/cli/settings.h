@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cli/settings: which server to talk to, and with which key.
+ *
+ * Options come first, then the E2B_* variables, then what a server on this machine left in its state directory (which only
+ * root can read). A state directory that is given as an option beats the variables. */
+#pragma once
+
+#include "base/err.h"
+#include "cli/opts.h"
+
+#define STATE_DIR_DEFAULT "/var/lib/atoll"
+
+struct settings_opts {
+	const char *api_url, *sandbox_url, *api_key, *state_dir;
+};
+
+/* Entries for a verb's table. */
+#define SETTINGS_OPTS(s) \
+	{ "api-url", 0, OPT_STR, &(s)->api_url }, { "sandbox-url", 0, OPT_STR, &(s)->sandbox_url }, \
+	{ "api-key", 0, OPT_STR, &(s)->api_key }, { "state", 0, OPT_STR, &(s)->state_dir }
+
+#define SETTINGS_SYNOPSIS "[--state DIR] [--api-url URL] [--api-key KEY]"
+#define SETTINGS_HELP \
+	"Which server: the options --api-url, --sandbox-url and --api-key, else the variables\n" \
+	"E2B_API_URL, E2B_SANDBOX_URL and E2B_API_KEY, else the server whose state directory is\n" \
+	STATE_DIR_DEFAULT " (or --state DIR), which only root can read.\n"
+
+struct settings {
+	char *api_url, *sandbox_url, *api_key;
+};
+
+int settings_load(const struct settings_opts *o, struct settings *ret, struct err *e);
+void settings_done(struct settings *s);
+#define autosettings __attribute__((cleanup(settings_done)))
+
+/* One line of a small file, without its end; malloc. */
+int settings_read_line(const char *dir, const char *name, char **ret);
+
+struct atoll;
+struct verb;
+int settings_connect(const struct settings_opts *o, struct atoll **ret);	/* says what is wrong; 0 or EXIT_FAILURE */
+
+/* Parses; on --help prints it. -1: go on, else the exit status. */
+int verb_parse(const struct verb *v, const struct opt *opts, size_t n, int end_after, int argc, char **argv, int *ret_operands);

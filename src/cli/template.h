@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cli/template: root file systems that sandboxes are made from: names, keys, the cache, and their build. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/err.h"
+
+#define TEMPLATE_KEY_LEN 32
+
+const char *template_default(void);		/* $E2B_TEMPLATE_ID, else "base" */
+const char *template_cache(void);		/* $ATOLL_CACHE, else /var/cache/atoll */
+
+/* The hash of a recipe as `templates/build --key` prints it. */
+int template_key(const char *build_script, const char *name, char ret[TEMPLATE_KEY_LEN + 1], struct err *e);
+bool template_cached(const char *cache, const char *key);
+
+/* Builds what the cache lacks, with progress on stderr. -ECANCELED: interrupted. */
+int template_build(const char *build_script, const char *cache, const char *name, struct err *e);
+
+bool template_key_valid(const char *key);

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* client/call: one blocking HTTP request through libcurl. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <strings.h>
+
+#include "base/fd.h"
+#include "client/client.h"
+#include "http/json.h"
+
+#define CONNECT_TIMEOUT_MS 10000L
+
+int call_header(struct call *c, const char *fmt, ...)
+{
+	char line[2048];
+	va_list ap;
+
+	va_start(ap, fmt);
+	int n = vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	if (n < 0 || (size_t)n >= sizeof(line))
+		return -ENOMEM;
+	struct curl_slist *more = curl_slist_append(c->headers, line);
+	if (!more)
+		return -ENOMEM;
+	c->headers = more;
+	return 0;
+}
+
+int call_header_sandbox(struct call *c, const struct atoll_sandbox *sb)
+{
+	int rc = call_header(c, "E2b-Sandbox-Id: %s", sb->id);
+
+	if (rc == 0)
+		rc = call_header(c, "E2b-Sandbox-Port: " ENVD_PORT);
+	if (rc == 0 && sb->token)
+		rc = call_header(c, "X-Access-Token: %s", sb->token);
+	return rc;
+}
+
+int call_header_user(struct call *c, const char *user)
+{
+	autobuf struct buf b = BUF_INIT(1024);
+	autofree char *plain = NULL;
+
+	if (!user)
+		return 0;
+	plain = str_fmt("%s:", user);
+	if (!plain)
+		return -ENOMEM;
+	base64_encode(&b, str_of(plain), true);
+	return b.bad ? -ENOMEM : call_header(c, "Authorization: Basic %s", buf_cstr(&b));
+}
+
+static size_t on_body(char *p, size_t size, size_t n, void *user)
+{
+	struct call *c = user;
+
+	buf_put(&c->answer, p, size * n);
+	return c->answer.bad ? 0 : size * n;
+}
+
+static size_t on_header(char *p, size_t size, size_t n, void *user)
+{
+	struct call *c = user;
+	struct str value = { p, size * n };
+	struct str name = str_cut(&value, ':');
+
+	while (value.n > 0 && (value.p[value.n - 1] == '\r' || value.p[value.n - 1] == '\n'))
+		value.n--;
+	if (value.p && str_ieq(name, STR_LIT("x-next-token")))
+		(void)str_copy(c->next_token, sizeof(c->next_token), str_trim(value));
+	return size * n;
+}
+
+static size_t on_source(char *p, size_t size, size_t n, void *user)
+{
+	struct call *c = user;
+	ssize_t got = c->source(c->source_user, p, size * n);
+
+	if (got >= 0)
+		return (size_t)got;
+	c->source_no = (int)got;
+	return CURL_READFUNC_ABORT;
+}
+
+static int on_progress(void *user, curl_off_t dt, curl_off_t dn, curl_off_t ut, curl_off_t un)
+{
+	struct atoll *a = user;
+
+	(void)dt, (void)dn, (void)ut, (void)un;
+	return a->stop && a->stop(a->stop_user) ? 1 : 0;
+}
+
+/* A proxy of the environment stands between this machine and others, not between it and itself. */
+static bool is_loopback(const char *url)
+{
+	struct str s = str_of(url);
+
+	str_skip(&s, str_starts(s, "https://") ? 8 : 7);
+	struct str host = str_cut(&s, '/');
+	return str_starts(host, "127.") || str_starts(host, "[::1]") || str_is(host, "localhost") ||
+	       str_starts(host, "localhost:");
+}
+
+void client_setup_handle(struct atoll *a, CURL *h, const char *url)
+{
+	curl_easy_setopt(h, CURLOPT_URL, url);
+	curl_easy_setopt(h, CURLOPT_NOSIGNAL, 1L);
+	curl_easy_setopt(h, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_TIMEOUT_MS);
+	curl_easy_setopt(h, CURLOPT_TCP_KEEPALIVE, 1L);
+	curl_easy_setopt(h, CURLOPT_USERAGENT, "libatoll/" ATOLL_VERSION);
+	curl_easy_setopt(h, CURLOPT_NOPROGRESS, 0L);
+	curl_easy_setopt(h, CURLOPT_XFERINFOFUNCTION, on_progress);
+	curl_easy_setopt(h, CURLOPT_XFERINFODATA, a);
+	if (is_loopback(url))
+		curl_easy_setopt(h, CURLOPT_PROXY, "");
+}
+
+static void set_method(CURL *h, struct call *c)
+{
+	if (c->source) {
+		curl_easy_setopt(h, CURLOPT_POST, 1L);
+		curl_easy_setopt(h, CURLOPT_READFUNCTION, on_source);
+		curl_easy_setopt(h, CURLOPT_READDATA, c);
+	} else if (c->body.p) {
+		curl_easy_setopt(h, CURLOPT_POST, 1L);
+		curl_easy_setopt(h, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)c->body.n);
+		curl_easy_setopt(h, CURLOPT_POSTFIELDS, c->body.p);
+	}
+	curl_easy_setopt(h, CURLOPT_CUSTOMREQUEST, c->method);
+}
+
+int call_run(struct atoll *a, struct call *c, struct atoll_error *e)
+{
+	autofree char *url = str_fmt("%s%s", c->base, c->path);
+	CURL *h = a->curl;
+	long status = 0;
+
+	if (!url || call_header(c, "Expect:") < 0 || (c->source && call_header(c, "Transfer-Encoding: chunked") < 0))
+		return client_no_memory(e);
+	curl_easy_reset(h);
+	client_setup_handle(a, h, url);
+	curl_easy_setopt(h, CURLOPT_HTTPHEADER, c->headers);
+	curl_easy_setopt(h, CURLOPT_TIMEOUT_MS, c->timeout_ms);
+	curl_easy_setopt(h, CURLOPT_WRITEFUNCTION, on_body);
+	curl_easy_setopt(h, CURLOPT_WRITEDATA, c);
+	curl_easy_setopt(h, CURLOPT_HEADERFUNCTION, on_header);
+	curl_easy_setopt(h, CURLOPT_HEADERDATA, c);
+	set_method(h, c);
+	CURLcode rc = curl_easy_perform(h);
+	curl_easy_setopt(h, CURLOPT_HTTPHEADER, NULL);
+
+	if (c->source_no < 0)
+		return client_fail(e, -c->source_no, 0, "read the content: %s", strerrordesc_np(-c->source_no));
+	if (c->answer.bad)
+		return client_fail(e, EFBIG, 0, "the answer of %s is too large", c->base);
+	curl_easy_getinfo(h, CURLINFO_RESPONSE_CODE, &status);
+	c->status = (int)status;
+	/* A server may refuse an upload and close before it has read all of it: its reason counts, not the break. */
+	if (rc != CURLE_OK && !(status >= 400 && rc == CURLE_SEND_ERROR))
+		return client_curl_failed(e, rc, c->base);
+	if (c->status < 200 || c->status > 299)
+		return client_refused(e, c->status, buf_view(&c->answer));
+	return 0;
+}
+
+void call_done(struct call *c)
+{
+	curl_slist_free_all(c->headers);
+	buf_done(&c->answer);
+}
+
+int call_json(const struct call *c, json_type type, json_t **ret, struct atoll_error *e)
+{
+	json_t *j = json_loadb(c->answer.p ? c->answer.p : "", c->answer.n, 0, NULL);
+
+	if (!j || json_typeof(j) != type) {
+		json_decref(j);
+		return client_fail(e, EPROTO, c->status, "%s did not answer as an atoll or E2B server does", c->base);
+	}
+	*ret = j;
+	return 0;
+}

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* client: where a server is and the key to it; errors. */
+#include "client/client.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fd.h"
+
+const char *atoll_version(void)
+{
+	return ATOLL_VERSION;
+}
+
+int client_fail(struct atoll_error *e, int no, int status, const char *fmt, ...)
+{
+	va_list ap;
+
+	e->no = no;
+	e->status = status;
+	va_start(ap, fmt);
+	(void)vsnprintf(e->text, sizeof(e->text), fmt, ap);
+	va_end(ap);
+	/* Part of the text may come from a server: it must stay one line, and must not steer a terminal. */
+	for (char *p = e->text; *p; p++) {
+		if ((unsigned char)*p < 0x20 || *p == 0x7f)
+			*p = *p == '\n' ? ' ' : '?';
+	}
+	return -no;
+}
+
+int client_no_memory(struct atoll_error *e)
+{
+	return client_fail(e, ENOMEM, 0, "out of memory");
+}
+
+static int errno_of_status(int status)
+{
+	switch (status) {
+	case 400: return EINVAL;
+	case 401: return EACCES;
+	case 403: return EPERM;
+	case 404: return ENOENT;
+	case 409: return EBUSY;
+	case 413: return EFBIG;
+	case 429: return EAGAIN;
+	case 502: return ESRCH;		/* the sandbox is gone, or the port in it is closed */
+	case 503: return EBUSY;
+	case 504: return ETIMEDOUT;
+	case 507: return ENOSPC;
+	default: return EPROTO;
+	}
+}
+
+int client_refused(struct atoll_error *e, int status, struct str body)
+{
+	int no = errno_of_status(status);
+	json_t *j = json_loadb(body.p ? body.p : "", body.n, 0, NULL);
+	const char *text = json_string_value(json_object_get(j, "message"));
+
+	if (status == 401)
+		client_fail(e, no, status, "the server refused the key: %s (401)", text ? text : "no reason given");
+	else if (text)
+		client_fail(e, no, status, "%s (%d)", text, status);
+	else
+		client_fail(e, no, status, "the server answered with status %d", status);
+	json_decref(j);
+	return -no;
+}
+
+int client_curl_failed(struct atoll_error *e, CURLcode rc, const char *url)
+{
+	switch (rc) {
+	case CURLE_COULDNT_CONNECT:
+		return client_fail(e, ECONNREFUSED, 0, "cannot connect to %s: is the server running?", url);
+	case CURLE_COULDNT_RESOLVE_HOST:
+		return client_fail(e, EHOSTUNREACH, 0, "cannot find the host of %s", url);
+	case CURLE_OPERATION_TIMEDOUT:
+		return client_fail(e, ETIMEDOUT, 0, "no answer in time from %s", url);
+	case CURLE_ABORTED_BY_CALLBACK:
+		return client_fail(e, ECANCELED, 0, "interrupted");
+	case CURLE_URL_MALFORMAT:
+	case CURLE_UNSUPPORTED_PROTOCOL:
+		return client_fail(e, EINVAL, 0, "'%s' is not an http or https URL", url);
+	case CURLE_GOT_NOTHING:
+	case CURLE_RECV_ERROR:
+	case CURLE_SEND_ERROR:
+	case CURLE_PARTIAL_FILE:
+		return client_fail(e, ECONNRESET, 0, "the connection to %s broke", url);
+	case CURLE_OUT_OF_MEMORY:
+		return client_no_memory(e);
+	default:
+		return client_fail(e, EIO, 0, "call %s: %s", url, curl_easy_strerror(rc));
+	}
+}
+
+/* An owned copy without slashes at the end; NULL unless it looks like a URL of ours or when memory is out. */
+static char *base_url(const char *url)
+{
+	struct str s = str_of(url);
+
+	if (!str_starts(s, "http://") && !str_starts(s, "https://"))
+		return NULL;
+	while (s.n > 0 && s.p[s.n - 1] == '/')
+		s.n--;
+	for (size_t i = 0; i < s.n; i++) {
+		if ((unsigned char)s.p[i] <= 0x20 || s.p[i] == 0x7f)
+			return NULL;
+	}
+	return str_dup(s);
+}
+
+/* A line break in it would add header lines of somebody else's choice. */
+static bool key_ok(const char *key)
+{
+	for (const char *p = key; *p; p++) {
+		if ((unsigned char)*p <= 0x20 || (unsigned char)*p >= 0x7f)
+			return false;
+	}
+	return *key != '\0';
+}
+
+int atoll_new(const struct atoll_config *cfg, struct atoll **ret, struct atoll_error *e)
+{
+	if (!cfg->api_url || !cfg->api_key)
+		return client_fail(e, EINVAL, 0, "an API URL and an API key are needed");
+	if (!key_ok(cfg->api_key))
+		return client_fail(e, EINVAL, 0, "the API key is empty or has characters that no key has");
+	if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
+		return client_no_memory(e);
+
+	struct atoll *a = calloc(1, sizeof(*a));
+	const char *sandbox_url = cfg->sandbox_url ? cfg->sandbox_url : cfg->api_url;
+
+	if (!a) {
+		curl_global_cleanup();
+		return client_no_memory(e);
+	}
+	a->api_url = base_url(cfg->api_url);
+	a->sandbox_url = base_url(sandbox_url);
+	a->api_key = str_dup(str_of(cfg->api_key));
+	a->curl = curl_easy_init();
+	if (a->api_url && a->sandbox_url && a->api_key && a->curl) {
+		*ret = a;
+		return 0;
+	}
+	if (!a->api_url)
+		client_fail(e, EINVAL, 0, "'%s' is not an http or https URL", cfg->api_url);
+	else if (!a->sandbox_url)
+		client_fail(e, EINVAL, 0, "'%s' is not an http or https URL", sandbox_url);
+	else
+		client_no_memory(e);
+	atoll_free(a);
+	return -e->no;
+}
+
+void atoll_free(struct atoll *a)
+{
+	if (!a)
+		return;
+	curl_easy_cleanup(a->curl);
+	if (a->api_key)
+		explicit_bzero(a->api_key, strlen(a->api_key));
+	free(a->api_key);
+	free(a->api_url);
+	free(a->sandbox_url);
+	free(a);
+	curl_global_cleanup();
+}
+
+void atoll_set_stop(struct atoll *a, bool (*stop)(void *user), void *user)
+{
+	a->stop = stop;
+	a->stop_user = user;
+}
+
+int client_pairs_json(const struct atoll_pair *v, size_t n, json_t **ret, struct atoll_error *e)
+{
+	json_t *o = json_object();
+
+	for (size_t i = 0; o && i < n; i++) {
+		if (json_object_set_new(o, v[i].name, json_string(v[i].value)) == 0)
+			continue;
+		json_decref(o);
+		return client_fail(e, EINVAL, 0, "'%s' or its value is not valid UTF-8", v[i].name);
+	}
+	if (!o)
+		return client_no_memory(e);
+	*ret = o;
+	return 0;
+}

@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* client/process: a command in a sandbox: its stream of events, and the input that goes to it.
+ *
+ * The stream is one long POST; each piece of input is a POST of its own, one at a time. Both hang on one multi handle,
+ * because they must move at the same time: a program that fills its output while we push its input would
+ * otherwise wait for us to read, and we for it. */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fd.h"
+#include "client/client.h"
+#include "client/event.h"
+#include "http/connect.h"
+#include "http/json.h"
+
+#define PIECE_MAX (ENVELOPE_MAX + ENVELOPE_HEAD)
+#define EXTRA_FDS_MAX 16
+#define WAIT_MAX_MS 3600000
+
+enum input_state { INPUT_IDLE, INPUT_SENDING, INPUT_CLOSING, INPUT_SHUT };
+
+struct request {			/* one POST; the strings live as long as curl may use them */
+	CURL *h;
+	struct call c;			/* headers and, for errors, the answer */
+	char *url;
+	struct buf body;
+	struct atoll_process *p;
+};
+
+struct atoll_process {
+	struct atoll_sandbox *sb;
+	char *user;			/* NULL: the template's */
+	CURLM *multi;
+	struct request stream, input;
+	atoll_sink *sink;
+	void *sink_user;
+	struct buf in;			/* bytes of the stream that are not a whole envelope yet */
+	struct buf data;		/* decoded output of one event */
+	int64_t pid;
+	bool ended, closed;		/* the end event came; the stream is over */
+	struct atoll_exit exit;
+	enum input_state input_state;
+	bool close_wanted;
+	int failed;			/* negative errno, and why in error */
+	struct atoll_error error;
+};
+
+/* --- requests --- */
+
+static int request_init(struct request *r, struct atoll_process *p, const char *path, const char *type)
+{
+	*r = (struct request) {
+		.h = curl_easy_init(), .c = CALL_INIT("POST", "", ""), .body = BUF_INIT(PIECE_MAX), .p = p,
+		.url = str_fmt("%s%s", p->sb->a->sandbox_url, path),
+	};
+	if (!r->h || !r->url || call_header(&r->c, "Content-Type: %s", type) < 0 || call_header(&r->c, "Expect:") < 0 ||
+	    call_header(&r->c, "Connect-Protocol-Version: 1") < 0 || call_header_sandbox(&r->c, p->sb) < 0 ||
+	    call_header_user(&r->c, p->user) < 0)
+		return -ENOMEM;
+	return 0;
+}
+
+static void request_done(struct request *r)
+{
+	if (r->p && r->p->multi && r->h)
+		curl_multi_remove_handle(r->p->multi, r->h);
+	curl_easy_cleanup(r->h);
+	call_done(&r->c);
+	buf_done(&r->body);
+	free(r->url);
+	*r = (struct request) { .h = NULL };
+}
+
+static int request_go(struct request *r, curl_write_callback on_bytes)
+{
+	client_setup_handle(r->p->sb->a, r->h, r->url);
+	curl_easy_setopt(r->h, CURLOPT_HTTPHEADER, r->c.headers);
+	curl_easy_setopt(r->h, CURLOPT_POST, 1L);
+	curl_easy_setopt(r->h, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)r->body.n);
+	curl_easy_setopt(r->h, CURLOPT_POSTFIELDS, r->body.p);
+	curl_easy_setopt(r->h, CURLOPT_WRITEFUNCTION, on_bytes);
+	curl_easy_setopt(r->h, CURLOPT_WRITEDATA, r);
+	return curl_multi_add_handle(r->p->multi, r->h) == CURLM_OK ? 0 : -ENOMEM;
+}
+
+static size_t keep_answer(char *p, size_t size, size_t n, void *user)
+{
+	struct request *r = user;
+
+	buf_put(&r->c.answer, p, size * n);
+	return size * n;		/* too long an answer is of no interest, but no reason to break off */
+}
+
+/* --- the stream --- */
+
+static int handle_event(struct atoll_process *p, const struct event *ev)
+{
+	switch (ev->kind) {
+	case EVENT_START:
+		p->pid = ev->pid;
+		break;
+	case EVENT_DATA:
+		if (p->sink && p->sink(p->sink_user, ev->stream, p->data.p, p->data.n) != 0)
+			return client_fail(&p->error, ECANCELED, 0, "interrupted");
+		break;
+	case EVENT_END:
+		p->exit = ev->exit;
+		p->ended = true;
+		break;
+	case EVENT_CLOSE:
+		p->closed = true;
+		break;
+	case EVENT_ERROR:
+		return client_fail(&p->error, event_errno(ev), 0, "%s", ev->message);
+	case EVENT_OTHER:
+		break;
+	}
+	return 0;
+}
+
+static size_t on_stream(char *bytes, size_t size, size_t n, void *user)
+{
+	struct request *r = user;
+	struct atoll_process *p = r->p;
+	struct envelope env;
+	struct event ev;
+	long status = 0;
+	int rc;
+
+	curl_easy_getinfo(r->h, CURLINFO_RESPONSE_CODE, &status);
+	if (status != 200)
+		return keep_answer(bytes, size, n, user);
+	buf_put(&p->in, bytes, size * n);
+	struct str in = buf_view(&p->in);
+	while ((rc = p->in.bad ? -EBADMSG : envelope_parse(&in, &env)) == 1) {
+		if (event_parse(&env, &ev, &p->data) < 0) {
+			rc = -EBADMSG;
+			break;
+		}
+		if (handle_event(p, &ev) < 0) {
+			p->failed = -p->error.no;
+			return 0;
+		}
+	}
+	if (rc < 0) {
+		p->failed = client_fail(&p->error, EPROTO, 200, "the stream of the command is not what was expected");
+		return 0;
+	}
+	buf_consume(&p->in, p->in.n - in.n);
+	return size * n;
+}
+
+/* The connection is gone without an end: of the network, of the server, or of the sandbox? */
+static int stream_broke(struct atoll_process *p, struct atoll_error *e)
+{
+	struct atoll_error why;
+
+	if (atoll_sandbox_running(p->sb, &why) == 0)
+		return client_fail(e, ESRCH, 502, "sandbox '%s' was ended (killed, or its timeout has passed)", p->sb->id);
+	return client_fail(e, ECONNRESET, 0, "the connection to %s broke before the command ended", p->sb->a->sandbox_url);
+}
+
+static int stream_result(struct atoll_process *p, CURLcode rc, struct atoll_error *e)
+{
+	long status = 0;
+
+	curl_easy_getinfo(p->stream.h, CURLINFO_RESPONSE_CODE, &status);
+	if (p->failed < 0) {
+		*e = p->error;
+		return p->failed;
+	}
+	if (p->ended)
+		return 1;
+	if (status == 0 || rc == CURLE_ABORTED_BY_CALLBACK)
+		return client_curl_failed(e, rc, p->sb->a->sandbox_url);
+	if (status == 502)
+		return client_fail(e, ESRCH, 502, "sandbox '%s' has ended or is paused", p->sb->id);
+	if (status != 200)
+		return client_refused(e, (int)status, buf_view(&p->stream.c.answer));
+	return stream_broke(p, e);
+}
+
+/* --- input --- */
+
+/* {"process":{"pid":N}}, plus what is to be done with it. */
+static int put_selector(struct atoll_process *p, struct buf *out, const char *key, json_t *value)
+{
+	autojson json_t *j = json_pack("{s:{s:I}}", "process", "pid", (json_int_t)p->pid);
+
+	if (key && json_object_set_new(j, key, value) < 0)
+		return -ENOMEM;
+	if (!j)
+		return -ENOMEM;
+	json_put(out, j);
+	return out->bad ? -ENOMEM : 0;
+}
+
+static int input_go(struct atoll_process *p, const char *path, const char *key, json_t *value)
+{
+	request_done(&p->input);
+	int rc = request_init(&p->input, p, path, "application/json");
+
+	if (rc < 0) {
+		json_decref(value);
+		return rc;
+	}
+	rc = put_selector(p, &p->input.body, key, value);
+	return rc < 0 ? rc : request_go(&p->input, keep_answer);
+}
+
+static void input_close_now(struct atoll_process *p)
+{
+	p->close_wanted = false;
+	p->input_state = input_go(p, "/process.Process/CloseStdin", NULL, NULL) < 0 ? INPUT_SHUT : INPUT_CLOSING;
+}
+
+static void input_finished(struct atoll_process *p, CURLcode rc)
+{
+	long status = 0;
+
+	curl_easy_getinfo(p->input.h, CURLINFO_RESPONSE_CODE, &status);
+	curl_multi_remove_handle(p->multi, p->input.h);
+	/* A program may close its input, or end, before it has read all: that is no failure of the command. */
+	if (rc != CURLE_OK || status != 200 || p->input_state == INPUT_CLOSING)
+		p->input_state = INPUT_SHUT;
+	else
+		p->input_state = INPUT_IDLE;
+}
+
+bool atoll_process_can_send(const struct atoll_process *p)
+{
+	return p->input_state == INPUT_IDLE && p->pid > 0 && !p->ended && !p->close_wanted;
+}
+
+int atoll_process_send(struct atoll_process *p, const void *data, size_t n)
+{
+	autobuf struct buf b64 = BUF_INIT(2 * ATOLL_INPUT_MAX);
+
+	if (p->input_state == INPUT_SHUT || p->ended || p->close_wanted)
+		return -EPIPE;
+	if (!atoll_process_can_send(p))
+		return -EAGAIN;
+	if (n > ATOLL_INPUT_MAX)
+		return -EMSGSIZE;
+	base64_encode(&b64, (struct str) { data, n }, true);
+	if (b64.bad)
+		return -ENOMEM;
+	int rc = input_go(p, "/process.Process/SendInput", "input", json_pack("{s:s%}", "stdin", b64.n ? b64.p : "", b64.n));
+	if (rc == 0)
+		p->input_state = INPUT_SENDING;
+	return rc;
+}
+
+int atoll_process_close_stdin(struct atoll_process *p)
+{
+	if (p->input_state == INPUT_SHUT || p->input_state == INPUT_CLOSING)
+		return 0;
+	p->close_wanted = true;
+	return 0;
+}
+
+/* --- life --- */
+
+static json_t *start_message(const struct atoll_command *cmd, struct atoll_error *e)
+{
+	json_t *args = json_array(), *envs = NULL;
+
+	for (size_t i = 1; cmd->argv[i]; i++) {
+		if (json_array_append_new(args, json_string(cmd->argv[i])) == 0)
+			continue;
+		client_fail(e, EINVAL, 0, "argument %zu of the command is not valid UTF-8", i);
+		json_decref(args);
+		return NULL;
+	}
+	if (client_pairs_json(cmd->envs, cmd->n_envs, &envs, e) < 0) {
+		json_decref(args);
+		return NULL;
+	}
+	json_t *process = json_pack("{s:s,s:o,s:o}", "cmd", cmd->argv[0], "args", args, "envs", envs);
+	if (process && cmd->cwd && json_object_set_new(process, "cwd", json_string(cmd->cwd)) < 0) {
+		json_decref(process);
+		process = NULL;
+	}
+	if (!process)
+		client_fail(e, EINVAL, 0, "the command or its directory is not valid UTF-8");
+	return process ? json_pack("{s:o,s:b}", "process", process, "stdin", cmd->with_stdin) : NULL;
+}
+
+static int process_start(struct atoll_process *p, const json_t *message, struct atoll_error *e)
+{
+	autobuf struct buf text = BUF_INIT(ENVELOPE_MAX);
+
+	json_put(&text, message);
+	if (text.bad)
+		return client_fail(e, E2BIG, 0, "the command is too long");
+	p->multi = curl_multi_init();
+	if (!p->multi || request_init(&p->stream, p, "/process.Process/Start", "application/connect+json") < 0)
+		return client_no_memory(e);
+	envelope_put(&p->stream.body, 0, buf_view(&text));
+	if (p->stream.body.bad || request_go(&p->stream, on_stream) < 0)
+		return client_no_memory(e);
+	return 0;
+}
+
+int atoll_process_start(struct atoll_sandbox *sb, const struct atoll_command *cmd, atoll_sink *sink, void *user,
+			struct atoll_process **ret, struct atoll_error *e)
+{
+	if (!cmd->argv || !cmd->argv[0])
+		return client_fail(e, EINVAL, 0, "the command is empty");
+
+	autojson json_t *message = start_message(cmd, e);
+	if (!message)
+		return -e->no;
+	struct atoll_process *p = calloc(1, sizeof(*p));
+	if (!p)
+		return client_no_memory(e);
+	p->sb = sb;
+	p->sink = sink;
+	p->sink_user = user;
+	p->in = BUF_INIT(2 * PIECE_MAX);
+	p->data = BUF_INIT(ENVELOPE_MAX);
+	p->input_state = cmd->with_stdin ? INPUT_IDLE : INPUT_SHUT;
+	p->user = cmd->as_user ? str_dup(str_of(cmd->as_user)) : NULL;
+	if ((cmd->as_user && !p->user) || process_start(p, message, e) < 0) {
+		if (cmd->as_user && !p->user)
+			client_no_memory(e);
+		atoll_process_free(p);
+		return -e->no;
+	}
+	*ret = p;
+	return 0;
+}
+
+/* Lets curl do what it can do now: the stream's result if that is over, else 0. */
+static int drive(struct atoll_process *p, struct atoll_error *e)
+{
+	CURLMsg *m;
+	int left, rc = 0;
+
+	if (curl_multi_perform(p->multi, &left) != CURLM_OK)
+		return client_fail(e, EIO, 0, "drive the connection to %s", p->sb->a->sandbox_url);
+	while ((m = curl_multi_info_read(p->multi, &left))) {
+		if (m->msg != CURLMSG_DONE)
+			continue;
+		if (m->easy_handle == p->stream.h)
+			rc = stream_result(p, m->data.result, e);
+		else
+			input_finished(p, m->data.result);
+	}
+	return rc;
+}
+
+static bool can_close(const struct atoll_process *p)
+{
+	return p->close_wanted && p->input_state == INPUT_IDLE && p->pid > 0;
+}
+
+int atoll_process_poll(struct atoll_process *p, struct pollfd *fds, size_t n_fds, int timeout_ms, struct atoll_error *e)
+{
+	struct curl_waitfd extra[EXTRA_FDS_MAX];
+
+	if (n_fds > EXTRA_FDS_MAX)
+		return client_fail(e, EINVAL, 0, "more than %d fds to wait for", EXTRA_FDS_MAX);
+	for (size_t i = 0; i < n_fds; i++)
+		extra[i] = (struct curl_waitfd) { .fd = fds[i].fd, .events = CURL_WAIT_POLLIN };
+	if (can_close(p))
+		input_close_now(p);
+	bool could_send = atoll_process_can_send(p);
+	int rc = drive(p, e);
+	if (rc != 0)
+		return rc;
+	/* The caller chose fds by what it knew before: if input became possible meanwhile, it has to choose again. */
+	if (atoll_process_can_send(p) != could_send || can_close(p))
+		timeout_ms = 0;
+	if (curl_multi_poll(p->multi, extra, (unsigned)n_fds, timeout_ms < 0 ? WAIT_MAX_MS : timeout_ms, NULL) != CURLM_OK)
+		return client_fail(e, EIO, 0, "wait for %s", p->sb->a->sandbox_url);
+	rc = drive(p, e);
+	if (rc != 0)
+		return rc;
+	/* curl does not report a hang-up, which is how a pipe tells its end. */
+	for (size_t i = 0; i < n_fds; i++)
+		fds[i].revents = 0;
+	if (n_fds > 0)
+		(void)poll(fds, n_fds, 0);
+	return 0;
+}
+
+const struct atoll_exit *atoll_process_exit(const struct atoll_process *p)
+{
+	return p->ended ? &p->exit : NULL;
+}
+
+int64_t atoll_process_pid(const struct atoll_process *p)
+{
+	return p->pid;
+}
+
+int atoll_process_signal(struct atoll_process *p, int sig, struct atoll_error *e)
+{
+	autocall struct call c = CALL_INIT("POST", p->sb->a->sandbox_url, "/process.Process/SendSignal");
+	autobuf struct buf body = BUF_INIT(1024);
+
+	if (sig != SIGKILL && sig != SIGTERM)
+		return client_fail(e, EINVAL, 0, "only SIGKILL and SIGTERM can be sent");
+	if (p->pid <= 0)
+		return client_fail(e, ESRCH, 0, "the command has not started");
+	if (put_selector(p, &body, "signal", json_string(sig == SIGKILL ? "SIGNAL_SIGKILL" : "SIGNAL_SIGTERM")) < 0 ||
+	    call_header(&c, "Content-Type: application/json") < 0 || call_header(&c, "Connect-Protocol-Version: 1") < 0 ||
+	    call_header_sandbox(&c, p->sb) < 0 || call_header_user(&c, p->user) < 0)
+		return client_no_memory(e);
+	c.body = buf_view(&body);
+	c.timeout_ms = 10000;
+	return call_run(p->sb->a, &c, e);
+}
+
+void atoll_process_free(struct atoll_process *p)
+{
+	if (!p)
+		return;
+	request_done(&p->input);
+	request_done(&p->stream);
+	curl_multi_cleanup(p->multi);
+	buf_done(&p->in);
+	buf_done(&p->data);
+	free(p->user);
+	free(p);
+}
