@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command line: env, create, list, exec, run, kill, doctor, and what it says when something is wrong.
+import { test } from '../lib/case.mjs'
+import assert from 'node:assert/strict'
+import fs from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+import { spawn, spawnSync } from 'node:child_process'
+import { api, server } from '../lib/client.mjs'
+import { until } from '../lib/host.mjs'
+
+const ATOLL = path.join(server.buildDir, 'src/cli/atoll')
+
+function atoll(args, { input = '', env = {} } = {}) {
+	const run = spawnSync(ATOLL, args, { encoding: 'utf8', input, timeout: 60000, env: { ...process.env, ...env } })
+	return { code: run.status, out: run.stdout, err: run.stderr }
+}
+
+function withId(use, ...args) {
+	const made = atoll(['create', ...args])
+	assert.equal(made.code, 0, made.err)
+	const id = made.out.trim()
+	try {
+		return use(id)
+	} finally {
+		atoll(['kill', id])
+	}
+}
+
+test('help and version', () => {
+	assert.equal(atoll(['--help']).code, 0)
+	assert.match(atoll(['--help']).out, /serve[\s\S]*doctor/)
+	assert.match(atoll(['--version']).out, /^atoll \d/)
+	for (const verb of ['serve', 'env', 'run', 'create', 'list', 'exec', 'kill', 'doctor'])
+		assert.match(atoll([verb, '--help']).out, new RegExp(verb))
+	const bad = atoll(['frobnicate'])
+	assert.equal(bad.code, 2)
+	assert.match(bad.err, /frobnicate/)
+	assert.equal(atoll(['create', '--nonsense']).code, 2)
+})
+
+test('env prints what points an SDK here', () => {
+	const got = atoll(['env', '--state', server.stateDir])
+	assert.equal(got.code, 0, got.err)
+	assert.ok(got.out.includes(`export E2B_API_KEY='${server.key}'`))
+	assert.ok(got.out.includes(`export E2B_API_URL='${server.url}'`))
+	assert.ok(got.out.includes(`export E2B_SANDBOX_URL='${server.url}'`))
+	const shell = spawnSync('sh', ['-c', `${got.out}\necho "$E2B_API_URL"`], { encoding: 'utf8' })
+	assert.equal(shell.stdout.trim(), server.url)
+})
+
+test('create, list, exec, kill', () => {
+	withId((id) => {
+		assert.match(id, /^i[a-z0-9]+$/)
+		const rows = JSON.parse(atoll(['list', '--json']).out)
+		const row = rows.find((r) => r.sandboxID === id)
+		assert.deepEqual(row.metadata, { who: 'cli test' })
+		assert.ok(atoll(['list']).out.includes(id))
+		assert.ok(atoll(['list', '-q']).out.split('\n').includes(id))
+		const exec = atoll(['exec', id, '--', 'bash', '-c', 'echo "$A"; echo err >&2; exit 7'])
+		assert.deepEqual([exec.code, exec.out, exec.err], [7, 'x y\n', 'err\n'])
+		assert.equal(atoll(['exec', id, '--', 'cat'], { input: 'through stdin' }).out, 'through stdin')
+		assert.equal(atoll(['exec', id, '--user', 'root', '--', 'id', '-u']).out, '0\n')
+		assert.equal(atoll(['exec', id, '--cwd', '/tmp', '--', 'pwd']).out, '/tmp\n')
+		assert.equal(atoll(['exec', id, '--', 'echo', "it's", '$HOME', 'a  b']).out, "it's $HOME a  b\n")
+		const kill = atoll(['kill', id])
+		assert.deepEqual([kill.code, kill.out], [0, `${id}\n`])
+		const again = atoll(['kill', id])
+		assert.notEqual(again.code, 0)
+		assert.ok(again.err.includes(id))
+	}, '--meta', 'who=cli test', '--env', 'A=x y', '--timeout', '120')
+})
+
+test('run: a file and standard input, in several languages, and the sandbox is gone', async () => {
+	const before = (await api('GET', '/sandboxes')).json.length
+	const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'atoll-cli-'))
+	try {
+		const write = (name, text) => {
+			fs.writeFileSync(path.join(dir, name), text)
+			return path.join(dir, name)
+		}
+		const py = atoll(['run', write('a.py', 'import sys\nprint("py", sys.argv[1:])\nsys.exit(4)\n'), 'one', 'two words'])
+		assert.deepEqual([py.code, py.out], [4, "py ['one', 'two words']\n"], py.err)
+		assert.equal(atoll(['run', write('a.js', 'console.log("js", 1 + 1)\n')]).out, 'js 2\n')
+		assert.equal(atoll(['run', write('a.sh', 'echo sh $((1 + 1))\n')]).out, 'sh 2\n')
+		assert.equal(atoll(['run', '-'], { input: 'print("from stdin")\n' }).out, 'from stdin\n')
+		const odd = atoll(['run', write('a.xyz', 'what')])
+		assert.notEqual(odd.code, 0)
+		assert.match(odd.err, /a\.xyz/)
+		assert.notEqual(atoll(['run', path.join(dir, 'none.py')]).code, 0)
+		assert.match(atoll(['run', '--lang', 'cobol', '-'], { input: 'x' }).err, /cobol/)
+	} finally {
+		fs.rmSync(dir, { recursive: true, force: true })
+	}
+	assert.equal((await api('GET', '/sandboxes')).json.length, before)
+})
+
+test('Ctrl-C of run ends its sandbox', async () => {
+	const before = (await api('GET', '/sandboxes')).json.length
+	const child = spawn(ATOLL, ['run', '-'], { stdio: ['pipe', 'pipe', 'inherit'] })
+	child.stdin.end('import time\nprint("up", flush=True)\ntime.sleep(60)\n')
+	await new Promise((done) => child.stdout.once('data', done))
+	child.kill('SIGINT')
+	const how = await new Promise((done) => child.once('exit', (code, signal) => done(signal ?? code)))
+	assert.ok(how === 'SIGINT' || how === 130, String(how))
+	assert.ok(await until(async () => (await api('GET', '/sandboxes')).json.length <= before, 5000))
+})
+
+test('a wrong key, a dead server and an unknown sandbox are told in words', () => {
+	const key = atoll(['list', '--api-key', 'e2b_' + '0'.repeat(40)])
+	assert.notEqual(key.code, 0)
+	assert.match(key.err, /key|401|unauthor/i)
+	const dead = atoll(['list', '--api-url', 'http://127.0.0.1:1'])
+	assert.notEqual(dead.code, 0)
+	assert.match(dead.err, /refused|connect/i)
+	const none = atoll(['exec', 'i0000000000000000000', '--', 'true'])
+	assert.notEqual(none.code, 0)
+	assert.match(none.err, /i0000000000000000000|not found/)
+	const template = atoll(['create', '--template', 'no-such'])
+	assert.notEqual(template.code, 0)
+	assert.match(template.err, /no-such/)
+})
+
+test('doctor tells what this host has, and serve runs here so nothing fatal is missing', () => {
+	const got = atoll(['doctor'])
+	assert.match(got.out, /kernel/i)
+	assert.match(got.out, /cgroup/i)
+	assert.ok(got.code === 0 || got.code === 1)
+})

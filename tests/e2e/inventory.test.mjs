@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// The exact inventory of a sandbox, taken from inside, against the committed list in inventory.txt.
+// A change of the list is a change of what untrusted code gets; ATOLL_UPDATE_INVENTORY=1 rewrites it.
+import { test } from '../lib/case.mjs'
+import assert from 'node:assert/strict'
+import fs from 'node:fs'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { sdk, withSandbox } from '../lib/client.mjs'
+
+const FILE = path.join(path.dirname(fileURLToPath(import.meta.url)), 'inventory.txt')
+
+const PROBE = String.raw`
+import os, re, stat
+def status(pid):
+    return dict(l.rstrip("\n").split(":\t", 1) for l in open(f"/proc/{pid}/status") if ":\t" in l)
+def fds(pid):
+    out = []
+    for fd in sorted(os.listdir(f"/proc/{pid}/fd"), key=int):
+        try: to = os.readlink(f"/proc/{pid}/fd/{fd}")
+        except OSError: continue
+        if to.startswith(f"/proc/{os.getpid()}/fd"): continue
+        out.append(re.sub(r"\[\d+\]", "[N]", to))
+    return out
+who = "root" if os.getuid() == 0 else "user"
+s = status("self")
+for key in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb", "NoNewPrivs", "Seccomp"):
+    print(f"{who} {key} {s[key].strip()}")
+for fd in fds("self"):
+    print(f"{who} fd {fd}")
+for name in sorted(os.environ):
+    if name not in ("SHLVL", "_", "OLDPWD"): print(f"{who} env {name}")
+import resource
+for name in ("NOFILE", "NPROC", "CORE", "MEMLOCK"):
+    print(f"{who} rlimit {name} {resource.getrlimit(getattr(resource, 'RLIMIT_' + name))}")
+if who == "root":
+    s = status(1)
+    for key in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb", "NoNewPrivs", "Seccomp", "Threads"):
+        print(f"init {key} {s[key].strip()}")
+    # sockets and pipes of the request that runs this probe come and go: pid 1's fds are counted by kind
+    kinds = {}
+    for fd in fds(1):
+        kind = "pipe:[N]" if fd.startswith("pipe:") else fd
+        kinds[kind] = kinds.get(kind, 0) + 1
+    for kind in sorted(kinds):
+        print(f"init fd {kind}" + ("" if kind in ("pipe:[N]", "socket:[N]") else f" x{kinds[kind]}"))
+    for name in ("uid_map", "gid_map"):
+        for line in open(f"/proc/1/{name}"):
+            inside, outside, count = line.split()
+            print(f"{name} {inside} HOST {count}")
+    print("setgroups", open("/proc/1/setgroups").read().strip())
+    for line in open("/proc/self/mountinfo"):
+        left, right = line.rstrip("\n").split(" - ")
+        f, r = left.split(" "), right.split(" ")
+        sup = ",".join(sorted(o for o in r[2].split(",") if not re.match(r"(lowerdir|upperdir|workdir|uid|gid|size|nr_inodes|inode64|uuid)", o)))
+        print(f"mount {f[4]} {r[0]} {f[5]} {sup}")
+    for base, dirs, files in os.walk("/dev"):
+        for name in sorted(dirs + files):
+            p = os.path.join(base, name)
+            st = os.lstat(p)
+            if stat.S_ISCHR(st.st_mode): print(f"dev {p} c {os.major(st.st_rdev)}:{os.minor(st.st_rdev)} {stat.S_IMODE(st.st_mode):o}")
+            elif stat.S_ISBLK(st.st_mode): print(f"dev {p} b {os.major(st.st_rdev)}:{os.minor(st.st_rdev)}")
+            elif stat.S_ISLNK(st.st_mode): print(f"dev {p} -> {os.readlink(p)}")
+            elif not p.startswith("/dev/pts/"): print(f"dev {p} {'dir' if stat.S_ISDIR(st.st_mode) else 'file'} {stat.S_IMODE(st.st_mode):o}")
+    for name in sorted(os.listdir("/sys/class/net")):
+        print(f"net {name}")
+    for path in ("net/ipv4/ip_unprivileged_port_start", "net/ipv4/ping_group_range", "kernel/hostname"):
+        print("sysctl", path, open("/proc/sys/" + path).read().split())
+`
+
+async function take() {
+	return withSandbox({ envs: { GIVEN: 'x' } }, async (sbx) => {
+		await sbx.files.write('/tmp/probe.py', PROBE)
+		const lines = []
+		for (const user of ['user', 'root']) {
+			const got = await sbx.commands.run('exec python3 /tmp/probe.py', { user })
+			lines.push(...got.stdout.trim().split('\n'))
+		}
+		return lines
+	})
+}
+
+test('the inventory from inside is exactly the committed one', async () => {
+	const now = await take()
+	if (process.env.ATOLL_UPDATE_INVENTORY === '1')
+		fs.writeFileSync(FILE, now.join('\n') + '\n')
+	const want = fs.readFileSync(FILE, 'utf8').trimEnd().split('\n')
+	const added = now.filter((line) => !want.includes(line))
+	const lost = want.filter((line) => !now.includes(line))
+	assert.deepEqual({ added, lost }, { added: [], lost: [] })
+})
+
+test('the namespaces are not the host\'s', async () => {
+	const mine = (ns) => fs.readlinkSync(`/proc/self/ns/${ns}`)
+	await withSandbox({}, async (sbx) => {
+		for (const ns of ['user', 'mnt', 'pid', 'net', 'ipc', 'uts', 'cgroup']) {
+			const got = await sbx.commands.run(`readlink /proc/self/ns/${ns} /proc/1/ns/${ns}`, { user: 'root' })
+			const [self, init] = got.stdout.trim().split('\n')
+			assert.equal(self, init, ns)
+			assert.notEqual(self, mine(ns), ns)
+		}
+	})
+})
+
+test('capabilities are the twelve of the design, no more', async () => {
+	const names = ['chown', 'dac_override', 'fowner', 'fsetid', 'kill', 'setgid', 'setuid', 'setpcap', 'net_bind_service', 'sys_chroot', 'audit_write', 'setfcap']
+	const bit = { chown: 0, dac_override: 1, fowner: 3, fsetid: 4, kill: 5, setgid: 6, setuid: 7, setpcap: 8, net_bind_service: 10, sys_chroot: 18, audit_write: 29, setfcap: 31 }
+	const want = names.reduce((sum, name) => sum | (1n << BigInt(bit[name])), 0n)
+	await withSandbox({}, async (sbx) => {
+		for (const user of ['user', 'root']) {
+			const got = await sbx.commands.run('grep CapBnd /proc/self/status', { user })
+			assert.equal(BigInt('0x' + got.stdout.split('\t')[1].trim()), want, user)
+		}
+		assert.match((await sbx.commands.run('grep CapEff /proc/self/status')).stdout, /\t0+\n/)
+	})
+	assert.ok(sdk())
+})

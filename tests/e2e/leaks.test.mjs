@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// After 200 create/kill cycles everything is back at the starting count.
+import { test } from '../lib/case.mjs'
+import assert from 'node:assert/strict'
+import { api, createRaw, envd, killRaw, stream } from '../lib/client.mjs'
+import { newServer } from '../lib/server.mjs'
+import { childrenOf, counts, fdsOf, mountsOf, nameOf, rssOf, until } from '../lib/host.mjs'
+import { execFileSync } from 'node:child_process'
+
+const buildDir = JSON.parse(process.env.ATOLL_TEST_SERVER).buildDir
+const CYCLES = process.env.ATOLL_TEST_ASAN ? 60 : 200
+
+const frontOf = (pid) => childrenOf(pid).find((child) => nameOf(child) === 'atoll-front')
+
+// The pool as the warden sees it: number of subvolumes and bytes in use, through its own mount namespace.
+function pool(own) {
+	const mount = mountsOf(own.pid).map((line) => line.split(' ')).find((f) => f.slice(f.indexOf('-') + 1)[0] === 'btrfs')
+	if (!mount)
+		return null
+	const enter = (...argv) => execFileSync('nsenter', ['-t', String(own.pid), '-m', '--', ...argv], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] })
+	const entries = enter('find', mount[4], '-mindepth', '1', '-maxdepth', '3', '-xdev').trim().split('\n').length
+	const used = Number(enter('df', '-B1M', '--output=used', mount[4]).trim().split('\n').pop())
+	return { entries, usedMB: used }
+}
+
+async function cycle(own, i) {
+	const opt = { base: own.url, key: own.key }
+	const sbx = await createRaw({}, opt)
+	if (i % 4 === 0) {
+		await envd(sbx, 'POST', '/files?path=/tmp/data', Buffer.alloc(1 << 20, 'x'), { base: own.url, headers: { 'Content-Type': 'application/octet-stream' } })
+		const run = await stream(sbx, 'process.Process/Start', { process: { cmd: 'sleep', args: ['60'] }, stdin: false }, { base: own.url })
+		run.ended.catch(() => {})
+	}
+	if (i % 10 === 0)
+		await api('POST', `/sandboxes/${sbx.sandboxID}/pause`, {}, opt)
+	assert.equal((await killRaw(sbx, opt)).status, 204)
+}
+
+test(`${CYCLES} create/kill cycles leave nothing`, { timeout: 540000 }, async () => {
+	const own = await newServer(buildDir).start()
+	try {
+		for (let i = 0; i < 8; i++)
+			await cycle(own, i)	/* warm-up: pools, caches, lazily opened files */
+		await until(() => counts(own).links === 0, 30000)
+		const before = { ...counts(own), frontFds: fdsOf(frontOf(own.pid)), pool: pool(own) }
+		const rss = rssOf(frontOf(own.pid))
+		for (let i = 0; i < CYCLES; i += 4)
+			await Promise.all([0, 1, 2, 3].map((k) => cycle(own, i + k)))
+		let now
+		const same = await until(() => {
+			now = { ...counts(own), frontFds: fdsOf(frontOf(own.pid)), pool: pool(own) }
+			return Object.keys(before).every((key) => key === 'pool' || now[key] <= before[key]) &&
+				(!now.pool || (now.pool.entries <= before.pool.entries && now.pool.usedMB <= before.pool.usedMB + 16))
+		}, 60000, 500)
+		assert.ok(same, `before ${JSON.stringify(before)}\nafter  ${JSON.stringify(now)}`)
+		if (!process.env.ATOLL_TEST_ASAN)
+			assert.ok(rssOf(frontOf(own.pid)) < rss + 8 * 1024 * 1024, `the front grew from ${rss} to ${rssOf(frontOf(own.pid))}`)
+	} finally {
+		const end = await own.stop()
+		assert.equal(end.how, 0)
+		assert.ok(end.clean, JSON.stringify(end.left))
+	}
+})

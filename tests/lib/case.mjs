@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// node:test with a time limit on every case: a server that hangs must fail one case, not the whole run.
+import nodeTest, { after, afterEach, before } from 'node:test'
+
+const LIMIT_MS = process.env.ATOLL_TEST_ASAN ? 240000 : 90000
+
+export function test(name, options, fn) {
+	if (typeof options === 'function')
+		return nodeTest(name, { timeout: LIMIT_MS }, options)
+	return nodeTest(name, { timeout: LIMIT_MS, ...options }, fn)
+}
+
+export { after, afterEach, before }

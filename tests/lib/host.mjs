@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one atoll instance holds on this host, seen from outside: processes, cgroups, links, tables, loops.
+import fs from 'node:fs'
+import path from 'node:path'
+import { execFileSync } from 'node:child_process'
+
+const UID_BASE = 0x10000000
+const UID_STEP = 0x08000000
+
+function read(file) {
+	try {
+		return fs.readFileSync(file, 'utf8')
+	} catch {
+		return ''
+	}
+}
+
+function list(dir) {
+	try {
+		return fs.readdirSync(dir)
+	} catch {
+		return []
+	}
+}
+
+function link(file) {
+	try {
+		return fs.readlinkSync(file)
+	} catch {
+		return ''
+	}
+}
+
+// The slot (0..15) that a warden holds: it keeps the registry file of that number open and locked.
+export function slotOf(wardenPid) {
+	for (const fd of list(`/proc/${wardenPid}/fd`)) {
+		const m = /\/atoll\/registry\/(\d+)$/.exec(link(`/proc/${wardenPid}/fd/${fd}`))
+		if (m)
+			return Number(m[1])
+	}
+	throw new Error(`warden ${wardenPid} holds no registry slot`)
+}
+
+// Host pids that belong to the slot: by their uid range, or by being one of the daemons of runDir.
+export function processesOf(slot, runDir) {
+	const low = UID_BASE + slot * UID_STEP
+	const found = []
+	for (const pid of list('/proc')) {
+		if (!/^\d+$/.test(pid))
+			continue
+		const uid = /^Uid:\s+(\d+)/m.exec(read(`/proc/${pid}/status`))
+		const mapped = uid && Number(uid[1]) >= low && Number(uid[1]) < low + UID_STEP
+		const daemon = runDir && /(^|\/)atoll(d|-[a-z]+)?\0/.test(read(`/proc/${pid}/cmdline`)) &&
+			read(`/proc/${pid}/cmdline`).includes(runDir)
+		if (mapped || daemon)
+			found.push(Number(pid))
+	}
+	return found
+}
+
+function walk(dir, depth, hit, out) {
+	for (const name of list(dir)) {
+		const full = path.join(dir, name)
+		let st
+		try {
+			st = fs.lstatSync(full)
+		} catch {
+			continue
+		}
+		if (!st.isDirectory())
+			continue
+		if (hit(name, full))
+			out.push(full)
+		if (depth > 0)
+			walk(full, depth - 1, hit, out)
+	}
+	return out
+}
+
+// All cgroup directories of a slot: the parent `atoll<N>` in every hierarchy and all below it.
+export function cgroupsOf(slot) {
+	const tops = walk('/sys/fs/cgroup', 4, (name) => name === `atoll${slot}`, [])
+	return tops.flatMap((top) => [top, ...walk(top, 6, () => true, [])])
+}
+
+// What one live sandbox holds on the host, found by its address: the slot of a sandbox decides address, uids and link.
+export function traceOf(slot, address) {
+	const [, , high, low] = address.split('.').map(Number)
+	const place = high * 256 + low - 256
+	const uids = UID_BASE + slot * UID_STEP + (place + 1) * 65536
+	const pids = []
+	for (const pid of list('/proc')) {
+		const uid = /^\d+$/.test(pid) && /^Uid:\s+(\d+)/m.exec(read(`/proc/${pid}/status`))
+		if (uid && Number(uid[1]) >= uids && Number(uid[1]) < uids + 65536)
+			pids.push(Number(pid))
+	}
+	const paths = new Set(pids.flatMap((pid) => read(`/proc/${pid}/cgroup`).split('\n')
+		.map((line) => line.split(':').slice(2).join(':')).filter((cg) => cg.includes(`atoll${slot}/`))))
+	const cgroups = cgroupsOf(slot).filter((dir) => [...paths].some((cg) => dir.endsWith(cg)))
+	return { place, pids, cgroups, link: `at${slot}s${place}` }
+}
+
+// Processes and cgroups of a trace that are still there.
+export function remains(trace) {
+	return [...trace.pids.filter(alive), ...trace.cgroups.filter((dir) => fs.existsSync(dir))]
+}
+
+export function linksOf(slot) {
+	return list('/sys/class/net').filter((name) => name.startsWith(`at${slot}s`))
+}
+
+export function tablesOf(slot) {
+	let out = ''
+	try {
+		out = execFileSync('nft', ['list', 'tables'], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })
+	} catch {
+		return []
+	}
+	return out.split('\n').filter((line) => new RegExp(`\\batoll${slot}$`).test(line.trim()))
+}
+
+export function loopsOf(stateDir) {
+	return list('/sys/block').filter((dev) => dev.startsWith('loop') &&
+		read(`/sys/block/${dev}/loop/backing_file`).startsWith(stateDir + '/'))
+}
+
+// Mounts in the warden's private mount namespace; a mount of the host's own namespace would show in hostMounts.
+export function mountsOf(pid) {
+	return read(`/proc/${pid}/mountinfo`).split('\n').filter(Boolean)
+}
+
+export function hostMounts(dir) {
+	return mountsOf('self').filter((line) => line.includes(dir))
+}
+
+export function netnsOf(pids) {
+	return new Set(pids.map((pid) => link(`/proc/${pid}/ns/net`)).filter(Boolean))
+}
+
+export function fdsOf(pid) {
+	return list(`/proc/${pid}/fd`).length
+}
+
+export function childrenOf(pid) {
+	return read(`/proc/${pid}/task/${pid}/children`).trim().split(/\s+/).filter(Boolean).map(Number)
+}
+
+export function nameOf(pid) {
+	return path.basename(read(`/proc/${pid}/cmdline`).split('\0')[0])
+}
+
+export function rssOf(pid) {
+	return Number(/^VmRSS:\s+(\d+)/m.exec(read(`/proc/${pid}/status`))?.[1] ?? 0) * 1024
+}
+
+export function alive(pid) {
+	const state = /^State:\s+(\S)/m.exec(read(`/proc/${pid}/status`))
+	return Boolean(state) && state[1] !== 'Z' && state[1] !== 'X'
+}
+
+export function gatewayOf(slot) {
+	return `10.${200 + slot}.0.1`
+}
+
+export function addressesOfLoopback() {
+	try {
+		return execFileSync('ip', ['-o', '-4', 'addr', 'show', 'dev', 'lo'], { encoding: 'utf8' })
+	} catch {
+		return ''
+	}
+}
+
+// Everything an instance may leave behind, as counts: all of it must be zero once the instance has stopped.
+export function leftovers(slot, stateDir, runDir) {
+	const procs = processesOf(slot, runDir)
+	return {
+		processes: procs.length,
+		cgroups: cgroupsOf(slot).length,
+		mounts: hostMounts(stateDir).length + hostMounts(runDir).length,
+		netns: netnsOf(procs).size,
+		loops: loopsOf(stateDir).length,
+		tables: tablesOf(slot).length,
+		links: linksOf(slot).length,
+		addresses: addressesOfLoopback().includes(`${gatewayOf(slot)}/`) ? 1 : 0,
+		sandboxes: list(path.join(runDir, 'sandboxes')).length,
+	}
+}
+
+// The state of a live instance that must come back to the same numbers after any amount of work.
+export function counts(server) {
+	const { pid, slot, stateDir, runDir } = server
+	const procs = processesOf(slot, runDir)
+	return {
+		processes: procs.length,
+		cgroups: cgroupsOf(slot).length,
+		mounts: mountsOf(pid).length,
+		netns: netnsOf(procs).size,
+		loops: loopsOf(stateDir).length,
+		links: linksOf(slot).length,
+		wardenFds: fdsOf(pid),
+		sandboxes: list(path.join(runDir, 'sandboxes')).length,
+	}
+}
+
+export const sleep = (ms) => new Promise((done) => setTimeout(done, ms))
+
+// Polls until check() returns something truthy; the last value comes back either way.
+export async function until(check, ms = 10000, step = 50) {
+	const end = Date.now() + ms
+	for (;;) {
+		const value = await check()
+		if (value || Date.now() > end)
+			return value
+		await sleep(step)
+	}
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// The runner behind tests/run: one server, one node process per test file, one summary line.
+import fs from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+import { spawn } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { installClients } from './npm.mjs'
+import { newServer, tail } from './server.mjs'
+
+const HERE = path.dirname(fileURLToPath(import.meta.url))
+const TESTS = path.dirname(HERE)
+const SUITES = ['e2e', 'escape', 'compat']
+const FILE_MS = 10 * 60 * 1000
+
+function usage(text) {
+	console.error(`${text}\nusage: tests/run [--build-dir DIR] [--only PATTERN] [--asan] [--keep]`)
+	process.exit(2)
+}
+
+function options(argv) {
+	const opt = { buildDir: path.join(path.dirname(TESTS), 'build'), only: '', asan: false, keep: false }
+	for (let i = 0; i < argv.length; i++) {
+		if (argv[i] === '--build-dir')
+			opt.buildDir = path.resolve(argv[++i] ?? usage('--build-dir wants a directory'))
+		else if (argv[i] === '--only')
+			opt.only = argv[++i] ?? usage('--only wants a pattern')
+		else if (argv[i] === '--asan')
+			opt.asan = true
+		else if (argv[i] === '--keep')
+			opt.keep = true
+		else
+			usage(`unknown option '${argv[i]}'`)
+	}
+	return opt
+}
+
+function testFiles(only) {
+	const all = SUITES.flatMap((suite) => fs.readdirSync(path.join(TESTS, suite))
+		.filter((name) => name.endsWith('.test.mjs')).sort().map((name) => `${suite}/${name}`))
+	return all.filter((file) => file.includes(only))
+}
+
+function runFile(file, env, tmp) {
+	const out = path.join(tmp, file.replace(/\W/g, '_') + '.jsonl')
+	const log = out.replace(/jsonl$/, 'log')
+	return new Promise((done) => {
+		const child = spawn(process.execPath, ['--no-warnings', `--test-reporter=${path.join(HERE, 'reporter.mjs')}`,
+			`--test-reporter-destination=${out}`, path.join(TESTS, file)],
+		{ env, stdio: ['ignore', fs.openSync(log, 'w'), fs.openSync(log, 'a')] })
+		const timer = setTimeout(() => child.kill('SIGKILL'), FILE_MS)
+		child.once('exit', (code, signal) => {
+			clearTimeout(timer)
+			const text = fs.existsSync(out) ? fs.readFileSync(out, 'utf8') : ''
+			const cases = text.split('\n').filter(Boolean).map((line) => JSON.parse(line))
+			const broken = signal || cases.length === 0 || (code !== 0 && !cases.some((c) => c.outcome === 'fail'))
+			if (broken)
+				cases.push({ name: `${file} runs to its end`, outcome: 'fail', why: `${signal ?? `exit ${code}`}\n${tail(log)}` })
+			done(cases)
+		})
+	})
+}
+
+function print(label, cases, ms) {
+	const n = (outcome) => cases.filter((c) => c.outcome === outcome).length
+	const [pass, fail, skip] = ['pass', 'fail', 'skip'].map(n)
+	const head = fail ? 'FAIL' : pass ? 'ok  ' : 'skip'
+	const parts = [pass && `${pass} passed`, fail && `${fail} failed`, skip && `${skip} skipped`].filter(Boolean)
+	console.log(`${head} ${label.padEnd(34)} ${parts.join(', ').padEnd(32)} ${(ms / 1000).toFixed(1)} s`)
+	for (const c of cases) {
+		if (c.outcome === 'fail')
+			console.log(`       failed: ${c.name}\n${c.why.split('\n').slice(0, 12).map((l) => `          ${l}`).join('\n')}`)
+		else if (c.outcome === 'skip')
+			console.log(`       skipped: ${c.name}${c.why ? `: ${c.why}` : ''}`)
+	}
+	return { pass, fail, skip }
+}
+
+function cannotRun() {
+	const [major, minor] = process.versions.node.split('.').map(Number)
+	if (process.getuid() !== 0)
+		return 'the server needs root'
+	if (major < 20 || (major === 20 && minor < 18))
+		return `the official SDK needs node 20.18 or later, this is ${process.versions.node}`
+	return null
+}
+
+async function main() {
+	const opt = options(process.argv.slice(2))
+	const files = testFiles(opt.only)
+	const sum = { pass: 0, fail: 0, skip: 0 }
+	const note = (label, cases, ms) => {
+		const got = print(label, cases, ms)
+		for (const k of Object.keys(sum))
+			sum[k] += got[k]
+	}
+	const npmDir = path.join(opt.buildDir, 'test-npm')
+	const why = cannotRun() ?? installClients(npmDir)
+	if (why) {
+		for (const file of files)
+			note(file, [{ name: file, outcome: 'skip', why }], 0)
+	} else {
+		await runAll(opt, files, npmDir, note)
+	}
+	console.log(`${sum.pass} passed, ${sum.fail} failed, ${sum.skip} skipped`)
+	process.exitCode = sum.fail ? 1 : 0
+}
+
+async function runAll(opt, files, npmDir, note) {
+	const tmp = fs.mkdtempSync(path.join(os.tmpdir(), 'atoll-run-'))
+	const server = newServer(opt.buildDir)
+	let began = Date.now()
+	try {
+		await server.start()
+	} catch (err) {
+		note('server starts', [{ name: 'server starts', outcome: 'fail', why: err.message }], Date.now() - began)
+		return
+	}
+	const stopNow = async () => {
+		await server.stop()
+		fs.rmSync(tmp, { recursive: true, force: true })
+		process.exit(130)
+	}
+	process.once('SIGINT', stopNow)
+	process.once('SIGTERM', stopNow)
+	note('server starts', [{ name: 'server starts', outcome: 'pass' }], Date.now() - began)
+	const env = { ...process.env, ...server.env(), ATOLL_TEST_SERVER: server.share(), ATOLL_TEST_NPM: npmDir,
+		...(opt.asan && { ATOLL_TEST_ASAN: '1' }) }
+	delete env.E2B_DEBUG
+	delete env.E2B_DOMAIN
+	delete env.E2B_ACCESS_TOKEN
+	for (const file of files) {
+		began = Date.now()
+		note(file, await runFile(file, env, tmp), Date.now() - began)
+	}
+	began = Date.now()
+	const log = server.log
+	const sanitizer = fs.existsSync(log) && /(ERROR: AddressSanitizer|runtime error:|LeakSanitizer)[^\n]*/.exec(fs.readFileSync(log, 'utf8'))
+	const end = await server.stop({ remove: !opt.keep })
+	note('server stops', [
+		{ name: 'stops on SIGTERM', outcome: end.how === 0 ? 'pass' : 'fail', why: `ended with ${end.how}, log ${log}\n${tail(log)}` },
+		{ name: 'leaves nothing behind', outcome: end.clean ? 'pass' : 'fail', why: `${JSON.stringify(end.left)}, log ${log}` },
+		...(opt.asan ? [{ name: 'sanitizers are silent', outcome: sanitizer ? 'fail' : 'pass', why: sanitizer?.[0] ?? '' }] : []),
+	], Date.now() - began)
+	if (!opt.keep)
+		fs.rmSync(tmp, { recursive: true, force: true })
+}
+
+await main()

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// Starts and stops a real atoll server with its own state and run directory on a free port.
+import fs from 'node:fs'
+import net from 'node:net'
+import os from 'node:os'
+import path from 'node:path'
+import { spawn } from 'node:child_process'
+import { leftovers, slotOf, until, alive } from './host.mjs'
+
+export const READY_MS = 20 * 60 * 1000	// the first start may have to build the template
+
+const DEFAULTS = {
+	pool_size_mb: 1024,
+	pool_max_mb: 8192,
+	on_stop: 'kill',
+	log_level: 'info',
+	max_sandboxes: 300,
+	default_memory_mb: 512,
+	default_pids: 512,
+	default_disk_mb: 512,
+}
+
+export function freePort() {
+	return new Promise((done, fail) => {
+		const s = net.createServer()
+		s.once('error', fail)
+		s.listen(0, '127.0.0.1', () => {
+			const { port } = s.address()
+			s.close(() => done(port))
+		})
+	})
+}
+
+function configText(config) {
+	return Object.entries({ ...DEFAULTS, ...config }).map(([key, value]) => `${key} = ${value}\n`).join('')
+}
+
+function waitReady(child, log, ms) {
+	return new Promise((done, fail) => {
+		let text = ''
+		const timer = setTimeout(() => fail(new Error(`not ready after ${ms} ms, see ${log}`)), ms)
+		const onData = (chunk) => {
+			text += chunk
+			const m = /^atoll: ready on (http:\/\/\S+)/m.exec(text)
+			if (!m)
+				return
+			clearTimeout(timer)
+			done(m[1])
+		}
+		child.stdout.on('data', onData)
+		child.once('exit', (code, signal) => {
+			clearTimeout(timer)
+			fail(new Error(`server ended before it was ready (${signal ?? code}):\n${tail(log)}`))
+		})
+	})
+}
+
+export function tail(file, lines = 25) {
+	try {
+		return fs.readFileSync(file, 'utf8').trimEnd().split('\n').slice(-lines).join('\n')
+	} catch {
+		return ''
+	}
+}
+
+export class Server {
+	constructor(buildDir, base, config) {
+		this.buildDir = buildDir
+		this.base = base
+		this.config = config
+		this.stateDir = path.join(base, 'state')
+		this.runDir = path.join(base, 'run')
+		this.log = path.join(base, 'server.log')
+	}
+
+	atoll() {
+		return path.join(this.buildDir, 'src/cli/atoll')
+	}
+
+	async start() {
+		this.port ??= await freePort()
+		fs.mkdirSync(this.stateDir, { recursive: true })
+		fs.mkdirSync(this.runDir, { recursive: true })
+		const file = path.join(this.base, 'atoll.conf')
+		fs.writeFileSync(file, configText(this.config))
+		this.child = spawn(this.atoll(), ['serve', '--listen', `127.0.0.1:${this.port}`, '--state', this.stateDir,
+			'--run', this.runDir, '--config', file], {
+			stdio: ['ignore', 'pipe', 'pipe'],
+			env: { ...process.env, ATOLL_TEST_CANARY: 'canary-of-the-host' },
+		})
+		const out = fs.createWriteStream(this.log, { flags: 'a' })
+		this.child.stdout.on('data', (chunk) => out.write(chunk))
+		this.child.stderr.on('data', (chunk) => out.write(chunk))
+		this.exited = new Promise((done) => this.child.once('exit', (code, signal) => done(signal ?? code)))
+		this.url = await waitReady(this.child, this.log, READY_MS)
+		this.pid = this.child.pid
+		this.slot = slotOf(this.pid)
+		this.key = fs.readFileSync(path.join(this.stateDir, 'key'), 'utf8').trim()
+		return this
+	}
+
+	env() {
+		return { E2B_API_KEY: this.key, E2B_API_URL: this.url, E2B_SANDBOX_URL: this.url }
+	}
+
+	// What a test file needs to reach this server and look at it from outside.
+	share() {
+		return JSON.stringify({ pid: this.pid, slot: this.slot, stateDir: this.stateDir, runDir: this.runDir,
+			url: this.url, key: this.key, log: this.log, buildDir: this.buildDir })
+	}
+
+	signal(name) {
+		process.kill(this.pid, name)
+	}
+
+	// Ends the server by SIGTERM and returns what it left behind (all zero when it is clean).
+	async stop({ wait = 30000, remove = true } = {}) {
+		if (this.child.exitCode === null && this.child.signalCode === null && alive(this.pid))
+			this.signal('SIGTERM')
+		let timer
+		const late = new Promise((done) => { timer = setTimeout(done, wait, 'timeout') })
+		const how = await Promise.race([this.exited, late])
+		clearTimeout(timer)
+		if (how === 'timeout') {
+			this.signal('SIGKILL')
+			await this.exited
+		}
+		let left
+		const clean = await until(() => {
+			left = leftovers(this.slot, this.stateDir, this.runDir)
+			return Object.values(left).every((n) => n === 0)
+		}, 60000, 250)
+		if (remove && clean)
+			fs.rmSync(this.base, { recursive: true, force: true })
+		return { how, clean, left }
+	}
+}
+
+export function newServer(buildDir, config = {}) {
+	return new Server(buildDir, fs.mkdtempSync(path.join(os.tmpdir(), 'atoll-test-')), config)
+}
+
+// The shared server of tests/run, as described by the environment of a test file.
+export function sharedServer() {
+	const text = process.env.ATOLL_TEST_SERVER
+	if (!text)
+		throw new Error('run this through tests/run')
+	return JSON.parse(text)
+}
