@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* builder: fork, engine->start(), report. */
+#include "warden/builder.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "loop/loop.h"
+#include "warden/child.h"
+#include "warden/link.h"
+#include "warden/sandbox.h"
+#include "warden/warden.h"
+
+struct builder {
+	struct sandbox *sb;
+	struct loop *loop;
+	pid_t pid;
+	bool reported;			/* ends by itself */
+	int sock;
+	struct watch *watch;
+	struct timer *timer;
+};
+
+struct report {
+	int32_t ok;
+	struct engine_record er;
+	struct err e;
+};
+
+/* --- in the child ------------------------------------------------------------------------------------------ */
+
+/* What the warden holds but a builder must not: its locks, listeners and links would outlive a killed warden. */
+static void child_let_go(const struct warden *w)
+{
+	fd_close(w->registry_fd);
+	fd_close(w->pid_fd);
+	fd_close(w->listener);
+	fd_close(w->dns_udp);
+	fd_close(w->dns_tcp);
+	fd_close(w->egress_fd);
+	if (w->link)
+		fd_close(link_fd(w->link));
+}
+
+static void child_signals(void)
+{
+	sigset_t none;
+
+	/* The loop's handlers write to a pipe that is shared with the warden: they must not run here. */
+	for (int i = 1; i < NSIG; i++)
+		(void)signal(i, i == SIGPIPE ? SIG_IGN : SIG_DFL);
+	(void)sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	(void)setsid();			/* Ctrl-C on the warden's terminal is not for sandboxes */
+}
+
+static __attribute__((noreturn)) void child_main(const struct sandbox *sb, int sock, pid_t warden)
+{
+	struct report rp;
+	int pidfd = -1;
+
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	if (getppid() != warden)
+		_exit(1);
+	child_signals();
+	child_let_go(sb->w);
+	/* The warden is not dumpable, and then only host root may open /proc/PID/uid_map of what is made here. */
+	(void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+	memset(&rp, 0, sizeof rp);
+	rp.ok = sb->w->ops->start(sb->w->engine, &sb->er.spec, &rp.er, &pidfd, &rp.e) == 0;
+	_exit(fd_send(sock, &rp, sizeof rp, &pidfd, rp.ok ? 1 : 0) == sizeof rp ? 0 : 1);
+}
+
+/* --- in the warden ----------------------------------------------------------------------------------------- */
+
+static void builder_finish(struct builder *b, int r, const struct engine_record *er, int pidfd, const struct err *e)
+{
+	struct sandbox *sb = b->sb;
+
+	builder_free(b);
+	sb->builder = NULL;
+	sandbox_built(sb, r, er, pidfd, e);
+}
+
+static void on_report(void *user, int events)
+{
+	struct builder *b = user;
+	struct report rp;
+	struct err e = ERR_INIT;
+	size_t n_fds;
+	int pidfd = -1;
+
+	(void)events;
+	ssize_t n = fd_recv(b->sock, &rp, sizeof rp, &pidfd, 1, &n_fds);
+	if (n == -EAGAIN)
+		return;
+	b->reported = n == sizeof rp;
+	if (n != sizeof rp || n_fds != (rp.ok ? 1u : 0u)) {
+		if (n > 0 && n_fds)
+			fd_close(pidfd);
+		(void)err_set(&e, EIO, "the builder ended without a word");
+		builder_finish(b, -EIO, NULL, -1, &e);
+	} else if (!rp.ok) {
+		rp.e.text[sizeof rp.e.text - 1] = '\0';
+		builder_finish(b, rp.e.no > 0 ? -rp.e.no : -EIO, NULL, -1, &rp.e);
+	} else {
+		builder_finish(b, 0, &rp.er, pidfd, NULL);
+	}
+}
+
+static void on_stuck(void *user)
+{
+	struct builder *b = user;
+	struct err e = ERR_INIT;
+
+	log_error("builder is stuck, killing it", "id=%s pid=%d", b->sb->er.spec.id, (int)b->pid);
+	(void)err_set(&e, ETIMEDOUT, "not built within %d ms", BUILDER_MS);
+	builder_finish(b, -ETIMEDOUT, NULL, -1, &e);
+}
+
+int builder_new(struct sandbox *sb, struct builder **ret, struct err *e)
+{
+	struct loop *l = sb->w->loop;
+	struct builder *b = calloc(1, sizeof *b);
+	pid_t self = getpid();
+	int pair[2];
+
+	if (!b)
+		return err_set(e, ENOMEM, "out of memory");
+	*b = (struct builder) { .sb = sb, .loop = l, .sock = -1 };
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0) {
+		(void)err_sys(e, "make a socket for the builder");
+		builder_free(b);
+		return -e->no;
+	}
+	b->sock = pair[0];
+	b->watch = watch_new(l, b->sock, WATCH_IN, on_report, b);
+	b->timer = timer_new(l, on_stuck, b);
+	b->pid = b->watch && b->timer ? fork() : -1;
+	if (b->pid == 0) {
+		fd_close(b->sock);
+		child_main(sb, pair[1], self);
+	}
+	int no = errno;
+
+	fd_close(pair[1]);
+	if (b->pid < 0) {
+		errno = no;
+		(void)err_sys(e, "fork the builder");
+		builder_free(b);
+		return -e->no;
+	}
+	timer_arm(b->timer, BUILDER_MS);
+	*ret = b;
+	return 0;
+}
+
+void builder_free(struct builder *b)
+{
+	if (!b)
+		return;
+	watch_free(b->watch);
+	timer_free(b->timer);
+	fd_close(b->sock);
+	if (b->pid > 0) {
+		if (!b->reported)
+			(void)kill(b->pid, SIGKILL);
+		child_forget(b->loop, b->pid);	/* a stuck one may sit in the kernel for long */
+	}
+	free(b);
+}

@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* config: one table of keys for the command line and the file. */
+#include "warden/config.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <unistd.h>
+#include <fcntl.h>
+
+#include "base/fd.h"
+#include "ipc/check.h"
+
+#define CONFIG_FILE_MAX (64 * 1024)
+#define MB_MAX (16u * 1024 * 1024)	/* 16 TiB: what a number of megabytes may say */
+
+enum kind { KIND_TEXT, KIND_PATH, KIND_NUMBER, KIND_CPUS, KIND_BOOL, KIND_STOP, KIND_LEVEL, KIND_TEMPLATE };
+
+struct key {
+	const char *name;
+	enum kind kind;
+	size_t at, size;		/* the field of struct config */
+	uint64_t min, max;
+	bool cli_only;			/* makes no sense in the file, or the file is found by it */
+};
+
+#define FIELD(f) offsetof(struct config, f), sizeof(((struct config *)0)->f)
+
+static const struct key keys[] = {
+	{ "listen", KIND_TEXT, FIELD(listen) },
+	{ "state", KIND_PATH, FIELD(state), .cli_only = true },
+	{ "run", KIND_PATH, FIELD(run), .cli_only = true },
+	{ "config", KIND_PATH, FIELD(file), .cli_only = true },
+	{ "cache", KIND_PATH, FIELD(cache) },
+	{ "libexec", KIND_PATH, FIELD(libexec), .cli_only = true },
+	{ "front", KIND_PATH, FIELD(front), .cli_only = true },
+	{ "egress", KIND_PATH, FIELD(egress), .cli_only = true },
+	{ "init", KIND_PATH, FIELD(init), .cli_only = true },
+	{ "restart_max_ms", KIND_NUMBER, FIELD(restart_max_ms), 0, 60000, .cli_only = true },
+	{ "template", KIND_TEMPLATE, 0, 0, .cli_only = true },
+	{ "domain", KIND_TEXT, FIELD(domain) },
+	{ "user", KIND_TEXT, FIELD(user) },
+	{ "egress_user", KIND_TEXT, FIELD(egress_user) },
+	{ "pool_size_mb", KIND_NUMBER, FIELD(pool_size_mb), 256, MB_MAX },
+	{ "pool_max_mb", KIND_NUMBER, FIELD(pool_max_mb), 256, MB_MAX },
+	{ "no_pool", KIND_BOOL, FIELD(no_pool) },
+	{ "mem_total_mb", KIND_NUMBER, FIELD(mem_total_mb), 64, MB_MAX },
+	{ "max_sandboxes", KIND_NUMBER, FIELD(max_sandboxes), 1, 2000 },
+	{ "max_timeout_s", KIND_NUMBER, FIELD(max_timeout_s), 1, 366 * 86400 },
+	{ "default_memory_mb", KIND_NUMBER, FIELD(default_memory_mb), 32, MB_MAX },
+	{ "default_cpus", KIND_CPUS, FIELD(default_cpu_permille), 50, 1024000 },
+	{ "default_pids", KIND_NUMBER, FIELD(default_pids), 16, 4194304 },
+	{ "default_disk_mb", KIND_NUMBER, FIELD(default_disk_mb), 16, MB_MAX },
+	{ "max_memory_mb", KIND_NUMBER, FIELD(max_memory_mb), 32, MB_MAX },
+	{ "max_cpus", KIND_CPUS, FIELD(max_cpu_permille), 50, 1024000 },
+	{ "max_pids", KIND_NUMBER, FIELD(max_pids), 16, 4194304 },
+	{ "max_disk_mb", KIND_NUMBER, FIELD(max_disk_mb), 16, MB_MAX },
+	{ "on_stop", KIND_STOP, FIELD(keep_on_stop) },
+	{ "log_level", KIND_LEVEL, FIELD(log_level) },
+};
+
+void config_defaults(struct config *c)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+
+	*c = (struct config) {
+		.listen = "127.0.0.1:8080",
+		.state = "/var/lib/atoll",
+		.run = "/run/atoll/main",
+		.cache = "/var/cache/atoll",
+		.user = "atoll",
+		.egress_user = "atoll-egress",
+		.max_sandboxes = 1000,
+		.max_timeout_s = 86400,
+		.restart_max_ms = 2000,
+		.max_memory_mb = 8192,
+		.max_cpu_permille = (cpus > 8 ? (uint64_t)cpus : 8) * 1000,
+		.max_pids = 4096,
+		.max_disk_mb = 20480,
+		.log_level = LOG_LVL_INFO,
+	};
+}
+
+/* A file says max_pids, the command line --max-pids: '-' and '_' are the same here. */
+static bool key_is(const char *name, struct str given)
+{
+	size_t i;
+
+	for (i = 0; i < given.n && name[i]; i++) {
+		if (name[i] != (given.p[i] == '-' ? '_' : given.p[i]))
+			return false;
+	}
+	return i == given.n && !name[i];
+}
+
+static const struct key *key_find(struct str name)
+{
+	for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
+		if (key_is(keys[i].name, name))
+			return &keys[i];
+	}
+	return NULL;
+}
+
+static int set_path(char *field, size_t size, struct str value)
+{
+	char cwd[PATH_MAX];
+
+	if (value.n == 0 || memchr(value.p, '\0', value.n))
+		return -EINVAL;
+	while (value.n > 1 && value.p[value.n - 1] == '/')
+		value.n--;
+	if (value.p[0] == '/')
+		return str_copy(field, size, value) ? 0 : -ENAMETOOLONG;
+	if (!getcwd(cwd, sizeof cwd))
+		return -errno;
+	int n = snprintf(field, size, "%s/%.*s", cwd, STR_ARG(value));
+	return n > 0 && (size_t)n < size ? 0 : -ENAMETOOLONG;
+}
+
+/* "2", "0.5", "1.25": thousandths of a core. */
+static int parse_cpus(struct str v, uint64_t *ret)
+{
+	struct str rest = v;
+	struct str whole = str_cut(&rest, '.');
+	uint64_t w, f = 0;
+
+	if (str_to_u64(whole, 100000, &w) < 0)
+		return -EINVAL;
+	if (rest.p) {
+		if (rest.n < 1 || rest.n > 3 || str_to_u64(rest, 999, &f) < 0)
+			return -EINVAL;
+		for (size_t i = rest.n; i < 3; i++)
+			f *= 10;
+	}
+	*ret = w * 1000 + f;
+	return 0;
+}
+
+static int set_template(struct config *c, struct str value)
+{
+	struct str key = value;
+	struct str name = str_cut(&key, '=');
+	struct msg_template t = { 0 };
+
+	if (c->n_templates == TEMPLATES_MAX)
+		return -E2BIG;
+	if (name.n == 0 || !key.p || !str_copy(t.name, sizeof t.name, name) || !str_copy(t.key, sizeof t.key, key) ||
+	    !check_template_key(t.key))
+		return -EINVAL;
+	c->templates[c->n_templates++] = t;
+	return 0;
+}
+
+static int set_bool(bool *field, struct str v, const char *yes, const char *no)
+{
+	if (!str_is(v, yes) && !str_is(v, no))
+		return -EINVAL;
+	*field = str_is(v, yes);
+	return 0;
+}
+
+static int set_number(const struct key *k, uint64_t *field, struct str v)
+{
+	uint64_t n;
+	int r = k->kind == KIND_CPUS ? parse_cpus(v, &n) : str_to_u64(v, UINT64_MAX, &n);
+
+	if (r < 0)
+		return r;
+	if (n < k->min || n > k->max)
+		return -ERANGE;
+	*field = n;
+	return 0;
+}
+
+static int set_field(struct config *c, const struct key *k, struct str value)
+{
+	void *field = (char *)c + k->at;
+	char word[16];
+
+	switch (k->kind) {
+	case KIND_TEXT:
+		return value.n > 0 && str_copy(field, k->size, value) ? 0 : -EINVAL;
+	case KIND_PATH:
+		return set_path(field, k->size, value);
+	case KIND_NUMBER:
+	case KIND_CPUS:
+		return set_number(k, field, value);
+	case KIND_BOOL:
+		return set_bool(field, value, "true", "false");
+	case KIND_STOP:
+		return set_bool(field, value, "keep", "kill");
+	case KIND_LEVEL:
+		return str_copy(word, sizeof word, value) ? log_level_parse(word, field) : -EINVAL;
+	case KIND_TEMPLATE:
+		return set_template(c, value);
+	}
+	return -EINVAL;
+}
+
+/* Why a value was refused, in words that tell what would be taken. */
+static int refuse(const struct key *k, struct str value, int r, struct err *e)
+{
+	static const char *const want[] = {
+		[KIND_TEXT] = "a short text", [KIND_PATH] = "a path", [KIND_CPUS] = "a number of cores like 2 or 0.5",
+		[KIND_BOOL] = "true or false", [KIND_STOP] = "kill or keep", [KIND_LEVEL] = "debug, info, warn or error",
+		[KIND_TEMPLATE] = "NAME=KEY with a key of 32 hex digits",
+	};
+
+	if (r == -E2BIG)
+		return err_set(e, E2BIG, "%s: more than %d given", k->name, TEMPLATES_MAX);
+	if (k->kind == KIND_NUMBER || (k->kind == KIND_CPUS && r == -ERANGE))
+		return err_set(e, EINVAL, "%s = '%.*s': wants a number from %llu to %llu%s", k->name, STR_ARG(value),
+			(unsigned long long)k->min, (unsigned long long)k->max, k->kind == KIND_CPUS ? " thousandths" : "");
+	return err_set(e, EINVAL, "%s = '%.*s': wants %s", k->name, STR_ARG(value), want[k->kind]);
+}
+
+static int key_set(struct config *c, const struct key *k, struct str value, struct err *e)
+{
+	int r = set_field(c, k, value);
+
+	return r < 0 ? refuse(k, value, r, e) : 0;
+}
+
+int config_set(struct config *c, struct str key, struct str value, struct err *e)
+{
+	const struct key *k = key_find(key);
+
+	if (!k || memchr(key.p, '-', key.n))
+		return err_set(e, EINVAL, "unknown key '%.*s'", STR_ARG(key));
+	if (k->cli_only)
+		return err_set(e, EINVAL, "key '%s' is for the command line only", k->name);
+	return key_set(c, k, value, e);
+}
+
+int config_text(struct config *c, struct str text, struct err *e)
+{
+	bool seen[ARRAY_LEN(keys)] = { false };
+
+	for (unsigned line = 1; text.p; line++) {
+		struct str rest = str_cut(&text, '\n');
+		struct str value = rest = str_trim(rest);
+
+		if (rest.n == 0 || rest.p[0] == '#')
+			continue;
+		struct str key = str_trim(str_cut(&value, '='));
+		if (!value.p)
+			return err_set(e, EINVAL, "line %u: '%.*s' is not of the form key = value", line, STR_ARG(rest));
+		if (config_set(c, key, str_trim(value), e) < 0)
+			return err_wrap(e, "line %u", line);
+		size_t i = (size_t)(key_find(key) - keys);
+		if (seen[i])
+			return err_set(e, EINVAL, "line %u: key '%s' is given twice", line, keys[i].name);
+		seen[i] = true;
+	}
+	return 0;
+}
+
+static int load_file(struct config *c, const char *path, struct err *e)
+{
+	autofree char *text = malloc(CONFIG_FILE_MAX);
+
+	if (!text)
+		return err_set(e, ENOMEM, "read configuration '%s': out of memory", path);
+	ssize_t n = file_read(AT_FDCWD, path, text, CONFIG_FILE_MAX);
+	if (n < 0) {
+		errno = (int)-n;
+		return err_sys(e, "read configuration '%s'", path);
+	}
+	if (config_text(c, (struct str) { text, (size_t)n }, e) < 0)
+		return err_wrap(e, "configuration '%s'", path);
+	return 0;
+}
+
+/* One option at argv[*i]: `--key value`, `--key=value`, or a switch. With only_file set takes --config and skips the rest. */
+static int take_option(struct config *c, int argc, char **argv, int *i, bool only_file, struct err *e)
+{
+	const char *arg = argv[*i];
+
+	if (strcmp(arg, "--foreground") == 0)	/* it never goes elsewhere; taken for those who want to say so */
+		return 0;
+	if (strcmp(arg, "--version") == 0) {
+		c->version = true;
+		return 0;
+	}
+	if (strncmp(arg, "--", 2) != 0)
+		return err_set(e, EINVAL, "unexpected argument '%s'", arg);
+	struct str value = str_of(arg + 2);
+	struct str name = str_cut(&value, '=');
+	const struct key *k = memchr(name.p, '_', name.n) ? NULL : key_find(name);
+
+	if (!k)
+		return err_set(e, EINVAL, "unknown option '--%.*s'", STR_ARG(name));
+	if (!value.p && k->kind == KIND_BOOL) {
+		value = STR_LIT("true");
+	} else if (!value.p) {
+		if (*i + 1 >= argc)
+			return err_set(e, EINVAL, "option '%s' wants a value", arg);
+		value = str_of(argv[++*i]);
+	}
+	if (only_file != (strcmp(k->name, "config") == 0))
+		return 0;
+	return key_set(c, k, value, e);
+}
+
+static int take_options(struct config *c, int argc, char **argv, bool only_file, struct err *e)
+{
+	for (int i = 1; i < argc; i++) {
+		if (take_option(c, argc, argv, &i, only_file, e) < 0)
+			return -e->no;
+	}
+	return 0;
+}
+
+/* A default that was not set is the usual one, or the maximum where that is lower; one that was set must fit. */
+static int fit(const char *what, uint64_t *value, uint64_t usual, uint64_t max, struct err *e)
+{
+	if (*value == 0)
+		*value = usual < max ? usual : max;
+	if (*value <= max)
+		return 0;
+	return err_set(e, EINVAL, "default_%s is above max_%s (%llu > %llu)", what, what, (unsigned long long)*value,
+		(unsigned long long)max);
+}
+
+int config_settle(struct config *c, struct err *e)
+{
+	if (fit("memory_mb", &c->default_memory_mb, 1024, c->max_memory_mb, e) < 0 ||
+	    fit("cpus", &c->default_cpu_permille, 2000, c->max_cpu_permille, e) < 0 ||
+	    fit("pids", &c->default_pids, 512, c->max_pids, e) < 0 ||
+	    fit("disk_mb", &c->default_disk_mb, 2048, c->max_disk_mb, e) < 0)
+		return -e->no;
+	if (c->pool_size_mb && c->pool_max_mb && c->pool_size_mb > c->pool_max_mb)
+		return err_set(e, EINVAL, "pool_size_mb is above pool_max_mb");
+	return 0;
+}
+
+int config_load(struct config *c, int argc, char **argv, struct err *e)
+{
+	config_defaults(c);
+	if (take_options(c, argc, argv, true, e) < 0)
+		return -e->no;
+	if (c->file[0] && load_file(c, c->file, e) < 0)
+		return -e->no;
+	if (take_options(c, argc, argv, false, e) < 0)
+		return -e->no;
+	return config_settle(c, e);
+}
+
+struct msg_limits config_default_limits(const struct config *c)
+{
+	return (struct msg_limits) { c->default_memory_mb << 20, c->default_disk_mb << 20, (uint32_t)c->default_cpu_permille,
+		(uint32_t)c->default_pids };
+}
+
+struct msg_limits config_max_limits(const struct config *c)
+{
+	return (struct msg_limits) { c->max_memory_mb << 20, c->max_disk_mb << 20, (uint32_t)c->max_cpu_permille,
+		(uint32_t)c->max_pids };
+}

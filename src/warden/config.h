@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* config: what the operator asked for, from the command line and a file of `key = value` lines.
+ *
+ * Both name the same keys (`max_pids = 512` is `--max-pids 512`) and go through one table. The command line
+ * wins over the file whatever their order. Paths are made absolute, so nothing depends on the directory the
+ * server was started in. */
+#pragma once
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "ipc/msg.h"
+
+struct config {
+	char listen[80];			/* ADDR:PORT or [ADDR]:PORT */
+	char state[PATH_MAX], run[PATH_MAX], cache[PATH_MAX];
+	char libexec[PATH_MAX];			/* "": where atolld itself is */
+	char file[PATH_MAX];			/* "": none was given */
+	char front[PATH_MAX], egress[PATH_MAX], init[PATH_MAX];	/* programs; "": found in libexec */
+	uint64_t restart_max_ms;		/* between two lives of a helper; tests want it short */
+	char domain[128];			/* "": the front's own choice */
+	char user[33], egress_user[33];
+	uint64_t pool_size_mb, pool_max_mb;	/* 0: chosen by the free disk */
+	uint64_t mem_total_mb;			/* 0: the engine's choice */
+	uint64_t max_sandboxes, max_timeout_s;
+	uint64_t default_memory_mb, default_pids, default_disk_mb, default_cpu_permille;	/* 0 until settled */
+	uint64_t max_memory_mb, max_pids, max_disk_mb, max_cpu_permille;
+	bool no_pool;
+	bool keep_on_stop;
+	bool version;				/* only print it */
+	enum log_level log_level;
+	struct msg_template templates[TEMPLATES_MAX];
+	uint32_t n_templates;
+};
+
+/* Reads argv and the file it names. On failure e says which option, or which line and key. */
+int config_load(struct config *c, int argc, char **argv, struct err *e);
+
+/* The two halves, apart so that they can be tested: the text of a file over c, and one key. */
+int config_text(struct config *c, struct str text, struct err *e);
+int config_set(struct config *c, struct str key, struct str value, struct err *e);
+void config_defaults(struct config *c);
+int config_settle(struct config *c, struct err *e);	/* fills in what was left open, checks that the values fit each other */
+
+struct msg_limits config_default_limits(const struct config *c);
+struct msg_limits config_max_limits(const struct config *c);

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* front: one link at a time; a front that breaks the protocol is ended and another one started. */
+#include "warden/front.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "loop/loop.h"
+#include "warden/layout.h"
+#include "warden/link.h"
+#include "warden/ops.h"
+#include "warden/sandbox.h"
+#include "warden/service.h"
+#include "warden/warden.h"
+
+#define HELLO_MS 10000
+#define FRONT_ARGS 20
+
+static const char *const level_word[] = { "debug", "info", "warn", "error" };
+
+/* Ends this front: nothing that it still sends is read. The service starts the next one. */
+static void front_drop(struct warden *w, const char *why)
+{
+	log_at(w->stopping ? LOG_LVL_DEBUG : LOG_LVL_ERROR, "dropping the front", "why=%s", why);
+	link_free(take_ptr(&w->link));
+	w->life++;
+	timer_disarm(w->hello_timer);
+	sandboxes_disown(w);
+	service_restart(w->front);
+}
+
+static void say_ready(struct warden *w)
+{
+	w->ready = true;
+	(void)printf("atoll: ready on %s\n", w->ready_url);
+	(void)fflush(stdout);
+}
+
+static void on_packet(void *user, const void *p, size_t n, const int *fds, size_t n_fds)
+{
+	struct warden *w = user;
+	enum msg_type type;
+	/* Aligned, and as large as the largest message: the handlers read it as the struct that it is. */
+	_Alignas(8) char msg[MSG_MAX];
+
+	(void)fds;
+	const char *why = proto_check(&w->proto, p, n, n_fds, &type);
+	if (why) {
+		front_drop(w, why);
+		return;
+	}
+	memcpy(msg, p, n);
+	ops_run(w, type, msg);
+	if (type == OP_HELLO) {
+		timer_disarm(w->hello_timer);
+		if (!w->ready)
+			say_ready(w);
+	}
+}
+
+static void on_gone(void *user, const char *why)
+{
+	struct warden *w = user;
+
+	/* An exit shows here and at the pidfd; the one that comes second finds nothing left to do. */
+	front_drop(w, why);
+}
+
+static const struct link_ops link_ops = { .on_packet = on_packet, .on_gone = on_gone };
+
+static void on_up(void *user, int fd)
+{
+	struct warden *w = user;
+
+	w->life++;
+	w->proto = (struct proto) {
+		.phase = PHASE_NEW, .maxima = config_max_limits(&w->cfg), .templates = w->cfg.templates, .n_templates = w->cfg.n_templates,
+	};
+	w->link = link_new(w->loop, fd, &link_ops, w);
+	timer_arm(w->hello_timer, HELLO_MS);
+	log_info("front started", "pid=%d", (int)service_pid(w->front));
+	if (!w->link)
+		service_restart(w->front);
+}
+
+static void on_down(void *user, const char *how)
+{
+	struct warden *w = user;
+
+	(void)how;
+	if (w->link)
+		front_drop(w, "ended");
+	warden_settle(w);
+}
+
+static const struct service_ops service_ops = { .on_up = on_up, .on_down = on_down };
+
+static void on_no_hello(void *user)
+{
+	struct warden *w = user;
+
+	if (w->link)
+		front_drop(w, "no hello");
+}
+
+int front_open(struct warden *w, int exe_fd, const char *exe, const char *state_dir, struct err *e)
+{
+	/* They live as long as the service, of which a process has one. */
+	static char timeout[24], key[PATH_MAX + 8];
+	static const char *argv[FRONT_ARGS];
+	struct service_spec spec = { .name = "atoll-front", .exe_fd = exe_fd, .argv = (char *const *)argv,
+		.fds = { w->listener }, .n_fds = 1, .delay_max_ms = w->cfg.restart_max_ms };
+	size_t n = 0;
+
+	(void)snprintf(timeout, sizeof timeout, "%llu", (unsigned long long)w->cfg.max_timeout_s);
+	(void)snprintf(key, sizeof key, "%s/key", state_dir);
+	argv[n++] = exe;
+	const char *pairs[][2] = { { "--state", state_dir }, { "--key-file", key }, { "--url", w->ready_url },
+		{ "--max-timeout", timeout }, { "--log-level", level_word[w->cfg.log_level] }, { "--domain", w->cfg.domain } };
+
+	for (size_t i = 0; i < ARRAY_LEN(pairs); i++) {
+		if (!pairs[i][1][0])
+			continue;
+		argv[n++] = pairs[i][0];
+		argv[n++] = pairs[i][1];
+	}
+	if (user_find(w->cfg.user, &spec.uid, &spec.gid, e) < 0)
+		return -e->no;
+	w->hello_timer = timer_new(w->loop, on_no_hello, w);
+	w->front = service_new(w->loop, &spec, &service_ops, w);
+	if (!w->hello_timer || !w->front)
+		return err_set(e, ENOMEM, "start the front: out of memory");
+	return service_start(w->front, e);
+}
+
+void front_close(struct warden *w)
+{
+	link_free(take_ptr(&w->link));
+	service_free(take_ptr(&w->front));
+	timer_free(take_ptr(&w->hello_timer));
+}
+
+static void answer(struct warden *w, uint64_t life, const void *msg, size_t n)
+{
+	if (w->link && life == w->life)
+		link_send(w->link, msg, n, -1);
+}
+
+void front_ok(struct warden *w, uint64_t life, uint32_t seq)
+{
+	struct msg_ok re = { .head = { MSG_VERSION, RE_OK, seq } };
+
+	answer(w, life, &re, sizeof re);
+}
+
+void front_error(struct warden *w, uint64_t life, uint32_t seq, int no, const char *text)
+{
+	struct msg_error re;
+
+	memset(&re, 0, sizeof re);
+	re.head = (struct msg_head) { MSG_VERSION, RE_ERROR, seq };
+	re.no = no > 0 ? no : EIO;
+	(void)snprintf(re.text, sizeof re.text, "%s", text);
+	answer(w, life, &re, sizeof re);
+}
+
+void front_exited(struct warden *w, const struct sandbox *sb)
+{
+	struct msg_exited ev;
+
+	memset(&ev, 0, sizeof ev);
+	ev.head = (struct msg_head) { MSG_VERSION, EV_EXITED, 0 };
+	memcpy(ev.id, sb->er.spec.id, sizeof ev.id);
+	ev.reason = sb->reason;
+	/* A front that has not said hello will ask for the list, which has it no more. */
+	if (w->proto.phase == PHASE_SERVE)
+		answer(w, w->life, &ev, sizeof ev);
+}
+
+void front_shutdown(struct warden *w)
+{
+	struct msg_ok ev = { .head = { MSG_VERSION, EV_SHUTDOWN, 0 } };
+
+	answer(w, w->life, &ev, sizeof ev);
+}

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* isolate: host limits, mount namespace, capabilities, system calls. */
+#include "warden/isolate.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <seccomp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/capability.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/str.h"
+
+/* What all sandboxes take from host root's share: their own smaller limits are set by the engine. */
+static const struct {
+	const char *path;
+	uint64_t at_least;
+} host_limits[] = {
+	{ "/proc/sys/fs/inotify/max_user_instances", 65536 },
+	{ "/proc/sys/fs/inotify/max_user_watches", 4194304 },
+	{ "/proc/sys/kernel/pid_max", 1048576 },
+};
+
+static void raise_sysctl(const char *path, uint64_t at_least)
+{
+	char text[32];
+	uint64_t now;
+
+	if (file_read(AT_FDCWD, path, text, sizeof text) < 0)
+		return;
+	text[strcspn(text, "\n")] = '\0';
+	if (str_to_u64(str_of(text), UINT64_MAX, &now) < 0 || now >= at_least)
+		return;
+	(void)snprintf(text, sizeof text, "%llu", (unsigned long long)at_least);
+	int r = file_write(AT_FDCWD, path, text);
+
+	if (r < 0)
+		log_warn("could not raise a limit of the host, going on", "path=%s to=%s err=%s", path, text, strerror(-r));
+	else
+		log_info("raised a limit of the host", "path=%s from=%llu to=%s", path, (unsigned long long)now, text);
+}
+
+void isolate_host(void)
+{
+	struct rlimit nofile;
+
+	for (size_t i = 0; i < ARRAY_LEN(host_limits); i++)
+		raise_sysctl(host_limits[i].path, host_limits[i].at_least);
+	if (getrlimit(RLIMIT_NOFILE, &nofile) == 0) {
+		nofile.rlim_cur = nofile.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &nofile);
+	}
+}
+
+int isolate_mounts(struct err *e)
+{
+	if (unshare(CLONE_NEWNS) < 0)
+		return err_sys(e, "make a mount namespace");
+	/* A slave: what the admin mounts later is seen here, what is mounted here is seen by nobody else. */
+	if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
+		return err_sys(e, "make the mount namespace private");
+	return 0;
+}
+
+/* Never needed to make, limit and end sandboxes. The others stay: user namespaces start with a full set whatever we drop. */
+static const cap_value_t unused_caps[] = {
+	CAP_LINUX_IMMUTABLE, CAP_NET_BROADCAST, CAP_SYS_MODULE, CAP_SYS_RAWIO, CAP_SYS_PACCT, CAP_SYS_BOOT, CAP_SYS_TIME,
+	CAP_SYS_TTY_CONFIG, CAP_LEASE, CAP_AUDIT_CONTROL, CAP_AUDIT_WRITE, CAP_AUDIT_READ, CAP_MAC_OVERRIDE, CAP_MAC_ADMIN,
+	CAP_SYSLOG, CAP_WAKE_ALARM, CAP_BLOCK_SUSPEND, CAP_PERFMON, CAP_BPF,
+};
+
+static int drop_caps(struct err *e)
+{
+	cap_t caps = cap_get_proc();
+	int r = 0;
+
+	if (!caps)
+		return err_sys(e, "read the capabilities");
+	for (size_t i = 0; i < ARRAY_LEN(unused_caps); i++) {
+		cap_value_t c = unused_caps[i];
+
+		if (prctl(PR_CAPBSET_READ, c, 0, 0, 0) != 1)
+			continue;		/* a kernel that does not know it, or a host that never had it */
+		if (prctl(PR_CAPBSET_DROP, c, 0, 0, 0) < 0 ||
+		    cap_set_flag(caps, CAP_EFFECTIVE, 1, &c, CAP_CLEAR) < 0 ||
+		    cap_set_flag(caps, CAP_PERMITTED, 1, &c, CAP_CLEAR) < 0)
+			r = err_sys(e, "drop capability %d", c);
+	}
+	if (r == 0 && cap_set_proc(caps) < 0)
+		r = err_sys(e, "drop capabilities");
+	(void)cap_free(caps);
+	return r;
+}
+
+/* Sandboxes inherit this filter, so nothing is on the list that a program inside may use. */
+static const int refused_calls[] = {
+	SCMP_SYS(kexec_load), SCMP_SYS(kexec_file_load), SCMP_SYS(init_module), SCMP_SYS(finit_module), SCMP_SYS(delete_module),
+	SCMP_SYS(bpf), SCMP_SYS(perf_event_open), SCMP_SYS(userfaultfd), SCMP_SYS(reboot), SCMP_SYS(swapon), SCMP_SYS(swapoff),
+	SCMP_SYS(acct), SCMP_SYS(settimeofday), SCMP_SYS(clock_settime), SCMP_SYS(iopl), SCMP_SYS(ioperm), SCMP_SYS(lookup_dcookie),
+	SCMP_SYS(nfsservctl), SCMP_SYS(uselib), SCMP_SYS(vhangup),
+};
+
+static int refuse_calls(struct err *e)
+{
+	scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ALLOW);
+	int r = ctx ? 0 : -ENOMEM;
+
+	/* no_new_privs would reach the sandboxes, where sudo has to work; CAP_SYS_ADMIN installs the filter without it. */
+	if (r == 0)
+		r = seccomp_attr_set(ctx, SCMP_FLTATR_CTL_NNP, 0);
+	if (r == 0)
+		r = seccomp_attr_set(ctx, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_ERRNO(ENOSYS));
+	for (size_t i = 0; r == 0 && i < ARRAY_LEN(refused_calls); i++) {
+		r = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EPERM), refused_calls[i], 0);
+		if (r == -EDOM || r == -EFAULT)		/* not a call of this machine */
+			r = 0;
+	}
+	if (r == 0)
+		r = seccomp_load(ctx);
+	if (ctx)
+		seccomp_release(ctx);
+	return r < 0 ? err_set(e, -r, "install the seccomp filter: %s", strerror(-r)) : 0;
+}
+
+int isolate_power(struct err *e)
+{
+	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+		return err_sys(e, "become not dumpable");
+	if (drop_caps(e) < 0)
+		return -e->no;
+	return refuse_calls(e);
+}

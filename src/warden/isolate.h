@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* isolate: what the warden does to its own process, in the order in which it is called.
+ *
+ *	host	raises limits that sandboxes share with the host; needs nothing
+ *	mounts	a private mount namespace; before anything is mounted
+ *	power	gives up what the warden never uses; last, when every socket and the engine are open */
+#pragma once
+
+#include "base/err.h"
+
+void isolate_host(void);
+int isolate_mounts(struct err *e);
+int isolate_power(struct err *e);

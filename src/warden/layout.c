@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* layout: directories, the key, listeners, programs. */
+#include "warden/layout.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/rand.h"
+#include "warden/config.h"
+#include "warden/registry.h"
+
+#define KEY_PREFIX "e2b_"
+#define KEY_DIGITS 40
+#define KEY_MAX 160
+
+int user_find(const char *name, uid_t *ret_uid, gid_t *ret_gid, struct err *e)
+{
+	struct passwd *pw = getpwnam(name);
+
+	if (!pw)
+		return err_set(e, ENOENT, "user '%s' does not exist: the set-up creates it (adduser --system --group %s)", name, name);
+	if (pw->pw_uid == 0)
+		return err_set(e, EINVAL, "user '%s' is root: helpers must run without power", name);
+	*ret_uid = pw->pw_uid;
+	*ret_gid = pw->pw_gid;
+	return 0;
+}
+
+/* mkdir -p; the parts above get the usual mode, the last one `mode`. */
+static int make_path(const char *path, mode_t mode, struct err *e)
+{
+	char part[PATH_MAX];
+
+	for (const char *at = strchr(path + 1, '/'); at; at = strchr(at + 1, '/')) {
+		(void)snprintf(part, sizeof part, "%.*s", (int)(at - path), path);
+		if (mkdir(part, 0755) < 0 && errno != EEXIST)
+			return err_sys(e, "make directory '%s'", part);
+	}
+	if (mkdir(path, mode) < 0 && errno != EEXIST)
+		return err_sys(e, "make directory '%s'", path);
+	return 0;
+}
+
+static int without_links(char path[PATH_MAX], struct err *e)
+{
+	char real[PATH_MAX];
+
+	if (!realpath(path, real))
+		return err_sys(e, "resolve '%s'", path);
+	memcpy(path, real, sizeof real);
+	return 0;
+}
+
+int layout_dirs(struct config *c, struct err *e)
+{
+	if (make_path(c->state, 0755, e) < 0 || make_path(c->run, 0755, e) < 0 || make_path(REGISTRY_DIR, 0755, e) < 0 ||
+	    without_links(c->state, e) < 0 || without_links(c->run, e) < 0)
+		return -e->no;
+	return 0;
+}
+
+int layout_pid_file(const struct config *c, int *ret_fd, struct err *e)
+{
+	autoclose int dir = open(c->run, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	autoclose int fd = dir < 0 ? -1 : openat(dir, "warden.pid", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+	char text[16];
+
+	if (fd < 0)
+		return err_sys(e, "open '%s/warden.pid'", c->run);
+	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+		return err_set(e, EBUSY, "another atolld already runs on run directory '%s'", c->run);
+	int n = snprintf(text, sizeof text, "%d\n", (int)getpid());
+	if (ftruncate(fd, 0) < 0 || pwrite(fd, text, (size_t)n, 0) != n)
+		return err_sys(e, "write '%s/warden.pid'", c->run);
+	*ret_fd = take_fd(&fd);
+	return 0;
+}
+
+int layout_records_dir(const struct config *c, int *ret_fd, struct err *e)
+{
+	autoclose int dir = open(c->run, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (dir < 0 || (mkdirat(dir, "sandboxes", 0700) < 0 && errno != EEXIST))
+		return err_sys(e, "make directory '%s/sandboxes'", c->run);
+	int fd = openat(dir, "sandboxes", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0)
+		return err_sys(e, "open '%s/sandboxes'", c->run);
+	*ret_fd = fd;
+	return 0;
+}
+
+/* A new file in place of whatever has that name. The directory may belong to somebody else, so nothing there is followed. */
+static int put_file(int dirfd, const char *name, const char *text, uid_t uid, gid_t gid, struct err *e)
+{
+	char tmp[32];
+
+	(void)snprintf(tmp, sizeof tmp, ".%s.new", name);
+	(void)unlinkat(dirfd, tmp, 0);
+	autoclose int fd = openat(dirfd, tmp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return err_sys(e, "create '%s'", name);
+	int r = fd_write_all(fd, text, strlen(text));
+	if (r < 0) {
+		errno = -r;
+		return err_sys(e, "write '%s'", name);
+	}
+	if (fchown(fd, uid, gid) < 0 || fsync(fd) < 0 || renameat(dirfd, tmp, dirfd, name) < 0)
+		return err_sys(e, "put '%s' in place", name);
+	return 0;
+}
+
+static bool key_is_sound(const char *key)
+{
+	size_t n = strspn(key, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-");
+
+	return n >= 16 && (key[n] == '\0' || strcmp(key + n, "\n") == 0);
+}
+
+/* The key of the instance, made on the first start. */
+static int load_key(int state, char key[KEY_MAX], struct err *e)
+{
+	ssize_t n = file_read(state, "key", key, KEY_MAX);
+
+	if (n == -ENOENT) {
+		char digits[KEY_DIGITS + 1];
+
+		rand_hex(digits, KEY_DIGITS);
+		(void)snprintf(key, KEY_MAX, "%s%s\n", KEY_PREFIX, digits);
+		return put_file(state, "key", key, 0, 0, e);
+	}
+	if (n < 0) {
+		errno = (int)-n;
+		return err_sys(e, "read 'key' in the state directory");
+	}
+	if (!key_is_sound(key))
+		return err_set(e, EINVAL, "'key' in the state directory is not a key: want e2b_ and hex digits; remove it to get a new one");
+	return 0;
+}
+
+int layout_url(const struct config *c, const char *url, struct err *e)
+{
+	autoclose int state = open(c->state, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	char line[128];
+
+	if (state < 0)
+		return err_sys(e, "open state directory '%s'", c->state);
+	(void)snprintf(line, sizeof line, "%s\n", url);
+	return put_file(state, "url", line, 0, 0, e);
+}
+
+int layout_front_state(const struct config *c, struct err *e)
+{
+	autoclose int state = open(c->state, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	char key[KEY_MAX];
+	uid_t uid;
+	gid_t gid;
+
+	if (state < 0)
+		return err_sys(e, "open state directory '%s'", c->state);
+	if (user_find(c->user, &uid, &gid, e) < 0 || load_key(state, key, e) < 0)
+		return -e->no;
+	if (mkdirat(state, "front", 0700) < 0 && errno != EEXIST)
+		return err_sys(e, "make '%s/front'", c->state);
+	autoclose int front = openat(state, "front", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (front < 0 || fchown(front, uid, gid) < 0 || fchmod(front, 0700) < 0)
+		return err_sys(e, "set up '%s/front'", c->state);
+	if (put_file(front, "key", key, uid, gid, e) < 0)
+		return err_wrap(e, "the front's copy of the key");
+	char from[64];
+
+	(void)snprintf(from, sizeof from, "/proc/self/fd/%d", front);
+	if (make_path(FRONT_STATE, 0755, e) < 0)
+		return -e->no;
+	if (mount(from, FRONT_STATE, NULL, MS_BIND, NULL) < 0 ||
+	    mount(NULL, FRONT_STATE, NULL, MS_REMOUNT | MS_BIND | MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0)
+		return err_sys(e, "mount '%s/front' for the front", c->state);
+	return 0;
+}
+
+/* Tries NAME in libexec, and in the sibling folders of a build tree: front/atoll-front. */
+int layout_program(const char *libexec, const char *name, char *ret_path, size_t size, int *ret_fd, struct err *e)
+{
+	char self[PATH_MAX];
+	const char *part = strchr(name, '-') ? strchr(name, '-') + 1 : name;
+
+	if (!libexec[0]) {
+		ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+
+		if (n < 0)
+			return err_sys(e, "find out where this program is");
+		self[n] = '\0';
+		*strrchr(self, '/') = '\0';
+		libexec = self;
+	}
+	for (int i = 0; i < 3; i++) {
+		if (i == 0)
+			(void)snprintf(ret_path, size, "%s/%s", libexec, name);
+		else
+			(void)snprintf(ret_path, size, "%s%s/%s/%s", libexec, i == 1 ? "" : "/..", part, name);
+		int fd = open(ret_path, O_RDONLY | O_CLOEXEC);
+		if (fd >= 0) {
+			*ret_fd = fd;
+			return 0;
+		}
+	}
+	return err_set(e, ENOENT, "program '%s' not found in '%s'", name, libexec);
+}

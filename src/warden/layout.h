@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* layout: the directories, files and sockets of an instance on the host, and who owns them. */
+#pragma once
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+
+struct config;
+
+int user_find(const char *name, uid_t *ret_uid, gid_t *ret_gid, struct err *e);
+
+/* State, run and registry directories; c->state and c->run are without links afterwards. */
+int layout_dirs(struct config *c, struct err *e);
+
+/* Locks RUN/warden.pid and writes our pid into it. -EBUSY: another warden uses that directory. */
+int layout_pid_file(const struct config *c, int *ret_fd, struct err *e);
+
+int layout_records_dir(const struct config *c, int *ret_fd, struct err *e);
+
+/* STATE/front with a copy of the key, for the front's user alone. In the warden's own mount namespace it is also mounted where
+ * that user can reach it whatever stands above STATE; ret_path is that place. */
+#define FRONT_STATE "/run/atoll/front"
+int layout_front_state(const struct config *c, struct err *e);
+
+/* ADDR:PORT or [ADDR]:PORT. Waits a moment for a front of a killed warden to let go of it. ret_url: "http://ADDR:PORT". */
+int layout_listen(const char *where, int *ret_fd, char *ret_url, size_t url_size, struct err *e);
+
+/* Notes in STATE/url where clients connect, for the command line on this machine. */
+int layout_url(const struct config *c, const char *url, struct err *e);
+
+/* Port 53 of the instance's gateway address. */
+int layout_dns(uint32_t instance, int *ret_udp, int *ret_tcp, struct err *e);
+
+/* Opens a program of ours by name; ret_path gets where it was found. */
+int layout_program(const char *libexec, const char *name, char *ret_path, size_t size, int *ret_fd, struct err *e);

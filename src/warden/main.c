@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* atolld: the warden. Opens everything in order, runs the loop, and ends in order.
+ *
+ * It holds root and therefore reads nothing from outside: no HTTP, JSON, DNS or SQL is linked into it. */
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "loop/loop.h"
+#include "warden/front.h"
+#include "warden/isolate.h"
+#include "warden/layout.h"
+#include "warden/records.h"
+#include "warden/registry.h"
+#include "warden/resolver.h"
+#include "warden/sandbox.h"
+#include "warden/service.h"
+#include "warden/warden.h"
+
+#define TICK_MS 1000
+#define STOP_GRACE_MS 3000		/* for the front to finish its answers */
+#define POOL_MB 8192
+#define POOL_MAX_MB (64 * 1024)
+#define POOL_MIN_MB 256
+#define SLOTS_SPARE 16			/* for sandboxes that are ending */
+
+struct programs {
+	char front[PATH_MAX], egress[PATH_MAX], init[PATH_MAX];
+	int front_fd, egress_fd;
+};
+
+/* --- stopping ----------------------------------------------------------------------------------------------- */
+
+static bool work_left(const struct warden *w)
+{
+	if (!w->cfg.keep_on_stop)
+		return w->n_sandboxes > 0;
+	for (size_t i = 0; i < SLOTS_MAX; i++) {
+		if (w->slots[i] && w->slots[i]->state != SANDBOX_RUNNING)
+			return true;
+	}
+	return false;
+}
+
+void warden_settle(struct warden *w)
+{
+	if (!w->stopping || work_left(w) || service_running(w->front))
+		return;
+	if (service_running(w->egress)) {	/* last: sandboxes may ask until they are gone */
+		service_stop(w->egress, true);
+		return;
+	}
+	loop_stop(w->loop);
+}
+
+static void on_stop_late(void *user)
+{
+	struct warden *w = user;
+
+	service_stop(w->front, true);
+}
+
+static void on_stop(void *user, int signo)
+{
+	struct warden *w = user;
+
+	if (w->stopping)
+		return;
+	log_info("stopping", "signal=%d sandboxes=%u %s", signo, w->n_sandboxes, w->cfg.keep_on_stop ? "keep" : "kill");
+	w->stopping = true;
+	front_shutdown(w);
+	service_stop(w->front, !w->link);
+	sandboxes_cancel_queue(w);
+	if (!w->cfg.keep_on_stop)
+		sandboxes_kill_all(w);
+	timer_arm(w->stop_timer, STOP_GRACE_MS);
+	warden_settle(w);
+}
+
+/* Only the log level is taken again: everything else is in use. */
+static void on_hup(void *user, int signo)
+{
+	struct warden *w = user;
+	static struct config again;		/* too large for the stack of a handler */
+	char path[PATH_MAX + 16];
+	char *argv[] = { "atolld", path, NULL };
+	struct err e = ERR_INIT;
+
+	(void)signo;
+	if (!w->cfg.file[0])
+		return;
+	(void)snprintf(path, sizeof path, "--config=%s", w->cfg.file);
+	if (config_load(&again, 2, argv, &e) < 0) {
+		log_warn("configuration not taken again", "err=%s", e.text);
+		return;
+	}
+	log_set_level(again.log_level);
+	log_info("log level set again", "level=%d", (int)again.log_level);
+}
+
+static void on_tick(void *user)
+{
+	struct warden *w = user;
+
+	w->ops->tick(w->engine);
+	timer_arm(w->tick_timer, TICK_MS);
+}
+
+/* --- starting ----------------------------------------------------------------------------------------------- */
+
+/* Step 1: places on the host, locks, and a mount namespace. Nothing is changed that another warden could be using. */
+static int open_places(struct warden *w, struct err *e)
+{
+	struct config *c = &w->cfg;
+
+	if (layout_dirs(c, e) < 0 || layout_pid_file(c, &w->pid_fd, e) < 0 ||
+	    registry_take(REGISTRY_DIR, c->state, &w->instance, &w->registry_fd, e) < 0)
+		return -e->no;
+	isolate_host();
+	if (isolate_mounts(e) < 0 || layout_records_dir(c, &w->records_dir, e) < 0 || layout_front_state(c, e) < 0)
+		return -e->no;
+	if (layout_listen(c->listen, &w->listener, w->ready_url, sizeof w->ready_url, e) < 0)
+		return -e->no;
+	return layout_url(c, w->ready_url, e);
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* The pool takes disk space away from others, so without a word from the operator it stays modest. */
+static void choose_pool(struct config *c)
+{
+	struct statvfs fs;
+	uint64_t free_mb = statvfs(c->state, &fs) == 0 ? (uint64_t)fs.f_bavail * fs.f_frsize >> 20 : POOL_MB;
+
+	if (!c->pool_size_mb) {
+		c->pool_size_mb = least(POOL_MB, free_mb / 4 > POOL_MIN_MB ? free_mb / 4 : POOL_MIN_MB);
+		if (c->pool_max_mb)
+			c->pool_size_mb = least(c->pool_size_mb, c->pool_max_mb);
+	}
+	if (!c->pool_max_mb)
+		c->pool_max_mb = least(POOL_MAX_MB, free_mb / 2);
+	if (c->pool_max_mb < c->pool_size_mb)
+		c->pool_max_mb = c->pool_size_mb;
+}
+
+/* Step 2: the engine, told of what already runs, and those sandboxes taken over. */
+static int open_engine(struct warden *w, const char *init, struct err *e)
+{
+	struct record *list = NULL;
+	struct engine_record *live = NULL;
+	uint64_t spare = w->cfg.max_sandboxes / 4 + SLOTS_SPARE;
+	size_t n = 0;
+
+	w->n_slots = (uint32_t)least(SLOTS_MAX, w->cfg.max_sandboxes + spare);
+	if (records_load(w->records_dir, &list, &n, e) < 0)
+		return -e->no;
+	live = calloc(n + 1, sizeof *live);
+	for (size_t i = 0; live && i < n; i++) {
+		live[i] = list[i].er;
+		if (live[i].spec.slot >= w->n_slots)	/* an earlier life was allowed more */
+			w->n_slots = live[i].spec.slot + 1;
+	}
+	choose_pool(&w->cfg);
+	struct engine_config ec = {
+		.instance = w->instance, .max_sandboxes = w->n_slots, .state_dir = w->cfg.state, .run_dir = w->cfg.run,
+		.cache_dir = w->cfg.cache, .init_path = init, .pool_bytes = w->cfg.pool_size_mb << 20,
+		.pool_max_bytes = w->cfg.pool_max_mb << 20, .no_pool = w->cfg.no_pool, .mem_total_bytes = w->cfg.mem_total_mb << 20,
+	};
+	int r = live ? w->ops->open(&ec, live, n, &w->engine, e) : err_set(e, ENOMEM, "out of memory");
+
+	for (size_t i = 0; r == 0 && i < n; i++)
+		sandbox_adopt(w, &list[i]);
+	free(live);
+	free(list);
+	return r < 0 ? err_wrap(e, "open the %s engine", w->ops->name) : 0;
+}
+
+/* By the path that was given, or else by name in libexec. */
+static int find_program(const struct config *c, const char *given, const char *name, char path[PATH_MAX], int *ret_fd, struct err *e)
+{
+	if (!given[0])
+		return layout_program(c->libexec, name, path, PATH_MAX, ret_fd, e);
+	memcpy(path, given, PATH_MAX);
+	*ret_fd = open(path, O_RDONLY | O_CLOEXEC);
+	return *ret_fd < 0 ? err_sys(e, "open '%s'", path) : 0;
+}
+
+static int find_programs(const struct config *c, struct programs *p, struct err *e)
+{
+	autoclose int init_fd = -1;		/* the engine makes its own copy by path */
+
+	if (find_program(c, c->front, "atoll-front", p->front, &p->front_fd, e) < 0 ||
+	    find_program(c, c->egress, "atoll-egress", p->egress, &p->egress_fd, e) < 0 ||
+	    find_program(c, c->init, "atoll-init", p->init, &init_fd, e) < 0)
+		return -e->no;
+	return 0;
+}
+
+static int open_loop(struct warden *w, struct err *e)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+
+	w->max_builders = cpus > 0 ? (uint32_t)cpus * 2 : 2;
+	w->last_queued = &w->first_queued;
+	w->loop = loop_new();
+	if (!w->loop)
+		return err_set(e, ENOMEM, "make the event loop");
+	w->on_term = sigwatch_new(w->loop, SIGTERM, on_stop, w);
+	w->on_int = sigwatch_new(w->loop, SIGINT, on_stop, w);
+	w->on_hup = sigwatch_new(w->loop, SIGHUP, on_hup, w);
+	w->tick_timer = timer_new(w->loop, on_tick, w);
+	w->stop_timer = timer_new(w->loop, on_stop_late, w);
+	if (!w->on_term || !w->on_int || !w->on_hup || !w->tick_timer || !w->stop_timer)
+		return err_set(e, ENOMEM, "make the event loop");
+	return 0;
+}
+
+/* Step 3: the last socket, then our own confinement, then the helpers: the first life of one is like all that follow. */
+static int open_helpers(struct warden *w, const struct programs *p, struct err *e)
+{
+	if (layout_dns(w->instance, &w->dns_udp, &w->dns_tcp, e) < 0 || isolate_power(e) < 0 ||
+	    resolver_open(w, p->egress_fd, p->egress, e) < 0)
+		return -e->no;
+	return front_open(w, p->front_fd, p->front, FRONT_STATE, e);
+}
+
+static int warden_open(struct warden *w, struct programs *p, struct err *e)
+{
+	if (geteuid() != 0)
+		return err_set(e, EPERM, "must be started by root");
+	if (find_programs(&w->cfg, p, e) < 0 || open_places(w, e) < 0 || open_loop(w, e) < 0 || open_engine(w, p->init, e) < 0 ||
+	    open_helpers(w, p, e) < 0)
+		return -e->no;
+	timer_arm(w->tick_timer, TICK_MS);
+	log_info("open", "instance=%u state=%s run=%s sandboxes=%u", w->instance, w->cfg.state, w->cfg.run, w->n_sandboxes);
+	return 0;
+}
+
+/* Whatever was opened so far. Once the engine has been asked and knows of no sandbox, all of the instance goes;
+ * else it is left for the next warden. */
+static void warden_close(struct warden *w)
+{
+	bool all = w->engine && w->n_sandboxes == 0;
+
+	if (w->loop) {
+		front_close(w);
+		resolver_close(w);
+		sandboxes_free(w);
+		sigwatch_free(w->on_term);
+		sigwatch_free(w->on_int);
+		sigwatch_free(w->on_hup);
+		timer_free(w->tick_timer);
+		timer_free(w->stop_timer);
+	}
+	if (w->engine)
+		w->ops->close(w->engine, all);
+	if (w->pid_fd >= 0) {
+		char path[PATH_MAX + 16];
+
+		(void)snprintf(path, sizeof path, "%s/warden.pid", w->cfg.run);
+		(void)unlink(path);
+	}
+	if (w->registry_fd >= 0 && all)
+		registry_release(REGISTRY_DIR, w->instance);
+	loop_free(w->loop);
+}
+
+int main(int argc, char **argv)
+{
+	static struct warden w = { .registry_fd = -1, .pid_fd = -1, .listener = -1, .dns_udp = -1, .dns_tcp = -1,
+		.records_dir = -1, .egress_fd = -1, .ops = &engine_ns };
+	static struct programs p = { .front_fd = -1, .egress_fd = -1 };
+	struct err e = ERR_INIT;
+
+	log_setup("atolld", LOG_LVL_INFO);
+	if (config_load(&w.cfg, argc, argv, &e) < 0) {
+		(void)fprintf(stderr, "atolld: %s\n", e.text);
+		return 2;
+	}
+	if (w.cfg.version) {
+		(void)printf("atolld %s\n", ATOLL_VERSION);
+		return 0;
+	}
+	log_set_level(w.cfg.log_level);
+	(void)setvbuf(stdout, NULL, _IOLBF, 0);
+	if (warden_open(&w, &p, &e) < 0) {
+		(void)fprintf(stderr, "atolld: %s\n", e.text);
+		warden_close(&w);
+		return 1;
+	}
+	loop_run(w.loop);
+	warden_close(&w);
+	log_info("stopped", "instance=%u", w.instance);
+	return 0;
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ops: one handler per request. None of them waits for anything. */
+#include "warden/ops.h"
+
+#include <string.h>
+
+#include "base/fd.h"
+#include "warden/front.h"
+#include "warden/link.h"
+#include "warden/sandbox.h"
+#include "warden/warden.h"
+
+static struct msg_head head_of(enum msg_type type, uint32_t seq)
+{
+	return (struct msg_head) { .version = MSG_VERSION, .type = (uint16_t)type, .seq = seq };
+}
+
+static void send_out(struct warden *w, const void *msg, size_t n, int fd)
+{
+	if (w->link)
+		link_send(w->link, msg, n, fd);
+	else
+		fd_close(fd);
+}
+
+static void fail(struct warden *w, uint32_t seq, const struct err *e)
+{
+	front_error(w, w->life, seq, e->no, e->text);
+}
+
+/* The running sandbox that the request names; NULL when an error was sent. */
+static struct sandbox *running(struct warden *w, const struct msg_id *m)
+{
+	struct sandbox *sb = sandbox_find(w, m->id);
+	struct err e = ERR_INIT;
+
+	if (sb && sb->state == SANDBOX_RUNNING)
+		return sb;
+	(void)err_set(&e, ENOENT, "no sandbox '%s'", m->id);
+	fail(w, m->head.seq, &e);
+	return NULL;
+}
+
+static void op_hello(struct warden *w, const void *msg)
+{
+	const struct msg_hello *m = msg;
+	struct msg_welcome re;
+
+	memset(&re, 0, sizeof re);
+	re.head = head_of(RE_HELLO, m->head.seq);
+	re.instance = w->instance;
+	re.max_sandboxes = (uint32_t)w->cfg.max_sandboxes;
+	re.n_templates = w->cfg.n_templates;
+	re.defaults = config_default_limits(&w->cfg);
+	re.maxima = config_max_limits(&w->cfg);
+	memcpy(re.templates, w->cfg.templates, sizeof re.templates);
+	send_out(w, &re, sizeof re, -1);
+}
+
+static void op_start(struct warden *w, const void *msg)
+{
+	const struct msg_start *m = msg;
+	struct err e = ERR_INIT;
+
+	if (sandbox_start(w, m, &e) < 0)	/* else the answer comes when it runs */
+		fail(w, m->head.seq, &e);
+}
+
+static void op_kill(struct warden *w, const void *msg)
+{
+	const struct msg_id *m = msg;
+	struct sandbox *sb = sandbox_find(w, m->id);
+	struct err e = ERR_INIT;
+
+	if (!sb || sb->state == SANDBOX_ENDING) {
+		(void)err_set(&e, ENOENT, "no sandbox '%s'", m->id);
+		fail(w, m->head.seq, &e);
+		return;
+	}
+	sandbox_kill(sb);
+	front_ok(w, w->life, m->head.seq);
+}
+
+static void set_frozen(struct warden *w, const struct msg_id *m, bool on)
+{
+	struct sandbox *sb = running(w, m);
+	struct err e = ERR_INIT;
+
+	if (!sb)
+		return;
+	if (sandbox_freeze(sb, on, &e) < 0)
+		fail(w, m->head.seq, &e);
+	else
+		front_ok(w, w->life, m->head.seq);
+}
+
+static void op_freeze(struct warden *w, const void *msg)
+{
+	set_frozen(w, msg, true);
+}
+
+static void op_thaw(struct warden *w, const void *msg)
+{
+	set_frozen(w, msg, false);
+}
+
+static void op_connect(struct warden *w, const void *msg)
+{
+	const struct msg_id *m = msg;
+	struct sandbox *sb = running(w, m);
+	struct msg_ok re = { .head = head_of(RE_OK, m->head.seq) };
+	struct err e = ERR_INIT;
+	int fd = -1;
+
+	if (!sb)
+		return;
+	if (w->ops->connect(w->engine, &sb->er, sb->pidfd, &fd, &e) < 0)
+		fail(w, m->head.seq, &e);
+	else
+		send_out(w, &re, sizeof re, fd);
+}
+
+static struct msg_limits limits_of(const struct sandbox *sb)
+{
+	const struct engine_limits *l = &sb->er.spec.limits;
+
+	return (struct msg_limits) { l->mem_bytes, l->disk_bytes, l->cpu_permille, l->pids };
+}
+
+static void op_list(struct warden *w, const void *msg)
+{
+	const struct msg_list *m = msg;
+
+	for (size_t i = 0; i < SLOTS_MAX; i++) {
+		const struct sandbox *sb = w->slots[i];
+		struct msg_sandbox item;
+
+		if (!sb || sb->state != SANDBOX_RUNNING)
+			continue;
+		memset(&item, 0, sizeof item);
+		item.head = head_of(RE_LIST_ITEM, m->head.seq);
+		memcpy(item.id, sb->er.spec.id, sizeof item.id);
+		memcpy(item.template_key, sb->er.spec.template_key, sizeof item.template_key);
+		item.frozen = sb->frozen;
+		item.started_wall_ms = sb->er.started_wall_ms;
+		item.limits = limits_of(sb);
+		send_out(w, &item, sizeof item, -1);
+	}
+	front_ok(w, w->life, m->head.seq);
+}
+
+static void op_usage(struct warden *w, const void *msg)
+{
+	const struct msg_id *m = msg;
+	struct sandbox *sb = running(w, m);
+	struct engine_usage us = { 0 };
+	struct err e = ERR_INIT;
+
+	if (!sb)
+		return;
+	if (w->ops->usage(w->engine, &sb->er, &us, &e) < 0) {
+		fail(w, m->head.seq, &e);
+		return;
+	}
+	struct msg_usage re = {
+		.head = head_of(RE_USAGE, m->head.seq),
+		.mem_bytes = us.mem_bytes, .mem_cache_bytes = us.mem_cache_bytes, .mem_limit_bytes = sb->er.spec.limits.mem_bytes,
+		.cpu_ns = us.cpu_ns,
+		.disk_bytes = us.disk_bytes, .disk_limit_bytes = sb->er.spec.limits.disk_bytes,
+		.pids = us.pids, .oom_kills = us.oom_kills,
+	};
+
+	memcpy(re.id, sb->er.spec.id, sizeof re.id);
+	send_out(w, &re, sizeof re, -1);
+}
+
+static void (*const handlers[OP_COUNT])(struct warden *w, const void *msg) = {
+	[OP_HELLO] = op_hello, [OP_START] = op_start, [OP_KILL] = op_kill, [OP_FREEZE] = op_freeze,
+	[OP_THAW] = op_thaw, [OP_CONNECT] = op_connect, [OP_LIST] = op_list, [OP_USAGE] = op_usage,
+};
+
+void ops_run(struct warden *w, enum msg_type type, const void *msg)
+{
+	handlers[type](w, msg);
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* proto: the table of requests. */
+#include "warden/proto.h"
+
+#include <string.h>
+
+#include "base/fd.h"
+#include "ipc/check.h"
+
+struct request {
+	size_t size;			/* exact; 0: no such request */
+	unsigned in;			/* phases it may come in */
+	bool once;
+	size_t fds;			/* exact number of fds it carries */
+	const char *(*fields)(const struct proto *pr, const void *msg);
+	enum phase then;		/* 0: the phase stays */
+};
+
+static const char *fields_id(const struct proto *pr, const void *msg)
+{
+	const struct msg_id *m = msg;
+
+	(void)pr;
+	return check_id(m->id) ? NULL : "bad sandbox id";
+}
+
+static const char *fields_start(const struct proto *pr, const void *msg)
+{
+	static const uint8_t zero[sizeof ((struct msg_start *)0)->pad];
+	const struct msg_start *m = msg;
+
+	if (!check_id(m->id))
+		return "bad sandbox id";
+	if (!check_template_key(m->template_key))
+		return "bad template key";
+	if (memcmp(m->pad, zero, sizeof zero) != 0)
+		return "padding is not zero";
+	if (m->flags & ~START_FLAGS_ALL)
+		return "unknown flags";
+	if (!check_limits(&m->limits, &pr->maxima))
+		return "limits out of range";
+	for (uint32_t i = 0; i < pr->n_templates; i++) {
+		if (memcmp(pr->templates[i].key, m->template_key, sizeof m->template_key) == 0)
+			return NULL;
+	}
+	return "unknown template";
+}
+
+static const struct request requests[OP_COUNT] = {
+	[OP_HELLO]   = { sizeof(struct msg_hello), PHASE_NEW, .once = true, .then = PHASE_SERVE },
+	[OP_START]   = { sizeof(struct msg_start), PHASE_SERVE, .fields = fields_start },
+	[OP_KILL]    = { sizeof(struct msg_id), PHASE_SERVE, .fields = fields_id },
+	[OP_FREEZE]  = { sizeof(struct msg_id), PHASE_SERVE, .fields = fields_id },
+	[OP_THAW]    = { sizeof(struct msg_id), PHASE_SERVE, .fields = fields_id },
+	[OP_CONNECT] = { sizeof(struct msg_id), PHASE_SERVE, .fields = fields_id },
+	[OP_LIST]    = { sizeof(struct msg_list), PHASE_SERVE },
+	[OP_USAGE]   = { sizeof(struct msg_id), PHASE_SERVE, .fields = fields_id },
+};
+
+const char *proto_check(struct proto *pr, const void *msg, size_t n, size_t n_fds, enum msg_type *ret_type)
+{
+	struct msg_head head;
+	const char *why;
+
+	if (n < sizeof head)
+		return "shorter than a head";
+	memcpy(&head, msg, sizeof head);
+	if (head.version != MSG_VERSION)
+		return "wrong version";
+	if (head.type >= ARRAY_LEN(requests) || requests[head.type].size == 0)
+		return "unknown request";
+	const struct request *rq = &requests[head.type];
+
+	if (n != rq->size)
+		return "wrong size";
+	if (n_fds != rq->fds)
+		return "wrong number of fds";
+	if (!(rq->in & pr->phase))
+		return "not in this phase";
+	if (rq->once && (pr->seen & (1u << head.type)))
+		return "only once";
+	if (head.seq == 0)
+		return "no sequence number";
+	if (rq->fields && (why = rq->fields(pr, msg)))
+		return why;
+	pr->seen |= 1u << head.type;
+	if (rq->then)
+		pr->phase = rq->then;
+	*ret_type = (enum msg_type)head.type;
+	return NULL;
+}

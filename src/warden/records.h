@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* records: what a warden must know to find its sandboxes again after it was killed.
+ *
+ * One file per sandbox in RUN/sandboxes, named by its id, replaced by rename. It exists before the builder
+ * is started (STARTING: whatever is found of it has to go) and says LIVE before the front is told. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "engine/engine.h"
+
+enum record_stage { RECORD_STARTING = 1, RECORD_LIVE };
+
+struct record {
+	enum record_stage stage;
+	bool frozen;
+	struct engine_record er;
+};
+
+#define RECORD_FILE_MAX 512
+
+/* The bytes of a file, and back. decode: -EBADMSG for anything that encode could not have made of a sound record. */
+size_t record_encode(const struct record *r, char out[RECORD_FILE_MAX]);
+int record_decode(const void *p, size_t n, struct record *ret);
+
+int record_write(int dirfd, const struct record *r, struct err *e);
+void record_remove(int dirfd, const char *id);
+
+/* All sound records; what is not sound is logged and removed. The caller frees *ret. */
+int records_load(int dirfd, struct record **ret, size_t *ret_n, struct err *e);

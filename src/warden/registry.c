@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* registry: locked slot files. */
+#include "warden/registry.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include "base/fd.h"
+#include "base/str.h"
+
+#define CGROUP_ROOT "/sys/fs/cgroup"
+#define CGROUP_DEPTH 6
+
+/* Is a process in this cgroup or in one below it? */
+static bool cgroup_busy(int dirfd, int depth)
+{
+	char procs[32];
+
+	if (file_read(dirfd, "cgroup.procs", procs, sizeof procs) != 0 && faccessat(dirfd, "cgroup.procs", F_OK, 0) == 0)
+		return true;		/* has text, or more than fits */
+	if (depth == 0)
+		return false;
+	int fd = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	bool busy = false;
+
+	if (!d) {
+		fd_close(fd);
+		return false;
+	}
+	for (struct dirent *de; !busy && (de = readdir(d)); ) {
+		if (de->d_type != DT_DIR || de->d_name[0] == '.')
+			continue;
+		autoclose int sub = openat(dirfd, de->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+		busy = sub >= 0 && cgroup_busy(sub, depth - 1);
+	}
+	(void)closedir(d);
+	return busy;
+}
+
+/* Looks for directories called `name` anywhere near the top of the cgroup trees and whether processes are in them. */
+static bool name_busy(int dirfd, const char *name, int depth)
+{
+	int fd = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	bool busy = false;
+
+	if (!d) {
+		fd_close(fd);
+		return false;
+	}
+	for (struct dirent *de; !busy && (de = readdir(d)); ) {
+		if (de->d_type != DT_DIR || de->d_name[0] == '.')
+			continue;
+		autoclose int sub = openat(dirfd, de->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+		if (sub < 0)
+			continue;
+		if (strcmp(de->d_name, name) == 0)
+			busy = cgroup_busy(sub, CGROUP_DEPTH);
+		else if (depth > 0)
+			busy = name_busy(sub, name, depth - 1);
+	}
+	(void)closedir(d);
+	return busy;
+}
+
+static bool slot_has_processes(uint32_t slot)
+{
+	autoclose int root = open(CGROUP_ROOT, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	char name[16];
+
+	(void)snprintf(name, sizeof name, "atoll%u", slot);
+	return root >= 0 && name_busy(root, name, 3);
+}
+
+static int open_slot(int dirfd, uint32_t slot, bool create)
+{
+	char name[16];
+
+	(void)snprintf(name, sizeof name, "%u", slot);
+	return openat(dirfd, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW | (create ? O_CREAT : 0), 0644);
+}
+
+/* Whose slot it is by the text of its file; "" when the file is missing or empty. */
+static void slot_owner(int dirfd, uint32_t slot, char owner[PATH_MAX])
+{
+	char name[16];
+
+	(void)snprintf(name, sizeof name, "%u", slot);
+	if (file_read(dirfd, name, owner, PATH_MAX) < 0)
+		owner[0] = '\0';
+	owner[strcspn(owner, "\n")] = '\0';
+}
+
+static int write_owner(int fd, const char *state, struct err *e)
+{
+	char text[PATH_MAX + 1];
+	int n = snprintf(text, sizeof text, "%s\n", state);
+
+	if (ftruncate(fd, 0) < 0 || pwrite(fd, text, (size_t)n, 0) != n)
+		return err_sys(e, "write the registry");
+	return 0;
+}
+
+/* Ours from an earlier life? 1: taken again, 0: none is ours. */
+static int take_own(int dirfd, const char *state, uint32_t *ret_slot, int *ret_fd, struct err *e)
+{
+	char owner[PATH_MAX];
+
+	for (uint32_t i = 0; i < REGISTRY_SLOTS; i++) {
+		slot_owner(dirfd, i, owner);
+		if (strcmp(owner, state) != 0)
+			continue;
+		autoclose int fd = open_slot(dirfd, i, false);
+
+		if (fd < 0)
+			continue;
+		if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+			return err_set(e, EBUSY, "another atolld already runs on state directory '%s' (instance %u)", state, i);
+		*ret_slot = i;
+		*ret_fd = take_fd(&fd);
+		return 1;
+	}
+	return 0;
+}
+
+static int take_free(int dirfd, const char *state, uint32_t *ret_slot, int *ret_fd, struct err *e)
+{
+	char owner[PATH_MAX];
+
+	for (uint32_t i = 0; i < REGISTRY_SLOTS; i++) {
+		autoclose int fd = open_slot(dirfd, i, true);
+
+		if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0)
+			continue;
+		/* Unlocked is not free: the sandboxes of a warden that was stopped or killed may live on. */
+		slot_owner(dirfd, i, owner);
+		if (owner[0] && slot_has_processes(i))
+			continue;
+		if (write_owner(fd, state, e) < 0)
+			return -e->no;
+		*ret_slot = i;
+		*ret_fd = take_fd(&fd);
+		return 0;
+	}
+	return err_set(e, ENOSPC, "all %d instance slots of this machine are taken", REGISTRY_SLOTS);
+}
+
+/* Everybody looks at all slots under this lock, so nobody sees a file that another is about to remove. */
+static int lock_all(int dirfd)
+{
+	autoclose int fd = openat(dirfd, "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+	if (fd < 0 || flock(fd, LOCK_EX) < 0)
+		return -1;
+	return take_fd(&fd);
+}
+
+int registry_take(const char *dir, const char *state, uint32_t *ret_slot, int *ret_fd, struct err *e)
+{
+	autoclose int dirfd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dirfd < 0)
+		return err_sys(e, "open registry '%s'", dir);
+	autoclose int all = lock_all(dirfd);
+	if (all < 0)
+		return err_sys(e, "lock registry '%s'", dir);
+	int r = take_own(dirfd, state, ret_slot, ret_fd, e);
+
+	return r != 0 ? (r < 0 ? r : 0) : take_free(dirfd, state, ret_slot, ret_fd, e);
+}
+
+void registry_release(const char *dir, uint32_t slot)
+{
+	autoclose int dirfd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	autoclose int all = dirfd < 0 ? -1 : lock_all(dirfd);
+	char name[16];
+
+	(void)snprintf(name, sizeof name, "%u", slot);
+	if (all >= 0)
+		(void)unlinkat(dirfd, name, 0);
+}

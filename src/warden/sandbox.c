@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sandbox: slots, the queue of builders, and ends. */
+#include "warden/sandbox.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "loop/loop.h"
+#include "warden/builder.h"
+#include "warden/front.h"
+#include "warden/records.h"
+#include "warden/warden.h"
+
+#define REAP_FIRST_MS 2
+#define REAP_STEP_MAX_MS 50
+#define REAP_LATE_MS 30000		/* then it is reported, and tried once a second */
+#define REAP_LATE_STEP_MS 1000
+
+#define BIT(n) (1u << (n))
+
+static const char *const state_name[] = {
+	[SANDBOX_QUEUED] = "queued", [SANDBOX_BUILDING] = "building", [SANDBOX_RUNNING] = "running", [SANDBOX_ENDING] = "ending",
+};
+
+static const unsigned may_follow[] = {
+	[SANDBOX_QUEUED]   = BIT(SANDBOX_BUILDING) | BIT(SANDBOX_RUNNING) | BIT(SANDBOX_ENDING),
+	[SANDBOX_BUILDING] = BIT(SANDBOX_RUNNING) | BIT(SANDBOX_ENDING),
+	[SANDBOX_RUNNING]  = BIT(SANDBOX_ENDING),
+	[SANDBOX_ENDING]   = 0,
+};
+
+static void queue_run(struct warden *w);
+static void sandbox_end(struct sandbox *sb);
+
+static void sandbox_set_state(struct sandbox *sb, enum sandbox_state to)
+{
+	assert(may_follow[sb->state] & BIT(to));
+	log_debug("sandbox state", "id=%s to=%s", sb->er.spec.id, state_name[to]);
+	sb->state = to;
+}
+
+struct sandbox *sandbox_find(struct warden *w, const char *id)
+{
+	for (size_t i = 0; i < SLOTS_MAX; i++) {
+		if (w->slots[i] && strcmp(w->slots[i]->er.spec.id, id) == 0)
+			return w->slots[i];
+	}
+	return NULL;
+}
+
+static struct sandbox *sandbox_new(struct warden *w, uint32_t slot)
+{
+	struct sandbox *sb = calloc(1, sizeof *sb);
+
+	if (!sb)
+		return NULL;
+	sb->w = w;
+	sb->pidfd = -1;
+	sb->er.spec.slot = slot;
+	w->slots[slot] = sb;
+	w->n_sandboxes++;
+	return sb;
+}
+
+/* Memory and fds; its slot is free from here on. */
+static void sandbox_free(struct sandbox *sb)
+{
+	struct warden *w = sb->w;
+
+	w->slots[sb->er.spec.slot] = NULL;
+	w->n_sandboxes--;
+	builder_free(sb->builder);
+	watch_free(sb->watch);
+	timer_free(sb->timer);
+	fd_close(sb->pidfd);
+	free(sb);
+}
+
+static void sandbox_free_later(void *user)
+{
+	struct sandbox *sb = user;
+	struct warden *w = sb->w;
+
+	sandbox_free(sb);
+	warden_settle(w);
+}
+
+/* --- ends --------------------------------------------------------------------------------------------------- */
+
+static void reap_later(struct sandbox *sb, int r, const char *why)
+{
+	uint64_t waited = clock_mono_ms() - sb->ending_since_ms;
+
+	if (!sb->late && (waited > REAP_LATE_MS || r != -EAGAIN)) {
+		log_warn("could not clear a sandbox, retrying", "id=%s after_ms=%llu err=%s", sb->er.spec.id,
+			(unsigned long long)waited, why);
+		sb->late = true;
+	}
+	sb->delay_ms = sb->delay_ms ? sb->delay_ms * 2 : REAP_FIRST_MS;
+	if (sb->delay_ms > REAP_STEP_MAX_MS)
+		sb->delay_ms = REAP_STEP_MAX_MS;
+	timer_arm(sb->timer, waited > REAP_LATE_MS ? REAP_LATE_STEP_MS : sb->delay_ms);
+}
+
+static void on_reap(void *user)
+{
+	struct sandbox *sb = user;
+	struct warden *w = sb->w;
+	struct err e = ERR_INIT;
+	int r = w->ops->reap(w->engine, &sb->er, &e);
+
+	if (r < 0) {
+		reap_later(sb, r, e.text);
+		return;
+	}
+	record_remove(w->records_dir, sb->er.spec.id);
+	log_info("sandbox ended", "id=%s reason=%u ms=%llu", sb->er.spec.id, sb->reason,
+		(unsigned long long)(clock_mono_ms() - sb->ending_since_ms));
+	if (sb->announced)
+		front_exited(w, sb);
+	loop_defer(w->loop, sandbox_free_later, sb);
+}
+
+/* Its first process is gone, or never came to be: clears what is left of it. */
+static void sandbox_end(struct sandbox *sb)
+{
+	struct warden *w = sb->w;
+	struct engine_usage us = { 0 };
+	struct err e = ERR_INIT;
+
+	if (!sb->reason)
+		sb->reason = w->ops->usage(w->engine, &sb->er, &us, &e) == 0 && us.oom_kills > 0 ? EXIT_OOM : EXIT_DIED;
+	sandbox_set_state(sb, SANDBOX_ENDING);
+	watch_free(take_ptr(&sb->watch));
+	sb->ending_since_ms = clock_mono_ms();
+	on_reap(sb);
+}
+
+static void on_pidfd(void *user, int events)
+{
+	(void)events;
+	sandbox_end(user);
+}
+
+/* A start that came to nothing: whatever a builder left behind has to go, and nobody is told of it. */
+static void sandbox_undo(struct sandbox *sb)
+{
+	struct err e = ERR_INIT;
+
+	sb->reason = EXIT_KILLED;
+	if (sb->w->ops->kill(sb->w->engine, &sb->er, sb->pidfd, &e) < 0 && e.no != ESRCH && e.no != ENOENT)
+		log_warn("could not kill a half-made sandbox", "id=%s err=%s", sb->er.spec.id, e.text);
+	sandbox_end(sb);
+}
+
+static bool sandbox_watch(struct sandbox *sb, int pidfd)
+{
+	sb->pidfd = pidfd;
+	sb->watch = watch_new(sb->w->loop, pidfd, WATCH_IN, on_pidfd, sb);
+	return sb->watch != NULL;
+}
+
+void sandbox_kill(struct sandbox *sb)
+{
+	struct err e = ERR_INIT;
+
+	if (sb->state == SANDBOX_QUEUED || sb->state == SANDBOX_BUILDING) {
+		sb->unwanted = true;
+		return;
+	}
+	if (sb->state != SANDBOX_RUNNING)
+		return;
+	sb->reason = EXIT_KILLED;
+	if (sb->w->ops->kill(sb->w->engine, &sb->er, sb->pidfd, &e) < 0 && e.no != ESRCH)
+		log_warn("could not kill a sandbox", "id=%s err=%s", sb->er.spec.id, e.text);
+}
+
+/* --- starts ------------------------------------------------------------------------------------------------- */
+
+/* Slots are used in turn, so that one just given back has time to settle (the kernel takes its time with links).
+ * There are some more than sandboxes are allowed: one that is ending holds its slot, but nobody has to wait for it. */
+static int slot_find(struct warden *w, uint32_t *ret)
+{
+	uint32_t live = 0, found = w->n_slots;
+
+	for (uint32_t i = 0; i < w->n_slots; i++) {
+		uint32_t slot = (w->next_slot + i) % w->n_slots;
+		const struct sandbox *sb = w->slots[slot];
+
+		if (sb)
+			live += sb->state != SANDBOX_ENDING;
+		else if (found == w->n_slots)
+			found = slot;
+	}
+	if (found == w->n_slots || live >= w->cfg.max_sandboxes)
+		return -EMFILE;
+	w->next_slot = (found + 1) % w->n_slots;
+	*ret = found;
+	return 0;
+}
+
+static void start_failed(struct sandbox *sb, int no, const char *text)
+{
+	log_warn("sandbox not started", "id=%s err=%s", sb->er.spec.id, text);
+	front_error(sb->w, sb->life, sb->seq, no, text);
+	sb->seq = 0;
+}
+
+static void queue_push(struct sandbox *sb)
+{
+	struct warden *w = sb->w;
+
+	*w->last_queued = sb;
+	w->last_queued = &sb->next_queued;
+}
+
+static struct sandbox *queue_pop(struct warden *w)
+{
+	struct sandbox *sb = w->first_queued;
+
+	w->first_queued = sb->next_queued;
+	sb->next_queued = NULL;
+	if (!w->first_queued)
+		w->last_queued = &w->first_queued;
+	return sb;
+}
+
+/* Before anything is made there is a record, so that a warden that takes over knows where to look. */
+static int build(struct sandbox *sb, struct err *e)
+{
+	struct record rec = { .stage = RECORD_STARTING, .er = sb->er };
+
+	if (record_write(sb->w->records_dir, &rec, e) < 0)
+		return -e->no;
+	if (builder_new(sb, &sb->builder, e) < 0) {
+		record_remove(sb->w->records_dir, sb->er.spec.id);
+		return -e->no;
+	}
+	sandbox_set_state(sb, SANDBOX_BUILDING);
+	sb->w->n_builders++;
+	return 0;
+}
+
+static void queue_run(struct warden *w)
+{
+	while (w->first_queued && w->n_builders < w->max_builders) {
+		struct sandbox *sb = queue_pop(w);
+		struct err e = ERR_INIT;
+
+		if (sb->unwanted)
+			start_failed(sb, ECANCELED, "cancelled");
+		else if (build(sb, &e) == 0)
+			continue;
+		else
+			start_failed(sb, e.no, e.text);
+		loop_defer(w->loop, sandbox_free_later, sb);
+	}
+}
+
+int sandbox_start(struct warden *w, const struct msg_start *m, struct err *e)
+{
+	uint32_t slot;
+
+	if (w->stopping)
+		return err_set(e, ESHUTDOWN, "the server is stopping");
+	if (sandbox_find(w, m->id))
+		return err_set(e, EEXIST, "sandbox '%s' exists", m->id);
+	if (slot_find(w, &slot) < 0)
+		return err_set(e, EMFILE, "all %u places for sandboxes are taken", (unsigned)w->cfg.max_sandboxes);
+	struct sandbox *sb = sandbox_new(w, slot);
+
+	if (sb)
+		sb->timer = timer_new(w->loop, on_reap, sb);
+	if (!sb || !sb->timer) {
+		if (sb)
+			sandbox_free(sb);
+		return err_set(e, ENOMEM, "out of memory");
+	}
+	struct engine_spec *sp = &sb->er.spec;
+
+	memcpy(sp->id, m->id, sizeof sp->id);
+	memcpy(sp->template_key, m->template_key, sizeof sp->template_key);
+	sp->no_internet = m->flags & START_NO_INTERNET;
+	sp->limits = (struct engine_limits) { m->limits.mem_bytes, m->limits.disk_bytes, m->limits.cpu_permille, m->limits.pids };
+	sb->seq = m->head.seq;
+	sb->life = w->life;
+	sb->asked_ms = clock_mono_ms();
+	queue_push(sb);
+	queue_run(w);
+	return 0;
+}
+
+/* The record of the engine is taken but for what we asked for, which stays as it was checked. */
+static int settle_built(struct sandbox *sb, const struct engine_record *er, int pidfd, struct err *e)
+{
+	struct engine_spec asked = sb->er.spec;
+
+	sb->er = *er;
+	sb->er.spec = asked;
+	if (!sandbox_watch(sb, pidfd))
+		return err_set(e, ENOMEM, "watch the sandbox: out of memory");
+	struct record rec = { .stage = RECORD_LIVE, .er = sb->er };
+
+	return record_write(sb->w->records_dir, &rec, e);
+}
+
+void sandbox_built(struct sandbox *sb, int r, const struct engine_record *er, int pidfd, const struct err *e)
+{
+	struct warden *w = sb->w;
+	struct err own = ERR_INIT;
+
+	w->n_builders--;
+	if (r < 0) {
+		start_failed(sb, -r, e->text);
+		sandbox_undo(sb);
+	} else if (settle_built(sb, er, pidfd, &own) < 0) {
+		start_failed(sb, own.no, own.text);
+		sandbox_undo(sb);
+	} else if (sb->unwanted || sb->life != w->life) {
+		start_failed(sb, ECANCELED, "not wanted any more");
+		sandbox_undo(sb);
+	} else {
+		sandbox_set_state(sb, SANDBOX_RUNNING);
+		sb->announced = true;
+		log_info("sandbox started", "id=%s slot=%u pid=%d ms=%llu", sb->er.spec.id, sb->er.spec.slot, (int)sb->er.pid,
+			(unsigned long long)(clock_mono_ms() - sb->asked_ms));
+		front_ok(w, sb->life, sb->seq);
+		sb->seq = 0;
+	}
+	queue_run(w);
+}
+
+void sandbox_adopt(struct warden *w, const struct record *r)
+{
+	struct sandbox *sb = sandbox_new(w, r->er.spec.slot);
+	struct err e = ERR_INIT;
+	int pidfd = -1;
+
+	if (sb)
+		sb->timer = timer_new(w->loop, on_reap, sb);
+	if (!sb || !sb->timer) {
+		log_error("could not adopt a sandbox: out of memory", "id=%s", r->er.spec.id);
+		return;
+	}
+	sb->er = r->er;
+	sb->frozen = r->frozen;
+	if (r->stage == RECORD_STARTING) {
+		log_info("clearing a sandbox that was being started", "id=%s", sb->er.spec.id);
+		sandbox_undo(sb);
+	} else if (w->ops->adopt(w->engine, &sb->er, &pidfd, &e) < 0 || !sandbox_watch(sb, pidfd)) {
+		log_info("a sandbox is gone, clearing it", "id=%s err=%s", sb->er.spec.id, e.text);
+		sandbox_undo(sb);
+	} else {
+		sandbox_set_state(sb, SANDBOX_RUNNING);
+		sb->announced = true;
+		log_info("sandbox adopted", "id=%s slot=%u pid=%d", sb->er.spec.id, sb->er.spec.slot, (int)sb->er.pid);
+	}
+}
+
+int sandbox_freeze(struct sandbox *sb, bool on, struct err *e)
+{
+	struct record rec = { .stage = RECORD_LIVE, .frozen = on, .er = sb->er };
+
+	if (sb->frozen == on)
+		return 0;
+	if (sb->w->ops->freeze(sb->w->engine, &sb->er, on, e) < 0)
+		return -e->no;
+	sb->frozen = on;
+	return record_write(sb->w->records_dir, &rec, e);
+}
+
+/* --- all of them -------------------------------------------------------------------------------------------- */
+
+void sandboxes_kill_all(struct warden *w)
+{
+	for (size_t i = 0; i < SLOTS_MAX; i++) {
+		if (w->slots[i])
+			sandbox_kill(w->slots[i]);
+	}
+}
+
+void sandboxes_cancel_queue(struct warden *w)
+{
+	while (w->first_queued) {
+		struct sandbox *sb = queue_pop(w);
+
+		start_failed(sb, ESHUTDOWN, "the server is stopping");
+		loop_defer(w->loop, sandbox_free_later, sb);
+	}
+}
+
+void sandboxes_disown(struct warden *w)
+{
+	for (size_t i = 0; i < SLOTS_MAX; i++) {
+		struct sandbox *sb = w->slots[i];
+
+		if (sb && (sb->state == SANDBOX_QUEUED || sb->state == SANDBOX_BUILDING))
+			sb->unwanted = true;
+	}
+}
+
+void sandboxes_free(struct warden *w)
+{
+	for (size_t i = 0; i < SLOTS_MAX; i++) {
+		if (w->slots[i])
+			sandbox_free(w->slots[i]);
+	}
+}

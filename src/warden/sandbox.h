@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sandbox: one sandbox of the warden, from the request to the last trace of it.
+ *
+ *	QUEUED ── builder free ──▶ BUILDING ── record on disk ──▶ RUNNING
+ *	   │                          │ failed, stuck, unwanted      │ pid 1 ended
+ *	   └── cancelled ──▶ (freed)  └────────▶ ENDING ◀────────────┘
+ *	                                           └── all removed ──▶ EV_EXITED (freed)
+ *
+ * Its slot is free again only when it is freed, so nothing new meets the remains of something old. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "engine/engine.h"
+#include "ipc/msg.h"
+
+struct builder;
+struct record;
+struct timer;
+struct warden;
+struct watch;
+
+enum sandbox_state { SANDBOX_QUEUED, SANDBOX_BUILDING, SANDBOX_RUNNING, SANDBOX_ENDING };
+
+struct sandbox {
+	struct warden *w;
+	enum sandbox_state state;
+	struct engine_record er;
+	bool frozen;
+	bool unwanted;			/* killed, or its front has gone, while it was being built */
+	bool announced;			/* the front was told that it runs, so it will be told that it ended */
+	uint32_t reason;		/* enum exit_reason */
+	uint32_t seq;			/* of the OP_START that waits for an answer; 0: none */
+	uint64_t life;			/* the front that sent it */
+	uint64_t asked_ms;
+	struct sandbox *next_queued;
+	struct builder *builder;
+	int pidfd;
+	struct watch *watch;
+	struct timer *timer;		/* the next attempt to reap */
+	uint64_t ending_since_ms, delay_ms;
+	bool late;			/* complained once that reaping takes too long */
+};
+
+struct sandbox *sandbox_find(struct warden *w, const char *id);	/* any state; NULL: unknown */
+
+/* A checked request: takes a slot and a place in the queue of builders. -EEXIST, -EMFILE, -ENOMEM, -ESHUTDOWN. */
+int sandbox_start(struct warden *w, const struct msg_start *m, struct err *e);
+void sandbox_adopt(struct warden *w, const struct record *r);	/* from an earlier warden */
+void sandbox_kill(struct sandbox *sb);
+int sandbox_freeze(struct sandbox *sb, bool on, struct err *e);
+
+/* Called by the builder when it is done: 0 and pidfd (now the sandbox's), or -errno and e. */
+void sandbox_built(struct sandbox *sb, int r, const struct engine_record *er, int pidfd, const struct err *e);
+
+void sandboxes_kill_all(struct warden *w);
+void sandboxes_cancel_queue(struct warden *w);
+void sandboxes_disown(struct warden *w);	/* the front is gone: what it was starting is not wanted any more */
+void sandboxes_free(struct warden *w);		/* memory and fds only */

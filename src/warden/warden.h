@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* warden: the state of atolld that its files share. One instance, one loop, one front at a time. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "engine/engine.h"
+#include "warden/config.h"
+#include "warden/proto.h"
+
+#define SLOTS_MAX 2000
+
+struct link;
+struct loop;
+struct sandbox;
+struct service;
+struct sigwatch;
+struct timer;
+struct watch;
+
+struct warden {
+	struct config cfg;
+	struct loop *loop;
+	const struct engine_ops *ops;
+	struct engine *engine;
+
+	uint32_t instance;
+	int registry_fd, pid_fd;		/* held locks */
+	int listener, dns_udp, dns_tcp;
+	int records_dir;
+	char ready_url[96];
+
+	struct service *front, *egress;
+	struct link *link;			/* to the front; NULL while there is none */
+	struct watch *egress_watch;
+	int egress_fd;
+	uint64_t life;				/* which front: answers to an earlier one go nowhere */
+	struct proto proto;
+	bool said_hello, ready;
+
+	struct sandbox *slots[SLOTS_MAX];
+	uint32_t n_slots, n_sandboxes, next_slot;
+	struct sandbox *first_queued, **last_queued;
+	uint32_t n_builders, max_builders;
+
+	bool stopping;
+	struct timer *hello_timer, *tick_timer, *stop_timer;
+	struct sigwatch *on_term, *on_int, *on_hup;
+};
+
+/* main.c: called whenever something ended; stops the loop once a stopping warden has nothing left to wait for. */
+void warden_settle(struct warden *w);

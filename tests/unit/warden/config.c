@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Units of warden/config: files, the command line, and what is refused with which words. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "warden/config.h"
+
+#define KEY "0123456789abcdef0123456789abcdef"
+
+static void assert_text(const char *text, const char *want_error)
+{
+	static struct config c;
+	struct err e = ERR_INIT;
+
+	config_defaults(&c);
+	int r = config_text(&c, str_of(text), &e);
+	if (r == 0)
+		r = config_settle(&c, &e);
+	if (!want_error) {
+		assert_int_equal(r, 0);
+	} else {
+		assert_true(r < 0);
+		assert_string_equal(e.text, want_error);
+	}
+}
+
+static void file_takes_comments_blanks_and_values(void **state)
+{
+	static struct config c;
+	struct err e = ERR_INIT;
+
+	(void)state;
+	config_defaults(&c);
+	assert_int_equal(config_text(&c, STR_LIT("# all\n\n  listen = 0.0.0.0:80\ndefault_cpus=0.5\n\tmax_cpus\t=\t1.25\nno_pool = true\non_stop = keep\n"
+		"log_level = debug"), &e), 0);
+	assert_string_equal(c.listen, "0.0.0.0:80");
+	assert_int_equal(c.default_cpu_permille, 500);
+	assert_int_equal(c.max_cpu_permille, 1250);
+	assert_true(c.no_pool);
+	assert_true(c.keep_on_stop);
+	assert_int_equal(c.log_level, LOG_LVL_DEBUG);
+}
+
+static void errors_name_line_and_key(void **state)
+{
+	(void)state;
+	assert_text("listen = 1:2\n", NULL);
+	assert_text("\nbogus = 1\n", "line 2: unknown key 'bogus'");
+	assert_text("max-pids = 100\n", "line 1: unknown key 'max-pids'");
+	assert_text("max_pids\n", "line 1: 'max_pids' is not of the form key = value");
+	assert_text("max_pids = many\n", "line 1: max_pids = 'many': wants a number from 16 to 4194304");
+	assert_text("max_pids = 1\n", "line 1: max_pids = '1': wants a number from 16 to 4194304");
+	assert_text("max_pids = -5\n", "line 1: max_pids = '-5': wants a number from 16 to 4194304");
+	assert_text("max_cpus = 1.2345\n", "line 1: max_cpus = '1.2345': wants a number of cores like 2 or 0.5");
+	assert_text("on_stop = maybe\n", "line 1: on_stop = 'maybe': wants kill or keep");
+	assert_text("no_pool = yes\n", "line 1: no_pool = 'yes': wants true or false");
+	assert_text("log_level = loud\n", "line 1: log_level = 'loud': wants debug, info, warn or error");
+	assert_text("listen =\n", "line 1: listen = '': wants a short text");
+	assert_text("max_pids = 99\nmax_pids = 99\n", "line 2: key 'max_pids' is given twice");
+	assert_text("state = /x\n", "line 1: key 'state' is for the command line only");
+}
+
+static void defaults_follow_maxima_unless_set(void **state)
+{
+	static struct config c;
+	struct err e = ERR_INIT;
+
+	(void)state;
+	config_defaults(&c);
+	assert_int_equal(config_text(&c, STR_LIT("max_memory_mb = 256\n"), &e), 0);
+	assert_int_equal(config_settle(&c, &e), 0);
+	assert_int_equal(c.default_memory_mb, 256);
+	assert_int_equal(config_default_limits(&c).mem_bytes, 256 << 20);
+	assert_text("max_memory_mb = 256\ndefault_memory_mb = 512\n", "default_memory_mb is above max_memory_mb (512 > 256)");
+	assert_text("pool_size_mb = 900\npool_max_mb = 800\n", "pool_size_mb is above pool_max_mb");
+}
+
+static void command_line_wins_over_the_file(void **state)
+{
+	static struct config c;
+	char path[] = "/tmp/atoll-unit-XXXXXX";
+	int fd = mkstemp(path);
+	struct err e = ERR_INIT;
+	char *argv[] = { "atolld", "--max-pids", "600", "--config", path, "--no-pool", "--template=base=" KEY, "--state", "rel/",
+		"--foreground", NULL };
+	char cwd[PATH_MAX], want[PATH_MAX + 8];
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, "max_pids = 700\nmax_timeout_s = 60\n", 34), 34);
+	(void)close(fd);
+	assert_int_equal(config_load(&c, 10, argv, &e), 0);
+	(void)unlink(path);
+	assert_int_equal(c.max_pids, 600);
+	assert_int_equal(c.max_timeout_s, 60);
+	assert_true(c.no_pool);
+	assert_int_equal(c.n_templates, 1);
+	assert_string_equal(c.templates[0].name, "base");
+	assert_string_equal(c.templates[0].key, KEY);
+	assert_non_null(getcwd(cwd, sizeof cwd));
+	(void)snprintf(want, sizeof want, "%s/rel", cwd);
+	assert_string_equal(c.state, want);
+}
+
+static void assert_args(char *a, char *b, const char *want_error)
+{
+	static struct config c;
+	struct err e = ERR_INIT;
+	char *argv[] = { "atolld", a, b, NULL };
+
+	assert_true(config_load(&c, b ? 3 : 2, argv, &e) < 0);
+	assert_string_equal(e.text, want_error);
+}
+
+static void bad_options_are_named(void **state)
+{
+	(void)state;
+	assert_args("--bogus", NULL, "unknown option '--bogus'");
+	assert_args("stray", NULL, "unexpected argument 'stray'");
+	assert_args("--state", NULL, "option '--state' wants a value");
+	assert_args("--template", "base=xyz", "template = 'base=xyz': wants NAME=KEY with a key of 32 hex digits");
+	assert_args("--config", "/nonexistent/x", "read configuration '/nonexistent/x': No such file or directory");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(file_takes_comments_blanks_and_values),
+		cmocka_unit_test(errors_name_line_and_key),
+		cmocka_unit_test(defaults_follow_maxima_unless_set),
+		cmocka_unit_test(command_line_wins_over_the_file),
+		cmocka_unit_test(bad_options_are_named),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

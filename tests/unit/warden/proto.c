@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Units of warden/proto: what a front may send, and when. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "warden/proto.h"
+
+#define KEY "0123456789abcdef0123456789abcdef"
+
+static const struct msg_template templates[] = { { "base", KEY } };
+
+static struct proto fresh(enum phase phase)
+{
+	return (struct proto) { .phase = phase, .maxima = { 1000, 1000, 1000, 1000 }, .templates = templates, .n_templates = 1 };
+}
+
+static struct msg_start sound_start(void)
+{
+	struct msg_start m;
+
+	memset(&m, 0, sizeof m);
+	m.head = (struct msg_head) { MSG_VERSION, OP_START, 7 };
+	memcpy(m.id, "ione", 5);
+	memcpy(m.template_key, KEY, sizeof m.template_key);
+	m.limits = (struct msg_limits) { 1000, 1, 1000, 1 };
+	return m;
+}
+
+static void assert_refused(struct proto *pr, const void *msg, size_t n, size_t n_fds, const char *why)
+{
+	enum msg_type t = MSG_NONE;
+	const char *got = proto_check(pr, msg, n, n_fds, &t);
+
+	assert_non_null(got);
+	assert_string_equal(got, why);
+	assert_int_equal(t, MSG_NONE);
+}
+
+static void hello_opens_the_rest_and_comes_once(void **state)
+{
+	struct proto pr = fresh(PHASE_NEW);
+	struct msg_hello hello = { { MSG_VERSION, OP_HELLO, 1 } };
+	struct msg_list list = { { MSG_VERSION, OP_LIST, 2 } };
+	enum msg_type t;
+
+	(void)state;
+	assert_refused(&pr, &list, sizeof list, 0, "not in this phase");
+	assert_null(proto_check(&pr, &hello, sizeof hello, 0, &t));
+	assert_int_equal(t, OP_HELLO);
+	assert_null(proto_check(&pr, &list, sizeof list, 0, &t));
+	assert_int_equal(t, OP_LIST);
+	assert_refused(&pr, &hello, sizeof hello, 0, "not in this phase");
+	pr.phase = PHASE_NEW;
+	assert_refused(&pr, &hello, sizeof hello, 0, "only once");
+}
+
+static void every_other_size_is_refused(void **state)
+{
+	struct proto pr = fresh(PHASE_SERVE);
+	char big[MSG_MAX] = { 0 };
+	enum msg_type t;
+
+	(void)state;
+	for (unsigned op = OP_START; op < OP_COUNT; op++) {
+		unsigned taken = 0;
+
+		for (size_t n = 0; n <= sizeof big; n++) {
+			struct msg_start m = sound_start();
+
+			m.head.type = (uint16_t)op;
+			memcpy(big, &m, sizeof m);
+			taken += proto_check(&pr, big, n, 0, &t) == NULL;
+		}
+		assert_int_equal(taken, 1);
+	}
+}
+
+static void unknown_types_are_refused(void **state)
+{
+	struct proto pr = fresh(PHASE_SERVE);
+	char big[MSG_MAX] = { 0 };
+
+	(void)state;
+	for (unsigned op = 0; op <= UINT16_MAX; op++) {
+		struct msg_head h = { MSG_VERSION, (uint16_t)op, 1 };
+
+		if (op >= OP_HELLO && op < OP_COUNT)
+			continue;
+		memcpy(big, &h, sizeof h);
+		assert_refused(&pr, big, sizeof h, 0, "unknown request");
+	}
+}
+
+static void fds_are_refused_with_every_request(void **state)
+{
+	struct proto pr = fresh(PHASE_SERVE);
+	struct msg_start m = sound_start();
+
+	(void)state;
+	assert_refused(&pr, &m, sizeof m, 1, "wrong number of fds");
+	assert_refused(&pr, &m, sizeof m, 8, "wrong number of fds");
+}
+
+static void each_field_of_start_is_checked(void **state)
+{
+	struct proto pr = fresh(PHASE_SERVE);
+	struct msg_start m = sound_start();
+	enum msg_type t;
+
+	(void)state;
+	assert_null(proto_check(&pr, &m, sizeof m, 0, &t));
+	m.id[5] = 'x';
+	assert_refused(&pr, &m, sizeof m, 0, "bad sandbox id");
+	m = sound_start();
+	m.template_key[0] = 'f';
+	assert_refused(&pr, &m, sizeof m, 0, "unknown template");
+	m.template_key[0] = '.';
+	assert_refused(&pr, &m, sizeof m, 0, "bad template key");
+	m = sound_start();
+	m.pad[0] = 1;
+	assert_refused(&pr, &m, sizeof m, 0, "padding is not zero");
+	m = sound_start();
+	m.flags = START_FLAGS_ALL + 1;
+	assert_refused(&pr, &m, sizeof m, 0, "unknown flags");
+	m = sound_start();
+	m.limits.mem_bytes++;
+	assert_refused(&pr, &m, sizeof m, 0, "limits out of range");
+	m = sound_start();
+	m.head.seq = 0;
+	assert_refused(&pr, &m, sizeof m, 0, "no sequence number");
+	m = sound_start();
+	m.head.version++;
+	assert_refused(&pr, &m, sizeof m, 0, "wrong version");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(hello_opens_the_rest_and_comes_once),
+		cmocka_unit_test(every_other_size_is_refused),
+		cmocka_unit_test(unknown_types_are_refused),
+		cmocka_unit_test(fds_are_refused_with_every_request),
+		cmocka_unit_test(each_field_of_start_is_checked),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An engine whose sandboxes are sleeping processes: shows what the warden does, without a kernel's help.
+ *
+ * Ids that begin with "fail" are refused, with "crash" the builder dies, with "half" it dies after it has
+ * made the process. Its reap() wants to be asked more than once, as the real one does. */
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "engine/engine.h"
+
+struct engine {
+	int reaps;
+	char dir[256];			/* a file per process, so that half-made ones are found again */
+};
+
+static void pid_path(const struct engine *en, const char *id, char out[300])
+{
+	(void)snprintf(out, 300, "%s/fake-%s", en->dir, id);
+}
+
+static pid_t pid_of(const struct engine *en, const char *id)
+{
+	char path[300], text[16];
+
+	pid_path(en, id, path);
+	return file_read(AT_FDCWD, path, text, sizeof text) > 0 ? (pid_t)atoi(text) : 0;
+}
+
+/* Not a zombie: who collects it is up to the host. */
+static bool alive(pid_t pid)
+{
+	char path[32], text[512];
+
+	(void)snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+	if (pid <= 0 || file_read(AT_FDCWD, path, text, sizeof text) < 0)
+		return false;
+	const char *end = strrchr(text, ')');
+	return end && end[2] != 'Z' && end[2] != 'X';
+}
+
+static int fake_open(const struct engine_config *cfg, const struct engine_record *live, size_t n, struct engine **ret, struct err *e)
+{
+	(void)live;
+	(void)n;
+	*ret = calloc(1, sizeof **ret);
+	if (!*ret)
+		return err_set(e, ENOMEM, "out of memory");
+	(void)snprintf((*ret)->dir, sizeof (*ret)->dir, "%s", cfg->run_dir);
+	return 0;
+}
+
+static int fake_start(struct engine *en, const struct engine_spec *spec, struct engine_record *ret, int *ret_pidfd, struct err *e)
+{
+	char path[300], text[16];
+
+	if (strncmp(spec->id, "fail", 4) == 0)
+		return err_set(e, ENOSPC, "told to fail");
+	if (strncmp(spec->id, "crash", 5) == 0)
+		_exit(3);
+	pid_t pid = fork();
+	if (pid < 0)
+		return err_sys(e, "fork");
+	if (pid == 0) {
+		(void)syscall(SYS_close_range, 3u, ~0u, 0u);
+		for (;;)
+			(void)pause();
+	}
+	pid_path(en, spec->id, path);
+	(void)snprintf(text, sizeof text, "%d", (int)pid);
+	autoclose int fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+	if (fd < 0 || fd_write_all(fd, text, strlen(text)) < 0)
+		return err_sys(e, "note the pid");
+	if (strncmp(spec->id, "half", 4) == 0)
+		_exit(3);
+	ret->spec = *spec;
+	ret->pid = pid;
+	ret->started_wall_ms = clock_wall_ms();
+	*ret_pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	return *ret_pidfd < 0 ? err_sys(e, "open the pidfd") : 0;
+}
+
+static int fake_adopt(struct engine *en, const struct engine_record *r, int *ret_pidfd, struct err *e)
+{
+	pid_t pid = pid_of(en, r->spec.id);
+
+	if (!alive(pid) || pid != r->pid || (*ret_pidfd = (int)syscall(SYS_pidfd_open, pid, 0)) < 0)
+		return err_set(e, ESRCH, "gone");
+	return 0;
+}
+
+static int fake_connect(struct engine *en, const struct engine_record *r, int pidfd, int *ret_fd, struct err *e)
+{
+	int pair[2];
+
+	(void)en;
+	(void)r;
+	(void)pidfd;
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+		return err_sys(e, "socketpair");
+	(void)!write(pair[0], "hi", 2);
+	fd_close(pair[0]);
+	*ret_fd = pair[1];
+	return 0;
+}
+
+static int fake_freeze(struct engine *en, const struct engine_record *r, bool on, struct err *e)
+{
+	(void)en;
+	return kill(r->pid, on ? SIGSTOP : SIGCONT) < 0 ? err_sys(e, "signal") : 0;
+}
+
+static int fake_kill(struct engine *en, const struct engine_record *r, int pidfd, struct err *e)
+{
+	pid_t pid = pid_of(en, r->spec.id);
+
+	(void)pidfd;
+	if (!alive(pid))
+		return err_set(e, ESRCH, "gone");
+	return kill(pid, SIGKILL) < 0 ? err_sys(e, "kill") : 0;
+}
+
+static int fake_usage(struct engine *en, const struct engine_record *r, struct engine_usage *ret, struct err *e)
+{
+	(void)en;
+	(void)r;
+	(void)e;
+	*ret = (struct engine_usage) { .mem_bytes = 4096, .pids = 1 };
+	return 0;
+}
+
+static int fake_reap(struct engine *en, const struct engine_record *r, struct err *e)
+{
+	char path[300];
+
+	if (en->reaps++ % 3 != 2 || alive(pid_of(en, r->spec.id)))
+		return err_set(e, EAGAIN, "not yet");
+	pid_path(en, r->spec.id, path);
+	(void)unlink(path);
+	return 0;
+}
+
+static void fake_tick(struct engine *en)
+{
+	(void)en;
+}
+
+static void fake_close(struct engine *en, bool all)
+{
+	(void)all;
+	free(en);
+}
+
+const struct engine_ops engine_ns = {
+	.name = "fake", .open = fake_open, .start = fake_start, .adopt = fake_adopt, .connect = fake_connect, .freeze = fake_freeze,
+	.kill = fake_kill, .usage = fake_usage, .reap = fake_reap, .tick = fake_tick, .close = fake_close,
+};
