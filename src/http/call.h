@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* http/call: the client end: one HTTP/1.1 request on a connected socket, body and answer in pieces.
  *
- * After on_end the fd is free again if the peer keeps the connection: http_call_done() returns it for the next call (only
- * ask for it when the request has been written whole, and use the fd of an idle pool with a second try in mind).
- * Interim answers (1xx but 101) are skipped. Callbacks never come from inside a function called here, and the
+ * After on_end the fd is free again if the peer keeps the connection: http_call_done() returns it for the next call
+ * (only ask for it when the request has been written whole, and use the fd of an idle pool with a second try in
+ * mind). Interim answers (1xx but 101) are skipped. Callbacks never come from inside a function called here, and the
  * call may be freed in any of them. A cut answer is an error, never an end. */
 #pragma once
 
@@ -33,12 +33,13 @@ struct http_call_ops {
 /* Owns fd (also on failure, then NULL). */
 struct http_call *http_call_new(struct loop *l, int fd, const struct http_call_ops *ops, void *user);
 
-/* head: complete request head including the empty line; is_head: a HEAD request (answers have no body). */
+/* head: complete request head including the empty line; is_head: a HEAD request (answers have no body); is_connect: a
+ * CONNECT request (any 2xx is an upgrade). */
 void http_call_head(struct http_call *c, struct str head, bool is_head, bool is_connect);
 void http_call_write(struct http_call *c, struct str raw);	/* raw bytes: the caller does the chunk framing */
-void http_call_writev(struct http_call *c, const struct str *v, size_t n);	/* up to 8 pieces in one go: size line, data, "\r\n" */
+void http_call_writev(struct http_call *c, const struct str *v, size_t n);	/* up to 8 pieces in one go */
 size_t http_call_queued(const struct http_call *c);
 void http_call_read(struct http_call *c, bool on);		/* pause the answer; default on */
 int http_call_done(struct http_call *c, bool *ret_reusable);	/* frees; the fd, or -1 if it had to be closed */
-int http_call_take(struct http_call *c, struct buf *ret_early);	/* frees; the raw fd after an upgrade, -1 if it broke meanwhile */
+int http_call_take(struct http_call *c, struct buf *ret_early);	/* frees; the raw fd after an upgrade, -1 if it broke */
 void http_call_free(struct http_call *c);			/* closes; NULL is fine */

@@ -15,7 +15,6 @@
 #define IN_CEILING (1024 * 1024)	/* never reached: IN_MAX and one read */
 #define DRAIN_MAX (1024 * 1024)		/* a body that nobody wants is read this far to keep the connection */
 #define HEAD_TIMEOUT_MS 30000		/* from the first byte of a head to its last */
-#define IDLE_TIMEOUT_MS (15 * 60000)	/* between requests; clients rely on at least ten minutes */
 
 static void conn_run(struct http_conn *c, struct str data);
 
@@ -282,16 +281,17 @@ void conn_drop(struct http_conn *c)
 	conn_lost(c);
 }
 
-void conn_expire(struct http_conn *c, uint64_t now_ms)
+bool conn_expire(struct http_conn *c, uint64_t now_ms, uint64_t idle_max_ms)
 {
 	uint64_t age_ms = now_ms - c->since_ms;
 
 	if (c->rq || c->gone || !c->s)
-		return;
+		return false;
 	if (c->in_head && age_ms > HEAD_TIMEOUT_MS)
 		conn_refuse(c, 408, "request head took too long");
-	else if (!c->in_head && age_ms > IDLE_TIMEOUT_MS)
+	else if (!c->in_head && age_ms > idle_max_ms)
 		conn_finish(c);
+	return c->gone;
 }
 
 static void on_data(void *user, struct str data)

@@ -60,6 +60,8 @@ static inline struct request *request_of(const struct http_req *rq)
 struct http_conn *conn_new(struct http_server *s, int fd);	/* owns fd; NULL: out of memory */
 void conn_kick(struct http_conn *c);
 void conn_drop(struct http_conn *c);				/* reset; on_close comes now, or later if a handler is running */
-void conn_expire(struct http_conn *c, uint64_t now_ms);		/* closes one that is idle or slow for too long */
+
+/* Closes one that is idle for longer than this, or too slow with a head. True: it is gone. */
+bool conn_expire(struct http_conn *c, uint64_t now_ms, uint64_t idle_max_ms);
 
 void server_forget(struct http_server *s, struct http_conn *c);	/* a connection is gone: room for another */

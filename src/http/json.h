@@ -18,8 +18,8 @@ static inline void json_cleanup(json_t **j)
 }
 #define autojson __attribute__((cleanup(json_cleanup)))
 
-/* An object, or -EINVAL with a text for the client ("request body is not valid JSON: ...", "request body must be an object").
- * An empty body gives an empty object if allow_empty. */
+/* An object, or -EINVAL with a text for the client ("request body is not valid JSON: ...", "request body must be an
+ * object"). An empty body gives an empty object if allow_empty. */
 int json_read_object(struct str body, bool allow_empty, json_t **ret, struct err *e);
 
 /* Fields of an object. Absent or null: *ret stays as it is and 0 is returned (need_: -EINVAL). Wrong type or range:
@@ -27,7 +27,8 @@ int json_read_object(struct str body, bool allow_empty, json_t **ret, struct err
 int json_get_str(const json_t *o, const char *field, const char **ret, struct err *e);
 int json_need_str(const json_t *o, const char *field, const char **ret, struct err *e);
 int json_get_bool(const json_t *o, const char *field, bool *ret, struct err *e);
-int json_get_int(const json_t *o, const char *field, int64_t min, int64_t max, int64_t *ret, struct err *e);	/* accepts "12" too, as protobuf JSON does */
+/* Accepts "12" and 12.0 too, as protobuf JSON does. */
+int json_get_int(const json_t *o, const char *field, int64_t min, int64_t max, int64_t *ret, struct err *e);
 int json_get_obj(const json_t *o, const char *field, json_t **ret, struct err *e);
 int json_get_arr(const json_t *o, const char *field, json_t **ret, struct err *e);
 int json_check_str_map(const json_t *o, const char *field, struct err *e);	/* every value of object o is a string */

@@ -17,6 +17,9 @@
 #define ACCEPT_BATCH 32			/* connections taken per round, so that old ones get their turn */
 #define ACCEPT_RETRY_MS 100		/* after the process has run out of fds or memory */
 #define SWEEP_MS 5000			/* how often late connections are looked for */
+#define IDLE_MAX_MS (15 * 60000)	/* between requests; clients rely on at least ten minutes, */
+#define IDLE_FULL_MS 10000		/* unless others have to wait for them */
+#define IDLE_FULL_BATCH 128
 #define ANSWER_HEAD_MAX (64 * 1024)
 
 /* Listening stops while there is no room: a ready listener would else wake the loop for nothing, for ever. */
@@ -101,10 +104,12 @@ static void on_sweep(void *user)
 {
 	struct http_server *s = user;
 	uint64_t now_ms = loop_now_ms(s->loop);
+	size_t evict = s->n_conns >= s->max_conns ? IDLE_FULL_BATCH : 0;
 
 	for (struct http_conn *c = s->conns, *next; c; c = next) {
 		next = c->next;
-		conn_expire(c, now_ms);
+		if (conn_expire(c, now_ms, evict ? IDLE_FULL_MS : IDLE_MAX_MS) && evict)
+			evict--;
 	}
 	timer_arm(s->sweep, SWEEP_MS);
 }

@@ -43,8 +43,10 @@ struct http_headers {			/* plain list; names compare without case */
 	size_t n;
 };
 
-struct str http_header_get(const struct http_headers *h, const char *name);	/* STR_NULL (p == NULL) when absent; the first of several */
-bool http_header_has_token(const struct http_headers *h, const char *name, const char *token);	/* comma list, no case */
+/* The first of that name; STR_NULL (p == NULL) when absent. */
+struct str http_header_get(const struct http_headers *h, const char *name);
+/* Is the token in the comma list(s) of that name? Without case. */
+bool http_header_has_token(const struct http_headers *h, const char *name, const char *token);
 
 struct http_req_ops {
 	void (*on_body)(struct http_req *rq, struct str data);	/* NULL: the body is read and dropped */
@@ -74,31 +76,38 @@ struct http_server_ops {
 
 /* Serves the connections of a listening socket (owned from now on; -1: none, only adopted ones). */
 struct http_server *http_server_new(struct loop *l, int listen_fd, const struct http_server_ops *ops, void *user);
-int http_server_adopt(struct http_server *s, int fd);		/* serves a connected stream socket; owns fd, also on failure. -EACCES: on_conn refused it */
-void http_server_limit(struct http_server *s, size_t max_conns);	/* accepting pauses while so many are open (4096 at first) */
+
+/* Serves a connected stream socket, too; owns fd, also on failure. -EACCES: on_conn refused it. */
+int http_server_adopt(struct http_server *s, int fd);
+
+/* Accepting pauses while so many connections are open (4096 at first), and idle ones may then be closed early. */
+void http_server_limit(struct http_server *s, size_t max_conns);
 void http_server_stop_accepting(struct http_server *s);
-void http_server_free(struct http_server *s);			/* drops all connections at once; on_close comes before it returns, but for
-								 * the request whose callback it is called from: there it comes after */
 size_t http_server_conns(const struct http_server *s);
 
-/* Answer whole. headers: "Name: value\r\n" lines or NULL; never Content-Length, Transfer-Encoding or Connection. Content-Length is always added (also 0; not for 204/304).
- * For HEAD the body is left out. */
+/* Drops all connections at once. on_close comes before it returns, but for the request whose callback it is called
+ * from: there it comes after. */
+void http_server_free(struct http_server *s);
+
+/* Answer whole. headers: "Name: value\r\n" lines or NULL; never Content-Length, Transfer-Encoding or Connection.
+ * Content-Length is always added (also 0; not for 204/304). For HEAD the body is left out. */
 void http_respond(struct http_req *rq, int status, const char *content_type, const char *headers, struct str body);
 
 /* Answer in pieces. length < 0: chunked (HTTP/1.0 peers: until close). */
 void http_begin(struct http_req *rq, int status, const char *content_type, const char *headers, int64_t length);
 void http_write(struct http_req *rq, struct str data);		/* empty data is ignored */
-size_t http_queued(const struct http_req *rq);			/* bytes waiting for the peer: stop above STREAM_HIGH, go on at on_drain */
+size_t http_queued(const struct http_req *rq);			/* bytes that wait: stop above STREAM_HIGH until on_drain */
 void http_end(struct http_req *rq);
 
 void http_body_want(struct http_req *rq, bool on);		/* default on */
 void http_close_after(struct http_req *rq);			/* no keep-alive after this response */
-void http_abort(struct http_req *rq);				/* breaks the connection with a reset, no end-of-stream; on_close follows (deferred) */
+void http_abort(struct http_req *rq);				/* breaks the connection with a reset; on_close follows */
 bool http_started(const struct http_req *rq);			/* a response head has gone out */
 bool http_ended(const struct http_req *rq);
 
-/* Takes the connection out of the server for a tunnel: sends raw head bytes (may be empty) first; *ret_early gets bytes that
- * came behind the head. Afterwards the fd is the caller's; on_close comes with lost == false. -EBUSY while a response is under way. */
+/* Takes the connection out of the server for a tunnel: sends raw head bytes (may be empty) first; *ret_early gets bytes
+ * that came behind the head. Afterwards the fd is the caller's; on_close comes with lost == false. -EBUSY while a
+ * response or a body is under way, -EPIPE when the peer is gone. */
 int http_hijack(struct http_req *rq, struct str raw_head, int *ret_fd, struct buf *ret_early);
 
 const char *http_reason(int status);

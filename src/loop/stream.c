@@ -227,12 +227,8 @@ static void flush(struct stream *s)
 	}
 	s->off += (size_t)sent;
 	if (stream_queued(s) == 0) {
+		buf_clear(&s->out);
 		s->off = 0;
-		if (s->out.cap > QUEUE_KEEP)
-			buf_done(&s->out);
-		else
-			buf_clear(&s->out);
-		set_events(s, s->events & ~WATCH_OUT);
 		if (s->finishing)
 			half_close(s);
 	}
@@ -242,6 +238,12 @@ static void flush(struct stream *s)
 		s->above = false;
 		if (s->ops && s->ops->on_drain)
 			s->ops->on_drain(s->user);
+	}
+	/* Only now: who was just told to go on has usually filled the queue again. */
+	if (stream_queued(s) == 0) {
+		set_events(s, s->events & ~WATCH_OUT);
+		if (s->out.cap > QUEUE_KEEP)
+			buf_done(&s->out);
 	}
 }
 

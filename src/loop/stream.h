@@ -27,14 +27,17 @@ struct stream_ops {
 	void (*on_error)(void *user, int no);		/* errno value; may come instead of any of the above */
 };
 
-struct stream *stream_new(struct loop *l, int fd, const struct stream_ops *ops, void *user);	/* owns fd (also when NULL is returned) */
+/* Owns fd, also when NULL is returned (out of memory, or not a socket, pipe or terminal). */
+struct stream *stream_new(struct loop *l, int fd, const struct stream_ops *ops, void *user);
 void stream_read(struct stream *s, bool on);
-void stream_write(struct stream *s, struct str data);	/* tries at once, queues the rest; errors come through on_error later */
+
+/* Tries at once, queues the rest; errors come through on_error later, with reading on after what the peer has sent. */
+void stream_write(struct stream *s, struct str data);
 void stream_writev(struct stream *s, const struct str *v, size_t n);	/* up to 8 pieces in one go */
 size_t stream_queued(const struct stream *s);
-void stream_finish(struct stream *s);			/* half-close once the queue is empty */
+void stream_finish(struct stream *s);			/* half-close once the queue is empty; a pipe is closed */
 void stream_close(struct stream *s);			/* now; what is queued is lost. NULL is fine */
-void stream_close_flushed(struct stream *s);		/* sends what is queued (bounded by a timeout), then closes; no callbacks any more */
+void stream_close_flushed(struct stream *s);		/* sends what is queued (bounded by timeouts), then closes */
 void stream_reset(struct stream *s);			/* like close, but a TCP peer sees RST */
 int stream_fd(const struct stream *s);			/* borrowed */
 int stream_take_fd(struct stream *s);			/* frees the stream, keeps the fd open; only with an empty queue */

@@ -9,14 +9,15 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct str in = { (const char *)data, size }, rest = in;
-	autobuf struct buf again = BUF_INIT(ENVELOPE_MAX), b64 = BUF_INIT(1 << 20), plain = BUF_INIT(1 << 20), raw = BUF_INIT(1 << 20);
+	autobuf struct buf again = BUF_INIT(ENVELOPE_MAX), b64 = BUF_INIT(1 << 20), plain = BUF_INIT(1 << 20),
+			   raw = BUF_INIT(1 << 20);
 	struct envelope ev;
 
 	while (envelope_parse(&rest, &ev) == 1) {
 		MUST(ev.body.p >= in.p && ev.body.p + ev.body.n <= in.p + in.n);
 		envelope_put(&again, ev.flags, ev.body);
 	}
-	MUST(str_eq(buf_view(&again), (struct str) { in.p, in.n - rest.n }));
+	MUST(str_eq(buf_view(&again), (struct str){ in.p, in.n - rest.n }));
 
 	base64_encode(&b64, in, size & 1);
 	MUST(base64_decode(buf_view(&b64), &plain) == 0);

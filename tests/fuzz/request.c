@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzz target: a server gets these bytes at once, and again in pieces (their size in the first byte). It must see the same requests and
- * bodies both times, and its answers must be the same. */
+/* Fuzz target: a server gets these bytes at once, and again in pieces (their size in the first byte). It must see the
+ * same requests and bodies both times. */
 #include <string.h>
 
 #include "fuzz.h"
@@ -53,7 +53,7 @@ static void on_request(void *user, struct http_req *rq)
 
 		MUST(h.name.n && !memchr(h.name.p, ' ', h.name.n));
 		MUST(!h.value.n || (!memchr(h.value.p, '\r', h.value.n) && !memchr(h.value.p, '\n', h.value.n) &&
-				    !memchr(h.value.p, '\0', h.value.n)));
+					   !memchr(h.value.p, '\0', h.value.n)));
 		note('H', h.name);
 		note(':', h.value);
 	}
@@ -83,7 +83,8 @@ static void serve(struct loop *l, struct str in, size_t step, struct buf *ret_se
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct loop *l;
-	autobuf struct buf whole = BUF_INIT(4 << 20), pieces = BUF_INIT(4 << 20), back1 = BUF_INIT(4 << 20), back2 = BUF_INIT(4 << 20);
+	autobuf struct buf whole = BUF_INIT(4 << 20), pieces = BUF_INIT(4 << 20), back1 = BUF_INIT(4 << 20),
+			   back2 = BUF_INIT(4 << 20);
 
 	if (size < 2)
 		return 0;
@@ -93,7 +94,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	serve(l, in, in.n, &whole, &back1);
 	serve(l, in, 1u + data[0] % 32, &pieces, &back2);
 	/* An answer may be cut off when the peer has more to say, but the requests are the same ones. */
-	MUST(whole.n >= pieces.n ? memcmp(whole.p ? whole.p : "", pieces.p ? pieces.p : "", pieces.n) == 0 :
-				   memcmp(whole.p ? whole.p : "", pieces.p, whole.n) == 0);
+	MUST(whole.n >= pieces.n ? memcmp(whole.p ? whole.p : "", pieces.p ? pieces.p : "", pieces.n) == 0
+				 : memcmp(whole.p ? whole.p : "", pieces.p, whole.n) == 0);
 	return 0;
 }

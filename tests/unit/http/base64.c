@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
 #include <cmocka.h>
 
 #include "http/json.h"
@@ -16,8 +17,13 @@ static void vectors_go_both_ways(void **state)
 	static const struct {
 		const char *plain, *padded, *bare;
 	} v[] = {
-		{ "", "", "" }, { "f", "Zg==", "Zg" }, { "fo", "Zm8=", "Zm8" }, { "foo", "Zm9v", "Zm9v" },
-		{ "foob", "Zm9vYg==", "Zm9vYg" }, { "user:", "dXNlcjo=", "dXNlcjo" }, { "\xff\xfe\xfd", "//79", "//79" },
+		{ "", "", "" },
+		{ "f", "Zg==", "Zg" },
+		{ "fo", "Zm8=", "Zm8" },
+		{ "foo", "Zm9v", "Zm9v" },
+		{ "foob", "Zm9vYg==", "Zm9vYg" },
+		{ "user:", "dXNlcjo=", "dXNlcjo" },
+		{ "\xff\xfe\xfd", "//79", "//79" },
 	};
 	autobuf struct buf b = BUF_INIT(100);
 
@@ -40,7 +46,8 @@ static void vectors_go_both_ways(void **state)
 
 static void nonsense_is_refused_and_leaves_nothing(void **state)
 {
-	static const char *const bad[] = { "A", "Zg=", "Zg===", "Zm9v=", "Zm9v====", "Z g=", "Zm-v", "Zm_v", "=", "Zh==", "Zm9", "=Zg=" };
+	static const char *const bad[] = { "A", "Zg=", "Zg===", "Zm9v=", "Zm9v====", "Z g=", "Zm-v", "Zm_v", "=",
+		"Zh==", "Zm9", "=Zg=" };
 	autobuf struct buf b = BUF_INIT(100);
 
 	(void)state;

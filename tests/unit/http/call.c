@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
 #include <cmocka.h>
 
 #include "http/call.h"
@@ -19,7 +20,7 @@ struct caller {
 	int status, answers, ends, error;
 	int64_t length;
 	bool upgrade, free_in_answer, free_in_data, done_in_end, reusable;
-	int fd;				/* what http_call_done() gave */
+	int fd; /* what http_call_done() gave */
 };
 
 static void on_answer(void *user, const struct http_answer *a)
@@ -61,7 +62,9 @@ static void on_error(void *user, int no)
 		t->fd = http_call_done(take_ptr(&t->c), &t->reusable);
 }
 
-static const struct http_call_ops ops = { .on_answer = on_answer, .on_data = on_data, .on_end = on_end, .on_error = on_error };
+static const struct http_call_ops ops = {
+	.on_answer = on_answer, .on_data = on_data, .on_end = on_end, .on_error = on_error
+};
 
 static void call_begin(struct caller *t, bool is_head, bool is_connect)
 {
@@ -115,7 +118,7 @@ static void peer_says(struct caller *t, struct str bytes, bool slowly, bool hang
 	if (hang_up) {
 		autobuf struct buf request = BUF_INIT(4 << 20);
 
-		(void)wire_recv(t->peer, &request);	/* closing with unread bytes would be a reset */
+		(void)wire_recv(t->peer, &request); /* closing with unread bytes would be a reset */
 		fd_close(take_fd(&t->peer));
 	}
 	wire_turns(t->l, 5);
@@ -132,8 +135,11 @@ static void answers_are_read_whole(void **state)
 		{ "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc", "abc", 200, 3, false, true },
 		{ "HTTP/1.1 200\r\nContent-Length: 3\r\n\r\nabc", "abc", 200, 3, false, true },
 		{ "HTTP/1.1 204 No Content\r\n\r\n", "", 204, 0, false, true },
-		{ "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n", "abcde", 200, -1, false, true },
-		{ "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early\r\nA: b\r\n\r\nHTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n", "", 404, 0, false, true },
+		{ "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n", "abcde", 200,
+			-1, false, true },
+		{ "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early\r\nA: b\r\n\r\nHTTP/1.1 404 No\r\nContent-Length: "
+		  "0\r\n\r\n",
+			"", 404, 0, false, true },
 		{ "HTTP/1.1 200 OK\r\nContent-Length: 3\r\nConnection: close\r\n\r\nabc", "abc", 200, 3, false, false },
 		{ "HTTP/1.0 200 OK\r\nContent-Length: 3\r\n\r\nabc", "abc", 200, 3, false, false },
 		{ "HTTP/1.1 200 OK\r\n\r\nabc", "abc", 200, -1, true, false },
@@ -223,7 +229,8 @@ static void upgrades_hand_over_the_fd(void **state)
 	assert_int_equal(read(fd, z, sizeof z), 1);
 	close(fd);
 	call_begin(t, false, false);
-	peer_says(t, STR_LIT("HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n"), false, false);
+	peer_says(t, STR_LIT("HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n"),
+		false, false);
 	assert_true(t->upgrade);
 	call_begin(t, false, true);
 	t->done_in_end = true;
@@ -253,7 +260,7 @@ static void an_early_answer_is_heard_through_a_broken_upload(void **state)
 	struct caller *t = *state;
 
 	call_begin(t, false, false);
-	http_call_write(t->c, (struct str) { block, sizeof block });
+	http_call_write(t->c, (struct str){ block, sizeof block });
 	assert_true(http_call_queued(t->c) > 0);
 	wire_send(t->peer, STR_LIT("HTTP/1.1 507 Insufficient Storage\r\nContent-Length: 4\r\n\r\nfull"));
 	fd_close(take_fd(&t->peer));
@@ -275,7 +282,8 @@ static void a_call_may_be_freed_anywhere(void **state)
 	t->free_in_answer = false;
 	t->free_in_data = true;
 	call_begin(t, false, false);
-	peer_says(t, STR_LIT("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n1\r\nb\r\n0\r\n\r\n"), false, false);
+	peer_says(t, STR_LIT("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n1\r\nb\r\n0\r\n\r\n"),
+		false, false);
 	assert_string_equal(buf_cstr(&t->got), "a");
 	assert_int_equal(t->ends, 0);
 	t->free_in_data = false;

@@ -7,14 +7,15 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
 #include <cmocka.h>
 
 #include "http/json.h"
 
 static void bodies_must_be_one_object(void **state)
 {
-	static const char *const bad[] = { "", "{", "[]", "1", "null", "{} x", "{\"a\":1,\"a\":2}", "{'a':1}", "{\"a\":\"\\u0000\"}",
-					   "{\"a\":\"\xff\"}", "{\"a\":01}", "{\"a\":99999999999999999999}", "{\"a\":NaN}" };
+	static const char *const bad[] = { "", "{", "[]", "1", "null", "{} x", "{\"a\":1,\"a\":2}", "{'a':1}",
+		"{\"a\":\"\\u0000\"}", "{\"a\":\"\xff\"}", "{\"a\":01}", "{\"a\":99999999999999999999}", "{\"a\":NaN}" };
 	json_t *j = NULL;
 
 	(void)state;
@@ -44,7 +45,7 @@ static void depth_is_bounded(void **state)
 	assert_int_equal(json_read_object(buf_view(&b), false, &j, &e), -EINVAL);
 	assert_string_equal(e.text, "request body is nested too deeply");
 	buf_clear(&b);
-	buf_z(&b, "{\"a\":\"");				/* brackets in a string are text */
+	buf_z(&b, "{\"a\":\""); /* brackets in a string are text */
 	for (int i = 0; i < 1000; i++)
 		buf_z(&b, "[{\\\"");
 	buf_z(&b, "\"}");
@@ -62,12 +63,15 @@ static void fields_are_typed_and_named(void **state)
 	json_t *sub = NULL;
 
 	(void)state;
-	assert_int_equal(json_read_object(STR_LIT("{\"s\":\"x\",\"n\":null,\"i\":5,\"t\":\"12\",\"r\":3.0,\"f\":2.5,\"b\":false,"
-						  "\"o\":{\"k\":1},\"a\":[],\"m\":{\"k\":\"v\"}}"), false, &o, &e), 0);
+	assert_int_equal(
+		json_read_object(STR_LIT("{\"s\":\"x\",\"n\":null,\"i\":5,\"t\":\"12\",\"r\":3.0,\"f\":2.5,\"b\":false,"
+					 "\"o\":{\"k\":1},\"a\":[],\"m\":{\"k\":\"v\"}}"),
+			false, &o, &e),
+		0);
 	assert_int_equal(json_get_str(o, "s", &s, &e), 0);
 	assert_string_equal(s, "x");
 	assert_int_equal(json_get_str(o, "n", &s, &e), 0);
-	assert_string_equal(s, "x");				/* null: as it was */
+	assert_string_equal(s, "x"); /* null: as it was */
 	assert_int_equal(json_get_str(o, "i", &s, &e), -EINVAL);
 	assert_string_equal(e.text, "field 'i' must be a string");
 	assert_int_equal(json_need_str(o, "n", &s, &e), -EINVAL);

@@ -7,14 +7,15 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
 #include <cmocka.h>
 
 #include "base/buf.h"
 #include "http/multipart.h"
 
 struct seen {
-	struct buf text;		/* "[name|filename]data." per part */
-	int stop_at;			/* part that on_part refuses, 1-based */
+	struct buf text; /* "[name|filename]data." per part */
+	int stop_at; /* part that on_part refuses, 1-based */
 	int parts;
 };
 
@@ -63,7 +64,7 @@ static int parse(struct str body, size_t step, struct seen *s)
 		char *p = malloc(n);
 
 		memcpy(p, body.p, n);
-		rc = multipart_feed(m, (struct str) { p, n });
+		rc = multipart_feed(m, (struct str){ p, n });
 		free(p);
 		str_skip(&body, n);
 	}
@@ -99,20 +100,23 @@ static void refused(struct str body)
 static void parts_come_with_names_and_bytes(void **state)
 {
 	(void)state;
-	parsed_is(STR_LIT("--XX\r\n" CD "name=\"file\"; filename=\"/a b/c.txt\"\r\nContent-Type: text/plain\r\n\r\nhello\r\n--XX--\r\n"),
-		  "[file|/a b/c.txt]hello.");
-	parsed_is(STR_LIT("--XX\r\n" CD "name=a\r\n\r\n1\r\n--XX\r\ncontent-disposition:form-data;name=b\r\n\r\n\r\n--XX--"),
-		  "[a|-]1.[b|-].");
-	parsed_is(STR_LIT("preamble\r\n--XX \t\r\n" CD "name=\"n\"\r\n\r\nx\r\n--XX--\r\nepilogue\r\n--XX\r\n"), "[n|-]x.");
+	parsed_is(STR_LIT("--XX\r\n" CD "name=\"file\"; filename=\"/a b/c.txt\"\r\nContent-Type: "
+					"text/plain\r\n\r\nhello\r\n--XX--\r\n"),
+		"[file|/a b/c.txt]hello.");
+	parsed_is(STR_LIT("--XX\r\n" CD
+			  "name=a\r\n\r\n1\r\n--XX\r\ncontent-disposition:form-data;name=b\r\n\r\n\r\n--XX--"),
+		"[a|-]1.[b|-].");
+	parsed_is(STR_LIT("preamble\r\n--XX \t\r\n" CD "name=\"n\"\r\n\r\nx\r\n--XX--\r\nepilogue\r\n--XX\r\n"),
+		"[n|-]x.");
 	parsed_is(STR_LIT("--XX--"), "");
-	parsed_is(STR_LIT("--XX\r\n" CD "filename=\"f\"\r\n\r\n--XX--"), "[|f].");	/* no body at all */
+	parsed_is(STR_LIT("--XX\r\n" CD "filename=\"f\"\r\n\r\n--XX--"), "[|f]."); /* no body at all */
 }
 
 static void near_delimiters_are_data(void **state)
 {
 	(void)state;
 	parsed_is(STR_LIT("--XX\r\n" CD "name=a\r\n\r\n\r\r\n\r\n-\r\n--X\r\n--Y--XX\n--XX\r\r\n--XX--"),
-		  "[a|-]\r\r\n\r\n-\r\n--X\r\n--Y--XX\n--XX\r.");
+		"[a|-]\r\r\n\r\n-\r\n--X\r\n--Y--XX\n--XX\r.");
 	parsed_is(STR_LIT("--XX\r\n" CD "name=a\r\n\r\n--X--XX\r\n--XX--"), "[a|-]--X--XX.");
 	parsed_is(STR_LIT("--XX\r\n" CD "name=a\r\n\r\n-\r\n--XX--"), "[a|-]-.");
 }
@@ -120,8 +124,10 @@ static void near_delimiters_are_data(void **state)
 static void names_are_unescaped(void **state)
 {
 	(void)state;
-	parsed_is(STR_LIT("--XX\r\n" CD "name=\"a\\\"b\\\\c\"; filename=\"C:\\dir\\x;y=z\"\r\n\r\n\r\n--XX--"), "[a\"b\\c|C:\\dir\\x;y=z].");
-	parsed_is(STR_LIT("--XX\r\n" CD "name=f; filename=\"x\"; filename*=UTF-8''%C3%A4%20b\r\n\r\n\r\n--XX--"), "[f|\xc3\xa4 b].");
+	parsed_is(STR_LIT("--XX\r\n" CD "name=\"a\\\"b\\\\c\"; filename=\"C:\\dir\\x;y=z\"\r\n\r\n\r\n--XX--"),
+		"[a\"b\\c|C:\\dir\\x;y=z].");
+	parsed_is(STR_LIT("--XX\r\n" CD "name=f; filename=\"x\"; filename*=UTF-8''%C3%A4%20b\r\n\r\n\r\n--XX--"),
+		"[f|\xc3\xa4 b].");
 	parsed_is(STR_LIT("--XX\r\n" CD "name=f; filename*=utf-8'en'a; filename=x\r\n\r\n\r\n--XX--"), "[f|a].");
 	parsed_is(STR_LIT("--XX\r\n" CD "name=\"\xc3\xa4\"; filename=\"\"\r\n\r\n\r\n--XX--"), "[\xc3\xa4|].");
 }
@@ -129,12 +135,12 @@ static void names_are_unescaped(void **state)
 static void malformed_bodies_are_refused(void **state)
 {
 	(void)state;
-	refused(STR_LIT("--XX\r\n" CD "name=a\r\n\r\nx"));				/* no end */
+	refused(STR_LIT("--XX\r\n" CD "name=a\r\n\r\nx")); /* no end */
 	refused(STR_LIT("--XX\r\n" CD "name=a\r\n\r\nx\r\n--XX"));
 	refused(STR_LIT("--XX\r\n" CD "name=a\r\n\r\nx\r\n--XX-"));
 	refused(STR_LIT("--XX\r\n" CD "name=a\r\n\r\nx\r\n--XXy\r\n"));
 	refused(STR_LIT("--XX\r\n" CD "name=a\r\n\r\nx\r\n--XX\n"));
-	refused(STR_LIT("--XX\r\n\r\nx\r\n--XX--"));					/* no disposition */
+	refused(STR_LIT("--XX\r\n\r\nx\r\n--XX--")); /* no disposition */
 	refused(STR_LIT("--XX\r\nContent-Type: a\r\n\r\nx\r\n--XX--"));
 	refused(STR_LIT("--XX\r\n" CD "name=a\r\n" CD "name=b\r\n\r\nx\r\n--XX--"));
 	refused(STR_LIT("--XX\r\nContent-Disposition: attachment; name=a\r\n\r\nx\r\n--XX--"));
@@ -161,7 +167,9 @@ static void a_callback_stops_the_parse(void **state)
 	struct seen s = { .text = BUF_INIT(1000), .stop_at = 2 };
 
 	(void)state;
-	assert_int_equal(parse(STR_LIT("--XX\r\n" CD "name=a\r\n\r\nx\r\n--XX\r\n" CD "name=b\r\n\r\ny\r\n--XX--"), 7, &s), -ENOSPC);
+	assert_int_equal(
+		parse(STR_LIT("--XX\r\n" CD "name=a\r\n\r\nx\r\n--XX\r\n" CD "name=b\r\n\r\ny\r\n--XX--"), 7, &s),
+		-ENOSPC);
 	assert_int_equal(s.parts, 2);
 	assert_string_equal(buf_cstr(&s.text), "[a|-]x.");
 	buf_done(&s.text);
@@ -169,11 +177,13 @@ static void a_callback_stops_the_parse(void **state)
 
 static void the_boundary_comes_from_the_content_type(void **state)
 {
-	static const char *const bad[] = { "", "multipart/form-data", "multipart/form-data; boundary=", "multipart/form-data; boundary=\"a",
-					   "text/plain; boundary=x", "multipart/mixed; boundary=x", "multipart/form-data; boundary=\"a\rb\"",
-					   "multipart/form-data; boundary=\"a \"" };
-	static const char *const good[] = { "multipart/form-data; boundary=x", "Multipart/Form-Data;charset=utf-8; Boundary=\"a b:c\"",
-					    "multipart/form-data; boundary=----formdata-undici-0123456789" };
+	static const char *const bad[] = { "", "multipart/form-data",
+		"multipart/form-data; boundary=", "multipart/form-data; boundary=\"a", "text/plain; boundary=x",
+		"multipart/mixed; boundary=x", "multipart/form-data; boundary=\"a\rb\"",
+		"multipart/form-data; boundary=\"a \"" };
+	static const char *const good[] = { "multipart/form-data; boundary=x",
+		"Multipart/Form-Data;charset=utf-8; Boundary=\"a b:c\"",
+		"multipart/form-data; boundary=----formdata-undici-0123456789" };
 	struct multipart *m;
 
 	(void)state;

@@ -11,6 +11,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <time.h>
+
 #include <cmocka.h>
 
 #include "base/log.h"

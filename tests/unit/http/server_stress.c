@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
 #include <cmocka.h>
 
 #include "http/call.h"
@@ -36,7 +37,7 @@ static unsigned rnd(unsigned n)
 
 /* The server's side: a job per request. */
 struct job {
-	struct http_req *rq;		/* NULL once on_close has come */
+	struct http_req *rq; /* NULL once on_close has come */
 	struct timer *t;
 };
 
@@ -48,17 +49,17 @@ static void job_act(struct job *j)
 
 	switch (rnd(JOBS_MAX)) {
 	case 0 ... 3:
-		http_respond(rq, 200, "text/plain", NULL, (struct str) { block, rnd(3) ? 10 : sizeof block });
+		http_respond(rq, 200, "text/plain", NULL, (struct str){ block, rnd(3) ? 10 : sizeof block });
 		break;
 	case 4 ... 6:
 		http_begin(rq, 200, NULL, NULL, -1);
 		break;
 	case 7:
 		http_begin(rq, 200, NULL, NULL, 50);
-		http_write(rq, (struct str) { block, rnd(60) });
+		http_write(rq, (struct str){ block, rnd(60) });
 		break;
 	case 8 ... 10:
-		http_write(rq, (struct str) { block, rnd(sizeof block) });
+		http_write(rq, (struct str){ block, rnd(sizeof block) });
 		break;
 	case 11 ... 13:
 		http_end(rq);
@@ -105,7 +106,7 @@ static void on_body(struct http_req *rq, struct str data)
 	unsigned sum = 0;
 
 	for (size_t i = 0; i < data.n; i++)
-		sum += (unsigned char)data.p[i];	/* all of it must be readable */
+		sum += (unsigned char)data.p[i]; /* all of it must be readable */
 	assert_int_not_equal(sum, 0);
 	maybe_act(rq);
 }
@@ -127,7 +128,9 @@ static void on_close(struct http_req *rq, bool lost)
 	free(j);
 }
 
-static const struct http_req_ops req_ops = { .on_body = on_body, .on_body_end = on_drain, .on_drain = on_drain, .on_close = on_close };
+static const struct http_req_ops req_ops = {
+	.on_body = on_body, .on_body_end = on_drain, .on_drain = on_drain, .on_close = on_close
+};
 
 static void on_request(void *user, struct http_req *rq)
 {
@@ -157,12 +160,17 @@ static struct client clients[CLIENTS];
 static void put_request(struct buf *b)
 {
 	static const char *const heads[] = {
-		"GET / HTTP/1.1\r\nHost: x\r\n\r\n", "HEAD / HTTP/1.1\r\nHost: x\r\n\r\n", "GET / HTTP/1.0\r\n\r\n",
-		"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello",
+		"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
+		"HEAD / HTTP/1.1\r\nHost: x\r\n\r\n",
+		"GET / HTTP/1.0\r\n\r\n",
+		"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
+		"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello",
 		"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n1\r\nd\r\n0\r\n\r\n",
 		"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabcd\r\n",
 		"POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\nab",
-		"GET / HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\nraw", "CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\nraw", "garbage\r\n\r\n",
+		"GET / HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\nraw",
+		"CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\nraw",
+		"garbage\r\n\r\n",
 	};
 	unsigned i = rnd(ARRAY_LEN(heads) + 1);
 
@@ -223,7 +231,9 @@ static void on_error(void *user, int no)
 	call_over(user);
 }
 
-static const struct http_call_ops call_ops = { .on_answer = on_answer, .on_data = on_data, .on_end = on_end, .on_error = on_error };
+static const struct http_call_ops call_ops = {
+	.on_answer = on_answer, .on_data = on_data, .on_end = on_end, .on_error = on_error
+};
 
 static void client_begin(struct client *c)
 {
@@ -282,7 +292,7 @@ static void nobody_is_forgotten_and_nothing_is_used_after_its_end(void **state)
 	server = http_server_new(l, -1, &server_ops, NULL);
 	memset(block, 'x', sizeof block);
 	for (int i = 0; i < CLIENTS; i++)
-		clients[i] = (struct client) { .fd = -1, .out = BUF_INIT(4 << 20) };
+		clients[i] = (struct client){ .fd = -1, .out = BUF_INIT(4 << 20) };
 	for (int r = 0; r < ROUNDS; r++) {
 		for (int i = 0; i < 4; i++)
 			client_act(&clients[rnd(CLIENTS)]);

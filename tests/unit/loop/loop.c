@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
 #include <cmocka.h>
 
 #include "loop/loop.h"

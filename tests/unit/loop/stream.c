@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
 #include <cmocka.h>
 
 #include "../http/wire.h"
@@ -47,7 +48,9 @@ static void on_error(void *user, int no)
 	((struct end *)user)->error = no;
 }
 
-static const struct stream_ops ops = { .on_data = on_data, .on_eof = on_eof, .on_drain = on_drain, .on_error = on_error };
+static const struct stream_ops ops = {
+	.on_data = on_data, .on_eof = on_eof, .on_drain = on_drain, .on_error = on_error,
+};
 
 static int set_up(void **state)
 {
@@ -109,7 +112,7 @@ static void all_bytes_arrive_in_order_behind_a_full_socket(void **state)
 	uint32_t n = 0;
 
 	for (; n < 500000; n++)
-		stream_writev(e->s, (struct str[]) { { (char *)&n, 1 }, { NULL, 0 }, { (char *)&n + 1, 3 } }, 3);
+		stream_writev(e->s, (struct str[]){ { (char *)&n, 1 }, { NULL, 0 }, { (char *)&n + 1, 3 } }, 3);
 	assert_true(stream_queued(e->s) > STREAM_HIGH);
 	assert_int_equal(e->drains, 0);
 	stream_finish(e->s);
@@ -173,7 +176,7 @@ static void a_closed_stream_still_flushes_and_listens(void **state)
 	static char block[1 << 20];
 
 	wire_send(e->peer, STR_LIT("unread"));
-	stream_write(e->s, (struct str) { block, sizeof block });
+	stream_write(e->s, (struct str){ block, sizeof block });
 	stream_close_flushed(take_ptr(&e->s));
 	bool closed = false;
 	for (int i = 0; i < 200 && !closed; i++) {
@@ -183,7 +186,7 @@ static void a_closed_stream_still_flushes_and_listens(void **state)
 	assert_true(closed);
 	assert_int_equal(e->got.n, sizeof block);
 	assert_int_equal(e->datas + e->eofs + e->drains + e->error, 0);
-	wire_send(e->peer, STR_LIT("still open"));		/* until we close, too */
+	wire_send(e->peer, STR_LIT("still open")); /* until we close, too */
 	fd_close(take_fd(&e->peer));
 	wire_turns(e->l, 4);
 }
@@ -226,7 +229,7 @@ static void files_have_no_readiness(void **state)
 	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 
 	assert_null(stream_new(e->l, fd, &ops, e));
-	assert_int_equal(close(fd), -1);			/* closed all the same */
+	assert_int_equal(close(fd), -1); /* closed all the same */
 }
 
 #define CASE(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Fuzz target: a request of the front either has all the properties that the warden's handlers rely on, or is refused. */
+#include <string.h>
+
+#include "fuzz.h"
+#include "ipc/check.h"
+#include "warden/proto.h"
+#include "warden/records.h"
+
+#define KEY "0123456789abcdef0123456789abcdef"
+
+static void must_be_label(const char *id)
+{
+	size_t n = strnlen(id, ID_SIZE);
+
+	MUST(n >= 1 && n < ID_SIZE);
+	MUST(strspn(id, "abcdefghijklmnopqrstuvwxyz0123456789") == n);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static const struct msg_template templates[] = { { "base", KEY } };
+	struct proto pr = { .phase = PHASE_SERVE, .maxima = { 1u << 30, 1u << 30, 2000, 512 }, .templates = templates, .n_templates = 1 };
+	_Alignas(8) char msg[MSG_MAX];
+	struct record rec;
+	enum msg_type type;
+
+	if (proto_check(&pr, data, size, 0, &type) == NULL) {
+		MUST(type > OP_HELLO && type < OP_COUNT && size == msg_size(type) && size <= sizeof msg);
+		memcpy(msg, data, size);
+		if (type != OP_LIST)
+			must_be_label(((struct msg_id *)msg)->id);
+		if (type == OP_START) {
+			const struct msg_start *m = (struct msg_start *)msg;
+
+			MUST(strcmp(m->template_key, KEY) == 0);
+			MUST(m->limits.mem_bytes - 1 < 1u << 30 && m->limits.pids - 1 < 512);
+		}
+	}
+	MUST(proto_check(&pr, data, size, 1, &type) != NULL);
+	if (record_decode(data, size, &rec) == 0)
+		must_be_label(rec.er.spec.id);
+	return 0;
+}
