@@ -25,23 +25,25 @@ void rand_bytes(void *p, size_t n)
 
 void rand_hex(char *z, size_t n_digits)
 {
-	for (size_t i = 0; i < n_digits; i++) {
-		unsigned char b;
-
-		rand_bytes(&b, 1);
-		z[i] = "0123456789abcdef"[b & 15];
-	}
+	rand_bytes(z, n_digits);
+	for (size_t i = 0; i < n_digits; i++)
+		z[i] = "0123456789abcdef"[(unsigned char)z[i] & 15];
 	z[n_digits] = '\0';
 }
 
 void rand_label(char *z, size_t n_chars)
 {
 	static const char set[] = "abcdefghijklmnopqrstuvwxyz0123456789";
+	unsigned char pool[64];
+	size_t left = 0;
 
 	for (size_t i = 0; i < n_chars;) {
-		unsigned char b;
+		if (left == 0) {
+			rand_bytes(pool, sizeof pool);
+			left = sizeof pool;
+		}
+		unsigned char b = pool[--left];
 
-		rand_bytes(&b, 1);
 		if (b < 252)		/* 7 * 36: above it the remainder would favour the first letters */
 			z[i++] = set[b % 36];
 	}
