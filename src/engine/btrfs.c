@@ -135,7 +135,7 @@ static bool qgroup_destroy(int fs_fd, uint64_t id)
 	return ioctl(fs_fd, BTRFS_IOC_QGROUP_CREATE, &a) == 0;
 }
 
-int btrfs_qgroup_sweep(int fs_fd)
+int btrfs_qgroup_sweep(int fs_fd, uint64_t *below)
 {
 	autofree struct search *s = malloc(2 * sizeof *s);
 	uint64_t from = BTRFS_FIRST_FREE_OBJECTID, last = UINT64_MAX >> 16;	/* higher levels are not ours */
@@ -147,8 +147,10 @@ int btrfs_qgroup_sweep(int fs_fd)
 		int n = search(fs_fd, s, BTRFS_QUOTA_TREE_OBJECTID, 0, BTRFS_QGROUP_INFO_KEY, from, last);
 		const char *p = (const char *)s->a.buf;
 
-		if (n <= 0)
+		if (n <= 0) {
+			*below = from;			/* ids only grow: what is seen now is older than what will come */
 			return n < 0 ? n : left;
+		}
 		for (int i = 0; i < n; i++) {
 			struct btrfs_ioctl_search_header h;
 
@@ -157,7 +159,7 @@ int btrfs_qgroup_sweep(int fs_fd)
 			from = h.offset + 1;
 			if (subvol_exists(fs_fd, h.offset, s + 1))
 				continue;
-			if (done < SWEEP_MAX && qgroup_destroy(fs_fd, h.offset))
+			if (h.offset < *below && done < SWEEP_MAX && qgroup_destroy(fs_fd, h.offset))
 				done++;
 			else
 				left++;

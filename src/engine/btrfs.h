@@ -16,5 +16,6 @@ int btrfs_usage(int fs_fd, uint64_t subvol, uint64_t *ret_bytes);	/* -ENOENT: no
 int btrfs_resize_max(int fs_fd);					/* to the size of its device; -errno */
 
 /* Removes the counters of subvolumes that are gone. The kernel keeps one as long as the cleaner is busy with what it
- * counted, so this is called now and then. Returns how many are left to remove. */
-int btrfs_qgroup_sweep(int fs_fd);
+ * counted, so this is called now and then. A counter is there a moment before its subvolume: *below, 0 at first, carries from call
+ * to call which ones are old enough. Returns how many are left to remove. */
+int btrfs_qgroup_sweep(int fs_fd, uint64_t *below);

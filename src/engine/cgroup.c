@@ -4,6 +4,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -11,11 +12,14 @@
 #include <time.h>
 
 #include "base/fd.h"
+#include "base/log.h"
 #include "base/str.h"
 #include "engine/cgroup_impl.h"
 
 #define RESERVE_MIN (512ull << 20)	/* what the host keeps for itself at least, and as a part of all */
 #define RESERVE_PART 10
+#define STRAY_TRIES 100
+#define STRAY_WAIT_NS 5000000
 #define FREEZE_LOOKS 100		/* 20 ms at most: this happens in the warden's loop */
 #define FREEZE_LOOK_NS 200000
 #define MOUNTINFO_MAX (256 << 10)
@@ -285,4 +289,58 @@ int cgroup_usage(struct cgroup_tree *t, const char *id, struct cgroup_usage *ret
 int cgroup_remove(struct cgroup_tree *t, const char *id, struct err *e)
 {
 	return t->be->remove(t, id, e);
+}
+
+static void kill_members(int dirfd, const char *id)
+{
+	char path[128], text[16384];
+
+	path_of(path, id, "cgroup.procs");
+	if (file_read(dirfd, path, text, sizeof text) < 0)
+		return;
+	struct str s = str_of(text);
+
+	while (s.p) {
+		uint64_t pid;
+
+		if (str_to_u64(str_cut(&s, '\n'), INT32_MAX, &pid) == 0 && pid > 1)
+			(void)kill((pid_t)pid, SIGKILL);
+	}
+}
+
+static void end_stray(struct cgroup_tree *t, int dirfd, const char *id)
+{
+	struct err e = ERR_INIT;
+
+	for (int i = 0; i < STRAY_TRIES; i++) {
+		kill_members(dirfd, id);
+		(void)t->be->after_kill(t, id);
+		if (t->be->remove(t, id, &e) >= 0)
+			return;
+		(void)nanosleep(&(struct timespec) { .tv_nsec = STRAY_WAIT_NS }, NULL);
+	}
+	log_warn("could not end a sandbox that nobody knows, ignoring", "id=%s err=%s", id, e.text);
+}
+
+static void keep_only_in(struct cgroup_tree *t, int dirfd, bool (*keep)(const char *id, void *arg), void *arg)
+{
+	int fd = dirfd < 0 ? -1 : openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+
+	if (!d) {
+		fd_close(fd);
+		return;
+	}
+	for (struct dirent *de; (de = readdir(d));) {
+		if (de->d_type == DT_DIR && de->d_name[0] != '.' && de->d_name[0] != '_' && !keep(de->d_name, arg))
+			end_stray(t, dirfd, de->d_name);
+	}
+	(void)closedir(d);
+}
+
+void cgroup_keep_only(struct cgroup_tree *t, bool (*keep)(const char *id, void *arg), void *arg)
+{
+	for (size_t i = 0; i < CGROUP_V1_MAX; i++)
+		keep_only_in(t, t->v1_fd[i], keep, arg);
+	keep_only_in(t, t->v2_fd, keep, arg);
 }

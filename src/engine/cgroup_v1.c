@@ -5,6 +5,7 @@
  * is put into the parent itself. A missing hierarchy costs its limit; without memory and pids we do not start. */
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -182,8 +183,27 @@ static int v1_freeze(struct cgroup_tree *t, const char *id, bool on, struct err 
 	return r;
 }
 
+/* What v2 does by cgroup.kill: also those that were not below the process that was killed, or had nobody to kill them. */
+static void v1_kill_listed(struct cgroup_tree *t, const char *id)
+{
+	char path[128], z[16384];
+
+	(void)snprintf(path, sizeof path, "%s/cgroup.procs", id);
+	if (file_read(t->v1_fd[V1_PIDS], path, z, sizeof z) <= 0)
+		return;
+	struct str text = str_of(z);
+
+	while (text.p) {
+		uint64_t pid;
+
+		if (str_to_u64(str_cut(&text, '\n'), INT32_MAX, &pid) == 0 && pid > 1)
+			(void)kill((pid_t)pid, SIGKILL);
+	}
+}
+
 static int v1_after_kill(struct cgroup_tree *t, const char *id)
 {
+	v1_kill_listed(t, id);
 	return t->v1_fd[V1_FREEZER] < 0 ? 0 : cgroup_write(t->v1_fd[V1_FREEZER], id, "freezer.state", "THAWED");
 }
 

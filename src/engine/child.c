@@ -182,7 +182,7 @@ static int sysctls(struct err *e)
 }
 
 /* Clones what is at from, read-only, and puts it on to; a path that this kernel does not have is no matter. */
-static int cover(const char *from, const char *to, struct err *e)
+static int cover(const char *from, const char *to, unsigned attr, struct err *e)
 {
 	autoclose int at = -1, m = -1;
 
@@ -192,7 +192,7 @@ static int cover(const char *from, const char *to, struct err *e)
 		e->no = absent ? 0 : e->no;
 		return absent ? 0 : -e->no;
 	}
-	if (mount_clone(AT_FDCWD, from, MOUNT_ATTR_RDONLY | QUIET, &m, e) < 0)
+	if (mount_clone(AT_FDCWD, from, MOUNT_ATTR_RDONLY | attr, &m, e) < 0)
 		return -e->no;
 	return mount_put(m, at, "", e) < 0 ? err_wrap(e, "cover '%s'", to) : 0;
 }
@@ -207,18 +207,18 @@ static int cover_up(struct err *e)
 	static const char *const hidden_dirs[] = { "/proc/acpi", "/proc/scsi", "/sys/firmware", "/sys/devices/virtual/powercap" };
 
 	for (size_t i = 0; i < ARRAY_LEN(read_only); i++) {
-		if (cover(read_only[i], read_only[i], e) < 0)
+		if (cover(read_only[i], read_only[i], QUIET, e) < 0)
 			return -e->no;
 	}
 	for (size_t i = 0; i < ARRAY_LEN(hidden_files); i++) {
-		if (cover("/dev/null", hidden_files[i], e) < 0)
+		if (cover("/dev/null", hidden_files[i], MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, e) < 0)
 			return -e->no;
 	}
 	for (size_t i = 0; i < ARRAY_LEN(hidden_dirs); i++) {
-		if (cover("/dev/" DEV_NOTHING, hidden_dirs[i], e) < 0)
+		if (cover("/dev/" DEV_NOTHING, hidden_dirs[i], QUIET, e) < 0)
 			return -e->no;
 	}
-	return cover("/dev/" DEV_BOOT_ID, "/proc/sys/kernel/random/boot_id", e);
+	return cover("/dev/" DEV_BOOT_ID, "/proc/sys/kernel/random/boot_id", QUIET, e);
 }
 
 static int limits(struct err *e)
@@ -231,6 +231,23 @@ static int limits(struct err *e)
 	/* A core dump would be handed to a program of the host. */
 	if (setrlimit(RLIMIT_NOFILE, &files_limit) < 0 || setrlimit(RLIMIT_CORE, &core) < 0)
 		return err_sys(e, "set limits");
+	return 0;
+}
+
+/* What the daemon may have for itself to survive and to be quick is not for its sandboxes. */
+static int ordinary(struct err *e)
+{
+	char z[16];
+	ssize_t n = file_read(AT_FDCWD, "/proc/self/oom_score_adj", z, sizeof z);
+
+	if (n > 0 && z[0] == '-') {
+		int r = file_write(AT_FDCWD, "/proc/self/oom_score_adj", "0");
+
+		if (r < 0)
+			return err_set(e, -r, "reset oom_score_adj: %s", strerror(-r));
+	}
+	if (getpriority(PRIO_PROCESS, 0) < 0 && setpriority(PRIO_PROCESS, 0, 0) < 0)
+		return err_sys(e, "reset the priority");
 	return 0;
 }
 
@@ -256,7 +273,7 @@ static int become_init(const struct child_spec *sp, struct err *e)
 	/* Only now, so that its top is the sandbox's own cgroup. */
 	if (unshare(CLONE_NEWCGROUP) < 0)
 		return err_sys(e, "make a cgroup namespace");
-	if (limits(e) < 0 || stdio(e) < 0 || seccomp_filter_install(sp->filter, e) < 0 || caps_confine(e) < 0)
+	if (limits(e) < 0 || ordinary(e) < 0 || stdio(e) < 0 || seccomp_filter_install(sp->filter, e) < 0 || caps_confine(e) < 0)
 		return -e->no;
 	(void)fd_cloexec(READY_FD, false);
 	(void)execve(argv[0], argv, envp);

@@ -38,16 +38,17 @@
 #define END_TIMEOUT_MS 2000
 #define MOUNT_AT "/usr"			/* any directory that Z's root may reach; covered in its own mount namespace only */
 
-/* Per owner uid, that is per sandbox: its own namespaces and no others, and its share of what the kernel counts per user. */
+/* Per owner uid, that is per slot: its own namespaces and no others, with room for those of predecessors that the kernel is still
+ * removing, and its share of what the kernel counts per user. */
 static const struct { const char *file, *value; } z_limits[] = {
-	{ "max_user_namespaces", "2" },
-	{ "max_pid_namespaces", "2" },
-	{ "max_net_namespaces", "2" },
-	{ "max_mnt_namespaces", "2" },
-	{ "max_ipc_namespaces", "2" },
-	{ "max_uts_namespaces", "2" },
-	{ "max_cgroup_namespaces", "2" },
-	{ "max_time_namespaces", "2" },
+	{ "max_user_namespaces", "64" },
+	{ "max_pid_namespaces", "64" },
+	{ "max_net_namespaces", "64" },
+	{ "max_mnt_namespaces", "64" },
+	{ "max_ipc_namespaces", "64" },
+	{ "max_uts_namespaces", "64" },
+	{ "max_cgroup_namespaces", "64" },
+	{ "max_time_namespaces", "64" },
 	{ "max_inotify_instances", "256" },
 	{ "max_inotify_watches", "131072" },
 	{ "max_fanotify_groups", "8" },

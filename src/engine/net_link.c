@@ -267,9 +267,9 @@ static int rename_stale(const char *name, struct err *e)
 	m->ifi_index = (int)index;
 	mnl_attr_put_strz(b.at, IFLA_IFNAME, aside);
 	batch_end(&b);
-	int r = run_one(&b, e);
-
-	return r == -ENODEV ? 0 : r;		/* gone meanwhile: just as well */
+	if (run_one(&b, e) == -ENODEV)		/* gone meanwhile: just as well */
+		*e = ERR_INIT;
+	return -e->no;
 }
 
 static int make_pair(struct batch *b, const struct slot *s, int netns_fd, uint32_t mtu, struct err *e)
@@ -280,7 +280,7 @@ static int make_pair(struct batch *b, const struct slot *s, int netns_fd, uint32
 
 		if (r != -EEXIST || i == RENAME_TRIES)
 			return r;
-		e->no = 0;
+		*e = ERR_INIT;
 		if (rename_stale(s->veth, e) < 0)
 			return -e->no;
 	}

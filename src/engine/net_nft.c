@@ -3,8 +3,14 @@
 #include "engine/net_nft.h"
 
 #include <arpa/inet.h>
+#include <libmnl/libmnl.h>
+#include <linux/netfilter.h>
+#include <linux/netfilter/nf_tables.h>
+#include <linux/netfilter/nfnetlink.h>
 #include <nftables/libnftables.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "base/fd.h"
 #include "engine/slot.h"
@@ -139,16 +145,88 @@ void nft_unload(uint32_t instance)
 	(void)run(text, &e);
 }
 
-int nft_silence(uint32_t instance, uint32_t slot, bool on, struct err *e)
+static void put_batch_mark(struct mnl_nlmsg_batch *b, uint16_t type)
 {
-	char text[128];
+	struct nlmsghdr *h = mnl_nlmsg_put_header(mnl_nlmsg_batch_current(b));
+	struct nfgenmsg *g;
 
-	/* Removing what may not be there: add it first, in the same transaction. */
-	(void)snprintf(text, sizeof text, "add element inet atoll%u silent { \"at%us%u\" }\n%s", instance, instance, slot, "");
-	if (run(text, e) < 0)
-		return err_wrap(e, "close the network");
-	if (on)
+	h->nlmsg_type = type;
+	h->nlmsg_flags = NLM_F_REQUEST;
+	g = mnl_nlmsg_put_extra_header(h, sizeof *g);
+	g->version = NFNETLINK_V0;
+	g->res_id = htons(NFNL_SUBSYS_NFTABLES);
+	(void)mnl_nlmsg_batch_next(b);
+}
+
+static void put_element(struct mnl_nlmsg_batch *b, uint32_t instance, uint32_t slot, bool on)
+{
+	struct nlmsghdr *h = mnl_nlmsg_put_header(mnl_nlmsg_batch_current(b));
+	struct nfgenmsg *g;
+	struct slot s;
+	char table[24], key[SLOT_NAME_SIZE] = "";
+
+	slot_fill(instance, slot, &s);
+	memcpy(key, s.veth, sizeof key);		/* the key is the name with zeros up to its full length */
+	(void)snprintf(table, sizeof table, "atoll%u", instance);
+	h->nlmsg_type = (NFNL_SUBSYS_NFTABLES << 8) | (on ? NFT_MSG_NEWSETELEM : NFT_MSG_DELSETELEM);
+	h->nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK | (on ? NLM_F_CREATE : 0);
+	g = mnl_nlmsg_put_extra_header(h, sizeof *g);
+	g->nfgen_family = NFPROTO_INET;
+	g->version = NFNETLINK_V0;
+	mnl_attr_put_strz(h, NFTA_SET_ELEM_LIST_TABLE, table);
+	mnl_attr_put_strz(h, NFTA_SET_ELEM_LIST_SET, "silent");
+	struct nlattr *list = mnl_attr_nest_start(h, NFTA_SET_ELEM_LIST_ELEMENTS);
+	struct nlattr *elem = mnl_attr_nest_start(h, NFTA_LIST_ELEM);
+	struct nlattr *data = mnl_attr_nest_start(h, NFTA_SET_ELEM_KEY);
+
+	mnl_attr_put(h, NFTA_DATA_VALUE, sizeof key, key);
+	mnl_attr_nest_end(h, data);
+	mnl_attr_nest_end(h, elem);
+	mnl_attr_nest_end(h, list);
+	(void)mnl_nlmsg_batch_next(b);
+}
+
+int nft_open(void)
+{
+	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_NETFILTER);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static int ask(int fd, const void *p, size_t n)
+{
+	char answer[4096];
+	ssize_t got;
+
+	if (send(fd, p, n, 0) < 0)
+		return -errno;
+	do
+		got = recv(fd, answer, sizeof answer, 0);
+	while (got < 0 && errno == EINTR);
+	if (got < 0)
+		return -errno;
+	const struct nlmsghdr *h = (const struct nlmsghdr *)answer;
+
+	if (!mnl_nlmsg_ok(h, (int)got) || h->nlmsg_type != NLMSG_ERROR)
+		return -EBADMSG;
+	return ((const struct nlmsgerr *)mnl_nlmsg_get_payload(h))->error;
+}
+
+/* By hand and not through the library, which would read the whole table first: this runs in the warden's loop. */
+int nft_silence(int fd, uint32_t instance, uint32_t slot, bool on, struct err *e)
+{
+	char buf[2048];
+	struct mnl_nlmsg_batch *b = mnl_nlmsg_batch_start(buf, sizeof buf / 2);
+
+	if (!b)
+		return err_set(e, ENOMEM, "change the firewall");
+	put_batch_mark(b, NFNL_MSG_BATCH_BEGIN);
+	put_element(b, instance, slot, on);
+	put_batch_mark(b, NFNL_MSG_BATCH_END);
+	int r = ask(fd, mnl_nlmsg_batch_head(b), mnl_nlmsg_batch_size(b));
+
+	mnl_nlmsg_batch_stop(b);
+	if (r == -ENOENT && !on)		/* not in there: as it should be */
 		return 0;
-	(void)snprintf(text, sizeof text, "delete element inet atoll%u silent { \"at%us%u\" }\n", instance, instance, slot);
-	return run(text, e) < 0 ? err_wrap(e, "open the network") : 0;
+	return r < 0 ? err_set(e, -r, "%s the network: %s", on ? "close" : "open", strerror(-r)) : 0;
 }

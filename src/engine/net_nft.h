@@ -19,4 +19,6 @@ void nft_ruleset(struct buf *out, uint32_t instance, uint32_t slots, const uint3
 int nft_load(uint32_t instance, uint32_t slots, const uint32_t *silent, size_t n_silent, struct err *e);
 void nft_unload(uint32_t instance);
 
-int nft_silence(uint32_t instance, uint32_t slot, bool on, struct err *e);	/* no internet for that slot, or again */
+/* A socket for nft_silence(), one per process. Closing it takes milliseconds, so it is kept. Or -errno. */
+int nft_open(void);
+int nft_silence(int fd, uint32_t instance, uint32_t slot, bool on, struct err *e);	/* no internet for that slot, or again */

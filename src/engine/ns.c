@@ -119,6 +119,9 @@ static int open_network(struct engine *en, const struct engine_record *live, siz
 	}
 	slot_fill(en->cfg.instance, 0, &s);
 	en->mtu = link_default_mtu();
+	en->nft_fd = nft_open();
+	if (en->nft_fd < 0)
+		return err_set(e, -en->nft_fd, "open a firewall socket: %s", strerror(-en->nft_fd));
 	/* Rules first: at no time may a packet be forwarded without them. */
 	if (nft_load(en->cfg.instance, en->cfg.max_sandboxes, silent, n_silent, e) < 0 || link_gateway_add(s.gateway, e) < 0)
 		return -e->no;
@@ -164,6 +167,7 @@ static int open_parts(struct engine *en, const struct engine_record *live, size_
 
 	if (pool_open(&pc, &en->pool, e) < 0 || open_network(en, live, n_live, e) < 0)
 		return -e->no;
+	cgroup_keep_only(en->cgroups, is_live, &(struct live) { live, n_live });
 	pool_keep_only(en->pool, is_live, &(struct live) { live, n_live });
 	/* A count of one is the whole instance: its sandboxes are one user to the host's namespace. */
 	raise("/proc/sys/fs/inotify/max_user_instances", 256ull * c->max_sandboxes);
@@ -184,7 +188,7 @@ static int ns_open(const struct engine_config *cfg, const struct engine_record *
 	if (!en)
 		return err_set(e, ENOMEM, "open the engine");
 	*en = (struct engine) {
-		.cfg = *cfg, .private_fd = -1, .holders_fd = -1, .templates_fd = -1, .init_fd = -1, .netns_fd = -1,
+		.cfg = *cfg, .private_fd = -1, .holders_fd = -1, .templates_fd = -1, .init_fd = -1, .netns_fd = -1, .nft_fd = -1,
 	};
 	if (open_parts(en, live, n_live, e) < 0) {
 		ns_close(en, false);
@@ -239,7 +243,7 @@ static int ns_freeze(struct engine *en, const struct engine_record *r, bool on, 
 
 static int ns_kill(struct engine *en, const struct engine_record *r, int pidfd, struct err *e)
 {
-	int no = -proc_kill(pidfd);
+	int no = pidfd < 0 ? 0 : -proc_kill(pidfd);	/* without: a half-made one, of which only the cgroup is known */
 
 	/* The signal first: what is thawed with it pending never runs again. */
 	(void)cgroup_after_kill(en->cgroups, r->spec.id);
@@ -268,7 +272,7 @@ int ns_reap(struct engine *en, const struct engine_record *r, struct err *e)
 		return err_set(e, EAGAIN, "sandbox '%s' has not ended yet", r->spec.id);
 	/* The interface goes with its network namespace, when the kernel comes to it; routes and neighbours with the interface. */
 	if (no == 0 && r->spec.no_internet)
-		no = -nft_silence(en->cfg.instance, r->spec.slot, false, e);
+		no = -nft_silence(en->nft_fd, en->cfg.instance, r->spec.slot, false, e);
 	if (no == 0)
 		no = -pool_remove(en->pool, r->spec.id, e);
 	return no ? err_wrap(e, "clean up after sandbox '%s'", r->spec.id) : 0;	/* -EAGAIN from the pool: it is busy */
@@ -299,6 +303,7 @@ static void ns_close(struct engine *en, bool all)
 	fd_close(en->holders_fd);
 	fd_close(en->templates_fd);
 	fd_close(en->netns_fd);
+	fd_close(en->nft_fd);
 	if (en->private_dir)
 		(void)umount2(en->private_dir, MNT_DETACH);
 	free(en->private_dir);

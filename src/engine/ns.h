@@ -35,7 +35,7 @@ struct engine {
 	char boot_id[PROC_BOOT_ID_SIZE];
 	char *private_dir;		/* RUN/private: a tmpfs of ours; nodes, init's copy, stage, pool */
 	char *pool_dir, *stage_dir;
-	int private_fd, holders_fd, templates_fd, init_fd, netns_fd;
+	int private_fd, holders_fd, templates_fd, init_fd, netns_fd, nft_fd;
 	uint32_t mtu;
 	struct cgroup_tree *cgroups;
 	struct pool *pool;

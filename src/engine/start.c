@@ -183,7 +183,7 @@ static int start_meet(struct start *st, int *ret_userns, int *ret_netns, struct 
 
 static int start_link(struct start *st, int netns_fd, struct err *e)
 {
-	if (st->spec->no_internet && nft_silence(st->slot.instance, st->slot.k, true, e) < 0)
+	if (st->spec->no_internet && nft_silence(st->en->nft_fd, st->slot.instance, st->slot.k, true, e) < 0)
 		return -e->no;
 	if (link_make(&st->slot, netns_fd, st->en->mtu, e) < 0)
 		return -e->no;
@@ -193,16 +193,11 @@ static int start_link(struct start *st, int netns_fd, struct err *e)
 /* What needs nothing of the new namespaces: disk space, and clones of the mounts that go into them. */
 static int start_disk(struct start *st, struct err *e)
 {
-	char path[ENGINE_KEY_SIZE + 16];
-	autoclose int own = -1, template = -1;
+	autoclose int own = -1;
 
-	(void)snprintf(path, sizeof path, "%s/rootfs", st->spec->template_key);
-	template = openat(st->en->templates_fd, path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (template < 0)
-		return err_sys(e, "open template '%s'", st->spec->template_key);
 	if (pool_make(st->en->pool, st->spec->id, st->spec->limits.disk_bytes, &own, e) < 0)
 		return -e->no;
-	if (mount_clone(own, "", 0, &st->own_fd, e) < 0 || mount_clone(template, "", MOUNT_ATTR_RDONLY, &st->template_fd, e) < 0)
+	if (mount_clone(own, "", 0, &st->own_fd, e) < 0)
 		return -e->no;
 	if (mount_clone(st->en->init_fd, "", MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, &st->init_fd, e) < 0)
 		return -e->no;
@@ -272,11 +267,25 @@ static int start_record(struct start *st, struct engine_record *ret, struct err 
 	return 0;
 }
 
+static int start_template(struct start *st, struct err *e)
+{
+	char path[ENGINE_KEY_SIZE + 16];
+
+	(void)snprintf(path, sizeof path, "%s/rootfs", st->spec->template_key);
+	autoclose int fd = openat(st->en->templates_fd, path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd < 0)
+		return err_sys(e, "open template '%s'", st->spec->template_key);
+	return mount_clone(fd, "", MOUNT_ATTR_RDONLY, &st->template_fd, e);
+}
+
 static int start_begin(struct start *st, struct err *e)
 {
 	const struct engine_limits *l = &st->spec->limits;
 	struct cgroup_limits lim = { .mem_bytes = l->mem_bytes, .cpu_permille = l->cpu_permille, .pids = l->pids };
 
+	if (start_template(st, e) < 0)
+		return -e->no;
 	if (cgroup_make(st->en->cgroups, st->spec->id, &lim, e) < 0 ||
 	    cgroup_seat_open(st->en->cgroups, st->spec->id, &st->seat, e) < 0)
 		return -e->no;
@@ -337,8 +346,12 @@ static void start_undo(struct start *st)
 	struct engine_record r = { .spec = *st->spec };
 	struct err ignored = ERR_INIT;
 
-	/* Without its sockets a half-made C ends by itself; B1 does in any case. */
+	/* B1 ends by itself; it may have told us of a C that we have not heard of yet. */
+	bool forked = st->b1 > 0;
+
 	reap_b1(st);
+	if (forked && st->pidfd < 0)
+		(void)step_recv(st->to_b1[0], STEP_BORN, &st->pidfd, 1, 0, &ignored);
 	if (st->pidfd >= 0) {
 		(void)proc_kill(st->pidfd);
 		(void)proc_wait_gone(st->pidfd, STEP_TIMEOUT_MS);
@@ -356,6 +369,8 @@ int ns_start(struct engine *en, const struct engine_spec *spec, struct engine_re
 
 	if (spec->slot >= en->cfg.max_sandboxes)
 		return err_set(e, EINVAL, "start sandbox '%s': no slot %u", spec->id, spec->slot);
+	if (spec->no_internet)
+		en->nft_fd = nft_open();	/* the warden reads its answers from the one we were born with */
 	slot_fill(en->cfg.instance, spec->slot, &st.slot);
 	int r = start_run(&st, e);
 

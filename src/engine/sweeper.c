@@ -94,6 +94,7 @@ static void sweeper_setup(struct sweeper_job *j, int *sock)
 static void serve(struct sweeper_job *j, int sock)
 {
 	unsigned counters_in = COUNTERS_TICKS;
+	uint64_t below = 0;
 	struct request rq;
 
 	for (;;) {
@@ -115,7 +116,7 @@ static void serve(struct sweeper_job *j, int sock)
 			continue;
 		grow(j);
 		if (--counters_in == 0)
-			counters_in = btrfs_qgroup_sweep(j->fs_fd) > 0 ? COUNTERS_TICKS : COUNTERS_IDLE_TICKS;
+			counters_in = btrfs_qgroup_sweep(j->fs_fd, &below) > 0 ? COUNTERS_TICKS : COUNTERS_IDLE_TICKS;
 	}
 }
 

@@ -2,7 +2,7 @@
 /* try: runs the engine alone, without daemon: starts sandboxes, talks to them, ends them, and counts what is left.
  *
  *	engine-try --template KEY --init PROGRAM [--cache DIR] [--instance N] [--state DIR] [--run DIR]
- *		[--count N] [--cycles M] [--exec TEXT] [--silent] [--keep | --adopt] [--plain] [--freeze]
+ *		[--count N] [--cycles M] [--exec TEXT] [--silent] [--keep | --adopt] [--plain] [--freeze] [--linger SECONDS] [--slots N]
  *
  * --exec sends TEXT on a connection to each sandbox's init and prints what comes back. --keep leaves the sandboxes running and
  * writes their records, --adopt finds them again. Prints times per stage and the number of things that were not there before. */
@@ -34,7 +34,7 @@ struct box {
 struct options {
 	struct engine_config cfg;
 	const char *template_key, *text;
-	unsigned count, cycles;
+	unsigned count, cycles, linger;
 	bool silent, keep, adopt, freeze;
 };
 
@@ -70,6 +70,7 @@ static void print(const char *name, struct samples *s)
 		return;
 	qsort(s->v, s->n, sizeof *s->v, by_value);
 	printf("%-10s p50 %7.2f  p90 %7.2f  max %7.2f ms  (%zu)\n", name, s->v[s->n / 2], s->v[s->n * 9 / 10], s->v[s->n - 1], s->n);
+	free(s->v);
 }
 
 static _Noreturn void die(const char *what, const struct err *e)
@@ -169,19 +170,30 @@ static unsigned count_of(const char *command)
 	return n;
 }
 
+/* $N instance, $U its first uid, $S its state directory: only what is ours, so that several may run at once. */
 static const struct { const char *what, *command; } things[] = {
-	{ "processes", "ps -e --no-headers | grep -vc ' \\[\\|kworker'" },
-	{ "holders", "pgrep -c atoll-holder" },
-	{ "cgroups", "find /sys/fs/cgroup -type d | wc -l" },
-	{ "mounts", "wc -l </proc/self/mountinfo" },
-	{ "links", "ls /sys/class/net | wc -l" },
-	{ "loops", "ls -d /sys/block/loop*/loop 2>/dev/null | wc -l" },
-	{ "namespaces", "lsns -n 2>/dev/null | wc -l" },
+	{ "processes", "stat -c %u /proc/[0-9]* 2>/dev/null | awk -v u=$U '$1 >= u && $1 < u + 134217728' | wc -l" },
+	{ "children", "pgrep -c -P $PPID atoll" },
+	{ "cgroups", "find /sys/fs/cgroup -type d -name atoll$N -exec find {} -type d ';' 2>/dev/null | wc -l" },
+	{ "mounts", "grep -c $S /proc/$PPID/mountinfo" },
+	{ "links", "ls /sys/class/net | grep -c ^at${N}s" },
+	{ "loops", "cat /sys/block/loop*/loop/backing_file 2>/dev/null | grep -c $S" },
+	{ "subvols", "ls -d $R/private/pool/i* 2>/dev/null | wc -l" },
+	{ "rules", "nft list tables | grep -c 'atoll'$N'$'" },
+	{ "addresses", "ip -4 addr show lo | grep -c 10.$((200 + N))" },
 	{ "fds", "ls /proc/$PPID/fd | wc -l" },
 };
 
-static void count_all(unsigned n[ARRAY_LEN(things)])
+static void count_all(const struct options *o, unsigned n[ARRAY_LEN(things)])
 {
+	char z[32];
+
+	(void)snprintf(z, sizeof z, "%u", o->cfg.instance);
+	(void)setenv("N", z, 1);
+	(void)snprintf(z, sizeof z, "%u", 0x10000000u + o->cfg.instance * 0x08000000u);
+	(void)setenv("U", z, 1);
+	(void)setenv("S", o->cfg.state_dir, 1);
+	(void)setenv("R", o->cfg.run_dir, 1);
 	for (size_t i = 0; i < ARRAY_LEN(things); i++)
 		n[i] = count_of(things[i].command);
 }
@@ -237,7 +249,8 @@ static void end_all(struct engine *en, struct box *b, unsigned n, struct measure
 	}
 }
 
-static void cycle(struct engine *en, const struct options *o, struct box *b, struct start_times *times, unsigned slot0, struct measured *m)
+static void cycle(struct engine *en, const struct options *o, struct box *b, struct start_times *times, unsigned slot0,
+	struct measured *m)
 {
 	for (unsigned i = 0; i < o->count; i++) {
 		double t = now_ms();
@@ -265,7 +278,7 @@ static void parse(int argc, char **argv, struct options *o)
 		{ "template", 1, 0, 't' }, { "init", 1, 0, 'i' }, { "cache", 1, 0, 'c' }, { "instance", 1, 0, 'n' },
 		{ "state", 1, 0, 's' }, { "run", 1, 0, 'r' }, { "count", 1, 0, 'N' }, { "cycles", 1, 0, 'M' },
 		{ "exec", 1, 0, 'e' }, { "silent", 0, 0, 'S' }, { "keep", 0, 0, 'k' }, { "adopt", 0, 0, 'a' },
-		{ "plain", 0, 0, 'p' }, { "freeze", 0, 0, 'f' }, { 0 },
+		{ "plain", 0, 0, 'p' }, { "freeze", 0, 0, 'f' }, { "linger", 1, 0, 'l' }, { "slots", 1, 0, 'L' }, { 0 },
 	};
 
 	for (int c; (c = getopt_long(argc, argv, "", names, NULL)) != -1;) {
@@ -284,6 +297,8 @@ static void parse(int argc, char **argv, struct options *o)
 		case 'a': o->adopt = true; break;
 		case 'p': o->cfg.no_pool = true; break;
 		case 'f': o->freeze = true; break;
+		case 'L': o->cfg.max_sandboxes = (uint32_t)atoi(optarg); break;
+		case 'l': o->linger = (unsigned)atoi(optarg); break;
 		default: exit(2);
 		}
 	}
@@ -328,7 +343,7 @@ int main(int argc, char **argv)
 	log_setup("try", LOG_LVL_INFO);
 	struct start_times *times = mmap(NULL, sizeof *times, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
-	count_all(before);
+	count_all(&o, before);
 	if (unshare(CLONE_NEWNS) < 0)
 		return 1;
 	size_t n_live = o.adopt ? load(&o, rec) : 0;
@@ -341,7 +356,7 @@ int main(int argc, char **argv)
 	adopt_all(en, &o, rec, n_live, &m);
 	for (unsigned i = 0; !o.adopt && i < o.cycles; i++) {
 		if (i == 1)
-			count_all(open_now);
+			count_all(&o, open_now);
 		cycle(en, &o, boxes, times, i * o.count, &m);
 		if (o.keep) {
 			keep(&o, boxes, o.count);
@@ -351,13 +366,17 @@ int main(int argc, char **argv)
 		end_all(en, boxes, o.count, &m);
 		engine_ns.tick(en);
 	}
+	for (unsigned i = 0; i < o.linger; i++) {
+		(void)nanosleep(&(struct timespec) { .tv_sec = 1 }, NULL);
+		engine_ns.tick(en);
+	}
 	(void)nanosleep(&(struct timespec) { .tv_sec = 1 }, NULL);	/* network namespaces go in the background */
-	count_all(after);
+	count_all(&o, after);
 	if (o.cycles > 1)
 		compare("after all cycles, since the first", open_now, after);
 	engine_ns.close(en, true);
 	(void)nanosleep(&(struct timespec) { .tv_nsec = 300000000 }, NULL);
-	count_all(after);
+	count_all(&o, after);
 	compare("after close", before, after);
 	for (int s = 0; s < STAGE_COUNT; s++)
 		print(start_stage_name[s], &m.stage[s]);
