@@ -12,7 +12,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "loop/loop.h"
-#include "warden/child.h"
+#include "warden/aside.h"
 #include "warden/link.h"
 #include "warden/sandbox.h"
 #include "warden/warden.h"
@@ -48,18 +48,6 @@ static void child_let_go(const struct warden *w)
 		fd_close(link_fd(w->link));
 }
 
-static void child_signals(void)
-{
-	sigset_t none;
-
-	/* The loop's handlers write to a pipe that is shared with the warden: they must not run here. */
-	for (int i = 1; i < NSIG; i++)
-		(void)signal(i, i == SIGPIPE ? SIG_IGN : SIG_DFL);
-	(void)sigemptyset(&none);
-	(void)sigprocmask(SIG_SETMASK, &none, NULL);
-	(void)setsid();			/* Ctrl-C on the warden's terminal is not for sandboxes */
-}
-
 static __attribute__((noreturn)) void child_main(const struct sandbox *sb, int sock, pid_t warden)
 {
 	struct report rp;
@@ -68,7 +56,7 @@ static __attribute__((noreturn)) void child_main(const struct sandbox *sb, int s
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	if (getppid() != warden)
 		_exit(1);
-	child_signals();
+	aside_signals();
 	child_let_go(sb->w);
 	/* The warden is not dumpable, and then only host root may open /proc/PID/uid_map of what is made here. */
 	(void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
@@ -171,7 +159,7 @@ void builder_free(struct builder *b)
 	if (b->pid > 0) {
 		if (!b->reported)
 			(void)kill(b->pid, SIGKILL);
-		child_forget(b->loop, b->pid);	/* a stuck one may sit in the kernel for long */
+		aside_forget(b->loop, b->pid);	/* a stuck one may sit in the kernel for long */
 	}
 	free(b);
 }

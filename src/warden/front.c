@@ -17,6 +17,7 @@
 
 #define HELLO_MS 10000
 #define FRONT_ARGS 20
+#define FRONT_TRIES 5			/* of a first start: something is wrong that a sixth will not cure */
 
 static const char *const level_word[] = { "debug", "info", "warn", "error" };
 
@@ -89,9 +90,13 @@ static void on_down(void *user, const char *how)
 {
 	struct warden *w = user;
 
-	(void)how;
 	if (w->link)
 		front_drop(w, "ended");
+	if (!w->ready && !w->stopping && ++w->failed_fronts >= FRONT_TRIES) {
+		log_error("the front does not start, giving up", "tries=%d last=%s", FRONT_TRIES, how);
+		w->exit_code = 1;
+		loop_stop(w->loop);
+	}
 	warden_settle(w);
 }
 

@@ -16,14 +16,14 @@
 #include "base/log.h"
 #include "base/str.h"
 
-/* What all sandboxes take from host root's share: their own smaller limits are set by the engine. */
+/* What all sandboxes take from the host's share: their own smaller limits are set by the engine. */
 static const struct {
 	const char *path;
 	uint64_t at_least;
 } host_limits[] = {
 	{ "/proc/sys/fs/inotify/max_user_instances", 65536 },
 	{ "/proc/sys/fs/inotify/max_user_watches", 4194304 },
-	{ "/proc/sys/kernel/pid_max", 1048576 },
+	{ "/proc/sys/kernel/pid_max", 1048576 },	/* 64 full sandboxes would take all of the usual 32768 */
 };
 
 static void raise_sysctl(const char *path, uint64_t at_least)

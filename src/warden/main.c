@@ -299,5 +299,5 @@ int main(int argc, char **argv)
 	loop_run(w.loop);
 	warden_close(&w);
 	log_info("stopped", "instance=%u", w.instance);
-	return 0;
+	return w.exit_code;
 }

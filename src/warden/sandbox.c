@@ -5,11 +5,13 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "loop/loop.h"
+#include "warden/aside.h"
 #include "warden/builder.h"
 #include "warden/front.h"
 #include "warden/records.h"
@@ -106,15 +108,36 @@ static void reap_later(struct sandbox *sb, int r, const char *why)
 	timer_arm(sb->timer, waited > REAP_LATE_MS ? REAP_LATE_STEP_MS : sb->delay_ms);
 }
 
+static void on_reap(void *user);
+
+/* In a child: without the pool a sandbox's files are removed one by one. */
+static void sweep(void *user)
+{
+	struct sandbox *sb = user;
+	uint64_t end = clock_mono_ms() + REAP_LATE_MS;
+	struct err e = ERR_INIT;
+
+	while (sb->w->ops->reap(sb->w->engine, &sb->er, &e) < 0 && clock_mono_ms() < end)
+		(void)usleep(REAP_FIRST_MS * 1000);
+}
+
 static void on_reap(void *user)
 {
 	struct sandbox *sb = user;
 	struct warden *w = sb->w;
 	struct err e = ERR_INIT;
+
+	if (w->cfg.no_pool && !sb->swept) {
+		sb->swept = true;
+		if (aside_run(w->loop, sweep, on_reap, sb) == 0)
+			return;
+	}
 	int r = w->ops->reap(w->engine, &sb->er, &e);
 
 	if (r < 0) {
 		reap_later(sb, r, e.text);
+		if (sb->pidfd < 0)	/* a builder's child may have come after the first kill */
+			(void)w->ops->kill(w->engine, &sb->er, -1, &e);
 		return;
 	}
 	record_remove(w->records_dir, sb->er.spec.id);

@@ -41,6 +41,7 @@ struct sandbox {
 	struct timer *timer;		/* the next attempt to reap */
 	uint64_t ending_since_ms, delay_ms;
 	bool late;			/* complained once that reaping takes too long */
+	bool swept;			/* a child has done the slow part of reaping */
 };
 
 struct sandbox *sandbox_find(struct warden *w, const char *id);	/* any state; NULL: unknown */

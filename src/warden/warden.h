@@ -38,7 +38,8 @@ struct warden {
 	int egress_fd;
 	uint64_t life;				/* which front: answers to an earlier one go nowhere */
 	struct proto proto;
-	bool said_hello, ready;
+	bool ready;				/* a front has said hello */
+	unsigned failed_fronts;			/* that ended before any was ready */
 
 	struct sandbox *slots[SLOTS_MAX];
 	uint32_t n_slots, n_sandboxes, next_slot;
@@ -46,6 +47,7 @@ struct warden {
 	uint32_t n_builders, max_builders;
 
 	bool stopping;
+	int exit_code;
 	struct timer *hello_timer, *tick_timer, *stop_timer;
 	struct sigwatch *on_term, *on_int, *on_hup;
 };

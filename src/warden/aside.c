@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* aside: pidfds that take care of themselves. */
+#include "warden/aside.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "loop/loop.h"
+
+struct child {
+	pid_t pid;
+	int pidfd;
+	struct watch *watch;
+	void (*done)(void *arg);	/* NULL: nobody waits */
+	void *arg;
+};
+
+void aside_signals(void)
+{
+	sigset_t none;
+
+	for (int i = 1; i < NSIG; i++)
+		(void)signal(i, i == SIGPIPE ? SIG_IGN : SIG_DFL);
+	(void)sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	(void)setsid();
+}
+
+static void on_end(void *user, int events)
+{
+	struct child *c = user;
+	void (*done)(void *arg) = c->done;
+	void *arg = c->arg;
+
+	(void)events;
+	if (waitpid(c->pid, NULL, WNOHANG) == 0)
+		return;
+	watch_free(c->watch);
+	fd_close(c->pidfd);
+	free(c);
+	if (done)
+		done(arg);
+}
+
+static int aside_watch(struct loop *l, pid_t pid, void (*done)(void *arg), void *arg)
+{
+	struct child *c = calloc(1, sizeof *c);
+
+	if (!c)
+		return -ENOMEM;
+	*c = (struct child) { .pid = pid, .done = done, .arg = arg };
+	c->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	c->watch = c->pidfd < 0 ? NULL : watch_new(l, c->pidfd, WATCH_IN, on_end, c);
+	if (c->watch)
+		return 0;
+	fd_close(c->pidfd);
+	free(c);
+	return -ENOMEM;
+}
+
+void aside_forget(struct loop *l, pid_t pid)
+{
+	if (waitpid(pid, NULL, WNOHANG) != 0)
+		return;
+	if (aside_watch(l, pid, NULL, NULL) < 0)
+		log_warn("could not watch an ending child, it stays a zombie", "pid=%d", (int)pid);
+}
+
+int aside_run(struct loop *l, void (*fn)(void *arg), void (*done)(void *arg), void *arg)
+{
+	pid_t self = getpid(), pid = fork();
+
+	if (pid < 0)
+		return -errno;
+	if (pid == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+		if (getppid() == self) {
+			aside_signals();
+			fn(arg);
+		}
+		_exit(0);
+	}
+	int r = aside_watch(l, pid, done, arg);
+
+	if (r < 0) {
+		(void)kill(pid, SIGKILL);
+		(void)waitpid(pid, NULL, 0);
+	}
+	return r;
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* aside: child processes that never make the loop wait. */
+#pragma once
+
+#include <sys/types.h>
+
+struct loop;
+
+/* Collects a child that nobody needs an answer from, whenever it ends. */
+void aside_forget(struct loop *l, pid_t pid);
+
+/* Runs fn(arg) in a child that dies with us, and then calls done(arg) here. -errno: there is no child and no call. */
+int aside_run(struct loop *l, void (*fn)(void *arg), void (*done)(void *arg), void *arg);
+
+/* For every child that is not a program of its own: signals as at the start of a process, and a session of its own, since
+ * Ctrl-C on the warden's terminal is for the warden alone. The loop's handlers would write to a pipe that is shared with it. */
+void aside_signals(void);
