@@ -45,8 +45,8 @@ json_t *sandbox_listed_json(const struct sandbox *sb)
 	uint32_t cpus = (lim->cpu_permille + 999) / 1000;
 	json_t *metadata = sb->spec.metadata ? json_incref(sb->spec.metadata) : json_object();
 
-	return json_pack("{s:s,s:s,s:s,s:s,s:o,s:o,s:I,s:I,s:I,s:s,s:s,s:o,s:[]}", "templateID", sb->spec.tpl.id, "alias", sb->spec.tpl.name,
-			 "sandboxID", sb->id, "clientID", CLIENT_ID, "startedAt", time_json(sb->started_us / 1000),
+	return json_pack("{s:s,s:s,s:s,s:s,s:o,s:o,s:I,s:I,s:I,s:s,s:s,s:o,s:[]}", "templateID", sb->spec.tpl.id,
+			 "alias", sb->spec.tpl.name, "sandboxID", sb->id, "clientID", CLIENT_ID, "startedAt", time_json(sb->started_us / 1000),
 			 "endAt", time_json(sb->end_ms), "cpuCount", (json_int_t)(cpus ? cpus : 1),
 			 "memoryMB", (json_int_t)(lim->mem_bytes / MIB), "diskSizeMB", (json_int_t)(lim->disk_bytes / MIB),
 			 "state", sandbox_state_name(sb), "envdVersion", ENVD_VERSION, "metadata", metadata, "volumeMounts");

@@ -116,6 +116,7 @@ static void serve(struct front *f)
 		boot_fail(f, "listen", "out of memory");
 		return;
 	}
+	http_server_limit(f->server, front_max_conns(f));
 	timer_arm(f->tick, 1000);
 	log_info("serving", "url=%s sandboxes=%zu", f->opt.url, sandbox_table_count(f->sandboxes));
 }

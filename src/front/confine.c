@@ -17,6 +17,8 @@
 
 #include "base/fd.h"
 
+#define FDS_MAX 65536		/* more are never needed */
+
 /* Sanitizers look into /proc, start threads and trace their own process: test builds do without the filter. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 static const bool is_test_build = true;
@@ -47,7 +49,7 @@ static const int allowed[] = {
 	SCMP_SYS(tgkill),
 };
 
-int confine_early(struct err *e)
+int confine_early(uint32_t *ret_fds, struct err *e)
 {
 	struct rlimit lim;
 
@@ -55,10 +57,15 @@ int confine_early(struct err *e)
 		return err_sys(e, "give up new privileges");
 	if (!is_test_build && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		return err_sys(e, "refuse dumps");
-	if (getrlimit(RLIMIT_NOFILE, &lim) == 0 && lim.rlim_cur < lim.rlim_max) {
-		lim.rlim_cur = lim.rlim_max;
-		(void)setrlimit(RLIMIT_NOFILE, &lim);	/* fewer connections, but it works */
-	}
+	if (getrlimit(RLIMIT_NOFILE, &lim) < 0)
+		return err_sys(e, "read the limit of open files");
+
+	rlim_t cur = lim.rlim_cur;
+
+	lim.rlim_cur = lim.rlim_max;
+	if (setrlimit(RLIMIT_NOFILE, &lim) == 0)
+		cur = lim.rlim_max;	/* else fewer connections, but it works */
+	*ret_fds = cur < FDS_MAX ? (uint32_t)cur : FDS_MAX;
 	return 0;
 }
 

@@ -2,7 +2,10 @@
 /* front/confine: what the front gives up before it reads the first byte from outside. */
 #pragma once
 
+#include <stdint.h>
+
 #include "base/err.h"
 
-int confine_early(struct err *e);	/* first thing: no new privileges, no dumps, as many fds as allowed */
-int confine_late(struct err *e);	/* when all files are open: the seccomp filter */
+/* First thing: no new privileges, no dumps, as many fds as allowed. */
+int confine_early(uint32_t *ret_fds, struct err *e);
+int confine_late(struct err *e);		/* when all files are open: the seccomp filter */

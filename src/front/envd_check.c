@@ -95,7 +95,8 @@ static int refuse(const char **ret, const char *message)
 	return -EACCES;
 }
 
-static int check_files(struct str method, struct str query, struct str header_token, const char *token, uint64_t now_s, const char **ret)
+static int check_files(struct str method, struct str query, struct str header_token, const char *token, uint64_t now_s,
+		       const char **ret)
 {
 	if (header_token.n > 0)
 		return secret_eq(header_token, str_of(token)) ? 0 : refuse(ret, "access token present in header but does not match");
@@ -122,5 +123,6 @@ int envd_check(struct str method, struct str path, struct str query, struct str 
 		return check_files(method, query, header_token, token, now_s, ret_message);
 	if (header_token.n > 0 && secret_eq(header_token, str_of(token)))
 		return 0;
-	return refuse(ret_message, header_token.n > 0 ? "access token does not match" : "access token is missing: send it in the header X-Access-Token");
+	return refuse(ret_message, header_token.n > 0 ? "access token does not match" :
+		      "access token is missing: send it in the header X-Access-Token");
 }

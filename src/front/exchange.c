@@ -172,6 +172,11 @@ static void switch_to_tunnel(struct exchange *ex, const struct http_answer *a)
 	autobuf struct buf early_client = BUF_INIT(EARLY_MAX);
 	int client_fd = -1;
 
+	if (ex->front->tunnels >= front_max_tunnels(ex->front)) {
+		drop_up(ex);
+		proxy_refuse(ex->rq, 429, sandbox_id(ex), ex->port, "Too many upgraded connections");
+		return;
+	}
 	proxy_put_upgrade(&head, a);
 
 	int port_fd = http_call_take(take_ptr(&ex->call), &early_port);
@@ -227,8 +232,9 @@ static void on_answer_end(void *user)
 		fd = http_call_done(take_ptr(&ex->call), &reusable);
 	else
 		http_call_free(take_ptr(&ex->call));
-	if (fd >= 0)
-		upstream_put(&ex->sb->pool, fd, loop_now_ms(ex->front->loop));
+	if (fd >= 0 && (uint32_t)fd < ex->front->fds / 4)
+		upstream_put(&ex->sb->pool, take_fd(&fd), loop_now_ms(ex->front->loop));
+	fd_close(fd);			/* a high number: many are open, none to spare for idle ones */
 	http_end(ex->rq);
 }
 

@@ -55,10 +55,23 @@ struct front {
 	struct timer *grace;		/* while stopping */
 	struct sigwatch *on_term, *on_int;
 	uint32_t requests;		/* under way */
+	uint32_t fds;			/* how many this process may have; shares of it go to: */
+	uint32_t tunnels;		/* ... upgraded connections, now */
 	bool stopping;
 	int listen_fd;
 	int exit_code;
 };
+
+/* A client must not be able to use up the fds: an answer of the warden that carries one could not be received. */
+static inline uint32_t front_max_conns(const struct front *f)
+{
+	return f->fds / 4 < 4096 ? f->fds / 4 : 4096;
+}
+
+static inline uint32_t front_max_tunnels(const struct front *f)
+{
+	return f->fds / 8;		/* two fds each */
+}
 
 void front_request_over(struct front *f);	/* one of f->requests is done */
 void front_stop(struct front *f);		/* finishes what is under way, then ends the loop */

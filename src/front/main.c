@@ -165,7 +165,7 @@ static int set_up(struct front *f, struct err *e)
 {
 	if (fd_cloexec(FD_WARDEN, true) < 0 || fd_cloexec(FD_LISTEN, true) < 0 || fd_nonblock(FD_LISTEN, true) < 0)
 		return err_set(e, EBADF, "the warden's fds are missing");
-	if (confine_early(e) < 0 || open_state(f, e) < 0)
+	if (confine_early(&f->fds, e) < 0 || open_state(f, e) < 0)
 		return -e->no;
 	f->listen_fd = FD_LISTEN;
 	f->sandboxes = sandbox_table_new();

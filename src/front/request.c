@@ -2,6 +2,8 @@
 /* front/request: route, key, body, handler, in this order. */
 #include "front/request.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,10 +60,14 @@ void request_id(const struct http_req *rq, char ret[REQUEST_ID_SIZE])
 {
 	struct str given = http_header_get(&rq->headers, "x-request-id");
 
-	if (is_harmless(given))
+	uint64_t v;
+
+	if (is_harmless(given)) {
 		(void)str_copy(ret, REQUEST_ID_SIZE, given);
-	else
-		rand_hex(ret, 16);
+		return;
+	}
+	rand_bytes(&v, sizeof v);
+	(void)snprintf(ret, REQUEST_ID_SIZE, "%016" PRIx64, v);
 }
 
 static void on_body(struct http_req *rq, struct str data)

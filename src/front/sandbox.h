@@ -73,7 +73,8 @@ struct sandbox {
 
 /* STARTING, in the table, with a row in the store. Takes over what *sp owns. */
 int sandbox_new(struct front *f, const char *team, struct spec *sp, struct sandbox **ret, struct err *e);
-struct sandbox *sandbox_restore(struct front *f, const struct sandbox_row *row, bool frozen);	/* after a restart; NULL: row is damaged */
+/* After a restart; NULL: the row is damaged. */
+struct sandbox *sandbox_restore(struct front *f, const struct sandbox_row *row, bool frozen);
 struct sandbox *sandbox_ref(struct sandbox *sb);
 void sandbox_unref(struct sandbox *sb);		/* NULL is fine */
 

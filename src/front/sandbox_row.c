@@ -114,7 +114,7 @@ void row_set(const struct sandbox *sb, enum row_state state)
 {
 	struct err e;
 
-	if (sandboxes_set(sb->front->store, sb->id, state, sb->started_us, sb->end_ms, &e) < 0)
+	if (sandboxes_set(sb->front->store, sb->id, state, sb->started_us, sb->end_ms, sb->spec.flags, &e) < 0)
 		complain(sb, &e);
 }
 

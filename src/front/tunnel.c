@@ -26,6 +26,7 @@ struct tunnel {
 static void tunnel_free(struct tunnel *t)
 {
 	sandbox_detach(&t->link);
+	t->sb->front->tunnels--;
 	sandbox_unref(t->sb);
 	free(t);
 }
@@ -90,6 +91,7 @@ void tunnel_begin(struct sandbox *sb, int client_fd, struct str early_client, in
 	struct tunnel *t = must_alloc(sizeof *t);
 
 	t->sb = sandbox_ref(sb);
+	sb->front->tunnels++;
 	t->link.broken = on_broken;
 	t->client = (struct side) { .t = t, .other = &t->port };
 	t->port = (struct side) { .t = t, .other = &t->client };

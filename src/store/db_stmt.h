@@ -18,7 +18,8 @@ void stmt_text(sqlite3_stmt *st, int at, const char *z);
 void stmt_u64(sqlite3_stmt *st, int at, uint64_t v);
 void stmt_blob(sqlite3_stmt *st, int at, const void *p, size_t n);
 
-int stmt_run(struct store *s, sqlite3_stmt *st, struct err *e);		/* a statement without rows; the number of changed rows, or -errno */
+/* A statement without rows: the number of changed rows, or -errno. */
+int stmt_run(struct store *s, sqlite3_stmt *st, struct err *e);
 int stmt_next(struct store *s, sqlite3_stmt *st, struct err *e);	/* 1: a row, 0: no more, or -errno */
 
 const char *stmt_col_text(sqlite3_stmt *st, int col);			/* NULL for SQL NULL; lives until the next step */

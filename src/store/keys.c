@@ -12,7 +12,8 @@ static const char team_find[] = "SELECT id FROM teams WHERE is_default=1";
 static const char team_add[] = "INSERT INTO teams(id, name, is_default, created_ms) VALUES(?, 'default', 1, ?)";
 static const char key_drop[] = "DELETE FROM keys WHERE team=? AND name=?";
 static const char key_add[] = "INSERT OR REPLACE INTO keys(hash, team, name, created_ms) VALUES(?, ?, ?, ?)";
-static const char key_all[] = "SELECT k.hash, k.team, t.name, k.name FROM keys k JOIN teams t ON t.id=k.team ORDER BY k.created_ms, k.name";
+static const char key_all[] = "SELECT k.hash, k.team, t.name, k.name FROM keys k JOIN teams t ON t.id=k.team"
+	" ORDER BY k.created_ms, k.name";
 
 int teams_default(struct store *s, const char *id_if_new, char ret_id[TEAM_ID_SIZE], struct err *e)
 {

@@ -8,7 +8,7 @@
 	" mem_bytes, disk_bytes, cpu_permille, pids, envd_token, traffic_token, metadata, env_vars, network"
 
 static const char add_sql[] = "INSERT INTO sandboxes(" COLUMNS ") VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
-static const char set_sql[] = "UPDATE sandboxes SET state=?, started_us=?, end_ms=? WHERE id=? AND state<>3";
+static const char set_sql[] = "UPDATE sandboxes SET state=?, started_us=?, end_ms=?, flags=? WHERE id=? AND state<>3";
 static const char end_sql[] = "UPDATE sandboxes SET state=3, ended_ms=?, end_reason=?, envd_token=NULL, traffic_token=NULL,"
 	" env_vars=NULL WHERE id=? AND state<>3";
 static const char each_sql[] = "SELECT " COLUMNS " FROM sandboxes WHERE state<>3 ORDER BY created_ms, id";
@@ -46,7 +46,8 @@ int sandboxes_add(struct store *s, const struct sandbox_row *r, struct err *e)
 	return n < 0 ? n : 0;
 }
 
-int sandboxes_set(struct store *s, const char *id, enum row_state state, uint64_t started_us, uint64_t end_ms, struct err *e)
+int sandboxes_set(struct store *s, const char *id, enum row_state state, uint64_t started_us, uint64_t end_ms, uint32_t flags,
+		  struct err *e)
 {
 	sqlite3_stmt *st;
 
@@ -55,7 +56,8 @@ int sandboxes_set(struct store *s, const char *id, enum row_state state, uint64_
 	stmt_u64(st, 1, state);
 	stmt_u64(st, 2, started_us);
 	stmt_u64(st, 3, end_ms);
-	stmt_text(st, 4, id);
+	stmt_u64(st, 4, flags);
+	stmt_text(st, 5, id);
 
 	int n = stmt_run(s, st, e);
 

@@ -29,7 +29,8 @@ struct sandbox_row {			/* strings are borrowed; optional ones may be NULL */
 };
 
 int sandboxes_add(struct store *s, const struct sandbox_row *r, struct err *e);
-int sandboxes_set(struct store *s, const char *id, enum row_state state, uint64_t started_us, uint64_t end_ms, struct err *e);
+int sandboxes_set(struct store *s, const char *id, enum row_state state, uint64_t started_us, uint64_t end_ms, uint32_t flags,
+		  struct err *e);
 
 /* The row stays as history, without its secrets. */
 int sandboxes_end(struct store *s, const char *id, uint64_t ended_ms, const char *reason, struct err *e);

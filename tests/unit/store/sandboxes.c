@@ -81,7 +81,7 @@ static void rows_survive_a_restart(void **state)
 
 	(void)state;
 	assert_int_equal(sandboxes_add(s, &r, &e), 0);
-	assert_int_equal(sandboxes_set(s, "i1", ROW_RUNNING, 60, 70, &e), 0);
+	assert_int_equal(sandboxes_set(s, "i1", ROW_RUNNING, 60, 70, 5, &e), 0);
 	reopen();
 	assert_int_equal(each(), 1);
 	assert_string_equal(seen_id, "i1");
@@ -90,6 +90,7 @@ static void rows_survive_a_restart(void **state)
 	assert_int_equal(seen.state, ROW_RUNNING);
 	assert_int_equal(seen.started_us, 60);
 	assert_int_equal(seen.end_ms, 70);
+	assert_int_equal(seen.flags, 5);
 	assert_true(seen.mem_bytes == UINT64_C(1) << 40);
 	assert_null(seen.network);
 }
@@ -103,7 +104,7 @@ static void an_id_is_taken_once(void **state)
 	r.team = NULL;
 	r.id = "i9";
 	assert_true(sandboxes_add(s, &r, &e) < 0);
-	assert_int_equal(sandboxes_set(s, "i9", ROW_RUNNING, 1, 1, &e), -ENOENT);
+	assert_int_equal(sandboxes_set(s, "i9", ROW_RUNNING, 1, 1, 0, &e), -ENOENT);
 }
 
 static void ended_ones_are_history(void **state)
@@ -111,7 +112,7 @@ static void ended_ones_are_history(void **state)
 	(void)state;
 	assert_int_equal(sandboxes_end(s, "i1", 1000, "killed", &e), 0);
 	assert_int_equal(sandboxes_end(s, "i1", 1000, "killed", &e), -ENOENT);
-	assert_int_equal(sandboxes_set(s, "i1", ROW_RUNNING, 1, 1, &e), -ENOENT);
+	assert_int_equal(sandboxes_set(s, "i1", ROW_RUNNING, 1, 1, 0, &e), -ENOENT);
 	assert_int_equal(each(), 0);
 	assert_int_equal(sandboxes_prune(s, 1000, &e), 0);
 	assert_int_equal(sandboxes_prune(s, 1001, &e), 1);
