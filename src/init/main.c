@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/close_range.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,6 +34,7 @@
 #define SOCKET_NAME "atoll-init"	/* abstract, in the sandbox's network namespace */
 #define BACKLOG 512
 #define RUN_DIR "/run/e2b"
+#define LARGE (128 * 1024)
 
 static int env_fd(const char *name)
 {
@@ -45,6 +47,7 @@ static int env_fd(const char *name)
 /* 0, 1 and 2 exist, and nothing else survives an exec. */
 static void settle_fds(void)
 {
+	struct stat st;
 	int fd;
 
 	do
@@ -52,6 +55,9 @@ static void settle_fds(void)
 	while (fd >= 0 && fd <= 2);
 	fd_close(fd);
 	(void)syscall(SYS_close_range, 3u, ~0u, CLOSE_RANGE_CLOEXEC);
+	/* A log pipe that nobody empties must not stop pid 1. */
+	if (fstat(2, &st) == 0 && S_ISFIFO(st.st_mode))
+		(void)fd_nonblock(2, true);
 }
 
 static int listen_socket(struct err *e)
@@ -147,6 +153,9 @@ int main(void)
 	static struct init in;
 	struct err e = ERR_INIT;
 
+	/* Large bodies come and go: give their memory back instead of learning to keep it. */
+	(void)mallopt(M_MMAP_THRESHOLD, LARGE);
+	(void)mallopt(M_TRIM_THRESHOLD, LARGE);
 	settle_fds();
 	log_setup("atoll-init", LOG_LVL_WARN);
 	if (getpid() == 1)
