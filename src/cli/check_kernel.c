@@ -157,8 +157,6 @@ void check_seccomp(const struct check_host *h, struct check_result *r)
 
 /* --- control groups --- */
 
-#define NEEDED_MAX 4
-
 static void missing_controllers(const char *has, const char *const *needed, char *lacks, size_t size)
 {
 	lacks[0] = '\0';

@@ -151,7 +151,7 @@ static bool find_forward_drop(char *listing, char *ret, size_t size)
 		(void)sscanf(line, "chain %95[^{\n]", chain);
 		if (!strstr(line, "hook forward") || !strstr(line, "policy drop"))
 			continue;
-		(void)snprintf(ret, size, "%s%s", table, chain);
+		(void)snprintf(ret, size, "%s%.*s", table, (int)strcspn(chain, " "), chain);
 		return true;
 	}
 	return false;

@@ -44,22 +44,39 @@ static int spawn(const char *const *argv, const posix_spawn_file_actions_t *fa, 
 	return no == 0 ? 0 : err_set(e, no, "run '%s': %s", argv[0], strerrordesc_np(no));
 }
 
+static volatile sig_atomic_t running;		/* the child that signals are passed on to */
+
+static void pass_on(int sig)
+{
+	if (running > 0)
+		(void)kill((pid_t)running, sig);
+}
+
+/* A terminal's Ctrl-C reaches the child by itself; what is sent to us alone has to be passed on. */
+static const struct { int sig; void (*handler)(int); } held[] = {
+	{ SIGINT, SIG_IGN }, { SIGQUIT, SIG_IGN }, { SIGTERM, pass_on }, { SIGHUP, pass_on },
+};
+
 int child_run(const char *const *argv, bool quiet, int *ret_status, struct err *e)
 {
-	struct sigaction ignore = { .sa_handler = SIG_IGN }, was_int, was_quit;
+	struct sigaction was[ARRAY_LEN(held)];
 	posix_spawn_file_actions_t fa;
 	pid_t pid;
 
 	(void)posix_spawn_file_actions_init(&fa);
 	if (quiet)
 		(void)posix_spawn_file_actions_addopen(&fa, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-	(void)sigaction(SIGINT, &ignore, &was_int);
-	(void)sigaction(SIGQUIT, &ignore, &was_quit);
+	for (size_t i = 0; i < ARRAY_LEN(held); i++)
+		(void)sigaction(held[i].sig, &(struct sigaction) { .sa_handler = held[i].handler }, &was[i]);
 	int rc = spawn(argv, &fa, &pid, e);
-	if (rc == 0 && (rc = wait_for(pid, ret_status)) < 0)
-		rc = err_set(e, -rc, "wait for '%s'", argv[0]);
-	(void)sigaction(SIGINT, &was_int, NULL);
-	(void)sigaction(SIGQUIT, &was_quit, NULL);
+	if (rc == 0) {
+		running = pid;
+		if ((rc = wait_for(pid, ret_status)) < 0)
+			rc = err_set(e, -rc, "wait for '%s'", argv[0]);
+		running = 0;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(held); i++)
+		(void)sigaction(held[i].sig, &was[i], NULL);
 	(void)posix_spawn_file_actions_destroy(&fa);
 	return rc;
 }

@@ -68,7 +68,7 @@ static int find_templates(struct paths *p, const char *dir, bool built, struct e
 		return set(&p->build_script, given, "build", e);
 	if (built)
 		return set(&p->build_script, ATOLL_SOURCE_DIR, "templates/build", e);
-	return set(&p->build_script, dir, "../share/atoll/templates/build", e);
+	return set(&p->build_script, dir, "../libexec/atoll/templates/build", e);
 }
 
 int paths_find(struct paths *ret, struct err *e)

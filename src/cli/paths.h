@@ -9,7 +9,7 @@ struct paths {
 	char *build_script;		/* templates/build */
 };
 
-/* Next to this program: in the build tree each in the folder of its sources, installed in libexec/atoll and share/atoll.
+/* Next to this program: in the build tree each in the folder of its sources, installed in libexec/atoll.
  * ATOLL_TEMPLATES names another directory of templates. */
 int paths_find(struct paths *ret, struct err *e);
 void paths_done(struct paths *p);

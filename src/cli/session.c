@@ -204,6 +204,9 @@ int session_run(const struct session *s)
 	} else if (held.first == 0) {
 		status = fail("%s", e.text);
 	}
+	/* A local program would have been ended by its broken pipe. */
+	if (r.output_no != 0 && s->on_interrupt == STOP_COMMAND)
+		(void)atoll_process_signal(r.p, SIGTERM, &e);
 	atoll_process_free(r.p);
 	return status;
 }
