@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Units of engine/cgroup: what is written to and read from the kernel's files, for both kinds of host. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "engine/cgroup_impl.h"
+
+static const char hybrid[] =
+	"30 24 0:26 / /sys/fs/cgroup rw,relatime - tmpfs tmpfs rw,mode=755\n"
+	"31 30 0:27 / /sys/fs/cgroup/cpu,cpuacct rw,relatime shared:9 - cgroup cgroup rw,cpu,cpuacct\n"
+	"32 30 0:28 / /sys/fs/cgroup/memory rw,relatime - cgroup cgroup rw,memory\n"
+	"33 30 0:29 / /sys/fs/cgroup/systemd rw,relatime - cgroup cgroup rw,xattr,name=systemd\n"
+	"34 30 0:30 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw\n";
+
+static void mounts_are_found_by_controller(void **state)
+{
+	char at[64];
+
+	(void)state;
+	assert_int_equal(cgroup_find_mount(hybrid, "cgroup", "memory", at, sizeof at), 0);
+	assert_string_equal(at, "/sys/fs/cgroup/memory");
+	assert_int_equal(cgroup_find_mount(hybrid, "cgroup", "cpuacct", at, sizeof at), 0);
+	assert_string_equal(at, "/sys/fs/cgroup/cpu,cpuacct");
+	assert_int_equal(cgroup_find_mount(hybrid, "cgroup2", NULL, at, sizeof at), 0);
+	assert_string_equal(at, "/sys/fs/cgroup/unified");
+	assert_int_equal(cgroup_find_mount(hybrid, "cgroup", "pids", at, sizeof at), -ENOENT);
+	assert_int_equal(cgroup_find_mount("", "cgroup", "pids", at, sizeof at), -ENOENT);
+	assert_int_equal(cgroup_find_mount(hybrid, "cgroup", "memory", at, 8), -ENAMETOOLONG);
+}
+
+static const char *value_of(const struct cgroup_setting *s, size_t n, const char *file)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (strcmp(s[i].file, file) == 0)
+			return s[i].value;
+	}
+	return "(none)";
+}
+
+static const struct cgroup_limits some = { .mem_bytes = 512 << 20, .cpu_permille = 1500, .pids = 100 };
+
+static void v1_limits_as_the_kernel_wants_them(void **state)
+{
+	struct cgroup_setting s[CGROUP_SETTINGS_MAX];
+	size_t n = cgroup_v1_settings(&some, s);
+
+	(void)state;
+	assert_string_equal(value_of(s, n, "memory.limit_in_bytes"), "536870912");
+	assert_string_equal(value_of(s, n, "memory.memsw.limit_in_bytes"), "536870912");
+	assert_string_equal(value_of(s, n, "pids.max"), "100");
+	assert_string_equal(value_of(s, n, "cpu.cfs_period_us"), "100000");
+	assert_string_equal(value_of(s, n, "cpu.cfs_quota_us"), "150000");
+	assert_int_equal(cgroup_v1_settings(&(struct cgroup_limits) { 0 }, s), 0);
+}
+
+static void v2_limits_as_the_kernel_wants_them(void **state)
+{
+	struct cgroup_setting s[CGROUP_SETTINGS_MAX];
+	size_t n = cgroup_v2_settings(&some, s);
+
+	(void)state;
+	assert_string_equal(value_of(s, n, "memory.max"), "536870912");
+	assert_string_equal(value_of(s, n, "memory.swap.max"), "0");
+	assert_string_equal(value_of(s, n, "pids.max"), "100");
+	assert_string_equal(value_of(s, n, "cpu.max"), "150000 100000");
+	assert_int_equal(cgroup_v2_settings(&(struct cgroup_limits) { 0 }, s), 0);
+}
+
+static void fields_are_found_whole(void **state)
+{
+	uint64_t v = 0;
+
+	(void)state;
+	assert_int_equal(cgroup_field("oom 1\noom_kill 3\n", "oom_kill", &v), 0);
+	assert_int_equal(v, 3);
+	assert_int_equal(cgroup_field("total_cache 9\ncache 7\n", "cache", &v), 0);
+	assert_int_equal(v, 7);
+	assert_int_equal(cgroup_field("cache\n", "cache", &v), -ENOENT);
+	assert_int_equal(cgroup_field("", "cache", &v), -ENOENT);
+	assert_true(cgroup_has_word("cpuset cpu io memory pids\n", "pids"));
+	assert_false(cgroup_has_word("cpuset io\n", "cpu"));
+}
+
+static void our_own_place_in_v2(void **state)
+{
+	char z[64];
+
+	(void)state;
+	assert_int_equal(cgroup_v2_own("4:memory:/x\n0::/system.slice/atoll.service\n", z, sizeof z), 0);
+	assert_string_equal(z, "/system.slice/atoll.service");
+	assert_int_equal(cgroup_v2_own("4:memory:/x\n", z, sizeof z), -ENOENT);
+}
+
+/* A directory that looks like a cgroup of v2: the files are there before anything is written. */
+static int fake_v2(char dir[64], const char *id)
+{
+	static const char *const files[] = {
+		"memory.max", "memory.current", "memory.stat", "memory.events", "cpu.max", "cpu.stat", "pids.max", "pids.current",
+		"cgroup.freeze", "cgroup.events", "cgroup.kill",
+	};
+	int fd;
+
+	(void)strcpy(dir, "/tmp/unit-cgroup-XXXXXX");
+	assert_non_null(mkdtemp(dir));
+	fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_int_equal(mkdirat(fd, id, 0755), 0);
+	for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+		char path[64];
+
+		(void)snprintf(path, sizeof path, "%s/%s", id, files[i]);
+		close(openat(fd, path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+	}
+	return fd;
+}
+
+static void v2_files_are_written_and_read(void **state)
+{
+	char dir[64], z[64], cmd[96];
+	struct err e = ERR_INIT;
+	struct cgroup_usage u;
+	struct cgroup_tree t = { .be = &cgroup_v2, .v2_root_fd = -1 };
+
+	(void)state;
+	t.v2_fd = fake_v2(dir, "box");
+	assert_int_equal(cgroup_v2.make(&t, "box", &some, &e), 0);	/* memory.swap.max is missing: fine */
+	assert_true(file_read(t.v2_fd, "box/memory.max", z, sizeof z) > 0);
+	assert_string_equal(z, "536870912");
+	assert_int_equal(file_write(t.v2_fd, "box/memory.current", "4096\n"), 0);
+	assert_int_equal(file_write(t.v2_fd, "box/memory.stat", "anon 1024\nfile 2048\n"), 0);
+	assert_int_equal(file_write(t.v2_fd, "box/memory.events", "low 0\noom 2\noom_kill 1\n"), 0);
+	assert_int_equal(file_write(t.v2_fd, "box/cpu.stat", "usage_usec 1500\nuser_usec 1\n"), 0);
+	assert_int_equal(file_write(t.v2_fd, "box/pids.current", "7\n"), 0);
+	assert_int_equal(cgroup_v2.usage(&t, "box", &u, &e), 0);
+	assert_int_equal(u.mem_bytes, 4096);
+	assert_int_equal(u.mem_cache_bytes, 2048);
+	assert_int_equal(u.oom_kills, 1);
+	assert_int_equal(u.cpu_ns, 1500000);
+	assert_int_equal(u.pids, 7);
+	assert_int_equal(file_write(t.v2_fd, "box/cgroup.events", "populated 1\nfrozen 1\n"), 0);
+	assert_int_equal(cgroup_v2.freeze(&t, "box", true, &e), 0);
+	assert_int_equal(file_write(t.v2_fd, "box/cgroup.events", "populated 1\nfrozen 0\n"), 0);
+	assert_int_equal(cgroup_v2.freeze(&t, "box", true, &e), -ETIMEDOUT);
+	assert_true(file_read(t.v2_fd, "box/cgroup.freeze", z, sizeof z) > 0);
+	assert_int_equal(z[0], '0');				/* taken back */
+	assert_int_equal(cgroup_v2.usage(&t, "nobox", &u, &e), -ENOENT);
+	close(t.v2_fd);
+	(void)snprintf(cmd, sizeof cmd, "rm -r %s", dir);
+	assert_int_equal(system(cmd), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(mounts_are_found_by_controller),
+		cmocka_unit_test(v1_limits_as_the_kernel_wants_them),
+		cmocka_unit_test(v2_limits_as_the_kernel_wants_them),
+		cmocka_unit_test(fields_are_found_whole),
+		cmocka_unit_test(our_own_place_in_v2),
+		cmocka_unit_test(v2_files_are_written_and_read),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
