@@ -77,7 +77,7 @@ int layout_pid_file(const struct config *c, int *ret_fd, struct err *e)
 	if (fd < 0)
 		return err_sys(e, "open '%s/warden.pid'", c->run);
 	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
-		return err_set(e, EBUSY, "another atolld already runs on run directory '%s'", c->run);
+		return err_set(e, EBUSY, "run directory '%s' is in use by another atolld", c->run);
 	int n = snprintf(text, sizeof text, "%d\n", (int)getpid());
 	if (ftruncate(fd, 0) < 0 || pwrite(fd, text, (size_t)n, 0) != n)
 		return err_sys(e, "write '%s/warden.pid'", c->run);

@@ -41,7 +41,9 @@ static bool work_left(const struct warden *w)
 	if (!w->cfg.keep_on_stop)
 		return w->n_sandboxes > 0;
 	for (size_t i = 0; i < SLOTS_MAX; i++) {
-		if (w->slots[i] && w->slots[i]->state != SANDBOX_RUNNING)
+		const struct sandbox *sb = w->slots[i];
+
+		if (sb && (sb->state != SANDBOX_RUNNING || sb->reason))	/* a reason: it has been killed and is about to end */
 			return true;
 	}
 	return false;
@@ -118,8 +120,8 @@ static int open_places(struct warden *w, struct err *e)
 {
 	struct config *c = &w->cfg;
 
-	if (layout_dirs(c, e) < 0 || layout_pid_file(c, &w->pid_fd, e) < 0 ||
-	    registry_take(REGISTRY_DIR, c->state, &w->instance, &w->registry_fd, e) < 0)
+	if (layout_dirs(c, e) < 0 || registry_take(REGISTRY_DIR, c->state, &w->instance, &w->registry_fd, e) < 0 ||
+	    layout_pid_file(c, &w->pid_fd, e) < 0)
 		return -e->no;
 	isolate_host();
 	if (isolate_mounts(e) < 0 || layout_records_dir(c, &w->records_dir, e) < 0 || layout_front_state(c, e) < 0)

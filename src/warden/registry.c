@@ -124,7 +124,7 @@ static int take_own(int dirfd, const char *state, uint32_t *ret_slot, int *ret_f
 		if (fd < 0)
 			continue;
 		if (flock(fd, LOCK_EX | LOCK_NB) < 0)
-			return err_set(e, EBUSY, "another atolld already runs on state directory '%s' (instance %u)", state, i);
+			return err_set(e, EBUSY, "state directory '%s' is in use by another atolld (instance %u)", state, i);
 		*ret_slot = i;
 		*ret_fd = take_fd(&fd);
 		return 1;
