@@ -98,6 +98,18 @@ int layout_records_dir(const struct config *c, int *ret_fd, struct err *e)
 	return 0;
 }
 
+void layout_remove_run(const struct config *c)
+{
+	static const char *const ours[] = { "holders", "private", "pool", "sandboxes" };
+	autoclose int dir = open(c->run, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (dir < 0)
+		return;
+	for (size_t i = 0; i < ARRAY_LEN(ours); i++)
+		(void)unlinkat(dir, ours[i], AT_REMOVEDIR);
+	(void)rmdir(c->run);
+}
+
 /* A new file in place of whatever has that name. The directory may belong to somebody else, so nothing there is followed. */
 static int put_file(int dirfd, const char *name, const char *text, uid_t uid, gid_t gid, struct err *e)
 {

@@ -19,6 +19,9 @@ int layout_pid_file(const struct config *c, int *ret_fd, struct err *e);
 
 int layout_records_dir(const struct config *c, int *ret_fd, struct err *e);
 
+/* Takes the run directory away, after the last sandbox: only what is ours and empty, so a directory that somebody else uses stays. */
+void layout_remove_run(const struct config *c);
+
 /* STATE/front with a copy of the key, for the front's user alone. In the warden's own mount namespace it is also mounted where
  * that user can reach it whatever stands above STATE; ret_path is that place. */
 #define FRONT_STATE "/run/atoll/front"

@@ -270,8 +270,10 @@ static void warden_close(struct warden *w)
 		(void)snprintf(path, sizeof path, "%s/warden.pid", w->cfg.run);
 		(void)unlink(path);
 	}
-	if (w->registry_fd >= 0 && all)
+	if (w->registry_fd >= 0 && all) {
+		layout_remove_run(&w->cfg);
 		registry_release(REGISTRY_DIR, w->instance);
+	}
 	loop_free(w->loop);
 }
 
