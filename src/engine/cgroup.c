@@ -308,13 +308,24 @@ static void kill_members(int dirfd, const char *id)
 	}
 }
 
-static void end_stray(struct cgroup_tree *t, int dirfd, const char *id)
+/* A set-up process may have been moved into some of the v1 hierarchies only. */
+void cgroup_kill(struct cgroup_tree *t, const char *id)
+{
+	for (size_t i = 0; i < CGROUP_V1_MAX; i++) {
+		if (t->v1_fd[i] >= 0)
+			kill_members(t->v1_fd[i], id);
+	}
+	if (t->v2_fd >= 0)
+		kill_members(t->v2_fd, id);
+	(void)t->be->after_kill(t, id);
+}
+
+static void end_stray(struct cgroup_tree *t, const char *id)
 {
 	struct err e = ERR_INIT;
 
 	for (int i = 0; i < STRAY_TRIES; i++) {
-		kill_members(dirfd, id);
-		(void)t->be->after_kill(t, id);
+		cgroup_kill(t, id);
 		if (t->be->remove(t, id, &e) >= 0)
 			return;
 		(void)nanosleep(&(struct timespec) { .tv_nsec = STRAY_WAIT_NS }, NULL);
@@ -333,7 +344,7 @@ static void keep_only_in(struct cgroup_tree *t, int dirfd, bool (*keep)(const ch
 	}
 	for (struct dirent *de; (de = readdir(d));) {
 		if (de->d_type == DT_DIR && de->d_name[0] != '.' && de->d_name[0] != '_' && !keep(de->d_name, arg))
-			end_stray(t, dirfd, de->d_name);
+			end_stray(t, de->d_name);
 	}
 	(void)closedir(d);
 }

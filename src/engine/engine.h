@@ -77,7 +77,9 @@ struct engine_ops {
 
 	int (*connect)(struct engine *en, const struct engine_record *r, int pidfd, int *ret_fd, struct err *e);
 	int (*freeze)(struct engine *en, const struct engine_record *r, bool on, struct err *e);
-	int (*kill)(struct engine *en, const struct engine_record *r, int pidfd, struct err *e);	/* asks; the pidfd tells the end */
+	/* Asks; the pidfd tells the end. With pidfd -1 (nobody has one: a builder died) whatever is in its cgroup is killed; reap()
+	 * then tells the end. */
+	int (*kill)(struct engine *en, const struct engine_record *r, int pidfd, struct err *e);
 	int (*usage)(struct engine *en, const struct engine_record *r, struct engine_usage *ret, struct err *e);
 
 	/* After the pidfd has fired (or start failed half-way, or the record's process is gone): removes cgroups, directories,

@@ -16,7 +16,7 @@
 #include "engine/slot.h"
 
 #define RULES_MAX (1 << 20)
-#define CONNECTIONS_MAX 4096		/* at once per sandbox: the host's table of connections is shared */
+#define CONNECTIONS_MAX 2048		/* at once per sandbox: the host's table of connections is shared */
 
 /* Where a sandbox may not go although the host could: other sandboxes, the neighbourhood, metadata services, multicast.
  * The host's own addresses, whatever they are, are not forwarded to but delivered, and end in chain "input".

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -51,11 +52,25 @@ static int probe_user_namespaces(struct err *e)
 	return 0;
 }
 
+/* Making all mounts private, and ours on top, would be felt by the whole host. */
+static int probe_mount_namespace(struct err *e)
+{
+	struct stat ours, init;
+
+	if (stat("/proc/self/ns/mnt", &ours) < 0)
+		return err_sys(e, "look at our mount namespace (is /proc mounted?)");
+	if (stat("/proc/1/ns/mnt", &init) < 0)		/* pid 1 may have a capability more than we: then nobody can say */
+		return 0;
+	if (ours.st_ino == init.st_ino && ours.st_dev == init.st_dev)
+		return err_set(e, EINVAL, "must be run in a mount namespace of its own");
+	return 0;
+}
+
 int probe_kernel(bool no_pool, struct err *e)
 {
 	if (geteuid() != 0)
 		return err_set(e, EPERM, "must be run as root");
-	if (probe_version(e) < 0 || probe_user_namespaces(e) < 0)
+	if (probe_mount_namespace(e) < 0 || probe_version(e) < 0 || probe_user_namespaces(e) < 0)
 		return -e->no;
 	if (probe_filesystem("overlay", "load the module 'overlay'", e) < 0)
 		return -e->no;

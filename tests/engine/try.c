@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* try: runs the engine alone, without daemon: starts sandboxes, talks to them, ends them, and counts what is left.
  *
- *	engine-try --template KEY --init PROGRAM [--cache DIR] [--instance N] [--state DIR] [--run DIR]
- *		[--count N] [--cycles M] [--exec TEXT] [--silent] [--keep | --adopt] [--plain] [--freeze] [--linger SECONDS] [--slots N]
+ *	engine-try --template KEY --init PROGRAM [--cache DIR] [--instance N] [--state DIR] [--run DIR] [--count N] [--cycles M]
+ *		[--exec TEXT] [--silent] [--keep | --adopt] [--plain] [--freeze | --frozen] [--linger SECONDS] [--slots N]
+ *		[--parallel] [--blind]
  *
  * --exec sends TEXT on a connection to each sandbox's init and prints what comes back. --keep leaves the sandboxes running and
- * writes their records, --adopt finds them again. Prints times per stage and the number of things that were not there before. */
+ * writes their records, --adopt finds them again; --blind kills without a pidfd. Prints times per stage and the number of things
+ * that were not there before. */
 #include <fcntl.h>
 #include <getopt.h>
 #include <poll.h>
@@ -35,7 +37,7 @@ struct options {
 	struct engine_config cfg;
 	const char *template_key, *text;
 	unsigned count, cycles, linger;
-	bool silent, keep, adopt, freeze;
+	bool silent, keep, adopt, freeze, frozen, parallel, blind;
 };
 
 struct samples {
@@ -79,38 +81,53 @@ static _Noreturn void die(const char *what, const struct err *e)
 	exit(1);
 }
 
+struct builder {
+	pid_t pid;
+	int sock;
+	double began;
+};
+
+struct report {
+	struct err e;
+	struct engine_record rec;
+};
+
 /* As the warden does it: start() in a child, the record and the pidfd come back over a socket. */
-static void start_one(struct engine *en, const struct options *o, uint32_t slot, struct box *ret, pid_t *ret_builder)
+static void start_begin(struct engine *en, const struct options *o, uint32_t slot, struct builder *ret)
 {
 	struct engine_spec spec = {
 		.slot = slot, .no_internet = o->silent,
 		.limits = { .mem_bytes = 512ull << 20, .disk_bytes = 1ull << 30, .cpu_permille = 2000, .pids = 512 },
 	};
-	struct { struct err e; struct engine_record rec; } m = { 0 };
+	struct report m = { 0 };
 	int sock[2];
-	size_t n_fds;
 
 	spec.id[0] = 'i';
 	rand_label(spec.id + 1, 19);
 	(void)str_copy(spec.template_key, sizeof spec.template_key, str_of(o->template_key));
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sock) < 0)
 		exit(1);
-	pid_t child = fork();
+	ret->began = now_ms();
+	ret->sock = sock[0];
+	ret->pid = fork();
+	if (ret->pid == 0) {
+		int pidfd = -1, r = engine_ns.start(en, &spec, &m.rec, &pidfd, &m.e);
 
-	if (child == 0) {
-		int pidfd = -1;
-
-		(void)engine_ns.start(en, &spec, &m.rec, &pidfd, &m.e);
-		(void)fd_send(sock[1], &m, sizeof m, &pidfd, pidfd >= 0);
+		(void)fd_send(sock[1], &m, sizeof m, &pidfd, r == 0);
 		_exit(0);
 	}
 	close(sock[1]);
-	ret->pidfd = -1;
-	if (fd_recv(sock[0], &m, sizeof m, &ret->pidfd, 1, &n_fds) != (ssize_t)sizeof m)
+}
+
+static void start_end(struct builder *bd, struct box *ret)
+{
+	struct report m = { 0 };
+	size_t n_fds = 0;
+
+	if (fd_recv(bd->sock, &m, sizeof m, &ret->pidfd, 1, &n_fds) != (ssize_t)sizeof m)
 		(void)err_set(&m.e, EPIPE, "the builder said nothing");
-	*ret_builder = child;
-	close(sock[0]);
-	if (m.e.no)
+	close(bd->sock);
+	if (n_fds != 1)
 		die("start", &m.e);
 	ret->rec = m.rec;
 }
@@ -146,7 +163,7 @@ static void reap(struct engine *en, struct box *b)
 	close(b->pidfd);
 }
 
-static void freeze_and_thaw(struct engine *en, struct box *b, struct samples *s)
+static void freeze_and_thaw(struct engine *en, struct box *b, bool stay, struct samples *s)
 {
 	struct err e = ERR_INIT;
 	double t = now_ms();
@@ -154,7 +171,7 @@ static void freeze_and_thaw(struct engine *en, struct box *b, struct samples *s)
 	if (engine_ns.freeze(en, &b->rec, true, &e) < 0)
 		die("freeze", &e);
 	note(s, now_ms() - t);
-	if (engine_ns.freeze(en, &b->rec, false, &e) < 0)
+	if (!stay && engine_ns.freeze(en, &b->rec, false, &e) < 0)
 		die("thaw", &e);
 }
 
@@ -232,7 +249,7 @@ struct measured {
 	struct samples stage[STAGE_COUNT], start, built, connect, freeze, killed, gone;
 };
 
-static void end_all(struct engine *en, struct box *b, unsigned n, struct measured *m)
+static void end_all(struct engine *en, const struct options *o, struct box *b, unsigned n, struct measured *m)
 {
 	struct err e = ERR_INIT;
 
@@ -240,7 +257,7 @@ static void end_all(struct engine *en, struct box *b, unsigned n, struct measure
 		struct pollfd p = { .fd = b[i].pidfd, .events = POLLIN };
 		double t = now_ms();
 
-		if (engine_ns.kill(en, &b[i].rec, b[i].pidfd, &e) < 0)
+		if (engine_ns.kill(en, &b[i].rec, o->blind ? -1 : b[i].pidfd, &e) < 0)
 			die("kill", &e);
 		(void)poll(&p, 1, 5000);
 		note(&m->killed, now_ms() - t);
@@ -249,26 +266,35 @@ static void end_all(struct engine *en, struct box *b, unsigned n, struct measure
 	}
 }
 
-static void cycle(struct engine *en, const struct options *o, struct box *b, struct start_times *times, unsigned slot0,
+static void met(struct engine *en, const struct options *o, struct box *b, const struct start_times *times, struct measured *m)
+{
+	double t = now_ms();
+
+	for (int s = 0; !o->parallel && s < STAGE_COUNT; s++)
+		note(&m->stage[s], (double)times->us[s] / 1e3);
+	talk(en, b, NULL);
+	note(&m->connect, now_ms() - t);
+	if (o->text)
+		talk(en, b, o->text);
+	if (o->freeze)
+		freeze_and_thaw(en, b, o->frozen, &m->freeze);
+}
+
+static void cycle(struct engine *en, const struct options *o, struct box *b, const struct start_times *times, unsigned slot0,
 	struct measured *m)
 {
-	for (unsigned i = 0; i < o->count; i++) {
-		double t = now_ms();
-		pid_t builder;
+	static struct builder bd[COUNT_MAX];
 
-		start_one(en, o, (slot0 + i) % o->cfg.max_sandboxes, &b[i], &builder);
-		note(&m->start, now_ms() - t);
-		(void)waitpid(builder, NULL, 0);
-		note(&m->built, now_ms() - t);
-		for (int s = 0; s < STAGE_COUNT; s++)
-			note(&m->stage[s], (double)times->us[s] / 1e3);
-		t = now_ms();
-		talk(en, &b[i], NULL);
-		note(&m->connect, now_ms() - t);
-		if (o->text)
-			talk(en, &b[i], o->text);
-		if (o->freeze)
-			freeze_and_thaw(en, &b[i], &m->freeze);
+	for (unsigned i = 0; o->parallel && i < o->count; i++)
+		start_begin(en, o, (slot0 + i) % o->cfg.max_sandboxes, &bd[i]);
+	for (unsigned i = 0; i < o->count; i++) {
+		if (!o->parallel)
+			start_begin(en, o, (slot0 + i) % o->cfg.max_sandboxes, &bd[i]);
+		start_end(&bd[i], &b[i]);
+		note(&m->start, now_ms() - bd[i].began);
+		(void)waitpid(bd[i].pid, NULL, 0);
+		note(&m->built, now_ms() - bd[i].began);
+		met(en, o, &b[i], times, m);
 	}
 }
 
@@ -278,7 +304,7 @@ static void parse(int argc, char **argv, struct options *o)
 		{ "template", 1, 0, 't' }, { "init", 1, 0, 'i' }, { "cache", 1, 0, 'c' }, { "instance", 1, 0, 'n' },
 		{ "state", 1, 0, 's' }, { "run", 1, 0, 'r' }, { "count", 1, 0, 'N' }, { "cycles", 1, 0, 'M' },
 		{ "exec", 1, 0, 'e' }, { "silent", 0, 0, 'S' }, { "keep", 0, 0, 'k' }, { "adopt", 0, 0, 'a' },
-		{ "plain", 0, 0, 'p' }, { "freeze", 0, 0, 'f' }, { "linger", 1, 0, 'l' }, { "slots", 1, 0, 'L' }, { 0 },
+		{ "plain", 0, 0, 'p' }, { "freeze", 0, 0, 'f' }, { "frozen", 0, 0, 'F' }, { "linger", 1, 0, 'l' }, { "slots", 1, 0, 'L' }, { "parallel", 0, 0, 'P' }, { "blind", 0, 0, 'B' }, { 0 },
 	};
 
 	for (int c; (c = getopt_long(argc, argv, "", names, NULL)) != -1;) {
@@ -297,6 +323,9 @@ static void parse(int argc, char **argv, struct options *o)
 		case 'a': o->adopt = true; break;
 		case 'p': o->cfg.no_pool = true; break;
 		case 'f': o->freeze = true; break;
+		case 'F': o->freeze = o->frozen = true; break;
+		case 'P': o->parallel = true; break;
+		case 'B': o->blind = true; break;
 		case 'L': o->cfg.max_sandboxes = (uint32_t)atoi(optarg); break;
 		case 'l': o->linger = (unsigned)atoi(optarg); break;
 		default: exit(2);
@@ -318,7 +347,7 @@ static void adopt_all(struct engine *en, const struct options *o, const struct e
 		if (engine_ns.adopt(en, &rec[i], &b.pidfd, &e) < 0)
 			die("adopt", &e);
 		talk(en, &b, o->text);
-		end_all(en, &b, 1, m);
+		end_all(en, o, &b, 1, m);
 	}
 	printf("adopted %zu\n", n);
 }
@@ -363,7 +392,7 @@ int main(int argc, char **argv)
 			engine_ns.close(en, false);
 			return 0;
 		}
-		end_all(en, boxes, o.count, &m);
+		end_all(en, &o, boxes, o.count, &m);
 		engine_ns.tick(en);
 	}
 	for (unsigned i = 0; i < o.linger; i++) {
