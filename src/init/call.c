@@ -153,29 +153,36 @@ uint64_t call_keepalive_ms(const struct call *c)
 	return s * 1000;
 }
 
-/* The name of "Authorization: Basic base64(name:)", or false. */
-static bool basic_name(const struct http_req *rq, struct buf *out, struct str *ret)
+/* The name of "Authorization: Basic base64(name:)": 1, 0 for none, -EINVAL for one that cannot be read. */
+static int basic_name(const struct http_req *rq, struct buf *out, struct str *ret)
 {
 	struct str v = http_header_get(&rq->headers, "authorization");
 	struct str scheme = str_cut(&v, ' ');
 	const char *colon;
 
-	if (!str_ieq(scheme, STR_LIT("basic")) || !v.p || base64_decode(str_trim(v), out) < 0 || out->bad || !out->n)
-		return false;
+	if (!str_ieq(scheme, STR_LIT("basic")))
+		return 0;
+	if (!v.p || base64_decode(str_trim(v), out) < 0 || out->bad || !out->n)
+		return -EINVAL;
 	colon = memchr(out->p, ':', out->n);
 	if (!colon)
-		return false;
+		return -EINVAL;
 	*ret = (struct str) { out->p, (size_t)(colon - out->p) };
-	return true;
+	return 1;
 }
 
 static int find_user(struct call *c)
 {
 	autobuf struct buf auth = BUF_INIT(AUTH_MAX);
 	struct str name;
+	int given = basic_name(c->rq, &auth, &name);
 
+	if (given < 0) {		/* whoever was meant, it was not the default user */
+		call_fail(c, CONNECT_UNAUTHENTICATED, "invalid username: header 'Authorization' cannot be read");
+		return given;
+	}
 	userdb_load(&c->users);
-	if (basic_name(c->rq, &auth, &name)) {
+	if (given) {
 		if (userdb_find(&c->users, name, &c->user) == 0)
 			return 0;
 		call_fail(c, CONNECT_UNAUTHENTICATED, "invalid username: '%.*s'", STR_ARG(name));

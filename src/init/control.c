@@ -47,9 +47,11 @@ struct setup {				/* an /init body; NULL: not given */
 static int setup_parse(const json_t *body, struct setup *s, struct err *e)
 {
 	if (json_get_obj(body, "envVars", &s->vars, e) < 0 || json_get_str(body, "defaultUser", &s->user, e) < 0 ||
-	    json_get_str(body, "defaultWorkdir", &s->workdir, e) < 0 || json_get_str(body, "sandboxId", &s->sandbox, e) < 0 ||
-	    json_get_str(body, "templateId", &s->template_id, e) < 0 || json_get_str(body, "hostname", &s->hostname, e) < 0 ||
-	    json_get_str(body, "timestamp", &s->timestamp, e) < 0)
+		json_get_str(body, "defaultWorkdir", &s->workdir, e) < 0 ||
+		json_get_str(body, "sandboxId", &s->sandbox, e) < 0 ||
+		json_get_str(body, "templateId", &s->template_id, e) < 0 ||
+		json_get_str(body, "hostname", &s->hostname, e) < 0 ||
+		json_get_str(body, "timestamp", &s->timestamp, e) < 0)
 		return -EINVAL;
 	if (s->vars && env_check(s->vars, "envVars", e) < 0)
 		return -EINVAL;
@@ -136,6 +138,7 @@ static void on_body_end(struct http_req *rq)
 	if (!s.timestamp || s.us > r->in->init_us) {
 		r->in->init_us = s.timestamp ? s.us : r->in->init_us;
 		setup_apply(r->in, &s);
+		interp_wake(r->in);
 	}
 	http_respond(rq, 204, NULL, NO_STORE "X-Envd-Version: " ENVD_VERSION "\r\n", STR_NULL);
 }

@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -14,7 +15,8 @@
 #include "base/fd.h"
 #include "init/path.h"
 
-#define DEPTH_MAX 256			/* open directories at a time; deeper trees are refused */
+#define DEPTH_MAX 128			/* open directories at a time; listings go no deeper */
+#define AGAIN_MAX 10000
 #define WALK_PATH_MAX (64 * 1024)
 
 static int ensure_one(const char *path, uid_t uid, gid_t gid)
@@ -66,6 +68,7 @@ struct level {
 struct remover {
 	int top_fd;			/* the directory that holds the path */
 	char *top_name;
+	unsigned n_moved, n_again;
 	size_t n;
 	struct level at[DEPTH_MAX];	/* being emptied, outermost first */
 };
@@ -122,6 +125,15 @@ static int holder(const struct remover *r, size_t level)
 	return level == 0 ? r->top_fd : dirfd(r->at[level - 1].dir);
 }
 
+/* Too deep to keep a directory open per level: it goes on in the outermost one, which is read again at its end. */
+static int move_up(struct remover *r, const char *name)
+{
+	char up[48];
+
+	(void)snprintf(up, sizeof(up), ".atoll-removing-%u", r->n_moved++);
+	return renameat(holder(r, r->n), name, dirfd(r->at[0].dir), up) < 0 && errno != ENOENT ? -errno : 0;
+}
+
 /* Unlinks name below the innermost level, or opens it as the next level. 0 or -errno. */
 static int take_away(struct remover *r, const char *name)
 {
@@ -138,7 +150,7 @@ static int take_away(struct remover *r, const char *name)
 	if (errno != ENOTEMPTY && errno != EEXIST)
 		return -errno;
 	if (r->n == DEPTH_MAX)
-		return -ELOOP;
+		return move_up(r, name);
 	fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return errno == ENOENT ? 0 : -errno;
@@ -156,10 +168,14 @@ static int take_away(struct remover *r, const char *name)
 static int close_level(struct remover *r)
 {
 	struct level *l = &r->at[r->n - 1];
-	int rc;
+	int rc = unlinkat(holder(r, r->n - 1), l->name, AT_REMOVEDIR) < 0 && errno != ENOENT ? -errno : 0;
 
+	/* Something was put in meanwhile, by us or by a program inside; that one is not raced for ever. */
+	if ((rc == -ENOTEMPTY || rc == -EEXIST) && r->n_again++ < AGAIN_MAX) {
+		rewinddir(l->dir);
+		return 0;
+	}
 	r->n--;
-	rc = unlinkat(holder(r, r->n), l->name, AT_REMOVEDIR) < 0 && errno != ENOENT ? -errno : 0;
 	(void)closedir(l->dir);
 	free(l->name);
 	return rc;
@@ -234,11 +250,12 @@ static int walk_entry(struct walk *w, int fd, const struct dirent *d, unsigned d
 static int walk_level(struct walk *w, int fd, unsigned depth, unsigned level)
 {
 	struct dirent **names = NULL;
-	int n, rc = 0;
+	int n = 0, rc = 0;
 
-	n = level < DEPTH_MAX ? scandirat(fd, ".", &names, skip_dots, by_bytes) : -1;
+	if (level < DEPTH_MAX)
+		n = scandirat(fd, ".", &names, skip_dots, by_bytes);
 	if (n < 0)
-		rc = level < DEPTH_MAX ? -errno : -ELOOP;
+		rc = -errno;
 	for (int i = 0; i < n; i++) {
 		if (rc == 0)
 			rc = walk_entry(w, fd, names[i], depth, level);

@@ -21,6 +21,7 @@ int remover_step(struct remover *r, unsigned budget);		/* 1: call again, 0: gone
 void remover_free(struct remover *r);				/* NULL is fine */
 
 /* Depth first, in byte order, links not followed, root left out: fn(user, path below root) for each entry down to
- * depth levels. Non-zero from fn stops with that value. -errno if root cannot be read; what vanishes meanwhile is skipped. */
+ * depth levels (128 at most). Non-zero from fn stops with that value. -errno if root cannot be read; what vanishes
+ * meanwhile is skipped. */
 typedef int dirs_walk_fn(void *user, const char *rel);
 int dirs_walk(const char *root, unsigned depth, dirs_walk_fn *fn, void *user);

@@ -21,7 +21,7 @@ struct env {
 int env_init(struct env *v);					/* -ENOMEM */
 void env_done(struct env *v);
 void env_read_template(struct env *v);				/* again: the file may have changed */
-void env_give(struct env *v, json_t *vars);			/* replaces what was given before; vars is checked, borrowed */
+void env_give(struct env *v, json_t *vars); /* replaces what was given before; vars is checked, borrowed */
 void env_fix(struct env *v, const char *name, const char *value);
 
 json_t *env_merged(const struct env *v);			/* new reference */

@@ -2,7 +2,8 @@
 /* files_get: GET /files: a file as it is, or a part of it.
  *
  * Reads go from the loop in pieces, as fast as the peer takes them. Only regular files: a FIFO would hang pid 1 and a
- * device may never end. Files of /proc say that they are empty and are not: these are read to their end and sent in chunks. */
+ * device may never end. Files of /proc say that they are empty and are not: these are read to their end and sent in
+ * chunks. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -60,8 +61,8 @@ int files_user(struct init *in, struct http_req *rq, struct user *ret)
 		return -EINVAL;
 	userdb_load(&db);
 	if (userdb_find(&db, str_of(name ? name : in->default_user), ret) < 0) {
-		reply_error(rq, 401, "error looking up user '%s': user: unknown user %s", name ? name : in->default_user,
-			    name ? name : in->default_user);
+		reply_error(rq, 401, "error looking up user '%s': user: unknown user %s",
+			name ? name : in->default_user, name ? name : in->default_user);
 		return -ENOENT;
 	}
 	return 0;
@@ -199,7 +200,8 @@ static struct part choose_part(const struct http_req *rq, const struct stat *st)
 	struct part all = { 200, 0, (uint64_t)st->st_size }, some = { 206, 0, 0 };
 	time_t t;
 
-	if (since.p && !http_header_get(&rq->headers, "if-none-match").p && media_date_parse(since, &t) && st->st_mtime <= t)
+	if (since.p && !http_header_get(&rq->headers, "if-none-match").p && media_date_parse(since, &t) &&
+		st->st_mtime <= t)
 		return (struct part) { 304, 0, 0 };
 	if (!range.p || st->st_size == 0)
 		return all;
@@ -224,8 +226,8 @@ static void put_headers(struct buf *h, const char *path, const struct stat *st, 
 	media_date(st->st_mtime, date);
 	buf_fmt(h, "\r\nLast-Modified: %s\r\nVary: Accept-Encoding\r\nAccept-Ranges: bytes\r\n", date);
 	if (part->status == 206)
-		buf_fmt(h, "Content-Range: bytes %ju-%ju/%jd\r\n", (uintmax_t)part->from, (uintmax_t)(part->from + part->n - 1),
-			(intmax_t)st->st_size);
+		buf_fmt(h, "Content-Range: bytes %ju-%ju/%jd\r\n", (uintmax_t)part->from,
+			(uintmax_t)(part->from + part->n - 1), (intmax_t)st->st_size);
 	if (part->status == 416)
 		buf_fmt(h, "Content-Range: bytes */%jd\r\n", (intmax_t)st->st_size);
 }
@@ -269,7 +271,8 @@ void files_get(struct init *in, struct http_req *rq)
 	if (files_param(rq, "path", &name) < 0 || files_user(in, rq, &user) < 0)
 		return;
 	if (path_resolve(name ? name : "", user.home, in->default_workdir, &path) < 0) {
-		reply_error(rq, 400, "error expanding and resolving path '%s': cannot expand user-specific home dir", name);
+		reply_error(
+			rq, 400, "error expanding and resolving path '%s': cannot expand user-specific home dir", name);
 		return;
 	}
 	fd = open_file(rq, path, &st);
@@ -277,7 +280,8 @@ void files_get(struct init *in, struct http_req *rq)
 		return;
 	if (media_identity_refused(http_header_get(&rq->headers, "accept-encoding"))) {
 		fd_close(fd);
-		reply_error(rq, 406, "error parsing Accept-Encoding: no acceptable encoding found, supported: [identity]");
+		reply_error(
+			rq, 406, "error parsing Accept-Encoding: no acceptable encoding found, supported: [identity]");
 		return;
 	}
 	d = calloc(1, sizeof(*d));

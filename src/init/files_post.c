@@ -3,7 +3,8 @@
  *
  *   body ─▶ [gunzip] ─▶ [multipart] ─▶ sink
  *
- * The first failure is answered at once; what still comes of the body is dropped. Files that are complete by then stay. */
+ * The first failure is answered at once; what still comes of the body is dropped. Files that are complete by then
+ * stay. */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -44,8 +45,8 @@ static int resolve(struct upload *u, const char *path, char **ret)
 	if (strlen(path) >= PATH_MAX)
 		return sink_fail(&u->error, 400, "error resolving path: longer than %d bytes", PATH_MAX - 1);
 	if (path_resolve(path, u->user.home, u->in->default_workdir, ret) < 0)
-		return sink_fail(&u->error, 400, "error resolving path: failed to expand path '%s' for user '%s': %s", path,
-				 u->user.name, "cannot expand user-specific home dir");
+		return sink_fail(&u->error, 400, "error resolving path: failed to expand path '%s' for user '%s': %s",
+			path, u->user.name, "cannot expand user-specific home dir");
 	return 0;
 }
 
@@ -56,8 +57,10 @@ static int file_begin(struct upload *u, const char *path)
 	if (resolve(u, path, &target) < 0)
 		return -1;
 	if (json_object_get(u->seen, target))
-		return sink_fail(&u->error, 400, "you cannot upload multiple files to the same path '%s' in one upload request, "
-				 "only the first specified file was uploaded", target);
+		return sink_fail(&u->error, 400,
+			"you cannot upload multiple files to the same path '%s' in one upload request, "
+			"only the first specified file was uploaded",
+			target);
 	if (json_array_size(u->entries) >= PARTS_MAX)
 		return sink_fail(&u->error, 400, "more than %d files in one upload request", PARTS_MAX);
 	if (sink_open(&u->sink, target, &u->user, &u->error) < 0)
@@ -129,7 +132,9 @@ static int on_part_end(void *user)
 	return u->in_file ? file_end(u) : 0;
 }
 
-static const struct multipart_ops part_ops = { .on_part = on_part, .on_data = on_part_data, .on_part_end = on_part_end };
+static const struct multipart_ops part_ops = {
+	.on_part = on_part, .on_data = on_part_data, .on_part_end = on_part_end,
+};
 
 /* The body. */
 
@@ -224,8 +229,10 @@ static int choose_coding(struct upload *u)
 	if (name.n == 0 || str_ieq(name, STR_LIT("identity")))
 		return 0;
 	if (!str_ieq(name, STR_LIT("gzip")))
-		return sink_fail(&u->error, 400, "error decompressing request body: unsupported Content-Encoding: %.*s, "
-				 "supported: [gzip]", (int)(coding.n < 100 ? coding.n : 100), coding.p);
+		return sink_fail(&u->error, 400,
+			"error decompressing request body: unsupported Content-Encoding: %.*s, "
+			"supported: [gzip]",
+			(int)(coding.n < 100 ? coding.n : 100), coding.p);
 	u->gunzip = gunzip_new();
 	return u->gunzip ? 0 : sink_fail(&u->error, 503, "out of memory");
 }

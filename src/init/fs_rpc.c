@@ -61,7 +61,8 @@ static int ensure_dirs(struct call *c, const char *path)
 	if (rc == -ENOTDIR)
 		call_fail(c, CONNECT_INTERNAL, "path is a file: %s", at ? at : path);
 	else if (rc < 0)
-		call_fail(c, CONNECT_INTERNAL, "failed to create directory: mkdir %s: %s", at ? at : path, text_errno(-rc));
+		call_fail(c, CONNECT_INTERNAL, "failed to create directory: mkdir %s: %s", at ? at : path,
+			text_errno(-rc));
 	return rc;
 }
 
@@ -76,7 +77,8 @@ void fs_make_dir(struct call *c, json_t *msg)
 		if (S_ISDIR(st.st_mode))
 			call_fail(c, CONNECT_ALREADY_EXISTS, "directory already exists: %s", path);
 		else
-			call_fail(c, CONNECT_INVALID_ARGUMENT, "path already exists but it is not a directory: %s", path);
+			call_fail(c, CONNECT_INVALID_ARGUMENT, "path already exists but it is not a directory: %s",
+				path);
 		return;
 	}
 	if (errno == ENOTDIR || errno == ENAMETOOLONG) {
@@ -108,7 +110,8 @@ void fs_move(struct call *c, json_t *msg)
 		return;
 	if (rename(from, to) < 0) {
 		if (errno == ENOENT)
-			call_fail(c, CONNECT_NOT_FOUND, "source file not found: rename %s %s: %s", from, to, text_errno(errno));
+			call_fail(c, CONNECT_NOT_FOUND, "source file not found: rename %s %s: %s", from, to,
+				text_errno(errno));
 		else
 			call_fail(c, CONNECT_INTERNAL, "error renaming: rename %s %s: %s", from, to, text_errno(errno));
 		return;

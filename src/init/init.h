@@ -6,6 +6,8 @@
 #include <stdint.h>
 
 #include "init/env.h"
+#include "init/events.h"
+#include "init/interp.h"
 #include "init/process.h"
 #include "init/watchers.h"
 
@@ -25,5 +27,7 @@ struct init {
 	bool any_peer;			/* tests only: also peers inside our pid namespace */
 	uint64_t init_us;		/* timestamp of the newest /init that was applied */
 	struct procs procs;
+	struct events events;
 	struct watchers watchers;
+	struct interp interp;
 };

@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -158,8 +159,11 @@ int main(void)
 	(void)mallopt(M_TRIM_THRESHOLD, LARGE);
 	settle_fds();
 	log_setup("atoll-init", LOG_LVL_WARN);
-	if (getpid() == 1)
+	if (getpid() == 1) {
 		ignore_signals();
+		/* Root of the sandbox must not attach to us and stop us. What we execute is dumpable again. */
+		(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	}
 	(void)umask(022);
 	if (chdir("/") < 0 || serve(&in, &e) < 0) {
 		log_error("cannot serve", "err=%s", e.text);

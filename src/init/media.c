@@ -11,15 +11,39 @@
 
 #define SNIFF 512
 
-static const struct { const char *ext, *type; } types[] = {
-	{ "avif", "image/avif" }, { "bmp", "image/bmp" }, { "css", "text/css; charset=utf-8" }, { "csv", "text/csv; charset=utf-8" },
-	{ "gif", "image/gif" }, { "gz", "application/gzip" }, { "htm", "text/html; charset=utf-8" },
-	{ "html", "text/html; charset=utf-8" }, { "ico", "image/x-icon" }, { "jpeg", "image/jpeg" }, { "jpg", "image/jpeg" },
-	{ "js", "text/javascript; charset=utf-8" }, { "json", "application/json" }, { "md", "text/markdown; charset=utf-8" },
-	{ "mjs", "text/javascript; charset=utf-8" }, { "mp3", "audio/mpeg" }, { "mp4", "video/mp4" }, { "pdf", "application/pdf" },
-	{ "png", "image/png" }, { "svg", "image/svg+xml" }, { "tar", "application/x-tar" }, { "tif", "image/tiff" },
-	{ "tiff", "image/tiff" }, { "txt", "text/plain; charset=utf-8" }, { "wasm", "application/wasm" }, { "wav", "audio/wav" },
-	{ "webm", "video/webm" }, { "webp", "image/webp" }, { "xml", "text/xml; charset=utf-8" }, { "zip", "application/zip" },
+static const struct {
+	const char *ext, *type;
+} types[] = {
+	{ "avif", "image/avif" },
+	{ "bmp", "image/bmp" },
+	{ "css", "text/css; charset=utf-8" },
+	{ "csv", "text/csv; charset=utf-8" },
+	{ "gif", "image/gif" },
+	{ "gz", "application/gzip" },
+	{ "htm", "text/html; charset=utf-8" },
+	{ "html", "text/html; charset=utf-8" },
+	{ "ico", "image/x-icon" },
+	{ "jpeg", "image/jpeg" },
+	{ "jpg", "image/jpeg" },
+	{ "js", "text/javascript; charset=utf-8" },
+	{ "json", "application/json" },
+	{ "md", "text/markdown; charset=utf-8" },
+	{ "mjs", "text/javascript; charset=utf-8" },
+	{ "mp3", "audio/mpeg" },
+	{ "mp4", "video/mp4" },
+	{ "pdf", "application/pdf" },
+	{ "png", "image/png" },
+	{ "svg", "image/svg+xml" },
+	{ "tar", "application/x-tar" },
+	{ "tif", "image/tiff" },
+	{ "tiff", "image/tiff" },
+	{ "txt", "text/plain; charset=utf-8" },
+	{ "wasm", "application/wasm" },
+	{ "wav", "audio/wav" },
+	{ "webm", "video/webm" },
+	{ "webp", "image/webp" },
+	{ "xml", "text/xml; charset=utf-8" },
+	{ "zip", "application/zip" },
 };
 
 static bool looks_like_text(struct str s)
@@ -157,8 +181,8 @@ void media_date(time_t t, char out[MEDIA_DATE_SIZE])
 	struct tm tm = { 0 };
 
 	(void)gmtime_r(&t, &tm);
-	(void)snprintf(out, MEDIA_DATE_SIZE, "%.3s, %02d %.3s %04d %02d:%02d:%02d GMT", days + 3 * tm.tm_wday, tm.tm_mday,
-		       months + 3 * tm.tm_mon, (tm.tm_year + 1900) % 10000, tm.tm_hour, tm.tm_min, tm.tm_sec);
+	(void)snprintf(out, MEDIA_DATE_SIZE, "%.3s, %02d %.3s %04d %02d:%02d:%02d GMT", days + 3 * tm.tm_wday,
+		tm.tm_mday, months + 3 * tm.tm_mon, (tm.tm_year + 1900) % 10000, tm.tm_hour, tm.tm_min, tm.tm_sec);
 }
 
 bool media_date_parse(struct str s, time_t *ret)
@@ -168,8 +192,9 @@ bool media_date_parse(struct str s, time_t *ret)
 	int end = 0;
 
 	if (!str_copy(z, sizeof(z), s) ||
-	    sscanf(z, "%3[A-Za-z], %2d %3[A-Za-z] %4d %2d:%2d:%2d GMT%n", day, &tm.tm_mday, month, &tm.tm_year, &tm.tm_hour,
-		   &tm.tm_min, &tm.tm_sec, &end) != 7 || end == 0 || z[end] || strlen(month) != 3)
+		sscanf(z, "%3[A-Za-z], %2d %3[A-Za-z] %4d %2d:%2d:%2d GMT%n", day, &tm.tm_mday, month, &tm.tm_year,
+			&tm.tm_hour, &tm.tm_min, &tm.tm_sec, &end) != 7 ||
+		end == 0 || z[end] || strlen(month) != 3)
 		return false;
 	const char *m = strstr(months, month);
 	if (!m || (m - months) % 3)

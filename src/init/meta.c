@@ -36,18 +36,21 @@ int meta_from_headers(const struct http_headers *h, json_t **ret, struct err *e)
 			continue;
 		str_skip(&name, skip);
 		if (!str_copy(key, sizeof(key), name))
-			return err_set(e, EINVAL, "invalid metadata: metadata key '%.60s...' exceeds %d bytes", name.p, META_KEY_MAX);
+			return err_set(e, EINVAL, "invalid metadata: metadata key '%.60s...' exceeds %d bytes", name.p,
+				META_KEY_MAX);
 		for (char *p = key; *p; p++)
 			*p = *p >= 'A' && *p <= 'Z' ? (char)(*p - 'A' + 'a') : *p;
 		if (!printable(name) || !printable(value))
-			return err_set(e, EINVAL, "invalid metadata: key '%.60s' or its value is not printable ASCII", key);
+			return err_set(
+				e, EINVAL, "invalid metadata: key '%.60s' or its value is not printable ASCII", key);
 		if (json_object_get(set, key))
 			continue;		/* the first of several */
 		total += strlen(META_PREFIX) + name.n + value.n;
 		(void)json_object_set_new(set, key, json_stringn(value.n ? value.p : "", value.n));
 	}
 	if (total > META_TOTAL_MAX)
-		return err_set(e, EINVAL, "invalid metadata: total metadata size %zu exceeds %d bytes", total, META_TOTAL_MAX);
+		return err_set(
+			e, EINVAL, "invalid metadata: total metadata size %zu exceeds %d bytes", total, META_TOTAL_MAX);
 	*ret = json_incref(set);
 	return 0;
 }

@@ -42,7 +42,8 @@ static struct cpu cpu_read(void)
 
 	if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0)
 		return c;
-	(void)sscanf(text, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &v[0], &v[1], &v[2], &v[3], &v[4], &v[5], &v[6], &v[7]);
+	(void)sscanf(text, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &v[0], &v[1], &v[2], &v[3], &v[4], &v[5],
+		&v[6], &v[7]);
 	for (size_t i = 0; i < ARRAY_LEN(v); i++)
 		c.all += v[i];
 	c.busy = c.all - v[3] - v[4];		/* idle, iowait */
@@ -72,6 +73,8 @@ void metrics_get(struct init *in, struct http_req *rq)
 
 	(void)in;
 	(void)statvfs("/", &fs);
+	uint64_t disk_total = fs.f_blocks * fs.f_frsize, disk_used = (fs.f_blocks - fs.f_bavail) * fs.f_frsize;
+
 	(void)json_object_set_new(o, "ts", json_integer((json_int_t)time(NULL)));
 	(void)json_object_set_new(o, "cpu_count", json_integer(sysconf(_SC_NPROCESSORS_ONLN)));
 	(void)json_object_set_new(o, "cpu_used_pct", json_real(cpu_used_pct()));
@@ -80,7 +83,7 @@ void metrics_get(struct init *in, struct http_req *rq)
 	(void)json_object_set_new(o, "mem_cache", json_integer((json_int_t)metrics_meminfo(mem, "Cached")));
 	(void)json_object_set_new(o, "mem_total_mib", json_integer((json_int_t)(total >> 20)));
 	(void)json_object_set_new(o, "mem_used_mib", json_integer((json_int_t)(used >> 20)));
-	(void)json_object_set_new(o, "disk_used", json_integer((json_int_t)((fs.f_blocks - fs.f_bavail) * fs.f_frsize)));
-	(void)json_object_set_new(o, "disk_total", json_integer((json_int_t)(fs.f_blocks * fs.f_frsize)));
+	(void)json_object_set_new(o, "disk_used", json_integer((json_int_t)disk_used));
+	(void)json_object_set_new(o, "disk_total", json_integer((json_int_t)disk_total));
 	reply_json(rq, 200, "Cache-Control: no-store\r\n", o);
 }

@@ -205,10 +205,13 @@ void procs_reap(struct init *in)
 	pid_t pid;
 
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+		if (interp_reaped(in, pid, status))
+			continue;
 		for (struct proc *p = in->procs.head; p; p = p->next) {
 			if (p->pid != pid || p->state != PROC_RUNNING)
 				continue;
 			p->status = status;
+			events_ended(&in->events, pid, status);
 			proc_set_state(p, PROC_EXITED);
 			proc_check_end(p);
 			break;		/* p may be gone */
@@ -301,7 +304,8 @@ static void forget_namesakes(struct init *in, const struct proc *like)
 {
 	for (struct proc *p = in->procs.head, *next; p; p = next) {
 		next = p->next;
-		if (p->state == PROC_ENDED && (p->pid == like->pid || (like->tag && p->tag && strcmp(p->tag, like->tag) == 0)))
+		if (p->state == PROC_ENDED &&
+			(p->pid == like->pid || (like->tag && p->tag && strcmp(p->tag, like->tag) == 0)))
 			proc_free(p);
 	}
 }

@@ -65,7 +65,7 @@ int proc_attach(struct proc *p, struct call *c, bool starter, uint64_t timeout_m
 int proc_signal(struct proc *p, int signo, struct call *c, void (*done)(struct call *c, int rc));
 
 /* Queues input; done(c, rc) comes, maybe at once, when the process has taken most of it: rc 0 or -errno.
- * -ENOTTY / -EISCONN: the wrong kind of input, -EBADF: stdin not enabled or closed, -ENOBUFS: too much waits already. */
+ * -ENOTTY, -EISCONN: the wrong kind of input, -EBADF: stdin not enabled or closed, -ENOBUFS: too much waits. */
 int proc_write(struct proc *p, bool tty, struct str data, struct call *c, void (*done)(struct call *c, int rc));
 int proc_close_stdin(struct proc *p);		/* behind what is queued; again is fine; -ENOTTY for a terminal */
 int proc_resize(struct proc *p, uint16_t cols, uint16_t rows);	/* -ENOTTY: has none */

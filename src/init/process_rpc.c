@@ -11,6 +11,7 @@
 
 #include "base/fd.h"
 #include "http/json.h"
+#include "http/server.h"
 #include "init/call.h"
 #include "init/init.h"
 #include "init/path.h"
@@ -67,8 +68,9 @@ static int get_size(struct call *c, const json_t *pty, uint16_t *ret_cols, uint1
 	int64_t cols = 0, rows = 0;
 	json_t *size = NULL;
 
-	if (json_get_obj(pty, "size", &size, &e) < 0 || (size && json_get_int(size, "cols", 0, UINT16_MAX, &cols, &e) < 0) ||
-	    (size && json_get_int(size, "rows", 0, UINT16_MAX, &rows, &e) < 0))
+	if (json_get_obj(pty, "size", &size, &e) < 0 ||
+		(size && json_get_int(size, "cols", 0, UINT16_MAX, &cols, &e) < 0) ||
+		(size && json_get_int(size, "rows", 0, UINT16_MAX, &rows, &e) < 0))
 		return bad(c, &e);
 	*ret_cols = (uint16_t)cols;
 	*ret_rows = (uint16_t)rows;
@@ -159,8 +161,8 @@ static int get_cwd(struct call *c, const struct start *s, char **ret)
 	int rc = path_resolve(s->cwd, c->user.home, c->in->default_workdir, &cwd);
 
 	if (rc < 0) {
-		call_fail(c, CONNECT_INVALID_ARGUMENT, "failed to expand path '%s' for user '%s': %s", s->cwd, c->user.name,
-			  "cannot expand user-specific home dir");
+		call_fail(c, CONNECT_INVALID_ARGUMENT, "failed to expand path '%s' for user '%s': %s", s->cwd,
+			c->user.name, "cannot expand user-specific home dir");
 		return rc;
 	}
 	if (stat(cwd, &st) < 0 && (errno == ENOENT || errno == ENOTDIR)) {
@@ -181,6 +183,13 @@ static void fail_start(struct call *c, const struct start *s, const struct err *
 		call_fail(c, CONNECT_INVALID_ARGUMENT, "error starting process '%.1000s': %s", s->cmd, e->text);
 }
 
+static void show_started(struct call *c, struct proc *p, const char *program)
+{
+	events_started(&c->in->events, proc_pid(p), program, c->user.name, http_header_get(&c->rq->headers, "x-request-id"));
+	if (proc_attach(p, c, true, 0) < 0)
+		call_fail(c, CONNECT_INTERNAL, "out of memory");
+}
+
 void process_start(struct call *c, json_t *msg)
 {
 	autofree char *cwd = NULL;
@@ -196,15 +205,25 @@ void process_start(struct call *c, json_t *msg)
 	argv = argv_of(&s);
 	config = config_of(&s);
 	struct proc_spec spec = {
-		.argv = argv, .envs = s.envs, .cwd = cwd, .tag = s.tag, .config = config, .user = &c->user, .users = &c->users,
-		.want_stdin = s.want_stdin, .tty = s.pty != NULL, .cols = s.cols, .rows = s.rows, .timeout_ms = timeout_ms,
+		.argv = argv,
+		.envs = s.envs,
+		.cwd = cwd,
+		.tag = s.tag,
+		.config = config,
+		.user = &c->user,
+		.users = &c->users,
+		.want_stdin = s.want_stdin,
+		.tty = s.pty != NULL,
+		.cols = s.cols,
+		.rows = s.rows,
+		.timeout_ms = timeout_ms,
 	};
 	if (!argv || !config)
 		call_fail(c, CONNECT_INTERNAL, "out of memory");
 	else if (proc_start(c->in, &spec, &p, &e) < 0)
 		fail_start(c, &s, &e);
-	else if (proc_attach(p, c, true, 0) < 0)
-		call_fail(c, CONNECT_INTERNAL, "out of memory");
+	else
+		show_started(c, p, argv[0]);
 }
 
 void process_connect(struct call *c, json_t *msg)
@@ -217,7 +236,8 @@ void process_connect(struct call *c, json_t *msg)
 		return;
 	rc = proc_attach(p, c, false, timeout_ms);
 	if (rc == -EAGAIN)
-		call_fail(c, CONNECT_RESOURCE_EXHAUSTED, "process %d has %d clients attached", (int)proc_pid(p), PROC_CLIENTS_MAX);
+		call_fail(c, CONNECT_RESOURCE_EXHAUSTED, "process %d has %d clients attached", (int)proc_pid(p),
+			PROC_CLIENTS_MAX);
 	else if (rc < 0)
 		call_fail(c, CONNECT_INTERNAL, "out of memory");
 }
@@ -302,15 +322,18 @@ static void fail_input(struct call *c, bool tty, int rc)
 	const char *where = tty ? "tty" : "stdin";
 
 	if (rc == -ENOTTY)
-		call_fail(c, CONNECT_INTERNAL, "error writing to tty: tty not assigned to process — input should be written to "
-			  "the stdin, not the tty");
+		call_fail(c, CONNECT_INTERNAL,
+			"error writing to tty: tty not assigned to process — input should be written to "
+			"the stdin, not the tty");
 	else if (rc == -EISCONN)
-		call_fail(c, CONNECT_INTERNAL, "error writing to stdin: tty assigned to process — input should be written to "
-			  "the pty, not the stdin");
+		call_fail(c, CONNECT_INTERNAL,
+			"error writing to stdin: tty assigned to process — input should be written to "
+			"the pty, not the stdin");
 	else if (rc == -EBADF)
 		call_fail(c, CONNECT_INTERNAL, "error writing to %s: stdin not enabled or closed", where);
 	else if (rc == -ENOBUFS)
-		call_fail(c, CONNECT_RESOURCE_EXHAUSTED, "error writing to %s: the process does not read its input", where);
+		call_fail(c, CONNECT_RESOURCE_EXHAUSTED, "error writing to %s: the process does not read its input",
+			where);
 	else
 		call_fail(c, CONNECT_INTERNAL, "error writing to %s: %s", where, text_errno(-rc));
 }
@@ -362,7 +385,8 @@ void process_close_stdin(struct call *c, json_t *msg)
 	if (get_proc(c, msg, false, &p) < 0)
 		return;
 	if (proc_close_stdin(p) < 0)
-		call_fail(c, CONNECT_UNKNOWN, "error closing stdin: cannot close stdin for PTY process — send Ctrl+D (0x04) instead");
+		call_fail(c, CONNECT_UNKNOWN,
+			"error closing stdin: cannot close stdin for PTY process — send Ctrl+D (0x04) instead");
 	else
 		call_reply(c, STR_LIT("{}"));
 }
@@ -421,7 +445,8 @@ void process_stream_input(struct call *c, json_t *msg)
 	} else if (data) {
 		p = si ? procs_find(c->in, &si->sel, false) : NULL;
 		if (!p) {
-			call_fail(c, CONNECT_NOT_FOUND, si ? "the process has ended" : "the first message must hold 'start'");
+			call_fail(c, CONNECT_NOT_FOUND,
+				si ? "the process has ended" : "the first message must hold 'start'");
 			return;
 		}
 		call_want(c, false);		/* until it has been taken */

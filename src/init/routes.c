@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* routes: which handler a request goes to. Paths are matched whole: "/files" must not catch "/filesystem.Filesystem/…". */
+/* routes: which handler a request goes to. Paths are matched whole: "/files" must not catch "/filesystem.…". */
 #include "init/routes.h"
 
 #include "base/fd.h"
@@ -8,6 +8,7 @@
 #include "init/control.h"
 #include "init/files.h"
 #include "init/fs_rpc.h"
+#include "init/init.h"
 #include "init/metrics.h"
 #include "init/process_rpc.h"
 #include "init/reply.h"
@@ -26,6 +27,7 @@ static const struct route routes[] = {
 	{ "GET", "/metrics", metrics_get },
 	{ "GET", "/envs", control_envs },
 	{ "POST", "/init", control_init },
+	{ "GET", "/atoll/events", events_get },
 	{ "GET", "/files", files_get },
 	{ "POST", "/files", files_post },
 };
@@ -38,7 +40,8 @@ static const struct rpc rpcs[] = {
 	{ "/process.Process/SendInput", RPC_UNARY, process_send_input, NULL, NULL },
 	{ "/process.Process/SendSignal", RPC_UNARY, process_send_signal, NULL, NULL },
 	{ "/process.Process/CloseStdin", RPC_UNARY, process_close_stdin, NULL, NULL },
-	{ "/process.Process/StreamInput", RPC_CLIENT_STREAM, process_stream_input, process_stream_input, process_stream_input_end },
+	{ "/process.Process/StreamInput", RPC_CLIENT_STREAM, process_stream_input, process_stream_input,
+		process_stream_input_end },
 	{ "/filesystem.Filesystem/Stat", RPC_UNARY, fs_stat, NULL, NULL },
 	{ "/filesystem.Filesystem/MakeDir", RPC_UNARY, fs_make_dir, NULL, NULL },
 	{ "/filesystem.Filesystem/Move", RPC_UNARY, fs_move, NULL, NULL },
@@ -88,18 +91,12 @@ static bool serve_rpc(struct init *in, struct http_req *rq)
 	return false;
 }
 
-/* The place of the code interpreter's routes. */
-static void serve_interpreter(struct http_req *rq)
-{
-	reply_error(rq, 501, "the code interpreter is not part of this version");
-}
-
 void routes_serve(struct init *in, struct http_req *rq)
 {
 	if (str_is(rq->method, "CONNECT"))
 		tunnel_open(in, rq);
 	else if (str_is(http_header_get(&rq->headers, "e2b-sandbox-port"), INTERPRETER_PORT))
-		serve_interpreter(rq);
+		interp_serve(in, rq);
 	else if (!serve_rest(in, rq) && !serve_rpc(in, rq))
 		reply_error(rq, 404, "path '%.*s' not found", (int)(rq->path.n < 200 ? rq->path.n : 200), rq->path.p);
 }

@@ -2,9 +2,9 @@
 /* sink: one file being uploaded.
  *
  * A new file is written in place and taken away again if anything goes wrong. An existing one keeps its inode, mode,
- * links and other attributes, so it is overwritten in place too, not replaced: up to SINK_HOLD bytes are held back until
- * all have arrived, so that a client that goes away half-way changes nothing; beyond that, or when the disk is full, the
- * old content is already lost and the file is left empty, never half-written. */
+ * links and other attributes, so it is overwritten in place too, not replaced: up to SINK_HOLD bytes are held back
+ * until all have arrived, so that a client that goes away half-way changes nothing; beyond that, or when the disk is
+ * full, the old content is already lost and the file is left empty, never half-written. */
 #pragma once
 
 #include <jansson.h>

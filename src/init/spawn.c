@@ -76,6 +76,8 @@ static void take_fds(struct child *ch)
 		fail(ch, "take the terminal");
 	if (dup2(sp->in, 0) < 0 || dup2(sp->out, 1) < 0 || dup2(sp->err, 2) < 0)
 		fail(ch, "take the standard streams");
+	if (sp->ctl && dup2(sp->ctl, 3) < 0)
+		fail(ch, "take the control socket");
 }
 
 static void take_identity(struct child *ch)
@@ -202,9 +204,6 @@ int spawn(const struct spawn *sp, pid_t *ret_pid, struct err *e)
 	pid = clone(child_main, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD, &ch);
 	no = errno;
 	(void)sigprocmask(SIG_SETMASK, &before, NULL);
-	/* The child's change of identity marked the memory it shared with us as not to be looked at, which
-	 * would also close our own /proc/self to us. */
-	(void)prctl(PR_SET_DUMPABLE, 1);
 	if (pid < 0)
 		return err_set(e, no, "%s", text_errno(no));
 	if (ch.step)		/* it has ended; the reaper takes its zombie */

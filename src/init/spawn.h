@@ -21,6 +21,7 @@ struct spawn {
 	const gid_t *groups;
 	size_t n_groups;
 	int in, out, err;		/* become 0, 1 and 2; all must be above 2 and close-on-exec */
+	int ctl;			/* 0: none; else it becomes 3, and must be above that */
 	bool tty;			/* in is a terminal's slave: it becomes the controlling one */
 };
 

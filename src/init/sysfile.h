@@ -4,5 +4,5 @@
 
 #include <stddef.h>
 
-/* A regular file of at most max bytes, whole, with a NUL behind it (malloc), or NULL: missing, too large, something else. */
+/* A regular file of at most max bytes, whole, with a NUL behind it (malloc). NULL: missing, too large, not regular. */
 char *sysfile_read(const char *path, size_t max, size_t *ret_n);

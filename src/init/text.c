@@ -9,7 +9,7 @@
 #include "base/buf.h"
 #include "base/fd.h"
 
-#define TEXT_MAX (1024 * 1024)
+#define TEXT_MAX (16 * 1024 * 1024)
 
 /* Length of the UTF-8 sequence at p, 0 if there is none. */
 static size_t utf8_len(const unsigned char *p, size_t n)
@@ -105,9 +105,20 @@ void text_mode(mode_t mode, char out[TEXT_MODE_SIZE])
 }
 
 static const char *const signal_name[] = {
-	[1] = "hangup", [2] = "interrupt", [3] = "quit", [4] = "illegal instruction", [5] = "trace/breakpoint trap",
-	[6] = "aborted", [7] = "bus error", [8] = "floating point exception", [9] = "killed", [10] = "user defined signal 1",
-	[11] = "segmentation fault", [12] = "user defined signal 2", [13] = "broken pipe", [14] = "alarm clock",
+	[1] = "hangup",
+	[2] = "interrupt",
+	[3] = "quit",
+	[4] = "illegal instruction",
+	[5] = "trace/breakpoint trap",
+	[6] = "aborted",
+	[7] = "bus error",
+	[8] = "floating point exception",
+	[9] = "killed",
+	[10] = "user defined signal 1",
+	[11] = "segmentation fault",
+	[12] = "user defined signal 2",
+	[13] = "broken pipe",
+	[14] = "alarm clock",
 	[15] = "terminated",
 };
 

@@ -142,16 +142,20 @@ static void on_connected(void *user, int events);
 /* Starts connecting to the current address. 0 or -errno. */
 static int try_address(struct tunnel *t)
 {
-	struct sockaddr_in v4 = { .sin_family = AF_INET, .sin_port = htons(t->port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	struct sockaddr_in6 v6 = { .sin6_family = AF_INET6, .sin6_port = htons(t->port), .sin6_addr = IN6ADDR_LOOPBACK_INIT };
+	struct sockaddr_in v4 = {
+		.sin_family = AF_INET, .sin_port = htons(t->port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)
+	};
+	struct sockaddr_in6 v6 = {
+		.sin6_family = AF_INET6, .sin6_port = htons(t->port), .sin6_addr = IN6ADDR_LOOPBACK_INIT
+	};
 	const int on = 1;
 
 	t->fd = socket(t->v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (t->fd < 0)
 		return -errno;
 	(void)setsockopt(t->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-	if (connect(t->fd, t->v6 ? (struct sockaddr *)&v6 : (struct sockaddr *)&v4, t->v6 ? sizeof(v6) : sizeof(v4)) < 0 &&
-	    errno != EINPROGRESS) {
+	const struct sockaddr *sa = t->v6 ? (struct sockaddr *)&v6 : (struct sockaddr *)&v4;
+	if (connect(t->fd, sa, t->v6 ? sizeof(v6) : sizeof(v4)) < 0 && errno != EINPROGRESS) {
 		int no = errno;
 
 		fd_close(take_fd(&t->fd));
@@ -218,7 +222,8 @@ static bool parse_port(struct str authority, uint16_t *ret)
 
 	if (!colon)
 		return false;
-	if (str_to_u64((struct str) { colon + 1, (size_t)(authority.p + authority.n - colon) - 1 }, UINT16_MAX, &port) < 0 || !port)
+	struct str digits = { colon + 1, (size_t)(authority.p + authority.n - colon) - 1 };
+	if (str_to_u64(digits, UINT16_MAX, &port) < 0 || !port)
 		return false;
 	*ret = (uint16_t)port;
 	return true;

@@ -72,7 +72,8 @@ static int get_ask(struct call *c, const json_t *msg, struct ask *ret)
 		return -EINVAL;
 	if (stat(ret->path, &st) < 0) {
 		if (errno == ENOENT || errno == ENOTDIR)
-			call_fail(c, CONNECT_NOT_FOUND, "path %s not found: stat %s: %s", ret->path, ret->path, text_errno(errno));
+			call_fail(c, CONNECT_NOT_FOUND, "path %s not found: stat %s: %s", ret->path, ret->path,
+				text_errno(errno));
 		else
 			call_fail(c, CONNECT_INTERNAL, "error statting path %s: %s", ret->path, text_errno(errno));
 		return -ENOENT;

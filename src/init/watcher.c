@@ -18,8 +18,9 @@
 #include "loop/loop.h"
 
 #define DIRS_MAX 16384			/* directories of one tree */
-#define MASK (IN_CREATE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_MODIFY | IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF | \
-	      IN_ONLYDIR | IN_EXCL_UNLINK)
+#define MASK \
+	(IN_CREATE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_MODIFY | IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF | \
+		IN_ONLYDIR | IN_EXCL_UNLINK)
 
 struct dir {
 	int wd;
@@ -181,9 +182,15 @@ static void on_dir_event(struct watcher *w, uint32_t mask, const char *rel)
 
 static void on_one(struct watcher *w, const struct inotify_event *ev)
 {
-	static const struct { uint32_t mask; const char *type; } kinds[] = {
-		{ IN_CREATE | IN_MOVED_TO, "EVENT_TYPE_CREATE" }, { IN_MOVED_FROM | IN_MOVE_SELF, "EVENT_TYPE_RENAME" },
-		{ IN_ATTRIB, "EVENT_TYPE_CHMOD" }, { IN_MODIFY, "EVENT_TYPE_WRITE" }, { IN_DELETE | IN_DELETE_SELF, "EVENT_TYPE_REMOVE" },
+	static const struct {
+		uint32_t mask;
+		const char *type;
+	} kinds[] = {
+		{ IN_CREATE | IN_MOVED_TO, "EVENT_TYPE_CREATE" },
+		{ IN_MOVED_FROM | IN_MOVE_SELF, "EVENT_TYPE_RENAME" },
+		{ IN_ATTRIB, "EVENT_TYPE_CHMOD" },
+		{ IN_MODIFY, "EVENT_TYPE_WRITE" },
+		{ IN_DELETE | IN_DELETE_SELF, "EVENT_TYPE_REMOVE" },
 	};
 	struct dir *d = find_dir(w, ev->wd);
 	autofree char *rel = NULL;

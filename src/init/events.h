@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* events: which processes were started and how they ended, the newest of it; GET /atoll/events, for the front only.
+ *
+ * No arguments and no environment: these may hold secrets, and the log is kept where they should not go. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/str.h"
+
+#define EVENTS_KEPT 128
+#define EVENT_TEXT 48
+
+struct http_req;
+struct init;
+
+struct event {
+	uint64_t at_ms;				/* wall clock */
+	pid_t pid;
+	bool ended;
+	int status;				/* of waitpid(), once ended */
+	char program[EVENT_TEXT], user[32];	/* cut to what fits */
+	char request[65];			/* correlation id of the request that started it */
+};
+
+struct events {					/* zeroed: none */
+	struct event v[EVENTS_KEPT];
+	size_t n;				/* of all that ever were */
+};
+
+void events_started(struct events *ev, pid_t pid, const char *program, const char *user, struct str request);
+void events_ended(struct events *ev, pid_t pid, int status);
+void events_get(struct init *in, struct http_req *rq);

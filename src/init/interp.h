@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* interp: the code interpreter: contexts that keep their state, and the HTTP API of port 49999 that runs code in them.
+ *
+ *	interp_rest	the requests		interp_context	a context, its queue and its runtime process
+ *	interp_execute	one /execute stream	interp_kernel	that process and the lines it exchanges with us
+ *	interp_event	the events' JSON	interp_runtime	which program runs a language
+ *
+ * The runtimes' side is docs/protocol-runtime.md. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+struct context;
+struct http_req;
+struct http_server;
+struct init;
+struct kernel;
+
+struct interp {
+	struct context *contexts;	/* in order of creation */
+	size_t n_contexts;
+	struct kernel *kernels;		/* every runtime process that has not been reaped */
+	struct http_server *inside;	/* /health for programs in the sandbox */
+	bool awake;
+};
+
+/* A request for the interpreter's port. */
+void interp_serve(struct init *in, struct http_req *rq);
+
+/* The sandbox knows who it is and which variables it has (/init): what the template wants warm may start. */
+void interp_wake(struct init *in);
+
+/* A child has ended. False: it is none of the interpreter's. */
+bool interp_reaped(struct init *in, pid_t pid, int status);

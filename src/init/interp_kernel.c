@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* interp_kernel: one runtime process. */
+#include "init/interp_kernel.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "http/json.h"
+#include "init/init.h"
+#include "init/spawn.h"
+#include "init/users.h"
+#include "loop/loop.h"
+#include "loop/stream.h"
+
+#define READ_SIZE (64 * 1024)
+#define DRAIN_MAX (1024 * 1024)		/* more than a pipe holds */
+#define COMMAND_MAX (64 * 1024 * 1024)
+#define ABOVE_CTL 10			/* where the socket waits until it becomes fd 3 */
+
+struct tap {				/* an output pipe */
+	struct kernel *k;
+	enum kernel_stream which;
+	int fd;
+	struct watch *watch;
+};
+
+struct kernel {
+	struct kernel *next;		/* of interp.kernels */
+	struct init *in;
+	const struct kernel_ops *ops;	/* NULL: nobody wants to hear of it any more */
+	void *user;
+	pid_t pid;
+	struct stream *ctl;
+	struct buf line;		/* a message that has not come whole */
+	bool skipping;			/* the rest of one that is too long */
+	struct tap tap[2];
+};
+
+/* Output. */
+
+static void tap_close(struct tap *t)
+{
+	watch_free(take_ptr(&t->watch));
+	fd_close(take_fd(&t->fd));
+}
+
+/* Bytes read, 0: nothing more, now or ever. */
+static size_t tap_read(struct tap *t)
+{
+	char data[READ_SIZE];
+	ssize_t n = t->fd < 0 ? 0 : read(t->fd, data, sizeof(data));
+
+	if (n > 0) {
+		if (t->k->ops)
+			t->k->ops->on_output(t->k->user, t->which, (struct str) { data, (size_t)n });
+		return (size_t)n;
+	}
+	/* Nobody can write to it any more: the process may still live, and answer. */
+	if (n == 0 || (errno != EAGAIN && errno != EINTR))
+		tap_close(t);
+	return 0;
+}
+
+static void on_tap(void *user, int events)
+{
+	(void)events;
+	(void)tap_read(user);
+}
+
+/* What was printed before a message is in the pipes when the message is here. */
+static void drain(struct kernel *k)
+{
+	for (size_t i = 0; i < ARRAY_LEN(k->tap); i++)
+		for (size_t got = 0, n; got < DRAIN_MAX && (n = tap_read(&k->tap[i])) > 0; got += n)
+			;
+}
+
+/* Messages. */
+
+static void take_line(struct kernel *k)
+{
+	autojson json_t *msg = NULL;
+	json_error_t je;
+	const char *type;
+
+	drain(k);
+	if (!k->ops)
+		return;
+	if (k->skipping || k->line.bad) {
+		k->ops->on_too_long(k->user);
+		return;
+	}
+	msg = json_loadb(k->line.p ? k->line.p : "", k->line.n, JSON_ALLOW_NUL, &je);
+	type = json_string_value(json_object_get(msg, "type"));
+	if (type)
+		k->ops->on_message(k->user, type, msg);
+	else
+		log_warn("a runtime's message makes no sense, going on", "pid=%d", (int)k->pid);
+}
+
+static void on_data(void *user, struct str data)
+{
+	struct kernel *k = user;
+
+	while (data.n) {
+		const char *nl = memchr(data.p, '\n', data.n);
+		size_t n = nl ? (size_t)(nl - data.p) : data.n;
+
+		if (!k->skipping)
+			buf_put(&k->line, data.p, n);
+		if (k->line.bad && !k->skipping) {
+			buf_done(&k->line);
+			k->line = BUF_INIT(KERNEL_LINE_MAX);
+			k->skipping = true;
+		}
+		str_skip(&data, nl ? n + 1 : n);
+		if (!nl)
+			return;
+		take_line(k);
+		k->skipping = false;
+		if (k->line.cap > READ_SIZE) {
+			buf_done(&k->line);
+			k->line = BUF_INIT(KERNEL_LINE_MAX);
+		}
+		buf_clear(&k->line);
+	}
+}
+
+static void signal_all(struct kernel *k, int signo)
+{
+	if (k->pid > 0)			/* not reaped: the number is still its own */
+		(void)kill(-k->pid, signo);
+}
+
+/* A runtime without its socket is of no use; its end is reported when it is reaped. */
+static void on_eof(void *user)
+{
+	signal_all(user, SIGKILL);
+}
+
+static void on_error(void *user, int no)
+{
+	(void)no;
+	on_eof(user);
+}
+
+static const struct stream_ops ctl_ops = { .on_data = on_data, .on_eof = on_eof, .on_error = on_error };
+
+static void send_line(struct kernel *k, const json_t *msg)
+{
+	autobuf struct buf out = BUF_INIT(COMMAND_MAX);
+
+	json_put(&out, msg);
+	buf_ch(&out, '\n');
+	if (!out.bad)
+		stream_write(k->ctl, buf_view(&out));
+	else
+		on_eof(k);		/* out of memory */
+}
+
+void kernel_execute(struct kernel *k, const struct kernel_cell *cell)
+{
+	autojson json_t *msg = json_pack("{s:s,s:I,s:I,s:O}", "op", "execute", "id", (json_int_t)cell->id, "count",
+					 (json_int_t)cell->count, "code", cell->code);
+
+	if (cell->env)
+		(void)json_object_set(msg, "env", (json_t *)cell->env);
+	send_line(k, msg);
+}
+
+void kernel_interrupt(struct kernel *k)
+{
+	signal_all(k, SIGINT);
+}
+
+void kernel_read(struct kernel *k, bool on)
+{
+	stream_read(k->ctl, on);
+	for (size_t i = 0; i < ARRAY_LEN(k->tap); i++)
+		if (k->tap[i].watch)
+			watch_set(k->tap[i].watch, on ? WATCH_IN : 0);
+}
+
+/* The end. */
+
+static void kernel_free(void *p)
+{
+	struct kernel *k = p;
+
+	stream_close(k->ctl);
+	tap_close(&k->tap[0]);
+	tap_close(&k->tap[1]);
+	buf_done(&k->line);
+	free(k);
+}
+
+void kernel_kill(struct kernel *k)
+{
+	if (!k)
+		return;
+	k->ops = NULL;
+	/* Held up by nobody who reads. */
+	tap_close(&k->tap[0]);
+	tap_close(&k->tap[1]);
+	stream_read(k->ctl, false);
+	signal_all(k, SIGKILL);
+}
+
+/* What it still sent; its children may hold the socket open, so the end of it is not waited for. */
+static void last_messages(struct kernel *k)
+{
+	char data[READ_SIZE];
+	ssize_t n;
+
+	while (k->ops && (n = recv(stream_fd(k->ctl), data, sizeof(data), MSG_DONTWAIT)) > 0)
+		on_data(k, (struct str) { data, (size_t)n });
+}
+
+bool interp_reaped(struct init *in, pid_t pid, int status)
+{
+	struct kernel **at = &in->interp.kernels;
+
+	while (*at && (*at)->pid != pid)
+		at = &(*at)->next;
+	if (!*at)
+		return false;
+	struct kernel *k = *at;
+
+	*at = k->next;
+	k->pid = 0;
+	last_messages(k);
+	drain(k);
+	if (k->ops)
+		k->ops->on_end(k->user, status);
+	k->ops = NULL;
+	loop_defer(in->loop, kernel_free, k);
+	return true;
+}
+
+/* The start. */
+
+struct ends {				/* of the new process; all above 3, close-on-exec */
+	int in, out, err, ctl;
+};
+
+static void ends_cleanup(struct ends *x)
+{
+	fd_close(x->in);
+	fd_close(x->out);
+	fd_close(x->err);
+	fd_close(x->ctl);
+}
+
+static int open_tap(struct kernel *k, enum kernel_stream which, int *ret_wr)
+{
+	int fd[2];
+
+	if (pipe2(fd, O_CLOEXEC) < 0)
+		return -errno;
+	*ret_wr = fd[1];
+	k->tap[which] = (struct tap) { .k = k, .which = which, .fd = fd[0] };
+	if (fd_nonblock(fd[0], true) < 0)
+		return -errno;
+	k->tap[which].watch = watch_new(k->in->loop, fd[0], WATCH_IN, on_tap, &k->tap[which]);
+	return k->tap[which].watch ? 0 : -ENOMEM;
+}
+
+static int open_ends(struct kernel *k, struct ends *x, struct err *e)
+{
+	int pair[2];
+
+	x->in = open("/dev/null", O_RDWR | O_CLOEXEC | O_NOCTTY);
+	if (x->in < 0 || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+		return err_sys(e, "open the runtime's streams");
+	x->ctl = fcntl(pair[1], F_DUPFD_CLOEXEC, ABOVE_CTL);
+	fd_close(pair[1]);
+	(void)fd_nonblock(pair[0], true);
+	k->ctl = stream_new(k->in->loop, pair[0], &ctl_ops, k);
+	if (x->ctl < 0 || !k->ctl || open_tap(k, KERNEL_STDOUT, &x->out) < 0 || open_tap(k, KERNEL_STDERR, &x->err) < 0)
+		return err_set(e, EMFILE, "open the runtime's streams");
+	return 0;
+}
+
+/* NAME=VALUE strings as an object. */
+static json_t *env_object(char *const *envp)
+{
+	json_t *o = json_object();
+
+	for (; *envp; envp++) {
+		struct str value = str_of(*envp);
+		autofree char *name = str_dup(str_cut(&value, '='));
+
+		if (name && value.p)
+			(void)json_object_set_new(o, name, json_stringn(value.p, value.n));
+	}
+	return o;
+}
+
+static int run(struct kernel *k, const struct runtime *rt, const char *cwd, const struct ends *x, struct err *e)
+{
+	struct init *in = k->in;
+	autousers struct userdb users;
+	gid_t groups[USER_GROUPS_MAX];
+	struct user u;
+
+	userdb_load(&users);
+	if (userdb_find(&users, str_of(rt->user), &u) < 0)
+		return err_set(e, ENOENT, "the sandbox has no user '%.60s'", rt->user);
+	autofree char **envp = env_build(&in->env, &u, in->path, NULL);
+	struct spawn sp = {
+		.argv = rt->argv, .envp = envp, .cwd = cwd, .uid = u.uid, .gid = u.gid, .groups = groups,
+		.n_groups = userdb_groups(&users, &u, groups, USER_GROUPS_MAX),
+		.in = x->in, .out = x->out, .err = x->err, .ctl = x->ctl,
+	};
+
+	if (!envp)
+		return err_set(e, ENOMEM, "out of memory");
+	if (spawn(&sp, &k->pid, e) < 0)
+		return -e->no;
+
+	autojson json_t *msg = json_pack("{s:s,s:s,s:s,s:o}", "op", "start", "language", rt->language, "cwd", cwd,
+					 "env", env_object(envp));
+
+	send_line(k, msg);
+	return 0;
+}
+
+int kernel_start(struct init *in, const struct runtime *rt, const char *cwd, const struct kernel_ops *ops, void *user,
+		 struct kernel **ret, struct err *e)
+{
+	__attribute__((cleanup(ends_cleanup))) struct ends x = { -1, -1, -1, -1 };
+	struct kernel *k = calloc(1, sizeof(*k));
+
+	if (!k)
+		return err_set(e, ENOMEM, "out of memory");
+	*k = (struct kernel) { .in = in, .ops = ops, .user = user, .tap = { { .fd = -1 }, { .fd = -1 } } };
+	k->line = BUF_INIT(KERNEL_LINE_MAX);
+	if (open_ends(k, &x, e) < 0 || run(k, rt, cwd, &x, e) < 0) {
+		kernel_free(k);
+		return -e->no;
+	}
+	k->next = in->interp.kernels;
+	in->interp.kernels = k;
+	stream_read(k->ctl, true);
+	*ret = k;
+	return 0;
+}

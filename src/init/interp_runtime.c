@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* interp_runtime: which program runs a language. */
+#include "init/interp_runtime.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fd.h"
+#include "http/json.h"
+#include "init/sysfile.h"
+
+#define MANIFEST_MAX (64 * 1024)
+#define ARGV_MAX 32
+
+void runtime_done(struct runtime *r)
+{
+	free(r->language);
+	free(r->user);
+	free(r->argv);
+	*r = RUNTIME_INIT;
+}
+
+static bool name_is(const json_t *name, struct str language)
+{
+	return json_is_string(name) && str_ieq((struct str) { json_string_value(name), json_string_length(name) }, language);
+}
+
+/* The canonical name, or NULL. */
+static const char *canonical(const json_t *languages, struct str language)
+{
+	const char *name;
+	json_t *aliases, *alias;
+	size_t i;
+
+	json_object_foreach((json_t *)languages, name, aliases) {
+		if (str_ieq(str_of(name), language))
+			return name;
+		json_array_foreach(aliases, i, alias) {
+			if (name_is(alias, language))
+				return name;
+		}
+	}
+	return NULL;
+}
+
+static char **copy_argv(const json_t *words)
+{
+	size_t n = json_array_size(words), bytes = 0;
+	char **out, *at;
+
+	if (n == 0 || n > ARGV_MAX)
+		return NULL;
+	for (size_t i = 0; i < n; i++) {
+		if (!json_is_string(json_array_get(words, i)))
+			return NULL;
+		bytes += json_string_length(json_array_get(words, i)) + 1;
+	}
+	out = malloc((n + 1) * sizeof(char *) + bytes);
+	at = out ? (char *)(out + n + 1) : NULL;
+	for (size_t i = 0; out && i < n; i++) {
+		size_t len = json_string_length(json_array_get(words, i)) + 1;
+
+		out[i] = memcpy(at, json_string_value(json_array_get(words, i)), len);
+		at += len;
+	}
+	if (out)
+		out[n] = NULL;
+	return out;
+}
+
+int runtime_match(const json_t *manifest, struct str language, struct runtime *ret)
+{
+	const char *name = canonical(json_object_get(manifest, "languages"), language);
+	const char *user = json_string_value(json_object_get(manifest, "user"));
+
+	if (!name)
+		return 0;
+	*ret = (struct runtime) {
+		.language = strdup(name), .user = strdup(user ? user : "root"), .argv = copy_argv(json_object_get(manifest, "argv")),
+	};
+	if (ret->language && ret->user && ret->argv)
+		return 1;
+	runtime_done(ret);
+	return -EINVAL;
+}
+
+static json_t *read_manifest(const char *folder)
+{
+	autofree char *path = str_fmt(RUNTIMES_DIR "/%s/runtime.json", folder);
+	size_t n = 0;
+	autofree char *text = path ? sysfile_read(path, MANIFEST_MAX, &n) : NULL;
+	struct err ignored = ERR_INIT;
+	json_t *j = NULL;
+
+	/* Somebody's unfinished runtime must not take the others away. */
+	if (text)
+		(void)json_read_object((struct str) { text, n }, false, &j, &ignored);
+	return j;
+}
+
+int runtime_find(const char *language, struct runtime *ret, struct err *e)
+{
+	struct str name = str_trim(str_of(language));
+	DIR *dir = opendir(RUNTIMES_DIR);
+	struct dirent *d;
+	int found = 0;
+
+	while (dir && found != 1 && (d = readdir(dir))) {
+		autojson json_t *manifest = d->d_name[0] == '.' ? NULL : read_manifest(d->d_name);
+
+		if (manifest)
+			found = runtime_match(manifest, name, ret);
+	}
+	if (dir)
+		(void)closedir(dir);
+	return found == 1 ? 0 : err_set(e, ENOENT, "Unsupported language: %.100s", language);
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* interp_runtime: which program runs a language, from the manifests RUNTIMES_DIR/<folder>/runtime.json:
+ *
+ *	{"languages": {"javascript": ["js"], "typescript": ["ts"]},	canonical names and their aliases
+ *	 "argv": ["/usr/bin/node", "/opt/atoll/runtimes/node/main.js"],
+ *	 "user": "root"}						whom it runs as; "root" when absent */
+#pragma once
+
+#include <jansson.h>
+
+#include "base/err.h"
+#include "base/str.h"
+
+#define RUNTIMES_DIR "/opt/atoll/runtimes"
+
+struct runtime {
+	char *language;			/* its canonical name */
+	char *user;
+	char **argv;			/* one block */
+};
+
+#define RUNTIME_INIT ((struct runtime) { 0 })
+
+/* Names compare without case and surrounding blanks. -ENOENT: "Unsupported language: X". */
+int runtime_find(const char *language, struct runtime *ret, struct err *e);
+
+/* Does this manifest run the language? 1 with *ret, 0: no, -EINVAL: it is malformed. Pure. */
+int runtime_match(const json_t *manifest, struct str language, struct runtime *ret);
+void runtime_done(struct runtime *r);
