@@ -16,6 +16,8 @@
 
 #define SEARCH_BUF (64 << 10)
 #define SWEEP_MAX 64			/* counters removed in one go: each is a small transaction */
+#define METADATA_MIN (32ull << 20)
+#define SPACES_MAX 16
 
 int btrfs_quota_enable(int fs_fd, bool *ret_simple, struct err *e)
 {
@@ -29,6 +31,43 @@ int btrfs_quota_enable(int fs_fd, bool *ret_simple, struct err *e)
 	if (ioctl(fs_fd, BTRFS_IOC_QUOTA_CTL, &full) == 0 || errno == EEXIST)
 		return 0;
 	return err_sys(e, "enable quota");
+}
+
+/* Bytes set aside for metadata, used or not. */
+static int metadata_total(int fs_fd, uint64_t *ret)
+{
+	struct {
+		struct btrfs_ioctl_space_args head;
+		struct btrfs_ioctl_space_info space[SPACES_MAX];
+	} a = { .head.space_slots = SPACES_MAX };
+
+	*ret = 0;
+	if (ioctl(fs_fd, BTRFS_IOC_SPACE_INFO, &a) < 0)
+		return -1;
+	for (uint64_t i = 0; i < a.head.total_spaces && i < SPACES_MAX; i++) {
+		uint64_t flags = a.space[i].flags;
+
+		if ((flags & BTRFS_BLOCK_GROUP_METADATA) && !(flags & BTRFS_SPACE_INFO_GLOBAL_RSV))
+			*ret += a.space[i].total_bytes;
+	}
+	return 0;
+}
+
+/* mkfs leaves one chunk of 8 MiB for metadata. A sandbox that writes to its limit within a second makes all the rest into data
+ * chunks, and then no other can make a file although half of the disk is free. Moving the metadata gives it a chunk of the
+ * usual size (a tenth of the disk); on a new file system that takes no time. */
+int btrfs_metadata_room(int fs_fd, struct err *e)
+{
+	struct btrfs_ioctl_balance_args a = { .flags = BTRFS_BALANCE_METADATA };
+	uint64_t bytes;
+
+	if (metadata_total(fs_fd, &bytes) < 0)
+		return err_sys(e, "read the space of the pool");
+	if (bytes >= METADATA_MIN)
+		return 0;
+	if (ioctl(fs_fd, BTRFS_IOC_BALANCE_V2, &a) < 0 && errno != ENOSPC)	/* full: as it was made */
+		return err_sys(e, "make room for metadata");
+	return 0;
 }
 
 int btrfs_subvol_create(int dirfd, const char *name, struct err *e)

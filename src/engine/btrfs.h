@@ -14,6 +14,7 @@ int btrfs_subvol_id(int fd, uint64_t *ret);				/* of the subvolume that fd is in
 int btrfs_limit(int subvol_fd, uint64_t bytes, struct err *e);
 int btrfs_usage(int fs_fd, uint64_t subvol, uint64_t *ret_bytes);	/* -ENOENT: not counted */
 int btrfs_resize_max(int fs_fd);					/* to the size of its device; -errno */
+int btrfs_metadata_room(int fs_fd, struct err *e);			/* room that data cannot take, see there */
 
 /* Removes the counters of subvolumes that are gone. The kernel keeps one as long as the cleaner is busy with what it
  * counted, so this is called now and then. A counter is there a moment before its subvolume: *below, 0 at first, carries from call

@@ -200,11 +200,15 @@ static int cover(const char *from, const char *to, unsigned attr, struct err *e)
 /* Most of this root inside could not touch anyway, being nobody to the host; the kernel has forgotten a check before. */
 static int cover_up(struct err *e)
 {
-	static const char *const read_only[] = { "/proc/sys", "/proc/bus", "/proc/fs", "/proc/irq", "/proc/sysrq-trigger" };
+	static const char *const read_only[] = { "/proc/sys", "/proc/bus", "/proc/irq", "/proc/sysrq-trigger" };
 	static const char *const hidden_files[] = {
-		"/proc/kcore", "/proc/keys", "/proc/timer_list", "/proc/latency_stats", "/proc/kallsyms", "/proc/key-users",
+		"/proc/kcore", "/proc/keys", "/proc/timer_list", "/proc/latency_stats", "/proc/kallsyms", "/proc/key-users", "/proc/cmdline",
 	};
-	static const char *const hidden_dirs[] = { "/proc/acpi", "/proc/scsi", "/sys/firmware", "/sys/devices/virtual/powercap" };
+	/* The last two tell the path of the pool, and what every other sandbox has on its disk. */
+	static const char *const hidden_dirs[] = {
+		"/proc/acpi", "/proc/scsi", "/proc/fs", "/sys/firmware", "/sys/devices/virtual/powercap",
+		"/sys/devices/virtual/block", "/sys/fs/btrfs",
+	};
 
 	for (size_t i = 0; i < ARRAY_LEN(read_only); i++) {
 		if (cover(read_only[i], read_only[i], QUIET, e) < 0)

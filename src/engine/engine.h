@@ -77,6 +77,8 @@ struct engine_ops {
 
 	int (*connect)(struct engine *en, const struct engine_record *r, int pidfd, int *ret_fd, struct err *e);
 	int (*freeze)(struct engine *en, const struct engine_record *r, bool on, struct err *e);
+	int (*network)(struct engine *en, const struct engine_record *r, bool no_internet, struct err *e);	/* from now on */
+
 	/* Asks; the pidfd tells the end. With pidfd -1 (nobody has one: a builder died) whatever is in its cgroup is killed; reap()
 	 * then tells the end. */
 	int (*kill)(struct engine *en, const struct engine_record *r, int pidfd, struct err *e);

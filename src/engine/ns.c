@@ -241,6 +241,11 @@ static int ns_freeze(struct engine *en, const struct engine_record *r, bool on, 
 	return cgroup_freeze(en->cgroups, r->spec.id, on, e) < 0 ? err_wrap(e, "sandbox '%s'", r->spec.id) : 0;
 }
 
+static int ns_network(struct engine *en, const struct engine_record *r, bool no_internet, struct err *e)
+{
+	return nft_silence(en->nft_fd, en->cfg.instance, r->spec.slot, no_internet, e) < 0 ? err_wrap(e, "sandbox '%s'", r->spec.id) : 0;
+}
+
 static int ns_kill(struct engine *en, const struct engine_record *r, int pidfd, struct err *e)
 {
 	int no = pidfd < 0 ? 0 : -proc_kill(pidfd);	/* without: a half-made one, of which only the cgroup is known */
@@ -324,6 +329,7 @@ const struct engine_ops engine_ns = {
 	.adopt = ns_adopt,
 	.connect = ns_connect,
 	.freeze = ns_freeze,
+	.network = ns_network,
 	.kill = ns_kill,
 	.usage = ns_usage,
 	.reap = ns_reap,

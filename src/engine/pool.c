@@ -128,6 +128,8 @@ static int mount_pool(struct pool *p, struct err *e)
 	p->fs_fd = open(p->cfg.mount_at, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (p->fs_fd < 0)
 		return err_sys(e, "open '%s'", p->cfg.mount_at);
+	if (btrfs_metadata_room(p->fs_fd, e) < 0)
+		return -e->no;
 	return btrfs_quota_enable(p->fs_fd, &p->simple_quota, e);
 }
 
