@@ -19,6 +19,14 @@ uint64_t clock_mono_ms(void)
 	return now_ms(CLOCK_MONOTONIC);
 }
 
+uint64_t clock_mono_us(void)
+{
+	struct timespec ts;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
+}
+
 uint64_t clock_wall_ms(void)
 {
 	return now_ms(CLOCK_REALTIME);

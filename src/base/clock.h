@@ -8,6 +8,7 @@
 #include "base/str.h"
 
 uint64_t clock_mono_ms(void);
+uint64_t clock_mono_us(void);
 uint64_t clock_wall_ms(void);			/* since 1970, UTC */
 
 #define CLOCK_RFC3339_SIZE 32

@@ -3,9 +3,16 @@
 #pragma once
 
 #include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
+#include "base/buf.h"
+
+struct front;
 struct req;
 struct sandbox;
+struct team;
 
 /* api_sandboxes.c */
 void api_create_v1(struct req *r);
@@ -13,11 +20,12 @@ void api_create_v2(struct req *r);
 void api_info(struct req *r);
 void api_kill(struct req *r);
 json_t *sandbox_json(const struct sandbox *sb);			/* as create and connect answer */
-json_t *sandbox_listed_json(const struct sandbox *sb);		/* as the lists have it */
+void sandbox_put_listed(struct buf *out, const struct sandbox *sb, bool with_team);	/* as the lists have it */
 
 /* api_list.c */
 void api_list_v1(struct req *r);
 void api_list_v2(struct req *r);
+void admin_sandboxes(struct req *r);
 
 /* api_lifecycle.c */
 void api_timeout(struct req *r);
@@ -27,9 +35,48 @@ void api_connect_v2(struct req *r);
 void api_pause(struct req *r);
 void api_resume(struct req *r);
 
+/* api_network.c */
+void api_network(struct req *r);
+
+/* api_logs.c */
+void api_logs_v1(struct req *r);
+void api_logs_v2(struct req *r);
+
+/* api_usage.c */
+void api_metrics(struct req *r);
+void api_metrics_many(struct req *r);
+void api_prometheus(struct req *r);
+
 /* api_misc.c */
 void api_health(struct req *r);
-void api_metrics(struct req *r);
 void api_templates(struct req *r);
 void api_template_alias(struct req *r);
 void api_teams(struct req *r);
+void api_access_tokens(struct req *r);
+json_t *time_json(uint64_t wall_ms);
+json_t *time_or_null(uint64_t wall_ms);				/* 0: null */
+
+/* api_keys.c */
+void api_keys(struct req *r);
+void api_key_add(struct req *r);
+void api_key_rename(struct req *r);
+void api_key_drop(struct req *r);
+void api_key_rotate(struct req *r);
+void admin_keys(struct req *r);
+void admin_key_add(struct req *r);
+void admin_key_drop(struct req *r);
+void admin_key_rotate(struct req *r);
+struct team *req_team(struct req *r);				/* of the path; answers 404 by itself and returns NULL */
+
+/* api_admin.c */
+void admin_teams(struct req *r);
+void admin_team_add(struct req *r);
+void admin_team(struct req *r);
+void admin_team_set(struct req *r);
+void admin_team_drop(struct req *r);
+void admin_kill(struct req *r);
+void admin_running(struct req *r);
+void admin_log_level(struct req *r);
+void admin_log_level_set(struct req *r);
+void admin_nodes(struct req *r);
+size_t team_sandboxes(const struct front *f, const char *team);	/* in any state */

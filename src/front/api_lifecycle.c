@@ -64,6 +64,7 @@ void api_timeout(struct req *r)
 	if (!body || read_timeout(r, body, 0, -1, &timeout_s) < 0)
 		return;
 	if (sb->state == SANDBOX_RUNNING) {
+		sandbox_by(sb, r->id);
 		sandbox_set_timeout(sb, timeout_s, false);
 		reply_empty(r, 204);
 	} else if (sb->state == SANDBOX_PAUSED) {
@@ -88,6 +89,7 @@ void api_refresh(struct req *r)
 	} else if (sb->state != SANDBOX_RUNNING) {
 		reply_error(r, 404, "sandbox '%s' is not running", sb->id);
 	} else {
+		sandbox_by(sb, r->id);
 		sandbox_set_timeout(sb, (uint32_t)(s < REFRESH_DEFAULT_S ? REFRESH_DEFAULT_S : s), true);
 		reply_empty(r, 204);
 	}
@@ -118,10 +120,12 @@ static void connect_to(struct req *r, struct sandbox *sb)
 
 	switch (sb->state) {
 	case SANDBOX_RUNNING:
+		sandbox_by(sb, r->id);
 		sandbox_set_timeout(sb, timeout_s, true);
 		reply_json(r, 200, sandbox_json(sb), NULL);
 		break;
 	case SANDBOX_PAUSED:
+		sandbox_by(sb, r->id);
 		req_wait(r, sb, resumed);
 		sandbox_resume(sb, timeout_s);
 		break;
@@ -175,6 +179,7 @@ void api_pause(struct req *r)
 	if (!body || check_memory(r, body) < 0)
 		return;
 	if (sb->state == SANDBOX_RUNNING) {
+		sandbox_by(sb, r->id);
 		req_wait(r, sb, paused);
 		sandbox_pause(sb);
 	} else {
@@ -197,6 +202,7 @@ void api_resume(struct req *r)
 	} else if (sb->state == SANDBOX_PAUSED) {
 		if (auto_pause)
 			sb->spec.flags |= SPEC_AUTO_PAUSE;
+		sandbox_by(sb, r->id);
 		req_wait(r, sb, resumed);
 		sandbox_resume(sb, timeout_s);
 	} else {

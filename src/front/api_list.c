@@ -1,19 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/api_list: the lists of sandboxes. */
+/* front/api_list: the lists of sandboxes.
+ *
+ * A list may have thousands of entries, and nobody else is served while it is made: the text is written directly. */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/fd.h"
 #include "front/api.h"
 #include "front/front.h"
+#include "front/keyring.h"
 #include "front/list_query.h"
 #include "front/mem.h"
 #include "front/reply.h"
 #include "front/request.h"
 #include "front/sandbox.h"
 #include "front/sandbox_table.h"
+#include "http/json.h"
 #include "http/server.h"
+#include "http/url.h"
+
+#define LIST_MAX (64 * 1024 * 1024)
 
 struct found {
 	const struct sandbox **v;
@@ -28,7 +37,8 @@ static int by_order(const void *a, const void *b, void *query)
 	return list_query_compare(query, (*x)->started_us, (*x)->id, (*y)->started_us, (*y)->id);
 }
 
-static struct found collect(struct req *r, struct list_query *q)
+/* team: NULL means all of them. */
+static struct found collect(struct req *r, struct list_query *q, const char *team)
 {
 	const struct sandbox_table *t = r->front->sandboxes;
 	struct found f = { .v = must_alloc((sandbox_table_count(t) + 1) * sizeof(struct sandbox *)) };
@@ -36,7 +46,7 @@ static struct found collect(struct req *r, struct list_query *q)
 	for (const struct sandbox *sb = sandbox_table_next(t, NULL); sb; sb = sandbox_table_next(t, sb)) {
 		bool is_paused = sb->state == SANDBOX_PAUSED || sb->state == SANDBOX_PAUSING;
 
-		if (sb->state == SANDBOX_STARTING || strcmp(sb->team, r->team) != 0 || !list_query_wants(q, sb))
+		if (sb->state == SANDBOX_STARTING || (team && strcmp(sb->team, team) != 0) || !list_query_wants(q, sb))
 			continue;
 		if (!(is_paused ? q->paused : q->running))
 			continue;
@@ -48,36 +58,47 @@ static struct found collect(struct req *r, struct list_query *q)
 	return f;
 }
 
-static json_t *to_json(const struct found *f, size_t n)
+static void put_entries(struct buf *out, const struct found *f, size_t n, bool with_team)
 {
-	json_t *list = json_array();
-
-	for (size_t i = 0; i < n; i++)
-		(void)json_array_append_new(list, sandbox_listed_json(f->v[i]));
-	return list;
+	buf_ch(out, '[');
+	for (size_t i = 0; i < n; i++) {
+		if (i)
+			buf_ch(out, ',');
+		sandbox_put_listed(out, f->v[i], with_team);
+	}
+	buf_ch(out, ']');
 }
 
+static void reply_entries(struct req *r, const struct found *f, size_t n, bool with_team, const char *headers)
+{
+	autobuf struct buf out = BUF_INIT(LIST_MAX);
+
+	put_entries(&out, f, n, with_team);
+	if (out.bad)
+		reply_error(r, 500, "answer is too large");
+	else
+		reply_json_text(r, 200, buf_view(&out), headers);
+}
+
+/* The old list knows only metadata, shows only what runs, and has no pages. */
 void api_list_v1(struct req *r)
 {
 	struct list_query q;
 	struct err e;
 
-	if (list_query_parse(r->http->query, &q, &e) < 0) {
+	if (list_query_parse_v1(r->http->query, &q, &e) < 0) {
 		reply_err(r, &e);
 		return;
 	}
-	q.running = true;
-	q.paused = false;
-	q.has_cursor = false;
 
-	struct found f = collect(r, &q);
+	struct found f = collect(r, &q, r->caller.team);
 
-	reply_json(r, 200, to_json(&f, f.n), NULL);
+	reply_entries(r, &f, f.n, false, NULL);
 	free(f.v);
 	list_query_done(&q);
 }
 
-void api_list_v2(struct req *r)
+static void list(struct req *r, const char *team, bool with_team)
 {
 	autobuf struct buf headers = BUF_INIT(512);
 	struct list_query q;
@@ -88,7 +109,7 @@ void api_list_v2(struct req *r)
 		return;
 	}
 
-	struct found f = collect(r, &q);
+	struct found f = collect(r, &q, team);
 	size_t n = f.n < q.limit ? f.n : q.limit;
 
 	if (q.running)
@@ -98,7 +119,29 @@ void api_list_v2(struct req *r)
 
 		buf_fmt(&headers, "X-Next-Token: %s\r\n", cursor);
 	}
-	reply_json(r, 200, to_json(&f, n), buf_cstr(&headers));
+	reply_entries(r, &f, n, with_team, buf_cstr(&headers));
 	free(f.v);
 	list_query_done(&q);
+}
+
+void api_list_v2(struct req *r)
+{
+	list(r, r->caller.team, false);
+}
+
+void admin_sandboxes(struct req *r)
+{
+	autofree char *name = NULL;
+	int got = query_get(r->http->query, "team", &name);
+	const struct team *t = NULL;
+
+	if (got < 0 && got != -ENOENT) {
+		reply_error(r, 400, "query parameter 'team' is malformed");
+		return;
+	}
+	if (name && !(t = keyring_team(r->front->keyring, str_of(name)))) {
+		reply_error(r, 404, "team '%.64s' not found", name);
+		return;
+	}
+	list(r, t ? t->id : NULL, true);
 }

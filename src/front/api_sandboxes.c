@@ -2,11 +2,14 @@
 /* front/api_sandboxes: create, look at and kill a sandbox. */
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "front/api.h"
 #include "front/front.h"
+#include "front/keyring.h"
+#include "front/metrics.h"
 #include "front/reply.h"
 #include "front/request.h"
 #include "front/sandbox.h"
@@ -14,18 +17,11 @@
 #include "http/json.h"
 
 #define MIB (1024 * 1024)
+#define DETAIL_MAX (2 * 1024 * 1024)
 
 static json_t *text_or_null(const char *z)
 {
 	return z && *z ? json_string(z) : json_null();
-}
-
-static json_t *time_json(uint64_t wall_ms)
-{
-	char text[CLOCK_RFC3339_SIZE];
-
-	clock_rfc3339(wall_ms, text);
-	return json_string(text);
 }
 
 json_t *sandbox_json(const struct sandbox *sb)
@@ -39,38 +35,91 @@ json_t *sandbox_json(const struct sandbox *sb)
 	return j;
 }
 
-json_t *sandbox_listed_json(const struct sandbox *sb)
+/* A text of ours that needs no escapes, or any text. */
+static void put_text(struct buf *out, const char *z)
+{
+	if (!z[strspn(z, "abcdefghijklmnopqrstuvwxyz0123456789-_./")]) {
+		buf_ch(out, '"');
+		buf_z(out, z);
+		buf_ch(out, '"');
+	} else {
+		autojson json_t *j = json_string(z);
+
+		json_put(out, j);
+	}
+}
+
+static void put_time(struct buf *out, const char *name, uint64_t wall_ms)
+{
+	char text[CLOCK_RFC3339_SIZE];
+
+	clock_rfc3339(wall_ms, text);
+	buf_z(out, name);
+	buf_z(out, text);
+	buf_ch(out, '"');
+}
+
+/* All but the closing brace. */
+static void put_common(struct buf *out, const struct sandbox *sb)
 {
 	const struct msg_limits *lim = &sb->spec.limits;
 	uint32_t cpus = (lim->cpu_permille + 999) / 1000;
-	json_t *metadata = sb->spec.metadata ? json_incref(sb->spec.metadata) : json_object();
 
-	return json_pack("{s:s,s:s,s:s,s:s,s:o,s:o,s:I,s:I,s:I,s:s,s:s,s:o,s:[]}", "templateID", sb->spec.tpl.id,
-			 "alias", sb->spec.tpl.name, "sandboxID", sb->id, "clientID", CLIENT_ID, "startedAt", time_json(sb->started_us / 1000),
-			 "endAt", time_json(sb->end_ms), "cpuCount", (json_int_t)(cpus ? cpus : 1),
-			 "memoryMB", (json_int_t)(lim->mem_bytes / MIB), "diskSizeMB", (json_int_t)(lim->disk_bytes / MIB),
-			 "state", sandbox_state_name(sb), "envdVersion", ENVD_VERSION, "metadata", metadata, "volumeMounts");
+	buf_z(out, "{\"templateID\":");
+	put_text(out, sb->spec.tpl.id);
+	buf_z(out, ",\"alias\":");
+	put_text(out, sb->spec.tpl.name);
+	buf_z(out, ",\"sandboxID\":\"");
+	buf_z(out, sb->id);
+	buf_z(out, "\",\"clientID\":\"" CLIENT_ID "\"");
+	put_time(out, ",\"startedAt\":\"", sb->started_us / 1000);
+	put_time(out, ",\"endAt\":\"", sb->end_ms);
+	put_time(out, ",\"lastActivityAt\":\"", sandbox_active_ms(sb));
+	buf_fmt(out, ",\"cpuCount\":%u,\"memoryMB\":%llu,\"diskSizeMB\":%llu,\"state\":\"%s\"", cpus ? cpus : 1,
+		(unsigned long long)(lim->mem_bytes / MIB), (unsigned long long)(lim->disk_bytes / MIB), sandbox_state_name(sb));
+	buf_z(out, ",\"envdVersion\":\"" ENVD_VERSION "\",\"volumeMounts\":[],\"metadata\":");
+	if (sb->spec.metadata)
+		json_put(out, sb->spec.metadata);
+	else
+		buf_z(out, "{}");
 }
 
-static json_t *sandbox_detail_json(const struct sandbox *sb)
+void sandbox_put_listed(struct buf *out, const struct sandbox *sb, bool with_team)
 {
-	json_t *j = sandbox_listed_json(sb);
+	put_common(out, sb);
+	if (with_team) {
+		buf_z(out, ",\"teamID\":");
+		put_text(out, sb->team);
+	}
+	buf_ch(out, '}');
+}
+
+static void put_detail(struct buf *out, const struct sandbox *sb)
+{
 	uint32_t fl = sb->spec.flags;
+	autojson json_t *more = json_pack("{s:o,s:o,s:I,s:o,s:{s:b,s:s}}",
+		"allowInternetAccess", fl & SPEC_INTERNET_ASKED ? json_boolean(!(fl & SPEC_INTERNET_FALSE)) : json_null(),
+		"createdAt", time_json(sb->created_ms), "timeoutSeconds", (json_int_t)sb->spec.timeout_s,
+		"domain", text_or_null(sb->front->opt.domain),
+		"lifecycle", "autoResume", (fl & SPEC_AUTO_RESUME) != 0, "onTimeout", fl & SPEC_AUTO_PAUSE ? "pause" : "kill");
 
 	if (*sb->envd_token)
-		(void)json_object_set_new(j, "envdAccessToken", json_string(sb->envd_token));
-	(void)json_object_set_new(j, "allowInternetAccess",
-				  fl & SPEC_INTERNET_ASKED ? json_boolean(!(fl & SPEC_INTERNET_FALSE)) : json_null());
-	(void)json_object_set_new(j, "domain", text_or_null(sb->front->opt.domain));
-	(void)json_object_set_new(j, "lifecycle", json_pack("{s:b,s:s}", "autoResume", (fl & SPEC_AUTO_RESUME) != 0,
-							    "onTimeout", fl & SPEC_AUTO_PAUSE ? "pause" : "kill"));
+		(void)json_object_set_new(more, "envdAccessToken", json_string(sb->envd_token));
 	if (sb->spec.network)
-		(void)json_object_set(j, "network", sb->spec.network);
-	return j;
+		(void)json_object_set(more, "network", sb->spec.network);
+	put_common(out, sb);
+	buf_ch(out, ',');
+
+	size_t brace = out->n;
+
+	json_put(out, more);
+	if (!out->bad)
+		memmove(out->p + brace, out->p + brace + 1, --out->n - brace);	/* its opening brace: both are one object */
 }
 
 static void created(struct req *r, struct sandbox *sb)
 {
+	histogram_add(&r->front->metrics->create, clock_mono_us() - r->began_us);
 	if (sb->state == SANDBOX_RUNNING) {
 		log_info("sandbox created", "request=%s id=%s template=%s timeout_s=%u", r->id, sb->id, sb->spec.tpl.name, sb->spec.timeout_s);
 		reply_json(r, 201, sandbox_json(sb), NULL);
@@ -78,6 +127,20 @@ static void created(struct req *r, struct sandbox *sb)
 	}
 	log_warn("could not create a sandbox", "request=%s id=%s err=%s", r->id, sb->id, sb->fail.text);
 	reply_err(r, &sb->fail);
+}
+
+/* No Retry-After goes with this: waiting does not help. */
+static int check_room(const struct front *f, const char *team, struct err *e)
+{
+	const struct team *t = keyring_team(f->keyring, str_of(team));
+	uint64_t max = t->max_sandboxes == LIMIT_DEFAULT ? f->opt.team_max_sandboxes : (uint64_t)t->max_sandboxes;
+	bool limited = t->max_sandboxes != LIMIT_DEFAULT || max > 0;
+
+	if (limited && team_sandboxes(f, team) >= max)
+		return err_set(e, EDQUOT, "the team's maximum of %llu sandboxes is reached", (unsigned long long)max);
+	if (sandbox_table_count(f->sandboxes) >= f->max_sandboxes)
+		return err_set(e, EDQUOT, "the server's maximum of %u sandboxes is reached", f->max_sandboxes);
+	return 0;
 }
 
 static void create(struct req *r, enum spec_version ver)
@@ -94,16 +157,18 @@ static void create(struct req *r, enum spec_version ver)
 		reply_err(r, &e);
 		return;
 	}
-	if (sandbox_table_count(f->sandboxes) >= f->max_sandboxes) {
+	if (check_room(f, r->caller.team, &e) < 0) {
 		spec_done(&sp);
-		reply_error(r, 429, "the maximum of %u sandboxes is reached", f->max_sandboxes);
+		reply_err(r, &e);
 		return;
 	}
-	if (sandbox_new(f, r->team, &sp, &sb, &e) < 0) {
+	if (sandbox_new(f, r->caller.team, &sp, &sb, &e) < 0) {
 		log_error("could not create a sandbox", "request=%s err=%s", r->id, e.text);
 		reply_err(r, &e);
 		return;
 	}
+	sandbox_by(sb, r->id);
+	memcpy(r->sandbox, sb->id, sizeof r->sandbox);
 	req_wait(r, sb, created);
 	sandbox_start(sb);
 }
@@ -122,8 +187,15 @@ void api_info(struct req *r)
 {
 	struct sandbox *sb = req_sandbox(r);
 
-	if (sb)
-		reply_json(r, 200, sandbox_detail_json(sb), NULL);
+	autobuf struct buf out = BUF_INIT(DETAIL_MAX);
+
+	if (!sb)
+		return;
+	put_detail(&out, sb);
+	if (out.bad)
+		reply_error(r, 500, "answer is too large");
+	else
+		reply_json_text(r, 200, buf_view(&out), NULL);
 }
 
 static void killed(struct req *r, struct sandbox *sb)
@@ -142,7 +214,8 @@ void api_kill(struct req *r)
 		return;
 	sb->fail = ERR_INIT;
 	sandbox_ref(sb);
-	sandbox_kill(sb, "killed by request");
+	sandbox_by(sb, r->id);
+	sandbox_kill(sb, END_KILLED, "killed by request");
 	req_wait(r, sb, killed);	/* now ENDING: the next state is DEAD */
 	sandbox_unref(sb);
 }

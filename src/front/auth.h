@@ -1,19 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/auth: who calls the control API. Keys are held and compared as hashes only. */
+/* front/auth: who calls the control API, and may it? */
 #pragma once
 
+#include <stdbool.h>
+
 #include "base/err.h"
-#include "store/keys.h"
+#include "front/bucket.h"
+#include "store/teams.h"
 
-struct auth;
-struct http_headers;
-struct store;
+struct http_req;
+struct front;
 
-/* Reads the local key (making the file if there is none) and all keys of the store. */
-int auth_open(struct store *s, const char *key_file, struct auth **ret, struct err *e);
-void auth_free(struct auth *a);
+enum access {
+	ACCESS_TEAM,			/* any good key */
+	ACCESS_OPEN,			/* no key needed */
+	ACCESS_ADMIN,			/* an admin key */
+	ACCESS_METRICS,			/* an admin key, or nobody's when the operator opened it */
+};
 
-/* The team of the key in X-API-Key or "Authorization: Bearer". -EACCES with a text for the client. */
-int auth_check(const struct auth *a, const struct http_headers *h, char ret_team[TEAM_ID_SIZE], struct err *e);
+struct caller {
+	char team[TEAM_ID_SIZE];	/* "": none, on an open route */
+	bool admin;
+	struct bucket_view rate;	/* limit 0: none */
+};
 
-const char *auth_team_name(const struct auth *a, const char *team);	/* "" when unknown */
+/* 0; or what to answer, with the text for the client: -EACCES 401, -EPERM 403, -ENOENT 404 (X-Team-ID), -EDQUOT 429 (rate). */
+int auth_check(struct front *f, const struct http_req *rq, enum access want, struct caller *ret, struct err *e);

@@ -98,7 +98,7 @@ static int reconcile(struct boot *b, struct err *e)
 		if (b->known[i])
 			continue;
 		log_warn("killing a sandbox that nobody owns", "id=%s", b->have[i].id);
-		(void)warden_ask_id(f->warden, OP_KILL, b->have[i].id, ignore_reply, NULL);
+		(void)warden_ask_id(f->warden, OP_KILL, b->have[i].id, "", ignore_reply, NULL);
 	}
 	return sandboxes_prune(f->store, clock_wall_ms() - HISTORY_MS, e);
 }
@@ -166,6 +166,8 @@ static void on_hello(void *user, const struct warden_reply *re)
 	}
 	f->defaults = m->defaults;
 	f->max_sandboxes = m->max_sandboxes;
+	if (m->log_level <= LOG_LVL_ERROR)
+		front_log_level(f, (enum log_level)m->log_level);
 	(void)warden_ask(f->warden, OP_LIST, &list, sizeof list, on_list, f);
 }
 

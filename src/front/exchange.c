@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "front/front.h"
 #include "front/mem.h"
+#include "front/metrics.h"
 #include "front/proxy_error.h"
 #include "front/proxy_head.h"
 #include "front/request.h"
@@ -47,8 +48,12 @@ struct exchange {
 	bool body_ended;
 	bool woke;			/* has tried to resume the sandbox */
 	bool answered;
+	bool is_use;			/* counts as activity */
 	int status;			/* for the log */
-	uint64_t began_ms;
+	uint64_t began_us;
+	uint64_t up, down;		/* bytes of the bodies */
+	char method[16];
+	char *path;			/* without the query */
 	char id[REQUEST_ID_SIZE];
 };
 
@@ -106,6 +111,7 @@ static void on_body(struct http_req *rq, struct str data)
 	if (!ex->call)
 		return;			/* answered or broken already */
 	ex->body_sent = true;
+	ex->up += data.n;
 	if (rq->content_length < 0) {
 		int n = snprintf(size, sizeof size, "%zx\r\n", data.n);
 
@@ -216,6 +222,7 @@ static void on_answer_data(void *user, struct str data)
 {
 	struct exchange *ex = user;
 
+	ex->down += data.n;
 	http_write(ex->rq, data);
 	if (http_queued(ex->rq) > STREAM_HIGH)
 		http_call_read(ex->call, false);
@@ -232,9 +239,8 @@ static void on_answer_end(void *user)
 		fd = http_call_done(take_ptr(&ex->call), &reusable);
 	else
 		http_call_free(take_ptr(&ex->call));
-	if (fd >= 0 && (uint32_t)fd < ex->front->fds / 4)
-		upstream_put(&ex->sb->pool, take_fd(&fd), loop_now_ms(ex->front->loop));
-	fd_close(fd);			/* a high number: many are open, none to spare for idle ones */
+	if (fd >= 0)
+		sandbox_idle_put(ex->sb, fd);
 	http_end(ex->rq);
 }
 
@@ -354,14 +360,14 @@ static void on_connected(void *user, const struct warden_reply *re)
 
 static void connect_up(struct exchange *ex)
 {
-	int fd = ex->reused ? -1 : upstream_take(&ex->sb->pool);
+	int fd = ex->reused ? -1 : sandbox_idle_take(ex->sb);
 
 	if (!ex->link.hooked)
 		sandbox_attach(ex->sb, &ex->link);
 	if (fd >= 0)
 		use_connection(ex, fd, true);
 	else
-		ex->connecting = warden_ask_id(ex->front->warden, OP_CONNECT, ex->sb->id, on_connected, ex);
+		ex->connecting = warden_ask_id(ex->front->warden, OP_CONNECT, ex->sb->id, ex->id, on_connected, ex);
 }
 
 /* --- until the sandbox runs --- */
@@ -396,21 +402,43 @@ static void when_running(struct exchange *ex)
 	} else if (sb->state == SANDBOX_PAUSED && wakes && !ex->woke) {
 		ex->woke = true;
 		wait_for(ex);
+		sandbox_by(sb, ex->id);
 		sandbox_resume(sb, sb->spec.timeout_s > AUTO_RESUME_MIN_S ? sb->spec.timeout_s : AUTO_RESUME_MIN_S);
 	} else {
 		up_lost(ex);
 	}
 }
 
+static void count(struct exchange *ex, bool lost)
+{
+	struct metrics *m = ex->front->metrics;
+	struct timed *t = &m->ports[port_kind(ex->port)];
+	uint64_t us = clock_mono_us() - ex->began_us;
+	char text[JOURNAL_TEXT_MAX + 1];
+
+	t->n[outcome_of(ex->status, lost)]++;
+	histogram_add(&t->time, us);
+	m->bytes_up += ex->up;
+	m->bytes_down += ex->down;
+	log_info("proxied", "request=%s id=%s port=%u method=%s status=%d ms=%.1f up=%llu down=%llu%s", ex->id, ex->sb->id, ex->port,
+		 ex->method, ex->status, (double)us / 1000, (unsigned long long)ex->up, (unsigned long long)ex->down, lost ? " lost=1" : "");
+	if (ex->is_use)
+		sandbox_use_end(ex->sb);
+	(void)snprintf(text, sizeof text, "%s %s", ex->method, ex->path);
+	sandbox_note(ex->sb, ex->status >= 500 ? LOG_LVL_ERROR : ex->status >= 400 ? LOG_LVL_WARN : LOG_LVL_INFO, JOURNAL_REQUEST, text,
+		     "port=%u status=%d ms=%llu request=%s", ex->port, ex->status, (unsigned long long)(us / 1000), ex->id);
+}
+
 static void on_close(struct http_req *rq, bool lost)
 {
 	struct exchange *ex = rq->user;
 
-	log_debug("proxied", "request=%s id=%s port=%u status=%d ms=%llu lost=%d", ex->id, ex->sb->id, ex->port, ex->status,
-		  (unsigned long long)(clock_mono_ms() - ex->began_ms), lost);
+	count(ex, lost);
 	drop_up(ex);
+	ex->front->exchanges--;
 	front_request_over(ex->front);
 	sandbox_unref(ex->sb);
+	free(ex->path);
 	free(ex);
 }
 
@@ -421,6 +449,12 @@ static const struct http_req_ops down_ops = {
 	.on_close = on_close,
 };
 
+/* Whoever only asks whether it lives does not use it. */
+static bool is_probe(const struct http_req *rq, uint16_t port)
+{
+	return proxy_port_is_ours(port) && str_is(rq->path, "/health");
+}
+
 void exchange_begin(struct sandbox *sb, struct http_req *rq, uint16_t port)
 {
 	struct exchange *ex = must_alloc(sizeof *ex);
@@ -430,11 +464,17 @@ void exchange_begin(struct sandbox *sb, struct http_req *rq, uint16_t port)
 	ex->sb = sandbox_ref(sb);
 	ex->port = port;
 	ex->link.broken = on_broken;
-	ex->began_ms = clock_mono_ms();
+	ex->began_us = clock_mono_us();
+	(void)str_copy(ex->method, sizeof ex->method, rq->method);
+	ex->path = must_dup_str((struct str) { rq->path.p, rq->path.n < JOURNAL_TEXT_MAX ? rq->path.n : JOURNAL_TEXT_MAX });
+	ex->is_use = !is_probe(rq, port);
+	if (ex->is_use)
+		sandbox_use_begin(sb);
 	request_id(rq, ex->id);
 	rq->ops = &down_ops;
 	rq->user = ex;
 	ex->front->requests++;
+	ex->front->exchanges++;
 	http_body_want(rq, false);	/* until there is somebody to send it to */
 	when_running(ex);
 }

@@ -4,17 +4,27 @@
 
 #include "base/fd.h"
 #include "base/log.h"
-#include "front/auth.h"
 #include "front/boot.h"
 #include "front/expiry.h"
+#include "front/hold.h"
+#include "front/keyring.h"
+#include "front/metrics.h"
+#include "front/penalty.h"
 #include "front/sandbox.h"
 #include "front/sandbox_table.h"
+#include "front/shelf.h"
 #include "front/warden_link.h"
 #include "http/server.h"
 #include "loop/loop.h"
 #include "store/db.h"
 
 #define STOP_GRACE_MS 3000		/* for answers under way */
+
+void front_log_level(struct front *f, enum log_level level)
+{
+	f->log_level = level;
+	log_set_level(level);
+}
 
 void front_stop(struct front *f)
 {
@@ -40,6 +50,7 @@ void front_done(struct front *f)
 {
 	struct sandbox *sb;
 
+	hold_end_all(f);
 	http_server_free(f->server);
 	fd_close(f->listen_fd);
 	boot_free(f->boot);
@@ -52,7 +63,10 @@ void front_done(struct front *f)
 	timer_free(f->grace);
 	sigwatch_free(f->on_term);
 	sigwatch_free(f->on_int);
-	auth_free(f->auth);
+	keyring_free(f->keyring);
+	penalties_free(f->penalties);
+	metrics_free(f->metrics);
+	shelf_free(f->shelf);
 	store_close(f->store);
 	loop_free(f->loop);
 }

@@ -9,16 +9,21 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/log.h"
 #include "front/template.h"
 #include "ipc/msg.h"
-#include "store/keys.h"
+#include "front/request.h"
 
-struct auth;
 struct boot;
 struct expiry;
+struct held;
 struct http_server;
+struct keyring;
 struct loop;
+struct metrics;
+struct penalties;
 struct sandbox_table;
+struct shelf;
 struct sigwatch;
 struct store;
 struct timer;
@@ -36,7 +41,13 @@ struct front_options {
 	const char *domain;		/* "" when none is set up */
 	const char *url;
 	uint32_t max_timeout_s;
+	uint32_t rate_limit;		/* requests per second and key, 0: none; of teams without their own */
+	uint32_t team_max_sandboxes;	/* 0: none; of teams without their own */
+	bool open;			/* no key is needed on this machine */
+	bool metrics_open;
 };
+
+LIST_HEAD(held_list, held);
 
 struct front {
 	struct front_options opt;
@@ -46,7 +57,10 @@ struct front {
 	struct http_server *server;
 	struct sandbox_table *sandboxes;
 	struct expiry *expiry;
-	struct auth *auth;
+	struct keyring *keyring;
+	struct penalties *penalties;
+	struct metrics *metrics;
+	struct shelf *shelf;
 	struct templates templates;
 	struct msg_limits defaults;
 	uint32_t max_sandboxes;
@@ -54,9 +68,15 @@ struct front {
 	struct timer *tick;		/* once a second: usage samples, idle connections */
 	struct timer *grace;		/* while stopping */
 	struct sigwatch *on_term, *on_int;
+	struct req_list reading;	/* requests whose body is coming in, oldest first */
+	struct held_list held;		/* answers that wait */
 	uint32_t requests;		/* under way */
+	uint32_t ticks;
 	uint32_t fds;			/* how many this process may have; shares of it go to: */
 	uint32_t tunnels;		/* ... upgraded connections, now */
+	uint32_t exchanges;		/* ... requests into sandboxes */
+	uint32_t idle;			/* ... idle connections into sandboxes */
+	enum log_level log_level;
 	bool stopping;
 	int listen_fd;
 	int exit_code;
@@ -65,14 +85,27 @@ struct front {
 /* A client must not be able to use up the fds: an answer of the warden that carries one could not be received. */
 static inline uint32_t front_max_conns(const struct front *f)
 {
-	return f->fds / 4 < 4096 ? f->fds / 4 : 4096;
+	return f->fds / 2 + f->fds / 16;
+}
+
+/* Connections into sandboxes, for requests under way; */
+static inline uint32_t front_max_exchanges(const struct front *f)
+{
+	return f->fds / 8;
+}
+
+/* ... and idle ones, kept for the next. */
+static inline uint32_t front_max_idle(const struct front *f)
+{
+	return f->fds / 16;
 }
 
 static inline uint32_t front_max_tunnels(const struct front *f)
 {
-	return f->fds / 8;		/* two fds each */
+	return f->fds / 16;		/* two fds each */
 }
 
 void front_request_over(struct front *f);	/* one of f->requests is done */
+void front_log_level(struct front *f, enum log_level level);
 void front_stop(struct front *f);		/* finishes what is under way, then ends the loop */
 void front_done(struct front *f);		/* frees what is there; sandboxes live on */

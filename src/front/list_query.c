@@ -140,6 +140,19 @@ int list_query_parse(struct str query, struct list_query *ret, struct err *e)
 	return 0;
 }
 
+int list_query_parse_v1(struct str query, struct list_query *ret, struct err *e)
+{
+	struct list_query q = { .running = true };
+	autofree char *metadata = NULL;
+
+	if (get(query, "metadata", &metadata, e) < 0 || (metadata && parse_metadata(metadata, &q, e) < 0)) {
+		list_query_done(&q);
+		return -e->no;
+	}
+	*ret = q;
+	return 0;
+}
+
 void list_query_done(struct list_query *q)
 {
 	for (size_t i = 0; i < q->n_pairs; i++) {

@@ -31,6 +31,7 @@ struct list_query {
 };
 
 int list_query_parse(struct str query, struct list_query *ret, struct err *e);	/* -EINVAL, for the client */
+int list_query_parse_v1(struct str query, struct list_query *ret, struct err *e);	/* metadata only, of what runs */
 void list_query_done(struct list_query *q);
 bool list_query_wants(const struct list_query *q, const struct sandbox *sb);	/* all but state, cursor and limit */
 

@@ -7,16 +7,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "front/auth.h"
 #include "front/boot.h"
 #include "front/confine.h"
 #include "front/expiry.h"
 #include "front/front.h"
+#include "front/keyring.h"
+#include "front/metrics.h"
+#include "front/penalty.h"
 #include "front/sandbox.h"
+#include "front/sandbox_row.h"
 #include "front/sandbox_table.h"
+#include "front/shelf.h"
 #include "front/warden_link.h"
 #include "ipc/check.h"
 #include "loop/loop.h"
@@ -25,6 +30,8 @@
 #define FD_WARDEN 3
 #define FD_LISTEN 4
 #define MAX_TIMEOUT_S (24 * 3600)
+#define ACTIVE_EVERY_S 30		/* how often the store is told who was used */
+#define TIDY_EVERY_S 10
 
 static const char *reason_text(uint32_t reason)
 {
@@ -50,7 +57,7 @@ static void on_exited(void *user, const struct msg_exited *m)
 	struct sandbox *sb = sandbox_table_find(f->sandboxes, str_of(m->id));
 
 	if (sb)				/* else we killed it ourselves and are done with it */
-		sandbox_exited(sb, reason_text(m->reason));
+		sandbox_exited(sb, m->reason == EXIT_OOM ? END_OOM : m->reason == EXIT_KILLED ? END_KILLED : END_DIED, reason_text(m->reason));
 }
 
 static void on_grace_over(void *user)
@@ -79,7 +86,22 @@ static void on_lost(void *user, const char *why)
 	loop_stop(f->loop);
 }
 
-static const struct warden_ops warden_ops = { .on_exited = on_exited, .on_shutdown = on_shutdown, .on_lost = on_lost };
+static void on_log_level(void *user, const struct msg_level *m)
+{
+	if (m->level <= LOG_LVL_ERROR)
+		front_log_level(user, (enum log_level)m->level);
+}
+
+static void on_answered(void *user, enum msg_type op, uint64_t us)
+{
+	struct front *f = user;
+
+	histogram_add(&f->metrics->warden[op], us);
+}
+
+static const struct warden_ops warden_ops = {
+	.on_exited = on_exited, .on_shutdown = on_shutdown, .on_log_level = on_log_level, .on_answered = on_answered, .on_lost = on_lost,
+};
 
 static void on_expired(void *user, struct expiry_entry *en)
 {
@@ -94,7 +116,14 @@ static void on_tick(void *user)
 
 	for (struct sandbox *sb = sandbox_table_next(f->sandboxes, NULL); sb; sb = sandbox_table_next(f->sandboxes, sb)) {
 		usage_tick(sb, now);
-		upstream_expire(&sb->pool, now);
+		sandbox_idle_tick(sb);
+		if (f->ticks % ACTIVE_EVERY_S == 0)
+			row_note_active(sb);
+	}
+	req_end_slow(f);
+	if (f->ticks++ % TIDY_EVERY_S == 0) {
+		keyring_tidy(f->keyring, clock_wall_ms());
+		shelf_tidy(f->shelf, now);
 	}
 	timer_arm(f->tick, 1000);
 }
@@ -111,6 +140,8 @@ static int parse_options(int argc, char **argv, struct front_options *opt)
 		{ "state", required_argument, NULL, 's' },	{ "domain", required_argument, NULL, 'd' },
 		{ "url", required_argument, NULL, 'u' },	{ "max-timeout", required_argument, NULL, 't' },
 		{ "key-file", required_argument, NULL, 'k' },	{ "log-level", required_argument, NULL, 'l' },
+		{ "rate-limit", required_argument, NULL, 'r' },	{ "team-max-sandboxes", required_argument, NULL, 'q' },
+		{ "open", no_argument, NULL, 'o' },		{ "metrics-open", no_argument, NULL, 'm' },
 		{ 0 },
 	};
 	enum log_level level;
@@ -136,6 +167,22 @@ static int parse_options(int argc, char **argv, struct front_options *opt)
 				return usage_error("--max-timeout must be a number of seconds");
 			opt->max_timeout_s = (uint32_t)v;
 			break;
+		case 'r':
+			if (str_to_u64(str_of(optarg), UINT32_MAX, &v) < 0)
+				return usage_error("--rate-limit must be a number");
+			opt->rate_limit = (uint32_t)v;
+			break;
+		case 'q':
+			if (str_to_u64(str_of(optarg), UINT32_MAX, &v) < 0)
+				return usage_error("--team-max-sandboxes must be a number");
+			opt->team_max_sandboxes = (uint32_t)v;
+			break;
+		case 'o':
+			opt->open = true;
+			break;
+		case 'm':
+			opt->metrics_open = true;
+			break;
 		case 'l':
 			if (log_level_parse(optarg, &level) < 0)
 				return usage_error("--log-level must be debug, info, warn or error");
@@ -156,7 +203,7 @@ static int open_state(struct front *f, struct err *e)
 
 	if (!path)
 		return err_set(e, ENOMEM, "name the state file");
-	if (store_open(path, &f->store, e) < 0 || auth_open(f->store, f->opt.key_file, &f->auth, e) < 0)
+	if (store_open(path, &f->store, e) < 0 || keyring_open(f->store, f->opt.key_file, &f->keyring, e) < 0)
 		return -e->no;
 	return 0;
 }
@@ -169,6 +216,11 @@ static int set_up(struct front *f, struct err *e)
 		return -e->no;
 	f->listen_fd = FD_LISTEN;
 	f->sandboxes = sandbox_table_new();
+	f->penalties = penalties_new();
+	f->metrics = metrics_new();
+	f->shelf = shelf_new();
+	TAILQ_INIT(&f->reading);
+	LIST_INIT(&f->held);
 	f->loop = loop_new();
 	if (!f->loop)
 		return err_set(e, ENOMEM, "make the loop");

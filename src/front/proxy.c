@@ -3,6 +3,7 @@
 #include "front/proxy.h"
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "front/cors.h"
 #include "front/envd_check.h"
 #include "front/exchange.h"
@@ -10,6 +11,7 @@
 #include "front/proxy_error.h"
 #include "front/proxy_head.h"
 #include "front/proxy_route.h"
+#include "front/request.h"
 #include "front/sandbox.h"
 #include "front/sandbox_table.h"
 #include "front/token.h"
@@ -20,8 +22,17 @@ static bool is_preflight(const struct http_req *rq)
 	return str_is(rq->method, "OPTIONS") && http_header_get(&rq->headers, "access-control-request-method").p;
 }
 
+static void note_refused(struct sandbox *sb, const struct http_req *rq, uint16_t port, const char *why)
+{
+	char request[REQUEST_ID_SIZE];
+
+	request_id(rq, request);
+	log_warn("access to a sandbox refused", "request=%s id=%s port=%u why='%s'", request, sb->id, port, why);
+	sandbox_note(sb, LOG_LVL_WARN, JOURNAL_SECURITY, why, "port=%u request=%s", port, request);
+}
+
 /* Answers by itself when the request may not pass. */
-static bool may_pass_envd(const struct sandbox *sb, struct http_req *rq)
+static bool may_pass_envd(struct sandbox *sb, struct http_req *rq)
 {
 	const char *message;
 
@@ -31,18 +42,20 @@ static bool may_pass_envd(const struct sandbox *sb, struct http_req *rq)
 	}
 	if (envd_check(rq->method, rq->path, rq->query, http_header_get(&rq->headers, "x-access-token"), sb->envd_token,
 		       clock_wall_ms() / 1000, &message) < 0) {
+		note_refused(sb, rq, PORT_ENVD, message);
 		proxy_envd_error(rq, 401, message);
 		return false;
 	}
 	return true;
 }
 
-static bool may_pass_traffic(const struct sandbox *sb, struct http_req *rq, uint16_t port)
+static bool may_pass_traffic(struct sandbox *sb, struct http_req *rq, uint16_t port)
 {
 	struct str shown = http_header_get(&rq->headers, "e2b-traffic-access-token");
 
 	if (!*sb->traffic_token || secret_eq(shown, str_of(sb->traffic_token)))
 		return true;
+	note_refused(sb, rq, port, "traffic access token is missing or wrong");
 	proxy_refuse(rq, 403, str_of(sb->id), port, shown.n ? "The header e2b-traffic-access-token does not match" :
 		     "The header e2b-traffic-access-token is missing");
 	return false;
@@ -50,7 +63,9 @@ static bool may_pass_traffic(const struct sandbox *sb, struct http_req *rq, uint
 
 static void pass(struct sandbox *sb, struct http_req *rq, uint16_t port)
 {
-	if (port == PORT_ENVD ? may_pass_envd(sb, rq) : may_pass_traffic(sb, rq, port))
+	if (sb->front->exchanges >= front_max_exchanges(sb->front))
+		proxy_refuse(rq, 429, str_of(sb->id), port, "Too many requests are under way");
+	else if (port == PORT_ENVD ? may_pass_envd(sb, rq) : may_pass_traffic(sb, rq, port))
 		exchange_begin(sb, rq, port);
 }
 

@@ -99,6 +99,14 @@ static enum proxy_route by_label(struct str label, struct proxy_target *ret)
 	return sandbox_id_valid(ret->id) ? ROUTE_PORT : bad(ret, "Invalid sandbox ID");
 }
 
+bool host_is_local(struct str host, const char *domain)
+{
+	struct str name = without_port(host), own = str_of(domain);
+
+	return is_address(name) || str_ieq(name, STR_LIT("localhost")) || is_below(name, STR_LIT("localhost")) ||
+	       (own.n > 0 && (str_ieq(name, own) || is_below(name, own)));
+}
+
 enum proxy_route proxy_route(struct str host, struct str hdr_id, struct str hdr_port, const char *domain, struct proxy_target *ret)
 {
 	struct str name = without_port(host);

@@ -24,3 +24,6 @@ struct proxy_target {
 enum proxy_route proxy_route(struct str host, struct str hdr_id, struct str hdr_port, const char *domain, struct proxy_target *ret);
 
 bool sandbox_id_valid(struct str id);	/* [a-z0-9]+ */
+
+/* Is it a name that only we can have: an address, localhost, or below the configured domain? */
+bool host_is_local(struct str host, const char *domain);

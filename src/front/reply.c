@@ -25,6 +25,9 @@ static void send_it(struct req *r, int status, const char *type, const char *ext
 		return;
 	buf_z(&headers, CORS_API_HEADERS);
 	buf_fmt(&headers, "X-Request-Id: %s\r\n", r->id);
+	if (r->caller.rate.limit)
+		buf_fmt(&headers, "RateLimit-Limit: %u\r\nRateLimit-Remaining: %u\r\nRateLimit-Reset: %u\r\n", r->caller.rate.limit,
+			r->caller.rate.remaining, r->caller.rate.reset_s);
 	if (extra)
 		buf_z(&headers, extra);
 	http_respond(r->http, status, type, buf_cstr(&headers), body);
@@ -33,6 +36,16 @@ static void send_it(struct req *r, int status, const char *type, const char *ext
 void reply_empty(struct req *r, int status)
 {
 	send_it(r, status, NULL, NULL, STR_NULL);
+}
+
+void reply_text(struct req *r, const char *type, struct str text)
+{
+	send_it(r, 200, type, NULL, text);
+}
+
+void reply_json_text(struct req *r, int status, struct str text, const char *headers)
+{
+	send_it(r, status, "application/json", headers, text);
 }
 
 void reply_json(struct req *r, int status, json_t *j, const char *headers)
@@ -69,6 +82,8 @@ static int status_of(int no)
 		return 400;
 	case ENOENT:
 		return 404;
+	case EEXIST:
+		return 409;
 	case EMFILE:		/* all places are taken */
 	case EDQUOT:
 		return 429;

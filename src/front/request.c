@@ -14,7 +14,10 @@
 #include "front/auth.h"
 #include "front/cors.h"
 #include "front/front.h"
+#include "front/hold.h"
+#include "front/keyring.h"
 #include "front/mem.h"
+#include "front/metrics.h"
 #include "front/proxy_route.h"
 #include "front/reply.h"
 #include "front/routes.h"
@@ -23,8 +26,8 @@
 #include "http/json.h"
 #include "http/server.h"
 #include "http/url.h"
+#include "ipc/check.h"
 
-#define PATH_LOGGED_MAX 200
 #define PARAM_MAX 512
 
 struct req *req_ref(struct req *r)
@@ -38,30 +41,25 @@ void req_unref(struct req *r)
 	if (!r || --r->refs > 0)
 		return;
 	buf_done(&r->body);
-	free(r->path);
 	free(r->param);
+	free(r->param2);
+	free(r->work);
 	free(r);
 }
 
 static bool is_harmless(struct str id)
 {
-	if (id.n == 0 || id.n >= REQUEST_ID_SIZE)
-		return false;
-	for (size_t i = 0; i < id.n; i++) {
-		char c = id.p[i];
+	char field[REQUEST_ID_SIZE] = "";
 
-		if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || strchr("-_.:", c)))
-			return false;
-	}
-	return true;
+	return id.n > 0 && id.n <= REQUEST_ID_MAX && str_copy(field, sizeof field, id) && check_request(field);
 }
 
 void request_id(const struct http_req *rq, char ret[REQUEST_ID_SIZE])
 {
 	struct str given = http_header_get(&rq->headers, "x-request-id");
-
 	uint64_t v;
 
+	memset(ret, 0, REQUEST_ID_SIZE);	/* goes into messages as it is */
 	if (is_harmless(given)) {
 		(void)str_copy(ret, REQUEST_ID_SIZE, given);
 		return;
@@ -70,11 +68,18 @@ void request_id(const struct http_req *rq, char ret[REQUEST_ID_SIZE])
 	(void)snprintf(ret, REQUEST_ID_SIZE, "%016" PRIx64, v);
 }
 
+static void stop_reading(struct req *r)
+{
+	if (r->is_reading)
+		TAILQ_REMOVE(&r->front->reading, r, reading);
+	r->is_reading = false;
+}
+
 static void on_body(struct http_req *rq, struct str data)
 {
 	struct req *r = rq->user;
 
-	if (r->status)
+	if (r->status || !r->route || r->route->body_max == 0)
 		return;
 	buf_str(&r->body, data);
 	if (r->body.bad) {
@@ -83,29 +88,53 @@ static void on_body(struct http_req *rq, struct str data)
 	}
 }
 
+/* The team may have gone while the body came in. */
+static void handle(struct req *r)
+{
+	if (*r->caller.team && !keyring_team(r->front->keyring, str_of(r->caller.team)))
+		reply_error(r, 401, "API key is not known here");
+	else
+		r->route->handler(r);
+}
+
 static void on_body_end(struct http_req *rq)
 {
 	struct req *r = rq->user;
 
-	if (!r->status)
-		r->route->handler(r);
+	stop_reading(r);
+	if (!r->status && r->ready)
+		handle(r);
+}
+
+static void count(struct req *r, bool lost)
+{
+	struct metrics *m = r->front->metrics;
+	struct timed *t = &m->routes[route_index(r->route)];
+
+	t->n[outcome_of(r->status, lost)]++;
+	histogram_add(&t->time, clock_mono_us() - r->began_us);
+	metrics_error(m, r->status, r->is_rate);
 }
 
 static void on_close(struct http_req *rq, bool lost)
 {
 	struct req *r = rq->user;
+	bool quiet = r->route && r->route->quiet && r->status < 400;
 
 	r->http = NULL;
-	log_info("request", "request=%s method=%s path=%s status=%d ms=%llu%s", r->id, r->method, r->path, r->status,
-		 (unsigned long long)(clock_mono_ms() - r->began_ms), lost ? " lost=1" : "");
+	stop_reading(r);
+	count(r, lost);
+	log_at(quiet ? LOG_LVL_DEBUG : LOG_LVL_INFO, "request", "request=%s method=%s route=%s status=%d ms=%.1f team=%s%s%s%s", r->id,
+	       r->method, r->route ? r->route->pattern : "none", r->status, (double)(clock_mono_us() - r->began_us) / 1000,
+	       *r->caller.team ? r->caller.team : "none", *r->sandbox ? " id=" : "", r->sandbox, lost ? " lost=1" : "");
 	front_request_over(r->front);
 	req_unref(r);
 }
 
 static const struct http_req_ops ops = { .on_body = on_body, .on_body_end = on_body_end, .on_close = on_close };
 
-/* The part of the path that stands for an id or a name. */
-static int take_param(struct req *r, struct str raw)
+/* A part of the path that stands for an id or a name. */
+static int take_param(struct req *r, struct str raw, char **ret)
 {
 	autobuf struct buf out = BUF_INIT(PARAM_MAX);
 
@@ -115,20 +144,51 @@ static int take_param(struct req *r, struct str raw)
 		reply_error(r, 400, "path has a malformed or too long part");
 		return -EINVAL;
 	}
-	r->param = must_dup_str(buf_view(&out));
+	*ret = must_dup_str(buf_view(&out));
 	return 0;
 }
 
-static void check_and_read(struct req *r, struct str raw_param)
+static bool has_key(const struct http_headers *h)
+{
+	return http_header_get(h, "x-api-key").n > 0 || http_header_get(h, "x-admin-token").n > 0 ||
+	       http_header_get(h, "authorization").n > 0;
+}
+
+/* Answers by itself when the caller may not. */
+static int check_caller(struct req *r)
+{
+	autofree char *retry = NULL;
+	struct err e;
+	int no = auth_check(r->front, r->http, r->route->access, &r->caller, &e);
+
+	switch (no) {
+	case 0:
+		return 0;
+	case -EACCES:
+		if (has_key(&r->http->headers))
+			hold_wrong_key(r, e.text);
+		else
+			reply_error(r, 401, "%s", e.text);
+		break;
+	case -EPERM:
+		reply_error(r, 403, "%s", e.text);
+		break;
+	case -EDQUOT:
+		r->is_rate = true;
+		retry = str_fmt("Retry-After: %u\r\n", r->caller.rate.retry_s);
+		reply_json(r, 429, json_pack("{s:i,s:s}", "code", 429, "message", e.text), retry);
+		break;
+	default:
+		reply_err(r, &e);
+	}
+	return no;
+}
+
+static void check_and_read(struct req *r, const struct str raw[2])
 {
 	struct http_req *rq = r->http;
-	struct err e;
 
-	if (!r->route->open && auth_check(r->front->auth, &rq->headers, r->team, &e) < 0) {
-		reply_error(r, 401, "%s", e.text);
-		return;
-	}
-	if (take_param(r, raw_param) < 0)
+	if (check_caller(r) < 0 || take_param(r, raw[0], &r->param) < 0 || take_param(r, raw[1], &r->param2) < 0)
 		return;
 	if (rq->content_length > 0 && (uint64_t)rq->content_length > r->route->body_max && r->route->body_max > 0) {
 		http_close_after(rq);
@@ -136,23 +196,38 @@ static void check_and_read(struct req *r, struct str raw_param)
 		return;
 	}
 	/* A route without a body answers at once; what the client sends all the same is read and dropped. */
-	if (r->route->body_max == 0)
-		r->route->handler(r);
+	if (r->route->body_max == 0) {
+		handle(r);
+		return;
+	}
+	r->ready = r->is_reading = true;
+	TAILQ_INSERT_TAIL(&r->front->reading, r, reading);
+}
+
+void req_end_slow(struct front *f)
+{
+	uint64_t now_us = clock_mono_us();
+	struct req *r;
+
+	while ((r = TAILQ_FIRST(&f->reading)) && now_us - r->began_us > REQUEST_BODY_MS * 1000ull) {
+		stop_reading(r);
+		http_close_after(r->http);
+		reply_error(r, 408, "request body took longer than %d seconds", REQUEST_BODY_MS / 1000);
+	}
 }
 
 void req_begin(struct front *f, struct http_req *rq)
 {
 	autobuf struct buf allow = BUF_INIT(256);
-	struct str raw_param = STR_NULL;
+	struct str raw[2] = { STR_NULL, STR_NULL };
 	struct req *r = must_alloc(sizeof *r);
 
 	r->front = f;
 	r->http = rq;
 	r->refs = 1;			/* the connection's */
-	r->began_ms = clock_mono_ms();
+	r->began_us = clock_mono_us();
 	request_id(rq, r->id);
 	(void)str_copy(r->method, sizeof r->method, rq->method);
-	r->path = must_dup_str((struct str) { rq->path.p, rq->path.n < PATH_LOGGED_MAX ? rq->path.n : PATH_LOGGED_MAX });
 	rq->ops = &ops;
 	rq->user = r;
 	f->requests++;
@@ -162,10 +237,10 @@ void req_begin(struct front *f, struct http_req *rq)
 		cors_preflight_api(rq);
 		return;
 	}
-	r->route = route_find(rq->method, rq->path, &raw_param, &allow);
+	r->route = route_find(rq->method, rq->path, raw, &allow);
 	if (r->route) {
 		r->body = BUF_INIT(r->route->body_max);
-		check_and_read(r, raw_param);
+		check_and_read(r, raw);
 	} else if (allow.n > 0) {
 		autofree char *line = str_fmt("Allow: %s, OPTIONS\r\n", buf_cstr(&allow));
 
@@ -218,7 +293,7 @@ json_t *req_json(struct req *r, bool allow_empty)
 	return j;
 }
 
-struct sandbox *req_sandbox(struct req *r)
+int req_sandbox_id(struct req *r, struct str *ret)
 {
 	struct str rest = str_of(r->param);
 	struct str id = str_cut(&rest, '-');
@@ -226,12 +301,23 @@ struct sandbox *req_sandbox(struct req *r)
 	/* "{id}-{client id}" was the form of old ids. */
 	if (!sandbox_id_valid(id) || (rest.p && memchr(rest.p, '-', rest.n))) {
 		reply_error(r, 400, "sandbox id is malformed");
-		return NULL;
+		return -EINVAL;
 	}
+	(void)str_copy(r->sandbox, sizeof r->sandbox, id);
+	*ret = id;
+	return 0;
+}
+
+struct sandbox *req_sandbox(struct req *r)
+{
+	struct str id;
+
+	if (req_sandbox_id(r, &id) < 0)
+		return NULL;
 
 	struct sandbox *sb = sandbox_table_find(r->front->sandboxes, id);
 
-	if (!sb || sb->state == SANDBOX_STARTING || strcmp(sb->team, r->team) != 0) {
+	if (!sb || sb->state == SANDBOX_STARTING || strcmp(sb->team, r->caller.team) != 0) {
 		reply_error(r, 404, "sandbox '%.*s' not found", id.n < 64 ? (int)id.n : 64, id.p);
 		return NULL;
 	}

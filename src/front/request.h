@@ -8,40 +8,53 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"
-#include "store/keys.h"
+#include "front/auth.h"
+#include "ipc/msg.h"
 
 struct front;
 struct http_req;
 struct route;
 struct sandbox;
 
-#define REQUEST_ID_SIZE 65
+#define REQUEST_BODY_MS 60000		/* for the whole body of a request of the API */
 
 struct req {
 	struct front *front;
 	struct http_req *http;		/* NULL: the client is gone, or has its answer */
 	const struct route *route;
+	TAILQ_ENTRY(req) reading;	/* while is_reading: its body is coming in */
+	bool is_reading;
+	bool ready;			/* may be handled when its body is there */
+	bool is_rate;			/* refused because of the rate */
 	unsigned refs;
-	uint64_t began_ms;
+	uint64_t began_us;
 	int status;			/* of the answer; 0: none yet */
 	char id[REQUEST_ID_SIZE];
-	char team[TEAM_ID_SIZE];
+	struct caller caller;
 	char method[8];
-	char *path;			/* for the log, without the query */
-	char *param;			/* the {id} or {alias} of the path, decoded; NULL without one */
+	char *param, *param2;		/* what stands for the {} of the path, decoded; NULL without one */
+	char sandbox[ID_SIZE];		/* that it is about, for the log */
 	struct buf body;
+	void *work;			/* of its handler; freed with it */
 };
+
+TAILQ_HEAD(req_list, req);
 
 void req_begin(struct front *f, struct http_req *rq);	/* matches the route, reads the body, calls the handler */
 struct req *req_ref(struct req *r);
 void req_unref(struct req *r);
+void req_end_slow(struct front *f);			/* once a second: those whose body takes too long */
 
 /* The body as an object; answers 400 by itself and returns NULL if it is not one. New reference. */
 json_t *req_json(struct req *r, bool allow_empty);
+
+/* The id in the path without a client's suffix; answers 400 by itself and returns -EINVAL. */
+int req_sandbox_id(struct req *r, struct str *ret);
 
 /* The caller's own sandbox of that path parameter; answers 400 or 404 by itself and returns NULL. Borrowed. */
 struct sandbox *req_sandbox(struct req *r);

@@ -4,41 +4,77 @@
 
 #include "base/fd.h"
 #include "front/api.h"
+#include "front/metrics.h"
 
 #define SMALL (64 * 1024)
 #define CREATE_MAX (1024 * 1024)
 
+/* The first that fits counts: fixed names stand before "{id}". */
 static const struct route routes[] = {
-	{ "GET", "/health", true, 0, api_health },
-	{ "GET", "/sandboxes", false, 0, api_list_v1 },
-	{ "POST", "/sandboxes", false, CREATE_MAX, api_create_v1 },
-	{ "GET", "/v2/sandboxes", false, 0, api_list_v2 },
-	{ "POST", "/v2/sandboxes", false, CREATE_MAX, api_create_v2 },
-	{ "GET", "/sandboxes/{}", false, 0, api_info },
-	{ "DELETE", "/sandboxes/{}", false, SMALL, api_kill },
-	{ "POST", "/sandboxes/{}/timeout", false, SMALL, api_timeout },
-	{ "POST", "/sandboxes/{}/refreshes", false, SMALL, api_refresh },
-	{ "POST", "/sandboxes/{}/connect", false, SMALL, api_connect_v1 },
-	{ "POST", "/v2/sandboxes/{}/connect", false, SMALL, api_connect_v2 },
-	{ "POST", "/sandboxes/{}/pause", false, SMALL, api_pause },
-	{ "POST", "/sandboxes/{}/resume", false, SMALL, api_resume },
-	{ "GET", "/sandboxes/{}/metrics", false, 0, api_metrics },
-	{ "GET", "/templates", false, 0, api_templates },
-	{ "GET", "/templates/aliases/{}", false, 0, api_template_alias },
-	{ "GET", "/teams", false, 0, api_teams },
+	{ "GET", "/health", ACCESS_OPEN, 0, api_health, .quiet = true },
+	{ "GET", "/metrics", ACCESS_METRICS, 0, api_prometheus, .quiet = true },
+
+	{ "GET", "/sandboxes", ACCESS_TEAM, 0, api_list_v1 },
+	{ "POST", "/sandboxes", ACCESS_TEAM, CREATE_MAX, api_create_v1 },
+	{ "GET", "/v2/sandboxes", ACCESS_TEAM, 0, api_list_v2 },
+	{ "POST", "/v2/sandboxes", ACCESS_TEAM, CREATE_MAX, api_create_v2 },
+	{ "GET", "/sandboxes/metrics", ACCESS_TEAM, 0, api_metrics_many },
+	{ "GET", "/sandboxes/{id}", ACCESS_TEAM, 0, api_info },
+	{ "DELETE", "/sandboxes/{id}", ACCESS_TEAM, SMALL, api_kill },
+	{ "POST", "/sandboxes/{id}/timeout", ACCESS_TEAM, SMALL, api_timeout },
+	{ "POST", "/sandboxes/{id}/refreshes", ACCESS_TEAM, SMALL, api_refresh },
+	{ "POST", "/sandboxes/{id}/connect", ACCESS_TEAM, SMALL, api_connect_v1 },
+	{ "POST", "/v2/sandboxes/{id}/connect", ACCESS_TEAM, SMALL, api_connect_v2 },
+	{ "POST", "/sandboxes/{id}/pause", ACCESS_TEAM, SMALL, api_pause },
+	{ "POST", "/sandboxes/{id}/resume", ACCESS_TEAM, SMALL, api_resume },
+	{ "PUT", "/sandboxes/{id}/network", ACCESS_TEAM, SMALL, api_network },
+	{ "GET", "/sandboxes/{id}/metrics", ACCESS_TEAM, 0, api_metrics },
+	{ "GET", "/sandboxes/{id}/logs", ACCESS_TEAM, 0, api_logs_v1 },
+	{ "GET", "/v2/sandboxes/{id}/logs", ACCESS_TEAM, 0, api_logs_v2 },
+
+	{ "GET", "/templates", ACCESS_TEAM, 0, api_templates },
+	{ "GET", "/templates/aliases/{alias}", ACCESS_TEAM, 0, api_template_alias },
+
+	{ "GET", "/teams", ACCESS_TEAM, 0, api_teams },
+	{ "GET", "/api-keys", ACCESS_TEAM, 0, api_keys },
+	{ "POST", "/api-keys", ACCESS_TEAM, SMALL, api_key_add },
+	{ "PATCH", "/api-keys/{id}", ACCESS_TEAM, SMALL, api_key_rename },
+	{ "DELETE", "/api-keys/{id}", ACCESS_TEAM, SMALL, api_key_drop },
+	{ "POST", "/api-keys/{id}/rotate", ACCESS_TEAM, SMALL, api_key_rotate },
+	{ "POST", "/access-tokens", ACCESS_TEAM, SMALL, api_access_tokens },
+	{ "DELETE", "/access-tokens/{id}", ACCESS_TEAM, SMALL, api_access_tokens },
+
+	{ "GET", "/admin/teams", ACCESS_ADMIN, 0, admin_teams },
+	{ "POST", "/admin/teams", ACCESS_ADMIN, SMALL, admin_team_add },
+	{ "GET", "/admin/teams/{team}", ACCESS_ADMIN, 0, admin_team },
+	{ "PATCH", "/admin/teams/{team}", ACCESS_ADMIN, SMALL, admin_team_set },
+	{ "DELETE", "/admin/teams/{team}", ACCESS_ADMIN, SMALL, admin_team_drop },
+	{ "GET", "/admin/teams/{team}/api-keys", ACCESS_ADMIN, 0, admin_keys },
+	{ "POST", "/admin/teams/{team}/api-keys", ACCESS_ADMIN, SMALL, admin_key_add },
+	{ "DELETE", "/admin/teams/{team}/api-keys/{id}", ACCESS_ADMIN, SMALL, admin_key_drop },
+	{ "POST", "/admin/teams/{team}/api-keys/{id}/rotate", ACCESS_ADMIN, SMALL, admin_key_rotate },
+	{ "POST", "/admin/teams/{team}/sandboxes/kill", ACCESS_ADMIN, SMALL, admin_kill },
+	{ "GET", "/admin/sandboxes", ACCESS_ADMIN, 0, admin_sandboxes },
+	{ "GET", "/admin/sandboxes/running-counts", ACCESS_ADMIN, 0, admin_running },
+	{ "GET", "/admin/log-level", ACCESS_ADMIN, 0, admin_log_level },
+	{ "PUT", "/admin/log-level", ACCESS_ADMIN, SMALL, admin_log_level_set },
+	{ "GET", "/nodes", ACCESS_ADMIN, 0, admin_nodes },
 };
 
-static bool path_matches(const char *pattern, struct str path, struct str *ret_param)
+_Static_assert(ARRAY_LEN(routes) <= METRICS_ROUTES_MAX, "each route has its own counters");
+
+static bool path_matches(const char *pattern, struct str path, struct str params[ROUTE_PARAMS])
 {
 	struct str want = str_of(pattern);
+	size_t n = 0;
 
 	while (want.p && path.p) {
 		struct str w = str_cut(&want, '/'), p = str_cut(&path, '/');
 
-		if (str_is(w, "{}")) {
+		if (w.n > 0 && w.p[0] == '{') {
 			if (p.n == 0)
 				return false;
-			*ret_param = p;
+			params[n++] = p;
 		} else if (!str_eq(w, p)) {
 			return false;
 		}
@@ -46,22 +82,33 @@ static bool path_matches(const char *pattern, struct str path, struct str *ret_p
 	return !want.p && !path.p;
 }
 
-const struct route *route_find(struct str method, struct str path, struct str *ret_param, struct buf *ret_allow)
+const struct route *route_find(struct str method, struct str path, struct str ret_params[ROUTE_PARAMS], struct buf *ret_allow)
 {
 	struct str get = STR_LIT("GET");
 
 	if (str_is(method, "HEAD"))
 		method = get;
 	for (size_t i = 0; i < ARRAY_LEN(routes); i++) {
-		struct str param = STR_NULL;
+		struct str params[ROUTE_PARAMS] = { STR_NULL, STR_NULL };
 
-		if (!path_matches(routes[i].pattern, path, &param))
+		if (!path_matches(routes[i].pattern, path, params))
 			continue;
 		if (str_is(method, routes[i].method)) {
-			*ret_param = param;
+			for (size_t k = 0; k < ROUTE_PARAMS; k++)
+				ret_params[k] = params[k];
 			return &routes[i];
 		}
 		buf_fmt(ret_allow, "%s%s", ret_allow->n ? ", " : "", routes[i].method);
 	}
 	return NULL;
+}
+
+const struct route *route_at(size_t i)
+{
+	return i < ARRAY_LEN(routes) ? &routes[i] : NULL;
+}
+
+size_t route_index(const struct route *r)
+{
+	return r ? (size_t)(r - routes) : METRICS_ROUTES_MAX;
 }

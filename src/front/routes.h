@@ -7,16 +7,23 @@
 
 #include "base/buf.h"
 #include "base/str.h"
+#include "front/auth.h"
 
 struct req;
 
+#define ROUTE_PARAMS 2
+
 struct route {
-	const char *method, *pattern;	/* "{}" stands for one non-empty segment */
-	bool open;			/* needs no key */
+	const char *method, *pattern;	/* "{name}" stands for one non-empty segment */
+	enum access access;
 	size_t body_max;
 	void (*handler)(struct req *r);
+	bool quiet;			/* asked for all the time: no line in the log when all is well */
 };
 
-/* The route, or NULL. Matched on the raw path, so that an encoded '/' stays inside its segment; *ret_param is the
- * raw text of "{}". *ret_allow lists the methods of the path when only the method is wrong. HEAD counts as GET. */
-const struct route *route_find(struct str method, struct str path, struct str *ret_param, struct buf *ret_allow);
+/* The route, or NULL. Matched on the raw path, so that an encoded '/' stays inside its segment; ret_params are the
+ * raw texts of the "{}". *ret_allow lists the methods of the path when only the method is wrong. HEAD counts as GET. */
+const struct route *route_find(struct str method, struct str path, struct str ret_params[ROUTE_PARAMS], struct buf *ret_allow);
+
+const struct route *route_at(size_t i);			/* NULL: no such */
+size_t route_index(const struct route *r);		/* METRICS_ROUTES_MAX for NULL */

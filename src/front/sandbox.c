@@ -3,7 +3,10 @@
 #include "front/sandbox.h"
 
 #include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "base/clock.h"
@@ -14,6 +17,7 @@
 #include "front/mem.h"
 #include "front/sandbox_row.h"
 #include "front/sandbox_table.h"
+#include "front/shelf.h"
 #include "front/warden_link.h"
 #include "loop/loop.h"
 #include "store/sandboxes.h"
@@ -56,6 +60,41 @@ struct sandbox *sandbox_ref(struct sandbox *sb)
 	return sb;
 }
 
+static void idle_close_all(struct sandbox *sb)
+{
+	sb->front->idle -= (uint32_t)sb->pool.n;
+	upstream_close_all(&sb->pool);
+}
+
+int sandbox_idle_take(struct sandbox *sb)
+{
+	size_t before = sb->pool.n;
+	int fd = upstream_take(&sb->pool);
+
+	sb->front->idle -= (uint32_t)(before - sb->pool.n);
+	return fd;
+}
+
+void sandbox_idle_put(struct sandbox *sb, int fd)
+{
+	size_t before = sb->pool.n;
+
+	if (sb->state != SANDBOX_RUNNING || sb->front->idle >= front_max_idle(sb->front)) {
+		fd_close(fd);
+		return;
+	}
+	upstream_put(&sb->pool, fd, loop_now_ms(sb->front->loop));
+	sb->front->idle += (uint32_t)(sb->pool.n - before);
+}
+
+void sandbox_idle_tick(struct sandbox *sb)
+{
+	size_t before = sb->pool.n;
+
+	upstream_expire(&sb->pool, loop_now_ms(sb->front->loop));
+	sb->front->idle -= (uint32_t)(before - sb->pool.n);
+}
+
 void sandbox_unref(struct sandbox *sb)
 {
 	if (!sb || --sb->refs > 0)
@@ -63,7 +102,8 @@ void sandbox_unref(struct sandbox *sb)
 	timer_free(sb->retry);
 	spec_done(&sb->spec);
 	usage_done(&sb->usage);
-	upstream_close_all(&sb->pool);
+	journal_done(&sb->journal);
+	idle_close_all(sb);
 	free(sb);
 }
 
@@ -85,6 +125,59 @@ void sandbox_detach(struct sandbox_link *l)
 	l->hooked = false;
 }
 
+void sandbox_by(struct sandbox *sb, const char *request)
+{
+	memset(sb->request, 0, sizeof sb->request);
+	(void)str_copy(sb->request, sizeof sb->request, str_of(request));
+}
+
+void sandbox_use_begin(struct sandbox *sb)
+{
+	sb->users++;
+}
+
+void sandbox_use_end(struct sandbox *sb)
+{
+	sb->users--;
+	sb->active_ms = clock_wall_ms();
+}
+
+uint64_t sandbox_active_ms(const struct sandbox *sb)
+{
+	return sb->users > 0 ? clock_wall_ms() : sb->active_ms;
+}
+
+void sandbox_note(struct sandbox *sb, enum log_level level, enum journal_kind kind, const char *message, const char *fmt, ...)
+{
+	struct journal_entry en = { .at_ms = clock_wall_ms(), .level = level, .kind = kind, .message = str_of(message) };
+	char text[1024];
+	va_list ap;
+
+	if (sandbox_gone(sb))
+		return;			/* its journal is on the shelf */
+	va_start(ap, fmt);
+	(void)vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+
+	struct str rest = str_of(text);
+
+	while (rest.n > 0 && en.n_fields < JOURNAL_FIELDS_MAX) {
+		struct str value = str_cut(&rest, ' ');
+		struct str name = str_cut(&value, '=');
+
+		if (!value.n)
+			continue;
+		en.fields[en.n_fields].name = name;
+		en.fields[en.n_fields++].value = value;
+	}
+	journal_add(&sb->journal, &en);
+}
+
+static void note_life(struct sandbox *sb, enum log_level level, const char *message)
+{
+	sandbox_note(sb, level, JOURNAL_LIFECYCLE, message, "request=%s", sb->request);
+}
+
 static void break_links(struct sandbox *sb)
 {
 	struct sandbox_link *l;
@@ -93,7 +186,7 @@ static void break_links(struct sandbox *sb)
 		sandbox_detach(l);
 		l->broken(l, sb);
 	}
-	upstream_close_all(&sb->pool);
+	idle_close_all(sb);
 }
 
 /* Only those that waited before the change: a woken one may wait again for the next. */
@@ -134,7 +227,7 @@ static void set_state(struct sandbox *sb, enum sandbox_state to)
 	enum sandbox_state from = sb->state;
 
 	assert(may_follow[from] & BIT(to));
-	log_info("sandbox state", "id=%s from=%s to=%s", sb->id, state_name[from], state_name[to]);
+	log_info("sandbox state", "id=%s from=%s to=%s request=%s", sb->id, state_name[from], state_name[to], sb->request);
 	sandbox_ref(sb);		/* the wake-ups below may drop the last one */
 	sb->state = to;
 	if (to == SANDBOX_RUNNING)
@@ -144,6 +237,8 @@ static void set_state(struct sandbox *sb, enum sandbox_state to)
 	if (!(BIT(from) & OVER) && (BIT(to) & OVER)) {
 		sandbox_table_drop(sb->front->sandboxes, sb);
 		sandbox_unref(sb);	/* the table's */
+		if (from != SANDBOX_STARTING)	/* else nobody knows its id */
+			shelf_put(sb->front->shelf, sb->id, sb->team, &sb->journal, clock_mono_ms());
 	}
 	if (to != SANDBOX_RUNNING)
 		break_links(sb);
@@ -186,6 +281,7 @@ int sandbox_new(struct front *f, const char *team, struct spec *sp, struct sandb
 		token_make(sb->traffic_token);
 	sb->created_ms = clock_wall_ms();
 	sb->started_us = sb->created_ms * 1000;
+	sb->active_ms = sb->noted_active_ms = sb->created_ms;
 	sb->end_ms = sb->created_ms + sb->spec.timeout_s * 1000ull;
 	if (row_add(sb, e) < 0) {
 		sandbox_unref(sb);
@@ -223,8 +319,12 @@ void sandbox_started(struct sandbox *sb)
 {
 	sb->started_us = wall_us();
 	sb->end_ms = sb->started_us / 1000 + sb->spec.timeout_s * 1000ull;
+	sb->active_ms = sb->started_us / 1000;
 	usage_init(&sb->usage, clock_mono_ms());
 	row_set(sb, ROW_RUNNING);
+	sb->front->metrics->starts_ok++;
+	sandbox_note(sb, LOG_LVL_INFO, JOURNAL_LIFECYCLE, "sandbox created", "template=%s timeout_s=%u request=%s", sb->spec.tpl.name,
+		     sb->spec.timeout_s, sb->request);
 	set_state(sb, SANDBOX_RUNNING);
 }
 
@@ -238,6 +338,7 @@ void sandbox_set_timeout(struct sandbox *sb, uint32_t timeout_s, bool extend_onl
 	sb->end_ms = end;
 	row_set(sb, ROW_RUNNING);
 	arm_expiry(sb);
+	sandbox_note(sb, LOG_LVL_INFO, JOURNAL_LIFECYCLE, "timeout set", "timeout_s=%u request=%s", timeout_s, sb->request);
 }
 
 static void on_frozen(void *user, const struct warden_reply *re)
@@ -247,10 +348,12 @@ static void on_frozen(void *user, const struct warden_reply *re)
 	if (sb->state == SANDBOX_PAUSING && re->no == 0) {
 		sb->end_ms = clock_wall_ms();
 		row_set(sb, ROW_PAUSED);
+		note_life(sb, LOG_LVL_INFO, "sandbox paused");
 		set_state(sb, SANDBOX_PAUSED);
 	} else if (sb->state == SANDBOX_PAUSING) {
 		(void)err_set(&sb->fail, re->no, "pause: %s", re->text);
 		log_warn("could not freeze, running on", "id=%s err=%s", sb->id, re->text);
+		note_life(sb, LOG_LVL_ERROR, "sandbox could not be paused");
 		/* One that should have been paused at its end would otherwise be due again at once. */
 		if (sb->end_ms < clock_wall_ms() + 5000)
 			sb->end_ms = clock_wall_ms() + 5000;
@@ -263,7 +366,7 @@ void sandbox_pause(struct sandbox *sb)
 {
 	sb->fail = ERR_INIT;
 	set_state(sb, SANDBOX_PAUSING);
-	(void)warden_ask_id(sb->front->warden, OP_FREEZE, sb->id, on_frozen, sandbox_ref(sb));
+	(void)warden_ask_id(sb->front->warden, OP_FREEZE, sb->id, sb->request, on_frozen, sandbox_ref(sb));
 }
 
 static void on_thawed(void *user, const struct warden_reply *re)
@@ -272,12 +375,15 @@ static void on_thawed(void *user, const struct warden_reply *re)
 
 	if (sb->state == SANDBOX_RESUMING && re->no == 0) {
 		sb->started_us = wall_us();
+		sb->active_ms = sb->started_us / 1000;
 		sb->end_ms = sb->started_us / 1000 + sb->resume_timeout_s * 1000ull;
 		row_set(sb, ROW_RUNNING);
+		note_life(sb, LOG_LVL_INFO, "sandbox resumed");
 		set_state(sb, SANDBOX_RUNNING);
 	} else if (sb->state == SANDBOX_RESUMING) {
 		(void)err_set(&sb->fail, re->no, "resume: %s", re->text);
 		log_warn("could not thaw, staying paused", "id=%s err=%s", sb->id, re->text);
+		note_life(sb, LOG_LVL_ERROR, "sandbox could not be resumed");
 		set_state(sb, SANDBOX_PAUSED);
 	}
 	sandbox_unref(sb);
@@ -288,7 +394,7 @@ void sandbox_resume(struct sandbox *sb, uint32_t timeout_s)
 	sb->fail = ERR_INIT;
 	sb->resume_timeout_s = timeout_s;
 	set_state(sb, SANDBOX_RESUMING);
-	(void)warden_ask_id(sb->front->warden, OP_THAW, sb->id, on_thawed, sandbox_ref(sb));
+	(void)warden_ask_id(sb->front->warden, OP_THAW, sb->id, sb->request, on_thawed, sandbox_ref(sb));
 }
 
 static void ask_kill(void *user);
@@ -318,20 +424,31 @@ static void ask_kill(void *user)
 {
 	struct sandbox *sb = user;
 
-	(void)warden_ask_id(sb->front->warden, OP_KILL, sb->id, on_killed, sb);
+	(void)warden_ask_id(sb->front->warden, OP_KILL, sb->id, sb->request, on_killed, sb);
 }
 
-void sandbox_kill(struct sandbox *sb, const char *reason)
+static void count_end(struct sandbox *sb, enum end_reason why)
 {
-	log_info("killing sandbox", "id=%s reason=%s", sb->id, reason);
+	sb->front->metrics->ends[why]++;
+	if (sb->state == SANDBOX_STARTING)
+		sb->front->metrics->starts_failed++;
+}
+
+void sandbox_kill(struct sandbox *sb, enum end_reason why, const char *reason)
+{
+	log_info("killing sandbox", "id=%s reason='%s' request=%s", sb->id, reason, sb->request);
+	count_end(sb, why);
+	note_life(sb, LOG_LVL_INFO, why == END_EXPIRED ? "sandbox expired" : "sandbox killed");
 	ask_kill(sandbox_ref(sb));	/* first, so that the processes end while the rest is tidied up */
 	row_end(sb, reason);
 	set_state(sb, SANDBOX_ENDING);
 }
 
-void sandbox_exited(struct sandbox *sb, const char *reason)
+void sandbox_exited(struct sandbox *sb, enum end_reason why, const char *reason)
 {
-	log_info("sandbox ended by itself", "id=%s reason=%s", sb->id, reason);
+	log_info("sandbox ended by itself", "id=%s reason='%s'", sb->id, reason);
+	count_end(sb, why);
+	note_life(sb, LOG_LVL_ERROR, why == END_OOM ? "sandbox ran out of memory" : "sandbox died");
 	if (sb->state == SANDBOX_STARTING && !sb->fail.no)
 		(void)err_set(&sb->fail, ECHILD, "sandbox ended while it was starting: %s", reason);
 	row_end(sb, reason);
@@ -340,6 +457,7 @@ void sandbox_exited(struct sandbox *sb, const char *reason)
 
 void sandbox_forget(struct sandbox *sb)
 {
+	row_note_active(sb);
 	expiry_clear(sb->front->expiry, &sb->expiry);
 	sandbox_table_drop(sb->front->sandboxes, sb);
 	break_links(sb);
@@ -350,8 +468,9 @@ void sandbox_expired(struct expiry_entry *en)
 {
 	struct sandbox *sb = container_of(en, struct sandbox, expiry);
 
+	sandbox_by(sb, "");
 	if (sb->spec.flags & SPEC_AUTO_PAUSE)
 		sandbox_pause(sb);
 	else
-		sandbox_kill(sb, "expired");
+		sandbox_kill(sb, END_EXPIRED, "expired");
 }

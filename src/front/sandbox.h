@@ -15,12 +15,14 @@
 
 #include "base/err.h"
 #include "front/expiry.h"
+#include "front/journal.h"
+#include "front/metrics.h"
 #include "front/spec.h"
 #include "front/token.h"
 #include "front/upstream.h"
 #include "front/usage.h"
 #include "ipc/msg.h"
-#include "store/keys.h"
+#include "store/teams.h"
 
 struct front;
 struct sandbox;
@@ -59,7 +61,11 @@ struct sandbox {
 	uint64_t created_ms;
 	uint64_t started_us;		/* wall clock; of the last resume */
 	uint64_t end_ms;		/* wall clock: when it will expire, or when it was paused */
+	uint64_t active_ms;		/* wall clock: last request into it */
+	uint64_t noted_active_ms;	/* ... as the store has it */
+	uint32_t users;			/* requests and tunnels that are under way */
 	uint32_t resume_timeout_s;	/* while RESUMING */
+	char request[REQUEST_ID_SIZE];	/* that is changing it now, for the log of the warden; "": nobody's */
 	struct err fail;		/* why the last transition did not work */
 	unsigned kill_tries;
 	struct timer *retry;		/* of the kill */
@@ -68,6 +74,7 @@ struct sandbox {
 	struct sandbox_links links;
 	struct upstream_pool pool;
 	struct usage_ring usage;
+	struct journal journal;
 	struct sandbox *next;		/* in its bucket of the table */
 };
 
@@ -82,8 +89,8 @@ void sandbox_start(struct sandbox *sb);		/* ends in RUNNING or in ENDING with `f
 void sandbox_started(struct sandbox *sb);	/* for sandbox_start.c */
 void sandbox_pause(struct sandbox *sb);		/* RUNNING only; ends in PAUSED, or in RUNNING with `fail` set */
 void sandbox_resume(struct sandbox *sb, uint32_t timeout_s);	/* PAUSED only */
-void sandbox_kill(struct sandbox *sb, const char *reason);	/* gone from the table on return; DEAD when the warden agreed */
-void sandbox_exited(struct sandbox *sb, const char *reason);	/* it ended by itself */
+void sandbox_kill(struct sandbox *sb, enum end_reason why, const char *reason);	/* gone from the table on return; DEAD when the warden agreed */
+void sandbox_exited(struct sandbox *sb, enum end_reason why, const char *reason);	/* it ended by itself */
 void sandbox_expired(struct expiry_entry *en);
 void sandbox_forget(struct sandbox *sb);	/* the front ends, the sandbox does not */
 
@@ -91,6 +98,21 @@ void sandbox_set_timeout(struct sandbox *sb, uint32_t timeout_s, bool extend_onl
 void sandbox_wait(struct sandbox *sb, struct sandbox_waiter *w);
 void sandbox_attach(struct sandbox *sb, struct sandbox_link *l);
 void sandbox_detach(struct sandbox_link *l);	/* fine when not hooked */
+
+/* Idle connections into it; how many there are in all is bounded. */
+int sandbox_idle_take(struct sandbox *sb);		/* -1: none */
+void sandbox_idle_put(struct sandbox *sb, int fd);	/* owns fd */
+void sandbox_idle_tick(struct sandbox *sb);		/* closes the old ones */
+
+void sandbox_by(struct sandbox *sb, const char *request);	/* what is done to it next is because of that request; "": of none */
+/* Somebody uses it, from begin to end. */
+void sandbox_use_begin(struct sandbox *sb);
+void sandbox_use_end(struct sandbox *sb);
+uint64_t sandbox_active_ms(const struct sandbox *sb);	/* when it was used last: now, while it is */
+
+/* A line in its journal: fmt has "name=value" pairs separated by blanks, without blanks in the values. */
+void sandbox_note(struct sandbox *sb, enum log_level level, enum journal_kind kind, const char *message, const char *fmt, ...)
+	__attribute__((format(printf, 5, 6)));
 
 const char *sandbox_state_name(const struct sandbox *sb);	/* "running" or "paused", as clients know it */
 static inline bool sandbox_gone(const struct sandbox *sb)

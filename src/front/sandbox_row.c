@@ -44,6 +44,7 @@ int row_add(struct sandbox *sb, struct err *e)
 		.created_ms = sb->created_ms,
 		.started_us = sb->started_us,
 		.end_ms = sb->end_ms,
+		.active_ms = sb->active_ms,
 		.timeout_s = sp->timeout_s,
 		.flags = sp->flags,
 		.mem_bytes = sp->limits.mem_bytes,
@@ -89,6 +90,7 @@ int row_load(struct sandbox *sb, const struct sandbox_row *row)
 	sb->created_ms = row->created_ms;
 	sb->started_us = row->started_us;
 	sb->end_ms = row->end_ms;
+	sb->active_ms = sb->noted_active_ms = row->active_ms ? row->active_ms : row->started_us / 1000;
 
 	/* A token that got lost must not open the sandbox to everybody. */
 	if (((sp->flags & SPEC_SECURE) && !*sb->envd_token) || ((sp->flags & SPEC_PRIVATE_TRAFFIC) && !*sb->traffic_token))
@@ -121,6 +123,28 @@ void row_set(const struct sandbox *sb, enum row_state state)
 void row_save(const struct sandbox *sb)
 {
 	row_set(sb, sb->state == SANDBOX_PAUSED ? ROW_PAUSED : sb->state == SANDBOX_STARTING ? ROW_STARTING : ROW_RUNNING);
+}
+
+void row_set_network(const struct sandbox *sb)
+{
+	autobuf struct buf network = BUF_INIT(JSON_MAX);
+	struct err e;
+
+	if (sandboxes_set_network(sb->front->store, sb->id, sb->spec.flags, to_text(sb->spec.network, &network), &e) < 0)
+		complain(sb, &e);
+}
+
+void row_note_active(struct sandbox *sb)
+{
+	struct err e;
+
+	uint64_t active_ms = sandbox_active_ms(sb);
+
+	if (active_ms == sb->noted_active_ms)
+		return;
+	sb->noted_active_ms = active_ms;
+	if (sandboxes_set_active(sb->front->store, sb->id, active_ms, &e) < 0)
+		complain(sb, &e);
 }
 
 void row_end(const struct sandbox *sb, const char *reason)

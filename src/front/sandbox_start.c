@@ -41,7 +41,7 @@ static void give_up(struct starter *st, int no, const char *what)
 
 	if (sb->state == SANDBOX_STARTING) {
 		(void)err_set(&sb->fail, no, "start sandbox: %s", what);
-		sandbox_kill(sb, "start failed");
+		sandbox_kill(sb, END_FAILED, "start failed");
 	}
 	starter_free(st);
 }
@@ -74,9 +74,9 @@ static void on_init_end(void *user)
 	int fd = http_call_done(take_ptr(&st->call), &reusable);
 
 	if (sb->state == SANDBOX_STARTING) {
-		if (reusable)
-			upstream_put(&sb->pool, take_fd(&fd), loop_now_ms(sb->front->loop));
 		sandbox_started(sb);
+		if (reusable)
+			sandbox_idle_put(sb, take_fd(&fd));
 	}
 	fd_close(fd);
 	starter_free(st);
@@ -120,7 +120,8 @@ static void on_connected(void *user, const struct warden_reply *re)
 		return;
 	}
 	put_init_body(st->sb, &body);
-	buf_fmt(&head, "POST /init HTTP/1.1\r\nHost: init\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n\r\n", body.n);
+	buf_fmt(&head, "POST /init HTTP/1.1\r\nHost: init\r\nX-Request-Id: %s\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n\r\n",
+		st->sb->request, body.n);
 	st->timer = timer_new(f->loop, on_init_slow, st);
 	st->call = http_call_new(f->loop, re->fd, &init_ops, st);
 	if (!st->timer || !st->call || body.bad) {
@@ -139,13 +140,13 @@ static void on_made(void *user, const struct warden_reply *re)
 
 	if (re->no && sb->state == SANDBOX_STARTING) {
 		(void)err_set(&sb->fail, re->no, "start sandbox: %s", re->text);
-		sandbox_exited(sb, "start failed");
+		sandbox_exited(sb, END_FAILED, "start failed");
 	}
 	if (sandbox_gone(sb)) {
 		starter_free(st);
 		return;
 	}
-	(void)warden_ask_id(sb->front->warden, OP_CONNECT, sb->id, on_connected, st);
+	(void)warden_ask_id(sb->front->warden, OP_CONNECT, sb->id, sb->request, on_connected, st);
 }
 
 void sandbox_start(struct sandbox *sb)
@@ -156,6 +157,7 @@ void sandbox_start(struct sandbox *sb)
 	st->sb = sandbox_ref(sb);
 	memcpy(m.id, sb->id, sizeof m.id);
 	(void)str_copy(m.template_key, sizeof m.template_key, str_of(sb->spec.tpl.key));
+	memcpy(m.request, sb->request, sizeof m.request);
 	if (sb->spec.flags & SPEC_NO_INTERNET)
 		m.flags |= START_NO_INTERNET;
 	(void)warden_ask(sb->front->warden, OP_START, &m, sizeof m, on_made, st);

@@ -7,6 +7,7 @@
 #include "base/fd.h"
 #include "front/front.h"
 #include "front/mem.h"
+#include "front/metrics.h"
 #include "front/sandbox.h"
 #include "loop/stream.h"
 
@@ -27,6 +28,7 @@ static void tunnel_free(struct tunnel *t)
 {
 	sandbox_detach(&t->link);
 	t->sb->front->tunnels--;
+	sandbox_use_end(t->sb);
 	sandbox_unref(t->sb);
 	free(t);
 }
@@ -35,6 +37,9 @@ static void on_data(void *user, struct str data)
 {
 	struct side *from = user;
 
+	struct sandbox *sb = from->t->sb;
+
+	*(from == &from->t->client ? &sb->front->metrics->bytes_up : &sb->front->metrics->bytes_down) += data.n;
 	stream_write(from->other->s, data);
 	if (stream_queued(from->other->s) > STREAM_HIGH)
 		stream_read(from->s, false);
@@ -92,6 +97,7 @@ void tunnel_begin(struct sandbox *sb, int client_fd, struct str early_client, in
 
 	t->sb = sandbox_ref(sb);
 	sb->front->tunnels++;
+	sandbox_use_begin(sb);
 	t->link.broken = on_broken;
 	t->client = (struct side) { .t = t, .other = &t->port };
 	t->port = (struct side) { .t = t, .other = &t->client };

@@ -69,5 +69,5 @@ void usage_tick(struct sandbox *sb, uint64_t now_mono_ms)
 		return;
 	r->asked = true;
 	r->next_mono_ms = now_mono_ms + USAGE_EVERY_MS;
-	(void)warden_ask_id(sb->front->warden, OP_USAGE, sb->id, on_usage, sandbox_ref(sb));
+	(void)warden_ask_id(sb->front->warden, OP_USAGE, sb->id, "", on_usage, sandbox_ref(sb));
 }

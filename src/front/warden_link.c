@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/queue.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/str.h"
 #include "front/mem.h"
@@ -19,6 +20,8 @@
 struct warden_call {
 	LIST_ENTRY(warden_call) link;
 	uint32_t seq;
+	enum msg_type op;
+	uint64_t asked_us;
 	warden_fn *fn;			/* NULL: cancelled */
 	void *user;
 };
@@ -63,12 +66,13 @@ static struct warden_call *call_find(struct warden_link *w, uint32_t seq)
 	return NULL;
 }
 
-static void call_answer(struct warden_call *c, const struct warden_reply *re)
+static void call_answer(struct warden_link *w, struct warden_call *c, const struct warden_reply *re)
 {
 	warden_fn *fn = c->fn;
 	void *user = c->user;
 
 	if (!re->more) {
+		w->ops->on_answered(w->user, c->op, clock_mono_us() - c->asked_us);
 		LIST_REMOVE(c, link);
 		free(c);
 	}
@@ -94,7 +98,7 @@ static void on_answer(struct warden_link *w, const struct msg_head *h, int fd)
 		re.no = m->no > 0 ? m->no : EIO;
 		re.text = check_text(m->text, sizeof m->text) ? m->text : "no reason given";
 	}
-	call_answer(c, &re);
+	call_answer(w, c, &re);
 }
 
 static void on_message(struct warden_link *w, const struct msg_head *h, size_t n, int fd)
@@ -114,6 +118,9 @@ static void on_message(struct warden_link *w, const struct msg_head *h, size_t n
 		return;
 	case EV_EXITED:
 		w->ops->on_exited(w->user, (const struct msg_exited *)h);
+		break;
+	case EV_LOG_LEVEL:
+		w->ops->on_log_level(w->user, (const struct msg_level *)h);
 		break;
 	case EV_SHUTDOWN:
 		w->ops->on_shutdown(w->user);
@@ -235,7 +242,7 @@ struct warden_call *warden_ask(struct warden_link *w, enum msg_type op, void *ms
 	if (++w->last_seq == 0)		/* 0 belongs to events */
 		w->last_seq = 1;
 	*h = (struct msg_head) { .version = MSG_VERSION, .type = (uint16_t)op, .seq = w->last_seq };
-	*c = (struct warden_call) { .seq = w->last_seq, .fn = fn, .user = user };
+	*c = (struct warden_call) { .seq = w->last_seq, .op = op, .asked_us = clock_mono_us(), .fn = fn, .user = user };
 	LIST_INSERT_HEAD(&w->calls[c->seq % BUCKETS], c, link);
 	if (w->lost)
 		return c;		/* never answered: the front is ending */
@@ -254,11 +261,13 @@ struct warden_call *warden_ask(struct warden_link *w, enum msg_type op, void *ms
 	return c;
 }
 
-struct warden_call *warden_ask_id(struct warden_link *w, enum msg_type op, const char *id, warden_fn *fn, void *user)
+struct warden_call *warden_ask_id(struct warden_link *w, enum msg_type op, const char *id, const char *request, warden_fn *fn,
+				  void *user)
 {
 	struct msg_id m = { 0 };
 
 	(void)str_copy(m.id, sizeof m.id, str_of(id));
+	(void)str_copy(m.request, sizeof m.request, str_of(request));
 	return warden_ask(w, op, &m, sizeof m, fn, user);
 }
 

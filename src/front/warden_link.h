@@ -26,6 +26,8 @@ typedef void warden_fn(void *user, const struct warden_reply *re);
 struct warden_ops {
 	void (*on_exited)(void *user, const struct msg_exited *m);
 	void (*on_shutdown)(void *user);
+	void (*on_log_level)(void *user, const struct msg_level *m);
+	void (*on_answered)(void *user, enum msg_type op, uint64_t us);	/* a question was answered for good */
 	void (*on_lost)(void *user, const char *why);
 };
 
@@ -35,7 +37,8 @@ void warden_link_free(struct warden_link *w);
 
 /* msg: a whole message; its head is filled in here. */
 struct warden_call *warden_ask(struct warden_link *w, enum msg_type op, void *msg, size_t size, warden_fn *fn, void *user);
-struct warden_call *warden_ask_id(struct warden_link *w, enum msg_type op, const char *id, warden_fn *fn, void *user);
+struct warden_call *warden_ask_id(struct warden_link *w, enum msg_type op, const char *id, const char *request, warden_fn *fn,
+				  void *user);	/* request: the correlation id, "" without one */
 
 /* The answer is no longer wanted: fn will not be called, an fd in it is closed. NULL is fine. */
 void warden_cancel(struct warden_call *c);

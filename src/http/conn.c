@@ -14,7 +14,7 @@
 #define IN_KEEP (4 * 1024)		/* memory that an idle connection may hold on to */
 #define IN_CEILING (1024 * 1024)	/* never reached: IN_MAX and one read */
 #define DRAIN_MAX (1024 * 1024)		/* a body that nobody wants is read this far to keep the connection */
-#define HEAD_TIMEOUT_MS 30000		/* from the first byte of a head to its last */
+#define UNSENT_MS 60000			/* for which an answer may wait without any progress */
 
 static void conn_run(struct http_conn *c, struct str data);
 
@@ -43,7 +43,9 @@ static void request_over(struct http_conn *c, bool lost)
 	struct request *r = take_ptr(&c->rq);
 
 	r->over = true;
-	c->since_ms = loop_now_ms(c->loop);
+	c->since_ms = c->unsent_ms = loop_now_ms(c->loop);
+	if (c->server)
+		server_idle(c->server, c, true);
 	if (r->pub.ops && r->pub.ops->on_close)
 		r->pub.ops->on_close(&r->pub, lost);
 	free(r);
@@ -133,6 +135,7 @@ static bool step_head(struct http_conn *c)
 	}
 	request_fill(r, c);
 	c->rq = r;
+	server_idle(c->server, c, false);
 	c->server->ops->on_request(c->server->user, &r->pub);
 	return true;
 }
@@ -281,16 +284,32 @@ void conn_drop(struct http_conn *c)
 	conn_lost(c);
 }
 
-bool conn_expire(struct http_conn *c, uint64_t now_ms, uint64_t idle_max_ms)
+/* Memory that only its reader can free again. */
+static bool is_stuck(struct http_conn *c, uint64_t now_ms)
+{
+	size_t unsent = stream_queued(c->s);
+
+	if (unsent != c->unsent) {
+		c->unsent = unsent;
+		c->unsent_ms = now_ms;
+	}
+	return unsent > 0 && now_ms - c->unsent_ms > UNSENT_MS;
+}
+
+bool conn_expire(struct http_conn *c, uint64_t now_ms, uint64_t idle_max_ms, uint64_t head_max_ms)
 {
 	uint64_t age_ms = now_ms - c->since_ms;
 
 	if (c->rq || c->gone || !c->s)
 		return false;
-	if (c->in_head && age_ms > HEAD_TIMEOUT_MS)
+	if (is_stuck(c, now_ms)) {
+		stream_reset(take_ptr(&c->s));
+		conn_end(c);
+	} else if (c->in_head && age_ms > head_max_ms) {
 		conn_refuse(c, 408, "request head took too long");
-	else if (!c->in_head && age_ms > idle_max_ms)
+	} else if (!c->in_head && age_ms > idle_max_ms) {
 		conn_finish(c);
+	}
 	return c->gone;
 }
 

@@ -6,6 +6,8 @@
  * has returned, or after the round. So a handler may answer, abort or hijack wherever it is. */
 #pragma once
 
+#include <sys/queue.h>
+
 #include "http/message.h"
 
 struct stream;
@@ -27,6 +29,7 @@ struct request {
 struct http_conn {
 	struct http_server *server;	/* NULL once that is freed */
 	struct http_conn *prev, *next;
+	TAILQ_ENTRY(http_conn) idle;	/* while is_idle */
 	struct loop *loop;
 	struct stream *s;		/* NULL: closed, reset or handed over */
 	struct request *rq;
@@ -35,7 +38,10 @@ struct http_conn {
 	struct str cur;			/* while running: what is left of them, or of the bytes just read */
 	size_t scanned;			/* of the head that is coming in */
 	uint64_t since_ms;		/* idle, or receiving a head, since then */
+	size_t unsent;			/* of earlier answers, when it was last looked at */
+	uint64_t unsent_ms;		/* since when this has not changed */
 	bool in_head;
+	bool is_idle;			/* no request is under way */
 	bool running, kicked, drained, lost, gone;
 };
 
@@ -47,6 +53,7 @@ struct http_server {
 	struct watch *watch;
 	struct timer *sweep, *retry;
 	struct http_conn *conns;
+	TAILQ_HEAD(idle_list, http_conn) idle;	/* those without a request, the freshest first */
 	size_t n_conns, max_conns;
 	bool stopped, paused;
 	struct buf out;			/* where heads of answers are put together */
@@ -61,7 +68,9 @@ struct http_conn *conn_new(struct http_server *s, int fd);	/* owns fd; NULL: out
 void conn_kick(struct http_conn *c);
 void conn_drop(struct http_conn *c);				/* reset; on_close comes now, or later if a handler is running */
 
-/* Closes one that is idle for longer than this, or too slow with a head. True: it is gone. */
-bool conn_expire(struct http_conn *c, uint64_t now_ms, uint64_t idle_max_ms);
+/* Closes one that has been idle for longer than this, or has been sending a head for longer than that, or takes nothing of its
+ * last answer. True: it is gone. */
+bool conn_expire(struct http_conn *c, uint64_t now_ms, uint64_t idle_max_ms, uint64_t head_max_ms);
 
+void server_idle(struct http_server *s, struct http_conn *c, bool on);	/* it has no request any more, or has one */
 void server_forget(struct http_server *s, struct http_conn *c);	/* a connection is gone: room for another */

@@ -3,6 +3,8 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
 
 #include "base/fd.h"
 #include "http/conn.h"
@@ -132,6 +134,16 @@ void http_write(struct http_req *rq, struct str data)
 		r->left -= (int64_t)data.n;
 	}
 	stream_write(rq->conn->s, data);
+}
+
+int http_peer(const struct http_req *rq, struct sockaddr_storage *ret)
+{
+	socklen_t n = sizeof *ret;
+
+	memset(ret, 0, sizeof *ret);
+	if (!rq->conn->s)
+		return -ENOTCONN;
+	return getpeername(stream_fd(rq->conn->s), (struct sockaddr *)ret, &n) < 0 ? -errno : 0;
 }
 
 size_t http_queued(const struct http_req *rq)

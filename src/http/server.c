@@ -16,10 +16,13 @@
 #define CONNS_MAX 4096			/* unless http_server_limit() says otherwise */
 #define ACCEPT_BATCH 32			/* connections taken per round, so that old ones get their turn */
 #define ACCEPT_RETRY_MS 100		/* after the process has run out of fds or memory */
-#define SWEEP_MS 5000			/* how often late connections are looked for */
+#define SWEEP_MS 5000			/* how often late connections are looked for, */
+#define SWEEP_FULL_MS 500		/* when all places are taken */
 #define IDLE_MAX_MS (15 * 60000)	/* between requests; clients rely on at least ten minutes, */
-#define IDLE_FULL_MS 10000		/* unless others have to wait for them */
-#define IDLE_FULL_BATCH 128
+#define HEAD_MAX_MS 30000		/* from the first byte of a head to its last */
+#define FULL_IDLE_MS 1000		/* when others have to wait for a place, */
+#define FULL_HEAD_MS 5000
+#define FULL_BATCH 64			/* so many of the oldest idle ones are closed at once */
 #define ANSWER_HEAD_MAX (64 * 1024)
 
 /* Listening stops while there is no room: a ready listener would else wake the loop for nothing, for ever. */
@@ -29,8 +32,18 @@ static void update_watch(struct http_server *s)
 		watch_set(s->watch, s->stopped || s->paused || s->n_conns >= s->max_conns ? 0 : WATCH_IN);
 }
 
+void server_idle(struct http_server *s, struct http_conn *c, bool on)
+{
+	if (c->is_idle)
+		TAILQ_REMOVE(&s->idle, c, idle);
+	if (on)
+		TAILQ_INSERT_HEAD(&s->idle, c, idle);
+	c->is_idle = on;
+}
+
 void server_forget(struct http_server *s, struct http_conn *c)
 {
+	server_idle(s, c, false);
 	if (c->prev)
 		c->prev->next = c->next;
 	else
@@ -63,6 +76,7 @@ int http_server_adopt(struct http_server *s, int fd)
 		c->next->prev = c;
 	s->conns = c;
 	s->n_conns++;
+	server_idle(s, c, true);
 	return 0;
 }
 
@@ -83,11 +97,27 @@ static void accept_failed(struct http_server *s, int no)
 	timer_arm(s->retry, ACCEPT_RETRY_MS);
 }
 
+/* All places are taken: those who have been doing nothing for longest give theirs up. */
+static void make_room(struct http_server *s)
+{
+	uint64_t now_ms = loop_now_ms(s->loop);
+	size_t n = 0;
+
+	for (struct http_conn *c = TAILQ_LAST(&s->idle, idle_list), *next; c && n < FULL_BATCH; c = next) {
+		next = TAILQ_PREV(c, idle_list, idle);
+		n += conn_expire(c, now_ms, FULL_IDLE_MS, FULL_HEAD_MS);
+		if (!c->gone && !c->in_head)
+			break;		/* the others are fresher */
+	}
+}
+
 static void on_acceptable(void *user, int events)
 {
 	struct http_server *s = user;
 
 	(void)events;
+	if (s->n_conns + ACCEPT_BATCH > s->max_conns)
+		make_room(s);
 	for (size_t i = 0; i < ACCEPT_BATCH && s->n_conns < s->max_conns; i++) {
 		int fd = accept4(s->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
@@ -97,6 +127,8 @@ static void on_acceptable(void *user, int events)
 		}
 		(void)http_server_adopt(s, fd);
 	}
+	if (s->n_conns >= s->max_conns)
+		timer_arm(s->sweep, SWEEP_FULL_MS);
 	update_watch(s);
 }
 
@@ -104,14 +136,14 @@ static void on_sweep(void *user)
 {
 	struct http_server *s = user;
 	uint64_t now_ms = loop_now_ms(s->loop);
-	size_t evict = s->n_conns >= s->max_conns ? IDLE_FULL_BATCH : 0;
 
-	for (struct http_conn *c = s->conns, *next; c; c = next) {
-		next = c->next;
-		if (conn_expire(c, now_ms, evict ? IDLE_FULL_MS : IDLE_MAX_MS) && evict)
-			evict--;
+	for (struct http_conn *c = TAILQ_FIRST(&s->idle), *next; c; c = next) {
+		next = TAILQ_NEXT(c, idle);
+		(void)conn_expire(c, now_ms, IDLE_MAX_MS, HEAD_MAX_MS);
 	}
-	timer_arm(s->sweep, SWEEP_MS);
+	if (s->n_conns >= s->max_conns)
+		make_room(s);
+	timer_arm(s->sweep, s->n_conns >= s->max_conns ? SWEEP_FULL_MS : SWEEP_MS);
 }
 
 static void server_gone(void *p)
@@ -132,6 +164,7 @@ struct http_server *http_server_new(struct loop *l, int listen_fd, const struct 
 	}
 	*s = (struct http_server) { .loop = l, .ops = ops, .user = user, .fd = listen_fd, .max_conns = CONNS_MAX,
 				    .out = BUF_INIT(ANSWER_HEAD_MAX) };
+	TAILQ_INIT(&s->idle);
 	s->sweep = timer_new(l, on_sweep, s);
 	s->retry = timer_new(l, on_retry, s);
 	if (listen_fd >= 0)

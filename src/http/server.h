@@ -96,6 +96,8 @@ void http_respond(struct http_req *rq, int status, const char *content_type, con
 /* Answer in pieces. length < 0: chunked (HTTP/1.0 peers: until close). */
 void http_begin(struct http_req *rq, int status, const char *content_type, const char *headers, int64_t length);
 void http_write(struct http_req *rq, struct str data);		/* empty data is ignored */
+struct sockaddr_storage;
+int http_peer(const struct http_req *rq, struct sockaddr_storage *ret);	/* who sent it; -errno */
 size_t http_queued(const struct http_req *rq);			/* bytes that wait: stop above STREAM_HIGH until on_drain */
 void http_end(struct http_req *rq);
 

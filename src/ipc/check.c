@@ -26,6 +26,21 @@ bool check_id(const char id[ID_SIZE])
 	return true;
 }
 
+bool check_request(const char request[REQUEST_ID_SIZE])
+{
+	size_t i;
+
+	if (!check_text(request, REQUEST_ID_SIZE))
+		return false;
+	for (i = 0; request[i]; i++) {
+		char c = request[i];
+
+		if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_'))
+			return false;
+	}
+	return i <= REQUEST_ID_MAX;
+}
+
 bool check_template_key(const char key[TEMPLATE_KEY_SIZE])
 {
 	for (size_t i = 0; i < TEMPLATE_KEY_SIZE - 1; i++)
@@ -52,6 +67,9 @@ size_t msg_size(enum msg_type t)
 	case OP_THAW:
 	case OP_CONNECT:
 	case OP_USAGE: return sizeof(struct msg_id);
+	case OP_NETWORK: return sizeof(struct msg_network);
+	case OP_LOG_LEVEL:
+	case EV_LOG_LEVEL: return sizeof(struct msg_level);
 	case OP_LIST: return sizeof(struct msg_list);
 	case RE_OK: return sizeof(struct msg_ok);
 	case RE_ERROR: return sizeof(struct msg_error);

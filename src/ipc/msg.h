@@ -13,13 +13,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MSG_VERSION 1
+#define MSG_VERSION 2
 #define MSG_MAX 1024			/* no message is larger */
 
 #define ID_SIZE 24			/* sandbox id: [a-z0-9]{1,23} */
 #define TEMPLATE_KEY_SIZE 33		/* 32 lower-case hex digits */
 #define TEMPLATE_NAME_SIZE 64
 #define TEMPLATES_MAX 8
+#define REQUEST_ID_SIZE 72		/* correlation id, for the logs: [A-Za-z0-9_-]{0,64}, zeros behind it */
+#define REQUEST_ID_MAX 64
 
 enum msg_type {
 	MSG_NONE,
@@ -31,6 +33,8 @@ enum msg_type {
 	OP_CONNECT,		/* RE_OK carries one fd: a stream to the sandbox's init */
 	OP_LIST,		/* answered by RE_LIST_ITEM per sandbox, then RE_OK */
 	OP_USAGE,
+	OP_NETWORK,		/* what a running sandbox may reach */
+	OP_LOG_LEVEL,		/* of the warden, now */
 	OP_COUNT,		/* not a message: number of requests + 1 */
 
 	RE_OK = 64,		/* struct msg_ok */
@@ -41,6 +45,7 @@ enum msg_type {
 
 	EV_EXITED = 96,		/* struct msg_exited: a sandbox ended, for whatever reason, and all of it is gone */
 	EV_SHUTDOWN,		/* struct msg_ok: finish answers, then exit */
+	EV_LOG_LEVEL,		/* struct msg_level: the configuration was read again */
 };
 
 struct msg_head {
@@ -68,6 +73,7 @@ struct msg_welcome {
 	uint32_t instance;
 	uint32_t max_sandboxes;
 	uint32_t n_templates;
+	uint32_t log_level;	/* as in base/log.h */
 	struct msg_limits defaults, maxima;
 	struct msg_template templates[TEMPLATES_MAX];
 };
@@ -80,6 +86,7 @@ struct msg_start {
 	char id[ID_SIZE];
 	char template_key[TEMPLATE_KEY_SIZE];
 	uint8_t pad[7];
+	char request[REQUEST_ID_SIZE];
 	uint32_t flags;
 	struct msg_limits limits;
 };
@@ -87,6 +94,24 @@ struct msg_start {
 struct msg_id {			/* OP_KILL, OP_FREEZE, OP_THAW, OP_CONNECT, OP_USAGE */
 	struct msg_head head;
 	char id[ID_SIZE];
+	char request[REQUEST_ID_SIZE];
+};
+
+#define NETWORK_NO_INTERNET 1u	/* flags of OP_NETWORK */
+#define NETWORK_FLAGS_ALL 1u
+
+struct msg_network {
+	struct msg_head head;
+	char id[ID_SIZE];
+	char request[REQUEST_ID_SIZE];
+	uint32_t flags;		/* the whole of the new policy */
+	uint8_t pad[4];
+};
+
+struct msg_level {
+	struct msg_head head;
+	uint32_t level;		/* as in base/log.h */
+	uint8_t pad[4];
 };
 
 struct msg_list { struct msg_head head; };

@@ -9,7 +9,7 @@
 #include "base/str.h"
 #include "store/db_stmt.h"
 
-#define STMTS_MAX 32
+#define STMTS_MAX 64
 #define BUSY_MS 2000		/* only a person with the sqlite3 shell can hold the lock */
 
 struct store {
@@ -57,12 +57,35 @@ static const char *const migrations[] = {
 	" ended_ms INTEGER,"
 	" end_reason TEXT) STRICT;"
 	"CREATE INDEX sandboxes_state ON sandboxes(state);",
+
+	/* Teams with limits, keys with an id. Version 1 had the local key only, which is put back at each start. */
+	"ALTER TABLE teams ADD COLUMN blocked INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE teams ADD COLUMN max_sandboxes INTEGER;"	/* NULL: the server's default */
+	"ALTER TABLE teams ADD COLUMN rate_limit INTEGER;"
+	"CREATE UNIQUE INDEX teams_name ON teams(name);"
+	"DROP TABLE keys;"
+	"CREATE TABLE keys ("
+	" id TEXT PRIMARY KEY,"
+	" hash BLOB NOT NULL UNIQUE,"			/* sha256 of the key, never the key */
+	" team TEXT NOT NULL REFERENCES teams(id) ON DELETE CASCADE,"
+	" name TEXT NOT NULL,"
+	" head TEXT NOT NULL,"				/* what of the key may be shown */
+	" tail TEXT NOT NULL,"
+	" length INTEGER NOT NULL,"
+	" admin INTEGER NOT NULL,"
+	" local INTEGER NOT NULL,"			/* the one in the file of the state directory */
+	" created_ms INTEGER NOT NULL,"
+	" used_ms INTEGER,"
+	" expires_ms INTEGER) STRICT;"
+	"CREATE INDEX keys_team ON keys(team);"
+	"ALTER TABLE sandboxes ADD COLUMN active_ms INTEGER;",
 };
 
 static int db_fail(struct store *s, struct err *e, const char *what)
 {
-	int code = sqlite3_errcode(s->db);
-	int no = code == SQLITE_FULL ? ENOSPC : code == SQLITE_NOMEM ? ENOMEM : code == SQLITE_BUSY ? EBUSY : EIO;
+	int code = sqlite3_errcode(s->db), precise = sqlite3_extended_errcode(s->db);
+	bool taken = precise == SQLITE_CONSTRAINT_UNIQUE || precise == SQLITE_CONSTRAINT_PRIMARYKEY;
+	int no = code == SQLITE_FULL ? ENOSPC : code == SQLITE_NOMEM ? ENOMEM : code == SQLITE_BUSY ? EBUSY : taken ? EEXIST : EIO;
 
 	return err_set(e, no, "%s: %s", what, sqlite3_errmsg(s->db));
 }
@@ -139,6 +162,11 @@ int stmt_next(struct store *s, sqlite3_stmt *st, struct err *e)
 
 	(void)sqlite3_reset(st);
 	return r;
+}
+
+int store_durable(struct store *s, bool on, struct err *e)
+{
+	return db_exec(s, on ? "PRAGMA synchronous=FULL" : "PRAGMA synchronous=NORMAL", e);
 }
 
 const char *stmt_col_text(sqlite3_stmt *st, int col)

@@ -1,67 +1,122 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* store/keys: the tables teams and keys. */
+/* store/keys: the table keys. */
 #include "store/keys.h"
 
 #include <string.h>
 
-#include "base/clock.h"
-#include "base/str.h"
 #include "store/db_stmt.h"
 
-static const char team_find[] = "SELECT id FROM teams WHERE is_default=1";
-static const char team_add[] = "INSERT INTO teams(id, name, is_default, created_ms) VALUES(?, 'default', 1, ?)";
-static const char key_drop[] = "DELETE FROM keys WHERE team=? AND name=?";
-static const char key_add[] = "INSERT OR REPLACE INTO keys(hash, team, name, created_ms) VALUES(?, ?, ?, ?)";
-static const char key_all[] = "SELECT k.hash, k.team, t.name, k.name FROM keys k JOIN teams t ON t.id=k.team"
-	" ORDER BY k.created_ms, k.name";
+#define COLUMNS "id, hash, team, name, head, tail, length, admin, local, created_ms, used_ms, expires_ms"
 
-int teams_default(struct store *s, const char *id_if_new, char ret_id[TEAM_ID_SIZE], struct err *e)
+static const char add_sql[] = "INSERT INTO keys(" COLUMNS ") VALUES(?,?,?,?,?,?,?,?,?,?,?,?)";
+static const char rename_sql[] = "UPDATE keys SET name=? WHERE id=?";
+static const char expire_sql[] = "UPDATE keys SET expires_ms=? WHERE id=?";
+static const char used_sql[] = "UPDATE keys SET used_ms=? WHERE id=?";
+static const char drop_sql[] = "DELETE FROM keys WHERE id=?";
+static const char drop_local_sql[] = "DELETE FROM keys WHERE local=1 OR hash=?";
+static const char each_sql[] = "SELECT " COLUMNS " FROM keys ORDER BY created_ms, id";
+
+static void put_time(sqlite3_stmt *st, int at, uint64_t ms)
 {
-	sqlite3_stmt *st;
-
-	if (stmt_get(s, team_find, &st, e) < 0)
-		return -e->no;
-
-	int r = stmt_next(s, st, e);
-
-	if (r < 0)
-		return r;
-	if (r == 1) {
-		bool fits = str_copy(ret_id, TEAM_ID_SIZE, str_of(stmt_col_text(st, 0)));
-
-		(void)sqlite3_reset(st);
-		return fits ? 0 : err_set(e, EOVERFLOW, "id of the default team is too long");
-	}
-	if (!str_copy(ret_id, TEAM_ID_SIZE, str_of(id_if_new)))
-		return err_set(e, EINVAL, "id '%s' is too long", id_if_new);
-	if (stmt_get(s, team_add, &st, e) < 0)
-		return -e->no;
-	stmt_text(st, 1, id_if_new);
-	stmt_u64(st, 2, clock_wall_ms());
-	r = stmt_run(s, st, e);
-	return r < 0 ? r : 0;
+	if (ms)
+		stmt_u64(st, at, ms);
 }
 
-int keys_put(struct store *s, const char *team, const char *name, const uint8_t hash[KEY_HASH_SIZE], struct err *e)
+/* A statement that changes one row by id; -ENOENT if there is none. */
+static int run_one(struct store *s, sqlite3_stmt *st, const char *id, struct err *e)
+{
+	int n = stmt_run(s, st, e);
+
+	return n < 0 ? n : n == 0 ? err_set(e, ENOENT, "no key '%s' in the state file", id) : 0;
+}
+
+static int run_durably(struct store *s, sqlite3_stmt *st, const char *id, struct err *e)
+{
+	struct err ignored;
+
+	if (store_durable(s, true, e) < 0)
+		return -e->no;
+
+	int r = run_one(s, st, id, e);
+
+	(void)store_durable(s, false, &ignored);
+	return r;
+}
+
+int keys_add(struct store *s, const struct key_row *k, struct err *e)
 {
 	sqlite3_stmt *st;
-	int r;
 
-	if (stmt_get(s, key_drop, &st, e) < 0)
+	if (stmt_get(s, add_sql, &st, e) < 0)
 		return -e->no;
-	stmt_text(st, 1, team);
-	stmt_text(st, 2, name);
-	r = stmt_run(s, st, e);
-	if (r < 0)
-		return r;
-	if (stmt_get(s, key_add, &st, e) < 0)
+	stmt_text(st, 1, k->id);
+	stmt_blob(st, 2, k->hash, KEY_HASH_SIZE);
+	stmt_text(st, 3, k->team);
+	stmt_text(st, 4, k->name);
+	stmt_text(st, 5, k->head);
+	stmt_text(st, 6, k->tail);
+	stmt_u64(st, 7, k->length);
+	stmt_u64(st, 8, k->admin);
+	stmt_u64(st, 9, k->local);
+	stmt_u64(st, 10, k->created_ms);
+	put_time(st, 11, k->used_ms);
+	put_time(st, 12, k->expires_ms);
+	return run_durably(s, st, k->id, e);
+}
+
+int keys_rename(struct store *s, const char *id, const char *name, struct err *e)
+{
+	sqlite3_stmt *st;
+
+	if (stmt_get(s, rename_sql, &st, e) < 0)
 		return -e->no;
-	stmt_blob(st, 1, hash, KEY_HASH_SIZE);
-	stmt_text(st, 2, team);
-	stmt_text(st, 3, name);
-	stmt_u64(st, 4, clock_wall_ms());
-	r = stmt_run(s, st, e);
-	return r < 0 ? r : 0;
+	stmt_text(st, 1, name);
+	stmt_text(st, 2, id);
+	return run_durably(s, st, id, e);
+}
+
+int keys_expire(struct store *s, const char *id, uint64_t at_ms, struct err *e)
+{
+	sqlite3_stmt *st;
+
+	if (stmt_get(s, expire_sql, &st, e) < 0)
+		return -e->no;
+	put_time(st, 1, at_ms);
+	stmt_text(st, 2, id);
+	return run_durably(s, st, id, e);
+}
+
+int keys_drop(struct store *s, const char *id, struct err *e)
+{
+	sqlite3_stmt *st;
+
+	if (stmt_get(s, drop_sql, &st, e) < 0)
+		return -e->no;
+	stmt_text(st, 1, id);
+	return run_durably(s, st, id, e);
+}
+
+int keys_put_local(struct store *s, const struct key_row *k, struct err *e)
+{
+	sqlite3_stmt *st;
+
+	if (stmt_get(s, drop_local_sql, &st, e) < 0)
+		return -e->no;
+	stmt_blob(st, 1, k->hash, KEY_HASH_SIZE);
+	if (stmt_run(s, st, e) < 0)
+		return -e->no;
+	return keys_add(s, k, e);
+}
+
+int keys_used(struct store *s, const char *id, uint64_t at_ms, struct err *e)
+{
+	sqlite3_stmt *st;
+
+	if (stmt_get(s, used_sql, &st, e) < 0)
+		return -e->no;
+	stmt_u64(st, 1, at_ms);
+	stmt_text(st, 2, id);
+	return run_one(s, st, id, e);
 }
 
 int keys_each(struct store *s, int (*fn)(void *user, const struct key_row *k), void *user, struct err *e)
@@ -69,14 +124,19 @@ int keys_each(struct store *s, int (*fn)(void *user, const struct key_row *k), v
 	sqlite3_stmt *st;
 	int r;
 
-	if (stmt_get(s, key_all, &st, e) < 0)
+	if (stmt_get(s, each_sql, &st, e) < 0)
 		return -e->no;
 	while ((r = stmt_next(s, st, e)) == 1) {
-		struct key_row k = { .team = stmt_col_text(st, 1), .team_name = stmt_col_text(st, 2), .name = stmt_col_text(st, 3) };
+		struct key_row k = {
+			.id = stmt_col_text(st, 0), .team = stmt_col_text(st, 2), .name = stmt_col_text(st, 3),
+			.head = stmt_col_text(st, 4), .tail = stmt_col_text(st, 5), .length = (uint32_t)stmt_col_u64(st, 6),
+			.admin = stmt_col_u64(st, 7) != 0, .local = stmt_col_u64(st, 8) != 0, .created_ms = stmt_col_u64(st, 9),
+			.used_ms = stmt_col_u64(st, 10), .expires_ms = stmt_col_u64(st, 11),
+		};
 
-		if (sqlite3_column_bytes(st, 0) != KEY_HASH_SIZE)
+		if (sqlite3_column_bytes(st, 1) != KEY_HASH_SIZE)
 			continue;	/* not written by us: no key can match it */
-		memcpy(k.hash, sqlite3_column_blob(st, 0), KEY_HASH_SIZE);
+		memcpy(k.hash, sqlite3_column_blob(st, 1), KEY_HASH_SIZE);
 		r = fn(user, &k);
 		if (r < 0) {
 			(void)sqlite3_reset(st);

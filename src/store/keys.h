@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* store/keys: teams and their API keys; of a key only its SHA-256 is kept. */
+/* store/keys: the API keys of teams; of a key only its SHA-256 and a few characters to know it by are kept. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -9,18 +10,27 @@
 struct store;
 
 #define KEY_HASH_SIZE 32
-#define TEAM_ID_SIZE 40			/* a UUID and a NUL */
 
-struct key_row {			/* strings live for the call */
+struct key_row {			/* strings are borrowed; from keys_each() they live for the call */
+	const char *id, *team, *name;
 	uint8_t hash[KEY_HASH_SIZE];
-	const char *team, *team_name, *name;
+	const char *head, *tail;	/* first and last characters behind the prefix */
+	uint32_t length;		/* of the key behind its prefix */
+	bool admin, local;
+	uint64_t created_ms;
+	uint64_t used_ms, expires_ms;	/* 0: never */
 };
 
-/* The default team, made on first use with the given id. */
-int teams_default(struct store *s, const char *id_if_new, char ret_id[TEAM_ID_SIZE], struct err *e);
+/* All but keys_used() are on the disk when they return. */
+int keys_add(struct store *s, const struct key_row *k, struct err *e);	/* -EEXIST: that key or id is there */
+int keys_rename(struct store *s, const char *id, const char *name, struct err *e);
+int keys_expire(struct store *s, const char *id, uint64_t at_ms, struct err *e);
+int keys_drop(struct store *s, const char *id, struct err *e);
 
-/* Puts the key called `name` of that team in place of an earlier one with the same name. */
-int keys_put(struct store *s, const char *team, const char *name, const uint8_t hash[KEY_HASH_SIZE], struct err *e);
+/* Makes k the one local key; an earlier one, or another of the same hash, goes. */
+int keys_put_local(struct store *s, const struct key_row *k, struct err *e);
 
-/* Calls fn for each key; a negative value from it ends the walk and is returned. */
+int keys_used(struct store *s, const char *id, uint64_t at_ms, struct err *e);
+
+/* Calls fn for each key, oldest first; a negative value from it ends the walk and is returned. */
 int keys_each(struct store *s, int (*fn)(void *user, const struct key_row *k), void *user, struct err *e);

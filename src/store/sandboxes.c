@@ -5,10 +5,12 @@
 #include "store/db_stmt.h"
 
 #define COLUMNS "id, team, template_id, template_name, template_key, state, created_ms, started_us, end_ms, timeout_s, flags," \
-	" mem_bytes, disk_bytes, cpu_permille, pids, envd_token, traffic_token, metadata, env_vars, network"
+	" mem_bytes, disk_bytes, cpu_permille, pids, envd_token, traffic_token, metadata, env_vars, network, active_ms"
 
-static const char add_sql[] = "INSERT INTO sandboxes(" COLUMNS ") VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
+static const char add_sql[] = "INSERT INTO sandboxes(" COLUMNS ") VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
 static const char set_sql[] = "UPDATE sandboxes SET state=?, started_us=?, end_ms=?, flags=? WHERE id=? AND state<>3";
+static const char network_sql[] = "UPDATE sandboxes SET flags=?, network=? WHERE id=? AND state<>3";
+static const char active_sql[] = "UPDATE sandboxes SET active_ms=? WHERE id=? AND state<>3";
 static const char end_sql[] = "UPDATE sandboxes SET state=3, ended_ms=?, end_reason=?, envd_token=NULL, traffic_token=NULL,"
 	" env_vars=NULL WHERE id=? AND state<>3";
 static const char each_sql[] = "SELECT " COLUMNS " FROM sandboxes WHERE state<>3 ORDER BY created_ms, id";
@@ -40,6 +42,7 @@ int sandboxes_add(struct store *s, const struct sandbox_row *r, struct err *e)
 	stmt_text(st, 18, r->metadata);
 	stmt_text(st, 19, r->env_vars);
 	stmt_text(st, 20, r->network);
+	stmt_u64(st, 21, r->active_ms);
 
 	int n = stmt_run(s, st, e);
 
@@ -62,6 +65,35 @@ int sandboxes_set(struct store *s, const char *id, enum row_state state, uint64_
 	int n = stmt_run(s, st, e);
 
 	return n < 0 ? n : n == 0 ? err_set(e, ENOENT, "no live sandbox '%s' in the state file", id) : 0;
+}
+
+int sandboxes_set_network(struct store *s, const char *id, uint32_t flags, const char *network, struct err *e)
+{
+	sqlite3_stmt *st;
+
+	if (stmt_get(s, network_sql, &st, e) < 0)
+		return -e->no;
+	stmt_u64(st, 1, flags);
+	stmt_text(st, 2, network);
+	stmt_text(st, 3, id);
+
+	int n = stmt_run(s, st, e);
+
+	return n < 0 ? n : n == 0 ? err_set(e, ENOENT, "no live sandbox '%s' in the state file", id) : 0;
+}
+
+int sandboxes_set_active(struct store *s, const char *id, uint64_t active_ms, struct err *e)
+{
+	sqlite3_stmt *st;
+
+	if (stmt_get(s, active_sql, &st, e) < 0)
+		return -e->no;
+	stmt_u64(st, 1, active_ms);
+	stmt_text(st, 2, id);
+
+	int n = stmt_run(s, st, e);
+
+	return n < 0 ? n : 0;
 }
 
 int sandboxes_end(struct store *s, const char *id, uint64_t ended_ms, const char *reason, struct err *e)
@@ -102,6 +134,7 @@ static void row_read(sqlite3_stmt *st, struct sandbox_row *r)
 		.metadata = stmt_col_text(st, 17),
 		.env_vars = stmt_col_text(st, 18),
 		.network = stmt_col_text(st, 19),
+		.active_ms = stmt_col_u64(st, 20),
 	};
 }
 

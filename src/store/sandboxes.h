@@ -21,6 +21,7 @@ struct sandbox_row {			/* strings are borrowed; optional ones may be NULL */
 	enum row_state state;
 	uint64_t created_ms, started_us;
 	uint64_t end_ms;		/* running: when it expires; paused: when it was paused */
+	uint64_t active_ms;		/* last request into it */
 	uint32_t timeout_s, flags;
 	uint64_t mem_bytes, disk_bytes;
 	uint32_t cpu_permille, pids;
@@ -31,6 +32,9 @@ struct sandbox_row {			/* strings are borrowed; optional ones may be NULL */
 int sandboxes_add(struct store *s, const struct sandbox_row *r, struct err *e);
 int sandboxes_set(struct store *s, const char *id, enum row_state state, uint64_t started_us, uint64_t end_ms, uint32_t flags,
 		  struct err *e);
+
+int sandboxes_set_network(struct store *s, const char *id, uint32_t flags, const char *network, struct err *e);
+int sandboxes_set_active(struct store *s, const char *id, uint64_t active_ms, struct err *e);
 
 /* The row stays as history, without its secrets. */
 int sandboxes_end(struct store *s, const char *id, uint64_t ended_ms, const char *reason, struct err *e);

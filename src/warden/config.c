@@ -2,6 +2,7 @@
 /* config: one table of keys for the command line and the file. */
 #include "warden/config.h"
 
+#include <arpa/inet.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -54,6 +55,10 @@ static const struct key keys[] = {
 	{ "max_cpus", KIND_CPUS, FIELD(max_cpu_permille), 50, 1024000 },
 	{ "max_pids", KIND_NUMBER, FIELD(max_pids), 16, 4194304 },
 	{ "max_disk_mb", KIND_NUMBER, FIELD(max_disk_mb), 16, MB_MAX },
+	{ "open", KIND_BOOL, FIELD(open) },
+	{ "metrics_open", KIND_BOOL, FIELD(metrics_open) },
+	{ "rate_limit", KIND_NUMBER, FIELD(rate_limit), 0, 1000000 },
+	{ "team_max_sandboxes", KIND_NUMBER, FIELD(team_max_sandboxes), 0, 2000 },
 	{ "on_stop", KIND_STOP, FIELD(keep_on_stop) },
 	{ "log_level", KIND_LEVEL, FIELD(log_level) },
 };
@@ -322,6 +327,19 @@ static int fit(const char *what, uint64_t *value, uint64_t usual, uint64_t max, 
 		(unsigned long long)max);
 }
 
+/* Can only processes of this machine connect to it? What is not an address is refused later, by who binds it. */
+static bool is_loopback(const char *listen)
+{
+	const char *colon = strrchr(listen, ':');
+	struct str host = { listen, colon ? (size_t)(colon - listen) : 0 };
+	char z[64];
+	struct in_addr v4;
+
+	if (str_is(host, "[::1]"))
+		return true;
+	return str_copy(z, sizeof z, host) && inet_pton(AF_INET, z, &v4) == 1 && ntohl(v4.s_addr) >> 24 == 127;
+}
+
 int config_settle(struct config *c, struct err *e)
 {
 	if (fit("memory_mb", &c->default_memory_mb, 1024, c->max_memory_mb, e) < 0 ||
@@ -331,6 +349,9 @@ int config_settle(struct config *c, struct err *e)
 		return -e->no;
 	if (c->pool_size_mb && c->pool_max_mb && c->pool_size_mb > c->pool_max_mb)
 		return err_set(e, EINVAL, "pool_size_mb is above pool_max_mb");
+	if ((c->open || c->metrics_open) && !is_loopback(c->listen))
+		return err_set(e, EINVAL, "%s = true: only with a loopback address in listen, not '%s'", c->open ? "open" : "metrics_open",
+			c->listen);
 	return 0;
 }
 

@@ -29,6 +29,8 @@ struct config {
 	uint64_t max_sandboxes, max_timeout_s;
 	uint64_t default_memory_mb, default_pids, default_disk_mb, default_cpu_permille;	/* 0 until settled */
 	uint64_t max_memory_mb, max_pids, max_disk_mb, max_cpu_permille;
+	uint64_t rate_limit, team_max_sandboxes;	/* 0: none; of keys and teams that have none of their own */
+	bool open, metrics_open;		/* without a key; on a loopback address only */
 	bool no_pool;
 	bool keep_on_stop;
 	bool version;				/* only print it */

@@ -16,7 +16,7 @@
 #include "warden/warden.h"
 
 #define HELLO_MS 10000
-#define FRONT_ARGS 20
+#define FRONT_ARGS 24
 #define FRONT_TRIES 5			/* of a first start: something is wrong that a sixth will not cure */
 
 static const char *const level_word[] = { "debug", "info", "warn", "error" };
@@ -113,17 +113,20 @@ static void on_no_hello(void *user)
 int front_open(struct warden *w, int exe_fd, const char *exe, const char *state_dir, struct err *e)
 {
 	/* They live as long as the service, of which a process has one. */
-	static char timeout[24], key[PATH_MAX + 8];
+	static char timeout[24], rate[24], quota[24], key[PATH_MAX + 8];
 	static const char *argv[FRONT_ARGS];
 	struct service_spec spec = { .name = "atoll-front", .exe_fd = exe_fd, .argv = (char *const *)argv,
 		.fds = { w->listener }, .n_fds = 1, .delay_max_ms = w->cfg.restart_max_ms };
 	size_t n = 0;
 
 	(void)snprintf(timeout, sizeof timeout, "%llu", (unsigned long long)w->cfg.max_timeout_s);
+	(void)snprintf(rate, sizeof rate, "%llu", (unsigned long long)w->cfg.rate_limit);
+	(void)snprintf(quota, sizeof quota, "%llu", (unsigned long long)w->cfg.team_max_sandboxes);
 	(void)snprintf(key, sizeof key, "%s/key", state_dir);
 	argv[n++] = exe;
 	const char *pairs[][2] = { { "--state", state_dir }, { "--key-file", key }, { "--url", w->ready_url },
-		{ "--max-timeout", timeout }, { "--log-level", level_word[w->cfg.log_level] }, { "--domain", w->cfg.domain } };
+		{ "--max-timeout", timeout }, { "--log-level", level_word[w->cfg.log_level] }, { "--domain", w->cfg.domain },
+		{ "--rate-limit", rate }, { "--team-max-sandboxes", quota } };
 
 	for (size_t i = 0; i < ARRAY_LEN(pairs); i++) {
 		if (!pairs[i][1][0])
@@ -131,6 +134,10 @@ int front_open(struct warden *w, int exe_fd, const char *exe, const char *state_
 		argv[n++] = pairs[i][0];
 		argv[n++] = pairs[i][1];
 	}
+	if (w->cfg.open)
+		argv[n++] = "--open";
+	if (w->cfg.metrics_open)
+		argv[n++] = "--metrics-open";
 	if (user_find(w->cfg.user, &spec.uid, &spec.gid, e) < 0)
 		return -e->no;
 	w->hello_timer = timer_new(w->loop, on_no_hello, w);
@@ -180,6 +187,14 @@ void front_exited(struct warden *w, const struct sandbox *sb)
 	memcpy(ev.id, sb->er.spec.id, sizeof ev.id);
 	ev.reason = sb->reason;
 	/* A front that has not said hello will ask for the list, which has it no more. */
+	if (w->proto.phase == PHASE_SERVE)
+		answer(w, w->life, &ev, sizeof ev);
+}
+
+void front_log_level(struct warden *w)
+{
+	struct msg_level ev = { .head = { MSG_VERSION, EV_LOG_LEVEL, 0 }, .level = w->cfg.log_level };
+
 	if (w->proto.phase == PHASE_SERVE)
 		answer(w, w->life, &ev, sizeof ev);
 }

@@ -18,3 +18,4 @@ void front_error(struct warden *w, uint64_t life, uint32_t seq, int no, const ch
 
 void front_exited(struct warden *w, const struct sandbox *sb);
 void front_shutdown(struct warden *w);
+void front_log_level(struct warden *w);		/* as it is now in the configuration */

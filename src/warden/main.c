@@ -101,7 +101,9 @@ static void on_hup(void *user, int signo)
 		log_warn("configuration not taken again", "err=%s", e.text);
 		return;
 	}
+	w->cfg.log_level = again.log_level;
 	log_set_level(again.log_level);
+	front_log_level(w);
 	log_info("log level set again", "level=%d", (int)again.log_level);
 }
 

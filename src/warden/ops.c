@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/fd.h"
+#include "base/log.h"
 #include "warden/front.h"
 #include "warden/link.h"
 #include "warden/sandbox.h"
@@ -51,6 +52,7 @@ static void op_hello(struct warden *w, const void *msg)
 	re.instance = w->instance;
 	re.max_sandboxes = (uint32_t)w->cfg.max_sandboxes;
 	re.n_templates = w->cfg.n_templates;
+	re.log_level = w->cfg.log_level;
 	re.defaults = config_default_limits(&w->cfg);
 	re.maxima = config_max_limits(&w->cfg);
 	memcpy(re.templates, w->cfg.templates, sizeof re.templates);
@@ -77,6 +79,7 @@ static void op_kill(struct warden *w, const void *msg)
 		fail(w, m->head.seq, &e);
 		return;
 	}
+	log_info("kill", "id=%s request=%s", m->id, m->request);
 	sandbox_kill(sb);
 	front_ok(w, w->life, m->head.seq);
 }
@@ -88,6 +91,7 @@ static void set_frozen(struct warden *w, const struct msg_id *m, bool on)
 
 	if (!sb)
 		return;
+	log_info(on ? "freeze" : "thaw", "id=%s request=%s", m->id, m->request);
 	if (sandbox_freeze(sb, on, &e) < 0)
 		fail(w, m->head.seq, &e);
 	else
@@ -114,6 +118,7 @@ static void op_connect(struct warden *w, const void *msg)
 
 	if (!sb)
 		return;
+	log_debug("connect", "id=%s request=%s", m->id, m->request);
 	if (w->ops->connect(w->engine, &sb->er, sb->pidfd, &fd, &e) < 0)
 		fail(w, m->head.seq, &e);
 	else
@@ -174,9 +179,38 @@ static void op_usage(struct warden *w, const void *msg)
 	send_out(w, &re, sizeof re, -1);
 }
 
+static void op_network(struct warden *w, const void *msg)
+{
+	const struct msg_network *m = msg;
+	struct msg_id who = { .head = m->head };
+	struct err e = ERR_INIT;
+
+	memcpy(who.id, m->id, sizeof who.id);
+	struct sandbox *sb = running(w, &who);
+
+	if (!sb)
+		return;
+	log_info("network", "id=%s flags=%u request=%s", m->id, m->flags, m->request);
+	if (sandbox_network(sb, m->flags & NETWORK_NO_INTERNET, &e) < 0)
+		fail(w, m->head.seq, &e);
+	else
+		front_ok(w, w->life, m->head.seq);
+}
+
+static void op_log_level(struct warden *w, const void *msg)
+{
+	const struct msg_level *m = msg;
+
+	w->cfg.log_level = (enum log_level)m->level;
+	log_set_level(w->cfg.log_level);
+	log_info("log level set", "level=%u", m->level);
+	front_ok(w, w->life, m->head.seq);
+}
+
 static void (*const handlers[OP_COUNT])(struct warden *w, const void *msg) = {
 	[OP_HELLO] = op_hello, [OP_START] = op_start, [OP_KILL] = op_kill, [OP_FREEZE] = op_freeze,
 	[OP_THAW] = op_thaw, [OP_CONNECT] = op_connect, [OP_LIST] = op_list, [OP_USAGE] = op_usage,
+	[OP_NETWORK] = op_network, [OP_LOG_LEVEL] = op_log_level,
 };
 
 void ops_run(struct warden *w, enum msg_type type, const void *msg)

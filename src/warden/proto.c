@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/fd.h"
+#include "base/log.h"
 #include "ipc/check.h"
 
 struct request {
@@ -21,7 +22,35 @@ static const char *fields_id(const struct proto *pr, const void *msg)
 	const struct msg_id *m = msg;
 
 	(void)pr;
-	return check_id(m->id) ? NULL : "bad sandbox id";
+	if (!check_id(m->id))
+		return "bad sandbox id";
+	return check_request(m->request) ? NULL : "bad request id";
+}
+
+static const char *fields_network(const struct proto *pr, const void *msg)
+{
+	static const uint8_t zero[sizeof ((struct msg_network *)0)->pad];
+	const struct msg_network *m = msg;
+
+	(void)pr;
+	if (!check_id(m->id))
+		return "bad sandbox id";
+	if (!check_request(m->request))
+		return "bad request id";
+	if (memcmp(m->pad, zero, sizeof zero) != 0)
+		return "padding is not zero";
+	return m->flags & ~NETWORK_FLAGS_ALL ? "unknown flags" : NULL;
+}
+
+static const char *fields_level(const struct proto *pr, const void *msg)
+{
+	static const uint8_t zero[sizeof ((struct msg_level *)0)->pad];
+	const struct msg_level *m = msg;
+
+	(void)pr;
+	if (memcmp(m->pad, zero, sizeof zero) != 0)
+		return "padding is not zero";
+	return m->level > LOG_LVL_ERROR ? "no such log level" : NULL;
 }
 
 static const char *fields_start(const struct proto *pr, const void *msg)
@@ -35,6 +64,8 @@ static const char *fields_start(const struct proto *pr, const void *msg)
 		return "bad template key";
 	if (memcmp(m->pad, zero, sizeof zero) != 0)
 		return "padding is not zero";
+	if (!check_request(m->request))
+		return "bad request id";
 	if (m->flags & ~START_FLAGS_ALL)
 		return "unknown flags";
 	if (!check_limits(&m->limits, &pr->maxima))
@@ -55,6 +86,8 @@ static const struct request requests[OP_COUNT] = {
 	[OP_CONNECT] = { sizeof(struct msg_id), PHASE_SERVE, .fields = fields_id },
 	[OP_LIST]    = { sizeof(struct msg_list), PHASE_SERVE },
 	[OP_USAGE]   = { sizeof(struct msg_id), PHASE_SERVE, .fields = fields_id },
+	[OP_NETWORK] = { sizeof(struct msg_network), PHASE_SERVE, .fields = fields_network },
+	[OP_LOG_LEVEL] = { sizeof(struct msg_level), PHASE_SERVE, .fields = fields_level },
 };
 
 const char *proto_check(struct proto *pr, const void *msg, size_t n, size_t n_fds, enum msg_type *ret_type)

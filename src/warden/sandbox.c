@@ -228,7 +228,7 @@ static int slot_find(struct warden *w, uint32_t *ret)
 
 static void start_failed(struct sandbox *sb, int no, const char *text)
 {
-	log_warn("sandbox not started", "id=%s err=%s", sb->er.spec.id, text);
+	log_warn("sandbox not started", "id=%s err=%s request=%s", sb->er.spec.id, text, sb->request);
 	front_error(sb->w, sb->life, sb->seq, no, text);
 	sb->seq = 0;
 }
@@ -310,6 +310,7 @@ int sandbox_start(struct warden *w, const struct msg_start *m, struct err *e)
 	sp->no_internet = m->flags & START_NO_INTERNET;
 	sp->limits = (struct engine_limits) { m->limits.mem_bytes, m->limits.disk_bytes, m->limits.cpu_permille, m->limits.pids };
 	sb->seq = m->head.seq;
+	memcpy(sb->request, m->request, sizeof sb->request);
 	sb->life = w->life;
 	sb->asked_ms = clock_mono_ms();
 	queue_push(sb);
@@ -349,8 +350,8 @@ void sandbox_built(struct sandbox *sb, int r, const struct engine_record *er, in
 	} else {
 		sandbox_set_state(sb, SANDBOX_RUNNING);
 		sb->announced = true;
-		log_info("sandbox started", "id=%s slot=%u pid=%d ms=%llu", sb->er.spec.id, sb->er.spec.slot, (int)sb->er.pid,
-			(unsigned long long)(clock_mono_ms() - sb->asked_ms));
+		log_info("sandbox started", "id=%s slot=%u pid=%d request=%s ms=%llu", sb->er.spec.id, sb->er.spec.slot, (int)sb->er.pid,
+			sb->request, (unsigned long long)(clock_mono_ms() - sb->asked_ms));
 		front_ok(w, sb->life, sb->seq);
 		sb->seq = 0;
 	}
@@ -394,6 +395,25 @@ int sandbox_freeze(struct sandbox *sb, bool on, struct err *e)
 		return -e->no;
 	sb->frozen = on;
 	return record_write(sb->w->records_dir, &rec, e);
+}
+
+int sandbox_network(struct sandbox *sb, bool no_internet, struct err *e)
+{
+	struct record rec = { .stage = RECORD_LIVE, .frozen = sb->frozen, .er = sb->er };
+	struct err again;
+
+	if (sb->er.spec.no_internet == no_internet)
+		return 0;
+	if (sb->w->ops->network(sb->w->engine, &sb->er, no_internet, e) < 0)
+		return -e->no;
+	rec.er.spec.no_internet = no_internet;
+	if (record_write(sb->w->records_dir, &rec, e) < 0) {
+		/* The next warden would go by the record: what it says and what is must not differ. */
+		(void)sb->w->ops->network(sb->w->engine, &sb->er, !no_internet, &again);
+		return -e->no;
+	}
+	sb->er.spec.no_internet = no_internet;
+	return 0;
 }
 
 /* --- all of them -------------------------------------------------------------------------------------------- */

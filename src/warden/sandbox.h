@@ -31,6 +31,7 @@ struct sandbox {
 	bool unwanted;			/* killed, or its front has gone, while it was being built */
 	bool announced;			/* the front was told that it runs, so it will be told that it ended */
 	uint32_t reason;		/* enum exit_reason */
+	char request[REQUEST_ID_SIZE];	/* of the OP_START, for the log */
 	uint32_t seq;			/* of the OP_START that waits for an answer; 0: none */
 	uint64_t life;			/* the front that sent it */
 	uint64_t asked_ms;
@@ -51,6 +52,7 @@ int sandbox_start(struct warden *w, const struct msg_start *m, struct err *e);
 void sandbox_adopt(struct warden *w, const struct record *r);	/* from an earlier warden */
 void sandbox_kill(struct sandbox *sb);
 int sandbox_freeze(struct sandbox *sb, bool on, struct err *e);
+int sandbox_network(struct sandbox *sb, bool no_internet, struct err *e);
 
 /* Called by the builder when it is done: 0 and pidfd (now the sandbox's), or -errno and e. */
 void sandbox_built(struct sandbox *sb, int r, const struct engine_record *er, int pidfd, const struct err *e);

@@ -112,6 +112,15 @@ static int fake_connect(struct engine *en, const struct engine_record *r, int pi
 	return 0;
 }
 
+static int fake_network(struct engine *en, const struct engine_record *r, bool no_internet, struct err *e)
+{
+	(void)en;
+	(void)r;
+	(void)no_internet;
+	(void)e;
+	return 0;
+}
+
 static int fake_freeze(struct engine *en, const struct engine_record *r, bool on, struct err *e)
 {
 	(void)en;
@@ -161,5 +170,6 @@ static void fake_close(struct engine *en, bool all)
 
 const struct engine_ops engine_ns = {
 	.name = "fake", .open = fake_open, .start = fake_start, .adopt = fake_adopt, .connect = fake_connect, .freeze = fake_freeze,
+	.network = fake_network,
 	.kill = fake_kill, .usage = fake_usage, .reap = fake_reap, .tick = fake_tick, .close = fake_close,
 };

@@ -132,7 +132,7 @@ static void op_count(void) { hello(); struct msg_head m = head(OP_COUNT); out(&m
 static void op_answer(void) { hello(); struct msg_head m = head(RE_OK); out(&m, sizeof m, 0); }
 static void op_event(void) { hello(); struct msg_exited m = { .head = head(EV_EXITED), .id = "ione" }; out(&m, sizeof m, 0); }
 static void op_huge(void) { hello(); struct msg_head m = head(65535); out(&m, sizeof m, 0); }
-static void version(void) { hello(); struct msg_list m = { head(OP_LIST) }; m.head.version = 2; out(&m, sizeof m, 0); }
+static void version(void) { hello(); struct msg_list m = { head(OP_LIST) }; m.head.version = MSG_VERSION + 1; out(&m, sizeof m, 0); }
 static void no_seq(void) { hello(); struct msg_list m = { head(OP_LIST) }; m.head.seq = 0; out(&m, sizeof m, 0); }
 static void one_fd(void) { hello(); struct msg_list m = { head(OP_LIST) }; out(&m, sizeof m, 1); }
 static void fd_to_start(void) { hello(); struct msg_start m = sound_start("ione"); out(&m, sizeof m, 1); }
@@ -154,6 +154,14 @@ static void id_path(void) { bad_id(OP_CONNECT, "../etc", 7); }
 static void id_open_end(void) { bad_id(OP_USAGE, "aaaaaaaaaaaaaaaaaaaaaaaa", ID_SIZE); }
 static void id_tail(void) { bad_id(OP_FREEZE, "ione\0x", 6); }
 static void id_high(void) { bad_id(OP_THAW, "i\xffne", 5); }
+
+static void request_blank(void) { hello(); struct msg_id m = about(OP_KILL, "ione"); memcpy(m.request, "a b", 3); out(&m, sizeof m, 0); }
+static void request_long(void) { hello(); struct msg_id m = about(OP_KILL, "ione"); memset(m.request, 'a', REQUEST_ID_MAX + 1); out(&m, sizeof m, 0); }
+static void request_tail(void) { hello(); struct msg_start m = sound_start("ione"); m.request[REQUEST_ID_SIZE - 1] = 'x'; out(&m, sizeof m, 0); }
+static void net_flag(void) { hello(); struct msg_network m = { .head = head(OP_NETWORK), .id = "ione", .flags = 2 }; out(&m, sizeof m, 0); }
+static void net_pad(void) { hello(); struct msg_network m = { .head = head(OP_NETWORK), .id = "ione", .pad = { 0, 1 } }; out(&m, sizeof m, 0); }
+static void net_id(void) { hello(); struct msg_network m = { .head = head(OP_NETWORK), .id = "../x" }; out(&m, sizeof m, 0); }
+static void level_high(void) { hello(); struct msg_level m = { .head = head(OP_LOG_LEVEL), .level = 4 }; out(&m, sizeof m, 0); }
 
 /* A start that is sound but for one field. */
 #define BAD_START(name, change) \
@@ -211,6 +219,13 @@ static const struct {
 	{ "usage: id without end", "bad sandbox id", id_open_end },
 	{ "freeze: bytes behind id", "bad sandbox id", id_tail },
 	{ "thaw: high byte in id", "bad sandbox id", id_high },
+	{ "kill: blank in request id", "bad request id", request_blank },
+	{ "kill: request id too long", "bad request id", request_long },
+	{ "start: bytes behind request id", "bad request id", request_tail },
+	{ "network: unknown flag", "unknown flags", net_flag },
+	{ "network: padding used", "padding is not zero", net_pad },
+	{ "network: path as id", "bad sandbox id", net_id },
+	{ "log level: out of range", "no such log level", level_high },
 	{ "start: empty id", "bad sandbox id", start_id_empty },
 	{ "start: id without end", "bad sandbox id", start_id_open_end },
 	{ "start: dash in id", "bad sandbox id", start_id_dash },

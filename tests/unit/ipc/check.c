@@ -54,6 +54,23 @@ static void key_is_32_hex_digits(void **state)
 	assert_false(check_template_key(key));
 }
 
+static void request_id_is_short_and_plain(void **state)
+{
+	char id[REQUEST_ID_SIZE] = "";
+
+	(void)state;
+	assert_true(check_request(id));
+	memset(id, 'Z', REQUEST_ID_MAX);
+	assert_true(check_request(id));
+	id[REQUEST_ID_MAX] = 'Z';
+	assert_false(check_request(id));
+	id[REQUEST_ID_MAX] = '\0';
+	id[3] = ' ';
+	assert_false(check_request(id));
+	id[3] = '\0';
+	assert_false(check_request(id));
+}
+
 static void limits_are_neither_none_nor_above_the_most(void **state)
 {
 	const struct msg_limits max = { 100, 200, 300, 400 };
@@ -86,7 +103,7 @@ static void every_message_has_a_size_and_fits(void **state)
 		assert_true(n == 0 || n >= sizeof(struct msg_head));
 		known += n > 0;
 	}
-	assert_int_equal(known, 8 + 5 + 2);
+	assert_int_equal(known, 10 + 5 + 3);
 }
 
 int main(void)
@@ -95,6 +112,7 @@ int main(void)
 		cmocka_unit_test(text_ends_and_is_clean_behind_its_end),
 		cmocka_unit_test(id_is_a_host_label),
 		cmocka_unit_test(key_is_32_hex_digits),
+		cmocka_unit_test(request_id_is_short_and_plain),
 		cmocka_unit_test(limits_are_neither_none_nor_above_the_most),
 		cmocka_unit_test(every_message_has_a_size_and_fits),
 	};

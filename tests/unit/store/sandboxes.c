@@ -123,12 +123,12 @@ static void a_newer_file_is_refused(void **state)
 	sqlite3 *db;
 
 	(void)state;
-	assert_int_equal(store_version(s), 1);
+	assert_int_equal(store_version(s), 2);
 	store_close(s);
 	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
 	assert_int_equal(sqlite3_exec(db, "PRAGMA user_version=99", NULL, NULL, NULL), SQLITE_OK);
 	assert_int_equal(store_open(path, &s, &e), -EPROTO);
-	assert_int_equal(sqlite3_exec(db, "PRAGMA user_version=1", NULL, NULL, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db, "PRAGMA user_version=2", NULL, NULL, NULL), SQLITE_OK);
 	(void)sqlite3_close(db);
 	assert_int_equal(store_open(path, &s, &e), 0);
 }

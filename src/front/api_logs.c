@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* front/api_logs: the journal of a sandbox, merged with what its init saw of processes. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/fd.h"
+#include "front/api.h"
+#include "front/front.h"
+#include "front/init_events.h"
+#include "front/log_query.h"
+#include "front/mem.h"
+#include "front/reply.h"
+#include "front/request.h"
+#include "front/sandbox.h"
+#include "front/sandbox_table.h"
+#include "front/shelf.h"
+#include "http/json.h"
+#include "http/server.h"
+
+static const char *const level_name[] = { "debug", "info", "warn", "error" };
+
+static json_t *entry_json(const struct journal_entry *en)
+{
+	json_t *fields = json_pack("{s:s}", "type", journal_kind_name(en->kind));
+
+	for (size_t i = 0; i < en->n_fields; i++) {
+		char name[JOURNAL_TEXT_MAX + 1];
+
+		(void)str_copy(name, sizeof name, en->fields[i].name);
+		(void)json_object_set_new(fields, name, json_stringn(en->fields[i].value.p, en->fields[i].value.n));
+	}
+
+	json_t *message = json_stringn(en->message.p, en->message.n);
+
+	/* NULL: not UTF-8, from a path or a command */
+	return json_pack("{s:o,s:o,s:s,s:o}", "timestamp", time_json(en->at_ms), "message", message ? message : json_string("(not text)"),
+			 "level", level_name[en->level], "fields", fields);
+}
+
+/* The old form: a line that is JSON again, with the fields flat in it. */
+static json_t *line_json(json_t *entry)
+{
+	autobuf struct buf text = BUF_INIT(16 * 1024);
+	autojson json_t *flat = json_copy(json_object_get(entry, "fields"));
+
+	(void)json_object_set_new(flat, "logger", json_string("atoll"));
+	(void)json_object_set(flat, "level", json_object_get(entry, "level"));
+	(void)json_object_set(flat, "message", json_object_get(entry, "message"));
+	json_put(&text, flat);
+	return json_pack("{s:O,s:s}", "timestamp", json_object_get(entry, "timestamp"), "line", buf_cstr(&text));
+}
+
+struct asked {				/* while init is asked */
+	struct log_query q;
+	bool v1;
+};
+
+static void answer(struct req *r, const struct asked *a, const struct journal *j)
+{
+	autojson json_t *entries = log_query_run(&a->q, j, entry_json);
+
+	if (!a->v1) {
+		reply_json(r, 200, json_pack("{s:O}", "logs", entries), NULL);
+		return;
+	}
+
+	json_t *lines = json_array(), *en;
+	size_t i;
+
+	json_array_foreach(entries, i, en)
+		(void)json_array_append_new(lines, line_json(en));
+	reply_json(r, 200, json_pack("{s:o,s:O}", "logs", lines, "logEntries", entries), NULL);
+}
+
+static void on_events(void *user, struct sandbox *sb, struct journal *events)
+{
+	struct req *r = user;
+	struct asked *a = r->work;
+	const struct journal *old = sandbox_gone(sb) ? shelf_find(r->front->shelf, str_of(sb->id), sb->team) : NULL;
+	struct journal both = { 0 };
+
+	journal_merge(old ? old : &sb->journal, events, &both);
+	answer(r, a, &both);
+	journal_done(&both);
+	req_unref(r);
+}
+
+static void logs(struct req *r, bool v1)
+{
+	struct asked *a = r->work = must_alloc(sizeof *a);
+	struct str id;
+	struct err e;
+
+	a->v1 = v1;
+	if (req_sandbox_id(r, &id) < 0)
+		return;
+	if ((v1 ? log_query_parse_v1 : log_query_parse_v2)(r->http->query, &a->q, &e) < 0) {
+		reply_err(r, &e);
+		return;
+	}
+
+	struct sandbox *sb = sandbox_table_find(r->front->sandboxes, id);
+	const struct journal *old;
+
+	if (sb && sb->state != SANDBOX_STARTING && strcmp(sb->team, r->caller.team) == 0) {
+		if (sb->state == SANDBOX_RUNNING)
+			init_events_get(sb, r->id, on_events, req_ref(r));
+		else
+			answer(r, a, &sb->journal);
+	} else if ((old = shelf_find(r->front->shelf, id, r->caller.team))) {
+		answer(r, a, old);
+	} else {
+		reply_error(r, 404, "sandbox '%.*s' not found", id.n < 64 ? (int)id.n : 64, id.p);
+	}
+}
+
+void api_logs_v1(struct req *r)
+{
+	logs(r, true);
+}
+
+void api_logs_v2(struct req *r)
+{
+	logs(r, false);
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* front/api_network: what a running sandbox may reach, changed. */
+#include <string.h>
+
+#include "base/fd.h"
+#include "front/api.h"
+#include "front/front.h"
+#include "front/mem.h"
+#include "front/reply.h"
+#include "front/request.h"
+#include "front/sandbox.h"
+#include "front/sandbox_row.h"
+#include "front/spec.h"
+#include "front/warden_link.h"
+#include "http/json.h"
+
+/* The policy that waits for the warden. */
+struct change {
+	struct req *r;
+	struct sandbox *sb;
+	struct spec spec;		/* only flags, network and mask_host count */
+};
+
+static void change_free(struct change *ch)
+{
+	req_unref(ch->r);
+	sandbox_unref(ch->sb);
+	json_decref(ch->spec.network);
+	free(ch);
+}
+
+static void on_changed(void *user, const struct warden_reply *re)
+{
+	struct change *ch = user;
+	struct sandbox *sb = ch->sb;
+
+	if (sandbox_gone(sb)) {
+		reply_error(ch->r, 404, "sandbox '%s' not found", sb->id);
+	} else if (re->no) {
+		reply_error(ch->r, 500, "could not change the network: %s", re->text);
+	} else {
+		json_decref(sb->spec.network);
+		sb->spec.network = take_ptr(&ch->spec.network);
+		sb->spec.mask_host = ch->spec.mask_host;
+		sb->spec.flags = ch->spec.flags;
+		row_set_network(sb);
+		sandbox_note(sb, LOG_LVL_INFO, JOURNAL_LIFECYCLE, "network changed", "internet=%s request=%s",
+			     sb->spec.flags & SPEC_NO_INTERNET ? "no" : "yes", ch->r->id);
+		reply_empty(ch->r, 204);
+	}
+	change_free(ch);
+}
+
+/* What the update cannot change stays; all else comes from the body, or is cleared. */
+static json_t *merge(const json_t *old, const json_t *body)
+{
+	static const char *const kept[] = { "allowPublicTraffic", "maskRequestHost", "httpsPorts" };
+	static const char *const given[] = { "allowOut", "denyOut", "rules", "egressProxy" };
+	json_t *all = json_object();
+
+	for (size_t i = 0; i < ARRAY_LEN(kept); i++) {
+		if (json_object_get(old, kept[i]))
+			(void)json_object_set(all, kept[i], json_object_get(old, kept[i]));
+	}
+	for (size_t i = 0; i < ARRAY_LEN(given); i++) {
+		if (json_object_get(body, given[i]))
+			(void)json_object_set(all, given[i], json_object_get(body, given[i]));
+	}
+	return all;
+}
+
+static int parse(const struct sandbox *sb, const json_t *body, struct spec *ret, struct err *e)
+{
+	const uint32_t policy = SPEC_NO_INTERNET | SPEC_INTERNET_ASKED | SPEC_INTERNET_FALSE;
+	const json_t *v = json_object_get(body, "allow_internet_access");
+	autojson json_t *network = merge(sb->spec.network, body);
+	bool allow = true;
+
+	*ret = (struct spec) { .flags = sb->spec.flags & ~policy };
+	if (json_get_bool(body, "allow_internet_access", &allow, e) < 0)
+		return -e->no;
+	if (v && !json_is_null(v))
+		ret->flags |= SPEC_INTERNET_ASKED | (allow ? 0 : SPEC_INTERNET_FALSE | SPEC_NO_INTERNET);
+	return spec_network(network, ret, e);
+}
+
+void api_network(struct req *r)
+{
+	struct sandbox *sb = req_sandbox(r);
+	autojson json_t *body = sb ? req_json(r, true) : NULL;
+	struct msg_network m = { 0 };
+	struct spec sp;
+	struct err e;
+
+	if (!body)
+		return;
+	if (parse(sb, body, &sp, &e) < 0) {
+		reply_err(r, &e);
+		return;
+	}
+	if (sb->state != SANDBOX_RUNNING) {
+		json_decref(sp.network);
+		if (sb->state == SANDBOX_PAUSED)
+			reply_error(r, 404, "sandbox '%s' is not running", sb->id);
+		else
+			reply_error(r, 409, "sandbox '%s' is being paused or resumed", sb->id);
+		return;
+	}
+
+	struct change *ch = must_alloc(sizeof *ch);
+
+	ch->r = req_ref(r);
+	ch->sb = sandbox_ref(sb);
+	ch->spec = sp;
+	memcpy(m.id, sb->id, sizeof m.id);
+	memcpy(m.request, r->id, sizeof m.request);
+	m.flags = sp.flags & SPEC_NO_INTERNET ? NETWORK_NO_INTERNET : 0;
+	(void)warden_ask(r->front->warden, OP_NETWORK, &m, sizeof m, on_changed, ch);
+}
