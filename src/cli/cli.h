@@ -9,15 +9,35 @@
 
 #define EXIT_USAGE 2
 
+enum operand {				/* what shells complete */
+	OPERAND_NONE,
+	OPERAND_ID,			/* the first is a sandbox */
+	OPERAND_IDS,			/* all are sandboxes */
+	OPERAND_FILE,			/* the first is a file */
+	OPERAND_COPY,			/* files, or sandboxes with a colon */
+	OPERAND_LEVEL,
+	OPERAND_KEY,			/* the first is an API key's name */
+	OPERAND_TEAM,			/* the first is a team's name */
+};
+
 struct verb {
 	const char *name;
 	const char *summary;		/* one line of `atoll --help` */
 	const char *synopsis;		/* behind "usage: atoll NAME" */
 	const char *help;		/* what `atoll NAME --help` adds */
 	int (*run)(const struct verb *v, int argc, char **argv);
+	enum operand operand;
+	const struct verb *const *subs;	/* of a verb that has verbs of its own, NULL-terminated; run is verb_group() */
 };
 
-extern const struct verb verb_create, verb_doctor, verb_env, verb_exec, verb_kill, verb_list, verb_run, verb_serve;
+extern const struct verb verb_complete, verb_cp, verb_create, verb_doctor, verb_env, verb_exec, verb_info, verb_key, verb_kill,
+	verb_list, verb_log_level, verb_logs, verb_metrics, verb_pause, verb_reap, verb_resume, verb_run, verb_serve, verb_shell,
+	verb_team, verb_timeout, verb_top;
+
+extern const struct verb *const verbs[];	/* as --help lists them; NULL-terminated */
+
+int verb_group(const struct verb *v, int argc, char **argv);
+const struct verb *verb_find(const struct verb *const *v, const char *name);	/* by its last word; NULL */
 
 /* "atoll: ..." on stderr. */
 void say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

@@ -65,4 +65,5 @@ const struct verb verb_kill = {
 	.help = "  -a, --all  every sandbox that the key can see\n\n"
 		"Prints the id of each sandbox that was killed.\n\n" SETTINGS_HELP,
 	.run = run,
+	.operand = OPERAND_IDS,
 };

@@ -5,71 +5,53 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/clock.h"
 #include "base/fd.h"
 #include "cli/cli.h"
+#include "cli/format.h"
 #include "cli/settings.h"
+#include "cli/table.h"
 
-/* Text of users on a terminal: no control characters. */
-static void print_clean(const char *z)
+static void add_row(struct table *t, const struct atoll_info *i, uint64_t now)
 {
-	for (; *z; z++)
-		(void)putchar((unsigned char)*z < 0x20 || *z == 0x7f ? '?' : *z);
+	autobuf struct buf meta = BUF_INIT(64 * 1024);
+	char age[FORMAT_SIZE], left[FORMAT_SIZE];
+
+	span_format(i->started_at, now, false, age);
+	span_format(i->end_at, now, true, left);
+	table_add(t, i->id);
+	table_add(t, i->alias ? i->alias : i->template_id);
+	table_add(t, i->state);
+	table_add(t, age);
+	table_add(t, strcmp(i->state, "paused") == 0 ? "-" : left);
+	for (size_t k = 0; k < i->n_metadata; k++)
+		buf_fmt(&meta, "%s%s=%s", k ? "," : "", i->metadata[k].name, i->metadata[k].value);
+	table_add(t, buf_cstr(&meta));
 }
 
-/* "4m10s" from now to a time, or since it; "-" if it cannot be read. */
-static void format_span(const char *rfc3339, bool until, char *out, size_t size)
+static int print_table(const struct atoll_list *l)
 {
-	uint64_t us, now = clock_wall_ms();
+	static const struct column columns[] = {
+		{ "ID", false }, { "TEMPLATE", false }, { "STATE", false }, { "AGE", false }, { "ENDS IN", false }, { "METADATA", false },
+	};
+	autotable struct table t = TABLE_INIT(columns);
+	uint64_t now = now_ms();
 
-	if (clock_parse_rfc3339(str_of(rfc3339), &us) < 0) {
-		(void)snprintf(out, size, "-");
-		return;
-	}
-	uint64_t then = us / 1000, from = until ? now : then, to = until ? then : now;
-	uint64_t s = to > from ? (to - from) / 1000 : 0;
-
-	if (s < 60)
-		(void)snprintf(out, size, "%us", (unsigned)s);
-	else if (s < 3600)
-		(void)snprintf(out, size, "%um%us", (unsigned)(s / 60), (unsigned)(s % 60));
-	else
-		(void)snprintf(out, size, "%uh%um", (unsigned)(s / 3600), (unsigned)(s % 3600 / 60));
-}
-
-static void print_row(const struct atoll_info *i)
-{
-	char age[32], left[32];
-
-	format_span(i->started_at, false, age, sizeof(age));
-	format_span(i->end_at, true, left, sizeof(left));
-	(void)printf("%-22s %-20s %-8s %-8s %-8s", i->id, i->alias ? i->alias : i->template_id, i->state, age,
-		     strcmp(i->state, "paused") == 0 ? "-" : left);
-	for (size_t k = 0; k < i->n_metadata; k++) {
-		(void)putchar(k ? ',' : ' ');
-		print_clean(i->metadata[k].name);
-		(void)putchar('=');
-		print_clean(i->metadata[k].value);
-	}
-	(void)putchar('\n');
+	for (size_t i = 0; i < l->n; i++)
+		add_row(&t, &l->v[i], now);
+	return table_print(&t);
 }
 
 enum form { FORM_TABLE, FORM_JSON, FORM_IDS };
 
-static void print_list(const struct atoll_list *l, enum form form)
+static int print_list(const struct atoll_list *l, enum form form)
 {
-	if (form == FORM_JSON) {
-		(void)puts(l->json);
-		return;
-	}
 	if (form == FORM_TABLE)
-		(void)printf("%-22s %-20s %-8s %-8s %-8s %s\n", "ID", "TEMPLATE", "STATE", "AGE", "ENDS IN", "METADATA");
-	for (size_t i = 0; i < l->n; i++) {
-		if (form == FORM_IDS)
-			(void)puts(l->v[i].id);
-		else
-			print_row(&l->v[i]);
-	}
+		return print_table(l);
+	if (form == FORM_JSON)
+		(void)puts(l->json);
+	for (size_t i = 0; form == FORM_IDS && i < l->n; i++)
+		(void)puts(l->v[i].id);
+	return 0;
 }
 
 static int run(const struct verb *v, int argc, char **argv)
@@ -94,7 +76,7 @@ static int run(const struct verb *v, int argc, char **argv)
 	if (atoll_list_sandboxes(a, &l, &e) < 0) {
 		rc = fail("list sandboxes: %s", e.text);
 	} else {
-		print_list(l, json ? FORM_JSON : quiet ? FORM_IDS : FORM_TABLE);
+		rc = print_list(l, json ? FORM_JSON : quiet ? FORM_IDS : FORM_TABLE);
 		atoll_list_free(l);
 	}
 	atoll_free(a);

@@ -5,28 +5,19 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/fd.h"
 #include "cli/cli.h"
-
-static const struct verb *const verbs[] = {
-	&verb_serve, &verb_env, &verb_run, &verb_create, &verb_list, &verb_exec, &verb_kill, &verb_doctor,
-};
 
 static void print_help(FILE *to)
 {
 	(void)fprintf(to, "usage: atoll VERB [OPTIONS] ...\n\n");
-	for (size_t i = 0; i < ARRAY_LEN(verbs); i++)
-		(void)fprintf(to, "  %-8s %s\n", verbs[i]->name, verbs[i]->summary);
+	for (size_t i = 0; verbs[i]; i++)
+		(void)fprintf(to, "  %-10s %s\n", verbs[i]->name, verbs[i]->summary);
 	(void)fprintf(to, "\n'atoll VERB --help' tells more, 'atoll --version' the version; manual: atoll(1)\n");
 }
 
 static const struct verb *find_verb(const char *name)
 {
-	for (size_t i = 0; i < ARRAY_LEN(verbs); i++) {
-		if (strcmp(verbs[i]->name, name) == 0)
-			return verbs[i];
-	}
-	return NULL;
+	return strcmp(name, verb_complete.name) == 0 ? &verb_complete : verb_find(verbs, name);
 }
 
 int main(int argc, char **argv)

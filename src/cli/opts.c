@@ -8,8 +8,10 @@
 
 #include "base/fd.h"
 #include "base/str.h"
+#include "cli/format.h"
 
 #define SECONDS_MAX 1000000000u
+#define NUMBER_MAX 1000000000000u
 
 void pairs_done(struct pairs *p)
 {
@@ -50,6 +52,23 @@ static int take_value(const struct opt *o, const char *value, struct err *e)
 		if (str_to_u64(str_of(value), SECONDS_MAX, &num) < 0 || num == 0)
 			return err_set(e, EINVAL, "option '--%s' needs a number of seconds above 0, not '%s'", o->name, value);
 		*(unsigned *)o->to = (unsigned)num;
+		return 0;
+	case OPT_DURATION:
+		if (duration_parse(str_of(value), SECONDS_MAX, &num) < 0)
+			return err_set(e, EINVAL, "option '--%s' needs a duration like 90s, 15m or 1h30m, not '%s'", o->name, value);
+		*(unsigned *)o->to = (unsigned)num;
+		return 0;
+	case OPT_LIMIT:
+		if (strcmp(value, "default") == 0) {
+			*(int64_t *)o->to = ATOLL_DEFAULT;
+			return 0;
+		}
+		/* fall through */
+	case OPT_NUMBER:
+		if (str_to_u64(str_of(value), NUMBER_MAX, &num) < 0)
+			return err_set(e, EINVAL, "option '--%s' needs a number%s, not '%s'", o->name,
+				       o->kind == OPT_LIMIT ? " or 'default'" : "", value);
+		*(int64_t *)o->to = (int64_t)num;
 		return 0;
 	case OPT_PAIR:
 		return add_pair(o->to, o, value, e);

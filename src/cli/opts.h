@@ -13,6 +13,9 @@ enum opt_kind {
 	OPT_FLAG,			/* bool */
 	OPT_STR,			/* const char *; points into argv */
 	OPT_SECONDS,			/* unsigned, at least 1 */
+	OPT_DURATION,			/* unsigned; seconds, or 90s, 15m, 1h30m, 2d */
+	OPT_NUMBER,			/* int64_t, 0 or more */
+	OPT_LIMIT,			/* int64_t, 0 or more, or "default": ATOLL_DEFAULT */
 	OPT_PAIR,			/* struct pairs; NAME=VALUE, may be given again */
 };
 

@@ -15,6 +15,7 @@
 #include "cli/login.h"
 #include "cli/session.h"
 #include "cli/settings.h"
+#include "cli/signals.h"
 #include "cli/template.h"
 
 #define HOME "/home/user"
@@ -149,7 +150,7 @@ static int run_in(struct atoll_sandbox *sb, const struct job *j)
 {
 	struct atoll_error e;
 
-	if (session_signal() != 0)
+	if (signals_first() != 0)
 		return EXIT_FAILURE;
 	if (atoll_file_write(sb, j->program->remote, NULL, give_content, j->program, &e) < 0)
 		return e.no == ECANCELED ? EXIT_FAILURE : fail("copy the program into the sandbox: %s", e.text);
@@ -177,8 +178,8 @@ static int run_job(const struct job *j)
 
 	if (rc != 0)
 		return rc;
-	rc = session_signals_hold();
-	atoll_set_stop(a, session_stop_waiting, NULL);
+	rc = signals_hold();
+	atoll_set_stop(a, signals_stop_waiting, NULL);
 	if (rc == 0 && atoll_sandbox_create(a, &j->spec, &sb, &e) < 0)
 		rc = fail("create a sandbox: %s", e.text);
 	if (sb) {
@@ -190,7 +191,7 @@ static int run_job(const struct job *j)
 	}
 	atoll_sandbox_free(sb);
 	atoll_free(a);
-	return session_leave(rc);
+	return signals_leave(rc);
 }
 
 static int run(const struct verb *v, int argc, char **argv)
@@ -238,4 +239,5 @@ const struct verb verb_run = {
 		"  -n, --no-stdin         do not pass standard input on (it is not if it is a terminal)\n\n"
 		"The exit status is the program's. Ctrl-C ends the sandbox.\n\n" SETTINGS_HELP,
 	.run = run,
+	.operand = OPERAND_FILE,
 };

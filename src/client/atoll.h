@@ -65,7 +65,7 @@ struct atoll_spec {
 
 int atoll_sandbox_create(struct atoll *a, const struct atoll_spec *spec, struct atoll_sandbox **ret, struct atoll_error *e);
 
-/* An existing one. A paused one is resumed; else its timeout stays as it is. */
+/* An existing one, to work in it. A paused one is resumed; else its timeout stays as it is. */
 int atoll_sandbox_open(struct atoll *a, const char *id, struct atoll_sandbox **ret, struct atoll_error *e);
 
 const char *atoll_sandbox_id(const struct atoll_sandbox *sb);
@@ -74,11 +74,26 @@ int atoll_sandbox_running(struct atoll_sandbox *sb, struct atoll_error *e);	/* 1
 void atoll_sandbox_free(struct atoll_sandbox *sb);		/* the sandbox itself lives on */
 
 int atoll_kill(struct atoll *a, const char *id, struct atoll_error *e);	/* -ENOENT: there is none */
+int atoll_pause(struct atoll *a, const char *id, struct atoll_error *e);	/* -EBUSY: it is paused already */
+
+/* -EBUSY: it is running already. It ends timeout_s after now; 0: after 300. */
+int atoll_resume(struct atoll *a, const char *id, unsigned timeout_s, struct atoll_error *e);
+
+/* It ends timeout_s after now, be that sooner or later than before; 0: at once. */
+int atoll_set_timeout(struct atoll *a, const char *id, unsigned timeout_s, struct atoll_error *e);
+
+/* What comes back as many is one object: `v` has `n` items, `json` is the same as the server sent it, an array. All of
+ * it belongs to the object, which its own free function ends (NULL is fine). A text that the server did not tell is
+ * NULL where that is said, else "". */
 
 struct atoll_info {
 	const char *id, *template_id, *alias;		/* alias: NULL if none */
 	const char *state;				/* "running", "paused" */
 	const char *started_at, *end_at;		/* RFC 3339, UTC */
+	const char *last_activity_at;			/* of calls into it; NULL: an E2B server does not tell */
+	const char *on_timeout;				/* "kill", "pause"; NULL in lists */
+	unsigned cpu_count;
+	uint64_t memory_mb, disk_mb;			/* limits */
 	const struct atoll_pair *metadata;
 	size_t n_metadata;
 };
@@ -86,11 +101,130 @@ struct atoll_info {
 struct atoll_list {
 	const struct atoll_info *v;
 	size_t n;
-	const char *json;				/* the same as the server sent it, an array */
+	const char *json;
 };
 
 int atoll_list_sandboxes(struct atoll *a, struct atoll_list **ret, struct atoll_error *e);	/* newest first */
+
+/* One, as it is: a list of one item, whose json is the object itself (it holds the access token). */
+int atoll_get_sandbox(struct atoll *a, const char *id, struct atoll_list **ret, struct atoll_error *e);
 void atoll_list_free(struct atoll_list *l);
+
+/* --- what they use, and what happened in them --- */
+
+struct atoll_point {
+	const char *id;			/* of the sandbox */
+	const char *at;			/* RFC 3339, UTC */
+	int64_t at_s;			/* the same, since 1970 */
+	double cpu_pct;			/* 100: one processor, since the point before */
+	unsigned cpu_count;
+	uint64_t mem_used, mem_total, mem_cache, disk_used, disk_total;		/* bytes */
+};
+
+struct atoll_points {
+	const struct atoll_point *v;
+	size_t n;
+	const char *json;
+};
+
+/* The points of one from from_s to to_s (since 1970; 0: no bound), oldest first. */
+int atoll_metrics(struct atoll *a, const char *id, int64_t from_s, int64_t to_s, struct atoll_points **ret, struct atoll_error *e);
+
+/* The last point of each; one that is unknown or has none is left out. json: an array too, each with its "sandboxID". */
+int atoll_metrics_latest(struct atoll *a, const char *const *ids, size_t n, struct atoll_points **ret, struct atoll_error *e);
+void atoll_points_free(struct atoll_points *p);
+
+struct atoll_log {
+	const char *at;			/* RFC 3339, UTC */
+	int64_t at_ms;			/* the same, since 1970 */
+	const char *level;		/* "debug", "info", "warn", "error" */
+	const char *message;		/* may hold text of the sandbox: control characters included */
+	const struct atoll_pair *fields;
+	size_t n_fields;
+};
+
+struct atoll_logs {
+	const struct atoll_log *v;	/* oldest first */
+	size_t n;
+	const char *json;
+};
+
+struct atoll_log_query {
+	int64_t from_ms;		/* since 1970; 0: all that is kept */
+	unsigned limit;			/* 1 to 1000; 0: 1000 */
+	bool newest;			/* if there are more than `limit`: the newest of them, not the oldest */
+	const char *level;		/* at least; NULL: all */
+	const char *search;		/* in the message; NULL: all */
+};
+
+int atoll_logs(struct atoll *a, const char *id, const struct atoll_log_query *q, struct atoll_logs **ret, struct atoll_error *e);
+void atoll_logs_free(struct atoll_logs *l);
+
+/* --- administration ---
+ *
+ * `team` is the name or id of a team, for which an admin key is needed, or NULL: the team of the key in use. -EPERM: the
+ * key may not do it. */
+
+struct atoll_key {
+	const char *id, *name;
+	const char *prefix, *suffix;			/* what is shown of it */
+	const char *created_at, *last_used, *expires_at;	/* RFC 3339; the last two NULL: never */
+	bool admin;
+	const char *secret;				/* the key itself, only when it was just made; else NULL */
+};
+
+struct atoll_keys {
+	const struct atoll_key *v;
+	size_t n;
+	const char *json;
+};
+
+int atoll_keys_list(struct atoll *a, const char *team, struct atoll_keys **ret, struct atoll_error *e);	/* oldest first */
+
+/* One item, with its secret, which nobody can ask for again; json: the object. */
+int atoll_key_create(struct atoll *a, const char *team, const char *name, bool admin, struct atoll_keys **ret, struct atoll_error *e);
+
+/* A new key in place of one, which ends grace_s from now. */
+int atoll_key_rotate(struct atoll *a, const char *team, const char *id, unsigned grace_s, struct atoll_keys **ret,
+		     struct atoll_error *e);
+int atoll_key_revoke(struct atoll *a, const char *team, const char *id, struct atoll_error *e);
+void atoll_keys_free(struct atoll_keys *k);
+
+#define ATOLL_DEFAULT (-1)		/* of a limit: the server's */
+#define ATOLL_KEEP (-2)			/* in a change: as it is */
+
+struct atoll_team {
+	const char *id, *name, *created_at;
+	bool is_default, blocked;
+	int64_t max_sandboxes, rate_limit;	/* or ATOLL_DEFAULT; rate_limit: requests per second and key, 0: none */
+	int64_t sandboxes, keys;		/* that it has */
+};
+
+struct atoll_teams {
+	const struct atoll_team *v;
+	size_t n;
+	const char *json;
+};
+
+struct atoll_team_change {
+	const char *name;			/* NULL: as it is */
+	int64_t max_sandboxes, rate_limit;	/* 0 or more, ATOLL_DEFAULT or ATOLL_KEEP */
+	int blocked;				/* 0, 1 or ATOLL_KEEP */
+};
+
+int atoll_teams_list(struct atoll *a, struct atoll_teams **ret, struct atoll_error *e);	/* oldest first */
+
+/* One item, as it is now; json: the object. -EBUSY: the name is taken. */
+int atoll_team_create(struct atoll *a, const struct atoll_team_change *t, struct atoll_teams **ret, struct atoll_error *e);
+int atoll_team_change(struct atoll *a, const char *team, const struct atoll_team_change *t, struct atoll_teams **ret,
+		      struct atoll_error *e);
+int atoll_team_remove(struct atoll *a, const char *team, struct atoll_error *e);	/* -EBUSY: it has sandboxes */
+void atoll_teams_free(struct atoll_teams *t);
+
+#define ATOLL_LEVEL_SIZE 16
+
+/* How much the server logs. set: NULL only asks; else "debug", "info", "warn" or "error", until its next restart. */
+int atoll_log_level(struct atoll *a, const char *set, char ret[ATOLL_LEVEL_SIZE], struct atoll_error *e);
 
 /* --- files --- */
 
@@ -101,6 +235,26 @@ typedef ssize_t atoll_source(void *user, void *p, size_t n);
 int atoll_file_write(struct atoll_sandbox *sb, const char *path, const char *as_user, atoll_source *source, void *user,
 		     struct atoll_error *e);
 
+/* Takes n bytes of the content; non-zero ends the call with -ECANCELED. */
+typedef int atoll_taker(void *user, const void *p, size_t n);
+
+/* Links are followed. -ENOENT: no such file; -EINVAL: not a file. A failure may come after some of the content. */
+int atoll_file_read(struct atoll_sandbox *sb, const char *path, const char *as_user, atoll_taker *taker, void *user,
+		    struct atoll_error *e);
+
+enum atoll_file_type { ATOLL_FILE = 1, ATOLL_DIRECTORY, ATOLL_OTHER };
+
+struct atoll_file {
+	enum atoll_file_type type;	/* of what a link leads to; ATOLL_OTHER: neither, or a link to nowhere */
+	unsigned mode;			/* permissions, of what a link leads to */
+	uint64_t size;			/* bytes */
+	bool is_link;
+	char path[4096];		/* absolute, NUL-terminated */
+};
+
+int atoll_file_stat(struct atoll_sandbox *sb, const char *path, const char *as_user, struct atoll_file *ret,
+		    struct atoll_error *e);		/* -ENOENT: there is none */
+
 /* --- processes --- */
 
 struct atoll_command {
@@ -110,6 +264,8 @@ struct atoll_command {
 	const struct atoll_pair *envs;
 	size_t n_envs;
 	bool with_stdin;		/* false: it reads /dev/null */
+	unsigned tty_cols, tty_rows;	/* not 0: it runs on a terminal of this size, always with input; all its output is
+					 * ATOLL_STDOUT, and its input is ended by a Ctrl-D, not by close_stdin */
 };
 
 enum atoll_stream { ATOLL_STDOUT = 1, ATOLL_STDERR = 2 };
@@ -138,10 +294,11 @@ int64_t atoll_process_pid(const struct atoll_process *p);			/* inside the sandbo
 int atoll_process_send(struct atoll_process *p, const void *data, size_t n);
 bool atoll_process_can_send(const struct atoll_process *p);
 int atoll_process_close_stdin(struct atoll_process *p);				/* after what was sent */
-#define ATOLL_INPUT_MAX (32 * 1024)						/* bytes of one piece */
+#define ATOLL_INPUT_MAX (256 * 1024)						/* bytes of one piece */
 
 /* sig: SIGKILL or SIGTERM. */
 int atoll_process_signal(struct atoll_process *p, int sig, struct atoll_error *e);
+int atoll_process_resize(struct atoll_process *p, unsigned cols, unsigned rows, struct atoll_error *e);	/* its terminal */
 void atoll_process_free(struct atoll_process *p);				/* the process itself runs on */
 
 #ifdef __cplusplus

@@ -57,7 +57,14 @@ int call_header_user(struct call *c, const char *user)
 static size_t on_body(char *p, size_t size, size_t n, void *user)
 {
 	struct call *c = user;
+	long status = 0;
 
+	if (c->taker)
+		curl_easy_getinfo(c->h, CURLINFO_RESPONSE_CODE, &status);
+	if (status >= 200 && status <= 299) {
+		c->taker_stopped = c->taker(c->taker_user, p, size * n) != 0;
+		return c->taker_stopped ? 0 : size * n;
+	}
 	buf_put(&c->answer, p, size * n);
 	return c->answer.bad ? 0 : size * n;
 }
@@ -142,6 +149,7 @@ int call_run(struct atoll *a, struct call *c, struct atoll_error *e)
 	if (!url || call_header(c, "Expect:") < 0 || (c->source && call_header(c, "Transfer-Encoding: chunked") < 0))
 		return client_no_memory(e);
 	curl_easy_reset(h);
+	c->h = h;
 	client_setup_handle(a, h, url);
 	curl_easy_setopt(h, CURLOPT_HTTPHEADER, c->headers);
 	curl_easy_setopt(h, CURLOPT_TIMEOUT_MS, c->timeout_ms);
@@ -155,6 +163,8 @@ int call_run(struct atoll *a, struct call *c, struct atoll_error *e)
 
 	if (c->source_no < 0)
 		return client_fail(e, -c->source_no, 0, "read the content: %s", strerrordesc_np(-c->source_no));
+	if (c->taker_stopped)
+		return client_fail(e, ECANCELED, 0, "interrupted");
 	if (c->answer.bad)
 		return client_fail(e, EFBIG, 0, "the answer of %s is too large", c->base);
 	curl_easy_getinfo(h, CURLINFO_RESPONSE_CODE, &status);

@@ -39,6 +39,10 @@ struct call {
 	const char *path;		/* with its query, encoded */
 	struct curl_slist *headers;	/* owned */
 	struct str body;		/* p == NULL: none, or by source */
+	atoll_taker *taker;		/* gets the content of a 2xx answer instead of `answer` */
+	void *taker_user;
+	bool taker_stopped;
+	CURL *h;			/* while it runs */
 	atoll_source *source;
 	void *source_user;
 	int source_no;			/* negative errno the source gave */
@@ -63,5 +67,45 @@ void client_setup_handle(struct atoll *a, CURL *h, const char *url);
 
 /* The answer as JSON of the wanted type. */
 int call_json(const struct call *c, json_type type, json_t **ret, struct atoll_error *e);
+
+/* --- the control API --- */
+
+int api_call(struct atoll *a, struct call *c, struct atoll_error *e);				/* with the key */
+int api_send(struct atoll *a, struct call *c, const json_t *body, struct atoll_error *e);	/* and a body */
+char *api_path(const char *prefix, const char *id, const char *tail);	/* id is encoded; NULL: memory, or id is empty */
+int api_no_sandbox(struct atoll_error *e, const char *id);		/* a 404 told with the id; returns -e->no */
+
+/* --- objects that hold what the server sent --- */
+
+struct kept {				/* behind every public struct { v, n, json } */
+	union {
+		struct {
+			const void *v;
+			size_t n;
+			const char *json;
+		};
+		struct atoll_list list;
+		struct atoll_points points;
+		struct atoll_logs logs;
+		struct atoll_keys keys;
+		struct atoll_teams teams;
+	};
+	json_t *root;			/* owns every string */
+	char *text;
+	void *items;
+	struct atoll_pair *pairs, *next_pair;
+};
+
+typedef void kept_fill(struct kept *k, void *item, json_t *from);
+
+/* An object of root (owned, also on failure): an array, or one item. pairs_of: the field whose names and values
+ * kept_pairs() will hand out, or NULL. */
+int kept_new(json_t *root, size_t item_size, kept_fill *fill, const char *pairs_of, struct kept **ret, struct atoll_error *e);
+void kept_free(struct kept *k);
+const struct atoll_pair *kept_pairs(struct kept *k, json_t *object, size_t *ret_n);
+
+const char *json_text(const json_t *o, const char *field);		/* "" if it is not there */
+const char *json_text_or_null(const json_t *o, const char *field);
+int64_t json_number(const json_t *o, const char *field, int64_t otherwise);	/* a string of digits counts too */
 
 int client_pairs_json(const struct atoll_pair *v, size_t n, json_t **ret, struct atoll_error *e);

@@ -33,6 +33,9 @@ static int number(const json_t *j, int64_t *ret)
 static int parse_data(const json_t *o, struct event *ret, struct buf *data)
 {
 	const json_t *out = json_object_get(o, "stdout"), *err = json_object_get(o, "stderr");
+
+	if (!out)
+		out = json_object_get(o, "pty");
 	const char *text = json_string_value(out ? out : err);
 
 	if (!out && !err)

@@ -43,6 +43,7 @@ struct atoll_process {
 	struct atoll_exit exit;
 	enum input_state input_state;
 	bool close_wanted;
+	bool tty;
 	int failed;			/* negative errno, and why in error */
 	struct atoll_error error;
 };
@@ -247,7 +248,7 @@ int atoll_process_send(struct atoll_process *p, const void *data, size_t n)
 	base64_encode(&b64, (struct str) { data, n }, true);
 	if (b64.bad)
 		return -ENOMEM;
-	int rc = input_go(p, "/process.Process/SendInput", "input", json_pack("{s:s%}", "stdin", b64.n ? b64.p : "", b64.n));
+	int rc = input_go(p, "/process.Process/SendInput", "input", json_pack("{s:s%}", p->tty ? "pty" : "stdin", b64.n ? b64.p : "", b64.n));
 	if (rc == 0)
 		p->input_state = INPUT_SENDING;
 	return rc;
@@ -255,6 +256,8 @@ int atoll_process_send(struct atoll_process *p, const void *data, size_t n)
 
 int atoll_process_close_stdin(struct atoll_process *p)
 {
+	if (p->tty)
+		return -ENOTTY;
 	if (p->input_state == INPUT_SHUT || p->input_state == INPUT_CLOSING)
 		return 0;
 	p->close_wanted = true;
@@ -262,6 +265,11 @@ int atoll_process_close_stdin(struct atoll_process *p)
 }
 
 /* --- life --- */
+
+static bool is_tty(const struct atoll_command *cmd)
+{
+	return cmd->tty_cols > 0 && cmd->tty_rows > 0;
+}
 
 static json_t *start_message(const struct atoll_command *cmd, struct atoll_error *e)
 {
@@ -285,7 +293,12 @@ static json_t *start_message(const struct atoll_command *cmd, struct atoll_error
 	}
 	if (!process)
 		client_fail(e, EINVAL, 0, "the command or its directory is not valid UTF-8");
-	return process ? json_pack("{s:o,s:b}", "process", process, "stdin", cmd->with_stdin) : NULL;
+	return process ? json_pack("{s:o,s:b}", "process", process, "stdin", cmd->with_stdin || is_tty(cmd)) : NULL;
+}
+
+static json_t *size_json(unsigned cols, unsigned rows)
+{
+	return json_pack("{s:{s:I,s:I}}", "size", "cols", (json_int_t)cols, "rows", (json_int_t)rows);
 }
 
 static int process_start(struct atoll_process *p, const json_t *message, struct atoll_error *e)
@@ -313,6 +326,8 @@ int atoll_process_start(struct atoll_sandbox *sb, const struct atoll_command *cm
 	autojson json_t *message = start_message(cmd, e);
 	if (!message)
 		return -e->no;
+	if (is_tty(cmd) && json_object_set_new(message, "pty", size_json(cmd->tty_cols, cmd->tty_rows)) < 0)
+		return client_no_memory(e);
 	struct atoll_process *p = calloc(1, sizeof(*p));
 	if (!p)
 		return client_no_memory(e);
@@ -321,7 +336,8 @@ int atoll_process_start(struct atoll_sandbox *sb, const struct atoll_command *cm
 	p->sink_user = user;
 	p->in = BUF_INIT(2 * PIECE_MAX);
 	p->data = BUF_INIT(ENVELOPE_MAX);
-	p->input_state = cmd->with_stdin ? INPUT_IDLE : INPUT_SHUT;
+	p->tty = is_tty(cmd);
+	p->input_state = cmd->with_stdin || p->tty ? INPUT_IDLE : INPUT_SHUT;
 	p->user = cmd->as_user ? str_dup(str_of(cmd->as_user)) : NULL;
 	if ((cmd->as_user && !p->user) || process_start(p, message, e) < 0) {
 		if (cmd->as_user && !p->user)
@@ -397,22 +413,37 @@ int64_t atoll_process_pid(const struct atoll_process *p)
 	return p->pid;
 }
 
-int atoll_process_signal(struct atoll_process *p, int sig, struct atoll_error *e)
+/* A small call about the process, answered at once. */
+static int tell(struct atoll_process *p, const char *path, const char *key, json_t *value, struct atoll_error *e)
 {
-	autocall struct call c = CALL_INIT("POST", p->sb->a->sandbox_url, "/process.Process/SendSignal");
+	autocall struct call c = CALL_INIT("POST", p->sb->a->sandbox_url, path);
 	autobuf struct buf body = BUF_INIT(1024);
 
-	if (sig != SIGKILL && sig != SIGTERM)
-		return client_fail(e, EINVAL, 0, "only SIGKILL and SIGTERM can be sent");
-	if (p->pid <= 0)
-		return client_fail(e, ESRCH, 0, "the command has not started");
-	if (put_selector(p, &body, "signal", json_string(sig == SIGKILL ? "SIGNAL_SIGKILL" : "SIGNAL_SIGTERM")) < 0 ||
-	    call_header(&c, "Content-Type: application/json") < 0 || call_header(&c, "Connect-Protocol-Version: 1") < 0 ||
-	    call_header_sandbox(&c, p->sb) < 0 || call_header_user(&c, p->user) < 0)
+	if (put_selector(p, &body, key, value) < 0 || call_header(&c, "Content-Type: application/json") < 0 ||
+	    call_header(&c, "Connect-Protocol-Version: 1") < 0 || call_header_sandbox(&c, p->sb) < 0 ||
+	    call_header_user(&c, p->user) < 0)
 		return client_no_memory(e);
 	c.body = buf_view(&body);
 	c.timeout_ms = 10000;
 	return call_run(p->sb->a, &c, e);
+}
+
+int atoll_process_signal(struct atoll_process *p, int sig, struct atoll_error *e)
+{
+	if (sig != SIGKILL && sig != SIGTERM)
+		return client_fail(e, EINVAL, 0, "only SIGKILL and SIGTERM can be sent");
+	if (p->pid <= 0)
+		return client_fail(e, ESRCH, 0, "the command has not started");
+	return tell(p, "/process.Process/SendSignal", "signal", json_string(sig == SIGKILL ? "SIGNAL_SIGKILL" : "SIGNAL_SIGTERM"), e);
+}
+
+int atoll_process_resize(struct atoll_process *p, unsigned cols, unsigned rows, struct atoll_error *e)
+{
+	if (!p->tty || cols == 0 || rows == 0)
+		return client_fail(e, EINVAL, 0, "the command has no terminal, or the size is none");
+	if (p->pid <= 0)
+		return client_fail(e, ESRCH, 0, "the command has not started");
+	return tell(p, "/process.Process/Update", "pty", size_json(cols, rows), e);
 }
 
 void atoll_process_free(struct atoll_process *p)

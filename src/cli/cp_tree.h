@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cli/cp_tree: a directory into a sandbox or out of it, as an archive through a tar that runs inside. */
+#pragma once
+
+#include "client/atoll.h"
+
+/* Content of one directory into another, which is made if need be. `remote`: relative to the home of `user`. 0 or
+ * EXIT_FAILURE, said. */
+int cp_tree_up(struct atoll_sandbox *sb, const char *user, const char *local, const char *remote);
+int cp_tree_down(struct atoll_sandbox *sb, const char *user, const char *remote, const char *local);
+
+/* A command of a copy, without input and output; its errors are shown. 0 or EXIT_FAILURE. */
+int cp_run(struct atoll_sandbox *sb, const char *user, const char *const *argv);

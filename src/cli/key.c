@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* atoll key: the API keys of a team. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fd.h"
+#include "base/str.h"
+#include "cli/cli.h"
+#include "cli/format.h"
+#include "cli/settings.h"
+#include "cli/table.h"
+
+#define TEAM_HELP "      --team TEAM  of which team, by name or id, with an admin key (default: the key's own)\n"
+
+static int print_keys(const struct atoll_keys *k)
+{
+	static const struct column columns[] = {
+		{ "ID", false }, { "NAME", false }, { "KEY", false }, { "ADMIN", false }, { "AGE", false }, { "LAST USED", false },
+		{ "ENDS IN", false },
+	};
+	autotable struct table t = TABLE_INIT(columns);
+	uint64_t now = now_ms();
+
+	for (size_t i = 0; i < k->n; i++) {
+		const struct atoll_key *x = &k->v[i];
+		char text[FORMAT_SIZE];
+
+		table_add(&t, x->id);
+		table_add(&t, x->name);
+		table_addf(&t, "e2b_%s...%s", x->prefix, x->suffix);
+		table_add(&t, x->admin ? "yes" : "no");
+		span_format(x->created_at, now, false, text);
+		table_add(&t, text);
+		span_format(x->last_used, now, false, text);
+		table_addf(&t, "%s%s", x->last_used ? text : "never", x->last_used ? " ago" : "");
+		span_format(x->expires_at, now, true, text);
+		table_add(&t, text);
+	}
+	return table_print(&t);
+}
+
+/* The id of a key that was given by id, or by a name that only one key has. Owned; NULL and said otherwise. */
+static char *find_key(struct atoll *a, const char *team, const char *given)
+{
+	struct atoll_keys *k;
+	struct atoll_error e;
+	const char *id = NULL;
+	size_t n = 0;
+
+	if (atoll_keys_list(a, team, &k, &e) < 0) {
+		say("%s", e.text);
+		return NULL;
+	}
+	for (size_t i = 0; i < k->n; i++) {
+		if (strcmp(k->v[i].id, given) == 0) {
+			id = given;
+			n = 1;
+			break;
+		}
+		if (strcmp(k->v[i].name, given) == 0) {
+			id = k->v[i].id;
+			n++;
+		}
+	}
+	char *copy = n == 1 ? strdup(id) : NULL;
+	if (n == 0)
+		say("there is no key '%s'", given);
+	else if (n > 1)
+		say("%zu keys are named '%s': give the id", n, given);
+	atoll_keys_free(k);
+	return copy;
+}
+
+/* The key on standard output, and nothing else, so that it can go into a variable. */
+static void print_secret(const struct atoll_keys *k, bool json)
+{
+	(void)puts(json ? k->json : k->v[0].secret ? k->v[0].secret : "");
+}
+
+static int run_list(const struct verb *v, int argc, char **argv)
+{
+	struct settings_opts conn = { NULL };
+	const char *team = NULL;
+	bool json = false;
+	const struct opt opts[] = { SETTINGS_OPTS(&conn), { "team", 0, OPT_STR, &team }, { "json", 0, OPT_FLAG, &json } };
+	struct atoll *a;
+	struct atoll_keys *k;
+	struct atoll_error e;
+	int n, rc = verb_parse(v, opts, ARRAY_LEN(opts), OPTS_MIXED, argc, argv, &n);
+
+	if (rc >= 0)
+		return rc;
+	if (n > 0)
+		return usage_error(v, "unexpected argument '%s'", argv[0]);
+	rc = settings_connect(&conn, &a);
+	if (rc != 0)
+		return rc;
+	if (atoll_keys_list(a, team, &k, &e) < 0) {
+		rc = fail("%s", e.text);
+	} else {
+		rc = json ? (puts(k->json), 0) : print_keys(k);
+		atoll_keys_free(k);
+	}
+	atoll_free(a);
+	return rc;
+}
+
+static int run_create(const struct verb *v, int argc, char **argv)
+{
+	struct settings_opts conn = { NULL };
+	const char *team = NULL;
+	bool json = false, admin = false;
+	const struct opt opts[] = {
+		SETTINGS_OPTS(&conn), { "team", 0, OPT_STR, &team }, { "json", 0, OPT_FLAG, &json }, { "admin", 0, OPT_FLAG, &admin },
+	};
+	struct atoll *a;
+	struct atoll_keys *k;
+	struct atoll_error e;
+	int n, rc = verb_parse(v, opts, ARRAY_LEN(opts), OPTS_MIXED, argc, argv, &n);
+
+	if (rc >= 0)
+		return rc;
+	if (n == 0)
+		return usage_error(v, "a key needs a name");
+	if (n > 1)
+		return usage_error(v, "unexpected argument '%s'", argv[1]);
+	rc = settings_connect(&conn, &a);
+	if (rc != 0)
+		return rc;
+	if (atoll_key_create(a, team, argv[0], admin, &k, &e) < 0) {
+		rc = fail("%s", e.text);
+	} else {
+		print_secret(k, json);
+		atoll_keys_free(k);
+	}
+	atoll_free(a);
+	return rc;
+}
+
+static int run_revoke(const struct verb *v, int argc, char **argv)
+{
+	struct settings_opts conn = { NULL };
+	const char *team = NULL;
+	const struct opt opts[] = { SETTINGS_OPTS(&conn), { "team", 0, OPT_STR, &team } };
+	struct atoll *a;
+	struct atoll_error e;
+	int n, rc = verb_parse(v, opts, ARRAY_LEN(opts), OPTS_MIXED, argc, argv, &n);
+
+	if (rc >= 0)
+		return rc;
+	if (n != 1)
+		return usage_error(v, "give one key, by id or name");
+	rc = settings_connect(&conn, &a);
+	if (rc != 0)
+		return rc;
+	autofree char *id = find_key(a, team, argv[0]);
+	if (!id)
+		rc = EXIT_FAILURE;
+	else if (atoll_key_revoke(a, team, id, &e) < 0)
+		rc = fail("%s", e.text);
+	else
+		(void)puts(id);
+	atoll_free(a);
+	return rc;
+}
+
+static int run_rotate(const struct verb *v, int argc, char **argv)
+{
+	struct settings_opts conn = { NULL };
+	const char *team = NULL;
+	unsigned grace_s = 0;
+	bool json = false;
+	const struct opt opts[] = {
+		SETTINGS_OPTS(&conn), { "team", 0, OPT_STR, &team }, { "grace", 0, OPT_DURATION, &grace_s }, { "json", 0, OPT_FLAG, &json },
+	};
+	struct atoll *a;
+	struct atoll_keys *k;
+	struct atoll_error e;
+	int n, rc = verb_parse(v, opts, ARRAY_LEN(opts), OPTS_MIXED, argc, argv, &n);
+
+	if (rc >= 0)
+		return rc;
+	if (n != 1)
+		return usage_error(v, "give one key, by id or name");
+	rc = settings_connect(&conn, &a);
+	if (rc != 0)
+		return rc;
+	autofree char *id = find_key(a, team, argv[0]);
+	if (!id) {
+		rc = EXIT_FAILURE;
+	} else if (atoll_key_rotate(a, team, id, grace_s, &k, &e) < 0) {
+		rc = fail("%s", e.text);
+	} else {
+		print_secret(k, json);
+		atoll_keys_free(k);
+	}
+	atoll_free(a);
+	return rc;
+}
+
+static const struct verb key_create = {
+	.name = "key create",
+	.summary = "Make a key and print it, this once",
+	.synopsis = "NAME [--team TEAM] [--admin] [--json]",
+	.help = TEAM_HELP
+		"      --admin      it may do everything, for all teams; needs an admin key\n"
+		"      --json       all that the server tells\n\n" SETTINGS_HELP,
+	.run = run_create,
+};
+
+static const struct verb key_list = {
+	.name = "key list",
+	.summary = "Show the keys of a team",
+	.synopsis = "[--team TEAM] [--json]",
+	.help = TEAM_HELP "      --json       all that the server tells, as a JSON array\n\n" SETTINGS_HELP,
+	.run = run_list,
+};
+
+static const struct verb key_revoke = {
+	.name = "key revoke",
+	.summary = "End a key at once",
+	.synopsis = "ID|NAME [--team TEAM]",
+	.help = TEAM_HELP "\nA name counts if only one key has it. Sandboxes belong to the team and live on.\n\n" SETTINGS_HELP,
+	.run = run_revoke,
+	.operand = OPERAND_KEY,
+};
+
+static const struct verb key_rotate = {
+	.name = "key rotate",
+	.summary = "Make a key in place of another and print it, this once",
+	.synopsis = "ID|NAME [--grace DURATION] [--team TEAM] [--json]",
+	.help = TEAM_HELP
+		"      --grace DURATION  for how long the old one still works: 10m, 1d (default: not at all)\n"
+		"      --json       all that the server tells\n\n" SETTINGS_HELP,
+	.run = run_rotate,
+	.operand = OPERAND_KEY,
+};
+
+static const struct verb *const subs[] = { &key_create, &key_list, &key_revoke, &key_rotate, NULL };
+
+const struct verb verb_key = {
+	.name = "key",
+	.summary = "Make, show, replace and end API keys",
+	.synopsis = "create | list | revoke | rotate ...",
+	.help = "",
+	.run = verb_group,
+	.subs = subs,
+};

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* atoll pause, resume and timeout: how long sandboxes live. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/fd.h"
+#include "base/str.h"
+#include "cli/cli.h"
+#include "cli/format.h"
+#include "cli/settings.h"
+
+#define TIMEOUT_MAX_S 1000000000u
+
+typedef int change(struct atoll *a, const char *id, unsigned timeout_s, struct atoll_error *e);
+
+static int pause_one(struct atoll *a, const char *id, unsigned timeout_s, struct atoll_error *e)
+{
+	(void)timeout_s;
+	return atoll_pause(a, id, e);
+}
+
+/* Every one is tried, also when one before failed. */
+static int for_each(const struct settings_opts *conn, const char *what, char **ids, int n, unsigned timeout_s, change *fn)
+{
+	struct atoll *a;
+	struct atoll_error e;
+	int rc = settings_connect(conn, &a);
+
+	if (rc != 0)
+		return rc;
+	for (int i = 0; i < n; i++) {
+		if (fn(a, ids[i], timeout_s, &e) < 0)
+			rc = fail("%s '%s': %s", what, ids[i], e.text);
+		else
+			(void)printf("%s\n", ids[i]);
+	}
+	atoll_free(a);
+	return rc;
+}
+
+static int run_pause(const struct verb *v, int argc, char **argv)
+{
+	struct settings_opts conn = { NULL };
+	const struct opt opts[] = { SETTINGS_OPTS(&conn) };
+	int n, rc = verb_parse(v, opts, ARRAY_LEN(opts), OPTS_MIXED, argc, argv, &n);
+
+	if (rc >= 0)
+		return rc;
+	if (n == 0)
+		return usage_error(v, "which sandbox?");
+	return for_each(&conn, "pause", argv, n, 0, pause_one);
+}
+
+static int run_resume(const struct verb *v, int argc, char **argv)
+{
+	struct settings_opts conn = { NULL };
+	unsigned timeout_s = 0;
+	const struct opt opts[] = { SETTINGS_OPTS(&conn), { "timeout", 0, OPT_SECONDS, &timeout_s } };
+	int n, rc = verb_parse(v, opts, ARRAY_LEN(opts), OPTS_MIXED, argc, argv, &n);
+
+	if (rc >= 0)
+		return rc;
+	if (n == 0)
+		return usage_error(v, "which sandbox?");
+	return for_each(&conn, "resume", argv, n, timeout_s, atoll_resume);
+}
+
+static int run_timeout(const struct verb *v, int argc, char **argv)
+{
+	struct settings_opts conn = { NULL };
+	const struct opt opts[] = { SETTINGS_OPTS(&conn) };
+	int n, rc = verb_parse(v, opts, ARRAY_LEN(opts), OPTS_MIXED, argc, argv, &n);
+	uint64_t s;
+
+	if (rc >= 0)
+		return rc;
+	if (n != 2)
+		return usage_error(v, "give a sandbox and for how long it may live from now on");
+	if (duration_parse(str_of(argv[1]), TIMEOUT_MAX_S, &s) < 0)
+		return usage_error(v, "'%s' is not a number of seconds, nor a duration like 15m or 1h30m", argv[1]);
+	return for_each(&conn, "set the timeout of", argv, 1, (unsigned)s, atoll_set_timeout);
+}
+
+const struct verb verb_pause = {
+	.name = "pause",
+	.summary = "Freeze sandboxes, with all that runs in them",
+	.synopsis = "ID...",
+	.help = "Its timeout does not pass meanwhile. Prints the id of each sandbox that was paused.\n\n" SETTINGS_HELP,
+	.run = run_pause,
+	.operand = OPERAND_IDS,
+};
+
+const struct verb verb_resume = {
+	.name = "resume",
+	.summary = "Let paused sandboxes go on",
+	.synopsis = "[--timeout SECONDS] ID...",
+	.help = "      --timeout SECONDS  when it ends by itself, from now (default: 300)\n\n"
+		"Prints the id of each sandbox that was resumed.\n\n" SETTINGS_HELP,
+	.run = run_resume,
+	.operand = OPERAND_IDS,
+};
+
+const struct verb verb_timeout = {
+	.name = "timeout",
+	.summary = "Set when a sandbox ends by itself",
+	.synopsis = "ID SECONDS",
+	.help = "It ends so many seconds (or 15m, 1h30m, ...) from now, be that sooner or later than before.\n\n" SETTINGS_HELP,
+	.run = run_timeout,
+	.operand = OPERAND_ID,
+};

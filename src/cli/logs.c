@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* atoll logs: what happened in and to a sandbox. */
+#include <errno.h>
+#include <jansson.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fd.h"
+#include "cli/cli.h"
+#include "cli/format.h"
+#include "cli/settings.h"
+#include "cli/signals.h"
+
+#define FOLLOW_EVERY_MS 1000
+#define LIMIT_MAX 1000
+
+struct shown {				/* what has been shown: up to a millisecond, and how many of that one */
+	int64_t at_ms;
+	size_t n_at;
+};
+
+static void print_text(const struct atoll_log *l)
+{
+	print_clean(l->at);
+	(void)printf(" %-5s ", l->level);
+	print_clean(l->message);
+	for (size_t i = 0; i < l->n_fields; i++) {
+		(void)putchar(' ');
+		print_clean(l->fields[i].name);
+		(void)putchar('=');
+		print_clean(l->fields[i].value);
+	}
+	(void)putchar('\n');
+}
+
+static void print_json(const struct atoll_log *l)
+{
+	json_t *fields = json_object();
+
+	for (size_t i = 0; i < l->n_fields; i++)
+		(void)json_object_set_new(fields, l->fields[i].name, json_string(l->fields[i].value));
+	json_t *o = json_pack("{s:s,s:s,s:s,s:o}", "timestamp", l->at, "level", l->level, "message", l->message, "fields", fields);
+	(void)json_dumpf(o, stdout, JSON_COMPACT);
+	(void)putchar('\n');
+	json_decref(o);
+}
+
+static void print_new(const struct atoll_logs *logs, struct shown *f, bool json)
+{
+	size_t skip = f->n_at;
+
+	for (size_t i = 0; i < logs->n; i++) {
+		const struct atoll_log *l = &logs->v[i];
+
+		if (l->at_ms == f->at_ms && skip > 0) {
+			skip--;
+			continue;
+		}
+		(json ? print_json : print_text)(l);
+		f->n_at = l->at_ms == f->at_ms ? f->n_at + 1 : 1;
+		f->at_ms = l->at_ms;
+	}
+}
+
+/* 1, 0, or -1 and the reason was said. */
+static int is_there(struct atoll *a, const char *id)
+{
+	struct atoll_list *l;
+	struct atoll_error e;
+
+	if (atoll_get_sandbox(a, id, &l, &e) == 0) {
+		atoll_list_free(l);
+		return 1;
+	}
+	if (e.no != ENOENT && e.no != ECANCELED)
+		say("%s", e.text);
+	return e.no == ENOENT ? 0 : -1;
+}
+
+struct job {
+	const char *id;
+	struct atoll_log_query q;
+	struct shown shown;
+	bool json;
+};
+
+static int show(struct atoll *a, struct job *j)
+{
+	struct atoll_logs *logs;
+	struct atoll_error e;
+
+	if (atoll_logs(a, j->id, &j->q, &logs, &e) < 0)
+		return e.no == ECANCELED ? EXIT_FAILURE : fail("%s", e.text);
+	print_new(logs, &j->shown, j->json);
+	atoll_logs_free(logs);
+	if (fflush(stdout) != 0)
+		return errno == EPIPE ? 128 + SIGPIPE : fail("write the output: %s", strerrordesc_np(errno));
+	return 0;
+}
+
+/* Until a signal comes, nobody reads any more, or the sandbox has ended and its last entries were told. */
+static int follow(struct atoll *a, struct job *j)
+{
+	struct pollfd fd = { .fd = signals_fd(), .events = POLLIN };
+	int there = 1, rc = 0;
+
+	j->q.newest = false;
+	j->q.limit = 0;
+	while (rc == 0 && there == 1 && signals_first() == 0) {
+		(void)poll(&fd, 1, FOLLOW_EVERY_MS);
+		there = is_there(a, j->id);
+		if (there < 0)
+			return EXIT_FAILURE;
+		/* Again from the last millisecond: more may have happened in it since. */
+		j->q.from_ms = j->shown.at_ms;
+		rc = show(a, j);
+	}
+	return rc;
+}
+
+static int run(const struct verb *v, int argc, char **argv)
+{
+	struct settings_opts conn = { NULL };
+	struct job j = { .q = { .newest = true } };
+	unsigned since_s = 0;
+	int64_t limit = 0;
+	bool follows = false;
+	const struct opt opts[] = {
+		SETTINGS_OPTS(&conn), { "follow", 'f', OPT_FLAG, &follows }, { "since", 0, OPT_DURATION, &since_s },
+		{ "limit", 'n', OPT_NUMBER, &limit }, { "level", 0, OPT_STR, &j.q.level }, { "search", 0, OPT_STR, &j.q.search },
+		{ "json", 0, OPT_FLAG, &j.json },
+	};
+	struct atoll *a;
+	int n, rc = verb_parse(v, opts, ARRAY_LEN(opts), OPTS_MIXED, argc, argv, &n);
+
+	if (rc >= 0)
+		return rc;
+	if (n != 1)
+		return usage_error(v, n == 0 ? "which sandbox?" : "one sandbox, not several");
+	if (limit > LIMIT_MAX)
+		return usage_error(v, "--limit can be %d at most", LIMIT_MAX);
+	j.id = argv[0];
+	j.q.limit = (unsigned)limit;
+	j.q.from_ms = since_s ? (int64_t)now_ms() - (int64_t)since_s * 1000 : 0;
+	if (settings_connect(&conn, &a) != 0)
+		return EXIT_FAILURE;
+	rc = follows ? signals_hold() : 0;
+	if (follows)
+		atoll_set_stop(a, signals_stop_now, NULL);
+	if (rc == 0)
+		rc = show(a, &j);
+	if (rc == 0 && follows)
+		rc = follow(a, &j);
+	atoll_free(a);
+	return signals_leave(rc);
+}
+
+const struct verb verb_logs = {
+	.name = "logs",
+	.summary = "Show what happened in and to a sandbox",
+	.synopsis = "[--follow] [--since DURATION] [--limit N] [--level LEVEL] [--search TEXT] [--json] ID",
+	.help = "  -f, --follow          go on with what happens from now, until the sandbox ends\n"
+		"      --since DURATION  only the last 90s, 5m, ...\n"
+		"  -n, --limit N         the last N entries (default: all that are kept, 1000 at most)\n"
+		"      --level LEVEL     at least debug, info, warn or error\n"
+		"      --search TEXT     only entries with this text\n"
+		"      --json            a JSON object a line\n\n"
+		"Shown are its life (created, paused, ended), calls into it, processes, and refused tokens; what its\n"
+		"programs write is not kept. A sandbox's log can be read for ten minutes after its end.\n\n" SETTINGS_HELP,
+	.run = run,
+	.operand = OPERAND_ID,
+};

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cli/tar_read: an archive, byte by byte, as it comes. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "cli/tar.h"
+
+#define EXTRA_MAX (64 * 1024)		/* of one pax header or long name */
+
+/* Where the fields of a header block are: offset, length. */
+enum { NAME = 0, NAME_N = 100, MODE = 100, SIZE = 124, MTIME = 136, CHECKSUM = 148, TYPE = 156, LINK = 157, LINK_N = 100,
+       MAGIC = 257, PREFIX = 345, PREFIX_N = 155 };
+
+enum state { IN_HEADER, IN_EXTRA, IN_FILE, IN_PADDING, AT_END };
+
+struct tar_reader {
+	const struct tar_reader_ops *ops;
+	void *user;
+	enum state state;
+	struct buf block;		/* a header that is not complete yet */
+	struct buf extra;		/* content of a pax header or a long name */
+	char extra_type;
+	uint64_t left, padding;		/* bytes of the content, and zeroes behind it */
+	bool zero_before;		/* the last block was empty */
+	/* for the next entry, from what came before it; name and target empty, size -1 unless given */
+	struct buf name, target;
+	int64_t size;
+	/* of the entry being read */
+	char name_z[TAR_NAME_MAX], target_z[TAR_NAME_MAX];
+};
+
+struct tar_reader *tar_reader_new(const struct tar_reader_ops *ops, void *user)
+{
+	struct tar_reader *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return NULL;
+	r->ops = ops;
+	r->user = user;
+	r->block = BUF_INIT(TAR_BLOCK);
+	r->extra = BUF_INIT(EXTRA_MAX);
+	r->name = BUF_INIT(TAR_NAME_MAX);
+	r->target = BUF_INIT(TAR_NAME_MAX);
+	r->size = -1;
+	return r;
+}
+
+void tar_reader_free(struct tar_reader *r)
+{
+	if (!r)
+		return;
+	buf_done(&r->block);
+	buf_done(&r->extra);
+	buf_done(&r->name);
+	buf_done(&r->target);
+	free(r);
+}
+
+bool tar_reader_done(const struct tar_reader *r)
+{
+	return r->state == AT_END;
+}
+
+/* --- headers --- */
+
+/* Octal digits, ended by a blank or NUL; or GNU's binary form for what octal cannot hold. */
+static int read_number(const char *p, size_t n, int64_t *ret)
+{
+	const unsigned char *u = (const unsigned char *)p;
+	uint64_t v = 0;
+	size_t i = 0;
+
+	if (u[0] == 0x80) {
+		for (i = 1; i < n; i++) {
+			if (v >> 55)
+				return -EBADMSG;
+			v = v << 8 | u[i];
+		}
+		*ret = (int64_t)v;
+		return 0;
+	}
+	while (i < n && p[i] == ' ')
+		i++;
+	for (; i < n && p[i] >= '0' && p[i] <= '7'; i++) {
+		if (v >> 59)
+			return -EBADMSG;
+		v = v << 3 | (uint64_t)(p[i] - '0');
+	}
+	if (i < n && p[i] != ' ' && p[i] != '\0')
+		return -EBADMSG;
+	*ret = (int64_t)v;
+	return 0;
+}
+
+static bool checksum_ok(const char *b)
+{
+	int64_t want, sum = 0;
+
+	if (read_number(b + CHECKSUM, 8, &want) < 0)
+		return false;
+	for (int i = 0; i < TAR_BLOCK; i++)
+		sum += i >= CHECKSUM && i < CHECKSUM + 8 ? ' ' : (unsigned char)b[i];
+	return sum == want;
+}
+
+static bool is_zero(const char *b)
+{
+	for (int i = 0; i < TAR_BLOCK; i++) {
+		if (b[i])
+			return false;
+	}
+	return true;
+}
+
+static struct str field(const char *p, size_t max)
+{
+	return (struct str) { p, strnlen(p, max) };
+}
+
+static int read_name(struct tar_reader *r, const char *b)
+{
+	struct str name = field(b + NAME, NAME_N), prefix = field(b + PREFIX, PREFIX_N);
+	autobuf struct buf whole = BUF_INIT(TAR_NAME_MAX);
+
+	if (r->name.n > 0) {
+		name = buf_view(&r->name);
+	} else if (memcmp(b + MAGIC, "ustar\0", 6) == 0 && prefix.n > 0) {	/* GNU's own form has other things there */
+		buf_str(&whole, prefix);
+		buf_ch(&whole, '/');
+		buf_str(&whole, name);
+		name = buf_view(&whole);
+	}
+	struct str target = r->target.n > 0 ? buf_view(&r->target) : field(b + LINK, LINK_N);
+	if (r->name.bad || r->target.bad || whole.bad || name.n == 0 || memchr(name.p, '\0', name.n) ||
+	    !str_copy(r->name_z, sizeof(r->name_z), name))
+		return -EBADMSG;
+	if ((target.n > 0 && memchr(target.p, '\0', target.n)) || !str_copy(r->target_z, sizeof(r->target_z), target))
+		return -EBADMSG;
+	return 0;
+}
+
+static enum tar_type type_of(char c)
+{
+	switch (c) {
+	case '0': case '\0': case '7': return TAR_FILE;
+	case '1': return TAR_HARDLINK;
+	case '2': return TAR_SYMLINK;
+	case '5': return TAR_DIR;
+	default: return TAR_OTHER;
+	}
+}
+
+static void forget_extra(struct tar_reader *r)
+{
+	buf_clear(&r->name);
+	buf_clear(&r->target);
+	r->size = -1;
+}
+
+static void begin_content(struct tar_reader *r, uint64_t size, enum state state)
+{
+	r->left = size;
+	r->padding = tar_padding(size);
+	r->state = state;
+}
+
+static int begin_entry(struct tar_reader *r, const char *b, int64_t size)
+{
+	struct tar_entry e = { .type = type_of(b[TYPE]), .name = r->name_z, .target = r->target_z };
+	int64_t mode, mtime;
+
+	if (read_number(b + MODE, 8, &mode) < 0 || read_number(b + MTIME, 12, &mtime) < 0 || read_name(r, b) < 0)
+		return -EBADMSG;
+	if (r->size >= 0)
+		size = r->size;
+	forget_extra(r);
+	if (e.type == TAR_FILE && str_ends(str_of(r->name_z), "/"))	/* how the oldest tars tell a directory */
+		e.type = TAR_DIR;
+	e.mode = (unsigned)mode & 0777;
+	e.mtime_s = mtime;
+	e.size = e.type == TAR_FILE ? (uint64_t)size : 0;
+	int rc = r->ops->on_entry(r->user, &e);
+	if (rc != 0)
+		return rc;
+	/* Content of what is not a file (nobody should have any) is skipped as if it were padding. */
+	begin_content(r, e.type == TAR_FILE || e.type == TAR_OTHER ? (uint64_t)size : 0, IN_FILE);
+	if (e.type != TAR_FILE) {
+		r->padding += r->left;
+		r->left = 0;
+		r->state = IN_PADDING;
+	}
+	return 0;
+}
+
+static int take_header(struct tar_reader *r, const char *b)
+{
+	int64_t size;
+
+	if (is_zero(b)) {
+		if (r->zero_before)
+			r->state = AT_END;
+		r->zero_before = true;
+		return 0;
+	}
+	r->zero_before = false;
+	if (!checksum_ok(b) || read_number(b + SIZE, 12, &size) < 0 || size < 0)
+		return -EBADMSG;
+	if (strchr("xgLK", b[TYPE]) && b[TYPE]) {
+		if (size > EXTRA_MAX)
+			return -EBADMSG;
+		r->extra_type = b[TYPE];
+		buf_clear(&r->extra);
+		begin_content(r, (uint64_t)size, IN_EXTRA);
+		return 0;
+	}
+	return begin_entry(r, b, size);
+}
+
+/* --- pax records and long names --- */
+
+/* "27 path=...\n", one after the other. */
+static int take_pax(struct tar_reader *r)
+{
+	struct str all = buf_view(&r->extra);
+
+	while (all.n > 0) {
+		struct str rest = all, len = str_cut(&rest, ' ');
+		uint64_t n;
+
+		if (!rest.p || str_to_u64(len, all.n, &n) < 0 || n < len.n + 2 || all.p[n - 1] != '\n')
+			return -EBADMSG;
+		struct str value = { rest.p, n - len.n - 2 }, key = str_cut(&value, '=');
+		if (!value.p)
+			return -EBADMSG;
+		if (str_is(key, "path") || str_is(key, "linkpath")) {
+			struct buf *to = str_is(key, "path") ? &r->name : &r->target;
+
+			buf_clear(to);
+			buf_str(to, value);
+		} else if (str_is(key, "size") && str_to_i64(value, 0, INT64_MAX / 2, &r->size) < 0) {
+			return -EBADMSG;
+		}
+		str_skip(&all, n);
+	}
+	return 0;
+}
+
+static int take_extra(struct tar_reader *r)
+{
+	struct str text = buf_view(&r->extra);
+
+	if (r->extra.bad)
+		return -EBADMSG;
+	if (r->extra_type == 'x')
+		return take_pax(r);
+	if (r->extra_type == 'g')		/* of all entries: nothing that matters here */
+		return 0;
+	struct buf *to = r->extra_type == 'L' ? &r->name : &r->target;
+	buf_clear(to);
+	buf_str(to, field(text.p ? text.p : "", text.n));
+	return 0;
+}
+
+/* --- bytes --- */
+
+static int end_content(struct tar_reader *r)
+{
+	int rc = 0;
+
+	if (r->left > 0)
+		return 0;
+	if (r->state == IN_EXTRA)
+		rc = take_extra(r);
+	else if (r->state == IN_FILE)
+		rc = r->ops->on_end(r->user);
+	r->state = IN_PADDING;
+	return rc;
+}
+
+/* Some of it; moves *in on. */
+static int step(struct tar_reader *r, struct str *in)
+{
+	uint64_t want = r->state == IN_HEADER ? TAR_BLOCK - r->block.n : r->state == IN_PADDING ? r->padding : r->left;
+	size_t n = in->n < want ? in->n : (size_t)want;
+	int rc = 0;
+
+	if (r->state == IN_HEADER) {
+		buf_put(&r->block, in->p, n);
+		if (r->block.bad)
+			return -ENOMEM;
+		if (r->block.n == TAR_BLOCK) {
+			rc = take_header(r, r->block.p);
+			buf_clear(&r->block);
+		}
+	} else if (r->state == IN_PADDING) {
+		r->padding -= n;
+	} else {
+		if (r->state == IN_EXTRA)
+			buf_put(&r->extra, in->p, n);
+		else if (n > 0)
+			rc = r->ops->on_data(r->user, in->p, n);
+		r->left -= n;
+	}
+	str_skip(in, n);
+	return rc;
+}
+
+int tar_reader_put(struct tar_reader *r, const void *p, size_t n)
+{
+	struct str in = { p, n };
+	int rc = 0;
+
+	while (rc == 0 && in.n > 0 && r->state != AT_END) {
+		rc = step(r, &in);
+		if (rc == 0 && (r->state == IN_EXTRA || r->state == IN_FILE))
+			rc = end_content(r);
+		if (r->state == IN_PADDING && r->padding == 0)
+			r->state = IN_HEADER;
+	}
+	return rc;
+}

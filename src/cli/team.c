@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* atoll team: who shares a server, and how much of it each may have. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/fd.h"
+#include "cli/cli.h"
+#include "cli/format.h"
+#include "cli/settings.h"
+#include "cli/table.h"
+
+#define LIMITS_HELP \
+	"      --max-sandboxes N  how many it may have at once, or 'default': the server's\n" \
+	"      --rate-limit N     requests per second and key, 0: any number, or 'default': the server's\n"
+
+static void add_limit(struct table *t, int64_t n)
+{
+	if (n < 0)
+		table_add(t, "default");
+	else
+		table_addf(t, "%lld", (long long)n);
+}
+
+static int print_teams(const struct atoll_teams *l)
+{
+	static const struct column columns[] = {
+		{ "NAME", false }, { "ID", false }, { "SANDBOXES", true }, { "MAX", true }, { "RATE", true }, { "KEYS", true },
+		{ "AGE", true }, { "NOTE", false },
+	};
+	autotable struct table t = TABLE_INIT(columns);
+	uint64_t now = now_ms();
+
+	for (size_t i = 0; i < l->n; i++) {
+		const struct atoll_team *x = &l->v[i];
+		char age[FORMAT_SIZE];
+
+		span_format(x->created_at, now, false, age);
+		table_add(&t, x->name);
+		table_add(&t, x->id);
+		table_addf(&t, "%lld", (long long)x->sandboxes);
+		add_limit(&t, x->max_sandboxes);
+		add_limit(&t, x->rate_limit);
+		table_addf(&t, "%lld", (long long)x->keys);
+		table_add(&t, age);
+		table_add(&t, x->blocked ? "blocked" : x->is_default ? "default" : "");
+	}
+	return table_print(&t);
+}
+
+static int run_list(const struct verb *v, int argc, char **argv)
+{
+	struct settings_opts conn = { NULL };
+	bool json = false;
+	const struct opt opts[] = { SETTINGS_OPTS(&conn), { "json", 0, OPT_FLAG, &json } };
+	struct atoll *a;
+	struct atoll_teams *l;
+	struct atoll_error e;
+	int n, rc = verb_parse(v, opts, ARRAY_LEN(opts), OPTS_MIXED, argc, argv, &n);
+
+	if (rc >= 0)
+		return rc;
+	if (n > 0)
+		return usage_error(v, "unexpected argument '%s'", argv[0]);
+	rc = settings_connect(&conn, &a);
+	if (rc != 0)
+		return rc;
+	if (atoll_teams_list(a, &l, &e) < 0) {
+		rc = fail("%s", e.text);
+	} else {
+		rc = json ? (puts(l->json), 0) : print_teams(l);
+		atoll_teams_free(l);
+	}
+	atoll_free(a);
+	return rc;
+}
+
+/* team: NULL makes a new one. */
+static int change(const struct settings_opts *conn, const char *team, const struct atoll_team_change *t, bool json)
+{
+	struct atoll *a;
+	struct atoll_teams *l;
+	struct atoll_error e;
+	int rc = settings_connect(conn, &a);
+
+	if (rc != 0)
+		return rc;
+	if ((team ? atoll_team_change(a, team, t, &l, &e) : atoll_team_create(a, t, &l, &e)) < 0) {
+		rc = fail("%s", e.text);
+	} else {
+		(void)puts(json ? l->json : l->v[0].id);
+		atoll_teams_free(l);
+	}
+	atoll_free(a);
+	return rc;
+}
+
+static int run_create(const struct verb *v, int argc, char **argv)
+{
+	struct settings_opts conn = { NULL };
+	struct atoll_team_change t = { .max_sandboxes = ATOLL_KEEP, .rate_limit = ATOLL_KEEP, .blocked = ATOLL_KEEP };
+	bool json = false;
+	const struct opt opts[] = {
+		SETTINGS_OPTS(&conn), { "max-sandboxes", 0, OPT_LIMIT, &t.max_sandboxes },
+		{ "rate-limit", 0, OPT_LIMIT, &t.rate_limit }, { "json", 0, OPT_FLAG, &json },
+	};
+	int n, rc = verb_parse(v, opts, ARRAY_LEN(opts), OPTS_MIXED, argc, argv, &n);
+
+	if (rc >= 0)
+		return rc;
+	if (n == 0)
+		return usage_error(v, "a team needs a name");
+	if (n > 1)
+		return usage_error(v, "unexpected argument '%s'", argv[1]);
+	t.name = argv[0];
+	return change(&conn, NULL, &t, json);
+}
+
+static int run_set(const struct verb *v, int argc, char **argv)
+{
+	struct settings_opts conn = { NULL };
+	struct atoll_team_change t = { .max_sandboxes = ATOLL_KEEP, .rate_limit = ATOLL_KEEP, .blocked = ATOLL_KEEP };
+	bool json = false, block = false, unblock = false;
+	const struct opt opts[] = {
+		SETTINGS_OPTS(&conn), { "name", 0, OPT_STR, &t.name }, { "max-sandboxes", 0, OPT_LIMIT, &t.max_sandboxes },
+		{ "rate-limit", 0, OPT_LIMIT, &t.rate_limit }, { "block", 0, OPT_FLAG, &block },
+		{ "unblock", 0, OPT_FLAG, &unblock }, { "json", 0, OPT_FLAG, &json },
+	};
+	int n, rc = verb_parse(v, opts, ARRAY_LEN(opts), OPTS_MIXED, argc, argv, &n);
+
+	if (rc >= 0)
+		return rc;
+	if (n != 1)
+		return usage_error(v, "give one team, by name or id");
+	if (block && unblock)
+		return usage_error(v, "--block and --unblock exclude each other");
+	if (block || unblock)
+		t.blocked = block;
+	if (!t.name && t.max_sandboxes == ATOLL_KEEP && t.rate_limit == ATOLL_KEEP && t.blocked == ATOLL_KEEP)
+		return usage_error(v, "set what?");
+	return change(&conn, argv[0], &t, json);
+}
+
+static int run_rm(const struct verb *v, int argc, char **argv)
+{
+	struct settings_opts conn = { NULL };
+	const struct opt opts[] = { SETTINGS_OPTS(&conn) };
+	struct atoll *a;
+	struct atoll_error e;
+	int n, rc = verb_parse(v, opts, ARRAY_LEN(opts), OPTS_MIXED, argc, argv, &n);
+
+	if (rc >= 0)
+		return rc;
+	if (n != 1)
+		return usage_error(v, "give one team, by name or id");
+	rc = settings_connect(&conn, &a);
+	if (rc != 0)
+		return rc;
+	if (atoll_team_remove(a, argv[0], &e) < 0)
+		rc = fail("%s", e.text);
+	else
+		(void)puts(argv[0]);
+	atoll_free(a);
+	return rc;
+}
+
+static const struct verb team_create = {
+	.name = "team create",
+	.summary = "Make a team and print its id",
+	.synopsis = "NAME [--max-sandboxes N] [--rate-limit N] [--json]",
+	.help = LIMITS_HELP "      --json             all that the server tells\n\n"
+		"It has no key yet: see 'atoll key create --team'.\n\n" SETTINGS_HELP,
+	.run = run_create,
+};
+
+static const struct verb team_list = {
+	.name = "team list",
+	.summary = "Show the teams",
+	.synopsis = "[--json]",
+	.help = "      --json  all that the server tells, as a JSON array\n\n" SETTINGS_HELP,
+	.run = run_list,
+};
+
+static const struct verb team_set = {
+	.name = "team set",
+	.summary = "Change a team",
+	.synopsis = "TEAM [--name NAME] [--max-sandboxes N] [--rate-limit N] [--block | --unblock] [--json]",
+	.help = "      --name NAME        call it otherwise\n" LIMITS_HELP
+		"      --block            refuse all its keys\n"
+		"      --unblock          take them again\n"
+		"      --json             all that the server tells\n\n" SETTINGS_HELP,
+	.run = run_set,
+	.operand = OPERAND_TEAM,
+};
+
+static const struct verb team_rm = {
+	.name = "team rm",
+	.summary = "Remove a team that has no sandboxes, and its keys",
+	.synopsis = "TEAM",
+	.help = SETTINGS_HELP,
+	.run = run_rm,
+	.operand = OPERAND_TEAM,
+};
+
+static const struct verb *const subs[] = { &team_create, &team_list, &team_set, &team_rm, NULL };
+
+const struct verb verb_team = {
+	.name = "team",
+	.summary = "Make, show, change and remove teams",
+	.synopsis = "create | list | set | rm ...",
+	.help = "",
+	.run = verb_group,
+	.subs = subs,
+};

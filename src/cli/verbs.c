@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cli/verbs: the table of verbs, and verbs that have verbs of their own. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli.h"
+
+const struct verb *const verbs[] = {
+	&verb_serve, &verb_env, &verb_run, &verb_create, &verb_list, &verb_info, &verb_exec, &verb_shell, &verb_cp, &verb_logs,
+	&verb_metrics, &verb_top, &verb_timeout, &verb_pause, &verb_resume, &verb_kill, &verb_reap, &verb_key, &verb_team,
+	&verb_log_level, &verb_doctor, NULL,
+};
+
+const struct verb *verb_find(const struct verb *const *v, const char *name)
+{
+	for (; *v; v++) {
+		const char *blank = strrchr((*v)->name, ' ');
+
+		if (strcmp(blank ? blank + 1 : (*v)->name, name) == 0)
+			return *v;
+	}
+	return NULL;
+}
+
+static void print_group(FILE *to, const struct verb *v)
+{
+	(void)fprintf(to, "usage: atoll %s %s\n\n", v->name, v->synopsis);
+	for (size_t i = 0; v->subs[i]; i++)
+		(void)fprintf(to, "  %-12s %s\n", v->subs[i]->name, v->subs[i]->summary);
+	(void)fprintf(to, "\n'atoll %s VERB --help' tells more.\n", v->name);
+}
+
+int verb_group(const struct verb *v, int argc, char **argv)
+{
+	if (argc > 0 && (strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "-h") == 0)) {
+		print_group(stdout, v);
+		return 0;
+	}
+	if (argc == 0) {
+		print_group(stderr, v);
+		return EXIT_USAGE;
+	}
+	const struct verb *sub = verb_find(v->subs, argv[0]);
+	if (!sub)
+		return usage_error(v, "unknown verb '%s'", argv[0]);
+	return sub->run(sub, argc - 1, argv + 1);
+}

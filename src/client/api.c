@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* client/api: one call of the control API. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/fd.h"
+#include "client/client.h"
+#include "http/url.h"
+
+int api_call(struct atoll *a, struct call *c, struct atoll_error *e)
+{
+	if (!c->path)
+		return client_no_memory(e);
+	if (call_header(c, "X-API-Key: %s", a->api_key) < 0)
+		return client_no_memory(e);
+	return call_run(a, c, e);
+}
+
+int api_send(struct atoll *a, struct call *c, const json_t *body, struct atoll_error *e)
+{
+	autofree char *text = json_dumps(body, JSON_COMPACT);
+
+	if (!text || call_header(c, "Content-Type: application/json") < 0)
+		return client_no_memory(e);
+	c->body = str_of(text);
+	return api_call(a, c, e);
+}
+
+char *api_path(const char *prefix, const char *id, const char *tail)
+{
+	autobuf struct buf b = BUF_INIT(4096);
+
+	buf_z(&b, prefix);
+	url_encode(&b, str_of(id));
+	buf_z(&b, tail);
+	return b.bad ? NULL : str_dup(buf_view(&b));
+}
+
+int api_no_sandbox(struct atoll_error *e, const char *id)
+{
+	if (e->status == 404)
+		return client_fail(e, ENOENT, 404, "there is no sandbox '%s'", id);
+	return -e->no;
+}

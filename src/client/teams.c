@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* client/teams: teams, their limits, and how much the server logs. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/fd.h"
+#include "client/client.h"
+#include "http/json.h"
+
+static void fill_team(struct kept *k, void *item, json_t *o)
+{
+	struct atoll_team *t = item;
+
+	(void)k;
+	*t = (struct atoll_team) {
+		.id = json_text(o, "teamID"), .name = json_text(o, "name"), .created_at = json_text(o, "createdAt"),
+		.is_default = json_is_true(json_object_get(o, "isDefault")), .blocked = json_is_true(json_object_get(o, "blocked")),
+		.max_sandboxes = json_number(o, "maxSandboxes", ATOLL_DEFAULT), .rate_limit = json_number(o, "rateLimit", ATOLL_DEFAULT),
+		.sandboxes = json_number(o, "runningSandboxes", 0), .keys = json_number(o, "keys", 0),
+	};
+}
+
+static int teams_of(json_t *root, struct atoll_teams **ret, struct atoll_error *e)
+{
+	struct kept *k;
+
+	if (kept_new(root, sizeof(struct atoll_team), fill_team, NULL, &k, e) < 0)
+		return -e->no;
+	*ret = &k->teams;
+	return 0;
+}
+
+static int about(struct atoll_error *e, const char *team)
+{
+	if (e->status == 404)
+		return client_fail(e, ENOENT, 404, "there is no team '%s'", team);
+	return -e->no;
+}
+
+static int put_limit(json_t *o, const char *field, int64_t n)
+{
+	if (n == ATOLL_KEEP)
+		return 0;
+	return json_object_set_new(o, field, n < 0 ? json_null() : json_integer(n));
+}
+
+static json_t *change_json(const struct atoll_team_change *t)
+{
+	json_t *o = json_object();
+
+	if (!o || (t->name && json_object_set_new(o, "name", json_string(t->name)) < 0) ||
+	    put_limit(o, "maxSandboxes", t->max_sandboxes) < 0 || put_limit(o, "rateLimit", t->rate_limit) < 0 ||
+	    (t->blocked >= 0 && json_object_set_new(o, "blocked", json_boolean(t->blocked)) < 0)) {
+		json_decref(o);
+		return NULL;
+	}
+	return o;
+}
+
+int atoll_teams_list(struct atoll *a, struct atoll_teams **ret, struct atoll_error *e)
+{
+	autocall struct call c = CALL_INIT("GET", a->api_url, "/admin/teams");
+	json_t *root;
+
+	if (api_call(a, &c, e) < 0 || call_json(&c, JSON_ARRAY, &root, e) < 0)
+		return -e->no;
+	return teams_of(root, ret, e);
+}
+
+static int send_team(struct atoll *a, struct call *c, const struct atoll_team_change *t, struct atoll_teams **ret, struct atoll_error *e)
+{
+	autojson json_t *body = change_json(t);
+	json_t *root;
+
+	if (!body)
+		return client_fail(e, EINVAL, 0, "the name of the team is not valid UTF-8");
+	if (api_send(a, c, body, e) < 0 || call_json(c, JSON_OBJECT, &root, e) < 0)
+		return -e->no;
+	return teams_of(root, ret, e);
+}
+
+int atoll_team_create(struct atoll *a, const struct atoll_team_change *t, struct atoll_teams **ret, struct atoll_error *e)
+{
+	autocall struct call c = CALL_INIT("POST", a->api_url, "/admin/teams");
+
+	if (!t->name)
+		return client_fail(e, EINVAL, 0, "a team needs a name");
+	return send_team(a, &c, t, ret, e);
+}
+
+int atoll_team_change(struct atoll *a, const char *team, const struct atoll_team_change *t, struct atoll_teams **ret,
+		      struct atoll_error *e)
+{
+	autofree char *path = api_path("/admin/teams/", team, "");
+	autocall struct call c = CALL_INIT("PATCH", a->api_url, path);
+
+	return send_team(a, &c, t, ret, e) < 0 ? about(e, team) : 0;
+}
+
+int atoll_team_remove(struct atoll *a, const char *team, struct atoll_error *e)
+{
+	autofree char *path = api_path("/admin/teams/", team, "");
+	autocall struct call c = CALL_INIT("DELETE", a->api_url, path);
+
+	if (*team == '\0')
+		return client_fail(e, EINVAL, 0, "the name of the team is empty");
+	return api_call(a, &c, e) < 0 ? about(e, team) : 0;
+}
+
+void atoll_teams_free(struct atoll_teams *t)
+{
+	kept_free((struct kept *)t);
+}
+
+int atoll_log_level(struct atoll *a, const char *set, char ret[ATOLL_LEVEL_SIZE], struct atoll_error *e)
+{
+	autocall struct call c = CALL_INIT(set ? "PUT" : "GET", a->api_url, "/admin/log-level");
+	autojson json_t *body = set ? json_pack("{s:s}", "level", set) : NULL;
+	autojson json_t *answer = NULL;
+
+	if (set && !body)
+		return client_fail(e, EINVAL, 0, "the level is not valid UTF-8");
+	if ((set ? api_send(a, &c, body, e) : api_call(a, &c, e)) < 0 || call_json(&c, JSON_OBJECT, &answer, e) < 0)
+		return -e->no;
+	if (!str_copy(ret, ATOLL_LEVEL_SIZE, str_of(json_text(answer, "level"))))
+		return client_fail(e, EPROTO, c.status, "%s did not answer as an atoll server does", c.base);
+	return 0;
+}
