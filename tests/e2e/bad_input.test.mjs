@@ -2,7 +2,7 @@
 // Broken, hostile and oversize input: a clear error, nothing half-written, and the server serves on.
 import { test, after, afterEach, before } from '../lib/case.mjs'
 import assert from 'node:assert/strict'
-import { api, createRaw, envd, envelope, exchange, killRaw, request, rpc, server, start, stream } from '../lib/client.mjs'
+import { api, createRaw, envd, envelope, exchange, killRaw, outputOf, request, rpc, server, start, stream } from '../lib/client.mjs'
 import { alive, until } from '../lib/host.mjs'
 
 let sbx
@@ -143,18 +143,23 @@ test('names that are too long are an error, not a crash', async () => {
 })
 
 test('wrong types in RPC messages name the field', async () => {
+	const cat = await stream(sbx, 'process.Process/Start', { process: { cmd: 'cat' }, stdin: true })
+	await until(() => cat.events.length > 0)
+	const { pid } = cat.events[0].event.start
 	for (const [method, message, field] of [
 		['filesystem.Filesystem/Stat', { path: 5 }, 'path'], ['filesystem.Filesystem/ListDir', { path: '/', depth: 'deep' }, 'depth'],
 		['filesystem.Filesystem/ListDir', { path: '/', depth: -1 }, 'depth'], ['filesystem.Filesystem/Move', { source: [], destination: '/x' }, 'source'],
 		['process.Process/SendSignal', { process: { pid: 'x' }, signal: 'SIGNAL_SIGKILL' }, 'pid'],
-		['process.Process/SendSignal', { process: { pid: 99999 }, signal: 'SIGNAL_SIGFROB' }, 'signal'],
-		['process.Process/SendInput', { process: { pid: 1 }, input: { stdin: '!!' } }, 'stdin'],
+		['process.Process/SendInput', { process: { pid }, input: { stdin: '!!' } }, 'stdin'],
 	]) {
 		const res = await rpc(sbx, method, message)
 		assert.equal(res.status, 400, `${method} ${JSON.stringify(message)}: ${res.text}`)
 		assert.equal(res.json.code, 'invalid_argument')
 		assert.match(res.json.message, new RegExp(field))
 	}
+	const frob = await rpc(sbx, 'process.Process/SendSignal', { process: { pid }, signal: 'SIGNAL_SIGFROB' })
+	assert.deepEqual([frob.status, frob.json], [501, { code: 'unimplemented', message: 'invalid signal: SIGNAL_SIGFROB' }])
+	assert.equal((await rpc(sbx, 'process.Process/SendSignal', { process: { pid }, signal: 'SIGNAL_SIGKILL' })).status, 200)
 	for (const [message, field] of [[{ process: { cmd: 5 } }, 'cmd'], [{ process: { cmd: 'id', args: 'x' } }, 'args'],
 		[{ process: { cmd: 'id', args: [1] } }, 'args'], [{ process: { cmd: 'id', envs: { A: 1 } } }, 'envs'],
 		[{ process: { cmd: 'id', cwd: {} } }, 'cwd'], [{}, 'process'], [{ process: {} }, 'cmd']]) {
@@ -166,10 +171,15 @@ test('wrong types in RPC messages name the field', async () => {
 })
 
 test('pid 1 and foreign pids cannot be signalled through the API', async () => {
-	for (const pid of [0, 1, 2, 4294967295]) {
+	const run = await start(sbx, 'sleep 36 & echo $!; wait')
+	await until(() => outputOf(run.events))
+	const grandchild = Number(outputOf(run.events))
+	for (const pid of [0, 1, grandchild, 4294967295]) {
 		const res = await rpc(sbx, 'process.Process/SendSignal', { process: { pid }, signal: 'SIGNAL_SIGKILL' })
 		assert.ok(res.status === 404 || res.status === 400, `${pid}: ${res.status}`)
 	}
+	const { pid } = run.events[0].event.start
+	assert.equal((await rpc(sbx, 'process.Process/SendSignal', { process: { pid }, signal: 'SIGNAL_SIGKILL' })).status, 200)
 })
 
 test('broken RPC framing is an error', async () => {

@@ -219,7 +219,7 @@ test('rename: files, directories, over a file, into new parents, missing', async
 	await sbx.files.rename('mv', 'moved/deep/mv')
 	assert.equal(await sbx.files.read('moved/deep/mv/b'), 'A')
 	assert.equal(await sbx.files.exists('mv'), false)
-	await assert.rejects(sbx.files.rename('none', 'x'), sdk().FileNotFoundError)
+	await assert.rejects(sbx.files.rename('no-such-source', 'x'), sdk().FileNotFoundError)
 	await sbx.commands.run('sudo mv /usr/share/doc /usr/share/doc2', { timeoutMs: 30000 })	/* a template directory */
 	assert.equal(await sbx.files.exists('/usr/share/doc2'), true)
 })

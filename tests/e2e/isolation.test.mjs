@@ -56,8 +56,29 @@ test('its users are its own: no host account, no host hostname', async () => {
 test('only its own processes', async () => {
 	const ps = await one.commands.run('ls /proc | grep -c "^[0-9]"; cat /proc/1/comm; ps -eo pid,args', root)
 	assert.ok(Number(ps.stdout.split('\n')[0]) < 15)
-	assert.match(ps.stdout.split('\n')[1], /^atoll-init/)
+	assert.match(ps.stdout.split('\n')[1], /^init$/)
 	assert.ok(!/atolld|atoll-front/.test(ps.stdout))
+})
+
+test('neither the pool nor the disks of other sandboxes show in /sys and /proc', async () => {
+	const got = await one.commands.run('ls -A /sys/fs/btrfs /sys/devices/virtual/block /proc/fs; cat /sys/block/*/loop/backing_file 2>/dev/null; ' +
+		'cat /proc/cmdline; timeout 20 grep -rsl pool.img /sys/block /sys/class/block /sys/dev /sys/fs /proc/self/mountinfo; true', root)
+	assert.equal(got.stdout.replace(/^\/.*:$/gm, '').trim(), '')
+})
+
+test('pid 1 cannot be traced, read or stopped, not even by root', async () => {
+	const code = `
+import ctypes, os
+libc = ctypes.CDLL(None, use_errno=True)
+print("attach", libc.ptrace(16, 1, None, None), "seize", libc.ptrace(0x4206, 1, None, None))
+for name in ("mem", "environ", "maps", "auxv", "syscall", "stack"):
+    try: print(name, len(os.read(os.open("/proc/1/" + name, os.O_RDONLY), 64)))
+    except OSError as e: pass
+os.kill(1, 19)
+`
+	await one.files.write('/tmp/one.py', code)
+	assert.equal((await one.commands.run('python3 /tmp/one.py', root)).stdout, 'attach -1 seize -1\n')
+	assert.equal((await one.commands.run('echo whole')).stdout, 'whole\n')
 })
 
 test('two sandboxes share nothing', async () => {

@@ -4,7 +4,7 @@ import { test } from '../lib/case.mjs'
 import assert from 'node:assert/strict'
 import { api, createRaw, envd, killRaw, stream } from '../lib/client.mjs'
 import { newServer } from '../lib/server.mjs'
-import { childrenOf, counts, fdsOf, mountsOf, nameOf, rssOf, until } from '../lib/host.mjs'
+import { childrenOf, counts, fdsOf, hostMounts, mountsOf, nameOf, rssOf, until } from '../lib/host.mjs'
 import { execFileSync } from 'node:child_process'
 
 const buildDir = JSON.parse(process.env.ATOLL_TEST_SERVER).buildDir
@@ -20,8 +20,21 @@ function pool(own) {
 	const enter = (...argv) => execFileSync('nsenter', ['-t', String(own.pid), '-m', '--', ...argv], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] })
 	const entries = enter('find', mount[4], '-mindepth', '1', '-maxdepth', '3', '-xdev').trim().split('\n').length
 	const used = Number(enter('df', '-B1M', '--output=used', mount[4]).trim().split('\n').pop())
-	return { entries, usedMB: used }
+	const counters = enter('btrfs', 'qgroup', 'show', mount[4]).trim().split('\n').length
+	return { entries, counters, usedMB: used }
 }
+
+// Lines of the instance's table: a rule or a set element per sandbox would show.
+function firewall(own) {
+	return execFileSync('nft', ['list', 'table', 'inet', `atoll${own.slot}`], { encoding: 'utf8' }).match(/[\w.:"]+/g).length
+}
+
+function look(own) {
+	const front = frontOf(own.pid)
+	return { ...counts(own), frontFds: fdsOf(front), firewall: firewall(own), pool: pool(own) }
+}
+
+const grown = (before, now) => now > before + 8 * 1024 * 1024
 
 async function cycle(own, i) {
 	const opt = { base: own.url, key: own.key }
@@ -42,19 +55,24 @@ test(`${CYCLES} create/kill cycles leave nothing`, { timeout: 540000 }, async ()
 		for (let i = 0; i < 8; i++)
 			await cycle(own, i)	/* warm-up: pools, caches, lazily opened files */
 		await until(() => counts(own).links === 0, 30000)
-		const before = { ...counts(own), frontFds: fdsOf(frontOf(own.pid)), pool: pool(own) }
-		const rss = rssOf(frontOf(own.pid))
+		const before = look(own)
+		const rss = { front: rssOf(frontOf(own.pid)), warden: rssOf(own.pid) }
 		for (let i = 0; i < CYCLES; i += 4)
 			await Promise.all([0, 1, 2, 3].map((k) => cycle(own, i + k)))
 		let now
 		const same = await until(() => {
-			now = { ...counts(own), frontFds: fdsOf(frontOf(own.pid)), pool: pool(own) }
+			now = look(own)
 			return Object.keys(before).every((key) => key === 'pool' || now[key] <= before[key]) &&
-				(!now.pool || (now.pool.entries <= before.pool.entries && now.pool.usedMB <= before.pool.usedMB + 16))
-		}, 60000, 500)
+				(!now.pool || (now.pool.entries <= before.pool.entries && now.pool.counters <= before.pool.counters &&
+					now.pool.usedMB <= before.pool.usedMB + 16))
+		}, 90000, 500)
 		assert.ok(same, `before ${JSON.stringify(before)}\nafter  ${JSON.stringify(now)}`)
-		if (!process.env.ATOLL_TEST_ASAN)
-			assert.ok(rssOf(frontOf(own.pid)) < rss + 8 * 1024 * 1024, `the front grew from ${rss} to ${rssOf(frontOf(own.pid))}`)
+		assert.deepEqual(hostMounts(own.stateDir), [])
+		assert.deepEqual(hostMounts(own.runDir), [])
+		if (!process.env.ATOLL_TEST_ASAN) {
+			assert.ok(!grown(rss.front, rssOf(frontOf(own.pid))), `the front grew from ${rss.front} to ${rssOf(frontOf(own.pid))}`)
+			assert.ok(!grown(rss.warden, rssOf(own.pid)), `the warden grew from ${rss.warden} to ${rssOf(own.pid)}`)
+		}
 	} finally {
 		const end = await own.stop()
 		assert.equal(end.how, 0)

@@ -2,12 +2,13 @@
 // NAT out, nothing in, never a neighbour, never the host's own services.
 import { test, after, before } from '../lib/case.mjs'
 import assert from 'node:assert/strict'
+import fs from 'node:fs'
 import net from 'node:net'
 import os from 'node:os'
 import dgram from 'node:dgram'
 import { spawnSync } from 'node:child_process'
 import { runAny, sdk, server } from '../lib/client.mjs'
-import { gatewayOf } from '../lib/host.mjs'
+import { gatewayOf, initOf, traceOf } from '../lib/host.mjs'
 
 let one, two
 const root = { user: 'root' }
@@ -118,6 +119,27 @@ test('root inside cannot change its network', async () => {
 		'ip route add 1.2.3.0/24 dev lo', 'ip link add v0 type veth', 'ip neigh add 10.1.1.1 lladdr 02:00:00:00:00:01 dev eth0'])
 		assert.notEqual((await runAny(one, cmd, root)).exitCode, 0, cmd)
 	assert.match(await address(one), /^10\./)
+})
+
+// With the host's power inside the sandbox's network namespace: what a kernel bug might give root of the sandbox.
+test('source address and MAC are pinned outside', async () => {
+	const trace = traceOf(server.slot, await address(one))
+	const within = (cmd) => spawnSync('nsenter', ['-t', String(initOf(trace)), '-n', 'sh', '-c', cmd], { encoding: 'utf8', timeout: 20000 })
+	const mac = /ether ([0-9a-f:]+)/.exec(within('ip link show dev eth0').stdout)[1]
+	const gateway = gatewayOf(server.slot)
+	const from = (source) => within(`python3 -c "
+import socket
+s = socket.socket(); s.settimeout(1.5); s.bind(('${source}', 0)); s.connect(('${gateway}', 53))"`).status
+	const mine = await address(one)
+	assert.equal(from(mine), 0, 'the resolver answers to the own address')
+	const foreign = `10.${200 + server.slot}.77.7`
+	within(`ip addr add ${foreign}/32 dev eth0`)
+	assert.notEqual(from(foreign), 0, 'a foreign source address passes')
+	within(`ip addr del ${foreign}/32 dev eth0; ip link set eth0 address 02:00:00:00:00:77`)
+	assert.notEqual(from(mine), 0, 'a foreign MAC passes')
+	within(`ip link set eth0 address ${mac}`)
+	assert.equal(from(mine), 0)
+	assert.equal(fs.readFileSync(`/proc/sys/net/ipv6/conf/${trace.link}/disable_ipv6`, 'utf8').trim(), '1')
 })
 
 test('IPv6 leads nowhere', async () => {

@@ -159,8 +159,8 @@ def proc_and_sys():
                 os.close(fd)
             if path == "/proc/kallsyms" and all(l.startswith(b"0000000000000000") for l in data.split(b"\n")[:-1]):
                 raise PermissionError(errno.EPERM, "hidden")
-            if path == "/proc/keys" and not data:
-                raise PermissionError(errno.EPERM, "empty")
+            if not data:
+                raise PermissionError(errno.EPERM, "covered by an empty file")
             return len(data)
         attempt("read " + path, read)
     attempt("cgroup escape", lambda: write_file("/sys/fs/cgroup/cgroup.procs", b"1")())

@@ -41,6 +41,12 @@ export function slotOf(wardenPid) {
 	throw new Error(`warden ${wardenPid} holds no registry slot`)
 }
 
+// Whether another instance has taken the slot of one that has stopped: then what is numbered by the slot is not ours any more.
+export function slotTaken(slot, notPid) {
+	return list('/proc').some((pid) => /^\d+$/.test(pid) && Number(pid) !== notPid && nameOf(pid) === 'atolld' &&
+		list(`/proc/${pid}/fd`).some((fd) => link(`/proc/${pid}/fd/${fd}`).endsWith(`/atoll/registry/${slot}`)))
+}
+
 // Host pids that belong to the slot: by their uid range, or by being one of the daemons of runDir.
 export function processesOf(slot, runDir) {
 	const low = UID_BASE + slot * UID_STEP
@@ -98,6 +104,11 @@ export function traceOf(slot, address) {
 		.map((line) => line.split(':').slice(2).join(':')).filter((cg) => cg.includes(`atoll${slot}/`))))
 	const cgroups = cgroupsOf(slot).filter((dir) => [...paths].some((cg) => dir.endsWith(cg)))
 	return { place, pids, cgroups, link: `at${slot}s${place}` }
+}
+
+// The host's pid of a sandbox's pid 1.
+export function initOf(trace) {
+	return trace.pids.find((pid) => /^NSpid:.*\t1$/m.test(read(`/proc/${pid}/status`)))
 }
 
 // Processes and cgroups of a trace that are still there.
@@ -171,18 +182,23 @@ export function addressesOfLoopback() {
 }
 
 // Everything an instance may leave behind, as counts: all of it must be zero once the instance has stopped.
-export function leftovers(slot, stateDir, runDir) {
+export function leftovers(slot, stateDir, runDir, wardenPid) {
+	const own = {
+		mounts: hostMounts(stateDir).length + hostMounts(runDir).length,
+		loops: loopsOf(stateDir).length,
+		sandboxes: list(path.join(runDir, 'sandboxes')).length,
+	}
+	if (slotTaken(slot, wardenPid))
+		return own
 	const procs = processesOf(slot, runDir)
 	return {
+		...own,
 		processes: procs.length,
 		cgroups: cgroupsOf(slot).length,
-		mounts: hostMounts(stateDir).length + hostMounts(runDir).length,
 		netns: netnsOf(procs).size,
-		loops: loopsOf(stateDir).length,
 		tables: tablesOf(slot).length,
 		links: linksOf(slot).length,
 		addresses: addressesOfLoopback().includes(`${gatewayOf(slot)}/`) ? 1 : 0,
-		sandboxes: list(path.join(runDir, 'sandboxes')).length,
 	}
 }
 

@@ -12,6 +12,7 @@ const HERE = path.dirname(fileURLToPath(import.meta.url))
 const TESTS = path.dirname(HERE)
 const SUITES = ['e2e', 'escape', 'compat']
 const FILE_MS = 10 * 60 * 1000
+const PROGRAMS = ['src/cli/atoll', 'src/warden/atolld', 'src/front/atoll-front', 'src/init/atoll-init', 'src/egress/atoll-egress']
 
 function usage(text) {
 	console.error(`${text}\nusage: tests/run [--build-dir DIR] [--only PATTERN] [--asan] [--keep]`)
@@ -76,10 +77,14 @@ function print(label, cases, ms) {
 	return { pass, fail, skip }
 }
 
-function cannotRun() {
+// What is never a reason to skip: without these nothing would be tested, and green would be a lie.
+function cannotRun(opt) {
 	const [major, minor] = process.versions.node.split('.').map(Number)
 	if (process.getuid() !== 0)
 		return 'the server needs root'
+	const missing = PROGRAMS.map((name) => path.join(opt.buildDir, name)).find((file) => !fs.existsSync(file))
+	if (missing)
+		return `${missing} is missing: make build`
 	if (major < 20 || (major === 20 && minor < 18))
 		return `the official SDK needs node 20.18 or later, this is ${process.versions.node}`
 	return null
@@ -95,18 +100,21 @@ async function main() {
 			sum[k] += got[k]
 	}
 	const npmDir = path.join(opt.buildDir, 'test-npm')
-	const why = cannotRun() ?? installClients(npmDir)
-	if (why) {
-		for (const file of files)
-			note(file, [{ name: file, outcome: 'skip', why }], 0)
-	} else {
+	const why = cannotRun(opt) ?? (files.length === 0 ? `no test file matches '${opt.only}'` : null)
+	if (why)
+		note('set-up', [{ name: 'the tests can run', outcome: 'fail', why }], 0)
+	else
 		await runAll(opt, files, npmDir, note)
-	}
 	console.log(`${sum.pass} passed, ${sum.fail} failed, ${sum.skip} skipped`)
 	process.exitCode = sum.fail ? 1 : 0
 }
 
+function usesClients(file) {
+	return /\b(sdk|withSandbox)\(|first\.cjs/.test(fs.readFileSync(path.join(TESTS, file), 'utf8'))
+}
+
 async function runAll(opt, files, npmDir, note) {
+	const noClients = installClients(npmDir)
 	const tmp = fs.mkdtempSync(path.join(os.tmpdir(), 'atoll-run-'))
 	const server = newServer(opt.buildDir)
 	let began = Date.now()
@@ -114,6 +122,8 @@ async function runAll(opt, files, npmDir, note) {
 		await server.start()
 	} catch (err) {
 		note('server starts', [{ name: 'server starts', outcome: 'fail', why: err.message }], Date.now() - began)
+		server.discard()
+		fs.rmSync(tmp, { recursive: true, force: true })
 		return
 	}
 	const stopNow = async () => {
@@ -130,6 +140,10 @@ async function runAll(opt, files, npmDir, note) {
 	delete env.E2B_DOMAIN
 	delete env.E2B_ACCESS_TOKEN
 	for (const file of files) {
+		if (noClients && usesClients(file)) {
+			note(file, [{ name: file, outcome: 'skip', why: noClients }], 0)
+			continue
+		}
 		began = Date.now()
 		note(file, await runFile(file, env, tmp), Date.now() - began)
 	}

@@ -48,9 +48,10 @@ function waitReady(child, log, ms) {
 			done(m[1])
 		}
 		child.stdout.on('data', onData)
-		child.once('exit', (code, signal) => {
+		child.stderr.on('data', onData)
+		child.once('close', (code, signal) => {	/* not 'exit': the last words may come after it */
 			clearTimeout(timer)
-			fail(new Error(`server ended before it was ready (${signal ?? code}):\n${tail(log)}`))
+			fail(new Error(`server ended before it was ready (${signal ?? code}):\n${text.trimEnd().split('\n').slice(-25).join('\n')}`))
 		})
 	})
 }
@@ -86,7 +87,7 @@ export class Server {
 		this.child = spawn(this.atoll(), ['serve', '--listen', `127.0.0.1:${this.port}`, '--state', this.stateDir,
 			'--run', this.runDir, '--config', file], {
 			stdio: ['ignore', 'pipe', 'pipe'],
-			env: { ...process.env, ATOLL_TEST_CANARY: 'canary-of-the-host' },
+			env: { ...process.env, HOST_CANARY: 'canary-of-the-host' },
 		})
 		const out = fs.createWriteStream(this.log, { flags: 'a' })
 		this.child.stdout.on('data', (chunk) => out.write(chunk))
@@ -113,6 +114,11 @@ export class Server {
 		process.kill(this.pid, name)
 	}
 
+	// For a server that did not start.
+	discard() {
+		fs.rmSync(this.base, { recursive: true, force: true })
+	}
+
 	// Ends the server by SIGTERM and returns what it left behind (all zero when it is clean).
 	async stop({ wait = 30000, remove = true } = {}) {
 		if (this.child.exitCode === null && this.child.signalCode === null && alive(this.pid))
@@ -127,7 +133,7 @@ export class Server {
 		}
 		let left
 		const clean = await until(() => {
-			left = leftovers(this.slot, this.stateDir, this.runDir)
+			left = leftovers(this.slot, this.stateDir, this.runDir, this.pid)
 			return Object.values(left).every((n) => n === 0)
 		}, 60000, 250)
 		if (remove && clean)
