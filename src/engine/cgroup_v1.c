@@ -20,6 +20,8 @@ static const char *const v1_names[CGROUP_V1_MAX] = { "memory", "pids", "cpu", "c
 #define CPU_PERIOD_US 100000u
 #define CPU_SHARES_ALL "512"		/* half of a task of the host, so that the daemons answer while sandboxes burn */
 #define MOUNTINFO_MAX (256 << 10)
+#define SOCKETS_PART 16			/* as much of its memory as the kernel gives TCP of the host's */
+#define SOCKETS_MIN (16ull << 20)
 
 /* null zero full random urandom tty console-less ptmx and pts: read and write, never mknod */
 static const char *const v1_devices[] = {
@@ -36,6 +38,13 @@ size_t cgroup_v1_settings(const struct cgroup_limits *lim, struct cgroup_setting
 		(void)snprintf(ret[n++].value, sizeof ret->value, "%" PRIu64, lim->mem_bytes);
 		ret[n] = (struct cgroup_setting) { "memory", "memory.memsw.limit_in_bytes", .optional = true };
 		(void)snprintf(ret[n++].value, sizeof ret->value, "%" PRIu64, lim->mem_bytes);
+		/* v1 does not count what lies in TCP and UDP queues as memory: unlimited, one sandbox takes the share of all. */
+		uint64_t sockets = lim->mem_bytes / SOCKETS_PART;
+
+		if (sockets < SOCKETS_MIN)
+			sockets = SOCKETS_MIN;
+		ret[n] = (struct cgroup_setting) { "memory", "memory.kmem.tcp.limit_in_bytes", .optional = true };
+		(void)snprintf(ret[n++].value, sizeof ret->value, "%" PRIu64, sockets);
 	}
 	if (lim->pids) {
 		ret[n] = (struct cgroup_setting) { "pids", "pids.max", .value = "" };
@@ -68,7 +77,7 @@ static int apply(struct cgroup_tree *t, const char *id, const struct cgroup_limi
 		int fd = t->v1_fd[v1_index(set[i].controller)];
 		int r = fd < 0 ? 0 : cgroup_write(fd, id, set[i].file, set[i].value);
 
-		if (r < 0 && !(set[i].optional && r == -ENOENT))
+		if (r < 0 && !(set[i].optional && (r == -ENOENT || r == -EOPNOTSUPP)))
 			return err_set(e, -r, "set %s to '%s': %s", set[i].file, set[i].value, strerror(-r));
 	}
 	return 0;

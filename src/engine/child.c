@@ -38,6 +38,7 @@
 #define READY_FD 3			/* what init finds open besides 0, 1 and 2 */
 #define SOCK_FD 4
 #define TTY_GID "5"
+#define PTYS_MAX "128"			/* the host has some 3000 for all sandboxes together */
 #define NOFILE 65536u
 
 enum { FD_ROOT, FD_DEV, FD_INIT, FD_COUNT };
@@ -72,7 +73,7 @@ static int identity(struct child_spec *sp, struct err *e)
 struct fresh {
 	const char *type, *path;
 	unsigned attr;
-	struct mount_opt opts[4];
+	struct mount_opt opts[5];
 	size_t n_opts;
 };
 
@@ -82,7 +83,7 @@ static const struct fresh fresh[] = {
 	{ "proc", "proc", QUIET, { { "source", "proc" } }, 1 },
 	{ "sysfs", "sys", QUIET | MOUNT_ATTR_RDONLY, { { "source", "sysfs" } }, 1 },
 	{ "devpts", "dev/pts", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC,
-	  { { "source", "devpts" }, { "mode", "620" }, { "ptmxmode", "666" }, { "gid", TTY_GID } }, 4 },
+	  { { "source", "devpts" }, { "mode", "620" }, { "ptmxmode", "666" }, { "gid", TTY_GID }, { "max", PTYS_MAX } }, 5 },
 	{ "mqueue", "dev/mqueue", QUIET, { { "source", "mqueue" } }, 1 },
 };
 
@@ -150,12 +151,14 @@ static int write_file(const char *path, const char *text, struct err *e)
 	return 0;
 }
 
-static int files(const struct slot *s, struct err *e)
+/* Without internet there are no names either; asked over TCP that is known at once, over UDP the host's limit of ICMP messages
+ * makes a program wait 5 seconds for it. */
+static int files(const struct slot *s, bool no_internet, struct err *e)
 {
 	char resolv[64], machine_id[34];
 
-	(void)snprintf(resolv, sizeof resolv, "nameserver %u.%u.%u.%u\noptions edns0\n", s->gateway >> 24, s->gateway >> 16 & 255,
-		s->gateway >> 8 & 255, s->gateway & 255);
+	(void)snprintf(resolv, sizeof resolv, "nameserver %u.%u.%u.%u\noptions edns0%s\n", s->gateway >> 24, s->gateway >> 16 & 255,
+		s->gateway >> 8 & 255, s->gateway & 255, no_internet ? " use-vc" : "");
 	rand_hex(machine_id, 32);
 	memcpy(machine_id + 32, "\n", 2);
 	if (write_file("/etc/resolv.conf", resolv, e) < 0 || write_file("/etc/machine-id", machine_id, e) < 0)
@@ -227,12 +230,13 @@ static int cover_up(struct err *e)
 
 static int limits(struct err *e)
 {
-	struct rlimit files_limit, core = { 0, 0 };
+	struct rlimit files_limit, core = { 1, 1 };
 
 	if (getrlimit(RLIMIT_NOFILE, &files_limit) < 0)
 		return err_sys(e, "read limits");
 	files_limit.rlim_cur = files_limit.rlim_max < NOFILE ? files_limit.rlim_max : NOFILE;
-	/* A core dump would be handed to a program of the host. */
+	/* A core dump may be handed to a program of the host (core_pattern), whatever the limit is, but for 1, which means none. The
+	 * filter answers for whoever wants to set it to 0. */
 	if (setrlimit(RLIMIT_NOFILE, &files_limit) < 0 || setrlimit(RLIMIT_CORE, &core) < 0)
 		return err_sys(e, "set limits");
 	return 0;
@@ -298,7 +302,7 @@ static int run(struct child_spec *sp, struct err *e)
 		return err_wrap(e, "root");
 	for (int i = 0; i < FD_COUNT; i++)
 		fd_close(fds[i]);
-	if (files(&sp->slot, e) < 0 || sysctls(e) < 0 || cover_up(e) < 0)
+	if (files(&sp->slot, sp->no_internet, e) < 0 || sysctls(e) < 0 || cover_up(e) < 0)
 		return err_wrap(e, "files");
 	if (step_recv(SOCK_FD, STEP_SEATED, NULL, 0, -1, e) < 0)
 		return -e->no;

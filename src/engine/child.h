@@ -2,6 +2,8 @@
 /* child: the set-up process that becomes pid 1 of a sandbox. */
 #pragma once
 
+#include <stdbool.h>
+
 #include "base/err.h"
 #include "engine/seccomp.h"
 #include "engine/slot.h"
@@ -9,6 +11,7 @@
 struct child_spec {
 	struct slot slot;
 	uint64_t mem_bytes;
+	bool no_internet;
 	const struct seccomp_filter *filter;
 	int sock;			/* to the builder */
 	int ready_fd;			/* init writes one byte when it listens */

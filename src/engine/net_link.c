@@ -2,7 +2,9 @@
 /* net_link: interfaces, addresses and routes, by rtnetlink.
  *
  * No address is ever resolved on a sandbox's wire: both ends carry permanent neighbour entries, and the address inside is
- * a /32 with an on-link gateway, so there is no subnet to look around in. */
+ * a /32 with an on-link gateway, so there is no subnet to look around in. Programs that ask not to be routed (SO_DONTROUTE on
+ * a socket bound to eth0) are led back to the sandbox itself: the kernel would take any address for a neighbour, and the table of
+ * neighbours is one for the whole host. */
 #include "engine/net_link.h"
 
 #include <arpa/inet.h>
@@ -177,6 +179,20 @@ static void add_route(struct batch *b, unsigned index, uint32_t dst, uint32_t vi
 	batch_end(b);
 }
 
+/* What the main table does not answer, that is only a search for direct neighbours, ends at home. */
+static void add_no_neighbours(struct batch *b, unsigned index)
+{
+	struct rtmsg *rt = batch_add(b, "add the route for unrouted packets", RTM_NEWROUTE, NLM_F_CREATE | NLM_F_REPLACE, sizeof *rt);
+
+	rt->rtm_family = AF_INET;
+	rt->rtm_table = RT_TABLE_DEFAULT;	/* looked at after the main one */
+	rt->rtm_protocol = RTPROT_STATIC;
+	rt->rtm_scope = RT_SCOPE_HOST;
+	rt->rtm_type = RTN_LOCAL;
+	mnl_attr_put_u32(b->at, RTA_OIF, index);
+	batch_end(b);
+}
+
 static void add_up(struct batch *b, const char *what, unsigned index)
 {
 	struct ifinfomsg *m = batch_add(b, what, RTM_NEWLINK, 0, sizeof *m);
@@ -246,16 +262,18 @@ static void add_pair(struct batch *b, const struct slot *s, int netns_fd, uint32
 }
 
 /* The last sandbox of this slot has ended, but the kernel takes its time to remove a network namespace, and we do not wait:
- * its interface gets another name, under which no firewall rule lets anything through. */
-static int rename_stale(const char *name, struct err *e)
+ * its interface gets another name, which the firewall still takes for a sandbox's, and for none that it lets through. */
+static int rename_stale(const struct slot *s, struct err *e)
 {
-	char aside[IFNAMSIZ] = "atx";
+	char aside[IFNAMSIZ];
 	struct batch b;
-	unsigned index = if_nametoindex(name);
+	unsigned index = if_nametoindex(s->veth);
 
 	if (!index)
 		return 0;
-	rand_label(aside + 3, 8);
+	int n = snprintf(aside, sizeof aside, "at%usx", s->instance);
+
+	rand_label(aside + n, 8);
 	if (batch_init(&b, e) < 0)
 		return -e->no;
 	struct ifinfomsg *m = batch_add(&b, "put the old interface aside", RTM_NEWLINK, 0, sizeof *m);
@@ -281,7 +299,7 @@ static int make_pair(struct batch *b, const struct slot *s, int netns_fd, uint32
 		if (r != -EEXIST || i == RENAME_TRIES)
 			return r;
 		*e = ERR_INIT;
-		if (rename_stale(s->veth, e) < 0)
+		if (rename_stale(s, e) < 0)
 			return -e->no;
 	}
 }
@@ -321,5 +339,6 @@ int link_inside(const struct slot *s, struct err *e)
 	add_addr(&b, "add the address of eth0", RTM_NEWADDR, NLM_F_CREATE | NLM_F_REPLACE, eth, s->ip);
 	add_neigh(&b, eth, s->gateway, s->host_mac);
 	add_route(&b, eth, 0, s->gateway, s->ip);
+	add_no_neighbours(&b, eth);
 	return run_one(&b, e);
 }

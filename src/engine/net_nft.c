@@ -70,6 +70,7 @@ static void put_chains(struct buf *out, uint32_t n)
 	buf_fmt(out, "\tchain input {\n"
 		     "\t\ttype filter hook input priority filter - 5; policy accept;\n"
 		     "\t\tiifname != \"at%us*\" accept\n"
+		     "\t\tiifname @silent jump refuse\n"	/* names too: a query can carry anything out */
 		     "\t\tct state new add @connections { ip saddr ct count over %u } drop\n"
 		     "\t\tip daddr %s meta l4proto { tcp, udp } th dport 53 accept\n"
 		     "\t\tip daddr %s icmp type echo-request accept\n"

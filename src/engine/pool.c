@@ -123,7 +123,7 @@ static int mount_pool(struct pool *p, struct err *e)
 	if (loopdev_attach(p->file_fd, p->cfg.node_fd, &number, &p->loop_fd, e) < 0)
 		return -e->no;
 	(void)snprintf(source, sizeof source, "/proc/self/fd/%d", p->loop_fd);
-	if (mount(source, p->cfg.mount_at, "btrfs", MS_NOATIME | MS_NODEV, "nodiscard") < 0)
+	if (mount(source, p->cfg.mount_at, "btrfs", MS_NOATIME | MS_NODEV | MS_NOSUID, "nodiscard") < 0)
 		return err_sys(e, "mount loop%d on '%s'", number, p->cfg.mount_at);
 	p->fs_fd = open(p->cfg.mount_at, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (p->fs_fd < 0)

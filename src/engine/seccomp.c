@@ -5,12 +5,14 @@
 #include <linux/filter.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -170,6 +172,24 @@ static int fill_sockets(scmp_filter_ctx ctx)
 	return r;
 }
 
+/* TCP, UDP and ping. Others (DCCP, L2TP, SCTP, UDP-Lite, MPTCP) are large, rarely used and often broken, and asking for one
+ * makes the host load its module. Who tries them expects this answer and goes on with TCP. */
+static int fill_protocols(scmp_filter_ctx ctx)
+{
+	static const uint64_t families[] = { AF_INET, AF_INET6 };
+	uint32_t no = SCMP_ACT_ERRNO(EPROTONOSUPPORT);
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < ARRAY_LEN(families); i++) {
+		r = seccomp_rule_add(ctx, no, SCMP_SYS(socket), 2, SCMP_A0(SCMP_CMP_EQ, families[i]),
+			SCMP_A2(SCMP_CMP_GT, IPPROTO_ICMPV6));
+		if (r == 0)
+			r = seccomp_rule_add(ctx, no, SCMP_SYS(socket), 2, SCMP_A0(SCMP_CMP_EQ, families[i]),
+				SCMP_A2(SCMP_CMP_EQ, IPPROTO_DCCP));
+	}
+	return r;
+}
+
 /* Typing into somebody else's terminal. The kernel looks at the low 32 bits only, so we do too. */
 static int fill_ioctls(scmp_filter_ctx ctx)
 {
@@ -182,12 +202,33 @@ static int fill_ioctls(scmp_filter_ctx ctx)
 	return r;
 }
 
+/* Answered with success, and nothing done.
+ *
+ * sync() would write out every file system of the host, as often as a sandbox likes; its own root is volatile anyway.
+ * The limit of core dumps is 1, none at all (child.c): any other, also 0, would let the host's handler see one. */
+static int fill_pretended(scmp_filter_ctx ctx)
+{
+	uint32_t done = SCMP_ACT_ERRNO(0);
+	int r = seccomp_rule_add(ctx, done, SCMP_SYS(sync), 0);
+
+	if (r == 0)
+		r = seccomp_rule_add(ctx, done, SCMP_SYS(setrlimit), 1, SCMP_A0(SCMP_CMP_MASKED_EQ, 0xffffffffu, RLIMIT_CORE));
+	if (r == 0)
+		r = seccomp_rule_add(ctx, done, SCMP_SYS(prlimit64), 2, SCMP_A1(SCMP_CMP_MASKED_EQ, 0xffffffffu, RLIMIT_CORE),
+			SCMP_A2(SCMP_CMP_NE, 0));
+	return r;
+}
+
 static int fill_args(scmp_filter_ctx ctx)
 {
 	int r = fill_namespaces(ctx);
 
 	if (r == 0)
 		r = fill_sockets(ctx);
+	if (r == 0)
+		r = fill_protocols(ctx);
+	if (r == 0)
+		r = fill_pretended(ctx);
 	return r == 0 ? fill_ioctls(ctx) : r;
 }
 

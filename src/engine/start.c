@@ -29,6 +29,7 @@
 #include "engine/child.h"
 #include "engine/dev.h"
 #include "engine/mounts.h"
+#include "engine/net_ct.h"
 #include "engine/net_link.h"
 #include "engine/net_nft.h"
 #include "engine/ns.h"
@@ -116,7 +117,7 @@ static int b1_run(struct start *st, struct err *e)
 	if (pid == 0) {
 		struct child_spec c = {
 			.slot = st->slot, .mem_bytes = st->spec->limits.mem_bytes, .filter = &st->en->filter,
-			.sock = st->to_c[1], .ready_fd = st->ready[1],
+			.no_internet = st->spec->no_internet, .sock = st->to_c[1], .ready_fd = st->ready[1],
 		};
 		child_run(&c);
 	}
@@ -185,7 +186,7 @@ static int start_link(struct start *st, int netns_fd, struct err *e)
 {
 	if (st->spec->no_internet && nft_silence(st->en->nft_fd, st->slot.instance, st->slot.k, true, e) < 0)
 		return -e->no;
-	if (link_make(&st->slot, netns_fd, st->en->mtu, e) < 0)
+	if (ct_forget(st->slot.ip, e) < 0 || link_make(&st->slot, netns_fd, st->en->mtu, e) < 0)
 		return -e->no;
 	return step_send(st->to_c[0], STEP_LINKED, NULL, 0, e);
 }

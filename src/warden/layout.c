@@ -62,7 +62,8 @@ static int without_links(char path[PATH_MAX], struct err *e)
 
 int layout_dirs(struct config *c, struct err *e)
 {
-	if (make_path(c->state, 0755, e) < 0 || make_path(c->run, 0755, e) < 0 || make_path(REGISTRY_DIR, 0755, e) < 0 ||
+	/* What is locked there must not be open to others: whoever can open a file can lock it. */
+	if (make_path(c->state, 0700, e) < 0 || make_path(c->run, 0755, e) < 0 || make_path(REGISTRY_DIR, 0700, e) < 0 ||
 	    without_links(c->state, e) < 0 || without_links(c->run, e) < 0)
 		return -e->no;
 	return 0;
@@ -71,7 +72,7 @@ int layout_dirs(struct config *c, struct err *e)
 int layout_pid_file(const struct config *c, int *ret_fd, struct err *e)
 {
 	autoclose int dir = open(c->run, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	autoclose int fd = dir < 0 ? -1 : openat(dir, "warden.pid", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+	autoclose int fd = dir < 0 ? -1 : openat(dir, "warden.pid", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	char text[16];
 
 	if (fd < 0)

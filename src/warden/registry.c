@@ -86,7 +86,7 @@ static int open_slot(int dirfd, uint32_t slot, bool create)
 	char name[16];
 
 	(void)snprintf(name, sizeof name, "%u", slot);
-	return openat(dirfd, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW | (create ? O_CREAT : 0), 0644);
+	return openat(dirfd, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW | (create ? O_CREAT : 0), 0600);
 }
 
 /* Whose slot it is by the text of its file; "" when the file is missing or empty. */
