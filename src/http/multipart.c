@@ -183,20 +183,37 @@ static int give(struct multipart *m, const char *p, size_t n)
 	return m->ops->on_data(m->user, (struct str) { p, n });
 }
 
+/* How many bytes are data for sure; what follows them is the delimiter or may become it. In one run: a piece for every line
+ * end in a binary file would be a write each. The delimiter holds no second '\r', so after a mismatch the next one counts. */
+static size_t data_run(const struct multipart *m, struct str in)
+{
+	size_t at = 0;
+
+	for (;;) {
+		const char *cr = memchr(in.p + at, '\r', in.n - at);
+
+		if (!cr)
+			return in.n;
+		at = (size_t)(cr - in.p);
+		if (memcmp(cr, m->delim, in.n - at < m->n_delim ? in.n - at : m->n_delim) == 0)
+			return at;
+		at++;
+	}
+}
+
 /* Passes on what is surely not delimiter. */
 static int feed_data(struct multipart *m, struct str *in)
 {
 	while (in->n) {
-		if (m->matched == 0) {
-			const char *cr = memchr(in->p, '\r', in->n);
-			size_t n = cr ? (size_t)(cr - in->p) : in->n;
-			int rc = give(m, in->p, n);
+		int rc;
 
+		if (m->matched == 0) {
+			size_t run = data_run(m, *in);
+
+			rc = give(m, in->p, run);
 			if (rc)
 				return rc;
-			str_skip(in, n);
-			if (!in->n)
-				return 0;
+			str_skip(in, run);
 		}
 		size_t n = 0;
 		while (n < in->n && m->matched + n < m->n_delim && in->p[n] == m->delim[m->matched + n])
@@ -204,24 +221,16 @@ static int feed_data(struct multipart *m, struct str *in)
 		m->matched += n;
 		str_skip(in, n);
 		if (m->matched == m->n_delim) {
-			int rc = m->state == IN_DATA ? m->ops->on_part_end(m->user) : 0;
-
+			rc = m->state == IN_DATA ? m->ops->on_part_end(m->user) : 0;
 			m->matched = m->implied = m->padding = 0;
 			m->state = AFTER_DELIMITER;
 			return rc;
 		}
-		if (in->n) {
-			int rc = give(m, m->delim + m->implied, m->matched - m->implied);
-
+		if (in->n) {		/* what an earlier piece ended with was data after all */
+			rc = give(m, m->delim + m->implied, m->matched - m->implied);
 			m->matched = m->implied = 0;
 			if (rc)
 				return rc;
-			if (in->p[0] == '\r')
-				continue;
-			rc = give(m, in->p, 1);
-			if (rc)
-				return rc;
-			str_skip(in, 1);
 		}
 	}
 	return 0;

@@ -17,6 +17,7 @@ struct seen {
 	struct buf text; /* "[name|filename]data." per part */
 	int stop_at; /* part that on_part refuses, 1-based */
 	int parts;
+	int pieces;
 };
 
 static int on_part(void *user, struct str name, struct str filename)
@@ -38,6 +39,7 @@ static int on_data(void *user, struct str data)
 {
 	struct seen *s = user;
 
+	s->pieces++;
 	buf_str(&s->text, data);
 	return 0;
 }
@@ -175,6 +177,23 @@ static void a_callback_stops_the_parse(void **state)
 	buf_done(&s.text);
 }
 
+/* Each piece becomes a write: a binary file has a '\r' every 256 bytes. */
+static void line_ends_do_not_cut_the_data(void **state)
+{
+	struct seen s = { .text = BUF_INIT(100000) };
+	autobuf struct buf body = BUF_INIT(100000);
+
+	(void)state;
+	buf_str(&body, STR_LIT("--XX\r\n" CD "name=a\r\n\r\n"));
+	for (int i = 0; i < 4000; i++)
+		buf_str(&body, STR_LIT("x\r\n--X\r"));
+	buf_str(&body, STR_LIT("\r\n--XX--"));
+	assert_int_equal(parse(buf_view(&body), body.n, &s), 0);
+	assert_int_equal(s.text.n, strlen("[a|-]") + 4000 * 7 + strlen("."));
+	assert_true(s.pieces <= 3);
+	buf_done(&s.text);
+}
+
 static void the_boundary_comes_from_the_content_type(void **state)
 {
 	static const char *const bad[] = { "", "multipart/form-data",
@@ -204,6 +223,7 @@ int main(void)
 		cmocka_unit_test(malformed_bodies_are_refused),
 		cmocka_unit_test(endless_part_heads_are_refused),
 		cmocka_unit_test(a_callback_stops_the_parse),
+		cmocka_unit_test(line_ends_do_not_cut_the_data),
 		cmocka_unit_test(the_boundary_comes_from_the_content_type),
 	};
 
