@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/str.h"
+#include "cli/cli.h"
 #include "cli/format.h"
 #include "cli/settings.h"
 

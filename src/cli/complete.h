@@ -3,7 +3,6 @@
 #pragma once
 
 #include "base/buf.h"
-#include "cli/cli.h"
 
 enum complete_more {			/* what has to be asked elsewhere */
 	MORE_NONE,

@@ -19,8 +19,7 @@
 
 struct job {
 	struct cp_path from, to;
-	const char *user;
-	struct atoll_sandbox *sb;
+	struct cp_end in;
 };
 
 /* Commands inside know nothing of "~", but start in the home. */
@@ -54,14 +53,14 @@ static int set_mode(const struct job *j, const char *target, unsigned mode)
 	const char *const argv[] = { "/bin/chmod", digits, "--", below_home(target), NULL };
 
 	(void)snprintf(digits, sizeof(digits), "%o", mode);
-	return cp_run(j->sb, j->user, argv);
+	return cp_run(&j->in, argv);
 }
 
 /* What is there where the copy is to go. 0, or EXIT_FAILURE, said. */
 static int look(const struct job *j, const char *path, struct atoll_file *ret, bool *ret_exists)
 {
 	struct atoll_error e;
-	int rc = atoll_file_stat(j->sb, path, j->user, ret, &e);
+	int rc = atoll_file_stat(j->in.sb, path, j->in.user, ret, &e);
 
 	if (rc < 0 && rc != -ENOENT)
 		return failed(&e);
@@ -73,7 +72,7 @@ static int up_file(const struct job *j, int fd, const struct stat *st, const cha
 {
 	struct atoll_error e;
 
-	if (atoll_file_write(j->sb, target, j->user, give, &fd, &e) < 0)
+	if (atoll_file_write(j->in.sb, target, j->in.user, give, &fd, &e) < 0)
 		return failed(&e);
 	unsigned mode = st->st_mode & 0777;
 	return !exists && S_ISREG(st->st_mode) && mode != NEW_FILE_MODE ? set_mode(j, target, mode) : 0;
@@ -99,7 +98,7 @@ static int up(const struct job *j)
 	if (S_ISDIR(st.st_mode)) {
 		if (exists && there.type != ATOLL_DIRECTORY)
 			return fail("'%s' is a directory, but '%s' in the sandbox is not", j->from.path, j->to.path);
-		return cp_tree_up(j->sb, j->user, j->from.path, below_home(target));
+		return cp_tree_up(&j->in, j->from.path, below_home(target));
 	}
 	if (into && look(j, target, &there, &exists) != 0)
 		return EXIT_FAILURE;
@@ -126,7 +125,7 @@ static int down_to(const struct job *j, int fd, const char *target)
 	struct sink s = { .fd = fd };
 	struct atoll_error e;
 
-	if (atoll_file_read(j->sb, j->from.path, j->user, take, &s, &e) == 0)
+	if (atoll_file_read(j->in.sb, j->from.path, j->in.user, take, &s, &e) == 0)
 		return 0;
 	return s.rc < 0 ? fail("write '%s': %s", target, strerrordesc_np(-s.rc)) : failed(&e);
 }
@@ -175,7 +174,7 @@ static int down(const struct job *j)
 	if (!target)
 		return fail("out of memory");
 	if (file.type == ATOLL_DIRECTORY)
-		return cp_tree_down(j->sb, j->user, below_home(j->from.path), target);
+		return cp_tree_down(&j->in, below_home(j->from.path), target);
 	return down_file(j, target, file.mode);
 }
 
@@ -184,28 +183,27 @@ static int down(const struct job *j)
 static int copy(const struct settings_opts *conn, struct job *j)
 {
 	bool is_up = j->to.id[0];
-	struct atoll *a;
 	struct atoll_error e;
-	int rc = settings_connect(conn, &a);
+	int rc = settings_connect(conn, &j->in.a);
 
 	if (rc != 0)
 		return rc;
-	if (atoll_sandbox_open(a, is_up ? j->to.id : j->from.id, &j->sb, &e) < 0) {
+	if (atoll_sandbox_open(j->in.a, is_up ? j->to.id : j->from.id, &j->in.sb, &e) < 0) {
 		rc = fail("%s", e.text);
 	} else if ((rc = signals_hold()) == 0) {
-		atoll_set_stop(a, signals_stop_now, NULL);
+		atoll_set_stop(j->in.a, signals_stop_now, NULL);
 		rc = is_up ? up(j) : down(j);
 	}
-	atoll_sandbox_free(j->sb);
-	atoll_free(a);
+	atoll_sandbox_free(j->in.sb);
+	atoll_free(j->in.a);
 	return signals_leave(rc);
 }
 
 static int run(const struct verb *v, int argc, char **argv)
 {
 	struct settings_opts conn = { NULL };
-	struct job j = { .user = NULL };
-	const struct opt opts[] = { SETTINGS_OPTS(&conn), { "user", 'u', OPT_STR, &j.user } };
+	struct job j = { .in = { NULL } };
+	const struct opt opts[] = { SETTINGS_OPTS(&conn), { "user", 'u', OPT_STR, &j.in.user } };
 	struct err e = ERR_INIT;
 	int n, rc = verb_parse(v, opts, ARRAY_LEN(opts), OPTS_MIXED, argc, argv, &n);
 

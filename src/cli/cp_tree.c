@@ -92,12 +92,14 @@ static void show_errors(struct copy *c)
 }
 
 /* 0 or EXIT_FAILURE. */
-static int outcome(struct copy *c, int rc, struct atoll_error *e)
+static int outcome(const struct cp_end *in, struct copy *c, int rc, struct atoll_error *e)
 {
 	struct atoll_error ignored;
 
-	if (rc != 1 && atoll_process_pid(c->p) > 0)
+	if (rc != 1 && atoll_process_pid(c->p) > 0) {
+		atoll_set_stop(in->a, NULL, NULL);	/* the signal that ends us must not end this call too */
 		(void)atoll_process_signal(c->p, SIGKILL, &ignored);
+	}
 	show_errors(c);
 	if (c->failed)
 		return fail("%s", c->e.text);
@@ -111,26 +113,26 @@ static int outcome(struct copy *c, int rc, struct atoll_error *e)
 	return 0;
 }
 
-static int run(struct atoll_sandbox *sb, const char *user, const char *const *argv, struct copy *c)
+static int run(const struct cp_end *in, const char *const *argv, struct copy *c)
 {
-	const struct atoll_command cmd = { .argv = argv, .cwd = "~", .as_user = user, .with_stdin = c->pack != NULL };
+	const struct atoll_command cmd = { .argv = argv, .cwd = "~", .as_user = in->user, .with_stdin = c->pack != NULL };
 	struct atoll_error e = { .no = 0 };
 
 	c->errors = BUF_INIT(ERRORS_MAX);
-	if (atoll_process_start(sb, &cmd, on_output, c, &c->p, &e) < 0)
+	if (atoll_process_start(in->sb, &cmd, on_output, c, &c->p, &e) < 0)
 		return fail("%s", e.text);
-	int rc = outcome(c, pump(c, &e), &e);
+	int rc = outcome(in, c, pump(c, &e), &e);
 	atoll_process_free(c->p);
 	buf_done(&c->errors);
 	return rc;
 }
 
-int cp_run(struct atoll_sandbox *sb, const char *user, const char *const *argv)
+int cp_run(const struct cp_end *in, const char *const *argv)
 {
-	return run(sb, user, argv, &(struct copy) { .p = NULL });
+	return run(in, argv, &(struct copy) { .p = NULL });
 }
 
-int cp_tree_up(struct atoll_sandbox *sb, const char *user, const char *local, const char *remote)
+int cp_tree_up(const struct cp_end *in, const char *local, const char *remote)
 {
 	/* No names of users of this machine, and the modes as they are here. */
 	const char *const argv[] = {
@@ -145,14 +147,14 @@ int cp_tree_up(struct atoll_sandbox *sb, const char *user, const char *local, co
 	if (pack_new(local, &pack, &c.e) < 0)
 		return fail("%s", c.e.text);
 	c.pack = pack;
-	int rc = run(sb, user, argv, &c);
+	int rc = run(in, argv, &c);
 	if (rc == 0 && pack_skipped(pack) > 0)
 		rc = fail("%zu of '%s' could not be copied", pack_skipped(pack), local);
 	pack_free(pack);
 	return rc;
 }
 
-int cp_tree_down(struct atoll_sandbox *sb, const char *user, const char *remote, const char *local)
+int cp_tree_down(const struct cp_end *in, const char *remote, const char *local)
 {
 	const char *const argv[] = { "/bin/sh", "-c", "cd -- \"$1\" && exec tar -c -f - .", "atoll-cp", remote, NULL };
 	struct copy c = { .p = NULL };
@@ -161,7 +163,7 @@ int cp_tree_down(struct atoll_sandbox *sb, const char *user, const char *remote,
 		return fail("make the directory '%s': %s", local, strerrordesc_np(errno));
 	if (unpack_new(local, &c.unpack, &c.e) < 0)
 		return fail("%s", c.e.text);
-	int rc = run(sb, user, argv, &c);
+	int rc = run(in, argv, &c);
 	if (rc == 0 && !unpack_done(c.unpack))
 		rc = fail("the archive from the sandbox is cut short");
 	if (rc == 0 && unpack_skipped(c.unpack) > 0)

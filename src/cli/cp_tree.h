@@ -4,10 +4,16 @@
 
 #include "client/atoll.h"
 
-/* Content of one directory into another, which is made if need be. `remote`: relative to the home of `user`. 0 or
+struct cp_end {
+	struct atoll *a;
+	struct atoll_sandbox *sb;
+	const char *user;		/* NULL: the template's */
+};
+
+/* Content of one directory into another, which is made if need be. `remote`: relative to the user's home. 0 or
  * EXIT_FAILURE, said. */
-int cp_tree_up(struct atoll_sandbox *sb, const char *user, const char *local, const char *remote);
-int cp_tree_down(struct atoll_sandbox *sb, const char *user, const char *remote, const char *local);
+int cp_tree_up(const struct cp_end *in, const char *local, const char *remote);
+int cp_tree_down(const struct cp_end *in, const char *remote, const char *local);
 
 /* A command of a copy, without input and output; its errors are shown. 0 or EXIT_FAILURE. */
-int cp_run(struct atoll_sandbox *sb, const char *user, const char *const *argv);
+int cp_run(const struct cp_end *in, const char *const *argv);

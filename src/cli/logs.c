@@ -16,53 +16,93 @@
 
 #define FOLLOW_EVERY_MS 1000
 #define LIMIT_MAX 1000
+#define LINE_MAX_BYTES (1024 * 1024)
 
-struct shown {				/* what has been shown: up to a millisecond, and how many of that one */
+struct shown {				/* the last millisecond of which anything was shown, and what */
 	int64_t at_ms;
-	size_t n_at;
+	char **lines;
+	size_t n;
 };
 
-static void print_text(const struct atoll_log *l)
+static void shown_done(struct shown *f)
 {
-	print_clean(l->at);
-	(void)printf(" %-5s ", l->level);
-	print_clean(l->message);
-	for (size_t i = 0; i < l->n_fields; i++) {
-		(void)putchar(' ');
-		print_clean(l->fields[i].name);
-		(void)putchar('=');
-		print_clean(l->fields[i].value);
-	}
-	(void)putchar('\n');
+	for (size_t i = 0; i < f->n; i++)
+		free(f->lines[i]);
+	free(f->lines);
+	*f = (struct shown) { .lines = NULL };
 }
 
-static void print_json(const struct atoll_log *l)
+/* Text of users and of the sandbox on a terminal. */
+static char *text_line(const struct atoll_log *l)
+{
+	autobuf struct buf b = BUF_INIT(LINE_MAX_BYTES);
+
+	put_clean(&b, l->at);
+	buf_fmt(&b, " %-5s ", l->level);
+	put_clean(&b, l->message);
+	for (size_t i = 0; i < l->n_fields; i++) {
+		buf_ch(&b, ' ');
+		put_clean(&b, l->fields[i].name);
+		buf_ch(&b, '=');
+		put_clean(&b, l->fields[i].value);
+	}
+	return str_dup(buf_view(&b));
+}
+
+static char *json_line(const struct atoll_log *l)
 {
 	json_t *fields = json_object();
 
 	for (size_t i = 0; i < l->n_fields; i++)
 		(void)json_object_set_new(fields, l->fields[i].name, json_string(l->fields[i].value));
 	json_t *o = json_pack("{s:s,s:s,s:s,s:o}", "timestamp", l->at, "level", l->level, "message", l->message, "fields", fields);
-	(void)json_dumpf(o, stdout, JSON_COMPACT);
-	(void)putchar('\n');
+	char *text = json_dumps(o, JSON_COMPACT);
 	json_decref(o);
+	return text;
 }
 
-static void print_new(const struct atoll_logs *logs, struct shown *f, bool json)
+static bool was_shown(const struct shown *f, const char *line)
 {
-	size_t skip = f->n_at;
+	for (size_t i = 0; i < f->n; i++) {
+		if (strcmp(f->lines[i], line) == 0)
+			return true;
+	}
+	return false;
+}
 
+/* Takes the line. */
+static int remember(struct shown *f, int64_t at_ms, char *line)
+{
+	if (at_ms != f->at_ms)
+		shown_done(f);
+	char **v = reallocarray(f->lines, f->n + 1, sizeof(*v));
+	if (!v) {
+		free(line);
+		return fail("out of memory");
+	}
+	f->at_ms = at_ms;
+	f->lines = v;
+	v[f->n++] = line;
+	return 0;
+}
+
+static int print_new(const struct atoll_logs *logs, struct shown *f, bool json)
+{
 	for (size_t i = 0; i < logs->n; i++) {
 		const struct atoll_log *l = &logs->v[i];
+		char *line = json ? json_line(l) : text_line(l);
 
-		if (l->at_ms == f->at_ms && skip > 0) {
-			skip--;
+		if (!line)
+			return fail("out of memory");
+		if (l->at_ms == f->at_ms && was_shown(f, line)) {
+			free(line);
 			continue;
 		}
-		(json ? print_json : print_text)(l);
-		f->n_at = l->at_ms == f->at_ms ? f->n_at + 1 : 1;
-		f->at_ms = l->at_ms;
+		(void)puts(line);
+		if (remember(f, l->at_ms, line) != 0)
+			return EXIT_FAILURE;
 	}
+	return 0;
 }
 
 /* 1, 0, or -1 and the reason was said. */
@@ -94,8 +134,10 @@ static int show(struct atoll *a, struct job *j)
 
 	if (atoll_logs(a, j->id, &j->q, &logs, &e) < 0)
 		return e.no == ECANCELED ? EXIT_FAILURE : fail("%s", e.text);
-	print_new(logs, &j->shown, j->json);
+	int rc = print_new(logs, &j->shown, j->json);
 	atoll_logs_free(logs);
+	if (rc != 0)
+		return rc;
 	if (fflush(stdout) != 0)
 		return errno == EPIPE ? 128 + SIGPIPE : fail("write the output: %s", strerrordesc_np(errno));
 	return 0;
@@ -154,6 +196,7 @@ static int run(const struct verb *v, int argc, char **argv)
 		rc = show(a, &j);
 	if (rc == 0 && follows)
 		rc = follow(a, &j);
+	shown_done(&j.shown);
 	atoll_free(a);
 	return signals_leave(rc);
 }

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <fts.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

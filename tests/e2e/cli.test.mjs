@@ -6,32 +6,16 @@ import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { spawn, spawnSync } from 'node:child_process'
+import { ATOLL, atoll, withId } from '../lib/cli.mjs'
 import { api, server } from '../lib/client.mjs'
 import { until } from '../lib/host.mjs'
-
-const ATOLL = path.join(server.buildDir, 'src/cli/atoll')
-
-function atoll(args, { input = '', env = {} } = {}) {
-	const run = spawnSync(ATOLL, args, { encoding: 'utf8', input, timeout: 60000, env: { ...process.env, ...env } })
-	return { code: run.status, out: run.stdout, err: run.stderr }
-}
-
-function withId(use, ...args) {
-	const made = atoll(['create', ...args])
-	assert.equal(made.code, 0, made.err)
-	const id = made.out.trim()
-	try {
-		return use(id)
-	} finally {
-		atoll(['kill', id])
-	}
-}
 
 test('help and version', () => {
 	assert.equal(atoll(['--help']).code, 0)
 	assert.match(atoll(['--help']).out, /serve[\s\S]*doctor/)
 	assert.match(atoll(['--version']).out, /^atoll \d/)
-	for (const verb of ['serve', 'env', 'run', 'create', 'list', 'exec', 'kill', 'doctor'])
+	for (const verb of ['serve', 'env', 'run', 'create', 'list', 'info', 'exec', 'shell', 'cp', 'logs', 'metrics', 'top', 'timeout', 'pause',
+		'resume', 'kill', 'reap', 'key', 'team', 'log-level', 'doctor'])
 		assert.match(atoll([verb, '--help']).out, new RegExp(verb))
 	const bad = atoll(['frobnicate'])
 	assert.equal(bad.code, 2)
@@ -49,8 +33,8 @@ test('env prints what points an SDK here', () => {
 	assert.equal(shell.stdout.trim(), server.url)
 })
 
-test('create, list, exec, kill', () => {
-	withId((id) => {
+test('create, list, exec, kill', async () => {
+	await withId((id) => {
 		assert.match(id, /^i[a-z0-9]+$/)
 		const rows = JSON.parse(atoll(['list', '--json']).out)
 		const row = rows.find((r) => r.sandboxID === id)

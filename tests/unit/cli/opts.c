@@ -17,6 +17,8 @@ struct got {
 	const char *name;
 	unsigned seconds;
 	struct pairs envs;
+	unsigned since;
+	int64_t count, limit;
 	int n;
 	struct err e;
 };
@@ -26,6 +28,7 @@ static int parse(struct got *g, int end_after, char **argv)
 	const struct opt opts[] = {
 		{ "json", 'j', OPT_FLAG, &g->json }, { "name", 'n', OPT_STR, &g->name },
 		{ "timeout", 0, OPT_SECONDS, &g->seconds }, { "env", 'e', OPT_PAIR, &g->envs },
+		{ "since", 0, OPT_DURATION, &g->since }, { "count", 'c', OPT_NUMBER, &g->count }, { "limit", 0, OPT_LIMIT, &g->limit },
 	};
 	int argc = 0;
 
@@ -57,6 +60,23 @@ static void all_forms_of_options(void **state)
 	pairs_done(&g.envs);
 	assert_int_equal(parse(&g, OPTS_MIXED, ARGS("-nfoo")), 0);
 	assert_string_equal(g.name, "foo");
+}
+
+static void numbers_and_durations(void **state)
+{
+	struct got g;
+
+	(void)state;
+	assert_int_equal(parse(&g, OPTS_MIXED, ARGS("--since", "1h30m", "-c", "0", "--limit=7")), 0);
+	assert_int_equal(g.since, 5400);
+	assert_int_equal(g.count, 0);
+	assert_int_equal(g.limit, 7);
+	assert_int_equal(parse(&g, OPTS_MIXED, ARGS("--limit", "default")), 0);
+	assert_int_equal(g.limit, ATOLL_DEFAULT);
+	assert_int_equal(parse(&g, OPTS_MIXED, ARGS("--count", "default")), -EINVAL);
+	assert_int_equal(parse(&g, OPTS_MIXED, ARGS("--count", "-1")), -EINVAL);
+	assert_int_equal(parse(&g, OPTS_MIXED, ARGS("--since", "soon")), -EINVAL);
+	assert_non_null(strstr(g.e.text, "'soon'"));
 }
 
 static void dashes_end_the_options(void **state)
@@ -119,6 +139,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_forms_of_options),
+		cmocka_unit_test(numbers_and_durations),
 		cmocka_unit_test(dashes_end_the_options),
 		cmocka_unit_test(operands_end_the_options),
 		cmocka_unit_test(help_is_found),
