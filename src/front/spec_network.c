@@ -36,15 +36,22 @@ static int parse_deny(const json_t *network, struct spec *sp, struct err *e)
 
 static int refuse_filled(const json_t *network, struct err *e)
 {
-	static const char *const fields[] = { "allowOut", "rules", "egressProxy", "httpsPorts" };
+	static const char *const arrays[] = { "allowOut", "httpsPorts" }, *const objects[] = { "rules", "egressProxy" };
+	json_t *v;
 
-	for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
-		const json_t *v = json_object_get(network, fields[i]);
-
-		if (!v || json_is_null(v) || (json_is_array(v) && json_array_size(v) == 0) ||
-		    (json_is_object(v) && json_object_size(v) == 0))
-			continue;
-		return not_yet(e, fields[i]);
+	for (size_t i = 0; i < ARRAY_LEN(arrays); i++) {
+		v = NULL;
+		if (json_get_arr(network, arrays[i], &v, e) < 0)
+			return -e->no;
+		if (v && json_array_size(v) > 0)
+			return not_yet(e, arrays[i]);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(objects); i++) {
+		v = NULL;
+		if (json_get_obj(network, objects[i], &v, e) < 0)
+			return -e->no;
+		if (v && json_object_size(v) > 0)
+			return not_yet(e, objects[i]);
 	}
 	return 0;
 }
