@@ -7,16 +7,17 @@ import { api, createRaw, envd, killRaw, outputOf, rpc, stream } from '../lib/cli
 import { newServer } from '../lib/server.mjs'
 import { alive, childrenOf, nameOf, sleep, until } from '../lib/host.mjs'
 
+const SILENCE_MS = 15000
 const buildDir = JSON.parse(process.env.ATOLL_TEST_SERVER).buildDir
 
 function via(own) {
-	const opt = { base: own.url, key: own.key }
+	const opt = { base: own.url, key: own.key, timeout: SILENCE_MS }
 	return {
 		create: (body) => createRaw({ timeout: 600, ...body }, opt),
 		kill: (sbx) => killRaw(sbx, opt),
 		api: (method, path, body) => api(method, path, body, opt),
 		rpc: (sbx, method, message) => rpc(sbx, method, message, { base: own.url }),
-		envd: (sbx, method, path, body, more) => envd(sbx, method, path, body, { base: own.url, ...more }),
+		envd: (sbx, method, path, body, more) => envd(sbx, method, path, body, { base: own.url, timeout: SILENCE_MS, ...more }),
 		start: (sbx, command) => startAt(own, sbx, command),
 	}
 }
@@ -48,7 +49,7 @@ test('SIGKILL of the front loses no sandbox, and the listener never refuses', as
 	try {
 		const sbx = await at.create({ metadata: { kept: 'yes' }, envVars: { KEPT: 'env' } })
 		const paused = await at.create()
-		assert.equal((await at.api('POST', `/sandboxes/${paused.sandboxID}/pause`, {})).status, 204)
+		assert.ok(await until(async () => (await at.api('POST', `/sandboxes/${paused.sandboxID}/pause`, {})).status === 204))	/* 503: busy, again */
 		const bg = await at.start(sbx, 'while :; do date +%s%N > /tmp/beat; sleep 0.05; done')
 		await until(() => bg.events.length > 0)
 		const { pid } = bg.events[0].event.start
@@ -92,18 +93,25 @@ async function underLoad(own, at, disturb) {
 		const bg = await at.start(sbx, 'i=0; while :; do i=$((i+1)); echo $i > /tmp/n.new; mv /tmp/n.new /tmp/n; sleep 0.02; done')
 		await until(() => bg.events.length > 0)
 	}
-	const seen = { stop: false, good: 0, made: 0 }
+	const seen = { stop: false, good: 0, made: 0, hung: 0 }
+	const fails = (err) => {	/* cut off or refused is what a dead daemon looks like; silence is not */
+		if (/no answer/.test(err.message))
+			seen.hung++
+		return sleep(20)
+	}
 	const commands = all.map(async (sbx) => {
 		while (!seen.stop) {
-			const run = await at.start(sbx, 'true').catch(() => sleep(20))
+			const run = await at.start(sbx, 'true').catch(fails)
+			const silent = setTimeout(() => { seen.hung++; run?.close() }, SILENCE_MS)
 			if (run && (await run.ended).how === 'end')
 				seen.good++
+			clearTimeout(silent)
 		}
 	})
 	const creations = [1, 2].map(async () => {
 		while (!seen.stop) {
-			const sbx = await at.create({ timeout: 20 }).catch(() => sleep(20))
-			if (sbx && (await at.kill(sbx).catch(() => ({}))).status === 204)
+			const sbx = await at.create({ timeout: 5 }).catch(fails)
+			if (sbx && (await at.kill(sbx).catch(fails))?.status === 204)
 				seen.made++
 		}
 	})
@@ -114,6 +122,7 @@ async function underLoad(own, at, disturb) {
 	const after = await Promise.all(all.map(counter))
 	seen.stop = true
 	await Promise.all([...commands, ...creations])
+	assert.equal(seen.hung, 0, `${seen.hung} requests were never answered`)
 	after.forEach((n, i) => assert.ok(n > before[i], `the process in sandbox ${i} stands still at ${n}`))
 	for (const sbx of all) {
 		const run = await at.start(sbx, 'echo still')
@@ -177,7 +186,7 @@ test('SIGKILL of the warden loses no sandbox: started again, it finds them', asy
 		const sbx = await at.create({ metadata: { kept: 'yes' } })
 		const paused = await at.create()
 		const short = await at.create({ timeout: 3 })
-		await at.api('POST', `/sandboxes/${paused.sandboxID}/pause`, {})
+		assert.ok(await until(async () => (await at.api('POST', `/sandboxes/${paused.sandboxID}/pause`, {})).status === 204))
 		const bg = await at.start(sbx, 'while :; do date +%s%N > /tmp/beat; sleep 0.05; done')
 		await until(() => bg.events.length > 0)
 		const { pid } = bg.events[0].event.start

@@ -35,3 +35,15 @@ test('examples/first runs unchanged', () => {
 	assert.match(run.stdout, /hello from/)
 	assert.match(run.stdout, /kept/)
 })
+
+test('the program in the README runs unchanged', () => {
+	const text = fs.readFileSync(path.join(ROOT, 'README.md'), 'utf8')
+	const program = /```js\n(import \{ Sandbox \}[\s\S]*?)```/.exec(text)?.[1]
+	assert.ok(program, 'the README shows no program')
+	const copy = path.join(process.env.ATOLL_TEST_NPM, 'readme.mjs')
+	fs.writeFileSync(copy, program)
+	const run = spawnSync(process.execPath, [copy], { encoding: 'utf8', timeout: 60000 })
+	assert.equal(run.status, 0, run.stderr)
+	assert.match(run.stdout, /Linux/)
+	assert.match(run.stdout, /hello from atoll/)
+})

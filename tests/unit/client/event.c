@@ -83,6 +83,18 @@ static void end_of_stream_tells_an_error(void **state)
 	assert_int_equal(event_errno(&ev), EIO);
 }
 
+static void output_of_a_terminal_is_standard_output(void **state)
+{
+	autobuf struct buf data = BUF_INIT(100);
+	struct event ev;
+
+	(void)state;
+	assert_int_equal(parse(0, "{\"event\":{\"data\":{\"pty\":\"aGk=\"}}}", &ev, &data), 0);
+	assert_int_equal(ev.kind, EVENT_DATA);
+	assert_int_equal(ev.stream, ATOLL_STDOUT);
+	assert_string_equal(buf_cstr(&data), "hi");
+}
+
 static void unknown_events_are_passed_over(void **state)
 {
 	autobuf struct buf data = BUF_INIT(100);
@@ -114,6 +126,7 @@ int main(void)
 		cmocka_unit_test(output_is_decoded),
 		cmocka_unit_test(end_may_leave_out_a_zero),
 		cmocka_unit_test(end_of_stream_tells_an_error),
+		cmocka_unit_test(output_of_a_terminal_is_standard_output),
 		cmocka_unit_test(unknown_events_are_passed_over),
 		cmocka_unit_test(nonsense_is_refused),
 	};

@@ -59,6 +59,7 @@ static void v1_limits_as_the_kernel_wants_them(void **state)
 	(void)state;
 	assert_string_equal(value_of(s, n, "memory.limit_in_bytes"), "536870912");
 	assert_string_equal(value_of(s, n, "memory.memsw.limit_in_bytes"), "536870912");
+	assert_string_equal(value_of(s, n, "memory.kmem.tcp.limit_in_bytes"), "33554432");
 	assert_string_equal(value_of(s, n, "pids.max"), "100");
 	assert_string_equal(value_of(s, n, "cpu.cfs_period_us"), "100000");
 	assert_string_equal(value_of(s, n, "cpu.cfs_quota_us"), "150000");

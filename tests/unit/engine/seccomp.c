@@ -8,11 +8,13 @@
 
 #include <errno.h>
 #include <linux/sched.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -44,6 +46,10 @@ static int sockets(void)
 	REFUSED(EAFNOSUPPORT, socket(38, SOCK_SEQPACKET, 0));		/* AF_ALG */
 	REFUSED(EAFNOSUPPORT, socket(40, SOCK_STREAM, 0));		/* AF_VSOCK */
 	REFUSED(EAFNOSUPPORT, socket(AF_AX25, SOCK_DGRAM, 0));
+	REFUSED(EPROTONOSUPPORT, socket(AF_INET, SOCK_STREAM, 262));	/* MPTCP */
+	REFUSED(EPROTONOSUPPORT, socket(AF_INET6, SOCK_STREAM, IPPROTO_SCTP));
+	REFUSED(EPROTONOSUPPORT, socket(AF_INET, 6, IPPROTO_DCCP));
+	ALLOWED(socket(AF_INET, SOCK_DGRAM, IPPROTO_UDP));
 	ALLOWED(socket(AF_UNIX, SOCK_STREAM, 0));
 	ALLOWED(socket(AF_INET, SOCK_STREAM, 0));
 	ALLOWED(socket(AF_NETLINK, SOCK_RAW, 0));
@@ -65,6 +71,18 @@ static int others(void)
 	return 0;
 }
 
+static int pretended(void)
+{
+	struct rlimit was, is, zero = { 0, 0 };
+
+	ALLOWED(syscall(SYS_sync));
+	ALLOWED(getrlimit(RLIMIT_CORE, &was));
+	ALLOWED(setrlimit(RLIMIT_CORE, &zero));
+	ALLOWED(syscall(SYS_setrlimit, 0x100000000ul | RLIMIT_CORE, &zero));
+	ALLOWED(getrlimit(RLIMIT_CORE, &is));
+	return was.rlim_cur == is.rlim_cur && was.rlim_max == is.rlim_max ? 0 : __LINE__;
+}
+
 /* The exit status of a child that installed the filters and ran it. */
 static int in_child(int (*test)(void))
 {
@@ -76,6 +94,9 @@ static int in_child(int (*test)(void))
 	pid_t pid = fork();
 
 	if (pid == 0) {
+		struct rlimit core = { 1, 1 };
+
+		(void)setrlimit(RLIMIT_CORE, &core);
 		if (geteuid() != 0)
 			(void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 		if (seccomp_filter_install(&f, &e) < 0)
@@ -104,6 +125,12 @@ static void what_is_refused_is_refused_as_expected(void **state)
 {
 	(void)state;
 	assert_int_equal(in_child(others), 0);
+}
+
+static void some_calls_do_nothing(void **state)
+{
+	(void)state;
+	assert_int_equal(in_child(pretended), 0);
 }
 
 #ifdef __x86_64__
@@ -141,6 +168,7 @@ int main(void)
 		cmocka_unit_test(no_new_namespaces),
 		cmocka_unit_test(four_socket_families),
 		cmocka_unit_test(what_is_refused_is_refused_as_expected),
+		cmocka_unit_test(some_calls_do_nothing),
 #ifdef __x86_64__
 		cmocka_unit_test(x32_calls_end_the_program),
 #endif
