@@ -58,14 +58,20 @@ int base64_decode(struct str in, struct buf *out)
 void base64_encode(struct buf *out, struct str in, bool pad)
 {
 	const unsigned char *p = (const unsigned char *)in.p;
-	size_t i = 0;
+	size_t i = 0, whole = in.n / 3 * 4;
+	char *to = whole ? buf_room(out, whole) : NULL;	/* at once: every byte that a command prints comes through here */
 
+	if (whole && !to)
+		return;
 	for (; in.n - i >= 3; i += 3) {
 		uint32_t v = (uint32_t)p[i] << 16 | (uint32_t)p[i + 1] << 8 | p[i + 2];
 
-		buf_put(out, (char[]) { alphabet[v >> 18], alphabet[v >> 12 & 63], alphabet[v >> 6 & 63],
-					alphabet[v & 63] }, 4);
+		*to++ = alphabet[v >> 18];
+		*to++ = alphabet[v >> 12 & 63];
+		*to++ = alphabet[v >> 6 & 63];
+		*to++ = alphabet[v & 63];
 	}
+	out->n += whole;
 	if (in.n - i == 2) {
 		uint32_t v = (uint32_t)p[i] << 16 | (uint32_t)p[i + 1] << 8;
 
