@@ -355,3 +355,39 @@ void cgroup_keep_only(struct cgroup_tree *t, bool (*keep)(const char *id, void *
 		keep_only_in(t, t->v1_fd[i], keep, arg);
 	keep_only_in(t, t->v2_fd, keep, arg);
 }
+
+/* Of a file that may be long. 0: there is none */
+static int first_pid(int dirfd, const char *id)
+{
+	char path[128], z[24];
+	uint64_t pid;
+
+	path_of(path, id, "cgroup.procs");
+	autoclose int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? 0 : read(fd, z, sizeof z);
+	struct str s = { z, n > 0 ? (size_t)n : 0 };
+
+	return s.n && str_to_u64(str_cut(&s, '\n'), INT32_MAX, &pid) == 0 ? (int)pid : 0;
+}
+
+void cgroup_each(struct cgroup_tree *t, void (*fn)(struct cgroup_tree *t, const char *id, int pid))
+{
+	int at = t->v2_fd;
+
+	for (size_t i = 0; at < 0 && i < CGROUP_V1_MAX; i++)
+		at = t->v1_fd[i];
+	int fd = at < 0 ? -1 : openat(at, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+
+	if (!d) {
+		fd_close(fd);
+		return;
+	}
+	for (struct dirent *de; (de = readdir(d));) {
+		int pid = de->d_type == DT_DIR && de->d_name[0] != '.' && de->d_name[0] != '_' ? first_pid(at, de->d_name) : 0;
+
+		if (pid > 0)
+			fn(t, de->d_name, pid);
+	}
+	(void)closedir(d);
+}

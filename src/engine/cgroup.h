@@ -53,6 +53,9 @@ int cgroup_after_kill(struct cgroup_tree *t, const char *id);	/* lets a frozen o
 int cgroup_usage(struct cgroup_tree *t, const char *id, struct cgroup_usage *ret, struct err *e);
 int cgroup_remove(struct cgroup_tree *t, const char *id, struct err *e);	/* -EBUSY while a process lives in it; idempotent */
 
+/* fn for each sandbox, with one of its processes. */
+void cgroup_each(struct cgroup_tree *t, void (*fn)(struct cgroup_tree *t, const char *id, int pid));
+
 /* Ends and removes what belongs to none of these: sandboxes that were being made when an earlier warden died. Names with a "_"
  * are not sandboxes and stay. */
 void cgroup_keep_only(struct cgroup_tree *t, bool (*keep)(const char *id, void *arg), void *arg);

@@ -172,6 +172,8 @@ static int open_parts(struct engine *en, const struct engine_record *live, size_
 	/* A count of one is the whole instance: its sandboxes are one user to the host's namespace. */
 	raise("/proc/sys/fs/inotify/max_user_instances", 256ull * c->max_sandboxes);
 	raise("/proc/sys/fs/inotify/max_user_watches", 4ull << 20);
+	if (guard_start(en->cgroups, &en->guard, e) < 0)
+		return -e->no;
 	en->holder = (struct holder_config) {
 		.dir_fd = en->holders_fd, .boot_id = en->boot_id, .instance = c->instance, .cgroups = en->cgroups,
 	};
@@ -189,6 +191,7 @@ static int ns_open(const struct engine_config *cfg, const struct engine_record *
 		return err_set(e, ENOMEM, "open the engine");
 	*en = (struct engine) {
 		.cfg = *cfg, .private_fd = -1, .holders_fd = -1, .templates_fd = -1, .init_fd = -1, .netns_fd = -1, .nft_fd = -1,
+		.guard = { -1, -1 },
 	};
 	if (open_parts(en, live, n_live, e) < 0) {
 		ns_close(en, false);
@@ -300,6 +303,7 @@ static void ns_close(struct engine *en, bool all)
 		nft_unload(en->cfg.instance);
 		link_gateway_del(s.gateway);
 	}
+	guard_stop(&en->guard);
 	pool_close(en->pool, true);
 	cgroup_tree_close(en->cgroups, all);
 	seccomp_filter_done(&en->filter);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "engine/engine.h"
+#include "engine/guard.h"
 #include "engine/holder.h"
 #include "engine/proc.h"
 #include "engine/seccomp.h"
@@ -39,6 +40,7 @@ struct engine {
 	uint32_t mtu;
 	struct cgroup_tree *cgroups;
 	struct pool *pool;
+	struct guard guard;
 	struct seccomp_filter filter;
 	struct holder_config holder;
 	struct start_times *times;	/* where the builder notes them, NULL: nowhere */

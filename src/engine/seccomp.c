@@ -6,6 +6,7 @@
 #include <linux/sched.h>
 #include <linux/seccomp.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <stdint.h>
@@ -13,6 +14,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -202,6 +204,24 @@ static int fill_ioctls(scmp_filter_ctx ctx)
 	return r;
 }
 
+/* Memory that is on no account of the sandbox: the host's reserved huge pages, one pool for all, and keys of TCP's signatures, which
+ * routers use. */
+static int fill_uncounted(scmp_filter_ctx ctx)
+{
+	static const uint64_t keys[] = { TCP_MD5SIG, TCP_MD5SIG_EXT, 38, 39, 40 };	/* TCP_AO_ADD_KEY, _DEL_KEY, _INFO */
+	int r = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(ENOMEM), SCMP_SYS(mmap), 1, SCMP_A3(SCMP_CMP_MASKED_EQ, MAP_HUGETLB, MAP_HUGETLB));
+
+	if (r == 0)
+		r = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EINVAL), SCMP_SYS(memfd_create), 1,
+			SCMP_A1(SCMP_CMP_MASKED_EQ, MFD_HUGETLB, MFD_HUGETLB));
+	if (r == 0)
+		r = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(shmget), 1, SCMP_A2(SCMP_CMP_MASKED_EQ, SHM_HUGETLB, SHM_HUGETLB));
+	for (size_t i = 0; r == 0 && i < ARRAY_LEN(keys); i++)
+		r = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(ENOPROTOOPT), SCMP_SYS(setsockopt), 2,
+			SCMP_A1(SCMP_CMP_MASKED_EQ, 0xffffffffu, IPPROTO_TCP), SCMP_A2(SCMP_CMP_MASKED_EQ, 0xffffffffu, keys[i]));
+	return r;
+}
+
 /* Answered with success, and nothing done.
  *
  * sync() would write out every file system of the host, as often as a sandbox likes; its own root is volatile anyway.
@@ -229,6 +249,8 @@ static int fill_args(scmp_filter_ctx ctx)
 		r = fill_protocols(ctx);
 	if (r == 0)
 		r = fill_pretended(ctx);
+	if (r == 0)
+		r = fill_uncounted(ctx);
 	return r == 0 ? fill_ioctls(ctx) : r;
 }
 

@@ -105,7 +105,8 @@ static int write_owner(int fd, const char *state, struct err *e)
 	char text[PATH_MAX + 1];
 	int n = snprintf(text, sizeof text, "%s\n", state);
 
-	if (ftruncate(fd, 0) < 0 || pwrite(fd, text, (size_t)n, 0) != n)
+	/* The mode too: an older one let everybody open it, and so lock it. */
+	if (fchmod(fd, 0600) < 0 || ftruncate(fd, 0) < 0 || pwrite(fd, text, (size_t)n, 0) != n)
 		return err_sys(e, "write the registry");
 	return 0;
 }

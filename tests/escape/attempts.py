@@ -144,6 +144,106 @@ def sockets():
     sock_attempt("raw IP", socket.AF_INET, socket.SOCK_RAW, 255)
 
 
+def protocols():
+    """What loads modules into the host's kernel, or holds memory on nobody's account."""
+    sock_attempt("MPTCP", socket.AF_INET, socket.SOCK_STREAM, 262)
+    sock_attempt("SCTP", socket.AF_INET6, socket.SOCK_STREAM, 132)
+    sock_attempt("DCCP", socket.AF_INET, 6, 33)
+    sock_attempt("L2TP", socket.AF_INET, socket.SOCK_DGRAM, 115)
+    sock_attempt("UDP-Lite", socket.AF_INET, socket.SOCK_DGRAM, 136)
+    attempt("TCP_MD5SIG", lambda: socket.socket().setsockopt(6, 14, struct.pack("=H2x4s120xBBHi", 2, b"\x0a\0\0\1", 0, 0, 8, 0) + bytes(80)))
+    attempt("IP_TRANSPARENT", lambda: socket.socket().setsockopt(0, 19, 1))
+    attempt("SO_MARK", lambda: socket.socket().setsockopt(1, 36, 1))
+    attempt("SO_RCVBUFFORCE", lambda: socket.socket().setsockopt(1, 33, 1 << 28))
+    attempt("huge pages", lambda: mmap.mmap(-1, 2 << 20, flags=0x40000 | mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS))
+    attempt("memfd of huge pages", lambda: os.close(os.memfd_create("x", 4)))
+
+
+def neighbours():
+    """Sent without routing every address would be a neighbour, and the table of them is the host's."""
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, b"eth0")
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_DONTROUTE, 1)
+    for i in range(50):
+        try:
+            s.sendto(b"x", ("10.50.0.%d" % (i + 1), 9))
+        except OSError:
+            pass
+    with open("/proc/net/arp") as f:
+        known = len(f.readlines()) - 1
+    report("fill the neighbour table", -1 if known < 5 else known, errno.EPERM)
+
+
+def terminals():
+    fds = []
+    try:
+        while len(fds) < 1000:
+            fds.append(os.open("/dev/ptmx", os.O_RDWR | os.O_NOCTTY))
+        report("1000 terminals", 0, 0)
+    except OSError as e:
+        report("1000 terminals", -1, e.errno)
+    for fd in fds:
+        os.close(fd)
+
+
+def core_limit():
+    """1 means no dump at all, 0 none into a file: the host's handler would still get one."""
+    import resource
+    for limits in ((0, 0), (1 << 20, 1 << 20)):
+        try:
+            resource.setrlimit(resource.RLIMIT_CORE, limits)
+        except (OSError, ValueError):
+            pass
+    report("change the core limit", -1 if resource.getrlimit(resource.RLIMIT_CORE) == (1, 1) else 0, errno.EPERM)
+
+
+def init_socket():
+    """Pid 1 serves callers from outside only, also when the caller that connected is dead by now."""
+    def talk(s):
+        s.settimeout(3)
+        s.send(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n")
+        if not s.recv(100):
+            raise ConnectionResetError(errno.ECONNRESET, "closed")
+
+    def direct():
+        s = socket.socket(socket.AF_UNIX)
+        s.connect("\0atoll-init")
+        talk(s)
+
+    def by_the_dead():
+        a, b = socket.socketpair()
+        if os.fork() == 0:
+            s = socket.socket(socket.AF_UNIX)
+            s.connect("\0atoll-init")
+            socket.send_fds(a, [b"x"], [s.fileno()])
+            os._exit(0)
+        os.wait()
+        talk(socket.socket(fileno=socket.recv_fds(b, 1, 1)[1][0]))
+
+    def rebind():
+        socket.socket(socket.AF_UNIX).bind("\0atoll-init")
+    attempt("call init from inside", direct)
+    attempt("call init by a dead process", by_the_dead)
+    attempt("take init's address", rebind)
+    sys_attempt("take an fd of pid 1", "pidfd_getfd", libc.syscall(434, 1, 0), 3, 0)
+
+
+def overlay():
+    os.makedirs("/tmp/redirected", exist_ok=True)
+    for name in ("redirect", "opaque", "origin", "metacopy"):
+        attempt("trusted.overlay." + name, lambda name=name: os.setxattr("/tmp/redirected", "trusted.overlay." + name, b"/../../etc"))
+    attempt("whiteout by hand", lambda: os.mknod("/tmp/whiteout", 0o020000, 0))
+
+
+def hidden():
+    """What tells of the host's disks and of the neighbours'."""
+    for path in ("/sys/devices/virtual/block", "/sys/fs/btrfs", "/proc/fs"):
+        def look(path=path):
+            if not os.listdir(path):
+                raise PermissionError(errno.EPERM, "empty")
+        attempt("look into " + path, look)
+
+
 def proc_and_sys():
     for path in ("/proc/sys/kernel/core_pattern", "/proc/sys/kernel/modprobe", "/proc/sys/vm/drop_caches", "/proc/sys/kernel/randomize_va_space",
                  "/proc/sys/kernel/hostname", "/proc/sysrq-trigger", "/proc/sys/fs/file-max", "/proc/sys/user/max_user_namespaces",
@@ -239,6 +339,13 @@ if __name__ == "__main__":
     syscalls()
     nodes()
     sockets()
+    protocols()
+    neighbours()
+    terminals()
+    core_limit()
+    init_socket()
+    overlay()
+    hidden()
     proc_and_sys()
     int80()
     x32()

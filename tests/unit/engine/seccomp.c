@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <linux/sched.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/ioctl.h>
@@ -49,6 +50,10 @@ static int sockets(void)
 	REFUSED(EPROTONOSUPPORT, socket(AF_INET, SOCK_STREAM, 262));	/* MPTCP */
 	REFUSED(EPROTONOSUPPORT, socket(AF_INET6, SOCK_STREAM, IPPROTO_SCTP));
 	REFUSED(EPROTONOSUPPORT, socket(AF_INET, 6, IPPROTO_DCCP));
+	REFUSED(ENOPROTOOPT, setsockopt(0, IPPROTO_TCP, TCP_MD5SIG, "", 0));
+	REFUSED(EBADF, setsockopt(-1, IPPROTO_TCP, TCP_NODELAY, "", 0));
+	REFUSED(EINVAL, memfd_create("huge", MFD_HUGETLB));
+	REFUSED(ENOMEM, (long)mmap(NULL, 2 << 20, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0));
 	ALLOWED(socket(AF_INET, SOCK_DGRAM, IPPROTO_UDP));
 	ALLOWED(socket(AF_UNIX, SOCK_STREAM, 0));
 	ALLOWED(socket(AF_INET, SOCK_STREAM, 0));

@@ -129,6 +129,32 @@ static void bad_options_are_named(void **state)
 	assert_args("--config", "/nonexistent/x", "read configuration '/nonexistent/x': No such file or directory");
 }
 
+static void only_loopback_may_be_open(void **state)
+{
+	static const char *const keys[] = { "open", "metrics_open" };
+	static const struct {
+		const char *listen;
+		bool ok;
+	} cases[] = {
+		{ "127.0.0.1:8080", true }, { "127.9.9.9:1", true }, { "[::1]:8080", true }, { "0.0.0.0:8080", false }, { "[::]:8080", false },
+		{ "192.0.2.1:8080", false }, { "[::ffff:127.0.0.1]:1", false }, { "127.0.0.1.evil:1", false },
+	};
+
+	(void)state;
+	for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
+		for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+			struct config c;
+			struct err e;
+
+			config_defaults(&c);
+			assert_int_equal(config_set(&c, str_of("listen"), str_of(cases[i].listen), &e), 0);
+			assert_int_equal(config_settle(&c, &e), 0);
+			assert_int_equal(config_set(&c, str_of(keys[k]), STR_LIT("true"), &e), 0);
+			assert_int_equal(config_settle(&c, &e), cases[i].ok ? 0 : -EINVAL);
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -137,6 +163,7 @@ int main(void)
 		cmocka_unit_test(defaults_follow_maxima_unless_set),
 		cmocka_unit_test(command_line_wins_over_the_file),
 		cmocka_unit_test(bad_options_are_named),
+		cmocka_unit_test(only_loopback_may_be_open),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* guard: a helper process that watches what the kernel counts for nobody.
+ *
+ * Memory in the queues of netlink and ping sockets and in unfinished UDP packets is on no cgroup's account: with enough sockets a
+ * sandbox takes all memory of the host and its own limit never notices. The guard looks twice a second and ends one that
+ * holds more than GUARD_MAX_BYTES that way. */
+#pragma once
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+
+#define GUARD_MAX_BYTES (16ull << 20)	/* honest programs have some kilobytes */
+
+struct cgroup_tree;
+
+struct guard {
+	int sock;
+	pid_t pid;
+};
+
+int guard_start(struct cgroup_tree *t, struct guard *ret, struct err *e);
+void guard_stop(struct guard *g);
+
+/* Which columns of a file in /proc/net count. */
+enum guard_table { GUARD_NETLINK, GUARD_PING, GUARD_UDP };
+
+/* The bytes that one line tells of; 0 for the heading and for what is no such line. */
+uint64_t guard_line(enum guard_table table, const char *line, size_t n);

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// What all sandboxes and the host share: kernel memory, connections, names, locks. None may take it from the others.
+import { test, after, before } from '../lib/case.mjs'
+import assert from 'node:assert/strict'
+import fs from 'node:fs'
+import path from 'node:path'
+import { spawnSync } from 'node:child_process'
+import { addressOf, api, createRaw, killRaw, runAny, sdk, server } from '../lib/client.mjs'
+import { newServer } from '../lib/server.mjs'
+import { until } from '../lib/host.mjs'
+
+let sbx
+
+before(async () => {
+	sbx = await sdk().Sandbox.create('base', { timeoutMs: 300000 })
+})
+after(() => sbx?.kill())
+
+const pages = (text) => Number(/^TCP:.* mem (\d+)/m.exec(text)[1])
+
+test('queues of TCP connections are bounded', async () => {
+	const code = `
+import socket, time
+ls = socket.create_server(("127.0.0.1", 7777), backlog=256)
+keep, total, data = [], 0, b"z" * 65536
+for i in range(100):
+    c = socket.socket()
+    c.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4 << 20)
+    c.connect(("127.0.0.1", 7777))
+    keep += [c, ls.accept()[0]]
+    c.setblocking(False)
+    try:
+        n = 0
+        while n < 4 << 20:
+            n += c.send(data)
+    except BlockingIOError:
+        pass
+    total += n
+print(total >> 20)
+time.sleep(2)`
+	const before = pages(fs.readFileSync('/proc/net/sockstat', 'utf8'))
+	const run = runAny(sbx, `python3 -c '${code}'`)
+	let most = 0
+	const timer = setInterval(() => { most = Math.max(most, pages(fs.readFileSync('/proc/net/sockstat', 'utf8'))) }, 100)
+	const got = await run
+	clearInterval(timer)
+	assert.equal(got.exitCode, 0, got.stderr)
+	assert.ok((most - before) * 4096 < 200 << 20, `${(most - before) * 4096 >> 20} MiB of the host's TCP memory`)
+})
+
+const HOARDERS = {
+	'unread netlink answers': `
+import socket, struct, time
+req = struct.pack("IHHII", 32, 18, 1, 1, 0) + struct.pack("BBHiII", 0, 0, 0, 2, 0, 0)
+for i in range(400):
+    s = socket.socket(16, socket.SOCK_RAW, 0); s.setblocking(False); s.bind((0, 0)); keep.append(s)
+    for k in range(150): s.send(req)`,
+	'unread echoes': `
+import socket, time
+for i in range(400):
+    s = socket.socket(2, 2, 1); s.setblocking(False); keep.append(s)
+    for k in range(20): s.sendto(b"\\x08\\0\\0\\0\\0\\0\\0\\1" + b"x" * 8000, ("127.0.0.1", 0))`,
+	'unfinished datagrams': `
+import socket, time
+for i in range(800):
+    s = socket.socket(2, 2); s.connect(("127.0.0.1", 9)); s.send(b"x" * 60000, socket.MSG_MORE); keep.append(s)`,
+}
+for (const [name, code] of Object.entries(HOARDERS)) {
+	test(`memory on nobody's account, ${name}: the sandbox is ended`, async () => {
+		const victim = await createRaw()
+		const { Sandbox } = sdk()
+		const it = await Sandbox.connect(victim.sandboxID)
+		try {
+			await it.files.write('/tmp/hoard.py', `keep = []\n${code}\ntime.sleep(20)\n`)
+			it.commands.run('python3 /tmp/hoard.py', { timeoutMs: 0 }).catch(() => {})
+			const gone = await until(async () => (await api('GET', `/sandboxes/${victim.sandboxID}`)).status === 404, 15000, 200)
+			assert.ok(gone, 'it goes on')
+		} finally {
+			await killRaw(victim)
+		}
+		assert.equal((await sbx.commands.run('echo fine')).stdout, 'fine\n', 'a neighbour feels it')
+	})
+}
+
+test('a program with ordinary sockets is left alone', async () => {
+	const got = await runAny(sbx, `python3 -c '
+import socket, time
+keep = [socket.socket(2, 2) for i in range(300)] + [socket.socket(16, 3, 0) for i in range(100)]
+for s in keep[:300]: s.connect(("127.0.0.1", 9))
+for s in keep[:300]:
+    try: s.send(b"x" * 1000)
+    except OSError: pass
+time.sleep(2.5)
+print("alive")'`)
+	assert.equal(got.stdout, 'alive\n', got.stderr)
+})
+
+test('without internet there are no names either: a query could carry anything out', async () => {
+	const silent = await createRaw({ allow_internet_access: false })
+	try {
+		const it = await sdk().Sandbox.connect(silent.sandboxID)
+		const got = await runAny(it, `python3 -c '
+import socket, struct, time
+gw = [l.split()[1] for l in open("/etc/resolv.conf") if l.startswith("nameserver")][0]
+query = struct.pack(">6H", 7, 256, 1, 0, 0, 0) + b"\\x09localhost\\0" + struct.pack(">HH", 1, 1)
+for kind in (socket.SOCK_DGRAM, socket.SOCK_STREAM):
+    s = socket.socket(socket.AF_INET, kind); s.settimeout(2)
+    try:
+        s.connect((gw, 53)); s.send(query); s.recv(100); print("answered")
+    except OSError as e: print("refused")
+t = time.time()
+try: socket.getaddrinfo("example.com", 80)
+except OSError: pass
+print("quick" if time.time() - t < 3 else "slow")'`)
+		assert.equal(got.stdout, 'refused\nrefused\nquick\n', got.stderr)
+	} finally {
+		await killRaw(silent)
+	}
+})
+
+test('sync() inside does not write out the host', async () => {
+	const dir = fs.mkdtempSync(path.join(server.stateDir, '..', 'dirty-'))
+	const dirty = () => Number(/^Dirty:\s+(\d+)/m.exec(fs.readFileSync('/proc/meminfo', 'utf8'))[1])
+	try {
+		let kept = false
+		for (let i = 0; i < 5 && !kept; i++) {		// the kernel may write on its own in between
+			fs.writeFileSync(path.join(dir, 'f'), Buffer.alloc(64 << 20, i + 1))
+			assert.equal((await runAny(sbx, 'python3 -c "import os; os.sync()"')).exitCode, 0)
+			kept = dirty() > 32 << 10
+		}
+		assert.ok(kept, 'what the host had written lately is on disk')
+	} finally {
+		fs.rmSync(dir, { recursive: true })
+	}
+})
+
+const TABLE = '/proc/net/nf_conntrack'
+test('connections of a dead sandbox are not its successor\'s', { skip: fs.existsSync(TABLE) ? false : 'no list of connections in /proc' }, async () => {
+	const own = newServer(server.buildDir, { max_sandboxes: 1, pool_size_mb: 256 })
+	await own.start()
+	try {
+		const at = { base: own.url, key: own.key }
+		const has = (ip) => fs.readFileSync(TABLE, 'utf8').includes(`src=${ip} dst=10.${200 + own.slot}.0.1 sport=5555 `)
+		const first = await createRaw({}, at)
+		const ip = await addressOf(first, own.url)
+		const { Sandbox } = sdk()
+		const it = await Sandbox.connect(first.sandboxID, { apiKey: own.key, apiUrl: own.url, sandboxUrl: own.url })
+		await it.commands.run(`python3 -c "import socket; s = socket.socket(2, 2); s.bind(('', 5555)); s.sendto(b'x' * 12, ('10.${200 + own.slot}.0.1', 53))"`)
+		assert.ok(has(ip), 'the host has noted the connection')
+		await api('DELETE', `/sandboxes/${first.sandboxID}`, undefined, at)
+		for (let i = 0, same = false; !same; i++) {
+			assert.ok(i < 60, 'the address does not come again')
+			const made = await until(async () => {
+				const res = await api('POST', '/sandboxes', { templateID: 'base' }, at)
+				return res.status === 201 && res.json
+			}, 10000, 50)
+			same = await addressOf(made, own.url) === ip
+			if (same)
+				assert.equal(has(ip), false, 'the connection is still there')
+			await api('DELETE', `/sandboxes/${made.sandboxID}`, undefined, at)
+		}
+	} finally {
+		await own.stop()
+	}
+})
+
+// Whoever can open a file can lock it, and so keep a server from starting again.
+test('other users of the host can open nothing of ours', () => {
+	const open = (file) => spawnSync('setpriv', ['--reuid=65534', '--regid=65534', '--clear-groups', 'test', '-r', file])
+	assert.equal(open('/').status, 0)
+	for (const file of ['state/key', 'state/pool.img', 'state/front', 'run/warden.pid', 'run/sandboxes', 'run/holders', 'run/private'])
+		assert.notEqual(open(path.join(server.stateDir, '..', file)).status, 0, file)
+	assert.notEqual(open(`/run/atoll/registry/${server.slot}`).status, 0, 'the registry')
+})

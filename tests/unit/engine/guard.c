@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Units of engine/guard: lines of /proc/net as kernels write them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "engine/guard.h"
+
+static uint64_t line(enum guard_table t, const char *z)
+{
+	return guard_line(t, z, strlen(z));
+}
+
+static void netlink_counts_both_ways(void **state)
+{
+	(void)state;
+	assert_int_equal(line(GUARD_NETLINK, "sk               Eth Pid        Groups   Rmem     Wmem     Dump  Locks    Drops    Inode"), 0);
+	assert_int_equal(line(GUARD_NETLINK, "00000000f2a3b1c4 0   1234       00000000 212992   768      0     2        0        23456"), 213760);
+	assert_int_equal(line(GUARD_NETLINK, "00000000f2a3b1c4 0   0          00000000 0        0        0     2        0        11"), 0);
+}
+
+static void ping_counts_both_ways(void **state)
+{
+	(void)state;
+	assert_int_equal(line(GUARD_PING, "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode ref pointer drops"), 0);
+	assert_int_equal(line(GUARD_PING, "   12: 00000000:000C 00000000:0000 07 00000100:00034000 00:00000000 00000000     0        0 123 2 0000000000000000 0"), 0x34100);
+}
+
+static void udp_counts_what_is_not_sent(void **state)
+{
+	(void)state;
+	assert_int_equal(line(GUARD_UDP, " 1234: 0100007F:0035 0100007F:0009 01 0000EA60:00034000 00:00000000 00000000  1000        0 123 2 0000000000000000 0"), 60000);
+	assert_int_equal(line(GUARD_UDP, " 1234: 00000000000000000000000001000000:0035 00000000000000000000000000000000:0000 07 0000000A:00000000 00:00000000 00000000"), 10);
+}
+
+static void nonsense_counts_nothing(void **state)
+{
+	static const char *const lines[] = { "", " ", "a b c d", "a b c d e f", "a b c d 1:z f", "a b c d - -", "a b c d 99999999999999999999 1" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+		assert_true(line(GUARD_NETLINK, lines[i]) <= 1);
+		assert_true(line(GUARD_UDP, lines[i]) <= 1);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(netlink_counts_both_ways),
+		cmocka_unit_test(ping_counts_both_ways),
+		cmocka_unit_test(udp_counts_what_is_not_sent),
+		cmocka_unit_test(nonsense_counts_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
