@@ -37,10 +37,10 @@ static json_t *limit_json(int64_t v)
 
 static json_t *team_json(const struct front *f, const struct team *t)
 {
-	return json_pack("{s:s,s:s,s:b,s:b,s:o,s:o,s:o,s:I,s:I}", "teamID", t->id, "name", t->name, "isDefault", t->is_default,
-			 "blocked", t->blocked, "createdAt", time_json(t->created_ms), "maxSandboxes", limit_json(t->max_sandboxes),
-			 "rateLimit", limit_json(t->rate_limit), "runningSandboxes", (json_int_t)team_sandboxes(f, t->id),
-			 "keys", (json_int_t)t->n_keys);
+	return json_pack("{s:s,s:s,s:b,s:b,s:o,s:o,s:o,s:I,s:I}", "teamID", t->id, "name", t->name,
+			 "isDefault", t->is_default, "blocked", t->blocked, "createdAt", time_json(t->created_ms),
+			 "maxSandboxes", limit_json(t->max_sandboxes), "rateLimit", limit_json(t->rate_limit),
+			 "runningSandboxes", (json_int_t)team_sandboxes(f, t->id), "keys", (json_int_t)t->n_keys);
 }
 
 /* --- teams --- */
@@ -50,7 +50,8 @@ static int check_name(const char *name, struct err *e)
 	size_t n = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_-");
 
 	if (n == 0 || name[n] || n >= TEAM_NAME_SIZE)
-		return err_set(e, EINVAL, "field 'name' must have 1 to %d characters of a-z, 0-9, '-' and '_'", TEAM_NAME_SIZE - 1);
+		return err_set(e, EINVAL, "field 'name' must have 1 to %d characters of a-z, 0-9, '-' and '_'",
+			       TEAM_NAME_SIZE - 1);
 	return 0;
 }
 
@@ -124,7 +125,9 @@ void admin_team_set(struct req *r)
 	if (!body)
 		return;
 
-	struct team_row row = { .name = t->name, .blocked = t->blocked, .max_sandboxes = t->max_sandboxes, .rate_limit = t->rate_limit };
+	struct team_row row = {
+		.name = t->name, .blocked = t->blocked, .max_sandboxes = t->max_sandboxes, .rate_limit = t->rate_limit,
+	};
 
 	if (read_team(body, &row, &e) < 0) {
 		reply_err(r, &e);
@@ -133,8 +136,8 @@ void admin_team_set(struct req *r)
 	} else if (keyring_set_team(r->front->keyring, t, &row, &e) < 0) {
 		reply_err(r, &e);
 	} else {
-		log_info("team changed", "request=%s team=%s blocked=%d max_sandboxes=%lld rate_limit=%lld", r->id, t->id, t->blocked,
-			 (long long)t->max_sandboxes, (long long)t->rate_limit);
+		log_info("team changed", "request=%s team=%s blocked=%d max_sandboxes=%lld rate_limit=%lld", r->id,
+			 t->id, t->blocked, (long long)t->max_sandboxes, (long long)t->rate_limit);
 		reply_json(r, 200, team_json(r->front, t), NULL);
 	}
 }
@@ -165,6 +168,13 @@ struct massacre {
 	unsigned left, failed, killed;
 };
 
+static void reply_killed(struct req *r, const struct massacre *m)
+{
+	json_t *j = json_pack("{s:i,s:i}", "killedCount", (int)m->killed, "failedCount", (int)m->failed);
+
+	reply_json(r, 200, j, NULL);
+}
+
 /* Each of its sandboxes holds a reference to the request; the last one answers. */
 static void one_killed(struct req *r, struct sandbox *sb)
 {
@@ -175,7 +185,7 @@ static void one_killed(struct req *r, struct sandbox *sb)
 	else
 		m->killed++;
 	if (--m->left == 0)
-		reply_json(r, 200, json_pack("{s:i,s:i}", "killedCount", (int)m->killed, "failedCount", (int)m->failed), NULL);
+		reply_killed(r, m);
 }
 
 void admin_kill(struct req *r)
@@ -202,7 +212,7 @@ void admin_kill(struct req *r)
 		sandbox_unref(sb);
 	}
 	if (--m->left == 0)
-		reply_json(r, 200, json_pack("{s:i,s:i}", "killedCount", 0, "failedCount", 0), NULL);
+		reply_killed(r, m);
 }
 
 void admin_running(struct req *r)
@@ -282,8 +292,9 @@ static json_t *node_metrics(const struct front *f)
 		mem += sb->spec.limits.mem_bytes;
 		used += s ? s->mem_bytes : 0;
 	}
-	return json_pack("{s:I,s:I,s:i,s:I,s:I,s:I,s:[],s:i,s:i,s:i,s:i}", "allocatedCPU", (json_int_t)cpus, "allocatedMemoryBytes", (json_int_t)mem,
-			 "cpuPercent", 0, "memoryUsedBytes", (json_int_t)used, "cpuCount", (json_int_t)f->metrics->host_cpus,
+	return json_pack("{s:I,s:I,s:i,s:I,s:I,s:I,s:[],s:i,s:i,s:i,s:i}", "allocatedCPU", (json_int_t)cpus,
+			 "allocatedMemoryBytes", (json_int_t)mem, "cpuPercent", 0, "memoryUsedBytes", (json_int_t)used,
+			 "cpuCount", (json_int_t)f->metrics->host_cpus,
 			 "memoryTotalBytes", (json_int_t)f->metrics->host_mem_bytes, "disks",
 			 "hugePagesTotal", 0, "hugePagesUsed", 0, "hugePagesReserved", 0, "hugePageSizeBytes", 0);
 }
@@ -291,15 +302,20 @@ static json_t *node_metrics(const struct front *f)
 void admin_nodes(struct req *r)
 {
 	const struct front *f = r->front;
+	const struct metrics *m = f->metrics;
 	size_t starting = 0;
 
 	for (const struct sandbox *sb = sandbox_table_next(f->sandboxes, NULL); sb; sb = sandbox_table_next(f->sandboxes, sb))
 		starting += sb->state == SANDBOX_STARTING;
-	reply_json(r, 200, json_pack("[{s:s,s:s,s:s,s:s,s:o,s:I,s:o,s:I,s:I,s:I,s:s,s:s,s:{s:s,s:s,s:s,s:s}}]", "id", "local",
-				     "serviceInstanceID", "local", "clusterID", "00000000-0000-0000-0000-000000000000", "status", "ready",
-				     "statusChangedAt", time_json(f->metrics->started_wall_ms),
-				     "sandboxCount", (json_int_t)(sandbox_table_count(f->sandboxes) - starting), "metrics", node_metrics(f),
-				     "createSuccesses", (json_int_t)f->metrics->starts_ok, "createFails", (json_int_t)f->metrics->starts_failed,
-				     "sandboxStartingCount", (json_int_t)starting, "version", ATOLL_VERSION, "commit", "",
-				     "machineInfo", "cpuFamily", "", "cpuModel", "", "cpuModelName", "", "cpuArchitecture", f->metrics->host_arch), NULL);
+
+	json_t *node = json_pack("{s:s,s:s,s:s,s:s,s:o,s:I,s:o,s:I,s:I,s:I,s:s,s:s,s:{s:s,s:s,s:s,s:s}}", "id", "local",
+				 "serviceInstanceID", "local", "clusterID", "00000000-0000-0000-0000-000000000000",
+				 "status", "ready", "statusChangedAt", time_json(m->started_wall_ms),
+				 "sandboxCount", (json_int_t)(sandbox_table_count(f->sandboxes) - starting),
+				 "metrics", node_metrics(f), "createSuccesses", (json_int_t)m->starts_ok,
+				 "createFails", (json_int_t)m->starts_failed, "sandboxStartingCount", (json_int_t)starting,
+				 "version", ATOLL_VERSION, "commit", "", "machineInfo", "cpuFamily", "", "cpuModel", "",
+				 "cpuModelName", "", "cpuArchitecture", m->host_arch);
+
+	reply_json(r, 200, json_pack("[o]", node), NULL);
 }

@@ -17,9 +17,9 @@
 static json_t *key_json(const struct key *k)
 {
 	return json_pack("{s:s,s:s,s:{s:s,s:i,s:s,s:s},s:o,s:n,s:o,s:b,s:o}", "id", k->id, "name", k->name,
-			 "mask", "prefix", KEY_PREFIX, "valueLength", (int)k->length, "maskedValuePrefix", k->head, "maskedValueSuffix", k->tail,
-			 "createdAt", time_json(k->created_ms), "createdBy", "lastUsed", time_or_null(k->used_ms), "admin", k->admin,
-			 "expiresAt", time_or_null(k->expires_ms));
+			 "mask", "prefix", KEY_PREFIX, "valueLength", (int)k->length, "maskedValuePrefix", k->head,
+			 "maskedValueSuffix", k->tail, "createdAt", time_json(k->created_ms), "createdBy",
+			 "lastUsed", time_or_null(k->used_ms), "admin", k->admin, "expiresAt", time_or_null(k->expires_ms));
 }
 
 static struct team *own_team(struct req *r)

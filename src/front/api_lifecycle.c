@@ -37,8 +37,8 @@ static int read_timeout(struct req *r, const json_t *body, int64_t min, int64_t 
 	return 0;
 }
 
-/* `memory: false` means a boot from the disk alone, which the engine cannot do yet. */
-static int check_memory(struct req *r, const json_t *body)
+/* `memory: false` means a boot from the disk alone, which the engine cannot do yet; it means nothing for one that runs. */
+static int check_memory(struct req *r, const json_t *body, bool runs)
 {
 	bool keep = true;
 	struct err e;
@@ -47,7 +47,7 @@ static int check_memory(struct req *r, const json_t *body)
 		reply_err(r, &e);
 		return -EINVAL;
 	}
-	if (!keep) {
+	if (!keep && !runs) {
 		reply_json(r, 400, json_pack("{s:i,s:s,s:s}", "code", 400, "message", "field 'memory': false is not supported yet",
 					     "error_code", "memory_false_unsupported"), NULL);
 		return -EINVAL;
@@ -146,7 +146,7 @@ static void connect_any(struct req *r, int64_t fallback)
 
 	if (!body || read_timeout(r, body, 0, fallback, &timeout_s) < 0)
 		return;
-	if (sb->state != SANDBOX_RUNNING && check_memory(r, body) < 0)
+	if (check_memory(r, body, sb->state == SANDBOX_RUNNING) < 0)
 		return;
 	connect_to(r, sb);
 }
@@ -176,7 +176,7 @@ void api_pause(struct req *r)
 	struct sandbox *sb = req_sandbox(r);
 	autojson json_t *body = sb ? req_json(r, true) : NULL;
 
-	if (!body || check_memory(r, body) < 0)
+	if (!body || check_memory(r, body, false) < 0)
 		return;
 	if (sb->state == SANDBOX_RUNNING) {
 		sandbox_by(sb, r->id);
@@ -195,7 +195,7 @@ void api_resume(struct req *r)
 	uint32_t timeout_s;
 	struct err e;
 
-	if (!body || read_timeout(r, body, 1, RESUME_DEFAULT_S, &timeout_s) < 0 || check_memory(r, body) < 0)
+	if (!body || read_timeout(r, body, 1, RESUME_DEFAULT_S, &timeout_s) < 0 || check_memory(r, body, false) < 0)
 		return;
 	if (json_get_bool(body, "autoPause", &auto_pause, &e) < 0) {
 		reply_err(r, &e);

@@ -22,7 +22,7 @@
 #include "http/server.h"
 #include "http/url.h"
 
-#define LIST_MAX (64 * 1024 * 1024)
+#define LIST_MAX (48 * 1024 * 1024)	/* fits the queue of a connection */
 
 struct found {
 	const struct sandbox **v;

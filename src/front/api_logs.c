@@ -34,8 +34,8 @@ static json_t *entry_json(const struct journal_entry *en)
 	json_t *message = json_stringn(en->message.p, en->message.n);
 
 	/* NULL: not UTF-8, from a path or a command */
-	return json_pack("{s:o,s:o,s:s,s:o}", "timestamp", time_json(en->at_ms), "message", message ? message : json_string("(not text)"),
-			 "level", level_name[en->level], "fields", fields);
+	return json_pack("{s:o,s:o,s:s,s:o}", "timestamp", time_json(en->at_ms), "message",
+		message ? message : json_string("(not text)"), "level", level_name[en->level], "fields", fields);
 }
 
 /* The old form: a line that is JSON again, with the fields flat in it. */

@@ -121,7 +121,8 @@ static void created(struct req *r, struct sandbox *sb)
 {
 	histogram_add(&r->front->metrics->create, clock_mono_us() - r->began_us);
 	if (sb->state == SANDBOX_RUNNING) {
-		log_info("sandbox created", "request=%s id=%s template=%s timeout_s=%u", r->id, sb->id, sb->spec.tpl.name, sb->spec.timeout_s);
+		log_info("sandbox created", "request=%s id=%s template=%s timeout_s=%u", r->id, sb->id, sb->spec.tpl.name,
+			 sb->spec.timeout_s);
 		reply_json(r, 201, sandbox_json(sb), NULL);
 		return;
 	}

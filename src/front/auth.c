@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/fd.h"
 #include "base/str.h"
 #include "front/front.h"
 #include "front/keyring.h"
@@ -33,11 +34,17 @@ static struct str presented_key(const struct http_headers *h, bool *ret_as_admin
 	return str_ieq(scheme, STR_LIT("bearer")) && bearer.p ? str_trim(bearer) : STR_NULL;
 }
 
-/* Without a key only programs of this machine count, not the pages that somebody's browser has open: those send an Origin,
- * or come under a host name of their own choice. */
+/* Without a key only programs of this machine count. Not the pages that somebody's browser has open: those send an Origin,
+ * or come under a host name of their own choice. And not whom a proxy lets in. */
 static bool is_from_here(const struct front *f, const struct http_req *rq)
 {
-	return !http_header_get(&rq->headers, "origin").p && host_is_local(rq->host, f->opt.domain);
+	static const char *const foreign[] = { "origin", "forwarded", "x-forwarded-for", "x-real-ip" };
+
+	for (size_t i = 0; i < ARRAY_LEN(foreign); i++) {
+		if (http_header_get(&rq->headers, foreign[i]).p)
+			return false;
+	}
+	return host_is_local(rq->host, f->opt.domain);
 }
 
 static uint32_t rate_of(const struct front *f, const struct team *t)
@@ -64,7 +71,8 @@ static int act_for(struct front *f, const struct http_req *rq, const struct key 
 	return 0;
 }
 
-static int check_key(struct front *f, const struct http_req *rq, struct str secret, bool as_admin, struct caller *ret, struct err *e)
+static int check_key(struct front *f, const struct http_req *rq, struct str secret, bool as_admin, struct caller *ret,
+		     struct err *e)
 {
 	uint64_t now = clock_wall_ms();
 	struct key *key = keyring_find(f->keyring, secret, now);

@@ -14,8 +14,8 @@ void cors_preflight_api(struct http_req *rq)
 		     CORS_API_HEADERS
 		     "Access-Control-Allow-Methods: GET, POST, PUT, PATCH, DELETE, HEAD, OPTIONS\r\n"
 		     "Access-Control-Allow-Headers: Origin, Content-Length, Content-Type, User-Agent, Authorization, X-API-Key,"
-		     " X-Team-ID, X-Request-Id, browser, lang, lang_version, machine, os, package_version, processor, publisher,"
-		     " release, sdk_runtime, system\r\n" MAX_AGE,
+		     " X-Team-ID, X-Admin-Token, X-Request-Id, browser, lang, lang_version, machine, os, package_version,"
+		     " processor, publisher, release, sdk_runtime, system\r\n" MAX_AGE,
 		     STR_NULL);
 }
 

@@ -29,6 +29,8 @@
 #define AUTO_RESUME_MIN_S 300
 #define CONNECT_TRIES 10		/* init's queue of connections may be full for a moment */
 #define CONNECT_RETRY_MS 20
+#define PORT_TRIES 5			/* a server that was just started may not listen yet: */
+#define PORT_RETRY_MS 100		/* once, twice, ... as long between two tries */
 
 struct exchange {
 	struct front *front;
@@ -41,6 +43,7 @@ struct exchange {
 	struct warden_call *connecting;
 	struct timer *retry;
 	unsigned tries;
+	unsigned port_tries;
 	struct http_call *call;
 	bool reused;			/* the call's connection has served another request before */
 	bool head_sent;			/* the call is for the request itself, not for a CONNECT */
@@ -212,6 +215,8 @@ static void on_answer(void *user, const struct http_answer *a)
 		return;
 	}
 	proxy_put_answer(&lines, a, ex->port);
+	if (proxy_port_is_ours(ex->port))
+		buf_fmt(&lines, "X-Request-Id: %s\r\n", ex->id);
 	if (lines.bad)
 		up_lost(ex);
 	else
@@ -269,6 +274,32 @@ static const struct http_call_ops up_ops = {
 
 /* --- connecting --- */
 
+static void on_retry(void *user)
+{
+	connect_up(user);
+}
+
+/* While it waits the sandbox may end: the link tells. */
+static bool retry_after(struct exchange *ex, uint64_t ms)
+{
+	if (!ex->retry)
+		ex->retry = timer_new(ex->front->loop, on_retry, ex);
+	if (!ex->retry)
+		return false;
+	if (!ex->link.hooked)
+		sandbox_attach(ex->sb, &ex->link);
+	timer_arm(ex->retry, ms);
+	return true;
+}
+
+static void port_is_closed(struct exchange *ex)
+{
+	if (++ex->port_tries < PORT_TRIES && retry_after(ex, ex->port_tries * PORT_RETRY_MS))
+		return;
+	ex->status = 502;
+	proxy_port_closed(ex->rq, sandbox_id(ex), ex->port);
+}
+
 static void on_port_answer(void *user, const struct http_answer *a)
 {
 	struct exchange *ex = user;
@@ -276,8 +307,7 @@ static void on_port_answer(void *user, const struct http_answer *a)
 
 	if (!a->upgrade) {
 		drop_up(ex);
-		ex->status = 502;
-		proxy_port_closed(ex->rq, sandbox_id(ex), ex->port);
+		port_is_closed(ex);
 		return;
 	}
 
@@ -314,7 +344,8 @@ static const struct http_call_ops connect_ops = {
 static void ask_for_port(struct exchange *ex, int fd)
 {
 	char head[96];
-	int n = snprintf(head, sizeof head, "CONNECT 127.0.0.1:%u HTTP/1.1\r\nHost: 127.0.0.1:%u\r\n\r\n", ex->port, ex->port);
+	int n = snprintf(
+		head, sizeof head, "CONNECT 127.0.0.1:%u HTTP/1.1\r\nHost: 127.0.0.1:%u\r\n\r\n", ex->port, ex->port);
 
 	ex->call = http_call_new(ex->front->loop, fd, &connect_ops, ex);
 	if (ex->call)
@@ -332,11 +363,6 @@ static void use_connection(struct exchange *ex, int fd, bool reused)
 		ask_for_port(ex, fd);
 }
 
-static void on_retry(void *user)
-{
-	connect_up(user);
-}
-
 static void on_connected(void *user, const struct warden_reply *re)
 {
 	struct exchange *ex = user;
@@ -346,14 +372,8 @@ static void on_connected(void *user, const struct warden_reply *re)
 		use_connection(ex, re->fd, false);
 		return;
 	}
-	if ((re->no == EAGAIN || re->no == ECONNREFUSED) && ++ex->tries < CONNECT_TRIES) {
-		if (!ex->retry)
-			ex->retry = timer_new(ex->front->loop, on_retry, ex);
-		if (ex->retry) {
-			timer_arm(ex->retry, CONNECT_RETRY_MS);
-			return;
-		}
-	}
+	if ((re->no == EAGAIN || re->no == ECONNREFUSED) && ++ex->tries < CONNECT_TRIES && retry_after(ex, CONNECT_RETRY_MS))
+		return;
 	log_warn("cannot connect to a sandbox", "request=%s id=%s err=%s", ex->id, ex->sb->id, re->text);
 	up_lost(ex);
 }
@@ -409,6 +429,11 @@ static void when_running(struct exchange *ex)
 	}
 }
 
+static enum log_level level_of(int status)
+{
+	return status >= 500 ? LOG_LVL_ERROR : status >= 400 ? LOG_LVL_WARN : LOG_LVL_INFO;
+}
+
 static void count(struct exchange *ex, bool lost)
 {
 	struct metrics *m = ex->front->metrics;
@@ -420,13 +445,14 @@ static void count(struct exchange *ex, bool lost)
 	histogram_add(&t->time, us);
 	m->bytes_up += ex->up;
 	m->bytes_down += ex->down;
-	log_info("proxied", "request=%s id=%s port=%u method=%s status=%d ms=%.1f up=%llu down=%llu%s", ex->id, ex->sb->id, ex->port,
-		 ex->method, ex->status, (double)us / 1000, (unsigned long long)ex->up, (unsigned long long)ex->down, lost ? " lost=1" : "");
+	log_info("proxied", "request=%s id=%s port=%u method=%s status=%d ms=%.1f up=%llu down=%llu%s", ex->id,
+		ex->sb->id, ex->port, ex->method, ex->status, (double)us / 1000, (unsigned long long)ex->up,
+		(unsigned long long)ex->down, lost ? " lost=1" : "");
 	if (ex->is_use)
 		sandbox_use_end(ex->sb);
 	(void)snprintf(text, sizeof text, "%s %s", ex->method, ex->path);
-	sandbox_note(ex->sb, ex->status >= 500 ? LOG_LVL_ERROR : ex->status >= 400 ? LOG_LVL_WARN : LOG_LVL_INFO, JOURNAL_REQUEST, text,
-		     "port=%u status=%d ms=%llu request=%s", ex->port, ex->status, (unsigned long long)(us / 1000), ex->id);
+	sandbox_note(ex->sb, level_of(ex->status), JOURNAL_REQUEST, text, "port=%u status=%d ms=%llu request=%s", ex->port,
+		     ex->status, (unsigned long long)(us / 1000), ex->id);
 }
 
 static void on_close(struct http_req *rq, bool lost)

@@ -87,10 +87,13 @@ void hold_wrong_key(struct req *r, const char *text)
 	int ms = penalty_wrong(f->penalties, &from, clock_mono_ms());
 
 	if (ms < 0) {			/* not logged: whoever floods us must not flood the log */
-		reply_json(r, 429, json_pack("{s:i,s:s}", "code", 429, "message", "too many requests with a wrong key"), "Retry-After: 2\r\n");
+		r->is_rate = true;
+		reply_json(r, 429, json_pack("{s:i,s:s}", "code", 429, "message", "too many requests with a wrong key"),
+			"Retry-After: 2\r\n");
 		return;
 	}
-	log_warn("authentication failed", "request=%s from=%s route=%s why='%s' delay_ms=%d", r->id, where, r->route->pattern, text, ms);
+	log_warn("authentication failed", "request=%s from=%s route=%s why='%s' delay_ms=%d", r->id, where,
+		r->route->pattern, text, ms);
 	if (ms > 0 && hold(r, &from, text, ms))
 		return;
 	reply_error(r, 401, "%s", text);

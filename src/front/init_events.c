@@ -52,7 +52,9 @@ static void take_event(struct journal *j, const json_t *ev)
 	const char *message = json_string_value(json_object_get(ev, "message")), *name;
 	json_t *fields = json_object_get(ev, "fields"), *v;
 	json_int_t at = json_integer_value(json_object_get(ev, "at"));
-	struct journal_entry en = { .at_ms = (uint64_t)at, .level = LOG_LVL_INFO, .kind = JOURNAL_PROCESS, .message = str_of(message) };
+	struct journal_entry en = {
+		.at_ms = (uint64_t)at, .level = LOG_LVL_INFO, .kind = JOURNAL_PROCESS, .message = str_of(message)
+	};
 
 	if (!message || at <= 0)
 		return;
@@ -108,7 +110,9 @@ static void on_error(void *user, int no)
 	finish(user);
 }
 
-static const struct http_call_ops ops = { .on_answer = on_answer, .on_data = on_data, .on_end = on_end, .on_error = on_error };
+static const struct http_call_ops ops = {
+	.on_answer = on_answer, .on_data = on_data, .on_end = on_end, .on_error = on_error
+};
 
 static void on_late(void *user)
 {
@@ -133,13 +137,14 @@ static void on_connected(void *user, const struct warden_reply *re)
 		return;
 	}
 
-	int n = snprintf(head, sizeof head, "GET /atoll/events HTTP/1.1\r\nHost: init\r\nX-Request-Id: %s\r\n\r\n", q->request);
+	int n = snprintf(
+		head, sizeof head, "GET /atoll/events HTTP/1.1\r\nHost: init\r\nX-Request-Id: %s\r\n\r\n", q->request);
 
 	http_call_head(q->call, (struct str) { head, (size_t)n }, false, false);
 }
 
-void init_events_get(struct sandbox *sb, const char *request, void (*fn)(void *user, struct sandbox *sb, struct journal *events),
-		     void *user)
+void init_events_get(struct sandbox *sb, const char *request,
+	void (*fn)(void *user, struct sandbox *sb, struct journal *events), void *user)
 {
 	struct question *q = must_alloc(sizeof *q);
 

@@ -9,5 +9,5 @@ struct sandbox;
 
 /* Calls fn once with what came, which may be nothing; fn may take over *events. sb is borrowed for the call, and may have
  * ended by then. */
-void init_events_get(struct sandbox *sb, const char *request, void (*fn)(void *user, struct sandbox *sb, struct journal *events),
-		     void *user);
+void init_events_get(struct sandbox *sb, const char *request,
+	void (*fn)(void *user, struct sandbox *sb, struct journal *events), void *user);

@@ -95,7 +95,10 @@ static void put_text(char **at, struct str s)
 void journal_add(struct journal *j, const struct journal_entry *en)
 {
 	char raw[JOURNAL_ENTRY_MAX], *at = raw + sizeof(struct head);
-	struct head h = { .at_ms = en->at_ms, .level = (uint8_t)en->level, .kind = (uint8_t)en->kind, .n_fields = (uint8_t)en->n_fields };
+	struct head h = { .at_ms = en->at_ms,
+		.level = (uint8_t)en->level,
+		.kind = (uint8_t)en->kind,
+		.n_fields = (uint8_t)en->n_fields };
 
 	put_text(&at, en->message);
 	for (size_t i = 0; i < en->n_fields; i++) {

@@ -223,8 +223,15 @@ static int put_local(struct keyring *k, struct str secret, struct err *e)
 {
 	char id[KEY_ID_SIZE];
 	struct mask m = mask_of(secret);
-	struct key_row row = { .id = id, .team = k->fallback->id, .name = LOCAL_NAME, .head = m.head, .tail = m.tail, .length = m.length,
-			       .admin = true, .local = true, .created_ms = clock_wall_ms() };
+	struct key_row row = { .id = id,
+		.team = k->fallback->id,
+		.name = LOCAL_NAME,
+		.head = m.head,
+		.tail = m.tail,
+		.length = m.length,
+		.admin = true,
+		.local = true,
+		.created_ms = clock_wall_ms() };
 	struct key *old = keyring_find(k, secret, 0), *key, *next;
 
 	if (old && old->local && old->team == k->fallback)
@@ -298,7 +305,8 @@ void keyring_free(struct keyring *k)
 
 /* --- changes --- */
 
-int keyring_add_team(struct keyring *k, const char *name, int64_t max_sandboxes, int64_t rate_limit, struct team **ret, struct err *e)
+int keyring_add_team(struct keyring *k, const char *name, int64_t max_sandboxes, int64_t rate_limit, struct team **ret,
+	struct err *e)
 {
 	char id[TEAM_ID_SIZE];
 	struct team_row row = { .id = id, .name = name, .max_sandboxes = max_sandboxes, .rate_limit = rate_limit,
@@ -342,8 +350,8 @@ int keyring_drop_team(struct keyring *k, struct team *t, struct err *e)
 	return 0;
 }
 
-int keyring_add_key(struct keyring *k, struct team *t, const char *name, bool admin, char secret[KEY_TEXT_SIZE], struct key **ret,
-		    struct err *e)
+int keyring_add_key(struct keyring *k, struct team *t, const char *name, bool admin, char secret[KEY_TEXT_SIZE],
+	struct key **ret, struct err *e)
 {
 	char id[KEY_ID_SIZE];
 
@@ -352,8 +360,14 @@ int keyring_add_key(struct keyring *k, struct team *t, const char *name, bool ad
 	uuid_make(id);
 
 	struct mask m = mask_of(str_of(secret));
-	struct key_row row = { .id = id, .team = t->id, .name = name, .head = m.head, .tail = m.tail, .length = m.length, .admin = admin,
-			       .created_ms = clock_wall_ms() };
+	struct key_row row = { .id = id,
+		.team = t->id,
+		.name = name,
+		.head = m.head,
+		.tail = m.tail,
+		.length = m.length,
+		.admin = admin,
+		.created_ms = clock_wall_ms() };
 
 	sha256(str_of(secret), row.hash);
 	if (keys_add(k->store, &row, e) < 0)

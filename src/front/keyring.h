@@ -61,13 +61,14 @@ struct key *keyring_key(struct keyring *k, const struct team *t, struct str id);
 struct key *keyring_next_key(struct keyring *k, struct key *key);			/* start with NULL; oldest first */
 
 /* -EEXIST: the name is taken. The text of e is for the client. */
-int keyring_add_team(struct keyring *k, const char *name, int64_t max_sandboxes, int64_t rate_limit, struct team **ret, struct err *e);
+int keyring_add_team(struct keyring *k, const char *name, int64_t max_sandboxes, int64_t rate_limit, struct team **ret,
+	struct err *e);
 int keyring_set_team(struct keyring *k, struct team *t, const struct team_row *to, struct err *e);
 int keyring_drop_team(struct keyring *k, struct team *t, struct err *e);		/* with its keys */
 
 /* A new key; its text goes to secret, and is not kept. */
-int keyring_add_key(struct keyring *k, struct team *t, const char *name, bool admin, char secret[KEY_TEXT_SIZE], struct key **ret,
-		    struct err *e);
+int keyring_add_key(struct keyring *k, struct team *t, const char *name, bool admin, char secret[KEY_TEXT_SIZE],
+	struct key **ret, struct err *e);
 int keyring_rename_key(struct keyring *k, struct key *key, const char *name, struct err *e);
 int keyring_expire_key(struct keyring *k, struct key *key, uint64_t at_wall_ms, struct err *e);
 int keyring_drop_key(struct keyring *k, struct key *key, struct err *e);

@@ -109,9 +109,10 @@ static int parse_all(struct str query, struct list_query *q, struct err *e)
 	autofree char *metadata = NULL, *state = NULL, *order = NULL, *after = NULL, *limit = NULL, *token = NULL;
 	uint64_t n = LIST_LIMIT_MAX;
 
-	if (get(query, "metadata", &metadata, e) < 0 || get(query, "state", &state, e) < 0 || get(query, "order", &order, e) < 0 ||
-	    get(query, "startedAfter", &after, e) < 0 || get(query, "limit", &limit, e) < 0 ||
-	    get(query, "nextToken", &token, e) < 0 || get(query, "template", &q->template, e) < 0)
+	if (get(query, "metadata", &metadata, e) < 0 || get(query, "state", &state, e) < 0 ||
+		get(query, "order", &order, e) < 0 || get(query, "startedAfter", &after, e) < 0 ||
+		get(query, "limit", &limit, e) < 0 || get(query, "nextToken", &token, e) < 0 ||
+		get(query, "template", &q->template, e) < 0)
 		return -e->no;
 	if (metadata && parse_metadata(metadata, q, e) < 0)
 		return -e->no;
@@ -165,7 +166,8 @@ void list_query_done(struct list_query *q)
 
 static bool template_wanted(const struct list_query *q, const struct sandbox *sb)
 {
-	return !q->template || !*q->template || strcmp(q->template, sb->spec.tpl.id) == 0 || strcmp(q->template, sb->spec.tpl.name) == 0;
+	return !q->template || !*q->template || strcmp(q->template, sb->spec.tpl.id) == 0 ||
+	       strcmp(q->template, sb->spec.tpl.name) == 0;
 }
 
 bool list_query_wants(const struct list_query *q, const struct sandbox *sb)

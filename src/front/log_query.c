@@ -27,7 +27,8 @@ static int get_number(struct str query, const char *name, uint64_t max, uint64_t
 	if (get(query, name, &text, e) < 0)
 		return -e->no;
 	if (text && str_to_u64(str_of(text), max, ret) < 0)
-		return err_set(e, EINVAL, "query parameter '%s' must be an integer from 0 to %llu", name, (unsigned long long)max);
+		return err_set(e, EINVAL, "query parameter '%s' must be an integer from 0 to %llu", name,
+			(unsigned long long)max);
 	return 0;
 }
 
@@ -46,7 +47,8 @@ static int parse_words(struct str query, struct log_query *q, struct err *e)
 {
 	autofree char *direction = NULL, *level = NULL, *search = NULL;
 
-	if (get(query, "direction", &direction, e) < 0 || get(query, "level", &level, e) < 0 || get(query, "search", &search, e) < 0)
+	if (get(query, "direction", &direction, e) < 0 || get(query, "level", &level, e) < 0 ||
+		get(query, "search", &search, e) < 0)
 		return -e->no;
 	if (direction && strcmp(direction, "forward") != 0 && strcmp(direction, "backward") != 0)
 		return err_set(e, EINVAL, "query parameter 'direction' must be forward or backward");

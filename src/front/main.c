@@ -57,7 +57,11 @@ static void on_exited(void *user, const struct msg_exited *m)
 	struct sandbox *sb = sandbox_table_find(f->sandboxes, str_of(m->id));
 
 	if (sb)				/* else we killed it ourselves and are done with it */
-		sandbox_exited(sb, m->reason == EXIT_OOM ? END_OOM : m->reason == EXIT_KILLED ? END_KILLED : END_DIED, reason_text(m->reason));
+		sandbox_exited(sb,
+			m->reason == EXIT_OOM      ? END_OOM
+			: m->reason == EXIT_KILLED ? END_KILLED
+						   : END_DIED,
+			reason_text(m->reason));
 }
 
 static void on_grace_over(void *user)
@@ -100,7 +104,11 @@ static void on_answered(void *user, enum msg_type op, uint64_t us)
 }
 
 static const struct warden_ops warden_ops = {
-	.on_exited = on_exited, .on_shutdown = on_shutdown, .on_log_level = on_log_level, .on_answered = on_answered, .on_lost = on_lost,
+	.on_exited = on_exited,
+	.on_shutdown = on_shutdown,
+	.on_log_level = on_log_level,
+	.on_answered = on_answered,
+	.on_lost = on_lost,
 };
 
 static void on_expired(void *user, struct expiry_entry *en)
@@ -113,11 +121,12 @@ static void on_tick(void *user)
 {
 	struct front *f = user;
 	uint64_t now = loop_now_ms(f->loop);
+	uint32_t n = 0;
 
 	for (struct sandbox *sb = sandbox_table_next(f->sandboxes, NULL); sb; sb = sandbox_table_next(f->sandboxes, sb)) {
 		usage_tick(sb, now);
 		sandbox_idle_tick(sb);
-		if (f->ticks % ACTIVE_EVERY_S == 0)
+		if ((f->ticks + n++) % ACTIVE_EVERY_S == 0)	/* not all of them in the same second */
 			row_note_active(sb);
 	}
 	req_end_slow(f);
@@ -134,6 +143,17 @@ static int usage_error(const char *what)
 	return -EINVAL;
 }
 
+static int number_option(int c, const char *text, struct front_options *opt)
+{
+	uint32_t *field = c == 't' ? &opt->max_timeout_s : c == 'r' ? &opt->rate_limit : &opt->team_max_sandboxes;
+	uint64_t v;
+
+	if (str_to_u64(str_of(text), UINT32_MAX, &v) < 0 || (c == 't' && v == 0))
+		return -EINVAL;
+	*field = (uint32_t)v;
+	return 0;
+}
+
 static int parse_options(int argc, char **argv, struct front_options *opt)
 {
 	static const struct option longs[] = {
@@ -145,7 +165,6 @@ static int parse_options(int argc, char **argv, struct front_options *opt)
 		{ 0 },
 	};
 	enum log_level level;
-	uint64_t v;
 	int c;
 
 	while ((c = getopt_long(argc, argv, "", longs, NULL)) != -1) {
@@ -163,19 +182,10 @@ static int parse_options(int argc, char **argv, struct front_options *opt)
 			opt->key_file = optarg;
 			break;
 		case 't':
-			if (str_to_u64(str_of(optarg), UINT32_MAX, &v) < 0 || v == 0)
-				return usage_error("--max-timeout must be a number of seconds");
-			opt->max_timeout_s = (uint32_t)v;
-			break;
 		case 'r':
-			if (str_to_u64(str_of(optarg), UINT32_MAX, &v) < 0)
-				return usage_error("--rate-limit must be a number");
-			opt->rate_limit = (uint32_t)v;
-			break;
 		case 'q':
-			if (str_to_u64(str_of(optarg), UINT32_MAX, &v) < 0)
-				return usage_error("--team-max-sandboxes must be a number");
-			opt->team_max_sandboxes = (uint32_t)v;
+			if (number_option(c, optarg, opt) < 0)
+				return usage_error("--max-timeout, --rate-limit and --team-max-sandboxes must be numbers");
 			break;
 		case 'o':
 			opt->open = true;

@@ -18,8 +18,17 @@ struct front;
 enum outcome { OUTCOME_OK, OUTCOME_CLIENT_ERROR, OUTCOME_SERVER_ERROR, OUTCOME_LOST, OUTCOMES };
 
 enum error_class {
-	CLASS_AUTH, CLASS_FORBIDDEN, CLASS_NOT_FOUND, CLASS_BAD_REQUEST, CLASS_CONFLICT, CLASS_TOO_LARGE, CLASS_QUOTA, CLASS_RATE,
-	CLASS_UNAVAILABLE, CLASS_INTERNAL, CLASSES,
+	CLASS_AUTH,
+	CLASS_FORBIDDEN,
+	CLASS_NOT_FOUND,
+	CLASS_BAD_REQUEST,
+	CLASS_CONFLICT,
+	CLASS_TOO_LARGE,
+	CLASS_QUOTA,
+	CLASS_RATE,
+	CLASS_UNAVAILABLE,
+	CLASS_INTERNAL,
+	CLASSES,
 };
 
 enum end_reason { END_KILLED, END_EXPIRED, END_DIED, END_OOM, END_FAILED, END_REASONS };
@@ -57,7 +66,7 @@ void metrics_free(struct metrics *m);
 void histogram_add(struct histogram *h, uint64_t us);
 double histogram_bound(size_t i);			/* of bucket i, in seconds */
 enum outcome outcome_of(int status, bool lost);
-void metrics_error(struct metrics *m, int status, bool is_rate);	/* counts an answer of that status, if it is an error */
+void metrics_error(struct metrics *m, int status, bool is_rate); /* counts an answer of that status, if it is an error */
 enum port_kind port_kind(uint16_t port);
 
 void metrics_put(const struct front *f, struct buf *out);	/* all of it as text */

@@ -22,8 +22,16 @@ static const char *const class_name[CLASSES] = {
 static const char *const reason_name[END_REASONS] = { "killed", "expired", "died", "oom", "failed" };
 static const char *const port_name[PORT_KINDS] = { "envd", "interpreter", "user" };
 static const char *const op_name[OP_COUNT] = {
-	[OP_HELLO] = "hello", [OP_START] = "start", [OP_KILL] = "kill", [OP_FREEZE] = "freeze", [OP_THAW] = "thaw",
-	[OP_CONNECT] = "connect", [OP_LIST] = "list", [OP_USAGE] = "usage", [OP_NETWORK] = "network", [OP_LOG_LEVEL] = "log_level",
+	[OP_HELLO] = "hello",
+	[OP_START] = "start",
+	[OP_KILL] = "kill",
+	[OP_FREEZE] = "freeze",
+	[OP_THAW] = "thaw",
+	[OP_CONNECT] = "connect",
+	[OP_LIST] = "list",
+	[OP_USAGE] = "usage",
+	[OP_NETWORK] = "network",
+	[OP_LOG_LEVEL] = "log_level",
 };
 
 static void put_type(struct buf *out, const char *name, const char *type, const char *help)
@@ -79,7 +87,8 @@ static void put_requests(struct buf *out, const struct metrics *m)
 		route_label(i, label, sizeof label);
 		for (size_t k = 0; k < OUTCOMES; k++) {
 			if (m->routes[i].n[k])
-				buf_fmt(out, "atoll_requests_total{%s,outcome=\"%s\"} %" PRIu64 "\n", label, outcome_name[k], m->routes[i].n[k]);
+				buf_fmt(out, "atoll_requests_total{%s,outcome=\"%s\"} %" PRIu64 "\n", label,
+					outcome_name[k], m->routes[i].n[k]);
 		}
 	}
 	put_type(out, "atoll_request_errors_total", "counter", "refused or failed requests of the API by class of the error");
@@ -102,8 +111,8 @@ static void put_proxy(struct buf *out, const struct metrics *m)
 	put_type(out, "atoll_proxy_requests_total", "counter", "requests into sandboxes by port and outcome");
 	for (size_t i = 0; i < PORT_KINDS; i++) {
 		for (size_t k = 0; k < OUTCOMES; k++)
-			buf_fmt(out, "atoll_proxy_requests_total{port=\"%s\",outcome=\"%s\"} %" PRIu64 "\n", port_name[i], outcome_name[k],
-				m->ports[i].n[k]);
+			buf_fmt(out, "atoll_proxy_requests_total{port=\"%s\",outcome=\"%s\"} %" PRIu64 "\n",
+				port_name[i], outcome_name[k], m->ports[i].n[k]);
 	}
 	put_type(out, "atoll_proxy_seconds", "histogram", "time of requests into sandboxes, to the end of the answer");
 	for (size_t i = 0; i < PORT_KINDS; i++) {
@@ -121,7 +130,8 @@ static void put_lives(struct buf *out, const struct front *f)
 	const struct metrics *m = f->metrics;
 	size_t n[ARRAY_LEN(names)] = { 0 };
 
-	for (const struct sandbox *sb = sandbox_table_next(f->sandboxes, NULL); sb; sb = sandbox_table_next(f->sandboxes, sb)) {
+	for (const struct sandbox *sb = sandbox_table_next(f->sandboxes, NULL); sb;
+		sb = sandbox_table_next(f->sandboxes, sb)) {
 		if (sb->state < ARRAY_LEN(names))
 			n[sb->state]++;
 	}
@@ -189,7 +199,8 @@ static void put_each(struct buf *out, const struct front *f)
 	autofree const struct sandbox **v = must_alloc((sandbox_table_count(f->sandboxes) + 1) * sizeof *v);
 	size_t n = 0;
 
-	for (const struct sandbox *sb = sandbox_table_next(f->sandboxes, NULL); sb; sb = sandbox_table_next(f->sandboxes, sb)) {
+	for (const struct sandbox *sb = sandbox_table_next(f->sandboxes, NULL); sb;
+		sb = sandbox_table_next(f->sandboxes, sb)) {
 		if (sb->state == SANDBOX_RUNNING && sb->usage.n > 0)
 			v[n++] = sb;
 	}
@@ -197,7 +208,8 @@ static void put_each(struct buf *out, const struct front *f)
 	for (size_t k = 0; k < ARRAY_LEN(what); k++) {
 		put_type(out, what[k][0], "gauge", what[k][1]);
 		for (size_t i = 0; i < n && i < METRICS_SANDBOXES_MAX; i++)
-			buf_fmt(out, "%s{sandbox=\"%s\",team=\"%s\"} %.17g\n", what[k][0], v[i]->id, v[i]->team, sample_value(v[i], k));
+			buf_fmt(out, "%s{sandbox=\"%s\",team=\"%s\"} %.17g\n", what[k][0], v[i]->id, v[i]->team,
+				sample_value(v[i], k));
 	}
 }
 

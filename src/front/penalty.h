@@ -11,7 +11,8 @@
 
 #define PENALTY_FREE 5			/* mistakes that cost nothing */
 #define PENALTY_MAX_MS 2000
-#define PENALTY_WAITING_MAX 16		/* answers of one address that are held back at once; further ones are refused with 429 */
+#define PENALTY_WAITING_MAX \
+	16 /* answers of one address that are held back at once; further ones are refused with 429 */
 
 struct penalties;
 
@@ -22,7 +23,7 @@ struct penalty_addr {
 struct penalties *penalties_new(void);
 void penalties_free(struct penalties *p);
 
-void penalty_addr(const struct sockaddr_storage *from, struct penalty_addr *ret);	/* zeros for what is no internet address */
+void penalty_addr(const struct sockaddr_storage *from, struct penalty_addr *ret); /* zeros for what is no internet address */
 
 /* A wrong key came: for how long to hold back the answer; -1: too many are held back already. A positive delay must be
  * followed by penalty_over() when the answer has gone. */

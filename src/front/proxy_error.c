@@ -59,7 +59,8 @@ void proxy_refuse(struct http_req *rq, int status, struct str id, uint16_t port,
 	if (proxy_is_browser(rq))
 		send_page(rq, status, id, message);
 	else
-		send_json(rq, status, port, json_pack("{s:s%,s:s,s:i}", "sandboxId", id.p, id.n, "message", message, "code", status));
+		send_json(rq, status, port,
+			json_pack("{s:s%,s:s,s:i}", "sandboxId", id.p, id.n, "message", message, "code", status));
 }
 
 void proxy_not_found(struct http_req *rq, struct str id, uint16_t port)
@@ -74,8 +75,9 @@ void proxy_port_closed(struct http_req *rq, struct str id, uint16_t port)
 	if (proxy_is_browser(rq))
 		send_page(rq, 502, id, message);
 	else
-		send_json(rq, 502, port, json_pack("{s:s%,s:s,s:i,s:i}", "sandboxId", id.p, id.n, "message", message, "port", (int)port,
-						   "code", 502));
+		send_json(rq, 502, port,
+			json_pack("{s:s%,s:s,s:i,s:i}", "sandboxId", id.p, id.n, "message", message, "port", (int)port,
+				"code", 502));
 }
 
 void proxy_hidden(struct http_req *rq, uint16_t port)

@@ -104,7 +104,8 @@ static void put_framing(struct buf *out, const struct http_req *rq)
 		buf_fmt(out, "Content-Length: %lld\r\n", (long long)rq->content_length);
 }
 
-void proxy_put_request(struct buf *out, const struct http_req *rq, uint16_t port, const char *mask_host, const char *request_id)
+void proxy_put_request(
+	struct buf *out, const struct http_req *rq, uint16_t port, const char *mask_host, const char *request_id)
 {
 	bool ours = proxy_port_is_ours(port);
 

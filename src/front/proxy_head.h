@@ -13,7 +13,8 @@ struct http_req;
 
 /* A complete request head for the sandbox's init, or for the server on a user's port. mask_host: what Host becomes
  * ("${PORT}" is replaced), or NULL. request_id: NULL leaves the client's. */
-void proxy_put_request(struct buf *out, const struct http_req *rq, uint16_t port, const char *mask_host, const char *request_id);
+void proxy_put_request(
+	struct buf *out, const struct http_req *rq, uint16_t port, const char *mask_host, const char *request_id);
 
 /* The header lines of an answer, without those that the connection to the client decides. */
 void proxy_put_answer(struct buf *out, const struct http_answer *a, uint16_t port);

@@ -107,7 +107,8 @@ bool host_is_local(struct str host, const char *domain)
 	       (own.n > 0 && (str_ieq(name, own) || is_below(name, own)));
 }
 
-enum proxy_route proxy_route(struct str host, struct str hdr_id, struct str hdr_port, const char *domain, struct proxy_target *ret)
+enum proxy_route proxy_route(
+	struct str host, struct str hdr_id, struct str hdr_port, const char *domain, struct proxy_target *ret)
 {
 	struct str name = without_port(host);
 	bool has_headers = hdr_id.p || hdr_port.p;

@@ -21,7 +21,8 @@ struct proxy_target {
 
 /* host: the Host header, with or without a port. hdr_*: the routing headers, p == NULL when absent. domain: the
  * configured one, or "". */
-enum proxy_route proxy_route(struct str host, struct str hdr_id, struct str hdr_port, const char *domain, struct proxy_target *ret);
+enum proxy_route proxy_route(
+	struct str host, struct str hdr_id, struct str hdr_port, const char *domain, struct proxy_target *ret);
 
 bool sandbox_id_valid(struct str id);	/* [a-z0-9]+ */
 

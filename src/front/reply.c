@@ -26,8 +26,8 @@ static void send_it(struct req *r, int status, const char *type, const char *ext
 	buf_z(&headers, CORS_API_HEADERS);
 	buf_fmt(&headers, "X-Request-Id: %s\r\n", r->id);
 	if (r->caller.rate.limit)
-		buf_fmt(&headers, "RateLimit-Limit: %u\r\nRateLimit-Remaining: %u\r\nRateLimit-Reset: %u\r\n", r->caller.rate.limit,
-			r->caller.rate.remaining, r->caller.rate.reset_s);
+		buf_fmt(&headers, "RateLimit-Limit: %u\r\nRateLimit-Remaining: %u\r\nRateLimit-Reset: %u\r\n",
+			r->caller.rate.limit, r->caller.rate.remaining, r->caller.rate.reset_s);
 	if (extra)
 		buf_z(&headers, extra);
 	http_respond(r->http, status, type, buf_cstr(&headers), body);

@@ -10,7 +10,8 @@
 struct req;
 
 void reply_empty(struct req *r, int status);
-void reply_json(struct req *r, int status, json_t *j, const char *headers);	/* takes j; headers: "Name: value\r\n" lines or NULL */
+void reply_json(struct req *r, int status, json_t *j,
+	const char *headers); /* takes j; headers: "Name: value\r\n" lines or NULL */
 void reply_json_text(struct req *r, int status, struct str text, const char *headers);	/* JSON that is written already */
 void reply_text(struct req *r, const char *type, struct str text);
 void reply_error(struct req *r, int status, const char *fmt, ...) __attribute__((format(printf, 3, 4)));

@@ -124,9 +124,10 @@ static void on_close(struct http_req *rq, bool lost)
 	r->http = NULL;
 	stop_reading(r);
 	count(r, lost);
-	log_at(quiet ? LOG_LVL_DEBUG : LOG_LVL_INFO, "request", "request=%s method=%s route=%s status=%d ms=%.1f team=%s%s%s%s", r->id,
-	       r->method, r->route ? r->route->pattern : "none", r->status, (double)(clock_mono_us() - r->began_us) / 1000,
-	       *r->caller.team ? r->caller.team : "none", *r->sandbox ? " id=" : "", r->sandbox, lost ? " lost=1" : "");
+	log_at(quiet ? LOG_LVL_DEBUG : LOG_LVL_INFO, "request",
+		"request=%s method=%s route=%s status=%d ms=%.1f team=%s%s%s%s", r->id, r->method,
+		r->route ? r->route->pattern : "none", r->status, (double)(clock_mono_us() - r->began_us) / 1000,
+		*r->caller.team ? r->caller.team : "none", *r->sandbox ? " id=" : "", r->sandbox, lost ? " lost=1" : "");
 	front_request_over(r->front);
 	req_unref(r);
 }

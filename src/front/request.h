@@ -62,4 +62,5 @@ struct sandbox *req_sandbox(struct req *r);
 /* Calls `then` when the state of sb settles next. */
 void req_wait(struct req *r, struct sandbox *sb, void (*then)(struct req *r, struct sandbox *sb));
 
-void request_id(const struct http_req *rq, char ret[REQUEST_ID_SIZE]);	/* the client's own if it is harmless, else a new one */
+void request_id(
+	const struct http_req *rq, char ret[REQUEST_ID_SIZE]); /* the client's own if it is harmless, else a new one */

@@ -23,7 +23,8 @@ struct route {
 
 /* The route, or NULL. Matched on the raw path, so that an encoded '/' stays inside its segment; ret_params are the
  * raw texts of the "{}". *ret_allow lists the methods of the path when only the method is wrong. HEAD counts as GET. */
-const struct route *route_find(struct str method, struct str path, struct str ret_params[ROUTE_PARAMS], struct buf *ret_allow);
+const struct route *route_find(
+	struct str method, struct str path, struct str ret_params[ROUTE_PARAMS], struct buf *ret_allow);
 
 const struct route *route_at(size_t i);			/* NULL: no such */
 size_t route_index(const struct route *r);		/* METRICS_ROUTES_MAX for NULL */

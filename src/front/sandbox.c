@@ -323,8 +323,8 @@ void sandbox_started(struct sandbox *sb)
 	usage_init(&sb->usage, clock_mono_ms());
 	row_set(sb, ROW_RUNNING);
 	sb->front->metrics->starts_ok++;
-	sandbox_note(sb, LOG_LVL_INFO, JOURNAL_LIFECYCLE, "sandbox created", "template=%s timeout_s=%u request=%s", sb->spec.tpl.name,
-		     sb->spec.timeout_s, sb->request);
+	sandbox_note(sb, LOG_LVL_INFO, JOURNAL_LIFECYCLE, "sandbox created", "template=%s timeout_s=%u request=%s",
+		sb->spec.tpl.name, sb->spec.timeout_s, sb->request);
 	set_state(sb, SANDBOX_RUNNING);
 }
 

@@ -89,7 +89,8 @@ void sandbox_start(struct sandbox *sb);		/* ends in RUNNING or in ENDING with `f
 void sandbox_started(struct sandbox *sb);	/* for sandbox_start.c */
 void sandbox_pause(struct sandbox *sb);		/* RUNNING only; ends in PAUSED, or in RUNNING with `fail` set */
 void sandbox_resume(struct sandbox *sb, uint32_t timeout_s);	/* PAUSED only */
-void sandbox_kill(struct sandbox *sb, enum end_reason why, const char *reason);	/* gone from the table on return; DEAD when the warden agreed */
+void sandbox_kill(struct sandbox *sb, enum end_reason why,
+	const char *reason); /* gone from the table on return; DEAD when the warden agreed */
 void sandbox_exited(struct sandbox *sb, enum end_reason why, const char *reason);	/* it ended by itself */
 void sandbox_expired(struct expiry_entry *en);
 void sandbox_forget(struct sandbox *sb);	/* the front ends, the sandbox does not */
@@ -104,7 +105,8 @@ int sandbox_idle_take(struct sandbox *sb);		/* -1: none */
 void sandbox_idle_put(struct sandbox *sb, int fd);	/* owns fd */
 void sandbox_idle_tick(struct sandbox *sb);		/* closes the old ones */
 
-void sandbox_by(struct sandbox *sb, const char *request);	/* what is done to it next is because of that request; "": of none */
+void sandbox_by(
+	struct sandbox *sb, const char *request); /* what is done to it next is because of that request; "": of none */
 /* Somebody uses it, from begin to end. */
 void sandbox_use_begin(struct sandbox *sb);
 void sandbox_use_end(struct sandbox *sb);

@@ -101,7 +101,8 @@ static const struct http_call_ops init_ops = {
 
 static void put_init_body(const struct sandbox *sb, struct buf *out)
 {
-	autojson json_t *j = json_pack("{s:s,s:s,s:s}", "sandboxId", sb->id, "templateId", sb->spec.tpl.id, "defaultUser", DEFAULT_USER);
+	autojson json_t *j = json_pack(
+		"{s:s,s:s,s:s}", "sandboxId", sb->id, "templateId", sb->spec.tpl.id, "defaultUser", DEFAULT_USER);
 
 	(void)json_object_set_new(j, "envVars", sb->spec.env_vars ? json_incref(sb->spec.env_vars) : json_object());
 	json_put(out, j);
@@ -120,8 +121,8 @@ static void on_connected(void *user, const struct warden_reply *re)
 		return;
 	}
 	put_init_body(st->sb, &body);
-	buf_fmt(&head, "POST /init HTTP/1.1\r\nHost: init\r\nX-Request-Id: %s\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n\r\n",
-		st->sb->request, body.n);
+	buf_fmt(&head, "POST /init HTTP/1.1\r\nHost: init\r\nX-Request-Id: %s\r\n", st->sb->request);
+	buf_fmt(&head, "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n", body.n);
 	st->timer = timer_new(f->loop, on_init_slow, st);
 	st->call = http_call_new(f->loop, re->fd, &init_ops, st);
 	if (!st->timer || !st->call || body.bad) {

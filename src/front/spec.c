@@ -21,7 +21,8 @@ int field_int(const json_t *o, const char *field, int64_t min, int64_t max, int6
 	if (!*ret_given)
 		return 0;
 	if (!json_is_integer(v) || json_integer_value(v) < min || json_integer_value(v) > max)
-		return err_set(e, EINVAL, "field '%s' must be an integer from %lld to %lld", field, (long long)min, (long long)max);
+		return err_set(e, EINVAL, "field '%s' must be an integer from %lld to %lld", field, (long long)min,
+			(long long)max);
 	*ret = json_integer_value(v);
 	return 0;
 }
@@ -53,7 +54,8 @@ static int string_map(const json_t *o, const char *field, size_t bytes_max, json
 	json_object_foreach(map, key, v)
 		bytes += strlen(key) + json_string_length(v);
 	if (json_object_size(map) > MAP_ENTRIES_MAX || bytes > bytes_max)
-		return err_set(e, EINVAL, "field '%s' must have at most %d entries and %zu bytes", field, MAP_ENTRIES_MAX, bytes_max);
+		return err_set(e, EINVAL, "field '%s' must have at most %d entries and %zu bytes", field,
+			MAP_ENTRIES_MAX, bytes_max);
 	*ret = json_incref(map);
 	return 0;
 }
@@ -65,7 +67,8 @@ static int check_env_names(const json_t *env, struct err *e)
 
 	json_object_foreach((json_t *)env, key, v) {
 		if (!*key || strchr(key, '='))
-			return err_set(e, EINVAL, "field 'envVars' has a bad name '%.60s': it must not be empty or contain '='", key);
+			return err_set(e, EINVAL,
+				"field 'envVars' has a bad name '%.60s': it must not be empty or contain '='", key);
 	}
 	return 0;
 }
@@ -78,7 +81,8 @@ static int parse_template(const struct front *f, const json_t *body, struct spec
 	if (json_need_str(body, "templateID", &ref, e) < 0)
 		return -e->no;
 	if (!template_ref_valid(str_of(ref)))
-		return err_set(e, EINVAL, "field 'templateID' must be a name of letters, digits, '-' and '_', or namespace/name:tag");
+		return err_set(e, EINVAL,
+			"field 'templateID' must be a name of letters, digits, '-' and '_', or namespace/name:tag");
 	if (templates_find(&f->templates, str_of(ref), &tp, e) < 0)
 		return -e->no;
 	sp->tpl = *tp;
@@ -101,8 +105,9 @@ static int parse_pausing(const json_t *body, struct spec *sp, struct err *e)
 	json_t *resume = NULL;
 	bool keep_memory = true;
 
-	if (flag(body, "autoPause", SPEC_AUTO_PAUSE, &sp->flags, e) < 0 || json_get_bool(body, "autoPauseMemory", &keep_memory, e) < 0 ||
-	    json_get_obj(body, "autoResume", &resume, e) < 0)
+	if (flag(body, "autoPause", SPEC_AUTO_PAUSE, &sp->flags, e) < 0 ||
+		json_get_bool(body, "autoPauseMemory", &keep_memory, e) < 0 ||
+		json_get_obj(body, "autoResume", &resume, e) < 0)
 		return -e->no;
 	if (resume && flag(resume, "enabled", SPEC_AUTO_RESUME, &sp->flags, e) < 0)
 		return err_wrap(e, "field 'autoResume'");

@@ -12,8 +12,12 @@
 #define NAMESPACE "default"		/* slug of the only team */
 #define DEFAULT_TAG "default"
 
-/* Seen in programs of users; all of them expect Python and a shell. */
-static const char *const well_known[] = { "code-interpreter-v1", "python3", "node-js", "python-datascience" };
+#define DATA_WORK "code-interpreter-v1"
+
+/* Seen in programs of users; all of them expect Python and a shell. Those for data work stand for that template. */
+static const struct { const char *name; bool data; } well_known[] = {
+	{ DATA_WORK, true }, { "python-datascience", true }, { "python3", false }, { "node-js", false },
+};
 
 static void make_id(const char *name, char id[TEMPLATE_ID_SIZE])
 {
@@ -53,13 +57,13 @@ int templates_init(struct templates *t, const struct msg_template *have, size_t 
 		add(t, have[i].name, have[i].key);
 	}
 
-	const struct template *base = by_name(t, STR_LIT("base"));
+	const struct template *base = by_name(t, STR_LIT("base")), *data = by_name(t, STR_LIT(DATA_WORK));
 
 	if (!base)
 		return err_set(e, ENOENT, "the warden has no template 'base'");
 	for (size_t i = 0; i < ARRAY_LEN(well_known); i++) {
-		if (!by_name(t, str_of(well_known[i])))
-			add(t, well_known[i], base->key);
+		if (!by_name(t, str_of(well_known[i].name)))
+			add(t, well_known[i].name, well_known[i].data && data ? data->key : base->key);
 	}
 	return 0;
 }

@@ -54,7 +54,8 @@ void signature_make(struct str path, const char *op, struct str user, struct str
 		    char ret[SIGNATURE_SIZE])
 {
 	const struct str colon = STR_LIT(":");
-	const struct str parts[] = { path, colon, str_of(op), colon, user, colon, token, expiry.p ? colon : STR_NULL, expiry };
+	const struct str parts[] = { path, colon, str_of(op), colon, user, colon, token, expiry.p ? colon : STR_NULL,
+		expiry };
 	autobuf struct buf out = BUF_INIT(SIGNATURE_SIZE);
 	uint8_t hash[SHA256_SIZE];
 

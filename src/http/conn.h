@@ -66,7 +66,7 @@ static inline struct request *request_of(const struct http_req *rq)
 
 struct http_conn *conn_new(struct http_server *s, int fd);	/* owns fd; NULL: out of memory */
 void conn_kick(struct http_conn *c);
-void conn_drop(struct http_conn *c);				/* reset; on_close comes now, or later if a handler is running */
+void conn_drop(struct http_conn *c); /* reset; on_close comes now, or later if a handler is running */
 
 /* Closes one that has been idle for longer than this, or has been sending a head for longer than that, or takes nothing of its
  * last answer. True: it is gone. */

@@ -61,8 +61,8 @@ static json_t *event_json(const struct event *e)
 		(void)snprintf(text, sizeof text, "%d", WIFEXITED(e->status) ? WEXITSTATUS(e->status) : WTERMSIG(e->status));
 		set_text(fields, WIFEXITED(e->status) ? "exit_code" : "signal", text);
 	}
-	return json_pack("{s:I,s:s,s:o}", "at", (json_int_t)e->at_ms, "message", e->ended ? "process ended" : "process started",
-			 "fields", fields);
+	return json_pack("{s:I,s:s,s:o}", "at", (json_int_t)e->at_ms, "message",
+		e->ended ? "process ended" : "process started", "fields", fields);
 }
 
 void events_get(struct init *in, struct http_req *rq)

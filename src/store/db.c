@@ -85,7 +85,11 @@ static int db_fail(struct store *s, struct err *e, const char *what)
 {
 	int code = sqlite3_errcode(s->db), precise = sqlite3_extended_errcode(s->db);
 	bool taken = precise == SQLITE_CONSTRAINT_UNIQUE || precise == SQLITE_CONSTRAINT_PRIMARYKEY;
-	int no = code == SQLITE_FULL ? ENOSPC : code == SQLITE_NOMEM ? ENOMEM : code == SQLITE_BUSY ? EBUSY : taken ? EEXIST : EIO;
+	int no = code == SQLITE_FULL    ? ENOSPC
+		 : code == SQLITE_NOMEM ? ENOMEM
+		 : code == SQLITE_BUSY  ? EBUSY
+		 : taken                ? EEXIST
+					: EIO;
 
 	return err_set(e, no, "%s: %s", what, sqlite3_errmsg(s->db));
 }
@@ -199,8 +203,9 @@ static int migrate(struct store *s, struct err *e)
 	if (have < 0)
 		return db_fail(s, e, "read the version of the state file");
 	if ((size_t)have > ARRAY_LEN(migrations))
-		return err_set(e, EPROTO, "state file has version %d, this program knows %zu: it was written by a newer atoll",
-			       have, ARRAY_LEN(migrations));
+		return err_set(e, EPROTO,
+			"state file has version %d, this program knows %zu: it was written by a newer atoll", have,
+			ARRAY_LEN(migrations));
 	for (size_t v = (size_t)have; v < ARRAY_LEN(migrations); v++) {
 		autofree char *set = str_fmt("PRAGMA user_version=%zu", v + 1);
 		int r = set ? db_exec(s, "BEGIN IMMEDIATE", e) : err_set(e, ENOMEM, "compose");
@@ -225,7 +230,8 @@ int store_open(const char *path, struct store **ret, struct err *e)
 
 	if (!s)
 		return err_set(e, ENOMEM, "open '%s'", path);
-	if (sqlite3_open_v2(path, &s->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK) {
+	if (sqlite3_open_v2(path, &s->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL) !=
+		SQLITE_OK) {
 		int r = s->db ? db_fail(s, e, "open the state file") : err_set(e, ENOMEM, "open the state file");
 
 		store_close(s);

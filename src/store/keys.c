@@ -128,10 +128,17 @@ int keys_each(struct store *s, int (*fn)(void *user, const struct key_row *k), v
 		return -e->no;
 	while ((r = stmt_next(s, st, e)) == 1) {
 		struct key_row k = {
-			.id = stmt_col_text(st, 0), .team = stmt_col_text(st, 2), .name = stmt_col_text(st, 3),
-			.head = stmt_col_text(st, 4), .tail = stmt_col_text(st, 5), .length = (uint32_t)stmt_col_u64(st, 6),
-			.admin = stmt_col_u64(st, 7) != 0, .local = stmt_col_u64(st, 8) != 0, .created_ms = stmt_col_u64(st, 9),
-			.used_ms = stmt_col_u64(st, 10), .expires_ms = stmt_col_u64(st, 11),
+			.id = stmt_col_text(st, 0),
+			.team = stmt_col_text(st, 2),
+			.name = stmt_col_text(st, 3),
+			.head = stmt_col_text(st, 4),
+			.tail = stmt_col_text(st, 5),
+			.length = (uint32_t)stmt_col_u64(st, 6),
+			.admin = stmt_col_u64(st, 7) != 0,
+			.local = stmt_col_u64(st, 8) != 0,
+			.created_ms = stmt_col_u64(st, 9),
+			.used_ms = stmt_col_u64(st, 10),
+			.expires_ms = stmt_col_u64(st, 11),
 		};
 
 		if (sqlite3_column_bytes(st, 1) != KEY_HASH_SIZE)

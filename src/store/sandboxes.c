@@ -4,8 +4,10 @@
 
 #include "store/db_stmt.h"
 
-#define COLUMNS "id, team, template_id, template_name, template_key, state, created_ms, started_us, end_ms, timeout_s, flags," \
-	" mem_bytes, disk_bytes, cpu_permille, pids, envd_token, traffic_token, metadata, env_vars, network, active_ms"
+#define COLUMNS \
+	"id, team, template_id, template_name, template_key, state, created_ms, started_us, end_ms, timeout_s, flags," \
+	" mem_bytes, disk_bytes, cpu_permille, pids, envd_token, traffic_token, metadata, env_vars, network, " \
+	"active_ms"
 
 static const char add_sql[] = "INSERT INTO sandboxes(" COLUMNS ") VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
 static const char set_sql[] = "UPDATE sandboxes SET state=?, started_us=?, end_ms=?, flags=? WHERE id=? AND state<>3";

@@ -87,8 +87,12 @@ int teams_each(struct store *s, int (*fn)(void *user, const struct team_row *t),
 		return -e->no;
 	while ((r = stmt_next(s, st, e)) == 1) {
 		struct team_row t = {
-			.id = stmt_col_text(st, 0), .name = stmt_col_text(st, 1), .is_default = stmt_col_u64(st, 2) != 0,
-			.blocked = stmt_col_u64(st, 3) != 0, .max_sandboxes = get_limit(st, 4), .rate_limit = get_limit(st, 5),
+			.id = stmt_col_text(st, 0),
+			.name = stmt_col_text(st, 1),
+			.is_default = stmt_col_u64(st, 2) != 0,
+			.blocked = stmt_col_u64(st, 3) != 0,
+			.max_sandboxes = get_limit(st, 4),
+			.rate_limit = get_limit(st, 5),
 			.created_ms = stmt_col_u64(st, 6),
 		};
 

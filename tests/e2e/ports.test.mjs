@@ -5,7 +5,8 @@ import assert from 'node:assert/strict'
 import crypto from 'node:crypto'
 import http from 'node:http'
 import net from 'node:net'
-import { api, createRaw, envd, killRaw, request, server, start } from '../lib/client.mjs'
+import { execFileSync, spawn } from 'node:child_process'
+import { api, createRaw, envd, killRaw, outputOf, request, server, start } from '../lib/client.mjs'
 import { until } from '../lib/host.mjs'
 
 const OCTET = { 'Content-Type': 'application/octet-stream' }
@@ -258,4 +259,76 @@ test('a network is closed and opened again while the sandbox runs', async () => 
 	assert.equal((await set({})).status, 204)
 	await killRaw(one)
 	assert.equal((await set({})).status, 404)
+})
+
+// A network behind the host, with a server in it: what a sandbox sees as the internet.
+function outside() {
+	const ns = `atoll-test-${process.pid}`
+	const ip = (...args) => execFileSync('ip', args)
+	ip('netns', 'add', ns)
+	ip('link', 'add', `att${process.pid % 100000}`, 'type', 'veth', 'peer', 'name', 'eth0', 'netns', ns)
+	ip('addr', 'add', '203.0.113.1/30', 'dev', `att${process.pid % 100000}`)
+	ip('link', 'set', `att${process.pid % 100000}`, 'up')
+	for (const args of [['addr', 'add', '203.0.113.2/30', 'dev', 'eth0'], ['link', 'set', 'eth0', 'up'], ['route', 'add', 'default', 'via', '203.0.113.1']])
+		ip('-n', ns, ...args)
+	const child = spawn('ip', ['netns', 'exec', ns, 'python3', '-c', `
+import socket, threading
+s = socket.create_server(("203.0.113.2", 8080))
+def echo(c):
+    while True:
+        d = c.recv(4096)
+        if not d: return
+        c.sendall(d)
+while True: threading.Thread(target=echo, args=(s.accept()[0],), daemon=True).start()`], { stdio: 'ignore' })
+	return {
+		end: () => {
+			child.kill('SIGKILL')
+			ip('link', 'del', `att${process.pid % 100000}`)
+			ip('netns', 'del', ns)
+		},
+	}
+}
+
+test('closing the network cuts open connections and refuses new ones; opening it lets them out again', async () => {
+	const net_ = outside()
+	const one = await createRaw({ timeout: 120 })
+	const set = async (body) => assert.equal((await api('PUT', `/sandboxes/${one.sandboxID}/network`, body)).status, 204)
+	try {
+		await envd(one, 'POST', '/files?path=/tmp/try.py', `
+import socket
+try:
+    c = socket.create_connection(("203.0.113.2", 8080), 5); c.sendall(b"x"); print("out" if c.recv(1) == b"x" else "odd")
+except OSError as e: print("shut")
+`, { headers: OCTET })
+		await envd(one, 'POST', '/files?path=/tmp/hold.py', `
+import socket, time
+c = socket.create_connection(("203.0.113.2", 8080), 5); c.settimeout(2)
+for i in range(60):
+    try:
+        c.sendall(b"x"); c.recv(1); print("alive", flush=True)
+    except OSError as e: print("cut", flush=True); break
+    time.sleep(0.2)
+`, { headers: OCTET })
+		const attempt = async () => {
+			const run = await start(one, 'python3 /tmp/try.py')
+			await run.ended
+			return outputOf(run.events).trim()
+		}
+		assert.ok(await until(async () => await attempt() === 'out', 10000, 300), 'the way out does not work at all')
+		const hold = await start(one, 'exec python3 /tmp/hold.py')
+		assert.ok(await until(() => outputOf(hold.events).includes('alive'), 10000))
+		await set({ allow_internet_access: false })
+		assert.equal(await attempt(), 'shut')
+		assert.ok(await until(() => outputOf(hold.events).includes('cut'), 10000), outputOf(hold.events))
+		await set({})
+		assert.equal(await attempt(), 'out')
+		await set({ denyOut: ['0.0.0.0/0'] })
+		assert.equal(await attempt(), 'shut')
+	} finally {
+		await killRaw(one)
+		net_.end()
+	}
+	const next = await createRaw({ timeout: 60 })
+	assert.equal((await api('GET', `/sandboxes/${next.sandboxID}`)).json.allowInternetAccess, null)
+	await killRaw(next)
 })

@@ -121,8 +121,14 @@ static void queries_select_and_order(void **state)
 static void bad_queries_are_named(void **state)
 {
 	static const char *const bad[][2] = {
-		{ "cursor=x", "cursor" }, { "cursor=-1", "cursor" }, { "limit=1001", "limit" }, { "limit=", "limit" }, { "direction=up", "direction" },
-		{ "level=INFO", "level" }, { "search=%00", "search" }, { "search=%zz", "search" },
+		{ "cursor=x", "cursor" },
+		{ "cursor=-1", "cursor" },
+		{ "limit=1001", "limit" },
+		{ "limit=", "limit" },
+		{ "direction=up", "direction" },
+		{ "level=INFO", "level" },
+		{ "search=%00", "search" },
+		{ "search=%zz", "search" },
 	};
 	struct log_query q;
 	struct err e;

@@ -95,7 +95,9 @@ static void many_addresses_take_no_more_room(void **state)
 
 	(void)state;
 	for (uint32_t i = 0; i < 100000; i++) {
-		struct penalty_addr a = { .bytes = { [12] = (uint8_t)(i >> 16), [13] = (uint8_t)(i >> 8), [14] = (uint8_t)i } };
+		struct penalty_addr a = {
+			.bytes = { [12] = (uint8_t)(i >> 16), [13] = (uint8_t)(i >> 8), [14] = (uint8_t)i }
+		};
 
 		assert_int_equal(penalty_wrong(p, &a, 1000 + i), 0);
 		penalty_over(p, &a);

@@ -89,6 +89,20 @@ static void both_headers_are_needed_and_checked(void **state)
 	assert_int_equal(both("localhost", "../x", "80"), ROUTE_BAD);
 }
 
+static void local_names_are_those_nobody_else_can_have(void **state)
+{
+	static const char *const ours[] = { "127.0.0.1", "127.0.0.1:80", "[::1]:80", "192.0.2.7", "localhost", "LOCALHOST:1", "api.localhost", "sbx.test",
+					    "api.sbx.test:443" };
+	static const char *const others[] = { "", "evil.example", "localhost.evil.example", "notlocalhost", "sbx.test.evil", "xsbx.test" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
+		assert_true(host_is_local(str_of(ours[i]), "sbx.test"));
+	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+		assert_false(host_is_local(str_of(others[i]), "sbx.test"));
+	assert_false(host_is_local(str_of("x.test"), ""));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -97,6 +111,7 @@ int main(void)
 		cmocka_unit_test(other_hosts_are_the_api),
 		cmocka_unit_test(headers_count_where_the_host_cannot),
 		cmocka_unit_test(both_headers_are_needed_and_checked),
+		cmocka_unit_test(local_names_are_those_nobody_else_can_have),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

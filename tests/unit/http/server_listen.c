@@ -128,6 +128,30 @@ static void accepting_pauses_at_the_limit(void **state)
 	assert_int_equal(http_server_conns(t->server), 0);
 }
 
+/* Not at once: who has just come may be about to ask. */
+static void the_longest_idle_gives_its_place_up(void **state)
+{
+	struct site *t = *state;
+	char z[16];
+
+	http_server_limit(t->server, 3);
+	int a = dial(t), b = dial(t), c = dial(t);
+	assert_true(served(t, a));
+	assert_true(served(t, b));
+	assert_true(served(t, c));
+	assert_true(served(t, a));			/* now b is the oldest */
+	int d = dial(t);
+	wire_wait(t->l, 300);
+	assert_int_equal(recv(b, z, sizeof z, MSG_DONTWAIT), -1);
+	wire_wait(t->l, 1700);
+	assert_true(served(t, d));
+	assert_int_equal(recv(b, z, sizeof z, MSG_DONTWAIT), 0);
+	close(a);
+	close(b);
+	close(c);
+	close(d);
+}
+
 static void refused_connections_are_closed(void **state)
 {
 	struct site *t = *state;
@@ -219,6 +243,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(accepting_pauses_at_the_limit),
+		CASE(the_longest_idle_gives_its_place_up),
 		CASE(refused_connections_are_closed),
 		CASE(stopping_leaves_open_connections),
 		CASE(no_more_fds_is_no_busy_loop),

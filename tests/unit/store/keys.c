@@ -40,8 +40,14 @@ static void count_keys(void)
 
 static struct key_row key(const char *id, const char *team, uint8_t hash)
 {
-	return (struct key_row) { .id = id, .team = team, .name = "k", .hash = { hash }, .head = "ab", .tail = "cdef", .length = 40,
-				  .created_ms = hash };
+	return (struct key_row){ .id = id,
+		.team = team,
+		.name = "k",
+		.hash = { hash },
+		.head = "ab",
+		.tail = "cdef",
+		.length = 40,
+		.created_ms = hash };
 }
 
 static int team(const char *id, const char *name)
@@ -64,7 +70,9 @@ static int look(void *user, const struct team_row *t)
 
 static void a_team_keeps_its_limits(void **state)
 {
-	struct team_row change = { .id = "t1", .name = "uno", .blocked = true, .max_sandboxes = 0, .rate_limit = LIMIT_DEFAULT };
+	struct team_row change = {
+		.id = "t1", .name = "uno", .blocked = true, .max_sandboxes = 0, .rate_limit = LIMIT_DEFAULT
+	};
 
 	(void)state;
 	assert_int_equal(team("t1", "one"), 0);
