@@ -33,7 +33,7 @@ build: setup
 	@ninja -C $(BUILD)
 
 template: setup
-	@$(SUDO) templates/build base >/dev/null
+	@$(SUDO) templates/build code-interpreter-v1 >/dev/null
 
 run: build template
 	@$(DEMO)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* atoll serve: checks the host, makes sure of the template, becomes atolld. */
+/* atoll serve: checks the host, makes sure of the templates, becomes atolld. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,9 +17,11 @@
 #include "cli/template.h"
 
 #define CONFIG_DEFAULT "/etc/atoll/atoll.conf"
-#define TEMPLATE "base"
-
 #define ARGS_MAX 128
+
+/* What every server offers, in the order in which it is built. Without the first there is no server. */
+static const char *const templates[] = { "base", "code-interpreter-v1" };
+#define TEMPLATE_WORD_SIZE (64 + TEMPLATE_KEY_LEN)
 
 struct args {				/* of atolld, with room for the NULL */
 	const char *v[ARGS_MAX + 1];
@@ -52,16 +54,17 @@ static int check_host(const struct check_host *h)
 	return bad;
 }
 
-static int prepare_template(const struct paths *p, const char *cache, char key[TEMPLATE_KEY_LEN + 1], struct err *e)
+static int prepare_template(const struct paths *p, const char *cache, const char *name, char key[TEMPLATE_KEY_LEN + 1],
+			    struct err *e)
 {
-	if (template_key(p->build_script, TEMPLATE, key, e) < 0)
+	if (template_key(p->build_script, name, key, e) < 0)
 		return -e->no;
 	if (template_cached(cache, key))
 		return 0;
-	if (template_build(p->build_script, cache, TEMPLATE, e) < 0)
+	if (template_build(p->build_script, cache, name, e) < 0)
 		return -e->no;
 	if (!template_cached(cache, key))
-		return err_set(e, ENOENT, "template '" TEMPLATE "' was built, but '%s/templates/%s' is not there", cache, key);
+		return err_set(e, ENOENT, "template '%s' was built, but '%s/templates/%s' is not there", name, cache, key);
 	return 0;
 }
 
@@ -107,13 +110,33 @@ static int try_atolld(struct args a, struct err *e)
 	return status == 0 ? 0 : err_set(e, EINVAL, "the server does not start with these settings");
 }
 
+/* Adds --template NAME=KEY for each one that could be made ready; the words stay in `room`. */
+static int prepare_templates(const struct paths *p, const char *cache, struct args *a,
+			     char room[ARRAY_LEN(templates)][TEMPLATE_WORD_SIZE], struct err *e)
+{
+	char key[TEMPLATE_KEY_LEN + 1];
+
+	for (size_t i = 0; i < ARRAY_LEN(templates); i++) {
+		if (prepare_template(p, cache, templates[i], key, e) < 0) {
+			if (i == 0 || e->no == ECANCELED)
+				return -e->no;
+			say("%s; going on with '%s' in its place", e->text, templates[0]);
+			*e = ERR_INIT;
+			continue;
+		}
+		(void)snprintf(room[i], TEMPLATE_WORD_SIZE, "%s=%s", templates[i], key);
+		add(a, "--template", room[i]);
+	}
+	return 0;
+}
+
 static int serve(const struct serve_opts *o)
 {
 	autopaths struct paths p = { NULL };
 	autofree char *cache = path_absolute(o->cache);
 	autofree char *state = path_absolute(o->state);
 	autofree char *run_dir = state ? o->run ? path_absolute(o->run) : path_run_dir(state) : NULL;
-	char key[TEMPLATE_KEY_LEN + 1], template[sizeof(TEMPLATE "=") + TEMPLATE_KEY_LEN];
+	char words[ARRAY_LEN(templates)][TEMPLATE_WORD_SIZE];
 	struct err e = ERR_INIT;
 
 	if (!cache || !run_dir)
@@ -135,10 +158,8 @@ static int serve(const struct serve_opts *o)
 		add(&a, "--config", o->config);
 	for (size_t i = 0; i < o->more.n; i++)
 		add(&a, o->more.v[i], NULL);
-	if (try_atolld(a, &e) < 0 || prepare_template(&p, cache, key, &e) < 0)
+	if (try_atolld(a, &e) < 0 || prepare_templates(&p, cache, &a, words, &e) < 0)
 		return fail("%s", e.text);
-	(void)snprintf(template, sizeof(template), TEMPLATE "=%s", key);
-	add(&a, "--template", template);
 	(void)execv(p.atolld, (char *const *)a.v);
 	return fail("run '%s': %s", p.atolld, strerrordesc_np(errno));
 }
@@ -218,7 +239,7 @@ const struct verb verb_serve = {
 		"      --config FILE          settings, see atoll.conf(5) (default: " CONFIG_DEFAULT ", if it is there)\n"
 		"      --cache DIR            built templates (default: $ATOLL_CACHE, else /var/cache/atoll)\n"
 		"      --SETTING VALUE        any setting of atoll.conf(5), with dashes: --max-sandboxes 50\n\n"
-		"The first start builds the template of the sandboxes, which takes a few minutes. When clients can connect,\n"
+		"The first start builds the templates of the sandboxes, which takes a few minutes. When clients can connect,\n"
 		"'atoll: ready on URL' is printed. Servers with directories of their own run side by side.\n\n"
 		"ATOLL_TEMPLATES names another directory of recipes of templates.\n",
 	.run = run,

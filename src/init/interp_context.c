@@ -106,8 +106,8 @@ static void on_done(struct context *c)
 	struct execution *x = queue_take(c);
 
 	set_state(c, CONTEXT_IDLE);
-	kernel_read(c->kernel, true);
 	execution_end(x);
+	kernel_read(c->kernel, true);	/* the last events may have filled the client's queue */
 	advance(c);
 }
 

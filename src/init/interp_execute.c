@@ -20,6 +20,7 @@
 
 #define BODY_MAX (3 * EXECUTE_CODE_MAX)
 #define KEEPALIVE_MS 5000
+#define BEGIN_MS 300			/* a runtime that cannot start says so within this; then its answer can be a 500 */
 #define GATHER_MS 200			/* output is joined for so long */
 #define HELD_MAX (4 * 1024 * 1024)	/* or up to so many bytes */
 #define LINE_MAX_BYTES (6 * KERNEL_LINE_MAX)
@@ -67,10 +68,12 @@ static void send_event(struct execution *x, json_t *ev)
 	}
 }
 
-static void flush(struct execution *x, enum kernel_stream which, bool whole_lines)
+enum flush { FLUSH_LINES, FLUSH_CHARACTERS, FLUSH_ALL };
+
+static void flush(struct execution *x, enum kernel_stream which, enum flush how)
 {
 	struct held *h = &x->out[which];
-	size_t n = output_ready(buf_view(&h->b), whole_lines && !h->late);
+	size_t n = how == FLUSH_ALL ? h->b.n : output_ready(buf_view(&h->b), how == FLUSH_LINES && !h->late);
 
 	if (n)
 		send_event(x, event_output(stream_names[which], (struct str) { h->b.p, n }, clock_wall_ms()));
@@ -82,25 +85,29 @@ static void flush(struct execution *x, enum kernel_stream which, bool whole_line
 	}
 }
 
-static void flush_both(struct execution *x)
+static void flush_both(struct execution *x, enum flush how)
 {
-	flush(x, KERNEL_STDOUT, false);
-	flush(x, KERNEL_STDERR, false);
+	flush(x, KERNEL_STDOUT, how);
+	flush(x, KERNEL_STDERR, how);
 }
 
 static void on_gather(void *user)
 {
 	struct execution *x = user;
 
-	flush(x, KERNEL_STDOUT, true);
-	flush(x, KERNEL_STDERR, true);
+	flush_both(x, FLUSH_LINES);
 	if (x->out[0].b.n || x->out[1].b.n)
 		timer_arm(x->gather, GATHER_MS);
 }
 
 static void on_keepalive(void *user)
 {
-	send_event(user, event_plain("keepalive"));
+	struct execution *x = user;
+
+	if (x->begun)
+		send_event(x, event_plain("keepalive"));
+	else
+		execution_begin(x);
 }
 
 void execution_output(struct execution *x, enum kernel_stream which, struct str bytes)
@@ -117,9 +124,9 @@ void execution_output(struct execution *x, enum kernel_stream which, struct str 
 	buf_put(&x->out[which].b, bytes.p, bytes.n);
 	if (x->cut) {
 		buf_z(&x->out[which].b, "\n[output is cut here: it is longer than " OUTPUT_MAX_TEXT "]\n");
-		flush_both(x);
+		flush_both(x, FLUSH_CHARACTERS);
 	} else if (x->out[which].b.n > HELD_MAX) {
-		flush(x, which, true);
+		flush(x, which, FLUSH_LINES);
 	} else if (idle) {
 		timer_arm(x->gather, GATHER_MS);
 	}
@@ -132,7 +139,7 @@ void execution_note(struct execution *x, const char *text)
 
 void execution_result(struct execution *x, const json_t *bundle, bool is_main)
 {
-	flush_both(x);
+	flush_both(x, FLUSH_CHARACTERS);
 	if (json_is_object(bundle))
 		send_event(x, event_result(bundle, is_main));
 }
@@ -142,7 +149,7 @@ void execution_error(struct execution *x, const char *name, const char *value, c
 	if (x->failed)
 		return;
 	x->failed = true;
-	flush_both(x);
+	flush_both(x, FLUSH_CHARACTERS);
 	send_event(x, event_error(name, value, traceback));
 }
 
@@ -205,7 +212,7 @@ static void leave(struct execution *x)
 
 void execution_end(struct execution *x)
 {
-	flush_both(x);
+	flush_both(x, FLUSH_ALL);
 	send_event(x, event_plain("end_of_execution"));
 	if (x->rq)
 		http_end(x->rq);
@@ -276,6 +283,7 @@ static void on_body_end(struct http_req *rq)
 	buf_done(&x->body);
 	x->id = ++last_id;
 	x->ctx = c;
+	timer_arm(x->keepalive, BEGIN_MS);
 	context_submit(c, x);
 }
 

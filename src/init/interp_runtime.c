@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/fd.h"
 #include "http/json.h"
@@ -99,6 +100,39 @@ static json_t *read_manifest(const char *folder)
 	return j;
 }
 
+static bool has_all(const json_t *files)
+{
+	json_t *file;
+	size_t i;
+
+	json_array_foreach((json_t *)files, i, file) {
+		if (!json_is_string(file) || access(json_string_value(file), F_OK) < 0)
+			return false;
+	}
+	return true;
+}
+
+/* A language that is known only by the kernel somebody has installed for it. */
+static int kernel_match(json_t *manifest, struct str language, struct runtime *ret)
+{
+	json_t *dir;
+	size_t i;
+
+	if (language.n == 0 || language.p[0] == '.' || memchr(language.p, '/', language.n))
+		return 0;
+	json_array_foreach(json_object_get(manifest, "kernels"), i, dir) {
+		autofree char *path = str_fmt("%s/%.*s/kernel.json", json_is_string(dir) ? json_string_value(dir) : "",
+					      STR_ARG(language));
+		autofree char *name = str_dup(language);
+
+		if (!path || !name || access(path, F_OK) < 0)
+			continue;
+		if (json_object_set_new(json_object_get(manifest, "languages"), name, json_array()) == 0)
+			return runtime_match(manifest, language, ret);
+	}
+	return 0;
+}
+
 int runtime_find(const char *language, struct runtime *ret, struct err *e)
 {
 	struct str name = str_trim(str_of(language));
@@ -109,8 +143,11 @@ int runtime_find(const char *language, struct runtime *ret, struct err *e)
 	while (dir && found != 1 && (d = readdir(dir))) {
 		autojson json_t *manifest = d->d_name[0] == '.' ? NULL : read_manifest(d->d_name);
 
-		if (manifest)
-			found = runtime_match(manifest, name, ret);
+		if (!manifest || !has_all(json_object_get(manifest, "needs")))
+			continue;
+		found = runtime_match(manifest, name, ret);
+		if (found == 0)
+			found = kernel_match(manifest, name, ret);
 	}
 	if (dir)
 		(void)closedir(dir);

@@ -3,7 +3,9 @@
  *
  *	{"languages": {"javascript": ["js"], "typescript": ["ts"]},	canonical names and their aliases
  *	 "argv": ["/usr/bin/node", "/opt/atoll/runtimes/node/main.js"],
- *	 "user": "root"}						whom it runs as; "root" when absent */
+ *	 "user": "root",						whom it runs as; "root" when absent
+ *	 "needs": ["/usr/bin/javac"],					without these files it runs nothing
+ *	 "kernels": ["/usr/share/jupyter/kernels"]}			each folder in there is a language, too */
 #pragma once
 
 #include <jansson.h>

@@ -103,6 +103,7 @@ test('the stream is ASCII whatever the code prints', async () => {
 	assert.doesNotMatch(got.events.map((e) => e.type).join(), /error/)
 	assert.equal(got.stdout.join(''), 'é漢😀\0\n\ufffd\né')
 	assert.equal(got.text, 'ü')
+	assert.deepEqual((await py('os.write(1, "é".encode()[:1]);')).stdout, ['\ufffd'])
 	const raw = (await interp(sbx, 'POST', '/execute', { code: 'print("é漢😀")' })).body
 	assert.ok(raw.every((byte) => byte < 128))
 	assert.ok(raw.toString().endsWith('\n') && !raw.toString().includes('\n\n'))

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The life of the process: start, then one cell after the other until the socket ends."""
+import asyncio
+import io
+import os
+import signal
+import sys
+
+from IPython.core.async_helpers import get_asyncio_loop
+
+from .shell import error_of, make, reset_streams
+from .wire import Wire
+
+
+class Kernel:
+    def __init__(self):
+        self.wire = None
+        self.cell = None  # id of the one that runs
+        self.running = False  # an interrupt may hit now
+        self.shell = make(self._emit)
+        self.saved = {}
+
+    def _emit(self, bundle, main):
+        if self.cell is not None and bundle:
+            self.wire.send_result(self.cell, bundle, main)
+
+    # Being interrupted.
+
+    def _on_interrupt(self, signo, frame):
+        if self.running:
+            raise KeyboardInterrupt
+
+    # Start.
+
+    def _streams(self):
+        """Unbuffered: atoll-init joins what belongs together, and a crash loses nothing."""
+
+        def opened(fd):
+            return io.TextIOWrapper(io.FileIO(fd, "w", closefd=False), "utf-8", "backslashreplace", write_through=True)
+
+        for fd, name in ((1, "stdout"), (2, "stderr")):
+            setattr(sys, name, opened(fd))
+            setattr(sys, f"__{name}__", getattr(sys, name))
+            self.saved[fd] = (os.dup(fd), name, lambda fd=fd: opened(fd))
+
+    def start(self, message):
+        os.chdir(message["cwd"])
+        env = message.get("env")
+        if env is not None:
+            env.setdefault("MPLBACKEND", "module://matplotlib_inline.backend_inline")
+            os.environ.clear()
+            os.environ.update(env)
+        signal.signal(signal.SIGINT, self._on_interrupt)
+        self.wire.send({"type": "ready"})
+
+    # Cells.
+
+    def _run(self, message):
+        shell = self.shell
+        shell.last_traceback = None
+        shell.execution_count = message["count"]
+        before = {}
+        for name, value in (message.get("env") or {}).items():
+            before[name] = os.environ.get(name)
+            os.environ[name] = value
+        try:
+            self.running = True
+            result = shell.run_cell(message["code"], store_history=True)
+            self.running = False
+        finally:
+            self.running = False
+            for name, value in before.items():
+                if value is None:
+                    os.environ.pop(name, None)
+                else:
+                    os.environ[name] = value
+        return error_of(shell, result)
+
+    def _flush(self):
+        for name in ("stdout", "stderr"):
+            try:
+                getattr(sys, name).flush()
+            except Exception:  # noqa: BLE001 - it may be anything that user code put there
+                pass
+
+    def execute(self, message):
+        self.cell = message["id"]
+        reset_streams(self.saved)
+        error = None
+        try:
+            error = self._run(message)
+        except BaseException as e:  # noqa: BLE001 - an interrupt between two lines of ours, a broken shell
+            error = (type(e).__name__, str(e), "")
+        if self.wire.foreign():
+            os._exit(0)  # a fork() in the cell: the child ends with it
+        self._flush()
+        if error:
+            name, value, traceback = error
+            self.wire.send({"type": "error", "id": self.cell, "name": name, "value": value, "traceback": traceback})
+        self.wire.send({"type": "done", "id": self.cell})
+        self.cell = None
+
+    # Idle.
+
+    def _wait(self):
+        """Tasks that a cell left in its event loop go on while we wait for the next one."""
+        try:
+            loop = get_asyncio_loop()
+            if loop.is_running() or loop.is_closed() or not asyncio.all_tasks(loop) or self.wire.pending():
+                return
+            loop.add_reader(self.wire.fd, loop.stop)
+            try:
+                loop.run_forever()
+            finally:
+                loop.remove_reader(self.wire.fd)
+        except Exception:  # noqa: BLE001 - the loop is user code's, whatever it is
+            return
+
+    def serve(self, wire):
+        self.wire = wire
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        self._streams()
+        message = wire.receive()
+        if message is None:
+            return
+        self.start(message)
+        while True:
+            self._wait()
+            message = wire.receive()
+            if message is None:
+                return
+            if message.get("op") == "execute":
+                self.execute(message)
+
+
+def main():
+    kernel = Kernel()
+    kernel.serve(Wire())
