@@ -100,7 +100,7 @@ static int forget_listed(int fd, const char *packet, int n)
 	return 1;
 }
 
-/* Before Linux 6.8 a filter works for lists only. This looks through the whole table, some milliseconds. */
+/* Older kernels filter lists only. This looks through the whole table, some milliseconds. */
 static int forget_by_list(int fd, uint32_t ip)
 {
 	_Alignas(8) char buf[256], packet[ANSWER_MAX];
