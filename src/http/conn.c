@@ -14,6 +14,7 @@
 #define IN_KEEP (4 * 1024)		/* memory that an idle connection may hold on to */
 #define IN_CEILING (1024 * 1024)	/* never reached: IN_MAX and one read */
 #define DRAIN_MAX (1024 * 1024)		/* a body that nobody wants is read this far to keep the connection */
+#define TURN 16				/* pipelined requests served in a row */
 #define UNSENT_MS 60000			/* for which an answer may wait without any progress */
 
 static void conn_run(struct http_conn *c, struct str data);
@@ -111,7 +112,7 @@ static bool step_head(struct http_conn *c)
 {
 	while (c->scanned == 0 && c->cur.n >= 2 && memcmp(c->cur.p, "\r\n", 2) == 0)
 		str_skip(&c->cur, 2);		/* some clients end a body with one too many */
-	if (c->cur.n == 0 || !c->server || stream_queued(c->s) > STREAM_HIGH)
+	if (c->cur.n == 0 || !c->server || c->turn == 0 || stream_queued(c->s) > STREAM_HIGH)
 		return false;			/* a peer that only asks and never listens waits */
 	ssize_t n = head_find(c->cur, &c->scanned);
 	if (n == 0)
@@ -135,6 +136,7 @@ static bool step_head(struct http_conn *c)
 	}
 	request_fill(r, c);
 	c->rq = r;
+	c->turn--;
 	server_idle(c->server, c, false);
 	c->server->ops->on_request(c->server->user, &r->pub);
 	return true;
@@ -246,13 +248,14 @@ static void conn_run(struct http_conn *c, struct str data)
 	if (!borrowed)
 		buf_str(&c->in, data);
 	c->cur = borrowed ? data : buf_view(&c->in);
+	c->turn = TURN;
 	c->running = true;
 	while (!c->gone && conn_step(c))
 		;
 	c->running = false;
 	if (!c->gone && c->s)
 		conn_rest(c, borrowed);
-	else if (!c->gone)
+	if (!c->gone && (!c->s || (c->turn == 0 && c->in.n)))
 		conn_kick(c);
 }
 

@@ -43,6 +43,7 @@ struct http_conn {
 	bool in_head;
 	bool is_idle;			/* no request is under way */
 	bool running, kicked, drained, lost, gone;
+	unsigned turn;			/* requests that it may still begin before others have their turn */
 };
 
 struct http_server {

@@ -10,7 +10,7 @@ import { until } from '../lib/host.mjs'
 
 const url = new URL(server.url)
 const MANY = 10000
-const SLOW = process.env.ATOLL_TEST_ASAN ? 5 : 1		// a sanitizer takes its time, and memory of its own
+const [SLOW, HEAVY] = process.env.ATOLL_TEST_ASAN ? [5, Infinity] : [1, 1]	// a sanitizer takes its time, and keeps what was freed
 const fds = Number(execFileSync('sh', ['-c', 'ulimit -Hn'], { encoding: 'utf8' }).trim())
 const short = fds < MANY + 2000 ? `only ${fds} open files are allowed here` : false
 const holders = new Set()
@@ -66,7 +66,7 @@ test('ten thousand idle connections: held, cheap, and nobody waits', { skip: sho
 	assert.ok(await until(async () => await gauge('atoll_connections') >= MANY * 0.9, 10000, 200))
 	for (let i = 0; i < 5; i++)
 		assert.ok(await others() < 1000 * SLOW)
-	assert.ok(await gauge('atoll_front_resident_bytes') - before_ < 45e6 * SLOW, 'memory of idle connections')
+	assert.ok(await gauge('atoll_front_resident_bytes') - before_ < 45e6 * HEAVY, 'memory of idle connections')
 	await clients.end()
 	assert.ok(await until(async () => await gauge('atoll_connections') < 100, 20000, 200))
 })
@@ -119,7 +119,7 @@ test('a client that asks and never listens is not buffered for', async () => {
 	})
 	await new Promise((done) => setTimeout(done, 3000))
 	assert.ok(await others() < 1000 * SLOW)
-	assert.ok(await gauge('atoll_front_resident_bytes') - before_ < 30e6 * SLOW)
+	assert.ok(await gauge('atoll_front_resident_bytes') - before_ < 30e6 * HEAVY)
 	socks.forEach((s) => s.destroy())
 })
 
