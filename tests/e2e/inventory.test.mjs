@@ -33,7 +33,8 @@ for fd in fds("self"):
 for name in sorted(os.environ):
     if name not in ("SHLVL", "_", "OLDPWD"): print(f"{who} env {name}")
 import resource
-for name, most in (("CORE", 0), ("NOFILE", 1 << 20), ("MEMLOCK", 64 << 20), ("SIGPENDING", 16384), ("MSGQUEUE", 1 << 20)):
+print(f"{who} rlimit CORE {resource.getrlimit(resource.RLIMIT_CORE)}")	# 1: the only value that also keeps cores from a pipe
+for name, most in (("NOFILE", 1 << 20), ("MEMLOCK", 64 << 20), ("SIGPENDING", 16384), ("MSGQUEUE", 1 << 20)):
     soft, hard = resource.getrlimit({"SIGPENDING": 11}.get(name) or getattr(resource, "RLIMIT_" + name))
     print(f"{who} rlimit {name} {'at most %d' % most if 0 <= soft <= most and (hard <= most or name == 'NOFILE') else (soft, hard)}")
 if who == "root":
