@@ -103,6 +103,32 @@ test('bash: state, here documents, stdin, exit status, exit', async () => {
 	assert.deepEqual((await sh('echo "${ONCE-gone}"')).stdout, ['gone\n'])
 })
 
+test('R and Java, where the template has them', async () => {
+	assert.equal((await runCode(sbx, '1', { language: 'java' })).body, 'Unsupported language: java')
+	const data = await createRaw({ templateID: 'code-interpreter-v1', timeout: 300, envVars: { GIVEN: 'g' } })
+	const r = (code, opt) => runCode(data, code, { language: 'R', ...opt })
+	const java = (code, opt) => runCode(data, code, { language: 'java', ...opt })
+	try {
+		await r('x <- 5')
+		assert.equal((await r('x * 2')).text, '[1] 10')
+		assert.equal((await r('Sys.getenv(c("GIVEN", "ONCE"), names = FALSE)', { env_vars: { ONCE: 'o' } })).text, '[1] "g" "o"')
+		assert.equal((await r('Sys.getenv("ONCE", unset = "gone")')).text, '[1] "gone"')
+		assert.match((await r('plot(1:3)')).results[0].png, /^iVBORw0KGgo/)
+		assert.match((await r('stop("bad")')).error.value, /bad/)
+		await java('int x = 5;\nint twice(int v) {\n\treturn v * 2;\n}')
+		assert.equal((await java('twice(x)')).text, '10')
+		assert.deepEqual((await java('System.out.println(List.of(1, 2));')).stdout, ['[1, 2]\n'])
+		assert.equal((await java('System.getProperty("GIVEN") + System.getProperty("ONCE")', { env_vars: { ONCE: 'o' } })).text, 'go')
+		assert.equal((await java('System.getProperty("ONCE", "gone")')).text, 'gone')
+		assert.equal((await java('throw new IllegalStateException("bad");')).error.name, 'IllegalStateException')
+		assert.equal((await java('String s = 5;')).error.name, 'CompilationError')
+		assert.equal((await java('System.exit(3)')).error.name, 'UnexpectedEndOfExecution')
+		assert.equal((await java('1 + 1')).text, '2')
+	} finally {
+		await killRaw(data)
+	}
+})
+
 for (const [language, loop, then, want] of [
 	['javascript', 'while (true);', '"on"', (r) => r.text === 'on'],
 	['javascript', 'await new Promise(() => {})', '"on"', (r) => r.text === 'on'],
