@@ -47,7 +47,7 @@ int cgroup_seat_open(struct cgroup_tree *t, const char *id, struct cgroup_seat *
 void cgroup_seat_close(struct cgroup_seat *s);
 int cgroup_sit(const struct cgroup_seat *s, int pid, struct err *e);	/* pid 0: oneself; nothing to do when born there */
 
-int cgroup_freeze(struct cgroup_tree *t, const char *id, bool on, struct err *e);	/* waits for the last task, briefly */
+int cgroup_freeze(struct cgroup_tree *t, const char *id, bool on, struct err *e);	/* -EAGAIN: under way, ask again */
 void cgroup_kill(struct cgroup_tree *t, const char *id);	/* all in it, for when nobody has a pidfd */
 int cgroup_after_kill(struct cgroup_tree *t, const char *id);	/* lets a frozen one feel its SIGKILL */
 int cgroup_usage(struct cgroup_tree *t, const char *id, struct cgroup_usage *ret, struct err *e);

@@ -54,4 +54,4 @@ int cgroup_field(const char *text, const char *key, uint64_t *ret);	/* "key 123"
 int cgroup_number(int dirfd, const char *id, const char *file, uint64_t *ret);
 int cgroup_write(int dirfd, const char *id, const char *file, const char *value);	/* id NULL: in dirfd itself */
 int cgroup_rmdir_tree(int dirfd, const char *name);		/* one level of children, then itself; 0 when not there */
-int cgroup_wait_frozen(int dirfd, const char *id, const char *file, const char *want, struct err *e);
+int cgroup_look_frozen(int dirfd, const char *id, const char *file, const char *want, struct err *e);

@@ -186,10 +186,7 @@ static int v1_freeze(struct cgroup_tree *t, const char *id, bool on, struct err 
 
 	if (r < 0)
 		return err_set(e, -r, "set freezer.state: %s", strerror(-r));
-	r = on ? cgroup_wait_frozen(fd, id, "freezer.state", "FROZEN", e) : 0;
-	if (r < 0)
-		(void)cgroup_write(fd, id, "freezer.state", "THAWED");
-	return r;
+	return on ? cgroup_look_frozen(fd, id, "freezer.state", "FROZEN", e) : 0;
 }
 
 /* What v2 does by cgroup.kill: also those that were not below the process that was killed, or had nobody to kill them. */

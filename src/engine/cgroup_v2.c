@@ -167,10 +167,7 @@ static int v2_freeze(struct cgroup_tree *t, const char *id, bool on, struct err 
 
 	if (r < 0)
 		return err_set(e, -r, "set cgroup.freeze: %s", strerror(-r));
-	r = on ? cgroup_wait_frozen(t->v2_fd, id, "cgroup.events", "frozen 1", e) : 0;
-	if (r < 0)
-		(void)cgroup_write(t->v2_fd, id, "cgroup.freeze", "0");
-	return r;
+	return on ? cgroup_look_frozen(t->v2_fd, id, "cgroup.events", "frozen 1", e) : 0;
 }
 
 /* A frozen task of v2 dies of SIGKILL at once; this gets those that were just being forked. */

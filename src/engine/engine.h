@@ -76,6 +76,7 @@ struct engine_ops {
 	int (*adopt)(struct engine *en, const struct engine_record *r, int *ret_pidfd, struct err *e);
 
 	int (*connect)(struct engine *en, const struct engine_record *r, int pidfd, int *ret_fd, struct err *e);
+	/* -EAGAIN: some of it still runs; call again in a few ms, or with on == false to give up. */
 	int (*freeze)(struct engine *en, const struct engine_record *r, bool on, struct err *e);
 	int (*network)(struct engine *en, const struct engine_record *r, bool no_internet, struct err *e);	/* from now on */
 

@@ -84,28 +84,26 @@ static void op_kill(struct warden *w, const void *msg)
 	front_ok(w, w->life, m->head.seq);
 }
 
-static void set_frozen(struct warden *w, const struct msg_id *m, bool on)
+static void op_freeze(struct warden *w, const void *msg)
 {
+	const struct msg_id *m = msg;
 	struct sandbox *sb = running(w, m);
-	struct err e = ERR_INIT;
 
 	if (!sb)
 		return;
-	log_info(on ? "freeze" : "thaw", "id=%s request=%s", m->id, m->request);
-	if (sandbox_freeze(sb, on, &e) < 0)
-		fail(w, m->head.seq, &e);
-	else
-		front_ok(w, w->life, m->head.seq);
-}
-
-static void op_freeze(struct warden *w, const void *msg)
-{
-	set_frozen(w, msg, true);
+	log_info("freeze", "id=%s request=%s", m->id, m->request);
+	sandbox_freeze(sb, m->head.seq);
 }
 
 static void op_thaw(struct warden *w, const void *msg)
 {
-	set_frozen(w, msg, false);
+	const struct msg_id *m = msg;
+	struct sandbox *sb = running(w, m);
+
+	if (!sb)
+		return;
+	log_info("thaw", "id=%s request=%s", m->id, m->request);
+	sandbox_thaw(sb, m->head.seq);
 }
 
 static void op_connect(struct warden *w, const void *msg)

@@ -78,6 +78,7 @@ static void sandbox_free(struct sandbox *sb)
 	builder_free(sb->builder);
 	watch_free(sb->watch);
 	timer_free(sb->timer);
+	timer_free(sb->freezing.timer);
 	fd_close(sb->pidfd);
 	free(sb);
 }
@@ -383,18 +384,6 @@ void sandbox_adopt(struct warden *w, const struct record *r)
 		sb->announced = true;
 		log_info("sandbox adopted", "id=%s slot=%u pid=%d", sb->er.spec.id, sb->er.spec.slot, (int)sb->er.pid);
 	}
-}
-
-int sandbox_freeze(struct sandbox *sb, bool on, struct err *e)
-{
-	struct record rec = { .stage = RECORD_LIVE, .frozen = on, .er = sb->er };
-
-	if (sb->frozen == on)
-		return 0;
-	if (sb->w->ops->freeze(sb->w->engine, &sb->er, on, e) < 0)
-		return -e->no;
-	sb->frozen = on;
-	return record_write(sb->w->records_dir, &rec, e);
 }
 
 int sandbox_network(struct sandbox *sb, bool no_internet, struct err *e)

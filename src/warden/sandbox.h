@@ -28,6 +28,12 @@ struct sandbox {
 	enum sandbox_state state;
 	struct engine_record er;
 	bool frozen;
+	struct {			/* an OP_FREEZE under way */
+		struct timer *timer;
+		uint32_t seq;		/* 0: none */
+		uint64_t life;		/* the front that asked */
+		uint64_t until_ms;
+	} freezing;
 	bool unwanted;			/* killed, or its front has gone, while it was being built */
 	bool announced;			/* the front was told that it runs, so it will be told that it ended */
 	uint32_t reason;		/* enum exit_reason */
@@ -51,7 +57,11 @@ struct sandbox *sandbox_find(struct warden *w, const char *id);	/* any state; NU
 int sandbox_start(struct warden *w, const struct msg_start *m, struct err *e);
 void sandbox_adopt(struct warden *w, const struct record *r);	/* from an earlier warden */
 void sandbox_kill(struct sandbox *sb);
-int sandbox_freeze(struct sandbox *sb, bool on, struct err *e);
+
+/* Of a running one; both answer the front's request by themselves, freezing when all of it has stopped. */
+void sandbox_freeze(struct sandbox *sb, uint32_t seq);
+void sandbox_thaw(struct sandbox *sb, uint32_t seq);
+
 int sandbox_network(struct sandbox *sb, bool no_internet, struct err *e);
 
 /* Called by the builder when it is done: 0 and pidfd (now the sandbox's), or -errno and e. */

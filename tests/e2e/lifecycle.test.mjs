@@ -162,6 +162,20 @@ test('pause freezes, connect thaws: processes and files survive', async () => {
 	})
 })
 
+test('a sandbox that is busy with the disk is paused all the same', async () => {
+	await withRaw({ timeout: 120 }, async (sbx) => {
+		const busy = await start(sbx, 'while :; do dd if=/dev/zero of=/tmp/x bs=1M count=100 conv=fsync 2>/dev/null; done')
+		await until(() => busy.events.length > 0)
+		for (let i = 0; i < 10; i++) {
+			const paused = await call(sbx, 'pause', {})
+			assert.equal(paused.status, 204, paused.text)
+			assert.equal((await call(sbx, 'connect', { timeout: 60 })).status, 201)
+			await sleep(50)
+		}
+		busy.close()
+	})
+})
+
 test('resume: 201 when paused, 409 when running; a paused sandbox can be killed', async () => {
 	const sbx = await createRaw({})
 	const trace = traceOf(server.slot, await addressOf(sbx))

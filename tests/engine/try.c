@@ -167,8 +167,12 @@ static void freeze_and_thaw(struct engine *en, struct box *b, bool stay, struct 
 {
 	struct err e = ERR_INIT;
 	double t = now_ms();
+	int r;
 
-	if (engine_ns.freeze(en, &b->rec, true, &e) < 0)
+	do
+		r = engine_ns.freeze(en, &b->rec, true, &e);
+	while (r == -EAGAIN);
+	if (r < 0)
 		die("freeze", &e);
 	note(s, now_ms() - t);
 	if (!stay && engine_ns.freeze(en, &b->rec, false, &e) < 0)

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* freeze: stopping all of a sandbox, and letting it go on.
+ *
+ * A process that waits for the disk stops only when the disk has answered. The warden's loop does not wait for it: it looks
+ * again now and then, and the front gets its answer when all have stopped, or when that takes too long and they run on. */
+#include "base/clock.h"
+#include "base/log.h"
+#include "loop/loop.h"
+#include "warden/front.h"
+#include "warden/records.h"
+#include "warden/sandbox.h"
+#include "warden/warden.h"
+
+#define LOOK_MS 5
+#define GIVE_UP_MS 10000
+
+static void answer(struct sandbox *sb, int r, const struct err *e)
+{
+	uint32_t seq = sb->freezing.seq;
+
+	timer_disarm(sb->freezing.timer);
+	sb->freezing.seq = 0;
+	if (r < 0)
+		front_error(sb->w, sb->freezing.life, seq, e->no, e->text);
+	else
+		front_ok(sb->w, sb->freezing.life, seq);
+}
+
+static int note(struct sandbox *sb, bool frozen, struct err *e)
+{
+	struct record rec = { .stage = RECORD_LIVE, .frozen = frozen, .er = sb->er };
+
+	sb->frozen = frozen;
+	return record_write(sb->w->records_dir, &rec, e);
+}
+
+/* It runs on, as if nobody had asked. */
+static void give_up(struct sandbox *sb, const struct err *why)
+{
+	struct err e = ERR_INIT;
+
+	if (sb->state == SANDBOX_RUNNING && sb->w->ops->freeze(sb->w->engine, &sb->er, false, &e) < 0)
+		log_warn("could not thaw a sandbox", "id=%s err=%s", sb->er.spec.id, e.text);
+	answer(sb, -why->no, why);
+}
+
+static void look(struct sandbox *sb)
+{
+	struct err e = ERR_INIT;
+
+	if (sb->state != SANDBOX_RUNNING) {
+		(void)err_set(&e, ENOENT, "no sandbox '%s'", sb->er.spec.id);
+		answer(sb, -ENOENT, &e);
+		return;
+	}
+	if (sb->freezing.life != sb->w->life) {		/* whoever asked is gone, and was never told that it worked */
+		(void)err_set(&e, ECANCELED, "cancelled");
+		give_up(sb, &e);
+		return;
+	}
+	int r = sb->w->ops->freeze(sb->w->engine, &sb->er, true, &e);
+
+	if (r == -EAGAIN && clock_mono_ms() < sb->freezing.until_ms)
+		timer_arm(sb->freezing.timer, LOOK_MS);
+	else if (r < 0)
+		give_up(sb, &e);
+	else
+		answer(sb, note(sb, true, &e), &e);
+}
+
+static void on_look(void *user)
+{
+	look(user);
+}
+
+void sandbox_freeze(struct sandbox *sb, uint32_t seq)
+{
+	struct warden *w = sb->w;
+
+	if (sb->frozen) {
+		front_ok(w, w->life, seq);
+		return;
+	}
+	if (!sb->freezing.timer)
+		sb->freezing.timer = timer_new(w->loop, on_look, sb);
+	if (!sb->freezing.timer || sb->freezing.seq) {
+		front_error(w, w->life, seq, sb->freezing.timer ? EBUSY : ENOMEM, "it is being frozen already");
+		return;
+	}
+	sb->freezing.seq = seq;
+	sb->freezing.life = w->life;
+	sb->freezing.until_ms = clock_mono_ms() + GIVE_UP_MS;
+	look(sb);
+}
+
+void sandbox_thaw(struct sandbox *sb, uint32_t seq)
+{
+	struct warden *w = sb->w;
+	struct err e = ERR_INIT;
+
+	if (sb->freezing.seq) {
+		(void)err_set(&e, ECANCELED, "it was thawed before all of it was frozen");
+		give_up(sb, &e);
+	} else if (sb->frozen && (w->ops->freeze(w->engine, &sb->er, false, &e) < 0 || note(sb, false, &e) < 0)) {
+		front_error(w, w->life, seq, e.no, e.text);
+		return;
+	}
+	front_ok(w, w->life, seq);
+}
