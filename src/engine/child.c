@@ -37,6 +37,7 @@
 #define HOSTNAME "e2b.local"
 #define READY_FD 3			/* what init finds open besides 0, 1 and 2 */
 #define SOCK_FD 4
+#define SEED_FD 5			/* or nothing: where a copy of a warm interpreter will listen */
 #define TTY_GID "5"
 #define PTYS_MAX "128"			/* the host has some 3000 for all sandboxes together */
 #define NOFILE 65536u
@@ -47,12 +48,15 @@ static int identity(struct child_spec *sp, struct err *e)
 {
 	/* Out of the way first: the two may have been given each other's numbers. */
 	int ready = fcntl(sp->ready_fd, F_DUPFD, 16), sock = fcntl(sp->sock, F_DUPFD, 16);
+	int seed = sp->seed_fd < 0 ? -1 : fcntl(sp->seed_fd, F_DUPFD, 16);
 
 	if (ready < 0 || sock < 0 || dup3(ready, READY_FD, O_CLOEXEC) < 0 || dup3(sock, SOCK_FD, O_CLOEXEC) < 0)
 		return err_sys(e, "sort fds");
+	if (sp->seed_fd >= 0 && (seed < 0 || dup3(seed, SEED_FD, O_CLOEXEC) < 0))
+		return err_sys(e, "sort fds");
 	sp->ready_fd = READY_FD;
 	sp->sock = SOCK_FD;
-	if (syscall(SYS_close_range, SOCK_FD + 1, ~0u, 0) < 0)
+	if (syscall(SYS_close_range, (sp->seed_fd < 0 ? SOCK_FD : SEED_FD) + 1, ~0u, 0) < 0)
 		return err_sys(e, "close fds");
 	sigset_t none;
 
@@ -228,7 +232,7 @@ static int cover_up(struct err *e)
 	return cover("/dev/" DEV_BOOT_ID, "/proc/sys/kernel/random/boot_id", QUIET, e);
 }
 
-static int limits(struct err *e)
+int child_limits(struct err *e)
 {
 	struct rlimit files_limit, core = { 1, 1 };
 
@@ -276,14 +280,17 @@ static int stdio(struct err *e)
 static int become_init(const struct child_spec *sp, struct err *e)
 {
 	char *argv[] = { "/dev/" DEV_INIT, NULL };
-	char *envp[] = { "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "ATOLL_READY_FD=3", NULL };
+	char *envp[] = { "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "ATOLL_READY_FD=3",
+		sp->seed_fd < 0 ? NULL : "ATOLL_SEED_FD=5", NULL };
 
 	/* Only now, so that its top is the sandbox's own cgroup. */
 	if (unshare(CLONE_NEWCGROUP) < 0)
 		return err_sys(e, "make a cgroup namespace");
-	if (limits(e) < 0 || ordinary(e) < 0 || stdio(e) < 0 || seccomp_filter_install(sp->filter, e) < 0 || caps_confine(e) < 0)
+	if (child_limits(e) < 0 || ordinary(e) < 0 || stdio(e) < 0 || seccomp_filter_install(sp->filter, e) < 0 || caps_confine(e) < 0)
 		return -e->no;
 	(void)fd_cloexec(READY_FD, false);
+	if (sp->seed_fd >= 0)
+		(void)fd_cloexec(SEED_FD, false);
 	(void)execve(argv[0], argv, envp);
 	return err_sys(e, "run '%s'", argv[0]);
 }

@@ -46,6 +46,7 @@
 const char *const start_stage_name[STAGE_COUNT] = {
 	[STAGE_CGROUP] = "cgroup", [STAGE_HOLDER] = "holder", [STAGE_FORK] = "fork", [STAGE_DISK] = "disk", [STAGE_DEV] = "dev",
 	[STAGE_BORN] = "born", [STAGE_LINK] = "link", [STAGE_ROOT] = "root", [STAGE_SEATED] = "seated", [STAGE_INIT] = "init",
+	[STAGE_JOIN] = "join",
 };
 
 struct start {
@@ -55,6 +56,7 @@ struct start {
 	struct cgroup_seat seat;
 	int holder;			/* pidfd */
 	int to_b1[2], to_c[2], ready[2];
+	int zygote, seed[2];		/* -1: no zygote; seed: init's end and its copy's */
 	pid_t b1;
 	int pidfd, template_fd, own_fd, dev_fd, init_fd;
 	pid_t pid;
@@ -117,23 +119,38 @@ static int b1_run(struct start *st, struct err *e)
 	if (pid == 0) {
 		struct child_spec c = {
 			.slot = st->slot, .mem_bytes = st->spec->limits.mem_bytes, .filter = &st->en->filter,
-			.no_internet = st->spec->no_internet, .sock = st->to_c[1], .ready_fd = st->ready[1],
+			.no_internet = st->spec->no_internet, .sock = st->to_c[1], .ready_fd = st->ready[1], .seed_fd = st->seed[0],
 		};
 		child_run(&c);
 	}
-	if (userns_map(pid, st->slot.first, SLOT_UIDS, e) < 0 || step_send(st->to_b1[1], STEP_BORN, &pidfd, 1, e) < 0) {
+	if (userns_map(pid, st->slot.first, SLOT_UIDS, e) < 0) {
 		(void)proc_kill(pidfd);
 		return -e->no;
 	}
-	if (cgroup_sit(&st->seat, pid, e) < 0)
+	/* The zygote is at it while C is moved. What goes wrong with a copy costs the copy and nothing else. */
+	if (st->zygote >= 0)
+		(void)zygote_ask(st->zygote, pid, pidfd, st->seed[1]);
+	fd_close(take_fd(&st->seed[1]));
+	if (step_send(st->to_b1[1], STEP_BORN, &pidfd, 1, e) < 0) {
+		(void)proc_kill(pidfd);
 		return -e->no;
-	return step_send(st->to_b1[1], STEP_SEATED, NULL, 0, e);
+	}
+	if (cgroup_sit(&st->seat, pid, e) < 0 || step_send(st->to_b1[1], STEP_SEATED, NULL, 0, e) < 0)
+		return -e->no;
+	struct err ignored = ERR_INIT;
+
+	if (st->zygote >= 0 && zygote_await(st->zygote, &pid, &ignored) == 0 && cgroup_sit(&st->seat, pid, &ignored) == 0)
+		(void)step_send(st->to_b1[1], STEP_JOINED, NULL, 0, &ignored);
+	return 0;
 }
 
 static int start_fork(struct start *st, struct err *e)
 {
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, st->to_b1) < 0 ||
 	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, st->to_c) < 0 || pipe2(st->ready, O_CLOEXEC) < 0)
+		return err_sys(e, "make sockets");
+	if (zygote_connect(&st->en->zygote, st->spec->template_key, &st->zygote) == 0 &&
+	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, st->seed) < 0)
 		return err_sys(e, "make sockets");
 	if (setns(st->holder, CLONE_NEWPID) < 0)	/* of our children, not of ourselves */
 		return err_sys(e, "join the template's pid namespace");
@@ -150,7 +167,18 @@ static int start_fork(struct start *st, struct err *e)
 	fd_close(take_fd(&st->to_b1[1]));
 	fd_close(take_fd(&st->to_c[1]));
 	fd_close(take_fd(&st->ready[1]));
+	fd_close(take_fd(&st->seed[0]));
+	fd_close(take_fd(&st->seed[1]));
 	return 0;
+}
+
+/* Its copy of the zygote may go on. Init does not wait for it, and starts an interpreter of its own if it does not come. */
+static void start_join(struct start *st)
+{
+	struct err ignored = ERR_INIT;
+
+	if (st->zygote >= 0 && step_recv(st->to_b1[0], STEP_JOINED, NULL, 0, STEP_TIMEOUT_MS, &ignored) == 0)
+		zygote_go(st->zygote);
 }
 
 static void reap_b1(struct start *st)
@@ -327,6 +355,8 @@ static int start_run(struct start *st, struct err *e)
 	if (start_await(st, e) < 0)
 		return err_wrap(e, "set up inside");
 	stage_done(st, STAGE_INIT);
+	start_join(st);
+	stage_done(st, STAGE_JOIN);
 	return 0;
 }
 
@@ -334,7 +364,7 @@ static void start_done(struct start *st)
 {
 	int fds[] = {
 		st->holder, st->to_b1[0], st->to_b1[1], st->to_c[0], st->to_c[1], st->ready[0], st->ready[1],
-		st->pidfd, st->template_fd, st->own_fd, st->dev_fd, st->init_fd,
+		st->zygote, st->seed[0], st->seed[1], st->pidfd, st->template_fd, st->own_fd, st->dev_fd, st->init_fd,
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(fds); i++)
@@ -365,6 +395,7 @@ int ns_start(struct engine *en, const struct engine_spec *spec, struct engine_re
 {
 	struct start st = {
 		.en = en, .spec = spec, .holder = -1, .to_b1 = { -1, -1 }, .to_c = { -1, -1 }, .ready = { -1, -1 },
+		.zygote = -1, .seed = { -1, -1 },
 		.seat = CGROUP_SEAT_NONE, .b1 = -1, .pidfd = -1, .template_fd = -1, .own_fd = -1, .dev_fd = -1, .init_fd = -1, .t0_us = now_us(),
 	};
 
