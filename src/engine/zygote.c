@@ -10,6 +10,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <linux/close_range.h>
 #include <poll.h>
 #include <sched.h>
@@ -23,6 +24,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "engine/caps.h"
@@ -190,7 +192,7 @@ static int zygote_run(const struct seccomp_filter *filter, int listener, int rep
 	char *argv[] = { PROGRAM, SCRIPT, NULL };
 	char *envp[] = {
 		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "LANG=C.UTF-8",
-		"PYTHONDONTWRITEBYTECODE=1", "ATOLL_JOIN=" JOIN_PATH, NULL,
+		"ATOLL_JOIN=" JOIN_PATH, NULL,
 	};
 
 	(void)setsid();
@@ -336,23 +338,16 @@ static void maker_main(const struct zygote_config *cfg, const char *key)
 {
 	struct making mk = { .cfg = cfg, .key = key, .seat = CGROUP_SEAT_NONE, .holder = -1, .template_fd = -1, .dev_fd = -1,
 		.listener = -1, .report = { -1, -1 } };
-	char lock_name[NAME_SIZE], failed[NAME_SIZE];
+	char failed[NAME_SIZE];
 	struct err e = ERR_INIT;
-	int fd;
-
-	name_of(key, ".lock", lock_name);
-	name_of(key, ".failed", failed);
-	int lock = openat(cfg->dir_fd, lock_name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-
-	if (lock < 0 || flock(lock, LOCK_EX | LOCK_NB) < 0 || failed_lately(cfg, failed) || try_connect(cfg, key, &fd) == 0)
-		return;
-	uint64_t t0 = (uint64_t)time(NULL);
+	uint64_t began = clock_mono_ms();
 
 	if (make(&mk, &e) == 0) {
-		log_info("zygote serves", "template=%.8s seconds=%llu", key, (unsigned long long)time(NULL) - t0);
+		log_info("zygote serves", "template=%.8s ms=%" PRIu64, key, clock_mono_ms() - began);
 		return;
 	}
 	log_warn("no zygote, sandboxes start their interpreters themselves", "template=%.8s err=%s", key, e.text);
+	name_of(key, ".failed", failed);
 	fd_close(openat(cfg->dir_fd, failed, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
 }
 
@@ -373,16 +368,35 @@ static void make_aside(const struct zygote_config *cfg, const char *key)
 		;
 }
 
+/* Held by whoever makes one, and by its maker for as long as that takes. */
+static int lock_making(const struct zygote_config *cfg, const char *key)
+{
+	char name[NAME_SIZE];
+
+	name_of(key, ".lock", name);
+	autoclose int fd = openat(cfg->dir_fd, name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+
+	return fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0 ? -EBUSY : take_fd(&fd);
+}
+
 int zygote_connect(const struct zygote_config *cfg, const char *key, int *ret_fd)
 {
-	char path[2 * NAME_SIZE];
+	char path[2 * NAME_SIZE], failed[NAME_SIZE];
 	int r = try_connect(cfg, key, ret_fd);
 
 	if (r == 0)
 		return 0;
 	(void)snprintf(path, sizeof path, "%s/rootfs" SCRIPT, key);
-	if (r != -EAGAIN && faccessat(cfg->templates_fd, path, F_OK, 0) == 0)
-		make_aside(cfg, key);
+	name_of(key, ".failed", failed);
+	if (r == -EAGAIN || faccessat(cfg->templates_fd, path, F_OK, AT_SYMLINK_NOFOLLOW) < 0 || failed_lately(cfg, failed))
+		return -ENOENT;
+	autoclose int lock = lock_making(cfg, key);
+
+	if (lock < 0)
+		return -ENOENT;
+	if (try_connect(cfg, key, ret_fd) == 0)		/* another was faster */
+		return 0;
+	make_aside(cfg, key);
 	return -ENOENT;
 }
 

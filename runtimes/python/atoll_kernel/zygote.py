@@ -147,7 +147,6 @@ class Seed:
         os.setsid()
         self.copier.become(uid, gid, groups)
         gc.enable()
-        sys.dont_write_bytecode = False
         select.select([3], [], [])  # until there is something to do, things may change
         if preloaded.changed():
             os.set_inheritable(3, True)
@@ -231,6 +230,7 @@ def main():
         copier = Copier(os.environ.pop("ATOLL_JOIN"))
         preloaded.remember()
         reseed.find_all()
+        reseed.all_of_them()  # so that what it needs is there before the fork
         _end_threads()
         gc.collect()
         gc.disable()
