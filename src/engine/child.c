@@ -21,7 +21,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -30,6 +29,7 @@
 #include "base/rand.h"
 #include "engine/caps.h"
 #include "engine/dev.h"
+#include "engine/limits.h"
 #include "engine/mounts.h"
 #include "engine/net_link.h"
 #include "engine/step.h"
@@ -40,7 +40,6 @@
 #define SEED_FD 5			/* or nothing: where a copy of a warm interpreter will listen */
 #define TTY_GID "5"
 #define PTYS_MAX "128"			/* the host has some 3000 for all sandboxes together */
-#define NOFILE 65536u
 
 enum { FD_ROOT, FD_DEV, FD_INIT, FD_COUNT };
 
@@ -232,37 +231,6 @@ static int cover_up(struct err *e)
 	return cover("/dev/" DEV_BOOT_ID, "/proc/sys/kernel/random/boot_id", QUIET, e);
 }
 
-int child_limits(struct err *e)
-{
-	struct rlimit files_limit, core = { 1, 1 };
-
-	if (getrlimit(RLIMIT_NOFILE, &files_limit) < 0)
-		return err_sys(e, "read limits");
-	files_limit.rlim_cur = files_limit.rlim_max < NOFILE ? files_limit.rlim_max : NOFILE;
-	/* A core dump may be handed to a program of the host (core_pattern), whatever the limit is, but for 1, which means none. The
-	 * filter answers for whoever wants to set it to 0. */
-	if (setrlimit(RLIMIT_NOFILE, &files_limit) < 0 || setrlimit(RLIMIT_CORE, &core) < 0)
-		return err_sys(e, "set limits");
-	return 0;
-}
-
-/* What the daemon may have for itself to survive and to be quick is not for its sandboxes. */
-static int ordinary(struct err *e)
-{
-	char z[16];
-	ssize_t n = file_read(AT_FDCWD, "/proc/self/oom_score_adj", z, sizeof z);
-
-	if (n > 0 && z[0] == '-') {
-		int r = file_write(AT_FDCWD, "/proc/self/oom_score_adj", "0");
-
-		if (r < 0)
-			return err_set(e, -r, "reset oom_score_adj: %s", strerror(-r));
-	}
-	if (getpriority(PRIO_PROCESS, 0) < 0 && setpriority(PRIO_PROCESS, 0, 0) < 0)
-		return err_sys(e, "reset the priority");
-	return 0;
-}
-
 static int stdio(struct err *e)
 {
 	int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -286,7 +254,8 @@ static int become_init(const struct child_spec *sp, struct err *e)
 	/* Only now, so that its top is the sandbox's own cgroup. */
 	if (unshare(CLONE_NEWCGROUP) < 0)
 		return err_sys(e, "make a cgroup namespace");
-	if (child_limits(e) < 0 || ordinary(e) < 0 || stdio(e) < 0 || seccomp_filter_install(sp->filter, e) < 0 || caps_confine(e) < 0)
+	if (limits_process(e) < 0 || limits_ordinary(e) < 0 || stdio(e) < 0 || seccomp_filter_install(sp->filter, e) < 0 ||
+	    caps_confine(e) < 0)
 		return -e->no;
 	(void)fd_cloexec(READY_FD, false);
 	if (sp->seed_fd >= 0)

@@ -20,5 +20,3 @@ struct child_spec {
 
 /* In the new namespaces, as pid 1. Never returns: becomes init, or sends its error and exits. */
 _Noreturn void child_run(const struct child_spec *sp);
-
-int child_limits(struct err *e);	/* the rlimits of every program in a sandbox */

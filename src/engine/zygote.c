@@ -29,9 +29,9 @@
 #include "base/log.h"
 #include "engine/caps.h"
 #include "engine/cgroup.h"
-#include "engine/child.h"
 #include "engine/dev.h"
 #include "engine/holder.h"
+#include "engine/limits.h"
 #include "engine/mounts.h"
 #include "engine/proc.h"
 #include "engine/seccomp.h"
@@ -197,8 +197,8 @@ static int zygote_run(const struct seccomp_filter *filter, int listener, int rep
 
 	(void)setsid();
 	(void)umask(022);
-	if (sort_fds(listener, report, e) < 0 || child_limits(e) < 0 || seccomp_filter_install(filter, e) < 0 ||
-	    caps_confine_zygote(e) < 0)
+	if (sort_fds(listener, report, e) < 0 || limits_user(e) < 0 || limits_process(e) < 0 || limits_ordinary(e) < 0 ||
+	    seccomp_filter_install(filter, e) < 0 || caps_confine_zygote(e) < 0)
 		return -e->no;
 	(void)execve(argv[0], argv, envp);
 	return err_sys(e, "run '%s'", argv[0]);
