@@ -23,7 +23,6 @@ enum start_stage {			/* what a start's time goes into, as the builder sees it */
 	STAGE_ROOT,
 	STAGE_SEATED,			/* waiting for the move into the cgroups */
 	STAGE_INIT,			/* waiting for init to listen */
-	STAGE_JOIN,			/* waiting for the copy of the zygote */
 	STAGE_COUNT,
 };
 

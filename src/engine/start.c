@@ -46,7 +46,6 @@
 const char *const start_stage_name[STAGE_COUNT] = {
 	[STAGE_CGROUP] = "cgroup", [STAGE_HOLDER] = "holder", [STAGE_FORK] = "fork", [STAGE_DISK] = "disk", [STAGE_DEV] = "dev",
 	[STAGE_BORN] = "born", [STAGE_LINK] = "link", [STAGE_ROOT] = "root", [STAGE_SEATED] = "seated", [STAGE_INIT] = "init",
-	[STAGE_JOIN] = "join",
 };
 
 struct start {
@@ -115,8 +114,10 @@ static int b1_run(struct start *st, struct err *e)
 		return -e->no;
 	struct err ignored = ERR_INIT;
 
-	if (st->zygote >= 0 && zygote_await(st->zygote, &pid, &ignored) == 0 && cgroup_sit(&st->seat, pid, &ignored) == 0)
-		(void)step_send(st->to_b1[1], STEP_JOINED, NULL, 0, &ignored);
+	/* By then B0 may be gone, having told that the sandbox is there. */
+	if (st->zygote >= 0 && zygote_await(st->zygote, &pid, &ignored) == 0 && cgroup_sit(&st->seat, pid, &ignored) == 0 &&
+	    step_recv(st->to_b1[1], STEP_GO, NULL, 0, STEP_TIMEOUT_MS, &ignored) == 0)
+		zygote_go(st->zygote);
 	return 0;
 }
 
@@ -148,13 +149,14 @@ static int start_fork(struct start *st, struct err *e)
 	return 0;
 }
 
-/* Its copy of the zygote may go on. Init does not wait for it, and starts an interpreter of its own if it does not come. */
+/* B1 lets the copy of the zygote go on, when that is in its cgroups. Nobody waits for it: init starts an interpreter of its own if
+ * the copy does not come. */
 static void start_join(struct start *st)
 {
 	struct err ignored = ERR_INIT;
 
-	if (st->zygote >= 0 && step_recv(st->to_b1[0], STEP_JOINED, NULL, 0, STEP_TIMEOUT_MS, &ignored) == 0)
-		zygote_go(st->zygote);
+	if (st->zygote >= 0 && step_send(st->to_b1[0], STEP_GO, NULL, 0, &ignored) == 0)
+		st->b1 = -1;	/* an orphan soon */
 }
 
 static void reap_b1(struct start *st)
@@ -332,7 +334,6 @@ static int start_run(struct start *st, struct err *e)
 		return err_wrap(e, "set up inside");
 	stage_done(st, STAGE_INIT);
 	start_join(st);
-	stage_done(st, STAGE_JOIN);
 	return 0;
 }
 
