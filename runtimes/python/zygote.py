@@ -8,4 +8,4 @@ if __name__ == "__main__":
     # As main.py has it: user code sees no difference.
     sys.path[0] = ""
     sys.argv[0] = __file__.replace("zygote.py", "main.py")
-    main()
+    main(sys.argv.pop(1))

@@ -189,10 +189,9 @@ static int sort_fds(int listener, int report, struct err *e)
 
 static int zygote_run(const struct seccomp_filter *filter, int listener, int report, struct err *e)
 {
-	char *argv[] = { PROGRAM, SCRIPT, NULL };
+	char *argv[] = { PROGRAM, SCRIPT, JOIN_PATH, NULL };
 	char *envp[] = {
-		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "LANG=C.UTF-8",
-		"ATOLL_JOIN=" JOIN_PATH, NULL,
+		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "LANG=C.UTF-8", NULL,
 	};
 
 	(void)setsid();

@@ -220,14 +220,14 @@ class Zygote:
                         return
 
 
-def main():
+def main(join):
     report = socket.socket(fileno=REPORT_FD)
     try:
         with _Writable():
             kernel = Kernel()
             _import_all()
             _warm(kernel)
-        copier = Copier(os.environ.pop("ATOLL_JOIN"))
+        copier = Copier(join)
         preloaded.remember()
         reseed.find_all()
         reseed.all_of_them()  # so that what it needs is there before the fork
