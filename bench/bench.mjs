@@ -4,11 +4,15 @@ import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { installClients } from '../tests/lib/npm.mjs'
+import { clientPackage, installClients } from '../tests/lib/npm.mjs'
 import { newServer } from '../tests/lib/server.mjs'
-import { childrenOf, linksOf, nameOf, remains, rssOf, sleep, traceOf } from '../tests/lib/host.mjs'
+import { linksOf, remains, rssOf, sleep, traceOf } from '../tests/lib/host.mjs'
+import { daemonRss, machine, stats, timed } from './measure.mjs'
+import { many, config as manyConfig } from './many.mjs'
+import { cannotTransfer, transfers, CONFIG as transferConfig } from './transfer.mjs'
 
 const HERE = path.dirname(fileURLToPath(import.meta.url))
+const FLAT = 8 << 20	// how much a process may grow by while a file goes through, whatever its size
 
 function options(argv) {
 	const opt = { buildDir: path.join(path.dirname(HERE), 'build'), quick: false }
@@ -23,18 +27,6 @@ function options(argv) {
 		}
 	}
 	return opt
-}
-
-function stats(samples) {
-	const sorted = [...samples].sort((a, b) => a - b)
-	const at = (q) => sorted[Math.min(sorted.length - 1, Math.floor(q * sorted.length))]
-	return { n: sorted.length, p50: at(0.5), p90: at(0.9), p99: at(0.99), max: sorted.at(-1) }
-}
-
-async function timed(fn) {
-	const began = performance.now()
-	await fn()
-	return performance.now() - began
 }
 
 async function addressOf(sbx) {
@@ -117,38 +109,137 @@ async function crowd(server, Sandbox, n) {
 	const all = made.filter((m) => m.status === 'fulfilled').map((m) => m.value)
 	const answers = await Promise.allSettled(all.map((sbx) => sbx.commands.run('echo "$E2B_SANDBOX_ID"')))
 	const good = answers.filter((a, i) => a.status === 'fulfilled' && a.value.stdout.trim() === all[i].sandboxId).length
-	const pids = Object.fromEntries(childrenOf(server.pid).map((pid) => [nameOf(pid), pid]))
-	const rss = { front: rssOf(pids['atoll-front']), warden: rssOf(server.pid), egress: pids['atoll-egress'] ? rssOf(pids['atoll-egress']) : 0 }
+	const rss = daemonRss(server)
 	const inits = all.length ? traceOf(server.slot, await addressOf(all[0])).pids : []
 	const init = inits.length ? rssOf(inits[0]) : 0
 	const killMs = await timed(() => Promise.allSettled(all.map((sbx) => sbx.kill())))
 	return { asked: n, created: all.length, good, createMs, create: stats(each), killMs, rss, initRss: init }
 }
 
-function row(name, value, goal, ok) {
-	console.log(`${name.padEnd(58)} ${value.padStart(26)}   ${goal.padEnd(12)} ${ok === null ? '' : ok ? 'ok' : 'MISSED'}`)
+function row(name, value, goal = '', ok = null) {
+	console.log(`${name.padEnd(54)} ${value.padStart(34)}   ${goal.padEnd(12)} ${ok === null ? '' : ok ? 'ok' : 'MISSED'}`)
 	return ok !== false
 }
 
 const ms = (x) => `${x.toFixed(1)} ms`
 const mb = (x) => `${(x / 1048576).toFixed(1)} MB`
 const pair = (s) => `p50 ${ms(s.p50)}  p99 ${ms(s.p99)}`
+const speed = (t) => `${t.ratio.toFixed(2)} (${t.api.p50.toFixed(0)} of ${t.plain.p50.toFixed(0)} MB/s)`
+const count = (x) => Math.round(x).toLocaleString('en')
 
-function print(r) {
-	console.log(`\n${'what'.padEnd(58)} ${'measured'.padStart(26)}   ${'must'.padEnd(12)}`)
+function printFirst(r) {
 	let good = true
 	good &= row('create → first commands.run', pair(r.first.total), '≤ 40 ms', r.first.total.p50 <= 40)
-	good &= row('  of it create', pair(r.first.create), '', null)
+	good &= row('  of it create', pair(r.first.create))
 	good &= row('commands.run("true")', pair(r.command.trip), '≤ 6 ms', r.command.trip.p50 <= 6)
-	good &= row('  bash -l -c true alone, inside', pair(r.command.floor), '', null)
+	good &= row('  bash -l -c true alone, inside', pair(r.command.floor))
 	good &= row('kill → processes, cgroups, mounts gone', pair(r.kill.gone), '≤ 50 ms', r.kill.gone.p50 <= 50)
-	good &= row('  of it the answer to DELETE', pair(r.kill.answer), '', null)
-	good &= row('  network link gone', pair(r.kill.link), '', null)
-	good &= row(`${r.crowd.asked} sandboxes at once: all answer`, `${r.crowd.good} of ${r.crowd.asked}`, `${r.crowd.asked}`, r.crowd.good === r.crowd.asked)
-	good &= row('  all created within', ms(r.crowd.createMs), '', null)
+	good &= row('  of it the answer to DELETE', pair(r.kill.answer))
+	good &= row('  network link gone', pair(r.kill.link))
+	good &= row(`${r.crowd.asked} sandboxes at once: all answer`, `${r.crowd.good} of ${r.crowd.asked}`,
+		`${r.crowd.asked}`, r.crowd.good === r.crowd.asked)
+	good &= row('  all created within', ms(r.crowd.createMs))
 	good &= row(`front memory with ${r.crowd.created} sandboxes`, mb(r.crowd.rss.front), '≤ 30 MB', r.crowd.rss.front <= 30 * 1048576)
-	good &= row('  warden, egress, one atoll-init', [r.crowd.rss.warden, r.crowd.rss.egress, r.crowd.initRss].map(mb).join(', '), '', null)
-	return Boolean(good)
+	good &= row('  warden, egress, one atoll-init', [r.crowd.rss.warden, r.crowd.rss.egress, r.crowd.initRss].map(mb).join(', '))
+	return good
+}
+
+function printTransfer(t) {
+	if (t.skipped)
+		return row('upload, download', `skipped: ${t.skipped}`)
+	let good = true
+	const size = `${t.size >> 20} MiB`
+	good &= row(`upload of ${size} against a plain loopback copy`, speed(t.upload), '≥ 0.5', t.upload.ratio >= 0.5)
+	good &= row(`download of ${size} against a plain loopback copy`, speed(t.download), '≥ 0.5', t.download.ratio >= 0.5)
+	row('  CPU seconds per GB of front and atoll-init, up', ['front', 'init'].map((name) => t.upload.cpuPerGb[name].toFixed(2)).join(', '))
+	row('  CPU seconds per GB of front and atoll-init, down', ['front', 'init'].map((name) => t.download.cpuPerGb[name].toFixed(2)).join(', '))
+	for (const name of ['front', 'init']) {
+		const grown = t.memory.most[name] - t.memory.before[name]
+		good &= row(`  ${name === 'init' ? 'atoll-init' : name} memory before, most, after`,
+			[t.memory.before, t.memory.most, t.memory.after].map((m) => mb(m[name])).join(', '), `+ ≤ ${FLAT >> 20} MB`, grown <= FLAT)
+	}
+	return good
+}
+
+function printRate(name, r, least) {
+	const good = row(`${name} (${r.client}, ${r.connections} connections)`, `${count(r.perSecond)} /s`,
+		least ? `≥ ${count(least)} /s` : '', least ? r.perSecond >= least : null)
+	row('  per second of CPU time of the front', `${count(r.perCpuSecond)} /s`)
+	return good
+}
+
+function printMany(m) {
+	let good = true
+	good &= printRate('GET /health', m.health, 20000)
+	good &= printRate(`GET /sandboxes, ${m.listRate.live} live`, m.listRate)
+	for (const s of m.steps) {
+		if (s.why)
+			row(`  ${s.live} of ${s.asked} sandboxes only`, s.why)
+		good &= row(`list of ${s.live} sandboxes`, pair(s.list), '≤ 10 ms', s.list.p50 <= 10)
+		if (s.live !== 1000)
+			row('  the same per 1,000', ms(s.list.p50 * 1000 / s.live))
+		const limit = s.live <= 500 ? '≤ 60 MB' : ''	/* promised for 500 */
+		good &= row(`front memory with ${s.live} sandboxes`, mb(s.rss.front), limit, limit ? s.rss.front <= 60 * 1048576 : null)
+		row('  before they started, after the lists', [s.before, s.listRss].map((r) => mb(r.front)).join(', '))
+		row('  warden, egress', [s.rss.warden, s.rss.egress].map(mb).join(', '))
+		row('  per sandbox: PSS of atoll-init, its cgroup', [s.sandbox.initPss, s.sandbox.cgroup].map((x) => mb(x.p50)).join(', '))
+	}
+	return good
+}
+
+function print(r) {
+	console.log(`\n${'what'.padEnd(54)} ${'measured'.padStart(34)}   ${'must'.padEnd(12)}`)
+	return Boolean(printFirst(r) & printTransfer(r.transfer) & printMany(r.many))
+}
+
+let running = null
+
+// A server of its own for each part; tells whether it left nothing behind.
+async function withServer(opt, config, use) {
+	running = newServer(opt.buildDir, config)
+	let clean = false
+	try {
+		await running.start()
+		await use(running)
+	} finally {
+		const server = running
+		running = null
+		if (server.pid)
+			clean = (await server.stop()).clean
+		else
+			server.discard()
+	}
+	return clean
+}
+
+async function measure(opt, result) {
+	const { Sandbox } = clientPackage()
+	const clean = []
+	result.seconds = {}
+	const part = async (name, config, use) => {
+		process.stderr.write(`bench: ${name}\n`)
+		result.seconds[name] = await timed(async () => { clean.push(await withServer(opt, config, use)) }) / 1000
+	}
+	await part('commands', { log_level: 'warn' }, async (server) => {
+		Object.assign(process.env, server.env())
+		await firstCommand(Sandbox, 3)	/* warm-up */
+		result.first = await firstCommand(Sandbox, opt.quick ? 10 : 50)
+		result.command = await commandTrip(Sandbox, opt.quick ? 50 : 300)
+		result.kill = await killTimes(server, Sandbox, opt.quick ? 5 : 30)
+		result.crowd = await crowd(server, Sandbox, opt.quick ? 20 : 100)
+	})
+	const why = cannotTransfer(os.tmpdir())
+	if (why)
+		result.transfer = { skipped: why }
+	else
+		await part('files', transferConfig, async (server) => {
+			result.transfer = await transfers(server, opt.quick ? 128 << 20 : 1 << 30, 5)
+		})
+	const numbers = opt.quick ? [100] : [500, 1000]
+	await part('many sandboxes', manyConfig(numbers.at(-1)), async (server) => {
+		result.many = await many(server, numbers, opt)
+	})
+	return clean.every(Boolean)
 }
 
 async function main() {
@@ -160,28 +251,24 @@ async function main() {
 		process.exit(2)
 	}
 	process.env.ATOLL_TEST_NPM = npmDir
-	const server = await newServer(opt.buildDir, { log_level: 'warn' }).start()
-	const result = { when: new Date().toISOString(), kernel: os.release(), cpus: os.cpus().length, cpu: os.cpus()[0]?.model }
-	try {
-		Object.assign(process.env, server.env())
-		const { clientPackage } = await import('../tests/lib/npm.mjs')
-		const { Sandbox } = clientPackage()
-		const n = opt.quick ? 10 : 50
-		await firstCommand(Sandbox, 3)	/* warm-up */
-		result.first = await firstCommand(Sandbox, n)
-		result.command = await commandTrip(Sandbox, opt.quick ? 50 : 300)
-		result.kill = await killTimes(server, Sandbox, opt.quick ? 5 : 30)
-		result.crowd = await crowd(server, Sandbox, opt.quick ? 20 : 100)
-	} finally {
-		const end = await server.stop()
-		result.clean = end.clean
+	for (const name of ['SIGINT', 'SIGTERM']) {
+		process.once(name, async () => {
+			if (running?.pid)
+				await running.stop()
+			process.exit(130)
+		})
 	}
+	const result = { when: new Date().toISOString(), quick: opt.quick, machine: machine(path.dirname(HERE)) }
+	result.clean = await measure(opt, result)
 	const good = print(result)
 	const dir = path.join(HERE, 'results')
 	fs.mkdirSync(dir, { recursive: true })
 	const file = path.join(dir, `${result.when.replace(/[:.]/g, '-')}.json`)
 	fs.writeFileSync(file, JSON.stringify(result, null, '\t') + '\n')
-	console.log(`\n${result.cpus} × ${result.cpu}, Linux ${result.kernel}; written to ${path.relative(process.cwd(), file)}`)
+	const m = result.machine
+	const commit = `${m.commit?.slice(0, 12) ?? 'unknown'}${m.changed ? ' with changes' : ''}`
+	console.log(`\n${m.cpus} × ${m.cpu}, ${(m.memory / 2 ** 30).toFixed(0)} GiB, Linux ${m.kernel}, commit ${commit}`)
+	console.log(`written to ${path.relative(process.cwd(), file)}`)
 	if (!result.clean)
 		console.log('the server left something behind')
 	process.exitCode = good && result.clean ? 0 : 1
