@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// The official command line client, installed below the build directory: its sandbox and template commands with an API key only.
+import { test, after, before } from '../lib/case.mjs'
+import assert from 'node:assert/strict'
+import fs from 'node:fs'
+import path from 'node:path'
+import { spawn, spawnSync } from 'node:child_process'
+import { api, createRaw, killRaw, server } from '../lib/client.mjs'
+import { until } from '../lib/host.mjs'
+
+const DIR = path.join(server.buildDir, 'test-cli')
+const MANIFEST = JSON.stringify({ private: true, dependencies: { '@e2b/cli': '^2.19.0' } }, null, '\t') + '\n'
+const MARK = `cli-${process.pid}`
+let sbx, why
+
+function install() {
+	const [major, minor, patch] = process.versions.node.split('.').map(Number)
+	const old = major < 20 || major === 21 || (major === 20 && minor * 100 + patch < 1801) || (major === 22 && minor < 9)
+	if (old)
+		return `@e2b/cli needs node 20.18.1 or 22.9, this is ${process.versions.node}`
+	const stamp = path.join(DIR, 'installed')
+	if (fs.existsSync(stamp) && fs.readFileSync(stamp, 'utf8') === MANIFEST)
+		return null
+	fs.mkdirSync(DIR, { recursive: true })
+	fs.writeFileSync(path.join(DIR, 'package.json'), MANIFEST)
+	const run = spawnSync('npm', ['install', '--no-audit', '--no-fund', '--ignore-scripts', '--loglevel=error'],
+		{ cwd: DIR, encoding: 'utf8', timeout: 200000 })
+	if (run.status !== 0)
+		return `npm could not install @e2b/cli: ${(run.error?.message ?? run.stderr).trim().split('\n')[0]}`
+	fs.writeFileSync(stamp, MANIFEST)
+	return null
+}
+
+before(async () => {
+	why = install()
+	fs.mkdirSync(path.join(DIR, 'home'), { recursive: true })
+	if (!why)
+		sbx = await createRaw({ timeout: 300, metadata: { mark: MARK } })
+})
+after(() => sbx && killRaw(sbx))
+
+// A home of its own: somebody's login must not be used, nor changed.
+function e2b(args, { input = '', key = server.key } = {}) {
+	const env = { ...process.env, HOME: path.join(DIR, 'home'), E2B_API_KEY: key, NO_COLOR: '1', NO_UPDATE_NOTIFIER: '1' }
+	delete env.FORCE_COLOR
+	return new Promise((done) => {
+		const child = spawn(process.execPath, [path.join(DIR, 'node_modules/@e2b/cli/dist/index.js'), ...args], { env, timeout: 60000 })
+		let out = '', err = ''
+		child.stdout.on('data', (part) => { out += part })
+		child.stderr.on('data', (part) => { err += part })
+		child.once('close', (code, signal) => done({ code: signal ?? code, out, err }))
+		child.stdin.on('error', () => {})
+		child.stdin.end(input)
+	})
+}
+
+async function ok(...args) {
+	const got = await e2b(args)
+	assert.equal(got.code, 0, `e2b ${args.join(' ')}: ${got.out}${got.err}`)
+	return got.out
+}
+
+// Of `--format json`: one value, or one per line, after headings in words.
+const lines = (text) => text.split('\n').filter((line) => line.startsWith('{')).map((line) => JSON.parse(line))
+
+function cli(name, fn) {
+	test(name, async (t) => why ? t.skip(why) : fn(t))
+}
+
+cli('sandbox list, with filters', async () => {
+	const id = sbx.sandboxID
+	assert.match(await ok('sandbox', 'list'), new RegExp(`${id}.*base.*Running`))
+	const listed = async (...args) => JSON.parse(await ok('sandbox', 'list', '--format', 'json', ...args)).map((one) => one.sandboxId)
+	assert.deepEqual(await listed('--metadata', `mark=${MARK}`), [id])
+	assert.deepEqual(await listed('--metadata', `mark=${MARK}x`), [])
+	assert.ok((await listed('--template', 'base', '--state', 'running', '--order', 'asc')).includes(id))
+	assert.ok(!(await listed('--state', 'paused')).includes(id))
+	assert.deepEqual(await listed('--metadata', `mark=${MARK}`, '--started-after', new Date(Date.now() + 3600e3).toISOString()), [])
+})
+
+cli('sandbox info', async () => {
+	assert.match(await ok('sandbox', 'info', sbx.sandboxID), /State: running/)
+	const info = JSON.parse(await ok('sandbox', 'info', sbx.sandboxID, '--format', 'json'))
+	const want = (await api('GET', `/sandboxes/${sbx.sandboxID}`)).json
+	assert.deepEqual([info.sandboxId, info.templateId, info.name, info.state, info.cpuCount, info.memoryMB, info.metadata, info.lifecycle],
+		[sbx.sandboxID, want.templateID, 'base', 'running', want.cpuCount, want.memoryMB, { mark: MARK }, { onTimeout: 'kill', autoResume: false }])
+	assert.equal(Date.parse(info.endAt), Date.parse(want.endAt))
+})
+
+cli('sandbox exec: output, code, user, directory, environment, stdin', async () => {
+	assert.equal(await ok('sandbox', 'exec', sbx.sandboxID, 'echo', 'hello there'), 'hello there\n')
+	const all = await e2b(['sandbox', 'exec', '-u', 'root', '-c', '/tmp', '-e', 'A=b', sbx.sandboxID, 'sh', '-c', 'id -un; pwd; echo $A; echo e >&2; exit 3'])
+	assert.equal(all.code, 3, all.err)
+	assert.equal(all.out, 'root\n/tmp\nb\n')
+	assert.match(all.err, /^e$/m)
+	const input = 'line ä\n'.repeat(20000)
+	const piped = await e2b(['sandbox', 'exec', sbx.sandboxID, 'sh', '-c', 'sleep 1; cat'], { input })
+	assert.equal(piped.code, 0, piped.err)
+	assert.ok(piped.out === input, `${piped.out.length} of ${input.length} came back`)
+	const background = await e2b(['sandbox', 'exec', '-b', sbx.sandboxID, 'sleep', '77'])
+	assert.equal(background.code, 0, background.err)
+	assert.match(await ok('sandbox', 'exec', sbx.sandboxID, 'ps', '-o', 'args', '-p', background.err.trim()), /sleep 77/)
+})
+
+cli('sandbox metrics', async () => {
+	let got
+	assert.ok(await until(async () => {
+		got = lines(await ok('sandbox', 'metrics', '--format', 'json', sbx.sandboxID))
+		return got.length > 0
+	}, 20000, 500), 'no metrics at all')
+	assert.ok(got[0].cpuCount > 0 && got[0].memTotal > 0 && got[0].diskTotal > 0, JSON.stringify(got[0]))
+	assert.match(await ok('sandbox', 'metrics', sbx.sandboxID), /CPU:.*Memory:.*Disk:/)
+})
+
+cli('sandbox logs', async () => {
+	const got = lines(await ok('sandbox', 'logs', '--format', 'json', sbx.sandboxID))
+	assert.ok(got.some((line) => line.message === 'sandbox created' && line.level === 'info'), JSON.stringify(got))
+	assert.match(await ok('sandbox', 'logs', sbx.sandboxID), /INFO .*sandbox created/)
+	assert.doesNotMatch(await ok('sandbox', 'logs', '--level', 'ERROR', sbx.sandboxID), /sandbox created/)
+})
+
+cli('template list', async () => {
+	assert.match(await ok('template', 'list'), /base/)
+	const text = await ok('template', 'list', '--format', 'json')
+	const base = JSON.parse(text.slice(text.indexOf('['))).find((one) => one.names.includes('base'))
+	assert.deepEqual([base.buildStatus, base.envdVersion], ['ready', sbx.envdVersion])
+})
+
+cli('sandbox create, kill, and what is gone', async () => {
+	const id = (await ok('sandbox', 'create', '--detach', '--timeout', '60', 'base')).trim().split(/\s+/).at(-1)
+	assert.equal((await api('GET', `/sandboxes/${id}`)).status, 200, id)
+	assert.match(await ok('sandbox', 'kill', id), /has been killed/)
+	assert.equal((await api('GET', `/sandboxes/${id}`)).status, 404)
+	assert.match((await e2b(['sandbox', 'kill', id])).err, /wasn't found/)
+	for (const args of [['info', id], ['exec', id, 'true'], ['metrics', id]]) {
+		const got = await e2b(['sandbox', ...args])
+		assert.equal(got.code, 1, `${args[0]}: ${got.out}`)
+		assert.match(got.err, /not found|wasn't found/)
+	}
+	assert.match(await ok('sandbox', 'logs', id), /sandbox killed/, 'the logs outlive the sandbox')
+})
+
+cli('sandbox kill --all by metadata leaves the others', async () => {
+	const [one, two] = await Promise.all(['a', 'b'].map((v) => createRaw({ timeout: 60, metadata: { of: `${MARK}-${v}` } })))
+	try {
+		await ok('sandbox', 'kill', '--all', '--metadata', `of=${MARK}-a`)
+		assert.equal((await api('GET', `/sandboxes/${one.sandboxID}`)).status, 404)
+		assert.equal((await api('GET', `/sandboxes/${two.sandboxID}`)).status, 200)
+	} finally {
+		await killRaw(one)
+		await killRaw(two)
+	}
+})
+
+cli('a wrong key is told', async () => {
+	const got = await e2b(['sandbox', 'list'], { key: `e2b_${'0'.repeat(40)}` })
+	assert.equal(got.code, 1, got.out)
+	assert.match(got.err, /401|[Uu]nauthorized|API key/)
+})

@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: Apache-2.0
+// Behind nginx, set up as docs/reverse-proxy.md says: its snippet is read out of the document and run.
+import { test, after, before } from '../lib/case.mjs'
+import assert from 'node:assert/strict'
+import crypto from 'node:crypto'
+import fs from 'node:fs'
+import http2 from 'node:http2'
+import https from 'node:https'
+import net from 'node:net'
+import os from 'node:os'
+import path from 'node:path'
+import { spawn, spawnSync } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { createRaw, envd, envelope, killRaw, server } from '../lib/client.mjs'
+import { until } from '../lib/host.mjs'
+import { freePort } from '../lib/server.mjs'
+
+const HERE = path.dirname(fileURLToPath(import.meta.url))
+const DOC = path.join(HERE, '../../docs/reverse-proxy.md')
+const FIRST = path.join(HERE, '../compat/first.cjs')
+const DOMAIN = 'sbx.test'
+const ENVD = 49983
+let dir, nginx, port, ca, sbx, missing
+
+// nginx of this machine, or its package unpacked below the build directory: to install it would start a server on port 80.
+function findNginx() {
+	const own = path.join(server.buildDir, 'test-nginx')
+	const places = ['nginx', '/usr/sbin/nginx', path.join(own, 'usr/sbin/nginx')]
+	const found = () => places.find((file) => spawnSync(file, ['-v']).status === 0)
+	if (found())
+		return found()
+	fs.mkdirSync(own, { recursive: true })
+	for (const name of ['nginx', 'nginx-core']) {	// which of the two holds the program depends on the release
+		spawnSync('apt-get', ['-q', 'download', name], { cwd: own, timeout: 60000 })
+		const deb = fs.readdirSync(own).find((file) => file.startsWith(`${name}_`))
+		if (deb)
+			spawnSync('dpkg-deb', ['-x', deb, '.'], { cwd: own })
+		if (found())
+			return found()
+	}
+	return null
+}
+
+// The snippet with our names, ports and files instead of the example's. Each has to occur, or the test would not test the document.
+function snippet(version) {
+	let text = /^```nginx\n([^]*?)^```/m.exec(fs.readFileSync(DOC, 'utf8'))[1]
+	const put = (from, to) => {
+		assert.ok(text.includes(from), `the snippet of the document has no '${from}'`)
+		text = text.replaceAll(from, to)
+	}
+	put('127.0.0.1:8080', new URL(server.url).host)
+	put('/etc/ssl/sbx.example.com.crt', `${dir}/cert.pem`)
+	put('/etc/ssl/sbx.example.com.key', `${dir}/key.pem`)
+	put('sbx.example.com', DOMAIN)
+	const [major, minor, patch] = version
+	if (major * 1e6 + minor * 1e3 + patch < 1025001) {	// what the document says about older ones
+		put('http2 on;', '')
+		put('listen 443 ssl;', 'listen 443 ssl http2;')
+	}
+	put('listen 443', `listen 127.0.0.1:${port}`)
+	return text
+}
+
+function certificate() {
+	return spawnSync('openssl', ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-keyout', `${dir}/key.pem`, '-out', `${dir}/cert.pem`,
+		'-days', '2', '-subj', `/CN=${DOMAIN}`, '-addext', `subjectAltName=DNS:${DOMAIN},DNS:*.${DOMAIN}`], { stdio: 'ignore' }).status === 0
+}
+
+async function startNginx(program) {
+	const version = /nginx\/(\d+)\.(\d+)\.(\d+)/.exec(spawnSync(program, ['-v'], { encoding: 'utf8' }).stderr).slice(1).map(Number)
+	port = await freePort()
+	const temp = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((kind) => `${kind}_temp_path ${dir}/${kind};`).join('\n')
+	fs.writeFileSync(`${dir}/nginx.conf`, `daemon off;\nworker_processes 1;\npid ${dir}/nginx.pid;\nerror_log ${dir}/error.log info;\n` +
+		`events {}\nhttp {\naccess_log off;\n${temp}\n${snippet(version)}}\n`)
+	nginx = spawn('setpriv', ['--pdeathsig', 'TERM', program, '-p', dir, '-e', `${dir}/error.log`, '-c', `${dir}/nginx.conf`], { stdio: 'ignore' })
+	const up = () => new Promise((done) => {
+		const sock = net.connect(port, '127.0.0.1', () => {
+			sock.destroy()
+			done(true)
+		})
+		sock.once('error', () => done(false))
+	})
+	const ready = await until(async () => nginx.exitCode !== null || await up(), 10000, 50)
+	assert.ok(ready && nginx.exitCode === null, `nginx does not start:\n${fs.readFileSync(`${dir}/error.log`, 'utf8')}`)
+}
+
+before(async () => {
+	const program = findNginx()
+	dir = fs.mkdtempSync(path.join(os.tmpdir(), 'atoll-nginx-'))
+	fs.chmodSync(dir, 0o755)	// nginx's workers are another user
+	missing = !program ? 'nginx is not installed and its package could not be had' : !certificate() ? 'openssl is missing' : null
+	if (missing)
+		return
+	ca = fs.readFileSync(`${dir}/cert.pem`)
+	await startNginx(program)
+	sbx = await createRaw({ timeout: 600 })
+})
+
+after(async () => {
+	if (sbx)
+		await killRaw(sbx)
+	if (nginx && nginx.exitCode === null) {
+		const gone = new Promise((done) => nginx.once('exit', done))
+		nginx.kill('SIGTERM')
+		await gone
+	}
+	fs.rmSync(dir, { recursive: true, force: true })
+})
+
+function proxied(name, fn) {
+	test(name, async (t) => missing ? t.skip(missing) : fn(t))
+}
+
+const portName = (inside, one = sbx) => `${inside}-${one.sandboxID}.${DOMAIN}`
+const token = (one = sbx) => ({ 'X-Access-Token': one.envdAccessToken })
+
+// An HTTP/1.1 request over TLS to a host name, which is nginx's whatever it is.
+function ask(host, options = {}) {
+	return https.request({ host: '127.0.0.1', port, servername: host, ca, agent: false, ...options,
+		headers: { Host: `${host}:${port}`, ...options.headers } })
+}
+
+function call(method, host, url, { body, headers } = {}) {
+	return new Promise((done, fail) => {
+		const req = ask(host, { method, path: url, headers: { ...headers, ...(body && { 'Content-Length': body.length }) } })
+		req.once('error', fail)
+		req.once('response', (res) => {
+			const parts = []
+			res.on('data', (part) => parts.push(part))
+			res.once('error', fail)
+			res.once('end', () => done({ status: res.statusCode, headers: res.headers, body: Buffer.concat(parts) }))
+		})
+		req.end(body)
+	})
+}
+
+const START = '/process.Process/Start'
+const startBody = (command) => envelope({ process: { cmd: '/bin/bash', args: ['-l', '-c', command] }, stdin: false })
+const startHeaders = (one) => ({ ...token(one), 'Content-Type': 'application/connect+json', 'Connect-Protocol-Version': '1' })
+
+// Starts a command; `text` is what came so far, `ended` tells 'complete' or 'cut'.
+function startOver1(command, one) {
+	return new Promise((done, fail) => {
+		const req = ask(portName(ENVD, one), { method: 'POST', path: START, headers: startHeaders(one) })
+		req.once('error', fail)
+		req.once('response', (res) => {
+			const self = { status: res.statusCode, text: '', times: [] }
+			res.on('data', (part) => {
+				self.text += part.toString('latin1')
+				self.times.push(Date.now())
+			})
+			res.on('error', () => {})
+			self.ended = new Promise((over) => res.once('close', () => over(res.complete ? 'complete' : 'cut')))
+			done(self)
+		})
+		req.end(startBody(command))
+	})
+}
+
+function startOver2(command, one) {
+	const session = http2.connect(`https://${portName(ENVD, one)}:${port}`, { ca,
+		lookup: (host, opt, cb) => opt.all ? cb(null, [{ address: '127.0.0.1', family: 4 }]) : cb(null, '127.0.0.1', 4) })
+	return new Promise((done, fail) => {
+		session.once('error', fail)
+		const req = session.request({ ':method': 'POST', ':path': START, ...startHeaders(one) })
+		const self = { text: '', times: [] }
+		let end = false
+		req.once('error', fail)
+		req.once('response', (head) => {
+			self.status = head[':status']
+			done(self)
+		})
+		req.on('data', (part) => {
+			self.text += part.toString('latin1')
+			self.times.push(Date.now())
+		})
+		req.once('end', () => {
+			end = true
+		})
+		self.ended = new Promise((over) => req.once('close', () => {
+			session.close()
+			over(end && req.rstCode === 0 ? 'complete' : 'cut')
+		}))
+		req.end(startBody(command))
+	})
+}
+
+proxied('the API over TLS, and the checks of the document', async () => {
+	const host = `api.${DOMAIN}`
+	assert.equal((await call('GET', host, '/health')).status, 204)
+	assert.equal((await call('GET', host, '/v2/sandboxes')).status, 401)
+	const list = await call('GET', host, '/v2/sandboxes', { headers: { 'X-API-Key': server.key } })
+	assert.equal(list.status, 200)
+	assert.ok(JSON.parse(list.body).some((one) => one.sandboxID === sbx.sandboxID))
+	const gone = await call('GET', `49983-i0000000000000000000.${DOMAIN}`, '/')
+	assert.equal(gone.status, 502)
+	assert.deepEqual(JSON.parse(gone.body), { sandboxId: 'i0000000000000000000', message: 'The sandbox was not found', code: 502 })
+})
+
+for (const name of ['e2b', 'e2b-old']) {
+	proxied(`the first program of ${name} by host names`, async () => {
+		fs.writeFileSync(`${dir}/dns.cjs`, `
+const dns = require('node:dns'), real = dns.lookup
+dns.lookup = (host, opt, cb) => {
+	if (typeof opt === 'function') { cb = opt; opt = {} }
+	if (!String(host).endsWith('${DOMAIN}')) return real.call(dns, host, opt, cb)
+	process.nextTick(() => opt.all ? cb(null, [{ address: '127.0.0.1', family: 4 }]) : cb(null, '127.0.0.1', 4))
+}
+`)
+		const env = { ...process.env, E2B_DOMAIN: `${DOMAIN}:${port}`, NODE_EXTRA_CA_CERTS: `${dir}/cert.pem`, NODE_OPTIONS: `--require ${dir}/dns.cjs` }
+		delete env.E2B_API_URL
+		delete env.E2B_SANDBOX_URL
+		const child = spawn(process.execPath, ['--no-warnings', FIRST, name], { env, timeout: 80000 })
+		let text = ''
+		child.stdout.on('data', (part) => { text += part })
+		child.stderr.on('data', (part) => { text += part })
+		assert.equal(await new Promise((done) => child.once('close', done)), 0, text)
+		assert.match(text, /done/)
+	})
+}
+
+proxied('a WebSocket to a port inside', async () => {
+	await envd(sbx, 'POST', '/files?path=/tmp/ws.py', `
+import base64, hashlib, socket
+s = socket.create_server(("127.0.0.1", 9001)); print("up", flush=True)
+c, _ = s.accept()
+d = b""
+while b"\\r\\n\\r\\n" not in d: d += c.recv(4096)
+head = {k.lower(): v for k, v in (l.split(": ", 1) for l in d.decode().split("\\r\\n")[1:] if ": " in l)}
+assert head["upgrade"].lower() == "websocket" and "upgrade" in head["connection"].lower(), head
+accept = base64.b64encode(hashlib.sha1((head["sec-websocket-key"] + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").encode()).digest()).decode()
+c.sendall(("HTTP/1.1 101 Switching Protocols\\r\\nUpgrade: websocket\\r\\nConnection: Upgrade\\r\\nSec-WebSocket-Accept: " + accept + "\\r\\n\\r\\n").encode())
+while True:
+    h = c.recv(6, socket.MSG_WAITALL); n = h[1] & 127
+    p = bytes(b ^ h[2 + i % 4] for i, b in enumerate(c.recv(n, socket.MSG_WAITALL))).upper()
+    if h[0] & 15 == 8: c.sendall(bytes([0x88, 0])); break
+    c.sendall(bytes([0x81, n]) + p)
+`, { headers: { 'Content-Type': 'application/octet-stream' } })
+	const run = await startOver1('exec python3 /tmp/ws.py')
+	assert.ok(await until(() => run.text.includes('stdout'), 10000), run.text)
+	const key = crypto.randomBytes(16).toString('base64')
+	const [res, socket] = await new Promise((done, fail) => {
+		const req = ask(portName(9001), { headers: { Connection: 'Upgrade', Upgrade: 'websocket', 'Sec-WebSocket-Key': key, 'Sec-WebSocket-Version': '13' } })
+		req.once('upgrade', (r, s) => done([r, s]))
+		req.once('response', (r) => fail(new Error(`answered ${r.statusCode}`)))
+		req.once('error', fail)
+		req.end()
+	})
+	assert.equal(res.headers['sec-websocket-accept'], crypto.createHash('sha1').update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest('base64'))
+	const frame = (op, text) => {
+		const mask = crypto.randomBytes(4)
+		return Buffer.concat([Buffer.from([0x80 | op, 0x80 | text.length]), mask, Buffer.from(Buffer.from(text).map((b, i) => b ^ mask[i % 4]))])
+	}
+	const got = []
+	socket.on('data', (part) => got.push(part))
+	const said = () => Buffer.concat(got).toString('latin1')
+	socket.write(frame(1, 'hello'))
+	assert.ok(await until(() => said() === '\x81\x05HELLO', 5000), JSON.stringify(said()))
+	socket.write(frame(1, 'again'))
+	assert.ok(await until(() => said().endsWith('\x81\x05AGAIN'), 5000), JSON.stringify(said()))
+	const closed = new Promise((done) => socket.once('close', done))
+	socket.write(frame(8, ''))
+	await closed
+	assert.ok(said().endsWith('\x88\x00'))
+	await run.ended
+})
+
+for (const [name, startOver] of [['HTTP/1.1', startOver1], ['HTTP/2', startOver2]]) {
+	proxied(`output arrives as it is written, over ${name}`, async () => {
+		const run = await startOver('for i in 1 2 3 4; do echo line; sleep 0.5; done')
+		assert.equal(run.status, 200)
+		assert.equal(await run.ended, 'complete')
+		assert.equal(run.text.split('"stdout"').length - 1, 4, run.text)
+		const spread = run.times.at(-1) - run.times[0]
+		assert.ok(spread > 1200, `all came within ${spread} ms`)
+	})
+
+	proxied(`killing the sandbox breaks the stream, over ${name}`, async () => {
+		const one = await createRaw({ timeout: 60 })
+		const run = await startOver('echo on; exec sleep 100', one)
+		assert.ok(await until(() => run.text.includes('stdout'), 10000), run.text)
+		const began = Date.now()
+		assert.equal((await call('DELETE', `api.${DOMAIN}`, `/sandboxes/${one.sandboxID}`, { headers: { 'X-API-Key': server.key } })).status, 204)
+		const how = await run.ended
+		assert.ok(Date.now() - began < 5000, 'the stream outlived the sandbox')
+		assert.ok(!run.text.includes('"end"'), run.text)
+		assert.equal(how, 'cut')
+		assert.equal((await call('GET', portName(ENVD, one), '/health')).status, 502)
+	})
+}
+
+proxied('20 MB up and down, byte for byte', async () => {
+	const body = crypto.randomBytes(20 * 1000 * 1000)
+	const up = await call('POST', portName(ENVD), '/files?path=/tmp/big', { body, headers: { ...token(), 'Content-Type': 'application/octet-stream' } })
+	assert.equal(up.status, 200, up.body.toString())
+	const down = await call('GET', portName(ENVD), '/files?path=/tmp/big', { headers: token() })
+	assert.equal(down.status, 200)
+	assert.ok(down.body.equals(body), `${down.body.length} bytes came back`)
+})
+
+proxied('nginx kept none of it in files of its own', async () => {
+	const kept = ['client_body', 'proxy'].flatMap((kind) => fs.readdirSync(`${dir}/${kind}`))
+	assert.deepEqual(kept, [])
+	assert.doesNotMatch(fs.readFileSync(`${dir}/error.log`, 'utf8'), /buffered to a temporary file/)
+})
