@@ -61,18 +61,23 @@ print(json.dumps([os.getpid(), random.random(), np.random.rand(), np.random.defa
 test('a copy holds what is on the list and has the power of any process inside', async () => {
 	const sbx = await create()
 	const { stdout } = await runCode(sbx, `
-import ctypes, json, os
+import ctypes, json, os, time
 def fds(pid):
 	return sorted(os.readlink(f"/proc/{pid}/fd/{fd}").split(":")[0] for fd in os.listdir(f"/proc/{pid}/fd") if os.path.lexists(f"/proc/{pid}/fd/{fd}"))
 def fields(pid):
 	lines = dict(l.split(":\\t", 1) for l in open(f"/proc/{pid}/status").read().splitlines())
 	return {k: lines[k].strip() for k in ("PPid", "CapPrm", "CapEff", "CapBnd", "CapInh", "CapAmb", "Uid", "Seccomp")}
 seed = next(p for p in sorted(os.listdir("/proc")) if p.isdigit() and p != "1" and int(p) != os.getpid() and "zygote.py" in open(f"/proc/{p}/cmdline").read())
+for _ in range(100):	# in this moment it may be handing fds to a context that it forks
+	held = fds(seed)
+	if len(held) == 4:
+		break
+	time.sleep(0.05)
 libc = ctypes.CDLL(None, use_errno=True)
 net = os.open("/proc/self/ns/net", os.O_RDONLY)
 refused = libc.setns(net, 0), ctypes.get_errno()
 os.close(net)
-print(json.dumps([fds(seed), fields(seed), fields("self"), fields(1)["CapEff"], refused, open("/proc/self/cgroup").read()]))`)
+print(json.dumps([held, fields(seed), fields("self"), fields(1)["CapEff"], refused, open("/proc/self/cgroup").read()]))`)
 	const [seedFds, seed, self, initCaps, refused, cgroup] = JSON.parse(stdout.join(''))
 	assert.deepEqual(seedFds, ['/dev/null', '/dev/null', '/dev/null', 'socket'])
 	for (const p of [seed, self]) {
