@@ -14,6 +14,7 @@
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -27,7 +28,6 @@
 #include "engine/cgroup.h"
 #include "engine/child.h"
 #include "engine/dev.h"
-#include "engine/limits.h"
 #include "engine/mounts.h"
 #include "engine/net_ct.h"
 #include "engine/net_link.h"
@@ -55,7 +55,6 @@ struct start {
 	struct cgroup_seat seat;
 	int holder;			/* pidfd */
 	int to_b1[2], to_c[2], ready[2];
-	int zygote, seed[2];		/* -1: no zygote; seed: init's end and its copy's */
 	pid_t b1;
 	int pidfd, template_fd, own_fd, dev_fd, init_fd;
 	pid_t pid;
@@ -79,13 +78,37 @@ static void stage_done(struct start *st, enum start_stage s)
 	st->t0_us = now;
 }
 
+/* Before the user namespace is made: the limits of this moment bound all of the sandbox's users together. */
+static int per_user_limits(struct err *e)
+{
+	static const struct { int what; rlim_t max; } set[] = {
+		{ RLIMIT_SIGPENDING, 16384 },
+		{ RLIMIT_MSGQUEUE, 1 << 20 },
+		{ RLIMIT_MEMLOCK, 64 << 20 },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(set); i++) {
+		struct rlimit l;
+
+		if (getrlimit(set[i].what, &l) < 0)
+			return err_sys(e, "read limit %d", set[i].what);
+		if (l.rlim_max > set[i].max)
+			l.rlim_max = set[i].max;
+		if (l.rlim_cur > l.rlim_max)
+			l.rlim_cur = l.rlim_max;
+		if (setrlimit(set[i].what, &l) < 0)
+			return err_sys(e, "set limit %d", set[i].what);
+	}
+	return 0;
+}
+
 static int b1_run(struct start *st, struct err *e)
 {
 	int pidfd = -1;
 
 	if (setns(st->holder, CLONE_NEWUSER | CLONE_NEWNS) < 0)
 		return err_sys(e, "join the template's namespaces");
-	if (caps_keep_across_uids(e) < 0 || caps_become(st->slot.owner, st->slot.owner, e) < 0 || limits_user(e) < 0)
+	if (caps_keep_across_uids(e) < 0 || caps_become(st->slot.owner, st->slot.owner, e) < 0 || per_user_limits(e) < 0)
 		return -e->no;
 	pid_t pid = userns_fork(CHILD_FLAGS, -1, &pidfd);
 
@@ -94,40 +117,23 @@ static int b1_run(struct start *st, struct err *e)
 	if (pid == 0) {
 		struct child_spec c = {
 			.slot = st->slot, .mem_bytes = st->spec->limits.mem_bytes, .filter = &st->en->filter,
-			.no_internet = st->spec->no_internet, .sock = st->to_c[1], .ready_fd = st->ready[1], .seed_fd = st->seed[0],
+			.no_internet = st->spec->no_internet, .sock = st->to_c[1], .ready_fd = st->ready[1],
 		};
 		child_run(&c);
 	}
-	if (userns_map(pid, st->slot.first, SLOT_UIDS, e) < 0) {
+	if (userns_map(pid, st->slot.first, SLOT_UIDS, e) < 0 || step_send(st->to_b1[1], STEP_BORN, &pidfd, 1, e) < 0) {
 		(void)proc_kill(pidfd);
 		return -e->no;
 	}
-	/* The zygote is at it while C is moved. What goes wrong with a copy costs the copy and nothing else. */
-	if (st->zygote >= 0)
-		(void)zygote_ask(st->zygote, pid, pidfd, st->seed[1]);
-	fd_close(take_fd(&st->seed[1]));
-	if (step_send(st->to_b1[1], STEP_BORN, &pidfd, 1, e) < 0) {
-		(void)proc_kill(pidfd);
+	if (cgroup_sit(&st->seat, pid, e) < 0)
 		return -e->no;
-	}
-	if (cgroup_sit(&st->seat, pid, e) < 0 || step_send(st->to_b1[1], STEP_SEATED, NULL, 0, e) < 0)
-		return -e->no;
-	struct err ignored = ERR_INIT;
-
-	/* By then B0 may be gone, having told that the sandbox is there. */
-	if (st->zygote >= 0 && zygote_await(st->zygote, &pid, &ignored) == 0 && cgroup_sit(&st->seat, pid, &ignored) == 0 &&
-	    step_recv(st->to_b1[1], STEP_GO, NULL, 0, STEP_TIMEOUT_MS, &ignored) == 0)
-		zygote_go(st->zygote);
-	return 0;
+	return step_send(st->to_b1[1], STEP_SEATED, NULL, 0, e);
 }
 
 static int start_fork(struct start *st, struct err *e)
 {
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, st->to_b1) < 0 ||
 	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, st->to_c) < 0 || pipe2(st->ready, O_CLOEXEC) < 0)
-		return err_sys(e, "make sockets");
-	if (zygote_connect(&st->en->zygote, st->spec->template_key, &st->zygote) == 0 &&
-	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, st->seed) < 0)
 		return err_sys(e, "make sockets");
 	if (setns(st->holder, CLONE_NEWPID) < 0)	/* of our children, not of ourselves */
 		return err_sys(e, "join the template's pid namespace");
@@ -144,19 +150,7 @@ static int start_fork(struct start *st, struct err *e)
 	fd_close(take_fd(&st->to_b1[1]));
 	fd_close(take_fd(&st->to_c[1]));
 	fd_close(take_fd(&st->ready[1]));
-	fd_close(take_fd(&st->seed[0]));
-	fd_close(take_fd(&st->seed[1]));
 	return 0;
-}
-
-/* B1 lets the copy of the zygote go on, when that is in its cgroups. Nobody waits for it: init starts an interpreter of its own if
- * the copy does not come. */
-static void start_join(struct start *st)
-{
-	struct err ignored = ERR_INIT;
-
-	if (st->zygote >= 0 && step_send(st->to_b1[0], STEP_GO, NULL, 0, &ignored) == 0)
-		st->b1 = -1;	/* an orphan soon */
 }
 
 static void reap_b1(struct start *st)
@@ -333,7 +327,6 @@ static int start_run(struct start *st, struct err *e)
 	if (start_await(st, e) < 0)
 		return err_wrap(e, "set up inside");
 	stage_done(st, STAGE_INIT);
-	start_join(st);
 	return 0;
 }
 
@@ -341,7 +334,7 @@ static void start_done(struct start *st)
 {
 	int fds[] = {
 		st->holder, st->to_b1[0], st->to_b1[1], st->to_c[0], st->to_c[1], st->ready[0], st->ready[1],
-		st->zygote, st->seed[0], st->seed[1], st->pidfd, st->template_fd, st->own_fd, st->dev_fd, st->init_fd,
+		st->pidfd, st->template_fd, st->own_fd, st->dev_fd, st->init_fd,
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(fds); i++)
@@ -372,7 +365,6 @@ int ns_start(struct engine *en, const struct engine_spec *spec, struct engine_re
 {
 	struct start st = {
 		.en = en, .spec = spec, .holder = -1, .to_b1 = { -1, -1 }, .to_c = { -1, -1 }, .ready = { -1, -1 },
-		.zygote = -1, .seed = { -1, -1 },
 		.seat = CGROUP_SEAT_NONE, .b1 = -1, .pidfd = -1, .template_fd = -1, .own_fd = -1, .dev_fd = -1, .init_fd = -1, .t0_us = now_us(),
 	};
 

@@ -166,16 +166,8 @@ static void on_end(void *user, int status)
 	char how[TEXT_STATUS_SIZE];
 	autofree char *text = NULL;
 
-	c->kernel = NULL;		/* frees itself */
-	if (status == KERNEL_LOST) {
-		struct err e = ERR_INIT;
-
-		set_state(c, CONTEXT_COLD);
-		if (context_warm(c, &e) < 0)
-			start_failed(c, e.text);
-		return;
-	}
 	text_status(status, how);
+	c->kernel = NULL;		/* frees itself */
 	if (c->state == CONTEXT_STARTING) {
 		start_failed(c, how);
 		return;

@@ -200,7 +200,7 @@ s = http.server.ThreadingHTTPServer(("127.0.0.1", 9005), H); print("up"); s.serv
 		}).once('error', fail)
 	})
 	assert.equal(n, size)
-	assert.ok(await resident() - before_ < 8 * 1024 * 1024)
+	assert.ok(process.env.ATOLL_TEST_ASAN || await resident() - before_ < 8 * 1024 * 1024)	// a sanitizer keeps what was freed
 	run.close()
 })
 
