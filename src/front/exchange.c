@@ -179,7 +179,7 @@ static void switch_to_tunnel(struct exchange *ex, const struct http_answer *a)
 	autobuf struct buf head = BUF_INIT(HEAD_MAX);
 	autobuf struct buf early_port = BUF_INIT(EARLY_MAX);
 	autobuf struct buf early_client = BUF_INIT(EARLY_MAX);
-	int client_fd = -1;
+	struct stream *client;
 
 	if (ex->front->tunnels >= front_max_tunnels(ex->front)) {
 		drop_up(ex);
@@ -191,13 +191,13 @@ static void switch_to_tunnel(struct exchange *ex, const struct http_answer *a)
 	int port_fd = http_call_take(take_ptr(&ex->call), &early_port);
 
 	if (port_fd < 0 || head.bad || early_port.bad ||
-	    http_hijack(ex->rq, buf_view(&head), &client_fd, &early_client) < 0) {
+	    http_hijack(ex->rq, buf_view(&head), &client, &early_client) < 0) {
 		fd_close(port_fd);
 		up_lost(ex);
 		return;
 	}
 	sandbox_detach(&ex->link);
-	tunnel_begin(ex->sb, client_fd, buf_view(&early_client), port_fd, buf_view(&early_port));
+	tunnel_begin(ex->sb, client, buf_view(&early_client), port_fd, buf_view(&early_port));
 }
 
 static void on_answer(void *user, const struct http_answer *a)

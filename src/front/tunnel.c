@@ -91,7 +91,7 @@ static void on_broken(struct sandbox_link *l, struct sandbox *sb)
 	tunnel_free(t);
 }
 
-void tunnel_begin(struct sandbox *sb, int client_fd, struct str early_client, int port_fd, struct str early_port)
+void tunnel_begin(struct sandbox *sb, struct stream *client, struct str early_client, int port_fd, struct str early_port)
 {
 	struct tunnel *t = must_alloc(sizeof *t);
 
@@ -99,13 +99,12 @@ void tunnel_begin(struct sandbox *sb, int client_fd, struct str early_client, in
 	sb->front->tunnels++;
 	sandbox_use_begin(sb);
 	t->link.broken = on_broken;
-	t->client = (struct side) { .t = t, .other = &t->port };
+	t->client = (struct side) { .t = t, .s = client, .other = &t->port };
 	t->port = (struct side) { .t = t, .other = &t->client };
-	t->client.s = stream_new(sb->front->loop, client_fd, &ops, &t->client);
+	stream_rebind(client, &ops, &t->client);
 	t->port.s = stream_new(sb->front->loop, port_fd, &ops, &t->port);
-	if (!t->client.s || !t->port.s) {
+	if (!t->port.s) {
 		stream_close(t->client.s);
-		stream_close(t->port.s);
 		tunnel_free(t);
 		return;
 	}

@@ -5,7 +5,8 @@
 #include "base/str.h"
 
 struct sandbox;
+struct stream;
 
-/* Owns both fds. early_*: bytes that had already come from that side. It ends by itself, at the latest with the
+/* Owns stream and fd. early_*: bytes that had already come from that side. It ends by itself, at the latest with the
  * sandbox. */
-void tunnel_begin(struct sandbox *sb, int client_fd, struct str early_client, int port_fd, struct str early_port);
+void tunnel_begin(struct sandbox *sb, struct stream *client, struct str early_client, int port_fd, struct str early_port);

@@ -208,7 +208,7 @@ bool http_ended(const struct http_req *rq)
 	return request_of(rq)->ended;
 }
 
-int http_hijack(struct http_req *rq, struct str raw_head, int *ret_fd, struct buf *ret_early)
+int http_hijack(struct http_req *rq, struct str raw_head, struct stream **ret, struct buf *ret_early)
 {
 	struct request *r = request_of(rq);
 	struct http_conn *c = rq->conn;
@@ -223,7 +223,8 @@ int http_hijack(struct http_req *rq, struct str raw_head, int *ret_fd, struct bu
 		return -EPIPE;
 	}
 	buf_str(ret_early, c->running ? c->cur : buf_view(&c->in));
-	*ret_fd = stream_take_fd(take_ptr(&c->s));
+	*ret = take_ptr(&c->s);
+	stream_read(*ret, false);
 	r->hijacked = r->started = r->ended = true;
 	conn_kick(c);
 	return 0;

@@ -108,8 +108,9 @@ bool http_started(const struct http_req *rq);			/* a response head has gone out 
 bool http_ended(const struct http_req *rq);
 
 /* Takes the connection out of the server for a tunnel: sends raw head bytes (may be empty) first; *ret_early gets bytes
- * that came behind the head. Afterwards the fd is the caller's; on_close comes with lost == false. -EBUSY while a
- * response or a body is under way, -EPIPE when the peer is gone. */
-int http_hijack(struct http_req *rq, struct str raw_head, int *ret_fd, struct buf *ret_early);
+ * that came behind the head. Afterwards the stream is the caller's, who must stream_rebind() or close it before the loop
+ * goes on; on_close comes with lost == false. -EBUSY while a response or a body is under way, -EPIPE when the peer is gone. */
+struct stream;
+int http_hijack(struct http_req *rq, struct str raw_head, struct stream **ret, struct buf *ret_early);
 
 const char *http_reason(int status);

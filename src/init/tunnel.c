@@ -107,17 +107,18 @@ static const struct stream_ops side_ops = {
 static void join(struct tunnel *t)
 {
 	autobuf struct buf early = BUF_INIT(EARLY_MAX);
-	int caller = -1;
+	struct stream *caller;
 
 	if (http_hijack(t->rq, STR_LIT("HTTP/1.1 200 Connection established\r\n\r\n"), &caller, &early) < 0) {
 		http_abort(t->rq);	/* on_close tidies up */
 		return;
 	}
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < 2; i++)
 		t->side[i] = (struct side) { .t = t, .other = &t->side[1 - i] };
-		t->side[i].s = stream_new(t->loop, i ? take_fd(&t->fd) : caller, &side_ops, &t->side[i]);
-	}
-	if (!t->side[0].s || !t->side[1].s) {
+	t->side[0].s = caller;
+	stream_rebind(caller, &side_ops, &t->side[0]);
+	t->side[1].s = stream_new(t->loop, take_fd(&t->fd), &side_ops, &t->side[1]);
+	if (!t->side[1].s) {
 		tunnel_end(t, false);
 		return;
 	}

@@ -23,6 +23,7 @@
 #define FLUSH_TOTAL_MS 600000			/* longest time until the queue is empty, */
 #define LINGER_MS 2000				/* and until the peer closes too */
 #define PIECES_MAX 8
+#define WIRE_KEEP (512 * 1024)			/* memory that the place for filtered bytes may hold on to */
 
 struct stream {
 	struct loop *loop;
@@ -30,6 +31,7 @@ struct stream {
 	struct timer *linger;			/* only while closing flushed */
 	const struct stream_ops *ops;		/* NULL: closed, no callbacks */
 	void *user;
+	struct stream_filter *filter;		/* NULL: the owner's bytes are those on the wire */
 	int fd;
 	int events;				/* registered with the watch */
 	struct buf out;				/* queue; the first `off` bytes are already sent */
@@ -37,12 +39,17 @@ struct stream {
 	uint64_t flush_until_ms;		/* closing flushed: give up then */
 	int error;				/* to be reported; nothing can be written any more */
 	bool reading, eof, dead, finishing, finished, above;
+	bool end_held;				/* the filter's end, not told yet */
 };
 
 /* One for all: data is borrowed for the call, and reads only happen from the loop, never nested. */
 static char scratch[READ_SIZE];
 
+/* Where filters put what is to be sent, if it can be sent at once. */
+static struct buf wire = { .max = QUEUE_MAX };
+
 static void on_ready(void *user, int events);
+static void end_later(void *p);
 static void linger_progress(struct stream *s);
 static const struct stream_ops linger_ops;
 
@@ -50,6 +57,8 @@ static void stream_gone(void *p)
 {
 	struct stream *s = p;
 
+	if (s->filter)
+		s->filter->ops->free(s->filter);
 	buf_done(&s->out);
 	free(s);
 }
@@ -90,6 +99,18 @@ struct stream *stream_new(struct loop *l, int fd, const struct stream_ops *ops, 
 	return s;
 }
 
+void stream_filter(struct stream *s, struct stream_filter *f)
+{
+	s->filter = f;
+}
+
+void stream_rebind(struct stream *s, const struct stream_ops *ops, void *user)
+{
+	s->ops = ops;
+	s->user = user;
+	s->reading = false;
+}
+
 /* The first error ends the stream. It is told at once; callers are top-level callbacks only. */
 static void report(struct stream *s)
 {
@@ -125,7 +146,9 @@ static void write_failed(struct stream *s, int no)
 void stream_read(struct stream *s, bool on)
 {
 	s->reading = on;
-	if (on && !s->eof && !s->dead)
+	if (on && s->end_held)
+		loop_defer(s->loop, end_later, s);
+	else if (on && !s->eof && !s->dead)
 		set_events(s, s->events | WATCH_IN);
 	else if (!on && s->error && !s->dead)
 		loop_defer(s->loop, report_later, s);
@@ -173,7 +196,7 @@ static void enqueue(struct stream *s, const struct str *v, size_t n, size_t skip
 	set_events(s, s->events | WATCH_OUT);
 }
 
-void stream_writev(struct stream *s, const struct str *v, size_t n)
+static void write_raw(struct stream *s, const struct str *v, size_t n)
 {
 	struct iovec iov[PIECES_MAX];
 	size_t total = 0, n_iov = 0;
@@ -184,7 +207,7 @@ void stream_writev(struct stream *s, const struct str *v, size_t n)
 			iov[n_iov++] = (struct iovec) { (void *)v[i].p, v[i].n };
 		total += v[i].n;
 	}
-	if (total == 0 || s->error || s->dead || s->finishing)
+	if (total == 0)
 		return;
 	if (stream_queued(s) == 0) {
 		do
@@ -202,6 +225,37 @@ void stream_writev(struct stream *s, const struct str *v, size_t n)
 		enqueue(s, v, n, (size_t)sent);
 }
 
+/* Sends what a filter has put into `wire`. */
+static void write_wire(struct stream *s)
+{
+	if (wire.bad)
+		write_failed(s, ENOBUFS);
+	else
+		write_raw(s, &(struct str) { wire.p, wire.n }, 1);
+	if (wire.cap > WIRE_KEEP)
+		buf_done(&wire);
+}
+
+static void write_filtered(struct stream *s, const struct str *v, size_t n)
+{
+	buf_clear(&wire);
+	int r = s->filter->ops->encode(s->filter, v, n, &wire);
+
+	write_wire(s);
+	if (r < 0)
+		write_failed(s, -r);
+}
+
+void stream_writev(struct stream *s, const struct str *v, size_t n)
+{
+	if (s->error || s->dead || s->finishing)
+		return;
+	if (s->filter)
+		write_filtered(s, v, n);
+	else
+		write_raw(s, v, n);
+}
+
 void stream_write(struct stream *s, struct str data)
 {
 	stream_writev(s, &data, 1);
@@ -210,6 +264,13 @@ void stream_write(struct stream *s, struct str data)
 void stream_finish(struct stream *s)
 {
 	if (s->finishing || s->error || s->dead)
+		return;
+	if (s->filter) {
+		buf_clear(&wire);
+		s->filter->ops->finish(s->filter, &wire);
+		write_wire(s);
+	}
+	if (s->error)
 		return;
 	s->finishing = true;
 	if (stream_queued(s) == 0)
@@ -257,14 +318,49 @@ static void on_end(struct stream *s)
 		s->ops->on_eof(s->user);
 }
 
+/* The filter has seen the end of the peer's side; it is told like one on the wire, to an owner that reads. */
+static void end_later(void *p)
+{
+	struct stream *s = p;
+
+	if (s->end_held && s->reading && s->ops && !s->dead && !s->eof)
+		on_end(s);
+}
+
+static void on_filtered(struct stream *s, struct str in)
+{
+	struct str plain = STR_NULL;
+
+	buf_clear(&wire);
+	int r = s->filter->ops->decode(s->filter, in, &plain, &wire);
+
+	write_wire(s);
+	if (r < 0) {
+		if (!s->error)
+			s->error = -r;
+		report(s);
+		return;
+	}
+	if ((r & STREAM_FILTER_READY) && s->ops->on_ready)
+		s->ops->on_ready(s->user);
+	if (plain.n && s->ops && !s->dead)
+		s->ops->on_data(s->user, plain);
+	if (r & STREAM_FILTER_END) {
+		s->end_held = true;
+		end_later(s);
+	}
+}
+
 static void on_readable(struct stream *s)
 {
-	if (!s->reading || s->eof) {
+	if (!s->reading || s->eof || s->end_held) {
 		set_events(s, s->events & ~WATCH_IN);
 		return;
 	}
 	ssize_t n = read(s->fd, scratch, sizeof scratch);
-	if (n > 0) {
+	if (n > 0 && s->filter && s->ops != &linger_ops) {
+		on_filtered(s, (struct str) { scratch, (size_t)n });
+	} else if (n > 0) {
 		s->ops->on_data(s->user, (struct str) { scratch, (size_t)n });
 	} else if (n == 0 || errno == EIO) {
 		on_end(s);		/* EIO: how the last program on a terminal says goodbye to its master */
@@ -356,8 +452,7 @@ void stream_close_flushed(struct stream *s)
 {
 	if (!s)
 		return;
-	s->ops = &linger_ops;
-	s->user = s;
+	stream_rebind(s, &linger_ops, s);
 	s->linger = timer_new(s->loop, linger_over, s);
 	s->flush_until_ms = loop_now_ms(s->loop) + FLUSH_TOTAL_MS;
 	stream_finish(s);

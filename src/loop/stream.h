@@ -6,7 +6,10 @@
  * down with its reader, which is how a slow client slows only its own sandbox.
  *
  * No callback comes after stream_close(), stream_reset() or stream_take_fd(), and each of these may be
- * called from inside a callback. on_error is terminal: the owner must then close. */
+ * called from inside a callback. on_error is terminal: the owner must then close.
+ *
+ * A filter (TLS) may stand between the owner and the wire; the owner then sees and writes plain bytes, and
+ * stream_queued() counts those on the wire. */
 #pragma once
 
 #include <stdbool.h>
@@ -14,6 +17,7 @@
 
 #include "base/str.h"
 
+struct buf;
 struct loop;
 struct stream;
 
@@ -25,10 +29,30 @@ struct stream_ops {
 	void (*on_eof)(void *user);			/* the peer writes no more; writing may go on */
 	void (*on_drain)(void *user);			/* may be NULL */
 	void (*on_error)(void *user, int no);		/* errno value; may come instead of any of the above */
+	void (*on_ready)(void *user);			/* the filter can be written through from now on; may be NULL */
+};
+
+/* A filter does no I/O: bytes in, bytes out. What has to go to the peer is appended to *out, also when the call fails; a
+ * negative errno breaks the stream after that. */
+struct stream_filter {
+	const struct stream_filter_ops *ops;
+};
+
+#define STREAM_FILTER_READY 1	/* decode: the handshake is over, told once */
+#define STREAM_FILTER_END 2	/* decode: behind these bytes the peer has ended its side */
+
+struct stream_filter_ops {
+	/* All of the bytes are taken. *ret_plain is borrowed until the next decode of any filter. Returns flags. */
+	int (*decode)(struct stream_filter *f, struct str wire, struct str *ret_plain, struct buf *out);
+	int (*encode)(struct stream_filter *f, const struct str *v, size_t n, struct buf *out);
+	void (*finish)(struct stream_filter *f, struct buf *out);	/* says that nothing more will be written */
+	void (*free)(struct stream_filter *f);
 };
 
 /* Owns fd, also when NULL is returned (out of memory, or not a socket, pipe or terminal). */
 struct stream *stream_new(struct loop *l, int fd, const struct stream_ops *ops, void *user);
+void stream_filter(struct stream *s, struct stream_filter *f);	/* owned from now on; before the first byte goes either way */
+void stream_rebind(struct stream *s, const struct stream_ops *ops, void *user);	/* another owner; reading is off then */
 void stream_read(struct stream *s, bool on);
 
 /* Tries at once, queues the rest; errors come through on_error later, with reading on after what the peer has sent. */
@@ -40,4 +64,4 @@ void stream_close(struct stream *s);			/* now; what is queued is lost. NULL is f
 void stream_close_flushed(struct stream *s);		/* sends what is queued (bounded by timeouts), then closes */
 void stream_reset(struct stream *s);			/* like close, but a TCP peer sees RST */
 int stream_fd(const struct stream *s);			/* borrowed */
-int stream_take_fd(struct stream *s);			/* frees the stream, keeps the fd open; only with an empty queue */
+int stream_take_fd(struct stream *s);			/* frees the stream, keeps the fd open; only with an empty queue and no filter */

@@ -101,9 +101,11 @@ static void on_request(void *user, struct http_req *rq)
 		http_body_want(rq, false);
 		t->held = rq;
 	} else if (rq->upgrade) {
-		assert_int_equal(
-			http_hijack(rq, STR_LIT("HTTP/1.1 101 Switching Protocols\r\n\r\n"), &t->taken, &t->early), 0);
-		assert_int_equal(http_hijack(rq, STR_LIT(""), &t->taken, &t->early), -EPIPE);
+		struct stream *s;
+
+		assert_int_equal(http_hijack(rq, STR_LIT("HTTP/1.1 101 Switching Protocols\r\n\r\n"), &s, &t->early), 0);
+		t->taken = stream_take_fd(s);
+		assert_int_equal(http_hijack(rq, STR_LIT(""), &s, &t->early), -EPIPE);
 	} else if (str_is(rq->path, "/free")) {
 		http_server_free(t->server);
 		t->server = NULL;

@@ -45,7 +45,7 @@ static void job_act(struct job *j)
 {
 	struct http_req *rq = j->rq;
 	autobuf struct buf early = BUF_INIT(1 << 20);
-	int fd = -1;
+	struct stream *taken;
 
 	switch (rnd(JOBS_MAX)) {
 	case 0 ... 3:
@@ -74,9 +74,10 @@ static void job_act(struct job *j)
 		http_abort(rq);
 		break;
 	case 17:
-		if (http_hijack(rq, STR_LIT("HTTP/1.1 101 S\r\n\r\n"), &fd, &early) == 0)
+		if (http_hijack(rq, STR_LIT("HTTP/1.1 101 S\r\n\r\n"), &taken, &early) == 0) {
 			tunnels++;
-		fd_close(fd);
+			stream_close(taken);
+		}
 		break;
 	case 18:
 		http_close_after(rq);

@@ -19,7 +19,7 @@ struct end {
 	struct stream *s;
 	int peer;
 	struct buf got;
-	int datas, eofs, drains, error;
+	int datas, eofs, drains, error, readies;
 	bool close_in_data;
 };
 
@@ -48,8 +48,13 @@ static void on_error(void *user, int no)
 	((struct end *)user)->error = no;
 }
 
+static void on_ready(void *user)
+{
+	((struct end *)user)->readies++;
+}
+
 static const struct stream_ops ops = {
-	.on_data = on_data, .on_eof = on_eof, .on_drain = on_drain, .on_error = on_error,
+	.on_data = on_data, .on_eof = on_eof, .on_drain = on_drain, .on_error = on_error, .on_ready = on_ready,
 };
 
 static int set_up(void **state)
@@ -232,12 +237,155 @@ static void files_have_no_readiness(void **state)
 	assert_int_equal(close(fd), -1); /* closed all the same */
 }
 
+/* A filter that greets with '?', wants '!' back, turns all bits over, ends with '.' and chokes on '#'. */
+struct toy {
+	struct stream_filter base;
+	bool ready;
+};
+
+static char toy_plain[4096];
+static int toys_freed;
+
+static int toy_decode(struct stream_filter *f, struct str in, struct str *ret, struct buf *out)
+{
+	struct toy *t = (struct toy *)f;
+	int flags = 0;
+
+	*ret = (struct str){ toy_plain, 0 };
+	for (size_t i = 0; i < in.n; i++) {
+		if (!t->ready && in.p[i] == '!') {
+			t->ready = true;
+			flags = STREAM_FILTER_READY;
+		} else if (!t->ready) {
+			buf_ch(out, '?');
+		} else if (in.p[i] == '.') {
+			return flags | STREAM_FILTER_END;
+		} else if (in.p[i] == '#') {
+			buf_z(out, "alert");
+			return -EPROTO;
+		} else {
+			toy_plain[ret->n++] = (char)~in.p[i];
+		}
+	}
+	return flags;
+}
+
+static int toy_encode(struct stream_filter *f, const struct str *v, size_t n, struct buf *out)
+{
+	(void)f;
+	for (size_t i = 0; i < n; i++) {
+		for (size_t k = 0; k < v[i].n; k++)
+			buf_ch(out, (char)~v[i].p[k]);
+	}
+	return 0;
+}
+
+static void toy_finish(struct stream_filter *f, struct buf *out)
+{
+	(void)f;
+	buf_ch(out, '.');
+}
+
+static void toy_free(struct stream_filter *f)
+{
+	toys_freed++;
+	free(f);
+}
+
+static const struct stream_filter_ops toy_ops = { toy_decode, toy_encode, toy_finish, toy_free };
+
+static void toy_put(struct end *e)
+{
+	struct toy *t = calloc(1, sizeof *t);
+
+	*t = (struct toy){ .base = { &toy_ops } };
+	stream_filter(e->s, &t->base);
+	stream_read(e->s, true);
+}
+
+static void a_filter_shakes_hands_before_its_owner_reads(void **state)
+{
+	struct end *e = *state;
+
+	toy_put(e);
+	wire_send(e->peer, STR_LIT("h"));
+	wire_turns(e->l, 2);
+	(void)wire_recv(e->peer, &e->got);
+	assert_true(str_is(buf_view(&e->got), "?"));
+	assert_int_equal(e->readies + e->datas, 0);
+	buf_clear(&e->got);
+	wire_send(e->peer, STR_LIT("!\x9e\x9d"));
+	wire_turns(e->l, 2);
+	assert_int_equal(e->readies, 1);
+	assert_true(str_is(buf_view(&e->got), "ab"));
+	stream_writev(e->s, (struct str[]){ STR_LIT("a"), STR_LIT("b") }, 2);
+	stream_finish(e->s);
+	buf_clear(&e->got);
+	assert_true(wire_recv(e->peer, &e->got));
+	assert_true(str_is(buf_view(&e->got), "\x9e\x9d."));
+	stream_close(take_ptr(&e->s));
+	wire_turns(e->l, 2);
+	assert_int_equal(toys_freed, 1);
+}
+
+static void the_end_that_a_filter_sees_waits_for_the_reader(void **state)
+{
+	struct end *e = *state;
+
+	toy_put(e);
+	wire_send(e->peer, STR_LIT("!"));
+	wire_turns(e->l, 2);
+	wire_send(e->peer, STR_LIT("\x9e."));
+	stream_read(e->s, true);
+	wire_turns(e->l, 2);
+	assert_true(str_is(buf_view(&e->got), "a"));
+	assert_int_equal(e->eofs, 1);
+	wire_send(e->peer, STR_LIT("\x9e"));	/* behind the end nothing counts */
+	wire_turns(e->l, 2);
+	assert_int_equal(e->datas, 1);
+}
+
+static void a_filter_that_fails_tells_the_peer_first(void **state)
+{
+	struct end *e = *state;
+
+	toy_put(e);
+	wire_send(e->peer, STR_LIT("!#"));
+	wire_turns(e->l, 2);
+	assert_int_equal(e->error, EPROTO);
+	(void)wire_recv(e->peer, &e->got);
+	assert_true(str_is(buf_view(&e->got), "alert"));
+}
+
+static void another_owner_gets_the_rest(void **state)
+{
+	struct end *e = *state;
+	struct end other = { .got = BUF_INIT(1024) };
+
+	toy_put(e);
+	wire_send(e->peer, STR_LIT("!\x9e"));
+	wire_turns(e->l, 2);
+	stream_rebind(e->s, &ops, &other);
+	wire_send(e->peer, STR_LIT("\x9d"));
+	wire_turns(e->l, 2);
+	assert_int_equal(other.datas, 0);
+	stream_read(e->s, true);
+	wire_turns(e->l, 2);
+	assert_true(str_is(buf_view(&e->got), "a"));
+	assert_true(str_is(buf_view(&other.got), "b"));
+	buf_done(&other.got);
+}
+
 #define CASE(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(reading_starts_off_and_can_pause),
+		CASE(a_filter_shakes_hands_before_its_owner_reads),
+		CASE(the_end_that_a_filter_sees_waits_for_the_reader),
+		CASE(a_filter_that_fails_tells_the_peer_first),
+		CASE(another_owner_gets_the_rest),
 		CASE(all_bytes_arrive_in_order_behind_a_full_socket),
 		CASE(a_stream_may_be_closed_by_its_reader),
 		CASE(write_errors_come_later_and_once),
