@@ -314,6 +314,8 @@ void watch_events(struct call *c, json_t *msg)
 
 	if (!at)
 		return;
+	if ((*at)->w)			/* what the client did before it asked is in the answer */
+		watcher_settle((*at)->w);
 	if ((*at)->error) {
 		call_fail(c, CONNECT_INTERNAL, "watcher error: %s", (*at)->error);
 		return;

@@ -18,6 +18,7 @@
 #include "loop/loop.h"
 
 #define DIRS_MAX 16384			/* directories of one tree */
+#define SETTLE_READS 64			/* of 16 KiB: somebody may be making events faster than we read them */
 #define MASK \
 	(IN_CREATE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_MODIFY | IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF | \
 		IN_ONLYDIR | IN_EXCL_UNLINK)
@@ -126,9 +127,11 @@ static int tree_one(void *user, const char *rel)
 		return -ENOMEM;
 	if (t->tell)
 		emit(t->w, "EVENT_TYPE_CREATE", name);
-	if (t->w->dead || lstat(path, &st) < 0 || !S_ISDIR(st.st_mode))
+	if (t->w->dead || lstat(path, &st) < 0)
 		return 0;
-	return add_dir(t->w, name);
+	if (t->tell && S_ISREG(st.st_mode) && st.st_size > 0)
+		emit(t->w, "EVENT_TYPE_WRITE", name);
+	return S_ISDIR(st.st_mode) && !t->w->dead ? add_dir(t->w, name) : 0;
 }
 
 /* Watches rel and all below it; tell: its contents count as created. */
@@ -217,13 +220,12 @@ static void on_one(struct watcher *w, const struct inotify_event *ev)
 		on_dir_event(w, ev->mask, rel);
 }
 
-static void on_readable(void *user, int events)
+/* Handles one buffer of events; false when there are none left. */
+static bool read_events(struct watcher *w)
 {
-	struct watcher *w = user;
 	_Alignas(struct inotify_event) char data[16 * 1024];
 	ssize_t n = read(w->fd, data, sizeof(data));
 
-	(void)events;
 	if (n < 0 && errno != EAGAIN && errno != EINTR)
 		fail(w, "cannot read events");
 	for (ssize_t at = 0; at < n && !w->dead;) {
@@ -232,6 +234,19 @@ static void on_readable(void *user, int events)
 		on_one(w, ev);
 		at += (ssize_t)(sizeof(*ev) + ev->len);
 	}
+	return n > 0 && !w->dead;
+}
+
+static void on_readable(void *user, int events)
+{
+	(void)events;
+	(void)read_events(user);
+}
+
+void watcher_settle(struct watcher *w)
+{
+	for (int i = 0; i < SETTLE_READS && read_events(w); i++)
+		;
 }
 
 void watcher_pause(struct watcher *w, bool on)

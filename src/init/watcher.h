@@ -2,7 +2,8 @@
 /* watcher: what happens in a directory, or in a whole tree, as events of the API.
  *
  * One inotify instance each, as many as a sandbox may have. Directories that appear are watched too, and what is found
- * in them by then is reported as created, because it may have been there before the watch was. */
+ * in them by then is reported as created (and written, if there is something in it), because it may have been there
+ * before the watch was. */
 #pragma once
 
 #include <stdbool.h>
@@ -18,5 +19,6 @@ struct watcher_ops {
 
 int watcher_new(struct init *in, const char *path, bool recursive, const struct watcher_ops *ops, void *user,
 		struct watcher **ret);				/* -errno; -EUSERS: too many */
+void watcher_settle(struct watcher *w);				/* reports what the kernel has by now */
 void watcher_pause(struct watcher *w, bool on);			/* the kernel queues meanwhile, up to its limit */
 void watcher_free(struct watcher *w);				/* NULL is fine; also from inside a callback */
