@@ -45,6 +45,7 @@ struct front_options {
 	uint32_t team_max_sandboxes;	/* 0: none; of teams without their own */
 	bool open;			/* no key is needed on this machine */
 	bool metrics_open;
+	bool text_from_stdout;		/* of sandboxes that do not say themselves */
 };
 
 LIST_HEAD(held_list, held);

@@ -162,6 +162,7 @@ static int parse_options(int argc, char **argv, struct front_options *opt)
 		{ "key-file", required_argument, NULL, 'k' },	{ "log-level", required_argument, NULL, 'l' },
 		{ "rate-limit", required_argument, NULL, 'r' },	{ "team-max-sandboxes", required_argument, NULL, 'q' },
 		{ "open", no_argument, NULL, 'o' },		{ "metrics-open", no_argument, NULL, 'm' },
+		{ "text-from-stdout", no_argument, NULL, 'x' },
 		{ 0 },
 	};
 	enum log_level level;
@@ -192,6 +193,9 @@ static int parse_options(int argc, char **argv, struct front_options *opt)
 			break;
 		case 'm':
 			opt->metrics_open = true;
+			break;
+		case 'x':
+			opt->text_from_stdout = true;
 			break;
 		case 'l':
 			if (log_level_parse(optarg, &level) < 0)

@@ -102,7 +102,8 @@ static const struct http_call_ops init_ops = {
 static void put_init_body(const struct sandbox *sb, struct buf *out)
 {
 	autojson json_t *j = json_pack(
-		"{s:s,s:s,s:s}", "sandboxId", sb->id, "templateId", sb->spec.tpl.id, "defaultUser", DEFAULT_USER);
+		"{s:s,s:s,s:s,s:b}", "sandboxId", sb->id, "templateId", sb->spec.tpl.id, "defaultUser", DEFAULT_USER,
+		"textFromStdout", (int)sb->front->opt.text_from_stdout);
 
 	(void)json_object_set_new(j, "envVars", sb->spec.env_vars ? json_incref(sb->spec.env_vars) : json_object());
 	json_put(out, j);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* control: /health, /envs, and /init, by which the front tells who and what this sandbox is.
  *
- * POST /init {envVars,defaultUser,defaultWorkdir,sandboxId,templateId,hostname,timestamp}: every field may be left out
- * and then stays as it is. It comes right after the start and again after a resume; with a timestamp, one that is older
+ * POST /init {envVars,defaultUser,defaultWorkdir,sandboxId,templateId,hostname,textFromStdout,timestamp}: every field may
+ * be left out and then stays as it is. It comes right after the start and again after a resume; with a timestamp, one that is older
  * than what was applied last is answered but changes nothing. */
 #include "init/control.h"
 
@@ -42,8 +42,10 @@ struct setup {				/* an /init body; NULL: not given */
 	const char *user, *workdir, *sandbox, *template_id, *hostname, *timestamp;
 	json_t *vars;
 	uint64_t us;
+	bool text_from_stdout;
 };
 
+/* *s has what holds so far. */
 static int setup_parse(const json_t *body, struct setup *s, struct err *e)
 {
 	if (json_get_obj(body, "envVars", &s->vars, e) < 0 || json_get_str(body, "defaultUser", &s->user, e) < 0 ||
@@ -51,6 +53,7 @@ static int setup_parse(const json_t *body, struct setup *s, struct err *e)
 		json_get_str(body, "sandboxId", &s->sandbox, e) < 0 ||
 		json_get_str(body, "templateId", &s->template_id, e) < 0 ||
 		json_get_str(body, "hostname", &s->hostname, e) < 0 ||
+		json_get_bool(body, "textFromStdout", &s->text_from_stdout, e) < 0 ||
 		json_get_str(body, "timestamp", &s->timestamp, e) < 0)
 		return -EINVAL;
 	if (s->vars && env_check(s->vars, "envVars", e) < 0)
@@ -104,6 +107,7 @@ static void setup_apply(struct init *in, const struct setup *s)
 		env_fix(&in->env, "E2B_TEMPLATE_ID", s->template_id);
 		write_run_file(in, "E2B_TEMPLATE_ID", s->template_id);
 	}
+	in->interp.text_from_stdout = s->text_from_stdout;
 	if (s->hostname && s->hostname[0] && sethostname(s->hostname, strlen(s->hostname)) < 0)
 		log_warn("cannot set hostname, going on", "errno=%d", errno);
 }
@@ -125,7 +129,7 @@ static void on_body_end(struct http_req *rq)
 	struct request *r = rq->user;
 	autojson json_t *body = NULL;
 	struct err e = ERR_INIT;
-	struct setup s = { 0 };
+	struct setup s = { .text_from_stdout = r->in->interp.text_from_stdout };
 
 	if (r->body.bad) {
 		reply_error(rq, 413, "request body is larger than %d bytes", INIT_BODY_MAX);

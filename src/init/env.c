@@ -82,6 +82,19 @@ void env_fix(struct env *v, const char *name, const char *value)
 	(void)json_object_set_new(v->fixed, name, json_string(value));
 }
 
+const char *env_find(const struct env *v, const char *name)
+{
+	const json_t *layers[] = { v->fixed, v->given, v->template_vars };
+
+	for (size_t i = 0; i < ARRAY_LEN(layers); i++) {
+		const char *value = json_string_value(json_object_get(layers[i], name));
+
+		if (value)
+			return value;
+	}
+	return NULL;
+}
+
 json_t *env_merged(const struct env *v)
 {
 	json_t *all = json_object();

@@ -24,6 +24,7 @@ void env_read_template(struct env *v);				/* again: the file may have changed */
 void env_give(struct env *v, json_t *vars); /* replaces what was given before; vars is checked, borrowed */
 void env_fix(struct env *v, const char *name, const char *value);
 
+const char *env_find(const struct env *v, const char *name);	/* borrowed; NULL: not set */
 json_t *env_merged(const struct env *v);			/* new reference */
 
 /* Names are not empty and have no '='. -EINVAL names the field. */

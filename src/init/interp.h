@@ -24,6 +24,7 @@ struct interp {
 	struct kernel *kernels;		/* every runtime process that has not been reaped */
 	struct http_server *inside;	/* /health for programs in the sandbox */
 	bool awake;
+	bool text_from_stdout;		/* unless the sandbox's environment says otherwise */
 };
 
 /* A request for the interpreter's port. */

@@ -38,6 +38,11 @@ json_t *event_error(const char *name, const char *value, const char *traceback)
 	return json_pack("{s:s,s:s,s:s,s:s}", "type", "error", "name", name, "value", value, "traceback", traceback);
 }
 
+json_t *event_text(struct str bytes)
+{
+	return json_pack("{s:s,s:b,s:o,s:{}}", "type", "result", "is_main_result", 1, "text", text_json(bytes), "extra");
+}
+
 /* The text of a string is its representation, quotes and all: clients expect it bare. */
 static json_t *bare_text(const json_t *value)
 {

@@ -23,6 +23,8 @@
 #define BEGIN_MS 300			/* a runtime that cannot start says so within this; then its answer can be a 500 */
 #define GATHER_MS 200			/* output is joined for so long */
 #define HELD_MAX (4 * 1024 * 1024)	/* or up to so many bytes */
+#define TEXT_MAX HELD_MAX		/* longer output is no text: half of it would be worse than none */
+#define TEXT_VARIABLE "ATOLL_TEXT_FROM_STDOUT"
 #define LINE_MAX_BYTES (6 * KERNEL_LINE_MAX)
 #define OUTPUT_MAX_TEXT "32 MiB"
 
@@ -41,8 +43,9 @@ struct execution {
 	uint64_t id;
 	struct timer *keepalive, *gather;
 	struct held out[2];
+	struct buf text;		/* standard output so far, while it may become the result */
 	size_t n_output;
-	bool begun, failed, cut, full;
+	bool begun, failed, cut, full, wants_text;
 };
 
 static const char *const stream_names[] = { [KERNEL_STDOUT] = "stdout", [KERNEL_STDERR] = "stderr" };
@@ -122,6 +125,8 @@ void execution_output(struct execution *x, enum kernel_stream which, struct str 
 	}
 	x->n_output += bytes.n;
 	buf_put(&x->out[which].b, bytes.p, bytes.n);
+	if (x->wants_text && which == KERNEL_STDOUT)
+		buf_put(&x->text, bytes.p, bytes.n);
 	if (x->cut) {
 		buf_z(&x->out[which].b, "\n[output is cut here: it is longer than " OUTPUT_MAX_TEXT "]\n");
 		flush_both(x, FLUSH_CHARACTERS);
@@ -140,6 +145,8 @@ void execution_note(struct execution *x, const char *text)
 void execution_result(struct execution *x, const json_t *bundle, bool is_main)
 {
 	flush_both(x, FLUSH_CHARACTERS);
+	if (is_main)
+		x->wants_text = false;
 	if (json_is_object(bundle))
 		send_event(x, event_result(bundle, is_main));
 }
@@ -151,6 +158,17 @@ void execution_error(struct execution *x, const char *name, const char *value, c
 	x->failed = true;
 	flush_both(x, FLUSH_CHARACTERS);
 	send_event(x, event_error(name, value, traceback));
+}
+
+/* The end of the last line is no part of the text, as it is none of a result's. */
+static void send_text(struct execution *x)
+{
+	struct str text = buf_view(&x->text);
+
+	if (!x->wants_text || x->failed || x->text.bad || text.n == 0)
+		return;
+	text.n -= text.p[text.n - 1] == '\n';
+	send_event(x, event_text(text));
 }
 
 void execution_count(struct execution *x, uint64_t n)
@@ -194,6 +212,7 @@ static void execution_free(void *p)
 	timer_free(x->gather);
 	json_decref(x->msg);
 	buf_done(&x->body);
+	buf_done(&x->text);
 	buf_done(&x->out[0].b);
 	buf_done(&x->out[1].b);
 	free(x);
@@ -213,6 +232,7 @@ static void leave(struct execution *x)
 void execution_end(struct execution *x)
 {
 	flush_both(x, FLUSH_ALL);
+	send_text(x);
 	send_event(x, event_plain("end_of_execution"));
 	if (x->rq)
 		http_end(x->rq);
@@ -255,6 +275,13 @@ static int choose_context(struct execution *x, const char *id, const char *langu
 		return context_default(x->in, language && *language ? language : NULL, ret, e);
 	*ret = context_find(x->in, id);
 	return *ret ? 0 : err_set(e, ENOENT, "Context %.100s not found", id);
+}
+
+static bool wants_text(const struct init *in)
+{
+	const char *own = env_find(&in->env, TEXT_VARIABLE);
+
+	return own ? strcmp(own, "1") == 0 || strcmp(own, "true") == 0 : in->interp.text_from_stdout;
 }
 
 static void on_body(struct http_req *rq, struct str data)
@@ -317,7 +344,8 @@ void execute_post(struct init *in, struct http_req *rq)
 	struct execution *x = calloc(1, sizeof(*x));
 
 	if (x) {
-		*x = (struct execution) { .in = in, .rq = rq, .body = BUF_INIT(BODY_MAX) };
+		*x = (struct execution) { .in = in, .rq = rq, .body = BUF_INIT(BODY_MAX), .text = BUF_INIT(TEXT_MAX) };
+		x->wants_text = wants_text(in);
 		x->out[0].b = x->out[1].b = BUF_INIT(2 * HELD_MAX);
 		x->keepalive = timer_new(in->loop, on_keepalive, x);
 		x->gather = timer_new(in->loop, on_gather, x);

@@ -2,7 +2,10 @@
 /* interp_execute: one POST /execute: code on its way through a context, and its events on the way back.
  *
  * Output is held back and joined for a while, as Jupyter does: clients treat each event as a piece of its own. A client
- * that goes away interrupts its code. */
+ * that goes away interrupts its code.
+ *
+ * Some programs read what a cell prints from the text of its result. Where that is asked for, a cell that succeeds without
+ * a result of its own gets one with its standard output. */
 #pragma once
 
 #include <jansson.h>

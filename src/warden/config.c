@@ -57,6 +57,7 @@ static const struct key keys[] = {
 	{ "max_disk_mb", KIND_NUMBER, FIELD(max_disk_mb), 16, MB_MAX },
 	{ "open", KIND_BOOL, FIELD(open) },
 	{ "metrics_open", KIND_BOOL, FIELD(metrics_open) },
+	{ "text_from_stdout", KIND_BOOL, FIELD(text_from_stdout) },
 	{ "rate_limit", KIND_NUMBER, FIELD(rate_limit), 0, 1000000 },
 	{ "team_max_sandboxes", KIND_NUMBER, FIELD(team_max_sandboxes), 0, 2000 },
 	{ "on_stop", KIND_STOP, FIELD(keep_on_stop) },

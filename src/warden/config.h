@@ -31,6 +31,7 @@ struct config {
 	uint64_t max_memory_mb, max_pids, max_disk_mb, max_cpu_permille;
 	uint64_t rate_limit, team_max_sandboxes;	/* 0: none; of keys and teams that have none of their own */
 	bool open, metrics_open;		/* without a key; on a loopback address only */
+	bool text_from_stdout;			/* what a cell prints is its result when it has no other */
 	bool no_pool;
 	bool keep_on_stop;
 	bool version;				/* only print it */

@@ -138,6 +138,8 @@ int front_open(struct warden *w, int exe_fd, const char *exe, const char *state_
 		argv[n++] = "--open";
 	if (w->cfg.metrics_open)
 		argv[n++] = "--metrics-open";
+	if (w->cfg.text_from_stdout)
+		argv[n++] = "--text-from-stdout";
 	if (user_find(w->cfg.user, &spec.uid, &spec.gid, e) < 0)
 		return -e->no;
 	w->hello_timer = timer_new(w->loop, on_no_hello, w);

@@ -10,8 +10,8 @@ export function interp(sbx, method, path, body) {
 }
 
 // Starts an execution. Resolves with the head of the answer; `events` fills up, each with the time it came.
-export function startCode(sbx, code, opt = {}) {
-	const url = new URL(server.url)
+export function startCode(sbx, code, opt = {}, base = server.url) {
+	const url = new URL(base)
 	return new Promise((done, fail) => {
 		const req = http.request({
 			host: url.hostname, port: url.port, method: 'POST', path: '/execute', agent: false,
@@ -43,9 +43,9 @@ export function startCode(sbx, code, opt = {}) {
 }
 
 // Runs code to its end: text of the main result, all results, joined output, error, count.
-export async function runCode(sbx, code, opt) {
+export async function runCode(sbx, code, opt, base) {
 	const began = performance.now()
-	const run = await startCode(sbx, code, opt)
+	const run = await startCode(sbx, code, opt, base)
 	const complete = await run.ended
 	const of = (type) => run.events.filter((e) => e.type === type)
 	const results = of('result')

@@ -55,6 +55,10 @@ static void later_layers_win(void **state)
 	(void)json_object_set_new(v.template_vars, "A", json_string("template"));
 	(void)json_object_set_new(v.template_vars, "T", json_string("template"));
 	env_give(&v, given);
+	assert_string_equal(env_find(&v, "A"), "given");
+	assert_string_equal(env_find(&v, "T"), "template");
+	assert_string_equal(env_find(&v, "E2B_SANDBOX"), "true");
+	assert_null(env_find(&v, "NONE"));
 	{
 		autofree char **e = env_build(&v, &u, "/bin", NULL);
 

@@ -37,6 +37,15 @@ static void check_text(const char *plain, const char *want)
 	assert_string_equal(json_string_value(json_object_get(got, "text")), want);
 }
 
+static void printed_text_stays_as_it_is(void **state)
+{
+	autojson json_t *got = event_text(STR_LIT("'a'\n"));
+	autojson json_t *want = json_pack("{s:s,s:b,s:s,s:{}}", "type", "result", "is_main_result", 1, "text", "'a'\n", "extra");
+
+	(void)state;
+	assert_true(json_equal(got, want));
+}
+
 static void one_pair_of_quotes_is_taken_off(void **state)
 {
 	(void)state;
@@ -75,6 +84,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_bundle_becomes_fields), cmocka_unit_test(one_pair_of_quotes_is_taken_off),
+		cmocka_unit_test(printed_text_stays_as_it_is),
 		cmocka_unit_test(output_is_cut_between_lines_and_characters),
 		cmocka_unit_test(bytes_that_begin_no_character_are_not_waited_for),
 	};
