@@ -4,124 +4,22 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/fd.h"
 #include "http/json.h"
+#include "http/protobuf.h"
 #include "http/server.h"
+#include "init/gunzip.h"
 #include "init/init.h"
 #include "init/path.h"
 #include "init/reply.h"
-#include "init/text.h"
+#include "loop/loop.h"
 
 #define AUTH_MAX 1024
 #define TIMEOUT_MAX_MS (10ull * 365 * 24 * 3600 * 1000)
 #define KEEPALIVE_DEFAULT_S 90
 #define KEEPALIVE_MAX_S 3600
-
-static bool is_stream(const struct call *c)
-{
-	return c->rpc->kind != RPC_UNARY;
-}
-
-/* Answers. */
-
-void call_begin(struct call *c)
-{
-	if (!http_started(c->rq))
-		http_begin(c->rq, 200, "application/connect+json", NULL, -1);
-}
-
-void call_send_raw(struct call *c, struct str envelopes)
-{
-	if (c->answered)
-		return;
-	call_begin(c);
-	http_write(c->rq, envelopes);
-}
-
-static void send_envelope(struct call *c, uint8_t flags, struct str json)
-{
-	autobuf struct buf out = BUF_INIT(CALL_REPLY_MAX + ENVELOPE_HEAD);
-
-	envelope_put(&out, flags, json);
-	call_send_raw(c, buf_view(&out));
-}
-
-void call_send(struct call *c, struct str json)
-{
-	send_envelope(c, 0, json);
-}
-
-static void stream_end(struct call *c, struct str last)
-{
-	send_envelope(c, ENVELOPE_END, last);
-	c->answered = true;
-	http_end(c->rq);
-}
-
-void call_end(struct call *c)
-{
-	if (!c->answered)
-		stream_end(c, STR_LIT("{}"));
-}
-
-void call_reply(struct call *c, struct str json)
-{
-	if (c->answered)
-		return;
-	if (is_stream(c)) {
-		call_send(c, json);
-		call_end(c);
-		return;
-	}
-	c->answered = true;
-	http_respond(c->rq, 200, "application/json", call_legacy(c) ? "X-E2B-Legacy-SDK: true\r\n" : NULL, json);
-}
-
-void call_reply_json(struct call *c, const json_t *j)
-{
-	autobuf struct buf out = BUF_INIT(CALL_REPLY_MAX);
-
-	json_put(&out, j);
-	if (out.bad)
-		call_fail(c, CONNECT_INTERNAL, "the answer is too large");
-	else
-		call_reply(c, buf_view(&out));
-}
-
-void call_fail(struct call *c, enum connect_code code, const char *fmt, ...)
-{
-	autobuf struct buf out = BUF_INIT(16 * CALL_TEXT_MAX);
-	autojson json_t *err = json_object();
-	char text[CALL_TEXT_MAX];
-	va_list ap;
-
-	if (c->answered)
-		return;
-	va_start(ap, fmt);
-	(void)vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	(void)json_object_set_new(err, "code", json_string(connect_code_name(code)));
-	(void)json_object_set_new(err, "message", text_json(str_of(text)));
-	if (is_stream(c)) {
-		autojson json_t *last = json_pack("{s:O}", "error", err);
-
-		json_put(&out, last);
-		stream_end(c, buf_view(&out));
-		return;
-	}
-	json_put(&out, err);
-	c->answered = true;
-	http_respond(c->rq, connect_code_status(code), "application/json", NULL, buf_view(&out));
-}
-
-size_t call_queued(const struct call *c)
-{
-	return c->answered ? 0 : http_queued(c->rq);
-}
 
 /* What the headers say. */
 
@@ -218,15 +116,22 @@ int call_path(struct call *c, const json_t *msg, const char *field, char **ret)
 
 /* The request. */
 
+static int read_message(struct call *c, struct str body, json_t **ret)
+{
+	struct err e = ERR_INIT;
+	int rc = c->binary ? pb_read(c->rpc->request, body, ret, &e) : json_read_object(body, true, ret, &e);
+
+	if (rc < 0)
+		call_fail(c, rc == -ENOMEM ? CONNECT_INTERNAL : CONNECT_INVALID_ARGUMENT, "%s", e.text);
+	return rc;
+}
+
 static void dispatch(struct call *c, struct str body)
 {
 	autojson json_t *msg = NULL;
-	struct err e = ERR_INIT;
 
-	if (json_read_object(body, true, &msg, &e) < 0) {
-		call_fail(c, CONNECT_INVALID_ARGUMENT, "%s", e.text);
+	if (read_message(c, body, &msg) < 0)
 		return;
-	}
 	if (c->started) {
 		c->rpc->more(c, msg);
 		return;
@@ -237,10 +142,39 @@ static void dispatch(struct call *c, struct str body)
 	userdb_done(&c->users);
 }
 
+static void dispatch_gzip(struct call *c, struct str body)
+{
+	autobuf struct buf plain = BUF_INIT(CALL_BODY_MAX);
+	int rc = gunzip_all(body, &plain);
+
+	if (rc == -EFBIG) {
+		call_fail(c, CONNECT_RESOURCE_EXHAUSTED, "a message is larger than %d bytes", CALL_BODY_MAX);
+	} else if (rc < 0) {
+		call_fail(c, CONNECT_INVALID_ARGUMENT, "a message cannot be decompressed: %s",
+			  rc == -ENOMEM ? "out of memory" : "it is not gzip data");
+	} else {
+		dispatch(c, buf_view(&plain));
+	}
+}
+
 static void refuse_envelope(struct call *c, const char *why)
 {
 	c->refused = true;
 	call_fail(c, CONNECT_INVALID_ARGUMENT, "request is not one enveloped message: %s", why);
+}
+
+static void dispatch_envelope(struct call *c, const struct envelope *ev)
+{
+	if (ev->flags & ENVELOPE_END) {
+		refuse_envelope(c, "the end of a stream is for answers");
+	} else if (!(ev->flags & ENVELOPE_COMPRESSED) || !ev->body.n) {
+		dispatch(c, ev->body);
+	} else if (c->gzip) {
+		dispatch_gzip(c, ev->body);
+	} else {
+		c->refused = true;
+		call_fail(c, CONNECT_INTERNAL, "a compressed message came without the header 'Connect-Content-Encoding'");
+	}
 }
 
 /* Client streams: serves each complete message while they are wanted; the rest stays. */
@@ -251,12 +185,8 @@ static void take_messages(struct call *c)
 	int rc = 0;
 
 	c->taking = true;
-	while (!c->answered && !c->paused && (rc = envelope_parse(&in, &ev)) > 0) {
-		if (ev.flags)
-			refuse_envelope(c, "compressed messages are not supported");
-		else
-			dispatch(c, ev.body);
-	}
+	while (!c->answered && !c->paused && (rc = envelope_parse(&in, &ev)) > 0)
+		dispatch_envelope(c, &ev);
 	c->taking = false;
 	if (rc < 0)
 		refuse_envelope(c, "a message is too large");
@@ -288,30 +218,35 @@ static void on_body(struct http_req *rq, struct str data)
 	}
 }
 
-static void on_body_end(struct http_req *rq)
+static void take_one(struct call *c)
 {
-	struct call *c = rq->user;
 	struct str in = buf_view(&c->body);
 	struct envelope ev;
 
+	if (envelope_parse(&in, &ev) <= 0)
+		refuse_envelope(c, "incomplete");
+	else if (in.n)
+		refuse_envelope(c, "more follows");
+	else
+		dispatch_envelope(c, &ev);
+}
+
+static void on_body_end(struct http_req *rq)
+{
+	struct call *c = rq->user;
+
 	if (c->answered || c->refused)
 		return;
-	if (c->rpc->kind == RPC_UNARY) {
-		dispatch(c, in);
-	} else if (c->rpc->kind == RPC_SERVER_STREAM) {
-		if (envelope_parse(&in, &ev) <= 0)
-			refuse_envelope(c, "incomplete");
-		else if (ev.flags)
-			refuse_envelope(c, "compressed messages are not supported");
-		else if (in.n)
-			refuse_envelope(c, "more follows");
-		else
-			dispatch(c, ev.body);
-	} else if (in.n) {
+	if (c->rpc->kind == RPC_SERVER_STREAM)
+		take_one(c);
+	else if (c->rpc->kind == RPC_CLIENT_STREAM && c->body.n)
 		refuse_envelope(c, "incomplete");
-	} else {
+	else if (c->rpc->kind == RPC_CLIENT_STREAM)
 		c->rpc->end(c);
-	}
+	else if (c->gzip && c->body.n)
+		dispatch_gzip(c, buf_view(&c->body));
+	else
+		dispatch(c, buf_view(&c->body));
 	buf_done(&c->body);
 }
 
@@ -331,6 +266,7 @@ static void on_close(struct http_req *rq, bool lost)
 	c->answered = true;
 	if (c->on_gone)
 		c->on_gone(c);
+	timer_free(c->deadline);
 	userdb_done(&c->users);
 	buf_done(&c->body);
 	free(c->stream);
@@ -341,15 +277,62 @@ static const struct http_req_ops call_ops = {
 	.on_body = on_body, .on_body_end = on_body_end, .on_drain = on_drain, .on_close = on_close,
 };
 
+/* The head. */
+
+static void on_deadline(void *user)
+{
+	call_fail(user, CONNECT_DEADLINE_EXCEEDED, "context deadline exceeded");
+}
+
+/* 0, or the call has failed. */
+static int check_head(struct call *c)
+{
+	bool stream = c->rpc->kind != RPC_UNARY;
+	const struct http_headers *h = &c->rq->headers;
+	struct str version = http_header_get(h, "connect-protocol-version");
+	struct str coding = http_header_get(h, stream ? "connect-content-encoding" : "content-encoding");
+	uint64_t ms;
+
+	if (version.n && !str_is(version, "1")) {
+		call_fail(c, CONNECT_INVALID_ARGUMENT, "header 'Connect-Protocol-Version' must be '1'");
+		return -EINVAL;
+	}
+	c->gzip = str_ieq(coding, STR_LIT("gzip"));
+	if (coding.n && !c->gzip && !str_ieq(coding, STR_LIT("identity"))) {
+		call_fail(c, CONNECT_UNIMPLEMENTED, "unknown compression '%.*s': supported encodings are gzip",
+			  (int)(coding.n < 100 ? coding.n : 100), coding.p);
+		return -EINVAL;
+	}
+	if (call_timeout_ms(c, &ms) < 0)
+		return -EINVAL;
+	if (ms && c->rpc->kind != RPC_SERVER_STREAM) {
+		c->deadline = timer_new(c->in->loop, on_deadline, c);
+		if (c->deadline)
+			timer_arm(c->deadline, ms);
+	}
+	return 0;
+}
+
+static void refuse_type(struct http_req *rq, bool stream, struct str type)
+{
+	const char *json = stream ? "application/connect+json" : "application/json";
+	const char *proto = stream ? "application/connect+proto" : "application/proto";
+	autofree char *accept = str_fmt("Accept-Post: %s, %s\r\n", json, proto);
+
+	reply_refuse(rq, 415, accept, "content type '%.*s' is not supported here, expected %s or %s",
+		     (int)(type.n < 100 ? type.n : 100), type.n ? type.p : "", json, proto);
+}
+
 void call_new(struct init *in, struct http_req *rq, const struct rpc *rpc)
 {
 	struct str type = http_header_get(&rq->headers, "content-type");
 	struct str media = str_trim(str_cut(&type, ';'));
-	const char *want = rpc->kind == RPC_UNARY ? "application/json" : "application/connect+json";
+	bool stream = rpc->kind != RPC_UNARY;
+	bool binary = str_ieq(media, str_of(stream ? "application/connect+proto" : "application/proto"));
 	struct call *c;
 
-	if (!str_ieq(media, str_of(want))) {
-		reply_error(rq, 415, "content type '%.*s' is not supported here, expected %s", STR_ARG(media), want);
+	if (!binary && !str_ieq(media, str_of(stream ? "application/connect+json" : "application/json"))) {
+		refuse_type(rq, stream, media);
 		return;
 	}
 	c = calloc(1, sizeof(*c));
@@ -360,7 +343,9 @@ void call_new(struct init *in, struct http_req *rq, const struct rpc *rpc)
 	c->in = in;
 	c->rq = rq;
 	c->rpc = rpc;
+	c->binary = binary;
 	c->body = BUF_INIT(CALL_BODY_MAX + (rpc->kind == RPC_UNARY ? 0 : ENVELOPE_HEAD));
 	rq->user = c;
 	rq->ops = &call_ops;
+	(void)check_head(c);
 }

@@ -8,6 +8,7 @@
 #include "init/call.h"
 #include "init/init.h"
 #include "init/process_impl.h"
+#include "init/schema.h"
 #include "loop/loop.h"
 #include "loop/stream.h"
 
@@ -46,7 +47,9 @@ static void on_keepalive(void *user)
 {
 	struct client *cl = user;
 
-	call_send(cl->c, STR_LIT("{\"event\":{\"keepalive\":{}}}"));
+	autojson json_t *msg = json_pack("{s:{s:{}}}", "event", "keepalive");
+
+	call_send(cl->c, msg);
 	timer_arm(cl->keepalive, cl->keepalive_ms);
 }
 
@@ -67,18 +70,14 @@ static void on_deadline(void *user)
 
 static void send_start(struct call *c, const struct proc *p)
 {
-	autobuf struct buf out = BUF_INIT(256);
+	autojson json_t *msg = json_pack("{s:{s:{s:i}}}", "event", "start", "pid", (int)p->pid);
 
-	buf_fmt(&out, "{\"event\":{\"start\":{\"pid\":%d}}}", (int)p->pid);
-	call_send(c, buf_view(&out));
+	call_send(c, msg);
 }
 
 static void send_end(struct call *c, const struct proc *p)
 {
-	autobuf struct buf out = BUF_INIT(4096);
-
-	json_put(&out, p->end);
-	call_send(c, buf_view(&out));
+	call_send(c, p->end);
 	call_end(c);
 }
 
@@ -123,18 +122,31 @@ int proc_attach(struct proc *p, struct call *c, bool starter, uint64_t timeout_m
 	return 0;
 }
 
+/* A data event: put together without a tree, because every byte that a command prints comes through here. */
+static void put_data(struct buf *framed, bool binary, const char *name, struct str data)
+{
+	autobuf struct buf event = BUF_INIT(EVENT_MAX);
+
+	if (binary) {
+		pb_put_bytes(&event, &pb_event_response, (const char *[]) { "event", "data", name, NULL }, data);
+	} else {
+		buf_fmt(&event, "{\"event\":{\"data\":{\"%s\":\"", name);
+		base64_encode(&event, data, true);
+		buf_z(&event, "\"}}}");
+	}
+	envelope_put(framed, 0, buf_view(&event));
+}
+
 void clients_send_data(struct proc *p, const char *name, struct str data)
 {
-	autobuf struct buf json = BUF_INIT(EVENT_MAX), framed = BUF_INIT(EVENT_MAX);
+	autobuf struct buf json = BUF_INIT(EVENT_MAX), binary = BUF_INIT(EVENT_MAX);
 
-	if (!p->clients)
-		return;
-	buf_fmt(&json, "{\"event\":{\"data\":{\"%s\":\"", name);
-	base64_encode(&json, data, true);
-	buf_z(&json, "\"}}}");
-	envelope_put(&framed, 0, buf_view(&json));
 	for (struct client *cl = p->clients; cl; cl = cl->next) {
-		call_send_raw(cl->c, buf_view(&framed));
+		struct buf *framed = cl->c->binary ? &binary : &json;
+
+		if (!framed->n)
+			put_data(framed, cl->c->binary, name, data);
+		call_send_raw(cl->c, buf_view(framed));
 		timer_arm(cl->keepalive, cl->keepalive_ms);
 	}
 }

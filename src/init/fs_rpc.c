@@ -42,7 +42,7 @@ static void reply_entry(struct call *c, const char *path)
 		return;
 	}
 	(void)json_object_set_new(reply, "entry", entry);
-	call_reply_json(c, reply);
+	call_reply(c, reply);
 }
 
 void fs_stat(struct call *c, json_t *msg)
@@ -124,8 +124,7 @@ void fs_move(struct call *c, json_t *msg)
 struct listing {
 	struct call *c;
 	const char *root, *shown;
-	struct buf out;
-	size_t n;
+	struct call_list reply;
 };
 
 static int list_one(void *user, const char *rel)
@@ -140,12 +139,7 @@ static int list_one(void *user, const char *rel)
 	rc = entry_read(path, shown, &l->c->users, call_legacy(l->c), &entry);
 	if (rc < 0)
 		return missing(-rc) ? 0 : rc;
-	if (++l->n > LIST_ENTRIES_MAX)
-		return -E2BIG;
-	if (l->n > 1)
-		buf_ch(&l->out, ',');
-	json_put(&l->out, entry);
-	return l->out.bad ? -E2BIG : 0;
+	return l->reply.n >= LIST_ENTRIES_MAX ? -E2BIG : call_list_add(&l->reply, entry);
 }
 
 /* Follows path to the directory it means. 0, or the call has failed. */
@@ -191,18 +185,17 @@ void fs_list_dir(struct call *c, json_t *msg)
 	}
 	if (call_path(c, msg, "path", &path) < 0 || real_dir(c, path, resolved) < 0)
 		return;
-	struct listing l = { .c = c, .root = resolved, .shown = path, .out = BUF_INIT(CALL_REPLY_MAX) };
+	struct listing l = { .c = c, .root = resolved, .shown = path };
 
-	buf_z(&l.out, "{\"entries\":[");
+	call_list_begin(&l.reply, c, "entries");
 	rc = dirs_walk(resolved, depth ? (unsigned)depth : 1, list_one, &l);
-	buf_z(&l.out, "]}");
-	if (rc == -E2BIG || l.out.bad)
+	if (rc == -E2BIG)
 		call_fail(c, CONNECT_RESOURCE_EXHAUSTED, "directory %s has too many entries to list at once", resolved);
 	else if (rc < 0)
 		call_fail(c, CONNECT_INTERNAL, "error reading directory %s: %s", resolved, text_errno(-rc));
 	else
-		call_reply(c, buf_view(&l.out));
-	buf_done(&l.out);
+		call_list_reply(&l.reply);
+	call_list_done(&l.reply);
 }
 
 /* Removing: a step per round of the loop, so that a large tree holds nobody up. It goes on when the client has gone. */
@@ -220,7 +213,7 @@ static void removal_end(struct removal *m, int rc)
 		if (rc < 0)
 			call_fail(m->c, CONNECT_INTERNAL, "error removing file or directory: %s", text_errno(-rc));
 		else
-			call_reply(m->c, STR_LIT("{}"));
+			call_reply_empty(m->c);
 	}
 	remover_free(m->r);
 	free(m);
@@ -253,7 +246,7 @@ void fs_remove(struct call *c, json_t *msg)
 		return;
 	rc = remover_new(path, &r);
 	if (rc == -ENOENT) {
-		call_reply(c, STR_LIT("{}"));
+		call_reply_empty(c);
 		return;
 	}
 	if (rc < 0) {

@@ -58,6 +58,25 @@ int gunzip_end(const struct gunzip *g)
 	return g->between ? 0 : -EBADMSG;
 }
 
+static int into_buf(void *user, struct str data)
+{
+	struct buf *out = user;
+
+	buf_str(out, data);
+	return out->bad ? -EFBIG : 0;
+}
+
+int gunzip_all(struct str in, struct buf *out)
+{
+	struct gunzip *g = gunzip_new();
+	int rc = g ? gunzip_feed(g, in, into_buf, out) : -ENOMEM;
+
+	if (rc == 0)
+		rc = gunzip_end(g);
+	gunzip_free(g);
+	return rc;
+}
+
 void gunzip_free(struct gunzip *g)
 {
 	if (!g)

@@ -2,6 +2,7 @@
 /* gunzip: undoes "Content-Encoding: gzip" as the bytes come, in constant memory. No I/O. */
 #pragma once
 
+#include "base/buf.h"
 #include "base/str.h"
 
 struct gunzip;
@@ -12,3 +13,5 @@ struct gunzip *gunzip_new(void);						/* NULL: out of memory */
 int gunzip_feed(struct gunzip *g, struct str in, gunzip_fn *fn, void *user);	/* 0, -EBADMSG, or what fn returned */
 int gunzip_end(const struct gunzip *g);						/* -EBADMSG: cut short */
 void gunzip_free(struct gunzip *g);						/* NULL is fine */
+
+int gunzip_all(struct str in, struct buf *out);		/* -EBADMSG, -EFBIG: more than fits into out, -ENOMEM */

@@ -247,7 +247,7 @@ void process_list(struct call *c, json_t *msg)
 	autojson json_t *reply = json_pack("{s:o}", "processes", procs_list(c->in));
 
 	(void)msg;
-	call_reply_json(c, reply);
+	call_reply(c, reply);
 }
 
 void process_update(struct call *c, json_t *msg)
@@ -274,7 +274,7 @@ void process_update(struct call *c, json_t *msg)
 			return;
 		}
 	}
-	call_reply(c, STR_LIT("{}"));
+	call_reply_empty(c);
 }
 
 /* Signals. */
@@ -282,7 +282,7 @@ void process_update(struct call *c, json_t *msg)
 static void on_signalled(struct call *c, int rc)
 {
 	(void)rc;
-	call_reply(c, STR_LIT("{}"));
+	call_reply_empty(c);
 }
 
 /* Enums come by name or by number. */
@@ -343,7 +343,7 @@ static void on_written(struct call *c, int rc)
 	if (rc < 0)
 		fail_input(c, false, rc);
 	else
-		call_reply(c, STR_LIT("{}"));
+		call_reply_empty(c);
 }
 
 /* The input of a message that has {"input":{"stdin"|"pty":base64}}; no input at all counts as empty stdin. */
@@ -388,7 +388,7 @@ void process_close_stdin(struct call *c, json_t *msg)
 		call_fail(c, CONNECT_UNKNOWN,
 			"error closing stdin: cannot close stdin for PTY process — send Ctrl+D (0x04) instead");
 	else
-		call_reply(c, STR_LIT("{}"));
+		call_reply_empty(c);
 }
 
 /* StreamInput: the process is named by the first message and looked up again for each: it may end in between. */
@@ -458,5 +458,5 @@ void process_stream_input(struct call *c, json_t *msg)
 
 void process_stream_input_end(struct call *c)
 {
-	call_reply(c, STR_LIT("{}"));
+	call_reply_empty(c);
 }

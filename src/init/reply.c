@@ -12,6 +12,7 @@
 #include "init/text.h"
 
 #define REPLY_MAX (16 * 1024 * 1024)
+#define NOSNIFF "X-Content-Type-Options: nosniff\r\n"
 
 void reply_json(struct http_req *rq, int status, const char *headers, const json_t *body)
 {
@@ -25,17 +26,33 @@ void reply_json(struct http_req *rq, int status, const char *headers, const json
 		http_respond(rq, status, "application/json; charset=utf-8", headers, buf_view(&out));
 }
 
-void reply_error(struct http_req *rq, int status, const char *fmt, ...)
+static void refuse(struct http_req *rq, int status, const char *headers, const char *fmt, va_list ap)
 {
 	autojson json_t *body = json_object();
 	autofree char *text = NULL;
+
+	if (vasprintf(&text, fmt, ap) < 0)
+		text = NULL;
+	(void)json_object_set_new(body, "code", json_integer(status));
+	(void)json_object_set_new(body, "message", text_json(str_of(text ? text : "out of memory")));
+	reply_json(rq, status, headers, body);
+}
+
+void reply_error(struct http_req *rq, int status, const char *fmt, ...)
+{
 	va_list ap;
 
 	va_start(ap, fmt);
-	if (vasprintf(&text, fmt, ap) < 0)
-		text = NULL;
+	refuse(rq, status, NOSNIFF, fmt, ap);
 	va_end(ap);
-	(void)json_object_set_new(body, "code", json_integer(status));
-	(void)json_object_set_new(body, "message", text_json(str_of(text ? text : "out of memory")));
-	reply_json(rq, status, "X-Content-Type-Options: nosniff\r\n", body);
+}
+
+void reply_refuse(struct http_req *rq, int status, const char *headers, const char *fmt, ...)
+{
+	autofree char *all = str_fmt(NOSNIFF "%s", headers ? headers : "");
+	va_list ap;
+
+	va_start(ap, fmt);
+	refuse(rq, status, all ? all : NOSNIFF, fmt, ap);
+	va_end(ap);
 }

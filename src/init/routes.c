@@ -2,6 +2,9 @@
 /* routes: which handler a request goes to. Paths are matched whole: "/files" must not catch "/filesystem.…". */
 #include "init/routes.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #include "base/fd.h"
 #include "http/server.h"
 #include "init/call.h"
@@ -12,6 +15,7 @@
 #include "init/metrics.h"
 #include "init/process_rpc.h"
 #include "init/reply.h"
+#include "init/schema.h"
 #include "init/tunnel.h"
 #include "init/watch_rpc.h"
 
@@ -32,49 +36,55 @@ static const struct route routes[] = {
 	{ "POST", "/files", files_post },
 };
 
+#define UNARY(path, fn, in, out) { path, RPC_UNARY, fn, NULL, NULL, &(in), &(out) }
+#define STREAM(path, fn, in, out) { path, RPC_SERVER_STREAM, fn, NULL, NULL, &(in), &(out) }
+
 static const struct rpc rpcs[] = {
-	{ "/process.Process/Start", RPC_SERVER_STREAM, process_start, NULL, NULL },
-	{ "/process.Process/Connect", RPC_SERVER_STREAM, process_connect, NULL, NULL },
-	{ "/process.Process/List", RPC_UNARY, process_list, NULL, NULL },
-	{ "/process.Process/Update", RPC_UNARY, process_update, NULL, NULL },
-	{ "/process.Process/SendInput", RPC_UNARY, process_send_input, NULL, NULL },
-	{ "/process.Process/SendSignal", RPC_UNARY, process_send_signal, NULL, NULL },
-	{ "/process.Process/CloseStdin", RPC_UNARY, process_close_stdin, NULL, NULL },
+	STREAM("/process.Process/Start", process_start, pb_start_request, pb_event_response),
+	STREAM("/process.Process/Connect", process_connect, pb_of_process, pb_event_response),
+	UNARY("/process.Process/List", process_list, pb_empty, pb_list_response),
+	UNARY("/process.Process/Update", process_update, pb_update_request, pb_empty),
+	UNARY("/process.Process/SendInput", process_send_input, pb_send_input_request, pb_empty),
+	UNARY("/process.Process/SendSignal", process_send_signal, pb_send_signal_request, pb_empty),
+	UNARY("/process.Process/CloseStdin", process_close_stdin, pb_of_process, pb_empty),
 	{ "/process.Process/StreamInput", RPC_CLIENT_STREAM, process_stream_input, process_stream_input,
-		process_stream_input_end },
-	{ "/filesystem.Filesystem/Stat", RPC_UNARY, fs_stat, NULL, NULL },
-	{ "/filesystem.Filesystem/MakeDir", RPC_UNARY, fs_make_dir, NULL, NULL },
-	{ "/filesystem.Filesystem/Move", RPC_UNARY, fs_move, NULL, NULL },
-	{ "/filesystem.Filesystem/ListDir", RPC_UNARY, fs_list_dir, NULL, NULL },
-	{ "/filesystem.Filesystem/Remove", RPC_UNARY, fs_remove, NULL, NULL },
-	{ "/filesystem.Filesystem/WatchDir", RPC_SERVER_STREAM, watch_dir, NULL, NULL },
-	{ "/filesystem.Filesystem/CreateWatcher", RPC_UNARY, watch_create, NULL, NULL },
-	{ "/filesystem.Filesystem/GetWatcherEvents", RPC_UNARY, watch_events, NULL, NULL },
-	{ "/filesystem.Filesystem/RemoveWatcher", RPC_UNARY, watch_remove, NULL, NULL },
+		process_stream_input_end, &pb_stream_input_request, &pb_empty },
+	UNARY("/filesystem.Filesystem/Stat", fs_stat, pb_path_request, pb_entry_response),
+	UNARY("/filesystem.Filesystem/MakeDir", fs_make_dir, pb_path_request, pb_entry_response),
+	UNARY("/filesystem.Filesystem/Move", fs_move, pb_move_request, pb_entry_response),
+	UNARY("/filesystem.Filesystem/ListDir", fs_list_dir, pb_list_dir_request, pb_list_dir_response),
+	UNARY("/filesystem.Filesystem/Remove", fs_remove, pb_path_request, pb_empty),
+	STREAM("/filesystem.Filesystem/WatchDir", watch_dir, pb_watch_request, pb_watch_response),
+	UNARY("/filesystem.Filesystem/CreateWatcher", watch_create, pb_watch_request, pb_watcher),
+	UNARY("/filesystem.Filesystem/GetWatcherEvents", watch_events, pb_watcher, pb_watcher_events_response),
+	UNARY("/filesystem.Filesystem/RemoveWatcher", watch_remove, pb_watcher, pb_empty),
 };
 
-static void refuse_method(struct http_req *rq)
+static void refuse_method(struct http_req *rq, const char *allow)
 {
-	reply_error(rq, 405, "method %.*s is not allowed for '%.*s'", STR_ARG(rq->method),
+	autofree char *header = str_fmt("Allow: %s\r\n", allow);
+
+	reply_refuse(rq, 405, header, "method %.*s is not allowed for '%.*s'", STR_ARG(rq->method),
 		    (int)(rq->path.n < 200 ? rq->path.n : 200), rq->path.p);
 }
 
 static bool serve_rest(struct init *in, struct http_req *rq)
 {
-	bool known = false;
+	char allow[32] = "";
 
 	for (size_t i = 0; i < ARRAY_LEN(routes); i++) {
 		if (!str_is(rq->path, routes[i].path))
 			continue;
-		known = true;
 		if (str_is(rq->method, routes[i].method)) {
 			routes[i].serve(in, rq);
 			return true;
 		}
+		(void)snprintf(allow + strlen(allow), sizeof(allow) - strlen(allow), "%s%s", allow[0] ? ", " : "",
+			       routes[i].method);
 	}
-	if (known)
-		refuse_method(rq);
-	return known;
+	if (allow[0])
+		refuse_method(rq, allow);
+	return allow[0] != '\0';
 }
 
 static bool serve_rpc(struct init *in, struct http_req *rq)
@@ -85,7 +95,7 @@ static bool serve_rpc(struct init *in, struct http_req *rq)
 		if (str_is(rq->method, "POST"))
 			call_new(in, rq, &rpcs[i]);
 		else
-			refuse_method(rq);
+			refuse_method(rq, "POST");
 		return true;
 	}
 	return false;

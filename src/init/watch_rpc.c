@@ -134,14 +134,19 @@ static void stream_watch_free(struct stream_watch *sw)
 	free(sw);
 }
 
+static void send_mark(struct call *c, const char *name)
+{
+	autojson json_t *msg = json_pack("{s:{}}", name);
+
+	call_send(c, msg);
+}
+
 static void on_event(void *user, const char *type, const char *name, const char *path)
 {
 	struct stream_watch *sw = user;
 	autojson json_t *msg = json_pack("{s:o}", "filesystem", event_json(type, name, path, sw->with_entry));
-	autobuf struct buf out = BUF_INIT(1024 * 1024);
 
-	json_put(&out, msg);
-	call_send(sw->c, buf_view(&out));
+	call_send(sw->c, msg);
 	timer_arm(sw->keepalive, sw->keepalive_ms);
 	if (call_queued(sw->c) > STREAM_HIGH)
 		watcher_pause(sw->w, true);
@@ -162,7 +167,7 @@ static void on_keepalive(void *user)
 {
 	struct stream_watch *sw = user;
 
-	call_send(sw->c, STR_LIT("{\"keepalive\":{}}"));
+	send_mark(sw->c, "keepalive");
 	timer_arm(sw->keepalive, sw->keepalive_ms);
 }
 
@@ -212,7 +217,7 @@ void watch_dir(struct call *c, json_t *msg)
 	c->state = sw;
 	c->on_gone = on_gone;
 	c->on_drain = on_drain;
-	call_send(c, STR_LIT("{\"start\":{}}"));
+	send_mark(c, "start");
 	timer_arm(sw->keepalive, sw->keepalive_ms);
 	if (timeout_ms)
 		timer_arm(sw->deadline, timeout_ms);
@@ -285,7 +290,7 @@ void watch_create(struct call *c, json_t *msg)
 	p->next = c->in->watchers.polled;
 	c->in->watchers.polled = p;
 	reply = json_pack("{s:s}", "watcherId", p->id);
-	call_reply_json(c, reply);
+	call_reply(c, reply);
 }
 
 /* The place that points to the watcher the message names, or NULL and the call has failed. */
@@ -322,7 +327,7 @@ void watch_events(struct call *c, json_t *msg)
 	}
 	reply = json_pack("{s:o}", "events", (*at)->events);
 	(*at)->events = json_array();
-	call_reply_json(c, reply);
+	call_reply(c, reply);
 }
 
 void watch_remove(struct call *c, json_t *msg)
@@ -334,5 +339,5 @@ void watch_remove(struct call *c, json_t *msg)
 	p = *at;
 	*at = p->next;
 	polled_free(p);
-	call_reply(c, STR_LIT("{}"));
+	call_reply_empty(c);
 }

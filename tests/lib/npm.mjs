@@ -10,6 +10,7 @@ const PACKAGES = {
 	e2b: '^2.51.0',
 	'e2b-v1calls': 'npm:e2b@2.49.0',
 	'e2b-old': 'npm:e2b@1.13.2',
+	'@connectrpc/connect-node': '^2.2.0',	// the Connect client that can speak protobuf
 }
 
 // Installs the packages; returns the reason when that is impossible, else null.
