@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* files: GET and POST /files: whole files in and out, in constant memory. */
+/* files: GET and POST /files, POST /files/compose: whole files in and out, in constant memory. */
 #pragma once
 
 #include "init/users.h"
@@ -9,6 +9,7 @@ struct init;
 
 void files_get(struct init *in, struct http_req *rq);
 void files_post(struct init *in, struct http_req *rq);
+void files_compose(struct init *in, struct http_req *rq);
 
 /* The user that the query names, or the default one. 0, or the request is answered. */
 int files_user(struct init *in, struct http_req *rq, struct user *ret);

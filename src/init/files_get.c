@@ -17,6 +17,7 @@
 #include "http/server.h"
 #include "http/url.h"
 #include "init/files.h"
+#include "init/gzip.h"
 #include "init/init.h"
 #include "init/media.h"
 #include "init/path.h"
@@ -35,6 +36,7 @@ struct download {
 	uint64_t at, left;		/* left: UINT64_MAX when the end is not known */
 	bool deferred;			/* send() is going to be called */
 	bool ended;
+	struct gzip *gzip;		/* NULL: sent as it is */
 	size_t n_first;
 	char first[4096];		/* what was read to find out whether there is anything */
 };
@@ -73,7 +75,23 @@ static void free_later(void *p)
 	struct download *d = p;
 
 	fd_close(d->fd);
+	gzip_free(d->gzip);
 	free(d);
+}
+
+static void send_packed(void *user, struct str data)
+{
+	struct download *d = user;
+
+	http_write(d->rq, data);
+}
+
+static void send_bytes(struct download *d, struct str data)
+{
+	if (d->gzip)
+		gzip_feed(d->gzip, data, false, send_packed, d);
+	else
+		http_write(d->rq, data);
 }
 
 static void send_pieces(void *p);
@@ -104,7 +122,7 @@ static int send_piece(struct download *d)
 		return -errno;
 	if (n == 0)
 		return d->left == UINT64_MAX ? 0 : -EIO;	/* it has become shorter */
-	http_write(d->rq, (struct str) { data, (size_t)n });
+	send_bytes(d, (struct str) { data, (size_t)n });
 	d->at += (uint64_t)n;
 	if (d->left != UINT64_MAX)
 		d->left -= (uint64_t)n;
@@ -131,10 +149,13 @@ static void send_pieces(void *p)
 		rc = send_piece(d);
 	}
 	d->ended = true;
-	if (rc < 0)
+	if (rc < 0) {
 		http_abort(d->rq);	/* a length was promised: the peer must see that it is not all */
-	else
-		http_end(d->rq);
+		return;
+	}
+	if (d->gzip)
+		gzip_feed(d->gzip, STR_NULL, true, send_packed, d);
+	http_end(d->rq);
 }
 
 static void on_drain(struct http_req *rq)
@@ -191,18 +212,32 @@ struct part {
 	uint64_t from, n;
 };
 
+/* Conditions on a file that has a date but no entity tag. 0: none stands in the way, else the status. */
+static int check_conditions(const struct http_req *rq, const struct stat *st)
+{
+	struct str match = http_header_get(&rq->headers, "if-match"), none = http_header_get(&rq->headers, "if-none-match");
+	time_t t;
+
+	if (match.n ? !str_is(match, "*") : media_date_parse(http_header_get(&rq->headers, "if-unmodified-since"), &t) &&
+	    st->st_mtime > t)
+		return 412;
+	if (none.n ? str_is(none, "*") : media_date_parse(http_header_get(&rq->headers, "if-modified-since"), &t) &&
+	    st->st_mtime <= t)
+		return 304;
+	return 0;
+}
+
 /* Conditional and range headers against the file. */
 static struct part choose_part(const struct http_req *rq, const struct stat *st)
 {
 	struct str range = http_header_get(&rq->headers, "range");
 	struct str if_range = http_header_get(&rq->headers, "if-range");
-	struct str since = http_header_get(&rq->headers, "if-modified-since");
 	struct part all = { 200, 0, (uint64_t)st->st_size }, some = { 206, 0, 0 };
+	int unmet = check_conditions(rq, st);
 	time_t t;
 
-	if (since.p && !http_header_get(&rq->headers, "if-none-match").p && media_date_parse(since, &t) &&
-		st->st_mtime <= t)
-		return (struct part) { 304, 0, 0 };
+	if (unmet)
+		return (struct part) { unmet, 0, 0 };
 	if (!range.p || st->st_size == 0)
 		return all;
 	if (if_range.p && (!media_date_parse(if_range, &t) || t != st->st_mtime))
@@ -242,7 +277,7 @@ static void start_download(struct download *d, const char *path, const struct st
 	d->n_first = n > 0 ? (size_t)n : 0;
 	type = media_type(path_base(path), (struct str) { d->first, d->n_first });
 	put_headers(&headers, path, st, &part);
-	if (part.status == 304 || part.status == 416) {
+	if (part.status == 304 || part.status == 412 || part.status == 416) {
 		d->ended = true;
 		http_respond(d->rq, part.status, NULL, buf_cstr(&headers), STR_NULL);
 		return;
@@ -254,15 +289,30 @@ static void start_download(struct download *d, const char *path, const struct st
 	}
 	d->at = part.from;
 	d->left = st->st_size ? part.n : UINT64_MAX;
-	http_begin(d->rq, part.status, type, buf_cstr(&headers), st->st_size ? (int64_t)part.n : -1);
+	if (d->gzip)
+		buf_z(&headers, "Content-Encoding: gzip\r\n");
+	http_begin(d->rq, part.status, type, buf_cstr(&headers), st->st_size && !d->gzip ? (int64_t)part.n : -1);
 	if (!st->st_size)
-		http_write(d->rq, (struct str) { d->first, d->n_first });
+		send_bytes(d, (struct str) { d->first, d->n_first });
 	send_pieces(d);
+}
+
+/* The parts and conditions of a file are those of its plain bytes. */
+static enum media_coding choose_coding(const struct http_req *rq)
+{
+	static const char *const plain_only[] = { "range", "if-range", "if-match", "if-none-match", "if-modified-since",
+		"if-unmodified-since" };
+	bool plain = false;
+
+	for (size_t i = 0; i < ARRAY_LEN(plain_only); i++)
+		plain |= http_header_get(&rq->headers, plain_only[i]).n > 0;
+	return media_coding(http_header_get(&rq->headers, "accept-encoding"), plain);
 }
 
 void files_get(struct init *in, struct http_req *rq)
 {
 	autofree char *name = NULL, *path = NULL;
+	enum media_coding coding = choose_coding(rq);
 	struct download *d;
 	struct user user;
 	struct stat st;
@@ -278,14 +328,16 @@ void files_get(struct init *in, struct http_req *rq)
 	fd = open_file(rq, path, &st);
 	if (fd < 0)
 		return;
-	if (media_identity_refused(http_header_get(&rq->headers, "accept-encoding"))) {
+	if (coding == MEDIA_NEITHER) {
 		fd_close(fd);
-		reply_error(
-			rq, 406, "error parsing Accept-Encoding: no acceptable encoding found, supported: [identity]");
+		reply_error(rq, 406, "error parsing Accept-Encoding: no acceptable encoding found, supported: [gzip]");
 		return;
 	}
 	d = calloc(1, sizeof(*d));
-	if (!d) {
+	if (d && coding == MEDIA_GZIP)
+		d->gzip = gzip_new();
+	if (!d || (coding == MEDIA_GZIP && !d->gzip)) {
+		free(d);
 		fd_close(fd);
 		reply_error(rq, 503, "out of memory");
 		return;

@@ -138,40 +138,60 @@ int media_range(struct str range, uint64_t size, uint64_t *ret_from, uint64_t *r
 	return 1;
 }
 
-/* "gzip;q=0.5" → its name, and whether the weight is zero. */
-static struct str coding(struct str item, bool *ret_zero)
+/* "gzip;q=0.5": its name and 500. A weight that cannot be read counts as 1. */
+static struct str coding(struct str item, unsigned *ret_weight)
 {
 	struct str name = str_trim(str_cut(&item, ';'));
 
-	*ret_zero = false;
+	*ret_weight = 1000;
 	while (item.p) {
-		struct str p = str_trim(str_cut(&item, ';'));
+		struct str p = str_trim(str_cut(&item, ';')), whole;
+		uint64_t w = 0, f = 0;
 
 		if (p.n < 3 || (p.p[0] != 'q' && p.p[0] != 'Q') || p.p[1] != '=')
 			continue;
 		str_skip(&p, 2);
-		*ret_zero = p.p[0] == '0';
-		for (size_t i = 0; i < p.n; i++)
-			if (p.p[i] != '0' && p.p[i] != '.')
-				*ret_zero = false;
+		whole = str_cut(&p, '.');
+		if (str_to_u64(whole, 1, &w) < 0 || p.n > 3 || (p.n && str_to_u64(p, 999, &f) < 0))
+			continue;
+		for (size_t i = p.n; i < 3; i++)
+			f *= 10;
+		*ret_weight = w ? 1000 : (unsigned)f;
 	}
 	return name;
 }
 
-bool media_identity_refused(struct str list)
+enum media_coding media_coding(struct str list, bool identity_only)
 {
-	bool refused = false, accepted = false, others_refused = false;
+	bool named = false, others = false;
+	unsigned identity = 1, any = 1, gzip = 0, weight;
+	bool has_identity = false, has_any = false;
 
 	while (list.p) {
-		bool zero;
-		struct str name = coding(str_cut(&list, ','), &zero);
+		struct str name = coding(str_cut(&list, ','), &weight);
 
-		if (str_ieq(name, STR_LIT("identity")))
-			*(zero ? &refused : &accepted) = true;
-		else if (str_is(name, "*") && zero)
-			others_refused = true;
+		if (str_ieq(name, STR_LIT("identity"))) {
+			identity = weight;
+			has_identity = true;
+		} else if (str_is(name, "*")) {
+			any = weight;
+			has_any = true;
+		} else if (str_ieq(name, STR_LIT("gzip"))) {
+			gzip = weight;
+			named = true;
+		} else if (name.n && weight) {
+			others = true;
+		}
 	}
-	return refused || (others_refused && !accepted);
+	if (has_any && !any && !has_identity)
+		identity = 0;
+	if (has_any && any && !named)
+		gzip = any;
+	if (identity_only)
+		return identity ? MEDIA_IDENTITY : MEDIA_NEITHER;
+	if (!identity)
+		return gzip ? MEDIA_GZIP : MEDIA_NEITHER;
+	return named && gzip && !others && !(has_identity && identity >= gzip) ? MEDIA_GZIP : MEDIA_IDENTITY;
 }
 
 static const char days[] = "SunMonTueWedThuFriSat", months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";

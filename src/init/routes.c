@@ -34,6 +34,7 @@ static const struct route routes[] = {
 	{ "GET", "/atoll/events", events_get },
 	{ "GET", "/files", files_get },
 	{ "POST", "/files", files_post },
+	{ "POST", "/files/compose", files_compose },
 };
 
 #define UNARY(path, fn, in, out) { path, RPC_UNARY, fn, NULL, NULL, &(in), &(out) }

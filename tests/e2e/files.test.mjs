@@ -3,6 +3,7 @@
 import { test, after, before } from '../lib/case.mjs'
 import assert from 'node:assert/strict'
 import crypto from 'node:crypto'
+import zlib from 'node:zlib'
 import { createRaw, envd, killRaw, rpc, runAny, sdk } from '../lib/client.mjs'
 
 let sbx, raw
@@ -144,6 +145,92 @@ test('reading: missing is 404 by path, a directory 400', async () => {
 	assert.equal(dir.json.code, 400)
 	await assert.rejects(sbx.files.read('none-here'), sdk().FileNotFoundError)
 	await assert.rejects(sbx.files.read('none-here', { format: 'stream' }), sdk().FileNotFoundError)
+})
+
+test('a download is packed for a client that asks for gzip', async () => {
+	const text = 'many words, many words\n'.repeat(50000)
+	await put('/tmp/words.txt', text)
+	const packed = await get('/tmp/words.txt', { headers: { 'Accept-Encoding': 'gzip' } })
+	assert.equal(packed.headers['content-encoding'], 'gzip')
+	assert.equal(packed.headers['content-type'], 'text/plain; charset=utf-8')
+	assert.equal(packed.headers.vary, 'Accept-Encoding')
+	assert.ok(packed.body.length < text.length / 20)
+	assert.equal(zlib.gunzipSync(packed.body).toString(), text)
+	for (const accept of ['gzip, deflate, br', 'identity', 'br', 'gzip;q=0'])
+		assert.equal((await get('/tmp/words.txt', { headers: { 'Accept-Encoding': accept } })).text, text)
+	const part = await get('/tmp/words.txt', { headers: { 'Accept-Encoding': 'gzip', Range: 'bytes=0-3' } })
+	assert.deepEqual([part.status, part.text, part.headers['content-encoding']], [206, 'many', undefined])
+	assert.equal((await get('/tmp/words.txt', { headers: { 'Accept-Encoding': 'br, identity;q=0' } })).status, 406)
+	assert.equal((await get('/tmp/words.txt', { headers: { 'Accept-Encoding': 'gzip, identity;q=0', Range: 'bytes=0-3' } })).status, 406)
+	await put('/tmp/none.txt', '')
+	assert.equal((await get('/tmp/none.txt', { headers: { 'Accept-Encoding': 'gzip' } })).body.length, 0)
+	const proc = await get('/proc/self/status', { headers: { 'Accept-Encoding': 'gzip' } })
+	assert.match(zlib.gunzipSync(proc.body).toString(), /^Name:/)
+	assert.equal(await sbx.files.read('/etc/hostname', { gzip: true }), await sbx.files.read('/etc/hostname'))
+})
+
+test('conditions on a read hold', async () => {
+	await put('/tmp/cond.txt', 'x')
+	const { headers } = await get('/tmp/cond.txt')
+	const date = headers['last-modified'], before = new Date(Date.parse(date) - 60000).toUTCString()
+	const status = async (h) => (await get('/tmp/cond.txt', { headers: h })).status
+	assert.equal(await status({ 'If-Modified-Since': date }), 304)
+	assert.equal(await status({ 'If-Modified-Since': before }), 200)
+	assert.equal(await status({ 'If-None-Match': '*' }), 304)
+	assert.equal(await status({ 'If-None-Match': '"abc"', 'If-Modified-Since': date }), 200)
+	assert.equal(await status({ 'If-Unmodified-Since': before }), 412)
+	assert.equal(await status({ 'If-Unmodified-Since': date }), 200)
+	assert.equal(await status({ 'If-Match': '"abc"' }), 412)
+	assert.equal(await status({ 'If-Match': '*' }), 200)
+	assert.equal(await status({ 'If-Range': before, Range: 'bytes=0-0' }), 200)
+	assert.equal(await status({ 'If-Range': date, Range: 'bytes=0-0' }), 206)
+})
+
+test('several files are composed into one', async () => {
+	const compose = (body, headers) => envd(raw, 'POST', '/files/compose', body, { headers })
+	const parts = [1, 2, 3].map((n) => `/tmp/compose/p${n}`)
+	const data = [crypto.randomBytes(9 << 20), Buffer.from(''), Buffer.from('end')]
+	const upload = async () => {
+		for (const [i, path] of parts.entries())
+			assert.equal((await put(path, data[i])).status, 200)
+	}
+	await upload()
+	await put('/tmp/compose/whole/it', 'old')
+	const res = await compose({ source_paths: parts, destination: '/tmp/compose/whole/it' })
+	assert.equal(res.status, 200, res.text)
+	assert.deepEqual(res.json, { path: '/tmp/compose/whole/it', name: 'it', type: 'file' })
+	assert.ok((await get('/tmp/compose/whole/it')).body.equals(Buffer.concat(data)))
+	const left = await fsrpc('ListDir', { path: '/tmp/compose', depth: 3 })
+	assert.deepEqual(left.json.entries.map((e) => e.path), ['/tmp/compose/whole', '/tmp/compose/whole/it'])
+	assert.equal(left.json.entries[1].owner, 'user')
+	await upload()
+	const refused = async (body, status, words) => {
+		const no = await compose(body)
+		assert.equal(no.status, status, no.text)
+		assert.match(no.json.message, words)
+		assert.equal(no.json.code, status)
+	}
+	await refused({ source_paths: [], destination: 'x' }, 400, /source_paths must not be empty/)
+	await refused({ source_paths: parts }, 400, /destination is required/)
+	await refused({ source_paths: [...parts, '/tmp/compose/no'], destination: 'x' }, 404, /source file not found/)
+	await refused({ source_paths: ['/tmp'], destination: 'x' }, 400, /not a regular file/)
+	await refused({ source_paths: parts, destination: parts[0] }, 400, /cannot be the same/)
+	await refused({ source_paths: parts, destination: '/tmp' }, 400, /is a directory/)
+	await refused({ source_paths: parts, destination: 'x', username: 'nobody-here' }, 401, /unknown user/)
+	await refused({ source_paths: 'a', destination: 'x' }, 400, /must be an array/)
+	await refused({ source_paths: [5], destination: 'x' }, 400, /array of strings/)
+	assert.equal((await compose('junk', { 'Content-Type': 'application/json' })).status, 400)
+	for (const path of parts)
+		assert.equal((await get(path)).status, 200)		/* a refusal takes nothing away */
+	/* another name of the destination is not taken away with the parts */
+	await compose({ source_paths: parts, destination: '/tmp/compose/one' })
+	const alias = await compose({ source_paths: ['/tmp/compose/./one'], destination: '/tmp/compose/one' })
+	assert.equal(alias.status, 200)
+	assert.equal((await get('/tmp/compose/one')).body.length, (9 << 20) + 3)
+	const stranger = await envd({ ...raw, envdAccessToken: undefined }, 'POST', '/files/compose', { source_paths: ['a'], destination: 'b' })
+	assert.equal(stranger.status, 401)
+	const root = await compose({ source_paths: ['/tmp/compose/one'], destination: '~/deep/er/two', username: 'root' })
+	assert.equal(root.json.path, '/root/deep/er/two')
 })
 
 test('reading: ranges, disposition, proc files', async () => {

@@ -72,14 +72,31 @@ static void names_cannot_break_a_header(void **state)
 	check_name("\xc3\xa4", "inline; filename*=utf-8''%C3%A4");
 }
 
+static void gzip_is_sent_to_who_asks_for_nothing_else(void **state)
+{
+	(void)state;
+	assert_int_equal(media_coding(STR_NULL, false), MEDIA_IDENTITY);
+	assert_int_equal(media_coding(STR_LIT(""), false), MEDIA_IDENTITY);
+	assert_int_equal(media_coding(STR_LIT("gzip"), false), MEDIA_GZIP);
+	assert_int_equal(media_coding(STR_LIT(" GZip ; q=0.5 , identity;q=0.1"), false), MEDIA_GZIP);
+	assert_int_equal(media_coding(STR_LIT("gzip, deflate, br"), false), MEDIA_IDENTITY);
+	assert_int_equal(media_coding(STR_LIT("gzip;q=0"), false), MEDIA_IDENTITY);
+	assert_int_equal(media_coding(STR_LIT("identity, gzip"), false), MEDIA_IDENTITY);
+	assert_int_equal(media_coding(STR_LIT("br"), false), MEDIA_IDENTITY);
+	assert_int_equal(media_coding(STR_LIT("*"), false), MEDIA_IDENTITY);
+	assert_int_equal(media_coding(STR_LIT("gzip"), true), MEDIA_IDENTITY);
+}
+
 static void identity_is_refused_only_in_words(void **state)
 {
 	(void)state;
-	assert_false(media_identity_refused(STR_NULL));
-	assert_false(media_identity_refused(STR_LIT("gzip")));
-	assert_false(media_identity_refused(STR_LIT("gzip, *;q=0.0, identity;q=0.1")));
-	assert_true(media_identity_refused(STR_LIT("gzip, identity;q=0")));
-	assert_true(media_identity_refused(STR_LIT("gzip;q=1, *;q=0")));
+	assert_int_equal(media_coding(STR_LIT("gzip, *;q=0.0, identity;q=0.1"), true), MEDIA_IDENTITY);
+	assert_int_equal(media_coding(STR_LIT("gzip, deflate, identity;q=0"), false), MEDIA_GZIP);
+	assert_int_equal(media_coding(STR_LIT("gzip;q=1, *;q=0"), false), MEDIA_GZIP);
+	assert_int_equal(media_coding(STR_LIT("gzip, identity;q=0"), true), MEDIA_NEITHER);
+	assert_int_equal(media_coding(STR_LIT("*;q=0"), false), MEDIA_NEITHER);
+	assert_int_equal(media_coding(STR_LIT("br, identity;q=0.000"), false), MEDIA_NEITHER);
+	assert_int_equal(media_coding(STR_LIT("identity;q=0, *;q=0.1"), false), MEDIA_GZIP);
 }
 
 static void dates_go_both_ways(void **state)
@@ -103,6 +120,7 @@ int main(void)
 		cmocka_unit_test(ranges_stay_inside_the_file),
 		cmocka_unit_test(types_come_from_the_name_first),
 		cmocka_unit_test(names_cannot_break_a_header),
+		cmocka_unit_test(gzip_is_sent_to_who_asks_for_nothing_else),
 		cmocka_unit_test(identity_is_refused_only_in_words),
 		cmocka_unit_test(dates_go_both_ways),
 	};
