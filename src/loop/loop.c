@@ -10,6 +10,10 @@
 #include <stdlib.h>
 #include <uv.h>
 
+#include "loop/leaving.h"
+
+#define LEAVING_MAX 256			/* unless loop_leaving_max() says otherwise */
+
 struct deferred {
 	void (*fn)(void *p);
 	void *p;
@@ -22,6 +26,7 @@ struct loop {
 	uv_idle_t idle;
 	struct deferred *calls;		/* a ring would do too; this one is simply emptied each round */
 	size_t n_calls, cap_calls;
+	struct leaving leaving;
 };
 
 struct watch {
@@ -113,6 +118,9 @@ struct loop *loop_new(void)
 	(void)uv_check_init(&l->uv, &l->check);
 	(void)uv_idle_init(&l->uv, &l->idle);
 	l->prepare.data = l->check.data = l;
+	TAILQ_INIT(&l->leaving.sending);
+	TAILQ_INIT(&l->leaving.waiting);
+	l->leaving.max = LEAVING_MAX;
 	(void)uv_prepare_start(&l->prepare, on_prepare);	/* active: the loop runs until it is stopped */
 	(void)uv_check_start(&l->check, on_check);
 	return l;
@@ -147,6 +155,16 @@ void loop_free(struct loop *l)
 	(void)uv_loop_close(&l->uv);
 	free(l->calls);
 	free(l);
+}
+
+struct leaving *loop_leaving(struct loop *l)
+{
+	return &l->leaving;
+}
+
+void loop_leaving_max(struct loop *l, size_t max)
+{
+	l->leaving.max = max;
 }
 
 uint64_t loop_now_ms(struct loop *l)

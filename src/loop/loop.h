@@ -7,6 +7,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct loop;
@@ -19,6 +20,9 @@ void loop_run(struct loop *l);			/* until loop_stop() */
 void loop_stop(struct loop *l);
 void loop_free(struct loop *l);			/* after all its objects are freed; runs pending closes */
 uint64_t loop_now_ms(struct loop *l);		/* monotonic, cached at the start of the round */
+
+/* How many streams may be on their way out, see stream_close_flushed(): 256 at first. */
+void loop_leaving_max(struct loop *l, size_t max);
 
 /* Calls fn(p) once this round of callbacks is over: the way to free what callers may still hold. */
 void loop_defer(struct loop *l, void (*fn)(void *p), void *p);

@@ -14,6 +14,7 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
+#include "loop/leaving.h"
 #include "loop/loop.h"
 
 #define READ_SIZE (128 * 1024)			/* bytes taken per readiness event */
@@ -28,7 +29,9 @@
 struct stream {
 	struct loop *loop;
 	struct watch *watch;
-	struct timer *linger;			/* only while closing flushed */
+	struct timer *linger;			/* only while closing flushed, */
+	TAILQ_ENTRY(stream) leaving;
+	struct stream_list *left_by;		/* which list that is in */
 	const struct stream_ops *ops;		/* NULL: closed, no callbacks */
 	void *user;
 	struct stream_filter *filter;		/* NULL: the owner's bytes are those on the wire */
@@ -63,8 +66,25 @@ static void stream_gone(void *p)
 	free(s);
 }
 
+/* Into another list of those who leave, or out of them. */
+static void leave_by(struct stream *s, struct stream_list *list)
+{
+	struct leaving *all = loop_leaving(s->loop);
+
+	if (s->left_by) {
+		TAILQ_REMOVE(s->left_by, s, leaving);
+		all->n--;
+	}
+	if (list) {
+		TAILQ_INSERT_TAIL(list, s, leaving);
+		all->n++;
+	}
+	s->left_by = list;
+}
+
 static void stream_drop(struct stream *s)
 {
+	leave_by(s, NULL);
 	watch_free(take_ptr(&s->watch));
 	timer_free(take_ptr(&s->linger));
 	s->ops = NULL;
@@ -431,12 +451,14 @@ static void linger_data(void *user, struct str data)
 
 static void linger_progress(struct stream *s)
 {
-	if (s->finished && s->eof)
+	if (s->finished && s->eof) {
 		stream_close(s);
-	else if (s->finished)
+	} else if (s->finished) {
+		leave_by(s, &loop_leaving(s->loop)->waiting);
 		timer_arm(s->linger, LINGER_MS);
-	else if (loop_now_ms(s->loop) < s->flush_until_ms)
+	} else if (loop_now_ms(s->loop) < s->flush_until_ms) {
 		timer_arm(s->linger, FLUSH_MS);
+	}
 }
 
 static void linger_over(void *user)
@@ -452,6 +474,11 @@ void stream_close_flushed(struct stream *s)
 {
 	if (!s)
 		return;
+
+	struct leaving *all = loop_leaving(s->loop);
+
+	if (all->n >= all->max)
+		stream_close(TAILQ_EMPTY(&all->waiting) ? TAILQ_FIRST(&all->sending) : TAILQ_FIRST(&all->waiting));
 	stream_rebind(s, &linger_ops, s);
 	s->linger = timer_new(s->loop, linger_over, s);
 	s->flush_until_ms = loop_now_ms(s->loop) + FLUSH_TOTAL_MS;
@@ -460,6 +487,7 @@ void stream_close_flushed(struct stream *s)
 		stream_close(s);
 		return;
 	}
+	leave_by(s, &all->sending);
 	stream_read(s, true);
 	linger_progress(s);
 }

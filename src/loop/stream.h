@@ -61,7 +61,10 @@ void stream_writev(struct stream *s, const struct str *v, size_t n);	/* up to 8 
 size_t stream_queued(const struct stream *s);
 void stream_finish(struct stream *s);			/* half-close once the queue is empty; a pipe is closed */
 void stream_close(struct stream *s);			/* now; what is queued is lost. NULL is fine */
-void stream_close_flushed(struct stream *s);		/* sends what is queued (bounded by timeouts), then closes */
+
+/* Sends what is queued, then closes; bounded by timeouts, and by loop_leaving_max(): with more of them, those that have
+ * been at it for longest are closed at once, the ones that only wait for their peer first. */
+void stream_close_flushed(struct stream *s);
 void stream_reset(struct stream *s);			/* like close, but a TCP peer sees RST */
 int stream_fd(const struct stream *s);			/* borrowed */
 int stream_take_fd(struct stream *s);			/* frees the stream, keeps the fd open; only with an empty queue and no filter */

@@ -196,6 +196,38 @@ static void a_closed_stream_still_flushes_and_listens(void **state)
 	wire_turns(e->l, 4);
 }
 
+/* Peers that never hang up must not use up the fds. */
+static void those_on_their_way_out_are_limited(void **state)
+{
+	struct end *e = *state;
+	static char block[1 << 20];
+	int peers[4];
+	char z[4];
+
+	loop_leaving_max(e->l, 2);
+	for (size_t i = 0; i < ARRAY_LEN(peers); i++) {
+		int sv[2];
+
+		wire_pair(sv);
+		peers[i] = sv[1];
+		struct stream *s = stream_new(e->l, sv[0], &ops, e);
+
+		if (i == 0)
+			stream_write(s, (struct str) { block, sizeof block });
+		stream_close_flushed(s);
+		wire_turns(e->l, 2);
+	}
+	/* The first still sends; of the others, who only wait, the last is left. */
+	assert_true(send(peers[0], "x", 1, MSG_NOSIGNAL) == 1);
+	assert_int_equal(send(peers[1], "x", 1, MSG_NOSIGNAL), -1);
+	assert_int_equal(send(peers[2], "x", 1, MSG_NOSIGNAL), -1);
+	assert_true(send(peers[3], "x", 1, MSG_NOSIGNAL) == 1);
+	assert_int_equal(recv(peers[3], z, sizeof z, MSG_DONTWAIT), 0);
+	for (size_t i = 0; i < ARRAY_LEN(peers); i++)
+		fd_close(peers[i]);
+	wire_turns(e->l, 4);
+}
+
 static void a_pipe_is_finished_by_closing_it(void **state)
 {
 	struct end *e = *state;
@@ -391,6 +423,7 @@ int main(void)
 		CASE(write_errors_come_later_and_once),
 		CASE(what_the_peer_said_is_read_before_the_error),
 		CASE(a_closed_stream_still_flushes_and_listens),
+		CASE(those_on_their_way_out_are_limited),
 		CASE(a_pipe_is_finished_by_closing_it),
 		CASE(the_fd_can_be_taken_out),
 		CASE(files_have_no_readiness),
