@@ -117,6 +117,7 @@ static void serve(struct front *f)
 		return;
 	}
 	http_server_limit(f->server, front_max_conns(f));
+	http_server_head_timeout(f->server, f->opt.head_timeout_s * 1000ull);
 	timer_arm(f->tick, 1000);
 	log_info("serving", "url=%s sandboxes=%zu", f->opt.url, sandbox_table_count(f->sandboxes));
 }

@@ -41,6 +41,7 @@ struct front_options {
 	const char *domain;		/* "" when none is set up */
 	const char *url;
 	uint32_t max_timeout_s;
+	uint32_t head_timeout_s, body_timeout_s;	/* of requests of the API; the head's of all */
 	uint32_t rate_limit;		/* requests per second and key, 0: none; of teams without their own */
 	uint32_t team_max_sandboxes;	/* 0: none; of teams without their own */
 	bool open;			/* no key is needed on this machine */
@@ -104,6 +105,11 @@ static inline uint32_t front_max_idle(const struct front *f)
 static inline uint32_t front_max_tunnels(const struct front *f)
 {
 	return f->fds / 16;		/* two fds each */
+}
+
+static inline uint32_t front_max_leaving(const struct front *f)
+{
+	return f->fds / 16;		/* closed on our side, see stream_close_flushed() */
 }
 
 void front_request_over(struct front *f);	/* one of f->requests is done */

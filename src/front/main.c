@@ -29,7 +29,9 @@
 
 #define FD_WARDEN 3
 #define FD_LISTEN 4
-#define MAX_TIMEOUT_S (24 * 3600)
+#define MAX_TIMEOUT_S (24 * 3600)	/* unless the options say otherwise: these three */
+#define HEAD_TIMEOUT_S 30
+#define BODY_TIMEOUT_S 60
 #define ACTIVE_EVERY_S 30		/* how often the store is told who was used */
 #define TIDY_EVERY_S 10
 
@@ -143,14 +145,30 @@ static int usage_error(const char *what)
 	return -EINVAL;
 }
 
-static int number_option(int c, const char *text, struct front_options *opt)
+static uint32_t *number_option(int c, struct front_options *opt)
 {
-	uint32_t *field = c == 't' ? &opt->max_timeout_s : c == 'r' ? &opt->rate_limit : &opt->team_max_sandboxes;
+	switch (c) {
+	case 't':
+		return &opt->max_timeout_s;
+	case 'h':
+		return &opt->head_timeout_s;
+	case 'b':
+		return &opt->body_timeout_s;
+	case 'r':
+		return &opt->rate_limit;
+	default:
+		return &opt->team_max_sandboxes;
+	}
+}
+
+static int take_number(int c, const char *text, struct front_options *opt)
+{
+	bool is_time = c == 't' || c == 'h' || c == 'b';
 	uint64_t v;
 
-	if (str_to_u64(str_of(text), UINT32_MAX, &v) < 0 || (c == 't' && v == 0))
-		return -EINVAL;
-	*field = (uint32_t)v;
+	if (str_to_u64(str_of(text), UINT32_MAX, &v) < 0 || (is_time && v == 0))
+		return usage_error("times, --rate-limit and --team-max-sandboxes must be numbers");
+	*number_option(c, opt) = (uint32_t)v;
 	return 0;
 }
 
@@ -161,6 +179,7 @@ static int parse_options(int argc, char **argv, struct front_options *opt)
 		{ "url", required_argument, NULL, 'u' },	{ "max-timeout", required_argument, NULL, 't' },
 		{ "key-file", required_argument, NULL, 'k' },	{ "log-level", required_argument, NULL, 'l' },
 		{ "rate-limit", required_argument, NULL, 'r' },	{ "team-max-sandboxes", required_argument, NULL, 'q' },
+		{ "head-timeout", required_argument, NULL, 'h' }, { "body-timeout", required_argument, NULL, 'b' },
 		{ "open", no_argument, NULL, 'o' },		{ "metrics-open", no_argument, NULL, 'm' },
 		{ "text-from-stdout", no_argument, NULL, 'x' },
 		{ 0 },
@@ -183,10 +202,12 @@ static int parse_options(int argc, char **argv, struct front_options *opt)
 			opt->key_file = optarg;
 			break;
 		case 't':
+		case 'h':
+		case 'b':
 		case 'r':
 		case 'q':
-			if (number_option(c, optarg, opt) < 0)
-				return usage_error("--max-timeout, --rate-limit and --team-max-sandboxes must be numbers");
+			if (take_number(c, optarg, opt) < 0)
+				return -EINVAL;
 			break;
 		case 'o':
 			opt->open = true;
@@ -238,6 +259,7 @@ static int set_up(struct front *f, struct err *e)
 	f->loop = loop_new();
 	if (!f->loop)
 		return err_set(e, ENOMEM, "make the loop");
+	loop_leaving_max(f->loop, front_max_leaving(f));
 	f->expiry = expiry_new(f->loop, on_expired, f);
 	f->tick = timer_new(f->loop, on_tick, f);
 	f->grace = timer_new(f->loop, on_grace_over, f);
@@ -253,7 +275,8 @@ static int set_up(struct front *f, struct err *e)
 
 int main(int argc, char **argv)
 {
-	struct front f = { .opt = { .domain = "", .url = "", .max_timeout_s = MAX_TIMEOUT_S }, .listen_fd = -1 };
+	struct front f = { .opt = { .domain = "", .url = "", .max_timeout_s = MAX_TIMEOUT_S, .head_timeout_s = HEAD_TIMEOUT_S,
+				   .body_timeout_s = BODY_TIMEOUT_S }, .listen_fd = -1 };
 	struct err e;
 
 	log_setup("atoll-front", LOG_LVL_INFO);

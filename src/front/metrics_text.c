@@ -238,6 +238,8 @@ void metrics_put(const struct front *f, struct buf *out)
 	put_lives(out, f);
 	put_warden(out, m);
 	put_gauge(out, "atoll_connections", "client connections", (double)http_server_conns(f->server));
+	put_type(out, "atoll_connections_evicted_total", "counter", "idle connections closed to make room for new ones");
+	buf_fmt(out, "atoll_connections_evicted_total %" PRIu64 "\n", http_server_evicted(f->server));
 	put_gauge(out, "atoll_tunnels", "upgraded connections", f->tunnels);
 	put_gauge(out, "atoll_requests_open", "requests under way", f->requests);
 	put_gauge(out, "atoll_front_resident_bytes", "memory of this process", resident_bytes(m));

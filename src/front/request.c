@@ -210,10 +210,10 @@ void req_end_slow(struct front *f)
 	uint64_t now_us = clock_mono_us();
 	struct req *r;
 
-	while ((r = TAILQ_FIRST(&f->reading)) && now_us - r->began_us > REQUEST_BODY_MS * 1000ull) {
+	while ((r = TAILQ_FIRST(&f->reading)) && now_us - r->began_us > f->opt.body_timeout_s * 1000000ull) {
 		stop_reading(r);
 		http_close_after(r->http);
-		reply_error(r, 408, "request body took longer than %d seconds", REQUEST_BODY_MS / 1000);
+		reply_error(r, 408, "request body took longer than %u seconds", f->opt.body_timeout_s);
 	}
 }
 

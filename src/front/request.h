@@ -21,7 +21,6 @@ struct http_req;
 struct route;
 struct sandbox;
 
-#define REQUEST_BODY_MS 60000		/* for the whole body of a request of the API */
 
 struct req {
 	struct front *front;

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 
 #include "base/fd.h"
 #include "http/json.h"
@@ -234,8 +235,11 @@ static void conn_rest(struct http_conn *c, bool borrowed)
 		conn_lost(c);
 		return;
 	}
-	if (!r && c->in.n && !c->in_head)
+	if (!r && c->in.n && !c->in_head) {
 		c->since_ms = loop_now_ms(c->loop);
+		if (c->server && c->is_idle)
+			server_idle(c->server, c, true);	/* the last one that is taken for idle now */
+	}
 	c->in_head = !r && c->in.n;
 	bool paused = r && !r->body_done && !r->want && !r->ended;
 	stream_read(c->s, !paused && c->in.n < IN_MAX);
@@ -299,12 +303,12 @@ static bool is_stuck(struct http_conn *c, uint64_t now_ms)
 	return unsent > 0 && now_ms - c->unsent_ms > UNSENT_MS;
 }
 
-bool conn_expire(struct http_conn *c, uint64_t now_ms, uint64_t idle_max_ms, uint64_t head_max_ms)
+void conn_expire(struct http_conn *c, uint64_t now_ms, uint64_t idle_max_ms, uint64_t head_max_ms)
 {
 	uint64_t age_ms = now_ms - c->since_ms;
 
 	if (c->rq || c->gone || !c->s)
-		return false;
+		return;
 	if (is_stuck(c, now_ms)) {
 		stream_reset(take_ptr(&c->s));
 		conn_end(c);
@@ -313,7 +317,23 @@ bool conn_expire(struct http_conn *c, uint64_t now_ms, uint64_t idle_max_ms, uin
 	} else if (!c->in_head && age_ms > idle_max_ms) {
 		conn_finish(c);
 	}
-	return c->gone;
+}
+
+bool conn_evictable(const struct http_conn *c)
+{
+	char z;
+
+	if (c->rq || c->gone || !c->s || c->running || c->kicked || stream_queued(c->s) > 0)
+		return false;
+	return c->in_head || recv(stream_fd(c->s), &z, 1, MSG_PEEK | MSG_DONTWAIT) <= 0;
+}
+
+void conn_evict(struct http_conn *c)
+{
+	if (c->in_head)
+		conn_refuse(c, 503, "too many connections");
+	else
+		conn_end(c);		/* nothing to send, nothing unread: the peer sees a plain end */
 }
 
 static void on_data(void *user, struct str data)

@@ -9,6 +9,7 @@
 #include <sys/queue.h>
 
 #include "http/message.h"
+#include "http/peers.h"
 
 struct stream;
 
@@ -29,7 +30,8 @@ struct request {
 struct http_conn {
 	struct http_server *server;	/* NULL once that is freed */
 	struct http_conn *prev, *next;
-	TAILQ_ENTRY(http_conn) idle;	/* while is_idle */
+	struct peer *peer;		/* whose it is */
+	TAILQ_ENTRY(http_conn) idle;	/* of that peer, while is_idle */
 	struct loop *loop;
 	struct stream *s;		/* NULL: closed, reset or handed over */
 	struct request *rq;
@@ -41,6 +43,7 @@ struct http_conn {
 	size_t unsent;			/* of earlier answers, when it was last looked at */
 	uint64_t unsent_ms;		/* since when this has not changed */
 	bool in_head;
+	bool is_fresh;			/* in the list of those, by the same link: it has just come */
 	bool is_idle;			/* no request is under way */
 	bool running, kicked, drained, lost, gone;
 	unsigned turn;			/* requests that it may still begin before others have their turn */
@@ -54,9 +57,15 @@ struct http_server {
 	struct watch *watch;
 	struct timer *sweep, *retry;
 	struct http_conn *conns;
-	TAILQ_HEAD(idle_list, http_conn) idle;	/* those without a request, the freshest first */
+	struct conn_list fresh;		/* those that have not asked for anything yet, the oldest first */
+	struct peers peers;
 	size_t n_conns, max_conns;
-	bool stopped, paused;
+	uint64_t head_max_ms;
+	uint64_t evicted;		/* connections closed to make room */
+	bool stopped;
+	bool paused;			/* out of fds or memory: accepting goes on by the clock */
+	bool all_busy;			/* no place, and none can be made: ... or when a connection becomes idle */
+	bool crowded;			/* all places are taken, and the log knows it */
 	struct buf out;			/* where heads of answers are put together */
 };
 
@@ -70,8 +79,12 @@ void conn_kick(struct http_conn *c);
 void conn_drop(struct http_conn *c); /* reset; on_close comes now, or later if a handler is running */
 
 /* Closes one that has been idle for longer than this, or has been sending a head for longer than that, or takes nothing of its
- * last answer. True: it is gone. */
-bool conn_expire(struct http_conn *c, uint64_t now_ms, uint64_t idle_max_ms, uint64_t head_max_ms);
+ * last answer. */
+void conn_expire(struct http_conn *c, uint64_t now_ms, uint64_t idle_max_ms, uint64_t head_max_ms);
 
-void server_idle(struct http_server *s, struct http_conn *c, bool on);	/* it has no request any more, or has one */
+/* Has it no use for its place: no request, no answer on its way out, nothing that it has sent and we have not read? */
+bool conn_evictable(const struct http_conn *c);
+void conn_evict(struct http_conn *c);	/* closes such a one; with an unfinished head it is told why */
+
+void server_idle(struct http_server *s, struct http_conn *c, bool on);	/* it has no request, or has one */
 void server_forget(struct http_server *s, struct http_conn *c);	/* a connection is gone: room for another */

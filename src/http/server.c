@@ -15,35 +15,38 @@
 
 #define CONNS_MAX 4096			/* unless http_server_limit() says otherwise */
 #define ACCEPT_BATCH 32			/* connections taken per round, so that old ones get their turn */
-#define ACCEPT_RETRY_MS 100		/* after the process has run out of fds or memory */
-#define SWEEP_MS 5000			/* how often late connections are looked for, */
-#define SWEEP_FULL_MS 500		/* when all places are taken */
-#define IDLE_MAX_MS (15 * 60000)	/* between requests; clients rely on at least ten minutes, */
-#define HEAD_MAX_MS 30000		/* from the first byte of a head to its last */
-#define FULL_IDLE_MS 1000		/* when others have to wait for a place, */
-#define FULL_HEAD_MS 5000
-#define FULL_BATCH 64			/* so many of the oldest idle ones are closed at once */
+#define ACCEPT_RETRY_MS 100		/* after the process has run out of fds or memory, or of connections that can go */
+#define SWEEP_MS 5000			/* how often late connections are looked for, at most; */
+#define SWEEP_PER_LIMIT 4		/* ... often enough for the shortest limit */
+#define IDLE_MAX_MS (15 * 60000)	/* between requests; clients rely on at least ten minutes */
+#define HEAD_MAX_MS 30000		/* unless http_server_head_timeout() says otherwise */
+#define FRESH_MS 1000			/* so long a new connection is left alone */
+#define EVICT_TRIES 32			/* idle connections looked at for one that can be closed */
 #define ANSWER_HEAD_MAX (64 * 1024)
 
-/* Listening stops while there is no room: a ready listener would else wake the loop for nothing, for ever. */
+/* Listening stops while there is no room and none can be made: a ready listener would else wake the loop for nothing, for ever. */
 static void update_watch(struct http_server *s)
 {
 	if (s->watch)
-		watch_set(s->watch, s->stopped || s->paused || s->n_conns >= s->max_conns ? 0 : WATCH_IN);
+		watch_set(s->watch, s->stopped || s->paused || s->all_busy ? 0 : WATCH_IN);
 }
 
 void server_idle(struct http_server *s, struct http_conn *c, bool on)
 {
-	if (c->is_idle)
-		TAILQ_REMOVE(&s->idle, c, idle);
-	if (on)
-		TAILQ_INSERT_HEAD(&s->idle, c, idle);
-	c->is_idle = on;
+	if (c->is_fresh)
+		TAILQ_REMOVE(&s->fresh, c, idle);
+	c->is_fresh = false;
+	peers_idle(&s->peers, c, on);
+	if (on && s->all_busy) {
+		s->all_busy = false;
+		update_watch(s);
+	}
 }
 
 void server_forget(struct http_server *s, struct http_conn *c)
 {
 	server_idle(s, c, false);
+	peers_leave(&s->peers, take_ptr(&c->peer));
 	if (c->prev)
 		c->prev->next = c->next;
 	else
@@ -52,10 +55,11 @@ void server_forget(struct http_server *s, struct http_conn *c)
 		c->next->prev = c->prev;
 	c->prev = c->next = NULL;
 	s->n_conns--;
+	s->all_busy = false;
 	update_watch(s);
 }
 
-int http_server_adopt(struct http_server *s, int fd)
+static int adopt(struct http_server *s, int fd, const struct sockaddr_storage *from)
 {
 	const int on = 1;
 	bool no = false;
@@ -68,23 +72,42 @@ int http_server_adopt(struct http_server *s, int fd)
 	}
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);	/* fails on unix sockets, which need neither */
 	(void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
-	struct http_conn *c = conn_new(s, fd);
-	if (!c)
+
+	struct peer *p = peers_join(&s->peers, from);
+	struct http_conn *c = p ? conn_new(s, fd) : NULL;
+
+	if (!c) {
+		if (p)
+			peers_leave(&s->peers, p);
+		else
+			fd_close(fd);
 		return -ENOMEM;
+	}
+	c->peer = p;
 	c->next = s->conns;
 	if (c->next)
 		c->next->prev = c;
 	s->conns = c;
 	s->n_conns++;
-	server_idle(s, c, true);
+	TAILQ_INSERT_TAIL(&s->fresh, c, idle);
+	c->is_fresh = true;
 	return 0;
+}
+
+int http_server_adopt(struct http_server *s, int fd)
+{
+	struct sockaddr_storage from = { .ss_family = AF_UNSPEC };
+	socklen_t n = sizeof from;
+
+	(void)getpeername(fd, (struct sockaddr *)&from, &n);
+	return adopt(s, fd, &from);
 }
 
 static void on_retry(void *user)
 {
 	struct http_server *s = user;
 
-	s->paused = false;
+	s->paused = s->all_busy = false;
 	update_watch(s);
 }
 
@@ -97,18 +120,40 @@ static void accept_failed(struct http_server *s, int no)
 	timer_arm(s->retry, ACCEPT_RETRY_MS);
 }
 
-/* All places are taken: those who have been doing nothing for longest give theirs up. */
-static void make_room(struct http_server *s)
+/* Who has come and does not ask for anything is idle after a while; not at once, as the first request may be on its way. */
+static void age_fresh(struct http_server *s)
 {
 	uint64_t now_ms = loop_now_ms(s->loop);
-	size_t n = 0;
+	struct http_conn *c;
 
-	for (struct http_conn *c = TAILQ_LAST(&s->idle, idle_list), *next; c && n < FULL_BATCH; c = next) {
-		next = TAILQ_PREV(c, idle_list, idle);
-		n += conn_expire(c, now_ms, FULL_IDLE_MS, FULL_HEAD_MS);
-		if (!c->gone && !c->in_head)
-			break;		/* the others are fresher */
+	while ((c = TAILQ_FIRST(&s->fresh)) && now_ms - c->since_ms >= FRESH_MS)
+		server_idle(s, c, true);
+}
+
+/* Whose place the next one takes; NULL: nobody's just now. */
+static struct http_conn *find_victim(struct http_server *s)
+{
+	struct http_conn *c;
+
+	age_fresh(s);
+
+	for (size_t i = 0; i < EVICT_TRIES && (c = peers_victim(&s->peers)); i++) {
+		if (conn_evictable(c))
+			return c;
+		peers_idle(&s->peers, c, true);		/* it is about to be something else than idle: others first */
 	}
+	return NULL;
+}
+
+/* Idle connections are closed for newcomers, however fresh they are: a client whose connection was closed opens another,
+ * and one that gets none can do nothing. */
+static void make_room(struct http_server *s, struct http_conn *victim)
+{
+	if (!s->crowded)
+		log_warn("all connection places are taken, closing idle ones for new ones", "conns=%zu", s->n_conns);
+	s->crowded = true;
+	s->evicted++;
+	conn_evict(victim);
 }
 
 static void on_acceptable(void *user, int events)
@@ -116,20 +161,35 @@ static void on_acceptable(void *user, int events)
 	struct http_server *s = user;
 
 	(void)events;
-	if (s->n_conns + ACCEPT_BATCH > s->max_conns)
-		make_room(s);
-	for (size_t i = 0; i < ACCEPT_BATCH && s->n_conns < s->max_conns; i++) {
-		int fd = accept4(s->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	for (size_t i = 0; i < ACCEPT_BATCH; i++) {
+		struct sockaddr_storage from = { .ss_family = AF_UNSPEC };
+		socklen_t n = sizeof from;
+		bool full = s->n_conns >= s->max_conns;
+		struct http_conn *victim = full ? find_victim(s) : NULL;
+
+		if (full && !victim) {
+			s->all_busy = true;		/* until one is not, or is no longer taken for it */
+			timer_arm(s->retry, ACCEPT_RETRY_MS);
+			break;
+		}
+		int fd = accept4(s->fd, (struct sockaddr *)&from, &n, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
 		if (fd < 0) {
 			accept_failed(s, errno);
 			break;
 		}
-		(void)http_server_adopt(s, fd);
+		if (victim)
+			make_room(s, victim);	/* not before: only for one who has really come */
+		(void)adopt(s, fd, &from);
 	}
-	if (s->n_conns >= s->max_conns)
-		timer_arm(s->sweep, SWEEP_FULL_MS);
 	update_watch(s);
+}
+
+static void arm_sweep(struct http_server *s)
+{
+	uint64_t ms = s->head_max_ms / SWEEP_PER_LIMIT;
+
+	timer_arm(s->sweep, ms < SWEEP_MS ? ms : SWEEP_MS);
 }
 
 static void on_sweep(void *user)
@@ -137,13 +197,13 @@ static void on_sweep(void *user)
 	struct http_server *s = user;
 	uint64_t now_ms = loop_now_ms(s->loop);
 
-	for (struct http_conn *c = TAILQ_FIRST(&s->idle), *next; c; c = next) {
-		next = TAILQ_NEXT(c, idle);
-		(void)conn_expire(c, now_ms, IDLE_MAX_MS, HEAD_MAX_MS);
+	for (struct http_conn *c = s->conns, *next; c; c = next) {
+		next = c->next;
+		conn_expire(c, now_ms, IDLE_MAX_MS, s->head_max_ms);
 	}
-	if (s->n_conns >= s->max_conns)
-		make_room(s);
-	timer_arm(s->sweep, s->n_conns >= s->max_conns ? SWEEP_FULL_MS : SWEEP_MS);
+	if (s->n_conns < s->max_conns - s->max_conns / 8)
+		s->crowded = false;
+	arm_sweep(s);
 }
 
 static void server_gone(void *p)
@@ -163,8 +223,9 @@ struct http_server *http_server_new(struct loop *l, int listen_fd, const struct 
 		return NULL;
 	}
 	*s = (struct http_server) { .loop = l, .ops = ops, .user = user, .fd = listen_fd, .max_conns = CONNS_MAX,
-				    .out = BUF_INIT(ANSWER_HEAD_MAX) };
-	TAILQ_INIT(&s->idle);
+				    .head_max_ms = HEAD_MAX_MS, .out = BUF_INIT(ANSWER_HEAD_MAX) };
+	TAILQ_INIT(&s->fresh);
+	peers_init(&s->peers);
 	s->sweep = timer_new(l, on_sweep, s);
 	s->retry = timer_new(l, on_retry, s);
 	if (listen_fd >= 0)
@@ -173,7 +234,7 @@ struct http_server *http_server_new(struct loop *l, int listen_fd, const struct 
 		http_server_free(s);
 		return NULL;
 	}
-	timer_arm(s->sweep, SWEEP_MS);
+	arm_sweep(s);
 	return s;
 }
 
@@ -181,6 +242,12 @@ void http_server_limit(struct http_server *s, size_t max_conns)
 {
 	s->max_conns = max_conns;
 	update_watch(s);
+}
+
+void http_server_head_timeout(struct http_server *s, uint64_t ms)
+{
+	s->head_max_ms = ms;
+	arm_sweep(s);
 }
 
 void http_server_stop_accepting(struct http_server *s)
@@ -192,6 +259,11 @@ void http_server_stop_accepting(struct http_server *s)
 size_t http_server_conns(const struct http_server *s)
 {
 	return s->n_conns;
+}
+
+uint64_t http_server_evicted(const struct http_server *s)
+{
+	return s->evicted;
 }
 
 void http_server_free(struct http_server *s)

@@ -80,10 +80,15 @@ struct http_server *http_server_new(struct loop *l, int listen_fd, const struct 
 /* Serves a connected stream socket, too; owns fd, also on failure. -EACCES: on_conn refused it. */
 int http_server_adopt(struct http_server *s, int fd);
 
-/* Accepting pauses while so many connections are open (4096 at first), and idle ones may then be closed early. */
+/* With so many connections open (4096 at first) each new one takes the place of an idle one, which is closed at once: of the
+ * address with most connections (see http/peers.h) the one that has had no request for longest. One that is in the middle of
+ * a request or an answer, or has come within the last second and not asked yet, is never closed for another; while all are such,
+ * accepting pauses. */
 void http_server_limit(struct http_server *s, size_t max_conns);
+void http_server_head_timeout(struct http_server *s, uint64_t ms);	/* from first byte to last: 30 s at first; then 408 */
 void http_server_stop_accepting(struct http_server *s);
 size_t http_server_conns(const struct http_server *s);
+uint64_t http_server_evicted(const struct http_server *s);		/* how many were closed for others */
 
 /* Drops all connections at once. on_close comes before it returns, but for the request whose callback it is called
  * from: there it comes after. */

@@ -16,7 +16,7 @@
 #include "warden/warden.h"
 
 #define HELLO_MS 10000
-#define FRONT_ARGS 24
+#define FRONT_ARGS 32
 #define FRONT_TRIES 5			/* of a first start: something is wrong that a sixth will not cure */
 
 static const char *const level_word[] = { "debug", "info", "warn", "error" };
@@ -113,20 +113,22 @@ static void on_no_hello(void *user)
 int front_open(struct warden *w, int exe_fd, const char *exe, const char *state_dir, struct err *e)
 {
 	/* They live as long as the service, of which a process has one. */
-	static char timeout[24], rate[24], quota[24], key[PATH_MAX + 8];
+	static char timeout[24], head[24], body[24], rate[24], quota[24], key[PATH_MAX + 8];
 	static const char *argv[FRONT_ARGS];
 	struct service_spec spec = { .name = "atoll-front", .exe_fd = exe_fd, .argv = (char *const *)argv,
 		.fds = { w->listener }, .n_fds = 1, .delay_max_ms = w->cfg.restart_max_ms };
 	size_t n = 0;
 
 	(void)snprintf(timeout, sizeof timeout, "%llu", (unsigned long long)w->cfg.max_timeout_s);
+	(void)snprintf(head, sizeof head, "%llu", (unsigned long long)w->cfg.head_timeout_s);
+	(void)snprintf(body, sizeof body, "%llu", (unsigned long long)w->cfg.body_timeout_s);
 	(void)snprintf(rate, sizeof rate, "%llu", (unsigned long long)w->cfg.rate_limit);
 	(void)snprintf(quota, sizeof quota, "%llu", (unsigned long long)w->cfg.team_max_sandboxes);
 	(void)snprintf(key, sizeof key, "%s/key", state_dir);
 	argv[n++] = exe;
 	const char *pairs[][2] = { { "--state", state_dir }, { "--key-file", key }, { "--url", w->ready_url },
 		{ "--max-timeout", timeout }, { "--log-level", level_word[w->cfg.log_level] }, { "--domain", w->cfg.domain },
-		{ "--rate-limit", rate }, { "--team-max-sandboxes", quota } };
+		{ "--head-timeout", head }, { "--body-timeout", body }, { "--rate-limit", rate }, { "--team-max-sandboxes", quota } };
 
 	for (size_t i = 0; i < ARRAY_LEN(pairs); i++) {
 		if (!pairs[i][1][0])

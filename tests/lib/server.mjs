@@ -65,7 +65,8 @@ export function tail(file, lines = 25) {
 }
 
 export class Server {
-	constructor(buildDir, base, config) {
+	constructor(buildDir, base, config, { nofile } = {}) {
+		this.nofile = nofile	// open files that it may have; default: ours
 		this.buildDir = buildDir
 		this.base = base
 		this.config = config
@@ -84,8 +85,9 @@ export class Server {
 		fs.mkdirSync(this.runDir, { recursive: true })
 		const file = path.join(this.base, 'atoll.conf')
 		fs.writeFileSync(file, configText(this.config))
-		this.child = spawn(this.atoll(), ['serve', '--listen', `127.0.0.1:${this.port}`, '--state', this.stateDir,
-			'--run', this.runDir, '--config', file], {
+		const limit = this.nofile ? `ulimit -n ${this.nofile}; ` : ''
+		this.child = spawn('sh', ['-c', `${limit}exec "$0" "$@"`, this.atoll(), 'serve', '--listen', `127.0.0.1:${this.port}`,
+			'--state', this.stateDir, '--run', this.runDir, '--config', file], {
 			stdio: ['ignore', 'pipe', 'pipe'],
 			env: { ...process.env, HOST_CANARY: 'canary-of-the-host' },
 		})
@@ -142,8 +144,8 @@ export class Server {
 	}
 }
 
-export function newServer(buildDir, config = {}) {
-	return new Server(buildDir, fs.mkdtempSync(path.join(os.tmpdir(), 'atoll-test-')), config)
+export function newServer(buildDir, config = {}, options = {}) {
+	return new Server(buildDir, fs.mkdtempSync(path.join(os.tmpdir(), 'atoll-test-')), config, options)
 }
 
 // The shared server of tests/run, as described by the environment of a test file.

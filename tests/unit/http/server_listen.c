@@ -26,6 +26,8 @@ struct site {
 	struct sockaddr_in at;
 	bool refuse;
 	int closes;
+	struct http_req *held[2];			/* those of /hold */
+	size_t n_held;
 };
 
 static void on_close(struct http_req *rq, bool lost)
@@ -46,6 +48,8 @@ static void on_request(void *user, struct http_req *rq)
 		http_begin(rq, 200, NULL, NULL, -1);
 		http_write(rq, STR_LIT("cut"));
 		http_abort(rq);
+	} else if (str_is(rq->path, "/hold")) {
+		((struct site *)user)->held[((struct site *)user)->n_held++] = rq;
 	} else {
 		http_respond(rq, 200, NULL, NULL, STR_LIT("ok"));
 	}
@@ -89,14 +93,22 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static int dial(struct site *t)
+static int dial_from(struct site *t, const char *addr)
 {
+	struct sockaddr_in self = { .sin_family = AF_INET };
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 	assert_true(fd >= 0);
+	assert_int_equal(inet_pton(AF_INET, addr, &self.sin_addr), 1);
+	assert_int_equal(bind(fd, (struct sockaddr *)&self, sizeof self), 0);
 	int rc = connect(fd, (struct sockaddr *)&t->at, sizeof t->at);
 	assert_true(rc == 0 || errno == EINPROGRESS);
 	return fd;
+}
+
+static int dial(struct site *t)
+{
+	return dial_from(t, "127.0.0.1");
 }
 
 static bool served(struct site *t, int fd)
@@ -104,35 +116,59 @@ static bool served(struct site *t, int fd)
 	autobuf struct buf got = BUF_INIT(1 << 20);
 
 	(void)!send(fd, GET("/").p, GET("/").n, MSG_NOSIGNAL);
-	wire_wait(t->l, 30);
+	wire_turns(t->l, 8);
 	(void)wire_recv(fd, &got);
 	return got.n > 0;
 }
 
-static void accepting_pauses_at_the_limit(void **state)
+static int served_from(struct site *t, const char *addr)
+{
+	int fd = dial_from(t, addr);
+
+	assert_true(served(t, fd));
+	return fd;
+}
+
+static bool is_closed(int fd)
+{
+	char z[16];
+
+	return recv(fd, z, sizeof z, MSG_DONTWAIT) == 0;
+}
+
+static void close_all(const int *fds, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		close(fds[i]);
+}
+
+/* Not one of those that are at it loses its place. */
+static void accepting_pauses_while_all_are_busy(void **state)
 {
 	struct site *t = *state;
 
 	http_server_limit(t->server, 2);
-	int a = dial(t), b = dial(t), c = dial(t);
-	assert_true(served(t, a));
-	assert_true(served(t, b));
+	int a = dial(t), b = dial(t);
+	wire_send(a, GET("/hold"));
+	wire_send(b, GET("/hold"));
+	wire_wait(t->l, 30);
+	int c = dial(t);
 	assert_false(served(t, c));
 	assert_int_equal(http_server_conns(t->server), 2);
-	close(a);
-	wire_wait(t->l, 30);
+	assert_int_equal(http_server_evicted(t->server), 0);
+	http_respond(t->held[1], 200, NULL, NULL, STR_LIT("ok"));
+	wire_wait(t->l, 30);				/* now b is idle, and gone for c */
 	assert_true(served(t, c));
-	close(b);
-	close(c);
+	assert_false(is_closed(a));
+	assert_int_equal(http_server_evicted(t->server), 1);
+	close_all((int[]) { a, b, c }, 3);
 	wire_turns(t->l, 4);
 	assert_int_equal(http_server_conns(t->server), 0);
 }
 
-/* Not at once: who has just come may be about to ask. */
-static void the_longest_idle_gives_its_place_up(void **state)
+static void the_longest_idle_gives_its_place_up_at_once(void **state)
 {
 	struct site *t = *state;
-	char z[16];
 
 	http_server_limit(t->server, 3);
 	int a = dial(t), b = dial(t), c = dial(t);
@@ -141,15 +177,114 @@ static void the_longest_idle_gives_its_place_up(void **state)
 	assert_true(served(t, c));
 	assert_true(served(t, a));			/* now b is the oldest */
 	int d = dial(t);
-	wire_wait(t->l, 300);
-	assert_int_equal(recv(b, z, sizeof z, MSG_DONTWAIT), -1);
-	wire_wait(t->l, 1700);
+	wire_turns(t->l, 6);
+	assert_true(is_closed(b));
 	assert_true(served(t, d));
-	assert_int_equal(recv(b, z, sizeof z, MSG_DONTWAIT), 0);
-	close(a);
-	close(b);
-	close(c);
-	close(d);
+	assert_true(served(t, a));
+	assert_true(served(t, c));
+	assert_int_equal(http_server_conns(t->server), 3);
+	close_all((int[]) { a, b, c, d }, 4);
+}
+
+static void who_has_most_places_loses_first(void **state)
+{
+	struct site *t = *state;
+	int few[2], many[12], more[6];
+
+	http_server_limit(t->server, 14);
+	for (size_t i = 0; i < ARRAY_LEN(few); i++)	/* idle for longer than all the others */
+		few[i] = served_from(t, i ? "127.0.0.3" : "127.0.0.2");
+	for (size_t i = 0; i < ARRAY_LEN(many); i++)
+		many[i] = served_from(t, "127.0.0.4");
+	assert_int_equal(http_server_conns(t->server), 14);
+	for (size_t i = 0; i < ARRAY_LEN(more); i++)
+		more[i] = served_from(t, i % 2 ? "127.0.0.4" : "127.0.0.5");
+	assert_int_equal(http_server_evicted(t->server), ARRAY_LEN(more));
+	for (size_t i = 0; i < ARRAY_LEN(many); i++)
+		assert_int_equal(is_closed(many[i]), i < ARRAY_LEN(more));	/* the oldest of them */
+	for (size_t i = 0; i < ARRAY_LEN(few); i++)
+		assert_true(served(t, few[i]));
+	close_all(few, ARRAY_LEN(few));
+	close_all(many, ARRAY_LEN(many));
+	close_all(more, ARRAY_LEN(more));
+}
+
+static void an_unfinished_head_is_no_claim_to_a_place(void **state)
+{
+	struct site *t = *state;
+	autobuf struct buf got = BUF_INIT(1 << 20);
+
+	http_server_limit(t->server, 2);
+	int a = served_from(t, "127.0.0.1"), b = served_from(t, "127.0.0.1");
+	wire_send(a, STR_LIT("GET / HTTP/1.1\r\nHo"));
+	wire_turns(t->l, 4);				/* it is fresher than b now */
+	int c = dial(t);
+	wire_turns(t->l, 4);
+	assert_true(is_closed(b));
+	assert_true(served(t, c));
+	int d = dial(t);
+	wire_turns(t->l, 4);
+	assert_true(served(t, d));
+	(void)wire_recv(a, &got);
+	assert_true(str_starts(buf_view(&got), "HTTP/1.1 503 "));
+	assert_int_equal(http_server_evicted(t->server), 2);
+	close_all((int[]) { a, b, c, d }, 4);
+}
+
+static void a_request_that_is_just_arriving_is_not_lost(void **state)
+{
+	struct site *t = *state;
+	autobuf struct buf got = BUF_INIT(1 << 20);
+
+	http_server_limit(t->server, 2);
+	int a = served_from(t, "127.0.0.1"), b = served_from(t, "127.0.0.1");
+	int c = dial(t);				/* the listener is told of first, then a */
+	wire_send(a, GET("/"));
+	wire_turns(t->l, 4);
+	(void)wire_recv(a, &got);
+	assert_true(str_starts(buf_view(&got), "HTTP/1.1 200 "));
+	assert_true(is_closed(b));
+	close_all((int[]) { a, b, c }, 3);
+}
+
+static void who_has_just_come_is_left_alone_for_a_moment(void **state)
+{
+	struct site *t = *state;
+
+	http_server_limit(t->server, 2);
+	int a = dial(t), b = dial(t);
+	wire_turns(t->l, 4);
+	int c = dial(t);
+	wire_send(c, GET("/hold"));
+	wire_turns(t->l, 8);
+	assert_int_equal(t->n_held, 0);
+	assert_int_equal(http_server_evicted(t->server), 0);
+	assert_true(served(t, b));			/* it has asked, so it is one of those that go */
+	wire_wait(t->l, 200);
+	assert_true(is_closed(b));
+	assert_int_equal(t->n_held, 1);
+	int d = dial(t);
+	wire_send(d, GET("/hold"));
+	wire_wait(t->l, 1200);
+	assert_true(is_closed(a));			/* it has had its time */
+	assert_int_equal(t->n_held, 2);
+	close_all((int[]) { a, b, c, d }, 4);
+}
+
+static void a_head_has_its_time(void **state)
+{
+	struct site *t = *state;
+	autobuf struct buf got = BUF_INIT(1 << 20);
+	int a = dial(t), b = dial(t);
+
+	http_server_head_timeout(t->server, 40);
+	wire_turns(t->l, 4);
+	wire_send(a, STR_LIT("GET / HTTP/1.1\r\nHo"));
+	wire_wait(t->l, 200);
+	(void)wire_recv(a, &got);
+	assert_true(str_starts(buf_view(&got), "HTTP/1.1 408 "));
+	assert_true(served(t, b));			/* which was only idle */
+	close_all((int[]) { a, b }, 2);
 }
 
 static void refused_connections_are_closed(void **state)
@@ -242,8 +377,13 @@ static void a_refusal_arrives_in_spite_of_unread_input(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(accepting_pauses_at_the_limit),
-		CASE(the_longest_idle_gives_its_place_up),
+		CASE(accepting_pauses_while_all_are_busy),
+		CASE(the_longest_idle_gives_its_place_up_at_once),
+		CASE(who_has_most_places_loses_first),
+		CASE(an_unfinished_head_is_no_claim_to_a_place),
+		CASE(a_request_that_is_just_arriving_is_not_lost),
+		CASE(who_has_just_come_is_left_alone_for_a_moment),
+		CASE(a_head_has_its_time),
 		CASE(refused_connections_are_closed),
 		CASE(stopping_leaves_open_connections),
 		CASE(no_more_fds_is_no_busy_loop),
