@@ -38,14 +38,17 @@ function prepareGlobals() {
 	process.exit = process.reallyExit = (code) => { throw new Exit(code ?? process.exitCode ?? 0) }
 }
 
+function replaceEnv(env) {
+	for (const name of Object.keys(process.env))
+		delete process.env[name]
+	Object.assign(process.env, env)
+}
+
 function start(message) {
 	language = message.language
 	process.chdir(message.cwd)
-	if (message.env) {
-		for (const name of Object.keys(process.env))
-			delete process.env[name]
-		Object.assign(process.env, message.env)
-	}
+	if (message.env)
+		replaceEnv(message.env)
 	prepareGlobals()
 	send({ type: 'ready' })
 }
@@ -126,6 +129,8 @@ function listen() {
 			start(message)
 		else if (message.op === 'execute')
 			await execute(message)
+		else if (message.op === 'env')
+			replaceEnv(message.env)
 		busy = false
 		setImmediate(next)
 	}

@@ -2,8 +2,9 @@
 /* control: /health, /envs, and /init, by which the front tells who and what this sandbox is.
  *
  * POST /init {envVars,defaultUser,defaultWorkdir,sandboxId,templateId,hostname,textFromStdout,timestamp}: every field may
- * be left out and then stays as it is. It comes right after the start and again after a resume; with a timestamp, one that is older
- * than what was applied last is answered but changes nothing. */
+ * be left out and then stays as it is. It comes right after the start, again when a sandbox of the pool is given to
+ * somebody, and after a resume; with a timestamp, one that is older than what was applied last is answered but changes
+ * nothing. */
 #include "init/control.h"
 
 #include <errno.h>
@@ -89,8 +90,21 @@ static void write_run_file(struct init *in, const char *name, const char *value)
 		log_warn("cannot write run file, going on", "name=%s errno=%d", name, errno);
 }
 
+/* A variable of ours and the file that says the same; nothing when the sandbox has it already. */
+static void tell(struct init *in, const char *name, const char *value)
+{
+	const char *had = json_string_value(json_object_get(in->env.fixed, name));
+
+	if (!value || (in->set_up && had && strcmp(had, value) == 0))
+		return;
+	env_fix(&in->env, name, value);
+	write_run_file(in, name, value);
+}
+
 static void setup_apply(struct init *in, const struct setup *s)
 {
+	autojson json_t *before = env_merged(&in->env);
+
 	env_read_template(&in->env);
 	if (s->vars)
 		env_give(&in->env, s->vars);
@@ -98,18 +112,18 @@ static void setup_apply(struct init *in, const struct setup *s)
 		replace(&in->default_user, s->user);
 	if (s->workdir && s->workdir[0])
 		replace(&in->default_workdir, s->workdir);
-	write_run_file(in, "E2B_SANDBOX", "true");
-	if (s->sandbox) {
-		env_fix(&in->env, "E2B_SANDBOX_ID", s->sandbox);
-		write_run_file(in, "E2B_SANDBOX_ID", s->sandbox);
-	}
-	if (s->template_id) {
-		env_fix(&in->env, "E2B_TEMPLATE_ID", s->template_id);
-		write_run_file(in, "E2B_TEMPLATE_ID", s->template_id);
-	}
+	tell(in, "E2B_SANDBOX", "true");
+	tell(in, "E2B_SANDBOX_ID", s->sandbox);
+	tell(in, "E2B_TEMPLATE_ID", s->template_id);
 	in->interp.text_from_stdout = s->text_from_stdout;
 	if (s->hostname && s->hostname[0] && sethostname(s->hostname, strlen(s->hostname)) < 0)
 		log_warn("cannot set hostname, going on", "errno=%d", errno);
+
+	autojson json_t *after = env_merged(&in->env);
+
+	if (in->set_up && !json_equal(before, after))
+		interp_env_changed(in);
+	in->set_up = true;
 }
 
 struct request {

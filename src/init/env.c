@@ -105,6 +105,24 @@ json_t *env_merged(const struct env *v)
 	return all;
 }
 
+bool env_read_at_start(const struct env *v)
+{
+	/* The loader and the allocator; the interpreters; libraries that size their thread pools when they are loaded. */
+	static const char *const heads[] = {
+		"LD_", "GLIBC_", "MALLOC_", "PYTHON", "IPYTHON", "NODE_", "MPL", "OMP_", "GOMP_", "OPENBLAS_", "MKL_", "NUMEXPR_",
+	};
+	const char *name;
+	json_t *value;
+
+	json_object_foreach(v->given, name, value) {
+		for (size_t i = 0; i < ARRAY_LEN(heads); i++) {
+			if (strncmp(name, heads[i], strlen(heads[i])) == 0)
+				return true;
+		}
+	}
+	return false;
+}
+
 int env_check(const json_t *vars, const char *field, struct err *e)
 {
 	const char *name;

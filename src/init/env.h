@@ -6,6 +6,7 @@
 #pragma once
 
 #include <jansson.h>
+#include <stdbool.h>
 
 #include "base/err.h"
 #include "base/str.h"
@@ -26,6 +27,9 @@ void env_fix(struct env *v, const char *name, const char *value);
 
 const char *env_find(const struct env *v, const char *name);	/* borrowed; NULL: not set */
 json_t *env_merged(const struct env *v);			/* new reference */
+
+/* Is there a variable among the given ones that programs only look at when they start? */
+bool env_read_at_start(const struct env *v);
 
 /* Names are not empty and have no '='. -EINVAL names the field. */
 int env_check(const json_t *vars, const char *field, struct err *e);

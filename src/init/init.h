@@ -25,6 +25,7 @@ struct init {
 	char *default_workdir;		/* NULL: the user's home */
 	const char *run_dir;		/* where the .E2B_* files go */
 	bool any_peer;			/* tests only: also peers inside our pid namespace */
+	bool set_up;			/* an /init has been applied */
 	uint64_t init_us;		/* timestamp of the newest /init that was applied */
 	struct procs procs;
 	struct events events;

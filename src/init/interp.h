@@ -4,6 +4,7 @@
  *	interp_rest	the requests		interp_context	a context, its queue and its runtime process
  *	interp_execute	one /execute stream	interp_kernel	that process and the lines it exchanges with us
  *	interp_event	the events' JSON	interp_runtime	which program runs a language
+ *	interp_ready	waiting for what starts
  *
  * The runtimes' side is docs/protocol-runtime.md. */
 #pragma once
@@ -12,6 +13,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+struct asker;
 struct context;
 struct http_req;
 struct http_server;
@@ -23,6 +25,7 @@ struct interp {
 	size_t n_contexts;
 	struct kernel *kernels;		/* every runtime process that has not been reaped */
 	struct http_server *inside;	/* /health for programs in the sandbox */
+	struct asker *askers;		/* requests that wait until no context is starting */
 	bool awake;
 	bool text_from_stdout;		/* unless the sandbox's environment says otherwise */
 };
@@ -32,6 +35,13 @@ void interp_serve(struct init *in, struct http_req *rq);
 
 /* The sandbox knows who it is and which variables it has (/init): what the template wants warm may start. */
 void interp_wake(struct init *in);
+
+/* GET /atoll/ready (interp_ready.c), and a context has stopped starting. */
+void interp_ready(struct init *in, struct http_req *rq);
+void interp_settled(struct init *in);
+
+/* The sandbox's variables have changed: interpreters that have not run anything get the new ones. */
+void interp_env_changed(struct init *in);
 
 /* A child has ended. False: it is none of the interpreter's. */
 bool interp_reaped(struct init *in, pid_t pid, int status);

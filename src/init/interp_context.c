@@ -54,6 +54,8 @@ static struct execution *queue_take(struct context *c)
 
 static void set_state(struct context *c, enum context_state to)
 {
+	bool was_starting = c->state == CONTEXT_STARTING;
+
 	c->state = to;
 	timer_disarm(c->timer);
 	c->orphan = false;
@@ -64,6 +66,8 @@ static void set_state(struct context *c, enum context_state to)
 		kernel_kill(take_ptr(&c->kernel));
 		c->count = 0;
 	}
+	if (was_starting)
+		interp_settled(c->in);
 }
 
 /* Nothing of what waits can run. */
@@ -304,6 +308,25 @@ void context_flow(struct context *c, bool on)
 		kernel_read(c->kernel, on);
 }
 
+/* A process that has run nothing yet has to be as one that starts now. */
+static void renew_env(struct context *c)
+{
+	struct err e = ERR_INIT;
+
+	if (c->state == CONTEXT_COLD || c->count > 0 || c->queue)
+		return;
+	if (c->runtime.takes_env && !env_read_at_start(&c->in->env) && kernel_env(c->kernel, &c->runtime, &e) == 0)
+		return;
+	set_state(c, CONTEXT_COLD);
+	(void)context_warm(c, &e);	/* what is wrong is told to the next execution */
+}
+
+void interp_env_changed(struct init *in)
+{
+	for (struct context *c = in->interp.contexts; c; c = c->next)
+		renew_env(c);
+}
+
 void context_restart(struct context *c)
 {
 	set_state(c, CONTEXT_COLD);
@@ -431,6 +454,15 @@ void contexts_ensure_defaults(struct init *in)
 
 		(void)context_default(in, always[i], &c, &ignored);	/* no such runtime: no such context */
 	}
+}
+
+bool contexts_starting(const struct init *in)
+{
+	const struct context *c = in->interp.contexts;
+
+	while (c && c->state != CONTEXT_STARTING)
+		c = c->next;
+	return c != NULL;
 }
 
 json_t *contexts_list(struct init *in)

@@ -33,6 +33,7 @@ struct context *context_find(struct init *in, const char *id);		/* NULL: none */
 int context_default(struct init *in, const char *language, struct context **ret, struct err *e);
 void contexts_ensure_defaults(struct init *in);				/* of Python and JavaScript: clients expect them in the list */
 json_t *contexts_list(struct init *in);					/* in order of creation */
+bool contexts_starting(const struct init *in);				/* any of them */
 json_t *context_json(const struct context *c);				/* {id,language,cwd} */
 
 int context_warm(struct context *c, struct err *e);			/* starts its process if it has none */

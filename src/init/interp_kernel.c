@@ -333,6 +333,24 @@ static int run(struct kernel *k, const struct runtime *rt, const char *cwd, cons
 	return 0;
 }
 
+int kernel_env(struct kernel *k, const struct runtime *rt, struct err *e)
+{
+	autousers struct userdb users;
+	struct user u;
+
+	userdb_load(&users);
+	if (userdb_find(&users, str_of(rt->user), &u) < 0)
+		return err_set(e, ENOENT, "the sandbox has no user '%.60s'", rt->user);
+	autofree char **envp = env_build(&k->in->env, &u, k->in->path, NULL);
+
+	if (!envp)
+		return err_set(e, ENOMEM, "out of memory");
+	autojson json_t *msg = json_pack("{s:s,s:o}", "op", "env", "env", env_object(envp));
+
+	send_line(k, msg);
+	return 0;
+}
+
 int kernel_start(struct init *in, const struct runtime *rt, const char *cwd, const struct kernel_ops *ops, void *user,
 		 struct kernel **ret, struct err *e)
 {

@@ -38,6 +38,7 @@ struct kernel_cell {				/* borrowed */
 int kernel_start(struct init *in, const struct runtime *rt, const char *cwd, const struct kernel_ops *ops, void *user,
 		 struct kernel **ret, struct err *e);
 void kernel_execute(struct kernel *k, const struct kernel_cell *cell);
+int kernel_env(struct kernel *k, const struct runtime *rt, struct err *e);	/* the sandbox's variables as they are now */
 void kernel_interrupt(struct kernel *k);	/* SIGINT, to its children too */
 void kernel_read(struct kernel *k, bool on);	/* off: it blocks when its pipes are full */
 void kernel_kill(struct kernel *k);		/* NULL is fine; k is gone for the caller */

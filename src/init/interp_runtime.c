@@ -79,6 +79,7 @@ int runtime_match(const json_t *manifest, struct str language, struct runtime *r
 		return 0;
 	*ret = (struct runtime) {
 		.language = strdup(name), .user = strdup(user ? user : "root"), .argv = copy_argv(json_object_get(manifest, "argv")),
+		.takes_env = json_is_true(json_object_get(manifest, "takes_env")),
 	};
 	if (ret->language && ret->user && ret->argv)
 		return 1;

@@ -4,11 +4,13 @@
  *	{"languages": {"javascript": ["js"], "typescript": ["ts"]},	canonical names and their aliases
  *	 "argv": ["/usr/bin/node", "/opt/atoll/runtimes/node/main.js"],
  *	 "user": "root",						whom it runs as; "root" when absent
+ *	 "takes_env": true,						understands the message "env"
  *	 "needs": ["/usr/bin/javac"],					without these files it runs nothing
  *	 "kernels": ["/usr/share/jupyter/kernels"]}			each folder in there is a language, too */
 #pragma once
 
 #include <jansson.h>
+#include <stdbool.h>
 
 #include "base/err.h"
 #include "base/str.h"
@@ -19,6 +21,7 @@ struct runtime {
 	char *language;			/* its canonical name */
 	char *user;
 	char **argv;			/* one block */
+	bool takes_env;
 };
 
 #define RUNTIME_INIT ((struct runtime) { 0 })

@@ -5,6 +5,7 @@ import io
 import os
 import signal
 import sys
+import time
 
 from IPython.core.async_helpers import get_asyncio_loop
 
@@ -43,13 +44,16 @@ class Kernel:
             setattr(sys, f"__{name}__", getattr(sys, name))
             self.saved[fd] = (os.dup(fd), name, lambda fd=fd: opened(fd))
 
+    def _replace_env(self, env):
+        env.setdefault("MPLBACKEND", "module://matplotlib_inline.backend_inline")
+        os.environ.clear()
+        os.environ.update(env)
+        time.tzset()
+
     def start(self, message):
         os.chdir(message["cwd"])
-        env = message.get("env")
-        if env is not None:
-            env.setdefault("MPLBACKEND", "module://matplotlib_inline.backend_inline")
-            os.environ.clear()
-            os.environ.update(env)
+        if message.get("env") is not None:
+            self._replace_env(message["env"])
         signal.signal(signal.SIGINT, self._on_interrupt)
         self.wire.send({"type": "ready"})
 
@@ -131,6 +135,8 @@ class Kernel:
                 return
             if message.get("op") == "execute":
                 self.execute(message)
+            elif message.get("op") == "env":
+                self._replace_env(message["env"])
 
 
 def main():

@@ -96,12 +96,39 @@ static void odd_names_are_refused_by_field(void **state)
 	assert_int_equal(env_check(fine, "envVars", &e), 0);
 }
 
+static bool at_start(const char *name)
+{
+	autojson json_t *given = json_pack("{s:s}", name, "1");
+	struct env v;
+
+	assert_int_equal(env_init(&v), 0);
+	env_give(&v, given);
+
+	bool yes = env_read_at_start(&v);
+
+	env_done(&v);
+	return yes;
+}
+
+static void some_variables_are_only_read_when_a_process_starts(void **state)
+{
+	(void)state;
+	assert_true(at_start("PYTHONPATH"));
+	assert_true(at_start("LD_PRELOAD"));
+	assert_true(at_start("OMP_NUM_THREADS"));
+	assert_false(at_start("FOO"));
+	assert_false(at_start("PYTHO"));
+	assert_false(at_start("MY_PYTHONPATH"));
+	assert_false(at_start("TZ"));		/* runtimes look again */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(template_lines_are_parsed),
 		cmocka_unit_test(later_layers_win),
 		cmocka_unit_test(odd_names_are_refused_by_field),
+		cmocka_unit_test(some_variables_are_only_read_when_a_process_starts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
