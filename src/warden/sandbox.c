@@ -206,7 +206,8 @@ void sandbox_kill(struct sandbox *sb)
 /* --- starts ------------------------------------------------------------------------------------------------- */
 
 /* Slots are used in turn, so that one just given back has time to settle (the kernel takes its time with links).
- * There are some more than sandboxes are allowed: one that is ending holds its slot, but nobody has to wait for it. */
+ * There are some more than sandboxes are allowed: one that is ending, or has been told to, holds its slot, but nobody has to
+ * wait for it. */
 static int slot_find(struct warden *w, uint32_t *ret)
 {
 	uint32_t live = 0, found = w->n_slots;
@@ -216,7 +217,7 @@ static int slot_find(struct warden *w, uint32_t *ret)
 		const struct sandbox *sb = w->slots[slot];
 
 		if (sb)
-			live += sb->state != SANDBOX_ENDING;
+			live += sb->state != SANDBOX_ENDING && !sb->reason && !sb->unwanted;
 		else if (found == w->n_slots)
 			found = slot;
 	}
