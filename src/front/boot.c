@@ -12,6 +12,7 @@
 #include "front/dispatch.h"
 #include "front/front.h"
 #include "front/mem.h"
+#include "front/pool.h"
 #include "front/sandbox.h"
 #include "front/sandbox_table.h"
 #include "front/warden_link.h"
@@ -119,6 +120,8 @@ static void serve(struct front *f)
 	http_server_limit(f->server, front_max_conns(f));
 	http_server_head_timeout(f->server, f->opt.head_timeout_s * 1000ull);
 	timer_arm(f->tick, 1000);
+	if (f->pool)
+		pool_begin(f->pool);
 	log_info("serving", "url=%s sandboxes=%zu", f->opt.url, sandbox_table_count(f->sandboxes));
 }
 
@@ -169,6 +172,11 @@ static void on_hello(void *user, const struct warden_reply *re)
 	f->max_sandboxes = m->max_sandboxes;
 	if (m->log_level <= LOG_LVL_ERROR)
 		front_log_level(f, (enum log_level)m->log_level);
+	f->pool = f->opt.pool_size ? pool_new(f) : NULL;
+	if (f->opt.pool_size && !f->pool) {
+		boot_fail(f, "make the pool", "out of memory");
+		return;
+	}
 	(void)warden_ask(f->warden, OP_LIST, &list, sizeof list, on_list, f);
 }
 

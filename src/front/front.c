@@ -10,6 +10,7 @@
 #include "front/keyring.h"
 #include "front/metrics.h"
 #include "front/penalty.h"
+#include "front/pool.h"
 #include "front/sandbox.h"
 #include "front/sandbox_table.h"
 #include "front/shelf.h"
@@ -34,6 +35,7 @@ void front_stop(struct front *f)
 	log_info("stopping", "requests=%u", f->requests);
 	if (f->server)
 		http_server_stop_accepting(f->server);
+	pool_stop(f->pool);
 	if (f->requests == 0)
 		loop_stop(f->loop);
 	else
@@ -54,6 +56,7 @@ void front_done(struct front *f)
 	http_server_free(f->server);
 	fd_close(f->listen_fd);
 	boot_free(f->boot);
+	pool_free(f->pool);
 	while (f->sandboxes && (sb = sandbox_table_next(f->sandboxes, NULL)))
 		sandbox_forget(sb);
 	sandbox_table_free(f->sandboxes);

@@ -22,6 +22,7 @@ struct keyring;
 struct loop;
 struct metrics;
 struct penalties;
+struct pool;
 struct sandbox_table;
 struct shelf;
 struct sigwatch;
@@ -44,6 +45,7 @@ struct front_options {
 	uint32_t head_timeout_s, body_timeout_s;	/* of requests of the API; the head's of all */
 	uint32_t rate_limit;		/* requests per second and key, 0: none; of teams without their own */
 	uint32_t team_max_sandboxes;	/* 0: none; of teams without their own */
+	uint32_t pool_size, pool_max;	/* finished sandboxes per template: at least, at most; 0: none */
 	bool open;			/* no key is needed on this machine */
 	bool metrics_open;
 	bool text_from_stdout;		/* of sandboxes that do not say themselves */
@@ -58,6 +60,7 @@ struct front {
 	struct warden_link *warden;
 	struct http_server *server;
 	struct sandbox_table *sandboxes;
+	struct pool *pool;		/* NULL: without */
 	struct expiry *expiry;
 	struct keyring *keyring;
 	struct penalties *penalties;
@@ -73,6 +76,7 @@ struct front {
 	struct req_list reading;	/* requests whose body is coming in, oldest first */
 	struct held_list held;		/* answers that wait */
 	uint32_t requests;		/* under way */
+	uint32_t starts;		/* ... of sandboxes that somebody waits for */
 	uint32_t ticks;
 	uint32_t fds;			/* how many this process may have; shares of it go to: */
 	uint32_t tunnels;		/* ... upgraded connections, now */

@@ -18,6 +18,7 @@
 #include "front/keyring.h"
 #include "front/metrics.h"
 #include "front/penalty.h"
+#include "front/pool.h"
 #include "front/sandbox.h"
 #include "front/sandbox_row.h"
 #include "front/sandbox_table.h"
@@ -58,6 +59,10 @@ static void on_exited(void *user, const struct msg_exited *m)
 
 	struct sandbox *sb = sandbox_table_find(f->sandboxes, str_of(m->id));
 
+	if (!sb && pool_exited(f->pool, m->id))
+		return;
+	if (sb && sb->pooled)
+		return;			/* its connection breaks, too, and then another one is started */
 	if (sb)				/* else we killed it ourselves and are done with it */
 		sandbox_exited(sb,
 			m->reason == EXIT_OOM      ? END_OOM
@@ -132,6 +137,7 @@ static void on_tick(void *user)
 			row_note_active(sb);
 	}
 	req_end_slow(f);
+	pool_tick(f->pool);
 	if (f->ticks++ % TIDY_EVERY_S == 0) {
 		keyring_tidy(f->keyring, clock_wall_ms());
 		shelf_tidy(f->shelf, now);
@@ -156,8 +162,12 @@ static uint32_t *number_option(int c, struct front_options *opt)
 		return &opt->body_timeout_s;
 	case 'r':
 		return &opt->rate_limit;
-	default:
+	case 'q':
 		return &opt->team_max_sandboxes;
+	case 'p':
+		return &opt->pool_size;
+	default:
+		return &opt->pool_max;
 	}
 }
 
@@ -167,7 +177,7 @@ static int take_number(int c, const char *text, struct front_options *opt)
 	uint64_t v;
 
 	if (str_to_u64(str_of(text), UINT32_MAX, &v) < 0 || (is_time && v == 0))
-		return usage_error("times, --rate-limit and --team-max-sandboxes must be numbers");
+		return usage_error("a number is malformed");
 	*number_option(c, opt) = (uint32_t)v;
 	return 0;
 }
@@ -180,6 +190,7 @@ static int parse_options(int argc, char **argv, struct front_options *opt)
 		{ "key-file", required_argument, NULL, 'k' },	{ "log-level", required_argument, NULL, 'l' },
 		{ "rate-limit", required_argument, NULL, 'r' },	{ "team-max-sandboxes", required_argument, NULL, 'q' },
 		{ "head-timeout", required_argument, NULL, 'h' }, { "body-timeout", required_argument, NULL, 'b' },
+		{ "warm-pool-size", required_argument, NULL, 'p' }, { "warm-pool-max", required_argument, NULL, 'P' },
 		{ "open", no_argument, NULL, 'o' },		{ "metrics-open", no_argument, NULL, 'm' },
 		{ "text-from-stdout", no_argument, NULL, 'x' },
 		{ 0 },
@@ -206,6 +217,8 @@ static int parse_options(int argc, char **argv, struct front_options *opt)
 		case 'b':
 		case 'r':
 		case 'q':
+		case 'p':
+		case 'P':
 			if (take_number(c, optarg, opt) < 0)
 				return -EINVAL;
 			break;

@@ -10,6 +10,7 @@
 #include "front/front.h"
 #include "front/mem.h"
 #include "front/metrics.h"
+#include "front/pool.h"
 #include "front/routes.h"
 #include "front/sandbox.h"
 #include "front/sandbox_table.h"
@@ -236,6 +237,7 @@ void metrics_put(const struct front *f, struct buf *out)
 	put_requests(out, m);
 	put_proxy(out, m);
 	put_lives(out, f);
+	pool_put_metrics(f->pool, out);
 	put_warden(out, m);
 	put_gauge(out, "atoll_connections", "client connections", (double)http_server_conns(f->server));
 	put_type(out, "atoll_connections_evicted_total", "counter", "idle connections closed to make room for new ones");

@@ -15,6 +15,7 @@
 #include "base/rand.h"
 #include "front/front.h"
 #include "front/mem.h"
+#include "front/pool.h"
 #include "front/sandbox_row.h"
 #include "front/sandbox_table.h"
 #include "front/shelf.h"
@@ -104,6 +105,7 @@ void sandbox_unref(struct sandbox *sb)
 	usage_done(&sb->usage);
 	journal_done(&sb->journal);
 	idle_close_all(sb);
+	fd_close(sb->pool_fd);
 	free(sb);
 }
 
@@ -253,13 +255,14 @@ static struct sandbox *sandbox_alloc(struct front *f)
 
 	sb->front = f;
 	sb->refs = 1;			/* the table's */
+	sb->pool_fd = -1;
 	LIST_INIT(&sb->waiters);
 	LIST_INIT(&sb->links);
 	usage_init(&sb->usage, clock_mono_ms());
 	return sb;
 }
 
-static void new_id(struct front *f, char id[ID_SIZE])
+void sandbox_make_id(const struct front *f, char id[ID_SIZE])
 {
 	do {
 		id[0] = 'i';
@@ -271,7 +274,9 @@ int sandbox_new(struct front *f, const char *team, struct spec *sp, struct sandb
 {
 	struct sandbox *sb = sandbox_alloc(f);
 
-	new_id(f, sb->id);
+	sb->pooled = pool_take(f->pool, sp, sb->id, &sb->pool_fd);
+	if (!sb->pooled)
+		sandbox_make_id(f, sb->id);
 	(void)str_copy(sb->team, sizeof sb->team, str_of(team));
 	sb->spec = *sp;
 	*sp = (struct spec) { 0 };
@@ -283,7 +288,7 @@ int sandbox_new(struct front *f, const char *team, struct spec *sp, struct sandb
 	sb->started_us = sb->created_ms * 1000;
 	sb->active_ms = sb->noted_active_ms = sb->created_ms;
 	sb->end_ms = sb->created_ms + sb->spec.timeout_s * 1000ull;
-	if (row_add(sb, e) < 0) {
+	if (!sb->pooled && row_add(sb, ROW_STARTING, e) < 0) {
 		sandbox_unref(sb);
 		return err_wrap(e, "record the sandbox");
 	}
@@ -321,11 +326,42 @@ void sandbox_started(struct sandbox *sb)
 	sb->end_ms = sb->started_us / 1000 + sb->spec.timeout_s * 1000ull;
 	sb->active_ms = sb->started_us / 1000;
 	usage_init(&sb->usage, clock_mono_ms());
-	row_set(sb, ROW_RUNNING);
+	if (sb->noted) {
+		row_set(sb, ROW_RUNNING);
+	} else if (row_add(sb, ROW_RUNNING, &sb->fail) < 0) {
+		(void)err_wrap(&sb->fail, "record the sandbox");
+		sandbox_kill(sb, END_FAILED, "start failed");
+		return;
+	}
 	sb->front->metrics->starts_ok++;
 	sandbox_note(sb, LOG_LVL_INFO, JOURNAL_LIFECYCLE, "sandbox created", "template=%s timeout_s=%u request=%s",
 		sb->spec.tpl.name, sb->spec.timeout_s, sb->request);
 	set_state(sb, SANDBOX_RUNNING);
+}
+
+static void ignore_reply(void *user, const struct warden_reply *re)
+{
+	(void)user;
+	(void)re;
+}
+
+/* Nobody knows its id yet: it can have another one. */
+void sandbox_start_afresh(struct sandbox *sb)
+{
+	struct front *f = sb->front;
+
+	(void)warden_ask_id(f->warden, OP_KILL, sb->id, sb->request, ignore_reply, NULL);	/* in case that it lives */
+	pool_taken(f->pool, &sb->spec, false);
+	sandbox_table_drop(f->sandboxes, sb);
+	sandbox_make_id(f, sb->id);
+	sandbox_table_put(f->sandboxes, sb);
+	sb->pooled = false;
+	if (row_add(sb, ROW_STARTING, &sb->fail) < 0) {
+		(void)err_wrap(&sb->fail, "record the sandbox");
+		sandbox_exited(sb, END_FAILED, "start failed");
+		return;
+	}
+	sandbox_start(sb);
 }
 
 void sandbox_set_timeout(struct sandbox *sb, uint32_t timeout_s, bool extend_only)

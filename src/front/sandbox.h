@@ -25,8 +25,10 @@
 #include "store/teams.h"
 
 struct front;
+struct buf;
 struct sandbox;
 struct sandbox_row;
+struct template;
 struct timer;
 
 enum sandbox_state {
@@ -67,6 +69,9 @@ struct sandbox {
 	uint32_t resume_timeout_s;	/* while RESUMING */
 	char request[REQUEST_ID_SIZE];	/* that is changing it now, for the log of the warden; "": nobody's */
 	struct err fail;		/* why the last transition did not work */
+	bool noted;			/* it has a row in the store */
+	bool pooled;			/* STARTING: it came out of the pool, finished but for its settings */
+	int pool_fd;			/* ... and this is a connection to its init, or -1 */
 	unsigned kill_tries;
 	struct timer *retry;		/* of the kill */
 	struct expiry_entry expiry;
@@ -78,7 +83,8 @@ struct sandbox {
 	struct sandbox *next;		/* in its bucket of the table */
 };
 
-/* STARTING, in the table, with a row in the store. Takes over what *sp owns. */
+/* STARTING, in the table; with a row in the store, unless it is from the pool: such a one gets it when it runs.
+ * Takes over what *sp owns. */
 int sandbox_new(struct front *f, const char *team, struct spec *sp, struct sandbox **ret, struct err *e);
 /* After a restart; NULL: the row is damaged. */
 struct sandbox *sandbox_restore(struct front *f, const struct sandbox_row *row, bool frozen);
@@ -87,6 +93,10 @@ void sandbox_unref(struct sandbox *sb);		/* NULL is fine */
 
 void sandbox_start(struct sandbox *sb);		/* ends in RUNNING or in ENDING with `fail` set */
 void sandbox_started(struct sandbox *sb);	/* for sandbox_start.c */
+void sandbox_start_afresh(struct sandbox *sb);	/* ... what the pool gave was of no use */
+void sandbox_make_id(const struct front *f, char id[ID_SIZE]);
+void sandbox_put_settings(
+	const struct front *f, const char *id, const struct template *tpl, json_t *env_vars, struct buf *out); /* body of /init */
 void sandbox_pause(struct sandbox *sb);		/* RUNNING only; ends in PAUSED, or in RUNNING with `fail` set */
 void sandbox_resume(struct sandbox *sb, uint32_t timeout_s);	/* PAUSED only */
 void sandbox_kill(struct sandbox *sb, enum end_reason why,

@@ -28,7 +28,7 @@ static const char *or_null(const char *z)
 	return *z ? z : NULL;
 }
 
-int row_add(struct sandbox *sb, struct err *e)
+int row_add(struct sandbox *sb, enum row_state state, struct err *e)
 {
 	autobuf struct buf metadata = BUF_INIT(JSON_MAX);
 	autobuf struct buf env = BUF_INIT(JSON_MAX);
@@ -40,7 +40,7 @@ int row_add(struct sandbox *sb, struct err *e)
 		.template_id = sp->tpl.id,
 		.template_name = sp->tpl.name,
 		.template_key = sp->tpl.key,
-		.state = ROW_STARTING,
+		.state = state,
 		.created_ms = sb->created_ms,
 		.started_us = sb->started_us,
 		.end_ms = sb->end_ms,
@@ -60,7 +60,10 @@ int row_add(struct sandbox *sb, struct err *e)
 
 	if (metadata.bad || env.bad || network.bad)
 		return err_set(e, E2BIG, "metadata, envVars or network is too large");
-	return sandboxes_add(sb->front->store, &row, e);
+	if (sandboxes_add(sb->front->store, &row, e) < 0)
+		return -e->no;
+	sb->noted = true;
+	return 0;
 }
 
 static int load_object(const char *text, json_t **ret)
@@ -84,6 +87,7 @@ int row_load(struct sandbox *sb, const struct sandbox_row *row)
 	    !str_copy(sb->envd_token, sizeof sb->envd_token, str_of(row->envd_token ? row->envd_token : "")) ||
 	    !str_copy(sb->traffic_token, sizeof sb->traffic_token, str_of(row->traffic_token ? row->traffic_token : "")))
 		return -EINVAL;
+	sb->noted = true;
 	sp->timeout_s = row->timeout_s;
 	sp->flags = row->flags;
 	sp->limits = (struct msg_limits) { row->mem_bytes, row->disk_bytes, row->cpu_permille, row->pids };
@@ -151,6 +155,6 @@ void row_end(const struct sandbox *sb, const char *reason)
 {
 	struct err e;
 
-	if (sandboxes_end(sb->front->store, sb->id, clock_wall_ms(), reason, &e) < 0)
+	if (sb->noted && sandboxes_end(sb->front->store, sb->id, clock_wall_ms(), reason, &e) < 0)
 		complain(sb, &e);
 }

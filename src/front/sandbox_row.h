@@ -7,7 +7,7 @@
 
 struct sandbox;
 
-int row_add(struct sandbox *sb, struct err *e);
+int row_add(struct sandbox *sb, enum row_state state, struct err *e);
 int row_load(struct sandbox *sb, const struct sandbox_row *row);	/* -EINVAL: damaged */
 
 /* A failed write is logged and survived: the sandbox is real even if the record of it lags. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/sandbox_start: from STARTING to RUNNING: the warden makes it, its init is told who it is. */
-#include <inttypes.h>
+/* front/sandbox_start: from STARTING to RUNNING: the warden makes it, its init is told who it is. One from the pool is made
+ * already and is only told; if it cannot be told, another is made. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,159 +8,116 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "front/front.h"
+#include "front/init_call.h"
 #include "front/mem.h"
+#include "front/pool.h"
 #include "front/sandbox.h"
 #include "front/warden_link.h"
-#include "http/call.h"
 #include "http/json.h"
-#include "loop/loop.h"
 
-#define INIT_BODY_MAX (2 * 1024 * 1024)
-#define INIT_WAIT_MS 10000
+#define SETTINGS_MAX (2 * 1024 * 1024)
+#define SETTINGS_WAIT_MS 10000
+#define POOLED_WAIT_MS 3000		/* there is another way */
 #define DEFAULT_USER "user"
 
-struct starter {
-	struct sandbox *sb;
-	struct http_call *call;
-	struct timer *timer;
-	int status;
-};
-
-static void starter_free(struct starter *st)
-{
-	http_call_free(st->call);
-	timer_free(st->timer);
-	sandbox_unref(st->sb);
-	free(st);
-}
-
 /* The sandbox exists (the warden said so), but is of no use. */
-static void give_up(struct starter *st, int no, const char *what)
+static void give_up(struct sandbox *sb, int no, const char *what)
 {
-	struct sandbox *sb = st->sb;
-
-	if (sb->state == SANDBOX_STARTING) {
-		(void)err_set(&sb->fail, no, "start sandbox: %s", what);
-		sandbox_kill(sb, END_FAILED, "start failed");
-	}
-	starter_free(st);
+	if (sb->state != SANDBOX_STARTING)
+		return;
+	(void)err_set(&sb->fail, no, "start sandbox: %s", what);
+	sandbox_kill(sb, END_FAILED, "start failed");
 }
 
-static void on_init_answer(void *user, const struct http_answer *a)
+static void start_failed(struct sandbox *sb, const struct init_result *re)
 {
-	struct starter *st = user;
+	bool refused = re->no == 0;
+	const char *why = refused ? "it refused its settings" : re->text;
 
-	st->status = a->status;
-}
-
-static void on_init_data(void *user, struct str data)
-{
-	(void)user;
-	(void)data;
-}
-
-static void on_init_end(void *user)
-{
-	struct starter *st = user;
-	struct sandbox *sb = st->sb;
-	bool reusable = false;
-
-	if (st->status != 200 && st->status != 204) {
-		log_warn("init refused its settings", "id=%s status=%d", sb->id, st->status);
-		give_up(st, EPROTO, "it refused its settings");
+	if (sb->pooled && sb->state == SANDBOX_STARTING) {
+		log_warn("a sandbox from the pool is of no use, starting another", "id=%s err=%s request=%s", sb->id, why, sb->request);
+		sandbox_start_afresh(sb);
 		return;
 	}
+	if (refused)
+		log_warn("init refused its settings", "id=%s status=%d", sb->id, re->status);
+	give_up(sb, refused ? EPROTO : re->no, why);
+}
 
-	int fd = http_call_done(take_ptr(&st->call), &reusable);
+static void on_told(void *user, const struct init_result *re)
+{
+	struct sandbox *sb = user;
+	int fd = re->fd;
 
-	if (sb->state == SANDBOX_STARTING) {
+	sb->front->starts--;
+	if (re->no || (re->status != 200 && re->status != 204)) {
+		start_failed(sb, re);
+	} else if (sb->state == SANDBOX_STARTING) {
+		if (sb->pooled)
+			pool_taken(sb->front->pool, &sb->spec, true);
+		sb->pooled = false;
 		sandbox_started(sb);
-		if (reusable)
+		if (fd >= 0)
 			sandbox_idle_put(sb, take_fd(&fd));
 	}
 	fd_close(fd);
-	starter_free(st);
+	sandbox_unref(sb);
 }
 
-static void on_init_error(void *user, int no)
+void sandbox_put_settings(const struct front *f, const char *id, const struct template *tpl, json_t *env_vars, struct buf *out)
 {
-	give_up(user, no, strerror(no));
-}
+	autojson json_t *j = json_pack("{s:s,s:s,s:s,s:b}", "sandboxId", id, "templateId", tpl->id, "defaultUser", DEFAULT_USER,
+		"textFromStdout", (int)f->opt.text_from_stdout);
 
-static void on_init_slow(void *user)
-{
-	give_up(user, ETIMEDOUT, "it does not answer");
-}
-
-static const struct http_call_ops init_ops = {
-	.on_answer = on_init_answer,
-	.on_data = on_init_data,
-	.on_end = on_init_end,
-	.on_error = on_init_error,
-};
-
-static void put_init_body(const struct sandbox *sb, struct buf *out)
-{
-	autojson json_t *j = json_pack(
-		"{s:s,s:s,s:s,s:b}", "sandboxId", sb->id, "templateId", sb->spec.tpl.id, "defaultUser", DEFAULT_USER,
-		"textFromStdout", (int)sb->front->opt.text_from_stdout);
-
-	(void)json_object_set_new(j, "envVars", sb->spec.env_vars ? json_incref(sb->spec.env_vars) : json_object());
+	(void)json_object_set_new(j, "envVars", env_vars ? json_incref(env_vars) : json_object());
 	json_put(out, j);
 }
 
-static void on_connected(void *user, const struct warden_reply *re)
+/* Takes over a reference. */
+static void tell(struct sandbox *sb, uint64_t wait_ms)
 {
-	struct starter *st = user;
-	struct front *f = st->sb->front;
-	autobuf struct buf body = BUF_INIT(INIT_BODY_MAX);
-	autobuf struct buf head = BUF_INIT(1024);
+	autobuf struct buf body = BUF_INIT(SETTINGS_MAX);
 
-	if (re->no || st->sb->state != SANDBOX_STARTING) {
-		fd_close(re->fd);
-		give_up(st, re->no, re->no ? re->text : "it ended");
-		return;
-	}
-	put_init_body(st->sb, &body);
-	buf_fmt(&head, "POST /init HTTP/1.1\r\nHost: init\r\nX-Request-Id: %s\r\n", st->sb->request);
-	buf_fmt(&head, "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n", body.n);
-	st->timer = timer_new(f->loop, on_init_slow, st);
-	st->call = http_call_new(f->loop, re->fd, &init_ops, st);
-	if (!st->timer || !st->call || body.bad) {
-		give_up(st, ENOMEM, "out of memory");
-		return;
-	}
-	timer_arm(st->timer, INIT_WAIT_MS);
-	http_call_head(st->call, buf_view(&head), false, false);
-	http_call_write(st->call, buf_view(&body));
+	sandbox_put_settings(sb->front, sb->id, &sb->spec.tpl, sb->spec.env_vars, &body);
+	struct init_request rq = {
+		.id = sb->id, .request = sb->request, .method = "POST", .path = "/init", .body = buf_view(&body),
+		.fd = take_fd(&sb->pool_fd), .wait_ms = wait_ms,
+	};
+
+	(void)init_call_new(sb->front, &rq, on_told, sb);
 }
 
 static void on_made(void *user, const struct warden_reply *re)
 {
-	struct starter *st = user;
-	struct sandbox *sb = st->sb;
+	struct sandbox *sb = user;
 
 	if (re->no && sb->state == SANDBOX_STARTING) {
 		(void)err_set(&sb->fail, re->no, "start sandbox: %s", re->text);
 		sandbox_exited(sb, END_FAILED, "start failed");
 	}
 	if (sandbox_gone(sb)) {
-		starter_free(st);
+		sb->front->starts--;
+		sandbox_unref(sb);
 		return;
 	}
-	(void)warden_ask_id(sb->front->warden, OP_CONNECT, sb->id, sb->request, on_connected, st);
+	tell(sb, SETTINGS_WAIT_MS);
 }
 
 void sandbox_start(struct sandbox *sb)
 {
-	struct starter *st = must_alloc(sizeof *st);
 	struct msg_start m = { .limits = sb->spec.limits };
 
-	st->sb = sandbox_ref(sb);
+	sb->front->starts++;
+	sandbox_ref(sb);
+	if (sb->pooled) {
+		tell(sb, POOLED_WAIT_MS);
+		return;
+	}
+	pool_make_room(sb->front->pool);
 	memcpy(m.id, sb->id, sizeof m.id);
 	(void)str_copy(m.template_key, sizeof m.template_key, str_of(sb->spec.tpl.key));
 	memcpy(m.request, sb->request, sizeof m.request);
 	if (sb->spec.flags & SPEC_NO_INTERNET)
 		m.flags |= START_NO_INTERNET;
-	(void)warden_ask(sb->front->warden, OP_START, &m, sizeof m, on_made, st);
+	(void)warden_ask(sb->front->warden, OP_START, &m, sizeof m, on_made, sb);
 }

@@ -12,6 +12,8 @@
 #include "ipc/check.h"
 
 #define CONFIG_FILE_MAX (64 * 1024)
+#define WARM_POOL_SIZE 4		/* finished sandboxes per template, */
+#define WARM_POOL_MAX 32		/* in a rush */
 #define MB_MAX (16u * 1024 * 1024)	/* 16 TiB: what a number of megabytes may say */
 
 enum kind { KIND_TEXT, KIND_PATH, KIND_NUMBER, KIND_CPUS, KIND_BOOL, KIND_STOP, KIND_LEVEL, KIND_TEMPLATE };
@@ -46,6 +48,8 @@ static const struct key keys[] = {
 	{ "no_pool", KIND_BOOL, FIELD(no_pool) },
 	{ "mem_total_mb", KIND_NUMBER, FIELD(mem_total_mb), 64, MB_MAX },
 	{ "max_sandboxes", KIND_NUMBER, FIELD(max_sandboxes), 1, 2000 },
+	{ "warm_pool_size", KIND_NUMBER, FIELD(warm_pool_size), 0, 500 },
+	{ "warm_pool_max", KIND_NUMBER, FIELD(warm_pool_max), 1, 500 },
 	{ "max_timeout_s", KIND_NUMBER, FIELD(max_timeout_s), 1, 366 * 86400 },
 	{ "head_timeout_s", KIND_NUMBER, FIELD(head_timeout_s), 1, 3600 },
 	{ "body_timeout_s", KIND_NUMBER, FIELD(body_timeout_s), 1, 3600 },
@@ -78,6 +82,7 @@ void config_defaults(struct config *c)
 		.user = "atoll",
 		.egress_user = "atoll-egress",
 		.max_sandboxes = 1000,
+		.warm_pool_size = WARM_POOL_SIZE,
 		.max_timeout_s = 86400,
 		.head_timeout_s = 30,
 		.body_timeout_s = 60,
@@ -354,6 +359,11 @@ int config_settle(struct config *c, struct err *e)
 		return -e->no;
 	if (c->pool_size_mb && c->pool_max_mb && c->pool_size_mb > c->pool_max_mb)
 		return err_set(e, EINVAL, "pool_size_mb is above pool_max_mb");
+	if (!c->warm_pool_max)
+		c->warm_pool_max = c->warm_pool_size > WARM_POOL_MAX ? c->warm_pool_size : WARM_POOL_MAX;
+	if (c->warm_pool_size > c->warm_pool_max)
+		return err_set(e, EINVAL, "warm_pool_size is above warm_pool_max (%llu > %llu)",
+			(unsigned long long)c->warm_pool_size, (unsigned long long)c->warm_pool_max);
 	if ((c->open || c->metrics_open) && !is_loopback(c->listen))
 		return err_set(e, EINVAL, "%s = true: only with a loopback address in listen, not '%s'", c->open ? "open" : "metrics_open",
 			c->listen);

@@ -28,6 +28,7 @@ struct config {
 	uint64_t mem_total_mb;			/* 0: the engine's choice */
 	uint64_t max_sandboxes, max_timeout_s;
 	uint64_t head_timeout_s, body_timeout_s;	/* of requests */
+	uint64_t warm_pool_size, warm_pool_max;	/* finished sandboxes per template; max is 0 until settled */
 	uint64_t default_memory_mb, default_pids, default_disk_mb, default_cpu_permille;	/* 0 until settled */
 	uint64_t max_memory_mb, max_pids, max_disk_mb, max_cpu_permille;
 	uint64_t rate_limit, team_max_sandboxes;	/* 0: none; of keys and teams that have none of their own */

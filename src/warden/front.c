@@ -112,29 +112,34 @@ static void on_no_hello(void *user)
 
 int front_open(struct warden *w, int exe_fd, const char *exe, const char *state_dir, struct err *e)
 {
+	const struct { const char *option; uint64_t value; } numbers[] = {
+		{ "--max-timeout", w->cfg.max_timeout_s }, { "--head-timeout", w->cfg.head_timeout_s },
+		{ "--body-timeout", w->cfg.body_timeout_s }, { "--rate-limit", w->cfg.rate_limit },
+		{ "--team-max-sandboxes", w->cfg.team_max_sandboxes }, { "--warm-pool-size", w->cfg.warm_pool_size },
+		{ "--warm-pool-max", w->cfg.warm_pool_max },
+	};
 	/* They live as long as the service, of which a process has one. */
-	static char timeout[24], head[24], body[24], rate[24], quota[24], key[PATH_MAX + 8];
+	static char text[ARRAY_LEN(numbers)][24], key[PATH_MAX + 8];
 	static const char *argv[FRONT_ARGS];
 	struct service_spec spec = { .name = "atoll-front", .exe_fd = exe_fd, .argv = (char *const *)argv,
 		.fds = { w->listener }, .n_fds = 1, .delay_max_ms = w->cfg.restart_max_ms };
 	size_t n = 0;
 
-	(void)snprintf(timeout, sizeof timeout, "%llu", (unsigned long long)w->cfg.max_timeout_s);
-	(void)snprintf(head, sizeof head, "%llu", (unsigned long long)w->cfg.head_timeout_s);
-	(void)snprintf(body, sizeof body, "%llu", (unsigned long long)w->cfg.body_timeout_s);
-	(void)snprintf(rate, sizeof rate, "%llu", (unsigned long long)w->cfg.rate_limit);
-	(void)snprintf(quota, sizeof quota, "%llu", (unsigned long long)w->cfg.team_max_sandboxes);
 	(void)snprintf(key, sizeof key, "%s/key", state_dir);
 	argv[n++] = exe;
 	const char *pairs[][2] = { { "--state", state_dir }, { "--key-file", key }, { "--url", w->ready_url },
-		{ "--max-timeout", timeout }, { "--log-level", level_word[w->cfg.log_level] }, { "--domain", w->cfg.domain },
-		{ "--head-timeout", head }, { "--body-timeout", body }, { "--rate-limit", rate }, { "--team-max-sandboxes", quota } };
+		{ "--log-level", level_word[w->cfg.log_level] }, { "--domain", w->cfg.domain } };
 
 	for (size_t i = 0; i < ARRAY_LEN(pairs); i++) {
 		if (!pairs[i][1][0])
 			continue;
 		argv[n++] = pairs[i][0];
 		argv[n++] = pairs[i][1];
+	}
+	for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
+		(void)snprintf(text[i], sizeof text[i], "%llu", (unsigned long long)numbers[i].value);
+		argv[n++] = numbers[i].option;
+		argv[n++] = text[i];
 	}
 	if (w->cfg.open)
 		argv[n++] = "--open";

@@ -15,6 +15,7 @@ const DEFAULTS = {
 	on_stop: 'kill',
 	log_level: 'info',
 	max_sandboxes: 300,
+	warm_pool_size: 0,	// what is there is then what a test has made; ATOLL_TEST_POOL=4 runs tests on pooled sandboxes
 	default_memory_mb: 512,
 	default_pids: 512,
 	default_disk_mb: 512,
@@ -32,7 +33,8 @@ export function freePort() {
 }
 
 function configText(config) {
-	return Object.entries({ ...DEFAULTS, ...config }).map(([key, value]) => `${key} = ${value}\n`).join('')
+	const pool = process.env.ATOLL_TEST_POOL ? { warm_pool_size: process.env.ATOLL_TEST_POOL } : {}
+	return Object.entries({ ...DEFAULTS, ...pool, ...config }).map(([key, value]) => `${key} = ${value}\n`).join('')
 }
 
 function waitReady(child, log, ms) {

@@ -82,6 +82,29 @@ static void defaults_follow_maxima_unless_set(void **state)
 	assert_text("pool_size_mb = 900\npool_max_mb = 800\n", "pool_size_mb is above pool_max_mb");
 }
 
+static void the_warm_pool_has_a_size_and_a_maximum(void **state)
+{
+	static struct config c;
+	struct err e = ERR_INIT;
+
+	(void)state;
+	config_defaults(&c);
+	assert_int_equal(config_settle(&c, &e), 0);
+	assert_true(c.warm_pool_size > 0 && c.warm_pool_size < c.warm_pool_max);
+	config_defaults(&c);
+	assert_int_equal(config_text(&c, STR_LIT("warm_pool_size = 300\n"), &e), 0);
+	assert_int_equal(config_settle(&c, &e), 0);
+	assert_int_equal(c.warm_pool_max, 300);
+	config_defaults(&c);
+	assert_int_equal(config_text(&c, STR_LIT("warm_pool_size = 0\nwarm_pool_max = 1\n"), &e), 0);
+	assert_int_equal(config_settle(&c, &e), 0);
+	assert_int_equal(c.warm_pool_size, 0);
+	assert_text("warm_pool_size = 9\nwarm_pool_max = 8\n", "warm_pool_size is above warm_pool_max (9 > 8)");
+	assert_text("warm_pool_size = -1\n", "line 1: warm_pool_size = '-1': wants a number from 0 to 500");
+	assert_text("warm_pool_size = many\n", "line 1: warm_pool_size = 'many': wants a number from 0 to 500");
+	assert_text("warm_pool_max = 0\n", "line 1: warm_pool_max = '0': wants a number from 1 to 500");
+}
+
 static void command_line_wins_over_the_file(void **state)
 {
 	static struct config c;
@@ -161,6 +184,7 @@ int main(void)
 		cmocka_unit_test(file_takes_comments_blanks_and_values),
 		cmocka_unit_test(errors_name_line_and_key),
 		cmocka_unit_test(defaults_follow_maxima_unless_set),
+		cmocka_unit_test(the_warm_pool_has_a_size_and_a_maximum),
 		cmocka_unit_test(command_line_wins_over_the_file),
 		cmocka_unit_test(bad_options_are_named),
 		cmocka_unit_test(only_loopback_may_be_open),

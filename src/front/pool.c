@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* front/pool: how many, for whom, and when.
+ *
+ * The target of a template is what the configuration says, or more when more were asked for lately. Members are made one or
+ * two at a time, and never while somebody waits for a sandbox of his own: whoever waits comes first, and what is made ahead is
+ * work that the next one is spared. Only a server that is never quiet for long makes one in between. */
+#include "front/pool.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "front/demand.h"
+#include "front/front.h"
+#include "front/mem.h"
+#include "front/pool_member.h"
+#include "front/sandbox_table.h"
+#include "front/spec.h"
+#include "loop/loop.h"
+
+#define QUIET_MS 20			/* nobody has asked for a sandbox for so long */
+#define PATIENCE_MS 250			/* after that one is made although it never was quiet */
+#define CALM_MS 1000			/* nobody has for so long: two at a time */
+#define RETRY_MIN_MS 1000		/* after one could not be made */
+#define RETRY_MAX_MS 60000
+#define MEMORY_KEPT 8			/* that part of the machine's memory stays free */
+
+struct kind {				/* the members of one image */
+	struct pool *pool;
+	const struct template *tpl;	/* the first name of it */
+	struct member_list members;	/* oldest first */
+	uint32_t ready, starting;
+	struct demand demand;
+	uint64_t hits, misses;
+	uint64_t retry_at_ms, retry_ms;
+};
+
+struct pool {
+	struct front *front;
+	struct timer *timer;
+	struct kind kinds[TEMPLATES_ALL];
+	size_t n_kinds;
+	uint32_t members;
+	uint64_t asked_ms;		/* when somebody wanted a sandbox last */
+	uint64_t made_ms;		/* when the last member was begun */
+	int meminfo_fd;
+	bool short_of_memory;
+	bool stopped;
+};
+
+static void pool_kick(struct pool *p);
+
+/* --- how many --- */
+
+static struct kind *kind_of(struct pool *p, const char *key)
+{
+	for (size_t i = 0; i < p->n_kinds; i++) {
+		if (strcmp(p->kinds[i].tpl->key, key) == 0)
+			return &p->kinds[i];
+	}
+	return NULL;
+}
+
+static uint32_t kind_target(struct kind *k, uint64_t now_ms)
+{
+	const struct front_options *opt = &k->pool->front->opt;
+	uint32_t level = demand_level(&k->demand, now_ms);
+
+	if (k->pool->short_of_memory || opt->pool_size == 0)
+		return 0;
+	if (level < opt->pool_size)
+		return opt->pool_size;
+	return level < opt->pool_max ? level : opt->pool_max;
+}
+
+static uint64_t meminfo_kb(const char *text, const char *name)
+{
+	const char *at = strstr(text, name);
+	uint64_t kb = 0;
+
+	for (at = at ? at + strlen(name) : ""; *at == ' '; at++)
+		;
+	for (; *at >= '0' && *at <= '9'; at++)
+		kb = kb * 10 + (uint64_t)(*at - '0');
+	return kb;
+}
+
+static void look_at_memory(struct pool *p)
+{
+	char text[512];
+	ssize_t n = p->meminfo_fd < 0 ? -1 : pread(p->meminfo_fd, text, sizeof text - 1, 0);
+
+	if (n <= 0)
+		return;
+	text[n] = '\0';
+
+	uint64_t total = meminfo_kb(text, "MemTotal:"), left = meminfo_kb(text, "MemAvailable:");
+	bool is_short = left < total / MEMORY_KEPT;
+
+	if (is_short != p->short_of_memory)
+		log_info(is_short ? "memory is short, giving up the pool" : "memory is not short any more",
+			"available_mb=%" PRIu64 " total_mb=%" PRIu64, left / 1024, total / 1024);
+	p->short_of_memory = is_short;
+}
+
+/* --- coming and going --- */
+
+static void forget(struct kind *k, struct member *m)
+{
+	TAILQ_REMOVE(&k->members, m, link);
+	*(m->ready ? &k->ready : &k->starting) -= 1;
+	k->pool->members--;
+}
+
+static void drop(struct kind *k, struct member *m, bool wait)
+{
+	forget(k, m);
+	member_end(m, wait);
+}
+
+static void on_member(struct member *m, const struct err *e)
+{
+	struct kind *k = m->owner;
+
+	if (!e) {
+		k->starting--;
+		k->ready++;
+		k->retry_ms = 0;
+		log_info("pool member ready", "id=%s template=%s ready=%u", m->id, k->tpl->name, k->ready);
+	} else {
+		k->retry_ms = k->retry_ms ? k->retry_ms * 2 : RETRY_MIN_MS;
+		if (k->retry_ms > RETRY_MAX_MS)
+			k->retry_ms = RETRY_MAX_MS;
+		k->retry_at_ms = clock_mono_ms() + k->retry_ms;
+		log_warn("could not make a pool member, trying again later", "id=%s template=%s err=%s again_ms=%" PRIu64, m->id,
+			k->tpl->name, e->text, k->retry_ms);
+		drop(k, m, false);
+	}
+	pool_kick(k->pool);
+}
+
+/* The one that lacks most; NULL: none, or there is no room. */
+static struct kind *neediest(struct pool *p, uint64_t now_ms)
+{
+	const struct front *f = p->front;
+	struct kind *found = NULL;
+	int64_t most = 0;
+
+	if (sandbox_table_count(f->sandboxes) + p->members >= f->max_sandboxes || p->members >= front_max_idle(f))
+		return NULL;
+	for (size_t i = 0; i < p->n_kinds; i++) {
+		struct kind *k = &p->kinds[i];
+		int64_t lacks = (int64_t)kind_target(k, now_ms) - k->ready - k->starting;
+
+		if (lacks > most && now_ms >= k->retry_at_ms) {
+			most = lacks;
+			found = k;
+		}
+	}
+	return found;
+}
+
+static uint32_t starting(const struct pool *p)
+{
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < p->n_kinds; i++)
+		n += p->kinds[i].starting;
+	return n;
+}
+
+static bool others_first(const struct pool *p, uint64_t now_ms)
+{
+	if (now_ms - p->made_ms >= PATIENCE_MS && starting(p) == 0)
+		return false;
+	return p->front->starts > 0 || now_ms - p->asked_ms < QUIET_MS;
+}
+
+/* One step: whatever happens next kicks again. */
+static void fill(void *user)
+{
+	struct pool *p = user;
+	uint64_t now_ms = clock_mono_ms();
+	struct kind *k = p->stopped ? NULL : neediest(p, now_ms);
+
+	if (!k || starting(p) >= (now_ms - p->asked_ms < CALM_MS ? 1u : 2u))
+		return;
+	if (others_first(p, now_ms)) {
+		timer_arm(p->timer, QUIET_MS);
+		return;
+	}
+	struct member *m = member_new(p->front, k->tpl, on_member, k);
+
+	TAILQ_INSERT_TAIL(&k->members, m, link);
+	k->starting++;
+	p->members++;
+	p->made_ms = now_ms;
+	pool_kick(p);
+}
+
+static void pool_kick(struct pool *p)
+{
+	if (!p->stopped)
+		timer_arm(p->timer, 1);
+}
+
+static struct member *oldest_ready(struct kind *k)
+{
+	struct member *m = TAILQ_FIRST(&k->members);
+
+	while (m && !m->ready)
+		m = TAILQ_NEXT(m, link);
+	return m;
+}
+
+void pool_tick(struct pool *p)
+{
+	if (!p || p->stopped)
+		return;
+	look_at_memory(p);
+	for (size_t i = 0; i < p->n_kinds; i++) {
+		struct kind *k = &p->kinds[i];
+		struct member *m = k->ready > kind_target(k, clock_mono_ms()) ? oldest_ready(k) : NULL;
+
+		if (!m)
+			continue;
+		log_info("pool member ended, fewer are wanted now", "id=%s template=%s ready=%u", m->id, k->tpl->name, k->ready - 1);
+		drop(k, m, false);	/* one in a second: the next rush may be near */
+	}
+	pool_kick(p);
+}
+
+/* --- for whom --- */
+
+static bool is_plain(const struct pool *p, const struct spec *sp)
+{
+	const struct msg_limits *a = &sp->limits, *b = &p->front->defaults;
+
+	return !(sp->flags & SPEC_NO_INTERNET) && a->mem_bytes == b->mem_bytes && a->disk_bytes == b->disk_bytes &&
+	       a->cpu_permille == b->cpu_permille && a->pids == b->pids;
+}
+
+bool pool_take(struct pool *p, const struct spec *sp, char ret_id[ID_SIZE], int *ret_fd)
+{
+	struct kind *k = p ? kind_of(p, sp->tpl.key) : NULL;
+
+	if (!k || p->stopped)
+		return false;
+	p->asked_ms = clock_mono_ms();
+	pool_kick(p);
+	if (!is_plain(p, sp))
+		return false;
+	demand_note(&k->demand, p->asked_ms);
+
+	struct member *m = oldest_ready(k);
+
+	if (!m) {
+		k->misses++;
+		return false;
+	}
+	memcpy(ret_id, m->id, ID_SIZE);
+	*ret_fd = upstream_take(&m->conn);
+	forget(k, m);
+	member_free(m);
+	return true;
+}
+
+void pool_taken(struct pool *p, const struct spec *sp, bool good)
+{
+	struct kind *k = p ? kind_of(p, sp->tpl.key) : NULL;
+
+	if (k)
+		*(good ? &k->hits : &k->misses) += 1;
+}
+
+bool pool_exited(struct pool *p, const char *id)
+{
+	for (size_t i = 0; p && i < p->n_kinds; i++) {
+		struct kind *k = &p->kinds[i];
+		struct member *m;
+
+		TAILQ_FOREACH(m, &k->members, link) {
+			if (strcmp(m->id, id) != 0)
+				continue;
+			log_warn("a pool member has ended by itself, replacing it", "id=%s template=%s", id, k->tpl->name);
+			forget(k, m);
+			member_free(m);
+			pool_kick(p);
+			return true;
+		}
+	}
+	return false;
+}
+
+void pool_make_room(struct pool *p)
+{
+	struct kind *most = NULL;
+
+	if (!p || sandbox_table_count(p->front->sandboxes) + p->members <= p->front->max_sandboxes)
+		return;
+	for (size_t i = 0; i < p->n_kinds; i++) {
+		struct kind *k = &p->kinds[i];
+
+		if (!TAILQ_EMPTY(&k->members) && (!most || k->ready + k->starting > most->ready + most->starting))
+			most = k;
+	}
+	if (most)
+		drop(most, TAILQ_FIRST(&most->members), false);
+}
+
+/* --- all of it --- */
+
+struct pool *pool_new(struct front *f)
+{
+	struct pool *p = must_alloc(sizeof *p);
+
+	p->front = f;
+	p->meminfo_fd = open("/proc/meminfo", O_RDONLY | O_CLOEXEC);
+	for (size_t i = 0; i < f->templates.n; i++) {
+		struct kind *k = &p->kinds[p->n_kinds];
+
+		if (kind_of(p, f->templates.v[i].key))
+			continue;
+		*k = (struct kind) { .pool = p, .tpl = &f->templates.v[i] };
+		TAILQ_INIT(&k->members);
+		p->n_kinds++;
+	}
+	p->timer = timer_new(f->loop, fill, p);
+	if (!p->timer) {
+		pool_free(p);
+		return NULL;
+	}
+	return p;
+}
+
+void pool_free(struct pool *p)
+{
+	if (!p)
+		return;
+	for (size_t i = 0; i < p->n_kinds; i++) {
+		struct kind *k = &p->kinds[i];
+		struct member *m;
+
+		while ((m = TAILQ_FIRST(&k->members))) {
+			forget(k, m);
+			member_free(m);
+		}
+	}
+	timer_free(p->timer);
+	fd_close(p->meminfo_fd);
+	free(p);
+}
+
+void pool_begin(struct pool *p)
+{
+	look_at_memory(p);
+	pool_kick(p);
+}
+
+void pool_stop(struct pool *p)
+{
+	if (!p || p->stopped)
+		return;
+	p->stopped = true;
+	for (size_t i = 0; i < p->n_kinds; i++) {
+		struct member *m;
+
+		while ((m = TAILQ_FIRST(&p->kinds[i].members)))
+			drop(&p->kinds[i], m, true);
+	}
+}
+
+static void put(struct pool *p, struct buf *out, const char *name, const char *type, const char *help,
+	uint64_t (*value)(struct kind *k))
+{
+	buf_fmt(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+	for (size_t i = 0; i < p->n_kinds; i++)
+		buf_fmt(out, "%s{template=\"%s\"} %" PRIu64 "\n", name, p->kinds[i].tpl->name, value(&p->kinds[i]));
+}
+
+static uint64_t get_ready(struct kind *k) { return k->ready; }
+static uint64_t get_starting(struct kind *k) { return k->starting; }
+static uint64_t get_target(struct kind *k) { return kind_target(k, clock_mono_ms()); }
+static uint64_t get_hits(struct kind *k) { return k->hits; }
+static uint64_t get_misses(struct kind *k) { return k->misses; }
+
+void pool_put_metrics(struct pool *p, struct buf *out)
+{
+	if (!p)
+		return;
+	put(p, out, "atoll_pool_ready", "gauge", "finished sandboxes that nobody has used yet", get_ready);
+	put(p, out, "atoll_pool_starting", "gauge", "sandboxes that are being made for the pool", get_starting);
+	put(p, out, "atoll_pool_target", "gauge", "how many there should be now", get_target);
+	put(p, out, "atoll_pool_hits_total", "counter", "sandboxes that came out of the pool", get_hits);
+	put(p, out, "atoll_pool_misses_total", "counter", "sandboxes that would have, had there been one", get_misses);
+}

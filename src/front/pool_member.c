@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* front/pool_member: the warden makes it, its init is told the defaults, its interpreters get up. */
+#include "front/pool_member.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/fd.h"
+#include "front/front.h"
+#include "front/init_call.h"
+#include "front/mem.h"
+#include "front/sandbox.h"
+#include "front/template.h"
+#include "front/warden_link.h"
+#include "loop/loop.h"
+
+#define SETTINGS_WAIT_MS 10000
+#define READY_WAIT_MS 70000		/* init itself gives up on an interpreter after a minute */
+#define BODY_MAX 4096
+
+static void member_failed(struct member *m, int no, const char *what, const char *why)
+{
+	struct err e = ERR_INIT;
+
+	(void)err_set(&e, no, "%s: %s", what, why);
+	m->fn(m, &e);
+}
+
+static bool bad(struct member *m, const struct init_result *re, const char *what)
+{
+	m->call = NULL;
+	if (re->no) {
+		member_failed(m, re->no, what, re->text);
+		return true;
+	}
+	if (re->status != 204) {
+		fd_close(re->fd);
+		member_failed(m, EPROTO, what, "init refuses");
+		return true;
+	}
+	return false;
+}
+
+static void on_ready(void *user, const struct init_result *re)
+{
+	struct member *m = user;
+
+	if (bad(m, re, "wait for its interpreters"))
+		return;
+	if (re->fd >= 0)
+		upstream_put(&m->conn, re->fd, loop_now_ms(m->front->loop));
+	m->ready = true;
+	m->fn(m, NULL);
+}
+
+static void on_settled(void *user, const struct init_result *re)
+{
+	struct member *m = user;
+
+	if (bad(m, re, "hand over its settings"))
+		return;
+	struct init_request rq = {
+		.id = m->id, .request = "", .method = "GET", .path = "/atoll/ready", .fd = re->fd, .wait_ms = READY_WAIT_MS,
+	};
+
+	m->call = init_call_new(m->front, &rq, on_ready, m);
+}
+
+static void on_made(void *user, const struct warden_reply *re)
+{
+	struct member *m = user;
+	autobuf struct buf body = BUF_INIT(BODY_MAX);
+
+	m->starting = NULL;
+	if (re->no) {
+		member_failed(m, re->no, "start", re->text);
+		return;
+	}
+	m->made = true;
+	sandbox_put_settings(m->front, m->id, m->tpl, NULL, &body);
+	struct init_request rq = {
+		.id = m->id, .request = "", .method = "POST", .path = "/init", .body = buf_view(&body), .fd = -1,
+		.wait_ms = SETTINGS_WAIT_MS,
+	};
+
+	m->call = init_call_new(m->front, &rq, on_settled, m);
+}
+
+struct member *member_new(struct front *f, const struct template *tpl, member_fn *fn, void *owner)
+{
+	struct member *m = must_alloc(sizeof *m);
+	struct msg_start msg = { .limits = f->defaults };
+
+	m->front = f;
+	m->tpl = tpl;
+	m->fn = fn;
+	m->owner = owner;
+	sandbox_make_id(f, m->id);
+	memcpy(msg.id, m->id, sizeof msg.id);
+	(void)str_copy(msg.template_key, sizeof msg.template_key, str_of(tpl->key));
+	m->starting = warden_ask(f->warden, OP_START, &msg, sizeof msg, on_made, m);
+	return m;
+}
+
+void member_free(struct member *m)
+{
+	warden_cancel(m->starting);
+	init_call_free(m->call);
+	upstream_close_all(&m->conn);
+	free(m);
+}
+
+static void on_ended(void *user, const struct warden_reply *re)
+{
+	struct front *f = user;
+
+	(void)re;
+	if (f)
+		front_request_over(f);
+}
+
+void member_end(struct member *m, bool wait)
+{
+	struct front *f = m->front;
+
+	if (m->made || m->starting) {	/* a start under way is called off by it */
+		f->requests += wait;
+		(void)warden_ask_id(f->warden, OP_KILL, m->id, "", on_ended, wait ? f : NULL);
+	}
+	member_free(m);
+}

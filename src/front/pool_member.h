@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* front/pool_member: one sandbox of the pool: STARTING, then READY. */
+#pragma once
+
+#include <stdbool.h>
+#include <sys/queue.h>
+
+#include "base/err.h"
+#include "front/upstream.h"
+#include "ipc/msg.h"
+
+struct front;
+struct init_call;
+struct member;
+struct template;
+struct warden_call;
+
+/* Called when it is ready, or when it could not be made: then e says why, and it has to be freed. */
+typedef void member_fn(struct member *m, const struct err *e);
+
+struct member {
+	TAILQ_ENTRY(member) link;	/* the owner's */
+	struct front *front;
+	const struct template *tpl;	/* stays where it is as long as the front lives */
+	void *owner;
+	char id[ID_SIZE];
+	bool ready;
+	bool made;			/* the warden has it */
+	struct warden_call *starting;
+	struct init_call *call;
+	struct upstream_pool conn;	/* to its init, when ready */
+	member_fn *fn;
+};
+
+TAILQ_HEAD(member_list, member);
+
+struct member *member_new(struct front *f, const struct template *tpl, member_fn *fn, void *owner);
+void member_free(struct member *m);			/* the sandbox lives on */
+void member_end(struct member *m, bool wait);		/* ... no: it is killed. wait: the front does not end before the answer */
