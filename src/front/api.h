@@ -56,6 +56,19 @@ void api_access_tokens(struct req *r);
 json_t *time_json(uint64_t wall_ms);
 json_t *time_or_null(uint64_t wall_ms);				/* 0: null */
 
+/* api_later.c */
+void later_fork(struct req *r);
+void later_snapshot(struct req *r);
+void later_volume(struct req *r);
+void later_secret(struct req *r);
+void later_build(struct req *r);
+void later_tags(struct req *r);
+void later_none(struct req *r);
+void later_no_such(struct req *r);
+void api_template_tags(struct req *r);
+void api_template_drop(struct req *r);
+void api_template_set(struct req *r);
+
 /* api_keys.c */
 void api_keys(struct req *r);
 void api_key_add(struct req *r);

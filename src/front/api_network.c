@@ -55,7 +55,7 @@ static void on_changed(void *user, const struct warden_reply *re)
 static json_t *merge(const json_t *old, const json_t *body)
 {
 	static const char *const kept[] = { "allowPublicTraffic", "maskRequestHost", "httpsPorts" };
-	static const char *const given[] = { "allowOut", "denyOut", "rules", "egressProxy" };
+	static const char *const given[] = { "allowOut", "denyOut", "dnsServers", "rules", "egressProxy" };
 	json_t *all = json_object();
 
 	for (size_t i = 0; i < ARRAY_LEN(kept); i++) {

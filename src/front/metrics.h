@@ -12,7 +12,7 @@
 struct front;
 
 #define HISTOGRAM_BUCKETS 14
-#define METRICS_ROUTES_MAX 80
+#define METRICS_ROUTES_MAX 128
 #define METRICS_SANDBOXES_MAX 200	/* whose own numbers are given */
 
 enum outcome { OUTCOME_OK, OUTCOME_CLIENT_ERROR, OUTCOME_SERVER_ERROR, OUTCOME_LOST, OUTCOMES };

@@ -36,7 +36,7 @@ static int parse_deny(const json_t *network, struct spec *sp, struct err *e)
 
 static int refuse_filled(const json_t *network, struct err *e)
 {
-	static const char *const arrays[] = { "allowOut", "httpsPorts" }, *const objects[] = { "rules", "egressProxy" };
+	static const char *const arrays[] = { "allowOut", "dnsServers", "httpsPorts" }, *const objects[] = { "rules", "egressProxy" };
 	json_t *v;
 
 	for (size_t i = 0; i < ARRAY_LEN(arrays); i++) {

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every call of the control API that an installed client has in it leads somewhere: taken out of the published bundles, so
+// that a newer client with a new call makes this fail.
+import { test } from '../lib/case.mjs'
+import assert from 'node:assert/strict'
+import fs from 'node:fs'
+import path from 'node:path'
+import { api, sdk, server, withRaw, withSandbox } from '../lib/client.mjs'
+
+const BUNDLES = ['e2b', 'e2b-v1calls', 'e2b-old'].map((name) => path.join(process.env.ATOLL_TEST_NPM, 'node_modules', name, 'dist/index.js'))
+const CLI = path.join(server.buildDir, 'test-cli/node_modules/@e2b/cli/dist/index.js')	// there when its own test has run
+const ELSEWHERE = /^\/(files|health|volumecontent)\b/	// ports of a sandbox; another server
+
+function calls(file) {
+	const text = fs.readFileSync(file, 'utf8')
+	return [...text.matchAll(/\.(GET|POST|PUT|PATCH|DELETE)\((["'`])(\/[^"'`]*)\2/g)].map(([, method, , route]) => `${method} ${route}`)
+		.filter((call) => !ELSEWHERE.test(call.split(' ')[1]))
+}
+
+const ALL = [...new Set([...BUNDLES, CLI].filter((file) => fs.existsSync(file)).flatMap(calls))].sort()
+
+test('the bundles have calls in them', () => {
+	assert.ok(ALL.length > 25, ALL.join('\n'))
+	for (const one of ['POST /v2/sandboxes', 'POST /sandboxes', 'GET /sandboxes', 'DELETE /sandboxes/{sandboxID}'])
+		assert.ok(ALL.includes(one), one)
+})
+
+for (const call of ALL) {
+	test(`${call} is known`, async () => {
+		const [method, route] = call.split(' ')
+		await withRaw({}, async (sbx) => {
+			const ids = { sandboxID: sbx.sandboxID, templateID: 'base', alias: 'base', hash: 'a'.repeat(64) }
+			const where = route.replace(/\{(\w+)\}/g, (_, name) => ids[name] ?? 'none')
+			const res = await api(method, where, method === 'GET' || method === 'DELETE' ? undefined : {})
+			assert.notEqual(res.status, 405, res.text)
+			assert.notEqual(res.json?.message, 'no such path')
+			if (res.status >= 400) {
+				assert.equal(res.json.code, res.status)
+				assert.ok(res.json.message)
+			}
+			assert.notEqual((await api(method, where, undefined, { key: null })).status, 404, 'without a key')
+		})
+	})
+}
+
+test('what is not there yet says so in words, and takes nothing away', async () => {
+	const { Sandbox, Template, Volume } = sdk()
+	await withSandbox({}, async (sbx) => {
+		await assert.rejects(sbx.createSnapshot(), /501.*snapshots are not supported by this server yet/)
+		await assert.rejects(sbx.fork(), /501.*forking a sandbox is not supported/)
+		await assert.rejects(Template.build(Template().fromTemplate('base').runCmd('true'), 'mine'), /501.*building templates is not supported/)
+		assert.deepEqual(await Sandbox.listSnapshots().nextItems(), [])
+		assert.deepEqual(await Template.getTags('base').then((tags) => tags.map((t) => t.tag)), ['default'])
+		assert.equal(await Template.exists('base'), true)
+		assert.equal(await Template.exists('no-such-template'), false)
+		assert.equal(await Sandbox.deleteSnapshot('no-such-snapshot'), false)
+		if (Volume) {
+			assert.deepEqual(await Volume.list(), [])
+			await assert.rejects(Volume.create('mine'), /501.*volumes are not supported/)
+		}
+		assert.equal(await sbx.isRunning(), true)
+		const base = await api('DELETE', '/templates/base')
+		assert.equal(base.status, 400)
+		assert.match(base.json.message, /belongs to the server/)
+	})
+	const gone = await api('POST', '/sandboxes/i0000000000000000000/fork', {})
+	assert.equal(gone.status, 404)
+})
