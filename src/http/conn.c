@@ -8,6 +8,7 @@
 
 #include "base/fd.h"
 #include "http/json.h"
+#include "http/secure.h"
 #include "loop/loop.h"
 #include "loop/stream.h"
 
@@ -16,6 +17,7 @@
 #define IN_CEILING (1024 * 1024)	/* never reached: IN_MAX and one read */
 #define DRAIN_MAX (1024 * 1024)		/* a body that nobody wants is read this far to keep the connection */
 #define TURN 16				/* pipelined requests served in a row */
+#define SHAKE_MS 10000			/* a handshake takes so long at most */
 #define UNSENT_MS 60000			/* for which an answer may wait without any progress */
 
 static void conn_run(struct http_conn *c, struct str data);
@@ -309,7 +311,7 @@ void conn_expire(struct http_conn *c, uint64_t now_ms, uint64_t idle_max_ms, uin
 
 	if (c->rq || c->gone || !c->s)
 		return;
-	if (is_stuck(c, now_ms)) {
+	if (is_stuck(c, now_ms) || (c->is_shaking && age_ms > SHAKE_MS)) {
 		stream_reset(take_ptr(&c->s));
 		conn_end(c);
 	} else if (c->in_head && age_ms > head_max_ms) {
@@ -372,11 +374,32 @@ static void on_error(void *user, int no)
 	conn_run(c, STR_NULL);
 }
 
+static void on_ready(void *user)
+{
+	struct http_conn *c = user;
+
+	c->since_ms = loop_now_ms(c->loop);
+	if (c->server)
+		server_shaken(c->server, c);
+}
+
 static const struct stream_ops conn_ops = {
-	.on_data = on_data, .on_eof = on_eof, .on_drain = on_drain, .on_error = on_error,
+	.on_data = on_data, .on_eof = on_eof, .on_drain = on_drain, .on_error = on_error, .on_ready = on_ready,
 };
 
-struct http_conn *conn_new(struct http_server *s, int fd)
+/* The connection of a listener that has nothing to protect it with is closed: better than a plain one. */
+static bool conn_secure(struct http_conn *c, struct http_secure *secure)
+{
+	struct stream_filter *f = secure->open(secure);
+
+	if (!f)
+		return false;
+	stream_filter(c->s, f);
+	c->is_shaking = true;
+	return true;
+}
+
+struct http_conn *conn_new(struct http_server *s, int fd, struct http_secure *secure)
 {
 	struct http_conn *c = calloc(1, sizeof *c);
 
@@ -393,6 +416,11 @@ struct http_conn *conn_new(struct http_server *s, int fd)
 	c->loop = s->loop;
 	c->in = BUF_INIT(IN_CEILING);
 	c->since_ms = loop_now_ms(s->loop);
+	if (secure && !conn_secure(c, secure)) {
+		stream_close(c->s);
+		free(c);
+		return NULL;
+	}
 	stream_read(c->s, true);
 	return c;
 }

@@ -11,6 +11,7 @@
 #include "http/message.h"
 #include "http/peers.h"
 
+struct http_secure;
 struct stream;
 
 struct request {
@@ -31,6 +32,7 @@ struct http_conn {
 	struct http_server *server;	/* NULL once that is freed */
 	struct http_conn *prev, *next;
 	struct peer *peer;		/* whose it is */
+	TAILQ_ENTRY(http_conn) shaking;	/* while is_shaking */
 	TAILQ_ENTRY(http_conn) idle;	/* of that peer, while is_idle */
 	struct loop *loop;
 	struct stream *s;		/* NULL: closed, reset or handed over */
@@ -42,6 +44,7 @@ struct http_conn {
 	uint64_t since_ms;		/* idle, or receiving a head, since then */
 	size_t unsent;			/* of earlier answers, when it was last looked at */
 	uint64_t unsent_ms;		/* since when this has not changed */
+	bool is_shaking;		/* its handshake is under way */
 	bool in_head;
 	bool is_fresh;			/* in the list of those, by the same link: it has just come */
 	bool is_idle;			/* no request is under way */
@@ -53,13 +56,14 @@ struct http_server {
 	struct loop *loop;
 	const struct http_server_ops *ops;
 	void *user;
-	int fd;				/* listener, -1: none */
-	struct watch *watch;
+	struct listener *doors;
 	struct timer *sweep, *retry;
 	struct http_conn *conns;
 	struct conn_list fresh;		/* those that have not asked for anything yet, the oldest first */
+	struct conn_list shaking;	/* oldest first */
 	struct peers peers;
 	size_t n_conns, max_conns;
+	size_t n_shaking;
 	uint64_t head_max_ms;
 	uint64_t evicted;		/* connections closed to make room */
 	bool stopped;
@@ -74,7 +78,8 @@ static inline struct request *request_of(const struct http_req *rq)
 	return (struct request *)rq;	/* its first member */
 }
 
-struct http_conn *conn_new(struct http_server *s, int fd);	/* owns fd; NULL: out of memory */
+/* Owns fd. secure: NULL for plain HTTP. NULL: out of memory. */
+struct http_conn *conn_new(struct http_server *s, int fd, struct http_secure *secure);
 void conn_kick(struct http_conn *c);
 void conn_drop(struct http_conn *c); /* reset; on_close comes now, or later if a handler is running */
 
@@ -86,5 +91,6 @@ void conn_expire(struct http_conn *c, uint64_t now_ms, uint64_t idle_max_ms, uin
 bool conn_evictable(const struct http_conn *c);
 void conn_evict(struct http_conn *c);	/* closes such a one; with an unfinished head it is told why */
 
+void server_shaken(struct http_server *s, struct http_conn *c);	/* its handshake is over */
 void server_idle(struct http_server *s, struct http_conn *c, bool on);	/* it has no request, or has one */
 void server_forget(struct http_server *s, struct http_conn *c);	/* a connection is gone: room for another */

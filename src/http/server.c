@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* http/server: a listener and its connections. */
+/* http/server: listeners and their connections. */
 #include "http/server.h"
 
 #include <errno.h>
@@ -21,14 +21,38 @@
 #define IDLE_MAX_MS (15 * 60000)	/* between requests; clients rely on at least ten minutes */
 #define HEAD_MAX_MS 30000		/* unless http_server_head_timeout() says otherwise */
 #define FRESH_MS 1000			/* so long a new connection is left alone */
+#define SHAKE_MAX 512			/* handshakes under way; each takes some ten kB */
 #define EVICT_TRIES 32			/* idle connections looked at for one that can be closed */
 #define ANSWER_HEAD_MAX (64 * 1024)
+
+struct listener {
+	struct http_server *server;
+	struct listener *next;
+	struct http_secure *secure;	/* NULL: plain HTTP */
+	int fd;
+	struct watch *watch;
+};
+
+/* Whether the next handshake can begin: with the place of another, if that one has had its time. */
+static bool may_shake(const struct http_server *s)
+{
+	const struct http_conn *oldest = TAILQ_FIRST(&s->shaking);
+
+	return s->n_shaking < SHAKE_MAX || loop_now_ms(s->loop) - oldest->since_ms >= FRESH_MS;
+}
 
 /* Listening stops while there is no room and none can be made: a ready listener would else wake the loop for nothing, for ever. */
 static void update_watch(struct http_server *s)
 {
-	if (s->watch)
-		watch_set(s->watch, s->stopped || s->paused || s->all_busy ? 0 : WATCH_IN);
+	bool off = s->stopped || s->paused || s->all_busy;
+
+	for (struct listener *d = s->doors; d; d = d->next) {
+		bool wait = d->secure && !may_shake(s);
+
+		watch_set(d->watch, off || wait ? 0 : WATCH_IN);
+		if (wait)
+			timer_arm(s->retry, ACCEPT_RETRY_MS);
+	}
 }
 
 void server_idle(struct http_server *s, struct http_conn *c, bool on)
@@ -43,8 +67,19 @@ void server_idle(struct http_server *s, struct http_conn *c, bool on)
 	}
 }
 
+void server_shaken(struct http_server *s, struct http_conn *c)
+{
+	if (!c->is_shaking)
+		return;
+	c->is_shaking = false;
+	TAILQ_REMOVE(&s->shaking, c, shaking);
+	if (s->n_shaking-- == SHAKE_MAX)
+		update_watch(s);
+}
+
 void server_forget(struct http_server *s, struct http_conn *c)
 {
+	server_shaken(s, c);
 	server_idle(s, c, false);
 	peers_leave(&s->peers, take_ptr(&c->peer));
 	if (c->prev)
@@ -59,7 +94,7 @@ void server_forget(struct http_server *s, struct http_conn *c)
 	update_watch(s);
 }
 
-static int adopt(struct http_server *s, int fd, const struct sockaddr_storage *from)
+static int adopt(struct http_server *s, int fd, const struct sockaddr_storage *from, struct http_secure *secure)
 {
 	const int on = 1;
 	bool no = false;
@@ -74,7 +109,7 @@ static int adopt(struct http_server *s, int fd, const struct sockaddr_storage *f
 	(void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
 
 	struct peer *p = peers_join(&s->peers, from);
-	struct http_conn *c = p ? conn_new(s, fd) : NULL;
+	struct http_conn *c = p ? conn_new(s, fd, secure) : NULL;
 
 	if (!c) {
 		if (p)
@@ -91,6 +126,10 @@ static int adopt(struct http_server *s, int fd, const struct sockaddr_storage *f
 	s->n_conns++;
 	TAILQ_INSERT_TAIL(&s->fresh, c, idle);
 	c->is_fresh = true;
+	if (c->is_shaking) {
+		TAILQ_INSERT_TAIL(&s->shaking, c, shaking);
+		s->n_shaking++;
+	}
 	return 0;
 }
 
@@ -100,7 +139,7 @@ int http_server_adopt(struct http_server *s, int fd)
 	socklen_t n = sizeof from;
 
 	(void)getpeername(fd, (struct sockaddr *)&from, &n);
-	return adopt(s, fd, &from);
+	return adopt(s, fd, &from, NULL);
 }
 
 static void on_retry(void *user)
@@ -156,9 +195,17 @@ static void make_room(struct http_server *s, struct http_conn *victim)
 	conn_evict(victim);
 }
 
+/* Nobody's handshake is cut off for a connection that then turns out not to be there. */
+static void make_shake_room(struct http_server *s)
+{
+	if (s->n_shaking >= SHAKE_MAX)
+		conn_evict(TAILQ_FIRST(&s->shaking));
+}
+
 static void on_acceptable(void *user, int events)
 {
-	struct http_server *s = user;
+	struct listener *d = user;
+	struct http_server *s = d->server;
 
 	(void)events;
 	for (size_t i = 0; i < ACCEPT_BATCH; i++) {
@@ -172,7 +219,9 @@ static void on_acceptable(void *user, int events)
 			timer_arm(s->retry, ACCEPT_RETRY_MS);
 			break;
 		}
-		int fd = accept4(s->fd, (struct sockaddr *)&from, &n, SOCK_NONBLOCK | SOCK_CLOEXEC);
+		if (d->secure && !may_shake(s))
+			break;
+		int fd = accept4(d->fd, (struct sockaddr *)&from, &n, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
 		if (fd < 0) {
 			accept_failed(s, errno);
@@ -180,7 +229,9 @@ static void on_acceptable(void *user, int events)
 		}
 		if (victim)
 			make_room(s, victim);	/* not before: only for one who has really come */
-		(void)adopt(s, fd, &from);
+		if (d->secure)
+			make_shake_room(s);
+		(void)adopt(s, fd, &from, d->secure);
 	}
 	update_watch(s);
 }
@@ -214,6 +265,26 @@ static void server_gone(void *p)
 	free(s);
 }
 
+int http_server_listen(struct http_server *s, int fd, struct http_secure *secure)
+{
+	struct listener *d = calloc(1, sizeof *d);
+
+	if (d)
+		d->watch = watch_new(s->loop, fd, WATCH_IN, on_acceptable, d);
+	if (!d || !d->watch) {
+		free(d);
+		fd_close(fd);
+		return -ENOMEM;
+	}
+	d->server = s;
+	d->fd = fd;
+	d->secure = secure;
+	d->next = s->doors;
+	s->doors = d;
+	update_watch(s);
+	return 0;
+}
+
 struct http_server *http_server_new(struct loop *l, int listen_fd, const struct http_server_ops *ops, void *user)
 {
 	struct http_server *s = calloc(1, sizeof *s);
@@ -222,15 +293,15 @@ struct http_server *http_server_new(struct loop *l, int listen_fd, const struct 
 		fd_close(listen_fd);
 		return NULL;
 	}
-	*s = (struct http_server) { .loop = l, .ops = ops, .user = user, .fd = listen_fd, .max_conns = CONNS_MAX,
-				    .head_max_ms = HEAD_MAX_MS, .out = BUF_INIT(ANSWER_HEAD_MAX) };
+	*s = (struct http_server) { .loop = l, .ops = ops, .user = user, .max_conns = CONNS_MAX, .head_max_ms = HEAD_MAX_MS,
+				    .out = BUF_INIT(ANSWER_HEAD_MAX) };
 	TAILQ_INIT(&s->fresh);
+	TAILQ_INIT(&s->shaking);
 	peers_init(&s->peers);
 	s->sweep = timer_new(l, on_sweep, s);
 	s->retry = timer_new(l, on_retry, s);
-	if (listen_fd >= 0)
-		s->watch = watch_new(l, listen_fd, WATCH_IN, on_acceptable, s);
-	if (!s->sweep || !s->retry || (listen_fd >= 0 && !s->watch)) {
+	if (!s->sweep || !s->retry || (listen_fd >= 0 && http_server_listen(s, take_fd(&listen_fd), NULL) < 0)) {
+		fd_close(listen_fd);
 		http_server_free(s);
 		return NULL;
 	}
@@ -266,14 +337,25 @@ uint64_t http_server_evicted(const struct http_server *s)
 	return s->evicted;
 }
 
+static void close_doors(struct http_server *s)
+{
+	while (s->doors) {
+		struct listener *d = s->doors;
+
+		s->doors = d->next;
+		watch_free(d->watch);
+		fd_close(d->fd);
+		free(d);
+	}
+}
+
 void http_server_free(struct http_server *s)
 {
 	if (!s)
 		return;
-	watch_free(take_ptr(&s->watch));
+	close_doors(s);
 	timer_free(take_ptr(&s->sweep));
 	timer_free(take_ptr(&s->retry));
-	fd_close(take_fd(&s->fd));
 	while (s->conns) {
 		struct http_conn *c = s->conns;
 

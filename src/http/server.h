@@ -29,6 +29,7 @@
 struct loop;
 struct http_conn;
 struct http_req;
+struct http_secure;
 struct http_server;
 
 #define HTTP_HEAD_MAX (32 * 1024)
@@ -76,6 +77,10 @@ struct http_server_ops {
 
 /* Serves the connections of a listening socket (owned from now on; -1: none, only adopted ones). */
 struct http_server *http_server_new(struct loop *l, int listen_fd, const struct http_server_ops *ops, void *user);
+
+/* Serves those of a further one, too; owns fd, also on failure. secure: what protects its connections (http/tls.h), NULL: nothing.
+ * Their handshakes have a time limit and a limit of number: with more under way than that the oldest gives its place up. */
+int http_server_listen(struct http_server *s, int fd, struct http_secure *secure);
 
 /* Serves a connected stream socket, too; owns fd, also on failure. -EACCES: on_conn refused it. */
 int http_server_adopt(struct http_server *s, int fd);

@@ -1,0 +1,481 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* http/tls: OpenSSL between two buffers.
+ *
+ * A connection's BIO reads from the bytes that the stream has just received and writes to those that it is about to
+ * send, so OpenSSL never sees a socket. All plain bytes of one call come out at once (at most as many as came in, plus the
+ * part of a record that waited inside): none are ever left behind in here. */
+#include "http/tls.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <openssl/bio.h>
+#include <openssl/core_names.h>
+#include <openssl/err.h>
+#include <openssl/hmac.h>
+#include <openssl/pem.h>
+#include <openssl/rand.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+
+#include "base/buf.h"
+#include "base/fd.h"
+#include "loop/stream.h"
+
+#define RECORD 16384			/* plain bytes in one record at most */
+#define PLAIN_MAX (4 * 1024 * 1024)	/* never reached: one read of a stream and a waiting record */
+#define KEY_NAME 16
+#define KEY_BYTES 32
+
+/* For TLS 1.2; 1.3 has only good ones. All are what HTTP/2 allows. */
+#define CIPHERS "ECDHE+AESGCM:ECDHE+CHACHA20"
+
+struct ticket_key {
+	uint64_t epoch;			/* 0: not made yet */
+	uint8_t name[KEY_NAME], aes[KEY_BYTES], mac[KEY_BYTES];
+};
+
+struct tls {
+	struct http_secure secure;	/* first */
+	unsigned refs;			/* its owner's and one per filter */
+	SSL_CTX *ctx;			/* NULL until the first certificate */
+	uint8_t secret[TLS_SECRET_SIZE];
+	struct ticket_key keys[2];	/* of this time and of the one before */
+	bool offer_h2;
+};
+
+struct tls_filter {
+	struct stream_filter base;	/* first */
+	struct tls *tls;
+	SSL *ssl;
+	struct str in;			/* during a call: what is left of the bytes received, */
+	struct buf *out;		/* ... and where those to be sent go */
+	bool ready;
+};
+
+static struct buf plain = { .max = PLAIN_MAX };	/* one for all: borrowed until the next decode */
+static char record[RECORD];		/* where small pieces are put together */
+
+/* --- the BIO ----------------------------------------------------------------------------------------------- */
+
+static int bio_read(BIO *b, char *p, size_t n, size_t *ret)
+{
+	struct tls_filter *f = BIO_get_data(b);
+
+	BIO_clear_retry_flags(b);
+	if (f->in.n == 0) {
+		BIO_set_retry_read(b);
+		return 0;
+	}
+	*ret = n < f->in.n ? n : f->in.n;
+	memcpy(p, f->in.p, *ret);
+	str_skip(&f->in, *ret);
+	return 1;
+}
+
+static int bio_write(BIO *b, const char *p, size_t n, size_t *ret)
+{
+	struct tls_filter *f = BIO_get_data(b);
+
+	if (f->out)
+		buf_put(f->out, p, n);	/* what does not fit sticks in the buf: the stream looks there */
+	*ret = n;
+	return 1;
+}
+
+static long bio_ctrl(BIO *b, int cmd, long num, void *p)
+{
+	(void)b;
+	(void)num;
+	(void)p;
+	return cmd == BIO_CTRL_FLUSH;
+}
+
+static BIO_METHOD *bio_method(void)
+{
+	static BIO_METHOD *m;
+
+	if (!m && (m = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "atoll"))) {
+		(void)BIO_meth_set_read_ex(m, bio_read);
+		(void)BIO_meth_set_write_ex(m, bio_write);
+		(void)BIO_meth_set_ctrl(m, bio_ctrl);
+	}
+	return m;
+}
+
+static void tls_unref(struct tls *t)
+{
+	if (--t->refs > 0)
+		return;
+	SSL_CTX_free(t->ctx);
+	OPENSSL_cleanse(t->secret, sizeof t->secret);
+	OPENSSL_cleanse(t->keys, sizeof t->keys);
+	free(t);
+}
+
+/* --- the filter -------------------------------------------------------------------------------------------- */
+
+/* A browser or a curl that was given http:// for this port gets an answer it can read. */
+static void explain_plain_http(struct buf *out)
+{
+	static const char text[] = "This port speaks HTTPS: use https:// instead of http://\n";
+
+	buf_fmt(out, "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nContent-Length: %zu\r\nConnection: close\r\n\r\n%s",
+		sizeof text - 1, text);
+}
+
+/* Reads until OpenSSL wants more. 0, or what SSL_get_error() says. */
+static int read_all(struct tls_filter *f)
+{
+	size_t got;
+	char *p;
+
+	buf_clear(&plain);
+	while ((p = buf_room(&plain, RECORD)) && SSL_read_ex(f->ssl, p, RECORD, &got))
+		plain.n += got;
+	if (!p)
+		return SSL_ERROR_SYSCALL;
+	int why = SSL_get_error(f->ssl, 0);
+
+	return why == SSL_ERROR_WANT_READ ? 0 : why;
+}
+
+static int decode(struct stream_filter *base, struct str wire, struct str *ret_plain, struct buf *out)
+{
+	struct tls_filter *f = (struct tls_filter *)base;
+	int flags = 0;
+
+	f->in = wire;
+	f->out = out;
+	ERR_clear_error();
+	int why = read_all(f);
+	f->out = NULL;
+	if (why == SSL_ERROR_ZERO_RETURN) {
+		flags |= STREAM_FILTER_END;
+	} else if (why) {
+		if (!f->ready && ERR_GET_REASON(ERR_peek_error()) == SSL_R_HTTP_REQUEST) {
+			buf_clear(out);
+			explain_plain_http(out);
+		}
+		return -EPROTO;
+	}
+	if (!f->ready && SSL_is_init_finished(f->ssl)) {
+		f->ready = true;
+		flags |= STREAM_FILTER_READY;
+	}
+	*ret_plain = buf_view(&plain);
+	return flags;
+}
+
+static int write_record(struct tls_filter *f, const char *p, size_t n)
+{
+	size_t done;
+
+	if (n == 0)
+		return 0;
+	return SSL_write_ex(f->ssl, p, n, &done) && done == n ? 0 : -EPROTO;
+}
+
+/* Small neighbours share a record: the size of a chunk must not cost one of its own. */
+static int encode(struct stream_filter *base, const struct str *v, size_t n, struct buf *out)
+{
+	struct tls_filter *f = (struct tls_filter *)base;
+	size_t have = 0;
+	int r = 0;
+
+	f->out = out;
+	f->in = STR_NULL;
+	ERR_clear_error();
+	for (size_t i = 0; i < n && r == 0; i++) {
+		struct str s = v[i];
+
+		while (s.n > 0 && r == 0) {
+			if (have == 0 && s.n >= RECORD) {
+				r = write_record(f, s.p, RECORD);
+				str_skip(&s, RECORD);
+				continue;
+			}
+			size_t cut = RECORD - have < s.n ? RECORD - have : s.n;
+
+			memcpy(record + have, s.p, cut);
+			have += cut;
+			str_skip(&s, cut);
+			if (have == RECORD) {
+				r = write_record(f, record, have);
+				have = 0;
+			}
+		}
+	}
+	if (r == 0)
+		r = write_record(f, record, have);
+	f->out = NULL;
+	return r;
+}
+
+static void finish(struct stream_filter *base, struct buf *out)
+{
+	struct tls_filter *f = (struct tls_filter *)base;
+
+	if (!f->ready)
+		return;
+	f->out = out;
+	f->in = STR_NULL;
+	ERR_clear_error();
+	(void)SSL_shutdown(f->ssl);	/* sends the notice; the peer's is not waited for */
+	f->out = NULL;
+}
+
+static void filter_free(struct stream_filter *base)
+{
+	struct tls_filter *f = (struct tls_filter *)base;
+
+	SSL_free(f->ssl);
+	tls_unref(f->tls);
+	free(f);
+}
+
+static const struct stream_filter_ops filter_ops = { .decode = decode, .encode = encode, .finish = finish, .free = filter_free };
+
+static struct stream_filter *open_filter(struct http_secure *sec)
+{
+	struct tls *t = (struct tls *)sec;
+	struct tls_filter *f = t->ctx ? calloc(1, sizeof *f) : NULL;
+
+	if (!f)
+		return NULL;
+	f->base.ops = &filter_ops;
+	f->ssl = SSL_new(t->ctx);
+	BIO *b = f->ssl ? BIO_new(bio_method()) : NULL;
+	if (!b) {
+		SSL_free(f->ssl);
+		free(f);
+		return NULL;
+	}
+	BIO_set_data(b, f);
+	BIO_set_init(b, 1);
+	SSL_set_bio(f->ssl, b, b);
+	SSL_set_accept_state(f->ssl);
+	f->tls = t;
+	t->refs++;
+	return &f->base;
+}
+
+static bool is_h2(struct stream_filter *base)
+{
+	struct tls_filter *f = (struct tls_filter *)base;
+	const unsigned char *p;
+	unsigned n;
+
+	SSL_get0_alpn_selected(f->ssl, &p, &n);
+	return n == 2 && memcmp(p, "h2", 2) == 0;
+}
+
+/* --- tickets ----------------------------------------------------------------------------------------------- */
+
+static void derive(const struct tls *t, uint64_t epoch, uint8_t part, uint8_t out[32])
+{
+	uint8_t text[16] = "ticket.";
+	unsigned n = 32;
+
+	for (int i = 0; i < 8; i++)
+		text[7 + i] = (uint8_t)(epoch >> (8 * i));
+	text[15] = part;
+	(void)HMAC(EVP_sha256(), t->secret, sizeof t->secret, text, sizeof text, out, &n);
+}
+
+/* The key of `back` times ago (0 or 1). */
+static const struct ticket_key *ticket_key(struct tls *t, uint64_t back)
+{
+	uint64_t epoch = (uint64_t)time(NULL) / TLS_TICKET_S - back;
+	struct ticket_key *k = &t->keys[epoch % 2];
+	uint8_t name[32];
+
+	if (k->epoch != epoch) {
+		k->epoch = epoch;
+		derive(t, epoch, 'n', name);
+		memcpy(k->name, name, sizeof k->name);
+		derive(t, epoch, 'a', k->aes);
+		derive(t, epoch, 'm', k->mac);
+	}
+	return k;
+}
+
+static bool ticket_set(const struct ticket_key *k, unsigned char *iv, EVP_CIPHER_CTX *c, EVP_MAC_CTX *m, bool seal)
+{
+	OSSL_PARAM params[] = {
+		OSSL_PARAM_construct_octet_string(OSSL_MAC_PARAM_KEY, (void *)k->mac, sizeof k->mac),
+		OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, "sha256", 0),
+		OSSL_PARAM_construct_end(),
+	};
+
+	return EVP_MAC_CTX_set_params(m, params) && EVP_CipherInit_ex(c, EVP_aes_256_cbc(), NULL, k->aes, iv, seal);
+}
+
+/* OpenSSL asks for the key that seals a new ticket, or for the one that an old one names. 1: here; 2: here, and give out
+ * a new ticket; 0: unknown, do a full handshake. */
+static int on_ticket(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_CIPHER_CTX *c, EVP_MAC_CTX *m, int seal)
+{
+	struct tls *t = SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl));
+
+	if (seal) {
+		const struct ticket_key *k = ticket_key(t, 0);
+
+		memcpy(name, k->name, KEY_NAME);
+		return RAND_bytes(iv, EVP_MAX_IV_LENGTH) == 1 && ticket_set(k, iv, c, m, true) ? 1 : -1;
+	}
+	for (uint64_t back = 0; back < 2; back++) {
+		const struct ticket_key *k = ticket_key(t, back);
+
+		if (CRYPTO_memcmp(name, k->name, KEY_NAME) != 0)
+			continue;
+		if (!ticket_set(k, iv, c, m, false))
+			return -1;
+		/* Clients of 1.3 use a ticket once and want another for the next time. */
+		return back > 0 || SSL_version(ssl) >= TLS1_3_VERSION ? 2 : 1;
+	}
+	return 0;
+}
+
+/* --- certificates ------------------------------------------------------------------------------------------ */
+
+static int on_alpn(SSL *ssl, const unsigned char **ret, unsigned char *ret_n, const unsigned char *in, unsigned n, void *arg)
+{
+	static const unsigned char all[] = "\2h2\10http/1.1";
+	const struct tls *t = SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl));
+	unsigned skip = t->offer_h2 ? 0 : 3;
+	unsigned char *chosen;
+
+	(void)arg;
+	if (SSL_select_next_proto(&chosen, ret_n, all + skip, sizeof all - 1 - skip, in, n) != OPENSSL_NPN_NEGOTIATED)
+		return SSL_TLSEXT_ERR_ALERT_FATAL;
+	*ret = chosen;
+	return SSL_TLSEXT_ERR_OK;
+}
+
+static int ssl_err(struct err *e, const char *what)
+{
+	unsigned long no = ERR_peek_last_error();
+	const char *why = no ? ERR_reason_error_string(no) : NULL;
+
+	return err_set(e, EINVAL, "%s: %s", what, why ? why : "not understood");
+}
+
+static int no_password(char *p, int size, int rw, void *user)
+{
+	(void)p;
+	(void)size;
+	(void)rw;
+	(void)user;
+	return -1;			/* rather than asking on a terminal */
+}
+
+static int use_cert(SSL_CTX *ctx, struct str pem, struct tls_cert_info *ret, struct err *e)
+{
+	BIO *b = BIO_new_mem_buf(pem.p, (int)pem.n);
+	X509 *x = b ? PEM_read_bio_X509_AUX(b, NULL, no_password, NULL) : NULL;
+	struct tm tm;
+	int r = 0;
+
+	if (!x || SSL_CTX_use_certificate(ctx, x) != 1)
+		r = ssl_err(e, "read the certificate");
+	if (r == 0) {
+		ret->subject[0] = '\0';
+		(void)X509_NAME_get_text_by_NID(X509_get_subject_name(x), NID_commonName, ret->subject, sizeof ret->subject);
+		ret->not_after = ASN1_TIME_to_tm(X509_get0_notAfter(x), &tm) ? timegm(&tm) : 0;
+	}
+	X509_free(x);
+	while (r == 0 && (x = PEM_read_bio_X509(b, NULL, no_password, NULL))) {
+		if (SSL_CTX_add0_chain_cert(ctx, x) != 1) {
+			X509_free(x);
+			r = ssl_err(e, "read the certificate's chain");
+		}
+	}
+	BIO_free(b);
+	ERR_clear_error();		/* the end of the text counts as an error */
+	return r;
+}
+
+static int use_key(SSL_CTX *ctx, struct str pem, struct err *e)
+{
+	BIO *b = BIO_new_mem_buf(pem.p, (int)pem.n);
+	EVP_PKEY *k = b ? PEM_read_bio_PrivateKey(b, NULL, no_password, NULL) : NULL;
+	int r = 0;
+
+	if (!k)
+		r = ssl_err(e, "read the key (one with a password cannot be used)");
+	else if (SSL_CTX_use_PrivateKey(ctx, k) != 1 || SSL_CTX_check_private_key(ctx) != 1)
+		r = ssl_err(e, "use the key with this certificate");
+	EVP_PKEY_free(k);
+	BIO_free(b);
+	return r;
+}
+
+static SSL_CTX *ctx_new(struct tls *t)
+{
+	SSL_CTX *ctx = SSL_CTX_new(TLS_server_method());
+
+	if (!ctx || !SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION) || !SSL_CTX_set_cipher_list(ctx, CIPHERS) ||
+	    !SSL_CTX_set_session_id_context(ctx, (const unsigned char *)"atoll", 5) ||
+	    !SSL_CTX_set_tlsext_ticket_key_evp_cb(ctx, on_ticket)) {
+		SSL_CTX_free(ctx);
+		return NULL;
+	}
+	(void)SSL_CTX_set_options(ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_CIPHER_SERVER_PREFERENCE |
+					       SSL_OP_PRIORITIZE_CHACHA);
+	/* An idle connection keeps no buffers; a busy one gets them from the allocator's pool. */
+	(void)SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS);
+	(void)SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
+	(void)SSL_CTX_set_timeout(ctx, TLS_TICKET_S);
+	(void)SSL_CTX_set_app_data(ctx, t);
+	SSL_CTX_set_alpn_select_cb(ctx, on_alpn, NULL);
+	return ctx;
+}
+
+int tls_load(struct tls *t, struct str cert_pem, struct str key_pem, struct tls_cert_info *ret, struct err *e)
+{
+	if (cert_pem.n > TLS_PEM_MAX || key_pem.n > TLS_PEM_MAX)
+		return err_set(e, EFBIG, "the certificate or its key is larger than %d bytes", TLS_PEM_MAX);
+	ERR_clear_error();
+	SSL_CTX *ctx = ctx_new(t);
+	if (!ctx)
+		return ssl_err(e, "set TLS up");
+	if (use_cert(ctx, cert_pem, ret, e) < 0 || use_key(ctx, key_pem, e) < 0) {
+		SSL_CTX_free(ctx);
+		return -e->no;
+	}
+	SSL_CTX_free(t->ctx);		/* connections that are open hold on to theirs */
+	t->ctx = ctx;
+	return 0;
+}
+
+struct tls *tls_new(const uint8_t secret[TLS_SECRET_SIZE], bool offer_h2)
+{
+	struct tls *t = calloc(1, sizeof *t);
+	/* OpenSSL reads its configuration and looks its algorithms up when it is first used: later there may be no files any more. */
+	SSL_CTX *warm = t ? ctx_new(t) : NULL;
+
+	if (!warm || !bio_method()) {
+		SSL_CTX_free(warm);
+		free(t);
+		return NULL;
+	}
+	SSL_CTX_free(warm);
+	t->refs = 1;
+	t->secure = (struct http_secure) { .open = open_filter, .is_h2 = is_h2 };
+	t->offer_h2 = offer_h2;
+	memcpy(t->secret, secret, sizeof t->secret);
+	return t;
+}
+
+struct http_secure *tls_secure(struct tls *t)
+{
+	return &t->secure;
+}
+
+void tls_free(struct tls *t)
+{
+	if (t)
+		tls_unref(t);
+}
