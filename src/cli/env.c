@@ -1,11 +1,88 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* atoll env: the variables that point an E2B SDK at the server. */
+/* atoll env: the variables that point an E2B SDK at the server, for each way to reach it. */
+#include <errno.h>
 #include <stdio.h>
+#include <string.h>
+
+#include <jansson.h>
 
 #include "base/fd.h"
 #include "base/str.h"
 #include "cli/cli.h"
 #include "cli/settings.h"
+#include "cli/tls.h"
+
+#define VARS_MAX 8
+
+enum way { WAY_URL, WAY_TLS, WAY_DEBUG, WAYS };
+
+static const char *const way_name[WAYS] = { [WAY_URL] = "url", [WAY_TLS] = "tls", [WAY_DEBUG] = "debug" };
+
+/* What a client takes from one way must not be left over from another. */
+static const char *const all_vars[] = { "E2B_API_URL", "E2B_SANDBOX_URL", "E2B_DOMAIN", "E2B_DEBUG" };
+
+struct var {
+	const char *name;
+	char *value;
+};
+
+struct vars {
+	struct var v[VARS_MAX];
+	size_t n;
+};
+
+static void vars_done(struct vars *vs)
+{
+	for (size_t i = 0; i < vs->n; i++)
+		free(vs->v[i].value);
+}
+#define autovars __attribute__((cleanup(vars_done)))
+
+static void add(struct vars *vs, const char *name, const char *dir, const char *value)
+{
+	vs->v[vs->n++] = (struct var) { name, dir ? str_fmt("%s/%s", dir, value) : strdup(value) };
+}
+
+static int add_tls(struct vars *vs, const char *state, struct err *e)
+{
+	autofree char *dir = str_fmt("%s/tls", state);
+	autofree char *domain = NULL, *url = NULL, *certs = NULL;
+
+	if (!dir)
+		return err_set(e, ENOMEM, "out of memory");
+	if (settings_read_line(state, "tls-url", &url) < 0 || settings_read_line(state, "domain", &domain) < 0)
+		return err_set(e, ENOENT, "the server of '%s' has no TLS: start it with --tls-listen ADDRESS:PORT", state);
+	add(vs, "E2B_DOMAIN", NULL, domain);
+	/* Without it the certificate is the operator's own, and clients know who signed it. */
+	if (settings_read_line(dir, "public", &certs) == 0) {
+		add(vs, "NODE_EXTRA_CA_CERTS", certs, "ca.pem");
+		add(vs, "SSL_CERT_FILE", certs, "bundle.pem");
+		add(vs, "REQUESTS_CA_BUNDLE", certs, "bundle.pem");
+	}
+	return 0;
+}
+
+static int add_debug(struct vars *vs, const char *state, struct err *e)
+{
+	autofree char *on = NULL;
+
+	if (settings_read_line(state, "debug", &on) < 0)
+		return err_set(e, ENOENT, "the server of '%s' has no debug ports: start it with --debug-ports", state);
+	add(vs, "E2B_DEBUG", NULL, "true");
+	return 0;
+}
+
+static int collect(struct vars *vs, enum way w, const char *state, const struct settings *s, struct err *e)
+{
+	add(vs, "E2B_API_KEY", NULL, s->api_key);
+	if (w == WAY_TLS)
+		return add_tls(vs, state, e);
+	if (w == WAY_DEBUG)
+		return add_debug(vs, state, e);
+	add(vs, "E2B_API_URL", NULL, s->api_url);
+	add(vs, "E2B_SANDBOX_URL", NULL, s->sandbox_url);
+	return 0;
+}
 
 /* For a shell's eval: within single quotes only a single quote is special. */
 static void print_export(const char *name, const char *value)
@@ -20,31 +97,91 @@ static void print_export(const char *name, const char *value)
 	(void)puts("'");
 }
 
+static bool has(const struct vars *vs, const char *name)
+{
+	for (size_t i = 0; i < vs->n; i++) {
+		if (strcmp(vs->v[i].name, name) == 0)
+			return true;
+	}
+	return false;
+}
+
+static int print_way(enum way w, const char *state, const struct settings *s)
+{
+	autovars struct vars vs = { .n = 0 };
+	struct err e = ERR_INIT;
+
+	if (collect(&vs, w, state, s, &e) < 0)
+		return fail("%s", e.text);
+	for (size_t i = 0; i < vs.n; i++)
+		print_export(vs.v[i].name, vs.v[i].value ? vs.v[i].value : "");
+	(void)fputs("unset", stdout);
+	for (size_t i = 0; i < ARRAY_LEN(all_vars); i++) {
+		if (!has(&vs, all_vars[i]))
+			(void)printf(" %s", all_vars[i]);
+	}
+	(void)putchar('\n');
+	return 0;
+}
+
+/* All ways, null for those that this server does not offer. */
+static int print_json(const char *state, const struct settings *s)
+{
+	json_t *all = json_object();
+
+	for (int w = 0; w < WAYS; w++) {
+		autovars struct vars vs = { .n = 0 };
+		struct err e = ERR_INIT;
+		bool is_there = collect(&vs, (enum way)w, state, s, &e) == 0;
+		json_t *one = is_there ? json_object() : json_null();
+
+		for (size_t i = 0; is_there && i < vs.n; i++)
+			(void)json_object_set_new(one, vs.v[i].name, json_string(vs.v[i].value ? vs.v[i].value : ""));
+		(void)json_object_set_new(all, way_name[w], one);
+	}
+	char *text = json_dumps(all, JSON_INDENT(2));
+	json_decref(all);
+	if (!text)
+		return fail("out of memory");
+	(void)puts(text);
+	free(text);
+	return 0;
+}
+
 static int run(const struct verb *v, int argc, char **argv)
 {
 	struct settings_opts conn = { .state_dir = STATE_DIR_DEFAULT };
 	autosettings struct settings s = { NULL, NULL, NULL };
 	struct err e = ERR_INIT;
-	const struct opt opts[] = { { "state", 0, OPT_STR, &conn.state_dir } };
+	bool tls = false, debug = false, json = false;
+	const struct opt opts[] = {
+		{ "state", 0, OPT_STR, &conn.state_dir }, { "tls", 0, OPT_FLAG, &tls }, { "debug", 0, OPT_FLAG, &debug },
+		{ "json", 0, OPT_FLAG, &json },
+	};
 	int n, rc = verb_parse(v, opts, ARRAY_LEN(opts), OPTS_MIXED, argc, argv, &n);
 
 	if (rc >= 0)
 		return rc;
 	if (n > 0)
 		return usage_error(v, "unexpected argument '%s'", argv[0]);
+	if (tls + debug + json > 1)
+		return usage_error(v, "only one of --tls, --debug and --json makes sense");
 	if (settings_load(&conn, &s, &e) < 0)
 		return fail("%s", e.text);
-	print_export("E2B_API_KEY", s.api_key);
-	print_export("E2B_API_URL", s.api_url);
-	print_export("E2B_SANDBOX_URL", s.sandbox_url);
-	return 0;
+	if (json)
+		return print_json(conn.state_dir, &s);
+	return print_way(tls ? WAY_TLS : debug ? WAY_DEBUG : WAY_URL, conn.state_dir, &s);
 }
 
 const struct verb verb_env = {
 	.name = "env",
 	.summary = "Print the variables that point an E2B SDK at the server here",
-	.synopsis = "[--state DIR]",
+	.synopsis = "[--tls | --debug | --json] [--state DIR]",
 	.help = "Use it as: eval \"$(sudo atoll env)\"\n\n"
+		"Without an option: one URL for everything, sandboxes being named by headers. For all but the oldest SDKs.\n\n"
+		"      --tls        host names over TLS (the server has --tls-listen): for every SDK\n"
+		"      --debug      the fixed ports of E2B_DEBUG (the server has --debug-ports)\n"
+		"      --json       all three as an object\n"
 		"      --state DIR  the server's state directory (default: " STATE_DIR_DEFAULT ")\n",
 	.run = run,
 };
