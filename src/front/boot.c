@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "front/certs.h"
 #include "front/confine.h"
 #include "front/dispatch.h"
 #include "front/front.h"
@@ -104,6 +105,21 @@ static int reconcile(struct boot *b, struct err *e)
 	return sandboxes_prune(f->store, clock_wall_ms() - HISTORY_MS, e);
 }
 
+static int open_doors(struct front *f)
+{
+	int r = 0;
+
+	f->server = http_server_new(f->loop, -1, &dispatch_ops, f);
+	if (!f->server)
+		return -ENOMEM;
+	for (size_t i = 0; r == 0 && i < f->n_doors; i++) {
+		struct door *d = &f->doors[i];
+
+		r = http_server_listen(f->server, take_fd(&d->fd), d->is_tls ? certs_secure(f->certs) : NULL);
+	}
+	return r;
+}
+
 static void serve(struct front *f)
 {
 	struct err e;
@@ -112,8 +128,7 @@ static void serve(struct front *f)
 		boot_fail(f, "confine", e.text);
 		return;
 	}
-	f->server = http_server_new(f->loop, take_fd(&f->listen_fd), &dispatch_ops, f);
-	if (!f->server) {
+	if (open_doors(f) < 0) {
 		boot_fail(f, "listen", "out of memory");
 		return;
 	}
@@ -150,7 +165,19 @@ static void on_list(void *user, const struct warden_reply *re)
 	}
 	f->boot = NULL;
 	boot_free(b);
-	serve(f);
+	if (f->certs)
+		certs_begin(f->certs, serve);
+	else
+		serve(f);
+}
+
+static bool wants_tls(const struct front *f)
+{
+	for (size_t i = 0; i < f->n_doors; i++) {
+		if (f->doors[i].is_tls)
+			return true;
+	}
+	return false;
 }
 
 static void on_hello(void *user, const struct warden_reply *re)
@@ -167,6 +194,13 @@ static void on_hello(void *user, const struct warden_reply *re)
 	if (templates_init(&f->templates, m->templates, m->n_templates, &e) < 0) {
 		boot_fail(f, "hello", e.text);
 		return;
+	}
+	if (wants_tls(f)) {
+		f->certs = certs_new(f, m->ticket_secret);
+		if (!f->certs) {
+			boot_fail(f, "set TLS up", "out of memory");
+			return;
+		}
 	}
 	f->defaults = m->defaults;
 	f->max_sandboxes = m->max_sandboxes;

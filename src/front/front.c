@@ -5,6 +5,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "front/boot.h"
+#include "front/certs.h"
 #include "front/expiry.h"
 #include "front/hold.h"
 #include "front/keyring.h"
@@ -54,7 +55,9 @@ void front_done(struct front *f)
 
 	hold_end_all(f);
 	http_server_free(f->server);
-	fd_close(f->listen_fd);
+	certs_free(f->certs);
+	for (size_t i = 0; i < f->n_doors; i++)
+		fd_close(f->doors[i].fd);
 	boot_free(f->boot);
 	pool_free(f->pool);
 	while (f->sandboxes && (sb = sandbox_table_next(f->sandboxes, NULL)))

@@ -15,6 +15,7 @@
 #include "front/request.h"
 
 struct boot;
+struct certs;
 struct expiry;
 struct held;
 struct http_server;
@@ -53,6 +54,13 @@ struct front_options {
 
 LIST_HEAD(held_list, held);
 
+#define DOORS_MAX 12
+
+struct door {				/* a listening socket that the warden has passed */
+	int fd;				/* -1 once the server has it */
+	bool is_tls;
+};
+
 struct front {
 	struct front_options opt;
 	struct loop *loop;
@@ -70,6 +78,7 @@ struct front {
 	struct msg_limits defaults;
 	uint32_t max_sandboxes;
 	struct boot *boot;		/* until it serves */
+	struct certs *certs;		/* NULL without TLS */
 	struct timer *tick;		/* once a second: usage samples, idle connections */
 	struct timer *grace;		/* while stopping */
 	struct sigwatch *on_term, *on_int;
@@ -84,7 +93,8 @@ struct front {
 	uint32_t idle;			/* ... idle connections into sandboxes */
 	enum log_level log_level;
 	bool stopping;
-	int listen_fd;
+	struct door doors[DOORS_MAX];
+	size_t n_doors;
 	int exit_code;
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* atoll-front: the unprivileged server: HTTP API, proxy into sandboxes, store. Started by the warden with fd 3, the
- * socket to it, and fd 4, the listener. */
+ * socket to it, and from fd 4 on the listening sockets, one for each --door. */
 #include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "front/boot.h"
+#include "front/certs.h"
 #include "front/confine.h"
 #include "front/expiry.h"
 #include "front/front.h"
@@ -29,7 +30,7 @@
 #include "store/db.h"
 
 #define FD_WARDEN 3
-#define FD_LISTEN 4
+#define FD_DOORS 4
 #define MAX_TIMEOUT_S (24 * 3600)	/* unless the options say otherwise: these three */
 #define HEAD_TIMEOUT_S 30
 #define BODY_TIMEOUT_S 60
@@ -103,6 +104,14 @@ static void on_log_level(void *user, const struct msg_level *m)
 		front_log_level(user, (enum log_level)m->level);
 }
 
+static void on_tls_files(void *user)
+{
+	struct front *f = user;
+
+	if (f->certs)
+		certs_again(f->certs);
+}
+
 static void on_answered(void *user, enum msg_type op, uint64_t us)
 {
 	struct front *f = user;
@@ -114,6 +123,7 @@ static const struct warden_ops warden_ops = {
 	.on_exited = on_exited,
 	.on_shutdown = on_shutdown,
 	.on_log_level = on_log_level,
+	.on_tls_files = on_tls_files,
 	.on_answered = on_answered,
 	.on_lost = on_lost,
 };
@@ -182,7 +192,17 @@ static int take_number(int c, const char *text, struct front_options *opt)
 	return 0;
 }
 
-static int parse_options(int argc, char **argv, struct front_options *opt)
+static int take_door(struct front *f, const char *kind)
+{
+	struct door d = { .fd = FD_DOORS + (int)f->n_doors, .is_tls = strcmp(kind, "https") == 0 };
+
+	if (f->n_doors == DOORS_MAX || (!d.is_tls && strcmp(kind, "http") != 0))
+		return usage_error("--door must be http or https, and not too many of them");
+	f->doors[f->n_doors++] = d;
+	return 0;
+}
+
+static int parse_options(int argc, char **argv, struct front *f)
 {
 	static const struct option longs[] = {
 		{ "state", required_argument, NULL, 's' },	{ "domain", required_argument, NULL, 'd' },
@@ -191,10 +211,12 @@ static int parse_options(int argc, char **argv, struct front_options *opt)
 		{ "rate-limit", required_argument, NULL, 'r' },	{ "team-max-sandboxes", required_argument, NULL, 'q' },
 		{ "head-timeout", required_argument, NULL, 'h' }, { "body-timeout", required_argument, NULL, 'b' },
 		{ "warm-pool-size", required_argument, NULL, 'p' }, { "warm-pool-max", required_argument, NULL, 'P' },
+		{ "door", required_argument, NULL, 'D' },
 		{ "open", no_argument, NULL, 'o' },		{ "metrics-open", no_argument, NULL, 'm' },
 		{ "text-from-stdout", no_argument, NULL, 'x' },
 		{ 0 },
 	};
+	struct front_options *opt = &f->opt;
 	enum log_level level;
 	int c;
 
@@ -222,6 +244,10 @@ static int parse_options(int argc, char **argv, struct front_options *opt)
 			if (take_number(c, optarg, opt) < 0)
 				return -EINVAL;
 			break;
+		case 'D':
+			if (take_door(f, optarg) < 0)
+				return -EINVAL;
+			break;
 		case 'o':
 			opt->open = true;
 			break;
@@ -240,8 +266,8 @@ static int parse_options(int argc, char **argv, struct front_options *opt)
 			return usage_error("unknown option");
 		}
 	}
-	if (optind != argc || !opt->state_dir || !opt->key_file)
-		return usage_error("--state and --key-file are needed");
+	if (optind != argc || !opt->state_dir || !opt->key_file || f->n_doors == 0)
+		return usage_error("--state, --key-file and --door are needed");
 	return 0;
 }
 
@@ -258,11 +284,14 @@ static int open_state(struct front *f, struct err *e)
 
 static int set_up(struct front *f, struct err *e)
 {
-	if (fd_cloexec(FD_WARDEN, true) < 0 || fd_cloexec(FD_LISTEN, true) < 0 || fd_nonblock(FD_LISTEN, true) < 0)
+	bool have = fd_cloexec(FD_WARDEN, true) == 0;
+
+	for (size_t i = 0; i < f->n_doors; i++)
+		have = have && fd_cloexec(f->doors[i].fd, true) == 0 && fd_nonblock(f->doors[i].fd, true) == 0;
+	if (!have)
 		return err_set(e, EBADF, "the warden's fds are missing");
 	if (confine_early(&f->fds, e) < 0 || open_state(f, e) < 0)
 		return -e->no;
-	f->listen_fd = FD_LISTEN;
 	f->sandboxes = sandbox_table_new();
 	f->penalties = penalties_new();
 	f->metrics = metrics_new();
@@ -289,11 +318,11 @@ static int set_up(struct front *f, struct err *e)
 int main(int argc, char **argv)
 {
 	struct front f = { .opt = { .domain = "", .url = "", .max_timeout_s = MAX_TIMEOUT_S, .head_timeout_s = HEAD_TIMEOUT_S,
-				   .body_timeout_s = BODY_TIMEOUT_S }, .listen_fd = -1 };
+				   .body_timeout_s = BODY_TIMEOUT_S } };
 	struct err e;
 
 	log_setup("atoll-front", LOG_LVL_INFO);
-	if (parse_options(argc, argv, &f.opt) < 0)
+	if (parse_options(argc, argv, &f) < 0)
 		return 2;
 	if (set_up(&f, &e) < 0) {
 		log_error("cannot start", "err=%s", e.text);

@@ -7,6 +7,7 @@
 
 #include "base/fd.h"
 #include "base/str.h"
+#include "front/certs.h"
 #include "front/front.h"
 #include "front/mem.h"
 #include "front/metrics.h"
@@ -242,6 +243,9 @@ void metrics_put(const struct front *f, struct buf *out)
 	put_gauge(out, "atoll_connections", "client connections", (double)http_server_conns(f->server));
 	put_type(out, "atoll_connections_evicted_total", "counter", "idle connections closed to make room for new ones");
 	buf_fmt(out, "atoll_connections_evicted_total %" PRIu64 "\n", http_server_evicted(f->server));
+	if (f->certs)
+		put_gauge(out, "atoll_tls_certificate_expiry_seconds", "when the TLS certificate ends, seconds of the epoch",
+			  (double)certs_not_after(f->certs));
 	put_gauge(out, "atoll_tunnels", "upgraded connections", f->tunnels);
 	put_gauge(out, "atoll_requests_open", "requests under way", f->requests);
 	put_gauge(out, "atoll_front_resident_bytes", "memory of this process", resident_bytes(m));

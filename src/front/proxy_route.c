@@ -101,7 +101,7 @@ static enum proxy_route by_label(struct str label, struct proxy_target *ret)
 
 bool host_is_local(struct str host, const char *domain)
 {
-	struct str name = without_port(host), own = str_of(domain);
+	struct str name = without_port(host), own = without_port(str_of(domain));
 
 	return is_address(name) || str_ieq(name, STR_LIT("localhost")) || is_below(name, STR_LIT("localhost")) ||
 	       (own.n > 0 && (str_ieq(name, own) || is_below(name, own)));
@@ -120,7 +120,7 @@ enum proxy_route proxy_route(
 		return has_headers ? by_headers(hdr_id, hdr_port, ret) : ROUTE_API;
 	if (rest.p && memchr(label.p, '-', label.n)) {
 		struct str before = label;
-		bool ours = is_below(name, str_of(domain)) || is_below(name, STR_LIT("localhost"));
+		bool ours = is_below(name, without_port(str_of(domain))) || is_below(name, STR_LIT("localhost"));
 
 		if (ours || all_digits(str_cut(&before, '-')))
 			return by_label(label, ret);

@@ -20,7 +20,7 @@ struct proxy_target {
 };
 
 /* host: the Host header, with or without a port. hdr_*: the routing headers, p == NULL when absent. domain: the
- * configured one, or "". */
+ * configured one, with or without a port, or "". */
 enum proxy_route proxy_route(
 	struct str host, struct str hdr_id, struct str hdr_port, const char *domain, struct proxy_target *ret);
 

@@ -122,6 +122,9 @@ static void on_message(struct warden_link *w, const struct msg_head *h, size_t n
 	case EV_LOG_LEVEL:
 		w->ops->on_log_level(w->user, (const struct msg_level *)h);
 		break;
+	case EV_TLS_FILES:
+		w->ops->on_tls_files(w->user);
+		break;
 	case EV_SHUTDOWN:
 		w->ops->on_shutdown(w->user);
 		break;

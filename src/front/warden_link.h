@@ -18,7 +18,7 @@ struct warden_reply {
 	const char *text;		/* why, with no != 0 */
 	const struct msg_head *msg;	/* the message itself: RE_HELLO, RE_USAGE, RE_LIST_ITEM */
 	bool more;			/* not the last one for this question */
-	int fd;				/* OP_CONNECT: now the receiver's; else -1 */
+	int fd;				/* OP_CONNECT, OP_TLS_FILE: now the receiver's; else -1 */
 };
 
 typedef void warden_fn(void *user, const struct warden_reply *re);
@@ -27,6 +27,7 @@ struct warden_ops {
 	void (*on_exited)(void *user, const struct msg_exited *m);
 	void (*on_shutdown)(void *user);
 	void (*on_log_level)(void *user, const struct msg_level *m);
+	void (*on_tls_files)(void *user);
 	void (*on_answered)(void *user, enum msg_type op, uint64_t us);	/* a question was answered for good */
 	void (*on_lost)(void *user, const char *why);
 };

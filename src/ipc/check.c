@@ -70,6 +70,7 @@ size_t msg_size(enum msg_type t)
 	case OP_NETWORK: return sizeof(struct msg_network);
 	case OP_LOG_LEVEL:
 	case EV_LOG_LEVEL: return sizeof(struct msg_level);
+	case OP_TLS_FILE: return sizeof(struct msg_tls_file);
 	case OP_LIST: return sizeof(struct msg_list);
 	case RE_OK: return sizeof(struct msg_ok);
 	case RE_ERROR: return sizeof(struct msg_error);
@@ -77,6 +78,7 @@ size_t msg_size(enum msg_type t)
 	case RE_LIST_ITEM: return sizeof(struct msg_sandbox);
 	case RE_USAGE: return sizeof(struct msg_usage);
 	case EV_EXITED: return sizeof(struct msg_exited);
+	case EV_TLS_FILES:
 	case EV_SHUTDOWN: return sizeof(struct msg_ok);
 	case MSG_NONE:
 	case OP_COUNT: break;

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MSG_VERSION 2
+#define MSG_VERSION 3
 #define MSG_MAX 1024			/* no message is larger */
 
 #define ID_SIZE 24			/* sandbox id: [a-z0-9]{1,23} */
@@ -22,6 +22,7 @@
 #define TEMPLATES_MAX 8
 #define REQUEST_ID_SIZE 72		/* correlation id, for the logs: [A-Za-z0-9_-]{0,64}, zeros behind it */
 #define REQUEST_ID_MAX 64
+#define TICKET_SECRET_SIZE 32		/* what the front makes the keys of TLS session tickets from */
 
 enum msg_type {
 	MSG_NONE,
@@ -35,6 +36,7 @@ enum msg_type {
 	OP_USAGE,
 	OP_NETWORK,		/* what a running sandbox may reach */
 	OP_LOG_LEVEL,		/* of the warden, now */
+	OP_TLS_FILE,		/* RE_OK carries one fd: the certificate or its key, open for reading */
 	OP_COUNT,		/* not a message: number of requests + 1 */
 
 	RE_OK = 64,		/* struct msg_ok */
@@ -46,6 +48,7 @@ enum msg_type {
 	EV_EXITED = 96,		/* struct msg_exited: a sandbox ended, for whatever reason, and all of it is gone */
 	EV_SHUTDOWN,		/* struct msg_ok: finish answers, then exit */
 	EV_LOG_LEVEL,		/* struct msg_level: the configuration was read again */
+	EV_TLS_FILES,		/* struct msg_ok: ask for the TLS files again */
 };
 
 struct msg_head {
@@ -76,6 +79,7 @@ struct msg_welcome {
 	uint32_t log_level;	/* as in base/log.h */
 	struct msg_limits defaults, maxima;
 	struct msg_template templates[TEMPLATES_MAX];
+	uint8_t ticket_secret[TICKET_SECRET_SIZE];
 };
 
 #define START_NO_INTERNET 1u	/* flags of OP_START */
@@ -111,6 +115,14 @@ struct msg_network {
 struct msg_level {
 	struct msg_head head;
 	uint32_t level;		/* as in base/log.h */
+	uint8_t pad[4];
+};
+
+enum tls_file { TLS_FILE_CERT = 1, TLS_FILE_KEY };
+
+struct msg_tls_file {
+	struct msg_head head;
+	uint32_t which;		/* enum tls_file */
 	uint8_t pad[4];
 };
 

@@ -40,7 +40,8 @@ static void child_let_go(const struct warden *w)
 {
 	fd_close(w->registry_fd);
 	fd_close(w->pid_fd);
-	fd_close(w->listener);
+	for (size_t i = 0; i < w->n_doors; i++)
+		fd_close(w->doors[i].fd);
 	fd_close(w->dns_udp);
 	fd_close(w->dns_tcp);
 	fd_close(w->egress_fd);

@@ -30,6 +30,9 @@ struct key {
 
 static const struct key keys[] = {
 	{ "listen", KIND_TEXT, FIELD(listen) },
+	{ "tls_listen", KIND_TEXT, FIELD(tls_listen) },
+	{ "tls_cert", KIND_PATH, FIELD(tls_cert) },
+	{ "tls_key", KIND_PATH, FIELD(tls_key) },
 	{ "state", KIND_PATH, FIELD(state), .cli_only = true },
 	{ "run", KIND_PATH, FIELD(run), .cli_only = true },
 	{ "config", KIND_PATH, FIELD(file), .cli_only = true },
@@ -338,16 +341,46 @@ static int fit(const char *what, uint64_t *value, uint64_t usual, uint64_t max, 
 }
 
 /* Can only processes of this machine connect to it? What is not an address is refused later, by who binds it. */
-static bool is_loopback(const char *listen)
+static bool is_loopback(struct str listen)
 {
-	const char *colon = strrchr(listen, ':');
-	struct str host = { listen, colon ? (size_t)(colon - listen) : 0 };
+	const char *colon = listen.n ? memrchr(listen.p, ':', listen.n) : NULL;
+	struct str host = { listen.p, colon ? (size_t)(colon - listen.p) : 0 };
 	char z[64];
 	struct in_addr v4;
 
 	if (str_is(host, "[::1]"))
 		return true;
 	return str_copy(z, sizeof z, host) && inet_pton(AF_INET, z, &v4) == 1 && ntohl(v4.s_addr) >> 24 == 127;
+}
+
+struct str config_next_word(struct str *list)
+{
+	struct str w = { NULL, 0 };
+
+	while (list->p && w.n == 0)
+		w = str_trim(str_cut(list, ' '));
+	return w;
+}
+
+/* Something that trusts whoever can connect, and an address that others can connect to. */
+static int all_loopback(const char *key, const char *listen_key, const char *listen, struct err *e)
+{
+	struct str rest = str_of(listen), w;
+
+	while ((w = config_next_word(&rest)).n) {
+		if (!is_loopback(w))
+			return err_set(e, EINVAL, "%s = true: only with a loopback address in %s, not '%.*s'", key, listen_key, STR_ARG(w));
+	}
+	return 0;
+}
+
+static int settle_tls(struct config *c, struct err *e)
+{
+	if (!c->tls_cert[0] != !c->tls_key[0])
+		return err_set(e, EINVAL, "tls_cert and tls_key belong together: only %s is given", c->tls_cert[0] ? "tls_cert" : "tls_key");
+	if (c->tls_cert[0] && !c->tls_listen[0])
+		return err_set(e, EINVAL, "tls_cert is given, but no tls_listen");
+	return 0;
 }
 
 int config_settle(struct config *c, struct err *e)
@@ -364,10 +397,12 @@ int config_settle(struct config *c, struct err *e)
 	if (c->warm_pool_size > c->warm_pool_max)
 		return err_set(e, EINVAL, "warm_pool_size is above warm_pool_max (%llu > %llu)",
 			(unsigned long long)c->warm_pool_size, (unsigned long long)c->warm_pool_max);
-	if ((c->open || c->metrics_open) && !is_loopback(c->listen))
-		return err_set(e, EINVAL, "%s = true: only with a loopback address in listen, not '%s'", c->open ? "open" : "metrics_open",
-			c->listen);
-	return 0;
+	const char *trusting = c->open ? "open" : c->metrics_open ? "metrics_open" : NULL;
+
+	if (trusting && (all_loopback(trusting, "listen", c->listen, e) < 0 ||
+			 all_loopback(trusting, "tls_listen", c->tls_listen, e) < 0))
+		return -e->no;
+	return settle_tls(c, e);
 }
 
 int config_load(struct config *c, int argc, char **argv, struct err *e)

@@ -16,13 +16,14 @@
 #include "ipc/msg.h"
 
 struct config {
-	char listen[80];			/* ADDR:PORT or [ADDR]:PORT */
+	char listen[256], tls_listen[256];	/* ADDR:PORT or [ADDR]:PORT, several with blanks between them; TLS: "" for none */
+	char tls_cert[PATH_MAX], tls_key[PATH_MAX];	/* PEM; "": those of `atoll tls init` in the state directory */
 	char state[PATH_MAX], run[PATH_MAX], cache[PATH_MAX];
 	char libexec[PATH_MAX];			/* "": where atolld itself is */
 	char file[PATH_MAX];			/* "": none was given */
 	char front[PATH_MAX], egress[PATH_MAX], init[PATH_MAX];	/* programs; "": found in libexec */
 	uint64_t restart_max_ms;		/* between two lives of a helper; tests want it short */
-	char domain[128];			/* "": the front's own choice */
+	char domain[128];			/* with or without a port; "": chosen by doors.c */
 	char user[33], egress_user[33];
 	uint64_t pool_size_mb, pool_max_mb;	/* 0: chosen by the free disk */
 	uint64_t mem_total_mb;			/* 0: the engine's choice */
@@ -50,6 +51,9 @@ int config_text(struct config *c, struct str text, struct err *e);
 int config_set(struct config *c, struct str key, struct str value, struct err *e);
 void config_defaults(struct config *c);
 int config_settle(struct config *c, struct err *e);	/* fills in what was left open, checks that the values fit each other */
+
+/* The next of several words with blanks between them; empty at the end. */
+struct str config_next_word(struct str *list);
 
 struct msg_limits config_default_limits(const struct config *c);
 struct msg_limits config_max_limits(const struct config *c);

@@ -16,7 +16,7 @@
 #include "warden/warden.h"
 
 #define HELLO_MS 10000
-#define FRONT_ARGS 32
+#define FRONT_ARGS 64
 #define FRONT_TRIES 5			/* of a first start: something is wrong that a sixth will not cure */
 
 static const char *const level_word[] = { "debug", "info", "warn", "error" };
@@ -35,7 +35,10 @@ static void front_drop(struct warden *w, const char *why)
 static void say_ready(struct warden *w)
 {
 	w->ready = true;
-	(void)printf("atoll: ready on %s\n", w->ready_url);
+	if (w->tls_url[0])
+		(void)printf("atoll: ready on %s and %s (E2B_DOMAIN=%s)\n", w->ready_url, w->tls_url, w->domain);
+	else
+		(void)printf("atoll: ready on %s\n", w->ready_url);
 	(void)fflush(stdout);
 }
 
@@ -122,13 +125,13 @@ int front_open(struct warden *w, int exe_fd, const char *exe, const char *state_
 	static char text[ARRAY_LEN(numbers)][24], key[PATH_MAX + 8];
 	static const char *argv[FRONT_ARGS];
 	struct service_spec spec = { .name = "atoll-front", .exe_fd = exe_fd, .argv = (char *const *)argv,
-		.fds = { w->listener }, .n_fds = 1, .delay_max_ms = w->cfg.restart_max_ms };
+		.n_fds = w->n_doors, .delay_max_ms = w->cfg.restart_max_ms };
 	size_t n = 0;
 
 	(void)snprintf(key, sizeof key, "%s/key", state_dir);
 	argv[n++] = exe;
 	const char *pairs[][2] = { { "--state", state_dir }, { "--key-file", key }, { "--url", w->ready_url },
-		{ "--log-level", level_word[w->cfg.log_level] }, { "--domain", w->cfg.domain } };
+		{ "--log-level", level_word[w->cfg.log_level] }, { "--domain", w->domain } };
 
 	for (size_t i = 0; i < ARRAY_LEN(pairs); i++) {
 		if (!pairs[i][1][0])
@@ -140,6 +143,11 @@ int front_open(struct warden *w, int exe_fd, const char *exe, const char *state_
 		(void)snprintf(text[i], sizeof text[i], "%llu", (unsigned long long)numbers[i].value);
 		argv[n++] = numbers[i].option;
 		argv[n++] = text[i];
+	}
+	for (size_t i = 0; i < w->n_doors; i++) {
+		spec.fds[i] = w->doors[i].fd;
+		argv[n++] = "--door";
+		argv[n++] = w->doors[i].kind;
 	}
 	if (w->cfg.open)
 		argv[n++] = "--open";
@@ -203,6 +211,14 @@ void front_exited(struct warden *w, const struct sandbox *sb)
 void front_log_level(struct warden *w)
 {
 	struct msg_level ev = { .head = { MSG_VERSION, EV_LOG_LEVEL, 0 }, .level = w->cfg.log_level };
+
+	if (w->proto.phase == PHASE_SERVE)
+		answer(w, w->life, &ev, sizeof ev);
+}
+
+void front_tls_files(struct warden *w)
+{
+	struct msg_ok ev = { .head = { MSG_VERSION, EV_TLS_FILES, 0 } };
 
 	if (w->proto.phase == PHASE_SERVE)
 		answer(w, w->life, &ev, sizeof ev);

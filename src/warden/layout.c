@@ -159,15 +159,17 @@ static int load_key(int state, char key[KEY_MAX], struct err *e)
 	return 0;
 }
 
-int layout_url(const struct config *c, const char *url, struct err *e)
+int layout_note(const struct config *c, const char *name, const char *line, struct err *e)
 {
 	autoclose int state = open(c->state, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	char line[128];
+	char text[256];
 
 	if (state < 0)
 		return err_sys(e, "open state directory '%s'", c->state);
-	(void)snprintf(line, sizeof line, "%s\n", url);
-	return put_file(state, "url", line, 0, 0, e);
+	if (!line[0])
+		return unlinkat(state, name, 0) < 0 && errno != ENOENT ? err_sys(e, "remove '%s/%s'", c->state, name) : 0;
+	(void)snprintf(text, sizeof text, "%s\n", line);
+	return put_file(state, name, text, 0, 0, e);
 }
 
 int layout_front_state(const struct config *c, struct err *e)

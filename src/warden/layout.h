@@ -27,11 +27,12 @@ void layout_remove_run(const struct config *c);
 #define FRONT_STATE "/run/atoll/front"
 int layout_front_state(const struct config *c, struct err *e);
 
-/* ADDR:PORT or [ADDR]:PORT. Waits a moment for a front of a killed warden to let go of it. ret_url: "http://ADDR:PORT". */
-int layout_listen(const char *where, int *ret_fd, char *ret_url, size_t url_size, struct err *e);
+/* ADDR:PORT or [ADDR]:PORT. Waits a moment for a front of a killed warden to let go of it. ret_at: the same with the port
+ * that was really taken. */
+int layout_listen(const char *where, int *ret_fd, char *ret_at, size_t at_size, struct err *e);
 
-/* Notes in STATE/url where clients connect, for the command line on this machine. */
-int layout_url(const struct config *c, const char *url, struct err *e);
+/* One line in a file of the state directory, for the command line on this machine; "" takes the file away. */
+int layout_note(const struct config *c, const char *name, const char *line, struct err *e);
 
 /* Port 53 of the instance's gateway address. */
 int layout_dns(uint32_t instance, int *ret_udp, int *ret_tcp, struct err *e);

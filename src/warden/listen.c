@@ -70,6 +70,8 @@ static int open_socket(const union addr *a, socklen_t n, int type, int *ret_fd)
 		return -1;
 	if (type == SOCK_STREAM)
 		(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+	if (a->sa.sa_family == AF_INET6)	/* so that [::]:443 and 0.0.0.0:443 can stand side by side */
+		(void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof one);
 	if (a->sa.sa_family == AF_INET)
 		(void)setsockopt(fd, IPPROTO_IP, IP_FREEBIND, &one, sizeof one);
 	if (bind_patiently(fd, a, n) < 0 || (type == SOCK_STREAM && listen(fd, BACKLOG) < 0))
@@ -78,14 +80,14 @@ static int open_socket(const union addr *a, socklen_t n, int type, int *ret_fd)
 	return 0;
 }
 
-int layout_listen(const char *where, int *ret_fd, char *ret_url, size_t url_size, struct err *e)
+int layout_listen(const char *where, int *ret_fd, char *ret_at, size_t at_size, struct err *e)
 {
 	char host[INET6_ADDRSTRLEN];
 	union addr a;
 	socklen_t n;
 
 	if (!parse_addr(where, &a, &n))
-		return err_set(e, EINVAL, "listen = '%s': want ADDRESS:PORT or [ADDRESS]:PORT, with a numeric address", where);
+		return err_set(e, EINVAL, "listen on '%s': want ADDRESS:PORT or [ADDRESS]:PORT, with a numeric address", where);
 	if (open_socket(&a, n, SOCK_STREAM, ret_fd) < 0)
 		return err_sys(e, "listen on '%s'", where);
 	if (getsockname(*ret_fd, &a.sa, &n) < 0)	/* port 0 asks for any */
@@ -93,7 +95,7 @@ int layout_listen(const char *where, int *ret_fd, char *ret_url, size_t url_size
 	bool v6 = a.sa.sa_family == AF_INET6;
 
 	(void)inet_ntop(a.sa.sa_family, v6 ? (void *)&a.v6.sin6_addr : (void *)&a.v4.sin_addr, host, sizeof host);
-	(void)snprintf(ret_url, url_size, v6 ? "http://[%s]:%u" : "http://%s:%u", host,
+	(void)snprintf(ret_at, at_size, v6 ? "[%s]:%u" : "%s:%u", host,
 		ntohs(v6 ? a.v6.sin6_port : a.v4.sin_port));
 	return 0;
 }

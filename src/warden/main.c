@@ -12,6 +12,8 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "loop/loop.h"
+#include "warden/certs.h"
+#include "warden/doors.h"
 #include "warden/front.h"
 #include "warden/isolate.h"
 #include "warden/layout.h"
@@ -84,18 +86,14 @@ static void on_stop(void *user, int signo)
 	warden_settle(w);
 }
 
-/* Only the log level is taken again: everything else is in use. */
-static void on_hup(void *user, int signo)
+/* The log level is taken again; everything else is in use. */
+static void reread_config(struct warden *w)
 {
-	struct warden *w = user;
 	static struct config again;		/* too large for the stack of a handler */
 	char path[PATH_MAX + 16];
 	char *argv[] = { "atolld", path, NULL };
 	struct err e = ERR_INIT;
 
-	(void)signo;
-	if (!w->cfg.file[0])
-		return;
 	(void)snprintf(path, sizeof path, "--config=%s", w->cfg.file);
 	if (config_load(&again, 2, argv, &e) < 0) {
 		log_warn("configuration not taken again", "err=%s", e.text);
@@ -105,6 +103,17 @@ static void on_hup(void *user, int signo)
 	log_set_level(again.log_level);
 	front_log_level(w);
 	log_info("log level set again", "level=%d", (int)again.log_level);
+}
+
+static void on_hup(void *user, int signo)
+{
+	struct warden *w = user;
+
+	(void)signo;
+	if (w->cfg.file[0])
+		reread_config(w);
+	if (w->cfg.tls_listen[0])
+		front_tls_files(w);
 }
 
 static void on_tick(void *user)
@@ -128,9 +137,7 @@ static int open_places(struct warden *w, struct err *e)
 	isolate_host();
 	if (isolate_mounts(e) < 0 || layout_records_dir(c, &w->records_dir, e) < 0 || layout_front_state(c, e) < 0)
 		return -e->no;
-	if (layout_listen(c->listen, &w->listener, w->ready_url, sizeof w->ready_url, e) < 0)
-		return -e->no;
-	return layout_url(c, w->ready_url, e);
+	return doors_open(w, e);
 }
 
 static uint64_t least(uint64_t a, uint64_t b)
@@ -281,7 +288,7 @@ static void warden_close(struct warden *w)
 
 int main(int argc, char **argv)
 {
-	static struct warden w = { .registry_fd = -1, .pid_fd = -1, .listener = -1, .dns_udp = -1, .dns_tcp = -1,
+	static struct warden w = { .registry_fd = -1, .pid_fd = -1, .dns_udp = -1, .dns_tcp = -1,
 		.records_dir = -1, .egress_fd = -1, .ops = &engine_ns };
 	static struct programs p = { .front_fd = -1, .egress_fd = -1 };
 	struct err e = ERR_INIT;

@@ -6,6 +6,7 @@
 
 #include "base/fd.h"
 #include "base/log.h"
+#include "warden/certs.h"
 #include "warden/front.h"
 #include "warden/link.h"
 #include "warden/sandbox.h"
@@ -56,6 +57,7 @@ static void op_hello(struct warden *w, const void *msg)
 	re.defaults = config_default_limits(&w->cfg);
 	re.maxima = config_max_limits(&w->cfg);
 	memcpy(re.templates, w->cfg.templates, sizeof re.templates);
+	memcpy(re.ticket_secret, w->ticket_secret, sizeof re.ticket_secret);
 	send_out(w, &re, sizeof re, -1);
 }
 
@@ -205,10 +207,23 @@ static void op_log_level(struct warden *w, const void *msg)
 	front_ok(w, w->life, m->head.seq);
 }
 
+static void op_tls_file(struct warden *w, const void *msg)
+{
+	const struct msg_tls_file *m = msg;
+	struct msg_ok re = { .head = head_of(RE_OK, m->head.seq) };
+	struct err e = ERR_INIT;
+	int fd = -1;
+
+	if (certs_open(&w->cfg, (enum tls_file)m->which, &fd, &e) < 0)
+		fail(w, m->head.seq, &e);
+	else
+		send_out(w, &re, sizeof re, fd);
+}
+
 static void (*const handlers[OP_COUNT])(struct warden *w, const void *msg) = {
 	[OP_HELLO] = op_hello, [OP_START] = op_start, [OP_KILL] = op_kill, [OP_FREEZE] = op_freeze,
 	[OP_THAW] = op_thaw, [OP_CONNECT] = op_connect, [OP_LIST] = op_list, [OP_USAGE] = op_usage,
-	[OP_NETWORK] = op_network, [OP_LOG_LEVEL] = op_log_level,
+	[OP_NETWORK] = op_network, [OP_LOG_LEVEL] = op_log_level, [OP_TLS_FILE] = op_tls_file,
 };
 
 void ops_run(struct warden *w, enum msg_type type, const void *msg)

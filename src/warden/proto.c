@@ -53,6 +53,17 @@ static const char *fields_level(const struct proto *pr, const void *msg)
 	return m->level > LOG_LVL_ERROR ? "no such log level" : NULL;
 }
 
+static const char *fields_tls_file(const struct proto *pr, const void *msg)
+{
+	static const uint8_t zero[sizeof ((struct msg_tls_file *)0)->pad];
+	const struct msg_tls_file *m = msg;
+
+	(void)pr;
+	if (memcmp(m->pad, zero, sizeof zero) != 0)
+		return "padding is not zero";
+	return m->which == TLS_FILE_CERT || m->which == TLS_FILE_KEY ? NULL : "no such file";
+}
+
 static const char *fields_start(const struct proto *pr, const void *msg)
 {
 	static const uint8_t zero[sizeof ((struct msg_start *)0)->pad];
@@ -88,6 +99,7 @@ static const struct request requests[OP_COUNT] = {
 	[OP_USAGE]   = { sizeof(struct msg_id), PHASE_SERVE, .fields = fields_id },
 	[OP_NETWORK] = { sizeof(struct msg_network), PHASE_SERVE, .fields = fields_network },
 	[OP_LOG_LEVEL] = { sizeof(struct msg_level), PHASE_SERVE, .fields = fields_level },
+	[OP_TLS_FILE] = { sizeof(struct msg_tls_file), PHASE_SERVE, .fields = fields_tls_file },
 };
 
 const char *proto_check(struct proto *pr, const void *msg, size_t n, size_t n_fds, enum msg_type *ret_type)

@@ -16,7 +16,7 @@
 struct loop;
 struct service;
 
-#define SERVICE_FDS 4
+#define SERVICE_FDS 16
 
 struct service_spec {			/* copied; what it points to must live as long as the service */
 	const char *name;

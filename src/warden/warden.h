@@ -11,6 +11,7 @@
 #include "warden/proto.h"
 
 #define SLOTS_MAX 2000
+#define DOORS_MAX 12			/* listening sockets for clients */
 
 struct link;
 struct loop;
@@ -20,6 +21,11 @@ struct sigwatch;
 struct timer;
 struct watch;
 
+struct door {				/* a listening socket that the front serves */
+	int fd;
+	const char *kind;		/* what the front is told it is for: "http", "https" */
+};
+
 struct warden {
 	struct config cfg;
 	struct loop *loop;
@@ -28,9 +34,13 @@ struct warden {
 
 	uint32_t instance;
 	int registry_fd, pid_fd;		/* held locks */
-	int listener, dns_udp, dns_tcp;
+	struct door doors[DOORS_MAX];
+	size_t n_doors;
+	int dns_udp, dns_tcp;
 	int records_dir;
-	char ready_url[96];
+	char ready_url[96], tls_url[96];	/* of the first of each kind; "": none */
+	char domain[160];			/* below which sandboxes have names, with the port if it is not the usual one; "": none */
+	uint8_t ticket_secret[TICKET_SECRET_SIZE];	/* the same for all lives of the front, so that TLS sessions outlive them */
 
 	struct service *front, *egress;
 	struct link *link;			/* to the front; NULL while there is none */

@@ -161,6 +161,8 @@ static void request_tail(void) { hello(); struct msg_start m = sound_start("ione
 static void net_flag(void) { hello(); struct msg_network m = { .head = head(OP_NETWORK), .id = "ione", .flags = 2 }; out(&m, sizeof m, 0); }
 static void net_pad(void) { hello(); struct msg_network m = { .head = head(OP_NETWORK), .id = "ione", .pad = { 0, 1 } }; out(&m, sizeof m, 0); }
 static void net_id(void) { hello(); struct msg_network m = { .head = head(OP_NETWORK), .id = "../x" }; out(&m, sizeof m, 0); }
+static void tls_file(void) { hello(); struct msg_tls_file m = { .head = head(OP_TLS_FILE), .which = 3 }; out(&m, sizeof m, 0); }
+static void tls_file_pad(void) { hello(); struct msg_tls_file m = { .head = head(OP_TLS_FILE), .which = 1, .pad = { 1 } }; out(&m, sizeof m, 0); }
 static void level_high(void) { hello(); struct msg_level m = { .head = head(OP_LOG_LEVEL), .level = 4 }; out(&m, sizeof m, 0); }
 
 /* A start that is sound but for one field. */
@@ -226,6 +228,8 @@ static const struct {
 	{ "network: padding used", "padding is not zero", net_pad },
 	{ "network: path as id", "bad sandbox id", net_id },
 	{ "log level: out of range", "no such log level", level_high },
+	{ "tls file: unknown", "no such file", tls_file },
+	{ "tls file: padding", "padding is not zero", tls_file_pad },
 	{ "start: empty id", "bad sandbox id", start_id_empty },
 	{ "start: id without end", "bad sandbox id", start_id_open_end },
 	{ "start: dash in id", "bad sandbox id", start_id_dash },

@@ -37,6 +37,14 @@ static void label_names_port_and_id(void **state)
 	}
 }
 
+static void a_domain_may_have_a_port(void **state)
+{
+	(void)state;
+	assert_int_equal(proxy_route(STR_LIT("x-iabc.sbx.test:8443"), STR_NULL, STR_NULL, "sbx.test:8443", &t), ROUTE_BAD);
+	assert_int_equal(proxy_route(STR_LIT("80-iabc.sbx.test:8443"), STR_NULL, STR_NULL, "sbx.test:8443", &t), ROUTE_PORT);
+	assert_int_equal(proxy_route(STR_LIT("api.sbx.test:8443"), STR_NULL, STR_NULL, "sbx.test:8443", &t), ROUTE_API);
+}
+
 static void malformed_labels_are_refused_in_words(void **state)
 {
 	(void)state;
@@ -101,12 +109,15 @@ static void local_names_are_those_nobody_else_can_have(void **state)
 	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
 		assert_false(host_is_local(str_of(others[i]), "sbx.test"));
 	assert_false(host_is_local(str_of("x.test"), ""));
+	assert_true(host_is_local(str_of("api.sbx.test:8443"), "sbx.test:8443"));
+	assert_true(host_is_local(str_of("sbx.test"), "sbx.test:8443"));
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(label_names_port_and_id),
+		cmocka_unit_test(a_domain_may_have_a_port),
 		cmocka_unit_test(malformed_labels_are_refused_in_words),
 		cmocka_unit_test(other_hosts_are_the_api),
 		cmocka_unit_test(headers_count_where_the_host_cannot),

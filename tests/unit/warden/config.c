@@ -178,9 +178,36 @@ static void only_loopback_may_be_open(void **state)
 	}
 }
 
+static void tls_settings_belong_together(void **state)
+{
+	(void)state;
+	assert_text("tls_listen = 127.0.0.1:8443 [::1]:8443\n", NULL);
+	assert_text("tls_listen = 0.0.0.0:443\ntls_cert = /a\ntls_key = /b\n", NULL);
+	assert_text("tls_listen = 0.0.0.0:443\ntls_cert = /a\n", "tls_cert and tls_key belong together: only tls_cert is given");
+	assert_text("tls_listen = 0.0.0.0:443\ntls_key = /a\n", "tls_cert and tls_key belong together: only tls_key is given");
+	assert_text("tls_cert = /a\ntls_key = /b\n", "tls_cert is given, but no tls_listen");
+	assert_text("open = true\ntls_listen = 127.0.0.1:1 [::1]:1\n", NULL);
+	assert_text("open = true\ntls_listen = 127.0.0.1:1 10.0.0.1:1\n", "open = true: only with a loopback address in tls_listen, not '10.0.0.1:1'");
+	assert_text("metrics_open = true\nlisten = [::1]:1 [::]:2\n", "metrics_open = true: only with a loopback address in listen, not '[::]:2'");
+}
+
+static void words_stand_between_blanks(void **state)
+{
+	struct str list = STR_LIT("  one   two three ");
+
+	(void)state;
+	assert_true(str_is(config_next_word(&list), "one"));
+	assert_true(str_is(config_next_word(&list), "two"));
+	assert_true(str_is(config_next_word(&list), "three"));
+	assert_int_equal(config_next_word(&list).n, 0);
+	assert_int_equal(config_next_word(&list).n, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(tls_settings_belong_together),
+		cmocka_unit_test(words_stand_between_blanks),
 		cmocka_unit_test(file_takes_comments_blanks_and_values),
 		cmocka_unit_test(errors_name_line_and_key),
 		cmocka_unit_test(defaults_follow_maxima_unless_set),

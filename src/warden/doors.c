@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* doors: addresses from the configuration, sockets for the front. */
+#include "warden/doors.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/fd.h"
+#include "base/rand.h"
+#include "base/str.h"
+#include "warden/certs.h"
+#include "warden/layout.h"
+#include "warden/warden.h"
+
+#define DOMAIN_DEFAULT "atoll.localhost"	/* as in `atoll tls init` */
+#define HTTPS_PORT "443"
+
+static int open_all(struct warden *w, const char *list, const char *kind, char *ret_url, size_t url_size, struct err *e)
+{
+	struct str rest = str_of(list), word;
+
+	while ((word = config_next_word(&rest)).n) {
+		char where[80], at[80];
+
+		if (w->n_doors == DOORS_MAX)
+			return err_set(e, E2BIG, "more than %d addresses to listen on", DOORS_MAX);
+		struct door *d = &w->doors[w->n_doors];
+
+		if (!str_copy(where, sizeof where, word))
+			return err_set(e, EINVAL, "listen on '%.*s': too long", STR_ARG(word));
+		if (layout_listen(where, &d->fd, at, sizeof at, e) < 0)
+			return -e->no;
+		d->kind = kind;
+		w->n_doors++;
+		if (!ret_url[0])
+			(void)snprintf(ret_url, url_size, "%s://%s", kind, at);
+	}
+	return 0;
+}
+
+static bool is_domain(const char *z)
+{
+	size_t n = strspn(z, "abcdefghijklmnopqrstuvwxyz0123456789.-");
+	const char *port = z[n] == ':' ? z + n + 1 : NULL;
+
+	return n > 0 && z[0] != '.' && z[0] != '-' && (port ? port[0] && !port[strspn(port, "0123456789")] : !z[n]);
+}
+
+/* The configured one, or the one that the certificate was made for, and the port that clients have to name with it. */
+static int choose_domain(struct warden *w, struct err *e)
+{
+	char made[128] = "";
+	const char *name = w->cfg.domain;
+
+	if (!name[0] && w->tls_url[0]) {
+		autofree char *path = str_fmt("%s/" CERTS_DIR "/domain", w->cfg.state);
+
+		if (path && file_read(AT_FDCWD, path, made, sizeof made) > 0)
+			made[strcspn(made, "\n")] = '\0';
+		name = made[0] ? made : DOMAIN_DEFAULT;
+	}
+	if (name[0] && !is_domain(name))
+		return err_set(e, EINVAL, "domain = '%s': want a name in lower case, with or without :PORT", name);
+	const char *port = w->tls_url[0] ? strrchr(w->tls_url, ':') + 1 : HTTPS_PORT;
+	bool plain = !name[0] || strchr(name, ':') || strcmp(port, HTTPS_PORT) == 0;
+
+	(void)snprintf(w->domain, sizeof w->domain, plain ? "%s" : "%s:%s", name, port);
+	return 0;
+}
+
+/* A certificate that cannot be opened is told now, in words, and not by a front that does not start. */
+static int check_certs(const struct config *c, struct err *e)
+{
+	autoclose int cert = -1, key = -1;
+
+	if (certs_open(c, TLS_FILE_CERT, &cert, e) < 0 || certs_open(c, TLS_FILE_KEY, &key, e) < 0)
+		return err_wrap(e, "TLS");
+	return 0;
+}
+
+int doors_open(struct warden *w, struct err *e)
+{
+	const struct config *c = &w->cfg;
+
+	if (c->tls_listen[0] && check_certs(c, e) < 0)
+		return -e->no;
+	if (open_all(w, c->listen, "http", w->ready_url, sizeof w->ready_url, e) < 0 ||
+	    open_all(w, c->tls_listen, "https", w->tls_url, sizeof w->tls_url, e) < 0 || choose_domain(w, e) < 0)
+		return -e->no;
+	rand_bytes(w->ticket_secret, sizeof w->ticket_secret);
+	if (layout_note(c, "url", w->ready_url, e) < 0 || layout_note(c, "tls-url", w->tls_url, e) < 0)
+		return -e->no;
+	return layout_note(c, "domain", w->domain, e);
+}

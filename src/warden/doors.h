@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* doors: the listening sockets of an instance. The warden binds and keeps them, the front serves them: while there is no
+ * front, clients wait instead of being refused. */
+#pragma once
+
+#include "base/err.h"
+
+struct warden;
+
+/* Binds all of them and notes in the state directory where clients connect: `url`, and with TLS `tls-url` and `domain`. */
+int doors_open(struct warden *w, struct err *e);
