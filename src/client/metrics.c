@@ -21,11 +21,12 @@ static uint64_t bytes_of(const json_t *o, const char *field)
 static void fill_point(struct kept *k, void *item, json_t *o)
 {
 	struct atoll_point *p = item;
+	unsigned cpus = (unsigned)json_number(o, "cpuCount", 0);
 
 	(void)k;
 	*p = (struct atoll_point) {
 		.id = json_text(o, "sandboxID"), .at = json_text(o, "timestamp"), .at_s = json_number(o, "timestampUnix", 0),
-		.cpu_pct = json_number_value(json_object_get(o, "cpuUsedPct")), .cpu_count = (unsigned)json_number(o, "cpuCount", 0),
+		.cpu_pct = json_number_value(json_object_get(o, "cpuUsedPct")) * (cpus ? cpus : 1), .cpu_count = cpus,
 		.mem_used = bytes_of(o, "memUsed"), .mem_total = bytes_of(o, "memTotal"), .mem_cache = bytes_of(o, "memCache"),
 		.disk_used = bytes_of(o, "diskUsed"), .disk_total = bytes_of(o, "diskTotal"),
 	};

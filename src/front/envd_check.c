@@ -58,35 +58,47 @@ static char *param(struct str query, const char *name)
 	return query_get(query, name, &v) == 0 ? v : NULL;
 }
 
-bool envd_is_signed_file(struct str method, struct str path, struct str query)
+bool signed_file_parse(struct str method, struct str path, struct str query, struct signed_file *ret)
 {
-	autofree char *sig = param(query, "signature");
+	bool reads = str_is(method, "GET");
 
-	return sig && str_is(path, "/files") && (str_is(method, "GET") || str_is(method, "POST"));
+	*ret = (struct signed_file) { .op = reads ? "read" : "write" };
+	if (!str_is(path, "/files") || !(reads || str_is(method, "POST")))
+		return false;
+	ret->signature = param(query, "signature");
+	if (!ret->signature)
+		return false;
+	ret->path = param(query, "path");
+	ret->user = param(query, "username");
+	ret->expiry = param(query, "signature_expiration");
+	return true;
 }
 
-bool envd_signed_with(struct str method, struct str query, const char *token)
+void signed_file_done(struct signed_file *s)
 {
-	autofree char *sig = param(query, "signature");
-	autofree char *path = param(query, "path");
-	autofree char *user = param(query, "username");
-	autofree char *expiry = param(query, "signature_expiration");
+	free(s->signature);
+	free(s->path);
+	free(s->user);
+	free(s->expiry);
+}
+
+bool signed_file_by(const struct signed_file *s, const char *token)
+{
 	char want[SIGNATURE_SIZE];
 
-	if (!sig || !*token)
+	if (!*token)
 		return false;
-	signature_make(str_of(path), str_is(method, "POST") ? "write" : "read", str_of(user), str_of(token), str_of(expiry), want);
-	return secret_eq(str_of(sig), str_of(want));
+	signature_make(str_of(s->path), s->op, str_of(s->user), str_of(token), str_of(s->expiry), want);
+	return secret_eq(str_of(s->signature), str_of(want));
 }
 
-static bool is_expired(struct str query, uint64_t now_s)
+static bool is_expired(const struct signed_file *s, uint64_t now_s)
 {
-	autofree char *expiry = param(query, "signature_expiration");
 	int64_t at;
 
-	if (!expiry)
+	if (!s->expiry)
 		return false;
-	return str_to_i64(str_of(expiry), INT64_MIN, INT64_MAX, &at) < 0 || at < 0 || (uint64_t)at < now_s;
+	return str_to_i64(str_of(s->expiry), INT64_MIN, INT64_MAX, &at) < 0 || at < 0 || (uint64_t)at < now_s;
 }
 
 static int refuse(const char **ret, const char *message)
@@ -101,13 +113,13 @@ static int check_files(struct str method, struct str query, struct str header_to
 	if (header_token.n > 0)
 		return secret_eq(header_token, str_of(token)) ? 0 : refuse(ret, "access token present in header but does not match");
 
-	autofree char *sig = param(query, "signature");
+	autosigned struct signed_file s;
 
-	if (!sig)
+	if (!signed_file_parse(method, STR_LIT("/files"), query, &s))
 		return refuse(ret, "missing signature query parameter");
-	if (!envd_signed_with(method, query, token))
+	if (!signed_file_by(&s, token))
 		return refuse(ret, "invalid signature");
-	if (is_expired(query, now_s))
+	if (is_expired(&s, now_s))
 		return refuse(ret, "signature is already expired");
 	return 0;
 }

@@ -14,6 +14,13 @@ bool envd_path_is_internal(struct str raw_path);
 int envd_check(struct str method, struct str path, struct str query, struct str header_token, const char *token,
 	       uint64_t now_s, const char **ret_message);
 
-/* Does the query of a file URL carry a signature made with that token? Its expiry is not looked at. */
-bool envd_signed_with(struct str method, struct str query, const char *token);
-bool envd_is_signed_file(struct str method, struct str path, struct str query);
+/* What a signed file URL says, taken apart once: which sandbox it is for is found by trying the tokens of all. */
+struct signed_file {
+	char *signature, *path, *user, *expiry;	/* decoded; NULL: absent */
+	const char *op;
+};
+
+bool signed_file_parse(struct str method, struct str path, struct str query, struct signed_file *ret);	/* false: it is no such URL */
+bool signed_file_by(const struct signed_file *s, const char *token);	/* made with that token? Its expiry is not looked at */
+void signed_file_done(struct signed_file *s);
+#define autosigned __attribute__((cleanup(signed_file_done)))

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "front/cors.h"
 #include "front/envd_check.h"
+#include "front/envd_metrics.h"
 #include "front/exchange.h"
 #include "front/front.h"
 #include "front/proxy_error.h"
@@ -65,7 +66,11 @@ static void pass(struct sandbox *sb, struct http_req *rq, uint16_t port)
 {
 	if (sb->front->exchanges >= front_max_exchanges(sb->front))
 		proxy_refuse(rq, 429, str_of(sb->id), port, "Too many requests are under way");
-	else if (port == PORT_ENVD ? may_pass_envd(sb, rq) : may_pass_traffic(sb, rq, port))
+	else if (!(port == PORT_ENVD ? may_pass_envd(sb, rq) : may_pass_traffic(sb, rq, port)))
+		return;
+	else if (port == PORT_ENVD && envd_is_metrics(rq) && sb->state == SANDBOX_RUNNING)
+		envd_metrics(sb, rq);
+	else
 		exchange_begin(sb, rq, port);
 }
 
@@ -90,10 +95,12 @@ void proxy_begin(struct front *f, struct http_req *rq, const struct proxy_target
 
 bool proxy_begin_signed(struct front *f, struct http_req *rq)
 {
-	if (!envd_is_signed_file(rq->method, rq->path, rq->query))
+	autosigned struct signed_file s;
+
+	if (!signed_file_parse(rq->method, rq->path, rq->query, &s))
 		return false;
 	for (struct sandbox *sb = sandbox_table_next(f->sandboxes, NULL); sb; sb = sandbox_table_next(f->sandboxes, sb)) {
-		if (sb->state != SANDBOX_STARTING && envd_signed_with(rq->method, rq->query, sb->envd_token)) {
+		if (sb->state != SANDBOX_STARTING && signed_file_by(&s, sb->envd_token)) {
 			pass(sb, rq, PORT_ENVD);
 			return true;
 		}

@@ -51,6 +51,18 @@ const struct usage_sample *usage_get(const struct usage_ring *r, size_t i)
 	return i < r->n ? &r->v[(r->at + USAGE_KEPT - r->n + i) % USAGE_KEPT] : NULL;
 }
 
+uint32_t usage_cpus(const struct msg_limits *lim)
+{
+	return (lim->cpu_permille + 999) / 1000;
+}
+
+double usage_cpu_pct(const struct usage_sample *s, const struct msg_limits *lim)
+{
+	uint32_t n = usage_cpus(lim);
+
+	return (double)(int64_t)(s->cpu_pct * 100.0 / (n ? n : 1) + 0.5) / 100;
+}
+
 static void on_usage(void *user, const struct warden_reply *re)
 {
 	struct sandbox *sb = user;

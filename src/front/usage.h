@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 struct front;
+struct msg_limits;
 struct msg_usage;
 struct sandbox;
 
@@ -35,4 +36,6 @@ void usage_init(struct usage_ring *r, uint64_t now_mono_ms);
 void usage_done(struct usage_ring *r);
 void usage_add(struct usage_ring *r, const struct msg_usage *m, uint64_t now_mono_ms, uint64_t now_wall_ms);
 const struct usage_sample *usage_get(const struct usage_ring *r, size_t i);	/* 0 = oldest; NULL behind the last */
+uint32_t usage_cpus(const struct msg_limits *lim);				/* processors that the client is told of */
+double usage_cpu_pct(const struct usage_sample *s, const struct msg_limits *lim);	/* of all of these, as clients know it */
 void usage_tick(struct sandbox *sb, uint64_t now_mono_ms);			/* asks the warden when it is time */

@@ -23,6 +23,8 @@ static void cpu_is_counted_between_samples(void **state)
 	m.cpu_ns += 10000000000;
 	usage_add(&r, &m, 6000, 2);		/* ten in five: two cores */
 	assert_float_equal(usage_get(&r, 0)->cpu_pct, 50.0, 0.01);
+	assert_float_equal(usage_cpu_pct(usage_get(&r, 0), &(struct msg_limits) { .cpu_permille = 2000 }), 25.0, 0.01);
+	assert_float_equal(usage_cpu_pct(usage_get(&r, 0), &(struct msg_limits) { .cpu_permille = 500 }), 50.0, 0.01);
 	assert_float_equal(usage_get(&r, 1)->cpu_pct, 200.0, 0.01);
 	assert_null(usage_get(&r, 2));
 	usage_done(&r);
