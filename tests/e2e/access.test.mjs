@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who may reach envd: access tokens, signed file URLs with and without expiry, with and without routing headers; what is
+// forged, expired, or another sandbox's is refused and changes nothing.
+import { test, after, before } from '../lib/case.mjs'
+import assert from 'node:assert/strict'
+import crypto from 'node:crypto'
+import { createRaw, envd, killRaw, request, rpc, sdk, server, stream, withRaw } from '../lib/client.mjs'
+
+let a, b, open
+const now = () => Math.floor(Date.now() / 1000)
+
+before(async () => {
+	a = await createRaw({ timeout: 300 })
+	b = await createRaw({ timeout: 300 })
+	open = await createRaw({ timeout: 300 }, { version: 'v1' })
+	for (const sbx of [a, b])
+		await upload(sbx, '/home/user/it.txt', `file of ${sbx.sandboxID}`)
+})
+after(async () => {
+	for (const sbx of [a, b, open])
+		await killRaw(sbx)
+})
+
+function upload(sbx, path, text) {
+	return envd(sbx, 'POST', `/files?path=${encodeURIComponent(path)}`, Buffer.from(text), { headers: { 'Content-Type': 'application/octet-stream' } })
+}
+
+// As the documentation has it: v1_ and the unpadded base64 of sha256(path:op:user:token[:expiry]).
+function sign(sbx, { path, op = 'read', user = '', expiry }) {
+	const raw = [path, op, user, sbx.envdAccessToken, ...(expiry === undefined ? [] : [expiry])].join(':')
+	return 'v1_' + crypto.createHash('sha256').update(raw).digest('base64').replace(/=+$/, '')
+}
+
+function url({ path, user, signature, expiry }) {
+	const q = new URLSearchParams({ path })
+	if (user)
+		q.set('username', user)
+	if (signature)
+		q.set('signature', signature)
+	if (expiry !== undefined)
+		q.set('signature_expiration', String(expiry))
+	return `/files?${q}`
+}
+
+const routed = (sbx) => ({ 'E2b-Sandbox-Id': sbx.sandboxID, 'E2b-Sandbox-Port': '49983' })
+const octet = { 'Content-Type': 'application/octet-stream' }
+
+async function denied(res, message) {
+	assert.equal(res.status, 401, res.text)
+	assert.deepEqual(res.json, { code: 401, message })
+}
+
+test('everything but health wants the token, and only its own', async () => {
+	const bare = { ...a, envdAccessToken: undefined }
+	assert.equal((await envd(bare, 'GET', '/health')).status, 204)
+	for (const sbx of [bare, { ...a, envdAccessToken: b.envdAccessToken }, { ...a, envdAccessToken: a.envdAccessToken.slice(0, -1) },
+		{ ...a, envdAccessToken: a.envdAccessToken + 'x' }, { ...a, envdAccessToken: a.envdAccessToken.toUpperCase() }]) {
+		for (const path of ['/metrics', '/envs', '/files?path=it.txt', '/nothing'])
+			assert.equal((await envd(sbx, 'GET', path)).status, 401, path)
+		assert.equal((await upload(sbx, '/home/user/it.txt', 'stolen')).status, 401)
+		assert.equal((await rpc(sbx, 'process.Process/List', {})).status, 401)
+		assert.equal((await envd(sbx, 'POST', '/files/compose', { source_paths: ['it.txt'], destination: 'x' })).status, 401)
+		assert.equal((await stream(sbx, 'process.Process/Start', { process: { cmd: '/bin/true' } })).status, 401)
+	}
+	assert.equal((await envd(a, 'GET', '/files?path=it.txt')).text, `file of ${a.sandboxID}`)
+	/* the API key opens no sandbox */
+	assert.equal((await request('GET', '/files?path=it.txt', { headers: { ...routed(a), 'X-API-Key': server.key } })).status, 401)
+})
+
+test('a wrong token in the header beats a good signature', async () => {
+	const signature = sign(a, { path: 'it.txt' })
+	await denied(await request('GET', url({ path: 'it.txt', signature }), { headers: { ...routed(a), 'X-Access-Token': b.envdAccessToken } }),
+		'access token present in header but does not match')
+})
+
+test('a signed URL reads and writes what it was signed for', async () => {
+	const read = url({ path: 'it.txt', signature: sign(a, { path: 'it.txt' }) })
+	assert.equal((await request('GET', read, { headers: routed(a) })).text, `file of ${a.sandboxID}`)
+	const path = 'dir with space/ü+&.txt'
+	const write = url({ path, user: 'root', expiry: now() + 60, signature: sign(a, { path, op: 'write', user: 'root', expiry: now() + 60 }) })
+	const put = await request('POST', write, { headers: { ...routed(a), ...octet }, body: 'by signature' })
+	assert.equal(put.status, 200, put.text)
+	assert.deepEqual(put.json, [{ path: `/root/${path}`, name: 'ü+&.txt', type: 'file' }])
+	const plus = `/files?username=root&path=${encodeURIComponent(path).replaceAll('%20', '+')}&signature=${encodeURIComponent(sign(a, { path, user: 'root' }))}`
+	assert.equal((await request('GET', plus, { headers: routed(a) })).text, 'by signature')
+})
+
+test('any other use of a signature is refused', async () => {
+	const expiry = now() + 60
+	const good = { path: 'it.txt', expiry, signature: sign(a, { path: 'it.txt', expiry }) }
+	const get = (more, sbx = a) => request('GET', url({ ...good, ...more }), { headers: routed(sbx) })
+	assert.equal((await get({})).status, 200)
+	await denied(await get({ path: '/etc/passwd' }), 'invalid signature')
+	await denied(await get({ path: './it.txt' }), 'invalid signature')
+	await denied(await get({ user: 'root' }), 'invalid signature')
+	await denied(await get({ expiry: expiry + 1 }), 'invalid signature')
+	await denied(await get({ expiry: undefined }), 'invalid signature')
+	await denied(await get({ signature: good.signature.slice(0, -1) }), 'invalid signature')
+	await denied(await get({ signature: good.signature.replace('v1_', 'v2_') }), 'invalid signature')
+	await denied(await get({ signature: undefined }), 'missing signature query parameter')
+	await denied(await get({}, b), 'invalid signature')
+	await denied(await request('POST', url(good), { headers: { ...routed(a), ...octet }, body: 'x' }), 'invalid signature')
+	/* it opens nothing but /files */
+	for (const path of ['/envs', '/files/compose', '/process.Process/List'])
+		assert.equal((await request(path === '/envs' ? 'GET' : 'POST', url(good).replace('/files', path), { headers: routed(a), body: path === '/envs' ? undefined : {} })).status, 401)
+	assert.equal((await envd(a, 'GET', '/files?path=it.txt')).text, `file of ${a.sandboxID}`)
+})
+
+test('an expired signature is refused in the exact words', async () => {
+	const expiry = now() - 1
+	for (const headers of [routed(a), {}])
+		await denied(await request('GET', url({ path: 'it.txt', expiry, signature: sign(a, { path: 'it.txt', expiry }) }), { headers }), 'signature is already expired')
+	for (const odd of ['', 'soon', '-5', '1e12', '99999999999999999999'])
+		assert.equal((await request('GET', url({ path: 'it.txt', expiry: odd, signature: sign(a, { path: 'it.txt', expiry: odd }) }), { headers: routed(a) })).status, 401, odd)
+})
+
+test('a signed URL without routing finds its sandbox by the signature alone', async () => {
+	for (const sbx of [a, b]) {
+		const res = await request('GET', url({ path: 'it.txt', signature: sign(sbx, { path: 'it.txt' }) }))
+		assert.equal(res.text, `file of ${sbx.sandboxID}`)
+		const put = await request('POST', url({ path: 'new.txt', signature: sign(sbx, { path: 'new.txt', op: 'write' }) }), { headers: octet, body: sbx.sandboxID })
+		assert.equal(put.status, 200)
+		assert.equal((await envd(sbx, 'GET', '/files?path=new.txt')).text, sbx.sandboxID)
+	}
+	await denied(await request('GET', url({ path: 'it.txt', signature: 'v1_' + 'A'.repeat(43) })), 'invalid signature')
+	/* a sandbox without a token signs nothing: the empty token must not be tried */
+	const empty = 'v1_' + crypto.createHash('sha256').update('it.txt:read::').digest('base64').replace(/=+$/, '')
+	await denied(await request('GET', url({ path: 'it.txt', signature: empty })), 'invalid signature')
+})
+
+test('the signature of a dead sandbox opens nothing', async () => {
+	let old
+	await withRaw({}, async (sbx) => { old = url({ path: '/etc/hostname', signature: sign(sbx, { path: '/etc/hostname' }) }); assert.equal((await request('GET', old)).status, 200) })
+	await denied(await request('GET', old), 'invalid signature')
+})
+
+test("the SDK's own upload and download URLs work, for strangers too", async () => {
+	const { Sandbox } = sdk()
+	const sbx = await Sandbox.create('base', { timeoutMs: 60000 })
+	try {
+		const form = new FormData()
+		form.append('file', new Blob(['from a form']), 'hello.txt')
+		const up = await fetch(await sbx.uploadUrl('hello.txt', { useSignatureExpiration: 60 }), { method: 'POST', body: form })
+		assert.deepEqual(await up.json(), [{ name: 'hello.txt', path: '/home/user/hello.txt', type: 'file' }])
+		const down = await fetch(await sbx.downloadUrl('hello.txt', { useSignatureExpiration: 60 }))
+		assert.equal(await down.text(), 'from a form')
+		const late = await fetch(await sbx.downloadUrl('hello.txt', { useSignatureExpiration: -120 }))
+		assert.deepEqual([late.status, await late.json()], [401, { code: 401, message: 'signature is already expired' }])
+	} finally {
+		await sbx.kill()
+	}
+})
+
+test('a sandbox without a token is open, and its files need no signature', async () => {
+	assert.equal(open.envdAccessToken, undefined)
+	assert.equal((await upload(open, '/tmp/x', 'y')).status, 200)
+	assert.equal((await request('GET', '/files?path=/tmp/x&signature=v1_nonsense', { headers: routed(open) })).text, 'y')
+})
+
+test('metrics of envd speak of the sandbox, not of the machine', async () => {
+	const [info, res] = [await request('GET', `/sandboxes/${a.sandboxID}`, { headers: { 'X-API-Key': server.key } }), await envd(a, 'GET', '/metrics')]
+	assert.equal(res.status, 200)
+	assert.deepEqual(Object.keys(res.json).sort(), ['cpu_count', 'cpu_used_pct', 'disk_total', 'disk_used', 'mem_cache', 'mem_total', 'mem_total_mib',
+		'mem_used', 'mem_used_mib', 'ts'])
+	assert.equal(res.json.mem_total_mib, info.json.memoryMB)
+	assert.equal(res.json.cpu_count, info.json.cpuCount)
+	assert.ok(res.json.mem_used > 0 && res.json.mem_used < res.json.mem_total)
+	assert.ok(Math.abs(res.json.ts - now()) < 30)
+	await withRaw({}, async (fresh) => assert.ok((await envd(fresh, 'GET', '/metrics')).json.mem_used > 0))	/* before its first sample */
+})
+
+test('variables are listed for the interpreter', async () => {
+	await withRaw({ envVars: { MINE: 'yes' } }, async (sbx) => {
+		const res = await envd(sbx, 'GET', '/envs')
+		assert.equal(res.headers['cache-control'], 'no-store')
+		assert.equal(res.json.MINE, 'yes')
+		assert.equal(res.json.E2B_SANDBOX, 'true')
+		assert.equal(res.json.E2B_SANDBOX_ID, sbx.sandboxID)
+	})
+})
