@@ -65,6 +65,7 @@ static const struct key keys[] = {
 	{ "max_pids", KIND_NUMBER, FIELD(max_pids), 16, 4194304 },
 	{ "max_disk_mb", KIND_NUMBER, FIELD(max_disk_mb), 16, MB_MAX },
 	{ "open", KIND_BOOL, FIELD(open) },
+	{ "debug_ports", KIND_BOOL, FIELD(debug_ports) },
 	{ "metrics_open", KIND_BOOL, FIELD(metrics_open) },
 	{ "text_from_stdout", KIND_BOOL, FIELD(text_from_stdout) },
 	{ "allow_private", KIND_RANGES, 0, 0 },
