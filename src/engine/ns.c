@@ -24,6 +24,7 @@
 #include "engine/slot.h"
 
 #define INIT_SOCKET "atoll-init"
+#define INIT_QUEUE (512 * 1024)		/* bytes on their way in: with the usual 100 KiB both ends wait for each other all the time */
 
 static void ns_close(struct engine *en, bool all);
 
@@ -222,8 +223,12 @@ static int socket_inside(struct engine *en, int pidfd, struct err *e)
 {
 	if (setns(pidfd, CLONE_NEWNET) < 0)
 		return err_sys(e, "join its network");
+	const int queue = INIT_QUEUE;
 	autoclose int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	int no = errno;
+
+	if (fd >= 0)
+		(void)setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &queue, sizeof queue);
 
 	if (setns(en->netns_fd, CLONE_NEWNET) < 0) {
 		/* All we did from here on would happen in a sandbox. */
