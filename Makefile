@@ -11,7 +11,7 @@ ASAN_BUILD := build-asan
 ASAN_FLAGS := -Db_sanitize=address,undefined -Db_lundef=false
 DEMO = $(SUDO) scripts/run-demo --build-dir $(BUILD) --state $(STATE) --run $(RUN) --listen $(LISTEN)
 
-.PHONY: build setup template run demo test check-asan bench install clean help
+.PHONY: build setup template run demo test compat check-asan bench install clean help
 .DEFAULT_GOAL := build
 
 help:
@@ -19,6 +19,7 @@ help:
 	@echo 'make demo        the same, but end after the sample'
 	@echo 'make build       everything into $(BUILD)/'
 	@echo 'make test        units, then end-to-end tests with the official SDK (TESTS=PATTERN for some of them)'
+	@echo 'make compat      try every client and write docs/compatibility.md'
 	@echo 'make check-asan  the same tests, built with address and undefined behaviour sanitizers'
 	@echo 'make bench       the numbers'
 	@echo 'make install     into /usr/local (DESTDIR is honoured)'
@@ -48,12 +49,14 @@ test: build template
 	$(SUDO) scripts/with-node tests/run --build-dir $(BUILD) $(if $(TESTS),--only $(TESTS)) $(TEST_FLAGS) || status=1; \
 	exit $$status
 
+compat: build template
+	@$(SUDO) env ATOLL_COMPAT_WRITE=1 scripts/with-node tests/run --build-dir $(BUILD) --only compat/
+
 check-asan:
 	@$(MAKE) --no-print-directory test BUILD=$(ASAN_BUILD) MESON_FLAGS='$(ASAN_FLAGS)' TEST_FLAGS=--asan
 
 bench: build template
-	@scripts/setup bench
-	@$(SUDO) scripts/with-node bench/run --build-dir $(BUILD) $(BENCH_FLAGS)
+	@$(SUDO) scripts/with-node bench/run --build-dir $(BUILD)
 
 install: build
 	@$(SUDO) env DESTDIR='$(DESTDIR)' meson install -C $(BUILD) --no-rebuild

@@ -10,7 +10,6 @@
 #include "base/log.h"
 #include "front/certs.h"
 #include "front/confine.h"
-#include "front/debug.h"
 #include "front/dispatch.h"
 #include "front/front.h"
 #include "front/mem.h"
@@ -116,10 +115,7 @@ static int open_doors(struct front *f)
 	for (size_t i = 0; r == 0 && i < f->n_doors; i++) {
 		struct door *d = &f->doors[i];
 
-		if (d->debug_port)
-			r = debug_listen(f, d->debug_port, take_fd(&d->fd));
-		else
-			r = http_server_listen(f->server, take_fd(&d->fd), d->is_tls ? certs_secure(f->certs) : NULL);
+		r = http_server_listen(f->server, take_fd(&d->fd), d->is_tls ? certs_secure(f->certs) : NULL);
 	}
 	return r;
 }

@@ -7,6 +7,5 @@
 
 struct warden;
 
-/* Binds all of them and notes in the state directory where clients connect: `url`, with TLS `tls-url` and `domain`, and
- * `debug` if the debug ports are open. */
+/* Binds all of them and notes in the state directory where clients connect: `url`, and with TLS `tls-url` and `domain`. */
 int doors_open(struct warden *w, struct err *e);

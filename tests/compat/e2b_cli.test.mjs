@@ -1,16 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// The official command line client, installed below the build directory: its sandbox and template commands with an API key only.
+// The official command line client: every verb that works on sandboxes, with an API key only. What it can do is a column of
+// docs/compatibility.md.
 import { test, after, before } from '../lib/case.mjs'
 import assert from 'node:assert/strict'
 import fs from 'node:fs'
 import path from 'node:path'
-import { spawn, spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
+import { terminal } from '../lib/cli.mjs'
 import { api, createRaw, killRaw, server } from '../lib/client.mjs'
 import { until } from '../lib/host.mjs'
+import { installPackages } from '../lib/npm.mjs'
+import { IDS } from './capabilities.mjs'
+import { holdToTable } from './hold.mjs'
 
-const DIR = path.join(server.buildDir, 'test-cli')
-const MANIFEST = JSON.stringify({ private: true, dependencies: { '@e2b/cli': '^2.19.0' } }, null, '\t') + '\n'
+const DIR = path.join(server.buildDir, 'test-clients/cli')
+const HOME = path.join(server.buildDir, 'test-clients/cli-home')	// somebody's login must not be used, nor changed
+const PROGRAM = path.join(DIR, 'node_modules/@e2b/cli/dist/index.js')
 const MARK = `cli-${process.pid}`
+const found = {}
 let sbx, why
 
 function install() {
@@ -18,33 +25,26 @@ function install() {
 	const old = major < 20 || major === 21 || (major === 20 && minor * 100 + patch < 1801) || (major === 22 && minor < 9)
 	if (old)
 		return `@e2b/cli needs node 20.18.1 or 22.9, this is ${process.versions.node}`
-	const stamp = path.join(DIR, 'installed')
-	if (fs.existsSync(stamp) && fs.readFileSync(stamp, 'utf8') === MANIFEST)
-		return null
-	fs.mkdirSync(DIR, { recursive: true })
-	fs.writeFileSync(path.join(DIR, 'package.json'), MANIFEST)
-	const run = spawnSync('npm', ['install', '--no-audit', '--no-fund', '--ignore-scripts', '--loglevel=error'],
-		{ cwd: DIR, encoding: 'utf8', timeout: 200000 })
-	if (run.status !== 0)
-		return `npm could not install @e2b/cli: ${(run.error?.message ?? run.stderr).trim().split('\n')[0]}`
-	fs.writeFileSync(stamp, MANIFEST)
-	return null
+	return installPackages(DIR, { '@e2b/cli': '^2.19.0' })
 }
 
 before(async () => {
 	why = install()
-	fs.mkdirSync(path.join(DIR, 'home'), { recursive: true })
+	fs.mkdirSync(HOME, { recursive: true })
 	if (!why)
 		sbx = await createRaw({ timeout: 300, metadata: { mark: MARK } })
 })
 after(() => sbx && killRaw(sbx))
 
-// A home of its own: somebody's login must not be used, nor changed.
-function e2b(args, { input = '', key = server.key } = {}) {
-	const env = { ...process.env, HOME: path.join(DIR, 'home'), E2B_API_KEY: key, NO_COLOR: '1', NO_UPDATE_NOTIFIER: '1' }
+function environment(key = server.key) {
+	const env = { ...process.env, HOME, E2B_API_KEY: key, NO_COLOR: '1', NO_UPDATE_NOTIFIER: '1' }
 	delete env.FORCE_COLOR
+	return env
+}
+
+function e2b(args, { input = '', key } = {}) {
 	return new Promise((done) => {
-		const child = spawn(process.execPath, [path.join(DIR, 'node_modules/@e2b/cli/dist/index.js'), ...args], { env, timeout: 60000 })
+		const child = spawn(process.execPath, [PROGRAM, ...args], { env: environment(key), timeout: 60000 })
 		let out = '', err = ''
 		child.stdout.on('data', (part) => { out += part })
 		child.stderr.on('data', (part) => { err += part })
@@ -63,11 +63,22 @@ async function ok(...args) {
 // Of `--format json`: one value, or one per line, after headings in words.
 const lines = (text) => text.split('\n').filter((line) => line.startsWith('{')).map((line) => JSON.parse(line))
 
-function cli(name, fn) {
-	test(name, async (t) => why ? t.skip(why) : fn(t))
+// ids: the rows of the table that this shows.
+function cli(name, ids, fn) {
+	test(name, async (t) => {
+		if (why)
+			return t.skip(why)
+		for (const id of ids)
+			found[id] = { outcome: 'no', why: name }
+		await fn(t)
+		for (const id of ids)
+			found[id] = { outcome: 'yes' }
+	})
 }
 
-cli('sandbox list, with filters', async () => {
+const running = async (id) => (await api('GET', `/sandboxes/${id}`)).json?.state
+
+cli('sandbox list, with filters', ['sandbox.list'], async () => {
 	const id = sbx.sandboxID
 	assert.match(await ok('sandbox', 'list'), new RegExp(`${id}.*base.*Running`))
 	const listed = async (...args) => JSON.parse(await ok('sandbox', 'list', '--format', 'json', ...args)).map((one) => one.sandboxId)
@@ -78,7 +89,7 @@ cli('sandbox list, with filters', async () => {
 	assert.deepEqual(await listed('--metadata', `mark=${MARK}`, '--started-after', new Date(Date.now() + 3600e3).toISOString()), [])
 })
 
-cli('sandbox info', async () => {
+cli('sandbox info', ['sandbox.info'], async () => {
 	assert.match(await ok('sandbox', 'info', sbx.sandboxID), /State: running/)
 	const info = JSON.parse(await ok('sandbox', 'info', sbx.sandboxID, '--format', 'json'))
 	const want = (await api('GET', `/sandboxes/${sbx.sandboxID}`)).json
@@ -87,7 +98,7 @@ cli('sandbox info', async () => {
 	assert.equal(Date.parse(info.endAt), Date.parse(want.endAt))
 })
 
-cli('sandbox exec: output, code, user, directory, environment, stdin', async () => {
+cli('sandbox exec: output, code, user, directory, environment, stdin', ['commands.run', 'commands.error', 'commands.background', 'commands.stdin', 'commands.eof'], async () => {
 	assert.equal(await ok('sandbox', 'exec', sbx.sandboxID, 'echo', 'hello there'), 'hello there\n')
 	const all = await e2b(['sandbox', 'exec', '-u', 'root', '-c', '/tmp', '-e', 'A=b', sbx.sandboxID, 'sh', '-c', 'id -un; pwd; echo $A; echo e >&2; exit 3'])
 	assert.equal(all.code, 3, all.err)
@@ -102,7 +113,7 @@ cli('sandbox exec: output, code, user, directory, environment, stdin', async () 
 	assert.match(await ok('sandbox', 'exec', sbx.sandboxID, 'ps', '-o', 'args', '-p', background.err.trim()), /sleep 77/)
 })
 
-cli('sandbox metrics', async () => {
+cli('sandbox metrics', ['sandbox.metrics'], async () => {
 	let got
 	assert.ok(await until(async () => {
 		got = lines(await ok('sandbox', 'metrics', '--format', 'json', sbx.sandboxID))
@@ -112,23 +123,24 @@ cli('sandbox metrics', async () => {
 	assert.match(await ok('sandbox', 'metrics', sbx.sandboxID), /CPU:.*Memory:.*Disk:/)
 })
 
-cli('sandbox logs', async () => {
+cli('sandbox logs', [], async () => {
 	const got = lines(await ok('sandbox', 'logs', '--format', 'json', sbx.sandboxID))
 	assert.ok(got.some((line) => line.message === 'sandbox created' && line.level === 'info'), JSON.stringify(got))
 	assert.match(await ok('sandbox', 'logs', sbx.sandboxID), /INFO .*sandbox created/)
 	assert.doesNotMatch(await ok('sandbox', 'logs', '--level', 'ERROR', sbx.sandboxID), /sandbox created/)
 })
 
-cli('template list', async () => {
+cli('template list', [], async () => {
 	assert.match(await ok('template', 'list'), /base/)
 	const text = await ok('template', 'list', '--format', 'json')
 	const base = JSON.parse(text.slice(text.indexOf('['))).find((one) => one.names.includes('base'))
 	assert.deepEqual([base.buildStatus, base.envdVersion], ['ready', sbx.envdVersion])
 })
 
-cli('sandbox create, kill, and what is gone', async () => {
+cli('sandbox create, kill, and what is gone', ['sandbox.create', 'sandbox.timeout', 'sandbox.kill'], async () => {
 	const id = (await ok('sandbox', 'create', '--detach', '--timeout', '60', 'base')).trim().split(/\s+/).at(-1)
-	assert.equal((await api('GET', `/sandboxes/${id}`)).status, 200, id)
+	const { json } = await api('GET', `/sandboxes/${id}`)
+	assert.equal(Math.round((Date.parse(json.endAt) - Date.parse(json.startedAt)) / 1000), 60, id)
 	assert.match(await ok('sandbox', 'kill', id), /has been killed/)
 	assert.equal((await api('GET', `/sandboxes/${id}`)).status, 404)
 	assert.match((await e2b(['sandbox', 'kill', id])).err, /wasn't found/)
@@ -140,7 +152,50 @@ cli('sandbox create, kill, and what is gone', async () => {
 	assert.match(await ok('sandbox', 'logs', id), /sandbox killed/, 'the logs outlive the sandbox')
 })
 
-cli('sandbox kill --all by metadata leaves the others', async () => {
+cli('sandbox connect: a terminal with its size, user, directory and variables', ['sandbox.connect', 'pty.create', 'pty.resize'], () => {
+	const got = terminal([process.execPath, PROGRAM, 'sandbox', 'connect', '-u', 'root', '-c', '/tmp', '-e', 'A=b', sbx.sandboxID], [
+		{ expect: '# ' }, { send: 'stty size; echo "<$(pwd) $(id -un) $A>"\r' }, { expect: '24 80' }, { expect: '</tmp root b>' },
+		{ resize: [50, 132] }, { sleep: 0.5 }, { send: 'stty size\r' }, { expect: '50 132' }, { send: 'exit\r' },
+	], { env: environment() })
+	assert.deepEqual([got.code, got.ended], [0, true], got.screen)
+})
+
+cli('sandbox create: a terminal in a new sandbox, which ends with it', [], async () => {
+	const got = terminal([process.execPath, PROGRAM, 'sandbox', 'create', 'base'], [
+		{ expect: '$ ' }, { send: 'echo "id=$E2B_SANDBOX_ID="\r' }, { expect: 'id=i' }, { expect: '=' }, { send: 'exit\r' },
+	], { env: environment() })
+	assert.equal(got.ended, true, got.screen)
+	const [, id] = /id=(i[a-z0-9]{19})=/.exec(got.screen)
+	assert.ok(await until(async () => await running(id) === undefined, 10000, 200), `${id} is ${await running(id)}`)
+})
+
+cli('sandbox pause and resume', ['sandbox.pause'], async () => {
+	const one = await createRaw({ timeout: 120 })
+	try {
+		const background = await e2b(['sandbox', 'exec', '-b', one.sandboxID, 'sleep', '78'])
+		assert.equal(background.code, 0, background.err)
+		await ok('sandbox', 'pause', one.sandboxID)
+		assert.equal(await running(one.sandboxID), 'paused')
+		assert.match(await ok('sandbox', 'list', '--state', 'paused'), new RegExp(one.sandboxID))
+		await ok('sandbox', 'resume', one.sandboxID)
+		assert.equal(await running(one.sandboxID), 'running')
+		assert.match(await ok('sandbox', 'exec', one.sandboxID, 'ps', '-o', 'args', '-p', background.err.trim()), /sleep 78/)
+	} finally {
+		await killRaw(one)
+	}
+})
+
+cli('sandbox logs follow until the sandbox ends', [], async () => {
+	const one = await createRaw({ timeout: 120 })
+	const following = e2b(['sandbox', 'logs', '-f', '--format', 'json', one.sandboxID])
+	await e2b(['sandbox', 'exec', one.sandboxID, 'true'])
+	await killRaw(one)
+	const got = await following
+	assert.equal(got.code, 0, got.err)
+	assert.ok(lines(got.out).some((line) => line.message === 'sandbox created'), got.out)
+})
+
+cli('sandbox kill --all by metadata leaves the others', [], async () => {
 	const [one, two] = await Promise.all(['a', 'b'].map((v) => createRaw({ timeout: 60, metadata: { of: `${MARK}-${v}` } })))
 	try {
 		await ok('sandbox', 'kill', '--all', '--metadata', `of=${MARK}-a`)
@@ -152,8 +207,16 @@ cli('sandbox kill --all by metadata leaves the others', async () => {
 	}
 })
 
-cli('a wrong key is told', async () => {
+cli('a wrong key is told', [], async () => {
 	const got = await e2b(['sandbox', 'list'], { key: `e2b_${'0'.repeat(40)}` })
 	assert.equal(got.code, 1, got.out)
 	assert.match(got.err, /401|[Uu]nauthorized|API key/)
+})
+
+holdToTable({ id: 'cli', title: 'CLI' }, () => {
+	if (why)
+		return { skip: why }
+	const { version } = JSON.parse(fs.readFileSync(path.join(DIR, 'node_modules/@e2b/cli/package.json'), 'utf8'))
+	const results = Object.fromEntries(IDS.map((id) => [id, found[id] ?? { outcome: 'none' }]))
+	return { versions: { '@e2b/cli': version }, results }
 })

@@ -33,8 +33,13 @@ export async function withId(use, ...args) {
 
 // Runs it on a terminal. steps: {expect}, {send}, {resize: [rows, cols]}, {signal}, {sleep}, {run: argv}. Tells what was on the screen, how it
 // ended, and whether the terminal's modes are as they were before.
-export function onTerminal(args, steps, { env = {} } = {}) {
-	const run = spawnSync('python3', [PTY, ATOLL, ...args], {
+export function onTerminal(args, steps, opt) {
+	return terminal([ATOLL, ...args], steps, opt)
+}
+
+// The same for any program.
+export function terminal(argv, steps, { env = {} } = {}) {
+	const run = spawnSync('python3', [PTY, ...argv], {
 		encoding: 'utf8', input: JSON.stringify(steps), timeout: 60000, env: { ...process.env, TERM: 'xterm', ...env },
 	})
 	assert.equal(run.status, 0, run.stderr)

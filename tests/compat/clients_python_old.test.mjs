@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
+// The Python SDKs before 2.0, which know host names over TLS only, held to docs/compatibility.md. They come from PyPI.
+import { CLIENTS } from './clients.mjs'
+import { holdToTable } from './hold.mjs'
+
+for (const client of CLIENTS.filter((one) => one.kind === 'py' && one.tls))
+	holdToTable(client)

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Git, and what the server does not do yet.
+const assert = require('node:assert/strict')
+
+async function repository(c, dir) {
+	const sbx = await c.shell()
+	c.needs(sbx.git?.init)
+	await sbx.git.init(dir, { initialBranch: 'main' })
+	await sbx.git.configureUser('Some Body', 'some@example.test', { scope: 'local', path: dir })
+	await sbx.files.write(`${dir}/a file`, 'one')
+	await sbx.git.add(dir)
+	await sbx.git.commit(dir, 'first; "quoted"')
+	return sbx
+}
+
+module.exports = {
+	'git.work': async (c) => {
+		const dir = '/home/user/repo'
+		const sbx = await repository(c, dir)
+		await sbx.files.write(`${dir}/b`, 'two')
+		const status = await sbx.git.status(dir)
+		assert.deepEqual([status.currentBranch, status.fileStatus.map((one) => one.name)], ['main', ['b']])
+		await sbx.git.createBranch(dir, 'other')
+		assert.deepEqual((await sbx.git.branches(dir)).branches.sort(), ['main', 'other'])
+		assert.equal((await sbx.commands.run('git log --format=%s', { cwd: dir })).stdout, 'first; "quoted"\n')
+	},
+	'git.remote': async (c) => {
+		const dir = '/home/user/origin'
+		const sbx = await repository(c, dir)
+		await sbx.commands.run('git clone -q --bare /home/user/origin /home/user/bare.git')
+		await sbx.git.clone('file:///home/user/bare.git', { path: '/home/user/copy' })
+		await sbx.git.configureUser('Some Body', 'some@example.test', { scope: 'local', path: '/home/user/copy' })
+		await sbx.files.write('/home/user/copy/c', 'three')
+		await sbx.git.add('/home/user/copy')
+		await sbx.git.commit('/home/user/copy', 'second')
+		await sbx.git.push('/home/user/copy')
+		await sbx.git.remoteAdd(dir, 'up', '/home/user/bare.git')
+		await sbx.git.pull(dir, { remote: 'up', branch: 'main' })
+		assert.equal(await sbx.files.read(`${dir}/c`), 'three')
+	},
+	'later.snapshot': async (c) => {
+		const sbx = await c.shell()
+		c.needs(sbx.createSnapshot)
+		const { snapshotId } = await sbx.createSnapshot()
+		const copy = await c.create({}, c.core, snapshotId)
+		assert.ok(await copy.isRunning())
+		assert.equal(await c.core.Sandbox.deleteSnapshot(snapshotId), true)
+	},
+	'later.fork': async (c) => {
+		const sbx = await c.shell()
+		c.needs(sbx.fork)
+		const copies = [await sbx.fork()].flat()
+		c.made.push(...copies)
+		assert.equal((await copies[0].commands.run('echo copy')).stdout, 'copy\n')
+	},
+	'later.network': async (c) => {
+		c.needs((await c.shell()).updateNetwork)
+		const sbx = await c.create({ network: { denyOut: ['192.0.2.0/24'] } })
+		assert.equal((await sbx.commands.run('echo up')).stdout, 'up\n')
+	},
+	'later.template': async (c) => {
+		c.needs(c.core.Template?.build)
+		const name = `compat-${process.pid}`
+		await c.core.Template.build(c.core.Template().fromTemplate('base').runCmd('echo made > /home/user/made'), { alias: name })
+		const sbx = await c.create({}, c.core, name)
+		assert.equal(await sbx.files.read('made'), 'made\n')
+	},
+	'later.volume': async (c) => {
+		c.needs(c.core.Volume?.create)
+		const volume = await c.core.Volume.create(`compat-${process.pid}`)
+		await c.core.Volume.destroy(volume.volumeId)
+	},
+}
