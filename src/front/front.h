@@ -46,6 +46,7 @@ struct front_options {
 	uint32_t head_timeout_s, body_timeout_s;	/* of requests of the API; the head's of all */
 	uint32_t rate_limit;		/* requests per second and key, 0: none; of teams without their own */
 	uint32_t team_max_sandboxes;	/* 0: none; of teams without their own */
+	uint32_t mem_total_mb;		/* of all sandboxes; 0: not set */
 	uint32_t pool_size, pool_max;	/* finished sandboxes per template: at least, at most; 0: none */
 	bool open;			/* no key is needed on this machine */
 	bool metrics_open;

@@ -174,6 +174,8 @@ static uint32_t *number_option(int c, struct front_options *opt)
 		return &opt->rate_limit;
 	case 'q':
 		return &opt->team_max_sandboxes;
+	case 'M':
+		return &opt->mem_total_mb;
 	case 'p':
 		return &opt->pool_size;
 	default:
@@ -210,6 +212,7 @@ static int parse_options(int argc, char **argv, struct front *f)
 		{ "key-file", required_argument, NULL, 'k' },	{ "log-level", required_argument, NULL, 'l' },
 		{ "rate-limit", required_argument, NULL, 'r' },	{ "team-max-sandboxes", required_argument, NULL, 'q' },
 		{ "head-timeout", required_argument, NULL, 'h' }, { "body-timeout", required_argument, NULL, 'b' },
+		{ "mem-total-mb", required_argument, NULL, 'M' },
 		{ "warm-pool-size", required_argument, NULL, 'p' }, { "warm-pool-max", required_argument, NULL, 'P' },
 		{ "door", required_argument, NULL, 'D' },
 		{ "open", no_argument, NULL, 'o' },		{ "metrics-open", no_argument, NULL, 'm' },
@@ -239,6 +242,7 @@ static int parse_options(int argc, char **argv, struct front *f)
 		case 'b':
 		case 'r':
 		case 'q':
+		case 'M':
 		case 'p':
 		case 'P':
 			if (take_number(c, optarg, opt) < 0)

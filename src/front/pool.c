@@ -20,6 +20,7 @@
 #include "front/front.h"
 #include "front/mem.h"
 #include "front/pool_member.h"
+#include "front/sandbox.h"
 #include "front/sandbox_table.h"
 #include "front/spec.h"
 #include "loop/loop.h"
@@ -29,7 +30,7 @@
 #define CALM_MS 1000			/* nobody has for so long: two at a time */
 #define RETRY_MIN_MS 1000		/* after one could not be made */
 #define RETRY_MAX_MS 60000
-#define MEMORY_KEPT 8			/* that part of the machine's memory stays free */
+#define MEMORY_KEPT 8			/* that part of the memory stays free, of the machine's and of what sandboxes may have */
 
 struct kind {				/* the members of one image */
 	struct pool *pool;
@@ -91,21 +92,45 @@ static uint64_t meminfo_kb(const char *text, const char *name)
 	return kb;
 }
 
-static void look_at_memory(struct pool *p)
+/* Of the machine. */
+static bool host_is_short(const struct pool *p)
 {
 	char text[512];
 	ssize_t n = p->meminfo_fd < 0 ? -1 : pread(p->meminfo_fd, text, sizeof text - 1, 0);
 
 	if (n <= 0)
-		return;
+		return false;
 	text[n] = '\0';
+	return meminfo_kb(text, "MemAvailable:") < meminfo_kb(text, "MemTotal:") / MEMORY_KEPT;
+}
 
-	uint64_t total = meminfo_kb(text, "MemTotal:"), left = meminfo_kb(text, "MemAvailable:");
-	bool is_short = left < total / MEMORY_KEPT;
+/* Of what all sandboxes together may have. */
+static bool share_is_short(const struct pool *p)
+{
+	const struct front *f = p->front;
+	uint64_t total = f->opt.mem_total_mb * 1024ull * 1024, used = 0;
+	const struct member *m;
+
+	if (!total)
+		return false;
+	for (const struct sandbox *sb = sandbox_table_next(f->sandboxes, NULL); sb; sb = sandbox_table_next(f->sandboxes, sb)) {
+		const struct usage_sample *s = usage_get(&sb->usage, sb->usage.n - 1);
+
+		used += s ? s->mem_bytes : 0;
+	}
+	for (size_t i = 0; i < p->n_kinds; i++) {
+		TAILQ_FOREACH(m, &p->kinds[i].members, link)
+			used += m->mem_bytes;
+	}
+	return used > total - total / MEMORY_KEPT;
+}
+
+static void look_at_memory(struct pool *p)
+{
+	bool is_short = host_is_short(p) || share_is_short(p);
 
 	if (is_short != p->short_of_memory)
-		log_info(is_short ? "memory is short, giving up the pool" : "memory is not short any more",
-			"available_mb=%" PRIu64 " total_mb=%" PRIu64, left / 1024, total / 1024);
+		log_info(is_short ? "memory is short, giving up the pool" : "memory is not short any more", "members=%u", p->members);
 	p->short_of_memory = is_short;
 }
 
@@ -246,7 +271,7 @@ static bool is_plain(const struct pool *p, const struct spec *sp)
 	       a->cpu_permille == b->cpu_permille && a->pids == b->pids;
 }
 
-bool pool_take(struct pool *p, const struct spec *sp, char ret_id[ID_SIZE], int *ret_fd)
+bool pool_take(struct pool *p, const struct spec *sp, struct pool_gift *ret)
 {
 	struct kind *k = p ? kind_of(p, sp->tpl.key) : NULL;
 
@@ -264,8 +289,8 @@ bool pool_take(struct pool *p, const struct spec *sp, char ret_id[ID_SIZE], int 
 		k->misses++;
 		return false;
 	}
-	memcpy(ret_id, m->id, ID_SIZE);
-	*ret_fd = upstream_take(&m->conn);
+	*ret = (struct pool_gift) { .fd = upstream_take(&m->conn), .cpu_ns = m->cpu_ns };
+	memcpy(ret->id, m->id, sizeof ret->id);
 	forget(k, m);
 	member_free(m);
 	return true;

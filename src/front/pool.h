@@ -27,8 +27,14 @@ void pool_begin(struct pool *p);
 void pool_stop(struct pool *p);			/* ends them all; each counts as a request until the warden has heard */
 void pool_tick(struct pool *p);			/* once a second */
 
-/* A member that is what sp asks for: its id, and a connection to its init or -1. It may have died a moment ago. */
-bool pool_take(struct pool *p, const struct spec *sp, char ret_id[ID_SIZE], int *ret_fd);
+struct pool_gift {
+	char id[ID_SIZE];
+	int fd;				/* a connection to its init, or -1 */
+	uint64_t cpu_ns;		/* what it has used before it was somebody's */
+};
+
+/* A member that is what sp asks for. It may have died a moment ago. */
+bool pool_take(struct pool *p, const struct spec *sp, struct pool_gift *ret);
 void pool_taken(struct pool *p, const struct spec *sp, bool good);	/* it is in use now, or was dead */
 
 bool pool_exited(struct pool *p, const char *id);	/* true: it was a member */

@@ -43,6 +43,21 @@ static bool bad(struct member *m, const struct init_result *re, const char *what
 	return false;
 }
 
+static void on_usage(void *user, const struct warden_reply *re)
+{
+	struct member *m = user;
+
+	m->asked = NULL;
+	if (re->no == 0 && re->msg->type == RE_USAGE) {
+		const struct msg_usage *us = (const struct msg_usage *)re->msg;
+
+		m->mem_bytes = us->mem_bytes;
+		m->cpu_ns = us->cpu_ns;
+	}
+	m->ready = true;
+	m->fn(m, NULL);
+}
+
 static void on_ready(void *user, const struct init_result *re)
 {
 	struct member *m = user;
@@ -51,8 +66,7 @@ static void on_ready(void *user, const struct init_result *re)
 		return;
 	if (re->fd >= 0)
 		upstream_put(&m->conn, re->fd, loop_now_ms(m->front->loop));
-	m->ready = true;
-	m->fn(m, NULL);
+	m->asked = warden_ask_id(m->front->warden, OP_USAGE, m->id, "", on_usage, m);
 }
 
 static void on_settled(void *user, const struct init_result *re)
@@ -73,7 +87,7 @@ static void on_made(void *user, const struct warden_reply *re)
 	struct member *m = user;
 	autobuf struct buf body = BUF_INIT(BODY_MAX);
 
-	m->starting = NULL;
+	m->asked = NULL;
 	if (re->no) {
 		member_failed(m, re->no, "start", re->text);
 		return;
@@ -100,13 +114,13 @@ struct member *member_new(struct front *f, const struct template *tpl, member_fn
 	sandbox_make_id(f, m->id);
 	memcpy(msg.id, m->id, sizeof msg.id);
 	(void)str_copy(msg.template_key, sizeof msg.template_key, str_of(tpl->key));
-	m->starting = warden_ask(f->warden, OP_START, &msg, sizeof msg, on_made, m);
+	m->asked = warden_ask(f->warden, OP_START, &msg, sizeof msg, on_made, m);
 	return m;
 }
 
 void member_free(struct member *m)
 {
-	warden_cancel(m->starting);
+	warden_cancel(m->asked);
 	init_call_free(m->call);
 	upstream_close_all(&m->conn);
 	free(m);
@@ -125,7 +139,7 @@ void member_end(struct member *m, bool wait)
 {
 	struct front *f = m->front;
 
-	if (m->made || m->starting) {	/* a start under way is called off by it */
+	if (m->made || m->asked) {	/* a start under way is called off by it */
 		f->requests += wait;
 		(void)warden_ask_id(f->warden, OP_KILL, m->id, "", on_ended, wait ? f : NULL);
 	}

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/pool_member: one sandbox of the pool: STARTING, then READY. */
+/* front/pool_member: one sandbox of the pool, from its start to its being ready. */
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/queue.h>
 
 #include "base/err.h"
@@ -26,8 +27,9 @@ struct member {
 	char id[ID_SIZE];
 	bool ready;
 	bool made;			/* the warden has it */
-	struct warden_call *starting;
+	struct warden_call *asked;	/* to start it; later, what it uses */
 	struct init_call *call;
+	uint64_t mem_bytes, cpu_ns;	/* what it has used until it was ready */
 	struct upstream_pool conn;	/* to its init, when ready */
 	member_fn *fn;
 };

@@ -273,10 +273,16 @@ void sandbox_make_id(const struct front *f, char id[ID_SIZE])
 int sandbox_new(struct front *f, const char *team, struct spec *sp, struct sandbox **ret, struct err *e)
 {
 	struct sandbox *sb = sandbox_alloc(f);
+	struct pool_gift gift;
 
-	sb->pooled = pool_take(f->pool, sp, sb->id, &sb->pool_fd);
-	if (!sb->pooled)
+	sb->pooled = pool_take(f->pool, sp, &gift);
+	if (sb->pooled) {
+		memcpy(sb->id, gift.id, sizeof sb->id);
+		sb->pool_fd = gift.fd;
+		sb->usage.last_cpu_ns = gift.cpu_ns;
+	} else {
 		sandbox_make_id(f, sb->id);
+	}
 	(void)str_copy(sb->team, sizeof sb->team, str_of(team));
 	sb->spec = *sp;
 	*sp = (struct spec) { 0 };
@@ -356,6 +362,7 @@ void sandbox_start_afresh(struct sandbox *sb)
 	sandbox_make_id(f, sb->id);
 	sandbox_table_put(f->sandboxes, sb);
 	sb->pooled = false;
+	sb->usage.last_cpu_ns = 0;
 	if (row_add(sb, ROW_STARTING, &sb->fail) < 0) {
 		(void)err_wrap(&sb->fail, "record the sandbox");
 		sandbox_exited(sb, END_FAILED, "start failed");

@@ -110,6 +110,7 @@ void sandbox_start(struct sandbox *sb)
 	sb->front->starts++;
 	sandbox_ref(sb);
 	if (sb->pooled) {
+		log_info("taken from the pool", "id=%s template=%s request=%s", sb->id, sb->spec.tpl.name, sb->request);
 		tell(sb, POOLED_WAIT_MS);
 		return;
 	}

@@ -22,7 +22,7 @@ const uidOf = (user) => execFileSync('id', ['-u', user], { encoding: 'utf8' }).t
 const NOTHING = '0'.repeat(16)
 
 for (const [name, user, own] of [
-	['atoll-front', 'atoll', /\/atoll\.db(-wal|-shm)?$|^\/proc\/\d+\/statm$/],	/* its store, and how large it is */
+	['atoll-front', 'atoll', /\/atoll\.db(-wal|-shm)?$|^\/proc\/(\d+\/statm|meminfo)$/],	/* its store, how large it is, what memory is left */
 	['atoll-egress', 'atoll-egress', /^\/etc$/],	/* to see a new resolv.conf */
 ]) {
 	test(`${name} has a uid of its own, no capability, a filter`, () => {
