@@ -56,7 +56,8 @@ check-asan:
 	@$(MAKE) --no-print-directory test BUILD=$(ASAN_BUILD) MESON_FLAGS='$(ASAN_FLAGS)' TEST_FLAGS=--asan
 
 bench: build template
-	@$(SUDO) scripts/with-node bench/run --build-dir $(BUILD)
+	@scripts/setup bench
+	@$(SUDO) scripts/with-node bench/run --build-dir $(BUILD) $(BENCH_FLAGS)
 
 install: build
 	@$(SUDO) env DESTDIR='$(DESTDIR)' meson install -C $(BUILD) --no-rebuild

@@ -54,6 +54,17 @@ export function sandboxMemory(server) {
 	return { initRss: stats(inits.map(rssOf)), initPss: stats(inits.map(pssOf)), cgroup: stats(groups) }
 }
 
+// What sandboxes cost with all that runs in them: the shares of all their processes, and what their cgroups are charged with.
+export function pssOfGroup(server) {
+	const sums = new Map()
+	for (const pid of processesOf(server.slot)) {
+		const id = new RegExp(`/atoll${server.slot}/(i[a-z0-9]{19})\\b`).exec(read(`/proc/${pid}/cgroup`))?.[1]
+		if (id)
+			sums.set(id, (sums.get(id) ?? 0) + pssOf(pid))
+	}
+	return { sandboxes: sums.size, pss: stats([...sums.values()]), cgroup: sandboxMemory(server).cgroup }
+}
+
 // CPU seconds that a process has used.
 export function cpuSeconds(pid) {
 	const fields = read(`/proc/${pid}/stat`).replace(/^.*\) /, '').split(' ')
@@ -72,9 +83,9 @@ export class Caller {
 		this.agent = new http.Agent({ keepAlive: true, maxSockets: connections })
 	}
 
-	call(method, path, body) {
+	call(method, path, body, more = {}) {
 		const bytes = body === undefined ? '' : JSON.stringify(body)
-		const headers = { 'X-API-Key': this.key, ...(bytes && { 'Content-Type': 'application/json' }), 'Content-Length': Buffer.byteLength(bytes) }
+		const headers = { 'X-API-Key': this.key, ...(bytes && { 'Content-Type': 'application/json' }), 'Content-Length': Buffer.byteLength(bytes), ...more }
 		return new Promise((done, fail) => {
 			const began = performance.now()
 			const req = http.request({ host: this.url.hostname, port: this.url.port, method, path, headers, agent: this.agent })

@@ -17,13 +17,14 @@ def serve():
 
 
 def sink(path):
-    """Writes what comes to a file and answers with one byte when all of it is written."""
-    with serve() as conn, open(path, "wb", buffering=0) as out:
-        piece = memoryview(bytearray(PIECE))
-        while n := conn.recv_into(piece):
-            done = 0
-            while done < n:
-                done += out.write(piece[done:n])
+    """Writes what comes to a file and answers with one byte when all of it is written and, like the server's, closed."""
+    with serve() as conn:
+        with open(path, "wb", buffering=0) as out:
+            piece = memoryview(bytearray(PIECE))
+            while n := conn.recv_into(piece):
+                done = 0
+                while done < n:
+                    done += out.write(piece[done:n])
         conn.sendall(b".")
 
 

@@ -16,6 +16,7 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "base/inet.h"
 
 #define ENGINE_ID_SIZE 24
 #define ENGINE_KEY_SIZE 33
@@ -32,7 +33,33 @@ struct engine_spec {			/* what to start; checked by the warden */
 	char template_key[ENGINE_KEY_SIZE];
 	uint32_t slot;			/* which of the instance's places it takes */
 	bool no_internet;
+	bool ruled;			/* has a policy of its own in the firewall: network() was called before start() */
 	struct engine_limits limits;
+};
+
+#define ENGINE_NETS_MAX 256
+#define ENGINE_PORTS_MAX 64
+
+struct engine_net {
+	uint32_t ip;			/* host byte order */
+	uint16_t port_lo, port_hi;	/* 0 and 65535: all, and what has no ports */
+	uint8_t len;			/* of the prefix */
+	bool allow;
+};
+
+struct engine_ports {
+	uint16_t lo, hi;
+};
+
+/* What a sandbox may reach, as far as a firewall can tell. Allowed is what a net allows, then refused what another one names,
+ * then all, or nothing. */
+struct engine_policy {
+	bool deny_all;			/* what no net allows is refused */
+	bool no_dns;			/* names cannot be asked for either: a query can carry anything out */
+	bool all_through;		/* the nets do not lead past the proxy */
+	uint32_t n_nets, n_ports;
+	struct engine_net nets[ENGINE_NETS_MAX];
+	struct engine_ports ports[ENGINE_PORTS_MAX];	/* TCP to these goes to the host's own proxy, which decides */
 };
 
 struct engine_record {			/* a running sandbox; written to disk as it is, so only fixed-size plain data */
@@ -56,6 +83,10 @@ struct engine_config {			/* the instance; strings live as long as the engine */
 	uint64_t pool_bytes, pool_max_bytes;
 	bool no_pool;			/* run without the btrfs pool: no disk limits */
 	uint64_t mem_total_bytes;	/* of all sandboxes together; 0: the host's minus a reserve */
+	const struct inet_range *open_ranges;	/* private ones that sandboxes may reach */
+	size_t n_open_ranges;
+	uid_t egress_uid;		/* of the proxy, which connects for sandboxes and must not reach more than they; 0: none */
+	uint16_t proxy_port;		/* on the gateway address */
 };
 
 struct engine;
@@ -64,8 +95,8 @@ struct engine_ops {
 	const char *name;
 
 	/* Once, at start: pool, parent cgroups, network tables; also right after a crash of an earlier warden with
-	 * sandboxes still running, whose records are given so that nothing of theirs is disturbed. Must be called in the
-	 * warden's private mount namespace. */
+	 * sandboxes still running, whose records are given so that nothing of theirs is disturbed; network() is called for those
+	 * that are ruled, until when they reach nothing. Must be called in the warden's private mount namespace. */
 	int (*open)(const struct engine_config *cfg, const struct engine_record *live, size_t n_live, struct engine **ret, struct err *e);
 
 	/* In a child: makes the sandbox. On failure everything made so far is gone again. On success ret and *ret_pidfd are filled
@@ -78,7 +109,9 @@ struct engine_ops {
 	int (*connect)(struct engine *en, const struct engine_record *r, int pidfd, int *ret_fd, struct err *e);
 	/* -EAGAIN: some of it still runs; call again in a few ms, or with on == false to give up. */
 	int (*freeze)(struct engine *en, const struct engine_record *r, bool on, struct err *e);
-	int (*network)(struct engine *en, const struct engine_record *r, bool no_internet, struct err *e);	/* from now on */
+	/* What it may reach from now on: all that is not private, with p NULL and without no_internet. All or nothing of the change
+	 * is in force afterwards. Also before start(), in the builder. */
+	int (*network)(struct engine *en, const struct engine_record *r, bool no_internet, const struct engine_policy *p, struct err *e);
 
 	/* Asks; the pidfd tells the end. With pidfd -1 (nobody has one: a builder died) whatever is in its cgroup is killed; reap()
 	 * then tells the end. */

@@ -18,41 +18,91 @@
 #define RULES_MAX (1 << 20)
 #define CONNECTIONS_MAX 2048		/* at once per sandbox: the host's table of connections is shared */
 
-/* Where a sandbox may not go although the host could: other sandboxes, the neighbourhood, metadata services, multicast.
- * The host's own addresses, whatever they are, are not forwarded to but delivered, and end in chain "input".
- * The documentation ranges are not in the list: nothing lives there but test set-ups, which want to be reached. */
-static const char private_ranges[] =
-	"0.0.0.0/8, 10.0.0.0/8, 100.64.0.0/10, 127.0.0.0/8, 169.254.0.0/16, 172.16.0.0/12, 192.0.0.0/24, 192.168.0.0/16, "
-	"198.18.0.0/15, 224.0.0.0/3";
-
-static void put_ip(struct buf *out, uint32_t ip)
+void nft_put_ip(struct buf *out, uint32_t ip)
 {
 	buf_fmt(out, "%u.%u.%u.%u", ip >> 24, ip >> 16 & 255, ip >> 8 & 255, ip & 255);
 }
 
-static void put_sets(struct buf *out, uint32_t n, uint32_t slots, const uint32_t *silent, size_t n_silent)
+void nft_put_range(struct buf *out, struct inet_range r)
 {
+	nft_put_ip(out, r.ip);
+	if (r.len < 32)
+		buf_fmt(out, "/%u", r.len);
+}
+
+static void put_slots(struct buf *out, const char *set, uint32_t n, const uint32_t *slots, size_t n_slots)
+{
+	buf_fmt(out, "\tset %s {\n\t\ttype ifname\n", set);
+	for (size_t i = 0; i < n_slots; i++)
+		buf_fmt(out, "%s\"at%us%u\"%s", i ? ", " : "\t\telements = { ", n, slots[i], i + 1 == n_slots ? " }\n" : "");
+	buf_z(out, "\t}\n");
+}
+
+static void put_ranges(struct buf *out, const char *set, const struct inet_range *r, size_t n)
+{
+	buf_fmt(out, "\tset %s {\n\t\ttype ipv4_addr\n\t\tflags interval\n\t\tauto-merge\n", set);
+	for (size_t i = 0; i < n; i++) {
+		buf_z(out, i ? ", " : "\t\telements = { ");
+		nft_put_range(out, r[i]);
+	}
+	buf_z(out, n ? " }\n\t}\n" : "\t}\n");
+}
+
+static void put_sets(struct buf *out, const struct nft_config *c)
+{
+	struct inet_range closed[INET_PRIVATE_MAX];
+	uint32_t n = c->instance;
 	struct slot s;
 
 	buf_z(out, "\t# a packet from a sandbox counts only with the interface, MAC and address of one and the same slot\n"
 		   "\tset pins {\n\t\ttype ifname . ether_addr . ipv4_addr\n\t\telements = {");
-	for (uint32_t k = 0; k < slots; k++) {
+	for (uint32_t k = 0; k < c->slots; k++) {
 		slot_fill(n, k, &s);
 		buf_fmt(out, "%s\n\t\t\t\"%s\" . %02x:%02x:%02x:%02x:%02x:%02x . ", k ? "," : "", s.veth, s.mac[0], s.mac[1],
 			s.mac[2], s.mac[3], s.mac[4], s.mac[5]);
-		put_ip(out, s.ip);
+		nft_put_ip(out, s.ip);
 	}
 	buf_z(out, "\n\t\t}\n\t}\n");
-	buf_z(out, "\tset silent {\n\t\ttype ifname\n");
-	for (size_t i = 0; i < n_silent; i++)
-		buf_fmt(out, "%s\"at%us%u\"%s", i ? ", " : "\t\telements = { ", n, silent[i], i + 1 == n_silent ? " }\n" : "");
-	buf_z(out, "\t}\n");
-	buf_fmt(out, "\tset private {\n\t\ttype ipv4_addr\n\t\tflags interval\n\t\telements = { %s }\n\t}\n", private_ranges);
-	buf_fmt(out, "\tset connections {\n\t\ttype ipv4_addr\n\t\tflags dynamic\n\t\tsize %u\n\t}\n", 2 * slots + 64);
+	put_slots(out, "silent", n, c->silent, c->n_silent);
+	put_slots(out, "waiting", n, c->waiting, c->n_waiting);
+	put_slots(out, "mute", n, NULL, 0);
+	put_ranges(out, "private", closed, inet_private(closed));
+	put_ranges(out, "opened", c->open_ranges, c->n_open_ranges);
+	buf_z(out, "\tmap ruled {\n\t\ttype ifname : verdict\n\t}\n"
+		   "\tmap diverted {\n\t\ttype ifname : verdict\n\t}\n");
+	buf_fmt(out, "\tset connections {\n\t\ttype ipv4_addr\n\t\tflags dynamic\n\t\tsize %u\n\t}\n", 2 * c->slots + 64);
 }
 
-static void put_chains(struct buf *out, uint32_t n)
+static void put_input(struct buf *out, const struct nft_config *c, const char *gw)
 {
+	buf_fmt(out, "\tchain input {\n"
+		     "\t\ttype filter hook input priority filter - 5; policy accept;\n"
+		     "\t\tiifname != \"at%us*\" accept\n"
+		     "\t\tiifname @waiting drop\n"
+		     "\t\tiifname @silent jump refuse\n"	/* names too: a query can carry anything out */
+		     "\t\tct state new add @connections { ip saddr ct count over %u } drop\n", c->instance, CONNECTIONS_MAX);
+	if (c->proxy_port)	/* only what was on its way elsewhere */
+		buf_fmt(out, "\t\tip daddr %s tcp dport %u ct status dnat accept\n", gw, c->proxy_port);
+	buf_fmt(out, "\t\tiifname @mute jump refuse\n"
+		     "\t\tip daddr %s meta l4proto { tcp, udp } th dport 53 accept\n"
+		     "\t\tip daddr %s icmp type echo-request accept\n"
+		     "\t\tjump refuse\n\t}\n", gw, gw);
+}
+
+/* What the proxy connects to for a sandbox is nothing that the sandbox could not reach. It asks name servers, wherever they are. */
+static void put_outside(struct buf *out)
+{
+	buf_z(out, "\tchain outside {\n"
+		   "\t\tmeta l4proto { tcp, udp } th dport 53 return\n"
+		   "\t\tmeta nfproto ipv6 jump refuse\n"
+		   "\t\tip daddr @opened return\n"
+		   "\t\tip daddr @private jump refuse\n"
+		   "\t\tfib daddr type local jump refuse\n\t}\n");
+}
+
+static void put_chains(struct buf *out, const struct nft_config *c)
+{
+	uint32_t n = c->instance;
 	struct slot s;
 	char gw[16];
 
@@ -63,31 +113,36 @@ static void put_chains(struct buf *out, uint32_t n)
 		     "\t\tiifname != \"at%us*\" accept\n"
 		     "\t\tmeta protocol ip iifname . ether saddr . ip saddr @pins accept\n"
 		     "\t\tdrop\n\t}\n", n);
+	buf_fmt(out, "\tchain divert {\n"
+		     "\t\ttype nat hook prerouting priority dstnat; policy accept;\n"
+		     "\t\tiifname != \"at%us*\" accept\n"
+		     "\t\tip daddr @private ip daddr != @opened accept\n"
+		     "\t\tiifname vmap @diverted\n\t}\n", n);
 	/* Refused at once and not left to hang. */
 	buf_z(out, "\tchain refuse {\n"
 		   "\t\tmeta l4proto tcp reject with tcp reset\n"
 		   "\t\treject with icmpx type admin-prohibited\n\t}\n");
-	buf_fmt(out, "\tchain input {\n"
-		     "\t\ttype filter hook input priority filter - 5; policy accept;\n"
-		     "\t\tiifname != \"at%us*\" accept\n"
-		     "\t\tiifname @silent jump refuse\n"	/* names too: a query can carry anything out */
-		     "\t\tct state new add @connections { ip saddr ct count over %u } drop\n"
-		     "\t\tip daddr %s meta l4proto { tcp, udp } th dport 53 accept\n"
-		     "\t\tip daddr %s icmp type echo-request accept\n"
-		     "\t\tjump refuse\n\t}\n", n, CONNECTIONS_MAX, gw, gw);
+	put_input(out, c, gw);
+	/* The policy is asked for every packet, not only the first of a connection: a new one cuts off what it forbids. */
 	buf_fmt(out, "\tchain forward {\n"
 		     "\t\ttype filter hook forward priority filter - 5; policy accept;\n"
 		     "\t\toifname \"at%us*\" ct state established,related accept\n"
 		     "\t\toifname \"at%us*\" jump refuse\n"
 		     "\t\tiifname != \"at%us*\" accept\n"
+		     "\t\tiifname @waiting drop\n"
 		     "\t\tiifname @silent jump refuse\n"
-		     "\t\tip daddr @private jump refuse\n"
+		     "\t\tip daddr @private ip daddr != @opened jump refuse\n"
+		     "\t\tiifname vmap @ruled\n"
 		     "\t\tct state established,related accept\n"
 		     "\t\tct state invalid drop\n"
 		     "\t\tadd @connections { ip saddr ct count over %u } jump refuse\n\t}\n", n, n, n, CONNECTIONS_MAX);
-	buf_fmt(out, "\tchain output {\n"
-		     "\t\ttype filter hook output priority filter - 5; policy accept;\n"
-		     "\t\toifname != \"at%us*\" accept\n"
+	if (c->egress_uid)
+		put_outside(out);
+	buf_z(out, "\tchain output {\n"
+		   "\t\ttype filter hook output priority filter - 5; policy accept;\n");
+	if (c->egress_uid)
+		buf_fmt(out, "\t\tmeta skuid %u ct state new oifname != \"at%us*\" jump outside\n", c->egress_uid, n);
+	buf_fmt(out, "\t\toifname != \"at%us*\" accept\n"
 		     "\t\tct state established,related accept\n"
 		     "\t\tip saddr %s accept\n"
 		     "\t\tdrop\n\t}\n", n, gw);
@@ -96,17 +151,17 @@ static void put_chains(struct buf *out, uint32_t n)
 		     "\t\tiifname \"at%us*\" oifname != \"at%us*\" masquerade\n\t}\n", n, n);
 }
 
-void nft_ruleset(struct buf *out, uint32_t instance, uint32_t slots, const uint32_t *silent, size_t n_silent)
+void nft_ruleset(struct buf *out, const struct nft_config *c)
 {
 	/* Added first, so that deleting what may not be there is no error. */
-	buf_fmt(out, "table inet atoll%u\ndelete table inet atoll%u\ntable inet atoll%u {\n", instance, instance, instance);
-	put_sets(out, instance, slots, silent, n_silent);
-	put_chains(out, instance);
+	buf_fmt(out, "table inet atoll%u\ndelete table inet atoll%u\ntable inet atoll%u {\n", c->instance, c->instance, c->instance);
+	put_sets(out, c);
+	put_chains(out, c);
 	buf_z(out, "}\n");
 }
 
-/* One line of what the library has to say. */
-static int run(const char *text, struct err *e)
+/* The error is one line of what the library has to say. */
+int nft_run(const char *text, struct err *e)
 {
 	struct nft_ctx *nft = nft_ctx_new(NFT_CTX_DEFAULT);
 	int r = 0;
@@ -125,16 +180,16 @@ static int run(const char *text, struct err *e)
 	return r;
 }
 
-int nft_load(uint32_t instance, uint32_t slots, const uint32_t *silent, size_t n_silent, struct err *e)
+int nft_load(const struct nft_config *c, struct err *e)
 {
 	autobuf struct buf b = BUF_INIT(RULES_MAX);
 
-	nft_ruleset(&b, instance, slots, silent, n_silent);
+	nft_ruleset(&b, c);
 	const char *text = buf_cstr(&b);
 
 	if (!text)
 		return err_set(e, ENOMEM, "write the firewall rules");
-	return run(text, e) < 0 ? err_wrap(e, "load the firewall rules") : 0;
+	return nft_run(text, e) < 0 ? err_wrap(e, "load the firewall rules") : 0;
 }
 
 void nft_unload(uint32_t instance)
@@ -143,7 +198,7 @@ void nft_unload(uint32_t instance)
 	struct err e;
 
 	(void)snprintf(text, sizeof text, "table inet atoll%u\ndelete table inet atoll%u\n", instance, instance);
-	(void)run(text, &e);
+	(void)nft_run(text, &e);
 }
 
 static void put_batch_mark(struct mnl_nlmsg_batch *b, uint16_t type)

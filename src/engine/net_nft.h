@@ -2,22 +2,41 @@
 /* net_nft: the firewall of an instance, one nftables table "inet atollN".
  *
  * Which interface may send from which addresses follows from the slot numbers, so the whole list is loaded once and starting
- * a sandbox changes nothing; only one without internet is added to a set. */
+ * a sandbox changes nothing; only one without internet is added to a set, and one with a policy gets chains (net_policy.c). */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include <sys/types.h>
+
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/inet.h"
 
-/* The ruleset as text. silent: slots of running sandboxes that have no internet. */
-void nft_ruleset(struct buf *out, uint32_t instance, uint32_t slots, const uint32_t *silent, size_t n_silent);
+struct nft_config {
+	uint32_t instance, slots;
+	const uint32_t *silent;		/* slots of running sandboxes that have no internet */
+	size_t n_silent;
+	const uint32_t *waiting;	/* ... whose policy will come in a moment: until then their packets are lost, not refused */
+	size_t n_waiting;
+	const struct inet_range *open_ranges;
+	size_t n_open_ranges;
+	uid_t egress_uid;		/* 0: no proxy */
+	uint16_t proxy_port;
+};
+
+void nft_ruleset(struct buf *out, const struct nft_config *c);	/* as text */
 
 /* Replaces the table in one transaction: connections go on. */
-int nft_load(uint32_t instance, uint32_t slots, const uint32_t *silent, size_t n_silent, struct err *e);
+int nft_load(const struct nft_config *c, struct err *e);
 void nft_unload(uint32_t instance);
+
+/* Runs commands of the nft language, all or none. */
+int nft_run(const char *text, struct err *e);
+void nft_put_ip(struct buf *out, uint32_t ip);
+void nft_put_range(struct buf *out, struct inet_range r);
 
 /* A socket for nft_silence(), one per process. Closing it takes milliseconds, so it is kept. Or -errno. */
 int nft_open(void);

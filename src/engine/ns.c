@@ -15,13 +15,16 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "engine/cgroup.h"
+#include "engine/net_ct.h"
 #include "engine/net_link.h"
 #include "engine/net_nft.h"
+#include "engine/net_policy.h"
 #include "engine/pool.h"
 #include "engine/probe.h"
 #include "engine/slot.h"
 
 #define INIT_SOCKET "atoll-init"
+#define INIT_QUEUE (512 * 1024)		/* bytes on their way in: with the usual 100 KiB both ends wait for each other all the time */
 
 static void ns_close(struct engine *en, bool all);
 
@@ -109,13 +112,20 @@ static int open_network(struct engine *en, const struct engine_record *live, siz
 {
 	struct slot s;
 	autofree uint32_t *silent = calloc(n_live + 1, sizeof *silent);
-	size_t n_silent = 0;
+	autofree uint32_t *waiting = calloc(n_live + 1, sizeof *waiting);
+	struct nft_config nc = {
+		.instance = en->cfg.instance, .slots = en->cfg.max_sandboxes, .silent = silent, .waiting = waiting,
+		.open_ranges = en->cfg.open_ranges, .n_open_ranges = en->cfg.n_open_ranges,
+		.egress_uid = en->cfg.egress_uid, .proxy_port = en->cfg.proxy_port,
+	};
 
-	if (!silent)
+	if (!silent || !waiting)
 		return err_set(e, ENOMEM, "set up the network");
 	for (size_t i = 0; i < n_live; i++) {
-		if (live[i].spec.no_internet)
-			silent[n_silent++] = live[i].spec.slot;
+		if (live[i].spec.ruled)
+			waiting[nc.n_waiting++] = live[i].spec.slot;
+		else if (live[i].spec.no_internet)
+			silent[nc.n_silent++] = live[i].spec.slot;
 	}
 	slot_fill(en->cfg.instance, 0, &s);
 	en->mtu = link_default_mtu();
@@ -123,7 +133,7 @@ static int open_network(struct engine *en, const struct engine_record *live, siz
 	if (en->nft_fd < 0)
 		return err_set(e, -en->nft_fd, "open a firewall socket: %s", strerror(-en->nft_fd));
 	/* Rules first: at no time may a packet be forwarded without them. */
-	if (nft_load(en->cfg.instance, en->cfg.max_sandboxes, silent, n_silent, e) < 0 || link_gateway_add(s.gateway, e) < 0)
+	if (nft_load(&nc, e) < 0 || link_gateway_add(s.gateway, e) < 0)
 		return -e->no;
 	int r = file_write(AT_FDCWD, "/proc/sys/net/ipv4/ip_forward", "1");
 
@@ -213,8 +223,12 @@ static int socket_inside(struct engine *en, int pidfd, struct err *e)
 {
 	if (setns(pidfd, CLONE_NEWNET) < 0)
 		return err_sys(e, "join its network");
+	const int queue = INIT_QUEUE;
 	autoclose int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	int no = errno;
+
+	if (fd >= 0)
+		(void)setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &queue, sizeof queue);
 
 	if (setns(en->netns_fd, CLONE_NEWNET) < 0) {
 		/* All we did from here on would happen in a sandbox. */
@@ -244,9 +258,17 @@ static int ns_freeze(struct engine *en, const struct engine_record *r, bool on, 
 	return cgroup_freeze(en->cgroups, r->spec.id, on, e) < 0 ? err_wrap(e, "sandbox '%s'", r->spec.id) : 0;
 }
 
-static int ns_network(struct engine *en, const struct engine_record *r, bool no_internet, struct err *e)
+static int ns_network(struct engine *en, const struct engine_record *r, bool no_internet, const struct engine_policy *p, struct err *e)
 {
-	return nft_silence(en->nft_fd, en->cfg.instance, r->spec.slot, no_internet, e) < 0 ? err_wrap(e, "sandbox '%s'", r->spec.id) : 0;
+	const struct engine_config *c = &en->cfg;
+	struct slot s;
+	int no = p || r->spec.ruled ? -net_policy_set(c->instance, r->spec.slot, c->proxy_port, no_internet, p, e)
+				    : -nft_silence(en->nft_fd, c->instance, r->spec.slot, no_internet, e);
+
+	slot_fill(c->instance, r->spec.slot, &s);
+	if (no == 0 && no_internet && r->pid > 0)	/* else whoever it talked to could go on sending */
+		no = -ct_forget(s.ip, e);
+	return no ? err_wrap(e, "sandbox '%s'", r->spec.id) : 0;
 }
 
 static int ns_kill(struct engine *en, const struct engine_record *r, int pidfd, struct err *e)
@@ -279,7 +301,9 @@ int ns_reap(struct engine *en, const struct engine_record *r, struct err *e)
 	if (no == EBUSY)
 		return err_set(e, EAGAIN, "sandbox '%s' has not ended yet", r->spec.id);
 	/* The interface goes with its network namespace, when the kernel comes to it; routes and neighbours with the interface. */
-	if (no == 0 && r->spec.no_internet)
+	if (no == 0 && r->spec.ruled)
+		no = -net_policy_set(en->cfg.instance, r->spec.slot, 0, false, NULL, e);
+	else if (no == 0 && r->spec.no_internet)
 		no = -nft_silence(en->nft_fd, en->cfg.instance, r->spec.slot, false, e);
 	if (no == 0)
 		no = -pool_remove(en->pool, r->spec.id, e);

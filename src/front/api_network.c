@@ -2,6 +2,7 @@
 /* front/api_network: what a running sandbox may reach, changed. */
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/fd.h"
 #include "front/api.h"
 #include "front/front.h"
@@ -13,19 +14,20 @@
 #include "front/spec.h"
 #include "front/warden_link.h"
 #include "http/json.h"
+#include "ipc/policy.h"
 
 /* The policy that waits for the warden. */
 struct change {
 	struct req *r;
 	struct sandbox *sb;
-	struct spec spec;		/* only flags, network and mask_host count */
+	struct spec spec;		/* only flags, network, policy and mask_host count */
 };
 
 static void change_free(struct change *ch)
 {
 	req_unref(ch->r);
 	sandbox_unref(ch->sb);
-	json_decref(ch->spec.network);
+	spec_done(&ch->spec);
 	free(ch);
 }
 
@@ -42,10 +44,12 @@ static void on_changed(void *user, const struct warden_reply *re)
 		json_decref(sb->spec.network);
 		sb->spec.network = take_ptr(&ch->spec.network);
 		sb->spec.mask_host = ch->spec.mask_host;
+		policy_free(sb->spec.policy);
+		sb->spec.policy = take_ptr(&ch->spec.policy);
 		sb->spec.flags = ch->spec.flags;
 		row_set_network(sb);
 		sandbox_note(sb, LOG_LVL_INFO, JOURNAL_LIFECYCLE, "network changed", "internet=%s request=%s",
-			     sb->spec.flags & SPEC_NO_INTERNET ? "no" : "yes", ch->r->id);
+			     sb->spec.flags & SPEC_NO_INTERNET ? "no" : sb->spec.policy ? "some" : "yes", ch->r->id);
 		reply_empty(ch->r, 204);
 	}
 	change_free(ch);
@@ -88,6 +92,7 @@ void api_network(struct req *r)
 {
 	struct sandbox *sb = req_sandbox(r);
 	autojson json_t *body = sb ? req_json(r, true) : NULL;
+	autobuf struct buf msg = BUF_INIT(MSG_MAX);
 	struct msg_network m = { 0 };
 	struct spec sp;
 	struct err e;
@@ -99,7 +104,7 @@ void api_network(struct req *r)
 		return;
 	}
 	if (sb->state != SANDBOX_RUNNING) {
-		json_decref(sp.network);
+		spec_done(&sp);
 		if (sb->state == SANDBOX_PAUSED)
 			reply_error(r, 404, "sandbox '%s' is not running", sb->id);
 		else
@@ -115,5 +120,6 @@ void api_network(struct req *r)
 	memcpy(m.id, sb->id, sizeof m.id);
 	memcpy(m.request, r->id, sizeof m.request);
 	m.flags = sp.flags & SPEC_NO_INTERNET ? NETWORK_NO_INTERNET : 0;
-	(void)warden_ask(r->front->warden, OP_NETWORK, &m, sizeof m, on_changed, ch);
+	warden_compose(&msg, &m, sizeof m, offsetof(struct msg_network, n_policy), sp.policy);
+	(void)warden_ask(r->front->warden, OP_NETWORK, msg.p, msg.n, on_changed, ch);
 }

@@ -34,9 +34,7 @@ static struct str presented_key(const struct http_headers *h, bool *ret_as_admin
 	return str_ieq(scheme, STR_LIT("bearer")) && bearer.p ? str_trim(bearer) : STR_NULL;
 }
 
-/* Without a key only programs of this machine count. Not the pages that somebody's browser has open: those send an Origin,
- * or come under a host name of their own choice. And not whom a proxy lets in. */
-static bool is_from_here(const struct front *f, const struct http_req *rq)
+bool auth_is_from_here(const struct front *f, const struct http_req *rq)
 {
 	static const char *const foreign[] = { "origin", "forwarded", "x-forwarded-for", "x-real-ip" };
 
@@ -102,7 +100,7 @@ int auth_check(struct front *f, const struct http_req *rq, enum access want, str
 	if (secret.n > 0) {
 		if (check_key(f, rq, secret, as_admin, ret, e) < 0)
 			return -e->no;
-	} else if (f->opt.open && is_from_here(f, rq)) {
+	} else if (f->opt.open && auth_is_from_here(f, rq)) {
 		memcpy(ret->team, keyring_default(f->keyring)->id, sizeof ret->team);
 	} else {
 		return err_set(e, EACCES, "no API key: send it in the header X-API-Key");

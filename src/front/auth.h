@@ -26,3 +26,7 @@ struct caller {
 
 /* 0; or what to answer, with the text for the client: -EACCES 401, -EPERM 403, -ENOENT 404 (X-Team-ID), -EDQUOT 429 (rate). */
 int auth_check(struct front *f, const struct http_req *rq, enum access want, struct caller *ret, struct err *e);
+
+/* Did a program of this machine send it? Not the pages that somebody's browser has open: those send an Origin, or come under a
+ * host name of their own choice. And not whom a proxy lets in. For listeners on loopback addresses. */
+bool auth_is_from_here(const struct front *f, const struct http_req *rq);

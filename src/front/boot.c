@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "front/certs.h"
 #include "front/confine.h"
+#include "front/debug.h"
 #include "front/dispatch.h"
 #include "front/front.h"
 #include "front/mem.h"
@@ -115,7 +116,10 @@ static int open_doors(struct front *f)
 	for (size_t i = 0; r == 0 && i < f->n_doors; i++) {
 		struct door *d = &f->doors[i];
 
-		r = http_server_listen(f->server, take_fd(&d->fd), d->is_tls ? certs_secure(f->certs) : NULL);
+		if (d->debug_port)
+			r = debug_listen(f, d->debug_port, take_fd(&d->fd));
+		else
+			r = http_server_listen(f->server, take_fd(&d->fd), d->is_tls ? certs_secure(f->certs) : NULL);
 	}
 	return r;
 }

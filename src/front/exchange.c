@@ -417,7 +417,7 @@ static void when_running(struct exchange *ex)
 
 	if (sb->state == SANDBOX_RUNNING) {
 		connect_up(ex);
-	} else if (sb->state == SANDBOX_RESUMING || (sb->state == SANDBOX_PAUSING && wakes)) {
+	} else if (sb->state == SANDBOX_STARTING || sb->state == SANDBOX_RESUMING || (sb->state == SANDBOX_PAUSING && wakes)) {
 		wait_for(ex);
 	} else if (sb->state == SANDBOX_PAUSED && wakes && !ex->woke) {
 		ex->woke = true;

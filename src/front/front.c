@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "front/boot.h"
 #include "front/certs.h"
+#include "front/debug.h"
 #include "front/expiry.h"
 #include "front/hold.h"
 #include "front/keyring.h"
@@ -36,6 +37,7 @@ void front_stop(struct front *f)
 	log_info("stopping", "requests=%u", f->requests);
 	if (f->server)
 		http_server_stop_accepting(f->server);
+	debug_stop_accepting(f->debug);
 	pool_stop(f->pool);
 	if (f->requests == 0)
 		loop_stop(f->loop);
@@ -55,6 +57,7 @@ void front_done(struct front *f)
 
 	hold_end_all(f);
 	http_server_free(f->server);
+	debug_free(f->debug);
 	certs_free(f->certs);
 	for (size_t i = 0; i < f->n_doors; i++)
 		fd_close(f->doors[i].fd);

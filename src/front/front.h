@@ -16,6 +16,7 @@
 
 struct boot;
 struct certs;
+struct debug;
 struct expiry;
 struct held;
 struct http_server;
@@ -60,6 +61,7 @@ LIST_HEAD(held_list, held);
 struct door {				/* a listening socket that the warden has passed */
 	int fd;				/* -1 once the server has it */
 	bool is_tls;
+	uint16_t debug_port;		/* not 0: it stands for that port of the debug sandbox */
 };
 
 struct front {
@@ -80,6 +82,7 @@ struct front {
 	uint32_t max_sandboxes;
 	struct boot *boot;		/* until it serves */
 	struct certs *certs;		/* NULL without TLS */
+	struct debug *debug;		/* NULL without debug ports */
 	struct timer *tick;		/* once a second: usage samples, idle connections */
 	struct timer *grace;		/* while stopping */
 	struct sigwatch *on_term, *on_int;
@@ -115,6 +118,11 @@ static inline uint32_t front_max_exchanges(const struct front *f)
 static inline uint32_t front_max_idle(const struct front *f)
 {
 	return f->fds / 16;
+}
+
+static inline uint32_t front_max_debug_conns(const struct front *f)
+{
+	return f->fds / 16;		/* for each of the two ports */
 }
 
 static inline uint32_t front_max_tunnels(const struct front *f)

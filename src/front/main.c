@@ -14,6 +14,7 @@
 #include "front/boot.h"
 #include "front/certs.h"
 #include "front/confine.h"
+#include "front/debug.h"
 #include "front/expiry.h"
 #include "front/front.h"
 #include "front/keyring.h"
@@ -147,6 +148,7 @@ static void on_tick(void *user)
 			row_note_active(sb);
 	}
 	req_end_slow(f);
+	debug_tick(f->debug);
 	pool_tick(f->pool);
 	if (f->ticks++ % TIDY_EVERY_S == 0) {
 		keyring_tidy(f->keyring, clock_wall_ms());
@@ -196,12 +198,18 @@ static int take_number(int c, const char *text, struct front_options *opt)
 
 static int take_door(struct front *f, const char *kind)
 {
-	struct door d = { .fd = FD_DOORS + (int)f->n_doors, .is_tls = strcmp(kind, "https") == 0 };
+	static const struct { const char *name; bool is_tls; uint16_t debug_port; } kinds[] = {
+		{ "http", false, 0 }, { "https", true, 0 }, { "debug-envd", false, PORT_ENVD }, { "debug-interpreter", false, PORT_INTERPRETER },
+	};
 
-	if (f->n_doors == DOORS_MAX || (!d.is_tls && strcmp(kind, "http") != 0))
-		return usage_error("--door must be http or https, and not too many of them");
-	f->doors[f->n_doors++] = d;
-	return 0;
+	for (size_t i = 0; i < ARRAY_LEN(kinds) && f->n_doors < DOORS_MAX; i++) {
+		if (strcmp(kind, kinds[i].name) != 0)
+			continue;
+		f->doors[f->n_doors] = (struct door) { FD_DOORS + (int)f->n_doors, kinds[i].is_tls, kinds[i].debug_port };
+		f->n_doors++;
+		return 0;
+	}
+	return usage_error("--door must be http, https, debug-envd or debug-interpreter, and not too many of them");
 }
 
 static int parse_options(int argc, char **argv, struct front *f)

@@ -62,7 +62,7 @@ static bool may_pass_traffic(struct sandbox *sb, struct http_req *rq, uint16_t p
 	return false;
 }
 
-static void pass(struct sandbox *sb, struct http_req *rq, uint16_t port)
+void proxy_pass(struct sandbox *sb, struct http_req *rq, uint16_t port)
 {
 	if (sb->front->exchanges >= front_max_exchanges(sb->front))
 		proxy_refuse(rq, 429, str_of(sb->id), port, "Too many requests are under way");
@@ -90,7 +90,7 @@ void proxy_begin(struct front *f, struct http_req *rq, const struct proxy_target
 	if (!sb || sb->state == SANDBOX_STARTING)
 		proxy_not_found(rq, t->id, t->port);
 	else
-		pass(sb, rq, t->port);
+		proxy_pass(sb, rq, t->port);
 }
 
 bool proxy_begin_signed(struct front *f, struct http_req *rq)
@@ -101,7 +101,7 @@ bool proxy_begin_signed(struct front *f, struct http_req *rq)
 		return false;
 	for (struct sandbox *sb = sandbox_table_next(f->sandboxes, NULL); sb; sb = sandbox_table_next(f->sandboxes, sb)) {
 		if (sb->state != SANDBOX_STARTING && signed_file_by(&s, sb->envd_token)) {
-			pass(sb, rq, PORT_ENVD);
+			proxy_pass(sb, rq, PORT_ENVD);
 			return true;
 		}
 	}

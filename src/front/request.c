@@ -13,6 +13,7 @@
 #include "base/rand.h"
 #include "front/auth.h"
 #include "front/cors.h"
+#include "front/debug.h"
 #include "front/front.h"
 #include "front/hold.h"
 #include "front/keyring.h"
@@ -296,7 +297,8 @@ json_t *req_json(struct req *r, bool allow_empty)
 
 int req_sandbox_id(struct req *r, struct str *ret)
 {
-	struct str rest = str_of(r->param);
+	const char *debug = strcmp(r->param, DEBUG_ID) == 0 ? debug_id(r->front->debug) : NULL;
+	struct str rest = str_of(debug ? debug : r->param);
 	struct str id = str_cut(&rest, '-');
 
 	/* "{id}-{client id}" was the form of old ids. */

@@ -106,6 +106,7 @@ static void on_made(void *user, const struct warden_reply *re)
 void sandbox_start(struct sandbox *sb)
 {
 	struct msg_start m = { .limits = sb->spec.limits };
+	autobuf struct buf msg = BUF_INIT(MSG_MAX);
 
 	sb->front->starts++;
 	sandbox_ref(sb);
@@ -120,5 +121,6 @@ void sandbox_start(struct sandbox *sb)
 	memcpy(m.request, sb->request, sizeof m.request);
 	if (sb->spec.flags & SPEC_NO_INTERNET)
 		m.flags |= START_NO_INTERNET;
-	(void)warden_ask(sb->front->warden, OP_START, &m, sizeof m, on_made, sb);
+	warden_compose(&msg, &m, sizeof m, offsetof(struct msg_start, n_policy), sb->spec.policy);
+	(void)warden_ask(sb->front->warden, OP_START, msg.p, msg.n, on_made, sb);
 }

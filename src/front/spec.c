@@ -6,6 +6,7 @@
 
 #include "front/front.h"
 #include "http/json.h"
+#include "ipc/policy.h"
 
 #define TIMEOUT_V1_S 15
 #define TIMEOUT_V2_S 300
@@ -175,5 +176,6 @@ void spec_done(struct spec *sp)
 	json_decref(sp->metadata);
 	json_decref(sp->env_vars);
 	json_decref(sp->network);
+	policy_free(sp->policy);
 	*sp = (struct spec) { 0 };
 }

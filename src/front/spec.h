@@ -11,6 +11,7 @@
 #include "ipc/msg.h"
 
 struct front;
+struct policy;
 
 /* Flags, as written to the store: never renumber. */
 #define SPEC_SECURE 1u			/* envd wants a token */
@@ -20,6 +21,7 @@ struct front;
 #define SPEC_INTERNET_ASKED 16u		/* allow_internet_access was given: echoed as a bool, else null */
 #define SPEC_INTERNET_FALSE 32u		/* ... as false */
 #define SPEC_PRIVATE_TRAFFIC 64u	/* ports want the traffic token */
+#define SPEC_DEBUG 128u			/* the one behind the debug ports */
 
 struct spec {
 	struct template tpl;
@@ -28,13 +30,14 @@ struct spec {
 	struct msg_limits limits;
 	json_t *metadata, *env_vars, *network;	/* objects or NULL, owned */
 	const char *mask_host;			/* in network, or NULL */
+	struct policy *policy;			/* what it may reach; NULL: all, or nothing with SPEC_NO_INTERNET; owned */
 };
 
 enum spec_version { SPEC_V1, SPEC_V2 };
 
 /* On failure the err text is for the client, naming the field: -EINVAL (400), -ENOENT (404: template). */
 int spec_parse(const struct front *f, const json_t *body, enum spec_version ver, struct spec *ret, struct err *e);
-int spec_network(json_t *network, struct spec *sp, struct err *e);	/* borrowed; keeps a reference */
+int spec_network(json_t *network, struct spec *sp, struct err *e);	/* borrowed; keeps a reference; flags are set before */
 void spec_done(struct spec *sp);
 
 /* An integer field, strictly: "60" and 60.0 are refused. Absent or null leaves *ret alone; *ret_given says which. */

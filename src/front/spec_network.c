@@ -7,6 +7,7 @@
 
 #include "base/fd.h"
 #include "front/spec.h"
+#include "front/spec_egress.h"
 #include "http/json.h"
 
 #define MASK_HOST_MAX 255
@@ -16,27 +17,9 @@ static int not_yet(struct err *e, const char *field)
 	return err_set(e, EINVAL, "network.%s is not supported yet", field);
 }
 
-/* denyOut: the whole internet, or nothing. */
-static int parse_deny(const json_t *network, struct spec *sp, struct err *e)
-{
-	json_t *deny = NULL;
-
-	if (json_get_arr(network, "denyOut", &deny, e) < 0)
-		return -e->no;
-	if (!deny || json_array_size(deny) == 0)
-		return 0;
-
-	const char *only = json_string_value(json_array_get(deny, 0));
-
-	if (json_array_size(deny) != 1 || !only || strcmp(only, "0.0.0.0/0") != 0)
-		return not_yet(e, "denyOut");
-	sp->flags |= SPEC_NO_INTERNET;
-	return 0;
-}
-
 static int refuse_filled(const json_t *network, struct err *e)
 {
-	static const char *const arrays[] = { "allowOut", "dnsServers", "httpsPorts" }, *const objects[] = { "rules", "egressProxy" };
+	static const char *const arrays[] = { "dnsServers", "httpsPorts" }, *const objects[] = { "rules", "egressProxy" };
 	json_t *v;
 
 	for (size_t i = 0; i < ARRAY_LEN(arrays); i++) {
@@ -71,14 +54,16 @@ static int check_mask(const char *mask, struct err *e)
 
 int spec_network(json_t *network, struct spec *sp, struct err *e)
 {
-	bool open_ports = true;
+	bool open_ports = true, silent = false;
 	const char *mask = NULL;
 
 	if (json_get_bool(network, "allowPublicTraffic", &open_ports, e) < 0 ||
 	    json_get_str(network, "maskRequestHost", &mask, e) < 0)
 		return err_wrap(e, "network");
-	if (parse_deny(network, sp, e) < 0 || refuse_filled(network, e) < 0 || (mask && check_mask(mask, e) < 0))
+	if (refuse_filled(network, e) < 0 || (mask && check_mask(mask, e) < 0) ||
+	    spec_egress(network, sp->flags & SPEC_INTERNET_FALSE, &sp->policy, &silent, e) < 0)
 		return -e->no;
+	sp->flags = (sp->flags & ~SPEC_NO_INTERNET) | (silent ? SPEC_NO_INTERNET : 0);
 	if (!open_ports)
 		sp->flags |= SPEC_PRIVATE_TRAFFIC;
 	sp->network = json_incref(network);

@@ -7,11 +7,13 @@
 #include <string.h>
 #include <sys/queue.h>
 
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/str.h"
 #include "front/mem.h"
 #include "ipc/check.h"
+#include "ipc/policy.h"
 #include "loop/loop.h"
 
 #define BUCKETS 256			/* of pending calls, by seq */
@@ -235,6 +237,18 @@ void warden_link_free(struct warden_link *w)
 		free(u);
 	}
 	free(w);
+}
+
+void warden_compose(struct buf *out, const void *msg, size_t size, size_t n_policy_at, const struct policy *p)
+{
+	buf_put(out, msg, size);
+	if (p)
+		policy_encode(p, out);
+	if (out->bad)
+		abort();		/* it was measured when it was read: this is about memory, see front/mem.h */
+	uint32_t n = (uint32_t)(out->n - size);
+
+	memcpy(out->p + n_policy_at, &n, sizeof n);
 }
 
 struct warden_call *warden_ask(struct warden_link *w, enum msg_type op, void *msg, size_t size, warden_fn *fn, void *user)

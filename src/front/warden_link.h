@@ -9,7 +9,9 @@
 
 #include "ipc/msg.h"
 
+struct buf;
 struct loop;
+struct policy;
 struct warden_link;
 struct warden_call;
 
@@ -35,6 +37,9 @@ struct warden_ops {
 /* Owns fd. */
 struct warden_link *warden_link_new(struct loop *l, int fd, const struct warden_ops *ops, void *user);
 void warden_link_free(struct warden_link *w);
+
+/* A message and the policy behind it, NULL: none; n_policy_at: where in the message its length goes. */
+void warden_compose(struct buf *out, const void *msg, size_t size, size_t n_policy_at, const struct policy *p);
 
 /* msg: a whole message; its head is filled in here. */
 struct warden_call *warden_ask(struct warden_link *w, enum msg_type op, void *msg, size_t size, warden_fn *fn, void *user);

@@ -136,6 +136,22 @@ void http_write(struct http_req *rq, struct str data)
 	stream_write(rq->conn->s, data);
 }
 
+ssize_t http_sendfile(struct http_req *rq, int fd, off_t *at, size_t n)
+{
+	struct request *r = request_of(rq);
+
+	if (!r->started || r->ended || is_mute(r))
+		return -EPIPE;
+	if (r->chunked || r->no_body || r->left < 0)
+		return -EOPNOTSUPP;
+
+	ssize_t sent = stream_sendfile(rq->conn->s, fd, at, (uint64_t)r->left < n ? (size_t)r->left : n);
+
+	if (sent > 0)
+		r->left -= sent;
+	return sent;
+}
+
 int http_peer(const struct http_req *rq, struct sockaddr_storage *ret)
 {
 	socklen_t n = sizeof *ret;

@@ -22,6 +22,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/buf.h"
 #include "base/str.h"
@@ -106,6 +107,8 @@ void http_respond(struct http_req *rq, int status, const char *content_type, con
 /* Answer in pieces. length < 0: chunked (HTTP/1.0 peers: until close). */
 void http_begin(struct http_req *rq, int status, const char *content_type, const char *headers, int64_t length);
 void http_write(struct http_req *rq, struct str data);		/* empty data is ignored */
+/* From a file, see stream_sendfile(); only with a length. 0: not now, on_drain will come. -EOPNOTSUPP: use http_write(). */
+ssize_t http_sendfile(struct http_req *rq, int fd, off_t *at, size_t n);
 struct sockaddr_storage;
 int http_peer(const struct http_req *rq, struct sockaddr_storage *ret);	/* who sent it; -errno */
 size_t http_queued(const struct http_req *rq);			/* bytes that wait: stop above STREAM_HIGH until on_drain */

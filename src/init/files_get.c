@@ -27,6 +27,7 @@
 #include "loop/stream.h"
 
 #define PIECE (256 * 1024)
+#define SEND (1024 * 1024)		/* the same, if it need not be copied */
 #define PIECES_PER_ROUND 4		/* then others get their turn */
 
 struct download {
@@ -35,6 +36,7 @@ struct download {
 	int fd;
 	uint64_t at, left;		/* left: UINT64_MAX when the end is not known */
 	bool deferred;			/* send() is going to be called */
+	bool waiting;			/* for room, with nothing queued */
 	bool ended;
 	struct gzip *gzip;		/* NULL: sent as it is */
 	size_t n_first;
@@ -104,6 +106,20 @@ static void again(struct download *d)
 	loop_defer(d->loop, send_pieces, d);
 }
 
+/* Straight from the file. Like send_piece(); -EOPNOTSUPP: it cannot be done that way. */
+static int send_straight(struct download *d)
+{
+	off_t at = (off_t)d->at;
+	ssize_t n = http_sendfile(d->rq, d->fd, &at, d->left < SEND ? (size_t)d->left : SEND);
+
+	if (n < 0)
+		return n == -ENODATA ? -EIO : (int)n;	/* it has become shorter */
+	d->at += (uint64_t)n;
+	d->left -= (uint64_t)n;
+	d->waiting = n == 0;
+	return 1;
+}
+
 /* One piece. 1: more, 0: done, -errno. */
 static int send_piece(struct download *d)
 {
@@ -113,6 +129,12 @@ static int send_piece(struct download *d)
 
 	if (want == 0)
 		return 0;
+	if (!d->gzip && d->left != UINT64_MAX) {
+		int rc = send_straight(d);
+
+		if (rc != -EOPNOTSUPP)
+			return rc;
+	}
 	n = d->left == UINT64_MAX ? read(d->fd, data, want) : pread(d->fd, data, want, (off_t)d->at);
 	if (n < 0 && errno == EINTR)
 		return 1;
@@ -134,13 +156,13 @@ static void send_pieces(void *p)
 	struct download *d = p;
 	int rc = 1;
 
-	d->deferred = false;
+	d->deferred = d->waiting = false;
 	if (!d->rq) {
 		free_later(d);
 		return;
 	}
 	for (int i = 0; rc > 0; i++) {
-		if (http_queued(d->rq) > STREAM_HIGH)
+		if (d->waiting || http_queued(d->rq) > STREAM_HIGH)
 			return;		/* on_drain goes on */
 		if (i == PIECES_PER_ROUND) {
 			again(d);

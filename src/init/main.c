@@ -34,6 +34,7 @@
 
 #define SOCKET_NAME "atoll-init"	/* abstract, in the sandbox's network namespace */
 #define BACKLOG 512
+#define QUEUE (512 * 1024)		/* of answers; the kernel takes as much of it as it allows */
 #define RUN_DIR "/run/e2b"
 #define LARGE (128 * 1024)
 
@@ -91,9 +92,11 @@ static void say_ready(void)
 static void on_conn(void *user, int fd, bool *ret_refuse)
 {
 	struct init *in = user;
+	const int queue = QUEUE;
 	struct ucred cred = { .pid = -1 };
 	socklen_t len = sizeof(cred);
 
+	(void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &queue, sizeof(queue));
 	if (in->any_peer)
 		return;
 	*ret_refuse = getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0 || cred.pid != 0;

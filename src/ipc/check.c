@@ -2,6 +2,8 @@
 /* ipc/check: shape of the fields and sizes of the messages. */
 #include "ipc/check.h"
 
+#include "ipc/policy.h"
+
 bool check_text(const char *field, size_t size)
 {
 	size_t i = 0;
@@ -86,4 +88,4 @@ size_t msg_size(enum msg_type t)
 	return 0;
 }
 
-_Static_assert(sizeof(struct msg_welcome) <= MSG_MAX, "the largest message must fit");
+_Static_assert(sizeof(struct msg_welcome) <= MSG_MAX && sizeof(struct msg_start) + POLICY_MAX <= MSG_MAX, "the largest message must fit");

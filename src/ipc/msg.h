@@ -2,7 +2,7 @@
 /* ipc/msg: the messages between the front and the warden.
  *
  * A SOCK_SEQPACKET socketpair; one message per packet: struct msg_head, then the fixed-size body of
- * its type, nothing else. The front asks (OP_*), the warden answers each with one RE_* that carries
+ * its type, nothing else but a policy where the body says how long it is. The front asks (OP_*), the warden answers each with one RE_* that carries
  * the same seq, in any order, and sends EV_* on its own. Text fields are NUL-terminated within their
  * size, and bytes behind the NUL are zero. The warden checks every field again with the checks in
  * ipc/check.h and drops a front that sends anything it should not: a front is restarted in a moment,
@@ -13,8 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MSG_VERSION 3
-#define MSG_MAX 1024			/* no message is larger */
+#define MSG_VERSION 4
+#define MSG_MAX 24576			/* no message is larger */
 
 #define ID_SIZE 24			/* sandbox id: [a-z0-9]{1,23} */
 #define TEMPLATE_KEY_SIZE 33		/* 32 lower-case hex digits */
@@ -92,6 +92,7 @@ struct msg_start {
 	uint8_t pad[7];
 	char request[REQUEST_ID_SIZE];
 	uint32_t flags;
+	uint32_t n_policy;	/* bytes of an ipc/policy.h behind the message; 0: none */
 	struct msg_limits limits;
 };
 
@@ -108,8 +109,8 @@ struct msg_network {
 	struct msg_head head;
 	char id[ID_SIZE];
 	char request[REQUEST_ID_SIZE];
-	uint32_t flags;		/* the whole of the new policy */
-	uint8_t pad[4];
+	uint32_t flags;		/* with the policy behind it the whole of what holds from now on */
+	uint32_t n_policy;	/* as in struct msg_start */
 };
 
 struct msg_level {

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -17,7 +18,7 @@
 #include "loop/leaving.h"
 #include "loop/loop.h"
 
-#define READ_SIZE (128 * 1024)			/* bytes taken per readiness event */
+#define READ_SIZE (256 * 1024)			/* bytes taken per readiness event */
 #define QUEUE_MAX (64 * 1024 * 1024)		/* a writer that ignores stream_queued() fails here */
 #define QUEUE_KEEP (16 * 1024)			/* memory that an empty queue may hold on to */
 #define FLUSH_MS 30000				/* stream_close_flushed(): longest pause of the peer, */
@@ -281,6 +282,30 @@ void stream_write(struct stream *s, struct str data)
 	stream_writev(s, &data, 1);
 }
 
+ssize_t stream_sendfile(struct stream *s, int fd, off_t *at, size_t n)
+{
+	ssize_t sent = -1;
+
+	if (s->error || s->dead || s->finishing)
+		return -EPIPE;
+	if (s->filter)
+		return -EOPNOTSUPP;
+	if (stream_queued(s) == 0) {
+		do
+			sent = sendfile(s->fd, fd, at, n);
+		while (sent < 0 && errno == EINTR);
+		if (sent > 0)
+			return sent;
+		if (sent == 0)
+			return -ENODATA;
+		if (errno != EAGAIN)
+			return errno == EINVAL || errno == ENOSYS ? -EOPNOTSUPP : -errno;
+	}
+	s->above = true;
+	set_events(s, s->events | WATCH_OUT);
+	return 0;
+}
+
 void stream_finish(struct stream *s)
 {
 	if (s->finishing || s->error || s->dead)
@@ -326,6 +351,18 @@ static void flush(struct stream *s)
 		if (s->out.cap > QUEUE_KEEP)
 			buf_done(&s->out);
 	}
+}
+
+/* Nothing is queued, so somebody waits for room with bytes that are not: see stream_sendfile(). */
+static void has_room(struct stream *s)
+{
+	bool told = s->above;
+
+	s->above = false;
+	if (told && s->ops && s->ops->on_drain)
+		s->ops->on_drain(s->user);
+	if (!s->above && stream_queued(s) == 0)
+		set_events(s, s->events & ~WATCH_OUT);
 }
 
 static void on_end(struct stream *s)
@@ -397,6 +434,8 @@ static void on_ready(void *user, int events)
 
 	if ((events & WATCH_OUT) && stream_queued(s) > 0)
 		flush(s);
+	else if (events & WATCH_OUT)
+		has_room(s);
 	if ((events & WATCH_IN) && s->ops && !s->dead && s->watch)
 		on_readable(s);
 }

@@ -14,6 +14,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 #include "base/str.h"
 
@@ -59,6 +60,10 @@ void stream_read(struct stream *s, bool on);
 void stream_write(struct stream *s, struct str data);
 void stream_writev(struct stream *s, const struct str *v, size_t n);	/* up to 8 pieces in one go */
 size_t stream_queued(const struct stream *s);
+
+/* Sends up to n bytes of a file from *at on, which moves, without copying them. 0: there is no room, on_drain will come.
+ * -ENODATA: the file ends there; -EOPNOTSUPP: not through this stream, or not from this file: read and write. */
+ssize_t stream_sendfile(struct stream *s, int fd, off_t *at, size_t n);
 void stream_finish(struct stream *s);			/* half-close once the queue is empty; a pipe is closed */
 void stream_close(struct stream *s);			/* now; what is queued is lost. NULL is fine */
 

@@ -14,6 +14,7 @@
 #include "loop/loop.h"
 #include "warden/aside.h"
 #include "warden/link.h"
+#include "warden/policy.h"
 #include "warden/sandbox.h"
 #include "warden/warden.h"
 
@@ -49,6 +50,19 @@ static void child_let_go(const struct warden *w)
 		fd_close(link_fd(w->link));
 }
 
+/* The policy first: it is in force before there is anything that it could concern. */
+static int child_build(const struct sandbox *sb, struct engine_record *ret, int *ret_pidfd, struct err *e)
+{
+	const struct warden *w = sb->w;
+	struct engine_policy p;
+
+	if (sb->policy) {
+		if (policy_for_engine(sb->policy, &p, e) < 0 || w->ops->network(w->engine, &sb->er, sb->er.spec.no_internet, &p, e) < 0)
+			return -e->no;
+	}
+	return w->ops->start(w->engine, &sb->er.spec, ret, ret_pidfd, e);
+}
+
 static __attribute__((noreturn)) void child_main(const struct sandbox *sb, int sock, pid_t warden)
 {
 	struct report rp;
@@ -62,7 +76,7 @@ static __attribute__((noreturn)) void child_main(const struct sandbox *sb, int s
 	/* The warden is not dumpable, and then only host root may open /proc/PID/uid_map of what is made here. */
 	(void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
 	memset(&rp, 0, sizeof rp);
-	rp.ok = sb->w->ops->start(sb->w->engine, &sb->er.spec, &rp.er, &pidfd, &rp.e) == 0;
+	rp.ok = child_build(sb, &rp.er, &pidfd, &rp.e) == 0;
 	_exit(fd_send(sock, &rp, sizeof rp, &pidfd, rp.ok ? 1 : 0) == sizeof rp ? 0 : 1);
 }
 

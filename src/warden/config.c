@@ -16,7 +16,7 @@
 #define WARM_POOL_MAX 32		/* in a rush */
 #define MB_MAX (16u * 1024 * 1024)	/* 16 TiB: what a number of megabytes may say */
 
-enum kind { KIND_TEXT, KIND_PATH, KIND_NUMBER, KIND_CPUS, KIND_BOOL, KIND_STOP, KIND_LEVEL, KIND_TEMPLATE };
+enum kind { KIND_TEXT, KIND_PATH, KIND_NUMBER, KIND_CPUS, KIND_BOOL, KIND_STOP, KIND_LEVEL, KIND_TEMPLATE, KIND_RANGES };
 
 struct key {
 	const char *name;
@@ -65,8 +65,10 @@ static const struct key keys[] = {
 	{ "max_pids", KIND_NUMBER, FIELD(max_pids), 16, 4194304 },
 	{ "max_disk_mb", KIND_NUMBER, FIELD(max_disk_mb), 16, MB_MAX },
 	{ "open", KIND_BOOL, FIELD(open) },
+	{ "debug_ports", KIND_BOOL, FIELD(debug_ports) },
 	{ "metrics_open", KIND_BOOL, FIELD(metrics_open) },
 	{ "text_from_stdout", KIND_BOOL, FIELD(text_from_stdout) },
+	{ "allow_private", KIND_RANGES, 0, 0 },
 	{ "rate_limit", KIND_NUMBER, FIELD(rate_limit), 0, 1000000 },
 	{ "team_max_sandboxes", KIND_NUMBER, FIELD(team_max_sandboxes), 0, 2000 },
 	{ "on_stop", KIND_STOP, FIELD(keep_on_stop) },
@@ -169,6 +171,30 @@ static int set_template(struct config *c, struct str value)
 	return 0;
 }
 
+/* Addresses and ranges with commas or blanks between them. What is closed for good cannot be opened here. */
+static int set_ranges(struct config *c, struct str value)
+{
+	uint32_t n = 0;
+
+	while (value.p) {
+		struct str item = str_trim(str_cut(&value, ','));
+
+		while (item.p && item.n > 0) {
+			struct str word = str_cut(&item, ' ');
+
+			if (word.n == 0)
+				continue;
+			if (n == CONFIG_RANGES_MAX)
+				return -E2BIG;
+			if (inet_parse(word, &c->allow_private[n]) < 0 || inet_never_open(c->allow_private[n]))
+				return -EINVAL;
+			n++;
+		}
+	}
+	c->n_allow_private = n;
+	return 0;
+}
+
 static int set_bool(bool *field, struct str v, const char *yes, const char *no)
 {
 	if (!str_is(v, yes) && !str_is(v, no))
@@ -211,6 +237,8 @@ static int set_field(struct config *c, const struct key *k, struct str value)
 		return str_copy(word, sizeof word, value) ? log_level_parse(word, field) : -EINVAL;
 	case KIND_TEMPLATE:
 		return set_template(c, value);
+	case KIND_RANGES:
+		return set_ranges(c, value);
 	}
 	return -EINVAL;
 }
@@ -222,10 +250,11 @@ static int refuse(const struct key *k, struct str value, int r, struct err *e)
 		[KIND_TEXT] = "a short text", [KIND_PATH] = "a path", [KIND_CPUS] = "a number of cores like 2 or 0.5",
 		[KIND_BOOL] = "true or false", [KIND_STOP] = "kill or keep", [KIND_LEVEL] = "debug, info, warn or error",
 		[KIND_TEMPLATE] = "NAME=KEY with a key of 32 hex digits",
+		[KIND_RANGES] = "IPv4 addresses and ranges, none of them of this host, of sandboxes, link-local or multicast",
 	};
 
 	if (r == -E2BIG)
-		return err_set(e, E2BIG, "%s: more than %d given", k->name, TEMPLATES_MAX);
+		return err_set(e, E2BIG, "%s: more than %d given", k->name, k->kind == KIND_RANGES ? CONFIG_RANGES_MAX : TEMPLATES_MAX);
 	if (k->kind == KIND_NUMBER || (k->kind == KIND_CPUS && r == -ERANGE))
 		return err_set(e, EINVAL, "%s = '%.*s': wants a number from %llu to %llu%s", k->name, STR_ARG(value),
 			(unsigned long long)k->min, (unsigned long long)k->max, k->kind == KIND_CPUS ? " thousandths" : "");

@@ -11,9 +11,12 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/inet.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "ipc/msg.h"
+
+#define CONFIG_RANGES_MAX 64
 
 struct config {
 	char listen[256], tls_listen[256];	/* ADDR:PORT or [ADDR]:PORT, several with blanks between them; TLS: "" for none */
@@ -34,7 +37,10 @@ struct config {
 	uint64_t max_memory_mb, max_pids, max_disk_mb, max_cpu_permille;
 	uint64_t rate_limit, team_max_sandboxes;	/* 0: none; of keys and teams that have none of their own */
 	bool open, metrics_open;		/* without a key; on a loopback address only */
+	bool debug_ports;			/* those of E2B_DEBUG, on loopback */
 	bool text_from_stdout;			/* what a cell prints is its result when it has no other */
+	struct inet_range allow_private[CONFIG_RANGES_MAX];	/* private ranges that sandboxes may reach */
+	uint32_t n_allow_private;
 	bool no_pool;
 	bool keep_on_stop;
 	bool version;				/* only print it */

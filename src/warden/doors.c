@@ -39,6 +39,28 @@ static int open_all(struct warden *w, const char *list, const char *kind, char *
 	return 0;
 }
 
+/* The ports that clients use with E2B_DEBUG, on both addresses that "localhost" may mean. */
+static int open_debug(struct warden *w, struct err *e)
+{
+	static const struct { const char *kind, *port; } ports[] = {
+		{ "http", "3000" }, { "debug-envd", "49983" }, { "debug-interpreter", "49999" },
+	};
+	static const char *const hosts[] = { "127.0.0.1", "[::1]" };
+
+	for (size_t i = 0; i < ARRAY_LEN(ports) * ARRAY_LEN(hosts); i++) {
+		const char *host = hosts[i % ARRAY_LEN(hosts)];
+		char where[80], url[96] = "";
+
+		(void)snprintf(where, sizeof where, "%s:%s", host, ports[i / ARRAY_LEN(hosts)].port);
+		if (open_all(w, where, ports[i / ARRAY_LEN(hosts)].kind, url, sizeof url, e) == 0)
+			continue;
+		if (host[0] != '[' || (e->no != EADDRNOTAVAIL && e->no != EAFNOSUPPORT))
+			return err_wrap(e, "debug_ports");
+		*e = ERR_INIT;			/* a machine without IPv6 */
+	}
+	return 0;
+}
+
 static bool is_domain(const char *z)
 {
 	size_t n = strspn(z, "abcdefghijklmnopqrstuvwxyz0123456789.-");
@@ -86,10 +108,12 @@ int doors_open(struct warden *w, struct err *e)
 	if (c->tls_listen[0] && check_certs(c, e) < 0)
 		return -e->no;
 	if (open_all(w, c->listen, "http", w->ready_url, sizeof w->ready_url, e) < 0 ||
-	    open_all(w, c->tls_listen, "https", w->tls_url, sizeof w->tls_url, e) < 0 || choose_domain(w, e) < 0)
+	    open_all(w, c->tls_listen, "https", w->tls_url, sizeof w->tls_url, e) < 0 || choose_domain(w, e) < 0 ||
+	    (c->debug_ports && open_debug(w, e) < 0))
 		return -e->no;
 	rand_bytes(w->ticket_secret, sizeof w->ticket_secret);
-	if (layout_note(c, "url", w->ready_url, e) < 0 || layout_note(c, "tls-url", w->tls_url, e) < 0)
+	if (layout_note(c, "url", w->ready_url, e) < 0 || layout_note(c, "tls-url", w->tls_url, e) < 0 ||
+	    layout_note(c, "debug", c->debug_ports ? "true" : "", e) < 0)
 		return -e->no;
 	return layout_note(c, "domain", w->domain, e);
 }

@@ -7,5 +7,6 @@
 
 struct warden;
 
-/* Binds all of them and notes in the state directory where clients connect: `url`, and with TLS `tls-url` and `domain`. */
+/* Binds all of them and notes in the state directory where clients connect: `url`, with TLS `tls-url` and `domain`, and
+ * `debug` if the debug ports are open. */
 int doors_open(struct warden *w, struct err *e);

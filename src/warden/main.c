@@ -184,11 +184,12 @@ static int open_engine(struct warden *w, const char *init, struct err *e)
 		.instance = w->instance, .max_sandboxes = w->n_slots, .state_dir = w->cfg.state, .run_dir = w->cfg.run,
 		.cache_dir = w->cfg.cache, .init_path = init, .pool_bytes = w->cfg.pool_size_mb << 20,
 		.pool_max_bytes = w->cfg.pool_max_mb << 20, .no_pool = w->cfg.no_pool, .mem_total_bytes = w->cfg.mem_total_mb << 20,
+		.open_ranges = w->cfg.allow_private, .n_open_ranges = w->cfg.n_allow_private,
 	};
 	int r = live ? w->ops->open(&ec, live, n, &w->engine, e) : err_set(e, ENOMEM, "out of memory");
 
 	for (size_t i = 0; r == 0 && i < n; i++)
-		sandbox_adopt(w, &list[i]);
+		sandbox_adopt(w, &list[i]);	/* with its policy */
 	free(live);
 	free(list);
 	return r < 0 ? err_wrap(e, "open the %s engine", w->ops->name) : 0;

@@ -190,8 +190,8 @@ static void op_network(struct warden *w, const void *msg)
 
 	if (!sb)
 		return;
-	log_info("network", "id=%s flags=%u request=%s", m->id, m->flags, m->request);
-	if (sandbox_network(sb, m->flags & NETWORK_NO_INTERNET, &e) < 0)
+	log_info("network", "id=%s flags=%u policy=%u request=%s", m->id, m->flags, m->n_policy, m->request);
+	if (sandbox_network(sb, m->flags & NETWORK_NO_INTERNET, m + 1, m->n_policy, &e) < 0)
 		fail(w, m->head.seq, &e);
 	else
 		front_ok(w, w->life, m->head.seq);

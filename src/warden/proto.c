@@ -7,9 +7,11 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "ipc/check.h"
+#include "ipc/policy.h"
 
 struct request {
-	size_t size;			/* exact; 0: no such request */
+	size_t size;			/* exact, but for a policy; 0: no such request */
+	size_t policy_at;		/* where the body says how many bytes of policy are behind it; 0: none may be */
 	unsigned in;			/* phases it may come in */
 	bool once;
 	size_t fds;			/* exact number of fds it carries */
@@ -29,7 +31,6 @@ static const char *fields_id(const struct proto *pr, const void *msg)
 
 static const char *fields_network(const struct proto *pr, const void *msg)
 {
-	static const uint8_t zero[sizeof ((struct msg_network *)0)->pad];
 	const struct msg_network *m = msg;
 
 	(void)pr;
@@ -37,8 +38,6 @@ static const char *fields_network(const struct proto *pr, const void *msg)
 		return "bad sandbox id";
 	if (!check_request(m->request))
 		return "bad request id";
-	if (memcmp(m->pad, zero, sizeof zero) != 0)
-		return "padding is not zero";
 	return m->flags & ~NETWORK_FLAGS_ALL ? "unknown flags" : NULL;
 }
 
@@ -89,18 +88,38 @@ static const char *fields_start(const struct proto *pr, const void *msg)
 }
 
 static const struct request requests[OP_COUNT] = {
-	[OP_HELLO]   = { sizeof(struct msg_hello), PHASE_NEW, .once = true, .then = PHASE_SERVE },
-	[OP_START]   = { sizeof(struct msg_start), PHASE_SERVE, .fields = fields_start },
-	[OP_KILL]    = { sizeof(struct msg_id), PHASE_SERVE, .fields = fields_id },
-	[OP_FREEZE]  = { sizeof(struct msg_id), PHASE_SERVE, .fields = fields_id },
-	[OP_THAW]    = { sizeof(struct msg_id), PHASE_SERVE, .fields = fields_id },
-	[OP_CONNECT] = { sizeof(struct msg_id), PHASE_SERVE, .fields = fields_id },
-	[OP_LIST]    = { sizeof(struct msg_list), PHASE_SERVE },
-	[OP_USAGE]   = { sizeof(struct msg_id), PHASE_SERVE, .fields = fields_id },
-	[OP_NETWORK] = { sizeof(struct msg_network), PHASE_SERVE, .fields = fields_network },
-	[OP_LOG_LEVEL] = { sizeof(struct msg_level), PHASE_SERVE, .fields = fields_level },
-	[OP_TLS_FILE] = { sizeof(struct msg_tls_file), PHASE_SERVE, .fields = fields_tls_file },
+	[OP_HELLO]   = { sizeof(struct msg_hello), 0, PHASE_NEW, .once = true, .then = PHASE_SERVE },
+	[OP_START]   = { sizeof(struct msg_start), offsetof(struct msg_start, n_policy), PHASE_SERVE, .fields = fields_start },
+	[OP_KILL]    = { sizeof(struct msg_id), 0, PHASE_SERVE, .fields = fields_id },
+	[OP_FREEZE]  = { sizeof(struct msg_id), 0, PHASE_SERVE, .fields = fields_id },
+	[OP_THAW]    = { sizeof(struct msg_id), 0, PHASE_SERVE, .fields = fields_id },
+	[OP_CONNECT] = { sizeof(struct msg_id), 0, PHASE_SERVE, .fields = fields_id },
+	[OP_LIST]    = { sizeof(struct msg_list), 0, PHASE_SERVE },
+	[OP_USAGE]   = { sizeof(struct msg_id), 0, PHASE_SERVE, .fields = fields_id },
+	[OP_NETWORK] = { sizeof(struct msg_network), offsetof(struct msg_network, n_policy), PHASE_SERVE, .fields = fields_network },
+	[OP_LOG_LEVEL] = { sizeof(struct msg_level), 0, PHASE_SERVE, .fields = fields_level },
+	[OP_TLS_FILE] = { sizeof(struct msg_tls_file), 0, PHASE_SERVE, .fields = fields_tls_file },
 };
+
+/* The size is right, and what stands behind the body is a policy. */
+static const char *check_size(const struct request *rq, const char *msg, size_t n)
+{
+	struct policy *p = NULL;
+	uint32_t n_policy = 0;
+
+	if (n < rq->size)
+		return "wrong size";
+	if (rq->policy_at)
+		memcpy(&n_policy, msg + rq->policy_at, sizeof n_policy);
+	if (n - rq->size != n_policy)
+		return "wrong size";
+	if (n_policy == 0)
+		return NULL;
+	int r = policy_decode(msg + rq->size, n_policy, &p);
+
+	policy_free(p);
+	return r < 0 ? "bad policy" : NULL;
+}
 
 const char *proto_check(struct proto *pr, const void *msg, size_t n, size_t n_fds, enum msg_type *ret_type)
 {
@@ -116,8 +135,8 @@ const char *proto_check(struct proto *pr, const void *msg, size_t n, size_t n_fd
 		return "unknown request";
 	const struct request *rq = &requests[head.type];
 
-	if (n != rq->size)
-		return "wrong size";
+	if ((why = check_size(rq, msg, n)))
+		return why;
 	if (n_fds != rq->fds)
 		return "wrong number of fds";
 	if (!(rq->in & pr->phase))

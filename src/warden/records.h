@@ -11,6 +11,9 @@
 
 #include "base/err.h"
 #include "engine/engine.h"
+#include "ipc/policy.h"
+
+struct held_policy;
 
 enum record_stage { RECORD_STARTING = 1, RECORD_LIVE };
 
@@ -18,16 +21,18 @@ struct record {
 	enum record_stage stage;
 	bool frozen;
 	struct engine_record er;
+	struct held_policy *policy;	/* NULL: none */
 };
 
-#define RECORD_FILE_MAX 512
+#define RECORD_FILE_MAX (512 + POLICY_MAX)
 
-/* The bytes of a file, and back. decode: -EBADMSG for anything that encode could not have made of a sound record. */
+/* The bytes of a file, and back. decode: -EBADMSG for anything that encode could not have made of a sound record; its policy is then the
+ * caller's to free. */
 size_t record_encode(const struct record *r, char out[RECORD_FILE_MAX]);
 int record_decode(const void *p, size_t n, struct record *ret);
 
 int record_write(int dirfd, const struct record *r, struct err *e);
 void record_remove(int dirfd, const char *id);
 
-/* All sound records; what is not sound is logged and removed. The caller frees *ret. */
+/* All sound records; what is not sound is logged and removed. The caller frees *ret and the policies in it. */
 int records_load(int dirfd, struct record **ret, size_t *ret_n, struct err *e);

@@ -14,6 +14,7 @@
 #include "warden/aside.h"
 #include "warden/builder.h"
 #include "warden/front.h"
+#include "warden/policy.h"
 #include "warden/records.h"
 #include "warden/warden.h"
 
@@ -80,6 +81,7 @@ static void sandbox_free(struct sandbox *sb)
 	timer_free(sb->timer);
 	timer_free(sb->freezing.timer);
 	fd_close(sb->pidfd);
+	free(sb->policy);
 	free(sb);
 }
 
@@ -257,7 +259,7 @@ static struct sandbox *queue_pop(struct warden *w)
 /* Before anything is made there is a record, so that a warden that takes over knows where to look. */
 static int build(struct sandbox *sb, struct err *e)
 {
-	struct record rec = { .stage = RECORD_STARTING, .er = sb->er };
+	struct record rec = { .stage = RECORD_STARTING, .er = sb->er, .policy = sb->policy };
 
 	if (record_write(sb->w->records_dir, &rec, e) < 0)
 		return -e->no;
@@ -286,6 +288,16 @@ static void queue_run(struct warden *w)
 	}
 }
 
+/* The policy in a request, which has been checked: it stands behind the message. */
+static int take_policy(struct sandbox *sb, const void *bytes, size_t n)
+{
+	if (n == 0)
+		return 0;
+	sb->policy = held_policy_new(bytes, n);
+	sb->er.spec.ruled = true;
+	return sb->policy ? 0 : -ENOMEM;
+}
+
 int sandbox_start(struct warden *w, const struct msg_start *m, struct err *e)
 {
 	uint32_t slot;
@@ -300,7 +312,7 @@ int sandbox_start(struct warden *w, const struct msg_start *m, struct err *e)
 
 	if (sb)
 		sb->timer = timer_new(w->loop, on_reap, sb);
-	if (!sb || !sb->timer) {
+	if (!sb || !sb->timer || take_policy(sb, m + 1, m->n_policy) < 0) {
 		if (sb)
 			sandbox_free(sb);
 		return err_set(e, ENOMEM, "out of memory");
@@ -329,7 +341,7 @@ static int settle_built(struct sandbox *sb, const struct engine_record *er, int 
 	sb->er.spec = asked;
 	if (!sandbox_watch(sb, pidfd))
 		return err_set(e, ENOMEM, "watch the sandbox: out of memory");
-	struct record rec = { .stage = RECORD_LIVE, .er = sb->er };
+	struct record rec = { .stage = RECORD_LIVE, .er = sb->er, .policy = sb->policy };
 
 	return record_write(sb->w->records_dir, &rec, e);
 }
@@ -374,6 +386,7 @@ void sandbox_adopt(struct warden *w, const struct record *r)
 	}
 	sb->er = r->er;
 	sb->frozen = r->frozen;
+	sb->policy = r->policy;
 	if (r->stage == RECORD_STARTING) {
 		log_info("clearing a sandbox that was being started", "id=%s", sb->er.spec.id);
 		sandbox_undo(sb);
@@ -383,27 +396,10 @@ void sandbox_adopt(struct warden *w, const struct record *r)
 	} else {
 		sandbox_set_state(sb, SANDBOX_RUNNING);
 		sb->announced = true;
+		if (sb->policy && sandbox_enforce(sb, &e) < 0)
+			log_error("could not put back a policy, the sandbox reaches nothing", "id=%s err=%s", sb->er.spec.id, e.text);
 		log_info("sandbox adopted", "id=%s slot=%u pid=%d", sb->er.spec.id, sb->er.spec.slot, (int)sb->er.pid);
 	}
-}
-
-int sandbox_network(struct sandbox *sb, bool no_internet, struct err *e)
-{
-	struct record rec = { .stage = RECORD_LIVE, .frozen = sb->frozen, .er = sb->er };
-	struct err again;
-
-	if (sb->er.spec.no_internet == no_internet)
-		return 0;
-	if (sb->w->ops->network(sb->w->engine, &sb->er, no_internet, e) < 0)
-		return -e->no;
-	rec.er.spec.no_internet = no_internet;
-	if (record_write(sb->w->records_dir, &rec, e) < 0) {
-		/* The next warden would go by the record: what it says and what is must not differ. */
-		(void)sb->w->ops->network(sb->w->engine, &sb->er, !no_internet, &again);
-		return -e->no;
-	}
-	sb->er.spec.no_internet = no_internet;
-	return 0;
 }
 
 /* --- all of them -------------------------------------------------------------------------------------------- */

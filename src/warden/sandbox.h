@@ -16,6 +16,7 @@
 #include "ipc/msg.h"
 
 struct builder;
+struct held_policy;
 struct record;
 struct timer;
 struct warden;
@@ -27,6 +28,7 @@ struct sandbox {
 	struct warden *w;
 	enum sandbox_state state;
 	struct engine_record er;
+	struct held_policy *policy;	/* NULL: none but on or off */
 	bool frozen;
 	struct {			/* an OP_FREEZE under way */
 		struct timer *timer;
@@ -55,14 +57,16 @@ struct sandbox *sandbox_find(struct warden *w, const char *id);	/* any state; NU
 
 /* A checked request: takes a slot and a place in the queue of builders. -EEXIST, -EMFILE, -ENOMEM, -ESHUTDOWN. */
 int sandbox_start(struct warden *w, const struct msg_start *m, struct err *e);
-void sandbox_adopt(struct warden *w, const struct record *r);	/* from an earlier warden */
+void sandbox_adopt(struct warden *w, const struct record *r);	/* from an earlier warden; its policy is taken over */
 void sandbox_kill(struct sandbox *sb);
 
 /* Of a running one; both answer the front's request by themselves, freezing when all of it has stopped. */
 void sandbox_freeze(struct sandbox *sb, uint32_t seq);
 void sandbox_thaw(struct sandbox *sb, uint32_t seq);
 
-int sandbox_network(struct sandbox *sb, bool no_internet, struct err *e);
+int sandbox_enforce(struct sandbox *sb, struct err *e);	/* its policy, in an engine that does not know of it */
+/* policy: checked bytes, none with n 0. On failure the old one holds. */
+int sandbox_network(struct sandbox *sb, bool no_internet, const void *policy, size_t n, struct err *e);
 
 /* Called by the builder when it is done: 0 and pidfd (now the sandbox's), or -errno and e. */
 void sandbox_built(struct sandbox *sb, int r, const struct engine_record *er, int pidfd, const struct err *e);

@@ -26,8 +26,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	enum msg_type type;
 
 	if (proto_check(&pr, data, size, 0, &type) == NULL) {
-		MUST(type > OP_HELLO && type < OP_COUNT && size == msg_size(type) && size <= sizeof msg);
+		uint32_t n_policy = 0;
+
+		MUST(type > OP_HELLO && type < OP_COUNT && size <= sizeof msg && size >= msg_size(type));
 		memcpy(msg, data, size);
+		if (type == OP_START)
+			n_policy = ((struct msg_start *)msg)->n_policy;
+		else if (type == OP_NETWORK)
+			n_policy = ((struct msg_network *)msg)->n_policy;
+		MUST(size == msg_size(type) + n_policy);
 		if (type != OP_LIST && type != OP_LOG_LEVEL)
 			must_be_label(((struct msg_id *)msg)->id);
 		if (type == OP_START) {
@@ -38,7 +45,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		}
 	}
 	MUST(proto_check(&pr, data, size, 1, &type) != NULL);
-	if (record_decode(data, size, &rec) == 0)
+	if (record_decode(data, size, &rec) == 0) {
 		must_be_label(rec.er.spec.id);
+		free(rec.policy);
+	}
 	return 0;
 }

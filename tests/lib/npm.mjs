@@ -12,6 +12,8 @@ const PACKAGES = {
 	e2b: '^2.51.0',
 	'e2b-v1calls': 'npm:e2b@2.49.0',
 	'e2b-old': 'npm:e2b@1.13.2',
+	'@e2b/code-interpreter': '^2.8.0',
+	'code-interpreter-old': 'npm:@e2b/code-interpreter@1.5.1',
 	ssh2: '^1.16.0',			// an SSH server for git's sake, run inside a sandbox
 	'@connectrpc/connect-node': '^2.2.0',	// the Connect client that can speak protobuf
 }

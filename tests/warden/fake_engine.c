@@ -112,8 +112,9 @@ static int fake_connect(struct engine *en, const struct engine_record *r, int pi
 	return 0;
 }
 
-static int fake_network(struct engine *en, const struct engine_record *r, bool no_internet, struct err *e)
+static int fake_network(struct engine *en, const struct engine_record *r, bool no_internet, const struct engine_policy *p, struct err *e)
 {
+	(void)p;
 	(void)en;
 	(void)r;
 	(void)no_internet;

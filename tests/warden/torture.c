@@ -21,6 +21,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "ipc/msg.h"
+#include "ipc/policy.h"
 
 #define LINK 3
 #define UNKNOWN_KEY "00000000000000000000000000000000"
@@ -125,7 +126,7 @@ static void three_bytes(void) { hello(); out("abc", 3, 0); }
 static void head_alone(void) { hello(); struct msg_head m = head(OP_START); out(&m, sizeof m, 0); }
 static void one_less(void) { hello(); struct msg_id m = about(OP_KILL, "ione"); out(&m, sizeof m - 1, 0); }
 static void one_more(void) { hello(); char b[sizeof(struct msg_list) + 1] = { 0 }; struct msg_head m = head(OP_LIST); memcpy(b, &m, sizeof m); out(b, sizeof b, 0); }
-static void far_too_large(void) { hello(); static char b[16384]; struct msg_head m = head(OP_LIST); memcpy(b, &m, sizeof m); out(b, sizeof b, 0); }
+static void far_too_large(void) { hello(); static char b[65536]; struct msg_head m = head(OP_LIST); memcpy(b, &m, sizeof m); out(b, sizeof b, 0); }
 static void largest(void) { hello(); static char b[MSG_MAX]; struct msg_head m = head(OP_START); memcpy(b, &m, sizeof m); out(b, sizeof b, 0); }
 static void op_none(void) { hello(); struct msg_head m = head(MSG_NONE); out(&m, sizeof m, 0); }
 static void op_count(void) { hello(); struct msg_head m = head(OP_COUNT); out(&m, sizeof m, 0); }
@@ -159,7 +160,39 @@ static void request_blank(void) { hello(); struct msg_id m = about(OP_KILL, "ion
 static void request_long(void) { hello(); struct msg_id m = about(OP_KILL, "ione"); memset(m.request, 'a', REQUEST_ID_MAX + 1); out(&m, sizeof m, 0); }
 static void request_tail(void) { hello(); struct msg_start m = sound_start("ione"); m.request[REQUEST_ID_SIZE - 1] = 'x'; out(&m, sizeof m, 0); }
 static void net_flag(void) { hello(); struct msg_network m = { .head = head(OP_NETWORK), .id = "ione", .flags = 2 }; out(&m, sizeof m, 0); }
-static void net_pad(void) { hello(); struct msg_network m = { .head = head(OP_NETWORK), .id = "ione", .pad = { 0, 1 } }; out(&m, sizeof m, 0); }
+static void net_short(void) { hello(); struct msg_network m = { .head = head(OP_NETWORK), .id = "ione", .n_policy = 8 }; out(&m, sizeof m, 0); }
+
+/* A policy of one entry behind a request, in its sound form. */
+struct net_and_policy {
+	struct msg_network m;
+	struct policy_head head;
+	struct policy_net net;
+};
+
+static struct net_and_policy sound_network(void)
+{
+	return (struct net_and_policy) {
+		.m = { .head = head(OP_NETWORK), .id = "ione", .n_policy = sizeof(struct policy_head) + sizeof(struct policy_net) },
+		.head = { .flags = POLICY_DENY_ALL, .n_nets = 1 },
+		.net = { .ip = 0x01010100, .len = 24, .allow = 1, .port_hi = 65535 },
+	};
+}
+
+/* A network request that is sound but for one field of its policy. */
+#define BAD_POLICY(name, change) \
+	static void name(void) { hello(); struct net_and_policy p = sound_network(); change; out(&p, sizeof p, 0); }
+
+BAD_POLICY(net_long, p.m.n_policy -= 4)
+BAD_POLICY(net_count, p.head.n_nets = 2)
+BAD_POLICY(net_count_huge, p.head.n_nets = 65535)
+BAD_POLICY(net_names, p.head.n_names = 1)
+BAD_POLICY(net_policy_flag, p.head.flags = 0x10)
+BAD_POLICY(net_host_bits, p.net.ip = 0x01010101)
+BAD_POLICY(net_len, p.net.len = 33)
+BAD_POLICY(net_ports, p.net.port_lo = 90; p.net.port_hi = 80)
+BAD_POLICY(net_pad, p.net.pad[1] = 1)
+BAD_POLICY(net_allow, p.net.allow = 2)
+
 static void net_id(void) { hello(); struct msg_network m = { .head = head(OP_NETWORK), .id = "../x" }; out(&m, sizeof m, 0); }
 static void tls_file(void) { hello(); struct msg_tls_file m = { .head = head(OP_TLS_FILE), .which = 3 }; out(&m, sizeof m, 0); }
 static void tls_file_pad(void) { hello(); struct msg_tls_file m = { .head = head(OP_TLS_FILE), .which = 1, .pad = { 1 } }; out(&m, sizeof m, 0); }
@@ -203,7 +236,7 @@ static const struct {
 	{ "kill one byte short", "wrong size", one_less },
 	{ "list one byte long", "wrong size", one_more },
 	{ "start of the largest size", "wrong size", largest },
-	{ "packet of 16 kB", "packet too large or too many fds", far_too_large },
+	{ "packet of 64 kB", "packet too large or too many fds", far_too_large },
 	{ "empty packet", "closed", empty_packet },
 	{ "request 0", "unknown request", op_none },
 	{ "request past the last", "unknown request", op_count },
@@ -225,7 +258,17 @@ static const struct {
 	{ "kill: request id too long", "bad request id", request_long },
 	{ "start: bytes behind request id", "bad request id", request_tail },
 	{ "network: unknown flag", "unknown flags", net_flag },
-	{ "network: padding used", "padding is not zero", net_pad },
+	{ "network: policy missing", "wrong size", net_short },
+	{ "network: bytes behind the policy", "wrong size", net_long },
+	{ "network: an entry missing", "bad policy", net_count },
+	{ "network: more entries than allowed", "bad policy", net_count_huge },
+	{ "network: a name missing", "bad policy", net_names },
+	{ "network: unknown flag in the policy", "bad policy", net_policy_flag },
+	{ "network: host bits in a range", "bad policy", net_host_bits },
+	{ "network: prefix of 33 bits", "bad policy", net_len },
+	{ "network: ports upside down", "bad policy", net_ports },
+	{ "network: padding used", "bad policy", net_pad },
+	{ "network: neither allowed nor denied", "bad policy", net_allow },
 	{ "network: path as id", "bad sandbox id", net_id },
 	{ "log level: out of range", "no such log level", level_high },
 	{ "tls file: unknown", "no such file", tls_file },

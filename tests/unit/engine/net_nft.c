@@ -17,7 +17,7 @@ static void every_slot_is_pinned_once(void **state)
 	const char *text;
 
 	(void)state;
-	nft_ruleset(&b, 2, 2000, NULL, 0);
+	nft_ruleset(&b, &(struct nft_config) { .instance = 2, .slots = 2000 });
 	text = buf_cstr(&b);
 	assert_non_null(text);
 	assert_non_null(strstr(text, "\"at2s0\" . 02:a7:02:01:00:00 . 10.202.1.0,"));
@@ -31,7 +31,7 @@ static void the_table_is_replaced_as_a_whole(void **state)
 	autobuf struct buf b = BUF_INIT(1 << 20);
 
 	(void)state;
-	nft_ruleset(&b, 2, 1, NULL, 0);
+	nft_ruleset(&b, &(struct nft_config) { .instance = 2, .slots = 1 });
 	assert_int_equal(strncmp(buf_cstr(&b), "table inet atoll2\ndelete table inet atoll2\ntable inet atoll2 {\n", 60), 0);
 	assert_non_null(strstr(buf_cstr(&b), "ip daddr 10.202.0.1 "));
 }
@@ -42,9 +42,9 @@ static void silent_slots_stay_silent(void **state)
 	uint32_t silent[] = { 5, 17 };
 
 	(void)state;
-	nft_ruleset(&b, 0, 20, silent, 2);
+	nft_ruleset(&b, &(struct nft_config) { .slots = 20, .silent = silent, .n_silent = 2 });
 	assert_non_null(strstr(buf_cstr(&b), "elements = { \"at0s5\", \"at0s17\" }"));
-	nft_ruleset(&none, 0, 20, NULL, 0);
+	nft_ruleset(&none, &(struct nft_config) { .slots = 20 });
 	assert_null(strstr(buf_cstr(&none), "{ \"at0s"));
 }
 

@@ -73,7 +73,7 @@ static void wrong_fields_are_named(void **state)
 		{ "autoResume", "{\"templateID\":\"base\",\"autoResume\":{\"enabled\":1}}" },
 		{ "volumeMounts", "{\"templateID\":\"base\",\"volumeMounts\":[{\"name\":\"a\",\"path\":\"/a\"}]}" },
 		{ "iam", "{\"templateID\":\"base\",\"iam\":{\"tokens\":{}}}" },
-		{ "network.denyOut", "{\"templateID\":\"base\",\"network\":{\"denyOut\":[\"1.1.1.1\"]}}" },
+		{ "network.denyOut", "{\"templateID\":\"base\",\"network\":{\"denyOut\":[\"1.1.1.300\"]}}" },
 		{ "network.allowOut", "{\"templateID\":\"base\",\"network\":{\"allowOut\":[\"a.com\"]}}" },
 		{ "network.rules", "{\"templateID\":\"base\",\"network\":{\"rules\":{\"a\":[]}}}" },
 		{ "network.egressProxy", "{\"templateID\":\"base\",\"network\":{\"egressProxy\":{\"address\":\"a:1\"}}}" },

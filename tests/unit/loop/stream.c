@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -360,6 +361,83 @@ static void a_filter_shakes_hands_before_its_owner_reads(void **state)
 	assert_int_equal(toys_freed, 1);
 }
 
+static int file_of(size_t n)
+{
+	int fd = memfd_create("file", MFD_CLOEXEC);
+
+	assert_true(fd >= 0);
+	for (uint32_t i = 0; i < n / sizeof i; i++)
+		assert_int_equal(write(fd, &i, sizeof i), sizeof i);
+	return fd;
+}
+
+static void a_file_is_sent_as_its_reader_takes_it(void **state)
+{
+	struct end *e = *state;
+	const size_t n = 3 << 20;
+	int fd = file_of(n), waits = 0;
+	off_t at = 0;
+	ssize_t sent;
+
+	stream_write(e->s, STR_LIT("head"));
+	while ((size_t)at < n) {
+		sent = stream_sendfile(e->s, fd, &at, n - (size_t)at);
+		assert_true(sent >= 0);
+		if (sent > 0)
+			continue;
+		waits++;
+		wire_turns(e->l, 3);
+		assert_int_equal(e->drains, waits - 1);	/* not before there is room */
+		(void)wire_recv(e->peer, &e->got);
+		wire_turns(e->l, 3);
+		assert_int_equal(e->drains, waits);
+	}
+	assert_true(waits > 0);
+	assert_int_equal(stream_sendfile(e->s, fd, &at, 1), -ENODATA);
+	wire_turns(e->l, 3);
+	(void)wire_recv(e->peer, &e->got);
+	assert_int_equal(e->got.n, 4 + n);
+	for (uint32_t i = 0; i < n / sizeof i; i++)
+		assert_memory_equal(e->got.p + 4 + i * sizeof i, &i, sizeof i);
+	fd_close(fd);
+}
+
+static void a_file_waits_for_what_is_queued(void **state)
+{
+	struct end *e = *state;
+	static char block[1 << 20];
+	int fd = file_of(8);
+	off_t at = 0;
+
+	stream_write(e->s, (struct str) { block, sizeof block });
+	assert_true(stream_queued(e->s) > 0);
+	assert_int_equal(stream_sendfile(e->s, fd, &at, 8), 0);
+	while (e->drains == 0) {
+		(void)wire_recv(e->peer, &e->got);
+		wire_turns(e->l, 2);
+	}
+	while (stream_queued(e->s)) {
+		(void)wire_recv(e->peer, &e->got);
+		wire_turns(e->l, 2);
+	}
+	assert_int_equal(stream_sendfile(e->s, fd, &at, 8), 8);
+	(void)wire_recv(e->peer, &e->got);
+	assert_int_equal(e->got.n, sizeof block + 8);
+	fd_close(fd);
+}
+
+static void a_file_does_not_go_past_a_filter(void **state)
+{
+	struct end *e = *state;
+	int fd = file_of(8);
+	off_t at = 0;
+
+	toy_put(e);
+	assert_int_equal(stream_sendfile(e->s, fd, &at, 8), -EOPNOTSUPP);
+	assert_int_equal(at, 0);
+	fd_close(fd);
+}
+
 static void the_end_that_a_filter_sees_waits_for_the_reader(void **state)
 {
 	struct end *e = *state;
@@ -415,6 +493,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(reading_starts_off_and_can_pause),
 		CASE(a_filter_shakes_hands_before_its_owner_reads),
+		CASE(a_file_is_sent_as_its_reader_takes_it),
+		CASE(a_file_waits_for_what_is_queued),
+		CASE(a_file_does_not_go_past_a_filter),
 		CASE(the_end_that_a_filter_sees_waits_for_the_reader),
 		CASE(a_filter_that_fails_tells_the_peer_first),
 		CASE(another_owner_gets_the_rest),

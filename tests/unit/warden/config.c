@@ -203,6 +203,23 @@ static void words_stand_between_blanks(void **state)
 	assert_int_equal(config_next_word(&list).n, 0);
 }
 
+static void private_ranges_can_be_opened(void **state)
+{
+	static const char *const bad[] = { "127.0.0.1", "10.0.0.0/8", "169.254.169.254", "192.168.0.1/33", "lan", "192.168.0.1;10.1.1.1" };
+	static struct config c;
+	struct err e = ERR_INIT;
+
+	(void)state;
+	config_defaults(&c);
+	assert_int_equal(config_text(&c, STR_LIT("allow_private = 192.168.7.4, 10.20.0.0/16  172.16.0.0/12\n"), &e), 0);
+	assert_int_equal(c.n_allow_private, 3);
+	assert_int_equal(c.allow_private[1].ip, 0x0a140000);
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		assert_true(config_set(&c, STR_LIT("allow_private"), str_of(bad[i]), &e) < 0);
+		assert_non_null(strstr(e.text, "allow_private"));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -215,6 +232,7 @@ int main(void)
 		cmocka_unit_test(command_line_wins_over_the_file),
 		cmocka_unit_test(bad_options_are_named),
 		cmocka_unit_test(only_loopback_may_be_open),
+		cmocka_unit_test(private_ranges_can_be_opened),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "warden/policy.h"
 #include "warden/records.h"
 
 static struct record sample(const char *id, uint32_t slot)
@@ -41,6 +42,37 @@ static void record_comes_back(void **state)
 	assert_int_equal(got.stage, RECORD_LIVE);
 	assert_true(got.frozen);
 	assert_memory_equal(&got.er, &r.er, sizeof r.er);
+}
+
+static struct held_policy *deny_all(void)
+{
+	struct policy_head h = { .flags = POLICY_DENY_ALL };
+
+	return held_policy_new(&h, sizeof h);
+}
+
+static void a_policy_comes_back_with_it(void **state)
+{
+	struct record r = sample("ione", 3), got;
+	char bytes[RECORD_FILE_MAX];
+
+	(void)state;
+	r.er.spec.ruled = true;
+	r.policy = deny_all();
+	size_t n = record_encode(&r, bytes);
+
+	assert_int_equal(record_decode(bytes, n, &got), 0);
+	assert_int_equal(got.policy->n, r.policy->n);
+	assert_memory_equal(got.policy->bytes, r.policy->bytes, r.policy->n);
+	free(got.policy);
+	r.policy->bytes[0] = 0x40;		/* a flag that is none */
+	n = record_encode(&r, bytes);
+	assert_int_equal(record_decode(bytes, n, &got), -EBADMSG);
+	r.er.spec.ruled = false;		/* the two must agree */
+	r.policy->bytes[0] = 1;
+	n = record_encode(&r, bytes);
+	assert_int_equal(record_decode(bytes, n, &got), -EBADMSG);
+	free(r.policy);
 }
 
 static void any_flipped_bit_is_found(void **state)
@@ -121,6 +153,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(record_comes_back),
+		cmocka_unit_test(a_policy_comes_back_with_it),
 		cmocka_unit_test(any_flipped_bit_is_found),
 		cmocka_unit_test(unsound_content_is_refused_even_with_a_good_sum),
 		cmocka_unit_test(load_finds_the_sound_and_removes_the_rest),

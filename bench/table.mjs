@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table: what was measured, what it must be, and whether it is.
+
+const FLAT = 8 << 20	// how much a process may grow by while a file goes through, whatever its size
+
+function row(name, value, goal = '', ok = null) {
+	console.log(`${name.padEnd(54)} ${value.padStart(34)}   ${goal.padEnd(12)} ${ok === null ? '' : ok ? 'ok' : 'MISSED'}`)
+	return ok !== false
+}
+
+const ms = (x) => `${x.toFixed(1)} ms`
+const mb = (x) => `${(x / 1048576).toFixed(1)} MB`
+const pair = (s) => `p50 ${ms(s.p50)}  p99 ${ms(s.p99)}`
+const speed = (t) => `${t.ratio.toFixed(2)} (${t.api.p50.toFixed(0)} of ${t.plain.p50.toFixed(0)} MB/s)`
+const count = (x) => Math.round(x).toLocaleString('en')
+
+function printCommands(r) {
+	let good = true
+	good &= row('create → first commands.run', pair(r.first.total), '≤ 40 ms', r.first.total.p50 <= 40)
+	good &= row('  of it create', pair(r.first.create))
+	good &= row('commands.run("true")', pair(r.command.trip), '≤ 6 ms', r.command.trip.p50 <= 6)
+	good &= row('  bash -l -c true alone, inside', pair(r.command.floor))
+	good &= row('kill → processes, cgroups, mounts gone', pair(r.kill.gone), '≤ 50 ms', r.kill.gone.p50 <= 50)
+	good &= row('  of it the answer to DELETE', pair(r.kill.answer))
+	good &= row('  network link gone', pair(r.kill.link))
+	good &= row(`${r.crowd.asked} sandboxes at once: all answer`, `${r.crowd.good} of ${r.crowd.asked}`,
+		`${r.crowd.asked}`, r.crowd.good === r.crowd.asked)
+	good &= row('  all created within', ms(r.crowd.createMs))
+	good &= row(`front memory with ${r.crowd.created} sandboxes`, mb(r.crowd.rss.front), '≤ 30 MB', r.crowd.rss.front <= 30 * 1048576)
+	good &= row('  warden, egress, one atoll-init', [r.crowd.rss.warden, r.crowd.rss.egress, r.crowd.initRss].map(mb).join(', '))
+	return good
+}
+
+function printTransfer(t) {
+	if (t.skipped)
+		return row('upload, download', `skipped: ${t.skipped}`)
+	let good = true
+	const size = `${t.size >> 20} MiB`
+	good &= row(`upload of ${size} against a plain loopback copy`, speed(t.upload), '≥ 0.5', t.upload.ratio >= 0.5)
+	good &= row(`download of ${size} against a plain loopback copy`, speed(t.download), '≥ 0.5', t.download.ratio >= 0.5)
+	row('  CPU seconds per GB of front and atoll-init, up', ['front', 'init'].map((name) => t.upload.cpuPerGb[name].toFixed(2)).join(', '))
+	row('  CPU seconds per GB of front and atoll-init, down', ['front', 'init'].map((name) => t.download.cpuPerGb[name].toFixed(2)).join(', '))
+	for (const name of ['front', 'init']) {
+		const grown = t.memory.most[name] - t.memory.before[name]
+		good &= row(`  ${name === 'init' ? 'atoll-init' : name} memory before, most, after`,
+			[t.memory.before, t.memory.most, t.memory.after].map((m) => mb(m[name])).join(', '), `+ ≤ ${FLAT >> 20} MB`, grown <= FLAT)
+	}
+	return good
+}
+
+function printRate(name, r, least) {
+	const good = row(`${name} (${r.client}, ${r.connections} connections)`, `${count(r.perSecond)} /s`,
+		least ? `≥ ${count(least)} /s` : '', least ? r.perSecond >= least : null)
+	row('  per second of CPU time of the front', `${count(r.perCpuSecond)} /s`)
+	return good
+}
+
+function printMany(m) {
+	let good = true
+	good &= printRate('GET /health', m.health, 20000)
+	good &= printRate(`GET /sandboxes, ${m.listRate.live} live`, m.listRate)
+	for (const s of m.steps) {
+		if (s.why)
+			row(`  ${s.live} of ${s.asked} sandboxes only`, s.why)
+		good &= row(`list of ${s.live} sandboxes`, pair(s.list), '≤ 10 ms', s.list.p50 <= 10)
+		if (s.live !== 1000)
+			row('  the same per 1,000', ms(s.list.p50 * 1000 / s.live))
+		const limit = s.live <= 500 ? '≤ 60 MB' : ''	/* promised for 500 */
+		good &= row(`front memory with ${s.live} sandboxes`, mb(s.rss.front), limit, limit ? s.rss.front <= 60 * 1048576 : null)
+		row('  before they started, after the lists', [s.before, s.listRss].map((r) => mb(r.front)).join(', '))
+		row('  warden, egress', [s.rss.warden, s.rss.egress].map(mb).join(', '))
+		row('  per sandbox: PSS of atoll-init, its cgroup', [s.sandbox.initPss, s.sandbox.cgroup].map((x) => mb(x.p50)).join(', '))
+	}
+	return good
+}
+
+function printPeer(name, p) {
+	row(`  ${name}`, p.skipped ? `skipped: ${p.skipped}` : pair(p))
+}
+
+function printInterpreter(r) {
+	let good = true
+	if (r.pool)
+		good &= row('create → first Python result, pool hit', pair(r.pool), '≤ 10 ms', r.pool.p50 <= 10)
+	if (r.pool)
+		row('  of it create; hits, misses', `${pair(r.pool.create)}; ${r.pool.hits}, ${r.pool.misses}`)
+	const i = r.interpreter
+	good &= row('create → first Python result, no pool, one client', pair(i.first), '≤ 25 ms', i.first.p50 <= 25)
+	row('  of it create', pair(i.first.create))
+	row('  10 clients, one after the other each', pair(i.wide))
+	good &= row(`  ${i.burst.clients} clients at once: errors`, `${i.burst.errors}${i.burst.why ? ` (${i.burst.why})` : ''}`, '0', i.burst.errors === 0)
+	good &= row(`  ${i.burst.clients} clients at once`, pair(i.burst), 'p99 ≤ 1.5 s', i.burst.p99 <= 1500)
+	printPeer('bubblewrap, python3 -c "print(1+1)", no libraries', r.peers.bwrapBare)
+	printPeer('bubblewrap, with the libraries imported', r.peers.bwrap)
+	printPeer('ipykernel, cold, with the libraries imported', r.peers.ipykernel)
+	printPeer('gVisor runsc, with the libraries imported', r.peers.runsc)
+	good &= row('execute 1+1', pair(i.execute), '≤ 3 ms', i.execute.p50 <= 3)
+	if (!r.peers.ipykernel.skipped)
+		printPeer('ipykernel', r.peers.ipykernel.trip)
+	good &= row('first JavaScript cell against node -e 0', `${i.firstJavaScript.ratio.toFixed(2)} (${ms(i.firstJavaScript.cell.p50)} of ${ms(i.firstJavaScript.node.p50)})`,
+		'≤ 1.5', i.firstJavaScript.ratio <= 1.5)
+	good &= row('  later ones', pair(i.javascript), '≤ 5 ms', i.javascript.p50 <= 5)
+	good &= row(`creations + kills, ${i.rate.width} at a time`, `${i.rate.perSecond.toFixed(0)} /s`, '≥ 60 /s', i.rate.perSecond >= 60)
+	for (const s of i.idle)
+		good &= printIdle(s)
+	return good
+}
+
+function printIdle(s) {
+	let good = row(`idle sandboxes with Python and pandas${s.why ? ` (${s.why})` : ''}`, `${s.live}`, `${s.asked}`, s.live === s.asked)
+	good &= row('  PSS of one, all its processes', `p50 ${mb(s.memory.pss.p50)}  max ${mb(s.memory.pss.max)}`, '≤ 12 MB', s.memory.pss.p50 <= 12 * 1048576)
+	row('  its cgroup', `p50 ${mb(s.memory.cgroup.p50)}  max ${mb(s.memory.cgroup.max)}`)
+	good &= row('  API answers', pair(s.api), 'p99 ≤ 20 ms', s.api.p99 <= 20)
+	row('  execute 1+1', pair(s.execute))
+	return good
+}
+
+export function print(r) {
+	console.log(`\n${'what'.padEnd(54)} ${'measured'.padStart(34)}   ${'must'.padEnd(12)}`)
+	let good = true
+	if (r.first)
+		good &= printCommands(r)
+	if (r.transfer)
+		good &= printTransfer(r.transfer)
+	if (r.many)
+		good &= printMany(r.many)
+	if (r.interpreter)
+		good &= printInterpreter(r)
+	return Boolean(good)
+}

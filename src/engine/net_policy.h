@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* net_policy: the firewall's part of one sandbox's policy: two chains of its own, which maps of the table lead to.
+ *
+ *	rulesK		what it sends to be forwarded: nets that are allowed (return), then those refused, then the rest
+ *	divertK		new connections that go to the host's proxy instead
+ *
+ * Sandboxes without a policy have neither. A change is one transaction. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+
+struct engine_policy;
+
+/* As text. p NULL: takes away what there is, and is no error if there is nothing. silent: it has no internet at all. */
+void net_policy_text(struct buf *out, uint32_t instance, uint32_t slot, uint16_t proxy_port, bool silent, const struct engine_policy *p);
+int net_policy_set(uint32_t instance, uint32_t slot, uint16_t proxy_port, bool silent, const struct engine_policy *p, struct err *e);

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* policy: what a sandbox may reach, kept as the bytes that the front sent, and turned into what the engine can enforce. */
+#pragma once
+
+#include <stddef.h>
+
+#include "base/err.h"
+
+struct engine_policy;
+
+struct held_policy {
+	size_t n;
+	char bytes[];
+};
+
+struct held_policy *held_policy_new(const void *bytes, size_t n);	/* NULL: no memory */
+
+/* The nets as they are; names become the ports on which the proxy is to look for them. */
+int policy_for_engine(const struct held_policy *h, struct engine_policy *ret, struct err *e);

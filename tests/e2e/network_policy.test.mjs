@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+// Allow and deny lists of addresses: what they say holds, at once, and after a restart.
+import { test, after, before } from '../lib/case.mjs'
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { addressOf, api, createRaw, killRaw, outputOf, server, start, stream } from '../lib/client.mjs'
+import { newServer } from '../lib/server.mjs'
+import { sleep, traceOf, until } from '../lib/host.mjs'
+import { outside } from '../lib/outside.mjs'
+
+let out
+
+before(async () => { out = await outside({ hosts: 3 }) })
+after(() => out?.end())
+
+// One line: "connected", "refused", "timeout"; for UDP "echo", "refused", "timeout". Seconds it took behind it.
+const TRY = (proto, host, port) => `python3 -c "
+import socket, time
+t = time.time()
+s = socket.socket(socket.AF_INET, socket.SOCK_${proto === 'udp' ? 'DGRAM' : 'STREAM'}); s.settimeout(4)
+try:
+    s.connect(('${host}', ${port}))
+    if '${proto}' == 'udp':
+        s.send(b'x'); s.recv(9)
+    r = 'through'
+except socket.timeout: r = 'timeout'
+except OSError as e: r = 'refused'
+print(r, '%.1f' % (time.time() - t))"`
+
+async function run(sbx, command, base) {
+	const got = base ? await stream(sbx, 'process.Process/Start', { process: { cmd: '/bin/bash', args: ['-l', '-c', command] }, stdin: false }, { base })
+		: await start(sbx, command)
+	await got.ended
+	return outputOf(got.events).trim()
+}
+
+async function reach(sbx, host, port = 7, proto = 'tcp', base = undefined) {
+	const [how, seconds] = (await run(sbx, TRY(proto, host, port), base)).split(' ')
+	assert.ok(how !== 'refused' || Number(seconds) < 2, `refused after ${seconds} s: not at once`)
+	return how
+}
+
+async function withPolicy(network, use, more = {}) {
+	const sbx = await createRaw({ timeout: 120, network, ...more })
+	try {
+		await use(sbx)
+	} finally {
+		await killRaw(sbx)
+	}
+}
+
+const update = (sbx, body) => api('PUT', `/sandboxes/${sbx.sandboxID}/network`, body)
+const ALL = '0.0.0.0/0'
+
+test('without lists everything outside is reached', async () => {
+	await withPolicy(undefined, async (sbx) => {
+		for (const a of out.addresses)
+			assert.equal(await reach(sbx, a), 'through')
+		assert.equal(await reach(sbx, out.at(2), 7, 'udp'), 'through')
+	})
+})
+
+test('all denied but one address: that one by TCP and UDP, no other', async () => {
+	await withPolicy({ denyOut: [ALL], allowOut: [out.at(2)] }, async (sbx) => {
+		assert.equal(await reach(sbx, out.at(2)), 'through')
+		assert.equal(await reach(sbx, out.at(2), 7, 'udp'), 'through')
+		assert.equal(await reach(sbx, out.at(3)), 'refused')
+		assert.equal(await reach(sbx, out.at(3), 7, 'udp'), 'refused')
+		assert.equal(await reach(sbx, out.at(4), 443), 'refused')
+	})
+})
+
+test('all denied but one address: names cannot carry anything out', async () => {
+	await withPolicy({ denyOut: [ALL], allowOut: [out.at(2)] }, async (sbx) => {
+		const gateway = `10.${200 + server.slot}.0.1`
+		assert.equal(await reach(sbx, gateway, 53), 'refused')
+		assert.equal(await reach(sbx, gateway, 53, 'udp'), 'refused')
+	})
+})
+
+test('allow_internet_access false keeps what allowOut names', async () => {
+	await withPolicy({ allowOut: [out.at(2)] }, async (sbx) => {
+		assert.equal(await reach(sbx, out.at(2)), 'through')
+		assert.equal(await reach(sbx, out.at(3)), 'refused')
+	}, { allow_internet_access: false })
+})
+
+test('one address denied: only that one', async () => {
+	await withPolicy({ denyOut: [out.at(3)] }, async (sbx) => {
+		assert.equal(await reach(sbx, out.at(2)), 'through')
+		assert.equal(await reach(sbx, out.at(3)), 'refused')
+		assert.equal(await reach(sbx, out.at(3), 7, 'udp'), 'refused')
+		assert.equal(await reach(sbx, out.at(4)), 'through')
+	})
+})
+
+test('ranges, and what is allowed beats what is denied', async () => {
+	const range = out.at(2).replace(/\d+$/, '0/24')
+	await withPolicy({ denyOut: [range], allowOut: [out.at(3)] }, async (sbx) => {
+		assert.equal(await reach(sbx, out.at(2)), 'refused')
+		assert.equal(await reach(sbx, out.at(3)), 'through')
+	})
+	await withPolicy({ denyOut: [ALL], allowOut: [ALL] }, async (sbx) => {
+		assert.equal(await reach(sbx, out.at(2)), 'through')
+	})
+})
+
+test('entries can be narrowed to ports', async () => {
+	await withPolicy({ denyOut: [ALL], allowOut: [`${out.at(2)}:7000-7010`, `${out.at(3)}:443`] }, async (sbx) => {
+		assert.equal(await reach(sbx, out.at(2), 7000), 'through')
+		assert.equal(await reach(sbx, out.at(2), 7), 'refused')
+		assert.equal(await reach(sbx, out.at(3), 443, 'udp'), 'through')
+		assert.equal(await reach(sbx, out.at(3), 7), 'refused')
+	})
+	await withPolicy({ denyOut: [`${ALL}:7`] }, async (sbx) => {
+		assert.equal(await reach(sbx, out.at(2), 7), 'refused')
+		assert.equal(await reach(sbx, out.at(2), 7000), 'through')
+	})
+})
+
+test('private ranges, the host and metadata stay closed whatever is allowed', async () => {
+	const host = out.at(1)
+	await withPolicy({ allowOut: ['10.0.0.0/8', '127.0.0.0/8', '169.254.0.0/16', '192.168.0.0/16', host] }, async (sbx) => {
+		for (const a of ['169.254.169.254', '192.168.0.1', `10.${200 + server.slot}.0.1`, host])
+			assert.equal(await reach(sbx, a, new URL(server.url).port), 'refused', a)
+	})
+})
+
+test('an update holds at once, cuts what it forbids and leaves the rest alone', async () => {
+	await withPolicy(undefined, async (sbx) => {
+		// Two connections that say something every 100 ms, until they break.
+		const talk = await start(sbx, `python3 -u -c "
+import socket, threading, time
+def talk(host):
+    s = socket.create_connection((host, 7), 5)
+    try:
+        while True:
+            s.sendall(b'x'); s.recv(1); time.sleep(0.1)
+    except OSError as e: print('cut', host)
+for h in ('${out.at(2)}', '${out.at(3)}'): threading.Thread(target=talk, args=(h,)).start()"`)
+		await sleep(800)
+		assert.equal((await update(sbx, { denyOut: [out.at(3)] })).status, 204)
+		await until(() => outputOf(talk.events).includes('cut'))
+		assert.equal(await reach(sbx, out.at(3)), 'refused')
+		assert.equal(await reach(sbx, out.at(2)), 'through')
+		assert.equal(outputOf(talk.events).trim(), `cut ${out.at(3)}`)
+		assert.equal((await update(sbx, {})).status, 204)
+		assert.equal(await reach(sbx, out.at(3)), 'through')
+		assert.equal((await update(sbx, { denyOut: [ALL] })).status, 204)
+		assert.equal(await reach(sbx, out.at(2)), 'refused')
+		await until(() => outputOf(talk.events).includes(`cut ${out.at(2)}`))
+		assert.equal((await update(sbx, { denyOut: [ALL], allowOut: [out.at(4)] })).status, 204)
+		assert.equal(await reach(sbx, out.at(4)), 'through')
+		assert.equal(await reach(sbx, out.at(2)), 'refused')
+	})
+})
+
+test('a malformed policy is refused by the name of its field, and the old one stays', async () => {
+	await withPolicy({ denyOut: [out.at(3)] }, async (sbx) => {
+		const bad = [[{ denyOut: ['1.2.3.4/40'] }, 'network.denyOut[0]'], [{ denyOut: [out.at(2), 'nonsense/8'] }, 'network.denyOut[1]'],
+			[{ allowOut: [''] }, 'network.allowOut[0]'], [{ allowOut: ['1.2.3.4:99999'] }, 'network.allowOut[0]'], [{ denyOut: ['example.com'] }, 'network.denyOut[0]'],
+			[{ denyOut: 'all' }, 'network.denyOut'], [{ allowOut: Array(300).fill(0).map((_, i) => `1.1.${i >> 8}.${i & 255}`) }, 'network.allowOut']]
+		for (const [body, field] of bad) {
+			const res = await update(sbx, body)
+			assert.equal(res.status, 400, JSON.stringify(body))
+			assert.ok(res.json.message.includes(field), res.json.message)
+			assert.equal((await api('POST', '/sandboxes', { templateID: 'base', network: body })).status, 400)
+		}
+		assert.equal(await reach(sbx, out.at(3)), 'refused')
+		assert.equal(await reach(sbx, out.at(2)), 'through')
+		assert.deepEqual((await api('GET', `/sandboxes/${sbx.sandboxID}`)).json.network, { denyOut: [out.at(3)] })
+	})
+})
+
+const chains = (slot) => execFileSync('nft', ['list', 'table', 'inet', `atoll${slot}`], { encoding: 'utf8' })
+
+test('nothing of a policy is left behind', async () => {
+	let link
+	await withPolicy({ denyOut: [ALL], allowOut: [out.at(2)] }, async (sbx) => {
+		link = traceOf(server.slot, await addressOf(sbx)).link
+		assert.match(chains(server.slot), new RegExp(`"${link}" : jump`))
+	})
+	await until(() => !chains(server.slot).includes(`"${link}" :`))
+	const k = link.replace(/^at\d+s/, '')
+	assert.doesNotMatch(chains(server.slot), new RegExp(`chain (rules|divert)${k} `))
+})
+
+test('a killed warden puts every policy back, and connections go on', async () => {
+	const own = await newServer(server.buildDir).start()
+	const opt = { base: own.url, key: own.key }
+	try {
+		const sbx = await createRaw({ timeout: 300, network: { denyOut: [ALL], allowOut: [out.at(2)] } }, opt)
+		const talk = await stream(sbx, 'process.Process/Start', { process: { cmd: 'python3', args: ['-u', '-c', `
+import socket, time
+s = socket.create_connection(('${out.at(2)}', 7), 5)
+open('/tmp/talk', 'w').write('up')
+try:
+    while True:
+        s.sendall(b'x'); s.recv(1); time.sleep(0.05)
+except OSError as e: open('/tmp/talk', 'w').write('cut %s' % e)`] }, stdin: false }, { base: own.url })
+		assert.equal(await until(() => run(sbx, 'cat /tmp/talk', own.url)), 'up')
+		own.signal('SIGKILL')
+		await own.exited
+		await own.start()
+		opt.key = own.key
+		assert.equal(await reach(sbx, out.at(2), 7, 'tcp', own.url), 'through')
+		assert.equal(await reach(sbx, out.at(3), 7, 'tcp', own.url), 'refused')
+		assert.equal(await run(sbx, 'cat /tmp/talk', own.url), 'up')
+		talk.close()
+		assert.equal((await api('PUT', `/sandboxes/${sbx.sandboxID}/network`, {}, opt)).status, 204)
+		assert.equal(await reach(sbx, out.at(3), 7, 'tcp', own.url), 'through')
+		await killRaw(sbx, opt)
+	} finally {
+		const left = await own.stop()
+		assert.ok(left.clean, JSON.stringify(left))
+	}
+})
+
+test('an operator can open private ranges, and only those', async () => {
+	const inner = '10.99.7.2'
+	execFileSync('ip', ['-n', out.ns, 'addr', 'add', `${inner}/32`, 'dev', 'lo'])
+	execFileSync('ip', ['route', 'add', `${inner}/32`, 'via', out.at(2), 'dev', `ato${process.pid % 10000000}`, 'onlink'])
+	const echo = `
+import socket, threading
+s = socket.create_server(('${inner}', 7))
+while True: s.accept()[0].sendall(b'x')`
+	const child = (await import('node:child_process')).spawn('ip', ['netns', 'exec', out.ns, 'python3', '-c', echo], { stdio: 'ignore' })
+	const own = await newServer(server.buildDir, { allow_private: '10.99.7.0/24' }).start()
+	const opt = { base: own.url, key: own.key }
+	try {
+		const sbx = await createRaw({ timeout: 120 }, opt)
+		assert.equal(await reach(sbx, inner, 7, 'tcp', own.url), 'through')
+		assert.equal(await reach(sbx, '10.99.8.1', 7, 'tcp', own.url), 'refused')
+		assert.equal((await api('PUT', `/sandboxes/${sbx.sandboxID}/network`, { denyOut: ['10.0.0.0/8'] }, opt)).status, 204)
+		assert.equal(await reach(sbx, inner, 7, 'tcp', own.url), 'refused')
+		await killRaw(sbx, opt)
+		const shared = await createRaw({ timeout: 60 })
+		assert.equal(await reach(shared, inner), 'refused')
+		await killRaw(shared)
+	} finally {
+		child.kill('SIGKILL')
+		await own.stop()
+	}
+})

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Units of base/inet: addresses, ranges and ports as text; what is closed. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "base/inet.h"
+
+static int parse(const char *text, struct inet_range *r)
+{
+	return inet_parse(str_of(text), r);
+}
+
+static void ranges_are_read_strictly(void **state)
+{
+	static const char *const bad[] = {
+		"", "/", "/8", "1.1.1.1/", "1.1.1.1/33", "1.1.1.1/-1", "1.1.1.1/+8", "1.1.1.1/008", "1.1.1.1/8 ", " 1.1.1.1", "1.1.1", "1.1.1.256",
+		"1.1.1.1.1", "01.1.1.1", "0x1.1.1.1", "a", "1.1.1.1/8/8", "1.1.1.1:80", "::1", "1.1.1.1111111111111111",
+	};
+	struct inet_range r;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+		assert_true(parse(bad[i], &r) < 0);
+	assert_true(inet_parse((struct str) { "1.1.1.1\0x", 9 }, &r) < 0);
+	assert_int_equal(parse("1.2.3.4", &r), 0);
+	assert_int_equal(r.ip, 0x01020304);
+	assert_int_equal(r.len, 32);
+	assert_int_equal(parse("1.2.3.4/24", &r), 0);
+	assert_int_equal(r.ip, 0x01020300);
+	assert_int_equal(parse("255.255.255.255/0", &r), 0);
+	assert_int_equal(r.ip, 0);
+	assert_int_equal(r.len, 0);
+}
+
+static void ports_are_a_range_or_one(void **state)
+{
+	static const char *const bad[] = { "", "0", "65536", "80-", "-80", "90-80", "80-90-100", "80,90", "x", "0-80", " 80" };
+	uint16_t lo, hi;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+		assert_true(inet_ports_parse(str_of(bad[i]), &lo, &hi) < 0);
+	assert_int_equal(inet_ports_parse(STR_LIT("443"), &lo, &hi), 0);
+	assert_true(lo == 443 && hi == 443);
+	assert_int_equal(inet_ports_parse(STR_LIT("1-65535"), &lo, &hi), 0);
+	assert_true(lo == 1 && hi == 65535);
+}
+
+static void the_neighbourhood_is_private(void **state)
+{
+	static const char *const closed[] = {
+		"10.0.0.1", "127.0.0.1", "169.254.169.254", "172.31.255.255", "192.168.0.1", "100.64.0.1", "224.0.0.1", "255.255.255.255", "0.0.0.0",
+	};
+	static const char *const open[] = { "1.1.1.1", "172.32.0.1", "9.255.255.255", "11.0.0.0", "198.51.100.1", "203.0.113.7", "100.128.0.1" };
+	struct inet_range r;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof closed / sizeof *closed; i++) {
+		assert_int_equal(parse(closed[i], &r), 0);
+		assert_true(inet_is_private(r.ip));
+	}
+	for (size_t i = 0; i < sizeof open / sizeof *open; i++) {
+		assert_int_equal(parse(open[i], &r), 0);
+		assert_false(inet_is_private(r.ip));
+	}
+}
+
+static void the_host_and_the_sandboxes_cannot_be_opened(void **state)
+{
+	static const char *const never[] = {
+		"127.0.0.1", "126.0.0.0/7", "169.254.169.254", "10.200.0.1", "10.215.255.255", "10.0.0.0/8", "224.0.0.251", "0.0.0.0/0",
+	};
+	static const char *const may[] = { "10.0.0.0/9", "10.216.0.0/16", "192.168.0.0/16", "172.16.0.0/12", "10.199.255.255", "100.64.0.0/10" };
+	struct inet_range r;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof never / sizeof *never; i++) {
+		assert_int_equal(parse(never[i], &r), 0);
+		assert_true(inet_never_open(r));
+	}
+	for (size_t i = 0; i < sizeof may / sizeof *may; i++) {
+		assert_int_equal(parse(may[i], &r), 0);
+		assert_false(inet_never_open(r));
+	}
+}
+
+static void six_is_told_from_four(void **state)
+{
+	(void)state;
+	assert_true(inet_is_v6(STR_LIT("::1")));
+	assert_true(inet_is_v6(STR_LIT("2001:db8::/32")));
+	assert_false(inet_is_v6(STR_LIT("2001:db8::/129")));
+	assert_false(inet_is_v6(STR_LIT("1.1.1.1:80")));
+	assert_false(inet_is_v6(STR_LIT("a.com:443")));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(ranges_are_read_strictly),
+		cmocka_unit_test(ports_are_a_range_or_one),
+		cmocka_unit_test(the_neighbourhood_is_private),
+		cmocka_unit_test(the_host_and_the_sandboxes_cannot_be_opened),
+		cmocka_unit_test(six_is_told_from_four),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
