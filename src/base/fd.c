@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 
 int fd_nonblock(int fd, bool on)
@@ -19,6 +20,26 @@ int fd_nonblock(int fd, bool on)
 int fd_cloexec(int fd, bool on)
 {
 	return fcntl(fd, F_SETFD, on ? FD_CLOEXEC : 0) < 0 ? -errno : 0;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	return *(const int *)a - *(const int *)b;
+}
+
+void fd_close_others(int *keep, size_t n)
+{
+	unsigned from = 3;
+
+	qsort(keep, n, sizeof *keep, by_number);
+	for (size_t i = 0; i < n; i++) {
+		if (keep[i] < (int)from)	/* not there, or twice */
+			continue;
+		if (keep[i] > (int)from)
+			(void)syscall(SYS_close_range, from, (unsigned)keep[i] - 1, 0);
+		from = (unsigned)keep[i] + 1;
+	}
+	(void)syscall(SYS_close_range, from, ~0u, 0);
 }
 
 int fd_read_all(int fd, void *p, size_t n)

@@ -51,6 +51,10 @@ static inline void *take_ptr_(void **pp)
 int fd_nonblock(int fd, bool on);				/* -errno */
 int fd_cloexec(int fd, bool on);
 
+/* Closes every fd from 3 on that is not among the n in keep, which are sorted by it; -1 stands for none. For a helper that
+ * was forked: locks, listeners and links of its parent would outlive it in there. */
+void fd_close_others(int *keep, size_t n);
+
 /* All n bytes or an error; a short read is -EPIPE. */
 int fd_read_all(int fd, void *p, size_t n);
 int fd_write_all(int fd, const void *p, size_t n);

@@ -10,7 +10,6 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "base/fd.h"
@@ -133,35 +132,14 @@ static void look(struct cgroup_tree *t, const char *id, int pid)
 	cgroup_kill(t, id);
 }
 
-static int by_number(const void *a, const void *b)
-{
-	return *(const int *)a - *(const int *)b;
-}
-
-/* The warden's locks, listeners and links would outlive it in here. */
-static void close_others(const struct cgroup_tree *t, int sock)
-{
-	int keep[CGROUP_V1_MAX + 2] = { sock, t->v2_fd };
-	unsigned from = 3;
-
-	memcpy(keep + 2, t->v1_fd, sizeof t->v1_fd);
-	qsort(keep, ARRAY_LEN(keep), sizeof *keep, by_number);
-	for (size_t i = 0; i < ARRAY_LEN(keep); i++) {
-		if (keep[i] < (int)from)	/* not there */
-			continue;
-		if (keep[i] > (int)from)
-			(void)syscall(SYS_close_range, from, (unsigned)keep[i] - 1, 0);
-		from = (unsigned)keep[i] + 1;
-	}
-	(void)syscall(SYS_close_range, from, ~0u, 0);
-}
-
 static void guard_run(struct cgroup_tree *t, int sock)
 {
 	struct pollfd p = { .fd = sock, .events = POLLIN };
+	int keep[CGROUP_V1_MAX + 2] = { sock, t->v2_fd };
 	sigset_t none;
 
-	close_others(t, sock);
+	memcpy(keep + 2, t->v1_fd, sizeof t->v1_fd);
+	fd_close_others(keep, ARRAY_LEN(keep));
 	(void)prctl(PR_SET_NAME, "atoll-guard", 0, 0, 0);
 	(void)setsid();
 	for (int s = 1; s < NSIG; s++)
