@@ -35,6 +35,7 @@ build: setup
 
 template: setup
 	@$(SUDO) templates/build code-interpreter-v1 >/dev/null
+	@$(SUDO) templates/build tools >/dev/null || echo 'going on without CRIU: the memory of paused sandboxes is not kept on disk'
 
 run: build template
 	@$(DEMO)

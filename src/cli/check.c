@@ -25,6 +25,7 @@ const struct check checks[] = {
 	{ "programs", false, check_programs },
 	{ "mmdebstrap", false, check_mmdebstrap },
 	{ "template", false, check_template },
+	{ "CRIU", false, check_criu },
 	{ "state directory", false, check_state_space },
 	{ "template cache", false, check_cache_space },
 	{ "listen address", false, check_listen },

@@ -63,3 +63,4 @@ void check_users(const struct check_host *h, struct check_result *r);
 void check_programs(const struct check_host *h, struct check_result *r);
 void check_mmdebstrap(const struct check_host *h, struct check_result *r);
 void check_template(const struct check_host *h, struct check_result *r);
+void check_criu(const struct check_host *h, struct check_result *r);

@@ -15,6 +15,7 @@
 #include "cli/template.h"
 
 #define TEMPLATE "base"
+#define TOOLS "tools"
 #define OLD_DAYS 30
 
 void check_users(const struct check_host *h, struct check_result *r)
@@ -48,11 +49,11 @@ void check_programs(const struct check_host *h, struct check_result *r)
 }
 
 /* 1: in the cache, 0: not, negative: cannot be told. */
-static int find_template(const struct check_host *h, char key[TEMPLATE_KEY_LEN + 1], struct err *e)
+static int find_built(const struct check_host *h, const char *name, char key[TEMPLATE_KEY_LEN + 1], struct err *e)
 {
 	autopaths struct paths p = { NULL };
 
-	if (paths_find(&p, e) < 0 || template_key(p.build_script, TEMPLATE, key, e) < 0)
+	if (paths_find(&p, e) < 0 || template_key(p.build_script, name, key, e) < 0)
 		return -e->no;
 	return template_cached(h->cache, key);
 }
@@ -66,7 +67,7 @@ void check_mmdebstrap(const struct check_host *h, struct check_result *r)
 		check_found(r, CHECK_OK, "installed");
 		return;
 	}
-	bool built = geteuid() == 0 && find_template(h, key, &e) == 1;
+	bool built = geteuid() == 0 && find_built(h, TEMPLATE, key, &e) == 1;
 	check_found(r, built ? CHECK_WARN : CHECK_FAIL, "missing: %s", built ? "the template is built, but could not be rebuilt" :
 		    "the template cannot be built");
 	check_remedy(r, "apt-get install mmdebstrap");
@@ -102,7 +103,7 @@ void check_template(const struct check_host *h, struct check_result *r)
 
 	if (!check_is_root(r))
 		return;
-	int rc = find_template(h, key, &e);
+	int rc = find_built(h, TEMPLATE, key, &e);
 	if (rc < 0) {
 		check_found(r, CHECK_WARN, "%s", e.text);
 		return;
@@ -117,5 +118,25 @@ void check_template(const struct check_host *h, struct check_result *r)
 		check_remedy(r, "stop the server, rm -rf '%s/templates/%s', start it again", h->cache, key);
 	} else {
 		check_found(r, CHECK_OK, "'" TEMPLATE "' is built, %lld day%s old", (long long)days, days == 1 ? "" : "s");
+	}
+}
+
+/* Nothing but the memory of paused sandboxes depends on it. */
+void check_criu(const struct check_host *h, struct check_result *r)
+{
+	char key[TEMPLATE_KEY_LEN + 1];
+	struct err e = ERR_INIT;
+
+	if (!check_is_root(r))
+		return;
+	int rc = find_built(h, TOOLS, key, &e);
+
+	if (rc > 0) {
+		check_found(r, CHECK_OK, "in '%s/templates/%s'", h->cache, key);
+	} else if (rc < 0) {
+		check_found(r, CHECK_WARN, "%s", e.text);
+	} else {
+		check_found(r, CHECK_WARN, "not there: what paused sandboxes have in memory would not be kept on disk");
+		check_remedy(r, "start the server where Debian's mirror can be reached, which fetches it; or run 'templates/build " TOOLS "'");
 	}
 }

@@ -21,6 +21,7 @@
 
 /* What every server offers, in the order in which it is built. Without the first there is no server. */
 static const char *const templates[] = { "base", "code-interpreter-v1" };
+#define TOOLS "tools"			/* built beside them: programs that the engine runs */
 #define TEMPLATE_WORD_SIZE (64 + TEMPLATE_KEY_LEN)
 
 struct args {				/* of atolld, with room for the NULL */
@@ -130,13 +131,27 @@ static int prepare_templates(const struct paths *p, const char *cache, struct ar
 	return 0;
 }
 
+/* Without them the memory of a sandbox stays in memory; all the rest works. */
+static int prepare_tools(const struct paths *p, const char *cache, struct args *a, char key[TEMPLATE_KEY_LEN + 1], struct err *e)
+{
+	if (prepare_template(p, cache, TOOLS, key, e) == 0) {
+		add(a, "--tools", key);
+		return 0;
+	}
+	if (e->no == ECANCELED)
+		return -e->no;
+	say("%s; going on without CRIU: what paused sandboxes have in memory is not kept on disk", e->text);
+	*e = ERR_INIT;
+	return 0;
+}
+
 static int serve(const struct serve_opts *o)
 {
 	autopaths struct paths p = { NULL };
 	autofree char *cache = path_absolute(o->cache);
 	autofree char *state = path_absolute(o->state);
 	autofree char *run_dir = state ? o->run ? path_absolute(o->run) : path_run_dir(state) : NULL;
-	char words[ARRAY_LEN(templates)][TEMPLATE_WORD_SIZE];
+	char words[ARRAY_LEN(templates)][TEMPLATE_WORD_SIZE], tools[TEMPLATE_KEY_LEN + 1];
 	struct err e = ERR_INIT;
 
 	if (!cache || !run_dir)
@@ -158,7 +173,7 @@ static int serve(const struct serve_opts *o)
 		add(&a, "--config", o->config);
 	for (size_t i = 0; i < o->more.n; i++)
 		add(&a, o->more.v[i], NULL);
-	if (try_atolld(a, &e) < 0 || prepare_templates(&p, cache, &a, words, &e) < 0)
+	if (try_atolld(a, &e) < 0 || prepare_templates(&p, cache, &a, words, &e) < 0 || prepare_tools(&p, cache, &a, tools, &e) < 0)
 		return fail("%s", e.text);
 	(void)execv(p.atolld, (char *const *)a.v);
 	return fail("run '%s': %s", p.atolld, strerrordesc_np(errno));

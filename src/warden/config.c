@@ -16,7 +16,9 @@
 #define WARM_POOL_MAX 32		/* in a rush */
 #define MB_MAX (16u * 1024 * 1024)	/* 16 TiB: what a number of megabytes may say */
 
-enum kind { KIND_TEXT, KIND_PATH, KIND_NUMBER, KIND_CPUS, KIND_BOOL, KIND_STOP, KIND_LEVEL, KIND_TEMPLATE, KIND_RANGES };
+enum kind {
+	KIND_TEXT, KIND_PATH, KIND_NUMBER, KIND_CPUS, KIND_BOOL, KIND_STOP, KIND_LEVEL, KIND_TEMPLATE, KIND_RANGES, KIND_KEY,
+};
 
 struct key {
 	const char *name;
@@ -43,6 +45,7 @@ static const struct key keys[] = {
 	{ "init", KIND_PATH, FIELD(init), .cli_only = true },
 	{ "restart_max_ms", KIND_NUMBER, FIELD(restart_max_ms), 0, 60000, .cli_only = true },
 	{ "template", KIND_TEMPLATE, 0, 0, .cli_only = true },
+	{ "tools", KIND_KEY, FIELD(tools), .cli_only = true },
 	{ "domain", KIND_TEXT, FIELD(domain) },
 	{ "user", KIND_TEXT, FIELD(user) },
 	{ "egress_user", KIND_TEXT, FIELD(egress_user) },
@@ -239,6 +242,8 @@ static int set_field(struct config *c, const struct key *k, struct str value)
 		return set_template(c, value);
 	case KIND_RANGES:
 		return set_ranges(c, value);
+	case KIND_KEY:
+		return str_copy(field, k->size, value) && check_template_key(field) ? 0 : -EINVAL;
 	}
 	return -EINVAL;
 }
@@ -249,7 +254,7 @@ static int refuse(const struct key *k, struct str value, int r, struct err *e)
 	static const char *const want[] = {
 		[KIND_TEXT] = "a short text", [KIND_PATH] = "a path", [KIND_CPUS] = "a number of cores like 2 or 0.5",
 		[KIND_BOOL] = "true or false", [KIND_STOP] = "kill or keep", [KIND_LEVEL] = "debug, info, warn or error",
-		[KIND_TEMPLATE] = "NAME=KEY with a key of 32 hex digits",
+		[KIND_TEMPLATE] = "NAME=KEY with a key of 32 hex digits", [KIND_KEY] = "a key of 32 hex digits",
 		[KIND_RANGES] = "IPv4 addresses and ranges, none of them of this host, of sandboxes, link-local or multicast",
 	};
 

@@ -47,6 +47,7 @@ struct config {
 	enum log_level log_level;
 	struct msg_template templates[TEMPLATES_MAX];
 	uint32_t n_templates;
+	char tools[TEMPLATE_KEY_SIZE];		/* the root with CRIU, beside the templates; "": there is none */
 };
 
 /* Reads argv and the file it names. On failure e says which option, or which line and key. */
