@@ -81,6 +81,17 @@ int btrfs_subvol_create(int dirfd, const char *name, struct err *e)
 	return 0;
 }
 
+int btrfs_snapshot(int subvol_fd, int dirfd, const char *name, bool read_only, struct err *e)
+{
+	struct btrfs_ioctl_vol_args_v2 a = { .fd = subvol_fd, .flags = read_only ? BTRFS_SUBVOL_RDONLY : 0 };
+
+	if (!str_copy(a.name, sizeof a.name, str_of(name)))
+		return err_set(e, ENAMETOOLONG, "make snapshot '%s'", name);
+	if (ioctl(dirfd, BTRFS_IOC_SNAP_CREATE_V2, &a) < 0)
+		return err_sys(e, "make snapshot '%s'", name);
+	return 0;
+}
+
 int btrfs_subvol_delete(int dirfd, const char *name)
 {
 	struct btrfs_ioctl_vol_args a = { 0 };

@@ -9,6 +9,7 @@
 
 int btrfs_quota_enable(int fs_fd, bool *ret_simple, struct err *e);	/* simple quotas where the kernel has them */
 int btrfs_subvol_create(int dirfd, const char *name, struct err *e);
+int btrfs_snapshot(int subvol_fd, int dirfd, const char *name, bool read_only, struct err *e);	/* on disk when it returns */
 int btrfs_subvol_delete(int dirfd, const char *name);			/* -errno; -ENOENT */
 int btrfs_subvol_id(int fd, uint64_t *ret);				/* of the subvolume that fd is in; -errno */
 int btrfs_limit(int subvol_fd, uint64_t bytes, struct err *e);

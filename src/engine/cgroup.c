@@ -277,6 +277,16 @@ int cgroup_freeze(struct cgroup_tree *t, const char *id, bool on, struct err *e)
 	return t->be->freeze(t, id, on, e);
 }
 
+int cgroup_freezer(struct cgroup_tree *t, const char *id, int *ret_fd, struct err *e)
+{
+	int at = t->be->freezer(t);
+
+	if (at < 0)
+		return err_set(e, ENOTSUP, "this host has no freezer");
+	*ret_fd = openat(at, id, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	return *ret_fd < 0 ? err_sys(e, "open the freezer of '%s'", id) : 0;
+}
+
 int cgroup_after_kill(struct cgroup_tree *t, const char *id)
 {
 	return t->be->after_kill(t, id);

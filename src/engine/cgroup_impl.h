@@ -10,6 +10,7 @@ struct cgroup_backend {
 	int (*make)(struct cgroup_tree *t, const char *id, const struct cgroup_limits *lim, struct err *e);
 	int (*seat)(struct cgroup_tree *t, const char *id, struct cgroup_seat *ret, struct err *e);
 	int (*freeze)(struct cgroup_tree *t, const char *id, bool on, struct err *e);
+	int (*freezer)(struct cgroup_tree *t);				/* parent directory where they are frozen, or -1 */
 	int (*after_kill)(struct cgroup_tree *t, const char *id);
 	int (*usage)(struct cgroup_tree *t, const char *id, struct cgroup_usage *ret, struct err *e);
 	int (*remove)(struct cgroup_tree *t, const char *id, struct err *e);

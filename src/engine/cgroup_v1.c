@@ -189,6 +189,11 @@ static int v1_freeze(struct cgroup_tree *t, const char *id, bool on, struct err 
 	return on ? cgroup_look_frozen(fd, id, "freezer.state", "FROZEN", e) : 0;
 }
 
+static int v1_freezer(struct cgroup_tree *t)
+{
+	return t->v1_fd[V1_FREEZER];
+}
+
 /* What v2 does by cgroup.kill: also those that were not below the process that was killed, or had nobody to kill them. */
 static void v1_kill_listed(struct cgroup_tree *t, const char *id)
 {
@@ -261,6 +266,7 @@ const struct cgroup_backend cgroup_v1 = {
 	.make = v1_make,
 	.seat = v1_seat,
 	.freeze = v1_freeze,
+	.freezer = v1_freezer,
 	.after_kill = v1_after_kill,
 	.usage = v1_usage,
 	.remove = v1_remove,

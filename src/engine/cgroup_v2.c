@@ -171,6 +171,11 @@ static int v2_freeze(struct cgroup_tree *t, const char *id, bool on, struct err 
 }
 
 /* A frozen task of v2 dies of SIGKILL at once; this gets those that were just being forked. */
+static int v2_freezer(struct cgroup_tree *t)
+{
+	return t->v2_fd;
+}
+
 static int v2_after_kill(struct cgroup_tree *t, const char *id)
 {
 	return cgroup_write(t->v2_fd, id, "cgroup.kill", "1");
@@ -218,6 +223,7 @@ const struct cgroup_backend cgroup_v2 = {
 	.make = v2_make,
 	.seat = v2_seat,
 	.freeze = v2_freeze,
+	.freezer = v2_freezer,
 	.after_kill = v2_after_kill,
 	.usage = v2_usage,
 	.remove = v2_remove,

@@ -166,24 +166,6 @@ static int files(const struct slot *s, bool no_internet, struct err *e)
 	return write_file("/etc/hostname", HOSTNAME "\n", e);
 }
 
-/* Those of the sandbox's own network namespace; gids are those inside. */
-static int sysctls(struct err *e)
-{
-	static const struct { const char *path, *value; } set[] = {
-		{ "/proc/sys/net/ipv4/ip_unprivileged_port_start", "0" },
-		{ "/proc/sys/net/ipv4/ping_group_range", "0 65535" },
-		{ "/proc/sys/net/ipv6/conf/eth0/disable_ipv6", "1" },
-	};
-
-	for (size_t i = 0; i < ARRAY_LEN(set); i++) {
-		int r = file_write(AT_FDCWD, set[i].path, set[i].value);
-
-		if (r < 0 && r != -ENOENT)
-			return err_set(e, -r, "set %s: %s", set[i].path, strerror(-r));
-	}
-	return 0;
-}
-
 /* Clones what is at from, read-only, and puts it on to; a path that this kernel does not have is no matter. */
 static int cover(const char *from, const char *to, unsigned attr, struct err *e)
 {
@@ -302,7 +284,7 @@ static int run(struct child_spec *sp, struct err *e)
 		return err_wrap(e, "root");
 	for (int i = 0; i < FD_COUNT; i++)
 		fd_close(fds[i]);
-	if (files(&sp->slot, sp->no_internet, e) < 0 || sysctls(e) < 0 || cover_up(e) < 0)
+	if (files(&sp->slot, sp->no_internet, e) < 0 || link_sysctls(0, SLOT_UIDS, e) < 0 || cover_up(e) < 0)
 		return err_wrap(e, "files");
 	if (step_recv(SOCK_FD, STEP_SEATED, NULL, 0, -1, e) < 0)
 		return -e->no;

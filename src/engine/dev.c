@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
@@ -25,6 +26,19 @@ static const struct { const char *name, *to; } links[] = {
 };
 
 static const char *const dirs[] = { "pts", "shm", "mqueue" };
+
+bool dev_has(const char *name)
+{
+	bool is = false;
+
+	for (size_t i = 0; i < ARRAY_LEN(nodes); i++)
+		is |= strcmp(nodes[i].name, name) == 0;
+	for (size_t i = 0; i < ARRAY_LEN(links); i++)
+		is |= strcmp(links[i].name, name) == 0;
+	for (size_t i = 0; i < ARRAY_LEN(dirs); i++)
+		is |= strcmp(dirs[i], name) == 0;
+	return is;
+}
 
 /* A new one per sandbox, in the form of a random UUID, to be mounted over the kernel's. */
 static int write_boot_id(int fd, struct err *e)

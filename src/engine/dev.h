@@ -2,6 +2,7 @@
 /* dev: the sandbox's /dev, made outside because nobody inside may make a device node. */
 #pragma once
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "base/err.h"
@@ -13,3 +14,5 @@
 /* A small tmpfs with the usual nodes and links and empty places for pts, shm, mqueue and .atoll/init; its files belong to
  * that host uid, the sandbox's root. */
 int dev_make(uid_t root, int *ret_mount_fd, struct err *e);
+
+bool dev_has(const char *name);		/* is that one of the nodes, links and directories which it puts there? */

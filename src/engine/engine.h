@@ -20,6 +20,7 @@
 
 #define ENGINE_ID_SIZE 24
 #define ENGINE_KEY_SIZE 33
+#define ENGINE_NAME_SIZE 24		/* of what is kept of a sandbox: [a-z0-9]+ */
 
 struct engine_limits {
 	uint64_t mem_bytes;
@@ -75,11 +76,17 @@ struct engine_usage {
 	uint32_t pids, oom_kills;
 };
 
+struct engine_image {			/* of the memory of a sandbox, as checkpoint() has written it */
+	uint64_t bytes;
+	uint64_t dump_us, total_us;	/* until CRIU was done; until all was on the disk */
+};
+
 struct engine_config {			/* the instance; strings live as long as the engine */
 	uint32_t instance;		/* 0..15 */
 	uint32_t max_sandboxes;		/* slots 0..max-1, at most 2000 */
 	const char *state_dir, *run_dir, *cache_dir;
 	const char *init_path;		/* the atoll-init binary */
+	const char *tools_key;		/* of the root with CRIU, among the templates; NULL or "": there is none */
 	uint64_t pool_bytes, pool_max_bytes;
 	bool no_pool;			/* run without the btrfs pool: no disk limits */
 	uint64_t mem_total_bytes;	/* of all sandboxes together; 0: the host's minus a reserve */
@@ -121,6 +128,20 @@ struct engine_ops {
 	/* After the pidfd has fired (or start failed half-way, or the record's process is gone): removes cgroups, directories,
 	 * firewall entries. -EAGAIN: something is still going away, call again in a few ms. Idempotent. */
 	int (*reap)(struct engine *en, const struct engine_record *r, struct err *e);
+
+	/* What can be kept of a sandbox under a name, and outlives it. All but forget() block, and are called in a child.
+	 *
+	 * snapshot(): the disk of a frozen sandbox as it is, safe on the disk when it returns. checkpoint(): its memory too; it must
+	 * be frozen since its snapshot() of the same name, and stays frozen whatever comes of it. -ENOTSUP: this host cannot;
+	 * -EIO: CRIU could not, and e says what was in its way. Nothing is left of a failure.
+	 *
+	 * restore(): like start(), but of a sandbox that goes on where checkpoint() found it: same processes, same pids. id, slot and
+	 * limits are those of the new one. The kept state stays. */
+	int (*snapshot)(struct engine *en, const struct engine_record *r, const char *name, struct err *e);
+	int (*checkpoint)(struct engine *en, const struct engine_record *r, const char *name, struct engine_image *ret, struct err *e);
+	int (*restore)(struct engine *en, const struct engine_spec *spec, const char *name, struct engine_record *ret, int *ret_pidfd,
+		struct err *e);
+	int (*forget)(struct engine *en, const char *name, struct err *e);	/* idempotent; -EAGAIN: ask again */
 
 	/* Pool growth and the like, about once a second. */
 	void (*tick)(struct engine *en);

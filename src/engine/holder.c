@@ -90,7 +90,7 @@ static int limit_z(struct err *e)
 	return 0;
 }
 
-static int image_fd(struct err *e)
+int holder_image_fd(struct err *e)
 {
 	size_t n = (size_t)(holder_image_end - holder_image);
 	autoclose int fd = memfd_create("atoll-holder", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -128,7 +128,7 @@ static int maker_run(const struct holder_config *cfg, const struct cgroup_seat *
 {
 	int go[2], pidfd = -1;
 	struct slot s;
-	autoclose int image = image_fd(e);
+	autoclose int image = holder_image_fd(e);
 
 	slot_fill(cfg->instance, 0, &s);
 	if (image < 0 || cgroup_sit(seat, 0, e) < 0)

@@ -24,6 +24,9 @@ struct holder_config {
 int holder_get(const struct holder_config *cfg, const char *key, int *ret_pidfd, struct err *e);
 void holder_end_all(const struct holder_config *cfg);
 
+/* The program atoll-holder, as an fd for execveat(): with an argument it ends with its last child instead of never. */
+int holder_image_fd(struct err *e);
+
 #define HOLDER_CGROUP "_holder"		/* no sandbox id has a "_" */
 
 extern const char holder_image[], holder_image_end[];

@@ -342,3 +342,22 @@ int link_inside(const struct slot *s, struct err *e)
 	add_no_neighbours(&b, eth);
 	return run_one(&b, e);
 }
+
+int link_sysctls(uint32_t first, uint32_t count, struct err *e)
+{
+	char groups[32];
+	const struct { const char *path, *value; } set[] = {
+		{ "/proc/sys/net/ipv4/ip_unprivileged_port_start", "0" },
+		{ "/proc/sys/net/ipv4/ping_group_range", groups },
+		{ "/proc/sys/net/ipv6/conf/eth0/disable_ipv6", "1" },
+	};
+
+	(void)snprintf(groups, sizeof groups, "%u %u", first, first + count - 1);
+	for (size_t i = 0; i < ARRAY_LEN(set); i++) {
+		int r = file_write(AT_FDCWD, set[i].path, set[i].value);
+
+		if (r < 0 && r != -ENOENT)
+			return err_set(e, -r, "set %s: %s", set[i].path, strerror(-r));
+	}
+	return 0;
+}

@@ -19,3 +19,6 @@ int link_make(const struct slot *s, int netns_fd, uint32_t mtu, struct err *e);
 
 /* In the sandbox's network namespace: lo and eth0 up, address, default route. */
 int link_inside(const struct slot *s, struct err *e);
+
+/* Likewise: settings of that network. Its groups are count of ours from first on. */
+int link_sysctls(uint32_t first, uint32_t count, struct err *e);

@@ -187,7 +187,7 @@ static int open_parts(struct engine *en, const struct engine_record *live, size_
 	en->holder = (struct holder_config) {
 		.dir_fd = en->holders_fd, .boot_id = en->boot_id, .instance = c->instance, .cgroups = en->cgroups,
 	};
-	return 0;
+	return ckpt_start(en, &en->ckpt, e);
 }
 
 static int ns_open(const struct engine_config *cfg, const struct engine_record *live, size_t n_live, struct engine **ret,
@@ -201,7 +201,7 @@ static int ns_open(const struct engine_config *cfg, const struct engine_record *
 		return err_set(e, ENOMEM, "open the engine");
 	*en = (struct engine) {
 		.cfg = *cfg, .private_fd = -1, .holders_fd = -1, .templates_fd = -1, .init_fd = -1, .netns_fd = -1, .nft_fd = -1,
-		.guard = { -1, -1 },
+		.tools_fd = -1, .criu_run_fd = -1, .guard = { -1, -1 }, .ckpt = { .sock = -1, .pid = -1 },
 	};
 	if (open_parts(en, live, n_live, e) < 0) {
 		ns_close(en, false);
@@ -310,6 +310,16 @@ int ns_reap(struct engine *en, const struct engine_record *r, struct err *e)
 	return no ? err_wrap(e, "clean up after sandbox '%s'", r->spec.id) : 0;	/* -EAGAIN from the pool: it is busy */
 }
 
+static int ns_snapshot(struct engine *en, const struct engine_record *r, const char *name, struct err *e)
+{
+	return pool_keep_disk(en->pool, r->spec.id, name, e) < 0 ? err_wrap(e, "keep the disk of sandbox '%s'", r->spec.id) : 0;
+}
+
+static int ns_forget(struct engine *en, const char *name, struct err *e)
+{
+	return pool_forget(en->pool, name, e) < 0 ? err_wrap(e, "forget what is kept as '%s'", name) : 0;
+}
+
 static void ns_tick(struct engine *en)
 {
 	pool_tick(en->pool);
@@ -328,6 +338,7 @@ static void ns_close(struct engine *en, bool all)
 		link_gateway_del(s.gateway);
 	}
 	guard_stop(&en->guard);
+	ckpt_stop(&en->ckpt);
 	pool_close(en->pool, true);
 	cgroup_tree_close(en->cgroups, all);
 	seccomp_filter_done(&en->filter);
@@ -337,6 +348,8 @@ static void ns_close(struct engine *en, bool all)
 	fd_close(en->templates_fd);
 	fd_close(en->netns_fd);
 	fd_close(en->nft_fd);
+	fd_close(en->tools_fd);
+	fd_close(en->criu_run_fd);
 	if (en->private_dir)
 		(void)umount2(en->private_dir, MNT_DETACH);
 	free(en->private_dir);
@@ -361,6 +374,10 @@ const struct engine_ops engine_ns = {
 	.kill = ns_kill,
 	.usage = ns_usage,
 	.reap = ns_reap,
+	.snapshot = ns_snapshot,
+	.checkpoint = ckpt_checkpoint,
+	.restore = ckpt_restore,
+	.forget = ns_forget,
 	.tick = ns_tick,
 	.close = ns_close,
 };

@@ -2,6 +2,7 @@
 /* ns: the namespace engine's own state; shared by the files that fill its table of functions. */
 #pragma once
 
+#include "engine/ckpt.h"
 #include "engine/engine.h"
 #include "engine/guard.h"
 #include "engine/holder.h"
@@ -37,10 +38,12 @@ struct engine {
 	char *private_dir;		/* RUN/private: a tmpfs of ours; nodes, init's copy, stage, pool */
 	char *pool_dir, *stage_dir;
 	int private_fd, holders_fd, templates_fd, init_fd, netns_fd, nft_fd;
+	int tools_fd, criu_run_fd;	/* -1: there is no CRIU */
 	uint32_t mtu;
 	struct cgroup_tree *cgroups;
 	struct pool *pool;
 	struct guard guard;
+	struct ckpt ckpt;
 	struct seccomp_filter filter;
 	struct holder_config holder;
 	struct start_times *times;	/* where the builder notes them, NULL: nowhere */

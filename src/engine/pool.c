@@ -19,11 +19,14 @@
 #include "engine/btrfs.h"
 #include "engine/loopdev.h"
 #include "engine/sweeper.h"
+#include "engine/tree.h"
 
 #define POOL_MIN_BYTES (256ull << 20)
 #define LOCK_TRIES 200
 #define LOCK_STEP_NS 25000000
 #define NAME "pool.img"
+#define KEPT '+'			/* in no sandbox's id */
+#define KEPT_NAME_SIZE 32
 
 struct pool {
 	struct pool_config cfg;
@@ -202,11 +205,123 @@ int pool_make(struct pool *p, const char *id, uint64_t disk_bytes, int *ret_fd, 
 	return 0;
 }
 
+/* --- what outlives a sandbox -------------------------------------------------------------------------------- */
+
+enum kept { KEPT_DISK = 'd', KEPT_MEMORY = 'm' };
+
+static void kept_name(char z[KEPT_NAME_SIZE], const char *name, enum kept what)
+{
+	(void)snprintf(z, KEPT_NAME_SIZE, "%s%c%c", name, KEPT, (char)what);
+}
+
+static int needs_btrfs(const struct pool *p, struct err *e)
+{
+	return p->cfg.plain ? err_set(e, ENOTSUP, "without a pool nothing of a sandbox can be kept (no_pool is set)") : 0;
+}
+
+static int open_kept(struct pool *p, const char *name, enum kept what, int *ret_fd, struct err *e)
+{
+	char z[KEPT_NAME_SIZE];
+
+	kept_name(z, name, what);
+	*ret_fd = openat(p->fs_fd, z, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	return *ret_fd < 0 ? err_sys(e, "open '%s'", z) : 0;
+}
+
+int pool_keep_disk(struct pool *p, const char *id, const char *name, struct err *e)
+{
+	char z[KEPT_NAME_SIZE];
+	autoclose int fd = -1;
+
+	if (needs_btrfs(p, e) < 0)
+		return -e->no;
+	fd = openat(p->fs_fd, id, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0)
+		return err_sys(e, "open directory '%s'", id);
+	kept_name(z, name, KEPT_DISK);
+	return btrfs_snapshot(fd, p->fs_fd, z, true, e);
+}
+
+int pool_keep_memory(struct pool *p, const char *name, int *ret_fd, struct err *e)
+{
+	char z[KEPT_NAME_SIZE];
+
+	kept_name(z, name, KEPT_MEMORY);
+	if (needs_btrfs(p, e) < 0 || btrfs_subvol_create(p->fs_fd, z, e) < 0)
+		return -e->no;
+	return open_kept(p, name, KEPT_MEMORY, ret_fd, e);
+}
+
+int pool_kept_memory(struct pool *p, const char *name, int *ret_fd, struct err *e)
+{
+	return open_kept(p, name, KEPT_MEMORY, ret_fd, e);
+}
+
+/* The overlay's own notes do not fit a copy: it would refuse a directory that was mounted volatile (work/incompat), and take
+ * its index for that of another. */
+static int clear_work(int fd)
+{
+	autoclose int w = openat(fd, "w", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+
+	if (w < 0)
+		return -errno;
+	int r = tree_remove(w, "work"), s = tree_remove(w, "index");
+
+	return r < 0 && r != -ENOENT ? r : s < 0 && s != -ENOENT ? s : 0;
+}
+
+int pool_make_from(struct pool *p, const char *name, const char *id, uint64_t disk_bytes, int *ret_fd, struct err *e)
+{
+	autoclose int from = -1, fd = -1;
+
+	if (needs_btrfs(p, e) < 0 || open_kept(p, name, KEPT_DISK, &from, e) < 0 || btrfs_snapshot(from, p->fs_fd, id, false, e) < 0)
+		return -e->no;
+	fd = openat(p->fs_fd, id, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0)
+		return err_sys(e, "open directory '%s'", id);
+	int r = clear_work(fd);
+
+	if (r < 0)
+		return err_set(e, -r, "prepare directory '%s': %s", id, strerror(-r));
+	if (disk_bytes && btrfs_limit(fd, disk_bytes, e) < 0)
+		return -e->no;
+	*ret_fd = take_fd(&fd);
+	return 0;
+}
+
+int pool_forget(struct pool *p, const char *name, struct err *e)
+{
+	static const enum kept both[] = { KEPT_DISK, KEPT_MEMORY };
+	char z[KEPT_NAME_SIZE];
+
+	for (size_t i = 0; i < ARRAY_LEN(both); i++) {
+		kept_name(z, name, both[i]);
+		if (pool_remove(p, z, e) < 0)
+			return -e->no;
+	}
+	return 0;
+}
+
+int pool_forget_memory(struct pool *p, const char *name, struct err *e)
+{
+	char z[KEPT_NAME_SIZE];
+
+	kept_name(z, name, KEPT_MEMORY);
+	return pool_remove(p, z, e);
+}
+
+int pool_for_helper(struct pool *p)
+{
+	p->sweeper = (struct sweeper) { -1, -1 };
+	p->state_fd = p->file_fd = p->loop_fd = -1;
+	return p->fs_fd;
+}
+
 int pool_remove(struct pool *p, const char *id, struct err *e)
 {
 	int r = sweeper_remove(&p->sweeper, id);
 
-	if (r == -EPIPE)			/* it has died: then we are slow, but do not leak */
+	if (r == -EPIPE || r == -EBADF)		/* it has died, or is not ours: then we are slow, but do not leak */
 		r = sweeper_remove_now(p->fs_fd, id);
 	return r < 0 ? err_set(e, -r, "remove directory '%s': %s", id, strerror(-r)) : 0;
 }
@@ -235,7 +350,7 @@ void pool_keep_only(struct pool *p, bool (*keep)(const char *id, void *arg), voi
 		return;
 	}
 	for (struct dirent *de; (de = readdir(d));) {
-		if (de->d_name[0] == '.' || keep(de->d_name, arg))
+		if (de->d_name[0] == '.' || strchr(de->d_name, KEPT) || keep(de->d_name, arg))
 			continue;
 		int r = sweeper_remove_now(p->fs_fd, de->d_name);
 

@@ -30,7 +30,21 @@ int pool_make(struct pool *p, const char *id, uint64_t disk_bytes, int *ret_fd, 
 int pool_remove(struct pool *p, const char *id, struct err *e);	/* in the background; idempotent; -EAGAIN: ask again */
 int pool_usage(struct pool *p, const char *id, uint64_t *ret_bytes);	/* -errno */
 
-/* Removes what belongs to none of these. */
+/* What is kept of a sandbox under a name of its own, and outlives it: NAME+d is its disk as it was, read-only; NAME+m a
+ * directory for the image of its memory. */
+int pool_keep_disk(struct pool *p, const char *id, const char *name, struct err *e);	/* on disk when it returns */
+int pool_keep_memory(struct pool *p, const char *name, int *ret_fd, struct err *e);	/* an empty directory */
+int pool_kept_memory(struct pool *p, const char *name, int *ret_fd, struct err *e);	/* -ENOENT */
+int pool_make_from(struct pool *p, const char *name, const char *id, uint64_t disk_bytes, int *ret_fd, struct err *e);
+int pool_forget(struct pool *p, const char *name, struct err *e);	/* both; in the background; idempotent; -EAGAIN */
+
+int pool_forget_memory(struct pool *p, const char *name, struct err *e);
+
+/* In a forked helper that outlives the warden and so must not hold its locks: of the pool's fds it keeps only the one returned,
+ * and removing is done on the spot from now on. */
+int pool_for_helper(struct pool *p);
+
+/* Removes what belongs to none of these; what is kept under a name stays. */
 void pool_keep_only(struct pool *p, bool (*keep)(const char *id, void *arg), void *arg);
 
 void pool_tick(struct pool *p);		/* grows, sweeps; about once a second */

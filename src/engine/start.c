@@ -14,7 +14,6 @@
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -28,6 +27,7 @@
 #include "engine/cgroup.h"
 #include "engine/child.h"
 #include "engine/dev.h"
+#include "engine/limits.h"
 #include "engine/mounts.h"
 #include "engine/net_ct.h"
 #include "engine/net_link.h"
@@ -78,37 +78,13 @@ static void stage_done(struct start *st, enum start_stage s)
 	st->t0_us = now;
 }
 
-/* Before the user namespace is made: the limits of this moment bound all of the sandbox's users together. */
-static int per_user_limits(struct err *e)
-{
-	static const struct { int what; rlim_t max; } set[] = {
-		{ RLIMIT_SIGPENDING, 16384 },
-		{ RLIMIT_MSGQUEUE, 1 << 20 },
-		{ RLIMIT_MEMLOCK, 64 << 20 },
-	};
-
-	for (size_t i = 0; i < ARRAY_LEN(set); i++) {
-		struct rlimit l;
-
-		if (getrlimit(set[i].what, &l) < 0)
-			return err_sys(e, "read limit %d", set[i].what);
-		if (l.rlim_max > set[i].max)
-			l.rlim_max = set[i].max;
-		if (l.rlim_cur > l.rlim_max)
-			l.rlim_cur = l.rlim_max;
-		if (setrlimit(set[i].what, &l) < 0)
-			return err_sys(e, "set limit %d", set[i].what);
-	}
-	return 0;
-}
-
 static int b1_run(struct start *st, struct err *e)
 {
 	int pidfd = -1;
 
 	if (setns(st->holder, CLONE_NEWUSER | CLONE_NEWNS) < 0)
 		return err_sys(e, "join the template's namespaces");
-	if (caps_keep_across_uids(e) < 0 || caps_become(st->slot.owner, st->slot.owner, e) < 0 || per_user_limits(e) < 0)
+	if (caps_keep_across_uids(e) < 0 || caps_become(st->slot.owner, st->slot.owner, e) < 0 || limits_user(e) < 0)
 		return -e->no;
 	pid_t pid = userns_fork(CHILD_FLAGS, -1, &pidfd);
 

@@ -3,11 +3,15 @@
 #include "engine/userns.h"
 
 #include <fcntl.h>
+#include <linux/nsfs.h>
 #include <linux/sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -47,4 +51,57 @@ int userns_map(pid_t pid, uint32_t first, uint32_t count, struct err *e)
 			return err_set(e, -r, "write %s: %s", files[i], strerror(-r));
 	}
 	return 0;
+}
+
+static int open_userns(pid_t pid)
+{
+	char path[48];
+
+	(void)snprintf(path, sizeof path, "/proc/%d/ns/user", pid);
+	return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+int userns_for_map(uint32_t root, uint32_t count, int *ret_fd, struct err *e)
+{
+	autoclose int pidfd = -1, fd = -1;
+	pid_t pid = userns_fork(CLONE_NEWUSER, -1, &pidfd);
+
+	if (pid < 0)
+		return err_set(e, -pid, "make a user namespace: %s", strerror(-pid));
+	if (pid == 0) {
+		for (;;)
+			(void)pause();
+	}
+	if (userns_map(pid, root, count, e) == 0) {
+		fd = open_userns(pid);
+		if (fd < 0)
+			(void)err_sys(e, "open a user namespace");
+	}
+	(void)kill(pid, SIGKILL);
+	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	if (fd < 0)
+		return -e->no;
+	*ret_fd = take_fd(&fd);
+	return 0;
+}
+
+int userns_owner(pid_t pid, uid_t *ret, struct err *e)
+{
+	struct stat ours, its;
+	autoclose int fd = open_userns(pid);
+
+	if (fd < 0 || stat("/proc/self/ns/user", &ours) < 0)
+		return err_sys(e, "open a user namespace");
+	for (;;) {
+		autoclose int above = ioctl(fd, NS_GET_PARENT);
+
+		if (above < 0 || fstat(above, &its) < 0)
+			return err_sys(e, "find the namespace above a user namespace");
+		if (its.st_ino == ours.st_ino && its.st_dev == ours.st_dev)
+			break;
+		fd_close(fd);
+		fd = take_fd(&above);
+	}
+	return ioctl(fd, NS_GET_OWNER_UID, ret) < 0 ? err_sys(e, "find the owner of a user namespace") : 0;
 }

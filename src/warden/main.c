@@ -182,7 +182,7 @@ static int open_engine(struct warden *w, const char *init, struct err *e)
 	choose_pool(&w->cfg);
 	struct engine_config ec = {
 		.instance = w->instance, .max_sandboxes = w->n_slots, .state_dir = w->cfg.state, .run_dir = w->cfg.run,
-		.cache_dir = w->cfg.cache, .init_path = init, .pool_bytes = w->cfg.pool_size_mb << 20,
+		.cache_dir = w->cfg.cache, .init_path = init, .tools_key = w->cfg.tools, .pool_bytes = w->cfg.pool_size_mb << 20,
 		.pool_max_bytes = w->cfg.pool_max_mb << 20, .no_pool = w->cfg.no_pool, .mem_total_bytes = w->cfg.mem_total_mb << 20,
 		.open_ranges = w->cfg.allow_private, .n_open_ranges = w->cfg.n_allow_private,
 	};

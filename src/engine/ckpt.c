@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ckpt: the helper process atoll-ckpt, and how the engine asks it. */
+#include "engine/ckpt.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "engine/cgroup_impl.h"
+#include "engine/criu.h"
+#include "engine/net_nft.h"
+#include "engine/ns.h"
+#include "engine/pool.h"
+
+enum op { OP_CHECKPOINT = 1, OP_RESTORE };
+
+struct request {			/* with one fd: where the report goes */
+	uint32_t op;
+	char name[ENGINE_NAME_SIZE];
+	struct engine_record record;	/* restore: only its spec */
+};
+
+/* --- the helper --------------------------------------------------------------------------------------------- */
+
+static void set_up(struct engine *en, int sock)
+{
+	const struct cgroup_tree *t = en->cgroups;
+	int keep[2 * CGROUP_V1_MAX + 12] = {
+		sock, en->private_fd, en->holders_fd, en->templates_fd, en->init_fd, en->netns_fd, en->tools_fd, en->criu_run_fd,
+		t->v2_fd, pool_for_helper(en->pool), -1, -1,
+	};
+	sigset_t none;
+
+	memcpy(keep + 12, t->v1_fd, sizeof t->v1_fd);
+	memcpy(keep + 12 + CGROUP_V1_MAX, t->v1_root_fd, sizeof t->v1_root_fd);
+	fd_close_others(keep, ARRAY_LEN(keep));
+	(void)prctl(PR_SET_NAME, "atoll-ckpt", 0, 0, 0);
+	(void)setsid();
+	for (int s = 1; s < NSIG; s++)
+		(void)signal(s, s == SIGPIPE ? SIG_IGN : SIG_DFL);
+	(void)sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	en->nft_fd = nft_open();	/* the warden reads its answers from its own */
+}
+
+static _Noreturn void work(struct engine *en, const struct request *rq, int answer)
+{
+	struct ckpt_report rp;
+
+	(void)signal(SIGCHLD, SIG_DFL);
+	memset(&rp, 0, sizeof rp);
+	if (rq->op == OP_CHECKPOINT)
+		rp.ok = dump_run(en, &rq->record, rq->name, &rp.image, &rp.e) == 0;
+	else
+		(void)restore_run(en, &rq->record.spec, rq->name, answer, &rp.e);
+	_exit(fd_send(answer, &rp, sizeof rp, NULL, 0) == (ssize_t)sizeof rp ? 0 : 1);
+}
+
+static void refuse(int answer, int no)
+{
+	struct ckpt_report rp = { 0 };
+
+	(void)err_set(&rp.e, no, "fork: %s", strerror(no));
+	(void)fd_send(answer, &rp, sizeof rp, NULL, 0);
+}
+
+/* Ends with its last client. Those at work go on: see ckpt.h. */
+static void serve(struct engine *en, int sock)
+{
+	struct request rq;
+
+	set_up(en, sock);
+	(void)signal(SIGCHLD, SIG_IGN);		/* nobody waits for them: they report by themselves */
+	for (;;) {
+		size_t n_fds = 0;
+		autoclose int answer = -1;
+		ssize_t n = fd_recv(sock, &rq, sizeof rq, &answer, 1, &n_fds);
+
+		if (n == -EINTR)
+			continue;
+		if (n <= 0)
+			return;
+		if (n != (ssize_t)sizeof rq || n_fds != 1)
+			continue;
+		pid_t pid = fork();
+
+		if (pid == 0) {
+			fd_close(sock);
+			work(en, &rq, answer);
+		}
+		if (pid < 0)
+			refuse(answer, errno);
+	}
+}
+
+/* --- the engine's side -------------------------------------------------------------------------------------- */
+
+static void find_tools(struct engine *en, struct ckpt *c)
+{
+	char path[ENGINE_KEY_SIZE + 16];
+
+	if (!en->cfg.tools_key || !en->cfg.tools_key[0]) {
+		(void)snprintf(c->why_not, sizeof c->why_not, "CRIU is not installed ('atoll doctor' tells more)");
+		return;
+	}
+	(void)snprintf(path, sizeof path, "%s/rootfs", en->cfg.tools_key);
+	en->tools_fd = openat(en->templates_fd, path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (en->tools_fd < 0)
+		(void)snprintf(c->why_not, sizeof c->why_not, "the tools' root '%s' is gone", en->cfg.tools_key);
+}
+
+int ckpt_start(struct engine *en, struct ckpt *ret, struct err *e)
+{
+	int sock[2];
+
+	find_tools(en, ret);
+	if (en->tools_fd < 0)
+		return 0;
+	if (mkdirat(en->private_fd, "criu", 0755) < 0)
+		return err_sys(e, "make a directory for criu");
+	en->criu_run_fd = openat(en->private_fd, "criu", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (en->criu_run_fd < 0)
+		return err_sys(e, "open the directory for criu");
+	if (criu_prepare(en->criu_run_fd, e) < 0)
+		return -e->no;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sock) < 0)
+		return err_sys(e, "make a socket pair");
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		close(sock[0]);
+		serve(en, sock[1]);
+		_exit(0);
+	}
+	close(sock[1]);
+	if (pid < 0) {
+		close(sock[0]);
+		return err_sys(e, "fork atoll-ckpt");
+	}
+	ret->sock = sock[0];
+	ret->pid = pid;
+	return 0;
+}
+
+void ckpt_stop(struct ckpt *c)
+{
+	int status;
+
+	fd_close(c->sock);
+	while (c->pid > 0 && waitpid(c->pid, &status, 0) < 0 && errno == EINTR)
+		;
+	c->sock = -1;
+	c->pid = -1;
+}
+
+/* Each request has a socket of its own for its report, so that several callers do not take each other's. */
+static int ask(struct ckpt *c, const struct request *rq, struct ckpt_report *ret, int *ret_fd, struct err *e)
+{
+	size_t n_fds = 0;
+	int pair[2];
+
+	if (c->sock < 0)
+		return err_set(e, ENOTSUP, "the memory of a sandbox cannot be written to disk here: %s", c->why_not);
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return err_sys(e, "make a socket pair");
+	ssize_t n = fd_send(c->sock, rq, sizeof *rq, &pair[1], 1);
+
+	close(pair[1]);
+	if (n > 0)
+		n = fd_recv(pair[0], ret, sizeof *ret, ret_fd, 1, &n_fds);
+	close(pair[0]);
+	if (n < 0)
+		return err_set(e, (int)-n, "ask atoll-ckpt: %s", strerror((int)-n));
+	if (n != (ssize_t)sizeof *ret || n_fds != (rq->op == OP_RESTORE && ret->ok ? 1u : 0u)) {
+		if (n_fds)
+			fd_close(*ret_fd);
+		return err_set(e, EPIPE, "atoll-ckpt ended without a word");
+	}
+	if (ret->ok)
+		return 0;
+	ret->e.text[sizeof ret->e.text - 1] = '\0';
+	*e = ret->e;
+	return e->no > 0 ? -e->no : err_set(e, EIO, "atoll-ckpt failed without saying why");
+}
+
+static bool put_name(struct request *rq, const char *name)
+{
+	return name[0] && str_copy(rq->name, sizeof rq->name, str_of(name));
+}
+
+int ckpt_checkpoint(struct engine *en, const struct engine_record *r, const char *name, struct engine_image *ret, struct err *e)
+{
+	struct request rq = { .op = OP_CHECKPOINT, .record = *r };
+	struct ckpt_report rp;
+	int fd = -1;
+
+	if (!put_name(&rq, name))
+		return err_set(e, EINVAL, "'%s' is no name for an image", name);
+	if (ask(&en->ckpt, &rq, &rp, &fd, e) < 0)
+		return -e->no;
+	*ret = rp.image;
+	return 0;
+}
+
+int ckpt_restore(struct engine *en, const struct engine_spec *spec, const char *name, struct engine_record *ret, int *ret_pidfd,
+	struct err *e)
+{
+	struct request rq = { .op = OP_RESTORE, .record = { .spec = *spec } };
+	struct ckpt_report rp;
+	int fd = -1;
+
+	if (!put_name(&rq, name))
+		return err_set(e, EINVAL, "'%s' is no name for an image", name);
+	if (ask(&en->ckpt, &rq, &rp, &fd, e) < 0)
+		return -e->no;
+	*ret = rp.record;
+	*ret_pidfd = fd;
+	return 0;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ckpt: the memory of a sandbox, written to disk and brought back to life, by a helper process that runs CRIU.
+ *
+ * The helper atoll-ckpt is forked while the engine is opened, before the warden gives up power: the kernel lets nobody with a
+ * system call filter of his own suspend another's, and CRIU must. Each request is worked on by a child of it, so several
+ * go on at once, and a dump that was begun is finished even when the warden ends: half a dump leaves foreign code in the
+ * sandbox's processes.
+ *
+ * What belongs to an image besides CRIU's files is in image.h. */
+#pragma once
+
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "engine/engine.h"
+
+struct ckpt {
+	int sock;			/* -1: this host cannot */
+	pid_t pid;
+	char why_not[160];
+};
+
+/* Last, when all of the engine is open but the warden is not confined yet. Without tools it is no error: why_not tells. */
+int ckpt_start(struct engine *en, struct ckpt *ret, struct err *e);
+void ckpt_stop(struct ckpt *c);
+
+/* Of the engine's table; see engine.h. Both block. */
+int ckpt_checkpoint(struct engine *en, const struct engine_record *r, const char *name, struct engine_image *ret, struct err *e);
+int ckpt_restore(struct engine *en, const struct engine_spec *spec, const char *name, struct engine_record *ret, int *ret_pidfd,
+	struct err *e);
+
+/* In a child of the helper. */
+int dump_run(struct engine *en, const struct engine_record *r, const char *name, struct engine_image *ret, struct err *e);
+
+/* In a child of the helper, which stays as the parent of what was restored: sends the report itself, and returns only when it
+ * failed. */
+struct ckpt_report;
+int restore_run(struct engine *en, const struct engine_spec *spec, const char *name, int sock, struct err *e);
+
+struct ckpt_report {
+	int32_t ok;
+	struct err e;
+	struct engine_image image;	/* of a checkpoint */
+	struct engine_record record;	/* of a restore, with one fd: its pidfd */
+};

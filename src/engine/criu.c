@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* criu: runs CRIU, in a root of its own. */
+#include "engine/criu.h"
+
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "base/fd.h"
+#include "base/str.h"
+#include "engine/caps.h"
+#include "engine/cgroup.h"
+#include "engine/dev.h"
+#include "engine/mounts.h"
+#include "engine/proc.h"
+#include "engine/userns.h"
+
+#define PROGRAM "/usr/sbin/criu"
+#define PRELOAD "preload.so"
+#define LOG_MAX 65536
+
+static const struct { const char *name; bool is_file; } places[CRIU_MOUNTS] = {
+	[MOUNT_IMAGE] = { "image" }, [MOUNT_FREEZER] = { "freezer" }, [MOUNT_ROOT] = { "root" }, [MOUNT_DEV] = { "dev" },
+	[MOUNT_INIT] = { "init", .is_file = true },
+};
+
+int criu_prepare(int run_dir, struct err *e)
+{
+	autoclose int fd = openat(run_dir, PRELOAD, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
+
+	if (fd < 0)
+		return err_sys(e, "make '" PRELOAD "'");
+	int r = fd_write_all(fd, criu_preload, (size_t)(criu_preload_end - criu_preload));
+
+	return r < 0 ? err_set(e, -r, "write '" PRELOAD "': %s", strerror(-r)) : 0;
+}
+
+/* Its /tmp, with a place for each mount. */
+static int make_tmp(struct criu *c, struct err *e)
+{
+	static const struct mount_opt opts[] = { { "source", "tmp" }, { "mode", "755" }, { "size", "16m" } };
+
+	if (mount_new("tmpfs", opts, ARRAY_LEN(opts), MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, &c->tmp, e) < 0)
+		return -e->no;
+	for (size_t i = 0; i < CRIU_MOUNTS; i++) {
+		autoclose int file = -1;
+
+		if (places[i].is_file)
+			file = openat(c->tmp, places[i].name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
+		if (places[i].is_file ? file < 0 : mkdirat(c->tmp, places[i].name, 0755) < 0)
+			return err_sys(e, "make '%s'", places[i].name);
+	}
+	return 0;
+}
+
+int criu_open(struct criu *c, int tools_dir, int run_dir, int image_dir, struct err *e)
+{
+	c->image = image_dir;
+	if (mount_clone(tools_dir, "", MOUNT_ATTR_RDONLY, &c->tools, e) < 0 ||
+	    mount_clone(run_dir, "", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, &c->run, e) < 0 ||
+	    mount_clone(image_dir, "", 0, &c->mounts[MOUNT_IMAGE], e) < 0 || dev_make(0, &c->dev, e) < 0)
+		return -e->no;
+	c->argv[c->n_args++] = PROGRAM;
+	return make_tmp(c, e);
+}
+
+void criu_arg(struct criu *c, const char *arg)
+{
+	if (c->n_args < CRIU_ARGS_MAX - 1)
+		c->argv[c->n_args++] = arg;
+}
+
+void criu_close(struct criu *c)
+{
+	for (size_t i = 0; i < CRIU_MOUNTS; i++)
+		fd_close(c->mounts[i]);
+	fd_close(c->image);
+	fd_close(c->tools);
+	fd_close(c->dev);
+	fd_close(c->tmp);
+	fd_close(c->run);
+	fd_close(c->pidfd);
+	*c = CRIU_NONE;
+}
+
+/* --- in the child ------------------------------------------------------------------------------------------- */
+
+static int put(int root, const char *path, int mount_fd, struct err *e)
+{
+	autoclose int at = -1;
+
+	return mount_target(root, path, &at, e) < 0 ? -e->no : mount_put(mount_fd, at, "", e);
+}
+
+static int put_new(int root, const char *path, const char *type, struct err *e)
+{
+	autoclose int fd = -1;
+
+	return mount_new(type, NULL, 0, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC, &fd, e) < 0 ? -e->no :
+		put(root, path, fd, e);
+}
+
+/* proc and sys whole: a sandbox that is restored mounts its own, and the kernel allows that only to who already sees one. */
+static int enter_root(const struct criu *c, struct err *e)
+{
+	if (mount_put(c->tools, AT_FDCWD, c->stage, e) < 0 || put_new(c->tools, "proc", "proc", e) < 0 ||
+	    put_new(c->tools, "sys", "sysfs", e) < 0)
+		return -e->no;
+	if (put(c->tools, "dev", c->dev, e) < 0 || put_new(c->tools, "dev/pts", "devpts", e) < 0 ||
+	    put(c->tools, "run", c->run, e) < 0 ||
+	    put(c->tools, "tmp", c->tmp, e) < 0)
+		return -e->no;
+	for (size_t i = 0; i < CRIU_MOUNTS; i++) {
+		if (c->mounts[i] >= 0 && put(c->tmp, places[i].name, c->mounts[i], e) < 0)
+			return -e->no;
+	}
+	return mount_pivot(c->tools, e);
+}
+
+static int quiet_streams(struct err *e)
+{
+	autoclose int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	for (int i = 0; i < 3; i++) {
+		if (null < 0 || dup2(null, i) < 0)
+			return err_sys(e, "open /dev/null");
+	}
+	return 0;
+}
+
+/* Everything up to the exec; returns only when that failed. */
+static int become(const struct criu *c, struct err *e)
+{
+	/* gzip works on what is in /dev/shm, while all of the sandbox waits. */
+	char owner[32];
+	char *envp[] = { "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "GZIP=-1", "LD_PRELOAD=/run/" PRELOAD, owner, NULL };
+
+	if (c->seat && cgroup_sit(c->seat, 0, e) < 0)
+		return -e->no;
+	/* What is restored is left in the cgroups and the cgroup namespace that CRIU is in. */
+	if (unshare(CLONE_NEWNS | (c->seat ? CLONE_NEWCGROUP : 0)) < 0)
+		return err_sys(e, "make namespaces");
+	if (mount_make_private(e) < 0 || enter_root(c, e) < 0 || quiet_streams(e) < 0)
+		return -e->no;
+	if (caps_keep_across_uids(e) < 0)
+		return -e->no;
+	(void)snprintf(owner, sizeof owner, "ATOLL_OWNER=%u", c->owner);
+	(void)setsid();
+	(void)umask(022);		/* those who are restored read their part of the image, as who they are */
+	(void)syscall(SYS_close_range, 3, ~0u, CLOSE_RANGE_CLOEXEC);
+	(void)execve(PROGRAM, (char *const *)c->argv, envp);
+	return err_sys(e, "run criu");
+}
+
+/* --- in the caller ------------------------------------------------------------------------------------------ */
+
+/* A failure before the exec comes back over a socket that the exec closes. */
+int criu_spawn(struct criu *c, struct err *e)
+{
+	int sock[2];
+	struct err why = ERR_INIT;
+
+	c->argv[c->n_args] = NULL;
+	if (pipe2(sock, O_CLOEXEC) < 0)
+		return err_sys(e, "make a pipe");
+	c->pid = userns_fork(0, c->seat ? c->seat->into_fd : -1, &c->pidfd);
+	if (c->pid == 0) {
+		(void)become(c, &why);
+		(void)fd_write_all(sock[1], &why, sizeof why);
+		_exit(1);
+	}
+	close(sock[1]);
+	int r = c->pid < 0 ? err_set(e, -c->pid, "fork: %s", strerror(-c->pid)) : 0;
+
+	if (r == 0 && fd_read_all(sock[0], &why, sizeof why) == 0) {
+		*e = why;
+		(void)waitpid(c->pid, NULL, 0);
+		c->pid = -1;
+		r = err_wrap(e, "start criu");
+	}
+	close(sock[0]);
+	return r;
+}
+
+/* Known to be harmless: it wants a higher limit for itself, and to know about tun devices, and goes on without. */
+static bool is_noise(struct str line)
+{
+	static const char *const known[] = { "RLIMIT_NOFILE for self", "Unable to create tun" };
+
+	for (size_t i = 0; i < ARRAY_LEN(known); i++) {
+		if (memmem(line.p, line.n, known[i], strlen(known[i])))
+			return true;
+	}
+	return false;
+}
+
+void criu_reason(const char *log, char *ret, size_t size)
+{
+	struct str text = str_of(log);
+
+	while (text.p) {
+		struct str line = str_cut(&text, '\n');
+		const char *at = memmem(line.p, line.n, "Error (", 7);
+		const char *colon = at ? memmem(at, line.n - (size_t)(at - line.p), "): ", 3) : NULL;
+
+		if (!colon || is_noise(line))
+			continue;
+		struct str why = { colon + 3, line.n - (size_t)(colon + 3 - line.p) };
+
+		if (why.n >= size)
+			why.n = size - 1;
+		(void)str_copy(ret, size, why);
+		return;
+	}
+	(void)str_copy(ret, size, STR_LIT("its log says nothing"));
+}
+
+static void explain(const struct criu *c, struct err *e)
+{
+	autofree char *log = malloc(LOG_MAX + 1);
+	autoclose int fd = openat(c->image, c->log, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	ssize_t n = log && fd >= 0 ? read(fd, log, LOG_MAX) : -1;
+	char why[160];
+
+	if (log)
+		log[n > 0 ? n : 0] = '\0';
+	criu_reason(log ? log : "", why, sizeof why);
+	(void)err_set(e, EIO, "criu: %s", why);
+}
+
+int criu_wait(struct criu *c, int timeout_ms, struct err *e)
+{
+	int status = 0;
+
+	if (proc_wait_gone(c->pidfd, timeout_ms) < 0) {
+		(void)kill(c->pid, SIGKILL);
+		(void)err_set(e, ETIMEDOUT, "criu takes more than %d s", timeout_ms / 1000);
+	}
+	while (waitpid(c->pid, &status, 0) < 0 && errno == EINTR)
+		;
+	c->pid = -1;
+	if (e->no == 0 && (!WIFEXITED(status) || WEXITSTATUS(status) != 0))
+		explain(c, e);
+	return -e->no;
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* criu: runs CRIU, in a root of its own.
+ *
+ * CRIU is newer than what the host's release has and brings its own libraries, so it lives in the tools' root, entered by
+ * pivot_root in a mount namespace of its own (a chroot confuses it) with the host's /proc. What it works on is put
+ * below its /tmp:
+ *
+ *	/tmp/image	the directory of the image, always
+ *	/tmp/freezer	dump: the cgroup by which the sandbox is frozen
+ *	/tmp/root	restore: the sandbox's root
+ *	/tmp/dev	restore: the /dev that the host makes
+ *	/tmp/init	restore: the program that is pid 1
+ *
+ * It must be started by a process without a system call filter: the kernel lets no other suspend one. It is root, but for two
+ * moments in which a library that is loaded into it (criu_preload.c) gives it the uid that owns the sandbox's user
+ * namespace: what CRIU makes is then counted for that uid and not for root, and the kernel grants such a one every
+ * power over the namespace, even those that we do not have ourselves. */
+#pragma once
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+
+#define CRIU_IMAGE "/tmp/image"
+#define CRIU_FREEZER "/tmp/freezer"
+#define CRIU_ROOT "/tmp/root"
+#define CRIU_DEV "/tmp/dev"
+#define CRIU_INIT "/tmp/init"
+#define CRIU_HOOK "/tmp/hook"
+#define CRIU_ARGS_MAX 40
+
+enum criu_mount { MOUNT_IMAGE, MOUNT_FREEZER, MOUNT_ROOT, MOUNT_DEV, MOUNT_INIT, CRIU_MOUNTS };
+
+struct cgroup_seat;
+
+struct criu {
+	const char *stage;		/* any directory; covered in CRIU's own mount namespace only */
+	int tools, dev, run, tmp;	/* mounts: its root, its /dev, /run and /tmp */
+	int mounts[CRIU_MOUNTS];	/* cloned mounts; -1: not there */
+	int image;			/* the directory of the image, for us */
+	const char *log;		/* a file name in it */
+	uid_t owner;
+	const struct cgroup_seat *seat;	/* where it is born, or NULL: as we are */
+	const char *argv[CRIU_ARGS_MAX];
+	size_t n_args;
+	pid_t pid;
+	int pidfd;
+};
+
+#define CRIU_NONE ((struct criu) { .tools = -1, .dev = -1, .run = -1, .tmp = -1, .mounts = { -1, -1, -1, -1, -1 }, .image = -1, \
+	.pid = -1, .pidfd = -1 })
+
+/* Clones the mounts, so it must be called before the caller leaves the mount namespace that they are in. tools_dir: the tools'
+ * root; run_dir: see criu_prepare(); image_dir: becomes criu's. */
+int criu_open(struct criu *c, int tools_dir, int run_dir, int image_dir, struct err *e);
+void criu_arg(struct criu *c, const char *arg);
+int criu_spawn(struct criu *c, struct err *e);
+int criu_wait(struct criu *c, int timeout_ms, struct err *e);	/* an error of its says what its log says */
+void criu_close(struct criu *c);
+
+/* Once, of a directory on a tmpfs that all runs share as their /run: CRIU keeps there what it found out about the kernel,
+ * which takes it 50 ms. */
+int criu_prepare(int run_dir, struct err *e);
+
+/* The reason in the text of a log: its first error that is not known to be harmless. */
+void criu_reason(const char *log, char *ret, size_t size);
+
+extern const char criu_preload[], criu_preload_end[];

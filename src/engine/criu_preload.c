@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* criu_preload: a library for CRIU alone, carried inside atolld (criu_preload_image.c). It helps where CRIU asks the kernel in a
+ * way that does not fit our sandboxes:
+ *
+ * - Two system calls need the effective uid that owns, or shall own, the sandbox's user namespace ($ATOLL_OWNER; see criu.h):
+ *   making the namespace, and reading limits of a process in it, for which the kernel wants CAP_SYS_RESOURCE over it, and we
+ *   may not have that. All the rest of CRIU needs root. The caller has seen to it that a change of uid takes no capability away.
+ * - To see whether all namespaces belong to the user namespace, CRIU joins that and opens the others from there. Pid 1 lets
+ *   nobody inside look at it, and once it was restored the kernel takes that so literally that root of the user namespace
+ *   may not either. So they are opened before, and used when they are asked for. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/sched.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+typedef long call(long number, ...);
+
+int setns(int fd, int type);
+
+static void *next(const char *name)
+{
+	return dlsym(RTLD_NEXT, name);
+}
+
+/* --- the owner ---------------------------------------------------------------------------------------------- */
+
+static void become(call *real, long uid)
+{
+	(void)real(SYS_setresuid, -1L, uid, -1L);
+	(void)real(SYS_prctl, (long)PR_SET_DUMPABLE, 1L, 0L, 0L, 0L);	/* else our own files in /proc are closed to our children */
+}
+
+static long as_owner(call *real, long number, const long a[6])
+{
+	const char *owner = getenv("ATOLL_OWNER");
+
+	if (!owner)
+		return real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+	become(real, strtol(owner, NULL, 10));
+	long r = real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+	int no = errno;
+
+	if (!(number == SYS_clone3 && r == 0))		/* in the new namespace it is root that CRIU becomes next */
+		become(real, 0);
+	errno = no;
+	return r;
+}
+
+long syscall(long number, ...)
+{
+	static call *real;
+	long a[6];
+	va_list ap;
+
+	va_start(ap, number);
+	for (int i = 0; i < 6; i++)
+		a[i] = va_arg(ap, long);
+	va_end(ap);
+	if (!real)
+		real = (call *)(uintptr_t)next("syscall");
+	if (number == SYS_clone3 && ((const struct clone_args *)a[0])->flags & CLONE_NEWUSER)
+		return as_owner(real, number, a);
+	long r = real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+
+	return number == SYS_prlimit64 && r < 0 && errno == EPERM ? as_owner(real, number, a) : r;
+}
+
+/* --- namespaces --------------------------------------------------------------------------------------------- */
+
+typedef int open_call(int dir, const char *path, int flags, ...);
+
+static const char *const names[] = { "ns/net", "ns/uts", "ns/time", "ns/ipc", "ns/mnt", "ns/cgroup" };
+#define N_NAMES (sizeof names / sizeof *names)
+
+static int process = -1;		/* its directory in /proc: whose user namespace was opened last */
+static int held[N_NAMES];		/* 0: not open */
+
+static open_call *real_open(void)
+{
+	static open_call *real;
+
+	if (!real)
+		real = (open_call *)(uintptr_t)next("openat64");
+	return real;
+}
+
+int openat64(int dir, const char *path, int flags, ...)
+{
+	va_list ap;
+
+	va_start(ap, flags);
+	int mode = flags & (O_CREAT | __O_TMPFILE) ? va_arg(ap, int) : 0;
+	va_end(ap);
+	int fd = real_open()(dir, path, flags, mode);
+
+	if (strcmp(path, "ns/user") == 0)
+		process = dir;
+	for (size_t i = 0; fd < 0 && errno == EACCES && dir == process && i < N_NAMES; i++) {
+		if (held[i] > 0 && strcmp(path, names[i]) == 0)
+			return fcntl(held[i], F_DUPFD_CLOEXEC, 3);
+	}
+	return fd;
+}
+
+int setns(int fd, int type)
+{
+	static int (*real)(int fd, int type);
+
+	if (!real)
+		real = (int (*)(int, int))(uintptr_t)next("setns");
+	for (size_t i = 0; type == CLONE_NEWUSER && process >= 0 && i < N_NAMES; i++)
+		held[i] = real_open()(process, names[i], O_RDONLY | O_CLOEXEC);
+	return real(fd, type);
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* dump: writes the memory of a frozen sandbox to disk, in a child of atoll-ckpt.
+ *
+ * CRIU thaws the cgroup once it has stopped every process by itself, and freezes it again before it lets go of them: to the
+ * sandbox it is as if it had been frozen all the time. Should CRIU fail or die, we freeze it again ourselves. */
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <linux/magic.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "engine/cgroup.h"
+#include "engine/ckpt.h"
+#include "engine/criu.h"
+#include "engine/image.h"
+#include "engine/mounts.h"
+#include "engine/ns.h"
+#include "engine/pool.h"
+#include "engine/userns.h"
+
+#define TIMEOUT_MS 600000		/* an unfinished one cannot be stopped without harm, so this is long */
+#define LOG "dump.log"
+
+/* What every sandbox is dumped with:
+ *	cgroups		are made anew by us
+ *	network		its set-up too; connections are kept where the other end is in the sandbox as well, and the rest is reset
+ *	ghosts		files that are open but have no name any more go into the image, up to this size each
+ *	externals	the mounts that the host makes: given again by name when it is restored */
+static const char *const arguments[] = {
+	"dump", "--images-dir", CRIU_IMAGE, "--log-file", LOG, "-v1", "--leave-running", "--freeze-cgroup", CRIU_FREEZER,
+	"--manage-cgroups=ignore", "--network-lock", "skip", "--empty-ns", "net", "--tcp-established", "--file-locks", "--link-remap",
+	"--ghost-limit", "256M", "--external", "mnt[/dev]:dev", "--external", "mnt[/dev/.atoll/init]:init", "--tree",
+};
+
+struct dump {
+	struct engine *en;
+	const struct engine_record *r;
+	struct criu criu;
+	char pid[16];
+};
+
+static int run_criu(struct dump *d, int image, struct err *e)
+{
+	autoclose int freezer = -1;
+	struct criu *c = &d->criu;
+
+	if (cgroup_freezer(d->en->cgroups, d->r->spec.id, &freezer, e) < 0 || userns_owner(d->r->pid, &c->owner, e) < 0)
+		return -e->no;
+	if (criu_open(c, d->en->tools_fd, d->en->criu_run_fd, image, e) < 0 ||
+	    mount_clone(freezer, "", 0, &c->mounts[MOUNT_FREEZER], e) < 0)
+		return -e->no;
+	c->stage = d->en->stage_dir;
+	c->log = LOG;
+	for (size_t i = 0; i < ARRAY_LEN(arguments); i++)
+		criu_arg(c, arguments[i]);
+	(void)snprintf(d->pid, sizeof d->pid, "%d", d->r->pid);
+	criu_arg(c, d->pid);
+	if (criu_spawn(c, e) < 0)
+		return -e->no;
+	return criu_wait(c, TIMEOUT_MS, e);
+}
+
+static int keep_dev(const struct dump *d, int image, struct err *e)
+{
+	char path[32];
+	struct statfs fs;
+	autoclose int at = -1, dev = -1;
+
+	(void)snprintf(path, sizeof path, "/proc/%d/root", d->r->pid);
+	autoclose int root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	if (root < 0)
+		return err_sys(e, "open its root");
+	if (mount_target(root, "dev", &at, e) < 0)
+		return -e->no;
+	dev = openat(at, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dev < 0 || fstatfs(dev, &fs) < 0)
+		return err_sys(e, "open its /dev");
+	if (fs.f_type != TMPFS_MAGIC)
+		return err_set(e, EBADMSG, "its /dev is not ours");
+	return image_save_dev(image, dev, e);
+}
+
+static int keep_init(const struct dump *d, int image, struct err *e)
+{
+	char path[32];
+
+	(void)snprintf(path, sizeof path, "/proc/%d/exe", d->r->pid);
+	autoclose int fd = open(path, O_PATH | O_CLOEXEC);	/* what it runs, whatever we would start today */
+
+	return fd < 0 ? err_sys(e, "open its program") : image_save_init(image, fd, e);
+}
+
+static int dump_all(struct dump *d, int image, struct engine_image *ret, struct err *e)
+{
+	uint64_t began = clock_mono_us();
+	int dup_image = fcntl(image, F_DUPFD_CLOEXEC, 3);
+
+	if (dup_image < 0)
+		return err_sys(e, "open the image");
+	if (run_criu(d, dup_image, e) < 0)
+		return -e->no;
+	ret->dump_us = clock_mono_us() - began;
+	if (keep_dev(d, image, e) < 0 || keep_init(d, image, e) < 0 || image_sync(image, &ret->bytes, e) < 0)
+		return -e->no;
+	ret->total_us = clock_mono_us() - began;
+	return image_write_record(image, d->en->cfg.instance, &d->r->spec, e);
+}
+
+int dump_run(struct engine *en, const struct engine_record *r, const char *name, struct engine_image *ret, struct err *e)
+{
+	struct dump d = { .en = en, .r = r, .criu = CRIU_NONE };
+	autoclose int image = -1;
+	struct err again = ERR_INIT, ignored = ERR_INIT;
+
+	if (pool_keep_memory(en->pool, name, &image, e) < 0)
+		return -e->no;
+	int result = dump_all(&d, image, ret, e);
+
+	criu_close(&d.criu);
+	/* Whatever became of CRIU: the sandbox stays as it was. */
+	if (cgroup_freeze(en->cgroups, r->spec.id, true, &again) < 0 && again.no != EAGAIN && result == 0)
+		result = err_set(e, again.no, "%s", again.text);
+	if (result < 0)
+		(void)pool_forget_memory(en->pool, name, &ignored);
+	return result < 0 ? err_wrap(e, "write the memory of sandbox '%s'", r->spec.id) : 0;
+}

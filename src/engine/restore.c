@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* restore: brings a sandbox back to life from its image, in a child of atoll-ckpt.
+ *
+ *	R0	the child of atoll-ckpt: the parent of what is restored for the rest of its life, for whoever restores it ends;
+ *		a sandbox below no template's namespaces has no holder to do that
+ *	R1	makes what the host makes (cgroups, disk, root, /dev), runs CRIU, sets up the network when CRIU has made the namespace,
+ *		reports
+ *	CRIU	makes the namespaces and the processes, then ends
+ *
+ * The user namespace is made by CRIU, below the host's own and not below that of the template: CRIU needs power that nobody
+ * in there has. It is owned by the slot's own uid all the same, which the kernel's per-user limits count. */
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/str.h"
+#include "engine/cgroup.h"
+#include "engine/ckpt.h"
+#include "engine/criu.h"
+#include "engine/dev.h"
+#include "engine/holder.h"
+#include "engine/image.h"
+#include "engine/limits.h"
+#include "engine/mounts.h"
+#include "engine/net_ct.h"
+#include "engine/net_link.h"
+#include "engine/net_nft.h"
+#include "engine/ns.h"
+#include "engine/overlay.h"
+#include "engine/pool.h"
+#include "engine/slot.h"
+#include "engine/userns.h"
+
+#define TIMEOUT_MS 120000
+#define UNDO_TRIES 500
+#define LOG "restore.log"
+#define ASK "ask"
+#define ANSWER "answer"
+
+static const char *const arguments[] = {
+	"restore", "--images-dir", CRIU_IMAGE, "--log-file", LOG, "-v1", "--restore-detached", "--manage-cgroups=ignore", "--empty-ns", "net",
+	"--tcp-established", "--file-locks", "--link-remap", "--root", CRIU_ROOT, "--external", "mnt[dev]:" CRIU_DEV,
+	"--external", "mnt[init]:" CRIU_INIT, "--action-script", CRIU_HOOK,
+};
+
+/* Run by CRIU at each stage; at this one the new network is there, and nothing has been put into it yet. */
+static const char hook[] =
+	"#!/bin/sh\n"
+	"[ \"$CRTOOLS_SCRIPT_ACTION\" = setup-namespaces ] || exit 0\n"
+	"echo \"$CRTOOLS_INIT_PID\" >/tmp/" ASK " && read -r answer </tmp/" ANSWER " && [ \"$answer\" = ok ]\n";
+
+struct restore {
+	struct engine *en;
+	const struct engine_spec *spec;
+	const char *name;
+	struct slot slot, was;		/* where it is now, where it was */
+	struct image_record record;
+	struct cgroup_seat seat;
+	struct criu criu;
+	int template_fd, own_fd, ask, answer;
+	pid_t pid;
+	int pidfd;
+};
+
+/* --- what the host makes ------------------------------------------------------------------------------------ */
+
+static int open_image(struct restore *rs, struct err *e)
+{
+	autoclose int image = -1;
+
+	if (pool_kept_memory(rs->en->pool, rs->name, &image, e) < 0 || image_read_record(image, &rs->record, e) < 0)
+		return -e->no;
+	if (strcmp(rs->record.spec.template_key, rs->spec->template_key) != 0)
+		return err_set(e, EINVAL, "the image is of another template");
+	slot_fill(rs->record.instance, rs->record.spec.slot, &rs->was);
+	if (image_set_ids(image, rs->slot.root, SLOT_UIDS, e) < 0)
+		return -e->no;
+	(void)unlinkat(image, LOG, 0);
+	return criu_open(&rs->criu, rs->en->tools_fd, rs->en->criu_run_fd, take_fd(&image), e);
+}
+
+static int clone_template(struct restore *rs, struct err *e)
+{
+	char path[ENGINE_KEY_SIZE + 16];
+
+	(void)snprintf(path, sizeof path, "%s/rootfs", rs->spec->template_key);
+	autoclose int fd = openat(rs->en->templates_fd, path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd < 0)
+		return err_sys(e, "open template '%s'", rs->spec->template_key);
+	return mount_clone(fd, "", MOUNT_ATTR_RDONLY, &rs->template_fd, e);
+}
+
+/* The program in use today if it is the same, whose pages all share; else a copy of that of the image, in memory as well, since no
+ * sandbox shall hold a file of the kept image. */
+static int clone_init(struct restore *rs, struct err *e)
+{
+	unsigned attr = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
+	autoclose int its = -1, copy = -1;
+	bool same = false;
+
+	if (image_open_init(rs->criu.image, rs->en->init_fd, &same, &its, e) < 0)
+		return -e->no;
+	if (!same && image_copy_init(its, rs->en->private_fd, &copy, e) < 0)
+		return -e->no;
+	return mount_clone(same ? rs->en->init_fd : copy, "", attr, &rs->criu.mounts[MOUNT_INIT], e);
+}
+
+static int make_dev(struct restore *rs, struct err *e)
+{
+	int *at = &rs->criu.mounts[MOUNT_DEV];
+
+	return dev_make(rs->slot.root, at, e) < 0 ? -e->no : image_load_dev(rs->criu.image, *at, rs->was.root, rs->slot.root, e);
+}
+
+static int make_root(struct restore *rs, struct err *e)
+{
+	autoclose int userns = -1;
+
+	/* The ids of a mount are copied from the namespace that it is mapped with, so any with the same map will do. */
+	if (userns_for_map(rs->slot.root, SLOT_UIDS, &userns, e) < 0)
+		return -e->no;
+	struct overlay_spec sp = {
+		.template_fd = rs->template_fd, .own_fd = rs->own_fd, .userns_fd = userns, .root = rs->slot.root, .stage = rs->en->stage_dir,
+	};
+
+	return overlay_make(&sp, &rs->criu.mounts[MOUNT_ROOT], e);
+}
+
+static int make_parts(struct restore *rs, struct err *e)
+{
+	const struct engine_limits *l = &rs->spec->limits;
+	struct cgroup_limits lim = { .mem_bytes = l->mem_bytes, .cpu_permille = l->cpu_permille, .pids = l->pids };
+	struct engine *en = rs->en;
+	autoclose int own = -1;
+
+	if (open_image(rs, e) < 0 || clone_template(rs, e) < 0)
+		return -e->no;
+	if (cgroup_make(en->cgroups, rs->spec->id, &lim, e) < 0 || cgroup_seat_open(en->cgroups, rs->spec->id, &rs->seat, e) < 0)
+		return -e->no;
+	if (pool_make_from(en->pool, rs->name, rs->spec->id, l->disk_bytes, &own, e) < 0 ||
+	    mount_clone(own, "", 0, &rs->own_fd, e) < 0 || clone_init(rs, e) < 0 || make_dev(rs, e) < 0)
+		return -e->no;
+	if (unshare(CLONE_NEWNS) < 0)		/* for the layers of the root; it goes with this process */
+		return err_sys(e, "make a mount namespace");
+	return make_root(rs, e);
+}
+
+/* --- the network -------------------------------------------------------------------------------------------- */
+
+static int make_hook(struct restore *rs, struct err *e)
+{
+	int tmp = rs->criu.tmp;
+	autoclose int fd = openat(tmp, "hook", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0755);
+
+	if (fd < 0 || fd_write_all(fd, hook, sizeof hook - 1) < 0 || mkfifoat(tmp, ASK, 0600) < 0 || mkfifoat(tmp, ANSWER, 0600) < 0)
+		return err_sys(e, "make the script of criu");
+	/* For reading and writing, so that neither end waits for the other to open it. */
+	rs->ask = openat(tmp, ASK, O_RDWR | O_CLOEXEC | O_NONBLOCK);
+	rs->answer = openat(tmp, ANSWER, O_RDWR | O_CLOEXEC | O_NONBLOCK);
+	return rs->ask < 0 || rs->answer < 0 ? err_sys(e, "open the pipes of criu") : 0;
+}
+
+/* Which process has been made; its network is still empty. */
+static int meet(struct restore *rs, struct err *e)
+{
+	char z[16] = "";
+	uint64_t pid;
+	ssize_t n = read(rs->ask, z, sizeof z - 1);
+
+	if (n <= 1 || str_to_u64((struct str) { z, (size_t)n - 1 }, INT32_MAX, &pid) < 0)
+		return err_set(e, EBADMSG, "criu tells no process");
+	rs->pid = (pid_t)pid;
+	rs->pidfd = (int)syscall(SYS_pidfd_open, rs->pid, 0);
+	return rs->pidfd < 0 ? err_sys(e, "find the restored process") : 0;
+}
+
+/* In a child, which joins the new network for it. */
+static int set_inside(const struct restore *rs, int netns, struct err *e)
+{
+	if (setns(netns, CLONE_NEWNET) < 0)
+		return err_sys(e, "join the new network");
+	if (link_inside(&rs->slot, e) < 0)
+		return -e->no;
+	/* Sockets may be bound to the address that it had; there it leads nowhere. */
+	if (rs->was.ip != rs->slot.ip && link_gateway_add(rs->was.ip, e) < 0)
+		return -e->no;
+	return link_sysctls(rs->slot.root, SLOT_UIDS, e);
+}
+
+static int set_inside_in_child(const struct restore *rs, int netns, struct err *e)
+{
+	int pipes[2];
+	struct err why = ERR_INIT;
+
+	if (pipe2(pipes, O_CLOEXEC) < 0)
+		return err_sys(e, "make a pipe");
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		(void)set_inside(rs, netns, &why);
+		_exit(fd_write_all(pipes[1], &why, sizeof why) < 0);
+	}
+	close(pipes[1]);
+	if (pid < 0)
+		(void)err_sys(e, "fork");
+	else if (fd_read_all(pipes[0], &why, sizeof why) < 0)
+		(void)err_set(e, EPIPE, "a child ended early");
+	else
+		*e = why;
+	close(pipes[0]);
+	while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	return -e->no;
+}
+
+static int make_network(struct restore *rs, struct err *e)
+{
+	char path[48];
+
+	if (meet(rs, e) < 0)
+		return -e->no;
+	(void)snprintf(path, sizeof path, "/proc/%d/ns/net", rs->pid);
+	autoclose int netns = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (netns < 0)
+		return err_sys(e, "open the new network");
+	if (rs->spec->no_internet && nft_silence(rs->en->nft_fd, rs->slot.instance, rs->slot.k, true, e) < 0)
+		return -e->no;
+	if (ct_forget(rs->slot.ip, e) < 0 || link_make(&rs->slot, netns, rs->en->mtu, e) < 0)
+		return -e->no;
+	return set_inside_in_child(rs, netns, e) < 0 ? err_wrap(e, "set up the network") : 0;
+}
+
+/* --- CRIU --------------------------------------------------------------------------------------------------- */
+
+/* Until it asks for the network or ends. */
+static int serve_hook(struct restore *rs, struct err *e)
+{
+	struct pollfd p[] = {
+		{ .fd = rs->ask, .events = POLLIN },
+		{ .fd = rs->criu.pidfd, .events = POLLIN },
+	};
+	int n;
+
+	do
+		n = poll(p, ARRAY_LEN(p), TIMEOUT_MS);
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return err_sys(e, "wait for criu");
+	if (n == 0 || !p[0].revents)
+		return 0;			/* criu_wait() tells why */
+	int r = make_network(rs, e);
+
+	(void)fd_write_all(rs->answer, r == 0 ? "ok\n" : "no\n", 3);
+	return r;
+}
+
+static int run_criu(struct restore *rs, struct err *e)
+{
+	struct criu *c = &rs->criu;
+	struct err why = ERR_INIT;
+
+	c->stage = rs->en->stage_dir;
+	c->log = LOG;
+	c->seat = &rs->seat;
+	c->owner = rs->slot.z_base + rs->slot.owner;
+	for (size_t i = 0; i < ARRAY_LEN(arguments); i++)
+		criu_arg(c, arguments[i]);
+	if (make_hook(rs, e) < 0 || limits_user(e) < 0 || criu_spawn(c, e) < 0)
+		return -e->no;
+	(void)serve_hook(rs, e);
+	if (criu_wait(c, TIMEOUT_MS, &why) < 0 && e->no == 0)
+		*e = why;
+	if (e->no == 0 && rs->pidfd < 0)
+		(void)err_set(e, EPROTO, "criu did not ask for the network");
+	return -e->no;
+}
+
+static void undo(struct restore *rs)
+{
+	struct engine_record r = { .spec = *rs->spec };
+	struct err ignored = ERR_INIT;
+
+	if (rs->pidfd >= 0) {
+		(void)proc_kill(rs->pidfd);
+		(void)proc_wait_gone(rs->pidfd, TIMEOUT_MS);
+	}
+	for (int i = 0; i < UNDO_TRIES && ns_reap(rs->en, &r, &ignored) == -EAGAIN; i++)
+		(void)nanosleep(&(struct timespec) { .tv_nsec = 2000000 }, NULL);
+}
+
+static int report(struct restore *rs, int sock, struct err *e)
+{
+	struct ckpt_report rp;
+
+	memset(&rp, 0, sizeof rp);
+	rp.ok = 1;
+	rp.record.spec = *rs->spec;
+	rp.record.pid = rs->pid;
+	rp.record.started_wall_ms = clock_wall_ms();
+	memcpy(rp.record.boot_id, rs->en->boot_id, sizeof rp.record.boot_id);
+	if (proc_start_time(rs->pid, &rp.record.pid_start) < 0)
+		return err_set(e, ESRCH, "it ended right after it was restored");
+	ssize_t n = fd_send(sock, &rp, sizeof rp, &rs->pidfd, 1);
+
+	return n < 0 ? err_set(e, (int)-n, "report: %s", strerror((int)-n)) : 0;	/* nobody wants it any more */
+}
+
+/* R1 */
+static int restore_one(struct restore *rs, int sock, struct err *e)
+{
+	int r = make_parts(rs, e);
+
+	if (r >= 0)
+		r = run_criu(rs, e);
+	if (r >= 0)
+		r = report(rs, sock, e);
+	if (r < 0)
+		undo(rs);
+	return r < 0 ? err_wrap(e, "restore sandbox '%s'", rs->spec->id) : 0;
+}
+
+/* --- R0 ----------------------------------------------------------------------------------------------------- */
+
+/* Nothing of the warden's mounts and files is held for as long as the sandbox lives. */
+static void become_reaper(struct engine *en)
+{
+	static const struct mount_opt small[] = { { "size", "64k" }, { "nr_inodes", "16" } };
+	char *argv[] = { "atoll-reaper", "1", NULL }, *envp[] = { NULL };
+	struct err e = ERR_INIT;
+	autoclose int image = holder_image_fd(&e), root = -1;
+
+	if (image < 0 || unshare(CLONE_NEWNS) < 0 || mount_make_private(&e) < 0 ||
+	    mount_new("tmpfs", small, ARRAY_LEN(small), MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC, &root, &e) < 0 ||
+	    mount_put(root, AT_FDCWD, en->stage_dir, &e) < 0 || mount_pivot(root, &e) < 0)
+		_exit(1);		/* then init of the host is its parent, as good as we */
+	for (int i = 0; i < 3; i++)
+		(void)close(i);
+	(void)syscall(SYS_execveat, image, "", argv, envp, AT_EMPTY_PATH);
+	_exit(1);
+}
+
+int restore_run(struct engine *en, const struct engine_spec *spec, const char *name, int sock, struct err *e)
+{
+	struct restore rs = {
+		.en = en, .spec = spec, .name = name, .seat = CGROUP_SEAT_NONE, .criu = CRIU_NONE, .template_fd = -1, .own_fd = -1,
+		.ask = -1, .answer = -1, .pid = -1, .pidfd = -1,
+	};
+	int status = 1;
+
+	if (spec->slot >= en->cfg.max_sandboxes)
+		return err_set(e, EINVAL, "restore sandbox '%s': no slot %u", spec->id, spec->slot);
+	slot_fill(en->cfg.instance, spec->slot, &rs.slot);
+	if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
+		return err_sys(e, "become its parent");
+	pid_t r1 = fork();
+
+	if (r1 < 0)
+		return err_sys(e, "fork");
+	if (r1 == 0) {
+		struct ckpt_report rp;
+
+		memset(&rp, 0, sizeof rp);
+		if (restore_one(&rs, sock, &rp.e) == 0)
+			_exit(0);
+		_exit(fd_send(sock, &rp, sizeof rp, NULL, 0) == (ssize_t)sizeof rp ? 1 : 2);
+	}
+	while (waitpid(r1, &status, 0) < 0 && errno == EINTR)
+		;
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 1)
+		_exit(0);			/* it has told why */
+	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+		return err_set(e, EPIPE, "restore sandbox '%s': a helper ended early", spec->id);
+	become_reaper(en);
+	return 0;
+}

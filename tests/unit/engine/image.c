@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Units of engine/image: records that are whole or refused, and ids in CRIU's own format. */
+#include "engine/image.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+
+static int temp_dir(char path[32])
+{
+	strcpy(path, "/tmp/atoll-image-XXXXXX");
+	assert_non_null(mkdtemp(path));
+	int fd = open(path, O_RDONLY | O_DIRECTORY);
+
+	assert_true(fd >= 0);
+	return fd;
+}
+
+static void a_record_is_read_as_it_was_written(void **state)
+{
+	struct engine_spec spec = { .id = "i0", .template_key = "k", .slot = 7, .limits = { .mem_bytes = 5 } };
+	struct image_record r;
+	struct err e = ERR_INIT;
+	char path[32];
+	int dir = temp_dir(path);
+
+	(void)state;
+	assert_int_equal(image_read_record(dir, &r, &e), -ENOENT);
+	e = ERR_INIT;
+	assert_int_equal(image_write_record(dir, 3, &spec, &e), 0);
+	assert_int_equal(image_read_record(dir, &r, &e), 0);
+	assert_int_equal(r.instance, 3);
+	assert_memory_equal(&r.spec, &spec, sizeof spec);
+	/* A second one would mean that two dumps share a directory. */
+	assert_int_equal(image_write_record(dir, 3, &spec, &e), -EEXIST);
+	(void)unlinkat(dir, "record", 0);
+	close(dir);
+	(void)rmdir(path);
+}
+
+static void a_damaged_record_is_refused(void **state)
+{
+	struct image_record good, r;
+	struct engine_spec spec = { .id = "i0" };
+	struct err e = ERR_INIT;
+	char path[32];
+	int dir = temp_dir(path);
+
+	(void)state;
+	assert_int_equal(image_write_record(dir, 0, &spec, &e), 0);
+	assert_int_equal(image_read_record(dir, &good, &e), 0);
+	for (size_t i = 0; i < sizeof good; i += 5) {
+		r = good;
+		((char *)&r)[i] ^= 1;
+		if (memcmp(&r, &good, sizeof r) != 0)
+			assert_int_equal(image_check_record(&r, sizeof r, &r), -EBADMSG);
+	}
+	assert_int_equal(image_check_record(&good, sizeof good - 1, &r), -EBADMSG);
+	assert_int_equal(image_check_record(&good, 0, &r), -EBADMSG);
+	assert_int_equal(image_check_record(&good, sizeof good, &r), 0);
+	(void)unlinkat(dir, "record", 0);
+	close(dir);
+	(void)rmdir(path);
+}
+
+/* As CRIU 4.2.1 wrote them for a sandbox in slot 0 of instance 0. */
+static void ids_are_written_as_criu_writes_them(void **state)
+{
+	static const unsigned char want[] = {
+		0x19, 0x43, 0x56, 0x54, 0x06, 0x49, 0x47, 0x55, 0x1c, 0, 0, 0,
+		0x0a, 0x0c, 0x08, 0x00, 0x10, 0x80, 0x80, 0x84, 0x80, 0x01, 0x18, 0x80, 0x80, 0x04,
+		0x12, 0x0c, 0x08, 0x00, 0x10, 0x80, 0x80, 0x84, 0x80, 0x01, 0x18, 0x80, 0x80, 0x04,
+	};
+	unsigned char got[64];
+
+	(void)state;
+	assert_int_equal(image_encode_ids(268500992, 65536, got), sizeof want);
+	assert_memory_equal(got, want, sizeof want);
+}
+
+static void exactly_one_user_namespace_is_expected(void **state)
+{
+	struct err e = ERR_INIT;
+	unsigned char got[64], want[64];
+	char path[32];
+	int dir = temp_dir(path);
+
+	(void)state;
+	assert_int_equal(image_set_ids(dir, 1, 65536, &e), -EBADMSG);
+	e = ERR_INIT;
+	int fd = openat(dir, "userns-12.img", O_RDWR | O_CREAT, 0600);
+
+	assert_int_equal(write(fd, "some longer text that has to go, all of it, or CRIU would read on", 64), 64);
+	assert_int_equal(image_set_ids(dir, 70000, 65536, &e), 0);
+	size_t n = image_encode_ids(70000, 65536, want);
+
+	assert_int_equal(pread(fd, got, sizeof got, 0), n);
+	assert_memory_equal(got, want, n);
+	close(fd);
+	(void)unlinkat(dir, "userns-12.img", 0);
+	close(dir);
+	(void)rmdir(path);
+}
+
+static void put(int dir, const char *name, const char *text)
+{
+	autoclose int fd = openat(dir, name, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+}
+
+static void a_program_is_copied_once_per_version(void **state)
+{
+	struct err e = ERR_INIT;
+	char path[32];
+	int dir = temp_dir(path), same[3], other;
+
+	(void)state;
+	put(dir, "a", "first version");
+	put(dir, "b", "later version");
+	autoclose int a = openat(dir, "a", O_RDONLY), b = openat(dir, "b", O_RDONLY);
+
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(lseek(a, 0, SEEK_SET), 0);
+		assert_int_equal(image_copy_init(a, dir, &same[i], &e), 0);
+	}
+	assert_int_equal(image_copy_init(b, dir, &other, &e), 0);
+	struct stat s0, s2, so;
+
+	assert_int_equal(fstat(same[0], &s0) | fstat(same[2], &s2) | fstat(other, &so), 0);
+	assert_int_equal(s0.st_ino, s2.st_ino);
+	assert_int_not_equal(s0.st_ino, so.st_ino);
+	assert_int_equal(s0.st_mode & 07777, 0555);
+	for (int i = 0; i < 3; i++)
+		close(same[i]);
+	close(other);
+	static const char *const names[] = { "a", "b", "old-init-0", "old-init-1" };
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		assert_int_equal(unlinkat(dir, names[i], 0), 0);
+	close(dir);
+	assert_int_equal(rmdir(path), 0);		/* nothing else was left */
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_record_is_read_as_it_was_written),
+		cmocka_unit_test(a_damaged_record_is_refused),
+		cmocka_unit_test(ids_are_written_as_criu_writes_them),
+		cmocka_unit_test(exactly_one_user_namespace_is_expected),
+		cmocka_unit_test(a_program_is_copied_once_per_version),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
