@@ -103,6 +103,7 @@ static void request_fill(struct request *r, struct http_conn *c)
 	rq->content_length = m->content_length;
 	rq->upgrade = m->upgrade;
 	rq->conn = c;
+	r->ops = &h1_ops;
 	r->is_head = m->parser.method == HTTP_HEAD;
 	r->http10 = m->parser.http_minor == 0;
 	r->keep = m->keep_alive && m->parser.method != HTTP_CONNECT && c->server && !c->server->stopped;

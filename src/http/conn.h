@@ -14,8 +14,23 @@
 struct http_secure;
 struct stream;
 
+struct request_ops {			/* as the functions of http/server.h that are called alike */
+	void (*respond)(struct http_req *rq, int status, const char *content_type, const char *headers, struct str body);
+	void (*begin)(struct http_req *rq, int status, const char *content_type, const char *headers, int64_t length);
+	void (*write)(struct http_req *rq, struct str data);
+	ssize_t (*sendfile)(struct http_req *rq, int fd, off_t *at, size_t n);	/* NULL: not possible */
+	void (*end)(struct http_req *rq);
+	size_t (*queued)(const struct http_req *rq);
+	void (*want)(struct http_req *rq, bool on);
+	void (*abort)(struct http_req *rq);
+	int (*hijack)(struct http_req *rq, struct str raw_head, struct stream **ret, struct buf *ret_early);
+};
+
+extern const struct request_ops h1_ops;
+
 struct request {
 	struct http_req pub;
+	const struct request_ops *ops;	/* what it came by */
 	bool is_head, http10, keep;
 	bool expects;			/* "100-continue" is still to be sent */
 	bool want;			/* the handler takes the body now */

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* http/respond: what a handler may do with its request: answer whole or in pieces, break off, take over. */
+/* http/respond: how a request that came by HTTP/1.x is answered. */
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
 
 #include "base/fd.h"
 #include "http/conn.h"
 #include "loop/stream.h"
 
 #define SKIP_MAX (1024 * 1024)	/* an unread body up to this length is not worth a new connection */
+
+static void h1_abort(struct http_req *rq);
 
 /* Digits by hand: an answer should not cost a printf. */
 static void put_uint(struct buf *b, uint64_t v)
@@ -85,7 +86,7 @@ static void answer_ended(struct request *r)
 		conn_kick(r->pub.conn);
 }
 
-void http_respond(struct http_req *rq, int status, const char *content_type, const char *headers, struct str body)
+static void h1_respond(struct http_req *rq, int status, const char *content_type, const char *headers, struct str body)
 {
 	struct request *r = request_of(rq);
 
@@ -94,14 +95,14 @@ void http_respond(struct http_req *rq, int status, const char *content_type, con
 	struct str v[2] = { put_head(r, status, content_type, headers, (int64_t)body.n), body };
 
 	if (rq->conn->server->out.bad) {
-		http_abort(rq);
+		h1_abort(rq);
 		return;
 	}
 	stream_writev(rq->conn->s, v, r->no_body ? 1 : 2);
 	answer_ended(r);
 }
 
-void http_begin(struct http_req *rq, int status, const char *content_type, const char *headers, int64_t length)
+static void h1_begin(struct http_req *rq, int status, const char *content_type, const char *headers, int64_t length)
 {
 	struct request *r = request_of(rq);
 
@@ -110,12 +111,12 @@ void http_begin(struct http_req *rq, int status, const char *content_type, const
 	struct str head = put_head(r, status, content_type, headers, length);
 
 	if (rq->conn->server->out.bad)
-		http_abort(rq);
+		h1_abort(rq);
 	else
 		stream_write(rq->conn->s, head);
 }
 
-void http_write(struct http_req *rq, struct str data)
+static void h1_write(struct http_req *rq, struct str data)
 {
 	struct request *r = request_of(rq);
 
@@ -136,7 +137,7 @@ void http_write(struct http_req *rq, struct str data)
 	stream_write(rq->conn->s, data);
 }
 
-ssize_t http_sendfile(struct http_req *rq, int fd, off_t *at, size_t n)
+static ssize_t h1_sendfile(struct http_req *rq, int fd, off_t *at, size_t n)
 {
 	struct request *r = request_of(rq);
 
@@ -152,31 +153,21 @@ ssize_t http_sendfile(struct http_req *rq, int fd, off_t *at, size_t n)
 	return sent;
 }
 
-int http_peer(const struct http_req *rq, struct sockaddr_storage *ret)
-{
-	socklen_t n = sizeof *ret;
-
-	memset(ret, 0, sizeof *ret);
-	if (!rq->conn->s)
-		return -ENOTCONN;
-	return getpeername(stream_fd(rq->conn->s), (struct sockaddr *)ret, &n) < 0 ? -errno : 0;
-}
-
-size_t http_queued(const struct http_req *rq)
+static size_t h1_queued(const struct http_req *rq)
 {
 	const struct request *r = request_of(rq);
 
 	return is_mute(r) ? 0 : stream_queued(rq->conn->s);
 }
 
-void http_end(struct http_req *rq)
+static void h1_end(struct http_req *rq)
 {
 	struct request *r = request_of(rq);
 
 	if (!r->started || r->ended || is_mute(r))
 		return;
 	if (!r->no_body && r->left > 0) {
-		http_abort(rq);			/* less than was announced: the peer must see that it is cut */
+		h1_abort(rq);			/* less than was announced: the peer must see that it is cut */
 		return;
 	}
 	if (r->chunked && !r->no_body)
@@ -184,7 +175,7 @@ void http_end(struct http_req *rq)
 	answer_ended(r);
 }
 
-void http_body_want(struct http_req *rq, bool on)
+static void h1_want(struct http_req *rq, bool on)
 {
 	struct request *r = request_of(rq);
 
@@ -197,12 +188,7 @@ void http_body_want(struct http_req *rq, bool on)
 		stream_read(rq->conn->s, false);
 }
 
-void http_close_after(struct http_req *rq)
-{
-	request_of(rq)->keep = false;
-}
-
-void http_abort(struct http_req *rq)
+static void h1_abort(struct http_req *rq)
 {
 	struct request *r = request_of(rq);
 	struct http_conn *c = rq->conn;
@@ -214,17 +200,7 @@ void http_abort(struct http_req *rq)
 	conn_kick(c);
 }
 
-bool http_started(const struct http_req *rq)
-{
-	return request_of(rq)->started;
-}
-
-bool http_ended(const struct http_req *rq)
-{
-	return request_of(rq)->ended;
-}
-
-int http_hijack(struct http_req *rq, struct str raw_head, struct stream **ret, struct buf *ret_early)
+static int h1_hijack(struct http_req *rq, struct str raw_head, struct stream **ret, struct buf *ret_early)
 {
 	struct request *r = request_of(rq);
 	struct http_conn *c = rq->conn;
@@ -235,7 +211,7 @@ int http_hijack(struct http_req *rq, struct str raw_head, struct stream **ret, s
 		return -EBUSY;
 	stream_write(c->s, raw_head);
 	if (stream_queued(c->s)) {
-		http_abort(rq);
+		h1_abort(rq);
 		return -EPIPE;
 	}
 	buf_str(ret_early, c->running ? c->cur : buf_view(&c->in));
@@ -245,3 +221,8 @@ int http_hijack(struct http_req *rq, struct str raw_head, struct stream **ret, s
 	conn_kick(c);
 	return 0;
 }
+
+const struct request_ops h1_ops = {
+	.respond = h1_respond, .begin = h1_begin, .write = h1_write, .end = h1_end, .queued = h1_queued, .want = h1_want,
+	.abort = h1_abort, .hijack = h1_hijack, .sendfile = h1_sendfile,
+};
