@@ -18,6 +18,7 @@
 #include "front/sandbox.h"
 #include "front/sandbox_table.h"
 #include "front/warden_link.h"
+#include "http/h2.h"
 #include "http/server.h"
 #include "ipc/check.h"
 #include "loop/loop.h"
@@ -113,6 +114,7 @@ static int open_doors(struct front *f)
 	f->server = http_server_new(f->loop, -1, &dispatch_ops, f);
 	if (!f->server)
 		return -ENOMEM;
+	http_server_h2(f->server);
 	for (size_t i = 0; r == 0 && i < f->n_doors; i++) {
 		struct door *d = &f->doors[i];
 

@@ -143,7 +143,7 @@ struct certs *certs_new(struct front *f, const uint8_t *ticket_secret)
 	struct certs *c = must_alloc(sizeof *c);
 
 	c->front = f;
-	c->tls = tls_new(ticket_secret, false);
+	c->tls = tls_new(ticket_secret, true);
 	c->retry = timer_new(f->loop, on_retry, c);
 	if (!c->tls || !c->retry) {
 		certs_free(c);

@@ -200,6 +200,12 @@ static void switch_to_tunnel(struct exchange *ex, const struct http_answer *a)
 	tunnel_begin(ex->sb, client, buf_view(&early_client), port_fd, buf_view(&early_port));
 }
 
+static void slow_answer_down(struct exchange *ex)
+{
+	if (ex->call && http_queued(ex->rq) > STREAM_HIGH)
+		http_call_read(ex->call, false);
+}
+
 static void on_answer(void *user, const struct http_answer *a)
 {
 	struct exchange *ex = user;
@@ -221,6 +227,7 @@ static void on_answer(void *user, const struct http_answer *a)
 		up_lost(ex);
 	else
 		http_begin(ex->rq, a->status, NULL, lines.n ? buf_cstr(&lines) : NULL, a->content_length);
+	slow_answer_down(ex);
 }
 
 static void on_answer_data(void *user, struct str data)
@@ -229,8 +236,7 @@ static void on_answer_data(void *user, struct str data)
 
 	ex->down += data.n;
 	http_write(ex->rq, data);
-	if (http_queued(ex->rq) > STREAM_HIGH)
-		http_call_read(ex->call, false);
+	slow_answer_down(ex);
 }
 
 static void on_answer_end(void *user)

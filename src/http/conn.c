@@ -20,8 +20,6 @@
 #define SHAKE_MS 10000			/* a handshake takes so long at most */
 #define UNSENT_MS 60000			/* for which an answer may wait without any progress */
 
-static void conn_run(struct http_conn *c, struct str data);
-
 static void conn_gone(void *p)
 {
 	struct http_conn *c = p;
@@ -36,6 +34,8 @@ static void conn_end(struct http_conn *c)
 	if (c->gone)
 		return;
 	c->gone = true;
+	if (c->h2)
+		c->h2_ops->lost(take_ptr(&c->h2));
 	stream_close(take_ptr(&c->s));
 	if (c->server)
 		server_forget(c->server, c);
@@ -55,14 +55,14 @@ static void request_over(struct http_conn *c, bool lost)
 	free(r);
 }
 
-static void conn_lost(struct http_conn *c)
+void conn_lost(struct http_conn *c)
 {
 	if (c->rq)
 		request_over(c, !c->rq->ended);
 	conn_end(c);
 }
 
-static void conn_finish(struct http_conn *c)
+void conn_finish(struct http_conn *c)
 {
 	stream_close_flushed(take_ptr(&c->s));
 	conn_end(c);
@@ -266,13 +266,21 @@ static void conn_run(struct http_conn *c, struct str data)
 		conn_kick(c);
 }
 
+static void conn_go_on(struct http_conn *c, struct str data)
+{
+	if (c->h2)
+		c->h2_ops->run(c->h2, data);
+	else
+		conn_run(c, data);
+}
+
 static void on_kicked(void *p)
 {
 	struct http_conn *c = p;
 
 	c->kicked = false;
 	if (!c->gone)
-		conn_run(c, STR_NULL);
+		conn_go_on(c, STR_NULL);
 }
 
 void conn_kick(struct http_conn *c)
@@ -310,11 +318,18 @@ void conn_expire(struct http_conn *c, uint64_t now_ms, uint64_t idle_max_ms, uin
 {
 	uint64_t age_ms = now_ms - c->since_ms;
 
-	if (c->rq || c->gone || !c->s)
+	if (c->n_streams && c->s && !c->gone)
+		c->h2_ops->sweep(c->h2, now_ms);
+	if (c->rq || c->n_streams || c->gone || !c->s)
 		return;
-	if (is_stuck(c, now_ms) || (c->is_shaking && age_ms > SHAKE_MS)) {
+	bool is_late = (c->is_shaking && age_ms > SHAKE_MS) || (c->h2 && c->in_head && age_ms > head_max_ms);
+
+	if (is_stuck(c, now_ms) || is_late) {
 		stream_reset(take_ptr(&c->s));
 		conn_end(c);
+	} else if (c->h2) {
+		if (age_ms > idle_max_ms)
+			c->h2_ops->stop(c->h2);
 	} else if (c->in_head && age_ms > head_max_ms) {
 		conn_refuse(c, 408, "request head took too long");
 	} else if (!c->in_head && age_ms > idle_max_ms) {
@@ -326,22 +341,65 @@ bool conn_evictable(const struct http_conn *c)
 {
 	char z;
 
-	if (c->rq || c->gone || !c->s || c->running || c->kicked || stream_queued(c->s) > 0)
+	if (c->rq || c->n_streams || c->gone || !c->s || c->running || c->kicked || stream_queued(c->s) > 0)
 		return false;
 	return c->in_head || recv(stream_fd(c->s), &z, 1, MSG_PEEK | MSG_DONTWAIT) <= 0;
 }
 
 void conn_evict(struct http_conn *c)
 {
-	if (c->in_head)
+	if (c->in_head && !c->h2)
 		conn_refuse(c, 503, "too many connections");
 	else
 		conn_end(c);		/* nothing to send, nothing unread: the peer sees a plain end */
 }
 
+static bool conn_h2(struct http_conn *c)
+{
+	c->is_known = true;
+	c->h2_ops = c->server->h2;
+	c->h2 = c->h2_ops->open(c);
+	return c->h2;
+}
+
+/* Clients that know beforehand that HTTP/2 is spoken here begin with a line that is no request of HTTP/1.x. */
+static void sniff(struct http_conn *c, struct str data)
+{
+	static const struct str preface = { "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 24 };
+
+	buf_str(&c->in, data);
+	size_t n = c->in.n < preface.n ? c->in.n : preface.n;
+	if (memcmp(c->in.p, preface.p, n) != 0) {
+		c->is_known = true;
+		conn_run(c, STR_NULL);
+	} else if (n == preface.n) {
+		struct buf first = c->in;
+
+		c->in = BUF_INIT(IN_CEILING);
+		c->in_head = false;
+		if (conn_h2(c))
+			c->h2_ops->run(c->h2, buf_view(&first));
+		else
+			conn_lost(c);
+		buf_done(&first);
+	} else if (!c->in_head) {
+		c->in_head = true;
+		c->since_ms = loop_now_ms(c->loop);
+		server_idle(c->server, c, true);
+	}
+}
+
 static void on_data(void *user, struct str data)
 {
-	conn_run(user, data);
+	struct http_conn *c = user;
+
+	/* Whoever begins with anything but a P is known at once: nothing is copied. */
+	if (!c->is_known && c->server && c->server->h2 && (c->in.n || data.p[0] == 'P')) {
+		sniff(c, data);
+		return;
+	}
+	c->is_known = true;
+	conn_go_on(c, data);
 }
 
 /* A peer that ends its side is taken for gone: that is how clients cancel. Those who only
@@ -350,12 +408,12 @@ static void on_eof(void *user)
 {
 	struct http_conn *c = user;
 
-	if (!c->rq) {
+	if (!c->rq && !c->n_streams) {
 		conn_finish(c);
 		return;
 	}
 	c->lost = true;
-	conn_run(c, STR_NULL);
+	conn_go_on(c, STR_NULL);
 }
 
 static void on_drain(void *user)
@@ -363,7 +421,7 @@ static void on_drain(void *user)
 	struct http_conn *c = user;
 
 	c->drained = true;
-	conn_run(c, STR_NULL);
+	conn_go_on(c, STR_NULL);
 }
 
 static void on_error(void *user, int no)
@@ -372,7 +430,7 @@ static void on_error(void *user, int no)
 
 	(void)no;
 	c->lost = true;
-	conn_run(c, STR_NULL);
+	conn_go_on(c, STR_NULL);
 }
 
 static void on_ready(void *user)
@@ -380,8 +438,12 @@ static void on_ready(void *user)
 	struct http_conn *c = user;
 
 	c->since_ms = loop_now_ms(c->loop);
-	if (c->server)
-		server_shaken(c->server, c);
+	c->is_known = true;
+	if (!c->server)
+		return;
+	server_shaken(c->server, c);
+	if (c->server->h2 && c->secure->is_h2(c->filter) && !conn_h2(c))
+		conn_lost(c);
 }
 
 static const struct stream_ops conn_ops = {
@@ -391,11 +453,11 @@ static const struct stream_ops conn_ops = {
 /* The connection of a listener that has nothing to protect it with is closed: better than a plain one. */
 static bool conn_secure(struct http_conn *c, struct http_secure *secure)
 {
-	struct stream_filter *f = secure->open(secure);
-
-	if (!f)
+	c->filter = secure->open(secure);
+	if (!c->filter)
 		return false;
-	stream_filter(c->s, f);
+	stream_filter(c->s, c->filter);
+	c->secure = secure;
 	c->is_shaking = true;
 	return true;
 }

@@ -43,6 +43,16 @@ struct request {
 	char head[];
 };
 
+/* What speaks HTTP/2 on a connection; behind pointers, so that programs which do not serve it do not link it. */
+struct h2;
+struct h2_ops {
+	struct h2 *(*open)(struct http_conn *c);	/* NULL: out of memory */
+	void (*run)(struct h2 *h, struct str data);	/* bytes have come (all are taken), or something is to be done */
+	void (*sweep)(struct h2 *h, uint64_t now_ms);	/* now and then, while requests are under way */
+	void (*stop)(struct h2 *h);			/* the peer is to bring no more requests, and to leave after the last */
+	void (*lost)(struct h2 *h);			/* the connection is gone: ends all requests, frees h */
+};
+
 struct http_conn {
 	struct http_server *server;	/* NULL once that is freed */
 	struct http_conn *prev, *next;
@@ -51,6 +61,11 @@ struct http_conn {
 	TAILQ_ENTRY(http_conn) idle;	/* of that peer, while is_idle */
 	struct loop *loop;
 	struct stream *s;		/* NULL: closed, reset or handed over */
+	struct http_secure *secure;	/* NULL: plain */
+	struct stream_filter *filter;	/* of s */
+	struct h2 *h2;			/* NULL: HTTP/1.x */
+	const struct h2_ops *h2_ops;
+	size_t n_streams;		/* requests under way by HTTP/2; the one by HTTP/1.x: */
 	struct request *rq;
 	struct message msg;
 	struct buf in;			/* bytes that wait for their turn */
@@ -60,6 +75,7 @@ struct http_conn {
 	size_t unsent;			/* of earlier answers, when it was last looked at */
 	uint64_t unsent_ms;		/* since when this has not changed */
 	bool is_shaking;		/* its handshake is under way */
+	bool is_known;			/* what it speaks; else its first bytes will tell */
 	bool in_head;
 	bool is_fresh;			/* in the list of those, by the same link: it has just come */
 	bool is_idle;			/* no request is under way */
@@ -81,6 +97,9 @@ struct http_server {
 	size_t n_shaking;
 	uint64_t head_max_ms;
 	uint64_t evicted;		/* connections closed to make room */
+	const struct h2_ops *h2;	/* NULL: not served */
+	size_t h2_held;			/* bytes of answers that wait for their readers' windows, in all */
+	size_t h2_granted;		/* bytes that clients may send beyond the usual window, in all */
 	bool stopped;
 	bool paused;			/* out of fds or memory: accepting goes on by the clock */
 	bool all_busy;			/* no place, and none can be made: ... or when a connection becomes idle */
@@ -96,6 +115,8 @@ static inline struct request *request_of(const struct http_req *rq)
 /* Owns fd. secure: NULL for plain HTTP. NULL: out of memory. */
 struct http_conn *conn_new(struct http_server *s, int fd, struct http_secure *secure);
 void conn_kick(struct http_conn *c);
+void conn_lost(struct http_conn *c);	/* ends what is under way, then the connection */
+void conn_finish(struct http_conn *c);	/* the same, once all that is queued has been sent */
 void conn_drop(struct http_conn *c); /* reset; on_close comes now, or later if a handler is running */
 
 /* Closes one that has been idle for longer than this, or has been sending a head for longer than that, or takes nothing of its

@@ -325,6 +325,10 @@ void http_server_stop_accepting(struct http_server *s)
 {
 	s->stopped = true;
 	update_watch(s);
+	for (struct http_conn *c = s->conns; c; c = c->next) {
+		if (c->h2)
+			c->h2_ops->stop(c->h2);
+	}
 }
 
 size_t http_server_conns(const struct http_server *s)

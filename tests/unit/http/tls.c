@@ -444,7 +444,7 @@ static void plain_http_is_told_in_plain_words(void **state)
 static void nonsense_ends_one_connection(void **state)
 {
 	struct site *t = *state;
-	static const char *const junk[] = { "\x16\x03\x01\xff\xff", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc", "\x80\x01\x02", "\x15\x03\x03\x00\x02\x02\x28" };
+	static const char *const junk[] = { "\x16\x03\x01\xff\xff", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc", "\x80\x01\x02\x03\x04", "\x15\x03\x03\x00\x02\x02\x28" };
 	struct client c = client_new(t);
 
 	assert_true(shake(t, &c));
