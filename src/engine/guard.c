@@ -4,18 +4,15 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "engine/cgroup_impl.h"
+#include "engine/helper.h"
 
 #define LOOK_MS 500
 #define FEW_SOCKETS 32			/* not worth a closer look */
@@ -132,20 +129,11 @@ static void look(struct cgroup_tree *t, const char *id, int pid)
 	cgroup_kill(t, id);
 }
 
-static void guard_run(struct cgroup_tree *t, int sock)
+static void guard_run(void *arg, int sock)
 {
+	struct cgroup_tree *t = arg;
 	struct pollfd p = { .fd = sock, .events = POLLIN };
-	int keep[CGROUP_V1_MAX + 2] = { sock, t->v2_fd };
-	sigset_t none;
 
-	memcpy(keep + 2, t->v1_fd, sizeof t->v1_fd);
-	fd_close_others(keep, ARRAY_LEN(keep));
-	(void)prctl(PR_SET_NAME, "atoll-guard", 0, 0, 0);
-	(void)setsid();
-	for (int s = 1; s < NSIG; s++)
-		(void)signal(s, SIG_DFL);
-	(void)sigemptyset(&none);
-	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 	for (;;) {
 		int n = poll(&p, 1, LOOK_MS);
 
@@ -156,34 +144,22 @@ static void guard_run(struct cgroup_tree *t, int sock)
 	}
 }
 
-int guard_start(struct cgroup_tree *t, struct guard *ret, struct err *e)
+int guard_start(struct cgroup_tree *t, struct helper *ret, struct err *e)
 {
-	int sock[2];
+	int keep[CGROUP_V1_MAX + 1] = { t->v2_fd };
 
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sock) < 0)
-		return err_sys(e, "make a socket pair");
-	pid_t pid = fork();
-
-	if (pid == 0) {
-		close(sock[0]);
-		guard_run(t, sock[1]);
-		_exit(0);
-	}
-	close(sock[1]);
-	if (pid < 0) {
-		close(sock[0]);
-		return err_sys(e, "fork the guard");
-	}
-	*ret = (struct guard) { .sock = sock[0], .pid = pid };
-	return 0;
+	memcpy(keep + 1, t->v1_fd, sizeof t->v1_fd);
+	return helper_start("atoll-guard", keep, ARRAY_LEN(keep), guard_run, t, ret, e);
 }
 
-void guard_stop(struct guard *g)
+void guard_tick(struct cgroup_tree *t, struct helper *g)
 {
-	int status;
+	struct err e;
 
-	fd_close(g->sock);
-	while (g->pid > 0 && waitpid(g->pid, &status, 0) < 0 && errno == EINTR)
-		;
-	*g = (struct guard) { .sock = -1, .pid = -1 };
+	if (helper_alive(g))
+		return;
+	if (guard_start(t, g, &e) < 0)
+		log_error("nobody guards the kernel's tables, trying again", "err=%s", e.text);
+	else
+		log_warn("the guard had ended, another one is there", "pid=%d", (int)g->pid);
 }

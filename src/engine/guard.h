@@ -6,22 +6,18 @@
  * holds more than GUARD_MAX_BYTES that way. */
 #pragma once
 
+#include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #include "base/err.h"
 
 #define GUARD_MAX_BYTES (16ull << 20)	/* honest programs have some kilobytes */
 
 struct cgroup_tree;
+struct helper;
 
-struct guard {
-	int sock;
-	pid_t pid;
-};
-
-int guard_start(struct cgroup_tree *t, struct guard *ret, struct err *e);
-void guard_stop(struct guard *g);
+int guard_start(struct cgroup_tree *t, struct helper *ret, struct err *e);	/* helper_stop() ends it */
+void guard_tick(struct cgroup_tree *t, struct helper *g);			/* another one if it has died */
 
 /* Which columns of a file in /proc/net count. */
 enum guard_table { GUARD_NETLINK, GUARD_PING, GUARD_UDP };

@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "engine/cgroup.h"
+#include "engine/guard.h"
 #include "engine/net_ct.h"
 #include "engine/net_link.h"
 #include "engine/net_nft.h"
@@ -201,7 +202,7 @@ static int ns_open(const struct engine_config *cfg, const struct engine_record *
 		return err_set(e, ENOMEM, "open the engine");
 	*en = (struct engine) {
 		.cfg = *cfg, .private_fd = -1, .holders_fd = -1, .templates_fd = -1, .init_fd = -1, .netns_fd = -1, .nft_fd = -1,
-		.tools_fd = -1, .criu_run_fd = -1, .guard = { -1, -1 }, .ckpt = { .sock = -1, .pid = -1 },
+		.tools_fd = -1, .criu_run_fd = -1, .guard = HELPER_NONE, .ckpt = { .sock = -1, .pid = -1 },
 	};
 	if (open_parts(en, live, n_live, e) < 0) {
 		ns_close(en, false);
@@ -323,6 +324,7 @@ static int ns_forget(struct engine *en, const char *name, struct err *e)
 static void ns_tick(struct engine *en)
 {
 	pool_tick(en->pool);
+	guard_tick(en->cgroups, &en->guard);
 }
 
 static void ns_close(struct engine *en, bool all)
@@ -337,7 +339,7 @@ static void ns_close(struct engine *en, bool all)
 		nft_unload(en->cfg.instance);
 		link_gateway_del(s.gateway);
 	}
-	guard_stop(&en->guard);
+	helper_stop(&en->guard);
 	ckpt_stop(&en->ckpt);
 	pool_close(en->pool, true);
 	cgroup_tree_close(en->cgroups, all);

@@ -4,7 +4,7 @@
 
 #include "engine/ckpt.h"
 #include "engine/engine.h"
-#include "engine/guard.h"
+#include "engine/helper.h"
 #include "engine/holder.h"
 #include "engine/proc.h"
 #include "engine/seccomp.h"
@@ -42,7 +42,7 @@ struct engine {
 	uint32_t mtu;
 	struct cgroup_tree *cgroups;
 	struct pool *pool;
-	struct guard guard;
+	struct helper guard;
 	struct ckpt ckpt;
 	struct seccomp_filter filter;
 	struct holder_config holder;

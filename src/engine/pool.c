@@ -18,6 +18,7 @@
 #include "base/str.h"
 #include "engine/btrfs.h"
 #include "engine/loopdev.h"
+#include "engine/helper.h"
 #include "engine/sweeper.h"
 #include "engine/tree.h"
 
@@ -31,9 +32,8 @@
 struct pool {
 	struct pool_config cfg;
 	int file_fd, loop_fd, fs_fd, state_fd;
-	uint64_t bytes;
 	bool simple_quota;
-	struct sweeper sweeper;
+	struct helper sweeper;
 };
 
 static int mkfs(const char *path, struct err *e)
@@ -103,18 +103,15 @@ static int lock_state(struct pool *p)
 
 static int open_file(struct pool *p, struct err *e)
 {
-	struct stat st;
-
 	if (p->cfg.bytes < POOL_MIN_BYTES)
 		p->cfg.bytes = POOL_MIN_BYTES;
 	if (faccessat(p->state_fd, NAME, F_OK, 0) < 0 && create(p, e) < 0)
 		return -e->no;
 	p->file_fd = openat(p->state_fd, NAME, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-	if (p->file_fd < 0 || fstat(p->file_fd, &st) < 0)
+	if (p->file_fd < 0)
 		return err_sys(e, "open '" NAME "'");
 	if (lock_state(p) < 0)
 		return err_sys(e, "lock '%s' (does another daemon use it?)", p->cfg.state_dir);
-	p->bytes = (uint64_t)st.st_size;
 	return 0;
 }
 
@@ -144,6 +141,16 @@ static int open_plain(struct pool *p, struct err *e)
 	return p->fs_fd < 0 ? err_sys(e, "open 'uppers'") : 0;
 }
 
+static int start_sweeper(struct pool *p, struct err *e)
+{
+	struct stat st = { 0 };
+
+	if (p->file_fd >= 0 && fstat(p->file_fd, &st) < 0)
+		return err_sys(e, "look at the pool file");
+	return sweeper_start(&(struct sweeper_job) { p->fs_fd, p->file_fd, p->loop_fd, (uint64_t)st.st_size, p->cfg.max_bytes },
+		&p->sweeper, e);
+}
+
 int pool_open(const struct pool_config *cfg, struct pool **ret, struct err *e)
 {
 	struct pool *p = malloc(sizeof *p);
@@ -151,7 +158,7 @@ int pool_open(const struct pool_config *cfg, struct pool **ret, struct err *e)
 
 	if (!p)
 		return err_set(e, ENOMEM, "open the pool");
-	*p = (struct pool) { .cfg = *cfg, .file_fd = -1, .loop_fd = -1, .fs_fd = -1, .sweeper = { -1, -1 } };
+	*p = (struct pool) { .cfg = *cfg, .file_fd = -1, .loop_fd = -1, .fs_fd = -1, .sweeper = HELPER_NONE };
 	p->state_fd = open(cfg->state_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (p->state_fd < 0)
 		r = err_sys(e, "open '%s'", cfg->state_dir);
@@ -162,7 +169,7 @@ int pool_open(const struct pool_config *cfg, struct pool **ret, struct err *e)
 	if (r >= 0 && !cfg->plain)
 		r = mount_pool(p, e);
 	if (r >= 0)
-		r = sweeper_start(&(struct sweeper_job) { p->fs_fd, p->file_fd, p->loop_fd, p->bytes, cfg->max_bytes }, &p->sweeper, e);
+		r = start_sweeper(p, e);
 	if (r < 0) {
 		pool_close(p, true);
 		return err_wrap(e, "open the pool");
@@ -175,7 +182,7 @@ void pool_close(struct pool *p, bool unmount)
 {
 	if (!p)
 		return;
-	sweeper_stop(&p->sweeper);
+	helper_stop(&p->sweeper);
 	bool mounted = p->fs_fd >= 0 && !p->cfg.plain;
 
 	fd_close(p->fs_fd);
@@ -312,7 +319,7 @@ int pool_forget_memory(struct pool *p, const char *name, struct err *e)
 
 int pool_for_helper(struct pool *p)
 {
-	p->sweeper = (struct sweeper) { -1, -1 };
+	p->sweeper = (struct helper) HELPER_NONE;
 	p->state_fd = p->file_fd = p->loop_fd = -1;
 	return p->fs_fd;
 }
@@ -362,5 +369,13 @@ void pool_keep_only(struct pool *p, bool (*keep)(const char *id, void *arg), voi
 
 void pool_tick(struct pool *p)
 {
+	struct err e;
+
+	if (!helper_alive(&p->sweeper)) {
+		if (start_sweeper(p, &e) < 0)
+			log_error("nobody sweeps the pool, trying again", "err=%s", e.text);
+		else
+			log_warn("the sweeper had ended, another one is there", "pid=%d", (int)p->sweeper.pid);
+	}
 	sweeper_tick(&p->sweeper);
 }

@@ -2,19 +2,17 @@
 /* sweeper: a helper process for slow work on the pool's disk. */
 #include "engine/sweeper.h"
 
+#include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/statvfs.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "engine/btrfs.h"
+#include "engine/helper.h"
 #include "engine/loopdev.h"
 #include "engine/tree.h"
 
@@ -67,32 +65,9 @@ static void grow(struct sweeper_job *j)
 	log_info("pool grown", "mib=%llu", (unsigned long long)(j->bytes >> 20));
 }
 
-/* Only what the work needs: no socket, lock or terminal of the warden stays open in here. */
-static void sweeper_setup(struct sweeper_job *j, int *sock)
+static void serve(void *arg, int sock)
 {
-	int *mine[] = { sock, &j->fs_fd, &j->file_fd, &j->loop_fd };
-	sigset_t none;
-
-	for (size_t i = 0; i < ARRAY_LEN(mine); i++) {
-		if (*mine[i] >= 0)
-			*mine[i] = fcntl(*mine[i], F_DUPFD_CLOEXEC, 128);
-	}
-	for (size_t i = 0; i < ARRAY_LEN(mine); i++) {
-		if (*mine[i] >= 0)
-			*mine[i] = dup3(*mine[i], 3 + (int)i, O_CLOEXEC);
-	}
-	(void)syscall(SYS_close_range, 3 + (unsigned)ARRAY_LEN(mine), ~0u, 0);
-	(void)prctl(PR_SET_NAME, "atoll-sweeper", 0, 0, 0);
-	/* It ends with its socket, after the work that was asked for, and not by a signal to the terminal's group. */
-	(void)setsid();
-	for (int s = 1; s < NSIG; s++)
-		(void)signal(s, SIG_DFL);
-	(void)sigemptyset(&none);
-	(void)sigprocmask(SIG_SETMASK, &none, NULL);
-}
-
-static void serve(struct sweeper_job *j, int sock)
-{
+	struct sweeper_job *j = arg;
 	unsigned counters_in = COUNTERS_TICKS;
 	uint64_t below = 0;
 	struct request rq;
@@ -120,42 +95,15 @@ static void serve(struct sweeper_job *j, int sock)
 	}
 }
 
-int sweeper_start(const struct sweeper_job *job, struct sweeper *ret, struct err *e)
+int sweeper_start(const struct sweeper_job *job, struct helper *ret, struct err *e)
 {
-	int sock[2];
+	struct sweeper_job own = *job;		/* the child counts on in its own copy */
+	const int keep[] = { job->fs_fd, job->file_fd, job->loop_fd };
 
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sock) < 0)
-		return err_sys(e, "make a socket pair");
-	pid_t pid = fork();
-
-	if (pid == 0) {
-		struct sweeper_job own = *job;
-
-		close(sock[0]);
-		sweeper_setup(&own, &sock[1]);
-		serve(&own, sock[1]);
-		_exit(0);
-	}
-	close(sock[1]);
-	if (pid < 0) {
-		close(sock[0]);
-		return err_sys(e, "fork the sweeper");
-	}
-	*ret = (struct sweeper) { .sock = sock[0], .pid = pid };
-	return 0;
+	return helper_start("atoll-sweeper", keep, ARRAY_LEN(keep), serve, &own, ret, e);
 }
 
-void sweeper_stop(struct sweeper *s)
-{
-	int status;
-
-	fd_close(s->sock);
-	while (s->pid > 0 && waitpid(s->pid, &status, 0) < 0 && errno == EINTR)
-		;
-	*s = (struct sweeper) { .sock = -1, .pid = -1 };
-}
-
-int sweeper_remove(struct sweeper *s, const char *name)
+int sweeper_remove(struct helper *s, const char *name)
 {
 	struct request rq = { 0 };
 
@@ -164,7 +112,7 @@ int sweeper_remove(struct sweeper *s, const char *name)
 	return send(s->sock, &rq, sizeof rq, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
-void sweeper_tick(struct sweeper *s)
+void sweeper_tick(struct helper *s)
 {
 	struct request rq = { 0 };
 

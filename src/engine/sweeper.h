@@ -12,10 +12,7 @@
 
 #include "base/err.h"
 
-struct sweeper {
-	int sock;
-	pid_t pid;
-};
+struct helper;
 
 struct sweeper_job {
 	int fs_fd;			/* the directory with one directory per sandbox */
@@ -23,9 +20,8 @@ struct sweeper_job {
 	uint64_t bytes, max_bytes;
 };
 
-int sweeper_start(const struct sweeper_job *job, struct sweeper *ret, struct err *e);
-void sweeper_stop(struct sweeper *s);			/* finishes what was asked for */
-int sweeper_remove(struct sweeper *s, const char *name);	/* -EAGAIN: too much at once, ask again */
-void sweeper_tick(struct sweeper *s);
+int sweeper_start(const struct sweeper_job *job, struct helper *ret, struct err *e);	/* helper_stop() lets it finish */
+int sweeper_remove(struct helper *s, const char *name);	/* -EAGAIN: too much at once, ask again */
+void sweeper_tick(struct helper *s);
 
 int sweeper_remove_now(int fs_fd, const char *name);	/* in this process; 0 when it is gone, -errno */

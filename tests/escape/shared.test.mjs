@@ -7,7 +7,7 @@ import path from 'node:path'
 import { spawnSync } from 'node:child_process'
 import { addressOf, api, createRaw, killRaw, runAny, sdk, server } from '../lib/client.mjs'
 import { newServer } from '../lib/server.mjs'
-import { until } from '../lib/host.mjs'
+import { childrenOf, until } from '../lib/host.mjs'
 
 let sbx
 
@@ -65,6 +65,16 @@ import socket, time
 for i in range(800):
     s = socket.socket(2, 2); s.connect(("127.0.0.1", 9)); s.send(b"x" * 60000, socket.MSG_MORE); keep.append(s)`,
 }
+// First of all: the cases that follow are then watched by the second one, which was made by a warden that has little power left.
+test('the guard is replaced when it dies, and so is the sweeper', async () => {
+	for (const name of ['atoll-guard', 'atoll-sweeper']) {
+		const find = () => childrenOf(server.pid).filter((pid) => fs.readFileSync(`/proc/${pid}/comm`, 'utf8').trim() === name)
+		const [first] = find()
+		process.kill(first, 'SIGKILL')
+		assert.ok(await until(() => find().length === 1 && find()[0] !== first, 10000, 50), `no other ${name}`)
+	}
+})
+
 for (const [name, code] of Object.entries(HOARDERS)) {
 	test(`memory on nobody's account, ${name}: the sandbox is ended`, async () => {
 		const victim = await createRaw()
