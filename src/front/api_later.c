@@ -75,7 +75,7 @@ void api_template_tags(struct req *r)
 	const struct template *tp = find(r);
 
 	if (tp)
-		reply_json(r, 200, json_pack("[{s:s,s:s,s:o}]", "tag", "default", "buildID", tp->key, "createdAt", time_json(0)), NULL);
+		reply_json(r, 200, json_pack("[{s:s,s:s,s:o}]", "tag", "default", "buildID", tp->key, "createdAt", time_json(tp->built_ms)), NULL);
 }
 
 void api_template_drop(struct req *r)

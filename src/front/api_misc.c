@@ -36,10 +36,10 @@ static json_t *template_json(const struct front *f, const struct template *tp)
 {
 	const struct msg_limits *lim = &f->defaults;
 
-	return json_pack("{s:s,s:s,s:I,s:I,s:I,s:b,s:[s],s:[s],s:s,s:s,s:n,s:n,s:i,s:i,s:s,s:s}", "templateID", tp->id, "buildID", tp->key,
+	return json_pack("{s:s,s:s,s:I,s:I,s:I,s:b,s:[s],s:[s],s:o,s:o,s:n,s:n,s:i,s:i,s:s,s:s}", "templateID", tp->id, "buildID", tp->key,
 			 "cpuCount", (json_int_t)((lim->cpu_permille + 999) / 1000), "memoryMB", (json_int_t)(lim->mem_bytes / MIB),
 			 "diskSizeMB", (json_int_t)(lim->disk_bytes / MIB), "public", 1, "aliases", tp->name, "names", tp->name,
-			 "createdAt", "1970-01-01T00:00:00.000Z", "updatedAt", "1970-01-01T00:00:00.000Z", "createdBy", "lastSpawnedAt",
+			 "createdAt", time_json(tp->built_ms), "updatedAt", time_json(tp->built_ms), "createdBy", "lastSpawnedAt",
 			 "spawnCount", 0, "buildCount", 1, "envdVersion", ENVD_VERSION, "buildStatus", "ready");
 }
 

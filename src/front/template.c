@@ -30,12 +30,13 @@ static void make_id(const char *name, char id[TEMPLATE_ID_SIZE])
 	id[20] = '\0';
 }
 
-static void add(struct templates *t, const char *name, const char *key)
+static void add(struct templates *t, const char *name, const char *key, uint64_t built_ms)
 {
 	struct template *tp = &t->v[t->n++];
 
 	(void)str_copy(tp->name, sizeof tp->name, str_of(name));
 	(void)str_copy(tp->key, sizeof tp->key, str_of(key));
+	tp->built_ms = built_ms;
 	make_id(name, tp->id);
 }
 
@@ -54,7 +55,7 @@ int templates_init(struct templates *t, const struct msg_template *have, size_t 
 	for (size_t i = 0; i < n && i < TEMPLATES_MAX; i++) {
 		if (!check_text(have[i].name, sizeof have[i].name) || !check_template_key(have[i].key))
 			return err_set(e, EPROTO, "template %zu of the warden is malformed", i);
-		add(t, have[i].name, have[i].key);
+		add(t, have[i].name, have[i].key, have[i].built_ms);
 	}
 
 	const struct template *base = by_name(t, STR_LIT("base")), *data = by_name(t, STR_LIT(DATA_WORK));
@@ -62,8 +63,10 @@ int templates_init(struct templates *t, const struct msg_template *have, size_t 
 	if (!base)
 		return err_set(e, ENOENT, "the warden has no template 'base'");
 	for (size_t i = 0; i < ARRAY_LEN(well_known); i++) {
+		const struct template *same = well_known[i].data && data ? data : base;
+
 		if (!by_name(t, str_of(well_known[i].name)))
-			add(t, well_known[i].name, well_known[i].data && data ? data->key : base->key);
+			add(t, well_known[i].name, same->key, same->built_ms);
 	}
 	return 0;
 }

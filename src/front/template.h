@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/err.h"
 #include "base/str.h"
@@ -16,6 +17,7 @@ struct template {
 	char id[TEMPLATE_ID_SIZE];	/* 20 of [a-z0-9], always the same for a name */
 	char name[TEMPLATE_NAME_SIZE];
 	char key[TEMPLATE_KEY_SIZE];	/* image, for the warden */
+	uint64_t built_ms;
 };
 
 struct templates {

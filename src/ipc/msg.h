@@ -69,6 +69,8 @@ struct msg_limits {
 struct msg_template {		/* a name that templates resolve to, and the image behind it */
 	char name[TEMPLATE_NAME_SIZE];
 	char key[TEMPLATE_KEY_SIZE];
+	char zero[7];
+	uint64_t built_ms;	/* wall clock; 0: not known */
 };
 
 struct msg_welcome {

@@ -2,6 +2,7 @@
 // The lists: order, pages, filters; and the rules of timeouts around them.
 import { test, after, before } from '../lib/case.mjs'
 import assert from 'node:assert/strict'
+import fs from 'node:fs'
 import { api, createRaw, killRaw, request } from '../lib/client.mjs'
 
 const N = 7
@@ -29,6 +30,17 @@ before(async () => {
 after(async () => {
 	await api('POST', `/admin/teams/${team.teamID}/sandboxes/kill`)
 	await api('DELETE', `/admin/teams/${team.teamID}`)
+})
+
+test('templates tell when they were built', async () => {
+	const found = (await api('GET', '/templates')).json
+	assert.ok(found.length >= 2)
+	for (const t of found) {
+		const info = fs.readFileSync(`${process.env.ATOLL_CACHE ?? '/var/cache/atoll'}/templates/${t.buildID}/info`, 'utf8')
+		const built = Date.parse(/^created=(.*)$/m.exec(info)[1])
+		assert.ok(Math.abs(Date.parse(t.createdAt) - built) < 60000, `${t.names}: ${t.createdAt}`)
+		assert.equal((await api('GET', `/templates/${t.templateID}/tags`)).json[0].createdAt, t.createdAt)
+	}
 })
 
 test('newest first; ascending is the exact reverse', async () => {
