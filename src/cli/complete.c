@@ -105,7 +105,7 @@ static const char *const levels[] = { "debug", "info", "warn", "error", NULL };
 static enum complete_more put_value(struct buf *out, const char *option, const char *cur)
 {
 	static const char *const languages[] = { "python", "javascript", "bash", NULL };
-	static const char *const columns[] = { "cpu", "memory", "disk", "idle", NULL };
+	static const char *const columns[] = { "cpu", "memory", "disk", "pids", "idle", NULL };
 	static const char *const files[] = { "--state", "--run", "--config", "--cache", NULL };
 
 	if (strcmp(option, "--team") == 0)

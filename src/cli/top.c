@@ -99,7 +99,7 @@ static int draw(const struct view *w)
 	if (w->e.no)
 		put_clean(&out, w->e.text);
 	else
-		buf_z(&out, "q quits; order by c: cpu, m: memory, d: disk, i: idle");
+		buf_z(&out, "q quits; order by c: cpu, m: memory, d: disk, p: pids, i: idle");
 	buf_z(&out, "\033[K\r\n\033[K\r\n");
 	if (w->list && lines > 5) {
 		top_rows_table(&rows, &t);
@@ -123,6 +123,7 @@ static bool take_keys(struct view *w)
 		case 'c': w->sort = TOP_CPU; break;
 		case 'm': w->sort = TOP_MEMORY; break;
 		case 'd': w->sort = TOP_DISK; break;
+		case 'p': w->sort = TOP_PIDS; break;
 		case 'i': w->sort = TOP_IDLE; break;
 		default: break;
 		}
@@ -194,7 +195,7 @@ static int run(const struct verb *v, int argc, char **argv)
 	if (n > 0)
 		return usage_error(v, "unexpected argument '%s'", argv[0]);
 	if (top_sort_parse(sort, &w.sort) < 0)
-		return usage_error(v, "cannot sort by '%s' (known: cpu, memory, disk, idle)", sort);
+		return usage_error(v, "cannot sort by '%s' (known: cpu, memory, disk, pids, idle)", sort);
 	if (w.interval_s > 3600)
 		return usage_error(v, "--interval can be 3600 at most");
 	rc = settings_connect(&conn, &w.a);
@@ -211,10 +212,10 @@ const struct verb verb_top = {
 	.summary = "Watch what all sandboxes use",
 	.synopsis = "[--interval SECONDS] [--sort COLUMN] [--once] [--json]",
 	.help = "  -n, --interval SECONDS  how often to ask (default: 2)\n"
-		"  -s, --sort COLUMN       cpu, memory, disk or idle, the largest first (default: cpu)\n"
+		"  -s, --sort COLUMN       cpu, memory, disk, pids or idle, the largest first (default: cpu)\n"
 		"  -1, --once              print one table and end\n"
 		"      --json              print one JSON array and end, in bytes and seconds\n\n"
-		"100 % is one processor. Idle counts from the last call into the sandbox. Keys: q quits; c, m, d and\n"
-		"i sort.\n\n" SETTINGS_HELP,
+		"100 % is one processor. Pids are processes and threads. Idle counts from the last call into the\n"
+		"sandbox. Keys: q quits; c, m, d, p and i sort.\n\n" SETTINGS_HELP,
 	.run = run,
 };

@@ -3,6 +3,7 @@
 #include "cli/top_rows.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,14 +13,15 @@
 
 #define POINT_OLD_S 30			/* servers take one every five seconds */
 
-const struct column top_columns[9] = {
+const struct column top_columns[10] = {
 	{ "ID", false }, { "TEMPLATE", false }, { "STATE", false }, { "CPU%", true }, { "MEMORY", true }, { "DISK", true },
-	{ "IDLE", true }, { "ENDS IN", true }, { "METADATA", false },
+	{ "PIDS", true }, { "IDLE", true }, { "ENDS IN", true }, { "METADATA", false },
 };
 
 int top_sort_parse(const char *name, enum top_sort *ret)
 {
-	static const char *const names[] = { [TOP_CPU] = "cpu", [TOP_MEMORY] = "memory", [TOP_DISK] = "disk", [TOP_IDLE] = "idle" };
+	static const char *const names[] = { [TOP_CPU] = "cpu", [TOP_MEMORY] = "memory", [TOP_DISK] = "disk", [TOP_PIDS] = "pids",
+						[TOP_IDLE] = "idle" };
 
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 		if (strcmp(names[i], name) == 0) {
@@ -37,6 +39,7 @@ static double weight(const struct top_row *r, enum top_sort by)
 	case TOP_CPU: return r->point ? r->point->cpu_pct : -1;
 	case TOP_MEMORY: return r->point ? (double)r->point->mem_used : -1;
 	case TOP_DISK: return r->point ? (double)r->point->disk_used : -1;
+	case TOP_PIDS: return r->point ? (double)r->point->pids : -1;
 	case TOP_IDLE: return (double)r->idle_s;
 	}
 	return 0;
@@ -100,6 +103,7 @@ int top_rows_make(const struct atoll_list *l, const struct atoll_points *p, uint
 			r.cpu_pct += row->point->cpu_pct;
 			r.mem_used += row->point->mem_used;
 			r.disk_used += row->point->disk_used;
+			r.pids += row->point->pids;
 		}
 	}
 	qsort_r(r.v, r.n, sizeof(*r.v), compare, &by);
@@ -145,8 +149,9 @@ void top_rows_table(const struct top_rows *r, struct table *t)
 			table_addf(t, "%.1f", x->point->cpu_pct);
 			add_share(t, x->point->mem_used, x->point->mem_total);
 			add_share(t, x->point->disk_used, x->point->disk_total);
+			table_addf(t, "%u", x->point->pids);
 		} else {
-			for (int k = 0; k < 3; k++)
+			for (int k = 0; k < 4; k++)
 				table_add(t, "-");
 		}
 		add_span(t, x->idle_s);
@@ -163,7 +168,8 @@ void top_rows_title(const struct top_rows *r, struct buf *out)
 
 	size_format(r->mem_used, mem);
 	size_format(r->disk_used, disk);
-	buf_fmt(out, "%zu running, %zu paused, cpu %.1f%%, memory %s, disk %s", r->running, r->n - r->running, r->cpu_pct, mem, disk);
+	buf_fmt(out, "%zu running, %zu paused, cpu %.1f%%, memory %s, disk %s, pids %" PRIu64, r->running, r->n - r->running, r->cpu_pct,
+		mem, disk, r->pids);
 }
 
 static json_t *row_json(const struct top_row *x)
@@ -182,6 +188,7 @@ static json_t *row_json(const struct top_row *x)
 	(void)json_object_set_new(o, "memTotal", p ? json_integer((json_int_t)p->mem_total) : json_null());
 	(void)json_object_set_new(o, "diskUsed", p ? json_integer((json_int_t)p->disk_used) : json_null());
 	(void)json_object_set_new(o, "diskTotal", p ? json_integer((json_int_t)p->disk_total) : json_null());
+	(void)json_object_set_new(o, "processCount", p ? json_integer(p->pids) : json_null());
 	return o;
 }
 

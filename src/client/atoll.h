@@ -119,6 +119,7 @@ struct atoll_point {
 	double cpu_pct;			/* 100: one processor, since the point before */
 	unsigned cpu_count;
 	uint64_t mem_used, mem_total, mem_cache, disk_used, disk_total;		/* bytes */
+	unsigned pids;			/* processes and threads; 0: the server does not tell */
 };
 
 struct atoll_points {

@@ -29,6 +29,7 @@ static void fill_point(struct kept *k, void *item, json_t *o)
 		.cpu_pct = json_number_value(json_object_get(o, "cpuUsedPct")) * (cpus ? cpus : 1), .cpu_count = cpus,
 		.mem_used = bytes_of(o, "memUsed"), .mem_total = bytes_of(o, "memTotal"), .mem_cache = bytes_of(o, "memCache"),
 		.disk_used = bytes_of(o, "diskUsed"), .disk_total = bytes_of(o, "diskTotal"),
+		.pids = (unsigned)json_number(o, "processCount", 0),
 	};
 }
 

@@ -40,11 +40,12 @@ static json_t *sample_json(const struct sandbox *sb, const struct usage_sample *
 	const struct msg_limits *lim = &sb->spec.limits;
 	uint64_t mem = sb->usage.last.mem_limit_bytes, disk = sb->usage.last.disk_limit_bytes;
 
-	return json_pack("{s:o,s:I,s:I,s:f,s:I,s:I,s:I,s:I,s:I}", "timestamp", time_json(s->at_ms),
+	return json_pack("{s:o,s:I,s:I,s:f,s:I,s:I,s:I,s:I,s:I,s:I}", "timestamp", time_json(s->at_ms),
 			 "timestampUnix", (json_int_t)(s->at_ms / 1000), "cpuCount", (json_int_t)usage_cpus(lim),
 			 "cpuUsedPct", usage_cpu_pct(s, lim), "memUsed", (json_int_t)s->mem_bytes,
 			 "memTotal", (json_int_t)(mem ? mem : lim->mem_bytes), "memCache", (json_int_t)s->mem_cache_bytes,
-			 "diskUsed", (json_int_t)s->disk_bytes, "diskTotal", (json_int_t)(disk ? disk : lim->disk_bytes));
+			 "diskUsed", (json_int_t)s->disk_bytes, "diskTotal", (json_int_t)(disk ? disk : lim->disk_bytes),
+			 "processCount", (json_int_t)s->pids);
 }
 
 void api_metrics(struct req *r)

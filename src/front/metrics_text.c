@@ -184,8 +184,10 @@ static double sample_value(const struct sandbox *sb, size_t what)
 		return (double)r->last.mem_limit_bytes;
 	case 3:
 		return (double)s->disk_bytes;
-	default:
+	case 4:
 		return (double)r->last.disk_limit_bytes;
+	default:
+		return s->pids;
 	}
 }
 
@@ -197,6 +199,7 @@ static void put_each(struct buf *out, const struct front *f)
 		{ "atoll_sandbox_memory_limit_bytes", "memory that it may use" },
 		{ "atoll_sandbox_disk_bytes", "disk in use" },
 		{ "atoll_sandbox_disk_limit_bytes", "disk that it may use" },
+		{ "atoll_sandbox_processes", "processes and threads" },
 	};
 	autofree const struct sandbox **v = must_alloc((sandbox_table_count(f->sandboxes) + 1) * sizeof *v);
 	size_t n = 0;

@@ -36,6 +36,7 @@ void usage_add(struct usage_ring *r, const struct msg_usage *m, uint64_t now_mon
 		.mem_cache_bytes = m->mem_cache_bytes,
 		.disk_bytes = m->disk_bytes,
 		.cpu_pct = (float)ns / (float)ms / 1e4f,	/* ns per ms, in percent */
+		.pids = m->pids,
 	};
 	r->at = (r->at + 1) % USAGE_KEPT;
 	if (r->n < USAGE_KEPT)

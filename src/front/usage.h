@@ -19,6 +19,7 @@ struct usage_sample {
 	uint64_t at_ms;			/* wall clock */
 	uint64_t mem_bytes, mem_cache_bytes, disk_bytes;
 	float cpu_pct;			/* 100 = one core, since the sample before */
+	uint32_t pids;			/* processes and threads */
 };
 
 struct usage_ring {

@@ -151,9 +151,9 @@ test('bytes into and out of sandboxes are counted', async () => {
 test('each sandbox has its numbers, and they move under load', async () => {
 	const run = await start(sbx, 'timeout 8 sh -c "while :; do :; done"')
 	const points = () => api('GET', `/sandboxes/${sbx.sandboxID}/metrics`)
-	assert.ok(await until(async () => (await points()).json.some((p) => p.cpuUsedPct > 20), 12000, 500), 'the load is not seen')
+	assert.ok(await until(async () => (await points()).json.some((p) => p.cpuUsedPct > 2), 12000, 500), 'the load is not seen')
 	const [p] = (await points()).json
-	for (const field of ['timestamp', 'timestampUnix', 'cpuCount', 'cpuUsedPct', 'memUsed', 'memTotal', 'memCache', 'diskUsed', 'diskTotal'])
+	for (const field of ['timestamp', 'timestampUnix', 'cpuCount', 'cpuUsedPct', 'memUsed', 'memTotal', 'memCache', 'diskUsed', 'diskTotal', 'processCount'])
 		assert.ok(field in p, field)
 	const many = await api('GET', `/sandboxes/metrics?sandbox_ids=${sbx.sandboxID},i0000000000000000000`)
 	assert.deepEqual(Object.keys(many.json.sandboxes), [sbx.sandboxID])
@@ -201,9 +201,9 @@ test('following a log finds what is new, once', async () => {
 	const all = (await api('GET', logs)).json.logs
 	const cursor = Date.parse(all.at(-1).timestamp) + 1
 	await pause(5)
-	await envd(sbx, 'GET', '/metrics')
+	await envd(sbx, 'GET', '/files?path=/etc/hostname')
 	const fresh = (await api('GET', `${logs}&cursor=${cursor}`)).json.logs
-	assert.deepEqual(fresh.map((l) => l.message), ['GET /metrics'])
+	assert.deepEqual(fresh.map((l) => l.message), ['GET /files'])
 })
 
 test('a hidden path of init stays hidden', async () => {

@@ -28,9 +28,9 @@ static const struct atoll_info infos[] = {
 
 static const struct atoll_point points[] = {
 	{ .id = "id", .at_s = NOON_S - 31, .cpu_pct = 100, .mem_used = 1 << 20 },		/* too old */
-	{ .id = "ib", .at_s = NOON_S - 4, .cpu_pct = 150.5, .mem_used = 10 << 20, .mem_total = 512 << 20, .disk_used = 5 },
+	{ .id = "ib", .at_s = NOON_S - 4, .cpu_pct = 150.5, .mem_used = 10 << 20, .mem_total = 512 << 20, .disk_used = 5, .pids = 3 },
 	{ .id = "ic", .at_s = NOON_S, .cpu_pct = 7, .mem_used = 1 << 20 },			/* paused: it uses none now */
-	{ .id = "ia", .at_s = NOON_S - 1, .cpu_pct = 0.5, .mem_used = 20 << 20, .mem_total = 512 << 20, .disk_used = 6 },
+	{ .id = "ia", .at_s = NOON_S - 1, .cpu_pct = 0.5, .mem_used = 20 << 20, .mem_total = 512 << 20, .disk_used = 6, .pids = 40 },
 };
 
 static const struct atoll_list list = { .v = infos, .n = ARRAY_LEN(infos) };
@@ -54,6 +54,7 @@ static void the_largest_comes_first(void **state)
 	check_order(TOP_CPU, "bacd");
 	check_order(TOP_MEMORY, "abcd");
 	check_order(TOP_DISK, "abcd");
+	check_order(TOP_PIDS, "abcd");
 	check_order(TOP_IDLE, "bacd");
 }
 
@@ -67,6 +68,7 @@ static void only_fresh_points_of_running_ones_count(void **state)
 	assert_float_equal(r.cpu_pct, 151.0, 0.001);
 	assert_int_equal(r.mem_used, 30 << 20);
 	assert_int_equal(r.disk_used, 11);
+	assert_int_equal(r.pids, 43);
 	assert_int_equal(r.v[0].idle_s, 3600);
 	assert_int_equal(r.v[0].left_s, 60);
 	assert_null(r.v[2].point);
@@ -88,14 +90,17 @@ static void tables_and_json_tell_the_same(void **state)
 	assert_int_equal(t.n_cells, 4 * ARRAY_LEN(top_columns));
 	assert_string_equal(t.cells[3], "150.5");
 	assert_string_equal(t.cells[4], "10M/512M");
-	assert_string_equal(t.cells[6], "1h0m");
-	assert_string_equal(t.cells[9 + 8], "who=me,n=1");
-	assert_string_equal(t.cells[18 + 3], "-");
+	assert_string_equal(t.cells[6], "3");
+	assert_string_equal(t.cells[7], "1h0m");
+	assert_string_equal(t.cells[10 + 9], "who=me,n=1");
+	assert_string_equal(t.cells[20 + 3], "-");
+	assert_string_equal(t.cells[20 + 6], "-");
 	top_rows_title(&r, &b);
-	assert_string_equal(buf_cstr(&b), "3 running, 1 paused, cpu 151.0%, memory 30M, disk 11");
+	assert_string_equal(buf_cstr(&b), "3 running, 1 paused, cpu 151.0%, memory 30M, disk 11, pids 43");
 	char *json = top_rows_json(&r);
 	assert_non_null(strstr(json, "{\"sandboxID\":\"ib\",\"template\":\"t\",\"state\":\"running\",\"metadata\":{},\"idleSeconds\":3600,"
 				     "\"endsInSeconds\":60,\"cpuUsedPct\":150.5,\"memUsed\":10485760"));
+	assert_non_null(strstr(json, "\"processCount\":3}"));
 	assert_non_null(strstr(json, "\"cpuUsedPct\":null"));
 	free(json);
 	buf_done(&b);
