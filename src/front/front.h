@@ -105,7 +105,12 @@ struct front {
 /* A client must not be able to use up the fds: an answer of the warden that carries one could not be received. */
 static inline uint32_t front_max_conns(const struct front *f)
 {
-	return f->fds / 2 + f->fds / 16;
+	return f->fds / 2 + (f->debug ? 0 : f->fds / 16);
+}
+
+static inline uint32_t front_max_debug_conns(const struct front *f)
+{
+	return f->fds / 32;		/* for each of the two ports: the other 16th */
 }
 
 /* Connections into sandboxes, for requests under way; */
@@ -118,11 +123,6 @@ static inline uint32_t front_max_exchanges(const struct front *f)
 static inline uint32_t front_max_idle(const struct front *f)
 {
 	return f->fds / 16;
-}
-
-static inline uint32_t front_max_debug_conns(const struct front *f)
-{
-	return f->fds / 16;		/* for each of the two ports */
 }
 
 static inline uint32_t front_max_tunnels(const struct front *f)
