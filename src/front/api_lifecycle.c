@@ -140,13 +140,15 @@ static void connect_to(struct req *r, struct sandbox *sb)
 
 static void connect_any(struct req *r, int64_t fallback)
 {
-	struct sandbox *sb = req_sandbox(r);
-	autojson json_t *body = sb ? req_json(r, fallback >= 0) : NULL;
+	autojson json_t *body = req_json(r, fallback >= 0);
 	uint32_t timeout_s;
 
 	if (!body || read_timeout(r, body, 0, fallback, &timeout_s) < 0)
 		return;
-	if (check_memory(r, body, sb->state == SANDBOX_RUNNING) < 0)
+
+	struct sandbox *sb = req_sandbox(r);
+
+	if (!sb || check_memory(r, body, sb->state == SANDBOX_RUNNING) < 0)
 		return;
 	connect_to(r, sb);
 }
@@ -182,8 +184,25 @@ void api_pause(struct req *r)
 		sandbox_by(sb, r->id);
 		req_wait(r, sb, paused);
 		sandbox_pause(sb);
+	} else if (sb->state == SANDBOX_PAUSING) {
+		req_wait(r, sb, paused);	/* by whomever, it is what this one asks for */
 	} else {
 		reply_error(r, 409, "sandbox '%s' is %s", sb->id, sb->state == SANDBOX_RESUMING ? "being resumed" : "already paused");
+	}
+}
+
+/* The answer to a resume that came while another change was under way. */
+static void resume_after(struct req *r, struct sandbox *sb)
+{
+	autojson json_t *body = sb->state == SANDBOX_PAUSED ? req_json(r, true) : NULL;
+	uint32_t timeout_s;
+
+	if (!body) {
+		resumed(r, sb);
+	} else if (read_timeout(r, body, 1, RESUME_DEFAULT_S, &timeout_s) == 0) {
+		sandbox_by(sb, r->id);
+		req_wait(r, sb, resumed);
+		sandbox_resume(sb, timeout_s);
 	}
 }
 
@@ -199,13 +218,14 @@ void api_resume(struct req *r)
 		return;
 	if (json_get_bool(body, "autoPause", &auto_pause, &e) < 0) {
 		reply_err(r, &e);
-	} else if (sb->state == SANDBOX_PAUSED) {
+	} else if (sb->state == SANDBOX_RUNNING) {
+		reply_error(r, 409, "sandbox '%s' is already running", sb->id);
+	} else {
 		if (auto_pause)
 			sb->spec.flags |= SPEC_AUTO_PAUSE;
-		sandbox_by(sb, r->id);
-		req_wait(r, sb, resumed);
-		sandbox_resume(sb, timeout_s);
-	} else {
-		reply_error(r, 409, "sandbox '%s' is %s", sb->id, sb->state == SANDBOX_PAUSING ? "being paused" : "already running");
+		if (sb->state == SANDBOX_PAUSED)
+			resume_after(r, sb);
+		else
+			req_wait(r, sb, resume_after);	/* being paused, which clients see as paused, or being resumed */
 	}
 }

@@ -50,6 +50,17 @@ static bool may_pass_envd(struct sandbox *sb, struct http_req *rq)
 	return true;
 }
 
+/* Health is open to all, but not so that a stranger could wake a sandbox by asking for it. */
+static bool may_wake(struct sandbox *sb, struct http_req *rq)
+{
+	if (sb->state == SANDBOX_RUNNING || !(sb->spec.flags & SPEC_AUTO_RESUME) || !*sb->envd_token || !str_is(rq->path, "/health") ||
+	    secret_eq(http_header_get(&rq->headers, "x-access-token"), str_of(sb->envd_token)))
+		return true;
+	note_refused(sb, rq, PORT_ENVD, "access token is needed to wake the sandbox");
+	proxy_refuse(rq, 403, str_of(sb->id), PORT_ENVD, "The sandbox is paused; waking it needs the header X-Access-Token");
+	return false;
+}
+
 static bool may_pass_traffic(struct sandbox *sb, struct http_req *rq, uint16_t port)
 {
 	struct str shown = http_header_get(&rq->headers, "e2b-traffic-access-token");
@@ -66,7 +77,7 @@ void proxy_pass(struct sandbox *sb, struct http_req *rq, uint16_t port)
 {
 	if (sb->front->exchanges >= front_max_exchanges(sb->front))
 		proxy_refuse(rq, 429, str_of(sb->id), port, "Too many requests are under way");
-	else if (!(port == PORT_ENVD ? may_pass_envd(sb, rq) : may_pass_traffic(sb, rq, port)))
+	else if (!(port == PORT_ENVD ? may_pass_envd(sb, rq) && may_wake(sb, rq) : may_pass_traffic(sb, rq, port)))
 		return;
 	else if (port == PORT_ENVD && envd_is_metrics(rq) && sb->state == SANDBOX_RUNNING)
 		envd_metrics(sb, rq);

@@ -25,8 +25,11 @@ bool proxy_is_browser(const struct http_req *rq)
 	struct str accept = http_header_get(&rq->headers, "accept");
 	struct str mode = http_header_get(&rq->headers, "sec-fetch-mode");
 
-	return contains(agent, "Mozilla/") && contains(accept, "text/html") && (!mode.p || str_is(mode, "navigate")) &&
-	       !http_header_get(&rq->headers, "x-requested-with").p;
+	if (!contains(agent, "Mozilla/") || (contains(accept, "application/json") && !contains(accept, "text/html")))
+		return false;
+	if (mode.p)
+		return str_is(mode, "navigate");	/* the browser's own word; scripts cannot set it */
+	return !http_header_get(&rq->headers, "x-requested-with").p;
 }
 
 static const char *cors_of(uint16_t port)

@@ -39,16 +39,35 @@ static int refuse_filled(const json_t *network, struct err *e)
 	return 0;
 }
 
+/* A host name with or without ":8080" or ":${PORT}"; the port may stand in the name, too. */
+static bool is_host(const char *z)
+{
+	const char *const place = "${PORT}";
+
+	if (*z == '-' || *z == '.' || *z == ':')
+		return false;
+	while (*z && *z != ':') {
+		if (strncmp(z, place, strlen(place)) == 0)
+			z += strlen(place);
+		else if (strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_", *z))
+			z++;
+		else
+			return false;
+	}
+	if (!*z)
+		return true;
+	z++;
+	return strcmp(z, place) == 0 || (*z && strlen(z) <= 5 && z[strspn(z, "0123456789")] == '\0');
+}
+
 static int check_mask(const char *mask, struct err *e)
 {
 	size_t n = strlen(mask);
 
-	for (size_t i = 0; i < n; i++) {
-		if ((unsigned char)mask[i] <= ' ' || (unsigned char)mask[i] >= 0x7f)
-			return err_set(e, EINVAL, "field 'network.maskRequestHost' must be a host name");
-	}
 	if (n == 0 || n > MASK_HOST_MAX)
 		return err_set(e, EINVAL, "field 'network.maskRequestHost' must have 1 to %d characters", MASK_HOST_MAX);
+	if (!is_host(mask))
+		return err_set(e, EINVAL, "field 'network.maskRequestHost' must be a host name, with or without a port or ${PORT}");
 	return 0;
 }
 

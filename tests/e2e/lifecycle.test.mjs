@@ -188,6 +188,38 @@ test('resume: 201 when paused, 409 when running; a paused sandbox can be killed'
 	assert.ok(await until(() => remains(trace).length === 0, 5000), 'frozen processes stay')
 })
 
+test('pauses and resumes at once join instead of failing', async () => {
+	await withRaw({}, async (sbx) => {
+		for (let round = 0; round < 3; round++) {
+			const pauses = await Promise.all(Array.from({ length: 6 }, () => call(sbx, 'pause', {})))
+			const ok = pauses.filter((r) => r.status === 204).length
+			assert.ok(ok >= 1 && pauses.every((r) => r.status === 204 || r.status === 409), pauses.map((r) => r.status).join())
+			assert.equal((await info(sbx)).state, 'paused')
+			const resumes = await Promise.all(Array.from({ length: 6 }, () => call(sbx, 'resume', {})))
+			assert.ok(resumes.some((r) => r.status === 201) && resumes.every((r) => r.status === 201 || r.status === 409), resumes.map((r) => r.status).join())
+			assert.equal((await info(sbx)).state, 'running')
+		}
+		/* one that is still being paused counts as paused: it can be resumed */
+		const [pause, resume] = await Promise.all([call(sbx, 'pause', {}), sleep(1).then(() => call(sbx, 'resume', { timeout: 60 }))])
+		assert.ok([204, 503].includes(pause.status), pause.text)
+		assert.ok([201, 409].includes(resume.status), resume.text)
+	})
+})
+
+test('a stranger who asks for the health of a sandbox does not wake it', async () => {
+	await withRaw({ autoPause: true, autoResume: { enabled: true } }, async (sbx) => {
+		assert.equal((await call(sbx, 'pause', {})).status, 204)
+		for (const token of [undefined, 'wrong']) {
+			const res = await envd({ ...sbx, envdAccessToken: token }, 'GET', '/health')
+			assert.equal(res.status, 403, res.text)
+			assert.equal((await info(sbx)).state, 'paused')
+		}
+		assert.equal((await envd(sbx, 'GET', '/health')).status, 204)
+		assert.equal((await info(sbx)).state, 'running')
+		assert.equal((await envd({ ...sbx, envdAccessToken: undefined }, 'GET', '/health')).status, 204)
+	})
+})
+
 test('pause and resume through the SDK', async () => {
 	const { Sandbox } = sdk()
 	await withSandbox({}, async (sbx) => {

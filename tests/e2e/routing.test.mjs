@@ -63,6 +63,19 @@ test('a closed port of a living sandbox is 502 and names the port', async () => 
 	assert.equal(res.json.port, 8123)
 })
 
+test('people get a page, programs and scripts get JSON', async () => {
+	const agent = 'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/120.0.0.0 Safari/537.36'
+	const type = async (headers) => (await request('GET', '/', { headers: { Host: '8080-i0000000000000000000.localhost', ...headers } })).headers['content-type']
+	const page = 'text/html; charset=utf-8', json = 'application/json; charset=utf-8'
+	assert.equal(await type({ 'User-Agent': agent }), page)
+	assert.equal(await type({ 'User-Agent': agent, Accept: 'text/html,application/xhtml+xml,*/*;q=0.8', 'Sec-Fetch-Mode': 'navigate' }), page)
+	assert.equal(await type({ 'User-Agent': agent, Accept: 'application/json' }), json)
+	assert.equal(await type({ 'User-Agent': agent, Accept: '*/*', 'Sec-Fetch-Mode': 'cors' }), json)
+	assert.equal(await type({ 'User-Agent': agent, 'X-Requested-With': 'XMLHttpRequest' }), json)
+	assert.equal(await type({ 'User-Agent': 'curl/8.0', Accept: '*/*' }), json)
+	assert.equal(await type({}), json)
+})
+
 test('a server on 127.0.0.1 inside is reached by host and by header', async () => {
 	const run = await start(sbx, 'mkdir -p /tmp/w && cd /tmp/w && echo from-inside > a.txt && exec python3 -m http.server --bind 127.0.0.1 8000')
 	const up = await until(async () => (await request('GET', '/a.txt', { headers: host(8000, sbx.sandboxID) })).status === 200, 10000)
