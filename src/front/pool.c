@@ -3,7 +3,7 @@
  *
  * The target of a template is what the configuration says, or more when more were asked for lately. Members are made one or
  * two at a time, and never while somebody waits for a sandbox of his own: whoever waits comes first, and what is made ahead is
- * work that the next one is spared. Only a server that is never quiet for long makes one in between. */
+ * work that the next one is spared. Only when one client after the other never leaves it quiet, one is made in between. */
 #include "front/pool.h"
 
 #include <fcntl.h>
@@ -202,6 +202,8 @@ static uint32_t starting(const struct pool *p)
 
 static bool others_first(const struct pool *p, uint64_t now_ms)
 {
+	if (p->front->starts > 1)
+		return true;		/* a rush: the processors have enough to do */
 	if (now_ms - p->made_ms >= PATIENCE_MS && starting(p) == 0)
 		return false;
 	return p->front->starts > 0 || now_ms - p->asked_ms < QUIET_MS;
