@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* confine: a list of the system calls that a forwarder makes; all others fail. */
+/* confine: a list of the system calls that a forwarder and a proxy make; all others fail. */
 #include "egress/confine.h"
 
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 
 static const int allowed[] = {
 	SCMP_SYS(read), SCMP_SYS(write), SCMP_SYS(readv), SCMP_SYS(writev), SCMP_SYS(close), SCMP_SYS(recvfrom), SCMP_SYS(recvmsg),
-	SCMP_SYS(sendto), SCMP_SYS(sendmsg), SCMP_SYS(connect), SCMP_SYS(accept4), SCMP_SYS(shutdown), SCMP_SYS(getsockopt),
+	SCMP_SYS(sendto), SCMP_SYS(sendmsg), SCMP_SYS(connect), SCMP_SYS(accept4), SCMP_SYS(shutdown), SCMP_SYS(splice), SCMP_SYS(pipe2), SCMP_SYS(getsockopt),
 	SCMP_SYS(setsockopt), SCMP_SYS(getsockname), SCMP_SYS(getpeername),
 	SCMP_SYS(epoll_create1), SCMP_SYS(epoll_ctl), SCMP_SYS(epoll_wait), SCMP_SYS(epoll_pwait), SCMP_SYS(poll), SCMP_SYS(ppoll),
 	SCMP_SYS(fcntl), SCMP_SYS(ioctl), SCMP_SYS(newfstatat), SCMP_SYS(fstat), SCMP_SYS(statx), SCMP_SYS(lseek),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* confine: the resolver's own cage: no files but to read, no programs, no sockets but to name servers. */
+/* confine: the resolver's own cage: no files but to read, no programs, no sockets but of the internet. */
 #pragma once
 
 #include "base/err.h"

@@ -226,3 +226,101 @@ bool dns_name_ends(const struct dns_query *q, const char *label)
 	}
 	return at > 0 && q->name[last] == want && same_name(q->name + last + 1, (const uint8_t *)label, want);
 }
+
+bool dns_name_text(const struct dns_query *q, char *ret, size_t size)
+{
+	size_t at = 0, n = 0;
+
+	while (at < q->n_name && q->name[at] != 0) {
+		size_t len = q->name[at++];
+
+		if (n + len + 2 > size)
+			return false;
+		if (n)
+			ret[n++] = '.';
+		for (size_t i = 0; i < len; i++) {
+			char c = (char)q->name[at + i];
+
+			if (c >= 'A' && c <= 'Z')
+				c = (char)(c | 0x20);
+			if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_'))
+				return false;
+			ret[n++] = c;
+		}
+		at += len;
+	}
+	ret[n] = '\0';
+	return n > 0;
+}
+
+int dns_query_for(struct str name, uint16_t type, struct dns_query *ret)
+{
+	struct dns_query q = { .type = type, .class = DNS_CLASS_IN, .recursion = true, .udp_size = DNS_UDP_MAX };
+
+	if (name.n == 0 || name.n > DNS_NAME_MAX - 2)
+		return -EINVAL;
+	while (name.p) {
+		struct str label = str_cut(&name, '.');
+
+		if (label.n == 0 || label.n > LABEL_MAX)
+			return -EINVAL;
+		q.name[q.n_name++] = (uint8_t)label.n;
+		memcpy(q.name + q.n_name, label.p, label.n);
+		q.n_name = (uint8_t)(q.n_name + label.n);
+	}
+	q.name[q.n_name++] = 0;
+	*ret = q;
+	return 0;
+}
+
+/* A name in an answer, which may end in a pointer to one before it. */
+static void skip_name(struct in *in)
+{
+	for (;;) {
+		uint8_t len = get8(in);
+
+		if (in->bad || len == 0)
+			return;
+		if (len >= 0xc0) {
+			(void)get8(in);
+			return;
+		}
+		if (len > LABEL_MAX)
+			in->bad = true;
+		skip(in, len);
+	}
+}
+
+int dns_addresses(const void *p, size_t n, uint32_t *ret, size_t max, uint32_t *ret_ttl_s)
+{
+	struct in in = { p, n, false };
+	size_t found = 0;
+
+	*ret_ttl_s = UINT32_MAX;
+	skip(&in, 4);
+	uint16_t questions = get16(&in), answers = get16(&in);
+
+	skip(&in, 4);
+	for (uint16_t i = 0; i < questions; i++) {
+		skip_name(&in);
+		skip(&in, 4);
+	}
+	for (uint16_t i = 0; i < answers && !in.bad; i++) {
+		skip_name(&in);
+		uint16_t type = get16(&in), class = get16(&in);
+		uint32_t ttl = (uint32_t)get16(&in) << 16;
+
+		ttl |= get16(&in);
+		uint16_t len = get16(&in);
+
+		if (ttl < *ret_ttl_s)
+			*ret_ttl_s = ttl;
+		if (type != DNS_TYPE_A || class != DNS_CLASS_IN || len != 4 || found == max) {
+			skip(&in, len);
+			continue;
+		}
+		ret[found] = (uint32_t)get16(&in) << 16;
+		ret[found++] |= get16(&in);
+	}
+	return in.bad ? -EBADMSG : (int)found;
+}

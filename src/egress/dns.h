@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/str.h"
+
 #define DNS_HEADER 12
 #define DNS_NAME_MAX 255		/* in wire form, with the lengths and the root */
 #define DNS_UDP_MIN 512			/* what every client takes */
@@ -16,7 +18,9 @@
 #define DNS_TCP_MAX 65535
 #define DNS_QUERY_MAX (DNS_HEADER + DNS_NAME_MAX + 4 + 11)
 
-enum { DNS_TYPE_A = 1, DNS_TYPE_AAAA = 28, DNS_TYPE_OPT = 41, DNS_TYPE_IXFR = 251, DNS_TYPE_AXFR = 252 };
+enum {
+	DNS_TYPE_A = 1, DNS_TYPE_AAAA = 28, DNS_TYPE_OPT = 41, DNS_TYPE_SVCB = 64, DNS_TYPE_HTTPS = 65, DNS_TYPE_IXFR = 251, DNS_TYPE_AXFR = 252,
+};
 enum { DNS_CLASS_IN = 1 };
 enum { DNS_NOERROR = 0, DNS_FORMERR = 1, DNS_SERVFAIL = 2, DNS_NXDOMAIN = 3, DNS_NOTIMP = 4, DNS_REFUSED = 5 };
 
@@ -49,3 +53,12 @@ size_t dns_build_reply(const struct dns_query *q, uint8_t rcode, bool truncated,
 
 /* Is the last label of the name `label` (lower case), as in "localhost" for a.b.LocalHost? */
 bool dns_name_ends(const struct dns_query *q, const char *label);
+
+/* The name as text in lower case, without a dot at its end. false: it has bytes that no host name has. */
+bool dns_name_text(const struct dns_query *q, char *ret, size_t size);
+
+/* A question of our own. -EINVAL: not a name. */
+int dns_query_for(struct str name, uint16_t type, struct dns_query *ret);
+
+/* The addresses in a checked answer, and how long they are good for. Returns how many, at most max, or -EBADMSG. */
+int dns_addresses(const void *p, size_t n, uint32_t *ret, size_t max, uint32_t *ret_ttl_s);

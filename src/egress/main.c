@@ -1,39 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* atoll-egress: the sandboxes' resolver. Started by the warden as a user of its own with three fds:
- * 3 tells by its end that the warden is gone, 4 is UDP port 53 and 5 TCP port 53 of the gateway address. */
+/* atoll-egress: the sandboxes' resolver, and their way out where names are allowed and not addresses. Started by the warden as a user of
+ * its own with four fds: 3 is the link to it, 4 UDP port 53, 5 TCP port 53 and 6 the proxy's port of the gateway address. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/inet.h"
 #include "base/log.h"
+#include "egress/clients.h"
 #include "egress/confine.h"
+#include "egress/control.h"
+#include "egress/dial.h"
 #include "egress/forward.h"
+#include "egress/proxy.h"
 #include "egress/resolvconf.h"
+#include "egress/resolve.h"
 #include "egress/serve.h"
 #include "loop/loop.h"
 
-enum { FD_WARDEN = 3, FD_UDP, FD_TCP };
+enum { FD_WARDEN = 3, FD_UDP, FD_TCP, FD_PROXY };
 
 #define REFRESH_MS 2000
+#define FDS_WANTED 65536
+#define FDS_OTHER 1024			/* for names, and ourselves */
+#define FDS_PER_FLOW 6			/* two sockets, two pipes */
 
 struct egress {
 	struct loop *loop;
 	struct resolvconf rc;
 	struct timer *refresh;
+	struct forwarder *fw;
+	struct clients *clients;
+	struct control *control;
+	struct resolver *resolver;
+	unsigned max_flows;
 };
-
-static void on_warden(void *user, int events)
-{
-	char c[64];
-
-	(void)user;
-	(void)events;
-	ssize_t n = read(FD_WARDEN, c, sizeof c);
-	if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
-		_exit(0);			/* nothing to save, and a new warden wants the port */
-}
 
 static void on_refresh(void *user)
 {
@@ -43,42 +47,105 @@ static void on_refresh(void *user)
 	timer_arm(eg->refresh, REFRESH_MS);
 }
 
+static void on_warden_gone(void *user, const char *why)
+{
+	(void)user;
+	log_debug("the warden is gone, ending", "why=%s", why);
+	_exit(0);				/* nothing to save, and a new warden wants the ports */
+}
+
+/* The warden has told whose questions are not to be answered: now the others can be. */
+static void on_ready(void *user)
+{
+	struct egress *eg = user;
+	struct proxy *px = proxy_new(eg->loop, FD_PROXY, eg->clients, eg->resolver, eg->max_flows);
+
+	if (!px || !server_udp_new(eg->loop, FD_UDP, eg->fw, eg->clients) || !server_tcp_new(eg->loop, FD_TCP, eg->fw, eg->clients)) {
+		log_error("could not start", "err=out of memory");
+		_exit(1);
+	}
+	control_proxy(eg->control, px);
+}
+
+static const struct control_ops control_ops = { .on_ready = on_ready, .on_gone = on_warden_gone };
+
+/* How many connections the fds are enough for. */
+static unsigned flows_for_fds(void)
+{
+	struct rlimit l;
+
+	if (getrlimit(RLIMIT_NOFILE, &l) < 0)
+		return 0;
+	l.rlim_cur = l.rlim_max < FDS_WANTED ? l.rlim_max : FDS_WANTED;
+	if (setrlimit(RLIMIT_NOFILE, &l) < 0 || l.rlim_cur < 2 * FDS_OTHER)
+		return (unsigned)(l.rlim_cur / (2 * FDS_PER_FLOW));
+	return (unsigned)((l.rlim_cur - FDS_OTHER) / FDS_PER_FLOW);
+}
+
 static int egress_open(struct egress *eg, struct err *e)
 {
-	for (int fd = FD_WARDEN; fd <= FD_TCP; fd++) {
+	for (int fd = FD_WARDEN; fd <= FD_PROXY; fd++) {
 		if (fd_cloexec(fd, true) < 0 || fd_nonblock(fd, true) < 0)
 			return err_set(e, EBADF, "fd %d is missing: this program is started by atolld", fd);
 	}
-	resolvconf_open(&eg->rc);
+	eg->max_flows = flows_for_fds();
+	if (!eg->rc.fixed)
+		resolvconf_open(&eg->rc);
 	eg->loop = loop_new();
-	struct forwarder *fw = eg->loop ? forwarder_new(eg->loop, &eg->rc) : NULL;
-
-	if (!fw || !server_udp_new(eg->loop, FD_UDP, fw) || !server_tcp_new(eg->loop, FD_TCP, fw) ||
-	    !watch_new(eg->loop, FD_WARDEN, WATCH_IN, on_warden, eg) || !(eg->refresh = timer_new(eg->loop, on_refresh, eg)))
+	eg->clients = clients_new();
+	eg->fw = eg->loop ? forwarder_new(eg->loop, &eg->rc) : NULL;
+	eg->resolver = eg->fw ? resolver_new(eg->loop, eg->fw) : NULL;
+	eg->control = eg->resolver && eg->clients ? control_new(eg->loop, FD_WARDEN, eg->clients, &control_ops, eg) : NULL;
+	if (!eg->control || !(eg->refresh = timer_new(eg->loop, on_refresh, eg)))
 		return err_set(e, ENOMEM, "make the event loop");
-	timer_arm(eg->refresh, REFRESH_MS);
+	if (!eg->rc.fixed)
+		timer_arm(eg->refresh, REFRESH_MS);
 	return confine(e);
+}
+
+/* Ranges with commas between them, as the warden writes them. */
+static bool take_ranges(const char *text)
+{
+	struct inet_range r[DIAL_RANGES_MAX];
+	struct str rest = str_of(text);
+	size_t n = 0;
+
+	while (rest.p) {
+		if (n == DIAL_RANGES_MAX || inet_parse(str_cut(&rest, ','), &r[n]) < 0)
+			return false;
+		n++;
+	}
+	dial_allow(r, n);
+	return true;
+}
+
+static bool take_option(struct egress *eg, const char *name, const char *value)
+{
+	enum log_level level;
+
+	if (strcmp(name, "--run") == 0)		/* only for those who look at the process list */
+		return true;
+	if (strcmp(name, "--log-level") == 0 && log_level_parse(value, &level) == 0) {
+		log_set_level(level);
+		return true;
+	}
+	if (strcmp(name, "--dns") == 0)
+		return resolvconf_fix(&eg->rc, str_of(value));
+	return strcmp(name, "--allow-private") == 0 && take_ranges(value);
 }
 
 int main(int argc, char **argv)
 {
 	static struct egress eg;
-	enum log_level level = LOG_LVL_INFO;
 	struct err e = ERR_INIT;
 
-	for (int i = 1; i < argc; i++) {
-		bool has_value = i + 1 < argc;
-
-		if (has_value && strcmp(argv[i], "--log-level") == 0 && log_level_parse(argv[i + 1], &level) == 0) {
-			i++;
-		} else if (has_value && strcmp(argv[i], "--run") == 0) {
-			i++;			/* only for those who look at the process list */
-		} else {
+	log_setup("atoll-egress", LOG_LVL_INFO);
+	for (int i = 1; i < argc; i += 2) {
+		if (i + 1 == argc || !take_option(&eg, argv[i], argv[i + 1])) {
 			(void)fprintf(stderr, "atoll-egress: unexpected argument '%s'\n", argv[i]);
 			return 2;
 		}
 	}
-	log_setup("atoll-egress", level);
 	if (egress_open(&eg, &e) < 0) {
 		log_error("could not start", "err=%s", e.text);
 		return 1;

@@ -90,3 +90,16 @@ void resolvconf_open(struct resolvconf *rc)
 	*rc = (struct resolvconf) { .dirfd = open("/etc", O_PATH | O_DIRECTORY | O_CLOEXEC) };
 	resolvconf_refresh(rc);
 }
+
+bool resolvconf_fix(struct resolvconf *rc, struct str list)
+{
+	rc->n = 0;
+	rc->dirfd = -1;
+	rc->fixed = true;
+	while (list.p) {
+		if (rc->n == UPSTREAMS_MAX || !parse_address(str_cut(&list, ','), &rc->up[rc->n]))
+			return false;
+		rc->n++;
+	}
+	return true;
+}

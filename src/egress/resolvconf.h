@@ -26,8 +26,11 @@ struct resolvconf {
 	struct stat last;
 	union upstream up[UPSTREAMS_MAX];
 	size_t n;
+	bool fixed;			/* given by the operator: the host's file does not count */
 };
 
+/* Addresses with commas between them, instead of the host's file. */
+bool resolvconf_fix(struct resolvconf *rc, struct str list);
 void resolvconf_open(struct resolvconf *rc);
 void resolvconf_refresh(struct resolvconf *rc);
 socklen_t upstream_len(const union upstream *u);

@@ -2,6 +2,9 @@
 /* serve: the resolver's side towards the sandboxes: queries over UDP and TCP, and what is answered without asking. */
 #pragma once
 
+#include <stdint.h>
+
+struct clients;
 struct forwarder;
 struct loop;
 struct server_udp;
@@ -14,8 +17,8 @@ struct dns_query;
 #define SERVE_IDLE_MS 15000
 
 /* Both own their bound, non-blocking socket. NULL: no memory. */
-struct server_udp *server_udp_new(struct loop *l, int fd, struct forwarder *fw);
-struct server_tcp *server_tcp_new(struct loop *l, int fd, struct forwarder *fw);
+struct server_udp *server_udp_new(struct loop *l, int fd, struct forwarder *fw, const struct clients *cs);
+struct server_tcp *server_tcp_new(struct loop *l, int fd, struct forwarder *fw, const struct clients *cs);
 
-/* The rcode of queries that are answered here, without records; -1: to be forwarded. */
-int serve_policy(const struct dns_query *q);
+/* The rcode of queries that are answered here, without records; -1: to be forwarded. from: the address of who asks. */
+int serve_policy(const struct clients *cs, uint32_t from, const struct dns_query *q);

@@ -22,6 +22,7 @@ struct server_tcp {
 	int fd;
 	struct watch *watch;
 	struct forwarder *fw;
+	const struct clients *clients;
 	struct conn *first;
 	unsigned n_conns;
 };
@@ -99,7 +100,7 @@ static bool take_query(struct conn *c, const uint8_t *p, size_t n)
 
 	if (r == -ENOMSG || c->n_asks >= SERVE_CONN_QUERIES_MAX || stream_queued(c->st) > STREAM_HIGH)
 		return false;
-	int code = r < 0 ? (r == -EOPNOTSUPP ? DNS_NOTIMP : DNS_FORMERR) : serve_policy(&q);
+	int code = r < 0 ? (r == -EOPNOTSUPP ? DNS_NOTIMP : DNS_FORMERR) : serve_policy(c->s->clients, c->client, &q);
 	struct ask *a = code >= 0 ? NULL : calloc(1, sizeof *a);
 
 	if (a)
@@ -212,13 +213,13 @@ static void on_readable(void *user, int events)
 	}
 }
 
-struct server_tcp *server_tcp_new(struct loop *l, int fd, struct forwarder *fw)
+struct server_tcp *server_tcp_new(struct loop *l, int fd, struct forwarder *fw, const struct clients *cs)
 {
 	struct server_tcp *s = calloc(1, sizeof *s);
 
 	if (!s)
 		return NULL;
-	*s = (struct server_tcp) { .loop = l, .fd = fd, .fw = fw };
+	*s = (struct server_tcp) { .loop = l, .fd = fd, .fw = fw, .clients = cs };
 	s->watch = watch_new(l, fd, WATCH_IN, on_readable, s);
 	if (!s->watch) {
 		free(s);

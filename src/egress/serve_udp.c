@@ -18,6 +18,7 @@ struct server_udp {
 	int fd;
 	struct watch *watch;
 	struct forwarder *fw;
+	const struct clients *clients;
 	struct ask *first;
 };
 
@@ -96,7 +97,7 @@ static void take_packet(struct server_udp *s, const struct sockaddr_in *from, co
 		reply_code(s, from, &q, r == -EOPNOTSUPP ? DNS_NOTIMP : DNS_FORMERR, false);
 		return;
 	}
-	r = serve_policy(&q);
+	r = serve_policy(s->clients, ntohl(from->sin_addr.s_addr), &q);
 	if (r >= 0)
 		reply_code(s, from, &q, r, false);
 	else if (!asked_already(s, from, q.id))
@@ -121,13 +122,13 @@ static void on_readable(void *user, int events)
 	}
 }
 
-struct server_udp *server_udp_new(struct loop *l, int fd, struct forwarder *fw)
+struct server_udp *server_udp_new(struct loop *l, int fd, struct forwarder *fw, const struct clients *cs)
 {
 	struct server_udp *s = calloc(1, sizeof *s);
 
 	if (!s)
 		return NULL;
-	*s = (struct server_udp) { .fd = fd, .fw = fw };
+	*s = (struct server_udp) { .fd = fd, .fw = fw, .clients = cs };
 	s->watch = watch_new(l, fd, WATCH_IN, on_readable, s);
 	if (!s->watch) {
 		free(s);

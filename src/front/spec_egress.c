@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/fd.h"
 #include "base/inet.h"
 #include "front/spec.h"
 #include "ipc/policy.h"
@@ -25,8 +26,10 @@ struct entry {
 struct lists {
 	struct policy *p;
 	bool deny_all, allow_all;
-	bool names;
 };
+
+/* Of a name without ports: where a name can be seen in what is sent, as a rule. */
+static const uint16_t name_ports[] = { 80, 443 };
 
 static int entry_name(struct str text, char out[POLICY_NAME_SIZE])
 {
@@ -73,6 +76,21 @@ static int add_net(struct lists *l, const struct entry *en, bool allow)
 	return 0;
 }
 
+static int add_name(struct lists *l, const struct entry *en)
+{
+	struct str name = str_of(en->name);
+
+	if (en->port_lo)
+		return policy_add_name(l->p, POLICY_ALLOW, name, en->port_lo, en->port_hi);
+	for (size_t i = 0; i < ARRAY_LEN(name_ports); i++) {
+		int r = policy_add_name(l->p, POLICY_ALLOW, name, name_ports[i], name_ports[i]);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
 static int parse_list(const json_t *network, const char *field, bool allow, struct lists *l, struct err *e)
 {
 	const json_t *list = json_object_get(network, field), *v;
@@ -92,8 +110,8 @@ static int parse_list(const json_t *network, const char *field, bool allow, stru
 				text.n > 80 ? 80 : (int)text.n, text.p ? text.p : "",
 				allow ? ", a CIDR range or a domain name" : " or a CIDR range");
 		if (en.kind == ENTRY_NAME)
-			return err_set(e, EINVAL, "field 'network.%s[%zu]': domain names are not supported yet", field, i);
-		if (en.kind == ENTRY_NET)
+			r = add_name(l, &en);
+		else if (en.kind == ENTRY_NET)
 			r = add_net(l, &en, allow);
 		if (r < 0)
 			return err_set(e, EINVAL, "field 'network.%s' has too many entries", field);
@@ -114,6 +132,8 @@ static void simplify(struct lists *l)
 			p->nets[n++] = p->nets[i];
 	}
 	p->n_nets = n;
+	if (l->allow_all)
+		p->n_names = 0;
 	if (l->deny_all)
 		p->flags |= POLICY_DENY_ALL;
 }
@@ -124,6 +144,9 @@ static int parse(const json_t *network, struct lists *l, struct err *e)
 
 	if (parse_list(network, "denyOut", false, l, e) < 0 || parse_list(network, "allowOut", true, l, e) < 0)
 		return -e->no;
+	if (l->p->n_names > 0 && !l->deny_all && !l->allow_all)
+		return err_set(e, EINVAL, "field 'network.allowOut' has domain names, so 'network.denyOut' must have '0.0.0.0/0' (ALL_TRAFFIC): "
+			"what else is reached cannot be told by name");
 	simplify(l);
 	policy_encode(l->p, &size);
 	return size.bad ? err_set(e, EINVAL, "field 'network' has too many entries") : 0;
@@ -142,8 +165,8 @@ int spec_egress(const json_t *network, bool no_internet, struct policy **ret, bo
 		return -e->no;
 	}
 	if (network)
-		*ret_silent = l.deny_all && l.p->n_nets == 0;
-	if (l.p->n_nets > 0) {
+		*ret_silent = l.deny_all && l.p->n_nets == 0 && l.p->n_names == 0;
+	if (l.p->n_nets > 0 || l.p->n_names > 0) {
 		*ret = l.p;
 		return 0;
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* http/message: one HTTP/1.x message as llhttp reads it: the head whole, then the body in pieces. No I/O, no memory
  * of its own: header strings point into the head that was given, pieces into the bytes that were given.
- * Internal to http/. */
+ * Internal to http/, and to egress/, which passes messages on. */
 #pragma once
 
 #include <llhttp.h>

@@ -45,7 +45,9 @@ static void child_let_go(const struct warden *w)
 		fd_close(w->doors[i].fd);
 	fd_close(w->dns_udp);
 	fd_close(w->dns_tcp);
-	fd_close(w->egress_fd);
+	fd_close(w->proxy);
+	if (w->eg.link)
+		fd_close(link_fd(w->eg.link));
 	if (w->link)
 		fd_close(link_fd(w->link));
 }

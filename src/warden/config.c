@@ -17,7 +17,7 @@
 #define MB_MAX (16u * 1024 * 1024)	/* 16 TiB: what a number of megabytes may say */
 
 enum kind {
-	KIND_TEXT, KIND_PATH, KIND_NUMBER, KIND_CPUS, KIND_BOOL, KIND_STOP, KIND_LEVEL, KIND_TEMPLATE, KIND_RANGES, KIND_KEY,
+	KIND_TEXT, KIND_PATH, KIND_NUMBER, KIND_CPUS, KIND_BOOL, KIND_STOP, KIND_LEVEL, KIND_TEMPLATE, KIND_RANGES, KIND_KEY, KIND_HOSTS,
 };
 
 struct key {
@@ -72,6 +72,7 @@ static const struct key keys[] = {
 	{ "metrics_open", KIND_BOOL, FIELD(metrics_open) },
 	{ "text_from_stdout", KIND_BOOL, FIELD(text_from_stdout) },
 	{ "allow_private", KIND_RANGES, 0, 0 },
+	{ "dns_servers", KIND_HOSTS, FIELD(dns_servers) },
 	{ "rate_limit", KIND_NUMBER, FIELD(rate_limit), 0, 1000000 },
 	{ "team_max_sandboxes", KIND_NUMBER, FIELD(team_max_sandboxes), 0, 2000 },
 	{ "on_stop", KIND_STOP, FIELD(keep_on_stop) },
@@ -198,6 +199,28 @@ static int set_ranges(struct config *c, struct str value)
 	return 0;
 }
 
+/* Addresses with commas or blanks between them; commas are kept. */
+static int set_hosts(char *field, size_t size, struct str value)
+{
+	size_t n = 0;
+
+	while (value.p) {
+		struct str item = str_trim(str_cut(&value, ','));
+
+		while (item.p && item.n > 0) {
+			struct str word = str_cut(&item, ' ');
+			struct inet_range r;
+
+			if (word.n == 0)
+				continue;
+			if (memchr(word.p, '/', word.n) || (inet_parse(word, &r) < 0 && !inet_is_v6(word)) || n + word.n + 2 > size)
+				return -EINVAL;
+			n += (size_t)snprintf(field + n, size - n, "%s%.*s", n ? "," : "", STR_ARG(word));
+		}
+	}
+	return n ? 0 : -EINVAL;
+}
+
 static int set_bool(bool *field, struct str v, const char *yes, const char *no)
 {
 	if (!str_is(v, yes) && !str_is(v, no))
@@ -244,6 +267,8 @@ static int set_field(struct config *c, const struct key *k, struct str value)
 		return set_ranges(c, value);
 	case KIND_KEY:
 		return str_copy(field, k->size, value) && check_template_key(field) ? 0 : -EINVAL;
+	case KIND_HOSTS:
+		return set_hosts(field, k->size, value);
 	}
 	return -EINVAL;
 }
@@ -255,6 +280,7 @@ static int refuse(const struct key *k, struct str value, int r, struct err *e)
 		[KIND_TEXT] = "a short text", [KIND_PATH] = "a path", [KIND_CPUS] = "a number of cores like 2 or 0.5",
 		[KIND_BOOL] = "true or false", [KIND_STOP] = "kill or keep", [KIND_LEVEL] = "debug, info, warn or error",
 		[KIND_TEMPLATE] = "NAME=KEY with a key of 32 hex digits", [KIND_KEY] = "a key of 32 hex digits",
+		[KIND_HOSTS] = "IP addresses",
 		[KIND_RANGES] = "IPv4 addresses and ranges, none of them of this host, of sandboxes, link-local or multicast",
 	};
 

@@ -34,8 +34,9 @@ int layout_listen(const char *where, int *ret_fd, char *ret_at, size_t at_size, 
 /* One line in a file of the state directory, for the command line on this machine; "" takes the file away. */
 int layout_note(const struct config *c, const char *name, const char *line, struct err *e);
 
-/* Port 53 of the instance's gateway address. */
-int layout_dns(uint32_t instance, int *ret_udp, int *ret_tcp, struct err *e);
+/* Port 53 of the instance's gateway address, and the port that connections are diverted to. */
+#define LAYOUT_PROXY_PORT 54
+int layout_gateway(uint32_t instance, int *ret_udp, int *ret_tcp, int *ret_proxy, struct err *e);
 
 /* Opens a program of ours by name; ret_path gets where it was found. */
 int layout_program(const char *libexec, const char *name, char *ret_path, size_t size, int *ret_fd, struct err *e);

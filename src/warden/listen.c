@@ -100,12 +100,15 @@ int layout_listen(const char *where, int *ret_fd, char *ret_at, size_t at_size, 
 	return 0;
 }
 
-int layout_dns(uint32_t instance, int *ret_udp, int *ret_tcp, struct err *e)
+int layout_gateway(uint32_t instance, int *ret_udp, int *ret_tcp, int *ret_proxy, struct err *e)
 {
 	union addr a = { .v4 = { .sin_family = AF_INET, .sin_port = htons(DNS_PORT),
 		.sin_addr.s_addr = htonl(10u << 24 | (200 + instance) << 16 | 1) } };
 
 	if (open_socket(&a, sizeof a.v4, SOCK_DGRAM, ret_udp) < 0 || open_socket(&a, sizeof a.v4, SOCK_STREAM, ret_tcp) < 0)
 		return err_sys(e, "bind the sandboxes' resolver to 10.%u.0.1:53", 200 + instance);
+	a.v4.sin_port = htons(LAYOUT_PROXY_PORT);
+	if (open_socket(&a, sizeof a.v4, SOCK_STREAM, ret_proxy) < 0)
+		return err_sys(e, "bind the sandboxes' proxy to 10.%u.0.1:%d", 200 + instance, LAYOUT_PROXY_PORT);
 	return 0;
 }

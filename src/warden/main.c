@@ -15,12 +15,12 @@
 #include "loop/loop.h"
 #include "warden/certs.h"
 #include "warden/doors.h"
+#include "warden/egress.h"
 #include "warden/front.h"
 #include "warden/isolate.h"
 #include "warden/layout.h"
 #include "warden/records.h"
 #include "warden/registry.h"
-#include "warden/resolver.h"
 #include "warden/sandbox.h"
 #include "warden/service.h"
 #include "warden/warden.h"
@@ -122,6 +122,7 @@ static void on_tick(void *user)
 	struct warden *w = user;
 
 	w->ops->tick(w->engine);
+	egress_tick(w);
 	timer_arm(w->tick_timer, TICK_MS);
 }
 
@@ -169,10 +170,12 @@ static int open_engine(struct warden *w, const char *init, struct err *e)
 	struct record *list = NULL;
 	struct engine_record *live = NULL;
 	uint64_t spare = w->cfg.max_sandboxes / 4 + SLOTS_SPARE;
+	uid_t egress_uid;
+	gid_t egress_gid;
 	size_t n = 0;
 
 	w->n_slots = (uint32_t)least(SLOTS_MAX, w->cfg.max_sandboxes + spare);
-	if (records_load(w->records_dir, &list, &n, e) < 0)
+	if (user_find(w->cfg.egress_user, &egress_uid, &egress_gid, e) < 0 || records_load(w->records_dir, &list, &n, e) < 0)
 		return -e->no;
 	live = calloc(n + 1, sizeof *live);
 	for (size_t i = 0; live && i < n; i++) {
@@ -186,6 +189,7 @@ static int open_engine(struct warden *w, const char *init, struct err *e)
 		.cache_dir = w->cfg.cache, .init_path = init, .tools_key = w->cfg.tools, .pool_bytes = w->cfg.pool_size_mb << 20,
 		.pool_max_bytes = w->cfg.pool_max_mb << 20, .no_pool = w->cfg.no_pool, .mem_total_bytes = w->cfg.mem_total_mb << 20,
 		.open_ranges = w->cfg.allow_private, .n_open_ranges = w->cfg.n_allow_private,
+		.egress_uid = egress_uid, .proxy_port = LAYOUT_PROXY_PORT,
 	};
 	int r = live ? w->ops->open(&ec, live, n, &w->engine, e) : err_set(e, ENOMEM, "out of memory");
 
@@ -239,8 +243,8 @@ static int open_loop(struct warden *w, struct err *e)
 /* Step 3: the last socket, then our own confinement, then the helpers: the first life of one is like all that follow. */
 static int open_helpers(struct warden *w, const struct programs *p, struct err *e)
 {
-	if (layout_dns(w->instance, &w->dns_udp, &w->dns_tcp, e) < 0 || isolate_power(e) < 0 ||
-	    resolver_open(w, p->egress_fd, p->egress, e) < 0)
+	if (layout_gateway(w->instance, &w->dns_udp, &w->dns_tcp, &w->proxy, e) < 0 || isolate_power(e) < 0 ||
+	    egress_open(w, p->egress_fd, p->egress, e) < 0)
 		return -e->no;
 	return front_open(w, p->front_fd, p->front, FRONT_STATE, e);
 }
@@ -281,7 +285,7 @@ static void warden_close(struct warden *w)
 
 	if (w->loop) {
 		front_close(w);
-		resolver_close(w);
+		egress_close(w);
 		sandboxes_free(w);
 		sigwatch_free(w->on_term);
 		sigwatch_free(w->on_int);
@@ -306,8 +310,8 @@ static void warden_close(struct warden *w)
 
 int main(int argc, char **argv)
 {
-	static struct warden w = { .registry_fd = -1, .pid_fd = -1, .dns_udp = -1, .dns_tcp = -1,
-		.records_dir = -1, .egress_fd = -1, .ops = &engine_ns };
+	static struct warden w = { .registry_fd = -1, .pid_fd = -1, .dns_udp = -1, .dns_tcp = -1, .proxy = -1,
+		.records_dir = -1, .ops = &engine_ns };
 	static struct programs p = { .front_fd = -1, .egress_fd = -1 };
 	struct err e = ERR_INIT;
 

@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "engine/engine.h"
+#include "warden/egress.h"
+#include "warden/front.h"
 #include "warden/policy.h"
 #include "warden/records.h"
 #include "warden/sandbox.h"
@@ -24,13 +26,44 @@ int sandbox_enforce(struct sandbox *sb, struct err *e)
 	return enforce(sb, sb->er.spec.no_internet, sb->policy, e);
 }
 
-int sandbox_network(struct sandbox *sb, bool no_internet, const void *policy, size_t n, struct err *e)
+/* The answer to whoever waits for the policy: a change of it, or the start that it came with. */
+static void answer_waiting(struct sandbox *sb)
 {
+	if (sb->telling.front_seq) {
+		front_ok(sb->w, sb->telling.life, sb->telling.front_seq);
+		sb->telling.front_seq = 0;
+	} else if (sb->seq && sb->state == SANDBOX_RUNNING) {
+		front_ok(sb->w, sb->life, sb->seq);
+		sb->seq = 0;
+	}
+}
+
+void sandbox_told(struct sandbox *sb)
+{
+	sb->telling.seq = 0;
+	answer_waiting(sb);
+}
+
+/* What was told before and not yet answered is overtaken by this. */
+static void tell(struct sandbox *sb, uint32_t seq, bool had)
+{
+	if (sb->telling.seq)
+		answer_waiting(sb);
+	sb->telling.front_seq = seq;
+	sb->telling.life = sb->w->life;
+	egress_tell(sb, had);
+}
+
+int sandbox_network(struct sandbox *sb, uint32_t seq, bool no_internet, const void *policy, size_t n, struct err *e)
+{
+	bool had = held_policy_proxied(sb->policy);
 	struct record rec = { .stage = RECORD_LIVE, .frozen = sb->frozen, .er = sb->er };
 	struct err again;
 
-	if (sb->er.spec.no_internet == no_internet && n == 0 && !sb->policy)
+	if (sb->er.spec.no_internet == no_internet && n == 0 && !sb->policy) {
+		front_ok(sb->w, sb->w->life, seq);
 		return 0;
+	}
 	rec.policy = n ? held_policy_new(policy, n) : NULL;
 	if (n && !rec.policy)
 		return err_set(e, ENOMEM, "out of memory");
@@ -53,5 +86,6 @@ int sandbox_network(struct sandbox *sb, bool no_internet, const void *policy, si
 	free(sb->policy);
 	sb->policy = rec.policy;
 	sb->er.spec = rec.er.spec;
+	tell(sb, seq, had);
 	return 0;
 }

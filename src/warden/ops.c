@@ -191,10 +191,8 @@ static void op_network(struct warden *w, const void *msg)
 	if (!sb)
 		return;
 	log_info("network", "id=%s flags=%u policy=%u request=%s", m->id, m->flags, m->n_policy, m->request);
-	if (sandbox_network(sb, m->flags & NETWORK_NO_INTERNET, m + 1, m->n_policy, &e) < 0)
+	if (sandbox_network(sb, m->head.seq, m->flags & NETWORK_NO_INTERNET, m + 1, m->n_policy, &e) < 0)
 		fail(w, m->head.seq, &e);
-	else
-		front_ok(w, w->life, m->head.seq);
 }
 
 static void op_log_level(struct warden *w, const void *msg)

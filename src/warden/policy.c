@@ -21,6 +21,15 @@ struct held_policy *held_policy_new(const void *bytes, size_t n)
 	return h;
 }
 
+bool held_policy_proxied(const struct held_policy *h)
+{
+	struct policy_head head = { 0 };
+
+	if (h && h->n >= sizeof head)
+		memcpy(&head, h->bytes, sizeof head);
+	return head.n_names > 0 || (head.flags & POLICY_SOCKS);
+}
+
 static bool ports_add(struct engine_policy *p, uint16_t lo, uint16_t hi)
 {
 	for (uint32_t i = 0; i < p->n_ports; i++) {

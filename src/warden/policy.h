@@ -2,6 +2,7 @@
 /* policy: what a sandbox may reach, kept as the bytes that the front sent, and turned into what the engine can enforce. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/err.h"
@@ -14,6 +15,9 @@ struct held_policy {
 };
 
 struct held_policy *held_policy_new(const void *bytes, size_t n);	/* NULL: no memory */
+
+/* Has it names or a proxy in it, so that atoll-egress has to know of it? NULL: no. */
+bool held_policy_proxied(const struct held_policy *h);
 
 /* The nets as they are; names become the ports on which the proxy is to look for them. */
 int policy_for_engine(const struct held_policy *h, struct engine_policy *ret, struct err *e);

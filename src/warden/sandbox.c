@@ -13,6 +13,7 @@
 #include "loop/loop.h"
 #include "warden/aside.h"
 #include "warden/builder.h"
+#include "warden/egress.h"
 #include "warden/front.h"
 #include "warden/policy.h"
 #include "warden/records.h"
@@ -38,6 +39,7 @@ static const unsigned may_follow[] = {
 
 static void queue_run(struct warden *w);
 static void sandbox_end(struct sandbox *sb);
+static void start_failed(struct sandbox *sb, int no, const char *text);
 
 static void sandbox_set_state(struct sandbox *sb, enum sandbox_state to)
 {
@@ -144,6 +146,7 @@ static void on_reap(void *user)
 		return;
 	}
 	record_remove(w->records_dir, sb->er.spec.id);
+	egress_forget(sb);
 	log_info("sandbox ended", "id=%s reason=%u ms=%llu", sb->er.spec.id, sb->reason,
 		(unsigned long long)(clock_mono_ms() - sb->ending_since_ms));
 	if (sb->announced)
@@ -161,6 +164,10 @@ static void sandbox_end(struct sandbox *sb)
 	if (!sb->reason)
 		sb->reason = w->ops->usage(w->engine, &sb->er, &us, &e) == 0 && us.oom_kills > 0 ? EXIT_OOM : EXIT_DIED;
 	sandbox_set_state(sb, SANDBOX_ENDING);
+	if (sb->seq && sb->announced)		/* it ended before atoll-egress knew of it */
+		start_failed(sb, ECANCELED, "it ended");
+	if (sb->telling.front_seq)
+		front_error(w, sb->telling.life, sb->telling.front_seq, ENOENT, "the sandbox has ended");
 	watch_free(take_ptr(&sb->watch));
 	sb->ending_since_ms = clock_mono_ms();
 	on_reap(sb);
@@ -327,6 +334,8 @@ int sandbox_start(struct warden *w, const struct msg_start *m, struct err *e)
 	memcpy(sb->request, m->request, sizeof sb->request);
 	sb->life = w->life;
 	sb->asked_ms = clock_mono_ms();
+	if (held_policy_proxied(sb->policy))
+		egress_tell(sb, false);		/* while it is being built */
 	queue_push(sb);
 	queue_run(w);
 	return 0;
@@ -366,8 +375,8 @@ void sandbox_built(struct sandbox *sb, int r, const struct engine_record *er, in
 		sb->announced = true;
 		log_info("sandbox started", "id=%s slot=%u pid=%d request=%s ms=%llu", sb->er.spec.id, sb->er.spec.slot, (int)sb->er.pid,
 			sb->request, (unsigned long long)(clock_mono_ms() - sb->asked_ms));
-		front_ok(w, sb->life, sb->seq);
-		sb->seq = 0;
+		if (!sb->telling.seq)		/* else the answer waits for it */
+			sandbox_told(sb);
 	}
 	queue_run(w);
 }

@@ -30,6 +30,11 @@ struct sandbox {
 	struct engine_record er;
 	struct held_policy *policy;	/* NULL: none but on or off */
 	bool frozen;
+	struct {			/* what atoll-egress has to know before an answer is given */
+		uint32_t seq;		/* 0: nothing is under way */
+		uint32_t front_seq;	/* of the OP_NETWORK that waits for it; 0: none, perhaps the OP_START does */
+		uint64_t life;
+	} telling;
 	struct {			/* an OP_FREEZE under way */
 		struct timer *timer;
 		uint32_t seq;		/* 0: none */
@@ -65,8 +70,10 @@ void sandbox_freeze(struct sandbox *sb, uint32_t seq);
 void sandbox_thaw(struct sandbox *sb, uint32_t seq);
 
 int sandbox_enforce(struct sandbox *sb, struct err *e);	/* its policy, in an engine that does not know of it */
-/* policy: checked bytes, none with n 0. On failure the old one holds. */
-int sandbox_network(struct sandbox *sb, bool no_internet, const void *policy, size_t n, struct err *e);
+void sandbox_told(struct sandbox *sb);			/* called by egress.c: it knows the policy */
+
+/* policy: checked bytes, none with n 0. The front is answered when it holds. On failure the old one does, and the caller answers. */
+int sandbox_network(struct sandbox *sb, uint32_t seq, bool no_internet, const void *policy, size_t n, struct err *e);
 
 /* Called by the builder when it is done: 0 and pidfd (now the sandbox's), or -errno and e. */
 void sandbox_built(struct sandbox *sb, int r, const struct engine_record *er, int pidfd, const struct err *e);

@@ -36,7 +36,7 @@ struct warden {
 	int registry_fd, pid_fd;		/* held locks */
 	struct door doors[DOORS_MAX];
 	size_t n_doors;
-	int dns_udp, dns_tcp;
+	int dns_udp, dns_tcp, proxy;		/* on the gateway address */
 	int records_dir;
 	char ready_url[96], tls_url[96];	/* of the first of each kind; "": none */
 	char domain[160];			/* below which sandboxes have names, with the port if it is not the usual one; "": none */
@@ -44,8 +44,11 @@ struct warden {
 
 	struct service *front, *egress;
 	struct link *link;			/* to the front; NULL while there is none */
-	struct watch *egress_watch;
-	int egress_fd;
+	struct egress_state {
+		struct link *link;		/* NULL while there is none */
+		uint32_t sent;			/* number of the last message */
+		uint64_t asked_ms;		/* since when an answer is missing; 0: none is */
+	} eg;
 	uint64_t life;				/* which front: answers to an earlier one go nowhere */
 	struct proto proto;
 	bool ready;				/* a front has said hello */

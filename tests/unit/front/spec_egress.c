@@ -73,6 +73,28 @@ static void ports_narrow_an_entry(void **state)
 	assert_int_equal(policy_net_verdict(p, 0x09090909, 85), -1);
 }
 
+static void names_need_a_denial_of_all_else(void **state)
+{
+	(void)state;
+	assert_int_equal(parse("{\"allowOut\":[\"a.com\"]}", false), -EINVAL);
+	assert_non_null(strstr(e.text, "network.denyOut"));
+	assert_int_equal(parse("{\"allowOut\":[\"a.com\"],\"denyOut\":[\"1.1.1.1\"]}", false), -EINVAL);
+	assert_int_equal(parse("{\"allowOut\":[\"A.com.\",\"*.B.org:8443\",\"1.1.1.1\"],\"denyOut\":[\"0.0.0.0/0\"]}", false), 0);
+	assert_int_equal(p->flags, POLICY_DENY_ALL);
+	assert_false(silent);
+	assert_int_equal(p->n_nets, 1);
+	assert_int_equal(p->n_names, 3);
+	assert_true(policy_name_find(p, POLICY_ALLOW, STR_LIT("a.com"), 80));
+	assert_true(policy_name_find(p, POLICY_ALLOW, STR_LIT("a.com"), 443));
+	assert_false(policy_name_find(p, POLICY_ALLOW, STR_LIT("a.com"), 8443));
+	assert_true(policy_name_find(p, POLICY_ALLOW, STR_LIT("x.b.org"), 8443));
+	assert_false(policy_name_find(p, POLICY_ALLOW, STR_LIT("x.b.org"), 443));
+	assert_int_equal(parse("{\"allowOut\":[\"a.com\"]}", true), 0);
+	assert_int_equal(p->n_names, 2);
+	assert_int_equal(parse("{\"allowOut\":[\"a.com\",\"0.0.0.0/0\"],\"denyOut\":[\"0.0.0.0/0\"]}", false), 0);
+	assert_true(!p && !silent);
+}
+
 static void bad_entries_are_named(void **state)
 {
 	static const char *const bad[][2] = {
@@ -119,6 +141,7 @@ int main(void)
 		cmocka_unit_test(plain_sandboxes_have_no_policy),
 		cmocka_unit_test(allow_beats_deny),
 		cmocka_unit_test(ports_narrow_an_entry),
+		cmocka_unit_test(names_need_a_denial_of_all_else),
 		cmocka_unit_test(bad_entries_are_named),
 		cmocka_unit_test(lists_are_bounded),
 	};

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* clients: a table with a place for each address of the instance. */
+#include "egress/clients.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PLACES 65536			/* an instance's range is a /16 */
+
+struct clients {
+	struct client *at[PLACES];
+};
+
+struct clients *clients_new(void)
+{
+	return calloc(1, sizeof(struct clients));
+}
+
+struct client *clients_find(const struct clients *cs, uint32_t ip)
+{
+	struct client *c = cs->at[ip % PLACES];
+
+	return c && c->ip == ip ? c : NULL;
+}
+
+int clients_set(struct clients *cs, uint32_t ip, const char *id, struct policy *p, struct client **ret)
+{
+	struct client *c = clients_find(cs, ip);
+
+	if (!c) {
+		assert(!cs->at[ip % PLACES]);
+		c = calloc(1, sizeof *c);
+	}
+	if (!c) {
+		policy_free(p);
+		return -ENOMEM;
+	}
+	policy_free(c->policy);
+	c->ip = ip;
+	c->policy = p;
+	memcpy(c->id, id, sizeof c->id);
+	cs->at[ip % PLACES] = c;
+	*ret = c;
+	return 0;
+}
+
+void clients_clear(struct clients *cs, uint32_t ip)
+{
+	struct client *c = clients_find(cs, ip);
+
+	if (!c)
+		return;
+	assert(!c->flows);
+	cs->at[ip % PLACES] = NULL;
+	policy_free(c->policy);
+	free(c);
+}
+
+bool client_may_ask(const struct client *c, struct str name)
+{
+	return !(c->policy->flags & POLICY_DENY_ALL) || policy_name_find(c->policy, POLICY_ALLOW, name, 0);
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* clients: the sandboxes that have a policy, by the address that their packets are pinned to. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "ipc/msg.h"
+#include "ipc/policy.h"
+
+struct clients;
+struct flow;
+
+struct client {
+	uint32_t ip;
+	char id[ID_SIZE];
+	struct policy *policy;
+	struct flow *flows;		/* its connections; proxy.c keeps the list */
+	unsigned n_flows;
+};
+
+struct clients *clients_new(void);			/* NULL: no memory */
+struct client *clients_find(const struct clients *cs, uint32_t ip);	/* NULL: it has no policy */
+
+/* Takes the policy, also on failure (-ENOMEM). What its connections may go on with is for the caller to find out. */
+int clients_set(struct clients *cs, uint32_t ip, const char *id, struct policy *p, struct client **ret);
+void clients_clear(struct clients *cs, uint32_t ip);	/* its connections must be gone */
+
+/* May that name be looked up? Where only names are allowed, others are not even asked for: a query can carry anything out. */
+bool client_may_ask(const struct client *c, struct str name);

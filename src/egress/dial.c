@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* dial: one address after the other. */
+#include "egress/dial.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/fd.h"
+#include "loop/loop.h"
+
+struct dial {
+	struct loop *loop;
+	uint32_t addrs[DIAL_ADDRS_MAX];
+	size_t n, at;
+	uint16_t port;
+	int fd, error;
+	struct watch *watch;
+	struct timer *timer;
+	dial_fn *fn;
+	void *user;
+};
+
+static struct inet_range allowed[DIAL_RANGES_MAX];
+static size_t n_allowed;
+
+void dial_allow(const struct inet_range *r, size_t n)
+{
+	n_allowed = n < DIAL_RANGES_MAX ? n : DIAL_RANGES_MAX;
+	memcpy(allowed, r, n_allowed * sizeof *r);
+}
+
+/* An address of this host is its own source. */
+static bool is_local(uint32_t ip)
+{
+	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(9), .sin_addr.s_addr = htonl(ip) }, from = { 0 };
+	autoclose int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	socklen_t n = sizeof from;
+
+	if (fd < 0 || connect(fd, (struct sockaddr *)&to, sizeof to) < 0)	/* sends nothing */
+		return false;			/* no way leads there: connecting will tell */
+	return getsockname(fd, (struct sockaddr *)&from, &n) < 0 || from.sin_addr.s_addr == to.sin_addr.s_addr;
+}
+
+bool dial_may(uint32_t ip)
+{
+	bool open = !inet_is_private(ip);
+
+	for (size_t i = 0; !open && i < n_allowed; i++)
+		open = inet_in(allowed[i], ip);
+	return open && !is_local(ip);
+}
+
+static void dial_done(struct dial *d, int fd)
+{
+	dial_fn *fn = d->fn;
+	void *user = d->user;
+
+	dial_cancel(d);
+	fn(user, fd);
+}
+
+static void hang_up(struct dial *d)
+{
+	watch_free(take_ptr(&d->watch));
+	fd_close(take_fd(&d->fd));
+}
+
+static void try_next(struct dial *d);
+
+static void on_writable(void *user, int events)
+{
+	struct dial *d = user;
+	socklen_t n = sizeof d->error;
+
+	(void)events;
+	if (getsockopt(d->fd, SOL_SOCKET, SO_ERROR, &d->error, &n) < 0)
+		d->error = errno;
+	if (d->error) {
+		try_next(d);
+		return;
+	}
+	watch_free(take_ptr(&d->watch));
+	dial_done(d, take_fd(&d->fd));
+}
+
+static int dial_one(struct dial *d, uint32_t ip)
+{
+	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(d->port), .sin_addr.s_addr = htonl(ip) };
+	int one = 1;
+
+	d->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (d->fd < 0)
+		return -errno;
+	(void)setsockopt(d->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+	if (connect(d->fd, (struct sockaddr *)&to, sizeof to) < 0 && errno != EINPROGRESS)
+		return -errno;
+	d->watch = watch_new(d->loop, d->fd, WATCH_OUT, on_writable, d);
+	return d->watch ? 0 : -ENOMEM;
+}
+
+static void try_next(struct dial *d)
+{
+	while (d->at < d->n) {
+		hang_up(d);
+		int r = dial_one(d, d->addrs[d->at++]);
+
+		if (r == 0) {
+			timer_arm(d->timer, DIAL_TRY_MS);
+			return;
+		}
+		d->error = -r;
+	}
+	dial_done(d, d->error ? -d->error : -ETIMEDOUT);
+}
+
+static void on_timer(void *user)
+{
+	struct dial *d = user;
+
+	if (d->at > 0)
+		d->error = ETIMEDOUT;
+	try_next(d);
+}
+
+int dial_new(struct loop *l, const uint32_t *addrs, size_t n, uint16_t port, dial_fn *fn, void *user, struct dial **ret)
+{
+	struct dial *d = calloc(1, sizeof *d);
+
+	if (!d)
+		return -ENOMEM;
+	*d = (struct dial) { .loop = l, .port = port, .fn = fn, .user = user, .fd = -1 };
+	for (size_t i = 0; i < n && d->n < DIAL_ADDRS_MAX; i++) {
+		if (dial_may(addrs[i]))
+			d->addrs[d->n++] = addrs[i];
+	}
+	d->timer = d->n ? timer_new(l, on_timer, d) : NULL;
+	if (!d->timer) {
+		int r = d->n ? -ENOMEM : -EACCES;
+
+		free(d);
+		return r;
+	}
+	timer_arm(d->timer, 0);			/* so that the answer never comes inside this call */
+	*ret = d;
+	return 0;
+}
+
+void dial_cancel(struct dial *d)
+{
+	if (!d)
+		return;
+	hang_up(d);
+	timer_free(d->timer);
+	free(d);
+}
