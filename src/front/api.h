@@ -45,6 +45,8 @@ void api_logs_v2(struct req *r);
 /* api_usage.c */
 void api_metrics(struct req *r);
 void api_metrics_many(struct req *r);
+void api_team_metrics(struct req *r);
+void api_team_metrics_max(struct req *r);
 void api_prometheus(struct req *r);
 
 /* api_misc.c */

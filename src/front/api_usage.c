@@ -4,8 +4,10 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/fd.h"
 #include "front/api.h"
+#include "front/census.h"
 #include "front/front.h"
 #include "front/metrics.h"
 #include "front/proxy_route.h"
@@ -18,6 +20,8 @@
 #include "http/url.h"
 
 #define IDS_MAX 100
+#define TEAM_RANGE_S (7ull * 24 * 3600)
+#define TEAM_POINTS_MAX 1000
 #define TEXT_MAX (4 * 1024 * 1024)
 
 /* Unix seconds; absent leaves *ret alone. Answers 400 by itself. */
@@ -33,6 +37,17 @@ static int read_seconds(struct req *r, const char *name, uint64_t *ret)
 		return -EINVAL;
 	}
 	return 0;
+}
+
+/* The range [from, to] of the query; absent bounds leave theirs alone. Answers 400 by itself. */
+static int read_range(struct req *r, uint64_t *from_s, uint64_t *to_s)
+{
+	if (read_seconds(r, "start", from_s) < 0 || read_seconds(r, "end", to_s) < 0)
+		return -EINVAL;
+	if (*to_s >= *from_s)
+		return 0;
+	reply_error(r, 400, "query parameter 'end' must not be before 'start'");
+	return -EINVAL;
 }
 
 static json_t *sample_json(const struct sandbox *sb, const struct usage_sample *s)
@@ -54,12 +69,8 @@ void api_metrics(struct req *r)
 	uint64_t from = 0, to = UINT32_MAX * 16ull;
 	const struct usage_sample *s;
 
-	if (!sb || read_seconds(r, "start", &from) < 0 || read_seconds(r, "end", &to) < 0)
+	if (!sb || read_range(r, &from, &to) < 0)
 		return;
-	if (to < from) {
-		reply_error(r, 400, "query parameter 'end' must not be before 'start'");
-		return;
-	}
 
 	json_t *list = json_array();
 
@@ -97,6 +108,116 @@ void api_metrics_many(struct req *r)
 			(void)json_object_set_new(found, sb->id, sample_json(sb, usage_get(&sb->usage, sb->usage.n - 1)));
 	}
 	reply_json(r, 200, json_pack("{s:o}", "sandboxes", found), NULL);
+}
+
+/* --- teams --- */
+
+struct steps {			/* minutes put together, so that a long time is not a long answer */
+	json_t *list;
+	uint64_t step_s;
+	struct team_point sum;	/* of the step that begins at sum.at_s */
+};
+
+static json_t *at_json(uint64_t at_s, const char *name, json_t *value)
+{
+	return json_pack("{s:o,s:I,s:o}", "timestamp", time_json(at_s * 1000), "timestampUnix", (json_int_t)at_s, name, value);
+}
+
+static void end_step(struct steps *st)
+{
+	const struct team_point *p = &st->sum;
+
+	if (p->at_s) {
+		json_t *o = at_json(p->at_s, "concurrentSandboxes", json_integer(p->running));
+
+		(void)json_object_set_new(o, "sandboxStartRate", json_real((double)p->starts / (double)st->step_s));
+		(void)json_array_append_new(st->list, o);
+	}
+}
+
+static void add_to_step(void *user, const struct team_point *p)
+{
+	struct steps *st = user;
+	uint64_t at_s = p->at_s / st->step_s * st->step_s;
+
+	if (at_s != st->sum.at_s) {
+		end_step(st);
+		st->sum = (struct team_point) { .at_s = at_s };
+	}
+	st->sum.running = p->running > st->sum.running ? p->running : st->sum.running;
+	st->sum.starts += p->starts;
+}
+
+/* The caller's own team and a range, by default the last week. Answers by itself. */
+static int read_team_range(struct req *r, uint64_t *from_s, uint64_t *to_s)
+{
+	*to_s = clock_wall_ms() / 1000;
+	*from_s = *to_s - TEAM_RANGE_S;
+	if (strcmp(r->param, r->caller.team) != 0) {
+		reply_error(r, 403, "this key is not of team '%.64s'", r->param);
+		return -EACCES;
+	}
+	return read_range(r, from_s, to_s);
+}
+
+void api_team_metrics(struct req *r)
+{
+	uint64_t from_s, to_s;
+	struct err e;
+
+	if (read_team_range(r, &from_s, &to_s) < 0)
+		return;
+
+	uint64_t now_s = clock_wall_ms() / 1000, last_s = to_s < now_s ? to_s : now_s;
+	uint64_t minutes = last_s > from_s ? (last_s - from_s) / CENSUS_STEP_S : 0;
+	struct steps st = { .list = json_array(), .step_s = (minutes / TEAM_POINTS_MAX + 1) * CENSUS_STEP_S };
+
+	if (census_each(r->front->census, r->caller.team, from_s, to_s, add_to_step, &st, &e) < 0) {
+		json_decref(st.list);
+		reply_err(r, &e);
+		return;
+	}
+	end_step(&st);
+	reply_json(r, 200, st.list, NULL);
+}
+
+struct most {
+	bool rate;
+	uint64_t at_s;
+	double value;
+};
+
+static void take_most(void *user, const struct team_point *p)
+{
+	struct most *m = user;
+	double v = m->rate ? (double)p->starts / CENSUS_STEP_S : p->running;
+
+	if (v > m->value) {
+		m->value = v;
+		m->at_s = p->at_s;
+	}
+}
+
+void api_team_metrics_max(struct req *r)
+{
+	autofree char *metric = NULL;
+	uint64_t from_s, to_s;
+	struct err e;
+
+	if (read_team_range(r, &from_s, &to_s) < 0)
+		return;
+	if (query_get(r->http->query, "metric", &metric) < 0 ||
+	    (strcmp(metric, "concurrent_sandboxes") != 0 && strcmp(metric, "sandbox_start_rate") != 0)) {
+		reply_error(r, 400, "query parameter 'metric' must be 'concurrent_sandboxes' or 'sandbox_start_rate'");
+		return;
+	}
+
+	struct most m = { .rate = metric[0] == 's', .at_s = from_s };
+
+	if (census_each(r->front->census, r->caller.team, from_s, to_s, take_most, &m, &e) < 0)
+		reply_err(r, &e);
+	else
+		reply_json(r, 200, at_json(m.at_s, "value", json_real(m.value)), NULL);
 }
 
 void api_prometheus(struct req *r)

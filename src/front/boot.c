@@ -13,6 +13,7 @@
 #include "front/debug.h"
 #include "front/dispatch.h"
 #include "front/front.h"
+#include "front/history.h"
 #include "front/mem.h"
 #include "front/pool.h"
 #include "front/sandbox.h"
@@ -24,7 +25,6 @@
 #include "loop/loop.h"
 #include "store/sandboxes.h"
 
-#define HISTORY_MS (7ull * 24 * 3600 * 1000)	/* ended sandboxes are remembered that long */
 
 struct boot {
 	struct front *f;
@@ -104,7 +104,8 @@ static int reconcile(struct boot *b, struct err *e)
 		log_warn("killing a sandbox that nobody owns", "id=%s", b->have[i].id);
 		(void)warden_ask_id(f->warden, OP_KILL, b->have[i].id, "", ignore_reply, NULL);
 	}
-	return sandboxes_prune(f->store, clock_wall_ms() - HISTORY_MS, e);
+	history_prune(f);
+	return 0;
 }
 
 static int open_doors(struct front *f)

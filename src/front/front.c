@@ -5,6 +5,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "front/boot.h"
+#include "front/census.h"
 #include "front/certs.h"
 #include "front/debug.h"
 #include "front/expiry.h"
@@ -76,6 +77,7 @@ void front_done(struct front *f)
 	penalties_free(f->penalties);
 	metrics_free(f->metrics);
 	shelf_free(f->shelf);
+	census_free(f->census);
 	store_close(f->store);
 	loop_free(f->loop);
 }

@@ -19,6 +19,7 @@ struct certs;
 struct debug;
 struct expiry;
 struct held;
+struct census;
 struct http_server;
 struct keyring;
 struct loop;
@@ -76,6 +77,7 @@ struct front {
 	struct keyring *keyring;
 	struct penalties *penalties;
 	struct metrics *metrics;
+	struct census *census;
 	struct shelf *shelf;
 	struct templates templates;
 	struct msg_limits defaults;

@@ -12,11 +12,13 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "front/boot.h"
+#include "front/census.h"
 #include "front/certs.h"
 #include "front/confine.h"
 #include "front/debug.h"
 #include "front/expiry.h"
 #include "front/front.h"
+#include "front/history.h"
 #include "front/keyring.h"
 #include "front/metrics.h"
 #include "front/penalty.h"
@@ -148,8 +150,11 @@ static void on_tick(void *user)
 			row_note_active(sb);
 	}
 	req_end_slow(f);
+	census_tick(f->census, clock_wall_ms());
 	debug_tick(f->debug);
 	pool_tick(f->pool);
+	if (f->ticks % HISTORY_EVERY_S == HISTORY_EVERY_S - 1)
+		history_prune(f);
 	if (f->ticks++ % TIDY_EVERY_S == 0) {
 		keyring_tidy(f->keyring, clock_wall_ms());
 		shelf_tidy(f->shelf, now);
@@ -308,6 +313,7 @@ static int set_up(struct front *f, struct err *e)
 	f->penalties = penalties_new();
 	f->metrics = metrics_new();
 	f->shelf = shelf_new();
+	f->census = census_new(f->store, clock_wall_ms());
 	TAILQ_INIT(&f->reading);
 	LIST_INIT(&f->held);
 	f->loop = loop_new();

@@ -65,6 +65,8 @@ static const struct route routes[] = {
 	{ "DELETE", "/secrets/{id}", ACCESS_TEAM, SMALL, later_no_such },
 
 	{ "GET", "/teams", ACCESS_TEAM, 0, api_teams },
+	{ "GET", "/teams/{team}/metrics", ACCESS_TEAM, 0, api_team_metrics },
+	{ "GET", "/teams/{team}/metrics/max", ACCESS_TEAM, 0, api_team_metrics_max },
 	{ "GET", "/api-keys", ACCESS_TEAM, 0, api_keys },
 	{ "POST", "/api-keys", ACCESS_TEAM, SMALL, api_key_add },
 	{ "PATCH", "/api-keys/{id}", ACCESS_TEAM, SMALL, api_key_rename },

@@ -13,6 +13,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/rand.h"
+#include "front/census.h"
 #include "front/front.h"
 #include "front/mem.h"
 #include "front/pool.h"
@@ -232,6 +233,8 @@ static void set_state(struct sandbox *sb, enum sandbox_state to)
 	log_info("sandbox state", "id=%s from=%s to=%s request=%s", sb->id, state_name[from], state_name[to], sb->request);
 	sandbox_ref(sb);		/* the wake-ups below may drop the last one */
 	sb->state = to;
+	if ((from == SANDBOX_RUNNING) != (to == SANDBOX_RUNNING))
+		census_running(sb->front->census, sb->team, to == SANDBOX_RUNNING ? 1 : -1);
 	if (to == SANDBOX_RUNNING)
 		arm_expiry(sb);
 	else
@@ -321,8 +324,10 @@ struct sandbox *sandbox_restore(struct front *f, const struct sandbox_row *row, 
 	if (frozen != (row->state == ROW_PAUSED))
 		row_save(sb);
 	sandbox_table_put(f->sandboxes, sb);
-	if (!frozen)
+	if (!frozen) {
+		census_running(f->census, sb->team, 1);
 		arm_expiry(sb);
+	}
 	return sb;
 }
 
@@ -340,6 +345,7 @@ void sandbox_started(struct sandbox *sb)
 		return;
 	}
 	sb->front->metrics->starts_ok++;
+	census_started(sb->front->census, sb->team);
 	sandbox_note(sb, LOG_LVL_INFO, JOURNAL_LIFECYCLE, "sandbox created", "template=%s timeout_s=%u request=%s",
 		sb->spec.tpl.name, sb->spec.timeout_s, sb->request);
 	set_state(sb, SANDBOX_RUNNING);

@@ -79,6 +79,13 @@ static const char *const migrations[] = {
 	" expires_ms INTEGER) STRICT;"
 	"CREATE INDEX keys_team ON keys(team);"
 	"ALTER TABLE sandboxes ADD COLUMN active_ms INTEGER;",
+
+	"CREATE TABLE team_points ("
+	" team TEXT NOT NULL,"
+	" at_s INTEGER NOT NULL,"
+	" running INTEGER NOT NULL,"
+	" starts INTEGER NOT NULL,"
+	" PRIMARY KEY(team, at_s)) STRICT, WITHOUT ROWID;",
 };
 
 static int db_fail(struct store *s, struct err *e, const char *what)

@@ -251,3 +251,36 @@ test('this server as a node', async () => {
 	assert.ok(node.sandboxCount >= 1)
 	assert.ok(node.metrics.cpuCount >= 1 && node.metrics.memoryTotalBytes > 1e8)
 })
+
+test('a team sees how many sandboxes it had and started', async () => {
+	const team = (await api('POST', '/admin/teams', { name: `counted-${process.pid}` })).json
+	const { key } = (await api('POST', `/admin/teams/${team.teamID}/api-keys`, { name: 'k' })).json
+	const get = (path, opt) => api('GET', `/teams/${team.teamID}/metrics${path}`, undefined, { key, ...opt })
+	try {
+		assert.deepEqual((await get('')).json, [])
+		assert.equal((await get('/max?metric=concurrent_sandboxes')).json.value, 0)
+		const all = await Promise.all([1, 2, 3].map(() => createRaw({}, { key })))
+		await killRaw(all[0], { key })
+		await api('POST', `/sandboxes/${all[1].sandboxID}/pause`, {}, { key })
+		const points = (await get(`?start=${Math.floor(Date.now() / 1000) - 600}`)).json
+		assert.ok(points.length >= 1 && points.length <= 2, JSON.stringify(points))
+		for (const p of points) {
+			assert.equal(Date.parse(p.timestamp), p.timestampUnix * 1000)
+			assert.ok(Math.abs(p.timestampUnix - Date.now() / 1000) < 120)
+		}
+		assert.ok(Math.max(...points.map((p) => p.concurrentSandboxes)) <= 3)
+		assert.equal((await get('/max?metric=concurrent_sandboxes')).json.value, 3)
+		const rate = (await get('/max?metric=sandbox_start_rate')).json
+		assert.ok(rate.value > 0 && rate.value <= 3 / 60 + 1e-9, `${rate.value} a second`)
+		assert.deepEqual((await get('?start=1&end=2')).json, [])
+		assert.equal((await get('?start=2&end=1')).status, 400)
+		assert.equal((await get('?start=yesterday')).status, 400)
+		assert.match((await get('/max')).json.message, /'metric'/)
+		assert.equal((await get('/max?metric=colour')).status, 400)
+		assert.equal((await get('', { key: server.key })).status, 403)
+		assert.equal((await get('', { key: 'e2b_00' })).status, 401)
+	} finally {
+		await api('POST', `/admin/teams/${team.teamID}/sandboxes/kill`)
+		await api('DELETE', `/admin/teams/${team.teamID}`)
+	}
+})

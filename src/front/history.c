@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* front/history: forgetting. */
+#include "front/history.h"
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "front/census.h"
+#include "front/front.h"
+#include "store/sandboxes.h"
+#include "store/team_points.h"
+
+#define SANDBOXES_KEPT_MS (7ull * 24 * 3600 * 1000)	/* after their end */
+
+static void told(const char *what, int n, const struct err *e)
+{
+	if (n < 0)
+		log_warn("could not forget what is old, trying again later", "what=%s err=%s", what, e->text);
+	else if (n > 0)
+		log_debug("forgot what is old", "what=%s n=%d", what, n);
+}
+
+void history_prune(struct front *f)
+{
+	uint64_t now_ms = clock_wall_ms();
+	struct err e;
+
+	told("sandboxes", sandboxes_prune(f->store, now_ms - SANDBOXES_KEPT_MS, &e), &e);
+	told("team_points", team_points_prune(f->store, now_ms / 1000 - CENSUS_KEPT_S, &e), &e);
+}

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* front/history: what is remembered of the past, and for how long. */
+#pragma once
+
+struct front;
+
+#define HISTORY_EVERY_S 3600
+
+void history_prune(struct front *f);	/* at the start, then every HISTORY_EVERY_S: forgets what is too old */
