@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a client may want to do. Each id is tried by js/*.cjs and py/*.py with every client that has the call; the rows of
-// docs/compatibility.md. `later`: the server does not do it yet, by plan.
+// docs/compatibility.md.
 
 export const GROUPS = [
 	['Sandboxes', {
@@ -13,7 +13,8 @@ export const GROUPS = [
 		'sandbox.metrics': 'metrics',
 		'sandbox.pause': 'pause and resume, processes included',
 		'sandbox.secure': 'access tokens: refused without',
-		'sandbox.offline': 'no internet',
+		'sandbox.snapshot': 'snapshots',
+		'sandbox.fork': 'fork',
 	}],
 	['Ports and addresses', {
 		'ports.host': 'a server inside by its host name',
@@ -70,17 +71,21 @@ export const GROUPS = [
 		'code.env': 'variables for one run',
 		'code.timeout': 'time limit; the next run works',
 	}],
+	['Network', {
+		'sandbox.offline': 'no internet',
+		'network.rules': 'rules by address, changed while it runs',
+	}],
 	['Git', {
 		'git.work': 'init, add, commit, status, branches',
 		'git.remote': 'clone, push, pull',
 	}],
-	['Later', {
-		'later.snapshot': 'snapshots',
-		'later.fork': 'fork',
-		'later.network': 'network rules by address',
-		'later.template': 'build a template',
-		'later.volume': 'volumes',
+	['Templates and volumes', {
+		'template.build': 'build a template',
+		'volume.create': 'make and remove a volume',
 	}],
 ]
+
+// What the server does not do yet, and says so.
+export const LATER = ['sandbox.snapshot', 'sandbox.fork', 'template.build', 'volume.create']
 
 export const IDS = GROUPS.flatMap(([, rows]) => Object.keys(rows))

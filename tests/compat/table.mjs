@@ -3,7 +3,7 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { GROUPS } from './capabilities.mjs'
+import { GROUPS, LATER } from './capabilities.mjs'
 
 const HERE = path.dirname(fileURLToPath(import.meta.url))
 const DATA = path.join(HERE, 'table.json')
@@ -24,8 +24,8 @@ export function writeColumn(id, column) {
 
 const WORDS = { yes: 'yes', no: '**no**', none: '·' }
 
-function word(group, outcome) {
-	return group === 'Later' && outcome === 'no' ? 'later' : WORDS[outcome] ?? '?'
+function word(id, outcome) {
+	return LATER.includes(id) && outcome === 'no' ? 'later' : WORDS[outcome] ?? '?'
 }
 
 function heading({ title, versions }) {
@@ -37,7 +37,7 @@ export function page(table, order = ORDER) {
 	const line = (cells) => `| ${cells.join(' | ')} |`
 	const rows = GROUPS.flatMap(([group, ids]) => [
 		line([`**${group}**`, ...columns.map(() => '')]),
-		...Object.entries(ids).map(([id, text]) => line([text, ...columns.map((c) => word(group, c.results[id]))])),
+		...Object.entries(ids).map(([id, text]) => line([text, ...columns.map((c) => word(id, c.results[id]))])),
 	])
 	return [HEAD, '', line(['', ...columns.map(heading)]), `|---|${columns.map(() => '---|').join('')}`, ...rows, '', TAIL, ''].join('\n')
 }

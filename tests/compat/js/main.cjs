@@ -94,7 +94,7 @@ async function attempt(run, client) {
 
 async function main() {
 	const client = new Client()
-	const all = ['sandbox', 'commands', 'files', 'code', 'later'].flatMap((name) => Object.entries(require(`./${name}.cjs`)))
+	const all = ['sandbox', 'commands', 'files', 'code', 'git'].flatMap((name) => Object.entries(require(`./${name}.cjs`)))
 	const version = (name) => load(`${name}/package.json`).version
 	console.log(JSON.stringify({ versions: { e2b: version('e2b'), '@e2b/code-interpreter': version('@e2b/code-interpreter') } }))
 	for (const [id, run] of all)

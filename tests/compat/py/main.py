@@ -130,7 +130,7 @@ async def main():
     client = Client(sys.argv[1])
     versions = {name: importlib.metadata.version(name) for name in ("e2b", "e2b-code-interpreter")}
     print(json.dumps({"versions": versions}), flush=True)
-    for name in ("sandbox", "commands", "files", "code", "later"):
+    for name in ("sandbox", "commands", "files", "code", "git"):
         for key, run in importlib.import_module(f"try_{name}").CAPABILITIES.items():
             print(json.dumps({"id": key, **await attempt(run, client)}), flush=True)
     for sbx in client.made:

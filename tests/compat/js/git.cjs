@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Git, and what the server does not do yet.
+// Git, copies of sandboxes, network rules, templates and volumes.
 const assert = require('node:assert/strict')
 
 async function repository(c, dir) {
@@ -38,7 +38,7 @@ module.exports = {
 		await sbx.git.pull(dir, { remote: 'up', branch: 'main' })
 		assert.equal(await sbx.files.read(`${dir}/c`), 'three')
 	},
-	'later.snapshot': async (c) => {
+	'sandbox.snapshot': async (c) => {
 		const sbx = await c.shell()
 		c.needs(sbx.createSnapshot)
 		const { snapshotId } = await sbx.createSnapshot()
@@ -46,26 +46,29 @@ module.exports = {
 		assert.ok(await copy.isRunning())
 		assert.equal(await c.core.Sandbox.deleteSnapshot(snapshotId), true)
 	},
-	'later.fork': async (c) => {
+	'sandbox.fork': async (c) => {
 		const sbx = await c.shell()
 		c.needs(sbx.fork)
 		const copies = [await sbx.fork()].flat()
 		c.made.push(...copies)
 		assert.equal((await copies[0].commands.run('echo copy')).stdout, 'copy\n')
 	},
-	'later.network': async (c) => {
+	'network.rules': async (c) => {
 		c.needs((await c.shell()).updateNetwork)
 		const sbx = await c.create({ network: { denyOut: ['192.0.2.0/24'] } })
+		const refused = 'timeout 5 bash -c "</dev/tcp/192.0.2.1/80" 2>/dev/null || echo refused'
+		assert.equal((await sbx.commands.run(refused)).stdout, 'refused\n')
+		await sbx.updateNetwork({ denyOut: ['198.51.100.0/24'], allowOut: ['198.51.100.7'] })
 		assert.equal((await sbx.commands.run('echo up')).stdout, 'up\n')
 	},
-	'later.template': async (c) => {
+	'template.build': async (c) => {
 		c.needs(c.core.Template?.build)
 		const name = `compat-${process.pid}`
 		await c.core.Template.build(c.core.Template().fromTemplate('base').runCmd('echo made > /home/user/made'), { alias: name })
 		const sbx = await c.create({}, c.core, name)
 		assert.equal(await sbx.files.read('made'), 'made\n')
 	},
-	'later.volume': async (c) => {
+	'volume.create': async (c) => {
 		c.needs(c.core.Volume?.create)
 		const volume = await c.core.Volume.create(`compat-${process.pid}`)
 		await c.core.Volume.destroy(volume.volumeId)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Git, and what the server does not do yet."""
+"""Git, copies of sandboxes, network rules, templates and volumes."""
 import os
 
 from main import done
@@ -62,6 +62,9 @@ async def fork(c):
 async def network(c):
     c.takes(c.sandbox_class().create if hasattr(c.sandbox_class(), "create") else c.sandbox_class().__init__, "network")
     sbx = await c.create(network={"deny_out": ["192.0.2.0/24"]})
+    refused = 'timeout 5 bash -c "</dev/tcp/192.0.2.1/80" 2>/dev/null || echo refused'
+    assert (await done(sbx.commands.run(refused))).stdout == "refused\n"
+    await done(sbx.update_network({"deny_out": ["198.51.100.0/24"], "allow_out": ["198.51.100.7"]}))
     assert (await done(sbx.commands.run("echo up"))).stdout == "up\n"
 
 
@@ -82,6 +85,6 @@ async def volume(c):
 
 
 CAPABILITIES = {
-    "git.work": work, "git.remote": remote, "later.snapshot": snapshot, "later.fork": fork, "later.network": network,
-    "later.template": template, "later.volume": volume,
+    "git.work": work, "git.remote": remote, "sandbox.snapshot": snapshot, "sandbox.fork": fork, "network.rules": network,
+    "template.build": template, "volume.create": volume,
 }
