@@ -246,6 +246,8 @@ void metrics_put(const struct front *f, struct buf *out)
 	put_gauge(out, "atoll_connections", "client connections", (double)http_server_conns(f->server));
 	put_type(out, "atoll_connections_evicted_total", "counter", "idle connections closed to make room for new ones");
 	buf_fmt(out, "atoll_connections_evicted_total %" PRIu64 "\n", http_server_evicted(f->server));
+	put_type(out, "atoll_http2_requests_total", "counter", "requests that came by HTTP/2");
+	buf_fmt(out, "atoll_http2_requests_total %" PRIu64 "\n", http_server_h2_requests(f->server));
 	if (f->certs)
 		put_gauge(out, "atoll_tls_certificate_expiry_seconds", "when the TLS certificate ends, seconds of the epoch",
 			  (double)certs_not_after(f->certs));

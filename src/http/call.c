@@ -15,6 +15,7 @@
 
 #define IN_CEILING (1024 * 1024)	/* never reached: a head and one read */
 #define INTERIM_MAX 16			/* 1xx answers before the real one */
+#define FIRST_READ (16 * 1024)		/* with the head not much of the body is read: nobody has had a say in it yet */
 
 struct http_call {
 	struct loop *loop;
@@ -83,6 +84,7 @@ static bool step_answer(struct http_call *c)
 	c->answer.content_length = c->msg.content_length;
 	c->answer.upgrade = status == 101 || c->msg.upgrade;
 	c->answered = true;
+	stream_read_max(c->s, 0);
 	c->ops->on_answer(c->user, &c->answer);
 	return true;
 }
@@ -205,6 +207,7 @@ struct http_call *http_call_new(struct loop *l, int fd, const struct http_call_o
 	c->user = user;
 	c->in = BUF_INIT(IN_CEILING);
 	c->want = true;
+	stream_read_max(c->s, FIRST_READ);
 	stream_read(c->s, true);
 	return c;
 }

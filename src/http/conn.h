@@ -98,6 +98,7 @@ struct http_server {
 	uint64_t head_max_ms;
 	uint64_t evicted;		/* connections closed to make room */
 	const struct h2_ops *h2;	/* NULL: not served */
+	uint64_t h2_requests;
 	size_t h2_held;			/* bytes of answers that wait for their readers' windows, in all */
 	size_t h2_granted;		/* bytes that clients may send beyond the usual window, in all */
 	bool stopped;

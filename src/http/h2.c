@@ -87,7 +87,7 @@ static uint32_t reset_cost(struct h2 *h, int32_t id)
 {
 	const struct h2_stream *st = find(h, id);
 
-	return st && !st->r.started && now_of(h) - st->born_ms < EARLY_MS ? H2_COST_EARLY_RESET : H2_COST_RESET;
+	return st && !st->sent_head && now_of(h) - st->born_ms < EARLY_MS ? H2_COST_EARLY_RESET : H2_COST_RESET;
 }
 
 static int on_begin_frame(nghttp2_session *ng, const nghttp2_frame_hd *hd, void *user)
@@ -175,6 +175,7 @@ static struct h2_stream *request_new(struct h2 *h, int32_t id, size_t head_size)
 	st->r.keep = st->r.want = true;
 	st->r.left = -1;
 	st->r.pub.conn = h->c;
+	h->c->server->h2_requests++;
 	TAILQ_INSERT_TAIL(&h->streams, st, all);
 	if (h->c->n_streams++ == 0)
 		server_idle(h->c->server, h->c, false);
@@ -274,11 +275,13 @@ static int on_data(nghttp2_session *ng, uint8_t flags, int32_t id, const uint8_t
 static int on_sent(nghttp2_session *ng, const nghttp2_frame *frame, void *user)
 {
 	struct h2 *h = user;
-	bool may_end = frame->hd.type == NGHTTP2_DATA || frame->hd.type == NGHTTP2_HEADERS;
-	struct h2_stream *st = may_end && (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) ? find(h, frame->hd.stream_id) : NULL;
+	bool is_answer = frame->hd.type == NGHTTP2_DATA || frame->hd.type == NGHTTP2_HEADERS;
+	struct h2_stream *st = is_answer ? find(h, frame->hd.stream_id) : NULL;
 
 	(void)ng;
-	if (!st)
+	if (st)
+		st->sent_head = true;
+	if (!st || !(frame->hd.flags & NGHTTP2_FLAG_END_STREAM))
 		return 0;
 	st->sent_all = true;
 	st->moved_ms = now_of(h);

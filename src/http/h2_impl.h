@@ -38,6 +38,7 @@ struct h2_stream {
 	bool aborted;			/* by the handler: over as soon as it returns */
 	bool body_eof;			/* the peer has ended its side */
 	bool deferred;			/* nghttp2 waits to be told of more data */
+	bool sent_head;			/* some of the answer is on its way */
 	bool sent_all;			/* the end of the answer is on its way */
 	bool blocked;			/* the handler has been told to wait */
 	struct buf in;			/* body bytes that nobody wants yet */

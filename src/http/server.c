@@ -336,6 +336,11 @@ size_t http_server_conns(const struct http_server *s)
 	return s->n_conns;
 }
 
+uint64_t http_server_h2_requests(const struct http_server *s)
+{
+	return s->h2_requests;
+}
+
 uint64_t http_server_evicted(const struct http_server *s)
 {
 	return s->evicted;

@@ -94,6 +94,7 @@ void http_server_limit(struct http_server *s, size_t max_conns);
 void http_server_head_timeout(struct http_server *s, uint64_t ms);	/* from first byte to last: 30 s at first; then 408 */
 void http_server_stop_accepting(struct http_server *s);
 size_t http_server_conns(const struct http_server *s);
+uint64_t http_server_h2_requests(const struct http_server *s);		/* how many came by HTTP/2 */
 uint64_t http_server_evicted(const struct http_server *s);		/* how many were closed for others */
 
 /* Drops all connections at once. on_close comes before it returns, but for the request whose callback it is called

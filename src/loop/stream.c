@@ -40,6 +40,7 @@ struct stream {
 	int events;				/* registered with the watch */
 	struct buf out;				/* queue; the first `off` bytes are already sent */
 	size_t off;
+	size_t read_max;			/* 0: all of the scratch */
 	uint64_t flush_until_ms;		/* closing flushed: give up then */
 	int error;				/* to be reported; nothing can be written any more */
 	bool reading, eof, dead, finishing, finished, above;
@@ -173,6 +174,11 @@ void stream_read(struct stream *s, bool on)
 		set_events(s, s->events | WATCH_IN);
 	else if (!on && s->error && !s->dead)
 		loop_defer(s->loop, report_later, s);
+}
+
+void stream_read_max(struct stream *s, size_t n)
+{
+	s->read_max = n;
 }
 
 size_t stream_queued(const struct stream *s)
@@ -414,7 +420,8 @@ static void on_readable(struct stream *s)
 		set_events(s, s->events & ~WATCH_IN);
 		return;
 	}
-	ssize_t n = read(s->fd, scratch, sizeof scratch);
+	size_t max = s->read_max && s->read_max < sizeof scratch ? s->read_max : sizeof scratch;
+	ssize_t n = read(s->fd, scratch, max);
 	if (n > 0 && s->filter && s->ops != &linger_ops) {
 		on_filtered(s, (struct str) { scratch, (size_t)n });
 	} else if (n > 0) {

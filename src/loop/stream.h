@@ -55,6 +55,7 @@ struct stream *stream_new(struct loop *l, int fd, const struct stream_ops *ops, 
 void stream_filter(struct stream *s, struct stream_filter *f);	/* owned from now on; before the first byte goes either way */
 void stream_rebind(struct stream *s, const struct stream_ops *ops, void *user);	/* another owner; reading is off then */
 void stream_read(struct stream *s, bool on);
+void stream_read_max(struct stream *s, size_t n);	/* no more than this at a time; 0: as much as there is room for */
 
 /* Tries at once, queues the rest; errors come through on_error later, with reading on after what the peer has sent. */
 void stream_write(struct stream *s, struct str data);
