@@ -11,6 +11,7 @@
 #include "front/reply.h"
 #include "front/request.h"
 #include "http/server.h"
+#include "http/url.h"
 
 #define MIB (1024 * 1024)
 
@@ -45,6 +46,13 @@ static json_t *template_json(const struct front *f, const struct template *tp)
 
 void api_templates(struct req *r)
 {
+	autofree char *team = NULL;
+
+	if (query_get(r->http->query, "teamID", &team) == 0 && strcmp(team, r->caller.team) != 0) {
+		reply_error(r, 400, "query parameter 'teamID' is not the team of the API key");
+		return;
+	}
+
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < r->front->templates.n; i++)

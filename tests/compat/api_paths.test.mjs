@@ -63,6 +63,11 @@ test('what is not there yet says so in words, and takes nothing away', async () 
 		assert.equal(base.status, 400)
 		assert.match(base.json.message, /belongs to the server/)
 	})
+	for (const route of ['/templates', '/v2/templates']) {
+		const [{ teamID }] = (await api('GET', '/teams')).json
+		assert.equal((await api('GET', `${route}?teamID=${teamID}`)).status, 200)
+		assert.equal((await api('GET', `${route}?teamID=00000000-0000-0000-0000-000000000000`)).status, 400)
+	}
 	const gone = await api('POST', '/sandboxes/i0000000000000000000/fork', {})
 	assert.equal(gone.status, 404)
 })
