@@ -58,29 +58,21 @@ static int run(const struct verb *v, int argc, char **argv)
 	struct settings_opts conn = { NULL };
 	bool json = false;
 	const struct opt opts[] = { SETTINGS_OPTS(&conn), { "json", 0, OPT_FLAG, &json } };
-	struct atoll *a;
+	autoatoll struct atoll *a = NULL;
 	struct atoll_list *l;
 	struct atoll_error e;
-	int n, rc = verb_parse(v, opts, ARRAY_LEN(opts), OPTS_MIXED, argc, argv, &n);
+	int n, rc = verb_connect(v, opts, ARRAY_LEN(opts), &conn, OPERANDS_ONE("which sandbox?"), argc, argv, &n, &a);
 
 	if (rc >= 0)
 		return rc;
-	if (n != 1)
-		return usage_error(v, n == 0 ? "which sandbox?" : "one sandbox, not several");
-	rc = settings_connect(&conn, &a);
-	if (rc != 0)
-		return rc;
-	if (atoll_get_sandbox(a, argv[0], &l, &e) < 0) {
-		rc = fail("%s", e.text);
-	} else {
-		if (json)
-			(void)puts(l->json);
-		else
-			print_info(&l->v[0]);
-		atoll_list_free(l);
-	}
-	atoll_free(a);
-	return rc;
+	if (atoll_get_sandbox(a, argv[0], &l, &e) < 0)
+		return fail("%s", e.text);
+	if (json)
+		(void)puts(l->json);
+	else
+		print_info(&l->v[0]);
+	atoll_list_free(l);
+	return 0;
 }
 
 const struct verb verb_info = {

@@ -11,6 +11,7 @@
 #include "cli/settings.h"
 #include "cli/table.h"
 
+#define ONE_KEY OPERANDS_ONE("give one key, by id or name")
 #define TEAM_HELP "      --team TEAM  of which team, by name or id, with an admin key (default: the key's own)\n"
 
 static int print_keys(const struct atoll_keys *k)
@@ -72,10 +73,12 @@ static char *find_key(struct atoll *a, const char *team, const char *given)
 	return copy;
 }
 
-/* The key on standard output, and nothing else, so that it can go into a variable. */
-static void print_secret(const struct atoll_keys *k, bool json)
+/* The key on standard output, and nothing else, so that it can go into a variable. Frees k. */
+static int print_secret(struct atoll_keys *k, bool json)
 {
 	(void)puts(json ? k->json : k->v[0].secret ? k->v[0].secret : "");
+	atoll_keys_free(k);
+	return 0;
 }
 
 static int run_list(const struct verb *v, int argc, char **argv)
@@ -84,25 +87,17 @@ static int run_list(const struct verb *v, int argc, char **argv)
 	const char *team = NULL;
 	bool json = false;
 	const struct opt opts[] = { SETTINGS_OPTS(&conn), { "team", 0, OPT_STR, &team }, { "json", 0, OPT_FLAG, &json } };
-	struct atoll *a;
+	autoatoll struct atoll *a = NULL;
 	struct atoll_keys *k;
 	struct atoll_error e;
-	int n, rc = verb_parse(v, opts, ARRAY_LEN(opts), OPTS_MIXED, argc, argv, &n);
+	int n, rc = verb_connect(v, opts, ARRAY_LEN(opts), &conn, OPERANDS_NONE, argc, argv, &n, &a);
 
 	if (rc >= 0)
 		return rc;
-	if (n > 0)
-		return usage_error(v, "unexpected argument '%s'", argv[0]);
-	rc = settings_connect(&conn, &a);
-	if (rc != 0)
-		return rc;
-	if (atoll_keys_list(a, team, &k, &e) < 0) {
-		rc = fail("%s", e.text);
-	} else {
-		rc = json ? (puts(k->json), 0) : print_keys(k);
-		atoll_keys_free(k);
-	}
-	atoll_free(a);
+	if (atoll_keys_list(a, team, &k, &e) < 0)
+		return fail("%s", e.text);
+	rc = json ? (puts(k->json), 0) : print_keys(k);
+	atoll_keys_free(k);
 	return rc;
 }
 
@@ -114,28 +109,16 @@ static int run_create(const struct verb *v, int argc, char **argv)
 	const struct opt opts[] = {
 		SETTINGS_OPTS(&conn), { "team", 0, OPT_STR, &team }, { "json", 0, OPT_FLAG, &json }, { "admin", 0, OPT_FLAG, &admin },
 	};
-	struct atoll *a;
+	autoatoll struct atoll *a = NULL;
 	struct atoll_keys *k;
 	struct atoll_error e;
-	int n, rc = verb_parse(v, opts, ARRAY_LEN(opts), OPTS_MIXED, argc, argv, &n);
+	int n, rc = verb_connect(v, opts, ARRAY_LEN(opts), &conn, OPERANDS_ONE("a key needs a name"), argc, argv, &n, &a);
 
 	if (rc >= 0)
 		return rc;
-	if (n == 0)
-		return usage_error(v, "a key needs a name");
-	if (n > 1)
-		return usage_error(v, "unexpected argument '%s'", argv[1]);
-	rc = settings_connect(&conn, &a);
-	if (rc != 0)
-		return rc;
-	if (atoll_key_create(a, team, argv[0], admin, &k, &e) < 0) {
-		rc = fail("%s", e.text);
-	} else {
-		print_secret(k, json);
-		atoll_keys_free(k);
-	}
-	atoll_free(a);
-	return rc;
+	if (atoll_key_create(a, team, argv[0], admin, &k, &e) < 0)
+		return fail("%s", e.text);
+	return print_secret(k, json);
 }
 
 static int run_revoke(const struct verb *v, int argc, char **argv)
@@ -143,26 +126,19 @@ static int run_revoke(const struct verb *v, int argc, char **argv)
 	struct settings_opts conn = { NULL };
 	const char *team = NULL;
 	const struct opt opts[] = { SETTINGS_OPTS(&conn), { "team", 0, OPT_STR, &team } };
-	struct atoll *a;
+	autoatoll struct atoll *a = NULL;
 	struct atoll_error e;
-	int n, rc = verb_parse(v, opts, ARRAY_LEN(opts), OPTS_MIXED, argc, argv, &n);
+	int n, rc = verb_connect(v, opts, ARRAY_LEN(opts), &conn, ONE_KEY, argc, argv, &n, &a);
 
 	if (rc >= 0)
 		return rc;
-	if (n != 1)
-		return usage_error(v, "give one key, by id or name");
-	rc = settings_connect(&conn, &a);
-	if (rc != 0)
-		return rc;
 	autofree char *id = find_key(a, team, argv[0]);
 	if (!id)
-		rc = EXIT_FAILURE;
-	else if (atoll_key_revoke(a, team, id, &e) < 0)
-		rc = fail("%s", e.text);
-	else
-		(void)puts(id);
-	atoll_free(a);
-	return rc;
+		return EXIT_FAILURE;
+	if (atoll_key_revoke(a, team, id, &e) < 0)
+		return fail("%s", e.text);
+	(void)puts(id);
+	return 0;
 }
 
 static int run_rotate(const struct verb *v, int argc, char **argv)
@@ -174,29 +150,19 @@ static int run_rotate(const struct verb *v, int argc, char **argv)
 	const struct opt opts[] = {
 		SETTINGS_OPTS(&conn), { "team", 0, OPT_STR, &team }, { "grace", 0, OPT_DURATION, &grace_s }, { "json", 0, OPT_FLAG, &json },
 	};
-	struct atoll *a;
+	autoatoll struct atoll *a = NULL;
 	struct atoll_keys *k;
 	struct atoll_error e;
-	int n, rc = verb_parse(v, opts, ARRAY_LEN(opts), OPTS_MIXED, argc, argv, &n);
+	int n, rc = verb_connect(v, opts, ARRAY_LEN(opts), &conn, ONE_KEY, argc, argv, &n, &a);
 
 	if (rc >= 0)
 		return rc;
-	if (n != 1)
-		return usage_error(v, "give one key, by id or name");
-	rc = settings_connect(&conn, &a);
-	if (rc != 0)
-		return rc;
 	autofree char *id = find_key(a, team, argv[0]);
-	if (!id) {
-		rc = EXIT_FAILURE;
-	} else if (atoll_key_rotate(a, team, id, grace_s, &k, &e) < 0) {
-		rc = fail("%s", e.text);
-	} else {
-		print_secret(k, json);
-		atoll_keys_free(k);
-	}
-	atoll_free(a);
-	return rc;
+	if (!id)
+		return EXIT_FAILURE;
+	if (atoll_key_rotate(a, team, id, grace_s, &k, &e) < 0)
+		return fail("%s", e.text);
+	return print_secret(k, json);
 }
 
 static const struct verb key_create = {

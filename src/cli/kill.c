@@ -40,7 +40,7 @@ static int run(const struct verb *v, int argc, char **argv)
 	struct settings_opts conn = { NULL };
 	bool all = false;
 	const struct opt opts[] = { SETTINGS_OPTS(&conn), { "all", 'a', OPT_FLAG, &all } };
-	struct atoll *a;
+	autoatoll struct atoll *a = NULL;
 	int n, rc = verb_parse(v, opts, ARRAY_LEN(opts), OPTS_MIXED, argc, argv, &n);
 
 	if (rc >= 0)
@@ -54,7 +54,6 @@ static int run(const struct verb *v, int argc, char **argv)
 		rc = kill_all(a);
 	for (int i = 0; i < n; i++)
 		rc |= kill_one(a, argv[i], false);
-	atoll_free(a);
 	return rc;
 }
 

@@ -20,21 +20,17 @@ static int pause_one(struct atoll *a, const char *id, unsigned timeout_s, struct
 }
 
 /* Every one is tried, also when one before failed. */
-static int for_each(const struct settings_opts *conn, const char *what, char **ids, int n, unsigned timeout_s, change *fn)
+static int for_each(struct atoll *a, const char *what, char **ids, int n, unsigned timeout_s, change *fn)
 {
-	struct atoll *a;
 	struct atoll_error e;
-	int rc = settings_connect(conn, &a);
+	int rc = 0;
 
-	if (rc != 0)
-		return rc;
 	for (int i = 0; i < n; i++) {
 		if (fn(a, ids[i], timeout_s, &e) < 0)
 			rc = fail("%s '%s': %s", what, ids[i], e.text);
 		else
 			(void)printf("%s\n", ids[i]);
 	}
-	atoll_free(a);
 	return rc;
 }
 
@@ -42,13 +38,12 @@ static int run_pause(const struct verb *v, int argc, char **argv)
 {
 	struct settings_opts conn = { NULL };
 	const struct opt opts[] = { SETTINGS_OPTS(&conn) };
-	int n, rc = verb_parse(v, opts, ARRAY_LEN(opts), OPTS_MIXED, argc, argv, &n);
+	autoatoll struct atoll *a = NULL;
+	int n, rc = verb_connect(v, opts, ARRAY_LEN(opts), &conn, OPERANDS_SOME("which sandbox?"), argc, argv, &n, &a);
 
 	if (rc >= 0)
 		return rc;
-	if (n == 0)
-		return usage_error(v, "which sandbox?");
-	return for_each(&conn, "pause", argv, n, 0, pause_one);
+	return for_each(a, "pause", argv, n, 0, pause_one);
 }
 
 static int run_resume(const struct verb *v, int argc, char **argv)
@@ -56,29 +51,30 @@ static int run_resume(const struct verb *v, int argc, char **argv)
 	struct settings_opts conn = { NULL };
 	unsigned timeout_s = 0;
 	const struct opt opts[] = { SETTINGS_OPTS(&conn), { "timeout", 0, OPT_SECONDS, &timeout_s } };
-	int n, rc = verb_parse(v, opts, ARRAY_LEN(opts), OPTS_MIXED, argc, argv, &n);
+	autoatoll struct atoll *a = NULL;
+	int n, rc = verb_connect(v, opts, ARRAY_LEN(opts), &conn, OPERANDS_SOME("which sandbox?"), argc, argv, &n, &a);
 
 	if (rc >= 0)
 		return rc;
-	if (n == 0)
-		return usage_error(v, "which sandbox?");
-	return for_each(&conn, "resume", argv, n, timeout_s, atoll_resume);
+	return for_each(a, "resume", argv, n, timeout_s, atoll_resume);
 }
 
 static int run_timeout(const struct verb *v, int argc, char **argv)
 {
 	struct settings_opts conn = { NULL };
 	const struct opt opts[] = { SETTINGS_OPTS(&conn) };
-	int n, rc = verb_parse(v, opts, ARRAY_LEN(opts), OPTS_MIXED, argc, argv, &n);
+	const struct operands want = { 2, 2, "give a sandbox and for how long it may live from now on" };
+	autoatoll struct atoll *a = NULL;
+	int n, rc = verb_operands(v, opts, ARRAY_LEN(opts), want, argc, argv, &n);
 	uint64_t s;
 
 	if (rc >= 0)
 		return rc;
-	if (n != 2)
-		return usage_error(v, "give a sandbox and for how long it may live from now on");
 	if (duration_parse(str_of(argv[1]), TIMEOUT_MAX_S, &s) < 0)
 		return usage_error(v, "'%s' is not a number of seconds, nor a duration like 15m or 1h30m", argv[1]);
-	return for_each(&conn, "set the timeout of", argv, 1, (unsigned)s, atoll_set_timeout);
+	if (settings_connect(&conn, &a) != 0)
+		return EXIT_FAILURE;
+	return for_each(a, "set the timeout of", argv, 1, (unsigned)s, atoll_set_timeout);
 }
 
 const struct verb verb_pause = {

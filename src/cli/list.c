@@ -61,25 +61,17 @@ static int run(const struct verb *v, int argc, char **argv)
 	const struct opt opts[] = {
 		SETTINGS_OPTS(&conn), { "json", 0, OPT_FLAG, &json }, { "quiet", 'q', OPT_FLAG, &quiet },
 	};
-	struct atoll *a;
+	autoatoll struct atoll *a = NULL;
 	struct atoll_list *l;
 	struct atoll_error e;
-	int n, rc = verb_parse(v, opts, ARRAY_LEN(opts), OPTS_MIXED, argc, argv, &n);
+	int n, rc = verb_connect(v, opts, ARRAY_LEN(opts), &conn, OPERANDS_NONE, argc, argv, &n, &a);
 
 	if (rc >= 0)
 		return rc;
-	if (n > 0)
-		return usage_error(v, "unexpected argument '%s'", argv[0]);
-	rc = settings_connect(&conn, &a);
-	if (rc != 0)
-		return rc;
-	if (atoll_list_sandboxes(a, &l, &e) < 0) {
-		rc = fail("list sandboxes: %s", e.text);
-	} else {
-		rc = print_list(l, json ? FORM_JSON : quiet ? FORM_IDS : FORM_TABLE);
-		atoll_list_free(l);
-	}
-	atoll_free(a);
+	if (atoll_list_sandboxes(a, &l, &e) < 0)
+		return fail("list sandboxes: %s", e.text);
+	rc = print_list(l, json ? FORM_JSON : quiet ? FORM_IDS : FORM_TABLE);
+	atoll_list_free(l);
 	return rc;
 }
 

@@ -12,23 +12,16 @@ static int run(const struct verb *v, int argc, char **argv)
 	struct settings_opts conn = { NULL };
 	const struct opt opts[] = { SETTINGS_OPTS(&conn) };
 	char level[ATOLL_LEVEL_SIZE];
-	struct atoll *a;
+	autoatoll struct atoll *a = NULL;
 	struct atoll_error e;
-	int n, rc = verb_parse(v, opts, ARRAY_LEN(opts), OPTS_MIXED, argc, argv, &n);
+	int n, rc = verb_connect(v, opts, ARRAY_LEN(opts), &conn, (struct operands) { 0, 1, NULL }, argc, argv, &n, &a);
 
 	if (rc >= 0)
 		return rc;
-	if (n > 1)
-		return usage_error(v, "unexpected argument '%s'", argv[1]);
-	rc = settings_connect(&conn, &a);
-	if (rc != 0)
-		return rc;
 	if (atoll_log_level(a, n ? argv[0] : NULL, level, &e) < 0)
-		rc = fail("%s", e.text);
-	else
-		(void)printf("%s\n", level);
-	atoll_free(a);
-	return rc;
+		return fail("%s", e.text);
+	(void)printf("%s\n", level);
+	return 0;
 }
 
 const struct verb verb_log_level = {

@@ -175,13 +175,11 @@ static int run(const struct verb *v, int argc, char **argv)
 		{ "limit", 'n', OPT_NUMBER, &limit }, { "level", 0, OPT_STR, &j.q.level }, { "search", 0, OPT_STR, &j.q.search },
 		{ "json", 0, OPT_FLAG, &j.json },
 	};
-	struct atoll *a;
-	int n, rc = verb_parse(v, opts, ARRAY_LEN(opts), OPTS_MIXED, argc, argv, &n);
+	autoatoll struct atoll *a = NULL;
+	int n, rc = verb_operands(v, opts, ARRAY_LEN(opts), OPERANDS_ONE("which sandbox?"), argc, argv, &n);
 
 	if (rc >= 0)
 		return rc;
-	if (n != 1)
-		return usage_error(v, n == 0 ? "which sandbox?" : "one sandbox, not several");
 	if (limit > LIMIT_MAX)
 		return usage_error(v, "--limit can be %d at most", LIMIT_MAX);
 	j.id = argv[0];
@@ -197,7 +195,6 @@ static int run(const struct verb *v, int argc, char **argv)
 	if (rc == 0 && follows)
 		rc = follow(a, &j);
 	shown_done(&j.shown);
-	atoll_free(a);
 	return signals_leave(rc);
 }
 

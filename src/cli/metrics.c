@@ -40,25 +40,17 @@ static int run(const struct verb *v, int argc, char **argv)
 	const struct opt opts[] = {
 		SETTINGS_OPTS(&conn), { "json", 0, OPT_FLAG, &json }, { "since", 0, OPT_DURATION, &since_s },
 	};
-	struct atoll *a;
+	autoatoll struct atoll *a = NULL;
 	struct atoll_points *p;
 	struct atoll_error e;
-	int n, rc = verb_parse(v, opts, ARRAY_LEN(opts), OPTS_MIXED, argc, argv, &n);
+	int n, rc = verb_connect(v, opts, ARRAY_LEN(opts), &conn, OPERANDS_ONE("which sandbox?"), argc, argv, &n, &a);
 
 	if (rc >= 0)
 		return rc;
-	if (n != 1)
-		return usage_error(v, n == 0 ? "which sandbox?" : "one sandbox, not several");
-	rc = settings_connect(&conn, &a);
-	if (rc != 0)
-		return rc;
-	if (atoll_metrics(a, argv[0], since_s ? (int64_t)(now_ms() / 1000) - since_s : 0, 0, &p, &e) < 0) {
-		rc = fail("%s", e.text);
-	} else {
-		rc = json ? (puts(p->json), 0) : print_points(p);
-		atoll_points_free(p);
-	}
-	atoll_free(a);
+	if (atoll_metrics(a, argv[0], since_s ? (int64_t)(now_ms() / 1000) - since_s : 0, 0, &p, &e) < 0)
+		return fail("%s", e.text);
+	rc = json ? (puts(p->json), 0) : print_points(p);
+	atoll_points_free(p);
 	return rc;
 }
 

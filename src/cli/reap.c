@@ -76,21 +76,16 @@ static int run(const struct verb *v, int argc, char **argv)
 		SETTINGS_OPTS(&conn), { "idle", 0, OPT_DURATION, &j.idle_s }, { "dry-run", 'n', OPT_FLAG, &j.dry_run },
 		{ "paused", 0, OPT_FLAG, &j.paused },
 	};
-	struct atoll *a;
-	int n, rc = verb_parse(v, opts, ARRAY_LEN(opts), OPTS_MIXED, argc, argv, &n);
+	autoatoll struct atoll *a = NULL;
+	int n, rc = verb_operands(v, opts, ARRAY_LEN(opts), OPERANDS_NONE, argc, argv, &n);
 
 	if (rc >= 0)
 		return rc;
-	if (n > 0)
-		return usage_error(v, "unexpected argument '%s'", argv[0]);
 	if (j.idle_s == 0)
 		return usage_error(v, "idle for how long? give --idle and a duration above 0, like 1h");
-	rc = settings_connect(&conn, &a);
-	if (rc != 0)
-		return rc;
-	rc = reap(a, &j);
-	atoll_free(a);
-	return rc;
+	if (settings_connect(&conn, &a) != 0)
+		return EXIT_FAILURE;
+	return reap(a, &j);
 }
 
 const struct verb verb_reap = {

@@ -112,3 +112,34 @@ int verb_parse(const struct verb *v, const struct opt *opts, size_t n, int end_a
 	}
 	return -1;
 }
+
+int verb_operands(const struct verb *v, const struct opt *opts, size_t n, struct operands want, int argc, char **argv,
+	int *ret_operands)
+{
+	int rc = verb_parse(v, opts, n, OPTS_MIXED, argc, argv, ret_operands);
+
+	if (rc >= 0)
+		return rc;
+	if (*ret_operands < want.min)
+		return usage_error(v, "%s", want.missing);
+	if (*ret_operands > want.max)
+		return usage_error(v, "unexpected argument '%s'", argv[want.max]);
+	return -1;
+}
+
+int verb_connect(const struct verb *v, const struct opt *opts, size_t n, const struct settings_opts *conn, struct operands want,
+	int argc, char **argv, int *ret_operands, struct atoll **ret)
+{
+	int rc = verb_operands(v, opts, n, want, argc, argv, ret_operands);
+
+	if (rc >= 0)
+		return rc;
+	rc = settings_connect(conn, ret);
+	return rc == 0 ? -1 : rc;
+}
+
+void connection_cleanup(struct atoll **a)
+{
+	if (*a)
+		atoll_free(*a);
+}

@@ -5,6 +5,8 @@
  * root can read). A state directory that is given as an option beats the variables. */
 #pragma once
 
+#include <limits.h>
+
 #include "base/err.h"
 #include "cli/opts.h"
 
@@ -42,3 +44,24 @@ int settings_connect(const struct settings_opts *o, struct atoll **ret);	/* says
 
 /* Parses; on --help prints it. -1: go on, else the exit status. */
 int verb_parse(const struct verb *v, const struct opt *opts, size_t n, int end_after, int argc, char **argv, int *ret_operands);
+
+/* How many operands a verb wants, and what it says when there are fewer. */
+struct operands {
+	int min, max;
+	const char *missing;
+};
+
+#define OPERANDS_NONE ((struct operands) { 0, 0, NULL })
+#define OPERANDS_ONE(missing) ((struct operands) { 1, 1, missing })
+#define OPERANDS_SOME(missing) ((struct operands) { 1, INT_MAX, missing })
+
+/* Parses and counts the operands, which are at the start of argv then. -1: go on, else the exit status. */
+int verb_operands(const struct verb *v, const struct opt *opts, size_t n, struct operands want, int argc, char **argv,
+	int *ret_operands);
+
+/* And connects, for verbs that have nothing else to check before. -1: go on with *ret. */
+int verb_connect(const struct verb *v, const struct opt *opts, size_t n, const struct settings_opts *conn, struct operands want,
+	int argc, char **argv, int *ret_operands, struct atoll **ret);
+
+void connection_cleanup(struct atoll **a);
+#define autoatoll __attribute__((cleanup(connection_cleanup)))

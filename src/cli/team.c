@@ -13,6 +13,11 @@
 	"      --max-sandboxes N  how many it may have at once, or 'default': the server's\n" \
 	"      --rate-limit N     requests per second and key, 0: any number, or 'default': the server's\n"
 
+#define LIMITS_OPTS(t) \
+	{ "max-sandboxes", 0, OPT_LIMIT, &(t)->max_sandboxes }, { "rate-limit", 0, OPT_LIMIT, &(t)->rate_limit }
+#define NO_CHANGE { .max_sandboxes = ATOLL_KEEP, .rate_limit = ATOLL_KEEP, .blocked = ATOLL_KEEP }
+#define ONE_TEAM OPERANDS_ONE("give one team, by name or id")
+
 static void add_limit(struct table *t, int64_t n)
 {
 	if (n < 0)
@@ -52,115 +57,88 @@ static int run_list(const struct verb *v, int argc, char **argv)
 	struct settings_opts conn = { NULL };
 	bool json = false;
 	const struct opt opts[] = { SETTINGS_OPTS(&conn), { "json", 0, OPT_FLAG, &json } };
-	struct atoll *a;
+	autoatoll struct atoll *a = NULL;
 	struct atoll_teams *l;
 	struct atoll_error e;
-	int n, rc = verb_parse(v, opts, ARRAY_LEN(opts), OPTS_MIXED, argc, argv, &n);
+	int n, rc = verb_connect(v, opts, ARRAY_LEN(opts), &conn, OPERANDS_NONE, argc, argv, &n, &a);
 
 	if (rc >= 0)
 		return rc;
-	if (n > 0)
-		return usage_error(v, "unexpected argument '%s'", argv[0]);
-	rc = settings_connect(&conn, &a);
-	if (rc != 0)
-		return rc;
-	if (atoll_teams_list(a, &l, &e) < 0) {
-		rc = fail("%s", e.text);
-	} else {
-		rc = json ? (puts(l->json), 0) : print_teams(l);
-		atoll_teams_free(l);
-	}
-	atoll_free(a);
+	if (atoll_teams_list(a, &l, &e) < 0)
+		return fail("%s", e.text);
+	rc = json ? (puts(l->json), 0) : print_teams(l);
+	atoll_teams_free(l);
 	return rc;
 }
 
-/* team: NULL makes a new one. */
-static int change(const struct settings_opts *conn, const char *team, const struct atoll_team_change *t, bool json)
+/* What the server answered to a change. rc < 0: with an error. */
+static int changed(int rc, struct atoll_teams *l, const struct atoll_error *e, bool json)
 {
-	struct atoll *a;
-	struct atoll_teams *l;
-	struct atoll_error e;
-	int rc = settings_connect(conn, &a);
-
-	if (rc != 0)
-		return rc;
-	if ((team ? atoll_team_change(a, team, t, &l, &e) : atoll_team_create(a, t, &l, &e)) < 0) {
-		rc = fail("%s", e.text);
-	} else {
-		(void)puts(json ? l->json : l->v[0].id);
-		atoll_teams_free(l);
-	}
-	atoll_free(a);
-	return rc;
+	if (rc < 0)
+		return fail("%s", e->text);
+	(void)puts(json ? l->json : l->v[0].id);
+	atoll_teams_free(l);
+	return 0;
 }
 
 static int run_create(const struct verb *v, int argc, char **argv)
 {
 	struct settings_opts conn = { NULL };
-	struct atoll_team_change t = { .max_sandboxes = ATOLL_KEEP, .rate_limit = ATOLL_KEEP, .blocked = ATOLL_KEEP };
+	struct atoll_team_change t = NO_CHANGE;
 	bool json = false;
-	const struct opt opts[] = {
-		SETTINGS_OPTS(&conn), { "max-sandboxes", 0, OPT_LIMIT, &t.max_sandboxes },
-		{ "rate-limit", 0, OPT_LIMIT, &t.rate_limit }, { "json", 0, OPT_FLAG, &json },
-	};
-	int n, rc = verb_parse(v, opts, ARRAY_LEN(opts), OPTS_MIXED, argc, argv, &n);
+	const struct opt opts[] = { SETTINGS_OPTS(&conn), LIMITS_OPTS(&t), { "json", 0, OPT_FLAG, &json } };
+	autoatoll struct atoll *a = NULL;
+	struct atoll_teams *l = NULL;
+	struct atoll_error e;
+	int n, rc = verb_connect(v, opts, ARRAY_LEN(opts), &conn, OPERANDS_ONE("a team needs a name"), argc, argv, &n, &a);
 
 	if (rc >= 0)
 		return rc;
-	if (n == 0)
-		return usage_error(v, "a team needs a name");
-	if (n > 1)
-		return usage_error(v, "unexpected argument '%s'", argv[1]);
 	t.name = argv[0];
-	return change(&conn, NULL, &t, json);
+	return changed(atoll_team_create(a, &t, &l, &e), l, &e, json);
 }
 
 static int run_set(const struct verb *v, int argc, char **argv)
 {
 	struct settings_opts conn = { NULL };
-	struct atoll_team_change t = { .max_sandboxes = ATOLL_KEEP, .rate_limit = ATOLL_KEEP, .blocked = ATOLL_KEEP };
+	struct atoll_team_change t = NO_CHANGE;
 	bool json = false, block = false, unblock = false;
 	const struct opt opts[] = {
-		SETTINGS_OPTS(&conn), { "name", 0, OPT_STR, &t.name }, { "max-sandboxes", 0, OPT_LIMIT, &t.max_sandboxes },
-		{ "rate-limit", 0, OPT_LIMIT, &t.rate_limit }, { "block", 0, OPT_FLAG, &block },
+		SETTINGS_OPTS(&conn), { "name", 0, OPT_STR, &t.name }, LIMITS_OPTS(&t), { "block", 0, OPT_FLAG, &block },
 		{ "unblock", 0, OPT_FLAG, &unblock }, { "json", 0, OPT_FLAG, &json },
 	};
-	int n, rc = verb_parse(v, opts, ARRAY_LEN(opts), OPTS_MIXED, argc, argv, &n);
+	autoatoll struct atoll *a = NULL;
+	struct atoll_teams *l = NULL;
+	struct atoll_error e;
+	int n, rc = verb_operands(v, opts, ARRAY_LEN(opts), ONE_TEAM, argc, argv, &n);
 
 	if (rc >= 0)
 		return rc;
-	if (n != 1)
-		return usage_error(v, "give one team, by name or id");
 	if (block && unblock)
 		return usage_error(v, "--block and --unblock exclude each other");
 	if (block || unblock)
 		t.blocked = block;
 	if (!t.name && t.max_sandboxes == ATOLL_KEEP && t.rate_limit == ATOLL_KEEP && t.blocked == ATOLL_KEEP)
 		return usage_error(v, "set what?");
-	return change(&conn, argv[0], &t, json);
+	if (settings_connect(&conn, &a) != 0)
+		return EXIT_FAILURE;
+	return changed(atoll_team_change(a, argv[0], &t, &l, &e), l, &e, json);
 }
 
 static int run_rm(const struct verb *v, int argc, char **argv)
 {
 	struct settings_opts conn = { NULL };
 	const struct opt opts[] = { SETTINGS_OPTS(&conn) };
-	struct atoll *a;
+	autoatoll struct atoll *a = NULL;
 	struct atoll_error e;
-	int n, rc = verb_parse(v, opts, ARRAY_LEN(opts), OPTS_MIXED, argc, argv, &n);
+	int n, rc = verb_connect(v, opts, ARRAY_LEN(opts), &conn, ONE_TEAM, argc, argv, &n, &a);
 
 	if (rc >= 0)
 		return rc;
-	if (n != 1)
-		return usage_error(v, "give one team, by name or id");
-	rc = settings_connect(&conn, &a);
-	if (rc != 0)
-		return rc;
 	if (atoll_team_remove(a, argv[0], &e) < 0)
-		rc = fail("%s", e.text);
-	else
-		(void)puts(argv[0]);
-	atoll_free(a);
-	return rc;
+		return fail("%s", e.text);
+	(void)puts(argv[0]);
+	return 0;
 }
 
 static const struct verb team_create = {
