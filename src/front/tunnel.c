@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/tunnel: two streams, each the other's reader. */
+/* front/tunnel: what a relay of bytes costs and whom it belongs to. */
 #include "front/tunnel.h"
 
 #include <stdlib.h>
@@ -9,23 +9,18 @@
 #include "front/mem.h"
 #include "front/metrics.h"
 #include "front/sandbox.h"
-#include "loop/stream.h"
-
-struct side {
-	struct tunnel *t;
-	struct stream *s;
-	struct side *other;
-	bool eof;			/* it sends no more */
-};
+#include "loop/relay.h"
 
 struct tunnel {
-	struct side client, port;
+	struct relay relay;		/* first the client, then the port */
 	struct sandbox *sb;
 	struct sandbox_link link;
 };
 
-static void tunnel_free(struct tunnel *t)
+static void on_over(void *user)
 {
+	struct tunnel *t = user;
+
 	sandbox_detach(&t->link);
 	t->sb->front->tunnels--;
 	sandbox_use_end(t->sb);
@@ -33,62 +28,22 @@ static void tunnel_free(struct tunnel *t)
 	free(t);
 }
 
-static void on_data(void *user, struct str data)
+static void on_bytes(void *user, bool from_client, size_t n)
 {
-	struct side *from = user;
+	struct metrics *m = ((struct tunnel *)user)->sb->front->metrics;
 
-	struct sandbox *sb = from->t->sb;
-
-	*(from == &from->t->client ? &sb->front->metrics->bytes_up : &sb->front->metrics->bytes_down) += data.n;
-	stream_write(from->other->s, data);
-	if (stream_queued(from->other->s) > STREAM_HIGH)
-		stream_read(from->s, false);
+	*(from_client ? &m->bytes_up : &m->bytes_down) += n;
 }
 
-static void on_drain(void *user)
-{
-	struct side *to = user;
-
-	if (!to->other->eof)
-		stream_read(to->other->s, true);
-}
-
-static void on_eof(void *user)
-{
-	struct side *from = user;
-	struct tunnel *t = from->t;
-
-	from->eof = true;
-	if (!from->other->eof) {
-		stream_finish(from->other->s);
-		return;
-	}
-	stream_close_flushed(t->client.s);
-	stream_close_flushed(t->port.s);
-	tunnel_free(t);
-}
-
-static void on_error(void *user, int no)
-{
-	struct side *from = user;
-	struct tunnel *t = from->t;
-
-	(void)no;
-	stream_reset(t->client.s);
-	stream_reset(t->port.s);
-	tunnel_free(t);
-}
-
-static const struct stream_ops ops = { .on_data = on_data, .on_eof = on_eof, .on_drain = on_drain, .on_error = on_error };
+static const struct relay_ops ops = { .on_bytes = on_bytes, .on_over = on_over };
 
 static void on_broken(struct sandbox_link *l, struct sandbox *sb)
 {
 	struct tunnel *t = container_of(l, struct tunnel, link);
 
 	(void)sb;
-	stream_reset(t->client.s);
-	stream_close(t->port.s);
-	tunnel_free(t);
+	relay_break(&t->relay);
+	on_over(t);
 }
 
 void tunnel_begin(struct sandbox *sb, struct stream *client, struct str early_client, int port_fd, struct str early_port)
@@ -99,18 +54,7 @@ void tunnel_begin(struct sandbox *sb, struct stream *client, struct str early_cl
 	sb->front->tunnels++;
 	sandbox_use_begin(sb);
 	t->link.broken = on_broken;
-	t->client = (struct side) { .t = t, .s = client, .other = &t->port };
-	t->port = (struct side) { .t = t, .other = &t->client };
-	stream_rebind(client, &ops, &t->client);
-	t->port.s = stream_new(sb->front->loop, port_fd, &ops, &t->port);
-	if (!t->port.s) {
-		stream_close(t->client.s);
-		tunnel_free(t);
-		return;
-	}
 	sandbox_attach(sb, &t->link);
-	stream_write(t->port.s, early_client);
-	stream_write(t->client.s, early_port);
-	stream_read(t->client.s, true);
-	stream_read(t->port.s, true);
+	if (relay_begin(&t->relay, sb->front->loop, client, early_client, port_fd, early_port, &ops, t) < 0)
+		on_over(t);
 }

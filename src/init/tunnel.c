@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tunnel: "CONNECT anything:PORT" joins the caller to a port on the sandbox's own loopback.
  *
- * 127.0.0.1 is tried first, then ::1. Once connected the bytes go both ways as they are: each side is read only while
- * the other takes them, and an end in one direction is passed on while the other goes on. */
+ * 127.0.0.1 is tried first, then ::1. Once connected the bytes go both ways as they are. */
 #include "init/tunnel.h"
 
 #include <errno.h>
@@ -17,7 +16,7 @@
 #include "init/init.h"
 #include "init/reply.h"
 #include "loop/loop.h"
-#include "loop/stream.h"
+#include "loop/relay.h"
 
 #define CONNECT_MS 5000
 #define EARLY_MAX (1024 * 1024)
@@ -30,12 +29,8 @@ struct tunnel {
 	int fd;				/* being connected */
 	struct watch *watch;
 	struct timer *limit;
-	struct side {
-		struct tunnel *t;
-		struct stream *s;
-		struct side *other;
-		bool eof;
-	} side[2];			/* caller, port */
+	bool joined;			/* and not the request's any more */
+	struct relay relay;
 };
 
 static void tunnel_free(void *p)
@@ -48,61 +43,14 @@ static void tunnel_free(void *p)
 	free(t);
 }
 
-static void tunnel_end(struct tunnel *t, bool orderly)
+static void on_over(void *user)
 {
-	for (int i = 0; i < 2; i++) {
-		if (!t->side[i].s)
-			continue;
-		if (orderly)
-			stream_close_flushed(t->side[i].s);
-		else
-			stream_reset(t->side[i].s);
-		t->side[i].s = NULL;
-	}
-	loop_defer(t->loop, tunnel_free, t);
+	struct tunnel *t = user;
+
+	loop_defer(t->loop, tunnel_free, t);	/* the request may not be over yet */
 }
 
-/* Bytes. */
-
-static void on_data(void *user, struct str data)
-{
-	struct side *from = user, *to = from->other;
-
-	stream_write(to->s, data);
-	if (stream_queued(to->s) > STREAM_HIGH)
-		stream_read(from->s, false);
-}
-
-static void on_drain(void *user)
-{
-	struct side *to = user;
-
-	if (!to->other->eof)
-		stream_read(to->other->s, true);
-}
-
-static void on_eof(void *user)
-{
-	struct side *from = user;
-
-	from->eof = true;
-	if (from->other->eof)
-		tunnel_end(from->t, true);
-	else
-		stream_finish(from->other->s);
-}
-
-static void on_error(void *user, int no)
-{
-	struct side *side = user;
-
-	(void)no;
-	tunnel_end(side->t, false);
-}
-
-static const struct stream_ops side_ops = {
-	.on_data = on_data, .on_eof = on_eof, .on_drain = on_drain, .on_error = on_error,
-};
+static const struct relay_ops relay_ops = { .on_over = on_over };
 
 static void join(struct tunnel *t)
 {
@@ -113,19 +61,9 @@ static void join(struct tunnel *t)
 		http_abort(t->rq);	/* on_close tidies up */
 		return;
 	}
-	for (int i = 0; i < 2; i++)
-		t->side[i] = (struct side) { .t = t, .other = &t->side[1 - i] };
-	t->side[0].s = caller;
-	stream_rebind(caller, &side_ops, &t->side[0]);
-	t->side[1].s = stream_new(t->loop, take_fd(&t->fd), &side_ops, &t->side[1]);
-	if (!t->side[1].s) {
-		tunnel_end(t, false);
-		return;
-	}
-	if (early.n)
-		stream_write(t->side[1].s, buf_view(&early));
-	stream_read(t->side[0].s, true);
-	stream_read(t->side[1].s, true);
+	t->joined = true;
+	if (relay_begin(&t->relay, t->loop, caller, buf_view(&early), take_fd(&t->fd), STR_NULL, &relay_ops, t) < 0)
+		on_over(t);
 }
 
 /* Connecting. */
@@ -210,7 +148,7 @@ static void on_close(struct http_req *rq, bool lost)
 
 	(void)lost;
 	t->rq = NULL;
-	if (!t->side[0].t)		/* not joined: nobody else frees it */
+	if (!t->joined)			/* nobody else frees it */
 		tunnel_free(t);
 }
 
