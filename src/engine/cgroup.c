@@ -204,7 +204,7 @@ int cgroup_tree_open(uint32_t instance, uint64_t mem_total_bytes, struct cgroup_
 		return -e->no;
 	(void)snprintf(t->parent, sizeof t->parent, "atoll%u", instance);
 	totals(t);
-	int r = t->be->open(t, e);
+	int r = t->be->open(t, mountinfo, e);
 
 	if (r >= 0)
 		r = t->be->limit_all(t, e);

@@ -5,7 +5,7 @@
 #include "engine/cgroup.h"
 
 struct cgroup_backend {
-	int (*open)(struct cgroup_tree *t, struct err *e);		/* makes or finds the parents */
+	int (*open)(struct cgroup_tree *t, const char *mountinfo, struct err *e);		/* makes or finds the parents */
 	int (*limit_all)(struct cgroup_tree *t, struct err *e);
 	int (*make)(struct cgroup_tree *t, const char *id, const struct cgroup_limits *lim, struct err *e);
 	int (*seat)(struct cgroup_tree *t, const char *id, struct cgroup_seat *ret, struct err *e);

@@ -19,7 +19,6 @@ static const char *const v1_names[CGROUP_V1_MAX] = { "memory", "pids", "cpu", "c
 
 #define CPU_PERIOD_US 100000u
 #define CPU_SHARES_ALL "512"		/* half of a task of the host, so that the daemons answer while sandboxes burn */
-#define MOUNTINFO_MAX (256 << 10)
 #define SOCKETS_PART 16			/* as much of its memory as the kernel gives TCP of the host's */
 #define SOCKETS_MIN (16ull << 20)
 
@@ -102,17 +101,10 @@ static int open_parent(const char *mount, const char *parent, int *ret_root, int
 
 /* Controllers mounted together (cpu,cpuacct) are one directory: the second finds it made. Its procs file is then written
  * twice, which does nothing the second time. */
-static int v1_open(struct cgroup_tree *t, struct err *e)
+static int v1_open(struct cgroup_tree *t, const char *mountinfo, struct err *e)
 {
-	autofree char *mountinfo = malloc(MOUNTINFO_MAX);
 	char at[256];
-	ssize_t n;
 
-	if (!mountinfo)
-		return err_set(e, ENOMEM, "read mounts");
-	n = file_read(AT_FDCWD, "/proc/self/mountinfo", mountinfo, MOUNTINFO_MAX);
-	if (n < 0)
-		return err_set(e, (int)-n, "read mounts");
 	for (int i = 0; i < CGROUP_V1_MAX; i++) {
 		int r = cgroup_find_mount(mountinfo, "cgroup", v1_names[i], at, sizeof at);
 

@@ -17,7 +17,6 @@
 
 #define CPU_PERIOD_US 100000u
 #define CPU_WEIGHT_ALL "50"		/* half of an ordinary service: the daemons answer while sandboxes burn */
-#define MOUNTINFO_MAX (256 << 10)
 
 size_t cgroup_v2_settings(const struct cgroup_limits *lim, struct cgroup_setting ret[CGROUP_SETTINGS_MAX])
 {
@@ -117,17 +116,10 @@ static int hand_on(int fd, struct err *e)
 	return 0;
 }
 
-static int v2_open(struct cgroup_tree *t, struct err *e)
+static int v2_open(struct cgroup_tree *t, const char *mountinfo, struct err *e)
 {
-	autofree char *mountinfo = malloc(MOUNTINFO_MAX);
 	char at[256];
-	ssize_t n;
 
-	if (!mountinfo)
-		return err_set(e, ENOMEM, "read mounts");
-	n = file_read(AT_FDCWD, "/proc/self/mountinfo", mountinfo, MOUNTINFO_MAX);
-	if (n < 0)
-		return err_set(e, (int)-n, "read mounts");
 	if (cgroup_find_mount(mountinfo, "cgroup2", NULL, at, sizeof at) < 0)
 		return err_set(e, ENOENT, "find the cgroup2 mount");
 	if (find_root(at, &t->v2_root_fd, e) < 0 || hand_on(t->v2_root_fd, e) < 0)

@@ -51,6 +51,14 @@ int sandboxes_add(struct store *s, const struct sandbox_row *r, struct err *e)
 	return n < 0 ? n : 0;
 }
 
+/* A change to one that has not ended. */
+static int run_on(struct store *s, sqlite3_stmt *st, const char *id, struct err *e)
+{
+	int n = stmt_run(s, st, e);
+
+	return n < 0 ? n : n == 0 ? err_set(e, ENOENT, "no live sandbox '%s' in the state file", id) : 0;
+}
+
 int sandboxes_set(struct store *s, const char *id, enum row_state state, uint64_t started_us, uint64_t end_ms, uint32_t flags,
 		  struct err *e)
 {
@@ -63,10 +71,7 @@ int sandboxes_set(struct store *s, const char *id, enum row_state state, uint64_
 	stmt_u64(st, 3, end_ms);
 	stmt_u64(st, 4, flags);
 	stmt_text(st, 5, id);
-
-	int n = stmt_run(s, st, e);
-
-	return n < 0 ? n : n == 0 ? err_set(e, ENOENT, "no live sandbox '%s' in the state file", id) : 0;
+	return run_on(s, st, id, e);
 }
 
 int sandboxes_set_network(struct store *s, const char *id, uint32_t flags, const char *network, struct err *e)
@@ -78,10 +83,7 @@ int sandboxes_set_network(struct store *s, const char *id, uint32_t flags, const
 	stmt_u64(st, 1, flags);
 	stmt_text(st, 2, network);
 	stmt_text(st, 3, id);
-
-	int n = stmt_run(s, st, e);
-
-	return n < 0 ? n : n == 0 ? err_set(e, ENOENT, "no live sandbox '%s' in the state file", id) : 0;
+	return run_on(s, st, id, e);
 }
 
 int sandboxes_set_active(struct store *s, const char *id, uint64_t active_ms, struct err *e)
@@ -107,10 +109,7 @@ int sandboxes_end(struct store *s, const char *id, uint64_t ended_ms, const char
 	stmt_u64(st, 1, ended_ms);
 	stmt_text(st, 2, reason);
 	stmt_text(st, 3, id);
-
-	int n = stmt_run(s, st, e);
-
-	return n < 0 ? n : n == 0 ? err_set(e, ENOENT, "no live sandbox '%s' in the state file", id) : 0;
+	return run_on(s, st, id, e);
 }
 
 static void row_read(sqlite3_stmt *st, struct sandbox_row *r)

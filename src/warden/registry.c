@@ -17,15 +17,11 @@
 #define CGROUP_ROOT "/sys/fs/cgroup"
 #define CGROUP_DEPTH 6
 
-/* Is a process in this cgroup or in one below it? */
-static bool cgroup_busy(int dirfd, int depth)
-{
-	char procs[32];
+typedef bool busy_fn(int dirfd, const char *name, int depth, const char *wanted);
 
-	if (file_read(dirfd, "cgroup.procs", procs, sizeof procs) != 0 && faccessat(dirfd, "cgroup.procs", F_OK, 0) == 0)
-		return true;		/* has text, or more than fits */
-	if (depth == 0)
-		return false;
+/* Is fn true of any directory in there? */
+static bool any_below(int dirfd, busy_fn *fn, int depth, const char *wanted)
+{
 	int fd = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
 	bool busy = false;
@@ -39,37 +35,29 @@ static bool cgroup_busy(int dirfd, int depth)
 			continue;
 		autoclose int sub = openat(dirfd, de->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-		busy = sub >= 0 && cgroup_busy(sub, depth - 1);
+		busy = sub >= 0 && fn(sub, de->d_name, depth, wanted);
 	}
 	(void)closedir(d);
 	return busy;
 }
 
-/* Looks for directories called `name` anywhere near the top of the cgroup trees and whether processes are in them. */
-static bool name_busy(int dirfd, const char *name, int depth)
+/* Is a process in this cgroup or in one below it? */
+static bool cgroup_busy(int dirfd, const char *name, int depth, const char *wanted)
 {
-	int fd = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
-	bool busy = false;
+	char procs[32];
 
-	if (!d) {
-		fd_close(fd);
-		return false;
-	}
-	for (struct dirent *de; !busy && (de = readdir(d)); ) {
-		if (de->d_type != DT_DIR || de->d_name[0] == '.')
-			continue;
-		autoclose int sub = openat(dirfd, de->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	(void)name;
+	if (file_read(dirfd, "cgroup.procs", procs, sizeof procs) != 0 && faccessat(dirfd, "cgroup.procs", F_OK, 0) == 0)
+		return true;		/* has text, or more than fits */
+	return depth > 0 && any_below(dirfd, cgroup_busy, depth - 1, wanted);
+}
 
-		if (sub < 0)
-			continue;
-		if (strcmp(de->d_name, name) == 0)
-			busy = cgroup_busy(sub, CGROUP_DEPTH);
-		else if (depth > 0)
-			busy = name_busy(sub, name, depth - 1);
-	}
-	(void)closedir(d);
-	return busy;
+/* Is it called so, or one near below it, and are processes in that? */
+static bool name_busy(int dirfd, const char *name, int depth, const char *wanted)
+{
+	if (strcmp(name, wanted) == 0)
+		return cgroup_busy(dirfd, name, CGROUP_DEPTH, wanted);
+	return depth > 0 && any_below(dirfd, name_busy, depth - 1, wanted);
 }
 
 static bool slot_has_processes(uint32_t slot)
@@ -78,7 +66,7 @@ static bool slot_has_processes(uint32_t slot)
 	char name[16];
 
 	(void)snprintf(name, sizeof name, "atoll%u", slot);
-	return root >= 0 && name_busy(root, name, 3);
+	return root >= 0 && any_below(root, name_busy, 3, name);
 }
 
 static int open_slot(int dirfd, uint32_t slot, bool create)
