@@ -30,7 +30,8 @@ export const CLIENTS = [
 	py('py-1-async', 'async', PY_OLD, { tls: true }),
 ]
 
-function install(client, buildDir) {
+// { dir, why }: why it could not be installed, else null.
+export function install(client, buildDir) {
 	const dir = path.join(buildDir, 'test-clients', client.id.replace(/-async$/, ''))
 	const why = client.kind === 'js'
 		? installPackages(dir, client.packages, client.pinned ? { overrides: { e2b: client.packages.e2b } } : {})

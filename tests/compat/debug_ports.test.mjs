@@ -9,6 +9,7 @@ import { spawnSync } from 'node:child_process'
 import { api, request, sdk, server as shared } from '../lib/client.mjs'
 import { childrenOf, until } from '../lib/host.mjs'
 import { newServer } from '../lib/server.mjs'
+import { CLIENTS, install } from './clients.mjs'
 
 const PORTS = [3000, 49983, 49999]
 const DEBUG = { debug: true, apiKey: 'e2b_' + '0'.repeat(40) }	/* no call of this mode needs a good one */
@@ -37,7 +38,7 @@ after(async () => {
 })
 
 function debugTest(name, fn) {
-	test(name, async (t) => busy ? t.skip(busy) : fn(t))
+	test(name, { timeout: 300000 }, async (t) => busy ? t.skip(busy) : fn(t))
 }
 
 const list = async () => (await api('GET', '/v2/sandboxes', undefined, { base: own.url, key: own.key })).json
@@ -91,15 +92,30 @@ for (const name of ['@e2b/code-interpreter', 'code-interpreter-old']) {
 	})
 }
 
-debugTest('the Python SDK in debug mode', (t) => {
-	const python = path.join(shared.buildDir, 'test-python/bin/python')
-	if (!fs.existsSync(python))
-		return t.skip('the Python SDK is not installed')
-	const run = spawnSync(python, ['-c', 'from e2b import Sandbox\ns = Sandbox.create(debug=True)\nassert s.sandbox_id == "debug_sandbox_id"\n' +
-		'assert s.commands.run("echo hi").stdout == "hi\\n"\ns.files.write("p.txt", "x")\nassert s.files.read("p.txt") == "x"\ns.kill()\nprint("done")'],
-	{ encoding: 'utf8', timeout: 60000, env: { PATH: process.env.PATH, E2B_API_KEY: DEBUG.apiKey } })
-	assert.equal(run.status, 0, run.stderr)
-})
+const PROGRAM = `
+from e2b_code_interpreter import Sandbox
+s = Sandbox.create(debug=True) if hasattr(Sandbox, "create") else Sandbox(debug=True)
+assert s.sandbox_id == "debug_sandbox_id", s.sandbox_id
+assert s.commands.run("echo hi").stdout == "hi\\n"
+s.files.write("p.txt", "x")
+assert s.files.read("p.txt") == "x"
+assert s.run_code("p = 6\\np * 7").text == "42"
+assert s.is_running()
+s.kill()
+print("done")
+`
+
+for (const id of ['py', 'py-1']) {
+	debugTest(`the Python SDK in debug mode: ${id}`, (t) => {
+		const { dir, why } = install(CLIENTS.find((c) => c.id === id), shared.buildDir)
+		if (why)
+			return t.skip(why)
+		const run = spawnSync(path.join(dir, 'bin/python'), ['-c', PROGRAM],
+			{ encoding: 'utf8', timeout: 60000, env: { PATH: process.env.PATH, E2B_API_KEY: DEBUG.apiKey } })
+		assert.equal(run.status, 0, run.stderr)
+		assert.match(run.stdout, /done/)
+	})
+}
 
 debugTest('it is one sandbox, seen in the list, with the longest life', async () => {
 	const all = await list()
