@@ -12,26 +12,10 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "engine/caps_kept.h"
 
-/* What sudo, useradd, apt and ordinary servers need. Absent on purpose: NET_ADMIN and NET_RAW (its own address, spoofing,
- * filling the host's neighbour table), SYS_ADMIN, SYS_PTRACE, MKNOD, SYS_RESOURCE (its own limits). */
-static const unsigned char kept[] = {
-	CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_FSETID, CAP_KILL, CAP_SETGID, CAP_SETUID, CAP_SETPCAP,
-	CAP_NET_BIND_SERVICE, CAP_SYS_CHROOT, CAP_AUDIT_WRITE, CAP_SETFCAP,
-};
-
-static uint64_t kept_mask(void)
+static int confine_to(uint64_t keep, struct err *e)
 {
-	uint64_t m = 0;
-
-	for (size_t i = 0; i < ARRAY_LEN(kept); i++)
-		m |= 1ull << kept[i];
-	return m;
-}
-
-int caps_confine(struct err *e)
-{
-	uint64_t keep = kept_mask();
 	struct __user_cap_header_struct h = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct d[2] = {
 		{ .effective = (uint32_t)keep, .permitted = (uint32_t)keep },
@@ -55,6 +39,16 @@ int caps_confine(struct err *e)
 	if (syscall(SYS_capset, &h, d) < 0)
 		return err_sys(e, "drop capabilities");
 	return 0;
+}
+
+int caps_confine(struct err *e)
+{
+	return confine_to(CAPS_KEPT, e);
+}
+
+int caps_confine_zygote(struct err *e)
+{
+	return confine_to(CAPS_BIT(CAP_SYS_ADMIN), e);
 }
 
 int caps_keep_across_uids(struct err *e)

@@ -9,6 +9,9 @@
 /* The last step before the sandbox's first program: all that is not on the list is gone, for good. */
 int caps_confine(struct err *e);
 
+/* Before a template's warm interpreter runs: what setns() into a sandbox below takes and nothing else. */
+int caps_confine_zygote(struct err *e);
+
 /* From now on a change of uid takes no capability away; those of set-up processes only. */
 int caps_keep_across_uids(struct err *e);
 

@@ -21,7 +21,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -30,6 +29,7 @@
 #include "base/rand.h"
 #include "engine/caps.h"
 #include "engine/dev.h"
+#include "engine/limits.h"
 #include "engine/mounts.h"
 #include "engine/net_link.h"
 #include "engine/step.h"
@@ -37,9 +37,9 @@
 #define HOSTNAME "e2b.local"
 #define READY_FD 3			/* what init finds open besides 0, 1 and 2 */
 #define SOCK_FD 4
+#define SEED_FD 5			/* or nothing: where a copy of a warm interpreter will listen */
 #define TTY_GID "5"
 #define PTYS_MAX "128"			/* the host has some 3000 for all sandboxes together */
-#define NOFILE 65536u
 
 enum { FD_ROOT, FD_DEV, FD_INIT, FD_COUNT };
 
@@ -47,12 +47,15 @@ static int identity(struct child_spec *sp, struct err *e)
 {
 	/* Out of the way first: the two may have been given each other's numbers. */
 	int ready = fcntl(sp->ready_fd, F_DUPFD, 16), sock = fcntl(sp->sock, F_DUPFD, 16);
+	int seed = sp->seed_fd < 0 ? -1 : fcntl(sp->seed_fd, F_DUPFD, 16);
 
 	if (ready < 0 || sock < 0 || dup3(ready, READY_FD, O_CLOEXEC) < 0 || dup3(sock, SOCK_FD, O_CLOEXEC) < 0)
 		return err_sys(e, "sort fds");
+	if (sp->seed_fd >= 0 && (seed < 0 || dup3(seed, SEED_FD, O_CLOEXEC) < 0))
+		return err_sys(e, "sort fds");
 	sp->ready_fd = READY_FD;
 	sp->sock = SOCK_FD;
-	if (syscall(SYS_close_range, SOCK_FD + 1, ~0u, 0) < 0)
+	if (syscall(SYS_close_range, (sp->seed_fd < 0 ? SOCK_FD : SEED_FD) + 1, ~0u, 0) < 0)
 		return err_sys(e, "close fds");
 	sigset_t none;
 
@@ -210,37 +213,6 @@ static int cover_up(struct err *e)
 	return cover("/dev/" DEV_BOOT_ID, "/proc/sys/kernel/random/boot_id", QUIET, e);
 }
 
-static int limits(struct err *e)
-{
-	struct rlimit files_limit, core = { 1, 1 };
-
-	if (getrlimit(RLIMIT_NOFILE, &files_limit) < 0)
-		return err_sys(e, "read limits");
-	files_limit.rlim_cur = files_limit.rlim_max < NOFILE ? files_limit.rlim_max : NOFILE;
-	/* A core dump may be handed to a program of the host (core_pattern), whatever the limit is, but for 1, which means none. The
-	 * filter answers for whoever wants to set it to 0. */
-	if (setrlimit(RLIMIT_NOFILE, &files_limit) < 0 || setrlimit(RLIMIT_CORE, &core) < 0)
-		return err_sys(e, "set limits");
-	return 0;
-}
-
-/* What the daemon may have for itself to survive and to be quick is not for its sandboxes. */
-static int ordinary(struct err *e)
-{
-	char z[16];
-	ssize_t n = file_read(AT_FDCWD, "/proc/self/oom_score_adj", z, sizeof z);
-
-	if (n > 0 && z[0] == '-') {
-		int r = file_write(AT_FDCWD, "/proc/self/oom_score_adj", "0");
-
-		if (r < 0)
-			return err_set(e, -r, "reset oom_score_adj: %s", strerror(-r));
-	}
-	if (getpriority(PRIO_PROCESS, 0) < 0 && setpriority(PRIO_PROCESS, 0, 0) < 0)
-		return err_sys(e, "reset the priority");
-	return 0;
-}
-
 static int stdio(struct err *e)
 {
 	int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -258,14 +230,18 @@ static int stdio(struct err *e)
 static int become_init(const struct child_spec *sp, struct err *e)
 {
 	char *argv[] = { "/dev/" DEV_INIT, NULL };
-	char *envp[] = { "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "ATOLL_READY_FD=3", NULL };
+	char *envp[] = { "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "ATOLL_READY_FD=3",
+		sp->seed_fd < 0 ? NULL : "ATOLL_SEED_FD=5", NULL };
 
 	/* Only now, so that its top is the sandbox's own cgroup. */
 	if (unshare(CLONE_NEWCGROUP) < 0)
 		return err_sys(e, "make a cgroup namespace");
-	if (limits(e) < 0 || ordinary(e) < 0 || stdio(e) < 0 || seccomp_filter_install(sp->filter, e) < 0 || caps_confine(e) < 0)
+	if (limits_process(e) < 0 || limits_ordinary(e) < 0 || stdio(e) < 0 || seccomp_filter_install(sp->filter, e) < 0 ||
+	    caps_confine(e) < 0)
 		return -e->no;
 	(void)fd_cloexec(READY_FD, false);
+	if (sp->seed_fd >= 0)
+		(void)fd_cloexec(SEED_FD, false);
 	(void)execve(argv[0], argv, envp);
 	return err_sys(e, "run '%s'", argv[0]);
 }

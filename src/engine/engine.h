@@ -6,7 +6,7 @@
  * instance (uids, address, names follow from it), and a plain record that survives a restart.
  *
  * start() blocks for some milliseconds and is called in a child process of the warden (the builder), never in the
- * warden's loop; so are reap() of the slow parts. The rest are quick and are called in the loop. The record that
+ * warden's loop; so are warm(), and reap() of the slow parts. The rest are quick and are called in the loop. The record that
  * start() fills is sent back to the warden through a pipe: it holds no pointers. */
 #pragma once
 
@@ -98,6 +98,8 @@ struct engine_config {			/* the instance; strings live as long as the engine */
 
 struct engine;
 
+#define ENGINE_COLD 1
+
 struct engine_ops {
 	const char *name;
 
@@ -107,7 +109,7 @@ struct engine_ops {
 	int (*open)(const struct engine_config *cfg, const struct engine_record *live, size_t n_live, struct engine **ret, struct err *e);
 
 	/* In a child: makes the sandbox. On failure everything made so far is gone again. On success ret and *ret_pidfd are filled
-	 * and init is listening. */
+	 * and init is listening. 0, or ENGINE_COLD: it has started without what warm() is for. */
 	int (*start)(struct engine *en, const struct engine_spec *spec, struct engine_record *ret, int *ret_pidfd, struct err *e);
 
 	/* Is that record's process still there? Gives a pidfd. -ESRCH: gone (reap it). */
@@ -142,6 +144,10 @@ struct engine_ops {
 	int (*restore)(struct engine *en, const struct engine_spec *spec, const char *name, struct engine_record *ret, int *ret_pidfd,
 		struct err *e);
 	int (*forget)(struct engine *en, const char *name, struct err *e);	/* idempotent; -EAGAIN: ask again */
+
+	/* In a child: sees to it that the template has whatever makes starts of it quick, and that this works; may take long. keep:
+	 * it stays even if unused for long. -ENOENT: there is no such thing for that template. One at a time per template. */
+	int (*warm)(struct engine *en, const char *template_key, bool keep, struct err *e);
 
 	/* Pool growth and the like, about once a second. */
 	void (*tick)(struct engine *en);

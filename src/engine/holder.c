@@ -217,52 +217,20 @@ static int holder_make(const struct holder_config *cfg, int *ret_pidfd, struct e
 	return r;
 }
 
-/* A record is one line: pid, start time, boot id. */
-static int record_open(const struct holder_config *cfg, const char *key, int *ret_pidfd)
-{
-	char z[128], boot[PROC_BOOT_ID_SIZE];
-	int pid;
-	uint64_t start;
-	ssize_t n = file_read(cfg->dir_fd, key, z, sizeof z);
-
-	if (n < 0)
-		return (int)n;
-	if (sscanf(z, "%d %" SCNu64 " %39s", &pid, &start, boot) != 3 || strcmp(boot, cfg->boot_id) != 0)
-		return -ESRCH;
-	return proc_open(pid, start, ret_pidfd);
-}
-
-static int record_write(const struct holder_config *cfg, const char *key, int pidfd, struct err *e)
-{
-	char z[128];
-	pid_t pid;
-	uint64_t start;
-	autoclose int fd = -1;
-
-	if (proc_pid_of(pidfd, &pid) < 0 || proc_start_time(pid, &start) < 0)
-		return err_set(e, ESRCH, "the new holder has ended");
-	int n = snprintf(z, sizeof z, "%d %" PRIu64 " %s\n", pid, start, cfg->boot_id);
-
-	fd = openat(cfg->dir_fd, ".new", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	if (fd < 0 || write(fd, z, (size_t)n) != n || renameat(cfg->dir_fd, ".new", cfg->dir_fd, key) < 0)
-		return err_sys(e, "write the record of the holder");
-	return 0;
-}
-
 int holder_get(const struct holder_config *cfg, const char *key, int *ret_pidfd, struct err *e)
 {
 	autoclose int lock = -1, pidfd = -1;
 
-	if (record_open(cfg, key, ret_pidfd) == 0)
+	if (proc_record_open(cfg->dir_fd, key, cfg->boot_id, ret_pidfd) == 0)
 		return 0;
 	lock = openat(cfg->dir_fd, ".lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	if (lock < 0 || flock(lock, LOCK_EX) < 0)
 		return err_sys(e, "lock the holders");
-	if (record_open(cfg, key, ret_pidfd) == 0)		/* another builder was faster */
+	if (proc_record_open(cfg->dir_fd, key, cfg->boot_id, ret_pidfd) == 0)		/* another builder was faster */
 		return 0;
 	if (holder_make(cfg, &pidfd, e) < 0)
 		return err_wrap(e, "make the holder of template '%.8s'", key);
-	if (record_write(cfg, key, pidfd, e) < 0) {
+	if (proc_record_write(cfg->dir_fd, key, cfg->boot_id, pidfd, e) < 0) {
 		(void)proc_kill(pidfd);
 		return -e->no;
 	}
@@ -282,9 +250,9 @@ void holder_end_all(const struct holder_config *cfg)
 	for (struct dirent *de; (de = readdir(d));) {
 		autoclose int pidfd = -1;
 
-		if (de->d_name[0] == '.')
+		if (strcmp(de->d_name, ".") == 0 || strcmp(de->d_name, "..") == 0)
 			continue;
-		if (record_open(cfg, de->d_name, &pidfd) == 0) {
+		if (de->d_name[0] != '.' && proc_record_open(cfg->dir_fd, de->d_name, cfg->boot_id, &pidfd) == 0) {
 			(void)proc_kill(pidfd);
 			if (proc_wait_gone(pidfd, END_TIMEOUT_MS) < 0)
 				log_warn("a holder does not end, leaving it", "template=%.8s", de->d_name);
@@ -292,6 +260,4 @@ void holder_end_all(const struct holder_config *cfg)
 		(void)unlinkat(cfg->dir_fd, de->d_name, 0);
 	}
 	(void)closedir(d);
-	(void)unlinkat(cfg->dir_fd, ".lock", 0);
-	(void)unlinkat(cfg->dir_fd, ".new", 0);
 }

@@ -2,9 +2,14 @@
 /* limits: the rlimits and priorities of sandboxes' processes. */
 #include "engine/limits.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
 #include <sys/resource.h>
 
 #include "base/fd.h"
+
+#define NOFILE 65536u
 
 int limits_user(struct err *e)
 {
@@ -26,5 +31,35 @@ int limits_user(struct err *e)
 		if (setrlimit(set[i].what, &l) < 0)
 			return err_sys(e, "set limit %d", set[i].what);
 	}
+	return 0;
+}
+
+int limits_process(struct err *e)
+{
+	struct rlimit files_limit, core = { 1, 1 };
+
+	if (getrlimit(RLIMIT_NOFILE, &files_limit) < 0)
+		return err_sys(e, "read limits");
+	files_limit.rlim_cur = files_limit.rlim_max < NOFILE ? files_limit.rlim_max : NOFILE;
+	/* A core dump may be handed to a program of the host (core_pattern), whatever the limit is, but for 1, which means none. The
+	 * filter answers for whoever wants to set it to 0. */
+	if (setrlimit(RLIMIT_NOFILE, &files_limit) < 0 || setrlimit(RLIMIT_CORE, &core) < 0)
+		return err_sys(e, "set limits");
+	return 0;
+}
+
+int limits_ordinary(struct err *e)
+{
+	char z[16];
+	ssize_t n = file_read(AT_FDCWD, "/proc/self/oom_score_adj", z, sizeof z);
+
+	if (n > 0 && z[0] == '-') {
+		int r = file_write(AT_FDCWD, "/proc/self/oom_score_adj", "0");
+
+		if (r < 0)
+			return err_set(e, -r, "reset oom_score_adj: %s", strerror(-r));
+	}
+	if (getpriority(PRIO_PROCESS, 0) < 0 && setpriority(PRIO_PROCESS, 0, 0) < 0)
+		return err_sys(e, "reset the priority");
 	return 0;
 }

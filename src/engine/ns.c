@@ -26,6 +26,7 @@
 
 #define INIT_SOCKET "atoll-init"
 #define INIT_QUEUE (512 * 1024)		/* bytes on their way in: with the usual 100 KiB both ends wait for each other all the time */
+#define ZYGOTE_IDLE_S 900
 
 static void ns_close(struct engine *en, bool all);
 
@@ -85,6 +86,7 @@ static int open_dirs(struct engine *en, struct err *e)
 	en->private_dir = take_ptr(&private_dir);
 	if (open_dir(c->run_dir, "private", 0700, NULL, &en->private_fd, e) < 0 ||
 	    open_dir(c->run_dir, "holders", 0700, NULL, &en->holders_fd, e) < 0 ||
+	    open_dir(c->run_dir, "zygotes", 0700, NULL, &en->zygotes_fd, e) < 0 ||
 	    open_dir(c->cache_dir, "templates", 0755, NULL, &en->templates_fd, e) < 0 ||
 	    open_dir(en->private_dir, "pool", 0700, &en->pool_dir, NULL, e) < 0 ||
 	    open_dir(en->private_dir, "stage", 0700, &en->stage_dir, NULL, e) < 0 ||
@@ -168,7 +170,7 @@ static int open_parts(struct engine *en, const struct engine_record *live, size_
 		return err_sys(e, "open our network namespace");
 	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
 		return err_sys(e, "make mounts private");
-	if (open_dirs(en, e) < 0 || seccomp_filter_build(&en->filter, e) < 0 ||
+	if (open_dirs(en, e) < 0 || seccomp_filter_build(&en->filter, false, e) < 0 ||
 	    cgroup_tree_open(c->instance, c->mem_total_bytes, &en->cgroups, e) < 0)
 		return -e->no;
 	struct pool_config pc = {
@@ -188,6 +190,10 @@ static int open_parts(struct engine *en, const struct engine_record *live, size_
 	en->holder = (struct holder_config) {
 		.dir_fd = en->holders_fd, .boot_id = en->boot_id, .instance = c->instance, .cgroups = en->cgroups,
 	};
+	en->zygote = (struct zygote_config) {
+		.dir_fd = en->zygotes_fd, .templates_fd = en->templates_fd, .boot_id = en->boot_id, .instance = c->instance,
+		.version = zygote_version(), .cgroups = en->cgroups, .holder = &en->holder,
+	};
 	return ckpt_start(en, &en->ckpt, e);
 }
 
@@ -201,7 +207,7 @@ static int ns_open(const struct engine_config *cfg, const struct engine_record *
 	if (!en)
 		return err_set(e, ENOMEM, "open the engine");
 	*en = (struct engine) {
-		.cfg = *cfg, .private_fd = -1, .holders_fd = -1, .templates_fd = -1, .init_fd = -1, .netns_fd = -1, .nft_fd = -1,
+		.cfg = *cfg, .private_fd = -1, .holders_fd = -1, .zygotes_fd = -1, .templates_fd = -1, .init_fd = -1, .netns_fd = -1, .nft_fd = -1,
 		.tools_fd = -1, .criu_run_fd = -1, .guard = HELPER_NONE, .ckpt = { .sock = -1, .pid = -1 },
 	};
 	if (open_parts(en, live, n_live, e) < 0) {
@@ -321,6 +327,11 @@ static int ns_forget(struct engine *en, const char *name, struct err *e)
 	return pool_forget(en->pool, name, e) < 0 ? err_wrap(e, "forget what is kept as '%s'", name) : 0;
 }
 
+static int ns_warm(struct engine *en, const char *template_key, bool keep, struct err *e)
+{
+	return zygote_ensure(&en->zygote, template_key, keep ? 0 : ZYGOTE_IDLE_S, e);
+}
+
 static void ns_tick(struct engine *en)
 {
 	pool_tick(en->pool);
@@ -336,6 +347,7 @@ static void ns_close(struct engine *en, bool all)
 	slot_fill(en->cfg.instance, 0, &s);
 	if (all) {
 		holder_end_all(&en->holder);
+		zygote_forget_all(&en->zygote);
 		nft_unload(en->cfg.instance);
 		link_gateway_del(s.gateway);
 	}
@@ -347,6 +359,7 @@ static void ns_close(struct engine *en, bool all)
 	fd_close(en->init_fd);
 	fd_close(en->private_fd);
 	fd_close(en->holders_fd);
+	fd_close(en->zygotes_fd);
 	fd_close(en->templates_fd);
 	fd_close(en->netns_fd);
 	fd_close(en->nft_fd);
@@ -380,6 +393,7 @@ const struct engine_ops engine_ns = {
 	.checkpoint = ckpt_checkpoint,
 	.restore = ckpt_restore,
 	.forget = ns_forget,
+	.warm = ns_warm,
 	.tick = ns_tick,
 	.close = ns_close,
 };

@@ -8,6 +8,7 @@
 #include "engine/holder.h"
 #include "engine/proc.h"
 #include "engine/seccomp.h"
+#include "engine/zygote.h"
 
 struct cgroup_tree;
 struct pool;
@@ -37,7 +38,7 @@ struct engine {
 	char boot_id[PROC_BOOT_ID_SIZE];
 	char *private_dir;		/* RUN/private: a tmpfs of ours; nodes, init's copy, stage, pool */
 	char *pool_dir, *stage_dir;
-	int private_fd, holders_fd, templates_fd, init_fd, netns_fd, nft_fd;
+	int private_fd, holders_fd, zygotes_fd, templates_fd, init_fd, netns_fd, nft_fd;
 	int tools_fd, criu_run_fd;	/* -1: there is no CRIU */
 	uint32_t mtu;
 	struct cgroup_tree *cgroups;
@@ -46,6 +47,7 @@ struct engine {
 	struct ckpt ckpt;
 	struct seccomp_filter filter;
 	struct holder_config holder;
+	struct zygote_config zygote;
 	struct start_times *times;	/* where the builder notes them, NULL: nowhere */
 };
 

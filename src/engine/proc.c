@@ -3,6 +3,8 @@
 #include "engine/proc.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -94,6 +96,38 @@ int proc_open(pid_t pid, uint64_t start, int *ret_pidfd)
 	if (proc_wait_gone(fd, 0) == 0)
 		return -ESRCH;
 	*ret_pidfd = take_fd(&fd);
+	return 0;
+}
+
+int proc_record_open(int dir_fd, const char *name, const char *boot_id, int *ret_pidfd)
+{
+	char z[128], boot[PROC_BOOT_ID_SIZE];
+	int pid;
+	uint64_t start;
+	ssize_t n = file_read(dir_fd, name, z, sizeof z);
+
+	if (n < 0)
+		return (int)n;
+	if (sscanf(z, "%d %" SCNu64 " %39s", &pid, &start, boot) != 3 || strcmp(boot, boot_id) != 0)
+		return -ESRCH;
+	return proc_open(pid, start, ret_pidfd);
+}
+
+int proc_record_write(int dir_fd, const char *name, const char *boot_id, int pidfd, struct err *e)
+{
+	char z[128], tmp[NAME_MAX + 1];
+	pid_t pid;
+	uint64_t start;
+
+	if (proc_pid_of(pidfd, &pid) < 0 || proc_start_time(pid, &start) < 0)
+		return err_set(e, ESRCH, "the new process has ended");
+	int n = snprintf(z, sizeof z, "%d %" PRIu64 " %s\n", pid, start, boot_id);
+
+	(void)snprintf(tmp, sizeof tmp, ".%.200s.new", name);
+	autoclose int fd = openat(dir_fd, tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+	if (fd < 0 || write(fd, z, (size_t)n) != n || renameat(dir_fd, tmp, dir_fd, name) < 0)
+		return err_sys(e, "write the record of a process");
 	return 0;
 }
 

@@ -87,7 +87,7 @@ static const char *const talking[] = {
 /* Known and refused: programs try these, and expect to hear that they may not rather than that there is no such call. */
 static const char *const refused[] = {
 	/* namespaces and mounts: the way of most escapes */
-	"setns", "mount", "umount2", "umount", "pivot_root", "fsopen", "fsconfig", "fsmount", "fspick", "move_mount", "open_tree",
+	"mount", "umount2", "umount", "pivot_root", "fsopen", "fsconfig", "fsmount", "fspick", "move_mount", "open_tree",
 	"mount_setattr", "open_tree_attr", "statmount", "listmount", "quotactl", "quotactl_fd", "swapon", "swapoff",
 	/* past every path check */
 	"open_by_handle_at",
@@ -119,7 +119,7 @@ static int add_names(scmp_filter_ctx ctx, uint32_t action, const char *const *na
 	return 0;
 }
 
-static int fill_calls(scmp_filter_ctx ctx)
+static int fill_most(scmp_filter_ctx ctx)
 {
 	int r = add_names(ctx, SCMP_ACT_ALLOW, files, ARRAY_LEN(files));
 
@@ -134,6 +134,20 @@ static int fill_calls(scmp_filter_ctx ctx)
 	if (r == 0)
 		r = add_names(ctx, SCMP_ACT_ERRNO(EPERM), refused, ARRAY_LEN(refused));
 	return r;
+}
+
+static int fill_calls(scmp_filter_ctx ctx)
+{
+	int r = fill_most(ctx);
+
+	return r == 0 ? seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(setns), 0) : r;
+}
+
+static int fill_calls_zygote(scmp_filter_ctx ctx)
+{
+	int r = fill_most(ctx);
+
+	return r == 0 ? seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(setns), 0) : r;
 }
 
 static int fill_namespaces(scmp_filter_ctx ctx)
@@ -293,10 +307,10 @@ static int build(uint32_t otherwise, int (*fill)(scmp_filter_ctx), struct sock_f
 	return r;
 }
 
-int seccomp_filter_build(struct seccomp_filter *ret, struct err *e)
+int seccomp_filter_build(struct seccomp_filter *ret, bool zygote, struct err *e)
 {
 	*ret = (struct seccomp_filter) { 0 };
-	int r = build(SCMP_ACT_ERRNO(ENOSYS), fill_calls, &ret->calls, &ret->n_calls);
+	int r = build(SCMP_ACT_ERRNO(ENOSYS), zygote ? fill_calls_zygote : fill_calls, &ret->calls, &ret->n_calls);
 
 	if (r == 0)
 		r = build(SCMP_ACT_ALLOW, fill_args, &ret->args, &ret->n_args);

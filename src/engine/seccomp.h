@@ -5,6 +5,7 @@
  * arguments. The kernel runs both and takes the stricter answer. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/err.h"
@@ -16,7 +17,8 @@ struct seccomp_filter {
 	unsigned short n_calls, n_args;
 };
 
-int seccomp_filter_build(struct seccomp_filter *ret, struct err *e);
+/* zygote: with setns(), which its copies refuse to themselves once they have joined a sandbox. */
+int seccomp_filter_build(struct seccomp_filter *ret, bool zygote, struct err *e);
 void seccomp_filter_done(struct seccomp_filter *f);
 
 /* Needs CAP_SYS_ADMIN in the user namespace (no_new_privs must stay off: sudo), so it comes before capabilities go. */

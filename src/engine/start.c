@@ -22,6 +22,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/log.h"
 #include "base/str.h"
 #include "engine/caps.h"
 #include "engine/cgroup.h"
@@ -42,6 +43,7 @@
 #define CHILD_FLAGS (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS)
 #define STEP_TIMEOUT_MS 5000
 #define UNDO_TRIES 500
+#define KILLED_MS 500			/* from the kill of a pid 1 to its end, at most */
 
 const char *const start_stage_name[STAGE_COUNT] = {
 	[STAGE_CGROUP] = "cgroup", [STAGE_HOLDER] = "holder", [STAGE_FORK] = "fork", [STAGE_DISK] = "disk", [STAGE_DEV] = "dev",
@@ -55,6 +57,7 @@ struct start {
 	struct cgroup_seat seat;
 	int holder;			/* pidfd */
 	int to_b1[2], to_c[2], ready[2];
+	int zygote, seed[2];		/* -1: no zygote; seed: init's end and its copy's */
 	pid_t b1;
 	int pidfd, template_fd, own_fd, dev_fd, init_fd;
 	pid_t pid;
@@ -78,6 +81,19 @@ static void stage_done(struct start *st, enum start_stage s)
 	st->t0_us = now;
 }
 
+/* By then B0 may be gone, having told that the sandbox is there. */
+static void b1_join(struct start *st, int pidfd)
+{
+	struct err e = ERR_INIT;
+	pid_t copy;
+
+	if (zygote_await(st->zygote, pidfd, &copy, &e) == 0 && cgroup_sit(&st->seat, copy, &e) == 0 &&
+	    step_recv(st->to_b1[1], STEP_GO, NULL, 0, STEP_TIMEOUT_MS, &e) == 0)
+		zygote_go(st->zygote);
+	else if (proc_wait_gone(pidfd, KILLED_MS) < 0)	/* else: nobody needs it any more */
+		log_warn("no copy of a warm interpreter, the sandbox starts its own", "id=%s err=%s", st->spec->id, e.text);
+}
+
 static int b1_run(struct start *st, struct err *e)
 {
 	int pidfd = -1;
@@ -93,23 +109,37 @@ static int b1_run(struct start *st, struct err *e)
 	if (pid == 0) {
 		struct child_spec c = {
 			.slot = st->slot, .mem_bytes = st->spec->limits.mem_bytes, .filter = &st->en->filter,
-			.no_internet = st->spec->no_internet, .sock = st->to_c[1], .ready_fd = st->ready[1],
+			.no_internet = st->spec->no_internet, .sock = st->to_c[1], .ready_fd = st->ready[1], .seed_fd = st->seed[0],
 		};
 		child_run(&c);
 	}
-	if (userns_map(pid, st->slot.first, SLOT_UIDS, e) < 0 || step_send(st->to_b1[1], STEP_BORN, &pidfd, 1, e) < 0) {
+	if (userns_map(pid, st->slot.first, SLOT_UIDS, e) < 0) {
 		(void)proc_kill(pidfd);
 		return -e->no;
 	}
-	if (cgroup_sit(&st->seat, pid, e) < 0)
+	/* The zygote is at it while C is moved. What goes wrong with a copy costs the copy and nothing else. */
+	if (st->zygote >= 0)
+		(void)zygote_ask(st->zygote, pid, pidfd, st->seed[1]);
+	fd_close(take_fd(&st->seed[1]));
+	if (step_send(st->to_b1[1], STEP_BORN, &pidfd, 1, e) < 0) {
+		(void)proc_kill(pidfd);
 		return -e->no;
-	return step_send(st->to_b1[1], STEP_SEATED, NULL, 0, e);
+	}
+	if (cgroup_sit(&st->seat, pid, e) < 0 || step_send(st->to_b1[1], STEP_SEATED, NULL, 0, e) < 0)
+		return -e->no;
+	if (st->zygote >= 0)
+		b1_join(st, pidfd);
+	return 0;
 }
 
 static int start_fork(struct start *st, struct err *e)
 {
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, st->to_b1) < 0 ||
 	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, st->to_c) < 0 || pipe2(st->ready, O_CLOEXEC) < 0)
+		return err_sys(e, "make sockets");
+	/* The warden sees to it that there is one the next time. */
+	if (zygote_connect(&st->en->zygote, st->spec->template_key, &st->zygote) == 0 &&
+	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, st->seed) < 0)
 		return err_sys(e, "make sockets");
 	if (setns(st->holder, CLONE_NEWPID) < 0)	/* of our children, not of ourselves */
 		return err_sys(e, "join the template's pid namespace");
@@ -126,7 +156,19 @@ static int start_fork(struct start *st, struct err *e)
 	fd_close(take_fd(&st->to_b1[1]));
 	fd_close(take_fd(&st->to_c[1]));
 	fd_close(take_fd(&st->ready[1]));
+	fd_close(take_fd(&st->seed[0]));
+	fd_close(take_fd(&st->seed[1]));
 	return 0;
+}
+
+/* B1 lets the copy of the zygote go on, when that is in its cgroups. Nobody waits for it: init starts an interpreter of its own if
+ * the copy does not come. */
+static void start_join(struct start *st)
+{
+	struct err ignored = ERR_INIT;
+
+	if (st->zygote >= 0 && step_send(st->to_b1[0], STEP_GO, NULL, 0, &ignored) == 0)
+		st->b1 = -1;	/* an orphan soon */
 }
 
 static void reap_b1(struct start *st)
@@ -303,6 +345,7 @@ static int start_run(struct start *st, struct err *e)
 	if (start_await(st, e) < 0)
 		return err_wrap(e, "set up inside");
 	stage_done(st, STAGE_INIT);
+	start_join(st);
 	return 0;
 }
 
@@ -310,7 +353,7 @@ static void start_done(struct start *st)
 {
 	int fds[] = {
 		st->holder, st->to_b1[0], st->to_b1[1], st->to_c[0], st->to_c[1], st->ready[0], st->ready[1],
-		st->pidfd, st->template_fd, st->own_fd, st->dev_fd, st->init_fd,
+		st->zygote, st->seed[0], st->seed[1], st->pidfd, st->template_fd, st->own_fd, st->dev_fd, st->init_fd,
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(fds); i++)
@@ -341,6 +384,7 @@ int ns_start(struct engine *en, const struct engine_spec *spec, struct engine_re
 {
 	struct start st = {
 		.en = en, .spec = spec, .holder = -1, .to_b1 = { -1, -1 }, .to_c = { -1, -1 }, .ready = { -1, -1 },
+		.zygote = -1, .seed = { -1, -1 },
 		.seat = CGROUP_SEAT_NONE, .b1 = -1, .pidfd = -1, .template_fd = -1, .own_fd = -1, .dev_fd = -1, .init_fd = -1, .t0_us = now_us(),
 	};
 
@@ -350,6 +394,7 @@ int ns_start(struct engine *en, const struct engine_spec *spec, struct engine_re
 		en->nft_fd = nft_open();	/* the warden reads its answers from the one we were born with */
 	slot_fill(en->cfg.instance, spec->slot, &st.slot);
 	int r = start_run(&st, e);
+	bool cold = st.zygote < 0;
 
 	if (r >= 0)
 		r = start_record(&st, ret, e);
@@ -359,5 +404,5 @@ int ns_start(struct engine *en, const struct engine_spec *spec, struct engine_re
 		start_undo(&st);
 	reap_b1(&st);
 	start_done(&st);
-	return r < 0 ? err_wrap(e, "start sandbox '%s'", spec->id) : 0;
+	return r < 0 ? err_wrap(e, "start sandbox '%s'", spec->id) : cold ? ENGINE_COLD : 0;
 }

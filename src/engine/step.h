@@ -16,6 +16,7 @@ enum step {
 	STEP_LINKED,		/* B0 to C: eth0 is there */
 	STEP_MOUNTS,		/* B0 to C, 3 fds: root, /dev, the init program */
 	STEP_SEATED,		/* B1 to B0, B0 to C: it is in its cgroups */
+	STEP_GO,		/* B0 to B1: init listens, a copy of the zygote may come in */
 };
 
 #define STEP_FDS_MAX 3

@@ -4,7 +4,7 @@
  *	interp_rest	the requests		interp_context	a context, its queue and its runtime process
  *	interp_execute	one /execute stream	interp_kernel	that process and the lines it exchanges with us
  *	interp_event	the events' JSON	interp_runtime	which program runs a language
- *	interp_ready	waiting for what starts
+ *	interp_ready	waiting for what starts	interp_seed	who forks such a process instead
  *
  * The runtimes' side is docs/protocol-runtime.md. */
 #pragma once
@@ -12,6 +12,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
+
+#include "init/interp_seed.h"
 
 struct asker;
 struct context;
@@ -24,6 +26,9 @@ struct interp {
 	struct context *contexts;	/* in order of creation */
 	size_t n_contexts;
 	struct kernel *kernels;		/* every runtime process that has not been reaped */
+	struct seed seed;
+	struct kernel *spare;		/* made by the seed, waiting for its first message; NULL: none */
+	uid_t spare_uid;
 	struct http_server *inside;	/* /health for programs in the sandbox */
 	struct asker *askers;		/* requests that wait until no context is starting */
 	bool awake;
@@ -32,6 +37,9 @@ struct interp {
 
 /* A request for the interpreter's port. */
 void interp_serve(struct init *in, struct http_req *rq);
+
+/* At the start: seed_fd is a socket to a warm interpreter that joins the sandbox, or -1. */
+void interp_open(struct init *in, int seed_fd);
 
 /* The sandbox knows who it is and which variables it has (/init): what the template wants warm may start. */
 void interp_wake(struct init *in);

@@ -10,13 +10,15 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
+#include "base/log.h"
 #include "base/rand.h"
 #include "init/init.h"
 #include "init/interp_execute.h"
 #include "init/text.h"
 #include "loop/loop.h"
 
-#define START_MS 60000			/* a runtime that is not ready by then is given up */
+#define START_MS 60000			/* a runtime that is not ready by then is given up, */
+#define FORK_MS 15000			/* a copy of a warm one started afresh */
 #define INSIST_MS 1000			/* between two interrupts of code whose client is gone, */
 #define INSIST_TIMES 10			/* so often; after that it is killed as soon as somebody waits for it */
 #define LAST_WORDS 2000			/* what a runtime that fails to start has printed */
@@ -35,6 +37,7 @@ struct context {
 	bool orphan;			/* the running one's client has gone: it is still in the queue, unheard */
 	unsigned insisted;
 	bool lost_state;		/* killed because it did not react: whoever is next is told */
+	bool no_fork;			/* a copy of the warm one did not work */
 	struct timer *timer;		/* STARTING: limit; BUSY with an orphan: insist */
 	struct buf words;
 };
@@ -163,15 +166,37 @@ static void start_failed(struct context *c, const char *why)
 	refuse_all(c, text ? text : "out of memory");
 }
 
+/* Nothing has run in it yet, so nothing is lost. It is still starting for whoever waits for that. */
+static void start_again(struct context *c)
+{
+	struct err e = ERR_INIT;
+
+	kernel_kill(take_ptr(&c->kernel));
+	c->state = CONTEXT_COLD;
+	if (context_warm(c, &e) < 0) {
+		c->state = CONTEXT_STARTING;
+		start_failed(c, e.text);
+	}
+}
+
 static void on_end(void *user, int status)
 {
 	struct context *c = user;
 	struct execution *x = NULL;
 	char how[TEXT_STATUS_SIZE];
 	autofree char *text = NULL;
+	bool fork = kernel_is_fork(c->kernel);
 
-	text_status(status, how);
 	c->kernel = NULL;		/* frees itself */
+	text_status(status, how);
+	if (c->state == CONTEXT_STARTING && fork) {
+		if (status != KERNEL_LOST) {
+			log_warn("a copy of the warm interpreter ended, starting one afresh", "how=%s", how);
+			c->no_fork = true;
+		}
+		start_again(c);
+		return;
+	}
 	if (c->state == CONTEXT_STARTING) {
 		start_failed(c, how);
 		return;
@@ -199,9 +224,11 @@ int context_warm(struct context *c, struct err *e)
 	if (c->state != CONTEXT_COLD)
 		return 0;
 	buf_clear(&c->words);
-	if (kernel_start(c->in, &c->runtime, c->cwd, &kernel_ops, c, &c->kernel, e) < 0)
+	if (kernel_start(c->in, &c->runtime, c->cwd, !c->no_fork, &kernel_ops, c, &c->kernel, e) < 0)
 		return -e->no;
 	set_state(c, CONTEXT_STARTING);
+	if (kernel_is_fork(c->kernel))
+		timer_arm(c->timer, FORK_MS);
 	return 0;
 }
 
@@ -255,10 +282,15 @@ static void on_timer(void *user)
 {
 	struct context *c = user;
 
-	if (c->state == CONTEXT_STARTING)
+	if (c->state == CONTEXT_STARTING && kernel_is_fork(c->kernel)) {
+		log_warn("a copy of the warm interpreter is not ready, starting one afresh", "ms=%d", FORK_MS);
+		c->no_fork = true;
+		start_again(c);
+	} else if (c->state == CONTEXT_STARTING) {
 		start_failed(c, "it is not ready after a minute");
-	else if (c->orphan)
+	} else if (c->orphan) {
 		insist(c);
+	}
 }
 
 bool context_started(const struct context *c)

@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "http/json.h"
 #include "init/init.h"
+#include "init/interp_seed.h"
 #include "init/spawn.h"
 #include "init/users.h"
 #include "loop/loop.h"
@@ -37,7 +38,9 @@ struct kernel {
 	struct init *in;
 	const struct kernel_ops *ops;	/* NULL: nobody wants to hear of it any more */
 	void *user;
-	pid_t pid;
+	pid_t pid;			/* 0: not known yet, or ended */
+	uint32_t asked;			/* the seed's request that makes it, 0: none, or answered */
+	bool by_seed;
 	struct stream *ctl;
 	struct buf line;		/* a message that has not come whole */
 	bool skipping;			/* the rest of one that is too long */
@@ -202,6 +205,21 @@ static void kernel_free(void *p)
 	free(k);
 }
 
+/* It is gone, or never was. */
+static void finish(struct kernel **at, int status)
+{
+	struct kernel *k = *at;
+	struct init *in = k->in;
+
+	*at = k->next;
+	if (in->interp.spare == k)
+		in->interp.spare = NULL;
+	if (k->ops)
+		k->ops->on_end(k->user, status);
+	k->ops = NULL;
+	loop_defer(in->loop, kernel_free, k);
+}
+
 void kernel_kill(struct kernel *k)
 {
 	if (!k)
@@ -232,17 +250,42 @@ bool interp_reaped(struct init *in, pid_t pid, int status)
 		at = &(*at)->next;
 	if (!*at)
 		return false;
-	struct kernel *k = *at;
-
-	*at = k->next;
-	k->pid = 0;
-	last_messages(k);
-	drain(k);
-	if (k->ops)
-		k->ops->on_end(k->user, status);
-	k->ops = NULL;
-	loop_defer(in->loop, kernel_free, k);
+	(*at)->pid = 0;
+	last_messages(*at);
+	drain(*at);
+	finish(at, status);
 	return true;
+}
+
+/* Those that a seed makes. */
+
+void kernel_seeded(struct init *in, uint32_t id, pid_t pid)
+{
+	struct kernel **at = &in->interp.kernels;
+
+	while (*at && (*at)->asked != id)
+		at = &(*at)->next;
+	if (id == 0 || !*at)
+		return;
+	(*at)->asked = 0;
+	/* It may have ended before we heard of it, and has been reaped then as a process that nobody knew. */
+	if (pid <= 1 || kill(pid, 0) < 0) {
+		finish(at, KERNEL_LOST);
+		return;
+	}
+	(*at)->pid = pid;
+	if (!(*at)->ops && in->interp.spare != *at)
+		signal_all(*at, SIGKILL);	/* given up meanwhile */
+}
+
+void kernels_unseeded(struct init *in)
+{
+	for (struct kernel **at = &in->interp.kernels; *at;) {
+		if ((*at)->asked)
+			finish(at, KERNEL_LOST);
+		else
+			at = &(*at)->next;
+	}
 }
 
 /* The start. */
@@ -304,33 +347,29 @@ static json_t *env_object(char *const *envp)
 	return o;
 }
 
-static int run(struct kernel *k, const struct runtime *rt, const char *cwd, const struct ends *x, struct err *e)
+static bool seedable(const struct runtime *rt)
 {
-	struct init *in = k->in;
-	autousers struct userdb users;
-	gid_t groups[USER_GROUPS_MAX];
-	struct user u;
+	return strcmp(rt->language, "python") == 0;
+}
 
-	userdb_load(&users);
-	if (userdb_find(&users, str_of(rt->user), &u) < 0)
-		return err_set(e, ENOENT, "the sandbox has no user '%.60s'", rt->user);
-	autofree char **envp = env_build(&in->env, &u, in->path, NULL);
-	struct spawn sp = {
-		.argv = rt->argv, .envp = envp, .cwd = cwd, .uid = u.uid, .gid = u.gid, .groups = groups,
-		.n_groups = userdb_groups(&users, &u, groups, USER_GROUPS_MAX),
-		.in = x->in, .out = x->out, .err = x->err, .ctl = x->ctl,
+/* By a fork of the seed if there is one, else by exec. */
+static int make(struct kernel *k, const struct spawn *sp, bool by_seed, struct err *e)
+{
+	struct seed_request rq = {
+		.uid = sp->uid, .gid = sp->gid, .groups = sp->groups, .n_groups = sp->n_groups,
+		.fds = { sp->in, sp->out, sp->err, sp->ctl },
 	};
 
-	if (!envp)
-		return err_set(e, ENOMEM, "out of memory");
-	if (spawn(&sp, &k->pid, e) < 0)
-		return -e->no;
+	k->by_seed = by_seed && seed_ask(k->in, &rq, &k->asked) == 0;
+	return k->by_seed ? 0 : spawn(sp, &k->pid, e);
+}
 
+static void send_start(struct kernel *k, const struct runtime *rt, const char *cwd, char *const *envp)
+{
 	autojson json_t *msg = json_pack("{s:s,s:s,s:s,s:o}", "op", "start", "language", rt->language, "cwd", cwd,
 					 "env", env_object(envp));
 
 	send_line(k, msg);
-	return 0;
 }
 
 int kernel_env(struct kernel *k, const struct runtime *rt, struct err *e)
@@ -351,17 +390,32 @@ int kernel_env(struct kernel *k, const struct runtime *rt, struct err *e)
 	return 0;
 }
 
-int kernel_start(struct init *in, const struct runtime *rt, const char *cwd, const struct kernel_ops *ops, void *user,
-		 struct kernel **ret, struct err *e)
+static struct kernel *kernel_new(struct init *in)
+{
+	struct kernel *k = calloc(1, sizeof(*k));
+
+	if (k) {
+		*k = (struct kernel) { .in = in, .tap = { { .fd = -1 }, { .fd = -1 } } };
+		k->line = BUF_INIT(KERNEL_LINE_MAX);
+	}
+	return k;
+}
+
+/* A process for that user; with envp, unless it comes from a seed. */
+static int make_process(struct init *in, const struct spawn *like, bool by_seed, struct kernel **ret, struct err *e)
 {
 	__attribute__((cleanup(ends_cleanup))) struct ends x = { -1, -1, -1, -1 };
-	struct kernel *k = calloc(1, sizeof(*k));
+	struct kernel *k = kernel_new(in);
+	struct spawn sp = *like;
 
 	if (!k)
 		return err_set(e, ENOMEM, "out of memory");
-	*k = (struct kernel) { .in = in, .ops = ops, .user = user, .tap = { { .fd = -1 }, { .fd = -1 } } };
-	k->line = BUF_INIT(KERNEL_LINE_MAX);
-	if (open_ends(k, &x, e) < 0 || run(k, rt, cwd, &x, e) < 0) {
+	if (open_ends(k, &x, e) < 0) {
+		kernel_free(k);
+		return -e->no;
+	}
+	sp.in = x.in, sp.out = x.out, sp.err = x.err, sp.ctl = x.ctl;
+	if (make(k, &sp, by_seed, e) < 0) {
 		kernel_free(k);
 		return -e->no;
 	}
@@ -370,4 +424,60 @@ int kernel_start(struct init *in, const struct runtime *rt, const char *cwd, con
 	stream_read(k->ctl, true);
 	*ret = k;
 	return 0;
+}
+
+bool kernel_is_fork(const struct kernel *k)
+{
+	return k->by_seed;
+}
+
+int kernel_start(struct init *in, const struct runtime *rt, const char *cwd, bool may_fork, const struct kernel_ops *ops, void *user,
+		 struct kernel **ret, struct err *e)
+{
+	autousers struct userdb users;
+	gid_t groups[USER_GROUPS_MAX];
+	struct kernel *k = NULL;
+	struct user u;
+
+	userdb_load(&users);
+	if (userdb_find(&users, str_of(rt->user), &u) < 0)
+		return err_set(e, ENOENT, "the sandbox has no user '%.60s'", rt->user);
+	autofree char **envp = env_build(&in->env, &u, in->path, NULL);
+	struct spawn sp = {
+		.argv = rt->argv, .envp = envp, .cwd = cwd, .uid = u.uid, .gid = u.gid, .groups = groups,
+		.n_groups = userdb_groups(&users, &u, groups, USER_GROUPS_MAX),
+	};
+
+	if (!envp)
+		return err_set(e, ENOMEM, "out of memory");
+	may_fork = may_fork && seedable(rt) && !env_read_at_start(&in->env);
+	if (may_fork && in->interp.spare && in->interp.spare_uid == u.uid)
+		k = take_ptr(&in->interp.spare);
+	else if (make_process(in, &sp, may_fork, &k, e) < 0)
+		return -e->no;
+	k->ops = ops;
+	k->user = user;
+	send_start(k, rt, cwd, envp);
+	*ret = k;
+	return 0;
+}
+
+void kernel_spare(struct init *in, const struct runtime *rt)
+{
+	autousers struct userdb users;
+	gid_t groups[USER_GROUPS_MAX];
+	struct err ignored = ERR_INIT;
+	struct user u;
+
+	userdb_load(&users);
+	if (in->interp.seed.fd < 0 || !seedable(rt) || userdb_find(&users, str_of(rt->user), &u) < 0)
+		return;
+	/* No program: if the seed cannot take the request, there is no spare one. */
+	struct spawn sp = {
+		.argv = (char *[]) { "/bin/false", NULL }, .envp = (char *[]) { NULL }, .cwd = "/", .uid = u.uid, .gid = u.gid,
+		.groups = groups, .n_groups = userdb_groups(&users, &u, groups, USER_GROUPS_MAX),
+	};
+
+	if (make_process(in, &sp, true, &in->interp.spare, &ignored) == 0)
+		in->interp.spare_uid = u.uid;
 }

@@ -212,7 +212,8 @@ static void listen_inside(struct init *in)
 		http_server_limit(in->interp.inside, CONNS_INSIDE);
 }
 
-static void warm_up(struct init *in)
+/* For each language that the template wants warm. */
+static void each_warm(struct init *in, void (*fn)(struct init *in, const char *language))
 {
 	size_t n = 0;
 	autofree char *text = sysfile_read(WARM_FILE, WARM_MAX, &n);
@@ -221,12 +222,36 @@ static void warm_up(struct init *in)
 	while (rest.p) {
 		struct str line = str_trim(str_cut(&rest, '\n'));
 		autofree char *language = line.n && line.p[0] != '#' ? str_dup(line) : NULL;
-		struct context *c;
-		struct err e = ERR_INIT;
 
-		if (language && (context_default(in, language, &c, &e) < 0 || context_warm(c, &e) < 0))
-			log_warn("cannot warm up a context, going on", "language=%s err=%s", language, e.text);
+		if (language)
+			fn(in, language);
 	}
+}
+
+static void warm_one(struct init *in, const char *language)
+{
+	struct context *c;
+	struct err e = ERR_INIT;
+
+	if (context_default(in, language, &c, &e) < 0 || context_warm(c, &e) < 0)
+		log_warn("cannot warm up a context, going on", "language=%s err=%s", language, e.text);
+}
+
+static void spare_one(struct init *in, const char *language)
+{
+	struct runtime rt = RUNTIME_INIT;
+	struct err ignored = ERR_INIT;
+
+	if (!in->interp.spare && runtime_find(language, &rt, &ignored) == 0)
+		kernel_spare(in, &rt);
+	runtime_done(&rt);
+}
+
+void interp_open(struct init *in, int seed_fd)
+{
+	seed_open(in, seed_fd);
+	if (seed_fd >= 0)
+		each_warm(in, spare_one);
 }
 
 void interp_wake(struct init *in)
@@ -235,5 +260,5 @@ void interp_wake(struct init *in)
 		return;
 	in->interp.awake = true;
 	listen_inside(in);
-	warm_up(in);
+	each_warm(in, warm_one);
 }

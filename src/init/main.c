@@ -5,6 +5,7 @@
  * environment:
  *	PATH			of every command
  *	ATOLL_READY_FD=3	gets one byte when it is listening, and is closed
+ *	ATOLL_SEED_FD=N		a socket to a warm interpreter that joins the sandbox (interp_seed.h)
  *	ATOLL_LISTEN_FD=N	a listening socket to use instead of its own (outside a sandbox: tests)
  *	ATOLL_INIT_TEST=1	with that: any peer may call, not only those from outside the pid namespace
  *	ATOLL_RUN_DIR		with that: where the .E2B_* files go
@@ -147,6 +148,7 @@ static int serve(struct init *in, struct err *e)
 	if (!in->server)
 		return err_set(e, ENOMEM, "serve");
 	say_ready();
+	interp_open(in, env_fd("ATOLL_SEED_FD"));
 	procs_reap(in);			/* whoever ended before we looked */
 	loop_run(in->loop);
 	return 0;

@@ -17,6 +17,7 @@
 #include "warden/policy.h"
 #include "warden/sandbox.h"
 #include "warden/warden.h"
+#include "warden/warm.h"
 
 struct builder {
 	struct sandbox *sb;
@@ -29,15 +30,15 @@ struct builder {
 };
 
 struct report {
-	int32_t ok;
+	int32_t ok, cold;
 	struct engine_record er;
 	struct err e;
 };
 
 /* --- in the child ------------------------------------------------------------------------------------------ */
 
-/* What the warden holds but a builder must not: its locks, listeners and links would outlive a killed warden. */
-static void child_let_go(const struct warden *w)
+/* Locks, listeners and links would outlive a killed warden. */
+void builder_let_go(const struct warden *w)
 {
 	fd_close(w->registry_fd);
 	fd_close(w->pid_fd);
@@ -50,6 +51,7 @@ static void child_let_go(const struct warden *w)
 		fd_close(link_fd(w->eg.link));
 	if (w->link)
 		fd_close(link_fd(w->link));
+	(void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
 }
 
 /* The policy first: it is in force before there is anything that it could concern. */
@@ -74,11 +76,12 @@ static __attribute__((noreturn)) void child_main(const struct sandbox *sb, int s
 	if (getppid() != warden)
 		_exit(1);
 	aside_signals();
-	child_let_go(sb->w);
-	/* The warden is not dumpable, and then only host root may open /proc/PID/uid_map of what is made here. */
-	(void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+	builder_let_go(sb->w);
 	memset(&rp, 0, sizeof rp);
-	rp.ok = child_build(sb, &rp.er, &pidfd, &rp.e) == 0;
+	int r = child_build(sb, &rp.er, &pidfd, &rp.e);
+
+	rp.ok = r >= 0;
+	rp.cold = r == ENGINE_COLD;
 	_exit(fd_send(sock, &rp, sizeof rp, &pidfd, rp.ok ? 1 : 0) == sizeof rp ? 0 : 1);
 }
 
@@ -115,6 +118,8 @@ static void on_report(void *user, int events)
 		rp.e.text[sizeof rp.e.text - 1] = '\0';
 		builder_finish(b, rp.e.no > 0 ? -rp.e.no : -EIO, NULL, -1, &rp.e);
 	} else {
+		if (rp.cold)
+			warm_wanted(b->sb->w->warm, rp.er.spec.template_key);
 		builder_finish(b, 0, &rp.er, pidfd, NULL);
 	}
 }

@@ -9,9 +9,15 @@
 
 struct builder;
 struct sandbox;
+struct warden;
 
 #define BUILDER_MS 20000
 
 /* Calls sandbox_built() later, unless it fails right away. */
 int builder_new(struct sandbox *sb, struct builder **ret, struct err *e);
+
+/* In every child that runs engine code for long: what the warden holds but such a child must not. Also lets it be looked at: the warden is
+ * not dumpable, and then only host root may open /proc/PID/uid_map of what is made here. */
+void builder_let_go(const struct warden *w);
+
 void builder_free(struct builder *b);		/* kills it unless it has reported; NULL is fine */

@@ -101,7 +101,7 @@ int layout_records_dir(const struct config *c, int *ret_fd, struct err *e)
 
 void layout_remove_run(const struct config *c)
 {
-	static const char *const ours[] = { "holders", "private", "pool", "sandboxes" };
+	static const char *const ours[] = { "holders", "zygotes", "private", "pool", "sandboxes" };
 	autoclose int dir = open(c->run, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	if (dir < 0)

@@ -24,6 +24,7 @@
 #include "warden/sandbox.h"
 #include "warden/service.h"
 #include "warden/warden.h"
+#include "warden/warm.h"
 
 #define TICK_MS 1000
 #define STOP_GRACE_MS 3000		/* for the front to finish its answers */
@@ -123,6 +124,7 @@ static void on_tick(void *user)
 
 	w->ops->tick(w->engine);
 	egress_tick(w);
+	warm_tick(w->warm);
 	timer_arm(w->tick_timer, TICK_MS);
 }
 
@@ -272,6 +274,7 @@ static int warden_open(struct warden *w, struct programs *p, struct err *e)
 	if (find_programs(&w->cfg, p, e) < 0 || open_places(w, e) < 0 || open_loop(w, e) < 0 || open_engine(w, p->init, e) < 0 ||
 	    open_helpers(w, p, e) < 0)
 		return -e->no;
+	w->warm = warm_new(w);		/* last, so that its children are born with our confinement */
 	timer_arm(w->tick_timer, TICK_MS);
 	log_info("open", "instance=%u state=%s run=%s sandboxes=%u", w->instance, w->cfg.state, w->cfg.run, w->n_sandboxes);
 	return 0;
@@ -286,6 +289,7 @@ static void warden_close(struct warden *w)
 	if (w->loop) {
 		front_close(w);
 		egress_close(w);
+		warm_free(w->warm);
 		sandboxes_free(w);
 		sigwatch_free(w->on_term);
 		sigwatch_free(w->on_int);

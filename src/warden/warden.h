@@ -19,6 +19,7 @@ struct sandbox;
 struct service;
 struct sigwatch;
 struct timer;
+struct warm;
 struct watch;
 
 struct door {				/* a listening socket that the front serves */
@@ -31,6 +32,7 @@ struct warden {
 	struct loop *loop;
 	const struct engine_ops *ops;
 	struct engine *engine;
+	struct warm *warm;
 
 	uint32_t instance;
 	int registry_fd, pid_fd;		/* held locks */

@@ -5,8 +5,8 @@ import { envd, routeHeaders, server } from './client.mjs'
 
 export const INTERPRETER_PORT = '49999'
 
-export function interp(sbx, method, path, body) {
-	return envd(sbx, method, path, body, { port: INTERPRETER_PORT })
+export function interp(sbx, method, path, body, base = server.url) {
+	return envd(sbx, method, path, body, { port: INTERPRETER_PORT, base })
 }
 
 // Starts an execution. Resolves with the head of the answer; `events` fills up, each with the time it came.

@@ -147,6 +147,14 @@ static int fake_usage(struct engine *en, const struct engine_record *r, struct e
 	return 0;
 }
 
+static int fake_warm(struct engine *en, const char *template_key, bool keep, struct err *e)
+{
+	(void)en;
+	(void)template_key;
+	(void)keep;
+	return err_set(e, ENOENT, "nothing to warm");
+}
+
 static int fake_reap(struct engine *en, const struct engine_record *r, struct err *e)
 {
 	char path[300];
@@ -172,5 +180,5 @@ static void fake_close(struct engine *en, bool all)
 const struct engine_ops engine_ns = {
 	.name = "fake", .open = fake_open, .start = fake_start, .adopt = fake_adopt, .connect = fake_connect, .freeze = fake_freeze,
 	.network = fake_network,
-	.kill = fake_kill, .usage = fake_usage, .reap = fake_reap, .tick = fake_tick, .close = fake_close,
+	.kill = fake_kill, .usage = fake_usage, .reap = fake_reap, .warm = fake_warm, .tick = fake_tick, .close = fake_close,
 };

@@ -95,7 +95,7 @@ static int in_child(int (*test)(void))
 	struct err e = ERR_INIT;
 	int status;
 
-	assert_int_equal(seccomp_filter_build(&f, &e), 0);
+	assert_int_equal(seccomp_filter_build(&f, false, &e), 0);
 	pid_t pid = fork();
 
 	if (pid == 0) {
@@ -151,7 +151,7 @@ static void x32_calls_end_the_program(void **state)
 	int status;
 
 	(void)state;
-	assert_int_equal(seccomp_filter_build(&f, &e), 0);
+	assert_int_equal(seccomp_filter_build(&f, false, &e), 0);
 	pid_t pid = fork();
 
 	if (pid == 0) {

@@ -1,0 +1,263 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A warm interpreter and its copies.
+
+The zygote imports what is slow and then waits on a socket for builders. For each sandbox it forks a seed: a copy that joins the
+sandbox and stays there untouched, to fork one process per context when atoll-init asks. All namespace work is done by the small
+library that atolld brings along (src/engine/join_lib.c); a process made by it has pid 1 of its pid namespace as its parent.
+"""
+import ctypes
+import gc
+import importlib
+import os
+import select
+import signal
+import socket
+import struct
+import sys
+
+from . import preloaded, reseed
+from .loop import Kernel
+from .wire import Wire
+
+LISTEN_FD = 3
+REPORT_FD = 4
+JOIN = b"j"
+PING = b"p"
+GO = b"g"
+REQUEST_MAX = 2048
+REQUEST_HEAD = struct.Struct("=IIII")  # id, uid, gid, number of groups; then the groups
+REPLY = struct.Struct("=Ii")  # id, pid or -errno
+WANTED = ("numpy", "pandas", "matplotlib.pyplot", "PIL.Image", "ssl", "asyncio", "uuid", "random", "subprocess", "tempfile")
+
+# Nothing here may start a thread or open something that lasts: forks would share or miss it.
+WARM_UP = (
+    "1 + 1",
+    "[str(i) for i in range(3)]",
+    "1 / 0",
+    "print(end='')",
+    "import pandas as pd; pd.DataFrame({'a': [1, 2], 'b': ['x', 'y']}).describe()",
+    "import numpy as np; np.arange(4).reshape(2, 2).mean()",
+    "import matplotlib.pyplot as plt; plt.plot([1, 2]); plt.title('t'); plt.show(); plt.close('all')",
+)
+
+
+def _warm(kernel):
+    for code in WARM_UP:
+        kernel.shell.run_cell(code, store_history=False, silent=False)
+    fonts = sys.modules.get("matplotlib.font_manager")
+    if fonts:
+        fonts._get_font.cache_clear()  # each has its file open
+    kernel.shell.reset(new_session=True)
+    kernel.shell.last_traceback = None
+
+
+class _Writable:
+    """Libraries look whether their directory can be written and else make one elsewhere. In a sandbox it can."""
+
+    def __enter__(self):
+        self._access = os.access
+        os.access = lambda path, mode, **more: self._access(path, mode & ~os.W_OK, **more)
+
+    def __exit__(self, *_):
+        os.access = self._access
+
+
+def _import_all():
+    for name in WANTED:
+        try:
+            importlib.import_module(name)
+        except ImportError:
+            pass
+
+
+def _end_threads():
+    """BLAS libraries have threads from the start, and end them before a fork; each copy makes its own when it needs them."""
+    pid = os.fork()
+    if pid == 0:
+        os._exit(0)
+    os.waitpid(pid, 0)
+
+
+def _flaws():
+    """What would make copies of this process unsafe."""
+    threads = os.listdir("/proc/self/task")
+    if len(threads) != 1:
+        yield f"{len(threads)} threads"
+    for fd in map(int, os.listdir("/proc/self/fd")):
+        try:
+            if fd > REPORT_FD:
+                yield f"fd {fd} is {os.readlink(f'/proc/self/fd/{fd}')}"
+        except OSError:
+            pass  # the listing's own
+    with open("/proc/self/maps") as maps:
+        for line in maps:
+            perms = line.split()[1]
+            if perms[1] == "w" and perms[3] == "s":
+                yield f"a shared mapping: {line.strip()}"
+
+
+class Copier:
+    """fork() by way of the library, with what Python does around its own."""
+
+    def __init__(self, path):
+        lib = ctypes.PyDLL(path)
+        self._prepare, self._fork, self._enter, self._visible = lib.atoll_prepare, lib.atoll_fork, lib.atoll_enter, lib.atoll_visible
+
+    def prepare(self):
+        """Once, before the first copy and after everything else."""
+        r = self._prepare()
+        if r < 0:
+            raise OSError(-r, os.strerror(-r))
+
+    def fork(self, userns=-1, pidns=-1):
+        """0 in the copy; in the caller its pid, or -errno."""
+        api = ctypes.pythonapi
+        api.PyOS_BeforeFork()
+        pid = self._fork(userns, pidns)
+        if pid == 0:
+            api.PyOS_AfterFork_Child()
+        else:
+            api.PyOS_AfterFork_Parent()
+        return pid
+
+    def enter(self, pidfd):
+        r = self._enter(pidfd)
+        if r < 0:
+            raise OSError(-r, os.strerror(-r))
+
+    def become(self, uid, gid, groups):
+        os.setgroups(groups)
+        os.setresgid(gid, gid, gid)
+        os.setresuid(uid, uid, uid)
+        self._visible()
+
+
+def _keep_only(*fds):
+    """These become 0, 1, ...; all others are closed."""
+    high = [os.dup(fd) for fd in fds]
+    assert min(high) >= len(fds)
+    for i, fd in enumerate(high):
+        os.dup2(fd, i, inheritable=i < 3)
+    os.closerange(len(fds), os.sysconf("SC_OPEN_MAX"))
+
+
+class Seed:
+    """In a sandbox: waits for atoll-init's requests."""
+
+    def __init__(self, copier, kernel, sock):
+        self.copier, self.kernel, self.sock = copier, kernel, sock
+
+    def _context(self, head, data, fds):
+        _, uid, gid, n = head
+        groups = struct.unpack_from(f"={n}I", data, REQUEST_HEAD.size)
+        self.sock.detach()
+        _keep_only(*fds)
+        os.setsid()
+        self.copier.become(uid, gid, groups)
+        gc.enable()
+        select.select([3], [], [])  # until there is something to do, things may change
+        if preloaded.changed():
+            os.set_inheritable(3, True)
+            os.execv(sys.executable, [sys.executable, sys.argv[0]])
+        reseed.all_of_them()
+        self.kernel.serve(Wire())
+
+    def serve(self):
+        while True:
+            data, fds, _, _ = socket.recv_fds(self.sock, REQUEST_MAX, 4)
+            if not data:
+                return
+            head = REQUEST_HEAD.unpack_from(data)
+            pid = self.copier.fork()
+            if pid == 0:
+                self._context(head, data, fds)
+                return
+            for fd in fds:
+                os.close(fd)
+            self.sock.send(REPLY.pack(head[0], pid))
+
+
+class Zygote:
+    def __init__(self, copier, kernel):
+        self.copier, self.kernel = copier, kernel
+        self.listener = socket.socket(fileno=LISTEN_FD)
+        self.conns = {}
+
+    def _seed(self, conn, pidfd, fd):
+        try:
+            conn.send(b"h")  # the kernel adds who we are
+            if conn.recv(1) != GO:
+                return
+        except OSError:
+            return  # its builder has given up
+        for sock in (self.listener, *self.conns.values()):
+            sock.detach()
+        self.copier.enter(pidfd)
+        # /dev/null of the sandbox, not of the zygote.
+        null = os.open("/dev/null", os.O_RDWR)
+        conn.detach()
+        _keep_only(null, null, null, fd)
+        Seed(self.copier, self.kernel, socket.socket(fileno=3)).serve()
+
+    def _answer(self, conn):
+        """True in a copy, once it is done."""
+        data, fds = b"", []
+        try:
+            data, fds, _, _ = socket.recv_fds(conn, 16, 4)
+            if data == PING:
+                conn.send(PING)
+        except OSError:
+            pass  # whoever asked has ended
+        if data == JOIN and len(fds) == 4:
+            pid = self.copier.fork(*fds[:2])
+            if pid == 0:
+                self._seed(conn, *fds[2:])
+                return True
+        for fd in fds:
+            os.close(fd)
+        conn.close()
+        return False
+
+    def serve(self, idle_s):
+        """Until nobody has come for that long; 0: for ever."""
+        poll = select.poll()
+        poll.register(LISTEN_FD, select.POLLIN)
+        while True:
+            events = poll.poll(idle_s * 1000 if idle_s else None)
+            if not events:
+                return
+            for fd, _ in events:
+                if fd == LISTEN_FD:
+                    conn = self.listener.accept()[0]
+                    self.conns[conn.fileno()] = conn
+                    poll.register(conn, select.POLLIN)
+                else:
+                    conn = self.conns.pop(fd)
+                    poll.unregister(fd)
+                    if self._answer(conn):
+                        return
+
+
+def main(join, idle_s):
+    report = socket.socket(fileno=REPORT_FD)
+    try:
+        with _Writable():
+            kernel = Kernel()
+            _import_all()
+            _warm(kernel)
+        copier = Copier(join)
+        preloaded.remember()
+        reseed.find_all()
+        reseed.all_of_them()  # so that what it needs is there before the fork
+        _end_threads()
+        gc.collect()
+        gc.disable()
+        gc.freeze()
+        copier.prepare()
+        flaws = list(_flaws())
+    except BaseException as e:  # noqa: BLE001 - whatever it is, there is somebody to tell
+        flaws = [f"{type(e).__name__}: {e}"]
+    report.send((", ".join(flaws) or "ready").encode()[:500])
+    report.close()
+    if not flaws:
+        Zygote(copier, kernel).serve(idle_s)

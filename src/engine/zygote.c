@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* zygote: talking to the warm interpreter of a template, as a builder or as whoever looks after it. */
+#include "engine/zygote.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "engine/proc.h"
+#include "engine/zygote_impl.h"
+
+#define FORK_MS 10000			/* whoever waits for its copy does so aside; many may stand in line */
+#define ANSWER_MS 10000			/* one that is not heard for so long hangs */
+#define END_MS 2000
+
+uint32_t zygote_version(void)
+{
+	uint32_t h = 2166136261u;	/* FNV-1a */
+
+	for (const char *p = join_image; p < join_image_end; p++)
+		h = (h ^ (unsigned char)*p) * 16777619u;
+	return h;
+}
+
+void zygote_name(const struct zygote_config *cfg, const char *key, const char *suffix, char ret[ZYGOTE_NAME_SIZE])
+{
+	(void)snprintf(ret, ZYGOTE_NAME_SIZE, "%s-%08x%s", key, cfg->version, suffix);
+}
+
+socklen_t zygote_address(int dir_fd, const char *name, struct sockaddr_un *ret)
+{
+	*ret = (struct sockaddr_un) { .sun_family = AF_UNIX };
+	(void)snprintf(ret->sun_path, sizeof ret->sun_path, "/proc/self/fd/%d/%s", dir_fd, name);
+	return sizeof *ret;
+}
+
+int zygote_connect(const struct zygote_config *cfg, const char *key, int *ret_fd)
+{
+	char name[ZYGOTE_NAME_SIZE];
+	struct sockaddr_un to;
+
+	zygote_name(cfg, key, "", name);
+	socklen_t n = zygote_address(cfg->dir_fd, name, &to);
+	autoclose int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &(int) { 1 }, sizeof(int)) < 0 || connect(fd, (struct sockaddr *)&to, n) < 0)
+		return -errno;
+	*ret_fd = take_fd(&fd);
+	return 0;
+}
+
+/* Joining, for the builder. */
+
+int zygote_ask(int conn, pid_t pid, int pidfd, int seed_fd)
+{
+	char path[48];
+
+	(void)snprintf(path, sizeof path, "/proc/%d/ns/user", (int)pid);
+	autoclose int userns = open(path, O_RDONLY | O_CLOEXEC);
+
+	(void)snprintf(path, sizeof path, "/proc/%d/ns/pid", (int)pid);
+	autoclose int pidns = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (userns < 0 || pidns < 0)
+		return -errno;
+	ssize_t n = fd_send(conn, "j", 1, (int[]) { userns, pidns, pidfd, seed_fd }, 4);
+
+	return n < 0 ? (int)n : 0;
+}
+
+pid_t zygote_sender(int conn, char *ret, size_t size, ssize_t *ret_n)
+{
+	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(struct ucred))];
+	struct iovec v = { ret, size };
+	struct msghdr m = { .msg_iov = &v, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control };
+	struct ucred cred;
+
+	*ret_n = recvmsg(conn, &m, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+	const struct cmsghdr *c = *ret_n > 0 ? CMSG_FIRSTHDR(&m) : NULL;
+
+	if (!c || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_CREDENTIALS || c->cmsg_len != CMSG_LEN(sizeof cred))
+		return -1;
+	memcpy(&cred, CMSG_DATA(c), sizeof cred);
+	return cred.pid;
+}
+
+int zygote_await(int conn, int pidfd, pid_t *ret_pid, struct err *e)
+{
+	struct pollfd p[] = { { .fd = conn, .events = POLLIN }, { .fd = pidfd, .events = POLLIN } };
+	ssize_t n;
+	char c;
+	int r;
+
+	while ((r = poll(p, 2, FORK_MS)) < 0 && errno == EINTR)
+		;
+	if (p[1].revents)
+		return err_set(e, ESRCH, "the sandbox has ended");
+	if (r <= 0)
+		return err_set(e, ETIMEDOUT, "the zygote made no copy within %d ms", FORK_MS);
+	*ret_pid = zygote_sender(conn, &c, 1, &n);
+	return *ret_pid > 1 ? 0 : err_set(e, EPIPE, "the zygote made no copy");
+}
+
+void zygote_go(int conn)
+{
+	(void)fd_send(conn, "g", 1, NULL, 0);	/* it has died: init sees that too */
+}
+
+/* Looking after it. */
+
+bool zygote_answers(const struct zygote_config *cfg, const char *key)
+{
+	autoclose int conn = -1;
+	char c;
+
+	if (zygote_connect(cfg, key, &conn) < 0 || fd_send(conn, "p", 1, NULL, 0) != 1)
+		return false;
+	struct pollfd p = { .fd = conn, .events = POLLIN };
+
+	return poll(&p, 1, ANSWER_MS) > 0 && recv(conn, &c, 1, MSG_DONTWAIT) == 1;
+}
+
+/* One that hangs, or one of another version of ours. */
+static void end_old(const struct zygote_config *cfg, const char *key)
+{
+	autoclose int pidfd = -1;
+
+	if (proc_record_open(cfg->dir_fd, key, cfg->boot_id, &pidfd) < 0)
+		return;
+	log_warn("replacing a zygote that does not answer", "template=%.8s", key);
+	(void)proc_kill(pidfd);
+	(void)proc_wait_gone(pidfd, END_MS);
+}
+
+int zygote_ensure(const struct zygote_config *cfg, const char *key, uint32_t idle_s, struct err *e)
+{
+	char path[160];
+
+	(void)snprintf(path, sizeof path, "%s/rootfs" ZYGOTE_SCRIPT, key);
+	if (faccessat(cfg->templates_fd, path, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
+		return err_set(e, ENOENT, "the template has no Python runtime");
+	if (zygote_answers(cfg, key))
+		return 0;
+	end_old(cfg, key);
+	return zygote_make(cfg, key, idle_s, e);
+}
+
+void zygote_forget_all(const struct zygote_config *cfg)
+{
+	int fd = openat(cfg->dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+
+	for (struct dirent *de; d && (de = readdir(d));) {
+		if (strcmp(de->d_name, ".") != 0 && strcmp(de->d_name, "..") != 0)
+			(void)unlinkat(cfg->dir_fd, de->d_name, 0);
+	}
+	if (d)
+		(void)closedir(d);
+}

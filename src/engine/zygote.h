@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* zygote: a template's warm interpreter, of which each new sandbox gets a copy by fork instead of starting one.
+ *
+ * It is a child of the template's holder: a process in Z with the template as its read-only root, without network, in a cgroup of
+ * its own, with the system call filter of a sandbox (but for setns) and one capability, over Z. It serves a socket below
+ * RUN/zygotes, where only root can reach it. Nothing depends on it: without one a sandbox starts its interpreter when it needs it.
+ *
+ * The warden has it made and looked after by a child process (zygote_ensure()). Sandboxes made with one that has died are children of
+ * their own pid 1 and do not notice. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+
+struct cgroup_tree;
+struct holder_config;
+
+struct zygote_config {
+	int dir_fd;			/* RUN/zygotes */
+	int templates_fd;
+	const char *boot_id;
+	uint32_t instance;
+	uint32_t version;		/* zygote_version() */
+	struct cgroup_tree *cgroups;
+	const struct holder_config *holder;
+};
+
+uint32_t zygote_version(void);		/* of the library that it gets from us, and so of how we talk to it */
+
+/* A connection to the template's zygote, or -errno: there is none. */
+int zygote_connect(const struct zygote_config *cfg, const char *key, int *ret_fd);
+
+/* On that connection, from a process in Z: have a copy forked into the sandbox of that pid 1
+ * (a pid in Z, whose id map is written, but which has not gone on yet), with its end of a socket pair whose
+ * other end init has. Then wait for the copy's pid in Z. It does nothing until zygote_go(), and ends if the connection does. */
+int zygote_ask(int conn, pid_t pid, int pidfd, int seed_fd);
+int zygote_await(int conn, int pidfd, pid_t *ret_pid, struct err *e);	/* -ESRCH: the sandbox has ended meanwhile */
+void zygote_go(int conn);		/* the sandbox is finished, and the copy in its cgroups */
+
+/* Makes one if there is none that answers; takes as long as that takes. idle_s: it ends if nobody needed it for so long, 0: never.
+ * -ENOENT: the template cannot have one. For one process at a time per template. */
+int zygote_ensure(const struct zygote_config *cfg, const char *key, uint32_t idle_s, struct err *e);
+bool zygote_answers(const struct zygote_config *cfg, const char *key);
+
+void zygote_forget_all(const struct zygote_config *cfg);	/* their files; the processes end with their holder */
+
+extern const char join_image[], join_image_end[];

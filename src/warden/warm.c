@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* warm: one entry per template, at most one child for each. */
+#include "warden/warm.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "loop/loop.h"
+#include "warden/aside.h"
+#include "warden/builder.h"
+#include "warden/warden.h"
+
+#define ENTRIES_MAX (TEMPLATES_MAX + 64)
+#define LOOK_MS 20000			/* between two looks at one that should be warm */
+#define RETRY_MS 60000			/* after a failure */
+
+enum { WENT_WELL, FAILED, CANNOT };	/* exit codes of a child */
+
+struct entry {
+	struct warm *m;
+	char key[ENGINE_KEY_SIZE];
+	bool keep;			/* one of the warden's own templates */
+	bool cannot;			/* it has no such thing: nothing to do */
+	uint64_t not_before_ms;		/* the next try, or look */
+	pid_t pid;			/* of the child at work, 0: none */
+	int pidfd;
+	struct watch *watch;
+};
+
+struct warm {
+	struct warden *w;
+	struct entry entries[ENTRIES_MAX];
+	size_t n;
+};
+
+/* In the child. */
+static _Noreturn void child_main(const struct entry *en, pid_t warden)
+{
+	const struct warden *w = en->m->w;
+	struct err e = ERR_INIT;
+
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	if (getppid() != warden)
+		_exit(FAILED);
+	aside_signals();
+	builder_let_go(w);
+	int r = w->ops->warm(w->engine, en->key, en->keep, &e);
+
+	if (r < 0 && r != -ENOENT)
+		log_warn("no zygote, sandboxes start their interpreters themselves", "template=%.8s err=%s", en->key, e.text);
+	_exit(r == 0 ? WENT_WELL : r == -ENOENT ? CANNOT : FAILED);
+}
+
+static void entry_rest(struct entry *en)
+{
+	watch_free(take_ptr(&en->watch));
+	fd_close(take_fd(&en->pidfd));
+	en->pid = 0;
+}
+
+static void on_end(void *user, int events)
+{
+	struct entry *en = user;
+	int status;
+
+	(void)events;
+	if (waitpid(en->pid, &status, WNOHANG) == 0)
+		return;
+	bool well = WIFEXITED(status) && WEXITSTATUS(status) == WENT_WELL;
+
+	en->cannot = WIFEXITED(status) && WEXITSTATUS(status) == CANNOT;
+	en->not_before_ms = loop_now_ms(en->m->w->loop) + (well ? LOOK_MS : RETRY_MS);
+	entry_rest(en);
+}
+
+static void entry_run(struct entry *en)
+{
+	struct loop *l = en->m->w->loop;
+	pid_t self = getpid(), pid = fork();
+
+	if (pid == 0)
+		child_main(en, self);
+	en->not_before_ms = loop_now_ms(l) + RETRY_MS;
+	if (pid < 0)
+		return;
+	en->pid = pid;
+	en->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	en->watch = en->pidfd < 0 ? NULL : watch_new(l, en->pidfd, WATCH_IN, on_end, en);
+	if (!en->watch) {
+		(void)kill(pid, SIGKILL);
+		(void)waitpid(pid, NULL, 0);
+		entry_rest(en);
+	}
+}
+
+static struct entry *entry_of(struct warm *m, const char *key)
+{
+	for (size_t i = 0; i < m->n; i++) {
+		if (strcmp(m->entries[i].key, key) == 0)
+			return &m->entries[i];
+	}
+	struct entry *en = m->n < ENTRIES_MAX ? &m->entries[m->n++] : NULL;
+
+	/* Full: forget one that nobody is at work for. Its zygote, if it has one, ends by itself. */
+	for (size_t i = 0; !en && i < m->n; i++) {
+		if (!m->entries[i].keep && !m->entries[i].pid)
+			en = &m->entries[i];
+	}
+	if (en) {
+		*en = (struct entry) { .m = m, .pidfd = -1 };
+		(void)str_copy(en->key, sizeof en->key, str_of(key));
+	}
+	return en;
+}
+
+struct warm *warm_new(struct warden *w)
+{
+	struct warm *m = calloc(1, sizeof *m);
+
+	if (!m)
+		return NULL;
+	m->w = w;
+	for (uint32_t i = 0; i < w->cfg.n_templates; i++) {
+		struct entry *en = entry_of(m, w->cfg.templates[i].key);
+
+		if (en && !en->keep) {
+			en->keep = true;
+			entry_run(en);
+		}
+	}
+	return m;
+}
+
+void warm_wanted(struct warm *m, const char *key)
+{
+	struct entry *en = m && !m->w->stopping ? entry_of(m, key) : NULL;
+
+	if (!en || en->pid || en->cannot)
+		return;
+	/* It was well when we looked last, and is not now; or it has failed, and is left alone for a while. */
+	if (en->not_before_ms > loop_now_ms(m->w->loop) + LOOK_MS)
+		return;
+	entry_run(en);
+}
+
+void warm_tick(struct warm *m)
+{
+	uint64_t now = m ? loop_now_ms(m->w->loop) : 0;
+
+	for (size_t i = 0; m && !m->w->stopping && i < m->n; i++) {
+		struct entry *en = &m->entries[i];
+
+		if (en->keep && !en->pid && !en->cannot && now >= en->not_before_ms)
+			entry_run(en);
+	}
+}
+
+void warm_free(struct warm *m)
+{
+	for (size_t i = 0; m && i < m->n; i++) {
+		struct entry *en = &m->entries[i];
+
+		if (!en->pid)
+			continue;
+		(void)kill(en->pid, SIGKILL);
+		(void)waitpid(en->pid, NULL, 0);
+		entry_rest(en);
+	}
+	free(m);
+}

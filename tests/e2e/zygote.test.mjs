@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+// Python by fork: what copies of one warm interpreter must not share, what they may hold, and what happens without it.
+import { test, before } from '../lib/case.mjs'
+import assert from 'node:assert/strict'
+import fs from 'node:fs'
+import path from 'node:path'
+import { createRaw, killRaw, server } from '../lib/client.mjs'
+import { interp, runCode } from '../lib/interp.mjs'
+import { newServer } from '../lib/server.mjs'
+import { alive, childrenOf, until } from '../lib/host.mjs'
+
+const TEMPLATE = 'code-interpreter-v1'
+const create = (opt) => createRaw({ templateID: TEMPLATE, timeout: 600 }, opt)
+const WARM = 'import sys; "pandas" in sys.modules'
+
+// In a sandbox: the pid of its seed.
+const SEED = `
+import os, signal
+seed = next(int(p) for p in sorted(os.listdir("/proc")) if p.isdigit() and p != "1" and int(p) != os.getpid() and "zygote.py" in open(f"/proc/{p}/cmdline").read())
+`
+
+const status = (pid, field) => new RegExp(`^${field}:\\s+(.*)$`, 'm').exec(fs.readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
+const isZygote = (pid) => fs.readFileSync(`/proc/${pid}/cmdline`, 'latin1').includes('/runtimes/python/zygote.py')
+
+// Zygotes are children of the holders; with packages for data work they are those of the template that we test.
+function zygote(runDir = server.runDir) {
+	const dir = path.join(runDir, 'holders')
+	const holders = fs.readdirSync(dir).filter((name) => !name.startsWith('.'))
+		.map((name) => Number(fs.readFileSync(path.join(dir, name), 'utf8').split(' ')[0]))
+	return holders.flatMap((pid) => childrenOf(pid)).find((pid) => {
+		try {
+			return isZygote(pid) && fs.readFileSync(`/proc/${pid}/maps`, 'latin1').includes('/pandas/')
+		} catch {
+			return false
+		}
+	})
+}
+
+async function warm(opt) {
+	const came = await until(async () => {
+		const sbx = await create(opt)
+		const { text } = await runCode(sbx, WARM, {}, opt?.base)
+		await killRaw(sbx, opt)
+		return text === 'True'
+	}, 80000, 250)
+	assert.ok(came, 'no sandbox was started by fork')
+}
+
+before(() => warm())
+
+test('random generators differ between two forks with equal pids, and between two contexts', async () => {
+	const code = `
+import json, os, random, secrets, ssl, tempfile, uuid
+import numpy as np
+print(json.dumps([os.getpid(), random.random(), np.random.rand(), np.random.default_rng().random(), secrets.token_hex(8),
+	uuid.uuid4().hex, uuid.uuid1().hex, ssl.RAND_bytes(8).hex(), next(tempfile._get_candidate_names())]))`
+	const draw = async (sbx, opt) => JSON.parse((await runCode(sbx, code, opt)).stdout.join(''))
+	const [a, b] = [await create(), await create()]
+	const { id } = (await interp(a, 'POST', '/contexts', {})).json
+	const draws = [await draw(a), await draw(b), await draw(a, { context_id: id })]
+	assert.equal(draws[0][0], draws[1][0], 'the pids are not equal, so this proves less')
+	for (let i = 1; i < draws[0].length; i++)
+		assert.equal(new Set(draws.map((d) => d[i])).size, 3, `generator ${i}: ${draws.map((d) => d[i])}`)
+	await killRaw(a)
+	await killRaw(b)
+})
+
+test('a copy holds what is on the list and has the power of any process inside', async () => {
+	const sbx = await create()
+	const { stdout } = await runCode(sbx, `
+import ctypes, json, os, time
+def fds(pid):
+	return sorted(os.readlink(f"/proc/{pid}/fd/{fd}").split(":")[0] for fd in os.listdir(f"/proc/{pid}/fd") if os.path.lexists(f"/proc/{pid}/fd/{fd}"))
+def fields(pid):
+	lines = dict(l.split(":\\t", 1) for l in open(f"/proc/{pid}/status").read().splitlines())
+	return {k: lines[k].strip() for k in ("PPid", "CapPrm", "CapEff", "CapBnd", "CapInh", "CapAmb", "Uid", "Seccomp")}
+${SEED}
+for _ in range(100):	# in this moment it may be handing fds to a context that it forks
+	held = fds(seed)
+	if len(held) == 4:
+		break
+	time.sleep(0.05)
+libc = ctypes.CDLL(None, use_errno=True)
+net = os.open("/proc/self/ns/net", os.O_RDONLY)
+refused = libc.setns(net, 0), ctypes.get_errno()
+os.close(net)
+print(json.dumps([held, fields(seed), fields("self"), fields(1)["CapEff"], refused, open("/proc/self/cgroup").read()]))`)
+	const [seedFds, seed, self, initCaps, refused, cgroup] = JSON.parse(stdout.join(''))
+	assert.deepEqual(seedFds, ['/dev/null', '/dev/null', '/dev/null', 'socket'])
+	for (const p of [seed, self]) {
+		assert.equal(p.PPid, '1')
+		assert.deepEqual([p.CapPrm, p.CapEff, p.CapBnd], [initCaps, initCaps, initCaps])
+		assert.deepEqual([p.CapInh, p.CapAmb], ['0000000000000000', '0000000000000000'])
+		assert.equal(p.Seccomp, '2')
+	}
+	assert.deepEqual(refused, [-1, 1])
+	assert.ok(cgroup.trim().split('\n').every((line) => line.endsWith(':/') || line.includes('devices')), cgroup)
+	await killRaw(sbx)
+})
+
+test('the zygote has no way to the host', () => {
+	const pid = zygote()
+	assert.equal(status(pid, 'CapEff'), '0000000000200000')	// SYS_ADMIN, over its own user namespace
+	assert.equal(status(pid, 'CapBnd'), '0000000000200000')
+	assert.equal(status(pid, 'Seccomp'), '2')
+	assert.equal(status(pid, 'Threads'), '1')
+	const fds = fs.readdirSync(`/proc/${pid}/fd`).map((fd) => fs.readlinkSync(`/proc/${pid}/fd/${fd}`).split(':')[0])
+	assert.deepEqual(fds, ['/dev/null', '/dev/null', '/dev/null', 'socket'])
+	for (const ns of ['user', 'mnt', 'pid', 'net', 'ipc', 'uts', 'cgroup'])
+		assert.notEqual(fs.readlinkSync(`/proc/${pid}/ns/${ns}`), fs.readlinkSync(`/proc/self/ns/${ns}`), ns)
+	const mounts = fs.readFileSync(`/proc/${pid}/mountinfo`, 'utf8').trim().split('\n').map((line) => line.split(' '))
+	assert.deepEqual(mounts.map((m) => m[4]), ['/', '/dev', '/proc', '/tmp'])
+	assert.match(mounts[0][5], /^ro,/)
+	assert.deepEqual(fs.readdirSync(`/proc/${pid}/root/sys`), [])
+	assert.equal(fs.readFileSync(`/proc/${pid}/net/dev`, 'utf8').trim().split('\n').length, 3)	// two lines of head, and lo
+})
+
+test('libraries with threads work in a copy', async () => {
+	const sbx = await create()
+	const run = await runCode(sbx, `
+import numpy as np
+from sklearn.cluster import KMeans
+x = np.random.rand(600, 600)
+print(np.allclose(x @ np.linalg.inv(x), np.eye(600), atol=1e-4), KMeans(3, n_init=2).fit(x[:, :4]).inertia_ > 0)`)
+	assert.equal(run.stdout.join(''), 'True True\n')
+	await killRaw(sbx)
+})
+
+test('a package that changed on disk is seen by the next context', async () => {
+	const sbx = await create()
+	await runCode(sbx, `
+import os, sys
+at = next(p for p in sys.path if p.startswith("/usr/local/lib") and p.endswith("-packages")) + "/pandas"
+os.makedirs(at)
+open(at + "/__init__.py", "w").write("__version__ = 'another'")`)
+	const { id } = (await interp(sbx, 'POST', '/contexts', {})).json
+	assert.equal((await runCode(sbx, 'import pandas; pandas.__version__', { context_id: id })).text, 'another')
+	await killRaw(sbx)
+})
+
+test('two sandboxes have machine ids and tokens of their own', async () => {
+	const all = [await create(), await create()]
+	const ids = await Promise.all(all.map((sbx) => runCode(sbx, 'print(open("/etc/machine-id").read(), open("/proc/sys/kernel/random/boot_id").read())')))
+	assert.match(ids[0].stdout.join(''), /^[0-9a-f]{32}\s+[0-9a-f-]{36}\s+$/)
+	assert.notEqual(ids[0].stdout.join('').slice(0, 32), ids[1].stdout.join('').slice(0, 32))
+	assert.notEqual(ids[0].stdout.join('').slice(33), ids[1].stdout.join('').slice(33))
+	assert.ok(all[0].envdAccessToken)
+	assert.notEqual(all[0].envdAccessToken, all[1].envdAccessToken)
+	await Promise.all(all.map((sbx) => killRaw(sbx)))
+})
+
+test('without its seed a sandbox starts interpreters the ordinary way', async () => {
+	const sbx = await create()
+	await runCode(sbx, `${SEED}os.kill(seed, signal.SIGKILL)`)
+	assert.equal((await runCode(sbx, '1 + 1')).text, '2')
+	const { id } = (await interp(sbx, 'POST', '/contexts', {})).json
+	assert.equal((await runCode(sbx, WARM, { context_id: id })).text, 'False')
+	await killRaw(sbx)
+})
+
+test('a seed that hangs is given up', async () => {
+	const sbx = await create()
+	await runCode(sbx, `${SEED}os.kill(seed, signal.SIGSTOP)`)
+	const { id } = (await interp(sbx, 'POST', '/contexts', {})).json
+	assert.equal((await runCode(sbx, WARM, { context_id: id })).text, 'False')
+	assert.equal((await runCode(sbx, '1 + 1')).text, '2')
+	await killRaw(sbx)
+})
+
+test('a context that is killed before its first cell starts again', async () => {
+	const sbx = await create()
+	const { id } = (await interp(sbx, 'POST', '/contexts', {})).json
+	await runCode(sbx, `${SEED}
+for p in os.listdir("/proc"):
+	if p.isdigit() and int(p) not in (1, seed, os.getpid()) and "zygote.py" in open(f"/proc/{p}/cmdline").read():
+		os.kill(int(p), signal.SIGKILL)
+		while os.path.exists(f"/proc/{p}"):
+			pass`)
+	assert.equal((await runCode(sbx, '1 + 1', { context_id: id })).text, '2')
+	await killRaw(sbx)
+})
+
+// The kernel kills whatever is in a sandbox's pid namespace, and so whoever is forking into it at that moment.
+test('sandboxes that are killed while they are joined leave the zygote as it was', async () => {
+	const pid = zygote()
+	for (let i = 0; i < 12; i++)
+		await Promise.all(Array.from({ length: 8 }, async () => killRaw(await create())))
+	const sbx = await create()
+	assert.equal((await runCode(sbx, WARM)).text, 'True')
+	assert.equal(zygote(), pid)
+	await killRaw(sbx)
+})
+
+test('a zygote that dies is replaced, and no sandbox of it is hurt', async () => {
+	const sbx = await create()
+	await runCode(sbx, 'x = 41')
+	const pid = zygote()
+	process.kill(pid, 'SIGKILL')
+	assert.equal((await runCode(sbx, 'x + 1')).text, '42')
+	const { id } = (await interp(sbx, 'POST', '/contexts', {})).json
+	assert.equal((await runCode(sbx, WARM, { context_id: id })).text, 'True')
+	await warm()
+	assert.notEqual(zygote(), pid)
+	await killRaw(sbx)
+})
+
+test('a zygote that hangs holds nobody up, and is replaced', async () => {
+	const old = await create()
+	await runCode(old, 'x = 41')
+	const pid = zygote()
+	process.kill(pid, 'SIGSTOP')
+	const sbx = await create()
+	assert.equal((await runCode(sbx, WARM)).text, 'False')
+	assert.ok(await until(() => !alive(pid), 60000, 250), 'it is still there')
+	await warm()
+	assert.equal((await runCode(old, 'x + 1')).text, '42')
+	await killRaw(old)
+	await killRaw(sbx)
+})
+
+test('a zygote is there before the first sandbox, and outlives the daemon', async () => {
+	const own = await newServer(server.buildDir).start()
+	const opt = { base: own.url, key: own.key }
+	try {
+		assert.ok(await until(() => fs.readdirSync(path.join(own.runDir, 'zygotes')).some((name) => /^[0-9a-f]{32}-[0-9a-f]{8}$/.test(name)), 60000),
+			'no zygote')
+		await warm(opt)
+		const sbx = await create(opt)
+		await runCode(sbx, 'x = 41', {}, own.url)
+		const pid = zygote(own.runDir)
+		own.signal('SIGKILL')
+		await own.exited
+		await own.start()
+		assert.equal((await runCode(sbx, 'x + 1', {}, own.url)).text, '42')
+		await warm(opt)
+		assert.equal(zygote(own.runDir), pid)
+		process.kill(pid, 'SIGKILL')
+		await warm(opt)
+		assert.equal((await runCode(sbx, 'x + 1', {}, own.url)).text, '42')
+	} finally {
+		const end = await own.stop()
+		assert.ok(end.clean, JSON.stringify(end.left))
+	}
+})
