@@ -113,7 +113,7 @@ static void start_begin(struct engine *en, const struct options *o, uint32_t slo
 	if (ret->pid == 0) {
 		int pidfd = -1, r = engine_ns.start(en, &spec, &m.rec, &pidfd, &m.e);
 
-		(void)fd_send(sock[1], &m, sizeof m, &pidfd, r == 0);
+		(void)fd_send(sock[1], &m, sizeof m, &pidfd, r >= 0);
 		_exit(0);
 	}
 	close(sock[1]);
