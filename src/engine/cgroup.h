@@ -17,6 +17,7 @@ struct cgroup_tree;			/* opaque */
 struct cgroup_limits {			/* 0: no limit of its own */
 	uint64_t mem_bytes;
 	uint32_t cpu_permille;		/* 1000 = one core */
+	uint32_t cpu_weight;		/* against the others; 100 is what they have */
 	uint32_t pids;
 };
 

@@ -18,6 +18,7 @@ enum { V1_MEMORY, V1_PIDS, V1_CPU, V1_CPUACCT, V1_FREEZER, V1_DEVICES };
 static const char *const v1_names[CGROUP_V1_MAX] = { "memory", "pids", "cpu", "cpuacct", "freezer", "devices" };
 
 #define CPU_PERIOD_US 100000u
+#define CPU_SHARES_ONE 1024u		/* what a cgroup is made with */
 #define CPU_SHARES_ALL "512"		/* half of a task of the host, so that the daemons answer while sandboxes burn */
 #define SOCKETS_PART 16			/* as much of its memory as the kernel gives TCP of the host's */
 #define SOCKETS_MIN (16ull << 20)
@@ -54,6 +55,10 @@ size_t cgroup_v1_settings(const struct cgroup_limits *lim, struct cgroup_setting
 		(void)snprintf(ret[n++].value, sizeof ret->value, "%u", CPU_PERIOD_US);
 		ret[n] = (struct cgroup_setting) { "cpu", "cpu.cfs_quota_us", .value = "" };
 		(void)snprintf(ret[n++].value, sizeof ret->value, "%" PRIu64, (uint64_t)lim->cpu_permille * CPU_PERIOD_US / 1000);
+	}
+	if (lim->cpu_weight) {
+		ret[n] = (struct cgroup_setting) { "cpu", "cpu.shares", .value = "" };
+		(void)snprintf(ret[n++].value, sizeof ret->value, "%" PRIu64, (uint64_t)lim->cpu_weight * CPU_SHARES_ONE / 100);
 	}
 	return n;
 }

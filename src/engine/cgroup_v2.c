@@ -36,6 +36,10 @@ size_t cgroup_v2_settings(const struct cgroup_limits *lim, struct cgroup_setting
 		(void)snprintf(ret[n++].value, sizeof ret->value, "%" PRIu64 " %u",
 			(uint64_t)lim->cpu_permille * CPU_PERIOD_US / 1000, CPU_PERIOD_US);
 	}
+	if (lim->cpu_weight) {
+		ret[n] = (struct cgroup_setting) { "cpu", "cpu.weight", .value = "" };
+		(void)snprintf(ret[n++].value, sizeof ret->value, "%u", lim->cpu_weight);
+	}
 	return n;
 }
 

@@ -43,6 +43,7 @@
 #define REPORT_FD 4
 #define REPORT_SIZE 512
 #define MEM_BYTES (2ull << 30)
+#define CPU_WEIGHT 1000		/* what it does spares sandboxes a hundred times the work */
 #define PIDS 256			/* copies count here until they are in their sandbox's cgroup */
 
 struct making {
@@ -189,7 +190,7 @@ static int open_listener(struct making *mk, struct err *e)
 
 static int make_seat(struct making *mk, struct err *e)
 {
-	struct cgroup_limits lim = { .mem_bytes = MEM_BYTES, .pids = PIDS };
+	struct cgroup_limits lim = { .mem_bytes = MEM_BYTES, .cpu_weight = CPU_WEIGHT, .pids = PIDS };
 	char id[ZYGOTE_NAME_SIZE];
 
 	(void)snprintf(id, sizeof id, "_zygote-%.16s", mk->key);

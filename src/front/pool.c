@@ -28,6 +28,7 @@
 #define QUIET_MS 20			/* nobody has asked for a sandbox for so long */
 #define PATIENCE_MS 250			/* after that one is made although it never was quiet */
 #define CALM_MS 1000			/* nobody has for so long: two at a time */
+#define WARMING_MS 250			/* its template is being warmed: a member made now would be a slow and large one */
 #define RETRY_MIN_MS 1000		/* after one could not be made */
 #define RETRY_MAX_MS 60000
 #define MEMORY_KEPT 8			/* that part of the memory stays free, of the machine's and of what sandboxes may have */
@@ -158,6 +159,9 @@ static void on_member(struct member *m, const struct err *e)
 		k->ready++;
 		k->retry_ms = 0;
 		log_info("pool member ready", "id=%s template=%s ready=%u", m->id, k->tpl->name, k->ready);
+	} else if (e->no == EAGAIN) {
+		k->retry_at_ms = clock_mono_ms() + WARMING_MS;
+		drop(k, m, false);
 	} else {
 		k->retry_ms = k->retry_ms ? k->retry_ms * 2 : RETRY_MIN_MS;
 		if (k->retry_ms > RETRY_MAX_MS)

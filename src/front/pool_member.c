@@ -105,7 +105,7 @@ static void on_made(void *user, const struct warden_reply *re)
 struct member *member_new(struct front *f, const struct template *tpl, member_fn *fn, void *owner)
 {
 	struct member *m = must_alloc(sizeof *m);
-	struct msg_start msg = { .limits = f->defaults };
+	struct msg_start msg = { .flags = START_PATIENT, .limits = f->defaults };
 
 	m->front = f;
 	m->tpl = tpl;

@@ -85,7 +85,8 @@ struct msg_welcome {
 };
 
 #define START_NO_INTERNET 1u	/* flags of OP_START */
-#define START_FLAGS_ALL 1u
+#define START_PATIENT 2u	/* nobody waits for it: EAGAIN while its template is being warmed, rather than a cold start */
+#define START_FLAGS_ALL 3u
 
 struct msg_start {
 	struct msg_head head;

@@ -11,6 +11,7 @@
 #include "warden/link.h"
 #include "warden/sandbox.h"
 #include "warden/warden.h"
+#include "warden/warm.h"
 
 static struct msg_head head_of(enum msg_type type, uint32_t seq)
 {
@@ -66,6 +67,11 @@ static void op_start(struct warden *w, const void *msg)
 	const struct msg_start *m = msg;
 	struct err e = ERR_INIT;
 
+	if ((m->flags & START_PATIENT) && warm_busy(w->warm, m->template_key)) {
+		(void)err_set(&e, EAGAIN, "the template is being warmed");
+		fail(w, m->head.seq, &e);
+		return;
+	}
 	if (sandbox_start(w, m, &e) < 0)	/* else the answer comes when it runs */
 		fail(w, m->head.seq, &e);
 }

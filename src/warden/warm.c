@@ -149,6 +149,15 @@ void warm_wanted(struct warm *m, const char *key)
 	entry_run(en);
 }
 
+bool warm_busy(const struct warm *m, const char *key)
+{
+	for (size_t i = 0; m && i < m->n; i++) {
+		if (m->entries[i].pid && strcmp(m->entries[i].key, key) == 0)
+			return true;
+	}
+	return false;
+}
+
 void warm_tick(struct warm *m)
 {
 	uint64_t now = m ? loop_now_ms(m->w->loop) : 0;
