@@ -471,6 +471,11 @@ int context_default(struct init *in, const char *language, struct context **ret,
 	return rc;
 }
 
+const struct runtime *context_runtime(const struct context *c)
+{
+	return &c->runtime;
+}
+
 json_t *context_json(const struct context *c)
 {
 	return json_pack("{s:s,s:s,s:o}", "id", c->id, "language", c->runtime.language, "cwd", text_json(str_of(c->cwd)));

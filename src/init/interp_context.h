@@ -35,6 +35,7 @@ void contexts_ensure_defaults(struct init *in);				/* of Python and JavaScript: 
 json_t *contexts_list(struct init *in);					/* in order of creation */
 bool contexts_starting(const struct init *in);				/* any of them */
 json_t *context_json(const struct context *c);				/* {id,language,cwd} */
+const struct runtime *context_runtime(const struct context *c);
 
 int context_warm(struct context *c, struct err *e);			/* starts its process if it has none */
 void context_restart(struct context *c);				/* what runs or waits is told and ends */

@@ -71,6 +71,17 @@ static void send_event(struct execution *x, json_t *ev)
 	}
 }
 
+/* E2B's Java sends the end of a line by itself; programs compare the first piece with the text they printed. */
+static void send_output(struct execution *x, enum kernel_stream which, struct str bytes)
+{
+	bool apart = x->ctx && context_runtime(x->ctx)->line_end_apart && bytes.n > 1 && bytes.p[bytes.n - 1] == '\n';
+
+	bytes.n -= apart;
+	send_event(x, event_output(stream_names[which], bytes, clock_wall_ms()));
+	if (apart)
+		send_event(x, event_output(stream_names[which], STR_LIT("\n"), clock_wall_ms()));
+}
+
 enum flush { FLUSH_LINES, FLUSH_CHARACTERS, FLUSH_ALL };
 
 static void flush(struct execution *x, enum kernel_stream which, enum flush how)
@@ -79,7 +90,7 @@ static void flush(struct execution *x, enum kernel_stream which, enum flush how)
 	size_t n = how == FLUSH_ALL ? h->b.n : output_ready(buf_view(&h->b), how == FLUSH_LINES && !h->late);
 
 	if (n)
-		send_event(x, event_output(stream_names[which], (struct str) { h->b.p, n }, clock_wall_ms()));
+		send_output(x, which, (struct str) { h->b.p, n });
 	buf_consume(&h->b, n);
 	h->late = h->b.n > 0;
 	if (h->b.n == 0 && h->b.cap > STREAM_HIGH) {

@@ -5,6 +5,7 @@
  *	 "argv": ["/usr/bin/node", "/opt/atoll/runtimes/node/main.js"],
  *	 "user": "root",						whom it runs as; "root" when absent
  *	 "takes_env": true,						understands the message "env"
+ *	 "line_end_apart": true,					the last line end of its output is a piece of its own
  *	 "needs": ["/usr/bin/javac"],					without these files it runs nothing
  *	 "kernels": ["/usr/share/jupyter/kernels"]}			each folder in there is a language, too */
 #pragma once
@@ -22,6 +23,7 @@ struct runtime {
 	char *user;
 	char **argv;			/* one block */
 	bool takes_env;
+	bool line_end_apart;
 };
 
 #define RUNTIME_INIT ((struct runtime) { 0 })

@@ -117,7 +117,7 @@ test('R and Java, where the template has them', async () => {
 		assert.match((await r('stop("bad")')).error.value, /bad/)
 		await java('int x = 5;\nint twice(int v) {\n\treturn v * 2;\n}')
 		assert.equal((await java('twice(x)')).text, '10')
-		assert.deepEqual((await java('System.out.println(List.of(1, 2));')).stdout, ['[1, 2]\n'])
+		assert.deepEqual((await java('System.out.println(List.of(1, 2));')).stdout, ['[1, 2]', '\n'], 'as E2B does')
 		assert.equal((await java('System.getProperty("GIVEN") + System.getProperty("ONCE")', { env_vars: { ONCE: 'o' } })).text, 'go')
 		assert.equal((await java('System.getProperty("ONCE", "gone")')).text, 'gone')
 		assert.equal((await java('throw new IllegalStateException("bad");')).error.name, 'IllegalStateException')
