@@ -94,16 +94,14 @@ static int open_target(struct sink *s, const char *path, struct sink_error *e)
 	return check_kind(&st, path, e);
 }
 
+/* Nothing where there is nothing to change: who watches would see a change, and files of /proc refuse even that. */
 static int give_away(struct sink *s, const struct user *u, struct sink_error *e)
 {
 	struct stat st;
 
-	if (fchown(s->fd, u->uid, u->gid) == 0)
+	if ((fstat(s->fd, &st) == 0 && st.st_uid == u->uid && st.st_gid == u->gid) || fchown(s->fd, u->uid, u->gid) == 0)
 		return 0;
-	int no = errno;
-	if (fstat(s->fd, &st) == 0 && st.st_uid == u->uid && st.st_gid == u->gid)
-		return 0;		/* files of /proc refuse even this */
-	return sink_fail(e, is_full(no) ? 507 : 500, "error changing file ownership: %s", text_errno(no));
+	return sink_fail(e, is_full(errno) ? 507 : 500, "error changing file ownership: %s", text_errno(errno));
 }
 
 int sink_open(struct sink *s, const char *path, const struct user *u, struct sink_error *e)

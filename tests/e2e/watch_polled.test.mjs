@@ -27,6 +27,9 @@ test('a write that was answered has been seen', async () => {
 		assert.ok(has(events, `${i}`, 'CREATE') && has(events, `${i}`, 'WRITE'), JSON.stringify(events))
 	}
 	assert.deepEqual((await fs('GetWatcherEvents', { watcherId })).events ?? [], [], 'events come once')
+	await write('/home/user/flat/0', 'y')
+	const { events } = await fs('GetWatcherEvents', { watcherId })
+	assert.equal(events[0].type, 'EVENT_TYPE_WRITE', 'overwriting one\'s own file changes its content and nothing else')
 	await fs('RemoveWatcher', { watcherId })
 })
 
