@@ -15,7 +15,7 @@
 
 static void reply_gone(struct req *r)
 {
-	reply_error(r, 404, "sandbox '%s' not found", r->param);
+	reply_no_sandbox(r, str_of(r->param));
 }
 
 /* The field `timeout`; answers 400 by itself. */

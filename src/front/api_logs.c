@@ -111,7 +111,7 @@ static void logs(struct req *r, bool v1)
 	} else if ((old = shelf_find(r->front->shelf, id, r->caller.team))) {
 		answer(r, a, old);
 	} else {
-		reply_error(r, 404, "sandbox '%.*s' not found", id.n < 64 ? (int)id.n : 64, id.p);
+		reply_no_sandbox(r, id);
 	}
 }
 

@@ -37,7 +37,7 @@ static void on_changed(void *user, const struct warden_reply *re)
 	struct sandbox *sb = ch->sb;
 
 	if (sandbox_gone(sb)) {
-		reply_error(ch->r, 404, "sandbox '%s' not found", sb->id);
+		reply_no_sandbox(ch->r, str_of(sb->id));
 	} else if (re->no) {
 		reply_error(ch->r, 500, "could not change the network: %s", re->text);
 	} else {

@@ -99,6 +99,11 @@ static int status_of(int no)
 	}
 }
 
+void reply_no_sandbox(struct req *r, struct str id)
+{
+	reply_error(r, 404, "sandbox \"%.*s\" doesn't exist or you don't have access to it", id.n < 64 ? (int)id.n : 64, id.p);
+}
+
 void reply_err(struct req *r, const struct err *e)
 {
 	reply_error(r, status_of(e->no), "%s", e->text);

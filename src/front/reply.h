@@ -15,4 +15,5 @@ void reply_json(struct req *r, int status, json_t *j,
 void reply_json_text(struct req *r, int status, struct str text, const char *headers);	/* JSON that is written already */
 void reply_text(struct req *r, const char *type, struct str text);
 void reply_error(struct req *r, int status, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+void reply_no_sandbox(struct req *r, struct str id);		/* 404 in the words that clients have come to look for */
 void reply_err(struct req *r, const struct err *e);	/* status from the errno: EINVAL 400, ENOENT 404, ... */

@@ -321,7 +321,7 @@ struct sandbox *req_sandbox(struct req *r)
 	struct sandbox *sb = sandbox_table_find(r->front->sandboxes, id);
 
 	if (!sb || sb->state == SANDBOX_STARTING || strcmp(sb->team, r->caller.team) != 0) {
-		reply_error(r, 404, "sandbox '%.*s' not found", id.n < 64 ? (int)id.n : 64, id.p);
+		reply_no_sandbox(r, id);
 		return NULL;
 	}
 	return sb;

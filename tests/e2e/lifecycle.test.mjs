@@ -17,7 +17,9 @@ function is404(res) {
 }
 
 test('every call on an unknown id is 404 with code 404', async () => {
-	is404(await api('GET', `/sandboxes/${UNKNOWN}`))
+	const gone = await api('GET', `/sandboxes/${UNKNOWN}`)
+	is404(gone)
+	assert.equal(gone.json.message, `sandbox "${UNKNOWN}" doesn't exist or you don't have access to it`)
 	is404(await api('DELETE', `/sandboxes/${UNKNOWN}`))
 	is404(await api('POST', `/sandboxes/${UNKNOWN}/timeout`, { timeout: 10 }))
 	is404(await api('POST', `/sandboxes/${UNKNOWN}/connect`, { timeout: 10 }))
