@@ -22,9 +22,9 @@
 
 enum op { OP_CHECKPOINT = 1, OP_RESTORE };
 
-struct request {			/* with one fd: where the report goes */
+struct request {			/* with one fd: where the reports go */
 	uint32_t op;
-	char name[ENGINE_NAME_SIZE];
+	char name[ENGINE_NAME_SIZE];	/* checkpoint */
 	struct engine_record record;	/* restore: only its spec */
 };
 
@@ -58,9 +58,9 @@ static _Noreturn void work(struct engine *en, const struct request *rq, int answ
 	(void)signal(SIGCHLD, SIG_DFL);
 	memset(&rp, 0, sizeof rp);
 	if (rq->op == OP_CHECKPOINT)
-		rp.ok = dump_run(en, &rq->record, rq->name, &rp.image, &rp.e) == 0;
+		rp.how = dump_run(en, &rq->record, rq->name, answer, &rp.image, &rp.e) == 0 ? CKPT_DONE : CKPT_FAILED;
 	else
-		(void)restore_run(en, &rq->record.spec, rq->name, answer, &rp.e);
+		(void)restore_run(en, &rq->record.spec, answer, &rp.e);
 	_exit(fd_send(answer, &rp, sizeof rp, NULL, 0) == (ssize_t)sizeof rp ? 0 : 1);
 }
 
@@ -161,10 +161,29 @@ void ckpt_stop(struct ckpt *c)
 	c->pid = -1;
 }
 
-/* Each request has a socket of its own for its report, so that several callers do not take each other's. */
-static int ask(struct ckpt *c, const struct request *rq, struct ckpt_report *ret, int *ret_fd, struct err *e)
+/* One report. -EPIPE: the other side ended. */
+static int hear(int sock, struct ckpt_report *ret, int *ret_fd, size_t want_fds, struct err *e)
 {
 	size_t n_fds = 0;
+	ssize_t n = fd_recv(sock, ret, sizeof *ret, ret_fd, want_fds, &n_fds);
+
+	if (n < 0)
+		return err_set(e, (int)-n, "hear from atoll-ckpt: %s", strerror((int)-n));
+	if (n != (ssize_t)sizeof *ret || n_fds != (ret->how == CKPT_DONE ? want_fds : 0)) {
+		if (n_fds)
+			fd_close(*ret_fd);
+		return err_set(e, EPIPE, "atoll-ckpt ended without a word");
+	}
+	if (ret->how != CKPT_FAILED)
+		return 0;
+	ret->e.text[sizeof ret->e.text - 1] = '\0';
+	*e = ret->e;
+	return e->no > 0 ? -e->no : err_set(e, EIO, "atoll-ckpt failed without saying why");
+}
+
+/* Each request has a socket of its own for its reports, so that several callers do not take each other's. */
+static int ask(struct ckpt *c, const struct request *rq, int *ret_sock, struct err *e)
+{
 	int pair[2];
 
 	if (c->sock < 0)
@@ -174,52 +193,44 @@ static int ask(struct ckpt *c, const struct request *rq, struct ckpt_report *ret
 	ssize_t n = fd_send(c->sock, rq, sizeof *rq, &pair[1], 1);
 
 	close(pair[1]);
-	if (n > 0)
-		n = fd_recv(pair[0], ret, sizeof *ret, ret_fd, 1, &n_fds);
-	close(pair[0]);
-	if (n < 0)
+	if (n < 0) {
+		close(pair[0]);
 		return err_set(e, (int)-n, "ask atoll-ckpt: %s", strerror((int)-n));
-	if (n != (ssize_t)sizeof *ret || n_fds != (rq->op == OP_RESTORE && ret->ok ? 1u : 0u)) {
-		if (n_fds)
-			fd_close(*ret_fd);
-		return err_set(e, EPIPE, "atoll-ckpt ended without a word");
 	}
-	if (ret->ok)
-		return 0;
-	ret->e.text[sizeof ret->e.text - 1] = '\0';
-	*e = ret->e;
-	return e->no > 0 ? -e->no : err_set(e, EIO, "atoll-ckpt failed without saying why");
+	*ret_sock = pair[0];
+	return 0;
 }
 
-static bool put_name(struct request *rq, const char *name)
-{
-	return name[0] && str_copy(rq->name, sizeof rq->name, str_of(name));
-}
-
-int ckpt_checkpoint(struct engine *en, const struct engine_record *r, const char *name, struct engine_image *ret, struct err *e)
+int ckpt_checkpoint(struct engine *en, const struct engine_record *r, const char *name, void (*released)(void *arg), void *arg,
+	struct engine_image *ret, struct err *e)
 {
 	struct request rq = { .op = OP_CHECKPOINT, .record = *r };
 	struct ckpt_report rp;
-	int fd = -1;
+	autoclose int sock = -1;
 
-	if (!put_name(&rq, name))
+	if (!name[0] || !str_copy(rq.name, sizeof rq.name, str_of(name)))
 		return err_set(e, EINVAL, "'%s' is no name for an image", name);
-	if (ask(&en->ckpt, &rq, &rp, &fd, e) < 0)
+	if (ask(&en->ckpt, &rq, &sock, e) < 0)
 		return -e->no;
+	for (;;) {
+		if (hear(sock, &rp, NULL, 0, e) < 0)
+			return -e->no;
+		if (rp.how == CKPT_DONE)
+			break;
+		released(arg);
+	}
 	*ret = rp.image;
 	return 0;
 }
 
-int ckpt_restore(struct engine *en, const struct engine_spec *spec, const char *name, struct engine_record *ret, int *ret_pidfd,
-	struct err *e)
+int ckpt_restore(struct engine *en, const struct engine_spec *spec, struct engine_record *ret, int *ret_pidfd, struct err *e)
 {
 	struct request rq = { .op = OP_RESTORE, .record = { .spec = *spec } };
 	struct ckpt_report rp;
+	autoclose int sock = -1;
 	int fd = -1;
 
-	if (!put_name(&rq, name))
-		return err_set(e, EINVAL, "'%s' is no name for an image", name);
-	if (ask(&en->ckpt, &rq, &rp, &fd, e) < 0)
+	if (ask(&en->ckpt, &rq, &sock, e) < 0 || hear(sock, &rp, &fd, 1, e) < 0)
 		return -e->no;
 	*ret = rp.record;
 	*ret_pidfd = fd;

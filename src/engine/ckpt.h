@@ -25,20 +25,21 @@ int ckpt_start(struct engine *en, struct ckpt *ret, struct err *e);
 void ckpt_stop(struct ckpt *c);
 
 /* Of the engine's table; see engine.h. Both block. */
-int ckpt_checkpoint(struct engine *en, const struct engine_record *r, const char *name, struct engine_image *ret, struct err *e);
-int ckpt_restore(struct engine *en, const struct engine_spec *spec, const char *name, struct engine_record *ret, int *ret_pidfd,
-	struct err *e);
+int ckpt_checkpoint(struct engine *en, const struct engine_record *r, const char *name, void (*released)(void *arg), void *arg,
+	struct engine_image *ret, struct err *e);
+int ckpt_restore(struct engine *en, const struct engine_spec *spec, struct engine_record *ret, int *ret_pidfd, struct err *e);
 
-/* In a child of the helper. */
-int dump_run(struct engine *en, const struct engine_record *r, const char *name, struct engine_image *ret, struct err *e);
+/* In a child of the helper; sends a report of its own when the sandbox is not needed any more. */
+int dump_run(struct engine *en, const struct engine_record *r, const char *name, int sock, struct engine_image *ret, struct err *e);
 
 /* In a child of the helper, which stays as the parent of what was restored: sends the report itself, and returns only when it
  * failed. */
-struct ckpt_report;
-int restore_run(struct engine *en, const struct engine_spec *spec, const char *name, int sock, struct err *e);
+int restore_run(struct engine *en, const struct engine_spec *spec, int sock, struct err *e);
+
+enum { CKPT_FAILED, CKPT_DONE, CKPT_RELEASED };
 
 struct ckpt_report {
-	int32_t ok;
+	int32_t how;
 	struct err e;
 	struct engine_image image;	/* of a checkpoint */
 	struct engine_record record;	/* of a restore, with one fd: its pidfd */

@@ -41,6 +41,7 @@ struct dump {
 	const struct engine_record *r;
 	struct criu criu;
 	char pid[16];
+	bool released;
 };
 
 static int run_criu(struct dump *d, int image, struct err *e)
@@ -95,7 +96,25 @@ static int keep_init(const struct dump *d, int image, struct err *e)
 	return fd < 0 ? err_sys(e, "open its program") : image_save_init(image, fd, e);
 }
 
-static int dump_all(struct dump *d, int image, struct engine_image *ret, struct err *e)
+/* Frozen again, whatever became of CRIU, and ours no more. */
+static int release(struct dump *d, int sock, struct err *e)
+{
+	struct ckpt_report rp;
+	struct err why = ERR_INIT;
+
+	criu_close(&d->criu);
+	if (d->released)
+		return 0;
+	d->released = true;
+	if (cgroup_freeze(d->en->cgroups, d->r->spec.id, true, &why) < 0 && why.no != EAGAIN)
+		return err_set(e, why.no, "%s", why.text);
+	memset(&rp, 0, sizeof rp);
+	rp.how = CKPT_RELEASED;
+	(void)fd_send(sock, &rp, sizeof rp, NULL, 0);	/* nobody there any more: no matter */
+	return 0;
+}
+
+static int dump_all(struct dump *d, int image, int sock, struct engine_image *ret, struct err *e)
 {
 	uint64_t began = clock_mono_us();
 	int dup_image = fcntl(image, F_DUPFD_CLOEXEC, 3);
@@ -105,26 +124,30 @@ static int dump_all(struct dump *d, int image, struct engine_image *ret, struct 
 	if (run_criu(d, dup_image, e) < 0)
 		return -e->no;
 	ret->dump_us = clock_mono_us() - began;
-	if (keep_dev(d, image, e) < 0 || keep_init(d, image, e) < 0 || image_sync(image, &ret->bytes, e) < 0)
+	if (keep_dev(d, image, e) < 0 || keep_init(d, image, e) < 0 || release(d, sock, e) < 0 || image_sync(image, &ret->bytes, e) < 0)
 		return -e->no;
 	ret->total_us = clock_mono_us() - began;
 	return image_write_record(image, d->en->cfg.instance, &d->r->spec, e);
 }
 
-int dump_run(struct engine *en, const struct engine_record *r, const char *name, struct engine_image *ret, struct err *e)
+int dump_run(struct engine *en, const struct engine_record *r, const char *name, int sock, struct engine_image *ret, struct err *e)
 {
 	struct dump d = { .en = en, .r = r, .criu = CRIU_NONE };
 	autoclose int image = -1;
-	struct err again = ERR_INIT, ignored = ERR_INIT;
+	struct err ignored = ERR_INIT;
 
-	if (pool_keep_memory(en->pool, name, &image, e) < 0)
+	int made = pool_keep_memory(en->pool, name, &image, e);
+
+	if (made == -EEXIST) {			/* the last warden did not live to hear of it */
+		*e = ERR_INIT;
+		return image_sync(image, &ret->bytes, e);
+	}
+	if (made < 0)
 		return -e->no;
-	int result = dump_all(&d, image, ret, e);
+	int result = dump_all(&d, image, sock, ret, e);
 
-	criu_close(&d.criu);
-	/* Whatever became of CRIU: the sandbox stays as it was. */
-	if (cgroup_freeze(en->cgroups, r->spec.id, true, &again) < 0 && again.no != EAGAIN && result == 0)
-		result = err_set(e, again.no, "%s", again.text);
+	if (release(&d, sock, result < 0 ? &ignored : e) < 0)
+		result = result < 0 ? result : -e->no;
 	if (result < 0)
 		(void)pool_forget_memory(en->pool, name, &ignored);
 	return result < 0 ? err_wrap(e, "write the memory of sandbox '%s'", r->spec.id) : 0;

@@ -32,6 +32,7 @@ struct engine_limits {
 struct engine_spec {			/* what to start; checked by the warden */
 	char id[ENGINE_ID_SIZE];
 	char template_key[ENGINE_KEY_SIZE];
+	char from[ENGINE_NAME_SIZE];	/* start(): the kept disk that it begins with; "": an empty one */
 	uint32_t slot;			/* which of the instance's places it takes */
 	bool no_internet;
 	bool ruled;			/* has a policy of its own in the firewall: network() was called before start() */
@@ -131,19 +132,22 @@ struct engine_ops {
 	 * firewall entries. -EAGAIN: something is still going away, call again in a few ms. Idempotent. */
 	int (*reap)(struct engine *en, const struct engine_record *r, struct err *e);
 
-	/* What can be kept of a sandbox under a name, and outlives it. All but forget() block, and are called in a child.
+	/* What can be kept of a sandbox under a name, and outlives it. All but forget() and kept() block, and are called in a child.
 	 *
 	 * snapshot(): the disk of a frozen sandbox as it is, safe on the disk when it returns. checkpoint(): its memory too; it must
 	 * be frozen since its snapshot() of the same name, and stays frozen whatever comes of it. -ENOTSUP: this host cannot;
-	 * -EIO: CRIU could not, and e says what was in its way. Nothing is left of a failure.
+	 * -EIO: CRIU could not, and e says what was in its way. Nothing is left of a failure. released() is called as soon as the
+	 * sandbox is not needed any more and may be thawed: writing the image out takes longer than making it.
 	 *
 	 * restore(): like start(), but of a sandbox that goes on where checkpoint() found it: same processes, same pids. id, slot and
-	 * limits are those of the new one. The kept state stays. */
+	 * limits are those of the new one. What is kept as spec->from stays. */
 	int (*snapshot)(struct engine *en, const struct engine_record *r, const char *name, struct err *e);
-	int (*checkpoint)(struct engine *en, const struct engine_record *r, const char *name, struct engine_image *ret, struct err *e);
-	int (*restore)(struct engine *en, const struct engine_spec *spec, const char *name, struct engine_record *ret, int *ret_pidfd,
-		struct err *e);
+	int (*checkpoint)(struct engine *en, const struct engine_record *r, const char *name, void (*released)(void *arg), void *arg,
+		struct engine_image *ret, struct err *e);
+	int (*restore)(struct engine *en, const struct engine_spec *spec, struct engine_record *ret, int *ret_pidfd, struct err *e);
 	int (*forget)(struct engine *en, const char *name, struct err *e);	/* idempotent; -EAGAIN: ask again */
+	int (*kept)(struct engine *en, void (*fn)(void *arg, const char *name, bool disk, bool memory), void *arg, struct err *e);
+	const char *(*no_checkpoint)(struct engine *en);	/* why this host cannot; NULL: it can */
 
 	/* In a child: sees to it that the template has whatever makes starts of it quick, and that this works; may take long. keep:
 	 * it stays even if unused for long. -ENOENT: there is no such thing for that template. One at a time per template. */

@@ -332,6 +332,16 @@ static int ns_warm(struct engine *en, const char *template_key, bool keep, struc
 	return zygote_ensure(&en->zygote, template_key, keep ? 0 : ZYGOTE_IDLE_S, e);
 }
 
+static int ns_kept(struct engine *en, void (*fn)(void *arg, const char *name, bool disk, bool memory), void *arg, struct err *e)
+{
+	return pool_kept(en->pool, fn, arg, e);
+}
+
+static const char *ns_no_checkpoint(struct engine *en)
+{
+	return en->ckpt.sock < 0 ? en->ckpt.why_not : NULL;
+}
+
 static void ns_tick(struct engine *en)
 {
 	pool_tick(en->pool);
@@ -393,6 +403,8 @@ const struct engine_ops engine_ns = {
 	.checkpoint = ckpt_checkpoint,
 	.restore = ckpt_restore,
 	.forget = ns_forget,
+	.kept = ns_kept,
+	.no_checkpoint = ns_no_checkpoint,
 	.warm = ns_warm,
 	.tick = ns_tick,
 	.close = ns_close,

@@ -226,6 +226,15 @@ static int needs_btrfs(const struct pool *p, struct err *e)
 	return p->cfg.plain ? err_set(e, ENOTSUP, "without a pool nothing of a sandbox can be kept (no_pool is set)") : 0;
 }
 
+static bool is_there(const struct pool *p, const char *name, enum kept what, const char *file)
+{
+	char path[KEPT_NAME_SIZE + 16];
+
+	kept_name(path, name, what);
+	(void)strncat(path, file, sizeof path - strlen(path) - 1);
+	return faccessat(p->fs_fd, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
 static int open_kept(struct pool *p, const char *name, enum kept what, int *ret_fd, struct err *e)
 {
 	char z[KEPT_NAME_SIZE];
@@ -249,14 +258,44 @@ int pool_keep_disk(struct pool *p, const char *id, const char *name, struct err 
 	return btrfs_snapshot(fd, p->fs_fd, z, true, e);
 }
 
+/* Half of one may be there, by a helper of a warden that was killed: if it is still at work, it has it locked. */
+static int clear_half(struct pool *p, const char *name, int *ret_fd, struct err *e)
+{
+	char z[KEPT_NAME_SIZE];
+	autoclose int fd = -1;
+
+	if (open_kept(p, name, KEPT_MEMORY, &fd, e) < 0) {
+		bool absent = e->no == ENOENT;
+
+		*e = absent ? ERR_INIT : *e;
+		return absent ? 0 : -e->no;
+	}
+	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+		return err_set(e, EBUSY, "'%s' is being written", name);
+	if (is_there(p, name, KEPT_MEMORY, "/record")) {
+		*ret_fd = take_fd(&fd);
+		return err_set(e, EEXIST, "'%s' is there already", name);
+	}
+	kept_name(z, name, KEPT_MEMORY);
+	int r = sweeper_remove_now(p->fs_fd, z);
+
+	return r < 0 ? err_set(e, -r, "remove '%s': %s", z, strerror(-r)) : 0;
+}
+
 int pool_keep_memory(struct pool *p, const char *name, int *ret_fd, struct err *e)
 {
 	char z[KEPT_NAME_SIZE];
+	autoclose int fd = -1;
 
-	kept_name(z, name, KEPT_MEMORY);
-	if (needs_btrfs(p, e) < 0 || btrfs_subvol_create(p->fs_fd, z, e) < 0)
+	if (needs_btrfs(p, e) < 0 || clear_half(p, name, ret_fd, e) < 0)
 		return -e->no;
-	return open_kept(p, name, KEPT_MEMORY, ret_fd, e);
+	kept_name(z, name, KEPT_MEMORY);
+	if (btrfs_subvol_create(p->fs_fd, z, e) < 0 || open_kept(p, name, KEPT_MEMORY, &fd, e) < 0)
+		return -e->no;
+	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+		return err_sys(e, "lock '%s'", z);
+	*ret_fd = take_fd(&fd);
+	return 0;
 }
 
 int pool_kept_memory(struct pool *p, const char *name, int *ret_fd, struct err *e)
@@ -293,6 +332,31 @@ int pool_make_from(struct pool *p, const char *name, const char *id, uint64_t di
 	if (disk_bytes && btrfs_limit(fd, disk_bytes, e) < 0)
 		return -e->no;
 	*ret_fd = take_fd(&fd);
+	return 0;
+}
+
+/* Each name once: by its disk, or by a memory that lost its disk. */
+int pool_kept(struct pool *p, void (*fn)(void *arg, const char *name, bool disk, bool memory), void *arg, struct err *e)
+{
+	int fd = openat(p->fs_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+
+	if (!d) {
+		fd_close(fd);
+		return err_sys(e, "read the pool");
+	}
+	for (struct dirent *de; (de = readdir(d));) {
+		char *at = strchr(de->d_name, KEPT);
+
+		if (!at || !at[1] || at[2])
+			continue;
+		enum kept what = (enum kept)at[1];
+
+		*at = '\0';
+		if (what == KEPT_DISK || (what == KEPT_MEMORY && !is_there(p, de->d_name, KEPT_DISK, "")))
+			fn(arg, de->d_name, what == KEPT_DISK, is_there(p, de->d_name, KEPT_MEMORY, "/record"));
+	}
+	(void)closedir(d);
 	return 0;
 }
 

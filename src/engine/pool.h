@@ -33,9 +33,11 @@ int pool_usage(struct pool *p, const char *id, uint64_t *ret_bytes);	/* -errno *
 /* What is kept of a sandbox under a name of its own, and outlives it: NAME+d is its disk as it was, read-only; NAME+m a
  * directory for the image of its memory. */
 int pool_keep_disk(struct pool *p, const char *id, const char *name, struct err *e);	/* on disk when it returns */
-int pool_keep_memory(struct pool *p, const char *name, int *ret_fd, struct err *e);	/* an empty directory */
+/* An empty directory, locked while the fd is open. -EBUSY: another is writing it; -EEXIST: it is there, whole, and *ret_fd is it. */
+int pool_keep_memory(struct pool *p, const char *name, int *ret_fd, struct err *e);
 int pool_kept_memory(struct pool *p, const char *name, int *ret_fd, struct err *e);	/* -ENOENT */
 int pool_make_from(struct pool *p, const char *name, const char *id, uint64_t disk_bytes, int *ret_fd, struct err *e);
+int pool_kept(struct pool *p, void (*fn)(void *arg, const char *name, bool disk, bool memory), void *arg, struct err *e);
 int pool_forget(struct pool *p, const char *name, struct err *e);	/* both; in the background; idempotent; -EAGAIN */
 
 int pool_forget_memory(struct pool *p, const char *name, struct err *e);

@@ -63,7 +63,6 @@ static const char hook[] =
 struct restore {
 	struct engine *en;
 	const struct engine_spec *spec;
-	const char *name;
 	struct slot slot, was;		/* where it is now, where it was */
 	struct image_record record;
 	struct cgroup_seat seat;
@@ -79,7 +78,7 @@ static int open_image(struct restore *rs, struct err *e)
 {
 	autoclose int image = -1;
 
-	if (pool_kept_memory(rs->en->pool, rs->name, &image, e) < 0 || image_read_record(image, &rs->record, e) < 0)
+	if (pool_kept_memory(rs->en->pool, rs->spec->from, &image, e) < 0 || image_read_record(image, &rs->record, e) < 0)
 		return -e->no;
 	if (strcmp(rs->record.spec.template_key, rs->spec->template_key) != 0)
 		return err_set(e, EINVAL, "the image is of another template");
@@ -149,7 +148,7 @@ static int make_parts(struct restore *rs, struct err *e)
 		return -e->no;
 	if (cgroup_make(en->cgroups, rs->spec->id, &lim, e) < 0 || cgroup_seat_open(en->cgroups, rs->spec->id, &rs->seat, e) < 0)
 		return -e->no;
-	if (pool_make_from(en->pool, rs->name, rs->spec->id, l->disk_bytes, &own, e) < 0 ||
+	if (pool_make_from(en->pool, rs->spec->from, rs->spec->id, l->disk_bytes, &own, e) < 0 ||
 	    mount_clone(own, "", 0, &rs->own_fd, e) < 0 || clone_init(rs, e) < 0 || make_dev(rs, e) < 0)
 		return -e->no;
 	if (unshare(CLONE_NEWNS) < 0)		/* for the layers of the root; it goes with this process */
@@ -306,7 +305,7 @@ static int report(struct restore *rs, int sock, struct err *e)
 	struct ckpt_report rp;
 
 	memset(&rp, 0, sizeof rp);
-	rp.ok = 1;
+	rp.how = CKPT_DONE;
 	rp.record.spec = *rs->spec;
 	rp.record.pid = rs->pid;
 	rp.record.started_wall_ms = clock_wall_ms();
@@ -352,10 +351,10 @@ static void become_reaper(struct engine *en)
 	_exit(1);
 }
 
-int restore_run(struct engine *en, const struct engine_spec *spec, const char *name, int sock, struct err *e)
+int restore_run(struct engine *en, const struct engine_spec *spec, int sock, struct err *e)
 {
 	struct restore rs = {
-		.en = en, .spec = spec, .name = name, .seat = CGROUP_SEAT_NONE, .criu = CRIU_NONE, .template_fd = -1, .own_fd = -1,
+		.en = en, .spec = spec, .seat = CGROUP_SEAT_NONE, .criu = CRIU_NONE, .template_fd = -1, .own_fd = -1,
 		.ask = -1, .answer = -1, .pid = -1, .pidfd = -1,
 	};
 	int status = 1;

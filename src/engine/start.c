@@ -212,9 +212,11 @@ static int start_link(struct start *st, int netns_fd, struct err *e)
 /* What needs nothing of the new namespaces: disk space, and clones of the mounts that go into them. */
 static int start_disk(struct start *st, struct err *e)
 {
+	const struct engine_spec *sp = st->spec;
 	autoclose int own = -1;
 
-	if (pool_make(st->en->pool, st->spec->id, st->spec->limits.disk_bytes, &own, e) < 0)
+	if (sp->from[0] ? pool_make_from(st->en->pool, sp->from, sp->id, sp->limits.disk_bytes, &own, e) < 0 :
+	    pool_make(st->en->pool, sp->id, sp->limits.disk_bytes, &own, e) < 0)
 		return -e->no;
 	if (mount_clone(own, "", 0, &st->own_fd, e) < 0)
 		return -e->no;

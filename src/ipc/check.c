@@ -72,6 +72,12 @@ size_t msg_size(enum msg_type t)
 	case OP_NETWORK: return sizeof(struct msg_network);
 	case OP_LOG_LEVEL:
 	case EV_LOG_LEVEL: return sizeof(struct msg_level);
+	case OP_SNAPSHOT:
+	case OP_CHECKPOINT: return sizeof(struct msg_keep);
+	case OP_FORGET: return sizeof(struct msg_name);
+	case OP_KEPT: return sizeof(struct msg_list);
+	case RE_IMAGE: return sizeof(struct msg_image);
+	case RE_KEPT_ITEM: return sizeof(struct msg_kept);
 	case OP_TLS_FILE: return sizeof(struct msg_tls_file);
 	case OP_LIST: return sizeof(struct msg_list);
 	case RE_OK: return sizeof(struct msg_ok);

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MSG_VERSION 4
+#define MSG_VERSION 5
 #define MSG_MAX 24576			/* no message is larger */
 
 #define ID_SIZE 24			/* sandbox id: [a-z0-9]{1,23} */
@@ -36,6 +36,10 @@ enum msg_type {
 	OP_USAGE,
 	OP_NETWORK,		/* what a running sandbox may reach */
 	OP_LOG_LEVEL,		/* of the warden, now */
+	OP_SNAPSHOT,		/* keeps the disk of a frozen sandbox under a name */
+	OP_CHECKPOINT,		/* ... and its memory; answered by RE_IMAGE */
+	OP_FORGET,		/* what is kept under a name */
+	OP_KEPT,		/* answered by RE_KEPT_ITEM per name, then RE_OK */
 	OP_TLS_FILE,		/* RE_OK carries one fd: the certificate or its key, open for reading */
 	OP_COUNT,		/* not a message: number of requests + 1 */
 
@@ -44,6 +48,8 @@ enum msg_type {
 	RE_HELLO,		/* struct msg_welcome */
 	RE_LIST_ITEM,		/* struct msg_sandbox */
 	RE_USAGE,		/* struct msg_usage */
+	RE_IMAGE,		/* struct msg_image */
+	RE_KEPT_ITEM,		/* struct msg_kept */
 
 	EV_EXITED = 96,		/* struct msg_exited: a sandbox ended, for whatever reason, and all of it is gone */
 	EV_SHUTDOWN,		/* struct msg_ok: finish answers, then exit */
@@ -79,6 +85,8 @@ struct msg_welcome {
 	uint32_t max_sandboxes;
 	uint32_t n_templates;
 	uint32_t log_level;	/* as in base/log.h */
+	uint32_t can_checkpoint;	/* 0: the memory of a sandbox cannot be kept on this host, and why_not tells */
+	char why_not[156];
 	struct msg_limits defaults, maxima;
 	struct msg_template templates[TEMPLATES_MAX];
 	uint8_t ticket_secret[TICKET_SECRET_SIZE];
@@ -86,13 +94,16 @@ struct msg_welcome {
 
 #define START_NO_INTERNET 1u	/* flags of OP_START */
 #define START_PATIENT 2u	/* nobody waits for it: EAGAIN while its template is being warmed, rather than a cold start */
-#define START_FLAGS_ALL 3u
+#define START_KEPT 4u		/* it begins with the disk that is kept as `from` */
+#define START_RESTORE 8u	/* ... and with the memory, where that was left */
+#define START_FLAGS_ALL 15u
 
 struct msg_start {
 	struct msg_head head;
 	char id[ID_SIZE];
 	char template_key[TEMPLATE_KEY_SIZE];
 	uint8_t pad[7];
+	char from[ID_SIZE];	/* a name, with START_KEPT or START_RESTORE; else all zero */
 	char request[REQUEST_ID_SIZE];
 	uint32_t flags;
 	uint32_t n_policy;	/* bytes of an ipc/policy.h behind the message; 0: none */
@@ -103,6 +114,32 @@ struct msg_id {			/* OP_KILL, OP_FREEZE, OP_THAW, OP_CONNECT, OP_USAGE */
 	struct msg_head head;
 	char id[ID_SIZE];
 	char request[REQUEST_ID_SIZE];
+};
+
+struct msg_keep {		/* OP_SNAPSHOT, OP_CHECKPOINT */
+	struct msg_head head;
+	char id[ID_SIZE];
+	char name[ID_SIZE];	/* of the same form as an id */
+	char request[REQUEST_ID_SIZE];
+};
+
+struct msg_name {		/* OP_FORGET */
+	struct msg_head head;
+	char name[ID_SIZE];
+	char request[REQUEST_ID_SIZE];
+};
+
+struct msg_image {
+	struct msg_head head;
+	uint64_t bytes;
+	uint64_t dump_us;	/* how long the sandbox was needed for it */
+};
+
+struct msg_kept {
+	struct msg_head head;
+	char name[ID_SIZE];
+	uint8_t disk, memory;	/* what of it there is, whole */
+	uint8_t pad[6];
 };
 
 #define NETWORK_NO_INTERNET 1u	/* flags of OP_NETWORK */

@@ -11,6 +11,8 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "loop/loop.h"
+#include "warden/link.h"
+#include "warden/warden.h"
 
 struct child {
 	pid_t pid;
@@ -92,4 +94,20 @@ int aside_run(struct loop *l, void (*fn)(void *arg), void (*done)(void *arg), vo
 		(void)waitpid(pid, NULL, 0);
 	}
 	return r;
+}
+
+void warden_let_go(const struct warden *w)
+{
+	fd_close(w->registry_fd);
+	fd_close(w->pid_fd);
+	for (size_t i = 0; i < w->n_doors; i++)
+		fd_close(w->doors[i].fd);
+	fd_close(w->dns_udp);
+	fd_close(w->dns_tcp);
+	fd_close(w->proxy);
+	if (w->eg.link)
+		fd_close(link_fd(w->eg.link));
+	if (w->link)
+		fd_close(link_fd(w->link));
+	(void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
 }

@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 struct loop;
+struct warden;
 
 /* Collects a child that nobody needs an answer from, whenever it ends. */
 void aside_forget(struct loop *l, pid_t pid);
@@ -15,3 +16,8 @@ int aside_run(struct loop *l, void (*fn)(void *arg), void (*done)(void *arg), vo
 /* For every child that is not a program of its own: signals as at the start of a process, and a session of its own, since
  * Ctrl-C on the warden's terminal is for the warden alone. The loop's handlers would write to a pipe that is shared with it. */
 void aside_signals(void);
+
+/* In every child that runs engine code for long: closes what the warden holds but such a child must not: its locks, listeners and links would
+ * outlive a killed warden. Also lets it be looked at: the warden is not dumpable, and then only host root may open /proc/PID/uid_map of
+ * what is made here. */
+void warden_let_go(const struct warden *w);

@@ -37,23 +37,6 @@ struct report {
 
 /* --- in the child ------------------------------------------------------------------------------------------ */
 
-/* Locks, listeners and links would outlive a killed warden. */
-void builder_let_go(const struct warden *w)
-{
-	fd_close(w->registry_fd);
-	fd_close(w->pid_fd);
-	for (size_t i = 0; i < w->n_doors; i++)
-		fd_close(w->doors[i].fd);
-	fd_close(w->dns_udp);
-	fd_close(w->dns_tcp);
-	fd_close(w->proxy);
-	if (w->eg.link)
-		fd_close(link_fd(w->eg.link));
-	if (w->link)
-		fd_close(link_fd(w->link));
-	(void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
-}
-
 /* The policy first: it is in force before there is anything that it could concern. */
 static int child_build(const struct sandbox *sb, struct engine_record *ret, int *ret_pidfd, struct err *e)
 {
@@ -64,7 +47,7 @@ static int child_build(const struct sandbox *sb, struct engine_record *ret, int 
 		if (policy_for_engine(sb->policy, &p, e) < 0 || w->ops->network(w->engine, &sb->er, sb->er.spec.no_internet, &p, e) < 0)
 			return -e->no;
 	}
-	return w->ops->start(w->engine, &sb->er.spec, ret, ret_pidfd, e);
+	return (sb->restoring ? w->ops->restore : w->ops->start)(w->engine, &sb->er.spec, ret, ret_pidfd, e);
 }
 
 static __attribute__((noreturn)) void child_main(const struct sandbox *sb, int sock, pid_t warden)
@@ -76,7 +59,7 @@ static __attribute__((noreturn)) void child_main(const struct sandbox *sb, int s
 	if (getppid() != warden)
 		_exit(1);
 	aside_signals();
-	builder_let_go(sb->w);
+	warden_let_go(sb->w);
 	memset(&rp, 0, sizeof rp);
 	int r = child_build(sb, &rp.er, &pidfd, &rp.e);
 
@@ -124,13 +107,18 @@ static void on_report(void *user, int events)
 	}
 }
 
+static int builder_ms(const struct sandbox *sb)
+{
+	return sb->restoring ? BUILDER_RESTORE_MS : BUILDER_MS;
+}
+
 static void on_stuck(void *user)
 {
 	struct builder *b = user;
 	struct err e = ERR_INIT;
 
 	log_error("builder is stuck, killing it", "id=%s pid=%d", b->sb->er.spec.id, (int)b->pid);
-	(void)err_set(&e, ETIMEDOUT, "not built within %d ms", BUILDER_MS);
+	(void)err_set(&e, ETIMEDOUT, "not built within %d ms", builder_ms(b->sb));
 	builder_finish(b, -ETIMEDOUT, NULL, -1, &e);
 }
 
@@ -166,7 +154,7 @@ int builder_new(struct sandbox *sb, struct builder **ret, struct err *e)
 		builder_free(b);
 		return -e->no;
 	}
-	timer_arm(b->timer, BUILDER_MS);
+	timer_arm(b->timer, (uint64_t)builder_ms(sb));
 	*ret = b;
 	return 0;
 }

@@ -4,9 +4,11 @@
  * A process that waits for the disk stops only when the disk has answered. The warden's loop does not wait for it: it looks
  * again now and then, and the front gets its answer when all have stopped, or when that takes too long and they run on. */
 #include "base/clock.h"
+#include "base/fd.h"
 #include "base/log.h"
 #include "loop/loop.h"
 #include "warden/front.h"
+#include "warden/keeper.h"
 #include "warden/records.h"
 #include "warden/sandbox.h"
 #include "warden/warden.h"
@@ -98,6 +100,9 @@ void sandbox_thaw(struct sandbox *sb, uint32_t seq)
 	struct warden *w = sb->w;
 	struct err e = ERR_INIT;
 
+	if (keeper_puts_off(sb, seq))
+		return;
+	keeper_free(take_ptr(&sb->keeper));	/* what it writes is of the past from now on */
 	if (sb->freezing.seq) {
 		(void)err_set(&e, ECANCELED, "it was thawed before all of it was frozen");
 		give_up(sb, &e);

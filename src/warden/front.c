@@ -184,6 +184,13 @@ void front_ok(struct warden *w, uint64_t life, uint32_t seq)
 	answer(w, life, &re, sizeof re);
 }
 
+void front_image(struct warden *w, uint64_t life, uint32_t seq, uint64_t bytes, uint64_t dump_us)
+{
+	struct msg_image re = { .head = { MSG_VERSION, RE_IMAGE, seq }, .bytes = bytes, .dump_us = dump_us };
+
+	answer(w, life, &re, sizeof re);
+}
+
 void front_error(struct warden *w, uint64_t life, uint32_t seq, int no, const char *text)
 {
 	struct msg_error re;

@@ -6,8 +6,11 @@
 
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/str.h"
+#include "ipc/check.h"
 #include "warden/certs.h"
 #include "warden/front.h"
+#include "warden/keeper.h"
 #include "warden/link.h"
 #include "warden/sandbox.h"
 #include "warden/warden.h"
@@ -58,6 +61,10 @@ static void op_hello(struct warden *w, const void *msg)
 	re.defaults = config_default_limits(&w->cfg);
 	re.maxima = config_max_limits(&w->cfg);
 	memcpy(re.templates, w->cfg.templates, sizeof re.templates);
+	const char *why_not = w->ops->no_checkpoint(w->engine);
+
+	re.can_checkpoint = !why_not;
+	(void)str_copy(re.why_not, sizeof re.why_not, str_of(why_not ? why_not : ""));
 	memcpy(re.ticket_secret, w->ticket_secret, sizeof re.ticket_secret);
 	send_out(w, &re, sizeof re, -1);
 }
@@ -112,6 +119,63 @@ static void op_thaw(struct warden *w, const void *msg)
 		return;
 	log_info("thaw", "id=%s request=%s", m->id, m->request);
 	sandbox_thaw(sb, m->head.seq);
+}
+
+/* OP_SNAPSHOT and OP_CHECKPOINT */
+static void op_keep(struct warden *w, const void *msg)
+{
+	const struct msg_keep *m = msg;
+	struct msg_id who = { .head = m->head };
+
+	memcpy(who.id, m->id, sizeof who.id);
+	struct sandbox *sb = running(w, &who);
+
+	if (!sb)
+		return;
+	log_info(m->head.type == OP_SNAPSHOT ? "snapshot" : "checkpoint", "id=%s name=%s request=%s", m->id, m->name, m->request);
+	keeper_begin(sb, m);
+}
+
+static void op_forget(struct warden *w, const void *msg)
+{
+	const struct msg_name *m = msg;
+	struct err e = ERR_INIT;
+
+	log_info("forget", "name=%s request=%s", m->name, m->request);
+	if (w->ops->forget(w->engine, m->name, &e) < 0)
+		fail(w, m->head.seq, &e);
+	else
+		front_ok(w, w->life, m->head.seq);
+}
+
+struct kept_list {
+	struct warden *w;
+	uint32_t seq;
+};
+
+static void send_kept(void *arg, const char *name, bool disk, bool memory)
+{
+	const struct kept_list *l = arg;
+	struct msg_kept item;
+
+	memset(&item, 0, sizeof item);
+	item.head = head_of(RE_KEPT_ITEM, l->seq);
+	item.disk = disk;
+	item.memory = memory;
+	if (str_copy(item.name, sizeof item.name, str_of(name)) && check_id(item.name))
+		send_out(l->w, &item, sizeof item, -1);
+}
+
+static void op_kept(struct warden *w, const void *msg)
+{
+	const struct msg_list *m = msg;
+	struct kept_list l = { w, m->head.seq };
+	struct err e = ERR_INIT;
+
+	if (w->ops->kept(w->engine, send_kept, &l, &e) < 0)
+		fail(w, m->head.seq, &e);
+	else
+		front_ok(w, w->life, m->head.seq);
 }
 
 static void op_connect(struct warden *w, const void *msg)
@@ -228,6 +292,7 @@ static void (*const handlers[OP_COUNT])(struct warden *w, const void *msg) = {
 	[OP_HELLO] = op_hello, [OP_START] = op_start, [OP_KILL] = op_kill, [OP_FREEZE] = op_freeze,
 	[OP_THAW] = op_thaw, [OP_CONNECT] = op_connect, [OP_LIST] = op_list, [OP_USAGE] = op_usage,
 	[OP_NETWORK] = op_network, [OP_LOG_LEVEL] = op_log_level, [OP_TLS_FILE] = op_tls_file,
+	[OP_SNAPSHOT] = op_keep, [OP_CHECKPOINT] = op_keep, [OP_FORGET] = op_forget, [OP_KEPT] = op_kept,
 };
 
 void ops_run(struct warden *w, enum msg_type type, const void *msg)

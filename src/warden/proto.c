@@ -63,6 +63,40 @@ static const char *fields_tls_file(const struct proto *pr, const void *msg)
 	return m->which == TLS_FILE_CERT || m->which == TLS_FILE_KEY ? NULL : "no such file";
 }
 
+static const char *fields_keep(const struct proto *pr, const void *msg)
+{
+	const struct msg_keep *m = msg;
+
+	(void)pr;
+	if (!check_id(m->id))
+		return "bad sandbox id";
+	if (!check_id(m->name))
+		return "bad name";
+	return check_request(m->request) ? NULL : "bad request id";
+}
+
+static const char *fields_name(const struct proto *pr, const void *msg)
+{
+	const struct msg_name *m = msg;
+
+	(void)pr;
+	if (!check_id(m->name))
+		return "bad name";
+	return check_request(m->request) ? NULL : "bad request id";
+}
+
+/* One of the two ways to begin with what is kept, and what is kept; or neither. */
+static const char *fields_from(const struct msg_start *m)
+{
+	uint32_t how = m->flags & (START_KEPT | START_RESTORE);
+
+	if (how == (START_KEPT | START_RESTORE))
+		return "two ways to start";
+	if (!how)
+		return check_text(m->from, sizeof m->from) && !m->from[0] ? NULL : "a name without a use";
+	return check_id(m->from) ? NULL : "bad name";
+}
+
 static const char *fields_start(const struct proto *pr, const void *msg)
 {
 	static const uint8_t zero[sizeof ((struct msg_start *)0)->pad];
@@ -80,6 +114,11 @@ static const char *fields_start(const struct proto *pr, const void *msg)
 		return "unknown flags";
 	if (!check_limits(&m->limits, &pr->maxima))
 		return "limits out of range";
+	const char *why = fields_from(m);
+
+	/* What is kept goes with the template that it was made of, which may be none of today's; if it is gone, the engine says so. */
+	if (why || m->from[0])
+		return why;
 	for (uint32_t i = 0; i < pr->n_templates; i++) {
 		if (memcmp(pr->templates[i].key, m->template_key, sizeof m->template_key) == 0)
 			return NULL;
@@ -98,6 +137,10 @@ static const struct request requests[OP_COUNT] = {
 	[OP_USAGE]   = { sizeof(struct msg_id), 0, PHASE_SERVE, .fields = fields_id },
 	[OP_NETWORK] = { sizeof(struct msg_network), offsetof(struct msg_network, n_policy), PHASE_SERVE, .fields = fields_network },
 	[OP_LOG_LEVEL] = { sizeof(struct msg_level), 0, PHASE_SERVE, .fields = fields_level },
+	[OP_SNAPSHOT] = { sizeof(struct msg_keep), 0, PHASE_SERVE, .fields = fields_keep },
+	[OP_CHECKPOINT] = { sizeof(struct msg_keep), 0, PHASE_SERVE, .fields = fields_keep },
+	[OP_FORGET] = { sizeof(struct msg_name), 0, PHASE_SERVE, .fields = fields_name },
+	[OP_KEPT] = { sizeof(struct msg_list), 0, PHASE_SERVE },
 	[OP_TLS_FILE] = { sizeof(struct msg_tls_file), 0, PHASE_SERVE, .fields = fields_tls_file },
 };
 

@@ -15,6 +15,7 @@
 #include "warden/builder.h"
 #include "warden/egress.h"
 #include "warden/front.h"
+#include "warden/keeper.h"
 #include "warden/policy.h"
 #include "warden/records.h"
 #include "warden/warden.h"
@@ -79,6 +80,7 @@ static void sandbox_free(struct sandbox *sb)
 	w->slots[sb->er.spec.slot] = NULL;
 	w->n_sandboxes--;
 	builder_free(sb->builder);
+	keeper_free(sb->keeper);
 	watch_free(sb->watch);
 	timer_free(sb->timer);
 	timer_free(sb->freezing.timer);
@@ -328,6 +330,8 @@ int sandbox_start(struct warden *w, const struct msg_start *m, struct err *e)
 
 	memcpy(sp->id, m->id, sizeof sp->id);
 	memcpy(sp->template_key, m->template_key, sizeof sp->template_key);
+	memcpy(sp->from, m->from, sizeof sp->from);
+	sb->restoring = m->flags & START_RESTORE;
 	sp->no_internet = m->flags & START_NO_INTERNET;
 	sp->limits = (struct engine_limits) { m->limits.mem_bytes, m->limits.disk_bytes, m->limits.cpu_permille, m->limits.pids };
 	sb->seq = m->head.seq;

@@ -17,6 +17,7 @@
 
 struct builder;
 struct held_policy;
+struct keeper;
 struct record;
 struct timer;
 struct warden;
@@ -41,6 +42,8 @@ struct sandbox {
 		uint64_t life;		/* the front that asked */
 		uint64_t until_ms;
 	} freezing;
+	struct keeper *keeper;		/* its disk or memory is being written; NULL: not */
+	bool restoring;			/* while it is being built: from a kept memory */
 	bool unwanted;			/* killed, or its front has gone, while it was being built */
 	bool announced;			/* the front was told that it runs, so it will be told that it ended */
 	uint32_t reason;		/* enum exit_reason */

@@ -49,7 +49,7 @@ static _Noreturn void child_main(const struct entry *en, pid_t warden)
 	if (getppid() != warden)
 		_exit(FAILED);
 	aside_signals();
-	builder_let_go(w);
+	warden_let_go(w);
 	int r = w->ops->warm(w->engine, en->key, en->keep, &e);
 
 	if (r < 0 && r != -ENOENT)

@@ -124,7 +124,7 @@ struct report {
 };
 
 /* As the warden does it: in a child, the record and the pidfd come back over a socket. */
-static int begin(struct drive *d, const struct engine_spec *spec, const char *image, struct err *e)
+static int begin(struct drive *d, const struct engine_spec *spec, bool restore, struct err *e)
 {
 	struct report m = { 0 };
 	size_t n_fds = 0;
@@ -135,8 +135,7 @@ static int begin(struct drive *d, const struct engine_spec *spec, const char *im
 	pid_t pid = fork();
 
 	if (pid == 0) {
-		int pidfd = -1, r = image ? engine_ns.restore(d->en, spec, image, &m.rec, &pidfd, &m.e) :
-			engine_ns.start(d->en, spec, &m.rec, &pidfd, &m.e);
+		int pidfd = -1, r = (restore ? engine_ns.restore : engine_ns.start)(d->en, spec, &m.rec, &pidfd, &m.e);
 
 		(void)fd_send(sock[1], &m, sizeof m, &pidfd, r == 0);
 		_exit(0);
@@ -160,14 +159,15 @@ static int do_start(struct drive *d, char *a, char *b, struct err *e)
 	struct engine_spec s = spec_of(d, 0);
 
 	(void)a, (void)b;
-	return begin(d, &s, NULL, e);
+	return begin(d, &s, false, e);
 }
 
 static int do_restore(struct drive *d, char *name, char *slot, struct err *e)
 {
 	struct engine_spec s = spec_of(d, (uint32_t)atoi(slot));
 
-	return begin(d, &s, name, e);
+	(void)str_copy(s.from, sizeof s.from, str_of(name));
+	return begin(d, &s, true, e);
 }
 
 static int do_freeze(struct drive *d, char *a, char *b, struct err *e)
@@ -220,10 +220,15 @@ static int do_snapshot(struct drive *d, char *name, char *b, struct err *e)
 	return engine_ns.snapshot(d->en, &d->rec, name, e);
 }
 
+static void released(void *arg)
+{
+	(void)arg;
+}
+
 static int do_checkpoint(struct drive *d, char *name, char *b, struct err *e)
 {
 	(void)b;
-	return engine_ns.checkpoint(d->en, &d->rec, name, &d->image, e);
+	return engine_ns.checkpoint(d->en, &d->rec, name, released, NULL, &d->image, e);
 }
 
 static int do_forget(struct drive *d, char *name, char *b, struct err *e)

@@ -166,6 +166,51 @@ static int fake_reap(struct engine *en, const struct engine_record *r, struct er
 	return 0;
 }
 
+static int fake_snapshot(struct engine *en, const struct engine_record *r, const char *name, struct err *e)
+{
+	(void)en;
+	(void)r;
+	return strcmp(name, "kfull") == 0 ? err_set(e, ENOSPC, "the disk is full") : 0;
+}
+
+/* Needs it for a while, then writes for a while; or ends without a word. */
+static int fake_checkpoint(struct engine *en, const struct engine_record *r, const char *name, void (*released)(void *arg), void *arg,
+	struct engine_image *ret, struct err *e)
+{
+	(void)en;
+	(void)r;
+	(void)e;
+	if (strcmp(name, "kcrash") == 0)
+		_exit(1);
+	(void)usleep(200000);
+	released(arg);
+	(void)usleep(200000);
+	*ret = (struct engine_image) { .bytes = 4096, .dump_us = 7 };
+	return 0;
+}
+
+static int fake_forget(struct engine *en, const char *name, struct err *e)
+{
+	(void)en;
+	return strcmp(name, "kbusy") == 0 ? err_set(e, EAGAIN, "busy") : 0;
+}
+
+static int fake_kept(struct engine *en, void (*fn)(void *arg, const char *name, bool disk, bool memory), void *arg, struct err *e)
+{
+	(void)en;
+	(void)e;
+	fn(arg, "kone", true, false);
+	fn(arg, "ktwo", true, true);
+	fn(arg, "not a name", true, true);
+	return 0;
+}
+
+static const char *fake_no_checkpoint(struct engine *en)
+{
+	(void)en;
+	return NULL;
+}
+
 static void fake_tick(struct engine *en)
 {
 	(void)en;
@@ -180,5 +225,7 @@ static void fake_close(struct engine *en, bool all)
 const struct engine_ops engine_ns = {
 	.name = "fake", .open = fake_open, .start = fake_start, .adopt = fake_adopt, .connect = fake_connect, .freeze = fake_freeze,
 	.network = fake_network,
+	.restore = fake_start, .snapshot = fake_snapshot, .checkpoint = fake_checkpoint, .forget = fake_forget, .kept = fake_kept,
+	.no_checkpoint = fake_no_checkpoint,
 	.kill = fake_kill, .usage = fake_usage, .reap = fake_reap, .warm = fake_warm, .tick = fake_tick, .close = fake_close,
 };

@@ -196,6 +196,10 @@ BAD_POLICY(net_allow, p.net.allow = 2)
 static void net_id(void) { hello(); struct msg_network m = { .head = head(OP_NETWORK), .id = "../x" }; out(&m, sizeof m, 0); }
 static void tls_file(void) { hello(); struct msg_tls_file m = { .head = head(OP_TLS_FILE), .which = 3 }; out(&m, sizeof m, 0); }
 static void tls_file_pad(void) { hello(); struct msg_tls_file m = { .head = head(OP_TLS_FILE), .which = 1, .pad = { 1 } }; out(&m, sizeof m, 0); }
+static void keep_name(void) { hello(); struct msg_keep m = { .head = head(OP_SNAPSHOT), .id = "ione", .name = "k+d" }; out(&m, sizeof m, 0); }
+static void keep_id(void) { hello(); struct msg_keep m = { .head = head(OP_CHECKPOINT), .id = "", .name = "kone" }; out(&m, sizeof m, 0); }
+static void forget_path(void) { hello(); struct msg_name m = { .head = head(OP_FORGET), .name = "../../etc" }; out(&m, sizeof m, 0); }
+static void forget_open_end(void) { hello(); struct msg_name m = { .head = head(OP_FORGET) }; memset(m.name, 'k', sizeof m.name); out(&m, sizeof m, 0); }
 static void level_high(void) { hello(); struct msg_level m = { .head = head(OP_LOG_LEVEL), .level = 4 }; out(&m, sizeof m, 0); }
 
 /* A start that is sound but for one field. */
@@ -212,6 +216,10 @@ BAD_START(key_open_end, m.template_key[32] = 'a')
 BAD_START(key_path, memcpy(m.template_key, "../../../../../../../../../../etc", sizeof m.template_key))
 BAD_START(pad_used, m.pad[6] = 1)
 BAD_START(flag_unknown, m.flags = START_FLAGS_ALL + 1)
+BAD_START(from_unused, memcpy(m.from, "kone", 5))
+BAD_START(from_twice, memcpy(m.from, "kone", 5); m.flags = START_KEPT | START_RESTORE)
+BAD_START(from_missing, m.flags = START_RESTORE)
+BAD_START(from_path, memcpy(m.from, "../x", 5); m.flags = START_KEPT)
 BAD_START(flag_high, m.flags = 0x80000000u)
 BAD_START(mem_none, m.limits.mem_bytes = 0)
 BAD_START(mem_much, m.limits.mem_bytes = welcome.maxima.mem_bytes + 1)
@@ -284,6 +292,14 @@ static const struct {
 	{ "start: padding used", "padding is not zero", pad_used },
 	{ "start: unknown flag", "unknown flags", flag_unknown },
 	{ "start: high flag", "unknown flags", flag_high },
+	{ "start: a name that is not used", "a name without a use", from_unused },
+	{ "start: from a disk and from a memory", "two ways to start", from_twice },
+	{ "start: from nothing", "bad name", from_missing },
+	{ "start: from a path", "bad name", from_path },
+	{ "snapshot: name of a directory", "bad name", keep_name },
+	{ "checkpoint: empty id", "bad sandbox id", keep_id },
+	{ "forget: path as name", "bad name", forget_path },
+	{ "forget: name without end", "bad name", forget_open_end },
 	{ "start: no memory", "limits out of range", mem_none },
 	{ "start: a byte too much memory", "limits out of range", mem_much },
 	{ "start: all memory", "limits out of range", mem_all },
@@ -352,6 +368,64 @@ static void connects(const char *id)
 	fd_close(fd);
 }
 
+static uint32_t keep(enum msg_type op, const char *id, const char *name)
+{
+	struct msg_keep m = { .head = head(op) };
+
+	(void)snprintf(m.id, sizeof m.id, "%s", id);
+	(void)snprintf(m.name, sizeof m.name, "%s", name);
+	out(&m, sizeof m, 0);
+	return m.head.seq;
+}
+
+/* What answers come in which order, by seq. */
+static void expect_seq(uint32_t seq, int type, int no, const char *what)
+{
+	_Alignas(8) char msg[MSG_MAX];
+	int fd, got = in(msg, &fd);
+	const struct msg_error *m = (const struct msg_error *)msg;
+
+	if (got != type || m->head.seq != seq || (got == RE_ERROR && m->no != no))
+		wrong(what);
+}
+
+static void keeps(void)
+{
+	struct msg_list list = { head(OP_KEPT) };
+	struct msg_name name = { .head = head(OP_FORGET), .name = "kone" };
+
+	(void)keep(OP_SNAPSHOT, "inobody", "kone");
+	expect(RE_ERROR, ENOENT, "snapshot of an unknown id");
+	(void)keep(OP_SNAPSHOT, "ione", "kone");
+	expect(RE_ERROR, EBUSY, "snapshot of what is not frozen");
+	ask(OP_FREEZE, "ione", RE_OK, 0, "freeze");
+	(void)keep(OP_SNAPSHOT, "ione", "kone");
+	expect(RE_OK, 0, "snapshot");
+	(void)keep(OP_SNAPSHOT, "ione", "kfull");
+	expect(RE_ERROR, ENOSPC, "snapshot on a full disk");
+	(void)keep(OP_CHECKPOINT, "ione", "kcrash");
+	expect(RE_ERROR, EIO, "a keeper that died");
+	/* While its memory is read it stays frozen, and only one may do that; then it is thawed, and the image comes to nothing. */
+	uint32_t first = keep(OP_CHECKPOINT, "ione", "kone"), second = keep(OP_CHECKPOINT, "ione", "ktwo");
+
+	expect_seq(second, RE_ERROR, EBUSY, "two checkpoints at once");
+	struct msg_id thaw = about(OP_THAW, "ione");
+
+	out(&thaw, sizeof thaw, 0);
+	expect_seq(first, RE_ERROR, ECANCELED, "a checkpoint of what was thawed");
+	expect_seq(thaw.head.seq, RE_OK, 0, "thaw after the dump");
+	ask(OP_FREEZE, "ione", RE_OK, 0, "freeze again");
+	(void)keep(OP_CHECKPOINT, "ione", "kone");
+	expect(RE_IMAGE, 0, "checkpoint");
+	ask(OP_THAW, "ione", RE_OK, 0, "thaw");
+	out(&list, sizeof list, 0);
+	expect(RE_KEPT_ITEM, 0, "the first kept");
+	expect(RE_KEPT_ITEM, 0, "the second kept");
+	expect(RE_OK, 0, "the end of what is kept");
+	out(&name, sizeof name, 0);
+	expect(RE_OK, 0, "forget");
+}
+
 /* After all that it serves: unknown ids are only errors, limits hold, a sandbox runs and survives this front. */
 static __attribute__((noreturn)) void serve_first(void)
 {
@@ -374,6 +448,7 @@ static __attribute__((noreturn)) void serve_first(void)
 	ask(OP_KILL, "itwo", RE_OK, 0, "kill");
 	expect(EV_EXITED, 0, "exit of itwo is told");
 	if (getenv("ATOLL_TORTURE_FAKE")) {
+		keeps();
 		start("fail1", RE_ERROR, ENOSPC);
 		start("crash1", RE_ERROR, EIO);
 		start("half1", RE_ERROR, EIO);

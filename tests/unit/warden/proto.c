@@ -75,6 +75,8 @@ static void every_other_size_is_refused(void **state)
 			memcpy(big, &m, sizeof m);
 			if (op == OP_LOG_LEVEL)		/* has a number where the others have an id */
 				memset(big + sizeof m.head, 0, sizeof m - sizeof m.head);
+			if (op == OP_SNAPSHOT || op == OP_CHECKPOINT)
+				memcpy(big, &(struct msg_keep) { .head = m.head, .id = "ione", .name = "kone" }, sizeof(struct msg_keep));
 			if (op == OP_TLS_FILE)
 				memcpy(big, &(struct msg_tls_file){ .head = m.head, .which = TLS_FILE_KEY }, sizeof(struct msg_tls_file));
 			taken += proto_check(&pr, big, n, 0, &t) == NULL;
@@ -107,6 +109,36 @@ static void fds_are_refused_with_every_request(void **state)
 	(void)state;
 	assert_refused(&pr, &m, sizeof m, 1, "wrong number of fds");
 	assert_refused(&pr, &m, sizeof m, 8, "wrong number of fds");
+}
+
+static void what_is_kept_is_named_or_not_used(void **state)
+{
+	struct proto pr = fresh(PHASE_SERVE);
+	struct msg_start m = sound_start();
+	struct msg_keep k = { .head = { MSG_VERSION, OP_CHECKPOINT, 3 }, .id = "ione", .name = "kone" };
+	struct msg_name f = { .head = { MSG_VERSION, OP_FORGET, 4 }, .name = "kone" };
+	enum msg_type t;
+
+	(void)state;
+	memcpy(m.from, "kone", 5);
+	assert_refused(&pr, &m, sizeof m, 0, "a name without a use");
+	m.flags = START_KEPT | START_RESTORE;
+	assert_refused(&pr, &m, sizeof m, 0, "two ways to start");
+	m.flags = START_KEPT;
+	assert_null(proto_check(&pr, &m, sizeof m, 0, &t));
+	m.template_key[0] = 'f';	/* of yesterday */
+	assert_null(proto_check(&pr, &m, sizeof m, 0, &t));
+	memcpy(m.from, "k+d", 4);
+	assert_refused(&pr, &m, sizeof m, 0, "bad name");
+	memset(m.from, 0, sizeof m.from);
+	m.flags = START_RESTORE;
+	assert_refused(&pr, &m, sizeof m, 0, "bad name");
+	assert_null(proto_check(&pr, &k, sizeof k, 0, &t));
+	memcpy(k.name, "../k", 5);
+	assert_refused(&pr, &k, sizeof k, 0, "bad name");
+	assert_null(proto_check(&pr, &f, sizeof f, 0, &t));
+	f.name[0] = '.';
+	assert_refused(&pr, &f, sizeof f, 0, "bad name");
 }
 
 static void each_field_of_start_is_checked(void **state)
@@ -148,6 +180,7 @@ int main(void)
 		cmocka_unit_test(every_other_size_is_refused),
 		cmocka_unit_test(unknown_types_are_refused),
 		cmocka_unit_test(fds_are_refused_with_every_request),
+		cmocka_unit_test(what_is_kept_is_named_or_not_used),
 		cmocka_unit_test(each_field_of_start_is_checked),
 	};
 

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* keeper: fork, engine->snapshot() or engine->checkpoint(), report. */
+#include "warden/keeper.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "loop/loop.h"
+#include "warden/aside.h"
+#include "warden/front.h"
+#include "warden/sandbox.h"
+#include "warden/warden.h"
+
+struct keeper {
+	struct sandbox *sb;
+	enum msg_type op;
+	uint32_t seq, thaw_seq;		/* 0: nobody waits */
+	uint64_t life;			/* the front that asked */
+	uint64_t began_ms;
+	char name[ID_SIZE], request[REQUEST_ID_SIZE];
+	bool released;
+	pid_t pid;
+	int sock;
+	struct watch *watch;
+};
+
+enum { KEEPER_FAILED, KEEPER_DONE, KEEPER_RELEASED };
+
+struct report {
+	int32_t how;
+	struct engine_image image;
+	struct err e;
+};
+
+/* --- in the child ------------------------------------------------------------------------------------------- */
+
+static void say_released(void *arg)
+{
+	struct report rp;
+
+	memset(&rp, 0, sizeof rp);
+	rp.how = KEEPER_RELEASED;
+	(void)fd_send(*(int *)arg, &rp, sizeof rp, NULL, 0);
+}
+
+static __attribute__((noreturn)) void child_main(const struct keeper *k, int sock, pid_t warden)
+{
+	const struct sandbox *sb = k->sb;
+	struct warden *w = sb->w;
+	struct report rp;
+
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	if (getppid() != warden)
+		_exit(1);
+	aside_signals();
+	warden_let_go(w);
+	memset(&rp, 0, sizeof rp);
+	int r = k->op == OP_SNAPSHOT ? w->ops->snapshot(w->engine, &sb->er, k->name, &rp.e) :
+		w->ops->checkpoint(w->engine, &sb->er, k->name, say_released, &sock, &rp.image, &rp.e);
+
+	rp.how = r < 0 ? KEEPER_FAILED : KEEPER_DONE;
+	_exit(fd_send(sock, &rp, sizeof rp, NULL, 0) == sizeof rp ? 0 : 1);
+}
+
+/* --- in the warden ------------------------------------------------------------------------------------------ */
+
+static void answer(struct keeper *k, const struct report *rp)
+{
+	struct warden *w = k->sb->w;
+	uint32_t seq = k->seq;
+
+	k->seq = 0;
+	if (rp->how == KEEPER_FAILED)
+		front_error(w, k->life, seq, rp->e.no > 0 ? rp->e.no : EIO, rp->e.text);
+	else if (k->op == OP_SNAPSHOT)
+		front_ok(w, k->life, seq);
+	else
+		front_image(w, k->life, seq, rp->image.bytes, rp->image.dump_us);
+}
+
+/* Whoever wanted to thaw it has waited for this. */
+static void release(struct keeper *k)
+{
+	uint32_t seq = k->thaw_seq;
+
+	k->released = true;
+	k->thaw_seq = 0;
+	if (seq && k->sb->state != SANDBOX_RUNNING)
+		front_error(k->sb->w, k->life, seq, ENOENT, "the sandbox has ended");
+	else if (seq && k->life == k->sb->w->life)	/* else it was never told, and the new front will ask again */
+		sandbox_thaw(k->sb, seq);
+}
+
+static void finish(struct keeper *k, const struct report *rp)
+{
+	struct sandbox *sb = k->sb;
+
+	if (rp->how == KEEPER_FAILED)
+		log_warn("could not keep a sandbox", "id=%s name=%s request=%s err=%s", sb->er.spec.id, k->name, k->request, rp->e.text);
+	else
+		log_info(k->op == OP_SNAPSHOT ? "disk kept" : "memory kept", "id=%s name=%s request=%s ms=%llu mib=%llu", sb->er.spec.id,
+			k->name, k->request, (unsigned long long)(clock_mono_ms() - k->began_ms), (unsigned long long)(rp->image.bytes >> 20));
+	answer(k, rp);
+	sb->keeper = NULL;
+	release(k);
+	keeper_free(k);
+}
+
+static void on_report(void *user, int events)
+{
+	struct keeper *k = user;
+	struct report rp;
+	size_t n_fds;
+	ssize_t n = fd_recv(k->sock, &rp, sizeof rp, NULL, 0, &n_fds);
+
+	(void)events;
+	if (n == -EAGAIN)
+		return;
+	if (n != sizeof rp) {
+		memset(&rp, 0, sizeof rp);
+		(void)err_set(&rp.e, EIO, "the keeper ended without a word");
+	}
+	rp.e.text[sizeof rp.e.text - 1] = '\0';
+	if (rp.how == KEEPER_RELEASED)
+		release(k);
+	else
+		finish(k, &rp);
+}
+
+static int keeper_fork(struct keeper *k, struct err *e)
+{
+	pid_t self = getpid();
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0)
+		return err_sys(e, "make a socket for the keeper");
+	k->sock = pair[0];
+	k->watch = watch_new(k->sb->w->loop, k->sock, WATCH_IN, on_report, k);
+	k->pid = k->watch ? fork() : -1;
+	if (k->pid == 0) {
+		fd_close(k->sock);
+		child_main(k, pair[1], self);
+	}
+	int no = errno;
+
+	fd_close(pair[1]);
+	errno = no;
+	return k->pid < 0 ? err_sys(e, "fork the keeper") : 0;
+}
+
+void keeper_begin(struct sandbox *sb, const struct msg_keep *m)
+{
+	struct warden *w = sb->w;
+	struct keeper *k = sb->keeper ? NULL : calloc(1, sizeof *k);
+	struct err e = ERR_INIT;
+
+	if (!k || !sb->frozen) {
+		const char *why = !sb->frozen ? "it is not frozen" : sb->keeper ? "it is being kept already" : "out of memory";
+
+		free(k);
+		front_error(w, w->life, m->head.seq, sb->keeper || !sb->frozen ? EBUSY : ENOMEM, why);
+		return;
+	}
+	*k = (struct keeper) {
+		.sb = sb, .op = (enum msg_type)m->head.type, .seq = m->head.seq, .life = w->life, .began_ms = clock_mono_ms(), .sock = -1,
+	};
+	memcpy(k->name, m->name, sizeof k->name);
+	memcpy(k->request, m->request, sizeof k->request);
+	if (keeper_fork(k, &e) < 0) {
+		front_error(w, w->life, k->seq, e.no, e.text);
+		k->seq = 0;
+		keeper_free(k);
+		return;
+	}
+	sb->keeper = k;
+}
+
+bool keeper_puts_off(struct sandbox *sb, uint32_t seq)
+{
+	struct keeper *k = sb->keeper;
+
+	if (!k || k->released)
+		return false;
+	if (k->thaw_seq)		/* one is enough */
+		front_error(sb->w, sb->w->life, seq, EBUSY, "it is being thawed already");
+	else
+		k->thaw_seq = seq;
+	return true;
+}
+
+void keeper_free(struct keeper *k)
+{
+	if (!k)
+		return;
+	struct warden *w = k->sb->w;
+
+	if (k->seq)
+		front_error(w, k->life, k->seq, ECANCELED, "the sandbox goes on, or has ended");
+	if (k->thaw_seq)
+		front_error(w, k->life, k->thaw_seq, ENOENT, "the sandbox has ended");
+	watch_free(k->watch);
+	fd_close(k->sock);
+	if (k->pid > 0)
+		aside_forget(w->loop, k->pid);		/* it ends by itself: what it works on is gone */
+	free(k);
+}

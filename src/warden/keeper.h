@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* keeper: the child process in which the engine writes the disk or the memory of a frozen sandbox, so that the warden's loop
+ * never waits. There is one per sandbox at a time.
+ *
+ * While it needs the sandbox nobody may thaw it; a thaw that comes meanwhile is carried out afterwards. It dies with the
+ * warden, but a dump that has begun goes on in atoll-ckpt. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "ipc/msg.h"
+
+struct keeper;
+struct sandbox;
+
+/* OP_SNAPSHOT or OP_CHECKPOINT, checked, of a running sandbox; answers the front by itself. */
+void keeper_begin(struct sandbox *sb, const struct msg_keep *m);
+
+/* Is the sandbox in use by it? Then the thaw with that seq is put off until it is not, and true is returned. */
+bool keeper_puts_off(struct sandbox *sb, uint32_t seq);
+
+void keeper_free(struct keeper *k);		/* NULL is fine; who waits for it is told that it was cancelled */
