@@ -358,6 +358,21 @@ static void close_doors(struct http_server *s)
 	}
 }
 
+void http_server_drop_others(struct http_server *s, const struct http_req *rq)
+{
+	struct http_conn *c = s->conns;
+
+	while (c) {
+		struct http_conn *next = c->next;
+
+		if (c != rq->conn) {
+			server_forget(s, c);
+			conn_drop(c);
+		}
+		c = next;
+	}
+}
+
 void http_server_free(struct http_server *s)
 {
 	if (!s)

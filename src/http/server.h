@@ -97,6 +97,9 @@ size_t http_server_conns(const struct http_server *s);
 uint64_t http_server_h2_requests(const struct http_server *s);		/* how many came by HTTP/2 */
 uint64_t http_server_evicted(const struct http_server *s);		/* how many were closed for others */
 
+/* Drops all connections at once but that of rq, each as http_abort() would; on_close comes before it returns. */
+void http_server_drop_others(struct http_server *s, const struct http_req *rq);
+
 /* Drops all connections at once. on_close comes before it returns, but for the request whose callback it is called
  * from: there it comes after. */
 void http_server_free(struct http_server *s);

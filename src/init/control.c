@@ -19,11 +19,13 @@
 #include "base/log.h"
 #include "http/json.h"
 #include "http/server.h"
+#include "loop/loop.h"
 #include "init/init.h"
 #include "init/reply.h"
 
 #define INIT_BODY_MAX (1024 * 1024)
 #define HOSTNAME_MAX 64
+#define QUIET_MS 1		/* for those that are being closed already */
 #define NO_STORE "Cache-Control: no-store\r\n"
 
 void control_health(struct init *in, struct http_req *rq)
@@ -184,4 +186,50 @@ void control_init(struct init *in, struct http_req *rq)
 	r->body = BUF_INIT(INIT_BODY_MAX);
 	rq->user = r;
 	rq->ops = &init_ops;
+}
+
+/* --- quiet -------------------------------------------------------------------------------------------------- */
+
+struct quiet {
+	struct http_req *rq;
+	struct timer *timer;
+};
+
+static void on_quiet(void *user)
+{
+	struct quiet *q = user;
+
+	http_abort(q->rq);
+}
+
+static void on_quiet_close(struct http_req *rq, bool lost)
+{
+	struct quiet *q = rq->user;
+
+	(void)lost;
+	timer_free(q->timer);
+	free(q);
+}
+
+static const struct http_req_ops quiet_ops = { .on_close = on_quiet_close };
+
+/* Before it is frozen to be written to disk: connections to the outside cannot be kept. All are closed, and the one that asks for
+ * it last, without an answer: when its end is seen outside, no other is left. */
+void control_quiet(struct init *in, struct http_req *rq)
+{
+	struct quiet *q = calloc(1, sizeof(*q));
+
+	if (q)
+		q->timer = timer_new(in->loop, on_quiet, q);
+	if (!q || !q->timer) {
+		free(q);
+		reply_error(rq, 503, "out of memory");
+		return;
+	}
+	q->rq = rq;
+	rq->user = q;
+	rq->ops = &quiet_ops;
+	http_server_drop_others(in->server, rq);
+	tunnels_drop(in);
+	timer_arm(q->timer, QUIET_MS);
 }

@@ -8,3 +8,4 @@ struct init;
 void control_health(struct init *in, struct http_req *rq);
 void control_envs(struct init *in, struct http_req *rq);
 void control_init(struct init *in, struct http_req *rq);
+void control_quiet(struct init *in, struct http_req *rq);

@@ -9,6 +9,7 @@
 #include "init/events.h"
 #include "init/interp.h"
 #include "init/process.h"
+#include "init/tunnel.h"
 #include "init/watchers.h"
 
 struct loop;
@@ -31,4 +32,5 @@ struct init {
 	struct events events;
 	struct watchers watchers;
 	struct interp interp;
+	struct tunnels tunnels;
 };

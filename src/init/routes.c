@@ -32,6 +32,7 @@ static const struct route routes[] = {
 	{ "GET", "/envs", control_envs },
 	{ "POST", "/init", control_init },
 	{ "GET", "/atoll/events", events_get },
+	{ "POST", "/atoll/quiet", control_quiet },
 	{ "GET", "/atoll/ready", interp_ready },
 	{ "GET", "/files", files_get },
 	{ "POST", "/files", files_post },

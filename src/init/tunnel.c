@@ -22,6 +22,8 @@
 #define EARLY_MAX (1024 * 1024)
 
 struct tunnel {
+	LIST_ENTRY(tunnel) link;	/* while joined */
+	struct init *in;
 	struct loop *loop;
 	struct http_req *rq;		/* until it is taken over, or gone */
 	uint16_t port;
@@ -47,6 +49,7 @@ static void on_over(void *user)
 {
 	struct tunnel *t = user;
 
+	LIST_REMOVE(t, link);
 	loop_defer(t->loop, tunnel_free, t);	/* the request may not be over yet */
 }
 
@@ -62,6 +65,7 @@ static void join(struct tunnel *t)
 		return;
 	}
 	t->joined = true;
+	LIST_INSERT_HEAD(&t->in->tunnels, t, link);
 	if (relay_begin(&t->relay, t->loop, caller, buf_view(&early), take_fd(&t->fd), STR_NULL, &relay_ops, t) < 0)
 		on_over(t);
 }
@@ -179,7 +183,7 @@ void tunnel_open(struct init *in, struct http_req *rq)
 	}
 	t = calloc(1, sizeof(*t));
 	if (t)
-		*t = (struct tunnel) { .loop = in->loop, .rq = rq, .port = port, .fd = -1 };
+		*t = (struct tunnel) { .in = in, .loop = in->loop, .rq = rq, .port = port, .fd = -1 };
 	if (t)
 		t->limit = timer_new(in->loop, on_limit, t);
 	if (!t || !t->limit) {
@@ -192,4 +196,14 @@ void tunnel_open(struct init *in, struct http_req *rq)
 	timer_arm(t->limit, CONNECT_MS);
 	if (try_address(t) < 0)
 		next_address(t);
+}
+
+void tunnels_drop(struct init *in)
+{
+	struct tunnel *t;
+
+	while ((t = LIST_FIRST(&in->tunnels))) {
+		relay_break(&t->relay);
+		on_over(t);
+	}
 }
