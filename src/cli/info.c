@@ -41,6 +41,8 @@ static void print_info(const struct atoll_info *i)
 	line("started", "%s (%s ago)", i->started_at, span);
 	span_format(i->end_at, now, !paused, span);
 	line(paused ? "paused" : "ends", paused ? "%s (%s ago)" : "%s (in %s)", i->end_at, span);
+	if (i->paused_memory)
+		line("memory", "%s", i->paused_memory);
 	if (i->on_timeout)
 		line("at end", "%s", i->on_timeout);
 	if (i->last_activity_at) {

@@ -19,6 +19,12 @@ static int pause_one(struct atoll *a, const char *id, unsigned timeout_s, struct
 	return atoll_pause(a, id, e);
 }
 
+static int pause_disk(struct atoll *a, const char *id, unsigned timeout_s, struct atoll_error *e)
+{
+	(void)timeout_s;
+	return atoll_pause_disk(a, id, e);
+}
+
 /* Every one is tried, also when one before failed. */
 static int for_each(struct atoll *a, const char *what, char **ids, int n, unsigned timeout_s, change *fn)
 {
@@ -37,26 +43,30 @@ static int for_each(struct atoll *a, const char *what, char **ids, int n, unsign
 static int run_pause(const struct verb *v, int argc, char **argv)
 {
 	struct settings_opts conn = { NULL };
-	const struct opt opts[] = { SETTINGS_OPTS(&conn) };
+	bool disk_only = false;
+	const struct opt opts[] = { SETTINGS_OPTS(&conn), { "disk-only", 0, OPT_FLAG, &disk_only } };
 	autoatoll struct atoll *a = NULL;
 	int n, rc = verb_connect(v, opts, ARRAY_LEN(opts), &conn, OPERANDS_SOME("which sandbox?"), argc, argv, &n, &a);
 
 	if (rc >= 0)
 		return rc;
-	return for_each(a, "pause", argv, n, 0, pause_one);
+	return for_each(a, "pause", argv, n, 0, disk_only ? pause_disk : pause_one);
 }
 
 static int run_resume(const struct verb *v, int argc, char **argv)
 {
 	struct settings_opts conn = { NULL };
 	unsigned timeout_s = 0;
-	const struct opt opts[] = { SETTINGS_OPTS(&conn), { "timeout", 0, OPT_SECONDS, &timeout_s } };
+	bool boot = false;
+	const struct opt opts[] = {
+		SETTINGS_OPTS(&conn), { "timeout", 0, OPT_SECONDS, &timeout_s }, { "boot", 0, OPT_FLAG, &boot },
+	};
 	autoatoll struct atoll *a = NULL;
 	int n, rc = verb_connect(v, opts, ARRAY_LEN(opts), &conn, OPERANDS_SOME("which sandbox?"), argc, argv, &n, &a);
 
 	if (rc >= 0)
 		return rc;
-	return for_each(a, "resume", argv, n, timeout_s, atoll_resume);
+	return for_each(a, "resume", argv, n, timeout_s, boot ? atoll_boot : atoll_resume);
 }
 
 static int run_timeout(const struct verb *v, int argc, char **argv)
@@ -80,8 +90,10 @@ static int run_timeout(const struct verb *v, int argc, char **argv)
 const struct verb verb_pause = {
 	.name = "pause",
 	.summary = "Freeze sandboxes, with all that runs in them",
-	.synopsis = "ID...",
-	.help = "Its timeout does not pass meanwhile. Prints the id of each sandbox that was paused.\n\n" SETTINGS_HELP,
+	.synopsis = "[--disk-only] ID...",
+	.help = "      --disk-only        keep its files and nothing else; it boots when it is resumed\n\n"
+		"Its timeout does not pass meanwhile. Prints the id of each sandbox that was paused. A frozen one is also written\n"
+		"to disk after a while, and then outlives the server; 'atoll info' tells.\n\n" SETTINGS_HELP,
 	.run = run_pause,
 	.operand = OPERAND_IDS,
 };
@@ -89,8 +101,9 @@ const struct verb verb_pause = {
 const struct verb verb_resume = {
 	.name = "resume",
 	.summary = "Let paused sandboxes go on",
-	.synopsis = "[--timeout SECONDS] ID...",
-	.help = "      --timeout SECONDS  when it ends by itself, from now (default: 300)\n\n"
+	.synopsis = "[--timeout SECONDS] [--boot] ID...",
+	.help = "      --timeout SECONDS  when it ends by itself, from now (default: 300)\n"
+		"      --boot             let it begin anew on its disk, without what it had in memory\n\n"
 		"Prints the id of each sandbox that was resumed.\n\n" SETTINGS_HELP,
 	.run = run_resume,
 	.operand = OPERAND_IDS,

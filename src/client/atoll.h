@@ -75,9 +75,11 @@ void atoll_sandbox_free(struct atoll_sandbox *sb);		/* the sandbox itself lives 
 
 int atoll_kill(struct atoll *a, const char *id, struct atoll_error *e);	/* -ENOENT: there is none */
 int atoll_pause(struct atoll *a, const char *id, struct atoll_error *e);	/* -EBUSY: it is paused already */
+int atoll_pause_disk(struct atoll *a, const char *id, struct atoll_error *e);	/* keeps its files only: resumed, it boots */
 
 /* -EBUSY: it is running already. It ends timeout_s after now; 0: after 300. */
 int atoll_resume(struct atoll *a, const char *id, unsigned timeout_s, struct atoll_error *e);
+int atoll_boot(struct atoll *a, const char *id, unsigned timeout_s, struct atoll_error *e);	/* likewise, from its disk, whatever else is kept */
 
 /* It ends timeout_s after now, be that sooner or later than before; 0: at once. */
 int atoll_set_timeout(struct atoll *a, const char *id, unsigned timeout_s, struct atoll_error *e);
@@ -92,6 +94,7 @@ struct atoll_info {
 	const char *started_at, *end_at;		/* RFC 3339, UTC */
 	const char *last_activity_at;			/* of calls into it; NULL: an E2B server does not tell */
 	const char *on_timeout;				/* "kill", "pause"; NULL in lists */
+	const char *paused_memory;			/* of a paused one, where its memory is: "ram", "ram+disk", "disk", "none", "lost"; else NULL */
 	unsigned cpu_count;
 	uint64_t memory_mb, disk_mb;			/* limits */
 	const struct atoll_pair *metadata;

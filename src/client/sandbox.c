@@ -156,11 +156,29 @@ int atoll_pause(struct atoll *a, const char *id, struct atoll_error *e)
 	return post(a, id, "/pause", body, e);
 }
 
-int atoll_resume(struct atoll *a, const char *id, unsigned timeout_s, struct atoll_error *e)
+int atoll_pause_disk(struct atoll *a, const char *id, struct atoll_error *e)
 {
-	autojson json_t *body = json_pack("{s:I}", "timeout", (json_int_t)(timeout_s ? timeout_s : RESUME_TIMEOUT_S));
+	autojson json_t *body = json_pack("{s:b}", "memory", 0);
+
+	return post(a, id, "/pause", body, e);
+}
+
+static int resume(struct atoll *a, const char *id, unsigned timeout_s, int memory, struct atoll_error *e)
+{
+	autojson json_t *body = json_pack("{s:I,s:b}", "timeout", (json_int_t)(timeout_s ? timeout_s : RESUME_TIMEOUT_S),
+		"memory", memory);
 
 	return post(a, id, "/resume", body, e);
+}
+
+int atoll_resume(struct atoll *a, const char *id, unsigned timeout_s, struct atoll_error *e)
+{
+	return resume(a, id, timeout_s, 1, e);
+}
+
+int atoll_boot(struct atoll *a, const char *id, unsigned timeout_s, struct atoll_error *e)
+{
+	return resume(a, id, timeout_s, 0, e);
 }
 
 int atoll_set_timeout(struct atoll *a, const char *id, unsigned timeout_s, struct atoll_error *e)

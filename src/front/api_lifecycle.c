@@ -37,22 +37,16 @@ static int read_timeout(struct req *r, const json_t *body, int64_t min, int64_t 
 	return 0;
 }
 
-/* `memory: false` means a boot from the disk alone, which the engine cannot do yet; it means nothing for one that runs. */
-static int check_memory(struct req *r, const json_t *body, bool runs)
+/* The field `memory`: false keeps only the disk, or boots from it. Answers 400 by itself. */
+static int read_memory(struct req *r, const json_t *body, bool *ret)
 {
-	bool keep = true;
 	struct err e;
 
-	if (json_get_bool(body, "memory", &keep, &e) < 0) {
-		reply_err(r, &e);
-		return -EINVAL;
-	}
-	if (!keep && !runs) {
-		reply_json(r, 400, json_pack("{s:i,s:s,s:s}", "code", 400, "message", "field 'memory': false is not supported yet",
-					     "error_code", "memory_false_unsupported"), NULL);
-		return -EINVAL;
-	}
-	return 0;
+	*ret = true;
+	if (json_get_bool(body, "memory", ret, &e) == 0)
+		return 0;
+	reply_err(r, &e);
+	return -EINVAL;
 }
 
 void api_timeout(struct req *r)
@@ -95,12 +89,14 @@ void api_refresh(struct req *r)
 	}
 }
 
-static uint32_t connect_timeout(struct req *r)
+/* Both checked by connect_any(). */
+static uint32_t connect_timeout(struct req *r, bool *ret_memory)
 {
 	autojson json_t *body = json_loadb(r->body.p ? r->body.p : "", r->body.n, 0, NULL);
 	const json_t *t = json_object_get(body, "timeout");
 
-	return json_is_integer(t) ? (uint32_t)json_integer_value(t) : CONNECT_V2_DEFAULT_S;	/* checked by connect() */
+	*ret_memory = !json_is_false(json_object_get(body, "memory"));
+	return json_is_integer(t) ? (uint32_t)json_integer_value(t) : CONNECT_V2_DEFAULT_S;
 }
 
 static void resumed(struct req *r, struct sandbox *sb)
@@ -116,7 +112,8 @@ static void resumed(struct req *r, struct sandbox *sb)
 /* While pausing or resuming: look again when that is over. */
 static void connect_to(struct req *r, struct sandbox *sb)
 {
-	uint32_t timeout_s = connect_timeout(r);
+	bool memory;
+	uint32_t timeout_s = connect_timeout(r, &memory);
 
 	switch (sb->state) {
 	case SANDBOX_RUNNING:
@@ -127,7 +124,7 @@ static void connect_to(struct req *r, struct sandbox *sb)
 	case SANDBOX_PAUSED:
 		sandbox_by(sb, r->id);
 		req_wait(r, sb, resumed);
-		sandbox_resume(sb, timeout_s);
+		sandbox_resume(sb, timeout_s, memory);
 		break;
 	case SANDBOX_PAUSING:
 	case SANDBOX_RESUMING:
@@ -142,13 +139,14 @@ static void connect_any(struct req *r, int64_t fallback)
 {
 	autojson json_t *body = req_json(r, fallback >= 0);
 	uint32_t timeout_s;
+	bool memory;
 
-	if (!body || read_timeout(r, body, 0, fallback, &timeout_s) < 0)
+	if (!body || read_timeout(r, body, 0, fallback, &timeout_s) < 0 || read_memory(r, body, &memory) < 0)
 		return;
 
 	struct sandbox *sb = req_sandbox(r);
 
-	if (!sb || check_memory(r, body, sb->state == SANDBOX_RUNNING) < 0)
+	if (!sb)
 		return;
 	connect_to(r, sb);
 }
@@ -167,6 +165,8 @@ static void paused(struct req *r, struct sandbox *sb)
 {
 	if (sb->state == SANDBOX_PAUSED)
 		reply_empty(r, 204);
+	else if (sb->state == SANDBOX_RUNNING && sb->fail.no == ENOTSUP)
+		reply_json(r, 400, json_pack("{s:i,s:s,s:s}", "code", 400, "message", sb->fail.text, "error_code", "memory_false_unsupported"), NULL);
 	else if (sb->state == SANDBOX_RUNNING)
 		reply_error(r, 503, "%s", sb->fail.no ? sb->fail.text : "sandbox was resumed at once");
 	else
@@ -177,13 +177,14 @@ void api_pause(struct req *r)
 {
 	struct sandbox *sb = req_sandbox(r);
 	autojson json_t *body = sb ? req_json(r, true) : NULL;
+	bool memory;
 
-	if (!body || check_memory(r, body, false) < 0)
+	if (!body || read_memory(r, body, &memory) < 0)
 		return;
 	if (sb->state == SANDBOX_RUNNING) {
 		sandbox_by(sb, r->id);
 		req_wait(r, sb, paused);
-		sandbox_pause(sb);
+		sandbox_pause(sb, memory);
 	} else if (sb->state == SANDBOX_PAUSING) {
 		req_wait(r, sb, paused);	/* by whomever, it is what this one asks for */
 	} else {
@@ -196,13 +197,14 @@ static void resume_after(struct req *r, struct sandbox *sb)
 {
 	autojson json_t *body = sb->state == SANDBOX_PAUSED ? req_json(r, true) : NULL;
 	uint32_t timeout_s;
+	bool memory;
 
 	if (!body) {
 		resumed(r, sb);
-	} else if (read_timeout(r, body, 1, RESUME_DEFAULT_S, &timeout_s) == 0) {
+	} else if (read_timeout(r, body, 1, RESUME_DEFAULT_S, &timeout_s) == 0 && read_memory(r, body, &memory) == 0) {
 		sandbox_by(sb, r->id);
 		req_wait(r, sb, resumed);
-		sandbox_resume(sb, timeout_s);
+		sandbox_resume(sb, timeout_s, memory);
 	}
 }
 
@@ -210,11 +212,11 @@ void api_resume(struct req *r)
 {
 	struct sandbox *sb = req_sandbox(r);
 	autojson json_t *body = sb ? req_json(r, true) : NULL;
-	bool auto_pause = false;
+	bool auto_pause = false, memory;
 	uint32_t timeout_s;
 	struct err e;
 
-	if (!body || read_timeout(r, body, 1, RESUME_DEFAULT_S, &timeout_s) < 0 || check_memory(r, body, false) < 0)
+	if (!body || read_timeout(r, body, 1, RESUME_DEFAULT_S, &timeout_s) < 0 || read_memory(r, body, &memory) < 0)
 		return;
 	if (json_get_bool(body, "autoPause", &auto_pause, &e) < 0) {
 		reply_err(r, &e);

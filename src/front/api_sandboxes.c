@@ -103,6 +103,8 @@ static void put_detail(struct buf *out, const struct sandbox *sb)
 		"domain", text_or_null(sb->front->opt.domain),
 		"lifecycle", "autoResume", (fl & SPEC_AUTO_RESUME) != 0, "onTimeout", fl & SPEC_AUTO_PAUSE ? "pause" : "kill");
 
+	if (sb->state == SANDBOX_PAUSED)
+		(void)json_object_set_new(more, "pausedMemory", json_string(sandbox_memory_name(sb)));
 	if (*sb->envd_token)
 		(void)json_object_set_new(more, "envdAccessToken", json_string(sb->envd_token));
 	if (sb->spec.network)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/boot: hello, list, reconcile, confine, serve. */
+/* front/boot: hello, lists, reconcile, confine, serve. */
 #include "front/boot.h"
 
 #include <stdlib.h>
@@ -12,6 +12,7 @@
 #include "front/confine.h"
 #include "front/debug.h"
 #include "front/dispatch.h"
+#include "front/forget.h"
 #include "front/front.h"
 #include "front/history.h"
 #include "front/mem.h"
@@ -31,6 +32,9 @@ struct boot {
 	struct msg_sandbox *have;	/* the warden's */
 	bool *known;			/* ... and whether the store knows them too */
 	size_t n;
+	struct msg_kept *kept;		/* what is kept of sandboxes, */
+	bool *owned;			/* ... and whether the store knows whose */
+	size_t n_kept;
 	char (*lost)[ID_SIZE];		/* the store's that are no more, or were never finished */
 	size_t n_lost;
 };
@@ -48,6 +52,8 @@ void boot_free(struct boot *b)
 		return;
 	free(b->have);
 	free(b->known);
+	free(b->kept);
+	free(b->owned);
 	free(b->lost);
 	free(b);
 }
@@ -73,16 +79,42 @@ static size_t find_have(const struct boot *b, const char *id)
 	return i;
 }
 
-static int on_row(void *user, const struct sandbox_row *row)
+/* What the store says is kept of it, and is: in *row. */
+static void look_kept(struct boot *b, struct sandbox_row *row, bool frozen)
+{
+	size_t i = 0;
+
+	while (i < b->n_kept && !(row->kept_name && strcmp(b->kept[i].name, row->kept_name) == 0))
+		i++;
+	bool there = frozen && i < b->n_kept && b->kept[i].disk;
+
+	if (there)
+		b->owned[i] = true;
+	row->kept &= ~KEPT_MEMORY;
+	row->kept |= there && b->kept[i].memory ? KEPT_MEMORY : 0;
+	if (!there) {
+		row->kept_name = NULL;
+		row->kept = 0;
+	}
+}
+
+static int on_row(void *user, const struct sandbox_row *given)
 {
 	struct boot *b = user;
-	size_t i = find_have(b, row->id);
+	struct sandbox_row row = *given;
+	size_t i = find_have(b, row.id);
+	bool live = i < b->n, frozen = live ? b->have[i].frozen : row.state == ROW_PAUSED;
 
-	if (i == b->n || row->state == ROW_STARTING || !sandbox_restore(b->f, row, b->have[i].frozen)) {
-		note_lost(b, row->id);	/* not now: the walk over the table is still going on */
+	look_kept(b, &row, frozen);
+	if ((!live && !row.kept) || row.state == ROW_STARTING || !sandbox_restore(b->f, &row, live, frozen)) {
+		note_lost(b, row.id);	/* not now: the walk over the table is still going on */
 		return 0;
 	}
+	if (!live)
+		return 0;
 	b->known[i] = true;
+	if (row.kept & KEPT_NO_RAM)	/* the front before us did not get to it */
+		(void)warden_ask_id(b->f->warden, OP_KILL, row.id, "", ignore_reply, NULL);
 	return 0;
 }
 
@@ -91,6 +123,7 @@ static int reconcile(struct boot *b, struct err *e)
 	struct front *f = b->f;
 
 	b->known = must_alloc((b->n + 1) * sizeof *b->known);
+	b->owned = must_alloc((b->n_kept + 1) * sizeof *b->owned);
 	if (sandboxes_each(f->store, on_row, b, e) < 0)
 		return -e->no;
 	for (size_t i = 0; i < b->n_lost; i++) {
@@ -103,6 +136,12 @@ static int reconcile(struct boot *b, struct err *e)
 			continue;
 		log_warn("killing a sandbox that nobody owns", "id=%s", b->have[i].id);
 		(void)warden_ask_id(f->warden, OP_KILL, b->have[i].id, "", ignore_reply, NULL);
+	}
+	for (size_t i = 0; i < b->n_kept; i++) {
+		if (b->owned[i])
+			continue;
+		log_info("removing what is kept for nobody", "name=%s", b->kept[i].name);
+		forget_kept(f, b->kept[i].name);
 	}
 	history_prune(f);
 	return 0;
@@ -178,6 +217,28 @@ static void on_list(void *user, const struct warden_reply *re)
 		serve(f);
 }
 
+static void on_kept(void *user, const struct warden_reply *re)
+{
+	struct front *f = user;
+	struct boot *b = f->boot;
+	struct msg_list list = { 0 };
+
+	if (re->no) {
+		boot_fail(f, "list what is kept", re->text);
+		return;
+	}
+	if (re->more) {
+		const struct msg_kept *m = (const struct msg_kept *)re->msg;
+
+		if (!check_id(m->name))
+			return;
+		b->kept = must_grow(b->kept, (b->n_kept + 1) * sizeof *b->kept);
+		b->kept[b->n_kept++] = *m;
+		return;
+	}
+	(void)warden_ask(f->warden, OP_LIST, &list, sizeof list, on_list, f);
+}
+
 static bool wants_tls(const struct front *f)
 {
 	for (size_t i = 0; i < f->n_doors; i++) {
@@ -210,6 +271,10 @@ static void on_hello(void *user, const struct warden_reply *re)
 		}
 	}
 	f->defaults = m->defaults;
+	f->can_checkpoint = m->can_checkpoint;
+	if (!f->can_checkpoint)
+		log_info("the memory of paused sandboxes is not kept on disk", "why='%s'",
+			check_text(m->why_not, sizeof m->why_not) ? m->why_not : "");
 	f->max_sandboxes = m->max_sandboxes;
 	if (m->log_level <= LOG_LVL_ERROR)
 		front_log_level(f, (enum log_level)m->log_level);
@@ -218,7 +283,7 @@ static void on_hello(void *user, const struct warden_reply *re)
 		boot_fail(f, "make the pool", "out of memory");
 		return;
 	}
-	(void)warden_ask(f->warden, OP_LIST, &list, sizeof list, on_list, f);
+	(void)warden_ask(f->warden, OP_KEPT, &list, sizeof list, on_kept, f);
 }
 
 void boot_begin(struct front *f)

@@ -419,7 +419,7 @@ static void wait_for(struct exchange *ex)
 static void when_running(struct exchange *ex)
 {
 	struct sandbox *sb = ex->sb;
-	bool wakes = sb->spec.flags & SPEC_AUTO_RESUME;
+	bool wakes = sb->spec.flags & SPEC_AUTO_RESUME && !(sb->kept.what & KEPT_NO_RAM);	/* a boot is not what traffic is for */
 
 	if (sb->state == SANDBOX_RUNNING) {
 		connect_up(ex);
@@ -429,7 +429,7 @@ static void when_running(struct exchange *ex)
 		ex->woke = true;
 		wait_for(ex);
 		sandbox_by(sb, ex->id);
-		sandbox_resume(sb, sb->spec.timeout_s > AUTO_RESUME_MIN_S ? sb->spec.timeout_s : AUTO_RESUME_MIN_S);
+		sandbox_resume(sb, sb->spec.timeout_s > AUTO_RESUME_MIN_S ? sb->spec.timeout_s : AUTO_RESUME_MIN_S, true);
 	} else {
 		up_lost(ex);
 	}

@@ -45,6 +45,7 @@ struct front_options {
 	const char *domain;		/* "" when none is set up */
 	const char *url;
 	uint32_t max_timeout_s;
+	uint32_t checkpoint_after_s;	/* paused for so long, a sandbox's memory is written to disk, too */
 	uint32_t head_timeout_s, body_timeout_s;	/* of requests of the API; the head's of all */
 	uint32_t rate_limit;		/* requests per second and key, 0: none; of teams without their own */
 	uint32_t team_max_sandboxes;	/* 0: none; of teams without their own */
@@ -92,6 +93,8 @@ struct front {
 	struct held_list held;		/* answers that wait */
 	uint32_t requests;		/* under way */
 	uint32_t starts;		/* ... of sandboxes that somebody waits for */
+	uint32_t checkpoints;		/* under way */
+	bool can_checkpoint;		/* the memory of a sandbox can be kept on disk */
 	uint32_t ticks;
 	uint32_t fds;			/* how many this process may have; shares of it go to: */
 	uint32_t tunnels;		/* ... upgraded connections, now */

@@ -65,6 +65,8 @@ static void on_exited(void *user, const struct msg_exited *m)
 
 	if (!sb && pool_exited(f->pool, m->id))
 		return;
+	if (sb && sandbox_paused_exited(sb))
+		return;
 	if (sb && sb->pooled)
 		return;			/* its connection breaks, too, and then another one is started */
 	if (sb)				/* else we killed it ourselves and are done with it */
@@ -145,6 +147,7 @@ static void on_tick(void *user)
 
 	for (struct sandbox *sb = sandbox_table_next(f->sandboxes, NULL); sb; sb = sandbox_table_next(f->sandboxes, sb)) {
 		usage_tick(sb, now);
+		sandbox_pause_tick(sb);
 		sandbox_idle_tick(sb);
 		if ((f->ticks + n++) % ACTIVE_EVERY_S == 0)	/* not all of them in the same second */
 			row_note_active(sb);
@@ -185,6 +188,8 @@ static uint32_t *number_option(int c, struct front_options *opt)
 		return &opt->mem_total_mb;
 	case 'p':
 		return &opt->pool_size;
+	case 'c':
+		return &opt->checkpoint_after_s;
 	default:
 		return &opt->pool_max;
 	}
@@ -225,7 +230,7 @@ static int parse_options(int argc, char **argv, struct front *f)
 		{ "key-file", required_argument, NULL, 'k' },	{ "log-level", required_argument, NULL, 'l' },
 		{ "rate-limit", required_argument, NULL, 'r' },	{ "team-max-sandboxes", required_argument, NULL, 'q' },
 		{ "head-timeout", required_argument, NULL, 'h' }, { "body-timeout", required_argument, NULL, 'b' },
-		{ "mem-total-mb", required_argument, NULL, 'M' },
+		{ "mem-total-mb", required_argument, NULL, 'M' }, { "checkpoint-after", required_argument, NULL, 'c' },
 		{ "warm-pool-size", required_argument, NULL, 'p' }, { "warm-pool-max", required_argument, NULL, 'P' },
 		{ "door", required_argument, NULL, 'D' },
 		{ "open", no_argument, NULL, 'o' },		{ "metrics-open", no_argument, NULL, 'm' },
@@ -258,6 +263,7 @@ static int parse_options(int argc, char **argv, struct front *f)
 		case 'M':
 		case 'p':
 		case 'P':
+		case 'c':
 			if (take_number(c, optarg, opt) < 0)
 				return -EINVAL;
 			break;

@@ -34,6 +34,10 @@ static const char *const op_name[OP_COUNT] = {
 	[OP_USAGE] = "usage",
 	[OP_NETWORK] = "network",
 	[OP_LOG_LEVEL] = "log_level",
+	[OP_SNAPSHOT] = "snapshot",
+	[OP_CHECKPOINT] = "checkpoint",
+	[OP_FORGET] = "forget",
+	[OP_KEPT] = "kept",
 };
 
 static void put_type(struct buf *out, const char *name, const char *type, const char *help)

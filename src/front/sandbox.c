@@ -17,6 +17,7 @@
 #include "front/front.h"
 #include "front/mem.h"
 #include "front/pool.h"
+#include "front/sandbox_impl.h"
 #include "front/sandbox_row.h"
 #include "front/sandbox_table.h"
 #include "front/shelf.h"
@@ -176,7 +177,7 @@ void sandbox_note(struct sandbox *sb, enum log_level level, enum journal_kind ki
 	journal_add(&sb->journal, &en);
 }
 
-static void note_life(struct sandbox *sb, enum log_level level, const char *message)
+void sandbox_note_life(struct sandbox *sb, enum log_level level, const char *message)
 {
 	sandbox_note(sb, level, JOURNAL_LIFECYCLE, message, "request=%s", sb->request);
 }
@@ -208,8 +209,7 @@ static void wake_waiters(struct sandbox *sb)
 	}
 }
 
-/* Microseconds: two sandboxes started within a millisecond still have an order. */
-static uint64_t wall_us(void)
+uint64_t sandbox_now_us(void)
 {
 	struct timespec ts;
 
@@ -224,8 +224,7 @@ static void arm_expiry(struct sandbox *sb)
 	expiry_set(sb->front->expiry, &sb->expiry, clock_mono_ms() + (sb->end_ms > now ? sb->end_ms - now : 0));
 }
 
-/* The one place where the state changes. */
-static void set_state(struct sandbox *sb, enum sandbox_state to)
+void sandbox_set_state(struct sandbox *sb, enum sandbox_state to)
 {
 	enum sandbox_state from = sb->state;
 
@@ -259,6 +258,7 @@ static struct sandbox *sandbox_alloc(struct front *f)
 	sb->front = f;
 	sb->refs = 1;			/* the table's */
 	sb->pool_fd = -1;
+	sb->live = true;
 	LIST_INIT(&sb->waiters);
 	LIST_INIT(&sb->links);
 	usage_init(&sb->usage, clock_mono_ms());
@@ -306,7 +306,7 @@ int sandbox_new(struct front *f, const char *team, struct spec *sp, struct sandb
 	return 0;
 }
 
-struct sandbox *sandbox_restore(struct front *f, const struct sandbox_row *row, bool frozen)
+struct sandbox *sandbox_restore(struct front *f, const struct sandbox_row *row, bool live, bool frozen)
 {
 	struct sandbox *sb = sandbox_alloc(f);
 	uint64_t now = clock_wall_ms();
@@ -315,6 +315,9 @@ struct sandbox *sandbox_restore(struct front *f, const struct sandbox_row *row, 
 		sandbox_unref(sb);
 		return NULL;
 	}
+	sb->live = live;
+	if (!frozen)			/* what was kept of it is older than what it is now */
+		memset(&sb->kept, 0, sizeof sb->kept);
 	sb->state = frozen ? SANDBOX_PAUSED : SANDBOX_RUNNING;
 	/* The front before us died between a freeze or thaw and noting it: what the warden says counts. */
 	if (frozen && row->state == ROW_RUNNING)
@@ -333,7 +336,7 @@ struct sandbox *sandbox_restore(struct front *f, const struct sandbox_row *row, 
 
 void sandbox_started(struct sandbox *sb)
 {
-	sb->started_us = wall_us();
+	sb->started_us = sandbox_now_us();
 	sb->end_ms = sb->started_us / 1000 + sb->spec.timeout_s * 1000ull;
 	sb->active_ms = sb->started_us / 1000;
 	usage_init(&sb->usage, clock_mono_ms());
@@ -348,7 +351,7 @@ void sandbox_started(struct sandbox *sb)
 	census_started(sb->front->census, sb->team);
 	sandbox_note(sb, LOG_LVL_INFO, JOURNAL_LIFECYCLE, "sandbox created", "template=%s timeout_s=%u request=%s",
 		sb->spec.tpl.name, sb->spec.timeout_s, sb->request);
-	set_state(sb, SANDBOX_RUNNING);
+	sandbox_set_state(sb, SANDBOX_RUNNING);
 }
 
 static void ignore_reply(void *user, const struct warden_reply *re)
@@ -390,62 +393,6 @@ void sandbox_set_timeout(struct sandbox *sb, uint32_t timeout_s, bool extend_onl
 	sandbox_note(sb, LOG_LVL_INFO, JOURNAL_LIFECYCLE, "timeout set", "timeout_s=%u request=%s", timeout_s, sb->request);
 }
 
-static void on_frozen(void *user, const struct warden_reply *re)
-{
-	struct sandbox *sb = user;
-
-	if (sb->state == SANDBOX_PAUSING && re->no == 0) {
-		sb->end_ms = clock_wall_ms();
-		row_set(sb, ROW_PAUSED);
-		note_life(sb, LOG_LVL_INFO, "sandbox paused");
-		set_state(sb, SANDBOX_PAUSED);
-	} else if (sb->state == SANDBOX_PAUSING) {
-		(void)err_set(&sb->fail, re->no, "pause: %s", re->text);
-		log_warn("could not freeze, running on", "id=%s err=%s", sb->id, re->text);
-		note_life(sb, LOG_LVL_ERROR, "sandbox could not be paused");
-		/* One that should have been paused at its end would otherwise be due again at once. */
-		if (sb->end_ms < clock_wall_ms() + 5000)
-			sb->end_ms = clock_wall_ms() + 5000;
-		set_state(sb, SANDBOX_RUNNING);
-	}
-	sandbox_unref(sb);
-}
-
-void sandbox_pause(struct sandbox *sb)
-{
-	sb->fail = ERR_INIT;
-	set_state(sb, SANDBOX_PAUSING);
-	(void)warden_ask_id(sb->front->warden, OP_FREEZE, sb->id, sb->request, on_frozen, sandbox_ref(sb));
-}
-
-static void on_thawed(void *user, const struct warden_reply *re)
-{
-	struct sandbox *sb = user;
-
-	if (sb->state == SANDBOX_RESUMING && re->no == 0) {
-		sb->started_us = wall_us();
-		sb->active_ms = sb->started_us / 1000;
-		sb->end_ms = sb->started_us / 1000 + sb->resume_timeout_s * 1000ull;
-		row_set(sb, ROW_RUNNING);
-		note_life(sb, LOG_LVL_INFO, "sandbox resumed");
-		set_state(sb, SANDBOX_RUNNING);
-	} else if (sb->state == SANDBOX_RESUMING) {
-		(void)err_set(&sb->fail, re->no, "resume: %s", re->text);
-		log_warn("could not thaw, staying paused", "id=%s err=%s", sb->id, re->text);
-		note_life(sb, LOG_LVL_ERROR, "sandbox could not be resumed");
-		set_state(sb, SANDBOX_PAUSED);
-	}
-	sandbox_unref(sb);
-}
-
-void sandbox_resume(struct sandbox *sb, uint32_t timeout_s)
-{
-	sb->fail = ERR_INIT;
-	sb->resume_timeout_s = timeout_s;
-	set_state(sb, SANDBOX_RESUMING);
-	(void)warden_ask_id(sb->front->warden, OP_THAW, sb->id, sb->request, on_thawed, sandbox_ref(sb));
-}
-
 static void ask_kill(void *user);
 
 static void on_killed(void *user, const struct warden_reply *re)
@@ -465,7 +412,7 @@ static void on_killed(void *user, const struct warden_reply *re)
 		(void)err_set(&sb->fail, re->no, "kill: %s", re->text);
 		log_error("could not kill, giving up", "id=%s err=%s", sb->id, re->text);
 	}
-	set_state(sb, SANDBOX_DEAD);
+	sandbox_set_state(sb, SANDBOX_DEAD);
 	sandbox_unref(sb);
 }
 
@@ -487,21 +434,23 @@ void sandbox_kill(struct sandbox *sb, enum end_reason why, const char *reason)
 {
 	log_info("killing sandbox", "id=%s reason='%s' request=%s", sb->id, reason, sb->request);
 	count_end(sb, why);
-	note_life(sb, LOG_LVL_INFO, why == END_EXPIRED ? "sandbox expired" : "sandbox killed");
+	sandbox_note_life(sb, LOG_LVL_INFO, why == END_EXPIRED ? "sandbox expired" : "sandbox killed");
+	sandbox_drop_kept(sb);
 	ask_kill(sandbox_ref(sb));	/* first, so that the processes end while the rest is tidied up */
 	row_end(sb, reason);
-	set_state(sb, SANDBOX_ENDING);
+	sandbox_set_state(sb, SANDBOX_ENDING);
 }
 
 void sandbox_exited(struct sandbox *sb, enum end_reason why, const char *reason)
 {
 	log_info("sandbox ended by itself", "id=%s reason='%s'", sb->id, reason);
 	count_end(sb, why);
-	note_life(sb, LOG_LVL_ERROR, why == END_OOM ? "sandbox ran out of memory" : "sandbox died");
+	sandbox_note_life(sb, LOG_LVL_ERROR, why == END_OOM ? "sandbox ran out of memory" : "sandbox died");
 	if (sb->state == SANDBOX_STARTING && !sb->fail.no)
 		(void)err_set(&sb->fail, ECHILD, "sandbox ended while it was starting: %s", reason);
 	row_end(sb, reason);
-	set_state(sb, SANDBOX_DEAD);
+	sandbox_drop_kept(sb);
+	sandbox_set_state(sb, SANDBOX_DEAD);
 }
 
 void sandbox_forget(struct sandbox *sb)
@@ -519,7 +468,7 @@ void sandbox_expired(struct expiry_entry *en)
 
 	sandbox_by(sb, "");
 	if (sb->spec.flags & SPEC_AUTO_PAUSE)
-		sandbox_pause(sb);
+		sandbox_pause(sb, !(sb->spec.flags & SPEC_PAUSE_DISK));
 	else
 		sandbox_kill(sb, END_EXPIRED, "expired");
 }

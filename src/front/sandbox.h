@@ -51,6 +51,20 @@ struct sandbox_link {
 LIST_HEAD(sandbox_waiters, sandbox_waiter);
 LIST_HEAD(sandbox_links, sandbox_link);
 
+/* What is kept of a paused one, as written to the store: never renumber. */
+#define KEPT_DISK 1u
+#define KEPT_MEMORY 2u
+#define KEPT_NO_RAM 4u			/* it was paused, or is to be resumed, without its memory: what still runs of it is to be ended */
+
+struct sandbox_kept {
+	char name[ID_SIZE];		/* "": nothing */
+	uint32_t what;			/* KEPT_* */
+	uint64_t bytes;			/* of the memory, if known */
+	uint32_t tries;			/* to keep the memory, too, so far */
+	uint64_t next_try_ms;		/* wall clock */
+	char why_not[200];		/* what was in the way */
+};
+
 struct sandbox {
 	struct front *front;
 	char id[ID_SIZE];
@@ -67,6 +81,9 @@ struct sandbox {
 	uint64_t noted_active_ms;	/* ... as the store has it */
 	uint32_t users;			/* requests and tunnels that are under way */
 	uint32_t resume_timeout_s;	/* while RESUMING */
+	bool keeps_memory;		/* while PAUSING */
+	bool live;			/* the warden has it; else there is no more of it than what is kept */
+	struct sandbox_kept kept;
 	char request[REQUEST_ID_SIZE];	/* that is changing it now, for the log of the warden; "": nobody's */
 	struct err fail;		/* why the last transition did not work */
 	bool noted;			/* it has a row in the store */
@@ -87,7 +104,7 @@ struct sandbox {
  * Takes over what *sp owns. */
 int sandbox_new(struct front *f, const char *team, struct spec *sp, struct sandbox **ret, struct err *e);
 /* After a restart; NULL: the row is damaged. */
-struct sandbox *sandbox_restore(struct front *f, const struct sandbox_row *row, bool frozen);
+struct sandbox *sandbox_restore(struct front *f, const struct sandbox_row *row, bool live, bool frozen);
 struct sandbox *sandbox_ref(struct sandbox *sb);
 void sandbox_unref(struct sandbox *sb);		/* NULL is fine */
 
@@ -97,8 +114,11 @@ void sandbox_start_afresh(struct sandbox *sb);	/* ... what the pool gave was of 
 void sandbox_make_id(const struct front *f, char id[ID_SIZE]);
 void sandbox_put_settings(
 	const struct front *f, const char *id, const struct template *tpl, json_t *env_vars, struct buf *out); /* body of /init */
-void sandbox_pause(struct sandbox *sb);		/* RUNNING only; ends in PAUSED, or in RUNNING with `fail` set */
-void sandbox_resume(struct sandbox *sb, uint32_t timeout_s);	/* PAUSED only */
+void sandbox_pause(struct sandbox *sb, bool memory);	/* RUNNING only; ends in PAUSED, or in RUNNING with `fail` set */
+void sandbox_resume(struct sandbox *sb, uint32_t timeout_s, bool memory);	/* PAUSED only; ends in RUNNING, or in PAUSED with `fail` set */
+void sandbox_pause_tick(struct sandbox *sb);	/* once a second: keeps the memory of a paused one on disk, too */
+bool sandbox_paused_exited(struct sandbox *sb);	/* the warden has it no more, but it lives on in what is kept; false: it does not */
+void sandbox_drop_kept(struct sandbox *sb);
 void sandbox_kill(struct sandbox *sb, enum end_reason why,
 	const char *reason); /* gone from the table on return; DEAD when the warden agreed */
 void sandbox_exited(struct sandbox *sb, enum end_reason why, const char *reason);	/* it ended by itself */
@@ -126,6 +146,7 @@ uint64_t sandbox_active_ms(const struct sandbox *sb);	/* when it was used last: 
 void sandbox_note(struct sandbox *sb, enum log_level level, enum journal_kind kind, const char *message, const char *fmt, ...)
 	__attribute__((format(printf, 5, 6)));
 
+const char *sandbox_memory_name(const struct sandbox *sb);	/* of a paused one: where its memory is */
 const char *sandbox_state_name(const struct sandbox *sb);	/* "running" or "paused", as clients know it */
 static inline bool sandbox_gone(const struct sandbox *sb)
 {

@@ -91,6 +91,9 @@ int row_load(struct sandbox *sb, const struct sandbox_row *row)
 	sp->timeout_s = row->timeout_s;
 	sp->flags = row->flags;
 	sp->limits = (struct msg_limits) { row->mem_bytes, row->disk_bytes, row->cpu_permille, row->pids };
+	if (row->kept_name && !(str_copy(sb->kept.name, sizeof sb->kept.name, str_of(row->kept_name)) && check_id(sb->kept.name)))
+		return -EINVAL;
+	sb->kept.what = row->kept_name ? row->kept : 0;
 	sb->created_ms = row->created_ms;
 	sb->started_us = row->started_us;
 	sb->end_ms = row->end_ms;
@@ -118,9 +121,13 @@ static void complain(const struct sandbox *sb, const struct err *e)
 
 void row_set(const struct sandbox *sb, enum row_state state)
 {
+	struct sandbox_row row = {
+		.id = sb->id, .state = state, .started_us = sb->started_us, .end_ms = sb->end_ms, .flags = sb->spec.flags,
+		.kept_name = or_null(sb->kept.name), .kept = sb->kept.what,
+	};
 	struct err e;
 
-	if (sandboxes_set(sb->front->store, sb->id, state, sb->started_us, sb->end_ms, sb->spec.flags, &e) < 0)
+	if (sandboxes_set(sb->front->store, &row, &e) < 0)
 		complain(sb, &e);
 }
 

@@ -11,12 +11,11 @@
 #include "front/init_call.h"
 #include "front/mem.h"
 #include "front/pool.h"
-#include "front/sandbox.h"
+#include "front/sandbox_impl.h"
 #include "front/warden_link.h"
 #include "http/json.h"
 
 #define SETTINGS_MAX (2 * 1024 * 1024)
-#define SETTINGS_WAIT_MS 10000
 #define POOLED_WAIT_MS 3000		/* there is another way */
 #define DEFAULT_USER "user"
 
@@ -73,8 +72,7 @@ void sandbox_put_settings(const struct front *f, const char *id, const struct te
 	json_put(out, j);
 }
 
-/* Takes over a reference. */
-static void tell(struct sandbox *sb, uint64_t wait_ms)
+void sandbox_tell(struct sandbox *sb, uint64_t wait_ms, init_call_fn *fn, void *user)
 {
 	autobuf struct buf body = BUF_INIT(SETTINGS_MAX);
 
@@ -84,7 +82,7 @@ static void tell(struct sandbox *sb, uint64_t wait_ms)
 		.fd = take_fd(&sb->pool_fd), .wait_ms = wait_ms,
 	};
 
-	(void)init_call_new(sb->front, &rq, on_told, sb);
+	(void)init_call_new(sb->front, &rq, fn, user);
 }
 
 static void on_made(void *user, const struct warden_reply *re)
@@ -100,27 +98,34 @@ static void on_made(void *user, const struct warden_reply *re)
 		sandbox_unref(sb);
 		return;
 	}
-	tell(sb, SETTINGS_WAIT_MS);
+	sandbox_tell(sb, SANDBOX_TELL_MS, on_told, sb);
+}
+
+void sandbox_ask_start(struct sandbox *sb, uint32_t flags, warden_fn *fn, void *user)
+{
+	struct msg_start m = { .limits = sb->spec.limits, .flags = flags };
+	autobuf struct buf msg = BUF_INIT(MSG_MAX);
+
+	memcpy(m.id, sb->id, sizeof m.id);
+	(void)str_copy(m.template_key, sizeof m.template_key, str_of(sb->spec.tpl.key));
+	memcpy(m.request, sb->request, sizeof m.request);
+	if (flags)
+		memcpy(m.from, sb->kept.name, sizeof m.from);
+	if (sb->spec.flags & SPEC_NO_INTERNET)
+		m.flags |= START_NO_INTERNET;
+	warden_compose(&msg, &m, sizeof m, offsetof(struct msg_start, n_policy), sb->spec.policy);
+	(void)warden_ask(sb->front->warden, OP_START, msg.p, msg.n, fn, user);
 }
 
 void sandbox_start(struct sandbox *sb)
 {
-	struct msg_start m = { .limits = sb->spec.limits };
-	autobuf struct buf msg = BUF_INIT(MSG_MAX);
-
 	sb->front->starts++;
 	sandbox_ref(sb);
 	if (sb->pooled) {
 		log_info("taken from the pool", "id=%s template=%s request=%s", sb->id, sb->spec.tpl.name, sb->request);
-		tell(sb, POOLED_WAIT_MS);
+		sandbox_tell(sb, POOLED_WAIT_MS, on_told, sb);
 		return;
 	}
 	pool_make_room(sb->front->pool);
-	memcpy(m.id, sb->id, sizeof m.id);
-	(void)str_copy(m.template_key, sizeof m.template_key, str_of(sb->spec.tpl.key));
-	memcpy(m.request, sb->request, sizeof m.request);
-	if (sb->spec.flags & SPEC_NO_INTERNET)
-		m.flags |= START_NO_INTERNET;
-	warden_compose(&msg, &m, sizeof m, offsetof(struct msg_start, n_policy), sb->spec.policy);
-	(void)warden_ask(sb->front->warden, OP_START, msg.p, msg.n, on_made, sb);
+	sandbox_ask_start(sb, 0, on_made, sb);
 }

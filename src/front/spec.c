@@ -117,7 +117,7 @@ static int parse_pausing(const json_t *body, struct spec *sp, struct err *e)
 			return err_set(e, EINVAL, "field 'autoPauseMemory' needs 'autoPause'");
 		if (sp->flags & SPEC_AUTO_RESUME)
 			return err_set(e, EINVAL, "field 'autoPauseMemory' must not be false together with 'autoResume'");
-		return err_set(e, EINVAL, "field 'autoPauseMemory': false is not supported yet");
+		sp->flags |= SPEC_PAUSE_DISK;
 	}
 	return 0;
 }

@@ -21,6 +21,7 @@ struct policy;
 #define SPEC_INTERNET_ASKED 16u		/* allow_internet_access was given: echoed as a bool, else null */
 #define SPEC_INTERNET_FALSE 32u		/* ... as false */
 #define SPEC_PRIVATE_TRAFFIC 64u	/* ports want the traffic token */
+#define SPEC_PAUSE_DISK 256u		/* ... and then only its disk is kept */
 #define SPEC_DEBUG 128u			/* the one behind the debug ports */
 
 struct spec {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* front/warden_link: the front's end of the socket to the warden: questions, their answers, events.
  *
- * Each question gets exactly one final answer through its function (RE_LIST_ITEMs come before it, with
+ * Each question gets exactly one final answer through its function (RE_LIST_ITEMs and RE_KEPT_ITEMs come before it, with
  * `more` set), never from inside the call that asks. Losing the warden is the end of the front. */
 #pragma once
 
@@ -18,7 +18,7 @@ struct warden_call;
 struct warden_reply {
 	int no;				/* 0, or an errno value */
 	const char *text;		/* why, with no != 0 */
-	const struct msg_head *msg;	/* the message itself: RE_HELLO, RE_USAGE, RE_LIST_ITEM */
+	const struct msg_head *msg;	/* the message itself: RE_HELLO, RE_USAGE, RE_LIST_ITEM, RE_IMAGE, RE_KEPT_ITEM */
 	bool more;			/* not the last one for this question */
 	int fd;				/* OP_CONNECT, OP_TLS_FILE: now the receiver's; else -1 */
 };

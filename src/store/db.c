@@ -86,6 +86,10 @@ static const char *const migrations[] = {
 	" running INTEGER NOT NULL,"
 	" starts INTEGER NOT NULL,"
 	" PRIMARY KEY(team, at_s)) STRICT, WITHOUT ROWID;",
+
+	/* What is kept of paused ones. */
+	"ALTER TABLE sandboxes ADD COLUMN kept_name TEXT;"
+	"ALTER TABLE sandboxes ADD COLUMN kept INTEGER NOT NULL DEFAULT 0;",
 };
 
 static int db_fail(struct store *s, struct err *e, const char *what)

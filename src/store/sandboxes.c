@@ -7,10 +7,11 @@
 #define COLUMNS \
 	"id, team, template_id, template_name, template_key, state, created_ms, started_us, end_ms, timeout_s, flags," \
 	" mem_bytes, disk_bytes, cpu_permille, pids, envd_token, traffic_token, metadata, env_vars, network, " \
-	"active_ms"
+	"active_ms, kept_name, kept"
 
-static const char add_sql[] = "INSERT INTO sandboxes(" COLUMNS ") VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
-static const char set_sql[] = "UPDATE sandboxes SET state=?, started_us=?, end_ms=?, flags=? WHERE id=? AND state<>3";
+static const char add_sql[] = "INSERT INTO sandboxes(" COLUMNS ") VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
+static const char set_sql[] = "UPDATE sandboxes SET state=?, started_us=?, end_ms=?, flags=?, kept_name=?, kept=?"
+	" WHERE id=? AND state<>3";
 static const char network_sql[] = "UPDATE sandboxes SET flags=?, network=? WHERE id=? AND state<>3";
 static const char active_sql[] = "UPDATE sandboxes SET active_ms=? WHERE id=? AND state<>3";
 static const char end_sql[] = "UPDATE sandboxes SET state=3, ended_ms=?, end_reason=?, envd_token=NULL, traffic_token=NULL,"
@@ -45,6 +46,8 @@ int sandboxes_add(struct store *s, const struct sandbox_row *r, struct err *e)
 	stmt_text(st, 19, r->env_vars);
 	stmt_text(st, 20, r->network);
 	stmt_u64(st, 21, r->active_ms);
+	stmt_text(st, 22, r->kept_name);
+	stmt_u64(st, 23, r->kept);
 
 	int n = stmt_run(s, st, e);
 
@@ -59,19 +62,20 @@ static int run_on(struct store *s, sqlite3_stmt *st, const char *id, struct err 
 	return n < 0 ? n : n == 0 ? err_set(e, ENOENT, "no live sandbox '%s' in the state file", id) : 0;
 }
 
-int sandboxes_set(struct store *s, const char *id, enum row_state state, uint64_t started_us, uint64_t end_ms, uint32_t flags,
-		  struct err *e)
+int sandboxes_set(struct store *s, const struct sandbox_row *r, struct err *e)
 {
 	sqlite3_stmt *st;
 
 	if (stmt_get(s, set_sql, &st, e) < 0)
 		return -e->no;
-	stmt_u64(st, 1, state);
-	stmt_u64(st, 2, started_us);
-	stmt_u64(st, 3, end_ms);
-	stmt_u64(st, 4, flags);
-	stmt_text(st, 5, id);
-	return run_on(s, st, id, e);
+	stmt_u64(st, 1, r->state);
+	stmt_u64(st, 2, r->started_us);
+	stmt_u64(st, 3, r->end_ms);
+	stmt_u64(st, 4, r->flags);
+	stmt_text(st, 5, r->kept_name);
+	stmt_u64(st, 6, r->kept);
+	stmt_text(st, 7, r->id);
+	return run_on(s, st, r->id, e);
 }
 
 int sandboxes_set_network(struct store *s, const char *id, uint32_t flags, const char *network, struct err *e)
@@ -136,6 +140,8 @@ static void row_read(sqlite3_stmt *st, struct sandbox_row *r)
 		.env_vars = stmt_col_text(st, 18),
 		.network = stmt_col_text(st, 19),
 		.active_ms = stmt_col_u64(st, 20),
+		.kept_name = stmt_col_text(st, 21),
+		.kept = (uint32_t)stmt_col_u64(st, 22),
 	};
 }
 

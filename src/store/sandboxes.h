@@ -27,11 +27,12 @@ struct sandbox_row {			/* strings are borrowed; optional ones may be NULL */
 	uint32_t cpu_permille, pids;
 	const char *envd_token, *traffic_token;
 	const char *metadata, *env_vars, *network;	/* JSON objects */
+	const char *kept_name;		/* paused: what is kept of it, and what that is */
+	uint32_t kept;
 };
 
 int sandboxes_add(struct store *s, const struct sandbox_row *r, struct err *e);
-int sandboxes_set(struct store *s, const char *id, enum row_state state, uint64_t started_us, uint64_t end_ms, uint32_t flags,
-		  struct err *e);
+int sandboxes_set(struct store *s, const struct sandbox_row *r, struct err *e);	/* of r: state, started_us, end_ms, flags, kept_name, kept */
 
 int sandboxes_set_network(struct store *s, const char *id, uint32_t flags, const char *network, struct err *e);
 int sandboxes_set_active(struct store *s, const char *id, uint64_t active_ms, struct err *e);

@@ -120,6 +120,7 @@ int front_open(struct warden *w, int exe_fd, const char *exe, const char *state_
 		{ "--body-timeout", w->cfg.body_timeout_s }, { "--rate-limit", w->cfg.rate_limit },
 		{ "--team-max-sandboxes", w->cfg.team_max_sandboxes }, { "--warm-pool-size", w->cfg.warm_pool_size },
 		{ "--warm-pool-max", w->cfg.warm_pool_max }, { "--mem-total-mb", w->cfg.mem_total_mb },
+		{ "--checkpoint-after", w->cfg.checkpoint_after_s },
 	};
 	/* They live as long as the service, of which a process has one. */
 	static char text[ARRAY_LEN(numbers)][24], key[PATH_MAX + 8];

@@ -53,6 +53,12 @@ test('pause, resume and timeout', async () => {
 		// A paused one is resumed by a command, and one that fails does not stop the others.
 		ok(['pause', id])
 		assert.equal(ok(['exec', id, '--', 'echo', 'awake']), 'awake\n')
+		ok(['pause', '--disk-only', id])
+		assert.match(ok(['info', id]), /^memory +none$/m)
+		ok(['resume', id])
+		ok(['pause', id])
+		assert.match(ok(['info', id]), /^memory +ram/m)
+		ok(['resume', '--boot', id])
 		const some = atoll(['pause', 'i0000000000000000000', id])
 		assert.deepEqual([some.code, some.out], [1, `${id}\n`])
 	})

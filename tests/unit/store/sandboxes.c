@@ -48,7 +48,7 @@ static struct sandbox_row row(const char *id)
 }
 
 static struct sandbox_row seen;
-static char seen_id[32], seen_token[32], seen_metadata[32];
+static char seen_id[32], seen_token[32], seen_metadata[32], seen_kept[32];
 static int n_seen;
 
 static int look(void *user, const struct sandbox_row *r)
@@ -58,6 +58,7 @@ static int look(void *user, const struct sandbox_row *r)
 	(void)snprintf(seen_id, sizeof seen_id, "%s", r->id);
 	(void)snprintf(seen_token, sizeof seen_token, "%s", r->envd_token ? r->envd_token : "(null)");
 	(void)snprintf(seen_metadata, sizeof seen_metadata, "%s", r->metadata ? r->metadata : "(null)");
+	(void)snprintf(seen_kept, sizeof seen_kept, "%s", r->kept_name ? r->kept_name : "");
 	n_seen++;
 	return 0;
 }
@@ -81,13 +82,19 @@ static void rows_survive_a_restart(void **state)
 
 	(void)state;
 	assert_int_equal(sandboxes_add(s, &r, &e), 0);
-	assert_int_equal(sandboxes_set(s, "i1", ROW_RUNNING, 60, 70, 5, &e), 0);
+	struct sandbox_row now = {
+		.id = "i1", .state = ROW_PAUSED, .started_us = 60, .end_ms = 70, .flags = 5, .kept_name = "k1", .kept = 3,
+	};
+
+	assert_int_equal(sandboxes_set(s, &now, &e), 0);
 	reopen();
 	assert_int_equal(each(), 1);
 	assert_string_equal(seen_id, "i1");
 	assert_string_equal(seen_token, "secret");
 	assert_string_equal(seen_metadata, "{\"a\":\"b\"}");
-	assert_int_equal(seen.state, ROW_RUNNING);
+	assert_string_equal(seen_kept, "k1");
+	assert_int_equal(seen.kept, 3);
+	assert_int_equal(seen.state, ROW_PAUSED);
 	assert_int_equal(seen.started_us, 60);
 	assert_int_equal(seen.end_ms, 70);
 	assert_int_equal(seen.flags, 5);
@@ -104,7 +111,7 @@ static void an_id_is_taken_once(void **state)
 	r.team = NULL;
 	r.id = "i9";
 	assert_true(sandboxes_add(s, &r, &e) < 0);
-	assert_int_equal(sandboxes_set(s, "i9", ROW_RUNNING, 1, 1, 0, &e), -ENOENT);
+	assert_int_equal(sandboxes_set(s, &(struct sandbox_row) { .id = "i9", .state = ROW_RUNNING }, &e), -ENOENT);
 }
 
 static void ended_ones_are_history(void **state)
@@ -112,7 +119,7 @@ static void ended_ones_are_history(void **state)
 	(void)state;
 	assert_int_equal(sandboxes_end(s, "i1", 1000, "killed", &e), 0);
 	assert_int_equal(sandboxes_end(s, "i1", 1000, "killed", &e), -ENOENT);
-	assert_int_equal(sandboxes_set(s, "i1", ROW_RUNNING, 1, 1, 0, &e), -ENOENT);
+	assert_int_equal(sandboxes_set(s, &(struct sandbox_row) { .id = "i1", .state = ROW_RUNNING }, &e), -ENOENT);
 	assert_int_equal(each(), 0);
 	assert_int_equal(sandboxes_prune(s, 1000, &e), 0);
 	assert_int_equal(sandboxes_prune(s, 1001, &e), 1);

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a pause keeps: memory in RAM and on disk, or the disk alone; over restarts of the server; and what it leaves behind.
+import fs from 'node:fs'
+import { test } from '../lib/case.mjs'
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { api, asUser, createRaw, endOf, envd, killRaw, outputOf, rpc, server, stream } from '../lib/client.mjs'
+import { newServer } from '../lib/server.mjs'
+import { initOf, sleep, traceOf, until } from '../lib/host.mjs'
+import { runCode } from '../lib/interp.mjs'
+import { built } from '../ckpt/drive.mjs'
+
+const tools = built('tools')
+const noDisk = tools.why && `CRIU is not there: ${tools.why}`
+const { buildDir } = server
+
+// All calls go to one server; runCode() asks the shared one, so it is told of another.
+function via(own) {
+	const opt = { base: own.url, key: own.key }
+	const call = (sbx, what, body) => api('POST', `/sandboxes/${sbx.sandboxID}/${what}`, body, opt)
+	const start = (sbx, command) => stream(sbx, 'process.Process/Start',
+		{ process: { cmd: '/bin/bash', args: ['-l', '-c', command] }, stdin: false }, { base: own.url, user: 'user' })
+	return {
+		create: (body) => createRaw({ templateID: 'code-interpreter-v1', timeout: 600, ...body }, opt),
+		kill: (sbx) => killRaw(sbx, opt),
+		info: async (sbx) => (await api('GET', `/sandboxes/${sbx.sandboxID}`, undefined, opt)).json,
+		pause: (sbx, body = {}) => call(sbx, 'pause', body),
+		connect: (sbx, body = {}) => call(sbx, 'connect', { timeout: 600, ...body }),
+		envd: (sbx, method, path, body) => envd(sbx, method, path, body, { base: own.url }),
+		rpc: (sbx, method, message) => rpc(sbx, method, message, { base: own.url, headers: asUser('user') }),
+		code: async (sbx, code) => {
+			const before = server.url
+			server.url = own.url
+			try {
+				return await runCode(sbx, code)
+			} finally {
+				server.url = before
+			}
+		},
+		start,
+		sh: async (sbx, command) => {
+			const run = await start(sbx, command)
+			await run.ended
+			assert.equal(endOf(run.events)?.status, 'exit status 0', `${command}: ${outputOf(run.events, 'stderr')}`)
+			return outputOf(run.events).trim()
+		},
+	}
+}
+
+const bootId = (at, sbx) => at.sh(sbx, 'cat /proc/sys/kernel/random/boot_id')
+
+// Names in the pool of a server that belong to no running sandbox: what is kept of paused ones.
+function keptBy(own) {
+	const run = spawnSync('nsenter', ['-t', String(own.pid), '-m', 'ls', `${own.runDir}/private/pool`], { encoding: 'utf8' })
+	assert.equal(run.status, 0, run.stderr)
+	return run.stdout.split('\n').filter((name) => name.includes('+'))
+}
+
+async function withServer(config, use) {
+	const own = await newServer(buildDir, { checkpoint_after_s: 0, ...config }).start()
+	try {
+		await use(own, via(own))
+	} finally {
+		const end = await own.stop()
+		assert.ok(end.clean, JSON.stringify(end.left))
+	}
+}
+
+async function restart(own, signal = 'SIGTERM') {
+	own.signal(signal)
+	await own.exited
+	await own.start()
+}
+
+const onDisk = (at, sbx) => until(async () => (await at.info(sbx)).pausedMemory === 'ram+disk', 30000, 100)
+
+async function prepare(at) {
+	const sbx = await at.create({ metadata: { kept: 'yes' }, envVars: { GIVEN: 'at creation' } })
+	await at.code(sbx, 'x = 41')
+	const run = await at.start(sbx, 'n=0; while :; do n=$((n + 1)); echo $n; echo $n >/tmp/beat; sleep 0.05; done')
+	assert.ok(await until(() => outputOf(run.events).includes('3\n'), 10000, 20))
+	return { sbx, run, pid: run.events[0].event.start.pid, boot: await bootId(at, sbx) }
+}
+
+// The same processes go on with what they had in memory.
+async function proveMemory(at, { sbx, pid, boot }) {
+	assert.equal((await at.code(sbx, 'x + 1')).text, '42')
+	assert.equal(await bootId(at, sbx), boot)
+	const list = await at.rpc(sbx, 'process.Process/List', {})
+	assert.ok(list.json.processes.some((p) => p.pid === pid), list.text)
+	const beat = Number(await at.sh(sbx, 'cat /tmp/beat'))
+	assert.ok(await until(async () => Number(await at.sh(sbx, 'cat /tmp/beat')) > beat, 10000, 50), 'it stands still')
+	assert.equal(await at.sh(sbx, 'echo $GIVEN'), 'at creation')
+}
+
+test('a pause in memory: the same processes go on, streams are cut and can be taken up again', async () => {
+	const at = via(server)
+	const it = await prepare(at)
+	try {
+		assert.equal((await at.pause(it.sbx)).status, 204)
+		assert.equal((await it.run.ended).how, 'cut')
+		const paused = await at.info(it.sbx)
+		assert.equal(paused.state, 'paused')
+		assert.equal(paused.pausedMemory, 'ram')
+		assert.equal((await at.envd(it.sbx, 'GET', '/health')).status, 502)
+		assert.equal((await at.pause(it.sbx)).status, 409)
+		const back = await at.connect(it.sbx)
+		assert.equal(back.status, 201)
+		assert.equal(back.json.envdAccessToken, it.sbx.envdAccessToken)
+		assert.equal((await at.info(it.sbx)).pausedMemory, undefined)
+		await proveMemory(at, it)
+		const again = await stream(it.sbx, 'process.Process/Connect', { process: { pid: it.pid } }, { base: server.url, user: 'user' })
+		assert.ok(await until(() => outputOf(again.events).length > 3, 10000, 20), 'nothing comes from the process')
+		again.close()
+	} finally {
+		await at.kill(it.sbx)
+	}
+})
+
+test('a pause of the disk alone: files are kept, the resume is a boot, and traffic does not cause it', async () => {
+	const at = via(server)
+	const it = await prepare(at)
+	try {
+		await at.sh(it.sbx, 'mkdir -p ~/d && echo one >~/d/f && ln ~/d/f ~/d/g && sudo -n rm -r /usr/share/doc && sudo -n touch /etc/by-root; echo two >/tmp/t')
+		assert.equal((await at.pause(it.sbx, { memory: false })).status, 204)
+		const paused = await at.info(it.sbx)
+		assert.equal(paused.pausedMemory, 'none')
+		assert.deepEqual(paused.metadata, { kept: 'yes' })
+		assert.equal((await at.pause(it.sbx)).status, 409)
+		assert.equal((await at.envd(it.sbx, 'GET', '/health')).status, 502)
+		assert.equal((await at.connect(it.sbx)).status, 201)
+		assert.notEqual(await bootId(at, it.sbx), it.boot)
+		assert.equal(await at.sh(it.sbx, 'cat ~/d/f ~/d/g /tmp/t; stat -c %U /etc/by-root; ls -d /usr/share/doc 2>&1 | grep -c cannot; echo $GIVEN'),
+			'one\none\ntwo\nroot\n1\nat creation')
+		assert.equal((await at.code(it.sbx, 'x')).error.name, 'NameError')
+		const list = await at.rpc(it.sbx, 'process.Process/List', {})
+		assert.ok(!list.json.processes?.some((p) => p.pid === it.pid && /while/.test(JSON.stringify(p))), list.text)
+		assert.equal((await at.info(it.sbx)).envdAccessToken, it.sbx.envdAccessToken)
+	} finally {
+		await at.kill(it.sbx)
+	}
+})
+
+test('a sandbox that was paused with its memory can be booted from its disk', async () => {
+	const at = via(server)
+	const it = await prepare(at)
+	try {
+		assert.equal((await at.pause(it.sbx)).status, 204)
+		assert.equal((await at.connect(it.sbx, { memory: false })).status, 201)
+		assert.notEqual(await bootId(at, it.sbx), it.boot)
+		assert.ok(Number(await at.sh(it.sbx, 'cat /tmp/beat')) > 2)
+		assert.equal((await at.connect(it.sbx, { memory: false })).status, 200, 'nothing happens to one that runs')
+		assert.equal(await at.sh(it.sbx, 'pgrep -fc "while :" || true'), '1', 'only the shell that asks')
+	} finally {
+		await at.kill(it.sbx)
+	}
+})
+
+test('auto-pause of the disk alone: due, paused without memory, never woken by traffic', async () => {
+	const at = via(server)
+	const sbx = await at.create({ timeout: 2, autoPause: true, autoPauseMemory: false })
+	try {
+		await at.sh(sbx, 'echo kept >/home/user/f')
+		assert.ok(await until(async () => (await at.info(sbx)).pausedMemory === 'none', 15000, 100))
+		assert.equal((await at.envd(sbx, 'GET', '/health')).status, 502)
+		assert.equal((await at.connect(sbx)).status, 201)
+		assert.equal(await at.sh(sbx, 'cat /home/user/f'), 'kept')
+	} finally {
+		await at.kill(sbx)
+	}
+	const no = await api('POST', '/sandboxes', { templateID: 'base', autoPause: true, autoPauseMemory: false, autoResume: { enabled: true } })
+	assert.equal(no.status, 400)
+})
+
+test('pause and resume in turns, as fast as they go, lose nothing and leave nothing', async () => {
+	await withServer({ checkpoint_after_s: 3600 }, async (own, at) => {
+		const it = await prepare(at)
+		for (let i = 0; i < 15; i++) {
+			assert.equal((await at.code(it.sbx, `y = ${i}`)).error, undefined)
+			await at.sh(it.sbx, `echo ${i} >>/tmp/log`)
+			const memory = i % 5 !== 4
+			const paused = await at.pause(it.sbx, { memory })
+			assert.equal(paused.status, 204, paused.text)
+			assert.equal((await at.connect(it.sbx)).status, 201)
+			assert.equal(await at.sh(it.sbx, 'wc -l </tmp/log'), String(i + 1))
+			assert.equal((await at.code(it.sbx, 'y')).text, memory ? String(i) : undefined)
+		}
+		assert.equal((await at.pause(it.sbx)).status, 204)
+		assert.equal((await at.kill(it.sbx)).status, 204)
+		assert.ok(await until(() => keptBy(own).length === 0, 15000, 200), keptBy(own).join(' '))
+	})
+})
+
+test('paused ones outlive the server: on disk with their memory, or without', { skip: noDisk }, async () => {
+	await withServer({}, async (own, at) => {
+		const it = await prepare(at)
+		const bare = await at.create()
+		await at.sh(bare, 'echo kept >/home/user/f')
+		assert.equal((await at.pause(bare, { memory: false })).status, 204)
+		assert.equal((await at.pause(it.sbx)).status, 204)
+		assert.ok(await onDisk(at, it.sbx), JSON.stringify(await at.info(it.sbx)))
+		await restart(own)		// which ends all that runs, the frozen one, too
+		assert.equal((await at.info(it.sbx)).pausedMemory, 'disk')
+		assert.deepEqual((await at.info(it.sbx)).metadata, { kept: 'yes' })
+		assert.equal((await at.info(bare)).pausedMemory, 'none')
+		const both = await Promise.all([at.connect(it.sbx), at.connect(bare)])
+		assert.deepEqual(both.map((r) => r.status), [201, 201], both.map((r) => r.text).join())
+		await proveMemory(at, it)
+		assert.equal(await at.sh(bare, 'cat /home/user/f'), 'kept')
+		// What came from disk is like any other: it can be paused, in memory and to disk, and taken up again.
+		assert.equal((await at.pause(it.sbx)).status, 204)
+		assert.ok(await onDisk(at, it.sbx), JSON.stringify(await at.info(it.sbx)))
+		assert.equal((await at.connect(it.sbx)).status, 201)
+		await proveMemory(at, it)
+		await Promise.all([at.kill(it.sbx), at.kill(bare)])
+		assert.ok(await until(() => keptBy(own).length === 0, 15000, 200), keptBy(own).join(' '))
+	})
+})
+
+test('SIGKILL of front and warden: a frozen one is found frozen, whatever was being written', { skip: noDisk }, async () => {
+	await withServer({}, async (own, at) => {
+		const it = await prepare(at)
+		assert.equal((await at.pause(it.sbx)).status, 204)
+		await until(() => fs.readFileSync(own.log, 'utf8').includes('"event":"checkpoint"'), 10000, 10)
+		await restart(own, 'SIGKILL')
+		const { state, pausedMemory } = await at.info(it.sbx)
+		assert.equal(state, 'paused')
+		assert.match(pausedMemory, /^ram/)
+		assert.ok(await onDisk(at, it.sbx), 'it is tried again')
+		assert.equal((await at.connect(it.sbx)).status, 201)
+		await proveMemory(at, it)
+		await at.kill(it.sbx)
+		assert.ok(await until(() => keptBy(own).length === 0, 15000, 200), keptBy(own).join(' '))
+	})
+})
+
+test('a memory that is lost is not passed over in silence: the disk is still there', async () => {
+	await withServer({ checkpoint_after_s: 3600 }, async (own, at) => {
+		const it = await prepare(at)
+		const address = await at.sh(it.sbx, 'hostname -I')
+		assert.equal((await at.pause(it.sbx)).status, 204)
+		process.kill(initOf(traceOf(own.slot, address.split(' ')[0])), 'SIGKILL')
+		await restart(own, 'SIGKILL')		// a frozen process on cgroup v1 feels it when somebody thaws it
+		await restart(own)
+		assert.equal((await at.info(it.sbx)).pausedMemory, 'lost')
+		const no = await at.connect(it.sbx)
+		assert.ok(no.status >= 500, no.text)
+		assert.match(no.json.message, /memory is lost.*memory: false/)
+		assert.equal((await at.info(it.sbx)).state, 'paused')
+		assert.equal((await at.connect(it.sbx, { memory: false })).status, 201)
+		assert.ok(Number(await at.sh(it.sbx, 'cat /tmp/beat')) > 2)
+		await at.kill(it.sbx)
+	})
+})
+
+test('killed while it is being paused, resumed or written to disk: gone, and nothing is left', async () => {
+	await withServer({}, async (own, at) => {
+		for (const ms of [0, 2, 10, 40, 150, 400]) {
+			const { sbx } = await prepare(at)
+			const pausing = at.pause(sbx)
+			await sleep(ms)
+			assert.equal((await at.kill(sbx)).status, 204)
+			assert.ok([204, 404, 503].includes((await pausing).status))
+			assert.equal((await api('GET', `/sandboxes/${sbx.sandboxID}`, undefined, { base: own.url, key: own.key })).status, 404)
+		}
+		for (const ms of [0, 2, 10]) {
+			const { sbx } = await prepare(at)
+			assert.equal((await at.pause(sbx, { memory: false })).status, 204)
+			const resuming = at.connect(sbx)
+			await sleep(ms)
+			assert.equal((await at.kill(sbx)).status, 204)
+			assert.ok([201, 404].includes((await resuming).status))
+		}
+		assert.ok(await until(() => keptBy(own).length === 0, 20000, 200), keptBy(own).join(' '))
+	})
+})
