@@ -13,7 +13,6 @@
 #include "base/log.h"
 #include "loop/loop.h"
 #include "warden/aside.h"
-#include "warden/builder.h"
 #include "warden/warden.h"
 
 #define ENTRIES_MAX (TEMPLATES_MAX + 64)
