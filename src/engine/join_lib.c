@@ -28,15 +28,11 @@
 #include <unistd.h>
 
 #include "engine/caps_kept.h"
+#include "engine/join_lib.h"
 
 #define OOM_SCORE "500"			/* as of everything that init starts: pid 1 goes last */
 
 #define ENTER_FLAGS (CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP)
-
-int atoll_prepare(void);
-int atoll_fork(int userns, int pidns);
-int atoll_enter(int pidfd);
-int atoll_visible(void);
 
 /* What libc told the kernel about its one thread: where its thread id is kept, and its list of robust locks. A copy that libc does
  * not make itself needs them said again. */
@@ -53,12 +49,16 @@ static int thread_of_libc(struct thread *ret)
 	return 0;
 }
 
-/* Whether this process can be copied. */
+static char program[256];		/* the interpreter's path, the same in every sandbox of the template; "": not known */
+
 int atoll_prepare(void)
 {
 	struct thread t;
+	int r = thread_of_libc(&t);		/* without, there can be no copy */
+	ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
 
-	return thread_of_libc(&t);
+	program[n > 0 ? n : 0] = '\0';
+	return r < 0 ? r : memory_detach();
 }
 
 /* Not libc's fork(), which holds libc's locks meanwhile: it would be called by A, whose memory is the zygote's too, and A can be
@@ -165,6 +165,8 @@ int atoll_enter(int pidfd)
 		return -errno;
 	(void)setsid();
 	(void)umask(022);
+	/* While we still may. Whoever has removed it from the sandbox keeps the zygote's. */
+	(void)memory_name_exe(program);
 	int r = refuse_setns();
 
 	if (r == 0)

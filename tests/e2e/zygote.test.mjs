@@ -22,14 +22,13 @@ seed = next(int(p) for p in sorted(os.listdir("/proc")) if p.isdigit() and p != 
 const status = (pid, field) => new RegExp(`^${field}:\\s+(.*)$`, 'm').exec(fs.readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
 const isZygote = (pid) => fs.readFileSync(`/proc/${pid}/cmdline`, 'latin1').includes('/runtimes/python/zygote.py')
 
-// Zygotes are children of the holders; with packages for data work they are those of the template that we test.
-function zygote(runDir = server.runDir) {
-	const dir = path.join(runDir, 'holders')
-	const holders = fs.readdirSync(dir).filter((name) => !name.startsWith('.'))
-		.map((name) => Number(fs.readFileSync(path.join(dir, name), 'utf8').split(' ')[0]))
-	return holders.flatMap((pid) => childrenOf(pid)).find((pid) => {
+// A child of the holder of the template's key, which the warden was started with.
+function zygote({ runDir, pid } = server) {
+	const key = new RegExp(`${TEMPLATE}=([0-9a-f]{32})`).exec(fs.readFileSync(`/proc/${pid}/cmdline`, 'latin1'))[1]
+	const holder = Number(fs.readFileSync(path.join(runDir, 'holders', key), 'utf8').split(' ')[0])
+	return childrenOf(holder).find((child) => {
 		try {
-			return isZygote(pid) && fs.readFileSync(`/proc/${pid}/maps`, 'latin1').includes('/pandas/')
+			return isZygote(child)
 		} catch {
 			return false
 		}
@@ -113,6 +112,22 @@ test('the zygote has no way to the host', () => {
 	assert.match(mounts[0][5], /^ro,/)
 	assert.deepEqual(fs.readdirSync(`/proc/${pid}/root/sys`), [])
 	assert.equal(fs.readFileSync(`/proc/${pid}/net/dev`, 'utf8').trim().split('\n').length, 3)	// two lines of head, and lo
+})
+
+// What is mapped from the zygote's mounts could not be named by a checkpoint, and would keep them alive.
+test('a copy has nothing mapped from files of the zygote, and its program is that of the sandbox', async () => {
+	const sbx = await create()
+	const { stdout } = await runCode(sbx, `${SEED}
+import json
+exe = [[s.st_dev, s.st_ino] for s in map(os.stat, ("/proc/self/exe", f"/proc/{seed}/exe", "/usr/bin/python3"))]
+files = [line for pid in ("self", seed) for line in open(f"/proc/{pid}/maps") if line.split()[4] != "0"]
+print(json.dumps([exe, files]))`)
+	const [exe, files] = JSON.parse(stdout.join(''))
+	assert.deepEqual(exe[0], exe[2])
+	assert.deepEqual(exe[1], exe[2])
+	assert.deepEqual(files, [])
+	assert.ok(fs.readFileSync(`/proc/${zygote()}/maps`, 'utf8').split('\n').every((line) => !line.includes('.so')))
+	await killRaw(sbx)
 })
 
 test('libraries with threads work in a copy', async () => {
@@ -227,13 +242,13 @@ test('a zygote is there before the first sandbox, and outlives the daemon', asyn
 		await warm(opt)
 		const sbx = await create(opt)
 		await runCode(sbx, 'x = 41', {}, own.url)
-		const pid = zygote(own.runDir)
+		const pid = zygote(own)
 		own.signal('SIGKILL')
 		await own.exited
 		await own.start()
 		assert.equal((await runCode(sbx, 'x + 1', {}, own.url)).text, '42')
 		await warm(opt)
-		assert.equal(zygote(own.runDir), pid)
+		assert.equal(zygote(own), pid)
 		process.kill(pid, 'SIGKILL')
 		await warm(opt)
 		assert.equal((await runCode(sbx, 'x + 1', {}, own.url)).text, '42')

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* join_lib: what the library is made of, and what its loader calls (runtimes/python/atoll_kernel/zygote.py). All give 0 or -errno. */
+#pragma once
+
+int atoll_prepare(void);			/* once, in the zygote, when it is warm and before the first copy */
+int atoll_fork(int userns, int pidns);
+int atoll_enter(int pidfd);
+int atoll_visible(void);
+
+int memory_detach(void);			/* from every file, and into huge pages */
+int memory_name_exe(const char *path);		/* what /proc/PID/exe is, when nothing is mapped from what it was */
