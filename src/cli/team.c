@@ -95,7 +95,8 @@ static int run_create(const struct verb *v, int argc, char **argv)
 	if (rc >= 0)
 		return rc;
 	t.name = argv[0];
-	return changed(atoll_team_create(a, &t, &l, &e), l, &e, json);
+	rc = atoll_team_create(a, &t, &l, &e);
+	return changed(rc, l, &e, json);
 }
 
 static int run_set(const struct verb *v, int argc, char **argv)
@@ -122,7 +123,8 @@ static int run_set(const struct verb *v, int argc, char **argv)
 		return usage_error(v, "set what?");
 	if (settings_connect(&conn, &a) != 0)
 		return EXIT_FAILURE;
-	return changed(atoll_team_change(a, argv[0], &t, &l, &e), l, &e, json);
+	rc = atoll_team_change(a, argv[0], &t, &l, &e);
+	return changed(rc, l, &e, json);
 }
 
 static int run_rm(const struct verb *v, int argc, char **argv)
