@@ -15,9 +15,12 @@
 #include "front/sandbox.h"
 #include "front/sandbox_table.h"
 #include "http/json.h"
+#include "http/server.h"
 
 #define MIB (1024 * 1024)
 #define DETAIL_MAX (2 * 1024 * 1024)
+#define ONCE_MAX 255
+#define ONCE_CHARS "abcdefghijklmnopqrstuvwxyz0123456789-"
 
 static json_t *text_or_null(const char *z)
 {
@@ -132,6 +135,38 @@ static void created(struct req *r, struct sandbox *sb)
 	reply_err(r, &sb->fail);
 }
 
+/* Asked for twice: the answer of the first request was lost, or is still under way. */
+static void created_before(struct req *r, struct sandbox *sb)
+{
+	if (sb->state == SANDBOX_ENDING || sb->state == SANDBOX_DEAD)
+		reply_err(r, &sb->fail);
+	else
+		reply_json(r, 201, sandbox_json(sb), NULL);
+}
+
+/* The request's Idempotency-Key. 1: it has one, 0: it has none, -EINVAL: answered with 400. */
+static int read_once(struct req *r, char ret[ONCE_MAX + 1])
+{
+	struct str key = http_header_get(&r->http->headers, "idempotency-key");
+
+	if (!key.p)
+		return 0;
+	if (!str_copy(ret, ONCE_MAX + 1, key) || key.n == 0 || strspn(ret, ONCE_CHARS) != key.n) {
+		reply_error(r, 400, "header 'Idempotency-Key' must have 1 to %d of a-z, 0-9 and -", ONCE_MAX);
+		return -EINVAL;
+	}
+	return 1;
+}
+
+static struct sandbox *find_once(const struct front *f, const char *team, const char *once)
+{
+	for (struct sandbox *sb = sandbox_table_next(f->sandboxes, NULL); sb; sb = sandbox_table_next(f->sandboxes, sb)) {
+		if (sb->once && strcmp(sb->once, once) == 0 && strcmp(sb->team, team) == 0)
+			return sb;
+	}
+	return NULL;
+}
+
 /* No Retry-After goes with this: waiting does not help. */
 static int check_room(const struct front *f, const char *team, struct err *e)
 {
@@ -146,15 +181,32 @@ static int check_room(const struct front *f, const char *team, struct err *e)
 	return 0;
 }
 
+/* True: it has been answered, or will be. */
+static bool give_again(struct req *r, const char *once)
+{
+	struct sandbox *sb = find_once(r->front, r->caller.team, once);
+
+	if (!sb)
+		return false;
+	memcpy(r->sandbox, sb->id, sizeof r->sandbox);
+	if (sb->state == SANDBOX_STARTING)
+		req_wait(r, sb, created_before);
+	else
+		created_before(r, sb);
+	return true;
+}
+
 static void create(struct req *r, enum spec_version ver)
 {
 	struct front *f = r->front;
-	autojson json_t *body = req_json(r, false);
+	char once[ONCE_MAX + 1];
+	int has_once = read_once(r, once);
+	autojson json_t *body = has_once < 0 ? NULL : req_json(r, false);
 	struct spec sp;
 	struct sandbox *sb;
 	struct err e;
 
-	if (!body)
+	if (!body || (has_once && give_again(r, once)))
 		return;
 	if (spec_parse(f, body, ver, &sp, &e) < 0) {
 		reply_err(r, &e);
@@ -170,6 +222,7 @@ static void create(struct req *r, enum spec_version ver)
 		reply_err(r, &e);
 		return;
 	}
+	sb->once = has_once ? strdup(once) : NULL;
 	sandbox_by(sb, r->id);
 	memcpy(r->sandbox, sb->id, sizeof r->sandbox);
 	req_wait(r, sb, created);

@@ -60,6 +60,14 @@ void reply_json(struct req *r, int status, json_t *j, const char *headers)
 		send_it(r, status, "application/json", headers, buf_view(&out));
 }
 
+static void send_error(struct req *r, int status, const char *text, const char *headers)
+{
+	/* A piece of the client's own text may be in it: cut or broken UTF-8 is not JSON. */
+	json_t *j = json_pack("{s:i,s:s}", "code", status, "message", text);
+
+	reply_json(r, status, j ? j : json_pack("{s:i,s:s}", "code", status, "message", "request refused"), headers);
+}
+
 void reply_error(struct req *r, int status, const char *fmt, ...)
 {
 	char text[512];
@@ -68,11 +76,7 @@ void reply_error(struct req *r, int status, const char *fmt, ...)
 	va_start(ap, fmt);
 	(void)vsnprintf(text, sizeof text, fmt, ap);
 	va_end(ap);
-
-	/* A piece of the client's own text may be in it: cut or broken UTF-8 is not JSON. */
-	json_t *j = json_pack("{s:i,s:s}", "code", status, "message", text);
-
-	reply_json(r, status, j ? j : json_pack("{s:i,s:s}", "code", status, "message", "request refused"), NULL);
+	send_error(r, status, text, NULL);
 }
 
 static int status_of(int no)
@@ -106,5 +110,6 @@ void reply_no_sandbox(struct req *r, struct str id)
 
 void reply_err(struct req *r, const struct err *e)
 {
-	reply_error(r, status_of(e->no), "%s", e->text);
+	/* Newer clients try a 429 again by themselves; a quota is as full then as it is now. */
+	send_error(r, status_of(e->no), e->text, e->no == EDQUOT ? "Should-Retry: false\r\n" : NULL);
 }

@@ -108,6 +108,7 @@ void sandbox_unref(struct sandbox *sb)
 	journal_done(&sb->journal);
 	idle_close_all(sb);
 	fd_close(sb->pool_fd);
+	free(sb->once);
 	free(sb);
 }
 

@@ -84,6 +84,7 @@ struct sandbox {
 	bool keeps_memory;		/* while PAUSING */
 	bool live;			/* the warden has it; else there is no more of it than what is kept */
 	struct sandbox_kept kept;
+	char *once;			/* the key of its creation: asked for again with it, it is given again; or NULL */
 	char request[REQUEST_ID_SIZE];	/* that is changing it now, for the log of the warden; "": nobody's */
 	struct err fail;		/* why the last transition did not work */
 	bool noted;			/* it has a row in the store */

@@ -161,3 +161,24 @@ test('ten creations at once get ten ids', async () => {
 		await Promise.all(all.map((s) => killRaw(s)))
 	}
 })
+
+test('a create with a key is done once, also when both come together', async () => {
+	const once = { headers: { 'Idempotency-Key': `once-${process.pid}` } }
+	const make = (path, more = once) => api('POST', path, { templateID: 'base', timeout: 60 }, more)
+	const all = await Promise.all([make('/v2/sandboxes'), make('/v2/sandboxes'), make('/sandboxes')])
+	all.push(await make('/v2/sandboxes'))
+	const other = await make('/v2/sandboxes', { headers: { 'Idempotency-Key': `once-${process.pid}-b` } })
+	try {
+		assert.deepEqual(all.map((res) => res.status), [201, 201, 201, 201])
+		assert.equal(new Set(all.map((res) => res.text)).size, 1, 'tokens and all')
+		assert.notEqual(other.json.sandboxID, all[0].json.sandboxID)
+	} finally {
+		await killRaw(all[0].json)
+		await killRaw(other.json)
+	}
+	const after = await make('/v2/sandboxes')
+	assert.notEqual(after.json.sandboxID, all[0].json.sandboxID, 'one that is gone is not given again')
+	await killRaw(after.json)
+	for (const bad of ['', 'Capital', 'a b', 'x'.repeat(256)])
+		assert.equal((await make('/v2/sandboxes', { headers: { 'Idempotency-Key': bad } })).status, 400, bad)
+})
