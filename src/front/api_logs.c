@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/api_logs: the journal of a sandbox, merged with what its init saw of processes. */
+/* front/api_logs: reading the log of a sandbox. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,14 +7,14 @@
 #include "base/fd.h"
 #include "front/api.h"
 #include "front/front.h"
-#include "front/init_events.h"
+#include "front/init_watch.h"
 #include "front/log_query.h"
+#include "front/logbook.h"
 #include "front/mem.h"
 #include "front/reply.h"
 #include "front/request.h"
 #include "front/sandbox.h"
 #include "front/sandbox_table.h"
-#include "front/shelf.h"
 #include "http/json.h"
 #include "http/server.h"
 
@@ -27,6 +27,8 @@ static json_t *entry_json(const struct journal_entry *en)
 	for (size_t i = 0; i < en->n_fields; i++) {
 		char name[JOURNAL_TEXT_MAX + 1];
 
+		if (str_is(en->fields[i].name, LOG_MARK))
+			continue;
 		(void)str_copy(name, sizeof name, en->fields[i].name);
 		(void)json_object_set_new(fields, name, json_stringn(en->fields[i].value.p, en->fields[i].value.n));
 	}
@@ -53,13 +55,37 @@ static json_t *line_json(json_t *entry)
 
 struct asked {				/* while init is asked */
 	struct log_query q;
+	struct str id;
 	bool v1;
 };
 
-static void answer(struct req *r, const struct asked *a, const struct journal *j)
+/* One without an entry: the front before this one was killed too soon after its start. */
+static bool is_there(const struct req *r, struct str id)
 {
-	autojson json_t *entries = log_query_run(&a->q, j, entry_json);
+	const struct sandbox *sb = sandbox_table_find(r->front->sandboxes, id);
 
+	return sb && sb->state != SANDBOX_STARTING && strcmp(sb->team, r->caller.team) == 0;
+}
+
+static void answer(struct req *r)
+{
+	const struct asked *a = r->work;
+	struct journal j = { 0 };
+	struct err e;
+	int got = logbook_read(r->front->logbook, a->id, r->caller.team, &j, &e);
+
+	if (got == -ENOENT && !is_there(r, a->id)) {
+		reply_no_sandbox(r, a->id);
+		return;
+	}
+	if (got < 0 && got != -ENOENT) {
+		reply_err(r, &e);
+		return;
+	}
+
+	autojson json_t *entries = log_query_run(&a->q, &j, entry_json);
+
+	journal_done(&j);
 	if (!a->v1) {
 		reply_json(r, 200, json_pack("{s:O}", "logs", entries), NULL);
 		return;
@@ -73,46 +99,34 @@ static void answer(struct req *r, const struct asked *a, const struct journal *j
 	reply_json(r, 200, json_pack("{s:o,s:O}", "logs", lines, "logEntries", entries), NULL);
 }
 
-static void on_events(void *user, struct sandbox *sb, struct journal *events)
+static void on_synced(void *user)
 {
 	struct req *r = user;
-	struct asked *a = r->work;
-	const struct journal *old = sandbox_gone(sb) ? shelf_find(r->front->shelf, str_of(sb->id), sb->team) : NULL;
-	struct journal both = { 0 };
 
-	journal_merge(old ? old : &sb->journal, events, &both);
-	answer(r, a, &both);
-	journal_done(&both);
+	answer(r);
 	req_unref(r);
 }
 
 static void logs(struct req *r, bool v1)
 {
 	struct asked *a = r->work = must_alloc(sizeof *a);
-	struct str id;
 	struct err e;
 
 	a->v1 = v1;
-	if (req_sandbox_id(r, &id) < 0)
+	if (req_sandbox_id(r, &a->id) < 0)
 		return;
+	a->id = str_of(r->sandbox);		/* which lives as long as the request */
 	if ((v1 ? log_query_parse_v1 : log_query_parse_v2)(r->http->query, &a->q, &e) < 0) {
 		reply_err(r, &e);
 		return;
 	}
 
-	struct sandbox *sb = sandbox_table_find(r->front->sandboxes, id);
-	const struct journal *old;
+	struct sandbox *sb = sandbox_table_find(r->front->sandboxes, a->id);
 
-	if (sb && sb->state != SANDBOX_STARTING && strcmp(sb->team, r->caller.team) == 0) {
-		if (sb->state == SANDBOX_RUNNING)
-			init_events_get(sb, r->id, on_events, req_ref(r));
-		else
-			answer(r, a, &sb->journal);
-	} else if ((old = shelf_find(r->front->shelf, id, r->caller.team))) {
-		answer(r, a, old);
-	} else {
-		reply_no_sandbox(r, id);
-	}
+	if (sb && strcmp(sb->team, r->caller.team) == 0)
+		init_watch_sync(sb, on_synced, req_ref(r));	/* nothing to wait for unless it runs */
+	else
+		answer(r);
 }
 
 void api_logs_v1(struct req *r)

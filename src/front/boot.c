@@ -15,6 +15,7 @@
 #include "front/forget.h"
 #include "front/front.h"
 #include "front/history.h"
+#include "front/logbook.h"
 #include "front/mem.h"
 #include "front/pool.h"
 #include "front/sandbox.h"
@@ -143,6 +144,7 @@ static int reconcile(struct boot *b, struct err *e)
 		log_info("removing what is kept for nobody", "name=%s", b->kept[i].name);
 		forget_kept(f, b->kept[i].name);
 	}
+	logbook_end_lost(f->logbook);
 	history_prune(f);
 	return 0;
 }

@@ -11,12 +11,12 @@
 #include "front/expiry.h"
 #include "front/hold.h"
 #include "front/keyring.h"
+#include "front/logbook.h"
 #include "front/metrics.h"
 #include "front/penalty.h"
 #include "front/pool.h"
 #include "front/sandbox.h"
 #include "front/sandbox_table.h"
-#include "front/shelf.h"
 #include "front/warden_link.h"
 #include "http/server.h"
 #include "loop/loop.h"
@@ -64,6 +64,9 @@ void front_done(struct front *f)
 		fd_close(f->doors[i].fd);
 	boot_free(f->boot);
 	pool_free(f->pool);
+	for (sb = f->sandboxes ? sandbox_table_next(f->sandboxes, NULL) : NULL; sb; sb = sandbox_table_next(f->sandboxes, sb))
+		init_watch_end(sb);
+	logbook_save(f->logbook);
 	while (f->sandboxes && (sb = sandbox_table_next(f->sandboxes, NULL)))
 		sandbox_forget(sb);
 	sandbox_table_free(f->sandboxes);
@@ -76,7 +79,7 @@ void front_done(struct front *f)
 	keyring_free(f->keyring);
 	penalties_free(f->penalties);
 	metrics_free(f->metrics);
-	shelf_free(f->shelf);
+	logbook_free(f->logbook);
 	census_free(f->census);
 	store_close(f->store);
 	loop_free(f->loop);

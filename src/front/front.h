@@ -27,7 +27,8 @@ struct metrics;
 struct penalties;
 struct pool;
 struct sandbox_table;
-struct shelf;
+struct init_watch;
+struct logbook;
 struct sigwatch;
 struct store;
 struct timer;
@@ -46,6 +47,7 @@ struct front_options {
 	const char *url;
 	uint32_t max_timeout_s;
 	uint32_t checkpoint_after_s;	/* paused for so long, a sandbox's memory is written to disk, too */
+	uint32_t logs_kept_s, logs_max_mb;	/* of sandboxes that have ended */
 	uint32_t head_timeout_s, body_timeout_s;	/* of requests of the API; the head's of all */
 	uint32_t rate_limit;		/* requests per second and key, 0: none; of teams without their own */
 	uint32_t team_max_sandboxes;	/* 0: none; of teams without their own */
@@ -57,6 +59,7 @@ struct front_options {
 };
 
 LIST_HEAD(held_list, held);
+TAILQ_HEAD(watch_list, init_watch);
 
 #define DOORS_MAX 12
 
@@ -79,7 +82,9 @@ struct front {
 	struct penalties *penalties;
 	struct metrics *metrics;
 	struct census *census;
-	struct shelf *shelf;
+	struct logbook *logbook;
+	struct watch_list watches;	/* listening to init, used last first */
+	uint32_t n_watches;
 	struct templates templates;
 	struct msg_limits defaults;
 	uint32_t max_sandboxes;
@@ -127,7 +132,13 @@ static inline uint32_t front_max_exchanges(const struct front *f)
 /* ... and idle ones, kept for the next. */
 static inline uint32_t front_max_idle(const struct front *f)
 {
-	return f->fds / 16;
+	return f->fds / 32;
+}
+
+/* ... and those on which init tells what happens. */
+static inline uint32_t front_max_watches(const struct front *f)
+{
+	return f->fds / 32;
 }
 
 static inline uint32_t front_max_tunnels(const struct front *f)

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "front/census.h"
 #include "front/front.h"
+#include "front/logbook.h"
 #include "store/sandboxes.h"
 #include "store/team_points.h"
 
@@ -26,5 +27,6 @@ void history_prune(struct front *f)
 	struct err e;
 
 	told("sandboxes", sandboxes_prune(f->store, now_ms - SANDBOXES_KEPT_MS, &e), &e);
+	logbook_prune(f->logbook);
 	told("team_points", team_points_prune(f->store, now_ms / 1000 - CENSUS_KEPT_S, &e), &e);
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fd.h"
 #include "front/mem.h"
 
 #define FIRST_SIZE 1024
@@ -18,6 +19,8 @@ struct head {
 	uint8_t n_fields;
 	uint8_t pad[3];
 };
+
+static const char *const kind_names[] = { "lifecycle", "request", "security", "process" };	/* stored as numbers: never reorder */
 
 _Static_assert(sizeof(struct head) == 16, "JOURNAL_ENTRY_MAX counts on it");
 
@@ -139,9 +142,46 @@ bool journal_next(const struct journal *j, size_t *pos, char *room, struct journ
 	return true;
 }
 
+void journal_take(struct journal *j, struct buf *to)
+{
+	char *p = j->n > 0 ? buf_room(to, j->n) : NULL;
+
+	if (p) {
+		ring_read(j, 0, p, j->n);
+		to->n += j->n;
+	}
+	journal_done(j);
+}
+
+static bool is_sound(struct str entry)
+{
+	struct head h;
+	size_t texts = 0;
+
+	if (entry.n < sizeof h)
+		return false;
+	memcpy(&h, entry.p, sizeof h);
+	if (h.size <= sizeof h || h.size > entry.n || h.size > JOURNAL_ENTRY_MAX || h.level > LOG_LVL_ERROR ||
+	    h.kind >= ARRAY_LEN(kind_names) || h.n_fields > JOURNAL_FIELDS_MAX || entry.p[h.size - 1] != '\0')
+		return false;
+	for (size_t i = sizeof h; i < h.size; i++)
+		texts += entry.p[i] == '\0';
+	return texts == 1 + 2u * h.n_fields;
+}
+
+size_t journal_check(struct str bytes)
+{
+	struct str rest = bytes;
+	struct head h;
+
+	while (is_sound(rest)) {
+		memcpy(&h, rest.p, sizeof h);
+		str_skip(&rest, h.size);
+	}
+	return bytes.n - rest.n;
+}
+
 const char *journal_kind_name(enum journal_kind k)
 {
-	static const char *const names[] = { "lifecycle", "request", "security", "process" };
-
-	return names[k];
+	return kind_names[k];
 }

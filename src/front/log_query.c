@@ -112,21 +112,3 @@ json_t *log_query_run(const struct log_query *q, const struct journal *j, json_t
 	}
 	return list;
 }
-
-void journal_merge(const struct journal *a, const struct journal *b, struct journal *ret)
-{
-	char room_a[JOURNAL_ENTRY_MAX], room_b[JOURNAL_ENTRY_MAX];
-	struct journal_entry x, y;
-	size_t pa = 0, pb = 0;
-	bool has_x = journal_next(a, &pa, room_a, &x), has_y = journal_next(b, &pb, room_b, &y);
-
-	while (has_x || has_y) {
-		if (has_x && (!has_y || x.at_ms <= y.at_ms)) {
-			journal_add(ret, &x);
-			has_x = journal_next(a, &pa, room_a, &x);
-		} else {
-			journal_add(ret, &y);
-			has_y = journal_next(b, &pb, room_b, &y);
-		}
-	}
-}

@@ -27,6 +27,3 @@ int log_query_parse_v2(struct str query, struct log_query *ret, struct err *e);
 
 /* An array of what to_json makes of each. */
 json_t *log_query_run(const struct log_query *q, const struct journal *j, json_t *(*to_json)(const struct journal_entry *en));
-
-/* Both in the order of time. */
-void journal_merge(const struct journal *a, const struct journal *b, struct journal *ret);

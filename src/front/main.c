@@ -20,13 +20,13 @@
 #include "front/front.h"
 #include "front/history.h"
 #include "front/keyring.h"
+#include "front/logbook.h"
 #include "front/metrics.h"
 #include "front/penalty.h"
 #include "front/pool.h"
 #include "front/sandbox.h"
 #include "front/sandbox_row.h"
 #include "front/sandbox_table.h"
-#include "front/shelf.h"
 #include "front/warden_link.h"
 #include "ipc/check.h"
 #include "loop/loop.h"
@@ -34,9 +34,11 @@
 
 #define FD_WARDEN 3
 #define FD_DOORS 4
-#define MAX_TIMEOUT_S (24 * 3600)	/* unless the options say otherwise: these three */
+#define MAX_TIMEOUT_S (24 * 3600)	/* unless the options say otherwise, as all of these */
 #define HEAD_TIMEOUT_S 30
 #define BODY_TIMEOUT_S 60
+#define LOGS_KEPT_S (24 * 3600)
+#define LOGS_MAX_MB 256
 #define ACTIVE_EVERY_S 30		/* how often the store is told who was used */
 #define TIDY_EVERY_S 10
 
@@ -160,7 +162,6 @@ static void on_tick(void *user)
 		history_prune(f);
 	if (f->ticks++ % TIDY_EVERY_S == 0) {
 		keyring_tidy(f->keyring, clock_wall_ms());
-		shelf_tidy(f->shelf, now);
 	}
 	timer_arm(f->tick, 1000);
 }
@@ -180,6 +181,10 @@ static uint32_t *number_option(int c, struct front_options *opt)
 		return &opt->head_timeout_s;
 	case 'b':
 		return &opt->body_timeout_s;
+	case 'L':
+		return &opt->logs_kept_s;
+	case 'G':
+		return &opt->logs_max_mb;
 	case 'r':
 		return &opt->rate_limit;
 	case 'q':
@@ -230,6 +235,7 @@ static int parse_options(int argc, char **argv, struct front *f)
 		{ "key-file", required_argument, NULL, 'k' },	{ "log-level", required_argument, NULL, 'l' },
 		{ "rate-limit", required_argument, NULL, 'r' },	{ "team-max-sandboxes", required_argument, NULL, 'q' },
 		{ "head-timeout", required_argument, NULL, 'h' }, { "body-timeout", required_argument, NULL, 'b' },
+		{ "logs-kept", required_argument, NULL, 'L' },	{ "logs-max-mb", required_argument, NULL, 'G' },
 		{ "mem-total-mb", required_argument, NULL, 'M' }, { "checkpoint-after", required_argument, NULL, 'c' },
 		{ "warm-pool-size", required_argument, NULL, 'p' }, { "warm-pool-max", required_argument, NULL, 'P' },
 		{ "door", required_argument, NULL, 'D' },
@@ -258,6 +264,8 @@ static int parse_options(int argc, char **argv, struct front *f)
 		case 't':
 		case 'h':
 		case 'b':
+		case 'L':
+		case 'G':
 		case 'r':
 		case 'q':
 		case 'M':
@@ -318,14 +326,17 @@ static int set_up(struct front *f, struct err *e)
 	f->sandboxes = sandbox_table_new();
 	f->penalties = penalties_new();
 	f->metrics = metrics_new();
-	f->shelf = shelf_new();
 	f->census = census_new(f->store, clock_wall_ms());
 	TAILQ_INIT(&f->reading);
+	TAILQ_INIT(&f->watches);
 	LIST_INIT(&f->held);
 	f->loop = loop_new();
 	if (!f->loop)
 		return err_set(e, ENOMEM, "make the loop");
 	loop_leaving_max(f->loop, front_max_leaving(f));
+	f->logbook = logbook_new(f);
+	if (!f->logbook)
+		return err_set(e, ENOMEM, "open the logs");
 	f->expiry = expiry_new(f->loop, on_expired, f);
 	f->tick = timer_new(f->loop, on_tick, f);
 	f->grace = timer_new(f->loop, on_grace_over, f);
@@ -342,7 +353,7 @@ static int set_up(struct front *f, struct err *e)
 int main(int argc, char **argv)
 {
 	struct front f = { .opt = { .domain = "", .url = "", .max_timeout_s = MAX_TIMEOUT_S, .head_timeout_s = HEAD_TIMEOUT_S,
-				   .body_timeout_s = BODY_TIMEOUT_S } };
+				   .body_timeout_s = BODY_TIMEOUT_S, .logs_kept_s = LOGS_KEPT_S, .logs_max_mb = LOGS_MAX_MB } };
 	struct err e;
 
 	log_setup("atoll-front", LOG_LVL_INFO);

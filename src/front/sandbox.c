@@ -15,12 +15,12 @@
 #include "base/rand.h"
 #include "front/census.h"
 #include "front/front.h"
+#include "front/logbook.h"
 #include "front/mem.h"
 #include "front/pool.h"
 #include "front/sandbox_impl.h"
 #include "front/sandbox_row.h"
 #include "front/sandbox_table.h"
-#include "front/shelf.h"
 #include "front/warden_link.h"
 #include "loop/loop.h"
 #include "store/sandboxes.h"
@@ -105,7 +105,7 @@ void sandbox_unref(struct sandbox *sb)
 	timer_free(sb->retry);
 	spec_done(&sb->spec);
 	usage_done(&sb->usage);
-	journal_done(&sb->journal);
+	logbook_drop(sb->log);
 	idle_close_all(sb);
 	fd_close(sb->pool_fd);
 	free(sb->once);
@@ -152,14 +152,28 @@ uint64_t sandbox_active_ms(const struct sandbox *sb)
 	return sb->users > 0 ? clock_wall_ms() : sb->active_ms;
 }
 
+void sandbox_note_entry(struct sandbox *sb, struct journal_entry *en)
+{
+	uint64_t now_ms = clock_wall_ms();
+
+	if (sandbox_gone(sb))
+		return;			/* its log has been closed */
+	if (en->at_ms > now_ms)
+		en->at_ms = now_ms;
+	if (en->at_ms < sb->noted_ms)
+		en->at_ms = sb->noted_ms;
+	sb->noted_ms = en->at_ms;
+	if (!sb->log)
+		sb->log = logbook_open(sb->front->logbook, sb->id, sb->team, true);
+	logbook_add(sb->log, en);
+}
+
 void sandbox_note(struct sandbox *sb, enum log_level level, enum journal_kind kind, const char *message, const char *fmt, ...)
 {
-	struct journal_entry en = { .at_ms = clock_wall_ms(), .level = level, .kind = kind, .message = str_of(message) };
+	struct journal_entry en = { .at_ms = UINT64_MAX, .level = level, .kind = kind, .message = str_of(message) };
 	char text[1024];
 	va_list ap;
 
-	if (sandbox_gone(sb))
-		return;			/* its journal is on the shelf */
 	va_start(ap, fmt);
 	(void)vsnprintf(text, sizeof text, fmt, ap);
 	va_end(ap);
@@ -175,7 +189,7 @@ void sandbox_note(struct sandbox *sb, enum log_level level, enum journal_kind ki
 		en.fields[en.n_fields].name = name;
 		en.fields[en.n_fields++].value = value;
 	}
-	journal_add(&sb->journal, &en);
+	sandbox_note_entry(sb, &en);
 }
 
 void sandbox_note_life(struct sandbox *sb, enum log_level level, const char *message)
@@ -242,8 +256,10 @@ void sandbox_set_state(struct sandbox *sb, enum sandbox_state to)
 	if (!(BIT(from) & OVER) && (BIT(to) & OVER)) {
 		sandbox_table_drop(sb->front->sandboxes, sb);
 		sandbox_unref(sb);	/* the table's */
-		if (from != SANDBOX_STARTING)	/* else nobody knows its id */
-			shelf_put(sb->front->shelf, sb->id, sb->team, &sb->journal, clock_mono_ms());
+		if (from == SANDBOX_STARTING)	/* nobody knows its id */
+			logbook_drop(take_ptr(&sb->log));
+		else
+			logbook_end(take_ptr(&sb->log), clock_wall_ms());
 	}
 	if (to != SANDBOX_RUNNING)
 		break_links(sb);
@@ -294,6 +310,7 @@ int sandbox_new(struct front *f, const char *team, struct spec *sp, struct sandb
 		token_make(sb->envd_token);
 	if (sb->spec.flags & SPEC_PRIVATE_TRAFFIC)
 		token_make(sb->traffic_token);
+	sb->events.known = true;	/* there are none yet */
 	sb->created_ms = clock_wall_ms();
 	sb->started_us = sb->created_ms * 1000;
 	sb->active_ms = sb->noted_active_ms = sb->created_ms;
@@ -328,6 +345,7 @@ struct sandbox *sandbox_restore(struct front *f, const struct sandbox_row *row, 
 	if (frozen != (row->state == ROW_PAUSED))
 		row_save(sb);
 	sandbox_table_put(f->sandboxes, sb);
+	sb->log = logbook_open(f->logbook, sb->id, sb->team, false);
 	if (!frozen) {
 		census_running(f->census, sb->team, 1);
 		arm_expiry(sb);
@@ -352,7 +370,10 @@ void sandbox_started(struct sandbox *sb)
 	census_started(sb->front->census, sb->team);
 	sandbox_note(sb, LOG_LVL_INFO, JOURNAL_LIFECYCLE, "sandbox created", "template=%s timeout_s=%u request=%s",
 		sb->spec.tpl.name, sb->spec.timeout_s, sb->request);
+	sandbox_ref(sb);
 	sandbox_set_state(sb, SANDBOX_RUNNING);
+	init_watch_use(sb);		/* who asked for it has his answer by now */
+	sandbox_unref(sb);
 }
 
 static void ignore_reply(void *user, const struct warden_reply *re)
@@ -435,6 +456,7 @@ void sandbox_kill(struct sandbox *sb, enum end_reason why, const char *reason)
 {
 	log_info("killing sandbox", "id=%s reason='%s' request=%s", sb->id, reason, sb->request);
 	count_end(sb, why);
+	init_watch_end(sb);
 	sandbox_note_life(sb, LOG_LVL_INFO, why == END_EXPIRED ? "sandbox expired" : "sandbox killed");
 	sandbox_drop_kept(sb);
 	ask_kill(sandbox_ref(sb));	/* first, so that the processes end while the rest is tidied up */
@@ -446,6 +468,7 @@ void sandbox_exited(struct sandbox *sb, enum end_reason why, const char *reason)
 {
 	log_info("sandbox ended by itself", "id=%s reason='%s'", sb->id, reason);
 	count_end(sb, why);
+	init_watch_end(sb);
 	sandbox_note_life(sb, LOG_LVL_ERROR, why == END_OOM ? "sandbox ran out of memory" : "sandbox died");
 	if (sb->state == SANDBOX_STARTING && !sb->fail.no)
 		(void)err_set(&sb->fail, ECHILD, "sandbox ended while it was starting: %s", reason);

@@ -15,6 +15,7 @@
 
 #include "base/err.h"
 #include "front/expiry.h"
+#include "front/init_watch.h"
 #include "front/journal.h"
 #include "front/metrics.h"
 #include "front/spec.h"
@@ -97,7 +98,10 @@ struct sandbox {
 	struct sandbox_links links;
 	struct upstream_pool pool;
 	struct usage_ring usage;
-	struct journal journal;
+	struct log_tail *log;		/* NULL before the first entry */
+	uint64_t noted_ms;		/* wall clock: of the last entry */
+	struct init_watch *watch;	/* NULL: nobody listens */
+	struct event_mark events;	/* what the log has of those */
 	struct sandbox *next;		/* in its bucket of the table */
 };
 
@@ -146,6 +150,9 @@ uint64_t sandbox_active_ms(const struct sandbox *sb);	/* when it was used last: 
 /* A line in its journal: fmt has "name=value" pairs separated by blanks, without blanks in the values. */
 void sandbox_note(struct sandbox *sb, enum log_level level, enum journal_kind kind, const char *message, const char *fmt, ...)
 	__attribute__((format(printf, 5, 6)));
+
+/* The same; a time that lies in the past is kept, but never before that of the entry before. */
+void sandbox_note_entry(struct sandbox *sb, struct journal_entry *en);
 
 const char *sandbox_memory_name(const struct sandbox *sb);	/* of a paused one: where its memory is */
 const char *sandbox_state_name(const struct sandbox *sb);	/* "running" or "paused", as clients know it */

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 
 #include "base/fd.h"
 #include "http/message.h"
@@ -14,6 +15,8 @@
 #include "loop/stream.h"
 
 #define IN_CEILING (1024 * 1024)	/* never reached: a head and one read */
+#define PULL_SIZE (16 * 1024)
+#define PULLS_MAX 16			/* a peer that never stops is left to the loop */
 #define INTERIM_MAX 16			/* 1xx answers before the real one */
 #define FIRST_READ (16 * 1024)		/* with the head not much of the body is read: nobody has had a say in it yet */
 
@@ -244,6 +247,19 @@ void http_call_read(struct http_call *c, bool on)
 	} else if (!c->running && !c->kicked) {
 		c->kicked = true;
 		loop_defer(c->loop, on_kicked, c);
+	}
+}
+
+void http_call_pull(struct http_call *c)
+{
+	char data[PULL_SIZE];		/* the stream's own buffer may be in use by who called us */
+
+	for (int i = 0; i < PULLS_MAX && !c->gone && !c->running && c->want && !c->ended; i++) {
+		ssize_t n = recv(stream_fd(c->s), data, sizeof data, MSG_DONTWAIT);
+
+		if (n <= 0)
+			return;		/* the end of it the loop will find */
+		call_run(c, (struct str) { data, (size_t)n });
 	}
 }
 

@@ -42,4 +42,6 @@ size_t http_call_queued(const struct http_call *c);
 void http_call_read(struct http_call *c, bool on);		/* pause the answer; default on */
 int http_call_done(struct http_call *c, bool *ret_reusable);	/* frees; the fd, or -1 if it had to be closed */
 int http_call_take(struct http_call *c, struct buf *ret_early);	/* frees; the raw fd after an upgrade, -1 if it broke */
+/* Takes what has arrived without waiting for the loop; not from one of its own callbacks. The call may be freed by these. */
+void http_call_pull(struct http_call *c);
 void http_call_free(struct http_call *c);			/* closes; NULL is fine */

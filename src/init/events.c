@@ -7,38 +7,15 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "base/buf.h"
 #include "base/clock.h"
 #include "http/json.h"
 #include "http/server.h"
 #include "init/init.h"
 #include "init/reply.h"
 
-static struct event *next(struct events *ev)
-{
-	struct event *e = &ev->v[ev->n++ % EVENTS_KEPT];
-
-	*e = (struct event) { .at_ms = clock_wall_ms() };
-	return e;
-}
-
-void events_started(struct events *ev, pid_t pid, const char *program, const char *user, struct str request)
-{
-	struct event *e = next(ev);
-
-	e->pid = pid;
-	(void)snprintf(e->program, sizeof e->program, "%s", program);
-	(void)snprintf(e->user, sizeof e->user, "%s", user);
-	(void)str_copy(e->request, sizeof e->request, request);
-}
-
-void events_ended(struct events *ev, pid_t pid, int status)
-{
-	struct event *e = next(ev);
-
-	e->pid = pid;
-	e->ended = true;
-	e->status = status;
-}
+#define LINE_MAX_BYTES 4096
+#define QUEUE_MAX_BYTES (64 * 1024)
 
 static void set_text(json_t *o, const char *name, const char *value)
 {
@@ -65,16 +42,88 @@ static json_t *event_json(const struct event *e)
 		e->ended ? "process ended" : "process started", "fields", fields);
 }
 
+static void tell(struct http_req *rq, const struct event *e)
+{
+	autobuf struct buf line = BUF_INIT(LINE_MAX_BYTES);
+	autojson json_t *j = event_json(e);
+
+	json_put(&line, j);
+	buf_ch(&line, '\n');
+	if (!line.bad)
+		http_write(rq, buf_view(&line));
+}
+
+/* Who does not read any more is not waited for: a front that comes back is told of the newest again. */
+static void tell_all(struct events *ev, const struct event *e)
+{
+	for (size_t i = 0; i < EVENTS_LISTENERS; i++) {
+		struct http_req *rq = ev->listeners[i];
+
+		if (rq && http_queued(rq) > QUEUE_MAX_BYTES)
+			http_abort(rq);
+		else if (rq)
+			tell(rq, e);
+	}
+}
+
+static struct event *next(struct events *ev)
+{
+	struct event *e = &ev->v[ev->n++ % EVENTS_KEPT];
+
+	*e = (struct event) { .at_ms = clock_wall_ms() };
+	return e;
+}
+
+void events_started(struct events *ev, pid_t pid, const char *program, const char *user, struct str request)
+{
+	struct event *e = next(ev);
+
+	e->pid = pid;
+	(void)snprintf(e->program, sizeof e->program, "%s", program);
+	(void)snprintf(e->user, sizeof e->user, "%s", user);
+	(void)str_copy(e->request, sizeof e->request, request);
+	tell_all(ev, e);
+}
+
+void events_ended(struct events *ev, pid_t pid, int status)
+{
+	struct event *e = next(ev);
+
+	e->pid = pid;
+	e->ended = true;
+	e->status = status;
+	tell_all(ev, e);
+}
+
+static void on_close(struct http_req *rq, bool lost)
+{
+	struct events *ev = rq->user;
+
+	(void)lost;
+	for (size_t i = 0; i < EVENTS_LISTENERS; i++) {
+		if (ev->listeners[i] == rq)
+			ev->listeners[i] = NULL;
+	}
+}
+
+static const struct http_req_ops listener_ops = { .on_close = on_close };
+
 void events_get(struct init *in, struct http_req *rq)
 {
-	const struct events *ev = &in->events;
-	size_t first = ev->n > EVENTS_KEPT ? ev->n - EVENTS_KEPT : 0;
-	json_t *list = json_array();
+	struct events *ev = &in->events;
+	size_t i = 0;
 
-	for (size_t i = first; i < ev->n; i++)
-		(void)json_array_append_new(list, event_json(&ev->v[i % EVENTS_KEPT]));
-
-	autojson json_t *body = json_pack("{s:o}", "events", list);
-
-	reply_json(rq, 200, NULL, body);
+	while (i < EVENTS_LISTENERS && ev->listeners[i])
+		i++;
+	if (i == EVENTS_LISTENERS) {
+		reply_error(rq, 429, "too many listeners");
+		return;
+	}
+	ev->listeners[i] = rq;
+	rq->ops = &listener_ops;
+	rq->user = ev;
+	http_begin(rq, 200, "application/x-ndjson", NULL, -1);
+	for (i = ev->n > EVENTS_KEPT ? ev->n - EVENTS_KEPT : 0; i < ev->n; i++)
+		tell(rq, &ev->v[i % EVENTS_KEPT]);
+	http_write(rq, STR_LIT("\n"));		/* what follows is new */
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* events: which processes were started and how they ended, the newest of it; GET /atoll/events, for the front only.
+/* events: which processes were started and how they ended; GET /atoll/events, for the front only: one line of JSON for each, the
+ * newest that are remembered at once, then each as it happens, for as long as the front listens.
  *
  * No arguments and no environment: these may hold secrets, and the log is kept where they should not go. */
 #pragma once
@@ -12,6 +13,7 @@
 #include "base/str.h"
 
 #define EVENTS_KEPT 128
+#define EVENTS_LISTENERS 4		/* a new front may come before the old one's connection is gone */
 #define EVENT_TEXT 48
 
 struct http_req;
@@ -29,6 +31,7 @@ struct event {
 struct events {					/* zeroed: none */
 	struct event v[EVENTS_KEPT];
 	size_t n;				/* of all that ever were */
+	struct http_req *listeners[EVENTS_LISTENERS];	/* NULL: a free place */
 };
 
 void events_started(struct events *ev, pid_t pid, const char *program, const char *user, struct str request);

@@ -90,6 +90,22 @@ static const char *const migrations[] = {
 	/* What is kept of paused ones. */
 	"ALTER TABLE sandboxes ADD COLUMN kept_name TEXT;"
 	"ALTER TABLE sandboxes ADD COLUMN kept INTEGER NOT NULL DEFAULT 0;",
+
+	"CREATE TABLE logs ("
+	" id TEXT PRIMARY KEY,"				/* of the sandbox */
+	" team TEXT NOT NULL,"
+	" gen INTEGER NOT NULL,"			/* where the next piece goes */
+	" seq INTEGER NOT NULL,"
+	" gen_bytes INTEGER NOT NULL,"
+	" old_bytes INTEGER NOT NULL,"			/* of the generation before */
+	" ended_ms INTEGER) STRICT;"
+	"CREATE INDEX logs_ended ON logs(ended_ms) WHERE ended_ms IS NOT NULL;"
+	"CREATE TABLE log_pieces ("
+	" id TEXT NOT NULL REFERENCES logs(id) ON DELETE CASCADE,"
+	" gen INTEGER NOT NULL,"
+	" seq INTEGER NOT NULL,"
+	" bytes BLOB NOT NULL,"
+	" PRIMARY KEY(id, gen, seq)) STRICT;",
 };
 
 static int db_fail(struct store *s, struct err *e, const char *what)

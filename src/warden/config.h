@@ -32,6 +32,7 @@ struct config {
 	uint64_t mem_total_mb;			/* 0: the engine's choice */
 	uint64_t max_sandboxes, max_timeout_s;
 	uint64_t checkpoint_after_s;		/* after a pause; sooner only costs whoever resumes at once */
+	uint64_t logs_kept_s, logs_max_mb;	/* of sandboxes that have ended */
 	uint64_t head_timeout_s, body_timeout_s;	/* of requests */
 	uint64_t warm_pool_size, warm_pool_max;	/* finished sandboxes per template; max is 0 until settled */
 	uint64_t default_memory_mb, default_pids, default_disk_mb, default_cpu_permille;	/* 0 until settled */

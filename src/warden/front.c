@@ -117,7 +117,8 @@ int front_open(struct warden *w, int exe_fd, const char *exe, const char *state_
 {
 	const struct { const char *option; uint64_t value; } numbers[] = {
 		{ "--max-timeout", w->cfg.max_timeout_s }, { "--head-timeout", w->cfg.head_timeout_s },
-		{ "--body-timeout", w->cfg.body_timeout_s }, { "--rate-limit", w->cfg.rate_limit },
+		{ "--body-timeout", w->cfg.body_timeout_s }, { "--logs-kept", w->cfg.logs_kept_s },
+		{ "--logs-max-mb", w->cfg.logs_max_mb }, { "--rate-limit", w->cfg.rate_limit },
 		{ "--team-max-sandboxes", w->cfg.team_max_sandboxes }, { "--warm-pool-size", w->cfg.warm_pool_size },
 		{ "--warm-pool-max", w->cfg.warm_pool_max }, { "--mem-total-mb", w->cfg.mem_total_mb },
 		{ "--checkpoint-after", w->cfg.checkpoint_after_s },

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Units of front/journal, front/shelf and front/log_query: what happened to a sandbox. */
+/* Units of front/journal and front/log_query: what happened to a sandbox. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +12,6 @@
 
 #include "front/journal.h"
 #include "front/log_query.h"
-#include "front/shelf.h"
 
 static void add(struct journal *j, uint64_t at_ms, enum log_level level, const char *message)
 {
@@ -141,43 +140,63 @@ static void bad_queries_are_named(void **state)
 	assert_int_equal(log_query_parse_v1(str_of("start=1.5"), &q, &e), -EINVAL);
 }
 
-static void two_become_one_in_order(void **state)
+static void bytes_are_entries_again(void **state)
 {
-	struct journal a = { 0 }, b = { 0 }, both = { 0 };
+	struct journal j = { 0 }, back;
+	struct buf b = BUF_INIT(JOURNAL_MAX);
+	char first[64], last[64], text[64];
 
 	(void)state;
-	add(&a, 10, LOG_LVL_INFO, "a1");
-	add(&a, 30, LOG_LVL_INFO, "a2");
-	add(&b, 20, LOG_LVL_INFO, "b1");
-	add(&b, 40, LOG_LVL_INFO, "b2");
-	journal_merge(&a, &b, &both);
-	assert_finds(&both, "", true, "[\"a1\",\"b1\",\"a2\",\"b2\"]");
-	journal_done(&a);
-	journal_done(&b);
-	journal_done(&both);
+	for (int i = 0; i < 2000; i++) {		/* it has wrapped round by then */
+		(void)snprintf(text, sizeof text, "entry %d", i);
+		add(&j, (uint64_t)i, LOG_LVL_INFO, text);
+	}
+	size_t n = count(&j, first, last);
+
+	journal_take(&j, &b);
+	assert_int_equal(j.n, 0);
+	assert_false(b.bad);
+	assert_int_equal(journal_check(buf_view(&b)), b.n);
+	back = (struct journal) { .p = b.p, .cap = b.n, .n = b.n };
+	assert_int_equal(count(&back, first, last), n);
+	assert_string_equal(last, "entry 1999");
+	assert_int_equal(journal_check((struct str) { b.p, b.n - 1 }), b.n - b.n / n);
+	buf_done(&b);
 }
 
-static void ended_ones_are_kept_for_their_team_and_a_while(void **state)
+/* The file may be damaged, or of another version. */
+static void damaged_bytes_end_it(void **state)
 {
-	struct shelf *s = shelf_new();
-	char id[24];
+	struct journal j = { 0 };
+	struct buf b = BUF_INIT(JOURNAL_MAX);
 
 	(void)state;
-	for (unsigned i = 0; i < SHELF_MAX + 10; i++) {
-		struct journal j = { 0 };
+	add(&j, 1, LOG_LVL_INFO, "one");
+	add(&j, 2, LOG_LVL_INFO, "two");
+	journal_take(&j, &b);
+	size_t one = b.n / 2;
 
-		add(&j, 1, LOG_LVL_INFO, "x");
-		(void)snprintf(id, sizeof id, "i%u", i);
-		shelf_put(s, id, "team", &j, i);
-		assert_null(j.p);
+	assert_int_equal(journal_check(STR_NULL), 0);
+	for (size_t i = one; i < b.n; i++) {
+		for (int v = 0; v < 256; v++) {
+			char was = b.p[i];
+
+			b.p[i] = (char)v;
+			size_t ok = journal_check(buf_view(&b));
+
+			assert_true(ok == one || ok == b.n);
+			struct journal k = { .p = b.p, .cap = ok, .n = ok };
+			char room[JOURNAL_ENTRY_MAX];
+			struct journal_entry en;
+			size_t pos = 0, n = 0;
+
+			while (journal_next(&k, &pos, room, &en))
+				n += en.message.n > 0 || en.n_fields > 0;
+			assert_true(n <= 2);
+			b.p[i] = was;
+		}
 	}
-	assert_null(shelf_find(s, STR_LIT("i9"), "team"));
-	assert_non_null(shelf_find(s, STR_LIT("i10"), "team"));
-	assert_null(shelf_find(s, STR_LIT("i10"), "other"));
-	shelf_tidy(s, SHELF_MS + 20);
-	assert_null(shelf_find(s, STR_LIT("i10"), "team"));
-	assert_non_null(shelf_find(s, STR_LIT("i30"), "team"));
-	shelf_free(s);
+	buf_done(&b);
 }
 
 int main(void)
@@ -187,8 +206,8 @@ int main(void)
 		cmocka_unit_test(long_texts_are_cut_between_characters),
 		cmocka_unit_test(queries_select_and_order),
 		cmocka_unit_test(bad_queries_are_named),
-		cmocka_unit_test(two_become_one_in_order),
-		cmocka_unit_test(ended_ones_are_kept_for_their_team_and_a_while),
+		cmocka_unit_test(bytes_are_entries_again),
+		cmocka_unit_test(damaged_bytes_end_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
