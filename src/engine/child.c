@@ -43,19 +43,30 @@
 
 enum { FD_ROOT, FD_DEV, FD_INIT, FD_COUNT };
 
+static int take_seed(struct err *e)
+{
+	int fd;
+
+	if (step_recv(SOCK_FD, STEP_SEED, &fd, 1, -1, e) < 0)
+		return -e->no;
+	if (fd == SEED_FD)
+		return 0;
+	int r = dup3(fd, SEED_FD, O_CLOEXEC) < 0 ? err_sys(e, "sort fds") : 0;
+
+	fd_close(fd);
+	return r;
+}
+
 static int identity(struct child_spec *sp, struct err *e)
 {
 	/* Out of the way first: the two may have been given each other's numbers. */
 	int ready = fcntl(sp->ready_fd, F_DUPFD, 16), sock = fcntl(sp->sock, F_DUPFD, 16);
-	int seed = sp->seed_fd < 0 ? -1 : fcntl(sp->seed_fd, F_DUPFD, 16);
 
 	if (ready < 0 || sock < 0 || dup3(ready, READY_FD, O_CLOEXEC) < 0 || dup3(sock, SOCK_FD, O_CLOEXEC) < 0)
 		return err_sys(e, "sort fds");
-	if (sp->seed_fd >= 0 && (seed < 0 || dup3(seed, SEED_FD, O_CLOEXEC) < 0))
-		return err_sys(e, "sort fds");
 	sp->ready_fd = READY_FD;
 	sp->sock = SOCK_FD;
-	if (syscall(SYS_close_range, (sp->seed_fd < 0 ? SOCK_FD : SEED_FD) + 1, ~0u, 0) < 0)
+	if (syscall(SYS_close_range, SOCK_FD + 1, ~0u, 0) < 0)
 		return err_sys(e, "close fds");
 	sigset_t none;
 
@@ -65,6 +76,8 @@ static int identity(struct child_spec *sp, struct err *e)
 		(void)signal(s, SIG_DFL);
 	(void)umask(022);
 	(void)setsid();
+	if (sp->has_seed && take_seed(e) < 0)
+		return -e->no;
 	/* This step also says that our id map is written. */
 	if (step_recv(SOCK_FD, STEP_LINKED, NULL, 0, -1, e) < 0)
 		return -e->no;
@@ -231,7 +244,7 @@ static int become_init(const struct child_spec *sp, struct err *e)
 {
 	char *argv[] = { "/dev/" DEV_INIT, NULL };
 	char *envp[] = { "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "ATOLL_READY_FD=3",
-		sp->seed_fd < 0 ? NULL : "ATOLL_SEED_FD=5", NULL };
+		sp->has_seed ? "ATOLL_SEED_FD=5" : NULL, NULL };
 
 	/* Only now, so that its top is the sandbox's own cgroup. */
 	if (unshare(CLONE_NEWCGROUP) < 0)
@@ -240,7 +253,7 @@ static int become_init(const struct child_spec *sp, struct err *e)
 	    caps_confine(e) < 0)
 		return -e->no;
 	(void)fd_cloexec(READY_FD, false);
-	if (sp->seed_fd >= 0)
+	if (sp->has_seed)
 		(void)fd_cloexec(SEED_FD, false);
 	(void)execve(argv[0], argv, envp);
 	return err_sys(e, "run '%s'", argv[0]);

@@ -15,7 +15,7 @@ struct child_spec {
 	const struct seccomp_filter *filter;
 	int sock;			/* to the builder */
 	int ready_fd;			/* init writes one byte when it listens */
-	int seed_fd;			/* init's socket to the copy of a zygote, -1: there is none */
+	bool has_seed;			/* init gets a socket to the copy of a zygote */
 };
 
 /* In the new namespaces, as pid 1. Never returns: becomes init, or sends its error and exits. */

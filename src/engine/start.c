@@ -57,7 +57,7 @@ struct start {
 	struct cgroup_seat seat;
 	int holder;			/* pidfd */
 	int to_b1[2], to_c[2], ready[2];
-	int zygote, seed[2];		/* -1: no zygote; seed: init's end and its copy's */
+	int zygote;			/* -1: there is none */
 	pid_t b1;
 	int pidfd, template_fd, own_fd, dev_fd, init_fd;
 	pid_t pid;
@@ -94,6 +94,23 @@ static void b1_join(struct start *st, int pidfd)
 		log_warn("no copy of a warm interpreter, the sandbox starts its own", "id=%s err=%s", st->spec->id, e.text);
 }
 
+/* The socket between init and the copy is made in the sandbox's own network: CRIU finds those only. B1 stays in there. */
+static int b1_seed(struct start *st, pid_t pid, int pidfd, struct err *e)
+{
+	int seed[2];
+
+	if (setns(pidfd, CLONE_NEWNET) < 0)
+		return err_sys(e, "join its network");
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, seed) < 0)
+		return err_sys(e, "make a socket for the copy of the zygote");
+	(void)zygote_ask(st->zygote, pid, pidfd, seed[1]);
+	int r = step_send(st->to_c[0], STEP_SEED, &seed[0], 1, e);
+
+	close(seed[0]);
+	close(seed[1]);
+	return r;
+}
+
 static int b1_run(struct start *st, struct err *e)
 {
 	int pidfd = -1;
@@ -109,7 +126,7 @@ static int b1_run(struct start *st, struct err *e)
 	if (pid == 0) {
 		struct child_spec c = {
 			.slot = st->slot, .mem_bytes = st->spec->limits.mem_bytes, .filter = &st->en->filter,
-			.no_internet = st->spec->no_internet, .sock = st->to_c[1], .ready_fd = st->ready[1], .seed_fd = st->seed[0],
+			.no_internet = st->spec->no_internet, .sock = st->to_c[1], .ready_fd = st->ready[1], .has_seed = st->zygote >= 0,
 		};
 		child_run(&c);
 	}
@@ -118,9 +135,10 @@ static int b1_run(struct start *st, struct err *e)
 		return -e->no;
 	}
 	/* The zygote is at it while C is moved. What goes wrong with a copy costs the copy and nothing else. */
-	if (st->zygote >= 0)
-		(void)zygote_ask(st->zygote, pid, pidfd, st->seed[1]);
-	fd_close(take_fd(&st->seed[1]));
+	if (st->zygote >= 0 && b1_seed(st, pid, pidfd, e) < 0) {
+		(void)proc_kill(pidfd);
+		return -e->no;
+	}
 	if (step_send(st->to_b1[1], STEP_BORN, &pidfd, 1, e) < 0) {
 		(void)proc_kill(pidfd);
 		return -e->no;
@@ -138,9 +156,7 @@ static int start_fork(struct start *st, struct err *e)
 	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, st->to_c) < 0 || pipe2(st->ready, O_CLOEXEC) < 0)
 		return err_sys(e, "make sockets");
 	/* The warden sees to it that there is one the next time. */
-	if (zygote_connect(&st->en->zygote, st->spec->template_key, &st->zygote) == 0 &&
-	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, st->seed) < 0)
-		return err_sys(e, "make sockets");
+	(void)zygote_connect(&st->en->zygote, st->spec->template_key, &st->zygote);
 	if (setns(st->holder, CLONE_NEWPID) < 0)	/* of our children, not of ourselves */
 		return err_sys(e, "join the template's pid namespace");
 	autoclose int b1_fd = -1;
@@ -156,8 +172,6 @@ static int start_fork(struct start *st, struct err *e)
 	fd_close(take_fd(&st->to_b1[1]));
 	fd_close(take_fd(&st->to_c[1]));
 	fd_close(take_fd(&st->ready[1]));
-	fd_close(take_fd(&st->seed[0]));
-	fd_close(take_fd(&st->seed[1]));
 	return 0;
 }
 
@@ -355,7 +369,7 @@ static void start_done(struct start *st)
 {
 	int fds[] = {
 		st->holder, st->to_b1[0], st->to_b1[1], st->to_c[0], st->to_c[1], st->ready[0], st->ready[1],
-		st->zygote, st->seed[0], st->seed[1], st->pidfd, st->template_fd, st->own_fd, st->dev_fd, st->init_fd,
+		st->zygote, st->pidfd, st->template_fd, st->own_fd, st->dev_fd, st->init_fd,
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(fds); i++)
@@ -386,7 +400,7 @@ int ns_start(struct engine *en, const struct engine_spec *spec, struct engine_re
 {
 	struct start st = {
 		.en = en, .spec = spec, .holder = -1, .to_b1 = { -1, -1 }, .to_c = { -1, -1 }, .ready = { -1, -1 },
-		.zygote = -1, .seed = { -1, -1 },
+		.zygote = -1,
 		.seat = CGROUP_SEAT_NONE, .b1 = -1, .pidfd = -1, .template_fd = -1, .own_fd = -1, .dev_fd = -1, .init_fd = -1, .t0_us = now_us(),
 	};
 

@@ -13,6 +13,7 @@
 enum step {
 	STEP_FAILED = 1,	/* to B0: with the error */
 	STEP_BORN,		/* B1 to B0, 1 fd: pidfd of the new pid 1; its id map is written */
+	STEP_SEED,		/* B1 to C, 1 fd: init's socket to a copy of the zygote; only if there is one */
 	STEP_LINKED,		/* B0 to C: eth0 is there */
 	STEP_MOUNTS,		/* B0 to C, 3 fds: root, /dev, the init program */
 	STEP_SEATED,		/* B1 to B0, B0 to C: it is in its cgroups */
