@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -24,6 +25,7 @@
 #define PROGRAM "/usr/sbin/criu"
 #define PRELOAD "preload.so"
 #define LOG_MAX 65536
+#define FULL_BYTES (16ull << 20)
 
 static const struct { const char *name; bool is_file; } places[CRIU_MOUNTS] = {
 	[MOUNT_IMAGE] = { "image" }, [MOUNT_FREEZER] = { "freezer" }, [MOUNT_ROOT] = { "root" }, [MOUNT_DEV] = { "dev" },
@@ -221,6 +223,14 @@ void criu_reason(const char *log, char *ret, size_t size)
 	(void)str_copy(ret, size, STR_LIT("its log says nothing"));
 }
 
+/* With a full disk there is no log either. */
+static bool disk_is_full(int image)
+{
+	struct statvfs fs;
+
+	return fstatvfs(image, &fs) == 0 && (uint64_t)fs.f_bavail * fs.f_frsize < FULL_BYTES;
+}
+
 static void explain(const struct criu *c, struct err *e)
 {
 	autofree char *log = malloc(LOG_MAX + 1);
@@ -231,7 +241,10 @@ static void explain(const struct criu *c, struct err *e)
 	if (log)
 		log[n > 0 ? n : 0] = '\0';
 	criu_reason(log ? log : "", why, sizeof why);
-	(void)err_set(e, EIO, "criu: %s", why);
+	if (disk_is_full(c->image))
+		(void)err_set(e, ENOSPC, "criu: the pool is full");
+	else
+		(void)err_set(e, EIO, "criu: %s", why);
 }
 
 int criu_wait(struct criu *c, int timeout_ms, struct err *e)

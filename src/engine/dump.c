@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/vfs.h>
 #include <linux/magic.h>
 
@@ -24,6 +25,8 @@
 
 #define TIMEOUT_MS 600000		/* an unfinished one cannot be stopped without harm, so this is long */
 #define LOG "dump.log"
+#define SHARED_BYTES (512ull << 20)	/* of a warm interpreter and its copy: others have paid for that memory, so usage does not tell */
+#define KEEP_FREE 16			/* a part of the pool that no image may take */
 
 /* What every sandbox is dumped with:
  *	cgroups		are made anew by us
@@ -42,6 +45,7 @@ struct dump {
 	struct criu criu;
 	char pid[16];
 	bool released;
+	uint64_t own_bytes;		/* of its memory are on its own account */
 };
 
 static int run_criu(struct dump *d, int image, struct err *e)
@@ -63,6 +67,27 @@ static int run_criu(struct dump *d, int image, struct err *e)
 	if (criu_spawn(c, e) < 0)
 		return -e->no;
 	return criu_wait(c, TIMEOUT_MS, e);
+}
+
+/* An image is about as large as the memory in use, of which pages that are shared within the sandbox count twice. The pool is the
+ * disk of all sandboxes: a full one would hurt those that run, so the image must leave some of it free. */
+static int check_room(struct dump *d, int image, struct err *e)
+{
+	struct cgroup_usage us;
+	struct statvfs fs;
+
+	if (cgroup_usage(d->en->cgroups, d->r->spec.id, &us, e) < 0)
+		return -e->no;
+	d->own_bytes = us.mem_bytes > us.mem_cache_bytes ? us.mem_bytes - us.mem_cache_bytes : 0;
+	if (fstatvfs(image, &fs) < 0)
+		return err_sys(e, "look at the pool");
+	uint64_t free_bytes = (uint64_t)fs.f_bavail * fs.f_frsize, all = (uint64_t)fs.f_blocks * fs.f_frsize;
+	uint64_t wanted = us.mem_bytes + us.mem_bytes / 2 + SHARED_BYTES + all / KEEP_FREE;
+
+	if (free_bytes < wanted)
+		return err_set(e, ENOSPC, "the pool has %llu MiB free, and %llu are wanted for this", (unsigned long long)(free_bytes >> 20),
+			(unsigned long long)(wanted >> 20));
+	return 0;
 }
 
 static int keep_dev(const struct dump *d, int image, struct err *e)
@@ -121,13 +146,19 @@ static int dump_all(struct dump *d, int image, int sock, struct engine_image *re
 
 	if (dup_image < 0)
 		return err_sys(e, "open the image");
+	if (check_room(d, image, e) < 0) {
+		fd_close(dup_image);
+		return -e->no;
+	}
 	if (run_criu(d, dup_image, e) < 0)
 		return -e->no;
 	ret->dump_us = clock_mono_us() - began;
 	if (keep_dev(d, image, e) < 0 || keep_init(d, image, e) < 0 || release(d, sock, e) < 0 || image_sync(image, &ret->bytes, e) < 0)
 		return -e->no;
 	ret->total_us = clock_mono_us() - began;
-	return image_write_record(image, d->en->cfg.instance, &d->r->spec, e);
+	uint64_t shared = ret->bytes > d->own_bytes ? ret->bytes - d->own_bytes : 0;
+
+	return image_write_record(image, d->en->cfg.instance, d->r->extra_bytes + shared, &d->r->spec, e);
 }
 
 int dump_run(struct engine *en, const struct engine_record *r, const char *name, int sock, struct engine_image *ret, struct err *e)

@@ -70,6 +70,7 @@ struct engine_record {			/* a running sandbox; written to disk as it is, so only
 	uint64_t pid_start;		/* field 22 of /proc/PID/stat: with boot_id it tells a reused pid */
 	char boot_id[40];
 	uint64_t started_wall_ms;
+	uint64_t extra_bytes;		/* its memory limit is so much higher: a restored one has what it shared with others to itself */
 };
 
 struct engine_usage {

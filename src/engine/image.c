@@ -28,7 +28,7 @@ static uint64_t checksum(const void *p, size_t n)
 	return h;
 }
 
-int image_write_record(int image, uint32_t instance, const struct engine_spec *spec, struct err *e)
+int image_write_record(int image, uint32_t instance, uint64_t extra_bytes, const struct engine_spec *spec, struct err *e)
 {
 	struct image_record r;
 
@@ -37,6 +37,7 @@ int image_write_record(int image, uint32_t instance, const struct engine_spec *s
 	r.version = VERSION;
 	r.size = sizeof r;
 	r.instance = instance;
+	r.extra_bytes = extra_bytes;
 	memcpy(&r.spec, spec, sizeof r.spec);
 	r.sum = checksum(&r, offsetof(struct image_record, sum));
 	autoclose int fd = openat(image, "record", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);

@@ -21,11 +21,12 @@ struct image_record {
 	char magic[8];
 	uint32_t version, size;
 	uint32_t instance, pad;
+	uint64_t extra_bytes;		/* of the memory was on the account of others: pages shared with a warm interpreter */
 	struct engine_spec spec;
 	uint64_t sum;			/* over all that stands before it */
 };
 
-int image_write_record(int image, uint32_t instance, const struct engine_spec *spec, struct err *e);
+int image_write_record(int image, uint32_t instance, uint64_t extra_bytes, const struct engine_spec *spec, struct err *e);
 int image_read_record(int image, struct image_record *ret, struct err *e);	/* -EBADMSG: torn, or of another version */
 int image_check_record(const void *p, size_t n, struct image_record *ret);	/* -EBADMSG */
 

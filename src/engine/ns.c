@@ -293,6 +293,8 @@ static int ns_usage(struct engine *en, const struct engine_record *r, struct eng
 
 	if (cgroup_usage(en->cgroups, r->spec.id, &cg, e) < 0)
 		return err_wrap(e, "usage of sandbox '%s'", r->spec.id);
+	if (cg.mem_bytes > r->extra_bytes)	/* what it shares is not on its account, and what it shared shall not be either */
+		cg.mem_bytes -= r->extra_bytes;
 	*ret = (struct engine_usage) {
 		.mem_bytes = cg.mem_bytes, .mem_cache_bytes = cg.mem_cache_bytes, .cpu_ns = cg.cpu_ns, .pids = cg.pids,
 		.oom_kills = cg.oom_kills,

@@ -140,12 +140,13 @@ static int make_root(struct restore *rs, struct err *e)
 static int make_parts(struct restore *rs, struct err *e)
 {
 	const struct engine_limits *l = &rs->spec->limits;
-	struct cgroup_limits lim = { .mem_bytes = l->mem_bytes, .cpu_permille = l->cpu_permille, .pids = l->pids };
+	struct cgroup_limits lim = { .cpu_permille = l->cpu_permille, .pids = l->pids };
 	struct engine *en = rs->en;
 	autoclose int own = -1;
 
 	if (open_image(rs, e) < 0 || clone_template(rs, e) < 0)
 		return -e->no;
+	lim.mem_bytes = l->mem_bytes + rs->record.extra_bytes;
 	if (cgroup_make(en->cgroups, rs->spec->id, &lim, e) < 0 || cgroup_seat_open(en->cgroups, rs->spec->id, &rs->seat, e) < 0)
 		return -e->no;
 	if (pool_make_from(en->pool, rs->spec->from, rs->spec->id, l->disk_bytes, &own, e) < 0 ||
@@ -309,6 +310,7 @@ static int report(struct restore *rs, int sock, struct err *e)
 	rp.record.spec = *rs->spec;
 	rp.record.pid = rs->pid;
 	rp.record.started_wall_ms = clock_wall_ms();
+	rp.record.extra_bytes = rs->record.extra_bytes;
 	memcpy(rp.record.boot_id, rs->en->boot_id, sizeof rp.record.boot_id);
 	if (proc_start_time(rs->pid, &rp.record.pid_start) < 0)
 		return err_set(e, ESRCH, "it ended right after it was restored");

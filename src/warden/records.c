@@ -15,7 +15,7 @@
 #include "warden/policy.h"
 
 #define RECORD_MAGIC "atollrec"
-#define RECORD_VERSION 2
+#define RECORD_VERSION 3
 #define SLOTS_MAX 2000
 
 struct file {

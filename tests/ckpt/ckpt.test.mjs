@@ -118,8 +118,10 @@ before(async () => {
 	if (skip)
 		return
 	drive = await new Drive().open(built('code-interpreter-v1').key, tools.key)
+	await drive.do('warm')
 	await drive.do('start')
 	await prepare()
+	assert.match(await sh('ps -eo args --no-headers'), /zygote\.py/)
 }, { timeout: 120000 })
 
 after(async () => {

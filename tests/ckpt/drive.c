@@ -5,7 +5,7 @@
  *
  * Says on which port of 127.0.0.1 it listens; connections to that are led to the sandbox's init. A command is a line; the
  * answer is a line that begins with "ok" or "error":
- *	start | freeze | thaw | kill | drop (all connections) | snapshot NAME | checkpoint NAME | restore NAME SLOT |
+ *	warm (the template, so that Python starts by fork) | start | freeze | thaw | kill | drop (all connections) | snapshot NAME | checkpoint NAME | restore NAME SLOT |
  *	forget NAME | quit */
 #include <fcntl.h>
 #include <getopt.h>
@@ -43,7 +43,7 @@ struct drive {
 static struct engine_spec spec_of(const struct drive *d, uint32_t slot)
 {
 	struct engine_spec s = {
-		.slot = slot, .limits = { .mem_bytes = 1ull << 30, .disk_bytes = 1ull << 30, .cpu_permille = 2000, .pids = 512 },
+		.slot = slot, .limits = { .mem_bytes = 384ull << 20, .disk_bytes = 1ull << 30, .cpu_permille = 2000, .pids = 512 },
 	};
 
 	s.id[0] = 'i';
@@ -162,6 +162,18 @@ static int do_start(struct drive *d, char *a, char *b, struct err *e)
 	return begin(d, &s, false, e);
 }
 
+static int do_warm(struct drive *d, char *a, char *b, struct err *e)
+{
+	int status = 1;
+	pid_t pid = fork();
+
+	(void)a, (void)b;
+	if (pid == 0)
+		_exit(engine_ns.warm(d->en, d->template_key, true, e) < 0 ? 1 : 0);
+	(void)waitpid(pid, &status, 0);
+	return status ? err_set(e, EIO, "the template cannot be warmed") : 0;
+}
+
 static int do_restore(struct drive *d, char *name, char *slot, struct err *e)
 {
 	struct engine_spec s = spec_of(d, (uint32_t)atoi(slot));
@@ -238,7 +250,7 @@ static int do_forget(struct drive *d, char *name, char *b, struct err *e)
 }
 
 static const struct { const char *name; int (*run)(struct drive *d, char *a, char *b, struct err *e); } commands[] = {
-	{ "start", do_start }, { "restore", do_restore }, { "freeze", do_freeze }, { "thaw", do_thaw }, { "kill", do_kill },
+	{ "warm", do_warm }, { "start", do_start }, { "restore", do_restore }, { "freeze", do_freeze }, { "thaw", do_thaw }, { "kill", do_kill },
 	{ "drop", do_drop }, { "snapshot", do_snapshot }, { "checkpoint", do_checkpoint }, { "forget", do_forget },
 };
 
@@ -292,7 +304,7 @@ static void parse(int argc, char **argv, struct drive *d)
 int main(int argc, char **argv)
 {
 	struct drive d = {
-		.cfg = { .max_sandboxes = 16, .pool_bytes = 1ull << 30, .pool_max_bytes = 4ull << 30 }, .pidfd = -1,
+		.cfg = { .max_sandboxes = 16, .pool_bytes = 3ull << 30, .pool_max_bytes = 3ull << 30 }, .pidfd = -1,
 	};
 	struct err e = ERR_INIT;
 	int registry = -1;
