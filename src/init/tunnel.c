@@ -14,12 +14,13 @@
 #include "http/json.h"
 #include "http/server.h"
 #include "init/init.h"
+#include "init/mover.h"
 #include "init/reply.h"
 #include "loop/loop.h"
-#include "loop/relay.h"
+#include "loop/stream.h"
 
 #define CONNECT_MS 5000
-#define EARLY_MAX (1024 * 1024)
+#define EARLY_MAX (64 * 1024)
 
 struct tunnel {
 	LIST_ENTRY(tunnel) link;	/* while joined */
@@ -32,7 +33,7 @@ struct tunnel {
 	struct watch *watch;
 	struct timer *limit;
 	bool joined;			/* and not the request's any more */
-	struct relay relay;
+	struct mover *mover;		/* while joined */
 };
 
 static void tunnel_free(void *p)
@@ -53,8 +54,6 @@ static void on_over(void *user)
 	loop_defer(t->loop, tunnel_free, t);	/* the request may not be over yet */
 }
 
-static const struct relay_ops relay_ops = { .on_over = on_over };
-
 static void join(struct tunnel *t)
 {
 	autobuf struct buf early = BUF_INIT(EARLY_MAX);
@@ -66,7 +65,11 @@ static void join(struct tunnel *t)
 	}
 	t->joined = true;
 	LIST_INSERT_HEAD(&t->in->tunnels, t, link);
-	if (relay_begin(&t->relay, t->loop, caller, buf_view(&early), take_fd(&t->fd), STR_NULL, &relay_ops, t) < 0)
+	if (early.bad)
+		stream_reset(caller);
+	else
+		t->mover = mover_new(t->loop, stream_take_fd(caller), take_fd(&t->fd), buf_view(&early), on_over, t);
+	if (!t->mover)
 		on_over(t);
 }
 
@@ -203,7 +206,7 @@ void tunnels_drop(struct init *in)
 	struct tunnel *t;
 
 	while ((t = LIST_FIRST(&in->tunnels))) {
-		relay_break(&t->relay);
+		mover_break(t->mover);
 		on_over(t);
 	}
 }
