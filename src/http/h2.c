@@ -48,6 +48,7 @@ void h2_over(struct h2_stream *st, bool lost)
 	const struct http_req_ops *ops = st->r.pub.ops;
 
 	st->r.over = true;
+	h2_forget_body(st);
 	h2_drop_answer(st);
 	if (c->server)
 		c->server->h2_granted -= st->granted;
@@ -373,6 +374,7 @@ static void h2_run(struct h2 *h, struct str data)
 
 	c->running = true;
 	feed(h, data);
+	h2_flush_body();
 	do {
 		steps(h);
 		pump(h);

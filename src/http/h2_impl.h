@@ -59,6 +59,8 @@ extern const struct request_ops h2_request_ops;
 ssize_t h2_read_answer(nghttp2_session *ng, int32_t id, uint8_t *to, size_t n, uint32_t *flags, nghttp2_data_source *src, void *user);
 void h2_begin_body(struct h2_stream *st);			/* the handler has been told of the request */
 void h2_body(struct h2_stream *st, struct str data);
+void h2_flush_body(void);					/* all that came is delivered */
+void h2_forget_body(const struct h2_stream *st);
 void h2_step(struct h2_stream *st);
 size_t h2_held(const struct h2_stream *st);			/* bytes of its answer that wait */
 void h2_drop_answer(struct h2_stream *st);

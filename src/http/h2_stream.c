@@ -331,6 +331,49 @@ void h2_begin_body(struct h2_stream *st)
 		send_continue(st);
 }
 
+/* Frames are small, and a handler passes each piece on with a system call: those of one stream that come in a row are put
+ * together until all that was read has been looked at. */
+static char gather[256 * 1024];
+static size_t gathered;
+static struct h2_stream *gathers;	/* whose; NULL: nobody's */
+
+void h2_flush_body(void)
+{
+	struct h2_stream *st = take_ptr(&gathers);
+	struct str data = { gather, gathered };
+
+	gathered = 0;
+	if (!st || data.n == 0)
+		return;
+	if (st->r.want && !st->r.ended && !st->aborted) {
+		take(st, data);
+		return;
+	}
+	buf_str(&st->in, data);		/* meanwhile it is not wanted any more */
+	if (st->in.bad)
+		h2_abort(&st->r.pub);
+}
+
+void h2_forget_body(const struct h2_stream *st)
+{
+	if (gathers == st)
+		gathers = NULL;
+}
+
+static void gather_body(struct h2_stream *st, struct str data)
+{
+	if (gathers != st || data.n > sizeof gather - gathered)
+		h2_flush_body();
+	if (data.n > sizeof gather || !st->r.want || st->in.n) {	/* the handler may have said so just now */
+		buf_str(&st->in, data);
+		h2_wake(st);
+		return;
+	}
+	memcpy(gather + gathered, data.p, data.n);
+	gathered += data.n;
+	gathers = st;
+}
+
 /* The peer may send on for the connection at once, so that one stream which nobody reads does not stop the others; for the
  * stream when the bytes are taken. */
 void h2_body(struct h2_stream *st, struct str data)
@@ -346,10 +389,8 @@ void h2_body(struct h2_stream *st, struct str data)
 			r->keep = false;
 			h2_wake(st);
 		}
-	} else if (r->want && st->in.n == 0) {
-		take(st, data);
 	} else {
-		buf_str(&st->in, data);
+		gather_body(st, data);
 		if (st->in.bad)
 			h2_abort(&r->pub);
 	}
