@@ -7,16 +7,18 @@ import { execFileSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { clientPackage, installClients } from '../tests/lib/npm.mjs'
 import { newServer } from '../tests/lib/server.mjs'
+import { newTlsServer } from '../tests/lib/tls.mjs'
 import { commands } from './commands.mjs'
 import { coldConfig, interpreter, poolConfig, poolHits } from './interp.mjs'
 import { machine, timed } from './measure.mjs'
 import { many, config as manyConfig } from './many.mjs'
 import { peers } from './peers.mjs'
+import { ports, CONFIG as portsConfig } from './ports.mjs'
 import { print } from './table.mjs'
 import { cannotTransfer, transfers, CONFIG as transferConfig } from './transfer.mjs'
 
 const HERE = path.dirname(fileURLToPath(import.meta.url))
-const PARTS = ['commands', 'files', 'many', 'interpreter']
+const PARTS = ['commands', 'files', 'ports', 'many', 'interpreter']
 
 function options(argv) {
 	const opt = { buildDir: path.join(path.dirname(HERE), 'build'), quick: false, parts: PARTS }
@@ -43,8 +45,8 @@ function rootfsOf(template) {
 let running = null
 
 // A server of its own for each part; tells whether it left nothing behind.
-async function withServer(opt, config, use) {
-	running = newServer(opt.buildDir, config)
+async function withServer(opt, config, use, make = newServer) {
+	running = await make(opt.buildDir, config)
 	let clean = false
 	try {
 		await running.start()
@@ -63,9 +65,9 @@ async function withServer(opt, config, use) {
 async function measure(opt, result) {
 	const clean = []
 	result.seconds = {}
-	const part = async (name, config, use) => {
+	const part = async (name, config, use, make) => {
 		process.stderr.write(`bench: ${name}\n`)
-		result.seconds[name] = await timed(async () => { clean.push(await withServer(opt, config, use)) }) / 1000
+		result.seconds[name] = await timed(async () => { clean.push(await withServer(opt, config, use, make)) }) / 1000
 	}
 	const wanted = (name) => opt.parts.includes(name)
 	if (wanted('commands'))
@@ -80,6 +82,10 @@ async function measure(opt, result) {
 		await part('files', transferConfig, async (server) => {
 			result.transfer = await transfers(server, opt.quick ? 128 << 20 : 1 << 30, 5)
 		})
+	if (wanted('ports'))
+		await part('ports', portsConfig, async (server) => {
+			result.ports = await ports(server, opt.quick)
+		}, newTlsServer)
 	const numbers = opt.quick ? [100] : [500, 1000]
 	if (wanted('many'))
 		await part('many sandboxes', manyConfig(numbers.at(-1)), async (server) => {

@@ -48,6 +48,31 @@ function printTransfer(t) {
 	return good
 }
 
+function printPorts(p) {
+	let good = true
+	const { direct, plain, tls1, tls2 } = p.speed
+	const against = (way, what) => {
+		const ratio = way[what].p50 / direct[what].p50
+		return { ratio, text: `${ratio.toFixed(2)} (${way[what].p50.toFixed(0)} of ${direct[what].p50.toFixed(0)} MB/s)` }
+	}
+	for (const [what, name] of [['down', 'from'], ['up', 'to']]) {
+		const got = against(plain, what)
+		good &= row(`${p.size >> 20} MiB ${name} a port inside against loopback`, got.text, '≥ 0.5', got.ratio >= 0.5)
+		row('  over TLS, HTTP/1.1', against(tls1, what).text)
+		row('  over TLS, HTTP/2', against(tls2, what).text)
+	}
+	row('  front memory before, after', [p.memory.before, p.memory.after].map(mb).join(', '))
+	const added = p.trip.plain.p50 - p.trip.direct.p50
+	good &= row('small request to a port inside, added to loopback', `p50 ${added.toFixed(2)} ms (${p.trip.plain.p50.toFixed(2)} of ${p.trip.direct.p50.toFixed(2)})`,
+		'≤ 1 ms', added <= 1)
+	row('  over TLS, HTTP/2', `p50 ${(p.trip.tls2.p50 - p.trip.direct.p50).toFixed(2)} ms`)
+	good &= row(`${count(p.streams.open)} open streams: front memory`, `${mb(p.streams.most)} (before ${mb(p.streams.before)})`, '≤ 60 MB',
+		p.streams.open >= 1000 && p.streams.most <= 60e6)
+	for (const [name, h] of [['full', p.full], ['resumed', p.resumed]])
+		row(`TLS handshakes, ${name} (one client, 8 at a time)`, `${count(h.perSecond)} /s, ${h.cpuMs.toFixed(2)} ms of the front`)
+	return good
+}
+
 function printRate(name, r, least) {
 	const good = row(`${name} (${r.client}, ${r.connections} connections)`, `${count(r.perSecond)} /s`,
 		least ? `≥ ${count(least)} /s` : '', least ? r.perSecond >= least : null)
@@ -122,6 +147,8 @@ export function print(r) {
 		good &= printCommands(r)
 	if (r.transfer)
 		good &= printTransfer(r.transfer)
+	if (r.ports)
+		good &= printPorts(r.ports)
 	if (r.many)
 		good &= printMany(r.many)
 	if (r.interpreter)
