@@ -15,16 +15,10 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 
+#include "base/build.h"
 #include "base/fd.h"
 
 #define FDS_MAX 65536		/* more are never needed */
-
-/* Sanitizers look into /proc, start threads and trace their own process: test builds do without the filter. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-static const bool is_test_build = true;
-#else
-static const bool is_test_build = false;
-#endif
 
 static const int allowed[] = {
 	/* the loop */
@@ -55,7 +49,7 @@ int confine_early(uint32_t *ret_fds, struct err *e)
 
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return err_sys(e, "give up new privileges");
-	if (!is_test_build && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+	if (!build_is_sanitized && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		return err_sys(e, "refuse dumps");
 	if (getrlimit(RLIMIT_NOFILE, &lim) < 0)
 		return err_sys(e, "read the limit of open files");
@@ -85,7 +79,7 @@ static int add_rules(scmp_filter_ctx ctx)
 
 int confine_late(struct err *e)
 {
-	if (is_test_build)
+	if (build_is_sanitized)
 		return 0;
 
 	scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ERRNO(EPERM));

@@ -6,6 +6,7 @@ import path from 'node:path'
 import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { installClients } from './npm.mjs'
+import { Reports } from './reports.mjs'
 import { newServer, tail } from './server.mjs'
 
 const HERE = path.dirname(fileURLToPath(import.meta.url))
@@ -116,18 +117,22 @@ function usesClients(file) {
 async function runAll(opt, files, npmDir, note) {
 	const noClients = installClients(npmDir)
 	const tmp = fs.mkdtempSync(path.join(os.tmpdir(), 'atoll-run-'))
+	const reports = new Reports()
+	Object.assign(process.env, reports.env())
 	const server = newServer(opt.buildDir)
 	let began = Date.now()
 	try {
 		await server.start()
 	} catch (err) {
-		note('server starts', [{ name: 'server starts', outcome: 'fail', why: err.message }], Date.now() - began)
+		note('server starts', [{ name: 'server starts', outcome: 'fail', why: err.message }, ...reports.fresh()], Date.now() - began)
 		server.discard()
+		reports.remove()
 		fs.rmSync(tmp, { recursive: true, force: true })
 		return
 	}
 	const stopNow = async () => {
 		await server.stop()
+		reports.remove()
 		fs.rmSync(tmp, { recursive: true, force: true })
 		process.exit(130)
 	}
@@ -145,17 +150,19 @@ async function runAll(opt, files, npmDir, note) {
 			continue
 		}
 		began = Date.now()
-		note(file, await runFile(file, env, tmp), Date.now() - began)
+		const cases = await runFile(file, env, tmp)
+		note(file, [...cases, ...reports.fresh()], Date.now() - began)
 	}
 	began = Date.now()
 	const log = server.log
-	const sanitizer = fs.existsSync(log) && /(ERROR: AddressSanitizer|runtime error:|LeakSanitizer)[^\n]*/.exec(fs.readFileSync(log, 'utf8'))
 	const end = await server.stop({ remove: !opt.keep })
 	note('server stops', [
 		{ name: 'stops on SIGTERM', outcome: end.how === 0 ? 'pass' : 'fail', why: `ended with ${end.how}, log ${log}\n${tail(log)}` },
 		{ name: 'leaves nothing behind', outcome: end.clean ? 'pass' : 'fail', why: `${JSON.stringify(end.left)}, log ${log}` },
-		...(opt.asan ? [{ name: 'sanitizers are silent', outcome: sanitizer ? 'fail' : 'pass', why: sanitizer?.[0] ?? '' }] : []),
+		...reports.fresh(),
 	], Date.now() - began)
+	if (!opt.keep || reports.seen.size === 0)
+		reports.remove()
 	if (!opt.keep)
 		fs.rmSync(tmp, { recursive: true, force: true })
 }
