@@ -75,6 +75,7 @@ module.exports = {
 		const sbx = await c.shell()
 		await sbx.files.write('/tmp/www/page', 'from inside')
 		await sbx.commands.run('python3 -m http.server 8123 --directory /tmp/www', { background: true, timeoutMs: 0 })
+		await sbx.commands.run('until (</dev/tcp/127.0.0.1/8123) 2>/dev/null; do sleep 0.1; done')
 		const got = await c.fetch(`https://${sbx.getHost(8123)}/page`)
 		assert.deepEqual(got, { status: 200, text: 'from inside' })
 	},

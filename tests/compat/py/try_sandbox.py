@@ -94,6 +94,7 @@ async def host(c):
     sbx = await c.shell()
     await done(sbx.files.write("/tmp/www/page", "from inside"))
     await done(sbx.commands.run("python3 -m http.server 8123 --directory /tmp/www", background=True, timeout=0))
+    await done(sbx.commands.run("until (</dev/tcp/127.0.0.1/8123) 2>/dev/null; do sleep 0.1; done"))
     assert await c.fetch(f"https://{sbx.get_host(8123)}/page") == (200, "from inside")
 
 
