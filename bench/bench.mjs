@@ -9,6 +9,7 @@ import { clientPackage, installClients } from '../tests/lib/npm.mjs'
 import { newServer } from '../tests/lib/server.mjs'
 import { newTlsServer } from '../tests/lib/tls.mjs'
 import { commands } from './commands.mjs'
+import { egress } from './egress.mjs'
 import { coldConfig, interpreter, poolConfig, poolHits } from './interp.mjs'
 import { machine, timed } from './measure.mjs'
 import { many, config as manyConfig } from './many.mjs'
@@ -18,7 +19,7 @@ import { print } from './table.mjs'
 import { cannotTransfer, transfers, CONFIG as transferConfig } from './transfer.mjs'
 
 const HERE = path.dirname(fileURLToPath(import.meta.url))
-const PARTS = ['commands', 'files', 'ports', 'many', 'interpreter']
+const PARTS = ['commands', 'files', 'ports', 'many', 'interpreter', 'egress']
 
 function options(argv) {
 	const opt = { buildDir: path.join(path.dirname(HERE), 'build'), quick: false, parts: PARTS }
@@ -100,6 +101,11 @@ async function measure(opt, result) {
 		})
 		process.stderr.write('bench: others\n')
 		result.peers = peers(rootfsOf('code-interpreter-v1'), opt.quick)
+	}
+	if (wanted('egress')) {
+		process.stderr.write('bench: egress\n')
+		result.egress = await egress(opt.buildDir, opt.quick ? 256 << 20 : 1 << 30, opt.quick ? 3 : 5)
+		clean.push(result.egress.clean)
 	}
 	return clean.every(Boolean)
 }

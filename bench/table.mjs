@@ -140,6 +140,15 @@ function printIdle(s) {
 	return good
 }
 
+function printEgress(e) {
+	let good = true
+	for (const p of e.parts) {
+		good &= row(`${p.name} of ${e.size >> 20} MiB through the domain proxy against direct`, speed(p), '≥ 0.5', p.ratio >= 0.5)
+		row('  CPU seconds of atoll-egress per GB', p.cpuPerGb.toFixed(2))
+	}
+	return good
+}
+
 export function print(r) {
 	console.log(`\n${'what'.padEnd(54)} ${'measured'.padStart(34)}   ${'must'.padEnd(12)}`)
 	let good = true
@@ -153,5 +162,7 @@ export function print(r) {
 		good &= printMany(r.many)
 	if (r.interpreter)
 		good &= printInterpreter(r)
+	if (r.egress)
+		good &= printEgress(r.egress)
 	return Boolean(good)
 }

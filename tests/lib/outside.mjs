@@ -28,7 +28,8 @@ function claim(dev) {
 
 // hosts: how many addresses answer, from `at(2)` on. Every host has: TCP echo on 7, 7000 and 8443, UDP echo on 7 and 443, HTTP on 80 and 8080
 // that answers with what it got, and with `tls` the same by HTTPS on 443 and 8443. dns: { name: [address, ...] } served by all on port 53.
-export async function outside({ hosts = 3, tls, dns = {} } = {}) {
+// The last `bare` hosts have nothing of it.
+export async function outside({ hosts = 3, bare = 0, tls, dns = {} } = {}) {
 	const ns = `atoll-out-${process.pid}`
 	const dev = `ato${process.pid % 10000000}`
 	ip('netns', 'add', ns)
@@ -45,7 +46,7 @@ export async function outside({ hosts = 3, tls, dns = {} } = {}) {
 		inside('addr', 'add', `${a}/32`, 'dev', 'eth0')
 	inside('route', 'add', at(1), 'dev', 'eth0')
 	inside('route', 'add', 'default', 'via', at(1))
-	const child = spawn('ip', ['netns', 'exec', ns, process.execPath, SERVER, JSON.stringify({ addresses, tls, dns })],
+	const child = spawn('ip', ['netns', 'exec', ns, process.execPath, SERVER, JSON.stringify({ addresses: addresses.slice(0, hosts - bare), tls, dns })],
 		{ stdio: ['pipe', 'pipe', 'inherit'] })
 	const self = {
 		ns, at, addresses,
