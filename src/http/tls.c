@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* http/tls: OpenSSL between two buffers.
- *
- * A connection's BIO reads from the bytes that the stream has just received and writes to those that it is about to
- * send, so OpenSSL never sees a socket. All plain bytes of one call come out at once (at most as many as came in, plus the
- * part of a record that waited inside): none are ever left behind in here. */
+/* http/tls: certificates and tickets of a server. */
 #include "http/tls.h"
 
 #include <stdio.h>
@@ -21,11 +17,8 @@
 #include <openssl/x509v3.h>
 
 #include "base/buf.h"
-#include "base/fd.h"
-#include "loop/stream.h"
+#include "http/tls_filter.h"
 
-#define RECORD 16384			/* plain bytes in one record at most */
-#define PLAIN_MAX (4 * 1024 * 1024)	/* never reached: one read of a stream and a waiting record */
 #define KEY_NAME 16
 #define KEY_BYTES 32
 
@@ -46,65 +39,6 @@ struct tls {
 	bool offer_h2;
 };
 
-struct tls_filter {
-	struct stream_filter base;	/* first */
-	struct tls *tls;
-	SSL *ssl;
-	struct str in;			/* during a call: what is left of the bytes received, */
-	struct buf *out;		/* ... and where those to be sent go */
-	bool ready;
-};
-
-static struct buf plain = { .max = PLAIN_MAX };	/* one for all: borrowed until the next decode */
-static char record[RECORD];		/* where small pieces are put together */
-
-/* --- the BIO ----------------------------------------------------------------------------------------------- */
-
-static int bio_read(BIO *b, char *p, size_t n, size_t *ret)
-{
-	struct tls_filter *f = BIO_get_data(b);
-
-	BIO_clear_retry_flags(b);
-	if (f->in.n == 0) {
-		BIO_set_retry_read(b);
-		return 0;
-	}
-	*ret = n < f->in.n ? n : f->in.n;
-	memcpy(p, f->in.p, *ret);
-	str_skip(&f->in, *ret);
-	return 1;
-}
-
-static int bio_write(BIO *b, const char *p, size_t n, size_t *ret)
-{
-	struct tls_filter *f = BIO_get_data(b);
-
-	if (f->out)
-		buf_put(f->out, p, n);	/* what does not fit sticks in the buf: the stream looks there */
-	*ret = n;
-	return 1;
-}
-
-static long bio_ctrl(BIO *b, int cmd, long num, void *p)
-{
-	(void)b;
-	(void)num;
-	(void)p;
-	return cmd == BIO_CTRL_FLUSH;
-}
-
-static BIO_METHOD *bio_method(void)
-{
-	static BIO_METHOD *m;
-
-	if (!m && (m = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "atoll"))) {
-		(void)BIO_meth_set_read_ex(m, bio_read);
-		(void)BIO_meth_set_write_ex(m, bio_write);
-		(void)BIO_meth_set_ctrl(m, bio_ctrl);
-	}
-	return m;
-}
-
 static void tls_unref(struct tls *t)
 {
 	if (--t->refs > 0)
@@ -115,160 +49,32 @@ static void tls_unref(struct tls *t)
 	free(t);
 }
 
-/* --- the filter -------------------------------------------------------------------------------------------- */
-
-/* A browser or a curl that was given http:// for this port gets an answer it can read. */
-static void explain_plain_http(struct buf *out)
+static void filter_gone(void *user)
 {
-	static const char text[] = "This port speaks HTTPS: use https:// instead of http://\n";
-
-	buf_fmt(out, "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nContent-Length: %zu\r\nConnection: close\r\n\r\n%s",
-		sizeof text - 1, text);
+	tls_unref(user);
 }
-
-/* Reads until OpenSSL wants more. 0, or what SSL_get_error() says. */
-static int read_all(struct tls_filter *f)
-{
-	size_t got;
-	char *p;
-
-	buf_clear(&plain);
-	while ((p = buf_room(&plain, RECORD)) && SSL_read_ex(f->ssl, p, RECORD, &got))
-		plain.n += got;
-	if (!p)
-		return SSL_ERROR_SYSCALL;
-	int why = SSL_get_error(f->ssl, 0);
-
-	return why == SSL_ERROR_WANT_READ ? 0 : why;
-}
-
-static int decode(struct stream_filter *base, struct str wire, struct str *ret_plain, struct buf *out)
-{
-	struct tls_filter *f = (struct tls_filter *)base;
-	int flags = 0;
-
-	f->in = wire;
-	f->out = out;
-	ERR_clear_error();
-	int why = read_all(f);
-	f->out = NULL;
-	if (why == SSL_ERROR_ZERO_RETURN) {
-		flags |= STREAM_FILTER_END;
-	} else if (why) {
-		if (!f->ready && ERR_GET_REASON(ERR_peek_error()) == SSL_R_HTTP_REQUEST) {
-			buf_clear(out);
-			explain_plain_http(out);
-		}
-		return -EPROTO;
-	}
-	if (!f->ready && SSL_is_init_finished(f->ssl)) {
-		f->ready = true;
-		flags |= STREAM_FILTER_READY;
-	}
-	*ret_plain = buf_view(&plain);
-	return flags;
-}
-
-static int write_record(struct tls_filter *f, const char *p, size_t n)
-{
-	size_t done;
-
-	if (n == 0)
-		return 0;
-	return SSL_write_ex(f->ssl, p, n, &done) && done == n ? 0 : -EPROTO;
-}
-
-/* Small neighbours share a record: the size of a chunk must not cost one of its own. */
-static int encode(struct stream_filter *base, const struct str *v, size_t n, struct buf *out)
-{
-	struct tls_filter *f = (struct tls_filter *)base;
-	size_t have = 0;
-	int r = 0;
-
-	f->out = out;
-	f->in = STR_NULL;
-	ERR_clear_error();
-	for (size_t i = 0; i < n && r == 0; i++) {
-		struct str s = v[i];
-
-		while (s.n > 0 && r == 0) {
-			if (have == 0 && s.n >= RECORD) {
-				r = write_record(f, s.p, RECORD);
-				str_skip(&s, RECORD);
-				continue;
-			}
-			size_t cut = RECORD - have < s.n ? RECORD - have : s.n;
-
-			memcpy(record + have, s.p, cut);
-			have += cut;
-			str_skip(&s, cut);
-			if (have == RECORD) {
-				r = write_record(f, record, have);
-				have = 0;
-			}
-		}
-	}
-	if (r == 0)
-		r = write_record(f, record, have);
-	f->out = NULL;
-	return r;
-}
-
-static void finish(struct stream_filter *base, struct buf *out)
-{
-	struct tls_filter *f = (struct tls_filter *)base;
-
-	if (!f->ready)
-		return;
-	f->out = out;
-	f->in = STR_NULL;
-	ERR_clear_error();
-	(void)SSL_shutdown(f->ssl);	/* sends the notice; the peer's is not waited for */
-	f->out = NULL;
-}
-
-static void filter_free(struct stream_filter *base)
-{
-	struct tls_filter *f = (struct tls_filter *)base;
-
-	SSL_free(f->ssl);
-	tls_unref(f->tls);
-	free(f);
-}
-
-static const struct stream_filter_ops filter_ops = { .decode = decode, .encode = encode, .finish = finish, .free = filter_free };
 
 static struct stream_filter *open_filter(struct http_secure *sec)
 {
 	struct tls *t = (struct tls *)sec;
-	struct tls_filter *f = t->ctx ? calloc(1, sizeof *f) : NULL;
+	SSL *ssl = t->ctx ? SSL_new(t->ctx) : NULL;
 
-	if (!f)
+	if (!ssl)
 		return NULL;
-	f->base.ops = &filter_ops;
-	f->ssl = SSL_new(t->ctx);
-	BIO *b = f->ssl ? BIO_new(bio_method()) : NULL;
-	if (!b) {
-		SSL_free(f->ssl);
-		free(f);
-		return NULL;
-	}
-	BIO_set_data(b, f);
-	BIO_set_init(b, 1);
-	SSL_set_bio(f->ssl, b, b);
-	SSL_set_accept_state(f->ssl);
-	f->tls = t;
-	t->refs++;
-	return &f->base;
+	SSL_set_accept_state(ssl);
+	struct stream_filter *f = tls_filter_new(ssl, STR_NULL, filter_gone, t);
+
+	if (f)
+		t->refs++;
+	return f;
 }
 
 static bool is_h2(struct stream_filter *base)
 {
-	struct tls_filter *f = (struct tls_filter *)base;
 	const unsigned char *p;
 	unsigned n;
 
-	SSL_get0_alpn_selected(f->ssl, &p, &n);
+	SSL_get0_alpn_selected(tls_filter_ssl(base), &p, &n);
 	return n == 2 && memcmp(p, "h2", 2) == 0;
 }
 
@@ -456,7 +262,7 @@ struct tls *tls_new(const uint8_t secret[TLS_SECRET_SIZE], bool offer_h2)
 	/* OpenSSL reads its configuration and looks its algorithms up when it is first used: later there may be no files any more. */
 	SSL_CTX *warm = t ? ctx_new(t) : NULL;
 
-	if (!warm || !bio_method()) {
+	if (!warm || !tls_filter_prepare()) {
 		SSL_CTX_free(warm);
 		free(t);
 		return NULL;
