@@ -7,7 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PLACES 65536			/* an instance's range is a /16 */
+#include "egress/authority.h"
+#include "ipc/rules.h"
+
+#define PLACES 65536 /* an instance's range is a /16 */
 
 struct clients {
 	struct client *at[PLACES];
@@ -25,6 +28,23 @@ struct client *clients_find(const struct clients *cs, uint32_t ip)
 	return c && c->ip == ip ? c : NULL;
 }
 
+struct client *clients_find_id(const struct clients *cs, const char *id)
+{
+	for (size_t i = 0; i < PLACES; i++) {
+		if (cs->at[i] && strcmp(cs->at[i]->id, id) == 0)
+			return cs->at[i];
+	}
+	return NULL;
+}
+
+static void forget_rules(struct client *c)
+{
+	rules_free(c->rules);
+	authority_free(c->authority);
+	c->rules = NULL;
+	c->authority = NULL;
+}
+
 int clients_set(struct clients *cs, uint32_t ip, const char *id, struct policy *p, struct client **ret)
 {
 	struct client *c = clients_find(cs, ip);
@@ -37,6 +57,8 @@ int clients_set(struct clients *cs, uint32_t ip, const char *id, struct policy *
 		policy_free(p);
 		return -ENOMEM;
 	}
+	if (strcmp(c->id, id) != 0)
+		forget_rules(c);
 	policy_free(c->policy);
 	c->ip = ip;
 	c->policy = p;
@@ -54,6 +76,7 @@ void clients_clear(struct clients *cs, uint32_t ip)
 		return;
 	assert(!c->flows);
 	cs->at[ip % PLACES] = NULL;
+	forget_rules(c);
 	policy_free(c->policy);
 	free(c);
 }

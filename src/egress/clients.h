@@ -8,23 +8,31 @@
 #include "ipc/msg.h"
 #include "ipc/policy.h"
 
+struct authority;
 struct clients;
 struct flow;
+struct rules;
 
 struct client {
 	uint32_t ip;
 	char id[ID_SIZE];
 	struct policy *policy;
-	struct flow *flows;		/* its connections; proxy.c keeps the list */
+	struct rules *rules; /* from the front, NULL: not told yet */
+	struct authority *authority; /* NULL: none was needed so far */
+	struct flow *flows; /* its connections; proxy.c keeps the list */
 	unsigned n_flows;
 };
 
-struct clients *clients_new(void);			/* NULL: no memory */
-struct client *clients_find(const struct clients *cs, uint32_t ip);	/* NULL: it has no policy */
+struct clients *clients_new(void); /* NULL: no memory */
+struct client *clients_find(const struct clients *cs, uint32_t ip); /* NULL: it has no policy */
 
-/* Takes the policy, also on failure (-ENOMEM). What its connections may go on with is for the caller to find out. */
+struct client *clients_find_id(const struct clients *cs, const char *id);
+
+/* Takes the policy, also on failure (-ENOMEM). Rules stay if it is of the same sandbox. What its connections may go
+ * on with is for the caller to find out. */
 int clients_set(struct clients *cs, uint32_t ip, const char *id, struct policy *p, struct client **ret);
-void clients_clear(struct clients *cs, uint32_t ip);	/* its connections must be gone */
+void clients_clear(struct clients *cs, uint32_t ip); /* its connections must be gone */
 
-/* May that name be looked up? Where only names are allowed, others are not even asked for: a query can carry anything out. */
+/* May that name be looked up? Where only names are allowed, others are not even asked for: a query can carry anything
+ * out. */
 bool client_may_ask(const struct client *c, struct str name);

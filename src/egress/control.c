@@ -9,6 +9,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "egress/clients.h"
+#include "egress/front.h"
 #include "egress/proxy.h"
 #include "ipc/check.h"
 #include "ipc/egress.h"
@@ -20,7 +21,8 @@ struct control {
 	int fd;
 	struct watch *watch;
 	struct clients *clients;
-	struct proxy *proxy;		/* NULL until we serve */
+	struct front *front;
+	struct proxy *proxy; /* NULL until we serve */
 	const struct control_ops *ops;
 	void *user;
 	bool ready;
@@ -55,15 +57,21 @@ static const char *take_clear(struct control *co, const struct eg_clear *m, size
 	return NULL;
 }
 
-static const char *take(struct control *co, const struct eg_head *h, size_t n)
+/* fd: -1 without one; taken over where there should be one. */
+static const char *take(struct control *co, const struct eg_head *h, size_t n, int *fd)
 {
 	if (n < sizeof *h || h->version != EG_VERSION)
 		return "bad version";
+	if ((h->type == EG_FRONT) != (*fd >= 0))
+		return "an fd too many, or too few";
 	switch (h->type) {
 	case EG_POLICY:
 		return take_policy(co, (const struct eg_policy *)h, n);
 	case EG_CLEAR:
 		return take_clear(co, (const struct eg_clear *)h, n);
+	case EG_FRONT:
+		front_link(co->front, take_fd(fd));
+		return NULL;
 	case EG_READY:
 		if (co->ready)
 			return "ready twice";
@@ -82,13 +90,14 @@ static void on_readable(void *user, int events)
 
 	(void)events;
 	for (int i = 0; i < ROUND_MAX; i++) {
+		autoclose int fd = -1;
 		size_t n_fds = 0;
-		ssize_t n = fd_recv(co->fd, msg, sizeof msg, NULL, 0, &n_fds);
+		ssize_t n = fd_recv(co->fd, msg, sizeof msg, &fd, 1, &n_fds);
 
 		if (n == -EAGAIN || n == -EINTR)
 			return;
 		const struct eg_head *h = (const struct eg_head *)msg;
-		const char *why = n > 0 ? take(co, h, (size_t)n) : "closed";
+		const char *why = n > 0 ? take(co, h, (size_t)n, &fd) : "closed";
 
 		if (why) {
 			co->ops->on_gone(co->user, why);
@@ -102,13 +111,14 @@ static void on_readable(void *user, int events)
 	}
 }
 
-struct control *control_new(struct loop *l, int fd, struct clients *cs, const struct control_ops *ops, void *user)
+struct control *control_new(
+	struct loop *l, int fd, struct clients *cs, struct front *f, const struct control_ops *ops, void *user)
 {
 	struct control *co = calloc(1, sizeof *co);
 
 	if (!co)
 		return NULL;
-	*co = (struct control) { .fd = fd, .clients = cs, .ops = ops, .user = user };
+	*co = (struct control){ .fd = fd, .clients = cs, .front = f, .ops = ops, .user = user };
 	co->watch = watch_new(l, fd, WATCH_IN, on_readable, co);
 	if (!co->watch) {
 		free(co);

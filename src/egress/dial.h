@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dial: a connection to the first of some addresses that answers, never to one that sandboxes may not reach.
  *
- * Checked here although the firewall holds the same: a name under somebody else's control may lead to the host itself, to its neighbours,
- * or to another address each time it is asked for (rebinding), and the connection is the host's own. */
+ * Checked here although the firewall holds the same: a name under somebody else's control may lead to the host
+ * itself, to its neighbours, or to another address each time it is asked for (rebinding), and the connection is the
+ * host's own. */
 #pragma once
 
 #include <stdbool.h>
@@ -22,7 +23,8 @@ struct loop;
 void dial_allow(const struct inet_range *r, size_t n);
 bool dial_may(uint32_t ip);
 
-/* A connected, non-blocking socket that is now the receiver's, or -errno; once unless cancelled, never inside dial_new(). */
+/* A connected, non-blocking socket that is now the receiver's, or -errno; once unless cancelled, never inside
+ * dial_new(). */
 typedef void dial_fn(void *user, int fd);
 
 /* -EACCES: none of them may be reached; -ENOMEM. */

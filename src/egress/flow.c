@@ -12,37 +12,44 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "egress/authority.h"
 #include "egress/clients.h"
-#include "egress/dial.h"
 #include "egress/pass.h"
+#include "egress/reach.h"
 #include "egress/relay.h"
-#include "egress/resolve.h"
 #include "egress/sni.h"
+#include "egress/upstream_tls.h"
 #include "http/message.h"
+#include "http/tls_filter.h"
 #include "loop/loop.h"
 #include "loop/stream.h"
 
-#define SNIFF_MS 10000			/* for the first bytes, where they decide */
-#define QUIET_MS 400			/* ... where they do not: a server that speaks first is waited for no longer */
+#define SNIFF_MS 10000 /* for the first bytes, where they decide */
+#define QUIET_MS 400 /* ... where they do not: a server that speaks first is waited for no longer */
+#define HANDSHAKE_MS 10000
 #define FIRST_MAX (HTTP_HEAD_MAX + SNI_IN_MAX)
 
-enum flow_state { FLOW_SNIFF, FLOW_RESOLVE, FLOW_DIAL, FLOW_PASS };
+_Static_assert(PASS_FIELDS_MAX >= RULES_FIELDS_MAX, "all of a rule's fields can be set");
+
+enum flow_state { FLOW_SNIFF, FLOW_CONNECT, FLOW_PASS };
+enum flow_kind { KIND_OTHER, KIND_TLS, KIND_HTTP };
 
 struct flow {
 	struct flow_env env;
 	struct client *client;
-	struct flow *next, **link;	/* of the same client */
+	struct flow *next, **link; /* of the same client */
 	enum flow_state state;
+	enum flow_kind kind; /* KIND_OTHER also when it does not matter */
 	int fd;
 	uint32_t dst_ip;
 	uint16_t dst_port;
-	char name[POLICY_NAME_SIZE];	/* "" without one */
-	bool http;			/* in the clear */
-	struct buf first;		/* what the sandbox has sent so far */
+	char name[POLICY_NAME_SIZE]; /* "" without one */
+	bool rewrite; /* requests are changed */
+	struct buf first; /* what the sandbox has sent so far */
 	struct watch *watch;
 	struct timer *timer;
-	struct resolve *resolve;
-	struct dial *dial;
+	struct reach *reach;
+	struct stream *server; /* while its handshake is under way */
 	struct relay *relay;
 	struct pass *pass;
 };
@@ -67,8 +74,8 @@ static void flow_drop(struct flow *f)
 
 	watch_free(f->watch);
 	timer_free(f->timer);
-	resolve_cancel(f->resolve);
-	dial_cancel(f->dial);
+	reach_cancel(f->reach);
+	stream_close(f->server);
 	set_reset(f->fd);
 	fd_close(f->fd);
 	buf_done(&f->first);
@@ -89,7 +96,8 @@ void flow_free(struct flow *f)
 
 static void refuse(struct flow *f, const char *why)
 {
-	log_debug("connection refused", "id=%s name=%s port=%u why=%s", f->client->id, f->name[0] ? f->name : "-", f->dst_port, why);
+	log_debug("connection refused", "id=%s name=%s port=%u why=%s", f->client->id, f->name[0] ? f->name : "-",
+		f->dst_port, why);
 	flow_drop(f);
 }
 
@@ -107,7 +115,13 @@ enum flow_verdict flow_decide(const struct policy *p, const char *name, uint32_t
 
 bool flow_still_allowed(const struct flow *f)
 {
-	return f->state == FLOW_SNIFF || flow_decide(f->client->policy, f->name, f->dst_ip, f->dst_port) != FLOW_REFUSE;
+	const struct policy *p = f->client->policy;
+
+	if (f->state == FLOW_SNIFF)
+		return true;
+	/* A connection on which requests can be changed is another one than one on which they cannot. */
+	return flow_decide(p, f->name, f->dst_ip, f->dst_port) != FLOW_REFUSE &&
+	       f->rewrite == policy_name_find(p, POLICY_REWRITE, str_of(f->name), f->dst_port);
 }
 
 /* --- passing on ---------------------------------------------------------------------------------------------- */
@@ -128,28 +142,127 @@ static void on_pass_end(void *user)
 	flow_drop(f);
 }
 
-static const struct pass_ops pass_ops = { .on_end = on_pass_end };
-
-static const struct stream_ops no_ops;	/* until pass.c takes them over, which is at once */
-
-static void start_http(struct flow *f, int fd)
+static const struct rule *rule_of(const struct flow *f)
 {
-	struct stream *c = stream_new(f->env.loop, take_fd(&f->fd), &no_ops, NULL);
-	struct stream *s = stream_new(f->env.loop, fd, &no_ops, NULL);
+	const struct rules *r = f->client->rules;
 
+	for (size_t i = 0; r && i < r->n; i++) {
+		if (strcmp(r->v[i].domain, f->name) == 0)
+			return &r->v[i];
+	}
+	return NULL;
+}
+
+/* Asked for each request, so that a new value is used from the next one on. */
+static const struct pass_fields *fields_now(void *user, bool *ret_ok)
+{
+	static struct pass_fields set; /* borrowed for the moment */
+	struct flow *f = user;
+	const struct rule *r = f->rewrite ? rule_of(f) : NULL;
+
+	*ret_ok = !f->rewrite || (r && !r->broken);
+	if (!r || r->broken)
+		return NULL;
+	set.n = 0;
+	for (size_t i = 0; i < r->n_fields; i++) {
+		const struct rule_field *v = &r->fields[i];
+
+		if (v->secret && f->kind != KIND_TLS) /* not for everybody on the way to read */
+			continue;
+		set.v[set.n].name = str_of(v->name);
+		set.v[set.n++].value = str_of(v->value);
+	}
+	return &set;
+}
+
+static const struct pass_ops pass_ops = { .fields = fields_now, .on_end = on_pass_end };
+static const struct stream_ops no_ops; /* until pass.c takes them over, which is at once */
+
+/* Both streams are taken over. */
+static void start_pass(struct flow *f, struct stream *c, struct stream *s, struct str first)
+{
 	if (!c || !s) {
 		stream_close(c);
 		stream_close(s);
-		flow_drop(f);
+		refuse(f, "out of memory");
 		return;
 	}
-	f->pass = pass_new(c, s, f->name, buf_view(&f->first), &pass_ops, f);
+	f->state = FLOW_PASS;
+	timer_disarm(f->timer);
+	f->pass = pass_new(c, s, f->name, first, &pass_ops, f);
 	buf_done(&f->first);
 	if (!f->pass)
-		flow_drop(f);
+		refuse(f, "out of memory");
 	else
 		pass_start(f->pass);
 }
+
+/* --- TLS that is opened -------------------------------------------------------------------------------------- */
+
+static struct stream *secure(struct flow *f, int fd, SSL *ssl, struct str early, const struct stream_ops *ops)
+{
+	struct stream_filter *filter = ssl ? tls_filter_new(ssl, early, NULL, NULL) : NULL;
+	struct stream *s;
+
+	if (!filter) {
+		fd_close(fd);
+		return NULL;
+	}
+	s = stream_new(f->env.loop, fd, ops, f);
+	if (!s) {
+		filter->ops->free(filter);
+		return NULL;
+	}
+	stream_filter(s, filter);
+	stream_write(s, STR_NULL); /* begins the handshake */
+	return s;
+}
+
+/* The host outside has shown that it is who it should be: now we can be it, for the sandbox. */
+static void on_server_ready(void *user)
+{
+	struct flow *f = user;
+	SSL *ssl = f->client->authority ? authority_accept(f->client->authority, f->name) : NULL;
+	struct stream *c = secure(f, take_fd(&f->fd), ssl, buf_view(&f->first), &no_ops);
+
+	start_pass(f, c, take_ptr(&f->server), STR_NULL);
+}
+
+static void on_server_early(void *user, struct str data)
+{
+	(void)data;
+	refuse(user, "the host speaks before it is asked");
+}
+
+static void on_server_eof(void *user)
+{
+	refuse(user, "the host ended the handshake");
+}
+
+static void on_server_error(void *user, int no)
+{
+	(void)no;
+	refuse(user, "no handshake with the host, or a certificate that is not its own");
+}
+
+static const struct stream_ops server_ops = {
+	.on_data = on_server_early,
+	.on_eof = on_server_eof,
+	.on_error = on_server_error,
+	.on_ready = on_server_ready,
+};
+
+static void start_tls(struct flow *f, int fd)
+{
+	timer_arm(f->timer, HANDSHAKE_MS);
+	f->server = secure(f, fd, upstream_tls_connect(f->name), STR_NULL, &server_ops);
+	if (f->server)
+		stream_read(f->server, true);
+	else
+		refuse(f, "out of memory");
+}
+
+/* --- connecting ---------------------------------------------------------------------------------------------- */
 
 static void keep_alive(int fd)
 {
@@ -162,71 +275,72 @@ static void keep_alive(int fd)
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 }
 
-static void on_dialled(void *user, int fd)
+static void on_reached(void *user, int fd)
 {
 	struct flow *f = user;
 
-	f->dial = NULL;
+	f->reach = NULL;
 	if (fd < 0) {
-		refuse(f, strerror(-fd));
+		refuse(f, fd == -EACCES ? "leads to an address that is closed" : strerror(-fd));
 		return;
 	}
-	f->state = FLOW_PASS;
-	timer_disarm(f->timer);
 	watch_free(take_ptr(&f->watch));
 	keep_alive(fd);
 	keep_alive(f->fd);
-	if (f->http) {
-		start_http(f, fd);
-		return;
+	if (f->kind == KIND_TLS && f->rewrite) {
+		start_tls(f, fd);
+	} else if (f->kind == KIND_HTTP) {
+		struct stream *s = stream_new(f->env.loop, fd, &no_ops, NULL);
+		struct stream *c = stream_new(f->env.loop, take_fd(&f->fd), &no_ops, NULL);
+
+		start_pass(f, c, s, buf_view(&f->first));
+	} else {
+		f->state = FLOW_PASS;
+		timer_disarm(f->timer);
+		f->relay = relay_new(f->env.loop, take_fd(&f->fd), fd, buf_view(&f->first), on_relay_end, f);
+		buf_done(&f->first);
+		if (!f->relay)
+			refuse(f, "out of memory");
 	}
-	f->relay = relay_new(f->env.loop, take_fd(&f->fd), fd, buf_view(&f->first), on_relay_end, f);
-	buf_done(&f->first);
-	if (!f->relay)
-		flow_drop(f);
 }
-
-static void dial(struct flow *f, const uint32_t *addrs, size_t n)
-{
-	f->state = FLOW_DIAL;
-	int r = dial_new(f->env.loop, addrs, n, f->dst_port, on_dialled, f, &f->dial);
-
-	if (r < 0)
-		refuse(f, r == -EACCES ? "leads to an address that is closed" : strerror(-r));
-}
-
-static void on_resolved(void *user, const uint32_t *addrs, size_t n)
-{
-	struct flow *f = user;
-
-	f->resolve = NULL;
-	if (n == 0)
-		refuse(f, "no such name");
-	else
-		dial(f, addrs, n);
-}
-
-/* --- the first bytes ----------------------------------------------------------------------------------------- */
 
 static void decided(struct flow *f)
 {
-	enum flow_verdict v = flow_decide(f->client->policy, f->name, f->dst_ip, f->dst_port);
+	const struct policy *p = f->client->policy;
+	enum flow_verdict v = flow_decide(p, f->name, f->dst_ip, f->dst_port);
+	const struct rules *r = f->client->rules;
+	bool socks = p->flags & POLICY_SOCKS;
 
 	watch_set(f->watch, 0);
 	timer_disarm(f->timer);
 	if (v == FLOW_REFUSE) {
 		refuse(f, "not allowed");
-	} else if (v == FLOW_BY_ADDRESS) {
-		f->http = false;		/* nothing is decided by what it says */
-		dial(f, &f->dst_ip, 1);
-	} else {
-		f->state = FLOW_RESOLVE;
-		int r = resolve_ask(f->env.resolver, f->client->ip, str_of(f->name), on_resolved, f, &f->resolve);
-
-		if (r < 0)
-			refuse(f, strerror(-r));
+		return;
 	}
+	if (socks && !(r && r->socks.host[0])) {
+		refuse(f, "its proxy is not known yet");
+		return;
+	}
+	if (v == FLOW_BY_ADDRESS)
+		f->kind = KIND_OTHER; /* nothing is decided by what it says */
+	f->rewrite = f->name[0] && policy_name_find(p, POLICY_REWRITE, str_of(f->name), f->dst_port);
+	f->state = FLOW_CONNECT;
+	struct reach_spec sp = {
+		.loop = f->env.loop,
+		.resolver = f->env.resolver,
+		.client = f->client->ip,
+		.name = v == FLOW_BY_NAME ? f->name : "",
+		.ip = f->dst_ip,
+		.port = f->dst_port,
+		.socks = socks ? &r->socks : NULL,
+	};
+
+	f->reach = reach_new(&sp, on_reached, f);
+	if (!f->reach)
+		refuse(f, "out of memory");
 }
+
+/* --- the first bytes ----------------------------------------------------------------------------------------- */
 
 static bool is_tls(const struct buf *b)
 {
@@ -245,19 +359,19 @@ static bool is_http(const struct buf *b)
 	return b->n < 16;
 }
 
-/* 1: decided, 0: more bytes; names stay empty where there is none */
+/* 1: known, 0: more bytes; the name stays empty where there is none */
 static int sniff_http(struct flow *f)
 {
-	static struct http_headers h;		/* one thread, never nested */
+	static struct http_headers h; /* one thread, never nested */
 	struct message m;
 	size_t scanned = 0;
 	ssize_t n = head_find(buf_view(&f->first), &scanned);
 
 	if (n == 0)
 		return 0;
-	if (n > 0 && message_request(&m, (struct str) { f->first.p, (size_t)n }, &h) == 0 &&
-	    host_parse(http_header_get(&h, "host"), f->name) == 0)
-		f->http = true;
+	if (n > 0 && message_request(&m, (struct str){ f->first.p, (size_t)n }, &h) == 0 &&
+		host_parse(http_header_get(&h, "host"), f->name) == 0)
+		f->kind = KIND_HTTP;
 	else
 		f->name[0] = '\0';
 	return 1;
@@ -270,7 +384,9 @@ static int sniff(struct flow *f)
 
 		if (r == SNI_MORE)
 			return f->first.n < SNI_IN_MAX ? 0 : 1;
-		if (r != SNI_NAME)
+		if (r == SNI_NAME)
+			f->kind = KIND_TLS;
+		else
 			f->name[0] = '\0';
 		return 1;
 	}
@@ -298,9 +414,25 @@ static void on_readable(void *user, int events)
 		decided(f);
 }
 
-static void on_quiet(void *user)
+static void on_timer(void *user)
 {
-	decided(user);				/* without a name */
+	struct flow *f = user;
+
+	if (f->state == FLOW_SNIFF)
+		decided(f); /* without a name */
+	else
+		refuse(f, "the handshake takes too long");
+}
+
+/* How long the first bytes are waited for: not at all where no name can matter, and not for long where the address is
+ * enough. */
+static uint64_t patience_ms(const struct flow *f)
+{
+	const struct policy *p = f->client->policy;
+
+	if (!policy_port_named(p, f->dst_port))
+		return 0;
+	return policy_net_verdict(p, f->dst_ip, f->dst_port) < 0 ? SNIFF_MS : QUIET_MS;
 }
 
 int flow_new(const struct flow_env *env, struct client *c, int fd, uint32_t dst_ip, uint16_t dst_port)
@@ -312,9 +444,11 @@ int flow_new(const struct flow_env *env, struct client *c, int fd, uint32_t dst_
 		env->on_gone(env->user);
 		return -ENOMEM;
 	}
-	*f = (struct flow) { .env = *env, .client = c, .fd = fd, .dst_ip = dst_ip, .dst_port = dst_port, .first = BUF_INIT(FIRST_MAX) };
+	*f = (struct flow){
+		.env = *env, .client = c, .fd = fd, .dst_ip = dst_ip, .dst_port = dst_port, .first = BUF_INIT(FIRST_MAX)
+	};
 	f->watch = watch_new(env->loop, fd, WATCH_IN, on_readable, f);
-	f->timer = timer_new(env->loop, on_quiet, f);
+	f->timer = timer_new(env->loop, on_timer, f);
 	f->next = c->flows;
 	f->link = &c->flows;
 	if (f->next)
@@ -325,6 +459,10 @@ int flow_new(const struct flow_env *env, struct client *c, int fd, uint32_t dst_
 		flow_drop(f);
 		return -ENOMEM;
 	}
-	timer_arm(f->timer, policy_net_verdict(c->policy, dst_ip, dst_port) < 0 ? SNIFF_MS : QUIET_MS);
+	uint64_t wait_ms = patience_ms(f);
+
+	if (wait_ms == 0)
+		watch_set(f->watch, 0); /* the timer comes at once */
+	timer_arm(f->timer, wait_ms);
 	return 0;
 }

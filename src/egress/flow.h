@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* flow: one diverted connection, from its first byte to its end.
  *
- *	SNIFF ── a name, or none ──▶ (decide) ── by name ──▶ RESOLVE ──▶ DIAL ──▶ PASS
- *	                                │ by address ────────────────────▶│
+ *	SNIFF ── a name, or none ──▶ (decide) ── by name or address ──▶ CONNECT ──▶ PASS
  *	                                └── refused: reset
  *
- * A name that the policy allows is looked up by ourselves, and where the sandbox believed the host to be does not matter. What
- * is allowed by its address goes to that address. HTTP in the clear is read request by request, all else moved unread. */
+ * A name that the policy allows is looked up by ourselves, and where the sandbox believed the host to be does not
+ * matter. What is allowed by its address goes to that address. HTTP in the clear is read request by request. TLS is
+ * moved unread, but for hosts whose requests are changed: there we are the server for the sandbox, with a certificate
+ * of its own authority, and a client of the host, whose certificate must be good. */
 #pragma once
 
 #include <stdbool.h>
@@ -22,14 +23,14 @@ struct resolver;
 struct flow_env {
 	struct loop *loop;
 	struct resolver *resolver;
-	void (*on_gone)(void *user);	/* a flow has ended, or could not be made */
+	void (*on_gone)(void *user); /* a flow has ended, or could not be made */
 	void *user;
 };
 
 /* Owns fd: closed also on failure (-ENOMEM). It takes itself off the client's list at its end. */
 int flow_new(const struct flow_env *env, struct client *c, int fd, uint32_t dst_ip, uint16_t dst_port);
-void flow_free(struct flow *f);			/* the sandbox sees a reset */
-struct flow *flow_next(const struct flow *f);	/* of the same client */
+void flow_free(struct flow *f); /* the sandbox sees a reset */
+struct flow *flow_next(const struct flow *f); /* of the same client */
 bool flow_still_allowed(const struct flow *f);
 
 /* What the policy says to a connection: name "" when there is none. */

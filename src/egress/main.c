@@ -15,10 +15,12 @@
 #include "egress/control.h"
 #include "egress/dial.h"
 #include "egress/forward.h"
+#include "egress/front.h"
 #include "egress/proxy.h"
 #include "egress/resolvconf.h"
 #include "egress/resolve.h"
 #include "egress/serve.h"
+#include "egress/upstream_tls.h"
 #include "loop/loop.h"
 
 enum { FD_WARDEN = 3, FD_UDP, FD_TCP, FD_PROXY };
@@ -37,6 +39,7 @@ struct egress {
 	struct control *control;
 	struct resolver *resolver;
 	unsigned max_flows;
+	const char *ca_file;
 };
 
 static void on_refresh(void *user)
@@ -95,11 +98,15 @@ static int egress_open(struct egress *eg, struct err *e)
 	eg->clients = clients_new();
 	eg->fw = eg->loop ? forwarder_new(eg->loop, &eg->rc) : NULL;
 	eg->resolver = eg->fw ? resolver_new(eg->loop, eg->fw) : NULL;
-	eg->control = eg->resolver && eg->clients ? control_new(eg->loop, FD_WARDEN, eg->clients, &control_ops, eg) : NULL;
+	struct front *f = eg->resolver && eg->clients ? front_new(eg->loop, eg->clients) : NULL;
+
+	eg->control = f ? control_new(eg->loop, FD_WARDEN, eg->clients, f, &control_ops, eg) : NULL;
 	if (!eg->control || !(eg->refresh = timer_new(eg->loop, on_refresh, eg)))
 		return err_set(e, ENOMEM, "make the event loop");
 	if (!eg->rc.fixed)
 		timer_arm(eg->refresh, REFRESH_MS);
+	if (upstream_tls_open(eg->ca_file, e) < 0)
+		return -e->no;
 	return confine(e);
 }
 
@@ -127,6 +134,10 @@ static bool take_option(struct egress *eg, const char *name, const char *value)
 		return true;
 	if (strcmp(name, "--log-level") == 0 && log_level_parse(value, &level) == 0) {
 		log_set_level(level);
+		return true;
+	}
+	if (strcmp(name, "--ca-file") == 0) {
+		eg->ca_file = value;
 		return true;
 	}
 	if (strcmp(name, "--dns") == 0)

@@ -11,15 +11,15 @@
 #include "http/message.h"
 #include "loop/stream.h"
 
-#define IN_MAX (256 * 1024)		/* read from the client and not yet passed on: a head, and a piece of the stream's */
+#define IN_MAX (1024 * 1024) /* read from the client and not yet passed on: a head, and some pieces of the stream */
 #define HEAD_OUT_MAX (128 * 1024)
 
 enum pass_state {
-	PASS_HEAD,			/* of a request */
+	PASS_HEAD, /* of a request */
 	PASS_BODY,
-	PASS_ASKED,			/* for an upgrade: the answer decides */
+	PASS_ASKED, /* for an upgrade: the answer decides */
 	PASS_TUNNEL,
-	PASS_LAST,			/* nothing more is read from the client */
+	PASS_LAST, /* nothing more is read from the client */
 };
 
 struct pass {
@@ -30,8 +30,8 @@ struct pass {
 	enum pass_state state;
 	struct message m;
 	struct http_headers headers;
-	struct buf in;			/* from the client */
-	struct buf answer;		/* from the server, while an upgrade is asked for */
+	struct buf in; /* from the client */
+	struct buf answer; /* from the server, while an upgrade is asked for */
 	size_t scanned;
 	bool client_eof, server_eof;
 };
@@ -70,7 +70,8 @@ static void pass_over(struct pass *p, bool reset)
 
 static void set_reading(struct pass *p)
 {
-	stream_read(p->client, p->state != PASS_ASKED && p->state != PASS_LAST && !p->client_eof && stream_queued(p->server) <= STREAM_HIGH);
+	stream_read(p->client, p->state != PASS_ASKED && p->state != PASS_LAST && !p->client_eof &&
+				       stream_queued(p->server) <= STREAM_HIGH);
 	stream_read(p->server, !p->server_eof && stream_queued(p->client) <= STREAM_HIGH);
 }
 
@@ -126,7 +127,8 @@ static void put_head(struct pass *p, const struct pass_fields *set, bool drop_up
 
 		if (is_set(set, h->name))
 			continue;
-		if (drop_upgrade && (str_ieq(h->name, STR_LIT("upgrade")) || str_ieq(h->name, STR_LIT("http2-settings"))))
+		if (drop_upgrade &&
+			(str_ieq(h->name, STR_LIT("upgrade")) || str_ieq(h->name, STR_LIT("http2-settings"))))
 			continue;
 		put_field(out, h->name, h->value);
 	}
@@ -142,7 +144,7 @@ static bool take_head(struct pass *p, size_t n)
 	const struct pass_fields *set = NULL;
 	bool ok = true;
 
-	if (message_request(&p->m, (struct str) { p->in.p, n }, &p->headers) < 0 || !is_ours(p))
+	if (message_request(&p->m, (struct str){ p->in.p, n }, &p->headers) < 0 || !is_ours(p))
 		return false;
 	if (p->ops->fields)
 		set = p->ops->fields(p->user, &ok);
@@ -170,7 +172,7 @@ static int take_body(struct pass *p, struct str *in)
 	if (r < 0)
 		return -1;
 	if (rest.n < in->n)
-		stream_write(p->server, (struct str) { in->p, in->n - rest.n });
+		stream_write(p->server, (struct str){ in->p, in->n - rest.n });
 	*in = rest;
 	if (r == MESSAGE_END)
 		p->state = PASS_HEAD;
@@ -272,9 +274,9 @@ static bool run_answer(struct pass *p)
 
 		if (n <= 0)
 			return n == 0 && !p->answer.bad;
-		if (message_answer(&m, (struct str) { p->answer.p, (size_t)n }, false, false, &h) < 0)
+		if (message_answer(&m, (struct str){ p->answer.p, (size_t)n }, false, false, &h) < 0)
 			return false;
-		stream_write(p->client, (struct str) { p->answer.p, (size_t)n });
+		stream_write(p->client, (struct str){ p->answer.p, (size_t)n });
 		buf_consume(&p->answer, (size_t)n);
 		if (m.parser.status_code == 101)
 			p->state = PASS_TUNNEL;
@@ -328,15 +330,20 @@ static void on_error(void *user, int no)
 	pass_over(user, true);
 }
 
-static const struct stream_ops client_ops = { .on_data = on_client_data, .on_eof = on_client_eof, .on_drain = on_drain, .on_error = on_error };
-static const struct stream_ops server_ops = { .on_data = on_server_data, .on_eof = on_server_eof, .on_drain = on_drain, .on_error = on_error };
+static const struct stream_ops client_ops = {
+	.on_data = on_client_data, .on_eof = on_client_eof, .on_drain = on_drain, .on_error = on_error
+};
+static const struct stream_ops server_ops = {
+	.on_data = on_server_data, .on_eof = on_server_eof, .on_drain = on_drain, .on_error = on_error
+};
 
 void pass_start(struct pass *p)
 {
 	step(p);
 }
 
-struct pass *pass_new(struct stream *client, struct stream *server, const char *name, struct str first, const struct pass_ops *ops, void *user)
+struct pass *pass_new(struct stream *client, struct stream *server, const char *name, struct str first,
+	const struct pass_ops *ops, void *user)
 {
 	struct pass *p = calloc(1, sizeof *p);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* proxy: takes the connections that the firewall diverts from sandboxes with names in their policy.
  *
- * Where a connection was going is known from the kernel (SO_ORIGINAL_DST), whose it is from its source address, which is pinned to the
- * sandbox's interface, and what host it is for from its first bytes. */
+ * Where a connection was going is known from the kernel (SO_ORIGINAL_DST), whose it is from its source address, which
+ * is pinned to the sandbox's interface, and what host it is for from its first bytes. */
 #pragma once
 
 #include <stdint.h>

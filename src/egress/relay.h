@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* relay: bytes between two sockets, both ways, moved by the kernel without a copy (splice). A side that ends is half-closed on the other. */
+/* relay: bytes between two sockets, both ways, moved by the kernel without a copy (splice). A side that ends is
+ * half-closed on the other. */
 #pragma once
 
 #include <stddef.h>

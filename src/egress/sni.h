@@ -13,8 +13,8 @@
 
 enum sni_result { SNI_MORE, SNI_NONE, SNI_NAME };
 
-/* Returns one of them, or -EBADMSG: not a ClientHello, or one that two readers could understand differently. SNI_NAME: *ret is lower-case
- * and has no dot at its end; what is no domain name (an address) counts as SNI_NONE. */
+/* Returns one of them, or -EBADMSG: not a ClientHello, or one that two readers could understand differently.
+ * SNI_NAME: *ret is lower-case and has no dot at its end; what is no domain name (an address) counts as SNI_NONE. */
 int sni_parse(struct str in, char ret[POLICY_NAME_SIZE]);
 
 /* "Example.com:8080" -> "example.com". -EINVAL: an address, or nonsense. */

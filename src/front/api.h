@@ -38,6 +38,13 @@ void api_resume(struct req *r);
 /* api_network.c */
 void api_network(struct req *r);
 
+/* api_secrets.c */
+void api_secrets(struct req *r);
+void api_secret_add(struct req *r);
+void api_secret(struct req *r);
+void api_secret_set(struct req *r);
+void api_secret_drop(struct req *r);
+
 /* api_logs.c */
 void api_logs_v1(struct req *r);
 void api_logs_v2(struct req *r);
@@ -62,7 +69,6 @@ json_t *time_or_null(uint64_t wall_ms);				/* 0: null */
 void later_fork(struct req *r);
 void later_snapshot(struct req *r);
 void later_volume(struct req *r);
-void later_secret(struct req *r);
 void later_build(struct req *r);
 void later_tags(struct req *r);
 void later_none(struct req *r);

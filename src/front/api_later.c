@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* front/api_later: calls of the official clients whose work is not done here yet: templates of one's own, snapshots,
- * volumes, secrets.
+ * volumes.
  *
  * Questions are answered as they stand: there are none, or no such one. What would make one is refused with 501, which
  * the SDKs show as it is; a 404 would tell them that something else is missing. */
@@ -31,11 +31,6 @@ void later_snapshot(struct req *r)
 void later_volume(struct req *r)
 {
 	not_yet(r, "volumes are");
-}
-
-void later_secret(struct req *r)
-{
-	not_yet(r, "secrets are");
 }
 
 void later_build(struct req *r)

@@ -4,11 +4,14 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
+#include "base/log.h"
 #include "front/api.h"
 #include "front/front.h"
+#include "front/init_call.h"
 #include "front/mem.h"
 #include "front/reply.h"
 #include "front/request.h"
+#include "front/rules.h"
 #include "front/sandbox.h"
 #include "front/sandbox_row.h"
 #include "front/spec.h"
@@ -16,11 +19,14 @@
 #include "http/json.h"
 #include "ipc/policy.h"
 
+#define CA_BODY_MAX (16 * 1024)
+#define CA_WAIT_MS 5000
+
 /* The policy that waits for the warden. */
 struct change {
 	struct req *r;
 	struct sandbox *sb;
-	struct spec spec;		/* only flags, network, policy and mask_host count */
+	struct spec spec; /* only flags, network, policy and mask_host count */
 };
 
 static void change_free(struct change *ch)
@@ -29,6 +35,65 @@ static void change_free(struct change *ch)
 	sandbox_unref(ch->sb);
 	spec_done(&ch->spec);
 	free(ch);
+}
+
+/* All of it holds. */
+static void changed(struct change *ch)
+{
+	struct sandbox *sb = ch->sb;
+
+	sandbox_note(sb, LOG_LVL_INFO, JOURNAL_LIFECYCLE, "network changed", "internet=%s request=%s",
+		sb->spec.flags & SPEC_NO_INTERNET ? "no"
+		: sb->spec.policy                 ? "some"
+						  : "yes",
+		ch->r->id);
+	reply_empty(ch->r, 204);
+	change_free(ch);
+}
+
+/* It trusts who signs for the hosts of its rules, or does not answer: then its programs will not, and say so. */
+static void on_trusted(void *user, const struct init_result *re)
+{
+	struct change *ch = user;
+
+	fd_close(re->fd);
+	if (re->no || (re->status != 200 && re->status != 204))
+		log_warn("a sandbox did not take its authority", "id=%s status=%d err=%s", ch->sb->id, re->status,
+			re->no ? re->text : "-");
+	changed(ch);
+}
+
+static void on_ruled(void *user, int no, const char *pem)
+{
+	struct change *ch = user;
+	struct sandbox *sb = ch->sb;
+
+	if (sandbox_gone(sb)) {
+		reply_error(ch->r, 404, "sandbox '%s' not found", sb->id);
+		change_free(ch);
+	} else if (no) {
+		reply_error(ch->r, 503,
+			"the rules are not known to atoll-egress yet: their hosts cannot be reached until they are");
+		change_free(ch);
+	} else if (!*pem) {
+		changed(ch);
+	} else {
+		autojson json_t *j = json_pack("{s:s}", "caBundle", pem);
+		autobuf struct buf body = BUF_INIT(CA_BODY_MAX);
+
+		json_put(&body, j);
+		struct init_request rq = {
+			.id = sb->id,
+			.request = ch->r->id,
+			.method = "POST",
+			.path = "/init",
+			.body = buf_view(&body),
+			.fd = -1,
+			.wait_ms = CA_WAIT_MS,
+		};
+
+		(void)init_call_new(sb->front, &rq, on_trusted, ch);
+	}
 }
 
 static void on_changed(void *user, const struct warden_reply *re)
@@ -48,9 +113,11 @@ static void on_changed(void *user, const struct warden_reply *re)
 		sb->spec.policy = take_ptr(&ch->spec.policy);
 		sb->spec.flags = ch->spec.flags;
 		row_set_network(sb);
-		sandbox_note(sb, LOG_LVL_INFO, JOURNAL_LIFECYCLE, "network changed", "internet=%s request=%s",
-			     sb->spec.flags & SPEC_NO_INTERNET ? "no" : sb->spec.policy ? "some" : "yes", ch->r->id);
-		reply_empty(ch->r, 204);
+		if (spec_has_rules(&sb->spec))
+			rules_push(sb, on_ruled, ch);
+		else
+			changed(ch);
+		return;
 	}
 	change_free(ch);
 }
@@ -80,7 +147,7 @@ static int parse(const struct sandbox *sb, const json_t *body, struct spec *ret,
 	autojson json_t *network = merge(sb->spec.network, body);
 	bool allow = true;
 
-	*ret = (struct spec) { .flags = sb->spec.flags & ~policy };
+	*ret = (struct spec){ .flags = sb->spec.flags & ~policy };
 	if (json_get_bool(body, "allow_internet_access", &allow, e) < 0)
 		return -e->no;
 	if (v && !json_is_null(v))
@@ -100,6 +167,11 @@ void api_network(struct req *r)
 	if (!body)
 		return;
 	if (parse(sb, body, &sp, &e) < 0) {
+		reply_err(r, &e);
+		return;
+	}
+	if (spec_check_secrets(r->front, sb->team, &sp, &e) < 0) {
+		spec_done(&sp);
 		reply_err(r, &e);
 		return;
 	}

@@ -14,6 +14,7 @@
 #include "front/request.h"
 #include "front/sandbox.h"
 #include "front/sandbox_table.h"
+#include "front/spec_rules.h"
 #include "http/json.h"
 #include "http/server.h"
 
@@ -111,7 +112,7 @@ static void put_detail(struct buf *out, const struct sandbox *sb)
 	if (*sb->envd_token)
 		(void)json_object_set_new(more, "envdAccessToken", json_string(sb->envd_token));
 	if (sb->spec.network)
-		(void)json_object_set(more, "network", sb->spec.network);
+		(void)json_object_set_new(more, "network", spec_network_shown(sb->spec.network));
 	put_common(out, sb);
 	buf_ch(out, ',');
 
@@ -212,7 +213,7 @@ static void create(struct req *r, enum spec_version ver)
 		reply_err(r, &e);
 		return;
 	}
-	if (check_room(f, r->caller.team, &e) < 0) {
+	if (spec_check_secrets(f, r->caller.team, &sp, &e) < 0 || check_room(f, r->caller.team, &e) < 0) {
 		spec_done(&sp);
 		reply_err(r, &e);
 		return;

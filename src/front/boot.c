@@ -18,6 +18,7 @@
 #include "front/logbook.h"
 #include "front/mem.h"
 #include "front/pool.h"
+#include "front/rules.h"
 #include "front/sandbox.h"
 #include "front/sandbox_table.h"
 #include "front/warden_link.h"
@@ -213,6 +214,7 @@ static void on_list(void *user, const struct warden_reply *re)
 	}
 	f->boot = NULL;
 	boot_free(b);
+	rules_push_all(f);
 	if (f->certs)
 		certs_begin(f->certs, serve);
 	else

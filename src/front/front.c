@@ -15,8 +15,10 @@
 #include "front/metrics.h"
 #include "front/penalty.h"
 #include "front/pool.h"
+#include "front/rules.h"
 #include "front/sandbox.h"
 #include "front/sandbox_table.h"
+#include "front/vault.h"
 #include "front/warden_link.h"
 #include "http/server.h"
 #include "loop/loop.h"
@@ -76,11 +78,13 @@ void front_done(struct front *f)
 	timer_free(f->grace);
 	sigwatch_free(f->on_term);
 	sigwatch_free(f->on_int);
+	rules_link_free(f->rules);
 	keyring_free(f->keyring);
 	penalties_free(f->penalties);
 	metrics_free(f->metrics);
 	logbook_free(f->logbook);
 	census_free(f->census);
+	vault_free(f->vault);
 	store_close(f->store);
 	loop_free(f->loop);
 }

@@ -73,6 +73,8 @@ struct front {
 	struct front_options opt;
 	struct loop *loop;
 	struct store *store;
+	struct vault *vault;
+	struct rules_link *rules;
 	struct warden_link *warden;
 	struct http_server *server;
 	struct sandbox_table *sandboxes;

@@ -24,9 +24,11 @@
 #include "front/metrics.h"
 #include "front/penalty.h"
 #include "front/pool.h"
+#include "front/rules.h"
 #include "front/sandbox.h"
 #include "front/sandbox_row.h"
 #include "front/sandbox_table.h"
+#include "front/vault.h"
 #include "front/warden_link.h"
 #include "ipc/check.h"
 #include "loop/loop.h"
@@ -119,6 +121,13 @@ static void on_tls_files(void *user)
 		certs_again(f->certs);
 }
 
+static void on_egress(void *user, int fd)
+{
+	struct front *f = user;
+
+	rules_link_set(f->rules, fd);
+}
+
 static void on_answered(void *user, enum msg_type op, uint64_t us)
 {
 	struct front *f = user;
@@ -133,6 +142,7 @@ static const struct warden_ops warden_ops = {
 	.on_tls_files = on_tls_files,
 	.on_answered = on_answered,
 	.on_lost = on_lost,
+	.on_egress = on_egress,
 };
 
 static void on_expired(void *user, struct expiry_entry *en)
@@ -308,7 +318,7 @@ static int open_state(struct front *f, struct err *e)
 
 	if (!path)
 		return err_set(e, ENOMEM, "name the state file");
-	if (store_open(path, &f->store, e) < 0 || keyring_open(f->store, f->opt.key_file, &f->keyring, e) < 0)
+	if (store_open(path, &f->store, e) < 0 || vault_open(f->opt.state_dir, &f->vault, e) < 0 || keyring_open(f->store, f->opt.key_file, &f->keyring, e) < 0)
 		return -e->no;
 	return 0;
 }
@@ -324,6 +334,7 @@ static int set_up(struct front *f, struct err *e)
 	if (confine_early(&f->fds, e) < 0 || open_state(f, e) < 0)
 		return -e->no;
 	f->sandboxes = sandbox_table_new();
+	f->rules = rules_link_new(f);
 	f->penalties = penalties_new();
 	f->metrics = metrics_new();
 	f->census = census_new(f->store, clock_wall_ms());

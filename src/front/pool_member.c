@@ -93,7 +93,7 @@ static void on_made(void *user, const struct warden_reply *re)
 		return;
 	}
 	m->made = true;
-	sandbox_put_settings(m->front, m->id, m->tpl, NULL, &body);
+	sandbox_put_settings(m->front, m->id, m->tpl, NULL, NULL, &body);
 	struct init_request rq = {
 		.id = m->id, .request = "", .method = "POST", .path = "/init", .body = buf_view(&body), .fd = -1,
 		.wait_ms = SETTINGS_WAIT_MS,

@@ -118,7 +118,8 @@ void sandbox_started(struct sandbox *sb);	/* for sandbox_start.c */
 void sandbox_start_afresh(struct sandbox *sb);	/* ... what the pool gave was of no use */
 void sandbox_make_id(const struct front *f, char id[ID_SIZE]);
 void sandbox_put_settings(
-	const struct front *f, const char *id, const struct template *tpl, json_t *env_vars, struct buf *out); /* body of /init */
+	const struct front *f, const char *id, const struct template *tpl, json_t *env_vars, const char *ca,
+	struct buf *out); /* body of /init; ca: PEM, or NULL */
 void sandbox_pause(struct sandbox *sb, bool memory);	/* RUNNING only; ends in PAUSED, or in RUNNING with `fail` set */
 void sandbox_resume(struct sandbox *sb, uint32_t timeout_s, bool memory);	/* PAUSED only; ends in RUNNING, or in PAUSED with `fail` set */
 void sandbox_pause_tick(struct sandbox *sb);	/* once a second: keeps the memory of a paused one on disk, too */

@@ -3,16 +3,22 @@
 #include "front/sandbox_row.h"
 
 #include <jansson.h>
+#include <string.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/fd.h"
 #include "base/log.h"
 #include "front/front.h"
 #include "front/sandbox.h"
+#include "front/spec_rules.h"
+#include "front/vault.h"
 #include "http/json.h"
 #include "ipc/check.h"
 
 #define JSON_MAX (2 * 1024 * 1024)	/* the body of a request is smaller */
+#define SEAL_MARK "sealed:"
+#define SEAL_LABEL "network %s"
 
 /* NULL stays NULL. */
 static const char *to_text(const json_t *j, struct buf *out)
@@ -26,6 +32,50 @@ static const char *to_text(const json_t *j, struct buf *out)
 static const char *or_null(const char *z)
 {
 	return *z ? z : NULL;
+}
+
+static int load_object(const char *text, json_t **ret)
+{
+	if (!text)
+		return 0;
+	*ret = json_loads(text, 0, NULL);
+	return json_is_object(*ret) ? 0 : -EINVAL;
+}
+
+/* What is in it may be secret: then it is sealed, and written as text. */
+static const char *network_text(const struct sandbox *sb, struct buf *out)
+{
+	autobuf struct buf plain = BUF_INIT(JSON_MAX), sealed = BUF_INIT(JSON_MAX);
+	autofree char *label = str_fmt(SEAL_LABEL, sb->id);
+	const json_t *network = sb->spec.network;
+
+	if (!network || !spec_network_secret(network))
+		return to_text(network, out);
+	json_put(&plain, network);
+	vault_seal(sb->front->vault, str_of(label ? label : ""), buf_view(&plain), &sealed);
+	buf_z(out, SEAL_MARK);
+	base64_encode(out, buf_view(&sealed), false);
+	if (plain.p)
+		explicit_bzero(plain.p, plain.n);
+	if (!label || plain.bad || sealed.bad)
+		out->bad = true;
+	return buf_cstr(out);
+}
+
+static int load_network(const struct sandbox *sb, const char *text, json_t **ret)
+{
+	autobuf struct buf sealed = BUF_INIT(JSON_MAX), plain = BUF_INIT(JSON_MAX);
+	autofree char *label = str_fmt(SEAL_LABEL, sb->id);
+
+	if (!text || strncmp(text, SEAL_MARK, strlen(SEAL_MARK)) != 0)
+		return load_object(text, ret);
+	if (!label || base64_decode(str_of(text + strlen(SEAL_MARK)), &sealed) < 0 ||
+	    vault_unseal(sb->front->vault, str_of(label), buf_view(&sealed), &plain) < 0)
+		return -EINVAL;
+	int r = load_object(buf_cstr(&plain), ret);
+
+	explicit_bzero(plain.p, plain.n);
+	return r;
 }
 
 int row_add(struct sandbox *sb, enum row_state state, struct err *e)
@@ -55,7 +105,7 @@ int row_add(struct sandbox *sb, enum row_state state, struct err *e)
 		.traffic_token = or_null(sb->traffic_token),
 		.metadata = to_text(sp->metadata, &metadata),
 		.env_vars = to_text(sp->env_vars, &env),
-		.network = to_text(sp->network, &network),
+		.network = network_text(sb, &network),
 	};
 
 	if (metadata.bad || env.bad || network.bad)
@@ -64,14 +114,6 @@ int row_add(struct sandbox *sb, enum row_state state, struct err *e)
 		return -e->no;
 	sb->noted = true;
 	return 0;
-}
-
-static int load_object(const char *text, json_t **ret)
-{
-	if (!text)
-		return 0;
-	*ret = json_loads(text, 0, NULL);
-	return json_is_object(*ret) ? 0 : -EINVAL;
 }
 
 int row_load(struct sandbox *sb, const struct sandbox_row *row)
@@ -106,7 +148,7 @@ int row_load(struct sandbox *sb, const struct sandbox_row *row)
 		return -EINVAL;
 
 	json_t *network = NULL;
-	int r = load_object(row->network, &network);
+	int r = load_network(sb, row->network, &network);
 
 	if (r == 0 && network)
 		r = spec_network(network, sp, &e);
@@ -141,7 +183,7 @@ void row_set_network(const struct sandbox *sb)
 	autobuf struct buf network = BUF_INIT(JSON_MAX);
 	struct err e;
 
-	if (sandboxes_set_network(sb->front->store, sb->id, sb->spec.flags, to_text(sb->spec.network, &network), &e) < 0)
+	if (sandboxes_set_network(sb->front->store, sb->id, sb->spec.flags, network_text(sb, &network), &e) < 0)
 		complain(sb, &e);
 }
 

@@ -11,6 +11,7 @@
 #include "front/init_call.h"
 #include "front/mem.h"
 #include "front/pool.h"
+#include "front/rules.h"
 #include "front/sandbox_impl.h"
 #include "front/warden_link.h"
 #include "http/json.h"
@@ -63,26 +64,64 @@ static void on_told(void *user, const struct init_result *re)
 	sandbox_unref(sb);
 }
 
-void sandbox_put_settings(const struct front *f, const char *id, const struct template *tpl, json_t *env_vars, struct buf *out)
+void sandbox_put_settings(const struct front *f, const char *id, const struct template *tpl, json_t *env_vars, const char *ca,
+			  struct buf *out)
 {
 	autojson json_t *j = json_pack("{s:s,s:s,s:s,s:b}", "sandboxId", id, "templateId", tpl->id, "defaultUser", DEFAULT_USER,
 		"textFromStdout", (int)f->opt.text_from_stdout);
 
 	(void)json_object_set_new(j, "envVars", env_vars ? json_incref(env_vars) : json_object());
+	if (ca && *ca)
+		(void)json_object_set_new(j, "caBundle", json_string(ca));
 	json_put(out, j);
 }
 
-void sandbox_tell(struct sandbox *sb, uint64_t wait_ms, init_call_fn *fn, void *user)
+/* ca: an authority that it is to trust; NULL: none */
+static void tell(struct sandbox *sb, uint64_t wait_ms, const char *ca, init_call_fn *fn, void *user)
 {
 	autobuf struct buf body = BUF_INIT(SETTINGS_MAX);
 
-	sandbox_put_settings(sb->front, sb->id, &sb->spec.tpl, sb->spec.env_vars, &body);
+	sandbox_put_settings(sb->front, sb->id, &sb->spec.tpl, sb->spec.env_vars, ca, &body);
 	struct init_request rq = {
 		.id = sb->id, .request = sb->request, .method = "POST", .path = "/init", .body = buf_view(&body),
 		.fd = take_fd(&sb->pool_fd), .wait_ms = wait_ms,
 	};
 
 	(void)init_call_new(sb->front, &rq, fn, user);
+}
+
+/* Who is to be told once the rules of its network hold. */
+struct telling {
+	struct sandbox *sb;
+	uint64_t wait_ms;
+	init_call_fn *fn;
+	void *user;
+};
+
+/* What goes into its requests is known, and who signs for the hosts that they go to. */
+static void on_ruled(void *user, int no, const char *pem)
+{
+	struct telling t = *(struct telling *)user;
+	struct init_result re = { .no = no ? no : ENOENT, .text = no ? "its network rules could not be set" : "it is gone", .fd = -1 };
+
+	free(user);
+	if (no || sandbox_gone(t.sb))
+		t.fn(t.user, &re);
+	else
+		tell(t.sb, t.wait_ms, pem, t.fn, t.user);
+	sandbox_unref(t.sb);
+}
+
+void sandbox_tell(struct sandbox *sb, uint64_t wait_ms, init_call_fn *fn, void *user)
+{
+	if (!spec_has_rules(&sb->spec)) {
+		tell(sb, wait_ms, NULL, fn, user);
+		return;
+	}
+	struct telling *t = must_alloc(sizeof *t);
+
+	*t = (struct telling) { sandbox_ref(sb), wait_ms, fn, user };
+	rules_push(sb, on_ruled, t);
 }
 
 static void on_made(void *user, const struct warden_reply *re)

@@ -36,6 +36,9 @@ struct spec {
 
 enum spec_version { SPEC_V1, SPEC_V2 };
 
+/* Are the secrets there that its network asks for? -EINVAL, naming the field. */
+int spec_check_secrets(const struct front *f, const char *team, const struct spec *sp, struct err *e);
+
 /* On failure the err text is for the client, naming the field: -EINVAL (400), -ENOENT (404: template). */
 int spec_parse(const struct front *f, const json_t *body, enum spec_version ver, struct spec *ret, struct err *e);
 int spec_network(json_t *network, struct spec *sp, struct err *e);	/* borrowed; keeps a reference; flags are set before */

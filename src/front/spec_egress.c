@@ -2,8 +2,8 @@
 /* front/spec_egress: allowOut and denyOut of the field 'network', turned into what the warden enforces.
  *
  * An entry is an address, a CIDR range or, to be allowed, a domain name; ":PORT" or ":PORT-PORT" behind it makes it
- * count for these ports only. What is allowed beats what is denied. Addresses of IPv6 are taken and have no effect: sandboxes
- * have none. */
+ * count for these ports only. What is allowed beats what is denied. Addresses of IPv6 are taken and have no effect:
+ * sandboxes have none. */
 #include "front/spec_egress.h"
 
 #include <string.h>
@@ -12,6 +12,7 @@
 #include "base/fd.h"
 #include "base/inet.h"
 #include "front/spec.h"
+#include "front/spec_rules.h"
 #include "ipc/policy.h"
 
 enum entry_kind { ENTRY_NET, ENTRY_V6, ENTRY_NAME };
@@ -20,7 +21,7 @@ struct entry {
 	enum entry_kind kind;
 	struct inet_range net;
 	char name[POLICY_NAME_SIZE];
-	uint16_t port_lo, port_hi;	/* 0: none given */
+	uint16_t port_lo, port_hi; /* 0: none given */
 };
 
 struct lists {
@@ -47,14 +48,14 @@ static int entry_parse(struct str text, struct entry *ret)
 	struct str ports = text;
 	struct str host = str_cut(&ports, ':');
 
-	*ret = (struct entry) { .kind = ENTRY_V6 };
+	*ret = (struct entry){ .kind = ENTRY_V6 };
 	if (inet_is_v6(text))
 		return 0;
 	if (ports.p && inet_ports_parse(ports, &ret->port_lo, &ret->port_hi) < 0)
 		return -EINVAL;
 	if (inet_parse(host, &ret->net) == 0) {
 		ret->kind = ENTRY_NET;
-		return ret->net.ip == 0 && ret->net.len > 0 ? -EINVAL : 0;	/* 0.0.0.0 is nobody */
+		return ret->net.ip == 0 && ret->net.len > 0 ? -EINVAL : 0; /* 0.0.0.0 is nobody */
 	}
 	ret->kind = ENTRY_NAME;
 	return entry_name(host, ret->name);
@@ -64,7 +65,11 @@ static int add_net(struct lists *l, const struct entry *en, bool allow)
 {
 	bool ports = en->port_lo > 0;
 	struct policy_net net = {
-		.ip = en->net.ip, .len = en->net.len, .allow = allow, .port_lo = en->port_lo, .port_hi = ports ? en->port_hi : 65535,
+		.ip = en->net.ip,
+		.len = en->net.len,
+		.allow = allow,
+		.port_lo = en->port_lo,
+		.port_hi = ports ? en->port_hi : 65535,
 	};
 
 	if (en->net.len > 0 || ports)
@@ -100,7 +105,8 @@ static int parse_list(const json_t *network, const char *field, bool allow, stru
 		return 0;
 	if (!json_is_array(list))
 		return err_set(e, EINVAL, "field 'network.%s' must be an array", field);
-	json_array_foreach((json_t *)list, i, v) {
+	json_array_foreach((json_t *)list, i, v)
+	{
 		struct str text = { json_string_value(v), json_string_length(v) };
 		struct entry en;
 		int r = text.p ? entry_parse(text, &en) : -EINVAL;
@@ -144,10 +150,16 @@ static int parse(const json_t *network, struct lists *l, struct err *e)
 
 	if (parse_list(network, "denyOut", false, l, e) < 0 || parse_list(network, "allowOut", true, l, e) < 0)
 		return -e->no;
-	if (l->p->n_names > 0 && !l->deny_all && !l->allow_all)
-		return err_set(e, EINVAL, "field 'network.allowOut' has domain names, so 'network.denyOut' must have '0.0.0.0/0' (ALL_TRAFFIC): "
+	bool names = l->p->n_names > 0;
+
+	if (names && !l->deny_all && !l->allow_all)
+		return err_set(e, EINVAL,
+			"field 'network.allowOut' has domain names, so 'network.denyOut' must have '0.0.0.0/0' "
+			"(ALL_TRAFFIC): "
 			"what else is reached cannot be told by name");
 	simplify(l);
+	if (spec_rules(network, l->p, e) < 0)
+		return -e->no;
 	policy_encode(l->p, &size);
 	return size.bad ? err_set(e, EINVAL, "field 'network' has too many entries") : 0;
 }
@@ -157,16 +169,15 @@ int spec_egress(const json_t *network, bool no_internet, struct policy **ret, bo
 	struct lists l = { .p = policy_new(0), .deny_all = no_internet };
 
 	*ret = NULL;
-	*ret_silent = no_internet;
 	if (!l.p)
 		return err_set(e, ENOMEM, "out of memory");
 	if (network && parse(network, &l, e) < 0) {
 		policy_free(l.p);
 		return -e->no;
 	}
-	if (network)
-		*ret_silent = l.deny_all && l.p->n_nets == 0 && l.p->n_names == 0;
-	if (l.p->n_nets > 0 || l.p->n_names > 0) {
+	/* With nothing allowed there is nothing to put anything into, either. */
+	*ret_silent = l.deny_all && l.p->n_nets == 0 && !policy_has_names(l.p, POLICY_ALLOW);
+	if (!*ret_silent && (l.p->n_nets > 0 || l.p->n_names > 0 || (l.p->flags & POLICY_SOCKS))) {
 		*ret = l.p;
 		return 0;
 	}

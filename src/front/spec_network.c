@@ -8,7 +8,9 @@
 #include "base/fd.h"
 #include "front/spec.h"
 #include "front/spec_egress.h"
+#include "front/spec_rules.h"
 #include "http/json.h"
+#include "ipc/rules.h"
 
 #define MASK_HOST_MAX 255
 
@@ -19,7 +21,7 @@ static int not_yet(struct err *e, const char *field)
 
 static int refuse_filled(const json_t *network, struct err *e)
 {
-	static const char *const arrays[] = { "dnsServers", "httpsPorts" }, *const objects[] = { "rules", "egressProxy" };
+	static const char *const arrays[] = { "dnsServers", "httpsPorts" };
 	json_t *v;
 
 	for (size_t i = 0; i < ARRAY_LEN(arrays); i++) {
@@ -28,13 +30,6 @@ static int refuse_filled(const json_t *network, struct err *e)
 			return -e->no;
 		if (v && json_array_size(v) > 0)
 			return not_yet(e, arrays[i]);
-	}
-	for (size_t i = 0; i < ARRAY_LEN(objects); i++) {
-		v = NULL;
-		if (json_get_obj(network, objects[i], &v, e) < 0)
-			return -e->no;
-		if (v && json_object_size(v) > 0)
-			return not_yet(e, objects[i]);
 	}
 	return 0;
 }
@@ -68,6 +63,18 @@ static int check_mask(const char *mask, struct err *e)
 		return err_set(e, EINVAL, "field 'network.maskRequestHost' must have 1 to %d characters", MASK_HOST_MAX);
 	if (!is_host(mask))
 		return err_set(e, EINVAL, "field 'network.maskRequestHost' must be a host name, with or without a port or ${PORT}");
+	return 0;
+}
+
+int spec_check_secrets(const struct front *f, const char *team, const struct spec *sp, struct err *e)
+{
+	struct rules *r = NULL;
+
+	if (!sp->network || !spec_network_secret(sp->network))
+		return 0;
+	if (spec_rules_fill(f, team, sp->network, true, &r, e) < 0)
+		return -e->no;
+	rules_free(r);
 	return 0;
 }
 

@@ -129,6 +129,10 @@ static void on_message(struct warden_link *w, const struct msg_head *h, size_t n
 	case EV_TLS_FILES:
 		w->ops->on_tls_files(w->user);
 		break;
+	case EV_EGRESS:
+		if (fd >= 0)
+			w->ops->on_egress(w->user, fd);
+		return;
 	case EV_SHUTDOWN:
 		w->ops->on_shutdown(w->user);
 		break;

@@ -2,8 +2,8 @@
 /* http/tls_filter: OpenSSL between two buffers.
  *
  * A connection's BIO reads from the bytes that the stream has just received and writes to those that it is about to
- * send, so OpenSSL never sees a socket. All plain bytes of one call come out at once (at most as many as came in, plus the
- * part of a record that waited inside): none are ever left behind in here. */
+ * send, so OpenSSL never sees a socket. All plain bytes of one call come out at once (at most as many as came in,
+ * plus the part of a record that waited inside): none are ever left behind in here. */
 #include "http/tls_filter.h"
 
 #include <errno.h>

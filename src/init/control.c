@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* control: /health, /envs, and /init, by which the front tells who and what this sandbox is.
  *
- * POST /init {envVars,defaultUser,defaultWorkdir,sandboxId,templateId,hostname,textFromStdout,timestamp}: every field may
+ * POST /init {envVars,defaultUser,defaultWorkdir,sandboxId,templateId,hostname,caBundle,textFromStdout,timestamp}: every field may
  * be left out and then stays as it is. It comes right after the start, again when a sandbox of the pool is given to
  * somebody, and after a resume; with a timestamp, one that is older than what was applied last is answered but changes
  * nothing. */
@@ -22,6 +22,7 @@
 #include "loop/loop.h"
 #include "init/init.h"
 #include "init/reply.h"
+#include "init/trust.h"
 
 #define INIT_BODY_MAX (1024 * 1024)
 #define HOSTNAME_MAX 64
@@ -42,7 +43,7 @@ void control_envs(struct init *in, struct http_req *rq)
 }
 
 struct setup {				/* an /init body; NULL: not given */
-	const char *user, *workdir, *sandbox, *template_id, *hostname, *timestamp;
+	const char *user, *workdir, *sandbox, *template_id, *hostname, *timestamp, *ca;
 	json_t *vars;
 	uint64_t us;
 	bool text_from_stdout;
@@ -56,6 +57,7 @@ static int setup_parse(const json_t *body, struct setup *s, struct err *e)
 		json_get_str(body, "sandboxId", &s->sandbox, e) < 0 ||
 		json_get_str(body, "templateId", &s->template_id, e) < 0 ||
 		json_get_str(body, "hostname", &s->hostname, e) < 0 ||
+		json_get_str(body, "caBundle", &s->ca, e) < 0 ||
 		json_get_bool(body, "textFromStdout", &s->text_from_stdout, e) < 0 ||
 		json_get_str(body, "timestamp", &s->timestamp, e) < 0)
 		return -EINVAL;
@@ -118,6 +120,8 @@ static void setup_apply(struct init *in, const struct setup *s)
 	tell(in, "E2B_SANDBOX_ID", s->sandbox);
 	tell(in, "E2B_TEMPLATE_ID", s->template_id);
 	in->interp.text_from_stdout = s->text_from_stdout;
+	if (s->ca)
+		trust_env(in->env.trust, TRUST_BUNDLE);
 	if (s->hostname && s->hostname[0] && sethostname(s->hostname, strlen(s->hostname)) < 0)
 		log_warn("cannot set hostname, going on", "errno=%d", errno);
 
@@ -151,8 +155,9 @@ static void on_body_end(struct http_req *rq)
 		reply_error(rq, 413, "request body is larger than %d bytes", INIT_BODY_MAX);
 		return;
 	}
-	if (json_read_object(buf_view(&r->body), true, &body, &e) < 0 || setup_parse(body, &s, &e) < 0) {
-		reply_error(rq, 400, "%s", e.text);
+	if (json_read_object(buf_view(&r->body), true, &body, &e) < 0 || setup_parse(body, &s, &e) < 0 ||
+	    (s.ca && trust_install(str_of(s.ca), TRUST_BUNDLE, TRUST_EXTRA, &e) < 0)) {
+		reply_error(rq, e.no == EINVAL ? 400 : 500, "%s", e.text);
 		return;
 	}
 	if (!s.timestamp || s.us > r->in->init_us) {

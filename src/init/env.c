@@ -16,10 +16,11 @@
 
 int env_init(struct env *v)
 {
+	v->trust = json_object();
 	v->template_vars = json_object();
 	v->given = json_object();
 	v->fixed = json_object();
-	if (!v->template_vars || !v->given || !v->fixed) {
+	if (!v->trust || !v->template_vars || !v->given || !v->fixed) {
 		env_done(v);
 		return -ENOMEM;
 	}
@@ -30,6 +31,7 @@ int env_init(struct env *v)
 
 void env_done(struct env *v)
 {
+	json_decref(v->trust);
 	json_decref(v->template_vars);
 	json_decref(v->given);
 	json_decref(v->fixed);
@@ -100,6 +102,7 @@ json_t *env_merged(const struct env *v)
 	json_t *all = json_object();
 
 	(void)json_object_update(all, v->template_vars);
+	(void)json_object_update(all, v->trust);
 	(void)json_object_update(all, v->given);
 	(void)json_object_update(all, v->fixed);
 	return all;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* env: the variables that every process of the sandbox starts with.
  *
- * Three layers, the later wins: the template's (/etc/atoll/env), those given at creation (/init), and our own
- * E2B_* names, which nobody overrides but a single command for itself. */
+ * Four layers, the later wins: the template's (/etc/atoll/env), what points programs to the authorities they trust (trust.h), those given at
+ * creation (/init), and our own E2B_* names, which nobody overrides but a single command for itself. */
 #pragma once
 
 #include <jansson.h>
@@ -16,7 +16,7 @@ struct user;
 #define ENV_DEFAULT_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 struct env {
-	json_t *template_vars, *given, *fixed;
+	json_t *template_vars, *trust, *given, *fixed;
 };
 
 int env_init(struct env *v);					/* -ENOMEM */

@@ -87,6 +87,7 @@ size_t msg_size(enum msg_type t)
 	case RE_USAGE: return sizeof(struct msg_usage);
 	case EV_EXITED: return sizeof(struct msg_exited);
 	case EV_TLS_FILES:
+	case EV_EGRESS:
 	case EV_SHUTDOWN: return sizeof(struct msg_ok);
 	case MSG_NONE:
 	case OP_COUNT: break;

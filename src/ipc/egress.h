@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ipc/egress: the messages from the warden to atoll-egress, and its answers.
  *
- * A SOCK_SEQPACKET socketpair; one message per packet, in the byte order of the machine. The warden tells of every sandbox whose policy
- * has names in it or a proxy of its own, and then says EG_READY: until then nothing is served, since a sandbox without a policy may ask
- * for any name. Each message is answered by EG_DONE with its seq once it holds. Anything else than what stands here ends the process. */
+ * A SOCK_SEQPACKET socketpair; one message per packet, in the byte order of the machine. The warden tells of every
+ * sandbox whose policy has names in it or a proxy of its own, and then says EG_READY: until then nothing is served,
+ * since a sandbox without a policy may ask for any name. Each message is answered by EG_DONE with its seq once it
+ * holds. Anything else than what stands here ends the process. */
 #pragma once
 
 #include <stddef.h>
@@ -15,10 +16,11 @@
 #define EG_VERSION 1
 
 enum eg_type {
-	EG_POLICY = 1,		/* struct eg_policy: of the sandbox at that address, in place of any other */
-	EG_CLEAR,		/* struct eg_clear: that address has no policy any more */
-	EG_READY,		/* struct eg_plain */
-	EG_DONE = 64,		/* struct eg_plain, from atoll-egress */
+	EG_POLICY = 1, /* struct eg_policy: of the sandbox at that address, in place of any other */
+	EG_CLEAR, /* struct eg_clear: that address has no policy any more */
+	EG_READY, /* struct eg_plain */
+	EG_FRONT, /* struct eg_plain and one fd: the socket to the front of the day (ipc/rules.h) */
+	EG_DONE = 64, /* struct eg_plain, from atoll-egress */
 };
 
 struct eg_head {
@@ -27,19 +29,21 @@ struct eg_head {
 	uint32_t seq;
 };
 
-struct eg_plain { struct eg_head head; };
+struct eg_plain {
+	struct eg_head head;
+};
 
 struct eg_clear {
 	struct eg_head head;
-	uint32_t ip;		/* host byte order */
+	uint32_t ip; /* host byte order */
 	uint8_t pad[4];
 };
 
 struct eg_policy {
 	struct eg_head head;
 	uint32_t ip;
-	uint32_t n_policy;	/* bytes of an ipc/policy.h behind this */
-	char id[ID_SIZE];	/* of the sandbox */
+	uint32_t n_policy; /* bytes of an ipc/policy.h behind this */
+	char id[ID_SIZE]; /* of the sandbox */
 };
 
 #define EG_MAX (sizeof(struct eg_policy) + POLICY_MAX)

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MSG_VERSION 5
+#define MSG_VERSION 6
 #define MSG_MAX 24576			/* no message is larger */
 
 #define ID_SIZE 24			/* sandbox id: [a-z0-9]{1,23} */
@@ -55,6 +55,7 @@ enum msg_type {
 	EV_SHUTDOWN,		/* struct msg_ok: finish answers, then exit */
 	EV_LOG_LEVEL,		/* struct msg_level: the configuration was read again */
 	EV_TLS_FILES,		/* struct msg_ok: ask for the TLS files again */
+	EV_EGRESS,		/* struct msg_ok and one fd: a socket to atoll-egress, in place of any earlier one (ipc/rules.h) */
 };
 
 struct msg_head {

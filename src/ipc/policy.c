@@ -47,7 +47,7 @@ bool policy_name_ok(struct str name)
 		if (!label_ok(label))
 			return false;
 	}
-	return !all_digits(label);		/* an address, or a bad one */
+	return !all_digits(label); /* an address, or a bad one */
 }
 
 bool policy_name_match(struct str pattern, struct str name)
@@ -59,7 +59,7 @@ bool policy_name_match(struct str pattern, struct str name)
 	if (!str_starts(pattern, "*."))
 		return str_eq(pattern, name);
 	str_skip(&pattern, 1);
-	return name.n > pattern.n && str_eq(pattern, (struct str) { name.p + name.n - pattern.n, pattern.n });
+	return name.n > pattern.n && str_eq(pattern, (struct str){ name.p + name.n - pattern.n, pattern.n });
 }
 
 struct policy *policy_new(uint32_t flags)
@@ -85,7 +85,7 @@ static int grow(void **at, uint32_t n, size_t size, uint32_t max)
 {
 	if (n >= max)
 		return -E2BIG;
-	if ((n & (n - 1)) != 0)			/* not a power of two: there is room */
+	if ((n & (n - 1)) != 0) /* not a power of two: there is room */
 		return 0;
 	void *more = realloc(*at, (n ? (size_t)n * 2 : 1) * size);
 
@@ -112,7 +112,7 @@ int policy_add_name(struct policy *p, enum policy_kind kind, struct str name, ui
 		return r;
 	struct policy_name *to = &p->names[p->n_names];
 
-	*to = (struct policy_name) { .port_lo = port_lo, .port_hi = port_hi, .kind = kind };
+	*to = (struct policy_name){ .port_lo = port_lo, .port_hi = port_hi, .kind = kind };
 	if (!str_copy(to->text, sizeof to->text, name))
 		return -E2BIG;
 	p->n_names++;
@@ -129,7 +129,10 @@ void policy_encode(const struct policy *p, struct buf *out)
 		const struct policy_name *nm = &p->names[i];
 		size_t n = strlen(nm->text);
 		struct policy_name_head nh = {
-			.port_lo = nm->port_lo, .port_hi = nm->port_hi, .kind = (uint8_t)nm->kind, .n = (uint8_t)n,
+			.port_lo = nm->port_lo,
+			.port_hi = nm->port_hi,
+			.kind = (uint8_t)nm->kind,
+			.n = (uint8_t)n,
 		};
 
 		buf_put(out, &nh, sizeof nh);
@@ -149,8 +152,9 @@ static bool take(struct str *in, void *to, size_t n)
 
 static bool net_ok(const struct policy_net *net)
 {
-	return net->len <= 32 && net->allow <= 1 && net->port_lo <= net->port_hi && net->pad[0] == 0 && net->pad[1] == 0 &&
-	       inet_in((struct inet_range) { net->ip, net->len }, net->ip) && (net->port_lo > 0 || net->port_hi == 65535);
+	return net->len <= 32 && net->allow <= 1 && net->port_lo <= net->port_hi && net->pad[0] == 0 &&
+	       net->pad[1] == 0 && inet_in((struct inet_range){ net->ip, net->len }, net->ip) &&
+	       (net->port_lo > 0 || net->port_hi == 65535);
 }
 
 static int decode_names(struct str *in, uint16_t count, struct policy *p)
@@ -163,7 +167,7 @@ static int decode_names(struct str *in, uint16_t count, struct policy *p)
 		struct str name = { in->p, h.n };
 
 		if (!policy_name_ok(name) || (h.kind != POLICY_ALLOW && h.kind != POLICY_REWRITE) || h.port_lo == 0 ||
-		    h.port_lo > h.port_hi)
+			h.port_lo > h.port_hi)
 			return -EBADMSG;
 		int r = policy_add_name(p, (enum policy_kind)h.kind, name, h.port_lo, h.port_hi);
 
@@ -180,8 +184,8 @@ static int decode(struct str in, struct policy *p)
 	struct policy_net net;
 	int r = 0;
 
-	if (in.n > POLICY_MAX || !take(&in, &h, sizeof h) || (h.flags & ~POLICY_FLAGS_ALL) || h.n_nets > POLICY_NETS_MAX ||
-	    h.n_names > POLICY_NAMES_MAX)
+	if (in.n > POLICY_MAX || !take(&in, &h, sizeof h) || (h.flags & ~POLICY_FLAGS_ALL) ||
+		h.n_nets > POLICY_NETS_MAX || h.n_names > POLICY_NAMES_MAX)
 		return -EBADMSG;
 	p->flags = h.flags;
 	for (uint16_t i = 0; r == 0 && i < h.n_nets; i++)
@@ -194,7 +198,7 @@ static int decode(struct str in, struct policy *p)
 int policy_decode(const void *bytes, size_t n, struct policy **ret)
 {
 	struct policy *p = policy_new(0);
-	int r = p ? decode((struct str) { bytes, n }, p) : -ENOMEM;
+	int r = p ? decode((struct str){ bytes, n }, p) : -ENOMEM;
 
 	if (r < 0) {
 		policy_free(p);
@@ -211,7 +215,7 @@ int policy_net_verdict(const struct policy *p, uint32_t ip, uint16_t port)
 	for (uint32_t i = 0; i < p->n_nets; i++) {
 		const struct policy_net *n = &p->nets[i];
 
-		if (!inet_in((struct inet_range) { n->ip, n->len }, ip) || port < n->port_lo || port > n->port_hi)
+		if (!inet_in((struct inet_range){ n->ip, n->len }, ip) || port < n->port_lo || port > n->port_hi)
 			continue;
 		if (n->allow)
 			return 1;
@@ -226,7 +230,16 @@ bool policy_name_find(const struct policy *p, enum policy_kind kind, struct str 
 		const struct policy_name *nm = &p->names[i];
 
 		if (nm->kind == kind && (port == 0 || (port >= nm->port_lo && port <= nm->port_hi)) &&
-		    policy_name_match(str_of(nm->text), name))
+			policy_name_match(str_of(nm->text), name))
+			return true;
+	}
+	return false;
+}
+
+bool policy_port_named(const struct policy *p, uint16_t port)
+{
+	for (uint32_t i = 0; i < p->n_names; i++) {
+		if (port >= p->names[i].port_lo && port <= p->names[i].port_hi)
 			return true;
 	}
 	return false;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ipc/policy: what one sandbox may reach, as the front says it, the warden and atoll-egress hold it, and the record keeps it.
+/* ipc/policy: what one sandbox may reach, as the front says it, the warden and atoll-egress hold it, and the record
+ * keeps it.
  *
- * On the wire: struct policy_head, then n_nets of struct policy_net, then n_names times a struct policy_name_head and the name
- * without an end mark; nothing behind. A destination is allowed if an entry with `allow` names it, else refused if one without
- * does or POLICY_DENY_ALL is set, else allowed. Private ranges are closed whatever stands here. */
+ * On the wire: struct policy_head, then n_nets of struct policy_net, then n_names times a struct policy_name_head and
+ * the name without an end mark; nothing behind. A destination is allowed if an entry with `allow` names it, else
+ * refused if one without does or POLICY_DENY_ALL is set, else allowed. Private ranges are closed whatever stands
+ * here. */
 #pragma once
 
 #include <stdbool.h>
@@ -16,17 +18,17 @@ struct buf;
 
 #define POLICY_NETS_MAX 256
 #define POLICY_NAMES_MAX 256
-#define POLICY_NAME_MAX 253		/* of a domain name */
+#define POLICY_NAME_MAX 253 /* of a domain name */
 #define POLICY_NAME_SIZE 256
-#define POLICY_MAX 20480		/* bytes on the wire */
+#define POLICY_MAX 20480 /* bytes on the wire */
 
-#define POLICY_DENY_ALL 1u		/* what no entry allows is refused */
-#define POLICY_SOCKS 2u			/* all TCP leaves through a proxy of the sandbox's owner */
+#define POLICY_DENY_ALL 1u /* what no entry allows is refused */
+#define POLICY_SOCKS 2u /* all TCP leaves through a proxy of the sandbox's owner */
 #define POLICY_FLAGS_ALL 3u
 
 enum policy_kind {
-	POLICY_ALLOW = 1,		/* the name may be reached on those ports */
-	POLICY_REWRITE,			/* requests to it are changed on their way; does not allow anything */
+	POLICY_ALLOW = 1, /* the name may be reached on those ports */
+	POLICY_REWRITE, /* requests to it are changed on their way; does not allow anything */
 };
 
 struct policy_head {
@@ -35,23 +37,23 @@ struct policy_head {
 };
 
 struct policy_net {
-	uint32_t ip;			/* host byte order, host bits zero */
-	uint16_t port_lo, port_hi;	/* 0 and 65535: all, and what has no ports */
-	uint8_t len;			/* of the prefix */
-	uint8_t allow;			/* 0 or 1 */
+	uint32_t ip; /* host byte order, host bits zero */
+	uint16_t port_lo, port_hi; /* 0 and 65535: all, and what has no ports */
+	uint8_t len; /* of the prefix */
+	uint8_t allow; /* 0 or 1 */
 	uint8_t pad[2];
 };
 
 struct policy_name_head {
-	uint16_t port_lo, port_hi;	/* 1 to 65535 */
-	uint8_t kind;			/* enum policy_kind */
+	uint16_t port_lo, port_hi; /* 1 to 65535 */
+	uint8_t kind; /* enum policy_kind */
 	uint8_t n;
 };
 
 struct policy_name {
 	uint16_t port_lo, port_hi;
 	enum policy_kind kind;
-	char text[POLICY_NAME_SIZE];	/* as policy_name_ok() wants it */
+	char text[POLICY_NAME_SIZE]; /* as policy_name_ok() wants it */
 };
 
 struct policy {
@@ -64,13 +66,13 @@ struct policy {
 /* Lower-case labels with dots between them, "*." and such, or "*"; the last label is not a number. */
 bool policy_name_ok(struct str name);
 
-/* Does the pattern ("a.com", "*.a.com": below a.com but not itself, "*": all) stand for that name, which is lower-case and has no dot
- * at its end? */
+/* Does the pattern ("a.com", "*.a.com": below a.com but not itself, "*": all) stand for that name, which is
+ * lower-case and has no dot at its end? */
 bool policy_name_match(struct str pattern, struct str name);
 
-struct policy *policy_new(uint32_t flags);	/* NULL: no memory */
-void policy_free(struct policy *p);		/* NULL is fine */
-int policy_add_net(struct policy *p, const struct policy_net *net);	/* -ENOMEM, -E2BIG */
+struct policy *policy_new(uint32_t flags); /* NULL: no memory */
+void policy_free(struct policy *p); /* NULL is fine */
+int policy_add_net(struct policy *p, const struct policy_net *net); /* -ENOMEM, -E2BIG */
 int policy_add_name(struct policy *p, enum policy_kind kind, struct str name, uint16_t port_lo, uint16_t port_hi);
 
 void policy_encode(const struct policy *p, struct buf *out);
@@ -83,4 +85,5 @@ int policy_net_verdict(const struct policy *p, uint32_t ip, uint16_t port);
 
 /* Is there an entry of that kind for the name? port 0: on whatever port. */
 bool policy_name_find(const struct policy *p, enum policy_kind kind, struct str name, uint16_t port);
+bool policy_port_named(const struct policy *p, uint16_t port); /* is there a name for that port, of whatever kind? */
 bool policy_has_names(const struct policy *p, enum policy_kind kind);

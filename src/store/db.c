@@ -106,6 +106,17 @@ static const char *const migrations[] = {
 	" seq INTEGER NOT NULL,"
 	" bytes BLOB NOT NULL,"
 	" PRIMARY KEY(id, gen, seq)) STRICT;",
+
+	"CREATE TABLE secrets ("
+	" id TEXT PRIMARY KEY,"
+	" team TEXT NOT NULL REFERENCES teams(id) ON DELETE CASCADE,"
+	" name TEXT NOT NULL,"
+	" version INTEGER NOT NULL,"
+	" sealed BLOB NOT NULL,"			/* with a key that is not in this file */
+	" metadata TEXT NOT NULL,"
+	" created_ms INTEGER NOT NULL,"
+	" updated_ms INTEGER NOT NULL) STRICT;"
+	"CREATE UNIQUE INDEX secrets_name ON secrets(team, name);",
 };
 
 static int db_fail(struct store *s, struct err *e, const char *what)

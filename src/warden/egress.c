@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
@@ -19,17 +20,17 @@
 #include "warden/service.h"
 #include "warden/warden.h"
 
-#define ANSWER_MS 5000			/* then it is stuck */
+#define ANSWER_MS 5000 /* then it is stuck */
 
 static struct eg_head next_head(struct warden *w, enum eg_type type)
 {
 	struct egress_state *eg = &w->eg;
 
-	if (++eg->sent == 0)			/* 0 says "nothing to wait for" */
+	if (++eg->sent == 0) /* 0 says "nothing to wait for" */
 		eg->sent = 1;
 	if (!eg->asked_ms)
 		eg->asked_ms = clock_mono_ms();
-	return (struct eg_head) { EG_VERSION, (uint16_t)type, eg->sent };
+	return (struct eg_head){ EG_VERSION, (uint16_t)type, eg->sent };
 }
 
 static uint32_t address_of(const struct sandbox *sb)
@@ -52,7 +53,7 @@ static void send_policy(struct sandbox *sb)
 	if (!b.bad)
 		link_send(w->eg.link, b.p, b.n, -1);
 	else
-		service_restart(w->egress);	/* without memory: the next one is told of it */
+		service_restart(w->egress); /* without memory: the next one is told of it */
 }
 
 static void send_clear(struct sandbox *sb)
@@ -120,12 +121,13 @@ static void on_up(void *user, int fd)
 	struct eg_plain ready = { next_head(w, EG_READY) };
 
 	link_send(w->eg.link, &ready, sizeof ready, -1);
-	for (size_t i = 0; i < SLOTS_MAX; i++) {	/* what was to be forgotten is not known to this one */
+	for (size_t i = 0; i < SLOTS_MAX; i++) { /* what was to be forgotten is not known to this one */
 		struct sandbox *sb = w->slots[i];
 
 		if (sb && sb->telling.seq && !held_policy_proxied(sb->policy))
 			sb->telling.seq = w->eg.sent;
 	}
+	egress_introduce(w);
 }
 
 static void on_down(void *user, const char *how)
@@ -149,8 +151,8 @@ static const char *ranges_text(const struct config *c)
 	for (uint32_t i = 0; i < c->n_allow_private; i++) {
 		const struct inet_range *r = &c->allow_private[i];
 
-		n += (size_t)snprintf(text + n, sizeof text - n, "%s%u.%u.%u.%u/%u", i ? "," : "", r->ip >> 24, r->ip >> 16 & 255,
-			r->ip >> 8 & 255, r->ip & 255, r->len);
+		n += (size_t)snprintf(text + n, sizeof text - n, "%s%u.%u.%u.%u/%u", i ? "," : "", r->ip >> 24,
+			r->ip >> 16 & 255, r->ip >> 8 & 255, r->ip & 255, r->len);
 	}
 	return text;
 }
@@ -158,12 +160,19 @@ static const char *ranges_text(const struct config *c)
 int egress_open(struct warden *w, int exe_fd, const char *exe, struct err *e)
 {
 	static const char *const level_word[] = { "debug", "info", "warn", "error" };
-	static const char *argv[16];		/* lives as long as the service, of which a process has one */
-	struct service_spec spec = { .name = "atoll-egress", .exe_fd = exe_fd, .argv = (char *const *)argv,
-		.fds = { w->dns_udp, w->dns_tcp, w->proxy }, .n_fds = 3, .delay_max_ms = w->cfg.restart_max_ms };
+	static const char *argv[16]; /* lives as long as the service, of which a process has one */
+	struct service_spec spec = { .name = "atoll-egress",
+		.exe_fd = exe_fd,
+		.argv = (char *const *)argv,
+		.fds = { w->dns_udp, w->dns_tcp, w->proxy },
+		.n_fds = 3,
+		.delay_max_ms = w->cfg.restart_max_ms };
 	const char *pairs[][2] = {
-		{ "--run", w->cfg.run },	/* tells whose it is in a list of processes */
-		{ "--log-level", level_word[w->cfg.log_level] }, { "--dns", w->cfg.dns_servers }, { "--allow-private", ranges_text(&w->cfg) },
+		{ "--run", w->cfg.run }, /* tells whose it is in a list of processes */
+		{ "--log-level", level_word[w->cfg.log_level] },
+		{ "--dns", w->cfg.dns_servers },
+		{ "--allow-private", ranges_text(&w->cfg) },
+		{ "--ca-file", w->cfg.egress_ca_file },
 	};
 	size_t n = 0;
 
@@ -195,6 +204,24 @@ void egress_tick(struct warden *w)
 	log_error("atoll-egress does not answer, starting it again", "pid=%d", (int)service_pid(w->egress));
 	w->eg.asked_ms = 0;
 	service_restart(w->egress);
+}
+
+/* What the two have to say to each other is no business of ours: secrets of the sandboxes' owners. */
+void egress_introduce(struct warden *w)
+{
+	struct msg_ok ev = { .head = { MSG_VERSION, EV_EGRESS, 0 } };
+	int pair[2];
+
+	if (!w->eg.link || !w->link || w->proto.phase != PHASE_SERVE)
+		return;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
+		log_error("could not make a socket between front and atoll-egress", "err=%s", strerror(errno));
+		return;
+	}
+	struct eg_plain m = { next_head(w, EG_FRONT) };
+
+	link_send(w->eg.link, &m, sizeof m, pair[0]);
+	link_send(w->link, &ev, sizeof ev, pair[1]);
 }
 
 /* --- what it is told ----------------------------------------------------------------------------------------- */

@@ -9,6 +9,7 @@
 #include "base/str.h"
 #include "ipc/check.h"
 #include "warden/certs.h"
+#include "warden/egress.h"
 #include "warden/front.h"
 #include "warden/keeper.h"
 #include "warden/link.h"
@@ -67,6 +68,7 @@ static void op_hello(struct warden *w, const void *msg)
 	(void)str_copy(re.why_not, sizeof re.why_not, str_of(why_not ? why_not : ""));
 	memcpy(re.ticket_secret, w->ticket_secret, sizeof re.ticket_secret);
 	send_out(w, &re, sizeof re, -1);
+	egress_introduce(w);
 }
 
 static void op_start(struct warden *w, const void *msg)

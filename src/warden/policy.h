@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* policy: what a sandbox may reach, kept as the bytes that the front sent, and turned into what the engine can enforce. */
+/* policy: what a sandbox may reach, kept as the bytes that the front sent, and turned into what the engine can
+ * enforce. */
 #pragma once
 
 #include <stdbool.h>

@@ -111,7 +111,7 @@ test('nested fields are named with their path', async () => {
 		[{ network: { denyOut: ['10.0.0.0/40'] } }, /denyOut/], [{ network: { allowOut: ['example.com'] } }, /allowOut/],
 		[{ network: { maskRequestHost: 'a b' } }, /maskRequestHost/], [{ network: { maskRequestHost: '' } }, /maskRequestHost/],
 		...['-https://abcd', 'http://a', 'a/b', 'a:b', 'a:', ':80', '.a', 'a:123456', 'a:80:90', '${port}'].map((maskRequestHost) => [{ network: { maskRequestHost } }, /maskRequestHost/]),
-		[{ network: { httpsPorts: [443] } }, /httpsPorts/], [{ network: { rules: { a: [] } } }, /rules/],
+		[{ network: { httpsPorts: [443] } }, /httpsPorts/], [{ network: { rules: { a: [1] } } }, /rules/],
 		[{ autoResume: { enabled: 'yes' } }, /autoResume/], [{ metadata: { k: 7 } }, /metadata\.k/], [{ envVars: { 'a=b': 'x' } }, /envVars/],
 		[{ envVars: { '': 'x' } }, /envVars/], [{ metadata: { k: 'x'.repeat(70000) } }, /metadata/],
 		[{ envVars: Object.fromEntries(Array.from({ length: 300 }, (_, i) => [`v${i}`, 'x'])) }, /envVars/],

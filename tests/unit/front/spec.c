@@ -75,8 +75,8 @@ static void wrong_fields_are_named(void **state)
 		{ "iam", "{\"templateID\":\"base\",\"iam\":{\"tokens\":{}}}" },
 		{ "network.denyOut", "{\"templateID\":\"base\",\"network\":{\"denyOut\":[\"1.1.1.300\"]}}" },
 		{ "network.allowOut", "{\"templateID\":\"base\",\"network\":{\"allowOut\":[\"a.com\"]}}" },
-		{ "network.rules", "{\"templateID\":\"base\",\"network\":{\"rules\":{\"a\":[]}}}" },
-		{ "network.egressProxy", "{\"templateID\":\"base\",\"network\":{\"egressProxy\":{\"address\":\"a:1\"}}}" },
+		{ "network.rules", "{\"templateID\":\"base\",\"network\":{\"rules\":{\"a\":[1]}}}" },
+		{ "network.egressProxy", "{\"templateID\":\"base\",\"network\":{\"egressProxy\":{\"address\":\"a\"}}}" },
 		{ "network", "{\"templateID\":\"base\",\"network\":{\"allowPublicTraffic\":\"no\"}}" },
 		{ "network.maskRequestHost", "{\"templateID\":\"base\",\"network\":{\"maskRequestHost\":\"a\\r\\nb\"}}" },
 	};

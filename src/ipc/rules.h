@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ipc/rules: what atoll-egress puts into requests on their way out, and the messages by which the front tells it.
+ *
+ * These are secrets, so they go from the front to atoll-egress directly, over a SOCK_SEQPACKET socketpair that the
+ * warden made for the two and does not keep, and are written nowhere. One message per packet: struct fe_rules, then
+ * the rules; each is answered by struct fe_done, then the certificate (PEM) of the sandbox's own authority if it has
+ * rules. A peer that sends anything else is hung up on.
+ *
+ * The rules: struct rules_head; n_rules times a byte of length and the domain, a byte of flags, a byte with the
+ * number of fields, and for each of those a byte of flags, a byte of length and the name, two bytes of length
+ * (little-endian) and the value; with RULES_SOCKS, a byte of length and the host, two bytes with the port, and a byte
+ * of length before each of user and password. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/str.h"
+#include "ipc/msg.h"
+#include "ipc/policy.h"
+
+struct buf;
+
+#define RULES_MAX 65536 /* bytes of them */
+#define RULES_DOMAINS_MAX 10
+#define RULES_FIELDS_MAX 20
+#define RULES_NAME_MAX 64 /* of a field */
+#define RULES_VALUE_MAX 16384
+#define RULES_SEED_SIZE 32
+#define RULES_PEM_MAX 4096
+
+#define RULES_SOCKS 1u /* flags of the head */
+#define RULE_BROKEN 1u /* of a rule: a value is missing, so no request can be sent */
+#define FIELD_SECRET 1u /* of a field: only inside TLS */
+
+struct rules_head {
+	uint8_t flags, n_rules;
+};
+
+struct rule_field {
+	char *name, *value; /* one allocation */
+	bool secret;
+};
+
+struct rule {
+	char domain[POLICY_NAME_SIZE];
+	bool broken;
+	size_t n_fields;
+	struct rule_field fields[RULES_FIELDS_MAX];
+};
+
+struct rules_socks {
+	char host[POLICY_NAME_SIZE]; /* a name or an address; "": no proxy */
+	uint16_t port;
+	char user[256], password[256]; /* "" without */
+};
+
+struct rules {
+	size_t n;
+	struct rule v[RULES_DOMAINS_MAX];
+	struct rules_socks socks;
+};
+
+struct rules *rules_new(void); /* NULL: no memory */
+void rules_free(struct rules *r); /* wipes it; NULL is fine */
+
+bool rules_field_name_ok(struct str name); /* a token, and none that says where a request ends or goes */
+bool rules_field_value_ok(struct str value); /* no control characters but tabs */
+int rules_add_field(struct rule *r, struct str name, struct str value, bool secret); /* -E2BIG, -ENOMEM */
+
+void rules_encode(const struct rules *r, struct buf *out);
+int rules_decode(const void *bytes, size_t n, struct rules **ret); /* -EBADMSG, -ENOMEM */
+
+/* --- messages --- */
+
+#define FE_VERSION 1
+
+enum fe_type {
+	FE_RULES = 1, /* of the sandbox of that id, in place of any others */
+	FE_DONE = 64, /* from atoll-egress */
+};
+
+struct fe_head {
+	uint16_t version;
+	uint16_t type;
+	uint32_t seq;
+};
+
+struct fe_rules {
+	struct fe_head head;
+	char id[ID_SIZE];
+	uint8_t seed[RULES_SEED_SIZE]; /* what the sandbox's authority is made of: the same after every restart */
+	uint32_t n_rules; /* bytes behind this */
+	uint8_t pad[4];
+};
+
+struct fe_done {
+	struct fe_head head;
+	int32_t no; /* 0; ENOENT: no policy of that sandbox is known */
+	uint32_t n_pem; /* bytes behind this */
+};
+
+#define FE_MAX (sizeof(struct fe_rules) + RULES_MAX)
