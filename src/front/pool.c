@@ -269,6 +269,7 @@ void pool_tick(struct pool *p)
 
 /* --- for whom --- */
 
+/* Whatever the warden is told in OP_START because of a client has to have its default. */
 static bool is_plain(const struct pool *p, const struct spec *sp)
 {
 	const struct msg_limits *a = &sp->limits, *b = &p->front->defaults;
