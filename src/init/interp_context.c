@@ -36,6 +36,7 @@ struct context {
 	struct execution *queue;	/* BUSY: its head is running */
 	bool orphan;			/* the running one's client has gone: it is still in the queue, unheard */
 	unsigned insisted;
+	bool rehearsed;			/* its process has, or is at it */
 	bool lost_state;		/* killed because it did not react: whoever is next is told */
 	bool no_fork;			/* a copy of the warm one did not work */
 	struct timer *timer;		/* STARTING: limit; BUSY with an orphan: insist */
@@ -125,6 +126,24 @@ static const char *field(const json_t *msg, const char *name)
 	return z ? z : "";
 }
 
+/* Somebody has a sandbox made ready before it is used: the process may go through what a first cell costs. */
+static bool rehearse(struct context *c)
+{
+	if (!c->in->interp.askers || !c->runtime.rehearses || c->rehearsed || c->count > 0 || c->queue)
+		return false;
+	c->rehearsed = true;
+	kernel_rehearse(c->kernel);	/* it says "ready" again */
+	return true;
+}
+
+void contexts_rehearse(struct init *in)
+{
+	for (struct context *c = in->interp.contexts; c; c = c->next) {
+		if (c->state == CONTEXT_IDLE && rehearse(c))
+			set_state(c, CONTEXT_STARTING);
+	}
+}
+
 static void on_message(void *user, const char *type, const json_t *msg)
 {
 	struct context *c = user;
@@ -132,6 +151,8 @@ static void on_message(void *user, const char *type, const json_t *msg)
 	struct kernel_cell cell;
 
 	if (c->state == CONTEXT_STARTING && strcmp(type, "ready") == 0) {
+		if (rehearse(c))
+			return;
 		set_state(c, CONTEXT_IDLE);
 		advance(c);
 		return;
@@ -224,6 +245,7 @@ int context_warm(struct context *c, struct err *e)
 	if (c->state != CONTEXT_COLD)
 		return 0;
 	buf_clear(&c->words);
+	c->rehearsed = false;
 	if (kernel_start(c->in, &c->runtime, c->cwd, !c->no_fork, &kernel_ops, c, &c->kernel, e) < 0)
 		return -e->no;
 	set_state(c, CONTEXT_STARTING);

@@ -34,6 +34,7 @@ int context_default(struct init *in, const char *language, struct context **ret,
 void contexts_ensure_defaults(struct init *in);				/* of Python and JavaScript: clients expect them in the list */
 json_t *contexts_list(struct init *in);					/* in order of creation */
 bool contexts_starting(const struct init *in);				/* any of them */
+void contexts_rehearse(struct init *in);				/* those that are idle and were never used start once more */
 json_t *context_json(const struct context *c);				/* {id,language,cwd} */
 const struct runtime *context_runtime(const struct context *c);
 

@@ -179,6 +179,13 @@ void kernel_execute(struct kernel *k, const struct kernel_cell *cell)
 	send_line(k, msg);
 }
 
+void kernel_rehearse(struct kernel *k)
+{
+	autojson json_t *msg = json_pack("{s:s}", "op", "rehearse");
+
+	send_line(k, msg);
+}
+
 void kernel_interrupt(struct kernel *k)
 {
 	signal_all(k, SIGINT);

@@ -43,6 +43,7 @@ int kernel_start(struct init *in, const struct runtime *rt, const char *cwd, boo
 bool kernel_is_fork(const struct kernel *k);	/* a seed has made it, or is asked to; else it is a fresh start */
 void kernel_execute(struct kernel *k, const struct kernel_cell *cell);
 int kernel_env(struct kernel *k, const struct runtime *rt, struct err *e);	/* the sandbox's variables as they are now */
+void kernel_rehearse(struct kernel *k);
 void kernel_interrupt(struct kernel *k);	/* SIGINT, to its children too */
 void kernel_read(struct kernel *k, bool on);	/* off: it blocks when its pipes are full */
 void kernel_kill(struct kernel *k);		/* NULL is fine; k is gone for the caller */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* interp_ready: GET /atoll/ready: is everything up that starts with the sandbox? It is answered when no context is starting. */
+/* interp_ready: GET /atoll/ready: somebody wants the sandbox as ready as it can be. It is answered when no context is starting,
+ * and those that were never used have done in advance what their first cell would have to do. */
 #include <stdlib.h>
 
 #include "http/server.h"
@@ -34,16 +35,18 @@ static const struct http_req_ops ops = { .on_close = on_close };
 
 void interp_ready(struct init *in, struct http_req *rq)
 {
-	struct asker *a = contexts_starting(in) ? calloc(1, sizeof(*a)) : NULL;
+	struct asker *a = calloc(1, sizeof(*a));
 
 	if (!a) {
-		answer(rq);		/* also without memory: who asks then tries, and is told */
+		answer(rq);		/* who asks then tries, and is told */
 		return;
 	}
 	*a = (struct asker) { .next = in->interp.askers, .in = in, .rq = rq };
 	in->interp.askers = a;
 	rq->user = a;
 	rq->ops = &ops;
+	contexts_rehearse(in);
+	interp_settled(in);
 }
 
 void interp_settled(struct init *in)

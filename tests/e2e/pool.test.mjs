@@ -185,6 +185,24 @@ test('two sandboxes from the pool share no id, machine-id, boot id, address or s
 	}
 })
 
+test('the interpreter of a sandbox from the pool is as new', async () => {
+	const { at } = await theServer()
+	const { hits } = await at.full(CI, 2)
+	const pooled = await at.create({ templateID: CI })
+	const other = await at.create({ templateID: CI, allow_internet_access: false })
+	try {
+		assert.equal((await at.pool(CI)).hits, hits + 1)
+		const first = 'sorted(globals()), In, Out, _, __, ___, _i, _ii, get_ipython().execution_count'
+		const second = '(len(In), sorted(Out), _ih[1][:6], sorted(n for n in globals() if n.startswith("_")), __import__("os").getcwd(), __import__("sys").argv, ' +
+			'[n for n, v in sorted(get_ipython().user_ns_hidden.items()) if n == "sys"])'
+		for (const code of [first, second])
+			assert.equal(await at.python(pooled, code), await at.python(other, code))
+	} finally {
+		await at.kill(pooled)
+		await at.kill(other)
+	}
+})
+
 test('what is not plain is not taken from the pool, and is right', async () => {
 	const { at } = await theServer()
 	const before = await at.full('base', 2)
