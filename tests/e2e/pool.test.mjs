@@ -192,7 +192,7 @@ test('the interpreter of a sandbox from the pool is as new', async () => {
 	const other = await at.create({ templateID: CI, allow_internet_access: false })
 	try {
 		assert.equal((await at.pool(CI)).hits, hits + 1)
-		const first = 'sorted(globals()), In, Out, _, __, ___, _i, _ii, get_ipython().execution_count'
+		const first = 'sorted(globals()), In, Out, _i, _ii, get_ipython().execution_count'
 		const second = '(len(In), sorted(Out), _ih[1][:6], sorted(n for n in globals() if n.startswith("_")), __import__("os").getcwd(), __import__("sys").argv, ' +
 			'[n for n, v in sorted(get_ipython().user_ns_hidden.items()) if n == "sys"])'
 		for (const code of [first, second])
