@@ -103,6 +103,7 @@ struct front {
 	uint32_t checkpoints;		/* under way */
 	bool can_checkpoint;		/* the memory of a sandbox can be kept on disk */
 	uint32_t ticks;
+	size_t most_conns;		/* since memory was last given back */
 	uint32_t fds;			/* how many this process may have; shares of it go to: */
 	uint32_t tunnels;		/* ... upgraded connections, now */
 	uint32_t exchanges;		/* ... requests into sandboxes */

@@ -2,6 +2,7 @@
 /* atoll-front: the unprivileged server: HTTP API, proxy into sandboxes, store. Started by the warden with fd 3, the
  * socket to it, and from fd 4 on the listening sockets, one for each --door. */
 #include <getopt.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,6 +31,7 @@
 #include "front/sandbox_table.h"
 #include "front/vault.h"
 #include "front/warden_link.h"
+#include "http/server.h"
 #include "ipc/check.h"
 #include "loop/loop.h"
 #include "store/db.h"
@@ -43,6 +45,7 @@
 #define LOGS_MAX_MB 256
 #define ACTIVE_EVERY_S 30		/* how often the store is told who was used */
 #define TIDY_EVERY_S 10
+#define CROWD 256			/* connections whose memory is worth being asked back */
 
 static const char *reason_text(uint32_t reason)
 {
@@ -151,6 +154,19 @@ static void on_expired(void *user, struct expiry_entry *en)
 	sandbox_expired(en);
 }
 
+/* After a crowd has left, its memory lies in pieces all over the heap, which the allocator keeps unless it is asked. */
+static void give_memory_back(struct front *f)
+{
+	size_t now = f->server ? http_server_conns(f->server) : 0;
+
+	if (now > f->most_conns) {
+		f->most_conns = now;
+	} else if (f->most_conns > CROWD && now < f->most_conns / 2) {
+		f->most_conns = now;
+		(void)malloc_trim(0);
+	}
+}
+
 static void on_tick(void *user)
 {
 	struct front *f = user;
@@ -171,6 +187,7 @@ static void on_tick(void *user)
 	if (f->ticks % HISTORY_EVERY_S == HISTORY_EVERY_S - 1)
 		history_prune(f);
 	if (f->ticks++ % TIDY_EVERY_S == 0) {
+		give_memory_back(f);
 		keyring_tidy(f->keyring, clock_wall_ms());
 	}
 	timer_arm(f->tick, 1000);

@@ -92,7 +92,7 @@ struct http_server {
 	struct http_conn *conns;
 	struct conn_list fresh;		/* those that have not asked for anything yet, the oldest first */
 	struct conn_list shaking;	/* oldest first */
-	struct peers peers;
+	struct peers peers[2];		/* of plain connections, of protected ones */
 	size_t n_conns, max_conns;
 	size_t n_shaking;
 	uint64_t head_max_ms;

@@ -22,6 +22,7 @@
 #define HEAD_MAX_MS 30000		/* unless http_server_head_timeout() says otherwise */
 #define FRESH_MS 1000			/* so long a new connection is left alone */
 #define SHAKE_MAX 512			/* handshakes under way; each takes some ten kB */
+#define SECURE_IDLE_MAX 2048		/* idle protected connections: each holds some ten kB, twice as many with HTTP/2 */
 #define EVICT_TRIES 32			/* idle connections looked at for one that can be closed */
 #define ANSWER_HEAD_MAX (64 * 1024)
 
@@ -55,12 +56,17 @@ static void update_watch(struct http_server *s)
 	}
 }
 
+static struct peers *peers_of(struct http_server *s, bool secure)
+{
+	return &s->peers[secure];
+}
+
 void server_idle(struct http_server *s, struct http_conn *c, bool on)
 {
 	if (c->is_fresh)
 		TAILQ_REMOVE(&s->fresh, c, idle);
 	c->is_fresh = false;
-	peers_idle(&s->peers, c, on);
+	peers_idle(peers_of(s, c->secure), c, on);
 	if (on && s->all_busy) {
 		s->all_busy = false;
 		update_watch(s);
@@ -81,7 +87,7 @@ void server_forget(struct http_server *s, struct http_conn *c)
 {
 	server_shaken(s, c);
 	server_idle(s, c, false);
-	peers_leave(&s->peers, take_ptr(&c->peer));
+	peers_leave(peers_of(s, c->secure), take_ptr(&c->peer));
 	if (c->prev)
 		c->prev->next = c->next;
 	else
@@ -108,12 +114,12 @@ static int adopt(struct http_server *s, int fd, const struct sockaddr_storage *f
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);	/* fails on unix sockets, which need neither */
 	(void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
 
-	struct peer *p = peers_join(&s->peers, from);
+	struct peer *p = peers_join(peers_of(s, secure), from);
 	struct http_conn *c = p ? conn_new(s, fd, secure) : NULL;
 
 	if (!c) {
 		if (p)
-			peers_leave(&s->peers, p);
+			peers_leave(peers_of(s, secure), p);
 		else
 			fd_close(fd);
 		return -ENOMEM;
@@ -169,19 +175,38 @@ static void age_fresh(struct http_server *s)
 		server_idle(s, c, true);
 }
 
+static struct http_conn *find_among(struct peers *ps)
+{
+	struct http_conn *c;
+
+	for (size_t i = 0; i < EVICT_TRIES && (c = peers_victim(ps)); i++) {
+		if (conn_evictable(c))
+			return c;
+		peers_idle(ps, c, true);		/* it is about to be something else than idle: others first */
+	}
+	return NULL;
+}
+
 /* Whose place the next one takes; NULL: nobody's just now. */
 static struct http_conn *find_victim(struct http_server *s)
+{
+	age_fresh(s);
+	bool first = s->peers[1].n_idle > s->peers[0].n_idle;
+	struct http_conn *c = find_among(&s->peers[first]);
+
+	return c ? c : find_among(&s->peers[!first]);
+}
+
+/* What protected connections hold while they do nothing is bounded, however many places there are. */
+static void limit_idle_secure(struct http_server *s)
 {
 	struct http_conn *c;
 
 	age_fresh(s);
-
-	for (size_t i = 0; i < EVICT_TRIES && (c = peers_victim(&s->peers)); i++) {
-		if (conn_evictable(c))
-			return c;
-		peers_idle(&s->peers, c, true);		/* it is about to be something else than idle: others first */
+	while (s->peers[1].n_idle > SECURE_IDLE_MAX && (c = find_among(&s->peers[1]))) {
+		s->evicted++;
+		conn_evict(c);
 	}
-	return NULL;
 }
 
 /* Idle connections are closed for newcomers, however fresh they are: a client whose connection was closed opens another,
@@ -229,8 +254,10 @@ static void on_acceptable(void *user, int events)
 		}
 		if (victim)
 			make_room(s, victim);	/* not before: only for one who has really come */
-		if (d->secure)
+		if (d->secure) {
 			make_shake_room(s);
+			limit_idle_secure(s);
+		}
 		(void)adopt(s, fd, &from, d->secure);
 	}
 	update_watch(s);
@@ -297,7 +324,8 @@ struct http_server *http_server_new(struct loop *l, int listen_fd, const struct 
 				    .out = BUF_INIT(ANSWER_HEAD_MAX) };
 	TAILQ_INIT(&s->fresh);
 	TAILQ_INIT(&s->shaking);
-	peers_init(&s->peers);
+	peers_init(&s->peers[0]);
+	peers_init(&s->peers[1]);
 	s->sweep = timer_new(l, on_sweep, s);
 	s->retry = timer_new(l, on_retry, s);
 	if (!s->sweep || !s->retry || (listen_fd >= 0 && http_server_listen(s, take_fd(&listen_fd), NULL) < 0)) {

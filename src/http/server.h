@@ -80,7 +80,8 @@ struct http_server_ops {
 struct http_server *http_server_new(struct loop *l, int listen_fd, const struct http_server_ops *ops, void *user);
 
 /* Serves those of a further one, too; owns fd, also on failure. secure: what protects its connections (http/tls.h), NULL: nothing.
- * Their handshakes have a time limit and a limit of number: with more under way than that the oldest gives its place up. */
+ * Their handshakes have a time limit and a limit of number: with more under way than that the oldest gives its place up. Idle ones
+ * have a limit of number of their own, as each holds much more memory than a plain one. */
 int http_server_listen(struct http_server *s, int fd, struct http_secure *secure);
 
 /* Serves a connected stream socket, too; owns fd, also on failure. -EACCES: on_conn refused it. */

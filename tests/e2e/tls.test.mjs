@@ -10,7 +10,7 @@ import tls from 'node:tls'
 import { spawn, spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { api, createRaw, killRaw, server as shared } from '../lib/client.mjs'
-import { childrenOf, nameOf, until } from '../lib/host.mjs'
+import { childrenOf, nameOf, rssOf, until } from '../lib/host.mjs'
 import { newServer } from '../lib/server.mjs'
 import { DOMAIN, newTlsServer, secureRequest, tlsEnv, tlsInit } from '../lib/tls.mjs'
 
@@ -197,6 +197,33 @@ test('700 clients that never shake hands keep nobody out', async () => {
 	assert.equal((await api('GET', '/health', undefined, opt)).status, 204)
 	for (const sock of socks)
 		sock.destroy()
+})
+
+test('idle connections hold a bounded amount of memory, and give it back', async () => {
+	const HEAVY = process.env.ATOLL_TEST_ASAN ? Infinity : 1
+	const N = 2400, LIMIT = 2048
+	const base = rssOf(front())
+	const socks = []
+	let gone = 0
+	const idle = () => new Promise((done, fail) => {
+		const sock = tls.connect({ host: '127.0.0.1', port: own.tlsPort, servername: `api.${DOMAIN}`, ca: own.ca, ALPNProtocols: ['http/1.1'] })
+		sock.once('close', () => gone++)
+		sock.once('error', fail)
+		sock.once('secureConnect', () => sock.write('GET /health HTTP/1.1\r\nHost: api\r\n\r\n'))
+		sock.once('data', () => done(sock))
+		socks.push(sock)
+	})
+	for (let i = 0; i < N; i += 60)
+		await Promise.all(Array.from({ length: 60 }, idle))
+	assert.ok(await until(() => gone >= N - LIMIT - 100), `${gone} of ${N} were let go`)
+	assert.ok(gone < N - LIMIT + 300, `${gone} of ${N} were let go`)
+	const grown = rssOf(front()) - base
+	assert.ok(grown < 64e6 * HEAVY, `${(grown / 1e6).toFixed(0)} MB`)
+	assert.equal((await secureRequest(own, 'api', 'GET', '/health')).status, 204)
+	for (const sock of socks)
+		sock.destroy()
+	if (HEAVY === 1)
+		assert.ok(await until(() => rssOf(front()) - base < 8e6, 30000, 500), `${((rssOf(front()) - base) / 1e6).toFixed(0)} MB are kept`)
 })
 
 test('tls init: what it makes, and what it refuses', async () => {
