@@ -52,6 +52,7 @@ export async function outside({ hosts = 3, bare = 0, tls, dns = {} } = {}) {
 		ns, at, addresses,
 		requests: [],		// HTTP requests that arrived: { address, port, method, url, headers, name }
 		queries: [],		// names that were asked for
+		touches: [],		// "tcp ADDRESS PORT" or "udp ADDRESS PORT" of all that came
 		setDns: (map) => child.stdin.write(`${JSON.stringify(map)}\n`),
 		end: () => {
 			child.kill('SIGKILL')
@@ -79,6 +80,8 @@ function ready(child, self) {
 				const ev = JSON.parse(line)
 				if (ev.ready)
 					done()
+				else if (ev.touch)
+					self.touches.push(ev.touch)
 				else if (ev.query)
 					self.queries.push(ev.query)
 				else

@@ -13,6 +13,7 @@ let names = dns
 const say = (ev) => process.stdout.write(`${JSON.stringify(ev)}\n`)
 
 function listen(server, port, host) {
+	server.on('connection', () => say({ touch: `tcp ${host} ${port}` }))
 	return new Promise((done, fail) => {
 		server.once('error', fail)
 		server.listen(port, host, done)
@@ -28,7 +29,10 @@ function echoTcp(host, port) {
 
 function echoUdp(host, port) {
 	const s = dgram.createSocket('udp4')
-	s.on('message', (m, from) => s.send(m, from.port, from.address))
+	s.on('message', (m, from) => {
+		say({ touch: `udp ${host} ${port}` })
+		s.send(m, from.port, from.address)
+	})
 	return new Promise((done) => s.bind(port, host, done))
 }
 
