@@ -61,8 +61,7 @@ static void request(void **state)
 	assert_int_equal(r, -EAGAIN);
 	close(pair[1]);
 	assert_true(seed_ask(&in, &plain, &id) < 0);
-	watch_free(in.interp.seed.watch);
-	close(pair[0]);
+	seed_close(&in);
 	loop_free(in.loop);
 }
 
