@@ -2,7 +2,11 @@
 /* join_lib: what the library is made of, and what its loader calls (runtimes/python/atoll_kernel/zygote.py). All give 0 or -errno. */
 #pragma once
 
+#include <stddef.h>
+#include <stdint.h>
+
 int atoll_prepare(void);			/* once, in the zygote, when it is warm and before the first copy */
+void atoll_pin(const uint64_t *places, size_t n);	/* reference counts of objects that stay for ever */
 int atoll_fork(int userns, int pidns);
 int atoll_enter(int pidfd);
 int atoll_visible(void);

@@ -3,8 +3,14 @@
  *
  * What it has mapped from files (its libraries, some six hundred mappings) becomes plain memory with the same bytes: a copy
  * must not depend on the zygote's mounts, which are not those of its sandbox and which a checkpoint could not name. All copies
- * share these pages. Then large stretches become huge pages, of which a fork copies one entry instead of 512: without them
- * a fork of this process would take some milliseconds. A copy that writes to one breaks its own entry up and copies 4 KiB, as ever.
+ * share these pages.
+ *
+ * What is plain memory already is laid down anew with it, in huge pages. The kernel copies the entry of one, or 512 entries of one in a
+ * single step, as quickly as an entry of 4 KiB, of which there would be fifty thousand. A copy that writes to a huge page gets
+ * 4 KiB of its own, as ever.
+ *
+ * Memory is taken in runs: neighbours that differ in who may write or execute them, and small gaps between them. A run is copied to a new
+ * place, moved over the old one in one step (it holds the code that does this), and then each part gets its protection back.
  *
  * Runs in the process that it changes, whose one thread is here; nothing is called that allocates. */
 #include <errno.h>
@@ -12,7 +18,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -20,168 +25,209 @@
 
 #include "engine/join_lib.h"
 
-#define MAPS_SIZE (1024 * 1024)
+#define PARTS_MAX 8192
+#define LINE_SIZE 512			/* of one line; the rest of a longer one does not matter */
 #define HUGE_SIZE (2ul * 1024 * 1024)
-#define MADV_COLLAPSE_ 25		/* not in older headers */
+#define PAGE 4096u
 
-struct region {
+struct part {				/* a mapping */
 	uintptr_t from, to;
 	int prot;
-	bool shared, is_file, is_named;	/* named: [stack], [vdso] and the like */
+	bool is_file, stays;
+	size_t resident;
 };
 
-static uintptr_t hex(const char **at)
+static struct part parts[PARTS_MAX];
+static size_t n_parts;
+
+/* Reading the list. */
+
+static uintptr_t number(const char **at, unsigned base)
 {
 	uintptr_t v = 0;
 
 	for (;; (*at)++) {
 		char c = **at;
+		unsigned digit = c >= '0' && c <= '9' ? (unsigned)(c - '0') : c >= 'a' && c <= 'f' ? (unsigned)(c - 'a') + 10 : base;
 
-		if (c >= '0' && c <= '9')
-			v = v * 16 + (uintptr_t)(c - '0');
-		else if (c >= 'a' && c <= 'f')
-			v = v * 16 + (uintptr_t)(c - 'a' + 10);
-		else
+		if (digit >= base)
 			return v;
+		v = v * base + digit;
 	}
 }
 
-static const char *next_field(const char *at)
+static const char *next_word(const char *at)
 {
-	while (*at != ' ' && *at != '\n')
+	while (*at && *at != ' ')
 		at++;
 	while (*at == ' ')
 		at++;
 	return at;
 }
 
-/* from-to perms offset device inode path */
-static const char *parse_line(const char *at, struct region *ret)
+static bool begins(const char *line, const char *with)
 {
-	ret->from = hex(&at);
-	at++;
-	ret->to = hex(&at);
-	at = next_field(at);
-	ret->prot = (at[0] == 'r' ? PROT_READ : 0) | (at[1] == 'w' ? PROT_WRITE : 0) | (at[2] == 'x' ? PROT_EXEC : 0);
-	ret->shared = at[3] == 's';
-	at = next_field(next_field(next_field(at)));
-	ret->is_file = !(at[0] == '0' && (at[1] == ' ' || at[1] == '\n'));
-	at = next_field(at);
-	ret->is_named = *at == '[' && at[1] != 'h';	/* [heap] is memory like any other */
-	while (*at != '\n')
-		at++;
-	return at + 1;
+	while (*with && *line == *with)
+		line++, with++;
+	return !*with;
 }
 
-/* NULL: an error. The text ends with a NUL. */
-static char *read_maps(void)
+/* from-to perms offset device inode path */
+static bool begin_part(const char *at)
 {
-	char *text = mmap(NULL, MAPS_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	int fd = text == MAP_FAILED ? -1 : (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC);
-	size_t n = 0;
-	ssize_t got = -1;
+	struct part *p = &parts[n_parts];
 
-	while (fd >= 0 && n < MAPS_SIZE - 1 && (got = read(fd, text + n, MAPS_SIZE - 1 - n)) > 0)
-		n += (size_t)got;
+	if (n_parts == PARTS_MAX)
+		return false;
+	*p = (struct part) { .from = number(&at, 16) };
+	at++;
+	p->to = number(&at, 16);
+	at = next_word(at);
+	p->prot = (at[0] == 'r' ? PROT_READ : 0) | (at[1] == 'w' ? PROT_WRITE : 0) | (at[2] == 'x' ? PROT_EXEC : 0);
+	/* One that is shared and written to would be found out by the zygote's own checks. */
+	p->stays = at[3] == 's' && at[1] == 'w';
+	at = next_word(next_word(next_word(at)));
+	p->is_file = number(&at, 10) != 0;
+	/* One mapping for all of a library that is not written to, instead of three: each costs a fork some time. */
+	if (p->is_file && (p->prot & PROT_READ) && !(p->prot & PROT_WRITE))
+		p->prot |= PROT_EXEC;
+	at = next_word(at);
+	if (*at == '[' && !begins(at, "[heap]") && !begins(at, "[anon"))
+		p->stays = true;	/* the stack, and what the kernel put there */
+	if (!(p->prot & PROT_READ) && p->prot != PROT_NONE)
+		p->stays = true;
+	n_parts++;
+	return true;
+}
+
+/* Memory with a meaning of its own must keep it. Above all what is wiped in copies: libc keeps random numbers there. */
+static void take_flags(struct part *p, const char *at)
+{
+	static const char *const plain[] = { "rd", "wr", "ex", "mr", "mw", "me", "ac", "nr", "sd", "hg", "nh", "sh", "ms", "bt" };
+
+	while (*(at = next_word(at))) {
+		bool known = false;
+
+		for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
+			known = known || begins(at, plain[i]);
+		p->stays = p->stays || !known;
+	}
+}
+
+static bool take_line(const char *line)
+{
+	bool head = (line[0] >= '0' && line[0] <= '9') || (line[0] >= 'a' && line[0] <= 'f');
+
+	if (head)
+		return begin_part(line);
+	if (n_parts == 0)
+		return false;
+	if (begins(line, "Rss:")) {
+		line = next_word(line);
+		parts[n_parts - 1].resident = number(&line, 10) * 1024;
+	} else if (begins(line, "VmFlags:")) {
+		take_flags(&parts[n_parts - 1], line);
+	}
+	return true;
+}
+
+static int read_parts(void)
+{
+	char buf[PAGE], line[LINE_SIZE];
+	size_t n = 0;
+	ssize_t got = 0;
+	int fd = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/smaps", O_RDONLY | O_CLOEXEC);
+	bool ok = fd >= 0;
+
+	n_parts = 0;
+	while (ok && (got = read(fd, buf, sizeof buf)) > 0) {
+		for (ssize_t i = 0; ok && i < got; i++) {
+			if (buf[i] != '\n') {
+				line[n] = buf[i];
+				n += n < sizeof line - 1;
+				continue;
+			}
+			line[n] = '\0';
+			n = 0;
+			ok = take_line(line);
+		}
+	}
 	if (fd >= 0)
 		(void)close(fd);
-	if (got == 0)
-		return text;
-	if (text != MAP_FAILED)
-		(void)munmap(text, MAPS_SIZE);
-	return NULL;
+	return ok && got == 0 ? 0 : -EIO;
 }
 
-/* Memory for that region at another place that is as far from a boundary of huge pages, so that they can be moved whole. */
-static char *alike(const struct region *r)
+/* Changing it. */
+
+/* Large and hardly used: a buffer that some library has reserved. In huge pages it would be used whole. */
+static bool is_reserve(const struct part *p)
 {
-	size_t n = r->to - r->from, room = n + HUGE_SIZE;
-	char *all = mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	return !p->is_file && p->resident < (p->to - p->from) / 2;
+}
+
+static bool moves(const struct part *p)
+{
+	return !p->stays && !(p->prot == PROT_NONE && !p->is_file) && !is_reserve(p);
+}
+
+/* Room for a run that begins and ends with huge pages, so that the whole of it is in some. */
+static char *room_for(uintptr_t from, uintptr_t to)
+{
+	size_t n = to - from, room = n + HUGE_SIZE;
+	char *all = mmap(NULL, room, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	if (all == MAP_FAILED)
 		return NULL;
-	size_t before = (r->from - (uintptr_t)all) & (HUGE_SIZE - 1), after = room - before - n;
+	size_t before = -(uintptr_t)all & (HUGE_SIZE - 1), after = room - before - n;
 
 	if (before)
 		(void)munmap(all, before);
 	if (after)
 		(void)munmap(all + before + n, after);
+	(void)madvise(all + before, n, MADV_HUGEPAGE);
 	return all + before;
 }
 
-/* Pages of zeros stay unused. Volatile, or the compiler makes it a call of libc's, which may be what is being moved. */
+/* Pages of zeros are left as they are. Volatile, or the compiler makes it a call of libc's, which may be what is being moved. */
 static void copy_pages(char *to, const char *from, size_t n)
 {
-	const size_t page = 4096;
-
-	for (size_t at = 0; at < n; at += page) {
+	for (size_t at = 0; at < n; at += PAGE) {
 		const uint64_t *p = (const uint64_t *)(const void *)(from + at);
 		volatile uint64_t *q = (volatile uint64_t *)(void *)(to + at);
 		size_t i = 0;
 
-		while (i < page / sizeof *p && p[i] == 0)
+		while (i < PAGE / sizeof *p && p[i] == 0)
 			i++;
-		for (; i < page / sizeof *p; i++)
+		for (; i < PAGE / sizeof *p; i++)
 			q[i] = p[i];
 	}
 }
 
-static int replace(const struct region *r)
+/* Parts first..last-1, all of which move. */
+static int move_run(size_t first, size_t last)
 {
-	size_t n = r->to - r->from;
+	uintptr_t from = parts[first].from, to = parts[last - 1].to;
+	uintptr_t low = from & ~(HUGE_SIZE - 1), high = (to + HUGE_SIZE - 1) & ~(HUGE_SIZE - 1);
+	char *room = room_for(low, high);
 
-	if (!(r->prot & PROT_READ)) {
-		/* A gap between two parts of a library. */
-		return r->prot != PROT_NONE || mmap((void *)r->from, n, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE,
-						    -1, 0) == MAP_FAILED ? -EINVAL : 0;
-	}
-	char *to = alike(r);
-
-	if (!to)
+	if (!room)
 		return -ENOMEM;
-	(void)madvise(to, n, MADV_HUGEPAGE);
-	copy_pages(to, (const char *)r->from, n);
-	/* The bytes do not change, so it may be the very code that runs here. */
-	if (mprotect(to, n, r->prot) < 0 || mremap(to, n, n, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)r->from) == MAP_FAILED)
-		return -errno;
-	return 0;
-}
-
-/* Where the machine has no huge pages to give, forks are slower, and that is all. */
-static void collapse(const struct region *r)
-{
-	uintptr_t from = (r->from + HUGE_SIZE - 1) & ~(HUGE_SIZE - 1), to = r->to & ~(HUGE_SIZE - 1);
-
-	if (from < to && r->prot != PROT_NONE)
-		(void)madvise((void *)from, to - from, MADV_COLLAPSE_);
-}
-
-static int each(int (*fn)(const struct region *r))
-{
-	char *text = read_maps();
-	int r = text ? 0 : -EIO;
-
-	for (const char *at = text; r == 0 && *at;) {
-		struct region g;
-
-		at = parse_line(at, &g);
-		r = fn(&g);
+	for (size_t i = first; i < last; i++) {
+		if (parts[i].prot != PROT_NONE)
+			copy_pages(room + (parts[i].from - low), (const char *)parts[i].from, parts[i].to - parts[i].from);
 	}
-	if (text)
-		(void)munmap(text, MAPS_SIZE);
-	return r;
-}
-
-static int detach_one(const struct region *r)
-{
-	/* One that is shared and written to would be found out by the zygote's own checks. */
-	return r->is_file && !(r->shared && (r->prot & PROT_WRITE)) ? replace(r) : 0;
-}
-
-static int collapse_one(const struct region *r)
-{
-	if (!r->is_file && !r->is_named && !r->shared)
-		collapse(r);
+	if (mremap(room + (from - low), to - from, to - from, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)from) == MAP_FAILED)
+		return -errno;
+	if (from > low)
+		(void)munmap(room, from - low);
+	if (high > to)
+		(void)munmap(room + (to - low), high - to);
+	for (size_t i = first; i < last; i++) {
+		if (mprotect((void *)parts[i].from, parts[i].to - parts[i].from, parts[i].prot) < 0)
+			return -errno;
+		if (i > first && parts[i - 1].to < parts[i].from)
+			(void)munmap((void *)parts[i - 1].to, parts[i].from - parts[i - 1].to);
+	}
 	return 0;
 }
 
@@ -238,9 +284,28 @@ int memory_name_exe(const char *path)
 	return r;
 }
 
+/* See runtimes/python/atoll_kernel/immortal.py: only its Python knows what this means. */
+void atoll_pin(const uint64_t *places, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		uint32_t *count = (uint32_t *)(uintptr_t)places[i];
+
+		if (*count > 0 && *count <= INT32_MAX)
+			*count = UINT32_MAX;
+	}
+}
+
 int memory_detach(void)
 {
-	int r = each(detach_one);
+	int r = read_parts();
 
-	return r < 0 ? r : each(collapse_one);
+	for (size_t i = 0, next; r == 0 && i < n_parts; i = next) {
+		next = i + 1;
+		if (!moves(&parts[i]))
+			continue;
+		while (next < n_parts && moves(&parts[next]) && parts[next].from - parts[next - 1].to < HUGE_SIZE)
+			next++;
+		r = move_run(i, next);
+	}
+	return r;
 }

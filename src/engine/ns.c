@@ -3,6 +3,7 @@
 #include "engine/ns.h"
 
 #include <fcntl.h>
+#include <malloc.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -214,6 +215,8 @@ static int ns_open(const struct engine_config *cfg, const struct engine_record *
 		ns_close(en, false);
 		return err_wrap(e, "open the engine");
 	}
+	/* Loading the rules took some megabytes, and every fork from now on would copy the entries of their pages. */
+	(void)malloc_trim(0);
 	*ret = en;
 	return 0;
 }

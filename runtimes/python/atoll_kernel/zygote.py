@@ -15,7 +15,7 @@ import socket
 import struct
 import sys
 
-from . import preloaded, reseed
+from . import immortal, preloaded, reseed
 from .loop import Kernel
 from .wire import Wire
 
@@ -102,9 +102,13 @@ class Copier:
     def __init__(self, path):
         lib = ctypes.PyDLL(path)
         self._prepare, self._fork, self._enter, self._visible = lib.atoll_prepare, lib.atoll_fork, lib.atoll_enter, lib.atoll_visible
+        self._pin = lib.atoll_pin
+        self._pin.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
 
     def prepare(self):
         """Once, before the first copy and after everything else."""
+        immortal.all_of_it(self._pin)
+        gc.freeze()
         r = self._prepare()
         if r < 0:
             raise OSError(-r, os.strerror(-r))
@@ -155,11 +159,14 @@ class Seed:
         os.setsid()
         self.copier.become(uid, gid, groups)
         gc.enable()
-        select.select([3], [], [])  # until there is something to do, things may change
+        reseed.all_of_them()
+        if not select.select([3], [], [], 0)[0]:
+            # While nobody waits: what the first cell will write to becomes this process's own.
+            self.kernel.shell.run_cell("print(end='')", store_history=False, silent=True)
+            select.select([3], [], [])  # until there is something to do, things may change
         if preloaded.changed():
             os.set_inheritable(3, True)
             os.execv(sys.executable, [sys.executable, sys.argv[0]])
-        reseed.all_of_them()
         self.kernel.serve(Wire())
 
     def serve(self):
@@ -252,7 +259,6 @@ def main(join, idle_s):
         _end_threads()
         gc.collect()
         gc.disable()
-        gc.freeze()
         copier.prepare()
         flaws = list(_flaws())
     except BaseException as e:  # noqa: BLE001 - whatever it is, there is somebody to tell
