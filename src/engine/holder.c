@@ -9,7 +9,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <inttypes.h>
+#include <limits.h>
 #include <linux/close_range.h>
 #include <poll.h>
 #include <sched.h>
@@ -151,44 +151,68 @@ static int maker_run(const struct holder_config *cfg, const struct cgroup_seat *
 		(void)proc_kill(pidfd);
 		return -e->no;
 	}
-	/* The caller must have the pidfd before the holder can fail, so that it tells the two apart. */
-	if (fd_send(sock, "p", 1, &pidfd, 1) != 1 || write(go[1], "g", 1) != 1)
+	/* It goes on when the caller has noted it down, and ends if nobody ever can. */
+	if (fd_send(sock, "p", 1, (int[]) { pidfd, go[1] }, 2) != 1)
 		return err_sys(e, "pass the holder on");
 	return 0;
 }
 
+/* Where a holder is noted down until it is finished and may be used. */
+static void pending_name(const char *key, char ret[NAME_MAX + 1])
+{
+	(void)snprintf(ret, NAME_MAX + 1, ".%.200s.pending", key);
+}
+
+static int note_down(const struct holder_config *cfg, const char *name, int pidfd, int go, struct err *e)
+{
+	if (proc_record_write(cfg->dir_fd, name, cfg->boot_id, pidfd, e) < 0)
+		return -e->no;
+	return write(go, "g", 1) == 1 ? 0 : err_sys(e, "let the new holder go on");
+}
+
 /* First the pidfd, then, when the holder has become another program, the end of the socket; or an error instead. */
-static int await_holder(int sock, int *ret_pidfd, struct err *e)
+static int await_holder(const struct holder_config *cfg, const char *key, int sock, int *ret_pidfd, struct err *e)
 {
 	autoclose int pidfd = -1;
-	char buf[sizeof *e];
+	char buf[sizeof *e], name[NAME_MAX + 1];
 
+	pending_name(key, name);
 	for (;;) {
+		int fds[2] = { -1, -1 };
 		size_t n_fds = 0;
-		int fd = -1;
-		ssize_t n = fd_recv(sock, buf, sizeof buf, &fd, 1, &n_fds);
+		ssize_t n = fd_recv(sock, buf, sizeof buf, fds, 2, &n_fds);
 
 		if (n == (ssize_t)sizeof *e) {
 			memcpy(e, buf, sizeof *e);
-			fd_close(fd);
-			if (pidfd >= 0)
-				(void)proc_kill(pidfd);
-			return -e->no;
-		}
-		if (n == 1 && n_fds == 1 && pidfd < 0) {
-			pidfd = fd;
-			continue;
-		}
-		fd_close(fd);
-		if (n == 0 && pidfd >= 0 && proc_wait_gone(pidfd, 0) < 0)
 			break;
-		return err_set(e, n < 0 ? (int)-n : EPIPE, "the new holder ended early");
+		}
+		if (n == 0 && pidfd >= 0 && proc_wait_gone(pidfd, 0) < 0) {
+			if (renameat(cfg->dir_fd, name, cfg->dir_fd, key) < 0) {
+				(void)err_sys(e, "write the record of the holder");
+				break;
+			}
+			*ret_pidfd = take_fd(&pidfd);
+			return 0;
+		}
+		if (n != 1 || n_fds != 2 || pidfd >= 0) {
+			(void)err_set(e, n < 0 ? (int)-n : EPIPE, "the new holder ended early");
+			break;
+		}
+		pidfd = fds[0];
+		int r = note_down(cfg, name, pidfd, fds[1], e);
+
+		fd_close(fds[1]);
+		if (r < 0)
+			break;
 	}
-	*ret_pidfd = take_fd(&pidfd);
-	return 0;
+	if (pidfd >= 0) {
+		(void)proc_kill(pidfd);
+		(void)unlinkat(cfg->dir_fd, name, 0);
+	}
+	return -e->no;
 }
 
-static int holder_make(const struct holder_config *cfg, int *ret_pidfd, struct err *e)
+static int holder_make(const struct holder_config *cfg, const char *key, int *ret_pidfd, struct err *e)
 {
 	struct cgroup_seat seat;
 	struct cgroup_limits lim = { .pids = 64 };
@@ -209,7 +233,7 @@ static int holder_make(const struct holder_config *cfg, int *ret_pidfd, struct e
 	}
 	close(sock[1]);
 	cgroup_seat_close(&seat);
-	int r = maker < 0 ? err_set(e, -maker, "fork: %s", strerror(-maker)) : await_holder(sock[0], ret_pidfd, e);
+	int r = maker < 0 ? err_set(e, -maker, "fork: %s", strerror(-maker)) : await_holder(cfg, key, sock[0], ret_pidfd, e);
 
 	close(sock[0]);
 	while (maker > 0 && waitpid(maker, &status, 0) < 0 && errno == EINTR)
@@ -220,6 +244,7 @@ static int holder_make(const struct holder_config *cfg, int *ret_pidfd, struct e
 int holder_get(const struct holder_config *cfg, const char *key, int *ret_pidfd, struct err *e)
 {
 	autoclose int lock = -1, pidfd = -1;
+	char name[NAME_MAX + 1];
 
 	if (proc_record_open(cfg->dir_fd, key, cfg->boot_id, ret_pidfd) == 0)
 		return 0;
@@ -228,14 +253,24 @@ int holder_get(const struct holder_config *cfg, const char *key, int *ret_pidfd,
 		return err_sys(e, "lock the holders");
 	if (proc_record_open(cfg->dir_fd, key, cfg->boot_id, ret_pidfd) == 0)		/* another builder was faster */
 		return 0;
-	if (holder_make(cfg, &pidfd, e) < 0)
-		return err_wrap(e, "make the holder of template '%.8s'", key);
-	if (proc_record_write(cfg->dir_fd, key, cfg->boot_id, pidfd, e) < 0) {
+	pending_name(key, name);
+	if (proc_record_open(cfg->dir_fd, name, cfg->boot_id, &pidfd) == 0)	/* whoever made it was killed meanwhile */
 		(void)proc_kill(pidfd);
-		return -e->no;
-	}
-	*ret_pidfd = take_fd(&pidfd);
-	return 0;
+	return holder_make(cfg, key, ret_pidfd, e) < 0 ? err_wrap(e, "make the holder of template '%.8s'", key) : 0;
+}
+
+void holder_end_strays(const struct holder_config *cfg)
+{
+	int fd = openat(cfg->dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	bool any = false;
+
+	for (struct dirent *de; d && (de = readdir(d));)
+		any = any || de->d_name[0] != '.';
+	if (d)
+		(void)closedir(d);
+	if (d && !any)
+		cgroup_kill(cfg->cgroups, HOLDER_CGROUP);
 }
 
 void holder_end_all(const struct holder_config *cfg)
@@ -252,7 +287,7 @@ void holder_end_all(const struct holder_config *cfg)
 
 		if (strcmp(de->d_name, ".") == 0 || strcmp(de->d_name, "..") == 0)
 			continue;
-		if (de->d_name[0] != '.' && proc_record_open(cfg->dir_fd, de->d_name, cfg->boot_id, &pidfd) == 0) {
+		if (proc_record_open(cfg->dir_fd, de->d_name, cfg->boot_id, &pidfd) == 0) {
 			(void)proc_kill(pidfd);
 			if (proc_wait_gone(pidfd, END_TIMEOUT_MS) < 0)
 				log_warn("a holder does not end, leaving it", "template=%.8s", de->d_name);

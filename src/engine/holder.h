@@ -22,6 +22,7 @@ struct holder_config {
 
 /* A pidfd of the holder of that template, made if there is none. May be called in several processes at once. */
 int holder_get(const struct holder_config *cfg, const char *key, int *ret_pidfd, struct err *e);
+void holder_end_strays(const struct holder_config *cfg);	/* with no sandbox alive: those that nobody knows of */
 void holder_end_all(const struct holder_config *cfg);
 
 /* The program atoll-holder, as an fd for execveat(): with an argument it ends with its last child instead of never. */

@@ -191,6 +191,8 @@ static int open_parts(struct engine *en, const struct engine_record *live, size_
 	en->holder = (struct holder_config) {
 		.dir_fd = en->holders_fd, .boot_id = en->boot_id, .instance = c->instance, .cgroups = en->cgroups,
 	};
+	if (n_live == 0)
+		holder_end_strays(&en->holder);
 	en->zygote = (struct zygote_config) {
 		.dir_fd = en->zygotes_fd, .templates_fd = en->templates_fd, .boot_id = en->boot_id, .instance = c->instance,
 		.version = zygote_version(), .cgroups = en->cgroups, .holder = &en->holder,
