@@ -130,17 +130,8 @@ static bool is_of_connection(struct str name)
 	return false;
 }
 
-void h2_head_add(struct h2_head *hd, struct str name, struct str value)
+static void add_field(struct h2_head *hd, struct str name, struct str value)
 {
-	hd->total += name.n + value.n + 4;	/* as lines of HTTP/1.x: one limit for both */
-	if (hd->total > HTTP_HEAD_MAX)
-		refuse(hd, 431, "request head is too large");
-	if (hd->refuse)
-		return;
-	if (name.n > 0 && name.p[0] == ':') {
-		add_pseudo(hd, name, value);
-		return;
-	}
 	if (!is_token(name, false) || !is_value(value))
 		refuse(hd, 400, "malformed header field");
 	else if (is_of_connection(name))
@@ -153,6 +144,21 @@ void h2_head_add(struct h2_head *hd, struct str name, struct str value)
 		hd->fields[hd->n_fields].name = keep(hd, name);
 		hd->fields[hd->n_fields++].value = keep(hd, value);
 	}
+}
+
+void h2_head_add(struct h2_head *hd, struct str name, struct str value)
+{
+	hd->total += name.n + value.n + 4;	/* as lines of HTTP/1.x: one limit for both */
+	if (hd->total > HTTP_HEAD_MAX)
+		refuse(hd, 431, "request head is too large");
+	if (hd->refuse)
+		return;
+	if (name.n > 0 && name.p[0] == ':')
+		add_pseudo(hd, name, value);
+	else
+		add_field(hd, name, value);
+	if (hd->text.bad)		/* copies of cookies filled it: the last spans point beyond its end, nobody may read them */
+		refuse(hd, 431, "request head is too large");
 }
 
 size_t h2_head_size(const struct h2_head *hd)
