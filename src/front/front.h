@@ -113,6 +113,7 @@ struct front {
 	struct door doors[DOORS_MAX];
 	size_t n_doors;
 	int exit_code;
+	bool lost;			/* the warden is gone */
 };
 
 /* A client must not be able to use up the fds: an answer of the warden that carries one could not be received. */

@@ -227,6 +227,7 @@ test('members are in no list, in no count of a team and under no quota; their id
 	const { text } = await at.api('GET', '/metrics')
 	assert.match(text, /^atoll_sandboxes\{state="running"\} 0$/m)
 	assert.match(text, /^atoll_sandboxes\{state="starting"\} 0$/m)
+	await until(() => records(own).length === 4)	/* what was killed before is on its way out */
 	const ids = records(own)
 	assert.equal(ids.length, 4)
 	for (const id of ids) {
