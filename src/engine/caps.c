@@ -12,33 +12,13 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "engine/caps_drop.h"
 #include "engine/caps_kept.h"
 
 static int confine_to(uint64_t keep, struct err *e)
 {
-	struct __user_cap_header_struct h = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct d[2] = {
-		{ .effective = (uint32_t)keep, .permitted = (uint32_t)keep },
-		{ .effective = (uint32_t)(keep >> 32), .permitted = (uint32_t)(keep >> 32) },
-	};
-
-	/* Beyond the last one this kernel knows: EINVAL, the end. */
-	for (int c = 0; c < 64; c++) {
-		if (keep & 1ull << c)
-			continue;
-		if (prctl(PR_CAPBSET_DROP, c, 0, 0, 0) < 0) {
-			if (errno == EINVAL && c > CAP_SETFCAP)
-				break;
-			return err_sys(e, "drop capability %d", c);
-		}
-	}
-	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0)
-		return err_sys(e, "clear ambient capabilities");
-	if (prctl(PR_SET_SECUREBITS, 0, 0, 0, 0) < 0)	/* a change of uid inside means what it always means */
-		return err_sys(e, "reset securebits");
-	if (syscall(SYS_capset, &h, d) < 0)
-		return err_sys(e, "drop capabilities");
-	return 0;
+	errno = -caps_drop(keep);
+	return errno ? err_sys(e, "drop capabilities") : 0;
 }
 
 int caps_confine(struct err *e)

@@ -13,7 +13,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/audit.h>
-#include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sched.h>
@@ -27,6 +26,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "engine/caps_drop.h"
 #include "engine/caps_kept.h"
 #include "engine/join_lib.h"
 
@@ -129,29 +129,6 @@ static int refuse_setns(void)
 	return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &prog) < 0 ? -errno : 0;
 }
 
-static int confine(void)
-{
-	uint64_t keep = CAPS_KEPT;
-	struct __user_cap_header_struct h = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct d[2] = {
-		{ .effective = (uint32_t)keep, .permitted = (uint32_t)keep },
-		{ .effective = (uint32_t)(keep >> 32), .permitted = (uint32_t)(keep >> 32) },
-	};
-
-	for (int c = 0; c < 64; c++) {
-		if (keep & 1ull << c)
-			continue;
-		if (prctl(PR_CAPBSET_DROP, c, 0, 0, 0) < 0) {
-			if (errno == EINVAL && c > CAP_SETFCAP)
-				break;
-			return -errno;
-		}
-	}
-	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0 || prctl(PR_SET_SECUREBITS, 0, 0, 0, 0) < 0)
-		return -errno;
-	return syscall(SYS_capset, &h, d) < 0 ? -errno : 0;
-}
-
 /* In a copy: the rest of the way into the sandbox, once that is finished, down to the power that its pid 1 has. Until this is
  * done nobody in there may look at us: we are not dumpable. */
 int atoll_enter(int pidfd)
@@ -170,7 +147,7 @@ int atoll_enter(int pidfd)
 	int r = refuse_setns();
 
 	if (r == 0)
-		r = confine();
+		r = caps_drop(CAPS_KEPT);
 	return r == 0 ? atoll_visible() : r;
 }
 
