@@ -6,7 +6,7 @@ import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { execFileSync } from 'node:child_process'
-import { api, createRaw, endOf, killRaw, outputOf, server, stream } from '../lib/client.mjs'
+import { api, outputOf, server, shell, stream, withRaw } from '../lib/client.mjs'
 import { newServer } from '../lib/server.mjs'
 import { childrenOf, nameOf, sleep, until } from '../lib/host.mjs'
 import { certificates, outside } from '../lib/outside.mjs'
@@ -37,20 +37,8 @@ function names(more = {}) {
 		'mixed.example.com': ['192.168.0.1', out.at(2)], ...more }
 }
 
-async function run(sbx, command, user) {
-	const got = await stream(sbx, 'process.Process/Start', { process: { cmd: '/bin/bash', args: ['-l', '-c', command] }, stdin: false }, { base: own.url, user })
-	await got.ended
-	return { stdout: outputOf(got.events), stderr: outputOf(got.events, 'stderr'), code: endOf(got.events)?.exitCode ?? 0 }
-}
-
-async function withPolicy(network, use) {
-	const sbx = await createRaw({ timeout: 120, network }, opt)
-	try {
-		await use(sbx)
-	} finally {
-		await killRaw(sbx, opt)
-	}
-}
+const run = (sbx, command, user) => shell(sbx, command, { base: own.url, user })
+const withPolicy = (network, use) => withRaw({ timeout: 120, network }, use, opt)
 
 // What the server outside saw, or null when it was not reached; -k because the test's own authority is nobody's.
 async function get(sbx, url, more = '') {

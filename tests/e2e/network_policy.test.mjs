@@ -3,7 +3,7 @@
 import { test, after, before } from '../lib/case.mjs'
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { addressOf, api, createRaw, killRaw, outputOf, server, start, stream } from '../lib/client.mjs'
+import { addressOf, api, createRaw, killRaw, outputOf, server, shell, start, stream, withRaw } from '../lib/client.mjs'
 import { newServer } from '../lib/server.mjs'
 import { sleep, traceOf, until } from '../lib/host.mjs'
 import { outside } from '../lib/outside.mjs'
@@ -28,10 +28,7 @@ except OSError as e: r = 'refused'
 print(r, '%.1f' % (time.time() - t))"`
 
 async function run(sbx, command, base) {
-	const got = base ? await stream(sbx, 'process.Process/Start', { process: { cmd: '/bin/bash', args: ['-l', '-c', command] }, stdin: false }, { base })
-		: await start(sbx, command)
-	await got.ended
-	return outputOf(got.events).trim()
+	return (await shell(sbx, command, { base })).stdout.trim()
 }
 
 async function reach(sbx, host, port = 7, proto = 'tcp', base = undefined) {
@@ -40,14 +37,7 @@ async function reach(sbx, host, port = 7, proto = 'tcp', base = undefined) {
 	return how
 }
 
-async function withPolicy(network, use, more = {}) {
-	const sbx = await createRaw({ timeout: 120, network, ...more })
-	try {
-		await use(sbx)
-	} finally {
-		await killRaw(sbx)
-	}
-}
+const withPolicy = (network, use, more = {}) => withRaw({ timeout: 120, network, ...more }, use)
 
 const update = (sbx, body) => api('PUT', `/sandboxes/${sbx.sandboxID}/network`, body)
 const ALL = '0.0.0.0/0'

@@ -8,7 +8,7 @@ import path from 'node:path'
 import { createInterface } from 'node:readline'
 import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
-import { api, createRaw, endOf, killRaw, outputOf, server, stream } from '../lib/client.mjs'
+import { api, killRaw, server, shell, withRaw } from '../lib/client.mjs'
 import { newServer } from '../lib/server.mjs'
 import { childrenOf, nameOf, sleep, until } from '../lib/host.mjs'
 import { certificates, outside } from '../lib/outside.mjs'
@@ -35,20 +35,8 @@ after(async () => {
 	assert.ok(!left || left.clean, JSON.stringify(left))
 })
 
-async function run(sbx, command, user) {
-	const got = await stream(sbx, 'process.Process/Start', { process: { cmd: '/bin/bash', args: ['-l', '-c', command] }, stdin: false }, { base: own.url, user })
-	await got.ended
-	return { stdout: outputOf(got.events), stderr: outputOf(got.events, 'stderr'), code: endOf(got.events)?.exitCode ?? 0 }
-}
-
-async function withNetwork(network, use, more = {}) {
-	const sbx = await createRaw({ timeout: 120, network, ...more }, opt)
-	try {
-		await use(sbx)
-	} finally {
-		await killRaw(sbx, opt)
-	}
-}
+const run = (sbx, command, user) => shell(sbx, command, { base: own.url, user })
+const withNetwork = (network, use, more = {}) => withRaw({ timeout: 120, network, ...more }, use, opt)
 
 async function get(sbx, url, more = '') {
 	const got = await run(sbx, `curl -sS -m 10 ${more} '${url}'`)

@@ -4,7 +4,7 @@ import fs from 'node:fs'
 import { test } from '../lib/case.mjs'
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { api, asUser, createRaw, endOf, envd, killRaw, outputOf, rpc, server, stream } from '../lib/client.mjs'
+import { api, asUser, createRaw, endOf, envd, killRaw, outputOf, rpc, server, start, stream } from '../lib/client.mjs'
 import { newServer } from '../lib/server.mjs'
 import { initOf, sleep, traceOf, until } from '../lib/host.mjs'
 import { runCode } from '../lib/interp.mjs'
@@ -14,12 +14,10 @@ const tools = built('tools')
 const noDisk = tools.why && `CRIU is not there: ${tools.why}`
 const { buildDir } = server
 
-// All calls go to one server; runCode() asks the shared one, so it is told of another.
+// All calls go to one server.
 function via(own) {
 	const opt = { base: own.url, key: own.key }
 	const call = (sbx, what, body) => api('POST', `/sandboxes/${sbx.sandboxID}/${what}`, body, opt)
-	const start = (sbx, command) => stream(sbx, 'process.Process/Start',
-		{ process: { cmd: '/bin/bash', args: ['-l', '-c', command] }, stdin: false }, { base: own.url, user: 'user' })
 	return {
 		create: (body) => createRaw({ templateID: 'code-interpreter-v1', timeout: 600, ...body }, opt),
 		kill: (sbx) => killRaw(sbx, opt),
@@ -28,18 +26,10 @@ function via(own) {
 		connect: (sbx, body = {}) => call(sbx, 'connect', { timeout: 600, ...body }),
 		envd: (sbx, method, path, body) => envd(sbx, method, path, body, { base: own.url }),
 		rpc: (sbx, method, message) => rpc(sbx, method, message, { base: own.url, headers: asUser('user') }),
-		code: async (sbx, code) => {
-			const before = server.url
-			server.url = own.url
-			try {
-				return await runCode(sbx, code)
-			} finally {
-				server.url = before
-			}
-		},
-		start,
+		code: (sbx, code) => runCode(sbx, code, {}, own.url),
+		start: (sbx, command) => start(sbx, command, { base: own.url, user: 'user' }),
 		sh: async (sbx, command) => {
-			const run = await start(sbx, command)
+			const run = await start(sbx, command, { base: own.url, user: 'user' })
 			await run.ended
 			assert.equal(endOf(run.events)?.status, 'exit status 0', `${command}: ${outputOf(run.events, 'stderr')}`)
 			return outputOf(run.events).trim()

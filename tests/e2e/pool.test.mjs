@@ -4,7 +4,7 @@ import { test, after } from '../lib/case.mjs'
 import assert from 'node:assert/strict'
 import fs from 'node:fs'
 import path from 'node:path'
-import { api, createRaw, envd, killRaw, outputOf, request, routeHeaders, stream } from '../lib/client.mjs'
+import { api, createRaw, envd, killRaw, request, routeHeaders, shell, stream } from '../lib/client.mjs'
 import { childrenOf, nameOf, processesOf, until } from '../lib/host.mjs'
 import { newServer } from '../lib/server.mjs'
 
@@ -21,17 +21,11 @@ function via(own) {
 		kill: (sbx) => killRaw(sbx, opt),
 		api: (method, where, body, more) => api(method, where, body, { ...opt, ...more }),
 		envd: (sbx, method, where, body, more) => envd(sbx, method, where, body, { base: own.url, ...more }),
-		run: (sbx, command) => run(own, sbx, command),
+		run: async (sbx, command) => (await shell(sbx, command, { base: own.url })).stdout,
 		python: (sbx, code, language = 'python') => execute(own, sbx, code, language),
 		pool: (template) => poolOf(own, template),
 		full: (template, n) => full(own, template, n),
 	}
-}
-
-async function run(own, sbx, command) {
-	const ran = await stream(sbx, 'process.Process/Start', { process: { cmd: '/bin/bash', args: ['-l', '-c', command] }, stdin: false }, { base: own.url })
-	await ran.ended
-	return outputOf(ran.events)
 }
 
 // The text of the last expression.

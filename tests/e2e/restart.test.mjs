@@ -3,7 +3,7 @@
 import { test } from '../lib/case.mjs'
 import assert from 'node:assert/strict'
 import net from 'node:net'
-import { api, createRaw, envd, killRaw, outputOf, rpc, stream } from '../lib/client.mjs'
+import { api, createRaw, envd, killRaw, outputOf, rpc, start } from '../lib/client.mjs'
 import { newServer } from '../lib/server.mjs'
 import { alive, childrenOf, nameOf, sleep, until } from '../lib/host.mjs'
 
@@ -18,12 +18,8 @@ function via(own) {
 		api: (method, path, body) => api(method, path, body, opt),
 		rpc: (sbx, method, message) => rpc(sbx, method, message, { base: own.url }),
 		envd: (sbx, method, path, body, more) => envd(sbx, method, path, body, { base: own.url, timeout: SILENCE_MS, ...more }),
-		start: (sbx, command) => startAt(own, sbx, command),
+		start: (sbx, command) => start(sbx, command, { base: own.url }),
 	}
-}
-
-function startAt(own, sbx, command) {
-	return stream(sbx, 'process.Process/Start', { process: { cmd: '/bin/bash', args: ['-l', '-c', command] }, stdin: false }, { base: own.url })
 }
 
 const frontOf = (pid) => childrenOf(pid).find((child) => nameOf(child) === 'atoll-front')

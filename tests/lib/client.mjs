@@ -132,9 +132,16 @@ export function stream(sbx, method, message, { user, headers = {}, body, base = 
 	})
 }
 
-export function start(sbx, command, { user, headers, ...process } = {}) {
+export function start(sbx, command, { user, headers, base, ...process } = {}) {
 	return stream(sbx, 'process.Process/Start',
-		{ process: { cmd: '/bin/bash', args: ['-l', '-c', command], ...process }, stdin: false }, { user, headers })
+		{ process: { cmd: '/bin/bash', args: ['-l', '-c', command], ...process }, stdin: false }, { user, headers, base })
+}
+
+// A command to its end.
+export async function shell(sbx, command, opt) {
+	const got = await start(sbx, command, opt)
+	await got.ended
+	return { stdout: outputOf(got.events), stderr: outputOf(got.events, 'stderr'), code: endOf(got.events)?.exitCode ?? 0 }
 }
 
 // The address of a sandbox in its instance's range.
