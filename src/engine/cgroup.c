@@ -297,6 +297,26 @@ int cgroup_usage(struct cgroup_tree *t, const char *id, struct cgroup_usage *ret
 	return t->be->usage(t, id, ret, e);
 }
 
+int cgroup_all_memory(struct cgroup_tree *t, uint64_t *ret_bytes)
+{
+	return t->be->all_memory(t, ret_bytes);
+}
+
+/* The sum of two fields of memory.stat, of the parent. */
+int cgroup_memory_sum(int dirfd, const char *first, const char *second, uint64_t *ret)
+{
+	char z[8192];
+	uint64_t a, b;
+	ssize_t n = file_read(dirfd, "memory.stat", z, sizeof z);
+
+	if (n < 0)
+		return (int)n;
+	if (cgroup_field(z, first, &a) < 0 || cgroup_field(z, second, &b) < 0)
+		return -ENOENT;
+	*ret = a + b;
+	return 0;
+}
+
 int cgroup_remove(struct cgroup_tree *t, const char *id, struct err *e)
 {
 	return t->be->remove(t, id, e);

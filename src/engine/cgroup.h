@@ -53,6 +53,7 @@ int cgroup_freezer(struct cgroup_tree *t, const char *id, int *ret_fd, struct er
 void cgroup_kill(struct cgroup_tree *t, const char *id);	/* all in it, for when nobody has a pidfd */
 int cgroup_after_kill(struct cgroup_tree *t, const char *id);	/* lets a frozen one feel its SIGKILL */
 int cgroup_usage(struct cgroup_tree *t, const char *id, struct cgroup_usage *ret, struct err *e);
+int cgroup_all_memory(struct cgroup_tree *t, uint64_t *ret_bytes);	/* of all together, without what is only a cache; -errno */
 int cgroup_remove(struct cgroup_tree *t, const char *id, struct err *e);	/* -EBUSY while a process lives in it; idempotent */
 
 /* fn for each sandbox, with one of its processes. */

@@ -13,6 +13,7 @@ struct cgroup_backend {
 	int (*freezer)(struct cgroup_tree *t);				/* parent directory where they are frozen, or -1 */
 	int (*after_kill)(struct cgroup_tree *t, const char *id);
 	int (*usage)(struct cgroup_tree *t, const char *id, struct cgroup_usage *ret, struct err *e);
+	int (*all_memory)(struct cgroup_tree *t, uint64_t *ret_bytes);
 	int (*remove)(struct cgroup_tree *t, const char *id, struct err *e);
 	void (*remove_all)(struct cgroup_tree *t);
 };
@@ -54,5 +55,6 @@ bool cgroup_has_word(const char *text, const char *word);		/* "cpu memory pids" 
 int cgroup_field(const char *text, const char *key, uint64_t *ret);	/* "key 123" on a line of its own; -ENOENT */
 int cgroup_number(int dirfd, const char *id, const char *file, uint64_t *ret);
 int cgroup_write(int dirfd, const char *id, const char *file, const char *value);	/* id NULL: in dirfd itself */
+int cgroup_memory_sum(int dirfd, const char *first, const char *second, uint64_t *ret);
 int cgroup_rmdir_tree(int dirfd, const char *name);		/* one level of children, then itself; 0 when not there */
 int cgroup_look_frozen(int dirfd, const char *id, const char *file, const char *want, struct err *e);

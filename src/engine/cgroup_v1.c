@@ -238,6 +238,11 @@ static int v1_usage(struct cgroup_tree *t, const char *id, struct cgroup_usage *
 	return 0;
 }
 
+static int v1_all_memory(struct cgroup_tree *t, uint64_t *ret_bytes)
+{
+	return cgroup_memory_sum(t->v1_fd[V1_MEMORY], "total_rss", "total_shmem", ret_bytes);
+}
+
 static int v1_remove(struct cgroup_tree *t, const char *id, struct err *e)
 {
 	for (int i = 0; i < V1_DEVICES; i++) {
@@ -266,6 +271,7 @@ const struct cgroup_backend cgroup_v1 = {
 	.freezer = v1_freezer,
 	.after_kill = v1_after_kill,
 	.usage = v1_usage,
+	.all_memory = v1_all_memory,
 	.remove = v1_remove,
 	.remove_all = v1_remove_all,
 };

@@ -201,6 +201,11 @@ static int v2_usage(struct cgroup_tree *t, const char *id, struct cgroup_usage *
 	return 0;
 }
 
+static int v2_all_memory(struct cgroup_tree *t, uint64_t *ret_bytes)
+{
+	return cgroup_memory_sum(t->v2_fd, "anon", "shmem", ret_bytes);
+}
+
 static int v2_remove(struct cgroup_tree *t, const char *id, struct err *e)
 {
 	int r = cgroup_rmdir_tree(t->v2_fd, id);
@@ -222,6 +227,7 @@ const struct cgroup_backend cgroup_v2 = {
 	.freezer = v2_freezer,
 	.after_kill = v2_after_kill,
 	.usage = v2_usage,
+	.all_memory = v2_all_memory,
 	.remove = v2_remove,
 	.remove_all = v2_remove_all,
 };

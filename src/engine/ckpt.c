@@ -24,7 +24,8 @@ enum op { OP_CHECKPOINT = 1, OP_RESTORE };
 
 struct request {			/* with one fd: where the reports go */
 	uint32_t op;
-	char name[ENGINE_NAME_SIZE];	/* checkpoint */
+	bool brief;			/* checkpoint; */
+	char name[ENGINE_NAME_SIZE];
 	struct engine_record record;	/* restore: only its spec */
 };
 
@@ -58,7 +59,7 @@ static _Noreturn void work(struct engine *en, const struct request *rq, int answ
 	(void)signal(SIGCHLD, SIG_DFL);
 	memset(&rp, 0, sizeof rp);
 	if (rq->op == OP_CHECKPOINT)
-		rp.how = dump_run(en, &rq->record, rq->name, answer, &rp.image, &rp.e) == 0 ? CKPT_DONE : CKPT_FAILED;
+		rp.how = dump_run(en, &rq->record, rq->name, rq->brief, answer, &rp.image, &rp.e) == 0 ? CKPT_DONE : CKPT_FAILED;
 	else
 		(void)restore_run(en, &rq->record.spec, answer, &rp.e);
 	_exit(fd_send(answer, &rp, sizeof rp, NULL, 0) == (ssize_t)sizeof rp ? 0 : 1);
@@ -201,15 +202,19 @@ static int ask(struct ckpt *c, const struct request *rq, int *ret_sock, struct e
 	return 0;
 }
 
-int ckpt_checkpoint(struct engine *en, const struct engine_record *r, const char *name, void (*released)(void *arg), void *arg,
-	struct engine_image *ret, struct err *e)
+int ckpt_checkpoint(struct engine *en, const struct engine_record *r, const char *name, bool brief, void (*released)(void *arg),
+	void *arg, struct engine_image *ret, struct err *e)
 {
-	struct request rq = { .op = OP_CHECKPOINT, .record = *r };
+	struct request rq = { .op = OP_CHECKPOINT, .brief = brief, .record = *r };
 	struct ckpt_report rp;
 	autoclose int sock = -1;
 
 	if (!name[0] || !str_copy(rq.name, sizeof rq.name, str_of(name)))
 		return err_set(e, EINVAL, "'%s' is no name for an image", name);
+	uint64_t room;
+
+	if (en->ckpt.sock >= 0 && (dump_room(en, r, &room, e) < 0 || pool_make_room(en->pool, room, e) < 0))
+		return -e->no;
 	if (ask(&en->ckpt, &rq, &sock, e) < 0)
 		return -e->no;
 	for (;;) {

@@ -25,12 +25,15 @@ int ckpt_start(struct engine *en, struct ckpt *ret, struct err *e);
 void ckpt_stop(struct ckpt *c);
 
 /* Of the engine's table; see engine.h. Both block. */
-int ckpt_checkpoint(struct engine *en, const struct engine_record *r, const char *name, void (*released)(void *arg), void *arg,
-	struct engine_image *ret, struct err *e);
+int ckpt_checkpoint(struct engine *en, const struct engine_record *r, const char *name, bool brief, void (*released)(void *arg),
+	void *arg, struct engine_image *ret, struct err *e);
 int ckpt_restore(struct engine *en, const struct engine_spec *spec, struct engine_record *ret, int *ret_pidfd, struct err *e);
 
+/* How much of the pool an image of it will take, about. */
+int dump_room(struct engine *en, const struct engine_record *r, uint64_t *ret_bytes, struct err *e);
+
 /* In a child of the helper; sends a report of its own when the sandbox is not needed any more. */
-int dump_run(struct engine *en, const struct engine_record *r, const char *name, int sock, struct engine_image *ret, struct err *e);
+int dump_run(struct engine *en, const struct engine_record *r, const char *name, bool brief, int sock, struct engine_image *ret, struct err *e);
 
 /* In a child of the helper, which stays as the parent of what was restored: sends the report itself, and returns only when it
  * failed. */

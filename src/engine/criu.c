@@ -61,12 +61,12 @@ static int make_tmp(struct criu *c, struct err *e)
 	return 0;
 }
 
-int criu_open(struct criu *c, int tools_dir, int run_dir, int image_dir, struct err *e)
+int criu_open(struct criu *c, int tools_dir, int run_dir, int image_dir, bool read_only, struct err *e)
 {
 	c->image = image_dir;
 	if (mount_clone(tools_dir, "", MOUNT_ATTR_RDONLY, &c->tools, e) < 0 ||
 	    mount_clone(run_dir, "", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, &c->run, e) < 0 ||
-	    mount_clone(image_dir, "", 0, &c->mounts[MOUNT_IMAGE], e) < 0 || dev_make(0, &c->dev, e) < 0)
+	    mount_clone(image_dir, "", read_only ? MOUNT_ATTR_RDONLY : 0, &c->mounts[MOUNT_IMAGE], e) < 0 || dev_make(0, &c->dev, e) < 0)
 		return -e->no;
 	c->argv[c->n_args++] = PROGRAM;
 	return make_tmp(c, e);
@@ -108,6 +108,13 @@ static int put_new(int root, const char *path, const char *type, struct err *e)
 		put(root, path, fd, e);
 }
 
+static int cover_ids(const struct criu *c, struct err *e)
+{
+	autoclose int file = -1;
+
+	return mount_clone(c->tmp, CRIU_IDS, MOUNT_ATTR_RDONLY, &file, e) < 0 ? -e->no : put(c->mounts[MOUNT_IMAGE], c->ids, file, e);
+}
+
 /* proc and sys whole: a sandbox that is restored mounts its own, and the kernel allows that only to who already sees one. */
 static int enter_root(const struct criu *c, struct err *e)
 {
@@ -122,6 +129,8 @@ static int enter_root(const struct criu *c, struct err *e)
 		if (c->mounts[i] >= 0 && put(c->tmp, places[i].name, c->mounts[i], e) < 0)
 			return -e->no;
 	}
+	if (c->ids[0] && cover_ids(c, e) < 0)
+		return -e->no;
 	return mount_pivot(c->tools, e);
 }
 
@@ -234,7 +243,7 @@ static bool disk_is_full(int image)
 static void explain(const struct criu *c, struct err *e)
 {
 	autofree char *log = malloc(LOG_MAX + 1);
-	autoclose int fd = openat(c->image, c->log, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	autoclose int fd = openat(c->tmp, c->log, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	ssize_t n = log && fd >= 0 ? read(fd, log, LOG_MAX) : -1;
 	char why[160];
 

@@ -5,7 +5,7 @@
  * pivot_root in a mount namespace of its own (a chroot confuses it) with the host's /proc. What it works on is put
  * below its /tmp:
  *
- *	/tmp/image	the directory of the image, always
+ *	/tmp/image	the directory of the image, always; restore: read-only
  *	/tmp/freezer	dump: the cgroup by which the sandbox is frozen
  *	/tmp/root	restore: the sandbox's root
  *	/tmp/dev	restore: the /dev that the host makes
@@ -17,6 +17,7 @@
  * power over the namespace, even those that we do not have ourselves. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -28,6 +29,7 @@
 #define CRIU_DEV "/tmp/dev"
 #define CRIU_INIT "/tmp/init"
 #define CRIU_HOOK "/tmp/hook"
+#define CRIU_IDS "ids"			/* in its /tmp */
 #define CRIU_ARGS_MAX 40
 
 enum criu_mount { MOUNT_IMAGE, MOUNT_FREEZER, MOUNT_ROOT, MOUNT_DEV, MOUNT_INIT, CRIU_MOUNTS };
@@ -39,7 +41,8 @@ struct criu {
 	int tools, dev, run, tmp;	/* mounts: its root, its /dev, /run and /tmp */
 	int mounts[CRIU_MOUNTS];	/* cloned mounts; -1: not there */
 	int image;			/* the directory of the image, for us */
-	const char *log;		/* a file name in it */
+	const char *log;		/* a file name in its /tmp */
+	char ids[64];			/* restore: the file in the image that is covered by /tmp/ids; "": none */
 	uid_t owner;
 	const struct cgroup_seat *seat;	/* where it is born, or NULL: as we are */
 	const char *argv[CRIU_ARGS_MAX];
@@ -53,7 +56,7 @@ struct criu {
 
 /* Clones the mounts, so it must be called before the caller leaves the mount namespace that they are in. tools_dir: the tools'
  * root; run_dir: see criu_prepare(); image_dir: becomes criu's. */
-int criu_open(struct criu *c, int tools_dir, int run_dir, int image_dir, struct err *e);
+int criu_open(struct criu *c, int tools_dir, int run_dir, int image_dir, bool read_only, struct err *e);
 void criu_arg(struct criu *c, const char *arg);
 int criu_spawn(struct criu *c, struct err *e);
 int criu_wait(struct criu *c, int timeout_ms, struct err *e);	/* an error of its says what its log says */

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <sys/vfs.h>
 #include <linux/magic.h>
 
@@ -26,7 +25,6 @@
 #define TIMEOUT_MS 600000		/* an unfinished one cannot be stopped without harm, so this is long */
 #define LOG "dump.log"
 #define SHARED_BYTES (512ull << 20)	/* of a warm interpreter and its copy: others have paid for that memory, so usage does not tell */
-#define KEEP_FREE 16			/* a part of the pool that no image may take */
 
 /* What every sandbox is dumped with:
  *	cgroups		are made anew by us
@@ -34,7 +32,7 @@
  *	ghosts		files that are open but have no name any more go into the image, up to this size each
  *	externals	the mounts that the host makes: given again by name when it is restored */
 static const char *const arguments[] = {
-	"dump", "--images-dir", CRIU_IMAGE, "--log-file", LOG, "-v1", "--leave-running", "--freeze-cgroup", CRIU_FREEZER,
+	"dump", "--images-dir", CRIU_IMAGE, "--work-dir", "/tmp", "--log-file", LOG, "-v1", "--leave-running", "--freeze-cgroup", CRIU_FREEZER,
 	"--manage-cgroups=ignore", "--network-lock", "skip", "--empty-ns", "net", "--tcp-established", "--file-locks", "--link-remap",
 	"--ghost-limit", "256M", "--external", "mnt[/dev]:dev", "--external", "mnt[/dev/.atoll/init]:init", "--tree",
 };
@@ -55,7 +53,7 @@ static int run_criu(struct dump *d, int image, struct err *e)
 
 	if (cgroup_freezer(d->en->cgroups, d->r->spec.id, &freezer, e) < 0 || userns_owner(d->r->pid, &c->owner, e) < 0)
 		return -e->no;
-	if (criu_open(c, d->en->tools_fd, d->en->criu_run_fd, image, e) < 0 ||
+	if (criu_open(c, d->en->tools_fd, d->en->criu_run_fd, image, false, e) < 0 ||
 	    mount_clone(freezer, "", 0, &c->mounts[MOUNT_FREEZER], e) < 0)
 		return -e->no;
 	c->stage = d->en->stage_dir;
@@ -69,24 +67,24 @@ static int run_criu(struct dump *d, int image, struct err *e)
 	return criu_wait(c, TIMEOUT_MS, e);
 }
 
-/* An image is about as large as the memory in use, of which pages that are shared within the sandbox count twice. The pool is the
- * disk of all sandboxes: a full one would hurt those that run, so the image must leave some of it free. */
-static int check_room(struct dump *d, int image, struct err *e)
+/* An image is about as large as the memory in use, of which pages that are shared within the sandbox count twice. */
+int dump_room(struct engine *en, const struct engine_record *r, uint64_t *ret_bytes, struct err *e)
 {
 	struct cgroup_usage us;
-	struct statvfs fs;
+
+	if (cgroup_usage(en->cgroups, r->spec.id, &us, e) < 0)
+		return -e->no;
+	*ret_bytes = us.mem_bytes + us.mem_bytes / 2 + SHARED_BYTES;
+	return 0;
+}
+
+static int own_memory(struct dump *d, struct err *e)
+{
+	struct cgroup_usage us;
 
 	if (cgroup_usage(d->en->cgroups, d->r->spec.id, &us, e) < 0)
 		return -e->no;
 	d->own_bytes = us.mem_bytes > us.mem_cache_bytes ? us.mem_bytes - us.mem_cache_bytes : 0;
-	if (fstatvfs(image, &fs) < 0)
-		return err_sys(e, "look at the pool");
-	uint64_t free_bytes = (uint64_t)fs.f_bavail * fs.f_frsize, all = (uint64_t)fs.f_blocks * fs.f_frsize;
-	uint64_t wanted = us.mem_bytes + us.mem_bytes / 2 + SHARED_BYTES + all / KEEP_FREE;
-
-	if (free_bytes < wanted)
-		return err_set(e, ENOSPC, "the pool has %llu MiB free, and %llu are wanted for this", (unsigned long long)(free_bytes >> 20),
-			(unsigned long long)(wanted >> 20));
 	return 0;
 }
 
@@ -139,29 +137,30 @@ static int release(struct dump *d, int sock, struct err *e)
 	return 0;
 }
 
-static int dump_all(struct dump *d, int image, int sock, struct engine_image *ret, struct err *e)
+static int dump_all(struct dump *d, int image, bool brief, int sock, struct engine_image *ret, struct err *e)
 {
 	uint64_t began = clock_mono_us();
 	int dup_image = fcntl(image, F_DUPFD_CLOEXEC, 3);
 
 	if (dup_image < 0)
 		return err_sys(e, "open the image");
-	if (check_room(d, image, e) < 0) {
+	if (own_memory(d, e) < 0) {
 		fd_close(dup_image);
 		return -e->no;
 	}
 	if (run_criu(d, dup_image, e) < 0)
 		return -e->no;
 	ret->dump_us = clock_mono_us() - began;
-	if (keep_dev(d, image, e) < 0 || keep_init(d, image, e) < 0 || release(d, sock, e) < 0 || image_sync(image, &ret->bytes, e) < 0)
+	if (keep_dev(d, image, e) < 0 || keep_init(d, image, e) < 0 || release(d, sock, e) < 0 ||
+	    image_sync(image, !brief, &ret->bytes, e) < 0)
 		return -e->no;
 	ret->total_us = clock_mono_us() - began;
 	uint64_t shared = ret->bytes > d->own_bytes ? ret->bytes - d->own_bytes : 0;
 
-	return image_write_record(image, d->en->cfg.instance, d->r->extra_bytes + shared, &d->r->spec, e);
+	return image_write_record(image, !brief, d->en->cfg.instance, d->r->extra_bytes + shared, &d->r->spec, e);
 }
 
-int dump_run(struct engine *en, const struct engine_record *r, const char *name, int sock, struct engine_image *ret, struct err *e)
+int dump_run(struct engine *en, const struct engine_record *r, const char *name, bool brief, int sock, struct engine_image *ret, struct err *e)
 {
 	struct dump d = { .en = en, .r = r, .criu = CRIU_NONE };
 	autoclose int image = -1;
@@ -171,11 +170,11 @@ int dump_run(struct engine *en, const struct engine_record *r, const char *name,
 
 	if (made == -EEXIST) {			/* the last warden did not live to hear of it */
 		*e = ERR_INIT;
-		return image_sync(image, &ret->bytes, e);
+		return image_sync(image, true, &ret->bytes, e);
 	}
 	if (made < 0)
 		return -e->no;
-	int result = dump_all(&d, image, sock, ret, e);
+	int result = dump_all(&d, image, brief, sock, ret, e);
 
 	if (release(&d, sock, result < 0 ? &ignored : e) < 0)
 		result = result < 0 ? result : -e->no;

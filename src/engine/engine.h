@@ -75,6 +75,7 @@ struct engine_record {			/* a running sandbox; written to disk as it is, so only
 
 struct engine_usage {
 	uint64_t mem_bytes, mem_cache_bytes, cpu_ns, disk_bytes;
+	uint64_t all_bytes;		/* memory of all sandboxes and zygotes together, as of the last second; 0: not known */
 	uint32_t pids, oom_kills;
 };
 
@@ -138,13 +139,14 @@ struct engine_ops {
 	 * snapshot(): the disk of a frozen sandbox as it is, safe on the disk when it returns. checkpoint(): its memory too; it must
 	 * be frozen since its snapshot() of the same name, and stays frozen whatever comes of it. -ENOTSUP: this host cannot;
 	 * -EIO: CRIU could not, and e says what was in its way. Nothing is left of a failure. released() is called as soon as the
-	 * sandbox is not needed any more and may be thawed: writing the image out takes longer than making it.
+	 * sandbox is not needed any more and may be thawed: writing the image out takes longer than making it. brief: it will soon be
+	 * forgotten and need not outlive the host, so it is not written out.
 	 *
 	 * restore(): like start(), but of a sandbox that goes on where checkpoint() found it: same processes, same pids. id, slot and
 	 * limits are those of the new one. What is kept as spec->from stays. */
 	int (*snapshot)(struct engine *en, const struct engine_record *r, const char *name, struct err *e);
-	int (*checkpoint)(struct engine *en, const struct engine_record *r, const char *name, void (*released)(void *arg), void *arg,
-		struct engine_image *ret, struct err *e);
+	int (*checkpoint)(struct engine *en, const struct engine_record *r, const char *name, bool brief, void (*released)(void *arg),
+		void *arg, struct engine_image *ret, struct err *e);
 	int (*restore)(struct engine *en, const struct engine_spec *spec, struct engine_record *ret, int *ret_pidfd, struct err *e);
 	int (*forget)(struct engine *en, const char *name, struct err *e);	/* idempotent; -EAGAIN: ask again */
 	int (*kept)(struct engine *en, void (*fn)(void *arg, const char *name, bool disk, bool memory), void *arg, struct err *e);

@@ -28,7 +28,7 @@ static uint64_t checksum(const void *p, size_t n)
 	return h;
 }
 
-int image_write_record(int image, uint32_t instance, uint64_t extra_bytes, const struct engine_spec *spec, struct err *e)
+int image_write_record(int image, bool durable, uint32_t instance, uint64_t extra_bytes, const struct engine_spec *spec, struct err *e)
 {
 	struct image_record r;
 
@@ -48,7 +48,7 @@ int image_write_record(int image, uint32_t instance, uint64_t extra_bytes, const
 
 	if (w < 0)
 		return err_set(e, -w, "write the record of the image: %s", strerror(-w));
-	return fsync(fd) < 0 || fsync(image) < 0 ? err_sys(e, "write the record of the image") : 0;
+	return durable && (fsync(fd) < 0 || fsync(image) < 0) ? err_sys(e, "write the record of the image") : 0;
 }
 
 int image_check_record(const void *p, size_t n, struct image_record *ret)
@@ -233,34 +233,24 @@ size_t image_encode_ids(uint32_t root, uint32_t count, unsigned char out[64])
 	return head + n;
 }
 
-int image_set_ids(int image, uint32_t root, uint32_t count, struct err *e)
+int image_ids_file(int image, char ret[IMAGE_FILE_SIZE], struct err *e)
 {
-	unsigned char bytes[64];
-	size_t n = image_encode_ids(root, count, bytes);
-	int own = openat(image, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), done = 0;
+	int own = openat(image, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), found = 0;
 	DIR *d = own < 0 ? NULL : fdopendir(own);
 
 	if (!d) {
 		fd_close(own);
 		return err_sys(e, "read the image");
 	}
-	for (struct dirent *de; e->no == 0 && (de = readdir(d));) {
-		if (strncmp(de->d_name, IDS_PREFIX, strlen(IDS_PREFIX)) != 0)
-			continue;
-		autoclose int fd = openat(image, de->d_name, O_WRONLY | O_TRUNC | O_CLOEXEC | O_NOFOLLOW);
-		int r = fd < 0 ? -errno : fd_write_all(fd, bytes, n);
-
-		if (r < 0)
-			(void)err_set(e, -r, "write the ids of the image: %s", strerror(-r));
-		done++;
+	for (struct dirent *de; (de = readdir(d));) {
+		if (strncmp(de->d_name, IDS_PREFIX, strlen(IDS_PREFIX)) == 0 && str_copy(ret, IMAGE_FILE_SIZE, str_of(de->d_name)))
+			found++;
 	}
 	(void)closedir(d);
-	if (e->no == 0 && done != 1)
-		(void)err_set(e, EBADMSG, "the image has %d user namespaces instead of 1", done);
-	return -e->no;
+	return found == 1 ? 0 : err_set(e, EBADMSG, "the image has %d user namespaces instead of 1", found);
 }
 
-static int sync_dir(int dirfd, const char *name, uint64_t *sum)
+static int sync_dir(int dirfd, const char *name, bool durable, uint64_t *sum)
 {
 	int fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW), r = 0;
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
@@ -273,26 +263,26 @@ static int sync_dir(int dirfd, const char *name, uint64_t *sum)
 		struct stat st;
 
 		if (de->d_type == DT_DIR && strcmp(de->d_name, ".") != 0 && strcmp(de->d_name, "..") != 0)
-			r = sync_dir(fd, de->d_name, sum);
+			r = sync_dir(fd, de->d_name, durable, sum);
 		if (de->d_type != DT_REG)
 			continue;
 		autoclose int file = openat(fd, de->d_name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 
-		if (file < 0 || fstat(file, &st) < 0 || fsync(file) < 0)
+		if (file < 0 || fstat(file, &st) < 0 || (durable && fsync(file) < 0))
 			r = -errno;
 		else
 			*sum += (uint64_t)st.st_size;
 	}
-	if (r == 0 && fsync(fd) < 0)
+	if (r == 0 && durable && fsync(fd) < 0)
 		r = -errno;
 	(void)closedir(d);
 	return r;
 }
 
-int image_sync(int image, uint64_t *ret_bytes, struct err *e)
+int image_sync(int image, bool durable, uint64_t *ret_bytes, struct err *e)
 {
 	*ret_bytes = 0;
-	int r = sync_dir(image, ".", ret_bytes);
+	int r = sync_dir(image, ".", durable, ret_bytes);
 
 	return r < 0 ? err_set(e, -r, "write the image to disk: %s", strerror(-r)) : 0;
 }

@@ -26,7 +26,7 @@ struct image_record {
 	uint64_t sum;			/* over all that stands before it */
 };
 
-int image_write_record(int image, uint32_t instance, uint64_t extra_bytes, const struct engine_spec *spec, struct err *e);
+int image_write_record(int image, bool durable, uint32_t instance, uint64_t extra_bytes, const struct engine_spec *spec, struct err *e);
 int image_read_record(int image, struct image_record *ret, struct err *e);	/* -EBADMSG: torn, or of another version */
 int image_check_record(const void *p, size_t n, struct image_record *ret);	/* -EBADMSG */
 
@@ -42,8 +42,11 @@ int image_copy_init(int from, int dir, int *ret_fd, struct err *e);
 int image_save_dev(int image, int dev_fd, struct err *e);
 int image_load_dev(int image, int dev_fd, uid_t from_root, uid_t to_root, struct err *e);
 
-/* CRIU writes the map of ids it found; the sandbox may come back in another slot, with other ids. */
-int image_set_ids(int image, uint32_t root, uint32_t count, struct err *e);
+/* CRIU writes the map of ids it found, in a file of its own; the sandbox may come back in another slot, with other ids. Several may come back
+ * at once from one image, so that is never changed: who restores one shows CRIU another file in that place. */
+#define IMAGE_FILE_SIZE 64
+
+int image_ids_file(int image, char ret[IMAGE_FILE_SIZE], struct err *e);	/* its name */
 size_t image_encode_ids(uint32_t root, uint32_t count, unsigned char out[64]);
 
-int image_sync(int image, uint64_t *ret_bytes, struct err *e);		/* all of it is on the disk; how much that is */
+int image_sync(int image, bool durable, uint64_t *ret_bytes, struct err *e);	/* all of it is on the disk; how much that is */

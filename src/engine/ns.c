@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/str.h"
@@ -26,6 +27,7 @@
 #include "engine/slot.h"
 
 #define INIT_SOCKET "atoll-init"
+#define ALL_BYTES_MS 1000		/* the kernel adds them up for us, which takes a while when there are many */
 #define INIT_QUEUE (512 * 1024)		/* bytes on their way in: with the usual 100 KiB both ends wait for each other all the time */
 #define ZYGOTE_IDLE_S 900
 
@@ -305,6 +307,11 @@ static int ns_usage(struct engine *en, const struct engine_record *r, struct eng
 		.oom_kills = cg.oom_kills,
 	};
 	(void)pool_usage(en->pool, r->spec.id, &ret->disk_bytes);	/* 0 where nothing counts it */
+	uint64_t now = clock_mono_ms();
+
+	if (now - en->all_bytes_ms > ALL_BYTES_MS && cgroup_all_memory(en->cgroups, &en->all_bytes) == 0)
+		en->all_bytes_ms = now;
+	ret->all_bytes = en->all_bytes;
 	return 0;
 }
 

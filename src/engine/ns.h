@@ -42,6 +42,7 @@ struct engine {
 	int tools_fd, criu_run_fd;	/* -1: there is no CRIU */
 	uint32_t mtu;
 	struct cgroup_tree *cgroups;
+	uint64_t all_bytes, all_bytes_ms;	/* memory of all, and when that was looked at */
 	struct pool *pool;
 	struct helper guard;
 	struct ckpt ckpt;

@@ -10,6 +10,7 @@
 #include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -28,6 +29,9 @@
 #define NAME "pool.img"
 #define KEPT '+'			/* in no sandbox's id */
 #define KEPT_NAME_SIZE 32
+#define KEEP_FREE 16			/* a part of the pool that nothing kept may take */
+#define ROOM_TRIES 60
+#define ROOM_STEP_NS 50000000
 
 struct pool {
 	struct pool_config cfg;
@@ -357,6 +361,32 @@ int pool_kept(struct pool *p, void (*fn)(void *arg, const char *name, bool disk,
 			fn(arg, de->d_name, what == KEPT_DISK, is_there(p, de->d_name, KEPT_MEMORY, "/record"));
 	}
 	(void)closedir(d);
+	return 0;
+}
+
+/* What is left beside it is for the sandboxes: a full pool would hurt those that run. */
+static bool has_room(const struct pool *p, uint64_t bytes, uint64_t *ret_free)
+{
+	struct statvfs fs;
+
+	if (fstatvfs(p->fs_fd, &fs) < 0)
+		return false;
+	*ret_free = (uint64_t)fs.f_bavail * fs.f_frsize;
+	return *ret_free >= bytes + (uint64_t)fs.f_blocks * fs.f_frsize / KEEP_FREE;
+}
+
+int pool_make_room(struct pool *p, uint64_t bytes, struct err *e)
+{
+	uint64_t free_bytes = 0;
+
+	for (int i = 0; !has_room(p, bytes, &free_bytes); i++) {
+		if (i == ROOM_TRIES)
+			return err_set(e, ENOSPC, "the pool has %llu MiB free, and %llu are wanted", (unsigned long long)(free_bytes >> 20),
+				(unsigned long long)(bytes >> 20));
+		if (i == 0)
+			sweeper_want_room(&p->sweeper, bytes + bytes / 4);
+		(void)nanosleep(&(struct timespec) { .tv_nsec = ROOM_STEP_NS }, NULL);
+	}
 	return 0;
 }
 

@@ -37,6 +37,7 @@ int pool_keep_disk(struct pool *p, const char *id, const char *name, struct err 
 int pool_keep_memory(struct pool *p, const char *name, int *ret_fd, struct err *e);
 int pool_kept_memory(struct pool *p, const char *name, int *ret_fd, struct err *e);	/* -ENOENT */
 int pool_make_from(struct pool *p, const char *name, const char *id, uint64_t disk_bytes, int *ret_fd, struct err *e);
+int pool_make_room(struct pool *p, uint64_t bytes, struct err *e);	/* grows it, if it can; -ENOSPC. Waits up to a few seconds */
 int pool_kept(struct pool *p, void (*fn)(void *arg, const char *name, bool disk, bool memory), void *arg, struct err *e);
 int pool_forget(struct pool *p, const char *name, struct err *e);	/* both; in the background; idempotent; -EAGAIN */
 

@@ -49,7 +49,7 @@
 #define ANSWER "answer"
 
 static const char *const arguments[] = {
-	"restore", "--images-dir", CRIU_IMAGE, "--log-file", LOG, "-v1", "--restore-detached", "--manage-cgroups=ignore", "--empty-ns", "net",
+	"restore", "--images-dir", CRIU_IMAGE, "--work-dir", "/tmp", "--log-file", LOG, "-v1", "--restore-detached", "--manage-cgroups=ignore", "--empty-ns", "net",
 	"--tcp-established", "--file-locks", "--link-remap", "--root", CRIU_ROOT, "--external", "mnt[dev]:" CRIU_DEV,
 	"--external", "mnt[init]:" CRIU_INIT, "--action-script", CRIU_HOOK,
 };
@@ -74,6 +74,15 @@ struct restore {
 
 /* --- what the host makes ------------------------------------------------------------------------------------ */
 
+static int write_ids(const struct restore *rs, struct err *e)
+{
+	unsigned char bytes[64];
+	size_t n = image_encode_ids(rs->slot.root, SLOT_UIDS, bytes);
+	autoclose int fd = openat(rs->criu.tmp, CRIU_IDS, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
+
+	return fd < 0 || write(fd, bytes, n) != (ssize_t)n ? err_sys(e, "write its ids") : 0;
+}
+
 static int open_image(struct restore *rs, struct err *e)
 {
 	autoclose int image = -1;
@@ -83,10 +92,10 @@ static int open_image(struct restore *rs, struct err *e)
 	if (strcmp(rs->record.spec.template_key, rs->spec->template_key) != 0)
 		return err_set(e, EINVAL, "the image is of another template");
 	slot_fill(rs->record.instance, rs->record.spec.slot, &rs->was);
-	if (image_set_ids(image, rs->slot.root, SLOT_UIDS, e) < 0)
+	if (image_ids_file(image, rs->criu.ids, e) < 0 ||
+	    criu_open(&rs->criu, rs->en->tools_fd, rs->en->criu_run_fd, take_fd(&image), true, e) < 0)
 		return -e->no;
-	(void)unlinkat(image, LOG, 0);
-	return criu_open(&rs->criu, rs->en->tools_fd, rs->en->criu_run_fd, take_fd(&image), e);
+	return write_ids(rs, e);
 }
 
 static int clone_template(struct restore *rs, struct err *e)

@@ -24,6 +24,7 @@
 
 struct request {
 	char name[32];			/* "": a tick */
+	uint64_t room;			/* then so many bytes should be free */
 };
 
 int sweeper_remove_now(int fs_fd, const char *name)
@@ -35,15 +36,21 @@ int sweeper_remove_now(int fs_fd, const char *name)
 	return r == -ENOENT ? 0 : r;
 }
 
-static void grow(struct sweeper_job *j)
+/* When less than a part of it is free, or less than that room, which somebody is about to need. */
+static void grow(struct sweeper_job *j, uint64_t room)
 {
 	struct statvfs fs, host;
 
 	if (j->file_fd < 0 || j->bytes >= j->max_bytes || fstatvfs(j->fs_fd, &fs) < 0 || fstatvfs(j->file_fd, &host) < 0)
 		return;
-	if (fs.f_bavail >= fs.f_blocks / GROW_BELOW)
+	uint64_t has = (uint64_t)fs.f_bavail * fs.f_frsize, lacks = room > has ? room - has : 0;
+
+	if (fs.f_bavail >= fs.f_blocks / GROW_BELOW && !lacks)
 		return;
 	uint64_t step = j->bytes / 4 > GROW_STEP_MIN ? j->bytes / 4 : GROW_STEP_MIN;
+
+	if (step < lacks + lacks / 4)		/* metadata takes its part of what is new */
+		step = lacks + lacks / 4;
 	uint64_t free_bytes = (uint64_t)host.f_bavail * host.f_frsize, keep = (uint64_t)host.f_blocks * host.f_frsize / HOST_KEEP;
 
 	if (step > j->max_bytes - j->bytes)
@@ -89,8 +96,8 @@ static void serve(void *arg, int sock)
 		}
 		if (j->file_fd < 0)
 			continue;
-		grow(j);
-		if (--counters_in == 0)
+		grow(j, rq.room);
+		if (!rq.room && --counters_in == 0)
 			counters_in = btrfs_qgroup_sweep(j->fs_fd, &below) > 0 ? COUNTERS_TICKS : COUNTERS_IDLE_TICKS;
 	}
 }
@@ -117,4 +124,11 @@ void sweeper_tick(struct helper *s)
 	struct request rq = { 0 };
 
 	(void)send(s->sock, &rq, sizeof rq, MSG_DONTWAIT | MSG_NOSIGNAL);	/* busy: there will be another tick */
+}
+
+void sweeper_want_room(struct helper *s, uint64_t bytes)
+{
+	struct request rq = { .room = bytes };
+
+	(void)send(s->sock, &rq, sizeof rq, MSG_DONTWAIT | MSG_NOSIGNAL);	/* it has more urgent work, or cannot */
 }

@@ -23,5 +23,6 @@ struct sweeper_job {
 int sweeper_start(const struct sweeper_job *job, struct helper *ret, struct err *e);	/* helper_stop() lets it finish */
 int sweeper_remove(struct helper *s, const char *name);	/* -EAGAIN: too much at once, ask again */
 void sweeper_tick(struct helper *s);
+void sweeper_want_room(struct helper *s, uint64_t bytes);	/* that many should be free, soon */
 
 int sweeper_remove_now(int fs_fd, const char *name);	/* in this process; 0 when it is gone, -errno */

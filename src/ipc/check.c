@@ -80,6 +80,7 @@ size_t msg_size(enum msg_type t)
 	case RE_KEPT_ITEM: return sizeof(struct msg_kept);
 	case OP_TLS_FILE: return sizeof(struct msg_tls_file);
 	case OP_LIST: return sizeof(struct msg_list);
+	case RE_RELEASED:
 	case RE_OK: return sizeof(struct msg_ok);
 	case RE_ERROR: return sizeof(struct msg_error);
 	case RE_HELLO: return sizeof(struct msg_welcome);

@@ -49,6 +49,7 @@ enum msg_type {
 	RE_LIST_ITEM,		/* struct msg_sandbox */
 	RE_USAGE,		/* struct msg_usage */
 	RE_IMAGE,		/* struct msg_image */
+	RE_RELEASED,		/* struct msg_ok: before RE_IMAGE */
 	RE_KEPT_ITEM,		/* struct msg_kept */
 
 	EV_EXITED = 96,		/* struct msg_exited: a sandbox ended, for whatever reason, and all of it is gone */
@@ -117,11 +118,17 @@ struct msg_id {			/* OP_KILL, OP_FREEZE, OP_THAW, OP_CONNECT, OP_USAGE */
 	char request[REQUEST_ID_SIZE];
 };
 
+#define KEEP_THAW 1u		/* flags of OP_CHECKPOINT: thaw it as soon as it is not needed any more, and tell by RE_RELEASED */
+#define KEEP_BRIEF 2u		/* it will soon be forgotten: it need not outlive the host */
+#define KEEP_FLAGS_ALL 3u
+
 struct msg_keep {		/* OP_SNAPSHOT, OP_CHECKPOINT */
 	struct msg_head head;
 	char id[ID_SIZE];
 	char name[ID_SIZE];	/* of the same form as an id */
 	char request[REQUEST_ID_SIZE];
+	uint32_t flags;		/* 0 with OP_SNAPSHOT */
+	uint8_t pad[4];
 };
 
 struct msg_name {		/* OP_FORGET */
@@ -193,6 +200,7 @@ struct msg_usage {
 	uint64_t mem_bytes, mem_cache_bytes, mem_limit_bytes;
 	uint64_t cpu_ns;			/* since start */
 	uint64_t disk_bytes, disk_limit_bytes;
+	uint64_t all_bytes;			/* memory of all sandboxes together, caches aside; 0: not known */
 	uint32_t pids;
 	uint32_t oom_kills;
 };

@@ -95,6 +95,14 @@ void sandbox_freeze(struct sandbox *sb, uint32_t seq)
 	look(sb);
 }
 
+void sandbox_thaw_quietly(struct sandbox *sb)
+{
+	struct err e = ERR_INIT;
+
+	if (sb->w->ops->freeze(sb->w->engine, &sb->er, false, &e) < 0 || note(sb, false, &e) < 0)
+		log_error("could not thaw a sandbox", "id=%s err=%s", sb->er.spec.id, e.text);
+}
+
 void sandbox_thaw(struct sandbox *sb, uint32_t seq)
 {
 	struct warden *w = sb->w;

@@ -186,6 +186,13 @@ void front_ok(struct warden *w, uint64_t life, uint32_t seq)
 	answer(w, life, &re, sizeof re);
 }
 
+void front_released(struct warden *w, uint64_t life, uint32_t seq)
+{
+	struct msg_ok re = { .head = { MSG_VERSION, RE_RELEASED, seq } };
+
+	answer(w, life, &re, sizeof re);
+}
+
 void front_image(struct warden *w, uint64_t life, uint32_t seq, uint64_t bytes, uint64_t dump_us)
 {
 	struct msg_image re = { .head = { MSG_VERSION, RE_IMAGE, seq }, .bytes = bytes, .dump_us = dump_us };

@@ -14,6 +14,7 @@ void front_close(struct warden *w);
 
 /* Answers to one request. life is that of the front that asked; for an earlier one nothing is sent. */
 void front_ok(struct warden *w, uint64_t life, uint32_t seq);
+void front_released(struct warden *w, uint64_t life, uint32_t seq);	/* more will come */
 void front_image(struct warden *w, uint64_t life, uint32_t seq, uint64_t bytes, uint64_t dump_us);
 void front_error(struct warden *w, uint64_t life, uint32_t seq, int no, const char *text);
 

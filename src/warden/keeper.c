@@ -20,6 +20,7 @@
 struct keeper {
 	struct sandbox *sb;
 	enum msg_type op;
+	uint32_t flags;			/* KEEP_* */
 	uint32_t seq, thaw_seq;		/* 0: nobody waits */
 	uint64_t life;			/* the front that asked */
 	uint64_t began_ms;
@@ -62,7 +63,7 @@ static __attribute__((noreturn)) void child_main(const struct keeper *k, int soc
 	warden_let_go(w);
 	memset(&rp, 0, sizeof rp);
 	int r = k->op == OP_SNAPSHOT ? w->ops->snapshot(w->engine, &sb->er, k->name, &rp.e) :
-		w->ops->checkpoint(w->engine, &sb->er, k->name, say_released, &sock, &rp.image, &rp.e);
+		w->ops->checkpoint(w->engine, &sb->er, k->name, k->flags & KEEP_BRIEF, say_released, &sock, &rp.image, &rp.e);
 
 	rp.how = r < 0 ? KEEPER_FAILED : KEEPER_DONE;
 	_exit(fd_send(sock, &rp, sizeof rp, NULL, 0) == sizeof rp ? 0 : 1);
@@ -84,13 +85,17 @@ static void answer(struct keeper *k, const struct report *rp)
 		front_image(w, k->life, seq, rp->image.bytes, rp->image.dump_us);
 }
 
-/* Whoever wanted to thaw it has waited for this. */
+/* Whoever wanted to thaw it has waited for this. Who asked for KEEP_THAW still wants what is being written. */
 static void release(struct keeper *k)
 {
 	uint32_t seq = k->thaw_seq;
 
 	k->released = true;
 	k->thaw_seq = 0;
+	if (k->flags & KEEP_THAW && k->sb->state == SANDBOX_RUNNING && k->sb->frozen) {
+		sandbox_thaw_quietly(k->sb);
+		front_released(k->sb->w, k->life, k->seq);
+	}
 	if (seq && k->sb->state != SANDBOX_RUNNING)
 		front_error(k->sb->w, k->life, seq, ENOENT, "the sandbox has ended");
 	else if (seq && k->life == k->sb->w->life)	/* else it was never told, and the new front will ask again */
@@ -168,7 +173,7 @@ void keeper_begin(struct sandbox *sb, const struct msg_keep *m)
 		return;
 	}
 	*k = (struct keeper) {
-		.sb = sb, .op = (enum msg_type)m->head.type, .seq = m->head.seq, .life = w->life, .began_ms = clock_mono_ms(), .sock = -1,
+		.sb = sb, .op = (enum msg_type)m->head.type, .flags = m->flags, .seq = m->head.seq, .life = w->life, .began_ms = clock_mono_ms(), .sock = -1,
 	};
 	memcpy(k->name, m->name, sizeof k->name);
 	memcpy(k->request, m->request, sizeof k->request);

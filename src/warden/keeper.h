@@ -2,7 +2,7 @@
 /* keeper: the child process in which the engine writes the disk or the memory of a frozen sandbox, so that the warden's loop
  * never waits. There is one per sandbox at a time.
  *
- * While it needs the sandbox nobody may thaw it; a thaw that comes meanwhile is carried out afterwards. It dies with the
+ * While it needs the sandbox nobody may thaw it (with KEEP_THAW it does that itself then); a thaw that comes meanwhile is carried out afterwards. It dies with the
  * warden, but a dump that has begun goes on in atoll-ckpt. */
 #pragma once
 

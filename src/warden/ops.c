@@ -244,7 +244,7 @@ static void op_usage(struct warden *w, const void *msg)
 		.mem_bytes = us.mem_bytes, .mem_cache_bytes = us.mem_cache_bytes, .mem_limit_bytes = sb->er.spec.limits.mem_bytes,
 		.cpu_ns = us.cpu_ns,
 		.disk_bytes = us.disk_bytes, .disk_limit_bytes = sb->er.spec.limits.disk_bytes,
-		.pids = us.pids, .oom_kills = us.oom_kills,
+		.all_bytes = us.all_bytes, .pids = us.pids, .oom_kills = us.oom_kills,
 	};
 
 	memcpy(re.id, sb->er.spec.id, sizeof re.id);

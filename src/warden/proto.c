@@ -65,6 +65,7 @@ static const char *fields_tls_file(const struct proto *pr, const void *msg)
 
 static const char *fields_keep(const struct proto *pr, const void *msg)
 {
+	static const uint8_t zero[sizeof ((struct msg_keep *)0)->pad];
 	const struct msg_keep *m = msg;
 
 	(void)pr;
@@ -72,6 +73,10 @@ static const char *fields_keep(const struct proto *pr, const void *msg)
 		return "bad sandbox id";
 	if (!check_id(m->name))
 		return "bad name";
+	if (m->flags & ~(m->head.type == OP_CHECKPOINT ? KEEP_FLAGS_ALL : 0))
+		return "unknown flags";
+	if (memcmp(m->pad, zero, sizeof zero) != 0)
+		return "padding is not zero";
 	return check_request(m->request) ? NULL : "bad request id";
 }
 

@@ -71,6 +71,7 @@ void sandbox_kill(struct sandbox *sb);
 /* Of a running one; both answer the front's request by themselves, freezing when all of it has stopped. */
 void sandbox_freeze(struct sandbox *sb, uint32_t seq);
 void sandbox_thaw(struct sandbox *sb, uint32_t seq);
+void sandbox_thaw_quietly(struct sandbox *sb);	/* without an answer */
 
 int sandbox_enforce(struct sandbox *sb, struct err *e);	/* its policy, in an engine that does not know of it */
 void sandbox_told(struct sandbox *sb);			/* called by egress.c: it knows the policy */

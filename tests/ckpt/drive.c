@@ -137,7 +137,7 @@ static int begin(struct drive *d, const struct engine_spec *spec, bool restore, 
 	if (pid == 0) {
 		int pidfd = -1, r = (restore ? engine_ns.restore : engine_ns.start)(d->en, spec, &m.rec, &pidfd, &m.e);
 
-		(void)fd_send(sock[1], &m, sizeof m, &pidfd, r == 0);
+		(void)fd_send(sock[1], &m, sizeof m, &pidfd, r >= 0);
 		_exit(0);
 	}
 	close(sock[1]);
@@ -240,7 +240,7 @@ static void released(void *arg)
 static int do_checkpoint(struct drive *d, char *name, char *b, struct err *e)
 {
 	(void)b;
-	return engine_ns.checkpoint(d->en, &d->rec, name, released, NULL, &d->image, e);
+	return engine_ns.checkpoint(d->en, &d->rec, name, false, released, NULL, &d->image, e);
 }
 
 static int do_forget(struct drive *d, char *name, char *b, struct err *e)
@@ -304,7 +304,7 @@ static void parse(int argc, char **argv, struct drive *d)
 int main(int argc, char **argv)
 {
 	struct drive d = {
-		.cfg = { .max_sandboxes = 16, .pool_bytes = 3ull << 30, .pool_max_bytes = 3ull << 30 }, .pidfd = -1,
+		.cfg = { .max_sandboxes = 16, .pool_bytes = 1ull << 30, .pool_max_bytes = 4ull << 30 }, .pidfd = -1,
 	};
 	struct err e = ERR_INIT;
 	int registry = -1;

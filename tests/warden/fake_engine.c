@@ -174,12 +174,13 @@ static int fake_snapshot(struct engine *en, const struct engine_record *r, const
 }
 
 /* Needs it for a while, then writes for a while; or ends without a word. */
-static int fake_checkpoint(struct engine *en, const struct engine_record *r, const char *name, void (*released)(void *arg), void *arg,
+static int fake_checkpoint(struct engine *en, const struct engine_record *r, const char *name, bool brief, void (*released)(void *arg), void *arg,
 	struct engine_image *ret, struct err *e)
 {
 	(void)en;
 	(void)r;
 	(void)e;
+	(void)brief;
 	if (strcmp(name, "kcrash") == 0)
 		_exit(1);
 	(void)usleep(200000);

@@ -205,6 +205,8 @@ static void tls_file(void) { hello(); struct msg_tls_file m = { .head = head(OP_
 static void tls_file_pad(void) { hello(); struct msg_tls_file m = { .head = head(OP_TLS_FILE), .which = 1, .pad = { 1 } }; out(&m, sizeof m, 0); }
 static void keep_name(void) { hello(); struct msg_keep m = { .head = head(OP_SNAPSHOT), .id = "ione", .name = "k+d" }; out(&m, sizeof m, 0); }
 static void keep_id(void) { hello(); struct msg_keep m = { .head = head(OP_CHECKPOINT), .id = "", .name = "kone" }; out(&m, sizeof m, 0); }
+static void keep_flag(void) { hello(); struct msg_keep m = { .head = head(OP_SNAPSHOT), .id = "ione", .name = "kone", .flags = KEEP_THAW }; out(&m, sizeof m, 0); }
+static void keep_pad(void) { hello(); struct msg_keep m = { .head = head(OP_CHECKPOINT), .id = "ione", .name = "kone", .pad = { 1 } }; out(&m, sizeof m, 0); }
 static void forget_path(void) { hello(); struct msg_name m = { .head = head(OP_FORGET), .name = "../../etc" }; out(&m, sizeof m, 0); }
 static void forget_open_end(void) { hello(); struct msg_name m = { .head = head(OP_FORGET) }; memset(m.name, 'k', sizeof m.name); out(&m, sizeof m, 0); }
 static void level_high(void) { hello(); struct msg_level m = { .head = head(OP_LOG_LEVEL), .level = 4 }; out(&m, sizeof m, 0); }
@@ -305,6 +307,8 @@ static const struct {
 	{ "start: from a path", "bad name", from_path },
 	{ "snapshot: name of a directory", "bad name", keep_name },
 	{ "checkpoint: empty id", "bad sandbox id", keep_id },
+	{ "snapshot: a flag of the other", "unknown flags", keep_flag },
+	{ "checkpoint: padding used", "padding is not zero", keep_pad },
 	{ "forget: path as name", "bad name", forget_path },
 	{ "forget: name without end", "bad name", forget_open_end },
 	{ "start: no memory", "limits out of range", mem_none },
@@ -425,6 +429,14 @@ static void keeps(void)
 	(void)keep(OP_CHECKPOINT, "ione", "kone");
 	expect(RE_IMAGE, 0, "checkpoint");
 	ask(OP_THAW, "ione", RE_OK, 0, "thaw");
+	ask(OP_FREEZE, "ione", RE_OK, 0, "freeze once more");
+	struct msg_keep brief = { .head = head(OP_CHECKPOINT), .id = "ione", .name = "kone", .flags = KEEP_THAW | KEEP_BRIEF };
+
+	out(&brief, sizeof brief, 0);
+	expect_seq(brief.head.seq, RE_RELEASED, 0, "it runs again");
+	(void)keep(OP_SNAPSHOT, "ione", "ktwo");
+	expect(RE_ERROR, EBUSY, "it is not frozen any more");
+	expect_seq(brief.head.seq, RE_IMAGE, 0, "and is kept");
 	out(&list, sizeof list, 0);
 	expect(RE_KEPT_ITEM, 0, "the first kept");
 	expect(RE_KEPT_ITEM, 0, "the second kept");

@@ -36,13 +36,13 @@ static void a_record_is_read_as_it_was_written(void **state)
 	(void)state;
 	assert_int_equal(image_read_record(dir, &r, &e), -ENOENT);
 	e = ERR_INIT;
-	assert_int_equal(image_write_record(dir, 3, 7, &spec, &e), 0);
+	assert_int_equal(image_write_record(dir, true, 3, 7, &spec, &e), 0);
 	assert_int_equal(image_read_record(dir, &r, &e), 0);
 	assert_int_equal(r.instance, 3);
 	assert_int_equal(r.extra_bytes, 7);
 	assert_memory_equal(&r.spec, &spec, sizeof spec);
 	/* A second one would mean that two dumps share a directory. */
-	assert_int_equal(image_write_record(dir, 3, 7, &spec, &e), -EEXIST);
+	assert_int_equal(image_write_record(dir, true, 3, 7, &spec, &e), -EEXIST);
 	(void)unlinkat(dir, "record", 0);
 	close(dir);
 	(void)rmdir(path);
@@ -57,7 +57,7 @@ static void a_damaged_record_is_refused(void **state)
 	int dir = temp_dir(path);
 
 	(void)state;
-	assert_int_equal(image_write_record(dir, 0, 0, &spec, &e), 0);
+	assert_int_equal(image_write_record(dir, false, 0, 0, &spec, &e), 0);
 	assert_int_equal(image_read_record(dir, &good, &e), 0);
 	for (size_t i = 0; i < sizeof good; i += 5) {
 		r = good;
@@ -90,26 +90,26 @@ static void ids_are_written_as_criu_writes_them(void **state)
 
 static void exactly_one_user_namespace_is_expected(void **state)
 {
+	static const char *const names[] = { "userns-12.img", "userns-13.img", "mountpoints-1.img" };
 	struct err e = ERR_INIT;
-	unsigned char got[64], want[64];
-	char path[32];
+	char path[32], found[IMAGE_FILE_SIZE];
 	int dir = temp_dir(path);
 
 	(void)state;
-	assert_int_equal(image_set_ids(dir, 1, 65536, &e), -EBADMSG);
-	e = ERR_INIT;
-	int fd = openat(dir, "userns-12.img", O_RDWR | O_CREAT, 0600);
+	for (size_t i = 0; i < 3; i++) {
+		int fd = openat(dir, names[2 - i], O_RDWR | O_CREAT, 0600);
 
-	assert_int_equal(write(fd, "some longer text that has to go, all of it, or CRIU would read on", 64), 64);
-	assert_int_equal(image_set_ids(dir, 70000, 65536, &e), 0);
-	size_t n = image_encode_ids(70000, 65536, want);
-
-	assert_int_equal(pread(fd, got, sizeof got, 0), n);
-	assert_memory_equal(got, want, n);
-	close(fd);
-	(void)unlinkat(dir, "userns-12.img", 0);
+		close(fd);
+		assert_int_equal(image_ids_file(dir, found, &e), i == 1 ? 0 : -EBADMSG);
+		e = ERR_INIT;
+	}
+	assert_int_equal(unlinkat(dir, names[0], 0), 0);
+	assert_int_equal(image_ids_file(dir, found, &e), 0);
+	assert_string_equal(found, "userns-13.img");
+	(void)unlinkat(dir, names[1], 0);
+	(void)unlinkat(dir, names[2], 0);
 	close(dir);
-	(void)rmdir(path);
+	assert_int_equal(rmdir(path), 0);
 }
 
 static void put(int dir, const char *name, const char *text)
