@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/rand.h"
 #include "http/json.h"
 #include "http/server.h"
 #include "loop/loop.h"
@@ -105,6 +106,19 @@ static void tell(struct init *in, const char *name, const char *value)
 	write_run_file(in, name, value);
 }
 
+/* Somebody who was one with another until a moment ago. */
+static void become_copy(struct init *in)
+{
+	char id[34];
+	autoclose int fd = open("/etc/machine-id", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0444);
+
+	rand_hex(id, 32);
+	memcpy(id + 32, "\n", 2);
+	if (fd < 0 || fd_write_all(fd, id, 33) < 0)
+		log_warn("cannot write a new machine-id, going on", "errno=%d", errno);
+	interp_copied(in);
+}
+
 static void setup_apply(struct init *in, const struct setup *s)
 {
 	autojson json_t *before = env_merged(&in->env);
@@ -117,6 +131,10 @@ static void setup_apply(struct init *in, const struct setup *s)
 	if (s->workdir && s->workdir[0])
 		replace(&in->default_workdir, s->workdir);
 	tell(in, "E2B_SANDBOX", "true");
+	if (s->sandbox && in->sandbox && strcmp(in->sandbox, s->sandbox) != 0)
+		become_copy(in);
+	if (s->sandbox)
+		replace(&in->sandbox, s->sandbox);
 	tell(in, "E2B_SANDBOX_ID", s->sandbox);
 	tell(in, "E2B_TEMPLATE_ID", s->template_id);
 	in->interp.text_from_stdout = s->text_from_stdout;

@@ -22,6 +22,7 @@ struct init {
 	struct http_server *server;
 	struct env env;
 	char *path;			/* PATH of every command */
+	char *sandbox;			/* its id; NULL: not told yet */
 	char *default_user;
 	char *default_workdir;		/* NULL: the user's home */
 	const char *run_dir;		/* where the .E2B_* files go */

@@ -50,6 +50,7 @@ void interp_settled(struct init *in);
 
 /* The sandbox's variables have changed: interpreters that have not run anything get the new ones. */
 void interp_env_changed(struct init *in);
+void interp_copied(struct init *in);		/* the sandbox is a copy of another from now on */
 
 /* A child has ended. False: it is none of the interpreter's. */
 bool interp_reaped(struct init *in, pid_t pid, int status);

@@ -381,6 +381,14 @@ void interp_env_changed(struct init *in)
 		renew_env(c);
 }
 
+void interp_copied(struct init *in)
+{
+	for (struct context *c = in->interp.contexts; c; c = c->next) {
+		if (c->kernel && c->runtime.takes_reseed)
+			kernel_reseed(c->kernel);
+	}
+}
+
 void context_restart(struct context *c)
 {
 	set_state(c, CONTEXT_COLD);

@@ -397,6 +397,13 @@ int kernel_env(struct kernel *k, const struct runtime *rt, struct err *e)
 	return 0;
 }
 
+void kernel_reseed(struct kernel *k)
+{
+	autojson json_t *msg = json_pack("{s:s}", "op", "reseed");
+
+	send_line(k, msg);
+}
+
 static struct kernel *kernel_new(struct init *in)
 {
 	struct kernel *k = calloc(1, sizeof(*k));

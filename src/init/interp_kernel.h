@@ -44,6 +44,7 @@ bool kernel_is_fork(const struct kernel *k);	/* a seed has made it, or is asked 
 void kernel_execute(struct kernel *k, const struct kernel_cell *cell);
 int kernel_env(struct kernel *k, const struct runtime *rt, struct err *e);	/* the sandbox's variables as they are now */
 void kernel_rehearse(struct kernel *k);
+void kernel_reseed(struct kernel *k);		/* it is a copy now: its random numbers must be others */
 void kernel_interrupt(struct kernel *k);	/* SIGINT, to its children too */
 void kernel_read(struct kernel *k, bool on);	/* off: it blocks when its pipes are full */
 void kernel_kill(struct kernel *k);		/* NULL is fine; k is gone for the caller */

@@ -4,7 +4,7 @@
  *	{"languages": {"javascript": ["js"], "typescript": ["ts"]},	canonical names and their aliases
  *	 "argv": ["/usr/bin/node", "/opt/atoll/runtimes/node/main.js"],
  *	 "user": "root",						whom it runs as; "root" when absent
- *	 "takes_env": true, "rehearses": true,				understands the message "env", "rehearse"
+ *	 "takes_env": true, "rehearses": true, "takes_reseed": true,	understands the message "env", "rehearse", "reseed"
  *	 "line_end_apart": true,					the last line end of its output is a piece of its own
  *	 "needs": ["/usr/bin/javac"],					without these files it runs nothing
  *	 "kernels": ["/usr/share/jupyter/kernels"]}			each folder in there is a language, too */
@@ -22,7 +22,7 @@ struct runtime {
 	char *language;			/* its canonical name */
 	char *user;
 	char **argv;			/* one block */
-	bool takes_env, rehearses;
+	bool takes_env, rehearses, takes_reseed;
 	bool line_end_apart;
 };
 

@@ -9,6 +9,7 @@ import time
 
 from IPython.core.async_helpers import get_asyncio_loop
 
+from . import reseed
 from .shell import error_of, make, reset_streams
 from .wire import Wire
 
@@ -151,6 +152,8 @@ class Kernel:
                 self._replace_env(message["env"])
             elif message.get("op") == "rehearse":
                 self.rehearse()
+            elif message.get("op") == "reseed":
+                reseed.again()
 
 
 def main():

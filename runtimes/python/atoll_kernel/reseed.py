@@ -14,6 +14,13 @@ def find_all():
     _generators[:] = [o for o in gc.get_objects() if isinstance(o, random.Random) and not isinstance(o, random.SystemRandom)]
 
 
+def again():
+    """Of a process that was copied while it ran: those that user code has made, too."""
+    known = {id(o) for o in _generators}
+    _generators.extend(o for o in gc.get_objects() if isinstance(o, random.Random) and not isinstance(o, random.SystemRandom) and id(o) not in known)
+    all_of_them()
+
+
 def all_of_them():
     for generator in _generators:
         generator.seed()
