@@ -13,13 +13,14 @@ import { egress } from './egress.mjs'
 import { coldConfig, interpreter, poolConfig, poolHits } from './interp.mjs'
 import { machine, timed } from './measure.mjs'
 import { many, config as manyConfig } from './many.mjs'
+import { pausing, CONFIG as pauseConfig } from './pause.mjs'
 import { peers } from './peers.mjs'
 import { ports, CONFIG as portsConfig } from './ports.mjs'
 import { print } from './table.mjs'
 import { cannotTransfer, transfers, CONFIG as transferConfig } from './transfer.mjs'
 
 const HERE = path.dirname(fileURLToPath(import.meta.url))
-const PARTS = ['commands', 'files', 'ports', 'many', 'interpreter', 'egress']
+const PARTS = ['commands', 'files', 'ports', 'many', 'interpreter', 'pause', 'egress']
 
 function options(argv) {
 	const opt = { buildDir: path.join(path.dirname(HERE), 'build'), quick: false, parts: PARTS }
@@ -102,6 +103,10 @@ async function measure(opt, result) {
 		process.stderr.write('bench: others\n')
 		result.peers = peers(rootfsOf('code-interpreter-v1'), opt.quick)
 	}
+	if (wanted('pause'))
+		await part('pause', pauseConfig, async (server) => {
+			result.pause = await pausing(server, opt.quick)
+		})
 	if (wanted('egress')) {
 		process.stderr.write('bench: egress\n')
 		result.egress = await egress(opt.buildDir, opt.quick ? 256 << 20 : 1 << 30, opt.quick ? 3 : 5)

@@ -140,6 +140,20 @@ function printIdle(s) {
 	return good
 }
 
+function printPause(p) {
+	let good = true
+	const must = 250 * Math.max(1, p.disk.bytes / (160 << 20))
+	good &= row('pause in memory, 1 MB to write', pair(p.ram.pause), '≤ 50 ms', p.ram.pause.p50 <= 50)
+	good &= row('resume from memory', pair(p.ram.resume), '≤ 20 ms', p.ram.resume.p50 <= 20)
+	good &= row('  its memory written to disk: size, standstill', `${mb(p.disk.bytes)}, ${ms(p.disk.dumpMs)}`)
+	good &= row('resume from disk', pair(p.disk.resume), `≤ ${must.toFixed(0)} ms`, p.disk.resume.p50 <= must)	// 250 ms for each 160 MB
+	row('pause of the disk alone', pair(p.boot.pause))
+	row('  boot from it', pair(p.boot.resume))
+	good &= row('fork → first execute', pair(p.fork), '≤ 900 ms', p.fork.p50 <= 900)
+	good &= row(`${p.ten.count} forks at once → first execute of all (${p.ten.made} made)`, ms(p.ten.ms), '≤ 4000 ms', p.ten.ms <= 4000 && p.ten.made === p.ten.count)
+	return good
+}
+
 function printEgress(e) {
 	let good = true
 	for (const p of e.parts) {
@@ -162,6 +176,8 @@ export function print(r) {
 		good &= printMany(r.many)
 	if (r.interpreter)
 		good &= printInterpreter(r)
+	if (r.pause)
+		good &= printPause(r.pause)
 	if (r.egress)
 		good &= printEgress(r.egress)
 	return Boolean(good)
