@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "base/err.h"
 
 struct front;
 struct req;
@@ -66,8 +67,11 @@ json_t *time_json(uint64_t wall_ms);
 json_t *time_or_null(uint64_t wall_ms);				/* 0: null */
 
 /* api_later.c */
-void later_fork(struct req *r);
-void later_snapshot(struct req *r);
+void api_fork(struct req *r);
+void api_snapshot(struct req *r);
+void api_snapshots(struct req *r);
+bool api_snapshot_drop(struct req *r);	/* false: the path names none, and nothing was answered */
+int api_check_room(const struct front *f, const char *team, struct err *e);	/* for one more sandbox; -EDQUOT */
 void later_volume(struct req *r);
 void later_build(struct req *r);
 void later_tags(struct req *r);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/api_later: calls of the official clients whose work is not done here yet: templates of one's own, snapshots,
- * volumes.
+/* front/api_later: calls of the official clients whose work is not done here yet: templates of one's own, volumes.
  *
  * Questions are answered as they stand: there are none, or no such one. What would make one is refused with 501, which
  * the SDKs show as it is; a 404 would tell them that something else is missing. */
@@ -14,18 +13,6 @@
 static void not_yet(struct req *r, const char *what)
 {
 	reply_error(r, 501, "%s not supported by this server yet", what);
-}
-
-void later_fork(struct req *r)
-{
-	if (req_sandbox(r))
-		not_yet(r, "forking a sandbox is");
-}
-
-void later_snapshot(struct req *r)
-{
-	if (req_sandbox(r))
-		not_yet(r, "snapshots are");
 }
 
 void later_volume(struct req *r)
@@ -75,7 +62,7 @@ void api_template_tags(struct req *r)
 
 void api_template_drop(struct req *r)
 {
-	if (find(r))
+	if (!api_snapshot_drop(r) && find(r))
 		reply_error(r, 400, "template '%.100s' belongs to the server and cannot be deleted", r->param);
 }
 

@@ -128,6 +128,7 @@ static void connect_to(struct req *r, struct sandbox *sb)
 		break;
 	case SANDBOX_PAUSING:
 	case SANDBOX_RESUMING:
+	case SANDBOX_KEEPING:
 		req_wait(r, sb, connect_to);
 		break;
 	default:
@@ -188,7 +189,8 @@ void api_pause(struct req *r)
 	} else if (sb->state == SANDBOX_PAUSING) {
 		req_wait(r, sb, paused);	/* by whomever, it is what this one asks for */
 	} else {
-		reply_error(r, 409, "sandbox '%s' is %s", sb->id, sb->state == SANDBOX_RESUMING ? "being resumed" : "already paused");
+		reply_error(r, 409, "sandbox '%s' is %s", sb->id, sb->state == SANDBOX_RESUMING ? "being resumed" :
+			    sb->state == SANDBOX_KEEPING ? "being kept for others" : "already paused");
 	}
 }
 

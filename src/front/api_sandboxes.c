@@ -169,7 +169,7 @@ static struct sandbox *find_once(const struct front *f, const char *team, const 
 }
 
 /* No Retry-After goes with this: waiting does not help. */
-static int check_room(const struct front *f, const char *team, struct err *e)
+int api_check_room(const struct front *f, const char *team, struct err *e)
 {
 	const struct team *t = keyring_team(f->keyring, str_of(team));
 	uint64_t max = t->max_sandboxes == LIMIT_DEFAULT ? f->opt.team_max_sandboxes : (uint64_t)t->max_sandboxes;
@@ -209,11 +209,11 @@ static void create(struct req *r, enum spec_version ver)
 
 	if (!body || (has_once && give_again(r, once)))
 		return;
-	if (spec_parse(f, body, ver, &sp, &e) < 0) {
+	if (spec_parse(f, r->caller.team, body, ver, &sp, &e) < 0) {
 		reply_err(r, &e);
 		return;
 	}
-	if (spec_check_secrets(f, r->caller.team, &sp, &e) < 0 || check_room(f, r->caller.team, &e) < 0) {
+	if (spec_check_secrets(f, r->caller.team, &sp, &e) < 0 || api_check_room(f, r->caller.team, &e) < 0) {
 		spec_done(&sp);
 		reply_err(r, &e);
 		return;

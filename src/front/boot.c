@@ -120,6 +120,21 @@ static int on_row(void *user, const struct sandbox_row *given)
 	return 0;
 }
 
+/* For a snapshot, which is its owner then. */
+static bool is_kept(void *user, const char *name, bool *ret_memory)
+{
+	struct boot *b = user;
+
+	for (size_t i = 0; i < b->n_kept; i++) {
+		if (strcmp(b->kept[i].name, name) != 0)
+			continue;
+		b->owned[i] = true;
+		*ret_memory = b->kept[i].memory;
+		return b->kept[i].disk;
+	}
+	return false;
+}
+
 static int reconcile(struct boot *b, struct err *e)
 {
 	struct front *f = b->f;
@@ -139,6 +154,8 @@ static int reconcile(struct boot *b, struct err *e)
 		log_warn("killing a sandbox that nobody owns", "id=%s", b->have[i].id);
 		(void)warden_ask_id(f->warden, OP_KILL, b->have[i].id, "", ignore_reply, NULL);
 	}
+	if (snapshots_load(f, is_kept, b, e) < 0)
+		return -e->no;
 	for (size_t i = 0; i < b->n_kept; i++) {
 		if (b->owned[i])
 			continue;
@@ -282,6 +299,7 @@ static void on_hello(void *user, const struct warden_reply *re)
 	f->max_sandboxes = m->max_sandboxes;
 	if (m->log_level <= LOG_LVL_ERROR)
 		front_log_level(f, (enum log_level)m->log_level);
+	memory_open(&f->memory);
 	f->pool = f->opt.pool_size ? pool_new(f) : NULL;
 	if (f->opt.pool_size && !f->pool) {
 		boot_fail(f, "make the pool", "out of memory");

@@ -425,7 +425,7 @@ static void when_running(struct exchange *ex)
 		connect_up(ex);
 		if (ex->is_use && proxy_port_is_ours(ex->port))
 			init_watch_use(sb);
-	} else if (sb->state == SANDBOX_STARTING || sb->state == SANDBOX_RESUMING || (sb->state == SANDBOX_PAUSING && wakes)) {
+	} else if (sb->state == SANDBOX_STARTING || sb->state == SANDBOX_RESUMING || sb->state == SANDBOX_KEEPING || (sb->state == SANDBOX_PAUSING && wakes)) {
 		wait_for(ex);
 	} else if (sb->state == SANDBOX_PAUSED && wakes && !ex->woke) {
 		ex->woke = true;

@@ -65,7 +65,9 @@ void front_done(struct front *f)
 	for (size_t i = 0; i < f->n_doors; i++)
 		fd_close(f->doors[i].fd);
 	boot_free(f->boot);
+	snapshots_free(f);
 	pool_free(f->pool);
+	memory_close(&f->memory);
 	for (sb = f->sandboxes ? sandbox_table_next(f->sandboxes, NULL) : NULL; sb; sb = sandbox_table_next(f->sandboxes, sb))
 		init_watch_end(sb);
 	logbook_save(f->logbook);

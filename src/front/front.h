@@ -10,6 +10,8 @@
 #include <stdint.h>
 
 #include "base/log.h"
+#include "front/memory.h"
+#include "front/snapshots.h"
 #include "front/template.h"
 #include "ipc/msg.h"
 #include "front/request.h"
@@ -79,6 +81,7 @@ struct front {
 	struct http_server *server;
 	struct sandbox_table *sandboxes;
 	struct pool *pool;		/* NULL: without */
+	struct memory memory;
 	struct expiry *expiry;
 	struct keyring *keyring;
 	struct penalties *penalties;
@@ -88,6 +91,7 @@ struct front {
 	struct watch_list watches;	/* listening to init, used last first */
 	uint32_t n_watches;
 	struct templates templates;
+	struct snapshot_list snapshots;
 	struct msg_limits defaults;
 	uint32_t max_sandboxes;
 	struct boot *boot;		/* until it serves */

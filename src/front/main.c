@@ -185,6 +185,7 @@ static void on_tick(void *user)
 	req_end_slow(f);
 	census_tick(f->census, clock_wall_ms());
 	debug_tick(f->debug);
+	memory_tick(f);
 	pool_tick(f->pool);
 	if (f->ticks % HISTORY_EVERY_S == HISTORY_EVERY_S - 1)
 		history_prune(f);
@@ -382,7 +383,7 @@ static int set_up(struct front *f, struct err *e)
 
 int main(int argc, char **argv)
 {
-	struct front f = { .opt = { .domain = "", .url = "", .max_timeout_s = MAX_TIMEOUT_S, .head_timeout_s = HEAD_TIMEOUT_S,
+	struct front f = { .memory = { .meminfo_fd = -1 }, .opt = { .domain = "", .url = "", .max_timeout_s = MAX_TIMEOUT_S, .head_timeout_s = HEAD_TIMEOUT_S,
 				   .body_timeout_s = BODY_TIMEOUT_S, .logs_kept_s = LOGS_KEPT_S, .logs_max_mb = LOGS_MAX_MB } };
 	struct err e;
 

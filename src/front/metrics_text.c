@@ -132,7 +132,7 @@ static void put_proxy(struct buf *out, const struct metrics *m)
 
 static void put_lives(struct buf *out, const struct front *f)
 {
-	static const char *const names[] = { "starting", "running", "pausing", "paused", "resuming" };
+	static const char *const names[] = { "starting", "running", "pausing", "paused", "resuming", "keeping" };
 	const struct metrics *m = f->metrics;
 	size_t n[ARRAY_LEN(names)] = { 0 };
 

@@ -31,7 +31,6 @@
 #define WARMING_MS 250			/* its template is being warmed: a member made now would be a slow and large one */
 #define RETRY_MIN_MS 1000		/* after one could not be made */
 #define RETRY_MAX_MS 60000
-#define MEMORY_KEPT 8			/* that part of the memory stays free, of the machine's and of what sandboxes may have */
 
 struct kind {				/* the members of one image */
 	struct pool *pool;
@@ -51,8 +50,6 @@ struct pool {
 	uint32_t members;
 	uint64_t asked_ms;		/* when somebody wanted a sandbox last */
 	uint64_t made_ms;		/* when the last member was begun */
-	int meminfo_fd;
-	bool short_of_memory;
 	bool stopped;
 };
 
@@ -74,65 +71,11 @@ static uint32_t kind_target(struct kind *k, uint64_t now_ms)
 	const struct front_options *opt = &k->pool->front->opt;
 	uint32_t level = demand_level(&k->demand, now_ms);
 
-	if (k->pool->short_of_memory || opt->pool_size == 0)
+	if (k->pool->front->memory.is_short || opt->pool_size == 0)
 		return 0;
 	if (level < opt->pool_size)
 		return opt->pool_size;
 	return level < opt->pool_max ? level : opt->pool_max;
-}
-
-static uint64_t meminfo_kb(const char *text, const char *name)
-{
-	const char *at = strstr(text, name);
-	uint64_t kb = 0;
-
-	for (at = at ? at + strlen(name) : ""; *at == ' '; at++)
-		;
-	for (; *at >= '0' && *at <= '9'; at++)
-		kb = kb * 10 + (uint64_t)(*at - '0');
-	return kb;
-}
-
-/* Of the machine. */
-static bool host_is_short(const struct pool *p)
-{
-	char text[512];
-	ssize_t n = p->meminfo_fd < 0 ? -1 : pread(p->meminfo_fd, text, sizeof text - 1, 0);
-
-	if (n <= 0)
-		return false;
-	text[n] = '\0';
-	return meminfo_kb(text, "MemAvailable:") < meminfo_kb(text, "MemTotal:") / MEMORY_KEPT;
-}
-
-/* Of what all sandboxes together may have. */
-static bool share_is_short(const struct pool *p)
-{
-	const struct front *f = p->front;
-	uint64_t total = f->opt.mem_total_mb * 1024ull * 1024, used = 0;
-	const struct member *m;
-
-	if (!total)
-		return false;
-	for (const struct sandbox *sb = sandbox_table_next(f->sandboxes, NULL); sb; sb = sandbox_table_next(f->sandboxes, sb)) {
-		const struct usage_sample *s = usage_get(&sb->usage, sb->usage.n - 1);
-
-		used += s ? s->mem_bytes : 0;
-	}
-	for (size_t i = 0; i < p->n_kinds; i++) {
-		TAILQ_FOREACH(m, &p->kinds[i].members, link)
-			used += m->mem_bytes;
-	}
-	return used > total - total / MEMORY_KEPT;
-}
-
-static void look_at_memory(struct pool *p)
-{
-	bool is_short = host_is_short(p) || share_is_short(p);
-
-	if (is_short != p->short_of_memory)
-		log_info(is_short ? "memory is short, giving up the pool" : "memory is not short any more", "members=%u", p->members);
-	p->short_of_memory = is_short;
 }
 
 /* --- coming and going --- */
@@ -254,7 +197,6 @@ void pool_tick(struct pool *p)
 {
 	if (!p || p->stopped)
 		return;
-	look_at_memory(p);
 	for (size_t i = 0; i < p->n_kinds; i++) {
 		struct kind *k = &p->kinds[i];
 		struct member *m = k->ready > kind_target(k, clock_mono_ms()) ? oldest_ready(k) : NULL;
@@ -274,7 +216,7 @@ static bool is_plain(const struct pool *p, const struct spec *sp)
 {
 	const struct msg_limits *a = &sp->limits, *b = &p->front->defaults;
 
-	return !(sp->flags & SPEC_NO_INTERNET) && !sp->policy && a->mem_bytes == b->mem_bytes && a->disk_bytes == b->disk_bytes &&
+	return !sp->from[0] && !(sp->flags & SPEC_NO_INTERNET) && !sp->policy && a->mem_bytes == b->mem_bytes && a->disk_bytes == b->disk_bytes &&
 	       a->cpu_permille == b->cpu_permille && a->pids == b->pids;
 }
 
@@ -353,7 +295,6 @@ struct pool *pool_new(struct front *f)
 	struct pool *p = must_alloc(sizeof *p);
 
 	p->front = f;
-	p->meminfo_fd = open("/proc/meminfo", O_RDONLY | O_CLOEXEC);
 	for (size_t i = 0; i < f->templates.n; i++) {
 		struct kind *k = &p->kinds[p->n_kinds];
 
@@ -385,13 +326,11 @@ void pool_free(struct pool *p)
 		}
 	}
 	timer_free(p->timer);
-	fd_close(p->meminfo_fd);
 	free(p);
 }
 
 void pool_begin(struct pool *p)
 {
-	look_at_memory(p);
 	pool_kick(p);
 }
 

@@ -51,9 +51,9 @@ static const struct route routes[] = {
 	{ "GET", "/templates/{id}/builds/{build}/status", ACCESS_TEAM, 0, later_build },
 	{ "GET", "/templates/{id}/builds/{build}/logs", ACCESS_TEAM, 0, later_build },
 
-	{ "POST", "/sandboxes/{id}/fork", ACCESS_TEAM, SMALL, later_fork },
-	{ "POST", "/sandboxes/{id}/snapshots", ACCESS_TEAM, SMALL, later_snapshot },
-	{ "GET", "/snapshots", ACCESS_TEAM, 0, later_none },
+	{ "POST", "/sandboxes/{id}/fork", ACCESS_TEAM, SMALL, api_fork },
+	{ "POST", "/sandboxes/{id}/snapshots", ACCESS_TEAM, SMALL, api_snapshot },
+	{ "GET", "/snapshots", ACCESS_TEAM, 0, api_snapshots },
 	{ "GET", "/volumes", ACCESS_TEAM, 0, later_none },
 	{ "POST", "/volumes", ACCESS_TEAM, SMALL, later_volume },
 	{ "GET", "/volumes/{id}", ACCESS_TEAM, 0, later_no_such },

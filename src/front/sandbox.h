@@ -2,6 +2,7 @@
 /* front/sandbox: one sandbox as the front knows it, and its life.
  *
  *	STARTING --> RUNNING --> PAUSING --> PAUSED --> RESUMING --> RUNNING
+ *	             RUNNING --> KEEPING (others will be started from it) --> RUNNING
  *	    any of them --> ENDING (the warden has been asked) --> DEAD
  *
  * The id can be found in the table until ENDING. The object is counted: the table holds one reference
@@ -33,10 +34,10 @@ struct template;
 struct timer;
 
 enum sandbox_state {
-	SANDBOX_STARTING, SANDBOX_RUNNING, SANDBOX_PAUSING, SANDBOX_PAUSED, SANDBOX_RESUMING, SANDBOX_ENDING, SANDBOX_DEAD,
+	SANDBOX_STARTING, SANDBOX_RUNNING, SANDBOX_PAUSING, SANDBOX_PAUSED, SANDBOX_RESUMING, SANDBOX_KEEPING, SANDBOX_ENDING, SANDBOX_DEAD,
 };
 
-/* Called once, when the state has settled (anything but PAUSING and RESUMING); unhooked before the call. */
+/* Called once, when the state has settled (anything but STARTING, PAUSING, RESUMING and KEEPING); unhooked before the call. */
 struct sandbox_waiter {
 	LIST_ENTRY(sandbox_waiter) link;
 	void (*fn)(struct sandbox_waiter *w, struct sandbox *sb);
@@ -83,6 +84,8 @@ struct sandbox {
 	uint32_t users;			/* requests and tunnels that are under way */
 	uint32_t resume_timeout_s;	/* while RESUMING */
 	bool keeps_memory;		/* while PAUSING */
+	bool ends_first;		/* RESUMING: its end is waited for, it begins again then */
+	bool evicted;			/* PAUSED: its end has been asked for, it is on disk */
 	bool live;			/* the warden has it; else there is no more of it than what is kept */
 	struct sandbox_kept kept;
 	char *once;			/* the key of its creation: asked for again with it, it is given again; or NULL */
@@ -125,6 +128,8 @@ void sandbox_resume(struct sandbox *sb, uint32_t timeout_s, bool memory);	/* PAU
 void sandbox_pause_tick(struct sandbox *sb);	/* once a second: keeps the memory of a paused one on disk, too */
 bool sandbox_paused_exited(struct sandbox *sb);	/* the warden has it no more, but it lives on in what is kept; false: it does not */
 void sandbox_drop_kept(struct sandbox *sb);
+uint64_t sandbox_memory(const struct sandbox *sb);	/* bytes that it uses, as last seen */
+void sandbox_give_back(struct front *f);	/* the largest paused one that is on disk, too, leaves the memory; one at a time */
 void sandbox_kill(struct sandbox *sb, enum end_reason why,
 	const char *reason); /* gone from the table on return; DEAD when the warden agreed */
 void sandbox_exited(struct sandbox *sb, enum end_reason why, const char *reason);	/* it ended by itself */

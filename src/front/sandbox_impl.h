@@ -10,8 +10,8 @@ void sandbox_set_state(struct sandbox *sb, enum sandbox_state to);	/* the one pl
 void sandbox_note_life(struct sandbox *sb, enum log_level level, const char *message);
 uint64_t sandbox_now_us(void);		/* wall clock; two that started within a millisecond still have an order */
 
-/* OP_START with all that its settings say. flags: START_KEPT or START_RESTORE from what is kept of it, or 0. */
-void sandbox_ask_start(struct sandbox *sb, uint32_t flags, warden_fn *fn, void *user);
+/* OP_START with all that its settings say. flags: START_KEPT or START_RESTORE from that name, or 0. */
+void sandbox_ask_start(struct sandbox *sb, uint32_t flags, const char from[ID_SIZE], warden_fn *fn, void *user);
 
 /* POST /init */
 void sandbox_tell(struct sandbox *sb, uint64_t wait_ms, init_call_fn *fn, void *user);

@@ -20,6 +20,7 @@
 #include "front/metrics.h"
 #include "front/sandbox_impl.h"
 #include "front/sandbox_row.h"
+#include "front/sandbox_table.h"
 
 #define QUIET_MS 1000			/* what init may take to close its connections; without it memory may not be kept on disk */
 #define RUN_ON_MS 5000			/* one that could not be paused at its end is not due again at once */
@@ -224,6 +225,42 @@ void sandbox_pause_tick(struct sandbox *sb)
 	ask_keep(sandbox_ref(sb), OP_CHECKPOINT, on_memory_kept);
 }
 
+uint64_t sandbox_memory(const struct sandbox *sb)
+{
+	const struct usage_sample *s = sb->live ? usage_get(&sb->usage, sb->usage.n - 1) : NULL;
+
+	return s ? s->mem_bytes : 0;
+}
+
+static void on_evicted(void *user, const struct warden_reply *re)
+{
+	struct sandbox *sb = user;
+
+	if (re->no)			/* else EV_EXITED tells */
+		sb->evicted = false;
+	sandbox_unref(sb);
+}
+
+void sandbox_give_back(struct front *f)
+{
+	struct sandbox *best = NULL;
+
+	for (struct sandbox *sb = sandbox_table_next(f->sandboxes, NULL); sb; sb = sandbox_table_next(f->sandboxes, sb)) {
+		if (sb->evicted)
+			return;
+		if (sb->state == SANDBOX_PAUSED && sb->live && has(sb, KEPT_MEMORY) && !has(sb, KEPT_NO_RAM) &&
+		    (!best || sandbox_memory(sb) > sandbox_memory(best)))
+			best = sb;
+	}
+	if (!best)
+		return;
+	best->evicted = true;
+	sandbox_by(best, "");
+	sandbox_note(best, LOG_LVL_INFO, JOURNAL_LIFECYCLE, "paused sandbox left the memory, it is on disk", "bytes=%llu",
+		(unsigned long long)sandbox_memory(best));
+	(void)warden_ask_id(f->warden, OP_KILL, best->id, "", on_evicted, sandbox_ref(best));
+}
+
 /* --- resume ------------------------------------------------------------------------------------------------- */
 
 static void resume_failed(struct sandbox *sb, int no, const char *text)
@@ -309,20 +346,26 @@ static void begin_again(struct sandbox *sb)
 	else if (!boots && !has(sb, KEPT_MEMORY))
 		resume_failed(sb, EIO, "what it had in memory is lost; with memory: false it boots from its disk");
 	else
-		sandbox_ask_start(sandbox_ref(sb), boots ? START_KEPT : START_RESTORE, on_begun, sb);
+		sandbox_ask_start(sandbox_ref(sb), boots ? START_KEPT : START_RESTORE, sb->kept.name, on_begun, sb);
 }
 
 static void on_ended(void *user, const struct warden_reply *re)
 {
 	struct sandbox *sb = user;
 
-	if (re->no == ENOENT && sb->state == SANDBOX_RESUMING && sb->live) {
-		sb->live = false;
+	if (re->no == ENOENT && sb->state == SANDBOX_RESUMING && sb->ends_first) {
+		sb->live = sb->ends_first = false;
 		begin_again(sb);
 	} else if (re->no && re->no != ENOENT && sb->state == SANDBOX_RESUMING) {
 		resume_failed(sb, re->no, re->text);
 	}
 	sandbox_unref(sb);
+}
+
+static void end_first(struct sandbox *sb)
+{
+	sb->ends_first = true;
+	(void)warden_ask_id(sb->front->warden, OP_KILL, sb->id, sb->request, on_ended, sandbox_ref(sb));
 }
 
 void sandbox_resume(struct sandbox *sb, uint32_t timeout_s, bool memory)
@@ -340,8 +383,10 @@ void sandbox_resume(struct sandbox *sb, uint32_t timeout_s, bool memory)
 		resume_failed(sb, ENOTSUP, "its disk was not kept, so it cannot boot from it");
 	else if (!sb->live)
 		begin_again(sb);
-	else if (has(sb, KEPT_NO_RAM))		/* first its end, see sandbox_paused_exited() */
-		(void)warden_ask_id(w, OP_KILL, sb->id, sb->request, on_ended, sandbox_ref(sb));
+	else if (sb->evicted)			/* first its end, which is under way: see sandbox_paused_exited() */
+		sb->ends_first = true;
+	else if (has(sb, KEPT_NO_RAM))
+		end_first(sb);
 	else
 		(void)warden_ask_id(w, OP_THAW, sb->id, sb->request, on_thawed, sandbox_ref(sb));
 }
@@ -352,12 +397,12 @@ bool sandbox_paused_exited(struct sandbox *sb)
 {
 	if (!has(sb, KEPT_DISK) || (sb->state != SANDBOX_PAUSING && sb->state != SANDBOX_PAUSED && sb->state != SANDBOX_RESUMING))
 		return false;
-	bool began = sb->state == SANDBOX_RESUMING && sb->live;
+	bool awaited = sb->state == SANDBOX_RESUMING && sb->ends_first;
 
-	sb->live = false;
+	sb->live = sb->evicted = sb->ends_first = false;
 	if (sb->state == SANDBOX_PAUSING) {
 		paused(sb);
-	} else if (began && has(sb, KEPT_NO_RAM)) {
+	} else if (awaited) {
 		begin_again(sb);
 	} else if (sb->state == SANDBOX_RESUMING) {
 		resume_failed(sb, ECHILD, "it ended at once");

@@ -140,7 +140,7 @@ static void on_made(void *user, const struct warden_reply *re)
 	sandbox_tell(sb, SANDBOX_TELL_MS, on_told, sb);
 }
 
-void sandbox_ask_start(struct sandbox *sb, uint32_t flags, warden_fn *fn, void *user)
+void sandbox_ask_start(struct sandbox *sb, uint32_t flags, const char from[ID_SIZE], warden_fn *fn, void *user)
 {
 	struct msg_start m = { .limits = sb->spec.limits, .flags = flags };
 	autobuf struct buf msg = BUF_INIT(MSG_MAX);
@@ -149,7 +149,7 @@ void sandbox_ask_start(struct sandbox *sb, uint32_t flags, warden_fn *fn, void *
 	(void)str_copy(m.template_key, sizeof m.template_key, str_of(sb->spec.tpl.key));
 	memcpy(m.request, sb->request, sizeof m.request);
 	if (flags)
-		memcpy(m.from, sb->kept.name, sizeof m.from);
+		memcpy(m.from, from, sizeof m.from);
 	if (sb->spec.flags & SPEC_NO_INTERNET)
 		m.flags |= START_NO_INTERNET;
 	warden_compose(&msg, &m, sizeof m, offsetof(struct msg_start, n_policy), sb->spec.policy);
@@ -166,5 +166,7 @@ void sandbox_start(struct sandbox *sb)
 		return;
 	}
 	pool_make_room(sb->front->pool);
-	sandbox_ask_start(sb, 0, on_made, sb);
+	uint32_t how = !sb->spec.from[0] ? 0 : sb->spec.from_what & KEPT_MEMORY ? START_RESTORE : START_KEPT;
+
+	sandbox_ask_start(sb, how, sb->spec.from, on_made, sb);
 }

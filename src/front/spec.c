@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "front/front.h"
+#include "front/snapshots.h"
 #include "http/json.h"
 #include "ipc/policy.h"
 
@@ -74,7 +75,26 @@ static int check_env_names(const json_t *env, struct err *e)
 	return 0;
 }
 
-static int parse_template(const struct front *f, const json_t *body, struct spec *sp, struct err *e)
+/* Of the caller's own snapshots. */
+static bool take_snapshot(const struct front *f, const char *team, const char *text, struct spec *sp)
+{
+	struct snapshot_ref ref;
+	struct err e;
+	const struct snapshot *sn = snapshot_ref_parse(str_of(text), &ref, &e) < 0 ? NULL : snapshot_find(f, team, &ref);
+
+	if (!sn)
+		return false;
+	sp->tpl = sn->base;
+	memcpy(sp->tpl.id, sn->template_id, sizeof sp->tpl.id);
+	if (sn->alias[0])
+		memcpy(sp->tpl.name, sn->alias, sizeof sp->tpl.name);
+	sp->limits = sn->limits;
+	memcpy(sp->from, sn->kept, sizeof sp->from);
+	sp->from_what = sn->what;
+	return true;
+}
+
+static int parse_template(const struct front *f, const char *team, const json_t *body, struct spec *sp, struct err *e)
 {
 	const char *ref = NULL;
 	const struct template *tp;
@@ -84,6 +104,8 @@ static int parse_template(const struct front *f, const json_t *body, struct spec
 	if (!template_ref_valid(str_of(ref)))
 		return err_set(e, EINVAL,
 			"field 'templateID' must be a name of letters, digits, '-' and '_', or namespace/name:tag");
+	if (take_snapshot(f, team, ref, sp))
+		return 0;
 	if (templates_find(&f->templates, str_of(ref), &tp, e) < 0)
 		return -e->no;
 	sp->tpl = *tp;
@@ -154,7 +176,7 @@ static int refuse_unsupported(const json_t *body, struct err *e)
 	return 0;
 }
 
-int spec_parse(const struct front *f, const json_t *body, enum spec_version ver, struct spec *ret, struct err *e)
+int spec_parse(const struct front *f, const char *team, const json_t *body, enum spec_version ver, struct spec *ret, struct err *e)
 {
 	struct spec sp = { .limits = f->defaults, .flags = ver == SPEC_V2 ? SPEC_SECURE : 0 };
 
@@ -163,12 +185,26 @@ int spec_parse(const struct front *f, const json_t *body, enum spec_version ver,
 	    string_map(body, "metadata", METADATA_BYTES_MAX, &sp.metadata, e) < 0 ||
 	    string_map(body, "envVars", ENV_BYTES_MAX, &sp.env_vars, e) < 0 ||
 	    (sp.env_vars && check_env_names(sp.env_vars, e) < 0) ||
-	    parse_internet(body, &sp, e) < 0 || refuse_unsupported(body, e) < 0 || parse_template(f, body, &sp, e) < 0) {
+	    parse_internet(body, &sp, e) < 0 || refuse_unsupported(body, e) < 0 || parse_template(f, team, body, &sp, e) < 0) {
 		spec_done(&sp);
 		return -e->no;
 	}
 	*ret = sp;
 	return 0;
+}
+
+int spec_copy(const struct spec *sp, struct spec *ret, struct err *e)
+{
+	*ret = *sp;
+	ret->policy = NULL;
+	ret->network = NULL;
+	ret->mask_host = NULL;
+	(void)json_incref(ret->metadata);
+	(void)json_incref(ret->env_vars);
+	if (!sp->network || spec_network(sp->network, ret, e) == 0)
+		return 0;
+	spec_done(ret);			/* it was good once; but a copy without it may reach more than the first */
+	return -e->no;
 }
 
 void spec_done(struct spec *sp)

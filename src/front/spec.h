@@ -31,6 +31,8 @@ struct spec {
 	struct msg_limits limits;
 	json_t *metadata, *env_vars, *network;	/* objects or NULL, owned */
 	const char *mask_host;			/* in network, or NULL */
+	char from[ID_SIZE];			/* what it begins with: a name that the warden knows; "": nothing but the template */
+	uint32_t from_what;			/* KEPT_* */
 	struct policy *policy;			/* what it may reach; NULL: all, or nothing with SPEC_NO_INTERNET; owned */
 };
 
@@ -40,7 +42,8 @@ enum spec_version { SPEC_V1, SPEC_V2 };
 int spec_check_secrets(const struct front *f, const char *team, const struct spec *sp, struct err *e);
 
 /* On failure the err text is for the client, naming the field: -EINVAL (400), -ENOENT (404: template). */
-int spec_parse(const struct front *f, const json_t *body, enum spec_version ver, struct spec *ret, struct err *e);
+int spec_parse(const struct front *f, const char *team, const json_t *body, enum spec_version ver, struct spec *ret, struct err *e);
+int spec_copy(const struct spec *sp, struct spec *ret, struct err *e);
 int spec_network(json_t *network, struct spec *sp, struct err *e);	/* borrowed; keeps a reference; flags are set before */
 void spec_done(struct spec *sp);
 

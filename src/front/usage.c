@@ -71,6 +71,8 @@ static void on_usage(void *user, const struct warden_reply *re)
 	sb->usage.asked = false;
 	if (re->no == 0 && re->msg->type == RE_USAGE && !sandbox_gone(sb))
 		usage_add(&sb->usage, (const struct msg_usage *)re->msg, clock_mono_ms(), clock_wall_ms());
+	if (re->no == 0 && re->msg->type == RE_USAGE)
+		sb->front->memory.used_bytes = ((const struct msg_usage *)re->msg)->all_bytes;
 	sandbox_unref(sb);
 }
 

@@ -117,6 +117,24 @@ static const char *const migrations[] = {
 	" created_ms INTEGER NOT NULL,"
 	" updated_ms INTEGER NOT NULL) STRICT;"
 	"CREATE UNIQUE INDEX secrets_name ON secrets(team, name);",
+
+	"CREATE TABLE snapshots ("
+	" template_id TEXT NOT NULL,"
+	" tag TEXT NOT NULL,"
+	" team TEXT NOT NULL,"
+	" alias TEXT,"
+	" source TEXT NOT NULL,"
+	" kept_name TEXT NOT NULL,"
+	" kept INTEGER NOT NULL,"
+	" base_id TEXT NOT NULL,"
+	" base_name TEXT NOT NULL,"
+	" base_key TEXT NOT NULL,"
+	" mem_bytes INTEGER NOT NULL,"
+	" disk_bytes INTEGER NOT NULL,"
+	" cpu_permille INTEGER NOT NULL,"
+	" pids INTEGER NOT NULL,"
+	" created_ms INTEGER NOT NULL,"
+	" PRIMARY KEY(template_id, tag)) STRICT;",
 };
 
 static int db_fail(struct store *s, struct err *e, const char *what)

@@ -75,7 +75,17 @@ int sandboxes_set(struct store *s, const struct sandbox_row *r, struct err *e)
 	stmt_text(st, 5, r->kept_name);
 	stmt_u64(st, 6, r->kept);
 	stmt_text(st, 7, r->id);
-	return run_on(s, st, r->id, e);
+	/* One that is to outlive the host is on the disk before anybody relies on it. */
+	bool durable = r->state == ROW_PAUSED && r->kept_name;
+	struct err ignored;
+
+	if (durable && store_durable(s, true, e) < 0)
+		return -e->no;
+	int n = run_on(s, st, r->id, e);
+
+	if (durable)
+		(void)store_durable(s, false, &ignored);
+	return n;
 }
 
 int sandboxes_set_network(struct store *s, const char *id, uint32_t flags, const char *network, struct err *e)

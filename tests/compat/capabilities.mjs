@@ -86,6 +86,6 @@ export const GROUPS = [
 ]
 
 // What the server does not do yet, and says so.
-export const LATER = ['sandbox.snapshot', 'sandbox.fork', 'template.build', 'volume.create']
+export const LATER = ['template.build', 'volume.create']
 
 export const IDS = GROUPS.flatMap(([, rows]) => Object.keys(rows))

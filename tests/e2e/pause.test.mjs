@@ -224,6 +224,23 @@ test('SIGKILL of front and warden: a frozen one is found frozen, whatever was be
 	})
 })
 
+test('when memory is short, paused ones that are on disk leave it, and come back', { skip: noDisk }, async () => {
+	await withServer({ mem_total_mb: 1300, warm_pool_size: 0, default_memory_mb: 700 }, async (own, at) => {
+		const it = await prepare(at)
+		await at.code(it.sbx, 'big = bytearray(b"x") * (400 << 20)')
+		assert.equal((await at.pause(it.sbx)).status, 204)
+		assert.ok(await onDisk(at, it.sbx), JSON.stringify(await at.info(it.sbx)))
+		const other = await at.create()
+		await at.code(other, 'big = bytearray(b"x") * (500 << 20)')
+		assert.ok(await until(async () => (await at.info(it.sbx)).pausedMemory === 'disk', 30000, 200), JSON.stringify(await at.info(it.sbx)))
+		await at.kill(other)
+		assert.equal((await at.connect(it.sbx)).status, 201)
+		await proveMemory(at, it)
+		assert.equal((await at.code(it.sbx, 'len(big)')).text, String(400 << 20))
+		await at.kill(it.sbx)
+	})
+})
+
 test('a memory that is lost is not passed over in silence: the disk is still there', async () => {
 	await withServer({ checkpoint_after_s: 3600 }, async (own, at) => {
 		const it = await prepare(at)

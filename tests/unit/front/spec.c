@@ -33,7 +33,7 @@ static int parse(const char *text, enum spec_version ver)
 
 	assert_non_null(j);
 	spec_done(&sp);
-	r = spec_parse(&f, j, ver, &sp, &e);
+	r = spec_parse(&f, "team", j, ver, &sp, &e);
 	json_decref(j);
 	return r;
 }
@@ -119,7 +119,7 @@ static void maps_are_bounded(void **state)
 		(void)json_object_set_new(json_object_get(body, "metadata"), key, json_string("v"));
 	}
 	spec_done(&sp);
-	assert_int_equal(spec_parse(&f, body, SPEC_V2, &sp, &e), -EINVAL);
+	assert_int_equal(spec_parse(&f, "team", body, SPEC_V2, &sp, &e), -EINVAL);
 	assert_non_null(strstr(e.text, "metadata"));
 	json_decref(body);
 }

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* front/sandbox_keep: quiet, freeze, keep the disk, keep the memory, thaw. */
+#include "front/sandbox_keep.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/rand.h"
+#include "front/forget.h"
+#include "front/front.h"
+#include "front/mem.h"
+#include "front/sandbox_impl.h"
+
+#define QUIET_MS 1000
+
+struct keep {
+	struct sandbox *sb;
+	bool need_memory, brief;
+	bool released;			/* it runs again; what is kept is still being written */
+	struct keep_result re;
+	keep_fn *fn;
+	void *user;
+};
+
+static void finish(struct keep *k)
+{
+	if (k->re.e.no && k->re.what)
+		forget_kept(k->sb->front, k->re.name);
+	if (k->sb->state == SANDBOX_KEEPING)
+		sandbox_set_state(k->sb, SANDBOX_RUNNING);
+	k->fn(k->user, &k->re);
+	sandbox_unref(k->sb);
+	free(k);
+}
+
+/* Its end, or a kill. */
+static bool is_over(struct keep *k)
+{
+	if (k->sb->state == SANDBOX_KEEPING || k->released)
+		return false;
+	if (!k->re.e.no)
+		(void)err_set(&k->re.e, ENOENT, "sandbox '%s' has ended", k->sb->id);
+	finish(k);
+	return true;
+}
+
+static void on_thawed(void *user, const struct warden_reply *re)
+{
+	struct keep *k = user;
+
+	if (is_over(k))
+		return;
+	if (re->no)
+		log_error("could not thaw a sandbox that was kept", "id=%s err=%s", k->sb->id, re->text);
+	finish(k);
+}
+
+static void thaw(struct keep *k)
+{
+	(void)warden_ask_id(k->sb->front->warden, OP_THAW, k->sb->id, k->sb->request, on_thawed, k);
+}
+
+static void fail(struct keep *k, const struct warden_reply *re)
+{
+	(void)err_set(&k->re.e, re->no, "%s", re->text);
+	thaw(k);
+}
+
+static void on_memory(void *user, const struct warden_reply *re)
+{
+	struct keep *k = user;
+
+	if (re->more) {
+		k->released = true;
+		if (k->sb->state == SANDBOX_KEEPING)
+			sandbox_set_state(k->sb, SANDBOX_RUNNING);
+		return;
+	}
+	if (is_over(k))
+		return;
+	if (re->no && k->need_memory)
+		(void)err_set(&k->re.e, re->no, "%s", re->text);
+	else if (re->no)
+		log_warn("the memory of a sandbox could not be kept, its disk is", "id=%s err=%s", k->sb->id, re->text);
+	else
+		k->re.what |= KEPT_MEMORY;
+	if (k->released)
+		finish(k);
+	else
+		thaw(k);
+}
+
+static void ask_keep(struct keep *k, enum msg_type op, warden_fn *fn)
+{
+	struct msg_keep m = { 0 };
+
+	memcpy(m.id, k->sb->id, sizeof m.id);
+	memcpy(m.name, k->re.name, sizeof m.name);
+	memcpy(m.request, k->sb->request, sizeof m.request);
+	if (op == OP_CHECKPOINT)
+		m.flags = KEEP_THAW | (k->brief ? KEEP_BRIEF : 0);
+	(void)warden_ask(k->sb->front->warden, op, &m, sizeof m, fn, k);
+}
+
+static void on_disk(void *user, const struct warden_reply *re)
+{
+	struct keep *k = user;
+
+	if (!re->no)
+		k->re.what = KEPT_DISK;
+	if (is_over(k))
+		return;
+	if (re->no)
+		fail(k, re);
+	else if (k->sb->front->can_checkpoint || k->need_memory)
+		ask_keep(k, OP_CHECKPOINT, on_memory);
+	else
+		thaw(k);
+}
+
+static void on_frozen(void *user, const struct warden_reply *re)
+{
+	struct keep *k = user;
+
+	if (is_over(k))
+		return;
+	if (re->no) {
+		fail(k, re);
+		return;
+	}
+	k->re.name[0] = 'k';
+	rand_label(k->re.name + 1, 19);
+	ask_keep(k, OP_SNAPSHOT, on_disk);
+}
+
+static void on_quiet(void *user, const struct init_result *re)
+{
+	struct keep *k = user;
+
+	(void)re;
+	if (!is_over(k))
+		(void)warden_ask_id(k->sb->front->warden, OP_FREEZE, k->sb->id, k->sb->request, on_frozen, k);
+}
+
+void sandbox_keep(struct sandbox *sb, bool need_memory, bool brief, keep_fn *fn, void *user)
+{
+	struct init_request rq = {
+		.id = sb->id, .request = sb->request, .method = "POST", .path = "/atoll/quiet", .fd = -1, .wait_ms = QUIET_MS,
+	};
+	struct keep *k = must_alloc(sizeof *k);
+
+	*k = (struct keep) { .sb = sandbox_ref(sb), .need_memory = need_memory, .brief = brief, .fn = fn, .user = user };
+	sandbox_set_state(sb, SANDBOX_KEEPING);
+	(void)init_call_new(sb->front, &rq, on_quiet, k);
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* store/snapshots: what was kept of sandboxes to start others from. */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/err.h"
+
+struct store;
+
+struct snapshot_row {			/* strings are borrowed; alias may be NULL */
+	const char *template_id, *tag;	/* together they are its name for clients */
+	const char *team, *alias, *source;
+	const char *kept_name;		/* by which the warden knows it */
+	uint32_t kept;
+	const char *base_id, *base_name, *base_key;	/* the template that its source was made from */
+	uint64_t mem_bytes, disk_bytes, created_ms;
+	uint32_t cpu_permille, pids;
+};
+
+/* On the disk when they return. */
+int snapshots_put(struct store *s, const struct snapshot_row *r, struct err *e);	/* takes the place of one with the same name */
+int snapshots_drop(struct store *s, const char *template_id, const char *tag, struct err *e);
+
+int snapshots_each(struct store *s, int (*fn)(void *user, const struct snapshot_row *r), void *user, struct err *e);
