@@ -1,27 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mover: splice(2) from a socket into a pipe, and from the pipe into the other socket.
- *
- * A pipe is held only while something is in it. The kernel counts the pages of all pipes of a user, and makes those of a
- * user who has many very small: a thousand idle movers must have none. */
+/* mover: a carrier for each direction. */
 #include "init/mover.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "base/fd.h"
+#include "loop/carrier.h"
 #include "loop/loop.h"
 
-#define PIECE (256 * 1024)		/* moved at a time; also the size of a pipe, where that is allowed */
-#define SPARES 8			/* pipes that are kept for the next one */
-
 struct way {				/* from one side to the other */
-	int pipe[2];			/* -1: none */
-	size_t n;			/* bytes in it */
+	struct carrier held;
 	bool eof, finished;		/* its source has ended; its destination has been told */
 };
 
@@ -34,39 +26,6 @@ struct mover {
 	struct way way[2];		/* way[i] is from fd[i] to fd[1 - i] */
 	bool ended;
 };
-
-static int spares[SPARES][2];
-static size_t n_spares;
-
-static bool pipe_take(struct way *w)
-{
-	if (w->pipe[0] >= 0)
-		return true;
-	if (n_spares > 0) {
-		n_spares--;
-		w->pipe[0] = spares[n_spares][0];
-		w->pipe[1] = spares[n_spares][1];
-		return true;
-	}
-	if (pipe2(w->pipe, O_CLOEXEC | O_NONBLOCK) < 0) {
-		w->pipe[0] = w->pipe[1] = -1;
-		return false;
-	}
-	(void)fcntl(w->pipe[1], F_SETPIPE_SZ, PIECE);	/* a smaller one does, too */
-	return true;
-}
-
-/* Only an empty one can be given to another. */
-static void pipe_drop(struct way *w)
-{
-	if (w->pipe[0] >= 0 && w->n == 0 && n_spares < SPARES) {
-		spares[n_spares][0] = take_fd(&w->pipe[0]);
-		spares[n_spares++][1] = take_fd(&w->pipe[1]);
-		return;
-	}
-	fd_close(take_fd(&w->pipe[0]));
-	fd_close(take_fd(&w->pipe[1]));
-}
 
 static void mover_gone(void *p)
 {
@@ -87,7 +46,7 @@ static void mover_end(struct mover *m, bool orderly)
 		return;
 	m->ended = true;
 	for (int i = 0; i < 2; i++) {
-		pipe_drop(&m->way[i]);
+		carrier_drop(&m->way[i].held);
 		watch_free(take_ptr(&m->watch[i]));
 		if (!orderly)
 			(void)setsockopt(m->fd[i], SOL_SOCKET, SO_LINGER, &now, sizeof(now));
@@ -102,24 +61,14 @@ void mover_break(struct mover *m)
 	mover_end(m, false);
 }
 
-/* Out of the pipe. False: broken. */
+/* To where it goes. False: broken. */
 static bool push(struct mover *m, int i)
 {
 	struct way *w = &m->way[i];
 
-	while (w->n > 0) {
-		ssize_t n = splice(w->pipe[0], NULL, m->fd[1 - i], NULL, w->n, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0 && errno == EAGAIN)
-			return true;
-		if (n <= 0)
-			return false;
-		w->n -= (size_t)n;
-	}
-	pipe_drop(w);
-	if (w->eof && !w->finished) {
+	if (carrier_unload(&w->held, m->fd[1 - i]) < 0)
+		return false;
+	if (w->held.n == 0 && w->eof && !w->finished) {
 		w->finished = true;
 		(void)shutdown(m->fd[1 - i], SHUT_WR);
 	}
@@ -134,20 +83,14 @@ static bool is_gone(int fd)
 	return poll(&p, 1, 0) == 1 && (p.revents & (POLLHUP | POLLERR));
 }
 
-/* Into the pipe, which is empty. False: broken. */
+/* From where it comes, with nothing held. False: broken. */
 static bool pull(struct mover *m, int i)
 {
 	struct way *w = &m->way[i];
-	ssize_t n;
+	ssize_t n = carrier_load(&w->held, m->fd[i], CARRIER_MAX);
 
-	if (!pipe_take(w))
-		return false;
-	do
-		n = splice(m->fd[i], NULL, w->pipe[1], NULL, PIECE, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
-	while (n < 0 && errno == EINTR);
-	if (n < 0 && errno != EAGAIN)
-		return false;
-	w->n = n > 0 ? (size_t)n : 0;
+	if (n < 0)
+		return n == -EAGAIN;
 	w->eof = n == 0;
 	if (w->eof && is_gone(m->fd[i]))
 		m->way[1 - i].finished = true;
@@ -158,16 +101,16 @@ static int events_of(const struct mover *m, int i)
 {
 	const struct way *from = &m->way[i], *to = &m->way[1 - i];
 
-	return (!from->eof && from->n == 0 ? WATCH_IN : 0) | (to->n > 0 ? WATCH_OUT : 0);
+	return (!from->eof && from->held.n == 0 ? WATCH_IN : 0) | (to->held.n > 0 ? WATCH_OUT : 0);
 }
 
 static void ready(struct mover *m, int i, int events)
 {
 	bool sound = true;
 
-	if ((events & WATCH_OUT) && m->way[1 - i].n > 0)
+	if ((events & WATCH_OUT) && m->way[1 - i].held.n > 0)
 		sound = push(m, 1 - i);
-	if (sound && (events & WATCH_IN) && m->way[i].n == 0 && !m->way[i].eof)
+	if (sound && (events & WATCH_IN) && m->way[i].held.n == 0 && !m->way[i].eof)
 		sound = pull(m, i);
 	if (!sound || (m->way[0].finished && m->way[1].finished)) {
 		mover_end(m, sound);
@@ -190,14 +133,7 @@ static void on_second(void *user, int events)
 /* What came before us goes first; it fits into a pipe, or else the caller has sent too much too soon. */
 static bool begin(struct mover *m, struct str early)
 {
-	struct way *w = &m->way[0];
-
-	if (early.n == 0)
-		return true;
-	if (!pipe_take(w) || write(w->pipe[1], early.p, early.n) != (ssize_t)early.n)
-		return false;
-	w->n = early.n;
-	return push(m, 0);
+	return early.n == 0 || (carrier_put(&m->way[0].held, early) == 0 && push(m, 0));
 }
 
 struct mover *mover_new(struct loop *l, int a, int b, struct str early, void (*over)(void *user), void *user)
@@ -209,14 +145,14 @@ struct mover *mover_new(struct loop *l, int a, int b, struct str early, void (*o
 		fd_close(b);
 		return NULL;
 	}
-	*m = (struct mover) { .loop = l, .over = over, .user = user, .fd = { a, b }, .way = { { { -1, -1 } }, { { -1, -1 } } } };
+	*m = (struct mover) { .loop = l, .over = over, .user = user, .fd = { a, b }, .way = { { .held = CARRIER_EMPTY }, { .held = CARRIER_EMPTY } } };
 	m->watch[0] = watch_new(l, a, 0, on_first, m);
 	m->watch[1] = watch_new(l, b, 0, on_second, m);
 	if (!m->watch[0] || !m->watch[1] || !begin(m, early)) {
 		for (int i = 0; i < 2; i++) {
 			watch_free(m->watch[i]);
 			fd_close(m->fd[i]);
-			fd_close(m->way[0].pipe[i]);
+			carrier_drop(&m->way[i].held);
 		}
 		free(m);
 		return NULL;

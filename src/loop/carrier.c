@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* carrier: a few empty pipes are kept for whoever needs the next one. */
+#include "loop/carrier.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+
+#define SPARES 8
+
+static int spares[SPARES][2];
+static size_t n_spares;
+
+static int take_pipe(struct carrier *c)
+{
+	if (c->pipe[0] >= 0)
+		return 0;
+	if (n_spares > 0) {
+		n_spares--;
+		c->pipe[0] = spares[n_spares][0];
+		c->pipe[1] = spares[n_spares][1];
+		return 0;
+	}
+	if (pipe2(c->pipe, O_CLOEXEC | O_NONBLOCK) < 0) {
+		c->pipe[0] = c->pipe[1] = -1;
+		return -errno;
+	}
+	(void)fcntl(c->pipe[1], F_SETPIPE_SZ, CARRIER_MAX);	/* a smaller one does, too */
+	return 0;
+}
+
+void carrier_drop(struct carrier *c)
+{
+	/* Only an empty one can be given to another. */
+	if (c->pipe[0] >= 0 && c->n == 0 && n_spares < SPARES) {
+		spares[n_spares][0] = take_fd(&c->pipe[0]);
+		spares[n_spares++][1] = take_fd(&c->pipe[1]);
+		return;
+	}
+	fd_close(take_fd(&c->pipe[0]));
+	fd_close(take_fd(&c->pipe[1]));
+	c->n = 0;
+}
+
+ssize_t carrier_load(struct carrier *c, int fd, size_t max)
+{
+	ssize_t n = take_pipe(c);
+
+	if (n < 0)
+		return n;
+	do
+		n = splice(fd, NULL, c->pipe[1], NULL, max < CARRIER_MAX ? max : CARRIER_MAX, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		n = -errno;
+	if (n > 0)
+		c->n = (size_t)n;
+	else
+		carrier_drop(c);
+	return n;
+}
+
+int carrier_put(struct carrier *c, struct str data)
+{
+	int r = take_pipe(c);
+
+	if (r < 0)
+		return r;
+	ssize_t n = write(c->pipe[1], data.p, data.n);
+	if (n < 0)
+		return -errno;
+	c->n = (size_t)n;
+	return c->n == data.n ? 0 : -ENOSPC;
+}
+
+int carrier_unload(struct carrier *c, int fd)
+{
+	while (c->n > 0) {
+		ssize_t n = splice(c->pipe[0], NULL, fd, NULL, c->n, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno == EAGAIN)
+			return 0;
+		if (n <= 0)
+			return n < 0 ? -errno : -EPIPE;
+		c->n -= (size_t)n;
+	}
+	carrier_drop(c);
+	return 0;
+}

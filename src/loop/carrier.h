@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* carrier: bytes on their way from one socket to another, without being copied through us: splice(2) into a pipe and out of it.
+ *
+ * A pipe is held only while something is in it. The kernel counts the pages of all pipes of a user, and makes those of a
+ * user who has many very small: a thousand idle connections must have none. */
+#pragma once
+
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "base/str.h"
+
+#define CARRIER_MAX (256 * 1024)	/* moved at a time; also the size of a pipe, where that is allowed */
+
+struct carrier {
+	int pipe[2];			/* -1: none */
+	size_t n;			/* bytes in it */
+};
+
+#define CARRIER_EMPTY { .pipe = { -1, -1 } }
+
+/* Takes up to max bytes that have come on the socket; the carrier must be empty. Returns how many, 0 at the end of them, -EAGAIN,
+ * or another negative errno; -EINVAL, -EMFILE, -ENFILE: read and write, nothing is wrong with the socket. */
+ssize_t carrier_load(struct carrier *c, int fd, size_t max);
+int carrier_put(struct carrier *c, struct str data);	/* the same with bytes at hand: all, or -errno */
+
+/* Puts what it holds into the socket; n tells what is left for when there is room again. 0 or -errno. */
+int carrier_unload(struct carrier *c, int fd);
+void carrier_drop(struct carrier *c);			/* with all that is in it */
