@@ -121,8 +121,14 @@ static void on_body(struct http_req *rq, struct str data)
 		http_call_writev(ex->call, (struct str[]) { { size, (size_t)n }, data, STR_LIT("\r\n") }, 3);
 	} else {
 		http_call_write(ex->call, data);
+		http_body_splice(rq, http_call_stream(ex->call));
 	}
 	slow_body_down(ex);
+}
+
+static void on_body_moved(struct http_req *rq, size_t n)
+{
+	((struct exchange *)rq->user)->up += n;
 }
 
 static void finish_body(struct exchange *ex)
@@ -236,7 +242,21 @@ static void on_answer_data(void *user, struct str data)
 
 	ex->down += data.n;
 	http_write(ex->rq, data);
+
+	uint64_t left;
+	struct stream *to = http_splice_to(ex->rq, &left);
+
+	if (to)
+		http_call_splice(ex->call, to, left);
 	slow_answer_down(ex);
+}
+
+static void on_answer_moved(void *user, size_t n)
+{
+	struct exchange *ex = user;
+
+	ex->down += n;
+	http_moved(ex->rq, n);
 }
 
 static void on_answer_end(void *user)
@@ -273,6 +293,7 @@ static void on_up_error(void *user, int no)
 static const struct http_call_ops up_ops = {
 	.on_answer = on_answer,
 	.on_data = on_answer_data,
+	.on_moved = on_answer_moved,
 	.on_end = on_answer_end,
 	.on_drain = on_up_drain,
 	.on_error = on_up_error,
@@ -478,6 +499,7 @@ static void on_close(struct http_req *rq, bool lost)
 
 static const struct http_req_ops down_ops = {
 	.on_body = on_body,
+	.on_body_moved = on_body_moved,
 	.on_body_end = on_body_end,
 	.on_drain = on_down_drain,
 	.on_close = on_close,

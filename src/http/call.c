@@ -33,6 +33,7 @@ struct http_call {
 	size_t scanned;
 	unsigned interim;
 	int error;			/* to be told when all that came before it is told */
+	size_t moved;			/* bytes of the answer that went past, not told yet */
 	bool is_head, is_connect;
 	bool want, eof, drained;
 	bool answered, ended;
@@ -112,6 +113,14 @@ static bool step_body(struct http_call *c)
 
 static bool call_step(struct http_call *c)
 {
+	if (c->moved) {
+		size_t n = c->moved;
+
+		c->moved = 0;
+		if (!c->ended)
+			c->ops->on_moved(c->user, n);
+		return true;
+	}
 	if (c->drained) {
 		c->drained = false;
 		if (!c->ended && c->ops->on_drain)
@@ -188,8 +197,17 @@ static void on_error(void *user, int no)
 	call_run(c, STR_NULL);
 }
 
+static void on_moved(void *user, size_t n)
+{
+	struct http_call *c = user;
+
+	message_skip(&c->msg, n);
+	c->moved += n;
+	call_run(c, STR_NULL);
+}
+
 static const struct stream_ops call_ops = {
-	.on_data = on_data, .on_eof = on_eof, .on_drain = on_drain, .on_error = on_error,
+	.on_data = on_data, .on_eof = on_eof, .on_drain = on_drain, .on_error = on_error, .on_moved = on_moved,
 };
 
 struct http_call *http_call_new(struct loop *l, int fd, const struct http_call_ops *ops, void *user)
@@ -261,6 +279,19 @@ void http_call_pull(struct http_call *c)
 			return;		/* the end of it the loop will find */
 		call_run(c, (struct str) { data, (size_t)n });
 	}
+}
+
+struct stream *http_call_stream(const struct http_call *c)
+{
+	return c->s;
+}
+
+void http_call_splice(struct http_call *c, struct stream *to, uint64_t max)
+{
+	uint64_t left = c->msg.left > 0 ? (uint64_t)c->msg.left : 0;
+
+	if (c->running && c->cur.n == 0 && left > 0 && c->ops->on_moved)
+		(void)stream_splice(c->s, to, left < max ? left : max);
 }
 
 int http_call_done(struct http_call *c, bool *ret_reusable)

@@ -25,6 +25,7 @@ struct http_answer {
 struct http_call_ops {
 	void (*on_answer)(void *user, const struct http_answer *a);	/* strings live until on_end */
 	void (*on_data)(void *user, struct str data);
+	void (*on_moved)(void *user, size_t n);	/* with http_call_splice() only */
 	void (*on_end)(void *user);		/* the answer is complete; does not come after an upgrade */
 	void (*on_drain)(void *user);		/* request body queue is low again; may be NULL */
 	void (*on_error)(void *user, int no);	/* connection lost or nonsense from the peer; terminal */
@@ -40,6 +41,13 @@ void http_call_write(struct http_call *c, struct str raw);	/* raw bytes: the cal
 void http_call_writev(struct http_call *c, const struct str *v, size_t n);	/* up to 8 pieces in one go */
 size_t http_call_queued(const struct http_call *c);
 void http_call_read(struct http_call *c, bool on);		/* pause the answer; default on */
+
+/* The connection, for the body of another message to be moved to (see stream_splice()). */
+struct stream *http_call_stream(const struct http_call *c);
+
+/* From on_data: up to max bytes of the rest of the answer go to another stream, past the owner, if the answer has a length.
+ * on_moved tells how much has gone; what cannot be moved comes by on_data as ever. */
+void http_call_splice(struct http_call *c, struct stream *to, uint64_t max);
 int http_call_done(struct http_call *c, bool *ret_reusable);	/* frees; the fd, or -1 if it had to be closed */
 int http_call_take(struct http_call *c, struct buf *ret_early);	/* frees; the raw fd after an upgrade, -1 if it broke */
 /* Takes what has arrived without waiting for the loop; not from one of its own callbacks. The call may be freed by these. */

@@ -47,6 +47,7 @@ static void request_over(struct http_conn *c, bool lost)
 	struct request *r = take_ptr(&c->rq);
 
 	r->over = true;
+	c->moved = 0;
 	c->since_ms = c->unsent_ms = loop_now_ms(c->loop);
 	if (c->server)
 		server_idle(c->server, c, true);
@@ -208,6 +209,14 @@ static bool conn_step(struct http_conn *c)
 		c->drained = false;
 		if (r->started && !r->ended && r->pub.ops && r->pub.ops->on_drain)
 			r->pub.ops->on_drain(&r->pub);
+		return true;
+	}
+	if (c->moved) {
+		size_t n = c->moved;
+
+		c->moved = 0;
+		if (!r->ended)
+			r->pub.ops->on_body_moved(&r->pub, n);
 		return true;
 	}
 	if (!r->body_done)
@@ -424,6 +433,15 @@ static void on_drain(void *user)
 	conn_go_on(c, STR_NULL);
 }
 
+static void on_moved(void *user, size_t n)
+{
+	struct http_conn *c = user;
+
+	message_skip(&c->msg, n);
+	c->moved += n;
+	conn_run(c, STR_NULL);
+}
+
 static void on_error(void *user, int no)
 {
 	struct http_conn *c = user;
@@ -448,6 +466,7 @@ static void on_ready(void *user)
 
 static const struct stream_ops conn_ops = {
 	.on_data = on_data, .on_eof = on_eof, .on_drain = on_drain, .on_error = on_error, .on_ready = on_ready,
+	.on_moved = on_moved,
 };
 
 /* The connection of a listener that has nothing to protect it with is closed: better than a plain one. */

@@ -24,6 +24,8 @@ struct request_ops {			/* as the functions of http/server.h that are called alik
 	void (*want)(struct http_req *rq, bool on);
 	void (*abort)(struct http_req *rq);
 	int (*hijack)(struct http_req *rq, struct str raw_head, struct stream **ret, struct buf *ret_early);
+	void (*body_splice)(struct http_req *rq, struct stream *to);		/* these two: NULL: not possible */
+	struct stream *(*splice_to)(const struct http_req *rq, uint64_t *ret_left);
 };
 
 extern const struct request_ops h1_ops;
@@ -72,6 +74,7 @@ struct http_conn {
 	struct str cur;			/* while running: what is left of them, or of the bytes just read */
 	size_t scanned;			/* of the head that is coming in */
 	uint64_t since_ms;		/* idle, or receiving a head, since then */
+	size_t moved;			/* bytes of the body that went past, not told yet */
 	size_t unsent;			/* of earlier answers, when it was last looked at */
 	uint64_t unsent_ms;		/* since when this has not changed */
 	bool is_shaking;		/* its handshake is under way */

@@ -17,6 +17,7 @@ struct message {
 	struct str target;		/* requests */
 	struct str piece;
 	int64_t content_length;		/* -1: chunked, or until the end of the connection */
+	int64_t left;			/* of a body with a length: what has not come yet */
 	size_t framing;
 	int refuse;			/* status that tells the peer why */
 	const char *why;
@@ -38,5 +39,8 @@ int message_answer(struct message *m, struct str head, bool no_body, bool tunnel
 /* Takes bytes from *in until there is a piece, the end, or nothing left. Call again after a piece, even with an
  * empty *in: the end may already be known. A negative value as for the head. */
 int message_body(struct message *m, struct str *in, struct str *ret_piece);
+
+/* So many bytes of a body with a length (left tells how many there are) have been taken elsewhere. */
+void message_skip(struct message *m, size_t n);
 
 bool message_eof(struct message *m);	/* the connection ended: is the message complete? */

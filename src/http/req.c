@@ -59,6 +59,26 @@ int http_hijack(struct http_req *rq, struct str raw_head, struct stream **ret, s
 	return request_of(rq)->ops->hijack(rq, raw_head, ret, ret_early);
 }
 
+void http_body_splice(struct http_req *rq, struct stream *to)
+{
+	const struct request_ops *ops = request_of(rq)->ops;
+
+	if (ops->body_splice)
+		ops->body_splice(rq, to);
+}
+
+struct stream *http_splice_to(const struct http_req *rq, uint64_t *ret_left)
+{
+	const struct request_ops *ops = request_of(rq)->ops;
+
+	return ops->splice_to ? ops->splice_to(rq, ret_left) : NULL;
+}
+
+void http_moved(struct http_req *rq, size_t n)
+{
+	request_of(rq)->left -= (int64_t)n;
+}
+
 bool http_started(const struct http_req *rq)
 {
 	return request_of(rq)->started;

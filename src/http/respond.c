@@ -9,6 +9,7 @@
 #include "http/conn.h"
 #include "loop/stream.h"
 
+#define SPLICE_MIN (64 * 1024)	/* fewer bytes are as well copied */
 #define SKIP_MAX (1024 * 1024)	/* an unread body up to this length is not worth a new connection */
 
 static void h1_abort(struct http_req *rq);
@@ -222,7 +223,26 @@ static int h1_hijack(struct http_req *rq, struct str raw_head, struct stream **r
 	return 0;
 }
 
+static void h1_body_splice(struct http_req *rq, struct stream *to)
+{
+	const struct request *r = request_of(rq);
+	struct http_conn *c = rq->conn;
+
+	if (!is_mute(r) && c->running && c->cur.n == 0 && c->msg.left >= SPLICE_MIN && r->pub.ops->on_body_moved)
+		(void)stream_splice(c->s, to, (uint64_t)c->msg.left);
+}
+
+static struct stream *h1_splice_to(const struct http_req *rq, uint64_t *ret_left)
+{
+	const struct request *r = request_of(rq);
+
+	if (is_mute(r) || !r->started || r->ended || r->no_body || r->chunked || r->left < SPLICE_MIN)
+		return NULL;
+	*ret_left = (uint64_t)r->left;
+	return rq->conn->s;
+}
+
 const struct request_ops h1_ops = {
 	.respond = h1_respond, .begin = h1_begin, .write = h1_write, .end = h1_end, .queued = h1_queued, .want = h1_want,
-	.abort = h1_abort, .hijack = h1_hijack, .sendfile = h1_sendfile,
+	.abort = h1_abort, .hijack = h1_hijack, .sendfile = h1_sendfile, .body_splice = h1_body_splice, .splice_to = h1_splice_to,
 };

@@ -32,6 +32,7 @@ struct http_conn;
 struct http_req;
 struct http_secure;
 struct http_server;
+struct stream;
 
 #define HTTP_HEAD_MAX (32 * 1024)
 #define HTTP_HEADERS_MAX 100
@@ -52,6 +53,7 @@ bool http_header_has_token(const struct http_headers *h, const char *name, const
 
 struct http_req_ops {
 	void (*on_body)(struct http_req *rq, struct str data);	/* NULL: the body is read and dropped */
+	void (*on_body_moved)(struct http_req *rq, size_t n);	/* with http_body_splice() only */
 	void (*on_body_end)(struct http_req *rq);		/* may be NULL */
 	void (*on_drain)(struct http_req *rq);			/* response queue is low again; may be NULL */
 	void (*on_close)(struct http_req *rq, bool lost);	/* last call; lost: the peer or the connection went away early */
@@ -120,6 +122,15 @@ size_t http_queued(const struct http_req *rq);			/* bytes that wait: stop above 
 void http_end(struct http_req *rq);
 
 void http_body_want(struct http_req *rq, bool on);		/* default on */
+
+/* From on_body: the rest of the body goes to a stream as it is, past the handler, where it can (see stream_splice()): no TLS, no
+ * HTTP/2, a length, and enough of it left to be worth the while. on_body_moved tells how much has gone. */
+void http_body_splice(struct http_req *rq, struct stream *to);
+
+/* The same for the answer: the stream that the rest of its body may be moved to, and how much that is. NULL: http_write() only.
+ * http_moved() counts what has gone. */
+struct stream *http_splice_to(const struct http_req *rq, uint64_t *ret_left);
+void http_moved(struct http_req *rq, size_t n);
 void http_close_after(struct http_req *rq);			/* no keep-alive after this response */
 void http_abort(struct http_req *rq);				/* breaks the connection with a reset; on_close follows */
 bool http_started(const struct http_req *rq);			/* a response head has gone out */
@@ -128,7 +139,6 @@ bool http_ended(const struct http_req *rq);
 /* Takes the connection out of the server for a tunnel: sends raw head bytes (may be empty) first; *ret_early gets bytes
  * that came behind the head. Afterwards the stream is the caller's, who must stream_rebind() or close it before the loop
  * goes on; on_close comes with lost == false. -EBUSY while a response or a body is under way, -EPIPE when the peer is gone. */
-struct stream;
 int http_hijack(struct http_req *rq, struct str raw_head, struct stream **ret, struct buf *ret_early);
 
 const char *http_reason(int status);

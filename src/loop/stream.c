@@ -15,6 +15,7 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
+#include "loop/carrier.h"
 #include "loop/leaving.h"
 #include "loop/loop.h"
 
@@ -38,13 +39,17 @@ struct stream {
 	struct stream_filter *filter;		/* NULL: the owner's bytes are those on the wire */
 	int fd;
 	int events;				/* registered with the watch */
-	struct buf out;				/* queue; the first `off` bytes are already sent */
+	struct carrier held;			/* queue: first what another stream has moved here, */
+	struct buf out;				/* then this; its first `off` bytes are already sent */
 	size_t off;
+	struct stream *to, *from;		/* whither the next `moves` bytes go; whence they come */
+	uint64_t moves;
 	size_t read_max;			/* 0: all of the scratch */
 	uint64_t flush_until_ms;		/* closing flushed: give up then */
 	int error;				/* to be reported; nothing can be written any more */
 	bool reading, eof, dead, finishing, finished, above;
 	bool end_held;				/* the filter's end, not told yet */
+	bool stalled;				/* not read until `to` has sent all that is queued there */
 };
 
 /* One for all: data is borrowed for the call, and reads only happen from the loop, never nested. */
@@ -64,6 +69,7 @@ static void stream_gone(void *p)
 
 	if (s->filter)
 		s->filter->ops->free(s->filter);
+	carrier_drop(&s->held);
 	buf_done(&s->out);
 	free(s);
 }
@@ -84,22 +90,43 @@ static void leave_by(struct stream *s, struct stream_list *list)
 	s->left_by = list;
 }
 
-static void stream_drop(struct stream *s)
-{
-	leave_by(s, NULL);
-	watch_free(take_ptr(&s->watch));
-	timer_free(take_ptr(&s->linger));
-	s->ops = NULL;
-	s->dead = true;
-	loop_defer(s->loop, stream_gone, s);
-}
-
 static void set_events(struct stream *s, int events)
 {
 	if (s->watch && s->events != events) {
 		s->events = events;
 		watch_set(s->watch, events);
 	}
+}
+
+/* What was not read because `to` was busy is read now. */
+static void go_on(struct stream *s)
+{
+	s->stalled = false;
+	if (s->reading && !s->eof && !s->dead)
+		set_events(s, s->events | WATCH_IN);
+}
+
+/* Bytes do not go from one straight to the other any more. NULL is fine. */
+static void part(struct stream *s)
+{
+	if (!s || !s->to)
+		return;
+	s->to->from = NULL;
+	s->to = NULL;
+	if (s->stalled)
+		go_on(s);
+}
+
+static void stream_drop(struct stream *s)
+{
+	part(s);
+	part(s->from);
+	leave_by(s, NULL);
+	watch_free(take_ptr(&s->watch));
+	timer_free(take_ptr(&s->linger));
+	s->ops = NULL;
+	s->dead = true;
+	loop_defer(s->loop, stream_gone, s);
 }
 
 struct stream *stream_new(struct loop *l, int fd, const struct stream_ops *ops, void *user)
@@ -117,6 +144,7 @@ struct stream *stream_new(struct loop *l, int fd, const struct stream_ops *ops, 
 	s->ops = ops;
 	s->user = user;
 	s->fd = fd;
+	s->held = (struct carrier) CARRIER_EMPTY;
 	s->out = BUF_INIT(QUEUE_MAX);
 	return s;
 }
@@ -131,12 +159,15 @@ void stream_rebind(struct stream *s, const struct stream_ops *ops, void *user)
 	s->ops = ops;
 	s->user = user;
 	s->reading = false;
+	part(s);
+	part(s->from);
 }
 
 /* The first error ends the stream. It is told at once; callers are top-level callbacks only. */
 static void report(struct stream *s)
 {
 	s->dead = true;
+	part(s->from);
 	set_events(s, 0);
 	if (s->ops)
 		s->ops->on_error(s->user, s->error);
@@ -157,6 +188,8 @@ static void write_failed(struct stream *s, int no)
 	if (s->error)
 		return;
 	s->error = no;
+	part(s->from);
+	carrier_drop(&s->held);
 	buf_done(&s->out);
 	s->off = 0;
 	if (s->reading && !s->eof)
@@ -170,7 +203,7 @@ void stream_read(struct stream *s, bool on)
 	s->reading = on;
 	if (on && s->end_held)
 		loop_defer(s->loop, end_later, s);
-	else if (on && !s->eof && !s->dead)
+	else if (on && !s->eof && !s->dead && !s->stalled)
 		set_events(s, s->events | WATCH_IN);
 	else if (!on && s->error && !s->dead)
 		loop_defer(s->loop, report_later, s);
@@ -183,7 +216,7 @@ void stream_read_max(struct stream *s, size_t n)
 
 size_t stream_queued(const struct stream *s)
 {
-	return s->out.n - s->off;
+	return s->held.n + s->out.n - s->off;
 }
 
 int stream_fd(const struct stream *s)
@@ -312,6 +345,17 @@ ssize_t stream_sendfile(struct stream *s, int fd, off_t *at, size_t n)
 	return 0;
 }
 
+bool stream_splice(struct stream *s, struct stream *to, uint64_t n)
+{
+	if (s->filter || to->filter || s->dead || to->dead || to->error || to->finishing || (to->from && to->from != s))
+		return false;
+	part(s);
+	s->to = to;
+	to->from = s;
+	s->moves = n;
+	return true;
+}
+
 void stream_finish(struct stream *s)
 {
 	if (s->finishing || s->error || s->dead)
@@ -328,16 +372,32 @@ void stream_finish(struct stream *s)
 		half_close(s);
 }
 
-static void flush(struct stream *s)
+/* Some of the queue; false: there is no room now, or it broke. */
+static bool flush_some(struct stream *s)
 {
-	ssize_t sent = write(s->fd, s->out.p + s->off, stream_queued(s));
+	if (s->held.n > 0) {
+		int r = carrier_unload(&s->held, s->fd);
+
+		if (r < 0)
+			write_failed(s, -r);
+		if (r < 0 || s->held.n > 0 || s->out.n == s->off)
+			return r == 0;
+	}
+	ssize_t sent = write(s->fd, s->out.p + s->off, s->out.n - s->off);
 
 	if (sent < 0) {
 		if (errno != EAGAIN && errno != EINTR)
 			write_failed(s, errno);
-		return;
+		return false;
 	}
 	s->off += (size_t)sent;
+	return true;
+}
+
+static void flush(struct stream *s)
+{
+	if (!flush_some(s))
+		return;
 	if (stream_queued(s) == 0) {
 		buf_clear(&s->out);
 		s->off = 0;
@@ -356,6 +416,8 @@ static void flush(struct stream *s)
 		set_events(s, s->events & ~WATCH_OUT);
 		if (s->out.cap > QUEUE_KEEP)
 			buf_done(&s->out);
+		if (s->from && s->from->stalled)
+			go_on(s->from);
 	}
 }
 
@@ -414,12 +476,43 @@ static void on_filtered(struct stream *s, struct str in)
 	}
 }
 
+/* Moves bytes on to where they were told to go. False: they have to be read. */
+static bool move_on(struct stream *s)
+{
+	struct stream *to = s->to;
+
+	if (stream_queued(to) > 0) {
+		s->stalled = true;
+		set_events(s, s->events & ~WATCH_IN);
+		return true;
+	}
+	ssize_t n = carrier_load(&to->held, s->fd, s->moves < CARRIER_MAX ? (size_t)s->moves : CARRIER_MAX);
+	if (n == -EAGAIN)
+		return true;
+	if (n <= 0) {			/* also an end and an error: reading will tell */
+		part(s);
+		return false;
+	}
+	s->moves -= (uint64_t)n;
+	int r = carrier_unload(&to->held, to->fd);
+	if (r < 0)
+		write_failed(to, -r);
+	else if (to->held.n > 0)
+		set_events(to, to->events | WATCH_OUT);
+	if (s->moves == 0)
+		part(s);
+	s->ops->on_moved(s->user, (size_t)n);
+	return true;
+}
+
 static void on_readable(struct stream *s)
 {
-	if (!s->reading || s->eof || s->end_held) {
+	if (!s->reading || s->eof || s->end_held || s->stalled) {
 		set_events(s, s->events & ~WATCH_IN);
 		return;
 	}
+	if (s->to && move_on(s))
+		return;
 	size_t max = s->read_max && s->read_max < sizeof scratch ? s->read_max : sizeof scratch;
 	ssize_t n = read(s->fd, scratch, max);
 	if (n > 0 && s->filter && s->ops != &linger_ops) {

@@ -14,6 +14,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "base/str.h"
@@ -31,6 +32,7 @@ struct stream_ops {
 	void (*on_drain)(void *user);			/* may be NULL */
 	void (*on_error)(void *user, int no);		/* errno value; may come instead of any of the above */
 	void (*on_ready)(void *user);			/* the filter can be written through from now on; may be NULL */
+	void (*on_moved)(void *user, size_t n);		/* so many bytes have gone where stream_splice() told them to */
 };
 
 /* A filter does no I/O: bytes in, bytes out. What has to go to the peer is appended to *out, also when the call fails; a
@@ -65,6 +67,11 @@ size_t stream_queued(const struct stream *s);
 /* Sends up to n bytes of a file from *at on, which moves, without copying them. 0: there is no room, on_drain will come.
  * -ENODATA: the file ends there; -EOPNOTSUPP: not through this stream, or not from this file: read and write. */
 ssize_t stream_sendfile(struct stream *s, int fd, off_t *at, size_t n);
+
+/* The next n bytes that come on s are moved to another stream without passing through this process: on_moved is called for
+ * them instead of on_data. It waits whenever something is queued there, so that the two go at one pace. What cannot be moved comes by on_data
+ * as ever, also when one of the two is closed, breaks or gets another owner before that. False: not between these two. */
+bool stream_splice(struct stream *s, struct stream *to, uint64_t n);
 void stream_finish(struct stream *s);			/* half-close once the queue is empty; a pipe is closed */
 void stream_close(struct stream *s);			/* now; what is queued is lost. NULL is fine */
 
