@@ -154,6 +154,13 @@ static inline uint32_t front_max_tunnels(const struct front *f)
 	return f->fds / 16;		/* two fds each */
 }
 
+/* Pipes for what is moved past us, two fds each. The kernel gives a user 16384 pages for all of them: 256 of 256 KiB, and very
+ * small ones from then on. Without one a body is copied. */
+static inline uint32_t front_max_pipes(const struct front *f)
+{
+	return f->fds / 128 < 128 ? f->fds / 128 : 128;
+}
+
 static inline uint32_t front_max_leaving(const struct front *f)
 {
 	return f->fds / 16;		/* closed on our side, see stream_close_flushed() */

@@ -34,6 +34,7 @@
 #include "front/warden_link.h"
 #include "http/server.h"
 #include "ipc/check.h"
+#include "loop/carrier.h"
 #include "loop/loop.h"
 #include "store/db.h"
 
@@ -365,6 +366,7 @@ static int set_up(struct front *f, struct err *e)
 	if (!f->loop)
 		return err_set(e, ENOMEM, "make the loop");
 	loop_leaving_max(f->loop, front_max_leaving(f));
+	carrier_limit(front_max_pipes(f));
 	f->logbook = logbook_new(f);
 	if (!f->logbook)
 		return err_set(e, ENOMEM, "open the logs");

@@ -4,7 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
+#include <stdint.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -13,6 +13,12 @@
 
 static int spares[SPARES][2];
 static size_t n_spares;
+static size_t n_pipes, max_pipes = SIZE_MAX;	/* spare ones included */
+
+void carrier_limit(size_t pipes)
+{
+	max_pipes = pipes;
+}
 
 static int take_pipe(struct carrier *c)
 {
@@ -24,10 +30,13 @@ static int take_pipe(struct carrier *c)
 		c->pipe[1] = spares[n_spares][1];
 		return 0;
 	}
+	if (n_pipes >= max_pipes)
+		return -EMFILE;
 	if (pipe2(c->pipe, O_CLOEXEC | O_NONBLOCK) < 0) {
 		c->pipe[0] = c->pipe[1] = -1;
 		return -errno;
 	}
+	n_pipes++;
 	(void)fcntl(c->pipe[1], F_SETPIPE_SZ, CARRIER_MAX);	/* a smaller one does, too */
 	return 0;
 }
@@ -40,6 +49,8 @@ void carrier_drop(struct carrier *c)
 		spares[n_spares++][1] = take_fd(&c->pipe[1]);
 		return;
 	}
+	if (c->pipe[0] >= 0)
+		n_pipes--;
 	fd_close(take_fd(&c->pipe[0]));
 	fd_close(take_fd(&c->pipe[1]));
 	c->n = 0;

@@ -19,6 +19,8 @@ struct carrier {
 
 #define CARRIER_EMPTY { .pipe = { -1, -1 } }
 
+void carrier_limit(size_t pipes);	/* for all together; at first there is none. Who would need one more gets -EMFILE */
+
 /* Takes up to max bytes that have come on the socket; the carrier must be empty. Returns how many, 0 at the end of them, -EAGAIN,
  * or another negative errno; -EINVAL, -EMFILE, -ENFILE: read and write, nothing is wrong with the socket. */
 ssize_t carrier_load(struct carrier *c, int fd, size_t max);

@@ -273,6 +273,32 @@ static void a_paused_stream_moves_nothing(void **state)
 	assert_int_equal(p->from.moved, 5);
 }
 
+static void without_a_pipe_bytes_are_read(void **state)
+{
+	struct pair *p = *state;
+
+	carrier_limit(0);
+	struct carrier spare[16];
+	size_t n = 0;
+	for (ssize_t r = 0; n < 16 && r == 0; n += r == 0) {	/* those that earlier cases have left */
+		spare[n] = (struct carrier) CARRIER_EMPTY;
+		r = carrier_put(&spare[n], STR_LIT("x"));
+		assert_true(r == 0 || r == -EMFILE);
+	}
+	assert_true(stream_splice(p->from.s, p->to.s, 1000));
+	wire_send(p->from.peer, STR_LIT("copied"));
+	wire_turns(p->l, 3);
+	assert_int_equal(p->from.moved, 0);
+	assert_true(str_is(buf_view(&p->from.got), "copied"));
+	while (n > 0)
+		carrier_drop(&spare[--n]);
+	carrier_limit(1);
+	assert_true(stream_splice(p->from.s, p->to.s, 1000));
+	wire_send(p->from.peer, STR_LIT("moved"));
+	wire_turns(p->l, 3);
+	assert_int_equal(p->from.moved, 5);
+}
+
 #define CASE(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void)
@@ -287,6 +313,7 @@ int main(void)
 		CASE(its_reader_may_close_it_when_told),
 		CASE(its_target_may_be_closed_when_told),
 		CASE(a_paused_stream_moves_nothing),
+		CASE(without_a_pipe_bytes_are_read),	/* last: the limit stays */
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
