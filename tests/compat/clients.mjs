@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { installPackages } from '../lib/npm.mjs'
 import { installPython } from '../lib/pip.mjs'
 import { DOMAIN, newTlsServer, tlsEnv } from '../lib/tls.mjs'
+import { counts } from './programs/run.mjs'
 
 const HERE = path.dirname(fileURLToPath(import.meta.url))
 const LIMIT_MS = 240000
@@ -49,7 +50,7 @@ function run(command, args, env) {
 	})
 }
 
-// { skip: why } or { versions: { package: version }, results: { id: { outcome, why } } }
+// { skip: why } or { h2: requests by HTTP/2, versions: { package: version }, results: { id: { outcome, why } } }
 export async function tryClient(client, server) {
 	const { dir, why } = install(client, server.buildDir)
 	if (why)
@@ -61,9 +62,10 @@ export async function tryClient(client, server) {
 		? [process.execPath, '--no-warnings', path.join(HERE, 'js/main.cjs'), dir]
 		: [path.join(dir, 'bin/python'), path.join(HERE, 'py/main.py'), client.mode]
 	const got = await run(command, args, own ? tlsEnv(own) : process.env)
+	const h2 = own ? (await counts(own)).h2 : 0
 	await own?.stop()
 	const lines = got.out.split('\n').filter(Boolean).map((line) => JSON.parse(line))
 	if (got.code !== 0)
 		throw new Error(`${client.id} ended with ${got.code} after ${lines.at(-1)?.id}:\n${got.err}`)
-	return { versions: lines[0].versions, results: Object.fromEntries(lines.slice(1).map(({ id, ...rest }) => [id, rest])) }
+	return { h2, versions: lines[0].versions, results: Object.fromEntries(lines.slice(1).map(({ id, ...rest }) => [id, rest])) }
 }

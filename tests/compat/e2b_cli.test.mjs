@@ -9,27 +9,17 @@ import { spawn } from 'node:child_process'
 import { terminal } from '../lib/cli.mjs'
 import { api, createRaw, killRaw, server } from '../lib/client.mjs'
 import { until } from '../lib/host.mjs'
-import { installPackages } from '../lib/npm.mjs'
 import { IDS } from './capabilities.mjs'
+import { installCli, PACKAGE, PROGRAM } from './e2b_cli.mjs'
 import { holdToTable } from './hold.mjs'
 
-const DIR = path.join(server.buildDir, 'test-clients/cli')
 const HOME = path.join(server.buildDir, 'test-clients/cli-home')	// somebody's login must not be used, nor changed
-const PROGRAM = path.join(DIR, 'node_modules/@e2b/cli/dist/index.js')
 const MARK = `cli-${process.pid}`
 const found = {}
 let sbx, why
 
-function install() {
-	const [major, minor, patch] = process.versions.node.split('.').map(Number)
-	const old = major < 20 || major === 21 || (major === 20 && minor * 100 + patch < 1801) || (major === 22 && minor < 9)
-	if (old)
-		return `@e2b/cli needs node 20.18.1 or 22.9, this is ${process.versions.node}`
-	return installPackages(DIR, { '@e2b/cli': '^2.19.0' })
-}
-
 before(async () => {
-	why = install()
+	why = installCli()
 	fs.mkdirSync(HOME, { recursive: true })
 	if (!why)
 		sbx = await createRaw({ timeout: 300, metadata: { mark: MARK } })
@@ -216,7 +206,7 @@ cli('a wrong key is told', [], async () => {
 holdToTable({ id: 'cli', title: 'CLI' }, () => {
 	if (why)
 		return { skip: why }
-	const { version } = JSON.parse(fs.readFileSync(path.join(DIR, 'node_modules/@e2b/cli/package.json'), 'utf8'))
+	const { version } = JSON.parse(fs.readFileSync(path.join(PACKAGE, 'package.json'), 'utf8'))
 	const results = Object.fromEntries(IDS.map((id) => [id, found[id] ?? { outcome: 'none' }]))
 	return { versions: { '@e2b/cli': version }, results }
 })

@@ -29,6 +29,8 @@ export function holdToTable(client, run = tryClient) {
 			t.skip(found.skip)
 			return
 		}
+		if (client.h2)
+			assert.ok(found.h2 >= client.h2, `only ${found.h2} requests came by HTTP/2`)
 		const strange = Object.keys(found.results).filter((id) => !IDS.includes(id))
 		assert.deepEqual(strange, [], 'every capability has its row')
 		for (const [id, { outcome, why }] of Object.entries(found.results)) {

@@ -31,5 +31,6 @@ export async function counts(of = server) {
 		started: sum(/^atoll_sandbox_create_seconds_count (\d+)/gm),
 		code: sum(/^atoll_proxy_requests_total\{port="interpreter",outcome="ok"\} (\d+)/gm),
 		other: sum(/^atoll_proxy_requests_total\{port="envd",outcome="ok"\} (\d+)/gm),
+		h2: sum(/^atoll_http2_requests_total (\d+)/gm),
 	}
 }
