@@ -1,123 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
-// Behind nginx, set up as docs/reverse-proxy.md says: its snippet is read out of the document and run.
+// Behind nginx and Caddy, each set up as docs/reverse-proxy.md says.
 import { test, after, before } from '../lib/case.mjs'
 import assert from 'node:assert/strict'
 import crypto from 'node:crypto'
 import fs from 'node:fs'
 import http2 from 'node:http2'
 import https from 'node:https'
-import net from 'node:net'
-import os from 'node:os'
 import path from 'node:path'
-import { spawn, spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { createRaw, envd, envelope, killRaw, server } from '../lib/client.mjs'
 import { until } from '../lib/host.mjs'
-import { freePort } from '../lib/server.mjs'
+import { DOMAIN, PROXIES, startProxy } from '../lib/proxies.mjs'
 
-const HERE = path.dirname(fileURLToPath(import.meta.url))
-const DOC = path.join(HERE, '../../docs/reverse-proxy.md')
-const FIRST = path.join(HERE, '../compat/first.cjs')
-const DOMAIN = 'sbx.test'
+const FIRST = path.join(path.dirname(fileURLToPath(import.meta.url)), '../compat/first.cjs')
 const ENVD = 49983
-let dir, nginx, port, ca, sbx, missing
-
-// nginx of this machine, or its package unpacked below the build directory: to install it would start a server on port 80.
-function findNginx() {
-	const own = path.join(server.buildDir, 'test-nginx')
-	const places = ['nginx', '/usr/sbin/nginx', path.join(own, 'usr/sbin/nginx')]
-	const found = () => places.find((file) => spawnSync(file, ['-v']).status === 0)
-	if (found())
-		return found()
-	fs.mkdirSync(own, { recursive: true })
-	for (const name of ['nginx', 'nginx-core']) {	// which of the two holds the program depends on the release
-		spawnSync('apt-get', ['-q', 'download', name], { cwd: own, timeout: 60000 })
-		const deb = fs.readdirSync(own).find((file) => file.startsWith(`${name}_`))
-		if (deb)
-			spawnSync('dpkg-deb', ['-x', deb, '.'], { cwd: own })
-		if (found())
-			return found()
-	}
-	return null
-}
-
-// The snippet with our names, ports and files instead of the example's. Each has to occur, or the test would not test the document.
-function snippet(version) {
-	let text = /^```nginx\n([^]*?)^```/m.exec(fs.readFileSync(DOC, 'utf8'))[1]
-	const put = (from, to) => {
-		assert.ok(text.includes(from), `the snippet of the document has no '${from}'`)
-		text = text.replaceAll(from, to)
-	}
-	put('127.0.0.1:8080', new URL(server.url).host)
-	put('/etc/ssl/sbx.example.com.crt', `${dir}/cert.pem`)
-	put('/etc/ssl/sbx.example.com.key', `${dir}/key.pem`)
-	put('sbx.example.com', DOMAIN)
-	const [major, minor, patch] = version
-	if (major * 1e6 + minor * 1e3 + patch < 1025001) {	// what the document says about older ones
-		put('http2 on;', '')
-		put('listen 443 ssl;', 'listen 443 ssl http2;')
-	}
-	put('listen 443', `listen 127.0.0.1:${port}`)
-	return text
-}
-
-function certificate() {
-	return spawnSync('openssl', ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-keyout', `${dir}/key.pem`, '-out', `${dir}/cert.pem`,
-		'-days', '2', '-subj', `/CN=${DOMAIN}`, '-addext', `subjectAltName=DNS:${DOMAIN},DNS:*.${DOMAIN}`], { stdio: 'ignore' }).status === 0
-}
-
-async function startNginx(program) {
-	const version = /nginx\/(\d+)\.(\d+)\.(\d+)/.exec(spawnSync(program, ['-v'], { encoding: 'utf8' }).stderr).slice(1).map(Number)
-	port = await freePort()
-	const temp = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((kind) => `${kind}_temp_path ${dir}/${kind};`).join('\n')
-	fs.writeFileSync(`${dir}/nginx.conf`, `daemon off;\nworker_processes 1;\npid ${dir}/nginx.pid;\nerror_log ${dir}/error.log info;\n` +
-		`events {}\nhttp {\naccess_log off;\n${temp}\n${snippet(version)}}\n`)
-	nginx = spawn('setpriv', ['--pdeathsig', 'TERM', program, '-p', dir, '-e', `${dir}/error.log`, '-c', `${dir}/nginx.conf`], { stdio: 'ignore' })
-	const up = () => new Promise((done) => {
-		const sock = net.connect(port, '127.0.0.1', () => {
-			sock.destroy()
-			done(true)
-		})
-		sock.once('error', () => done(false))
-	})
-	const ready = await until(async () => nginx.exitCode !== null || await up(), 10000, 50)
-	assert.ok(ready && nginx.exitCode === null, `nginx does not start:\n${fs.readFileSync(`${dir}/error.log`, 'utf8')}`)
-}
+const sites = {}
+let site, sbx		// of the case that runs
 
 before(async () => {
-	const program = findNginx()
-	dir = fs.mkdtempSync(path.join(os.tmpdir(), 'atoll-nginx-'))
-	fs.chmodSync(dir, 0o755)	// nginx's workers are another user
-	missing = !program ? 'nginx is not installed and its package could not be had' : !certificate() ? 'openssl is missing' : null
-	if (missing)
-		return
-	ca = fs.readFileSync(`${dir}/cert.pem`)
-	await startNginx(program)
+	for (const proxy of PROXIES)
+		sites[proxy.name] = await startProxy(proxy, server)
 	sbx = await createRaw({ timeout: 600 })
 })
 
 after(async () => {
-	if (sbx)
-		await killRaw(sbx)
-	if (nginx && nginx.exitCode === null) {
-		const gone = new Promise((done) => nginx.once('exit', done))
-		nginx.kill('SIGTERM')
-		await gone
-	}
-	fs.rmSync(dir, { recursive: true, force: true })
+	await killRaw(sbx)
+	for (const one of Object.values(sites))
+		await one.stop?.()
 })
 
 function proxied(name, fn) {
-	test(name, async (t) => missing ? t.skip(missing) : fn(t))
+	for (const proxy of PROXIES) {
+		test(`${proxy.name}: ${name}`, async (t) => {
+			site = sites[proxy.name]
+			return site.missing ? t.skip(site.missing) : fn(t)
+		})
+	}
 }
 
 const portName = (inside, one = sbx) => `${inside}-${one.sandboxID}.${DOMAIN}`
 const token = (one = sbx) => ({ 'X-Access-Token': one.envdAccessToken })
 
-// An HTTP/1.1 request over TLS to a host name, which is nginx's whatever it is.
+// An HTTP/1.1 request over TLS to a host name, which is the proxy's whatever it is.
 function ask(host, options = {}) {
-	return https.request({ host: '127.0.0.1', port, servername: host, ca, agent: false, ...options,
-		headers: { Host: `${host}:${port}`, ...options.headers } })
+	return https.request({ host: '127.0.0.1', port: site.port, servername: host, ca: site.ca, agent: false, ...options,
+		headers: { Host: `${host}:${site.port}`, ...options.headers } })
 }
 
 function call(method, host, url, { body, headers } = {}) {
@@ -158,7 +86,7 @@ function startOver1(command, one) {
 }
 
 function startOver2(command, one) {
-	const session = http2.connect(`https://${portName(ENVD, one)}:${port}`, { ca,
+	const session = http2.connect(`https://${portName(ENVD, one)}:${site.port}`, { ca: site.ca,
 		lookup: (host, opt, cb) => opt.all ? cb(null, [{ address: '127.0.0.1', family: 4 }]) : cb(null, '127.0.0.1', 4) })
 	return new Promise((done, fail) => {
 		session.once('error', fail)
@@ -197,9 +125,9 @@ proxied('the API over TLS, and the checks of the document', async () => {
 	assert.deepEqual(JSON.parse(gone.body), { sandboxId: 'i0000000000000000000', message: 'The sandbox was not found', code: 502 })
 })
 
-for (const name of ['e2b', 'e2b-old']) {
-	proxied(`the first program of ${name} by host names`, async () => {
-		fs.writeFileSync(`${dir}/dns.cjs`, `
+// Runs a program on an SDK that finds the domain at the proxy.
+async function program(...args) {
+	fs.writeFileSync(`${site.dir}/dns.cjs`, `
 const dns = require('node:dns'), real = dns.lookup
 dns.lookup = (host, opt, cb) => {
 	if (typeof opt === 'function') { cb = opt; opt = {} }
@@ -207,17 +135,32 @@ dns.lookup = (host, opt, cb) => {
 	process.nextTick(() => opt.all ? cb(null, [{ address: '127.0.0.1', family: 4 }]) : cb(null, '127.0.0.1', 4))
 }
 `)
-		const env = { ...process.env, E2B_DOMAIN: `${DOMAIN}:${port}`, NODE_EXTRA_CA_CERTS: `${dir}/cert.pem`, NODE_OPTIONS: `--require ${dir}/dns.cjs` }
-		delete env.E2B_API_URL
-		delete env.E2B_SANDBOX_URL
-		const child = spawn(process.execPath, ['--no-warnings', FIRST, name], { env, timeout: 80000 })
-		let text = ''
-		child.stdout.on('data', (part) => { text += part })
-		child.stderr.on('data', (part) => { text += part })
-		assert.equal(await new Promise((done) => child.once('close', done)), 0, text)
-		assert.match(text, /done/)
+	const env = { ...process.env, E2B_DOMAIN: `${DOMAIN}:${site.port}`, NODE_EXTRA_CA_CERTS: site.caFile, NODE_OPTIONS: `--require ${site.dir}/dns.cjs` }
+	delete env.E2B_API_URL
+	delete env.E2B_SANDBOX_URL
+	const child = spawn(process.execPath, ['--no-warnings', ...args], { env, timeout: 80000, cwd: process.env.ATOLL_TEST_NPM })
+	let text = ''
+	child.stdout.on('data', (part) => { text += part })
+	child.stderr.on('data', (part) => { text += part })
+	return { code: await new Promise((done) => child.once('close', done)), text }
+}
+
+for (const name of ['e2b', 'e2b-old']) {
+	proxied(`the first program of ${name} by host names`, async () => {
+		const got = await program(FIRST, name)
+		assert.equal(got.code, 0, got.text)
+		assert.match(got.text, /done/)
 	})
 }
+
+proxied('the SDK is not told that a killed command has ended well', async () => {
+	const got = await program('-e', `
+require('e2b').Sandbox.create('base', { timeoutMs: 60000 }).then(async (sandbox) => {
+	const run = sandbox.commands.run('echo on; sleep 50', { onStdout: () => sandbox.kill() })
+	await run.then((end) => console.log('ended', end), (e) => console.log('refused', e.name))
+})`)
+	assert.match(got.text, /^refused \w+\n$/)
+})
 
 proxied('a WebSocket to a port inside', async () => {
 	await envd(sbx, 'POST', '/files?path=/tmp/ws.py', `
@@ -284,7 +227,7 @@ for (const [name, startOver] of [['HTTP/1.1', startOver1], ['HTTP/2', startOver2
 		const how = await run.ended
 		assert.ok(Date.now() - began < 5000, 'the stream outlived the sandbox')
 		assert.ok(!run.text.includes('"end"'), run.text)
-		assert.equal(how, 'cut')
+		assert.equal(how, site.endsBroken)
 		assert.equal((await call('GET', portName(ENVD, one), '/health')).status, 502)
 	})
 }
@@ -298,8 +241,33 @@ proxied('20 MB up and down, byte for byte', async () => {
 	assert.ok(down.body.equals(body), `${down.body.length} bytes came back`)
 })
 
-proxied('nginx kept none of it in files of its own', async () => {
-	const kept = ['client_body', 'proxy'].flatMap((kind) => fs.readdirSync(`${dir}/${kind}`))
-	assert.deepEqual(kept, [])
-	assert.doesNotMatch(fs.readFileSync(`${dir}/error.log`, 'utf8'), /buffered to a temporary file/)
+proxied('a client that goes away is not waited for', async () => {
+	await envd(sbx, 'POST', '/files?path=/tmp/endless.py', `
+import socket, time
+s = socket.socket(); s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1); s.bind(("127.0.0.1", 9002)); s.listen(); print("up", flush=True)
+c, _ = s.accept()
+c.recv(4096)
+c.sendall(b"HTTP/1.1 200 OK\\r\\nConnection: close\\r\\n\\r\\n")
+try:
+    while True: c.sendall(b"tick\\n"); time.sleep(0.05)
+except OSError: print("gone", flush=True)
+`, { headers: { 'Content-Type': 'application/octet-stream' } })
+	const run = await startOver1('exec python3 /tmp/endless.py')
+	assert.ok(await until(() => run.text.includes('stdout'), 10000), run.text)
+	await new Promise((done, fail) => {
+		const req = ask(portName(9002))
+		req.once('error', fail)
+		req.once('response', (res) => res.once('data', () => {
+			req.destroy()
+			done()
+		}))
+		req.end()
+	})
+	assert.equal(await run.ended, 'complete')
+	assert.equal(run.text.split('"stdout"').length - 1, 2, run.text)
+})
+
+proxied('it kept none of it in files of its own', async () => {
+	assert.deepEqual(site.kept(), [])
+	assert.doesNotMatch(site.log(), /buffered to a temporary file/)
 })
