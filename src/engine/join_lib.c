@@ -126,7 +126,7 @@ static int refuse_setns(void)
 	};
 	struct sock_fprog prog = { sizeof code / sizeof *code, code };
 
-	return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_LOG, &prog) < 0 ? -errno : 0;
+	return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &prog) < 0 ? -errno : 0;
 }
 
 /* In a copy: the rest of the way into the sandbox, once that is finished, down to the power that its pid 1 has. Until this is

@@ -173,7 +173,7 @@ static int open_parts(struct engine *en, const struct engine_record *live, size_
 		return err_sys(e, "open our network namespace");
 	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
 		return err_sys(e, "make mounts private");
-	if (open_dirs(en, e) < 0 || seccomp_filter_build(&en->filter, false, e) < 0 ||
+	if (open_dirs(en, e) < 0 || seccomp_filter_build(&en->filter, c->tell_refusals ? SECCOMP_TOLD : 0, e) < 0 ||
 	    cgroup_tree_open(c->instance, c->mem_total_bytes, &en->cgroups, e) < 0)
 		return -e->no;
 	struct pool_config pc = {
@@ -198,6 +198,7 @@ static int open_parts(struct engine *en, const struct engine_record *live, size_
 	en->zygote = (struct zygote_config) {
 		.dir_fd = en->zygotes_fd, .templates_fd = en->templates_fd, .boot_id = en->boot_id, .instance = c->instance,
 		.version = zygote_version(), .cgroups = en->cgroups, .holder = &en->holder,
+		.tell_refusals = c->tell_refusals,
 	};
 	return ckpt_start(en, &en->ckpt, e);
 }

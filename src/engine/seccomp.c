@@ -97,7 +97,7 @@ static int export(scmp_filter_ctx ctx, struct sock_filter **ret, unsigned short 
 	return 0;
 }
 
-static int build(int part, bool zygote, struct seccomp_filter *f)
+static int build(int part, struct seccomp_filter *f)
 {
 	scmp_filter_ctx ctx = seccomp_init(part == SECCOMP_CALLS ? SCMP_ACT_ERRNO(ENOSYS) : SCMP_ACT_ALLOW);
 
@@ -106,7 +106,7 @@ static int build(int part, bool zygote, struct seccomp_filter *f)
 	/* 32-bit and x32 programs: another set of calls, which nobody has looked through. */
 	(void)seccomp_attr_set(ctx, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
 	(void)seccomp_attr_set(ctx, SCMP_FLTATR_CTL_OPTIMIZE, 2);	/* a tree, not a list of 300 comparisons */
-	int r = part == SECCOMP_CALLS ? fill_calls(ctx, zygote) : fill_args(ctx, part == SECCOMP_QUIET);
+	int r = part == SECCOMP_CALLS ? fill_calls(ctx, f->flags & SECCOMP_ZYGOTE) : fill_args(ctx, part == SECCOMP_QUIET);
 
 	if (r == 0)
 		r = export(ctx, &f->part[part].code, &f->part[part].n);
@@ -114,13 +114,13 @@ static int build(int part, bool zygote, struct seccomp_filter *f)
 	return r;
 }
 
-int seccomp_filter_build(struct seccomp_filter *ret, bool zygote, struct err *e)
+int seccomp_filter_build(struct seccomp_filter *ret, unsigned flags, struct err *e)
 {
 	int r = 0;
 
-	*ret = (struct seccomp_filter) { 0 };
+	*ret = (struct seccomp_filter) { .flags = flags };
 	for (int i = 0; r == 0 && i < SECCOMP_PARTS; i++)
-		r = build(i, zygote, ret);
+		r = build(i, ret);
 	if (r < 0) {
 		seccomp_filter_done(ret);
 		return err_set(e, -r, "build the system call filter: %s", strerror(-r));
@@ -140,7 +140,7 @@ int seccomp_filter_install(const struct seccomp_filter *f, struct err *e)
 	/* Whatever comes in between is still allowed by those that are installed then: seccomp() is on the list. */
 	for (int i = 0; i < SECCOMP_PARTS; i++) {
 		struct sock_fprog prog = { f->part[i].n, f->part[i].code };
-		unsigned flags = i == SECCOMP_QUIET ? 0 : SECCOMP_FILTER_FLAG_LOG;
+		unsigned flags = i == SECCOMP_QUIET || !(f->flags & SECCOMP_TOLD) ? 0 : SECCOMP_FILTER_FLAG_LOG;
 
 		if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &prog) < 0)
 			return err_sys(e, "install the system call filter");

@@ -15,14 +15,17 @@ struct sock_filter;
 enum { SECCOMP_CALLS, SECCOMP_ARGS, SECCOMP_QUIET, SECCOMP_PARTS };
 
 struct seccomp_filter {
+	unsigned flags;
 	struct {
 		struct sock_filter *code;
 		unsigned short n;
 	} part[SECCOMP_PARTS];
 };
 
-/* zygote: with setns(), which its copies refuse to themselves once they have joined a sandbox. */
-int seccomp_filter_build(struct seccomp_filter *ret, bool zygote, struct err *e);
+#define SECCOMP_ZYGOTE 1u		/* with setns(), which its copies refuse to themselves once they have joined a sandbox */
+#define SECCOMP_TOLD 2u			/* the kernel tells of refusals; only where somebody listens, and stops a flood of them */
+
+int seccomp_filter_build(struct seccomp_filter *ret, unsigned flags, struct err *e);
 void seccomp_filter_done(struct seccomp_filter *f);
 
 /* Needs CAP_SYS_ADMIN in the user namespace (no_new_privs must stay off: sudo), so it comes before capabilities go. */

@@ -26,6 +26,7 @@ struct zygote_config {
 	uint32_t version;		/* zygote_version() */
 	struct cgroup_tree *cgroups;
 	const struct holder_config *holder;
+	bool tell_refusals;		/* as in struct engine_config */
 };
 
 uint32_t zygote_version(void);		/* of the library that it gets from us, and so of how we talk to it */

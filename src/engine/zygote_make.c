@@ -226,7 +226,7 @@ static int make(struct making *mk, struct err *e)
 	int status;
 
 	if (open_template(mk, e) < 0 || open_listener(mk, e) < 0 || make_seat(mk, e) < 0 ||
-	    seccomp_filter_build(&mk->filter, true, e) < 0)
+	    seccomp_filter_build(&mk->filter, SECCOMP_ZYGOTE | (mk->cfg->tell_refusals ? SECCOMP_TOLD : 0), e) < 0)
 		return -e->no;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, mk->report) < 0 ||
 	    setsockopt(mk->report[0], SOL_SOCKET, SO_PASSCRED, &(int) { 1 }, sizeof(int)) < 0)

@@ -119,6 +119,35 @@ static void on_log_level(void *user, const struct msg_level *m)
 		front_log_level(user, (enum log_level)m->level);
 }
 
+/* The warden has checked none of this but the id: it comes from the kernel, and the name of the process from the sandbox. */
+static void on_refused(void *user, const struct msg_refused *m)
+{
+	struct front *f = user;
+	char pid[16] = "", count[16];
+
+	if (!check_id(m->id) || !check_text(m->call, sizeof m->call) || !check_text(m->process, sizeof m->process) ||
+	    !check_text(m->why, sizeof m->why))
+		return;
+	struct sandbox *sb = sandbox_table_find(f->sandboxes, str_of(m->id));
+
+	f->metrics->refused_calls += m->count;
+	if (!sb || sb->pooled)
+		return;
+	if (!m->call[0]) {
+		sandbox_note(sb, LOG_LVL_WARN, JOURNAL_SECURITY, "too many refused system calls: not counted for a minute", "%s", "");
+		return;
+	}
+	(void)snprintf(count, sizeof count, "%u", m->count);
+	if (m->pid)
+		(void)snprintf(pid, sizeof pid, "%u", m->pid);
+	struct journal_entry en = { .at_ms = UINT64_MAX, .level = LOG_LVL_WARN, .kind = JOURNAL_SECURITY, .message = str_of("system call refused"),
+		.fields = { { str_of("call"), str_of(m->call) }, { str_of("process"), str_of(m->process) }, { str_of("pid"), str_of(pid) },
+			{ str_of("count"), str_of(count) }, { str_of("reason"), str_of(m->why) } },
+		.n_fields = 5 };
+
+	sandbox_note_entry(sb, &en);
+}
+
 static void on_tls_files(void *user)
 {
 	struct front *f = user;
@@ -146,6 +175,7 @@ static const struct warden_ops warden_ops = {
 	.on_shutdown = on_shutdown,
 	.on_log_level = on_log_level,
 	.on_tls_files = on_tls_files,
+	.on_refused = on_refused,
 	.on_answered = on_answered,
 	.on_lost = on_lost,
 	.on_egress = on_egress,

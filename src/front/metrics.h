@@ -53,6 +53,7 @@ struct metrics {
 	struct histogram create;
 	struct histogram warden[OP_COUNT];
 	uint64_t auth_failures;
+	uint64_t refused_calls;			/* of sandboxes, as far as they are told of */
 	uint64_t started_wall_ms;
 	long host_cpus;				/* of the machine; as statm_fd */
 	uint64_t host_mem_bytes;

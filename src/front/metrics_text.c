@@ -108,6 +108,8 @@ static void put_requests(struct buf *out, const struct metrics *m)
 	}
 	put_type(out, "atoll_auth_failures_total", "counter", "requests with a wrong key");
 	buf_fmt(out, "atoll_auth_failures_total %" PRIu64 "\n", m->auth_failures);
+	put_type(out, "atoll_refused_calls_total", "counter", "system calls that were refused to programs in sandboxes");
+	buf_fmt(out, "atoll_refused_calls_total %" PRIu64 "\n", m->refused_calls);
 }
 
 static void put_proxy(struct buf *out, const struct metrics *m)

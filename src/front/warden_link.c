@@ -127,6 +127,9 @@ static void on_message(struct warden_link *w, const struct msg_head *h, size_t n
 	case EV_LOG_LEVEL:
 		w->ops->on_log_level(w->user, (const struct msg_level *)h);
 		break;
+	case EV_REFUSED:
+		w->ops->on_refused(w->user, (const struct msg_refused *)h);
+		break;
 	case EV_TLS_FILES:
 		w->ops->on_tls_files(w->user);
 		break;

@@ -87,6 +87,7 @@ size_t msg_size(enum msg_type t)
 	case RE_LIST_ITEM: return sizeof(struct msg_sandbox);
 	case RE_USAGE: return sizeof(struct msg_usage);
 	case EV_EXITED: return sizeof(struct msg_exited);
+	case EV_REFUSED: return sizeof(struct msg_refused);
 	case EV_TLS_FILES:
 	case EV_EGRESS:
 	case EV_SHUTDOWN: return sizeof(struct msg_ok);

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MSG_VERSION 6
+#define MSG_VERSION 7
 #define MSG_MAX 24576			/* no message is larger */
 
 #define ID_SIZE 24			/* sandbox id: [a-z0-9]{1,23} */
@@ -56,6 +56,7 @@ enum msg_type {
 	EV_SHUTDOWN,		/* struct msg_ok: finish answers, then exit */
 	EV_LOG_LEVEL,		/* struct msg_level: the configuration was read again */
 	EV_TLS_FILES,		/* struct msg_ok: ask for the TLS files again */
+	EV_REFUSED,		/* struct msg_refused: a sandbox's program was refused a system call */
 	EV_EGRESS,		/* struct msg_ok and one fd: a socket to atoll-egress, in place of any earlier one (ipc/rules.h) */
 };
 
@@ -206,6 +207,20 @@ struct msg_usage {
 };
 
 enum exit_reason { EXIT_KILLED = 1, EXIT_DIED, EXIT_OOM };
+
+#define REFUSED_CALL_SIZE 32
+#define REFUSED_PROCESS_SIZE 16
+#define REFUSED_WHY_SIZE 192
+
+struct msg_refused {
+	struct msg_head head;
+	char id[ID_SIZE];
+	char call[REFUSED_CALL_SIZE];		/* its name; "": it is refused calls so often that it is not listened to for a while */
+	char process[REFUSED_PROCESS_SIZE];	/* what it calls itself, in printable characters */
+	char why[REFUSED_WHY_SIZE];
+	uint32_t pid;			/* inside; 0: not known any more */
+	uint32_t count;			/* how often, in the last moment */
+};
 
 struct msg_exited {
 	struct msg_head head;

@@ -71,6 +71,7 @@ static const struct key keys[] = {
 	{ "max_pids", KIND_NUMBER, FIELD(max_pids), 16, 4194304 },
 	{ "max_disk_mb", KIND_NUMBER, FIELD(max_disk_mb), 16, MB_MAX },
 	{ "open", KIND_BOOL, FIELD(open) },
+	{ "explain_refusals", KIND_BOOL, FIELD(explain_refusals) },
 	{ "debug_ports", KIND_BOOL, FIELD(debug_ports) },
 	{ "metrics_open", KIND_BOOL, FIELD(metrics_open) },
 	{ "text_from_stdout", KIND_BOOL, FIELD(text_from_stdout) },
@@ -108,6 +109,7 @@ void config_defaults(struct config *c)
 		.max_pids = 4096,
 		.max_disk_mb = 20480,
 		.log_level = LOG_LVL_INFO,
+		.explain_refusals = true,
 	};
 }
 

@@ -67,10 +67,11 @@ int isolate_mounts(struct err *e)
 	return 0;
 }
 
-/* Never needed to make, limit and end sandboxes. The others stay: user namespaces start with a full set whatever we drop. */
+/* Never needed to make, limit and end sandboxes. The others stay: user namespaces start with a full set whatever we drop.
+ * AUDIT_CONTROL stays to silence a sandbox that floods the kernel's audit system (audit.c); AUDIT_READ was for its socket. */
 static const cap_value_t unused_caps[] = {
 	CAP_LINUX_IMMUTABLE, CAP_NET_BROADCAST, CAP_SYS_MODULE, CAP_SYS_RAWIO, CAP_SYS_PACCT, CAP_SYS_BOOT, CAP_SYS_TIME,
-	CAP_SYS_TTY_CONFIG, CAP_LEASE, CAP_AUDIT_CONTROL, CAP_AUDIT_WRITE, CAP_AUDIT_READ, CAP_MAC_OVERRIDE, CAP_MAC_ADMIN,
+	CAP_SYS_TTY_CONFIG, CAP_LEASE, CAP_AUDIT_WRITE, CAP_AUDIT_READ, CAP_MAC_OVERRIDE, CAP_MAC_ADMIN,
 	CAP_SYSLOG, CAP_WAKE_ALARM, CAP_BLOCK_SUSPEND, CAP_PERFMON, CAP_BPF,
 };
 

@@ -13,6 +13,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "loop/loop.h"
+#include "warden/audit.h"
 #include "warden/certs.h"
 #include "warden/doors.h"
 #include "warden/egress.h"
@@ -59,6 +60,10 @@ void warden_settle(struct warden *w)
 		return;
 	if (service_running(w->egress)) {	/* last: sandboxes may ask until they are gone */
 		service_stop(w->egress, true);
+		return;
+	}
+	if (service_running(w->audit.service)) {
+		service_stop(w->audit.service, true);
 		return;
 	}
 	loop_stop(w->loop);
@@ -124,6 +129,7 @@ static void on_tick(void *user)
 
 	w->ops->tick(w->engine);
 	egress_tick(w);
+	audit_tick(w);
 	warm_tick(w->warm);
 	timer_arm(w->tick_timer, TICK_MS);
 }
@@ -141,6 +147,7 @@ static int open_places(struct warden *w, struct err *e)
 	isolate_host();
 	if (isolate_mounts(e) < 0 || layout_records_dir(c, &w->records_dir, e) < 0 || layout_front_state(c, e) < 0)
 		return -e->no;
+	audit_listen(w);
 	return doors_open(w, e);
 }
 
@@ -192,6 +199,7 @@ static int open_engine(struct warden *w, const char *init, struct err *e)
 		.pool_max_bytes = w->cfg.pool_max_mb << 20, .no_pool = w->cfg.no_pool, .mem_total_bytes = w->cfg.mem_total_mb << 20,
 		.open_ranges = w->cfg.allow_private, .n_open_ranges = w->cfg.n_allow_private,
 		.egress_uid = egress_uid, .proxy_port = LAYOUT_PROXY_PORT,
+		.tell_refusals = w->audit.fd >= 0,
 	};
 	int r = live ? w->ops->open(&ec, live, n, &w->engine, e) : err_set(e, ENOMEM, "out of memory");
 
@@ -246,7 +254,7 @@ static int open_loop(struct warden *w, struct err *e)
 static int open_helpers(struct warden *w, const struct programs *p, struct err *e)
 {
 	if (layout_gateway(w->instance, &w->dns_udp, &w->dns_tcp, &w->proxy, e) < 0 || isolate_power(e) < 0 ||
-	    egress_open(w, p->egress_fd, p->egress, e) < 0)
+	    egress_open(w, p->egress_fd, p->egress, e) < 0 || audit_open(w, e) < 0)
 		return -e->no;
 	return front_open(w, p->front_fd, p->front, FRONT_STATE, e);
 }
@@ -289,6 +297,7 @@ static void warden_close(struct warden *w)
 	if (w->loop) {
 		front_close(w);
 		egress_close(w);
+		audit_close(w);
 		warm_free(w->warm);
 		sandboxes_free(w);
 		sigwatch_free(w->on_term);
@@ -314,7 +323,7 @@ static void warden_close(struct warden *w)
 
 int main(int argc, char **argv)
 {
-	static struct warden w = { .registry_fd = -1, .pid_fd = -1, .dns_udp = -1, .dns_tcp = -1, .proxy = -1,
+	static struct warden w = { .registry_fd = -1, .pid_fd = -1, .dns_udp = -1, .dns_tcp = -1, .proxy = -1, .audit = { .fd = -1, .exe_fd = -1 },
 		.records_dir = -1, .ops = &engine_ns };
 	static struct programs p = { .front_fd = -1, .egress_fd = -1 };
 	struct err e = ERR_INIT;

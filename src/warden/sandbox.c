@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "loop/loop.h"
 #include "warden/aside.h"
+#include "warden/audit.h"
 #include "warden/builder.h"
 #include "warden/egress.h"
 #include "warden/front.h"
@@ -78,6 +79,7 @@ static void sandbox_free(struct sandbox *sb)
 	struct warden *w = sb->w;
 
 	w->slots[sb->er.spec.slot] = NULL;
+	audit_slot_free(w, sb->er.spec.slot);
 	w->n_sandboxes--;
 	builder_free(sb->builder);
 	keeper_free(sb->keeper);

@@ -2,6 +2,7 @@
 /* warden: the state of atolld that its files share. One instance, one loop, one front at a time. */
 #pragma once
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -51,6 +52,14 @@ struct warden {
 		uint32_t sent;			/* number of the last message */
 		uint64_t asked_ms;		/* since when an answer is missing; 0: none is */
 	} eg;
+	struct audit_state {
+		int fd;				/* what the kernel tells; -1: nothing */
+		int exe_fd;
+		char exe[PATH_MAX];
+		struct service *service;
+		struct link *link;		/* NULL while there is none */
+		uint64_t silent_until_ms[SLOTS_MAX];	/* 0: it is heard */
+	} audit;
 	uint64_t life;				/* which front: answers to an earlier one go nowhere */
 	struct proto proto;
 	bool ready;				/* a front has said hello */

@@ -107,7 +107,7 @@ static int in_child(int (*test)(void))
 	struct err e = ERR_INIT;
 	int status;
 
-	assert_int_equal(seccomp_filter_build(&f, false, &e), 0);
+	assert_int_equal(seccomp_filter_build(&f, 0, &e), 0);
 	pid_t pid = fork();
 
 	if (pid == 0) {
@@ -210,7 +210,7 @@ static int signal_of(void (*call)(void))
 	struct err e = ERR_INIT;
 	int status;
 
-	assert_int_equal(seccomp_filter_build(&f, false, &e), 0);
+	assert_int_equal(seccomp_filter_build(&f, 0, &e), 0);
 	pid_t pid = fork();
 
 	if (pid == 0) {

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// A refused system call is told of: to the operator by name, process and reason; a flood of them harms nobody.
+import { test } from '../lib/case.mjs'
+import assert from 'node:assert/strict'
+import fs from 'node:fs'
+import { atoll, ok, withId } from '../lib/cli.mjs'
+import { api, server } from '../lib/client.mjs'
+import { childrenOf, nameOf, until } from '../lib/host.mjs'
+
+const reader = () => childrenOf(server.pid).find((pid) => nameOf(pid) === 'atoll-audit')
+const skip = reader() ? false : 'the kernel has no audit system that can be listened to'
+const explain = (id) => JSON.parse(ok(['explain', id, '--json']))
+const refused = (id, call) => explain(id).find((row) => row.refused === call)
+const KEYCTL = 'import ctypes; l = ctypes.CDLL(None, use_errno=True)\nfor i in range(%): l.syscall(250, 0, 0)\nprint(ctypes.get_errno())'
+const keyctl = (id, times) => ok(['exec', id, '--', 'python3', '-c', KEYCTL.replace('%', times)]).trim()
+
+async function metric(name) {
+	const text = (await api('GET', '/metrics')).text
+	return Number(text.match(new RegExp(`^${name} (\\d+)$`, 'm'))[1])
+}
+
+test('a refused call is explained: name, process, how often, why', { skip }, async () => {
+	await withId(async (id) => {
+		const before = await metric('atoll_refused_calls_total')
+		assert.equal(ok(['explain', id]), 'nothing that would be known was refused to it\n')
+		assert.equal(keyctl(id, 3), '1')
+		assert.ok(await until(() => refused(id, 'keyctl')?.times === 3, 10000, 100), JSON.stringify(explain(id)))
+		const row = refused(id, 'keyctl')
+		assert.equal(row.process, 'python3')
+		assert.ok(row.pid === undefined || (row.pid > 1 && row.pid < 1000), `pid ${row.pid} is not one of inside`)
+		assert.match(row.why, /keys are not separate/)
+		assert.match(ok(['explain', id]), /keyctl +the kernel's keys/)
+		assert.ok(await metric('atoll_refused_calls_total') >= before + 3)
+		const logs = (await api('GET', `/v2/sandboxes/${id}/logs`)).json.logs
+		const entry = logs.find((l) => l.fields.call === 'keyctl')
+		assert.equal(entry.level, 'warn')
+		assert.equal(entry.fields.type, 'security')
+		assert.ok(!JSON.stringify(logs).includes('uid='), 'no id of the host is told')
+	})
+})
+
+test('by whom: an interpreter that came out of the zygote, root, a name that is no name', { skip }, async () => {
+	await withId(async (id) => {
+		ok(['exec', id, '--user', 'root', '--', 'python3', '-c', 'import ctypes; ctypes.CDLL(None).unshare(0x10000000)'])
+		ok(['exec', id, '--', 'python3', '-c', 'import ctypes; l = ctypes.CDLL(None); l.prctl(15, b"a\\n uid=0 \\xff", 0, 0, 0); l.syscall(321, 0, 0, 0)'])
+		assert.ok(await until(() => refused(id, 'unshare') && refused(id, 'bpf'), 10000, 100), JSON.stringify(explain(id)))
+		assert.equal(refused(id, 'bpf').process, 'a? uid=0 ?')
+	})
+})
+
+test('programs that try clone3 and io_uring are not told of', { skip }, async () => {
+	await withId(async (id) => {
+		ok(['exec', id, '--', 'python3', '-c', 'import threading, socket; t = threading.Thread(target=print); t.start(); t.join()'])
+		ok(['exec', id, '--', 'node', '-e', 'require("fs").readFile("/etc/hostname", () => {}); new (require("worker_threads").Worker)("1", { eval: true })'])
+		ok(['exec', id, '--user', 'root', '--', 'sh', '-c', 'useradd -m x && su x -c true && sync'])
+		assert.equal(keyctl(id, 1), '1')
+		assert.ok(await until(() => refused(id, 'keyctl'), 10000, 100))
+		assert.deepEqual(explain(id).map((row) => row.refused), ['keyctl'])
+	})
+})
+
+test('a flood is silenced, for that sandbox alone and until it ends', { skip, timeout: 60000 }, async () => {
+	await withId((noisy) => withId(async (other) => {
+		assert.equal(keyctl(noisy, 300000), '1')
+		assert.ok(await until(() => explain(noisy).some((row) => /not counted/.test(row.refused)), 10000, 100), JSON.stringify(explain(noisy)))
+		const counted = refused(noisy, 'keyctl').times
+		assert.ok(counted >= 100 && counted < 100000, `${counted} of 300000 were told of`)
+		keyctl(noisy, 10)
+		keyctl(other, 2)
+		assert.ok(await until(() => refused(other, 'keyctl')?.times === 2, 10000, 100))
+		assert.equal(refused(noisy, 'keyctl').times, counted)
+	}))
+})
+
+test('it belongs to the team, as the rest of the log', { skip }, () => {
+	assert.equal(atoll(['explain', 'i0000000000000000000']).code, 1)
+	assert.equal(atoll(['explain']).code, 2)
+	assert.equal(atoll(['explain', 'a', 'b']).code, 2)
+})
+
+test('atoll-audit is started again when it ends', { skip }, async () => {
+	const pid = reader()
+	process.kill(pid, 'SIGKILL')
+	assert.ok(await until(() => reader() && reader() !== pid, 10000, 50))
+	await withId(async (id) => {
+		assert.ok(await until(() => {
+			keyctl(id, 1)
+			return refused(id, 'keyctl')
+		}, 10000, 200))
+	})
+	assert.ok(!fs.existsSync(`/proc/${pid}`))
+})
