@@ -21,7 +21,7 @@ struct landlock_path {
 
 #define LANDLOCK_MAY_CONNECT 1u
 
-/* 0, or -errno; -ENOSYS: this kernel does not have it. Needs no_new_privs. */
+/* 0, or -errno; -ENOSYS: this kernel does not have it, or it was not turned on. Needs no_new_privs. */
 int landlock_confine(const struct landlock_path *paths, size_t n, unsigned flags);
 
 int landlock_abi(void);			/* 1 and more, or 0: none */

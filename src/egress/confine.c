@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* confine: a list of the system calls that a forwarder and a proxy make; all others fail. */
+/* confine: a list of the system calls that a forwarder and a proxy make; all others fail. Of the file system, where resolv.conf is. */
 #include "egress/confine.h"
 
 #include <fcntl.h>
-#include <seccomp.h>
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 
-#include "base/build.h"
+#include "base/cage.h"
 #include "base/fd.h"
 
 static const int allowed[] = {
@@ -16,26 +16,18 @@ static const int allowed[] = {
 	SCMP_SYS(sendto), SCMP_SYS(sendmsg), SCMP_SYS(connect), SCMP_SYS(accept4), SCMP_SYS(shutdown), SCMP_SYS(splice), SCMP_SYS(pipe2), SCMP_SYS(getsockopt),
 	SCMP_SYS(setsockopt), SCMP_SYS(getsockname), SCMP_SYS(getpeername),
 	SCMP_SYS(epoll_create1), SCMP_SYS(epoll_ctl), SCMP_SYS(epoll_wait), SCMP_SYS(epoll_pwait), SCMP_SYS(poll), SCMP_SYS(ppoll),
-	SCMP_SYS(fcntl), SCMP_SYS(ioctl), SCMP_SYS(newfstatat), SCMP_SYS(fstat), SCMP_SYS(statx), SCMP_SYS(lseek),
-	SCMP_SYS(mmap), SCMP_SYS(munmap), SCMP_SYS(mremap), SCMP_SYS(mprotect), SCMP_SYS(madvise), SCMP_SYS(brk),
+	SCMP_SYS(fcntl), SCMP_SYS(newfstatat), SCMP_SYS(fstat), SCMP_SYS(statx), SCMP_SYS(lseek),
+	SCMP_SYS(munmap), SCMP_SYS(mremap), SCMP_SYS(madvise), SCMP_SYS(brk),
 	SCMP_SYS(clock_gettime), SCMP_SYS(clock_nanosleep), SCMP_SYS(gettimeofday), SCMP_SYS(getrandom), SCMP_SYS(futex),
 	SCMP_SYS(rt_sigaction), SCMP_SYS(rt_sigprocmask), SCMP_SYS(rt_sigreturn), SCMP_SYS(sigaltstack), SCMP_SYS(restart_syscall),
-	SCMP_SYS(getpid), SCMP_SYS(gettid), SCMP_SYS(tgkill), SCMP_SYS(exit), SCMP_SYS(exit_group),
+	SCMP_SYS(getpid), SCMP_SYS(gettid), SCMP_SYS(exit), SCMP_SYS(exit_group),
 };
 
-static int add_rules(scmp_filter_ctx ctx)
+static int add_more(scmp_filter_ctx ctx)
 {
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && i < ARRAY_LEN(allowed); i++) {
-		r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, allowed[i], 0);
-		if (r == -EDOM || r == -EFAULT)		/* not a call of this machine */
-			r = 0;
-	}
 	/* resolv.conf is read again when it changes; nothing is ever written or made. */
-	if (r == 0)
-		r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(openat), 1,
-			SCMP_A2(SCMP_CMP_MASKED_EQ, O_ACCMODE | O_CREAT | O_TRUNC, O_RDONLY));
+	int r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(openat), 1, SCMP_A2(SCMP_CMP_MASKED_EQ, O_ACCMODE | O_CREAT | O_TRUNC, O_RDONLY));
+
 	if (r == 0)
 		r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(socket), 1, SCMP_A0(SCMP_CMP_EQ, AF_INET));
 	if (r == 0)
@@ -45,16 +37,15 @@ static int add_rules(scmp_filter_ctx ctx)
 
 int confine(struct err *e)
 {
-	if (build_is_sanitized)
-		return 0;
+	/* The file is replaced when it changes, so directories: /etc, and the one that a link there leads to. */
+	char real[PATH_MAX];
+	struct landlock_path paths[] = { { "/etc", LANDLOCK_READ_FILES }, { "/etc", LANDLOCK_READ_FILES } };
 
-	scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ERRNO(EPERM));
-	int r = ctx ? add_rules(ctx) : -ENOMEM;
-
-	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-	if (r == 0)
-		r = seccomp_load(ctx);
-	if (ctx)
-		seccomp_release(ctx);
-	return r < 0 ? err_set(e, -r, "install the seccomp filter: %s", strerror(-r)) : 0;
+	if (realpath("/etc/resolv.conf", real)) {
+		*strrchr(real, '/') = '\0';
+		if (real[0])
+			paths[1].path = real;
+	}
+	return cage_close(&(struct cage) { .calls = allowed, .n_calls = ARRAY_LEN(allowed), .more = add_more,
+		.paths = paths, .n_paths = ARRAY_LEN(paths), .landlock_flags = LANDLOCK_MAY_CONNECT }, e);
 }

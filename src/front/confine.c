@@ -1,21 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/confine: no new privileges, then a list of the system calls that serving needs.
+/* front/confine: no new privileges, then a list of the system calls that serving needs, and no file system.
  *
  * After confine_late() no file can be opened, nothing executed, no socket made: connections come from the listener and
  * from the warden. SQLite has its files open by then (WAL and its index are made by the first write, which auth_open()
- * does). A call that is not on the list fails with EPERM instead of killing the process: a library that probes for
- * something new should go on without it. */
+ * does). */
 #include "front/confine.h"
 
-#include <seccomp.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 
 #include "base/build.h"
+#include "base/cage.h"
 #include "base/fd.h"
 
 #define FDS_MAX 65536		/* more are never needed */
@@ -23,7 +18,7 @@
 static const int allowed[] = {
 	/* the loop */
 	SCMP_SYS(epoll_wait), SCMP_SYS(epoll_pwait), SCMP_SYS(epoll_ctl), SCMP_SYS(eventfd2), SCMP_SYS(poll), SCMP_SYS(ppoll),
-	SCMP_SYS(pipe2), SCMP_SYS(ioctl),
+	SCMP_SYS(pipe2),
 	/* sockets that others made */
 	SCMP_SYS(accept4), SCMP_SYS(accept), SCMP_SYS(recvmsg), SCMP_SYS(sendmsg), SCMP_SYS(recvfrom), SCMP_SYS(sendto),
 	SCMP_SYS(shutdown), SCMP_SYS(setsockopt), SCMP_SYS(getsockopt), SCMP_SYS(getsockname), SCMP_SYS(getpeername),
@@ -33,14 +28,12 @@ static const int allowed[] = {
 	SCMP_SYS(fallocate), SCMP_SYS(fcntl), SCMP_SYS(fstat), SCMP_SYS(newfstatat), SCMP_SYS(stat), SCMP_SYS(lstat),
 	SCMP_SYS(access), SCMP_SYS(faccessat), SCMP_SYS(faccessat2), SCMP_SYS(statx),
 	/* memory */
-	SCMP_SYS(mmap), SCMP_SYS(munmap), SCMP_SYS(mremap), SCMP_SYS(madvise), SCMP_SYS(brk), SCMP_SYS(mprotect),
+	SCMP_SYS(munmap), SCMP_SYS(mremap), SCMP_SYS(madvise), SCMP_SYS(brk),
 	/* time, chance, itself */
 	SCMP_SYS(clock_gettime), SCMP_SYS(clock_nanosleep), SCMP_SYS(nanosleep), SCMP_SYS(gettimeofday), SCMP_SYS(time),
 	SCMP_SYS(getrandom), SCMP_SYS(getpid), SCMP_SYS(gettid), SCMP_SYS(getuid), SCMP_SYS(geteuid), SCMP_SYS(getgid),
 	SCMP_SYS(getegid), SCMP_SYS(futex), SCMP_SYS(sched_yield), SCMP_SYS(rt_sigaction), SCMP_SYS(rt_sigprocmask),
 	SCMP_SYS(rt_sigreturn), SCMP_SYS(sigaltstack), SCMP_SYS(restart_syscall), SCMP_SYS(exit), SCMP_SYS(exit_group),
-	/* ends itself, nobody else: abort() */
-	SCMP_SYS(tgkill),
 };
 
 int confine_early(uint32_t *ret_fds, struct err *e)
@@ -63,30 +56,7 @@ int confine_early(uint32_t *ret_fds, struct err *e)
 	return 0;
 }
 
-static int add_rules(scmp_filter_ctx ctx)
-{
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && i < ARRAY_LEN(allowed); i++) {
-		/* memory must never become executable */
-		if (allowed[i] == SCMP_SYS(mmap) || allowed[i] == SCMP_SYS(mprotect))
-			r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, allowed[i], 1, SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
-		else
-			r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, allowed[i], 0);
-	}
-	return r;
-}
-
 int confine_late(struct err *e)
 {
-	if (build_is_sanitized)
-		return 0;
-
-	scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ERRNO(EPERM));
-	int r = ctx ? add_rules(ctx) : -ENOMEM;
-
-	if (r == 0)
-		r = seccomp_load(ctx);
-	seccomp_release(ctx);
-	return r < 0 ? err_set(e, -r, "install the system call filter: %s", strerror(-r)) : 0;
+	return cage_close(&(struct cage) { .calls = allowed, .n_calls = ARRAY_LEN(allowed) }, e);
 }
