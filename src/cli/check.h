@@ -42,6 +42,15 @@ void check_userns(const struct check_host *h, struct check_result *r);
 void check_seccomp(const struct check_host *h, struct check_result *r);
 void check_cgroup(const struct check_host *h, struct check_result *r);
 
+/* check_walls.c */
+void check_kernel_bugs(const struct check_host *h, struct check_result *r);
+void check_processor(const struct check_host *h, struct check_result *r);
+void check_landlock(const struct check_host *h, struct check_result *r);
+void check_core_scheduling(const struct check_host *h, struct check_result *r);
+void check_audit(const struct check_host *h, struct check_result *r);
+void check_quota(const struct check_host *h, struct check_result *r);
+void check_limits(const struct check_host *h, struct check_result *r);
+
 /* check_disk.c */
 void check_overlay(const struct check_host *h, struct check_result *r);
 void check_idmap(const struct check_host *h, struct check_result *r);

@@ -1,14 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* caps_kept: what root of a sandbox may do.
+/* caps_kept: what root of a sandbox may do, over the sandbox's own user namespace and nothing else.
  *
- * What sudo, useradd, apt and ordinary servers need. Absent on purpose: NET_ADMIN and NET_RAW (its own address, spoofing,
- * filling the host's neighbour table), SYS_ADMIN, SYS_PTRACE, MKNOD, SYS_RESOURCE (its own limits). */
+ * Absent on purpose:
+ *	SYS_ADMIN		mounts, namespaces, and half of all that was ever an escape
+ *	NET_ADMIN, NET_RAW	its own address and links, spoofing, filling the host's neighbour table
+ *	SYS_PTRACE		reading pid 1, which is not dumpable; one's own processes can be traced without
+ *	MKNOD			would be refused anyway in a user namespace
+ *	SYS_RESOURCE		its own limits
+ *	SYS_NICE, IPC_LOCK, SYS_TIME, SYSLOG, BPF and the others	are about the whole machine */
 #pragma once
 
 #include <linux/capability.h>
 #include <stdint.h>
 
 #define CAPS_BIT(c) (1ull << (c))
-#define CAPS_KEPT (CAPS_BIT(CAP_CHOWN) | CAPS_BIT(CAP_DAC_OVERRIDE) | CAPS_BIT(CAP_FOWNER) | CAPS_BIT(CAP_FSETID) | \
-	CAPS_BIT(CAP_KILL) | CAPS_BIT(CAP_SETGID) | CAPS_BIT(CAP_SETUID) | CAPS_BIT(CAP_SETPCAP) | \
-	CAPS_BIT(CAP_NET_BIND_SERVICE) | CAPS_BIT(CAP_SYS_CHROOT) | CAPS_BIT(CAP_AUDIT_WRITE) | CAPS_BIT(CAP_SETFCAP))
+
+/* Files: dpkg and tar give them to others, write where root has no permission, and keep setuid bits. */
+#define CAPS_FILES (CAPS_BIT(CAP_CHOWN) | CAPS_BIT(CAP_DAC_OVERRIDE) | CAPS_BIT(CAP_FOWNER) | CAPS_BIT(CAP_FSETID))
+/* Who one is: sudo, su, apt's _apt user, postgres and redis that go from root to their own user. */
+#define CAPS_USERS (CAPS_BIT(CAP_SETUID) | CAPS_BIT(CAP_SETGID))
+/* Service scripts stop what another user runs. */
+#define CAPS_SIGNALS CAPS_BIT(CAP_KILL)
+/* Capabilities on files of packages (ping, a server on port 80), and daemons that give up their own (sshd, setpriv). */
+#define CAPS_CAPS (CAPS_BIT(CAP_SETFCAP) | CAPS_BIT(CAP_SETPCAP))
+/* Ports below 1024, for programs that look for the capability instead of trying: the namespace's first port is 0 anyway. */
+#define CAPS_PORTS CAPS_BIT(CAP_NET_BIND_SERVICE)
+/* apt's hooks, sshd and postfix change root into an empty directory to confine themselves. */
+#define CAPS_CHROOT CAPS_BIT(CAP_SYS_CHROOT)
+/* sudo, su and dbus look for it before they ask for a socket to the audit system, which they do not get. */
+#define CAPS_AUDIT CAPS_BIT(CAP_AUDIT_WRITE)
+
+#define CAPS_KEPT (CAPS_FILES | CAPS_USERS | CAPS_SIGNALS | CAPS_CAPS | CAPS_PORTS | CAPS_CHROOT | CAPS_AUDIT)

@@ -28,6 +28,7 @@
 #include "base/fd.h"
 #include "base/rand.h"
 #include "engine/caps.h"
+#include "engine/core.h"
 #include "engine/dev.h"
 #include "engine/limits.h"
 #include "engine/mounts.h"
@@ -249,6 +250,8 @@ static int become_init(const struct child_spec *sp, struct err *e)
 	/* Only now, so that its top is the sandbox's own cgroup. */
 	if (unshare(CLONE_NEWCGROUP) < 0)
 		return err_sys(e, "make a cgroup namespace");
+	if (sp->own_core)
+		core_own();
 	if (limits_process(e) < 0 || limits_ordinary(e) < 0 || stdio(e) < 0 || seccomp_filter_install(sp->filter, e) < 0 ||
 	    caps_confine(e) < 0)
 		return -e->no;

@@ -15,6 +15,7 @@ struct child_spec {
 	const struct seccomp_filter *filter;
 	int sock;			/* to the builder */
 	int ready_fd;			/* init writes one byte when it listens */
+	bool own_core;			/* core scheduling */
 	bool has_seed;			/* init gets a socket to the copy of a zygote */
 };
 

@@ -17,6 +17,7 @@
 #include "base/str.h"
 #include "engine/caps.h"
 #include "engine/cgroup.h"
+#include "engine/core.h"
 #include "engine/dev.h"
 #include "engine/mounts.h"
 #include "engine/proc.h"
@@ -154,6 +155,8 @@ static int become(const struct criu *c, struct err *e)
 
 	if (c->seat && cgroup_sit(c->seat, 0, e) < 0)
 		return -e->no;
+	if (c->own_core)
+		core_own();
 	/* What is restored is left in the cgroups and the cgroup namespace that CRIU is in. */
 	if (unshare(CLONE_NEWNS | (c->seat ? CLONE_NEWCGROUP : 0)) < 0)
 		return err_sys(e, "make namespaces");

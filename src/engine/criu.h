@@ -37,6 +37,7 @@ enum criu_mount { MOUNT_IMAGE, MOUNT_FREEZER, MOUNT_ROOT, MOUNT_DEV, MOUNT_INIT,
 struct cgroup_seat;
 
 struct criu {
+	bool own_core;			/* for those who are restored: CRIU does not know of cookies of cores, so they get its own */
 	const char *stage;		/* any directory; covered in CRIU's own mount namespace only */
 	int tools, dev, run, tmp;	/* mounts: its root, its /dev, /run and /tmp */
 	int mounts[CRIU_MOUNTS];	/* cloned mounts; -1: not there */

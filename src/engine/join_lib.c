@@ -28,6 +28,7 @@
 
 #include "engine/caps_drop.h"
 #include "engine/caps_kept.h"
+#include "engine/core.h"
 #include "engine/join_lib.h"
 
 #define OOM_SCORE "500"			/* as of everything that init starts: pid 1 goes last */
@@ -142,6 +143,7 @@ int atoll_enter(int pidfd)
 		return -errno;
 	(void)setsid();
 	(void)umask(022);
+	core_share_with_init();
 	/* While we still may. Whoever has removed it from the sandbox keeps the zygote's. */
 	(void)memory_name_exe(program);
 	int r = refuse_setns();

@@ -284,6 +284,7 @@ static int run_criu(struct restore *rs, struct err *e)
 	c->stage = rs->en->stage_dir;
 	c->log = LOG;
 	c->seat = &rs->seat;
+	c->own_core = rs->en->cfg.core_scheduling;
 	c->owner = rs->slot.z_base + rs->slot.owner;
 	for (size_t i = 0; i < ARRAY_LEN(arguments); i++)
 		criu_arg(c, arguments[i]);

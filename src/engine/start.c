@@ -127,6 +127,7 @@ static int b1_run(struct start *st, struct err *e)
 		struct child_spec c = {
 			.slot = st->slot, .mem_bytes = st->spec->limits.mem_bytes, .filter = &st->en->filter,
 			.no_internet = st->spec->no_internet, .sock = st->to_c[1], .ready_fd = st->ready[1], .has_seed = st->zygote >= 0,
+			.own_core = st->en->cfg.core_scheduling,
 		};
 		child_run(&c);
 	}

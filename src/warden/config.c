@@ -71,6 +71,7 @@ static const struct key keys[] = {
 	{ "max_pids", KIND_NUMBER, FIELD(max_pids), 16, 4194304 },
 	{ "max_disk_mb", KIND_NUMBER, FIELD(max_disk_mb), 16, MB_MAX },
 	{ "open", KIND_BOOL, FIELD(open) },
+	{ "core_scheduling", KIND_BOOL, FIELD(core_scheduling) },
 	{ "explain_refusals", KIND_BOOL, FIELD(explain_refusals) },
 	{ "debug_ports", KIND_BOOL, FIELD(debug_ports) },
 	{ "metrics_open", KIND_BOOL, FIELD(metrics_open) },
@@ -109,6 +110,7 @@ void config_defaults(struct config *c)
 		.max_pids = 4096,
 		.max_disk_mb = 20480,
 		.log_level = LOG_LVL_INFO,
+		.core_scheduling = true,
 		.explain_refusals = true,
 	};
 }

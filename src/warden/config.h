@@ -39,6 +39,7 @@ struct config {
 	uint64_t max_memory_mb, max_pids, max_disk_mb, max_cpu_permille;
 	uint64_t rate_limit, team_max_sandboxes;	/* 0: none; of keys and teams that have none of their own */
 	bool open, metrics_open;		/* without a key; on a loopback address only */
+	bool core_scheduling;			/* no core of the processor for two sandboxes at a time */
 	bool explain_refusals;			/* the kernel tells of refused system calls */
 	bool debug_ports;			/* those of E2B_DEBUG, on loopback */
 	bool text_from_stdout;			/* what a cell prints is its result when it has no other */

@@ -103,7 +103,10 @@ static const int refused_calls[] = {
 	SCMP_SYS(kexec_load), SCMP_SYS(kexec_file_load), SCMP_SYS(init_module), SCMP_SYS(finit_module), SCMP_SYS(delete_module),
 	SCMP_SYS(bpf), SCMP_SYS(perf_event_open), SCMP_SYS(userfaultfd), SCMP_SYS(reboot), SCMP_SYS(swapon), SCMP_SYS(swapoff),
 	SCMP_SYS(acct), SCMP_SYS(settimeofday), SCMP_SYS(clock_settime), SCMP_SYS(iopl), SCMP_SYS(ioperm), SCMP_SYS(lookup_dcookie),
-	SCMP_SYS(nfsservctl), SCMP_SYS(uselib), SCMP_SYS(vhangup),
+	SCMP_SYS(nfsservctl), SCMP_SYS(uselib), SCMP_SYS(vhangup), SCMP_SYS(add_key), SCMP_SYS(keyctl), SCMP_SYS(request_key),
+	SCMP_SYS(io_uring_setup), SCMP_SYS(io_uring_enter), SCMP_SYS(io_uring_register), SCMP_SYS(io_setup), SCMP_SYS(fanotify_init), SCMP_SYS(kcmp),
+	SCMP_SYS(modify_ldt), SCMP_SYS(adjtimex), SCMP_SYS(clock_adjtime), SCMP_SYS(syslog), SCMP_SYS(move_pages), SCMP_SYS(migrate_pages),
+	SCMP_SYS(open_by_handle_at), SCMP_SYS(memfd_secret),
 };
 
 static int refuse_calls(struct err *e)

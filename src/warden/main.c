@@ -199,7 +199,7 @@ static int open_engine(struct warden *w, const char *init, struct err *e)
 		.pool_max_bytes = w->cfg.pool_max_mb << 20, .no_pool = w->cfg.no_pool, .mem_total_bytes = w->cfg.mem_total_mb << 20,
 		.open_ranges = w->cfg.allow_private, .n_open_ranges = w->cfg.n_allow_private,
 		.egress_uid = egress_uid, .proxy_port = LAYOUT_PROXY_PORT,
-		.tell_refusals = w->audit.fd >= 0,
+		.core_scheduling = w->cfg.core_scheduling, .tell_refusals = w->audit.fd >= 0,
 	};
 	int r = live ? w->ops->open(&ec, live, n, &w->engine, e) : err_set(e, ENOMEM, "out of memory");
 

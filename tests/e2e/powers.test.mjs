@@ -4,8 +4,8 @@ import { test } from '../lib/case.mjs'
 import assert from 'node:assert/strict'
 import fs from 'node:fs'
 import path from 'node:path'
-import { execFileSync } from 'node:child_process'
-import { server } from '../lib/client.mjs'
+import { execFileSync, spawnSync } from 'node:child_process'
+import { sdk, server } from '../lib/client.mjs'
 import { childrenOf, nameOf } from '../lib/host.mjs'
 
 function statusOf(pid) {
@@ -24,6 +24,7 @@ const NOTHING = '0'.repeat(16)
 for (const [name, user, own] of [
 	['atoll-front', 'atoll', /\/atoll\.db(-wal|-shm)?$|^\/proc\/(\d+\/statm|meminfo)$/],	/* its store, how large it is, what memory is left */
 	['atoll-egress', 'atoll-egress', /^\/etc$/],	/* to see a new resolv.conf */
+	...(childrenOf(server.pid).some((pid) => nameOf(pid) === 'atoll-audit') ? [['atoll-audit', 'atoll-egress', /^$/]] : []),	/* none where the kernel tells nothing */
 ]) {
 	test(`${name} has a uid of its own, no capability, a filter`, () => {
 		const pid = pidOf(name)
@@ -38,6 +39,15 @@ for (const [name, user, own] of [
 		assert.equal(s.NoNewPrivs, '1')
 		assert.equal(s.Seccomp, '2')
 		assert.equal(s.Threads, '1')
+	})
+
+	test(`${name} is not dumpable: what it has in memory is for root alone`, () => {
+		const pid = pidOf(name)
+		assert.equal(fs.statSync(`/proc/${pid}/mem`).uid, 0, 'the kernel gives these files to root when a process is not dumpable')
+		for (const file of ['mem', 'environ', 'maps', 'fd'])
+			assert.notEqual(spawnSync('setpriv', ['--reuid', uidOf(user), '--clear-groups', '--', 'ls', `/proc/${pid}/${file}/`]).status, 0, file)
+		const read = spawnSync('setpriv', ['--reuid', uidOf(user), '--clear-groups', '--', 'head', '-c1', `/proc/${pid}/environ`], { encoding: 'utf8' })
+		assert.match(read.stderr, /Permission denied/)
 	})
 
 	test(`${name} holds no fd but its own`, () => {
@@ -67,11 +77,51 @@ test('the front cannot read what is root\'s in the state directory', () => {
 	assert.notEqual(uid, 0)
 })
 
-test('the warden is filtered and not dumpable', () => {
+// Of linux/capability.h: what making, limiting and ending sandboxes never takes.
+const NEVER = { LINUX_IMMUTABLE: 9, NET_BROADCAST: 11, SYS_MODULE: 16, SYS_RAWIO: 17, SYS_PACCT: 20, SYS_BOOT: 22, SYS_TIME: 25, SYS_TTY_CONFIG: 26, LEASE: 28,
+	AUDIT_WRITE: 29, MAC_OVERRIDE: 32, MAC_ADMIN: 33, SYSLOG: 34, WAKE_ALARM: 35, BLOCK_SUSPEND: 36, AUDIT_READ: 37, PERFMON: 38, BPF: 39 }
+
+test('the warden is filtered, has one thread, and not the powers it never needs', () => {
 	const s = statusOf(server.pid)
 	assert.equal(s.Seccomp, '2')
 	assert.equal(s.Threads, '1')
-	assert.notEqual(s.CapEff, '000001ffffffffff')
+	for (const set of ['CapPrm', 'CapEff', 'CapBnd'])
+		for (const [name, bit] of Object.entries(NEVER))
+			assert.equal(BigInt(`0x${s[set]}`) >> BigInt(bit) & 1n, 0n, `${set} has ${name}`)
+	assert.equal(s.CapAmb, NOTHING)
+	assert.equal(s.CapInh, NOTHING)
+})
+
+const KEPT = 0xa00405fbn	/* chown dac_override fowner fsetid kill setgid setuid setpcap net_bind_service sys_chroot audit_write setfcap */
+
+test('in a sandbox, root and everybody else is filtered and has twelve capabilities at most', async () => {
+	const sbx = await sdk().Sandbox.create('base')
+	try {
+		for (const [user, most] of [['root', KEPT], ['user', 0n]]) {
+			const run = await sbx.commands.run('cat /proc/self/status; readlink /proc/self/ns/user', { user })
+			const s = Object.fromEntries(run.stdout.trim().split('\n').map((line) => line.split(/:\s+/, 2)))
+			assert.equal(s.Seccomp, '2')
+			assert.ok(Number(s.Seccomp_filters) >= 4, 'the warden\'s and three of its own')
+			assert.equal(BigInt(`0x${s.CapEff}`) & ~most, 0n, `${user} has ${s.CapEff}`)
+			assert.equal(BigInt(`0x${s.CapBnd}`) & ~KEPT, 0n, s.CapBnd)
+			assert.equal(s.CapAmb, NOTHING)
+		}
+	} finally {
+		await sbx.kill()
+	}
+})
+
+test('no setuid program of the template but those that are expected, and none in what others may write', async () => {
+	const sbx = await sdk().Sandbox.create('base')
+	try {
+		const run = await sbx.commands.run('find / -xdev -perm /6000 -type f 2>/dev/null; grep -c nosuid /proc/self/mountinfo', { user: 'root' })
+		const lines = run.stdout.trim().split('\n')
+		const odd = lines.slice(0, -1).filter((f) => !/^\/usr\/(bin\/(sudo|su|passwd|chfn|chsh|newgrp|gpasswd|mount|umount|chage|expiry|wall|ssh-agent|crontab|fusermount3?)|sbin\/unix_chkpwd|lib\/openssh\/ssh-keysign|lib\/dbus-1\.0\/dbus-daemon-launch-helper)$/.test(f))
+		assert.deepEqual(odd, [])
+		assert.ok(Number(lines.at(-1)) >= 5, '/proc, /sys, /dev, /dev/pts, /dev/shm are nosuid')
+	} finally {
+		await sbx.kill()
+	}
 })
 
 test('the privileged program contains no parser of what comes from outside', () => {
