@@ -89,6 +89,6 @@ const struct verb verb_doctor = {
 		"      --state DIR            state directory to look at (default: " STATE_DIR_DEFAULT ")\n"
 		"      --listen ADDRESS:PORT  address to look at (default: " LISTEN_DEFAULT ")\n\n"
 		"Nothing is changed. Some checks need root. The exit status is 1 if something is missing without which the\n"
-		"server does not work.\n",
+		"server does not work, or if a sandbox can reach a known hole of the kernel.\n",
 	.run = run,
 };
