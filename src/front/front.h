@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/log.h"
+#include "front/build.h"
 #include "front/memory.h"
 #include "front/snapshots.h"
 #include "front/template.h"
@@ -54,6 +55,9 @@ struct front_options {
 	uint32_t rate_limit;		/* requests per second and key, 0: none; of teams without their own */
 	uint32_t team_max_sandboxes;	/* 0: none; of teams without their own */
 	uint32_t mem_total_mb;		/* of all sandboxes; 0: not set */
+	const char *image_map;		/* "IMAGE=TEMPLATE,..." or NULL */
+	uint32_t template_cache_mb, template_uploads_mb, template_upload_max_mb;	/* layers of builds; archives for them, all and one */
+	uint32_t build_timeout_s, ready_timeout_s;
 	uint32_t pool_size, pool_max;	/* finished sandboxes per template: at least, at most; 0: none */
 	bool open;			/* no key is needed on this machine */
 	bool metrics_open;
@@ -75,6 +79,8 @@ struct front {
 	struct front_options opt;
 	struct loop *loop;
 	struct store *store;
+	struct store *uploads;		/* archives for builds, a file of its own */
+	struct build_list builds;	/* under way */
 	struct vault *vault;
 	struct rules_link *rules;
 	struct warden_link *warden;
@@ -92,7 +98,7 @@ struct front {
 	uint32_t n_watches;
 	struct templates templates;
 	struct snapshot_list snapshots;
-	struct msg_limits defaults;
+	struct msg_limits defaults, maxima;
 	uint32_t max_sandboxes;
 	struct boot *boot;		/* until it serves */
 	struct certs *certs;		/* NULL without TLS */
