@@ -8,6 +8,7 @@
  *	network		lo and eth0, when the builder has put eth0 there
  *	root		the mounts the builder made, then fresh proc, sys, pts, shm, mqueue; leave the old root
  *	files		the few files that differ per sandbox; sysctls; then what must not be written becomes read-only
+ *	volumes		those that it is to have
  *	confine		once in its cgroups: limits, system call filter, capabilities
  *	exec		init
  *
@@ -34,6 +35,7 @@
 #include "engine/mounts.h"
 #include "engine/net_link.h"
 #include "engine/step.h"
+#include "engine/volume.h"
 
 #define HOSTNAME "e2b.local"
 #define READY_FD 3			/* what init finds open besides 0, 1 and 2 */
@@ -262,6 +264,20 @@ static int become_init(const struct child_spec *sp, struct err *e)
 	return err_sys(e, "run '%s'", argv[0]);
 }
 
+static int volumes(const struct child_spec *sp, struct err *e)
+{
+	int fds[ENGINE_VOLUMES_MAX], r = 0;
+
+	if (sp->n_volumes == 0)
+		return 0;
+	if (step_recv(SOCK_FD, STEP_VOLUMES, fds, sp->n_volumes, -1, e) < 0)
+		return -e->no;
+	r = volume_mounts_put(sp->volumes, fds, sp->n_volumes, e);
+	for (uint32_t i = 0; i < sp->n_volumes; i++)
+		fd_close(fds[i]);
+	return r;
+}
+
 static int run(struct child_spec *sp, struct err *e)
 {
 	int fds[FD_COUNT];
@@ -278,6 +294,8 @@ static int run(struct child_spec *sp, struct err *e)
 		fd_close(fds[i]);
 	if (files(&sp->slot, sp->no_internet, e) < 0 || link_sysctls(0, SLOT_UIDS, e) < 0 || cover_up(e) < 0)
 		return err_wrap(e, "files");
+	if (volumes(sp, e) < 0)
+		return err_wrap(e, "volumes");
 	if (step_recv(SOCK_FD, STEP_SEATED, NULL, 0, -1, e) < 0)
 		return -e->no;
 	return become_init(sp, e) < 0 ? err_wrap(e, "confine") : 0;

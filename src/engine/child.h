@@ -5,6 +5,7 @@
 #include <stdbool.h>
 
 #include "base/err.h"
+#include "engine/engine.h"
 #include "engine/seccomp.h"
 #include "engine/slot.h"
 
@@ -16,6 +17,8 @@ struct child_spec {
 	int sock;			/* to the builder */
 	int ready_fd;			/* init writes one byte when it listens */
 	bool own_core;			/* core scheduling */
+	const struct engine_volume *volumes;
+	uint32_t n_volumes;
 	bool has_seed;			/* init gets a socket to the copy of a zygote */
 };
 

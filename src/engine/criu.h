@@ -10,6 +10,7 @@
  *	/tmp/root	restore: the sandbox's root
  *	/tmp/dev	restore: the /dev that the host makes
  *	/tmp/init	restore: the program that is pid 1
+ *	/tmp/vol0 ...	restore: its volumes
  *
  * It must be started by a process without a system call filter: the kernel lets no other suspend one. It is root, but for two
  * moments in which a library that is loaded into it (criu_preload.c) gives it the uid that owns the sandbox's user
@@ -22,6 +23,7 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "engine/engine.h"
 
 #define CRIU_IMAGE "/tmp/image"
 #define CRIU_FREEZER "/tmp/freezer"
@@ -30,9 +32,13 @@
 #define CRIU_INIT "/tmp/init"
 #define CRIU_HOOK "/tmp/hook"
 #define CRIU_IDS "ids"			/* in its /tmp */
-#define CRIU_ARGS_MAX 40
+#define CRIU_VOLUME "/tmp/vol%u"
+#define CRIU_ARGS_MAX 64
 
-enum criu_mount { MOUNT_IMAGE, MOUNT_FREEZER, MOUNT_ROOT, MOUNT_DEV, MOUNT_INIT, CRIU_MOUNTS };
+enum criu_mount {
+	MOUNT_IMAGE, MOUNT_FREEZER, MOUNT_ROOT, MOUNT_DEV, MOUNT_INIT,
+	MOUNT_VOLUME, CRIU_MOUNTS = MOUNT_VOLUME + ENGINE_VOLUMES_MAX,
+};
 
 struct cgroup_seat;
 
@@ -52,7 +58,7 @@ struct criu {
 	int pidfd;
 };
 
-#define CRIU_NONE ((struct criu) { .tools = -1, .dev = -1, .run = -1, .tmp = -1, .mounts = { -1, -1, -1, -1, -1 }, .image = -1, \
+#define CRIU_NONE ((struct criu) { .tools = -1, .dev = -1, .run = -1, .tmp = -1, .mounts = { [0 ... CRIU_MOUNTS - 1] = -1 }, .image = -1, \
 	.pid = -1, .pidfd = -1 })
 
 /* Clones the mounts, so it must be called before the caller leaves the mount namespace that they are in. tools_dir: the tools'

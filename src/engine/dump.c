@@ -21,6 +21,7 @@
 #include "engine/ns.h"
 #include "engine/pool.h"
 #include "engine/userns.h"
+#include "engine/volume.h"
 
 #define TIMEOUT_MS 600000		/* an unfinished one cannot be stopped without harm, so this is long */
 #define LOG "dump.log"
@@ -42,9 +43,26 @@ struct dump {
 	const struct engine_record *r;
 	struct criu criu;
 	char pid[16];
+	char volumes[ENGINE_VOLUMES_MAX][VOLUME_DUMP_SIZE];	/* arguments */
 	bool released;
 	uint64_t own_bytes;		/* of its memory are on its own account */
 };
+
+/* Volumes are not of the sandbox: when it is restored, they are given again, as they are by then. */
+static int add_volumes(struct dump *d, struct err *e)
+{
+	autofree char *mountinfo = NULL;
+
+	if (d->r->spec.n_volumes > 0 && volume_mounts_read(d->r->pid, &mountinfo, e) < 0)
+		return -e->no;
+	for (uint32_t i = 0; i < d->r->spec.n_volumes; i++) {
+		if (volume_mounts_arg(mountinfo, &d->r->spec, i, d->volumes[i], e) < 0)
+			return -e->no;
+		criu_arg(&d->criu, "--external");
+		criu_arg(&d->criu, d->volumes[i]);
+	}
+	return 0;
+}
 
 static int run_criu(struct dump *d, int image, struct err *e)
 {
@@ -62,6 +80,8 @@ static int run_criu(struct dump *d, int image, struct err *e)
 		criu_arg(c, arguments[i]);
 	(void)snprintf(d->pid, sizeof d->pid, "%d", d->r->pid);
 	criu_arg(c, d->pid);
+	if (add_volumes(d, e) < 0)
+		return -e->no;
 	if (criu_spawn(c, e) < 0)
 		return -e->no;
 	return criu_wait(c, TIMEOUT_MS, e);

@@ -20,13 +20,20 @@
 
 #define ENGINE_ID_SIZE 24
 #define ENGINE_KEY_SIZE 33
-#define ENGINE_NAME_SIZE 24		/* of what is kept of a sandbox: [a-z0-9]+ */
+#define ENGINE_NAME_SIZE 24		/* of what is kept of a sandbox, and of a volume: [a-z0-9]+ */
+#define ENGINE_PATH_SIZE 232
+#define ENGINE_VOLUMES_MAX 8
 
 struct engine_limits {
 	uint64_t mem_bytes;
 	uint64_t disk_bytes;
 	uint32_t cpu_permille;
 	uint32_t pids;
+};
+
+struct engine_volume {
+	char name[ENGINE_NAME_SIZE];
+	char path[ENGINE_PATH_SIZE];	/* where the sandbox sees it; absolute and clean */
 };
 
 struct engine_spec {			/* what to start; checked by the warden */
@@ -37,6 +44,8 @@ struct engine_spec {			/* what to start; checked by the warden */
 	bool no_internet;
 	bool ruled;			/* has a policy of its own in the firewall: network() was called before start() */
 	struct engine_limits limits;
+	uint32_t n_volumes;
+	struct engine_volume volumes[ENGINE_VOLUMES_MAX];	/* in this order: one may lie below another */
 };
 
 #define ENGINE_NETS_MAX 256
@@ -64,7 +73,7 @@ struct engine_policy {
 	struct engine_ports ports[ENGINE_PORTS_MAX];	/* TCP to these goes to the host's own proxy, which decides */
 };
 
-struct engine_record {			/* a running sandbox; written to disk as it is, so only fixed-size plain data */
+struct engine_record {			/* a running sandbox: only fixed-size plain data, it goes through pipes */
 	struct engine_spec spec;
 	int32_t pid;			/* of its pid 1, in the host's pid namespace */
 	uint64_t pid_start;		/* field 22 of /proc/PID/stat: with boot_id it tells a reused pid */
@@ -104,6 +113,7 @@ struct engine_config {			/* the instance; strings live as long as the engine */
 struct engine;
 
 #define ENGINE_COLD 1
+#define ENGINE_VOLUME_PLACES 40
 
 struct engine_ops {
 	const char *name;
@@ -153,6 +163,18 @@ struct engine_ops {
 	int (*forget)(struct engine *en, const char *name, struct err *e);	/* idempotent; -EAGAIN: ask again */
 	int (*kept)(struct engine *en, void (*fn)(void *arg, const char *name, bool disk, bool memory), void *arg, struct err *e);
 	const char *(*no_checkpoint)(struct engine *en);	/* why this host cannot; NULL: it can */
+
+	/* Volumes: directories that outlive sandboxes, and that several of them may have mounted at a time. volume_set(): there is one of
+	 * that name, and it may hold so many bytes (0: as many as there is room for); in a child. volume_drop(): in the background;
+	 * idempotent; -EAGAIN: ask again. bytes of volumes(): 0 where nothing counts them.
+	 *
+	 * volume_serve(): in a child, which becomes a program that serves the files in it over sock (a stream socket) and ends with it. It
+	 * has no power over anything else: root and ids are those of the volume. place: 0 to ENGINE_VOLUME_PLACES - 1, no other of that
+	 * number may live. Returns only when it failed. */
+	int (*volume_set)(struct engine *en, const char *name, uint64_t bytes, struct err *e);
+	int (*volume_drop)(struct engine *en, const char *name, struct err *e);
+	int (*volumes)(struct engine *en, void (*fn)(void *arg, const char *name, uint64_t used_bytes), void *arg, struct err *e);
+	int (*volume_serve)(struct engine *en, const char *name, uint32_t place, int sock, struct err *e);
 
 	/* In a child: sees to it that the template has whatever makes starts of it quick, and that this works; may take long. keep:
 	 * it stays even if unused for long. -ENOENT: there is no such thing for that template. One at a time per template. */

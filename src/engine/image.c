@@ -18,6 +18,8 @@
 #define OLD_INITS_MAX 64
 #define IDS_PREFIX "userns-"		/* CRIU's file of the user namespace; a number follows */
 
+_Static_assert(sizeof(struct image_spec) == 120 && sizeof(struct image_record) == 160, "images of earlier versions stay readable");
+
 /* FNV-1a: finds a torn file. It is no defence: only root can write there. */
 static uint64_t checksum(const void *p, size_t n)
 {
@@ -38,7 +40,13 @@ int image_write_record(int image, bool durable, uint32_t instance, uint64_t extr
 	r.size = sizeof r;
 	r.instance = instance;
 	r.extra_bytes = extra_bytes;
-	memcpy(&r.spec, spec, sizeof r.spec);
+	memcpy(r.spec.id, spec->id, sizeof r.spec.id);
+	memcpy(r.spec.template_key, spec->template_key, sizeof r.spec.template_key);
+	memcpy(r.spec.from, spec->from, sizeof r.spec.from);
+	r.spec.slot = spec->slot;
+	r.spec.no_internet = spec->no_internet;
+	r.spec.ruled = spec->ruled;
+	r.spec.limits = spec->limits;
 	r.sum = checksum(&r, offsetof(struct image_record, sum));
 	autoclose int fd = openat(image, "record", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 

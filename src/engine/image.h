@@ -17,12 +17,19 @@
 
 struct slot;
 
+struct image_spec {			/* what of an engine_spec is in a record: never change it, images outlive versions */
+	char id[24], template_key[33], from[24];
+	uint32_t slot;
+	bool no_internet, ruled;
+	struct engine_limits limits;
+};
+
 struct image_record {
 	char magic[8];
 	uint32_t version, size;
 	uint32_t instance, pad;
 	uint64_t extra_bytes;		/* of the memory was on the account of others: pages shared with a warm interpreter */
-	struct engine_spec spec;
+	struct image_spec spec;
 	uint64_t sum;			/* over all that stands before it */
 };
 

@@ -25,6 +25,7 @@
 #include "engine/pool.h"
 #include "engine/probe.h"
 #include "engine/slot.h"
+#include "engine/volume.h"
 
 #define INIT_SOCKET "atoll-init"
 #define ALL_BYTES_MS 1000		/* the kernel adds them up for us, which takes a while when there are many */
@@ -417,6 +418,10 @@ const struct engine_ops engine_ns = {
 	.snapshot = ns_snapshot,
 	.checkpoint = ckpt_checkpoint,
 	.restore = ckpt_restore,
+	.volume_set = volume_set,
+	.volume_drop = volume_drop,
+	.volumes = volume_each,
+	.volume_serve = volume_serve,
 	.forget = ns_forget,
 	.kept = ns_kept,
 	.no_checkpoint = ns_no_checkpoint,

@@ -218,7 +218,7 @@ int pool_make(struct pool *p, const char *id, uint64_t disk_bytes, int *ret_fd, 
 
 /* --- what outlives a sandbox -------------------------------------------------------------------------------- */
 
-enum kept { KEPT_DISK = 'd', KEPT_MEMORY = 'm' };
+enum kept { KEPT_DISK = 'd', KEPT_MEMORY = 'm', KEPT_VOLUME = 'v', KEPT_BACKUP = 'b' };	/* the last: while a backup is made of it */
 
 static void kept_name(char z[KEPT_NAME_SIZE], const char *name, enum kept what)
 {
@@ -411,6 +411,64 @@ int pool_forget_memory(struct pool *p, const char *name, struct err *e)
 	return pool_remove(p, z, e);
 }
 
+/* --- volumes ------------------------------------------------------------------------------------------------ */
+
+int pool_volume_open(struct pool *p, const char *name, int *ret_fd, struct err *e)
+{
+	return open_kept(p, name, KEPT_VOLUME, ret_fd, e);
+}
+
+/* Everybody in a sandbox may write at its top, as in /tmp; there are no users who would be the same in all sandboxes. */
+int pool_volume_set(struct pool *p, const char *name, uint64_t bytes, struct err *e)
+{
+	char z[KEPT_NAME_SIZE];
+	autoclose int fd = -1;
+
+	kept_name(z, name, KEPT_VOLUME);
+	if (p->cfg.plain && mkdirat(p->fs_fd, z, 0700) < 0 && errno != EEXIST)
+		return err_sys(e, "make directory '%s'", z);
+	if (!p->cfg.plain && faccessat(p->fs_fd, z, F_OK, AT_SYMLINK_NOFOLLOW) < 0 && btrfs_subvol_create(p->fs_fd, z, e) < 0)
+		return -e->no;
+	if (open_kept(p, name, KEPT_VOLUME, &fd, e) < 0)
+		return -e->no;
+	if (fchmod(fd, 0777) < 0)
+		return err_sys(e, "open '%s' to all", z);
+	if (!p->cfg.plain && btrfs_limit(fd, bytes ? bytes : UINT64_MAX, e) < 0)
+		return -e->no;
+	return fsync(fd) < 0 ? err_sys(e, "write '%s' to disk", z) : 0;
+}
+
+int pool_volume_drop(struct pool *p, const char *name, struct err *e)
+{
+	char z[KEPT_NAME_SIZE];
+
+	kept_name(z, name, KEPT_VOLUME);
+	return pool_remove(p, z, e);
+}
+
+int pool_volumes(struct pool *p, void (*fn)(void *arg, const char *name, uint64_t used_bytes), void *arg, struct err *e)
+{
+	int fd = openat(p->fs_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+
+	if (!d) {
+		fd_close(fd);
+		return err_sys(e, "read the pool");
+	}
+	for (struct dirent *de; (de = readdir(d));) {
+		char *at = strchr(de->d_name, KEPT);
+		uint64_t used = 0;
+
+		if (!at || at[1] != KEPT_VOLUME || at[2])
+			continue;
+		(void)pool_usage(p, de->d_name, &used);
+		*at = '\0';
+		fn(arg, de->d_name, used);
+	}
+	(void)closedir(d);
+	return 0;
+}
+
 int pool_for_helper(struct pool *p)
 {
 	p->sweeper = (struct helper) HELPER_NONE;
@@ -451,7 +509,10 @@ void pool_keep_only(struct pool *p, bool (*keep)(const char *id, void *arg), voi
 		return;
 	}
 	for (struct dirent *de; (de = readdir(d));) {
-		if (de->d_name[0] == '.' || strchr(de->d_name, KEPT) || keep(de->d_name, arg))
+		const char *at = strchr(de->d_name, KEPT);
+
+		/* Of what is kept only the copies for a backup that was cut short. */
+		if (de->d_name[0] == '.' || (at ? at[1] != KEPT_BACKUP : keep(de->d_name, arg)))
 			continue;
 		int r = sweeper_remove_now(p->fs_fd, de->d_name);
 

@@ -41,6 +41,12 @@ int pool_make_room(struct pool *p, uint64_t bytes, struct err *e);	/* grows it, 
 int pool_kept(struct pool *p, void (*fn)(void *arg, const char *name, bool disk, bool memory), void *arg, struct err *e);
 int pool_forget(struct pool *p, const char *name, struct err *e);	/* both; in the background; idempotent; -EAGAIN */
 
+/* Volumes: NAME+v. */
+int pool_volume_set(struct pool *p, const char *name, uint64_t bytes, struct err *e);	/* makes it; on disk when it returns */
+int pool_volume_open(struct pool *p, const char *name, int *ret_fd, struct err *e);	/* -ENOENT */
+int pool_volume_drop(struct pool *p, const char *name, struct err *e);		/* in the background; idempotent; -EAGAIN */
+int pool_volumes(struct pool *p, void (*fn)(void *arg, const char *name, uint64_t used_bytes), void *arg, struct err *e);
+
 int pool_forget_memory(struct pool *p, const char *name, struct err *e);
 
 /* In a forked helper that outlives the warden and so must not hold its locks: of the pool's fds it keeps only the one returned,

@@ -41,6 +41,7 @@
 #include "engine/pool.h"
 #include "engine/slot.h"
 #include "engine/userns.h"
+#include "engine/volume.h"
 
 #define TIMEOUT_MS 120000
 #define UNDO_TRIES 500
@@ -67,6 +68,7 @@ struct restore {
 	struct image_record record;
 	struct cgroup_seat seat;
 	struct criu criu;
+	char volumes[ENGINE_VOLUMES_MAX][96];	/* arguments */
 	int template_fd, own_fd, ask, answer;
 	pid_t pid;
 	int pidfd;
@@ -137,7 +139,8 @@ static int make_root(struct restore *rs, struct err *e)
 	autoclose int userns = -1;
 
 	/* The ids of a mount are copied from the namespace that it is mapped with, so any with the same map will do. */
-	if (userns_for_map(rs->slot.root, SLOT_UIDS, &userns, e) < 0)
+	if (userns_for_map(rs->slot.root, SLOT_UIDS, &userns, e) < 0 ||
+	    volume_mounts_map(&rs->criu.mounts[MOUNT_VOLUME], rs->spec->n_volumes, userns, e) < 0)
 		return -e->no;
 	struct overlay_spec sp = {
 		.template_fd = rs->template_fd, .own_fd = rs->own_fd, .userns_fd = userns, .root = rs->slot.root, .stage = rs->en->stage_dir,
@@ -159,7 +162,8 @@ static int make_parts(struct restore *rs, struct err *e)
 	if (cgroup_make(en->cgroups, rs->spec->id, &lim, e) < 0 || cgroup_seat_open(en->cgroups, rs->spec->id, &rs->seat, e) < 0)
 		return -e->no;
 	if (pool_make_from(en->pool, rs->spec->from, rs->spec->id, l->disk_bytes, &own, e) < 0 ||
-	    mount_clone(own, "", 0, &rs->own_fd, e) < 0 || clone_init(rs, e) < 0 || make_dev(rs, e) < 0)
+	    mount_clone(own, "", 0, &rs->own_fd, e) < 0 || clone_init(rs, e) < 0 || make_dev(rs, e) < 0 ||
+	    volume_mounts_clone(en, rs->spec, &rs->criu.mounts[MOUNT_VOLUME], e) < 0)
 		return -e->no;
 	if (unshare(CLONE_NEWNS) < 0)		/* for the layers of the root; it goes with this process */
 		return err_sys(e, "make a mount namespace");
@@ -288,6 +292,11 @@ static int run_criu(struct restore *rs, struct err *e)
 	c->owner = rs->slot.z_base + rs->slot.owner;
 	for (size_t i = 0; i < ARRAY_LEN(arguments); i++)
 		criu_arg(c, arguments[i]);
+	for (uint32_t i = 0; i < rs->spec->n_volumes; i++) {
+		(void)snprintf(rs->volumes[i], sizeof rs->volumes[i], "mnt[" VOLUME_EXTERNAL "]:" CRIU_VOLUME, rs->spec->volumes[i].name, i, i);
+		criu_arg(c, "--external");
+		criu_arg(c, rs->volumes[i]);
+	}
 	if (make_hook(rs, e) < 0 || limits_user(e) < 0 || criu_spawn(c, e) < 0)
 		return -e->no;
 	(void)serve_hook(rs, e);

@@ -130,6 +130,10 @@ const size_t n_seccomp_groups = ARRAY_LEN(seccomp_groups);
 #define NO_TCP_KEY(option) { "setsockopt", ENOPROTOOPT, false, KEYS, 2, { LOW(1, IPPROTO_TCP), LOW(2, option) } }
 
 #define HUGE_PAGES "the host's reserved huge pages are one pool for all: transparent ones are given"
+/* Volumes are btrfs within reach of the sandbox, and what anybody may ask of that is too much. Programs try, and go on without. */
+#define OWN_BTRFS "a subvolume of one's own is outside of a volume's quota, and a sync writes out the disks of all sandboxes"
+#define BTRFS(mask, bits) { "ioctl", ENOTTY, true, OWN_BTRFS, 1, { SCMP_A1(SCMP_CMP_MASKED_EQ, 0xff00u | (mask), 0x9400u | (bits)) } }
+
 #define TERMINALS "types into a terminal in the name of who sits at it"
 
 const struct seccomp_arg_rule seccomp_arg_rules[] = {
@@ -156,6 +160,11 @@ const struct seccomp_arg_rule seccomp_arg_rules[] = {
 
 	{ "ioctl", EPERM, false, TERMINALS, 1, { LOW(1, TIOCSTI) } },
 	{ "ioctl", EPERM, false, TERMINALS, 1, { LOW(1, TIOCLINUX) } },
+
+	/* All numbers but 9, 13 and 54, by their common bits: FICLONE, FICLONERANGE and FIDEDUPERANGE share blocks between files, and stay. */
+	BTRFS(0xf8, 0x00), BTRFS(0xff, 0x08), BTRFS(0xfe, 0x0a), BTRFS(0xff, 0x0c), BTRFS(0xfe, 0x0e), BTRFS(0xf0, 0x10),
+	BTRFS(0xf0, 0x20), BTRFS(0xfc, 0x30), BTRFS(0xfe, 0x34), BTRFS(0xff, 0x37), BTRFS(0xf8, 0x38), BTRFS(0xc0, 0x40),
+	BTRFS(0x80, 0x80),
 
 	/* Would write out every file system of the host, as often as a sandbox likes; its own root is volatile anyway. */
 	{ "sync", 0, true, "writes out the host's disks", 0, { { 0 } } },

@@ -32,3 +32,9 @@ void slot_fill(uint32_t instance, uint32_t k, struct slot *ret)
 	ret->host_mac[3] = 0x00;
 	(void)snprintf(ret->veth, sizeof ret->veth, "at%us%u", instance, k);
 }
+
+uid_t slot_volume_root(uint32_t instance, uint32_t place)
+{
+	assert(instance < SLOT_INSTANCES && place < SLOT_VOLUME_PLACES);
+	return Z_UID_BASE + instance * SLOT_Z_UIDS + (SLOT_MAX + 1 + place) * SLOT_UIDS;
+}

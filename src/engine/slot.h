@@ -5,6 +5,7 @@
  *
  *	host uids of instance N	0x10000000 + N * 0x08000000, 0x08000000 of them: the user namespace Z has them all
  *	uids within Z		0: Z's root, 1 + k: owner of slot k's namespaces, (k + 1) * 65536: first of slot k's 65536
+ *				behind slot SLOT_MAX: those of the programs that serve volumes
  *	addresses		10.(200 + N).0.1 the gateway, 10.(200 + N).0.0 + 256 + k a sandbox */
 #pragma once
 
@@ -13,6 +14,7 @@
 
 #define SLOT_INSTANCES 16
 #define SLOT_MAX 2000
+#define SLOT_VOLUME_PLACES 40
 #define SLOT_Z_UIDS 0x08000000u
 #define SLOT_UIDS 65536u
 #define SLOT_NAME_SIZE 16
@@ -27,5 +29,8 @@ struct slot {
 	uint8_t mac[6], host_mac[6];	/* of eth0 inside and of the host's end */
 	char veth[SLOT_NAME_SIZE];	/* name of the host's end */
 };
+
+/* On the host: uid 0 of a program that serves the files of a volume. Behind those of the last slot. */
+uid_t slot_volume_root(uint32_t instance, uint32_t place);
 
 void slot_fill(uint32_t instance, uint32_t k, struct slot *ret);

@@ -39,6 +39,7 @@
 #include "engine/slot.h"
 #include "engine/step.h"
 #include "engine/userns.h"
+#include "engine/volume.h"
 
 #define CHILD_FLAGS (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS)
 #define STEP_TIMEOUT_MS 5000
@@ -60,6 +61,7 @@ struct start {
 	int zygote;			/* -1: there is none */
 	pid_t b1;
 	int pidfd, template_fd, own_fd, dev_fd, init_fd;
+	int volumes[ENGINE_VOLUMES_MAX];	/* as many as are wanted */
 	pid_t pid;
 	uint64_t t0_us;
 };
@@ -127,7 +129,7 @@ static int b1_run(struct start *st, struct err *e)
 		struct child_spec c = {
 			.slot = st->slot, .mem_bytes = st->spec->limits.mem_bytes, .filter = &st->en->filter,
 			.no_internet = st->spec->no_internet, .sock = st->to_c[1], .ready_fd = st->ready[1], .has_seed = st->zygote >= 0,
-			.own_core = st->en->cfg.core_scheduling,
+			.own_core = st->en->cfg.core_scheduling, .volumes = st->spec->volumes, .n_volumes = st->spec->n_volumes,
 		};
 		child_run(&c);
 	}
@@ -235,7 +237,8 @@ static int start_disk(struct start *st, struct err *e)
 		return -e->no;
 	if (mount_clone(own, "", 0, &st->own_fd, e) < 0)
 		return -e->no;
-	if (mount_clone(st->en->init_fd, "", MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, &st->init_fd, e) < 0)
+	if (mount_clone(st->en->init_fd, "", MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, &st->init_fd, e) < 0 ||
+	    volume_mounts_clone(st->en, sp, st->volumes, e) < 0)
 		return -e->no;
 	/* Mounts can be cloned from one's own mount namespace only, so this comes last. The new one is for the layers of the
 	 * overlay and goes with this process. */
@@ -252,7 +255,12 @@ static int start_root(struct start *st, int userns_fd, struct err *e)
 
 	if (overlay_make(&sp, &root_fd, e) < 0)
 		return -e->no;
-	return step_send(st->to_c[0], STEP_MOUNTS, (int[]) { root_fd, st->dev_fd, st->init_fd }, 3, e);
+	if (step_send(st->to_c[0], STEP_MOUNTS, (int[]) { root_fd, st->dev_fd, st->init_fd }, 3, e) < 0)
+		return -e->no;
+	if (st->spec->n_volumes == 0)
+		return 0;
+	return volume_mounts_map(st->volumes, st->spec->n_volumes, userns_fd, e) < 0 ? -e->no :
+		step_send(st->to_c[0], STEP_VOLUMES, st->volumes, st->spec->n_volumes, e);
 }
 
 /* All of it is made; it may go on to what is not our code once it is in its cgroups. */
@@ -375,6 +383,8 @@ static void start_done(struct start *st)
 
 	for (size_t i = 0; i < ARRAY_LEN(fds); i++)
 		fd_close(fds[i]);
+	for (size_t i = 0; i < ARRAY_LEN(st->volumes); i++)
+		fd_close(st->volumes[i]);
 	cgroup_seat_close(&st->seat);
 }
 
@@ -405,6 +415,7 @@ int ns_start(struct engine *en, const struct engine_spec *spec, struct engine_re
 		.seat = CGROUP_SEAT_NONE, .b1 = -1, .pidfd = -1, .template_fd = -1, .own_fd = -1, .dev_fd = -1, .init_fd = -1, .t0_us = now_us(),
 	};
 
+	memset(st.volumes, -1, sizeof st.volumes);
 	if (spec->slot >= en->cfg.max_sandboxes)
 		return err_set(e, EINVAL, "start sandbox '%s': no slot %u", spec->id, spec->slot);
 	if (spec->no_internet)

@@ -16,11 +16,12 @@ enum step {
 	STEP_SEED,		/* B1 to C, 1 fd: init's socket to a copy of the zygote; only if there is one */
 	STEP_LINKED,		/* B0 to C: eth0 is there */
 	STEP_MOUNTS,		/* B0 to C, 3 fds: root, /dev, the init program */
+	STEP_VOLUMES,		/* B0 to C, 1 fd for each volume; only if there are any */
 	STEP_SEATED,		/* B1 to B0, B0 to C: it is in its cgroups */
 	STEP_GO,		/* B0 to B1: init listens, a copy of the zygote may come in */
 };
 
-#define STEP_FDS_MAX 3
+#define STEP_FDS_MAX 8
 
 int step_send(int sock, enum step what, const int *fds, size_t n_fds, struct err *e);
 void step_send_error(int sock, const struct err *why);

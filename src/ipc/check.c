@@ -2,6 +2,8 @@
 /* ipc/check: shape of the fields and sizes of the messages. */
 #include "ipc/check.h"
 
+#include <string.h>
+
 #include "ipc/policy.h"
 
 bool check_text(const char *field, size_t size)
@@ -43,6 +45,41 @@ bool check_request(const char request[REQUEST_ID_SIZE])
 	return i <= REQUEST_ID_MAX;
 }
 
+/* Where the kernel's own file systems are: nothing may be put in their place. */
+static bool is_system_path(const char *path)
+{
+	static const char *const tops[] = { "/proc", "/sys", "/dev" };
+
+	for (size_t i = 0; i < sizeof tops / sizeof *tops; i++) {
+		size_t n = strlen(tops[i]);
+
+		if (strncmp(path, tops[i], n) == 0 && (path[n] == '/' || path[n] == '\0'))
+			return true;
+	}
+	return false;
+}
+
+bool check_mount_path(const char *path)
+{
+	if (strlen(path) >= MOUNT_PATH_SIZE || path[0] != '/' || !path[1] || is_system_path(path))
+		return false;
+	for (const char *p = path; *p; p++) {
+		size_t n = strcspn(p + 1, "/");
+
+		if ((unsigned char)*p < 0x20 || *p == 0x7f || *p == '[' || *p == ']' || *p == '\\')
+			return false;
+		/* Of each part: it is not empty, and goes neither nowhere nor up. */
+		if (*p == '/' && (n == 0 || (n == 1 && p[1] == '.') || (n == 2 && p[1] == '.' && p[2] == '.')))
+			return false;
+	}
+	return true;
+}
+
+bool check_mount(const struct msg_mount *m)
+{
+	return check_id(m->name) && check_text(m->path, sizeof m->path) && check_mount_path(m->path);
+}
+
 bool check_template_key(const char key[TEMPLATE_KEY_SIZE])
 {
 	for (size_t i = 0; i < TEMPLATE_KEY_SIZE - 1; i++)
@@ -74,7 +111,12 @@ size_t msg_size(enum msg_type t)
 	case EV_LOG_LEVEL: return sizeof(struct msg_level);
 	case OP_SNAPSHOT:
 	case OP_CHECKPOINT: return sizeof(struct msg_keep);
-	case OP_FORGET: return sizeof(struct msg_name);
+	case OP_FORGET:
+	case OP_VOLUME_DROP:
+	case OP_VOLUME_CONNECT: return sizeof(struct msg_name);
+	case OP_VOLUME: return sizeof(struct msg_volume);
+	case RE_VOLUME_ITEM: return sizeof(struct msg_volume_item);
+	case OP_VOLUMES:
 	case OP_KEPT: return sizeof(struct msg_list);
 	case RE_IMAGE: return sizeof(struct msg_image);
 	case RE_KEPT_ITEM: return sizeof(struct msg_kept);
@@ -97,4 +139,4 @@ size_t msg_size(enum msg_type t)
 	return 0;
 }
 
-_Static_assert(sizeof(struct msg_welcome) <= MSG_MAX && sizeof(struct msg_start) + POLICY_MAX <= MSG_MAX, "the largest message must fit");
+_Static_assert(sizeof(struct msg_welcome) <= MSG_MAX && sizeof(struct msg_start) + POLICY_MAX + MOUNTS_MAX * sizeof(struct msg_mount) <= MSG_MAX, "the largest message must fit");

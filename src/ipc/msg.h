@@ -2,7 +2,7 @@
 /* ipc/msg: the messages between the front and the warden.
  *
  * A SOCK_SEQPACKET socketpair; one message per packet: struct msg_head, then the fixed-size body of
- * its type, nothing else but a policy where the body says how long it is. The front asks (OP_*), the warden answers each with one RE_* that carries
+ * its type, nothing else but a policy and mounts where the body says how long they are. The front asks (OP_*), the warden answers each with one RE_* that carries
  * the same seq, in any order, and sends EV_* on its own. Text fields are NUL-terminated within their
  * size, and bytes behind the NUL are zero. The warden checks every field again with the checks in
  * ipc/check.h and drops a front that sends anything it should not: a front is restarted in a moment,
@@ -22,6 +22,8 @@
 #define TEMPLATES_MAX 8
 #define REQUEST_ID_SIZE 72		/* correlation id, for the logs: [A-Za-z0-9_-]{0,64}, zeros behind it */
 #define REQUEST_ID_MAX 64
+#define MOUNT_PATH_SIZE 232
+#define MOUNTS_MAX 8			/* volumes of a sandbox */
 #define TICKET_SECRET_SIZE 32		/* what the front makes the keys of TLS session tickets from */
 
 enum msg_type {
@@ -41,6 +43,10 @@ enum msg_type {
 	OP_FORGET,		/* what is kept under a name */
 	OP_KEPT,		/* answered by RE_KEPT_ITEM per name, then RE_OK */
 	OP_TLS_FILE,		/* RE_OK carries one fd: the certificate or its key, open for reading */
+	OP_VOLUME,		/* there is a volume of that name, and it may hold so much */
+	OP_VOLUME_DROP,
+	OP_VOLUME_CONNECT,	/* RE_OK carries one fd: a stream to a program that serves its files */
+	OP_VOLUMES,		/* answered by RE_VOLUME_ITEM per volume, then RE_OK */
 	OP_COUNT,		/* not a message: number of requests + 1 */
 
 	RE_OK = 64,		/* struct msg_ok */
@@ -51,6 +57,7 @@ enum msg_type {
 	RE_IMAGE,		/* struct msg_image */
 	RE_RELEASED,		/* struct msg_ok: before RE_IMAGE */
 	RE_KEPT_ITEM,		/* struct msg_kept */
+	RE_VOLUME_ITEM,		/* struct msg_volume_item */
 
 	EV_EXITED = 96,		/* struct msg_exited: a sandbox ended, for whatever reason, and all of it is gone */
 	EV_SHUTDOWN,		/* struct msg_ok: finish answers, then exit */
@@ -110,7 +117,14 @@ struct msg_start {
 	char request[REQUEST_ID_SIZE];
 	uint32_t flags;
 	uint32_t n_policy;	/* bytes of an ipc/policy.h behind the message; 0: none */
+	uint32_t n_mounts;	/* of struct msg_mount, behind that */
+	uint8_t pad2[4];
 	struct msg_limits limits;
+};
+
+struct msg_mount {		/* a volume that the sandbox sees at that path; one may lie below an earlier one */
+	char name[ID_SIZE];
+	char path[MOUNT_PATH_SIZE];
 };
 
 struct msg_id {			/* OP_KILL, OP_FREEZE, OP_THAW, OP_CONNECT, OP_USAGE */
@@ -132,7 +146,20 @@ struct msg_keep {		/* OP_SNAPSHOT, OP_CHECKPOINT */
 	uint8_t pad[4];
 };
 
-struct msg_name {		/* OP_FORGET */
+struct msg_volume {		/* OP_VOLUME */
+	struct msg_head head;
+	char name[ID_SIZE];	/* of the same form as an id */
+	char request[REQUEST_ID_SIZE];
+	uint64_t bytes;		/* 0: as much as there is room for */
+};
+
+struct msg_volume_item {
+	struct msg_head head;
+	char name[ID_SIZE];
+	uint64_t used_bytes;	/* 0 where nothing counts them */
+};
+
+struct msg_name {		/* OP_FORGET, OP_VOLUME_DROP, OP_VOLUME_CONNECT */
 	struct msg_head head;
 	char name[ID_SIZE];
 	char request[REQUEST_ID_SIZE];

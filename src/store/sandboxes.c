@@ -7,9 +7,9 @@
 #define COLUMNS \
 	"id, team, template_id, template_name, template_key, state, created_ms, started_us, end_ms, timeout_s, flags," \
 	" mem_bytes, disk_bytes, cpu_permille, pids, envd_token, traffic_token, metadata, env_vars, network, " \
-	"active_ms, kept_name, kept"
+	"active_ms, kept_name, kept, volumes"
 
-static const char add_sql[] = "INSERT INTO sandboxes(" COLUMNS ") VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
+static const char add_sql[] = "INSERT INTO sandboxes(" COLUMNS ") VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
 static const char set_sql[] = "UPDATE sandboxes SET state=?, started_us=?, end_ms=?, flags=?, kept_name=?, kept=?"
 	" WHERE id=? AND state<>3";
 static const char network_sql[] = "UPDATE sandboxes SET flags=?, network=? WHERE id=? AND state<>3";
@@ -48,6 +48,7 @@ int sandboxes_add(struct store *s, const struct sandbox_row *r, struct err *e)
 	stmt_u64(st, 21, r->active_ms);
 	stmt_text(st, 22, r->kept_name);
 	stmt_u64(st, 23, r->kept);
+	stmt_text(st, 24, r->volumes);
 
 	int n = stmt_run(s, st, e);
 
@@ -152,6 +153,7 @@ static void row_read(sqlite3_stmt *st, struct sandbox_row *r)
 		.active_ms = stmt_col_u64(st, 20),
 		.kept_name = stmt_col_text(st, 21),
 		.kept = (uint32_t)stmt_col_u64(st, 22),
+		.volumes = stmt_col_text(st, 23),
 	};
 }
 

@@ -27,6 +27,7 @@ struct sandbox_row {			/* strings are borrowed; optional ones may be NULL */
 	uint32_t cpu_permille, pids;
 	const char *envd_token, *traffic_token;
 	const char *metadata, *env_vars, *network;	/* JSON objects */
+	const char *volumes;		/* JSON array */
 	const char *kept_name;		/* paused: what is kept of it, and what that is */
 	uint32_t kept;
 };

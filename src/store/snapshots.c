@@ -6,9 +6,9 @@
 
 #define COLUMNS \
 	"template_id, tag, team, alias, source, kept_name, kept, base_id, base_name, base_key, mem_bytes, disk_bytes, cpu_permille, pids," \
-	" created_ms"
+	" created_ms, volumes"
 
-static const char put_sql[] = "INSERT OR REPLACE INTO snapshots(" COLUMNS ") VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
+static const char put_sql[] = "INSERT OR REPLACE INTO snapshots(" COLUMNS ") VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
 static const char drop_sql[] = "DELETE FROM snapshots WHERE template_id=? AND tag=?";
 static const char each_sql[] = "SELECT " COLUMNS " FROM snapshots ORDER BY created_ms, template_id, tag";
 
@@ -45,6 +45,7 @@ int snapshots_put(struct store *s, const struct snapshot_row *r, struct err *e)
 	stmt_u64(st, 13, r->cpu_permille);
 	stmt_u64(st, 14, r->pids);
 	stmt_u64(st, 15, r->created_ms);
+	stmt_text(st, 16, r->volumes);
 	return run_durably(s, st, e);
 }
 
@@ -73,7 +74,7 @@ int snapshots_each(struct store *s, int (*fn)(void *user, const struct snapshot_
 			.kept = (uint32_t)stmt_col_u64(st, 6), .base_id = stmt_col_text(st, 7), .base_name = stmt_col_text(st, 8),
 			.base_key = stmt_col_text(st, 9), .mem_bytes = stmt_col_u64(st, 10), .disk_bytes = stmt_col_u64(st, 11),
 			.cpu_permille = (uint32_t)stmt_col_u64(st, 12), .pids = (uint32_t)stmt_col_u64(st, 13),
-			.created_ms = stmt_col_u64(st, 14),
+			.created_ms = stmt_col_u64(st, 14), .volumes = stmt_col_text(st, 15),
 		};
 
 		r = fn(user, &row);

@@ -11,6 +11,7 @@ struct store;
 struct snapshot_row {			/* strings are borrowed; alias may be NULL */
 	const char *template_id, *tag;	/* together they are its name for clients */
 	const char *team, *alias, *source;
+	const char *volumes;		/* that its source had mounted: JSON, or NULL */
 	const char *kept_name;		/* by which the warden knows it */
 	uint32_t kept;
 	const char *base_id, *base_name, *base_key;	/* the template that its source was made from */

@@ -49,7 +49,7 @@ static void on_end(void *user, int events)
 		done(arg);
 }
 
-static int aside_watch(struct loop *l, pid_t pid, void (*done)(void *arg), void *arg)
+int aside_watch(struct loop *l, pid_t pid, void (*done)(void *arg), void *arg)
 {
 	struct child *c = calloc(1, sizeof *c);
 

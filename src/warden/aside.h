@@ -10,6 +10,9 @@ struct warden;
 /* Collects a child that nobody needs an answer from, whenever it ends. */
 void aside_forget(struct loop *l, pid_t pid);
 
+/* done(arg) is called when it has ended and was collected. -ENOMEM: nobody watches it. */
+int aside_watch(struct loop *l, pid_t pid, void (*done)(void *arg), void *arg);
+
 /* Runs fn(arg) in a child that dies with us, and then calls done(arg) here. -errno: there is no child and no call. */
 int aside_run(struct loop *l, void (*fn)(void *arg), void (*done)(void *arg), void *arg);
 

@@ -58,12 +58,6 @@ static const struct key keys[] = {
 	{ "warm_pool_max", KIND_NUMBER, FIELD(warm_pool_max), 1, 500 },
 	{ "max_timeout_s", KIND_NUMBER, FIELD(max_timeout_s), 1, 366 * 86400 },
 	{ "checkpoint_after_s", KIND_NUMBER, FIELD(checkpoint_after_s), 0, 86400 },
-	{ "image_map", KIND_TEXT, FIELD(image_map) },
-	{ "template_cache_mb", KIND_NUMBER, FIELD(template_cache_mb), 1, MB_MAX },
-	{ "template_uploads_mb", KIND_NUMBER, FIELD(template_uploads_mb), 1, MB_MAX },
-	{ "template_upload_max_mb", KIND_NUMBER, FIELD(template_upload_max_mb), 1, MB_MAX },
-	{ "build_timeout_s", KIND_NUMBER, FIELD(build_timeout_s), 1, 86400 },
-	{ "ready_timeout_s", KIND_NUMBER, FIELD(ready_timeout_s), 1, 86400 },
 	{ "logs_kept_s", KIND_NUMBER, FIELD(logs_kept_s), 0, 366 * 86400 },
 	{ "logs_max_mb", KIND_NUMBER, FIELD(logs_max_mb), 1, MB_MAX },
 	{ "head_timeout_s", KIND_NUMBER, FIELD(head_timeout_s), 1, 3600 },
@@ -87,6 +81,9 @@ static const struct key keys[] = {
 	{ "dns_servers", KIND_HOSTS, FIELD(dns_servers) },
 	{ "rate_limit", KIND_NUMBER, FIELD(rate_limit), 0, 1000000 },
 	{ "team_max_sandboxes", KIND_NUMBER, FIELD(team_max_sandboxes), 0, 2000 },
+	{ "team_max_volumes", KIND_NUMBER, FIELD(team_max_volumes), 0, 10000 },
+	{ "volume_size_mb", KIND_NUMBER, FIELD(volume_size_mb), 1, 1 << 20 },
+	{ "volume_max_mb", KIND_NUMBER, FIELD(volume_max_mb), 1, 1 << 20 },
 	{ "on_stop", KIND_STOP, FIELD(keep_on_stop) },
 	{ "log_level", KIND_LEVEL, FIELD(log_level) },
 };
@@ -106,13 +103,10 @@ void config_defaults(struct config *c)
 		.warm_pool_size = WARM_POOL_SIZE,
 		.max_timeout_s = 86400,
 		.checkpoint_after_s = 5,
-		.image_map = "e2bdev/base=base,e2bdev/code-interpreter=code-interpreter-v1,base=base",
-		.template_cache_mb = 10240,
-		.template_uploads_mb = 2048,
-		.template_upload_max_mb = 1024,
-		.build_timeout_s = 3600,
-		.ready_timeout_s = 600,
 		.logs_kept_s = 86400,
+		.team_max_volumes = 100,
+		.volume_size_mb = 1024,
+		.volume_max_mb = 16384,
 		.logs_max_mb = 256,
 		.head_timeout_s = 30,
 		.body_timeout_s = 60,
@@ -477,6 +471,9 @@ int config_settle(struct config *c, struct err *e)
 		return err_set(e, EINVAL, "pool_size_mb is above pool_max_mb");
 	if (!c->warm_pool_max)
 		c->warm_pool_max = c->warm_pool_size > WARM_POOL_MAX ? c->warm_pool_size : WARM_POOL_MAX;
+	if (c->volume_size_mb > c->volume_max_mb)
+		return err_set(e, EINVAL, "volume_size_mb is above volume_max_mb (%llu > %llu)", (unsigned long long)c->volume_size_mb,
+			(unsigned long long)c->volume_max_mb);
 	if (c->warm_pool_size > c->warm_pool_max)
 		return err_set(e, EINVAL, "warm_pool_size is above warm_pool_max (%llu > %llu)",
 			(unsigned long long)c->warm_pool_size, (unsigned long long)c->warm_pool_max);

@@ -32,14 +32,12 @@ struct config {
 	uint64_t mem_total_mb;			/* 0: the engine's choice */
 	uint64_t max_sandboxes, max_timeout_s;
 	uint64_t checkpoint_after_s;		/* after a pause; sooner only costs whoever resumes at once */
-	char image_map[2048];			/* "IMAGE=TEMPLATE,...": images that stand for templates of the server */
-	uint64_t template_cache_mb, template_uploads_mb, template_upload_max_mb;	/* of builds of templates: layers, archives, one of them */
-	uint64_t build_timeout_s, ready_timeout_s;
 	uint64_t logs_kept_s, logs_max_mb;	/* of sandboxes that have ended */
 	uint64_t head_timeout_s, body_timeout_s;	/* of requests */
 	uint64_t warm_pool_size, warm_pool_max;	/* finished sandboxes per template; max is 0 until settled */
 	uint64_t default_memory_mb, default_pids, default_disk_mb, default_cpu_permille;	/* 0 until settled */
 	uint64_t max_memory_mb, max_pids, max_disk_mb, max_cpu_permille;
+	uint64_t team_max_volumes, volume_size_mb, volume_max_mb;
 	uint64_t rate_limit, team_max_sandboxes;	/* 0: none; of keys and teams that have none of their own */
 	bool open, metrics_open;		/* without a key; on a loopback address only */
 	bool core_scheduling;			/* no core of the processor for two sandboxes at a time */

@@ -24,6 +24,7 @@
 #include "warden/registry.h"
 #include "warden/sandbox.h"
 #include "warden/service.h"
+#include "warden/volume.h"
 #include "warden/warden.h"
 #include "warden/warm.h"
 
@@ -299,6 +300,7 @@ static void warden_close(struct warden *w)
 		egress_close(w);
 		audit_close(w);
 		warm_free(w->warm);
+		volumes_free(w);
 		sandboxes_free(w);
 		sigwatch_free(w->on_term);
 		sigwatch_free(w->on_int);

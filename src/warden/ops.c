@@ -14,6 +14,7 @@
 #include "warden/keeper.h"
 #include "warden/link.h"
 #include "warden/sandbox.h"
+#include "warden/volume.h"
 #include "warden/warden.h"
 #include "warden/warm.h"
 
@@ -294,6 +295,7 @@ static void (*const handlers[OP_COUNT])(struct warden *w, const void *msg) = {
 	[OP_HELLO] = op_hello, [OP_START] = op_start, [OP_KILL] = op_kill, [OP_FREEZE] = op_freeze,
 	[OP_THAW] = op_thaw, [OP_CONNECT] = op_connect, [OP_LIST] = op_list, [OP_USAGE] = op_usage,
 	[OP_NETWORK] = op_network, [OP_LOG_LEVEL] = op_log_level, [OP_TLS_FILE] = op_tls_file,
+	[OP_VOLUME] = volume_op_set, [OP_VOLUME_DROP] = volume_op_drop, [OP_VOLUME_CONNECT] = volume_op_connect, [OP_VOLUMES] = volume_op_list,
 	[OP_SNAPSHOT] = op_keep, [OP_CHECKPOINT] = op_keep, [OP_FORGET] = op_forget, [OP_KEPT] = op_kept,
 };
 

@@ -12,6 +12,7 @@
 struct request {
 	size_t size;			/* exact, but for a policy; 0: no such request */
 	size_t policy_at;		/* where the body says how many bytes of policy are behind it; 0: none may be */
+	size_t mounts_at;		/* ... and how many mounts behind that; 0: none may be */
 	unsigned in;			/* phases it may come in */
 	bool once;
 	size_t fds;			/* exact number of fds it carries */
@@ -90,6 +91,16 @@ static const char *fields_name(const struct proto *pr, const void *msg)
 	return check_request(m->request) ? NULL : "bad request id";
 }
 
+static const char *fields_volume(const struct proto *pr, const void *msg)
+{
+	const struct msg_volume *m = msg;
+
+	(void)pr;
+	if (!check_id(m->name))
+		return "bad name";
+	return check_request(m->request) ? NULL : "bad request id";
+}
+
 /* One of the two ways to begin with what is kept, and what is kept; or neither. */
 static const char *fields_from(const struct msg_start *m)
 {
@@ -111,7 +122,7 @@ static const char *fields_start(const struct proto *pr, const void *msg)
 		return "bad sandbox id";
 	if (!check_template_key(m->template_key))
 		return "bad template key";
-	if (memcmp(m->pad, zero, sizeof zero) != 0)
+	if (memcmp(m->pad, zero, sizeof zero) != 0 || memcmp(m->pad2, zero, sizeof m->pad2) != 0)
 		return "padding is not zero";
 	if (!check_request(m->request))
 		return "bad request id";
@@ -132,41 +143,62 @@ static const char *fields_start(const struct proto *pr, const void *msg)
 }
 
 static const struct request requests[OP_COUNT] = {
-	[OP_HELLO]   = { sizeof(struct msg_hello), 0, PHASE_NEW, .once = true, .then = PHASE_SERVE },
-	[OP_START]   = { sizeof(struct msg_start), offsetof(struct msg_start, n_policy), PHASE_SERVE, .fields = fields_start },
-	[OP_KILL]    = { sizeof(struct msg_id), 0, PHASE_SERVE, .fields = fields_id },
-	[OP_FREEZE]  = { sizeof(struct msg_id), 0, PHASE_SERVE, .fields = fields_id },
-	[OP_THAW]    = { sizeof(struct msg_id), 0, PHASE_SERVE, .fields = fields_id },
-	[OP_CONNECT] = { sizeof(struct msg_id), 0, PHASE_SERVE, .fields = fields_id },
-	[OP_LIST]    = { sizeof(struct msg_list), 0, PHASE_SERVE },
-	[OP_USAGE]   = { sizeof(struct msg_id), 0, PHASE_SERVE, .fields = fields_id },
-	[OP_NETWORK] = { sizeof(struct msg_network), offsetof(struct msg_network, n_policy), PHASE_SERVE, .fields = fields_network },
-	[OP_LOG_LEVEL] = { sizeof(struct msg_level), 0, PHASE_SERVE, .fields = fields_level },
-	[OP_SNAPSHOT] = { sizeof(struct msg_keep), 0, PHASE_SERVE, .fields = fields_keep },
-	[OP_CHECKPOINT] = { sizeof(struct msg_keep), 0, PHASE_SERVE, .fields = fields_keep },
-	[OP_FORGET] = { sizeof(struct msg_name), 0, PHASE_SERVE, .fields = fields_name },
-	[OP_KEPT] = { sizeof(struct msg_list), 0, PHASE_SERVE },
-	[OP_TLS_FILE] = { sizeof(struct msg_tls_file), 0, PHASE_SERVE, .fields = fields_tls_file },
+	[OP_HELLO]   = { sizeof(struct msg_hello), 0, .in = PHASE_NEW, .once = true, .then = PHASE_SERVE },
+	[OP_START]   = { sizeof(struct msg_start), offsetof(struct msg_start, n_policy), .in = PHASE_SERVE, .fields = fields_start,
+			 .mounts_at = offsetof(struct msg_start, n_mounts) },
+	[OP_KILL]    = { sizeof(struct msg_id), 0, .in = PHASE_SERVE, .fields = fields_id },
+	[OP_FREEZE]  = { sizeof(struct msg_id), 0, .in = PHASE_SERVE, .fields = fields_id },
+	[OP_THAW]    = { sizeof(struct msg_id), 0, .in = PHASE_SERVE, .fields = fields_id },
+	[OP_CONNECT] = { sizeof(struct msg_id), 0, .in = PHASE_SERVE, .fields = fields_id },
+	[OP_LIST]    = { sizeof(struct msg_list), 0, .in = PHASE_SERVE },
+	[OP_USAGE]   = { sizeof(struct msg_id), 0, .in = PHASE_SERVE, .fields = fields_id },
+	[OP_NETWORK] = { sizeof(struct msg_network), offsetof(struct msg_network, n_policy), .in = PHASE_SERVE, .fields = fields_network },
+	[OP_LOG_LEVEL] = { sizeof(struct msg_level), 0, .in = PHASE_SERVE, .fields = fields_level },
+	[OP_SNAPSHOT] = { sizeof(struct msg_keep), 0, .in = PHASE_SERVE, .fields = fields_keep },
+	[OP_CHECKPOINT] = { sizeof(struct msg_keep), 0, .in = PHASE_SERVE, .fields = fields_keep },
+	[OP_FORGET] = { sizeof(struct msg_name), 0, .in = PHASE_SERVE, .fields = fields_name },
+	[OP_KEPT] = { sizeof(struct msg_list), 0, .in = PHASE_SERVE },
+	[OP_VOLUME] = { sizeof(struct msg_volume), 0, .in = PHASE_SERVE, .fields = fields_volume },
+	[OP_VOLUME_DROP] = { sizeof(struct msg_name), 0, .in = PHASE_SERVE, .fields = fields_name },
+	[OP_VOLUME_CONNECT] = { sizeof(struct msg_name), 0, .in = PHASE_SERVE, .fields = fields_name },
+	[OP_VOLUMES] = { sizeof(struct msg_list), 0, .in = PHASE_SERVE },
+	[OP_TLS_FILE] = { sizeof(struct msg_tls_file), 0, .in = PHASE_SERVE, .fields = fields_tls_file },
 };
 
-/* The size is right, and what stands behind the body is a policy. */
+static const char *check_mounts(const char *p, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		struct msg_mount m;
+
+		memcpy(&m, p + i * sizeof m, sizeof m);
+		if (!check_mount(&m))
+			return "bad mount";
+	}
+	return NULL;
+}
+
+/* The size is right, and what stands behind the body is a policy and mounts. */
 static const char *check_size(const struct request *rq, const char *msg, size_t n)
 {
 	struct policy *p = NULL;
-	uint32_t n_policy = 0;
+	uint32_t n_policy = 0, n_mounts = 0;
 
 	if (n < rq->size)
 		return "wrong size";
 	if (rq->policy_at)
 		memcpy(&n_policy, msg + rq->policy_at, sizeof n_policy);
-	if (n - rq->size != n_policy)
+	if (rq->mounts_at)
+		memcpy(&n_mounts, msg + rq->mounts_at, sizeof n_mounts);
+	if (n_mounts > MOUNTS_MAX || n - rq->size != (size_t)n_policy + n_mounts * sizeof(struct msg_mount))
 		return "wrong size";
-	if (n_policy == 0)
-		return NULL;
-	int r = policy_decode(msg + rq->size, n_policy, &p);
+	if (n_policy > 0) {
+		int r = policy_decode(msg + rq->size, n_policy, &p);
 
-	policy_free(p);
-	return r < 0 ? "bad policy" : NULL;
+		policy_free(p);
+		if (r < 0)
+			return "bad policy";
+	}
+	return check_mounts(msg + rq->size + n_policy, n_mounts);
 }
 
 const char *proto_check(struct proto *pr, const void *msg, size_t n, size_t n_fds, enum msg_type *ret_type)

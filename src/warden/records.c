@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* records: fixed binary files with a checksum, replaced by rename. */
+/* records: files of tagged fields with a checksum, replaced by rename.
+ *
+ * A warden must be able to read what the one before it has written, also when that was of another version: what it does not find a sandbox
+ * by, it loses. So a file is a head, then fields in any order, each with a tag and a length, then the sum over all of it. A later version adds tags, and
+ * does not change what is there; what it adds and an earlier one cannot do without is marked NEEDED. Files of version 3, the last before this form,
+ * are read too. */
 #include "warden/records.h"
 
 #include <dirent.h>
@@ -13,56 +18,158 @@
 #include "base/str.h"
 #include "ipc/check.h"
 #include "warden/policy.h"
+#include "warden/records_v3.h"
 
 #define RECORD_MAGIC "atollrec"
-#define RECORD_VERSION 3
+#define RECORD_VERSION 4
 #define SLOTS_MAX 2000
+#define ALIGN 8u
 
-struct file {
+struct file_head {
 	char magic[8];
-	uint32_t version, size;
-	uint32_t stage, frozen;
-	struct engine_record er;
-	uint64_t sum;			/* over all that stands before it, and the policy behind it */
+	uint32_t version, size;		/* of the whole file */
 };
 
-_Static_assert(sizeof(struct file) + POLICY_MAX <= RECORD_FILE_MAX, "a record fits its buffer");
+enum tag {				/* never renumber */
+	TAG_STAGE = 1, TAG_FROZEN, TAG_ID, TAG_TEMPLATE, TAG_FROM, TAG_SLOT, TAG_NO_INTERNET, TAG_MEM_BYTES, TAG_DISK_BYTES,
+	TAG_CPU_PERMILLE, TAG_PIDS, TAG_PID, TAG_PID_START, TAG_BOOT_ID, TAG_STARTED_MS, TAG_EXTRA_BYTES, TAG_POLICY,
+	TAG_VOLUME,			/* its name, and where it is mounted: two texts; once for each, in order */
+	TAG_END,			/* none: what is not below is of a later version */
+};
+
+#define NEEDED 1u			/* flag of a field: who does not know it must not use the record */
+
+struct field {				/* then n bytes, then zeros up to a multiple of ALIGN */
+	uint16_t tag, flags;
+	uint32_t n;
+};
+
 _Static_assert(ENGINE_ID_SIZE == ID_SIZE && ENGINE_KEY_SIZE == TEMPLATE_KEY_SIZE, "engine and messages agree");
+_Static_assert(ENGINE_VOLUMES_MAX == MOUNTS_MAX && ENGINE_PATH_SIZE == MOUNT_PATH_SIZE, "engine and messages agree");
 
 /* FNV-1a: finds a torn or foreign file. It is no defence: only root can write there. */
-static uint64_t checksum(uint64_t h, const void *p, size_t n)
+uint64_t record_sum(uint64_t h, const void *p, size_t n)
 {
 	for (const unsigned char *at = p; n > 0; n--)
 		h = (h ^ *at++) * 0x100000001b3u;
 	return h;
 }
 
-static uint64_t file_sum(const struct file *f, const void *policy, size_t n)
+/* --- writing ------------------------------------------------------------------------------------------------ */
+
+struct out {
+	char *p;
+	size_t n;			/* what does not fit is counted, and not written */
+};
+
+static void put(struct out *o, const void *p, size_t n)
 {
-	return checksum(checksum(0xcbf29ce484222325u, f, offsetof(struct file, sum)), policy, n);
+	if (o->n + n <= RECORD_FILE_MAX)
+		memcpy(o->p + o->n, p, n);
+	o->n += n;
 }
 
-size_t record_encode(const struct record *r, char out[RECORD_FILE_MAX])
+static void put_field(struct out *o, enum tag tag, unsigned flags, const void *p, size_t n)
 {
-	size_t n = r->policy ? r->policy->n : 0;
-	struct file f;
+	static const char zero[ALIGN];
+	struct field f = { .tag = (uint16_t)tag, .flags = (uint16_t)flags, .n = (uint32_t)n };
 
-	memset(&f, 0, sizeof f);
-	memcpy(f.magic, RECORD_MAGIC, sizeof f.magic);
-	f.version = RECORD_VERSION;
-	f.size = (uint32_t)(sizeof f + n);
-	f.stage = r->stage;
-	f.frozen = r->frozen;
-	f.er = r->er;
-	f.sum = file_sum(&f, r->policy ? r->policy->bytes : NULL, n);
-	memcpy(out, &f, sizeof f);
-	if (n)
-		memcpy(out + sizeof f, r->policy->bytes, n);
-	return sizeof f + n;
+	put(o, &f, sizeof f);
+	put(o, p, n);
+	put(o, zero, -n & (ALIGN - 1));
+}
+
+static void put_number(struct out *o, enum tag tag, uint64_t v)
+{
+	put_field(o, tag, NEEDED, &v, sizeof v);
+}
+
+static void put_text(struct out *o, enum tag tag, const char *z)
+{
+	put_field(o, tag, NEEDED, z, strlen(z) + 1);
+}
+
+static void put_volume(struct out *o, const struct engine_volume *v)
+{
+	char both[sizeof v->name + sizeof v->path];
+	size_t n = strlen(v->name) + 1, m = strlen(v->path) + 1;
+
+	memcpy(both, v->name, n);
+	memcpy(both + n, v->path, m);
+	put_field(o, TAG_VOLUME, NEEDED, both, n + m);
+}
+
+size_t record_encode(const struct record *r, char bytes[RECORD_FILE_MAX])
+{
+	const struct engine_spec *sp = &r->er.spec;
+	struct out o = { bytes, sizeof(struct file_head) };
+	struct file_head h = { .magic = RECORD_MAGIC, .version = RECORD_VERSION };
+
+	put_number(&o, TAG_STAGE, r->stage);
+	put_number(&o, TAG_FROZEN, r->frozen);
+	put_text(&o, TAG_ID, sp->id);
+	put_text(&o, TAG_TEMPLATE, sp->template_key);
+	put_text(&o, TAG_FROM, sp->from);
+	put_number(&o, TAG_SLOT, sp->slot);
+	put_number(&o, TAG_NO_INTERNET, sp->no_internet);
+	put_number(&o, TAG_MEM_BYTES, sp->limits.mem_bytes);
+	put_number(&o, TAG_DISK_BYTES, sp->limits.disk_bytes);
+	put_number(&o, TAG_CPU_PERMILLE, sp->limits.cpu_permille);
+	put_number(&o, TAG_PIDS, sp->limits.pids);
+	put_number(&o, TAG_PID, (uint64_t)r->er.pid);
+	put_number(&o, TAG_PID_START, r->er.pid_start);
+	put_text(&o, TAG_BOOT_ID, r->er.boot_id);
+	put_number(&o, TAG_STARTED_MS, r->er.started_wall_ms);
+	put_number(&o, TAG_EXTRA_BYTES, r->er.extra_bytes);
+	for (uint32_t i = 0; i < sp->n_volumes; i++)
+		put_volume(&o, &sp->volumes[i]);
+	if (r->policy)
+		put_field(&o, TAG_POLICY, NEEDED, r->policy->bytes, r->policy->n);
+	h.size = (uint32_t)(o.n + sizeof(uint64_t));
+	memcpy(bytes, &h, sizeof h);
+	uint64_t sum = record_sum(RECORD_SUM_BEGIN, bytes, o.n);
+
+	put(&o, &sum, sizeof sum);
+	return o.n;
+}
+
+/* --- reading ------------------------------------------------------------------------------------------------ */
+
+struct in {				/* a field */
+	struct field f;
+	const char *p;
+};
+
+static bool number(const struct in *i, uint64_t max, uint64_t *ret)
+{
+	if (i->f.n != sizeof *ret)
+		return false;
+	memcpy(ret, i->p, sizeof *ret);
+	return *ret <= max;
+}
+
+static bool text(const char *p, size_t n, char *ret, size_t size)
+{
+	if (n == 0 || n > size || p[n - 1] != '\0' || memchr(p, '\0', n - 1))
+		return false;
+	memcpy(ret, p, n);
+	return true;
+}
+
+static bool volume(const struct in *i, struct engine_spec *sp)
+{
+	size_t n = strnlen(i->p, i->f.n) + 1;
+	struct engine_volume *v = &sp->volumes[sp->n_volumes];
+
+	if (sp->n_volumes == ENGINE_VOLUMES_MAX || n >= i->f.n || !text(i->p, n, v->name, sizeof v->name) ||
+	    !text(i->p + n, i->f.n - n, v->path, sizeof v->path) || !check_id(v->name) || !check_mount_path(v->path))
+		return false;
+	sp->n_volumes++;
+	return true;
 }
 
 /* NULL and 0 without one. */
-static int decode_policy(const void *bytes, size_t n, struct held_policy **ret)
+int record_policy(const void *bytes, size_t n, struct held_policy **ret)
 {
 	struct policy *p = NULL;
 
@@ -76,34 +183,119 @@ static int decode_policy(const void *bytes, size_t n, struct held_policy **ret)
 	return *ret ? 0 : -ENOMEM;
 }
 
+/* Into the record; false: it is not well-formed. */
+static bool take_text(const struct in *i, struct record *r)
+{
+	struct engine_spec *sp = &r->er.spec;
+
+	switch ((enum tag)i->f.tag) {
+	case TAG_ID: return text(i->p, i->f.n, sp->id, sizeof sp->id);
+	case TAG_TEMPLATE: return text(i->p, i->f.n, sp->template_key, sizeof sp->template_key);
+	case TAG_FROM: return text(i->p, i->f.n, sp->from, sizeof sp->from);
+	case TAG_BOOT_ID: return text(i->p, i->f.n, r->er.boot_id, sizeof r->er.boot_id);
+	case TAG_VOLUME: return volume(i, sp);
+	case TAG_POLICY: return !r->policy && i->f.n > 0 && record_policy(i->p, i->f.n, &r->policy) == 0;
+	default: return false;
+	}
+}
+
+static bool take(const struct in *i, struct record *r)
+{
+	struct engine_limits *l = &r->er.spec.limits;
+	uint64_t v = 0;
+
+	switch ((enum tag)i->f.tag) {
+	case TAG_MEM_BYTES: return number(i, UINT64_MAX, &l->mem_bytes);
+	case TAG_DISK_BYTES: return number(i, UINT64_MAX, &l->disk_bytes);
+	case TAG_PID_START: return number(i, UINT64_MAX, &r->er.pid_start);
+	case TAG_STARTED_MS: return number(i, UINT64_MAX, &r->er.started_wall_ms);
+	case TAG_EXTRA_BYTES: return number(i, UINT64_MAX, &r->er.extra_bytes);
+	case TAG_STAGE: case TAG_FROZEN: case TAG_SLOT: case TAG_NO_INTERNET: case TAG_CPU_PERMILLE: case TAG_PIDS: case TAG_PID:
+		if (!number(i, INT32_MAX, &v))
+			return false;
+		break;
+	default: return take_text(i, r);
+	}
+	switch ((enum tag)i->f.tag) {
+	case TAG_STAGE: r->stage = (enum record_stage)v; break;
+	case TAG_FROZEN: r->frozen = v; break;
+	case TAG_SLOT: r->er.spec.slot = (uint32_t)v; break;
+	case TAG_NO_INTERNET: r->er.spec.no_internet = v; break;
+	case TAG_CPU_PERMILLE: l->cpu_permille = (uint32_t)v; break;
+	case TAG_PIDS: l->pids = (uint32_t)v; break;
+	default: r->er.pid = (int32_t)v;
+	}
+	return true;
+}
+
+static int take_all(const char *p, size_t n, struct record *r)
+{
+	while (n > 0) {
+		struct in i;
+
+		if (n < sizeof i.f)
+			return -EBADMSG;
+		memcpy(&i.f, p, sizeof i.f);
+		i.p = p + sizeof i.f;
+		size_t whole = sizeof i.f + ((size_t)i.f.n + ALIGN - 1) / ALIGN * ALIGN;
+
+		if (i.f.n > RECORD_FILE_MAX || whole > n)
+			return -EBADMSG;
+		if (i.f.tag >= TAG_END ? i.f.flags & NEEDED : !take(&i, r))
+			return i.f.tag >= TAG_END ? -EPROTO : -EBADMSG;
+		p += whole;
+		n -= whole;
+	}
+	return 0;
+}
+
+/* What a sandbox can be found and ended by. */
+bool record_is_sound(const struct record *r)
+{
+	const struct engine_spec *sp = &r->er.spec;
+
+	return (r->stage == RECORD_STARTING || r->stage == RECORD_LIVE) && check_id(sp->id) && check_template_key(sp->template_key) &&
+	       sp->slot < SLOTS_MAX && check_text(r->er.boot_id, sizeof r->er.boot_id) && (r->stage != RECORD_LIVE || r->er.pid > 1);
+}
+
 int record_decode(const void *p, size_t n, struct record *ret)
 {
-	const char *policy = (const char *)p + sizeof(struct file);
-	struct file f;
+	struct file_head h;
+	uint64_t sum;
 
-	if (n < sizeof f || n > RECORD_FILE_MAX)
+	if (n < sizeof h + sizeof sum || n > RECORD_FILE_MAX)
 		return -EBADMSG;
-	memcpy(&f, p, sizeof f);
-	if (memcmp(f.magic, RECORD_MAGIC, sizeof f.magic) != 0 || f.version != RECORD_VERSION || f.size != n ||
-	    f.sum != file_sum(&f, policy, n - sizeof f))
+	memcpy(&h, p, sizeof h);
+	memcpy(&sum, (const char *)p + n - sizeof sum, sizeof sum);
+	if (memcmp(h.magic, RECORD_MAGIC, sizeof h.magic) != 0)
 		return -EBADMSG;
-	if ((f.stage != RECORD_STARTING && f.stage != RECORD_LIVE) || f.frozen > 1)
+	if (h.version == RECORD_V3)
+		return record_decode_v3(p, n, ret);
+	if (h.version < RECORD_VERSION || h.size != n || sum != record_sum(RECORD_SUM_BEGIN, p, n - sizeof sum))
 		return -EBADMSG;
-	const struct engine_spec *sp = &f.er.spec;
+	if (h.version > RECORD_VERSION)		/* head and sum are the same for all */
+		return -EPROTO;
+	struct record r = { .stage = 0 };
+	int no = take_all((const char *)p + sizeof h, n - sizeof h - sizeof sum, &r);
 
-	if (!check_id(sp->id) || !check_template_key(sp->template_key) || sp->slot >= SLOTS_MAX ||
-	    !check_text(f.er.boot_id, sizeof f.er.boot_id) || (f.stage == RECORD_LIVE && f.er.pid <= 1) ||
-	    sp->ruled != (n > sizeof f))
-		return -EBADMSG;
-	*ret = (struct record) { .stage = (enum record_stage)f.stage, .frozen = f.frozen, .er = f.er };
-	return decode_policy(policy, n - sizeof f, &ret->policy);
+	if (no < 0 || !record_is_sound(&r)) {
+		free(r.policy);
+		return no < 0 ? no : -EBADMSG;
+	}
+	r.er.spec.ruled = r.policy;
+	*ret = r;
+	return 0;
 }
+
+/* --- files -------------------------------------------------------------------------------------------------- */
 
 int record_write(int dirfd, const struct record *r, struct err *e)
 {
 	char bytes[RECORD_FILE_MAX], tmp[ENGINE_ID_SIZE + 8];
 	size_t n = record_encode(r, bytes);
 
+	if (n > sizeof bytes)
+		return err_set(e, E2BIG, "record '%s' is too large", r->er.spec.id);
 	(void)snprintf(tmp, sizeof tmp, ".%s.new", r->er.spec.id);
 	autoclose int fd = openat(dirfd, tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
@@ -132,8 +324,10 @@ static int load_one(int dirfd, const char *name, struct record *ret)
 	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_uid != 0 || (st.st_mode & 022))
 		return -EBADMSG;
 	ssize_t n = read(fd, bytes, sizeof bytes);
-	if (n < 0 || record_decode(bytes, (size_t)n, ret) < 0)
-		return -EBADMSG;
+	int r = n < 0 ? -EBADMSG : record_decode(bytes, (size_t)n, ret);
+
+	if (r < 0)
+		return r == -EPROTO ? r : -EBADMSG;
 	if (strcmp(ret->er.spec.id, name) == 0)
 		return 0;
 	free(take_ptr(&ret->policy));
@@ -149,6 +343,39 @@ static bool slot_seen(const struct record *list, size_t n, uint32_t slot)
 	return false;
 }
 
+static void records_free(struct record *list, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		free(list[i].policy);
+	free(list);
+}
+
+/* Which are sound, into the list; what is not goes. A record of a later version stays, and is the end of it. */
+static int load_all(int dirfd, DIR *d, struct record *list, size_t *ret_n, struct err *e)
+{
+	for (struct dirent *de; (de = readdir(d)); ) {
+		size_t n = *ret_n;
+
+		if (strcmp(de->d_name, ".") == 0 || strcmp(de->d_name, "..") == 0)
+			continue;
+		int r = n < SLOTS_MAX ? load_one(dirfd, de->d_name, &list[n]) : -EBADMSG;
+
+		if (r == -EPROTO)
+			return err_set(e, EPROTO, "sandbox '%s' was started by a newer atoll, which this one does not understand: start that one, "
+				"or end its sandboxes first", de->d_name);
+		if (r == 0 && !slot_seen(list, n, list[n].er.spec.slot)) {
+			(*ret_n)++;
+			continue;
+		}
+		if (r == 0)
+			free(take_ptr(&list[n].policy));
+		if (de->d_name[0] != '.')	/* those are writes that were cut short */
+			log_error("unsound record, removing it", "name=%s", de->d_name);
+		(void)unlinkat(dirfd, de->d_name, 0);
+	}
+	return 0;
+}
+
 int records_load(int dirfd, struct record **ret, size_t *ret_n, struct err *e)
 {
 	struct record *list = calloc(SLOTS_MAX, sizeof *list);
@@ -161,22 +388,13 @@ int records_load(int dirfd, struct record **ret, size_t *ret_n, struct err *e)
 		fd_close(fd);
 		return err_set(e, ENOMEM, "read the records of sandboxes");
 	}
-	for (struct dirent *de; (de = readdir(d)); ) {
-		if (strcmp(de->d_name, ".") == 0 || strcmp(de->d_name, "..") == 0)
-			continue;
-		bool sound = n < SLOTS_MAX && load_one(dirfd, de->d_name, &list[n]) == 0;
+	int r = load_all(dirfd, d, list, &n, e);
 
-		if (sound && !slot_seen(list, n, list[n].er.spec.slot)) {
-			n++;
-			continue;
-		}
-		if (sound)
-			free(take_ptr(&list[n].policy));
-		if (de->d_name[0] != '.')	/* those are writes that were cut short */
-			log_error("unsound record, removing it", "name=%s", de->d_name);
-		(void)unlinkat(dirfd, de->d_name, 0);
-	}
 	(void)closedir(d);
+	if (r < 0) {
+		records_free(list, n);
+		return r;
+	}
 	*ret = list;
 	*ret_n = n;
 	return 0;

@@ -309,6 +309,18 @@ static int take_policy(struct sandbox *sb, const void *bytes, size_t n)
 	return sb->policy ? 0 : -ENOMEM;
 }
 
+static void take_mounts(struct engine_spec *sp, const char *p, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		struct msg_mount m;
+
+		memcpy(&m, p + i * sizeof m, sizeof m);
+		memcpy(sp->volumes[i].name, m.name, sizeof m.name);
+		memcpy(sp->volumes[i].path, m.path, sizeof m.path);
+	}
+	sp->n_volumes = n;
+}
+
 int sandbox_start(struct warden *w, const struct msg_start *m, struct err *e)
 {
 	uint32_t slot;
@@ -335,6 +347,7 @@ int sandbox_start(struct warden *w, const struct msg_start *m, struct err *e)
 	memcpy(sp->from, m->from, sizeof sp->from);
 	sb->restoring = m->flags & START_RESTORE;
 	sp->no_internet = m->flags & START_NO_INTERNET;
+	take_mounts(sp, (const char *)(m + 1) + m->n_policy, m->n_mounts);
 	sp->limits = (struct engine_limits) { m->limits.mem_bytes, m->limits.disk_bytes, m->limits.cpu_permille, m->limits.pids };
 	sb->seq = m->head.seq;
 	memcpy(sb->request, m->request, sizeof sb->request);

@@ -20,6 +20,7 @@ struct sandbox;
 struct service;
 struct sigwatch;
 struct timer;
+struct volume_job;
 struct warm;
 struct watch;
 
@@ -69,6 +70,8 @@ struct warden {
 	uint32_t n_slots, n_sandboxes, next_slot;
 	struct sandbox *first_queued, **last_queued;
 	uint32_t n_builders, max_builders;
+
+	struct volume_job *volume_jobs[ENGINE_VOLUME_PLACES];	/* programs that serve volumes, by their places */
 
 	bool stopping;
 	int exit_code;

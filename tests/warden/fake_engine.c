@@ -206,6 +206,47 @@ static int fake_kept(struct engine *en, void (*fn)(void *arg, const char *name, 
 	return 0;
 }
 
+static int fake_volume_set(struct engine *en, const char *name, uint64_t bytes, struct err *e)
+{
+	(void)en;
+	(void)bytes;
+	if (strcmp(name, "vcrash") == 0)
+		_exit(1);
+	return strcmp(name, "vfull") == 0 ? err_set(e, ENOSPC, "the disk is full") : 0;
+}
+
+static int fake_volume_drop(struct engine *en, const char *name, struct err *e)
+{
+	(void)en;
+	return strcmp(name, "vbusy") == 0 ? err_set(e, EAGAIN, "busy") : 0;
+}
+
+static int fake_volumes(struct engine *en, void (*fn)(void *arg, const char *name, uint64_t used_bytes), void *arg, struct err *e)
+{
+	(void)en;
+	(void)e;
+	fn(arg, "vone", 4096);
+	fn(arg, "not a name", 0);
+	return 0;
+}
+
+/* Says where it is, and waits for the end of the connection. */
+static int fake_volume_serve(struct engine *en, const char *name, uint32_t place, int sock, struct err *e)
+{
+	char c = (char)('a' + place);
+
+	(void)en;
+	if (strcmp(name, "vnone") == 0)
+		return err_set(e, ENOENT, "no such volume");
+	int conn = dup2(sock, 3);
+
+	(void)syscall(SYS_close_range, 4u, ~0u, 0u);
+	(void)!write(conn, &c, 1);
+	while (read(conn, &c, 1) > 0)
+		;
+	_exit(0);
+}
+
 static const char *fake_no_checkpoint(struct engine *en)
 {
 	(void)en;
@@ -228,5 +269,6 @@ const struct engine_ops engine_ns = {
 	.network = fake_network,
 	.restore = fake_start, .snapshot = fake_snapshot, .checkpoint = fake_checkpoint, .forget = fake_forget, .kept = fake_kept,
 	.no_checkpoint = fake_no_checkpoint,
+	.volume_set = fake_volume_set, .volume_drop = fake_volume_drop, .volumes = fake_volumes, .volume_serve = fake_volume_serve,
 	.kill = fake_kill, .usage = fake_usage, .reap = fake_reap, .warm = fake_warm, .tick = fake_tick, .close = fake_close,
 };

@@ -91,6 +91,33 @@ static void limits_are_neither_none_nor_above_the_most(void **state)
 	assert_false(check_limits(&l, &max));
 }
 
+static void mount_paths_are_absolute_and_clean(void **state)
+{
+	static const char *const good[] = { "/a", "/data", "/home/user/my data", "/a.b/..c/d..", "/processes", "/devices/x", "/ü" };
+	static const char *const bad[] = { "", "/", "a", "a/b", "//", "/a/", "/a//b", "/.", "/..", "/a/.", "/a/../b", "/./a", "/proc", "/proc/1", "/sys", "/dev",
+		"/dev/shm", "/a\nb", "/a[b", "/a]", "/a\\b", "/\x7f" };
+	struct msg_mount m = { .name = "vone", .path = "/data" };
+	char path[MOUNT_PATH_SIZE + 1];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof good / sizeof *good; i++)
+		assert_true(check_mount_path(good[i]));
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+		assert_false(check_mount_path(bad[i]));
+	memset(path, 'x', sizeof path);
+	path[0] = '/';
+	path[MOUNT_PATH_SIZE] = '\0';
+	assert_false(check_mount_path(path));
+	path[MOUNT_PATH_SIZE - 1] = '\0';
+	assert_true(check_mount_path(path));
+	assert_true(check_mount(&m));
+	m.path[40] = 'x';			/* behind its end */
+	assert_false(check_mount(&m));
+	m.path[40] = '\0';
+	m.name[0] = '/';
+	assert_false(check_mount(&m));
+}
+
 static void every_message_has_a_size_and_fits(void **state)
 {
 	unsigned known = 0;
@@ -103,7 +130,7 @@ static void every_message_has_a_size_and_fits(void **state)
 		assert_true(n == 0 || n >= sizeof(struct msg_head));
 		known += n > 0;
 	}
-	assert_int_equal(known, 15 + 8 + 6);
+	assert_int_equal(known, 19 + 9 + 6);
 }
 
 int main(void)
@@ -113,6 +140,7 @@ int main(void)
 		cmocka_unit_test(id_is_a_host_label),
 		cmocka_unit_test(key_is_32_hex_digits),
 		cmocka_unit_test(request_id_is_short_and_plain),
+		cmocka_unit_test(mount_paths_are_absolute_and_clean),
 		cmocka_unit_test(limits_are_neither_none_nor_above_the_most),
 		cmocka_unit_test(every_message_has_a_size_and_fits),
 	};

@@ -40,6 +40,35 @@ static void assert_refused(struct proto *pr, const void *msg, size_t n, size_t n
 	assert_int_equal(t, MSG_NONE);
 }
 
+static void mounts_stand_behind_a_start_and_are_checked(void **state)
+{
+	struct proto pr = fresh(PHASE_SERVE);
+	struct {
+		struct msg_start m;
+		struct msg_mount mounts[MOUNTS_MAX + 1];
+	} all = { .m = sound_start() };
+	enum msg_type t;
+
+	(void)state;
+	for (size_t i = 0; i <= MOUNTS_MAX; i++)
+		all.mounts[i] = (struct msg_mount) { .name = "vone", .path = "/data" };
+	all.m.n_mounts = MOUNTS_MAX;
+	assert_null(proto_check(&pr, &all, sizeof all - sizeof(struct msg_mount), 0, &t));
+	assert_refused(&pr, &all, sizeof all, 0, "wrong size");
+	all.m.n_mounts++;
+	assert_refused(&pr, &all, sizeof all, 0, "wrong size");
+	all.m.n_mounts = UINT32_MAX;
+	assert_refused(&pr, &all, sizeof all, 0, "wrong size");
+	all.m.n_mounts = 2;
+	strcpy(all.mounts[1].path, "/data/../proc");
+	assert_refused(&pr, &all, sizeof all.m + 2 * sizeof(struct msg_mount), 0, "bad mount");
+	strcpy(all.mounts[1].path, "/dev/shm");
+	assert_refused(&pr, &all, sizeof all.m + 2 * sizeof(struct msg_mount), 0, "bad mount");
+	all.m.n_mounts = 0;
+	all.m.pad2[0] = 1;
+	assert_refused(&pr, &all.m, sizeof all.m, 0, "padding is not zero");
+}
+
 static void hello_opens_the_rest_and_comes_once(void **state)
 {
 	struct proto pr = fresh(PHASE_NEW);
@@ -177,6 +206,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(hello_opens_the_rest_and_comes_once),
+		cmocka_unit_test(mounts_stand_behind_a_start_and_are_checked),
 		cmocka_unit_test(every_other_size_is_refused),
 		cmocka_unit_test(unknown_types_are_refused),
 		cmocka_unit_test(fds_are_refused_with_every_request),
