@@ -331,25 +331,12 @@ static enum media_coding choose_coding(const struct http_req *rq)
 	return media_coding(http_header_get(&rq->headers, "accept-encoding"), plain);
 }
 
-void files_get(struct init *in, struct http_req *rq)
+/* Owns fd. */
+void files_send(struct init *in, struct http_req *rq, int fd, const char *path, const struct stat *st)
 {
-	autofree char *name = NULL, *path = NULL;
 	enum media_coding coding = choose_coding(rq);
 	struct download *d;
-	struct user user;
-	struct stat st;
-	int fd;
 
-	if (files_param(rq, "path", &name) < 0 || files_user(in, rq, &user) < 0)
-		return;
-	if (path_resolve(name ? name : "", user.home, in->default_workdir, &path) < 0) {
-		reply_error(
-			rq, 400, "error expanding and resolving path '%s': cannot expand user-specific home dir", name);
-		return;
-	}
-	fd = open_file(rq, path, &st);
-	if (fd < 0)
-		return;
 	if (coding == MEDIA_NEITHER) {
 		fd_close(fd);
 		reply_error(rq, 406, "error parsing Accept-Encoding: no acceptable encoding found, supported: [gzip]");
@@ -369,5 +356,24 @@ void files_get(struct init *in, struct http_req *rq)
 	d->fd = fd;
 	rq->user = d;
 	rq->ops = &download_ops;
-	start_download(d, path, &st);
+	start_download(d, path, st);
+}
+
+void files_get(struct init *in, struct http_req *rq)
+{
+	autofree char *name = NULL, *path = NULL;
+	struct user user;
+	struct stat st;
+	int fd;
+
+	if (files_param(rq, "path", &name) < 0 || files_user(in, rq, &user) < 0)
+		return;
+	if (path_resolve(name ? name : "", user.home, in->default_workdir, &path) < 0) {
+		reply_error(
+			rq, 400, "error expanding and resolving path '%s': cannot expand user-specific home dir", name);
+		return;
+	}
+	fd = open_file(rq, path, &st);
+	if (fd >= 0)
+		files_send(in, rq, fd, path, &st);
 }

@@ -14,6 +14,7 @@
 
 struct loop;
 struct http_server;
+struct timer;
 
 #define ENVD_VERSION "0.6.13"		/* the envd API level that the clients' feature gates look at */
 
@@ -34,4 +35,5 @@ struct init {
 	struct watchers watchers;
 	struct interp interp;
 	struct tunnels tunnels;
+	struct timer *volume_timer;	/* of a server of a volume: has its connection ended? */
 };

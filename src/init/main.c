@@ -9,6 +9,7 @@
  *	ATOLL_LISTEN_FD=N	a listening socket to use instead of its own (outside a sandbox: tests)
  *	ATOLL_INIT_TEST=1	with that: any peer may call, not only those from outside the pid namespace
  *	ATOLL_RUN_DIR		with that: where the .E2B_* files go
+ *	ATOLL_VOLUME_FD=N	instead of all this: serve the files of "/" over that connection, see volume.h
  * Nothing of this reaches the commands. */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,9 +30,9 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "http/server.h"
-#include "init/build.h"
 #include "init/init.h"
 #include "init/routes.h"
+#include "init/volume.h"
 #include "loop/loop.h"
 
 #define SOCKET_NAME "atoll-init"	/* abstract, in the sandbox's network namespace */
@@ -155,17 +156,17 @@ static int serve(struct init *in, struct err *e)
 	return 0;
 }
 
-int main(int argc, char **argv)
+int main(void)
 {
 	static struct init in;
 	struct err e = ERR_INIT;
 
-	if (argc > 1 && strcmp(argv[1], "build") == 0)
-		return build_main(argc - 2, argv + 2);
 	/* Large bodies come and go: give their memory back instead of learning to keep it. */
 	(void)mallopt(M_MMAP_THRESHOLD, LARGE);
 	(void)mallopt(M_TRIM_THRESHOLD, LARGE);
 	settle_fds();
+	if (env_fd("ATOLL_VOLUME_FD") >= 0)
+		return volume_main(env_fd("ATOLL_VOLUME_FD"));
 	log_setup("atoll-init", LOG_LVL_WARN);
 	if (getpid() == 1) {
 		ignore_signals();

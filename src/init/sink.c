@@ -193,6 +193,11 @@ int sink_finish(struct sink *s, const json_t *meta, struct sink_error *e)
 			return sink_fail(e, 507, "not enough space for file metadata: %s", text_errno(-rc));
 		return sink_fail(e, 500, "error writing file metadata: %s", text_errno(-rc));
 	}
+	if (s->durable && fsync(s->fd) < 0) {
+		rc = errno;
+		sink_discard(s);
+		return sink_fail(e, is_full(rc) ? 507 : 500, "error writing file to disk: %s", text_errno(rc));
+	}
 	sink_close(s);
 	return 0;
 }

@@ -23,6 +23,7 @@ struct sink {
 	char *path;
 	bool created;			/* by us */
 	bool holding;			/* an existing file, not touched yet */
+	bool durable;			/* it is to be on the disk when it is finished */
 	struct buf held;
 };
 
