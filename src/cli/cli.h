@@ -18,6 +18,7 @@ enum operand {				/* what shells complete */
 	OPERAND_LEVEL,
 	OPERAND_KEY,			/* the first is an API key's name */
 	OPERAND_TEAM,			/* the first is a team's name */
+	OPERAND_VOLUME,			/* the first is a volume's name */
 };
 
 struct verb {
@@ -32,7 +33,7 @@ struct verb {
 
 extern const struct verb verb_complete, verb_cp, verb_create, verb_doctor, verb_env, verb_exec, verb_explain, verb_info, verb_key, verb_kill,
 	verb_list, verb_log_level, verb_logs, verb_metrics, verb_pause, verb_reap, verb_resume, verb_run, verb_serve, verb_shell,
-	verb_team, verb_timeout, verb_tls, verb_top;
+	verb_team, verb_timeout, verb_tls, verb_top, verb_volume;
 
 extern const struct verb *const verbs[];	/* as --help lists them; NULL-terminated */
 

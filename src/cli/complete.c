@@ -133,6 +133,7 @@ static enum complete_more put_operand(struct buf *out, const struct verb *v, siz
 	case OPERAND_COPY: return before < 2 ? MORE_COPY : MORE_NONE;
 	case OPERAND_KEY: return before == 0 ? MORE_KEYS : MORE_NONE;
 	case OPERAND_TEAM: return before == 0 ? MORE_TEAMS : MORE_NONE;
+	case OPERAND_VOLUME: return before == 0 ? MORE_VOLUMES : MORE_NONE;
 	case OPERAND_LEVEL:
 		if (before == 0)
 			candidates(out, levels, cur);
@@ -254,6 +255,18 @@ static void put_teams(struct atoll *a, const char *cur, struct buf *out)
 	atoll_teams_free(t);
 }
 
+static void put_volumes(struct atoll *a, const char *cur, struct buf *out)
+{
+	struct atoll_volumes *l;
+	struct atoll_error e;
+
+	if (atoll_volumes_list(a, &l, &e) < 0)
+		return;
+	for (size_t i = 0; i < l->n; i++)
+		candidate(out, str_of(l->v[i].name), cur, STR_NULL);
+	atoll_volumes_free(l);
+}
+
 /* The value of an option among the words, as "--x V" or "--x=V". */
 static const char *value_of(char *const *words, size_t n, const char *option)
 {
@@ -293,6 +306,8 @@ static void ask_server(enum complete_more more, char *const *words, size_t n, st
 		put_keys(a, value_of(words, n, "--team"), words[n - 1], out);
 	else if (more == MORE_TEAMS)
 		put_teams(a, words[n - 1], out);
+	else if (more == MORE_VOLUMES)
+		put_volumes(a, words[n - 1], out);
 	atoll_free(a);
 }
 

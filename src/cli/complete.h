@@ -11,6 +11,7 @@ enum complete_more {			/* what has to be asked elsewhere */
 	MORE_FILES,
 	MORE_KEYS,
 	MORE_TEAMS,
+	MORE_VOLUMES,
 };
 
 /* words: what stands behind "atoll", the last one (maybe empty) to be completed. Puts a line for each candidate, with a tab

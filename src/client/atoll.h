@@ -61,6 +61,8 @@ struct atoll_spec {
 	size_t n_metadata;
 	const struct atoll_pair *envs;	/* environment of every process in it */
 	size_t n_envs;
+	const struct atoll_pair *volumes;	/* names, and where it sees them */
+	size_t n_volumes;
 };
 
 int atoll_sandbox_create(struct atoll *a, const struct atoll_spec *spec, struct atoll_sandbox **ret, struct atoll_error *e);
@@ -224,6 +226,30 @@ int atoll_team_change(struct atoll *a, const char *team, const struct atoll_team
 		      struct atoll_error *e);
 int atoll_team_remove(struct atoll *a, const char *team, struct atoll_error *e);	/* -EBUSY: it has sandboxes */
 void atoll_teams_free(struct atoll_teams *t);
+
+/* --- volumes: files that outlive sandboxes, and that several may share --- */
+
+struct atoll_volume {
+	const char *id, *name, *created_at;
+	uint64_t size_mb;			/* how much it may hold */
+	int64_t used_bytes;			/* as of the last half minute; -1: lists do not tell */
+	int64_t sandboxes;			/* that have it mounted */
+};
+
+struct atoll_volumes {
+	const struct atoll_volume *v;
+	size_t n;
+	const char *json;			/* of one: with its token */
+};
+
+int atoll_volumes_list(struct atoll *a, struct atoll_volumes **ret, struct atoll_error *e);	/* newest first */
+
+/* One item; volume: its name or id. size_mb 0: what the server thinks right. -EINVAL: bad, or the name is taken. */
+int atoll_volume_create(struct atoll *a, const char *name, unsigned size_mb, struct atoll_volumes **ret, struct atoll_error *e);
+int atoll_volume_get(struct atoll *a, const char *volume, struct atoll_volumes **ret, struct atoll_error *e);
+int atoll_volume_resize(struct atoll *a, const char *volume, unsigned size_mb, struct atoll_volumes **ret, struct atoll_error *e);
+int atoll_volume_remove(struct atoll *a, const char *volume, struct atoll_error *e);	/* -EBUSY: it is mounted */
+void atoll_volumes_free(struct atoll_volumes *v);
 
 #define ATOLL_LEVEL_SIZE 16
 

@@ -44,6 +44,21 @@ static int sandbox_new(struct atoll *a, const struct call *c, struct atoll_sandb
 	return 0;
 }
 
+static json_t *mounts_json(const struct atoll_spec *spec)
+{
+	json_t *all = json_array();
+
+	for (size_t i = 0; i < spec->n_volumes; i++) {
+		json_t *one = json_pack("{s:s,s:s}", "name", spec->volumes[i].name, "path", spec->volumes[i].value);
+
+		if (!one || json_array_append_new(all, one) < 0) {
+			json_decref(all);
+			return NULL;
+		}
+	}
+	return all;
+}
+
 int atoll_sandbox_create(struct atoll *a, const struct atoll_spec *spec, struct atoll_sandbox **ret, struct atoll_error *e)
 {
 	autocall struct call c = CALL_INIT("POST", a->api_url, "/v2/sandboxes");
@@ -58,6 +73,8 @@ int atoll_sandbox_create(struct atoll *a, const struct atoll_spec *spec, struct 
 	if (client_pairs_json(spec->envs, spec->n_envs, &envs, e) < 0)
 		return -e->no;
 	json_object_set_new(body, "envVars", envs);
+	if (spec->n_volumes > 0 && json_object_set_new(body, "volumeMounts", mounts_json(spec)) < 0)
+		return client_fail(e, EINVAL, 0, "the name or path of a volume is not valid UTF-8");
 	if (spec->timeout_s > 0)
 		json_object_set_new(body, "timeout", json_integer(spec->timeout_s));
 	if (api_send(a, &c, body, e) < 0)

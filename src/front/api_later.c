@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/api_later: calls of the official clients whose work is not done here yet: volumes.
+/* front/api_later: calls of the official clients whose work is not done here yet: templates of one's own.
  *
  * Questions are answered as they stand: there are none, or no such one. What would make one is refused with 501, which
  * the SDKs show as it is; a 404 would tell them that something else is missing. */
@@ -15,17 +15,44 @@ static void not_yet(struct req *r, const char *what)
 	reply_error(r, 501, "%s not supported by this server yet", what);
 }
 
-void later_volume(struct req *r)
+void later_build(struct req *r)
 {
-	not_yet(r, "volumes are");
+	not_yet(r, "building templates is");
 }
 
-void later_none(struct req *r)
+void later_tags(struct req *r)
 {
-	reply_json(r, 200, json_array(), NULL);
+	not_yet(r, "changing templates is");
 }
 
-void later_no_such(struct req *r)
+/* The template of the path; answers by itself and returns NULL if there is none. */
+static const struct template *find(struct req *r)
 {
-	reply_error(r, 404, "'%.100s' not found", r->param);
+	const struct template *tp;
+	struct err e;
+
+	if (templates_find(&r->front->templates, str_of(r->param), &tp, &e) == 0)
+		return tp;
+	reply_err(r, &e);
+	return NULL;
+}
+
+void api_template_tags(struct req *r)
+{
+	const struct template *tp = find(r);
+
+	if (tp)
+		reply_json(r, 200, json_pack("[{s:s,s:s,s:o}]", "tag", "default", "buildID", tp->key, "createdAt", time_json(tp->built_ms)), NULL);
+}
+
+void api_template_drop(struct req *r)
+{
+	if (!api_snapshot_drop(r) && find(r))
+		reply_error(r, 400, "template '%.100s' belongs to the server and cannot be deleted", r->param);
+}
+
+void api_template_set(struct req *r)
+{
+	if (find(r))
+		later_tags(r);
 }

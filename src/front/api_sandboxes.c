@@ -81,7 +81,15 @@ static void put_common(struct buf *out, const struct sandbox *sb)
 	put_time(out, ",\"lastActivityAt\":\"", sandbox_active_ms(sb));
 	buf_fmt(out, ",\"cpuCount\":%u,\"memoryMB\":%llu,\"diskSizeMB\":%llu,\"state\":\"%s\"", cpus ? cpus : 1,
 		(unsigned long long)(lim->mem_bytes / MIB), (unsigned long long)(lim->disk_bytes / MIB), sandbox_state_name(sb));
-	buf_z(out, ",\"envdVersion\":\"" ENVD_VERSION "\",\"volumeMounts\":[],\"metadata\":");
+	buf_z(out, ",\"envdVersion\":\"" ENVD_VERSION "\",\"volumeMounts\":");
+	if (sb->spec.volumes) {
+		autojson json_t *volumes = spec_volumes_shown(&sb->spec);
+
+		json_put(out, volumes);
+	} else {
+		buf_z(out, "[]");
+	}
+	buf_z(out, ",\"metadata\":");
 	if (sb->spec.metadata)
 		json_put(out, sb->spec.metadata);
 	else

@@ -80,6 +80,7 @@ static void on_kept(void *user, const struct keep_result *re)
 		struct snapshot *sn = must_alloc(sizeof *sn);
 
 		*sn = (struct snapshot) { .what = re->what, .base = sb->spec.tpl, .limits = sb->spec.limits, .created_ms = clock_wall_ms() };
+		sn->volumes = spec_volumes_text(&sb->spec);
 		memcpy(sn->kept, re->name, sizeof sn->kept);
 		memcpy(sn->team, sb->team, sizeof sn->team);
 		memcpy(sn->source, sb->id, sizeof sn->source);

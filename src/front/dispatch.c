@@ -7,6 +7,7 @@
 #include "front/proxy_error.h"
 #include "front/proxy_route.h"
 #include "front/request.h"
+#include "front/volume_content.h"
 #include "http/server.h"
 
 static void on_request(void *user, struct http_req *rq)
@@ -25,7 +26,9 @@ static void on_request(void *user, struct http_req *rq)
 		proxy_plain(rq, 400, t.why);
 		break;
 	case ROUTE_API:
-		if (!proxy_begin_signed(f, rq))
+		if (volume_content_is(rq))
+			volume_content_begin(f, rq);
+		else if (!proxy_begin_signed(f, rq))
 			req_begin(f, rq);
 		break;
 	}

@@ -14,7 +14,6 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "front/boot.h"
-#include "front/build.h"
 #include "front/census.h"
 #include "front/certs.h"
 #include "front/confine.h"
@@ -38,7 +37,6 @@
 #include "loop/carrier.h"
 #include "loop/loop.h"
 #include "store/db.h"
-#include "store/uploads.h"
 
 #define FD_WARDEN 3
 #define FD_DOORS 4
@@ -47,6 +45,8 @@
 #define BODY_TIMEOUT_S 60
 #define LOGS_KEPT_S (24 * 3600)
 #define LOGS_MAX_MB 256
+#define VOLUME_MB 1024
+#define TEAM_MAX_VOLUMES 100
 #define ACTIVE_EVERY_S 30		/* how often the store is told who was used */
 #define TIDY_EVERY_S 10
 #define CROWD 256			/* connections whose memory is worth being asked back */
@@ -74,7 +74,7 @@ static void on_exited(void *user, const struct msg_exited *m)
 
 	struct sandbox *sb = sandbox_table_find(f->sandboxes, str_of(m->id));
 
-	if (!sb && (build_exited(f, m->id) || pool_exited(f->pool, m->id)))
+	if (!sb && pool_exited(f->pool, m->id))
 		return;
 	if (sb && sandbox_paused_exited(sb))
 		return;
@@ -219,6 +219,7 @@ static void on_tick(void *user)
 	census_tick(f->census, clock_wall_ms());
 	debug_tick(f->debug);
 	memory_tick(f);
+	volumes_tick(f);
 	pool_tick(f->pool);
 	if (f->ticks % HISTORY_EVERY_S == HISTORY_EVERY_S - 1)
 		history_prune(f);
@@ -258,16 +259,12 @@ static uint32_t *number_option(int c, struct front_options *opt)
 		return &opt->pool_size;
 	case 'c':
 		return &opt->checkpoint_after_s;
-	case 'C':
-		return &opt->template_cache_mb;
-	case 'U':
-		return &opt->template_uploads_mb;
-	case 'F':
-		return &opt->template_upload_max_mb;
-	case 'B':
-		return &opt->build_timeout_s;
-	case 'R':
-		return &opt->ready_timeout_s;
+	case 'v':
+		return &opt->volume_mb;
+	case 'V':
+		return &opt->volume_max_mb;
+	case 'n':
+		return &opt->team_max_volumes;
 	default:
 		return &opt->pool_max;
 	}
@@ -310,10 +307,9 @@ static int parse_options(int argc, char **argv, struct front *f)
 		{ "head-timeout", required_argument, NULL, 'h' }, { "body-timeout", required_argument, NULL, 'b' },
 		{ "logs-kept", required_argument, NULL, 'L' },	{ "logs-max-mb", required_argument, NULL, 'G' },
 		{ "mem-total-mb", required_argument, NULL, 'M' }, { "checkpoint-after", required_argument, NULL, 'c' },
+		{ "volume-mb", required_argument, NULL, 'v' }, { "volume-max-mb", required_argument, NULL, 'V' },
+		{ "team-max-volumes", required_argument, NULL, 'n' },
 		{ "warm-pool-size", required_argument, NULL, 'p' }, { "warm-pool-max", required_argument, NULL, 'P' },
-		{ "template-cache-mb", required_argument, NULL, 'C' }, { "template-uploads-mb", required_argument, NULL, 'U' },
-		{ "template-upload-max-mb", required_argument, NULL, 'F' }, { "build-timeout", required_argument, NULL, 'B' },
-		{ "ready-timeout", required_argument, NULL, 'R' }, { "image-map", required_argument, NULL, 'I' },
 		{ "door", required_argument, NULL, 'D' },
 		{ "open", no_argument, NULL, 'o' },		{ "metrics-open", no_argument, NULL, 'm' },
 		{ "text-from-stdout", no_argument, NULL, 'x' },
@@ -334,9 +330,6 @@ static int parse_options(int argc, char **argv, struct front *f)
 		case 'u':
 			opt->url = optarg;
 			break;
-		case 'I':
-			opt->image_map = optarg;
-			break;
 		case 'k':
 			opt->key_file = optarg;
 			break;
@@ -351,11 +344,9 @@ static int parse_options(int argc, char **argv, struct front *f)
 		case 'p':
 		case 'P':
 		case 'c':
-		case 'C':
-		case 'U':
-		case 'F':
-		case 'B':
-		case 'R':
+		case 'v':
+		case 'V':
+		case 'n':
 			if (take_number(c, optarg, opt) < 0)
 				return -EINVAL;
 			break;
@@ -390,11 +381,9 @@ static int open_state(struct front *f, struct err *e)
 {
 	autofree char *path = str_fmt("%s/atoll.db", f->opt.state_dir);
 
-	autofree char *uploads = str_fmt("%s/uploads.db", f->opt.state_dir);
-
-	if (!path || !uploads)
+	if (!path)
 		return err_set(e, ENOMEM, "name the state file");
-	if (store_open(path, &f->store, e) < 0 || uploads_open(uploads, &f->uploads, e) < 0 || vault_open(f->opt.state_dir, &f->vault, e) < 0 || keyring_open(f->store, f->opt.key_file, &f->keyring, e) < 0)
+	if (store_open(path, &f->store, e) < 0 || vault_open(f->opt.state_dir, &f->vault, e) < 0 || keyring_open(f->store, f->opt.key_file, &f->keyring, e) < 0)
 		return -e->no;
 	return 0;
 }
@@ -414,7 +403,6 @@ static int set_up(struct front *f, struct err *e)
 	f->penalties = penalties_new();
 	f->metrics = metrics_new();
 	f->census = census_new(f->store, clock_wall_ms());
-	TAILQ_INIT(&f->builds);
 	TAILQ_INIT(&f->reading);
 	TAILQ_INIT(&f->watches);
 	LIST_INIT(&f->held);
@@ -442,7 +430,8 @@ static int set_up(struct front *f, struct err *e)
 int main(int argc, char **argv)
 {
 	struct front f = { .memory = { .meminfo_fd = -1 }, .opt = { .domain = "", .url = "", .max_timeout_s = MAX_TIMEOUT_S, .head_timeout_s = HEAD_TIMEOUT_S,
-				   .body_timeout_s = BODY_TIMEOUT_S, .logs_kept_s = LOGS_KEPT_S, .logs_max_mb = LOGS_MAX_MB } };
+				   .body_timeout_s = BODY_TIMEOUT_S, .logs_kept_s = LOGS_KEPT_S, .logs_max_mb = LOGS_MAX_MB,
+				   .volume_mb = VOLUME_MB, .volume_max_mb = VOLUME_MB, .team_max_volumes = TEAM_MAX_VOLUMES } };
 	struct err e;
 
 	log_setup("atoll-front", LOG_LVL_INFO);

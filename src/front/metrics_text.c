@@ -38,6 +38,10 @@ static const char *const op_name[OP_COUNT] = {
 	[OP_CHECKPOINT] = "checkpoint",
 	[OP_FORGET] = "forget",
 	[OP_KEPT] = "kept",
+	[OP_VOLUME] = "volume",
+	[OP_VOLUME_DROP] = "volume_drop",
+	[OP_VOLUME_CONNECT] = "volume_connect",
+	[OP_VOLUMES] = "volumes",
 };
 
 static void put_type(struct buf *out, const char *name, const char *type, const char *help)

@@ -216,7 +216,7 @@ static bool is_plain(const struct pool *p, const struct spec *sp)
 {
 	const struct msg_limits *a = &sp->limits, *b = &p->front->defaults;
 
-	return !sp->from[0] && !(sp->flags & SPEC_NO_INTERNET) && !sp->policy && a->mem_bytes == b->mem_bytes && a->disk_bytes == b->disk_bytes &&
+	return !sp->from[0] && !sp->volumes && !(sp->flags & SPEC_NO_INTERNET) && !sp->policy && a->mem_bytes == b->mem_bytes && a->disk_bytes == b->disk_bytes &&
 	       a->cpu_permille == b->cpu_permille && a->pids == b->pids;
 }
 

@@ -84,6 +84,7 @@ int row_add(struct sandbox *sb, enum row_state state, struct err *e)
 	autobuf struct buf env = BUF_INIT(JSON_MAX);
 	autobuf struct buf network = BUF_INIT(JSON_MAX);
 	const struct spec *sp = &sb->spec;
+	autofree char *volumes = spec_volumes_text(sp);
 	struct sandbox_row row = {
 		.id = sb->id,
 		.team = sb->team,
@@ -106,6 +107,7 @@ int row_add(struct sandbox *sb, enum row_state state, struct err *e)
 		.metadata = to_text(sp->metadata, &metadata),
 		.env_vars = to_text(sp->env_vars, &env),
 		.network = network_text(sb, &network),
+		.volumes = volumes,
 	};
 
 	if (metadata.bad || env.bad || network.bad)
@@ -144,7 +146,8 @@ int row_load(struct sandbox *sb, const struct sandbox_row *row)
 	/* A token that got lost must not open the sandbox to everybody. */
 	if (((sp->flags & SPEC_SECURE) && !*sb->envd_token) || ((sp->flags & SPEC_PRIVATE_TRAFFIC) && !*sb->traffic_token))
 		return -EINVAL;
-	if (load_object(row->metadata, &sp->metadata) < 0 || load_object(row->env_vars, &sp->env_vars) < 0)
+	if (load_object(row->metadata, &sp->metadata) < 0 || load_object(row->env_vars, &sp->env_vars) < 0 ||
+	    spec_volumes_load(row->volumes, sp) < 0)
 		return -EINVAL;
 
 	json_t *network = NULL;

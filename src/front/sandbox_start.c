@@ -143,7 +143,7 @@ static void on_made(void *user, const struct warden_reply *re)
 void sandbox_ask_start(struct sandbox *sb, uint32_t flags, const char from[ID_SIZE], warden_fn *fn, void *user)
 {
 	struct msg_start m = { .limits = sb->spec.limits, .flags = flags };
-	autobuf struct buf msg = BUF_INIT(MSG_MAX);
+	autobuf struct buf msg = BUF_INIT(MSG_MAX), mounts = BUF_INIT(MSG_MAX);
 
 	memcpy(m.id, sb->id, sizeof m.id);
 	(void)str_copy(m.template_key, sizeof m.template_key, str_of(sb->spec.tpl.key));
@@ -152,7 +152,11 @@ void sandbox_ask_start(struct sandbox *sb, uint32_t flags, const char from[ID_SI
 		memcpy(m.from, from, sizeof m.from);
 	if (sb->spec.flags & SPEC_NO_INTERNET)
 		m.flags |= START_NO_INTERNET;
+	m.n_mounts = spec_put_mounts(&sb->spec, &mounts);
 	warden_compose(&msg, &m, sizeof m, offsetof(struct msg_start, n_policy), sb->spec.policy);
+	buf_str(&msg, buf_view(&mounts));
+	if (msg.bad || mounts.bad)
+		abort();		/* as warden_compose() */
 	(void)warden_ask(sb->front->warden, OP_START, msg.p, msg.n, fn, user);
 }
 

@@ -100,6 +100,12 @@ void snapshot_names(const struct front *f, const struct snapshot *sn, char id[SN
 	(void)snprintf(id, SNAPSHOT_NAME_SIZE, "%s:%s", sn->alias[0] ? name : sn->template_id, sn->tag);
 }
 
+static void snapshot_free(struct snapshot *sn)
+{
+	free(sn->volumes);
+	free(sn);
+}
+
 static int write_row(struct front *f, const struct snapshot *sn, struct err *e)
 {
 	struct snapshot_row row = {
@@ -107,6 +113,7 @@ static int write_row(struct front *f, const struct snapshot *sn, struct err *e)
 		.source = sn->source, .kept_name = sn->kept, .kept = sn->what, .base_id = sn->base.id, .base_name = sn->base.name,
 		.base_key = sn->base.key, .mem_bytes = sn->limits.mem_bytes, .disk_bytes = sn->limits.disk_bytes,
 		.cpu_permille = sn->limits.cpu_permille, .pids = sn->limits.pids, .created_ms = sn->created_ms,
+		.volumes = sn->volumes,
 	};
 
 	return snapshots_put(f->store, &row, e);
@@ -117,7 +124,7 @@ int snapshot_add(struct front *f, struct snapshot *sn, struct err *e)
 	struct snapshot *old;
 
 	if (write_row(f, sn, e) < 0) {
-		free(sn);
+		snapshot_free(sn);
 		return -e->no;
 	}
 	LIST_FOREACH(old, &f->snapshots, link) {
@@ -125,7 +132,7 @@ int snapshot_add(struct front *f, struct snapshot *sn, struct err *e)
 			continue;
 		forget_kept(f, old->kept);
 		LIST_REMOVE(old, link);
-		free(old);
+		snapshot_free(old);
 		break;
 	}
 	LIST_INSERT_HEAD(&f->snapshots, sn, link);
@@ -138,7 +145,7 @@ int snapshot_remove(struct front *f, struct snapshot *sn, struct err *e)
 		return -e->no;
 	forget_kept(f, sn->kept);
 	LIST_REMOVE(sn, link);
-	free(sn);
+	snapshot_free(sn);
 	return 0;
 }
 
@@ -155,6 +162,7 @@ static int on_row(void *user, const struct snapshot_row *r)
 	bool memory = false;
 
 	sn->what = r->kept;
+	sn->volumes = r->volumes ? must_dup_str(str_of(r->volumes)) : NULL;
 	sn->created_ms = r->created_ms;
 	sn->limits = (struct msg_limits) { r->mem_bytes, r->disk_bytes, r->cpu_permille, r->pids };
 	if (!str_copy(sn->template_id, sizeof sn->template_id, str_of(r->template_id)) || !str_copy(sn->tag, sizeof sn->tag, str_of(r->tag)) ||
@@ -166,7 +174,7 @@ static int on_row(void *user, const struct snapshot_row *r)
 	    !str_copy(sn->base.key, sizeof sn->base.key, str_of(r->base_key)) || !l->is_kept(l->user, sn->kept, &memory) ||
 	    ((sn->what & KEPT_MEMORY) && !memory)) {
 		log_warn("a snapshot is damaged or gone, ignoring it", "name=%s", r->kept_name ? r->kept_name : "");
-		free(sn);
+		snapshot_free(sn);
 		return 0;
 	}
 	LIST_INSERT_HEAD(&l->f->snapshots, sn, link);
@@ -186,6 +194,6 @@ void snapshots_free(struct front *f)
 
 	while ((sn = LIST_FIRST(&f->snapshots))) {
 		LIST_REMOVE(sn, link);
-		free(sn);
+		snapshot_free(sn);
 	}
 }

@@ -32,6 +32,7 @@ struct snapshot {
 	uint32_t what;			/* KEPT_* of front/sandbox.h */
 	struct template base;
 	struct msg_limits limits;
+	char *volumes;			/* that its source had mounted: JSON as in struct spec, or NULL; owned */
 	uint64_t created_ms;
 };
 

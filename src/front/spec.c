@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "front/catalog.h"
+#include "base/log.h"
 #include "front/front.h"
 #include "front/snapshots.h"
 #include "http/json.h"
@@ -92,13 +92,15 @@ static bool take_snapshot(const struct front *f, const char *team, const char *t
 	sp->limits = sn->limits;
 	memcpy(sp->from, sn->kept, sizeof sp->from);
 	sp->from_what = sn->what;
+	if (spec_volumes_load(sn->volumes, sp) < 0)
+		log_warn("a snapshot has volumes that do not make sense, leaving them out", "snapshot=%s", sn->template_id);
 	return true;
 }
 
 static int parse_template(const struct front *f, const char *team, const json_t *body, struct spec *sp, struct err *e)
 {
 	const char *ref = NULL;
-	struct catalog_entry en;
+	const struct template *tp;
 
 	if (json_need_str(body, "templateID", &ref, e) < 0)
 		return -e->no;
@@ -107,12 +109,9 @@ static int parse_template(const struct front *f, const char *team, const json_t 
 			"field 'templateID' must be a name of letters, digits, '-' and '_', or namespace/name:tag");
 	if (take_snapshot(f, team, ref, sp))
 		return 0;
-	if (catalog_find(f, team, str_of(ref), &en, e) < 0)
+	if (templates_find(&f->templates, str_of(ref), &tp, e) < 0)
 		return -e->no;
-	sp->tpl = en.tpl;
-	sp->limits = en.limits;
-	memcpy(sp->from, en.kept, sizeof sp->from);
-	sp->from_what = en.what;
+	sp->tpl = *tp;
 	return 0;
 }
 
@@ -168,13 +167,10 @@ static int parse_internet(const json_t *body, struct spec *sp, struct err *e)
 /* What other parts of the product will bring: better refused than silently left out. */
 static int refuse_unsupported(const json_t *body, struct err *e)
 {
-	json_t *mounts = NULL, *iam = NULL, *mcp = NULL;
+	json_t *iam = NULL, *mcp = NULL;
 
-	if (json_get_arr(body, "volumeMounts", &mounts, e) < 0 || json_get_obj(body, "iam", &iam, e) < 0 ||
-	    json_get_obj(body, "mcp", &mcp, e) < 0)
+	if (json_get_obj(body, "iam", &iam, e) < 0 || json_get_obj(body, "mcp", &mcp, e) < 0)
 		return -e->no;
-	if (mounts && json_array_size(mounts) > 0)
-		return err_set(e, EINVAL, "field 'volumeMounts' is not supported yet");
 	if (iam && json_object_size(iam) > 0)
 		return err_set(e, EINVAL, "field 'iam' is not supported yet");
 	return 0;
@@ -189,7 +185,8 @@ int spec_parse(const struct front *f, const char *team, const json_t *body, enum
 	    string_map(body, "metadata", METADATA_BYTES_MAX, &sp.metadata, e) < 0 ||
 	    string_map(body, "envVars", ENV_BYTES_MAX, &sp.env_vars, e) < 0 ||
 	    (sp.env_vars && check_env_names(sp.env_vars, e) < 0) ||
-	    parse_internet(body, &sp, e) < 0 || refuse_unsupported(body, e) < 0 || parse_template(f, team, body, &sp, e) < 0) {
+	    parse_internet(body, &sp, e) < 0 || refuse_unsupported(body, e) < 0 || parse_template(f, team, body, &sp, e) < 0 ||
+	    spec_volumes(f, team, body, &sp, e) < 0) {
 		spec_done(&sp);
 		return -e->no;
 	}
@@ -205,6 +202,7 @@ int spec_copy(const struct spec *sp, struct spec *ret, struct err *e)
 	ret->mask_host = NULL;
 	(void)json_incref(ret->metadata);
 	(void)json_incref(ret->env_vars);
+	(void)json_incref(ret->volumes);
 	if (!sp->network || spec_network(sp->network, ret, e) == 0)
 		return 0;
 	spec_done(ret);			/* it was good once; but a copy without it may reach more than the first */
@@ -216,6 +214,7 @@ void spec_done(struct spec *sp)
 	json_decref(sp->metadata);
 	json_decref(sp->env_vars);
 	json_decref(sp->network);
+	json_decref(sp->volumes);
 	policy_free(sp->policy);
 	*sp = (struct spec) { 0 };
 }

@@ -10,6 +10,7 @@
 #include "front/template.h"
 #include "ipc/msg.h"
 
+struct buf;
 struct front;
 struct policy;
 
@@ -30,6 +31,7 @@ struct spec {
 	uint32_t flags;
 	struct msg_limits limits;
 	json_t *metadata, *env_vars, *network;	/* objects or NULL, owned */
+	json_t *volumes;			/* [{id, name, path}], a path before what lies below it; or NULL, owned */
 	const char *mask_host;			/* in network, or NULL */
 	char from[ID_SIZE];			/* what it begins with: a name that the warden knows; "": nothing but the template */
 	uint32_t from_what;			/* KEPT_* */
@@ -46,6 +48,14 @@ int spec_parse(const struct front *f, const char *team, const json_t *body, enum
 int spec_copy(const struct spec *sp, struct spec *ret, struct err *e);
 int spec_network(json_t *network, struct spec *sp, struct err *e);	/* borrowed; keeps a reference; flags are set before */
 void spec_done(struct spec *sp);
+
+/* Its volumes, by spec_volumes.c. The field of a request, with the names of the team's volumes; those that a snapshot brings are in sp already. */
+int spec_volumes(const struct front *f, const char *team, const json_t *body, struct spec *sp, struct err *e);	/* -EINVAL, naming the field */
+int spec_volumes_load(const char *text, struct spec *sp);	/* as it was written; NULL: none. -EINVAL */
+char *spec_volumes_text(const struct spec *sp);			/* for the store; NULL: none */
+json_t *spec_volumes_shown(const struct spec *sp);		/* as clients see them: [{name, path}] */
+uint32_t spec_put_mounts(const struct spec *sp, struct buf *out);	/* struct msg_mount for each; how many */
+bool spec_has_volume(const struct spec *sp, const char *id);
 
 /* An integer field, strictly: "60" and 60.0 are refused. Absent or null leaves *ret alone; *ret_given says which. */
 int field_int(const json_t *o, const char *field, int64_t min, int64_t max, int64_t *ret, bool *ret_given, struct err *e);

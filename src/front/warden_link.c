@@ -87,7 +87,7 @@ static void call_answer(struct warden_link *w, struct warden_call *c, const stru
 static void on_answer(struct warden_link *w, const struct msg_head *h, int fd)
 {
 	struct warden_call *c = call_find(w, h->seq);
-	struct warden_reply re = { .msg = h, .fd = fd, .more = h->type == RE_LIST_ITEM || h->type == RE_KEPT_ITEM || h->type == RE_RELEASED };
+	struct warden_reply re = { .msg = h, .fd = fd, .more = h->type == RE_LIST_ITEM || h->type == RE_KEPT_ITEM || h->type == RE_VOLUME_ITEM || h->type == RE_RELEASED };
 
 	if (!c) {
 		fd_close(fd);
@@ -119,6 +119,7 @@ static void on_message(struct warden_link *w, const struct msg_head *h, size_t n
 	case RE_IMAGE:
 	case RE_RELEASED:
 	case RE_KEPT_ITEM:
+	case RE_VOLUME_ITEM:
 		on_answer(w, h, fd);
 		return;
 	case EV_EXITED:

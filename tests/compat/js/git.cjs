@@ -71,6 +71,12 @@ module.exports = {
 	'volume.create': async (c) => {
 		c.needs(c.core.Volume?.create)
 		const volume = await c.core.Volume.create(`compat-${process.pid}`)
-		await c.core.Volume.destroy(volume.volumeId)
+		const at = { apiUrl: process.env.E2B_API_URL }
+		try {
+			await volume.writeFile('/made', 'made\n', at)
+			assert.equal(await volume.readFile('/made', at), 'made\n')
+		} finally {
+			await c.core.Volume.destroy(volume.volumeId)
+		}
 	},
 }

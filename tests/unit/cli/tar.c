@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "base/fd.h"
-#include "base/tar.h"
+#include "cli/tar.h"
 
 struct seen {
 	struct buf text;		/* a line for each entry, its content behind it */
