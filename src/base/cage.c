@@ -41,6 +41,24 @@ static int add_rules(const struct cage *c, scmp_filter_ctx ctx)
 	return r == 0 && c->more ? c->more(ctx) : r;
 }
 
+static int load(scmp_filter_ctx ctx, int r, struct err *e)
+{
+	if (r == 0)
+		r = seccomp_load(ctx);
+	if (ctx)
+		seccomp_release(ctx);
+	return r < 0 ? err_set(e, -r, "install the system call filter: %s", strerror(-r)) : 0;
+}
+
+int cage_refuse_rings(struct err *e)
+{
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return err_sys(e, "give up new privileges");
+	scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ALLOW);
+
+	return load(ctx, ctx ? seccomp_rule_add(ctx, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(io_uring_setup), 0) : -ENOMEM, e);
+}
+
 int cage_close(const struct cage *c, struct err *e)
 {
 	if (build_is_sanitized)
@@ -53,10 +71,5 @@ int cage_close(const struct cage *c, struct err *e)
 		return err_set(e, -r, "give up the file system: %s", strerror(-r));
 	scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ERRNO(EPERM));
 
-	r = ctx ? add_rules(c, ctx) : -ENOMEM;
-	if (r == 0)
-		r = seccomp_load(ctx);
-	if (ctx)
-		seccomp_release(ctx);
-	return r < 0 ? err_set(e, -r, "install the system call filter: %s", strerror(-r)) : 0;
+	return load(ctx, ctx ? add_rules(c, ctx) : -ENOMEM, e);
 }

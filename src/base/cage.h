@@ -19,6 +19,10 @@ struct cage {
 	unsigned landlock_flags;
 };
 
+/* Before the event loop is made: libuv from 1.45 on sets up an io_uring for its epoll_ctl(), and aborts when the cage refuses the
+ * ring that it has. Without one it goes on with plain calls. Takes new privileges away as well. */
+int cage_refuse_rings(struct err *e);
+
 /* For good, and for all threads to come. Besides what is listed: memory can be mapped, but never executed; signals go to the process itself
  * only (abort); ioctl() asks for nothing but what a socket has to read, and to wait or not. Not dumpable afterwards. Builds with sanitizers stay outside. */
 int cage_close(const struct cage *c, struct err *e);

@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/cage.h"
 #include "base/fd.h"
 #include "base/inet.h"
 #include "base/log.h"
@@ -94,6 +95,8 @@ static int egress_open(struct egress *eg, struct err *e)
 	eg->max_flows = flows_for_fds();
 	if (!eg->rc.fixed)
 		resolvconf_open(&eg->rc);
+	if (cage_refuse_rings(e) < 0)
+		return -e->no;
 	eg->loop = loop_new();
 	eg->clients = clients_new();
 	eg->fw = eg->loop ? forwarder_new(eg->loop, &eg->rc) : NULL;

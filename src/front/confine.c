@@ -40,8 +40,8 @@ int confine_early(uint32_t *ret_fds, struct err *e)
 {
 	struct rlimit lim;
 
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
-		return err_sys(e, "give up new privileges");
+	if (cage_refuse_rings(e) < 0)
+		return -e->no;
 	if (!build_is_sanitized && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		return err_sys(e, "refuse dumps");
 	if (getrlimit(RLIMIT_NOFILE, &lim) < 0)

@@ -280,7 +280,7 @@ static int warden_open(struct warden *w, struct programs *p, struct err *e)
 	if (geteuid() != 0)
 		return err_set(e, EPERM, "must be started by root");
 	date_templates(&w->cfg);
-	if (find_programs(&w->cfg, p, e) < 0 || open_places(w, e) < 0 || open_loop(w, e) < 0 || open_engine(w, p->init, e) < 0 ||
+	if (find_programs(&w->cfg, p, e) < 0 || open_places(w, e) < 0 || isolate_calls(e) < 0 || open_loop(w, e) < 0 || open_engine(w, p->init, e) < 0 ||
 	    open_helpers(w, p, e) < 0)
 		return -e->no;
 	w->warm = warm_new(w);		/* last, so that its children are born with our confinement */

@@ -22,6 +22,7 @@
 #include "base/build.h"
 #include "base/cage.h"
 #include "base/fd.h"
+#include "loop/loop.h"
 
 /* The number of the line that went wrong is the exit status. */
 #define REFUSED(no, call) do { errno = 0; if ((call) != -1 || errno != (no)) return __LINE__ & 0xff; } while (0)
@@ -110,6 +111,42 @@ static int status(void)
 	return 0;
 }
 
+static void stop(void *l)
+{
+	loop_stop(l);
+}
+
+static int with_a_loop(void)
+{
+	struct err e;
+
+	ALLOWED(cage_refuse_rings(&e));
+	struct loop *l = loop_new();
+
+	if (!l)
+		return __LINE__ & 0xff;
+	loop_defer(l, stop, l);
+	loop_run(l);
+	for (int fd = 0; fd < 64; fd++) {
+		char path[32], to[64];
+
+		(void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+		ssize_t n = readlink(path, to, sizeof to - 1);
+
+		to[n < 0 ? 0 : n] = '\0';
+		if (strstr(to, "io_uring"))
+			return __LINE__ & 0xff;
+	}
+	loop_free(l);
+	return 0;
+}
+
+static void a_loop_does_without_a_ring(void **state)
+{
+	(void)state;
+	assert_int_equal(in_child(with_a_loop), 0);
+}
+
 static void only_listed_calls_are_left(void **state)
 {
 	(void)state;
@@ -140,6 +177,7 @@ int main(void)
 		cmocka_unit_test(only_listed_calls_are_left),
 		cmocka_unit_test(only_listed_places_are_left),
 		cmocka_unit_test(the_kernel_confirms_it),
+		cmocka_unit_test(a_loop_does_without_a_ring),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
