@@ -3,7 +3,6 @@
 import { test, after, before } from '../lib/case.mjs'
 import assert from 'node:assert/strict'
 import crypto from 'node:crypto'
-import fs from 'node:fs'
 import http2 from 'node:http2'
 import https from 'node:https'
 import path from 'node:path'
@@ -12,6 +11,7 @@ import { fileURLToPath } from 'node:url'
 import { createRaw, envd, envelope, killRaw, server } from '../lib/client.mjs'
 import { until } from '../lib/host.mjs'
 import { DOMAIN, PROXIES, startProxy } from '../lib/proxies.mjs'
+import { namesEnv } from '../lib/tls.mjs'
 
 const FIRST = path.join(path.dirname(fileURLToPath(import.meta.url)), '../compat/first.cjs')
 const ENVD = 49983
@@ -127,15 +127,7 @@ proxied('the API over TLS, and the checks of the document', async () => {
 
 // Runs a program on an SDK that finds the domain at the proxy.
 async function program(...args) {
-	fs.writeFileSync(`${site.dir}/dns.cjs`, `
-const dns = require('node:dns'), real = dns.lookup
-dns.lookup = (host, opt, cb) => {
-	if (typeof opt === 'function') { cb = opt; opt = {} }
-	if (!String(host).endsWith('${DOMAIN}')) return real.call(dns, host, opt, cb)
-	process.nextTick(() => opt.all ? cb(null, [{ address: '127.0.0.1', family: 4 }]) : cb(null, '127.0.0.1', 4))
-}
-`)
-	const env = { ...process.env, E2B_DOMAIN: `${DOMAIN}:${site.port}`, NODE_EXTRA_CA_CERTS: site.caFile, NODE_OPTIONS: `--require ${site.dir}/dns.cjs` }
+	const env = { ...process.env, E2B_DOMAIN: `${DOMAIN}:${site.port}`, NODE_EXTRA_CA_CERTS: site.caFile, ...namesEnv(DOMAIN, '127.0.0.1') }
 	delete env.E2B_API_URL
 	delete env.E2B_SANDBOX_URL
 	const child = spawn(process.execPath, ['--no-warnings', ...args], { env, timeout: 80000, cwd: process.env.ATOLL_TEST_NPM })

@@ -12,7 +12,7 @@ import { fileURLToPath } from 'node:url'
 import { api, createRaw, killRaw, server as shared } from '../lib/client.mjs'
 import { childrenOf, nameOf, rssOf, until } from '../lib/host.mjs'
 import { newServer } from '../lib/server.mjs'
-import { DOMAIN, newTlsServer, secureRequest, tlsEnv, tlsInit } from '../lib/tls.mjs'
+import { DOMAIN, namesEnv, newTlsServer, secureRequest, tlsEnv, tlsInit } from '../lib/tls.mjs'
 
 const FIRST = path.join(path.dirname(fileURLToPath(import.meta.url)), '../compat/first.cjs')
 const resolves = spawnSync('getent', ['ahosts', `x.${DOMAIN}`]).status === 0
@@ -42,16 +42,34 @@ function connect(options = {}) {
 	})
 }
 
-for (const name of ['e2b', 'e2b-v1calls', 'e2b-old']) {
-	test(`first program on ${name}, with E2B_DOMAIN alone`, { skip: resolves ? false : 'libnss-myhostname is not installed' }, async () => {
-		const child = spawn(process.execPath, ['--no-warnings', FIRST, name], { env: tlsEnv(own) })
-		let text = ''
-		child.stdout.on('data', (part) => { text += part })
-		child.stderr.on('data', (part) => { text += part })
-		const code = await new Promise((done) => child.once('exit', done))
-		assert.equal(code, 0, text)
-	})
+async function firstProgram(name, env) {
+	const child = spawn(process.execPath, ['--no-warnings', FIRST, name], { env })
+	let text = ''
+	child.stdout.on('data', (part) => { text += part })
+	child.stderr.on('data', (part) => { text += part })
+	const code = await new Promise((done) => child.once('exit', done))
+	assert.equal(code, 0, text)
 }
+
+for (const name of ['e2b', 'e2b-v1calls', 'e2b-old'])
+	test(`first program on ${name}, with E2B_DOMAIN alone`, { skip: resolves ? false : 'libnss-myhostname is not installed' }, () => firstProgram(name, tlsEnv(own)))
+
+test('on port 443 the domain has no port, nor do the names of sandboxes', async () => {
+	const at = `127.${[1, 2, 3].map(() => 1 + Math.floor(Math.random() * 250)).join('.')}`	// nobody else's 443
+	const other = newServer(shared.buildDir, { tls_listen: `${at}:443` })
+	assert.equal(tlsInit(other, '--domain', 'short.test').status, 0)
+	await other.start()
+	try {
+		const env = tlsEnv(other)
+		assert.equal(env.E2B_DOMAIN, 'short.test')
+		for (const name of ['e2b', 'e2b-old'])
+			await firstProgram(name, { ...env, ...namesEnv('short.test', at) })
+		const one = await createRaw({}, { base: other.url, key: other.key })
+		assert.equal(one.domain, 'short.test')
+	} finally {
+		assert.equal((await other.stop()).how, 0)
+	}
+})
 
 test('the answer names the domain with its port', async () => {
 	assert.equal(sbx.domain, own.domain)

@@ -4,9 +4,11 @@ import fs from 'node:fs'
 import https from 'node:https'
 import path from 'node:path'
 import { spawnSync } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
 import { freePort, newServer } from './server.mjs'
 
 export const DOMAIN = 'atoll.localhost'
+const NAMES = path.join(path.dirname(fileURLToPath(import.meta.url)), 'names.cjs')
 
 export function tlsInit(server, ...args) {
 	fs.mkdirSync(server.stateDir, { recursive: true })
@@ -36,6 +38,11 @@ export function tlsEnv(server) {
 	for (const name of ['E2B_API_URL', 'E2B_SANDBOX_URL', 'E2B_DEBUG', 'E2B_ACCESS_TOKEN'])
 		delete env[name]
 	return env
+}
+
+// Lets a Node client find a domain and all names below it at an address.
+export function namesEnv(domain, address) {
+	return { ATOLL_TEST_NAMES: `${domain}=${address}`, NODE_OPTIONS: `--require ${NAMES}` }
 }
 
 // One HTTP/1.1 request over TLS to a host name below the domain.
