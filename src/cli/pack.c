@@ -13,7 +13,7 @@
 
 #include "base/fd.h"
 #include "cli/cli.h"
-#include "cli/tar.h"
+#include "base/tar.h"
 
 #define OUT_MAX (64 * 1024)
 

@@ -14,7 +14,7 @@
 #include "base/fd.h"
 #include "cli/cli.h"
 #include "cli/format.h"
-#include "cli/tar.h"
+#include "base/tar.h"
 
 #define SAID_MAX 10			/* of what is left out, one by one */
 

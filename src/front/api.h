@@ -66,24 +66,47 @@ void api_prometheus(struct req *r);
 
 /* api_misc.c */
 void api_health(struct req *r);
-void api_templates(struct req *r);
-void api_template_alias(struct req *r);
 void api_teams(struct req *r);
 void api_access_tokens(struct req *r);
 json_t *time_json(uint64_t wall_ms);
 json_t *time_or_null(uint64_t wall_ms);				/* 0: null */
 
-/* api_later.c */
+/* api_templates.c */
+void api_templates(struct req *r);
+void api_template(struct req *r);
+void api_template_alias(struct req *r);
+void api_template_set(struct req *r);
+void api_template_drop(struct req *r);
+void api_build_request(struct req *r);
+void api_build_request_v1(struct req *r);
+
+/* api_tags.c */
+void api_tags_add(struct req *r);
+void api_tags_drop(struct req *r);
+void api_template_tags(struct req *r);
+int tag_parse(struct str text, char ret[64]);			/* in lower case; -EINVAL */
+
+/* api_builds.c */
+void api_build_start(struct req *r);
+void api_build_start_v1(struct req *r);
+void api_build_status(struct req *r);
+void api_build_logs(struct req *r);
+void api_build_cancel(struct req *r);
+void admin_template_gc(struct req *r);
+
+/* api_uploads.c */
+void api_upload_link(struct req *r);
+int api_upload_begin(struct req *r);
+void api_upload_data(struct req *r, struct str data);
+void api_upload_end(struct req *r);
+void api_upload_lost(struct req *r);
+
+/* api_fork.c, api_snapshots.c */
 void api_fork(struct req *r);
 void api_snapshot(struct req *r);
 void api_snapshots(struct req *r);
 bool api_snapshot_drop(struct req *r);	/* false: the path names none, and nothing was answered */
 int api_check_room(const struct front *f, const char *team, struct err *e);	/* for one more sandbox; -EDQUOT */
-void later_build(struct req *r);
-void later_tags(struct req *r);
-void api_template_tags(struct req *r);
-void api_template_drop(struct req *r);
-void api_template_set(struct req *r);
 
 /* api_keys.c */
 void api_keys(struct req *r);

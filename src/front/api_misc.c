@@ -13,8 +13,6 @@
 #include "http/server.h"
 #include "http/url.h"
 
-#define MIB (1024 * 1024)
-
 void api_health(struct req *r)
 {
 	reply_empty(r, 204);
@@ -31,44 +29,6 @@ json_t *time_json(uint64_t wall_ms)
 json_t *time_or_null(uint64_t wall_ms)
 {
 	return wall_ms ? time_json(wall_ms) : json_null();
-}
-
-static json_t *template_json(const struct front *f, const struct template *tp)
-{
-	const struct msg_limits *lim = &f->defaults;
-
-	return json_pack("{s:s,s:s,s:I,s:I,s:I,s:b,s:[s],s:[s],s:o,s:o,s:n,s:n,s:i,s:i,s:s,s:s}", "templateID", tp->id, "buildID", tp->key,
-			 "cpuCount", (json_int_t)((lim->cpu_permille + 999) / 1000), "memoryMB", (json_int_t)(lim->mem_bytes / MIB),
-			 "diskSizeMB", (json_int_t)(lim->disk_bytes / MIB), "public", 1, "aliases", tp->name, "names", tp->name,
-			 "createdAt", time_json(tp->built_ms), "updatedAt", time_json(tp->built_ms), "createdBy", "lastSpawnedAt",
-			 "spawnCount", 0, "buildCount", 1, "envdVersion", ENVD_VERSION, "buildStatus", "ready");
-}
-
-void api_templates(struct req *r)
-{
-	autofree char *team = NULL;
-
-	if (query_get(r->http->query, "teamID", &team) == 0 && strcmp(team, r->caller.team) != 0) {
-		reply_error(r, 400, "query parameter 'teamID' is not the team of the API key");
-		return;
-	}
-
-	json_t *list = json_array();
-
-	for (size_t i = 0; i < r->front->templates.n; i++)
-		(void)json_array_append_new(list, template_json(r->front, &r->front->templates.v[i]));
-	reply_json(r, 200, list, NULL);
-}
-
-void api_template_alias(struct req *r)
-{
-	const struct template *tp;
-	struct err e;
-
-	if (templates_find(&r->front->templates, str_of(r->param), &tp, &e) < 0)
-		reply_err(r, &e);
-	else
-		reply_json(r, 200, json_pack("{s:s,s:b}", "templateID", tp->id, "public", 1), NULL);
 }
 
 void api_teams(struct req *r)

@@ -154,7 +154,7 @@ static int reconcile(struct boot *b, struct err *e)
 		log_warn("killing a sandbox that nobody owns", "id=%s", b->have[i].id);
 		(void)warden_ask_id(f->warden, OP_KILL, b->have[i].id, "", ignore_reply, NULL);
 	}
-	if (volumes_load(f, e) < 0 || snapshots_load(f, is_kept, b, e) < 0)
+	if (volumes_load(f, e) < 0 || snapshots_load(f, is_kept, b, e) < 0 || builds_load(f, is_kept, b, e) < 0)
 		return -e->no;
 	for (size_t i = 0; i < b->n_kept; i++) {
 		if (b->owned[i])
@@ -292,6 +292,7 @@ static void on_hello(void *user, const struct warden_reply *re)
 		}
 	}
 	f->defaults = m->defaults;
+	f->maxima = m->maxima;
 	f->can_checkpoint = m->can_checkpoint;
 	if (!f->can_checkpoint)
 		log_info("the memory of paused sandboxes is not kept on disk", "why='%s'",

@@ -41,6 +41,7 @@ void front_stop(struct front *f)
 	if (f->server)
 		http_server_stop_accepting(f->server);
 	debug_stop_accepting(f->debug);
+	builds_stop(f);
 	pool_stop(f->pool);
 	if (f->requests == 0)
 		loop_stop(f->loop);
@@ -65,6 +66,7 @@ void front_done(struct front *f)
 	for (size_t i = 0; i < f->n_doors; i++)
 		fd_close(f->doors[i].fd);
 	boot_free(f->boot);
+	builds_stop(f);
 	snapshots_free(f);
 	volumes_free(f);
 	pool_free(f->pool);
@@ -88,6 +90,7 @@ void front_done(struct front *f)
 	logbook_free(f->logbook);
 	census_free(f->census);
 	vault_free(f->vault);
+	store_close(f->uploads);
 	store_close(f->store);
 	loop_free(f->loop);
 }

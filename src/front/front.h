@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/log.h"
+#include "front/build.h"
 #include "front/memory.h"
 #include "front/snapshots.h"
 #include "front/volumes.h"
@@ -55,6 +56,9 @@ struct front_options {
 	uint32_t rate_limit;		/* requests per second and key, 0: none; of teams without their own */
 	uint32_t team_max_sandboxes;	/* 0: none; of teams without their own */
 	uint32_t mem_total_mb;		/* of all sandboxes; 0: not set */
+	const char *image_map;		/* "IMAGE=TEMPLATE,..." or NULL */
+	uint32_t template_cache_mb, template_uploads_mb, template_upload_max_mb;	/* layers of builds; archives for them, all and one */
+	uint32_t build_timeout_s, ready_timeout_s;
 	uint32_t volume_mb, volume_max_mb;	/* how much one may hold: if nobody says, and at most */
 	uint32_t team_max_volumes;
 	uint32_t pool_size, pool_max;	/* finished sandboxes per template: at least, at most; 0: none */
@@ -78,6 +82,8 @@ struct front {
 	struct front_options opt;
 	struct loop *loop;
 	struct store *store;
+	struct store *uploads;		/* archives for builds, a file of its own */
+	struct build_list builds;	/* under way */
 	struct vault *vault;
 	struct rules_link *rules;
 	struct warden_link *warden;
@@ -97,7 +103,7 @@ struct front {
 	struct snapshot_list snapshots;
 	struct volume_list volumes;
 	uint32_t volume_calls;		/* under way, or being connected */
-	struct msg_limits defaults;
+	struct msg_limits defaults, maxima;
 	uint32_t max_sandboxes;
 	struct boot *boot;		/* until it serves */
 	struct certs *certs;		/* NULL without TLS */

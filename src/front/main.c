@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "front/boot.h"
+#include "front/build.h"
 #include "front/census.h"
 #include "front/certs.h"
 #include "front/confine.h"
@@ -37,6 +38,7 @@
 #include "loop/carrier.h"
 #include "loop/loop.h"
 #include "store/db.h"
+#include "store/uploads.h"
 
 #define FD_WARDEN 3
 #define FD_DOORS 4
@@ -74,7 +76,7 @@ static void on_exited(void *user, const struct msg_exited *m)
 
 	struct sandbox *sb = sandbox_table_find(f->sandboxes, str_of(m->id));
 
-	if (!sb && pool_exited(f->pool, m->id))
+	if (!sb && (build_exited(f, m->id) || pool_exited(f->pool, m->id)))
 		return;
 	if (sb && sandbox_paused_exited(sb))
 		return;
@@ -259,6 +261,16 @@ static uint32_t *number_option(int c, struct front_options *opt)
 		return &opt->pool_size;
 	case 'c':
 		return &opt->checkpoint_after_s;
+	case 'C':
+		return &opt->template_cache_mb;
+	case 'U':
+		return &opt->template_uploads_mb;
+	case 'F':
+		return &opt->template_upload_max_mb;
+	case 'B':
+		return &opt->build_timeout_s;
+	case 'R':
+		return &opt->ready_timeout_s;
 	case 'v':
 		return &opt->volume_mb;
 	case 'V':
@@ -310,6 +322,9 @@ static int parse_options(int argc, char **argv, struct front *f)
 		{ "volume-mb", required_argument, NULL, 'v' }, { "volume-max-mb", required_argument, NULL, 'V' },
 		{ "team-max-volumes", required_argument, NULL, 'n' },
 		{ "warm-pool-size", required_argument, NULL, 'p' }, { "warm-pool-max", required_argument, NULL, 'P' },
+		{ "template-cache-mb", required_argument, NULL, 'C' }, { "template-uploads-mb", required_argument, NULL, 'U' },
+		{ "template-upload-max-mb", required_argument, NULL, 'F' }, { "build-timeout", required_argument, NULL, 'B' },
+		{ "ready-timeout", required_argument, NULL, 'R' }, { "image-map", required_argument, NULL, 'I' },
 		{ "door", required_argument, NULL, 'D' },
 		{ "open", no_argument, NULL, 'o' },		{ "metrics-open", no_argument, NULL, 'm' },
 		{ "text-from-stdout", no_argument, NULL, 'x' },
@@ -330,6 +345,9 @@ static int parse_options(int argc, char **argv, struct front *f)
 		case 'u':
 			opt->url = optarg;
 			break;
+		case 'I':
+			opt->image_map = optarg;
+			break;
 		case 'k':
 			opt->key_file = optarg;
 			break;
@@ -344,6 +362,11 @@ static int parse_options(int argc, char **argv, struct front *f)
 		case 'p':
 		case 'P':
 		case 'c':
+		case 'C':
+		case 'U':
+		case 'F':
+		case 'B':
+		case 'R':
 		case 'v':
 		case 'V':
 		case 'n':
@@ -381,9 +404,11 @@ static int open_state(struct front *f, struct err *e)
 {
 	autofree char *path = str_fmt("%s/atoll.db", f->opt.state_dir);
 
-	if (!path)
+	autofree char *uploads = str_fmt("%s/uploads.db", f->opt.state_dir);
+
+	if (!path || !uploads)
 		return err_set(e, ENOMEM, "name the state file");
-	if (store_open(path, &f->store, e) < 0 || vault_open(f->opt.state_dir, &f->vault, e) < 0 || keyring_open(f->store, f->opt.key_file, &f->keyring, e) < 0)
+	if (store_open(path, &f->store, e) < 0 || uploads_open(uploads, &f->uploads, e) < 0 || vault_open(f->opt.state_dir, &f->vault, e) < 0 || keyring_open(f->store, f->opt.key_file, &f->keyring, e) < 0)
 		return -e->no;
 	return 0;
 }
@@ -403,6 +428,7 @@ static int set_up(struct front *f, struct err *e)
 	f->penalties = penalties_new();
 	f->metrics = metrics_new();
 	f->census = census_new(f->store, clock_wall_ms());
+	TAILQ_INIT(&f->builds);
 	TAILQ_INIT(&f->reading);
 	TAILQ_INIT(&f->watches);
 	LIST_INIT(&f->held);

@@ -84,6 +84,8 @@ static int status_of(int no)
 	switch (no) {
 	case EINVAL:
 		return 400;
+	case EPERM:
+		return 403;
 	case ENOENT:
 		return 404;
 	case EEXIST:

@@ -82,6 +82,10 @@ static void on_body(struct http_req *rq, struct str data)
 
 	if (r->status || !r->route || r->route->body_max == 0)
 		return;
+	if (r->route->on_data) {
+		r->route->on_data(r, data);
+		return;
+	}
 	buf_str(&r->body, data);
 	if (r->body.bad) {
 		http_close_after(rq);
@@ -124,6 +128,8 @@ static void on_close(struct http_req *rq, bool lost)
 
 	r->http = NULL;
 	stop_reading(r);
+	if (lost && r->route && r->route->on_lost && r->work)
+		r->route->on_lost(r);
 	count(r, lost);
 	log_at(quiet ? LOG_LVL_DEBUG : LOG_LVL_INFO, "request",
 		"request=%s method=%s route=%s status=%d ms=%.1f team=%s%s%s%s", r->id, r->method,
@@ -202,7 +208,12 @@ static void check_and_read(struct req *r, const struct str raw[2])
 		handle(r);
 		return;
 	}
-	r->ready = r->is_reading = true;
+	r->ready = true;
+	if (r->route->begin) {		/* for as long as it takes: whoever sends it has shown that he may */
+		(void)r->route->begin(r);
+		return;
+	}
+	r->is_reading = true;
 	TAILQ_INSERT_TAIL(&r->front->reading, r, reading);
 }
 

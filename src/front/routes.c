@@ -8,6 +8,8 @@
 
 #define SMALL (64 * 1024)
 #define CREATE_MAX (1024 * 1024)
+#define BUILD_MAX (8 * 1024 * 1024)
+#define UPLOAD_MAX (1ull << 40)		/* the setting is what counts */
 
 /* The first that fits counts: fixed names stand before "{id}". */
 static const struct route routes[] = {
@@ -35,21 +37,25 @@ static const struct route routes[] = {
 	{ "GET", "/templates", ACCESS_TEAM, 0, api_templates },
 	{ "GET", "/v2/templates", ACCESS_TEAM, 0, api_templates },
 	{ "GET", "/templates/aliases/{alias}", ACCESS_TEAM, 0, api_template_alias },
+	{ "POST", "/templates/tags", ACCESS_TEAM, SMALL, api_tags_add },
+	{ "DELETE", "/templates/tags", ACCESS_TEAM, SMALL, api_tags_drop },
 	{ "GET", "/templates/{id}/tags", ACCESS_TEAM, 0, api_template_tags },
-	{ "POST", "/templates/tags", ACCESS_TEAM, SMALL, later_tags },
-	{ "DELETE", "/templates/tags", ACCESS_TEAM, SMALL, later_tags },
+	{ "GET", "/templates/{id}", ACCESS_TEAM, 0, api_template },
 	{ "PATCH", "/v2/templates/{id}", ACCESS_TEAM, SMALL, api_template_set },
 	{ "PATCH", "/templates/{id}", ACCESS_TEAM, SMALL, api_template_set },
 	{ "DELETE", "/templates/{id}", ACCESS_TEAM, SMALL, api_template_drop },
-	{ "POST", "/templates", ACCESS_TEAM, CREATE_MAX, later_build },
-	{ "POST", "/v2/templates", ACCESS_TEAM, CREATE_MAX, later_build },
-	{ "POST", "/v3/templates", ACCESS_TEAM, CREATE_MAX, later_build },
-	{ "POST", "/templates/{id}", ACCESS_TEAM, CREATE_MAX, later_build },
-	{ "POST", "/templates/{id}/builds/{build}", ACCESS_TEAM, CREATE_MAX, later_build },
-	{ "POST", "/v2/templates/{id}/builds/{build}", ACCESS_TEAM, CREATE_MAX, later_build },
-	{ "GET", "/templates/{id}/files/{hash}", ACCESS_TEAM, 0, later_build },
-	{ "GET", "/templates/{id}/builds/{build}/status", ACCESS_TEAM, 0, later_build },
-	{ "GET", "/templates/{id}/builds/{build}/logs", ACCESS_TEAM, 0, later_build },
+	{ "POST", "/templates", ACCESS_TEAM, CREATE_MAX, api_build_request_v1 },
+	{ "POST", "/v2/templates", ACCESS_TEAM, CREATE_MAX, api_build_request },
+	{ "POST", "/v3/templates", ACCESS_TEAM, CREATE_MAX, api_build_request },
+	{ "POST", "/templates/{id}", ACCESS_TEAM, CREATE_MAX, api_build_request_v1 },
+	{ "POST", "/templates/{id}/builds/{build}", ACCESS_TEAM, CREATE_MAX, api_build_start_v1 },
+	{ "POST", "/v2/templates/{id}/builds/{build}", ACCESS_TEAM, BUILD_MAX, api_build_start },
+	{ "DELETE", "/templates/{id}/builds/{build}", ACCESS_TEAM, SMALL, api_build_cancel },
+	{ "GET", "/templates/{id}/files/{hash}", ACCESS_TEAM, 0, api_upload_link },
+	{ "PUT", "/templates/{id}/files/{hash}", ACCESS_OPEN, UPLOAD_MAX, api_upload_end, .begin = api_upload_begin, .on_data = api_upload_data,
+		.on_lost = api_upload_lost },
+	{ "GET", "/templates/{id}/builds/{build}/status", ACCESS_TEAM, 0, api_build_status },
+	{ "GET", "/templates/{id}/builds/{build}/logs", ACCESS_TEAM, 0, api_build_logs },
 
 	{ "POST", "/sandboxes/{id}/fork", ACCESS_TEAM, SMALL, api_fork },
 	{ "POST", "/sandboxes/{id}/snapshots", ACCESS_TEAM, SMALL, api_snapshot },
@@ -90,6 +96,7 @@ static const struct route routes[] = {
 	{ "GET", "/admin/sandboxes/running-counts", ACCESS_ADMIN, 0, admin_running },
 	{ "GET", "/admin/log-level", ACCESS_ADMIN, 0, admin_log_level },
 	{ "PUT", "/admin/log-level", ACCESS_ADMIN, SMALL, admin_log_level_set },
+	{ "POST", "/admin/templates/gc", ACCESS_ADMIN, SMALL, admin_template_gc },
 	{ "GET", "/nodes", ACCESS_ADMIN, 0, admin_nodes },
 };
 

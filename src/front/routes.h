@@ -18,6 +18,10 @@ struct route {
 	enum access access;
 	size_t body_max;
 	void (*handler)(struct req *r);
+	/* A body that is taken as it comes, instead of being kept until the handler is called: */
+	int (*begin)(struct req *r);			/* before it; has answered if it returns less than 0 */
+	void (*on_data)(struct req *r, struct str data);
+	void (*on_lost)(struct req *r);			/* the client has gone before its end */
 	bool quiet;			/* asked for all the time: no line in the log when all is well */
 };
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "front/catalog.h"
 #include "front/front.h"
 #include "front/snapshots.h"
 #include "http/json.h"
@@ -100,7 +101,7 @@ static bool take_snapshot(const struct front *f, const char *team, const char *t
 static int parse_template(const struct front *f, const char *team, const json_t *body, struct spec *sp, struct err *e)
 {
 	const char *ref = NULL;
-	const struct template *tp;
+	struct catalog_entry en;
 
 	if (json_need_str(body, "templateID", &ref, e) < 0)
 		return -e->no;
@@ -109,9 +110,12 @@ static int parse_template(const struct front *f, const char *team, const json_t 
 			"field 'templateID' must be a name of letters, digits, '-' and '_', or namespace/name:tag");
 	if (take_snapshot(f, team, ref, sp))
 		return 0;
-	if (templates_find(&f->templates, str_of(ref), &tp, e) < 0)
+	if (catalog_find(f, team, str_of(ref), &en, e) < 0)
 		return -e->no;
-	sp->tpl = *tp;
+	sp->tpl = en.tpl;
+	sp->limits = en.limits;
+	memcpy(sp->from, en.kept, sizeof sp->from);
+	sp->from_what = en.what;
 	return 0;
 }
 

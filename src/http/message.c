@@ -265,15 +265,15 @@ int message_body(struct message *m, struct str *in, struct str *ret_piece)
 		return refuse(m, 400, why && *why ? why : "malformed body");
 	}
 	str_skip(in, used);
+	m->framing += m->piece.n ? (size_t)(m->piece.p - p) : used;
+	if (m->framing > HTTP_FRAMING_MAX)
+		return refuse(m, 400, "chunk extension or trailer too long");
 	if (m->piece.n) {
 		m->framing = 0;
 		*ret_piece = m->piece;
 		return MESSAGE_PIECE;
 	}
-	m->framing += used;
-	if (m->done)
-		return MESSAGE_END;
-	return m->framing > HTTP_FRAMING_MAX ? refuse(m, 400, "chunk extension or trailer too long") : MESSAGE_MORE;
+	return m->done ? MESSAGE_END : MESSAGE_MORE;
 }
 
 bool message_eof(struct message *m)

@@ -98,3 +98,8 @@ int http_peer(const struct http_req *rq, struct sockaddr_storage *ret)
 		return -ENOTCONN;
 	return getpeername(stream_fd(rq->conn->s), (struct sockaddr *)ret, &n) < 0 ? -errno : 0;
 }
+
+bool http_is_secure(const struct http_req *rq)
+{
+	return rq->conn && rq->conn->secure;
+}

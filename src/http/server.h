@@ -133,6 +133,7 @@ struct stream *http_splice_to(const struct http_req *rq, uint64_t *ret_left);
 void http_moved(struct http_req *rq, size_t n);
 void http_close_after(struct http_req *rq);			/* no keep-alive after this response */
 void http_abort(struct http_req *rq);				/* breaks the connection with a reset; on_close follows */
+bool http_is_secure(const struct http_req *rq);			/* it came over TLS */
 bool http_started(const struct http_req *rq);			/* a response head has gone out */
 bool http_ended(const struct http_req *rq);
 

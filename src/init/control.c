@@ -23,6 +23,7 @@
 #include "loop/loop.h"
 #include "init/init.h"
 #include "init/reply.h"
+#include "init/template.h"
 #include "init/trust.h"
 
 #define INIT_BODY_MAX (1024 * 1024)
@@ -119,6 +120,19 @@ static void become_copy(struct init *in)
 	interp_copied(in);
 }
 
+/* What the template says, if somebody has built it, goes before what holds for all. */
+static void take_defaults(struct init *in, const struct setup *s)
+{
+	autojson json_t *built = template_read();
+	const char *user = json_string_value(json_object_get(built, "user"));
+	const char *workdir = json_string_value(json_object_get(built, "workdir"));
+
+	if (user || (s->user && s->user[0]))
+		replace(&in->default_user, user ? user : s->user);
+	if (workdir || (s->workdir && s->workdir[0]))
+		replace(&in->default_workdir, workdir ? workdir : s->workdir);
+}
+
 static void setup_apply(struct init *in, const struct setup *s)
 {
 	autojson json_t *before = env_merged(&in->env);
@@ -126,10 +140,7 @@ static void setup_apply(struct init *in, const struct setup *s)
 	env_read_template(&in->env);
 	if (s->vars)
 		env_give(&in->env, s->vars);
-	if (s->user && s->user[0])
-		replace(&in->default_user, s->user);
-	if (s->workdir && s->workdir[0])
-		replace(&in->default_workdir, s->workdir);
+	take_defaults(in, s);
 	tell(in, "E2B_SANDBOX", "true");
 	if (s->sandbox && in->sandbox && strcmp(in->sandbox, s->sandbox) != 0)
 		become_copy(in);

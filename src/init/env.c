@@ -9,6 +9,7 @@
 #include "base/fd.h"
 #include "http/json.h"
 #include "init/sysfile.h"
+#include "init/template.h"
 #include "init/users.h"
 
 #define TEMPLATE_ENV "/etc/atoll/env"
@@ -71,6 +72,9 @@ void env_read_template(struct env *v)
 	(void)json_object_clear(v->template_vars);
 	if (text)
 		env_parse((struct str) { text, n }, v->template_vars);
+	autojson json_t *built = template_read();
+
+	(void)json_object_update(v->template_vars, json_object_get(built, "env"));
 }
 
 void env_give(struct env *v, json_t *vars)

@@ -4,12 +4,13 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/fd.h"
 #include "base/str.h"
 #include "store/db_stmt.h"
 
-#define STMTS_MAX 64
+#define STMTS_MAX 128
 #define BUSY_MS 2000		/* only a person with the sqlite3 shell can hold the lock */
 
 struct store {
@@ -135,6 +136,59 @@ static const char *const migrations[] = {
 	" pids INTEGER NOT NULL,"
 	" created_ms INTEGER NOT NULL,"
 	" PRIMARY KEY(template_id, tag)) STRICT;",
+
+	"CREATE TABLE templates ("
+	" id TEXT PRIMARY KEY,"
+	" team TEXT NOT NULL REFERENCES teams(id) ON DELETE CASCADE,"
+	" name TEXT NOT NULL,"
+	" is_public INTEGER NOT NULL,"
+	" created_ms INTEGER NOT NULL,"
+	" updated_ms INTEGER NOT NULL,"
+	" spawned_ms INTEGER NOT NULL,"
+	" spawn_count INTEGER NOT NULL) STRICT;"
+	"CREATE UNIQUE INDEX templates_name ON templates(team, name);"
+	"CREATE TABLE builds ("
+	" id TEXT PRIMARY KEY,"
+	" template_id TEXT NOT NULL REFERENCES templates(id) ON DELETE CASCADE,"
+	" team TEXT NOT NULL,"
+	" status TEXT NOT NULL,"
+	" base_key TEXT NOT NULL,"
+	" kept TEXT NOT NULL,"
+	" what INTEGER NOT NULL,"
+	" mem_bytes INTEGER NOT NULL,"
+	" disk_bytes INTEGER NOT NULL,"
+	" cpu_permille INTEGER NOT NULL,"
+	" pids INTEGER NOT NULL,"
+	" step TEXT NOT NULL,"
+	" reason TEXT NOT NULL,"
+	" tags TEXT NOT NULL,"
+	" created_ms INTEGER NOT NULL,"
+	" finished_ms INTEGER NOT NULL) STRICT;"
+	"CREATE INDEX builds_template ON builds(template_id);"
+	"CREATE INDEX builds_kept ON builds(kept);"
+	"CREATE TABLE template_tags ("
+	" template_id TEXT NOT NULL REFERENCES templates(id) ON DELETE CASCADE,"
+	" tag TEXT NOT NULL,"
+	" build_id TEXT NOT NULL,"
+	" created_ms INTEGER NOT NULL,"
+	" PRIMARY KEY(template_id, tag)) STRICT;"
+	"CREATE TABLE build_logs ("
+	" build TEXT NOT NULL REFERENCES builds(id) ON DELETE CASCADE,"
+	" n INTEGER NOT NULL,"
+	" at_ms INTEGER NOT NULL,"
+	" level TEXT NOT NULL,"
+	" step TEXT NOT NULL,"
+	" message TEXT NOT NULL,"
+	" PRIMARY KEY(build, n)) STRICT, WITHOUT ROWID;"
+	"CREATE TABLE layers ("
+	" key TEXT PRIMARY KEY,"
+	" base_key TEXT NOT NULL,"
+	" kept TEXT NOT NULL,"
+	" what INTEGER NOT NULL,"
+	" bytes INTEGER NOT NULL,"
+	" created_ms INTEGER NOT NULL,"
+	" used_ms INTEGER NOT NULL) STRICT;"
+	"CREATE INDEX layers_kept ON layers(kept);",
 
 	"CREATE TABLE volumes ("
 	" id TEXT PRIMARY KEY,"				/* by which the warden knows it, too */
@@ -292,7 +346,7 @@ static int migrate(struct store *s, struct err *e)
 	return 0;
 }
 
-int store_open(const char *path, struct store **ret, struct err *e)
+static int open_file(const char *path, struct store **ret, struct err *e)
 {
 	struct store *s = calloc(1, sizeof *s);
 
@@ -306,12 +360,55 @@ int store_open(const char *path, struct store **ret, struct err *e)
 		return r;
 	}
 	(void)sqlite3_busy_timeout(s->db, BUSY_MS);
+	*ret = s;
+	return 0;
+}
+
+int store_open(const char *path, struct store **ret, struct err *e)
+{
+	struct store *s = NULL;
+
+	if (open_file(path, &s, e) < 0)
+		return -e->no;
 	/* temp_store: no file is opened later, when the seccomp filter is in place. */
 	if (db_exec(s, "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA temp_store=MEMORY;"
 		    "PRAGMA foreign_keys=ON; PRAGMA cache_size=-1024; PRAGMA journal_size_limit=4194304;", e) < 0 ||
 	    migrate(s, e) < 0) {
 		store_close(s);
 		return err_wrap(e, "open '%s'", path);
+	}
+	*ret = s;
+	return 0;
+}
+
+static void remove_file(const char *path)
+{
+	static const char *const ends[] = { "", "-wal", "-shm" };
+
+	for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
+		autofree char *name = str_fmt("%s%s", path, ends[i]);
+
+		if (name)
+			(void)unlink(name);
+	}
+}
+
+int store_open_cache(const char *path, const char *schema, struct store **ret, struct err *e)
+{
+	struct store *s = NULL;
+
+	for (int i = 0;; i++) {
+		if (open_file(path, &s, e) < 0)
+			return -e->no;
+		/* The first write makes the files that a write needs, while that is still allowed. */
+		if (db_exec(s, "PRAGMA auto_vacuum=FULL; PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF; PRAGMA temp_store=MEMORY;"
+			    "PRAGMA foreign_keys=ON; PRAGMA cache_size=-2048; PRAGMA journal_size_limit=4194304;", e) == 0 &&
+		    db_exec(s, schema, e) == 0)
+			break;
+		store_close(s);
+		if (i > 0)
+			return err_wrap(e, "open '%s'", path);
+		remove_file(path);	/* damaged by a crash of the host: what is lost can be had again */
 	}
 	*ret = s;
 	return 0;

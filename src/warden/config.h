@@ -32,6 +32,9 @@ struct config {
 	uint64_t mem_total_mb;			/* 0: the engine's choice */
 	uint64_t max_sandboxes, max_timeout_s;
 	uint64_t checkpoint_after_s;		/* after a pause; sooner only costs whoever resumes at once */
+	char image_map[2048];			/* "IMAGE=TEMPLATE,...": images that stand for templates of the server */
+	uint64_t template_cache_mb, template_uploads_mb, template_upload_max_mb;	/* of builds of templates: layers, archives, one of them */
+	uint64_t build_timeout_s, ready_timeout_s;
 	uint64_t logs_kept_s, logs_max_mb;	/* of sandboxes that have ended */
 	uint64_t head_timeout_s, body_timeout_s;	/* of requests */
 	uint64_t warm_pool_size, warm_pool_max;	/* finished sandboxes per template; max is 0 until settled */

@@ -16,7 +16,7 @@
 #include "warden/warden.h"
 
 #define HELLO_MS 10000
-#define FRONT_ARGS 64
+#define FRONT_ARGS 96
 #define FRONT_TRIES 5			/* of a first start: something is wrong that a sixth will not cure */
 
 static const char *const level_word[] = { "debug", "info", "warn", "error" };
@@ -121,7 +121,10 @@ int front_open(struct warden *w, int exe_fd, const char *exe, const char *state_
 		{ "--logs-max-mb", w->cfg.logs_max_mb }, { "--rate-limit", w->cfg.rate_limit },
 		{ "--team-max-sandboxes", w->cfg.team_max_sandboxes }, { "--warm-pool-size", w->cfg.warm_pool_size },
 		{ "--warm-pool-max", w->cfg.warm_pool_max }, { "--mem-total-mb", w->cfg.mem_total_mb },
-		{ "--checkpoint-after", w->cfg.checkpoint_after_s }, { "--volume-mb", w->cfg.volume_size_mb },
+		{ "--checkpoint-after", w->cfg.checkpoint_after_s }, { "--template-cache-mb", w->cfg.template_cache_mb },
+		{ "--template-uploads-mb", w->cfg.template_uploads_mb }, { "--template-upload-max-mb", w->cfg.template_upload_max_mb },
+		{ "--build-timeout", w->cfg.build_timeout_s }, { "--ready-timeout", w->cfg.ready_timeout_s },
+		{ "--volume-mb", w->cfg.volume_size_mb },
 		{ "--volume-max-mb", w->cfg.volume_max_mb }, { "--team-max-volumes", w->cfg.team_max_volumes },
 	};
 	/* They live as long as the service, of which a process has one. */
@@ -134,7 +137,8 @@ int front_open(struct warden *w, int exe_fd, const char *exe, const char *state_
 	(void)snprintf(key, sizeof key, "%s/key", state_dir);
 	argv[n++] = exe;
 	const char *pairs[][2] = { { "--state", state_dir }, { "--key-file", key }, { "--url", w->ready_url },
-		{ "--log-level", level_word[w->cfg.log_level] }, { "--domain", w->domain } };
+		{ "--log-level", level_word[w->cfg.log_level] }, { "--domain", w->domain },
+		{ "--image-map", w->cfg.image_map } };
 
 	for (size_t i = 0; i < ARRAY_LEN(pairs); i++) {
 		if (!pairs[i][1][0])

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "cli/tar.h"
+#include "base/tar.h"
 #include "fuzz.h"
 
 struct seen {

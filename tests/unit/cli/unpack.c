@@ -17,7 +17,7 @@
 
 #include "base/fd.h"
 #include "cli/pack.h"
-#include "cli/tar.h"
+#include "base/tar.h"
 #include "cli/unpack.h"
 
 struct place {				/* dir/in is unpacked to, dir/out must stay as it is */

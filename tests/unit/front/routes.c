@@ -66,6 +66,7 @@ static void fixed_names_win(void **state)
 	assert_string_equal(r->pattern, "/admin/sandboxes/running-counts");
 }
 
+/* ... and the addresses that files are sent to, which are signed. */
 static void only_health_is_open(void **state)
 {
 	size_t open = 0;
@@ -79,7 +80,8 @@ static void only_health_is_open(void **state)
 		if (strncmp(r->pattern, "/admin/", 7) == 0 || strcmp(r->pattern, "/nodes") == 0)
 			assert_int_equal(r->access, ACCESS_ADMIN);
 	}
-	assert_int_equal(open, 1);
+	assert_int_equal(open, 2);
+	assert_int_equal(find("PUT", "/templates/x/files/y")->access, ACCESS_OPEN);
 }
 
 static void head_is_get(void **state)

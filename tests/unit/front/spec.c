@@ -13,6 +13,7 @@
 
 #include "front/front.h"
 #include "front/spec.h"
+#include "store/db.h"
 
 static struct front f = { .opt = { .max_timeout_s = 86400, .domain = "" } };
 static struct spec sp;
@@ -23,6 +24,8 @@ static int set_up(void **state)
 	static const struct msg_template base = { "base", "0123456789abcdef0123456789abcdef" };
 
 	(void)state;
+	if (store_open(":memory:", &f.store, &e) < 0)
+		return -1;
 	return templates_init(&f.templates, &base, 1, &e);
 }
 
@@ -128,6 +131,7 @@ static int tear_down(void **state)
 {
 	(void)state;
 	spec_done(&sp);
+	store_close(f.store);
 	return 0;
 }
 

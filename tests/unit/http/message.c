@@ -254,12 +254,16 @@ static void long_heads_are_refused(void **state)
 		buf_ch(&b, 'x');
 	assert_int_equal(answer_to(buf_view(&b), 1000, &closed), 400);
 	assert_true(closed);
+	buf_z(&b, "\r\nabc\r\n0\r\n\r\n" NEXT);		/* complete, and at once: no better */
+	refused(400, buf_view(&b));
 	buf_clear(&b);
 	buf_z(&b, POST HOST "Transfer-Encoding: chunked\r\n\r\n0\r\n");
 	for (int i = 0; i < 4000; i++)
 		buf_z(&b, "Trail: er\r\n");
 	assert_int_equal(answer_to(buf_view(&b), 1000, &closed), 400);
 	assert_true(closed);
+	buf_z(&b, "\r\n" NEXT);
+	refused(400, buf_view(&b));
 }
 
 int main(void)

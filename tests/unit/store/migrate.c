@@ -86,12 +86,12 @@ static int count(void *user, const struct sandbox_row *r)
 static void check_content(int version)
 {
 	char *text = ask("SELECT id, name FROM teams; SELECT id, end_reason FROM sandboxes WHERE state=3; SELECT count(*) FROM keys;"
-		"SELECT count(*) FROM team_points; SELECT count(*) FROM log_pieces; SELECT count(*) FROM secrets; SELECT count(*) FROM snapshots;"
+		"SELECT count(*) FROM team_points; SELECT count(*) FROM log_pieces; SELECT count(*) FROM secrets; SELECT count(*) FROM snapshots; SELECT count(*) FROM builds;"
 		"SELECT coalesce(kept_name, '') FROM sandboxes WHERE id='irunning'; PRAGMA integrity_check; PRAGMA foreign_key_check");
 	char want[256];
 
-	(void)snprintf(want, sizeof want, "t1|default|\niended|expired|\n%d|\n%d|\n%d|\n%d|\n%d|\n%s|\nok|\n", version >= 2, version >= 3, version >= 5, version >= 6,
-		version >= 7, version >= 4 ? "kkept" : "");
+	(void)snprintf(want, sizeof want, "t1|default|\niended|expired|\n%d|\n%d|\n%d|\n%d|\n%d|\n%d|\n%s|\nok|\n", version >= 2, version >= 3, version >= 5, version >= 6,
+		version >= 7, version >= 8, version >= 4 ? "kkept" : "");
 	assert_string_equal(text, want);
 	free(text);
 }

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "base/fd.h"
-#include "cli/tar.h"
+#include "base/tar.h"
 
 struct seen {
 	struct buf text;		/* a line for each entry, its content behind it */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/tar: the tape archive format: what a tar of any kind writes (ustar, pax, GNU long names) and what every tar reads.
+/* base/tar: the tape archive format: what a tar of any kind writes (ustar, pax, GNU long names) and what every tar reads.
  * No I/O.
  *
  * What is read comes out of a sandbox, so it may be anything: sizes and names are bounded here, and names are checked by

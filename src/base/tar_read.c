@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/tar_read: an archive, byte by byte, as it comes. */
+/* base/tar_read: an archive, byte by byte, as it comes. */
 #include <errno.h>
 #include <stdlib.h>
 
-#include "cli/tar.h"
+#include "base/tar.h"
 
 #define EXTRA_MAX (64 * 1024)		/* of one pax header or long name */
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/tar_write: names, and headers of entries. */
+/* base/tar_write: names, and headers of entries. */
 #include <errno.h>
 #include <stdio.h>
 
-#include "cli/tar.h"
+#include "base/tar.h"
 
 #define USTAR_SIZE_MAX 077777777777ull	/* 8 GiB - 1 */
 

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* front/catalog: from a name to what a sandbox begins with. */
+#include "front/catalog.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "front/front.h"
+#include "front/keyring.h"
+#include "front/sandbox.h"
+
+static int not_found(struct str ref, struct err *e)
+{
+	return err_set(e, ENOENT, "template '%.*s' not found", (int)(ref.n > 100 ? 100 : ref.n), ref.p);
+}
+
+/* Of the team that the namespace names, or of the caller's without one. */
+static int find_named(const struct front *f, const char *team, const struct snapshot_ref *ref, struct template_row *ret, struct err *e)
+{
+	char own[TEMPLATE_NAME_SIZE];
+	struct team *t;
+
+	if (!ref->namespace[0])
+		return templates_by_name(f->store, team, ref->name, ret, e);
+	snapshot_namespace(f, team, own);
+	if (strcmp(own, ref->namespace) == 0 && templates_by_name(f->store, team, ref->name, ret, e) == 0)
+		return 0;
+	for (t = keyring_next_team(f->keyring, NULL); t; t = keyring_next_team(f->keyring, t)) {
+		snapshot_namespace(f, t->id, own);
+		if (strcmp(own, ref->namespace) == 0 && templates_by_name(f->store, t->id, ref->name, ret, e) == 0)
+			return 0;
+	}
+	return -ENOENT;
+}
+
+int catalog_row(const struct front *f, const char *team, struct str text, struct template_row *ret, struct snapshot_ref *ret_ref, struct err *e)
+{
+	struct snapshot_ref ref;
+
+	if (snapshot_ref_parse(text, &ref, e) < 0)
+		return -e->no;
+	if (find_named(f, team, &ref, ret, e) < 0 && (ref.namespace[0] || templates_by_id(f->store, ref.name, ret, e) < 0))
+		return not_found(text, e);
+	if (ret_ref)
+		*ret_ref = ref;
+	if (strcmp(ret->team, team) != 0 && !ret->is_public)
+		return err_set(e, EPERM, "template '%.*s' belongs to another team", (int)(text.n > 100 ? 100 : text.n), text.p);
+	return 0;
+}
+
+static int take_build(const struct front *f, const struct template_row *row, const struct snapshot_ref *ref, struct catalog_entry *ret,
+	struct err *e)
+{
+	struct tag_row tag;
+	struct build_row b;
+
+	if (tags_find(f->store, row->id, ref->tag, &tag, e) < 0)
+		return ref->has_tag ? err_set(e, ENOENT, "tag '%s' does not exist for template '%s'", ref->tag, row->name) :
+			err_set(e, ENOENT, "template '%s' has no build that is ready", row->name);
+	if (builds_find(f->store, tag.build, &b, e) < 0 || strcmp(b.status, "ready") != 0)
+		return err_set(e, ENOENT, "template '%s' has no build that is ready", row->name);
+	*ret = (struct catalog_entry) {
+		.what = b.what, .limits = { b.mem_bytes, b.disk_bytes, b.cpu_permille, b.pids }, .is_built = true, .row = *row,
+	};
+	memcpy(ret->tpl.id, row->id, sizeof row->id);
+	(void)str_copy(ret->tpl.name, sizeof ret->tpl.name, str_of(row->name));
+	memcpy(ret->tpl.key, b.base_key, sizeof ret->tpl.key);
+	ret->tpl.built_ms = b.finished_ms;
+	memcpy(ret->kept, b.kept, sizeof ret->kept);
+	memcpy(ret->build, b.id, sizeof ret->build);
+	return 0;
+}
+
+int catalog_find(const struct front *f, const char *team, struct str text, struct catalog_entry *ret, struct err *e)
+{
+	struct template_row row;
+	struct snapshot_ref ref;
+	const struct template *tp;
+	int r = catalog_row(f, team, text, &row, &ref, e);
+
+	if (r == 0)
+		return take_build(f, &row, &ref, ret, e);
+	if (templates_find(&f->templates, text, &tp, e) < 0)
+		return r == -EPERM ? not_found(text, e) : -e->no;
+	*ret = (struct catalog_entry) { .tpl = *tp, .limits = f->defaults };
+	(void)str_copy(ret->build, sizeof ret->build, str_of(tp->key));
+	return 0;
+}
+
+void catalog_names(const struct front *f, const struct template_row *r, char ret[SNAPSHOT_NAME_SIZE])
+{
+	char ns[TEMPLATE_NAME_SIZE];
+
+	snapshot_namespace(f, r->team, ns);
+	(void)snprintf(ret, SNAPSHOT_NAME_SIZE, "%s/%s", ns, r->name);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* front/catalog: what sandboxes can be made from: the server's templates, and those that teams have built. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/str.h"
+#include "front/snapshots.h"
+#include "front/template.h"
+#include "ipc/msg.h"
+#include "store/builds.h"
+
+struct front;
+
+struct catalog_entry {
+	struct template tpl;		/* id and name; the key is that of the image below */
+	char kept[ID_SIZE];		/* what it begins with; "": nothing but the image */
+	uint32_t what;			/* KEPT_* */
+	struct msg_limits limits;
+	bool is_built;			/* by a team; else the server's own */
+	char build[TPL_BUILD_SIZE];
+	struct template_row row;	/* with is_built */
+};
+
+/* "[namespace/]name[:tag]" or an id, as that team may use it: its own, the server's, public ones of others (by id or with their
+ * namespace). -ENOENT, in words for the client. */
+int catalog_find(const struct front *f, const char *team, struct str ref, struct catalog_entry *ret, struct err *e);
+
+/* A built one without looking at its builds. -ENOENT; -EPERM: another team's that is not public. */
+int catalog_row(const struct front *f, const char *team, struct str ref, struct template_row *ret, struct snapshot_ref *ret_ref, struct err *e);
+
+void catalog_names(const struct front *f, const struct template_row *r, char ret[SNAPSHOT_NAME_SIZE]);	/* "namespace/name" */

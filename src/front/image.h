@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* front/image: the file system that an image of a registry stands for.
+ *
+ * Some names stand for templates of the server (setting image_map): then nothing is fetched. */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "ipc/msg.h"
+
+struct front;
+struct image_call;
+
+struct image_result {
+	int no;				/* 0, or an errno value; then text says why */
+	const char *text;
+	char key[TEMPLATE_KEY_SIZE];	/* for OP_START */
+	bool fresh;			/* as it was fetched: without what sandboxes need (the user, his home) */
+	const json_t *config;		/* of the image: Env, Cmd, Entrypoint, WorkingDir, User; NULL: none. Lives during the call */
+};
+
+/* registry: how to log in, or NULL. log gets lines about what is going on. fn is called once, never from inside. */
+struct image_call *image_get(struct front *f, const char *ref, const json_t *registry, const char *team,
+	void (*log)(void *user, const char *line), void (*fn)(void *user, const struct image_result *re), void *user);
+void image_cancel(struct image_call *c);	/* NULL is fine */

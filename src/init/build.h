@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* build: atoll-build, what the front runs inside the sandbox of a build to work on its files.
+ *
+ * It is atoll-init with the first argument "build": static, so that it works on any image, and there already, under a read-only mount. It runs
+ * as root of the sandbox and has no other power; archives are unpacked by it, so whatever is in them meets the sandbox's walls and quota.
+ *
+ *	facts				JSON of what steps start from: variables, homes, defaults
+ *	provision			makes of a bare image what sandboxes need: the user, his home
+ *	user NAME [true]		makes the account if there is none; true: who may use sudo
+ *	workdir DIR USER		makes the directory
+ *	copy ARCHIVE SOURCE DEST CWD OWNER MODE
+ *	defaults JSON			what sandboxes of the template begin with
+ *
+ * An error is one line on standard error and exit code 1. */
+#pragma once
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+
+int build_main(int argc, char **argv);		/* without "build" */
+
+/* build_user.c */
+struct owner { uid_t uid; gid_t gid; };
+int build_owner(const char *text, struct owner *ret, struct err *e);	/* "user", "user:group", or numbers; -ENOENT */
+int build_add_user(const char *name, bool sudo, struct err *e);
+int build_provision(struct err *e);
+int build_mkdirs(const char *path, const struct owner *o, struct err *e);	/* those that are missing belong to o */
+
+/* build_unpack.c */
+int build_unpack(const char *archive, int root_fd, struct err *e);	/* tar, or tar in gzip; removed as soon as it is open */
+
+/* build_copy.c */
+struct copy_args { const char *archive, *source, *dest, *cwd, *owner, *mode; };
+int build_copy(const struct copy_args *a, struct err *e);
+
+/* The part of a pattern that is a path: "a/b*" is "a". */
+void build_pattern_dir(const char *pattern, char *ret, size_t size);

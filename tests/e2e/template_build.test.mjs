@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0
+// Templates of one's own, made by the official SDK: steps, layers, tags, failures, and what a build must not leave behind.
+import { test } from '../lib/case.mjs'
+import assert from 'node:assert/strict'
+import fs from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+import { spawnSync } from 'node:child_process'
+import { gzipSync } from 'node:zlib'
+import { api, sdk, server } from '../lib/client.mjs'
+import { newServer } from '../lib/server.mjs'
+import { childrenOf, nameOf as procName, until } from '../lib/host.mjs'
+
+const { Sandbox, Template, waitForFile, waitForPort } = sdk()
+let count = 0
+const nameOf = (what) => `${what}-${process.pid}-${++count}`
+
+async function build(template, name, opts = {}) {
+	const lines = []
+	try {
+		return { ...(await Template.build(template, name, { cpuCount: 1, memoryMB: 512, onBuildLogs: (l) => lines.push(l.message), ...opts })), lines }
+	} catch (e) {
+		e.lines = lines
+		throw e
+	}
+}
+
+async function inside(name, use, opts = {}) {
+	const sbx = await Sandbox.create(name, { timeoutMs: 60000, ...opts })
+	try {
+		return await use(sbx, async (cmd, more) => (await sbx.commands.run(cmd, more)).stdout.trim())
+	} finally {
+		await sbx.kill()
+	}
+}
+
+function context(files) {
+	const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'atoll-context-'))
+	for (const [name, text] of Object.entries(files)) {
+		fs.mkdirSync(path.dirname(path.join(dir, name)), { recursive: true })
+		fs.writeFileSync(path.join(dir, name), text)
+	}
+	return dir
+}
+
+// The steps of a build, without an SDK that would not send such ones.
+async function raw(name, body, opt) {
+	const asked = await api('POST', '/v3/templates', { name, cpuCount: 1, memoryMB: 512 }, opt)
+	assert.equal(asked.status, 202, asked.text)
+	const { templateID, buildID } = asked.json
+	const started = await api('POST', `/v2/templates/${templateID}/builds/${buildID}`, body, opt)
+	const status = () => api('GET', `/templates/${templateID}/builds/${buildID}/status`, undefined, opt).then((r) => r.json)
+	const end = async () => {
+		let last
+		await until(async () => ['ready', 'error'].includes((last = await status()).status), 60000)
+		return last
+	}
+	return { templateID, buildID, started, status, end }
+}
+
+async function upload(templateID, hash, archive) {
+	const link = await api('GET', `/templates/${templateID}/files/${hash}`)
+	assert.equal(link.status, 201)
+	const res = await fetch(link.json.url, { method: 'PUT', body: archive })
+	return { present: link.json.present, url: link.json.url, status: res.status, text: await res.text() }
+}
+
+test('a template has what its steps made, and a second build of it takes everything from the cache', async () => {
+	const dir = context({ 'app/main.txt': 'main', 'app/sub/deep.txt': 'deep', 'one.txt': 'one' })
+	fs.symlinkSync('main.txt', path.join(dir, 'app/link.txt'))
+	const make = () => Template({ fileContextPath: dir }).fromTemplate('base')
+		.setEnvs({ GREETING: 'hello', TWICE: '$GREETING $GREETING' })
+		.copy('app', '/srv/app')
+		.copy('one.txt', 'renamed.txt', { mode: 0o600 })
+		.copy('one.txt', '/srv/into/', { user: 'root' })
+		.runCmd('echo made > made.txt; id -un; pwd')
+		.setUser('worker').setWorkdir('/srv/work').runCmd('touch mine; id -un')
+	const name = nameOf('steps')
+	try {
+		const first = await build(make(), name)
+		assert.ok(first.lines.some((l) => l === '[builder 5/8] [stdout]: user'), first.lines.join('\n'))
+		assert.ok(first.lines.some((l) => l === '[builder 5/8] [stdout]: /home/user'))
+		await inside(name, async (sbx, sh) => {
+			assert.equal(await sh('id -un; pwd; echo "$GREETING|$TWICE"'), 'worker\n/srv/work\nhello|hello hello')
+			assert.equal(await sh('cat /srv/app/main.txt /srv/app/sub/deep.txt /srv/app/link.txt; readlink /srv/app/link.txt'), 'maindeepmainmain.txt')
+			assert.equal(await sh('stat -c "%U %a" /home/user/renamed.txt /srv/into/one.txt', { user: 'root' }), 'user 600\nroot 644')
+			assert.equal(await sh('stat -c %U mine /srv/work /home/worker'), 'worker\nworker\nworker')
+			assert.equal(await sh('cat /home/user/made.txt'), 'made')
+			assert.equal(await sh('ls -A / | grep -c atoll-build || true'), '0')
+		})
+		const second = await build(make(), name)
+		assert.notEqual(second.buildId, first.buildId)
+		assert.equal(second.lines.filter((l) => l.startsWith('CACHED')).length, 9)
+		await build(make().runCmd('cat /srv/app/main.txt > /srv/work/more'), `${name}:more`)
+		await inside(`${name}:more`, async (sbx, sh) => assert.equal(await sh('cat more'), 'main'))
+		await inside(name, async (sbx, sh) => assert.equal(await sh('ls'), 'mine'))
+	} finally {
+		fs.rmSync(dir, { recursive: true })
+	}
+})
+
+test('a template is built upon another, and upon a Dockerfile', async () => {
+	const below = nameOf('below')
+	await build(Template().fromTemplate('base').setEnvs({ A: '1' }).runCmd('echo below > /home/user/below'), below)
+	const above = nameOf('above')
+	await build(Template().fromTemplate(below).setEnvs({ B: '$A$A' }).runCmd('rm /home/user/below; echo above > /home/user/above'), above)
+	await inside(above, async (sbx, sh) => assert.equal(await sh('ls; echo $A $B'), 'above\n1 11'))
+	await inside(below, async (sbx, sh) => assert.equal(await sh('cat below'), 'below'))
+	const docker = nameOf('docker')
+	await build(Template().fromDockerfile('FROM e2bdev/base\nENV A=b\nWORKDIR /app\nRUN echo $A > x && id -un\nUSER user\nCMD ["sleep", "100"]'), docker)
+	await inside(docker, async (sbx, sh) => assert.equal(await sh('cat /app/x; id -un; pgrep -fc "^sleep 100"'), 'b\nuser\n1'))
+})
+
+test('the start command is running in every sandbox, when the ready command has said so', async () => {
+	const name = nameOf('served')
+	const made = await build(Template().fromTemplate('base').runCmd('echo served > index.html')
+		.setStartCmd('python3 -m http.server 8123', waitForPort(8123)), name)
+	assert.ok(made.lines.some((l) => l.includes('Template is ready')))
+	for (let i = 0; i < 2; i++)
+		await inside(name, async (sbx, sh) => assert.equal(await sh('curl -s http://127.0.0.1:8123/index.html'), 'served'))
+})
+
+test('a failure tells the step, its output and its exit code; the version before stays in use', async () => {
+	const name = nameOf('fails')
+	await build(Template().fromTemplate('base').runCmd('echo good > /home/user/which'), name)
+	const failing = Template().fromTemplate('base').runCmd('true').runCmd('echo on the way out; exit 7')
+	await assert.rejects(build(failing, name), (e) => {
+		assert.match(e.message, /failed to run command 'echo on the way out; exit 7': exit status 7/)
+		assert.ok(e.lines.some((l) => l === '[builder 2/2] [stdout]: on the way out'))
+		return true
+	})
+	await assert.rejects(build(Template().fromTemplate('base').runCmd('whoami', { user: 'root123' }), name),
+		/failed to run command 'whoami': command failed: unauthenticated: invalid username: 'root123'/)
+	await assert.rejects(build(Template().fromTemplate('base').setStartCmd('exit 3', waitForFile('/never')), name), /start command failed: exit status 3/)
+	await assert.rejects(build(Template().fromTemplate('no-such-template'), name), /template 'no-such-template' not found/)
+	await assert.rejects(build(Template().fromImage('no.such.registry/no-such-image'), name), /no-such-image/)
+	await inside(name, async (sbx, sh) => assert.equal(await sh('cat which'), 'good'))
+	const info = (await api('GET', `/templates/${name}`)).json
+	assert.deepEqual(info.builds.map((b) => b.status).sort(), ['error', 'error', 'error', 'error', 'error', 'ready'])
+})
+
+test('steps that make no sense fail at that step, before anything runs', async () => {
+	const hash = 'a'.repeat(64)
+	const bad = [
+		[{ type: 'RUN', args: ['true'] }, { type: 'FROBNICATE', args: ['x'] }, '2', /FROBNICATE is not implemented/],
+		[{ type: 'RUN', args: ['true'] }, { type: 'COPY', args: ['../x', 'y'], filesHash: hash }, '2', /outside of the context/],
+		[{ type: 'COPY', args: ['/etc/passwd', 'y'], filesHash: hash }, { type: 'RUN', args: ['true'] }, '1', /outside of the context/],
+		[{ type: 'COPY', args: ['x', 'y'] }, { type: 'RUN', args: ['true'] }, '1', /filesHash/],
+		[{ type: 'ENV', args: ['A'] }, { type: 'RUN', args: ['true'] }, '1', /too few|key and value/],
+	]
+	for (const [a, b, step, why] of bad) {
+		const end = await (await raw(nameOf('bad'), { fromTemplate: 'base', steps: [a, b] })).end()
+		assert.equal(end.status, 'error')
+		assert.match(end.reason.message, why)
+		assert.equal(end.reason.step, step)
+		assert.ok(end.logEntries.some((l) => l.level === 'error' && why.test(l.message)))
+	}
+	const never = await (await raw(nameOf('bad'), { fromTemplate: 'base', steps: [{ type: 'COPY', args: ['x', 'y'], filesHash: hash }] })).end()
+	assert.match(never.reason.message, /not uploaded/)
+})
+
+test('bad requests are refused with the name of the field', async () => {
+	const bad = [
+		[{}, /'name'/], [{ name: 'Bad name!' }, /'name'/], [{ name: 'x', cpuCount: 3 }, /'cpuCount'/], [{ name: 'x', cpuCount: '1' }, /'cpuCount'/],
+		[{ name: 'x', memoryMB: 129 }, /'memoryMB'/], [{ name: 'x', memoryMB: 1 }, /'memoryMB'/], [{ name: 'x', tags: ['a b'] }, /'tags'/],
+		[{ name: 'x', tags: 'a' }, /'tags'/],
+	]
+	for (const [body, why] of bad) {
+		const res = await api('POST', '/v3/templates', body)
+		assert.equal(res.status, 400, JSON.stringify(body))
+		assert.match(res.json.message, why)
+	}
+	assert.equal((await api('POST', '/v3/templates', { name: 'base' })).status, 403)
+	assert.equal((await api('POST', '/v3/templates', { name: 'somebody/else' })).status, 403)
+	const { started } = await raw(nameOf('twice'), { fromTemplate: 'base', steps: 'x' })
+	assert.equal(started.status, 400)
+	assert.match(started.json.message, /'steps'/)
+})
+
+test('a build that is over, or of the same name and tag as another, cannot be started', async () => {
+	const name = nameOf('busy')
+	const slow = { fromTemplate: 'base', steps: [{ type: 'RUN', args: ['sleep 5'], force: true }] }
+	const first = await raw(name, slow)
+	const second = await raw(name, slow)
+	assert.equal(second.started.status, 409)
+	assert.equal((await second.status()).status, 'error')
+	assert.match((await second.status()).reason.message, /under way/)
+	assert.equal((await first.status()).status, 'building')
+	assert.equal((await api('DELETE', `/templates/${name}`)).status, 400)
+	assert.equal((await first.end()).status, 'ready')
+	assert.equal((await api('POST', `/v2/templates/${first.templateID}/builds/${first.buildID}`, slow)).status, 400)
+	assert.equal((await api('DELETE', `/templates/${name}`)).status, 204)
+	assert.equal((await api('GET', `/templates/${name}`)).status, 404)
+})
+
+test('tags name builds: given, moved, removed', async () => {
+	const name = nameOf('tagged')
+	const one = await build(Template().fromTemplate('base').runCmd('echo 1 > /home/user/v'), `${name}:v1`)
+	const two = await build(Template().fromTemplate('base').runCmd('echo 2 > /home/user/v'), `${name}:v2`)
+	assert.equal(one.templateId, two.templateId)
+	await Template.assignTags(`${name}:v1`, ['stable', 'default'])
+	await inside(`${name}:stable`, async (sbx, sh) => assert.equal(await sh('cat v'), '1'))
+	await Template.assignTags(`${name}:v2`, 'stable')
+	await inside(`${name}:stable`, async (sbx, sh) => assert.equal(await sh('cat v'), '2'))
+	await inside(one.templateId, async (sbx, sh) => assert.equal(await sh('cat v'), '1'))
+	await Template.removeTags(name, 'stable')
+	await assert.rejects(Sandbox.create(`${name}:stable`), /tag 'stable' does not exist/)
+	assert.deepEqual((await Template.getTags(name)).map((t) => t.tag).sort(), ['default', 'v1', 'v2'])
+	for (const [method, body, status] of [['DELETE', { name, tags: ['default'] }, 400], ['POST', { target: `${name}:none`, tags: ['x'] }, 404],
+		['POST', { target: `${name}:v1`, tags: [one.buildId] }, 400], ['POST', { target: `${name}:v1`, tags: [':x'] }, 400], ['POST', { tags: ['x'] }, 400]])
+		assert.equal((await api(method, '/templates/tags', body)).status, status, JSON.stringify(body))
+	assert.equal(await Template.exists(name), true)
+	await Sandbox.create(name).then(async (sbx) => {
+		assert.equal((await api('DELETE', `/templates/${name}`)).status, 400)
+		await sbx.kill()
+	})
+	assert.equal((await api('DELETE', `/templates/${name}`)).status, 204)
+	assert.equal(await Template.exists(name), false)
+})
+
+test('another team sees a template only when it is public', async () => {
+	const name = nameOf('shared')
+	const { templateId } = await build(Template().fromTemplate('base').runCmd('echo shared > /home/user/x'), name)
+	const team = (await api('POST', '/admin/teams', { name: nameOf('other') })).json
+	const { key } = (await api('POST', `/admin/teams/${team.teamID ?? team.id}/api-keys`, { name: 'k' })).json
+	const other = { apiKey: key }
+	assert.equal((await api('GET', `/templates/aliases/${templateId}`, undefined, { key })).status, 403)
+	await assert.rejects(Sandbox.create(templateId, other), /not found/)
+	assert.equal((await api('PATCH', `/v2/templates/${name}`, { public: true })).status, 200)
+	await inside(templateId, async (sbx, sh) => assert.equal(await sh('cat x'), 'shared'), other)
+	assert.equal((await api('DELETE', `/templates/${templateId}`, undefined, { key })).status, 403)
+	assert.equal((await api('PATCH', `/v2/templates/${templateId}`, { public: false }, { key })).status, 403)
+	assert.ok(!(await api('GET', '/templates', undefined, { key })).json.some((t) => t.templateID === templateId))
+})
+
+test('an archive is taken by a signed address only, and cannot lead out of its place', async () => {
+	const hash = 'b'.repeat(64)
+	const name = nameOf('archive')
+	const { templateID } = (await api('POST', '/v3/templates', { name, cpuCount: 1, memoryMB: 512 })).json
+	const bad = await upload(templateID, hash, 'this is no archive')
+	assert.equal(bad.status, 200)
+	assert.equal(bad.present, false)
+	for (const url of [bad.url.replace(/token=..../, 'token=0000'), bad.url.replace(/until=\d+/, 'until=1'), bad.url.replace('bbbb', 'cccc')])
+		assert.equal((await fetch(url, { method: 'PUT', body: 'x' })).status, 401)
+	const copy = (filesHash) => ({ fromTemplate: 'base', steps: [{ type: 'COPY', args: ['.', '/srv'], filesHash }] })
+	assert.match((await (await raw(name, copy(hash))).end()).reason.message, /damaged or cut short/)
+
+	const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'atoll-evil-'))
+	const tar = (...args) => {
+		const run = spawnSync('tar', ['-P', '-cf', '-', ...args], { cwd: dir, maxBuffer: 1 << 24 })
+		assert.equal(run.status, 0, String(run.stderr))
+		return run.stdout
+	}
+	fs.writeFileSync(path.join(dir, 'f'), 'evil')
+	fs.symlinkSync('/etc', path.join(dir, 'out'))
+	spawnSync('mknod', [path.join(dir, 'null'), 'c', '1', '3'])
+	const evil = {
+		'leads out of it': tar('--transform', 's,^f,../../etc/evil,', 'f'),
+		'leads out of it ': tar('--transform', 's,^f,/etc/evil,', 'f'),
+		'leads through': Buffer.concat([tar('out').subarray(0, 512), tar('--transform', 's,^f,out/evil,', 'f')]),
+		'neither a file': tar('null'),
+		'damaged or cut': gzipSync(tar('f')).subarray(0, 60),
+	}
+	let n = 0
+	for (const [why, archive] of Object.entries(evil)) {
+		const h = String(n++).padStart(64, 'd')
+		assert.equal((await upload(templateID, h, archive)).status, 200)
+		const end = await (await raw(name, copy(h))).end()
+		assert.equal(end.status, 'error', why)
+		assert.match(end.reason.message, new RegExp(why.trim()), end.reason.message)
+	}
+	fs.rmSync(dir, { recursive: true })
+})
+
+test('a build that is called off, or whose front is killed, leaves nothing', async () => {
+	const own = await newServer(server.buildDir, { pool_size_mb: 2048 }).start()
+	const opt = { base: own.url, key: own.key }
+	const kept = () => spawnSync('nsenter', ['-t', String(own.pid), '-m', 'ls', `${own.runDir}/private/pool`], { encoding: 'utf8' }).stdout.split('\n')
+		.filter((n) => n.includes('+') || n.startsWith('i'))
+	const slow = { fromTemplate: 'base', steps: [{ type: 'RUN', args: ['touch /home/user/x'] }, { type: 'RUN', args: ['sleep 1000'] }] }
+	const running = async (b) => until(async () => (await b.status()).logEntries.some((l) => l.message.includes('sleep 1000')), 20000)
+	try {
+		const called = await raw('off', slow, opt)
+		await running(called)
+		assert.equal((await api('DELETE', `/templates/off/builds/${called.buildID}`, undefined, opt)).status, 204)
+		assert.equal((await called.status()).reason.message, 'the build was called off')
+		assert.ok(await until(() => !kept().some((n) => n.startsWith('i')), 10000), kept().join())
+		const lost = await raw('lost', slow, opt)
+		await running(lost)
+		const front = childrenOf(own.pid).find((pid) => procName(pid) === 'atoll-front')
+		process.kill(front, 'SIGKILL')
+		assert.ok(await until(async () => (await lost.status().catch(() => ({}))).status === 'error', 20000))
+		assert.match((await lost.status()).reason.message, /restarted/)
+		assert.ok(await until(() => !kept().some((n) => n.startsWith('i')), 10000), kept().join())
+		const gone = await api('POST', '/admin/templates/gc', { maxMB: 0 }, opt)
+		assert.equal(gone.status, 200)
+		assert.ok(gone.json.layers >= 1)
+		assert.ok(await until(() => kept().length === 0, 60000), kept().join())
+	} finally {
+		const end = await own.stop()
+		assert.ok(end.clean, JSON.stringify(end.left))
+	}
+})

@@ -1,0 +1,38 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The state file as version 8 of its schema had it, with something in it. Never change it: it is what is out there.
+BEGIN TRANSACTION;
+CREATE TABLE build_logs ( build TEXT NOT NULL REFERENCES builds(id) ON DELETE CASCADE, n INTEGER NOT NULL, at_ms INTEGER NOT NULL, level TEXT NOT NULL, step TEXT NOT NULL, message TEXT NOT NULL, PRIMARY KEY(build, n)) STRICT, WITHOUT ROWID;
+CREATE TABLE builds ( id TEXT PRIMARY KEY, template_id TEXT NOT NULL REFERENCES templates(id) ON DELETE CASCADE, team TEXT NOT NULL, status TEXT NOT NULL, base_key TEXT NOT NULL, kept TEXT NOT NULL, what INTEGER NOT NULL, mem_bytes INTEGER NOT NULL, disk_bytes INTEGER NOT NULL, cpu_permille INTEGER NOT NULL, pids INTEGER NOT NULL, step TEXT NOT NULL, reason TEXT NOT NULL, tags TEXT NOT NULL, created_ms INTEGER NOT NULL, finished_ms INTEGER NOT NULL) STRICT;
+INSERT INTO "builds" VALUES('b1','tpl1','t1','ready','key','kbuild',1,1,2,3,4,'','','[]',1000,2000);
+CREATE TABLE keys ( id TEXT PRIMARY KEY, hash BLOB NOT NULL UNIQUE, team TEXT NOT NULL REFERENCES teams(id) ON DELETE CASCADE, name TEXT NOT NULL, head TEXT NOT NULL, tail TEXT NOT NULL, length INTEGER NOT NULL, admin INTEGER NOT NULL, local INTEGER NOT NULL, created_ms INTEGER NOT NULL, used_ms INTEGER, expires_ms INTEGER) STRICT;
+INSERT INTO "keys" VALUES('k1',X'01','t1','ci','e2b_','ab',44,0,0,1000,NULL,NULL);
+CREATE TABLE layers ( key TEXT PRIMARY KEY, base_key TEXT NOT NULL, kept TEXT NOT NULL, what INTEGER NOT NULL, bytes INTEGER NOT NULL, created_ms INTEGER NOT NULL, used_ms INTEGER NOT NULL) STRICT;
+CREATE TABLE log_pieces ( id TEXT NOT NULL REFERENCES logs(id) ON DELETE CASCADE, gen INTEGER NOT NULL, seq INTEGER NOT NULL, bytes BLOB NOT NULL, PRIMARY KEY(id, gen, seq)) STRICT;
+INSERT INTO "log_pieces" VALUES('irunning',0,0,X'616263');
+CREATE TABLE logs ( id TEXT PRIMARY KEY, team TEXT NOT NULL, gen INTEGER NOT NULL, seq INTEGER NOT NULL, gen_bytes INTEGER NOT NULL, old_bytes INTEGER NOT NULL, ended_ms INTEGER) STRICT;
+INSERT INTO "logs" VALUES('irunning','t1',0,1,3,0,NULL);
+CREATE TABLE sandboxes ( id TEXT PRIMARY KEY, team TEXT NOT NULL, template_id TEXT NOT NULL, template_name TEXT NOT NULL, template_key TEXT NOT NULL, state INTEGER NOT NULL, created_ms INTEGER NOT NULL, started_us INTEGER NOT NULL, end_ms INTEGER NOT NULL, timeout_s INTEGER NOT NULL, flags INTEGER NOT NULL, mem_bytes INTEGER NOT NULL, disk_bytes INTEGER NOT NULL, cpu_permille INTEGER NOT NULL, pids INTEGER NOT NULL, envd_token TEXT, traffic_token TEXT, metadata TEXT, env_vars TEXT, network TEXT, ended_ms INTEGER, end_reason TEXT, active_ms INTEGER, kept_name TEXT, kept INTEGER NOT NULL DEFAULT 0) STRICT;
+INSERT INTO "sandboxes" VALUES('irunning','t1','tpl','base','0123456789abcdef0123456789abcdef',2,1000,1000000,9000,8,1,536870912,1073741824,2000,512,'tok',NULL,'{"a":"b"}','{"X":"1"}',NULL,NULL,NULL,NULL,'kkept',3);
+INSERT INTO "sandboxes" VALUES('iended','t1','tpl','base','0123456789abcdef0123456789abcdef',3,1000,1000000,9000,8,0,1,1,1,1,NULL,NULL,NULL,NULL,NULL,2000,'expired',NULL,NULL,0);
+CREATE TABLE secrets ( id TEXT PRIMARY KEY, team TEXT NOT NULL REFERENCES teams(id) ON DELETE CASCADE, name TEXT NOT NULL, version INTEGER NOT NULL, sealed BLOB NOT NULL, metadata TEXT NOT NULL, created_ms INTEGER NOT NULL, updated_ms INTEGER NOT NULL) STRICT;
+INSERT INTO "secrets" VALUES('sec_1','t1','token',2,X'0102','{}',1000,2000);
+CREATE TABLE snapshots ( template_id TEXT NOT NULL, tag TEXT NOT NULL, team TEXT NOT NULL, alias TEXT, source TEXT NOT NULL, kept_name TEXT NOT NULL, kept INTEGER NOT NULL, base_id TEXT NOT NULL, base_name TEXT NOT NULL, base_key TEXT NOT NULL, mem_bytes INTEGER NOT NULL, disk_bytes INTEGER NOT NULL, cpu_permille INTEGER NOT NULL, pids INTEGER NOT NULL, created_ms INTEGER NOT NULL, PRIMARY KEY(template_id, tag)) STRICT;
+INSERT INTO "snapshots" VALUES('snap','default','t1',NULL,'irunning','ksnap',3,'b','base','key',1,2,3,4,1000);
+CREATE TABLE team_points ( team TEXT NOT NULL, at_s INTEGER NOT NULL, running INTEGER NOT NULL, starts INTEGER NOT NULL, PRIMARY KEY(team, at_s)) STRICT, WITHOUT ROWID;
+INSERT INTO "team_points" VALUES('t1',60,1,2);
+CREATE TABLE teams ( id TEXT PRIMARY KEY, name TEXT NOT NULL, is_default INTEGER NOT NULL DEFAULT 0, created_ms INTEGER NOT NULL, blocked INTEGER NOT NULL DEFAULT 0, max_sandboxes INTEGER, rate_limit INTEGER) STRICT;
+INSERT INTO "teams" VALUES('t1','default',1,1000,0,NULL,NULL);
+CREATE TABLE template_tags ( template_id TEXT NOT NULL REFERENCES templates(id) ON DELETE CASCADE, tag TEXT NOT NULL, build_id TEXT NOT NULL, created_ms INTEGER NOT NULL, PRIMARY KEY(template_id, tag)) STRICT;
+CREATE TABLE templates ( id TEXT PRIMARY KEY, team TEXT NOT NULL REFERENCES teams(id) ON DELETE CASCADE, name TEXT NOT NULL, is_public INTEGER NOT NULL, created_ms INTEGER NOT NULL, updated_ms INTEGER NOT NULL, spawned_ms INTEGER NOT NULL, spawn_count INTEGER NOT NULL) STRICT;
+INSERT INTO "templates" VALUES('tpl1','t1','mine',0,1000,1000,0,0);
+CREATE INDEX sandboxes_state ON sandboxes(state);
+CREATE UNIQUE INDEX teams_name ON teams(name);
+CREATE INDEX keys_team ON keys(team);
+CREATE INDEX logs_ended ON logs(ended_ms) WHERE ended_ms IS NOT NULL;
+CREATE UNIQUE INDEX secrets_name ON secrets(team, name);
+CREATE UNIQUE INDEX templates_name ON templates(team, name);
+CREATE INDEX builds_template ON builds(template_id);
+CREATE INDEX builds_kept ON builds(kept);
+CREATE INDEX layers_kept ON layers(kept);
+COMMIT;
+PRAGMA user_version=8;
