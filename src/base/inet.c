@@ -14,6 +14,7 @@ static const struct inet_range private_ranges[] = {
 	{ A(10, 0, 0, 0), 8 },
 	{ A(100, 64, 0, 0), 10 },
 	{ A(127, 0, 0, 0), 8 },
+	{ A(168, 63, 129, 16), 32 },	/* Azure's, which gives a machine its configuration; public in looks only */
 	{ A(169, 254, 0, 0), 16 },
 	{ A(172, 16, 0, 0), 12 },
 	{ A(192, 0, 0, 0), 24 },
@@ -27,6 +28,7 @@ static const struct inet_range never[] = {
 	{ A(10, 200, 0, 0), 13 },	/* the sandboxes of all instances: 10.200 to 10.215 */
 	{ A(10, 208, 0, 0), 13 },
 	{ A(127, 0, 0, 0), 8 },
+	{ A(168, 63, 129, 16), 32 },
 	{ A(169, 254, 0, 0), 16 },
 	{ A(224, 0, 0, 0), 3 },
 };
