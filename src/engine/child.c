@@ -207,6 +207,7 @@ static int cover_up(struct err *e)
 	static const char *const read_only[] = { "/proc/sys", "/proc/bus", "/proc/irq", "/proc/sysrq-trigger" };
 	static const char *const hidden_files[] = {
 		"/proc/kcore", "/proc/keys", "/proc/timer_list", "/proc/latency_stats", "/proc/kallsyms", "/proc/key-users", "/proc/cmdline",
+		"/proc/locks",	/* those of open files have no owner, and are shown to everybody */
 	};
 	/* The last two tell the path of the pool, and what every other sandbox has on its disk. */
 	static const char *const hidden_dirs[] = {
