@@ -77,11 +77,13 @@ static int fill(int fd, uid_t root, struct err *e)
 	return init < 0 ? err_sys(e, "make '" DEV_INIT "'") : write_boot_id(fd, e);
 }
 
+/* The directory itself is the host's, and sticky: root inside has the group's right to put something there and to take that away
+ * again, but cannot move .atoll, which the host looks into when it writes the sandbox to disk. */
 int dev_make(uid_t root, int *ret_mount_fd, struct err *e)
 {
 	char id[16];
 	struct mount_opt opts[] = {
-		{ "source", "dev" }, { "mode", "755" }, { "size", "1m" }, { "nr_inodes", "256" }, { "uid", id }, { "gid", id },
+		{ "source", "dev" }, { "mode", "1775" }, { "size", "1m" }, { "nr_inodes", "256" }, { "uid", "0" }, { "gid", id },
 	};
 	autoclose int fd = -1;
 
@@ -90,4 +92,9 @@ int dev_make(uid_t root, int *ret_mount_fd, struct err *e)
 		return err_wrap(e, "make /dev");
 	*ret_mount_fd = take_fd(&fd);
 	return 0;
+}
+
+int dev_shut(int mount_fd, struct err *e)
+{
+	return fchmodat(mount_fd, ".atoll", 0700, 0) < 0 ? err_sys(e, "close '.atoll'") : 0;
 }

@@ -15,4 +15,9 @@
  * that host uid, the sandbox's root. */
 int dev_make(uid_t root, int *ret_mount_fd, struct err *e);
 
+/* Closes .atoll to everybody inside, once pid 1 runs. Its program is one file for all sandboxes: whoever could open it could lock it
+ * for the others, and be told by a watch when they start. (It cannot be unreadable: pid 1 would belong to the host's user
+ * namespace then, and no warm interpreter could join it.) */
+int dev_shut(int mount_fd, struct err *e);
+
 bool dev_has(const char *name);		/* is that one of the nodes, links and directories which it puts there? */

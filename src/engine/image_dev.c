@@ -7,10 +7,13 @@
  * first are ours, the second CRIU makes. */
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/fd.h"
 #include "base/str.h"
@@ -121,11 +124,16 @@ static int copy_dir(int from_dir, int to_dir, const struct copy *c)
 /* A boot goes on after a restore. */
 static int copy_boot_id(int from_dir, const char *from_name, int to_dir, const char *to_name)
 {
+	/* The directory is the sandbox's; what is ours in there is so only while no link leads elsewhere. */
+	struct open_how how = { .flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK, .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV };
 	char z[64];
-	ssize_t n = file_read(from_dir, from_name, z, sizeof z);
-	autoclose int to = n < 0 ? -1 : openat(to_dir, to_name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0444);
+	autoclose int from = (int)syscall(SYS_openat2, from_dir, from_name, &how, sizeof how);
+	ssize_t n = from < 0 ? -errno : read(from, z, sizeof z);
+	autoclose int to = n < 0 ? -1 : openat(to_dir, to_name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0444);
 
-	return n < 0 ? (int)n : to < 0 ? -errno : fd_write_all(to, z, (size_t)n);
+	if (n < 0 || to < 0)
+		return n < 0 && from < 0 ? (int)n : -errno;
+	return fd_write_all(to, z, (size_t)n);
 }
 
 int image_save_dev(int image, int dev_fd, struct err *e)

@@ -69,7 +69,7 @@ struct restore {
 	struct cgroup_seat seat;
 	struct criu criu;
 	char volumes[ENGINE_VOLUMES_MAX][96];	/* arguments */
-	int template_fd, own_fd, ask, answer;
+	int template_fd, own_fd, dev_fd, ask, answer;
 	pid_t pid;
 	int pidfd;
 };
@@ -131,7 +131,10 @@ static int make_dev(struct restore *rs, struct err *e)
 {
 	int *at = &rs->criu.mounts[MOUNT_DEV];
 
-	return dev_make(rs->slot.root, at, e) < 0 ? -e->no : image_load_dev(rs->criu.image, *at, rs->was.root, rs->slot.root, e);
+	if (dev_make(rs->slot.root, at, e) < 0 || image_load_dev(rs->criu.image, *at, rs->was.root, rs->slot.root, e) < 0)
+		return -e->no;
+	rs->dev_fd = fcntl(*at, F_DUPFD_CLOEXEC, 3);
+	return rs->dev_fd < 0 ? err_sys(e, "keep /dev") : 0;
 }
 
 static int make_root(struct restore *rs, struct err *e)
@@ -304,6 +307,8 @@ static int run_criu(struct restore *rs, struct err *e)
 		*e = why;
 	if (e->no == 0 && rs->pidfd < 0)
 		(void)err_set(e, EPROTO, "criu did not ask for the network");
+	if (e->no == 0)
+		(void)dev_shut(rs->dev_fd, e);		/* not sooner: CRIU looks for pid 1's program in there, as root of the sandbox */
 	return -e->no;
 }
 
@@ -375,7 +380,7 @@ static void become_reaper(struct engine *en)
 int restore_run(struct engine *en, const struct engine_spec *spec, int sock, struct err *e)
 {
 	struct restore rs = {
-		.en = en, .spec = spec, .seat = CGROUP_SEAT_NONE, .criu = CRIU_NONE, .template_fd = -1, .own_fd = -1,
+		.en = en, .spec = spec, .seat = CGROUP_SEAT_NONE, .criu = CRIU_NONE, .template_fd = -1, .own_fd = -1, .dev_fd = -1,
 		.ask = -1, .answer = -1, .pid = -1, .pidfd = -1,
 	};
 	int status = 1;

@@ -369,6 +369,8 @@ static int start_run(struct start *st, struct err *e)
 	stage_done(st, STAGE_SEATED);
 	if (start_await(st, e) < 0)
 		return err_wrap(e, "set up inside");
+	if (dev_shut(st->dev_fd, e) < 0)
+		return -e->no;
 	stage_done(st, STAGE_INIT);
 	start_join(st);
 	return 0;
