@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* atoll-pull: makes a root directory of an image, see docs/images.md and atoll-pull(8). */
+#include <fcntl.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/fd.h"
+#include "base/str.h"
+#include "oci/blobs.h"
+#include "oci/keeper.h"
+#include "oci/report.h"
+
+#define MAX_MB 8192			/* of an image, unpacked */
+#define CACHE_MB 10240
+#define MAX_ENTRIES 1000000
+#define STALL_S 30
+#define CREDS_LINE_MAX (64u << 10)
+#define KEEP_MAX 4096
+
+struct options {
+	struct pull_spec pull;
+	const char *cache, *name, *auth_file;
+	uint64_t cache_mb;
+	int talk;			/* -1: stdout, and nobody to take credentials from */
+	bool gc, gc_images;
+	char *keep[KEEP_MAX];
+	size_t n_keep;
+};
+
+static void usage(void)
+{
+	(void)fprintf(stderr,
+		"usage: atoll-pull [OPTION]... IMAGE\n"
+		"       atoll-pull [--cache DIR] [--cache-mb N] --gc [--images [--keep KEY]...]\n"
+		"IMAGE: NAME[:TAG][@DIGEST] of a registry, oci:DIR[:TAG], archive:FILE[:TAG]\n"
+		"  --cache DIR          where images are kept (/var/cache/atoll)\n"
+		"  --mirror HOST=URL    ask there first for images of HOST; may be repeated\n"
+		"  --registry URL       a registry that may be at a private address, or spoken to by HTTP; may be repeated\n"
+		"  --auth-file FILE     credentials as a JSON object; - for standard input\n"
+		"  --platform OS/ARCH   of which images are taken\n"
+		"  --max-mb N, --max-files N   limits of an image, unpacked\n"
+		"  --cache-mb N         limit of the layers that are kept\n"
+		"  --stall-s N          silence after which a transfer is tried again\n"
+		"  --talk FD            read credentials from and report to that socket\n");
+}
+
+static int to_number(const char *name, const char *z, uint64_t max, uint64_t *ret, struct err *e)
+{
+	if (str_to_u64(str_of(z), max, ret) < 0 || *ret == 0)
+		return err_set(e, EINVAL, "--%s: '%s' is not a number from 1 to %llu", name, z, (unsigned long long)max);
+	return 0;
+}
+
+static int take_platform(struct options *o, char *z, struct err *e)
+{
+	char *slash = strchr(z, '/');
+
+	if (!slash || !slash[1] || slash == z)
+		return err_set(e, EINVAL, "--platform: '%s' is not OS/ARCH", z);
+	*slash = '\0';
+	o->pull.platform = (struct platform) { .os = z, .arch = slash + 1 };
+	slash = strchr(slash + 1, '/');
+	if (slash) {
+		*slash = '\0';
+		o->pull.platform.variant = slash + 1;
+	}
+	return 0;
+}
+
+enum { O_CACHE = 1, O_MIRROR, O_REGISTRY, O_AUTH, O_PLATFORM, O_MAX_MB, O_MAX_FILES, O_CACHE_MB, O_STALL, O_TALK, O_GC, O_IMAGES, O_KEEP };
+
+static const struct option longs[] = {
+	{ "cache", 1, 0, O_CACHE }, { "mirror", 1, 0, O_MIRROR }, { "registry", 1, 0, O_REGISTRY }, { "auth-file", 1, 0, O_AUTH },
+	{ "platform", 1, 0, O_PLATFORM }, { "max-mb", 1, 0, O_MAX_MB }, { "max-files", 1, 0, O_MAX_FILES }, { "cache-mb", 1, 0, O_CACHE_MB },
+	{ "stall-s", 1, 0, O_STALL }, { "talk", 1, 0, O_TALK }, { "gc", 0, 0, O_GC }, { "images", 0, 0, O_IMAGES }, { "keep", 1, 0, O_KEEP }, { 0 },
+};
+
+static int take_option(struct options *o, int c, struct err *e)
+{
+	uint64_t n;
+
+	switch (c) {
+	case O_CACHE: o->cache = optarg; return 0;
+	case O_MIRROR: return policy_add_mirrors(&o->pull.policy, str_of(optarg), e);
+	case O_REGISTRY: return policy_add_registries(&o->pull.policy, str_of(optarg), e);
+	case O_AUTH: o->auth_file = optarg; return 0;
+	case O_PLATFORM: return take_platform(o, optarg, e);
+	case O_GC: o->gc = true; return 0;
+	case O_IMAGES: o->gc_images = true; return 0;
+	case O_CACHE_MB:
+		return to_number("cache-mb", optarg, 1u << 24, &o->cache_mb, e);
+	case O_MAX_MB:
+		if (to_number("max-mb", optarg, 1u << 24, &n, e) == 0)
+			o->pull.max_bytes = n << 20;
+		return e->no ? -e->no : 0;
+	case O_MAX_FILES:
+		return to_number("max-files", optarg, 100000000, &o->pull.max_entries, e);
+	case O_STALL:
+		if (to_number("stall-s", optarg, 3600, &n, e) == 0)
+			o->pull.stall_s = (unsigned)n;
+		return e->no ? -e->no : 0;
+	case O_TALK:
+		if (to_number("talk", optarg, 1023, &n, e) == 0)
+			o->talk = (int)n;
+		return e->no ? -e->no : 0;
+	case O_KEEP:
+		if (o->n_keep == KEEP_MAX)
+			return err_set(e, E2BIG, "--keep: more than %d", KEEP_MAX);
+		o->keep[o->n_keep++] = optarg;
+		return 0;
+	default:
+		usage();
+		exit(2);
+	}
+}
+
+/* oci:DIR[:TAG], archive:FILE[:TAG]. A colon in a path is taken for that of a tag only if nothing is there by the whole name. */
+static int take_path(struct options *o, const char *path, bool is_dir, struct err *e)
+{
+	char file[4096];
+	const char *colon = strrchr(path, ':');
+
+	if (o->talk >= 0)			/* whoever speaks through a socket has no business with paths of this machine */
+		return err_set(e, EINVAL, "only images of registries can be had here");
+	o->pull.source = is_dir ? PULL_LAYOUT : PULL_ARCHIVE;
+	(void)str_copy(file, sizeof file, str_of(path));
+	if (access(path, F_OK) < 0 && colon && !strchr(colon, '/')) {
+		(void)str_copy(file, sizeof file, (struct str) { path, (size_t)(colon - path) });
+		if (!str_copy(o->pull.tag, sizeof o->pull.tag, str_of(colon + 1)))
+			return err_set(e, EINVAL, "the tag is too long");
+	}
+	o->pull.source_fd = open(file, O_RDONLY | O_CLOEXEC | (is_dir ? O_DIRECTORY : 0));
+	return o->pull.source_fd < 0 ? err_sys(e, "open '%s'", file) : 0;
+}
+
+static int take_image(struct options *o, const char *name, struct err *e)
+{
+	static const struct {
+		const char *prefix;
+		bool is_dir;
+	} kinds[] = { { "oci:", true }, { "archive:", false }, { "oci-archive:", false }, { "docker-archive:", false }, { "rootfs:", false } };
+	static char whole[1400];
+	autobuf struct buf b = BUF_INIT(sizeof whole);
+
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+		if (str_starts(str_of(name), kinds[i].prefix)) {
+			o->name = name;
+			return take_path(o, name + strlen(kinds[i].prefix), kinds[i].is_dir, e);
+		}
+	}
+	if (ref_parse(str_of(name), &o->pull.ref, e) < 0)
+		return -e->no;
+	ref_put(&b, &o->pull.ref);
+	(void)str_copy(whole, sizeof whole, buf_view(&b));
+	o->name = whole;
+	return 0;
+}
+
+/* One line, or all of a file. */
+static int read_creds(struct options *o, struct err *e)
+{
+	autobuf struct buf b = BUF_INIT(CREDS_LINE_MAX);
+	autoclose int own = -1;
+	int fd = o->talk;
+	ssize_t n = 0;
+	char c;
+
+	if (o->talk < 0 && !o->auth_file)
+		return 0;
+	if (o->talk < 0 && strcmp(o->auth_file, "-") != 0) {
+		fd = own = open(o->auth_file, O_RDONLY | O_CLOEXEC);
+		if (fd < 0)
+			return err_sys(e, "open '%s'", o->auth_file);
+	} else if (o->talk < 0) {
+		fd = STDIN_FILENO;
+	}
+	while ((n = read(fd, &c, 1)) == 1 && !(c == '\n' && o->talk >= 0))
+		buf_ch(&b, c);
+	if (n < 0 || b.bad)
+		return err_set(e, EINVAL, "read credentials: %s", b.bad ? "too long" : strerror(errno));
+	int rc = creds_read(buf_view(&b), &o->pull.creds, e);
+
+	explicit_bzero(b.p, b.n);
+	return rc;
+}
+
+static int collect(const struct options *o, struct err *e)
+{
+	struct place p = PLACE_NONE;
+	struct blobs b = BLOBS_NONE;
+	uint64_t freed = 0;
+	unsigned removed = 0;
+
+	if (place_open(o->cache, &p, e) == 0)
+		place_sweep(&p);
+	if (!e->no && o->gc_images && place_take_slot(&p, e) == 0)
+		(void)place_remove_images(&p, o->keep, o->n_keep, &removed, e);
+	if (!e->no && blobs_open(p.images_fd, &b, e) == 0)
+		(void)blobs_trim(&b, o->cache_mb << 20, &freed, e);
+	blobs_close(&b);
+	place_close(&p);
+	if (!e->no)
+		(void)printf("{\"event\":\"collected\",\"images\":%u,\"bytes\":%llu}\n", removed, (unsigned long long)freed);
+	return e->no ? -e->no : 0;
+}
+
+static int run(struct options *o, int argc, char **argv, struct err *e)
+{
+	if (geteuid() != 0)
+		return err_set(e, EPERM, "this needs root, to make the namespaces in which it then has no power");
+	if (o->gc)
+		return collect(o, e);
+	if (optind + 1 != argc) {
+		usage();
+		exit(2);
+	}
+	if (take_image(o, argv[optind], e) < 0 || read_creds(o, e) < 0)
+		return -e->no;
+	const struct keeper_spec k = { &o->pull, o->cache, o->name, o->cache_mb << 20, o->talk < 0 ? STDOUT_FILENO : o->talk, o->talk >= 0 };
+
+	return keeper_run(&k, e);
+}
+
+int main(int argc, char **argv)
+{
+	static struct options o;
+	struct err e = ERR_INIT;
+
+	(void)umask(022);
+	o = (struct options) {
+		.pull = { .source_fd = -1, .platform = platform_here(), .stall_s = STALL_S, .max_bytes = (uint64_t)MAX_MB << 20, .max_entries = MAX_ENTRIES },
+		.cache = getenv("ATOLL_CACHE") ? getenv("ATOLL_CACHE") : "/var/cache/atoll", .cache_mb = CACHE_MB, .talk = -1,
+	};
+	for (int c; !e.no && (c = getopt_long(argc, argv, "", longs, NULL)) != -1;)
+		(void)take_option(&o, c, &e);
+	if (!e.no)
+		(void)run(&o, argc, argv, &e);
+	creds_done(&o.pull.creds);
+	if (!e.no)
+		return 0;
+	report_error(o.talk < 0 ? STDOUT_FILENO : o.talk, &e);
+	if (o.talk < 0)
+		(void)fprintf(stderr, "atoll-pull: %s\n", e.text);
+	return 1;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* oci/manifest: the JSON documents of an image: index (or docker's manifest list), manifest (OCI or docker schema 2),
+ * configuration. Text in, checked structures out; no I/O. What stands in them was written by strangers. */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/str.h"
+#include "oci/digest.h"
+
+#define MANIFEST_TEXT_MAX (4u << 20)	/* of each document; registries have the same limit */
+#define MANIFEST_LAYERS_MAX 128
+
+struct blob {
+	struct digest digest;
+	uint64_t size;
+};
+
+struct platform {
+	const char *os, *arch, *variant;	/* variant NULL: whichever */
+};
+
+/* The machine that we run on. */
+struct platform platform_here(void);
+
+enum manifest_kind { MANIFEST_IMAGE = 1, MANIFEST_INDEX };
+
+/* What a document is, by its own words and, where those are missing, its shape. -EBADMSG, -ENOTSUP. */
+int manifest_kind(struct str text, enum manifest_kind *ret, struct err *e);
+
+/* The manifest for that platform in an index. tag: only entries that carry it as their name (of OCI layouts); NULL: any.
+ * -ENOENT names what there is. */
+int manifest_choose(struct str index, const struct platform *want, const char *tag, struct blob *ret, struct err *e);
+
+struct manifest {
+	struct blob config;
+	struct blob layers[MANIFEST_LAYERS_MAX];
+	uint32_t n_layers;
+};
+
+int manifest_read(struct str text, struct manifest *ret, struct err *e);
+
+struct image_config {
+	struct digest diff_ids[MANIFEST_LAYERS_MAX];
+	uint32_t n_diff_ids;
+	json_t *run;			/* Env, Cmd, Entrypoint, WorkingDir, User, ExposedPorts, Labels: those that were there */
+};
+
+/* want: an image for another machine is refused (-ENOEXEC). */
+int image_config_read(struct str text, const struct platform *want, struct image_config *ret, struct err *e);
+void image_config_done(struct image_config *c);

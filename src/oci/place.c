@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* oci/place: directories of the cache, slots, and the one rename that makes an image. */
+#include "oci/place.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "engine/tree.h"
+
+#define SLOT_WAIT_MS 60000
+#define FORMAT "atoll image 1\n"	/* another way to lay layers gives another key */
+#define RENAME_NOREPLACE_ 1
+
+static int open_dir(int at, const char *name, mode_t mode, int *ret, struct err *e)
+{
+	if (mkdirat(at, name, mode) < 0 && errno != EEXIST)
+		return err_sys(e, "make the directory '%s'", name);
+	*ret = openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return *ret < 0 ? err_sys(e, "open the directory '%s'", name) : 0;
+}
+
+int place_open(const char *cache, struct place *ret, struct err *e)
+{
+	autoclose int fd = -1;
+
+	*ret = (struct place) PLACE_NONE;
+	if (open_dir(AT_FDCWD, cache, 0755, &fd, e) < 0 || open_dir(fd, "templates", 0755, &ret->templates_fd, e) < 0 ||
+	    open_dir(fd, "images", 0700, &ret->images_fd, e) < 0 || open_dir(ret->images_fd, "work", 0700, &ret->work_fd, e) < 0)
+		return err_wrap(e, "cache '%.100s'", cache);
+	return 0;
+}
+
+static int lock_slot(struct place *p, unsigned i)
+{
+	char name[24];
+
+	(void)snprintf(name, sizeof name, "slot.%u", i);
+	autoclose int fd = openat(p->images_fd, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0)
+		return -errno;
+	p->slot_fd = take_fd(&fd);
+	p->slot = i;
+	(void)snprintf(p->name, sizeof p->name, "%u", i);
+	return 0;
+}
+
+int place_take_slot(struct place *p, struct err *e)
+{
+	uint64_t until = clock_mono_ms() + SLOT_WAIT_MS;
+	autoclose int root = -1;
+	int rc = -EBUSY;
+
+	for (;;) {
+		for (unsigned i = 0; rc < 0 && i < PLACE_SLOTS; i++)
+			rc = lock_slot(p, i);
+		if (rc == 0)
+			break;
+		if (clock_mono_ms() > until)
+			return err_set(e, EBUSY, "%d images are being pulled already", PLACE_SLOTS);
+		(void)usleep(200000);
+	}
+	rc = tree_remove(p->work_fd, p->name);
+	if (rc < 0 && rc != -ENOENT)
+		return err_set(e, -rc, "remove what an interrupted pull has left: %s", strerror(-rc));
+	/* Only root may pass: below there will be set-uid programs that the host's users have no business with. */
+	if (open_dir(p->work_fd, p->name, 0700, &p->dir_fd, e) < 0 || open_dir(p->dir_fd, "rootfs", 0755, &root, e) < 0)
+		return -e->no;
+	return fchmod(root, 0755) < 0 ? err_sys(e, "make the root of the image") : 0;
+}
+
+void place_close(struct place *p)
+{
+	if (p->dir_fd >= 0)
+		(void)tree_remove(p->work_fd, p->name);
+	fd_close(p->dir_fd);
+	fd_close(p->work_fd);
+	fd_close(p->templates_fd);
+	fd_close(p->images_fd);
+	fd_close(p->slot_fd);			/* last: now the slot is free */
+	*p = (struct place) PLACE_NONE;
+}
+
+void place_sweep(struct place *p)
+{
+	for (unsigned i = 0; i < PLACE_SLOTS; i++) {
+		if (lock_slot(p, i) < 0)
+			continue;
+		(void)tree_remove(p->work_fd, p->name);
+		fd_close(take_fd(&p->slot_fd));
+	}
+}
+
+void place_key(const struct fetch_plan *plan, char out[PLACE_KEY_SIZE])
+{
+	autobuf struct buf all = BUF_INIT(64u << 10);
+	char hex[DIGEST_HEX_SIZE];
+	struct digest d;
+
+	buf_z(&all, FORMAT);
+	for (uint32_t i = 0; i < plan->n_layers; i++) {
+		digest_hex(&plan->layer[i].diff_id, hex);
+		buf_fmt(&all, "%s\n", hex);
+	}
+	digest_of(buf_view(&all), &d);
+	digest_hex(&d, hex);
+	(void)str_copy(out, PLACE_KEY_SIZE, (struct str) { hex, PLACE_KEY_SIZE - 1 });
+}
+
+bool place_has(const struct place *p, const char *key)
+{
+	return faccessat(p->templates_fd, key, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+static int write_info(const struct place *p, const char *ref, const struct fetch_plan *plan, struct err *e)
+{
+	autobuf struct buf text = BUF_INIT(4096);
+	char now[CLOCK_RFC3339_SIZE], digest[DIGEST_TEXT_SIZE];
+
+	clock_rfc3339(clock_wall_ms(), now);
+	digest_text(&plan->manifest, digest);
+	buf_fmt(&text, "image=%s\ndigest=%s\ncreated=%s\n", ref, digest, now);
+	autoclose int fd = openat(p->dir_fd, "info", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+
+	if (fd < 0 || text.bad || fd_write_all(fd, text.p, text.n) < 0)
+		return err_sys(e, "write the note about the image");
+	return 0;
+}
+
+int place_finish(struct place *p, const char *key, const char *ref, const struct fetch_plan *plan, struct err *e)
+{
+	if (write_info(p, ref, plan, e) < 0)
+		return -e->no;
+	/* Before the name: a crash must not leave a whole name on half an image. */
+	if (syncfs(p->dir_fd) < 0)
+		return err_sys(e, "write the image to disk");
+	if (syscall(SYS_renameat2, p->work_fd, p->name, p->templates_fd, key, RENAME_NOREPLACE_) < 0 && errno != EEXIST)
+		return err_sys(e, "put the image into its place");
+	return 0;				/* EEXIST: another pull was faster, and place_close() removes ours */
+}
+
+/* --- removal --- */
+
+static bool is_key(const char *name)
+{
+	return strlen(name) == PLACE_KEY_SIZE - 1 && strspn(name, "0123456789abcdef") == PLACE_KEY_SIZE - 1;
+}
+
+static bool is_image(int templates_fd, const char *key)
+{
+	char path[64], text[4096];
+
+	(void)snprintf(path, sizeof path, "%s/info", key);
+	return file_read(templates_fd, path, text, sizeof text) > 0 && strncmp(text, "image=", 6) == 0;
+}
+
+static bool is_in(const char *key, char *const *list, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (strcmp(list[i], key) == 0)
+			return true;
+	}
+	return false;
+}
+
+int place_remove_images(struct place *p, char *const *keep, size_t n, unsigned *ret_removed, struct err *e)
+{
+	int own = openat(p->templates_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = own < 0 ? NULL : fdopendir(own);
+
+	*ret_removed = 0;
+	if (!d) {
+		fd_close(own);
+		return err_sys(e, "look through the templates");
+	}
+	for (struct dirent *de; (de = readdir(d));) {
+		if (!is_key(de->d_name) || is_in(de->d_name, keep, n) || !is_image(own, de->d_name))
+			continue;
+		/* Out of sight first: half an image must never be found. */
+		if (renameat(own, de->d_name, p->dir_fd, "gone") < 0)
+			continue;
+		if (tree_remove(p->dir_fd, "gone") == 0)
+			++*ret_removed;
+	}
+	(void)closedir(d);
+	return 0;
+}
