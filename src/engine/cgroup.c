@@ -242,6 +242,29 @@ int cgroup_make(struct cgroup_tree *t, const char *id, const struct cgroup_limit
 	return 0;
 }
 
+void cgroup_disks(struct cgroup_tree *t, const uint64_t *dev, size_t n)
+{
+	t->n_disks = 0;
+	for (size_t i = 0; i < n && t->n_disks < CGROUP_DISKS_MAX; i++) {
+		size_t k = 0;
+
+		while (k < t->n_disks && t->disks[k] != dev[i])
+			k++;
+		if (dev[i] && k == t->n_disks)
+			t->disks[t->n_disks++] = dev[i];
+	}
+}
+
+int cgroup_limit(struct cgroup_tree *t, const char *id, const struct cgroup_limits *lim, struct err *e)
+{
+	return t->be->limit(t, id, lim, e) < 0 ? err_wrap(e, "limit it") : 0;
+}
+
+int cgroup_oom_watch(struct cgroup_tree *t, const char *id, int *ret_fd, struct err *e)
+{
+	return t->be->oom_watch(t, id, ret_fd, e) < 0 ? err_wrap(e, "watch its memory") : 0;
+}
+
 int cgroup_seat_open(struct cgroup_tree *t, const char *id, struct cgroup_seat *ret, struct err *e)
 {
 	*ret = CGROUP_SEAT_NONE;

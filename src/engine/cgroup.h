@@ -16,9 +16,12 @@ struct cgroup_tree;			/* opaque */
 
 struct cgroup_limits {			/* 0: no limit of its own */
 	uint64_t mem_bytes;
+	uint64_t swap_bytes;		/* beyond the memory; 0: none */
 	uint32_t cpu_permille;		/* 1000 = one core */
 	uint32_t cpu_weight;		/* against the others; 100 is what they have */
 	uint32_t pids;
+	uint64_t io_bytes_s;		/* of each of the disks, read and written each */
+	uint32_t io_ops_s;
 };
 
 struct cgroup_usage {
@@ -42,7 +45,14 @@ struct cgroup_seat {
 int cgroup_tree_open(uint32_t instance, uint64_t mem_total_bytes, struct cgroup_tree **ret, struct err *e);
 void cgroup_tree_close(struct cgroup_tree *t, bool remove);	/* NULL is fine; remove: the parent directories too */
 
+/* The disks that limits of io are about: whole ones, no partitions. */
+void cgroup_disks(struct cgroup_tree *t, const uint64_t *dev, size_t n);
+
 int cgroup_make(struct cgroup_tree *t, const char *id, const struct cgroup_limits *lim, struct err *e);
+int cgroup_limit(struct cgroup_tree *t, const char *id, const struct cgroup_limits *lim, struct err *e);	/* others, from now on */
+
+/* Readable when a process of it was killed for want of memory, or (v1) is about to be; read it empty. */
+int cgroup_oom_watch(struct cgroup_tree *t, const char *id, int *ret_fd, struct err *e);
 
 int cgroup_seat_open(struct cgroup_tree *t, const char *id, struct cgroup_seat *ret, struct err *e);
 void cgroup_seat_close(struct cgroup_seat *s);

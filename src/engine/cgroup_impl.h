@@ -8,6 +8,8 @@ struct cgroup_backend {
 	int (*open)(struct cgroup_tree *t, const char *mountinfo, struct err *e);		/* makes or finds the parents */
 	int (*limit_all)(struct cgroup_tree *t, struct err *e);
 	int (*make)(struct cgroup_tree *t, const char *id, const struct cgroup_limits *lim, struct err *e);
+	int (*limit)(struct cgroup_tree *t, const char *id, const struct cgroup_limits *lim, struct err *e);
+	int (*oom_watch)(struct cgroup_tree *t, const char *id, int *ret_fd, struct err *e);
 	int (*seat)(struct cgroup_tree *t, const char *id, struct cgroup_seat *ret, struct err *e);
 	int (*freeze)(struct cgroup_tree *t, const char *id, bool on, struct err *e);
 	int (*freezer)(struct cgroup_tree *t);				/* parent directory where they are frozen, or -1 */
@@ -20,13 +22,16 @@ struct cgroup_backend {
 
 extern const struct cgroup_backend cgroup_v1, cgroup_v2;
 
-#define CGROUP_V1_MAX 6
+#define CGROUP_V1_MAX 7
+#define CGROUP_DISKS_MAX 4
 
 struct cgroup_tree {
 	const struct cgroup_backend *be;
 	char parent[24];			/* "atoll3" */
 	uint64_t mem_total_bytes;
 	uint32_t pids_total;
+	uint64_t disks[CGROUP_DISKS_MAX];	/* dev_t */
+	size_t n_disks;
 	int v1_fd[CGROUP_V1_MAX];		/* parent directory per hierarchy, -1: not there; order of v1_names */
 	int v1_root_fd[CGROUP_V1_MAX];		/* the directory that holds it */
 	int v2_fd, v2_root_fd;
@@ -35,7 +40,7 @@ struct cgroup_tree {
 struct cgroup_setting {
 	const char *controller;			/* v1: the hierarchy it is in */
 	const char *file;
-	char value[32];
+	char value[128];
 	bool optional;				/* not every kernel has the file */
 };
 
@@ -43,6 +48,11 @@ struct cgroup_setting {
 
 size_t cgroup_v1_settings(const struct cgroup_limits *lim, struct cgroup_setting ret[CGROUP_SETTINGS_MAX]);
 size_t cgroup_v2_settings(const struct cgroup_limits *lim, struct cgroup_setting ret[CGROUP_SETTINGS_MAX]);
+
+/* ... of io, for one disk; no limit is written out, too. */
+#define CGROUP_V1_IO 4
+void cgroup_v1_io(const struct cgroup_limits *lim, uint64_t dev, struct cgroup_setting ret[CGROUP_V1_IO]);
+void cgroup_v2_io(const struct cgroup_limits *lim, uint64_t dev, struct cgroup_setting *ret);
 
 /* Where a hierarchy is mounted, from the text of /proc/self/mountinfo: type "cgroup2" (controller NULL), or "cgroup"
  * with that controller. -ENOENT. */

@@ -1,25 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cgroup_v1: one directory per sandbox in each hierarchy that limits or counts something.
  *
- * Devices are the exception: the list of allowed nodes is the same for all, so the parent carries it and every sandbox
- * is put into the parent itself. A missing hierarchy costs its limit; without memory and pids we do not start. */
+ * Devices are an exception: the list of allowed nodes is the same for all, so the parent carries it and every sandbox
+ * is put into the parent itself. So is blkio: moving a process costs a grace period of the kernel, and few sandboxes have a limit
+ * of io, so only those have a directory there. A missing hierarchy costs its limit; without memory and pids we do not start. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 #include "base/fd.h"
 #include "base/str.h"
 #include "engine/cgroup_impl.h"
 
-enum { V1_MEMORY, V1_PIDS, V1_CPU, V1_CPUACCT, V1_FREEZER, V1_DEVICES };
-static const char *const v1_names[CGROUP_V1_MAX] = { "memory", "pids", "cpu", "cpuacct", "freezer", "devices" };
+enum { V1_MEMORY, V1_PIDS, V1_CPU, V1_CPUACCT, V1_FREEZER, V1_BLKIO, V1_DEVICES };
+static const char *const v1_names[CGROUP_V1_MAX] = { "memory", "pids", "cpu", "cpuacct", "freezer", "blkio", "devices" };
 
 #define CPU_PERIOD_US 100000u
 #define CPU_SHARES_ONE 1024u		/* what a cgroup is made with */
 #define CPU_SHARES_ALL "512"		/* half of a task of the host, so that the daemons answer while sandboxes burn */
+#define MOVE_PASSES 64
 #define SOCKETS_PART 16			/* as much of its memory as the kernel gives TCP of the host's */
 #define SOCKETS_MIN (16ull << 20)
 
@@ -33,11 +37,11 @@ size_t cgroup_v1_settings(const struct cgroup_limits *lim, struct cgroup_setting
 	size_t n = 0;
 
 	if (lim->mem_bytes) {
-		/* memsw is memory + swap together: the same number leaves no swap. It may not be below the first. */
+		/* memsw is memory + swap together, and may not be below the first. */
 		ret[n] = (struct cgroup_setting) { "memory", "memory.limit_in_bytes", .value = "" };
 		(void)snprintf(ret[n++].value, sizeof ret->value, "%" PRIu64, lim->mem_bytes);
 		ret[n] = (struct cgroup_setting) { "memory", "memory.memsw.limit_in_bytes", .optional = true };
-		(void)snprintf(ret[n++].value, sizeof ret->value, "%" PRIu64, lim->mem_bytes);
+		(void)snprintf(ret[n++].value, sizeof ret->value, "%" PRIu64, lim->mem_bytes + lim->swap_bytes);
 		/* v1 does not count what lies in TCP and UDP queues as memory: unlimited, one sandbox takes the share of all. */
 		uint64_t sockets = lim->mem_bytes / SOCKETS_PART;
 
@@ -63,6 +67,20 @@ size_t cgroup_v1_settings(const struct cgroup_limits *lim, struct cgroup_setting
 	return n;
 }
 
+void cgroup_v1_io(const struct cgroup_limits *lim, uint64_t dev, struct cgroup_setting ret[CGROUP_V1_IO])
+{
+	static const char *const files[CGROUP_V1_IO] = {
+		"blkio.throttle.read_bps_device", "blkio.throttle.write_bps_device",
+		"blkio.throttle.read_iops_device", "blkio.throttle.write_iops_device",
+	};
+
+	for (size_t i = 0; i < CGROUP_V1_IO; i++) {
+		ret[i] = (struct cgroup_setting) { "blkio", files[i], .value = "" };
+		(void)snprintf(ret[i].value, sizeof ret->value, "%u:%u %" PRIu64, major(dev), minor(dev),
+			i < 2 ? lim->io_bytes_s : lim->io_ops_s);	/* 0 takes it away */
+	}
+}
+
 static int v1_index(const char *controller)
 {
 	for (int i = 0; i < CGROUP_V1_MAX; i++) {
@@ -72,19 +90,54 @@ static int v1_index(const char *controller)
 	return -1;
 }
 
+static int put(struct cgroup_tree *t, const char *id, const struct cgroup_setting *set, struct err *e)
+{
+	int fd = t->v1_fd[v1_index(set->controller)];
+	int r = fd < 0 ? 0 : cgroup_write(fd, id, set->file, set->value);
+
+	if (r < 0 && !(set->optional && (r == -ENOENT || r == -EOPNOTSUPP)))
+		return err_set(e, -r, "set %s to '%s': %s", set->file, set->value, strerror(-r));
+	return 0;
+}
+
 static int apply(struct cgroup_tree *t, const char *id, const struct cgroup_limits *lim, struct err *e)
 {
 	struct cgroup_setting set[CGROUP_SETTINGS_MAX];
 	size_t n = cgroup_v1_settings(lim, set);
 
 	for (size_t i = 0; i < n; i++) {
-		int fd = t->v1_fd[v1_index(set[i].controller)];
-		int r = fd < 0 ? 0 : cgroup_write(fd, id, set[i].file, set[i].value);
-
-		if (r < 0 && !(set[i].optional && (r == -ENOENT || r == -EOPNOTSUPP)))
-			return err_set(e, -r, "set %s to '%s': %s", set[i].file, set[i].value, strerror(-r));
+		if (put(t, id, &set[i], e) < 0)
+			return -e->no;
 	}
 	return 0;
+}
+
+static bool has_io(const struct cgroup_limits *lim)
+{
+	return lim->io_bytes_s || lim->io_ops_s;
+}
+
+static int apply_io(struct cgroup_tree *t, const char *id, const struct cgroup_limits *lim, struct err *e)
+{
+	struct cgroup_setting set[CGROUP_V1_IO];
+
+	for (size_t k = 0; k < t->n_disks; k++) {
+		cgroup_v1_io(lim, t->disks[k], set);
+		for (size_t i = 0; i < CGROUP_V1_IO; i++) {
+			if (put(t, id, &set[i], e) < 0)
+				return -e->no;
+		}
+	}
+	return 0;
+}
+
+static int make_io(struct cgroup_tree *t, const char *id, const struct cgroup_limits *lim, struct err *e)
+{
+	if (t->v1_fd[V1_BLKIO] < 0)
+		return err_set(e, ENOTSUP, "this host has no blkio cgroup, so io cannot be limited");
+	if (mkdirat(t->v1_fd[V1_BLKIO], id, 0755) < 0 && errno != EEXIST)
+		return err_sys(e, "make it for blkio");
+	return apply_io(t, id, lim, e);
 }
 
 static int open_parent(const char *mount, const char *parent, int *ret_root, int *ret_fd, struct err *e)
@@ -149,11 +202,104 @@ static int v1_limit_all(struct cgroup_tree *t, struct err *e)
 
 static int v1_make(struct cgroup_tree *t, const char *id, const struct cgroup_limits *lim, struct err *e)
 {
-	for (int i = 0; i < V1_DEVICES; i++) {
+	for (int i = 0; i < V1_BLKIO; i++) {
 		if (t->v1_fd[i] >= 0 && mkdirat(t->v1_fd[i], id, 0755) < 0 && errno != EEXIST)
 			return err_sys(e, "make it for %s", v1_names[i]);
 	}
+	if (has_io(lim) && make_io(t, id, lim, e) < 0)
+		return -e->no;
 	return apply(t, id, lim, e);
+}
+
+/* All that is in there now; what a process forks is born where it is itself. 0, or how many there were to move. */
+static int move_pass(struct cgroup_tree *t, const char *id, int to)
+{
+	char path[128], z[65536];
+	int moved = 0;
+
+	(void)snprintf(path, sizeof path, "%s/cgroup.procs", id);
+	if (file_read(t->v1_fd[V1_PIDS], path, z, sizeof z) <= 0)
+		return 0;
+	struct str text = str_of(z);
+
+	while (text.p) {
+		struct str pid = str_cut(&text, '\n');
+		char own[1024], link[48], want[64];
+
+		if (pid.n == 0 || pid.n > 12)
+			continue;
+		(void)snprintf(link, sizeof link, "/proc/%.*s/cgroup", STR_ARG(pid));
+		(void)snprintf(want, sizeof want, "blkio:/%s/%s\n", t->parent, id);
+		if (file_read(AT_FDCWD, link, own, sizeof own) <= 0 || strstr(own, want))
+			continue;
+		moved += write(to, pid.p, pid.n) == (ssize_t)pid.n;
+	}
+	return moved;
+}
+
+static int move_all(struct cgroup_tree *t, const char *id, struct err *e)
+{
+	char path[128];
+
+	(void)snprintf(path, sizeof path, "%s/cgroup.procs", id);
+	autoclose int to = openat(t->v1_fd[V1_BLKIO], path, O_WRONLY | O_CLOEXEC);
+
+	if (to < 0)
+		return err_sys(e, "open the blkio cgroup");
+	for (int i = 0; i < MOVE_PASSES; i++) {
+		if (move_pass(t, id, to) == 0)
+			return 0;
+	}
+	return err_set(e, EBUSY, "it forks faster than its processes can be moved");
+}
+
+/* Memory and memory with swap: at no time may the first be above the second. */
+static int limit_memory(struct cgroup_tree *t, const char *id, const struct cgroup_limits *lim, struct err *e)
+{
+	struct cgroup_setting set[CGROUP_SETTINGS_MAX];
+	uint64_t had = 0;
+
+	(void)cgroup_v1_settings(&(struct cgroup_limits) { .mem_bytes = lim->mem_bytes, .swap_bytes = lim->swap_bytes }, set);
+	(void)cgroup_number(t->v1_fd[V1_MEMORY], id, "memory.limit_in_bytes", &had);
+	bool up = lim->mem_bytes > had;
+
+	if (put(t, id, &set[up ? 1 : 0], e) < 0 || put(t, id, &set[up ? 0 : 1], e) < 0)
+		return -e->no;
+	return put(t, id, &set[2], e);
+}
+
+static int v1_limit(struct cgroup_tree *t, const char *id, const struct cgroup_limits *lim, struct err *e)
+{
+	struct cgroup_limits rest = { .cpu_permille = lim->cpu_permille, .pids = lim->pids };
+	struct stat st;
+
+	if (limit_memory(t, id, lim, e) < 0 || apply(t, id, &rest, e) < 0)
+		return -e->no;
+	if (has_io(lim))
+		return make_io(t, id, lim, e) < 0 ? -e->no : move_all(t, id, e);
+	bool had = t->v1_fd[V1_BLKIO] >= 0 && fstatat(t->v1_fd[V1_BLKIO], id, &st, AT_SYMLINK_NOFOLLOW) == 0;
+
+	return had ? apply_io(t, id, lim, e) : 0;
+}
+
+static int v1_oom_watch(struct cgroup_tree *t, const char *id, int *ret_fd, struct err *e)
+{
+	char path[128], z[32];
+	autoclose int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), control = -1;
+
+	if (fd < 0)
+		return err_sys(e, "make an eventfd");
+	(void)snprintf(path, sizeof path, "%s/memory.oom_control", id);
+	control = openat(t->v1_fd[V1_MEMORY], path, O_RDONLY | O_CLOEXEC);
+	if (control < 0)
+		return err_sys(e, "open memory.oom_control");
+	(void)snprintf(z, sizeof z, "%d %d", fd, control);
+	int r = cgroup_write(t->v1_fd[V1_MEMORY], id, "cgroup.event_control", z);
+
+	if (r < 0)
+		return err_set(e, -r, "ask for its events: %s", strerror(-r));
+	*ret_fd = take_fd(&fd);
+	return 0;
 }
 
 static int v1_seat(struct cgroup_tree *t, const char *id, struct cgroup_seat *ret, struct err *e)
@@ -166,6 +312,8 @@ static int v1_seat(struct cgroup_tree *t, const char *id, struct cgroup_seat *re
 		(void)snprintf(path, sizeof path, "%s%scgroup.procs", i == V1_DEVICES ? "" : id, i == V1_DEVICES ? "" : "/");
 		int fd = openat(t->v1_fd[i], path, O_WRONLY | O_CLOEXEC);
 
+		if (fd < 0 && i == V1_BLKIO && errno == ENOENT)
+			continue;
 		if (fd < 0)
 			return err_sys(e, "open the %s cgroup", v1_names[i]);
 		ret->procs[ret->n_procs++] = fd;
@@ -266,6 +414,8 @@ const struct cgroup_backend cgroup_v1 = {
 	.open = v1_open,
 	.limit_all = v1_limit_all,
 	.make = v1_make,
+	.limit = v1_limit,
+	.oom_watch = v1_oom_watch,
 	.seat = v1_seat,
 	.freeze = v1_freeze,
 	.freezer = v1_freezer,

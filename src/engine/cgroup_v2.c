@@ -8,7 +8,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/xattr.h>
 
 #include "base/fd.h"
@@ -25,7 +27,8 @@ size_t cgroup_v2_settings(const struct cgroup_limits *lim, struct cgroup_setting
 	if (lim->mem_bytes) {
 		ret[n] = (struct cgroup_setting) { "memory", "memory.max", .value = "" };
 		(void)snprintf(ret[n++].value, sizeof ret->value, "%" PRIu64, lim->mem_bytes);
-		ret[n++] = (struct cgroup_setting) { "memory", "memory.swap.max", "0", .optional = true };
+		ret[n] = (struct cgroup_setting) { "memory", "memory.swap.max", .value = "", .optional = true };
+		(void)snprintf(ret[n++].value, sizeof ret->value, "%" PRIu64, lim->swap_bytes);
 	}
 	if (lim->pids) {
 		ret[n] = (struct cgroup_setting) { "pids", "pids.max", .value = "" };
@@ -41,6 +44,23 @@ size_t cgroup_v2_settings(const struct cgroup_limits *lim, struct cgroup_setting
 		(void)snprintf(ret[n++].value, sizeof ret->value, "%u", lim->cpu_weight);
 	}
 	return n;
+}
+
+static void put_max(char *out, size_t size, const char *name, uint64_t v)
+{
+	size_t n = strlen(out);
+
+	(void)snprintf(out + n, size - n, v ? " %s=%" PRIu64 : " %s=max", name, v);
+}
+
+void cgroup_v2_io(const struct cgroup_limits *lim, uint64_t dev, struct cgroup_setting *ret)
+{
+	*ret = (struct cgroup_setting) { "io", "io.max", .value = "" };
+	(void)snprintf(ret->value, sizeof ret->value, "%u:%u", major(dev), minor(dev));
+	put_max(ret->value, sizeof ret->value, "rbps", lim->io_bytes_s);
+	put_max(ret->value, sizeof ret->value, "wbps", lim->io_bytes_s);
+	put_max(ret->value, sizeof ret->value, "riops", lim->io_ops_s);
+	put_max(ret->value, sizeof ret->value, "wiops", lim->io_ops_s);
 }
 
 int cgroup_v2_own(const char *text, char *ret, size_t size)
@@ -68,6 +88,22 @@ static int apply(struct cgroup_tree *t, const char *id, const struct cgroup_limi
 
 		if (r < 0 && !(set[i].optional && r == -ENOENT))
 			return err_set(e, -r, "set %s to '%s': %s", set[i].file, set[i].value, strerror(-r));
+	}
+	return 0;
+}
+
+/* Where there is no limit, none has to be there to be taken away: the controller may be missing. */
+static int apply_io(struct cgroup_tree *t, const char *id, const struct cgroup_limits *lim, struct err *e)
+{
+	bool wanted = lim->io_bytes_s || lim->io_ops_s;
+	struct cgroup_setting set;
+
+	for (size_t k = 0; k < t->n_disks; k++) {
+		cgroup_v2_io(lim, t->disks[k], &set);
+		int r = cgroup_write(t->v2_fd, id, set.file, set.value);
+
+		if (r < 0 && (wanted || r != -ENOENT))
+			return err_set(e, -r, "set io.max to '%s': %s", set.value, strerror(-r));
 	}
 	return 0;
 }
@@ -148,7 +184,27 @@ static int v2_make(struct cgroup_tree *t, const char *id, const struct cgroup_li
 {
 	if (mkdirat(t->v2_fd, id, 0755) < 0 && errno != EEXIST)
 		return err_sys(e, "make '%s'", id);
+	if ((lim->io_bytes_s || lim->io_ops_s) && apply_io(t, id, lim, e) < 0)
+		return -e->no;
 	return apply(t, id, lim, e);
+}
+
+static int v2_limit(struct cgroup_tree *t, const char *id, const struct cgroup_limits *lim, struct err *e)
+{
+	return apply_io(t, id, lim, e) < 0 ? -e->no : apply(t, id, lim, e);
+}
+
+static int v2_oom_watch(struct cgroup_tree *t, const char *id, int *ret_fd, struct err *e)
+{
+	char path[64];
+	autoclose int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	autoclose int dir = openat(t->v2_fd, id, O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+
+	(void)snprintf(path, sizeof path, "/proc/self/fd/%d/memory.events", dir);
+	if (fd < 0 || dir < 0 || inotify_add_watch(fd, path, IN_MODIFY) < 0)
+		return err_sys(e, "watch memory.events");
+	*ret_fd = take_fd(&fd);
+	return 0;
 }
 
 static int v2_seat(struct cgroup_tree *t, const char *id, struct cgroup_seat *ret, struct err *e)
@@ -222,6 +278,8 @@ const struct cgroup_backend cgroup_v2 = {
 	.open = v2_open,
 	.limit_all = v2_limit_all,
 	.make = v2_make,
+	.limit = v2_limit,
+	.oom_watch = v2_oom_watch,
 	.seat = v2_seat,
 	.freeze = v2_freeze,
 	.freezer = v2_freezer,

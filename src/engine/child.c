@@ -255,7 +255,7 @@ static int become_init(const struct child_spec *sp, struct err *e)
 		return err_sys(e, "make a cgroup namespace");
 	if (sp->own_core)
 		core_own();
-	if (limits_process(e) < 0 || limits_ordinary(e) < 0 || stdio(e) < 0 || seccomp_filter_install(sp->filter, e) < 0 ||
+	if (limits_process(sp->open_files, e) < 0 || limits_ordinary(e) < 0 || stdio(e) < 0 || seccomp_filter_install(sp->filter, e) < 0 ||
 	    caps_confine(e) < 0)
 		return -e->no;
 	(void)fd_cloexec(READY_FD, false);

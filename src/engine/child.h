@@ -12,6 +12,7 @@
 struct child_spec {
 	struct slot slot;
 	uint64_t mem_bytes;
+	uint32_t open_files;
 	bool no_internet;
 	const struct seccomp_filter *filter;
 	int sock;			/* to the builder */

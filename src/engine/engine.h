@@ -29,6 +29,10 @@ struct engine_limits {
 	uint64_t disk_bytes;
 	uint32_t cpu_permille;
 	uint32_t pids;
+	uint64_t swap_bytes;		/* beyond the memory */
+	uint64_t io_bytes_s, egress_bytes, egress_bytes_s;	/* 0: no limit */
+	uint32_t io_ops_s;		/* 0: no limit */
+	uint32_t open_files;		/* of one process */
 };
 
 struct engine_volume {
@@ -85,6 +89,7 @@ struct engine_record {			/* a running sandbox: only fixed-size plain data, it go
 struct engine_usage {
 	uint64_t mem_bytes, mem_cache_bytes, cpu_ns, disk_bytes;
 	uint64_t all_bytes;		/* memory of all sandboxes and zygotes together, as of the last second; 0: not known */
+	uint64_t sent_bytes, received_bytes;
 	uint32_t pids, oom_kills;
 };
 
@@ -136,6 +141,13 @@ struct engine_ops {
 	/* What it may reach from now on: all that is not private, with p NULL and without no_internet. All or nothing of the change
 	 * is in force afterwards. Also before start(), in the builder. */
 	int (*network)(struct engine *en, const struct engine_record *r, bool no_internet, const struct engine_policy *p, struct err *e);
+
+	/* Other limits from now on, all but open_files; r has the old ones. It may wait for memory to be written out, so it is called in
+	 * a child. -EBUSY: it uses more memory than that. On failure the old ones hold. */
+	int (*limit)(struct engine *en, const struct engine_record *r, const struct engine_limits *to, struct err *e);
+
+	/* An fd that is readable whenever the kernel had to kill a process for want of memory, or is about to; usage() tells. */
+	int (*oom_watch)(struct engine *en, const struct engine_record *r, int *ret_fd, struct err *e);
 
 	/* Asks; the pidfd tells the end. With pidfd -1 (nobody has one: a builder died) whatever is in its cgroup is killed; reap()
 	 * then tells the end. */

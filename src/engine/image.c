@@ -46,7 +46,10 @@ int image_write_record(int image, bool durable, uint32_t instance, uint64_t extr
 	r.spec.slot = spec->slot;
 	r.spec.no_internet = spec->no_internet;
 	r.spec.ruled = spec->ruled;
-	r.spec.limits = spec->limits;
+	r.spec.limits.mem_bytes = spec->limits.mem_bytes;
+	r.spec.limits.disk_bytes = spec->limits.disk_bytes;
+	r.spec.limits.cpu_permille = spec->limits.cpu_permille;
+	r.spec.limits.pids = spec->limits.pids;
 	r.sum = checksum(&r, offsetof(struct image_record, sum));
 	autoclose int fd = openat(image, "record", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 

@@ -21,7 +21,10 @@ struct image_spec {			/* what of an engine_spec is in a record: never change it,
 	char id[24], template_key[33], from[24];
 	uint32_t slot;
 	bool no_internet, ruled;
-	struct engine_limits limits;
+	struct {
+		uint64_t mem_bytes, disk_bytes;
+		uint32_t cpu_permille, pids;
+	} limits;			/* those that there were in the first version; of no use to a restore, which is told its own */
 };
 
 struct image_record {

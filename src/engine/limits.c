@@ -9,8 +9,6 @@
 
 #include "base/fd.h"
 
-#define NOFILE 65536u
-
 int limits_user(struct err *e)
 {
 	static const struct { int what; rlim_t max; } set[] = {
@@ -34,18 +32,27 @@ int limits_user(struct err *e)
 	return 0;
 }
 
-int limits_process(struct err *e)
+int limits_process_of(int pid, uint32_t open_files, struct err *e)
 {
-	struct rlimit files_limit, core = { 1, 1 };
+	struct rlimit files_limit;
 
-	if (getrlimit(RLIMIT_NOFILE, &files_limit) < 0)
+	if (prlimit(pid, RLIMIT_NOFILE, NULL, &files_limit) < 0)
 		return err_sys(e, "read limits");
-	files_limit.rlim_cur = files_limit.rlim_max < NOFILE ? files_limit.rlim_max : NOFILE;
+	if (files_limit.rlim_max > open_files)
+		files_limit.rlim_max = open_files;
+	files_limit.rlim_cur = files_limit.rlim_max;
+	return prlimit(pid, RLIMIT_NOFILE, &files_limit, NULL) < 0 ? err_sys(e, "limit open files") : 0;
+}
+
+int limits_process(uint32_t open_files, struct err *e)
+{
+	struct rlimit core = { 1, 1 };
+
+	if (limits_process_of(0, open_files, e) < 0)
+		return -e->no;
 	/* A core dump may be handed to a program of the host (core_pattern), whatever the limit is, but for 1, which means none. The
 	 * filter answers for whoever wants to set it to 0. */
-	if (setrlimit(RLIMIT_NOFILE, &files_limit) < 0 || setrlimit(RLIMIT_CORE, &core) < 0)
-		return err_sys(e, "set limits");
-	return 0;
+	return setrlimit(RLIMIT_CORE, &core) < 0 ? err_sys(e, "set limits") : 0;
 }
 
 int limits_ordinary(struct err *e)

@@ -2,12 +2,16 @@
 /* limits: the rlimits and priorities of sandboxes' processes; for oneself, before a program runs that is not ours. */
 #pragma once
 
+#include <stdint.h>
+
 #include "base/err.h"
 
 /* Before the user namespace is made: the limits of this moment bound all of the sandbox's users together. */
 int limits_user(struct err *e);
 
-int limits_process(struct err *e);
+/* open_files: as many, hard, but no more than we may have ourselves. */
+int limits_process(uint32_t open_files, struct err *e);
+int limits_process_of(int pid, uint32_t open_files, struct err *e);	/* ... of another, below whose user namespace we have power */
 
 /* What the daemon may have for itself to survive and to be quick is not for its sandboxes. */
 int limits_ordinary(struct err *e);

@@ -69,7 +69,9 @@ static void put_sets(struct buf *out, const struct nft_config *c)
 	put_ranges(out, "private", closed, inet_private(closed));
 	put_ranges(out, "opened", c->open_ranges, c->n_open_ranges);
 	buf_z(out, "\tmap ruled {\n\t\ttype ifname : verdict\n\t}\n"
-		   "\tmap diverted {\n\t\ttype ifname : verdict\n\t}\n");
+		   "\tmap diverted {\n\t\ttype ifname : verdict\n\t}\n"
+		   "\tmap capped {\n\t\ttype ifname : quota\n\t}\n"	/* net_cap.c */
+		   "\tmap paced {\n\t\ttype ifname : limit\n\t}\n");
 	buf_fmt(out, "\tset connections {\n\t\ttype ipv4_addr\n\t\tflags dynamic\n\t\tsize %u\n\t}\n", 2 * c->slots + 64);
 }
 
@@ -80,6 +82,8 @@ static void put_input(struct buf *out, const struct nft_config *c, const char *g
 		     "\t\tiifname != \"at%us*\" accept\n"
 		     "\t\tiifname @waiting drop\n"
 		     "\t\tiifname @silent jump refuse\n"	/* names too: a query can carry anything out */
+		     "\t\tlimit name iifname map @paced drop\n"
+		     "\t\tquota name iifname map @capped jump refuse\n"
 		     "\t\tct state new add @connections { ip saddr ct count over %u } drop\n", c->instance, CONNECTIONS_MAX);
 	if (c->proxy_port)	/* only what was on its way elsewhere */
 		buf_fmt(out, "\t\tip daddr %s tcp dport %u ct status dnat accept\n", gw, c->proxy_port);
@@ -131,6 +135,8 @@ static void put_chains(struct buf *out, const struct nft_config *c)
 		     "\t\tiifname != \"at%us*\" accept\n"
 		     "\t\tiifname @waiting drop\n"
 		     "\t\tiifname @silent jump refuse\n"
+		     "\t\tlimit name iifname map @paced drop\n"
+		     "\t\tquota name iifname map @capped jump refuse\n"
 		     "\t\tip daddr @private ip daddr != @opened jump refuse\n"
 		     "\t\tiifname vmap @ruled\n"
 		     "\t\tct state established,related accept\n"

@@ -10,6 +10,7 @@
 #include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/un.h>
 
 #include "base/clock.h"
@@ -18,6 +19,7 @@
 #include "base/str.h"
 #include "engine/cgroup.h"
 #include "engine/guard.h"
+#include "engine/net_cap.h"
 #include "engine/net_ct.h"
 #include "engine/net_link.h"
 #include "engine/net_nft.h"
@@ -163,6 +165,32 @@ static bool is_live(const char *id, void *arg)
 	return false;
 }
 
+/* A throttle is of a whole disk; a partition's parent in sysfs is its disk. 0: there is none that could be throttled. */
+static uint64_t disk_of(uint64_t dev)
+{
+	char path[64], z[32];
+	unsigned a, b;
+
+	(void)snprintf(path, sizeof path, "/sys/dev/block/%u:%u/partition", major(dev), minor(dev));
+	bool part = access(path, F_OK) == 0;
+
+	(void)snprintf(path, sizeof path, "/sys/dev/block/%u:%u/%sdev", major(dev), minor(dev), part ? "../" : "");
+	if (file_read(AT_FDCWD, path, z, sizeof z) <= 0 || sscanf(z, "%u:%u", &a, &b) != 2)
+		return 0;
+	return makedev(a, b);
+}
+
+/* What sandboxes read and write: the pool's own device, and the disk where the templates are. */
+static void open_disks(struct engine *en)
+{
+	struct stat st;
+	uint64_t dev[2] = { pool_device(en->pool), 0 };
+
+	if (fstat(en->templates_fd, &st) == 0)
+		dev[1] = disk_of(st.st_dev);
+	cgroup_disks(en->cgroups, dev, ARRAY_LEN(dev));
+}
+
 static int open_parts(struct engine *en, const struct engine_record *live, size_t n_live, struct err *e)
 {
 	const struct engine_config *c = &en->cfg;
@@ -184,6 +212,7 @@ static int open_parts(struct engine *en, const struct engine_record *live, size_
 
 	if (pool_open(&pc, &en->pool, e) < 0 || open_network(en, live, n_live, e) < 0)
 		return -e->no;
+	open_disks(en);
 	cgroup_keep_only(en->cgroups, is_live, &(struct live) { live, n_live });
 	pool_keep_only(en->pool, is_live, &(struct live) { live, n_live });
 	/* A count of one is the whole instance: its sandboxes are one user to the host's namespace. */
@@ -287,6 +316,73 @@ static int ns_network(struct engine *en, const struct engine_record *r, bool no_
 	return no ? err_wrap(e, "sandbox '%s'", r->spec.id) : 0;
 }
 
+struct cgroup_limits ns_cgroup_limits(const struct engine_limits *l, uint64_t extra_bytes)
+{
+	return (struct cgroup_limits) {
+		.mem_bytes = l->mem_bytes + extra_bytes, .swap_bytes = l->swap_bytes, .cpu_permille = l->cpu_permille, .pids = l->pids,
+		.io_bytes_s = l->io_bytes_s, .io_ops_s = l->io_ops_s,
+	};
+}
+
+static bool is_capped(const struct engine_limits *l)
+{
+	return l->egress_bytes || l->egress_bytes_s;
+}
+
+int ns_cap_egress(struct engine *en, const struct engine_spec *spec, const struct engine_limits *l, bool again, struct err *e)
+{
+	struct net_cap cap = { .bytes = l->egress_bytes, .bytes_s = l->egress_bytes_s };
+	uint64_t received;
+	struct slot s;
+
+	if (!is_capped(l) && !is_capped(&spec->limits))
+		return 0;
+	slot_fill(en->cfg.instance, spec->slot, &s);
+	if (again)
+		(void)net_count(&s, &cap.used_bytes, &received);
+	return net_cap_set(en->cfg.instance, spec->slot, &cap, e);
+}
+
+/* What a cgroup of v2 would be killed for and one of v1 cannot be set to is refused here, the same for both. */
+static int fits_memory(struct engine *en, const struct engine_record *r, const struct engine_limits *to, struct err *e)
+{
+	struct cgroup_usage us;
+
+	if (cgroup_usage(en->cgroups, r->spec.id, &us, e) < 0)
+		return -e->no;
+	uint64_t held = us.mem_bytes > us.mem_cache_bytes ? us.mem_bytes - us.mem_cache_bytes : 0;
+
+	if (held <= to->mem_bytes + to->swap_bytes + r->extra_bytes)
+		return 0;
+	return err_set(e, EBUSY, "it uses %llu MiB of memory now", (unsigned long long)(held >> 20));
+}
+
+static int apply_limits(struct engine *en, const struct engine_record *r, const struct engine_limits *to, struct err *e)
+{
+	struct cgroup_limits lim = ns_cgroup_limits(to, r->extra_bytes);
+
+	if (cgroup_limit(en->cgroups, r->spec.id, &lim, e) < 0 || ns_cap_egress(en, &r->spec, to, true, e) < 0)
+		return -e->no;
+	return pool_limit(en->pool, r->spec.id, to->disk_bytes, e);
+}
+
+static int ns_limit(struct engine *en, const struct engine_record *r, const struct engine_limits *to, struct err *e)
+{
+	struct err ignored = ERR_INIT;
+
+	if (fits_memory(en, r, to, e) < 0)
+		return err_wrap(e, "sandbox '%s'", r->spec.id);
+	if (apply_limits(en, r, to, e) == 0)
+		return 0;
+	(void)apply_limits(en, r, &r->spec.limits, &ignored);
+	return err_wrap(e, "sandbox '%s'", r->spec.id);
+}
+
+static int ns_oom_watch(struct engine *en, const struct engine_record *r, int *ret_fd, struct err *e)
+{
+	return cgroup_oom_watch(en->cgroups, r->spec.id, ret_fd, e) < 0 ? err_wrap(e, "sandbox '%s'", r->spec.id) : 0;
+}
+
 static int ns_kill(struct engine *en, const struct engine_record *r, int pidfd, struct err *e)
 {
 	int no = pidfd < 0 ? 0 : -proc_kill(pidfd);	/* without: a half-made one, of which only the cgroup is known */
@@ -299,6 +395,7 @@ static int ns_kill(struct engine *en, const struct engine_record *r, int pidfd, 
 static int ns_usage(struct engine *en, const struct engine_record *r, struct engine_usage *ret, struct err *e)
 {
 	struct cgroup_usage cg;
+	struct slot s;
 
 	if (cgroup_usage(en->cgroups, r->spec.id, &cg, e) < 0)
 		return err_wrap(e, "usage of sandbox '%s'", r->spec.id);
@@ -314,6 +411,8 @@ static int ns_usage(struct engine *en, const struct engine_record *r, struct eng
 	if (now - en->all_bytes_ms > ALL_BYTES_MS && cgroup_all_memory(en->cgroups, &en->all_bytes) == 0)
 		en->all_bytes_ms = now;
 	ret->all_bytes = en->all_bytes;
+	slot_fill(en->cfg.instance, r->spec.slot, &s);
+	(void)net_count(&s, &ret->sent_bytes, &ret->received_bytes);
 	return 0;
 }
 
@@ -328,6 +427,8 @@ int ns_reap(struct engine *en, const struct engine_record *r, struct err *e)
 		no = -net_policy_set(en->cfg.instance, r->spec.slot, 0, false, NULL, e);
 	else if (no == 0 && r->spec.no_internet)
 		no = -nft_silence(en->nft_fd, en->cfg.instance, r->spec.slot, false, e);
+	if (no == 0 && is_capped(&r->spec.limits))
+		no = -ns_cap_egress(en, &r->spec, &(struct engine_limits) { 0 }, false, e);
 	if (no == 0)
 		no = -pool_remove(en->pool, r->spec.id, e);
 	return no ? err_wrap(e, "clean up after sandbox '%s'", r->spec.id) : 0;	/* -EAGAIN from the pool: it is busy */
@@ -412,6 +513,8 @@ const struct engine_ops engine_ns = {
 	.connect = ns_connect,
 	.freeze = ns_freeze,
 	.network = ns_network,
+	.limit = ns_limit,
+	.oom_watch = ns_oom_watch,
 	.kill = ns_kill,
 	.usage = ns_usage,
 	.reap = ns_reap,

@@ -2,6 +2,7 @@
 /* ns: the namespace engine's own state; shared by the files that fill its table of functions. */
 #pragma once
 
+#include "engine/cgroup.h"
 #include "engine/ckpt.h"
 #include "engine/engine.h"
 #include "engine/helper.h"
@@ -10,7 +11,6 @@
 #include "engine/seccomp.h"
 #include "engine/zygote.h"
 
-struct cgroup_tree;
 struct pool;
 
 enum start_stage {			/* what a start's time goes into, as the builder sees it */
@@ -53,6 +53,10 @@ struct engine {
 };
 
 int ns_start(struct engine *en, const struct engine_spec *spec, struct engine_record *ret, int *ret_pidfd, struct err *e);
+struct cgroup_limits ns_cgroup_limits(const struct engine_limits *l, uint64_t extra_bytes);
+
+/* What it may send, in the firewall. again: it has sent some already, which counts. */
+int ns_cap_egress(struct engine *en, const struct engine_spec *spec, const struct engine_limits *l, bool again, struct err *e);
 int ns_reap(struct engine *en, const struct engine_record *r, struct err *e);
 
 /* Times of all later starts go there (memory shared with the builders); for measurements. */

@@ -485,6 +485,22 @@ int pool_remove(struct pool *p, const char *id, struct err *e)
 	return r < 0 ? err_set(e, -r, "remove directory '%s': %s", id, strerror(-r)) : 0;
 }
 
+int pool_limit(struct pool *p, const char *id, uint64_t disk_bytes, struct err *e)
+{
+	if (p->cfg.plain)
+		return 0;
+	autoclose int fd = openat(p->fs_fd, id, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+
+	return fd < 0 ? err_sys(e, "open directory '%s'", id) : btrfs_limit(fd, disk_bytes, e);
+}
+
+uint64_t pool_device(const struct pool *p)
+{
+	struct stat st;
+
+	return p->loop_fd >= 0 && fstat(p->loop_fd, &st) == 0 ? st.st_rdev : 0;
+}
+
 int pool_usage(struct pool *p, const char *id, uint64_t *ret_bytes)
 {
 	uint64_t subvol;

@@ -155,13 +155,15 @@ static int make_root(struct restore *rs, struct err *e)
 static int make_parts(struct restore *rs, struct err *e)
 {
 	const struct engine_limits *l = &rs->spec->limits;
-	struct cgroup_limits lim = { .cpu_permille = l->cpu_permille, .pids = l->pids };
 	struct engine *en = rs->en;
 	autoclose int own = -1;
 
 	if (open_image(rs, e) < 0 || clone_template(rs, e) < 0)
 		return -e->no;
-	lim.mem_bytes = l->mem_bytes + rs->record.extra_bytes;
+	struct cgroup_limits lim = ns_cgroup_limits(l, rs->record.extra_bytes);
+
+	if (ns_cap_egress(en, rs->spec, l, false, e) < 0)
+		return -e->no;
 	if (cgroup_make(en->cgroups, rs->spec->id, &lim, e) < 0 || cgroup_seat_open(en->cgroups, rs->spec->id, &rs->seat, e) < 0)
 		return -e->no;
 	if (pool_make_from(en->pool, rs->spec->from, rs->spec->id, l->disk_bytes, &own, e) < 0 ||

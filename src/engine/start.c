@@ -90,6 +90,7 @@ static void b1_join(struct start *st, int pidfd)
 	pid_t copy;
 
 	if (zygote_await(st->zygote, pidfd, &copy, &e) == 0 && cgroup_sit(&st->seat, copy, &e) == 0 &&
+	    limits_process_of(copy, st->spec->limits.open_files, &e) == 0 &&
 	    step_recv(st->to_b1[1], STEP_GO, NULL, 0, STEP_TIMEOUT_MS, &e) == 0)
 		zygote_go(st->zygote);
 	else if (proc_wait_gone(pidfd, KILLED_MS) < 0)	/* else: nobody needs it any more */
@@ -127,7 +128,8 @@ static int b1_run(struct start *st, struct err *e)
 		return err_set(e, -pid, "make namespaces: %s", strerror(-pid));
 	if (pid == 0) {
 		struct child_spec c = {
-			.slot = st->slot, .mem_bytes = st->spec->limits.mem_bytes, .filter = &st->en->filter,
+			.slot = st->slot, .mem_bytes = st->spec->limits.mem_bytes, .open_files = st->spec->limits.open_files,
+			.filter = &st->en->filter,
 			.no_internet = st->spec->no_internet, .sock = st->to_c[1], .ready_fd = st->ready[1], .has_seed = st->zygote >= 0,
 			.own_core = st->en->cfg.core_scheduling, .volumes = st->spec->volumes, .n_volumes = st->spec->n_volumes,
 		};
@@ -220,6 +222,8 @@ static int start_meet(struct start *st, int *ret_userns, int *ret_netns, struct 
 static int start_link(struct start *st, int netns_fd, struct err *e)
 {
 	if (st->spec->no_internet && nft_silence(st->en->nft_fd, st->slot.instance, st->slot.k, true, e) < 0)
+		return -e->no;
+	if (ns_cap_egress(st->en, st->spec, &st->spec->limits, false, e) < 0)
 		return -e->no;
 	if (ct_forget(st->slot.ip, e) < 0 || link_make(&st->slot, netns_fd, st->en->mtu, e) < 0)
 		return -e->no;
@@ -325,8 +329,7 @@ static int start_template(struct start *st, struct err *e)
 
 static int start_begin(struct start *st, struct err *e)
 {
-	const struct engine_limits *l = &st->spec->limits;
-	struct cgroup_limits lim = { .mem_bytes = l->mem_bytes, .cpu_permille = l->cpu_permille, .pids = l->pids };
+	struct cgroup_limits lim = ns_cgroup_limits(&st->spec->limits, 0);
 
 	if (start_template(st, e) < 0)
 		return -e->no;

@@ -44,6 +44,7 @@
 #define REPORT_SIZE 512
 #define MEM_BYTES (2ull << 30)
 #define CPU_WEIGHT 1000		/* what it does spares sandboxes a hundred times the work */
+#define OPEN_FILES UINT32_MAX		/* a copy gets its sandbox's limit when it joins, and that cannot be above the zygote's own */
 #define PIDS 256			/* copies count here until they are in their sandbox's cgroup */
 
 struct making {
@@ -126,7 +127,7 @@ static int zygote_run(const struct making *mk, struct err *e)
 	(void)snprintf(idle, sizeof idle, "%u", mk->idle_s);
 	(void)setsid();
 	(void)umask(022);
-	if (sort_fds(mk->listener, mk->report[1], e) < 0 || limits_user(e) < 0 || limits_process(e) < 0 || limits_ordinary(e) < 0 ||
+	if (sort_fds(mk->listener, mk->report[1], e) < 0 || limits_user(e) < 0 || limits_process(OPEN_FILES, e) < 0 || limits_ordinary(e) < 0 ||
 	    seccomp_filter_install(&mk->filter, e) < 0 || caps_confine_zygote(e) < 0)
 		return -e->no;
 	(void)execve(argv[0], argv, envp);

@@ -36,6 +36,10 @@ void api_connect_v2(struct req *r);
 void api_pause(struct req *r);
 void api_resume(struct req *r);
 
+/* api_limits.c */
+void api_limits(struct req *r);
+void api_limits_set(struct req *r);
+
 /* api_network.c */
 void api_network(struct req *r);
 

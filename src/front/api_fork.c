@@ -90,7 +90,7 @@ static void fork_begin(struct fork *fk)
 	sp.timeout_s = fs->timeout_s;
 	memcpy(sp.from, fs->kept, sizeof sp.from);
 	sp.from_what = KEPT_DISK | KEPT_MEMORY;
-	if (api_check_room(f, fs->source->team, &e) < 0 || sandbox_new(f, fs->source->team, &sp, &fk->sb, &e) < 0) {
+	if (api_check_room(f, fs->source->team, &e) < 0 || sandbox_new(f, fs->source->team, fs->r->caller.key, &sp, &fk->sb, &e) < 0) {
 		spec_done(&sp);
 		fork_over(fk, error_json(&e));
 		return;

@@ -9,6 +9,7 @@
 #include "front/api.h"
 #include "front/front.h"
 #include "front/keyring.h"
+#include "front/limits.h"
 #include "front/metrics.h"
 #include "front/reply.h"
 #include "front/request.h"
@@ -115,6 +116,7 @@ static void put_detail(struct buf *out, const struct sandbox *sb)
 		"domain", text_or_null(sb->front->opt.domain),
 		"lifecycle", "autoResume", (fl & SPEC_AUTO_RESUME) != 0, "onTimeout", fl & SPEC_AUTO_PAUSE ? "pause" : "kill");
 
+	(void)json_object_set_new(more, "limits", limits_json(&sb->spec.limits));
 	if (sb->state == SANDBOX_PAUSED)
 		(void)json_object_set_new(more, "pausedMemory", json_string(sandbox_memory_name(sb)));
 	if (*sb->envd_token)
@@ -221,12 +223,13 @@ static void create(struct req *r, enum spec_version ver)
 		reply_err(r, &e);
 		return;
 	}
-	if (spec_check_secrets(f, r->caller.team, &sp, &e) < 0 || api_check_room(f, r->caller.team, &e) < 0) {
+	if (spec_limits(f, r->caller.team, r->caller.key, body, &sp, &e) < 0 || spec_check_secrets(f, r->caller.team, &sp, &e) < 0 ||
+	    api_check_room(f, r->caller.team, &e) < 0) {
 		spec_done(&sp);
 		reply_err(r, &e);
 		return;
 	}
-	if (sandbox_new(f, r->caller.team, &sp, &sb, &e) < 0) {
+	if (sandbox_new(f, r->caller.team, r->caller.key, &sp, &sb, &e) < 0) {
 		log_error("could not create a sandbox", "request=%s err=%s", r->id, e.text);
 		reply_err(r, &e);
 		return;

@@ -65,6 +65,7 @@ static int act_for(struct front *f, const struct http_req *rq, const struct key 
 	if (t->blocked && !key->admin)
 		return err_set(e, EPERM, "team is blocked");
 	memcpy(ret->team, t->id, sizeof ret->team);
+	memcpy(ret->key, key->id, sizeof ret->key);
 	ret->admin = key->admin;
 	return 0;
 }

@@ -293,6 +293,8 @@ static void on_hello(void *user, const struct warden_reply *re)
 	}
 	f->defaults = m->defaults;
 	f->maxima = m->maxima;
+	f->n_template_limits = m->n_template_limits < TEMPLATES_MAX ? m->n_template_limits : TEMPLATES_MAX;
+	memcpy(f->template_limits, m->template_limits, sizeof f->template_limits);
 	f->can_checkpoint = m->can_checkpoint;
 	if (!f->can_checkpoint)
 		log_info("the memory of paused sandboxes is not kept on disk", "why='%s'",

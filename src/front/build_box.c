@@ -9,6 +9,7 @@
 #include "front/forget.h"
 #include "front/front.h"
 #include "front/init_call.h"
+#include "front/limits.h"
 #include "front/init_put.h"
 #include "front/mem.h"
 #include "front/sandbox.h"
@@ -186,11 +187,24 @@ static void on_made(void *user, const struct warden_reply *re)
 	b->call = init_call_new(b->front, &rq, on_settled, b);
 }
 
+/* Those of the template, and what else sandboxes get. */
+static struct msg_limits box_limits(const struct build *b)
+{
+	struct msg_limits l = b->front->defaults;
+
+	l.mem_bytes = b->row.mem_bytes;
+	l.disk_bytes = b->row.disk_bytes;
+	l.cpu_permille = b->row.cpu_permille;
+	l.pids = b->row.pids;
+	limits_clip(&l, &b->front->maxima);
+	return l;
+}
+
 void box_start(struct build *b, void (*then)(struct build *b))
 {
 	struct msg_start m = {
 		.flags = b->from[0] ? START_KEPT : 0,
-		.limits = { b->row.mem_bytes, b->row.disk_bytes, b->row.cpu_permille, b->row.pids },
+		.limits = box_limits(b),
 	};
 
 	b->then_started = then;

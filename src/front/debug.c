@@ -72,10 +72,12 @@ static struct sandbox *make(struct debug *d, const char *request, struct err *e)
 		(void)err_set(e, EDQUOT, "the server's maximum of %u sandboxes is reached", f->max_sandboxes);
 		return NULL;
 	}
-	if (spec_parse(f, keyring_default(f->keyring)->id, body, SPEC_V1, &sp, e) < 0)
+	const char *team = keyring_default(f->keyring)->id;
+
+	if (spec_parse(f, team, body, SPEC_V1, &sp, e) < 0 || spec_limits(f, team, "", body, &sp, e) < 0)
 		return NULL;
 	sp.flags |= SPEC_DEBUG;
-	if (sandbox_new(f, keyring_default(f->keyring)->id, &sp, &sb, e) < 0)
+	if (sandbox_new(f, keyring_default(f->keyring)->id, "", &sp, &sb, e) < 0)
 		return NULL;
 	memcpy(d->id, sb->id, sizeof d->id);
 	sandbox_by(sb, request);

@@ -103,7 +103,9 @@ struct front {
 	struct snapshot_list snapshots;
 	struct volume_list volumes;
 	uint32_t volume_calls;		/* under way, or being connected */
-	struct msg_limits defaults, maxima;
+	struct msg_limits defaults, maxima;	/* of a sandbox */
+	struct msg_template_limits template_limits[TEMPLATES_MAX];	/* ... of those of a template */
+	uint32_t n_template_limits;
 	uint32_t max_sandboxes;
 	struct boot *boot;		/* until it serves */
 	struct certs *certs;		/* NULL without TLS */

@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/log.h"
 #include "front/front.h"
 #include "front/logbook.h"
 #include "front/mem.h"
@@ -21,6 +22,8 @@
 
 #define LINE_MAX_BYTES 4096
 #define SYNC_MS 2000
+#define NOTES_MAX 10			/* of init's own, in */
+#define NOTES_MS 60000
 
 struct waiter {
 	LIST_ENTRY(waiter) link;
@@ -96,6 +99,22 @@ static bool is_known(struct event_mark *m, uint64_t at_ms, uint64_t key)
 	return false;
 }
 
+/* What init has to say of itself goes to our own log. Whoever has taken over a sandbox cannot fill it: after some in a minute the rest is
+ * only counted. */
+static void take_note(struct sandbox *sb, const char *text)
+{
+	uint64_t now_ms = clock_mono_ms();
+
+	if (now_ms - sb->notes.since_ms > NOTES_MS) {
+		if (sb->notes.n > NOTES_MAX)
+			log_warn("init had more to say", "id=%s left_out=%u", sb->id, sb->notes.n - NOTES_MAX);
+		sb->notes.since_ms = now_ms;
+		sb->notes.n = 0;
+	}
+	if (++sb->notes.n <= NOTES_MAX)
+		log_warn("init says", "id=%s text='%.160s'", sb->id, text ? text : "");
+}
+
 /* {"at":ms, "message":"...", "fields":{...}}; what has another form is left out. */
 static void take_event(struct init_watch *w, struct str line)
 {
@@ -117,6 +136,10 @@ static void take_event(struct init_watch *w, struct str line)
 		return;
 	if (is_known(&w->sb->events, (uint64_t)at, key) && !w->caught_up)
 		return;
+	if (json_is_true(json_object_get(ev, "own"))) {
+		take_note(w->sb, json_string_value(json_object_get(json_object_get(ev, "fields"), "text")));
+		return;
+	}
 	en.at_ms = (uint64_t)at;
 	en.message = str_of(message);
 	(void)snprintf(mark, sizeof mark, "%llu.%llx", (unsigned long long)at, (unsigned long long)key);

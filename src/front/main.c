@@ -90,6 +90,15 @@ static void on_exited(void *user, const struct msg_exited *m)
 			reason_text(m->reason));
 }
 
+static void on_oom(void *user, const struct msg_oom *m)
+{
+	struct front *f = user;
+	struct sandbox *sb = check_id(m->id) ? sandbox_table_find(f->sandboxes, str_of(m->id)) : NULL;
+
+	if (sb)
+		sandbox_oom(sb, m->kills);
+}
+
 static void on_grace_over(void *user)
 {
 	struct front *f = user;
@@ -176,6 +185,7 @@ static void on_answered(void *user, enum msg_type op, uint64_t us)
 
 static const struct warden_ops warden_ops = {
 	.on_exited = on_exited,
+	.on_oom = on_oom,
 	.on_shutdown = on_shutdown,
 	.on_log_level = on_log_level,
 	.on_tls_files = on_tls_files,

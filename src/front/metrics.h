@@ -50,6 +50,7 @@ struct metrics {
 	struct timed ports[PORT_KINDS];
 	uint64_t bytes_up, bytes_down;
 	uint64_t starts_ok, starts_failed, ends[END_REASONS];
+	uint64_t oom_kills;
 	struct histogram create;
 	struct histogram warden[OP_COUNT];
 	uint64_t auth_failures;

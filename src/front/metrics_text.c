@@ -42,6 +42,8 @@ static const char *const op_name[OP_COUNT] = {
 	[OP_VOLUME_DROP] = "volume_drop",
 	[OP_VOLUME_CONNECT] = "volume_connect",
 	[OP_VOLUMES] = "volumes",
+	[OP_TLS_FILE] = "tls_file",
+	[OP_LIMIT] = "limit",
 };
 
 static void put_type(struct buf *out, const char *name, const char *type, const char *help)
@@ -156,6 +158,8 @@ static void put_lives(struct buf *out, const struct front *f)
 	put_type(out, "atoll_sandbox_ends_total", "counter", "sandboxes that ended, by reason");
 	for (size_t i = 0; i < END_REASONS; i++)
 		buf_fmt(out, "atoll_sandbox_ends_total{reason=\"%s\"} %" PRIu64 "\n", reason_name[i], m->ends[i]);
+	put_type(out, "atoll_memory_limit_kills_total", "counter", "processes killed because their sandbox was at its memory limit");
+	buf_fmt(out, "atoll_memory_limit_kills_total %" PRIu64 "\n", m->oom_kills);
 	put_type(out, "atoll_sandbox_create_seconds", "histogram", "time from a request to create a sandbox to its answer");
 	put_histogram(out, "atoll_sandbox_create_seconds", "", &m->create);
 }

@@ -18,6 +18,7 @@
 #include "base/log.h"
 #include "front/demand.h"
 #include "front/front.h"
+#include "front/limits.h"
 #include "front/mem.h"
 #include "front/pool_member.h"
 #include "front/sandbox.h"
@@ -212,12 +213,12 @@ void pool_tick(struct pool *p)
 /* --- for whom --- */
 
 /* Whatever the warden is told in OP_START because of a client has to have its default. */
-static bool is_plain(const struct pool *p, const struct spec *sp)
+static bool is_plain(const struct kind *k, const struct spec *sp)
 {
-	const struct msg_limits *a = &sp->limits, *b = &p->front->defaults;
+	struct limits_range made;
 
-	return !sp->from[0] && !sp->volumes && !(sp->flags & SPEC_NO_INTERNET) && !sp->policy && a->mem_bytes == b->mem_bytes && a->disk_bytes == b->disk_bytes &&
-	       a->cpu_permille == b->cpu_permille && a->pids == b->pids;
+	limits_of_template(k->pool->front, k->tpl, &made);
+	return !sp->from[0] && !sp->volumes && !(sp->flags & SPEC_NO_INTERNET) && !sp->policy && limits_equal(&sp->limits, &made.defaults);
 }
 
 bool pool_take(struct pool *p, const struct spec *sp, struct pool_gift *ret)
@@ -228,7 +229,7 @@ bool pool_take(struct pool *p, const struct spec *sp, struct pool_gift *ret)
 		return false;
 	p->asked_ms = clock_mono_ms();
 	pool_kick(p);
-	if (!is_plain(p, sp))
+	if (!is_plain(k, sp))
 		return false;
 	demand_note(&k->demand, p->asked_ms);
 

@@ -10,6 +10,7 @@
 #include "base/fd.h"
 #include "front/front.h"
 #include "front/init_call.h"
+#include "front/limits.h"
 #include "front/mem.h"
 #include "front/sandbox.h"
 #include "front/template.h"
@@ -105,8 +106,11 @@ static void on_made(void *user, const struct warden_reply *re)
 struct member *member_new(struct front *f, const struct template *tpl, member_fn *fn, void *owner)
 {
 	struct member *m = must_alloc(sizeof *m);
-	struct msg_start msg = { .flags = START_PATIENT, .limits = f->defaults };
+	struct msg_start msg = { .flags = START_PATIENT };
+	struct limits_range made;
 
+	limits_of_template(f, tpl, &made);
+	msg.limits = made.defaults;
 	m->front = f;
 	m->tpl = tpl;
 	m->fn = fn;

@@ -29,6 +29,8 @@ static const struct route routes[] = {
 	{ "POST", "/v2/sandboxes/{id}/connect", ACCESS_TEAM, SMALL, api_connect_v2 },
 	{ "POST", "/sandboxes/{id}/pause", ACCESS_TEAM, SMALL, api_pause },
 	{ "POST", "/sandboxes/{id}/resume", ACCESS_TEAM, SMALL, api_resume },
+	{ "GET", "/sandboxes/{id}/limits", ACCESS_TEAM, 0, api_limits },
+	{ "PATCH", "/sandboxes/{id}/limits", ACCESS_TEAM, SMALL, api_limits_set },
 	{ "PUT", "/sandboxes/{id}/network", ACCESS_TEAM, SMALL, api_network },
 	{ "GET", "/sandboxes/{id}/metrics", ACCESS_TEAM, 0, api_metrics },
 	{ "GET", "/sandboxes/{id}/logs", ACCESS_TEAM, 0, api_logs_v1 },

@@ -292,7 +292,7 @@ void sandbox_make_id(const struct front *f, char id[ID_SIZE])
 	} while (sandbox_table_find(f->sandboxes, str_of(id)));
 }
 
-int sandbox_new(struct front *f, const char *team, struct spec *sp, struct sandbox **ret, struct err *e)
+int sandbox_new(struct front *f, const char *team, const char *key, struct spec *sp, struct sandbox **ret, struct err *e)
 {
 	struct sandbox *sb = sandbox_alloc(f);
 	struct pool_gift gift;
@@ -306,6 +306,7 @@ int sandbox_new(struct front *f, const char *team, struct spec *sp, struct sandb
 		sandbox_make_id(f, sb->id);
 	}
 	(void)str_copy(sb->team, sizeof sb->team, str_of(team));
+	(void)str_copy(sb->key, sizeof sb->key, str_of(key));
 	sb->spec = *sp;
 	*sp = (struct spec) { 0 };
 	if (sb->spec.flags & SPEC_SECURE)

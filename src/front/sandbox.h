@@ -71,6 +71,7 @@ struct sandbox {
 	struct front *front;
 	char id[ID_SIZE];
 	char team[TEAM_ID_SIZE];
+	char key[TEAM_ID_SIZE];		/* that made it; "": none */
 	struct spec spec;
 	char envd_token[TOKEN_SIZE];	/* "" without SPEC_SECURE */
 	char traffic_token[TOKEN_SIZE];	/* "" without SPEC_PRIVATE_TRAFFIC */
@@ -101,21 +102,29 @@ struct sandbox {
 	struct sandbox_links links;
 	struct upstream_pool pool;
 	struct usage_ring usage;
+	uint64_t sent_before;		/* bytes, in the lives before this one */
+	uint32_t oom_kills;		/* in this one */
 	struct log_tail *log;		/* NULL before the first entry */
 	uint64_t noted_ms;		/* wall clock: of the last entry */
 	struct init_watch *watch;	/* NULL: nobody listens */
+	struct {
+		uint64_t since_ms;
+		uint32_t n;
+	} notes;			/* of its init, for the server's log */
 	struct event_mark events;	/* what the log has of those */
 	struct sandbox *next;		/* in its bucket of the table */
 };
 
 /* STARTING, in the table; with a row in the store, unless it is from the pool: such a one gets it when it runs.
  * Takes over what *sp owns. */
-int sandbox_new(struct front *f, const char *team, struct spec *sp, struct sandbox **ret, struct err *e);
+struct msg_limits sandbox_limits_to_send(const struct sandbox *sb, const struct msg_limits *l);	/* as the warden is to know them */
+int sandbox_new(struct front *f, const char *team, const char *key, struct spec *sp, struct sandbox **ret, struct err *e);
 /* After a restart; NULL: the row is damaged. */
 struct sandbox *sandbox_restore(struct front *f, const struct sandbox_row *row, bool live, bool frozen);
 struct sandbox *sandbox_ref(struct sandbox *sb);
 void sandbox_unref(struct sandbox *sb);		/* NULL is fine */
 
+void sandbox_oom(struct sandbox *sb, uint32_t kills);	/* so many of its processes were killed at its memory limit, since its start */
 void sandbox_start(struct sandbox *sb);		/* ends in RUNNING or in ENDING with `fail` set */
 void sandbox_started(struct sandbox *sb);	/* for sandbox_start.c */
 void sandbox_start_afresh(struct sandbox *sb);	/* ... what the pool gave was of no use */

@@ -332,7 +332,9 @@ static void on_begun(void *user, const struct warden_reply *re)
 		return;
 	}
 	sb->live = true;
-	usage_init(&sb->usage, clock_mono_ms());
+	sb->sent_before += sb->usage.last_sent;
+	sb->oom_kills = 0;
+	usage_renew(&sb->usage, clock_mono_ms());
 	sandbox_tell(sb, SANDBOX_TELL_MS, on_told, sb);
 }
 

@@ -17,6 +17,7 @@
 #include "ipc/check.h"
 
 #define JSON_MAX (2 * 1024 * 1024)	/* the body of a request is smaller */
+#define OPEN_FILES_BEFORE 1024
 #define SEAL_MARK "sealed:"
 #define SEAL_LABEL "network %s"
 
@@ -78,6 +79,25 @@ static int load_network(const struct sandbox *sb, const char *text, json_t **ret
 	return r;
 }
 
+static struct row_limits row_limits(const struct msg_limits *l)
+{
+	return (struct row_limits) {
+		.mem_bytes = l->mem_bytes, .disk_bytes = l->disk_bytes, .cpu_permille = l->cpu_permille, .pids = l->pids,
+		.swap_bytes = l->swap_bytes, .io_bytes_s = l->io_bytes_s, .io_ops_s = l->io_ops_s, .egress_bytes = l->egress_bytes,
+		.egress_bytes_s = l->egress_bytes_s, .open_files = l->open_files,
+	};
+}
+
+/* One from before there was such a limit got what it has, which is what every process may have here. */
+static struct msg_limits limits_of_row(const struct row_limits *l)
+{
+	return (struct msg_limits) {
+		.mem_bytes = l->mem_bytes, .disk_bytes = l->disk_bytes, .cpu_permille = l->cpu_permille, .pids = l->pids,
+		.swap_bytes = l->swap_bytes, .io_bytes_s = l->io_bytes_s, .io_ops_s = l->io_ops_s, .egress_bytes = l->egress_bytes,
+		.egress_bytes_s = l->egress_bytes_s, .open_files = l->open_files ? l->open_files : OPEN_FILES_BEFORE,
+	};
+}
+
 int row_add(struct sandbox *sb, enum row_state state, struct err *e)
 {
 	autobuf struct buf metadata = BUF_INIT(JSON_MAX);
@@ -98,10 +118,8 @@ int row_add(struct sandbox *sb, enum row_state state, struct err *e)
 		.active_ms = sb->active_ms,
 		.timeout_s = sp->timeout_s,
 		.flags = sp->flags,
-		.mem_bytes = sp->limits.mem_bytes,
-		.disk_bytes = sp->limits.disk_bytes,
-		.cpu_permille = sp->limits.cpu_permille,
-		.pids = sp->limits.pids,
+		.key = or_null(sb->key),
+		.limits = row_limits(&sp->limits),
 		.envd_token = or_null(sb->envd_token),
 		.traffic_token = or_null(sb->traffic_token),
 		.metadata = to_text(sp->metadata, &metadata),
@@ -134,7 +152,9 @@ int row_load(struct sandbox *sb, const struct sandbox_row *row)
 	sb->noted = true;
 	sp->timeout_s = row->timeout_s;
 	sp->flags = row->flags;
-	sp->limits = (struct msg_limits) { row->mem_bytes, row->disk_bytes, row->cpu_permille, row->pids };
+	sp->limits = limits_of_row(&row->limits);
+	sb->sent_before = row->sent_bytes;
+	(void)str_copy(sb->key, sizeof sb->key, str_of(row->key ? row->key : ""));
 	if (row->kept_name && !(str_copy(sb->kept.name, sizeof sb->kept.name, str_of(row->kept_name)) && check_id(sb->kept.name)))
 		return -EINVAL;
 	sb->kept.what = row->kept_name ? row->kept : 0;
@@ -169,10 +189,20 @@ void row_set(const struct sandbox *sb, enum row_state state)
 	struct sandbox_row row = {
 		.id = sb->id, .state = state, .started_us = sb->started_us, .end_ms = sb->end_ms, .flags = sb->spec.flags,
 		.kept_name = or_null(sb->kept.name), .kept = sb->kept.what,
+		.sent_bytes = sb->sent_before,
 	};
 	struct err e;
 
 	if (sandboxes_set(sb->front->store, &row, &e) < 0)
+		complain(sb, &e);
+}
+
+void row_set_limits(const struct sandbox *sb)
+{
+	struct row_limits l = row_limits(&sb->spec.limits);
+	struct err e;
+
+	if (sandboxes_set_limits(sb->front->store, sb->id, &l, &e) < 0)
 		complain(sb, &e);
 }
 

@@ -12,6 +12,7 @@ int row_load(struct sandbox *sb, const struct sandbox_row *row);	/* -EINVAL: dam
 
 /* A failed write is logged and survived: the sandbox is real even if the record of it lags. */
 void row_set(const struct sandbox *sb, enum row_state state);		/* with its times, and what is kept of it */
+void row_set_limits(const struct sandbox *sb);
 void row_save(const struct sandbox *sb);				/* state and times as they are */
 void row_set_network(const struct sandbox *sb);
 void row_note_active(struct sandbox *sb);				/* when it was used last, if that is news */

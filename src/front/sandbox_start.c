@@ -142,7 +142,7 @@ static void on_made(void *user, const struct warden_reply *re)
 
 void sandbox_ask_start(struct sandbox *sb, uint32_t flags, const char from[ID_SIZE], warden_fn *fn, void *user)
 {
-	struct msg_start m = { .limits = sb->spec.limits, .flags = flags };
+	struct msg_start m = { .limits = sandbox_limits_to_send(sb, &sb->spec.limits), .flags = flags };
 	autobuf struct buf msg = BUF_INIT(MSG_MAX), mounts = BUF_INIT(MSG_MAX);
 
 	memcpy(m.id, sb->id, sizeof m.id);

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "front/catalog.h"
 #include "front/front.h"
+#include "front/limits.h"
 #include "front/snapshots.h"
 #include "http/json.h"
 #include "ipc/policy.h"
@@ -178,6 +179,34 @@ static int refuse_unsupported(const json_t *body, struct err *e)
 	if (iam && json_object_size(iam) > 0)
 		return err_set(e, EINVAL, "field 'iam' is not supported yet");
 	return 0;
+}
+
+void spec_limits_range(const struct front *f, const char *team, const char *key, const struct template *tpl, struct limits_range *ret)
+{
+	(void)team;
+	(void)key;
+	limits_of_template(f, tpl, ret);
+}
+
+/* The field `limits`, which E2B does not have: there they are those of the template. */
+int spec_limits(const struct front *f, const char *team, const char *key, const json_t *body, struct spec *sp, struct err *e)
+{
+	struct limits_range range;
+	struct msg_limits kept = sp->limits;
+	json_t *o = NULL;
+
+	spec_limits_range(f, team, key, &sp->tpl, &range);
+	sp->limits = range.defaults;
+	if (sp->from[0]) {		/* a snapshot has those of the sandbox that it was made of */
+		sp->limits.mem_bytes = kept.mem_bytes;
+		sp->limits.disk_bytes = kept.disk_bytes;
+		sp->limits.cpu_permille = kept.cpu_permille;
+		sp->limits.pids = kept.pids;
+		limits_clip(&sp->limits, &range.maxima);
+	}
+	if (json_get_obj(body, "limits", &o, e) < 0)
+		return -e->no;
+	return o ? limits_read(o, "limits.", &range, &sp->limits, e) : 0;
 }
 
 int spec_parse(const struct front *f, const char *team, const json_t *body, enum spec_version ver, struct spec *ret, struct err *e)

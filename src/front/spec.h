@@ -25,6 +25,8 @@ struct policy;
 #define SPEC_PAUSE_DISK 256u		/* ... and then only its disk is kept */
 #define SPEC_DEBUG 128u			/* the one behind the debug ports */
 
+struct limits_range;
+
 struct spec {
 	struct template tpl;
 	uint32_t timeout_s;
@@ -42,6 +44,10 @@ enum spec_version { SPEC_V1, SPEC_V2 };
 
 /* Are the secrets there that its network asks for? -EINVAL, naming the field. */
 int spec_check_secrets(const struct front *f, const char *team, const struct spec *sp, struct err *e);
+
+/* Of a sandbox of that template, for that team and key ("": none). */
+void spec_limits_range(const struct front *f, const char *team, const char *key, const struct template *tpl, struct limits_range *ret);
+int spec_limits(const struct front *f, const char *team, const char *key, const json_t *body, struct spec *sp, struct err *e);
 
 /* On failure the err text is for the client, naming the field: -EINVAL (400), -ENOENT (404: template). */
 int spec_parse(const struct front *f, const char *team, const json_t *body, enum spec_version ver, struct spec *ret, struct err *e);

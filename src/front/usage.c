@@ -16,6 +16,12 @@ void usage_init(struct usage_ring *r, uint64_t now_mono_ms)
 	r->last_mono_ms = now_mono_ms;
 }
 
+void usage_renew(struct usage_ring *r, uint64_t now_mono_ms)
+{
+	usage_init(r, now_mono_ms);
+	r->last_cpu_ns = r->last_sent = 0;
+}
+
 void usage_done(struct usage_ring *r)
 {
 	free(r->v);
@@ -42,6 +48,7 @@ void usage_add(struct usage_ring *r, const struct msg_usage *m, uint64_t now_mon
 	if (r->n < USAGE_KEPT)
 		r->n++;
 	r->last_cpu_ns = m->cpu_ns;
+	r->last_sent = m->sent_bytes;
 	r->last_mono_ms = now_mono_ms;
 	r->last.mem_limit_bytes = m->mem_limit_bytes;
 	r->last.disk_limit_bytes = m->disk_limit_bytes;

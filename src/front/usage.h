@@ -27,6 +27,7 @@ struct usage_ring {
 	size_t n, at;			/* filled, next to write */
 	uint64_t next_mono_ms;		/* when to ask again */
 	uint64_t last_cpu_ns, last_mono_ms;
+	uint64_t last_sent;		/* bytes */
 	bool asked;
 	struct {
 		uint64_t mem_limit_bytes, disk_limit_bytes;
@@ -34,6 +35,7 @@ struct usage_ring {
 };
 
 void usage_init(struct usage_ring *r, uint64_t now_mono_ms);
+void usage_renew(struct usage_ring *r, uint64_t now_mono_ms);	/* what is counted begins at 0 again */
 void usage_done(struct usage_ring *r);
 void usage_add(struct usage_ring *r, const struct msg_usage *m, uint64_t now_mono_ms, uint64_t now_wall_ms);
 const struct usage_sample *usage_get(const struct usage_ring *r, size_t i);	/* 0 = oldest; NULL behind the last */

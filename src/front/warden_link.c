@@ -125,6 +125,9 @@ static void on_message(struct warden_link *w, const struct msg_head *h, size_t n
 	case EV_EXITED:
 		w->ops->on_exited(w->user, (const struct msg_exited *)h);
 		break;
+	case EV_OOM:
+		w->ops->on_oom(w->user, (const struct msg_oom *)h);
+		break;
 	case EV_LOG_LEVEL:
 		w->ops->on_log_level(w->user, (const struct msg_level *)h);
 		break;

@@ -88,12 +88,21 @@ bool check_template_key(const char key[TEMPLATE_KEY_SIZE])
 	return key[TEMPLATE_KEY_SIZE - 1] == '\0';
 }
 
+/* 0 is no limit, for which there must be no maximum. */
+static bool check_optional(uint64_t v, uint64_t max)
+{
+	return !max || (v && v <= max);
+}
+
 bool check_limits(const struct msg_limits *l, const struct msg_limits *max)
 {
 	return l->mem_bytes && l->mem_bytes <= max->mem_bytes &&
 	       l->disk_bytes && l->disk_bytes <= max->disk_bytes &&
 	       l->cpu_permille && l->cpu_permille <= max->cpu_permille &&
-	       l->pids && l->pids <= max->pids;
+	       l->pids && l->pids <= max->pids &&
+	       l->open_files && l->open_files <= max->open_files && l->swap_bytes <= max->swap_bytes &&
+	       check_optional(l->io_bytes_s, max->io_bytes_s) && check_optional(l->io_ops_s, max->io_ops_s) &&
+	       check_optional(l->egress_bytes, max->egress_bytes) && check_optional(l->egress_bytes_s, max->egress_bytes_s);
 }
 
 size_t msg_size(enum msg_type t)
@@ -106,6 +115,7 @@ size_t msg_size(enum msg_type t)
 	case OP_THAW:
 	case OP_CONNECT:
 	case OP_USAGE: return sizeof(struct msg_id);
+	case OP_LIMIT: return sizeof(struct msg_limit);
 	case OP_NETWORK: return sizeof(struct msg_network);
 	case OP_LOG_LEVEL:
 	case EV_LOG_LEVEL: return sizeof(struct msg_level);
@@ -130,6 +140,7 @@ size_t msg_size(enum msg_type t)
 	case RE_USAGE: return sizeof(struct msg_usage);
 	case EV_EXITED: return sizeof(struct msg_exited);
 	case EV_REFUSED: return sizeof(struct msg_refused);
+	case EV_OOM: return sizeof(struct msg_oom);
 	case EV_TLS_FILES:
 	case EV_EGRESS:
 	case EV_SHUTDOWN: return sizeof(struct msg_ok);

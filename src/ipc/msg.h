@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MSG_VERSION 7
+#define MSG_VERSION 8
 #define MSG_MAX 24576			/* no message is larger */
 
 #define ID_SIZE 24			/* sandbox id: [a-z0-9]{1,23} */
@@ -47,6 +47,7 @@ enum msg_type {
 	OP_VOLUME_DROP,
 	OP_VOLUME_CONNECT,	/* RE_OK carries one fd: a stream to a program that serves its files */
 	OP_VOLUMES,		/* answered by RE_VOLUME_ITEM per volume, then RE_OK */
+	OP_LIMIT,		/* other limits for a running sandbox */
 	OP_COUNT,		/* not a message: number of requests + 1 */
 
 	RE_OK = 64,		/* struct msg_ok */
@@ -64,6 +65,7 @@ enum msg_type {
 	EV_LOG_LEVEL,		/* struct msg_level: the configuration was read again */
 	EV_TLS_FILES,		/* struct msg_ok: ask for the TLS files again */
 	EV_REFUSED,		/* struct msg_refused: a sandbox's program was refused a system call */
+	EV_OOM,			/* struct msg_oom: a process of a sandbox was killed because it is at its memory limit */
 	EV_EGRESS,		/* struct msg_ok and one fd: a socket to atoll-egress, in place of any earlier one (ipc/rules.h) */
 };
 
@@ -75,11 +77,17 @@ struct msg_head {
 
 struct msg_hello { struct msg_head head; };
 
-struct msg_limits {
+struct msg_limits {		/* as maxima: 0 where 0 is no limit lets a sandbox have none */
 	uint64_t mem_bytes;
 	uint64_t disk_bytes;
 	uint32_t cpu_permille;	/* 2000 = two cores */
 	uint32_t pids;
+	uint64_t swap_bytes;	/* beyond the memory; 0: none */
+	uint64_t io_bytes_s;	/* read and written each; 0: no limit */
+	uint64_t egress_bytes;	/* that it may send before its network is closed; 0: no limit */
+	uint64_t egress_bytes_s;	/* 0: no limit */
+	uint32_t io_ops_s;	/* 0: no limit */
+	uint32_t open_files;	/* of one process; for good from its start on */
 };
 
 struct msg_template {		/* a name that templates resolve to, and the image behind it */
@@ -87,6 +95,11 @@ struct msg_template {		/* a name that templates resolve to, and the image behind
 	char key[TEMPLATE_KEY_SIZE];
 	char zero[7];
 	uint64_t built_ms;	/* wall clock; 0: not known */
+};
+
+struct msg_template_limits {	/* in place of the general ones */
+	char name[TEMPLATE_NAME_SIZE];
+	struct msg_limits defaults, maxima;
 };
 
 struct msg_welcome {
@@ -99,6 +112,9 @@ struct msg_welcome {
 	char why_not[156];
 	struct msg_limits defaults, maxima;
 	struct msg_template templates[TEMPLATES_MAX];
+	struct msg_template_limits template_limits[TEMPLATES_MAX];
+	uint32_t n_template_limits;
+	uint8_t pad[4];
 	uint8_t ticket_secret[TICKET_SECRET_SIZE];
 };
 
@@ -136,6 +152,12 @@ struct msg_id {			/* OP_KILL, OP_FREEZE, OP_THAW, OP_CONNECT, OP_USAGE */
 #define KEEP_THAW 1u		/* flags of OP_CHECKPOINT: thaw it as soon as it is not needed any more, and tell by RE_RELEASED */
 #define KEEP_BRIEF 2u		/* it will soon be forgotten: it need not outlive the host */
 #define KEEP_FLAGS_ALL 3u
+struct msg_limit {		/* OP_LIMIT */
+	struct msg_head head;
+	char id[ID_SIZE];
+	char request[REQUEST_ID_SIZE];
+	struct msg_limits limits;	/* all of them */
+};
 
 struct msg_keep {		/* OP_SNAPSHOT, OP_CHECKPOINT */
 	struct msg_head head;
@@ -229,8 +251,16 @@ struct msg_usage {
 	uint64_t cpu_ns;			/* since start */
 	uint64_t disk_bytes, disk_limit_bytes;
 	uint64_t all_bytes;			/* memory of all sandboxes together, caches aside; 0: not known */
+	uint64_t sent_bytes, received_bytes;	/* over its network, since start */
 	uint32_t pids;
 	uint32_t oom_kills;
+};
+
+struct msg_oom {
+	struct msg_head head;
+	char id[ID_SIZE];
+	uint32_t kills;		/* since its start */
+	uint8_t pad[4];
 };
 
 enum exit_reason { EXIT_KILLED = 1, EXIT_DIED, EXIT_OOM };

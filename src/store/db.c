@@ -201,6 +201,15 @@ static const char *const migrations[] = {
 	"CREATE UNIQUE INDEX volumes_name ON volumes(team, name) WHERE state<>2;"
 	"ALTER TABLE sandboxes ADD COLUMN volumes TEXT;"	/* JSON: [{id, name, path}] */
 	"ALTER TABLE snapshots ADD COLUMN volumes TEXT;",
+	/* More limits, who made a sandbox, and what it has sent in the lives before this one. */
+	"ALTER TABLE sandboxes ADD COLUMN key_id TEXT;"
+	"ALTER TABLE sandboxes ADD COLUMN sent_bytes INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE sandboxes ADD COLUMN swap_bytes INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE sandboxes ADD COLUMN io_bytes_s INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE sandboxes ADD COLUMN io_ops_s INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE sandboxes ADD COLUMN egress_bytes INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE sandboxes ADD COLUMN egress_bytes_s INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE sandboxes ADD COLUMN open_files INTEGER NOT NULL DEFAULT 0;",
 };
 
 static int db_fail(struct store *s, struct err *e, const char *what)

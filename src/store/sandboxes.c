@@ -7,12 +7,14 @@
 #define COLUMNS \
 	"id, team, template_id, template_name, template_key, state, created_ms, started_us, end_ms, timeout_s, flags," \
 	" mem_bytes, disk_bytes, cpu_permille, pids, envd_token, traffic_token, metadata, env_vars, network, " \
-	"active_ms, kept_name, kept, volumes"
+	"active_ms, kept_name, kept, volumes, key_id, sent_bytes, swap_bytes, io_bytes_s, io_ops_s, egress_bytes, egress_bytes_s, open_files"
 
-static const char add_sql[] = "INSERT INTO sandboxes(" COLUMNS ") VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
-static const char set_sql[] = "UPDATE sandboxes SET state=?, started_us=?, end_ms=?, flags=?, kept_name=?, kept=?"
+static const char add_sql[] = "INSERT INTO sandboxes(" COLUMNS ") VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
+static const char set_sql[] = "UPDATE sandboxes SET state=?, started_us=?, end_ms=?, flags=?, kept_name=?, kept=?, sent_bytes=?"
 	" WHERE id=? AND state<>3";
 static const char network_sql[] = "UPDATE sandboxes SET flags=?, network=? WHERE id=? AND state<>3";
+static const char limits_sql[] = "UPDATE sandboxes SET mem_bytes=?, disk_bytes=?, cpu_permille=?, pids=?, swap_bytes=?, io_bytes_s=?,"
+	" io_ops_s=?, egress_bytes=?, egress_bytes_s=? WHERE id=? AND state<>3";
 static const char active_sql[] = "UPDATE sandboxes SET active_ms=? WHERE id=? AND state<>3";
 static const char end_sql[] = "UPDATE sandboxes SET state=3, ended_ms=?, end_reason=?, envd_token=NULL, traffic_token=NULL,"
 	" env_vars=NULL WHERE id=? AND state<>3";
@@ -36,10 +38,10 @@ int sandboxes_add(struct store *s, const struct sandbox_row *r, struct err *e)
 	stmt_u64(st, 9, r->end_ms);
 	stmt_u64(st, 10, r->timeout_s);
 	stmt_u64(st, 11, r->flags);
-	stmt_u64(st, 12, r->mem_bytes);
-	stmt_u64(st, 13, r->disk_bytes);
-	stmt_u64(st, 14, r->cpu_permille);
-	stmt_u64(st, 15, r->pids);
+	stmt_u64(st, 12, r->limits.mem_bytes);
+	stmt_u64(st, 13, r->limits.disk_bytes);
+	stmt_u64(st, 14, r->limits.cpu_permille);
+	stmt_u64(st, 15, r->limits.pids);
 	stmt_text(st, 16, r->envd_token);
 	stmt_text(st, 17, r->traffic_token);
 	stmt_text(st, 18, r->metadata);
@@ -49,6 +51,14 @@ int sandboxes_add(struct store *s, const struct sandbox_row *r, struct err *e)
 	stmt_text(st, 22, r->kept_name);
 	stmt_u64(st, 23, r->kept);
 	stmt_text(st, 24, r->volumes);
+	stmt_text(st, 25, r->key);
+	stmt_u64(st, 26, r->sent_bytes);
+	stmt_u64(st, 27, r->limits.swap_bytes);
+	stmt_u64(st, 28, r->limits.io_bytes_s);
+	stmt_u64(st, 29, r->limits.io_ops_s);
+	stmt_u64(st, 30, r->limits.egress_bytes);
+	stmt_u64(st, 31, r->limits.egress_bytes_s);
+	stmt_u64(st, 32, r->limits.open_files);
 
 	int n = stmt_run(s, st, e);
 
@@ -75,7 +85,8 @@ int sandboxes_set(struct store *s, const struct sandbox_row *r, struct err *e)
 	stmt_u64(st, 4, r->flags);
 	stmt_text(st, 5, r->kept_name);
 	stmt_u64(st, 6, r->kept);
-	stmt_text(st, 7, r->id);
+	stmt_u64(st, 7, r->sent_bytes);
+	stmt_text(st, 8, r->id);
 	/* One that is to outlive the host is on the disk before anybody relies on it. */
 	bool durable = r->state == ROW_PAUSED && r->kept_name;
 	struct err ignored;
@@ -98,6 +109,25 @@ int sandboxes_set_network(struct store *s, const char *id, uint32_t flags, const
 	stmt_u64(st, 1, flags);
 	stmt_text(st, 2, network);
 	stmt_text(st, 3, id);
+	return run_on(s, st, id, e);
+}
+
+int sandboxes_set_limits(struct store *s, const char *id, const struct row_limits *l, struct err *e)
+{
+	sqlite3_stmt *st;
+
+	if (stmt_get(s, limits_sql, &st, e) < 0)
+		return -e->no;
+	stmt_u64(st, 1, l->mem_bytes);
+	stmt_u64(st, 2, l->disk_bytes);
+	stmt_u64(st, 3, l->cpu_permille);
+	stmt_u64(st, 4, l->pids);
+	stmt_u64(st, 5, l->swap_bytes);
+	stmt_u64(st, 6, l->io_bytes_s);
+	stmt_u64(st, 7, l->io_ops_s);
+	stmt_u64(st, 8, l->egress_bytes);
+	stmt_u64(st, 9, l->egress_bytes_s);
+	stmt_text(st, 10, id);
 	return run_on(s, st, id, e);
 }
 
@@ -141,10 +171,18 @@ static void row_read(sqlite3_stmt *st, struct sandbox_row *r)
 		.end_ms = stmt_col_u64(st, 8),
 		.timeout_s = (uint32_t)stmt_col_u64(st, 9),
 		.flags = (uint32_t)stmt_col_u64(st, 10),
-		.mem_bytes = stmt_col_u64(st, 11),
-		.disk_bytes = stmt_col_u64(st, 12),
-		.cpu_permille = (uint32_t)stmt_col_u64(st, 13),
-		.pids = (uint32_t)stmt_col_u64(st, 14),
+		.limits = {
+			.mem_bytes = stmt_col_u64(st, 11),
+			.disk_bytes = stmt_col_u64(st, 12),
+			.cpu_permille = (uint32_t)stmt_col_u64(st, 13),
+			.pids = (uint32_t)stmt_col_u64(st, 14),
+			.swap_bytes = stmt_col_u64(st, 26),
+			.io_bytes_s = stmt_col_u64(st, 27),
+			.io_ops_s = (uint32_t)stmt_col_u64(st, 28),
+			.egress_bytes = stmt_col_u64(st, 29),
+			.egress_bytes_s = stmt_col_u64(st, 30),
+			.open_files = (uint32_t)stmt_col_u64(st, 31),
+		},
 		.envd_token = stmt_col_text(st, 15),
 		.traffic_token = stmt_col_text(st, 16),
 		.metadata = stmt_col_text(st, 17),
@@ -154,6 +192,8 @@ static void row_read(sqlite3_stmt *st, struct sandbox_row *r)
 		.kept_name = stmt_col_text(st, 21),
 		.kept = (uint32_t)stmt_col_u64(st, 22),
 		.volumes = stmt_col_text(st, 23),
+		.key = stmt_col_text(st, 24),
+		.sent_bytes = stmt_col_u64(st, 25),
 	};
 }
 

@@ -23,8 +23,12 @@ struct sandbox_row {			/* strings are borrowed; optional ones may be NULL */
 	uint64_t end_ms;		/* running: when it expires; paused: when it was paused */
 	uint64_t active_ms;		/* last request into it */
 	uint32_t timeout_s, flags;
-	uint64_t mem_bytes, disk_bytes;
-	uint32_t cpu_permille, pids;
+	struct row_limits {
+		uint64_t mem_bytes, disk_bytes, swap_bytes, io_bytes_s, egress_bytes, egress_bytes_s;
+		uint32_t cpu_permille, pids, io_ops_s, open_files;
+	} limits;
+	const char *key;		/* id of the one that made it */
+	uint64_t sent_bytes;		/* in the lives before this one */
 	const char *envd_token, *traffic_token;
 	const char *metadata, *env_vars, *network;	/* JSON objects */
 	const char *volumes;		/* JSON array */
@@ -33,9 +37,10 @@ struct sandbox_row {			/* strings are borrowed; optional ones may be NULL */
 };
 
 int sandboxes_add(struct store *s, const struct sandbox_row *r, struct err *e);
-int sandboxes_set(struct store *s, const struct sandbox_row *r, struct err *e);	/* of r: state, started_us, end_ms, flags, kept_name, kept */
+int sandboxes_set(struct store *s, const struct sandbox_row *r, struct err *e);	/* of r: state, started_us, end_ms, flags, kept_name, kept, sent_bytes */
 
 int sandboxes_set_network(struct store *s, const char *id, uint32_t flags, const char *network, struct err *e);
+int sandboxes_set_limits(struct store *s, const char *id, const struct row_limits *l, struct err *e);
 int sandboxes_set_active(struct store *s, const char *id, uint64_t active_ms, struct err *e);
 
 /* The row stays as history, without its secrets. */

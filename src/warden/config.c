@@ -17,7 +17,7 @@
 #define MB_MAX (16u * 1024 * 1024)	/* 16 TiB: what a number of megabytes may say */
 
 enum kind {
-	KIND_TEXT, KIND_PATH, KIND_NUMBER, KIND_CPUS, KIND_BOOL, KIND_STOP, KIND_LEVEL, KIND_TEMPLATE, KIND_RANGES, KIND_KEY, KIND_HOSTS,
+	KIND_TEXT, KIND_PATH, KIND_NUMBER, KIND_CPUS, KIND_BOOL, KIND_STOP, KIND_LEVEL, KIND_TEMPLATE, KIND_RANGES, KIND_KEY, KIND_HOSTS, KIND_LIMITS,
 };
 
 struct key {
@@ -68,14 +68,27 @@ static const struct key keys[] = {
 	{ "logs_max_mb", KIND_NUMBER, FIELD(logs_max_mb), 1, MB_MAX },
 	{ "head_timeout_s", KIND_NUMBER, FIELD(head_timeout_s), 1, 3600 },
 	{ "body_timeout_s", KIND_NUMBER, FIELD(body_timeout_s), 1, 3600 },
-	{ "default_memory_mb", KIND_NUMBER, FIELD(default_memory_mb), 32, MB_MAX },
-	{ "default_cpus", KIND_CPUS, FIELD(default_cpu_permille), 50, 1024000 },
-	{ "default_pids", KIND_NUMBER, FIELD(default_pids), 16, 4194304 },
-	{ "default_disk_mb", KIND_NUMBER, FIELD(default_disk_mb), 16, MB_MAX },
-	{ "max_memory_mb", KIND_NUMBER, FIELD(max_memory_mb), 32, MB_MAX },
-	{ "max_cpus", KIND_CPUS, FIELD(max_cpu_permille), 50, 1024000 },
-	{ "max_pids", KIND_NUMBER, FIELD(max_pids), 16, 4194304 },
-	{ "max_disk_mb", KIND_NUMBER, FIELD(max_disk_mb), 16, MB_MAX },
+	{ "default_memory_mb", KIND_NUMBER, FIELD(defaults[LIM_MEMORY_MB]), 32, MB_MAX },
+	{ "default_cpus", KIND_CPUS, FIELD(defaults[LIM_CPUS]), 50, 1024000 },
+	{ "default_pids", KIND_NUMBER, FIELD(defaults[LIM_PIDS]), 16, 4194304 },
+	{ "default_disk_mb", KIND_NUMBER, FIELD(defaults[LIM_DISK_MB]), 16, MB_MAX },
+	{ "default_swap_mb", KIND_NUMBER, FIELD(defaults[LIM_SWAP_MB]), 0, MB_MAX },
+	{ "default_open_files", KIND_NUMBER, FIELD(defaults[LIM_OPEN_FILES]), 64, 1u << 30 },
+	{ "default_io_mb_s", KIND_NUMBER, FIELD(defaults[LIM_IO_MB_S]), 0, MB_MAX },
+	{ "default_iops", KIND_NUMBER, FIELD(defaults[LIM_IOPS]), 0, 100000000 },
+	{ "default_egress_mb", KIND_NUMBER, FIELD(defaults[LIM_EGRESS_MB]), 0, MB_MAX },
+	{ "default_egress_kb_s", KIND_NUMBER, FIELD(defaults[LIM_EGRESS_KB_S]), 0, 1u << 30 },
+	{ "max_memory_mb", KIND_NUMBER, FIELD(maxima[LIM_MEMORY_MB]), 32, MB_MAX },
+	{ "max_cpus", KIND_CPUS, FIELD(maxima[LIM_CPUS]), 50, 1024000 },
+	{ "max_pids", KIND_NUMBER, FIELD(maxima[LIM_PIDS]), 16, 4194304 },
+	{ "max_disk_mb", KIND_NUMBER, FIELD(maxima[LIM_DISK_MB]), 16, MB_MAX },
+	{ "max_swap_mb", KIND_NUMBER, FIELD(maxima[LIM_SWAP_MB]), 0, MB_MAX },
+	{ "max_open_files", KIND_NUMBER, FIELD(maxima[LIM_OPEN_FILES]), 64, 1u << 30 },
+	{ "max_io_mb_s", KIND_NUMBER, FIELD(maxima[LIM_IO_MB_S]), 0, MB_MAX },
+	{ "max_iops", KIND_NUMBER, FIELD(maxima[LIM_IOPS]), 0, 100000000 },
+	{ "max_egress_mb", KIND_NUMBER, FIELD(maxima[LIM_EGRESS_MB]), 0, MB_MAX },
+	{ "max_egress_kb_s", KIND_NUMBER, FIELD(maxima[LIM_EGRESS_KB_S]), 0, 1u << 30 },
+	{ "template_limits", KIND_LIMITS, 0, 0 },
 	{ "open", KIND_BOOL, FIELD(open) },
 	{ "core_scheduling", KIND_BOOL, FIELD(core_scheduling) },
 	{ "explain_refusals", KIND_BOOL, FIELD(explain_refusals) },
@@ -123,10 +136,10 @@ void config_defaults(struct config *c)
 		.head_timeout_s = 30,
 		.body_timeout_s = 60,
 		.restart_max_ms = 2000,
-		.max_memory_mb = 8192,
-		.max_cpu_permille = (cpus > 8 ? (uint64_t)cpus : 8) * 1000,
-		.max_pids = 4096,
-		.max_disk_mb = 20480,
+		.maxima = {
+			[LIM_MEMORY_MB] = 8192, [LIM_CPUS] = (cpus > 8 ? (uint64_t)cpus : 8) * 1000, [LIM_PIDS] = 4096, [LIM_DISK_MB] = 20480,
+			[LIM_OPEN_FILES] = 1 << 20,
+		},
 		.log_level = LOG_LVL_INFO,
 		.core_scheduling = true,
 		.explain_refusals = true,
@@ -271,6 +284,13 @@ static int set_number(const struct key *k, uint64_t *field, struct str v)
 	return 0;
 }
 
+int config_number(struct str key, struct str value, uint64_t *ret)
+{
+	const struct key *k = key_find(key);
+
+	return k && (k->kind == KIND_NUMBER || k->kind == KIND_CPUS) ? set_number(k, ret, value) : -EINVAL;
+}
+
 static int set_field(struct config *c, const struct key *k, struct str value)
 {
 	void *field = (char *)c + k->at;
@@ -298,6 +318,8 @@ static int set_field(struct config *c, const struct key *k, struct str value)
 		return str_copy(field, k->size, value) && check_template_key(field) ? 0 : -EINVAL;
 	case KIND_HOSTS:
 		return set_hosts(field, k->size, value);
+	case KIND_LIMITS:
+		return config_set_template_limits(c, value);
 	}
 	return -EINVAL;
 }
@@ -309,7 +331,7 @@ static int refuse(const struct key *k, struct str value, int r, struct err *e)
 		[KIND_TEXT] = "a short text", [KIND_PATH] = "a path", [KIND_CPUS] = "a number of cores like 2 or 0.5",
 		[KIND_BOOL] = "true or false", [KIND_STOP] = "kill or keep", [KIND_LEVEL] = "debug, info, warn or error",
 		[KIND_TEMPLATE] = "NAME=KEY with a key of 32 hex digits", [KIND_KEY] = "a key of 32 hex digits",
-		[KIND_HOSTS] = "IP addresses",
+		[KIND_HOSTS] = "IP addresses", [KIND_LIMITS] = "a template and limits like 'base memory_mb=512 max_memory_mb=1024'",
 		[KIND_RANGES] = "IPv4 addresses and ranges, none of them of this host, of sandboxes, link-local or multicast",
 	};
 
@@ -355,7 +377,7 @@ int config_text(struct config *c, struct str text, struct err *e)
 		if (config_set(c, key, str_trim(value), e) < 0)
 			return err_wrap(e, "line %u", line);
 		size_t i = (size_t)(key_find(key) - keys);
-		if (seen[i])
+		if (seen[i] && keys[i].kind != KIND_LIMITS)
 			return err_set(e, EINVAL, "line %u: key '%s' is given twice", line, keys[i].name);
 		seen[i] = true;
 	}
@@ -418,17 +440,6 @@ static int take_options(struct config *c, int argc, char **argv, bool only_file,
 	return 0;
 }
 
-/* A default that was not set is the usual one, or the maximum where that is lower; one that was set must fit. */
-static int fit(const char *what, uint64_t *value, uint64_t usual, uint64_t max, struct err *e)
-{
-	if (*value == 0)
-		*value = usual < max ? usual : max;
-	if (*value <= max)
-		return 0;
-	return err_set(e, EINVAL, "default_%s is above max_%s (%llu > %llu)", what, what, (unsigned long long)*value,
-		(unsigned long long)max);
-}
-
 /* Can only processes of this machine connect to it? What is not an address is refused later, by who binds it. */
 static bool is_loopback(struct str listen)
 {
@@ -474,10 +485,7 @@ static int settle_tls(struct config *c, struct err *e)
 
 int config_settle(struct config *c, struct err *e)
 {
-	if (fit("memory_mb", &c->default_memory_mb, 1024, c->max_memory_mb, e) < 0 ||
-	    fit("cpus", &c->default_cpu_permille, 2000, c->max_cpu_permille, e) < 0 ||
-	    fit("pids", &c->default_pids, 512, c->max_pids, e) < 0 ||
-	    fit("disk_mb", &c->default_disk_mb, 2048, c->max_disk_mb, e) < 0)
+	if (config_settle_limits(c, e) < 0)
 		return -e->no;
 	if (c->pool_size_mb && c->pool_max_mb && c->pool_size_mb > c->pool_max_mb)
 		return err_set(e, EINVAL, "pool_size_mb is above pool_max_mb");
@@ -507,16 +515,4 @@ int config_load(struct config *c, int argc, char **argv, struct err *e)
 	if (take_options(c, argc, argv, false, e) < 0)
 		return -e->no;
 	return config_settle(c, e);
-}
-
-struct msg_limits config_default_limits(const struct config *c)
-{
-	return (struct msg_limits) { c->default_memory_mb << 20, c->default_disk_mb << 20, (uint32_t)c->default_cpu_permille,
-		(uint32_t)c->default_pids };
-}
-
-struct msg_limits config_max_limits(const struct config *c)
-{
-	return (struct msg_limits) { c->max_memory_mb << 20, c->max_disk_mb << 20, (uint32_t)c->max_cpu_permille,
-		(uint32_t)c->max_pids };
 }

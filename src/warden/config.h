@@ -18,6 +18,11 @@
 
 #define CONFIG_RANGES_MAX 64
 
+enum config_limit {			/* LIM_CPUS: in thousandths */
+	LIM_MEMORY_MB, LIM_CPUS, LIM_PIDS, LIM_DISK_MB, LIM_SWAP_MB, LIM_OPEN_FILES, LIM_IO_MB_S, LIM_IOPS, LIM_EGRESS_MB, LIM_EGRESS_KB_S,
+	LIM_COUNT,
+};
+
 struct config {
 	char listen[256], tls_listen[256];	/* ADDR:PORT or [ADDR]:PORT, several with blanks between them; TLS: "" for none */
 	char tls_cert[PATH_MAX], tls_key[PATH_MAX];	/* PEM; "": those of `atoll tls init` in the state directory */
@@ -38,8 +43,12 @@ struct config {
 	uint64_t logs_kept_s, logs_max_mb;	/* of sandboxes that have ended */
 	uint64_t head_timeout_s, body_timeout_s;	/* of requests */
 	uint64_t warm_pool_size, warm_pool_max;	/* finished sandboxes per template; max is 0 until settled */
-	uint64_t default_memory_mb, default_pids, default_disk_mb, default_cpu_permille;	/* 0 until settled */
-	uint64_t max_memory_mb, max_pids, max_disk_mb, max_cpu_permille;
+	uint64_t defaults[LIM_COUNT], maxima[LIM_COUNT];	/* of a sandbox; defaults: 0 until settled */
+	struct template_limits {		/* ... of a template; 0: as above */
+		char name[TEMPLATE_NAME_SIZE];
+		uint64_t defaults[LIM_COUNT], maxima[LIM_COUNT];
+	} template_limits[TEMPLATES_MAX];
+	uint32_t n_template_limits;
 	uint64_t team_max_volumes, volume_size_mb, volume_max_mb;
 	uint64_t rate_limit, team_max_sandboxes;	/* 0: none; of keys and teams that have none of their own */
 	bool open, metrics_open;		/* without a key; on a loopback address only */
@@ -72,5 +81,9 @@ int config_settle(struct config *c, struct err *e);	/* fills in what was left op
 /* The next of several words with blanks between them; empty at the end. */
 struct str config_next_word(struct str *list);
 
-struct msg_limits config_default_limits(const struct config *c);
-struct msg_limits config_max_limits(const struct config *c);
+int config_number(struct str key, struct str value, uint64_t *ret);	/* as that key of the file would take it; -EINVAL, -ERANGE */
+
+/* config_limits.c */
+struct msg_limits config_limits(const uint64_t v[LIM_COUNT]);
+int config_settle_limits(struct config *c, struct err *e);
+int config_set_template_limits(struct config *c, struct str value);	/* NAME memory_mb=512 max_memory_mb=1024 ... */

@@ -30,7 +30,7 @@ static void answer(struct sandbox *sb, int r, const struct err *e)
 
 static int note(struct sandbox *sb, bool frozen, struct err *e)
 {
-	struct record rec = { .stage = RECORD_LIVE, .frozen = frozen, .er = sb->er };
+	struct record rec = { .stage = RECORD_LIVE, .frozen = frozen, .er = sb->er, .policy = sb->policy };
 
 	sb->frozen = frozen;
 	return record_write(sb->w->records_dir, &rec, e);

@@ -80,7 +80,7 @@ static void on_up(void *user, int fd)
 
 	w->life++;
 	w->proto = (struct proto) {
-		.phase = PHASE_NEW, .maxima = config_max_limits(&w->cfg), .templates = w->cfg.templates, .n_templates = w->cfg.n_templates,
+		.phase = PHASE_NEW, .maxima = config_limits(w->cfg.maxima), .templates = w->cfg.templates, .n_templates = w->cfg.n_templates,
 	};
 	w->link = link_new(w->loop, fd, &link_ops, w);
 	timer_arm(w->hello_timer, HELLO_MS);
@@ -225,6 +225,18 @@ void front_exited(struct warden *w, const struct sandbox *sb)
 	memcpy(ev.id, sb->er.spec.id, sizeof ev.id);
 	ev.reason = sb->reason;
 	/* A front that has not said hello will ask for the list, which has it no more. */
+	if (w->proto.phase == PHASE_SERVE)
+		answer(w, w->life, &ev, sizeof ev);
+}
+
+void front_oom(struct warden *w, const struct sandbox *sb)
+{
+	struct msg_oom ev;
+
+	memset(&ev, 0, sizeof ev);
+	ev.head = (struct msg_head) { MSG_VERSION, EV_OOM, 0 };
+	memcpy(ev.id, sb->er.spec.id, sizeof ev.id);
+	ev.kills = sb->oom.seen;
 	if (w->proto.phase == PHASE_SERVE)
 		answer(w, w->life, &ev, sizeof ev);
 }

@@ -19,6 +19,7 @@ void front_image(struct warden *w, uint64_t life, uint32_t seq, uint64_t bytes, 
 void front_error(struct warden *w, uint64_t life, uint32_t seq, int no, const char *text);
 
 void front_exited(struct warden *w, const struct sandbox *sb);
+void front_oom(struct warden *w, const struct sandbox *sb);
 void front_shutdown(struct warden *w);
 void front_log_level(struct warden *w);		/* as it is now in the configuration */
 void front_tls_files(struct warden *w);		/* they may have changed */

@@ -49,6 +49,18 @@ static struct sandbox *running(struct warden *w, const struct msg_id *m)
 	return NULL;
 }
 
+static void put_template_limits(const struct config *c, struct msg_welcome *re)
+{
+	re->n_template_limits = c->n_template_limits;
+	for (uint32_t i = 0; i < c->n_template_limits; i++) {
+		const struct template_limits *t = &c->template_limits[i];
+
+		memcpy(re->template_limits[i].name, t->name, sizeof t->name);
+		re->template_limits[i].defaults = config_limits(t->defaults);
+		re->template_limits[i].maxima = config_limits(t->maxima);
+	}
+}
+
 static void op_hello(struct warden *w, const void *msg)
 {
 	const struct msg_hello *m = msg;
@@ -60,8 +72,9 @@ static void op_hello(struct warden *w, const void *msg)
 	re.max_sandboxes = (uint32_t)w->cfg.max_sandboxes;
 	re.n_templates = w->cfg.n_templates;
 	re.log_level = w->cfg.log_level;
-	re.defaults = config_default_limits(&w->cfg);
-	re.maxima = config_max_limits(&w->cfg);
+	re.defaults = config_limits(w->cfg.defaults);
+	re.maxima = config_limits(w->cfg.maxima);
+	put_template_limits(&w->cfg, &re);
 	memcpy(re.templates, w->cfg.templates, sizeof re.templates);
 	const char *why_not = w->ops->no_checkpoint(w->engine);
 
@@ -198,13 +211,6 @@ static void op_connect(struct warden *w, const void *msg)
 		send_out(w, &re, sizeof re, fd);
 }
 
-static struct msg_limits limits_of(const struct sandbox *sb)
-{
-	const struct engine_limits *l = &sb->er.spec.limits;
-
-	return (struct msg_limits) { l->mem_bytes, l->disk_bytes, l->cpu_permille, l->pids };
-}
-
 static void op_list(struct warden *w, const void *msg)
 {
 	const struct msg_list *m = msg;
@@ -221,7 +227,7 @@ static void op_list(struct warden *w, const void *msg)
 		memcpy(item.template_key, sb->er.spec.template_key, sizeof item.template_key);
 		item.frozen = sb->frozen;
 		item.started_wall_ms = sb->er.started_wall_ms;
-		item.limits = limits_of(sb);
+		item.limits = limits_to_msg(&sb->er.spec.limits);
 		send_out(w, &item, sizeof item, -1);
 	}
 	front_ok(w, w->life, m->head.seq);
@@ -245,11 +251,29 @@ static void op_usage(struct warden *w, const void *msg)
 		.mem_bytes = us.mem_bytes, .mem_cache_bytes = us.mem_cache_bytes, .mem_limit_bytes = sb->er.spec.limits.mem_bytes,
 		.cpu_ns = us.cpu_ns,
 		.disk_bytes = us.disk_bytes, .disk_limit_bytes = sb->er.spec.limits.disk_bytes,
-		.all_bytes = us.all_bytes, .pids = us.pids, .oom_kills = us.oom_kills,
+		.all_bytes = us.all_bytes, .sent_bytes = us.sent_bytes, .received_bytes = us.received_bytes,
+		.pids = us.pids, .oom_kills = us.oom_kills,
 	};
 
 	memcpy(re.id, sb->er.spec.id, sizeof re.id);
 	send_out(w, &re, sizeof re, -1);
+}
+
+static void op_limit(struct warden *w, const void *msg)
+{
+	const struct msg_limit *m = msg;
+	struct msg_id who = { .head = m->head };
+	struct err e = ERR_INIT;
+
+	memcpy(who.id, m->id, sizeof who.id);
+	struct sandbox *sb = running(w, &who);
+
+	if (!sb)
+		return;
+	log_info("limit", "id=%s memory=%llu disk=%llu cpu=%u pids=%u request=%s", m->id, (unsigned long long)m->limits.mem_bytes,
+		(unsigned long long)m->limits.disk_bytes, m->limits.cpu_permille, m->limits.pids, m->request);
+	if (sandbox_limit(sb, m->head.seq, &m->limits, &e) < 0)
+		fail(w, m->head.seq, &e);
 }
 
 static void op_network(struct warden *w, const void *msg)
@@ -297,6 +321,7 @@ static void (*const handlers[OP_COUNT])(struct warden *w, const void *msg) = {
 	[OP_NETWORK] = op_network, [OP_LOG_LEVEL] = op_log_level, [OP_TLS_FILE] = op_tls_file,
 	[OP_VOLUME] = volume_op_set, [OP_VOLUME_DROP] = volume_op_drop, [OP_VOLUME_CONNECT] = volume_op_connect, [OP_VOLUMES] = volume_op_list,
 	[OP_SNAPSHOT] = op_keep, [OP_CHECKPOINT] = op_keep, [OP_FORGET] = op_forget, [OP_KEPT] = op_kept,
+	[OP_LIMIT] = op_limit,
 };
 
 void ops_run(struct warden *w, enum msg_type type, const void *msg)

@@ -42,6 +42,17 @@ static const char *fields_network(const struct proto *pr, const void *msg)
 	return m->flags & ~NETWORK_FLAGS_ALL ? "unknown flags" : NULL;
 }
 
+static const char *fields_limit(const struct proto *pr, const void *msg)
+{
+	const struct msg_limit *m = msg;
+
+	if (!check_id(m->id))
+		return "bad sandbox id";
+	if (!check_request(m->request))
+		return "bad request id";
+	return check_limits(&m->limits, &pr->maxima) ? NULL : "limits out of range";
+}
+
 static const char *fields_level(const struct proto *pr, const void *msg)
 {
 	static const uint8_t zero[sizeof ((struct msg_level *)0)->pad];
@@ -162,6 +173,7 @@ static const struct request requests[OP_COUNT] = {
 	[OP_VOLUME_DROP] = { sizeof(struct msg_name), 0, .in = PHASE_SERVE, .fields = fields_name },
 	[OP_VOLUME_CONNECT] = { sizeof(struct msg_name), 0, .in = PHASE_SERVE, .fields = fields_name },
 	[OP_VOLUMES] = { sizeof(struct msg_list), 0, .in = PHASE_SERVE },
+	[OP_LIMIT] = { sizeof(struct msg_limit), 0, .in = PHASE_SERVE, .fields = fields_limit },
 	[OP_TLS_FILE] = { sizeof(struct msg_tls_file), 0, .in = PHASE_SERVE, .fields = fields_tls_file },
 };
 

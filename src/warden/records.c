@@ -34,6 +34,7 @@ enum tag {				/* never renumber */
 	TAG_STAGE = 1, TAG_FROZEN, TAG_ID, TAG_TEMPLATE, TAG_FROM, TAG_SLOT, TAG_NO_INTERNET, TAG_MEM_BYTES, TAG_DISK_BYTES,
 	TAG_CPU_PERMILLE, TAG_PIDS, TAG_PID, TAG_PID_START, TAG_BOOT_ID, TAG_STARTED_MS, TAG_EXTRA_BYTES, TAG_POLICY,
 	TAG_VOLUME,			/* its name, and where it is mounted: two texts; once for each, in order */
+	TAG_SWAP_BYTES, TAG_IO_BYTES_S, TAG_IO_OPS_S, TAG_EGRESS_BYTES, TAG_EGRESS_BYTES_S, TAG_OPEN_FILES,
 	TAG_END,			/* none: what is not below is of a later version */
 };
 
@@ -99,6 +100,20 @@ static void put_volume(struct out *o, const struct engine_volume *v)
 	put_field(o, TAG_VOLUME, NEEDED, both, n + m);
 }
 
+/* Which a warden of the first versions knows nothing of, and need not: what they limit, the kernel does. */
+static void put_more_limits(struct out *o, const struct engine_limits *l)
+{
+	const struct { enum tag tag; uint64_t v; } more[] = {
+		{ TAG_SWAP_BYTES, l->swap_bytes }, { TAG_IO_BYTES_S, l->io_bytes_s }, { TAG_IO_OPS_S, l->io_ops_s },
+		{ TAG_EGRESS_BYTES, l->egress_bytes }, { TAG_EGRESS_BYTES_S, l->egress_bytes_s }, { TAG_OPEN_FILES, l->open_files },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(more); i++) {
+		if (more[i].v)
+			put_field(o, more[i].tag, 0, &more[i].v, sizeof more[i].v);
+	}
+}
+
 size_t record_encode(const struct record *r, char bytes[RECORD_FILE_MAX])
 {
 	const struct engine_spec *sp = &r->er.spec;
@@ -116,6 +131,7 @@ size_t record_encode(const struct record *r, char bytes[RECORD_FILE_MAX])
 	put_number(&o, TAG_DISK_BYTES, sp->limits.disk_bytes);
 	put_number(&o, TAG_CPU_PERMILLE, sp->limits.cpu_permille);
 	put_number(&o, TAG_PIDS, sp->limits.pids);
+	put_more_limits(&o, &sp->limits);
 	put_number(&o, TAG_PID, (uint64_t)r->er.pid);
 	put_number(&o, TAG_PID_START, r->er.pid_start);
 	put_text(&o, TAG_BOOT_ID, r->er.boot_id);
@@ -207,10 +223,15 @@ static bool take(const struct in *i, struct record *r)
 	switch ((enum tag)i->f.tag) {
 	case TAG_MEM_BYTES: return number(i, UINT64_MAX, &l->mem_bytes);
 	case TAG_DISK_BYTES: return number(i, UINT64_MAX, &l->disk_bytes);
+	case TAG_SWAP_BYTES: return number(i, UINT64_MAX, &l->swap_bytes);
+	case TAG_IO_BYTES_S: return number(i, UINT64_MAX, &l->io_bytes_s);
+	case TAG_EGRESS_BYTES: return number(i, UINT64_MAX, &l->egress_bytes);
+	case TAG_EGRESS_BYTES_S: return number(i, UINT64_MAX, &l->egress_bytes_s);
 	case TAG_PID_START: return number(i, UINT64_MAX, &r->er.pid_start);
 	case TAG_STARTED_MS: return number(i, UINT64_MAX, &r->er.started_wall_ms);
 	case TAG_EXTRA_BYTES: return number(i, UINT64_MAX, &r->er.extra_bytes);
 	case TAG_STAGE: case TAG_FROZEN: case TAG_SLOT: case TAG_NO_INTERNET: case TAG_CPU_PERMILLE: case TAG_PIDS: case TAG_PID:
+	case TAG_IO_OPS_S: case TAG_OPEN_FILES:
 		if (!number(i, INT32_MAX, &v))
 			return false;
 		break;
@@ -223,6 +244,8 @@ static bool take(const struct in *i, struct record *r)
 	case TAG_NO_INTERNET: r->er.spec.no_internet = v; break;
 	case TAG_CPU_PERMILLE: l->cpu_permille = (uint32_t)v; break;
 	case TAG_PIDS: l->pids = (uint32_t)v; break;
+	case TAG_IO_OPS_S: l->io_ops_s = (uint32_t)v; break;
+	case TAG_OPEN_FILES: l->open_files = (uint32_t)v; break;
 	default: r->er.pid = (int32_t)v;
 	}
 	return true;

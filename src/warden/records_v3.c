@@ -29,7 +29,9 @@ int record_decode_v3(const void *p, size_t n, struct record *ret)
 	sp->slot = f.slot;
 	sp->no_internet = f.no_internet;
 	sp->ruled = f.ruled;
-	sp->limits = (struct engine_limits) { f.mem_bytes, f.disk_bytes, f.cpu_permille, f.pids };
+	sp->limits = (struct engine_limits) {
+		.mem_bytes = f.mem_bytes, .disk_bytes = f.disk_bytes, .cpu_permille = f.cpu_permille, .pids = f.pids,
+	};
 	r.er.pid = f.pid;
 	r.er.pid_start = f.pid_start;
 	r.er.started_wall_ms = f.started_wall_ms;

@@ -17,6 +17,7 @@
 #include "warden/egress.h"
 #include "warden/front.h"
 #include "warden/keeper.h"
+#include "warden/oom.h"
 #include "warden/policy.h"
 #include "warden/records.h"
 #include "warden/warden.h"
@@ -67,6 +68,7 @@ static struct sandbox *sandbox_new(struct warden *w, uint32_t slot)
 		return NULL;
 	sb->w = w;
 	sb->pidfd = -1;
+	sb->oom.fd = -1;
 	sb->er.spec.slot = slot;
 	w->slots[slot] = sb;
 	w->n_sandboxes++;
@@ -83,6 +85,7 @@ static void sandbox_free(struct sandbox *sb)
 	w->n_sandboxes--;
 	builder_free(sb->builder);
 	keeper_free(sb->keeper);
+	oom_end(sb);
 	watch_free(sb->watch);
 	timer_free(sb->timer);
 	timer_free(sb->freezing.timer);
@@ -173,6 +176,7 @@ static void sandbox_end(struct sandbox *sb)
 	if (sb->telling.front_seq)
 		front_error(w, sb->telling.life, sb->telling.front_seq, ENOENT, "the sandbox has ended");
 	watch_free(take_ptr(&sb->watch));
+	oom_end(sb);
 	sb->ending_since_ms = clock_mono_ms();
 	on_reap(sb);
 }
@@ -348,7 +352,7 @@ int sandbox_start(struct warden *w, const struct msg_start *m, struct err *e)
 	sb->restoring = m->flags & START_RESTORE;
 	sp->no_internet = m->flags & START_NO_INTERNET;
 	take_mounts(sp, (const char *)(m + 1) + m->n_policy, m->n_mounts);
-	sp->limits = (struct engine_limits) { m->limits.mem_bytes, m->limits.disk_bytes, m->limits.cpu_permille, m->limits.pids };
+	sp->limits = limits_from_msg(&m->limits);
 	sb->seq = m->head.seq;
 	memcpy(sb->request, m->request, sizeof sb->request);
 	sb->life = w->life;
@@ -392,12 +396,23 @@ void sandbox_built(struct sandbox *sb, int r, const struct engine_record *er, in
 	} else {
 		sandbox_set_state(sb, SANDBOX_RUNNING);
 		sb->announced = true;
+		oom_begin(sb);
 		log_info("sandbox started", "id=%s slot=%u pid=%d request=%s ms=%llu", sb->er.spec.id, sb->er.spec.slot, (int)sb->er.pid,
 			sb->request, (unsigned long long)(clock_mono_ms() - sb->asked_ms));
 		if (!sb->telling.seq)		/* else the answer waits for it */
 			sandbox_told(sb);
 	}
 	queue_run(w);
+}
+
+/* What it may send: the firewall was loaded anew. */
+static void put_back_cap(struct sandbox *sb)
+{
+	const struct engine_limits *l = &sb->er.spec.limits;
+	struct err e = ERR_INIT;
+
+	if ((l->egress_bytes || l->egress_bytes_s) && sb->w->ops->limit(sb->w->engine, &sb->er, l, &e) < 0)
+		log_error("could not put back what a sandbox may send", "id=%s err=%s", sb->er.spec.id, e.text);
 }
 
 void sandbox_adopt(struct warden *w, const struct record *r)
@@ -424,6 +439,8 @@ void sandbox_adopt(struct warden *w, const struct record *r)
 	} else {
 		sandbox_set_state(sb, SANDBOX_RUNNING);
 		sb->announced = true;
+		oom_begin(sb);
+		put_back_cap(sb);
 		if (sb->policy && sandbox_enforce(sb, &e) < 0)
 			log_error("could not put back a policy, the sandbox reaches nothing", "id=%s err=%s", sb->er.spec.id, e.text);
 		log_info("sandbox adopted", "id=%s slot=%u pid=%d", sb->er.spec.id, sb->er.spec.slot, (int)sb->er.pid);

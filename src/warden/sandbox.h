@@ -42,6 +42,14 @@ struct sandbox {
 		uint64_t life;		/* the front that asked */
 		uint64_t until_ms;
 	} freezing;
+	struct {
+		int fd;			/* see oom_watch() of the engine; -1: none */
+		struct watch *watch;
+		struct timer *timer;
+		unsigned looks;		/* still to come */
+		uint32_t seen;		/* kills that the front was told of */
+	} oom;
+	bool limiting;			/* its limits are being changed */
 	struct keeper *keeper;		/* its disk or memory is being written; NULL: not */
 	bool restoring;			/* while it is being built: from a kept memory */
 	bool unwanted;			/* killed, or its front has gone, while it was being built */
@@ -78,6 +86,11 @@ void sandbox_told(struct sandbox *sb);			/* called by egress.c: it knows the pol
 
 /* policy: checked bytes, none with n 0. The front is answered when it holds. On failure the old one does, and the caller answers. */
 int sandbox_network(struct sandbox *sb, uint32_t seq, bool no_internet, const void *policy, size_t n, struct err *e);
+
+/* All but open_files. The front is answered when they hold; on failure the caller answers. */
+int sandbox_limit(struct sandbox *sb, uint32_t seq, const struct msg_limits *to, struct err *e);
+struct engine_limits limits_from_msg(const struct msg_limits *m);
+struct msg_limits limits_to_msg(const struct engine_limits *l);
 
 /* Called by the builder when it is done: 0 and pidfd (now the sandbox's), or -errno and e. */
 void sandbox_built(struct sandbox *sb, int r, const struct engine_record *er, int pidfd, const struct err *e);

@@ -43,7 +43,7 @@ struct drive {
 static struct engine_spec spec_of(const struct drive *d, uint32_t slot)
 {
 	struct engine_spec s = {
-		.slot = slot, .limits = { .mem_bytes = 384ull << 20, .disk_bytes = 1ull << 30, .cpu_permille = 2000, .pids = 512 },
+		.slot = slot, .limits = { .mem_bytes = 384ull << 20, .disk_bytes = 1ull << 30, .cpu_permille = 2000, .pids = 512, .open_files = 1024 },
 	};
 
 	s.id[0] = 'i';

@@ -97,7 +97,7 @@ static void start_begin(struct engine *en, const struct options *o, uint32_t slo
 {
 	struct engine_spec spec = {
 		.slot = slot, .no_internet = o->silent,
-		.limits = { .mem_bytes = 512ull << 20, .disk_bytes = 1ull << 30, .cpu_permille = 2000, .pids = 512 },
+		.limits = { .mem_bytes = 512ull << 20, .disk_bytes = 1ull << 30, .cpu_permille = 2000, .pids = 512, .open_files = 1024 },
 	};
 	struct report m = { 0 };
 	int sock[2];

@@ -20,7 +20,7 @@ static void must_be_label(const char *id)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const struct msg_template templates[] = { { "base", KEY } };
-	struct proto pr = { .phase = PHASE_SERVE, .maxima = { 1u << 30, 1u << 30, 2000, 512 }, .templates = templates, .n_templates = 1 };
+	struct proto pr = { .phase = PHASE_SERVE, .maxima = { 1u << 30, 1u << 30, 2000, 512, .open_files = 1024 }, .templates = templates, .n_templates = 1 };
 	_Alignas(8) char msg[MSG_MAX];
 	struct record rec;
 	enum msg_type type;
@@ -42,7 +42,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 			/* What is kept may be of a template that is gone. */
 			MUST(strcmp(m->template_key, KEY) == 0 || (m->flags & (START_KEPT | START_RESTORE)));
-			MUST(m->limits.mem_bytes - 1 < 1u << 30 && m->limits.pids - 1 < 512);
+			MUST(m->limits.mem_bytes - 1 < 1u << 30 && m->limits.pids - 1 < 512 && m->limits.open_files - 1 < 1024);
 		}
 	}
 	MUST(proto_check(&pr, data, size, 1, &type) != NULL);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -120,6 +121,21 @@ static int fake_network(struct engine *en, const struct engine_record *r, bool n
 	(void)no_internet;
 	(void)e;
 	return 0;
+}
+
+static int fake_limit(struct engine *en, const struct engine_record *r, const struct engine_limits *to, struct err *e)
+{
+	(void)en;
+	(void)r;
+	return to->pids == 13 ? err_set(e, EBUSY, "an unlucky number") : 0;
+}
+
+static int fake_oom_watch(struct engine *en, const struct engine_record *r, int *ret_fd, struct err *e)
+{
+	(void)en;
+	(void)r;
+	*ret_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	return *ret_fd < 0 ? err_sys(e, "eventfd") : 0;
 }
 
 static int fake_freeze(struct engine *en, const struct engine_record *r, bool on, struct err *e)
@@ -266,7 +282,7 @@ static void fake_close(struct engine *en, bool all)
 
 const struct engine_ops engine_ns = {
 	.name = "fake", .open = fake_open, .start = fake_start, .adopt = fake_adopt, .connect = fake_connect, .freeze = fake_freeze,
-	.network = fake_network,
+	.network = fake_network, .limit = fake_limit, .oom_watch = fake_oom_watch,
 	.restore = fake_start, .snapshot = fake_snapshot, .checkpoint = fake_checkpoint, .forget = fake_forget, .kept = fake_kept,
 	.no_checkpoint = fake_no_checkpoint,
 	.volume_set = fake_volume_set, .volume_drop = fake_volume_drop, .volumes = fake_volumes, .volume_serve = fake_volume_serve,

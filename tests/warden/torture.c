@@ -239,6 +239,18 @@ BAD_START(cpu_none, m.limits.cpu_permille = 0)
 BAD_START(cpu_much, m.limits.cpu_permille = welcome.maxima.cpu_permille + 1)
 BAD_START(pids_none, m.limits.pids = 0)
 BAD_START(pids_much, m.limits.pids = UINT32_MAX)
+BAD_START(files_none, m.limits.open_files = 0)
+BAD_START(files_much, m.limits.open_files = UINT32_MAX)
+BAD_START(swap_much, m.limits.swap_bytes = UINT64_MAX)
+
+static void limit_much(void)
+{
+	hello();
+	struct msg_limit m = { .head = head(OP_LIMIT), .id = "ione", .limits = welcome.defaults };
+
+	m.limits.mem_bytes = welcome.maxima.mem_bytes + 1;
+	out(&m, sizeof m, 0);
+}
 
 static const struct {
 	const char *name, *why;
@@ -320,6 +332,10 @@ static const struct {
 	{ "start: too much cpu", "limits out of range", cpu_much },
 	{ "start: no pids", "limits out of range", pids_none },
 	{ "start: too many pids", "limits out of range", pids_much },
+	{ "start: no open files", "limits out of range", files_none },
+	{ "start: too many open files", "limits out of range", files_much },
+	{ "start: too much swap", "limits out of range", swap_much },
+	{ "limit: a byte too much memory", "limits out of range", limit_much },
 };
 
 /* Waits for the answer to a request, and checks it. Events in between are handed back by type. */
@@ -445,6 +461,19 @@ static void keeps(void)
 	expect(RE_OK, 0, "forget");
 }
 
+static void limits(void)
+{
+	struct msg_limit m = { .head = head(OP_LIMIT), .id = "ione", .limits = welcome.defaults };
+
+	out(&m, sizeof m, 0);
+	expect(RE_OK, 0, "limit");
+	if (!getenv("ATOLL_TORTURE_FAKE"))
+		return;
+	m.limits.pids = 13;
+	out(&m, sizeof m, 0);
+	expect(RE_ERROR, EBUSY, "a limit that the engine refuses");
+}
+
 /* After all that it serves: unknown ids are only errors, limits hold, a sandbox runs and survives this front. */
 static __attribute__((noreturn)) void serve_first(void)
 {
@@ -463,6 +492,7 @@ static __attribute__((noreturn)) void serve_first(void)
 	ask(OP_FREEZE, "ione", RE_OK, 0, "freeze again");
 	ask(OP_THAW, "ione", RE_OK, 0, "thaw");
 	ask(OP_USAGE, "ione", RE_USAGE, 0, "usage");
+	limits();
 	connects("ione");
 	ask(OP_KILL, "itwo", RE_OK, 0, "kill");
 	expect(EV_EXITED, 0, "exit of itwo is told");

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -79,6 +80,46 @@ static void v2_limits_as_the_kernel_wants_them(void **state)
 	assert_int_equal(cgroup_v2_settings(&(struct cgroup_limits) { 0 }, s), 0);
 }
 
+static const struct cgroup_limits slow = { .io_bytes_s = 10 << 20, .io_ops_s = 500 };
+
+static void io_of_a_disk(void **state)
+{
+	struct cgroup_setting s[CGROUP_V1_IO], v2;
+
+	(void)state;
+	cgroup_v1_io(&slow, makedev(7, 3), s);
+	assert_string_equal(value_of(s, CGROUP_V1_IO, "blkio.throttle.read_bps_device"), "7:3 10485760");
+	assert_string_equal(value_of(s, CGROUP_V1_IO, "blkio.throttle.write_iops_device"), "7:3 500");
+	cgroup_v1_io(&(struct cgroup_limits) { .io_ops_s = 5 }, makedev(7, 3), s);
+	assert_string_equal(value_of(s, CGROUP_V1_IO, "blkio.throttle.write_bps_device"), "7:3 0");
+	cgroup_v2_io(&slow, makedev(259, 1), &v2);
+	assert_string_equal(v2.value, "259:1 rbps=10485760 wbps=10485760 riops=500 wiops=500");
+	cgroup_v2_io(&(struct cgroup_limits) { .io_bytes_s = 1 }, makedev(8, 0), &v2);
+	assert_string_equal(v2.value, "8:0 rbps=1 wbps=1 riops=max wiops=max");
+}
+
+static void disks_count_once(void **state)
+{
+	struct cgroup_tree t = { .be = &cgroup_v2 };
+
+	(void)state;
+	cgroup_disks(&t, (uint64_t[]) { 7, 0, 7, 9 }, 4);
+	assert_int_equal(t.n_disks, 2);
+	assert_int_equal(t.disks[1], 9);
+}
+
+static void swap_is_beyond_the_memory(void **state)
+{
+	const struct cgroup_limits both = { .mem_bytes = 1000, .swap_bytes = 24 };
+	struct cgroup_setting s[CGROUP_SETTINGS_MAX];
+	size_t n = cgroup_v1_settings(&both, s);
+
+	(void)state;
+	assert_string_equal(value_of(s, n, "memory.memsw.limit_in_bytes"), "1024");
+	n = cgroup_v2_settings(&both, s);
+	assert_string_equal(value_of(s, n, "memory.swap.max"), "24");
+}
+
 static void fields_are_found_whole(void **state)
 {
 	uint64_t v = 0;
@@ -108,7 +149,7 @@ static void our_own_place_in_v2(void **state)
 static int fake_v2(char dir[64], const char *id)
 {
 	static const char *const files[] = {
-		"memory.max", "memory.current", "memory.stat", "memory.events", "cpu.max", "cpu.stat", "pids.max", "pids.current",
+		"io.max", "memory.max", "memory.current", "memory.stat", "memory.events", "cpu.max", "cpu.stat", "pids.max", "pids.current",
 		"cgroup.freeze", "cgroup.events", "cgroup.kill",
 	};
 	int fd;
@@ -124,6 +165,29 @@ static int fake_v2(char dir[64], const char *id)
 		close(openat(fd, path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
 	}
 	return fd;
+}
+
+/* Other limits, and word of a kill. */
+static void v2_changes(struct cgroup_tree *t)
+{
+	const struct cgroup_limits less = { .mem_bytes = 64 << 20, .cpu_permille = 500, .pids = 20, .io_ops_s = 9 };
+	struct err e = ERR_INIT;
+	char z[512];
+	int fd;
+
+	cgroup_disks(t, (uint64_t[]) { makedev(8, 16) }, 1);
+	assert_int_equal(cgroup_v2.limit(t, "box", &less, &e), 0);
+	assert_true(file_read(t->v2_fd, "box/memory.max", z, sizeof z) > 0);
+	assert_int_equal(strncmp(z, "67108864", 8), 0);
+	assert_true(file_read(t->v2_fd, "box/io.max", z, sizeof z) > 0);
+	assert_string_equal(z, "8:16 rbps=max wbps=max riops=9 wiops=9");
+	assert_int_equal(cgroup_v2.limit(t, "nobox", &less, &e), -ENOENT);
+	assert_int_equal(cgroup_v2.oom_watch(t, "box", &fd, &e), 0);
+	assert_int_equal(read(fd, z, sizeof z), -1);
+	assert_int_equal(file_write(t->v2_fd, "box/memory.events", "oom_kill 2\n"), 0);
+	assert_true(read(fd, z, sizeof z) > 0);
+	close(fd);
+	assert_int_equal(cgroup_v2.oom_watch(t, "nobox", &fd, &e), -ENOENT);
 }
 
 static void v2_files_are_written_and_read(void **state)
@@ -159,6 +223,7 @@ static void v2_files_are_written_and_read(void **state)
 	assert_true(file_read(t.v2_fd, "box/cgroup.freeze", z, sizeof z) > 0);
 	assert_int_equal(z[0], '0');
 	assert_int_equal(cgroup_v2.usage(&t, "nobox", &u, &e), -ENOENT);
+	v2_changes(&t);
 	close(t.v2_fd);
 	(void)snprintf(cmd, sizeof cmd, "rm -r %s", dir);
 	assert_int_equal(system(cmd), 0);
@@ -170,6 +235,9 @@ int main(void)
 		cmocka_unit_test(mounts_are_found_by_controller),
 		cmocka_unit_test(v1_limits_as_the_kernel_wants_them),
 		cmocka_unit_test(v2_limits_as_the_kernel_wants_them),
+		cmocka_unit_test(io_of_a_disk),
+		cmocka_unit_test(disks_count_once),
+		cmocka_unit_test(swap_is_beyond_the_memory),
 		cmocka_unit_test(fields_are_found_whole),
 		cmocka_unit_test(our_own_place_in_v2),
 		cmocka_unit_test(v2_files_are_written_and_read),

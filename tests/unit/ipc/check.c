@@ -73,7 +73,7 @@ static void request_id_is_short_and_plain(void **state)
 
 static void limits_are_neither_none_nor_above_the_most(void **state)
 {
-	const struct msg_limits max = { 100, 200, 300, 400 };
+	const struct msg_limits max = { 100, 200, 300, 400, .swap_bytes = 10, .egress_bytes = 50, .open_files = 60 };
 	struct msg_limits l = max;
 
 	(void)state;
@@ -88,6 +88,19 @@ static void limits_are_neither_none_nor_above_the_most(void **state)
 	assert_false(check_limits(&l, &max));
 	l = max;
 	l.pids = 0;
+	assert_false(check_limits(&l, &max));
+	l = max;
+	l.swap_bytes = 0;		/* none is fine */
+	assert_true(check_limits(&l, &max));
+	l.swap_bytes = 11;
+	assert_false(check_limits(&l, &max));
+	l = max;
+	l.io_bytes_s = UINT64_MAX;	/* there is no most of it */
+	assert_true(check_limits(&l, &max));
+	l.egress_bytes = 0;		/* no limit, where there is a most */
+	assert_false(check_limits(&l, &max));
+	l = max;
+	l.open_files = 61;
 	assert_false(check_limits(&l, &max));
 }
 
@@ -130,7 +143,7 @@ static void every_message_has_a_size_and_fits(void **state)
 		assert_true(n == 0 || n >= sizeof(struct msg_head));
 		known += n > 0;
 	}
-	assert_int_equal(known, 19 + 9 + 6);
+	assert_int_equal(known, 20 + 9 + 7);
 }
 
 int main(void)

@@ -42,8 +42,8 @@ static struct sandbox_row row(const char *id)
 {
 	return (struct sandbox_row) {
 		.id = id, .team = "t", .template_id = "ti", .template_name = "base", .template_key = "k", .created_ms = 5,
-		.started_us = 6, .end_ms = 7, .timeout_s = 300, .flags = 3, .mem_bytes = UINT64_C(1) << 40, .disk_bytes = 9,
-		.cpu_permille = 2000, .pids = 512, .envd_token = "secret", .metadata = "{\"a\":\"b\"}", .env_vars = "{}",
+		.started_us = 6, .end_ms = 7, .timeout_s = 300, .flags = 3, .key = "k7", .sent_bytes = 77,
+		.limits = { UINT64_C(1) << 40, 9, 10, 11, 12, 13, 2000, 512, 14, 15 }, .envd_token = "secret", .metadata = "{\"a\":\"b\"}", .env_vars = "{}",
 	};
 }
 
@@ -98,7 +98,10 @@ static void rows_survive_a_restart(void **state)
 	assert_int_equal(seen.started_us, 60);
 	assert_int_equal(seen.end_ms, 70);
 	assert_int_equal(seen.flags, 5);
-	assert_true(seen.mem_bytes == UINT64_C(1) << 40);
+	assert_true(seen.limits.mem_bytes == UINT64_C(1) << 40);
+	assert_int_equal(seen.limits.swap_bytes, 10);
+	assert_int_equal(seen.limits.egress_bytes_s, 13);
+	assert_int_equal(seen.limits.open_files, 15);
 	assert_null(seen.network);
 }
 

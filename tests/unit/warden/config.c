@@ -41,8 +41,8 @@ static void file_takes_comments_blanks_and_values(void **state)
 	assert_int_equal(config_text(&c, STR_LIT("# all\n\n  listen = 0.0.0.0:80\ndefault_cpus=0.5\n\tmax_cpus\t=\t1.25\nno_pool = true\non_stop = keep\n"
 		"log_level = debug"), &e), 0);
 	assert_string_equal(c.listen, "0.0.0.0:80");
-	assert_int_equal(c.default_cpu_permille, 500);
-	assert_int_equal(c.max_cpu_permille, 1250);
+	assert_int_equal(c.defaults[LIM_CPUS], 500);
+	assert_int_equal(c.maxima[LIM_CPUS], 1250);
 	assert_true(c.no_pool);
 	assert_true(c.keep_on_stop);
 	assert_int_equal(c.log_level, LOG_LVL_DEBUG);
@@ -76,9 +76,10 @@ static void defaults_follow_maxima_unless_set(void **state)
 	config_defaults(&c);
 	assert_int_equal(config_text(&c, STR_LIT("max_memory_mb = 256\n"), &e), 0);
 	assert_int_equal(config_settle(&c, &e), 0);
-	assert_int_equal(c.default_memory_mb, 256);
-	assert_int_equal(config_default_limits(&c).mem_bytes, 256 << 20);
+	assert_int_equal(c.defaults[LIM_MEMORY_MB], 256);
+	assert_int_equal(config_limits(c.defaults).mem_bytes, 256 << 20);
 	assert_text("max_memory_mb = 256\ndefault_memory_mb = 512\n", "default_memory_mb is above max_memory_mb (512 > 256)");
+	assert_text("default_egress_mb = 5\nmax_egress_mb = 4\n", "default_egress_mb is above max_egress_mb (5 > 4)");
 	assert_text("pool_size_mb = 900\npool_max_mb = 800\n", "pool_size_mb is above pool_max_mb");
 }
 
@@ -121,7 +122,7 @@ static void command_line_wins_over_the_file(void **state)
 	(void)close(fd);
 	assert_int_equal(config_load(&c, 10, argv, &e), 0);
 	(void)unlink(path);
-	assert_int_equal(c.max_pids, 600);
+	assert_int_equal(c.maxima[LIM_PIDS], 600);
 	assert_int_equal(c.max_timeout_s, 60);
 	assert_true(c.no_pool);
 	assert_int_equal(c.n_templates, 1);
@@ -220,6 +221,43 @@ static void private_ranges_can_be_opened(void **state)
 	}
 }
 
+static void limits_of_one_template(void **state)
+{
+	static struct config c;
+	struct err e = ERR_INIT;
+
+	(void)state;
+	config_defaults(&c);
+	assert_int_equal(config_text(&c, STR_LIT("default_memory_mb = 512\nmax_egress_mb = 100\n"
+		"template_limits = base max_memory_mb=256 cpus=0.5\ntemplate_limits = big memory_mb=1024 egress_mb=7\n"), &e), 0);
+	assert_int_equal(config_settle(&c, &e), 0);
+	assert_int_equal(c.n_template_limits, 2);
+	assert_string_equal(c.template_limits[0].name, "base");
+	assert_int_equal(config_limits(c.template_limits[0].defaults).mem_bytes, 256 << 20);	/* as much as it may have */
+	assert_int_equal(c.template_limits[0].defaults[LIM_CPUS], 500);
+	assert_int_equal(c.template_limits[0].defaults[LIM_EGRESS_MB], 100);
+	assert_int_equal(c.template_limits[1].defaults[LIM_MEMORY_MB], 1024);
+	assert_int_equal(c.template_limits[1].maxima[LIM_EGRESS_MB], 100);
+	assert_int_equal(c.template_limits[1].defaults[LIM_EGRESS_MB], 7);
+	assert_int_equal(c.defaults[LIM_SWAP_MB], 0);
+	assert_int_equal(c.defaults[LIM_IOPS], 0);
+	static const char wants[] = "wants a template and limits like 'base memory_mb=512 max_memory_mb=1024'";
+	char text[160];
+
+	for (size_t i = 0; i < 5; i++) {
+		static const char *const bad[] = { "base memory=1", "base memory_mb", "base memory_mb=-1", "base max_pids=1", "base cpus=x" };
+		char line[96];
+
+		(void)snprintf(line, sizeof line, "template_limits = %s\n", bad[i]);
+		(void)snprintf(text, sizeof text, "line 1: template_limits = '%s': %s", bad[i], wants);
+		assert_text(line, text);
+	}
+	assert_text("template_limits = base memory_mb=2048 max_memory_mb=1024\n",
+		"template_limits = 'base ...': memory_mb is above max_memory_mb (2048 > 1024)");
+	assert_text("max_memory_mb = 100\ntemplate_limits = base max_memory_mb=200\n",
+		"template_limits = 'base ...': max_memory_mb is above that of all (200 > 100)");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -228,6 +266,7 @@ int main(void)
 		cmocka_unit_test(file_takes_comments_blanks_and_values),
 		cmocka_unit_test(errors_name_line_and_key),
 		cmocka_unit_test(defaults_follow_maxima_unless_set),
+		cmocka_unit_test(limits_of_one_template),
 		cmocka_unit_test(the_warm_pool_has_a_size_and_a_maximum),
 		cmocka_unit_test(command_line_wins_over_the_file),
 		cmocka_unit_test(bad_options_are_named),

@@ -15,7 +15,7 @@ static const struct msg_template templates[] = { { "base", KEY } };
 
 static struct proto fresh(enum phase phase)
 {
-	return (struct proto) { .phase = phase, .maxima = { 1000, 1000, 1000, 1000 }, .templates = templates, .n_templates = 1 };
+	return (struct proto) { .phase = phase, .maxima = { 1000, 1000, 1000, 1000, .egress_bytes = 500, .open_files = 1000 }, .templates = templates, .n_templates = 1 };
 }
 
 static struct msg_start sound_start(void)
@@ -26,7 +26,7 @@ static struct msg_start sound_start(void)
 	m.head = (struct msg_head) { MSG_VERSION, OP_START, 7 };
 	memcpy(m.id, "ione", 5);
 	memcpy(m.template_key, KEY, sizeof m.template_key);
-	m.limits = (struct msg_limits) { 1000, 1, 1000, 1 };
+	m.limits = (struct msg_limits) { 1000, 1, 1000, 1, .egress_bytes = 500, .open_files = 1 };
 	return m;
 }
 
@@ -106,6 +106,8 @@ static void every_other_size_is_refused(void **state)
 				memset(big + sizeof m.head, 0, sizeof m - sizeof m.head);
 			if (op == OP_SNAPSHOT || op == OP_CHECKPOINT)
 				memcpy(big, &(struct msg_keep) { .head = m.head, .id = "ione", .name = "kone" }, sizeof(struct msg_keep));
+			if (op == OP_LIMIT)
+				memcpy(big, &(struct msg_limit) { .head = m.head, .id = "ione", .limits = m.limits }, sizeof(struct msg_limit));
 			if (op == OP_TLS_FILE)
 				memcpy(big, &(struct msg_tls_file){ .head = m.head, .which = TLS_FILE_KEY }, sizeof(struct msg_tls_file));
 			taken += proto_check(&pr, big, n, 0, &t) == NULL;

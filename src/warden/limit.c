@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* limit: other limits for a running sandbox.
+ *
+ * The kernel may have to write memory out first, and the firewall is not quick, so a child does it. The record is written before: a
+ * warden that takes over goes by it. */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "warden/aside.h"
+#include "warden/front.h"
+#include "warden/records.h"
+#include "warden/sandbox.h"
+#include "warden/warden.h"
+
+struct change {
+	struct warden *w;
+	struct engine_record er;	/* as it is now */
+	struct engine_limits to;
+	uint32_t seq;
+	uint64_t life;
+	int report[2];			/* a struct err, if it could not be done */
+};
+
+struct engine_limits limits_from_msg(const struct msg_limits *m)
+{
+	return (struct engine_limits) {
+		.mem_bytes = m->mem_bytes, .disk_bytes = m->disk_bytes, .cpu_permille = m->cpu_permille, .pids = m->pids,
+		.swap_bytes = m->swap_bytes, .io_bytes_s = m->io_bytes_s, .egress_bytes = m->egress_bytes,
+		.egress_bytes_s = m->egress_bytes_s, .io_ops_s = m->io_ops_s, .open_files = m->open_files,
+	};
+}
+
+struct msg_limits limits_to_msg(const struct engine_limits *l)
+{
+	return (struct msg_limits) {
+		.mem_bytes = l->mem_bytes, .disk_bytes = l->disk_bytes, .cpu_permille = l->cpu_permille, .pids = l->pids,
+		.swap_bytes = l->swap_bytes, .io_bytes_s = l->io_bytes_s, .egress_bytes = l->egress_bytes,
+		.egress_bytes_s = l->egress_bytes_s, .io_ops_s = l->io_ops_s, .open_files = l->open_files,
+	};
+}
+
+static void change_free(struct change *ch)
+{
+	fd_close(ch->report[0]);
+	fd_close(ch->report[1]);
+	free(ch);
+}
+
+static int note(struct sandbox *sb, const struct engine_limits *l, struct err *e)
+{
+	struct record rec = { .stage = RECORD_LIVE, .frozen = sb->frozen, .er = sb->er, .policy = sb->policy };
+
+	rec.er.spec.limits = *l;
+	return record_write(sb->w->records_dir, &rec, e);
+}
+
+static void in_child(void *arg)
+{
+	struct change *ch = arg;
+	struct err e = ERR_INIT;
+
+	if (ch->w->ops->limit(ch->w->engine, &ch->er, &ch->to, &e) < 0)
+		(void)!write(ch->report[1], &e, sizeof e);
+	else
+		(void)!write(ch->report[1], &(struct err) ERR_INIT, sizeof e);
+}
+
+static void on_done(void *arg)
+{
+	struct change *ch = arg;
+	struct sandbox *sb = sandbox_find(ch->w, ch->er.spec.id);
+	struct err e = ERR_INIT, again = ERR_INIT;
+
+	if (read(ch->report[0], &e, sizeof e) != (ssize_t)sizeof e)
+		(void)err_set(&e, EPIPE, "the limits were not changed: a helper ended early");
+	if (!sb || sb->state != SANDBOX_RUNNING) {
+		front_error(ch->w, ch->life, ch->seq, ENOENT, "the sandbox has ended");
+		change_free(ch);
+		return;
+	}
+	sb->limiting = false;
+	if (e.no == 0) {
+		sb->er.spec.limits = ch->to;
+		front_ok(ch->w, ch->life, ch->seq);
+	} else {
+		if (note(sb, &sb->er.spec.limits, &again) < 0)
+			log_error("the record of a sandbox tells of limits that it has not", "id=%s err=%s", sb->er.spec.id, again.text);
+		front_error(ch->w, ch->life, ch->seq, e.no, e.text);
+	}
+	change_free(ch);
+}
+
+/* The answer comes when they hold, or when they do not and the old ones do. */
+int sandbox_limit(struct sandbox *sb, uint32_t seq, const struct msg_limits *to, struct err *e)
+{
+	struct warden *w = sb->w;
+	struct change *ch = calloc(1, sizeof *ch);
+
+	if (!ch)
+		return err_set(e, ENOMEM, "out of memory");
+	*ch = (struct change) { .w = w, .er = sb->er, .to = limits_from_msg(to), .seq = seq, .life = w->life, .report = { -1, -1 } };
+	ch->to.open_files = sb->er.spec.limits.open_files;
+	if (sb->limiting) {
+		change_free(ch);
+		return err_set(e, EBUSY, "its limits are being changed already");
+	}
+	if (pipe2(ch->report, O_CLOEXEC | O_NONBLOCK) < 0) {
+		(void)err_sys(e, "make a pipe");
+		change_free(ch);
+		return -e->no;
+	}
+	if (note(sb, &ch->to, e) < 0) {
+		change_free(ch);
+		return -e->no;
+	}
+	int r = aside_run(w->loop, in_child, on_done, ch);
+
+	if (r < 0) {
+		struct err ignored;
+
+		(void)note(sb, &sb->er.spec.limits, &ignored);
+		change_free(ch);
+		return err_set(e, -r, "fork: %s", strerror(-r));
+	}
+	sb->limiting = true;
+	return 0;
+}
