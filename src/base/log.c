@@ -19,12 +19,20 @@ static const char *const level_name[] = { "debug", "info", "warn", "error" };
 static struct {
 	const char *program;
 	enum log_level at_least;
+	void (*listener)(void *user, const char *event, const char *kv);
+	void *user;
 } cfg = { "atoll", LOG_LVL_INFO };
 
 void log_setup(const char *program, enum log_level at_least)
 {
 	cfg.program = program;
 	cfg.at_least = at_least;
+}
+
+void log_listen(void (*fn)(void *user, const char *event, const char *kv), void *user)
+{
+	cfg.listener = fn;
+	cfg.user = user;
 }
 
 void log_set_level(enum log_level at_least)
@@ -80,5 +88,7 @@ void log_at(enum log_level lvl, const char *event, const char *fmt, ...)
 	if (!line.bad && write(STDERR_FILENO, line.p, line.n) < 0) {
 		/* nowhere left to say it */
 	}
+	if (cfg.listener)
+		cfg.listener(cfg.user, event, kv);
 	errno = saved;
 }

@@ -11,6 +11,10 @@ enum log_level { LOG_LVL_DEBUG, LOG_LVL_INFO, LOG_LVL_WARN, LOG_LVL_ERROR };
 
 void log_setup(const char *program, enum log_level at_least);
 void log_set_level(enum log_level at_least);
+
+/* fn is told of each line, too: for a program whose stderr nobody reads. It must not log. */
+void log_listen(void (*fn)(void *user, const char *event, const char *kv), void *user);
+
 int log_level_parse(const char *name, enum log_level *ret);	/* -EINVAL */
 void log_at(enum log_level lvl, const char *event, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 

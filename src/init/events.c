@@ -29,17 +29,24 @@ static json_t *event_json(const struct event *e)
 	json_t *fields = json_object();
 	char text[32];
 
+	if (e->kind == EVENT_NOTE) {
+		set_text(fields, "text", e->note);
+		return json_pack("{s:I,s:s,s:b,s:o}", "at", (json_int_t)e->at_ms, "message", "note", "own", 1, "fields", fields);
+	}
+
 	(void)snprintf(text, sizeof text, "%d", (int)e->pid);
 	set_text(fields, "pid", text);
 	set_text(fields, "program", e->program);
 	set_text(fields, "user", e->user);
 	set_text(fields, "request", e->request);
-	if (e->ended) {
+	if (e->kind == EVENT_ENDED) {
 		(void)snprintf(text, sizeof text, "%d", WIFEXITED(e->status) ? WEXITSTATUS(e->status) : WTERMSIG(e->status));
 		set_text(fields, WIFEXITED(e->status) ? "exit_code" : "signal", text);
+		if (e->status & STATUS_OOM)
+			set_text(fields, "error", OOM_NAME);
 	}
 	return json_pack("{s:I,s:s,s:o}", "at", (json_int_t)e->at_ms, "message",
-		e->ended ? "process ended" : "process started", "fields", fields);
+		e->kind == EVENT_ENDED ? "process ended" : "process started", "fields", fields);
 }
 
 static void tell(struct http_req *rq, const struct event *e)
@@ -90,8 +97,17 @@ void events_ended(struct events *ev, pid_t pid, int status)
 	struct event *e = next(ev);
 
 	e->pid = pid;
-	e->ended = true;
+	e->kind = EVENT_ENDED;
 	e->status = status;
+	tell_all(ev, e);
+}
+
+void events_note(struct events *ev, const char *text)
+{
+	struct event *e = next(ev);
+
+	e->kind = EVENT_NOTE;
+	(void)snprintf(e->note, sizeof e->note, "%s", text);
 	tell_all(ev, e);
 }
 

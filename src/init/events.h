@@ -19,13 +19,20 @@
 struct http_req;
 struct init;
 
+enum event_kind { EVENT_STARTED, EVENT_ENDED, EVENT_NOTE };
+
 struct event {
 	uint64_t at_ms;				/* wall clock */
+	enum event_kind kind;
 	pid_t pid;
-	bool ended;
 	int status;				/* of waitpid(), once ended */
-	char program[EVENT_TEXT], user[32];	/* cut to what fits */
-	char request[65];			/* correlation id of the request that started it */
+	union {
+		struct {
+			char program[EVENT_TEXT], user[32];	/* cut to what fits */
+			char request[65];	/* correlation id of the request that started it */
+		};
+		char note[EVENT_TEXT + 32 + 65];	/* what init itself has to say, for the server's log */
+	};
 };
 
 struct events {					/* zeroed: none */
@@ -36,4 +43,5 @@ struct events {					/* zeroed: none */
 
 void events_started(struct events *ev, pid_t pid, const char *program, const char *user, struct str request);
 void events_ended(struct events *ev, pid_t pid, int status);
+void events_note(struct events *ev, const char *text);
 void events_get(struct init *in, struct http_req *rq);

@@ -8,6 +8,7 @@
 #include "init/env.h"
 #include "init/events.h"
 #include "init/interp.h"
+#include "init/oom.h"
 #include "init/process.h"
 #include "init/tunnel.h"
 #include "init/watchers.h"
@@ -32,6 +33,7 @@ struct init {
 	uint64_t init_us;		/* timestamp of the newest /init that was applied */
 	struct procs procs;
 	struct events events;
+	struct oom oom;
 	struct watchers watchers;
 	struct interp interp;
 	struct tunnels tunnels;

@@ -54,3 +54,4 @@ void interp_copied(struct init *in);		/* the sandbox is a copy of another from n
 
 /* A child has ended. False: it is none of the interpreter's. */
 bool interp_reaped(struct init *in, pid_t pid, int status);
+void kernels_judge(struct init *in, bool last);	/* oom.h */

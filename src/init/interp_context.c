@@ -225,7 +225,14 @@ static void on_end(void *user, int status)
 	if (c->state == CONTEXT_BUSY)
 		x = queue_take(c);
 	set_state(c, CONTEXT_COLD);
-	if (x) {
+	if (x && status != KERNEL_LOST && (status & STATUS_OOM)) {
+		char why[OOM_TEXT_SIZE];
+
+		oom_text(c->in, status, why);
+		text = str_fmt("%s; variables are lost", why + strlen(OOM_NAME ": "));
+		execution_error(x, OOM_NAME, text ? text : why, "");
+		execution_end(x);
+	} else if (x) {
 		text = str_fmt("The %s process ended before the execution was finished (%s); variables are lost",
 			       c->runtime.language, how);
 		execution_error(x, "UnexpectedEndOfExecution", text ? text : how, "");

@@ -41,6 +41,8 @@ struct kernel {
 	pid_t pid;			/* 0: not known yet, or ended */
 	uint32_t asked;			/* the seed's request that makes it, 0: none, or answered */
 	bool by_seed;
+	bool judging;			/* it has ended, which is told when it is known why */
+	int status;
 	struct stream *ctl;
 	struct buf line;		/* a message that has not come whole */
 	bool skipping;			/* the rest of one that is too long */
@@ -249,6 +251,26 @@ static void last_messages(struct kernel *k)
 		on_data(k, (struct str) { data, (size_t)n });
 }
 
+/* True: *at is the next one. */
+static bool judge(struct kernel **at, bool last)
+{
+	struct kernel *k = *at;
+	enum oom_verdict v = k->ops ? oom_judge(k->in, k->status, last) : OOM_NO;
+
+	k->judging = v == OOM_WAIT;
+	if (!k->judging)
+		finish(at, v == OOM_YES ? k->status | STATUS_OOM : k->status);
+	return !k->judging;
+}
+
+void kernels_judge(struct init *in, bool last)
+{
+	for (struct kernel **at = &in->interp.kernels; *at;) {
+		if (!(*at)->judging || !judge(at, last))
+			at = &(*at)->next;
+	}
+}
+
 bool interp_reaped(struct init *in, pid_t pid, int status)
 {
 	struct kernel **at = &in->interp.kernels;
@@ -260,7 +282,8 @@ bool interp_reaped(struct init *in, pid_t pid, int status)
 	(*at)->pid = 0;
 	last_messages(*at);
 	drain(*at);
-	finish(at, status);
+	(*at)->status = status;
+	(void)judge(at, false);
 	return true;
 }
 

@@ -128,6 +128,16 @@ static void ignore_signals(void)
 		(void)signal(ignored[i], SIG_IGN);
 }
 
+/* Our stderr is /dev/null in a sandbox: what we have to say goes to the front, if it listens, and from there to the server's log. */
+static void on_log(void *user, const char *event, const char *kv)
+{
+	struct init *in = user;
+	char text[256];
+
+	(void)snprintf(text, sizeof text, "%s: %s", event, kv);
+	events_note(&in->events, text);
+}
+
 static int serve(struct init *in, struct err *e)
 {
 	const char *path = getenv("PATH"), *run_dir = getenv("ATOLL_RUN_DIR");
@@ -151,6 +161,8 @@ static int serve(struct init *in, struct err *e)
 	if (!in->server)
 		return err_set(e, ENOMEM, "serve");
 	say_ready();
+	oom_open(in);
+	log_listen(on_log, in);
 	interp_open(in, env_fd("ATOLL_SEED_FD"));
 	procs_reap(in);			/* whoever ended before we looked */
 	loop_run(in->loop);

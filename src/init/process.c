@@ -91,9 +91,9 @@ void proc_flow(struct proc *p)
 
 /* The end. */
 
-static json_t *end_event(int status)
+static json_t *end_event(const struct init *in, int status)
 {
-	char text[TEXT_STATUS_SIZE];
+	char text[TEXT_STATUS_SIZE], why[OOM_TEXT_SIZE];
 	bool exited = WIFEXITED(status);
 	json_t *end = json_object();
 
@@ -101,8 +101,12 @@ static json_t *end_event(int status)
 	(void)json_object_set_new(end, "exitCode", json_integer(exited ? WEXITSTATUS(status) : -1));
 	(void)json_object_set_new(end, "exited", json_boolean(exited));
 	(void)json_object_set_new(end, "status", json_string(text));
-	if (status != 0)
+	if (status & STATUS_OOM) {
+		oom_text(in, status, why);
+		(void)json_object_set_new(end, "error", json_string(why));
+	} else if (status != 0) {
 		(void)json_object_set_new(end, "error", json_string(text));
+	}
 	return json_pack("{s:{s:o}}", "event", "end", end);
 }
 
@@ -166,7 +170,7 @@ static void proc_set_state(struct proc *p, enum proc_state to)
 	input_close(&p->input);
 	output_close(&p->out[0]);
 	output_close(&p->out[1]);
-	p->end = end_event(p->status);
+	p->end = end_event(p->in, p->status);
 	p->ended_ms = loop_now_ms(p->in->loop);
 	json_decref(p->config);
 	p->config = NULL;
@@ -188,7 +192,7 @@ static void drain(struct proc *p, struct output *o)
 
 static void proc_check_end(struct proc *p)
 {
-	if (p->state != PROC_EXITED)
+	if (p->state != PROC_EXITED || p->judging)
 		return;
 	if (p->signalled) {		/* what its children still write is not waited for */
 		drain(p, &p->out[0]);
@@ -197,6 +201,28 @@ static void proc_check_end(struct proc *p)
 		return;
 	}
 	proc_set_state(p, PROC_ENDED);
+}
+
+static void judge(struct proc *p, bool last)
+{
+	enum oom_verdict v = p->signalled ? OOM_NO : oom_judge(p->in, p->status, last);
+
+	p->judging = v == OOM_WAIT;
+	if (p->judging)
+		return;
+	if (v == OOM_YES)
+		p->status |= STATUS_OOM;
+	events_ended(&p->in->events, p->pid, p->status);
+	proc_check_end(p);
+}
+
+void procs_judge(struct init *in, bool last)
+{
+	for (struct proc *p = in->procs.head, *next; p; p = next) {
+		next = p->next;		/* p may be gone */
+		if (p->judging)
+			judge(p, last);
+	}
 }
 
 void procs_reap(struct init *in)
@@ -211,9 +237,8 @@ void procs_reap(struct init *in)
 			if (p->pid != pid || p->state != PROC_RUNNING)
 				continue;
 			p->status = status;
-			events_ended(&in->events, pid, status);
 			proc_set_state(p, PROC_EXITED);
-			proc_check_end(p);
+			judge(p, false);
 			break;		/* p may be gone */
 		}
 	}

@@ -55,6 +55,7 @@ struct proc_sel {			/* a pid, or a tag */
 int proc_start(struct init *in, const struct proc_spec *spec, struct proc **ret, struct err *e);
 struct proc *procs_find(struct init *in, const struct proc_sel *sel, bool ended);
 void procs_reap(struct init *in);		/* after SIGCHLD: every child, ours or adopted */
+void procs_judge(struct init *in, bool last);	/* oom.h */
 json_t *procs_list(struct init *in);		/* [{config,pid,tag?}] */
 
 /* Sends "start" and then every event to the call. starter: the process's own deadline ends its stream; else

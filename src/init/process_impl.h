@@ -58,6 +58,7 @@ struct proc {
 	int status;			/* of waitpid() */
 	uint64_t ended_ms;
 	bool tty;
+	bool judging;			/* its end waits for word on why it was killed */
 	bool signalled;			/* on request: its end does not wait for its output */
 	struct output out[2];
 	struct input input;

@@ -33,6 +33,7 @@ static const struct route routes[] = {
 	{ "POST", "/init", control_init },
 	{ "GET", "/atoll/events", events_get },
 	{ "POST", "/atoll/quiet", control_quiet },
+	{ "POST", "/atoll/oom", oom_post },
 	{ "GET", "/atoll/ready", interp_ready },
 	{ "GET", "/files", files_get },
 	{ "POST", "/files", files_post },

@@ -77,7 +77,7 @@ static int count(void *user, const struct sandbox_row *r)
 	assert_string_equal(r->id, "irunning");
 	assert_string_equal(r->envd_token, "tok");
 	assert_string_equal(r->metadata, "{\"a\":\"b\"}");
-	assert_int_equal(r->disk_bytes, 1073741824);
+	assert_int_equal(r->limits.disk_bytes, 1073741824);
 	assert_null(r->volumes);
 	++*(int *)user;
 	return 0;

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* oom: word from the front, and who waits for it. */
+#include "init/oom.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "base/buf.h"
+#include "base/fd.h"
+#include "base/str.h"
+#include "http/json.h"
+#include "http/server.h"
+#include "init/init.h"
+#include "init/reply.h"
+#include "init/text.h"
+#include "loop/loop.h"
+
+#define WAIT_MS 500			/* for word; it is there in a few, unless the machine is very busy */
+#define CLAIM_MS 1000			/* a kill of which nobody's parent has told us by then was a grandchild's */
+#define VMSTAT_MAX (16 * 1024)
+#define SHELL_KILLED (128 + SIGKILL)	/* how a shell ends whose command was killed */
+#define BODY_MAX 512
+
+/* UINT64_MAX: not to be known. */
+static uint64_t kills_on_machine(void)
+{
+	static const char name[] = "\noom_kill ";
+	char text[VMSTAT_MAX];
+	uint64_t n = UINT64_MAX;
+
+	if (file_read(AT_FDCWD, "/proc/vmstat", text, sizeof text) <= 0)
+		return n;
+	const char *at = strstr(text, name);
+
+	if (at) {
+		struct str v = str_of(at + strlen(name));
+
+		(void)str_to_u64(str_cut(&v, '\n'), UINT64_MAX - 1, &n);
+	}
+	return n;
+}
+
+void oom_open(struct init *in)
+{
+	in->oom.on_machine = kills_on_machine();
+}
+
+static void judge_all(struct init *in, bool last)
+{
+	procs_judge(in, last);
+	kernels_judge(in, last);
+}
+
+static void on_timer(void *user)
+{
+	struct init *in = user;
+
+	in->oom.on_machine = kills_on_machine();	/* they were others' */
+	judge_all(in, true);
+}
+
+static bool may_be_oom(int status)
+{
+	return WIFSIGNALED(status) ? WTERMSIG(status) == SIGKILL : WEXITSTATUS(status) == SHELL_KILLED;
+}
+
+enum oom_verdict oom_judge(struct init *in, int status, bool last)
+{
+	struct oom *o = &in->oom;
+
+	if (!may_be_oom(status))
+		return OOM_NO;
+	if (loop_now_ms(in->loop) - o->told_ms > CLAIM_MS)
+		o->claimed = o->told;
+	if (o->told > o->claimed) {
+		o->claimed++;
+		o->on_machine = kills_on_machine();
+		return OOM_YES;
+	}
+	if (last)
+		return OOM_NO;
+	uint64_t now = kills_on_machine();
+
+	if (now != UINT64_MAX && now == o->on_machine)
+		return OOM_NO;
+	if (!o->timer)
+		o->timer = timer_new(in->loop, on_timer, in);
+	if (!o->timer)
+		return OOM_NO;
+	timer_arm(o->timer, WAIT_MS);
+	return OOM_WAIT;
+}
+
+void oom_text(const struct init *in, int status, char out[OOM_TEXT_SIZE])
+{
+	char how[TEXT_STATUS_SIZE], limit[48] = "";
+
+	text_status(status, how);
+	if (in->oom.limit_mb)
+		(void)snprintf(limit, sizeof limit, " of %llu MiB", (unsigned long long)in->oom.limit_mb);
+	(void)snprintf(out, OOM_TEXT_SIZE, OOM_NAME ": a process was killed because the sandbox is at its memory limit%s (%s)", limit, how);
+}
+
+struct word {
+	struct init *in;
+	struct buf body;
+};
+
+static void on_body(struct http_req *rq, struct str data)
+{
+	struct word *w = rq->user;
+
+	buf_str(&w->body, data);
+}
+
+static void on_body_end(struct http_req *rq)
+{
+	struct word *w = rq->user;
+	struct init *in = w->in;
+	autojson json_t *body = NULL;
+	struct err e = ERR_INIT;
+	int64_t kills = 0, limit = 0;
+
+	if (json_read_object(buf_view(&w->body), false, &body, &e) < 0 || json_get_int(body, "kills", 0, UINT32_MAX, &kills, &e) < 0 ||
+	    json_get_int(body, "limitMB", 0, INT64_MAX, &limit, &e) < 0) {
+		reply_error(rq, 400, "%s", e.text);
+		return;
+	}
+	struct oom *o = &in->oom;
+
+	if ((uint32_t)kills < o->told)		/* another cgroup counts: it was restored */
+		o->claimed = o->told = 0;
+	o->told = (uint32_t)kills;
+	o->limit_mb = (uint64_t)limit;
+	o->told_ms = loop_now_ms(in->loop);
+	http_respond(rq, 204, NULL, NULL, STR_NULL);
+	judge_all(in, false);
+}
+
+static void on_close(struct http_req *rq, bool lost)
+{
+	struct word *w = rq->user;
+
+	(void)lost;
+	buf_done(&w->body);
+	free(w);
+}
+
+static const struct http_req_ops ops = { .on_body = on_body, .on_body_end = on_body_end, .on_close = on_close };
+
+void oom_post(struct init *in, struct http_req *rq)
+{
+	struct word *w = malloc(sizeof *w);
+
+	if (!w) {
+		reply_error(rq, 503, "out of memory");
+		return;
+	}
+	*w = (struct word) { in, BUF_INIT(BODY_MAX) };
+	rq->user = w;
+	rq->ops = &ops;
+}
