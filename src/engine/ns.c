@@ -340,6 +340,8 @@ int ns_cap_egress(struct engine *en, const struct engine_spec *spec, const struc
 	slot_fill(en->cfg.instance, spec->slot, &s);
 	if (again)
 		(void)net_count(&s, &cap.used_bytes, &received);
+	if (cap.used_bytes > cap.bytes)		/* the kernel takes no more */
+		cap.used_bytes = cap.bytes;
 	return net_cap_set(en->cfg.instance, spec->slot, &cap, e);
 }
 
