@@ -201,6 +201,7 @@ static const char *const migrations[] = {
 	"CREATE UNIQUE INDEX volumes_name ON volumes(team, name) WHERE state<>2;"
 	"ALTER TABLE sandboxes ADD COLUMN volumes TEXT;"	/* JSON: [{id, name, path}] */
 	"ALTER TABLE snapshots ADD COLUMN volumes TEXT;",
+
 	/* More limits, who made a sandbox, and what it has sent in the lives before this one. */
 	"ALTER TABLE sandboxes ADD COLUMN key_id TEXT;"
 	"ALTER TABLE sandboxes ADD COLUMN sent_bytes INTEGER NOT NULL DEFAULT 0;"
@@ -209,7 +210,15 @@ static const char *const migrations[] = {
 	"ALTER TABLE sandboxes ADD COLUMN io_ops_s INTEGER NOT NULL DEFAULT 0;"
 	"ALTER TABLE sandboxes ADD COLUMN egress_bytes INTEGER NOT NULL DEFAULT 0;"
 	"ALTER TABLE sandboxes ADD COLUMN egress_bytes_s INTEGER NOT NULL DEFAULT 0;"
-	"ALTER TABLE sandboxes ADD COLUMN open_files INTEGER NOT NULL DEFAULT 0;",
+	"ALTER TABLE sandboxes ADD COLUMN open_files INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE teams ADD COLUMN quota TEXT;"		/* JSON; NULL: none */
+	"ALTER TABLE keys ADD COLUMN quota TEXT;"
+	"CREATE TABLE quota_use ("
+	" owner TEXT NOT NULL,"				/* a team or a key */
+	" day INTEGER NOT NULL,"			/* since 1970, UTC */
+	" cpu_ms INTEGER NOT NULL,"
+	" sent_bytes INTEGER NOT NULL,"
+	" PRIMARY KEY(owner, day)) STRICT, WITHOUT ROWID;",
 };
 
 static int db_fail(struct store *s, struct err *e, const char *what)
