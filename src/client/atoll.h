@@ -166,6 +166,30 @@ struct atoll_log_query {
 int atoll_logs(struct atoll *a, const char *id, const struct atoll_log_query *q, struct atoll_logs **ret, struct atoll_error *e);
 void atoll_logs_free(struct atoll_logs *l);
 
+struct atoll_usage_row {
+	const struct atoll_pair *by;	/* what its sandboxes have in common, by what was asked for */
+	size_t n_by;
+	const char *key_name;		/* of a key that is still there; else NULL */
+	int64_t sandboxes;
+	double seconds;			/* for which they ran, all together; */
+	double vcpu_seconds, gib_seconds;	/* ... times the processors, times the GiB of memory that they may use */
+};
+
+struct atoll_usage {
+	const struct atoll_usage_row *v;	/* most first; oldest first, if the first of `by` is day */
+	size_t n;
+	const char *json;
+};
+
+struct atoll_usage_query {
+	const char *by;			/* up to four of day, key, template, sandbox, team, metadata.NAME; NULL: key */
+	const char *from, *to;		/* days, "2026-11-15", UTC; NULL: the last 30 */
+	bool all_teams;			/* needs an admin key */
+};
+
+int atoll_usage(struct atoll *a, const struct atoll_usage_query *q, struct atoll_usage **ret, struct atoll_error *e);
+void atoll_usage_free(struct atoll_usage *u);
+
 /* --- administration ---
  *
  * `team` is the name or id of a team, for which an admin key is needed, or NULL: the team of the key in use. -EPERM: the

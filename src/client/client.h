@@ -89,6 +89,7 @@ struct kept {				/* behind every public struct { v, n, json } */
 		struct atoll_logs logs;
 		struct atoll_keys keys;
 		struct atoll_teams teams;
+		struct atoll_usage usage;
 		struct atoll_volumes volumes;
 	};
 	json_t *root;			/* owns every string */

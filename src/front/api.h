@@ -66,6 +66,8 @@ void api_metrics(struct req *r);
 void api_metrics_many(struct req *r);
 void api_team_metrics(struct req *r);
 void api_team_metrics_max(struct req *r);
+void api_meter(struct req *r);
+void admin_meter(struct req *r);	/* of all teams */
 void api_prometheus(struct req *r);
 
 /* api_misc.c */

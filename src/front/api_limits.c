@@ -9,6 +9,7 @@
 #include "front/front.h"
 #include "front/limits.h"
 #include "front/mem.h"
+#include "front/meter.h"
 #include "front/reply.h"
 #include "front/request.h"
 #include "front/sandbox.h"
@@ -66,6 +67,7 @@ static void on_changed(void *user, const struct warden_reply *re)
 	} else if (re->no) {
 		reply_error(ch->r, 500, "could not change the limits: %s", re->text);
 	} else {
+		meter_note(sb);		/* what it ran with the old ones */
 		sb->spec.limits = ch->to;
 		row_set_limits(sb);
 		sandbox_note(sb, LOG_LVL_INFO, JOURNAL_LIFECYCLE, "limits changed",

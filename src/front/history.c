@@ -8,10 +8,13 @@
 #include "front/census.h"
 #include "front/front.h"
 #include "front/logbook.h"
+#include "front/meter.h"
+#include "store/meter.h"
 #include "store/sandboxes.h"
 #include "store/team_points.h"
 
-#define SANDBOXES_KEPT_MS (7ull * 24 * 3600 * 1000)	/* after their end */
+#define DAY_MS (24ull * 3600 * 1000)
+#define SANDBOXES_KEPT_MS (7 * DAY_MS)	/* after their end */
 
 static void told(const char *what, int n, const struct err *e)
 {
@@ -28,5 +31,6 @@ void history_prune(struct front *f)
 
 	told("sandboxes", sandboxes_prune(f->store, now_ms - SANDBOXES_KEPT_MS, &e), &e);
 	logbook_prune(f->logbook);
+	told("meter", meter_prune(f->store, now_ms / DAY_MS - METER_KEPT_DAYS, &e), &e);
 	told("team_points", team_points_prune(f->store, now_ms / 1000 - CENSUS_KEPT_S, &e), &e);
 }

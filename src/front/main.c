@@ -24,6 +24,7 @@
 #include "front/history.h"
 #include "front/keyring.h"
 #include "front/logbook.h"
+#include "front/meter.h"
 #include "front/metrics.h"
 #include "front/penalty.h"
 #include "front/pool.h"
@@ -226,6 +227,8 @@ static void on_tick(void *user)
 		sandbox_idle_tick(sb);
 		if ((f->ticks + n++) % ACTIVE_EVERY_S == 0)	/* not all of them in the same second */
 			row_note_active(sb);
+		if ((f->ticks + n) % METER_EVERY_S == 0)
+			meter_note(sb);
 	}
 	req_end_slow(f);
 	census_tick(f->census, clock_wall_ms());

@@ -10,9 +10,9 @@
 #include "base/fd.h"
 #include "front/front.h"
 #include "front/init_call.h"
+#include "front/limits.h"
 #include "front/mem.h"
 #include "front/sandbox.h"
-#include "front/start_cmd.h"
 #include "front/template.h"
 #include "front/warden_link.h"
 #include "loop/loop.h"
@@ -70,38 +70,17 @@ static void on_ready(void *user, const struct init_result *re)
 	m->asked = warden_ask_id(m->front->warden, OP_USAGE, m->id, "", on_usage, m);
 }
 
-static void ask_ready(struct member *m, int fd)
-{
-	struct init_request rq = {
-		.id = m->id, .request = "", .method = "GET", .path = "/atoll/ready", .fd = fd, .wait_ms = READY_WAIT_MS,
-	};
-
-	m->call = init_call_new(m->front, &rq, on_ready, m);
-}
-
-static void on_start_cmd(void *user, int no, const char *text)
-{
-	struct member *m = user;
-
-	m->start_cmd = NULL;
-	if (no)
-		member_failed(m, no, "run its start command", text);
-	else
-		ask_ready(m, -1);
-}
-
 static void on_settled(void *user, const struct init_result *re)
 {
 	struct member *m = user;
 
 	if (bad(m, re, "hand over its settings"))
 		return;
-	if (m->run_start) {
-		fd_close(re->fd);
-		m->start_cmd = start_cmd_run(m->front, m->id, on_start_cmd, m);
-	} else {
-		ask_ready(m, re->fd);
-	}
+	struct init_request rq = {
+		.id = m->id, .request = "", .method = "GET", .path = "/atoll/ready", .fd = re->fd, .wait_ms = READY_WAIT_MS,
+	};
+
+	m->call = init_call_new(m->front, &rq, on_ready, m);
 }
 
 static void on_made(void *user, const struct warden_reply *re)
@@ -124,21 +103,20 @@ static void on_made(void *user, const struct warden_reply *re)
 	m->call = init_call_new(m->front, &rq, on_settled, m);
 }
 
-struct member *member_new(struct front *f, const struct template *tpl, const struct member_start *start, member_fn *fn, void *owner)
+struct member *member_new(struct front *f, const struct template *tpl, member_fn *fn, void *owner)
 {
 	struct member *m = must_alloc(sizeof *m);
-	struct msg_start msg = { .flags = START_PATIENT, .limits = start->limits };
+	struct msg_start msg = { .flags = START_PATIENT };
+	struct limits_range made;
 
+	limits_of_template(f, tpl, &made);
+	msg.limits = made.defaults;
 	m->front = f;
 	m->tpl = tpl;
 	m->fn = fn;
-	m->run_start = start->run_start;
 	m->owner = owner;
 	sandbox_make_id(f, m->id);
 	memcpy(msg.id, m->id, sizeof msg.id);
-	if (start->from[0])
-		msg.flags |= start->restore ? START_RESTORE : START_KEPT;
-	memcpy(msg.from, start->from, sizeof msg.from);
 	(void)str_copy(msg.template_key, sizeof msg.template_key, str_of(tpl->key));
 	m->asked = warden_ask(f->warden, OP_START, &msg, sizeof msg, on_made, m);
 	return m;
@@ -148,7 +126,6 @@ void member_free(struct member *m)
 {
 	warden_cancel(m->asked);
 	init_call_free(m->call);
-	start_cmd_free(m->start_cmd);
 	upstream_close_all(&m->conn);
 	free(m);
 }

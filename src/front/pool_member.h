@@ -12,7 +12,6 @@
 
 struct front;
 struct init_call;
-struct start_cmd;
 struct member;
 struct template;
 struct warden_call;
@@ -23,15 +22,13 @@ typedef void member_fn(struct member *m, const struct err *e);
 struct member {
 	TAILQ_ENTRY(member) link;	/* the owner's */
 	struct front *front;
-	const struct template *tpl;	/* the owner's, who lives longer */
+	const struct template *tpl;	/* stays where it is as long as the front lives */
 	void *owner;
 	char id[ID_SIZE];
 	bool ready;
 	bool made;			/* the warden has it */
 	struct warden_call *asked;	/* to start it; later, what it uses */
 	struct init_call *call;
-	struct start_cmd *start_cmd;
-	bool run_start;
 	uint64_t mem_bytes, cpu_ns;	/* what it has used until it was ready */
 	struct upstream_pool conn;	/* to its init, when ready */
 	member_fn *fn;
@@ -39,13 +36,6 @@ struct member {
 
 TAILQ_HEAD(member_list, member);
 
-struct member_start {			/* what it begins with, besides its image */
-	struct msg_limits limits;
-	char from[ID_SIZE];		/* "": nothing */
-	bool restore;			/* with the memory that is kept */
-	bool run_start;			/* ... or the start command has to be run */
-};
-
-struct member *member_new(struct front *f, const struct template *tpl, const struct member_start *start, member_fn *fn, void *owner);
+struct member *member_new(struct front *f, const struct template *tpl, member_fn *fn, void *owner);
 void member_free(struct member *m);			/* the sandbox lives on */
 void member_end(struct member *m, bool wait);		/* ... no: it is killed. wait: the front does not end before the answer */

@@ -73,6 +73,7 @@ static const struct route routes[] = {
 	{ "POST", "/secrets/{id}", ACCESS_TEAM, SMALL, api_secret_set },
 	{ "DELETE", "/secrets/{id}", ACCESS_TEAM, SMALL, api_secret_drop },
 
+	{ "GET", "/usage", ACCESS_TEAM, 0, api_meter },
 	{ "GET", "/teams", ACCESS_TEAM, 0, api_teams },
 	{ "GET", "/teams/{team}/metrics", ACCESS_TEAM, 0, api_team_metrics },
 	{ "GET", "/teams/{team}/metrics/max", ACCESS_TEAM, 0, api_team_metrics_max },
@@ -99,6 +100,7 @@ static const struct route routes[] = {
 	{ "GET", "/admin/log-level", ACCESS_ADMIN, 0, admin_log_level },
 	{ "PUT", "/admin/log-level", ACCESS_ADMIN, SMALL, admin_log_level_set },
 	{ "POST", "/admin/templates/gc", ACCESS_ADMIN, SMALL, admin_template_gc },
+	{ "GET", "/admin/usage", ACCESS_ADMIN, 0, admin_meter },
 	{ "GET", "/nodes", ACCESS_ADMIN, 0, admin_nodes },
 };
 

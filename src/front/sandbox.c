@@ -17,6 +17,7 @@
 #include "front/front.h"
 #include "front/logbook.h"
 #include "front/mem.h"
+#include "front/meter.h"
 #include "front/pool.h"
 #include "front/sandbox_impl.h"
 #include "front/sandbox_row.h"
@@ -249,6 +250,10 @@ void sandbox_set_state(struct sandbox *sb, enum sandbox_state to)
 	log_info("sandbox state", "id=%s from=%s to=%s request=%s", sb->id, state_name[from], state_name[to], sb->request);
 	sandbox_ref(sb);		/* the wake-ups below may drop the last one */
 	sb->state = to;
+	if (from == SANDBOX_RUNNING)
+		meter_stop(sb);
+	if (to == SANDBOX_RUNNING)
+		meter_start(sb);
 	if ((from == SANDBOX_RUNNING) != (to == SANDBOX_RUNNING))
 		census_running(sb->front->census, sb->team, to == SANDBOX_RUNNING ? 1 : -1);
 	if (to == SANDBOX_RUNNING)
@@ -350,6 +355,7 @@ struct sandbox *sandbox_restore(struct front *f, const struct sandbox_row *row, 
 	sandbox_table_put(f->sandboxes, sb);
 	sb->log = logbook_open(f->logbook, sb->id, sb->team, false);
 	if (!frozen) {
+		meter_adopt(sb);
 		census_running(f->census, sb->team, 1);
 		arm_expiry(sb);
 	}
@@ -483,6 +489,7 @@ void sandbox_exited(struct sandbox *sb, enum end_reason why, const char *reason)
 void sandbox_forget(struct sandbox *sb)
 {
 	row_note_active(sb);
+	meter_stop(sb);
 	expiry_clear(sb->front->expiry, &sb->expiry);
 	sandbox_table_drop(sb->front->sandboxes, sb);
 	break_links(sb);

@@ -56,7 +56,6 @@ LIST_HEAD(sandbox_links, sandbox_link);
 /* What is kept of a paused one, as written to the store: never renumber. */
 #define KEPT_DISK 1u
 #define KEPT_MEMORY 2u
-#define KEPT_START 8u			/* of a template: without its memory, so its start command has to be run */
 #define KEPT_NO_RAM 4u			/* it was paused, or is to be resumed, without its memory: what still runs of it is to be ended */
 
 struct sandbox_kept {
@@ -83,6 +82,8 @@ struct sandbox {
 	uint64_t end_ms;		/* wall clock: when it will expire, or when it was paused */
 	uint64_t active_ms;		/* wall clock: last request into it */
 	uint64_t noted_active_ms;	/* ... as the store has it */
+	bool metered;			/* it runs, and that counts, */
+	uint64_t metered_mono_ms;	/* ... since then; before that it has been noted */
 	uint32_t users;			/* requests and tunnels that are under way */
 	uint32_t resume_timeout_s;	/* while RESUMING */
 	bool keeps_memory;		/* while PAUSING */

@@ -219,6 +219,20 @@ static const char *const migrations[] = {
 	" cpu_ms INTEGER NOT NULL,"
 	" sent_bytes INTEGER NOT NULL,"
 	" PRIMARY KEY(owner, day)) STRICT, WITHOUT ROWID;",
+
+	"CREATE TABLE meter ("
+	" sandbox TEXT NOT NULL,"
+	" day INTEGER NOT NULL,"			/* since 1970, UTC */
+	" team TEXT NOT NULL,"
+	" key TEXT NOT NULL,"				/* its id; the key itself may be gone */
+	" template TEXT NOT NULL,"
+	" metadata TEXT,"
+	" running_ms INTEGER NOT NULL,"
+	" cpu_permille_ms INTEGER NOT NULL,"
+	" mib_ms INTEGER NOT NULL,"
+	" until_ms INTEGER NOT NULL,"
+	" PRIMARY KEY(sandbox, day)) STRICT, WITHOUT ROWID;"
+	"CREATE INDEX meter_day ON meter(day);",
 };
 
 static int db_fail(struct store *s, struct err *e, const char *what)
