@@ -35,6 +35,8 @@ extern const struct verb verb_complete, verb_cp, verb_create, verb_doctor, verb_
 	verb_list, verb_log_level, verb_logs, verb_metrics, verb_pause, verb_reap, verb_resume, verb_run, verb_serve, verb_shell,
 	verb_team, verb_timeout, verb_tls, verb_top, verb_usage, verb_volume;
 
+extern const struct verb verb_selftest;
+
 extern const struct verb *const verbs[];	/* as --help lists them; NULL-terminated */
 
 int verb_group(const struct verb *v, int argc, char **argv);

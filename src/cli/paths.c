@@ -89,6 +89,19 @@ int paths_find(struct paths *ret, struct err *e)
 	return 0;
 }
 
+int path_find_suite(char **ret, struct err *e)
+{
+	autofree char *mark = NULL;
+	char dir[PATH_MAX];
+
+	if (own_dir(dir, e) < 0)
+		return -e->no;
+	mark = str_fmt("%s/../warden", dir);
+	bool built = mark && access(mark, F_OK) == 0;
+
+	return set(ret, dir, built ? "../../tests/escape/suite" : "../share/atoll/escape", e);
+}
+
 char *path_absolute(const char *path)
 {
 	autofree char *here = NULL;

@@ -18,6 +18,9 @@ void paths_done(struct paths *p);
 int paths_check(const struct paths *p, struct err *e);	/* are they all there? */
 
 /* Absolute form of a path, without looking at the file system; malloc, NULL when out of memory or without a directory. */
+/* Where the programs of `atoll selftest` are; malloc. */
+int path_find_suite(char **ret, struct err *e);
+
 char *path_absolute(const char *path);
 
 /* The run directory that goes with a state directory: /run/atoll/main for the usual one, else a name of its own per state

@@ -63,6 +63,7 @@ struct atoll_spec {
 	size_t n_envs;
 	const struct atoll_pair *volumes;	/* names, and where it sees them */
 	size_t n_volumes;
+	bool no_internet;		/* nothing goes out of it, names neither */
 };
 
 int atoll_sandbox_create(struct atoll *a, const struct atoll_spec *spec, struct atoll_sandbox **ret, struct atoll_error *e);

@@ -77,6 +77,8 @@ int atoll_sandbox_create(struct atoll *a, const struct atoll_spec *spec, struct 
 		return client_fail(e, EINVAL, 0, "the name or path of a volume is not valid UTF-8");
 	if (spec->timeout_s > 0)
 		json_object_set_new(body, "timeout", json_integer(spec->timeout_s));
+	if (spec->no_internet)
+		json_object_set_new(body, "allow_internet_access", json_false());
 	if (api_send(a, &c, body, e) < 0)
 		return -e->no;
 	return sandbox_new(a, &c, ret, e);

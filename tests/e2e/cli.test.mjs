@@ -15,7 +15,7 @@ test('help and version', () => {
 	assert.match(atoll(['--help']).out, /serve[\s\S]*doctor/)
 	assert.match(atoll(['--version']).out, /^atoll \d/)
 	for (const verb of ['serve', 'env', 'run', 'create', 'list', 'info', 'exec', 'shell', 'cp', 'logs', 'metrics', 'top', 'timeout', 'pause',
-		'resume', 'kill', 'reap', 'key', 'team', 'log-level', 'doctor'])
+		'resume', 'kill', 'reap', 'key', 'team', 'log-level', 'doctor', 'selftest'])
 		assert.match(atoll([verb, '--help']).out, new RegExp(verb))
 	const bad = atoll(['frobnicate'])
 	assert.equal(bad.code, 2)
