@@ -11,7 +11,7 @@ ASAN_BUILD := build-asan
 ASAN_FLAGS := -Db_sanitize=address,undefined -Db_lundef=false
 DEMO = $(SUDO) scripts/run-demo --build-dir $(BUILD) --state $(STATE) --run $(RUN) --listen $(LISTEN)
 
-.PHONY: build setup template run demo test compat check-asan bench install clean help
+.PHONY: build setup template run demo test escape-table compat check-asan bench install clean help
 .DEFAULT_GOAL := build
 
 help:
@@ -19,6 +19,7 @@ help:
 	@echo 'make demo        the same, but end after the sample'
 	@echo 'make build       everything into $(BUILD)/'
 	@echo 'make test        units, then end-to-end tests with the official SDK (TESTS=PATTERN for some of them)'
+	@echo 'make escape-table  write tests/escape/suite/syscalls.tbl after a change of the system call filter'
 	@echo 'make compat      try every client and write docs/compatibility.md'
 	@echo 'make check-asan  the same tests, built with address and undefined behaviour sanitizers'
 	@echo 'make bench       the numbers'
@@ -49,6 +50,10 @@ test: build template
 	meson test -C $(BUILD) --no-rebuild --print-errorlogs || status=1; \
 	$(SUDO) scripts/with-node tests/run --build-dir $(BUILD) $(if $(TESTS),--only $(TESTS)) $(TEST_FLAGS) || status=1; \
 	exit $$status
+
+# What a sandbox gets for each system call; to be looked at and committed after a change of the filter.
+escape-table: build template
+	@$(SUDO) env ATOLL_ESCAPE_WRITE=1 scripts/with-node tests/run --build-dir $(BUILD) --only escape/selftest
 
 compat: build template
 	@$(SUDO) env ATOLL_COMPAT_WRITE=1 scripts/with-node tests/run --build-dir $(BUILD) --only compat/

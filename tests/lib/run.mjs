@@ -95,8 +95,12 @@ async function main() {
 	const opt = options(process.argv.slice(2))
 	const files = testFiles(opt.only)
 	const sum = { pass: 0, fail: 0, skip: 0 }
+	const escapes = { tried: 0, won: 0 }	// cases of tests/escape that are one attempt each; one that could not be made is none
 	const note = (label, cases, ms) => {
 		const got = print(label, cases, ms)
+		const attempts = cases.filter((c) => c.name.startsWith('attempt: ') && c.outcome !== 'skip')
+		escapes.tried += attempts.length
+		escapes.won += attempts.filter((c) => c.outcome === 'fail').length
 		for (const k of Object.keys(sum))
 			sum[k] += got[k]
 	}
@@ -106,6 +110,8 @@ async function main() {
 		note('set-up', [{ name: 'the tests can run', outcome: 'fail', why }], 0)
 	else
 		await runAll(opt, files, npmDir, note)
+	if (escapes.tried)
+		console.log(`escape suite: attempts: ${escapes.tried}, succeeded: ${escapes.won}`)
 	console.log(`${sum.pass} passed, ${sum.fail} failed, ${sum.skip} skipped`)
 	process.exitCode = sum.fail ? 1 : 0
 }
