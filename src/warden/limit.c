@@ -63,10 +63,9 @@ static void in_child(void *arg)
 	struct change *ch = arg;
 	struct err e = ERR_INIT;
 
-	if (ch->w->ops->limit(ch->w->engine, &ch->er, &ch->to, &e) < 0)
-		(void)!write(ch->report[1], &e, sizeof e);
-	else
-		(void)!write(ch->report[1], &(struct err) ERR_INIT, sizeof e);
+	if (ch->w->ops->limit(ch->w->engine, &ch->er, &ch->to, &e) >= 0)
+		e = ERR_INIT;		/* whatever it met on the way */
+	(void)!write(ch->report[1], &e, sizeof e);
 }
 
 static void on_done(void *arg)
