@@ -17,10 +17,11 @@ import { pausing, CONFIG as pauseConfig } from './pause.mjs'
 import { peers } from './peers.mjs'
 import { ports, CONFIG as portsConfig } from './ports.mjs'
 import { print } from './table.mjs'
+import { against, walls, CONFIG as wallsConfig } from './walls.mjs'
 import { cannotTransfer, transfers, CONFIG as transferConfig } from './transfer.mjs'
 
 const HERE = path.dirname(fileURLToPath(import.meta.url))
-const PARTS = ['commands', 'files', 'ports', 'many', 'interpreter', 'pause', 'egress']
+const PARTS = ['commands', 'files', 'ports', 'many', 'interpreter', 'pause', 'egress', 'walls']
 
 function options(argv) {
 	const opt = { buildDir: path.join(path.dirname(HERE), 'build'), quick: false, parts: PARTS }
@@ -29,10 +30,12 @@ function options(argv) {
 			opt.buildDir = path.resolve(argv[++i])
 		else if (argv[i] === '--quick')
 			opt.quick = true
+		else if (argv[i] === '--against' && argv[i + 1])
+			opt.against = path.resolve(argv[++i])
 		else if (argv[i] === '--only' && PARTS.includes(argv[i + 1]))
 			opt.parts = [argv[++i]]
 		else {
-			console.error(`usage: bench/run [--build-dir DIR] [--quick] [--only ${PARTS.join('|')}]`)
+			console.error(`usage: bench/run [--build-dir DIR] [--quick] [--only ${PARTS.join('|')}] [--against BUILD_DIR]`)
 			process.exit(2)
 		}
 	}
@@ -111,6 +114,16 @@ async function measure(opt, result) {
 		process.stderr.write('bench: egress\n')
 		result.egress = await egress(opt.buildDir, opt.quick ? 256 << 20 : 1 << 30, opt.quick ? 3 : 5)
 		clean.push(result.egress.clean)
+	}
+	if (wanted('walls')) {
+		await part('walls', wallsConfig, async (server) => {
+			result.walls = await walls(server, opt.quick)
+		})
+		if (opt.against) {
+			process.stderr.write('bench: walls, against the other build\n')
+			result.walls.against = await against(opt.buildDir, opt.against, opt.quick)
+			clean.push(result.walls.against.clean)
+		}
 	}
 	return clean.every(Boolean)
 }

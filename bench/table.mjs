@@ -163,6 +163,18 @@ function printEgress(e) {
 	return good
 }
 
+function printWalls(w) {
+	let good = true
+	for (const p of w.parts) {
+		good &= row(`${p.name}: speed against no filter`, `${p.ratio.toFixed(2)} (${ms(p.cpu.walled.p50)} of ${ms(p.cpu.bare.p50)} CPU)`, '≥ 0.9', p.ratio >= 0.9)
+		row(`  best time of all, ${p.filters} filters against none`, `${p.wallRatio.toFixed(2)} (p50 ${ms(p.wall.walled.p50)}, ${ms(p.wall.bare.p50)})`)
+	}
+	for (const [name, what] of w.against ? [['create, no pool', 'create'], ['execute 1+1', 'execute']] : [])
+		good &= row(`${name}: p10 against the other build`, `${w.against[what].p10.toFixed(2)} (${ms(w.against.ours[what].p10)}; p50 ${w.against[what].p50.toFixed(2)})`, '≤ 1.1',
+			w.against[what].p10 <= 1.1)
+	return good
+}
+
 export function print(r) {
 	console.log(`\n${'what'.padEnd(54)} ${'measured'.padStart(34)}   ${'must'.padEnd(12)}`)
 	let good = true
@@ -180,5 +192,7 @@ export function print(r) {
 		good &= printPause(r.pause)
 	if (r.egress)
 		good &= printEgress(r.egress)
+	if (r.walls)
+		good &= printWalls(r.walls)
 	return Boolean(good)
 }
