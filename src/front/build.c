@@ -17,6 +17,7 @@
 #include "front/front.h"
 #include "front/image.h"
 #include "front/mem.h"
+#include "front/pool.h"
 #include "front/sandbox.h"
 #include "http/json.h"
 #include "loop/loop.h"
@@ -161,6 +162,19 @@ void build_fail(struct build *b, const char *fmt, ...)
 	build_end(b);
 }
 
+/* Who has built it will want one soon. */
+static void prime_pool(const struct build *b)
+{
+	const struct build_row *r = &b->row;
+	struct spec sp = { .limits = { r->mem_bytes, r->disk_bytes, r->cpu_permille, r->pids }, .from_what = r->what, .from_built = true };
+
+	memcpy(sp.tpl.id, r->template_id, sizeof r->template_id);
+	(void)str_copy(sp.tpl.name, sizeof sp.tpl.name, str_of(b->name));
+	memcpy(sp.tpl.key, r->base_key, sizeof sp.tpl.key);
+	memcpy(sp.from, r->kept, sizeof sp.from);
+	pool_prime(b->front->pool, &sp);
+}
+
 void build_ready(struct build *b, const char *kept, uint32_t what)
 {
 	struct str rest = str_of(b->row.tags);
@@ -181,6 +195,7 @@ void build_ready(struct build *b, const char *kept, uint32_t what)
 		if (str_copy(tag.tag, sizeof tag.tag, str_cut(&rest, ' ')) && tag.tag[0])
 			(void)tags_put(b->front->store, b->row.template_id, &tag, &e);
 	}
+	prime_pool(b);
 	build_log(b, "info", "Build finished, took %llds", (long long)(clock_wall_ms() - b->row.created_ms) / 1000);
 	build_end(b);
 }
@@ -490,8 +505,10 @@ void build_release(struct front *f, const char *kept)
 {
 	struct err e = ERR_INIT;
 
-	if (kept[0] && kept_users(f->store, kept, &e) == 0)
-		forget_kept(f, kept);
+	if (!kept[0] || kept_users(f->store, kept, &e) != 0)
+		return;
+	pool_forget(f->pool, kept);
+	forget_kept(f, kept);
 }
 
 struct gc {

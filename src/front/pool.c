@@ -30,12 +30,18 @@
 #define PATIENCE_MS 250			/* after that one is made although it never was quiet */
 #define CALM_MS 1000			/* nobody has for so long: two at a time */
 #define WARMING_MS 250			/* its template is being warmed: a member made now would be a slow and large one */
+#define BUILT_IDLE_MS 600000		/* nobody has asked for a template that was built for so long: none is kept ready */
+#define BUILT_BUSY_MS 1000
+#define KINDS_BUILT 32
 #define RETRY_MIN_MS 1000		/* after one could not be made */
 #define RETRY_MAX_MS 60000
 
 struct kind {				/* the members of one image */
 	struct pool *pool;
-	const struct template *tpl;	/* the first name of it */
+	struct template tpl;		/* the first name of it; key "": this place is free */
+	struct member_start start;
+	bool built;			/* a template that a team has built: only while it is being used */
+	uint64_t used_ms;		/* then: when it was asked for last */
 	struct member_list members;	/* oldest first */
 	uint32_t ready, starting;
 	struct demand demand;
@@ -46,7 +52,7 @@ struct kind {				/* the members of one image */
 struct pool {
 	struct front *front;
 	struct timer *timer;
-	struct kind kinds[TEMPLATES_ALL];
+	struct kind kinds[TEMPLATES_ALL + KINDS_BUILT];
 	size_t n_kinds;
 	uint32_t members;
 	uint64_t asked_ms;		/* when somebody wanted a sandbox last */
@@ -58,13 +64,48 @@ static void pool_kick(struct pool *p);
 
 /* --- how many --- */
 
-static struct kind *kind_of(struct pool *p, const char *key)
+static struct kind *kind_of(struct pool *p, const char *key, const char *from)
 {
 	for (size_t i = 0; i < p->n_kinds; i++) {
-		if (strcmp(p->kinds[i].tpl->key, key) == 0)
-			return &p->kinds[i];
+		struct kind *k = &p->kinds[i];
+
+		if (strcmp(k->tpl.key, key) == 0 && strcmp(k->start.from, from) == 0)
+			return k;
 	}
 	return NULL;
+}
+
+/* A place for one more, perhaps of one that nobody has asked for since longest; NULL: all are in use. */
+static struct kind *kind_place(struct pool *p, uint64_t now_ms)
+{
+	struct kind *oldest = NULL;
+
+	for (size_t i = 0; i < p->n_kinds; i++) {
+		struct kind *k = &p->kinds[i];
+
+		if (k->built && !k->tpl.key[0])
+			return k;
+		if (k->built && TAILQ_EMPTY(&k->members) && now_ms - k->used_ms > BUILT_BUSY_MS && (!oldest || k->used_ms < oldest->used_ms))
+			oldest = k;
+	}
+	return p->n_kinds < ARRAY_LEN(p->kinds) ? &p->kinds[p->n_kinds++] : oldest;
+}
+
+/* Of the template that sp asks for; one that was built gets its place when it is first asked for. */
+static struct kind *kind_for(struct pool *p, const struct spec *sp)
+{
+	struct kind *k = kind_of(p, sp->tpl.key, sp->from);
+
+	if (k || !sp->from_built)
+		return k;
+	k = kind_place(p, clock_mono_ms());
+	if (!k)
+		return NULL;
+	*k = (struct kind) { .pool = p, .tpl = sp->tpl, .built = true, .used_ms = clock_mono_ms() };
+	k->start = (struct member_start) { .limits = sp->limits, .restore = sp->from_what & KEPT_MEMORY };
+	memcpy(k->start.from, sp->from, sizeof k->start.from);
+	TAILQ_INIT(&k->members);
+	return k;
 }
 
 static uint32_t kind_target(struct kind *k, uint64_t now_ms)
@@ -72,8 +113,10 @@ static uint32_t kind_target(struct kind *k, uint64_t now_ms)
 	const struct front_options *opt = &k->pool->front->opt;
 	uint32_t level = demand_level(&k->demand, now_ms);
 
-	if (k->pool->front->memory.is_short || opt->pool_size == 0)
+	if (k->pool->front->memory.is_short || opt->pool_size == 0 || !k->tpl.key[0] || (k->built && now_ms - k->used_ms > BUILT_IDLE_MS))
 		return 0;
+	if (k->built && level < opt->pool_size)
+		return level ? level : 1;
 	if (level < opt->pool_size)
 		return opt->pool_size;
 	return level < opt->pool_max ? level : opt->pool_max;
@@ -102,7 +145,7 @@ static void on_member(struct member *m, const struct err *e)
 		k->starting--;
 		k->ready++;
 		k->retry_ms = 0;
-		log_info("pool member ready", "id=%s template=%s ready=%u", m->id, k->tpl->name, k->ready);
+		log_info("pool member ready", "id=%s template=%s ready=%u", m->id, k->tpl.name, k->ready);
 	} else if (e->no == EAGAIN) {
 		k->retry_at_ms = clock_mono_ms() + WARMING_MS;
 		drop(k, m, false);
@@ -112,7 +155,7 @@ static void on_member(struct member *m, const struct err *e)
 			k->retry_ms = RETRY_MAX_MS;
 		k->retry_at_ms = clock_mono_ms() + k->retry_ms;
 		log_warn("could not make a pool member, trying again later", "id=%s template=%s err=%s again_ms=%" PRIu64, m->id,
-			k->tpl->name, e->text, k->retry_ms);
+			k->tpl.name, e->text, k->retry_ms);
 		drop(k, m, false);
 	}
 	pool_kick(k->pool);
@@ -170,7 +213,7 @@ static void fill(void *user)
 		timer_arm(p->timer, QUIET_MS);
 		return;
 	}
-	struct member *m = member_new(p->front, k->tpl, on_member, k);
+	struct member *m = member_new(p->front, &k->tpl, &k->start, on_member, k);
 
 	TAILQ_INSERT_TAIL(&k->members, m, link);
 	k->starting++;
@@ -204,7 +247,7 @@ void pool_tick(struct pool *p)
 
 		if (!m)
 			continue;
-		log_info("pool member ended, fewer are wanted now", "id=%s template=%s ready=%u", m->id, k->tpl->name, k->ready - 1);
+		log_info("pool member ended, fewer are wanted now", "id=%s template=%s ready=%u", m->id, k->tpl.name, k->ready - 1);
 		drop(k, m, false);	/* one in a second: the next rush may be near */
 	}
 	pool_kick(p);
@@ -215,19 +258,17 @@ void pool_tick(struct pool *p)
 /* Whatever the warden is told in OP_START because of a client has to have its default. */
 static bool is_plain(const struct kind *k, const struct spec *sp)
 {
-	struct limits_range made;
-
-	limits_of_template(k->pool->front, k->tpl, &made);
-	return !sp->from[0] && !sp->volumes && !(sp->flags & SPEC_NO_INTERNET) && !sp->policy && limits_equal(&sp->limits, &made.defaults);
+	return !sp->volumes && !(sp->flags & SPEC_NO_INTERNET) && !sp->policy && limits_equal(&sp->limits, &k->start.limits);
 }
 
 bool pool_take(struct pool *p, const struct spec *sp, struct pool_gift *ret)
 {
-	struct kind *k = p ? kind_of(p, sp->tpl.key) : NULL;
+	struct kind *k = p ? kind_for(p, sp) : NULL;
 
 	if (!k || p->stopped)
 		return false;
 	p->asked_ms = clock_mono_ms();
+	k->used_ms = p->asked_ms;
 	pool_kick(p);
 	if (!is_plain(k, sp))
 		return false;
@@ -248,7 +289,7 @@ bool pool_take(struct pool *p, const struct spec *sp, struct pool_gift *ret)
 
 void pool_taken(struct pool *p, const struct spec *sp, bool good)
 {
-	struct kind *k = p ? kind_of(p, sp->tpl.key) : NULL;
+	struct kind *k = p ? kind_of(p, sp->tpl.key, sp->from) : NULL;
 
 	if (k)
 		*(good ? &k->hits : &k->misses) += 1;
@@ -263,7 +304,7 @@ bool pool_exited(struct pool *p, const char *id)
 		TAILQ_FOREACH(m, &k->members, link) {
 			if (strcmp(m->id, id) != 0)
 				continue;
-			log_warn("a pool member has ended by itself, replacing it", "id=%s template=%s", id, k->tpl->name);
+			log_warn("a pool member has ended by itself, replacing it", "id=%s template=%s", id, k->tpl.name);
 			forget(k, m);
 			member_free(m);
 			pool_kick(p);
@@ -289,6 +330,27 @@ void pool_make_room(struct pool *p)
 		drop(most, TAILQ_FIRST(&most->members), false);
 }
 
+void pool_prime(struct pool *p, const struct spec *sp)
+{
+	if (p && !p->stopped && kind_for(p, sp))
+		pool_kick(p);
+}
+
+void pool_forget(struct pool *p, const char *from)
+{
+	for (size_t i = 0; p && i < p->n_kinds; i++) {
+		struct kind *k = &p->kinds[i];
+		struct member *m;
+
+		if (!k->built || strcmp(k->start.from, from) != 0)
+			continue;
+		while ((m = TAILQ_FIRST(&k->members)))
+			drop(k, m, false);
+		k->tpl.key[0] = '\0';
+		k->start.from[0] = '\0';
+	}
+}
+
 /* --- all of it --- */
 
 struct pool *pool_new(struct front *f)
@@ -299,9 +361,12 @@ struct pool *pool_new(struct front *f)
 	for (size_t i = 0; i < f->templates.n; i++) {
 		struct kind *k = &p->kinds[p->n_kinds];
 
-		if (kind_of(p, f->templates.v[i].key))
+		if (kind_of(p, f->templates.v[i].key, ""))
 			continue;
-		*k = (struct kind) { .pool = p, .tpl = &f->templates.v[i] };
+		struct limits_range made;
+
+		limits_of_template(f, &f->templates.v[i], &made);
+		*k = (struct kind) { .pool = p, .tpl = f->templates.v[i], .start = { .limits = made.defaults } };
 		TAILQ_INIT(&k->members);
 		p->n_kinds++;
 	}
@@ -353,7 +418,8 @@ static void put(struct pool *p, struct buf *out, const char *name, const char *t
 {
 	buf_fmt(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 	for (size_t i = 0; i < p->n_kinds; i++)
-		buf_fmt(out, "%s{template=\"%s\"} %" PRIu64 "\n", name, p->kinds[i].tpl->name, value(&p->kinds[i]));
+		if (p->kinds[i].tpl.key[0])
+			buf_fmt(out, "%s{template=\"%s\"} %" PRIu64 "\n", name, p->kinds[i].tpl.name, value(&p->kinds[i]));
 }
 
 static uint64_t get_ready(struct kind *k) { return k->ready; }

@@ -38,5 +38,8 @@ bool pool_take(struct pool *p, const struct spec *sp, struct pool_gift *ret);
 void pool_taken(struct pool *p, const struct spec *sp, bool good);	/* it is in use now, or was dead */
 
 bool pool_exited(struct pool *p, const char *id);	/* true: it was a member */
+/* Of a template that was built just now one is made ready; what was kept as `from` is about to be gone. */
+void pool_prime(struct pool *p, const struct spec *sp);
+void pool_forget(struct pool *p, const char *from);
 void pool_make_room(struct pool *p);			/* another sandbox is about to start: the maximum is for those in use */
 void pool_put_metrics(struct pool *p, struct buf *out);

@@ -10,7 +10,6 @@
 #include "base/fd.h"
 #include "front/front.h"
 #include "front/init_call.h"
-#include "front/limits.h"
 #include "front/mem.h"
 #include "front/sandbox.h"
 #include "front/template.h"
@@ -103,20 +102,20 @@ static void on_made(void *user, const struct warden_reply *re)
 	m->call = init_call_new(m->front, &rq, on_settled, m);
 }
 
-struct member *member_new(struct front *f, const struct template *tpl, member_fn *fn, void *owner)
+struct member *member_new(struct front *f, const struct template *tpl, const struct member_start *start, member_fn *fn, void *owner)
 {
 	struct member *m = must_alloc(sizeof *m);
-	struct msg_start msg = { .flags = START_PATIENT };
-	struct limits_range made;
+	struct msg_start msg = { .flags = START_PATIENT, .limits = start->limits };
 
-	limits_of_template(f, tpl, &made);
-	msg.limits = made.defaults;
 	m->front = f;
 	m->tpl = tpl;
 	m->fn = fn;
 	m->owner = owner;
 	sandbox_make_id(f, m->id);
 	memcpy(msg.id, m->id, sizeof msg.id);
+	if (start->from[0])
+		msg.flags |= start->restore ? START_RESTORE : START_KEPT;
+	memcpy(msg.from, start->from, sizeof msg.from);
 	(void)str_copy(msg.template_key, sizeof msg.template_key, str_of(tpl->key));
 	m->asked = warden_ask(f->warden, OP_START, &msg, sizeof msg, on_made, m);
 	return m;

@@ -22,7 +22,7 @@ typedef void member_fn(struct member *m, const struct err *e);
 struct member {
 	TAILQ_ENTRY(member) link;	/* the owner's */
 	struct front *front;
-	const struct template *tpl;	/* stays where it is as long as the front lives */
+	const struct template *tpl;	/* the owner's, who lives longer */
 	void *owner;
 	char id[ID_SIZE];
 	bool ready;
@@ -36,6 +36,12 @@ struct member {
 
 TAILQ_HEAD(member_list, member);
 
-struct member *member_new(struct front *f, const struct template *tpl, member_fn *fn, void *owner);
+struct member_start {			/* what it begins with, besides its image */
+	struct msg_limits limits;
+	char from[ID_SIZE];		/* "": nothing */
+	bool restore;			/* with the memory that is kept */
+};
+
+struct member *member_new(struct front *f, const struct template *tpl, const struct member_start *start, member_fn *fn, void *owner);
 void member_free(struct member *m);			/* the sandbox lives on */
 void member_end(struct member *m, bool wait);		/* ... no: it is killed. wait: the front does not end before the answer */

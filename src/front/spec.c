@@ -117,6 +117,7 @@ static int parse_template(const struct front *f, const char *team, const json_t 
 	sp->limits = en.limits;
 	memcpy(sp->from, en.kept, sizeof sp->from);
 	sp->from_what = en.what;
+	sp->from_built = en.is_built;
 	return 0;
 }
 

@@ -37,6 +37,7 @@ struct spec {
 	const char *mask_host;			/* in network, or NULL */
 	char from[ID_SIZE];			/* what it begins with: a name that the warden knows; "": nothing but the template */
 	uint32_t from_what;			/* KEPT_* */
+	bool from_built;			/* ... a template: others will ask for the same */
 	struct policy *policy;			/* what it may reach; NULL: all, or nothing with SPEC_NO_INTERNET; owned */
 };
 
