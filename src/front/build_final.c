@@ -17,6 +17,11 @@
 #define READY_DEFAULT "sleep 20"	/* with a start command and none of its own */
 #define DEFAULTS_MAX (100 * 1024)	/* one argument of a program takes no more than 128 KiB */
 
+static bool has_start(const struct build *b)
+{
+	return *b->spec.start_cmd != '\0';
+}
+
 static void final_kept(struct build *b, const char *name, uint32_t what)
 {
 	struct layer_row row = {
@@ -24,6 +29,8 @@ static void final_kept(struct build *b, const char *name, uint32_t what)
 		.used_ms = clock_wall_ms(),
 	}, old;
 	struct err e = ERR_INIT;
+	if (has_start(b) && !(what & KEPT_MEMORY))
+		what = row.what = what | KEPT_START;
 	bool had = layers_find(b->front->store, b->final_key, clock_wall_ms(), &old, &e) == 0;
 
 	memcpy(row.key, b->final_key, sizeof row.key);
@@ -37,11 +44,6 @@ static void final_kept(struct build *b, const char *name, uint32_t what)
 	if (had)
 		build_release(b->front, old.kept);
 	build_ready(b, row.kept, what);
-}
-
-static bool has_start(const struct build *b)
-{
-	return *b->spec.start_cmd != '\0';
 }
 
 /* The commands are watched no longer: what runs on does so by itself. */

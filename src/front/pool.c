@@ -102,7 +102,7 @@ static struct kind *kind_for(struct pool *p, const struct spec *sp)
 	if (!k)
 		return NULL;
 	*k = (struct kind) { .pool = p, .tpl = sp->tpl, .built = true, .used_ms = clock_mono_ms() };
-	k->start = (struct member_start) { .limits = sp->limits, .restore = sp->from_what & KEPT_MEMORY };
+	k->start = (struct member_start) { .limits = sp->limits, .restore = sp->from_what & KEPT_MEMORY, .run_start = sp->from_what & KEPT_START };
 	memcpy(k->start.from, sp->from, sizeof k->start.from);
 	TAILQ_INIT(&k->members);
 	return k;

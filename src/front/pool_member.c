@@ -12,6 +12,7 @@
 #include "front/init_call.h"
 #include "front/mem.h"
 #include "front/sandbox.h"
+#include "front/start_cmd.h"
 #include "front/template.h"
 #include "front/warden_link.h"
 #include "loop/loop.h"
@@ -69,17 +70,38 @@ static void on_ready(void *user, const struct init_result *re)
 	m->asked = warden_ask_id(m->front->warden, OP_USAGE, m->id, "", on_usage, m);
 }
 
+static void ask_ready(struct member *m, int fd)
+{
+	struct init_request rq = {
+		.id = m->id, .request = "", .method = "GET", .path = "/atoll/ready", .fd = fd, .wait_ms = READY_WAIT_MS,
+	};
+
+	m->call = init_call_new(m->front, &rq, on_ready, m);
+}
+
+static void on_start_cmd(void *user, int no, const char *text)
+{
+	struct member *m = user;
+
+	m->start_cmd = NULL;
+	if (no)
+		member_failed(m, no, "run its start command", text);
+	else
+		ask_ready(m, -1);
+}
+
 static void on_settled(void *user, const struct init_result *re)
 {
 	struct member *m = user;
 
 	if (bad(m, re, "hand over its settings"))
 		return;
-	struct init_request rq = {
-		.id = m->id, .request = "", .method = "GET", .path = "/atoll/ready", .fd = re->fd, .wait_ms = READY_WAIT_MS,
-	};
-
-	m->call = init_call_new(m->front, &rq, on_ready, m);
+	if (m->run_start) {
+		fd_close(re->fd);
+		m->start_cmd = start_cmd_run(m->front, m->id, on_start_cmd, m);
+	} else {
+		ask_ready(m, re->fd);
+	}
 }
 
 static void on_made(void *user, const struct warden_reply *re)
@@ -110,6 +132,7 @@ struct member *member_new(struct front *f, const struct template *tpl, const str
 	m->front = f;
 	m->tpl = tpl;
 	m->fn = fn;
+	m->run_start = start->run_start;
 	m->owner = owner;
 	sandbox_make_id(f, m->id);
 	memcpy(msg.id, m->id, sizeof msg.id);
@@ -125,6 +148,7 @@ void member_free(struct member *m)
 {
 	warden_cancel(m->asked);
 	init_call_free(m->call);
+	start_cmd_free(m->start_cmd);
 	upstream_close_all(&m->conn);
 	free(m);
 }

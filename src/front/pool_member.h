@@ -12,6 +12,7 @@
 
 struct front;
 struct init_call;
+struct start_cmd;
 struct member;
 struct template;
 struct warden_call;
@@ -29,6 +30,8 @@ struct member {
 	bool made;			/* the warden has it */
 	struct warden_call *asked;	/* to start it; later, what it uses */
 	struct init_call *call;
+	struct start_cmd *start_cmd;
+	bool run_start;
 	uint64_t mem_bytes, cpu_ns;	/* what it has used until it was ready */
 	struct upstream_pool conn;	/* to its init, when ready */
 	member_fn *fn;
@@ -40,6 +43,7 @@ struct member_start {			/* what it begins with, besides its image */
 	struct msg_limits limits;
 	char from[ID_SIZE];		/* "": nothing */
 	bool restore;			/* with the memory that is kept */
+	bool run_start;			/* ... or the start command has to be run */
 };
 
 struct member *member_new(struct front *f, const struct template *tpl, const struct member_start *start, member_fn *fn, void *owner);

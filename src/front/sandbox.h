@@ -56,6 +56,7 @@ LIST_HEAD(sandbox_links, sandbox_link);
 /* What is kept of a paused one, as written to the store: never renumber. */
 #define KEPT_DISK 1u
 #define KEPT_MEMORY 2u
+#define KEPT_START 8u			/* of a template: without its memory, so its start command has to be run */
 #define KEPT_NO_RAM 4u			/* it was paused, or is to be resumed, without its memory: what still runs of it is to be ended */
 
 struct sandbox_kept {

@@ -13,6 +13,7 @@
 #include "front/pool.h"
 #include "front/rules.h"
 #include "front/sandbox_impl.h"
+#include "front/start_cmd.h"
 #include "front/warden_link.h"
 #include "http/json.h"
 
@@ -44,6 +45,19 @@ static void start_failed(struct sandbox *sb, const struct init_result *re)
 	give_up(sb, refused ? EPROTO : re->no, why);
 }
 
+/* Its template has a start command, and no memory of it running. */
+static void on_start_cmd(void *user, int no, const char *text)
+{
+	struct sandbox *sb = user;
+
+	sb->front->starts--;
+	if (no)
+		give_up(sb, no, text);
+	else if (sb->state == SANDBOX_STARTING)
+		sandbox_started(sb);
+	sandbox_unref(sb);
+}
+
 static void on_told(void *user, const struct init_result *re)
 {
 	struct sandbox *sb = user;
@@ -52,6 +66,9 @@ static void on_told(void *user, const struct init_result *re)
 	sb->front->starts--;
 	if (re->no || (re->status != 200 && re->status != 204)) {
 		start_failed(sb, re);
+	} else if (sb->state == SANDBOX_STARTING && !sb->pooled && (sb->spec.from_what & KEPT_START)) {
+		sb->front->starts++;
+		(void)start_cmd_run(sb->front, sb->id, on_start_cmd, sandbox_ref(sb));
 	} else if (sb->state == SANDBOX_STARTING) {
 		if (sb->pooled)
 			pool_taken(sb->front->pool, &sb->spec, true);

@@ -10,6 +10,7 @@
  *	workdir DIR USER		makes the directory
  *	copy ARCHIVE SOURCE DEST CWD OWNER MODE
  *	defaults JSON			what sandboxes of the template begin with
+ *	start SECONDS			runs the start command and waits until it is ready, so long at most
  *
  * An error is one line on standard error and exit code 1. */
 #pragma once
@@ -27,6 +28,8 @@ int build_owner(const char *text, struct owner *ret, struct err *e);	/* "user", 
 int build_add_user(const char *name, bool sudo, struct err *e);
 int build_provision(struct err *e);
 int build_mkdirs(const char *path, const struct owner *o, struct err *e);	/* those that are missing belong to o */
+
+int build_start(unsigned wait_s, struct err *e);	/* build_start.c */
 
 /* build_unpack.c */
 int build_unpack(const char *archive, int root_fd, struct err *e);	/* tar, or tar in gzip; removed as soon as it is open */

@@ -115,6 +115,8 @@ static int run(int argc, char **argv, struct err *e)
 		return build_copy(&(struct copy_args) { argv[1], argv[2], argv[3], argv[4], argv[5], argv[6] }, e);
 	if (strcmp(cmd, "defaults") == 0 && argc == 2)
 		return defaults(argv[1], e);
+	if (strcmp(cmd, "start") == 0 && argc == 2)
+		return build_start((unsigned)strtoul(argv[1], NULL, 10), e);
 	return err_set(e, EINVAL, "'%s' is no command of the builder", cmd);
 }
 
