@@ -166,12 +166,13 @@ void build_fail(struct build *b, const char *fmt, ...)
 static void prime_pool(const struct build *b)
 {
 	const struct build_row *r = &b->row;
-	struct spec sp = { .limits = { r->mem_bytes, r->disk_bytes, r->cpu_permille, r->pids }, .from_what = r->what, .from_built = true };
+	struct spec sp = { .from_what = r->what, .from_built = true };
 
 	memcpy(sp.tpl.id, r->template_id, sizeof r->template_id);
 	(void)str_copy(sp.tpl.name, sizeof sp.tpl.name, str_of(b->name));
 	memcpy(sp.tpl.key, r->base_key, sizeof sp.tpl.key);
 	memcpy(sp.from, r->kept, sizeof sp.from);
+	catalog_limits(b->front, &sp.tpl, r, &sp.limits);
 	pool_prime(b->front->pool, &sp);
 }
 

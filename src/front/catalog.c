@@ -8,6 +8,7 @@
 
 #include "front/front.h"
 #include "front/keyring.h"
+#include "front/limits.h"
 #include "front/sandbox.h"
 
 static int not_found(struct str ref, struct err *e)
@@ -49,6 +50,19 @@ int catalog_row(const struct front *f, const char *team, struct str text, struct
 	return 0;
 }
 
+void catalog_limits(const struct front *f, const struct template *tpl, const struct build_row *b, struct msg_limits *ret)
+{
+	struct limits_range range;
+
+	limits_of_template(f, tpl, &range);
+	*ret = range.defaults;
+	ret->mem_bytes = b->mem_bytes;
+	ret->disk_bytes = b->disk_bytes;
+	ret->cpu_permille = b->cpu_permille;
+	ret->pids = b->pids;
+	limits_clip(ret, &range.maxima);
+}
+
 static int take_build(const struct front *f, const struct template_row *row, const struct snapshot_ref *ref, struct catalog_entry *ret,
 	struct err *e)
 {
@@ -61,12 +75,13 @@ static int take_build(const struct front *f, const struct template_row *row, con
 	if (builds_find(f->store, tag.build, &b, e) < 0 || strcmp(b.status, "ready") != 0)
 		return err_set(e, ENOENT, "template '%s' has no build that is ready", row->name);
 	*ret = (struct catalog_entry) {
-		.what = b.what, .limits = { b.mem_bytes, b.disk_bytes, b.cpu_permille, b.pids }, .is_built = true, .row = *row,
+		.what = b.what, .is_built = true, .row = *row,
 	};
 	memcpy(ret->tpl.id, row->id, sizeof row->id);
 	(void)str_copy(ret->tpl.name, sizeof ret->tpl.name, str_of(row->name));
 	memcpy(ret->tpl.key, b.base_key, sizeof ret->tpl.key);
 	ret->tpl.built_ms = b.finished_ms;
+	catalog_limits(f, &ret->tpl, &b, &ret->limits);
 	memcpy(ret->kept, b.kept, sizeof ret->kept);
 	memcpy(ret->build, b.id, sizeof ret->build);
 	return 0;
