@@ -8,6 +8,7 @@
 #include "front/build_impl.h"
 #include "front/forget.h"
 #include "front/front.h"
+#include "front/init_build.h"
 #include "front/init_call.h"
 #include "front/limits.h"
 #include "front/init_put.h"
@@ -34,6 +35,8 @@ void box_end(struct build *b)
 	init_call_free(b->call);
 	init_run_free(b->run);
 	init_run_free(b->start_run);
+	init_build_free(b->helper);
+	b->helper = NULL;
 	init_put_free(b->put);
 	b->asked = NULL;
 	b->call = NULL;
@@ -61,45 +64,24 @@ const char *build_cwd(const struct build *b)
 
 /* --- the helper inside --------------------------------------------------------------------------------------- */
 
-static void on_helper_output(void *user, bool is_stderr, struct str data)
+static void on_helped(void *user, int no, const char *text)
 {
 	struct build *b = user;
 
-	if (is_stderr)
-		build_output(b, true, data);
-	else
-		buf_str(&b->facts, data);
+	b->helper = NULL;
+	if (no) {
+		build_fail(b, "%s", text);
+		return;
+	}
+	buf_clear(&b->facts);
+	buf_z(&b->facts, text);
+	b->then(b);
 }
-
-static void on_helper_end(void *user, const struct run_end *end)
-{
-	struct build *b = user;
-	autofree char *why = NULL;
-
-	b->run = NULL;
-	why = must_dup_str(buf_view(&b->lines.err));
-	build_output_end(b);
-	if (end->no || end->refused)
-		build_fail(b, "the builder inside: %s", end->text);
-	else if (end->code != 0)
-		build_fail(b, "%s", *why ? why : end->text);
-	else
-		b->then(b);
-}
-
-static const struct run_ops helper_ops = { .on_output = on_helper_output, .on_end = on_helper_end };
 
 void box_helper(struct build *b, json_t *args, void (*then)(struct build *b))
 {
-	struct run_spec sp = {
-		.id = b->box, .request = "", .as_user = "root", .cmd = BUILD_HELPER, .args = args, .cwd = "/", .wait_ms = HELPER_WAIT_MS,
-	};
-
 	b->then = then;
-	buf_clear(&b->facts);
-	(void)json_array_insert_new(args, 0, json_string("build"));
-	b->run = init_run_new(b->front, &sp, &helper_ops, b);
-	json_decref(args);
+	b->helper = init_build_new(b->front, b->box, args, HELPER_WAIT_MS, on_helped, b);
 }
 
 /* --- its start ----------------------------------------------------------------------------------------------- */

@@ -9,12 +9,11 @@
 #include "ipc/msg.h"
 
 struct image_call;
+struct init_build;
 struct init_call;
 struct init_put;
 struct timer;
 struct warden_call;
-
-#define BUILD_HELPER "/dev/.atoll/init"	/* inside: atoll-build, which is atoll-init by its first argument */
 
 struct build_lines {			/* output that is not a whole line yet */
 	struct buf out, err;
@@ -56,6 +55,7 @@ struct build {
 	struct image_call *image;
 	struct init_run *run, *start_run;
 	struct init_put *put;
+	struct init_build *helper;
 	struct timer *timer, *deadline;
 	struct buf facts;
 	uint64_t disk_bytes, disk_before;

@@ -22,6 +22,8 @@ struct init_call {
 	struct http_call *call;
 	struct timer *timer;
 	struct buf out;			/* the whole request, until it is sent */
+	struct buf in;			/* the answer, if it is wanted */
+	bool want_body;
 	int status;
 	init_call_fn *fn;
 	void *user;
@@ -35,15 +37,19 @@ void init_call_free(struct init_call *c)
 	http_call_free(c->call);
 	timer_free(c->timer);
 	buf_done(&c->out);
+	buf_done(&c->in);
 	free(c);
 }
 
 static void finish(struct init_call *c, int no, const char *text, int fd)
 {
 	struct init_result re = { .no = no, .text = text, .status = c->status, .fd = fd };
+	autobuf struct buf body = c->in;
 	init_call_fn *fn = c->fn;
 	void *user = c->user;
 
+	c->in = BUF_INIT(0);
+	re.body = body.bad ? STR_NULL : buf_view(&body);
 	init_call_free(c);
 	fn(user, &re);
 }
@@ -57,8 +63,10 @@ static void on_answer(void *user, const struct http_answer *a)
 
 static void on_data(void *user, struct str data)
 {
-	(void)user;
-	(void)data;
+	struct init_call *c = user;
+
+	if (c->want_body)
+		buf_str(&c->in, data);
 }
 
 static void on_end(void *user)
@@ -110,7 +118,7 @@ struct init_call *init_call_new(struct front *f, const struct init_request *rq, 
 {
 	struct init_call *c = must_alloc(sizeof *c);
 
-	*c = (struct init_call) { .front = f, .out = BUF_INIT(MESSAGE_MAX), .fn = fn, .user = user };
+	*c = (struct init_call) { .front = f, .out = BUF_INIT(MESSAGE_MAX), .in = BUF_INIT(MESSAGE_MAX), .want_body = rq->want_body, .fn = fn, .user = user };
 	c->timer = timer_new(f->loop, on_late, c);
 	if (!c->timer)
 		abort();		/* as must_alloc() */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/init_call: one short request to the init of a sandbox, of which only the status counts. */
+/* front/init_call: one short request to the init of a sandbox. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/str.h"
@@ -16,12 +17,14 @@ struct init_request {
 	struct str body;		/* JSON, or STR_NULL */
 	int fd;				/* an idle connection to it, owned; -1: the warden makes one */
 	uint64_t wait_ms;
+	bool want_body;			/* of the answer */
 };
 
 struct init_result {
 	int no;				/* 0, or an errno value: no answer came */
 	const char *text;		/* why, with no != 0 */
 	int status;
+	struct str body;		/* of the answer, if it was wanted; lives during the call */
 	int fd;				/* the connection, free for the next request: the receiver's; -1: it is closed */
 };
 

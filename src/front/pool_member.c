@@ -148,7 +148,7 @@ void member_free(struct member *m)
 {
 	warden_cancel(m->asked);
 	init_call_free(m->call);
-	start_cmd_free(m->start_cmd);
+	init_build_free(m->start_cmd);
 	upstream_close_all(&m->conn);
 	free(m);
 }

@@ -12,7 +12,7 @@
 
 struct front;
 struct init_call;
-struct start_cmd;
+struct init_build;
 struct member;
 struct template;
 struct warden_call;
@@ -30,7 +30,7 @@ struct member {
 	bool made;			/* the warden has it */
 	struct warden_call *asked;	/* to start it; later, what it uses */
 	struct init_call *call;
-	struct start_cmd *start_cmd;
+	struct init_build *start_cmd;
 	bool run_start;
 	uint64_t mem_bytes, cpu_ns;	/* what it has used until it was ready */
 	struct upstream_pool conn;	/* to its init, when ready */

@@ -2,9 +2,6 @@
 /* front/start_cmd: has the start command of a template run in a new sandbox, where its memory could not be kept. */
 #pragma once
 
-struct front;
-struct start_cmd;
+#include "front/init_build.h"
 
-/* fn is called once, never from inside: no is 0, or an errno value with the reason. */
-struct start_cmd *start_cmd_run(struct front *f, const char *id, void (*fn)(void *user, int no, const char *text), void *user);
-void start_cmd_free(struct start_cmd *s);	/* not wanted any more; NULL is fine */
+struct init_build *start_cmd_run(struct front *f, const char *id, init_build_fn *fn, void *user);

@@ -12,25 +12,21 @@
 #include "base/str.h"
 #include "http/json.h"
 #include "init/build.h"
+#include "init/init.h"
 #include "init/sysfile.h"
 #include "init/template.h"
 #include "init/users.h"
 
 #define OUT_MAX (1024 * 1024)
 
-extern char **environ;
-
-static json_t *environment(void)
+/* What a command of root would see, but for what the client has given to this sandbox alone. */
+static json_t *environment(const struct init *in)
 {
-	json_t *o = json_object();
+	json_t *o = env_merged(&in->env);
 
-	for (char **v = environ; v && *v; v++) {
-		const char *eq = strchr(*v, '=');
-		autofree char *name = eq ? str_dup((struct str) { *v, (size_t)(eq - *v) }) : NULL;
-
-		if (name)
-			(void)json_object_set_new(o, name, json_string(eq + 1));	/* not UTF-8: left out */
-	}
+	if (!json_object_get(o, "PATH"))
+		(void)json_object_set_new(o, "PATH", json_string(in->path));
+	(void)json_object_set_new(o, "HOME", json_string("/root"));
 	return o;
 }
 
@@ -55,12 +51,12 @@ static json_t *homes(void)
 	return o;
 }
 
-static int facts(struct err *e)
+static int facts(const struct init *in, struct err *e)
 {
 	autojson json_t *j = template_read();
 	autobuf struct buf out = BUF_INIT(OUT_MAX);
 
-	(void)json_object_set_new(j, "env", environment());
+	(void)json_object_set_new(j, "env", environment(in));
 	(void)json_object_set_new(j, "homes", homes());
 	json_put(&out, j);
 	if (out.bad)
@@ -99,12 +95,12 @@ static int workdir(const char *dir, const char *user, struct err *e)
 	return build_owner(user, &o, e) < 0 ? -e->no : build_mkdirs(dir, &o, e);
 }
 
-static int run(int argc, char **argv, struct err *e)
+static int run(const struct init *in, int argc, char **argv, struct err *e)
 {
 	const char *cmd = argc > 0 ? argv[0] : "";
 
 	if (strcmp(cmd, "facts") == 0 && argc == 1)
-		return facts(e);
+		return facts(in, e);
 	if (strcmp(cmd, "provision") == 0 && argc == 1)
 		return build_provision(e);
 	if (strcmp(cmd, "user") == 0 && (argc == 2 || argc == 3))
@@ -116,16 +112,16 @@ static int run(int argc, char **argv, struct err *e)
 	if (strcmp(cmd, "defaults") == 0 && argc == 2)
 		return defaults(argv[1], e);
 	if (strcmp(cmd, "start") == 0 && argc == 2)
-		return build_start((unsigned)strtoul(argv[1], NULL, 10), e);
+		return build_start(in, (unsigned)strtoul(argv[1], NULL, 10), e);
 	return err_set(e, EINVAL, "'%s' is no command of the builder", cmd);
 }
 
-int build_main(int argc, char **argv)
+int build_main(const struct init *in, int argc, char **argv)
 {
 	struct err e = ERR_INIT;
 
 	(void)umask(022);
-	if (run(argc, argv, &e) == 0)
+	if (run(in, argc, argv, &e) == 0)
 		return 0;
 	(void)fd_write_all(2, e.text, strlen(e.text));
 	return 1;

@@ -14,12 +14,13 @@
 #include "base/str.h"
 #include "http/json.h"
 #include "init/build.h"
+#include "init/init.h"
 #include "init/template.h"
 #include "init/users.h"
 
 #define AGAIN_NS 200000000
 
-static _Noreturn void become(const struct user *u, const gid_t *groups, size_t n_groups, const char *cwd, const char *cmd)
+static _Noreturn void become(const struct user *u, char *const *envp, const gid_t *groups, size_t n_groups, const char *cwd, const char *cmd)
 {
 	int null = open("/dev/null", O_RDWR);
 
@@ -28,23 +29,20 @@ static _Noreturn void become(const struct user *u, const gid_t *groups, size_t n
 		_exit(126);
 	if (chdir(cwd) < 0 && chdir("/") < 0)
 		_exit(126);
-	(void)setenv("HOME", u->home, 1);
-	(void)setenv("USER", u->name, 1);
-	(void)setenv("LOGNAME", u->name, 1);
 	for (int i = 0; i < 3 && null >= 0; i++)
 		(void)dup2(null, i);
-	(void)execl("/bin/bash", "/bin/bash", "-l", "-c", cmd, (char *)NULL);
+	(void)execve("/bin/bash", (char *const[]) { "/bin/bash", "-l", "-c", (char *)cmd, NULL }, envp);
 	_exit(127);
 }
 
-static pid_t run_as(const struct userdb *db, const struct user *u, const char *cwd, const char *cmd)
+static pid_t run_as(const struct userdb *db, const struct user *u, char *const *envp, const char *cwd, const char *cmd)
 {
 	gid_t groups[USER_GROUPS_MAX];
 	size_t n = userdb_groups(db, u, groups, USER_GROUPS_MAX);
 	pid_t pid = fork();
 
 	if (pid == 0)
-		become(u, groups, n, cwd, cmd);
+		become(u, envp, groups, n, cwd, cmd);
 	return pid;
 }
 
@@ -59,7 +57,7 @@ static bool ended_well(int status)
 	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-int build_start(unsigned wait_s, struct err *e)
+int build_start(const struct init *in, unsigned wait_s, struct err *e)
 {
 	autojson json_t *t = template_read();
 	const char *start = json_string_value(json_object_get(t, "startCmd")), *ready = json_string_value(json_object_get(t, "readyCmd"));
@@ -74,12 +72,16 @@ int build_start(unsigned wait_s, struct err *e)
 	userdb_load(&db);
 	if (userdb_find(&db, str_of(name ? name : "user"), &u) < 0)
 		return err_set(e, ENOENT, "there is no user '%s' for the start command", name ? name : "user");
-	pid_t main_pid = run_as(&db, &u, cwd ? cwd : u.home, start);
+	autofree char **envp = env_build(&in->env, &u, in->path, NULL);
+
+	if (!envp)
+		return err_set(e, ENOMEM, "out of memory");
+	pid_t main_pid = run_as(&db, &u, envp, cwd ? cwd : u.home, start);
 
 	if (main_pid < 0)
 		return err_sys(e, "run the start command");
 	while (ready) {
-		pid_t pid = run_as(&db, &u, cwd ? cwd : u.home, ready);
+		pid_t pid = run_as(&db, &u, envp, cwd ? cwd : u.home, ready);
 
 		while (pid > 0 && !look(pid, &status) && clock_mono_ms() < until)
 			(void)nanosleep(&(struct timespec) { .tv_nsec = AGAIN_NS / 10 }, NULL);

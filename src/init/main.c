@@ -30,7 +30,6 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "http/server.h"
-#include "init/build.h"
 #include "init/init.h"
 #include "init/routes.h"
 #include "init/volume.h"
@@ -169,13 +168,11 @@ static int serve(struct init *in, struct err *e)
 	return 0;
 }
 
-int main(int argc, char **argv)
+int main(void)
 {
 	static struct init in;
 	struct err e = ERR_INIT;
 
-	if (argc > 1 && strcmp(argv[1], "build") == 0)
-		return build_main(argc - 2, argv + 2);
 	/* Large bodies come and go: give their memory back instead of learning to keep it. */
 	(void)mallopt(M_MMAP_THRESHOLD, LARGE);
 	(void)mallopt(M_TRIM_THRESHOLD, LARGE);

@@ -7,6 +7,7 @@
 
 #include "base/fd.h"
 #include "http/server.h"
+#include "init/build.h"
 #include "init/call.h"
 #include "init/control.h"
 #include "init/files.h"
@@ -35,6 +36,7 @@ static const struct route routes[] = {
 	{ "POST", "/atoll/quiet", control_quiet },
 	{ "POST", "/atoll/oom", oom_post },
 	{ "GET", "/atoll/ready", interp_ready },
+	{ "POST", "/atoll/build", build_serve },
 	{ "GET", "/files", files_get },
 	{ "POST", "/files", files_post },
 	{ "POST", "/files/compose", files_compose },
