@@ -281,10 +281,71 @@ void atoll_volumes_free(struct atoll_volumes *v);
 /* How much the server logs. set: NULL only asks; else "debug", "info", "warn" or "error", until its next restart. */
 int atoll_log_level(struct atoll *a, const char *set, char ret[ATOLL_LEVEL_SIZE], struct atoll_error *e);
 
-/* --- files --- */
+/* --- templates --- */
 
 /* Gives up to n bytes of the content: their number, 0 at the end, or a negative errno, which ends the call. */
 typedef ssize_t atoll_source(void *user, void *p, size_t n);
+
+struct atoll_template {
+	const char *id, *name;		/* name: the first of its aliases */
+	const char *build_id, *status;	/* "ready", "building", "waiting", "error" */
+	const char *created_at;
+	bool is_public;
+	unsigned cpu_count;
+	uint64_t memory_mb;
+	int64_t spawn_count, build_count;
+};
+
+struct atoll_templates {
+	const struct atoll_template *v;
+	size_t n;
+	const char *json;
+};
+
+int atoll_templates_list(struct atoll *a, struct atoll_templates **ret, struct atoll_error *e);
+void atoll_templates_free(struct atoll_templates *t);
+
+/* Of one: {"template":{...},"tags":[...]}, JSON to be free()d. */
+int atoll_template_inspect(struct atoll *a, const char *name, char **ret_json, struct atoll_error *e);
+int atoll_template_remove(struct atoll *a, const char *name, struct atoll_error *e);	/* -EINVAL: sandboxes use it */
+int atoll_template_tag(struct atoll *a, const char *target, const char *const *tags, size_t n, struct atoll_error *e);
+int atoll_template_untag(struct atoll *a, const char *name, const char *const *tags, size_t n, struct atoll_error *e);
+int atoll_template_public(struct atoll *a, const char *name, bool is_public, struct atoll_error *e);
+
+/* Needs an admin key. max_mb -1: what the server is set to. */
+int atoll_template_gc(struct atoll *a, int64_t max_mb, unsigned *ret_layers, unsigned *ret_uploads, struct atoll_error *e);
+
+/* A build: asked for, given the archives of its COPY steps, started, watched. */
+struct atoll_build;
+
+struct atoll_build_spec {
+	const char *name;		/* "name" or "name:tag" */
+	unsigned cpu_count, memory_mb;	/* 0: the server's */
+};
+
+struct atoll_build_log {
+	const char *at, *level, *step, *message;	/* message may hold text of the sandbox: control characters included */
+};
+
+typedef void atoll_build_sink(void *user, const struct atoll_build_log *l);
+
+int atoll_build_new(struct atoll *a, const struct atoll_build_spec *spec, struct atoll_build **ret, struct atoll_error *e);
+const char *atoll_build_id(const struct atoll_build *b);
+const char *atoll_build_template(const struct atoll_build *b);
+
+/* The archive that steps call `hash` (64 hex digits): 1 if the server has it already. Else it is sent: `bytes` of `source`. */
+int atoll_build_has(struct atoll_build *b, const char *hash, struct atoll_error *e);
+int atoll_build_send(struct atoll_build *b, const char *hash, uint64_t bytes, atoll_source *source, void *user, struct atoll_error *e);
+
+/* spec: the JSON of POST /v2/templates/{id}/builds/{build}: where it begins, its steps, its commands. */
+int atoll_build_start(struct atoll_build *b, const char *spec, struct atoll_error *e);
+
+/* What was logged since the last call. 1: it is ready; 0: not yet; -EIO: it failed, and e says why. */
+int atoll_build_poll(struct atoll_build *b, atoll_build_sink *sink, void *user, struct atoll_error *e);
+int atoll_build_cancel(struct atoll_build *b, struct atoll_error *e);
+void atoll_build_free(struct atoll_build *b);
+
+/* --- files --- */
 
 /* path: absolute, or below the home of `as_user` (NULL: the template's user). Parents are made. */
 int atoll_file_write(struct atoll_sandbox *sb, const char *path, const char *as_user, atoll_source *source, void *user,

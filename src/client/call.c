@@ -132,6 +132,8 @@ static void set_method(CURL *h, struct call *c)
 		curl_easy_setopt(h, CURLOPT_POST, 1L);
 		curl_easy_setopt(h, CURLOPT_READFUNCTION, on_source);
 		curl_easy_setopt(h, CURLOPT_READDATA, c);
+		if (c->length)
+			curl_easy_setopt(h, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)c->length);
 	} else if (c->body.p) {
 		curl_easy_setopt(h, CURLOPT_POST, 1L);
 		curl_easy_setopt(h, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)c->body.n);
@@ -146,7 +148,7 @@ int call_run(struct atoll *a, struct call *c, struct atoll_error *e)
 	CURL *h = a->curl;
 	long status = 0;
 
-	if (!url || call_header(c, "Expect:") < 0 || (c->source && call_header(c, "Transfer-Encoding: chunked") < 0))
+	if (!url || call_header(c, "Expect:") < 0 || (c->source && !c->length && call_header(c, "Transfer-Encoding: chunked") < 0))
 		return client_no_memory(e);
 	curl_easy_reset(h);
 	c->h = h;

@@ -46,6 +46,7 @@ struct call {
 	atoll_source *source;
 	void *source_user;
 	int source_no;			/* negative errno the source gave */
+	int64_t length;			/* of what the source gives, if that is to be told; 0: not known */
 	long timeout_ms;		/* 0: none */
 	int status;
 	struct buf answer;
@@ -90,6 +91,7 @@ struct kept {				/* behind every public struct { v, n, json } */
 		struct atoll_keys keys;
 		struct atoll_teams teams;
 		struct atoll_usage usage;
+		struct atoll_templates templates;
 		struct atoll_volumes volumes;
 	};
 	json_t *root;			/* owns every string */
