@@ -123,6 +123,7 @@ void api_key_rotate(struct req *r);
 void admin_keys(struct req *r);
 void admin_key_add(struct req *r);
 void admin_key_drop(struct req *r);
+void admin_key_set(struct req *r);
 void admin_key_rotate(struct req *r);
 struct team *req_team(struct req *r);				/* of the path; answers 404 by itself and returns NULL */
 
@@ -137,4 +138,6 @@ void admin_running(struct req *r);
 void admin_log_level(struct req *r);
 void admin_log_level_set(struct req *r);
 void admin_nodes(struct req *r);
+struct quota;
+int read_quota(const struct front *f, const json_t *body, bool of_key, struct quota *q, struct err *e);	/* field `quota` over *q */
 size_t team_sandboxes(const struct front *f, const char *team);	/* in any state */

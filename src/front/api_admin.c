@@ -35,12 +35,13 @@ static json_t *limit_json(int64_t v)
 	return v == LIMIT_DEFAULT ? json_null() : json_integer(v);
 }
 
-static json_t *team_json(const struct front *f, const struct team *t)
+static json_t *team_json(const struct front *f, struct team *t)
 {
-	return json_pack("{s:s,s:s,s:b,s:b,s:o,s:o,s:o,s:I,s:I}", "teamID", t->id, "name", t->name,
+	return json_pack("{s:s,s:s,s:b,s:b,s:o,s:o,s:o,s:I,s:I,s:o,s:o}", "teamID", t->id, "name", t->name,
 			 "isDefault", t->is_default, "blocked", t->blocked, "createdAt", time_json(t->created_ms),
 			 "maxSandboxes", limit_json(t->max_sandboxes), "rateLimit", limit_json(t->rate_limit),
-			 "runningSandboxes", (json_int_t)team_sandboxes(f, t->id), "keys", (json_int_t)t->n_keys);
+			 "runningSandboxes", (json_int_t)team_sandboxes(f, t->id), "keys", (json_int_t)t->n_keys,
+			 "quota", quota_json(&t->quota, false), "usage", tally_json(&t->tally, clock_wall_ms()));
 }
 
 /* --- teams --- */
@@ -80,6 +81,17 @@ static int read_team(const json_t *body, struct team_row *row, struct err *e)
 	return check_name(row->name, e);
 }
 
+int read_quota(const struct front *f, const json_t *body, bool of_key, struct quota *q, struct err *e)
+{
+	json_t *o = NULL;
+
+	if (json_get_obj(body, "quota", &o, e) < 0)
+		return -e->no;
+	if (!o && json_object_get(body, "quota"))
+		*q = (struct quota) { 0 };
+	return o ? quota_read(o, of_key, &f->maxima, q, e) : 0;
+}
+
 void admin_teams(struct req *r)
 {
 	struct keyring *k = r->front->keyring;
@@ -92,7 +104,7 @@ void admin_teams(struct req *r)
 
 void admin_team(struct req *r)
 {
-	const struct team *t = req_team(r);
+	struct team *t = req_team(r);
 
 	if (t)
 		reply_json(r, 200, team_json(r->front, t), NULL);
@@ -102,13 +114,18 @@ void admin_team_add(struct req *r)
 {
 	autojson json_t *body = req_json(r, false);
 	struct team_row row = { .max_sandboxes = LIMIT_DEFAULT, .rate_limit = LIMIT_DEFAULT };
+	struct quota q = { 0 };
 	struct team *t;
 	struct err e;
 
 	if (!body)
 		return;
-	if (read_team(body, &row, &e) < 0 ||
+	if (read_team(body, &row, &e) < 0 || read_quota(r->front, body, false, &q, &e) < 0 ||
 	    keyring_add_team(r->front->keyring, row.name, row.max_sandboxes, row.rate_limit, &t, &e) < 0) {
+		reply_err(r, &e);
+		return;
+	}
+	if (!quota_is_none(&q) && quota_set(r->front, false, t->id, &t->quota, &q, &e) < 0) {
 		reply_err(r, &e);
 		return;
 	}
@@ -129,11 +146,14 @@ void admin_team_set(struct req *r)
 		.name = t->name, .blocked = t->blocked, .max_sandboxes = t->max_sandboxes, .rate_limit = t->rate_limit,
 	};
 
-	if (read_team(body, &row, &e) < 0) {
+	struct quota q = t->quota;
+
+	if (read_team(body, &row, &e) < 0 || read_quota(r->front, body, false, &q, &e) < 0) {
 		reply_err(r, &e);
 	} else if (row.blocked && t->is_default) {
 		reply_error(r, 409, "the default team cannot be blocked");
-	} else if (keyring_set_team(r->front->keyring, t, &row, &e) < 0) {
+	} else if (keyring_set_team(r->front->keyring, t, &row, &e) < 0 ||
+		   (json_object_get(body, "quota") && quota_set(r->front, false, t->id, &t->quota, &q, &e) < 0)) {
 		reply_err(r, &e);
 	} else {
 		log_info("team changed", "request=%s team=%s blocked=%d max_sandboxes=%lld rate_limit=%lld", r->id,

@@ -13,6 +13,7 @@
 #include "front/forget.h"
 #include "front/front.h"
 #include "front/mem.h"
+#include "front/quota.h"
 #include "front/reply.h"
 #include "front/request.h"
 #include "front/sandbox.h"
@@ -80,6 +81,7 @@ static void fork_begin(struct fork *fk)
 {
 	struct forks *fs = fk->all;
 	struct front *f = fs->r->front;
+	struct quota_hit hit;
 	struct spec sp;
 	struct err e = ERR_INIT;
 
@@ -90,11 +92,18 @@ static void fork_begin(struct fork *fk)
 	sp.timeout_s = fs->timeout_s;
 	memcpy(sp.from, fs->kept, sizeof sp.from);
 	sp.from_what = KEPT_DISK | KEPT_MEMORY;
+	if (quota_check_create(f, fs->source->team, fs->r->caller.key, &hit) < 0) {
+		quota_text(&hit, &e);
+		spec_done(&sp);
+		fork_over(fk, error_json(&e));
+		return;
+	}
 	if (api_check_room(f, fs->source->team, &e) < 0 || sandbox_new(f, fs->source->team, fs->r->caller.key, &sp, &fk->sb, &e) < 0) {
 		spec_done(&sp);
 		fork_over(fk, error_json(&e));
 		return;
 	}
+	quota_note_create(f, fs->source->team, fs->r->caller.key);
 	(void)sandbox_ref(fk->sb);
 	sandbox_by(fk->sb, fs->r->id);
 	fk->waiter.fn = on_settled;

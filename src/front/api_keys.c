@@ -7,6 +7,7 @@
 #include "front/api.h"
 #include "front/front.h"
 #include "front/keyring.h"
+#include "front/quota.h"
 #include "front/reply.h"
 #include "front/request.h"
 #include "front/spec.h"
@@ -14,12 +15,13 @@
 
 #define GRACE_MAX_S (7 * 24 * 3600)
 
-static json_t *key_json(const struct key *k)
+static json_t *key_json(struct key *k)
 {
-	return json_pack("{s:s,s:s,s:{s:s,s:i,s:s,s:s},s:o,s:n,s:o,s:b,s:o}", "id", k->id, "name", k->name,
+	return json_pack("{s:s,s:s,s:{s:s,s:i,s:s,s:s},s:o,s:n,s:o,s:b,s:o,s:o,s:o}", "id", k->id, "name", k->name,
 			 "mask", "prefix", KEY_PREFIX, "valueLength", (int)k->length, "maskedValuePrefix", k->head,
 			 "maskedValueSuffix", k->tail, "createdAt", time_json(k->created_ms), "createdBy",
-			 "lastUsed", time_or_null(k->used_ms), "admin", k->admin, "expiresAt", time_or_null(k->expires_ms));
+			 "lastUsed", time_or_null(k->used_ms), "admin", k->admin, "expiresAt", time_or_null(k->expires_ms),
+			 "quota", quota_json(&k->quota, true), "usage", tally_json(&k->tally, clock_wall_ms()));
 }
 
 static struct team *own_team(struct req *r)
@@ -93,7 +95,7 @@ static struct key *make(struct req *r, struct team *t, const char *name, bool ad
 	return k;
 }
 
-static void reply_made(struct req *r, const struct key *k, char secret[KEY_TEXT_SIZE])
+static void reply_made(struct req *r, struct key *k, char secret[KEY_TEXT_SIZE])
 {
 	json_t *j = key_json(k);
 
@@ -102,12 +104,24 @@ static void reply_made(struct req *r, const struct key *k, char secret[KEY_TEXT_
 	reply_json(r, 201, j, "Cache-Control: no-store\r\n");
 }
 
+/* Another key would be a way around the quota of this one. */
+static bool may_manage(struct req *r)
+{
+	const struct key *k = keyring_key(r->front->keyring, own_team(r), str_of(r->caller.key));
+
+	if (r->caller.admin || !k || quota_is_none(&k->quota))
+		return true;
+	reply_error(r, 403, "a key with a quota cannot make or change keys");
+	return false;
+}
+
 static void add(struct req *r, struct team *t)
 {
 	autojson json_t *body = req_json(r, false);
 	char secret[KEY_TEXT_SIZE];
 	const char *name = NULL;
 	bool admin = false;
+	struct quota q = { 0 };
 	struct err e;
 
 	if (!body || read_name(r, body, &name) < 0)
@@ -120,9 +134,21 @@ static void add(struct req *r, struct team *t)
 		reply_error(r, 403, "field 'admin' needs an admin key");
 		return;
 	}
+	if (read_quota(r->front, body, true, &q, &e) < 0) {
+		reply_err(r, &e);
+		return;
+	}
+	if (!quota_is_none(&q) && !r->caller.admin) {
+		reply_error(r, 403, "field 'quota' needs an admin key");
+		return;
+	}
+	if (!may_manage(r))
+		return;
 
 	struct key *k = make(r, t, name, admin, secret);
 
+	if (k && !quota_is_none(&q) && quota_set(r->front, true, k->id, &k->quota, &q, &e) < 0)
+		log_error("could not record the quota of a key", "request=%s err=%s", r->id, e.text);
 	if (k)
 		reply_made(r, k, secret);
 }
@@ -130,6 +156,8 @@ static void add(struct req *r, struct team *t)
 /* A key that is not an admin key must not end one that is, nor the one in the server's own file. */
 static bool may_change(struct req *r, const struct key *k)
 {
+	if (!may_manage(r))
+		return false;
 	if (k->local) {
 		reply_error(r, 409, "this is the server's own key: it is replaced by changing its file");
 		return false;
@@ -177,6 +205,9 @@ static void rotate(struct req *r, struct team *t, const char *id)
 
 	if (!k)
 		return;
+	if (!quota_is_none(&old->quota) && quota_set(r->front, true, k->id, &k->quota, &old->quota, &e) < 0)
+		log_error("could not record the quota of a key", "request=%s err=%s", r->id, e.text);
+	quota_move(r->front, old->id, k->id);
 	log_info("key rotated", "request=%s key=%s to=%s grace_s=%lld", r->id, old->id, k->id, (long long)grace_s);
 
 	int no = grace_s ? keyring_expire_key(r->front->keyring, old, clock_wall_ms() + (uint64_t)grace_s * 1000, &e) :
@@ -244,6 +275,26 @@ void admin_key_drop(struct req *r)
 
 	if (t)
 		drop(r, t, r->param2);
+}
+
+void admin_key_set(struct req *r)
+{
+	const struct team *t = req_team(r);
+	struct key *k = t ? find_key(r, t, r->param2) : NULL;
+	autojson json_t *body = k ? req_json(r, false) : NULL;
+	const char *name = k ? k->name : NULL;
+	struct err e;
+
+	if (!body || read_name(r, body, &name) < 0)
+		return;
+	struct quota q = k->quota;
+
+	if (read_quota(r->front, body, true, &q, &e) < 0 ||
+	    (json_object_get(body, "quota") && quota_set(r->front, true, k->id, &k->quota, &q, &e) < 0) ||
+	    (name != k->name && keyring_rename_key(r->front->keyring, k, name, &e) < 0))
+		reply_err(r, &e);
+	else
+		reply_json(r, 200, key_json(k), NULL);
 }
 
 void admin_key_rotate(struct req *r)

@@ -2,6 +2,7 @@
 /* front/api_lifecycle: timeout, connect, pause and resume. */
 #include "front/api.h"
 #include "front/front.h"
+#include "front/quota.h"
 #include "front/reply.h"
 #include "front/request.h"
 #include "front/sandbox.h"
@@ -114,6 +115,7 @@ static void connect_to(struct req *r, struct sandbox *sb)
 {
 	bool memory;
 	uint32_t timeout_s = connect_timeout(r, &memory);
+	struct quota_hit hit;
 
 	switch (sb->state) {
 	case SANDBOX_RUNNING:
@@ -122,6 +124,10 @@ static void connect_to(struct req *r, struct sandbox *sb)
 		reply_json(r, 200, sandbox_json(sb), NULL);
 		break;
 	case SANDBOX_PAUSED:
+		if (quota_check_resume(r->front, sb->team, sb->key, &hit) < 0) {
+			quota_refuse(r, &hit);
+			break;
+		}
 		sandbox_by(sb, r->id);
 		req_wait(r, sb, resumed);
 		sandbox_resume(sb, timeout_s, memory);
@@ -198,11 +204,14 @@ void api_pause(struct req *r)
 static void resume_after(struct req *r, struct sandbox *sb)
 {
 	autojson json_t *body = sb->state == SANDBOX_PAUSED ? req_json(r, true) : NULL;
+	struct quota_hit hit;
 	uint32_t timeout_s;
 	bool memory;
 
 	if (!body) {
 		resumed(r, sb);
+	} else if (quota_check_resume(r->front, sb->team, sb->key, &hit) < 0) {
+		quota_refuse(r, &hit);
 	} else if (read_timeout(r, body, 1, RESUME_DEFAULT_S, &timeout_s) == 0 && read_memory(r, body, &memory) == 0) {
 		sandbox_by(sb, r->id);
 		req_wait(r, sb, resumed);

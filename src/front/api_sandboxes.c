@@ -11,6 +11,7 @@
 #include "front/keyring.h"
 #include "front/limits.h"
 #include "front/metrics.h"
+#include "front/quota.h"
 #include "front/reply.h"
 #include "front/request.h"
 #include "front/sandbox.h"
@@ -213,6 +214,7 @@ static void create(struct req *r, enum spec_version ver)
 	char once[ONCE_MAX + 1];
 	int has_once = read_once(r, once);
 	autojson json_t *body = has_once < 0 ? NULL : req_json(r, false);
+	struct quota_hit hit;
 	struct spec sp;
 	struct sandbox *sb;
 	struct err e;
@@ -229,11 +231,17 @@ static void create(struct req *r, enum spec_version ver)
 		reply_err(r, &e);
 		return;
 	}
+	if (quota_check_create(f, r->caller.team, r->caller.key, &hit) < 0) {
+		spec_done(&sp);
+		quota_refuse(r, &hit);
+		return;
+	}
 	if (sandbox_new(f, r->caller.team, r->caller.key, &sp, &sb, &e) < 0) {
 		log_error("could not create a sandbox", "request=%s err=%s", r->id, e.text);
 		reply_err(r, &e);
 		return;
 	}
+	quota_note_create(f, r->caller.team, r->caller.key);
 	sb->once = has_once ? strdup(once) : NULL;
 	sandbox_by(sb, r->id);
 	memcpy(r->sandbox, sb->id, sizeof r->sandbox);

@@ -16,6 +16,7 @@
 #include "front/proxy_error.h"
 #include "front/proxy_head.h"
 #include "front/request.h"
+#include "front/quota.h"
 #include "front/sandbox.h"
 #include "front/tunnel.h"
 #include "front/warden_link.h"
@@ -440,6 +441,7 @@ static void wait_for(struct exchange *ex)
 static void when_running(struct exchange *ex)
 {
 	struct sandbox *sb = ex->sb;
+	struct quota_hit hit;
 	bool wakes = sb->spec.flags & SPEC_AUTO_RESUME && !(sb->kept.what & KEPT_NO_RAM);	/* a boot is not what traffic is for */
 
 	if (sb->state == SANDBOX_RUNNING) {
@@ -448,7 +450,7 @@ static void when_running(struct exchange *ex)
 			init_watch_use(sb);
 	} else if (sb->state == SANDBOX_STARTING || sb->state == SANDBOX_RESUMING || sb->state == SANDBOX_KEEPING || (sb->state == SANDBOX_PAUSING && wakes)) {
 		wait_for(ex);
-	} else if (sb->state == SANDBOX_PAUSED && wakes && !ex->woke) {
+	} else if (sb->state == SANDBOX_PAUSED && wakes && !ex->woke && quota_check_resume(sb->front, sb->team, sb->key, &hit) == 0) {
 		ex->woke = true;
 		wait_for(ex);
 		sandbox_by(sb, ex->id);

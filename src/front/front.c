@@ -15,6 +15,7 @@
 #include "front/metrics.h"
 #include "front/penalty.h"
 #include "front/pool.h"
+#include "front/quota.h"
 #include "front/rules.h"
 #include "front/sandbox.h"
 #include "front/sandbox_table.h"
@@ -74,6 +75,9 @@ void front_done(struct front *f)
 	for (sb = f->sandboxes ? sandbox_table_next(f->sandboxes, NULL) : NULL; sb; sb = sandbox_table_next(f->sandboxes, sb))
 		init_watch_end(sb);
 	logbook_save(f->logbook);
+	if (f->keyring)
+		quota_save(f);
+	quota_free(f);
 	while (f->sandboxes && (sb = sandbox_table_next(f->sandboxes, NULL)))
 		sandbox_forget(sb);
 	sandbox_table_free(f->sandboxes);

@@ -103,6 +103,8 @@ struct front {
 	struct snapshot_list snapshots;
 	struct volume_list volumes;
 	uint32_t volume_calls;		/* under way, or being connected */
+	LIST_HEAD(, departed) departed;	/* sandboxes whose last count is still to come */
+	uint32_t n_departed;
 	struct msg_limits defaults, maxima;	/* of a sandbox */
 	struct msg_template_limits template_limits[TEMPLATES_MAX];	/* ... of those of a template */
 	uint32_t n_template_limits;

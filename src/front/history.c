@@ -10,10 +10,12 @@
 #include "front/logbook.h"
 #include "front/meter.h"
 #include "store/meter.h"
+#include "store/quotas.h"
 #include "store/sandboxes.h"
 #include "store/team_points.h"
 
 #define DAY_MS (24ull * 3600 * 1000)
+#define QUOTA_DAYS_KEPT 35
 #define SANDBOXES_KEPT_MS (7 * DAY_MS)	/* after their end */
 
 static void told(const char *what, int n, const struct err *e)
@@ -32,5 +34,6 @@ void history_prune(struct front *f)
 	told("sandboxes", sandboxes_prune(f->store, now_ms - SANDBOXES_KEPT_MS, &e), &e);
 	logbook_prune(f->logbook);
 	told("meter", meter_prune(f->store, now_ms / DAY_MS - METER_KEPT_DAYS, &e), &e);
+	told("quota_use", quota_use_prune(f->store, now_ms / DAY_MS - QUOTA_DAYS_KEPT, &e), &e);
 	told("team_points", team_points_prune(f->store, now_ms / 1000 - CENSUS_KEPT_S, &e), &e);
 }

@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "front/bucket.h"
+#include "front/quota.h"
 #include "store/keys.h"
 #include "store/teams.h"
 
@@ -32,6 +33,8 @@ struct team {
 	int64_t max_sandboxes, rate_limit;	/* LIMIT_DEFAULT, or its own */
 	uint64_t created_ms;
 	size_t n_keys;
+	struct quota quota;
+	struct tally tally;
 };
 
 struct key {
@@ -47,6 +50,8 @@ struct key {
 	bool used;			/* since the store was told */
 	uint64_t created_ms, used_ms, expires_ms;
 	struct bucket rate;
+	struct quota quota;
+	struct tally tally;
 };
 
 /* Reads all of the store, makes the default team, and puts the key of that file (made if there is none) in its place. */

@@ -188,6 +188,17 @@ json_t *limits_json(const struct msg_limits *l)
 	return o;
 }
 
+json_t *limits_maxima_json(const struct msg_limits *l)
+{
+	json_t *o = limits_json(l);
+
+	for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
+		if (!get(l, &fields[i]))
+			(void)json_object_del(o, fields[i].name);
+	}
+	return o;
+}
+
 void limits_clip(struct msg_limits *l, const struct msg_limits *most)
 {
 	for (size_t i = 0; i < ARRAY_LEN(fields); i++) {

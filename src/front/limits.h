@@ -32,6 +32,8 @@ int limits_read(const json_t *o, const char *prefix, const struct limits_range *
 int limits_read_maxima(const json_t *o, const char *prefix, const struct msg_limits *most, struct msg_limits *l, struct err *e);
 
 json_t *limits_json(const struct msg_limits *l);	/* no limit: null */
+json_t *limits_maxima_json(const struct msg_limits *l);	/* only those that there are */
+
 /* What was allowed once may be above what is allowed now. */
 void limits_clip(struct msg_limits *l, const struct msg_limits *most);
 bool limits_equal(const struct msg_limits *a, const struct msg_limits *b);

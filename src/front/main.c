@@ -28,6 +28,7 @@
 #include "front/metrics.h"
 #include "front/penalty.h"
 #include "front/pool.h"
+#include "front/quota.h"
 #include "front/rules.h"
 #include "front/sandbox.h"
 #include "front/sandbox_row.h"
@@ -74,6 +75,7 @@ static void on_exited(void *user, const struct msg_exited *m)
 		return;
 	if (f->boot)
 		boot_exited(f, m);
+	quota_exited(f, m);
 
 	struct sandbox *sb = sandbox_table_find(f->sandboxes, str_of(m->id));
 
@@ -234,6 +236,7 @@ static void on_tick(void *user)
 	census_tick(f->census, clock_wall_ms());
 	debug_tick(f->debug);
 	memory_tick(f);
+	quota_tick(f);
 	volumes_tick(f);
 	pool_tick(f->pool);
 	if (f->ticks % HISTORY_EVERY_S == HISTORY_EVERY_S - 1)
@@ -421,7 +424,8 @@ static int open_state(struct front *f, struct err *e)
 
 	if (!path || !uploads)
 		return err_set(e, ENOMEM, "name the state file");
-	if (store_open(path, &f->store, e) < 0 || uploads_open(uploads, &f->uploads, e) < 0 || vault_open(f->opt.state_dir, &f->vault, e) < 0 || keyring_open(f->store, f->opt.key_file, &f->keyring, e) < 0)
+	if (store_open(path, &f->store, e) < 0 || uploads_open(uploads, &f->uploads, e) < 0 || vault_open(f->opt.state_dir, &f->vault, e) < 0 || keyring_open(f->store, f->opt.key_file, &f->keyring, e) < 0 ||
+	    quota_open(f, e) < 0)
 		return -e->no;
 	return 0;
 }

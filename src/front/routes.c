@@ -93,6 +93,7 @@ static const struct route routes[] = {
 	{ "GET", "/admin/teams/{team}/api-keys", ACCESS_ADMIN, 0, admin_keys },
 	{ "POST", "/admin/teams/{team}/api-keys", ACCESS_ADMIN, SMALL, admin_key_add },
 	{ "DELETE", "/admin/teams/{team}/api-keys/{id}", ACCESS_ADMIN, SMALL, admin_key_drop },
+	{ "PATCH", "/admin/teams/{team}/api-keys/{id}", ACCESS_ADMIN, SMALL, admin_key_set },
 	{ "POST", "/admin/teams/{team}/api-keys/{id}/rotate", ACCESS_ADMIN, SMALL, admin_key_rotate },
 	{ "POST", "/admin/teams/{team}/sandboxes/kill", ACCESS_ADMIN, SMALL, admin_kill },
 	{ "GET", "/admin/sandboxes", ACCESS_ADMIN, 0, admin_sandboxes },

@@ -19,6 +19,7 @@
 #include "front/mem.h"
 #include "front/meter.h"
 #include "front/pool.h"
+#include "front/quota.h"
 #include "front/sandbox_impl.h"
 #include "front/sandbox_row.h"
 #include "front/sandbox_table.h"
@@ -261,6 +262,8 @@ void sandbox_set_state(struct sandbox *sb, enum sandbox_state to)
 	else
 		expiry_clear(sb->front->expiry, &sb->expiry);
 	if (!(BIT(from) & OVER) && (BIT(to) & OVER)) {
+		if (from != SANDBOX_STARTING)	/* of such a one no word comes */
+			quota_leaves(sb);
 		sandbox_table_drop(sb->front->sandboxes, sb);
 		sandbox_unref(sb);	/* the table's */
 		if (from == SANDBOX_STARTING)	/* nobody knows its id */
@@ -306,12 +309,13 @@ int sandbox_new(struct front *f, const char *team, const char *key, struct spec 
 	if (sb->pooled) {
 		memcpy(sb->id, gift.id, sizeof sb->id);
 		sb->pool_fd = gift.fd;
-		sb->usage.last_cpu_ns = gift.cpu_ns;
+		sb->usage.last_cpu_ns = sb->paid.cpu_ns = gift.cpu_ns;
 	} else {
 		sandbox_make_id(f, sb->id);
 	}
 	(void)str_copy(sb->team, sizeof sb->team, str_of(team));
 	(void)str_copy(sb->key, sizeof sb->key, str_of(key));
+	sb->paid.known = true;
 	sb->spec = *sp;
 	*sp = (struct spec) { 0 };
 	if (sb->spec.flags & SPEC_SECURE)
@@ -402,7 +406,7 @@ void sandbox_start_afresh(struct sandbox *sb)
 	sandbox_make_id(f, sb->id);
 	sandbox_table_put(f->sandboxes, sb);
 	sb->pooled = false;
-	sb->usage.last_cpu_ns = 0;
+	sb->usage.last_cpu_ns = sb->paid.cpu_ns = 0;
 	if (row_add(sb, ROW_STARTING, &sb->fail) < 0) {
 		(void)err_wrap(&sb->fail, "record the sandbox");
 		sandbox_exited(sb, END_FAILED, "start failed");

@@ -105,6 +105,10 @@ struct sandbox {
 	struct sandbox_links links;
 	struct upstream_pool pool;
 	struct usage_ring usage;
+	struct {
+		bool known;
+		uint64_t cpu_ns, sent_bytes;
+	} paid;				/* what of its use in this life is on its owner's account */
 	uint64_t sent_before;		/* bytes, in the lives before this one */
 	uint32_t oom_kills;		/* in this one */
 	struct log_tail *log;		/* NULL before the first entry */

@@ -333,6 +333,8 @@ static void on_begun(void *user, const struct warden_reply *re)
 	}
 	sb->live = true;
 	sb->sent_before += sb->usage.last_sent;
+	memset(&sb->paid, 0, sizeof sb->paid);
+	sb->paid.known = true;
 	sb->oom_kills = 0;
 	usage_renew(&sb->usage, clock_mono_ms());
 	sandbox_tell(sb, SANDBOX_TELL_MS, on_told, sb);

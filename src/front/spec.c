@@ -8,6 +8,7 @@
 #include "front/catalog.h"
 #include "front/front.h"
 #include "front/limits.h"
+#include "front/quota.h"
 #include "front/snapshots.h"
 #include "http/json.h"
 #include "ipc/policy.h"
@@ -184,9 +185,8 @@ static int refuse_unsupported(const json_t *body, struct err *e)
 
 void spec_limits_range(const struct front *f, const char *team, const char *key, const struct template *tpl, struct limits_range *ret)
 {
-	(void)team;
-	(void)key;
 	limits_of_template(f, tpl, ret);
+	quota_narrow(f, team, key, ret);
 }
 
 /* The field `limits`, which E2B does not have: there they are those of the template. */

@@ -283,4 +283,6 @@ struct msg_exited {
 	struct msg_head head;
 	char id[ID_SIZE];
 	uint32_t reason;	/* enum exit_reason */
+	uint8_t pad[4];
+	uint64_t cpu_ns, sent_bytes;	/* in all of its life */
 };

@@ -224,6 +224,8 @@ void front_exited(struct warden *w, const struct sandbox *sb)
 	ev.head = (struct msg_head) { MSG_VERSION, EV_EXITED, 0 };
 	memcpy(ev.id, sb->er.spec.id, sizeof ev.id);
 	ev.reason = sb->reason;
+	ev.cpu_ns = sb->last.cpu_ns;
+	ev.sent_bytes = sb->last.sent_bytes;
 	/* A front that has not said hello will ask for the list, which has it no more. */
 	if (w->proto.phase == PHASE_SERVE)
 		answer(w, w->life, &ev, sizeof ev);

@@ -154,7 +154,7 @@ static void on_reap(void *user)
 	}
 	record_remove(w->records_dir, sb->er.spec.id);
 	egress_forget(sb);
-	log_info("sandbox ended", "id=%s reason=%u ms=%llu", sb->er.spec.id, sb->reason,
+	log_info("sandbox ended", "id=%s reason=%u cpu_ms=%llu ms=%llu", sb->er.spec.id, sb->reason, (unsigned long long)(sb->last.cpu_ns / 1000000),
 		(unsigned long long)(clock_mono_ms() - sb->ending_since_ms));
 	if (sb->announced)
 		front_exited(w, sb);
@@ -168,8 +168,12 @@ static void sandbox_end(struct sandbox *sb)
 	struct engine_usage us = { 0 };
 	struct err e = ERR_INIT;
 
+	if (w->ops->usage(w->engine, &sb->er, &us, &e) == 0) {
+		sb->last.cpu_ns = us.cpu_ns;
+		sb->last.sent_bytes = us.sent_bytes;
+	}
 	if (!sb->reason)
-		sb->reason = w->ops->usage(w->engine, &sb->er, &us, &e) == 0 && us.oom_kills > 0 ? EXIT_OOM : EXIT_DIED;
+		sb->reason = us.oom_kills > 0 ? EXIT_OOM : EXIT_DIED;
 	sandbox_set_state(sb, SANDBOX_ENDING);
 	if (sb->seq && sb->announced)		/* it ended before atoll-egress knew of it */
 		start_failed(sb, ECANCELED, "it ended");

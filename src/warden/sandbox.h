@@ -49,6 +49,9 @@ struct sandbox {
 		unsigned looks;		/* still to come */
 		uint32_t seen;		/* kills that the front was told of */
 	} oom;
+	struct {
+		uint64_t cpu_ns, sent_bytes;
+	} last;				/* what it had used when it ended */
 	bool limiting;			/* its limits are being changed */
 	struct keeper *keeper;		/* its disk or memory is being written; NULL: not */
 	bool restoring;			/* while it is being built: from a kept memory */
