@@ -186,7 +186,7 @@ static const struct cgroup_backend *pick(const char *mountinfo, struct err *e)
 	return NULL;
 }
 
-int cgroup_tree_open(uint32_t instance, uint64_t mem_total_bytes, struct cgroup_tree **ret, struct err *e)
+int cgroup_tree_open(uint32_t instance, uint64_t mem_total_bytes, uint32_t cpu_weight, struct cgroup_tree **ret, struct err *e)
 {
 	autofree char *mountinfo = malloc(MOUNTINFO_MAX);
 	autofree struct cgroup_tree *t = malloc(sizeof *t);
@@ -197,7 +197,7 @@ int cgroup_tree_open(uint32_t instance, uint64_t mem_total_bytes, struct cgroup_
 	n = file_read(AT_FDCWD, "/proc/self/mountinfo", mountinfo, MOUNTINFO_MAX);
 	if (n < 0)
 		return err_set(e, (int)-n, "read /proc/self/mountinfo");
-	*t = (struct cgroup_tree) { .be = pick(mountinfo, e), .mem_total_bytes = mem_total_bytes, .v2_fd = -1, .v2_root_fd = -1 };
+	*t = (struct cgroup_tree) { .be = pick(mountinfo, e), .mem_total_bytes = mem_total_bytes, .cpu_weight = cpu_weight ? cpu_weight : 100, .v2_fd = -1, .v2_root_fd = -1 };
 	memset(t->v1_fd, -1, sizeof t->v1_fd);
 	memset(t->v1_root_fd, -1, sizeof t->v1_root_fd);
 	if (!t->be)

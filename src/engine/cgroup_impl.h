@@ -29,7 +29,7 @@ struct cgroup_tree {
 	const struct cgroup_backend *be;
 	char parent[24];			/* "atoll3" */
 	uint64_t mem_total_bytes;
-	uint32_t pids_total;
+	uint32_t pids_total, cpu_weight;
 	uint64_t disks[CGROUP_DISKS_MAX];	/* dev_t */
 	size_t n_disks;
 	int v1_fd[CGROUP_V1_MAX];		/* parent directory per hierarchy, -1: not there; order of v1_names */
@@ -48,6 +48,8 @@ struct cgroup_setting {
 
 size_t cgroup_v1_settings(const struct cgroup_limits *lim, struct cgroup_setting ret[CGROUP_SETTINGS_MAX]);
 size_t cgroup_v2_settings(const struct cgroup_limits *lim, struct cgroup_setting ret[CGROUP_SETTINGS_MAX]);
+
+uint32_t cgroup_v1_shares_all(uint32_t weight, long cpus);
 
 /* ... of io, for one disk; no limit is written out, too. */
 #define CGROUP_V1_IO 4

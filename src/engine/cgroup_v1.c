@@ -12,6 +12,7 @@
 #include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <unistd.h>
 
 #include "base/fd.h"
 #include "base/str.h"
@@ -22,7 +23,7 @@ static const char *const v1_names[CGROUP_V1_MAX] = { "memory", "pids", "cpu", "c
 
 #define CPU_PERIOD_US 100000u
 #define CPU_SHARES_ONE 1024u		/* what a cgroup is made with */
-#define CPU_SHARES_ALL "512"		/* half of a task of the host, so that the daemons answer while sandboxes burn */
+#define CPU_SHARES_MAX 262144u		/* more is not taken */
 #define MOVE_PASSES 64
 #define SOCKETS_PART 16			/* as much of its memory as the kernel gives TCP of the host's */
 #define SOCKETS_MIN (16ull << 20)
@@ -185,6 +186,15 @@ static int limit_devices(int fd, struct err *e)
 	return r < 0 ? err_set(e, -r, "limit devices: %s", strerror(-r)) : 0;
 }
 
+/* A weight of 100 is that of one busy task of the host on each processor: the weight of a group is spread over those where it runs,
+ * and at the top of v1 it stands beside single tasks. */
+uint32_t cgroup_v1_shares_all(uint32_t weight, long cpus)
+{
+	uint64_t shares = (uint64_t)weight * CPU_SHARES_ONE / 100 * (uint64_t)(cpus > 0 ? cpus : 1);
+
+	return shares < 2 ? 2 : shares > CPU_SHARES_MAX ? CPU_SHARES_MAX : (uint32_t)shares;
+}
+
 static int v1_limit_all(struct cgroup_tree *t, struct err *e)
 {
 	struct cgroup_limits all = { .mem_bytes = t->mem_total_bytes, .pids = t->pids_total };
@@ -193,8 +203,12 @@ static int v1_limit_all(struct cgroup_tree *t, struct err *e)
 	(void)cgroup_write(t->v1_fd[V1_MEMORY], NULL, "memory.memsw.limit_in_bytes", "-1");
 	if (apply(t, NULL, &all, e) < 0)
 		return -e->no;
-	if (t->v1_fd[V1_CPU] >= 0)
-		(void)cgroup_write(t->v1_fd[V1_CPU], NULL, "cpu.shares", CPU_SHARES_ALL);
+	if (t->v1_fd[V1_CPU] >= 0) {
+		char shares[16];
+
+		(void)snprintf(shares, sizeof shares, "%u", cgroup_v1_shares_all(t->cpu_weight, sysconf(_SC_NPROCESSORS_ONLN)));
+		(void)cgroup_write(t->v1_fd[V1_CPU], NULL, "cpu.shares", shares);
+	}
 	if (t->v1_fd[V1_DEVICES] >= 0)
 		return limit_devices(t->v1_fd[V1_DEVICES], e);
 	return 0;

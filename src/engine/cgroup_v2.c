@@ -18,7 +18,7 @@
 #include "engine/cgroup_impl.h"
 
 #define CPU_PERIOD_US 100000u
-#define CPU_WEIGHT_ALL "50"		/* half of an ordinary service: the daemons answer while sandboxes burn */
+#define DAEMON_CPU_WEIGHT "1000"	/* they need little, and at once */
 
 size_t cgroup_v2_settings(const struct cgroup_limits *lim, struct cgroup_setting ret[CGROUP_SETTINGS_MAX])
 {
@@ -176,7 +176,11 @@ static int v2_limit_all(struct cgroup_tree *t, struct err *e)
 {
 	struct cgroup_limits all = { .mem_bytes = t->mem_total_bytes, .pids = t->pids_total };
 
-	(void)cgroup_write(t->v2_fd, NULL, "cpu.weight", CPU_WEIGHT_ALL);
+	char weight[16];
+
+	(void)snprintf(weight, sizeof weight, "%u", t->cpu_weight);
+	(void)cgroup_write(t->v2_fd, NULL, "cpu.weight", weight);
+	(void)cgroup_write(t->v2_root_fd, "daemon", "cpu.weight", DAEMON_CPU_WEIGHT);	/* only if it is a leaf of ours */
 	return apply(t, NULL, &all, e);
 }
 

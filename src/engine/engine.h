@@ -106,6 +106,7 @@ struct engine_config {			/* the instance; strings live as long as the engine */
 	const char *tools_key;		/* of the root with CRIU, among the templates; NULL or "": there is none */
 	uint64_t pool_bytes, pool_max_bytes;
 	bool no_pool;			/* run without the btrfs pool: no disk limits */
+	uint32_t cpu_weight;		/* of all sandboxes together, against what else the host does; 0: 100 */
 	uint64_t mem_total_bytes;	/* of all sandboxes together; 0: the host's minus a reserve */
 	const struct inet_range *open_ranges;	/* private ones that sandboxes may reach */
 	size_t n_open_ranges;

@@ -203,7 +203,7 @@ static int open_parts(struct engine *en, const struct engine_record *live, size_
 	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
 		return err_sys(e, "make mounts private");
 	if (open_dirs(en, e) < 0 || seccomp_filter_build(&en->filter, c->tell_refusals ? SECCOMP_TOLD : 0, e) < 0 ||
-	    cgroup_tree_open(c->instance, c->mem_total_bytes, &en->cgroups, e) < 0)
+	    cgroup_tree_open(c->instance, c->mem_total_bytes, c->cpu_weight, &en->cgroups, e) < 0)
 		return -e->no;
 	struct pool_config pc = {
 		.state_dir = c->state_dir, .mount_at = en->pool_dir, .node_fd = en->private_fd,

@@ -34,6 +34,7 @@ struct config {
 	char domain[128];			/* with or without a port; "": chosen by doors.c */
 	char user[33], egress_user[33];
 	uint64_t pool_size_mb, pool_max_mb;	/* 0: chosen by the free disk */
+	uint64_t cpu_weight;			/* of all sandboxes together */
 	uint64_t mem_total_mb;			/* 0: the engine's choice */
 	uint64_t max_sandboxes, max_timeout_s;
 	uint64_t checkpoint_after_s;		/* after a pause; sooner only costs whoever resumes at once */

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -29,6 +30,7 @@
 #include "warden/warm.h"
 
 #define TICK_MS 1000
+#define DAEMON_NICE (-10)
 #define STOP_GRACE_MS 3000		/* for the front to finish its answers */
 #define POOL_MB 8192
 #define POOL_MAX_MB (64 * 1024)
@@ -142,6 +144,10 @@ static int open_places(struct warden *w, struct err *e)
 {
 	struct config *c = &w->cfg;
 
+	/* What the daemons do is short and somebody waits for it: they are not to stand behind all that sandboxes burn. Sandboxes do not
+	 * inherit it (limits_ordinary()). */
+	if (setpriority(PRIO_PROCESS, 0, DAEMON_NICE) < 0)
+		log_warn("could not take a higher priority, going on", "errno=%d", errno);
 	if (layout_dirs(c, e) < 0 || registry_take(REGISTRY_DIR, c->state, &w->instance, &w->registry_fd, e) < 0 ||
 	    layout_pid_file(c, &w->pid_fd, e) < 0)
 		return -e->no;
@@ -198,6 +204,7 @@ static int open_engine(struct warden *w, const char *init, struct err *e)
 		.instance = w->instance, .max_sandboxes = w->n_slots, .state_dir = w->cfg.state, .run_dir = w->cfg.run,
 		.cache_dir = w->cfg.cache, .init_path = init, .tools_key = w->cfg.tools, .pool_bytes = w->cfg.pool_size_mb << 20,
 		.pool_max_bytes = w->cfg.pool_max_mb << 20, .no_pool = w->cfg.no_pool, .mem_total_bytes = w->cfg.mem_total_mb << 20,
+		.cpu_weight = (uint32_t)w->cfg.cpu_weight,
 		.open_ranges = w->cfg.allow_private, .n_open_ranges = w->cfg.n_allow_private,
 		.egress_uid = egress_uid, .proxy_port = LAYOUT_PROXY_PORT,
 		.core_scheduling = w->cfg.core_scheduling, .tell_refusals = w->audit.fd >= 0,

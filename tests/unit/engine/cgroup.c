@@ -98,6 +98,16 @@ static void io_of_a_disk(void **state)
 	assert_string_equal(v2.value, "8:0 rbps=1 wbps=1 riops=max wiops=max");
 }
 
+static void all_sandboxes_are_one_task_per_processor(void **state)
+{
+	(void)state;
+	assert_int_equal(cgroup_v1_shares_all(100, 2), 2048);
+	assert_int_equal(cgroup_v1_shares_all(50, 1), 512);
+	assert_int_equal(cgroup_v1_shares_all(1, 1), 10);
+	assert_int_equal(cgroup_v1_shares_all(10000, 128), 262144);
+	assert_int_equal(cgroup_v1_shares_all(100, -1), 1024);
+}
+
 static void disks_count_once(void **state)
 {
 	struct cgroup_tree t = { .be = &cgroup_v2 };
@@ -237,6 +247,7 @@ int main(void)
 		cmocka_unit_test(v2_limits_as_the_kernel_wants_them),
 		cmocka_unit_test(io_of_a_disk),
 		cmocka_unit_test(disks_count_once),
+		cmocka_unit_test(all_sandboxes_are_one_task_per_processor),
 		cmocka_unit_test(swap_is_beyond_the_memory),
 		cmocka_unit_test(fields_are_found_whole),
 		cmocka_unit_test(our_own_place_in_v2),
