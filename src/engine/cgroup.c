@@ -155,6 +155,14 @@ int cgroup_look_frozen(int dirfd, const char *id, const char *file, const char *
 	return err_set(e, EAGAIN, "a process of it is busy in the kernel");
 }
 
+bool cgroup_says(int dirfd, const char *id, const char *file, const char *want)
+{
+	char path[128], z[256];
+
+	path_of(path, id, file);
+	return file_read(dirfd, path, z, sizeof z) >= 0 && strstr(z, want);
+}
+
 static void totals(struct cgroup_tree *t)
 {
 	struct sysinfo si;
@@ -318,6 +326,11 @@ int cgroup_after_kill(struct cgroup_tree *t, const char *id)
 int cgroup_usage(struct cgroup_tree *t, const char *id, struct cgroup_usage *ret, struct err *e)
 {
 	return t->be->usage(t, id, ret, e);
+}
+
+bool cgroup_is_frozen(struct cgroup_tree *t, const char *id)
+{
+	return t->be->is_frozen(t, id);
 }
 
 int cgroup_all_memory(struct cgroup_tree *t, uint64_t *ret_bytes)

@@ -60,6 +60,7 @@ void cgroup_seat_close(struct cgroup_seat *s);
 int cgroup_sit(const struct cgroup_seat *s, int pid, struct err *e);	/* pid 0: oneself; nothing to do when born there */
 
 int cgroup_freeze(struct cgroup_tree *t, const char *id, bool on, struct err *e);	/* -EAGAIN: under way, ask again */
+bool cgroup_is_frozen(struct cgroup_tree *t, const char *id);	/* or is about to be */
 int cgroup_freezer(struct cgroup_tree *t, const char *id, int *ret_fd, struct err *e);	/* the directory where it is frozen */
 void cgroup_kill(struct cgroup_tree *t, const char *id);	/* all in it, for when nobody has a pidfd */
 int cgroup_after_kill(struct cgroup_tree *t, const char *id);	/* lets a frozen one feel its SIGKILL */

@@ -12,6 +12,7 @@ struct cgroup_backend {
 	int (*oom_watch)(struct cgroup_tree *t, const char *id, int *ret_fd, struct err *e);
 	int (*seat)(struct cgroup_tree *t, const char *id, struct cgroup_seat *ret, struct err *e);
 	int (*freeze)(struct cgroup_tree *t, const char *id, bool on, struct err *e);
+	bool (*is_frozen)(struct cgroup_tree *t, const char *id);
 	int (*freezer)(struct cgroup_tree *t);				/* parent directory where they are frozen, or -1 */
 	int (*after_kill)(struct cgroup_tree *t, const char *id);
 	int (*usage)(struct cgroup_tree *t, const char *id, struct cgroup_usage *ret, struct err *e);
@@ -69,4 +70,5 @@ int cgroup_number(int dirfd, const char *id, const char *file, uint64_t *ret);
 int cgroup_write(int dirfd, const char *id, const char *file, const char *value);	/* id NULL: in dirfd itself */
 int cgroup_memory_sum(int dirfd, const char *first, const char *second, uint64_t *ret);
 int cgroup_rmdir_tree(int dirfd, const char *name);		/* one level of children, then itself; 0 when not there */
+bool cgroup_says(int dirfd, const char *id, const char *file, const char *want);
 int cgroup_look_frozen(int dirfd, const char *id, const char *file, const char *want, struct err *e);

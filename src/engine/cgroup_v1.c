@@ -348,6 +348,13 @@ static int v1_freeze(struct cgroup_tree *t, const char *id, bool on, struct err 
 	return on ? cgroup_look_frozen(fd, id, "freezer.state", "FROZEN", e) : 0;
 }
 
+static bool v1_is_frozen(struct cgroup_tree *t, const char *id)
+{
+	int fd = t->v1_fd[V1_FREEZER];
+
+	return cgroup_says(fd, id, "freezer.state", "FROZEN") || cgroup_says(fd, id, "freezer.state", "FREEZING");
+}
+
 static int v1_freezer(struct cgroup_tree *t)
 {
 	return t->v1_fd[V1_FREEZER];
@@ -432,6 +439,7 @@ const struct cgroup_backend cgroup_v1 = {
 	.oom_watch = v1_oom_watch,
 	.seat = v1_seat,
 	.freeze = v1_freeze,
+	.is_frozen = v1_is_frozen,
 	.freezer = v1_freezer,
 	.after_kill = v1_after_kill,
 	.usage = v1_usage,

@@ -226,6 +226,11 @@ static int v2_freeze(struct cgroup_tree *t, const char *id, bool on, struct err 
 	return on ? cgroup_look_frozen(t->v2_fd, id, "cgroup.events", "frozen 1", e) : 0;
 }
 
+static bool v2_is_frozen(struct cgroup_tree *t, const char *id)
+{
+	return cgroup_says(t->v2_fd, id, "cgroup.freeze", "1");
+}
+
 /* A frozen task of v2 dies of SIGKILL at once; this gets those that were just being forked. */
 static int v2_freezer(struct cgroup_tree *t)
 {
@@ -286,6 +291,7 @@ const struct cgroup_backend cgroup_v2 = {
 	.oom_watch = v2_oom_watch,
 	.seat = v2_seat,
 	.freeze = v2_freeze,
+	.is_frozen = v2_is_frozen,
 	.freezer = v2_freezer,
 	.after_kill = v2_after_kill,
 	.usage = v2_usage,

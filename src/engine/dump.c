@@ -45,6 +45,7 @@ struct dump {
 	char pid[16];
 	char volumes[ENGINE_VOLUMES_MAX][VOLUME_DUMP_SIZE];	/* arguments */
 	bool released;
+	int lock;			/* nobody else may thaw it */
 	uint64_t own_bytes;		/* of its memory are on its own account */
 };
 
@@ -149,7 +150,11 @@ static int release(struct dump *d, int sock, struct err *e)
 	if (d->released)
 		return 0;
 	d->released = true;
-	if (cgroup_freeze(d->en->cgroups, d->r->spec.id, true, &why) < 0 && why.no != EAGAIN)
+	int r = cgroup_freeze(d->en->cgroups, d->r->spec.id, true, &why);
+
+	fd_close(d->lock);
+	d->lock = -1;
+	if (r < 0 && why.no != EAGAIN)
 		return err_set(e, why.no, "%s", why.text);
 	memset(&rp, 0, sizeof rp);
 	rp.how = CKPT_RELEASED;
@@ -180,9 +185,20 @@ static int dump_all(struct dump *d, int image, bool brief, int sock, struct engi
 	return image_write_record(image, !brief, d->en->cfg.instance, d->r->extra_bytes + shared, &d->r->spec, e);
 }
 
+/* It may be another's by now: who asked for this can have died, and whoever came after thawed it. */
+static int lock_sandbox(struct dump *d, struct err *e)
+{
+	const char *id = d->r->spec.id;
+
+	if (pool_lock(d->en->pool, id, &d->lock, e) == 0 && cgroup_is_frozen(d->en->cgroups, id))
+		return 0;
+	d->released = true;
+	return e->no ? -e->no : err_set(e, EBUSY, "it is not frozen any more");
+}
+
 int dump_run(struct engine *en, const struct engine_record *r, const char *name, bool brief, int sock, struct engine_image *ret, struct err *e)
 {
-	struct dump d = { .en = en, .r = r, .criu = CRIU_NONE };
+	struct dump d = { .en = en, .r = r, .criu = CRIU_NONE, .lock = -1 };
 	autoclose int image = -1;
 	struct err ignored = ERR_INIT;
 
@@ -194,8 +210,10 @@ int dump_run(struct engine *en, const struct engine_record *r, const char *name,
 	}
 	if (made < 0)
 		return -e->no;
-	int result = dump_all(&d, image, brief, sock, ret, e);
+	int result = lock_sandbox(&d, e);
 
+	if (result == 0)
+		result = dump_all(&d, image, brief, sock, ret, e);
 	if (release(&d, sock, result < 0 ? &ignored : e) < 0)
 		result = result < 0 ? result : -e->no;
 	if (result < 0)

@@ -137,7 +137,8 @@ struct engine_ops {
 	int (*adopt)(struct engine *en, const struct engine_record *r, int *ret_pidfd, struct err *e);
 
 	int (*connect)(struct engine *en, const struct engine_record *r, int pidfd, int *ret_fd, struct err *e);
-	/* -EAGAIN: some of it still runs; call again in a few ms, or with on == false to give up. */
+	/* -EAGAIN: some of it still runs; call again in a few ms, or with on == false to give up. Off: a checkpoint() that an earlier
+	 * warden began still needs it; call again. */
 	int (*freeze)(struct engine *en, const struct engine_record *r, bool on, struct err *e);
 	/* What it may reach from now on: all that is not private, with p NULL and without no_internet. All or nothing of the change
 	 * is in force afterwards. Also before start(), in the builder. */

@@ -298,8 +298,15 @@ static int ns_connect(struct engine *en, const struct engine_record *r, int pidf
 	return 0;
 }
 
+/* While its memory is being read, by a helper that may be of an earlier warden, it is as good as frozen, and will be when that is
+ * over. */
 static int ns_freeze(struct engine *en, const struct engine_record *r, bool on, struct err *e)
 {
+	autoclose int lock = -1;
+	struct err why = ERR_INIT;
+
+	if (pool_lock(en->pool, r->spec.id, &lock, &why) == -EBUSY)
+		return on ? 0 : err_set(e, EAGAIN, "sandbox '%s': its memory is being read", r->spec.id);
 	return cgroup_freeze(en->cgroups, r->spec.id, on, e) < 0 ? err_wrap(e, "sandbox '%s'", r->spec.id) : 0;
 }
 

@@ -501,6 +501,18 @@ uint64_t pool_device(const struct pool *p)
 	return p->loop_fd >= 0 && fstat(p->loop_fd, &st) == 0 ? st.st_rdev : 0;
 }
 
+int pool_lock(struct pool *p, const char *id, int *ret_fd, struct err *e)
+{
+	autoclose int fd = openat(p->fs_fd, id, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+
+	if (fd < 0)
+		return err_sys(e, "open directory '%s'", id);
+	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+		return errno == EWOULDBLOCK ? err_set(e, EBUSY, "its memory is being read") : err_sys(e, "lock directory '%s'", id);
+	*ret_fd = take_fd(&fd);
+	return 0;
+}
+
 int pool_usage(struct pool *p, const char *id, uint64_t *ret_bytes)
 {
 	uint64_t subvol;

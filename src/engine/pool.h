@@ -30,6 +30,9 @@ int pool_make(struct pool *p, const char *id, uint64_t disk_bytes, int *ret_fd, 
 int pool_remove(struct pool *p, const char *id, struct err *e);	/* in the background; idempotent; -EAGAIN: ask again */
 int pool_limit(struct pool *p, const char *id, uint64_t disk_bytes, struct err *e);	/* another one, also below what is used */
 uint64_t pool_device(const struct pool *p);			/* dev_t of the device that it is on; 0: a plain directory */
+/* A sandbox whose memory is being read is nobody else's to thaw, not even for a warden that comes after the one that began it.
+ * Whoever reads it holds this fd. -EBUSY: another does. */
+int pool_lock(struct pool *p, const char *id, int *ret_fd, struct err *e);
 int pool_usage(struct pool *p, const char *id, uint64_t *ret_bytes);	/* -errno */
 
 /* What is kept of a sandbox under a name of its own, and outlives it: NAME+d is its disk as it was, read-only; NAME+m a

@@ -15,6 +15,7 @@
 
 #define LOOK_MS 5
 #define GIVE_UP_MS 10000
+#define GIVE_UP_THAW_MS 60000		/* somebody of before is still reading its memory */
 
 static void answer(struct sandbox *sb, int r, const struct err *e)
 {
@@ -41,13 +42,14 @@ static void give_up(struct sandbox *sb, const struct err *why)
 {
 	struct err e = ERR_INIT;
 
-	if (sb->state == SANDBOX_RUNNING && sb->w->ops->freeze(sb->w->engine, &sb->er, false, &e) < 0)
+	if (!sb->freezing.thaws && sb->state == SANDBOX_RUNNING && sb->w->ops->freeze(sb->w->engine, &sb->er, false, &e) < 0)
 		log_warn("could not thaw a sandbox", "id=%s err=%s", sb->er.spec.id, e.text);
 	answer(sb, -why->no, why);
 }
 
 static void look(struct sandbox *sb)
 {
+	bool on = !sb->freezing.thaws;
 	struct err e = ERR_INIT;
 
 	if (sb->state != SANDBOX_RUNNING) {
@@ -60,14 +62,14 @@ static void look(struct sandbox *sb)
 		give_up(sb, &e);
 		return;
 	}
-	int r = sb->w->ops->freeze(sb->w->engine, &sb->er, true, &e);
+	int r = sb->w->ops->freeze(sb->w->engine, &sb->er, on, &e);
 
 	if (r == -EAGAIN && clock_mono_ms() < sb->freezing.until_ms)
 		timer_arm(sb->freezing.timer, LOOK_MS);
 	else if (r < 0)
 		give_up(sb, &e);
 	else
-		answer(sb, note(sb, true, &e), &e);
+		answer(sb, note(sb, on, &e), &e);
 }
 
 static void on_look(void *user)
@@ -75,24 +77,27 @@ static void on_look(void *user)
 	look(user);
 }
 
-void sandbox_freeze(struct sandbox *sb, uint32_t seq)
+static void begin(struct sandbox *sb, uint32_t seq, bool thaws, uint64_t give_up_ms)
 {
-	struct warden *w = sb->w;
-
-	if (sb->frozen) {
-		front_ok(w, w->life, seq);
-		return;
-	}
 	if (!sb->freezing.timer)
-		sb->freezing.timer = timer_new(w->loop, on_look, sb);
+		sb->freezing.timer = timer_new(sb->w->loop, on_look, sb);
 	if (!sb->freezing.timer || sb->freezing.seq) {
-		front_error(w, w->life, seq, sb->freezing.timer ? EBUSY : ENOMEM, "it is being frozen already");
+		front_error(sb->w, sb->w->life, seq, sb->freezing.timer ? EBUSY : ENOMEM, "it is being frozen or thawed already");
 		return;
 	}
 	sb->freezing.seq = seq;
-	sb->freezing.life = w->life;
-	sb->freezing.until_ms = clock_mono_ms() + GIVE_UP_MS;
+	sb->freezing.thaws = thaws;
+	sb->freezing.life = sb->w->life;
+	sb->freezing.until_ms = clock_mono_ms() + give_up_ms;
 	look(sb);
+}
+
+void sandbox_freeze(struct sandbox *sb, uint32_t seq)
+{
+	if (sb->frozen && !sb->freezing.seq)
+		front_ok(sb->w, sb->w->life, seq);
+	else
+		begin(sb, seq, false, GIVE_UP_MS);
 }
 
 void sandbox_thaw_quietly(struct sandbox *sb)
@@ -111,12 +116,12 @@ void sandbox_thaw(struct sandbox *sb, uint32_t seq)
 	if (keeper_puts_off(sb, seq))
 		return;
 	keeper_free(take_ptr(&sb->keeper));	/* what it writes is of the past from now on */
-	if (sb->freezing.seq) {
+	if (sb->freezing.seq && (!sb->freezing.thaws || sb->freezing.life != w->life)) {
 		(void)err_set(&e, ECANCELED, "it was thawed before all of it was frozen");
 		give_up(sb, &e);
-	} else if (sb->frozen && (w->ops->freeze(w->engine, &sb->er, false, &e) < 0 || note(sb, false, &e) < 0)) {
-		front_error(w, w->life, seq, e.no, e.text);
-		return;
 	}
-	front_ok(w, w->life, seq);
+	if (sb->frozen)
+		begin(sb, seq, true, GIVE_UP_THAW_MS);
+	else
+		front_ok(w, w->life, seq);
 }

@@ -22,7 +22,7 @@ struct keeper {
 	enum msg_type op;
 	uint32_t flags;			/* KEEP_* */
 	uint32_t seq, thaw_seq;		/* 0: nobody waits */
-	uint64_t life;			/* the front that asked */
+	uint64_t life, thaw_life;	/* the front that asked, and the one that wants it thawed */
 	uint64_t began_ms;
 	char name[ID_SIZE], request[REQUEST_ID_SIZE];
 	bool released;
@@ -90,6 +90,8 @@ static void release(struct keeper *k)
 {
 	uint32_t seq = k->thaw_seq;
 
+	if (k->released)
+		return;
 	k->released = true;
 	k->thaw_seq = 0;
 	if (k->flags & KEEP_THAW && k->sb->state == SANDBOX_RUNNING && k->sb->frozen) {
@@ -97,8 +99,8 @@ static void release(struct keeper *k)
 		front_released(k->sb->w, k->life, k->seq);
 	}
 	if (seq && k->sb->state != SANDBOX_RUNNING)
-		front_error(k->sb->w, k->life, seq, ENOENT, "the sandbox has ended");
-	else if (seq && k->life == k->sb->w->life)	/* else it was never told, and the new front will ask again */
+		front_error(k->sb->w, k->thaw_life, seq, ENOENT, "the sandbox has ended");
+	else if (seq && k->thaw_life == k->sb->w->life)	/* else whoever asked is gone */
 		sandbox_thaw(k->sb, seq);
 }
 
@@ -111,9 +113,9 @@ static void finish(struct keeper *k, const struct report *rp)
 	else
 		log_info(k->op == OP_SNAPSHOT ? "disk kept" : "memory kept", "id=%s name=%s request=%s ms=%llu mib=%llu", sb->er.spec.id,
 			k->name, k->request, (unsigned long long)(clock_mono_ms() - k->began_ms), (unsigned long long)(rp->image.bytes >> 20));
-	answer(k, rp);
 	sb->keeper = NULL;
 	release(k);
+	answer(k, rp);
 	keeper_free(k);
 }
 
@@ -192,10 +194,12 @@ bool keeper_puts_off(struct sandbox *sb, uint32_t seq)
 
 	if (!k || k->released)
 		return false;
-	if (k->thaw_seq)		/* one is enough */
+	if (k->thaw_seq && k->thaw_life == sb->w->life) {	/* one is enough */
 		front_error(sb->w, sb->w->life, seq, EBUSY, "it is being thawed already");
-	else
+	} else {
 		k->thaw_seq = seq;
+		k->thaw_life = sb->w->life;
+	}
 	return true;
 }
 
@@ -208,7 +212,7 @@ void keeper_free(struct keeper *k)
 	if (k->seq)
 		front_error(w, k->life, k->seq, ECANCELED, "the sandbox goes on, or has ended");
 	if (k->thaw_seq)
-		front_error(w, k->life, k->thaw_seq, ENOENT, "the sandbox has ended");
+		front_error(w, k->thaw_life, k->thaw_seq, ENOENT, "the sandbox has ended");
 	watch_free(k->watch);
 	fd_close(k->sock);
 	if (k->pid > 0)

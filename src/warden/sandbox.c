@@ -445,6 +445,9 @@ void sandbox_adopt(struct warden *w, const struct record *r)
 		sb->announced = true;
 		oom_begin(sb);
 		put_back_cap(sb);
+		/* The warden before us may have died between doing and noting it. */
+		if (w->ops->freeze(w->engine, &sb->er, sb->frozen, &e) < 0 && e.no != EAGAIN)
+			log_error("could not freeze or thaw a sandbox", "id=%s err=%s", sb->er.spec.id, e.text);
 		if (sb->policy && sandbox_enforce(sb, &e) < 0)
 			log_error("could not put back a policy, the sandbox reaches nothing", "id=%s err=%s", sb->er.spec.id, e.text);
 		log_info("sandbox adopted", "id=%s slot=%u pid=%d", sb->er.spec.id, sb->er.spec.slot, (int)sb->er.pid);

@@ -36,9 +36,10 @@ struct sandbox {
 		uint32_t front_seq;	/* of the OP_NETWORK that waits for it; 0: none, perhaps the OP_START does */
 		uint64_t life;
 	} telling;
-	struct {			/* an OP_FREEZE under way */
+	struct {			/* an OP_FREEZE or OP_THAW under way */
 		struct timer *timer;
 		uint32_t seq;		/* 0: none */
+		bool thaws;		/* OP_THAW */
 		uint64_t life;		/* the front that asked */
 		uint64_t until_ms;
 	} freezing;
