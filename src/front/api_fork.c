@@ -147,6 +147,10 @@ void api_fork(struct req *r)
 		reply_err(r, &e);
 		return;
 	}
+	if (sb->state == SANDBOX_KEEPING) {
+		req_again(r, sb, api_fork);
+		return;
+	}
 	if (sb->state != SANDBOX_RUNNING) {
 		reply_error(r, 409, "sandbox '%s' cannot be forked: it is not running", sb->id);
 		return;

@@ -62,6 +62,8 @@ void api_timeout(struct req *r)
 		sandbox_by(sb, r->id);
 		sandbox_set_timeout(sb, timeout_s, false);
 		reply_empty(r, 204);
+	} else if (sb->state == SANDBOX_KEEPING) {
+		req_again(r, sb, api_timeout);
 	} else if (sb->state == SANDBOX_PAUSED) {
 		reply_error(r, 404, "sandbox '%s' is not running", sb->id);
 	} else {
@@ -81,6 +83,8 @@ void api_refresh(struct req *r)
 		return;
 	if (field_int(body, "duration", 0, REFRESH_MAX_S, &s, &given, &e) < 0) {
 		reply_err(r, &e);
+	} else if (sb->state == SANDBOX_KEEPING) {
+		req_again(r, sb, api_refresh);
 	} else if (sb->state != SANDBOX_RUNNING) {
 		reply_error(r, 404, "sandbox '%s' is not running", sb->id);
 	} else {
@@ -194,9 +198,10 @@ void api_pause(struct req *r)
 		sandbox_pause(sb, memory);
 	} else if (sb->state == SANDBOX_PAUSING) {
 		req_wait(r, sb, paused);	/* by whomever, it is what this one asks for */
+	} else if (sb->state == SANDBOX_KEEPING) {
+		req_again(r, sb, api_pause);
 	} else {
-		reply_error(r, 409, "sandbox '%s' is %s", sb->id, sb->state == SANDBOX_RESUMING ? "being resumed" :
-			    sb->state == SANDBOX_KEEPING ? "being kept for others" : "already paused");
+		reply_error(r, 409, "sandbox '%s' is %s", sb->id, sb->state == SANDBOX_RESUMING ? "being resumed" : "already paused");
 	}
 }
 

@@ -129,6 +129,10 @@ void api_snapshot(struct req *r)
 
 	if (!body || read_name(r, body, &ref) < 0)
 		return;
+	if (sb->state == SANDBOX_KEEPING) {
+		req_again(r, sb, api_snapshot);
+		return;
+	}
 	if (sb->state != SANDBOX_RUNNING) {
 		reply_error(r, 409, "sandbox '%s' cannot be kept: it is not running", sb->id);
 		return;

@@ -20,6 +20,7 @@
 #include "front/pool.h"
 #include "front/rules.h"
 #include "front/sandbox.h"
+#include "front/sandbox_row.h"
 #include "front/sandbox_table.h"
 #include "front/warden_link.h"
 #include "http/h2.h"
@@ -145,8 +146,7 @@ static int reconcile(struct boot *b, struct err *e)
 		return -e->no;
 	for (size_t i = 0; i < b->n_lost; i++) {
 		log_info("sandbox has ended meanwhile", "id=%s", b->lost[i]);
-		if (sandboxes_end(f->store, b->lost[i], clock_wall_ms(), "lost", e) < 0)
-			return -e->no;
+		row_end_id(f, b->lost[i], "lost");
 	}
 	for (size_t i = 0; i < b->n; i++) {
 		if (b->known[i])

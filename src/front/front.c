@@ -18,6 +18,7 @@
 #include "front/quota.h"
 #include "front/rules.h"
 #include "front/sandbox.h"
+#include "front/sandbox_row.h"
 #include "front/sandbox_table.h"
 #include "front/vault.h"
 #include "front/warden_link.h"
@@ -70,6 +71,7 @@ void front_done(struct front *f)
 	builds_stop(f);
 	snapshots_free(f);
 	volumes_free(f);
+	rows_free(f);
 	pool_free(f->pool);
 	memory_close(&f->memory);
 	for (sb = f->sandboxes ? sandbox_table_next(f->sandboxes, NULL) : NULL; sb; sb = sandbox_table_next(f->sandboxes, sb))

@@ -30,6 +30,7 @@ struct loop;
 struct metrics;
 struct penalties;
 struct pool;
+struct row_ends;
 struct sandbox_table;
 struct init_watch;
 struct logbook;
@@ -108,6 +109,7 @@ struct front {
 	struct msg_limits defaults, maxima;	/* of a sandbox */
 	struct msg_template_limits template_limits[TEMPLATES_MAX];	/* ... of those of a template */
 	uint32_t n_template_limits;
+	struct row_ends *row_ends;	/* see front/sandbox_row.h */
 	uint32_t max_sandboxes;
 	struct boot *boot;		/* until it serves */
 	struct certs *certs;		/* NULL without TLS */

@@ -32,6 +32,7 @@
 #include "front/rules.h"
 #include "front/sandbox.h"
 #include "front/sandbox_row.h"
+#include "front/sandbox_row.h"
 #include "front/sandbox_table.h"
 #include "front/vault.h"
 #include "front/warden_link.h"
@@ -232,6 +233,7 @@ static void on_tick(void *user)
 		if ((f->ticks + n) % METER_EVERY_S == 0)
 			meter_note(sb);
 	}
+	rows_tick(f);
 	req_end_slow(f);
 	census_tick(f->census, clock_wall_ms());
 	debug_tick(f->debug);

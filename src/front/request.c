@@ -342,23 +342,37 @@ struct wait {
 	struct sandbox_waiter w;
 	struct req *r;
 	void (*then)(struct req *r, struct sandbox *sb);
+	void (*handler)(struct req *r);	/* or this */
 };
 
 static void on_settled(struct sandbox_waiter *w, struct sandbox *sb)
 {
 	struct wait *wt = container_of(w, struct wait, w);
 
-	wt->then(wt->r, sb);
+	if (wt->handler)
+		wt->handler(wt->r);
+	else
+		wt->then(wt->r, sb);
 	req_unref(wt->r);
 	free(wt);
 }
 
-void req_wait(struct req *r, struct sandbox *sb, void (*then)(struct req *r, struct sandbox *sb))
+static void wait_for(struct req *r, struct sandbox *sb, struct wait how)
 {
 	struct wait *wt = must_alloc(sizeof *wt);
 
+	*wt = how;
 	wt->w.fn = on_settled;
 	wt->r = req_ref(r);
-	wt->then = then;
 	sandbox_wait(sb, &wt->w);
+}
+
+void req_wait(struct req *r, struct sandbox *sb, void (*then)(struct req *r, struct sandbox *sb))
+{
+	wait_for(r, sb, (struct wait) { .then = then });
+}
+
+void req_again(struct req *r, struct sandbox *sb, void (*handler)(struct req *r))
+{
+	wait_for(r, sb, (struct wait) { .handler = handler });
 }

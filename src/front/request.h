@@ -60,6 +60,7 @@ struct sandbox *req_sandbox(struct req *r);
 
 /* Calls `then` when the state of sb settles next. */
 void req_wait(struct req *r, struct sandbox *sb, void (*then)(struct req *r, struct sandbox *sb));
+void req_again(struct req *r, struct sandbox *sb, void (*handler)(struct req *r));	/* as if it had come only then */
 
 void request_id(
 	const struct http_req *rq, char ret[REQUEST_ID_SIZE]); /* the client's own if it is harmless, else a new one */

@@ -339,7 +339,8 @@ int sandbox_new(struct front *f, const char *team, const char *key, struct spec 
 struct sandbox *sandbox_restore(struct front *f, const struct sandbox_row *row, bool live, bool frozen)
 {
 	struct sandbox *sb = sandbox_alloc(f);
-	uint64_t now = clock_wall_ms();
+	/* The front before us died before a freeze, or after a thaw, was noted. */
+	bool is_caught = frozen && row->state == ROW_RUNNING, is_freed = !frozen && row->state == ROW_PAUSED;
 
 	if (row_load(sb, row) < 0) {
 		sandbox_unref(sb);
@@ -348,16 +349,15 @@ struct sandbox *sandbox_restore(struct front *f, const struct sandbox_row *row, 
 	sb->live = live;
 	if (!frozen)			/* what was kept of it is older than what it is now */
 		memset(&sb->kept, 0, sizeof sb->kept);
-	sb->state = frozen ? SANDBOX_PAUSED : SANDBOX_RUNNING;
-	/* The front before us died between a freeze or thaw and noting it: what the warden says counts. */
-	if (frozen && row->state == ROW_RUNNING)
-		sb->end_ms = now;
-	if (!frozen && row->state == ROW_PAUSED)
-		sb->end_ms = now + sb->spec.timeout_s * 1000ull;
-	if (frozen != (row->state == ROW_PAUSED))
+	sb->state = is_caught ? SANDBOX_PAUSING : frozen ? SANDBOX_PAUSED : SANDBOX_RUNNING;
+	if (is_freed) {
+		sb->end_ms = clock_wall_ms() + sb->spec.timeout_s * 1000ull;
 		row_save(sb);
+	}
 	sandbox_table_put(f->sandboxes, sb);
 	sb->log = logbook_open(f->logbook, sb->id, sb->team, false);
+	if (is_caught)
+		sandbox_run_on(sb);
 	if (!frozen) {
 		meter_adopt(sb);
 		census_running(f->census, sb->team, 1);
@@ -372,9 +372,7 @@ void sandbox_started(struct sandbox *sb)
 	sb->end_ms = sb->started_us / 1000 + sb->spec.timeout_s * 1000ull;
 	sb->active_ms = sb->started_us / 1000;
 	usage_init(&sb->usage, clock_mono_ms());
-	if (sb->noted) {
-		row_set(sb, ROW_RUNNING);
-	} else if (row_add(sb, ROW_RUNNING, &sb->fail) < 0) {
+	if (sb->noted ? row_try(sb, ROW_RUNNING, &sb->fail) < 0 : row_add(sb, ROW_RUNNING, &sb->fail) < 0) {
 		(void)err_wrap(&sb->fail, "record the sandbox");
 		sandbox_kill(sb, END_FAILED, "start failed");
 		return;

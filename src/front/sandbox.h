@@ -95,7 +95,8 @@ struct sandbox {
 	char *once;			/* the key of its creation: asked for again with it, it is given again; or NULL */
 	char request[REQUEST_ID_SIZE];	/* that is changing it now, for the log of the warden; "": nobody's */
 	struct err fail;		/* why the last transition did not work */
-	bool noted;			/* it has a row in the store */
+	bool noted;			/* it has a row in the store, */
+	bool row_lags;			/* ... which could not be brought up to date */
 	bool pooled;			/* STARTING: it came out of the pool, finished but for its settings */
 	int pool_fd;			/* ... and this is a connection to its init, or -1 */
 	unsigned kill_tries;
@@ -141,6 +142,7 @@ void sandbox_put_settings(
 	struct buf *out); /* body of /init; ca: PEM, or NULL */
 void sandbox_pause(struct sandbox *sb, bool memory);	/* RUNNING only; ends in PAUSED, or in RUNNING with `fail` set */
 void sandbox_resume(struct sandbox *sb, uint32_t timeout_s, bool memory);	/* PAUSED only; ends in RUNNING, or in PAUSED with `fail` set */
+void sandbox_run_on(struct sandbox *sb);	/* PAUSING, by a front that is no more and has promised nothing */
 void sandbox_pause_tick(struct sandbox *sb);	/* once a second: keeps the memory of a paused one on disk, too */
 bool sandbox_paused_exited(struct sandbox *sb);	/* the warden has it no more, but it lives on in what is kept; false: it does not */
 void sandbox_drop_kept(struct sandbox *sb);

@@ -8,6 +8,7 @@
  *
  * What is kept has a new name each time, so that removing the last one in the background is in nobody's way. The store is told
  * before anything is given up: whoever comes after a crash finds either the sandbox or what is kept of it. */
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -65,7 +66,7 @@ static void on_thawed_again(void *user, const struct warden_reply *re)
 	struct sandbox *sb = user;
 
 	if (re->no)
-		log_error("could not thaw after a failed pause", "id=%s err=%s", sb->id, re->text);
+		log_error("could not thaw after an unfinished pause", "id=%s err=%s", sb->id, re->text);
 	if (sb->state == SANDBOX_PAUSING) {
 		if (sb->end_ms < clock_wall_ms() + RUN_ON_MS)
 			sb->end_ms = clock_wall_ms() + RUN_ON_MS;
@@ -84,6 +85,12 @@ static void pause_failed(struct sandbox *sb, int no, const char *text)
 	(void)warden_ask_id(sb->front->warden, OP_THAW, sb->id, sb->request, on_thawed_again, sb);
 }
 
+void sandbox_run_on(struct sandbox *sb)
+{
+	assert(sb->state == SANDBOX_PAUSING);
+	(void)warden_ask_id(sb->front->warden, OP_THAW, sb->id, "", on_thawed_again, sandbox_ref(sb));
+}
+
 /* EV_EXITED tells the end; an error, that there is none to wait for. */
 static void on_let_go(void *user, const struct warden_reply *re)
 {
@@ -99,10 +106,17 @@ static void on_let_go(void *user, const struct warden_reply *re)
 /* Its disk is safe, or cannot be kept here and need not be. Takes over a reference. */
 static void disk_done(struct sandbox *sb)
 {
+	uint64_t end_ms = sb->end_ms;
+	struct err e;
+
 	sb->end_ms = clock_wall_ms();
 	if (!sb->keeps_memory)
 		sb->kept.what |= KEPT_NO_RAM;
-	row_set(sb, ROW_PAUSED);
+	if (row_try(sb, ROW_PAUSED, &e) < 0) {		/* who comes after a crash must know of it */
+		sb->end_ms = end_ms;
+		pause_failed(sb, e.no, e.text);
+		return;
+	}
 	if (!sb->keeps_memory) {
 		(void)warden_ask_id(sb->front->warden, OP_KILL, sb->id, sb->request, on_let_go, sb);
 		return;
@@ -375,24 +389,27 @@ static void end_first(struct sandbox *sb)
 void sandbox_resume(struct sandbox *sb, uint32_t timeout_s, bool memory)
 {
 	struct warden_link *w = sb->front->warden;
+	bool gives_up = !memory && has(sb, KEPT_DISK) && !has(sb, KEPT_NO_RAM);
+	struct err e;
 
 	sb->fail = ERR_INIT;
 	sb->resume_timeout_s = timeout_s;
 	sandbox_set_state(sb, SANDBOX_RESUMING);
-	if (!memory && has(sb, KEPT_DISK) && !has(sb, KEPT_NO_RAM)) {
-		sb->kept.what |= KEPT_NO_RAM;
-		row_set(sb, ROW_PAUSED);
-	}
-	if (!memory && !has(sb, KEPT_DISK))
+	sb->kept.what |= gives_up ? KEPT_NO_RAM : 0;
+	if (gives_up && row_try(sb, ROW_PAUSED, &e) < 0) {
+		sb->kept.what &= ~KEPT_NO_RAM;
+		resume_failed(sb, e.no, e.text);
+	} else if (!memory && !has(sb, KEPT_DISK)) {
 		resume_failed(sb, ENOTSUP, "its disk was not kept, so it cannot boot from it");
-	else if (!sb->live)
+	} else if (!sb->live) {
 		begin_again(sb);
-	else if (sb->evicted)			/* first its end, which is under way: see sandbox_paused_exited() */
+	} else if (sb->evicted) {		/* first its end, which is under way: see sandbox_paused_exited() */
 		sb->ends_first = true;
-	else if (has(sb, KEPT_NO_RAM))
+	} else if (has(sb, KEPT_NO_RAM)) {
 		end_first(sb);
-	else
+	} else {
 		(void)warden_ask_id(w, OP_THAW, sb->id, sb->request, on_thawed, sandbox_ref(sb));
+	}
 }
 
 /* --- its end while it is paused ----------------------------------------------------------------------------- */

@@ -3,6 +3,7 @@
 #include "front/sandbox_row.h"
 
 #include <jansson.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -10,7 +11,9 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "front/front.h"
+#include "front/mem.h"
 #include "front/sandbox.h"
+#include "front/sandbox_table.h"
 #include "front/spec_rules.h"
 #include "front/vault.h"
 #include "http/json.h"
@@ -184,16 +187,23 @@ static void complain(const struct sandbox *sb, const struct err *e)
 	log_warn("could not write the record of a sandbox, going on", "id=%s err=%s", sb->id, e->text);
 }
 
-void row_set(const struct sandbox *sb, enum row_state state)
+int row_try(struct sandbox *sb, enum row_state state, struct err *e)
 {
 	struct sandbox_row row = {
 		.id = sb->id, .state = state, .started_us = sb->started_us, .end_ms = sb->end_ms, .flags = sb->spec.flags,
 		.kept_name = or_null(sb->kept.name), .kept = sb->kept.what,
 		.sent_bytes = sb->sent_before,
 	};
+
+	sb->row_lags = sandboxes_set(sb->front->store, &row, e) < 0;
+	return sb->row_lags ? -e->no : 0;
+}
+
+void row_set(struct sandbox *sb, enum row_state state)
+{
 	struct err e;
 
-	if (sandboxes_set(sb->front->store, &row, &e) < 0)
+	if (row_try(sb, state, &e) < 0)
 		complain(sb, &e);
 }
 
@@ -206,7 +216,7 @@ void row_set_limits(const struct sandbox *sb)
 		complain(sb, &e);
 }
 
-void row_save(const struct sandbox *sb)
+void row_save(struct sandbox *sb)
 {
 	row_set(sb, sb->state == SANDBOX_PAUSED ? ROW_PAUSED : sb->state == SANDBOX_STARTING ? ROW_STARTING : ROW_RUNNING);
 }
@@ -233,10 +243,59 @@ void row_note_active(struct sandbox *sb)
 		complain(sb, &e);
 }
 
+/* --- what the store could not take yet ---------------------------------------------------------------------- */
+
+struct row_ends {
+	struct row_ends *next;
+	char id[ID_SIZE];
+	uint64_t ended_ms;
+	char reason[40];
+};
+
+void row_end_id(struct front *f, const char *id, const char *reason)
+{
+	uint64_t now_ms = clock_wall_ms();
+	struct err e;
+
+	if (sandboxes_end(f->store, id, now_ms, reason, &e) == 0)
+		return;
+	log_warn("could not write the end of a sandbox, trying again", "id=%s err=%s", id, e.text);
+	struct row_ends *re = must_alloc(sizeof *re);
+
+	*re = (struct row_ends) { .next = f->row_ends, .ended_ms = now_ms };
+	(void)str_copy(re->id, sizeof re->id, str_of(id));
+	(void)str_copy(re->reason, sizeof re->reason, str_of(reason));
+	f->row_ends = re;
+}
+
 void row_end(const struct sandbox *sb, const char *reason)
+{
+	if (sb->noted)
+		row_end_id(sb->front, sb->id, reason);
+}
+
+void rows_tick(struct front *f)
 {
 	struct err e;
 
-	if (sb->noted && sandboxes_end(sb->front->store, sb->id, clock_wall_ms(), reason, &e) < 0)
-		complain(sb, &e);
+	for (struct row_ends *re; (re = f->row_ends);) {
+		if (sandboxes_end(f->store, re->id, re->ended_ms, re->reason, &e) < 0)
+			return;			/* nor will the others work */
+		f->row_ends = re->next;
+		free(re);
+	}
+	for (struct sandbox *sb = sandbox_table_next(f->sandboxes, NULL); sb; sb = sandbox_table_next(f->sandboxes, sb)) {
+		bool settled = sb->state == SANDBOX_RUNNING || sb->state == SANDBOX_PAUSED;
+
+		if (sb->row_lags && settled && row_try(sb, sb->state == SANDBOX_PAUSED ? ROW_PAUSED : ROW_RUNNING, &e) < 0)
+			return;
+	}
+}
+
+void rows_free(struct front *f)
+{
+	for (struct row_ends *re; (re = f->row_ends);) {
+		f->row_ends = re->next;
+		free(re);
+	}
 }
