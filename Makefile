@@ -5,13 +5,14 @@ BUILD ?= build
 STATE ?= /var/lib/atoll
 RUN ?= /run/atoll/main
 LISTEN ?= 127.0.0.1:8080
+CYCLES ?= 1000
 
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 ASAN_BUILD := build-asan
 ASAN_FLAGS := -Db_sanitize=address,undefined -Db_lundef=false
 DEMO = $(SUDO) scripts/run-demo --build-dir $(BUILD) --state $(STATE) --run $(RUN) --listen $(LISTEN)
 
-.PHONY: build setup template run demo test escape-table compat check-asan bench install clean help
+.PHONY: build setup template run demo test escape-table compat torture check-asan bench install clean help
 .DEFAULT_GOAL := build
 
 help:
@@ -21,6 +22,7 @@ help:
 	@echo 'make test        units, then end-to-end tests with the official SDK (TESTS=PATTERN for some of them)'
 	@echo 'make escape-table  write tests/escape/suite/syscalls.tbl after a change of the system call filter'
 	@echo 'make compat      try every client and write docs/compatibility.md'
+	@echo 'make torture     records, pauses, forks, kills and full disks, CYCLES=$(CYCLES) times; nothing may be lost (SEED=N)'
 	@echo 'make check-asan  the same tests, built with address and undefined behaviour sanitizers'
 	@echo 'make bench       the numbers'
 	@echo 'make install     into /usr/local (DESTDIR is honoured)'
@@ -57,6 +59,9 @@ escape-table: build template
 
 compat: build template
 	@$(SUDO) env ATOLL_COMPAT_WRITE=1 scripts/with-node tests/run --build-dir $(BUILD) --only compat/
+
+torture: build template
+	@$(SUDO) scripts/with-node tests/torture/run --build-dir $(BUILD) --cycles $(CYCLES) $(if $(SEED),--seed $(SEED))
 
 check-asan:
 	@$(MAKE) --no-print-directory test BUILD=$(ASAN_BUILD) MESON_FLAGS='$(ASAN_FLAGS)' TEST_FLAGS=--asan
