@@ -203,6 +203,17 @@ bool keeper_puts_off(struct sandbox *sb, uint32_t seq)
 	return true;
 }
 
+bool keeper_writes(const struct warden *w, const char *name)
+{
+	for (size_t i = 0; i < SLOTS_MAX; i++) {
+		const struct keeper *k = w->slots[i] ? w->slots[i]->keeper : NULL;
+
+		if (k && strcmp(k->name, name) == 0)
+			return true;
+	}
+	return false;
+}
+
 void keeper_free(struct keeper *k)
 {
 	if (!k)

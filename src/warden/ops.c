@@ -158,7 +158,9 @@ static void op_forget(struct warden *w, const void *msg)
 	struct err e = ERR_INIT;
 
 	log_info("forget", "name=%s request=%s", m->name, m->request);
-	if (w->ops->forget(w->engine, m->name, &e) < 0)
+	if (keeper_writes(w, m->name))		/* else it would be there again in a moment */
+		(void)err_set(&e, EAGAIN, "'%s' is being written", m->name);
+	if (e.no || w->ops->forget(w->engine, m->name, &e) < 0)
 		fail(w, m->head.seq, &e);
 	else
 		front_ok(w, w->life, m->head.seq);
