@@ -36,7 +36,7 @@ static void set_up(struct engine *en, int sock)
 	const struct cgroup_tree *t = en->cgroups;
 	int keep[2 * CGROUP_V1_MAX + 12] = {
 		sock, en->private_fd, en->holders_fd, en->templates_fd, en->init_fd, en->netns_fd, en->tools_fd, en->criu_run_fd,
-		t->v2_fd, pool_for_helper(en->pool), -1, -1,
+		t->v2_fd, pool_for_helper(en->pool), en->bases_fd, -1,
 	};
 	sigset_t none;
 

@@ -87,6 +87,7 @@ void criu_close(struct criu *c)
 	for (size_t i = 0; i < CRIU_MOUNTS; i++)
 		fd_close(c->mounts[i]);
 	fd_close(c->image);
+	fd_close(c->inherit);
 	fd_close(c->tools);
 	fd_close(c->dev);
 	fd_close(c->tmp);
@@ -171,6 +172,8 @@ static int become(const struct criu *c, struct err *e)
 	(void)setsid();
 	(void)umask(022);		/* those who are restored read their part of the image, as who they are */
 	(void)syscall(SYS_close_range, 3, ~0u, CLOSE_RANGE_CLOEXEC);
+	if (c->inherit >= 0 && fcntl(c->inherit, F_SETFD, 0) < 0)
+		return err_sys(e, "keep a file for criu");
 	(void)execve(PROGRAM, (char *const *)c->argv, envp);
 	return err_sys(e, "run criu");
 }

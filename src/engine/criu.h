@@ -48,6 +48,7 @@ struct criu {
 	int tools, dev, run, tmp;	/* mounts: its root, its /dev, /run and /tmp */
 	int mounts[CRIU_MOUNTS];	/* cloned mounts; -1: not there */
 	int image;			/* the directory of the image, for us */
+	int inherit;			/* it has this, under the same number; -1: nothing */
 	const char *log;		/* a file name in its /tmp */
 	char ids[64];			/* restore: the file in the image that is covered by /tmp/ids; "": none */
 	uid_t owner;
@@ -59,7 +60,7 @@ struct criu {
 };
 
 #define CRIU_NONE ((struct criu) { .tools = -1, .dev = -1, .run = -1, .tmp = -1, .mounts = { [0 ... CRIU_MOUNTS - 1] = -1 }, .image = -1, \
-	.pid = -1, .pidfd = -1 })
+	.inherit = -1, .pid = -1, .pidfd = -1 })
 
 /* Clones the mounts, so it must be called before the caller leaves the mount namespace that they are in. tools_dir: the tools'
  * root; run_dir: see criu_prepare(); image_dir: becomes criu's. */

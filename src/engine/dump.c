@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "engine/base.h"
 #include "engine/cgroup.h"
 #include "engine/ckpt.h"
 #include "engine/criu.h"
@@ -25,7 +26,7 @@
 
 #define TIMEOUT_MS 600000		/* an unfinished one cannot be stopped without harm, so this is long */
 #define LOG "dump.log"
-#define SHARED_BYTES (512ull << 20)	/* of a warm interpreter and its copy: others have paid for that memory, so usage does not tell */
+#define SMALL_BYTES (64ull << 20)	/* for all that is not memory */
 
 /* What every sandbox is dumped with:
  *	cgroups		are made anew by us
@@ -42,6 +43,7 @@ struct dump {
 	struct engine *en;
 	const struct engine_record *r;
 	struct criu criu;
+	struct base_found base;
 	char pid[16];
 	char volumes[ENGINE_VOLUMES_MAX][VOLUME_DUMP_SIZE];	/* arguments */
 	bool released;
@@ -70,7 +72,8 @@ static int run_criu(struct dump *d, int image, struct err *e)
 	autoclose int freezer = -1;
 	struct criu *c = &d->criu;
 
-	if (cgroup_freezer(d->en->cgroups, d->r->spec.id, &freezer, e) < 0 || userns_owner(d->r->pid, &c->owner, e) < 0)
+	if (cgroup_freezer(d->en->cgroups, d->r->spec.id, &freezer, e) < 0 || userns_owner(d->r->pid, &c->owner, e) < 0 ||
+	    base_find(d->en->bases_fd, freezer, &d->base, e) < 0)
 		return -e->no;
 	if (criu_open(c, d->en->tools_fd, d->en->criu_run_fd, image, false, e) < 0 ||
 	    mount_clone(freezer, "", 0, &c->mounts[MOUNT_FREEZER], e) < 0)
@@ -83,19 +86,24 @@ static int run_criu(struct dump *d, int image, struct err *e)
 	criu_arg(c, d->pid);
 	if (add_volumes(d, e) < 0)
 		return -e->no;
+	if (d->base.fd >= 0) {		/* its pages are in no image: see engine/base.h */
+		criu_arg(c, "--external");
+		criu_arg(c, d->base.label);
+	}
 	if (criu_spawn(c, e) < 0)
 		return -e->no;
 	return criu_wait(c, TIMEOUT_MS, e);
 }
 
-/* An image is about as large as the memory in use, of which pages that are shared within the sandbox count twice. */
+/* An image is about as large as the memory in use, of which pages that are shared within the sandbox count twice. What it shares with a
+ * warm interpreter is not its own, and not in its image. */
 int dump_room(struct engine *en, const struct engine_record *r, uint64_t *ret_bytes, struct err *e)
 {
 	struct cgroup_usage us;
 
 	if (cgroup_usage(en->cgroups, r->spec.id, &us, e) < 0)
 		return -e->no;
-	*ret_bytes = us.mem_bytes + us.mem_bytes / 2 + SHARED_BYTES;
+	*ret_bytes = us.mem_bytes + us.mem_bytes / 2 + SMALL_BYTES;
 	return 0;
 }
 
@@ -176,7 +184,7 @@ static int dump_all(struct dump *d, int image, bool brief, int sock, struct engi
 	if (run_criu(d, dup_image, e) < 0)
 		return -e->no;
 	ret->dump_us = clock_mono_us() - began;
-	if (keep_dev(d, image, e) < 0 || keep_init(d, image, e) < 0 || release(d, sock, e) < 0 ||
+	if (keep_dev(d, image, e) < 0 || keep_init(d, image, e) < 0 || base_save(image, &d->base, e) < 0 || release(d, sock, e) < 0 ||
 	    image_sync(image, !brief, &ret->bytes, e) < 0)
 		return -e->no;
 	ret->total_us = clock_mono_us() - began;
@@ -198,7 +206,7 @@ static int lock_sandbox(struct dump *d, struct err *e)
 
 int dump_run(struct engine *en, const struct engine_record *r, const char *name, bool brief, int sock, struct engine_image *ret, struct err *e)
 {
-	struct dump d = { .en = en, .r = r, .criu = CRIU_NONE, .lock = -1 };
+	struct dump d = { .en = en, .r = r, .criu = CRIU_NONE, .base = BASE_NONE, .lock = -1 };
 	autoclose int image = -1;
 	struct err ignored = ERR_INIT;
 
@@ -216,6 +224,7 @@ int dump_run(struct engine *en, const struct engine_record *r, const char *name,
 		result = dump_all(&d, image, brief, sock, ret, e);
 	if (release(&d, sock, result < 0 ? &ignored : e) < 0)
 		result = result < 0 ? result : -e->no;
+	fd_close(d.base.fd);
 	if (result < 0)
 		(void)pool_forget_memory(en->pool, name, &ignored);
 	return result < 0 ? err_wrap(e, "write the memory of sandbox '%s'", r->spec.id) : 0;

@@ -12,6 +12,7 @@
 
 #include "base/fd.h"
 #include "base/str.h"
+#include "engine/base.h"
 
 #define MAGIC "atollimg"
 #define VERSION 1
@@ -281,7 +282,7 @@ static int sync_dir(int dirfd, const char *name, bool durable, uint64_t *sum)
 
 		if (file < 0 || fstat(file, &st) < 0 || (durable && fsync(file) < 0))
 			r = -errno;
-		else
+		else if (strcmp(de->d_name, BASE_COPY) != 0)	/* shared with others */
 			*sum += (uint64_t)st.st_size;
 	}
 	if (r == 0 && durable && fsync(fd) < 0)

@@ -4,6 +4,7 @@
  *	NAME+m/record	struct image_record: what the sandbox was
  *	NAME+m/init	the program that is its pid 1, which may be another one by the time it is restored
  *	NAME+m/dev/	what it has put into its /dev beside our nodes
+ *	NAME+m/base, base.name	a clone of the memory that it shares with a warm interpreter, if it does, and whose that is
  *
  * A record is written last: an image without one is half an image. */
 #pragma once

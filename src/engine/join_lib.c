@@ -59,7 +59,14 @@ int atoll_prepare(void)
 	ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
 
 	program[n > 0 ? n : 0] = '\0';
-	return r < 0 ? r : memory_detach();
+	struct stat st;
+	int base = fstat(JOIN_BASE_FD, &st) == 0 && S_ISREG(st.st_mode) ? JOIN_BASE_FD : -1;
+
+	if (r == 0)
+		r = memory_detach(base);
+	if (base >= 0)
+		(void)close(base);
+	return r;
 }
 
 /* Not libc's fork(), which holds libc's locks meanwhile: it would be called by A, whose memory is the zygote's too, and A can be

@@ -11,5 +11,7 @@ int atoll_fork(int userns, int pidns);
 int atoll_enter(int pidfd);
 int atoll_visible(void);
 
-int memory_detach(void);			/* from every file, and into huge pages */
+#define JOIN_BASE_FD 5				/* open in the zygote until it is prepared: an empty file, or not there */
+
+int memory_detach(int base);			/* from every file but base, which gets all of it; -1: into huge pages of its own */
 int memory_name_exe(const char *path);		/* what /proc/PID/exe is, when nothing is mapped from what it was */

@@ -203,6 +203,17 @@ static void copy_pages(char *to, const char *from, size_t n)
 	}
 }
 
+static int protect_again(size_t first, size_t last)
+{
+	for (size_t i = first; i < last; i++) {
+		if (mprotect((void *)parts[i].from, parts[i].to - parts[i].from, parts[i].prot) < 0)
+			return -errno;
+		if (i > first && parts[i - 1].to < parts[i].from)
+			(void)munmap((void *)parts[i - 1].to, parts[i].from - parts[i - 1].to);
+	}
+	return 0;
+}
+
 /* Parts first..last-1, all of which move. */
 static int move_run(size_t first, size_t last)
 {
@@ -222,13 +233,64 @@ static int move_run(size_t first, size_t last)
 		(void)munmap(room, from - low);
 	if (high > to)
 		(void)munmap(room + (to - low), high - to);
-	for (size_t i = first; i < last; i++) {
-		if (mprotect((void *)parts[i].from, parts[i].to - parts[i].from, parts[i].prot) < 0)
-			return -errno;
-		if (i > first && parts[i - 1].to < parts[i].from)
-			(void)munmap((void *)parts[i - 1].to, parts[i].from - parts[i - 1].to);
+	return protect_again(first, last);
+}
+
+static bool is_zero(const char *page)
+{
+	const uint64_t *p = (const uint64_t *)(const void *)page;
+	size_t i = 0;
+
+	while (i < PAGE / sizeof *p && p[i] == 0)
+		i++;
+	return i == PAGE / sizeof *p;
+}
+
+/* Pages of zeros are left out. */
+static int write_pages(int fd, off_t to, const char *from, size_t n)
+{
+	for (size_t at = 0, end; at < n; at = end) {
+		bool zero = is_zero(from + at);
+
+		for (end = at + PAGE; end < n && is_zero(from + end) == zero; end += PAGE)
+			;
+		for (size_t done = at; !zero && done < end;) {
+			ssize_t w = pwrite(fd, from + done, end - done, to + (off_t)done);
+
+			if (w <= 0)
+				return w < 0 ? -errno : -EIO;
+			done += (size_t)w;
+		}
 	}
 	return 0;
+}
+
+/* fd for writing, and for_reading: how it was opened when it was mapped is how it must be opened again when a copy is restored. */
+static int move_run_to(int fd, int for_reading, size_t first, size_t last)
+{
+	static off_t next;
+	uintptr_t from = parts[first].from, to = parts[last - 1].to;
+	off_t at = next;
+	int r = 0;
+
+	next += (off_t)(to - from);
+	if (ftruncate(fd, next) < 0)
+		return -errno;
+	for (size_t i = first; r == 0 && i < last; i++) {
+		if (parts[i].prot != PROT_NONE)
+			r = write_pages(fd, at + (off_t)(parts[i].from - from), (const char *)parts[i].from, parts[i].to - parts[i].from);
+	}
+	if (r < 0)
+		return r;
+	char *room = mmap(NULL, to - from, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE, for_reading, at);
+
+	/* Of memory with a page of its own a fork copies the tables, of other memory it leaves them to faults: what the zygote has used,
+	 * a copy will use too. */
+	if (room != MAP_FAILED)
+		*(volatile char *)room = *(volatile char *)room;
+	if (room == MAP_FAILED || mremap(room, to - from, to - from, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)from) == MAP_FAILED)
+		return -errno;
+	return protect_again(first, last);
 }
 
 /* The number after so many others. */
@@ -295,9 +357,28 @@ void atoll_pin(const uint64_t *places, size_t n)
 	}
 }
 
-int memory_detach(void)
+/* Digits, for what cannot call libc. */
+static int open_again(int fd)
+{
+	char path[] = "/proc/self/fd/00";
+
+	path[sizeof path - 3] = (char)('0' + fd / 10 % 10);
+	path[sizeof path - 2] = (char)('0' + fd % 10);
+	if (fd < 10) {
+		path[sizeof path - 3] = path[sizeof path - 2];
+		path[sizeof path - 2] = '\0';
+	}
+	fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+int memory_detach(int base)
 {
 	int r = read_parts();
+	int for_reading = r < 0 || base < 0 ? -1 : open_again(base);
+
+	if (base >= 0 && r == 0 && for_reading < 0)
+		return for_reading;
 
 	for (size_t i = 0, next; r == 0 && i < n_parts; i = next) {
 		next = i + 1;
@@ -305,7 +386,9 @@ int memory_detach(void)
 			continue;
 		while (next < n_parts && moves(&parts[next]) && parts[next].from - parts[next - 1].to < HUGE_SIZE)
 			next++;
-		r = move_run(i, next);
+		r = base >= 0 ? move_run_to(base, for_reading, i, next) : move_run(i, next);
 	}
+	if (for_reading >= 0)
+		(void)close(for_reading);
 	return r;
 }

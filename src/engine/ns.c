@@ -17,6 +17,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "engine/base.h"
 #include "engine/cgroup.h"
 #include "engine/guard.h"
 #include "engine/net_cap.h"
@@ -210,7 +211,7 @@ static int open_parts(struct engine *en, const struct engine_record *live, size_
 		.bytes = c->pool_bytes, .max_bytes = c->pool_max_bytes, .plain = c->no_pool,
 	};
 
-	if (pool_open(&pc, &en->pool, e) < 0 || open_network(en, live, n_live, e) < 0)
+	if (pool_open(&pc, &en->pool, e) < 0 || pool_bases(en->pool, &en->bases_fd, e) < 0 || open_network(en, live, n_live, e) < 0)
 		return -e->no;
 	open_disks(en);
 	cgroup_keep_only(en->cgroups, is_live, &(struct live) { live, n_live });
@@ -223,10 +224,13 @@ static int open_parts(struct engine *en, const struct engine_record *live, size_
 	en->holder = (struct holder_config) {
 		.dir_fd = en->holders_fd, .boot_id = en->boot_id, .instance = c->instance, .cgroups = en->cgroups,
 	};
-	if (n_live == 0)
+	if (n_live == 0) {
 		holder_end_strays(&en->holder);
+		if (en->bases_fd >= 0)
+			base_remove_all(en->bases_fd);
+	}
 	en->zygote = (struct zygote_config) {
-		.dir_fd = en->zygotes_fd, .templates_fd = en->templates_fd, .boot_id = en->boot_id, .instance = c->instance,
+		.dir_fd = en->zygotes_fd, .templates_fd = en->templates_fd, .bases_fd = en->bases_fd, .boot_id = en->boot_id, .instance = c->instance,
 		.version = zygote_version(), .cgroups = en->cgroups, .holder = &en->holder,
 		.tell_refusals = c->tell_refusals,
 	};
@@ -243,7 +247,7 @@ static int ns_open(const struct engine_config *cfg, const struct engine_record *
 	if (!en)
 		return err_set(e, ENOMEM, "open the engine");
 	*en = (struct engine) {
-		.cfg = *cfg, .private_fd = -1, .holders_fd = -1, .zygotes_fd = -1, .templates_fd = -1, .init_fd = -1, .netns_fd = -1, .nft_fd = -1,
+		.cfg = *cfg, .private_fd = -1, .holders_fd = -1, .zygotes_fd = -1, .bases_fd = -1, .templates_fd = -1, .init_fd = -1, .netns_fd = -1, .nft_fd = -1,
 		.tools_fd = -1, .criu_run_fd = -1, .guard = HELPER_NONE, .ckpt = { .sock = -1, .pid = -1 },
 	};
 	if (open_parts(en, live, n_live, e) < 0) {
@@ -496,6 +500,7 @@ static void ns_close(struct engine *en, bool all)
 	fd_close(en->private_fd);
 	fd_close(en->holders_fd);
 	fd_close(en->zygotes_fd);
+	fd_close(en->bases_fd);
 	fd_close(en->templates_fd);
 	fd_close(en->netns_fd);
 	fd_close(en->nft_fd);

@@ -39,6 +39,7 @@ struct engine {
 	char *private_dir;		/* RUN/private: a tmpfs of ours; nodes, init's copy, stage, pool */
 	char *pool_dir, *stage_dir;
 	int private_fd, holders_fd, zygotes_fd, templates_fd, init_fd, netns_fd, nft_fd;
+	int bases_fd;			/* -1: without a pool */
 	int tools_fd, criu_run_fd;	/* -1: there is no CRIU */
 	uint32_t mtu;
 	struct cgroup_tree *cgroups;

@@ -28,6 +28,7 @@
 #define LOCK_STEP_NS 25000000
 #define NAME "pool.img"
 #define KEPT '+'			/* in no sandbox's id */
+#define BASES ".bases"
 #define KEPT_NAME_SIZE 32
 #define KEEP_FREE 16			/* a part of the pool that nothing kept may take */
 #define ROOM_TRIES 60
@@ -196,6 +197,17 @@ void pool_close(struct pool *p, bool unmount)
 	fd_close(p->file_fd);
 	fd_close(p->state_fd);
 	free(p);
+}
+
+int pool_bases(struct pool *p, int *ret_fd, struct err *e)
+{
+	*ret_fd = -1;
+	if (p->cfg.plain)
+		return 0;
+	if (mkdirat(p->fs_fd, BASES, 0700) < 0 && errno != EEXIST)
+		return err_sys(e, "make '" BASES "'");
+	*ret_fd = openat(p->fs_fd, BASES, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	return *ret_fd < 0 ? err_sys(e, "open '" BASES "'") : 0;
 }
 
 int pool_make(struct pool *p, const char *id, uint64_t disk_bytes, int *ret_fd, struct err *e)

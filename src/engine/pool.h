@@ -26,6 +26,7 @@ struct pool_config {
 int pool_open(const struct pool_config *cfg, struct pool **ret, struct err *e);
 void pool_close(struct pool *p, bool unmount);			/* NULL is fine */
 
+int pool_bases(struct pool *p, int *ret_fd, struct err *e);	/* a directory for engine/base.h; -1 without a pool */
 int pool_make(struct pool *p, const char *id, uint64_t disk_bytes, int *ret_fd, struct err *e);	/* fd of its directory */
 int pool_remove(struct pool *p, const char *id, struct err *e);	/* in the background; idempotent; -EAGAIN: ask again */
 int pool_limit(struct pool *p, const char *id, uint64_t disk_bytes, struct err *e);	/* another one, also below what is used */

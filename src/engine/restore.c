@@ -25,6 +25,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/str.h"
+#include "engine/base.h"
 #include "engine/cgroup.h"
 #include "engine/ckpt.h"
 #include "engine/criu.h"
@@ -70,6 +71,7 @@ struct restore {
 	struct criu criu;
 	char volumes[ENGINE_VOLUMES_MAX][96];	/* arguments */
 	int template_fd, own_fd, dev_fd, ask, answer;
+	char inherit[BASE_LABEL_SIZE + 16];	/* another */
 	pid_t pid;
 	int pidfd;
 };
@@ -85,6 +87,17 @@ static int write_ids(const struct restore *rs, struct err *e)
 	return fd < 0 || write(fd, bytes, n) != (ssize_t)n ? err_sys(e, "write its ids") : 0;
 }
 
+static int open_base(struct restore *rs, struct err *e)
+{
+	struct base_found b;
+
+	if (base_open(rs->en->bases_fd, rs->criu.image, &b, e) < 0)
+		return -e->no;
+	rs->criu.inherit = b.fd;
+	(void)snprintf(rs->inherit, sizeof rs->inherit, "fd[%d]:%s", b.fd, b.label);
+	return 0;
+}
+
 static int open_image(struct restore *rs, struct err *e)
 {
 	autoclose int image = -1;
@@ -97,7 +110,7 @@ static int open_image(struct restore *rs, struct err *e)
 	if (image_ids_file(image, rs->criu.ids, e) < 0 ||
 	    criu_open(&rs->criu, rs->en->tools_fd, rs->en->criu_run_fd, take_fd(&image), true, e) < 0)
 		return -e->no;
-	return write_ids(rs, e);
+	return write_ids(rs, e) < 0 ? -e->no : open_base(rs, e);
 }
 
 static int clone_template(struct restore *rs, struct err *e)
@@ -301,6 +314,10 @@ static int run_criu(struct restore *rs, struct err *e)
 		(void)snprintf(rs->volumes[i], sizeof rs->volumes[i], "mnt[" VOLUME_EXTERNAL "]:" CRIU_VOLUME, rs->spec->volumes[i].name, i, i);
 		criu_arg(c, "--external");
 		criu_arg(c, rs->volumes[i]);
+	}
+	if (c->inherit >= 0) {
+		criu_arg(c, "--inherit-fd");
+		criu_arg(c, rs->inherit);
 	}
 	if (make_hook(rs, e) < 0 || limits_user(e) < 0 || criu_spawn(c, e) < 0)
 		return -e->no;

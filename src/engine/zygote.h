@@ -21,6 +21,7 @@ struct holder_config;
 struct zygote_config {
 	int dir_fd;			/* RUN/zygotes */
 	int templates_fd;
+	int bases_fd;			/* where the files with their memory are made; -1: nowhere */
 	const char *boot_id;
 	uint32_t instance;
 	uint32_t version;		/* zygote_version() */

@@ -22,10 +22,12 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "engine/base.h"
 #include "engine/caps.h"
 #include "engine/cgroup.h"
 #include "engine/dev.h"
 #include "engine/holder.h"
+#include "engine/join_lib.h"
 #include "engine/limits.h"
 #include "engine/mounts.h"
 #include "engine/proc.h"
@@ -53,7 +55,8 @@ struct making {
 	uint32_t idle_s;
 	struct seccomp_filter filter;
 	struct cgroup_seat seat;
-	int holder, template_fd, dev_fd, listener, report[2];
+	int holder, template_fd, dev_fd, listener, base, report[2];
+	char base_name[ZYGOTE_NAME_SIZE];
 };
 
 /* In the zygote-to-be. */
@@ -103,9 +106,10 @@ static int make_root(int template_fd, int dev_fd, struct err *e)
 	return write_join(e);
 }
 
-static int sort_fds(int listener, int report, struct err *e)
+static int sort_fds(int listener, int report, int base, struct err *e)
 {
-	int l = fcntl(listener, F_DUPFD, 16), r = fcntl(report, F_DUPFD, 16), null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	int l = fcntl(listener, F_DUPFD, 16), r = fcntl(report, F_DUPFD, 16), b = base < 0 ? -1 : fcntl(base, F_DUPFD, 16);
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
 	if (l < 0 || r < 0 || null < 0 || dup2(l, LISTEN_FD) < 0 || dup2(r, REPORT_FD) < 0)
 		return err_sys(e, "sort fds");
@@ -113,7 +117,9 @@ static int sort_fds(int listener, int report, struct err *e)
 		if (dup2(null, i) < 0)
 			return err_sys(e, "sort fds");
 	}
-	return syscall(SYS_close_range, REPORT_FD + 1, ~0u, 0) < 0 ? err_sys(e, "close fds") : 0;
+	if (b >= 0 && dup2(b, JOIN_BASE_FD) < 0)
+		return err_sys(e, "sort fds");
+	return syscall(SYS_close_range, b < 0 ? REPORT_FD + 1 : JOIN_BASE_FD + 1, ~0u, 0) < 0 ? err_sys(e, "close fds") : 0;
 }
 
 static int zygote_run(const struct making *mk, struct err *e)
@@ -127,7 +133,7 @@ static int zygote_run(const struct making *mk, struct err *e)
 	(void)snprintf(idle, sizeof idle, "%u", mk->idle_s);
 	(void)setsid();
 	(void)umask(022);
-	if (sort_fds(mk->listener, mk->report[1], e) < 0 || limits_user(e) < 0 || limits_process(OPEN_FILES, e) < 0 || limits_ordinary(e) < 0 ||
+	if (sort_fds(mk->listener, mk->report[1], mk->base, e) < 0 || limits_user(e) < 0 || limits_process(OPEN_FILES, e) < 0 || limits_ordinary(e) < 0 ||
 	    seccomp_filter_install(&mk->filter, e) < 0 || caps_confine_zygote(e) < 0)
 		return -e->no;
 	(void)execve(argv[0], argv, envp);
@@ -253,18 +259,35 @@ static int make(struct making *mk, struct err *e)
 	return renameat(mk->cfg->dir_fd, name, mk->cfg->dir_fd, at) < 0 ? err_sys(e, "put its socket in place") : 0;
 }
 
+static int make_base(struct making *mk, struct err *e)
+{
+	return mk->cfg->bases_fd < 0 ? 0 : base_create(mk->cfg->bases_fd, mk->key, mk->base_name, &mk->base, e);
+}
+
+/* Written out at leisure now, so that nobody who keeps a sandbox waits for that. */
+static void base_settle(const struct making *mk, bool good)
+{
+	if (mk->base < 0)
+		return;
+	if (good && fsync(mk->base) == 0)
+		base_keep(mk->cfg->bases_fd, mk->key, mk->base_name);
+	else if (!good)
+		base_remove(mk->cfg->bases_fd, mk->base_name);
+}
+
 int zygote_make(const struct zygote_config *cfg, const char *key, uint32_t idle_s, struct err *e)
 {
 	struct making mk = { .cfg = cfg, .key = key, .idle_s = idle_s, .seat = CGROUP_SEAT_NONE, .holder = -1, .template_fd = -1,
-		.dev_fd = -1, .listener = -1, .report = { -1, -1 } };
+		.dev_fd = -1, .listener = -1, .base = -1, .report = { -1, -1 } };
 	uint64_t began = clock_mono_ms();
-	int r = make(&mk, e);
+	int r = make_base(&mk, e) < 0 ? -e->no : make(&mk, e);
 
+	base_settle(&mk, r == 0);
 	if (r == 0)
 		log_info("zygote serves", "template=%.8s ms=%" PRIu64, key, clock_mono_ms() - began);
 	seccomp_filter_done(&mk.filter);
 	cgroup_seat_close(&mk.seat);
-	int fds[] = { mk.holder, mk.template_fd, mk.dev_fd, mk.listener, mk.report[0], mk.report[1] };
+	int fds[] = { mk.holder, mk.template_fd, mk.dev_fd, mk.listener, mk.base, mk.report[0], mk.report[1] };
 
 	for (size_t i = 0; i < ARRAY_LEN(fds); i++)
 		fd_close(fds[i]);

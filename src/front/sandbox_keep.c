@@ -26,7 +26,7 @@ struct keep {
 
 static void finish(struct keep *k)
 {
-	if (k->re.e.no && k->re.what)
+	if (k->re.e.no && k->re.name[0])	/* in part, perhaps */
 		forget_kept(k->sb->front, k->re.name);
 	if (k->sb->state == SANDBOX_KEEPING)
 		sandbox_set_state(k->sb, SANDBOX_RUNNING);

@@ -66,7 +66,12 @@ static __attribute__((noreturn)) void child_main(const struct keeper *k, int soc
 		w->ops->checkpoint(w->engine, &sb->er, k->name, k->flags & KEEP_BRIEF, say_released, &sock, &rp.image, &rp.e);
 
 	rp.how = r < 0 ? KEEPER_FAILED : KEEPER_DONE;
-	_exit(fd_send(sock, &rp, sizeof rp, NULL, 0) == sizeof rp ? 0 : 1);
+	if (fd_send(sock, &rp, sizeof rp, NULL, 0) == sizeof rp)
+		_exit(0);
+	/* The sandbox was killed meanwhile, and what was kept of it forgotten before it was there. */
+	if (k->op == OP_SNAPSHOT && r == 0)
+		(void)w->ops->forget(w->engine, k->name, &rp.e);
+	_exit(1);
 }
 
 /* --- in the warden ------------------------------------------------------------------------------------------ */

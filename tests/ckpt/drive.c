@@ -169,7 +169,7 @@ static int do_warm(struct drive *d, char *a, char *b, struct err *e)
 
 	(void)a, (void)b;
 	if (pid == 0)
-		_exit(engine_ns.warm(d->en, d->template_key, true, e) < 0 ? 1 : 0);
+		_exit(engine_ns.warm(d->en, d->template_key, true, e) < 0 ? fprintf(stderr, "warm: %s\n", e->text) > 0 : 0);
 	(void)waitpid(pid, &status, 0);
 	return status ? err_set(e, EIO, "the template cannot be warmed") : 0;
 }

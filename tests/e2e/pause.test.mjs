@@ -43,7 +43,7 @@ const bootId = (at, sbx) => at.sh(sbx, 'cat /proc/sys/kernel/random/boot_id')
 function keptBy(own) {
 	const run = spawnSync('nsenter', ['-t', String(own.pid), '-m', 'ls', `${own.runDir}/private/pool`], { encoding: 'utf8' })
 	assert.equal(run.status, 0, run.stderr)
-	return run.stdout.split('\n').filter((name) => name.includes('+'))
+	return run.stdout.split('\n').filter((name) => /\+[dm]$/.test(name))
 }
 
 async function withServer(config, use) {

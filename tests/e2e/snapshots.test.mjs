@@ -44,7 +44,7 @@ function via(own, key = own.key) {
 function keptBy(own) {
 	const run = spawnSync('nsenter', ['-t', String(own.pid), '-m', 'ls', `${own.runDir}/private/pool`], { encoding: 'utf8' })
 	assert.equal(run.status, 0, run.stderr)
-	return run.stdout.split('\n').filter((name) => name.includes('+'))
+	return run.stdout.split('\n').filter((name) => /\+[dm]$/.test(name))
 }
 
 async function withServer(use) {

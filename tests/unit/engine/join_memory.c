@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,7 +23,8 @@
 
 enum { FINE, NOT_DETACHED, BYTES_CHANGED, FILES_LEFT, RIGHTS_CHANGED, NOT_WIPED, GAP_FILLED, OTHER };
 
-static bool has_files(void)
+/* Other than that one; 0: none is fine. */
+static bool has_files(unsigned long but)
 {
 	char line[512];
 	bool found = false;
@@ -31,7 +33,7 @@ static bool has_files(void)
 	while (f && fgets(line, sizeof line, f)) {
 		unsigned long inode = 0;
 
-		if (sscanf(line, "%*s %*s %*s %*s %lu", &inode) == 1 && inode)
+		if (sscanf(line, "%*s %*s %*s %*s %lu", &inode) == 1 && inode && inode != but)
 			found = true;
 	}
 	if (f)
@@ -63,18 +65,21 @@ static int write_to(char *p)
 	return 0;
 }
 
-static int rearranged(char *file, char *plain, char *wiped, char *gap)
+static int rearranged(int base, char *file, char *plain, char *wiped, char *gap)
 {
+	struct stat st = { 0 };
 	char *copy = malloc((size_t)PAGES * PAGE);
 
 	if (!copy)
 		return OTHER;
 	memcpy(copy, file, (size_t)PAGES * PAGE);
-	if (memory_detach() < 0)
+	if (base >= 0 && fstat(base, &st) < 0)
+		return OTHER;
+	if (memory_detach(base) < 0)
 		return NOT_DETACHED;
 	if (memcmp(copy, file, (size_t)PAGES * PAGE) != 0 || plain[0] != 'p' || plain[(PAGES - 1) * PAGE] != 'e' || wiped[0] != 'w')
 		return BYTES_CHANGED;
-	if (has_files())
+	if (has_files(st.st_ino))
 		return FILES_LEFT;
 	if (in_copy(write_to, file) != -1 || in_copy(write_to, plain) != 0)
 		return RIGHTS_CHANGED;
@@ -84,7 +89,7 @@ static int rearranged(char *file, char *plain, char *wiped, char *gap)
 	return in_copy(first_byte, gap) == -1 ? FINE : GAP_FILLED;
 }
 
-static int prepared(void)
+static int prepared(int base)
 {
 	char name[] = "/tmp/unit-join-XXXXXX", *file, *wiped, *plain, *all;
 	int out = mkstemp(name);
@@ -109,20 +114,37 @@ static int prepared(void)
 	plain[(PAGES - 1) * PAGE] = 'e';
 	wiped[0] = 'w';
 	close(out);
-	return rearranged(file, plain, wiped, all + PAGES * PAGE);
+	return rearranged(base, file, plain, wiped, all + PAGES * PAGE);
 }
 
-static void memory_is_the_same_from_no_file(void **state)
+static void check_memory(int base)
 {
 	int status;
 	pid_t pid = fork();
 
-	(void)state;
 	if (pid == 0)
-		_exit(prepared());
+		_exit(prepared(base));
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), FINE);
+}
+
+static void memory_is_the_same_from_no_file(void **state)
+{
+	(void)state;
+	check_memory(-1);
+}
+
+static void memory_is_the_same_from_one_file(void **state)
+{
+	char name[] = "/tmp/unit-join-XXXXXX";
+	int fd = mkstemp(name);
+
+	(void)state;
+	assert_true(fd >= 0);
+	(void)unlink(name);
+	check_memory(fd);
+	close(fd);
 }
 
 static void counts_are_pinned_where_there_are_any(void **state)
@@ -143,6 +165,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(memory_is_the_same_from_no_file),
+		cmocka_unit_test(memory_is_the_same_from_one_file),
 		cmocka_unit_test(counts_are_pinned_where_there_are_any),
 	};
 
