@@ -208,10 +208,10 @@ int criu_spawn(struct criu *c, struct err *e)
 	return r;
 }
 
-/* Known to be harmless: it wants a higher limit for itself, and to know about tun devices, and goes on without. */
+/* Known to be harmless: it wants a higher limit for itself, and to know about tun devices and 32-bit programs, and goes on without. */
 static bool is_noise(struct str line)
 {
-	static const char *const known[] = { "RLIMIT_NOFILE for self", "Unable to create tun" };
+	static const char *const known[] = { "RLIMIT_NOFILE for self", "Unable to create tun", "ia32 mmap() failed" };
 
 	for (size_t i = 0; i < ARRAY_LEN(known); i++) {
 		if (memmem(line.p, line.n, known[i], strlen(known[i])))

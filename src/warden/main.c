@@ -180,7 +180,27 @@ static void choose_pool(struct config *c)
 		c->pool_max_mb = c->pool_size_mb;
 }
 
-/* Step 2: the engine, told of what already runs, and those sandboxes taken over. */
+static int open_loop(struct warden *w, struct err *e)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+
+	w->max_builders = cpus > 0 ? (uint32_t)cpus * 2 : 2;
+	w->last_queued = &w->first_queued;
+	w->loop = loop_new();
+	if (!w->loop)
+		return err_set(e, ENOMEM, "make the event loop");
+	w->on_term = sigwatch_new(w->loop, SIGTERM, on_stop, w);
+	w->on_int = sigwatch_new(w->loop, SIGINT, on_stop, w);
+	w->on_hup = sigwatch_new(w->loop, SIGHUP, on_hup, w);
+	w->tick_timer = timer_new(w->loop, on_tick, w);
+	w->stop_timer = timer_new(w->loop, on_stop_late, w);
+	if (!w->on_term || !w->on_int || !w->on_hup || !w->tick_timer || !w->stop_timer)
+		return err_set(e, ENOMEM, "make the event loop");
+	return 0;
+}
+
+/* Step 2: the engine, told of what already runs, and those sandboxes taken over. Its helper that runs CRIU must be there before we refuse
+ * ourselves anything (see engine/ckpt.h), and the loop is made only then (isolate.h). */
 static int open_engine(struct warden *w, const char *init, struct err *e)
 {
 	struct record *list = NULL;
@@ -211,6 +231,11 @@ static int open_engine(struct warden *w, const char *init, struct err *e)
 	};
 	int r = live ? w->ops->open(&ec, live, n, &w->engine, e) : err_set(e, ENOMEM, "out of memory");
 
+	if (r == 0 && (isolate_calls(e) < 0 || open_loop(w, e) < 0)) {
+		w->ops->close(w->engine, n == 0);
+		w->engine = NULL;
+		r = -e->no;
+	}
 	for (size_t i = 0; r == 0 && i < n; i++)
 		sandbox_adopt(w, &list[i]);	/* with its policy */
 	free(live);
@@ -236,25 +261,6 @@ static int find_programs(const struct config *c, struct programs *p, struct err 
 	    find_program(c, c->egress, "atoll-egress", p->egress, &p->egress_fd, e) < 0 ||
 	    find_program(c, c->init, "atoll-init", p->init, &init_fd, e) < 0)
 		return -e->no;
-	return 0;
-}
-
-static int open_loop(struct warden *w, struct err *e)
-{
-	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-
-	w->max_builders = cpus > 0 ? (uint32_t)cpus * 2 : 2;
-	w->last_queued = &w->first_queued;
-	w->loop = loop_new();
-	if (!w->loop)
-		return err_set(e, ENOMEM, "make the event loop");
-	w->on_term = sigwatch_new(w->loop, SIGTERM, on_stop, w);
-	w->on_int = sigwatch_new(w->loop, SIGINT, on_stop, w);
-	w->on_hup = sigwatch_new(w->loop, SIGHUP, on_hup, w);
-	w->tick_timer = timer_new(w->loop, on_tick, w);
-	w->stop_timer = timer_new(w->loop, on_stop_late, w);
-	if (!w->on_term || !w->on_int || !w->on_hup || !w->tick_timer || !w->stop_timer)
-		return err_set(e, ENOMEM, "make the event loop");
 	return 0;
 }
 
@@ -287,7 +293,7 @@ static int warden_open(struct warden *w, struct programs *p, struct err *e)
 	if (geteuid() != 0)
 		return err_set(e, EPERM, "must be started by root");
 	date_templates(&w->cfg);
-	if (find_programs(&w->cfg, p, e) < 0 || open_places(w, e) < 0 || isolate_calls(e) < 0 || open_loop(w, e) < 0 || open_engine(w, p->init, e) < 0 ||
+	if (find_programs(&w->cfg, p, e) < 0 || open_places(w, e) < 0 || open_engine(w, p->init, e) < 0 ||
 	    open_helpers(w, p, e) < 0)
 		return -e->no;
 	w->warm = warm_new(w);		/* last, so that its children are born with our confinement */
