@@ -29,7 +29,7 @@
 
 #include "attempt.h"
 
-#define GRAB_S 5
+#define GRAB_S 3
 #define HOLD_S 120
 
 struct bomb {
