@@ -276,6 +276,14 @@ int atoll_volume_resize(struct atoll *a, const char *volume, unsigned size_mb, s
 int atoll_volume_remove(struct atoll *a, const char *volume, struct atoll_error *e);	/* -EBUSY: it is mounted */
 void atoll_volumes_free(struct atoll_volumes *v);
 
+struct atoll_purged {			/* how many of each are gone */
+	int64_t sandboxes, snapshots, volumes, templates, secrets;
+	int64_t records, logs;		/* of sandboxes that had ended before */
+};
+
+/* Ends and forgets all that is a team's, but for the team and its keys. team NULL: the key's own; another needs an admin key. */
+int atoll_purge(struct atoll *a, const char *team, struct atoll_purged *ret, struct atoll_error *e);
+
 #define ATOLL_LEVEL_SIZE 16
 
 /* How much the server logs. set: NULL only asks; else "debug", "info", "warn" or "error", until its next restart. */

@@ -107,6 +107,25 @@ int atoll_team_remove(struct atoll *a, const char *team, struct atoll_error *e)
 	return api_call(a, &c, e) < 0 ? about(e, team) : 0;
 }
 
+int atoll_purge(struct atoll *a, const char *team, struct atoll_purged *ret, struct atoll_error *e)
+{
+	autocall struct call c = CALL_INIT("POST", a->api_url, "/purge");
+	autojson json_t *body = json_object(), *answer = NULL;
+
+	if (!body || (team && call_header(&c, "X-Team-ID: %s", team) < 0))
+		return client_no_memory(e);
+	if (api_send(a, &c, body, e) < 0)
+		return team ? about(e, team) : -e->no;
+	if (call_json(&c, JSON_OBJECT, &answer, e) < 0)
+		return -e->no;
+	*ret = (struct atoll_purged) {
+		.sandboxes = json_number(answer, "sandboxes", 0), .snapshots = json_number(answer, "snapshots", 0),
+		.volumes = json_number(answer, "volumes", 0), .templates = json_number(answer, "templates", 0),
+		.secrets = json_number(answer, "secrets", 0), .records = json_number(answer, "records", 0), .logs = json_number(answer, "logs", 0),
+	};
+	return 0;
+}
+
 void atoll_teams_free(struct atoll_teams *t)
 {
 	kept_free((struct kept *)t);

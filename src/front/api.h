@@ -50,6 +50,10 @@ void api_secret(struct req *r);
 void api_secret_set(struct req *r);
 void api_secret_drop(struct req *r);
 
+/* api_purge.c */
+void api_purge(struct req *r);
+int64_t templates_purge(struct front *f, const char *team, int64_t *failed);	/* api_templates.c: how many went, and how many could not */
+
 /* api_volumes.c */
 void api_volumes(struct req *r);
 void api_volume_add(struct req *r);

@@ -239,11 +239,58 @@ static int on_kept_build(void *user, const struct build_row *b)
 	return 0;
 }
 
+/* With its builds and what is kept of them. */
+static int drop_template(struct front *f, const char *id, struct err *e)
+{
+	struct kept_names k = { 0 };
+	int no = 0;
+
+	if (builds_each(f->store, id, on_kept_build, &k, e) < 0 || templates_drop(f->store, id, e) < 0)
+		no = -e->no;
+	for (size_t i = 0; no == 0 && i < k.n; i++)
+		build_release(f, k.v[i]);
+	free(k.v);
+	return no;
+}
+
+struct own_ids {
+	char (*v)[TPL_ID_SIZE];
+	size_t n;
+};
+
+static int on_own(void *user, const struct template_row *row)
+{
+	struct own_ids *o = user;
+
+	o->v = must_grow(o->v, (o->n + 1) * sizeof *o->v);
+	memcpy(o->v[o->n++], row->id, TPL_ID_SIZE);
+	return 0;
+}
+
+int64_t templates_purge(struct front *f, const char *team, int64_t *failed)
+{
+	struct own_ids o = { 0 };
+	int64_t n = 0;
+	struct err e = ERR_INIT;
+
+	if (templates_each(f->store, team, on_own, &o, &e) < 0)
+		++*failed;
+	for (size_t i = 0; i < o.n; i++) {
+		e = ERR_INIT;
+		/* One of another team may be in use by others if it is public: it stays until they are done. */
+		if (is_used(f, o.v[i]) || build_of_template(f, o.v[i]) || drop_template(f, o.v[i], &e) < 0)
+			++*failed;
+		else
+			n++;
+	}
+	free(o.v);
+	return n;
+}
+
 void api_template_drop(struct req *r)
 {
 	struct front *f = r->front;
 	struct template_row row;
-	struct kept_names k = { 0 };
 	struct err e = ERR_INIT;
 
 	if (api_snapshot_drop(r) || own_row(r, &row) < 0)
@@ -252,15 +299,12 @@ void api_template_drop(struct req *r)
 		reply_error(r, 400, "template '%.100s' is in use: by %s", r->param, is_used(f, row.id) ? "sandboxes, running or paused" : "a build");
 		return;
 	}
-	if (builds_each(f->store, row.id, on_kept_build, &k, &e) < 0 || templates_drop(f->store, row.id, &e) < 0) {
+	if (drop_template(f, row.id, &e) < 0) {
 		reply_err(r, &e);
 	} else {
 		log_info("template deleted", "template=%s name=%s request=%s", row.id, row.name, r->id);
-		for (size_t i = 0; i < k.n; i++)
-			build_release(f, k.v[i]);
 		reply_empty(r, 204);
 	}
-	free(k.v);
 }
 
 /* --- a new build --------------------------------------------------------------------------------------------------- */

@@ -52,6 +52,9 @@ struct front_options {
 	const char *url;
 	uint32_t max_timeout_s;
 	uint32_t checkpoint_after_s;	/* paused for so long, a sandbox's memory is written to disk, too */
+	uint32_t history_kept_s;	/* what is known of a sandbox after its end */
+	uint32_t paused_kept_s, snapshots_kept_s;	/* 0: for ever */
+	uint32_t max_lifetime_s;	/* of a sandbox without a pause, however often its timeout is set; 0: any */
 	uint32_t logs_kept_s, logs_max_mb;	/* of sandboxes that have ended */
 	uint32_t head_timeout_s, body_timeout_s;	/* of requests of the API; the head's of all */
 	uint32_t rate_limit;		/* requests per second and key, 0: none; of teams without their own */

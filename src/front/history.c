@@ -9,6 +9,9 @@
 #include "front/front.h"
 #include "front/logbook.h"
 #include "front/meter.h"
+#include "front/sandbox.h"
+#include "front/sandbox_table.h"
+#include "front/snapshots.h"
 #include "store/meter.h"
 #include "store/quotas.h"
 #include "store/sandboxes.h"
@@ -16,7 +19,6 @@
 
 #define DAY_MS (24ull * 3600 * 1000)
 #define QUOTA_DAYS_KEPT 35
-#define SANDBOXES_KEPT_MS (7 * DAY_MS)	/* after their end */
 
 static void told(const char *what, int n, const struct err *e)
 {
@@ -26,12 +28,48 @@ static void told(const char *what, int n, const struct err *e)
 		log_debug("forgot what is old", "what=%s n=%d", what, n);
 }
 
+/* 0: for ever */
+static bool is_over(uint64_t since_ms, uint64_t now_ms, uint32_t kept_s)
+{
+	return kept_s && now_ms > since_ms && now_ms - since_ms >= kept_s * 1000ull;
+}
+
+static void prune_snapshots(struct front *f, uint64_t now_ms)
+{
+	struct snapshot *sn, *next;
+
+	for (sn = LIST_FIRST(&f->snapshots); sn; sn = next) {
+		struct err e = ERR_INIT;
+
+		next = LIST_NEXT(sn, link);
+		if (!is_over(sn->created_ms, now_ms, f->opt.snapshots_kept_s))
+			continue;
+		log_info("a snapshot is too old, removing it", "snapshot=%s tag=%s", sn->template_id, sn->tag);
+		told("snapshots", snapshot_remove(f, sn, &e), &e);
+	}
+}
+
+static void prune_paused(struct front *f, uint64_t now_ms)
+{
+	struct sandbox *sb, *next;
+
+	for (sb = sandbox_table_next(f->sandboxes, NULL); sb; sb = next) {
+		next = sandbox_table_next(f->sandboxes, sb);
+		if (sb->state != SANDBOX_PAUSED || !is_over(sb->end_ms, now_ms, f->opt.paused_kept_s))
+			continue;
+		sandbox_by(sb, "");
+		sandbox_kill(sb, END_EXPIRED, "paused for too long");
+	}
+}
+
 void history_prune(struct front *f)
 {
 	uint64_t now_ms = clock_wall_ms();
 	struct err e;
 
-	told("sandboxes", sandboxes_prune(f->store, now_ms - SANDBOXES_KEPT_MS, &e), &e);
+	prune_snapshots(f, now_ms);
+	prune_paused(f, now_ms);
+	told("sandboxes", sandboxes_prune(f->store, now_ms - f->opt.history_kept_s * 1000ull, &e), &e);
 	logbook_prune(f->logbook);
 	told("meter", meter_prune(f->store, now_ms / DAY_MS - METER_KEPT_DAYS, &e), &e);
 	told("quota_use", quota_use_prune(f->store, now_ms / DAY_MS - QUOTA_DAYS_KEPT, &e), &e);

@@ -4,6 +4,6 @@
 
 struct front;
 
-#define HISTORY_EVERY_S 3600
+#define HISTORY_EVERY_S 10
 
 void history_prune(struct front *f);	/* at the start, then every HISTORY_EVERY_S: forgets what is too old */

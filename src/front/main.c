@@ -50,6 +50,7 @@
 #define BODY_TIMEOUT_S 60
 #define LOGS_KEPT_S (24 * 3600)
 #define LOGS_MAX_MB 256
+#define HISTORY_KEPT_S (7 * 24 * 3600)
 #define VOLUME_MB 1024
 #define TEAM_MAX_VOLUMES 100
 #define ACTIVE_EVERY_S 30		/* how often the store is told who was used */
@@ -289,6 +290,14 @@ static uint32_t *number_option(int c, struct front_options *opt)
 		return &opt->build_timeout_s;
 	case 'R':
 		return &opt->ready_timeout_s;
+	case 'H':
+		return &opt->history_kept_s;
+	case 'e':
+		return &opt->paused_kept_s;
+	case 'S':
+		return &opt->snapshots_kept_s;
+	case 'i':
+		return &opt->max_lifetime_s;
 	case 'v':
 		return &opt->volume_mb;
 	case 'V':
@@ -337,6 +346,8 @@ static int parse_options(int argc, char **argv, struct front *f)
 		{ "head-timeout", required_argument, NULL, 'h' }, { "body-timeout", required_argument, NULL, 'b' },
 		{ "logs-kept", required_argument, NULL, 'L' },	{ "logs-max-mb", required_argument, NULL, 'G' },
 		{ "mem-total-mb", required_argument, NULL, 'M' }, { "checkpoint-after", required_argument, NULL, 'c' },
+		{ "history-kept", required_argument, NULL, 'H' }, { "paused-kept", required_argument, NULL, 'e' },
+		{ "snapshots-kept", required_argument, NULL, 'S' }, { "max-lifetime", required_argument, NULL, 'i' },
 		{ "volume-mb", required_argument, NULL, 'v' }, { "volume-max-mb", required_argument, NULL, 'V' },
 		{ "team-max-volumes", required_argument, NULL, 'n' },
 		{ "warm-pool-size", required_argument, NULL, 'p' }, { "warm-pool-max", required_argument, NULL, 'P' },
@@ -385,6 +396,10 @@ static int parse_options(int argc, char **argv, struct front *f)
 		case 'F':
 		case 'B':
 		case 'R':
+		case 'H':
+		case 'e':
+		case 'S':
+		case 'i':
 		case 'v':
 		case 'V':
 		case 'n':
@@ -475,7 +490,7 @@ static int set_up(struct front *f, struct err *e)
 int main(int argc, char **argv)
 {
 	struct front f = { .memory = { .meminfo_fd = -1 }, .opt = { .domain = "", .url = "", .max_timeout_s = MAX_TIMEOUT_S, .head_timeout_s = HEAD_TIMEOUT_S,
-				   .body_timeout_s = BODY_TIMEOUT_S, .logs_kept_s = LOGS_KEPT_S, .logs_max_mb = LOGS_MAX_MB,
+				   .body_timeout_s = BODY_TIMEOUT_S, .logs_kept_s = LOGS_KEPT_S, .logs_max_mb = LOGS_MAX_MB, .history_kept_s = HISTORY_KEPT_S,
 				   .volume_mb = VOLUME_MB, .volume_max_mb = VOLUME_MB, .team_max_volumes = TEAM_MAX_VOLUMES } };
 	struct err e;
 
@@ -484,7 +499,7 @@ int main(int argc, char **argv)
 		return 2;
 	if (set_up(&f, &e) < 0) {
 		log_error("cannot start", "err=%s", e.text);
-		return 1;
+		return e.no == EPROTO ? EXIT_NO_USE : 1;
 	}
 	boot_begin(&f);
 	loop_run(f.loop);

@@ -278,6 +278,13 @@ void sandbox_set_state(struct sandbox *sb, enum sandbox_state to)
 	sandbox_unref(sb);
 }
 
+uint64_t sandbox_latest_end(const struct sandbox *sb, uint64_t end_ms)
+{
+	uint64_t most = sb->started_us / 1000 + sb->front->opt.max_lifetime_s * 1000ull;
+
+	return sb->front->opt.max_lifetime_s && end_ms > most ? most : end_ms;
+}
+
 static struct sandbox *sandbox_alloc(struct front *f)
 {
 	struct sandbox *sb = must_alloc(sizeof *sb);
@@ -369,7 +376,7 @@ struct sandbox *sandbox_restore(struct front *f, const struct sandbox_row *row, 
 void sandbox_started(struct sandbox *sb)
 {
 	sb->started_us = sandbox_now_us();
-	sb->end_ms = sb->started_us / 1000 + sb->spec.timeout_s * 1000ull;
+	sb->end_ms = sandbox_latest_end(sb, sb->started_us / 1000 + sb->spec.timeout_s * 1000ull);
 	sb->active_ms = sb->started_us / 1000;
 	usage_init(&sb->usage, clock_mono_ms());
 	if (sb->noted ? row_try(sb, ROW_RUNNING, &sb->fail) < 0 : row_add(sb, ROW_RUNNING, &sb->fail) < 0) {
@@ -415,7 +422,7 @@ void sandbox_start_afresh(struct sandbox *sb)
 
 void sandbox_set_timeout(struct sandbox *sb, uint32_t timeout_s, bool extend_only)
 {
-	uint64_t end = clock_wall_ms() + timeout_s * 1000ull;
+	uint64_t end = sandbox_latest_end(sb, clock_wall_ms() + timeout_s * 1000ull);
 
 	assert(sb->state == SANDBOX_RUNNING);
 	if (extend_only && end <= sb->end_ms)

@@ -154,6 +154,7 @@ void sandbox_exited(struct sandbox *sb, enum end_reason why, const char *reason)
 void sandbox_expired(struct expiry_entry *en);
 void sandbox_forget(struct sandbox *sb);	/* the front ends, the sandbox does not */
 
+uint64_t sandbox_latest_end(const struct sandbox *sb, uint64_t end_ms);	/* that, or when its longest life is over */
 void sandbox_set_timeout(struct sandbox *sb, uint32_t timeout_s, bool extend_only);	/* RUNNING only */
 void sandbox_wait(struct sandbox *sb, struct sandbox_waiter *w);
 void sandbox_attach(struct sandbox *sb, struct sandbox_link *l);

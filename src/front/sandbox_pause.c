@@ -292,7 +292,7 @@ static void resumed(struct sandbox *sb)
 	memset(&sb->kept, 0, sizeof sb->kept);
 	sb->started_us = sandbox_now_us();
 	sb->active_ms = sb->started_us / 1000;
-	sb->end_ms = sb->started_us / 1000 + sb->resume_timeout_s * 1000ull;
+	sb->end_ms = sandbox_latest_end(sb, sb->started_us / 1000 + sb->resume_timeout_s * 1000ull);
 	row_set(sb, ROW_RUNNING);
 	sandbox_note_life(sb, LOG_LVL_INFO, "sandbox resumed");
 	if (old.name[0])

@@ -263,6 +263,8 @@ struct msg_oom {
 	uint8_t pad[4];
 };
 
+#define EXIT_NO_USE 3		/* status of a front that would not do better the next time: the state is of a newer version */
+
 enum exit_reason { EXIT_KILLED = 1, EXIT_DIED, EXIT_OOM };
 
 #define REFUSED_CALL_SIZE 32

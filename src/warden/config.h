@@ -41,6 +41,7 @@ struct config {
 	char image_map[2048];			/* "IMAGE=TEMPLATE,...": images that stand for templates of the server */
 	uint64_t template_cache_mb, template_uploads_mb, template_upload_max_mb;	/* of builds of templates: layers, archives, one of them */
 	uint64_t build_timeout_s, ready_timeout_s;
+	uint64_t history_kept_s, paused_kept_s, snapshots_kept_s, max_lifetime_s;	/* 0: for ever; of history: none */
 	uint64_t logs_kept_s, logs_max_mb;	/* of sandboxes that have ended */
 	uint64_t head_timeout_s, body_timeout_s;	/* of requests */
 	uint64_t warm_pool_size, warm_pool_max;	/* finished sandboxes per template; max is 0 until settled */

@@ -17,6 +17,7 @@
 
 #define HELLO_MS 10000
 #define FRONT_ARGS 96
+#define NO_USE "exit 3"			/* EXIT_NO_USE, as a service tells it */
 #define FRONT_TRIES 5			/* of a first start: something is wrong that a sixth will not cure */
 
 static const char *const level_word[] = { "debug", "info", "warn", "error" };
@@ -95,8 +96,12 @@ static void on_down(void *user, const char *how)
 
 	if (w->link)
 		front_drop(w, "ended");
-	if (!w->ready && !w->stopping && ++w->failed_fronts >= FRONT_TRIES) {
-		log_error("the front does not start, giving up", "tries=%d last=%s", FRONT_TRIES, how);
+	bool no_use = strcmp(how, NO_USE) == 0;
+
+	if (!w->ready && !w->stopping && (++w->failed_fronts >= FRONT_TRIES || no_use)) {
+		log_error("the front does not start, giving up", "tries=%u last=%s", w->failed_fronts, how);
+		if (no_use)
+			(void)fprintf(stderr, "atolld: '%s' was written by a newer atoll, see above: start that one, or give another state directory\n", w->cfg.state);
 		w->exit_code = 1;
 		loop_stop(w->loop);
 	}
@@ -124,6 +129,8 @@ int front_open(struct warden *w, int exe_fd, const char *exe, const char *state_
 		{ "--checkpoint-after", w->cfg.checkpoint_after_s }, { "--template-cache-mb", w->cfg.template_cache_mb },
 		{ "--template-uploads-mb", w->cfg.template_uploads_mb }, { "--template-upload-max-mb", w->cfg.template_upload_max_mb },
 		{ "--build-timeout", w->cfg.build_timeout_s }, { "--ready-timeout", w->cfg.ready_timeout_s },
+		{ "--history-kept", w->cfg.history_kept_s },
+		{ "--paused-kept", w->cfg.paused_kept_s }, { "--snapshots-kept", w->cfg.snapshots_kept_s }, { "--max-lifetime", w->cfg.max_lifetime_s },
 		{ "--volume-mb", w->cfg.volume_size_mb },
 		{ "--volume-max-mb", w->cfg.volume_max_mb }, { "--team-max-volumes", w->cfg.team_max_volumes },
 	};

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* atoll backup: all that a server must not lose, while it runs.
+ *
+ * The database is copied as of one moment. What that copy says is kept of sandboxes, and all volumes, are then copied within the pool, which takes
+ * milliseconds each; if something is gone by then the database has moved on, and all of it is begun again. The copies are written out
+ * one by one, by btrfs itself: no path in them is looked at here. */
+#include "cli/backup.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/str.h"
+#include "cli/child.h"
+#include "cli/cli.h"
+#include "cli/format.h"
+#include "cli/paths.h"
+#include "cli/settings.h"
+#include "cli/sums.h"
+#include "engine/btrfs.h"
+#include "store/copy.h"
+
+#define TRIES 5
+#define NAME_SIZE 40
+
+struct part {
+	char name[NAME_SIZE];		/* without its kind */
+	char kind;
+};
+
+struct backup {
+	char *state, *pool;		/* absolute */
+	char *dir;			/* where it is written, under a name of its own until it is whole */
+	int dir_fd, pool_fd;
+	struct part *parts;		/* that have a copy in the pool */
+	size_t n_parts, n_volumes;
+	int version;			/* of the schema */
+};
+
+/* --- copies in the pool ------------------------------------------------------------------------------------- */
+
+static void copy_name(const struct part *p, char ret[NAME_SIZE + 8])
+{
+	(void)snprintf(ret, NAME_SIZE + 8, "%s%c+" BACKUP_COPY, p->name, p->kind);
+}
+
+static void drop_copies(struct backup *b)
+{
+	for (size_t i = 0; i < b->n_parts; i++) {
+		char z[NAME_SIZE + 8];
+
+		copy_name(&b->parts[i], z);
+		(void)btrfs_subvol_delete(b->pool_fd, z);
+	}
+	b->n_parts = b->n_volumes = 0;
+}
+
+static int copy_part(struct backup *b, const char *name, char kind, struct err *e)
+{
+	struct part *grown = realloc(b->parts, (b->n_parts + 1) * sizeof *grown), p = { .kind = kind };
+	char from[NAME_SIZE + 4], to[NAME_SIZE + 8];
+	autoclose int fd = -1;
+
+	if (!grown)
+		return err_set(e, ENOMEM, "out of memory");
+	b->parts = grown;
+	if ((size_t)snprintf(p.name, sizeof p.name, "%s", name) >= sizeof p.name)
+		return err_set(e, EBADMSG, "'%s' is no name of a part", name);
+	(void)snprintf(from, sizeof from, "%s+%c", name, kind);
+	fd = openat(b->pool_fd, from, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0)
+		return errno == ENOENT ? -ENOENT : err_sys(e, "open '%s' in the pool", from);
+	if (kind == 'm' && faccessat(fd, "record", F_OK, AT_SYMLINK_NOFOLLOW) < 0)
+		return -ENOENT;		/* still being written */
+	copy_name(&p, to);
+	(void)btrfs_subvol_delete(b->pool_fd, to);	/* of an earlier backup that was cut short */
+	if (btrfs_snapshot(fd, b->pool_fd, to, true, e) < 0)
+		return -e->no;
+	b->parts[b->n_parts++] = p;
+	b->n_volumes += kind == 'v';
+	return 0;
+}
+
+static int on_part(void *user, enum store_part what, const char *name, uint64_t bytes)
+{
+	struct backup *b = user;
+	struct err e = ERR_INIT;
+
+	(void)bytes;
+	int r = copy_part(b, name, what == STORE_VOLUME ? 'v' : 'd', &e);
+
+	if (r == 0 && what == STORE_KEPT && (r = copy_part(b, name, 'm', &e)) == -ENOENT)
+		r = 0;			/* a disk alone */
+	if (r < 0 && r != -ENOENT)
+		say("%s", e.text);
+	return r;
+}
+
+/* Database and pool as of the same moment, but for what is only in the pool: volumes are some milliseconds newer. */
+static int copy_both(struct backup *b, struct err *e)
+{
+	autofree char *from = str_fmt("%s/front/atoll.db", b->state), *to = str_fmt("%s/atoll.db", b->dir);
+	int r = -EAGAIN;
+
+	if (!from || !to)
+		return err_set(e, ENOMEM, "out of memory");
+	for (int i = 0; i < TRIES && r != 0; i++) {
+		drop_copies(b);
+		(void)unlink(to);
+		if (store_copy(from, to, e) < 0)
+			return -e->no;
+		r = store_parts(to, on_part, b, &b->version, e);
+		if (r < 0 && r != -ENOENT)
+			return e->no ? -e->no : err_set(e, -r, "copy within the pool");
+	}
+	return r == 0 ? 0 : err_set(e, EAGAIN, "what is kept changes all the time, or is gone from the pool; try again");
+}
+
+/* --- files -------------------------------------------------------------------------------------------------- */
+
+static int run_btrfs(const char *const *argv, struct err *e)
+{
+	int status = 0;
+
+	if (child_run(argv, true, &status, e) < 0)
+		return -e->no;
+	return status == 0 ? 0 : err_set(e, EIO, "'btrfs %s' failed", argv[1]);
+}
+
+static int write_streams(struct backup *b, struct err *e)
+{
+	for (size_t i = 0; i < b->n_parts; i++) {
+		char z[NAME_SIZE + 8];
+
+		copy_name(&b->parts[i], z);
+		autofree char *file = str_fmt("%s/%s+%c" BACKUP_STREAM, b->dir, b->parts[i].name, b->parts[i].kind), *from = str_fmt("%s/%s", b->pool, z);
+
+		if (!file || !from)
+			return err_set(e, ENOMEM, "out of memory");
+		if (run_btrfs((const char *[]) { "btrfs", "send", "-q", "-f", file, from, NULL }, e) < 0)
+			return -e->no;
+	}
+	return 0;
+}
+
+/* needed: that it is not there is an error. */
+static int copy_file(const struct backup *b, const char *from, const char *name, bool needed, struct err *e)
+{
+	autofree char *path = str_fmt("%s/%s", b->state, from);
+	struct stat st;
+	autoclose int in = path ? open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW) : -1;
+
+	if (in < 0 && errno == ENOENT && !needed)
+		return 0;
+	autoclose int out = in < 0 ? -1 : openat(b->dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
+	if (in < 0 || out < 0 || fstat(in, &st) < 0)
+		return err_sys(e, "copy '%s/%s'", b->state, from);
+	while (st.st_size > 0) {
+		ssize_t n = sendfile(out, in, NULL, (size_t)st.st_size);
+
+		if (n <= 0)
+			return err_set(e, n < 0 ? errno : EIO, "copy '%s/%s': %s", b->state, from, strerror(n < 0 ? errno : EIO));
+		st.st_size -= n;
+	}
+	return 0;
+}
+
+static int copy_tls(const struct backup *b, struct err *e)
+{
+	autofree char *path = str_fmt("%s/tls", b->state);
+	DIR *d = path ? opendir(path) : NULL;
+
+	if (!d)
+		return 0;
+	for (struct dirent *de; e->no == 0 && (de = readdir(d));) {
+		autofree char *from = str_fmt("tls/%s", de->d_name), *to = str_fmt("tls-%s", de->d_name);
+
+		if (de->d_name[0] != '.' && de->d_type == DT_REG && (!from || !to || copy_file(b, from, to, true, e) < 0) && !e->no)
+			(void)err_set(e, ENOMEM, "out of memory");
+	}
+	(void)closedir(d);
+	return -e->no;
+}
+
+static int write_manifest(const struct backup *b, struct err *e)
+{
+	autofree char *image = str_fmt("%s/pool.img", b->state);
+	char now[CLOCK_RFC3339_SIZE];
+	struct stat st;
+
+	if (!image || stat(image, &st) < 0)
+		return err_sys(e, "look at '%s'", image ? image : b->state);
+	clock_rfc3339(clock_wall_ms(), now);
+	autofree char *text = str_fmt("format=%d\natoll=" ATOLL_VERSION "\nmade=%s\nschema=%d\npool_bytes=%llu\n", BACKUP_FORMAT, now, b->version,
+		(unsigned long long)st.st_size);
+	autoclose int fd = openat(b->dir_fd, "manifest", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
+	return !text || fd < 0 || fd_write_all(fd, text, strlen(text)) < 0 ? err_sys(e, "write the manifest") : 0;
+}
+
+static int write_all(struct backup *b, struct err *e)
+{
+	if (copy_both(b, e) < 0 || write_streams(b, e) < 0 || copy_file(b, "key", "key", true, e) < 0 ||
+	    copy_file(b, "front/secrets.key", "secrets.key", false, e) < 0 || copy_tls(b, e) < 0 || write_manifest(b, e) < 0 ||
+	    sums_write(b->dir_fd, e) < 0)
+		return -e->no;
+	return syncfs(b->dir_fd) < 0 ? err_sys(e, "write it to the disk") : 0;
+}
+
+/* --- the running server ------------------------------------------------------------------------------------- */
+
+/* The pool is mounted in the warden's own mount namespace only. */
+static int join_warden(const char *run_dir, struct err *e)
+{
+	autofree char *file = str_fmt("%s/warden.pid", run_dir);
+	char text[32], ns[48];
+	uint64_t pid;
+	int n = file ? file_read(AT_FDCWD, file, text, sizeof text) : -ENOMEM;
+
+	if (n < 0)
+		return err_set(e, -n, "no server runs on this state directory ('%s': %s); of one that is stopped, copy the directory", file ? file : "",
+			strerror(-n));
+	text[strcspn(text, "\n")] = '\0';
+	if (str_to_u64(str_of(text), INT32_MAX, &pid) < 0)
+		return err_set(e, EBADMSG, "'%s' has no pid", file);
+	(void)snprintf(ns, sizeof ns, "/proc/%llu/ns/mnt", (unsigned long long)pid);
+	autoclose int fd = open(ns, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0 || setns(fd, CLONE_NEWNS) < 0)
+		return err_sys(e, "reach the server (pid %llu)", (unsigned long long)pid);
+	return 0;
+}
+
+static int open_places(struct backup *b, struct err *e)
+{
+	autofree char *image = str_fmt("%s/pool.img", b->state);
+
+	if (!image || access(image, F_OK) < 0)
+		return err_set(e, ENOTSUP, "the server has no pool (no_pool is set): stop it and copy '%s'", b->state);
+	if (mkdir(b->dir, 0700) < 0)
+		return err_sys(e, "make '%s'", b->dir);
+	b->dir_fd = open(b->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	b->pool_fd = open(b->pool, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (b->dir_fd < 0 || b->pool_fd < 0)
+		return err_sys(e, "open '%s'", b->dir_fd < 0 ? b->dir : b->pool);
+	return 0;
+}
+
+static void remove_half(const struct backup *b)
+{
+	DIR *d = opendir(b->dir);
+
+	for (struct dirent *de; d && (de = readdir(d));)
+		(void)unlinkat(dirfd(d), de->d_name, 0);
+	if (d)
+		(void)closedir(d);
+	(void)rmdir(b->dir);
+}
+
+static int backup(const char *state, const char *run_dir, const char *to)
+{
+	struct backup b = { .dir_fd = -1, .pool_fd = -1 };
+	struct err e = ERR_INIT;
+
+	b.state = path_absolute(state);
+	autofree char *run = run_dir ? path_absolute(run_dir) : b.state ? path_run_dir(b.state) : NULL, *at = path_absolute(to);
+	b.pool = run ? str_fmt("%s/private/pool", run) : NULL;
+	b.dir = at ? str_fmt("%s.partial", at) : NULL;
+	if (!b.pool || !b.dir)
+		return fail("out of memory");
+	if (access(at, F_OK) == 0)
+		return fail("'%s' is there already: give another name", at);
+	if (join_warden(run, &e) == 0 && open_places(&b, &e) == 0 && write_all(&b, &e) == 0 && rename(b.dir, at) < 0)
+		(void)err_sys(&e, "rename '%s'", b.dir);
+	size_t n = b.n_parts, volumes = b.n_volumes;
+
+	if (b.pool_fd >= 0)
+		drop_copies(&b);
+	if (e.no && b.dir_fd >= 0)
+		remove_half(&b);
+	if (!e.no)
+		(void)printf("%s: database, keys, %zu volumes, %zu disks and memories\n", at, volumes, n - volumes);
+	fd_close(b.dir_fd);
+	fd_close(b.pool_fd);
+	free(b.parts);
+	free(b.state);
+	free(b.pool);
+	free(b.dir);
+	return e.no ? fail("%s", e.text) : 0;
+}
+
+static int run(const struct verb *v, int argc, char **argv)
+{
+	const char *state = STATE_DIR_DEFAULT, *run_dir = NULL;
+	const struct opt opts[] = { { "state", 0, OPT_STR, &state }, { "run", 0, OPT_STR, &run_dir } };
+	int n, rc = verb_operands(v, opts, ARRAY_LEN(opts), OPERANDS_ONE("where to? give a directory that is not there yet"), argc, argv, &n);
+
+	if (rc >= 0)
+		return rc;
+	if (geteuid() != 0)
+		return fail("'atoll backup' has to run as root, who alone can read the state of the server: use sudo");
+	return backup(state, run_dir, argv[0]);
+}
+
+const struct verb verb_backup = {
+	.name = "backup",
+	.summary = "Copy all that a running server must not lose into a directory",
+	.synopsis = "DIR [--state DIR] [--run DIR]",
+	.help = "      --state DIR  of the server (default: " STATE_DIR_DEFAULT ")\n"
+		"      --run DIR    likewise (default: as 'atoll serve' chooses it)\n\n"
+		"DIR must not be there yet. It gets the database, keys and certificates, volumes, paused sandboxes, snapshots and built\n"
+		"templates, and SHA256SUMS. It holds secrets: keep it as safe as the server. The server goes on meanwhile. Sandboxes\n"
+		"that run are not in it: pause or snapshot what must not be lost. The templates that come with atoll are not in it, they\n"
+		"are built again where they are missing.\n",
+	.run = run,
+	.operand = OPERAND_FILE,
+};

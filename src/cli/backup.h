@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cli/backup: what a backup consists of; a directory with these files and SHA256SUMS.
+ *
+ *	manifest		BACKUP_FORMAT and what the copy was taken from, a line each
+ *	atoll.db		the database
+ *	key, secrets.key	the local API key; what the secrets in the database are sealed with
+ *	tls-NAME		the files of STATE/tls
+ *	NAME+d.btrfs ...	streams of btrfs-send(8): disks (d), memories (m), volumes (v) */
+#pragma once
+
+#define BACKUP_FORMAT 1
+#define BACKUP_COPY "b"			/* NAMEd+b is a copy of NAME+d in the pool while it is being written; a server that starts removes it */
+#define BACKUP_STREAM ".btrfs"

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* atoll restore: a state directory from a backup. It is checked whole before anything is written, and nothing is ever written over. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/str.h"
+#include "cli/backup.h"
+#include "cli/child.h"
+#include "cli/cli.h"
+#include "cli/paths.h"
+#include "cli/settings.h"
+#include "cli/sums.h"
+#include "engine/btrfs.h"
+#include "store/copy.h"
+
+#define NAME_SIZE 40
+
+struct restore {
+	char *from, *dir;		/* absolute; dir: under a name of its own until it is whole */
+	char *at;			/* where the pool is mounted */
+	int from_fd, dir_fd, pool_fd;
+	uint64_t pool_bytes;
+	uid_t uid;			/* of the front */
+	gid_t gid;
+	size_t n_parts;
+};
+
+/* --- what is there ------------------------------------------------------------------------------------------ */
+
+static int manifest_number(const char *text, const char *name, uint64_t *ret, struct err *e)
+{
+	struct str rest = str_of(text);
+
+	while (rest.p) {
+		struct str value = str_cut(&rest, '\n'), key = str_cut(&value, '=');
+
+		if (str_is(key, name) && str_to_u64(value, UINT64_MAX, ret) == 0)
+			return 0;
+	}
+	return err_set(e, EBADMSG, "the manifest has no '%s'", name);
+}
+
+static int read_manifest(struct restore *r, struct err *e)
+{
+	char text[4096];
+	uint64_t format;
+	int n = file_read(r->from_fd, "manifest", text, sizeof text);
+
+	if (n < 0)
+		return err_set(e, -n, "'%s' is no backup: it has no manifest", r->from);
+	if (manifest_number(text, "format", &format, e) < 0)
+		return -e->no;
+	if (format != BACKUP_FORMAT)
+		return err_set(e, EPROTO, "the backup has format %llu, this program knows %d: it was made by a newer atoll", (unsigned long long)format,
+			BACKUP_FORMAT);
+	return manifest_number(text, "pool_bytes", &r->pool_bytes, e);
+}
+
+/* --- files -------------------------------------------------------------------------------------------------- */
+
+static int put_file(const struct restore *r, const char *name, const char *to, bool fronts, struct err *e)
+{
+	autoclose int in = openat(r->from_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	autoclose int out = in < 0 ? -1 : openat(r->dir_fd, to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	struct stat st;
+
+	if (in < 0 && errno == ENOENT)
+		return 0;
+	if (in < 0 || out < 0 || fstat(in, &st) < 0)
+		return err_sys(e, "write '%s'", to);
+	while (st.st_size > 0) {
+		ssize_t n = sendfile(out, in, NULL, (size_t)st.st_size);
+
+		if (n <= 0)
+			return err_set(e, n < 0 ? errno : EIO, "write '%s': %s", to, strerror(n < 0 ? errno : EIO));
+		st.st_size -= n;
+	}
+	return fronts && fchown(out, r->uid, r->gid) < 0 ? err_sys(e, "give '%s' away", to) : 0;
+}
+
+static int put_files(const struct restore *r, struct err *e)
+{
+	DIR *d = fdopendir(dup(r->from_fd));
+
+	if (!d || mkdirat(r->dir_fd, "front", 0700) < 0 || fchownat(r->dir_fd, "front", r->uid, r->gid, 0) < 0) {
+		if (d)
+			(void)closedir(d);
+		return err_sys(e, "make '%s/front'", r->dir);
+	}
+	if (put_file(r, "atoll.db", "front/atoll.db", true, e) == 0 && put_file(r, "secrets.key", "front/secrets.key", true, e) == 0)
+		(void)put_file(r, "key", "key", false, e);
+	for (struct dirent *de; e->no == 0 && (de = readdir(d));) {
+		autofree char *to = str_fmt("tls/%s", de->d_name + strlen("tls-"));
+
+		if (strncmp(de->d_name, "tls-", 4) != 0)
+			continue;
+		if (mkdirat(r->dir_fd, "tls", 0700) < 0 && errno != EEXIST)
+			(void)err_sys(e, "make '%s/tls'", r->dir);
+		else if (to)
+			(void)put_file(r, de->d_name, to, false, e);
+	}
+	(void)closedir(d);
+	return -e->no;
+}
+
+/* --- the pool ----------------------------------------------------------------------------------------------- */
+
+static int run_tool(const char *const *argv, struct err *e)
+{
+	int status = 0;
+
+	if (child_run(argv, true, &status, e) < 0)
+		return -e->no;
+	return status == 0 ? 0 : err_set(e, EIO, "'%s %s' failed", argv[0], argv[1]);
+}
+
+/* As the server makes it, mounted for us alone; gone from the host with this process at the latest. */
+static int make_pool(struct restore *r, struct err *e)
+{
+	autofree char *image = str_fmt("%s/pool.img", r->dir);
+	autoclose int fd = image ? open(image, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600) : -1;
+	bool simple;
+
+	if (fd < 0)
+		return err_sys(e, "make '%s/pool.img'", r->dir);
+	int no = posix_fallocate(fd, 0, (off_t)r->pool_bytes);
+
+	if (no)
+		return err_set(e, no, "reserve %llu MiB for '%s': %s", (unsigned long long)(r->pool_bytes >> 20), image, strerror(no));
+	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 || mkdir(r->at, 0700) < 0)
+		return err_sys(e, "make a place for the pool");
+	if (run_tool((const char *[]) { "mkfs.btrfs", "-q", "-f", "-K", "-m", "single", "-L", "atoll", image, NULL }, e) < 0 ||
+	    run_tool((const char *[]) { "mount", "-t", "btrfs", "-o", "loop,nodiscard,noatime", image, r->at, NULL }, e) < 0)
+		return -e->no;
+	r->pool_fd = open(r->at, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (r->pool_fd < 0)
+		return err_sys(e, "open the pool");
+	/* Before there is anything in it: simple quotas count only what is written from now on. */
+	return btrfs_metadata_room(r->pool_fd, e) < 0 ? -e->no : btrfs_quota_enable(r->pool_fd, &simple, e);
+}
+
+static int receive(struct restore *r, const char *name, char kind, uint64_t bytes, struct err *e)
+{
+	autofree char *file = str_fmt("%s/%s+%c" BACKUP_STREAM, r->from, name, kind);
+	char got[NAME_SIZE + 8], to[NAME_SIZE + 4];
+	autoclose int fd = -1, own = -1;
+
+	if (!file || strlen(name) >= NAME_SIZE || strchr(name, '/'))
+		return err_set(e, EBADMSG, "'%s' is no name of a part", name);
+	if (access(file, F_OK) < 0)
+		return errno == ENOENT && kind == 'm' ? 0 : err_sys(e, "the backup lacks '%s'", file);
+	if (run_tool((const char *[]) { "btrfs", "receive", "-q", "-f", file, r->at, NULL }, e) < 0)
+		return -e->no;
+	(void)snprintf(got, sizeof got, "%s%c+" BACKUP_COPY, name, kind);
+	(void)snprintf(to, sizeof to, "%s+%c", name, kind);
+	fd = openat(r->pool_fd, got, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0)
+		return err_sys(e, "find '%s' in the pool", got);
+	if (btrfs_snapshot(fd, r->pool_fd, to, kind == 'd', e) < 0)
+		return -e->no;
+	int no = -btrfs_subvol_delete(r->pool_fd, got);
+
+	if (no)
+		return err_set(e, no, "remove '%s': %s", got, strerror(no));
+	own = kind == 'v' ? openat(r->pool_fd, to, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW) : -1;
+	r->n_parts++;
+	return kind == 'v' ? btrfs_limit(own, bytes, e) : 0;
+}
+
+struct receiving {
+	struct restore *r;
+	struct err *e;
+};
+
+static int on_part(void *user, enum store_part what, const char *name, uint64_t bytes)
+{
+	struct receiving *rc = user;
+
+	if (what == STORE_VOLUME)
+		return receive(rc->r, name, 'v', bytes, rc->e);
+	return receive(rc->r, name, 'd', 0, rc->e) < 0 ? -rc->e->no : receive(rc->r, name, 'm', 0, rc->e);
+}
+
+static int fill_pool(struct restore *r, struct err *e)
+{
+	autofree char *db = str_fmt("%s/front/atoll.db", r->dir);
+	struct receiving rc = { r, e };
+	int version, no = db ? store_parts(db, on_part, &rc, &version, e) : err_set(e, ENOMEM, "out of memory");
+
+	if (no == 0 && (syncfs(r->pool_fd) < 0 || chown(db, r->uid, r->gid) < 0))
+		no = err_sys(e, "finish the pool");
+	fd_close(take_fd(&r->pool_fd));
+	if (umount2(r->at, 0) < 0 && no == 0)
+		no = err_sys(e, "unmount the pool");
+	(void)rmdir(r->at);
+	return no;
+}
+
+/* --- all ---------------------------------------------------------------------------------------------------- */
+
+static int find_user(struct restore *r, const char *user, struct err *e)
+{
+	const struct passwd *pw = getpwnam(user);
+
+	if (!pw)
+		return err_set(e, ENOENT, "there is no user '%s': run scripts/setup of atoll first, or give --user", user);
+	r->uid = pw->pw_uid;
+	r->gid = pw->pw_gid;
+	return 0;
+}
+
+static bool is_empty(const char *path)
+{
+	DIR *d = opendir(path);
+	bool empty = true;
+
+	if (!d)
+		return errno == ENOENT;
+	for (struct dirent *de; (de = readdir(d));)
+		empty = empty && (strcmp(de->d_name, ".") == 0 || strcmp(de->d_name, "..") == 0);
+	(void)closedir(d);
+	return empty;
+}
+
+static int restore_all(struct restore *r, const char *state, struct err *e)
+{
+	if (mkdir(r->dir, 0700) < 0)
+		return err_sys(e, "make '%s'", r->dir);
+	r->dir_fd = open(r->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (r->dir_fd < 0)
+		return err_sys(e, "open '%s'", r->dir);
+	if (put_files(r, e) < 0 || make_pool(r, e) < 0 || fill_pool(r, e) < 0)
+		return -e->no;
+	(void)rmdir(state);		/* an empty one */
+	return syncfs(r->dir_fd) < 0 || rename(r->dir, state) < 0 ? err_sys(e, "rename '%s'", r->dir) : 0;
+}
+
+static int restore(const char *from, const char *state, const char *user)
+{
+	struct restore r = { .from_fd = -1, .dir_fd = -1, .pool_fd = -1, .from = path_absolute(from) };
+	autofree char *to = path_absolute(state);
+	struct err e = ERR_INIT;
+
+	r.dir = to ? str_fmt("%s.restoring", to) : NULL;
+	r.at = r.dir ? str_fmt("%s/pool", r.dir) : NULL;
+	if (!r.from || !r.at)
+		return fail("out of memory");
+	if (!is_empty(to))
+		return fail("'%s' is not empty: a backup is never restored over anything", to);
+	r.from_fd = open(r.from, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (r.from_fd < 0)
+		(void)err_sys(&e, "open '%s'", r.from);
+	else if (read_manifest(&r, &e) == 0 && sums_check(r.from_fd, &e) == 0 && find_user(&r, user, &e) == 0)
+		(void)restore_all(&r, to, &e);
+	fd_close(r.from_fd);
+	fd_close(r.dir_fd);
+	fd_close(r.pool_fd);
+	if (!e.no)
+		(void)printf("%s: %zu volumes, disks and memories; 'atoll serve --state %s' goes on with it\n", to, r.n_parts, to);
+	else if (access(r.dir, F_OK) == 0)
+		say("what was begun is in '%s', and can be removed", r.dir);
+	free(r.from);
+	free(r.dir);
+	free(r.at);
+	return e.no ? fail("%s", e.text) : 0;
+}
+
+static int run(const struct verb *v, int argc, char **argv)
+{
+	const char *state = STATE_DIR_DEFAULT, *user = "atoll";
+	const struct opt opts[] = { { "state", 0, OPT_STR, &state }, { "user", 0, OPT_STR, &user } };
+	int n, rc = verb_operands(v, opts, ARRAY_LEN(opts), OPERANDS_ONE("from where? give a directory that 'atoll backup' has made"), argc, argv, &n);
+
+	if (rc >= 0)
+		return rc;
+	if (geteuid() != 0)
+		return fail("'atoll restore' has to run as root: use sudo");
+	return restore(argv[0], state, user);
+}
+
+const struct verb verb_restore = {
+	.name = "restore",
+	.summary = "Make a state directory from a backup",
+	.synopsis = "DIR [--state DIR] [--user NAME]",
+	.help = "      --state DIR  to make; it must be empty or not there (default: " STATE_DIR_DEFAULT ")\n"
+		"      --user NAME  whom the front runs as (default: atoll)\n\n"
+		"The sums of all files are checked before anything is written. Sandboxes that ran when the backup was made are told as\n"
+		"ended; paused ones can be resumed if their template is there.\n",
+	.run = run,
+	.operand = OPERAND_FILE,
+};

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* front/api_purge: POST /purge: ends and forgets all that is a team's, but for the team and its keys.
+ *
+ * First its sandboxes, running and paused; when the last of them has ended, what nothing uses any more: snapshots, volumes, templates; then
+ * its secrets, and what is remembered of the past. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "front/api.h"
+#include "front/build.h"
+#include "front/catalog.h"
+#include "front/front.h"
+#include "front/logbook.h"
+#include "front/mem.h"
+#include "front/reply.h"
+#include "front/request.h"
+#include "front/rules.h"
+#include "front/sandbox.h"
+#include "front/sandbox_table.h"
+#include "front/snapshots.h"
+#include "front/volumes.h"
+#include "http/json.h"
+#include "store/purge.h"
+
+struct purge {
+	unsigned left;			/* sandboxes that are still to end, and one for ourselves */
+	int64_t sandboxes, snapshots, volumes, templates, failed;
+};
+
+static void drop_snapshots(struct req *r, struct purge *p)
+{
+	struct snapshot *sn, *next;
+
+	for (sn = LIST_FIRST(&r->front->snapshots); sn; sn = next) {
+		struct err e = ERR_INIT;
+
+		next = LIST_NEXT(sn, link);
+		if (strcmp(sn->team, r->caller.team) != 0)
+			continue;
+		if (snapshot_remove(r->front, sn, &e) == 0)
+			p->snapshots++;
+		else
+			p->failed++;
+	}
+}
+
+static void drop_volumes(struct req *r, struct purge *p)
+{
+	struct volume *v, *next;
+
+	for (v = LIST_FIRST(&r->front->volumes); v; v = next) {
+		struct err e = ERR_INIT;
+
+		next = LIST_NEXT(v, link);
+		if (strcmp(v->team, r->caller.team) != 0)
+			continue;
+		if (volume_drop(v, r->id, &e) == 0)
+			p->volumes++;
+		else
+			p->failed++;
+	}
+}
+
+/* Nothing of it is alive any more. */
+static void forget_all(struct req *r)
+{
+	struct purge *p = r->work;
+	struct purged gone = { 0 };
+	struct err e = ERR_INIT;
+
+	drop_snapshots(r, p);
+	drop_volumes(r, p);
+	p->templates = templates_purge(r->front, r->caller.team, &p->failed);
+	logbook_save(r->front->logbook);	/* what is still in memory would be written later */
+	if (purge_team(r->front->store, r->caller.team, &gone, &e) < 0) {
+		reply_err(r, &e);
+		return;
+	}
+	rules_refresh(r->front, r->caller.team);
+	log_info("team purged", "team=%s request=%s sandboxes=%lld snapshots=%lld volumes=%lld templates=%lld failed=%lld", r->caller.team, r->id,
+		(long long)p->sandboxes, (long long)p->snapshots, (long long)p->volumes, (long long)p->templates, (long long)p->failed);
+	reply_json(r, p->failed ? 500 : 200, json_pack("{s:i,s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:I}", "code", p->failed ? 500 : 200, "message",
+		p->failed ? "not all of it could be removed, try again" : "all of it is gone", "sandboxes", (json_int_t)p->sandboxes, "snapshots",
+		(json_int_t)p->snapshots, "volumes", (json_int_t)p->volumes, "templates", (json_int_t)p->templates, "secrets", (json_int_t)gone.secrets,
+		"records", (json_int_t)gone.sandboxes, "logs", (json_int_t)gone.logs), NULL);
+}
+
+static void one_ended(struct req *r, struct sandbox *sb)
+{
+	struct purge *p = r->work;
+
+	if (sb->fail.no)
+		p->failed++;
+	else
+		p->sandboxes++;
+	if (--p->left == 0)
+		forget_all(r);
+}
+
+void api_purge(struct req *r)
+{
+	struct sandbox *sb, *next;
+	struct purge *p = r->work = must_alloc(sizeof *p);
+
+	p->left = 1;
+	for (sb = sandbox_table_next(r->front->sandboxes, NULL); sb; sb = next) {
+		next = sandbox_table_next(r->front->sandboxes, sb);
+		if (strcmp(sb->team, r->caller.team) != 0 || sb->state == SANDBOX_STARTING)
+			continue;
+		p->left++;
+		sb->fail = ERR_INIT;
+		sandbox_by(sb, r->id);
+		sandbox_ref(sb);
+		sandbox_kill(sb, END_KILLED, "purged");
+		req_wait(r, sb, one_ended);
+		sandbox_unref(sb);
+	}
+	if (--p->left == 0)
+		forget_all(r);
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// A backup of a server that runs, and a server that goes on from it.
+import { test } from '../lib/case.mjs'
+import assert from 'node:assert/strict'
+import fs from 'node:fs'
+import path from 'node:path'
+import { spawn, spawnSync } from 'node:child_process'
+import { api, createRaw, endOf, outputOf, request, server, stream } from '../lib/client.mjs'
+import { newServer } from '../lib/server.mjs'
+import { until } from '../lib/host.mjs'
+import { built } from '../ckpt/drive.mjs'
+
+const noMemory = built('tools').why
+const CONFIG = { pool_size_mb: 3072, checkpoint_after_s: 0 }
+
+function atoll(own, ...args) {
+	return spawnSync(own.atoll(), args, { encoding: 'utf8' })
+}
+
+function call(own, method, where, body, key = own.key) {
+	return api(method, where, body, { base: own.url, key })
+}
+
+async function sh(own, sbx, command) {
+	const run = await stream(sbx, 'process.Process/Start', { process: { cmd: '/bin/bash', args: ['-l', '-c', command] }, stdin: false },
+		{ base: own.url, user: 'user' })
+	await run.ended
+	assert.equal(endOf(run.events)?.status, 'exit status 0', outputOf(run.events, 'stderr'))
+	return outputOf(run.events).trim()
+}
+
+const content = (own, v, method, what, file, body) => request(method, `/volumecontent/${v.volumeID}/${what}?${new URLSearchParams({ path: file })}`,
+	{ base: own.url, body, headers: { Authorization: `Bearer ${v.token}` } })
+
+// The same state somewhere else, as on another machine.
+async function restored(own, from) {
+	const next = newServer(server.buildDir, CONFIG)
+	const done = atoll(own, 'restore', from, '--state', next.stateDir)
+	assert.equal(done.status, 0, done.stderr)
+	return next.start()
+}
+
+test('keys, secrets, volumes, snapshots and paused sandboxes come back from a backup of a running server', async () => {
+	const own = await newServer(server.buildDir, CONFIG).start()
+	const to = path.join(own.base, 'backup')
+	let next, over = false
+	try {
+		const team = (await call(own, 'POST', '/admin/teams', { name: 'blue' })).json
+		const key = (await call(own, 'POST', `/admin/teams/${team.teamID}/api-keys`, { name: 'ci' })).json.key
+		assert.equal((await call(own, 'POST', '/secrets', { name: 'token', value: 'hush' })).status, 201)
+		const v = (await call(own, 'POST', '/volumes', { name: 'data', sizeMB: 40 })).json
+		await content(own, v, 'PUT', 'file', '/x', 'in the volume')
+		const mounts = [{ name: 'data', path: '/data' }]
+		const opt = { base: own.url, key: own.key }
+		const running = await createRaw({ timeout: 600 }, opt), paused = await createRaw({ timeout: 600, volumeMounts: mounts }, opt),
+			disk = await createRaw({ timeout: 600 }, opt)
+		await sh(own, paused, 'echo on disk >/home/user/f; echo and here >/data/y; sleep 1000 >/dev/null 2>&1 & echo $! >/home/user/pid')
+		await sh(own, disk, 'echo disk only >/home/user/f')
+		const snapshot = (await call(own, 'POST', `/sandboxes/${disk.sandboxID}/snapshots`, { name: 'kept' })).json
+		assert.equal((await call(own, 'POST', `/sandboxes/${paused.sandboxID}/pause`)).status, 204)
+		assert.equal((await call(own, 'POST', `/sandboxes/${disk.sandboxID}/pause`, { memory: false })).status, 204)
+		if (!noMemory)
+			assert.ok(await until(async () => (await call(own, 'GET', `/sandboxes/${paused.sandboxID}`)).json.pausedMemory === 'ram+disk', 60000))
+		// Somebody writes all the time; the server answers.
+		let writes = 0
+		const writer = (async () => {
+			while (!over) {
+				assert.equal((await content(own, v, 'PUT', 'file', `/w${writes}`, String(writes))).status, 201)
+				writes++
+			}
+		})()
+		const child = spawn(own.atoll(), ['backup', to, '--state', own.stateDir, '--run', own.runDir], { stdio: ['ignore', 'pipe', 'inherit'] })
+		const status = await new Promise((done) => child.once('exit', done))
+		over = true
+		await writer
+		assert.equal(status, 0)
+		assert.ok(writes > 0)
+		assert.equal(spawnSync('sha256sum', ['-c', '--quiet', 'SHA256SUMS'], { cwd: to }).status, 0)
+		assert.match(atoll(own, 'backup', to, '--state', own.stateDir, '--run', own.runDir).stderr, /there already/)
+		const pool = spawnSync('nsenter', ['-t', String(own.pid), '-m', 'ls', `${own.runDir}/private/pool`], { encoding: 'utf8' }).stdout
+		assert.ok(!pool.includes('+b'), pool)
+
+		next = await restored(own, to)
+		assert.equal(next.key, own.key)
+		assert.equal((await call(next, 'GET', '/sandboxes', undefined, key)).status, 200)
+		assert.deepEqual((await call(next, 'GET', '/secrets')).json.map((s) => s.name), ['token'])
+		assert.equal((await call(next, 'GET', `/sandboxes/${running.sandboxID}`)).status, 404)
+		assert.deepEqual((await call(next, 'GET', '/v2/sandboxes?state=paused')).json.map((s) => s.sandboxID).sort(), [paused.sandboxID, disk.sandboxID].sort())
+		assert.equal((await content(next, v, 'GET', 'file', '/x')).text, 'in the volume')
+		assert.equal((await content(next, v, 'PUT', 'file', '/big', Buffer.alloc(60 << 20))).status, 507)	// its size came along
+		const wake = (sbx) => call(next, 'POST', `/sandboxes/${sbx.sandboxID}/connect`, { timeout: 600 })
+		assert.equal((await wake(disk)).status, 201)
+		assert.equal(await sh(next, disk, 'cat /home/user/f'), 'disk only')
+		if (!noMemory) {
+			assert.equal((await wake(paused)).status, 201)
+			assert.equal(await sh(next, paused, 'cat /home/user/f /data/y; kill -0 $(cat /home/user/pid) && echo alive'), 'on disk\nand here\nalive')
+		}
+		const third = await createRaw({ templateID: snapshot.snapshotID, timeout: 600 }, { base: next.url, key: next.key })
+		assert.equal(await sh(next, third, 'cat /home/user/f'), 'disk only')
+	} finally {
+		over = true
+		const ends = [await own.stop(), ...(next ? [await next.stop()] : [])]
+		for (const end of ends)
+			assert.ok(end.clean, JSON.stringify(end.left))
+	}
+})
+
+test('a backup that is damaged or newer is refused, and nothing is ever restored over anything', async () => {
+	const own = await newServer(server.buildDir, CONFIG).start()
+	const to = path.join(own.base, 'backup'), state = path.join(own.base, 'elsewhere')
+	const refused = (what) => {
+		const done = atoll(own, 'restore', to, '--state', state)
+		assert.equal(done.status, 1, done.stdout)
+		assert.match(done.stderr, what)
+		assert.ok(!fs.existsSync(state))
+	}
+	try {
+		assert.match(atoll(own, 'backup', to, '--state', '/nonexistent').stderr, /no server runs/)
+		assert.equal(atoll(own, 'backup', to, '--state', own.stateDir, '--run', own.runDir).status, 0)
+		const over = atoll(own, 'restore', to, '--state', own.stateDir)
+		assert.equal(over.status, 1)
+		assert.match(over.stderr, /is not empty/)
+		fs.appendFileSync(path.join(to, 'atoll.db'), 'x')
+		refused(/'atoll.db' is damaged/)
+		fs.truncateSync(path.join(to, 'atoll.db'), fs.statSync(path.join(to, 'atoll.db')).size - 1)
+		fs.writeFileSync(path.join(to, 'extra'), '')
+		refused(/files and 'SHA256SUMS' lists/)
+		fs.rmSync(path.join(to, 'extra'))
+		const manifest = fs.readFileSync(path.join(to, 'manifest'), 'utf8')
+		fs.writeFileSync(path.join(to, 'manifest'), manifest.replace('format=1', 'format=2'))
+		refused(/made by a newer atoll/)
+		fs.rmSync(path.join(to, 'manifest'))
+		refused(/is no backup/)
+	} finally {
+		const end = await own.stop()
+		assert.ok(end.clean, JSON.stringify(end.left))
+	}
+})
