@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { clientPackage, installClients } from '../tests/lib/npm.mjs'
 import { newServer } from '../tests/lib/server.mjs'
 import { newTlsServer } from '../tests/lib/tls.mjs'
+import { bombs, CONFIG as bombsConfig } from './bombs.mjs'
 import { commands } from './commands.mjs'
 import { egress } from './egress.mjs'
 import { coldConfig, interpreter, poolConfig, poolHits } from './interp.mjs'
@@ -21,7 +22,7 @@ import { against, walls, CONFIG as wallsConfig } from './walls.mjs'
 import { cannotTransfer, transfers, CONFIG as transferConfig } from './transfer.mjs'
 
 const HERE = path.dirname(fileURLToPath(import.meta.url))
-const PARTS = ['commands', 'files', 'ports', 'many', 'interpreter', 'pause', 'egress', 'walls']
+const PARTS = ['commands', 'files', 'ports', 'many', 'interpreter', 'pause', 'egress', 'walls', 'bombs']
 
 function options(argv) {
 	const opt = { buildDir: path.join(path.dirname(HERE), 'build'), quick: false, parts: PARTS }
@@ -109,6 +110,10 @@ async function measure(opt, result) {
 	if (wanted('pause'))
 		await part('pause', pauseConfig, async (server) => {
 			result.pause = await pausing(server, opt.quick)
+		})
+	if (wanted('bombs'))
+		await part('bombs', bombsConfig, async (server) => {
+			result.bombs = await bombs(server, opt.quick)
 		})
 	if (wanted('egress')) {
 		process.stderr.write('bench: egress\n')

@@ -175,6 +175,20 @@ function printWalls(w) {
 	return good
 }
 
+// The neighbour of a sandbox that takes all it can of one thing: five times its quiet p99, and the API within 100 ms.
+function printBombs(b) {
+	let good = true
+	const worst = Math.max(b.quiet.execute.p99, b.quietAfter.execute.p99)
+	row('quiet: execute 1+1', pair(b.quiet.execute))
+	row('  the API', pair(b.quiet.api))
+	row('  afterwards: execute 1+1', pair(b.quietAfter.execute))
+	for (const [name, got] of Object.entries(b.bombs)) {
+		good &= row(`bomb of ${name}: the neighbour executes 1+1`, pair(got.execute), `≤ ${ms(5 * worst)}`, got.execute.p99 <= 5 * worst)
+		good &= row('  the API', pair(got.api), '≤ 100 ms', got.api.p99 <= 100)
+	}
+	return good
+}
+
 export function print(r) {
 	console.log(`\n${'what'.padEnd(54)} ${'measured'.padStart(34)}   ${'must'.padEnd(12)}`)
 	let good = true
@@ -190,6 +204,8 @@ export function print(r) {
 		good &= printInterpreter(r)
 	if (r.pause)
 		good &= printPause(r.pause)
+	if (r.bombs)
+		good &= printBombs(r.bombs)
 	if (r.egress)
 		good &= printEgress(r.egress)
 	if (r.walls)
