@@ -87,6 +87,22 @@ int atoll_boot(struct atoll *a, const char *id, unsigned timeout_s, struct atoll
 /* It ends timeout_s after now, be that sooner or later than before; 0: at once. */
 int atoll_set_timeout(struct atoll *a, const char *id, unsigned timeout_s, struct atoll_error *e);
 
+struct atoll_limit {
+	const char *name;		/* "memoryMB" */
+	const char *value, *max, *used;	/* numbers; NULL: no limit, none to that, not counted */
+};
+
+struct atoll_limits {
+	const struct atoll_limit *v;
+	size_t n;
+	const char *json;
+};
+
+/* What a sandbox may use, and if set is not empty after these have been changed: numbers, or "default". All of them hold then, or on
+ * failure none. */
+int atoll_limits(struct atoll *a, const char *id, const struct atoll_pair *set, size_t n, struct atoll_limits **ret, struct atoll_error *e);
+void atoll_limits_free(struct atoll_limits *l);
+
 /* What comes back as many is one object: `v` has `n` items, `json` is the same as the server sent it, an array. All of
  * it belongs to the object, which its own free function ends (NULL is fine). A text that the server did not tell is
  * NULL where that is said, else "". */

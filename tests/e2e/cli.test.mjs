@@ -14,7 +14,7 @@ test('help and version', () => {
 	assert.equal(atoll(['--help']).code, 0)
 	assert.match(atoll(['--help']).out, /serve[\s\S]*doctor/)
 	assert.match(atoll(['--version']).out, /^atoll \d/)
-	for (const verb of ['serve', 'env', 'run', 'create', 'list', 'info', 'exec', 'shell', 'cp', 'logs', 'metrics', 'top', 'timeout', 'pause',
+	for (const verb of ['serve', 'env', 'run', 'create', 'list', 'info', 'exec', 'shell', 'cp', 'logs', 'metrics', 'top', 'timeout', 'limits', 'pause',
 		'resume', 'kill', 'reap', 'key', 'team', 'log-level', 'doctor', 'selftest'])
 		assert.match(atoll([verb, '--help']).out, new RegExp(verb))
 	const bad = atoll(['frobnicate'])

@@ -218,6 +218,22 @@ test('teams: limits, blocking, and nobody sees the others', async () => {
 		assert.equal(atoll(args).code, 2, args.join(' '))
 })
 
+test('limits: shown, changed, refused', async () => {
+	await withId((id) => {
+		const before = JSON.parse(ok(['limits', id, '--json']))
+		assert.ok(before.some((l) => l.name === 'memoryMB' && Number(l.value) > 0))
+		assert.match(ok(['limits', id, '--memory', '200', '--cpus', '0.5']), /memoryMB +200/)
+		assert.match(ok(['limits', id]), /cpus +0\.5/)
+		assert.match(ok(['limits', id, '--memory', 'default']), new RegExp(`memoryMB +${before.find((l) => l.name === 'memoryMB').value}`))
+		for (const [args, why] of [[['--memory', '-5'], /memoryMB/], [['--cpus', 'two'], /not a number/], [['--disk', '99999999'], /diskMB/]]) {
+			const bad = atoll(['limits', id, ...args])
+			assert.equal(bad.code, 1)
+			assert.match(bad.err, why)
+		}
+	})
+	assert.notEqual(atoll(['limits', 'iaaaaaaaaaaaaaaaaaaa']).code, 0)
+})
+
 test('log-level', () => {
 	const before = ok(['log-level']).trim()
 	try {
