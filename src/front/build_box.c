@@ -185,7 +185,7 @@ static struct msg_limits box_limits(const struct build *b)
 void box_start(struct build *b, void (*then)(struct build *b))
 {
 	struct msg_start m = {
-		.flags = b->from[0] ? START_KEPT : 0,
+		.flags = b->from[0] ? START_KEPT : b->fresh ? START_IMAGE : 0,
 		.limits = box_limits(b),
 	};
 

@@ -1,21 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/image: names of images that stand for templates of the server. */
+/* front/image: names of images that stand for templates of the server, and atoll-pull for all others. */
 #include "front/image.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
+#include "base/fd.h"
 #include "base/str.h"
 #include "front/front.h"
 #include "front/mem.h"
 #include "front/template.h"
+#include "front/warden_link.h"
+#include "http/json.h"
+#include "ipc/check.h"
 #include "loop/loop.h"
+#include "loop/stream.h"
+
+#define LINE_MAX_ (16u << 20)		/* a configuration has at most 4 MiB, and grows when it is escaped */
+#define PROGRESS_MS 2000		/* between two lines in the log about what takes long */
+#define MIB (1024.0 * 1024.0)
 
 struct image_call {
 	struct front *front;
 	char *ref;
+	char *login;			/* a line of JSON for atoll-pull */
 	struct timer *timer;
+	struct warden_call *asked;
+	struct stream *stream;		/* to atoll-pull */
+	struct buf line;
+	json_t *config;
+	uint64_t logged_ms;
+	void (*log)(void *user, const char *line);
 	void (*fn)(void *user, const struct image_result *re);
 	void *user;
 };
@@ -25,9 +42,162 @@ void image_cancel(struct image_call *c)
 	if (!c)
 		return;
 	timer_free(c->timer);
+	warden_cancel(c->asked);
+	stream_close(c->stream);	/* atoll-pull ends with it */
+	buf_done(&c->line);
+	json_decref(c->config);
+	if (c->login)
+		explicit_bzero(c->login, strlen(c->login));
+	free(c->login);
 	free(c->ref);
 	free(c);
 }
+
+/* The last word: c is gone afterwards. */
+static void finish(struct image_call *c, struct image_result *re)
+{
+	void (*fn)(void *user, const struct image_result *re) = c->fn;
+	void *user = c->user;
+	json_t *config = c->config;
+
+	c->config = NULL;
+	re->config = re->no ? NULL : config;
+	image_cancel(c);
+	fn(user, re);
+	json_decref(config);
+}
+
+static void fail(struct image_call *c, int no, const char *text)
+{
+	autofree char *copy = must_dup(text);	/* it may be part of what is freed */
+	struct image_result re = { .no = no ? no : EIO, .text = copy };
+
+	finish(c, &re);
+}
+
+/* --- what atoll-pull says, see docs/images.md ---------------------------------------------------------------- */
+
+static void on_resolved(struct image_call *c, const json_t *j)
+{
+	const char *digest = json_string_value(json_object_get(j, "digest"));
+	autofree char *line = str_fmt("%s is %.71s: %lld layers, %.1f MB", c->ref, digest ? digest : "?",
+		(long long)json_integer_value(json_object_get(j, "layers")), (double)json_integer_value(json_object_get(j, "bytes")) / MIB);
+
+	c->log(c->user, line ? line : c->ref);
+}
+
+static void on_progress(struct image_call *c, const json_t *j)
+{
+	const char *phase = json_string_value(json_object_get(j, "phase"));
+	uint64_t now = clock_mono_ms();
+
+	if (now - c->logged_ms < PROGRESS_MS)
+		return;
+	c->logged_ms = now;
+	autofree char *line = str_fmt("layer %lld of %lld: %s %.1f of %.1f MB", (long long)json_integer_value(json_object_get(j, "layer")),
+		(long long)json_integer_value(json_object_get(j, "layers")), phase && strcmp(phase, "unpack") == 0 ? "unpacking" : "downloading",
+		(double)json_integer_value(json_object_get(j, "done")) / MIB, (double)json_integer_value(json_object_get(j, "total")) / MIB);
+
+	c->log(c->user, line ? line : c->ref);
+}
+
+static void on_done(struct image_call *c, const json_t *j)
+{
+	struct image_result re = { .fresh = true };
+	const char *key = json_string_value(json_object_get(j, "key"));
+
+	if (!key || !str_copy(re.key, sizeof re.key, str_of(key)) || !check_template_key(re.key)) {
+		fail(c, EPROTO, "atoll-pull has brought something that is no image");
+		return;
+	}
+	c->log(c->user, json_is_true(json_object_get(j, "cached")) ? "the image was in the cache" : "the image is here");
+	finish(c, &re);
+}
+
+static void on_error_event(struct image_call *c, const json_t *j)
+{
+	const char *why = json_string_value(json_object_get(j, "message"));
+	autofree char *text = str_fmt("image '%.200s': %s", c->ref, why ? why : "it could not be had");
+
+	fail(c, (int)json_integer_value(json_object_get(j, "errno")), text ? text : "out of memory");
+}
+
+/* false: that was the last one, and c is gone. */
+static bool on_line(struct image_call *c, struct str text)
+{
+	autojson json_t *j = NULL;
+	const char *event = NULL;
+	struct err e = ERR_INIT;
+
+	if (json_read_object(text, false, &j, &e) < 0 || json_get_str(j, "event", &event, &e) < 0 || !event) {
+		fail(c, EPROTO, "atoll-pull says something that nobody understands");
+		return false;
+	}
+	if (strcmp(event, "resolved") == 0) {
+		on_resolved(c, j);
+	} else if (strcmp(event, "progress") == 0) {
+		on_progress(c, j);
+	} else if (strcmp(event, "config") == 0 && !c->config) {
+		c->config = json_incref(json_object_get(j, "config"));
+	} else if (strcmp(event, "done") == 0 || strcmp(event, "error") == 0) {
+		event[0] == 'd' ? on_done(c, j) : on_error_event(c, j);
+		return false;
+	}
+	return true;
+}
+
+static void on_data(void *user, struct str data)
+{
+	struct image_call *c = user;
+
+	while (data.n) {
+		struct str rest = data, part = str_cut(&rest, '\n');
+
+		buf_str(&c->line, part);
+		if (c->line.bad) {
+			fail(c, EPROTO, "atoll-pull says more than it should");
+			return;
+		}
+		if (!rest.p)
+			return;
+		if (!on_line(c, buf_view(&c->line)))
+			return;
+		buf_clear(&c->line);
+		data = rest;
+	}
+}
+
+static void on_eof(void *user)
+{
+	fail(user, EIO, "atoll-pull ended without a word");
+}
+
+static void on_stream_error(void *user, int no)
+{
+	fail(user, no, "the connection to atoll-pull broke");
+}
+
+static const struct stream_ops stream_ops = { .on_data = on_data, .on_eof = on_eof, .on_error = on_stream_error };
+
+static void on_started(void *user, const struct warden_reply *re)
+{
+	struct image_call *c = user;
+
+	c->asked = NULL;
+	if (re->no) {
+		fd_close(re->fd);
+		fail(c, re->no, re->text);
+		return;
+	}
+	if (re->fd < 0 || fd_nonblock(re->fd, true) < 0 || !(c->stream = stream_new(c->front->loop, re->fd, &stream_ops, c))) {
+		fail(c, ENOMEM, "connect to atoll-pull: out of memory");
+		return;
+	}
+	stream_write(c->stream, str_of(c->login));
+	stream_read(c->stream, true);
+}
+
+/* --- names --------------------------------------------------------------------------------------------------- */
 
 /* "docker.io/library/ubuntu:latest" is "ubuntu". */
 static struct str plain_name(const char *ref)
@@ -61,39 +231,56 @@ static bool find_mapped(const char *map, struct str name, struct str *ret)
 	return false;
 }
 
-static void answer(void *user)
+static void use_template(struct image_call *c, struct str name)
 {
-	struct image_call c = *(struct image_call *)user;
-	struct image_result re = { .no = ENOENT };
+	struct image_result re = { 0 };
 	const struct template *tp = NULL;
-	struct str name;
 	struct err e = ERR_INIT;
 
-	if (!find_mapped(c.front->opt.image_map, plain_name(c.ref), &name))
-		(void)err_set(&e, ENOENT, "image '%.200s' is not known here: the setting 'image_map' has no template for it", c.ref);
-	else
-		(void)templates_find(&c.front->templates, name, &tp, &e);
-	if (tp) {
-		re.no = 0;
-		memcpy(re.key, tp->key, sizeof re.key);
+	if (templates_find(&c->front->templates, name, &tp, &e) < 0) {
+		fail(c, e.no, e.text);
+		return;
 	}
-	re.text = e.text;
-	struct image_call *old = user;
+	memcpy(re.key, tp->key, sizeof re.key);
+	finish(c, &re);
+}
 
-	old->ref = NULL;
-	image_cancel(old);
-	c.fn(c.user, &re);
-	free(c.ref);
+static void begin(void *user)
+{
+	struct image_call *c = user;
+	struct msg_pull m = { 0 };
+	struct str name;
+
+	if (find_mapped(c->front->opt.image_map, plain_name(c->ref), &name)) {
+		use_template(c, name);
+		return;
+	}
+	if (!str_copy(m.ref, sizeof m.ref, str_of(c->ref)) || !check_image_ref(m.ref)) {
+		autofree char *text = str_fmt("'%.200s' is not the name of an image", c->ref);
+
+		fail(c, EINVAL, text ? text : "not the name of an image");
+		return;
+	}
+	c->asked = warden_ask(c->front->warden, OP_PULL, &m, sizeof m, on_started, c);
 }
 
 struct image_call *image_get(struct front *f, const char *ref, const json_t *registry, const char *team,
 	void (*log)(void *user, const char *line), void (*fn)(void *user, const struct image_result *re), void *user)
 {
 	struct image_call *c = must_alloc(sizeof *c);
+	autobuf struct buf login = BUF_INIT(1u << 20);
 
-	(void)registry, (void)team, (void)log;
-	*c = (struct image_call) { .front = f, .ref = must_dup(ref), .fn = fn, .user = user };
-	c->timer = timer_new(f->loop, answer, c);
+	(void)team;
+	*c = (struct image_call) { .front = f, .ref = must_dup(ref), .line = BUF_INIT(LINE_MAX_), .log = log, .fn = fn, .user = user };
+	if (registry)
+		json_put(&login, registry);
+	else
+		buf_z(&login, "{}");
+	buf_ch(&login, '\n');
+	c->login = must_dup_str(buf_view(&login));
+	if (login.p)
+		explicit_bzero(login.p, login.n);
+	c->timer = timer_new(f->loop, begin, c);
 	timer_arm(c->timer, 0);
 	return c;
 }

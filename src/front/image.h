@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* front/image: the file system that an image of a registry stands for.
  *
- * Some names stand for templates of the server (setting image_map): then nothing is fetched. */
+ * Some names stand for templates of the server (setting image_map): then nothing is fetched. All others are fetched by atoll-pull, which the
+ * warden starts. */
 #pragma once
 
 #include <jansson.h>

@@ -44,6 +44,7 @@ static const char *const op_name[OP_COUNT] = {
 	[OP_VOLUMES] = "volumes",
 	[OP_TLS_FILE] = "tls_file",
 	[OP_LIMIT] = "limit",
+	[OP_PULL] = "pull",
 };
 
 static void put_type(struct buf *out, const char *name, const char *type, const char *help)

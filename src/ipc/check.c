@@ -45,6 +45,17 @@ bool check_request(const char request[REQUEST_ID_SIZE])
 	return i <= REQUEST_ID_MAX;
 }
 
+bool check_image_ref(const char ref[IMAGE_REF_SIZE])
+{
+	if (!check_text(ref, IMAGE_REF_SIZE) || !ref[0] || ref[0] == '-')
+		return false;
+	for (size_t i = 0; ref[i]; i++) {
+		if (ref[i] <= ' ' || ref[i] > '~')
+			return false;
+	}
+	return true;
+}
+
 /* Where the kernel's own file systems are: nothing may be put in their place. */
 static bool is_system_path(const char *path)
 {
@@ -130,6 +141,7 @@ size_t msg_size(enum msg_type t)
 	case OP_KEPT: return sizeof(struct msg_list);
 	case RE_IMAGE: return sizeof(struct msg_image);
 	case RE_KEPT_ITEM: return sizeof(struct msg_kept);
+	case OP_PULL: return sizeof(struct msg_pull);
 	case OP_TLS_FILE: return sizeof(struct msg_tls_file);
 	case OP_LIST: return sizeof(struct msg_list);
 	case RE_RELEASED:

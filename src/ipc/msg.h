@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MSG_VERSION 8
+#define MSG_VERSION 9
 #define MSG_MAX 24576			/* no message is larger */
 
 #define ID_SIZE 24			/* sandbox id: [a-z0-9]{1,23} */
@@ -22,6 +22,7 @@
 #define TEMPLATES_MAX 8
 #define REQUEST_ID_SIZE 72		/* correlation id, for the logs: [A-Za-z0-9_-]{0,64}, zeros behind it */
 #define REQUEST_ID_MAX 64
+#define IMAGE_REF_SIZE 768		/* registry, repository, tag and digest */
 #define MOUNT_PATH_SIZE 232
 #define MOUNTS_MAX 8			/* volumes of a sandbox */
 #define TICKET_SECRET_SIZE 32		/* what the front makes the keys of TLS session tickets from */
@@ -48,6 +49,7 @@ enum msg_type {
 	OP_VOLUME_CONNECT,	/* RE_OK carries one fd: a stream to a program that serves its files */
 	OP_VOLUMES,		/* answered by RE_VOLUME_ITEM per volume, then RE_OK */
 	OP_LIMIT,		/* other limits for a running sandbox */
+	OP_PULL,		/* RE_OK carries one fd: a stream to a program that fetches an image */
 	OP_COUNT,		/* not a message: number of requests + 1 */
 
 	RE_OK = 64,		/* struct msg_ok */
@@ -122,7 +124,8 @@ struct msg_welcome {
 #define START_PATIENT 2u	/* nobody waits for it: EAGAIN while its template is being warmed, rather than a cold start */
 #define START_KEPT 4u		/* it begins with the disk that is kept as `from` */
 #define START_RESTORE 8u	/* ... and with the memory, where that was left */
-#define START_FLAGS_ALL 15u
+#define START_IMAGE 16u		/* template_key is of an image that OP_PULL has brought; if it is gone again: ENOENT */
+#define START_FLAGS_ALL 31u
 
 struct msg_start {
 	struct msg_head head;
@@ -184,6 +187,12 @@ struct msg_volume_item {
 struct msg_name {		/* OP_FORGET, OP_VOLUME_DROP, OP_VOLUME_CONNECT */
 	struct msg_head head;
 	char name[ID_SIZE];
+	char request[REQUEST_ID_SIZE];
+};
+
+struct msg_pull {
+	struct msg_head head;
+	char ref[IMAGE_REF_SIZE];	/* printable, no blanks; what it means is for the program to find out */
 	char request[REQUEST_ID_SIZE];
 };
 

@@ -3,10 +3,12 @@
  * storers through pipes. */
 #include <curl/curl.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -113,11 +115,14 @@ struct work {				/* shared by the workers */
 	atomic_uint next;
 };
 
-_Noreturn static void worker(struct registry *r, const struct fetch_plan *p, const struct fetch_go *go, struct work *w, int keeper)
+_Noreturn static void worker(struct registry *r, const struct fetch_plan *p, const struct fetch_go *go, struct work *w, int keeper, pid_t fetcher)
 {
 	struct err e = ERR_INIT;
 	uint32_t i;
 
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);	/* not inherited */
+	if (getppid() != fetcher)
+		_exit(1);
 	if (registry_reopen(r, &e) < 0)
 		fail(keeper, &e);
 	while ((i = atomic_fetch_add(&w->next, 1)) < p->n_layers) {
@@ -139,6 +144,7 @@ static int run_workers(struct registry *r, const struct fetch_plan *p, const str
 {
 	struct work *w = mmap(NULL, sizeof *w, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	unsigned needed = 0, n = 0;
+	pid_t self = getpid();
 
 	if (w == MAP_FAILED)
 		return err_sys(e, "share memory");
@@ -148,7 +154,7 @@ static int run_workers(struct registry *r, const struct fetch_plan *p, const str
 		pid_t pid = fork();
 
 		if (pid == 0)
-			worker(r, p, go, w, keeper);
+			worker(r, p, go, w, keeper, self);
 		if (pid < 0)
 			return err_sys(e, "fork");
 	}

@@ -168,10 +168,30 @@ int jail_fetcher(uid_t uid, struct err *e)
 	return filter((const int *[]) { calls_reader, calls_network, NULL }, FORK | READING | SOCKETS, e);
 }
 
-int jail_reader(uid_t uid, struct err *e)
+/* Reading what is there, whoever owns it: only below a root of its own. */
+static int read_all_below(int dir_fd, uid_t uid, struct err *e)
 {
-	if (become(uid, e) < 0)
+	struct __user_cap_header_struct h = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	const uint32_t keep = 1u << CAP_DAC_READ_SEARCH;
+	const struct __user_cap_data_struct d[2] = { { .effective = keep, .permitted = keep } };
+
+	if (fchdir(dir_fd) < 0 || chroot(".") < 0 || prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) < 0)
+		return err_sys(e, "enter the layout");
+	if (caps_become(uid, uid, e) < 0)
 		return -e->no;
+	return syscall(SYS_capset, &h, d) < 0 ? err_sys(e, "drop capabilities") : 0;
+}
+
+int jail_reader(uid_t uid, int dir_fd, struct err *e)
+{
+	if (dir_fd < 0) {
+		if (become(uid, e) < 0)
+			return -e->no;
+		return filter((const int *[]) { calls_reader, NULL }, 0, e);
+	}
+	if (limit(RLIMIT_NOFILE, 256, e) < 0 || read_all_below(dir_fd, uid, e) < 0 || settle(e) < 0)
+		return -e->no;
+	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	return filter((const int *[]) { calls_reader, NULL }, READING, e);
 }
 

@@ -9,8 +9,9 @@
 /* Network and reading of world-readable files (certificates, resolv.conf); never a write, never another program. */
 int jail_fetcher(uid_t uid, struct err *e);
 
-/* As jail_fetcher(), but without the network: for files and directories that are already open. */
-int jail_reader(uid_t uid, struct err *e);
+/* No network, and no files but what is already open; with dir_fd (else -1) also those of that directory, which becomes "/": all of them, as whoever
+ * made a layout may have kept it from others. */
+int jail_reader(uid_t uid, int dir_fd, struct err *e);
 
 /* In a new user namespace, with root_fd a mount of the image's directory: that becomes "/", and making, removing, owning files in
  * it is all that is left. */

@@ -85,7 +85,7 @@ static int start_fetcher(struct keeper *k, struct err *e)
 	if (k->fetcher == 0) {
 		keep_only(sock[1], k->sp->talk, sp->source_fd, -1);
 		unblock_signals();
-		if ((sp->source == PULL_REGISTRY ? jail_fetcher(uid, e) : jail_reader(uid, e)) < 0) {
+		if ((sp->source == PULL_REGISTRY ? jail_fetcher(uid, e) : jail_reader(uid, sp->source == PULL_LAYOUT ? sp->source_fd : -1, e)) < 0) {
 			struct fetch_msg m = { .kind = FETCH_FAIL };
 
 			m.u.e = *e;

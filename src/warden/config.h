@@ -39,6 +39,8 @@ struct config {
 	uint64_t max_sandboxes, max_timeout_s;
 	uint64_t checkpoint_after_s;		/* after a pause; sooner only costs whoever resumes at once */
 	char image_map[2048];			/* "IMAGE=TEMPLATE,...": images that stand for templates of the server */
+	char registry_mirrors[1024], registries[1024];	/* of images; atoll-pull knows what they mean */
+	uint64_t image_max_mb, image_cache_mb;	/* one image unpacked; all layers that are kept */
 	uint64_t template_cache_mb, template_uploads_mb, template_upload_max_mb;	/* of builds of templates: layers, archives, one of them */
 	uint64_t build_timeout_s, ready_timeout_s;
 	uint64_t history_kept_s, paused_kept_s, snapshots_kept_s, max_lifetime_s;	/* 0: for ever; of history: none */

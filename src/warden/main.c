@@ -21,6 +21,7 @@
 #include "warden/front.h"
 #include "warden/isolate.h"
 #include "warden/layout.h"
+#include "warden/pull.h"
 #include "warden/records.h"
 #include "warden/registry.h"
 #include "warden/sandbox.h"
@@ -293,7 +294,7 @@ static int warden_open(struct warden *w, struct programs *p, struct err *e)
 	if (geteuid() != 0)
 		return err_set(e, EPERM, "must be started by root");
 	date_templates(&w->cfg);
-	if (find_programs(&w->cfg, p, e) < 0 || open_places(w, e) < 0 || open_engine(w, p->init, e) < 0 ||
+	if (find_programs(&w->cfg, p, e) < 0 || pull_check_config(w, e) < 0 || open_places(w, e) < 0 || open_engine(w, p->init, e) < 0 ||
 	    open_helpers(w, p, e) < 0)
 		return -e->no;
 	w->warm = warm_new(w);		/* last, so that its children are born with our confinement */

@@ -13,6 +13,7 @@
 #include "warden/front.h"
 #include "warden/keeper.h"
 #include "warden/link.h"
+#include "warden/pull.h"
 #include "warden/sandbox.h"
 #include "warden/volume.h"
 #include "warden/warden.h"
@@ -92,6 +93,10 @@ static void op_start(struct warden *w, const void *msg)
 
 	if ((m->flags & START_PATIENT) && warm_busy(w->warm, m->template_key)) {
 		(void)err_set(&e, EAGAIN, "the template is being warmed");
+		fail(w, m->head.seq, &e);
+		return;
+	}
+	if ((m->flags & START_IMAGE) && !m->from[0] && pull_check(w, m->template_key, &e) < 0) {
 		fail(w, m->head.seq, &e);
 		return;
 	}
@@ -322,6 +327,7 @@ static void (*const handlers[OP_COUNT])(struct warden *w, const void *msg) = {
 	[OP_THAW] = op_thaw, [OP_CONNECT] = op_connect, [OP_LIST] = op_list, [OP_USAGE] = op_usage,
 	[OP_NETWORK] = op_network, [OP_LOG_LEVEL] = op_log_level, [OP_TLS_FILE] = op_tls_file,
 	[OP_VOLUME] = volume_op_set, [OP_VOLUME_DROP] = volume_op_drop, [OP_VOLUME_CONNECT] = volume_op_connect, [OP_VOLUMES] = volume_op_list,
+	[OP_PULL] = pull_op,
 	[OP_SNAPSHOT] = op_keep, [OP_CHECKPOINT] = op_keep, [OP_FORGET] = op_forget, [OP_KEPT] = op_kept,
 	[OP_LIMIT] = op_limit,
 };

@@ -102,6 +102,16 @@ static const char *fields_name(const struct proto *pr, const void *msg)
 	return check_request(m->request) ? NULL : "bad request id";
 }
 
+static const char *fields_pull(const struct proto *pr, const void *msg)
+{
+	const struct msg_pull *m = msg;
+
+	(void)pr;
+	if (!check_image_ref(m->ref))
+		return "bad name of an image";
+	return check_request(m->request) ? NULL : "bad request id";
+}
+
 static const char *fields_volume(const struct proto *pr, const void *msg)
 {
 	const struct msg_volume *m = msg;
@@ -143,8 +153,9 @@ static const char *fields_start(const struct proto *pr, const void *msg)
 		return "limits out of range";
 	const char *why = fields_from(m);
 
-	/* What is kept goes with the template that it was made of, which may be none of today's; if it is gone, the engine says so. */
-	if (why || m->from[0])
+	/* What is kept goes with the template that it was made of, which may be none of today's; if it is gone, the engine says so.
+	 * Images come and go while the server runs. */
+	if (why || m->from[0] || (m->flags & START_IMAGE))
 		return why;
 	for (uint32_t i = 0; i < pr->n_templates; i++) {
 		if (memcmp(pr->templates[i].key, m->template_key, sizeof m->template_key) == 0)
@@ -174,6 +185,7 @@ static const struct request requests[OP_COUNT] = {
 	[OP_VOLUME_CONNECT] = { sizeof(struct msg_name), 0, .in = PHASE_SERVE, .fields = fields_name },
 	[OP_VOLUMES] = { sizeof(struct msg_list), 0, .in = PHASE_SERVE },
 	[OP_LIMIT] = { sizeof(struct msg_limit), 0, .in = PHASE_SERVE, .fields = fields_limit },
+	[OP_PULL] = { sizeof(struct msg_pull), 0, .in = PHASE_SERVE, .fields = fields_pull },
 	[OP_TLS_FILE] = { sizeof(struct msg_tls_file), 0, .in = PHASE_SERVE, .fields = fields_tls_file },
 };
 

@@ -73,6 +73,8 @@ struct warden {
 
 	struct volume_job *volume_jobs[ENGINE_VOLUME_PLACES];	/* programs that serve volumes, by their places */
 
+	uint32_t n_pulls;			/* programs that fetch images */
+
 	bool stopping;
 	int exit_code;
 	struct timer *hello_timer, *tick_timer, *stop_timer;

@@ -35,13 +35,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		else if (type == OP_NETWORK)
 			n_policy = ((struct msg_network *)msg)->n_policy;
 		MUST(size == msg_size(type) + n_policy);
-		if (type != OP_LIST && type != OP_LOG_LEVEL && type != OP_KEPT && type != OP_TLS_FILE)
+		if (type != OP_LIST && type != OP_LOG_LEVEL && type != OP_KEPT && type != OP_TLS_FILE && type != OP_PULL)
 			must_be_label(((struct msg_id *)msg)->id);
 		if (type == OP_START) {
 			const struct msg_start *m = (struct msg_start *)msg;
 
 			/* What is kept may be of a template that is gone. */
-			MUST(strcmp(m->template_key, KEY) == 0 || (m->flags & (START_KEPT | START_RESTORE)));
+			MUST(strcmp(m->template_key, KEY) == 0 || (m->flags & (START_KEPT | START_RESTORE | START_IMAGE)));
 			MUST(m->limits.mem_bytes - 1 < 1u << 30 && m->limits.pids - 1 < 512 && m->limits.open_files - 1 < 1024);
 		}
 	}

@@ -108,6 +108,8 @@ static void every_other_size_is_refused(void **state)
 				memcpy(big, &(struct msg_keep) { .head = m.head, .id = "ione", .name = "kone" }, sizeof(struct msg_keep));
 			if (op == OP_LIMIT)
 				memcpy(big, &(struct msg_limit) { .head = m.head, .id = "ione", .limits = m.limits }, sizeof(struct msg_limit));
+			if (op == OP_PULL)
+				memcpy(big, &(struct msg_pull) { .head = m.head, .ref = "ubuntu:22.04" }, sizeof(struct msg_pull));
 			if (op == OP_TLS_FILE)
 				memcpy(big, &(struct msg_tls_file){ .head = m.head, .which = TLS_FILE_KEY }, sizeof(struct msg_tls_file));
 			taken += proto_check(&pr, big, n, 0, &t) == NULL;
@@ -172,6 +174,29 @@ static void what_is_kept_is_named_or_not_used(void **state)
 	assert_refused(&pr, &f, sizeof f, 0, "bad name");
 }
 
+static void names_of_images_are_fit_to_be_arguments(void **state)
+{
+	struct proto pr = fresh(PHASE_SERVE);
+	struct msg_pull m = { .head = { MSG_VERSION, OP_PULL, 1 }, .ref = "localhost:5000/a/b:c" };
+	struct msg_start s = sound_start();
+	enum msg_type t;
+
+	(void)state;
+	assert_null(proto_check(&pr, &m, sizeof m, 0, &t));
+	memcpy(m.ref, "-", 1);
+	assert_refused(&pr, &m, sizeof m, 0, "bad name of an image");
+	memcpy(m.ref, "a b", 3);
+	assert_refused(&pr, &m, sizeof m, 0, "bad name of an image");
+	memset(m.ref, 0, sizeof m.ref);
+	assert_refused(&pr, &m, sizeof m, 0, "bad name of an image");
+	memset(m.ref, 'a', sizeof m.ref);
+	assert_refused(&pr, &m, sizeof m, 0, "bad name of an image");
+	/* Of an image only the warden's disk tells whether it is there. */
+	s.template_key[0] = 'f';
+	s.flags = START_IMAGE;
+	assert_null(proto_check(&pr, &s, sizeof s, 0, &t));
+}
+
 static void each_field_of_start_is_checked(void **state)
 {
 	struct proto pr = fresh(PHASE_SERVE);
@@ -213,6 +238,7 @@ int main(void)
 		cmocka_unit_test(unknown_types_are_refused),
 		cmocka_unit_test(fds_are_refused_with_every_request),
 		cmocka_unit_test(what_is_kept_is_named_or_not_used),
+		cmocka_unit_test(names_of_images_are_fit_to_be_arguments),
 		cmocka_unit_test(each_field_of_start_is_checked),
 	};
 

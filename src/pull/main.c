@@ -27,7 +27,7 @@ struct options {
 	const char *cache, *name, *auth_file;
 	uint64_t cache_mb;
 	int talk;			/* -1: stdout, and nobody to take credentials from */
-	bool gc, gc_images;
+	bool check, gc, gc_images;
 	char *keep[KEEP_MAX];
 	size_t n_keep;
 };
@@ -45,6 +45,7 @@ static void usage(void)
 		"  --platform OS/ARCH   of which images are taken\n"
 		"  --max-mb N, --max-files N   limits of an image, unpacked\n"
 		"  --cache-mb N         limit of the layers that are kept\n"
+		"  --check              only look at the options\n"
 		"  --stall-s N          silence after which a transfer is tried again\n"
 		"  --talk FD            read credentials from and report to that socket\n");
 }
@@ -72,12 +73,12 @@ static int take_platform(struct options *o, char *z, struct err *e)
 	return 0;
 }
 
-enum { O_CACHE = 1, O_MIRROR, O_REGISTRY, O_AUTH, O_PLATFORM, O_MAX_MB, O_MAX_FILES, O_CACHE_MB, O_STALL, O_TALK, O_GC, O_IMAGES, O_KEEP };
+enum { O_CACHE = 1, O_MIRROR, O_REGISTRY, O_AUTH, O_PLATFORM, O_MAX_MB, O_MAX_FILES, O_CACHE_MB, O_STALL, O_TALK, O_GC, O_IMAGES, O_KEEP, O_CHECK };
 
 static const struct option longs[] = {
 	{ "cache", 1, 0, O_CACHE }, { "mirror", 1, 0, O_MIRROR }, { "registry", 1, 0, O_REGISTRY }, { "auth-file", 1, 0, O_AUTH },
 	{ "platform", 1, 0, O_PLATFORM }, { "max-mb", 1, 0, O_MAX_MB }, { "max-files", 1, 0, O_MAX_FILES }, { "cache-mb", 1, 0, O_CACHE_MB },
-	{ "stall-s", 1, 0, O_STALL }, { "talk", 1, 0, O_TALK }, { "gc", 0, 0, O_GC }, { "images", 0, 0, O_IMAGES }, { "keep", 1, 0, O_KEEP }, { 0 },
+	{ "stall-s", 1, 0, O_STALL }, { "talk", 1, 0, O_TALK }, { "gc", 0, 0, O_GC }, { "check", 0, 0, O_CHECK }, { "images", 0, 0, O_IMAGES }, { "keep", 1, 0, O_KEEP }, { 0 },
 };
 
 static int take_option(struct options *o, int c, struct err *e)
@@ -90,6 +91,7 @@ static int take_option(struct options *o, int c, struct err *e)
 	case O_REGISTRY: return policy_add_registries(&o->pull.policy, str_of(optarg), e);
 	case O_AUTH: o->auth_file = optarg; return 0;
 	case O_PLATFORM: return take_platform(o, optarg, e);
+	case O_CHECK: o->check = true; return 0;
 	case O_GC: o->gc = true; return 0;
 	case O_IMAGES: o->gc_images = true; return 0;
 	case O_CACHE_MB:
@@ -211,6 +213,8 @@ static int collect(const struct options *o, struct err *e)
 
 static int run(struct options *o, int argc, char **argv, struct err *e)
 {
+	if (o->check)
+		return 0;
 	if (geteuid() != 0)
 		return err_set(e, EPERM, "this needs root, to make the namespaces in which it then has no power");
 	if (o->gc)
@@ -243,7 +247,8 @@ int main(int argc, char **argv)
 	creds_done(&o.pull.creds);
 	if (!e.no)
 		return 0;
-	report_error(o.talk < 0 ? STDOUT_FILENO : o.talk, &e);
+	if (!o.check)
+		report_error(o.talk < 0 ? STDOUT_FILENO : o.talk, &e);
 	if (o.talk < 0)
 		(void)fprintf(stderr, "atoll-pull: %s\n", e.text);
 	return 1;

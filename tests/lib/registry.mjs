@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Images and a real registry for them on loopback: Debian's docker-registry, umoci and skopeo.
+import fs from 'node:fs'
+import path from 'node:path'
+import { execFileSync, spawn, spawnSync } from 'node:child_process'
+import { freePort } from './server.mjs'
+import { until } from './host.mjs'
+
+export const missing = ['docker-registry', 'skopeo', 'umoci', 'tar', 'mmdebstrap'].filter((p) => spawnSync('sh', ['-c', `command -v ${p}`]).status !== 0)
+
+function run(cmd, args, opts = {}) {
+	return execFileSync(cmd, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'], maxBuffer: 64 << 20, ...opts })
+}
+
+export class Registry {
+	constructor(dir) {
+		this.dir = dir
+	}
+
+	// htpasswd: lines of users and bcrypt'ed passwords; then everything asks for one of them.
+	async start({ htpasswd } = {}) {
+		this.port = await freePort()
+		const auth = htpasswd ? `auth: {htpasswd: {realm: test, path: ${this.dir}/htpasswd}}\n` : ''
+		fs.mkdirSync(`${this.dir}/data`, { recursive: true })
+		if (htpasswd)
+			fs.writeFileSync(`${this.dir}/htpasswd`, htpasswd)
+		fs.writeFileSync(`${this.dir}/registry.yml`, `version: 0.1
+log: {level: error, accesslog: {disabled: true}}
+storage: {filesystem: {rootdirectory: ${this.dir}/data}}
+http: {addr: 127.0.0.1:${this.port}}
+${auth}`)
+		this.child = spawn('docker-registry', ['serve', `${this.dir}/registry.yml`], { stdio: 'ignore' })
+		await until(async () => (await fetch(`http://127.0.0.1:${this.port}/v2/`).catch(() => null)) !== null, 10000)
+		return this
+	}
+
+	get host() {
+		return `127.0.0.1:${this.port}`
+	}
+
+	get url() {
+		return `http://${this.host}`
+	}
+
+	// from: as skopeo names it ("oci:DIR:TAG"); to: "library/debian:12"
+	push(from, to, more = []) {
+		run('skopeo', ['copy', '-q', '--dest-tls-verify=false', ...more, from, `docker://${this.host}/${to}`])
+	}
+
+	async stop() {
+		this.child?.kill()
+		await new Promise((done) => (this.child?.exitCode === null ? this.child.once('exit', done) : done()))
+	}
+}
+
+// An image in an OCI layout, a layer for each tar.
+export function makeImage(layout, tag, tars, config = []) {
+	if (!fs.existsSync(layout))
+		run('umoci', ['init', '--layout', layout])
+	run('umoci', ['new', '--image', `${layout}:${tag}`])
+	for (const tar of tars)
+		run('umoci', ['raw', 'add-layer', '--image', `${layout}:${tag}`, tar])
+	if (config.length)
+		run('umoci', ['config', '--image', `${layout}:${tag}`, ...config])
+	return `oci:${layout}:${tag}`
+}
+
+// A small Debian as an archive; made once, and kept in the cache.
+export function debianTar() {
+	const dir = path.join(process.env.ATOLL_CACHE ?? '/var/cache/atoll', 'test-images')
+	const file = path.join(dir, 'debian.tar')
+	if (!fs.existsSync(file)) {
+		const suite = /VERSION_CODENAME=(\w+)/.exec(fs.readFileSync('/etc/os-release', 'utf8'))[1]
+		fs.mkdirSync(dir, { recursive: true })
+		run('mmdebstrap', ['--variant=minbase', '--quiet', '--format=tar', suite, `${file}.${process.pid}`])
+		fs.renameSync(`${file}.${process.pid}`, file)
+	}
+	return file
+}
