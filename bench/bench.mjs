@@ -17,12 +17,13 @@ import { many, config as manyConfig } from './many.mjs'
 import { pausing, CONFIG as pauseConfig } from './pause.mjs'
 import { peers } from './peers.mjs'
 import { ports, CONFIG as portsConfig } from './ports.mjs'
+import { restarts, CONFIG as restartConfig } from './restart.mjs'
 import { print } from './table.mjs'
 import { against, walls, CONFIG as wallsConfig } from './walls.mjs'
 import { cannotTransfer, transfers, CONFIG as transferConfig } from './transfer.mjs'
 
 const HERE = path.dirname(fileURLToPath(import.meta.url))
-const PARTS = ['commands', 'files', 'ports', 'many', 'interpreter', 'pause', 'egress', 'walls', 'bombs']
+const PARTS = ['commands', 'files', 'ports', 'many', 'interpreter', 'pause', 'restart', 'egress', 'walls', 'bombs']
 
 function options(argv) {
 	const opt = { buildDir: path.join(path.dirname(HERE), 'build'), quick: false, parts: PARTS }
@@ -110,6 +111,10 @@ async function measure(opt, result) {
 	if (wanted('pause'))
 		await part('pause', pauseConfig, async (server) => {
 			result.pause = await pausing(server, opt.quick)
+		})
+	if (wanted('restart'))
+		await part('restart', restartConfig, async (server) => {
+			result.restart = await restarts(server, opt.quick)
 		})
 	if (wanted('bombs'))
 		await part('bombs', bombsConfig, async (server) => {

@@ -175,6 +175,15 @@ function printWalls(w) {
 	return good
 }
 
+function printRestart(r) {
+	let good = true
+	for (const [name, way] of Object.entries(r.ways)) {
+		good &= row(`${name}, ${r.n} live: API back`, `p50 ${ms(way.back.p50)}  max ${ms(way.back.max)}`, '≤ 1 s', way.back.p50 <= 1000)
+		good &= row('  of them answer afterwards', `${way.good} of ${r.n}`, `${r.n}`, way.good === r.n)
+	}
+	return good
+}
+
 // The neighbour of a sandbox that takes all it can of one thing: five times its quiet p99, and the API within 100 ms.
 function printBombs(b) {
 	let good = true
@@ -204,6 +213,8 @@ export function print(r) {
 		good &= printInterpreter(r)
 	if (r.pause)
 		good &= printPause(r.pause)
+	if (r.restart)
+		good &= printRestart(r.restart)
 	if (r.bombs)
 		good &= printBombs(r.bombs)
 	if (r.egress)

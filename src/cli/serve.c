@@ -55,17 +55,17 @@ static int check_host(const struct check_host *h)
 	return bad;
 }
 
-static int prepare_template(const struct paths *p, const char *cache, const char *name, char key[TEMPLATE_KEY_LEN + 1],
-			    struct err *e)
+static int prepare_template(const struct paths *p, const char *cache, const struct template_asked *t, struct err *e)
 {
-	if (template_key(p->build_script, name, key, e) < 0)
+	*e = t->e;
+	if (e->no)
 		return -e->no;
-	if (template_cached(cache, key))
+	if (template_cached(cache, t->key))
 		return 0;
-	if (template_build(p->build_script, cache, name, e) < 0)
+	if (template_build(p->build_script, cache, t->name, e) < 0)
 		return -e->no;
-	if (!template_cached(cache, key))
-		return err_set(e, ENOENT, "template '%s' was built, but '%s/templates/%s' is not there", name, cache, key);
+	if (!template_cached(cache, t->key))
+		return err_set(e, ENOENT, "template '%s' was built, but '%s/templates/%s' is not there", t->name, cache, t->key);
 	return 0;
 }
 
@@ -112,30 +112,28 @@ static int try_atolld(struct args a, struct err *e)
 }
 
 /* Adds --template NAME=KEY for each one that could be made ready; the words stay in `room`. */
-static int prepare_templates(const struct paths *p, const char *cache, struct args *a,
+static int prepare_templates(const struct paths *p, const char *cache, const struct template_asked *asked, struct args *a,
 			     char room[ARRAY_LEN(templates)][TEMPLATE_WORD_SIZE], struct err *e)
 {
-	char key[TEMPLATE_KEY_LEN + 1];
-
 	for (size_t i = 0; i < ARRAY_LEN(templates); i++) {
-		if (prepare_template(p, cache, templates[i], key, e) < 0) {
+		if (prepare_template(p, cache, &asked[i], e) < 0) {
 			if (i == 0 || e->no == ECANCELED)
 				return -e->no;
 			say("%s; going on with '%s' in its place", e->text, templates[0]);
 			*e = ERR_INIT;
 			continue;
 		}
-		(void)snprintf(room[i], TEMPLATE_WORD_SIZE, "%s=%s", templates[i], key);
+		(void)snprintf(room[i], TEMPLATE_WORD_SIZE, "%s=%s", templates[i], asked[i].key);
 		add(a, "--template", room[i]);
 	}
 	return 0;
 }
 
 /* Without them the memory of a sandbox stays in memory; all the rest works. */
-static int prepare_tools(const struct paths *p, const char *cache, struct args *a, char key[TEMPLATE_KEY_LEN + 1], struct err *e)
+static int prepare_tools(const struct paths *p, const char *cache, const struct template_asked *tools, struct args *a, struct err *e)
 {
-	if (prepare_template(p, cache, TOOLS, key, e) == 0) {
-		add(a, "--tools", key);
+	if (prepare_template(p, cache, tools, e) == 0) {
+		add(a, "--tools", tools->key);
 		return 0;
 	}
 	if (e->no == ECANCELED)
@@ -151,7 +149,8 @@ static int serve(const struct serve_opts *o)
 	autofree char *cache = path_absolute(o->cache);
 	autofree char *state = path_absolute(o->state);
 	autofree char *run_dir = state ? o->run ? path_absolute(o->run) : path_run_dir(state) : NULL;
-	char words[ARRAY_LEN(templates)][TEMPLATE_WORD_SIZE], tools[TEMPLATE_KEY_LEN + 1];
+	struct template_asked asked[] = { { .name = templates[0] }, { .name = templates[1] }, { .name = TOOLS } };
+	char words[ARRAY_LEN(templates)][TEMPLATE_WORD_SIZE];
 	struct err e = ERR_INIT;
 
 	if (!cache || !run_dir)
@@ -173,7 +172,10 @@ static int serve(const struct serve_opts *o)
 		add(&a, "--config", o->config);
 	for (size_t i = 0; i < o->more.n; i++)
 		add(&a, o->more.v[i], NULL);
-	if (try_atolld(a, &e) < 0 || prepare_templates(&p, cache, &a, words, &e) < 0 || prepare_tools(&p, cache, &a, tools, &e) < 0)
+	if (try_atolld(a, &e) < 0)
+		return fail("%s", e.text);
+	template_keys(p.build_script, asked, ARRAY_LEN(asked));
+	if (prepare_templates(&p, cache, asked, &a, words, &e) < 0 || prepare_tools(&p, cache, &asked[ARRAY_LEN(templates)], &a, &e) < 0)
 		return fail("%s", e.text);
 	(void)execv(p.atolld, (char *const *)a.v);
 	return fail("run '%s': %s", p.atolld, strerrordesc_np(errno));

@@ -2,6 +2,7 @@
 /* cli/template: keys and builds of templates, through the script that knows the recipes. */
 #include "cli/template.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,6 +44,38 @@ int template_key(const char *build_script, const char *name, char ret[TEMPLATE_K
 		return err_set(e, EIO, "'%s --key %s' gave no key", build_script, name);
 	memcpy(ret, out, TEMPLATE_KEY_LEN + 1);
 	return 0;
+}
+
+struct job {
+	const char *build_script;
+	struct template_asked *asked;
+	pthread_t thread;
+	bool running;
+};
+
+static void *find_key(void *arg)
+{
+	struct job *j = arg;
+
+	(void)template_key(j->build_script, j->asked->name, j->asked->key, &j->asked->e);
+	return NULL;
+}
+
+void template_keys(const char *build_script, struct template_asked *v, size_t n)
+{
+	struct job *jobs = calloc(n, sizeof(*jobs));
+
+	for (size_t i = 0; jobs && i < n; i++) {
+		jobs[i] = (struct job) { .build_script = build_script, .asked = &v[i] };
+		jobs[i].running = pthread_create(&jobs[i].thread, NULL, find_key, &jobs[i]) == 0;
+	}
+	for (size_t i = 0; i < n; i++) {
+		if (jobs && jobs[i].running)
+			(void)pthread_join(jobs[i].thread, NULL);
+		else
+			(void)template_key(build_script, v[i].name, v[i].key, &v[i].e);
+	}
+	free(jobs);
 }
 
 bool template_cached(const char *cache, const char *key)

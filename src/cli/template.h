@@ -3,6 +3,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "base/err.h"
 
@@ -13,6 +14,15 @@ const char *template_cache(void);		/* $ATOLL_CACHE, else /var/cache/atoll */
 
 /* The hash of a recipe as `templates/build --key` prints it. */
 int template_key(const char *build_script, const char *name, char ret[TEMPLATE_KEY_LEN + 1], struct err *e);
+struct template_asked {
+	const char *name;
+	char key[TEMPLATE_KEY_LEN + 1];
+	struct err e;			/* no != 0: it has none */
+};
+
+/* Of several at once: each is a script that reads many files. */
+void template_keys(const char *build_script, struct template_asked *v, size_t n);
+
 bool template_cached(const char *cache, const char *key);
 
 /* Builds what the cache lacks, with progress on stderr. -ECANCELED: interrupted. */
