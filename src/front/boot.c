@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "base/fd.h"
@@ -38,7 +39,10 @@ struct boot {
 	struct msg_kept *kept;		/* what is kept of sandboxes, */
 	bool *owned;			/* ... and whether the store knows whose */
 	size_t n_kept;
-	char (*lost)[ID_SIZE];		/* the store's that are no more, or were never finished */
+	struct lost {
+		char id[ID_SIZE];
+		const char *why;
+	} *lost;			/* the store's that are no more, or were never finished */
 	size_t n_lost;
 };
 
@@ -67,10 +71,23 @@ static void ignore_reply(void *user, const struct warden_reply *re)
 	(void)re;
 }
 
-static void note_lost(struct boot *b, const char *id)
+/* Wall clock: when the host was started. */
+static uint64_t host_began_ms(void)
+{
+	struct timespec up;
+
+	(void)clock_gettime(CLOCK_BOOTTIME, &up);
+	return clock_wall_ms() - ((uint64_t)up.tv_sec * 1000 + (uint64_t)up.tv_nsec / 1000000);
+}
+
+static void note_lost(struct boot *b, const struct sandbox_row *row)
 {
 	b->lost = must_grow(b->lost, (b->n_lost + 1) * sizeof *b->lost);
-	(void)str_copy(b->lost[b->n_lost++], ID_SIZE, str_of(id));
+	struct lost *l = &b->lost[b->n_lost++];
+
+	(void)str_copy(l->id, sizeof l->id, str_of(row->id));
+	l->why = row->state == ROW_STARTING ? "start failed" : row->started_us / 1000 < host_began_ms() ? "the host was restarted" :
+		row->state == ROW_PAUSED ? "nothing was left of it" : "ended while the server was down";
 }
 
 static size_t find_have(const struct boot *b, const char *id)
@@ -110,7 +127,7 @@ static int on_row(void *user, const struct sandbox_row *given)
 
 	look_kept(b, &row, frozen);
 	if ((!live && !row.kept) || row.state == ROW_STARTING || !sandbox_restore(b->f, &row, live, frozen)) {
-		note_lost(b, row.id);	/* not now: the walk over the table is still going on */
+		note_lost(b, given);	/* not now: the walk over the table is still going on */
 		return 0;
 	}
 	if (!live)
@@ -145,8 +162,8 @@ static int reconcile(struct boot *b, struct err *e)
 	if (sandboxes_each(f->store, on_row, b, e) < 0)
 		return -e->no;
 	for (size_t i = 0; i < b->n_lost; i++) {
-		log_info("sandbox has ended meanwhile", "id=%s", b->lost[i]);
-		row_end_id(f, b->lost[i], "lost");
+		log_info("sandbox has ended meanwhile", "id=%s why='%s'", b->lost[i].id, b->lost[i].why);
+		row_end_id(f, b->lost[i].id, b->lost[i].why);
 	}
 	for (size_t i = 0; i < b->n; i++) {
 		if (b->known[i])

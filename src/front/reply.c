@@ -6,10 +6,13 @@
 #include <stdio.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "front/cors.h"
+#include "front/front.h"
 #include "front/request.h"
 #include "http/json.h"
 #include "http/server.h"
+#include "store/sandboxes.h"
 
 #define REPLY_MAX (8 * 1024 * 1024)	/* a page of 100 sandboxes with large metadata */
 #define HEADERS_MAX 2048
@@ -107,7 +110,17 @@ static int status_of(int no)
 
 void reply_no_sandbox(struct req *r, struct str id)
 {
-	reply_error(r, 404, "sandbox \"%.*s\" doesn't exist or you don't have access to it", id.n < 64 ? (int)id.n : 64, id.p);
+	char own[ID_SIZE] = "", reason[END_REASON_SIZE], at[CLOCK_RFC3339_SIZE];
+	uint64_t ended_ms;
+	struct err e = ERR_INIT;
+
+	/* Whose it was may know what became of it. */
+	if (!str_copy(own, sizeof own, id) || sandboxes_ended(r->front->store, own, r->caller.team, &ended_ms, reason, &e) < 0) {
+		reply_error(r, 404, "sandbox \"%.*s\" doesn't exist or you don't have access to it", id.n < 64 ? (int)id.n : 64, id.p);
+		return;
+	}
+	clock_rfc3339(ended_ms, at);
+	reply_error(r, 404, "sandbox \"%s\" doesn't exist or you don't have access to it: it ended at %s (%s)", own, at, reason[0] ? reason : "unknown");
 }
 
 void reply_err(struct req *r, const struct err *e)

@@ -2,6 +2,7 @@
 /* store/sandboxes: the table sandboxes. */
 #include "store/sandboxes.h"
 
+#include "base/str.h"
 #include "store/db_stmt.h"
 
 #define COLUMNS \
@@ -19,6 +20,7 @@ static const char active_sql[] = "UPDATE sandboxes SET active_ms=? WHERE id=? AN
 static const char end_sql[] = "UPDATE sandboxes SET state=3, ended_ms=?, end_reason=?, envd_token=NULL, traffic_token=NULL,"
 	" env_vars=NULL WHERE id=? AND state<>3";
 static const char each_sql[] = "SELECT " COLUMNS " FROM sandboxes WHERE state<>3 ORDER BY created_ms, id";
+static const char ended_sql[] = "SELECT ended_ms, end_reason FROM sandboxes WHERE id=? AND team=? AND state=3";
 static const char prune_sql[] = "DELETE FROM sandboxes WHERE state=3 AND ended_ms<?";
 
 int sandboxes_add(struct store *s, const struct sandbox_row *r, struct err *e)
@@ -215,6 +217,28 @@ int sandboxes_each(struct store *s, int (*fn)(void *user, const struct sandbox_r
 		}
 	}
 	return r;
+}
+
+int sandboxes_ended(struct store *s, const char *id, const char *team, uint64_t *ret_ms, char ret_reason[END_REASON_SIZE], struct err *e)
+{
+	sqlite3_stmt *st;
+
+	if (stmt_get(s, ended_sql, &st, e) < 0)
+		return -e->no;
+	stmt_text(st, 1, id);
+	stmt_text(st, 2, team);
+	int r = stmt_next(s, st, e);
+
+	if (r <= 0)
+		return r < 0 ? r : err_set(e, ENOENT, "no ended sandbox '%s'", id);
+	const char *reason = stmt_col_text(st, 1);
+
+	*ret_ms = stmt_col_u64(st, 0);
+	ret_reason[0] = '\0';
+	if (reason)
+		(void)str_copy(ret_reason, END_REASON_SIZE, str_of(reason));
+	(void)sqlite3_reset(st);
+	return 0;
 }
 
 int sandboxes_prune(struct store *s, uint64_t ended_before_ms, struct err *e)

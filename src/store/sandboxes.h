@@ -49,5 +49,9 @@ int sandboxes_end(struct store *s, const char *id, uint64_t ended_ms, const char
 /* Those not ended, in order of their creation. A negative value from fn ends the walk and is returned. */
 int sandboxes_each(struct store *s, int (*fn)(void *user, const struct sandbox_row *r), void *user, struct err *e);
 
+/* When and why one of that team ended. -ENOENT: it is not known, or has not. */
+#define END_REASON_SIZE 64
+int sandboxes_ended(struct store *s, const char *id, const char *team, uint64_t *ret_ms, char ret_reason[END_REASON_SIZE], struct err *e);
+
 /* Forgets ended ones older than that; returns how many. */
 int sandboxes_prune(struct store *s, uint64_t ended_before_ms, struct err *e);

@@ -2,10 +2,12 @@
 // Sandboxes outlive the daemons: SIGKILL of the front, SIGKILL of the warden, both under load.
 import { test } from '../lib/case.mjs'
 import assert from 'node:assert/strict'
+import fs from 'node:fs'
 import net from 'node:net'
+import path from 'node:path'
 import { api, createRaw, envd, killRaw, outputOf, rpc, start } from '../lib/client.mjs'
 import { newServer } from '../lib/server.mjs'
-import { alive, childrenOf, nameOf, sleep, until } from '../lib/host.mjs'
+import { alive, cgroupsOf, childrenOf, nameOf, processesOf, sleep, until } from '../lib/host.mjs'
 
 const SILENCE_MS = 15000
 const buildDir = JSON.parse(process.env.ATOLL_TEST_SERVER).buildDir
@@ -228,6 +230,62 @@ test('on_stop = keep: SIGTERM leaves the sandboxes, the next start finds them', 
 		const list = await at.rpc(sbx, 'process.Process/List', {})
 		assert.equal(list.json.processes.length, 1)
 		assert.equal((await at.kill(sbx)).status, 204)
+	} finally {
+		const end = await own.stop()
+		assert.ok(end.clean, JSON.stringify(end.left))
+	}
+})
+
+// As after a restart of the host: processes, run directory, cgroups and firewall are gone, and nobody had time to say good-bye.
+test('after a loss of everything that runs, running ones are told as ended with the reason, and paused ones resume', async () => {
+	const own = await newServer(buildDir, { pool_size_mb: 3072, checkpoint_after_s: 0 }).start()
+	let at = via(own)
+	try {
+		const running = await at.create(), paused = await at.create(), disk = await at.create()
+		const sh = async (sbx, command) => {
+			const run = await at.start(sbx, command)
+			await run.ended
+			return outputOf(run.events).trim()
+		}
+		await sh(paused, 'echo kept >/home/user/f; sleep 1000 >/dev/null 2>&1 & echo $! >/home/user/pid')
+		await sh(disk, 'echo on disk >/home/user/f')
+		assert.equal((await at.api('POST', `/sandboxes/${paused.sandboxID}/pause`, {})).status, 204)
+		assert.equal((await at.api('POST', `/sandboxes/${disk.sandboxID}/pause`, { memory: false })).status, 204)
+		const memory = async () => (await at.api('GET', `/sandboxes/${paused.sandboxID}`)).json.pausedMemory
+		const whole = await until(async () => await memory() === 'ram+disk', 60000)
+		const pids = processesOf(own.slot)
+		assert.ok(pids.length > 3)
+		own.signal('SIGKILL')
+		await own.exited
+		for (let i = 0; i < 50 && processesOf(own.slot).length > 0; i++) {
+			for (const dir of cgroupsOf(own.slot))		/* a frozen one cannot be killed */
+				if (fs.existsSync(path.join(dir, 'freezer.state')))
+					fs.writeFileSync(path.join(dir, 'freezer.state'), 'THAWED')
+			for (const pid of processesOf(own.slot)) {
+				try {
+					process.kill(pid, 'SIGKILL')
+				} catch {
+				}
+			}
+			await sleep(100)
+		}
+		fs.rmSync(own.runDir, { recursive: true, force: true })
+		await own.start()
+		at = via(own)
+		const gone = await at.api('GET', `/sandboxes/${running.sandboxID}`)
+		assert.equal(gone.status, 404)
+		assert.match(gone.json.message, /it ended at 20\S+Z \(ended while the server was down\)/)
+		const back = async (sbx) => (await at.api('POST', `/sandboxes/${sbx.sandboxID}/connect`, { timeout: 600 })).status
+		assert.equal(await back(disk), 201)
+		assert.equal(await sh(disk, 'cat /home/user/f'), 'on disk')
+		if (whole) {
+			assert.equal(await back(paused), 201)
+			assert.equal(await sh(paused, 'cat /home/user/f; kill -0 $(cat /home/user/pid) && echo alive'), 'kept\nalive')
+		}
+		for (const sbx of [disk, paused])
+			assert.equal((await at.kill(sbx)).status, 204)
+		const killed = await at.api('GET', `/sandboxes/${disk.sandboxID}`)
+		assert.match(killed.json.message, /\(killed by request\)/)
 	} finally {
 		const end = await own.stop()
 		assert.ok(end.clean, JSON.stringify(end.left))
