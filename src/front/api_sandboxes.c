@@ -19,6 +19,7 @@
 #include "front/spec_rules.h"
 #include "http/json.h"
 #include "http/server.h"
+#include "store/templates.h"
 
 #define MIB (1024 * 1024)
 #define DETAIL_MAX (2 * 1024 * 1024)
@@ -242,6 +243,8 @@ static void create(struct req *r, enum spec_version ver)
 		return;
 	}
 	quota_note_create(f, r->caller.team, r->caller.key);
+	if (sb->spec.from_built && templates_spawned(f->store, sb->spec.tpl.id, clock_wall_ms(), &e) < 0)
+		log_warn("cannot count the sandboxes of a template", "template=%s err=%s", sb->spec.tpl.id, e.text);
 	sb->once = has_once ? strdup(once) : NULL;
 	sandbox_by(sb, r->id);
 	memcpy(r->sandbox, sb->id, sizeof r->sandbox);

@@ -539,10 +539,20 @@ static bool is_in_use(const struct front *f, const char *kept)
 	return false;
 }
 
+static int on_untagged(void *user, const char *kept)
+{
+	build_release(user, kept);
+	return 0;
+}
+
 int builds_gc(struct front *f, uint64_t max_bytes, struct gc_result *ret, struct err *e)
 {
 	struct gc g = { 0 };
-	int r = layers_each(f->store, on_layer, &g, e);
+	int r = builds_strip(f->store, on_untagged, f, e);
+
+	if (r < 0)
+		return r;
+	r = layers_each(f->store, on_layer, &g, e);
 
 	*ret = (struct gc_result) { 0 };
 	for (size_t i = 0; r == 0 && i < g.n && (g.bytes > max_bytes || max_bytes == 0); i++) {

@@ -15,6 +15,8 @@ static const char put_sql[] = "INSERT INTO builds(" COLUMNS ") VALUES(?,?,?,?,?,
 static const char find_sql[] = "SELECT " COLUMNS " FROM builds WHERE id=?";
 static const char each_sql[] = "SELECT " COLUMNS " FROM builds WHERE template_id=? ORDER BY created_ms DESC, id";
 static const char fail_sql[] = "UPDATE builds SET status='error', step='base', reason=?, finished_ms=? WHERE status IN ('waiting','building')";
+static const char strip_sql[] = "UPDATE builds SET kept='', what=0 WHERE kept=?1 AND id NOT IN (SELECT build_id FROM template_tags)";
+static const char untagged_sql[] = "SELECT DISTINCT kept FROM builds WHERE kept<>'' AND id NOT IN (SELECT build_id FROM template_tags) LIMIT 1";
 static const char log_add_sql[] = "INSERT INTO build_logs(build, n, at_ms, level, step, message)"
 	" VALUES(?1, (SELECT coalesce(max(n) + 1, 0) FROM build_logs WHERE build=?1), ?2, ?3, ?4, ?5)";
 static const char log_each_sql[] = "SELECT at_ms, level, step, message FROM build_logs WHERE build=? AND n>=? AND"
@@ -122,6 +124,33 @@ int builds_fail_all(struct store *s, const char *why, uint64_t now_ms, struct er
 	stmt_text(st, 1, why);
 	stmt_u64(st, 2, now_ms);
 	return stmt_run(s, st, e);
+}
+
+/* One at a time: fn may use the store, too. */
+int builds_strip(struct store *s, int (*fn)(void *user, const char *kept), void *user, struct err *e)
+{
+	char kept[ID_SIZE];
+	sqlite3_stmt *st;
+	int r;
+
+	for (;;) {
+		if (stmt_get(s, untagged_sql, &st, e) < 0)
+			return -e->no;
+		r = stmt_next(s, st, e);
+		if (r <= 0)
+			return r;
+		copy(kept, sizeof kept, st, 0);
+		(void)sqlite3_reset(st);
+		if (stmt_get(s, strip_sql, &st, e) < 0)
+			return -e->no;
+		stmt_text(st, 1, kept);
+		r = stmt_run(s, st, e);
+		if (r <= 0)
+			return r;
+		r = fn(user, kept);
+		if (r < 0)
+			return r;
+	}
 }
 
 int build_logs_add(struct store *s, const char *build, const struct build_log *l, struct err *e)

@@ -35,6 +35,9 @@ int builds_find(struct store *s, const char *id, struct build_row *ret, struct e
 int builds_each(struct store *s, const char *template_id, int (*fn)(void *user, const struct build_row *r), void *user, struct err *e);
 int builds_fail_all(struct store *s, const char *why, uint64_t now_ms, struct err *e);	/* those under way */
 
+/* What no tag names any more is not needed: fn gets each name that a row has had. */
+int builds_strip(struct store *s, int (*fn)(void *user, const char *kept), void *user, struct err *e);
+
 struct build_log {
 	uint64_t at_ms;
 	const char *level, *step, *message;	/* borrowed; step may be "" */

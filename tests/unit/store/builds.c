@@ -149,6 +149,31 @@ static void layers_are_found_by_key_and_listed_by_use(void **state)
 	assert_int_equal(layers_find(s, "ka", 30, &found, &e), -ENOENT);
 }
 
+static int on_stripped(void *user, const char *kept)
+{
+	size_t n = strlen(seen);
+
+	(void)user;
+	(void)snprintf(seen + n, sizeof seen - n, "%s;", kept);
+	return 0;
+}
+
+static void what_no_tag_names_is_let_go(void **state)
+{
+	struct tag_row t = { "v1", "b2", 1 };
+	struct build_row b;
+
+	(void)state;
+	build("b3", "one", "ready", "k3");
+	assert_int_equal(tags_put(s, "one", &t, &e), 0);
+	seen[0] = '\0';
+	assert_int_equal(builds_strip(s, on_stripped, NULL, &e), 0);
+	assert_string_equal(seen, "k3;");
+	assert_int_equal(builds_find(s, "b3", &b, &e), 0);
+	assert_string_equal(b.kept, "");
+	assert_int_equal(kept_users(s, "k1", &e), 1);
+}
+
 static void all_goes_with_the_template(void **state)
 {
 	struct build_row b;
@@ -184,6 +209,7 @@ int main(void)
 		cmocka_unit_test(logs_are_read_from_where_one_stopped),
 		cmocka_unit_test(an_interrupted_build_has_failed),
 		cmocka_unit_test(layers_are_found_by_key_and_listed_by_use),
+		cmocka_unit_test(what_no_tag_names_is_let_go),
 		cmocka_unit_test(all_goes_with_the_template),
 	};
 
