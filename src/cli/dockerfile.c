@@ -145,8 +145,11 @@ static bool next_mark(struct str *s, struct mark *ret)
 
 		while (n < s->n && (isalnum((unsigned char)s->p[n]) || s->p[n] == '_'))
 			n++;
-		if (n == 0 || isdigit((unsigned char)s->p[0]) || (q && (n == s->n || s->p[n] != q)))
-			continue;
+		if (n == 0 || isdigit((unsigned char)s->p[0]) || (q && (n == s->n || s->p[n] != q))) {
+			if (s->n == 0)
+				return false;
+			continue;		/* "<<" as in arithmetic */
+		}
 		ret->name = (struct str) { s->p, n };
 		ret->expand = !q;
 		str_skip(s, n + (q != 0));

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* atoll template build: a Dockerfile, or an image, becomes a template of the server.
+ *
+ * Stages that others need are built first, as versions of the same template with tags of their own that go away at the end; what a later
+ * stage copies from one is fetched out of a sandbox of it. */
+#include "cli/build.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/fd.h"
+#include "base/rand.h"
+#include "base/str.h"
+#include "cli/build_plan.h"
+#include "cli/cli.h"
+#include "cli/context.h"
+#include "cli/dockerfile.h"
+#include "cli/progress.h"
+#include "cli/settings.h"
+#include "cli/signals.h"
+
+#define POLL_NS 200000000
+#define SPEC_MAX (8 * 1024 * 1024)
+
+struct building {
+	struct atoll *a;
+	const struct build_opts *o;
+	struct plan plan;
+	struct context context;
+	char **tags;			/* of stages that are built; NULL: not yet */
+	char run[12];			/* tells this build from others, in those tags */
+	struct progress progress;
+	struct atoll_error e;
+};
+
+static int told(const struct building *b)
+{
+	return fail("%s", b->e.text);
+}
+
+/* --- sending ------------------------------------------------------------------------------------------------------ */
+
+struct sending {
+	struct building *b;
+	const struct archive *a;
+	const char *what;
+	uint64_t done;
+};
+
+static ssize_t give(void *user, void *p, size_t n)
+{
+	struct sending *s = user;
+	ssize_t got = read(s->a->fd, p, n);
+
+	if (got < 0)
+		return -errno;
+	s->done += (uint64_t)got;
+	progress_part(&s->b->progress, s->what, s->done, s->a->bytes);
+	return got;
+}
+
+static int send_archive(struct building *b, struct atoll_build *bd, const struct archive *a, const char *what)
+{
+	struct sending s = { b, a, what, 0 };
+	int has = atoll_build_has(bd, a->hash, &b->e);
+
+	if (has != 0)
+		return has < 0 ? told(b) : 0;
+	progress_part(&b->progress, what, 0, a->bytes);
+	return atoll_build_send(bd, a->hash, a->bytes, give, &s, &b->e) < 0 ? told(b) : 0;
+}
+
+/* --- out of another stage ----------------------------------------------------------------------------------------- */
+
+struct fetching {
+	struct archive a;
+	struct buf said;
+	struct err e;
+};
+
+static int take(void *user, enum atoll_stream which, const void *p, size_t n)
+{
+	struct fetching *f = user;
+
+	if (which == ATOLL_STDERR) {
+		buf_put(&f->said, p, n);
+		return 0;
+	}
+	return archive_put(&f->a, p, n, &f->e) < 0;
+}
+
+static int run_tar(struct building *b, struct atoll_sandbox *sb, const char *source, struct fetching *f)
+{
+	const char *argv[] = { "tar", "-C", "/", "-cf", "-", "--", source, NULL };
+	struct atoll_command cmd = { .argv = argv, .as_user = "root", .cwd = "/" };
+	struct atoll_process *p;
+	int r;
+
+	if (atoll_process_start(sb, &cmd, take, f, &p, &b->e) < 0)
+		return told(b);
+	while ((r = atoll_process_poll(p, NULL, 0, 1000, &b->e)) == 0)
+		progress_tick(&b->progress);
+	const struct atoll_exit *x = r == 1 ? atoll_process_exit(p) : NULL;
+	int status = !x ? told(b) : x->code == 0 ? 0 : fail("copy '%s' from a stage: %.*s", source, STR_ARG(str_trim(buf_view(&f->said))));
+
+	atoll_process_free(p);
+	return status;
+}
+
+static int fetch(struct building *b, const char *tag, const char *source, struct archive *ret)
+{
+	struct atoll_spec spec = { .template_id = tag, .timeout_s = 600 };
+	struct fetching f = { .said = BUF_INIT(4096) };
+	struct atoll_sandbox *sb;
+
+	if (archive_begin(&f.a, &f.e) < 0)
+		return fail("%s", f.e.text);
+	if (atoll_sandbox_create(b->a, &spec, &sb, &b->e) < 0) {
+		archive_done(&f.a);
+		return told(b);
+	}
+	int status = run_tar(b, sb, source, &f);
+	struct atoll_error ignored;
+
+	(void)atoll_kill(b->a, atoll_sandbox_id(sb), &ignored);
+	atoll_sandbox_free(sb);
+	buf_done(&f.said);
+	if (status == 0 && archive_finish(&f.a, &f.e) < 0)
+		status = fail("%s", f.e.text);
+	if (status != 0)
+		archive_done(&f.a);
+	else
+		*ret = f.a;
+	return status;
+}
+
+/* --- one stage ---------------------------------------------------------------------------------------------------- */
+
+static int send_copy(struct building *b, struct atoll_build *bd, const struct plan_stage *st, const struct plan_copy *c)
+{
+	struct archive a = ARCHIVE_NONE;
+	struct err e = ERR_INIT;
+	int status = 0;
+
+	if (c->stage >= 0)
+		status = fetch(b, b->tags[c->stage], c->source, &a);
+	else if (c->text ? archive_of_text(c->source, str_of(c->text), &a, &e) < 0 : context_pack(&b->context, c->source, &a, &e) < 0)
+		status = c->line ? fail("line %u: %s", c->line, e.text) : fail("%s", e.text);
+	if (status == 0)
+		status = send_archive(b, bd, &a, c->source);
+	if (status == 0)
+		(void)json_object_set_new(json_array_get(st->steps, c->step), "filesHash", json_string(a.hash));
+	archive_done(&a);
+	return status;
+}
+
+static char *spec_text(const struct building *b, const struct plan_stage *st, bool is_last)
+{
+	json_t *o = json_pack("{s:O}", "steps", st->steps);
+	const char *start = b->o->start ? b->o->start : b->o->no_start ? "" : st->start_cmd;
+	bool is_template = st->image && b->o->from_template;
+
+	(void)json_object_set_new(o, is_template || !st->image ? "fromTemplate" : "fromImage", json_string(st->image ? st->image : b->tags[st->below]));
+	if (is_last && *start)
+		(void)json_object_set_new(o, "startCmd", json_string(start));
+	if (is_last && b->o->ready)
+		(void)json_object_set_new(o, "readyCmd", json_string(b->o->ready));
+	if (b->o->no_cache)
+		(void)json_object_set_new(o, "force", json_true());
+	if (st->image && b->o->registry_user)
+		(void)json_object_set_new(o, "fromImageRegistry", json_pack("{s:s,s:s,s:s}", "type", "registry", "username", b->o->registry_user,
+			"password", b->o->registry_password ? b->o->registry_password : ""));
+	char *text = json_dumps(o, JSON_COMPACT);
+
+	json_decref(o);
+	return text;
+}
+
+static int watch(struct building *b, struct atoll_build *bd)
+{
+	int r;
+
+	while ((r = atoll_build_poll(bd, progress_log, &b->progress, &b->e)) == 0) {
+		if (signals_first()) {
+			struct atoll_error ignored;
+
+			atoll_set_stop(b->a, NULL, NULL);
+			(void)atoll_build_cancel(bd, &ignored);
+			progress_end(&b->progress);
+			return fail("called off");
+		}
+		progress_tick(&b->progress);
+		(void)nanosleep(&(struct timespec) { .tv_nsec = POLL_NS }, NULL);
+	}
+	progress_end(&b->progress);
+	return r < 0 ? told(b) : 0;
+}
+
+static int run_build(struct building *b, struct atoll_build *bd, const struct plan_stage *st, bool is_last)
+{
+	for (size_t i = 0; i < st->n_copies; i++) {
+		int status = signals_first() ? fail("called off") : send_copy(b, bd, st, &st->copies[i]);
+
+		if (status != 0)
+			return status;
+	}
+	autofree char *spec = spec_text(b, st, is_last);
+
+	if (!spec)
+		return fail("out of memory");
+	return atoll_build_start(bd, spec, &b->e) < 0 ? told(b) : watch(b, bd);
+}
+
+static int build_stage(struct building *b, size_t i)
+{
+	const struct plan_stage *st = &b->plan.v[i];
+	bool is_last = i == b->plan.want;
+	char tag[64];
+	struct str plain = str_of(b->o->name);
+	struct str name = str_cut(&plain, ':');
+	autofree char *staged = NULL;
+
+	(void)snprintf(tag, sizeof tag, "stage-%s-%zu", b->run, i);
+	staged = str_fmt("%.*s:%s", STR_ARG(name), tag);
+	struct atoll_build_spec spec = { .name = is_last ? b->o->name : staged, .cpu_count = b->o->cpus, .memory_mb = b->o->memory_mb };
+	struct atoll_build *bd;
+
+	if (!staged)
+		return fail("out of memory");
+	if (atoll_build_new(b->a, &spec, &bd, &b->e) < 0)
+		return told(b);
+	int status = run_build(b, bd, st, is_last);
+
+	if (status == 0 && is_last)
+		(void)printf("%s\n", atoll_build_template(bd));
+	if (status == 0 && !is_last)
+		b->tags[i] = str_dup(str_of(staged));
+	atoll_build_free(bd);
+	return status;
+}
+
+static int build_all(struct building *b)
+{
+	struct str rest = str_of(b->o->name), name = str_cut(&rest, ':');
+	autofree char *plain = str_dup(name);
+	struct atoll_error ignored;
+	int status = 0;
+
+	b->tags = calloc(b->plan.n, sizeof(char *));
+	if (!b->tags || !plain)
+		return fail("out of memory");
+	rand_label(b->run, sizeof b->run - 1);
+	for (size_t i = 0; status == 0 && i < b->plan.n; i++) {
+		if (i != b->plan.want && b->plan.v[i].needed)
+			status = build_stage(b, i);
+	}
+	if (status == 0)
+		status = build_stage(b, b->plan.want);
+	for (size_t i = 0; i < b->plan.n; i++) {
+		const char *tag = b->tags[i] ? strchr(b->tags[i], ':') + 1 : NULL;
+
+		if (tag)
+			(void)atoll_template_untag(b->a, plain, &tag, 1, &ignored);
+		free(b->tags[i]);
+	}
+	free(b->tags);
+	return status;
+}
+
+/* --- where it begins ---------------------------------------------------------------------------------------------- */
+
+static int read_dockerfile(const char *path, const struct build_opts *o, struct plan *ret)
+{
+	autobuf struct buf text = BUF_INIT(DOCKERFILE_MAX + 1);
+	struct dockerfile d autodockerfile = { 0 };
+	autoclose int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct err e = ERR_INIT;
+	ssize_t n = fd < 0 ? -1 : 1;
+
+	while (n > 0) {
+		char *room = buf_room(&text, 8192);
+
+		n = room ? read(fd, room, 8192) : 0;
+		text.n += n > 0 ? (size_t)n : 0;
+	}
+	if (n < 0)
+		return fail("read '%s': %s", path, strerrordesc_np(errno));
+	if (text.bad)
+		return fail("'%s' is too large", path);
+	if (dockerfile_parse(buf_view(&text), &d, &e) < 0 || plan_make(&d, o->args, o->target, ret, &e) < 0)
+		return fail("%s: %s", path, e.text);
+	return 0;
+}
+
+/* A directory with a Dockerfile, a Dockerfile, or else the name of an image. */
+static int read_source(struct building *b)
+{
+	const char *what = b->o->source;
+	struct stat st;
+	struct err e = ERR_INIT;
+
+	if (b->o->from_template || stat(what, &st) < 0)
+		return plan_of_image(what, &b->plan, &e) < 0 ? fail("%s", e.text) : 0;
+	autofree char *dir = S_ISDIR(st.st_mode) ? strdup(what) : NULL;
+	autofree char *path = b->o->file ? strdup(b->o->file) : dir ? str_fmt("%s/Dockerfile", dir) : strdup(what);
+
+	if (!dir) {
+		const char *slash = strrchr(what, '/');
+
+		dir = slash ? str_dup((struct str) { what, slash == what ? 1 : (size_t)(slash - what) }) : strdup(".");
+	}
+	if (!dir || !path)
+		return fail("out of memory");
+	if (context_open(dir, &b->context, &e) < 0)
+		return fail("%s", e.text);
+	return read_dockerfile(path, b->o, &b->plan);
+}
+
+int build_run(struct atoll *a, const struct build_opts *o)
+{
+	struct building b = { .a = a, .o = o };
+	int status = read_source(&b);
+
+	if (status == 0 && (status = signals_hold()) == 0) {
+		atoll_set_stop(a, signals_stop_waiting, NULL);
+		progress_begin(&b.progress, o->plain);
+		status = build_all(&b);
+	}
+	context_done(&b.context);
+	plan_done(&b.plan);
+	return signals_leave(status);
+}

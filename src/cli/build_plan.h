@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cli/build_plan: what a Dockerfile means: stages, each with a base, steps for the server, and files that they need. No I/O. */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/err.h"
+#include "cli/dockerfile.h"
+#include "cli/opts.h"
+
+#define PLAN_CONTEXT (-1)
+
+struct plan_copy {			/* files that a step needs */
+	size_t step;			/* in the array of steps */
+	unsigned line;
+	int stage;			/* where they come from: PLAN_CONTEXT or a stage */
+	char *source;
+	char *text;			/* not NULL: it is this text, in a file called source */
+};
+
+struct plan_stage {
+	char *name;			/* "" without one */
+	char *image;			/* its base, or NULL: */
+	int below;			/* ... that stage */
+	json_t *steps;			/* as the server takes them, but for 'filesHash' of copies */
+	struct plan_copy *copies;
+	size_t n_copies;
+	char *start_cmd;		/* "": none */
+	bool has_user, has_workdir;
+	bool needed;			/* by the one that is wanted */
+	json_t *env;			/* known here: ARG and ENV */
+};
+
+struct plan {
+	struct plan_stage *v;
+	size_t n;
+	size_t want;			/* the stage that becomes the template */
+};
+
+/* args: of --build-arg; target: the name of a stage, NULL: the last. -EINVAL names the line. */
+int plan_make(const struct dockerfile *d, const struct pairs *args, const char *target, struct plan *ret, struct err *e);
+int plan_of_image(const char *image, struct plan *ret, struct err *e);	/* nothing but a base */
+void plan_done(struct plan *p);
+#define autoplan __attribute__((cleanup(plan_done)))

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cli/context: the directory that a build takes its files from. */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/str.h"
+#include "cli/ignore.h"
+
+struct context {
+	char *dir;			/* without links in it */
+	struct ignore ignore;
+};
+
+struct archive {			/* a file without a name */
+	int fd;
+	uint64_t bytes;
+	char hash[65];
+	unsigned files;
+};
+
+#define ARCHIVE_NONE ((struct archive) { .fd = -1 })
+
+int context_open(const char *dir, struct context *ret, struct err *e);	/* reads its .dockerignore */
+void context_done(struct context *c);
+
+/* What `source` (a path or pattern below it) names, as an archive whose hash follows from names, modes and contents alone.
+ * -ENOENT: there is nothing; -EINVAL: it is outside. */
+int context_pack(const struct context *c, const char *source, struct archive *ret, struct err *e);
+int archive_of_text(const char *name, struct str text, struct archive *ret, struct err *e);	/* with one file in it */
+void archive_done(struct archive *a);
+
+/* To write one's own: */
+int archive_begin(struct archive *a, struct err *e);
+int archive_put(struct archive *a, const void *p, size_t n, struct err *e);
+int archive_finish(struct archive *a, struct err *e);		/* its hash; reading begins at its start */

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// atoll template: builds of Dockerfiles and images from the command line, and the examples of the tree.
+import { test } from '../lib/case.mjs'
+import assert from 'node:assert/strict'
+import fs from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { api, sdk } from '../lib/client.mjs'
+import { ATOLL, atoll as runAtoll } from '../lib/cli.mjs'
+import { spawn } from 'node:child_process'
+import { until } from '../lib/host.mjs'
+
+const { Sandbox } = sdk()
+const EXAMPLES = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../../examples')
+let count = 0
+const nameOf = (what) => `cli-${what}-${process.pid}-${++count}`
+
+const atoll = (...args) => runAtoll(args, { timeout: 120000 })
+
+function ok(...args) {
+	const run = atoll(...args)
+	assert.equal(run.code, 0, run.err)
+	return run
+}
+
+async function context(files, use) {
+	const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'atoll-context-'))
+	try {
+		for (const [name, text] of Object.entries(files)) {
+			fs.mkdirSync(path.dirname(path.join(dir, name)), { recursive: true })
+			fs.writeFileSync(path.join(dir, name), text)
+		}
+		return await use(dir)
+	} finally {
+		fs.rmSync(dir, { recursive: true })
+	}
+}
+
+async function sh(name, cmd) {
+	const sbx = await Sandbox.create(name, { timeoutMs: 60000 })
+	try {
+		return (await sbx.commands.run(cmd)).stdout.trim()
+	} finally {
+		await sbx.kill()
+	}
+}
+
+const SMALL = ['--memory-mb', '512', '--cpus', '1']
+
+test('a Dockerfile with stages, arguments, heredocs and ignored files becomes a template', () => context({
+	Dockerfile: `# escape=\\
+ARG WHO=nobody
+FROM e2bdev/base AS builder
+ARG WHO
+ENV GREETING="hello \${WHO}"
+WORKDIR /build
+RUN <<SCRIPT
+echo "$GREETING" > out.txt
+SCRIPT
+
+FROM e2bdev/base
+COPY --from=builder /build/out.txt /srv/
+COPY app/ /srv/app/
+COPY <<EOT /srv/inline.txt
+inline
+EOT
+RUN ["sh", "-c", "cat /srv/out.txt \\
+  > /srv/copy.txt"]
+USER user
+WORKDIR /srv/app
+`, 'app/a.txt': 'a', 'app/skip.log': 'x', 'app/keep.log': 'y', '.dockerignore': '**/*.log\n!app/keep.log\n' }, async (dir) => {
+	const name = nameOf('stages')
+	const first = ok('template', 'build', dir, '-t', name, '--build-arg', 'WHO=you', ...SMALL)
+	assert.match(first.out, /^[a-z0-9]{20}\n$/)
+	assert.equal(await sh(name, 'cat /srv/copy.txt /srv/inline.txt; ls; pwd; id -un'), 'hello you\ninline\na.txt\nkeep.log\n/srv/app\nuser')
+	fs.utimesSync(path.join(dir, 'app/a.txt'), 1, 1)	// touched, not changed
+	const again = ok('template', 'build', dir, '-t', name, '--build-arg', 'WHO=you', ...SMALL)
+	assert.match(again.err, /CACHED \[finalize\]/)
+	assert.doesNotMatch(again.err, /^\[builder/m)
+	const tags = JSON.parse((ok('template', 'inspect', name)).out).tags.map((t) => t.tag)
+	assert.deepEqual(tags, ['default'])
+	ok('template', 'tag', name, 'v1', 'stable')
+	assert.equal(await sh(`${name}:stable`, 'cat /srv/inline.txt'), 'inline')
+	ok('template', 'tag', name, 'stable', '--remove')
+	assert.ok(JSON.parse((ok('template', 'list', '--json')).out).some((t) => t.aliases[0] === name && t.spawnCount >= 2))
+	assert.match((ok('template', 'list')).out, new RegExp(`^${name} `, 'm'))
+	ok('template', 'rm', name)
+	assert.match((atoll('template', 'inspect', name)).err, /there is no template/)
+}))
+
+test('an image or a template as it is, with a start command', async () => {
+	const name = nameOf('image')
+	ok('template', 'build', 'e2bdev/base', '-t', name, '--start', 'sleep 12345', '--ready', 'pgrep -f "sleep 12345"', ...SMALL)
+	assert.equal(await sh(name, 'pgrep -fc "^sleep 12345"'), '1')
+	ok('template', 'build', name, '--from-template', '-t', `${name}-up`, '--no-cache', ...SMALL)
+	assert.equal(await sh(`${name}-up`, 'pgrep -fc "^sleep 12345"'), '1')
+})
+
+test('what is wrong is told with its line, and nothing is built', () => context({ one: 'FROM e2bdev/base\nFROBNICATE x\n', two: 'FROM e2bdev/base\nCOPY ../x y\n',
+	three: 'FROM e2bdev/base\nCOPY nothing y\n', four: 'FROM e2bdev/base\nRUN echo out; exit 3\n', five: 'FROM no.such/image\n', six: 'FROM e2bdev/base\nCOPY link/passwd /x\n' }, async (dir) => {
+	fs.symlinkSync('/etc', path.join(dir, 'link'))
+	const cases = { one: /line 2: unknown instruction 'FROBNICATE'/, two: /line 2: '\.\.\/x' is outside of the context/, three: /line 2: 'nothing' is not in the context/,
+		four: /step 3: failed to run command 'echo out; exit 3': exit status 3/, five: /no\.such\/image/, six: /outside of the context/ }
+	for (const [file, why] of Object.entries(cases)) {
+		const run = atoll('template', 'build', path.join(dir, file), '-t', nameOf('bad'), ...SMALL)
+		assert.equal(run.code, 1, file)
+		assert.match(run.err, why)
+	}
+	assert.equal((atoll('template', 'build', dir)).code, 2)
+}))
+
+test('Ctrl-C calls the build off', () => context({ Dockerfile: 'FROM e2bdev/base\nRUN sleep 1000\n' }, async (dir) => {
+	const name = nameOf('off')
+	const child = spawn(ATOLL, ['template', 'build', dir, '-t', name, '--no-cache', ...SMALL], { stdio: ['ignore', 'ignore', 'pipe'] })
+	let said = ''
+	child.stderr.on('data', (data) => (said += data))
+	const exited = new Promise((done) => child.once('exit', done))
+	assert.ok(await until(() => said.includes('RUN sleep 1000'), 20000), said)
+	child.kill('SIGINT')
+	await exited
+	const [last] = (await api('GET', `/templates/${name}`)).json.builds
+	assert.equal(last.status, 'error')
+}))
+
+test('the web app of the examples answers in every sandbox', async () => {
+	const name = nameOf('web')
+	ok('template', 'build', path.join(EXAMPLES, 'web-app'), '-t', name, '--ready', 'curl -fs http://localhost:3000/health', ...SMALL)
+	assert.match(await sh(name, 'curl -s --compressed http://localhost:3000/'), /Hello from a sandbox/)
+})

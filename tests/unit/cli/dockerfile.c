@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Units of cli/dockerfile and cli/build_plan: what is read out of a Dockerfile, and which steps come of it. */
+#include "cli/dockerfile.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+
+#include "cli/build_plan.h"
+#include "cli/ignore.h"
+
+static struct dockerfile d;
+static struct plan p;
+static struct err e;
+
+static int parse(const char *text)
+{
+	dockerfile_done(&d);
+	e = ERR_INIT;
+	return dockerfile_parse(str_of(text), &d, &e);
+}
+
+static void refused(const char *text, const char *why)
+{
+	int r = parse(text);
+
+	if (r == 0)
+		r = plan_make(&d, NULL, NULL, &p, &e);
+	assert_int_equal(r, -EINVAL);
+	if (!strstr(e.text, why))
+		fail_msg("'%s' does not say '%s'", e.text, why);
+}
+
+static void lines_go_on_and_comments_do_not_count(void **state)
+{
+	(void)state;
+	assert_int_equal(parse("# a comment\nFROM  base \\\n  # in between\n\n AS one\r\nRUN a && \\  \n\tb\n"), 0);
+	assert_int_equal(d.n, 2);
+	assert_string_equal(d.v[0].words[0], "base");
+	assert_string_equal(d.v[0].words[2], "one");
+	assert_string_equal(d.v[1].text, "a && \tb");
+	assert_int_equal(d.v[1].line, 6);
+}
+
+static void the_escape_character_can_be_chosen(void **state)
+{
+	(void)state;
+	assert_int_equal(parse("# escape=`\nFROM a\nRUN x `\n y \\\n"), 0);
+	assert_string_equal(d.v[1].text, "x  y \\");
+	refused("# escape=xx\nFROM a\n", "escape character");
+	assert_int_equal(parse("# hello\n# escape=`\nFROM a\nRUN x \\\n y\n"), 0);	/* not at the top any more */
+	assert_string_equal(d.v[1].text, "x  y");
+}
+
+static void forms_are_told_apart(void **state)
+{
+	(void)state;
+	assert_int_equal(parse("FROM a\nCMD [\"x\", \"y z\"]\nCMD [x]\nENV A=1 B=\"two words\" C=a\\ b\nENV OLD all of it\nCOPY --chown=u:g --chmod=600 a b /c/\n"), 0);
+	assert_true(d.v[1].exec);
+	assert_string_equal(d.v[1].words[1], "y z");
+	assert_false(d.v[2].exec);
+	assert_string_equal(d.v[2].text, "[x]");
+	assert_int_equal(d.v[3].n_words, 6);
+	assert_string_equal(d.v[3].words[3], "two words");
+	assert_string_equal(d.v[3].words[5], "a b");
+	assert_string_equal(d.v[4].words[1], "all of it");
+	assert_string_equal(df_flag_get(&d.v[5], "chmod"), "600");
+	assert_int_equal(d.v[5].n_words, 3);
+}
+
+static void heredocs_are_read_to_their_end(void **state)
+{
+	(void)state;
+	assert_int_equal(parse("FROM a\nRUN <<EOF\nline 1\n# no comment\nEOF\nRUN cat <<-'X' <<Y > f\n\tone\n\tX\ntwo\nY\nUSER u\n"), 0);
+	assert_int_equal(d.n, 4);
+	assert_string_equal(d.v[1].docs[0].body, "line 1\n# no comment\n");
+	assert_true(d.v[1].docs[0].expand);
+	assert_string_equal(d.v[2].docs[0].body, "one\n");
+	assert_false(d.v[2].docs[0].expand);
+	assert_string_equal(d.v[2].docs[1].body, "two\n");
+	refused("FROM a\nRUN <<EOF\nx\n", "has no end");
+}
+
+static void mistakes_name_their_line(void **state)
+{
+	(void)state;
+	refused("FROM a\nFROBNICATE x\n", "line 2: unknown instruction 'FROBNICATE'");
+	refused("FROM a\n\nCOPY x\n", "line 3: COPY needs");
+	refused("FROM a\nENV A\n", "line 2: ENV needs");
+	refused("FROM a\nRUN\n", "line 2: RUN needs");
+	refused("RUN x\n", "before the first FROM");
+	refused("", "no FROM");
+	refused("FROM scratch\n", "nothing in it");
+	refused("FROM a b\n", "FROM IMAGE [AS NAME]");
+	refused("FROM a\nCOPY a b c\n", "must be a directory");
+	refused("FROM a\nRUN --mount=type=secret,id=x y\n", "not supported");
+	refused("FROM a\nCOPY --parents a b\n", "not supported");
+	refused("FROM a\nCOPY \"a b\n", "quote");
+}
+
+static char *steps(const char *text, const char *target)
+{
+	static char out[4096];
+	char *z;
+
+	assert_int_equal(parse(text), 0);
+	plan_done(&p);
+	assert_int_equal(plan_make(&d, NULL, target, &p, &e), 0);
+	z = json_dumps(p.v[p.want].steps, JSON_COMPACT);
+	(void)snprintf(out, sizeof out, "%s", z);
+	free(z);
+	return out;
+}
+
+static void instructions_become_steps(void **state)
+{
+	(void)state;
+	assert_string_equal(steps("FROM a\nRUN [\"a\",\"it's\"]\nUSER u:g\nWORKDIR /w\n", NULL),
+		"[{\"type\":\"USER\",\"args\":[\"root\"]},{\"type\":\"WORKDIR\",\"args\":[\"/\"]},{\"type\":\"RUN\",\"args\":[\"'a' 'it'\\\\''s'\"]},"
+		"{\"type\":\"USER\",\"args\":[\"u\"]},{\"type\":\"WORKDIR\",\"args\":[\"/w\"]}]");
+	assert_non_null(strstr(steps("ARG V=1\nFROM a:$V\nARG V\nRUN <<E\nx\nE\nADD x.tar.gz /d\nADD https://h/f /g/\n", NULL), "[\"x\\n\"]"));
+	assert_string_equal(p.v[0].image, "a:1");
+	assert_non_null(strstr(steps("FROM a\nADD https://h/f /g/\n", NULL), "curl -fsSL -o '/g/f' 'https://h/f'"));
+	(void)steps("FROM a\nENTRYPOINT [\"x\"]\nCMD y z\n", NULL);
+	assert_string_equal(p.v[0].start_cmd, "'x' y z");
+}
+
+static void stages_are_needed_or_not(void **state)
+{
+	(void)state;
+	(void)steps("FROM a AS one\nFROM b AS two\nFROM one AS three\nFROM c\nCOPY --from=three /x /y\nCOPY --from=img:1 /x /y\n", NULL);
+	assert_int_equal(p.n, 5);
+	assert_true(p.v[0].needed && !p.v[1].needed && p.v[2].needed && p.v[3].needed && p.v[4].needed);
+	assert_int_equal(p.want, 3);
+	assert_int_equal(p.v[3].copies[0].stage, 2);
+	assert_int_equal(p.v[3].copies[1].stage, 4);
+	assert_string_equal(p.v[4].image, "img:1");
+	(void)steps("FROM a AS one\nFROM b AS two\n", "ONE");
+	assert_int_equal(p.want, 0);
+	assert_int_equal(parse("FROM a\n"), 0);
+	plan_done(&p);
+	assert_int_equal(plan_make(&d, NULL, "none", &p, &e), -EINVAL);
+}
+
+static void patterns_match_as_in_dockerignore(void **state)
+{
+	static const struct { const char *rules, *path; bool ignored; } cases[] = {
+		{ "*.log", "a.log", true }, { "*.log", "d/a.log", false }, { "**/*.log", "d/e/a.log", true }, { "**/*.log", "a.log", true },
+		{ "node_modules/", "node_modules/x/y", true }, { "/a", "a", true }, { "a/**", "a/b", true }, { "d/?.[a-c]", "d/x.b", true },
+		{ "d/?.[^a-c]", "d/x.b", false }, { "*\n!keep", "keep", false }, { "*\n!keep", "other", true }, { "*\n!d/keep\n", "d/keep", false },
+		{ "# x\n\n", "x", false }, { "a\\*b", "a*b", true }, { "[", "x", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		struct ignore g;
+
+		assert_int_equal(ignore_parse(str_of(cases[i].rules), &g), 0);
+		if (ignore_has(&g, cases[i].path) != cases[i].ignored)
+			fail_msg("'%s' and '%s'", cases[i].rules, cases[i].path);
+		ignore_done(&g);
+	}
+	assert_false(ignore_match("*a*a*a*a*a*a*a*a*a*a*a*a*b", STR_LIT("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa")));
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	dockerfile_done(&d);
+	plan_done(&p);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(lines_go_on_and_comments_do_not_count),
+		cmocka_unit_test(the_escape_character_can_be_chosen),
+		cmocka_unit_test(forms_are_told_apart),
+		cmocka_unit_test(heredocs_are_read_to_their_end),
+		cmocka_unit_test(mistakes_name_their_line),
+		cmocka_unit_test(instructions_become_steps),
+		cmocka_unit_test(stages_are_needed_or_not),
+		cmocka_unit_test(patterns_match_as_in_dockerignore),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, tear_down);
+}
