@@ -4,24 +4,39 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/resource.h>
 
 #include "base/fd.h"
 
+#define SHARE 8				/* of what all sandboxes of a template have together, at most that part is for one */
+
+static const struct {
+	int what;
+	rlim_t max;
+	bool shared;			/* counted for all of them together, too */
+} set[] = {
+	{ RLIMIT_SIGPENDING, 16384, true },
+	{ RLIMIT_MSGQUEUE, 1 << 20, true },
+	{ RLIMIT_MEMLOCK, 64 << 20, false },
+};
+
+void limits_lift(void)
+{
+	for (size_t i = 0; i < ARRAY_LEN(set); i++)
+		(void)setrlimit(set[i].what, &(struct rlimit) { RLIM_INFINITY, RLIM_INFINITY });
+}
+
 int limits_user(struct err *e)
 {
-	static const struct { int what; rlim_t max; } set[] = {
-		{ RLIMIT_SIGPENDING, 16384 },
-		{ RLIMIT_MSGQUEUE, 1 << 20 },
-		{ RLIMIT_MEMLOCK, 64 << 20 },
-	};
-
 	for (size_t i = 0; i < ARRAY_LEN(set); i++) {
 		struct rlimit l;
 
 		if (getrlimit(set[i].what, &l) < 0)
 			return err_sys(e, "read limit %d", set[i].what);
+		if (set[i].shared && l.rlim_max != RLIM_INFINITY)
+			l.rlim_max /= SHARE;
 		if (l.rlim_max > set[i].max)
 			l.rlim_max = set[i].max;
 		if (l.rlim_cur > l.rlim_max)

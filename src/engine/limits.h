@@ -6,6 +6,10 @@
 
 #include "base/err.h"
 
+/* In the daemon, before all else: what sandboxes have of these is counted for all of a template together, too, against the limits that
+ * their outer namespace is made with. Only who has CAP_SYS_RESOURCE can; without it, each gets a share of what the host allows. */
+void limits_lift(void);
+
 /* Before the user namespace is made: the limits of this moment bound all of the sandbox's users together. */
 int limits_user(struct err *e);
 

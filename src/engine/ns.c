@@ -20,6 +20,7 @@
 #include "engine/base.h"
 #include "engine/cgroup.h"
 #include "engine/guard.h"
+#include "engine/limits.h"
 #include "engine/net_cap.h"
 #include "engine/net_ct.h"
 #include "engine/net_link.h"
@@ -196,6 +197,7 @@ static int open_parts(struct engine *en, const struct engine_record *live, size_
 {
 	const struct engine_config *c = &en->cfg;
 
+	limits_lift();
 	if (probe_kernel(c->no_pool, e) < 0 || proc_boot_id(en->boot_id, e) < 0)
 		return -e->no;
 	en->netns_fd = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
