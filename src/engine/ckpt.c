@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include "base/fd.h"
 #include "base/log.h"
@@ -19,6 +20,8 @@
 #include "engine/net_nft.h"
 #include "engine/ns.h"
 #include "engine/pool.h"
+
+#define AGAIN_NS 100000000		/* between one that was killed and the next */
 
 enum op { OP_CHECKPOINT = 1, OP_RESTORE };
 
@@ -78,7 +81,6 @@ static void serve(struct engine *en, int sock)
 {
 	struct request rq;
 
-	set_up(en, sock);
 	(void)signal(SIGCHLD, SIG_IGN);		/* nobody waits for them: they report by themselves */
 	for (;;) {
 		size_t n_fds = 0;
@@ -99,6 +101,28 @@ static void serve(struct engine *en, int sock)
 		}
 		if (pid < 0)
 			refuse(answer, errno);
+	}
+}
+
+/* The warden could not make another one: it has a system call filter by then. So one waits here to do that, and does nothing else. Who asks
+ * meanwhile is heard by the next, since his request waits in the socket; and who is at work is nobody's child and goes on. */
+static void keep_serving(struct engine *en, int sock)
+{
+	set_up(en, sock);
+	for (;;) {
+		int status = 0;
+		pid_t pid = fork();
+
+		if (pid == 0) {
+			serve(en, sock);
+			_exit(0);
+		}
+		while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+			;
+		if (pid > 0 && WIFEXITED(status))
+			return;
+		log_error(pid < 0 ? "cannot fork atoll-ckpt, trying again" : "atoll-ckpt was killed, starting another", "status=%d", status);
+		(void)nanosleep(&(struct timespec) { .tv_nsec = AGAIN_NS }, NULL);
 	}
 }
 
@@ -138,7 +162,7 @@ int ckpt_start(struct engine *en, struct ckpt *ret, struct err *e)
 
 	if (pid == 0) {
 		close(sock[0]);
-		serve(en, sock[1]);
+		keep_serving(en, sock[1]);
 		_exit(0);
 	}
 	close(sock[1]);

@@ -121,6 +121,8 @@ static void put_detail(struct buf *out, const struct sandbox *sb)
 	(void)json_object_set_new(more, "limits", limits_json(&sb->spec.limits));
 	if (sb->state == SANDBOX_PAUSED)
 		(void)json_object_set_new(more, "pausedMemory", json_string(sandbox_memory_name(sb)));
+	if (sb->state == SANDBOX_PAUSED && sb->kept.why_not[0])
+		(void)json_object_set_new(more, "pausedMemoryReason", json_string(sb->kept.why_not));
 	if (*sb->envd_token)
 		(void)json_object_set_new(more, "envdAccessToken", json_string(sb->envd_token));
 	if (sb->spec.network)

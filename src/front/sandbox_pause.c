@@ -215,6 +215,7 @@ static void on_memory_kept(void *user, const struct warden_reply *re)
 
 		sb->kept.what |= KEPT_MEMORY;
 		sb->kept.bytes = m->bytes;
+		sb->kept.why_not[0] = '\0';
 		row_set(sb, ROW_PAUSED);
 		sandbox_note(sb, LOG_LVL_INFO, JOURNAL_LIFECYCLE, "memory written to disk", "bytes=%llu dump_ms=%llu",
 			(unsigned long long)m->bytes, (unsigned long long)m->dump_us / 1000);

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { api, asUser, createRaw, endOf, envd, killRaw, outputOf, rpc, server, start, stream } from '../lib/client.mjs'
 import { newServer } from '../lib/server.mjs'
-import { initOf, sleep, traceOf, until } from '../lib/host.mjs'
+import { childrenOf, initOf, sleep, traceOf, until } from '../lib/host.mjs'
 import { runCode } from '../lib/interp.mjs'
 import { built } from '../ckpt/drive.mjs'
 
@@ -225,18 +225,18 @@ test('SIGKILL of front and warden: a frozen one is found frozen, whatever was be
 })
 
 test('when memory is short, paused ones that are on disk leave it, and come back', { skip: noDisk }, async () => {
-	await withServer({ mem_total_mb: 1300, warm_pool_size: 0, default_memory_mb: 700 }, async (own, at) => {
+	await withServer({ mem_total_mb: 1200, warm_pool_size: 0, default_memory_mb: 700 }, async (own, at) => {
 		const it = await prepare(at)
-		await at.code(it.sbx, 'big = bytearray(b"x") * (400 << 20)')
+		await at.code(it.sbx, 'big = bytearray(b"x") * (450 << 20)')
 		assert.equal((await at.pause(it.sbx)).status, 204)
 		assert.ok(await onDisk(at, it.sbx), JSON.stringify(await at.info(it.sbx)))
 		const other = await at.create()
-		await at.code(other, 'big = bytearray(b"x") * (500 << 20)')
+		await at.code(other, 'big = bytearray(b"x") * (630 << 20)')
 		assert.ok(await until(async () => (await at.info(it.sbx)).pausedMemory === 'disk', 30000, 200), JSON.stringify(await at.info(it.sbx)))
 		await at.kill(other)
 		assert.equal((await at.connect(it.sbx)).status, 201)
 		await proveMemory(at, it)
-		assert.equal((await at.code(it.sbx, 'len(big)')).text, String(400 << 20))
+		assert.equal((await at.code(it.sbx, 'len(big)')).text, String(450 << 20))
 		await at.kill(it.sbx)
 	})
 })
@@ -279,5 +279,84 @@ test('killed while it is being paused, resumed or written to disk: gone, and not
 			assert.ok([201, 404].includes((await resuming).status))
 		}
 		assert.ok(await until(() => keptBy(own).length === 0, 20000, 200), keptBy(own).join(' '))
+	})
+})
+
+// Open, without a name, and too large for an image.
+const GHOST = `import os
+ghost = os.open("/tmp/ghost", os.O_RDWR | os.O_CREAT)
+for i in range(300):
+    os.write(ghost, bytes(1 << 20))
+os.unlink("/tmp/ghost")
+os.pwrite(ghost, b"still here", 0)`
+
+test('what cannot be written to disk stays frozen, and the reason is told; nothing is lost', { skip: noDisk }, async () => {
+	await withServer({ default_disk_mb: 1024, pool_size_mb: 3072 }, async (own, at) => {
+		const it = await prepare(at)
+		assert.equal((await at.code(it.sbx, GHOST)).error, undefined)
+		assert.equal((await at.pause(it.sbx)).status, 204)
+		assert.ok(await until(async () => (await at.info(it.sbx)).pausedMemoryReason, 30000, 100), JSON.stringify(await at.info(it.sbx)))
+		const info = await at.info(it.sbx)
+		assert.deepEqual([info.state, info.pausedMemory], ['paused', 'ram'])
+		assert.match(info.pausedMemoryReason, /ghost/i)
+		const fork = await api('POST', `/sandboxes/${it.sbx.sandboxID}/fork`, {}, { base: own.url, key: own.key })
+		assert.equal(fork.status, 409, fork.text)
+		assert.equal((await at.connect(it.sbx)).status, 201)
+		await proveMemory(at, it)
+		assert.equal((await at.code(it.sbx, 'os.pread(ghost, 10, 0)')).text, "b'still here'")
+		assert.equal((await at.info(it.sbx)).pausedMemoryReason, undefined)
+		const refused = await api('POST', `/sandboxes/${it.sbx.sandboxID}/fork`, {}, { base: own.url, key: own.key })
+		assert.equal(refused.status, 503, refused.text)
+		assert.match(refused.json.message, /ghost/i)
+		await proveMemory(at, it)
+		// A snapshot is of the disk alone then, and says so.
+		const kept = await api('POST', `/sandboxes/${it.sbx.sandboxID}/snapshots`, {}, { base: own.url, key: own.key })
+		assert.deepEqual([kept.status, kept.json.memory], [201, false])
+		await proveMemory(at, it)
+	})
+})
+
+// The one that listens, and the one that would start another.
+function helpersOf(own) {
+	const named = (pid) => childrenOf(pid).filter((child) => fs.readFileSync(`/proc/${child}/comm`, 'utf8').trim() === 'atoll-ckpt')
+	const [outer] = named(own.pid)
+	return { outer, inner: named(outer)[0] }
+}
+
+test('atoll-ckpt is killed: there is another one at once, and what it worked on fails or works, but goes on', { skip: noDisk }, async () => {
+	await withServer({ checkpoint_after_s: 3600, pool_size_mb: 3072 }, async (own, at) => {
+		const it = await prepare(at)
+		const fork = () => api('POST', `/sandboxes/${it.sbx.sandboxID}/fork`, { timeout: 600 }, { base: own.url, key: own.key })
+		for (let i = 0; i < 3; i++) {
+			const { inner } = helpersOf(own)
+			assert.ok(inner, 'there is no atoll-ckpt')
+			const forking = fork()
+			await sleep(20 * i)
+			process.kill(inner, 'SIGKILL')
+			const res = await forking
+			assert.ok([201, 503].includes(res.status), res.text)
+			assert.ok(await until(() => helpersOf(own).inner && helpersOf(own).inner !== inner, 5000, 20), 'there is no other')
+			await proveMemory(at, it)
+		}
+		const res = await fork()
+		assert.equal(res.status, 201, res.text)
+		assert.ok(res.json[0].sandbox, res.text)
+	})
+})
+
+test('the pool is full: what needs room of it is refused with 503, and the sandbox is as it was', { skip: noDisk }, async () => {
+	await withServer({ pool_size_mb: 1024, pool_max_mb: 1024, default_disk_mb: 1024 }, async (own, at) => {
+		const it = await prepare(at)
+		const hog = await at.create({ templateID: 'base' })
+		await at.sh(hog, 'for m in 600 200 100 50 20 5; do fallocate -l ${m}M /tmp/hog$m 2>/dev/null; done; true')
+		for (const what of ['fork', 'pause']) {
+			const res = await api('POST', `/sandboxes/${it.sbx.sandboxID}/${what}`, {}, { base: own.url, key: own.key })
+			assert.ok([503, 204].includes(res.status), `${what}: ${res.text}`)
+			assert.ok(what === 'pause' || /pool/.test(res.json.message), res.text)
+			assert.ok([200, 201].includes((await at.connect(it.sbx)).status))
+			await proveMemory(at, it)
+		}
+		await at.sh(hog, 'rm -f /tmp/hog*; sync')
+		await at.kill(hog)
 	})
 })
