@@ -127,15 +127,14 @@ export class Acts {
 			this.note(`drop: ${res.status} ${res.text}`)
 	}
 
+	// Both end it, so what it has kept is looked at before.
 	async replace(player) {
-		await player.check()
 		await this.kill(player)
 		const made = await this.create()
 		return made ? [made] : []
 	}
 
 	async killWhilePausing(player) {
-		await player.check()
 		const pausing = this.world.call('POST', `/sandboxes/${player.id}/pause`, {}).catch(() => null)
 		await sleep(this.rnd.below(60))
 		await this.kill(player)

@@ -10,6 +10,7 @@ import { sleep } from '../lib/host.mjs'
 import { runCode } from '../lib/interp.mjs'
 
 const PATIENCE_MS = 60000
+const TRIES = 20			// at least: a machine that stood still for a minute is no proof
 const WRITE_MS = 15
 
 function limit(ms, promise) {
@@ -126,12 +127,12 @@ export class Player {
 		if (this.broken)
 			throw this.broken
 		const end = Date.now() + PATIENCE_MS
-		for (;;) {
+		for (let tries = 1; ; tries++) {
 			try {
 				await this.awake()
 				return await this.compare()
 			} catch (err) {
-				if (err instanceof Lost || Date.now() > end)
+				if (err instanceof Lost || (tries > TRIES && Date.now() > end))
 					throw err instanceof Lost ? err : new Lost(`${this.id}: ${err.message}`)
 				await sleep(100)
 			}

@@ -113,6 +113,8 @@ class Torture {
 		this.faults[fault] = (this.faults[fault] ?? 0) + 1
 		if (this.opt.verbose)
 			this.say(`${act} of ${player.id} with ${fault}`)
+		if (act === 'replace' || act === 'killWhilePausing')
+			await this.verify(player)
 		let touched = []
 		const acting = acts[act](player).then((more) => { touched = more ?? [] })
 		await Promise.all([acting.catch((err) => this.hurt(err, player)), this.strike(fault)])
@@ -229,7 +231,7 @@ class Torture {
 		await this.world.begin()
 		console.log(`torture: seed ${this.opt.seed}, ${this.opt.cycles} cycles, log ${this.world.server.log}`)
 		for (const name of ['SIGINT', 'SIGTERM'])
-			process.once(name, () => this.world.end().then(() => process.exit(130)))
+			process.once(name, () => { this.opt.cycles = 0 })	// after this cycle
 		let end
 		try {
 			await this.warmUp()
