@@ -220,7 +220,7 @@ static int write_all(struct backup *b, struct err *e)
 /* --- the running server ------------------------------------------------------------------------------------- */
 
 /* The pool is mounted in the warden's own mount namespace only. */
-static int join_warden(const char *run_dir, struct err *e)
+int backup_join_warden(const char *run_dir, struct err *e)
 {
 	autofree char *file = str_fmt("%s/warden.pid", run_dir);
 	char text[32], ns[48];
@@ -280,7 +280,7 @@ static int backup(const char *state, const char *run_dir, const char *to)
 		return fail("out of memory");
 	if (access(at, F_OK) == 0)
 		return fail("'%s' is there already: give another name", at);
-	if (join_warden(run, &e) == 0 && open_places(&b, &e) == 0 && write_all(&b, &e) == 0 && rename(b.dir, at) < 0)
+	if (backup_join_warden(run, &e) == 0 && open_places(&b, &e) == 0 && write_all(&b, &e) == 0 && rename(b.dir, at) < 0)
 		(void)err_sys(&e, "rename '%s'", b.dir);
 	size_t n = b.n_parts, volumes = b.n_volumes;
 

@@ -8,6 +8,11 @@
  *	NAME+d.btrfs ...	streams of btrfs-send(8): disks (d), memories (m), volumes (v) */
 #pragma once
 
+struct err;
+
 #define BACKUP_FORMAT 1
 #define BACKUP_COPY "b"			/* NAMEd+b is a copy of NAME+d in the pool while it is being written; a server that starts removes it */
 #define BACKUP_STREAM ".btrfs"
+
+/* From then on we see the file system as the server does: the pool is mounted for it alone. */
+int backup_join_warden(const char *run_dir, struct err *e);

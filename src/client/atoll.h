@@ -297,6 +297,9 @@ struct atoll_purged {			/* how many of each are gone */
 	int64_t records, logs;		/* of sandboxes that had ended before */
 };
 
+/* What lies in the server's pool becomes a snapshot; body: see docs/http-api.md. For 'atoll snapshot import'; needs an admin key. */
+int atoll_snapshot_adopt(struct atoll *a, const char *body, char *ret_id, size_t size, struct atoll_error *e);
+
 /* Ends and forgets all that is a team's, but for the team and its keys. team NULL: the key's own; another needs an admin key. */
 int atoll_purge(struct atoll *a, const char *team, struct atoll_purged *ret, struct atoll_error *e);
 

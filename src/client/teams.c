@@ -145,3 +145,18 @@ int atoll_log_level(struct atoll *a, const char *set, char ret[ATOLL_LEVEL_SIZE]
 		return client_fail(e, EPROTO, c.status, "%s did not answer as an atoll server does", c.base);
 	return 0;
 }
+
+int atoll_snapshot_adopt(struct atoll *a, const char *body, char *ret_id, size_t size, struct atoll_error *e)
+{
+	autocall struct call c = CALL_INIT("POST", a->api_url, "/admin/snapshots");
+	autojson json_t *sent = json_loads(body, 0, NULL), *answer = NULL;
+
+	if (!sent)
+		return client_no_memory(e);
+	if (api_send(a, &c, sent, e) < 0 || call_json(&c, JSON_OBJECT, &answer, e) < 0)
+		return -e->no;
+	const char *id = json_string_value(json_object_get(answer, "snapshotID"));
+
+	(void)snprintf(ret_id, size, "%s", id ? id : "");
+	return 0;
+}

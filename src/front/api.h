@@ -115,6 +115,7 @@ void api_upload_lost(struct req *r);
 void api_fork(struct req *r);
 void api_snapshot(struct req *r);
 void api_snapshots(struct req *r);
+void api_snapshot_adopt(struct req *r);
 bool api_snapshot_drop(struct req *r);	/* false: the path names none, and nothing was answered */
 int api_check_room(const struct front *f, const char *team, struct err *e);	/* for one more sandbox; -EDQUOT */
 

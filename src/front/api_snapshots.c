@@ -54,21 +54,6 @@ static void reply_not_kept(struct req *r, const struct sandbox *sb, const struct
 		reply_error(r, e->no == ENOTSUP ? 400 : 503, "sandbox '%s' could not be kept: %s", sb->id, e->text);
 }
 
-static void put_id(const struct front *f, const struct making *mk, struct snapshot *sn)
-{
-	struct snapshot_ref any = mk->ref;
-	struct snapshot *other;
-
-	any.has_tag = false;
-	LIST_FOREACH(other, &f->snapshots, link) {	/* another tag of the same name: then of the same template */
-		if (mk->ref.name[0] && strcmp(other->team, sn->team) == 0 && snapshot_matches(f, other, &any)) {
-			memcpy(sn->template_id, other->template_id, sizeof sn->template_id);
-			return;
-		}
-	}
-	rand_label(sn->template_id, 20);
-}
-
 static void on_kept(void *user, const struct keep_result *re)
 {
 	struct making *mk = user;
@@ -86,7 +71,7 @@ static void on_kept(void *user, const struct keep_result *re)
 		memcpy(sn->source, sb->id, sizeof sn->source);
 		memcpy(sn->alias, mk->ref.name, sizeof sn->alias);
 		memcpy(sn->tag, mk->ref.tag, sizeof sn->tag);
-		put_id(f, mk, sn);
+		snapshot_place(f, sn);
 		if (snapshot_add(f, sn, &e) == 0) {
 			sandbox_note(sb, LOG_LVL_INFO, JOURNAL_LIFECYCLE, "snapshot made", "snapshot=%s request=%s", sn->template_id, mk->r->id);
 			reply_json(mk->r, 201, snapshot_json(f, sn), NULL);

@@ -62,6 +62,7 @@ static const struct route routes[] = {
 	{ "POST", "/sandboxes/{id}/fork", ACCESS_TEAM, SMALL, api_fork },
 	{ "POST", "/sandboxes/{id}/snapshots", ACCESS_TEAM, SMALL, api_snapshot },
 	{ "GET", "/snapshots", ACCESS_TEAM, 0, api_snapshots },
+	{ "POST", "/admin/snapshots", ACCESS_ADMIN, SMALL, api_snapshot_adopt },
 	{ "POST", "/purge", ACCESS_TEAM, SMALL, api_purge },
 	{ "GET", "/volumes", ACCESS_TEAM, 0, api_volumes },
 	{ "POST", "/volumes", ACCESS_TEAM, SMALL, api_volume_add },

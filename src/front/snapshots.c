@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/rand.h"
 #include "front/forget.h"
 #include "front/front.h"
 #include "front/keyring.h"
@@ -104,6 +105,19 @@ static void snapshot_free(struct snapshot *sn)
 {
 	free(sn->volumes);
 	free(sn);
+}
+
+void snapshot_place(const struct front *f, struct snapshot *sn)
+{
+	const struct snapshot *other;
+
+	LIST_FOREACH(other, &f->snapshots, link) {
+		if (sn->alias[0] && strcmp(other->team, sn->team) == 0 && strcmp(other->alias, sn->alias) == 0) {
+			memcpy(sn->template_id, other->template_id, sizeof sn->template_id);
+			return;
+		}
+	}
+	rand_label(sn->template_id, 20);
 }
 
 static int write_row(struct front *f, const struct snapshot *sn, struct err *e)

@@ -56,6 +56,9 @@ bool snapshot_matches(const struct front *f, const struct snapshot *sn, const st
 
 void snapshot_names(const struct front *f, const struct snapshot *sn, char id[SNAPSHOT_NAME_SIZE], char name[SNAPSHOT_NAME_SIZE]);
 
+/* Gives it its template id: a new one, or that of the team's other tags of the same name. */
+void snapshot_place(const struct front *f, struct snapshot *sn);
+
 /* Takes sn over, also on failure. What had its name is forgotten. */
 int snapshot_add(struct front *f, struct snapshot *sn, struct err *e);
 int snapshot_remove(struct front *f, struct snapshot *sn, struct err *e);	/* with what is kept */
