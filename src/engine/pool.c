@@ -18,8 +18,9 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "engine/btrfs.h"
-#include "engine/loopdev.h"
 #include "engine/helper.h"
+#include "engine/loopdev.h"
+#include "engine/mounts.h"
 #include "engine/sweeper.h"
 #include "engine/tree.h"
 
@@ -206,7 +207,13 @@ int pool_bases(struct pool *p, int *ret_fd, struct err *e)
 		return 0;
 	if (mkdirat(p->fs_fd, BASES, 0700) < 0 && errno != EEXIST)
 		return err_sys(e, "make '" BASES "'");
-	*ret_fd = openat(p->fs_fd, BASES, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	/* By a mount of its own that is nowhere: in /proc/PID/maps of a sandbox these files have their path, and this way that begins at the
+	 * pool and does not tell where on the host that is. */
+	autoclose int clone = -1;
+
+	if (mount_clone(p->fs_fd, "", 0, &clone, e) < 0)
+		return -e->no;
+	*ret_fd = openat(clone, BASES, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	return *ret_fd < 0 ? err_sys(e, "open '" BASES "'") : 0;
 }
 
