@@ -129,6 +129,9 @@ const size_t n_seccomp_groups = ARRAY_LEN(seccomp_groups);
 #define KEYS "keys of TCP's signatures are for routers, and their memory is on no account of the sandbox"
 #define NO_TCP_KEY(option) { "setsockopt", ENOPROTOOPT, false, KEYS, 2, { LOW(1, IPPROTO_TCP), LOW(2, option) } }
 
+/* EINVAL, as on a kernel that does not merge. */
+#define MERGING "pages that are merged with equal ones of other sandboxes tell what those have"
+
 #define HUGE_PAGES "the host's reserved huge pages are one pool for all: transparent ones are given"
 /* Volumes are btrfs within reach of the sandbox, and what anybody may ask of that is too much. Programs try, and go on without. */
 #define OWN_BTRFS "a subvolume of one's own is outside of a volume's quota, and a sync writes out the disks of all sandboxes"
@@ -154,6 +157,7 @@ const struct seccomp_arg_rule seccomp_arg_rules[] = {
 	NO_PROTOCOLS(AF_INET), NO_PROTOCOLS(AF_INET6), NO_TYPES(AF_INET), NO_TYPES(AF_INET6),
 	NO_TCP_KEY(TCP_MD5SIG), NO_TCP_KEY(TCP_MD5SIG_EXT), NO_TCP_KEY(TCP_AO_ADD_KEY_), NO_TCP_KEY(TCP_AO_DEL_KEY_), NO_TCP_KEY(TCP_AO_INFO_),
 
+	{ "madvise", EINVAL, true, MERGING, 1, { LOW(2, MADV_MERGEABLE) } },
 	{ "mmap", ENOMEM, false, HUGE_PAGES, 1, { BIT_OF(3, MAP_HUGETLB) } },
 	{ "memfd_create", EINVAL, false, HUGE_PAGES, 1, { BIT_OF(1, MFD_HUGETLB) } },
 	{ "shmget", EPERM, false, HUGE_PAGES, 1, { BIT_OF(2, SHM_HUGETLB) } },
