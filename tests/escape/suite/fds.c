@@ -115,7 +115,8 @@ static int all_cwds(void) { return links_of_all(check_cwd); }
 static int all_roots(void) { return links_of_all(check_root); }
 static int all_programs(void) { return links_of_all(check_exe); }
 
-/* A mapping of a file that no path of ours leads to. */
+/* A mapping of a file that no path of ours leads to is the memory of the warm interpreter, which all copies share: private, and
+ * without the name of a place on the host. */
 static int check_maps(int pid, void *user)
 {
 	struct look *l = user;
@@ -126,19 +127,50 @@ static int check_maps(int pid, void *user)
 	if (slurp(path, text, sizeof text) <= 0)
 		return 0;
 	for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
-		char *file = strchr(line, '/');
+		char *file = strchr(line, '/'), *rights = strchr(line, ' ');
 
 		l->looked++;
-		if (file && !strstr(file, "(deleted)") && strncmp(file, "/memfd:", 7) != 0 && strncmp(file, "/SYSV", 5) != 0 && access(file, F_OK) < 0 &&
-		    errno == ENOENT) {
-			(void)snprintf(l->bad, sizeof l->bad, "process %d maps %.100s", pid, file);
-			return 1;
-		}
+		if (!file || !rights || strstr(file, "(deleted)") || strncmp(file, "/memfd:", 7) == 0 || strncmp(file, "/SYSV", 5) == 0 ||
+		    access(file, F_OK) == 0 || errno != ENOENT)
+			continue;
+		if (rights[4] == 'p' && strncmp(file, "/.bases/", 8) == 0)
+			continue;
+		(void)snprintf(l->bad, sizeof l->bad, "process %d maps %.4s %.100s", pid, rights + 1, file);
+		return 1;
 	}
 	return 0;
 }
 
 static int all_maps(void) { return links_of_all(check_maps); }
+
+/* A mapped file is one step from a descriptor of it: the links of /proc/PID/map_files, which follow to no path. */
+static int reopen_maps(int pid, void *user)
+{
+	struct look *l = user;
+	char dir[64], link[400];
+	struct dirent *de;
+	DIR *d;
+
+	(void)snprintf(dir, sizeof dir, "/proc/%d/map_files", pid);
+	d = opendir(dir);
+	while (d && (de = readdir(d)) != NULL && !l->bad[0]) {
+		if (de->d_name[0] == '.')
+			continue;
+		(void)snprintf(link, sizeof link, "%s/%s", dir, de->d_name);
+		l->looked++;
+		int fd = open(link, l->looked % 2 ? O_RDONLY : O_WRONLY);
+
+		if (fd >= 0) {
+			(void)snprintf(l->bad, sizeof l->bad, "%s opened", link);
+			close(fd);
+		}
+	}
+	if (d)
+		closedir(d);
+	return l->bad[0] != '\0';
+}
+
+static int all_map_files(void) { return links_of_all(reopen_maps); }
 
 /* What a command gets: three streams, and nothing else. The runner starts us as it starts any command. */
 static int inherited(void)
@@ -210,6 +242,7 @@ static const struct attempt attempts[] = {
 	{ "fds/roots", leak, all_roots },
 	{ "fds/programs", leak, all_programs },
 	{ "fds/mappings", leak, all_maps },
+	{ "fds/reopen-mappings", leak, all_map_files },
 	{ "fds/climb-by-number", leak, by_number },
 	{ "fds/unreachable-directory", leak, cwd_unreachable },
 	{ "fds/steal-from-pid1", pid1, steal, .expect = { EPERM } },
