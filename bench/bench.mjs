@@ -11,6 +11,7 @@ import { newTlsServer } from '../tests/lib/tls.mjs'
 import { bombs, CONFIG as bombsConfig } from './bombs.mjs'
 import { commands } from './commands.mjs'
 import { egress } from './egress.mjs'
+import { images } from './images.mjs'
 import { coldConfig, interpreter, poolConfig, poolHits } from './interp.mjs'
 import { machine, timed } from './measure.mjs'
 import { many, config as manyConfig } from './many.mjs'
@@ -23,7 +24,7 @@ import { against, walls, CONFIG as wallsConfig } from './walls.mjs'
 import { cannotTransfer, transfers, CONFIG as transferConfig } from './transfer.mjs'
 
 const HERE = path.dirname(fileURLToPath(import.meta.url))
-const PARTS = ['commands', 'files', 'ports', 'many', 'interpreter', 'pause', 'restart', 'egress', 'walls', 'bombs']
+const PARTS = ['commands', 'files', 'ports', 'many', 'interpreter', 'pause', 'restart', 'egress', 'walls', 'bombs', 'images']
 
 function options(argv) {
 	const opt = { buildDir: path.join(path.dirname(HERE), 'build'), quick: false, parts: PARTS }
@@ -124,6 +125,11 @@ async function measure(opt, result) {
 		process.stderr.write('bench: egress\n')
 		result.egress = await egress(opt.buildDir, opt.quick ? 256 << 20 : 1 << 30, opt.quick ? 3 : 5)
 		clean.push(result.egress.clean)
+	}
+	if (wanted('images')) {
+		process.stderr.write('bench: images\n')
+		result.images = await images(opt.buildDir, opt.quick ? 256 << 20 : 1 << 30, opt.quick ? 2 : 3)
+		clean.push(result.images.clean)
 	}
 	if (wanted('walls')) {
 		await part('walls', wallsConfig, async (server) => {

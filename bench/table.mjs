@@ -198,6 +198,14 @@ function printBombs(b) {
 	return good
 }
 
+function printImages(t) {
+	if (t.skipped)
+		return row('images', `skipped: ${t.skipped}`)
+	const good = row(`image of ${t.bytes >> 20} MiB until usable, against skopeo + umoci`, `${t.ratio.toFixed(2)} (${t.ours.p50.toFixed(1)} s, they ${t.theirs.p50.toFixed(1)} s)`, '≥ 0.5', t.ratio >= 0.5)
+	row('  and what it makes of a second', `${(t.bytes / 1048576 / t.ours.p50).toFixed(0)} MB`)
+	return good
+}
+
 export function print(r) {
 	console.log(`\n${'what'.padEnd(54)} ${'measured'.padStart(34)}   ${'must'.padEnd(12)}`)
 	let good = true
@@ -219,6 +227,8 @@ export function print(r) {
 		good &= printBombs(r.bombs)
 	if (r.egress)
 		good &= printEgress(r.egress)
+	if (r.images)
+		good &= printImages(r.images)
 	if (r.walls)
 		good &= printWalls(r.walls)
 	return Boolean(good)
