@@ -225,6 +225,21 @@ static int v1_make(struct cgroup_tree *t, const char *id, const struct cgroup_li
 	return apply(t, id, lim, e);
 }
 
+/* Is that process in the blkio cgroup of the sandbox? Ours may be below another one, as in a container. */
+static bool is_moved(const struct cgroup_tree *t, const char *id, struct str pid)
+{
+	char own[1024], path[48], want[64];
+
+	(void)snprintf(path, sizeof path, "/proc/%.*s/cgroup", STR_ARG(pid));
+	(void)snprintf(want, sizeof want, "/%s/%s", t->parent, id);
+	if (file_read(AT_FDCWD, path, own, sizeof own) <= 0)
+		return true;			/* it has ended */
+	const char *at = strstr(own, ":blkio:");
+	size_t n = at ? strcspn(at, "\n") : 0, m = strlen(want);
+
+	return n >= m && memcmp(at + n - m, want, m) == 0;
+}
+
 /* All that is in there now; what a process forks is born where it is itself. 0, or how many there were to move. */
 static int move_pass(struct cgroup_tree *t, const char *id, int to)
 {
@@ -238,15 +253,9 @@ static int move_pass(struct cgroup_tree *t, const char *id, int to)
 
 	while (text.p) {
 		struct str pid = str_cut(&text, '\n');
-		char own[1024], link[48], want[64];
 
-		if (pid.n == 0 || pid.n > 12)
-			continue;
-		(void)snprintf(link, sizeof link, "/proc/%.*s/cgroup", STR_ARG(pid));
-		(void)snprintf(want, sizeof want, "blkio:/%s/%s\n", t->parent, id);
-		if (file_read(AT_FDCWD, link, own, sizeof own) <= 0 || strstr(own, want))
-			continue;
-		moved += write(to, pid.p, pid.n) == (ssize_t)pid.n;
+		if (pid.n > 0 && pid.n < 12 && !is_moved(t, id, pid))
+			moved += write(to, pid.p, pid.n) == (ssize_t)pid.n;
 	}
 	return moved;
 }

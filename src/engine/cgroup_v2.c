@@ -180,7 +180,8 @@ static int v2_limit_all(struct cgroup_tree *t, struct err *e)
 
 	(void)snprintf(weight, sizeof weight, "%u", t->cpu_weight);
 	(void)cgroup_write(t->v2_fd, NULL, "cpu.weight", weight);
-	(void)cgroup_write(t->v2_root_fd, "daemon", "cpu.weight", DAEMON_CPU_WEIGHT);	/* only if it is a leaf of ours */
+	if (delegated(t->v2_root_fd))		/* then it is the leaf that find_root() has made */
+		(void)cgroup_write(t->v2_root_fd, "daemon", "cpu.weight", DAEMON_CPU_WEIGHT);
 	return apply(t, NULL, &all, e);
 }
 

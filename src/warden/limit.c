@@ -82,14 +82,15 @@ static void on_done(void *arg)
 		return;
 	}
 	sb->limiting = false;
-	if (e.no == 0) {
+	if (e.no == 0)
 		sb->er.spec.limits = ch->to;
+	/* In any case: it may have been frozen, thawed or given another network meanwhile, and the record written with the old ones. */
+	if (note(sb, &sb->er.spec.limits, &again) < 0)
+		log_error("the record of a sandbox may tell of limits that it has not", "id=%s err=%s", sb->er.spec.id, again.text);
+	if (e.no == 0)
 		front_ok(ch->w, ch->life, ch->seq);
-	} else {
-		if (note(sb, &sb->er.spec.limits, &again) < 0)
-			log_error("the record of a sandbox tells of limits that it has not", "id=%s err=%s", sb->er.spec.id, again.text);
+	else
 		front_error(ch->w, ch->life, ch->seq, e.no, e.text);
-	}
 	change_free(ch);
 }
 
