@@ -22,7 +22,7 @@ const uidOf = (user) => execFileSync('id', ['-u', user], { encoding: 'utf8' }).t
 const NOTHING = '0'.repeat(16)
 
 for (const [name, user, own] of [
-	['atoll-front', 'atoll', /\/atoll\.db(-wal|-shm)?$|^\/proc\/(\d+\/statm|meminfo)$/],	/* its store, how large it is, what memory is left */
+	['atoll-front', 'atoll', /\/(atoll|uploads)\.db(-wal|-shm)?$|^\/proc\/(\d+\/statm|meminfo)$/],	/* its store, how large it is, what memory is left */
 	['atoll-egress', 'atoll-egress', /^\/etc$/],	/* to see a new resolv.conf */
 	...(childrenOf(server.pid).some((pid) => nameOf(pid) === 'atoll-audit') ? [['atoll-audit', 'atoll-egress', /^$/]] : []),	/* none where the kernel tells nothing */
 ]) {
