@@ -21,7 +21,7 @@
 #define DAY_MS (24ull * 3600 * 1000)
 #define DAYS_DEFAULT 30
 #define BY_MAX 4
-#define ROWS_MAX 500000			/* read for one report: about a second */
+#define ROWS_MAX 100000			/* read for one report: a few tenths of a second, in which nobody else is served */
 #define LABEL_MAX 256
 #define GROUP_MAX (64 * 1024)
 
@@ -90,44 +90,53 @@ static const char *value_of(const struct meter_row *row, const struct by *by, js
 	return label_of(row->metadata, by->label, keep);
 }
 
-static struct group *group_find(struct report *rp, const struct meter_row *row)
+/* What its rows have in common: as the text that it is found by, and as it is told. */
+static void put_group(const struct report *rp, const struct meter_row *row, struct buf *text, json_t *of)
 {
-	autobuf struct buf text = BUF_INIT(GROUP_MAX);
-	json_t *of = json_object();
 	char day[CLOCK_RFC3339_SIZE];
 
 	for (size_t i = 0; i < rp->n_by; i++) {
-		const struct by *by = &rp->by[i];
 		autojson json_t *keep = NULL;
-		const char *value = value_of(row, by, &keep, day);
+		const char *value = value_of(row, &rp->by[i], &keep, day);
 
-		buf_fmt(&text, "%zu:", strlen(value));
-		buf_z(&text, value);
-		(void)json_object_set_new(of, by->name, json_string(value));
+		buf_fmt(text, "%zu:", strlen(value));
+		buf_z(text, value);
+		if (of)
+			(void)json_object_set_new(of, rp->by[i].name, json_string(value));
 	}
+}
 
-	const json_t *at = text.bad ? NULL : json_object_get(rp->index, buf_cstr(&text));
-
-	if (at || text.bad) {
-		json_decref(of);
-		rp->bad |= text.bad;
-		return at ? &rp->v[json_integer_value(at)] : NULL;
-	}
+static struct group *group_new(struct report *rp)
+{
 	if (rp->n == rp->cap) {
 		size_t cap = rp->cap ? 2 * rp->cap : 64;
 		struct group *v = reallocarray(rp->v, cap, sizeof *v);
 
-		if (!v) {
-			json_decref(of);
-			rp->bad = true;
+		if (!v)
 			return NULL;
-		}
 		rp->v = v;
 		rp->cap = cap;
 	}
-	(void)json_object_set_new(rp->index, buf_cstr(&text), json_integer((json_int_t)rp->n));
-	rp->v[rp->n] = (struct group) { .of = of };
+	rp->v[rp->n] = (struct group) { .of = json_object() };
 	return &rp->v[rp->n++];
+}
+
+static struct group *group_find(struct report *rp, const struct meter_row *row)
+{
+	autobuf struct buf text = BUF_INIT(GROUP_MAX);
+
+	put_group(rp, row, &text, NULL);
+
+	const json_t *at = text.bad ? NULL : json_object_get(rp->index, buf_cstr(&text));
+	struct group *g = at ? &rp->v[json_integer_value(at)] : text.bad ? NULL : group_new(rp);
+
+	rp->bad |= !g;
+	if (!g || at)
+		return g;
+	(void)json_object_set_new(rp->index, buf_cstr(&text), json_integer(g - rp->v));
+	buf_clear(&text);
+	put_group(rp, row, &text, g->of);
+	return g;
 }
 
 static void add(struct sum *s, const struct meter_row *row)
@@ -301,7 +310,7 @@ static void answer(struct req *r, const char *team)
 		report_done(&rp);
 		return;
 	}
-	meter_note_all(r->front);
+	meter_note_all(r->front, team);
 	if (rp.last < rp.first)
 		reply_error(r, 400, "query parameter 'to' must not be before 'from'");
 	else if (meter_each(r->front->store, team, rp.first, rp.last, ROWS_MAX + 1, on_row, &rp, &e) < 0)

@@ -3,6 +3,7 @@
 #include "front/meter.h"
 
 #include <stdint.h>
+#include <string.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
@@ -95,8 +96,10 @@ void meter_adopt(struct sandbox *sb)
 		add_days(sb, now_ms, now_ms - until_ms);
 }
 
-void meter_note_all(struct front *f)
+void meter_note_all(struct front *f, const char *team)
 {
-	for (struct sandbox *sb = sandbox_table_next(f->sandboxes, NULL); sb; sb = sandbox_table_next(f->sandboxes, sb))
-		meter_note(sb);
+	for (struct sandbox *sb = sandbox_table_next(f->sandboxes, NULL); sb; sb = sandbox_table_next(f->sandboxes, sb)) {
+		if (!team || strcmp(sb->team, team) == 0)
+			meter_note(sb);
+	}
 }

@@ -17,6 +17,6 @@ void meter_start(struct sandbox *sb);	/* it runs from now on */
 void meter_adopt(struct sandbox *sb);	/* it has been running since before this front */
 void meter_note(struct sandbox *sb);	/* up to now, if it runs; also before its limits change */
 void meter_stop(struct sandbox *sb);	/* ... and no longer */
-void meter_note_all(struct front *f);
+void meter_note_all(struct front *f, const char *team);	/* NULL: of all teams */
 
 uint64_t meter_day_end(uint64_t from_ms, uint64_t until_ms);	/* or until_ms, if the day is not over by then */
