@@ -26,7 +26,7 @@
 #define NET_CONNECT_TCP 2ull
 #define SCOPE_ALL 3ull
 
-#define FS_OF_FILES (FS_WRITE_FILE | FS_READ_FILE | FS_TRUNCATE)	/* what a rule about a plain file may have */
+#define FS_OF_FILES (FS_WRITE_FILE | FS_READ_FILE | FS_TRUNCATE) /* what a rule about a plain file may have */
 
 struct ruleset_attr {
 	uint64_t fs, net, scoped;

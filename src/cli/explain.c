@@ -11,9 +11,9 @@
 #include "cli/settings.h"
 #include "cli/table.h"
 
-#define ROWS_MAX 1000			/* as many entries as one question brings */
+#define ROWS_MAX 1000 /* as many entries as one question brings */
 
-struct row {				/* entries about the same thing; all is borrowed from the newest of them */
+struct row { /* entries about the same thing; all is borrowed from the newest of them */
 	const struct atoll_log *newest;
 	const char *what, *process, *pid, *why;
 	unsigned long long times;
@@ -34,8 +34,12 @@ static struct row row_of(const struct atoll_log *l)
 	const char *call = field(l, "call");
 	unsigned long long n = strtoull(field(l, "count"), NULL, 10);
 
-	return (struct row) { .newest = l, .what = *call ? call : l->message, .process = field(l, "process"), .pid = field(l, "pid"),
-		.why = field(l, "reason"), .times = n ? n : 1 };
+	return (struct row){ .newest = l,
+		.what = *call ? call : l->message,
+		.process = field(l, "process"),
+		.pid = field(l, "pid"),
+		.why = field(l, "reason"),
+		.times = n ? n : 1 };
 }
 
 /* In the order of the last time, the latest last, as logs are read. */
@@ -64,7 +68,12 @@ static size_t gather(const struct atoll_logs *logs, struct row *rows)
 static int print_table(const struct row *rows, size_t n)
 {
 	static const struct column columns[] = {
-		{ "LAST", false }, { "TIMES", true }, { "PROCESS", false }, { "PID", true }, { "REFUSED", false }, { "WHY", false },
+		{ "LAST", false },
+		{ "TIMES", true },
+		{ "PROCESS", false },
+		{ "PID", true },
+		{ "REFUSED", false },
+		{ "WHY", false },
 	};
 	autotable struct table t = TABLE_INIT(columns);
 
@@ -87,7 +96,8 @@ static int print_json(const struct row *rows, size_t n)
 
 	for (size_t i = 0; i < n; i++) {
 		const struct row *r = &rows[i];
-		json_t *o = json_pack("{s:s,s:I,s:s,s:s}", "last", r->newest->at, "times", (json_int_t)r->times, "refused", r->what, "why", r->why);
+		json_t *o = json_pack("{s:s,s:I,s:s,s:s}", "last", r->newest->at, "times", (json_int_t)r->times,
+			"refused", r->what, "why", r->why);
 
 		if (*r->process)
 			(void)json_object_set_new(o, "process", json_string(r->process));
@@ -108,7 +118,9 @@ static int run(const struct verb *v, int argc, char **argv)
 	unsigned since_s = 0;
 	bool json = false;
 	const struct opt opts[] = {
-		SETTINGS_OPTS(&conn), { "json", 0, OPT_FLAG, &json }, { "since", 0, OPT_DURATION, &since_s },
+		SETTINGS_OPTS(&conn),
+		{ "json", 0, OPT_FLAG, &json },
+		{ "since", 0, OPT_DURATION, &since_s },
 	};
 	autoatoll struct atoll *a = NULL;
 	struct atoll_logs *logs;
@@ -137,9 +149,12 @@ const struct verb verb_explain = {
 	.synopsis = "ID [--since DURATION] [--json]",
 	.help = "      --since DURATION  only the last 90s, 5m, ...\n"
 		"      --json            as a JSON array\n\n"
-		"Shown are system calls that were refused to its programs (which see \"Operation not permitted\" or \"Function\n"
-		"not implemented\"), and requests with a wrong token. Calls that programs try and do without (clone3, io_uring)\n"
-		"are not. A sandbox that is refused calls all the time is not listened to for a minute.\n\n" SETTINGS_HELP,
+		"Shown are system calls that were refused to its programs (which see \"Operation not permitted\" or "
+		"\"Function\n"
+		"not implemented\"), and requests with a wrong token. Calls that programs try and do without (clone3, "
+		"io_uring)\n"
+		"are not. A sandbox that is refused calls all the time is not listened to for a "
+		"minute.\n\n" SETTINGS_HELP,
 	.run = run,
 	.operand = OPERAND_ID,
 };

@@ -10,17 +10,19 @@
 #include <stdint.h>
 
 struct kernel_version {
-	uint32_t number;		/* KERNEL(6, 1, 76) */
-	bool exact;			/* fixes come with a new number: kernel.org, Debian; else they may have been taken over without one */
+	uint32_t number; /* KERNEL(6, 1, 76) */
+	bool exact; /* fixes come with a new number: kernel.org, Debian; else they may have been taken over without one */
 };
 
 #define KERNEL(a, b, c) ((uint32_t)(a) << 24 | (uint32_t)(b) << 16 | (uint32_t)(c))
 
 struct kernel_bug {
 	const char *cve, *what;
-	bool reachable;			/* with what programs in a sandbox may call */
-	const char *why;		/* it is, or is not */
-	struct { uint32_t from, until; } has[5];	/* versions that have it, the last of each pair not any more; zero: the end */
+	bool reachable; /* with what programs in a sandbox may call */
+	const char *why; /* it is, or is not */
+	struct {
+		uint32_t from, until;
+	} has[5]; /* versions that have it, the last of each pair not any more; zero: the end */
 };
 
 extern const struct kernel_bug kernel_bugs[];

@@ -23,7 +23,8 @@
 #define CAPS_SIGNALS CAPS_BIT(CAP_KILL)
 /* Capabilities on files of packages (ping, a server on port 80), and daemons that give up their own (sshd, setpriv). */
 #define CAPS_CAPS (CAPS_BIT(CAP_SETFCAP) | CAPS_BIT(CAP_SETPCAP))
-/* Ports below 1024, for programs that look for the capability instead of trying: the namespace's first port is 0 anyway. */
+/* Ports below 1024, for programs that look for the capability instead of trying: the namespace's first port is
+ * 0 anyway. */
 #define CAPS_PORTS CAPS_BIT(CAP_NET_BIND_SERVICE)
 /* apt's hooks, sshd and postfix change root into an empty directory to confine themselves. */
 #define CAPS_CHROOT CAPS_BIT(CAP_SYS_CHROOT)

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* core: core scheduling: two threads of one processor core are never given to two sandboxes, nor to one and the host, at a time.
+/* core: core scheduling: two threads of one processor core are never given to two sandboxes, nor to one and the
+ * host, at a time.
  *
- * A sandbox is marked by a cookie, which children inherit and nobody inside can get rid of: one can only make another one, or share that of a process
- * that one may trace. Processors have leaked between such threads again and again (MDS, L1TF, TAA). Where the kernel does not have it, or the
- * processor has one thread per core, it does nothing. */
+ * A sandbox is marked by a cookie, which children inherit and nobody inside can get rid of: one can only make
+ * another one, or share that of a process that one may trace. Processors have leaked between such threads again
+ * and again (MDS, L1TF, TAA). Where the kernel does not have it, or the processor has one thread per core, it
+ * does nothing. */
 #pragma once
 
 #include <linux/prctl.h>
@@ -14,8 +16,8 @@
 #define PR_SCHED_CORE_CREATE 1
 #define PR_SCHED_CORE_SHARE_FROM 3
 #endif
-#define CORE_THREAD_ 0			/* PIDTYPE_PID */
-#define CORE_PROCESS_ 1			/* PIDTYPE_TGID */
+#define CORE_THREAD_ 0 /* PIDTYPE_PID */
+#define CORE_PROCESS_ 1 /* PIDTYPE_TGID */
 
 /* A cookie that no other process has. */
 static inline void core_own(void)

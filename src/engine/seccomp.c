@@ -16,7 +16,7 @@
 #include "base/str.h"
 #include "engine/seccomp_table.h"
 
-#define X32_BIT 0x40000000		/* in the number of a call, on x86_64 */
+#define X32_BIT 0x40000000 /* in the number of a call, on x86_64 */
 
 static uint32_t action_of(enum seccomp_verdict v)
 {
@@ -105,8 +105,9 @@ static int build(int part, struct seccomp_filter *f)
 		return -ENOMEM;
 	/* 32-bit and x32 programs: another set of calls, which nobody has looked through. */
 	(void)seccomp_attr_set(ctx, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
-	(void)seccomp_attr_set(ctx, SCMP_FLTATR_CTL_OPTIMIZE, 2);	/* a tree, not a list of 300 comparisons */
-	int r = part == SECCOMP_CALLS ? fill_calls(ctx, f->flags & SECCOMP_ZYGOTE) : fill_args(ctx, part == SECCOMP_QUIET);
+	(void)seccomp_attr_set(ctx, SCMP_FLTATR_CTL_OPTIMIZE, 2); /* a tree, not a list of 300 comparisons */
+	int r = part == SECCOMP_CALLS ? fill_calls(ctx, f->flags & SECCOMP_ZYGOTE)
+				      : fill_args(ctx, part == SECCOMP_QUIET);
 
 	if (r == 0)
 		r = export(ctx, &f->part[part].code, &f->part[part].n);
@@ -118,7 +119,7 @@ int seccomp_filter_build(struct seccomp_filter *ret, unsigned flags, struct err 
 {
 	int r = 0;
 
-	*ret = (struct seccomp_filter) { .flags = flags };
+	*ret = (struct seccomp_filter){ .flags = flags };
 	for (int i = 0; r == 0 && i < SECCOMP_PARTS; i++)
 		r = build(i, ret);
 	if (r < 0) {
@@ -132,7 +133,7 @@ void seccomp_filter_done(struct seccomp_filter *f)
 {
 	for (int i = 0; i < SECCOMP_PARTS; i++)
 		free(f->part[i].code);
-	*f = (struct seccomp_filter) { 0 };
+	*f = (struct seccomp_filter){ 0 };
 }
 
 int seccomp_filter_install(const struct seccomp_filter *f, struct err *e)
@@ -183,11 +184,12 @@ const char *seccomp_explain(unsigned arch, int nr, char ret_name[SECCOMP_NAME_SI
 {
 	bool foreign = arch != seccomp_arch_native() || (nr & X32_BIT);
 	char *name = foreign ? NULL : seccomp_syscall_resolve_num_arch(SCMP_ARCH_NATIVE, nr);
-	const char *why = foreign ? "calls of another kind of machine (32-bit, x32) end the program" :
-		name ? why_not(name) : "newer than what is known here";
+	const char *why = foreign ? "calls of another kind of machine (32-bit, x32) end the program"
+			  : name  ? why_not(name)
+				  : "newer than what is known here";
 
 	if (name)
-		(void)str_copy(ret_name, SECCOMP_NAME_SIZE, (struct str) { name, strnlen(name, SECCOMP_NAME_SIZE - 1) });
+		(void)str_copy(ret_name, SECCOMP_NAME_SIZE, (struct str){ name, strnlen(name, SECCOMP_NAME_SIZE - 1) });
 	else
 		(void)snprintf(ret_name, SECCOMP_NAME_SIZE, "syscall %d", nr & ~X32_BIT);
 	free(name);

@@ -7,21 +7,21 @@
 #include <stddef.h>
 
 enum seccomp_verdict {
-	SECCOMP_GIVEN,			/* the call is there */
-	SECCOMP_REFUSED,		/* EPERM: who tries it should hear that they may not */
-	SECCOMP_ABSENT,			/* ENOSYS: who tries it has another way when it is not there */
+	SECCOMP_GIVEN, /* the call is there */
+	SECCOMP_REFUSED, /* EPERM: who tries it should hear that they may not */
+	SECCOMP_ABSENT, /* ENOSYS: who tries it has another way when it is not there */
 };
 
 struct seccomp_group {
 	enum seccomp_verdict verdict;
-	bool quiet;			/* not worth an event: every other program tries it and goes on */
+	bool quiet; /* not worth an event: every other program tries it and goes on */
 	const char *why;
-	const char *calls;		/* names with blanks between them; one that is not known here answers ENOSYS */
+	const char *calls; /* names with blanks between them; one that is not known here answers ENOSYS */
 };
 
 #define SECCOMP_ARGS_MAX 2
 
-struct seccomp_arg_rule {		/* of a call that is given: if all of args match, it fails with this errno; 0: it pretends success */
+struct seccomp_arg_rule { /* of a call that is given: if all of args match, it fails with this errno; 0: it pretends success */
 	const char *call;
 	int no;
 	bool quiet;

@@ -13,27 +13,79 @@
 #include "base/cage.h"
 #include "base/fd.h"
 
-#define FDS_MAX 65536		/* more are never needed */
+#define FDS_MAX 65536 /* more are never needed */
 
 static const int allowed[] = {
 	/* the loop */
-	SCMP_SYS(epoll_wait), SCMP_SYS(epoll_pwait), SCMP_SYS(epoll_ctl), SCMP_SYS(eventfd2), SCMP_SYS(poll), SCMP_SYS(ppoll),
+	SCMP_SYS(epoll_wait),
+	SCMP_SYS(epoll_pwait),
+	SCMP_SYS(epoll_ctl),
+	SCMP_SYS(eventfd2),
+	SCMP_SYS(poll),
+	SCMP_SYS(ppoll),
 	SCMP_SYS(pipe2),
 	/* sockets that others made */
-	SCMP_SYS(accept4), SCMP_SYS(accept), SCMP_SYS(recvmsg), SCMP_SYS(sendmsg), SCMP_SYS(recvfrom), SCMP_SYS(sendto),
-	SCMP_SYS(shutdown), SCMP_SYS(setsockopt), SCMP_SYS(getsockopt), SCMP_SYS(getsockname), SCMP_SYS(getpeername),
-	SCMP_SYS(read), SCMP_SYS(readv), SCMP_SYS(write), SCMP_SYS(writev), SCMP_SYS(splice), SCMP_SYS(close),
+	SCMP_SYS(accept4),
+	SCMP_SYS(accept),
+	SCMP_SYS(recvmsg),
+	SCMP_SYS(sendmsg),
+	SCMP_SYS(recvfrom),
+	SCMP_SYS(sendto),
+	SCMP_SYS(shutdown),
+	SCMP_SYS(setsockopt),
+	SCMP_SYS(getsockopt),
+	SCMP_SYS(getsockname),
+	SCMP_SYS(getpeername),
+	SCMP_SYS(read),
+	SCMP_SYS(readv),
+	SCMP_SYS(write),
+	SCMP_SYS(writev),
+	SCMP_SYS(splice),
+	SCMP_SYS(close),
 	/* open files of SQLite */
-	SCMP_SYS(pread64), SCMP_SYS(pwrite64), SCMP_SYS(lseek), SCMP_SYS(fsync), SCMP_SYS(fdatasync), SCMP_SYS(ftruncate),
-	SCMP_SYS(fallocate), SCMP_SYS(fcntl), SCMP_SYS(fstat), SCMP_SYS(newfstatat), SCMP_SYS(stat), SCMP_SYS(lstat),
-	SCMP_SYS(access), SCMP_SYS(faccessat), SCMP_SYS(faccessat2), SCMP_SYS(statx),
+	SCMP_SYS(pread64),
+	SCMP_SYS(pwrite64),
+	SCMP_SYS(lseek),
+	SCMP_SYS(fsync),
+	SCMP_SYS(fdatasync),
+	SCMP_SYS(ftruncate),
+	SCMP_SYS(fallocate),
+	SCMP_SYS(fcntl),
+	SCMP_SYS(fstat),
+	SCMP_SYS(newfstatat),
+	SCMP_SYS(stat),
+	SCMP_SYS(lstat),
+	SCMP_SYS(access),
+	SCMP_SYS(faccessat),
+	SCMP_SYS(faccessat2),
+	SCMP_SYS(statx),
 	/* memory */
-	SCMP_SYS(munmap), SCMP_SYS(mremap), SCMP_SYS(madvise), SCMP_SYS(brk),
+	SCMP_SYS(munmap),
+	SCMP_SYS(mremap),
+	SCMP_SYS(madvise),
+	SCMP_SYS(brk),
 	/* time, chance, itself */
-	SCMP_SYS(clock_gettime), SCMP_SYS(clock_nanosleep), SCMP_SYS(nanosleep), SCMP_SYS(gettimeofday), SCMP_SYS(time),
-	SCMP_SYS(getrandom), SCMP_SYS(getpid), SCMP_SYS(gettid), SCMP_SYS(getuid), SCMP_SYS(geteuid), SCMP_SYS(getgid),
-	SCMP_SYS(getegid), SCMP_SYS(futex), SCMP_SYS(sched_yield), SCMP_SYS(rt_sigaction), SCMP_SYS(rt_sigprocmask),
-	SCMP_SYS(rt_sigreturn), SCMP_SYS(sigaltstack), SCMP_SYS(restart_syscall), SCMP_SYS(exit), SCMP_SYS(exit_group),
+	SCMP_SYS(clock_gettime),
+	SCMP_SYS(clock_nanosleep),
+	SCMP_SYS(nanosleep),
+	SCMP_SYS(gettimeofday),
+	SCMP_SYS(time),
+	SCMP_SYS(getrandom),
+	SCMP_SYS(getpid),
+	SCMP_SYS(gettid),
+	SCMP_SYS(getuid),
+	SCMP_SYS(geteuid),
+	SCMP_SYS(getgid),
+	SCMP_SYS(getegid),
+	SCMP_SYS(futex),
+	SCMP_SYS(sched_yield),
+	SCMP_SYS(rt_sigaction),
+	SCMP_SYS(rt_sigprocmask),
+	SCMP_SYS(rt_sigreturn),
+	SCMP_SYS(sigaltstack),
+	SCMP_SYS(restart_syscall),
+	SCMP_SYS(exit),
+	SCMP_SYS(exit_group),
 };
 
 int confine_early(uint32_t *ret_fds, struct err *e)
@@ -51,12 +103,12 @@ int confine_early(uint32_t *ret_fds, struct err *e)
 
 	lim.rlim_cur = lim.rlim_max;
 	if (setrlimit(RLIMIT_NOFILE, &lim) == 0)
-		cur = lim.rlim_max;	/* else fewer connections, but it works */
+		cur = lim.rlim_max; /* else fewer connections, but it works */
 	*ret_fds = cur < FDS_MAX ? (uint32_t)cur : FDS_MAX;
 	return 0;
 }
 
 int confine_late(struct err *e)
 {
-	return cage_close(&(struct cage) { .calls = allowed, .n_calls = ARRAY_LEN(allowed) }, e);
+	return cage_close(&(struct cage){ .calls = allowed, .n_calls = ARRAY_LEN(allowed) }, e);
 }

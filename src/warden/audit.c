@@ -21,7 +21,7 @@
 #include "warden/service.h"
 #include "warden/warden.h"
 
-#define SILENT_MS 60000			/* a sandbox that floods; if it goes on then, again */
+#define SILENT_MS 60000 /* a sandbox that floods; if it goes on then, again */
 
 static int silence(struct warden *w, uint32_t k, bool silent)
 {
@@ -38,7 +38,7 @@ void audit_listen(struct warden *w)
 	if (!w->cfg.explain_refusals)
 		return;
 	if (layout_program(w->cfg.libexec, "atoll-audit", w->audit.exe, sizeof w->audit.exe, &w->audit.exe_fd, &e) < 0 ||
-	    audit_socket(&w->audit.fd, &e) < 0)
+		audit_socket(&w->audit.fd, &e) < 0)
 		log_warn("refused system calls cannot be explained, going on", "err=%s", e.text);
 }
 
@@ -59,7 +59,7 @@ static void tell_front(struct sandbox *sb, struct msg_refused *m)
 {
 	struct warden *w = sb->w;
 
-	m->head = (struct msg_head) { MSG_VERSION, EV_REFUSED, 0 };
+	m->head = (struct msg_head){ MSG_VERSION, EV_REFUSED, 0 };
 	memcpy(m->id, sb->er.spec.id, sizeof m->id);
 	if (w->link && w->proto.phase == PHASE_SERVE)
 		link_send(w->link, m, sizeof *m, -1);
@@ -73,8 +73,9 @@ static void on_denied(struct sandbox *sb, const struct au_event *ev)
 
 	(void)str_copy(m.call, sizeof m.call, str_of(name));
 	(void)str_copy(m.process, sizeof m.process, str_of(ev->comm));
-	(void)str_copy(m.why, sizeof m.why, (struct str) { why, strnlen(why, sizeof m.why - 1) });
-	log_info("system call refused", "id=%s call=%s process=%s pid=%u count=%u", sb->er.spec.id, m.call, m.process, m.pid, m.count);
+	(void)str_copy(m.why, sizeof m.why, (struct str){ why, strnlen(why, sizeof m.why - 1) });
+	log_info("system call refused", "id=%s call=%s process=%s pid=%u count=%u", sb->er.spec.id, m.call, m.process,
+		m.pid, m.count);
 	tell_front(sb, &m);
 }
 
@@ -88,12 +89,14 @@ static void on_flood(struct sandbox *sb)
 	int r = silence(w, k, true);
 
 	if (r < 0 && r != -EEXIST) {
-		log_warn("a sandbox floods the kernel's audit system, and cannot be silenced", "id=%s err=%s", sb->er.spec.id, strerror(-r));
+		log_warn("a sandbox floods the kernel's audit system, and cannot be silenced", "id=%s err=%s",
+			sb->er.spec.id, strerror(-r));
 		return;
 	}
 	w->audit.silent_until_ms[k] = clock_mono_ms() + SILENT_MS;
-	log_warn("a sandbox is refused system calls all the time, not listening to it for a while", "id=%s s=%d", sb->er.spec.id, SILENT_MS / 1000);
-	tell_front(sb, &(struct msg_refused) { .count = 0 });
+	log_warn("a sandbox is refused system calls all the time, not listening to it for a while", "id=%s s=%d",
+		sb->er.spec.id, SILENT_MS / 1000);
+	tell_front(sb, &(struct msg_refused){ .count = 0 });
 }
 
 static void on_packet(void *user, const void *p, size_t n, const int *fds, size_t n_fds)
@@ -104,7 +107,7 @@ static void on_packet(void *user, const void *p, size_t n, const int *fds, size_
 	(void)fds;
 	memcpy(&ev, p, n < sizeof ev ? n : sizeof ev);
 	if (n != sizeof ev || n_fds || ev.version != AU_VERSION || (ev.type != AU_DENIED && ev.type != AU_FLOOD) ||
-	    !check_text(ev.comm, sizeof ev.comm)) {
+		!check_text(ev.comm, sizeof ev.comm)) {
 		log_error("atoll-audit makes no sense, starting it again", "bytes=%zu", n);
 		service_restart(w->audit.service);
 		return;
@@ -158,15 +161,19 @@ static void forget_old_rules(struct warden *w)
 	for (uint32_t k = 0; k < w->n_slots; k++) {
 		int r = silence(w, k, false);
 
-		if (r < 0 && r != -ENOENT)	/* then it is so for all of them */
+		if (r < 0 && r != -ENOENT) /* then it is so for all of them */
 			return;
 	}
 }
 
 int audit_open(struct warden *w, struct err *e)
 {
-	static char base[16], *argv[6];		/* live as long as the service, of which a process has one */
-	struct service_spec spec = { .name = "atoll-audit", .argv = argv, .fds = { w->audit.fd }, .n_fds = 1, .exe_fd = w->audit.exe_fd,
+	static char base[16], *argv[6]; /* live as long as the service, of which a process has one */
+	struct service_spec spec = { .name = "atoll-audit",
+		.argv = argv,
+		.fds = { w->audit.fd },
+		.n_fds = 1,
+		.exe_fd = w->audit.exe_fd,
 		.delay_max_ms = w->cfg.restart_max_ms };
 	struct slot first;
 
@@ -174,7 +181,7 @@ int audit_open(struct warden *w, struct err *e)
 		return 0;
 	slot_fill(w->instance, 0, &first);
 	(void)snprintf(base, sizeof base, "%u", first.root);
-	memcpy(argv, ((char *[]) { w->audit.exe, "--run", w->cfg.run, "--uid-base", base, NULL }), sizeof argv);
+	memcpy(argv, ((char *[]){ w->audit.exe, "--run", w->cfg.run, "--uid-base", base, NULL }), sizeof argv);
 	if (user_find(w->cfg.egress_user, &spec.uid, &spec.gid, e) < 0)
 		return -e->no;
 	forget_old_rules(w);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* audit: keeps atoll-audit running, which reads from the kernel what system calls were refused to sandboxes, and passes on what it tells.
+/* audit: keeps atoll-audit running, which reads from the kernel what system calls were refused to sandboxes,
+ * and passes on what it tells.
  *
- * A sandbox that does little else than being refused costs the host's kernel work that is on nobody's account: the kernel is then told
- * to be silent about it for a while, by a rule of its audit system about the sandbox's uids. */
+ * A sandbox that does little else than being refused costs the host's kernel work that is on nobody's account:
+ * the kernel is then told to be silent about it for a while, by a rule of its audit system about the sandbox's
+ * uids. */
 #pragma once
 
 #include <stdbool.h>
@@ -14,7 +16,7 @@ struct warden;
 
 /* Before our power goes: the socket. Without it all works, but no refusal is ever explained. */
 void audit_listen(struct warden *w);
-int audit_open(struct warden *w, struct err *e);	/* the program, if there is the socket */
+int audit_open(struct warden *w, struct err *e); /* the program, if there is the socket */
 void audit_close(struct warden *w);
-void audit_tick(struct warden *w);			/* about once a second: who was silenced long enough is heard again */
-void audit_slot_free(struct warden *w, uint32_t slot);	/* who comes next there is heard */
+void audit_tick(struct warden *w); /* about once a second: who was silenced long enough is heard again */
+void audit_slot_free(struct warden *w, uint32_t slot); /* who comes next there is heard */

@@ -14,12 +14,12 @@
 
 #include "base/fd.h"
 
-#define READLOG_GROUP 1u		/* AUDIT_NLGRP_READLOG */
+#define READLOG_GROUP 1u /* AUDIT_NLGRP_READLOG */
 #define RCVBUF_BYTES (256 * 1024)
 #define ANSWER_S 2
 
-/* Everything that is not such a record is dropped before it reaches the socket, and the filter cannot be taken off again: the kernel's
- * audit log tells of all that happens on the host. */
+/* Everything that is not such a record is dropped before it reaches the socket, and the filter cannot be taken
+ * off again: the kernel's audit log tells of all that happens on the host. */
 static int lock_to_refusals(int fd)
 {
 	struct sock_filter code[] = {
@@ -32,7 +32,8 @@ static int lock_to_refusals(int fd)
 	struct sock_fprog prog = { ARRAY_LEN(code), code };
 	int on = 1;
 
-	if (setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &prog, sizeof prog) < 0 || setsockopt(fd, SOL_SOCKET, SO_LOCK_FILTER, &on, sizeof on) < 0)
+	if (setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &prog, sizeof prog) < 0 ||
+		setsockopt(fd, SOL_SOCKET, SO_LOCK_FILTER, &on, sizeof on) < 0)
 		return -errno;
 	return 0;
 }
@@ -56,7 +57,7 @@ int audit_socket(int *ret_fd, struct err *e)
 
 struct rule_message {
 	struct nlmsghdr head;
-	struct audit_rule_data rule;	/* with no strings behind it */
+	struct audit_rule_data rule; /* with no strings behind it */
 };
 
 static void add_field(struct audit_rule_data *r, uint32_t field, uint32_t op, uint32_t value)
@@ -68,7 +69,10 @@ static void add_field(struct audit_rule_data *r, uint32_t field, uint32_t op, ui
 
 static int answer_of(int fd)
 {
-	struct { struct nlmsghdr head; struct nlmsgerr err; } re;
+	struct {
+		struct nlmsghdr head;
+		struct nlmsgerr err;
+	} re;
 	ssize_t n = recv(fd, &re, sizeof re, 0);
 
 	if (n < 0)
@@ -80,8 +84,10 @@ int audit_rule_silence(uid_t from, uid_t to, bool silent)
 {
 	struct timeval patience = { .tv_sec = ANSWER_S };
 	struct sockaddr_nl kernel = { .nl_family = AF_NETLINK };
-	struct rule_message m = { .head = { .nlmsg_len = sizeof m, .nlmsg_type = silent ? AUDIT_ADD_RULE : AUDIT_DEL_RULE,
-		.nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK, .nlmsg_seq = 1 } };
+	struct rule_message m = { .head = { .nlmsg_len = sizeof m,
+					  .nlmsg_type = silent ? AUDIT_ADD_RULE : AUDIT_DEL_RULE,
+					  .nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK,
+					  .nlmsg_seq = 1 } };
 	autoclose int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_AUDIT);
 
 	if (fd < 0)

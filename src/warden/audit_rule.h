@@ -7,9 +7,10 @@
 
 #include "base/err.h"
 
-/* A socket that gets records of refused system calls and no others, whoever holds it. Needs CAP_AUDIT_READ, and the host's own network
- * and pid namespaces. */
+/* A socket that gets records of refused system calls and no others, whoever holds it. Needs CAP_AUDIT_READ, and
+ * the host's own network and pid namespaces. */
 int audit_socket(int *ret_fd, struct err *e);
 
-/* No such record is made for processes with these uids, or is again. Needs CAP_AUDIT_CONTROL. -EEXIST, -ENOENT: as it was. */
+/* No such record is made for processes with these uids, or is again. Needs CAP_AUDIT_CONTROL. -EEXIST, -ENOENT:
+ * as it was. */
 int audit_rule_silence(uid_t from, uid_t to, bool silent);
