@@ -12,6 +12,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -137,12 +138,16 @@ void check_core_scheduling(const struct check_host *h, struct check_result *r)
 	}
 }
 
+/* ENONET: the kernel tells its log in the network namespace of its own threads only. */
 static int probe_audit(void *arg)
 {
+	struct stat ours, its;
 	struct sockaddr_nl at = { .nl_family = AF_NETLINK, .nl_groups = 1 };
 	autoclose int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_AUDIT);
 
 	(void)arg;
+	if (stat("/proc/self/ns/net", &ours) == 0 && stat("/proc/2/ns/net", &its) == 0 && ours.st_ino != its.st_ino)
+		return -ENONET;
 	return fd < 0 || bind(fd, (struct sockaddr *)&at, sizeof(at)) < 0 ? -errno : 0;
 }
 
@@ -160,9 +165,11 @@ void check_audit(const struct check_host *h, struct check_result *r)
 		return;
 	}
 	check_found(r, CHECK_WARN, "refused system calls cannot be explained: %s",
-		rc == 0 ? "kernel.seccomp.actions_logged lacks errno" : strerrordesc_np(-rc));
-	if (rc == -EPERM)
-		check_remedy(r, "root lacks CAP_AUDIT_READ: run atoll on the machine itself");
+		rc == 0 ? "kernel.seccomp.actions_logged lacks errno" :
+		rc == -ENONET ? "this is not the host's own network namespace" : strerrordesc_np(-rc));
+	if (rc == -EPERM || rc == -ENONET)
+		check_remedy(r, "run atoll on the machine itself, not in a container: it takes CAP_AUDIT_READ, and the host's own "
+				"network namespace");
 	else
 		check_remedy(r, rc == 0 ? "sysctl -w kernel.seccomp.actions_logged=\"kill_process kill_thread trap "
 					  "errno user_notif trace log\""

@@ -138,7 +138,7 @@ static int run(const struct verb *v, int argc, char **argv)
 	if (json)
 		rc = print_json(rows, n_rows);
 	else
-		rc = n_rows ? print_table(rows, n_rows) : (puts("nothing that would be known was refused to it"), 0);
+		rc = n_rows ? print_table(rows, n_rows) : (puts("nothing was refused to it, as far as is known"), 0);
 	atoll_logs_free(logs);
 	return rc;
 }

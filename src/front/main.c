@@ -55,6 +55,8 @@
 #define TEAM_MAX_VOLUMES 100
 #define ACTIVE_EVERY_S 30		/* how often the store is told who was used */
 #define TIDY_EVERY_S 10
+#define REFUSALS_EVERY_MS 600000
+#define REFUSALS_MAX 120		/* entries of one sandbox in that time */
 #define CROWD 256			/* connections whose memory is worth being asked back */
 
 static const char *reason_text(uint32_t reason)
@@ -137,6 +139,20 @@ static void on_log_level(void *user, const struct msg_level *m)
 		front_log_level(user, (enum log_level)m->level);
 }
 
+/* Who is refused calls on and on must not push all else out of the log. */
+static bool may_note_refusal(struct sandbox *sb)
+{
+	uint64_t now = loop_now_ms(sb->front->loop);
+
+	if (now - sb->refused_since_ms >= REFUSALS_EVERY_MS) {
+		sb->refused_since_ms = now;
+		sb->refused_noted = 0;
+	}
+	if (sb->refused_noted == REFUSALS_MAX)
+		sandbox_note(sb, LOG_LVL_WARN, JOURNAL_SECURITY, "too many refused system calls: not listed for some minutes", "%s", "");
+	return sb->refused_noted++ < REFUSALS_MAX;
+}
+
 /* The warden has checked none of this but the id: it comes from the kernel, and the name of the process from the sandbox. */
 static void on_refused(void *user, const struct msg_refused *m)
 {
@@ -150,6 +166,8 @@ static void on_refused(void *user, const struct msg_refused *m)
 
 	f->metrics->refused_calls += m->count;
 	if (!sb || sb->pooled)
+		return;
+	if (!may_note_refusal(sb))
 		return;
 	if (!m->call[0]) {
 		sandbox_note(sb, LOG_LVL_WARN, JOURNAL_SECURITY, "too many refused system calls: not counted for a minute", "%s", "");

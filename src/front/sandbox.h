@@ -114,6 +114,8 @@ struct sandbox {
 	uint32_t oom_kills;		/* in this one */
 	struct log_tail *log;		/* NULL before the first entry */
 	uint64_t noted_ms;		/* wall clock: of the last entry */
+	uint64_t refused_since_ms;	/* since when these were counted: */
+	uint32_t refused_noted;		/* entries about refused system calls */
 	struct init_watch *watch;	/* NULL: nobody listens */
 	struct {
 		uint64_t since_ms;

@@ -21,6 +21,7 @@
 #include "warden/service.h"
 #include "warden/warden.h"
 
+#define LOG_EVERY_MS 10000 /* about one sandbox */
 #define SILENT_MS 60000 /* a sandbox that floods; if it goes on then, again */
 
 static int silence(struct warden *w, uint32_t k, bool silent)
@@ -67,6 +68,8 @@ static void tell_front(struct sandbox *sb, struct msg_refused *m)
 
 static void on_denied(struct sandbox *sb, const struct au_event *ev)
 {
+	struct warden *w = sb->w;
+	uint32_t k = sb->er.spec.slot;
 	struct msg_refused m = { .pid = ev->pid, .count = ev->count };
 	char name[SECCOMP_NAME_SIZE];
 	const char *why = seccomp_explain(ev->arch, ev->nr, name);
@@ -74,8 +77,13 @@ static void on_denied(struct sandbox *sb, const struct au_event *ev)
 	(void)str_copy(m.call, sizeof m.call, str_of(name));
 	(void)str_copy(m.process, sizeof m.process, str_of(ev->comm));
 	(void)str_copy(m.why, sizeof m.why, (struct str){ why, strnlen(why, sizeof m.why - 1) });
-	log_info("system call refused", "id=%s call=%s process=%s pid=%u count=%u", sb->er.spec.id, m.call, m.process,
-		m.pid, m.count);
+	/* one line now and then; the front has them all */
+	bool loud = clock_mono_ms() - w->audit.logged_ms[k] >= LOG_EVERY_MS;
+
+	if (loud)
+		w->audit.logged_ms[k] = clock_mono_ms();
+	log_at(loud ? LOG_LVL_INFO : LOG_LVL_DEBUG, "system call refused", "id=%s call=%s process=%s pid=%u count=%u",
+		sb->er.spec.id, m.call, m.process, m.pid, m.count);
 	tell_front(sb, &m);
 }
 
@@ -155,17 +163,6 @@ static void on_down(void *user, const char *how)
 
 static const struct service_ops service_ops = { .on_up = on_up, .on_down = on_down };
 
-/* Rules of an earlier life that did not live to take them back. */
-static void forget_old_rules(struct warden *w)
-{
-	for (uint32_t k = 0; k < w->n_slots; k++) {
-		int r = silence(w, k, false);
-
-		if (r < 0 && r != -ENOENT) /* then it is so for all of them */
-			return;
-	}
-}
-
 int audit_open(struct warden *w, struct err *e)
 {
 	static char base[16], *argv[6]; /* live as long as the service, of which a process has one */
@@ -184,7 +181,8 @@ int audit_open(struct warden *w, struct err *e)
 	memcpy(argv, ((char *[]){ w->audit.exe, "--run", w->cfg.run, "--uid-base", base, NULL }), sizeof argv);
 	if (user_find(w->cfg.egress_user, &spec.uid, &spec.gid, e) < 0)
 		return -e->no;
-	forget_old_rules(w);
+	/* of an earlier life that did not live to take them back */
+	audit_rule_forget(first.root, first.z_base + SLOT_Z_UIDS - 1);
 	w->audit.service = service_new(w->loop, &spec, &service_ops, w);
 	if (!w->audit.service)
 		return err_set(e, ENOMEM, "start atoll-audit: out of memory");

@@ -14,3 +14,6 @@ int audit_socket(int *ret_fd, struct err *e);
 /* No such record is made for processes with these uids, or is again. Needs CAP_AUDIT_CONTROL. -EEXIST, -ENOENT:
  * as it was. */
 int audit_rule_silence(uid_t from, uid_t to, bool silent);
+
+/* Whatever the former left behind about uids of that range. */
+void audit_rule_forget(uid_t from, uid_t to);

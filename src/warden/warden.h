@@ -60,6 +60,7 @@ struct warden {
 		struct service *service;
 		struct link *link;		/* NULL while there is none */
 		uint64_t silent_until_ms[SLOTS_MAX];	/* 0: it is heard */
+		uint64_t logged_ms[SLOTS_MAX];		/* when it was last told of */
 	} audit;
 	uint64_t life;				/* which front: answers to an earlier one go nowhere */
 	struct proto proto;
