@@ -118,7 +118,7 @@ os.rename("/tmp/race/own", "/tmp/race/at")
 print("flipping", flush=True)
 while True: libc.renameat2(-100, b"/tmp/race/at", -100, b"/tmp/race/link", 2)
 `
-const TIMES = 50
+const TIMES = 30
 
 async function withRace(use) {
 	await shell(sbx, `pkill -f [f]lip[.]py; rm -rf /tmp/race '${host}'`, { user: 'root' })
