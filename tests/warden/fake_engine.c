@@ -249,7 +249,7 @@ static int fake_volumes(struct engine *en, void (*fn)(void *arg, const char *nam
 /* Says where it is, and waits for the end of the connection. */
 static int fake_volume_serve(struct engine *en, const char *name, uint32_t place, int sock, struct err *e)
 {
-	char c = (char)('a' + place);
+	char c = (char)place;
 
 	(void)en;
 	if (strcmp(name, "vnone") == 0)

@@ -20,6 +20,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "engine/engine.h"
 #include "ipc/msg.h"
 #include "ipc/policy.h"
 
@@ -209,6 +210,23 @@ static void keep_flag(void) { hello(); struct msg_keep m = { .head = head(OP_SNA
 static void keep_pad(void) { hello(); struct msg_keep m = { .head = head(OP_CHECKPOINT), .id = "ione", .name = "kone", .pad = { 1 } }; out(&m, sizeof m, 0); }
 static void forget_path(void) { hello(); struct msg_name m = { .head = head(OP_FORGET), .name = "../../etc" }; out(&m, sizeof m, 0); }
 static void forget_open_end(void) { hello(); struct msg_name m = { .head = head(OP_FORGET) }; memset(m.name, 'k', sizeof m.name); out(&m, sizeof m, 0); }
+static void volume_name(void) { hello(); struct msg_volume m = { .head = head(OP_VOLUME), .name = "v/x" }; out(&m, sizeof m, 0); }
+static void volume_drop_name(void) { hello(); struct msg_name m = { .head = head(OP_VOLUME_DROP), .name = ".." }; out(&m, sizeof m, 0); }
+static void volume_connect_name(void) { hello(); struct msg_name m = { .head = head(OP_VOLUME_CONNECT), .name = "v+v" }; out(&m, sizeof m, 0); }
+
+static void mount_path(void)
+{
+	struct {
+		struct msg_start m;
+		struct msg_mount mount;
+	} all = { .mount = { .name = "vone", .path = "/data/../../etc" } };
+
+	hello();
+	all.m = sound_start("ione");
+	all.m.n_mounts = 1;
+	out(&all, sizeof all, 0);
+}
+
 static void level_high(void) { hello(); struct msg_level m = { .head = head(OP_LOG_LEVEL), .level = 4 }; out(&m, sizeof m, 0); }
 
 /* A start that is sound but for one field. */
@@ -323,6 +341,10 @@ static const struct {
 	{ "checkpoint: padding used", "padding is not zero", keep_pad },
 	{ "forget: path as name", "bad name", forget_path },
 	{ "forget: name without end", "bad name", forget_open_end },
+	{ "volume: path as name", "bad name", volume_name },
+	{ "volume: dots as name", "bad name", volume_drop_name },
+	{ "volume: another's name", "bad name", volume_connect_name },
+	{ "start: a mount that goes up", "bad mount", mount_path },
 	{ "start: no memory", "limits out of range", mem_none },
 	{ "start: a byte too much memory", "limits out of range", mem_much },
 	{ "start: all memory", "limits out of range", mem_all },
@@ -461,6 +483,74 @@ static void keeps(void)
 	expect(RE_OK, 0, "forget");
 }
 
+static void volume(unsigned op, const char *name)
+{
+	struct msg_volume make = { .bytes = 4096 };
+	struct msg_name other;
+
+	memset(&other, 0, sizeof other);
+	make.head = other.head = head(op);
+	(void)snprintf(make.name, sizeof make.name, "%s", name);
+	(void)snprintf(other.name, sizeof other.name, "%s", name);
+	if (op == OP_VOLUME)
+		out(&make, sizeof make, 0);
+	else
+		out(&other, sizeof other, 0);
+}
+
+/* Served one at a time per place; who lets go of a connection gives the place back. */
+static void serve_volumes(void)
+{
+	int fds[ENGINE_VOLUME_PLACES];
+	bool taken[ENGINE_VOLUME_PLACES] = { false };
+	char msg[MSG_MAX], c;
+
+	(void)usleep(300000);		/* whoever could not serve has ended */
+	for (size_t i = 0; i < ENGINE_VOLUME_PLACES; i++) {
+		volume(OP_VOLUME_CONNECT, "vone");
+		if (in(msg, &fds[i]) != RE_OK || fds[i] < 0 || read(fds[i], &c, 1) != 1 || c < 0 || c >= ENGINE_VOLUME_PLACES || taken[(int)c])
+			wrong("a place to serve a volume");
+		taken[(int)c] = true;
+	}
+	volume(OP_VOLUME_CONNECT, "vone");
+	expect(RE_ERROR, EBUSY, "all places are taken");
+	for (size_t i = 0; i < ENGINE_VOLUME_PLACES; i++)
+		fd_close(fds[i]);
+	for (int i = 0; i < 100; i++) {
+		volume(OP_VOLUME_CONNECT, "vone");
+		int type = in(msg, &fds[0]);
+
+		if (type == RE_OK && fds[0] >= 0) {
+			fd_close(fds[0]);
+			return;
+		}
+		(void)usleep(20000);
+	}
+	wrong("no place is given back");
+}
+
+static void volumes(void)
+{
+	struct msg_list list = { head(OP_VOLUMES) };
+
+	volume(OP_VOLUME, "vone");
+	expect(RE_OK, 0, "make a volume");
+	volume(OP_VOLUME, "vfull");
+	expect(RE_ERROR, ENOSPC, "make a volume on a full disk");
+	volume(OP_VOLUME, "vcrash");
+	expect(RE_ERROR, EIO, "a child that died");
+	volume(OP_VOLUME_CONNECT, "vnone");
+	expect(RE_ERROR, ENOENT, "serve a volume that is not there");
+	serve_volumes();
+	out(&list, sizeof list, 0);
+	expect(RE_VOLUME_ITEM, 0, "a volume");
+	expect(RE_OK, 0, "the end of the volumes");
+	volume(OP_VOLUME_DROP, "vbusy");
+	expect(RE_ERROR, EAGAIN, "drop a volume later");
+	volume(OP_VOLUME_DROP, "vone");
+	expect(RE_OK, 0, "drop a volume");
+}
+
 static void limits(void)
 {
 	struct msg_limit m = { .head = head(OP_LIMIT), .id = "ione", .limits = welcome.defaults };
@@ -498,6 +588,7 @@ static __attribute__((noreturn)) void serve_first(void)
 	expect(EV_EXITED, 0, "exit of itwo is told");
 	if (getenv("ATOLL_TORTURE_FAKE")) {
 		keeps();
+		volumes();
 		start("fail1", RE_ERROR, ENOSPC);
 		start("crash1", RE_ERROR, EIO);
 		start("half1", RE_ERROR, EIO);
