@@ -16,6 +16,7 @@
 
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/rand.h"
 #include "base/str.h"
 #include "engine/btrfs.h"
 #include "engine/helper.h"
@@ -30,6 +31,7 @@
 #define NAME "pool.img"
 #define KEPT '+'			/* in no sandbox's id */
 #define BASES ".bases"
+#define GONE "gone-"			/* no sandbox's id either */
 #define KEPT_NAME_SIZE 32
 #define KEEP_FREE 16			/* a part of the pool that nothing kept may take */
 #define ROOM_TRIES 60
@@ -495,12 +497,21 @@ int pool_for_helper(struct pool *p)
 	return p->fs_fd;
 }
 
+/* Under another name at once, so that the next one of the same name, of a sandbox that is resumed, neither finds it in its way nor is taken
+ * for it when the sweeper comes to it. The next start removes what is called like that. */
 int pool_remove(struct pool *p, const char *id, struct err *e)
 {
-	int r = sweeper_remove(&p->sweeper, id);
+	char gone[32] = GONE;
+
+	rand_hex(gone + strlen(GONE), 16);
+	if (renameat(p->fs_fd, id, p->fs_fd, gone) < 0)
+		return errno == ENOENT ? 0 : err_sys(e, "remove directory '%s'", id);
+	int r = sweeper_remove(&p->sweeper, gone);
 
 	if (r == -EPIPE || r == -EBADF)		/* it has died, or is not ours: then we are slow, but do not leak */
-		r = sweeper_remove_now(p->fs_fd, id);
+		r = sweeper_remove_now(p->fs_fd, gone);
+	else if (r < 0)
+		(void)renameat(p->fs_fd, gone, p->fs_fd, id);	/* for the next try */
 	return r < 0 ? err_set(e, -r, "remove directory '%s': %s", id, strerror(-r)) : 0;
 }
 

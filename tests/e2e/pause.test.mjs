@@ -360,3 +360,20 @@ test('the pool is full: what needs room of it is refused with 503, and the sandb
 		await at.kill(hog)
 	})
 })
+
+test('without memory, in turns as fast as they go: each boot finds the disk of the one before', async () => {
+	await withServer({}, async (own, at) => {
+		const sbx = await at.create({ templateID: 'base' })
+		for (let i = 1; i <= 12; i++) {
+			await at.sh(sbx, `echo ${i} >>/home/user/turns`)
+			assert.equal((await at.pause(sbx, { memory: false })).status, 204)
+			const again = await at.connect(sbx)
+			assert.equal(again.status, 201, again.text)
+		}
+		assert.equal(await at.sh(sbx, 'wc -l </home/user/turns'), '12')
+		await sleep(3000)		// whatever is still to be removed is not this one's
+		await at.sh(sbx, 'echo 13 >>/home/user/turns')
+		assert.equal(await at.sh(sbx, 'wc -l </home/user/turns'), '13')
+		await at.kill(sbx)
+	})
+})
