@@ -20,11 +20,12 @@ import { peers } from './peers.mjs'
 import { ports, CONFIG as portsConfig } from './ports.mjs'
 import { restarts, CONFIG as restartConfig } from './restart.mjs'
 import { print } from './table.mjs'
+import { templates, CONFIG as templatesConfig } from './templates.mjs'
 import { against, walls, CONFIG as wallsConfig } from './walls.mjs'
 import { cannotTransfer, transfers, CONFIG as transferConfig } from './transfer.mjs'
 
 const HERE = path.dirname(fileURLToPath(import.meta.url))
-const PARTS = ['commands', 'files', 'ports', 'many', 'interpreter', 'pause', 'restart', 'egress', 'walls', 'bombs', 'images']
+const PARTS = ['commands', 'files', 'ports', 'many', 'interpreter', 'pause', 'restart', 'egress', 'walls', 'bombs', 'images', 'templates']
 
 function options(argv) {
 	const opt = { buildDir: path.join(path.dirname(HERE), 'build'), quick: false, parts: PARTS }
@@ -116,6 +117,10 @@ async function measure(opt, result) {
 	if (wanted('restart'))
 		await part('restart', restartConfig, async (server) => {
 			result.restart = await restarts(server, opt.quick)
+		})
+	if (wanted('templates'))
+		await part('templates', templatesConfig, async (server) => {
+			result.templates = await templates(server, clientPackage(), opt.quick)
 		})
 	if (wanted('bombs'))
 		await part('bombs', bombsConfig, async (server) => {

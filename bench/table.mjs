@@ -154,6 +154,18 @@ function printPause(p) {
 	return good
 }
 
+function printTemplates(t) {
+	let good = true
+	const step = t.built.p50 / t.hand.p50, create = t.custom.p50 / t.base.p50
+	row('template of six steps, nothing cached', ms(t.first))
+	good &= row('  built again, all steps cached', pair(t.again), '≤ 2000 ms', t.again.p50 <= 2000)
+	row('pip install of a wheel of 600 files, as a step', pair(t.built))
+	good &= row('  against the same by hand in a sandbox', `${step.toFixed(2)} × ${ms(t.hand.p50)}`, '≤ 1.3', step <= 1.3)
+	row('sandbox of a custom Python template', pair(t.custom))
+	good &= row('  against one of the default template', `${create.toFixed(2)} × ${ms(t.base.p50)}`, '≤ 1.5', create <= 1.5)
+	return good
+}
+
 function printEgress(e) {
 	let good = true
 	for (const p of e.parts) {
@@ -219,6 +231,8 @@ export function print(r) {
 		good &= printMany(r.many)
 	if (r.interpreter)
 		good &= printInterpreter(r)
+	if (r.templates)
+		good &= printTemplates(r.templates)
 	if (r.pause)
 		good &= printPause(r.pause)
 	if (r.restart)

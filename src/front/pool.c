@@ -31,6 +31,7 @@
 #define CALM_MS 1000			/* nobody has for so long: two at a time */
 #define WARMING_MS 250			/* its template is being warmed: a member made now would be a slow and large one */
 #define BUILT_IDLE_MS 600000		/* nobody has asked for a template that was built for so long: none is kept ready */
+#define BUILT_FULL_MS 60000		/* ... and for so long: as many as of the server's own, then one */
 #define BUILT_BUSY_MS 1000
 #define KINDS_BUILT 32
 #define RETRY_MIN_MS 1000		/* after one could not be made */
@@ -115,8 +116,8 @@ static uint32_t kind_target(struct kind *k, uint64_t now_ms)
 
 	if (k->pool->front->memory.is_short || opt->pool_size == 0 || !k->tpl.key[0] || (k->built && now_ms - k->used_ms > BUILT_IDLE_MS))
 		return 0;
-	if (k->built && level < opt->pool_size)
-		return level ? level : 1;
+	if (k->built && now_ms - k->used_ms > BUILT_FULL_MS)
+		return 1;
 	if (level < opt->pool_size)
 		return opt->pool_size;
 	return level < opt->pool_max ? level : opt->pool_max;
@@ -332,8 +333,12 @@ void pool_make_room(struct pool *p)
 
 void pool_prime(struct pool *p, const struct spec *sp)
 {
-	if (p && !p->stopped && kind_for(p, sp))
-		pool_kick(p);
+	struct kind *k = p && !p->stopped ? kind_for(p, sp) : NULL;
+
+	if (!k)
+		return;
+	k->used_ms = clock_mono_ms() - BUILT_FULL_MS - 1;	/* one: nobody has asked for it yet */
+	pool_kick(p);
 }
 
 void pool_forget(struct pool *p, const char *from)
