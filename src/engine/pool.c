@@ -26,7 +26,7 @@
 #include "engine/tree.h"
 
 #define POOL_MIN_BYTES (256ull << 20)
-#define LOCK_TRIES 200
+#define LOCK_TRIES 800
 #define LOCK_STEP_NS 25000000
 #define NAME "pool.img"
 #define KEPT '+'			/* in no sandbox's id */
@@ -97,7 +97,7 @@ static int create(struct pool *p, struct err *e)
 }
 
 /* Not the file: the loop device holds that open, with its lock, for as long as a sandbox of a killed daemon lives. Builders of a
- * killed daemon have the lock too until they notice, hence the patience. */
+ * killed daemon have the lock too until they notice, which one that waits for a busy disk does late: hence the patience. */
 static int lock_state(struct pool *p)
 {
 	for (int i = 0; ; i++) {
