@@ -75,6 +75,19 @@ static int check_kept(const struct spec *sp, const json_t *given, struct err *e)
 	return 0;
 }
 
+/* What a snapshot brings may have been deleted since. */
+static int check_there(const struct front *f, const struct spec *sp, struct err *e)
+{
+	json_t *item;
+	size_t i;
+
+	json_array_foreach(sp->volumes, i, item) {
+		if (!volume_by_id(f, str_of(member(item, "id"))))
+			return err_set(e, EINVAL, "field 'templateID': the snapshot has volume '%s' mounted, which has been deleted", member(item, "name"));
+	}
+	return 0;
+}
+
 int spec_volumes(const struct front *f, const char *team, const json_t *body, struct spec *sp, struct err *e)
 {
 	json_t *given = NULL, *item, *all;
@@ -83,7 +96,7 @@ int spec_volumes(const struct front *f, const char *team, const json_t *body, st
 	if (json_get_arr(body, "volumeMounts", &given, e) < 0)
 		return -e->no;
 	if (!given || json_array_size(given) == 0)
-		return 0;
+		return check_there(f, sp, e);
 	if (json_array_size(given) > MOUNTS_MAX)
 		return err_set(e, EINVAL, "field 'volumeMounts' must have at most %d entries", MOUNTS_MAX);
 	all = json_array();

@@ -318,6 +318,10 @@ test('forks and snapshots share the volume, and do not copy it', { skip: noMemor
 	assert.equal(await at.sh(third, 'cat /data/copy'), 'by the copy')
 	for (const one of [sbx, copy, third])
 		await at.kill(one)
+	assert.equal((await at.drop(v)).status, 204)
+	const late = await at.call('POST', '/sandboxes', { templateID: snapshot.json.snapshotID, timeout: 60 })
+	assert.deepEqual([late.status, late.json.code], [400, 400], late.text)
+	assert.match(late.json.message, /volume 'shared' mounted, which has been deleted/)
 	await at.call('DELETE', `/templates/${encodeURIComponent(snapshot.json.snapshotID)}`)
 }, { checkpoint_after_s: 3600 }))
 
