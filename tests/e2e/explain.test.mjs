@@ -4,8 +4,10 @@ import { test } from '../lib/case.mjs'
 import assert from 'node:assert/strict'
 import fs from 'node:fs'
 import { atoll, ok, withId } from '../lib/cli.mjs'
-import { api, server } from '../lib/client.mjs'
+import { api, createRaw, endOf, server, start } from '../lib/client.mjs'
 import { childrenOf, nameOf, until } from '../lib/host.mjs'
+import { newServer } from '../lib/server.mjs'
+import { built } from '../ckpt/drive.mjs'
 
 const reader = () => childrenOf(server.pid).find((pid) => nameOf(pid) === 'atoll-audit')
 const skip = reader() ? false : 'the kernel has no audit system that can be listened to'
@@ -70,6 +72,39 @@ test('a flood is silenced, for that sandbox alone and until it ends', { skip, ti
 		assert.ok(await until(() => refused(other, 'keyctl')?.times === 2, 10000, 100))
 		assert.equal(refused(noisy, 'keyctl').times, counted)
 	}))
+})
+
+const tools = built('tools')
+
+test('a sandbox that came back from disk is filtered as before, and heard', { skip: skip || (tools.why && `CRIU is not there: ${tools.why}`) }, async () => {
+	const own = await newServer(server.buildDir, { checkpoint_after_s: 0 }).start()
+	const opt = { base: own.url, key: own.key }
+	try {
+		const sbx = await createRaw({ timeout: 600 }, opt)
+		const at = `/sandboxes/${sbx.sandboxID}`
+		const filters = 'import sys; print([l for l in open("/proc/1/status") if l.startswith("Seccomp")])'
+		const python = async (code) => {
+			const run = await start(sbx, `python3 -c '${code}'`, { base: own.url, user: 'user' })
+			await run.ended
+			assert.equal(endOf(run.events)?.status, 'exit status 0')
+			return run.events.map((e) => e.event?.data?.stdout ?? '').join('')
+		}
+		const before = await python(filters)
+		assert.equal((await api('POST', `${at}/pause`, {}, opt)).status, 204)
+		assert.ok(await until(async () => (await api('GET', at, undefined, opt)).json.pausedMemory === 'ram+disk', 60000, 100), fs.readFileSync(own.log, 'utf8').split('\n').filter((l) => !/"request"/.test(l)).slice(-8).join('\n'))
+		own.signal('SIGTERM')
+		await own.exited
+		await own.start()
+		Object.assign(opt, { base: own.url, key: own.key })
+		assert.ok((await api('POST', `${at}/connect`, { timeout: 600 }, opt)).status < 300)
+		assert.equal(await python(filters), before)
+		await python('import ctypes; ctypes.CDLL(None).syscall(250, 0, 0)')
+		const told = async () => (await api('GET', `/v2${at}/logs`, undefined, opt)).json.logs.some((l) => l.fields.call === 'keyctl')
+		assert.ok(await until(told, 10000, 100))
+	} finally {
+		const end = await own.stop()
+		assert.ok(end.clean, JSON.stringify(end.left))
+	}
 })
 
 test('it belongs to the team, as the rest of the log', { skip }, () => {

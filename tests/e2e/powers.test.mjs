@@ -92,6 +92,11 @@ test('the warden is filtered, has one thread, and not the powers it never needs'
 	assert.equal(s.CapInh, NOTHING)
 })
 
+test('atoll-ckpt has no filter: CRIU could not suspend those of a sandbox', () => {
+	for (const pid of childrenOf(server.pid).filter((p) => nameOf(p) === 'atoll-ckpt'))
+		assert.equal(statusOf(pid).Seccomp, '0')
+})
+
 const KEPT = 0xa00405fbn	/* chown dac_override fowner fsetid kill setgid setuid setpcap net_bind_service sys_chroot audit_write setfcap */
 
 test('in a sandbox, root and everybody else is filtered and has twelve capabilities at most', async () => {
