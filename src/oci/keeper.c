@@ -20,6 +20,7 @@
 #include "engine/userns.h"
 #include "oci/blobs.h"
 #include "oci/jail.h"
+#include "oci/recipe.h"
 #include "oci/report.h"
 
 #define PROGRESS_MS 250
@@ -40,7 +41,7 @@ struct keeper {
 	struct place place;
 	struct blobs blobs;
 	int signals;
-	pid_t fetcher, applier;		/* 0: none */
+	pid_t fetcher, applier, recipe;	/* 0: none */
 	int fetch_sock, apply_sock;
 	bool planned, fetched;		/* fetched: the fetcher has nothing more to say */
 	struct fetch_plan plan;
@@ -319,6 +320,8 @@ static int lay_next(struct keeper *k, struct err *e)
 
 static int finish(struct keeper *k, struct err *e)
 {
+	if (k->recipe > 0 && recipe_end(&k->place, &k->recipe, e) < 0)
+		return -e->no;
 	fd_close(take_fd(&k->apply_sock));	/* its sign to end */
 	reap(&k->applier, false);
 	place_key(&k->plan, k->key);
@@ -395,6 +398,7 @@ static void end(struct keeper *k)
 {
 	reap(&k->fetcher, true);
 	reap(&k->applier, true);
+	reap(&k->recipe, true);
 	for (size_t i = 0; i < MANIFEST_LAYERS_MAX; i++) {
 		reap(&k->storer[i].pid, true);
 		fd_close(k->storer[i].result_fd);
@@ -437,12 +441,15 @@ int keeper_run(const struct keeper_spec *sp, struct err *e)
 		k.blob[i] = -1;
 		k.storer[i] = (struct storer) { .result_fd = -1, .file_fd = -1 };
 	}
-	if (set_up(&k, e) == 0 && start_fetcher(&k, e) == 0) {
+	if (set_up(&k, e) == 0 && (sp->pull->source != PULL_STREAM || recipe_start(&k.place, sp->pull->recipe, &sp->pull->source_fd, &k.recipe, e) == 0) &&
+	    start_fetcher(&k, e) == 0) {
 		while (!k.done && turn(&k, e) == 0)
 			;
 	}
 	if (k.done)
 		*e = ERR_INIT;
+	else if (k.recipe > 0 && e->no == EBADMSG)
+		(void)recipe_end(&k.place, &k.recipe, e);	/* an archive that stops short is not the reason */
 	if (k.blobs.dir_fd >= 0)
 		(void)blobs_trim(&k.blobs, sp->cache_bytes, &freed, &trim);	/* too full a cache is no reason to fail */
 	end(&k);

@@ -35,6 +35,7 @@ struct pull_spec {
 	enum pull_source source;
 	struct ref ref;			/* of a registry */
 	int source_fd;			/* of the others */
+	const char *recipe;		/* whose archive PULL_STREAM is */
 	char tag[REF_TAG_SIZE];		/* which one in a layout; "": there is only one */
 	struct policy policy;
 	struct creds creds;

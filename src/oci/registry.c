@@ -166,7 +166,7 @@ static int follow(struct registry *r, const struct want *w, struct httpget_answe
 			return err_set(e, EBADMSG, "the registry redirects to something that is no address");
 		bool home = origin_eq(&sp.at, &r->at.at);
 
-		sp.accept = home ? w->accept : NULL;
+		sp.accept = w->accept;
 		sp.auth = home && r->auth.n > 0 ? buf_cstr(&r->auth) : NULL;
 		if (httpget_run(r->http, &sp, a, e) < 0)
 			return -e->no;

@@ -13,6 +13,7 @@
 #include "base/str.h"
 #include "oci/blobs.h"
 #include "oci/keeper.h"
+#include "oci/recipe.h"
 #include "oci/report.h"
 
 #define MAX_MB 8192			/* of an image, unpacked */
@@ -21,6 +22,7 @@
 #define STALL_S 30
 #define CREDS_LINE_MAX (64u << 10)
 #define KEEP_MAX 4096
+#define RECIPE "mmdebstrap:"
 
 struct options {
 	struct pull_spec pull;
@@ -37,7 +39,7 @@ static void usage(void)
 	(void)fprintf(stderr,
 		"usage: atoll-pull [OPTION]... IMAGE\n"
 		"       atoll-pull [--cache DIR] [--cache-mb N] --gc [--images [--keep KEY]...]\n"
-		"IMAGE: NAME[:TAG][@DIGEST] of a registry, oci:DIR[:TAG], archive:FILE[:TAG]\n"
+		"IMAGE: NAME[:TAG][@DIGEST] of a registry, oci:DIR[:TAG], archive:FILE[:TAG], mmdebstrap:SUITE[,PACKAGE]...\n"
 		"  --cache DIR          where images are kept (/var/cache/atoll)\n"
 		"  --mirror HOST=URL    ask there first for images of HOST; may be repeated\n"
 		"  --registry URL       a registry that may be at a private address, or spoken to by HTTP; may be repeated\n"
@@ -154,6 +156,12 @@ static int take_image(struct options *o, const char *name, struct err *e)
 			o->name = name;
 			return take_path(o, name + strlen(kinds[i].prefix), kinds[i].is_dir, e);
 		}
+	}
+	if (str_starts(str_of(name), RECIPE) && o->talk < 0) {
+		o->name = name;
+		o->pull.source = PULL_STREAM;
+		o->pull.recipe = name + strlen(RECIPE);
+		return recipe_check(o->pull.recipe, e);
 	}
 	if (ref_parse(str_of(name), &o->pull.ref, e) < 0)
 		return -e->no;
