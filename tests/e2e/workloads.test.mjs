@@ -3,6 +3,9 @@
 // template lacks is installed from inside, by sudo apt-get, npm and pip; where no registry can be reached, those cases are skipped.
 import { test, after, before } from '../lib/case.mjs'
 import assert from 'node:assert/strict'
+import fs from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
 import { spawnSync } from 'node:child_process'
 import { api, runAny, sdk } from '../lib/client.mjs'
 
@@ -10,7 +13,9 @@ const LIMIT = { timeout: 300000 }
 const PACKAGES = 'gdb redis-server postgresql sqlite3'
 const offline = (program, args) => spawnSync(program, args, { timeout: 20000 }).status !== 0 && `no registry can be reached: ${program} does not`
 const noNpm = offline('npm', ['view', '--silent', 'is-odd', 'version'])
-const noPip = offline('pip', ['download', '--quiet', '--no-deps', '--dest', '/tmp/atoll-pip-probe', 'six'])
+const probe = fs.mkdtempSync(path.join(os.tmpdir(), 'atoll-pip-'))
+const noPip = offline('pip', ['download', '--quiet', '--no-deps', '--dest', probe, 'six'])
+fs.rmSync(probe, { recursive: true })
 const noApt = offline('apt-get', ['-qq', 'download', '--print-uris', 'hello'])
 let sbx, servers, installed
 
