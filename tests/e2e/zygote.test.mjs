@@ -114,18 +114,28 @@ test('the zygote has no way to the host', () => {
 	assert.equal(fs.readFileSync(`/proc/${pid}/net/dev`, 'utf8').trim().split('\n').length, 3)	// two lines of head, and lo
 })
 
-// What is mapped from the zygote's mounts could not be named by a checkpoint, and would keep them alive.
-test('a copy has nothing mapped from files of the zygote, and its program is that of the sandbox', async () => {
+// What is mapped from the zygote's mounts could not be named by a checkpoint, and would keep them alive. The one file that copies have
+// mapped is the zygote's memory: each for itself, and none can open it.
+test('a copy has nothing mapped but the memory of the zygote, and its program is that of the sandbox', async () => {
 	const sbx = await create()
 	const { stdout } = await runCode(sbx, `${SEED}
 import json
 exe = [[s.st_dev, s.st_ino] for s in map(os.stat, ("/proc/self/exe", f"/proc/{seed}/exe", "/usr/bin/python3"))]
 files = [line for pid in ("self", seed) for line in open(f"/proc/{pid}/maps") if line.split()[4] != "0"]
-print(json.dumps([exe, files]))`)
-	const [exe, files] = JSON.parse(stdout.join(''))
+name = files[0].split()[5]
+try:
+    open(name)
+    opened = True
+except FileNotFoundError:
+    opened = False
+print(json.dumps([exe, files, opened]))`)
+	const [exe, files, opened] = JSON.parse(stdout.join(''))
 	assert.deepEqual(exe[0], exe[2])
 	assert.deepEqual(exe[1], exe[2])
-	assert.deepEqual(files, [])
+	assert.equal(new Set(files.map((line) => line.trim().split(/\s+/)[5])).size, 1, files.join(''))
+	for (const line of files)
+		assert.match(line, /^\S+ [r-][w-][x-]p \S+ \S+ \d+ +\/\.bases\/[0-9a-f]{32}-[0-9a-f]+$/m, 'private, of the memory file')
+	assert.equal(opened, false)
 	assert.ok(fs.readFileSync(`/proc/${zygote()}/maps`, 'utf8').split('\n').every((line) => !line.includes('.so')))
 	await killRaw(sbx)
 })
