@@ -248,7 +248,7 @@ test('log-level', () => {
 
 test('completion knows verbs, options and sandboxes, and says nothing when the server is gone', async () => {
 	const complete = (words, options) => ok(['__complete', ...words], options).split('\n').map((l) => l.split('\t')[0]).filter(Boolean)
-	assert.deepEqual(complete(['res']), ['resume'])
+	assert.deepEqual(complete(['resu']), ['resume'])
 	assert.ok(complete(['key', '']).includes('rotate'))
 	assert.ok(complete(['list', '--']).includes('--json'))
 	await withId((id) => {
