@@ -4,12 +4,9 @@
 #include <stdlib.h>
 
 #include "base/tar.h"
+#include "base/tar_head.h"
 
 #define EXTRA_MAX (64 * 1024)		/* of one pax header or long name */
-
-/* Where the fields of a header block are: offset, length. */
-enum { NAME = 0, NAME_N = 100, MODE = 100, SIZE = 124, MTIME = 136, CHECKSUM = 148, TYPE = 156, LINK = 157, LINK_N = 100,
-       MAGIC = 257, PREFIX = 345, PREFIX_N = 155 };
 
 enum state { IN_HEADER, IN_EXTRA, IN_FILE, IN_PADDING, AT_END };
 
@@ -63,74 +60,20 @@ bool tar_reader_done(const struct tar_reader *r)
 
 /* --- headers --- */
 
-/* Octal digits, ended by a blank or NUL; or GNU's binary form for what octal cannot hold. */
-static int read_number(const char *p, size_t n, int64_t *ret)
-{
-	const unsigned char *u = (const unsigned char *)p;
-	uint64_t v = 0;
-	size_t i = 0;
-
-	if (u[0] == 0x80) {
-		for (i = 1; i < n; i++) {
-			if (v >> 55)
-				return -EBADMSG;
-			v = v << 8 | u[i];
-		}
-		*ret = (int64_t)v;
-		return 0;
-	}
-	while (i < n && p[i] == ' ')
-		i++;
-	for (; i < n && p[i] >= '0' && p[i] <= '7'; i++) {
-		if (v >> 59)
-			return -EBADMSG;
-		v = v << 3 | (uint64_t)(p[i] - '0');
-	}
-	if (i < n && p[i] != ' ' && p[i] != '\0')
-		return -EBADMSG;
-	*ret = (int64_t)v;
-	return 0;
-}
-
-static bool checksum_ok(const char *b)
-{
-	int64_t want, sum = 0;
-
-	if (read_number(b + CHECKSUM, 8, &want) < 0)
-		return false;
-	for (int i = 0; i < TAR_BLOCK; i++)
-		sum += i >= CHECKSUM && i < CHECKSUM + 8 ? ' ' : (unsigned char)b[i];
-	return sum == want;
-}
-
-static bool is_zero(const char *b)
-{
-	for (int i = 0; i < TAR_BLOCK; i++) {
-		if (b[i])
-			return false;
-	}
-	return true;
-}
-
-static struct str field(const char *p, size_t max)
-{
-	return (struct str) { p, strnlen(p, max) };
-}
-
 static int read_name(struct tar_reader *r, const char *b)
 {
-	struct str name = field(b + NAME, NAME_N), prefix = field(b + PREFIX, PREFIX_N);
+	struct str name = tar_text(b + TAR_NAME, TAR_NAME_N), prefix = tar_text(b + TAR_PREFIX, TAR_PREFIX_N);
 	autobuf struct buf whole = BUF_INIT(TAR_NAME_MAX);
 
 	if (r->name.n > 0) {
 		name = buf_view(&r->name);
-	} else if (memcmp(b + MAGIC, "ustar\0", 6) == 0 && prefix.n > 0) {	/* GNU's own form has other things there */
+	} else if (memcmp(b + TAR_MAGIC, "ustar\0", 6) == 0 && prefix.n > 0) {	/* GNU's own form has other things there */
 		buf_str(&whole, prefix);
 		buf_ch(&whole, '/');
 		buf_str(&whole, name);
 		name = buf_view(&whole);
 	}
-	struct str target = r->target.n > 0 ? buf_view(&r->target) : field(b + LINK, LINK_N);
+	struct str target = r->target.n > 0 ? buf_view(&r->target) : tar_text(b + TAR_LINK, TAR_LINK_N);
 	if (r->name.bad || r->target.bad || whole.bad || name.n == 0 || memchr(name.p, '\0', name.n) ||
 	    !str_copy(r->name_z, sizeof(r->name_z), name))
 		return -EBADMSG;
@@ -166,10 +109,10 @@ static void begin_content(struct tar_reader *r, uint64_t size, enum state state)
 
 static int begin_entry(struct tar_reader *r, const char *b, int64_t size)
 {
-	struct tar_entry e = { .type = type_of(b[TYPE]), .name = r->name_z, .target = r->target_z };
+	struct tar_entry e = { .type = type_of(b[TAR_TYPE]), .name = r->name_z, .target = r->target_z };
 	int64_t mode, mtime;
 
-	if (read_number(b + MODE, 8, &mode) < 0 || read_number(b + MTIME, 12, &mtime) < 0 || read_name(r, b) < 0)
+	if (tar_number(b + TAR_MODE, 8, &mode) < 0 || tar_number(b + TAR_MTIME, 12, &mtime) < 0 || read_name(r, b) < 0)
 		return -EBADMSG;
 	if (r->size >= 0)
 		size = r->size;
@@ -196,19 +139,19 @@ static int take_header(struct tar_reader *r, const char *b)
 {
 	int64_t size;
 
-	if (is_zero(b)) {
+	if (tar_is_zero(b)) {
 		if (r->zero_before)
 			r->state = AT_END;
 		r->zero_before = true;
 		return 0;
 	}
 	r->zero_before = false;
-	if (!checksum_ok(b) || read_number(b + SIZE, 12, &size) < 0 || size < 0)
+	if (!tar_checksum_ok(b) || tar_number(b + TAR_SIZE, 12, &size) < 0 || size < 0)
 		return -EBADMSG;
-	if (strchr("xgLK", b[TYPE]) && b[TYPE]) {
+	if (strchr("xgLK", b[TAR_TYPE]) && b[TAR_TYPE]) {
 		if (size > EXTRA_MAX)
 			return -EBADMSG;
-		r->extra_type = b[TYPE];
+		r->extra_type = b[TAR_TYPE];
 		buf_clear(&r->extra);
 		begin_content(r, (uint64_t)size, IN_EXTRA);
 		return 0;
@@ -257,7 +200,7 @@ static int take_extra(struct tar_reader *r)
 		return 0;
 	struct buf *to = r->extra_type == 'L' ? &r->name : &r->target;
 	buf_clear(to);
-	buf_str(to, field(text.p ? text.p : "", text.n));
+	buf_str(to, tar_text(text.p ? text.p : "", text.n));
 	return 0;
 }
 

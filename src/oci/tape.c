@@ -7,15 +7,13 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/tar_head.h"
 #include "oci/tape_pax.h"
 
 #define SIZE_MAX_ (INT64_MAX / 4)
 
-/* Where the fields of a header block are. */
-enum { NAME = 0, NAME_N = 100, MODE = 100, UID = 108, GID = 116, SIZE = 124, MTIME = 136, CHECKSUM = 148, TYPE = 156, LINK = 157,
-       LINK_N = 100, MAGIC = 257, PREFIX = 345, PREFIX_N = 155,
-       /* GNU's old sparse files: pairs of numbers, and whether another block of them follows */
-       SPARSE = 386, SPARSE_N = 4, EXTENDED = 482, REAL_SIZE = 483, MORE_N = 21, MORE_EXTENDED = 504, PAIR = 24, NUMBER = 12 };
+/* GNU's old sparse files, in a header block: pairs of numbers, and whether another block of them follows. */
+enum { SPARSE = 386, SPARSE_N = 4, EXTENDED = 482, REAL_SIZE = 483, MORE_N = 21, MORE_EXTENDED = 504, PAIR = 24, NUMBER = 12 };
 
 enum state { IN_HEADER, IN_EXTRA, IN_SPARSE, IN_MAP, IN_FILE, IN_PADDING, AT_END };
 
@@ -81,85 +79,25 @@ static int refuse(struct tape *t, const char *why)
 
 /* --- headers --- */
 
-/* Octal digits, ended by a blank or NUL; or GNU's binary form for what octal cannot hold (a first byte 0xff: negative). */
-static int read_number(const char *p, size_t n, int64_t *ret)
-{
-	const unsigned char *u = (const unsigned char *)p;
-	uint64_t v = 0;
-	size_t i = 0;
-
-	if (u[0] == 0x80 || u[0] == 0xff) {
-		v = u[0] == 0xff ? UINT64_MAX : 0;
-		for (i = 1; i < n; i++) {
-			if (i + 8 < n && u[i] != (u[0] == 0xff ? 0xff : 0))
-				return -EBADMSG;
-			v = v << 8 | u[i];
-		}
-		*ret = (int64_t)v;
-		return u[0] == 0x80 && *ret < 0 ? -EBADMSG : 0;
-	}
-	while (i < n && p[i] == ' ')
-		i++;
-	for (; i < n && p[i] >= '0' && p[i] <= '7'; i++) {
-		if (v >> 59)
-			return -EBADMSG;
-		v = v << 3 | (uint64_t)(p[i] - '0');
-	}
-	if (i < n && p[i] != ' ' && p[i] != '\0')
-		return -EBADMSG;
-	*ret = (int64_t)v;
-	return 0;
-}
-
 static int read_size(const char *p, size_t n, int64_t *ret)
 {
-	return read_number(p, n, ret) < 0 || *ret < 0 || *ret > SIZE_MAX_ ? -EBADMSG : 0;
-}
-
-static bool checksum_ok(const char *b)
-{
-	int64_t want, sum = 0;
-
-	if (read_number(b + CHECKSUM, 8, &want) < 0)
-		return false;
-	for (int i = 0; i < TAPE_BLOCK; i++)
-		sum += i >= CHECKSUM && i < CHECKSUM + 8 ? ' ' : (unsigned char)b[i];
-	return sum == want;
-}
-
-static bool is_zero(const char *b)
-{
-	for (int i = 0; i < TAPE_BLOCK; i++) {
-		if (b[i])
-			return false;
-	}
-	return true;
-}
-
-static struct str field(const char *p, size_t max)
-{
-	return (struct str) { p, strnlen(p, max) };
-}
-
-static size_t padding_of(uint64_t size)
-{
-	return (size_t)(-size & (TAPE_BLOCK - 1));
+	return tar_number(p, n, ret) < 0 || *ret < 0 || *ret > SIZE_MAX_ ? -EBADMSG : 0;
 }
 
 static int read_names(struct tape *t, const char *b)
 {
-	struct str name = field(b + NAME, NAME_N), prefix = field(b + PREFIX, PREFIX_N);
+	struct str name = tar_text(b + TAR_NAME, TAR_NAME_N), prefix = tar_text(b + TAR_PREFIX, TAR_PREFIX_N);
 	autobuf struct buf whole = BUF_INIT(TAPE_NAME_MAX);
 
 	if (t->pax.name.n > 0) {
 		name = buf_view(&t->pax.name);
-	} else if (memcmp(b + MAGIC, "ustar\0", 6) == 0 && prefix.n > 0) {	/* GNU's own form has other things there */
+	} else if (memcmp(b + TAR_MAGIC, "ustar\0", 6) == 0 && prefix.n > 0) {	/* GNU's own form has other things there */
 		buf_str(&whole, prefix);
 		buf_ch(&whole, '/');
 		buf_str(&whole, name);
 		name = buf_view(&whole);
 	}
-	struct str target = t->pax.target.n > 0 ? buf_view(&t->pax.target) : field(b + LINK, LINK_N);
+	struct str target = t->pax.target.n > 0 ? buf_view(&t->pax.target) : tar_text(b + TAR_LINK, TAR_LINK_N);
 
 	if (whole.bad || name.n == 0 || memchr(name.p, '\0', name.n) || !str_copy(t->name, sizeof t->name, name))
 		return refuse(t, "a name is empty, too long or has a NUL in it");
@@ -185,7 +123,7 @@ static int type_of(char c, enum tape_type *ret)
 static void begin_content(struct tape *t, uint64_t size, enum state state)
 {
 	t->left = size;
-	t->padding = padding_of(size);
+	t->padding = tar_padding(size);
 	t->state = state;
 }
 
@@ -194,14 +132,14 @@ static int fill_entry(struct tape *t, const char *b, struct tape_entry *en)
 	const struct pax *x = &t->pax;
 	int64_t mode, uid, gid, mtime;
 
-	if (type_of(b[TYPE], &en->type) < 0)
+	if (type_of(b[TAR_TYPE], &en->type) < 0)
 		return refuse(t, "there is an entry of an unknown type");
-	if (read_number(b + MODE, 8, &mode) < 0 || read_number(b + UID, 8, &uid) < 0 || read_number(b + GID, 8, &gid) < 0 ||
-	    read_number(b + MTIME, 12, &mtime) < 0)
+	if (tar_number(b + TAR_MODE, 8, &mode) < 0 || tar_number(b + TAR_UID, 8, &uid) < 0 || tar_number(b + TAR_GID, 8, &gid) < 0 ||
+	    tar_number(b + TAR_MTIME, 12, &mtime) < 0)
 		return refuse(t, "a header has something that is no number");
 	if (read_names(t, b) < 0)
 		return -EBADMSG;
-	if (b[TYPE] != 'S' && en->type == TAPE_FILE && str_ends(str_of(t->name), "/"))	/* how the oldest tars tell a directory */
+	if (b[TAR_TYPE] != 'S' && en->type == TAPE_FILE && str_ends(str_of(t->name), "/"))	/* how the oldest tars tell a directory */
 		en->type = TAPE_DIR;
 	en->name = t->name;
 	en->target = t->target;
@@ -285,7 +223,7 @@ static int take_old_sparse(struct tape *t, const char *b, int64_t size)
 	if (rc < 0)
 		return rc;
 	if (!b[EXTENDED])
-		return begin_entry(t, b, (uint64_t)size, padding_of((uint64_t)size));
+		return begin_entry(t, b, (uint64_t)size, tar_padding((uint64_t)size));
 	memcpy(t->header, b, TAPE_BLOCK);
 	t->left = (uint64_t)size;
 	t->state = IN_SPARSE;
@@ -299,35 +237,35 @@ static int take_more_sparse(struct tape *t, const char *b)
 
 	if (rc < 0 || b[MORE_EXTENDED])
 		return rc;
-	return begin_entry(t, t->header, t->left, padding_of(t->left));
+	return begin_entry(t, t->header, t->left, tar_padding(t->left));
 }
 
 static int take_header(struct tape *t, const char *b)
 {
 	int64_t size;
 
-	if (is_zero(b)) {
+	if (tar_is_zero(b)) {
 		t->state = t->zero_before ? AT_END : IN_HEADER;
 		t->zero_before = true;
 		return 0;
 	}
 	t->zero_before = false;
-	if (!checksum_ok(b))
+	if (!tar_checksum_ok(b))
 		return refuse(t, t->begun ? "the checksum of a header is wrong" : NULL);
 	t->begun = true;
-	if (read_size(b + SIZE, 12, &size) < 0)
+	if (read_size(b + TAR_SIZE, 12, &size) < 0)
 		return refuse(t, "a size is no number");
-	if (b[TYPE] && strchr("xgLK", b[TYPE])) {
+	if (b[TAR_TYPE] && strchr("xgLK", b[TAR_TYPE])) {
 		if (size > PAX_TEXT_MAX)
 			return refuse(t, "a header is too long");
-		t->extra_type = b[TYPE];
+		t->extra_type = b[TAR_TYPE];
 		buf_clear(&t->extra);
 		begin_content(t, (uint64_t)size, IN_EXTRA);
 		return 0;
 	}
 	if (t->pax.size >= 0)
 		size = t->pax.size;
-	if (b[TYPE] == 'S')
+	if (b[TAR_TYPE] == 'S')
 		return take_old_sparse(t, b, size);
 	if (t->pax.sparse && t->pax.map_in_data) {
 		memcpy(t->header, b, TAPE_BLOCK);
@@ -335,7 +273,7 @@ static int take_header(struct tape *t, const char *b)
 		begin_content(t, (uint64_t)size, IN_MAP);
 		return 0;
 	}
-	return begin_entry(t, b, (uint64_t)size, padding_of((uint64_t)size));
+	return begin_entry(t, b, (uint64_t)size, tar_padding((uint64_t)size));
 }
 
 static int take_extra(struct tape *t)
@@ -352,7 +290,7 @@ static int take_extra(struct tape *t)
 	struct buf *to = t->extra_type == 'L' ? &t->pax.name : &t->pax.target;
 
 	buf_clear(to);
-	buf_str(to, field(text.p ? text.p : "", text.n));
+	buf_str(to, tar_text(text.p ? text.p : "", text.n));
 	return to->bad ? refuse(t, "a name is too long") : 0;
 }
 
