@@ -269,14 +269,12 @@ static void remove_half(const struct backup *b)
 
 static int backup(const char *state, const char *run_dir, const char *to)
 {
-	struct backup b = { .dir_fd = -1, .pool_fd = -1 };
+	autofree char *from = path_absolute(state), *run = run_dir ? path_absolute(run_dir) : from ? path_run_dir(from) : NULL;
+	autofree char *at = path_absolute(to), *pool = run ? str_fmt("%s/private/pool", run) : NULL, *dir = at ? str_fmt("%s.partial", at) : NULL;
+	struct backup b = { .dir_fd = -1, .pool_fd = -1, .state = from, .pool = pool, .dir = dir };
 	struct err e = ERR_INIT;
 
-	b.state = path_absolute(state);
-	autofree char *run = run_dir ? path_absolute(run_dir) : b.state ? path_run_dir(b.state) : NULL, *at = path_absolute(to);
-	b.pool = run ? str_fmt("%s/private/pool", run) : NULL;
-	b.dir = at ? str_fmt("%s.partial", at) : NULL;
-	if (!b.pool || !b.dir)
+	if (!from || !pool || !dir)
 		return fail("out of memory");
 	if (access(at, F_OK) == 0)
 		return fail("'%s' is there already: give another name", at);
@@ -293,9 +291,6 @@ static int backup(const char *state, const char *run_dir, const char *to)
 	fd_close(b.dir_fd);
 	fd_close(b.pool_fd);
 	free(b.parts);
-	free(b.state);
-	free(b.pool);
-	free(b.dir);
 	return e.no ? fail("%s", e.text) : 0;
 }
 

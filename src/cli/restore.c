@@ -248,13 +248,12 @@ static int restore_all(struct restore *r, const char *state, struct err *e)
 
 static int restore(const char *from, const char *state, const char *user)
 {
-	struct restore r = { .from_fd = -1, .dir_fd = -1, .pool_fd = -1, .from = path_absolute(from) };
-	autofree char *to = path_absolute(state);
+	autofree char *source = path_absolute(from), *to = path_absolute(state);
+	autofree char *dir = to ? str_fmt("%s.restoring", to) : NULL, *at = dir ? str_fmt("%s/pool", dir) : NULL;
+	struct restore r = { .from_fd = -1, .dir_fd = -1, .pool_fd = -1, .from = source, .dir = dir, .at = at };
 	struct err e = ERR_INIT;
 
-	r.dir = to ? str_fmt("%s.restoring", to) : NULL;
-	r.at = r.dir ? str_fmt("%s/pool", r.dir) : NULL;
-	if (!r.from || !r.at)
+	if (!source || !at)
 		return fail("out of memory");
 	if (!is_empty(to))
 		return fail("'%s' is not empty: a backup is never restored over anything", to);
@@ -270,9 +269,6 @@ static int restore(const char *from, const char *state, const char *user)
 		(void)printf("%s: %zu volumes, disks and memories; 'atoll serve --state %s' goes on with it\n", to, r.n_parts, to);
 	else if (access(r.dir, F_OK) == 0)
 		say("what was begun is in '%s', and can be removed", r.dir);
-	free(r.from);
-	free(r.dir);
-	free(r.at);
 	return e.no ? fail("%s", e.text) : 0;
 }
 

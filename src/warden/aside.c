@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/queue.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -15,12 +16,15 @@
 #include "warden/warden.h"
 
 struct child {
+	LIST_ENTRY(child) link;
 	pid_t pid;
 	int pidfd;
 	struct watch *watch;
 	void (*done)(void *arg);	/* NULL: nobody waits */
 	void *arg;
 };
+
+static LIST_HEAD(, child) children = LIST_HEAD_INITIALIZER(children);
 
 void aside_signals(void)
 {
@@ -33,6 +37,14 @@ void aside_signals(void)
 	(void)setsid();
 }
 
+static void child_free(struct child *c)
+{
+	LIST_REMOVE(c, link);
+	watch_free(c->watch);
+	fd_close(c->pidfd);
+	free(c);
+}
+
 static void on_end(void *user, int events)
 {
 	struct child *c = user;
@@ -42,9 +54,7 @@ static void on_end(void *user, int events)
 	(void)events;
 	if (waitpid(c->pid, NULL, WNOHANG) == 0)
 		return;
-	watch_free(c->watch);
-	fd_close(c->pidfd);
-	free(c);
+	child_free(c);
 	if (done)
 		done(arg);
 }
@@ -58,11 +68,19 @@ int aside_watch(struct loop *l, pid_t pid, void (*done)(void *arg), void *arg)
 	*c = (struct child) { .pid = pid, .done = done, .arg = arg };
 	c->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	c->watch = c->pidfd < 0 ? NULL : watch_new(l, c->pidfd, WATCH_IN, on_end, c);
-	if (c->watch)
+	if (c->watch) {
+		LIST_INSERT_HEAD(&children, c, link);
 		return 0;
+	}
 	fd_close(c->pidfd);
 	free(c);
 	return -ENOMEM;
+}
+
+void aside_leave(void)
+{
+	while (!LIST_EMPTY(&children))
+		child_free(LIST_FIRST(&children));
 }
 
 void aside_forget(struct loop *l, pid_t pid)

@@ -13,6 +13,9 @@ void aside_forget(struct loop *l, pid_t pid);
 /* done(arg) is called when it has ended and was collected. -ENOMEM: nobody watches it. */
 int aside_watch(struct loop *l, pid_t pid, void (*done)(void *arg), void *arg);
 
+/* Waits for none of them any more, and calls nobody: the warden is about to end. */
+void aside_leave(void);
+
 /* Runs fn(arg) in a child that dies with us, and then calls done(arg) here. -errno: there is no child and no call. */
 int aside_run(struct loop *l, void (*fn)(void *arg), void (*done)(void *arg), void *arg);
 

@@ -14,6 +14,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "loop/loop.h"
+#include "warden/aside.h"
 #include "warden/audit.h"
 #include "warden/certs.h"
 #include "warden/doors.h"
@@ -314,6 +315,7 @@ static void warden_close(struct warden *w)
 		egress_close(w);
 		audit_close(w);
 		warm_free(w->warm);
+		aside_leave();
 		volumes_free(w);
 		sandboxes_free(w);
 		sigwatch_free(w->on_term);

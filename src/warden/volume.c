@@ -252,11 +252,13 @@ void volume_op_list(struct warden *w, const void *msg)
 		front_ok(w, w->life, m->head.seq);
 }
 
-/* They end with their connections, and those with the front; what is left of them here goes with the process. */
 void volumes_free(struct warden *w)
 {
 	for (uint32_t i = 0; i < ENGINE_VOLUME_PLACES; i++) {
-		if (w->volume_jobs[i] && w->volume_jobs[i]->pid > 0)
+		if (!w->volume_jobs[i])
+			continue;
+		if (w->volume_jobs[i]->pid > 0)
 			(void)kill(w->volume_jobs[i]->pid, SIGKILL);
+		job_free(w->volume_jobs[i]);
 	}
 }
