@@ -174,14 +174,14 @@ static int run_gc(const struct verb *v, int argc, char **argv)
 	const struct opt opts[] = { SETTINGS_OPTS(&conn), { "max-mb", 0, OPT_NUMBER, &max_mb }, { "all", 0, OPT_FLAG, &all } };
 	autoatoll struct atoll *a = NULL;
 	struct atoll_error e;
-	unsigned layers, uploads;
+	struct atoll_gc gone;
 	int n, rc = verb_connect(v, opts, ARRAY_LEN(opts), &conn, OPERANDS_NONE, argc, argv, &n, &a);
 
 	if (rc >= 0)
 		return rc;
-	if (atoll_template_gc(a, all ? 0 : max_mb, &layers, &uploads, &e) < 0)
+	if (atoll_template_gc(a, all ? 0 : max_mb, &gone, &e) < 0)
 		return fail("%s", e.text);
-	(void)printf("%u layers and %u archives removed\n", layers, uploads);
+	(void)printf("%u layers, %u archives and %u images removed\n", gone.layers, gone.uploads, gone.images);
 	return 0;
 }
 
@@ -250,7 +250,7 @@ static const struct verb template_publish = {
 
 static const struct verb template_gc = {
 	.name = "template gc",
-	.summary = "Remove layers and archives that builds have left behind",
+	.summary = "Remove layers, archives and images that no template needs",
 	.synopsis = "[--all | --max-mb N]",
 	.help = "      --all       all that no template needs\n"
 		"      --max-mb N  those used longest ago, until the others take N MiB (default: template_cache_mb)\n\n"

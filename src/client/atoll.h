@@ -339,8 +339,12 @@ int atoll_template_tag(struct atoll *a, const char *target, const char *const *t
 int atoll_template_untag(struct atoll *a, const char *name, const char *const *tags, size_t n, struct atoll_error *e);
 int atoll_template_public(struct atoll *a, const char *name, bool is_public, struct atoll_error *e);
 
+struct atoll_gc {
+	unsigned layers, uploads, images;	/* how many went */
+};
+
 /* Needs an admin key. max_mb -1: what the server is set to. */
-int atoll_template_gc(struct atoll *a, int64_t max_mb, unsigned *ret_layers, unsigned *ret_uploads, struct atoll_error *e);
+int atoll_template_gc(struct atoll *a, int64_t max_mb, struct atoll_gc *ret, struct atoll_error *e);
 
 /* A build: asked for, given the archives of its COPY steps, started, watched. */
 struct atoll_build;

@@ -110,7 +110,7 @@ int atoll_template_public(struct atoll *a, const char *name, bool is_public, str
 	return api_send(a, &c, body, e) < 0 ? about(e, name) : 0;
 }
 
-int atoll_template_gc(struct atoll *a, int64_t max_mb, unsigned *ret_layers, unsigned *ret_uploads, struct atoll_error *e)
+int atoll_template_gc(struct atoll *a, int64_t max_mb, struct atoll_gc *ret, struct atoll_error *e)
 {
 	autocall struct call c = CALL_INIT("POST", a->api_url, "/admin/templates/gc");
 	autojson json_t *body = max_mb < 0 ? json_object() : json_pack("{s:I}", "maxMB", (json_int_t)max_mb);
@@ -118,8 +118,9 @@ int atoll_template_gc(struct atoll *a, int64_t max_mb, unsigned *ret_layers, uns
 
 	if (api_send(a, &c, body, e) < 0 || call_json(&c, JSON_OBJECT, &root, e) < 0)
 		return -e->no;
-	*ret_layers = (unsigned)json_number(root, "layers", 0);
-	*ret_uploads = (unsigned)json_number(root, "uploads", 0);
+	*ret = (struct atoll_gc) {
+		(unsigned)json_number(root, "layers", 0), (unsigned)json_number(root, "uploads", 0), (unsigned)json_number(root, "images", 0),
+	};
 	json_decref(root);
 	return 0;
 }

@@ -11,6 +11,8 @@
 #include "front/build.h"
 #include "front/catalog.h"
 #include "front/front.h"
+#include "front/image_gc.h"
+#include "front/mem.h"
 #include "front/reply.h"
 #include "front/request.h"
 #include "front/spec.h"
@@ -232,20 +234,32 @@ void api_build_cancel(struct req *r)
 	reply_empty(r, 204);
 }
 
+static void on_collected(void *user, unsigned removed, const struct err *e)
+{
+	struct req *r = user;
+	const struct gc_result *gone = r->work;
+
+	if (e)
+		reply_err(r, e);
+	else
+		reply_json(r, 200, json_pack("{s:i,s:i,s:i}", "layers", (int)gone->layers, "uploads", (int)gone->uploads, "images", (int)removed), NULL);
+	req_unref(r);
+}
+
 void admin_template_gc(struct req *r)
 {
 	autojson json_t *body = req_json(r, true);
 	int64_t mb = 0;
 	bool given = false;
-	struct gc_result gone;
+	struct gc_result *gone = r->work = must_alloc(sizeof *gone);
 	struct err e = ERR_INIT;
 
 	if (!body)
 		return;
 	if (field_int(body, "maxMB", 0, INT32_MAX, &mb, &given, &e) < 0 ||
-	    builds_gc(r->front, given ? (uint64_t)mb * MIB : r->front->opt.template_cache_mb * MIB, &gone, &e) < 0) {
+	    builds_gc(r->front, given ? (uint64_t)mb * MIB : r->front->opt.template_cache_mb * MIB, gone, &e) < 0) {
 		reply_err(r, &e);
 		return;
 	}
-	reply_json(r, 200, json_pack("{s:i,s:i}", "layers", (int)gone.layers, "uploads", (int)gone.uploads), NULL);
+	image_gc(r->front, true, on_collected, req_ref(r));
 }

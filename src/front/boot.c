@@ -15,6 +15,7 @@
 #include "front/dispatch.h"
 #include "front/forget.h"
 #include "front/front.h"
+#include "front/image_gc.h"
 #include "front/history.h"
 #include "front/logbook.h"
 #include "front/mem.h"
@@ -179,6 +180,7 @@ static int reconcile(struct boot *b, struct err *e)
 		log_info("removing what is kept for nobody", "name=%s", b->kept[i].name);
 		forget_kept(f, b->kept[i].name);
 	}
+	image_gc_begin(f);
 	logbook_end_lost(f->logbook);
 	history_prune(f);
 	return 0;

@@ -16,6 +16,7 @@
 #include "front/forget.h"
 #include "front/front.h"
 #include "front/image.h"
+#include "front/image_gc.h"
 #include "front/mem.h"
 #include "front/pool.h"
 #include "front/sandbox.h"
@@ -145,6 +146,7 @@ static void build_end(struct build *b)
 	build_free(b);
 	if (builds_gc(f, f->opt.template_cache_mb * MIB, &gone, &e) < 0)
 		log_warn("cannot tidy the layers of builds", "err=%s", e.text);
+	image_gc(f, false, NULL, NULL);
 	next_in_line(f);
 }
 
@@ -470,6 +472,7 @@ void builds_stop(struct front *f)
 {
 	struct build *b;
 
+	image_gc_stop(f);
 	while ((b = TAILQ_FIRST(&f->builds))) {
 		TAILQ_REMOVE(&f->builds, b, link);
 		build_free(b);

@@ -88,6 +88,7 @@ struct front {
 	struct store *store;
 	struct store *uploads;		/* archives for builds, a file of its own */
 	struct build_list builds;	/* under way */
+	struct image_gc *image_gc;	/* NULL: none is under way */
 	struct vault *vault;
 	struct rules_link *rules;
 	struct warden_link *warden;

@@ -10,6 +10,7 @@
 #include "base/fd.h"
 #include "base/str.h"
 #include "front/front.h"
+#include "front/image_gc.h"
 #include "front/mem.h"
 #include "front/template.h"
 #include "front/warden_link.h"
@@ -19,6 +20,7 @@
 #include "loop/stream.h"
 
 #define LINE_MAX_ (16u << 20)		/* a configuration has at most 4 MiB, and grows when it is escaped */
+#define WAIT_MS 100			/* between two looks at whether images are being removed */
 #define PROGRESS_MS 2000		/* between two lines in the log about what takes long */
 #define MIB (1024.0 * 1024.0)
 
@@ -259,6 +261,10 @@ static void begin(void *user)
 		autofree char *text = str_fmt("'%.200s' is not the name of an image", c->ref);
 
 		fail(c, EINVAL, text ? text : "not the name of an image");
+		return;
+	}
+	if (image_gc_busy(c->front)) {
+		timer_arm(c->timer, WAIT_MS);
 		return;
 	}
 	c->asked = warden_ask(c->front->warden, OP_PULL, &m, sizeof m, on_started, c);

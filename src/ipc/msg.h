@@ -190,8 +190,17 @@ struct msg_name {		/* OP_FORGET, OP_VOLUME_DROP, OP_VOLUME_CONNECT */
 	char request[REQUEST_ID_SIZE];
 };
 
+enum pull_what {
+	PULL_IMAGE,		/* of that name, from a registry */
+	PULL_UPLOAD,		/* an archive that comes through the stream; no name */
+	PULL_COLLECT,		/* none: images that nobody needs go. The keys of those that are needed come through the stream */
+	PULL_WHATS,		/* not one of them: how many there are */
+};
+
 struct msg_pull {
 	struct msg_head head;
+	uint32_t what;
+	uint32_t idle_s;		/* PULL_COLLECT: those that were asked for since then stay; else 0 */
 	char ref[IMAGE_REF_SIZE];	/* printable, no blanks; what it means is for the program to find out */
 	char request[REQUEST_ID_SIZE];
 };

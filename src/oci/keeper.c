@@ -208,9 +208,11 @@ static int take_plan(struct keeper *k, const struct fetch_plan *plan, struct err
 	for (uint32_t i = 0; i < plan->n_layers; i++)
 		all_known = all_known && plan->layer[i].diff_known;
 	place_key(&k->plan, k->key);
-	if (all_known && place_has(&k->place, k->key)) {
-		k->done = k->cached = true;
-		return 0;
+	int has = all_known ? place_has(&k->place, k->key, e) : 0;
+
+	if (has != 0) {
+		k->done = k->cached = has > 0;
+		return has < 0 ? has : 0;
 	}
 	for (uint32_t i = 0; i < plan->n_layers; i++) {
 		int rc = plan->layer[i].blob_known ? blobs_find(&k->blobs, &plan->layer[i].blob.digest, &k->blob[i], e) : -ENOENT;
@@ -425,7 +427,7 @@ static int set_up(struct keeper *k, struct err *e)
 	k->signals = signalfd(-1, &set, SFD_CLOEXEC);
 	if (k->signals < 0)
 		return err_sys(e, "watch signals");
-	if (place_open(k->sp->cache, &k->place, e) < 0 || place_take_slot(&k->place, e) < 0)
+	if (place_open(k->sp->cache, k->sp->state, &k->place, e) < 0 || place_take_slot(&k->place, e) < 0)
 		return -e->no;
 	return blobs_open(k->place.images_fd, &k->blobs, e);
 }

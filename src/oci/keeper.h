@@ -9,6 +9,7 @@
 struct keeper_spec {
 	struct pull_spec *pull;
 	const char *cache;
+	const char *state;		/* of the server that it is for; NULL: none */
 	const char *name;		/* of the image, for the note beside it */
 	uint64_t cache_bytes;		/* quota of the blobs */
 	int talk;			/* where lines of JSON go */

@@ -29,13 +29,14 @@ static int open_dir(int at, const char *name, mode_t mode, int *ret, struct err 
 	return *ret < 0 ? err_sys(e, "open the directory '%s'", name) : 0;
 }
 
-int place_open(const char *cache, struct place *ret, struct err *e)
+int place_open(const char *cache, const char *state, struct place *ret, struct err *e)
 {
 	autoclose int fd = -1;
 
 	*ret = (struct place) PLACE_NONE;
 	if (open_dir(AT_FDCWD, cache, 0755, &fd, e) < 0 || open_dir(fd, "templates", 0755, &ret->templates_fd, e) < 0 ||
-	    open_dir(fd, "images", 0700, &ret->images_fd, e) < 0 || open_dir(ret->images_fd, "work", 0700, &ret->work_fd, e) < 0)
+	    open_dir(fd, "images", 0700, &ret->images_fd, e) < 0 || open_dir(ret->images_fd, "work", 0700, &ret->work_fd, e) < 0 ||
+	    pins_open(ret->images_fd, state, &ret->pins, e) < 0)
 		return err_wrap(e, "cache '%.100s'", cache);
 	return 0;
 }
@@ -87,6 +88,7 @@ void place_close(struct place *p)
 	fd_close(p->work_fd);
 	fd_close(p->templates_fd);
 	fd_close(p->images_fd);
+	pins_close(&p->pins);
 	fd_close(p->slot_fd);			/* last: now the slot is free */
 	*p = (struct place) PLACE_NONE;
 }
@@ -117,9 +119,36 @@ void place_key(const struct fetch_plan *plan, char out[PLACE_KEY_SIZE])
 	(void)str_copy(out, PLACE_KEY_SIZE, (struct str) { hex, PLACE_KEY_SIZE - 1 });
 }
 
-bool place_has(const struct place *p, const char *key)
+/* The time of its note is that of the last pull. */
+static void note_use(const struct place *p, const char *key)
 {
-	return faccessat(p->templates_fd, key, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+	char path[64];
+
+	(void)snprintf(path, sizeof path, "%s/info", key);
+	(void)utimensat(p->templates_fd, path, NULL, AT_SYMLINK_NOFOLLOW);
+}
+
+static bool used_since(const struct place *p, const char *key, uint64_t idle_s)
+{
+	char path[64];
+	struct stat st;
+
+	(void)snprintf(path, sizeof path, "%s/info", key);
+	return fstatat(p->templates_fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_mtime > time(NULL) - (time_t)idle_s;
+}
+
+int place_has(const struct place *p, const char *key, struct err *e)
+{
+	int rc = 0;
+
+	if (pins_lock(&p->pins, e) < 0)
+		return -e->no;
+	if (faccessat(p->templates_fd, key, F_OK, AT_SYMLINK_NOFOLLOW) == 0) {
+		note_use(p, key);
+		rc = pins_add(&p->pins, key, e) < 0 ? -e->no : 1;
+	}
+	pins_unlock(&p->pins);
+	return rc;
 }
 
 static int write_info(const struct place *p, const char *ref, const struct fetch_plan *plan, struct err *e)
@@ -144,9 +173,13 @@ int place_finish(struct place *p, const char *key, const char *ref, const struct
 	/* Before the name: a crash must not leave a whole name on half an image. */
 	if (syncfs(p->dir_fd) < 0)
 		return err_sys(e, "write the image to disk");
-	if (syscall(SYS_renameat2, p->work_fd, p->name, p->templates_fd, key, RENAME_NOREPLACE_) < 0 && errno != EEXIST)
-		return err_sys(e, "put the image into its place");
-	return 0;				/* EEXIST: another pull was faster, and place_close() removes ours */
+	if (pins_lock(&p->pins, e) < 0)
+		return -e->no;
+	if (pins_add(&p->pins, key, e) == 0 && syscall(SYS_renameat2, p->work_fd, p->name, p->templates_fd, key, RENAME_NOREPLACE_) < 0 &&
+	    errno != EEXIST)			/* then another pull was faster, and place_close() removes ours */
+		(void)err_sys(e, "put the image into its place");
+	pins_unlock(&p->pins);
+	return e->no ? -e->no : 0;
 }
 
 /* --- removal --- */
@@ -173,21 +206,34 @@ static bool is_in(const char *key, char *const *list, size_t n)
 	return false;
 }
 
-int place_remove_images(struct place *p, char *const *keep, size_t n, unsigned *ret_removed, struct err *e)
+/* Out of sight first: half an image must never be found. */
+static bool move_out(const struct place *p, const char *key, uint64_t idle_s)
 {
+	struct err e = ERR_INIT;
+
+	if (pins_lock(&p->pins, &e) < 0)
+		return false;
+	bool moved = !pins_any(&p->pins, key) && !used_since(p, key, idle_s) && renameat(p->templates_fd, key, p->dir_fd, "gone") == 0;
+
+	pins_unlock(&p->pins);
+	return moved;
+}
+
+int place_remove_images(struct place *p, char *const *keep, size_t n, uint64_t idle_s, unsigned *ret_removed, struct err *e)
+{
+	*ret_removed = 0;
+	if (pins_set(&p->pins, keep, n, e) < 0)
+		return -e->no;
+	pins_drop_strays(&p->pins);
 	int own = openat(p->templates_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *d = own < 0 ? NULL : fdopendir(own);
 
-	*ret_removed = 0;
 	if (!d) {
 		fd_close(own);
 		return err_sys(e, "look through the templates");
 	}
 	for (struct dirent *de; (de = readdir(d));) {
-		if (!is_key(de->d_name) || is_in(de->d_name, keep, n) || !is_image(own, de->d_name))
-			continue;
-		/* Out of sight first: half an image must never be found. */
-		if (renameat(own, de->d_name, p->dir_fd, "gone") < 0)
+		if (!is_key(de->d_name) || is_in(de->d_name, keep, n) || !is_image(own, de->d_name) || !move_out(p, de->d_name, idle_s))
 			continue;
 		if (tree_remove(p->dir_fd, "gone") == 0)
 			++*ret_removed;

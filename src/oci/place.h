@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "oci/pins.h"
 #include "oci/pull.h"
 
 #define PLACE_SLOTS 16
@@ -25,20 +26,23 @@ struct place {
 	unsigned slot;
 	char name[12];				/* of our directory in work */
 	int dir_fd;				/* that directory; it has rootfs/ */
+	struct pins pins;
 };
 
-#define PLACE_NONE { .images_fd = -1, .templates_fd = -1, .work_fd = -1, .slot_fd = -1, .dir_fd = -1 }
+#define PLACE_NONE { .images_fd = -1, .templates_fd = -1, .work_fd = -1, .slot_fd = -1, .dir_fd = -1, .pins = PINS_NONE }
 
-int place_open(const char *cache, struct place *ret, struct err *e);	/* the directories only */
+/* The directories only. state: of the server that images are for, NULL: none. */
+int place_open(const char *cache, const char *state, struct place *ret, struct err *e);
 int place_take_slot(struct place *p, struct err *e);			/* -EBUSY when all are taken for long */
 void place_close(struct place *p);					/* removes what is in the slot */
 
 void place_key(const struct fetch_plan *plan, char out[PLACE_KEY_SIZE]);
-bool place_has(const struct place *p, const char *key);
+int place_has(const struct place *p, const char *key, struct err *e);	/* 1: yes, and it stays for our server; 0; -errno */
 
 /* What is in the slot becomes templates/KEY, and safe on disk. */
 int place_finish(struct place *p, const char *key, const char *ref, const struct fetch_plan *plan, struct err *e);
 
-/* Images (not templates that were made from recipes) whose key is not in keep. */
-int place_remove_images(struct place *p, char *const *keep, size_t n, unsigned *ret_removed, struct err *e);
+/* Images (not templates that were made from recipes) whose key is not in keep and that no other server needs; not those that
+ * were asked for less than idle_s ago. */
+int place_remove_images(struct place *p, char *const *keep, size_t n, uint64_t idle_s, unsigned *ret_removed, struct err *e);
 void place_sweep(struct place *p);	/* what interrupted pulls have left in slots that are free */

@@ -21,15 +21,15 @@
 #define MAX_ENTRIES 1000000
 #define STALL_S 30
 #define CREDS_LINE_MAX (64u << 10)
-#define KEEP_MAX 4096
+#define KEEP_MAX 65536
 #define RECIPE "mmdebstrap:"
 
 struct options {
 	struct pull_spec pull;
-	const char *cache, *name, *auth_file;
-	uint64_t cache_mb;
+	const char *cache, *state, *name, *auth_file;
+	uint64_t cache_mb, idle_s;
 	int talk;			/* -1: stdout, and nobody to take credentials from */
-	bool check, gc, gc_images;
+	bool check, gc, gc_images, upload;
 	char *keep[KEEP_MAX];
 	size_t n_keep;
 };
@@ -38,7 +38,7 @@ static void usage(void)
 {
 	(void)fprintf(stderr,
 		"usage: atoll-pull [OPTION]... IMAGE\n"
-		"       atoll-pull [--cache DIR] [--cache-mb N] --gc [--images [--keep KEY]...]\n"
+		"       atoll-pull [--cache DIR] [--cache-mb N] --gc [--images [--keep KEY]... [--idle-s N]]\n"
 		"IMAGE: NAME[:TAG][@DIGEST] of a registry, oci:DIR[:TAG], archive:FILE[:TAG], mmdebstrap:SUITE[,PACKAGE]...\n"
 		"  --cache DIR          where images are kept (/var/cache/atoll)\n"
 		"  --mirror HOST=URL    ask there first for images of HOST; may be repeated\n"
@@ -47,9 +47,11 @@ static void usage(void)
 		"  --platform OS/ARCH   of which images are taken\n"
 		"  --max-mb N, --max-files N   limits of an image, unpacked\n"
 		"  --cache-mb N         limit of the layers that are kept\n"
+		"  --state DIR          of the server that the image is for: it stays as long as that needs it\n"
 		"  --check              only look at the options\n"
 		"  --stall-s N          silence after which a transfer is tried again\n"
-		"  --talk FD            read credentials from and report to that socket\n");
+		"  --talk FD            read credentials from and report to that socket\n"
+		"  --upload             with --talk: the image is an archive that comes through that socket\n");
 }
 
 static int to_number(const char *name, const char *z, uint64_t max, uint64_t *ret, struct err *e)
@@ -75,13 +77,24 @@ static int take_platform(struct options *o, char *z, struct err *e)
 	return 0;
 }
 
-enum { O_CACHE = 1, O_MIRROR, O_REGISTRY, O_AUTH, O_PLATFORM, O_MAX_MB, O_MAX_FILES, O_CACHE_MB, O_STALL, O_TALK, O_GC, O_IMAGES, O_KEEP, O_CHECK };
+enum { O_CACHE = 1, O_MIRROR, O_REGISTRY, O_AUTH, O_PLATFORM, O_MAX_MB, O_MAX_FILES, O_CACHE_MB, O_STALL, O_TALK, O_GC, O_IMAGES, O_KEEP, O_CHECK, O_STATE, O_IDLE, O_UPLOAD };
 
 static const struct option longs[] = {
 	{ "cache", 1, 0, O_CACHE }, { "mirror", 1, 0, O_MIRROR }, { "registry", 1, 0, O_REGISTRY }, { "auth-file", 1, 0, O_AUTH },
 	{ "platform", 1, 0, O_PLATFORM }, { "max-mb", 1, 0, O_MAX_MB }, { "max-files", 1, 0, O_MAX_FILES }, { "cache-mb", 1, 0, O_CACHE_MB },
-	{ "stall-s", 1, 0, O_STALL }, { "talk", 1, 0, O_TALK }, { "gc", 0, 0, O_GC }, { "check", 0, 0, O_CHECK }, { "images", 0, 0, O_IMAGES }, { "keep", 1, 0, O_KEEP }, { 0 },
+	{ "stall-s", 1, 0, O_STALL }, { "talk", 1, 0, O_TALK }, { "gc", 0, 0, O_GC }, { "check", 0, 0, O_CHECK }, { "images", 0, 0, O_IMAGES }, { "keep", 1, 0, O_KEEP },
+	{ "state", 1, 0, O_STATE }, { "idle-s", 1, 0, O_IDLE }, { "upload", 0, 0, O_UPLOAD }, { 0 },
 };
+
+static int add_keep(struct options *o, char *key, struct err *e)
+{
+	if (strlen(key) != PLACE_KEY_SIZE - 1 || strspn(key, "0123456789abcdef") != PLACE_KEY_SIZE - 1)
+		return err_set(e, EINVAL, "--keep: '%.64s' is not the key of an image", key);
+	if (o->n_keep == KEEP_MAX)
+		return err_set(e, E2BIG, "--keep: more than %d", KEEP_MAX);
+	o->keep[o->n_keep++] = key;
+	return 0;
+}
 
 static int take_option(struct options *o, int c, struct err *e)
 {
@@ -89,6 +102,7 @@ static int take_option(struct options *o, int c, struct err *e)
 
 	switch (c) {
 	case O_CACHE: o->cache = optarg; return 0;
+	case O_STATE: o->state = optarg; return 0;
 	case O_MIRROR: return policy_add_mirrors(&o->pull.policy, str_of(optarg), e);
 	case O_REGISTRY: return policy_add_registries(&o->pull.policy, str_of(optarg), e);
 	case O_AUTH: o->auth_file = optarg; return 0;
@@ -96,6 +110,8 @@ static int take_option(struct options *o, int c, struct err *e)
 	case O_CHECK: o->check = true; return 0;
 	case O_GC: o->gc = true; return 0;
 	case O_IMAGES: o->gc_images = true; return 0;
+	case O_UPLOAD: o->upload = true; return 0;
+	case O_IDLE: return to_number("idle-s", optarg, UINT32_MAX, &o->idle_s, e);
 	case O_CACHE_MB:
 		return to_number("cache-mb", optarg, 1u << 24, &o->cache_mb, e);
 	case O_MAX_MB:
@@ -113,10 +129,7 @@ static int take_option(struct options *o, int c, struct err *e)
 			o->talk = (int)n;
 		return e->no ? -e->no : 0;
 	case O_KEEP:
-		if (o->n_keep == KEEP_MAX)
-			return err_set(e, E2BIG, "--keep: more than %d", KEEP_MAX);
-		o->keep[o->n_keep++] = optarg;
-		return 0;
+		return add_keep(o, optarg, e);
 	default:
 		usage();
 		exit(2);
@@ -199,23 +212,87 @@ static int read_creds(struct options *o, struct err *e)
 	return rc;
 }
 
-static int collect(const struct options *o, struct err *e)
+/* A key per line, then an empty line: without that the list is not whole, and nothing must go. */
+static int read_keep(struct options *o, struct err *e)
+{
+	static char text[KEEP_MAX * PLACE_KEY_SIZE + 1];
+	size_t begin = 0, n = 0;
+
+	while (n < sizeof text && read(o->talk, text + n, 1) == 1) {
+		if (text[n++] != '\n')
+			continue;
+		text[n - 1] = '\0';
+		if (begin == n - 1)
+			return 0;
+		if (add_keep(o, text + begin, e) < 0)
+			return -e->no;
+		begin = n;
+	}
+	return err_set(e, EPROTO, "the list of images to keep is not whole");
+}
+
+static int collect(struct options *o, struct err *e)
 {
 	struct place p = PLACE_NONE;
 	struct blobs b = BLOBS_NONE;
 	uint64_t freed = 0;
 	unsigned removed = 0;
 
-	if (place_open(o->cache, &p, e) == 0)
+	if (o->talk >= 0 && read_keep(o, e) < 0)
+		return -e->no;
+	if (place_open(o->cache, o->state, &p, e) == 0)
 		place_sweep(&p);
 	if (!e->no && o->gc_images && place_take_slot(&p, e) == 0)
-		(void)place_remove_images(&p, o->keep, o->n_keep, &removed, e);
+		(void)place_remove_images(&p, o->keep, o->n_keep, o->idle_s, &removed, e);
 	if (!e->no && blobs_open(p.images_fd, &b, e) == 0)
 		(void)blobs_trim(&b, o->cache_mb << 20, &freed, e);
 	blobs_close(&b);
 	place_close(&p);
 	if (!e->no)
-		(void)printf("{\"event\":\"collected\",\"images\":%u,\"bytes\":%llu}\n", removed, (unsigned long long)freed);
+		(void)dprintf(o->talk < 0 ? STDOUT_FILENO : o->talk, "{\"event\":\"collected\",\"images\":%u,\"bytes\":%llu}\n", removed,
+			(unsigned long long)freed);
+	return e->no ? -e->no : 0;
+}
+
+static int read_size(struct options *o, uint64_t *ret, struct err *e)
+{
+	char line[24];
+	size_t n = 0;
+
+	while (n < sizeof line && read(o->talk, line + n, 1) == 1 && line[n] != '\n')
+		n++;
+	if (n == sizeof line || line[n] != '\n' || str_to_u64((struct str) { line, n }, UINT64_MAX, ret) < 0)
+		return err_set(e, EPROTO, "no archive came");
+	return 0;
+}
+
+/* A line with the size of an archive, then the archive: into a file without a name, as it has to be read here and there. Nobody
+ * looks at a byte of it in this process. What is too much is read to its end, or the other side would find a broken socket before the reason. */
+static int take_upload(struct options *o, struct err *e)
+{
+	static char piece[256 << 10];
+	struct place p = PLACE_NONE;
+	uint64_t size = 0;
+
+	if (read_size(o, &size, e) < 0 || place_open(o->cache, o->state, &p, e) < 0)
+		return -e->no;
+	o->pull.source_fd = openat(p.work_fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	if (o->pull.source_fd < 0)
+		(void)err_sys(e, "make room for the archive");
+	if (size > o->pull.max_bytes)
+		(void)err_set(e, EFBIG, "it has more than %llu MiB", (unsigned long long)(o->pull.max_bytes >> 20));
+	for (ssize_t n; size; size -= (uint64_t)n) {
+		n = read(o->talk, piece, size < sizeof piece ? (size_t)size : sizeof piece);
+		int rc = n <= 0 ? -EPIPE : e->no ? 0 : fd_write_all(o->pull.source_fd, piece, (size_t)n);
+
+		if (rc < 0)
+			(void)err_set(e, -rc, "take it: %s", n <= 0 ? "it is cut off" : strerror(-rc));
+		if (n <= 0)
+			break;
+	}
+	place_close(&p);
+	o->pull.source = PULL_ARCHIVE;
+	o->name = "an archive";
 	return e->no ? -e->no : 0;
 }
 
@@ -227,13 +304,13 @@ static int run(struct options *o, int argc, char **argv, struct err *e)
 		return err_set(e, EPERM, "this needs root, to make the namespaces in which it then has no power");
 	if (o->gc)
 		return collect(o, e);
-	if (optind + 1 != argc) {
+	if (optind + !o->upload != argc || (o->upload && o->talk < 0)) {
 		usage();
 		exit(2);
 	}
-	if (take_image(o, argv[optind], e) < 0 || read_creds(o, e) < 0)
+	if (o->upload ? take_upload(o, e) < 0 : take_image(o, argv[optind], e) < 0 || read_creds(o, e) < 0)
 		return -e->no;
-	const struct keeper_spec k = { &o->pull, o->cache, o->name, o->cache_mb << 20, o->talk < 0 ? STDOUT_FILENO : o->talk, o->talk >= 0 };
+	const struct keeper_spec k = { &o->pull, o->cache, o->state, o->name, o->cache_mb << 20, o->talk < 0 ? STDOUT_FILENO : o->talk, o->talk >= 0 };
 
 	return keeper_run(&k, e);
 }

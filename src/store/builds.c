@@ -26,6 +26,8 @@ static const char layer_find_sql[] = "UPDATE layers SET used_ms=?2 WHERE key=?1 
 static const char layer_drop_sql[] = "DELETE FROM layers WHERE key=?";
 static const char layer_each_sql[] = "SELECT " LAYER_COLUMNS " FROM layers ORDER BY used_ms, key";
 static const char users_sql[] = "SELECT (SELECT count(*) FROM builds WHERE kept=?1) + (SELECT count(*) FROM layers WHERE kept=?1)";
+static const char base_keys_sql[] = "SELECT base_key FROM builds WHERE kept<>'' UNION SELECT base_key FROM layers"
+	" UNION SELECT base_key FROM snapshots UNION SELECT template_key FROM sandboxes WHERE state<>3";
 static const char kept_sql[] = "SELECT kept FROM builds WHERE kept<>'' UNION SELECT kept FROM layers";
 
 static void copy(char *dst, size_t size, sqlite3_stmt *st, int col)
@@ -289,12 +291,12 @@ int kept_users(struct store *s, const char *kept, struct err *e)
 	return r;
 }
 
-int kept_each(struct store *s, int (*fn)(void *user, const char *kept), void *user, struct err *e)
+static int each_text(struct store *s, const char *sql, int (*fn)(void *user, const char *text), void *user, struct err *e)
 {
 	sqlite3_stmt *st;
 	int r;
 
-	if (stmt_get(s, kept_sql, &st, e) < 0)
+	if (stmt_get(s, sql, &st, e) < 0)
 		return -e->no;
 	while ((r = stmt_next(s, st, e)) == 1) {
 		r = fn(user, stmt_col_text(st, 0));
@@ -304,4 +306,14 @@ int kept_each(struct store *s, int (*fn)(void *user, const char *kept), void *us
 		}
 	}
 	return r;
+}
+
+int kept_each(struct store *s, int (*fn)(void *user, const char *kept), void *user, struct err *e)
+{
+	return each_text(s, kept_sql, fn, user, e);
+}
+
+int base_keys_each(struct store *s, int (*fn)(void *user, const char *key), void *user, struct err *e)
+{
+	return each_text(s, base_keys_sql, fn, user, e);
 }

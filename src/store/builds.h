@@ -65,3 +65,6 @@ int layers_each(struct store *s, int (*fn)(void *user, const struct layer_row *r
 /* How many builds and layers have that name; and each name once. */
 int kept_users(struct store *s, const char *kept, struct err *e);
 int kept_each(struct store *s, int (*fn)(void *user, const char *kept), void *user, struct err *e);
+
+/* Keys of the images and templates below all that there is: builds, layers, snapshots, sandboxes. Each once. */
+int base_keys_each(struct store *s, int (*fn)(void *user, const char *key), void *user, struct err *e);

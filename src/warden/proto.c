@@ -107,7 +107,9 @@ static const char *fields_pull(const struct proto *pr, const void *msg)
 	const struct msg_pull *m = msg;
 
 	(void)pr;
-	if (!check_image_ref(m->ref))
+	if (m->what >= PULL_WHATS || (m->what != PULL_COLLECT && m->idle_s))
+		return "bad kind of pull";
+	if (m->what == PULL_IMAGE ? !check_image_ref(m->ref) : !check_text(m->ref, sizeof m->ref) || m->ref[0])
 		return "bad name of an image";
 	return check_request(m->request) ? NULL : "bad request id";
 }

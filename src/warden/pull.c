@@ -23,7 +23,7 @@
 
 #define PULLS_MAX 8
 #define TALK_FD 3
-#define ARGS_MAX 24
+#define ARGS_MAX 32
 
 static size_t put_args(const struct warden *w, const char **argv, char text[2][24])
 {
@@ -33,6 +33,8 @@ static size_t put_args(const struct warden *w, const char **argv, char text[2][2
 	argv[n++] = "atoll-pull";
 	argv[n++] = "--cache";
 	argv[n++] = c->cache;
+	argv[n++] = "--state";
+	argv[n++] = c->state;
 	(void)snprintf(text[0], sizeof text[0], "%llu", (unsigned long long)c->image_max_mb);
 	(void)snprintf(text[1], sizeof text[1], "%llu", (unsigned long long)c->image_cache_mb);
 	argv[n++] = "--max-mb";
@@ -50,23 +52,42 @@ static size_t put_args(const struct warden *w, const char **argv, char text[2][2
 	return n;
 }
 
-/* In the child. talk: what becomes TALK_FD, -1: none. */
-static __attribute__((noreturn)) void child_main(const struct warden *w, const char *ref, int exe_fd, int talk, pid_t warden)
+static size_t put_what(const struct msg_pull *m, const char **argv, size_t n, char idle[24])
+{
+	argv[n++] = "--talk";
+	argv[n++] = "3";
+	if (m->what == PULL_UPLOAD) {
+		argv[n++] = "--upload";
+	} else if (m->what == PULL_IMAGE) {
+		argv[n++] = "--";
+		argv[n++] = m->ref;
+	} else {
+		argv[n++] = "--gc";
+		argv[n++] = "--images";
+		if (m->idle_s) {
+			(void)snprintf(idle, 24, "%u", m->idle_s);
+			argv[n++] = "--idle-s";
+			argv[n++] = idle;
+		}
+	}
+	return n;
+}
+
+/* In the child. m: NULL, only look at the options. talk: what becomes TALK_FD, -1: none. */
+static __attribute__((noreturn)) void child_main(const struct warden *w, const struct msg_pull *m, int exe_fd, int talk, pid_t warden)
 {
 	static const char *argv[ARGS_MAX];
-	char text[2][24];
+	char text[2][24], idle[24];
 	size_t n = put_args(w, argv, text);
 
 	(void)prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0);	/* it tidies up before it goes */
 	if (getppid() != warden)
 		_exit(1);
 	aside_signals();
-	argv[n++] = talk >= 0 ? "--talk" : "--check";
-	if (talk >= 0) {
-		argv[n++] = "3";
-		argv[n++] = "--";
-		argv[n++] = ref;
-	}
+	if (m)
+		n = put_what(m, argv, n, idle);
+	else
+		argv[n++] = "--check";
 	argv[n] = NULL;
 	int exe = fcntl(exe_fd, F_DUPFD_CLOEXEC, 32);		/* out of the way of the one that is passed on */
 
@@ -107,7 +128,7 @@ static void on_end(void *arg)
 	w->n_pulls--;
 }
 
-static int begin(struct warden *w, const char *ref, int *ret_fd, struct err *e)
+static int begin(struct warden *w, const struct msg_pull *m, int *ret_fd, struct err *e)
 {
 	char path[PATH_MAX];
 	autoclose int exe = -1, client = -1;
@@ -124,7 +145,7 @@ static int begin(struct warden *w, const char *ref, int *ret_fd, struct err *e)
 	pid_t pid = fork();
 
 	if (pid == 0)
-		child_main(w, ref, exe, sock[1], self);
+		child_main(w, m, exe, sock[1], self);
 	(void)close(sock[1]);
 	if (pid < 0)
 		return err_sys(e, "fork for an image");
@@ -145,8 +166,10 @@ void pull_op(struct warden *w, const void *msg)
 	struct err e = ERR_INIT;
 	int fd = -1;
 
-	log_info("pull an image", "ref=%s request=%s", m->ref, m->request);
-	if (begin(w, m->ref, &fd, &e) < 0)
+	static const char *const whats[PULL_WHATS] = { "pull an image", "take an archive", "tidy the images" };
+
+	log_info(whats[m->what], "ref=%s request=%s", m->ref, m->request);
+	if (begin(w, m, &fd, &e) < 0)
 		front_error(w, w->life, m->head.seq, e.no, e.text);
 	else
 		link_send(w->link, &re, sizeof re, fd);

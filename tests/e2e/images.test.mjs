@@ -9,7 +9,7 @@ import os from 'node:os'
 import path from 'node:path'
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import zlib, { gzipSync } from 'node:zlib'
-import { sdk, server } from '../lib/client.mjs'
+import { api, sdk, server } from '../lib/client.mjs'
 import { newServer } from '../lib/server.mjs'
 import { until } from '../lib/host.mjs'
 import { Registry, debianTar, makeImage, missing } from '../lib/registry.mjs'
@@ -488,6 +488,24 @@ test('a template from an image, by the SDK', { skip, timeout: 300000 }, async ()
 		const out = await sbx.commands.run('cat /tmp/built; . /etc/os-release; echo $ID; whoami; echo $FROM_IMAGE')
 		assert.deepEqual(out.stdout.trim().split('\n'), ['built', 'debian', 'user', 'yes'])
 		await sbx.kill()
+		const shared = process.env.ATOLL_CACHE ?? '/var/cache/atoll'
+		const keys = () => fs.readdirSync(path.join(shared, 'templates')).filter((k) => /^image=docker.io\/library\/ubuntu:22.04$/m.test(fs.readFileSync(path.join(shared, 'templates', k, 'info'), 'utf8')))
+		const pinsOf = (k) => fs.readdirSync(path.join(shared, 'images/users')).filter((u) => fs.existsSync(path.join(shared, 'images/users', u, k)))
+		const [key] = keys().filter((k) => pinsOf(k).some((u) => fs.readFileSync(path.join(shared, 'images/users', u, 'state'), 'utf8') === own.stateDir))
+		assert.ok(key, 'the pull has left a pin for its server')
+		const gc = async () => (await api('POST', '/admin/templates/gc', { maxMB: 0 }, { base: own.url, key: own.key })).json
+		await gc()
+		assert.ok(keys().includes(key), 'a template needs it')
+		assert.equal((await api('DELETE', '/templates/of-image', undefined, { base: own.url, key: own.key })).status, 204)
+		const other = path.join(shared, 'images/users', 'f'.repeat(32))
+		fs.mkdirSync(other, { recursive: true })
+		fs.writeFileSync(path.join(other, 'state'), dir)
+		fs.writeFileSync(path.join(other, key), '')
+		await gc()
+		assert.ok(keys().includes(key), 'another server needs it')
+		fs.rmSync(other, { recursive: true })
+		assert.ok((await gc()).images >= 1)
+		assert.ok(!keys().includes(key), 'nobody needs it')
 		await assert.rejects(Template.build(Template().fromImage('no-such-image:1'), 'of-none', { ...opts, cpuCount: 1, memoryMB: 512 }), /no such tag of 'library\/no-such-image'/)
 		await assert.rejects(Template.build(Template().fromImage(`${registry.host}/x:1`), 'of-private', { ...opts, cpuCount: 1, memoryMB: 512 }), /not a public address/)
 		await assert.rejects(Template.build(Template().fromImage('Bad Name'), 'of-bad', { ...opts, cpuCount: 1, memoryMB: 512 }), /not the name of an image/)

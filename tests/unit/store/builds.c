@@ -32,7 +32,7 @@ static void add(const char *id, const char *name)
 
 static void build(const char *id, const char *template_id, const char *status, const char *kept)
 {
-	struct build_row b = { .mem_bytes = 1, .created_ms = 5 };
+	struct build_row b = { .base_key = "base", .mem_bytes = 1, .created_ms = 5 };
 
 	(void)snprintf(b.id, sizeof b.id, "%s", id);
 	(void)snprintf(b.template_id, sizeof b.template_id, "%s", template_id);
@@ -130,9 +130,18 @@ static int on_layer(void *user, const struct layer_row *r)
 	return 0;
 }
 
+static int on_stripped(void *user, const char *kept)
+{
+	size_t n = strlen(seen);
+
+	(void)user;
+	(void)snprintf(seen + n, sizeof seen - n, "%s;", kept);
+	return 0;
+}
+
 static void layers_are_found_by_key_and_listed_by_use(void **state)
 {
-	struct layer_row a = { .key = "ka", .kept = "k1", .used_ms = 10 }, b = { .key = "kb", .kept = "k2", .used_ms = 20 }, found;
+	struct layer_row a = { .key = "ka", .base_key = "under", .kept = "k1", .used_ms = 10 }, b = { .key = "kb", .base_key = "base", .kept = "k2", .used_ms = 20 }, found;
 
 	(void)state;
 	assert_int_equal(layers_put(s, &a, &e), 0);
@@ -144,18 +153,15 @@ static void layers_are_found_by_key_and_listed_by_use(void **state)
 	assert_string_equal(seen, "kb=k2;ka=k1;");
 	build("b2", "one", "ready", "k1");
 	assert_int_equal(kept_users(s, "k1", &e), 2);
+	seen[0] = '\0';
+	assert_int_equal(base_keys_each(s, on_stripped, NULL, &e), 0);
+	assert_string_equal(seen, "base;under;");
 	assert_int_equal(layers_drop(s, "ka", &e), 0);
+	seen[0] = '\0';
+	assert_int_equal(base_keys_each(s, on_stripped, NULL, &e), 0);
+	assert_string_equal(seen, "base;");
 	assert_int_equal(kept_users(s, "k1", &e), 1);
 	assert_int_equal(layers_find(s, "ka", 30, &found, &e), -ENOENT);
-}
-
-static int on_stripped(void *user, const char *kept)
-{
-	size_t n = strlen(seen);
-
-	(void)user;
-	(void)snprintf(seen + n, sizeof seen - n, "%s;", kept);
-	return 0;
 }
 
 static void what_no_tag_names_is_let_go(void **state)

@@ -191,6 +191,16 @@ static void names_of_images_are_fit_to_be_arguments(void **state)
 	assert_refused(&pr, &m, sizeof m, 0, "bad name of an image");
 	memset(m.ref, 'a', sizeof m.ref);
 	assert_refused(&pr, &m, sizeof m, 0, "bad name of an image");
+	m = (struct msg_pull) { .head = m.head, .what = PULL_COLLECT, .idle_s = 5 };
+	assert_null(proto_check(&pr, &m, sizeof m, 0, &t));
+	m.what = PULL_UPLOAD;
+	assert_refused(&pr, &m, sizeof m, 0, "bad kind of pull");
+	m.idle_s = 0;
+	assert_null(proto_check(&pr, &m, sizeof m, 0, &t));
+	m.ref[0] = 'a';
+	assert_refused(&pr, &m, sizeof m, 0, "bad name of an image");
+	m.what = PULL_WHATS;
+	assert_refused(&pr, &m, sizeof m, 0, "bad kind of pull");
 	/* Of an image only the warden's disk tells whether it is there. */
 	s.template_key[0] = 'f';
 	s.flags = START_IMAGE;
