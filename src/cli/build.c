@@ -23,6 +23,7 @@
 #include "cli/cli.h"
 #include "cli/context.h"
 #include "cli/dockerfile.h"
+#include "cli/pack.h"
 #include "cli/progress.h"
 #include "cli/settings.h"
 #include "cli/signals.h"
@@ -35,6 +36,8 @@ struct building {
 	const struct build_opts *o;
 	struct plan plan;
 	struct context context;
+	struct archive image;		/* the base, if it lies in a file here */
+	bool has_image;
 	char **tags;			/* of stages that are built; NULL: not yet */
 	char run[12];			/* tells this build from others, in those tags */
 	struct progress progress;
@@ -168,7 +171,11 @@ static char *spec_text(const struct building *b, const struct plan_stage *st, bo
 	const char *start = b->o->start ? b->o->start : b->o->no_start ? "" : st->start_cmd;
 	bool is_template = st->image && b->o->from_template;
 
-	(void)json_object_set_new(o, is_template || !st->image ? "fromTemplate" : "fromImage", json_string(st->image ? st->image : b->tags[st->below]));
+	if (b->has_image)
+		(void)json_object_set_new(o, "fromUpload", json_string(b->image.hash));
+	else
+		(void)json_object_set_new(o, is_template || !st->image ? "fromTemplate" : "fromImage",
+			json_string(st->image ? st->image : b->tags[st->below]));
 	if (is_last && *start)
 		(void)json_object_set_new(o, "startCmd", json_string(start));
 	if (is_last && b->o->ready)
@@ -206,6 +213,8 @@ static int watch(struct building *b, struct atoll_build *bd)
 
 static int run_build(struct building *b, struct atoll_build *bd, const struct plan_stage *st, bool is_last)
 {
+	if (b->has_image && send_archive(b, bd, &b->image, b->o->source) != 0)
+		return EXIT_FAILURE;
 	for (size_t i = 0; i < st->n_copies; i++) {
 		int status = signals_first() ? fail("called off") : send_copy(b, bd, st, &st->copies[i]);
 
@@ -300,7 +309,54 @@ static int read_dockerfile(const char *path, const struct build_opts *o, struct 
 	return 0;
 }
 
-/* A directory with a Dockerfile, a Dockerfile, or else the name of an image. */
+/* A tar, plain or compressed. */
+static bool is_archive(const char *path)
+{
+	static const unsigned char gzip[] = { 0x1f, 0x8b }, zstd[] = { 0x28, 0xb5, 0x2f, 0xfd };
+	autoclose int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char head[512] = { 0 };
+
+	if (fd < 0 || read(fd, head, sizeof head) < (ssize_t)sizeof zstd)
+		return false;
+	return memcmp(head, gzip, sizeof gzip) == 0 || memcmp(head, zstd, sizeof zstd) == 0 || memcmp(head + 257, "ustar", 5) == 0;
+}
+
+static bool is_layout(const char *dir)
+{
+	autofree char *path = str_fmt("%s/oci-layout", dir);
+
+	return path && access(path, F_OK) == 0;
+}
+
+/* It is packed here, so that the server gets bytes and never a path. */
+static int read_image(const char *path, bool is_dir, struct archive *ret, struct err *e)
+{
+	static char piece[256 << 10];
+	struct pack *p = NULL;
+	autoclose int fd = is_dir ? -1 : open(path, O_RDONLY | O_CLOEXEC);
+	struct archive a;
+	ssize_t n = 0;
+
+	if (!is_dir && fd < 0)
+		return err_sys(e, "open '%s'", path);
+	if ((is_dir && pack_new(path, &p, e) < 0) || archive_begin(&a, e) < 0) {
+		pack_free(p);
+		return -e->no;
+	}
+	while (!e->no && (n = is_dir ? pack_read(p, piece, sizeof piece, e) : read(fd, piece, sizeof piece)) > 0)
+		(void)archive_put(&a, piece, (size_t)n, e);
+	if (!e->no && n < 0)
+		(void)err_sys(e, "read '%s'", path);
+	pack_free(p);
+	if (!e->no && archive_finish(&a, e) == 0) {
+		*ret = a;
+		return 0;
+	}
+	archive_done(&a);
+	return -e->no;
+}
+
+/* A directory with a Dockerfile, a Dockerfile, an image in a layout or an archive, or else the name of an image. */
 static int read_source(struct building *b)
 {
 	const char *what = b->o->source;
@@ -309,6 +365,10 @@ static int read_source(struct building *b)
 
 	if (b->o->from_template || stat(what, &st) < 0)
 		return plan_of_image(what, &b->plan, &e) < 0 ? fail("%s", e.text) : 0;
+	if (!b->o->file && (S_ISDIR(st.st_mode) ? is_layout(what) : is_archive(what))) {
+		b->has_image = plan_of_image("an archive", &b->plan, &e) == 0 && read_image(what, S_ISDIR(st.st_mode), &b->image, &e) == 0;
+		return b->has_image ? 0 : fail("%s", e.text);
+	}
 	autofree char *dir = S_ISDIR(st.st_mode) ? strdup(what) : NULL;
 	autofree char *path = b->o->file ? strdup(b->o->file) : dir ? str_fmt("%s/Dockerfile", dir) : strdup(what);
 
@@ -326,7 +386,7 @@ static int read_source(struct building *b)
 
 int build_run(struct atoll *a, const struct build_opts *o)
 {
-	struct building b = { .a = a, .o = o };
+	struct building b = { .a = a, .o = o, .image = ARCHIVE_NONE };
 	int status = read_source(&b);
 
 	if (status == 0 && (status = signals_hold()) == 0) {
@@ -335,6 +395,7 @@ int build_run(struct atoll *a, const struct build_opts *o)
 		status = build_all(&b);
 	}
 	context_done(&b.context);
+	archive_done(&b.image);
 	plan_done(&b.plan);
 	return signals_leave(status);
 }

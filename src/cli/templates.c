@@ -30,7 +30,7 @@ static int run_build(const struct verb *v, int argc, char **argv)
 		{ "registry-user", 0, OPT_STR, &o.registry_user }, { "registry-password", 0, OPT_STR, &o.registry_password },
 	};
 	autoatoll struct atoll *a = NULL;
-	int n, rc = verb_operands(v, opts, ARRAY_LEN(opts), OPERANDS_ONE("give a directory, a Dockerfile or an image"), argc, argv, &n);
+	int n, rc = verb_operands(v, opts, ARRAY_LEN(opts), OPERANDS_ONE("give a directory, a Dockerfile, an image or an archive"), argc, argv, &n);
 
 	if (rc >= 0)
 		return rc;
@@ -187,8 +187,8 @@ static int run_gc(const struct verb *v, int argc, char **argv)
 
 static const struct verb template_build_verb = {
 	.name = "template build",
-	.summary = "Make a template of a Dockerfile or an image",
-	.synopsis = "DIR | DOCKERFILE | IMAGE -t NAME[:TAG] [OPTION]...",
+	.summary = "Make a template of a Dockerfile, an image or an archive",
+	.synopsis = "DIR | DOCKERFILE | IMAGE | ARCHIVE | LAYOUT -t NAME[:TAG] [OPTION]...",
 	.help = "  -t, --tag NAME[:TAG]       what to call it; a template of that name gets a new version\n"
 		"  -f, --file FILE            the Dockerfile (default: DIR/Dockerfile)\n"
 		"      --build-arg NAME=VALUE a value for an ARG; may be given again\n"

@@ -321,6 +321,19 @@ static void on_image_line(void *user, const char *line)
 	build_log(user, "info", "[base] %s", line);
 }
 
+static void begin_upload(struct build *b)
+{
+	struct image_source from = { .ref = "the archive" };
+	struct err e = ERR_INIT;
+
+	build_log(b, "info", "[base] FROM an archive, %.12s", b->spec.from_upload);
+	if (uploads_find(b->front->uploads, b->row.team, b->spec.from_upload, clock_wall_ms(), &from.upload, &from.bytes, &e) < 0) {
+		build_fail(b, e.no == ENOENT ? "the archive was not uploaded, or is gone: build again%s" : "%s", e.no == ENOENT ? "" : e.text);
+		return;
+	}
+	b->image = image_get(b->front, &from, on_image_line, on_image, b);
+}
+
 static void begin(struct build *b)
 {
 	struct catalog_entry en;
@@ -339,9 +352,15 @@ static void begin(struct build *b)
 		build_fail(b, "%s", e.text);
 		return;
 	}
+	if (b->spec.from_upload) {
+		begin_upload(b);
+		return;
+	}
 	if (b->spec.from_image) {
+		const struct image_source from = { .ref = b->spec.from_image, .registry = b->spec.registry };
+
 		build_log(b, "info", "[base] FROM %s", b->spec.from_image);
-		b->image = image_get(b->front, b->spec.from_image, b->spec.registry, b->row.team, on_image_line, on_image, b);
+		b->image = image_get(b->front, &from, on_image_line, on_image, b);
 		return;
 	}
 	build_log(b, "info", "[base] FROM template %s", b->spec.from_template);

@@ -13,6 +13,7 @@
 #include "front/mem.h"
 #include "front/token.h"
 #include "http/json.h"
+#include "store/uploads.h"
 
 #define KEYS_VERSION "1"		/* of how keys are made: another number, and no old layer is found */
 #define DEFAULT_IMAGE "e2bdev/base"
@@ -87,6 +88,7 @@ static int parse(json_t *body, struct build_spec *sp, struct err *e)
 	json_t *registry = NULL;
 
 	if (json_get_str(body, "fromImage", &sp->from_image, e) < 0 || json_get_str(body, "fromTemplate", &sp->from_template, e) < 0 ||
+	    json_get_str(body, "fromUpload", &sp->from_upload, e) < 0 ||
 	    json_get_obj(body, "fromImageRegistry", &registry, e) < 0 || json_get_bool(body, "force", &sp->force, e) < 0 ||
 	    json_get_str(body, "startCmd", &sp->start_cmd, e) < 0 || json_get_str(body, "readyCmd", &sp->ready_cmd, e) < 0)
 		return -e->no;
@@ -97,7 +99,11 @@ static int parse(json_t *body, struct build_spec *sp, struct err *e)
 		sp->from_template = NULL;
 	if (sp->from_image && sp->from_template)
 		return err_set(e, EINVAL, "fields 'fromImage' and 'fromTemplate' must not be given together");
-	if (!sp->from_image && !sp->from_template)
+	if (sp->from_upload && (sp->from_image || sp->from_template))
+		return err_set(e, EINVAL, "field 'fromUpload' must not be given together with 'fromImage' or 'fromTemplate'");
+	if (sp->from_upload && (strlen(sp->from_upload) != UPLOAD_HASH_SIZE - 1 || strspn(sp->from_upload, "0123456789abcdef") != UPLOAD_HASH_SIZE - 1))
+		return err_set(e, EINVAL, "field 'fromUpload' must be the hash of an archive, 64 hex digits");
+	if (!sp->from_image && !sp->from_template && !sp->from_upload)
 		sp->from_image = DEFAULT_IMAGE;
 	if (sp->from_image && strlen(sp->from_image) > 512)
 		return err_set(e, EINVAL, "field 'fromImage' is longer than 512 bytes");

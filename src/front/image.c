@@ -18,8 +18,10 @@
 #include "ipc/check.h"
 #include "loop/loop.h"
 #include "loop/stream.h"
+#include "store/uploads.h"
 
 #define LINE_MAX_ (16u << 20)		/* a configuration has at most 4 MiB, and grows when it is escaped */
+#define PIECE_MAX (4u << 20)
 #define WAIT_MS 100			/* between two looks at whether images are being removed */
 #define PROGRESS_MS 2000		/* between two lines in the log about what takes long */
 #define MIB (1024.0 * 1024.0)
@@ -27,7 +29,8 @@
 struct image_call {
 	struct front *front;
 	char *ref;
-	char *login;			/* a line of JSON for atoll-pull */
+	char *login;			/* the first line for atoll-pull */
+	uint64_t upload, bytes, sent, piece;	/* an archive that follows it */
 	struct timer *timer;
 	struct warden_call *asked;
 	struct stream *stream;		/* to atoll-pull */
@@ -179,7 +182,25 @@ static void on_stream_error(void *user, int no)
 	fail(user, no, "the connection to atoll-pull broke");
 }
 
-static const struct stream_ops stream_ops = { .on_data = on_data, .on_eof = on_eof, .on_error = on_stream_error };
+/* As much as it takes at once. An end of atoll-pull is told by its stream, with its reason. */
+static void push(void *user)
+{
+	struct image_call *c = user;
+	struct err e = ERR_INIT;
+
+	while (c->upload && c->sent < c->bytes && stream_queued(c->stream) < STREAM_HIGH) {
+		autobuf struct buf piece = BUF_INIT(PIECE_MAX);
+
+		if (uploads_read(c->front->uploads, c->upload, c->piece++, &piece, &e) < 0) {
+			fail(c, e.no == ENOENT ? EIO : e.no, e.no == ENOENT ? "the archive is gone: build again" : e.text);
+			return;
+		}
+		c->sent += piece.n;
+		stream_write(c->stream, buf_view(&piece));
+	}
+}
+
+static const struct stream_ops stream_ops = { .on_data = on_data, .on_eof = on_eof, .on_drain = push, .on_error = on_stream_error };
 
 static void on_started(void *user, const struct warden_reply *re)
 {
@@ -197,6 +218,7 @@ static void on_started(void *user, const struct warden_reply *re)
 	}
 	stream_write(c->stream, str_of(c->login));
 	stream_read(c->stream, true);
+	push(c);
 }
 
 /* --- names --------------------------------------------------------------------------------------------------- */
@@ -253,11 +275,13 @@ static void begin(void *user)
 	struct msg_pull m = { 0 };
 	struct str name;
 
-	if (find_mapped(c->front->opt.image_map, plain_name(c->ref), &name)) {
+	if (c->upload) {
+		m.what = PULL_UPLOAD;
+	} else if (find_mapped(c->front->opt.image_map, plain_name(c->ref), &name)) {
 		use_template(c, name);
 		return;
 	}
-	if (!str_copy(m.ref, sizeof m.ref, str_of(c->ref)) || !check_image_ref(m.ref)) {
+	if (m.what == PULL_IMAGE && (!str_copy(m.ref, sizeof m.ref, str_of(c->ref)) || !check_image_ref(m.ref))) {
 		autofree char *text = str_fmt("'%.200s' is not the name of an image", c->ref);
 
 		fail(c, EINVAL, text ? text : "not the name of an image");
@@ -270,16 +294,20 @@ static void begin(void *user)
 	c->asked = warden_ask(c->front->warden, OP_PULL, &m, sizeof m, on_started, c);
 }
 
-struct image_call *image_get(struct front *f, const char *ref, const json_t *registry, const char *team,
+struct image_call *image_get(struct front *f, const struct image_source *from,
 	void (*log)(void *user, const char *line), void (*fn)(void *user, const struct image_result *re), void *user)
 {
 	struct image_call *c = must_alloc(sizeof *c);
 	autobuf struct buf login = BUF_INIT(1u << 20);
 
-	(void)team;
-	*c = (struct image_call) { .front = f, .ref = must_dup(ref), .line = BUF_INIT(LINE_MAX_), .log = log, .fn = fn, .user = user };
-	if (registry)
-		json_put(&login, registry);
+	*c = (struct image_call) {
+		.front = f, .ref = must_dup(from->ref), .upload = from->upload, .bytes = from->bytes, .line = BUF_INIT(LINE_MAX_), .log = log, .fn = fn,
+		.user = user,
+	};
+	if (from->upload)
+		buf_fmt(&login, "%llu", (unsigned long long)from->bytes);
+	else if (from->registry)
+		json_put(&login, from->registry);
 	else
 		buf_z(&login, "{}");
 	buf_ch(&login, '\n');

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/image: the file system that an image of a registry stands for.
+/* front/image: the file system that an image of a registry, or in an archive that a client has sent, stands for.
  *
  * Some names stand for templates of the server (setting image_map): then nothing is fetched. All others are fetched by atoll-pull, which the
  * warden starts. */
@@ -21,7 +21,13 @@ struct image_result {
 	const json_t *config;		/* of the image: Env, Cmd, Entrypoint, WorkingDir, User; NULL: none. Lives during the call */
 };
 
-/* registry: how to log in, or NULL. log gets lines about what is going on. fn is called once, never from inside. */
-struct image_call *image_get(struct front *f, const char *ref, const json_t *registry, const char *team,
+struct image_source {			/* borrowed */
+	const char *ref;		/* its name in a registry, or what to call an archive */
+	const json_t *registry;		/* how to log in, or NULL */
+	uint64_t upload, bytes;		/* an archive in the store of uploads; 0: there is none */
+};
+
+/* log gets lines about what is going on. fn is called once, never from inside. */
+struct image_call *image_get(struct front *f, const struct image_source *from,
 	void (*log)(void *user, const char *line), void (*fn)(void *user, const struct image_result *re), void *user);
 void image_cancel(struct image_call *c);	/* NULL is fine */

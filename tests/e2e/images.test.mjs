@@ -476,7 +476,7 @@ test('the processes that read what strangers wrote have no power', { skip }, asy
 
 test('a template from an image, by the SDK', { skip, timeout: 300000 }, async () => {
 	const { Sandbox, Template } = sdk()
-	const image = makeImage(path.join(dir, 'layout'), 'debian', [debianTar()], ['--config.env', 'FROM_IMAGE=yes', '--config.env', 'PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'])
+	const image = makeImage(path.join(dir, 'layout'), 'debian', [debianTar(), write('once.tar', tarOf([{ name: 'once', data: crypto.randomUUID() }]))], ['--config.env', 'FROM_IMAGE=yes', '--config.env', 'PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'])
 	registry.push(image, 'library/ubuntu:22.04')
 	const own = await newServer(server.buildDir, { registry_mirrors: `docker.io=${registry.url}` }).start()
 	try {
@@ -509,6 +509,52 @@ test('a template from an image, by the SDK', { skip, timeout: 300000 }, async ()
 		await assert.rejects(Template.build(Template().fromImage('no-such-image:1'), 'of-none', { ...opts, cpuCount: 1, memoryMB: 512 }), /no such tag of 'library\/no-such-image'/)
 		await assert.rejects(Template.build(Template().fromImage(`${registry.host}/x:1`), 'of-private', { ...opts, cpuCount: 1, memoryMB: 512 }), /not a public address/)
 		await assert.rejects(Template.build(Template().fromImage('Bad Name'), 'of-bad', { ...opts, cpuCount: 1, memoryMB: 512 }), /not the name of an image/)
+	} finally {
+		await own.stop()
+	}
+})
+
+test('a template from a layout and from archives, sent by the CLI', { skip, timeout: 300000 }, async () => {
+	const layout = path.join(dir, 'local')
+	makeImage(layout, 'one', [debianTar(), write('local.tar', tarOf([{ name: 'local', data: 'here\n' }]))], ['--config.env', 'FROM_LAYOUT=yes'])
+	const own = await newServer(server.buildDir, { template_upload_max_mb: 400 }).start()
+	const { Sandbox } = sdk()
+	const cli = (args) => spawnSync(path.join(server.buildDir, 'src/cli/atoll'), ['template', 'build', ...args, '--cpus', '1', '--memory-mb', '512', '--api-url', own.url, '--api-key', own.key], { encoding: 'utf8' })
+	const sh = async (name, cmd) => {
+		const sbx = await Sandbox.create(name, { apiKey: own.key, apiUrl: own.url, sandboxUrl: own.url, timeoutMs: 60000 })
+		try {
+			return (await sbx.commands.run(cmd)).stdout.trim()
+		} finally {
+			await sbx.kill()
+		}
+	}
+	try {
+		const ociArchive = path.join(dir, 'oci.tar'), dockerArchive = path.join(dir, 'docker.tar')
+		execFileSync('tar', ['-C', layout, '-cf', ociArchive, '.'])
+		execFileSync('skopeo', ['copy', '-q', `oci:${layout}:one`, `docker-archive:${dockerArchive}:local:one`])
+		for (const [name, source] of Object.entries({ layout, oci: ociArchive, docker: dockerArchive })) {
+			const run = cli([source, '-t', name])
+			assert.equal(run.status, 0, run.stderr)
+			assert.equal(await sh(name, 'cat /local; echo $FROM_LAYOUT'), 'here\nyes', name)
+		}
+		const run = cli([debianTar(), '-t', 'rootfs'])
+		assert.equal(run.status, 0, run.stderr)
+		assert.equal(await sh('rootfs', '. /etc/os-release; echo $ID; whoami'), 'debian\nuser')
+
+		const bad = cli([write('cut.tar', fs.readFileSync(ociArchive).subarray(0, 100000)), '-t', 'cut'])
+		assert.equal(bad.status, 1)
+		assert.match(bad.stderr, /the archive/)
+		assert.match(cli([write('evil.tar', tarOf([{ name: '../../evil', data: 'x' }])), '-t', 'evil']).stderr, /evil/)
+		// What a client says is never taken for a path of the server.
+		const asked = (await api('POST', '/v3/templates', { name: 'path' }, { base: own.url, key: own.key })).json
+		const start = (body) => api('POST', `/v2/templates/${asked.templateID}/builds/${asked.buildID}`, body, { base: own.url, key: own.key })
+		for (const body of [{ fromUpload: '/etc/passwd' }, { fromUpload: 'a'.repeat(64), fromImage: 'ubuntu' }]) {
+			const answer = await start({ ...body, steps: [] })
+			assert.equal(answer.status, 400)
+			assert.match(answer.text, /fromUpload/)
+		}
+		assert.equal((await start({ fromUpload: 'a'.repeat(64), steps: [] })).status, 202)
+		assert.ok(await until(async () => /not uploaded/.test((await api('GET', `/templates/${asked.templateID}/builds/${asked.buildID}/status`, undefined, { base: own.url, key: own.key })).json.reason?.message), 10000))
 	} finally {
 		await own.stop()
 	}
