@@ -8,6 +8,7 @@ import http from 'node:http'
 import os from 'node:os'
 import path from 'node:path'
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
 import zlib, { gzipSync } from 'node:zlib'
 import { api, sdk, server } from '../lib/client.mjs'
 import { newServer } from '../lib/server.mjs'
@@ -557,5 +558,38 @@ test('a template from a layout and from archives, sent by the CLI', { skip, time
 		assert.ok(await until(async () => /not uploaded/.test((await api('GET', `/templates/${asked.templateID}/builds/${asked.buildID}/status`, undefined, { base: own.url, key: own.key })).json.reason?.message), 10000))
 	} finally {
 		await own.stop()
+	}
+})
+
+test('examples/private-registry runs unchanged', { skip, timeout: 300000 }, async (t) => {
+	const hash = spawnSync('python3', ['-c', 'import crypt;print(crypt.crypt("secret",crypt.mksalt(crypt.METHOD_BLOWFISH)))'], { encoding: 'utf8' }).stdout.trim()
+	if (!hash.startsWith('$2')) {
+		t.skip('python3 has no bcrypt')
+		return
+	}
+	const locked = await new Registry(path.join(dir, 'private')).start({ htpasswd: `user:${hash}\n` })
+	let own
+	try {
+		locked.push(makeImage(path.join(dir, 'private-layout'), 'one', [debianTar()]), 'team/image:1', ['--dest-creds', 'user:secret'])
+		own = await newServer(server.buildDir, { registries: locked.url }).start()
+		const copy = path.join(process.env.ATOLL_TEST_NPM, 'private-registry.mjs')
+		fs.copyFileSync(fileURLToPath(new URL('../../examples/private-registry/build.mjs', import.meta.url)), copy)
+		const run = (password) => new Promise((done) => {
+			const child = spawn(process.execPath, [copy], { env: { ...process.env, ...own.env(), IMAGE: `${locked.host}/team/image:1`, REGISTRY_USER: 'user', REGISTRY_PASSWORD: password } })
+			let out = ''
+			child.stdout.on('data', (d) => (out += d))
+			child.stderr.on('data', (d) => (out += d))
+			child.once('close', (code) => done({ code, out }))
+		})
+		const good = await run('secret')
+		assert.equal(good.code, 0, good.out)
+		assert.match(good.out, /Debian GNU\/Linux[^\n]*\n*$/)
+		const bad = await run('wrong')
+		assert.equal(bad.code, 1)
+		assert.match(bad.out, /refuses access/)
+		assert.ok(!fs.readFileSync(own.log, 'utf8').includes('secret'), 'the password is in the log')
+	} finally {
+		await own?.stop()
+		await locked.stop()
 	}
 })

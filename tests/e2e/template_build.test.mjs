@@ -272,13 +272,16 @@ test('an archive is taken by a signed address only, and cannot lead out of its p
 	fs.rmSync(dir, { recursive: true })
 })
 
+// What the pool of a server has beside its templates: sandboxes ("i...") and what is kept.
+const poolOf = (own) => spawnSync('nsenter', ['-t', String(own.pid), '-m', 'ls', `${own.runDir}/private/pool`], { encoding: 'utf8' }).stdout.split('\n')
+	.filter((n) => n.includes('+') || n.startsWith('i'))
+const slow = { fromTemplate: 'base', steps: [{ type: 'RUN', args: ['touch /home/user/x'] }, { type: 'RUN', args: ['sleep 1000'] }] }
+const running = async (b) => until(async () => (await b.status()).logEntries.some((l) => l.message.includes('sleep 1000')), 20000)
+
 test('a build that is called off, or whose front is killed, leaves nothing', async () => {
 	const own = await newServer(server.buildDir, { pool_size_mb: 2048 }).start()
 	const opt = { base: own.url, key: own.key }
-	const kept = () => spawnSync('nsenter', ['-t', String(own.pid), '-m', 'ls', `${own.runDir}/private/pool`], { encoding: 'utf8' }).stdout.split('\n')
-		.filter((n) => n.includes('+') || n.startsWith('i'))
-	const slow = { fromTemplate: 'base', steps: [{ type: 'RUN', args: ['touch /home/user/x'] }, { type: 'RUN', args: ['sleep 1000'] }] }
-	const running = async (b) => until(async () => (await b.status()).logEntries.some((l) => l.message.includes('sleep 1000')), 20000)
+	const kept = () => poolOf(own)
 	try {
 		const called = await raw('off', slow, opt)
 		await running(called)
@@ -300,4 +303,52 @@ test('a build that is called off, or whose front is killed, leaves nothing', asy
 		const end = await own.stop()
 		assert.ok(end.clean, JSON.stringify(end.left))
 	}
+})
+
+test('a bomb of files ends at the quota, a ready command at its time, a build with its warden; nothing stays', { timeout: 240000 }, async () => {
+	const own = await newServer(server.buildDir, { pool_size_mb: 2048, ready_timeout_s: 4, default_disk_mb: 256 }).start()
+	const opt = { base: own.url, key: own.key }
+	const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'atoll-bomb-'))
+	const noBox = () => until(() => !poolOf(own).some((n) => n.startsWith('i')), 10000)
+	let stopped
+	try {
+		const before = poolOf(own)
+		fs.writeFileSync(path.join(dir, 'zeros'), '')
+		fs.truncateSync(path.join(dir, 'zeros'), 600 << 20)
+		const bomb = spawnSync('tar', ['-C', dir, '-I', 'gzip -1', '-cf', '-', 'zeros'], { maxBuffer: 1 << 26 }).stdout
+		assert.ok(bomb.length < 8 << 20)
+		const hash = 'b'.repeat(64)
+		const { templateID } = (await api('POST', '/v3/templates', { name: 'bomb' }, opt)).json
+		const { url } = (await api('GET', `/templates/${templateID}/files/${hash}`, undefined, opt)).json
+		assert.equal((await fetch(url, { method: 'PUT', body: bomb })).status, 200)
+		const bombed = await (await raw('bomb', { fromTemplate: 'base', steps: [{ type: 'COPY', args: ['.', '/srv'], filesHash: hash }] }, opt)).end()
+		assert.equal(bombed.status, 'error')
+		assert.equal(bombed.reason.step, '1')
+		assert.match(bombed.reason.message, /disk|space|quota/i)
+		assert.ok(await noBox(), poolOf(own).join())
+		assert.deepEqual(poolOf(own), before)
+
+		for (const readyCmd of ['false', 'sleep 1000']) {
+			const late = await (await raw('late', { fromTemplate: 'base', startCmd: 'sleep 1000', readyCmd, steps: [] }, opt)).end()
+			assert.equal(late.status, 'error')
+			assert.equal(late.reason.step, 'finalize')
+			assert.match(late.reason.message, /ready command timed out after 4 seconds/)
+			assert.ok(await noBox(), poolOf(own).join())
+		}
+
+		const lost = await raw('lost', slow, opt)
+		await running(lost)
+		own.signal('SIGKILL')
+		await own.exited
+		await own.start()
+		assert.ok(await until(async () => (await lost.status().catch(() => ({}))).status === 'error', 20000))
+		assert.match((await lost.status()).reason.message, /restarted/)
+		assert.ok(await noBox(), poolOf(own).join())
+		assert.equal((await api('POST', '/admin/templates/gc', { maxMB: 0 }, opt)).status, 200)
+		assert.ok(await until(() => poolOf(own).length === 0, 60000), poolOf(own).join())
+	} finally {
+		fs.rmSync(dir, { recursive: true })
+		stopped = await own.stop()
+	}
+	assert.ok(stopped.clean, JSON.stringify(stopped.left))
 })

@@ -8,7 +8,7 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { api, sdk } from '../lib/client.mjs'
 import { ATOLL, atoll as runAtoll } from '../lib/cli.mjs'
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { until } from '../lib/host.mjs'
 
 const { Sandbox } = sdk()
@@ -46,6 +46,9 @@ async function sh(name, cmd) {
 	}
 }
 
+const probe = fs.mkdtempSync(path.join(os.tmpdir(), 'atoll-pip-'))
+const noPip = spawnSync('pip', ['download', '--quiet', '--no-deps', '--dest', probe, 'six'], { timeout: 20000 }).status !== 0 && 'no registry of Python packages can be reached'
+fs.rmSync(probe, { recursive: true })
 const SMALL = ['--memory-mb', '512', '--cpus', '1']
 
 test('a Dockerfile with stages, arguments, heredocs and ignored files becomes a template', () => context({
@@ -127,4 +130,12 @@ test('the web app of the examples answers in every sandbox', async () => {
 	const name = nameOf('web')
 	ok('template', 'build', path.join(EXAMPLES, 'web-app'), '-t', name, '--ready', 'curl -fs http://localhost:3000/health', ...SMALL)
 	assert.match(await sh(name, 'curl -s --compressed http://localhost:3000/'), /Hello from a sandbox/)
+})
+
+test('examples/data-science runs unchanged', { timeout: 240000, skip: noPip }, () => {
+	const copy = path.join(process.env.ATOLL_TEST_NPM, 'data-science.mjs')
+	fs.copyFileSync(path.join(EXAMPLES, 'data-science/build.mjs'), copy)
+	const run = spawnSync(process.execPath, [copy], { encoding: 'utf8', timeout: 200000 })
+	assert.equal(run.status, 0, run.stderr + run.stdout)
+	assert.match(run.stdout, /1,234,567 pandas\n*$/)
 })
