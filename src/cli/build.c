@@ -363,6 +363,8 @@ static int read_source(struct building *b)
 	struct stat st;
 	struct err e = ERR_INIT;
 
+	if (b->o->is_archive && (stat(what, &st) < 0 || !S_ISREG(st.st_mode) || !is_archive(what)))
+		return fail("'%s' is not a file that template export has made", what);
 	if (b->o->from_template || stat(what, &st) < 0)
 		return plan_of_image(what, &b->plan, &e) < 0 ? fail("%s", e.text) : 0;
 	if (!b->o->file && (S_ISDIR(st.st_mode) ? is_layout(what) : is_archive(what))) {

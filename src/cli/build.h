@@ -16,6 +16,7 @@ struct build_opts {
 	const struct pairs *args;
 	unsigned cpus, memory_mb;	/* 0: the server's */
 	bool from_template;		/* source is a template, not an image */
+	bool is_archive;		/* source is an archive, and must be there */
 	bool no_cache, no_start, plain;
 };
 

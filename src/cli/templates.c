@@ -11,6 +11,7 @@
 #include "cli/format.h"
 #include "cli/settings.h"
 #include "cli/table.h"
+#include "cli/template_file.h"
 
 #define ONE_TEMPLATE OPERANDS_ONE("give one template, by name or id")
 
@@ -185,6 +186,44 @@ static int run_gc(const struct verb *v, int argc, char **argv)
 	return 0;
 }
 
+static int run_export(const struct verb *v, int argc, char **argv)
+{
+	struct settings_opts conn = { NULL };
+	const char *file = NULL;
+	const struct opt opts[] = { SETTINGS_OPTS(&conn), { "output", 'o', OPT_STR, &file } };
+	autoatoll struct atoll *a = NULL;
+	int n, rc = verb_connect(v, opts, ARRAY_LEN(opts), &conn, ONE_TEMPLATE, argc, argv, &n, &a);
+
+	if (rc >= 0)
+		return rc;
+	return file && *file ? template_export(a, argv[0], file) : usage_error(v, "say where to: -o FILE");
+}
+
+static int run_import(const struct verb *v, int argc, char **argv)
+{
+	struct settings_opts conn = { NULL };
+	struct pairs args autopairs = { NULL };
+	struct build_opts o = { .args = &args, .is_archive = true };
+	int64_t cpus = 0, memory_mb = 0;
+	const struct opt opts[] = {
+		SETTINGS_OPTS(&conn), { "tag", 't', OPT_STR, &o.name }, { "cpus", 0, OPT_NUMBER, &cpus }, { "memory-mb", 0, OPT_NUMBER, &memory_mb },
+		{ "plain", 0, OPT_FLAG, &o.plain },
+	};
+	autoatoll struct atoll *a = NULL;
+	int n, rc = verb_connect(v, opts, ARRAY_LEN(opts), &conn, OPERANDS_ONE("give a file that template export has made"), argc, argv, &n, &a);
+
+	if (rc >= 0)
+		return rc;
+	if (!o.name || !*o.name)
+		return usage_error(v, "a template needs a name: -t NAME");
+	if (cpus > 1024 || memory_mb > INT_MAX)
+		return usage_error(v, "--cpus or --memory-mb is too large");
+	o.source = argv[0];
+	o.cpus = (unsigned)cpus;
+	o.memory_mb = (unsigned)memory_mb;
+	return build_run(a, &o);
+}
+
 static const struct verb template_build_verb = {
 	.name = "template build",
 	.summary = "Make a template of a Dockerfile, an image or an archive",
@@ -258,14 +297,38 @@ static const struct verb template_gc = {
 	.run = run_gc,
 };
 
+static const struct verb template_export_verb = {
+	.name = "template export",
+	.summary = "Write a template to a file",
+	.synopsis = "TEMPLATE -o FILE",
+	.help = "  -o, --output FILE  where to: a compressed tar of its root directory\n\n"
+		"Its variables, user, directory, start and ready command go along; processors, memory and tags do not.\n"
+		"It is made by tar and gzip in a sandbox of the template.\n\n" SETTINGS_HELP,
+	.run = run_export,
+};
+
+static const struct verb template_import_verb = {
+	.name = "template import",
+	.summary = "Make a template of a file that template export has written",
+	.synopsis = "FILE -t NAME[:TAG] [--cpus N] [--memory-mb N]",
+	.help = "  -t, --tag NAME[:TAG]  what to call it; a template of that name gets a new version\n"
+		"      --cpus N          processors of its sandboxes\n"
+		"      --memory-mb N     memory of its sandboxes\n"
+		"      --plain           lines in place of bars\n\n"
+		"Prints the id of the template. Ctrl-C calls it off.\n\n" SETTINGS_HELP,
+	.run = run_import,
+	.operand = OPERAND_FILE,
+};
+
 static const struct verb *const subs[] = {
-	&template_build_verb, &template_list, &template_inspect, &template_tag, &template_publish, &template_rm, &template_gc, NULL,
+	&template_build_verb, &template_list, &template_inspect, &template_tag, &template_publish, &template_rm, &template_gc,
+	&template_export_verb, &template_import_verb, NULL,
 };
 
 const struct verb verb_template = {
 	.name = "template",
 	.summary = "Make, show, name and remove templates",
-	.synopsis = "build | list | inspect | tag | publish | rm | gc ...",
+	.synopsis = "build | list | inspect | tag | publish | rm | gc | export | import ...",
 	.help = "",
 	.run = verb_group,
 	.subs = subs,

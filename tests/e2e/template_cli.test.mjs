@@ -126,6 +126,23 @@ test('Ctrl-C calls the build off', () => context({ Dockerfile: 'FROM e2bdev/base
 	assert.equal(last.status, 'error')
 }))
 
+test('a template goes to a file and comes back under another name', { timeout: 240000 }, () => context({
+	Dockerfile: 'FROM e2bdev/base\nENV COLOUR=blue\nRUN useradd -m guest && mkdir /srv/app && echo kept > /srv/app/file && chown guest /srv/app/file\nWORKDIR /srv/app\nUSER guest\n' }, async (dir) => {
+	const name = nameOf('out'), file = path.join(dir, 'out.tar.gz'), back = nameOf('back')
+	ok('template', 'build', dir, '-t', name, '--start', 'sleep 54321', '--ready', 'pgrep -f "sleep 54321"', ...SMALL)
+	ok('template', 'export', name, '-o', file)
+	assert.deepEqual(fs.readdirSync(dir).sort(), ['Dockerfile', 'out.tar.gz'])
+	ok('template', 'import', file, '-t', back, ...SMALL)
+	assert.equal(await sh(back, 'cat file; stat -c %U file; pwd; whoami; echo $COLOUR; pgrep -fc "^sleep 54321"'), 'kept\nguest\n/srv/app\nguest\nblue\n1')
+
+	const none = atoll('template', 'export', 'no-such-template', '-o', path.join(dir, 'none'))
+	assert.equal(none.code, 1)
+	assert.match(none.err, /no-such-template/)
+	assert.deepEqual(fs.readdirSync(dir).sort(), ['Dockerfile', 'out.tar.gz'])
+	assert.match(atoll('template', 'import', path.join(dir, 'Dockerfile'), '-t', back).err, /is not a file that template export has made/)
+	assert.equal(atoll('template', 'export', name).code, 2)
+}))
+
 test('the web app of the examples answers in every sandbox', async () => {
 	const name = nameOf('web')
 	ok('template', 'build', path.join(EXAMPLES, 'web-app'), '-t', name, '--ready', 'curl -fs http://localhost:3000/health', ...SMALL)
