@@ -40,6 +40,8 @@ static void wrong_fields_are_named(void **state)
 	(void)state;
 	refused("{\"fromImage\":1}", "fromImage");
 	refused("{\"fromImage\":\"a\",\"fromTemplate\":\"b\"}", "must not be given together");
+	refused("{\"fromUpload\":\"/etc/passwd\"}", "fromUpload");
+	refused("{\"fromUpload\":\"aa\",\"fromImage\":\"a\"}", "fromUpload");
 	refused("{\"steps\":{}}", "steps");
 	refused("{\"steps\":[1]}", "steps[0]");
 	refused("{\"steps\":[{\"args\":[]}]}", "steps[0]");
