@@ -21,6 +21,7 @@
 #include "warden/warden.h"
 
 #define NO_PLACE UINT32_MAX
+#define SETS_MAX 64			/* children that make or change volumes at once: a front gone bad must not fork without end */
 
 struct volume_job {			/* a child, from the request on; one that serves, until its end */
 	struct warden *w;
@@ -65,6 +66,8 @@ static void job_free(void *arg)
 
 	if (j->place != NO_PLACE)
 		j->w->volume_jobs[j->place] = NULL;
+	else
+		j->w->n_volume_sets--;
 	watch_free(j->watch);
 	fd_close(j->sock);
 	fd_close(j->client);
@@ -161,6 +164,8 @@ static void job_begin(struct warden *w, const struct msg_head *head, const char 
 	memcpy(j->name, name, sizeof j->name);
 	if (place != NO_PLACE)
 		w->volume_jobs[place] = j;
+	else
+		w->n_volume_sets++;
 	if (job_fork(j, place != NO_PLACE, &e) < 0) {
 		answer(j, &e);
 		job_free(j);
@@ -175,6 +180,10 @@ void volume_op_set(struct warden *w, const void *msg)
 {
 	const struct msg_volume *m = msg;
 
+	if (w->n_volume_sets == SETS_MAX) {
+		front_error(w, w->life, m->head.seq, EBUSY, "as many volumes are being made or changed as can be");
+		return;
+	}
 	log_info("volume", "name=%s bytes=%llu request=%s", m->name, (unsigned long long)m->bytes, m->request);
 	job_begin(w, &m->head, m->name, m->bytes, NO_PLACE);
 }

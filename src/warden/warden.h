@@ -73,6 +73,7 @@ struct warden {
 	uint32_t n_builders, max_builders;
 
 	struct volume_job *volume_jobs[ENGINE_VOLUME_PLACES];	/* programs that serve volumes, by their places */
+	uint32_t n_volume_sets;			/* children that make or change volumes */
 
 	uint32_t n_pulls;			/* programs that fetch images */
 
