@@ -2,7 +2,8 @@
 /* front/api_fork: POST /sandboxes/{id}/fork: copies of a running sandbox, with all that runs in it.
  *
  * The sandbox is kept once, each copy is restored from that, and what was kept is forgotten. Copies have ids and tokens of their
- * own; each that could not be made is an error in the list. */
+ * own; each that could not be made is an error in the list. What is put into the requests of the source on their way out is put
+ * into those of a copy only if the client says so: a copy is often made to try something that the source must not do. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,6 +36,7 @@ struct forks {
 	struct req *r;
 	struct sandbox *source;
 	uint32_t timeout_s;
+	bool secrets;			/* of the source, for all of them */
 	size_t n, left;
 	char kept[ID_SIZE];
 	struct fork v[];
@@ -85,7 +87,7 @@ static void fork_begin(struct fork *fk)
 	struct spec sp;
 	struct err e = ERR_INIT;
 
-	if (spec_copy(&fs->source->spec, &sp, &e) < 0) {
+	if (spec_copy(&fs->source->spec, fs->secrets, &sp, &e) < 0) {
 		fork_over(fk, error_json(&e));
 		return;
 	}
@@ -127,7 +129,7 @@ static void on_kept(void *user, const struct keep_result *re)
 		return;
 	}
 	memcpy(fs->kept, re->name, sizeof fs->kept);
-	sandbox_note(fs->source, LOG_LVL_INFO, JOURNAL_LIFECYCLE, "sandbox forked", "count=%zu request=%s", n, fs->r->id);
+	sandbox_note(fs->source, LOG_LVL_INFO, JOURNAL_LIFECYCLE, "sandbox forked", "count=%zu secrets=%s request=%s", n, fs->secrets ? "yes" : "no", fs->r->id);
 	for (size_t i = 0; i < n; i++)	/* the last one may be over at once, and fs with it */
 		fork_begin(&fs->v[i]);
 }
@@ -137,13 +139,13 @@ void api_fork(struct req *r)
 	struct sandbox *sb = req_sandbox(r);
 	autojson json_t *body = sb ? req_json(r, true) : NULL;
 	int64_t timeout_s = TIMEOUT_DEFAULT_S, count = 1;
-	bool given;
+	bool given, secrets = false;
 	struct err e = ERR_INIT;
 
 	if (!body)
 		return;
 	if (field_int(body, "timeout", 1, r->front->opt.max_timeout_s, &timeout_s, &given, &e) < 0 ||
-	    field_int(body, "count", 1, COUNT_MAX, &count, &given, &e) < 0) {
+	    field_int(body, "count", 1, COUNT_MAX, &count, &given, &e) < 0 || json_get_bool(body, "inheritSecrets", &secrets, &e) < 0) {
 		reply_err(r, &e);
 		return;
 	}
@@ -160,6 +162,7 @@ void api_fork(struct req *r)
 	fs->r = req_ref(r);
 	fs->source = sandbox_ref(sb);
 	fs->timeout_s = (uint32_t)timeout_s;
+	fs->secrets = secrets;
 	fs->n = fs->left = (size_t)count;
 	for (size_t i = 0; i < fs->n; i++)
 		fs->v[i].all = fs;

@@ -10,6 +10,7 @@
 #include "front/limits.h"
 #include "front/quota.h"
 #include "front/snapshots.h"
+#include "front/spec_rules.h"
 #include "http/json.h"
 #include "ipc/policy.h"
 
@@ -228,8 +229,10 @@ int spec_parse(const struct front *f, const char *team, const json_t *body, enum
 	return 0;
 }
 
-int spec_copy(const struct spec *sp, struct spec *ret, struct err *e)
+int spec_copy(const struct spec *sp, bool secrets, struct spec *ret, struct err *e)
 {
+	autojson json_t *network = secrets || !sp->network ? json_incref(sp->network) : spec_network_bare(sp->network);
+
 	*ret = *sp;
 	ret->policy = NULL;
 	ret->network = NULL;
@@ -237,7 +240,9 @@ int spec_copy(const struct spec *sp, struct spec *ret, struct err *e)
 	(void)json_incref(ret->metadata);
 	(void)json_incref(ret->env_vars);
 	(void)json_incref(ret->volumes);
-	if (!sp->network || spec_network(sp->network, ret, e) == 0)
+	if (sp->network && !network)
+		(void)err_set(e, ENOMEM, "out of memory");
+	else if (!sp->network || spec_network(network, ret, e) == 0)
 		return 0;
 	spec_done(ret);			/* it was good once; but a copy without it may reach more than the first */
 	return -e->no;

@@ -52,7 +52,8 @@ int spec_limits(const struct front *f, const char *team, const char *key, const 
 
 /* On failure the err text is for the client, naming the field: -EINVAL (400), -ENOENT (404: template). */
 int spec_parse(const struct front *f, const char *team, const json_t *body, enum spec_version ver, struct spec *ret, struct err *e);
-int spec_copy(const struct spec *sp, struct spec *ret, struct err *e);
+/* For a copy of that sandbox; its secrets only if asked for, see spec_network_bare(). */
+int spec_copy(const struct spec *sp, bool secrets, struct spec *ret, struct err *e);
 int spec_network(json_t *network, struct spec *sp, struct err *e);	/* borrowed; keeps a reference; flags are set before */
 void spec_done(struct spec *sp);
 

@@ -267,17 +267,34 @@ int spec_rules_fill(
 
 /* --- shown and kept ------------------------------------------------------------------------------------------ */
 
+/* In a copy, whose values are still those of another. */
+static void drop_of_proxy(json_t *copy, const char *field)
+{
+	json_t *proxy = json_object_get(copy, "egressProxy");
+
+	if (json_object_get(proxy, field)) {
+		json_t *less = json_copy(proxy);
+
+		(void)json_object_del(less, field);
+		(void)json_object_set_new(copy, "egressProxy", less);
+	}
+}
+
 json_t *spec_network_shown(const json_t *network)
 {
 	json_t *copy = json_copy((json_t *)network);
-	json_t *proxy = json_object_get(copy, "egressProxy");
 
-	if (json_object_get(proxy, "password")) {
-		json_t *less = json_copy(proxy);
+	drop_of_proxy(copy, "password");
+	return copy;
+}
 
-		(void)json_object_del(less, "password");
-		(void)json_object_set_new(copy, "egressProxy", less);
-	}
+json_t *spec_network_bare(const json_t *network)
+{
+	json_t *copy = json_copy((json_t *)network);
+
+	(void)json_object_del(copy, "rules");
+	drop_of_proxy(copy, "username");
+	drop_of_proxy(copy, "password");
 	return copy;
 }
 

@@ -20,5 +20,8 @@ int spec_rules(const json_t *network, struct policy *p, struct err *e);
 int spec_rules_fill(
 	const struct front *f, const char *team, const json_t *network, bool strict, struct rules **ret, struct err *e);
 
+/* Of another sandbox, for a copy of it: without the values that were meant for that one, which are all headers of 'rules' and who
+ * it is to the proxy. The proxy itself stays, like all else that narrows what can be reached. New reference. */
+json_t *spec_network_bare(const json_t *network);
 json_t *spec_network_shown(const json_t *network); /* without what must not be shown; new reference */
 bool spec_network_secret(const json_t *network); /* does it hold what must not be readable on the disk? */

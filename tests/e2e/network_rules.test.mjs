@@ -12,12 +12,16 @@ import { api, killRaw, server, shell, withRaw } from '../lib/client.mjs'
 import { newServer } from '../lib/server.mjs'
 import { childrenOf, nameOf, sleep, until } from '../lib/host.mjs'
 import { certificates, outside } from '../lib/outside.mjs'
+import { atoll } from '../lib/cli.mjs'
+import { built } from '../ckpt/drive.mjs'
 
 const NAMES = ['api.example.com', 'other.example.com', 'wrong.example.com']
 const ALL = '0.0.0.0/0'
 const SECRET = 'sk-live-4242-do-not-leak'
 const SOCKS = path.join(path.dirname(fileURLToPath(import.meta.url)), '../lib/socks_server.py')
 const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'atoll-rules-'))
+const tools = built('tools')
+const noMemory = tools.why && `CRIU is not there: ${tools.why}`
 let out, own, opt
 
 before(async () => {
@@ -180,6 +184,77 @@ test('rules are changed while the sandbox runs', async () => {
 	})
 })
 
+const fork = async (sbx, body) => {
+	const made = await api('POST', `/sandboxes/${sbx.sandboxID}/fork`, { timeout: 120, ...body }, opt)
+	assert.equal(made.status, 201, made.text)
+	assert.ok(made.json[0].sandbox, made.text)
+	return made.json[0].sandbox
+}
+const networkOf = async (sbx) => (await api('GET', `/sandboxes/${sbx.sandboxID}`, undefined, opt)).json.network
+
+test('a copy has the limits of its source and none of its secrets, unless they are asked for', { skip: noMemory }, async () => {
+	assert.equal((await secret('fork-key', SECRET)).status, 201)
+	const lists = { denyOut: [ALL], allowOut: ['api.example.com'] }
+	const rules = header('api.example.com', { Authorization: 'Bearer ${e2b.secrets.fork-key}', 'X-Plain': 'a value' })
+	await withNetwork({ ...lists, rules }, async (sbx) => {
+		assert.equal((await get(sbx, 'https://api.example.com/')).headers.authorization, `Bearer ${SECRET}`)
+		const copies = [await fork(sbx), await fork(sbx, { inheritSecrets: false }), await fork(sbx, { inheritSecrets: true })]
+		for (const copy of copies.slice(0, 2)) {
+			assert.deepEqual(await networkOf(copy), lists)
+			const { headers } = await get(copy, 'https://api.example.com/', '-k')
+			assert.deepEqual([headers.authorization, headers['x-plain']], [undefined, undefined])
+		}
+		assert.deepEqual(await networkOf(copies[2]), { ...lists, rules })
+		const { headers } = await get(copies[2], 'https://api.example.com/')
+		assert.deepEqual([headers.authorization, headers['x-plain']], [`Bearer ${SECRET}`, 'a value'])
+		for (const copy of copies)
+			assert.equal(await get(copy, 'https://other.example.com/', '-k'), null, 'it reaches no more than its source')
+		// A copy can be given secrets later, and does not pass them on, either.
+		assert.equal((await update(copies[0], { ...lists, rules })).status, 204)
+		assert.equal((await get(copies[0], 'https://api.example.com/')).headers.authorization, `Bearer ${SECRET}`)
+		const grandchild = await fork(copies[0])
+		assert.deepEqual(await networkOf(grandchild), lists)
+		// From a snapshot: what the request asks for, and nothing of the source.
+		const kept = await api('POST', `/sandboxes/${sbx.sandboxID}/snapshots`, {}, opt)
+		assert.equal(kept.status, 201, kept.text)
+		await withRaw({ templateID: kept.json.snapshotID, timeout: 120 }, async (late) => {
+			assert.equal(await networkOf(late), undefined)
+			assert.equal((await get(late, 'https://api.example.com/', '-k')).headers.authorization, undefined)
+		}, opt)
+		await withRaw({ templateID: kept.json.snapshotID, timeout: 120, network: { rules } }, async (late) =>
+			assert.equal((await get(late, 'https://api.example.com/')).headers.authorization, `Bearer ${SECRET}`), opt)
+		assert.equal((await api('DELETE', `/templates/${encodeURIComponent(kept.json.snapshotID)}`, undefined, opt)).status, 204)
+		for (const copy of [...copies, grandchild])
+			await killRaw(copy, opt)
+		for (const inheritSecrets of ['true', 1, {}]) {
+			const bad = await api('POST', `/sandboxes/${sbx.sandboxID}/fork`, { inheritSecrets }, opt)
+			assert.deepEqual([bad.status, /field 'inheritSecrets'/.test(bad.text)], [400, true], bad.text)
+		}
+	})
+	assert.equal((await api('DELETE', '/secrets/fork-key', undefined, opt)).status, 204)
+})
+
+test('atoll fork copies, with and without secrets', { skip: noMemory }, async () => {
+	const rules = header('api.example.com', { 'X-Plain': 'a value' })
+	await withNetwork({ rules }, async (sbx) => {
+		const env = { E2B_API_URL: own.url, E2B_API_KEY: own.key }
+		const two = atoll(['fork', '--count', '2', '--timeout', '120', sbx.sandboxID], { env })
+		assert.equal(two.code, 0, two.err)
+		const ids = two.out.trim().split('\n')
+		assert.equal(new Set(ids).size, 2)
+		const all = atoll(['fork', '--with-secrets', sbx.sandboxID], { env })
+		assert.equal(all.code, 0, all.err)
+		assert.deepEqual(await networkOf({ sandboxID: ids[0] }), {})
+		assert.deepEqual(await networkOf({ sandboxID: all.out.trim() }), { rules })
+		for (const sandboxID of [...ids, all.out.trim()])
+			await killRaw({ sandboxID }, opt)
+		const none = atoll(['fork', 'i0000000000000000000'], { env })
+		assert.deepEqual([none.code, none.out], [1, ''])
+		assert.match(none.err, /there is no sandbox/)
+		assert.equal(atoll(['fork', '--count', '0', sbx.sandboxID], { env }).code, 2)
+	})
+})
+
 test('rules, secrets and proxies that make no sense are refused by the name of their field', async () => {
 	const cases = [[{ rules: [] }, 'network.rules'], [{ rules: { '': [] } }, 'network.rules'], [{ rules: { 'a b': [] } }, 'network.rules'], [{ rules: { '*.a.com': [] } }, 'network.rules'],
 		[{ rules: { 'a.com': {} } }, 'network.rules.a.com'], [{ rules: { 'a.com': [{}, {}] } }, 'network.rules.a.com'], [{ rules: header('a.com', { 'X Y': 'v' }) }, 'network.rules.a.com'],
@@ -268,6 +343,15 @@ s = socket.create_connection(('${out.at(2)}', 7), 5); s.sendall(b'hello'); print
 import socket
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.settimeout(2); s.connect(('${out.at(2)}', 7)); s.send(b'x'); s.recv(9)"`)
 			assert.notEqual(udp.code, 0)
+			if (!noMemory) {	// a copy that the proxy does not know must not go past it
+				px.seen.length = 0
+				const copy = await fork(sbx)
+				assert.deepEqual(await networkOf(copy), { egressProxy: { address: 'proxy.example.com:1080' } })
+				assert.equal(await get(copy, 'https://api.example.com/', '-k'), null)
+				assert.equal(await get(copy, `http://${out.at(2)}/`), null)
+				assert.deepEqual(px.seen, [])
+				await killRaw(copy, opt)
+			}
 			const info = await api('GET', `/sandboxes/${sbx.sandboxID}`, undefined, opt)
 			assert.deepEqual(info.json.network.egressProxy, { address: 'proxy.example.com:1080', username: 'proxy-user' })
 			assert.equal((await update(sbx, { egressProxy: { ...egressProxy, password: 'wrong' } })).status, 204)

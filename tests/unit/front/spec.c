@@ -13,6 +13,7 @@
 
 #include "front/front.h"
 #include "front/spec.h"
+#include "ipc/policy.h"
 #include "store/db.h"
 
 static struct front f = { .opt = { .max_timeout_s = 86400, .domain = "" } };
@@ -127,6 +128,29 @@ static void maps_are_bounded(void **state)
 	json_decref(body);
 }
 
+static void a_copy_has_no_secrets_unless_asked_for(void **state)
+{
+	struct spec copy;
+
+	(void)state;
+	assert_int_equal(parse("{\"templateID\":\"base\",\"network\":{\"denyOut\":[\"0.0.0.0/0\"],\"allowOut\":[\"a.com\"],"
+			       "\"rules\":{\"a.com\":[{\"transform\":{\"headers\":{\"x\":\"y\"}}}]},"
+			       "\"egressProxy\":{\"address\":\"p.com:1\",\"username\":\"u\",\"password\":\"p\"}}}", SPEC_V2), 0);
+	assert_int_equal(spec_copy(&sp, true, &copy, &e), 0);
+	assert_true(json_equal(copy.network, sp.network));
+	spec_done(&copy);
+	assert_int_equal(spec_copy(&sp, false, &copy, &e), 0);
+	char *text = json_dumps(copy.network, JSON_COMPACT | JSON_SORT_KEYS);
+
+	assert_string_equal(text, "{\"allowOut\":[\"a.com\"],\"denyOut\":[\"0.0.0.0/0\"],\"egressProxy\":{\"address\":\"p.com:1\"}}");
+	free(text);
+	assert_int_equal(copy.policy->flags & POLICY_SOCKS, POLICY_SOCKS);
+	assert_false(policy_has_names(copy.policy, POLICY_REWRITE));
+	assert_true(policy_has_names(sp.policy, POLICY_REWRITE));
+	assert_string_equal(json_string_value(json_object_get(json_object_get(sp.network, "egressProxy"), "password")), "p");
+	spec_done(&copy);
+}
+
 static int tear_down(void **state)
 {
 	(void)state;
@@ -144,6 +168,7 @@ int main(void)
 		cmocka_unit_test(internet_can_be_refused_in_two_ways),
 		cmocka_unit_test(private_traffic_needs_a_secure_sandbox),
 		cmocka_unit_test(maps_are_bounded),
+		cmocka_unit_test(a_copy_has_no_secrets_unless_asked_for),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);
