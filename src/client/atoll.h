@@ -87,6 +87,28 @@ int atoll_boot(struct atoll *a, const char *id, unsigned timeout_s, struct atoll
 /* It ends timeout_s after now, be that sooner or later than before; 0: at once. */
 int atoll_set_timeout(struct atoll *a, const char *id, unsigned timeout_s, struct atoll_error *e);
 
+struct atoll_fork_spec {
+	unsigned count;			/* of copies; 0: one */
+	unsigned timeout_s;		/* each ends so long after now; 0: 15 */
+	bool inherit_secrets;		/* what is put into the requests of the source is put into theirs, too */
+};
+
+struct atoll_fork {
+	const char *id;			/* NULL: this one could not be made, */
+	const char *error;		/* ... because of that; else NULL */
+	int code;			/* 429: it is one too many, 500: it did not work; else 0 */
+};
+
+struct atoll_forks {
+	const struct atoll_fork *v;
+	size_t n;
+	const char *json;
+};
+
+/* Copies of a running sandbox, with all that runs in it, which goes on itself. An error only if none was tried: look at each. */
+int atoll_fork(struct atoll *a, const char *id, const struct atoll_fork_spec *spec, struct atoll_forks **ret, struct atoll_error *e);
+void atoll_forks_free(struct atoll_forks *f);
+
 struct atoll_limit {
 	const char *name;		/* "memoryMB" */
 	const char *value, *max, *used;	/* numbers; NULL: no limit, none to that, not counted */

@@ -94,6 +94,7 @@ struct kept {				/* behind every public struct { v, n, json } */
 		struct atoll_limits limits;
 		struct atoll_templates templates;
 		struct atoll_volumes volumes;
+		struct atoll_forks forks;
 	};
 	json_t *root;			/* owns every string */
 	char *text;
