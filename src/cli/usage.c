@@ -30,9 +30,16 @@ static const char *shown(const struct atoll_usage_row *u, const char *name)
 	return u->key_name ? u->key_name : *z ? z : "-";
 }
 
+/* The server has prices. */
+static bool has_costs(const struct atoll_usage *l)
+{
+	return l->n > 0 && l->v[0].cost >= 0;
+}
+
 static int print_rows(const struct atoll_usage *l, char *const *names, size_t n_names)
 {
-	struct column columns[BY_MAX + 4];
+	bool costs = has_costs(l);
+	struct column columns[BY_MAX + 6];
 	autotable struct table t = { .columns = columns };
 
 	for (size_t i = 0; i < n_names; i++)
@@ -41,6 +48,9 @@ static int print_rows(const struct atoll_usage *l, char *const *names, size_t n_
 	columns[t.n_columns++] = (struct column) { "SECONDS", true };
 	columns[t.n_columns++] = (struct column) { "VCPU-SECONDS", true };
 	columns[t.n_columns++] = (struct column) { "GIB-SECONDS", true };
+	columns[t.n_columns++] = (struct column) { "EGRESS-MIB", true };
+	if (costs)
+		columns[t.n_columns++] = (struct column) { "COST", true };
 	for (size_t i = 0; i < l->n; i++) {
 		const struct atoll_usage_row *u = &l->v[i];
 
@@ -50,6 +60,9 @@ static int print_rows(const struct atoll_usage *l, char *const *names, size_t n_
 		table_addf(&t, "%.1f", u->seconds);
 		table_addf(&t, "%.1f", u->vcpu_seconds);
 		table_addf(&t, "%.1f", u->gib_seconds);
+		table_addf(&t, "%.1f", (double)u->egress_bytes / (1 << 20));
+		if (costs)
+			table_addf(&t, "%.4f", u->cost);
 	}
 	return table_print(&t);
 }
@@ -70,15 +83,20 @@ static void put_csv(const char *z, char end)
 
 static int print_csv(const struct atoll_usage *l, char *const *names, size_t n_names)
 {
+	bool costs = has_costs(l);
+
 	for (size_t k = 0; k < n_names; k++)
 		put_csv(names[k], ',');
-	(void)puts("sandboxes,seconds,vcpu_seconds,gib_seconds");
+	(void)printf("sandboxes,seconds,vcpu_seconds,gib_seconds,egress_bytes%s\n", costs ? ",cost" : "");
 	for (size_t i = 0; i < l->n; i++) {
 		const struct atoll_usage_row *u = &l->v[i];
 
 		for (size_t k = 0; k < n_names; k++)
 			put_csv(value_of(u, names[k]), ',');
-		(void)printf("%lld,%.3f,%.3f,%.3f\n", (long long)u->sandboxes, u->seconds, u->vcpu_seconds, u->gib_seconds);
+		(void)printf("%lld,%.3f,%.3f,%.3f,%lld", (long long)u->sandboxes, u->seconds, u->vcpu_seconds, u->gib_seconds, (long long)u->egress_bytes);
+		if (costs)
+			(void)printf(",%.6f", u->cost);
+		(void)putchar('\n');
 	}
 	return 0;
 }
@@ -119,13 +137,14 @@ const struct verb verb_usage = {
 	.name = "usage",
 	.summary = "Show for how long sandboxes ran, by key, template, day or label",
 	.synopsis = "[--by LIST] [--from DAY] [--to DAY] [--all-teams] [--csv | --json]",
-	.help = "      --by LIST    up to four of day, key, template, sandbox, team and metadata.NAME, with commas (default: key)\n"
+	.help = "      --by LIST    up to four of day, key, template, sandbox, team and tag:NAME (a label of\n"
+		"                   the metadata), with commas (default: key)\n"
 		"      --from DAY   as in 2026-11-15, UTC (default: the last 30 days)\n"
 		"      --to DAY     the last one of them (default: today)\n"
 		"      --all-teams  of everybody; needs an admin key\n"
 		"      --csv        for a spreadsheet\n"
 		"      --json       as a JSON array\n\n"
 		"A sandbox counts from its start to its end, but not while it is paused: in seconds, and these times the processors\n"
-		"and times the GiB of memory that it may use.\n\n" SETTINGS_HELP,
+		"and times the GiB of memory that it may use. If the server has prices (see atoll.conf(5)), it shows what that costs.\n\n" SETTINGS_HELP,
 	.run = run,
 };

@@ -212,6 +212,8 @@ struct atoll_usage_row {
 	int64_t sandboxes;
 	double seconds;			/* for which they ran, all together; */
 	double vcpu_seconds, gib_seconds;	/* ... times the processors, times the GiB of memory that they may use */
+	int64_t egress_bytes;		/* that they sent out */
+	double cost;			/* by the server's prices; below 0: it has none */
 };
 
 struct atoll_usage {
@@ -221,7 +223,7 @@ struct atoll_usage {
 };
 
 struct atoll_usage_query {
-	const char *by;			/* up to four of day, key, template, sandbox, team, metadata.NAME; NULL: key */
+	const char *by;			/* up to four of day, key, template, sandbox, team, tag:NAME; NULL: key */
 	const char *from, *to;		/* days, "2026-11-15", UTC; NULL: the last 30 */
 	bool all_teams;			/* needs an admin key */
 };

@@ -19,6 +19,7 @@ static void fill_row(struct kept *k, void *item, json_t *o)
 	*u = (struct atoll_usage_row) {
 		.key_name = json_text_or_null(o, "keyName"), .sandboxes = json_number(o, "sandboxes", 0), .seconds = real(o, "seconds"),
 		.vcpu_seconds = real(o, "vcpuSeconds"), .gib_seconds = real(o, "gibSeconds"),
+		.egress_bytes = json_number(o, "egressBytes", 0), .cost = json_object_get(o, "cost") ? real(o, "cost") : -1,
 	};
 	u->by = kept_pairs(k, json_object_get(o, "by"), &u->n_by);
 }

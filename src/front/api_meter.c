@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/prices.h"
 #include "front/api.h"
 #include "front/front.h"
 #include "front/keyring.h"
@@ -38,7 +39,7 @@ struct by {
 };
 
 struct sum {
-	uint64_t sandboxes, running_ms, cpu_permille_ms, mib_ms;
+	uint64_t sandboxes, running_ms, cpu_permille_ms, mib_ms, sent_bytes;
 };
 
 struct group {
@@ -49,6 +50,7 @@ struct group {
 
 struct report {
 	struct keyring *keyring;
+	const struct prices *prices;
 	const char *team;		/* NULL: all */
 	struct by by[BY_MAX];
 	size_t n_by;
@@ -144,6 +146,7 @@ static void add(struct sum *s, const struct meter_row *row)
 	s->running_ms += row->running_ms;
 	s->cpu_permille_ms += row->cpu_permille_ms;
 	s->mib_ms += row->mib_ms;
+	s->sent_bytes += row->sent_bytes;
 }
 
 static void on_row(void *user, const struct meter_row *row)
@@ -162,12 +165,21 @@ static void on_row(void *user, const struct meter_row *row)
 	}
 }
 
-static void sum_json(json_t *o, const struct sum *s)
+static double cost(const struct sum *s, const struct prices *p)
+{
+	return (double)s->cpu_permille_ms / 1e6 / 3600 * p->vcpu_hour + (double)s->mib_ms / 1e3 / 1024 / 3600 * p->gib_hour +
+	       (double)s->sent_bytes / (1 << 30) * p->egress_gib;
+}
+
+static void sum_json(json_t *o, const struct sum *s, const struct prices *p)
 {
 	(void)json_object_set_new(o, "sandboxes", json_integer((json_int_t)s->sandboxes));
 	(void)json_object_set_new(o, "seconds", json_real((double)s->running_ms / 1000));
 	(void)json_object_set_new(o, "vcpuSeconds", json_real((double)s->cpu_permille_ms / 1e6));
 	(void)json_object_set_new(o, "gibSeconds", json_real((double)s->mib_ms / 1000 / 1024));
+	(void)json_object_set_new(o, "egressBytes", json_integer((json_int_t)s->sent_bytes));
+	if (p->set)
+		(void)json_object_set_new(o, "cost", json_real(cost(s, p)));
 }
 
 /* A key is shown with its name, for people; one that is gone has none any more. */
@@ -201,17 +213,23 @@ static json_t *report_json(struct report *rp)
 
 		if (keys)
 			name_key(rp, g->of, o);
-		sum_json(o, &g->sum);
+		sum_json(o, &g->sum, rp->prices);
 		(void)json_array_append_new(rows, o);
 		total.running_ms += g->sum.running_ms;
 		total.cpu_permille_ms += g->sum.cpu_permille_ms;
 		total.mib_ms += g->sum.mib_ms;
+		total.sent_bytes += g->sum.sent_bytes;
 	}
-	sum_json(all, &total);
+	sum_json(all, &total, rp->prices);
 	(void)json_object_del(all, "sandboxes");	/* one may be in several rows */
 	day_text(rp->first, first);
 	day_text(rp->last, last);
-	return json_pack("{s:s,s:s,s:o,s:o,s:o}", "from", first, "to", last, "by", by, "rows", rows, "total", all);
+	json_t *j = json_pack("{s:s,s:s,s:o,s:o,s:o}", "from", first, "to", last, "by", by, "rows", rows, "total", all);
+
+	if (rp->prices->set)
+		(void)json_object_set_new(j, "prices", json_pack("{s:s,s:f,s:f,s:f}", "currency", rp->prices->currency, "vcpuHour",
+			rp->prices->vcpu_hour, "gibHour", rp->prices->gib_hour, "egressGib", rp->prices->egress_gib));
+	return j;
 }
 
 static int most_first(const void *a, const void *b)
@@ -243,8 +261,7 @@ static void report_done(struct report *rp)
 
 static int read_dim(struct str s, bool all_teams, struct by *ret)
 {
-	static const char metadata[] = "metadata.";
-	const size_t n = sizeof metadata - 1;
+	size_t n = str_starts(s, "metadata.") ? 9 : str_starts(s, "tag:") ? 4 : 0;	/* two names of the same */
 
 	if (!str_copy(ret->name, sizeof ret->name, s))
 		return -EINVAL;
@@ -255,7 +272,7 @@ static int read_dim(struct str s, bool all_teams, struct by *ret)
 	}
 	ret->dim = BY_METADATA;
 	ret->label = ret->name + n;
-	return s.n > n && s.n - n <= LABEL_MAX && memcmp(s.p, metadata, n) == 0 ? 0 : -EINVAL;
+	return n > 0 && s.n > n && s.n - n <= LABEL_MAX ? 0 : -EINVAL;
 }
 
 static int read_by(struct req *r, struct report *rp)
@@ -278,7 +295,7 @@ static int read_by(struct req *r, struct report *rp)
 			return 0;
 	}
 refuse:
-	reply_error(r, 400, "query parameter 'by' must be up to %d different ones of day, key, template, sandbox%s and metadata.NAME", BY_MAX,
+	reply_error(r, 400, "query parameter 'by' must be up to %d different ones of day, key, template, sandbox%s and tag:NAME", BY_MAX,
 		rp->team ? "" : ", team");
 	return -EINVAL;
 }
@@ -302,7 +319,7 @@ static int read_day(struct req *r, const char *name, uint64_t *ret)
 
 static void answer(struct req *r, const char *team)
 {
-	struct report rp = { .keyring = r->front->keyring, .team = team, .index = json_object(), .last = clock_wall_ms() / DAY_MS };
+	struct report rp = { .keyring = r->front->keyring, .prices = &r->front->opt.prices, .team = team, .index = json_object(), .last = clock_wall_ms() / DAY_MS };
 	struct err e = ERR_INIT;
 
 	rp.first = rp.last - (DAYS_DEFAULT - 1);

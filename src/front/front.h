@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/log.h"
+#include "base/prices.h"
 #include "front/build.h"
 #include "front/memory.h"
 #include "front/snapshots.h"
@@ -66,6 +67,7 @@ struct front_options {
 	uint32_t volume_mb, volume_max_mb;	/* how much one may hold: if nobody says, and at most */
 	uint32_t team_max_volumes;
 	uint32_t pool_size, pool_max;	/* finished sandboxes per template: at least, at most; 0: none */
+	struct prices prices;		/* of usage */
 	bool open;			/* no key is needed on this machine */
 	bool metrics_open;
 	bool text_from_stdout;		/* of sandboxes that do not say themselves */

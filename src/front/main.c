@@ -372,7 +372,7 @@ static int parse_options(int argc, char **argv, struct front *f)
 		{ "template-cache-mb", required_argument, NULL, 'C' }, { "template-uploads-mb", required_argument, NULL, 'U' },
 		{ "template-upload-max-mb", required_argument, NULL, 'F' }, { "build-timeout", required_argument, NULL, 'B' },
 		{ "ready-timeout", required_argument, NULL, 'R' }, { "image-map", required_argument, NULL, 'I' },
-		{ "door", required_argument, NULL, 'D' },
+		{ "door", required_argument, NULL, 'D' },	{ "prices", required_argument, NULL, '$' },
 		{ "open", no_argument, NULL, 'o' },		{ "metrics-open", no_argument, NULL, 'm' },
 		{ "text-from-stdout", no_argument, NULL, 'x' },
 		{ 0 },
@@ -427,6 +427,10 @@ static int parse_options(int argc, char **argv, struct front *f)
 		case 'D':
 			if (take_door(f, optarg) < 0)
 				return -EINVAL;
+			break;
+		case '$':
+			if (prices_parse(str_of(optarg), &opt->prices) < 0)
+				return usage_error("--prices is malformed");
 			break;
 		case 'o':
 			opt->open = true;

@@ -27,13 +27,13 @@ uint64_t meter_day_end(uint64_t from_ms, uint64_t until_ms)
 }
 
 /* The stretch that ends at until_ms, all within one day. */
-static void add(const struct sandbox *sb, uint64_t until_ms, uint64_t ms, const char *metadata)
+static void add(const struct sandbox *sb, uint64_t until_ms, uint64_t ms, uint64_t sent, const char *metadata)
 {
 	const struct msg_limits *lim = &sb->spec.limits;
 	struct meter_row row = {
 		.sandbox = sb->id, .team = sb->team, .key = sb->key, .template = sb->spec.tpl.name, .metadata = metadata,
 		.day = (until_ms - (ms > 0)) / DAY_MS, .running_ms = ms, .cpu_permille_ms = ms * lim->cpu_permille,
-		.mib_ms = ms * (lim->mem_bytes / MIB), .until_ms = until_ms,
+		.mib_ms = ms * (lim->mem_bytes / MIB), .until_ms = until_ms, .sent_bytes = sent,
 	};
 	struct err e;
 
@@ -42,8 +42,10 @@ static void add(const struct sandbox *sb, uint64_t until_ms, uint64_t ms, const 
 }
 
 /* The last ms milliseconds, each to its day. */
-static void add_days(const struct sandbox *sb, uint64_t now_ms, uint64_t ms)
+static void add_days(struct sandbox *sb, uint64_t now_ms, uint64_t ms)
 {
+	uint64_t sent = sb->sent_seen - sb->sent_noted;
+
 	autobuf struct buf metadata = BUF_INIT(METADATA_MAX);
 	const char *text = NULL;
 
@@ -55,9 +57,10 @@ static void add_days(const struct sandbox *sb, uint64_t now_ms, uint64_t ms)
 
 	do {
 		end = meter_day_end(at, now_ms);
-		add(sb, end, end - at, text);
+		add(sb, end, end - at, end == now_ms ? sent : 0, text);
 		at = end;
 	} while (at < now_ms);
+	sb->sent_noted = sb->sent_seen;
 }
 
 void meter_start(struct sandbox *sb)
@@ -83,6 +86,15 @@ void meter_stop(struct sandbox *sb)
 	sb->metered = false;
 }
 
+void meter_load(struct sandbox *sb)
+{
+	struct err e;
+
+	if (meter_sent_total(sb->front->store, sb->id, &sb->sent_noted, &e) < 0)
+		log_warn("could not read what a sandbox has sent, going on", "id=%s err=%s", sb->id, e.text);
+	sb->sent_seen = sb->sent_noted;
+}
+
 void meter_adopt(struct sandbox *sb)
 {
 	uint64_t now_ms = clock_wall_ms(), until_ms = now_ms;
@@ -94,6 +106,21 @@ void meter_adopt(struct sandbox *sb)
 	sb->metered_mono_ms = clock_mono_ms();
 	if (until_ms < now_ms && until_ms >= sb->started_us / 1000)
 		add_days(sb, now_ms, now_ms - until_ms);
+}
+
+void meter_sent(struct sandbox *sb, uint64_t sent_bytes)
+{
+	uint64_t all = sb->sent_before + sent_bytes;
+	struct err e;
+
+	if (all <= sb->sent_seen)
+		return;
+	sb->sent_seen = all;
+	if (sb->metered)
+		return;			/* goes with the next note */
+	if (meter_add_sent(sb->front->store, sb->id, all - sb->sent_noted, &e) < 0)
+		log_warn("could not note what a sandbox has sent, ignoring", "id=%s err=%s", sb->id, e.text);
+	sb->sent_noted = all;
 }
 
 void meter_note_all(struct front *f, const char *team)

@@ -11,10 +11,12 @@
 #include "front/front.h"
 #include "front/keyring.h"
 #include "front/mem.h"
+#include "front/meter.h"
 #include "front/quota.h"
 #include "front/sandbox.h"
 #include "front/sandbox_table.h"
 #include "http/json.h"
+#include "store/meter.h"
 
 #define DAY_S 86400u
 #define TEXT_MAX 4096
@@ -27,6 +29,7 @@ struct departed {
 	LIST_ENTRY(departed) link;
 	char id[ID_SIZE], team[TEAM_ID_SIZE], key[TEAM_ID_SIZE];
 	uint64_t cpu_ns, sent_bytes;	/* that are on the account already */
+	uint64_t metered;		/* bytes of this life that are in the report of usage */
 };
 
 static struct tally *tally_of_key(const struct front *f, const char *id)
@@ -86,6 +89,7 @@ void quota_leaves(struct sandbox *sb)
 	memcpy(d->key, sb->key, sizeof d->key);
 	d->cpu_ns = sb->paid.cpu_ns;
 	d->sent_bytes = sb->paid.sent_bytes;
+	d->metered = sb->sent_noted > sb->sent_before ? sb->sent_noted - sb->sent_before : 0;
 	LIST_INSERT_HEAD(&f->departed, d, link);
 	f->n_departed++;
 }
@@ -101,9 +105,12 @@ void quota_exited(struct front *f, const struct msg_exited *m)
 {
 	struct sandbox *sb = sandbox_table_find(f->sandboxes, str_of(m->id));
 	struct departed *d;
+	struct err e;
 
 	if (sb && sb->live) {
 		quota_account(sb, m->cpu_ns, m->sent_bytes);
+		meter_sent(sb, m->sent_bytes);
+		sb->usage.last_sent = m->sent_bytes;	/* the next life adds it to those before */
 		sb->paid.known = false;		/* that was the last count of this life */
 		return;
 	}
@@ -114,6 +121,8 @@ void quota_exited(struct front *f, const struct msg_exited *m)
 	if (!d)
 		return;
 	charge(f, d->team, d->key, due(m->cpu_ns, &d->cpu_ns, 1000000), due(m->sent_bytes, &d->sent_bytes, 1));
+	if (m->sent_bytes > d->metered && meter_add_sent(f->store, d->id, m->sent_bytes - d->metered, &e) < 0)
+		log_warn("could not note what a sandbox has sent, ignoring", "id=%s err=%s", d->id, e.text);
 	departed_free(f, d);
 }
 

@@ -243,6 +243,12 @@ static void arm_expiry(struct sandbox *sb)
 	expiry_set(sb->front->expiry, &sb->expiry, clock_mono_ms() + (sb->end_ms > now ? sb->end_ms - now : 0));
 }
 
+/* It runs, as far as the report of usage goes. */
+static bool counts(enum sandbox_state s)
+{
+	return BIT(s) & (BIT(SANDBOX_RUNNING) | BIT(SANDBOX_PAUSING) | BIT(SANDBOX_KEEPING));
+}
+
 void sandbox_set_state(struct sandbox *sb, enum sandbox_state to)
 {
 	enum sandbox_state from = sb->state;
@@ -251,9 +257,9 @@ void sandbox_set_state(struct sandbox *sb, enum sandbox_state to)
 	log_info("sandbox state", "id=%s from=%s to=%s request=%s", sb->id, state_name[from], state_name[to], sb->request);
 	sandbox_ref(sb);		/* the wake-ups below may drop the last one */
 	sb->state = to;
-	if (from == SANDBOX_RUNNING)
+	if (counts(from) && !counts(to))
 		meter_stop(sb);
-	if (to == SANDBOX_RUNNING)
+	if (!counts(from) && counts(to))
 		meter_start(sb);
 	if ((from == SANDBOX_RUNNING) != (to == SANDBOX_RUNNING))
 		census_running(sb->front->census, sb->team, to == SANDBOX_RUNNING ? 1 : -1);
@@ -363,10 +369,14 @@ struct sandbox *sandbox_restore(struct front *f, const struct sandbox_row *row, 
 	}
 	sandbox_table_put(f->sandboxes, sb);
 	sb->log = logbook_open(f->logbook, sb->id, sb->team, false);
+	meter_load(sb);
+	if (is_freed)			/* it was paused until about now */
+		meter_start(sb);
+	else if (counts(sb->state))
+		meter_adopt(sb);
 	if (is_caught)
 		sandbox_run_on(sb);
 	if (!frozen) {
-		meter_adopt(sb);
 		census_running(f->census, sb->team, 1);
 		arm_expiry(sb);
 	}

@@ -85,6 +85,7 @@ struct sandbox {
 	uint64_t noted_active_ms;	/* ... as the store has it */
 	bool metered;			/* it runs, and that counts, */
 	uint64_t metered_mono_ms;	/* ... since then; before that it has been noted */
+	uint64_t sent_seen, sent_noted;	/* bytes in all its lives: as last told, and of that in the report of usage */
 	uint32_t users;			/* requests and tunnels that are under way */
 	uint32_t resume_timeout_s;	/* while RESUMING */
 	bool keeps_memory;		/* while PAUSING */

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "front/front.h"
 #include "front/mem.h"
+#include "front/meter.h"
 #include "front/quota.h"
 #include "front/sandbox.h"
 #include "front/warden_link.h"
@@ -81,6 +82,7 @@ static void on_usage(void *user, const struct warden_reply *re)
 		const struct msg_usage *m = (const struct msg_usage *)re->msg;
 
 		quota_account(sb, m->cpu_ns, m->sent_bytes);
+		meter_sent(sb, m->sent_bytes);
 	}
 	if (re->no == 0 && re->msg->type == RE_USAGE && !sandbox_gone(sb))
 		usage_add(&sb->usage, (const struct msg_usage *)re->msg, clock_mono_ms(), clock_wall_ms());

@@ -10,7 +10,7 @@
 #include "base/str.h"
 #include "store/db_stmt.h"
 
-#define STMTS_MAX 128
+#define STMTS_MAX 256
 #define BUSY_MS 2000		/* only a person with the sqlite3 shell can hold the lock */
 
 struct store {
@@ -233,6 +233,8 @@ static const char *const migrations[] = {
 	" until_ms INTEGER NOT NULL,"
 	" PRIMARY KEY(sandbox, day)) STRICT, WITHOUT ROWID;"
 	"CREATE INDEX meter_day ON meter(day);",
+
+	"ALTER TABLE meter ADD COLUMN sent_bytes INTEGER NOT NULL DEFAULT 0;",
 };
 
 static int db_fail(struct store *s, struct err *e, const char *what)

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 
 #include "base/fd.h"
+#include "base/prices.h"
 #include "ipc/check.h"
 
 #define CONFIG_FILE_MAX (64 * 1024)
@@ -17,7 +18,7 @@
 #define MB_MAX (16u * 1024 * 1024)	/* 16 TiB: what a number of megabytes may say */
 
 enum kind {
-	KIND_TEXT, KIND_PATH, KIND_NUMBER, KIND_CPUS, KIND_BOOL, KIND_STOP, KIND_LEVEL, KIND_TEMPLATE, KIND_RANGES, KIND_KEY, KIND_HOSTS, KIND_LIMITS,
+	KIND_TEXT, KIND_PATH, KIND_NUMBER, KIND_CPUS, KIND_BOOL, KIND_STOP, KIND_LEVEL, KIND_TEMPLATE, KIND_RANGES, KIND_KEY, KIND_HOSTS, KIND_LIMITS, KIND_PRICES,
 };
 
 struct key {
@@ -60,6 +61,7 @@ static const struct key keys[] = {
 	{ "max_timeout_s", KIND_NUMBER, FIELD(max_timeout_s), 1, 366 * 86400 },
 	{ "checkpoint_after_s", KIND_NUMBER, FIELD(checkpoint_after_s), 0, 86400 },
 	{ "image_map", KIND_TEXT, FIELD(image_map) },
+	{ "prices", KIND_PRICES, FIELD(prices) },
 	{ "registry_mirrors", KIND_TEXT, FIELD(registry_mirrors) },
 	{ "registries", KIND_TEXT, FIELD(registries) },
 	{ "image_max_mb", KIND_NUMBER, FIELD(image_max_mb), 1, MB_MAX },
@@ -307,6 +309,7 @@ int config_number(struct str key, struct str value, uint64_t *ret)
 static int set_field(struct config *c, const struct key *k, struct str value)
 {
 	void *field = (char *)c + k->at;
+	struct prices prices;
 	char word[16];
 
 	switch (k->kind) {
@@ -331,6 +334,8 @@ static int set_field(struct config *c, const struct key *k, struct str value)
 		return str_copy(field, k->size, value) && check_template_key(field) ? 0 : -EINVAL;
 	case KIND_HOSTS:
 		return set_hosts(field, k->size, value);
+	case KIND_PRICES:
+		return prices_parse(value, &prices) == 0 && str_copy(field, k->size, value) ? 0 : -EINVAL;
 	case KIND_LIMITS:
 		return config_set_template_limits(c, value);
 	}
@@ -345,6 +350,7 @@ static int refuse(const struct key *k, struct str value, int r, struct err *e)
 		[KIND_BOOL] = "true or false", [KIND_STOP] = "kill or keep", [KIND_LEVEL] = "debug, info, warn or error",
 		[KIND_TEMPLATE] = "NAME=KEY with a key of 32 hex digits", [KIND_KEY] = "a key of 32 hex digits",
 		[KIND_HOSTS] = "IP addresses", [KIND_LIMITS] = "a template and limits like 'base memory_mb=512 max_memory_mb=1024'",
+		[KIND_PRICES] = "prices like 'vcpu_hour=0.05 gib_hour=0.016 egress_gib=0.09 currency=EUR'",
 		[KIND_RANGES] = "IPv4 addresses and ranges, none of them of this host, of sandboxes, link-local or multicast",
 	};
 

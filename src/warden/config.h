@@ -39,6 +39,7 @@ struct config {
 	uint64_t max_sandboxes, max_timeout_s;
 	uint64_t checkpoint_after_s;		/* after a pause; sooner only costs whoever resumes at once */
 	char image_map[2048];			/* "IMAGE=TEMPLATE,...": images that stand for templates of the server */
+	char prices[256];			/* of usage, see base/prices.h; "": none */
 	char registry_mirrors[1024], registries[1024];	/* of images; atoll-pull knows what they mean */
 	uint64_t image_max_mb, image_cache_mb;	/* one image unpacked; all layers that are kept */
 	uint64_t template_cache_mb, template_uploads_mb, template_upload_max_mb;	/* of builds of templates: layers, archives, one of them */

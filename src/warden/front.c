@@ -145,7 +145,7 @@ int front_open(struct warden *w, int exe_fd, const char *exe, const char *state_
 	argv[n++] = exe;
 	const char *pairs[][2] = { { "--state", state_dir }, { "--key-file", key }, { "--url", w->ready_url },
 		{ "--log-level", level_word[w->cfg.log_level] }, { "--domain", w->domain },
-		{ "--image-map", w->cfg.image_map } };
+		{ "--image-map", w->cfg.image_map }, { "--prices", w->cfg.prices } };
 
 	for (size_t i = 0; i < ARRAY_LEN(pairs); i++) {
 		if (!pairs[i][1][0])

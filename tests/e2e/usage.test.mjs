@@ -3,13 +3,14 @@
 import { test, after, before } from '../lib/case.mjs'
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { api, createRaw, killRaw, server as shared } from '../lib/client.mjs'
+import { api, createRaw, killRaw, server as shared, shell } from '../lib/client.mjs'
 import { alive, childrenOf, nameOf, until } from '../lib/host.mjs'
+import { outside } from '../lib/outside.mjs'
 import { newServer } from '../lib/server.mjs'
 
 const sleep = (ms) => new Promise((done) => setTimeout(done, ms))
 const day = () => new Date().toISOString().slice(0, 10)
-let own, team, keys
+let own, team, keys, out
 
 // Made and used with one key; the times in between are those that the server cannot have counted more or less than.
 async function live(key, metadata, ms) {
@@ -34,12 +35,14 @@ const between = (seconds, runs, what) => {
 }
 
 before(async () => {
-	own = await newServer(shared.buildDir, { default_cpus: 1.5, default_memory_mb: 768 }).start()
+	out = await outside({ hosts: 1 })
+	own = await newServer(shared.buildDir, { default_cpus: 1.5, default_memory_mb: 768, prices: 'vcpu_hour=3.6 gib_hour=7.2 egress_gib=1024 currency=EUR' }).start()
 	team = (await call('POST', '/admin/teams', { name: 'billed' })).json
 	keys = await Promise.all(['one', 'two'].map(async (name) => (await call('POST', `/admin/teams/${team.teamID}/api-keys`, { name })).json))
 })
 after(async () => {
 	const end = await own.stop()
+	out.end()
 	assert.equal(end.how, 0)
 })
 
@@ -105,6 +108,38 @@ test('a front that is killed loses nothing of what runs on', async () => {
 	await killRaw(sbx, { base: own.url, key })
 })
 
+test('what it sends counts, over a pause on disk and to its very end', async () => {
+	const key = keys[1].key, opt = { base: own.url, key }
+	const sbx = await createRaw({ timeout: 300, metadata: { agent: 'eli' } }, opt)
+	const send = (mib) => shell(sbx, `python3 -c "
+import socket, threading
+s = socket.socket(); s.connect(('${out.at(2)}', 7))
+t = threading.Thread(target=lambda: [None for _ in iter(lambda: s.recv(65536), b'')]); t.start()
+s.sendall(bytes(${mib} << 20)); s.shutdown(1); t.join()"`, opt)
+	const eli = async () => (await usage('?by=tag:agent', key)).rows.find((row) => row.by['tag:agent'] === 'eli').egressBytes
+	await send(3)
+	assert.ok(await until(async () => await eli() >= 3 << 20, 15000, 300), `${await eli()}`)
+	await send(2)				// the sample that would tell of it has not been taken yet
+	assert.equal((await call('POST', `/sandboxes/${sbx.sandboxID}/pause`, { memory: false }, key)).status, 204)
+	assert.ok(await until(async () => await eli() >= 5 << 20, 5000, 100), `${await eli()}`)
+	assert.equal((await call('POST', `/v2/sandboxes/${sbx.sandboxID}/connect`, { timeout: 300 }, key)).status, 201)
+	await send(1)
+	process.kill(childrenOf(own.pid).find((pid) => nameOf(pid) === 'atoll-front'), 'SIGKILL')
+	assert.ok(await until(async () => (await call('GET', '/health').catch(() => ({}))).status === 204, 20000, 100))
+	assert.ok(await until(async () => await eli() >= 6 << 20, 15000, 300), `${await eli()}`)
+	await send(1)
+	await killRaw(sbx, opt)
+	assert.ok(await until(async () => await eli() >= 7 << 20, 5000, 100), `${await eli()}`)
+	assert.ok(await eli() < 9 << 20, `${await eli()}`)
+})
+
+test('with prices there is a cost', async () => {
+	const all = await usage('?by=key,day')
+	assert.deepEqual(all.prices, { currency: 'EUR', vcpuHour: 3.6, gibHour: 7.2, egressGib: 1024 })
+	for (const row of [...all.rows, all.total])
+		assert.ok(Math.abs(row.cost - (row.vcpuSeconds / 1000 + row.gibSeconds / 500 + row.egressBytes / (1 << 20))) < 1e-6, JSON.stringify(row))
+})
+
 test('each sees its own; an admin sees all', async () => {
 	assert.ok(!(await usage('?by=key', own.key)).rows.some((row) => keys.some((key) => key.id === row.by.key)))
 	assert.equal((await call('GET', '/admin/usage', undefined, keys[0].key)).status, 403)
@@ -116,7 +151,7 @@ test('each sees its own; an admin sees all', async () => {
 })
 
 test('what is asked for wrongly is named', async () => {
-	for (const [query, name] of [['by=colour', 'by'], ['by=', 'by'], ['by=key,key', 'by'], ['by=team', 'by'], ['by=metadata.', 'by'], ['by=day,key,template,sandbox,metadata.a', 'by'],
+	for (const [query, name] of [['by=colour', 'by'], ['by=', 'by'], ['by=key,key', 'by'], ['by=team', 'by'], ['by=metadata.', 'by'], ['by=tag:', 'by'], ['by=tagged:x', 'by'], ['by=day,key,template,sandbox,metadata.a', 'by'],
 		['from=yesterday', 'from'], ['to=2026-02-30', 'to'], ['from=2026-02-02&to=2026-02-01', 'to'], [`by=metadata.${'x'.repeat(300)}`, 'by']]) {
 		const res = await call('GET', `/usage?${query}`, undefined, keys[0].key)
 		assert.equal(res.status, 400, query)
@@ -126,9 +161,9 @@ test('what is asked for wrongly is named', async () => {
 
 test('atoll usage prints it', () => {
 	const cli = (...args) => spawnSync(own.atoll(), ['usage', '--api-url', own.url, '--api-key', keys[0].key, ...args], { encoding: 'utf8' })
-	assert.match(cli().stdout, /^key +SANDBOXES +SECONDS +VCPU-SECONDS +GIB-SECONDS\none +\d+ +[\d.]+ +[\d.]+ +[\d.]+\ntwo /i)
+	assert.match(cli().stdout, /^key +SANDBOXES +SECONDS +VCPU-SECONDS +GIB-SECONDS +EGRESS-MIB +COST\n(one|two) +\d+ +[\d.]+ +[\d.]+ +[\d.]+ +[\d.]+ +[\d.]+\n(one|two) /i)
 	const csv = cli('--by', 'metadata.agent,key', '--csv').stdout.trim().split('\n')
-	assert.equal(csv[0], '"metadata.agent","key",sandboxes,seconds,vcpu_seconds,gib_seconds')
+	assert.equal(csv[0], '"metadata.agent","key",sandboxes,seconds,vcpu_seconds,gib_seconds,egress_bytes,cost')
 	assert.ok(csv.some((line) => line.startsWith(`"bob","${keys[0].id}",1,`)), csv.join('\n'))
 	assert.ok(JSON.parse(cli('--json').stdout).length === 2)
 	const wrong = cli('--by', 'colour')

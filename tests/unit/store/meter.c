@@ -39,7 +39,7 @@ static const char *each(const char *team, uint64_t first, uint64_t last, size_t 
 
 static void add(const char *sandbox, const char *team, uint64_t day, uint64_t ms, uint64_t until_ms)
 {
-	struct meter_row row = { sandbox, team, "k", "base", day % 2 ? "{\"a\":\"b\"}" : NULL, day, ms, 2000 * ms, 512 * ms, until_ms };
+	struct meter_row row = { sandbox, team, "k", "base", day % 2 ? "{\"a\":\"b\"}" : NULL, day, ms, 2000 * ms, 512 * ms, until_ms, 0 };
 
 	assert_int_equal(meter_add(s, &row, &e), 1);
 }
@@ -57,6 +57,27 @@ static void a_day_adds_up(void **state)
 	add("i1", "t1", 2, 1, 200);
 	assert_int_equal(meter_last(s, "i1", &until, &e), 1);
 	assert_int_equal(until, 200);
+}
+
+static void what_was_sent_goes_to_the_last_day(void **state)
+{
+	struct meter_row row = { .sandbox = "i1", .team = "t1", .key = "k", .template = "base", .day = 1, .sent_bytes = 100 };
+	uint64_t sent = 7;
+
+	(void)state;
+	assert_int_equal(meter_sent_total(s, "i1", &sent, &e), 0);
+	assert_int_equal(sent, 0);
+	assert_int_equal(meter_add_sent(s, "i1", 5, &e), 0);	/* nobody's */
+	assert_int_equal(meter_add(s, &row, &e), 1);
+	assert_int_equal(meter_add(s, &row, &e), 1);
+	row.day = 2;
+	assert_int_equal(meter_add(s, &row, &e), 1);
+	assert_int_equal(meter_add_sent(s, "i1", 5, &e), 1);
+	assert_int_equal(meter_sent_total(s, "i1", &sent, &e), 0);
+	assert_int_equal(sent, 305);
+	assert_int_equal(meter_prune(s, 2, &e), 1);
+	assert_int_equal(meter_sent_total(s, "i1", &sent, &e), 0);
+	assert_int_equal(sent, 105);
 }
 
 static void rows_are_found_by_team_and_day(void **state)
@@ -101,6 +122,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_day_adds_up, open_new, remove_it),
+		cmocka_unit_test_setup_teardown(what_was_sent_goes_to_the_last_day, open_new, remove_it),
 		cmocka_unit_test_setup_teardown(rows_are_found_by_team_and_day, open_new, remove_it),
 	};
 
