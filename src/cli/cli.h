@@ -36,6 +36,7 @@ extern const struct verb verb_backup, verb_complete, verb_cp, verb_create, verb_
 	verb_team, verb_template, verb_timeout, verb_tls, verb_top, verb_usage, verb_volume, verb_snapshot;
 
 extern const struct verb verb_selftest;
+extern const struct verb verb_policy;	/* of the agent layer */
 
 extern const struct verb *const verbs[];	/* as --help lists them; NULL-terminated */
 

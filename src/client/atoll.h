@@ -472,6 +472,52 @@ int atoll_process_signal(struct atoll_process *p, int sig, struct atoll_error *e
 int atoll_process_resize(struct atoll_process *p, unsigned cols, unsigned rows, struct atoll_error *e);	/* its terminal */
 void atoll_process_free(struct atoll_process *p);				/* the process itself runs on */
 
+/* --- agents: what they may run ---
+ *
+ * Advice on top of the wall, not the wall: a policy reads what is about to be run and says what it thinks of it. Whoever wants to get
+ * past it can (it does not run the code); what keeps code in is the sandbox. A struct atoll_policy may be read by several threads. */
+
+struct atoll_policy;
+
+enum atoll_policy_mode { ATOLL_POLICY_OFF, ATOLL_POLICY_WARN, ATOLL_POLICY_DENY };
+enum atoll_severity { ATOLL_SEVERITY_NONE, ATOLL_SEVERITY_LOW, ATOLL_SEVERITY_MEDIUM, ATOLL_SEVERITY_HIGH, ATOLL_SEVERITY_CRITICAL };
+
+#define ATOLL_REFUSED "Command not allowed by security policy"
+
+struct atoll_verdict {
+	bool allowed;			/* false in mode deny only */
+	enum atoll_policy_mode mode;	/* that was in force */
+	enum atoll_severity severity;	/* of the worst that was found; ATOLL_SEVERITY_NONE: nothing was */
+	char rule[64];			/* its id, "rm-root"; "": nothing was found */
+	char reason[200];		/* in words; never text of what was checked */
+};
+
+/* The rules that come with the library, mode deny. */
+int atoll_policy_new(struct atoll_policy **ret, struct atoll_error *e);
+
+/* Adds the settings of an operator: JSON, see atoll-policy(5). All of it, or on failure nothing. */
+int atoll_policy_add(struct atoll_policy *p, const char *json, size_t n, struct atoll_error *e);
+int atoll_policy_load(struct atoll_policy *p, const char *path, struct atoll_error *e);
+
+/* key: the name or the id of an API key; NULL: of all keys that have no mode of their own. */
+int atoll_policy_set_mode(struct atoll_policy *p, const char *key, enum atoll_policy_mode mode, struct atoll_error *e);
+enum atoll_policy_mode atoll_policy_mode(const struct atoll_policy *p, const char *key);
+void atoll_policy_free(struct atoll_policy *p);
+
+/* key: whose mode counts, by name or id; NULL: the mode of all. language as for run_code. operation: read, write, list, remove, upload,
+ * download (any other is refused). They always write *ret. */
+void atoll_policy_command(const struct atoll_policy *p, const char *key, const char *command, struct atoll_verdict *ret);
+void atoll_policy_code(const struct atoll_policy *p, const char *key, const char *language, const char *code, struct atoll_verdict *ret);
+void atoll_policy_file(const struct atoll_policy *p, const char *key, const char *operation, const char *path, struct atoll_verdict *ret);
+
+const char *atoll_severity_name(enum atoll_severity s);		/* "none", "low", "medium", "high", "critical" */
+const char *atoll_policy_mode_name(enum atoll_policy_mode m);	/* "off", "warn", "deny" */
+char *atoll_verdict_json(const struct atoll_verdict *v);		/* to be free()d; NULL: memory */
+char *atoll_policy_json(const struct atoll_policy *p);		/* modes and rules, as they hold; likewise */
+
+/* The path that a relative or winding one stands for, from `home` on; false: longer than size. Links are not looked at. */
+bool atoll_path_resolve(const char *home, const char *path, char *ret, size_t size);
+
 #ifdef __cplusplus
 }
 #endif
