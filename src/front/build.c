@@ -19,6 +19,7 @@
 #include "front/image_gc.h"
 #include "front/mem.h"
 #include "front/pool.h"
+#include "front/recipe.h"
 #include "front/sandbox.h"
 #include "http/json.h"
 #include "loop/loop.h"
@@ -263,7 +264,7 @@ static void on_box(struct build *b)
 		steps_run(b);
 }
 
-static void base_ready(struct build *b)
+void build_base_ready(struct build *b)
 {
 	struct layer_row layer;
 	struct err e;
@@ -313,7 +314,7 @@ static void on_image(void *user, const struct image_result *re)
 	b->fresh = re->fresh;
 	if (re->config)
 		take_image_env(b, re->config);
-	base_ready(b);
+	build_base_ready(b);
 }
 
 static void on_image_line(void *user, const char *line)
@@ -356,6 +357,10 @@ static void begin(struct build *b)
 		begin_upload(b);
 		return;
 	}
+	if (b->spec.from_image && recipe_is(b->spec.from_image)) {
+		build_recipe(b);
+		return;
+	}
 	if (b->spec.from_image) {
 		const struct image_source from = { .ref = b->spec.from_image, .registry = b->spec.registry };
 
@@ -370,7 +375,7 @@ static void begin(struct build *b)
 	}
 	memcpy(b->base_key, en.tpl.key, sizeof b->base_key);
 	memcpy(b->base_from, en.kept, sizeof b->base_from);
-	base_ready(b);
+	build_base_ready(b);
 }
 
 /* --- the queue ---------------------------------------------------------------------------------------------- */

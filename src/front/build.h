@@ -4,6 +4,7 @@
  *	waiting --> building --> ready or error
  *
  *	build.c		the queue, the base, the log, the end
+ *	build_recipe.c	a base that is a recipe for a Debian
  *	build_box.c	the sandbox in which it all happens, and keeping what it has made
  *	build_steps.c	one step after the other
  *	build_final.c	what sandboxes of it find: defaults, the start command running

@@ -36,6 +36,10 @@ struct build {
 	json_t *image_env;		/* object or NULL */
 	char (*keys)[LAYER_KEY_SIZE];	/* keys[i]: after i steps */
 	char final_key[LAYER_KEY_SIZE];
+	struct {
+		char system_key[LAYER_KEY_SIZE], key[LAYER_KEY_SIZE];
+		size_t n_packages;
+	} recipe;
 	size_t cached;			/* steps that need not be run */
 
 	/* where it is */
@@ -76,6 +80,9 @@ void build_output_end(struct build *b);
 void build_fail(struct build *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));	/* b is gone on return */
 void build_ready(struct build *b, const char *kept, uint32_t what);	/* likewise */
 void build_phase(struct build *b, const char *phase);
+void build_base_ready(struct build *b);	/* base_key and base_from are known: the steps begin */
+
+void build_recipe(struct build *b);	/* build_recipe.c: finds or makes the base, then build_base_ready() */
 
 /* build_box.c: each calls `then` when it has gone well, and fails the build if not. */
 void box_start(struct build *b, void (*then)(struct build *b));

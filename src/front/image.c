@@ -3,6 +3,7 @@
 #include "front/image.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +15,9 @@
 #include "front/mem.h"
 #include "front/template.h"
 #include "front/warden_link.h"
+#include "http/call.h"
 #include "http/json.h"
+#include "http/url.h"
 #include "ipc/check.h"
 #include "loop/loop.h"
 #include "loop/stream.h"
@@ -31,6 +34,8 @@ struct image_call {
 	char *ref;
 	char *login;			/* the first line for atoll-pull */
 	uint64_t upload, bytes, sent, piece;	/* an archive that follows it */
+	char *box, *path;		/* a sandbox and its file that follow it */
+	struct http_call *file;
 	struct timer *timer;
 	struct warden_call *asked;
 	struct stream *stream;		/* to atoll-pull */
@@ -48,12 +53,15 @@ void image_cancel(struct image_call *c)
 		return;
 	timer_free(c->timer);
 	warden_cancel(c->asked);
+	http_call_free(c->file);
 	stream_close(c->stream);	/* atoll-pull ends with it */
 	buf_done(&c->line);
 	json_decref(c->config);
 	if (c->login)
 		explicit_bzero(c->login, strlen(c->login));
 	free(c->login);
+	free(c->box);
+	free(c->path);
 	free(c->ref);
 	free(c);
 }
@@ -188,6 +196,8 @@ static void push(void *user)
 	struct image_call *c = user;
 	struct err e = ERR_INIT;
 
+	if (c->file)
+		http_call_read(c->file, true);
 	while (c->upload && c->sent < c->bytes && stream_queued(c->stream) < STREAM_HIGH) {
 		autobuf struct buf piece = BUF_INIT(PIECE_MAX);
 
@@ -198,6 +208,66 @@ static void push(void *user)
 		c->sent += piece.n;
 		stream_write(c->stream, buf_view(&piece));
 	}
+}
+
+/* --- a file of a sandbox, which goes through here to atoll-pull unread ---------------------------------------- */
+
+static void on_file(void *user, const struct http_answer *a)
+{
+	struct image_call *c = user;
+	char line[32];
+
+	if (a->status != 200 || a->content_length < 0) {
+		fail(c, EIO, "the archive cannot be read out of the sandbox that made it");
+		return;
+	}
+	(void)snprintf(line, sizeof line, "%lld\n", (long long)a->content_length);
+	stream_write(c->stream, str_of(line));
+}
+
+static void on_file_data(void *user, struct str data)
+{
+	struct image_call *c = user;
+
+	stream_write(c->stream, data);
+	if (stream_queued(c->stream) >= STREAM_HIGH)
+		http_call_read(c->file, false);
+}
+
+static void on_file_end(void *user)
+{
+	struct image_call *c = user;
+
+	http_call_free(take_ptr(&c->file));
+}
+
+static void on_file_error(void *user, int no)
+{
+	fail(user, no ? no : EIO, "the sandbox that made the archive broke off");
+}
+
+static const struct http_call_ops file_ops = { .on_answer = on_file, .on_data = on_file_data, .on_end = on_file_end, .on_error = on_file_error };
+
+static void on_file_connected(void *user, const struct warden_reply *re)
+{
+	struct image_call *c = user;
+	autobuf struct buf head = BUF_INIT(8192);
+
+	c->asked = NULL;
+	if (re->no) {
+		fd_close(re->fd);
+		fail(c, re->no, re->text);
+		return;
+	}
+	c->file = http_call_new(c->front->loop, re->fd, &file_ops, c);
+	if (!c->file) {
+		fail(c, ENOMEM, "out of memory");
+		return;
+	}
+	buf_z(&head, "GET /files?username=root&path=");
+	url_encode(&head, str_of(c->path));
+	buf_z(&head, " HTTP/1.1\r\nHost: init\r\n\r\n");
+	http_call_head(c->file, buf_view(&head), false, false);
 }
 
 static const struct stream_ops stream_ops = { .on_data = on_data, .on_eof = on_eof, .on_drain = push, .on_error = on_stream_error };
@@ -216,8 +286,12 @@ static void on_started(void *user, const struct warden_reply *re)
 		fail(c, ENOMEM, "connect to atoll-pull: out of memory");
 		return;
 	}
-	stream_write(c->stream, str_of(c->login));
 	stream_read(c->stream, true);
+	if (c->box) {
+		c->asked = warden_ask_id(c->front->warden, OP_CONNECT, c->box, "", on_file_connected, c);
+		return;
+	}
+	stream_write(c->stream, str_of(c->login));
 	push(c);
 }
 
@@ -275,7 +349,7 @@ static void begin(void *user)
 	struct msg_pull m = { 0 };
 	struct str name;
 
-	if (c->upload) {
+	if (c->upload || c->box) {
 		m.what = PULL_UPLOAD;
 	} else if (find_mapped(c->front->opt.image_map, plain_name(c->ref), &name)) {
 		use_template(c, name);
@@ -301,8 +375,8 @@ struct image_call *image_get(struct front *f, const struct image_source *from,
 	autobuf struct buf login = BUF_INIT(1u << 20);
 
 	*c = (struct image_call) {
-		.front = f, .ref = must_dup(from->ref), .upload = from->upload, .bytes = from->bytes, .line = BUF_INIT(LINE_MAX_), .log = log, .fn = fn,
-		.user = user,
+		.front = f, .ref = must_dup(from->ref), .upload = from->upload, .bytes = from->bytes, .box = from->box ? must_dup(from->box) : NULL,
+		.path = from->path ? must_dup(from->path) : NULL, .line = BUF_INIT(LINE_MAX_), .log = log, .fn = fn, .user = user,
 	};
 	if (from->upload)
 		buf_fmt(&login, "%llu", (unsigned long long)from->bytes);

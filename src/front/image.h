@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/image: the file system that an image of a registry, or in an archive that a client has sent, stands for.
+/* front/image: the file system that an image of a registry, or in an archive that a client has sent or a sandbox has made, stands for.
  *
  * Some names stand for templates of the server (setting image_map): then nothing is fetched. All others are fetched by atoll-pull, which the
  * warden starts. */
@@ -25,6 +25,7 @@ struct image_source {			/* borrowed */
 	const char *ref;		/* its name in a registry, or what to call an archive */
 	const json_t *registry;		/* how to log in, or NULL */
 	uint64_t upload, bytes;		/* an archive in the store of uploads; 0: there is none */
+	const char *box, *path;		/* an archive that lies in a sandbox; NULL: it does not */
 };
 
 /* log gets lines about what is going on. fn is called once, never from inside. */
