@@ -288,11 +288,20 @@ static bool wants_tls(const struct front *f)
 	return false;
 }
 
+static void on_trail(struct front *f, const struct err *e)
+{
+	struct msg_list list = { 0 };
+
+	if (e)
+		boot_fail(f, "open the audit trail, which audit = required wants", e->text);
+	else
+		(void)warden_ask(f->warden, OP_KEPT, &list, sizeof list, on_kept, f);
+}
+
 static void on_hello(void *user, const struct warden_reply *re)
 {
 	struct front *f = user;
 	const struct msg_welcome *m = (const struct msg_welcome *)re->msg;
-	struct msg_list list = { 0 };
 	struct err e;
 
 	if (re->no || m->head.type != RE_HELLO) {
@@ -327,7 +336,7 @@ static void on_hello(void *user, const struct warden_reply *re)
 		boot_fail(f, "make the pool", "out of memory");
 		return;
 	}
-	(void)warden_ask(f->warden, OP_KEPT, &list, sizeof list, on_kept, f);
+	trail_begin(f, on_trail);	/* first: what is found out from here on is recorded */
 }
 
 void boot_begin(struct front *f)

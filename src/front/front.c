@@ -95,6 +95,7 @@ void front_done(struct front *f)
 	metrics_free(f->metrics);
 	logbook_free(f->logbook);
 	census_free(f->census);
+	trail_free(f);
 	vault_free(f->vault);
 	store_close(f->uploads);
 	store_close(f->store);

@@ -14,6 +14,7 @@
 #include "front/build.h"
 #include "front/memory.h"
 #include "front/snapshots.h"
+#include "front/trail.h"
 #include "front/volumes.h"
 #include "front/template.h"
 #include "ipc/msg.h"
@@ -56,6 +57,7 @@ struct front_options {
 	uint32_t history_kept_s;	/* what is known of a sandbox after its end */
 	uint32_t paused_kept_s, snapshots_kept_s;	/* 0: for ever */
 	uint32_t max_lifetime_s;	/* of a sandbox without a pause, however often its timeout is set; 0: any */
+	struct trail_options trail;	/* the audit trail */
 	uint32_t logs_kept_s, logs_max_mb;	/* of sandboxes that have ended */
 	uint32_t head_timeout_s, body_timeout_s;	/* of requests of the API; the head's of all */
 	uint32_t rate_limit;		/* requests per second and key, 0: none; of teams without their own */
@@ -92,6 +94,7 @@ struct front {
 	struct build_list builds;	/* under way */
 	struct image_gc *image_gc;	/* NULL: none is under way */
 	struct vault *vault;
+	struct trail *trail;		/* NULL: without */
 	struct rules_link *rules;
 	struct warden_link *warden;
 	struct http_server *server;

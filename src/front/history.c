@@ -71,6 +71,7 @@ void history_prune(struct front *f)
 	prune_paused(f, now_ms);
 	told("sandboxes", sandboxes_prune(f->store, now_ms - f->opt.history_kept_s * 1000ull, &e), &e);
 	logbook_prune(f->logbook);
+	trail_prune(f);
 	told("meter", meter_prune(f->store, now_ms / DAY_MS - METER_KEPT_DAYS, &e), &e);
 	told("quota_use", quota_use_prune(f->store, now_ms / DAY_MS - QUOTA_DAYS_KEPT, &e), &e);
 	told("team_points", team_points_prune(f->store, now_ms / 1000 - CENSUS_KEPT_S, &e), &e);

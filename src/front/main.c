@@ -258,6 +258,7 @@ static void on_tick(void *user)
 	debug_tick(f->debug);
 	memory_tick(f);
 	quota_tick(f);
+	trail_tick(f);
 	volumes_tick(f);
 	pool_tick(f->pool);
 	if (f->ticks % HISTORY_EVERY_S == HISTORY_EVERY_S - 1)
@@ -322,6 +323,12 @@ static uint32_t *number_option(int c, struct front_options *opt)
 		return &opt->volume_max_mb;
 	case 'n':
 		return &opt->team_max_volumes;
+	case 'A':
+		return &opt->trail.kept_s;
+	case 'g':
+		return &opt->trail.max_mb;
+	case 'K':
+		return &opt->trail.segment_kb;
 	default:
 		return &opt->pool_max;
 	}
@@ -373,6 +380,9 @@ static int parse_options(int argc, char **argv, struct front *f)
 		{ "template-upload-max-mb", required_argument, NULL, 'F' }, { "build-timeout", required_argument, NULL, 'B' },
 		{ "ready-timeout", required_argument, NULL, 'R' }, { "image-map", required_argument, NULL, 'I' },
 		{ "door", required_argument, NULL, 'D' },	{ "prices", required_argument, NULL, '$' },
+		{ "audit", required_argument, NULL, 'a' },	{ "audit-full", no_argument, NULL, 'f' },
+		{ "audit-kept", required_argument, NULL, 'A' },	{ "audit-max-mb", required_argument, NULL, 'g' },
+		{ "audit-segment-kb", required_argument, NULL, 'K' },
 		{ "open", no_argument, NULL, 'o' },		{ "metrics-open", no_argument, NULL, 'm' },
 		{ "text-from-stdout", no_argument, NULL, 'x' },
 		{ 0 },
@@ -421,6 +431,9 @@ static int parse_options(int argc, char **argv, struct front *f)
 		case 'v':
 		case 'V':
 		case 'n':
+		case 'A':
+		case 'g':
+		case 'K':
 			if (take_number(c, optarg, opt) < 0)
 				return -EINVAL;
 			break;
@@ -431,6 +444,13 @@ static int parse_options(int argc, char **argv, struct front *f)
 		case '$':
 			if (prices_parse(str_of(optarg), &opt->prices) < 0)
 				return usage_error("--prices is malformed");
+			break;
+		case 'a':
+			opt->trail.on = strcmp(optarg, "off") != 0;
+			opt->trail.required = strcmp(optarg, "required") == 0;
+			break;
+		case 'f':
+			opt->trail.full = true;
 			break;
 		case 'o':
 			opt->open = true;
@@ -463,7 +483,7 @@ static int open_state(struct front *f, struct err *e)
 
 	if (!path || !uploads)
 		return err_set(e, ENOMEM, "name the state file");
-	if (store_open(path, &f->store, e) < 0 || uploads_open(uploads, &f->uploads, e) < 0 || vault_open(f->opt.state_dir, &f->vault, e) < 0 || keyring_open(f->store, f->opt.key_file, &f->keyring, e) < 0 ||
+	if (store_open(path, &f->store, e) < 0 || uploads_open(uploads, &f->uploads, e) < 0 || vault_open(f->opt.state_dir, &f->vault, e) < 0 || trail_new(f, f->opt.state_dir, e) < 0 || keyring_open(f->store, f->opt.key_file, &f->keyring, e) < 0 ||
 	    quota_open(f, e) < 0)
 		return -e->no;
 	return 0;

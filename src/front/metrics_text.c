@@ -43,6 +43,7 @@ static const char *const op_name[OP_COUNT] = {
 	[OP_VOLUME_CONNECT] = "volume_connect",
 	[OP_VOLUMES] = "volumes",
 	[OP_TLS_FILE] = "tls_file",
+	[OP_TRAIL] = "trail",
 	[OP_LIMIT] = "limit",
 	[OP_PULL] = "pull",
 };

@@ -143,6 +143,8 @@ size_t msg_size(enum msg_type t)
 	case RE_KEPT_ITEM: return sizeof(struct msg_kept);
 	case OP_PULL: return sizeof(struct msg_pull);
 	case OP_TLS_FILE: return sizeof(struct msg_tls_file);
+	case OP_TRAIL: return sizeof(struct msg_trail);
+	case RE_TRAIL: return sizeof(struct msg_trail_file);
 	case OP_LIST: return sizeof(struct msg_list);
 	case RE_RELEASED:
 	case RE_OK: return sizeof(struct msg_ok);

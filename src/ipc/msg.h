@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MSG_VERSION 9
+#define MSG_VERSION 10
 #define MSG_MAX 24576			/* no message is larger */
 
 #define ID_SIZE 24			/* sandbox id: [a-z0-9]{1,23} */
@@ -50,6 +50,7 @@ enum msg_type {
 	OP_VOLUMES,		/* answered by RE_VOLUME_ITEM per volume, then RE_OK */
 	OP_LIMIT,		/* other limits for a running sandbox */
 	OP_PULL,		/* RE_OK carries one fd: a stream to a program that fetches an image */
+	OP_TRAIL,		/* RE_TRAIL carries one fd: a segment of the audit trail; RE_OK when one was dropped */
 	OP_COUNT,		/* not a message: number of requests + 1 */
 
 	RE_OK = 64,		/* struct msg_ok */
@@ -61,6 +62,7 @@ enum msg_type {
 	RE_RELEASED,		/* struct msg_ok: before RE_IMAGE */
 	RE_KEPT_ITEM,		/* struct msg_kept */
 	RE_VOLUME_ITEM,		/* struct msg_volume_item */
+	RE_TRAIL,		/* struct msg_trail_file */
 
 	EV_EXITED = 96,		/* struct msg_exited: a sandbox ended, for whatever reason, and all of it is gone */
 	EV_SHUTDOWN,		/* struct msg_ok: finish answers, then exit */
@@ -241,6 +243,26 @@ struct msg_tls_file {
 	struct msg_head head;
 	uint32_t which;		/* enum tls_file */
 	uint8_t pad[4];
+};
+
+enum trail_what {
+	TRAIL_LAST,		/* the last one that has records, or the first of all; n is 0 */
+	TRAIL_NEXT,		/* n: the one behind it, empty */
+	TRAIL_DROP,		/* n: the first one, which may go because of its age or because there is too much */
+	TRAIL_WHATS,		/* not one of them: how many there are */
+};
+
+struct msg_trail {
+	struct msg_head head;
+	uint32_t what;
+	uint32_t n;		/* segments count from 1 */
+};
+
+struct msg_trail_file {
+	struct msg_head head;
+	uint32_t n;		/* which one it is, */
+	uint32_t first;		/* ... and which is the first that there is */
+	uint64_t bytes;		/* of all but this one */
 };
 
 struct msg_list { struct msg_head head; };

@@ -19,6 +19,7 @@
 
 enum kind {
 	KIND_TEXT, KIND_PATH, KIND_NUMBER, KIND_CPUS, KIND_BOOL, KIND_STOP, KIND_LEVEL, KIND_TEMPLATE, KIND_RANGES, KIND_KEY, KIND_HOSTS, KIND_LIMITS, KIND_PRICES,
+	KIND_AUDIT, KIND_AUDIT_CODE,
 };
 
 struct key {
@@ -77,6 +78,11 @@ static const struct key keys[] = {
 	{ "max_lifetime_s", KIND_NUMBER, FIELD(max_lifetime_s), 0, 3660ull * 86400 },
 	{ "logs_kept_s", KIND_NUMBER, FIELD(logs_kept_s), 0, 366 * 86400 },
 	{ "logs_max_mb", KIND_NUMBER, FIELD(logs_max_mb), 1, MB_MAX },
+	{ "audit_kept_s", KIND_NUMBER, FIELD(audit_kept_s), 0, 3660ull * 86400 },
+	{ "audit_max_mb", KIND_NUMBER, FIELD(audit_max_mb), 1, MB_MAX },
+	{ "audit_segment_kb", KIND_NUMBER, FIELD(audit_segment_kb), 16, 1 << 20 },
+	{ "audit", KIND_AUDIT, FIELD(audit) },
+	{ "audit_code", KIND_AUDIT_CODE, FIELD(audit_full) },
 	{ "head_timeout_s", KIND_NUMBER, FIELD(head_timeout_s), 1, 3600 },
 	{ "body_timeout_s", KIND_NUMBER, FIELD(body_timeout_s), 1, 3600 },
 	{ "default_memory_mb", KIND_NUMBER, FIELD(defaults[LIM_MEMORY_MB]), 32, MB_MAX },
@@ -148,6 +154,10 @@ void config_defaults(struct config *c)
 		.volume_size_mb = 1024,
 		.volume_max_mb = 16384,
 		.logs_max_mb = 256,
+		.audit = AUDIT_ON,
+		.audit_kept_s = 90 * 86400,
+		.audit_max_mb = 4096,
+		.audit_segment_kb = 16384,
 		.head_timeout_s = 30,
 		.body_timeout_s = 60,
 		.restart_max_ms = 2000,
@@ -257,6 +267,19 @@ static int set_ranges(struct config *c, struct str value)
 }
 
 /* Addresses with commas or blanks between them; commas are kept. */
+static int set_audit(enum audit_mode *field, struct str value)
+{
+	static const char *const words[] = { [AUDIT_OFF] = "off", [AUDIT_ON] = "on", [AUDIT_REQUIRED] = "required" };
+
+	for (size_t i = 0; i < ARRAY_LEN(words); i++) {
+		if (str_is(value, words[i])) {
+			*field = (enum audit_mode)i;
+			return 0;
+		}
+	}
+	return -EINVAL;
+}
+
 static int set_hosts(char *field, size_t size, struct str value)
 {
 	size_t n = 0;
@@ -324,6 +347,10 @@ static int set_field(struct config *c, const struct key *k, struct str value)
 		return set_bool(field, value, "true", "false");
 	case KIND_STOP:
 		return set_bool(field, value, "keep", "kill");
+	case KIND_AUDIT:
+		return set_audit(field, value);
+	case KIND_AUDIT_CODE:
+		return set_bool(field, value, "full", "hash");
 	case KIND_LEVEL:
 		return str_copy(word, sizeof word, value) ? log_level_parse(word, field) : -EINVAL;
 	case KIND_TEMPLATE:
@@ -348,6 +375,7 @@ static int refuse(const struct key *k, struct str value, int r, struct err *e)
 	static const char *const want[] = {
 		[KIND_TEXT] = "a short text", [KIND_PATH] = "a path", [KIND_CPUS] = "a number of cores like 2 or 0.5",
 		[KIND_BOOL] = "true or false", [KIND_STOP] = "kill or keep", [KIND_LEVEL] = "debug, info, warn or error",
+		[KIND_AUDIT] = "on, required or off", [KIND_AUDIT_CODE] = "hash or full",
 		[KIND_TEMPLATE] = "NAME=KEY with a key of 32 hex digits", [KIND_KEY] = "a key of 32 hex digits",
 		[KIND_HOSTS] = "IP addresses", [KIND_LIMITS] = "a template and limits like 'base memory_mb=512 max_memory_mb=1024'",
 		[KIND_PRICES] = "prices like 'vcpu_hour=0.05 gib_hour=0.016 egress_gib=0.09 currency=EUR'",

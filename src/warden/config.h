@@ -46,6 +46,10 @@ struct config {
 	uint64_t build_timeout_s, ready_timeout_s;
 	uint64_t history_kept_s, paused_kept_s, snapshots_kept_s, max_lifetime_s;	/* 0: for ever; of history: none */
 	uint64_t logs_kept_s, logs_max_mb;	/* of sandboxes that have ended */
+	enum audit_mode { AUDIT_OFF, AUDIT_ON, AUDIT_REQUIRED } audit;	/* REQUIRED: nothing is done that cannot be recorded */
+	bool audit_full;			/* code and commands are kept, too, not only their hashes */
+	uint64_t audit_kept_s, audit_max_mb;	/* 0: for ever */
+	uint64_t audit_segment_kb;
 	uint64_t head_timeout_s, body_timeout_s;	/* of requests */
 	uint64_t warm_pool_size, warm_pool_max;	/* finished sandboxes per template; max is 0 until settled */
 	uint64_t defaults[LIM_COUNT], maxima[LIM_COUNT];	/* of a sandbox; defaults: 0 until settled */

@@ -20,6 +20,7 @@
 #define NO_USE "exit 3"			/* EXIT_NO_USE, as a service tells it */
 #define FRONT_TRIES 5			/* of a first start: something is wrong that a sixth will not cure */
 
+static const char *const audit_word[] = { [AUDIT_OFF] = "off", [AUDIT_ON] = "on", [AUDIT_REQUIRED] = "required" };
 static const char *const level_word[] = { "debug", "info", "warn", "error" };
 
 /* Ends this front: nothing that it still sends is read. The service starts the next one. */
@@ -133,6 +134,7 @@ int front_open(struct warden *w, int exe_fd, const char *exe, const char *state_
 		{ "--paused-kept", w->cfg.paused_kept_s }, { "--snapshots-kept", w->cfg.snapshots_kept_s }, { "--max-lifetime", w->cfg.max_lifetime_s },
 		{ "--volume-mb", w->cfg.volume_size_mb },
 		{ "--volume-max-mb", w->cfg.volume_max_mb }, { "--team-max-volumes", w->cfg.team_max_volumes },
+		{ "--audit-kept", w->cfg.audit_kept_s }, { "--audit-max-mb", w->cfg.audit_max_mb }, { "--audit-segment-kb", w->cfg.audit_segment_kb },
 	};
 	/* They live as long as the service, of which a process has one. */
 	static char text[ARRAY_LEN(numbers)][24], key[PATH_MAX + 8];
@@ -145,7 +147,8 @@ int front_open(struct warden *w, int exe_fd, const char *exe, const char *state_
 	argv[n++] = exe;
 	const char *pairs[][2] = { { "--state", state_dir }, { "--key-file", key }, { "--url", w->ready_url },
 		{ "--log-level", level_word[w->cfg.log_level] }, { "--domain", w->domain },
-		{ "--image-map", w->cfg.image_map }, { "--prices", w->cfg.prices } };
+		{ "--image-map", w->cfg.image_map }, { "--prices", w->cfg.prices },
+		{ "--audit", audit_word[w->cfg.audit] } };
 
 	for (size_t i = 0; i < ARRAY_LEN(pairs); i++) {
 		if (!pairs[i][1][0])
@@ -167,6 +170,8 @@ int front_open(struct warden *w, int exe_fd, const char *exe, const char *state_
 		argv[n++] = "--open";
 	if (w->cfg.metrics_open)
 		argv[n++] = "--metrics-open";
+	if (w->cfg.audit_full)
+		argv[n++] = "--audit-full";
 	if (w->cfg.text_from_stdout)
 		argv[n++] = "--text-from-stdout";
 	if (user_find(w->cfg.user, &spec.uid, &spec.gid, e) < 0)

@@ -15,6 +15,7 @@
 #include "warden/link.h"
 #include "warden/pull.h"
 #include "warden/sandbox.h"
+#include "warden/trail.h"
 #include "warden/volume.h"
 #include "warden/warden.h"
 #include "warden/warm.h"
@@ -322,12 +323,31 @@ static void op_tls_file(struct warden *w, const void *msg)
 		send_out(w, &re, sizeof re, fd);
 }
 
+static void op_trail(struct warden *w, const void *msg)
+{
+	const struct msg_trail *m = msg;
+	struct msg_trail_file re = { .head = head_of(RE_TRAIL, m->head.seq) };
+	struct err e = ERR_INIT;
+	int fd = -1;
+
+	if (m->what == TRAIL_DROP) {
+		if (trail_drop(&w->cfg, m->n, &e) < 0)
+			fail(w, m->head.seq, &e);
+		else
+			front_ok(w, w->life, m->head.seq);
+	} else if (trail_open(&w->cfg, m->n, &re, &fd, &e) < 0) {
+		fail(w, m->head.seq, &e);
+	} else {
+		send_out(w, &re, sizeof re, fd);
+	}
+}
+
 static void (*const handlers[OP_COUNT])(struct warden *w, const void *msg) = {
 	[OP_HELLO] = op_hello, [OP_START] = op_start, [OP_KILL] = op_kill, [OP_FREEZE] = op_freeze,
 	[OP_THAW] = op_thaw, [OP_CONNECT] = op_connect, [OP_LIST] = op_list, [OP_USAGE] = op_usage,
 	[OP_NETWORK] = op_network, [OP_LOG_LEVEL] = op_log_level, [OP_TLS_FILE] = op_tls_file,
 	[OP_VOLUME] = volume_op_set, [OP_VOLUME_DROP] = volume_op_drop, [OP_VOLUME_CONNECT] = volume_op_connect, [OP_VOLUMES] = volume_op_list,
-	[OP_PULL] = pull_op,
+	[OP_PULL] = pull_op, [OP_TRAIL] = op_trail,
 	[OP_SNAPSHOT] = op_keep, [OP_CHECKPOINT] = op_keep, [OP_FORGET] = op_forget, [OP_KEPT] = op_kept,
 	[OP_LIMIT] = op_limit,
 };

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* front/trail: the audit trail: who did what, in records that nobody can change unnoticed (docs/audit.md).
+ *
+ * Only the front writes it. A record is in its file (trail/chain.h) when trail_add() returns: an answer that is sent after that is never
+ * without its record, whoever is killed when. A moment later it is in audit.db too, for those who search. The warden opens the
+ * files (OP_TRAIL), since the front can open none. Not to be confused with atoll-audit, which reads the kernel's reports of refused
+ * system calls; these come here as records of the kind violation.syscall. */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/str.h"
+
+struct front;
+struct trail;
+
+/* Whose doing it is and what it is about; NULL or "": nobody's, none. Anything that is no word of trail/chain.h is left out. */
+struct trail_who {
+	const char *request, *team, *key, *sandbox, *session;
+};
+
+/* Without f->trail (audit = off, or a unit test) all of these do nothing. */
+
+/* A record. kind: words with points between them, see docs/audit.md. fields: an object, taken; NULL: none. What may not be kept must
+ * not be in it: no code, no tokens, no keys. Returns its number, or 0 if it was not written: that is counted, logged and, when writing
+ * works again, recorded. */
+uint64_t trail_add(struct front *f, const char *kind, const struct trail_who *who, json_t *fields);
+
+/* The same for what others can cause without end. Of each class some are recorded each minute, then one with their number. */
+enum trail_class { TRAIL_AUTH, TRAIL_SYSCALL, TRAIL_EGRESS, TRAIL_QUOTA, TRAIL_CLASSES };
+void trail_add_limited(struct front *f, enum trail_class class, const char *kind, const struct trail_who *who, json_t *fields);
+
+/* An event of another process of ours, as JSON: {"kind":"agent.refused","request":"","team":"","key":"","sandbox":"","session":"",
+ * "fields":{}}. All but the kind may be absent; it must begin with "agent." or "mcp.". -EINVAL names what is wrong. */
+int trail_event(struct front *f, struct str json, struct err *e);
+
+/* The text whose hash record `seq` has, if the operator wants such (audit_code = full). */
+void trail_text(struct front *f, uint64_t seq, const char *team, struct str text);
+
+bool trail_blocks(const struct front *f);	/* audit = required, and it cannot be written: nothing more is to be done */
+
+/* The life of it. */
+struct trail_options {
+	bool on, required, full;
+	uint32_t segment_kb, max_mb, kept_s;
+};
+
+int trail_new(struct front *f, const char *state_dir, struct err *e);	/* f->trail, or nothing if it is off */
+void trail_begin(struct front *f, void (*then)(struct front *f, const struct err *e));	/* fetches its file; e: why not, or NULL */
+void trail_tick(struct front *f);		/* once a second */
+void trail_prune(struct front *f);		/* now and then: what is too old, or too much */
+void trail_free(struct front *f);		/* all of it is written by then */
+void trail_save(struct front *f);		/* into audit.db, now: somebody wants to search */
+int trail_purge(struct front *f, const char *team, int64_t *ret, struct err *e);	/* texts and rows of a team; the chain stays */
+struct store *trail_db(struct front *f);	/* NULL: off */
+
+struct trail_counts {
+	uint64_t records, failures, seq, bytes;
+	uint32_t segment;
+	bool failing;
+};
+bool trail_counts(const struct front *f, struct trail_counts *ret);	/* false: off */

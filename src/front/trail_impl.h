@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* front/trail_impl: what trail.c and trail_boot.c share. */
+#pragma once
+
+#include "base/buf.h"
+#include "front/trail.h"
+#include "trail/chain.h"
+
+struct store;
+struct timer;
+struct trail_seal;
+struct warden_call;
+
+struct trail {
+	struct front *front;
+	struct trail_seal *seal;
+	struct store *db;
+	struct timer *timer;		/* until what is pending goes to the database */
+	struct warden_call *asking;
+	void (*then)(struct front *f, const struct err *e);	/* during the start */
+	int fd;				/* of the segment; -1: there is none */
+	uint32_t segment, first;	/* first: of those that there are */
+	uint64_t bytes;			/* of this segment, */
+	uint64_t other_bytes;		/* ... and of the others, as last told */
+	uint64_t began_ms;		/* wall clock: when the first record of the segment was written */
+	uint64_t segment_seq;		/* its first record */
+	struct trail_point at;
+	struct trail_point dropping;	/* the end of what was dropped last */
+	struct buf pending;		/* lines that the database does not have yet */
+	struct {
+		uint64_t since_ms;
+		uint32_t listed, more;
+		char kind[TRAIL_WORD_MAX + 1];
+	} classes[TRAIL_CLASSES];
+	uint64_t records, failures;
+	uint64_t lost, lost_since_ms;	/* records that could not be written since then */
+	bool failing;
+};
+
+void trail_flush(struct trail *t);		/* what is pending to the database */
+uint64_t trail_put(struct trail *t, const char *kind, const struct trail_who *who, struct str fields);
+int trail_write(struct trail *t, struct str line, struct err *e);	/* whole, or not at all */
+
+/* The file is open: finds the end of the chain in it, mends what a crash has left, brings the database up to date. */
+int trail_adopt(struct trail *t, struct err *e);

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* store/trail: audit.db, the records of the audit trail in a form that can be searched.
+ *
+ * The files of the trail are what counts; this follows them a moment later and can be behind, never ahead by more than what a crash of
+ * the host took from the files. It also remembers the last record, so that files whose end was cut off are noticed, and
+ * the texts whose hashes the records have, where the operator wants them: those can be purged without breaking the chain. */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/str.h"
+#include "trail/chain.h"
+
+struct store;
+
+struct trail_query {			/* "" or 0: any */
+	const char *team, *key, *sandbox, *session, *kind, *request;
+	uint64_t from_ms, to_ms;	/* both included; to_ms 0: no end */
+	uint64_t after;			/* only records behind that one, */
+	uint64_t last;			/* ... or not 0: the last so many, in place of the first */
+	uint64_t max;
+};
+
+int trail_db_open(const char *path, struct store **ret, struct err *e);
+
+int trail_db_begin(struct store *s, struct err *e);	/* until the commit nothing is written for good */
+int trail_db_commit(struct store *s, const struct trail_point *head, struct err *e);
+int trail_db_add(struct store *s, const struct trail_line *l, struct str line, struct err *e);
+int trail_db_text(struct store *s, uint64_t seq, const char *team, struct str text, struct err *e);
+
+int trail_db_head(struct store *s, struct trail_point *ret, struct err *e);	/* all zero: it knows none */
+
+/* text: NULL if none is kept. A fn that returns less than 0 ends it. Oldest first. */
+int trail_db_each(struct store *s, const struct trail_query *q, int (*fn)(void *user, uint64_t seq, struct str line, const char *text), void *user, struct err *e);
+
+/* Rows that are older go; ret_last: the newest of them, if the files are to be dropped up to there. */
+int trail_db_prune(struct store *s, uint64_t before_seq, struct err *e);	/* how many */
+int trail_db_purge(struct store *s, const char *team, int64_t *ret, struct err *e);	/* rows and texts; overwritten */

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Units of front/trail: what is in the file after crashes and with a full disk, and what is left out. */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/fd.h"
+#include "front/front.h"
+#include "front/trail_impl.h"
+#include "loop/loop.h"
+#include "store/trail.h"
+#include "trail/key.h"
+#include "trail/verify.h"
+
+static char dir[] = "/tmp/atoll-trail-XXXXXX", file[64];
+static struct front f;
+static struct err e;
+
+static void nothing(void *user)
+{
+	(void)user;
+}
+
+static int open_it(void)
+{
+	f = (struct front) { .opt = { .trail = { .on = true, .segment_kb = 16384, .max_mb = 100 } } };
+	f.loop = loop_new();
+	assert_int_equal(trail_new(&f, dir, &e), 0);
+	f.trail->timer = timer_new(f.loop, nothing, NULL);
+	f.trail->fd = open(file, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+	f.trail->segment = f.trail->first = 1;
+	return trail_adopt(f.trail, &e);
+}
+
+static void close_it(void)
+{
+	trail_free(&f);
+	loop_free(f.loop);
+}
+
+/* As a SIGKILL leaves it: what the table does not have yet is in the file only. */
+static void crash(void)
+{
+	buf_clear(&f.trail->pending);
+	close_it();
+}
+
+static void remove_files(void)
+{
+	static const char *const names[] = { "t.jsonl", "audit.db", "audit.db-wal", "audit.db-shm", TRAIL_KEY_FILE };
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		char path[96];
+
+		(void)snprintf(path, sizeof path, "%s/%s", dir, names[i]);
+		(void)unlink(path);
+	}
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	remove_files();
+	(void)snprintf(file, sizeof file, "%s/t.jsonl", dir);
+	assert_int_equal(open_it(), 0);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	close_it();
+	remove_files();
+	return 0;
+}
+
+/* All records of the file, which must be sound; `kinds` gets theirs with blanks between them. */
+static uint64_t verified(char *kinds, size_t size)
+{
+	autoclose int fd = open(file, O_RDONLY | O_CLOEXEC);
+	autobuf struct buf all = BUF_INIT(1 << 20);
+	uint8_t key[TRAIL_KEY_SIZE];
+	struct trail_verify v = { NULL };
+	ssize_t n;
+
+	assert_int_equal(trail_key_read(dir, false, key, &e), 0);
+	v.seal = trail_seal_new(key);
+	while ((n = read(fd, buf_room(&all, 65536), 65536)) > 0)
+		all.n += (size_t)n;
+	kinds[0] = '\0';
+	for (struct str rest = buf_view(&all); rest.n > 0;) {
+		struct str line = str_cut(&rest, '\n');
+		struct trail_line l;
+
+		if (trail_verify_line(&v, line, "t", v.records + 1, &e) < 0)
+			fail_msg("%s", e.text);
+		assert_int_equal(trail_read(line, &l), 0);
+		(void)snprintf(kinds + strlen(kinds), size - strlen(kinds), "%.*s ", STR_ARG(l.rec.kind));
+	}
+	assert_int_equal(trail_verify_end(&v, true, &e), 0);
+	trail_seal_free(v.seal);
+	return v.records;
+}
+
+static int count_row(void *user, uint64_t seq, struct str line, const char *text)
+{
+	(void)seq;
+	(void)line;
+	(void)text;
+	++*(int *)user;
+	return 0;
+}
+
+static int rows(const struct trail_query *q)
+{
+	int n = 0;
+
+	trail_save(&f);
+	assert_int_equal(trail_db_each(f.trail->db, q, count_row, &n, &e), 0);
+	return n;
+}
+
+static void a_record_is_in_the_file_at_once_and_in_the_table_after_a_crash(void **state)
+{
+	struct trail_who who = { .team = "t1", .sandbox = "ione", .key = "k1", .request = "r1", .session = "s1" };
+	char kinds[256];
+
+	(void)state;
+	assert_int_equal(trail_add(&f, "code.run", &who, json_pack("{s:i}", "n", 1)), 1);
+	assert_int_equal(trail_add(&f, "code.done", &who, NULL), 2);
+	assert_int_equal(verified(kinds, sizeof kinds), 2);
+	crash();
+	assert_int_equal(open_it(), 0);
+	assert_int_equal(rows(&(struct trail_query) { .max = 10 }), 2);
+	assert_int_equal(rows(&(struct trail_query) { .sandbox = "ione", .max = 10 }), 2);
+	assert_int_equal(rows(&(struct trail_query) { .team = "t2", .max = 10 }), 0);
+	assert_int_equal(rows(&(struct trail_query) { .team = "t1", .kind = "code.run", .session = "s1", .key = "k1", .request = "r1", .max = 10 }), 1);
+	assert_int_equal(rows(&(struct trail_query) { .after = 1, .max = 10 }), 1);
+	assert_int_equal(trail_add(&f, "code.run", &who, NULL), 3);
+	assert_int_equal(verified(kinds, sizeof kinds), 3);
+}
+
+static void half_a_line_is_cut_off_and_recorded(void **state)
+{
+	char kinds[256];
+
+	(void)state;
+	(void)trail_add(&f, "code.run", NULL, NULL);
+	crash();
+
+	autoclose int fd = open(file, O_WRONLY | O_APPEND | O_CLOEXEC);
+
+	assert_int_equal(fd_write_all(fd, "{\"seq\":2,\"time\":", 16), 0);
+	assert_int_equal(open_it(), 0);
+	(void)trail_add(&f, "code.run", NULL, NULL);
+	assert_int_equal(verified(kinds, sizeof kinds), 3);
+	assert_string_equal(kinds, "code.run trail.repair code.run ");
+}
+
+static void a_file_that_lost_its_end_gets_it_back_from_the_table(void **state)
+{
+	char kinds[256];
+
+	(void)state;
+	(void)trail_add(&f, "a.one", NULL, NULL);
+	off_t one = (off_t)f.trail->bytes;
+	(void)trail_add(&f, "a.two", NULL, NULL);
+	(void)trail_add(&f, "a.three", NULL, NULL);
+	trail_save(&f);
+	close_it();
+	assert_int_equal(truncate(file, one), 0);
+	assert_int_equal(open_it(), 0);
+	assert_int_equal(verified(kinds, sizeof kinds), 4);
+	assert_string_equal(kinds, "a.one a.two a.three trail.restored ");
+}
+
+static void an_edited_last_record_is_not_mended(void **state)
+{
+	(void)state;
+	(void)trail_add(&f, "a.one", NULL, NULL);
+	(void)trail_add(&f, "a.two", NULL, NULL);
+	close_it();
+
+	autoclose int fd = open(file, O_RDWR | O_CLOEXEC);
+
+	assert_int_equal(pwrite(fd, "9", 1, 30), 1);
+	assert_int_equal(open_it(), 0);
+	assert_int_equal(trail_add(&f, "a.three", NULL, NULL), 4);	/* behind trail.damage */
+}
+
+static void a_full_disk_is_counted_and_told_of_later(void **state)
+{
+	char kinds[256];
+	int good = f.trail->fd;
+
+	(void)state;
+	(void)trail_add(&f, "a.one", NULL, NULL);
+	f.trail->fd = open("/dev/full", O_WRONLY | O_CLOEXEC);
+	assert_int_equal(trail_add(&f, "a.two", NULL, NULL), 0);
+	assert_int_equal(trail_add(&f, "a.three", NULL, NULL), 0);
+	assert_false(trail_blocks(&f));
+	f.opt.trail.required = true;
+	assert_true(trail_blocks(&f));
+	fd_close(f.trail->fd);
+	f.trail->fd = good;
+	trail_tick(&f);
+	assert_false(trail_blocks(&f));
+	(void)trail_add(&f, "a.four", NULL, NULL);
+	assert_int_equal(verified(kinds, sizeof kinds), 3);
+	assert_string_equal(kinds, "a.one trail.gap a.four ");
+	assert_int_equal(f.trail->failures, 2);
+}
+
+static void a_flood_is_counted(void **state)
+{
+	char kinds[8192];
+
+	(void)state;
+	for (int i = 0; i < 1000; i++)
+		trail_add_limited(&f, TRAIL_AUTH, "auth.failure", NULL, json_pack("{s:i}", "n", i));
+	assert_int_equal(verified(kinds, sizeof kinds), 60);
+	f.trail->classes[TRAIL_AUTH].since_ms -= 60000;
+	trail_tick(&f);
+	assert_int_equal(verified(kinds, sizeof kinds), 61);
+	trail_tick(&f);
+	assert_int_equal(verified(kinds, sizeof kinds), 61);
+}
+
+static void events_of_others_are_checked(void **state)
+{
+	static const char *const bad[] = { "", "[]", "{}", "{\"kind\":1}", "{\"kind\":\"code.run\"}", "{\"kind\":\"agent.a b\"}", "{\"kind\":\"agent.x\",\"fields\":[]}",
+		"{\"kind\":\"agent.x\",\"team\":7}" };
+	char kinds[256];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+		assert_int_equal(trail_event(&f, str_of(bad[i]), &e), -EINVAL);
+	assert_int_equal(trail_event(&f, STR_LIT("{\"kind\":\"agent.refused\",\"session\":\"s1\",\"team\":\"\\u00e9\",\"fields\":{\"a\":\"\\u00e9\\n\"}}"), &e), 0);
+	assert_int_equal(trail_event(&f, STR_LIT("{\"kind\":\"mcp.call\"}"), &e), 0);
+	assert_int_equal(verified(kinds, sizeof kinds), 2);
+	assert_int_equal(rows(&(struct trail_query) { .session = "s1", .max = 5 }), 1);
+}
+
+static void texts_can_be_purged_and_the_chain_stays(void **state)
+{
+	struct trail_who who = { .team = "t1" };
+	char kinds[256];
+	int64_t n;
+
+	(void)state;
+	f.opt.trail.full = true;
+	trail_text(&f, trail_add(&f, "code.run", &who, NULL), "t1", STR_LIT("print(1)"));
+	assert_int_equal(trail_purge(&f, "t1", &n, &e), 0);
+	assert_int_equal(n, 1);
+	assert_int_equal(rows(&(struct trail_query) { .max = 5 }), 0);
+	assert_int_equal(verified(kinds, sizeof kinds), 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(a_record_is_in_the_file_at_once_and_in_the_table_after_a_crash, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(half_a_line_is_cut_off_and_recorded, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_file_that_lost_its_end_gets_it_back_from_the_table, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(an_edited_last_record_is_not_mended, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_full_disk_is_counted_and_told_of_later, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_flood_is_counted, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(events_of_others_are_checked, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(texts_can_be_purged_and_the_chain_stays, set_up, tear_down),
+	};
+
+	if (!mkdtemp(dir))
+		return 1;
+	int r = cmocka_run_group_tests(tests, NULL, NULL);
+
+	(void)rmdir(dir);
+	return r;
+}
