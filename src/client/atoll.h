@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* libatoll: sandboxes of an atoll server (or of any server that speaks the E2B API) from C.
  *
- * A struct atoll is where a server is and the key to it; a struct atoll_sandbox is one sandbox and its token; a
- * struct atoll_process is one command that runs in it. None of them may be used by two threads at once; different
- * ones may. An object must be freed before the one it was made from.
+ * A struct atoll is where a server is and the key to it; a struct atoll_sandbox is one sandbox and its token. Both may be used by
+ * several threads at once: each call takes a connection of its own. Objects that are driven step by step (struct atoll_process,
+ * atoll_watcher, atoll_build) and objects that calls give back belong to one thread at a time; different ones may be used at once. An object
+ * must be freed before the one it was made from; every free function takes NULL.
  *
- * Calls block until the server has answered, but for a running process, which is driven by atoll_process_poll().
- * Calls return 0 or more, or a negative errno value and then fill *e. Strings that are given are copied; strings that come back
- * belong to the object they were asked from. Outputs are written on success only. */
+ * Calls block until the server has answered, but for a running process, which is driven by atoll_process_poll(). Callbacks are
+ * called by the thread that made the call, and may use the library but for the object that is calling.
+ * Calls return 0 or more, or a negative errno value and then fill *e (e may be NULL). -EINVAL: also for a NULL that must not be one. Strings
+ * that are given are copied; strings that come back belong to the object they were asked from. Outputs are written on success only.
+ *
+ * Structs that the caller fills begin with `size`: 0, or sizeof of the struct, which lets later versions add fields at the end.
+ * What is left 0 has its default. */
 #ifndef ATOLL_H
 #define ATOLL_H
 
@@ -35,7 +40,10 @@ struct atoll_pair {
 	const char *name, *value;
 };
 
+#define ATOLL_NO_TIMEOUT ((unsigned)-1)
+
 struct atoll_config {
+	size_t size;
 	const char *api_url;		/* "http://127.0.0.1:8080" */
 	const char *sandbox_url;	/* where calls into sandboxes go; NULL: api_url */
 	const char *api_key;
@@ -55,6 +63,7 @@ int atoll_health(struct atoll *a, struct atoll_error *e);
 /* --- sandboxes --- */
 
 struct atoll_spec {
+	size_t size;
 	const char *template_id;	/* id or alias */
 	unsigned timeout_s;		/* after which it ends by itself; 0: the server's default */
 	const struct atoll_pair *metadata;
@@ -426,10 +435,77 @@ struct atoll_file {
 int atoll_file_stat(struct atoll_sandbox *sb, const char *path, const char *as_user, struct atoll_file *ret,
 		    struct atoll_error *e);		/* -ENOENT: there is none */
 
+/* Whole files. What comes back is to be free()d and has a NUL behind it, which n does not count. -EFBIG: more than max bytes
+ * (0: 64 MiB). */
+int atoll_file_put(struct atoll_sandbox *sb, const char *path, const char *as_user, const void *p, size_t n, struct atoll_error *e);
+int atoll_file_get(struct atoll_sandbox *sb, const char *path, const char *as_user, size_t max, char **ret, size_t *ret_n,
+		   struct atoll_error *e);
+
+int atoll_file_exists(struct atoll_sandbox *sb, const char *path, const char *as_user, struct atoll_error *e);	/* 1 or 0 */
+int atoll_file_remove(struct atoll_sandbox *sb, const char *path, const char *as_user, struct atoll_error *e);	/* a directory with all in it */
+
+/* Over a file that is there; parents are made. -ENOENT: no such source. */
+int atoll_file_rename(struct atoll_sandbox *sb, const char *from, const char *to, const char *as_user, struct atoll_error *e);
+int atoll_dir_make(struct atoll_sandbox *sb, const char *path, const char *as_user, struct atoll_error *e);	/* 1: made; 0: it was there */
+
+struct atoll_entry {
+	const char *name, *path;		/* path: absolute */
+	enum atoll_file_type type;		/* as in struct atoll_file */
+	unsigned mode;
+	uint64_t size;
+	const char *permissions;		/* "-rw-r--r--" */
+	const char *owner, *group;
+	const char *modified_at;		/* RFC 3339 */
+	const char *link_target;		/* NULL: not a link */
+};
+
+struct atoll_entries {
+	const struct atoll_entry *v;		/* depth first, by name */
+	size_t n;
+	const char *json;
+};
+
+/* depth 0: 1, what is in it. -ENOENT; -EINVAL: not a directory. */
+int atoll_dir_list(struct atoll_sandbox *sb, const char *path, const char *as_user, unsigned depth, struct atoll_entries **ret,
+		   struct atoll_error *e);
+void atoll_entries_free(struct atoll_entries *l);
+
+/* --- changes of files --- */
+
+enum atoll_change { ATOLL_CREATED = 1, ATOLL_WRITTEN, ATOLL_REMOVED, ATOLL_RENAMED, ATOLL_MODE_CHANGED };
+
+struct atoll_file_event {
+	enum atoll_change change;
+	const char *name;			/* relative to what is watched */
+};
+
+/* Non-zero ends the call. */
+typedef int atoll_on_change(void *user, const struct atoll_file_event *ev);
+
+struct atoll_watch_spec {
+	size_t size;
+	const char *path;			/* a directory */
+	const char *as_user;
+	bool recursive;				/* what is below it, too */
+	unsigned timeout_ms;			/* 0: 60 s, or ATOLL_NO_TIMEOUT */
+	void (*on_ready)(void *user);		/* from here on nothing is missed; or NULL */
+};
+
+/* Calls back for each change until the callback says so (1) or the time is over (0). -ENOENT, -EINVAL: not a directory. */
+int atoll_watch(struct atoll_sandbox *sb, const struct atoll_watch_spec *spec, atoll_on_change *on, void *user, struct atoll_error *e);
+
+/* The same without waiting: what happened since the last call is given when it is asked for. Its number. */
+struct atoll_watcher;
+int atoll_watcher_new(struct atoll_sandbox *sb, const struct atoll_watch_spec *spec, struct atoll_watcher **ret, struct atoll_error *e);
+int atoll_watcher_poll(struct atoll_watcher *w, atoll_on_change *on, void *user, struct atoll_error *e);
+void atoll_watcher_free(struct atoll_watcher *w);	/* the server forgets it, too */
+
 /* --- processes --- */
 
 struct atoll_command {
+	size_t size;
 	const char *const *argv;	/* NULL-terminated; argv[0] is a path, or looked up in PATH by the sandbox */
+	const char *line;		/* instead of argv: a line for a login shell, /bin/bash -l -c LINE */
 	const char *cwd;		/* NULL: home */
 	const char *as_user;		/* NULL: the template's user */
 	const struct atoll_pair *envs;
@@ -437,6 +513,9 @@ struct atoll_command {
 	bool with_stdin;		/* false: it reads /dev/null */
 	unsigned tty_cols, tty_rows;	/* not 0: it runs on a terminal of this size, always with input; all its output is
 					 * ATOLL_STDOUT, and its input is ended by a Ctrl-D, not by close_stdin */
+	unsigned timeout_ms;		/* it is killed then, and that is -ETIMEDOUT; ATOLL_NO_TIMEOUT: never. 0: 60 s for
+					 * atoll_command_run(), never for atoll_process_start() */
+	const char *tag;		/* a name to find it by; or NULL */
 };
 
 enum atoll_stream { ATOLL_STDOUT = 1, ATOLL_STDERR = 2 };
@@ -449,6 +528,41 @@ struct atoll_exit {
 	bool exited;			/* by itself, not by a signal */
 	char status[64];		/* "exit status 3", "signal: killed" */
 };
+
+struct atoll_output {			/* how a command ended, and all it wrote */
+	struct atoll_exit exit;
+	int64_t pid;
+	const char *out, *err;		/* each with a NUL behind it that is not counted */
+	size_t n_out, n_err;
+	bool truncated;			/* there was more than 16 MiB of one of them; sink got all of it */
+};
+
+/* Runs it to its end. That it failed is in ret->exit.code, and no failure of the call. sink (or NULL) gets the output as it comes; ret may
+ * be NULL. Input there is none. */
+int atoll_command_run(struct atoll_sandbox *sb, const struct atoll_command *cmd, atoll_sink *sink, void *user,
+		      struct atoll_output **ret, struct atoll_error *e);
+void atoll_output_free(struct atoll_output *o);
+
+struct atoll_process_info {
+	int64_t pid;
+	const char *const *argv;	/* NULL-terminated */
+	const char *cwd, *tag;		/* or NULL */
+};
+
+struct atoll_processes {
+	const struct atoll_process_info *v;
+	size_t n;
+	const char *json;
+};
+
+int atoll_processes_list(struct atoll_sandbox *sb, struct atoll_processes **ret, struct atoll_error *e);	/* those started by calls */
+void atoll_processes_free(struct atoll_processes *l);
+int atoll_process_kill(struct atoll_sandbox *sb, int64_t pid, int sig, struct atoll_error *e);	/* SIGKILL or SIGTERM; -ENOENT: there is none */
+
+/* One that runs already, as if it had been started here: its output from now on, its input. What it has of a terminal is not known:
+ * is_tty says it. */
+int atoll_process_connect(struct atoll_sandbox *sb, int64_t pid, bool is_tty, atoll_sink *sink, void *user, struct atoll_process **ret,
+			  struct atoll_error *e);
 
 /* Asks for the start; whether it worked is told by atoll_process_poll(). `sink` may be NULL. */
 int atoll_process_start(struct atoll_sandbox *sb, const struct atoll_command *cmd, atoll_sink *sink, void *user,
@@ -471,6 +585,131 @@ int atoll_process_close_stdin(struct atoll_process *p);				/* after what was sen
 int atoll_process_signal(struct atoll_process *p, int sig, struct atoll_error *e);
 int atoll_process_resize(struct atoll_process *p, unsigned cols, unsigned rows, struct atoll_error *e);	/* its terminal */
 void atoll_process_free(struct atoll_process *p);				/* the process itself runs on */
+
+/* --- code --- */
+
+struct atoll_result {			/* what one expression or display shows, in all its forms; NULL: not in this one */
+	bool is_main;			/* the value of the last expression, not something shown on the way */
+	const char *text, *html, *markdown, *svg, *latex, *javascript;
+	const char *png, *jpeg, *pdf;	/* base64 */
+	const char *json, *data, *chart;	/* JSON */
+	const struct atoll_pair *extra;	/* others, by MIME type */
+	size_t n_extra;
+};
+
+struct atoll_code_error {		/* that the code ended with */
+	const char *name, *value, *traceback;
+};
+
+/* What to call while code runs; each may be NULL. Non-zero ends the call with -ECANCELED and interrupts the code. What is
+ * pointed to is valid during the callback. */
+struct atoll_code_events {
+	size_t size;
+	int (*on_stdout)(void *user, const char *text, size_t n);
+	int (*on_stderr)(void *user, const char *text, size_t n);
+	int (*on_result)(void *user, const struct atoll_result *r);
+	int (*on_error)(void *user, const struct atoll_code_error *err);
+	void *user;
+};
+
+struct atoll_code {
+	size_t size;
+	const char *code;
+	const char *language;		/* "python", "javascript", "bash", ...; NULL: python, or that of the context */
+	const char *context_id;		/* NULL: the default one of the language. Not both */
+	const struct atoll_pair *envs;	/* for this run only */
+	size_t n_envs;
+	unsigned timeout_ms;		/* then it is interrupted, and that is -ETIMEDOUT; 0: 60 s, or ATOLL_NO_TIMEOUT */
+};
+
+struct atoll_execution {
+	const struct atoll_result *const *results;
+	size_t n_results;
+	const char *text;		/* of the main result; NULL: none */
+	const char *out, *err;		/* all of it, each with a NUL behind it that is not counted */
+	size_t n_out, n_err;
+	const struct atoll_code_error *error;	/* NULL: it ended well */
+	int64_t count;			/* how many this context has run with this one; 0: not told */
+};
+
+/* Runs code to its end. That it raised an error is in ret->error, and no failure of the call. on and ret may be NULL. -ENOENT: no such
+ * context; -EFBIG: more output than 64 MiB, which is only kept if ret is given; -ESRCH: the sandbox is gone. */
+int atoll_run_code(struct atoll_sandbox *sb, const struct atoll_code *code, const struct atoll_code_events *on,
+		   struct atoll_execution **ret, struct atoll_error *e);
+void atoll_execution_free(struct atoll_execution *x);
+
+/* All of it, as E2B's SDKs write it: {"results":[...],"logs":{"stdout":[...],"stderr":[...]},"error":...}. To be free()d; NULL: no memory. */
+char *atoll_execution_json(const struct atoll_execution *x);
+
+struct atoll_context {			/* variables and imports that stay from one run to the next */
+	const char *id, *language, *cwd;
+};
+
+struct atoll_contexts {
+	const struct atoll_context *v;
+	size_t n;
+	const char *json;
+};
+
+int atoll_contexts_list(struct atoll_sandbox *sb, struct atoll_contexts **ret, struct atoll_error *e);	/* oldest first */
+int atoll_context_create(struct atoll_sandbox *sb, const char *language, const char *cwd, struct atoll_contexts **ret,
+			 struct atoll_error *e);	/* one item; NULL: python, /home/user */
+int atoll_context_restart(struct atoll_sandbox *sb, const char *id, struct atoll_error *e);	/* as new, same id */
+int atoll_context_remove(struct atoll_sandbox *sb, const char *id, struct atoll_error *e);
+void atoll_contexts_free(struct atoll_contexts *l);
+
+/* --- git, in a sandbox ---
+ *
+ * A user name and password or token are handed to git through its environment, for the one command: they are neither in its
+ * arguments nor in a file nor in a record. If git fails the call does: -EACCES: it was not let in; -EIO: anything else, and e has what
+ * it wrote. */
+
+struct atoll_git {
+	size_t size;
+	const char *dir;		/* of the repository; for a clone where it goes, NULL: after its name in the home */
+	const char *as_user;
+	const char *username, *password;	/* both or none; only for the host of the remote, over http and https */
+	const struct atoll_pair *envs;
+	size_t n_envs;
+	unsigned timeout_ms;		/* 0: 60 s */
+};
+
+struct atoll_git_commit {
+	size_t size;
+	const char *message;
+	const char *author_name, *author_email;	/* NULL: git's own settings */
+	bool all;			/* with all changes, new files too */
+	bool allow_empty;
+};
+
+struct atoll_git_file {
+	const char *path, *old_path;	/* old_path: NULL unless it was renamed or copied */
+	char index, tree;		/* as in git status --porcelain: 'M', 'A', 'D', 'R', '?', ' ' for no change */
+};
+
+struct atoll_git_status {
+	const char *branch, *upstream;	/* NULL: detached, none */
+	int ahead, behind;
+	const struct atoll_git_file *v;
+	size_t n;
+};
+
+int atoll_git_clone(struct atoll_sandbox *sb, const struct atoll_git *g, const char *url, const char *branch, unsigned depth,
+		    struct atoll_error *e);			/* branch NULL, depth 0: all */
+int atoll_git_status(struct atoll_sandbox *sb, const struct atoll_git *g, struct atoll_git_status **ret, struct atoll_error *e);
+void atoll_git_status_free(struct atoll_git_status *s);
+int atoll_git_diff(struct atoll_sandbox *sb, const struct atoll_git *g, bool staged, char **ret, struct atoll_error *e);	/* to be free()d */
+int atoll_git_add(struct atoll_sandbox *sb, const struct atoll_git *g, const char *const *paths, struct atoll_error *e);	/* NULL: all */
+int atoll_git_commit(struct atoll_sandbox *sb, const struct atoll_git *g, const struct atoll_git_commit *c, struct atoll_error *e);
+int atoll_git_pull(struct atoll_sandbox *sb, const struct atoll_git *g, const char *remote, const char *branch, struct atoll_error *e);
+int atoll_git_push(struct atoll_sandbox *sb, const struct atoll_git *g, const char *remote, const char *branch, bool set_upstream,
+		   struct atoll_error *e);			/* NULL: as git is set up */
+int atoll_git_branch(struct atoll_sandbox *sb, const struct atoll_git *g, const char *name, bool create, struct atoll_error *e);	/* goes to it */
+int atoll_git_branches(struct atoll_sandbox *sb, const struct atoll_git *g, char **ret, struct atoll_error *e);	/* one a line, the current one first; to be free()d */
+
+/* Any other: argv without "git", NULL-terminated. Its exit status is no failure here. */
+int atoll_git_run(struct atoll_sandbox *sb, const struct atoll_git *g, const char *const *argv, struct atoll_output **ret,
+		  struct atoll_error *e);
 
 /* --- agents: what they may run ---
  *

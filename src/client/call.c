@@ -29,12 +29,14 @@ int call_header(struct call *c, const char *fmt, ...)
 	return 0;
 }
 
-int call_header_sandbox(struct call *c, const struct atoll_sandbox *sb)
+int call_header_sandbox(struct call *c, const struct atoll_sandbox *sb, unsigned port)
 {
 	int rc = call_header(c, "E2b-Sandbox-Id: %s", sb->id);
 
 	if (rc == 0)
-		rc = call_header(c, "E2b-Sandbox-Port: " ENVD_PORT);
+		rc = call_header(c, "E2b-Sandbox-Port: %u", port);
+	if (rc == 0 && sb->traffic_token && port != ENVD_PORT)
+		rc = call_header(c, "E2B-Traffic-Access-Token: %s", sb->traffic_token);
 	if (rc == 0 && sb->token)
 		rc = call_header(c, "X-Access-Token: %s", sb->token);
 	return rc;
@@ -142,16 +144,10 @@ static void set_method(CURL *h, struct call *c)
 	curl_easy_setopt(h, CURLOPT_CUSTOMREQUEST, c->method);
 }
 
-int call_run(struct atoll *a, struct call *c, struct atoll_error *e)
+static CURLcode perform(struct atoll *a, struct call *c, const char *url, long *ret_status)
 {
-	autofree char *url = str_fmt("%s%s", c->base, c->path);
-	CURL *h = a->curl;
-	long status = 0;
+	CURL *h = c->h;
 
-	if (!url || call_header(c, "Expect:") < 0 || (c->source && !c->length && call_header(c, "Transfer-Encoding: chunked") < 0))
-		return client_no_memory(e);
-	curl_easy_reset(h);
-	c->h = h;
 	client_setup_handle(a, h, url);
 	curl_easy_setopt(h, CURLOPT_HTTPHEADER, c->headers);
 	curl_easy_setopt(h, CURLOPT_TIMEOUT_MS, c->timeout_ms);
@@ -161,7 +157,24 @@ int call_run(struct atoll *a, struct call *c, struct atoll_error *e)
 	curl_easy_setopt(h, CURLOPT_HEADERDATA, c);
 	set_method(h, c);
 	CURLcode rc = curl_easy_perform(h);
+	curl_easy_getinfo(h, CURLINFO_RESPONSE_CODE, ret_status);
 	curl_easy_setopt(h, CURLOPT_HTTPHEADER, NULL);
+	return rc;
+}
+
+int call_run(struct atoll *a, struct call *c, struct atoll_error *e)
+{
+	autofree char *url = str_fmt("%s%s", c->base, c->path);
+	long status = 0;
+
+	if (!url || call_header(c, "Expect:") < 0 || (c->source && !c->length && call_header(c, "Transfer-Encoding: chunked") < 0))
+		return client_no_memory(e);
+	c->h = handle_take(a);
+	if (!c->h)
+		return client_no_memory(e);
+	CURLcode rc = perform(a, c, url, &status);
+	handle_give(a, take_ptr(&c->h));
+	c->status = (int)status;
 
 	if (c->source_no < 0)
 		return client_fail(e, -c->source_no, 0, "read the content: %s", strerrordesc_np(-c->source_no));
@@ -169,8 +182,6 @@ int call_run(struct atoll *a, struct call *c, struct atoll_error *e)
 		return client_fail(e, ECANCELED, 0, "interrupted");
 	if (c->answer.bad)
 		return client_fail(e, EFBIG, 0, "the answer of %s is too large", c->base);
-	curl_easy_getinfo(h, CURLINFO_RESPONSE_CODE, &status);
-	c->status = (int)status;
 	/* A server may refuse an upload and close before it has read all of it: its reason counts, not the break. */
 	if (rc != CURLE_OK && !(status >= 400 && rc == CURLE_SEND_ERROR))
 		return client_curl_failed(e, rc, c->base);

@@ -10,6 +10,8 @@
 
 #include "base/fd.h"
 
+#define REASON_MAX 300			/* bytes of a refusal that is not JSON */
+
 const char *atoll_version(void)
 {
 	return ATOLL_VERSION;
@@ -35,6 +37,24 @@ int client_fail(struct atoll_error *e, int no, int status, const char *fmt, ...)
 int client_no_memory(struct atoll_error *e)
 {
 	return client_fail(e, ENOMEM, 0, "out of memory");
+}
+
+int client_take_in(void *to, size_t size, const void *from, size_t first, struct atoll_error *e)
+{
+	size_t given;
+
+	memcpy(&given, from, sizeof(given));
+	if (given == 0)
+		given = first;
+	if (given < sizeof(given))
+		return client_fail(e, EINVAL, 0, "the size field of an argument is neither 0 nor its size");
+	for (size_t i = size; i < given; i++) {
+		if (((const char *)from)[i])
+			return client_fail(e, E2BIG, 0, "an argument has fields that this version of libatoll does not know");
+	}
+	memset(to, 0, size);
+	memcpy(to, from, given < size ? given : size);
+	return 0;
 }
 
 static int errno_of_status(int status)
@@ -65,6 +85,8 @@ int client_refused(struct atoll_error *e, int status, struct str body)
 		client_fail(e, no, status, "the server refused the key: %s (401)", text ? text : "no reason given");
 	else if (text)
 		client_fail(e, no, status, "%s (%d)", text, status);
+	else if (!j && body.n > 0 && body.n < REASON_MAX && body.p[0] != '<')
+		client_fail(e, no, status, "%.*s (%d)", STR_ARG(body), status);		/* the code service's are plain text */
 	else
 		client_fail(e, no, status, "the server answered with status %d", status);
 	json_decref(j);
@@ -123,27 +145,70 @@ static bool key_ok(const char *key)
 	return *key != '\0';
 }
 
+/* libcurl counts these itself, but does so under a lock of its own in some builds only. */
+static pthread_mutex_t global_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static int global_begin(void)
+{
+	(void)pthread_mutex_lock(&global_lock);
+	CURLcode rc = curl_global_init(CURL_GLOBAL_DEFAULT);
+	(void)pthread_mutex_unlock(&global_lock);
+	return rc == CURLE_OK ? 0 : -ENOMEM;
+}
+
+static void global_end(void)
+{
+	(void)pthread_mutex_lock(&global_lock);
+	curl_global_cleanup();
+	(void)pthread_mutex_unlock(&global_lock);
+}
+
+CURL *handle_take(struct atoll *a)
+{
+	CURL *h = NULL;
+
+	(void)pthread_mutex_lock(&a->lock);
+	if (a->n_idle > 0)
+		h = a->idle[--a->n_idle];	/* the last one in: its connection is the least likely to be stale */
+	(void)pthread_mutex_unlock(&a->lock);
+	if (h)
+		curl_easy_reset(h);
+	return h ? h : curl_easy_init();
+}
+
+void handle_give(struct atoll *a, CURL *h)
+{
+	(void)pthread_mutex_lock(&a->lock);
+	if (h && a->n_idle < HANDLES_MAX) {
+		a->idle[a->n_idle++] = h;
+		h = NULL;
+	}
+	(void)pthread_mutex_unlock(&a->lock);
+	curl_easy_cleanup(h);
+}
+
 int atoll_new(const struct atoll_config *cfg, struct atoll **ret, struct atoll_error *e)
 {
+	NEED(e, cfg && ret);
 	if (!cfg->api_url || !cfg->api_key)
 		return client_fail(e, EINVAL, 0, "an API URL and an API key are needed");
 	if (!key_ok(cfg->api_key))
 		return client_fail(e, EINVAL, 0, "the API key is empty or has characters that no key has");
-	if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
+	if (global_begin() < 0)
 		return client_no_memory(e);
 
 	struct atoll *a = calloc(1, sizeof(*a));
 	const char *sandbox_url = cfg->sandbox_url ? cfg->sandbox_url : cfg->api_url;
 
 	if (!a) {
-		curl_global_cleanup();
+		global_end();
 		return client_no_memory(e);
 	}
+	(void)pthread_mutex_init(&a->lock, NULL);
 	a->api_url = base_url(cfg->api_url);
 	a->sandbox_url = base_url(sandbox_url);
 	a->api_key = str_dup(str_of(cfg->api_key));
-	a->curl = curl_easy_init();
-	if (a->api_url && a->sandbox_url && a->api_key && a->curl) {
+	if (a->api_url && a->sandbox_url && a->api_key) {
 		*ret = a;
 		return 0;
 	}
@@ -161,14 +226,16 @@ void atoll_free(struct atoll *a)
 {
 	if (!a)
 		return;
-	curl_easy_cleanup(a->curl);
+	for (size_t i = 0; i < a->n_idle; i++)
+		curl_easy_cleanup(a->idle[i]);
+	(void)pthread_mutex_destroy(&a->lock);
 	if (a->api_key)
 		explicit_bzero(a->api_key, strlen(a->api_key));
 	free(a->api_key);
 	free(a->api_url);
 	free(a->sandbox_url);
 	free(a);
-	curl_global_cleanup();
+	global_end();
 }
 
 void atoll_set_stop(struct atoll *a, bool (*stop)(void *user), void *user)

@@ -4,25 +4,49 @@
 
 #include <curl/curl.h>
 #include <jansson.h>
+#include <pthread.h>
 
 #include "base/buf.h"
 #include "base/str.h"
 #include "client/atoll.h"
 
 #define ANSWER_MAX (8u * 1024 * 1024)	/* of one answer that is kept in memory */
-#define ENVD_PORT "49983"
+#define ENVD_PORT 49983u
+#define CODE_PORT 49999u
+#define HANDLES_MAX 16			/* idle ones that are kept */
 
 struct atoll {
 	char *api_url, *sandbox_url, *api_key;
-	CURL *curl;			/* of blocking calls, one after the other: keeps the connection */
+	pthread_mutex_t lock;		/* of idle and n_idle: calls of several threads each take a handle of their own */
+	CURL *idle[HANDLES_MAX];	/* of blocking calls; each keeps its connection */
+	size_t n_idle;
 	bool (*stop)(void *user);
 	void *stop_user;
 };
 
-struct atoll_sandbox {
+struct atoll_sandbox {			/* not changed once it is made, so that threads may share it */
 	struct atoll *a;
 	char *id, *token, *json;	/* token: NULL if the sandbox is open to all */
+	char *traffic_token;		/* for ports of the sandbox that are not open to all; or NULL */
+	char *envd_url, *code_url;	/* where its two services are */
 };
+
+/* First in every public call: `e` may be NULL, and what a call cannot do without must be given. */
+#define NEED(e, given) \
+	struct atoll_error not_wanted_; \
+	if (!(e)) \
+		(e) = &not_wanted_; \
+	if (!(given)) \
+		return client_fail(e, EINVAL, 0, "%s: an argument that must be given is NULL", __func__)
+
+/* A copy of a struct that the caller filled, whose first field is its size as the caller knows it. `first`: the size that it had in the
+ * first version that had it, which 0 stands for. -E2BIG: fields are set that this library does not know. */
+int client_take_in(void *to, size_t size, const void *from, size_t first, struct atoll_error *e);
+#define TAKE_IN(to, from, e) client_take_in(to, sizeof(*(to)), from, sizeof(*(to)), e)
+
+/* Handles with live connections: any thread. NULL: no memory. */
+CURL *handle_take(struct atoll *a);
+void handle_give(struct atoll *a, CURL *h);
 
 /* Fills e (control characters of foreign text are replaced) and returns -no. */
 int client_fail(struct atoll_error *e, int no, int status, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
@@ -57,7 +81,7 @@ struct call {
 	((struct call) { .method = (m), .base = (b), .path = (p), .timeout_ms = 120000, .answer = BUF_INIT(ANSWER_MAX) })
 
 int call_header(struct call *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));	/* -ENOMEM */
-int call_header_sandbox(struct call *c, const struct atoll_sandbox *sb);	/* routing, token */
+int call_header_sandbox(struct call *c, const struct atoll_sandbox *sb, unsigned port);	/* routing, tokens */
 int call_header_user(struct call *c, const char *user);				/* NULL: none */
 int call_run(struct atoll *a, struct call *c, struct atoll_error *e);		/* 0 on 2xx only */
 void call_done(struct call *c);
@@ -75,6 +99,32 @@ int api_call(struct atoll *a, struct call *c, struct atoll_error *e);				/* with
 int api_send(struct atoll *a, struct call *c, const json_t *body, struct atoll_error *e);	/* and a body */
 char *api_path(const char *prefix, const char *id, const char *tail);	/* id is encoded; NULL: memory, or id is empty */
 int api_no_sandbox(struct atoll_error *e, const char *id);		/* a 404 told with the id; returns -e->no */
+
+/* --- calls into a sandbox (Connect RPC) --- */
+
+/* One message and its answer; body is not NULL (else: not valid UTF-8). ret: NULL if of no interest. */
+int rpc_call(struct atoll_sandbox *sb, const char *as_user, const char *path, const json_t *body, json_t **ret, struct atoll_error *e);
+
+struct event;
+struct rpc_stream {
+	struct atoll_sandbox *sb;
+	const char *as_user, *path;
+	unsigned timeout_ms;		/* the server ends it then, and what it started; ATOLL_NO_TIMEOUT: never */
+	/* Each message, and the decoded output of it. Non-zero: a negative errno with *e filled, which ends the call, or 1: that was the last one. */
+	int (*on_event)(void *user, const struct event *ev, const struct buf *data, struct atoll_error *e);
+	void *user;
+	struct buf in, data;
+	struct atoll_error *e;
+	int rc;
+};
+
+/* Until on_event says so or the stream is over: 1, -errno, or 0: it ended without on_event's saying so. */
+int rpc_stream(struct rpc_stream *s, const json_t *body, struct atoll_error *e);
+
+enum atoll_file_type client_file_type(const json_t *entry);
+
+/* The connection is gone without an end: of the network, of the server, or of the sandbox? */
+int client_broke(struct atoll_sandbox *sb, const char *what, struct atoll_error *e);
 
 /* --- objects that hold what the server sent --- */
 
@@ -95,10 +145,14 @@ struct kept {				/* behind every public struct { v, n, json } */
 		struct atoll_templates templates;
 		struct atoll_volumes volumes;
 		struct atoll_forks forks;
+		struct atoll_contexts contexts;
+		struct atoll_entries entries;
+		struct atoll_processes processes;
 	};
 	json_t *root;			/* owns every string */
 	char *text;
 	void *items;
+	void *more;			/* what items point to besides; malloc */
 	struct atoll_pair *pairs, *next_pair;
 };
 
@@ -109,6 +163,8 @@ typedef void kept_fill(struct kept *k, void *item, json_t *from);
 int kept_new(json_t *root, size_t item_size, kept_fill *fill, const char *pairs_of, struct kept **ret, struct atoll_error *e);
 void kept_free(struct kept *k);
 const struct atoll_pair *kept_pairs(struct kept *k, json_t *object, size_t *ret_n);
+
+json_t *kept_item(const struct kept *k, size_t i);
 
 const char *json_text(const json_t *o, const char *field);		/* "" if it is not there */
 const char *json_text_or_null(const json_t *o, const char *field);

@@ -74,10 +74,42 @@ static int parse_close(const json_t *root, struct event *ret)
 	return 0;
 }
 
+enum atoll_change event_change(const char *type)
+{
+	static const char *const names[] = {
+		[ATOLL_CREATED] = "EVENT_TYPE_CREATE", [ATOLL_WRITTEN] = "EVENT_TYPE_WRITE", [ATOLL_REMOVED] = "EVENT_TYPE_REMOVE",
+		[ATOLL_RENAMED] = "EVENT_TYPE_RENAME", [ATOLL_MODE_CHANGED] = "EVENT_TYPE_CHMOD",
+	};
+
+	for (size_t i = 1; type && i < sizeof(names) / sizeof(*names); i++) {
+		if (strcmp(type, names[i]) == 0)
+			return (enum atoll_change)i;
+	}
+	return 0;
+}
+
+static int parse_change(const json_t *o, struct event *ret, struct buf *data)
+{
+	const char *name = json_string_value(json_object_get(o, "name"));
+
+	ret->change = event_change(json_string_value(json_object_get(o, "type")));
+	if (!name || !ret->change)
+		return name ? 0 : -EBADMSG;
+	buf_z(data, name);
+	ret->kind = EVENT_CHANGE;
+	return data->bad ? -EBADMSG : 0;
+}
+
 static int parse_event(const json_t *root, struct event *ret, struct buf *data)
 {
 	const json_t *ev = json_object_get(root, "event"), *part;
 
+	if ((part = json_object_get(root, "filesystem")))
+		return parse_change(part, ret, data);
+	if (json_object_get(root, "start")) {
+		ret->kind = EVENT_WATCHING;
+		return 0;
+	}
 	if ((part = json_object_get(ev, "data")))
 		return parse_data(part, ret, data);
 	if ((part = json_object_get(ev, "end")))

@@ -44,6 +44,11 @@ static json_t *item_at(json_t *root, size_t i)
 	return json_is_array(root) ? json_array_get(root, i) : root;
 }
 
+json_t *kept_item(const struct kept *k, size_t i)
+{
+	return item_at(k->root, i);
+}
+
 int kept_new(json_t *root, size_t item_size, kept_fill *fill, const char *pairs_of, struct kept **ret, struct atoll_error *e)
 {
 	struct kept *k = calloc(1, sizeof(*k));
@@ -78,6 +83,7 @@ void kept_free(struct kept *k)
 		return;
 	json_decref(k->root);
 	free(k->items);
+	free(k->more);
 	free(k->pairs);
 	free(k->text);
 	free(k);

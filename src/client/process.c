@@ -11,6 +11,7 @@
 
 #include "base/fd.h"
 #include "client/client.h"
+#include "client/command.h"
 #include "client/event.h"
 #include "http/connect.h"
 #include "http/json.h"
@@ -54,10 +55,10 @@ static int request_init(struct request *r, struct atoll_process *p, const char *
 {
 	*r = (struct request) {
 		.h = curl_easy_init(), .c = CALL_INIT("POST", "", ""), .body = BUF_INIT(PIECE_MAX), .p = p,
-		.url = str_fmt("%s%s", p->sb->a->sandbox_url, path),
+		.url = str_fmt("%s%s", p->sb->envd_url, path),
 	};
 	if (!r->h || !r->url || call_header(&r->c, "Content-Type: %s", type) < 0 || call_header(&r->c, "Expect:") < 0 ||
-	    call_header(&r->c, "Connect-Protocol-Version: 1") < 0 || call_header_sandbox(&r->c, p->sb) < 0 ||
+	    call_header(&r->c, "Connect-Protocol-Version: 1") < 0 || call_header_sandbox(&r->c, p->sb, ENVD_PORT) < 0 ||
 	    call_header_user(&r->c, p->user) < 0)
 		return -ENOMEM;
 	return 0;
@@ -115,6 +116,8 @@ static int handle_event(struct atoll_process *p, const struct event *ev)
 		break;
 	case EVENT_ERROR:
 		return client_fail(&p->error, event_errno(ev), 0, "%s", ev->message);
+	case EVENT_WATCHING:
+	case EVENT_CHANGE:
 	case EVENT_OTHER:
 		break;
 	}
@@ -153,16 +156,6 @@ static size_t on_stream(char *bytes, size_t size, size_t n, void *user)
 	return size * n;
 }
 
-/* The connection is gone without an end: of the network, of the server, or of the sandbox? */
-static int stream_broke(struct atoll_process *p, struct atoll_error *e)
-{
-	struct atoll_error why;
-
-	if (atoll_sandbox_running(p->sb, &why) == 0)
-		return client_fail(e, ESRCH, 502, "sandbox '%s' was ended (killed, or its timeout has passed)", p->sb->id);
-	return client_fail(e, ECONNRESET, 0, "the connection to %s broke before the command ended", p->sb->a->sandbox_url);
-}
-
 static int stream_result(struct atoll_process *p, CURLcode rc, struct atoll_error *e)
 {
 	long status = 0;
@@ -175,12 +168,12 @@ static int stream_result(struct atoll_process *p, CURLcode rc, struct atoll_erro
 	if (p->ended)
 		return 1;
 	if (status == 0 || rc == CURLE_ABORTED_BY_CALLBACK)
-		return client_curl_failed(e, rc, p->sb->a->sandbox_url);
+		return client_curl_failed(e, rc, p->sb->envd_url);
 	if (status == 502)
 		return client_fail(e, ESRCH, 502, "sandbox '%s' has ended or is paused", p->sb->id);
 	if (status != 200)
 		return client_refused(e, (int)status, buf_view(&p->stream.c.answer));
-	return stream_broke(p, e);
+	return client_broke(p->sb, "the command ended", e);
 }
 
 /* --- input --- */
@@ -232,13 +225,15 @@ static void input_finished(struct atoll_process *p, CURLcode rc)
 
 bool atoll_process_can_send(const struct atoll_process *p)
 {
-	return p->input_state == INPUT_IDLE && p->pid > 0 && !p->ended && !p->close_wanted;
+	return p && p->input_state == INPUT_IDLE && p->pid > 0 && !p->ended && !p->close_wanted;
 }
 
 int atoll_process_send(struct atoll_process *p, const void *data, size_t n)
 {
 	autobuf struct buf b64 = BUF_INIT(2 * ATOLL_INPUT_MAX);
 
+	if (!p || (!data && n > 0))
+		return -EINVAL;
 	if (p->input_state == INPUT_SHUT || p->ended || p->close_wanted)
 		return -EPIPE;
 	if (!atoll_process_can_send(p))
@@ -256,6 +251,8 @@ int atoll_process_send(struct atoll_process *p, const void *data, size_t n)
 
 int atoll_process_close_stdin(struct atoll_process *p)
 {
+	if (!p)
+		return -EINVAL;
 	if (p->tty)
 		return -ENOTTY;
 	if (p->input_state == INPUT_SHUT || p->input_state == INPUT_CLOSING)
@@ -266,42 +263,13 @@ int atoll_process_close_stdin(struct atoll_process *p)
 
 /* --- life --- */
 
-static bool is_tty(const struct atoll_command *cmd)
-{
-	return cmd->tty_cols > 0 && cmd->tty_rows > 0;
-}
+struct opening {			/* of the stream */
+	const char *path, *as_user;
+	unsigned timeout_ms;		/* 0: none */
+	bool tty, with_stdin;
+};
 
-static json_t *start_message(const struct atoll_command *cmd, struct atoll_error *e)
-{
-	json_t *args = json_array(), *envs = NULL;
-
-	for (size_t i = 1; cmd->argv[i]; i++) {
-		if (json_array_append_new(args, json_string(cmd->argv[i])) == 0)
-			continue;
-		client_fail(e, EINVAL, 0, "argument %zu of the command is not valid UTF-8", i);
-		json_decref(args);
-		return NULL;
-	}
-	if (client_pairs_json(cmd->envs, cmd->n_envs, &envs, e) < 0) {
-		json_decref(args);
-		return NULL;
-	}
-	json_t *process = json_pack("{s:s,s:o,s:o}", "cmd", cmd->argv[0], "args", args, "envs", envs);
-	if (process && cmd->cwd && json_object_set_new(process, "cwd", json_string(cmd->cwd)) < 0) {
-		json_decref(process);
-		process = NULL;
-	}
-	if (!process)
-		client_fail(e, EINVAL, 0, "the command or its directory is not valid UTF-8");
-	return process ? json_pack("{s:o,s:b}", "process", process, "stdin", cmd->with_stdin || is_tty(cmd)) : NULL;
-}
-
-static json_t *size_json(unsigned cols, unsigned rows)
-{
-	return json_pack("{s:{s:I,s:I}}", "size", "cols", (json_int_t)cols, "rows", (json_int_t)rows);
-}
-
-static int process_start(struct atoll_process *p, const json_t *message, struct atoll_error *e)
+static int process_open(struct atoll_process *p, const struct opening *o, const json_t *message, struct atoll_error *e)
 {
 	autobuf struct buf text = BUF_INIT(ENVELOPE_MAX);
 
@@ -309,7 +277,9 @@ static int process_start(struct atoll_process *p, const json_t *message, struct 
 	if (text.bad)
 		return client_fail(e, E2BIG, 0, "the command is too long");
 	p->multi = curl_multi_init();
-	if (!p->multi || request_init(&p->stream, p, "/process.Process/Start", "application/connect+json") < 0)
+	if (!p->multi || request_init(&p->stream, p, o->path, "application/connect+json") < 0)
+		return client_no_memory(e);
+	if (o->timeout_ms > 0 && call_header(&p->stream.c, "Connect-Timeout-Ms: %u", o->timeout_ms) < 0)
 		return client_no_memory(e);
 	envelope_put(&p->stream.body, 0, buf_view(&text));
 	if (p->stream.body.bad || request_go(&p->stream, on_stream) < 0)
@@ -317,18 +287,11 @@ static int process_start(struct atoll_process *p, const json_t *message, struct 
 	return 0;
 }
 
-int atoll_process_start(struct atoll_sandbox *sb, const struct atoll_command *cmd, atoll_sink *sink, void *user,
-			struct atoll_process **ret, struct atoll_error *e)
+static int process_new(struct atoll_sandbox *sb, const struct opening *o, const json_t *message, atoll_sink *sink, void *user,
+		       struct atoll_process **ret, struct atoll_error *e)
 {
-	if (!cmd->argv || !cmd->argv[0])
-		return client_fail(e, EINVAL, 0, "the command is empty");
-
-	autojson json_t *message = start_message(cmd, e);
-	if (!message)
-		return -e->no;
-	if (is_tty(cmd) && json_object_set_new(message, "pty", size_json(cmd->tty_cols, cmd->tty_rows)) < 0)
-		return client_no_memory(e);
 	struct atoll_process *p = calloc(1, sizeof(*p));
+
 	if (!p)
 		return client_no_memory(e);
 	p->sb = sb;
@@ -336,17 +299,47 @@ int atoll_process_start(struct atoll_sandbox *sb, const struct atoll_command *cm
 	p->sink_user = user;
 	p->in = BUF_INIT(2 * PIECE_MAX);
 	p->data = BUF_INIT(ENVELOPE_MAX);
-	p->tty = is_tty(cmd);
-	p->input_state = cmd->with_stdin || p->tty ? INPUT_IDLE : INPUT_SHUT;
-	p->user = cmd->as_user ? str_dup(str_of(cmd->as_user)) : NULL;
-	if ((cmd->as_user && !p->user) || process_start(p, message, e) < 0) {
-		if (cmd->as_user && !p->user)
-			client_no_memory(e);
+	p->tty = o->tty;
+	p->input_state = o->with_stdin || p->tty ? INPUT_IDLE : INPUT_SHUT;
+	p->user = o->as_user ? str_dup(str_of(o->as_user)) : NULL;
+	int rc = o->as_user && !p->user ? client_no_memory(e) : process_open(p, o, message, e);
+
+	if (rc < 0) {
 		atoll_process_free(p);
-		return -e->no;
+		return rc;
 	}
 	*ret = p;
 	return 0;
+}
+
+int atoll_process_start(struct atoll_sandbox *sb, const struct atoll_command *given, atoll_sink *sink, void *user,
+			struct atoll_process **ret, struct atoll_error *e)
+{
+	NEED(e, sb && given && ret);
+	struct atoll_command cmd;
+
+	if (TAKE_IN(&cmd, given, e) < 0)
+		return -e->no;
+	autojson json_t *message = command_message(&cmd, e);
+	if (!message)
+		return -e->no;
+	const struct opening o = {
+		.path = "/process.Process/Start", .as_user = cmd.as_user, .tty = command_is_tty(&cmd), .with_stdin = cmd.with_stdin,
+		.timeout_ms = cmd.timeout_ms == ATOLL_NO_TIMEOUT ? 0 : cmd.timeout_ms,
+	};
+	return process_new(sb, &o, message, sink, user, ret, e);
+}
+
+int atoll_process_connect(struct atoll_sandbox *sb, int64_t pid, bool is_tty, atoll_sink *sink, void *user, struct atoll_process **ret,
+			  struct atoll_error *e)
+{
+	NEED(e, sb && ret);
+	if (pid <= 0)
+		return client_fail(e, EINVAL, 0, "%lld is not the number of a process", (long long)pid);
+	const struct opening o = { .path = "/process.Process/Connect", .tty = is_tty, .with_stdin = true };
+	autojson json_t *message = json_pack("{s:{s:I}}", "process", "pid", (json_int_t)pid);
+
+	return process_new(sb, &o, message, sink, user, ret, e);
 }
 
 /* Lets curl do what it can do now: the stream's result if that is over, else 0. */
@@ -356,7 +349,7 @@ static int drive(struct atoll_process *p, struct atoll_error *e)
 	int left, rc = 0;
 
 	if (curl_multi_perform(p->multi, &left) != CURLM_OK)
-		return client_fail(e, EIO, 0, "drive the connection to %s", p->sb->a->sandbox_url);
+		return client_fail(e, EIO, 0, "drive the connection to %s", p->sb->envd_url);
 	while ((m = curl_multi_info_read(p->multi, &left))) {
 		if (m->msg != CURLMSG_DONE)
 			continue;
@@ -375,6 +368,7 @@ static bool can_close(const struct atoll_process *p)
 
 int atoll_process_poll(struct atoll_process *p, struct pollfd *fds, size_t n_fds, int timeout_ms, struct atoll_error *e)
 {
+	NEED(e, p && (fds || n_fds == 0));
 	struct curl_waitfd extra[EXTRA_FDS_MAX];
 
 	if (n_fds > EXTRA_FDS_MAX)
@@ -391,7 +385,7 @@ int atoll_process_poll(struct atoll_process *p, struct pollfd *fds, size_t n_fds
 	if (atoll_process_can_send(p) != could_send || can_close(p))
 		timeout_ms = 0;
 	if (curl_multi_poll(p->multi, extra, (unsigned)n_fds, timeout_ms < 0 ? WAIT_MAX_MS : timeout_ms, NULL) != CURLM_OK)
-		return client_fail(e, EIO, 0, "wait for %s", p->sb->a->sandbox_url);
+		return client_fail(e, EIO, 0, "wait for %s", p->sb->envd_url);
 	rc = drive(p, e);
 	if (rc != 0)
 		return rc;
@@ -405,31 +399,25 @@ int atoll_process_poll(struct atoll_process *p, struct pollfd *fds, size_t n_fds
 
 const struct atoll_exit *atoll_process_exit(const struct atoll_process *p)
 {
-	return p->ended ? &p->exit : NULL;
+	return p && p->ended ? &p->exit : NULL;
 }
 
 int64_t atoll_process_pid(const struct atoll_process *p)
 {
-	return p->pid;
+	return p ? p->pid : 0;
 }
 
 /* A small call about the process, answered at once. */
 static int tell(struct atoll_process *p, const char *path, const char *key, json_t *value, struct atoll_error *e)
 {
-	autocall struct call c = CALL_INIT("POST", p->sb->a->sandbox_url, path);
-	autobuf struct buf body = BUF_INIT(1024);
+	autojson json_t *body = json_pack("{s:{s:I},s:o}", "process", "pid", (json_int_t)p->pid, key, value);
 
-	if (put_selector(p, &body, key, value) < 0 || call_header(&c, "Content-Type: application/json") < 0 ||
-	    call_header(&c, "Connect-Protocol-Version: 1") < 0 || call_header_sandbox(&c, p->sb) < 0 ||
-	    call_header_user(&c, p->user) < 0)
-		return client_no_memory(e);
-	c.body = buf_view(&body);
-	c.timeout_ms = 10000;
-	return call_run(p->sb->a, &c, e);
+	return rpc_call(p->sb, p->user, path, body, NULL, e);
 }
 
 int atoll_process_signal(struct atoll_process *p, int sig, struct atoll_error *e)
 {
+	NEED(e, p);
 	if (sig != SIGKILL && sig != SIGTERM)
 		return client_fail(e, EINVAL, 0, "only SIGKILL and SIGTERM can be sent");
 	if (p->pid <= 0)
@@ -439,11 +427,12 @@ int atoll_process_signal(struct atoll_process *p, int sig, struct atoll_error *e
 
 int atoll_process_resize(struct atoll_process *p, unsigned cols, unsigned rows, struct atoll_error *e)
 {
+	NEED(e, p);
 	if (!p->tty || cols == 0 || rows == 0)
 		return client_fail(e, EINVAL, 0, "the command has no terminal, or the size is none");
 	if (p->pid <= 0)
 		return client_fail(e, ESRCH, 0, "the command has not started");
-	return tell(p, "/process.Process/Update", "pty", size_json(cols, rows), e);
+	return tell(p, "/process.Process/Update", "pty", command_size(cols, rows), e);
 }
 
 void atoll_process_free(struct atoll_process *p)

@@ -18,6 +18,21 @@ int atoll_health(struct atoll *a, struct atoll_error *e)
 	return call_run(a, &c, e);
 }
 
+/* An id or token goes into header lines and host names. */
+static bool is_plain(const char *z)
+{
+	for (; *z; z++) {
+		if ((unsigned char)*z <= 0x20 || (unsigned char)*z >= 0x7f)
+			return false;
+	}
+	return true;
+}
+
+static char *dup_or_null(const char *z)
+{
+	return z ? str_dup(str_of(z)) : NULL;
+}
+
 static int sandbox_new(struct atoll *a, const struct call *c, struct atoll_sandbox **ret, struct atoll_error *e)
 {
 	autojson json_t *j = NULL;
@@ -26,17 +41,21 @@ static int sandbox_new(struct atoll *a, const struct call *c, struct atoll_sandb
 		return -e->no;
 	const char *id = json_string_value(json_object_get(j, "sandboxID"));
 	const char *token = json_string_value(json_object_get(j, "envdAccessToken"));
+	const char *traffic = json_string_value(json_object_get(j, "trafficAccessToken"));
 
-	if (!id || strpbrk(id, "\r\n") || (token && strpbrk(token, "\r\n")))
+	if (!id || !*id || !is_plain(id) || (token && !is_plain(token)) || (traffic && !is_plain(traffic)))
 		return client_fail(e, EPROTO, c->status, "%s did not answer as an atoll or E2B server does", c->base);
 	struct atoll_sandbox *sb = calloc(1, sizeof(*sb));
 	if (!sb)
 		return client_no_memory(e);
 	sb->a = a;
 	sb->id = str_dup(str_of(id));
-	sb->token = token ? str_dup(str_of(token)) : NULL;
+	sb->token = dup_or_null(token);
+	sb->traffic_token = dup_or_null(traffic);
 	sb->json = json_dumps(j, JSON_COMPACT);
-	if (!sb->id || !sb->json || (token && !sb->token)) {
+	sb->envd_url = str_dup(str_of(a->sandbox_url));
+	sb->code_url = str_dup(str_of(a->sandbox_url));
+	if (!sb->id || !sb->json || !sb->envd_url || !sb->code_url || (token && !sb->token) || (traffic && !sb->traffic_token)) {
 		atoll_sandbox_free(sb);
 		return client_no_memory(e);
 	}
@@ -127,10 +146,10 @@ const char *atoll_sandbox_json(const struct atoll_sandbox *sb)
 
 int atoll_sandbox_running(struct atoll_sandbox *sb, struct atoll_error *e)
 {
-	autocall struct call c = CALL_INIT("GET", sb->a->sandbox_url, "/health");
+	autocall struct call c = CALL_INIT("GET", sb->envd_url, "/health");
 
 	c.timeout_ms = 5000;
-	if (call_header_sandbox(&c, sb) < 0)
+	if (call_header_sandbox(&c, sb, ENVD_PORT) < 0)
 		return client_no_memory(e);
 	if (call_run(sb->a, &c, e) == 0)
 		return 1;
@@ -143,6 +162,9 @@ void atoll_sandbox_free(struct atoll_sandbox *sb)
 		return;
 	free(sb->id);
 	free(sb->token);
+	free(sb->traffic_token);
+	free(sb->envd_url);
+	free(sb->code_url);
 	free(sb->json);
 	free(sb);
 }

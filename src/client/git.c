@@ -1,0 +1,465 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* client/git: git in a sandbox.
+ *
+ * Credentials: the variables GIT_CONFIG_* give this one command a credential helper, for the remote's host if that is known, which prints two
+ * other variables. So the secret is in the environment of git and its children only: arguments are seen by every process, and
+ * a URL with a password in it is kept in .git/config. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fd.h"
+#include "client/client.h"
+
+#define ENVS_MAX 64
+#define WORDS_MAX 128
+#define HELPER "!f() { test \"$1\" = get && printf 'username=%s\\npassword=%s\\n' \"$ATOLL_GIT_USERNAME\" \"$ATOLL_GIT_PASSWORD\"; }; f"
+
+struct words {
+	const char *v[WORDS_MAX + 1];
+	size_t n;
+	bool full;
+};
+
+static void add(struct words *w, const char *word)
+{
+	if (w->n == WORDS_MAX)
+		w->full = true;
+	else
+		w->v[w->n++] = word;
+}
+
+struct envs {
+	struct atoll_pair v[ENVS_MAX];
+	size_t n;
+	char *key;			/* of the helper's setting; owned */
+};
+
+/* "https://host:1/a/b" -> "credential.https://host:1.helper": git hands the secret to no other host. */
+static char *helper_key(const char *url)
+{
+	const char *host = url ? strstr(url, "://") : NULL;
+
+	if (!host)
+		return str_dup(STR_LIT("credential.helper"));
+	host += 3;
+	size_t n = strcspn(host, "/");
+	const char *at = memchr(host, '@', n);		/* a user name in the URL is git's to ask for */
+
+	if (at) {
+		n -= (size_t)(at + 1 - host);
+		host = at + 1;
+	}
+	return str_fmt("credential.%.*s://%.*s.helper", (int)(strstr(url, "://") - url), url, (int)n, host);
+}
+
+static int put_envs(struct envs *to, const struct atoll_git *g, const char *url, struct atoll_error *e)
+{
+	static const struct atoll_pair always[] = {
+		{ "GIT_TERMINAL_PROMPT", "0" }, { "LC_ALL", "C.UTF-8" }, { "LANGUAGE", "C" }, { "GIT_PAGER", "cat" }, { "GIT_EDITOR", "true" },
+	};
+
+	if (g->n_envs > ENVS_MAX - 16 || (g->n_envs > 0 && !g->envs))
+		return client_fail(e, EINVAL, 0, "too many variables, or none are given");
+	if (!g->username != !g->password)
+		return client_fail(e, EINVAL, 0, "a user name and a password are both needed, or none of them");
+	for (size_t i = 0; i < ARRAY_LEN(always); i++)
+		to->v[to->n++] = always[i];
+	for (size_t i = 0; i < g->n_envs; i++)
+		to->v[to->n++] = g->envs[i];
+	if (!g->username)
+		return 0;
+	if (strpbrk(g->username, "\r\n") || strpbrk(g->password, "\r\n"))
+		return client_fail(e, EINVAL, 0, "the user name or the password has a line break");
+	to->key = helper_key(url);
+	if (!to->key)
+		return client_no_memory(e);
+	const struct atoll_pair more[] = {		/* an empty helper first: those of the settings are not asked */
+		{ "GIT_CONFIG_COUNT", "2" }, { "GIT_CONFIG_KEY_0", "credential.helper" }, { "GIT_CONFIG_VALUE_0", "" },
+		{ "GIT_CONFIG_KEY_1", to->key }, { "GIT_CONFIG_VALUE_1", HELPER },
+		{ "ATOLL_GIT_USERNAME", g->username }, { "ATOLL_GIT_PASSWORD", g->password },
+	};
+	for (size_t i = 0; i < ARRAY_LEN(more); i++)
+		to->v[to->n++] = more[i];
+	return 0;
+}
+
+static int run(struct atoll_sandbox *sb, const struct atoll_git *g, const char *url, const struct words *w, struct atoll_output **ret,
+	       struct atoll_error *e)
+{
+	struct envs envs = { .n = 0 };
+
+	if (w->full)
+		return client_fail(e, E2BIG, 0, "too many words for one git command");
+	int rc = put_envs(&envs, g, url, e);
+	if (rc == 0)
+		rc = atoll_command_run(sb, &(struct atoll_command) {
+			.argv = w->v, .as_user = g->as_user, .envs = envs.v, .n_envs = envs.n, .timeout_ms = g->timeout_ms,
+		}, NULL, NULL, ret, e);
+	free(envs.key);
+	return rc;
+}
+
+static bool is_refusal(const char *text)
+{
+	static const char *const signs[] = {
+		"Authentication failed", "could not read Username", "could not read Password", "terminal prompts disabled", "Permission denied (",
+		"HTTP Basic: Access denied", "Invalid username or", "The requested URL returned error: 403", "The requested URL returned error: 401",
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(signs); i++) {
+		if (strstr(text, signs[i]))
+			return true;
+	}
+	return false;
+}
+
+/* The last line that git wrote says why; no line of it has the password, as git does not know that it is one. */
+static int judge(const char *what, const struct atoll_output *o, const struct atoll_git *g, struct atoll_error *e)
+{
+	const char *text = o->n_err > 0 ? o->err : o->out;
+	struct str s = str_of(text);
+
+	if (o->exit.code == 0)
+		return 0;
+	while (s.n > 0 && (unsigned char)s.p[s.n - 1] <= ' ')
+		s.n--;
+	const char *fatal = strstr(text, "fatal: ");
+
+	if (fatal && fatal < s.p + s.n)
+		str_skip(&s, (size_t)(fatal - s.p));
+	if (is_refusal(text))
+		return client_fail(e, EACCES, 0, "git %s: the remote did not let us in%s: %.*s", what, g->username ? "" : " (no user name and password were given)",
+			(int)(s.n < 300 ? s.n : 300), s.p);
+	return client_fail(e, EIO, 0, "git %s: %.*s (%s)", what, (int)(s.n < 300 ? s.n : 300), s.p, o->exit.status);
+}
+
+/* ret_text: what it wrote, to be freed; NULL: of no interest. */
+static int git(struct atoll_sandbox *sb, const struct atoll_git *g, const char *url, const struct words *w, const char *what, char **ret_text,
+	       struct atoll_error *e)
+{
+	struct atoll_output *o = NULL;
+	int rc = run(sb, g, url, w, &o, e);
+
+	if (rc == 0)
+		rc = judge(what, o, g, e);
+	if (rc == 0 && ret_text) {
+		*ret_text = str_dup((struct str) { o->out, o->n_out });
+		rc = *ret_text ? 0 : client_no_memory(e);
+	}
+	atoll_output_free(o);
+	return rc;
+}
+
+static int begin(const struct atoll_git *given, struct atoll_git *g, struct words *w, struct atoll_error *e)
+{
+	if (TAKE_IN(g, given, e) < 0)
+		return -e->no;
+	if (!g->dir || !*g->dir)
+		return client_fail(e, EINVAL, 0, "the directory of the repository is not given");
+	*w = (struct words) { .n = 0 };
+	add(w, "git");
+	add(w, "-C");
+	add(w, g->dir);
+	return 0;
+}
+
+/* A name from outside must not become an option. */
+static int check_name(const char *what, const char *z, struct atoll_error *e)
+{
+	if (!z || (*z && *z != '-'))
+		return 0;
+	return client_fail(e, EINVAL, 0, "'%s' is not the name of a %s", z, what);
+}
+
+int atoll_git_clone(struct atoll_sandbox *sb, const struct atoll_git *given, const char *url, const char *branch, unsigned depth,
+		    struct atoll_error *e)
+{
+	NEED(e, sb && given && url);
+	autofree char *depth_text = str_fmt("--depth=%u", depth);
+	struct atoll_git g;
+	struct words w = { .n = 0 };
+
+	if (TAKE_IN(&g, given, e) < 0 || check_name("remote", url, e) < 0 || check_name("branch", branch, e) < 0)
+		return -e->no;
+	if (!depth_text)
+		return client_no_memory(e);
+	add(&w, "git");
+	add(&w, "clone");
+	if (branch) {
+		add(&w, "--branch");
+		add(&w, branch);
+	}
+	if (depth > 0)
+		add(&w, depth_text);
+	add(&w, "--");
+	add(&w, url);
+	if (g.dir)
+		add(&w, g.dir);
+	return git(sb, &g, url, &w, "clone", NULL, e);
+}
+
+int atoll_git_diff(struct atoll_sandbox *sb, const struct atoll_git *given, bool staged, char **ret, struct atoll_error *e)
+{
+	NEED(e, sb && given && ret);
+	struct atoll_git g;
+	struct words w;
+
+	if (begin(given, &g, &w, e) < 0)
+		return -e->no;
+	add(&w, "diff");
+	add(&w, "--no-color");
+	if (staged)
+		add(&w, "--staged");
+	return git(sb, &g, NULL, &w, "diff", ret, e);
+}
+
+int atoll_git_add(struct atoll_sandbox *sb, const struct atoll_git *given, const char *const *paths, struct atoll_error *e)
+{
+	NEED(e, sb && given);
+	struct atoll_git g;
+	struct words w;
+
+	if (begin(given, &g, &w, e) < 0)
+		return -e->no;
+	add(&w, "add");
+	add(&w, paths ? "--" : "--all");
+	for (; paths && *paths; paths++)
+		add(&w, *paths);
+	return git(sb, &g, NULL, &w, "add", NULL, e);
+}
+
+int atoll_git_commit(struct atoll_sandbox *sb, const struct atoll_git *given, const struct atoll_git_commit *given_c, struct atoll_error *e)
+{
+	NEED(e, sb && given && given_c);
+	struct atoll_git g;
+	struct atoll_git_commit c;
+	struct words w;
+
+	if (begin(given, &g, &w, e) < 0 || TAKE_IN(&c, given_c, e) < 0)
+		return -e->no;
+	if (!c.message || !*c.message)
+		return client_fail(e, EINVAL, 0, "a commit needs a message");
+	if (c.all && atoll_git_add(sb, given, NULL, e) < 0)
+		return -e->no;
+	autofree char *name = str_fmt("user.name=%s", c.author_name ? c.author_name : "");
+	autofree char *email = str_fmt("user.email=%s", c.author_email ? c.author_email : "");
+
+	if (!name || !email)
+		return client_no_memory(e);
+	if (c.author_name) {
+		add(&w, "-c");
+		add(&w, name);
+	}
+	if (c.author_email) {
+		add(&w, "-c");
+		add(&w, email);
+	}
+	add(&w, "commit");
+	add(&w, "-m");
+	add(&w, c.message);
+	if (c.allow_empty)
+		add(&w, "--allow-empty");
+	return git(sb, &g, NULL, &w, "commit", NULL, e);
+}
+
+/* What git would send a password to: the URL of the remote. */
+static char *remote_url(struct atoll_sandbox *sb, const struct atoll_git *g, const char *remote)
+{
+	struct words w = { .v = { "git", "-C", g->dir, "remote", "get-url", "--", remote ? remote : "origin" }, .n = 7 };
+	struct atoll_git plain = { .dir = g->dir, .as_user = g->as_user, .envs = g->envs, .n_envs = g->n_envs };
+	struct atoll_error e;
+	char *text = NULL;
+
+	if (git(sb, &plain, NULL, &w, "remote", &text, &e) < 0)
+		return NULL;
+	text[strcspn(text, "\r\n")] = '\0';
+	return text;
+}
+
+static int exchange(struct atoll_sandbox *sb, const struct atoll_git *given, const char *verb, const char *option, const char *remote,
+		    const char *branch, struct atoll_error *e)
+{
+	struct atoll_git g;
+	struct words w;
+
+	if (begin(given, &g, &w, e) < 0 || check_name("remote", remote, e) < 0 || check_name("branch", branch, e) < 0)
+		return -e->no;
+	if (branch && !remote)
+		remote = "origin";
+	autofree char *url = g.username ? remote_url(sb, &g, remote) : NULL;
+
+	if (g.username && !url)
+		return client_fail(e, EINVAL, 0, "git %s: the repository has no remote '%s' to give the password to", verb, remote ? remote : "origin");
+	add(&w, verb);
+	if (option)
+		add(&w, option);
+	if (remote)
+		add(&w, remote);
+	if (branch)
+		add(&w, branch);
+	return git(sb, &g, url, &w, verb, NULL, e);
+}
+
+int atoll_git_pull(struct atoll_sandbox *sb, const struct atoll_git *g, const char *remote, const char *branch, struct atoll_error *e)
+{
+	NEED(e, sb && g);
+	return exchange(sb, g, "pull", NULL, remote, branch, e);
+}
+
+int atoll_git_push(struct atoll_sandbox *sb, const struct atoll_git *g, const char *remote, const char *branch, bool set_upstream,
+		   struct atoll_error *e)
+{
+	NEED(e, sb && g);
+	if (set_upstream && !branch)
+		return client_fail(e, EINVAL, 0, "which branch is to follow the remote's?");
+	return exchange(sb, g, "push", set_upstream ? "--set-upstream" : NULL, remote, branch, e);
+}
+
+int atoll_git_branch(struct atoll_sandbox *sb, const struct atoll_git *given, const char *name, bool create, struct atoll_error *e)
+{
+	NEED(e, sb && given && name);
+	struct atoll_git g;
+	struct words w;
+
+	if (begin(given, &g, &w, e) < 0 || check_name("branch", name, e) < 0)
+		return -e->no;
+	add(&w, "checkout");
+	if (create)
+		add(&w, "-b");
+	add(&w, name);
+	return git(sb, &g, NULL, &w, "checkout", NULL, e);
+}
+
+int atoll_git_branches(struct atoll_sandbox *sb, const struct atoll_git *given, char **ret, struct atoll_error *e)
+{
+	NEED(e, sb && given && ret);
+	struct atoll_git g;
+	struct words w;
+
+	if (begin(given, &g, &w, e) < 0)
+		return -e->no;
+	add(&w, "for-each-ref");
+	add(&w, "--sort=-HEAD");
+	add(&w, "--format=%(refname:short)");
+	add(&w, "refs/heads");
+	return git(sb, &g, NULL, &w, "for-each-ref", ret, e);
+}
+
+int atoll_git_run(struct atoll_sandbox *sb, const struct atoll_git *given, const char *const *argv, struct atoll_output **ret,
+		  struct atoll_error *e)
+{
+	NEED(e, sb && given && argv && ret);
+	struct atoll_git g;
+	struct words w;
+
+	if (begin(given, &g, &w, e) < 0)
+		return -e->no;
+	for (; *argv; argv++)
+		add(&w, *argv);
+	autofree char *url = g.username ? remote_url(sb, &g, NULL) : NULL;
+
+	return run(sb, &g, url, &w, ret, e);
+}
+
+/* --- status --- */
+
+struct status {
+	struct atoll_git_status pub;	/* first: the public pointer is ours */
+	char *text;			/* what git wrote; owns the strings */
+	struct atoll_git_file *files;
+};
+
+/* "## main...origin/main [ahead 1, behind 2]", "## No commits yet on main", "## HEAD (no branch)" */
+static void parse_branch(struct status *s, char *line)
+{
+	static const char fresh[] = "No commits yet on ";
+	char *dots = strstr(line, "..."), *counts = strstr(line, " ["), *ahead, *behind;
+
+	if (strncmp(line, "HEAD (", 6) == 0)
+		return;
+	if (strncmp(line, fresh, sizeof(fresh) - 1) == 0)
+		line += sizeof(fresh) - 1;
+	if (counts) {
+		*counts++ = '\0';
+		ahead = strstr(counts, "ahead ");
+		behind = strstr(counts, "behind ");
+		s->pub.ahead = ahead ? atoi(ahead + 6) : 0;
+		s->pub.behind = behind ? atoi(behind + 7) : 0;
+	}
+	if (dots) {
+		*dots = '\0';
+		s->pub.upstream = dots + 3;
+	}
+	s->pub.branch = line;
+}
+
+/* Records of "XY path", each ended by a NUL; after a rename the old path is the next. */
+static void parse_status(struct status *s, size_t n)
+{
+	char *end = s->text + n;
+
+	for (char *p = s->text, *next; p < end; p = next) {
+		next = p + strlen(p) + 1;	/* before anything is cut */
+		if (strncmp(p, "## ", 3) == 0) {
+			parse_branch(s, p + 3);
+			continue;
+		}
+		if (next - p < 5)
+			continue;
+		struct atoll_git_file *f = &s->files[s->pub.n++];
+
+		*f = (struct atoll_git_file) { .path = p + 3, .index = p[0], .tree = p[1] };
+		if ((p[0] == 'R' || p[0] == 'C') && next < end) {
+			f->old_path = next;
+			next += strlen(next) + 1;
+		}
+	}
+}
+
+int atoll_git_status(struct atoll_sandbox *sb, const struct atoll_git *given, struct atoll_git_status **ret, struct atoll_error *e)
+{
+	NEED(e, sb && given && ret);
+	struct atoll_output *o = NULL;
+	struct atoll_git g;
+	struct words w;
+
+	if (begin(given, &g, &w, e) < 0)
+		return -e->no;
+	add(&w, "status");
+	add(&w, "--porcelain=v1");
+	add(&w, "-z");
+	add(&w, "--branch");
+	int rc = run(sb, &g, NULL, &w, &o, e);
+
+	if (rc == 0)
+		rc = judge("status", o, &g, e);
+	struct status *s = rc == 0 ? calloc(1, sizeof(*s)) : NULL;
+	if (s) {
+		s->text = str_dup((struct str) { o->out, o->n_out });
+		s->files = calloc(o->n_out / 4 + 1, sizeof(*s->files));
+		s->pub.v = s->files;
+	}
+	size_t n = o ? o->n_out : 0;
+	atoll_output_free(o);
+	if (rc < 0)
+		return rc;
+	if (!s || !s->text || !s->files) {
+		atoll_git_status_free(s ? &s->pub : NULL);
+		return client_no_memory(e);
+	}
+	parse_status(s, n);
+	*ret = &s->pub;
+	return 0;
+}
+
+void atoll_git_status_free(struct atoll_git_status *pub)
+{
+	struct status *s = (struct status *)pub;
+
+	if (!s)
+		return;
+	free(s->text);
+	free(s->files);
+	free(s);
+}

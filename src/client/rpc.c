@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* client/rpc: calls of a sandbox's own services: one message and its answer, or a stream of messages. */
+#include <errno.h>
+
+#include "client/client.h"
+#include "client/event.h"
+#include "http/connect.h"
+#include "http/json.h"
+
+#define MESSAGE_MAX (ENVELOPE_MAX + ENVELOPE_HEAD)
+
+static int put_headers(struct call *c, const struct atoll_sandbox *sb, const char *as_user, const char *type)
+{
+	if (call_header(c, "Content-Type: %s", type) < 0 || call_header(c, "Connect-Protocol-Version: 1") < 0 ||
+	    call_header_sandbox(c, sb, ENVD_PORT) < 0 || call_header_user(c, as_user) < 0)
+		return -ENOMEM;
+	return 0;
+}
+
+int rpc_call(struct atoll_sandbox *sb, const char *as_user, const char *path, const json_t *body, json_t **ret, struct atoll_error *e)
+{
+	autocall struct call c = CALL_INIT("POST", sb->envd_url, path);
+	autobuf struct buf text = BUF_INIT(1024 * 1024);
+	autojson json_t *answer = NULL;
+
+	if (!body)
+		return client_fail(e, EINVAL, 0, "an argument is not valid UTF-8");
+	json_put(&text, body);
+	if (text.bad)
+		return client_fail(e, E2BIG, 0, "an argument is too long");
+	if (put_headers(&c, sb, as_user, "application/json") < 0)
+		return client_no_memory(e);
+	c.body = buf_view(&text);
+	if (call_run(sb->a, &c, e) < 0)
+		return e->status == 502 ? client_fail(e, ESRCH, 502, "sandbox '%s' has ended or is paused", sb->id) : -e->no;
+	if (ret && call_json(&c, JSON_OBJECT, &answer, e) < 0)
+		return -e->no;
+	if (ret)
+		*ret = json_incref(answer);
+	return 0;
+}
+
+static int handle(struct rpc_stream *s, const struct envelope *env)
+{
+	struct event ev;
+
+	if (event_parse(env, &ev, &s->data) < 0)
+		return client_fail(s->e, EPROTO, 200, "the stream of %s is not what was expected", s->path);
+	if (ev.kind == EVENT_ERROR)
+		return client_fail(s->e, event_errno(&ev), 0, "%s", ev.message);
+	return s->on_event(s->user, &ev, &s->data, s->e);
+}
+
+static int on_bytes(void *user, const void *p, size_t n)
+{
+	struct rpc_stream *s = user;
+	struct envelope env;
+
+	buf_put(&s->in, p, n);
+	struct str in = buf_view(&s->in);
+	while (s->rc == 0) {
+		int rc = s->in.bad ? -EBADMSG : envelope_parse(&in, &env);
+
+		if (rc < 0)
+			s->rc = client_fail(s->e, EPROTO, 200, "the stream of %s is not what was expected", s->path);
+		if (rc <= 0)
+			break;
+		s->rc = handle(s, &env);
+	}
+	buf_consume(&s->in, s->in.n - in.n);
+	/* After the last message the connection is read to its end, so that it can be used again; but for a failure. */
+	return s->rc < 0;
+}
+
+int rpc_stream(struct rpc_stream *s, const json_t *body, struct atoll_error *e)
+{
+	autocall struct call c = CALL_INIT("POST", s->sb->envd_url, s->path);
+	autobuf struct buf text = BUF_INIT(ENVELOPE_MAX), message = BUF_INIT(MESSAGE_MAX);
+
+	if (!body)
+		return client_fail(e, EINVAL, 0, "an argument is not valid UTF-8");
+	json_put(&text, body);
+	envelope_put(&message, 0, buf_view(&text));
+	if (text.bad || message.bad)
+		return client_fail(e, E2BIG, 0, "an argument is too long");
+	if (put_headers(&c, s->sb, s->as_user, "application/connect+json") < 0)
+		return client_no_memory(e);
+	if (s->timeout_ms != ATOLL_NO_TIMEOUT && call_header(&c, "Connect-Timeout-Ms: %u", s->timeout_ms) < 0)
+		return client_no_memory(e);
+	s->in = BUF_INIT(2 * MESSAGE_MAX);
+	s->data = BUF_INIT(ENVELOPE_MAX);
+	s->e = e;
+	s->rc = 0;
+	c.body = buf_view(&message);
+	c.taker = on_bytes;
+	c.taker_user = s;
+	/* The server keeps the time; ours is for one that does not. */
+	c.timeout_ms = s->timeout_ms == ATOLL_NO_TIMEOUT ? 0 : (long)s->timeout_ms + 5000;
+	struct atoll_error why;
+	int rc = call_run(s->sb->a, &c, &why);
+
+	buf_done(&s->in);
+	buf_done(&s->data);
+	if (s->rc != 0)
+		return s->rc;
+	if (rc == 0 || why.no == ECONNRESET)
+		return rc == 0 ? 0 : client_broke(s->sb, "it ended", e);
+	*e = why;
+	return why.status == 502 ? client_fail(e, ESRCH, 502, "sandbox '%s' has ended or is paused", s->sb->id) : rc;
+}
+
+int client_broke(struct atoll_sandbox *sb, const char *what, struct atoll_error *e)
+{
+	struct atoll_error why;
+
+	if (atoll_sandbox_running(sb, &why) == 0)
+		return client_fail(e, ESRCH, 502, "sandbox '%s' was ended (killed, or its timeout has passed)", sb->id);
+	return client_fail(e, ECONNRESET, 0, "the connection to %s broke before %s", sb->envd_url, what);
+}
