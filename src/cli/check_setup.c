@@ -44,7 +44,7 @@ void check_programs(const struct check_host *h, struct check_result *r)
 		check_found(r, CHECK_FAIL, "%s", e.text);
 		check_remedy(r, "make build, or make install; ATOLL_TEMPLATES names another directory of templates");
 	} else {
-		check_found(r, CHECK_OK, "atolld, atoll-front, atoll-init, atoll-egress and the recipes of templates are there");
+		check_found(r, CHECK_OK, "atolld, atoll-front, atoll-init, atoll-egress, atoll-agent and the recipes of templates are there");
 	}
 }
 

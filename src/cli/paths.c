@@ -18,6 +18,7 @@ void paths_done(struct paths *p)
 	free(p->front);
 	free(p->init);
 	free(p->egress);
+	free(p->agent);
 	free(p->build_script);
 	*p = (struct paths) { NULL };
 }
@@ -44,14 +45,15 @@ static int find_programs(struct paths *p, const char *dir, bool built, struct er
 	if (set(&p->atolld, dir, built ? "../warden/atolld" : "../libexec/atoll/atolld", e) < 0 ||
 	    set(&p->front, dir, built ? "../front/atoll-front" : "../libexec/atoll/atoll-front", e) < 0 ||
 	    set(&p->init, dir, built ? "../init/atoll-init" : "../libexec/atoll/atoll-init", e) < 0 ||
-	    set(&p->egress, dir, built ? "../egress/atoll-egress" : "../libexec/atoll/atoll-egress", e) < 0)
+	    set(&p->egress, dir, built ? "../egress/atoll-egress" : "../libexec/atoll/atoll-egress", e) < 0 ||
+	    set(&p->agent, dir, built ? "../agent/atoll-agent" : "../libexec/atoll/atoll-agent", e) < 0)
 		return -e->no;
 	return 0;
 }
 
 int paths_check(const struct paths *p, struct err *e)
 {
-	const char *const all[] = { p->atolld, p->front, p->init, p->egress, p->build_script };
+	const char *const all[] = { p->atolld, p->front, p->init, p->egress, p->agent, p->build_script };
 
 	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
 		if (access(all[i], X_OK) < 0)

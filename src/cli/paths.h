@@ -5,7 +5,7 @@
 #include "base/err.h"
 
 struct paths {
-	char *atolld, *front, *init, *egress;
+	char *atolld, *front, *init, *egress, *agent;
 	char *build_script;		/* templates/build */
 };
 

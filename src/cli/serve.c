@@ -166,6 +166,7 @@ static int serve(const struct serve_opts *o)
 	add(&a, "--front", p.front);
 	add(&a, "--init", p.init);
 	add(&a, "--egress", p.egress);
+	add(&a, "--agent", p.agent);
 	if (o->listen)
 		add(&a, "--listen", o->listen);
 	if (o->config)

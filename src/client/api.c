@@ -11,7 +11,7 @@ int api_call(struct atoll *a, struct call *c, struct atoll_error *e)
 {
 	if (!c->path)
 		return client_no_memory(e);
-	if (call_header(c, "X-API-Key: %s", a->api_key) < 0)
+	if ((!a->keyless && call_header(c, "X-API-Key: %s", a->api_key) < 0) || (a->team && call_header(c, "X-Team-ID: %s", a->team) < 0))
 		return client_no_memory(e);
 	return call_run(a, c, e);
 }

@@ -114,6 +114,21 @@ static bool is_loopback(const char *url)
 	       str_starts(host, "localhost:");
 }
 
+static curl_socket_t on_open(void *user, curlsocktype purpose, struct curl_sockaddr *address)
+{
+	struct atoll *a = user;
+	int fd = a->open(a->open_user);
+
+	(void)purpose, (void)address;
+	return fd < 0 ? CURL_SOCKET_BAD : fd;
+}
+
+static int on_opened(void *user, curl_socket_t fd, curlsocktype purpose)
+{
+	(void)user, (void)fd, (void)purpose;
+	return CURL_SOCKOPT_ALREADY_CONNECTED;
+}
+
 void client_setup_handle(struct atoll *a, CURL *h, const char *url)
 {
 	curl_easy_setopt(h, CURLOPT_URL, url);
@@ -124,6 +139,12 @@ void client_setup_handle(struct atoll *a, CURL *h, const char *url)
 	curl_easy_setopt(h, CURLOPT_NOPROGRESS, 0L);
 	curl_easy_setopt(h, CURLOPT_XFERINFOFUNCTION, on_progress);
 	curl_easy_setopt(h, CURLOPT_XFERINFODATA, a);
+	if (a->open) {
+		curl_easy_setopt(h, CURLOPT_OPENSOCKETFUNCTION, on_open);
+		curl_easy_setopt(h, CURLOPT_OPENSOCKETDATA, a);
+		curl_easy_setopt(h, CURLOPT_SOCKOPTFUNCTION, on_opened);
+		curl_easy_setopt(h, CURLOPT_TCP_KEEPALIVE, 0L);
+	}
 	if (is_loopback(url))
 		curl_easy_setopt(h, CURLOPT_PROXY, "");
 }

@@ -234,8 +234,22 @@ void atoll_free(struct atoll *a)
 	free(a->api_key);
 	free(a->api_url);
 	free(a->sandbox_url);
+	free(a->team);
 	free(a);
 	global_end();
+}
+
+int client_via(struct atoll *a, int (*open)(void *user), void *user, const char *team, bool keyless, struct atoll_error *e)
+{
+	a->open = open;
+	a->open_user = user;
+	a->keyless = keyless;
+	a->team = *team ? str_dup(str_of(team)) : NULL;
+	if (*team && !a->team) {
+		atoll_free(a);
+		return client_no_memory(e);
+	}
+	return 0;
 }
 
 void atoll_set_stop(struct atoll *a, bool (*stop)(void *user), void *user)

@@ -22,6 +22,10 @@ struct atoll {
 	size_t n_idle;
 	bool (*stop)(void *user);
 	void *stop_user;
+	int (*open)(void *user);	/* see client_via() */
+	void *open_user;
+	char *team;			/* for which an admin key acts; NULL: its own */
+	bool keyless;
 };
 
 struct atoll_sandbox {			/* not changed once it is made, so that threads may share it */
@@ -47,6 +51,10 @@ int client_take_in(void *to, size_t size, const void *from, size_t first, struct
 /* Handles with live connections: any thread. NULL: no memory. */
 CURL *handle_take(struct atoll *a);
 void handle_give(struct atoll *a, CURL *h);
+
+/* For programs of this project: connections come from `open`, which gives a connected socket or a negative errno, wherever the URL points to. team: sent
+ * with each call of the control API, "": none; keyless: no key is sent. On failure a is freed. */
+int client_via(struct atoll *a, int (*open)(void *user), void *user, const char *team, bool keyless, struct atoll_error *e);
 
 /* Fills e (control characters of foreign text are replaced) and returns -no. */
 int client_fail(struct atoll_error *e, int no, int status, const char *fmt, ...) __attribute__((format(printf, 4, 5)));

@@ -111,6 +111,13 @@ void api_upload_data(struct req *r, struct str data);
 void api_upload_end(struct req *r);
 void api_upload_lost(struct req *r);
 
+/* agent_pass.c: for atoll-agent */
+int api_agent_begin(struct req *r);
+void api_agent_data(struct req *r, struct str data);
+void api_agent_end(struct req *r);
+void api_agent_drain(struct req *r);
+void api_agent_over(struct req *r);
+
 /* api_fork.c, api_snapshots.c */
 void api_fork(struct req *r);
 void api_snapshot(struct req *r);

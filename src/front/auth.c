@@ -34,6 +34,13 @@ static struct str presented_key(const struct http_headers *h, bool *ret_as_admin
 	return str_ieq(scheme, STR_LIT("bearer")) && bearer.p ? str_trim(bearer) : STR_NULL;
 }
 
+struct str auth_presented_key(const struct http_req *rq)
+{
+	bool as_admin;
+
+	return presented_key(&rq->headers, &as_admin);
+}
+
 bool auth_is_from_here(const struct front *f, const struct http_req *rq)
 {
 	static const char *const foreign[] = { "origin", "forwarded", "x-forwarded-for", "x-real-ip" };

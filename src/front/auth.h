@@ -5,6 +5,7 @@
 #include <stdbool.h>
 
 #include "base/err.h"
+#include "base/str.h"
 #include "front/bucket.h"
 #include "store/teams.h"
 
@@ -27,6 +28,9 @@ struct caller {
 
 /* 0; or what to answer, with the text for the client: -EACCES 401, -EPERM 403, -ENOENT 404 (X-Team-ID), -EDQUOT 429 (rate). */
 int auth_check(struct front *f, const struct http_req *rq, enum access want, struct caller *ret, struct err *e);
+
+/* The key that a request came with, in whichever header; STR_NULL: none. Borrowed from it. */
+struct str auth_presented_key(const struct http_req *rq);
 
 /* Did a program of this machine send it? Not the pages that somebody's browser has open: those send an Origin, or come under a
  * host name of their own choice. And not whom a proxy lets in. For listeners on loopback addresses. */

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* front/confine: no new privileges, then a list of the system calls that serving needs, and no file system.
  *
- * After confine_late() no file can be opened, nothing executed, no socket made: connections come from the listener and
- * from the warden. SQLite has its files open by then (WAL and its index are made by the first write, which auth_open()
+ * After confine_late() no file can be opened, nothing executed, no socket made but pairs: connections come from the listener, from the
+ * warden and from atoll-agent. SQLite has its files open by then (WAL and its index are made by the first write, which auth_open()
  * does). */
 #include "front/confine.h"
 
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 
 #include "base/build.h"
 #include "base/cage.h"
@@ -108,7 +109,13 @@ int confine_early(uint32_t *ret_fds, struct err *e)
 	return 0;
 }
 
+/* One end of these goes to atoll-agent; it leads to nobody else. */
+static int add_more(scmp_filter_ctx ctx)
+{
+	return seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(socketpair), 1, SCMP_A0(SCMP_CMP_EQ, AF_UNIX));
+}
+
 int confine_late(struct err *e)
 {
-	return cage_close(&(struct cage){ .calls = allowed, .n_calls = ARRAY_LEN(allowed) }, e);
+	return cage_close(&(struct cage){ .calls = allowed, .n_calls = ARRAY_LEN(allowed), .more = add_more }, e);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* front: coming to an end in good order. */
+#include "front/agent_link.h"
 #include "front/front.h"
 
 #include "base/fd.h"
@@ -63,6 +64,7 @@ void front_done(struct front *f)
 
 	hold_end_all(f);
 	http_server_free(f->server);
+	agent_link_free(f->agent);
 	debug_free(f->debug);
 	certs_free(f->certs);
 	for (size_t i = 0; i < f->n_doors; i++)

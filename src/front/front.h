@@ -20,6 +20,7 @@
 #include "ipc/msg.h"
 #include "front/request.h"
 
+struct agent_link;
 struct boot;
 struct certs;
 struct debug;
@@ -96,6 +97,8 @@ struct front {
 	struct vault *vault;
 	struct trail *trail;		/* NULL: without */
 	struct rules_link *rules;
+	struct agent_link *agent;
+	uint32_t agent_calls;		/* passed on to atoll-agent, now */
 	struct warden_link *warden;
 	struct http_server *server;
 	struct sandbox_table *sandboxes;
@@ -161,6 +164,12 @@ static inline uint32_t front_max_debug_conns(const struct front *f)
 static inline uint32_t front_max_exchanges(const struct front *f)
 {
 	return f->fds / 8;
+}
+
+/* Requests that atoll-agent has, each with a connection to it; those that it makes for them are counted there (front/agent_link.c). */
+static inline uint32_t front_max_agent_calls(const struct front *f)
+{
+	return f->fds / 16 < 1024 ? f->fds / 16 : 1024;
 }
 
 /* ... and idle ones, kept for the next. */

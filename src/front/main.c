@@ -13,6 +13,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "front/agent_link.h"
 #include "front/boot.h"
 #include "front/build.h"
 #include "front/census.h"
@@ -199,6 +200,13 @@ static void on_egress(void *user, int fd)
 	rules_link_set(f->rules, fd);
 }
 
+static void on_agent(void *user, int fd)
+{
+	struct front *f = user;
+
+	agent_link_set(f->agent, fd);
+}
+
 static void on_answered(void *user, enum msg_type op, uint64_t us)
 {
 	struct front *f = user;
@@ -216,6 +224,7 @@ static const struct warden_ops warden_ops = {
 	.on_answered = on_answered,
 	.on_lost = on_lost,
 	.on_egress = on_egress,
+	.on_agent = on_agent,
 };
 
 static void on_expired(void *user, struct expiry_entry *en)
@@ -254,6 +263,7 @@ static void on_tick(void *user)
 	}
 	rows_tick(f);
 	req_end_slow(f);
+	agent_link_tick(f->agent);
 	census_tick(f->census, clock_wall_ms());
 	debug_tick(f->debug);
 	memory_tick(f);
@@ -501,6 +511,7 @@ static int set_up(struct front *f, struct err *e)
 		return -e->no;
 	f->sandboxes = sandbox_table_new();
 	f->rules = rules_link_new(f);
+	f->agent = agent_link_new(f);
 	f->penalties = penalties_new();
 	f->metrics = metrics_new();
 	f->census = census_new(f->store, clock_wall_ms());

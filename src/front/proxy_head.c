@@ -34,7 +34,7 @@ static bool is_named_by_connection(struct str name, const struct http_headers *h
 	return false;
 }
 
-static bool is_hop_by_hop(struct str name, const struct http_headers *h)
+bool proxy_is_hop_by_hop(struct str name, const struct http_headers *h)
 {
 	static const char *const fixed[] = {
 		"connection", "keep-alive", "proxy-connection", "proxy-authenticate", "proxy-authorization", "te", "trailer",
@@ -117,7 +117,7 @@ void proxy_put_request(
 	for (size_t i = 0; i < rq->headers.n; i++) {
 		struct str name = rq->headers.v[i].name;
 
-		if (!is_hop_by_hop(name, &rq->headers) && !is_dropped_request_line(name, port) &&
+		if (!proxy_is_hop_by_hop(name, &rq->headers) && !is_dropped_request_line(name, port) &&
 		    !(mask_host && !ours && str_ieq(name, STR_LIT("x-forwarded-host"))))
 			put_line(out, name, rq->headers.v[i].value);
 	}
@@ -142,7 +142,7 @@ void proxy_put_answer(struct buf *out, const struct http_answer *a, uint16_t por
 	for (size_t i = 0; i < a->headers.n; i++) {
 		struct str name = a->headers.v[i].name;
 
-		if (is_hop_by_hop(name, &a->headers) || str_ieq(name, STR_LIT("content-length")))
+		if (proxy_is_hop_by_hop(name, &a->headers) || str_ieq(name, STR_LIT("content-length")))
 			continue;
 		if (ours && name.n > 15 && str_ieq((struct str) { name.p, 15 }, STR_LIT("access-control-")))
 			continue;	/* the front answers for the origin */
@@ -161,7 +161,7 @@ void proxy_put_upgrade(struct buf *out, const struct http_answer *a)
 	for (size_t i = 0; i < a->headers.n; i++) {
 		struct str name = a->headers.v[i].name;
 
-		if (!is_hop_by_hop(name, &a->headers) && !str_ieq(name, STR_LIT("content-length")))
+		if (!proxy_is_hop_by_hop(name, &a->headers) && !str_ieq(name, STR_LIT("content-length")))
 			put_line(out, name, a->headers.v[i].value);
 	}
 	buf_z(out, "\r\n");

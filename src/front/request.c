@@ -130,6 +130,8 @@ static void on_close(struct http_req *rq, bool lost)
 	stop_reading(r);
 	if (lost && r->route && r->route->on_lost && r->work)
 		r->route->on_lost(r);
+	if (r->route && r->route->on_over)
+		r->route->on_over(r);
 	count(r, lost);
 	log_at(quiet ? LOG_LVL_DEBUG : LOG_LVL_INFO, "request",
 		"request=%s method=%s route=%s status=%d ms=%.1f team=%s%s%s%s", r->id, r->method,
@@ -139,7 +141,15 @@ static void on_close(struct http_req *rq, bool lost)
 	req_unref(r);
 }
 
-static const struct http_req_ops ops = { .on_body = on_body, .on_body_end = on_body_end, .on_close = on_close };
+static void on_drain(struct http_req *rq)
+{
+	struct req *r = rq->user;
+
+	if (r->route && r->route->on_drain)
+		r->route->on_drain(r);
+}
+
+static const struct http_req_ops ops = { .on_body = on_body, .on_body_end = on_body_end, .on_drain = on_drain, .on_close = on_close };
 
 /* A part of the path that stands for an id or a name. */
 static int take_param(struct req *r, struct str raw, char **ret)

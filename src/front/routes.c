@@ -9,7 +9,13 @@
 #define SMALL (64 * 1024)
 #define CREATE_MAX (1024 * 1024)
 #define BUILD_MAX (8 * 1024 * 1024)
+#define AGENT_MAX (16 * 1024 * 1024)
 #define UPLOAD_MAX (1ull << 40)		/* the setting is what counts */
+
+/* Passed on to atoll-agent, which knows what there is below. */
+#define AGENT(method, pattern) \
+	{ method, pattern, ACCESS_TEAM, AGENT_MAX, api_agent_end, .begin = api_agent_begin, .on_data = api_agent_data, \
+		.on_drain = api_agent_drain, .on_over = api_agent_over }
 
 /* The first that fits counts: fixed names stand before "{id}". */
 static const struct route routes[] = {
@@ -105,6 +111,15 @@ static const struct route routes[] = {
 	{ "POST", "/admin/templates/gc", ACCESS_ADMIN, SMALL, admin_template_gc },
 	{ "GET", "/admin/usage", ACCESS_ADMIN, 0, admin_meter },
 	{ "GET", "/nodes", ACCESS_ADMIN, 0, admin_nodes },
+
+	AGENT("POST", "/mcp"),
+	AGENT("GET", "/mcp"),
+	AGENT("DELETE", "/mcp"),
+	AGENT("GET", "/agent/{*}"),
+	AGENT("POST", "/agent/{*}"),
+	AGENT("PUT", "/agent/{*}"),
+	AGENT("PATCH", "/agent/{*}"),
+	AGENT("DELETE", "/agent/{*}"),
 };
 
 _Static_assert(ARRAY_LEN(routes) <= METRICS_ROUTES_MAX, "each route has its own counters");
@@ -117,6 +132,8 @@ static bool path_matches(const char *pattern, struct str path, struct str params
 	while (want.p && path.p) {
 		struct str w = str_cut(&want, '/'), p = str_cut(&path, '/');
 
+		if (str_is(w, "{*}"))
+			return p.n > 0;
 		if (w.n > 0 && w.p[0] == '{') {
 			if (p.n == 0)
 				return false;

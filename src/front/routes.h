@@ -14,7 +14,7 @@ struct req;
 #define ROUTE_PARAMS 2
 
 struct route {
-	const char *method, *pattern;	/* "{name}" stands for one non-empty segment */
+	const char *method, *pattern;	/* "{name}" stands for one non-empty segment, "{*}" for all that is left */
 	enum access access;
 	size_t body_max;
 	void (*handler)(struct req *r);
@@ -22,6 +22,9 @@ struct route {
 	int (*begin)(struct req *r);			/* before it; has answered if it returns less than 0 */
 	void (*on_data)(struct req *r, struct str data);
 	void (*on_lost)(struct req *r);			/* the client has gone before its end */
+	/* ... and an answer that comes in pieces: */
+	void (*on_drain)(struct req *r);		/* its queue is low again */
+	void (*on_over)(struct req *r);			/* last, whatever became of it */
 	bool quiet;			/* asked for all the time: no line in the log when all is well */
 };
 

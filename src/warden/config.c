@@ -44,6 +44,7 @@ static const struct key keys[] = {
 	{ "libexec", KIND_PATH, FIELD(libexec), .cli_only = true },
 	{ "front", KIND_PATH, FIELD(front), .cli_only = true },
 	{ "egress", KIND_PATH, FIELD(egress), .cli_only = true },
+	{ "agent", KIND_PATH, FIELD(agent), .cli_only = true },
 	{ "init", KIND_PATH, FIELD(init), .cli_only = true },
 	{ "restart_max_ms", KIND_NUMBER, FIELD(restart_max_ms), 0, 60000, .cli_only = true },
 	{ "template", KIND_TEMPLATE, 0, 0, .cli_only = true },

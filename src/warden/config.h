@@ -29,7 +29,7 @@ struct config {
 	char state[PATH_MAX], run[PATH_MAX], cache[PATH_MAX];
 	char libexec[PATH_MAX];			/* "": where atolld itself is */
 	char file[PATH_MAX];			/* "": none was given */
-	char front[PATH_MAX], egress[PATH_MAX], init[PATH_MAX];	/* programs; "": found in libexec */
+	char front[PATH_MAX], egress[PATH_MAX], agent[PATH_MAX], init[PATH_MAX];	/* programs; "": found in libexec */
 	uint64_t restart_max_ms;		/* between two lives of a helper; tests want it short */
 	char domain[128];			/* with or without a port; "": chosen by doors.c */
 	char user[33], egress_user[33];

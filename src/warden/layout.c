@@ -172,32 +172,45 @@ int layout_note(const struct config *c, const char *name, const char *line, stru
 	return put_file(state, name, text, 0, 0, e);
 }
 
-int layout_front_state(const struct config *c, struct err *e)
+/* A folder of the state that a helper sees at a fixed place: it may not pass through the directories above. */
+static int give_state(const struct config *c, int state, const char *name, const char *place, int *ret_fd, struct err *e)
 {
-	autoclose int state = open(c->state, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	uid_t uid;
+	gid_t gid;
+	char from[64];
+
+	if (user_find(c->user, &uid, &gid, e) < 0)
+		return -e->no;
+	if (mkdirat(state, name, 0700) < 0 && errno != EEXIST)
+		return err_sys(e, "make '%s/%s'", c->state, name);
+	autoclose int dir = openat(state, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (dir < 0 || fchown(dir, uid, gid) < 0 || fchmod(dir, 0700) < 0)
+		return err_sys(e, "set up '%s/%s'", c->state, name);
+	(void)snprintf(from, sizeof from, "/proc/self/fd/%d", dir);
+	if (make_path(place, 0755, e) < 0)
+		return -e->no;
+	if (mount(from, place, NULL, MS_BIND, NULL) < 0 ||
+	    mount(NULL, place, NULL, MS_REMOUNT | MS_BIND | MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0)
+		return err_sys(e, "mount '%s/%s' for a helper", c->state, name);
+	*ret_fd = take_fd(&dir);
+	return 0;
+}
+
+int layout_helper_states(const struct config *c, struct err *e)
+{
+	autoclose int state = open(c->state, O_RDONLY | O_DIRECTORY | O_CLOEXEC), front = -1, agent = -1;
 	char key[KEY_MAX];
 	uid_t uid;
 	gid_t gid;
 
 	if (state < 0)
 		return err_sys(e, "open state directory '%s'", c->state);
-	if (user_find(c->user, &uid, &gid, e) < 0 || load_key(state, key, e) < 0)
+	if (user_find(c->user, &uid, &gid, e) < 0 || load_key(state, key, e) < 0 ||
+	    give_state(c, state, "front", FRONT_STATE, &front, e) < 0 || give_state(c, state, "agent", AGENT_STATE, &agent, e) < 0)
 		return -e->no;
-	if (mkdirat(state, "front", 0700) < 0 && errno != EEXIST)
-		return err_sys(e, "make '%s/front'", c->state);
-	autoclose int front = openat(state, "front", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (front < 0 || fchown(front, uid, gid) < 0 || fchmod(front, 0700) < 0)
-		return err_sys(e, "set up '%s/front'", c->state);
 	if (put_file(front, "key", key, uid, gid, e) < 0)
 		return err_wrap(e, "the front's copy of the key");
-	char from[64];
-
-	(void)snprintf(from, sizeof from, "/proc/self/fd/%d", front);
-	if (make_path(FRONT_STATE, 0755, e) < 0)
-		return -e->no;
-	if (mount(from, FRONT_STATE, NULL, MS_BIND, NULL) < 0 ||
-	    mount(NULL, FRONT_STATE, NULL, MS_REMOUNT | MS_BIND | MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0)
-		return err_sys(e, "mount '%s/front' for the front", c->state);
 	return 0;
 }
 

@@ -22,10 +22,11 @@ int layout_records_dir(const struct config *c, int *ret_fd, struct err *e);
 /* Takes the run directory away, after the last sandbox: only what is ours and empty, so a directory that somebody else uses stays. */
 void layout_remove_run(const struct config *c);
 
-/* STATE/front with a copy of the key, for the front's user alone. In the warden's own mount namespace it is also mounted where
- * that user can reach it whatever stands above STATE; ret_path is that place. */
+/* STATE/front with a copy of the key, and STATE/agent, for the front's user alone. In the warden's own mount namespace they are also
+ * mounted where that user can reach them whatever stands above STATE. */
 #define FRONT_STATE "/run/atoll/front"
-int layout_front_state(const struct config *c, struct err *e);
+#define AGENT_STATE "/run/atoll/agent"
+int layout_helper_states(const struct config *c, struct err *e);
 
 /* ADDR:PORT or [ADDR]:PORT. Waits a moment for a front of a killed warden to let go of it. ret_at: the same with the port
  * that was really taken. */

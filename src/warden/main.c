@@ -14,6 +14,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "loop/loop.h"
+#include "warden/agent.h"
 #include "warden/aside.h"
 #include "warden/audit.h"
 #include "warden/certs.h"
@@ -40,8 +41,8 @@
 #define SLOTS_SPARE 16			/* for sandboxes that are ending */
 
 struct programs {
-	char front[PATH_MAX], egress[PATH_MAX], init[PATH_MAX];
-	int front_fd, egress_fd;
+	char front[PATH_MAX], egress[PATH_MAX], agent[PATH_MAX], init[PATH_MAX];
+	int front_fd, egress_fd, agent_fd;
 };
 
 /* --- stopping ----------------------------------------------------------------------------------------------- */
@@ -63,6 +64,10 @@ void warden_settle(struct warden *w)
 {
 	if (!w->stopping || work_left(w) || service_running(w->front))
 		return;
+	if (service_running(w->agent)) {
+		service_stop(w->agent, true);
+		return;
+	}
 	if (service_running(w->egress)) {	/* last: sandboxes may ask until they are gone */
 		service_stop(w->egress, true);
 		return;
@@ -154,7 +159,7 @@ static int open_places(struct warden *w, struct err *e)
 	    layout_pid_file(c, &w->pid_fd, e) < 0)
 		return -e->no;
 	isolate_host();
-	if (isolate_mounts(e) < 0 || layout_records_dir(c, &w->records_dir, e) < 0 || layout_front_state(c, e) < 0)
+	if (isolate_mounts(e) < 0 || layout_records_dir(c, &w->records_dir, e) < 0 || layout_helper_states(c, e) < 0)
 		return -e->no;
 	audit_listen(w);
 	return doors_open(w, e);
@@ -261,6 +266,7 @@ static int find_programs(const struct config *c, struct programs *p, struct err 
 
 	if (find_program(c, c->front, "atoll-front", p->front, &p->front_fd, e) < 0 ||
 	    find_program(c, c->egress, "atoll-egress", p->egress, &p->egress_fd, e) < 0 ||
+	    find_program(c, c->agent, "atoll-agent", p->agent, &p->agent_fd, e) < 0 ||
 	    find_program(c, c->init, "atoll-init", p->init, &init_fd, e) < 0)
 		return -e->no;
 	return 0;
@@ -270,7 +276,8 @@ static int find_programs(const struct config *c, struct programs *p, struct err 
 static int open_helpers(struct warden *w, const struct programs *p, struct err *e)
 {
 	if (layout_gateway(w->instance, &w->dns_udp, &w->dns_tcp, &w->proxy, e) < 0 || isolate_power(e) < 0 ||
-	    egress_open(w, p->egress_fd, p->egress, e) < 0 || audit_open(w, e) < 0)
+	    egress_open(w, p->egress_fd, p->egress, e) < 0 || audit_open(w, e) < 0 ||
+	    agent_open(w, p->agent_fd, p->agent, e) < 0)
 		return -e->no;
 	return front_open(w, p->front_fd, p->front, FRONT_STATE, e);
 }
@@ -313,6 +320,7 @@ static void warden_close(struct warden *w)
 	if (w->loop) {
 		front_close(w);
 		egress_close(w);
+		agent_close(w);
 		audit_close(w);
 		warm_free(w->warm);
 		aside_leave();
@@ -343,7 +351,7 @@ int main(int argc, char **argv)
 {
 	static struct warden w = { .registry_fd = -1, .pid_fd = -1, .dns_udp = -1, .dns_tcp = -1, .proxy = -1, .audit = { .fd = -1, .exe_fd = -1 },
 		.records_dir = -1, .ops = &engine_ns };
-	static struct programs p = { .front_fd = -1, .egress_fd = -1 };
+	static struct programs p = { .front_fd = -1, .egress_fd = -1, .agent_fd = -1 };
 	struct err e = ERR_INIT;
 
 	log_setup("atolld", LOG_LVL_INFO);

@@ -9,6 +9,7 @@
 #include "base/str.h"
 #include "ipc/check.h"
 #include "warden/certs.h"
+#include "warden/agent.h"
 #include "warden/egress.h"
 #include "warden/front.h"
 #include "warden/keeper.h"
@@ -85,6 +86,7 @@ static void op_hello(struct warden *w, const void *msg)
 	memcpy(re.ticket_secret, w->ticket_secret, sizeof re.ticket_secret);
 	send_out(w, &re, sizeof re, -1);
 	egress_introduce(w);
+	agent_introduce(w);
 }
 
 static void op_start(struct warden *w, const void *msg)

@@ -46,13 +46,17 @@ struct warden {
 	char domain[160];			/* below which sandboxes have names, with the port if it is not the usual one; "": none */
 	uint8_t ticket_secret[TICKET_SECRET_SIZE];	/* the same for all lives of the front, so that TLS sessions outlive them */
 
-	struct service *front, *egress;
+	struct service *front, *egress, *agent;
 	struct link *link;			/* to the front; NULL while there is none */
 	struct egress_state {
 		struct link *link;		/* NULL while there is none */
 		uint32_t sent;			/* number of the last message */
 		uint64_t asked_ms;		/* since when an answer is missing; 0: none is */
 	} eg;
+	struct agent_state {
+		struct link *link;		/* NULL while there is none */
+		uint32_t sent;			/* number of the last message */
+	} ag;
 	struct audit_state {
 		int fd;				/* what the kernel tells; -1: nothing */
 		int exe_fd;

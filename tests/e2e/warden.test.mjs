@@ -17,7 +17,7 @@ function templateKey() {
 }
 
 test('the warden refuses every malformed message and keeps serving', () => {
-	const run = spawnSync(built('tests/warden/torture'), [built('src/warden/atolld'), built('src/egress/atoll-egress'),
+	const run = spawnSync(built('tests/warden/torture'), [built('src/warden/atolld'), built('src/egress/atoll-egress'), built('src/agent/atoll-agent'),
 		built('src/init/atoll-init'), templateKey()], { encoding: 'utf8', timeout: 80000 })
 	assert.equal(run.status, 0, `${run.stdout}\n${run.stderr}`)
 	assert.match(run.stdout, /ok it keeps serving/)

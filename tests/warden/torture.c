@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sends the warden everything that a taken-over front could send, and shows that it refuses and keeps serving.
  *
- *	torture ATOLLD EGRESS [INIT KEY]	as root: starts that atolld with itself as the front, reads its log, judges
+ *	torture ATOLLD EGRESS AGENT [INIT KEY]	as root: starts that atolld with itself as the front, reads its log, judges
  *	(started by atolld)			as the front: one step of the list per life
  *
  * The warden ends a front that breaks the rules, so a life notes which step it is about to take and the driver finds in the
@@ -69,8 +69,8 @@ static void out(const void *p, size_t n, size_t n_fds)
 		wrong("could not send");
 }
 
-/* The next message within a time; its type, 0 when there is none, -1 when the link is closed. The socket to atoll-egress, which may come at
- * any time, is not what these tests are about. */
+/* The next message within a time; its type, 0 when there is none, -1 when the link is closed. The sockets to atoll-egress and atoll-agent, which may come at
+ * any time, are not what these tests are about. */
 static int in(void *msg, int *fd)
 {
 	struct pollfd pf = { .fd = LINK, .events = POLLIN };
@@ -82,9 +82,9 @@ static int in(void *msg, int *fd)
 	ssize_t n = fd_recv(LINK, msg, MSG_MAX, fd, 1, &n_fds);
 	if (n_fds == 0)
 		*fd = -1;
-	if (n > 0 && ((struct msg_head *)msg)->type == EV_EGRESS) {
+	if (n > 0 && (((struct msg_head *)msg)->type == EV_EGRESS || ((struct msg_head *)msg)->type == EV_AGENT)) {
 		if (n_fds != 1)
-			wrong("no socket to atoll-egress");
+			wrong("no socket to a helper");
 		fd_close(*fd);
 		return in(msg, fd);
 	}
@@ -721,7 +721,7 @@ static int finish(pid_t pid, const char *log_path)
 	return bad ? 1 : 0;
 }
 
-static int drive(const char *atolld, const char *egress, const char *init, const char *key)
+static int drive(const char *atolld, const char *egress, const char *agent, const char *init, const char *key)
 {
 	char dir[] = "/tmp/atoll-torture-XXXXXX", self[300], log[300], state[300], run[300], tmpl[80], text[32768];
 	ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
@@ -742,7 +742,7 @@ static int drive(const char *atolld, const char *egress, const char *init, const
 	(void)snprintf(run, sizeof run, "%s/run", dir);
 	(void)snprintf(tmpl, sizeof tmpl, "base=%s", key);
 	(void)setenv("ATOLL_TORTURE", dir, 1);
-	char *argv[] = { (char *)atolld, "--listen", "127.0.0.1:0", "--state", state, "--run", run, "--egress", (char *)egress,
+	char *argv[] = { (char *)atolld, "--listen", "127.0.0.1:0", "--state", state, "--run", run, "--egress", (char *)egress, "--agent", (char *)agent,
 		"--init", (char *)init, "--template", tmpl, "--front", self, "--restart-max-ms", "1", "--max-sandboxes", "2", "--user", "nobody",
 		"--egress-user", "nobody", "--pool-size-mb", "512", NULL };
 	pid_t pid = spawn(argv, log);
@@ -770,12 +770,12 @@ int main(int argc, char **argv)
 		(void)snprintf(notes, sizeof notes, "%s", dir);
 		return front_main();
 	}
-	if (argc != 3 && argc != 5) {
+	if (argc != 4 && argc != 6) {
 		(void)fprintf(stderr, "usage: torture ATOLLD EGRESS [INIT KEY]\n");
 		return 2;
 	}
-	if (argc == 5)
-		return drive(argv[1], argv[2], argv[3], argv[4]);
+	if (argc == 6)
+		return drive(argv[1], argv[2], argv[3], argv[4], argv[5]);
 	(void)setenv("ATOLL_TORTURE_FAKE", "1", 1);
-	return drive(argv[1], argv[2], "/proc/self/exe", "0123456789abcdef0123456789abcdef");
+	return drive(argv[1], argv[2], argv[3], "/proc/self/exe", "0123456789abcdef0123456789abcdef");
 }

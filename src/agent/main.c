@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* atoll-agent: the agent layer: MCP and what stands below /agent. Started by the warden with fd 3, the socket to it, over which comes
+ * the one to the front.
+ *
+ * It reads what strangers send, and holds no power: whatever is to be done, it asks the front for, as a client of libatoll with
+ * the key of whoever wants it. */
+#include <curl/curl.h>
+#include <malloc.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "agent/confine.h"
+#include "agent/link.h"
+#include "agent/visit.h"
+#include "agent/work.h"
+#include "base/cage.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "http/server.h"
+#include "loop/loop.h"
+
+#define FD_WARDEN 3
+#define CONNS_MAX 2048
+#define ARENAS 4			/* of the allocator; one per thread would keep what each of them once needed */
+
+struct agent {
+	const char *state_dir;
+	struct loop *loop;
+	struct work *work;
+	struct http_server *server;
+};
+
+static void on_conn(void *user, int fd)
+{
+	struct agent *ag = user;
+	int r = http_server_adopt(ag->server, fd);
+
+	if (r < 0)
+		log_warn("could not take a connection of the front", "err=%s", strerror(-r));
+}
+
+static void on_warden_gone(void *user)
+{
+	(void)user;
+	log_debug("the warden is gone, ending", "%s", "");
+	_exit(0);			/* the next warden starts another */
+}
+
+static const struct link_ops link_ops = { .on_conn = on_conn, .on_warden_gone = on_warden_gone };
+
+static void on_request(void *user, struct http_req *rq)
+{
+	(void)user;
+	visit_arrive(rq);
+}
+
+static const struct http_server_ops server_ops = { .on_request = on_request };
+
+static int agent_open(struct agent *ag, struct err *e)
+{
+	struct rlimit l;
+
+	if (fd_cloexec(FD_WARDEN, true) < 0 || fd_nonblock(FD_WARDEN, true) < 0)
+		return err_set(e, EBADF, "fd %d is missing: this program is started by atolld", FD_WARDEN);
+	if (getrlimit(RLIMIT_NOFILE, &l) == 0) {
+		l.rlim_cur = l.rlim_max < 8192 ? l.rlim_max : 8192;
+		(void)setrlimit(RLIMIT_NOFILE, &l);
+	}
+	(void)mallopt(M_ARENA_MAX, ARENAS);
+	if (cage_refuse_rings(e) < 0)
+		return -e->no;
+	json_object_seed(0);		/* before there are threads; both of these read files */
+	if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
+		return err_set(e, ENOMEM, "set up libcurl");
+	ag->loop = loop_new();
+	ag->work = ag->loop ? work_new(ag->loop) : NULL;
+	ag->server = ag->work ? http_server_new(ag->loop, -1, &server_ops, ag) : NULL;
+	if (!ag->server)
+		return err_set(e, ENOMEM, "make the event loop");
+	http_server_limit(ag->server, CONNS_MAX);
+	visits_open(ag->loop, ag->work);
+	if (link_open(ag->loop, FD_WARDEN, &link_ops, ag, e) < 0)
+		return -e->no;
+	return agent_confine(ag->state_dir, e);
+}
+
+static bool take_option(struct agent *ag, const char *name, const char *value)
+{
+	enum log_level level;
+
+	if (strcmp(name, "--run") == 0)		/* only for those who look at the process list */
+		return true;
+	if (strcmp(name, "--state") == 0) {
+		ag->state_dir = value;
+		return true;
+	}
+	if (strcmp(name, "--log-level") == 0 && log_level_parse(value, &level) == 0) {
+		log_set_level(level);
+		return true;
+	}
+	return false;
+}
+
+int main(int argc, char **argv)
+{
+	static struct agent ag;
+	struct err e = ERR_INIT;
+
+	log_setup("atoll-agent", LOG_LVL_INFO);
+	for (int i = 1; i < argc; i += 2) {
+		if (i + 1 == argc || !take_option(&ag, argv[i], argv[i + 1])) {
+			(void)fprintf(stderr, "atoll-agent: unexpected argument '%s'\n", argv[i]);
+			return 2;
+		}
+	}
+	if (!ag.state_dir) {
+		(void)fprintf(stderr, "atoll-agent: --state is needed\n");
+		return 2;
+	}
+	if (agent_open(&ag, &e) < 0) {
+		log_error("could not start", "err=%s", e.text);
+		return 1;
+	}
+	loop_run(ag.loop);
+	return 0;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* agent/routes: which method and path is which handler. */
+#include "agent/routes.h"
+
+#include "base/fd.h"
+
+#define SMALL (64 * 1024)
+
+static const struct route routes[] = {
+	{ "GET", "/agent/health", 0, agent_health },
+};
+
+static bool path_matches(const char *pattern, struct str path, struct str *ret_param)
+{
+	struct str want = str_of(pattern);
+
+	while (want.p && path.p) {
+		struct str w = str_cut(&want, '/'), p = str_cut(&path, '/');
+
+		if (w.n > 0 && w.p[0] == '{') {
+			if (p.n == 0)
+				return false;
+			*ret_param = p;
+		} else if (!str_eq(w, p)) {
+			return false;
+		}
+	}
+	return !want.p && !path.p;
+}
+
+const struct route *agent_route_find(struct str method, struct str path, struct str *ret_param, struct buf *ret_allow)
+{
+	struct str get = STR_LIT("GET");
+
+	if (str_is(method, "HEAD"))
+		method = get;
+	for (size_t i = 0; i < ARRAY_LEN(routes); i++) {
+		struct str param = STR_NULL;
+
+		if (!path_matches(routes[i].pattern, path, &param))
+			continue;
+		if (str_is(method, routes[i].method)) {
+			*ret_param = param;
+			return &routes[i];
+		}
+		buf_fmt(ret_allow, "%s%s", ret_allow->n ? ", " : "", routes[i].method);
+	}
+	return NULL;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* agent/routes: the table of what atoll-agent serves. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/buf.h"
+#include "base/str.h"
+
+struct visit;
+
+struct route {
+	const char *method, *pattern;	/* "{name}" stands for one non-empty segment, of which a pattern has at most one */
+	size_t body_max;
+	void (*handler)(struct visit *v);	/* on a thread of its own, see agent/visit.h */
+	bool (*quick)(const struct visit *v);	/* may be NULL; true: it does not block, so the loop itself calls it */
+};
+
+/* The route, or NULL; *ret_allow lists the methods of the path when only the method is wrong. ret_param: raw text of the "{}". */
+const struct route *agent_route_find(struct str method, struct str path, struct str *ret_param, struct buf *ret_allow);
+
+/* agent/health.c */
+void agent_health(struct visit *v);

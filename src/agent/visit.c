@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* agent/visit: on the loop a request, on a thread a handler, and between the two a count of who still needs it. */
+#include "agent/visit.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/clients.h"
+#include "agent/link.h"
+#include "agent/routes.h"
+#include "agent/work.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "client/atoll.h"
+#include "http/json.h"
+#include "http/server.h"
+#include "http/url.h"
+
+#define PARAM_MAX 512
+#define ANSWER_MAX (64u * 1024 * 1024)
+#define UNSENT_MAX (1024 * 1024)	/* of pieces: then the handler waits */
+
+struct own {				/* a visit, and what only this file knows of it */
+	struct visit pub;
+	const struct route *route;
+	struct http_req *rq;		/* the loop's; NULL: the visitor has gone, or all is said */
+	struct buf body;
+	struct atoll *client;
+	uint64_t began_us;
+	int status;			/* of the answer; the handler's */
+	bool begun;			/* in pieces */
+	bool on_loop;			/* the handler is quick */
+	bool stays;
+	void (*on_gone)(struct visit *v, void *user);
+	void *gone_user;
+	atomic_uint refs;
+	atomic_bool gone;
+	pthread_mutex_t lock;
+	pthread_cond_t less;		/* unsent has become less */
+	size_t unsent;			/* bytes of pieces on their way to the loop, and in its queue */
+};
+
+static struct {
+	struct work *work;
+} the;
+
+enum said { SAID_ALL, SAID_BEGIN, SAID_PIECE, SAID_END };
+
+struct saying {				/* from a handler to the loop */
+	struct own *o;
+	enum said what;
+	int status;
+	char *type, *headers;
+	struct buf data;
+};
+
+void visits_open(struct loop *l, struct work *w)
+{
+	(void)l;
+	the.work = w;
+}
+
+static struct own *own_of(const struct visit *v)
+{
+	return (struct own *)(uintptr_t)v;	/* its first member */
+}
+
+static void forget(char *z)
+{
+	if (z)
+		explicit_bzero(z, strlen(z));
+	free(z);
+}
+
+static void unref(struct own *o)
+{
+	struct visit *v = &o->pub;
+
+	if (atomic_fetch_sub(&o->refs, 1) > 1)
+		return;
+	forget(v->who.key);
+	char *texts[] = { v->who.team, v->who.key_id, v->who.request, v->method, v->path, v->param, v->query, v->accept, v->session,
+		v->protocol, v->content_type };
+
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+		free(texts[i]);
+	buf_done(&o->body);
+	(void)pthread_mutex_destroy(&o->lock);
+	(void)pthread_cond_destroy(&o->less);
+	free(o);
+}
+
+/* --- on the loop: what the handler says ---------------------------------------------------------------------- */
+
+static void settle_unsent(struct own *o, size_t n)
+{
+	(void)pthread_mutex_lock(&o->lock);
+	o->unsent -= n < o->unsent ? n : o->unsent;
+	(void)pthread_cond_broadcast(&o->less);
+	(void)pthread_mutex_unlock(&o->lock);
+}
+
+static void say(void *arg)
+{
+	struct saying *s = arg;
+	struct own *o = s->o;
+
+	if (o->rq) {
+		switch (s->what) {
+		case SAID_ALL:
+			http_respond(o->rq, s->status, s->type, s->headers, buf_view(&s->data));
+			break;
+		case SAID_BEGIN:
+			http_begin(o->rq, s->status, s->type, s->headers, -1);
+			break;
+		case SAID_PIECE:
+			http_write(o->rq, buf_view(&s->data));
+			break;
+		case SAID_END:
+			http_end(o->rq);
+			break;
+		}
+	}
+	if (s->what == SAID_PIECE && (!o->rq || http_queued(o->rq) <= UNSENT_MAX))
+		settle_unsent(o, o->rq ? s->data.n : SIZE_MAX);
+	free(s->type);
+	free(s->headers);
+	buf_done(&s->data);
+	unref(o);
+	free(s);
+}
+
+static void tell(struct own *o, enum said what, int status, const char *type, const char *headers, struct str data)
+{
+	struct saying *s = calloc(1, sizeof *s);
+
+	if (!s) {
+		log_error("out of memory", "request=%s", o->pub.who.request);
+		abort();		/* the warden starts us again */
+	}
+	*s = (struct saying) { .o = o, .what = what, .status = status, .type = type ? strdup(type) : NULL,
+		.headers = headers ? strdup(headers) : NULL, .data = BUF_INIT(ANSWER_MAX) };
+	buf_str(&s->data, data);
+	if (s->data.bad && what == SAID_ALL) {
+		s->status = 500;
+		buf_done(&s->data);
+		s->data = BUF_INIT(ANSWER_MAX);
+		buf_z(&s->data, "{\"code\":500,\"message\":\"the answer is too large\"}");
+	}
+	atomic_fetch_add(&o->refs, 1);
+	work_post(the.work, say, s);
+}
+
+/* --- for handlers -------------------------------------------------------------------------------------------- */
+
+bool visit_gone(const struct visit *v)
+{
+	return atomic_load(&own_of(v)->gone);
+}
+
+static bool is_stopped(void *user)
+{
+	return visit_gone(user);
+}
+
+struct atoll *visit_client(struct visit *v, struct atoll_error *e)
+{
+	struct own *o = own_of(v);
+
+	if (!o->client && clients_take(&v->who, &o->client, e) < 0)
+		return NULL;
+	atoll_set_stop(o->client, is_stopped, v);
+	return o->client;
+}
+
+json_t *visit_body(struct visit *v, bool allow_empty)
+{
+	struct err e = ERR_INIT;
+	json_t *j;
+
+	if (json_read_object(v->body, allow_empty, &j, &e) == 0)
+		return j;
+	visit_error(v, 400, "%s", e.text);
+	return NULL;
+}
+
+void visit_text(struct visit *v, int status, const char *type, const char *headers, struct str body)
+{
+	struct own *o = own_of(v);
+
+	if (o->status)
+		return;
+	o->status = status;
+	tell(o, SAID_ALL, status, type, headers, body);
+}
+
+void visit_json(struct visit *v, int status, json_t *j)
+{
+	autojson json_t *mine = j;
+	autobuf struct buf out = BUF_INIT(ANSWER_MAX);
+
+	json_put(&out, mine);
+	if (out.bad || !mine)
+		visit_error(v, 500, "the answer is too large");
+	else
+		visit_text(v, status, "application/json", NULL, buf_view(&out));
+}
+
+void visit_error(struct visit *v, int status, const char *fmt, ...)
+{
+	char text[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	/* A piece of the client's own text may be in it: cut or broken UTF-8 is not JSON. */
+	json_t *j = json_pack("{s:i,s:s}", "code", status, "message", text);
+
+	visit_json(v, status, j ? j : json_pack("{s:i,s:s}", "code", status, "message", "request refused"));
+}
+
+void visit_fail(struct visit *v, const struct atoll_error *ae)
+{
+	int status = ae->status >= 400 ? ae->status : 502;
+
+	switch (ae->no) {
+	case EINVAL: status = 400; break;
+	case ENOENT: status = 404; break;
+	case ENOTCONN:
+	case ECONNREFUSED:
+	case ECONNRESET: status = 503; break;
+	case ETIMEDOUT: status = 504; break;
+	default: break;
+	}
+	visit_error(v, status, "%s", ae->text);
+}
+
+void visit_begin(struct visit *v, int status, const char *type, const char *headers)
+{
+	struct own *o = own_of(v);
+
+	if (o->status)
+		return;
+	o->status = status;
+	o->begun = true;
+	tell(o, SAID_BEGIN, status, type, headers, STR_NULL);
+}
+
+void visit_write(struct visit *v, struct str data)
+{
+	struct own *o = own_of(v);
+
+	(void)pthread_mutex_lock(&o->lock);
+	while (!o->on_loop && o->unsent > UNSENT_MAX && !visit_gone(v))
+		(void)pthread_cond_wait(&o->less, &o->lock);
+	o->unsent += data.n;
+	(void)pthread_mutex_unlock(&o->lock);
+	if (o->begun && !visit_gone(v))
+		tell(o, SAID_PIECE, 0, NULL, NULL, data);
+}
+
+void visit_stay(struct visit *v, void (*on_gone)(struct visit *v, void *user), void *user)
+{
+	struct own *o = own_of(v);
+
+	o->stays = true;
+	o->on_gone = on_gone;
+	o->gone_user = user;
+}
+
+void visit_end(struct visit *v)
+{
+	tell(own_of(v), SAID_END, 0, NULL, NULL, STR_NULL);
+}
+
+void visit_audit(const struct visit *v, json_t *event)
+{
+	autojson json_t *mine = event;
+	autobuf struct buf out = BUF_INIT(64 * 1024);
+
+	if (!mine)
+		return;
+	json_object_set_new(mine, "request", json_string(v->who.request));
+	json_object_set_new(mine, "team", json_string(v->who.team));
+	json_object_set_new(mine, "key", json_string(v->who.key_id));
+	json_put(&out, mine);
+	if (out.bad || link_event(buf_view(&out)) < 0)
+		log_warn("an event for the audit log is lost", "request=%s", v->who.request);
+}
+
+/* --- the handler's run --------------------------------------------------------------------------------------- */
+
+static void run(void *arg)
+{
+	struct own *o = arg;
+	struct visit *v = &o->pub;
+
+	o->route->handler(v);
+	if (!o->status)
+		visit_error(v, 500, "the agent layer has no answer to this");
+	else if (o->begun && !o->stays)
+		visit_end(v);
+	if (o->client)
+		clients_give(&v->who, take_ptr(&o->client));
+	log_info("served", "request=%s method=%s path=%s status=%d ms=%.1f team=%s%s", v->who.request, v->method, o->route->pattern, o->status,
+		(double)(clock_mono_us() - o->began_us) / 1000, v->who.team, visit_gone(v) ? " gone=1" : "");
+	unref(o);
+}
+
+/* --- on the loop: the request -------------------------------------------------------------------------------- */
+
+static void refuse(struct http_req *rq, int status, const char *message, const char *headers)
+{
+	autobuf struct buf out = BUF_INIT(1024);
+
+	buf_fmt(&out, "{\"code\":%d,\"message\":\"%s\"}", status, message);
+	http_respond(rq, status, "application/json", headers, buf_view(&out));
+}
+
+static void on_body(struct http_req *rq, struct str data)
+{
+	struct own *o = rq->user;
+
+	if (http_ended(rq) || o->body.bad)
+		return;
+	buf_str(&o->body, data);
+	if (o->body.bad) {
+		http_close_after(rq);
+		refuse(rq, 413, "request body is too large", NULL);
+	}
+}
+
+static void on_body_end(struct http_req *rq)
+{
+	struct own *o = rq->user;
+
+	if (http_ended(rq))
+		return;
+	o->pub.body = buf_view(&o->body);
+	o->on_loop = o->route->quick && o->route->quick(&o->pub);
+	atomic_fetch_add(&o->refs, 1);
+	if (o->on_loop) {
+		run(o);
+	} else if (work_run(the.work, run, o) < 0) {
+		unref(o);
+		refuse(rq, 503, "the agent layer has too much to do, try again in a moment", "Retry-After: 1\r\n");
+	}
+}
+
+static void on_drain(struct http_req *rq)
+{
+	settle_unsent(rq->user, SIZE_MAX);
+}
+
+static void on_close(struct http_req *rq, bool lost)
+{
+	struct own *o = rq->user;
+
+	(void)lost;
+	o->rq = NULL;
+	atomic_store(&o->gone, true);
+	settle_unsent(o, SIZE_MAX);
+	if (o->on_gone)
+		o->on_gone(&o->pub, o->gone_user);
+	unref(o);
+}
+
+static const struct http_req_ops ops = { .on_body = on_body, .on_body_end = on_body_end, .on_drain = on_drain, .on_close = on_close };
+
+static char *header_copy(const struct http_req *rq, const char *name)
+{
+	struct str s = http_header_get(&rq->headers, name);
+
+	return s.n ? str_dup(s) : strdup("");
+}
+
+static int take_param(struct own *o, struct str raw)
+{
+	autobuf struct buf out = BUF_INIT(PARAM_MAX);
+
+	if (!raw.p)
+		return 0;
+	if (url_decode(raw, false, &out) < 0 || out.bad)
+		return -EINVAL;
+	o->pub.param = str_dup(buf_view(&out));
+	return o->pub.param ? 0 : -ENOMEM;
+}
+
+static int fill(struct own *o, struct http_req *rq)
+{
+	struct visit *v = &o->pub;
+
+	v->who = (struct caller) { .key = header_copy(rq, "x-atoll-key"), .team = header_copy(rq, "x-atoll-team"),
+		.key_id = header_copy(rq, "x-atoll-key-id"), .request = header_copy(rq, "x-request-id"),
+		.admin = http_header_get(&rq->headers, "x-atoll-admin").n > 0 };
+	v->method = str_dup(rq->method);
+	v->path = str_dup(rq->path);
+	v->query = str_dup(rq->query);
+	v->accept = header_copy(rq, "accept");
+	v->session = header_copy(rq, "mcp-session-id");
+	v->protocol = header_copy(rq, "mcp-protocol-version");
+	v->content_type = header_copy(rq, "content-type");
+	return v->who.key && v->who.team && v->who.key_id && v->who.request && v->method && v->path && v->query && v->accept && v->session &&
+		v->protocol && v->content_type ? 0 : -ENOMEM;
+}
+
+static void ignore_close(struct http_req *rq, bool lost)
+{
+	(void)rq;
+	(void)lost;
+}
+
+static const struct http_req_ops refused_ops = { .on_close = ignore_close };
+
+void visit_arrive(struct http_req *rq)
+{
+	autobuf struct buf allow = BUF_INIT(256);
+	struct str raw;
+	const struct route *route = agent_route_find(rq->method, rq->path, &raw, &allow);
+	struct own *o = route ? calloc(1, sizeof *o) : NULL;
+
+	rq->ops = &refused_ops;
+	if (!o && allow.n > 0) {
+		autofree char *line = str_fmt("Allow: %s\r\n", buf_cstr(&allow));
+
+		refuse(rq, 405, "method not allowed", line);
+		return;
+	}
+	if (!o) {
+		refuse(rq, route ? 503 : 404, route ? "out of memory" : "no such path", NULL);
+		return;
+	}
+	o->route = route;
+	o->rq = rq;
+	o->began_us = clock_mono_us();
+	o->body = BUF_INIT(route->body_max ? route->body_max : 1);
+	atomic_init(&o->refs, 1);
+	(void)pthread_mutex_init(&o->lock, NULL);
+	(void)pthread_cond_init(&o->less, NULL);
+	rq->ops = &ops;
+	rq->user = o;
+	if (fill(o, rq) < 0)
+		refuse(rq, 503, "out of memory", NULL);
+	else if (take_param(o, raw) < 0)
+		refuse(rq, 400, "path has a malformed or too long part", NULL);
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// The process behind /mcp and /agent: who may call it, what it may do, and what is left when it is not there.
+import { after, before, test } from '../lib/case.mjs'
+import assert from 'node:assert/strict'
+import fs from 'node:fs'
+import path from 'node:path'
+import { execFileSync } from 'node:child_process'
+import { request, server } from '../lib/client.mjs'
+import { newServer } from '../lib/server.mjs'
+import { childrenOf, nameOf, until } from '../lib/host.mjs'
+
+let own
+before(async () => {
+	own = await newServer(server.buildDir).start()
+})
+after(async () => {
+	await own?.stop()
+})
+
+const agentPid = () => childrenOf(own.pid).find((pid) => nameOf(pid) === 'atoll-agent')
+const call = (method, where, { key = own.key, headers = {}, ...more } = {}) =>
+	request(method, where, { base: own.url, headers: { ...(key && { 'X-API-Key': key }), ...headers }, ...more })
+
+test('it answers for a good key, in whichever header, and for no other', async () => {
+	assert.deepEqual((await call('GET', '/agent/health')).json, { status: 'ok', canExecuteCode: true })
+	assert.equal((await call('GET', '/agent/health', { key: '', headers: { Authorization: `Bearer ${own.key}` } })).status, 200)
+	for (const key of ['', 'e2b_' + '0'.repeat(40)]) {
+		const re = await call('GET', '/agent/health', { key })
+		assert.equal(re.status, 401)
+		assert.match(re.json.message, /API key/)
+	}
+})
+
+test('lines that only the front may write are not taken from clients', async () => {
+	const re = await call('GET', '/agent/health', { key: '', headers: { 'X-Atoll-Key': own.key, 'X-Atoll-Team': 'x', 'X-Atoll-Admin': '1' } })
+	assert.equal(re.status, 401)
+})
+
+test('unknown paths and methods', async () => {
+	assert.deepEqual([(await call('GET', '/agent/nothing')).status, (await call('GET', '/agent')).status, (await call('GET', '/agent/')).status], [404, 404, 404])
+	const re = await call('POST', '/agent/health', { body: '{}' })
+	assert.deepEqual([re.status, re.headers.allow], [405, 'GET'])
+})
+
+test('a body beyond the limit is refused, with a length or without', async () => {
+	const big = Buffer.alloc(17 * 1024 * 1024, 0x20)
+	for (const chunked of [false, true]) {
+		const re = await call('POST', '/agent/tools/run_code', { body: big, chunked }).catch((e) => e)
+		assert.ok(re.status === 413 || (chunked && re.status === 404) || re.code === 'ECONNRESET' || re.code === 'EPIPE', `${re.status} ${re.code}`)
+	}
+	assert.equal((await call('GET', '/agent/health')).status, 200)
+})
+
+test('it can execute nothing: the filter is on for each of its threads, and nothing in it would know how', async () => {
+	await Promise.all(Array.from({ length: 8 }, () => call('GET', '/agent/health')))
+	const pid = agentPid()
+	for (const tid of fs.readdirSync(`/proc/${pid}/task`)) {
+		const status = fs.readFileSync(`/proc/${pid}/task/${tid}/status`, 'utf8')
+		assert.match(status, /^Seccomp:\t2$/m)
+		assert.match(status, /^NoNewPrivs:\t1$/m)
+		assert.match(status, /^CapEff:\t0{16}$/m)
+	}
+	const wants = execFileSync('nm', ['-D', '--undefined-only', path.join(server.buildDir, 'src/agent/atoll-agent')], { encoding: 'utf8' })
+	assert.doesNotMatch(wants, /\b(execv\w*|execl\w*|fexecve|posix_spawn\w*|popen|system|fork|vfork)\b/)
+	assert.deepEqual(childrenOf(pid), [])
+})
+
+test('without it the rest of the API works, and its paths say so; a new one comes by itself', async () => {
+	process.kill(agentPid(), 'SIGSTOP')	/* it cannot come back before it is killed */
+	const waiting = call('GET', '/agent/health')
+	const [v2, health] = [await call('GET', '/v2/sandboxes'), await call('GET', '/health')]
+	assert.deepEqual([v2.status, health.status], [200, 204])
+	const old = agentPid()
+	process.kill(old, 'SIGKILL')
+	const re = await waiting
+	assert.equal(re.status, 503)
+	assert.match(re.json.message, /the agent layer is not running/)
+	assert.equal(re.headers['retry-after'], '1')
+	assert.ok(await until(() => agentPid() && agentPid() !== old))
+	assert.ok(await until(async () => (await call('GET', '/agent/health')).status === 200))
+})
+
+test('a new front finds it again', async () => {
+	const front = childrenOf(own.pid).find((pid) => nameOf(pid) === 'atoll-front')
+	const agent = agentPid()
+	process.kill(front, 'SIGKILL')
+	assert.ok(await until(async () => (await call('GET', '/agent/health').catch(() => ({}))).status === 200))
+	assert.equal(agentPid(), agent, 'the same process goes on')
+})
+
+test('a new warden starts a new one', async () => {
+	own.signal('SIGKILL')
+	await own.exited
+	await own.start()
+	assert.ok(await until(async () => (await call('GET', '/agent/health').catch(() => ({}))).status === 200))
+})
