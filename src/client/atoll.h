@@ -73,6 +73,8 @@ struct atoll_spec {
 	const struct atoll_pair *volumes;	/* names, and where it sees them */
 	size_t n_volumes;
 	bool no_internet;		/* nothing goes out of it, names neither */
+	const struct atoll_pair *limits;	/* what it may use, as for atoll_limits(); an E2B server has no such thing */
+	size_t n_limits;
 };
 
 int atoll_sandbox_create(struct atoll *a, const struct atoll_spec *spec, struct atoll_sandbox **ret, struct atoll_error *e);
@@ -756,6 +758,225 @@ char *atoll_policy_json(const struct atoll_policy *p);		/* modes and rules, as t
 
 /* The path that a relative or winding one stands for, from `home` on; false: longer than size. Links are not looked at. */
 bool atoll_path_resolve(const char *home, const char *path, char *ret, size_t size);
+
+/* --- agents: failures ---
+ *
+ * What a model can act on: which kind of failure it was, what caused it, what to do now. */
+
+struct atoll_failure {
+	char session_id[64];
+	const char *code;		/* "TIMEOUT", "MEMORY_LIMIT", "SANDBOX_UNAVAILABLE", "SERVICE_UNAVAILABLE", "LIMIT_REACHED", "REFUSED", "OTHER" */
+	const char *remedy;		/* in words */
+	char context[64];		/* what was attempted */
+	char cause[480];		/* the error behind it */
+	char message[640];		/* "E2B execution failed: ..." */
+	int no, status;			/* of that error */
+	bool transport;			/* the way to the server failed, not what was asked of it: to be tried again */
+};
+
+/* What has become of it: timeout_ms is the one that was set, and told in words. session_id and context may be NULL. */
+void atoll_failure_of(const struct atoll_error *why, const char *session_id, const char *context, unsigned timeout_ms, struct atoll_failure *ret);
+char *atoll_failure_json(const struct atoll_failure *f);	/* to be free()d */
+
+/* A breaker: after `failures` failures of the way to a server in a row it is open, and calls are refused at once; after open_ms one call
+ * is let through to try, and its success closes it. Several threads may use it. */
+struct atoll_breaker;
+
+struct atoll_breaker_config {
+	size_t size;
+	unsigned failures;		/* 0: 5 */
+	unsigned open_ms;		/* 0: 30000 */
+	int64_t (*now_ms)(void *user);	/* NULL: the monotonic clock */
+	void *user;
+};
+
+int atoll_breaker_new(const struct atoll_breaker_config *cfg, struct atoll_breaker **ret, struct atoll_error *e);	/* cfg NULL: defaults */
+int atoll_breaker_enter(struct atoll_breaker *b, struct atoll_error *e);	/* 0: go on, and report; -EHOSTDOWN: it is open */
+void atoll_breaker_report(struct atoll_breaker *b, bool ok);
+const char *atoll_breaker_state(struct atoll_breaker *b);	/* "closed", "open", "half-open" */
+void atoll_breaker_free(struct atoll_breaker *b);
+
+struct atoll_retry {
+	size_t size;
+	unsigned max_retries;		/* after the first try */
+	unsigned timeout_ms;		/* of one execution */
+	unsigned pause_ms;		/* before the first retry, twice that before the next, ... */
+};
+
+#define ATOLL_RETRY_DEFAULT ((struct atoll_retry) { sizeof(struct atoll_retry), 3, 30000, 100 })
+
+/* The defaults, and what E2B_MAX_RETRIES (0 to 100) and E2B_TIMEOUT (1 to 86400000 ms) say. -EINVAL: e names the variable. */
+int atoll_retry_env(struct atoll_retry *ret, struct atoll_error *e);
+
+/* One try: sets *ret_begun once the other side has begun to act on it, after which it is never tried again. */
+typedef int atoll_attempt(void *user, bool *ret_begun, struct atoll_error *e);
+
+/* Tries until it works, fails for another reason than the way to the server, has begun, or the retries are used up. b may be NULL. ret_tries
+ * too. */
+int atoll_retry_run(const struct atoll_retry *r, struct atoll_breaker *b, atoll_attempt *fn, void *user, unsigned *ret_tries,
+		    struct atoll_error *e);
+
+/* --- agents: results that are known ---
+ *
+ * By session, language and code; never across sessions. A session takes part from atoll_cache_enable() on, until something is run in it
+ * that is not known to leave nothing behind and to depend on nothing: then all of its results are forgotten, and it no longer takes part.
+ * Several threads may use one. */
+struct atoll_cache;
+
+struct atoll_cache_stats {
+	uint64_t hits, misses;		/* misses: of sessions that take part */
+	size_t entries, bytes;
+};
+
+int atoll_cache_new(size_t max_bytes, struct atoll_cache **ret, struct atoll_error *e);	/* 0: 16 MiB; the oldest go first */
+int atoll_cache_enable(struct atoll_cache *c, const char *session_id, struct atoll_error *e);
+bool atoll_cache_enabled(struct atoll_cache *c, const char *session_id);
+char *atoll_cache_get(struct atoll_cache *c, const char *session_id, const char *language, const char *code);	/* to be free()d; NULL: not known */
+void atoll_cache_put(struct atoll_cache *c, const char *session_id, const char *language, const char *code, const char *result);
+void atoll_cache_written(struct atoll_cache *c, const char *session_id);	/* something was changed: see above. Also at the end of a session */
+void atoll_cache_stats(struct atoll_cache *c, struct atoll_cache_stats *ret);
+void atoll_cache_free(struct atoll_cache *c);
+
+/* Whether code only computes with literals and well-known functions. False also for all that one cannot tell. */
+bool atoll_code_pure(const char *language, const char *code);
+
+/* --- agents: code and packages --- */
+
+/* "py", "Python3", "js", ... as the name by which the server knows it; NULL: "Unsupported language". */
+const char *atoll_language(const char *name);
+
+/* The language that a piece of code is most probably written in: "python" if nothing speaks for another. */
+const char *atoll_language_guess(const char *code);
+
+/* What a model wrote, as it should be run: a fence (three backquotes, and its language if `language` is NULL) is taken off, common blanks before all
+ * lines too; TypeScript gets a // @ts-nocheck unless it has one; Python gets import sys and import os unless it begins with an import, a !
+ * or a %. *ret is to be free()d. -EINVAL: "Unsupported language: X"; -E2BIG: longer than ATOLL_CODE_MAX. */
+#define ATOLL_CODE_MAX (1024 * 1024)
+int atoll_prepare_code(const char *language, const char *code, const char **ret_language, char **ret, struct atoll_error *e);
+
+/* Installs packages with pip, npm or apt (as root). Names are checked and given as arguments, never to a shell: -EINVAL names the first that is
+ * none. ret: how the installer ended, and what it wrote; may be NULL. */
+int atoll_install(struct atoll_sandbox *sb, const char *manager, const char *const *names, size_t n, unsigned timeout_ms,
+		  struct atoll_output **ret, struct atoll_error *e);
+int atoll_package_check(const char *manager, const char *name, struct atoll_error *e);	/* 0 or -EINVAL */
+
+/* --- agents: sessions ---
+ *
+ * A session is an agent's place to work: one sandbox that is always the same, as long as it is there, and a new one when it is not. The manager
+ * holds the records; calls to the server are made with the client that is given, so several users of one server can share a manager:
+ * `owner` keeps their sessions apart (NULL: ""), and nobody gets at those of another. Several threads may use a manager. */
+
+struct atoll_sessions;
+
+struct atoll_resources {
+	uint64_t memory_mb;		/* 0: 512 */
+	unsigned cpu_permille;		/* thousandths of a processor; 0: 500 */
+	uint64_t disk_mb;		/* 0: 1024 */
+};
+
+struct atoll_session {
+	char id[64], sandbox_id[64];	/* sandbox_id: "" while it is being made */
+	char agent_id[128], user_id[128], environment[128];	/* user_id: may be ""; environment: the template */
+	int64_t created_ms, last_used_ms;	/* since 1970 */
+	struct atoll_resources limits;
+	char owner[128];
+	unsigned recoveries;		/* how often it has gone on in a new sandbox */
+};
+
+struct atoll_sessions_config {
+	size_t size;
+	const char *environment;	/* NULL: base */
+	uint64_t timeout_ms;		/* not used for so long: it ends; 0: 3600000 */
+	unsigned max_sessions;		/* of one owner; 0: 10 */
+	struct atoll_resources limits;
+	/* Called after it has happened, without a lock. on_destroyed: why is "destroyed" or "expired". on_changed: it was used, or got another
+	 * sandbox: for whoever keeps records. Each may be NULL. */
+	void (*on_created)(void *user, const struct atoll_session *s);
+	void (*on_destroyed)(void *user, const struct atoll_session *s, const char *why);
+	void (*on_changed)(void *user, const struct atoll_session *s);
+	int64_t (*now_ms)(void *user);	/* since 1970; NULL: the clock */
+	void *user;
+	struct atoll_cache *cache;	/* of results, or NULL; must outlive the manager */
+	struct atoll_breaker *breaker;	/* likewise */
+	const struct atoll_retry *retry;	/* NULL: the defaults */
+};
+
+struct atoll_session_spec {
+	size_t size;
+	const char *owner, *agent_id, *user_id;	/* agent_id must be given */
+	const char *environment;	/* NULL: the manager's */
+	struct atoll_resources limits;	/* 0: the manager's */
+	bool cache;			/* results may come from the cache */
+};
+
+int atoll_sessions_new(const struct atoll_sessions_config *cfg, struct atoll_sessions **ret, struct atoll_error *e);	/* cfg NULL: defaults */
+void atoll_sessions_free(struct atoll_sessions *m);	/* the sandboxes live on until their timeouts */
+
+/* -EDQUOT (status 429): "session limit reached". */
+int atoll_session_create(struct atoll_sessions *m, struct atoll *a, const struct atoll_session_spec *spec, struct atoll_session *ret,
+			 struct atoll_error *e);
+
+/* The one of that agent (and owner), or a new one: 1 if it was made now. */
+int atoll_session_get_or_create(struct atoll_sessions *m, struct atoll *a, const struct atoll_session_spec *spec, struct atoll_session *ret,
+				struct atoll_error *e);
+int atoll_session_get(struct atoll_sessions *m, const char *owner, const char *id, struct atoll_session *ret, struct atoll_error *e);	/* -ENOENT */
+int atoll_session_destroy(struct atoll_sessions *m, struct atoll *a, const char *owner, const char *id, struct atoll_error *e);
+
+/* Ends those that have not been used for too long; their number. a NULL: their sandboxes are left to their own timeouts. */
+int atoll_sessions_expire(struct atoll_sessions *m, struct atoll *a, const char *owner);	/* owner NULL here: of all */
+
+/* Oldest first, up to max of them; returns how many there are. */
+size_t atoll_sessions_list(struct atoll_sessions *m, const char *owner, struct atoll_session *v, size_t max);
+
+/* One that is known from elsewhere, say from a file after a restart. */
+int atoll_sessions_adopt(struct atoll_sessions *m, const struct atoll_session *s, struct atoll_error *e);
+
+/* {"sessionId","sandboxId","agentId","userId","createdAt","lastUsed","environment","resourceLimits":{"memory","cpu","diskSpace"}}; free() it. */
+char *atoll_session_json(const struct atoll_session *s);
+
+/* Its sandbox, to work in; to be freed. recovered_from (or NULL): if the sandbox that it had is known to be gone, the id of that; it then goes on
+ * in a new one, made from the last snapshot of the old one if there is one, and *ret_recovered (or NULL) is set. */
+int atoll_session_open(struct atoll_sessions *m, struct atoll *a, const char *owner, const char *id, const char *recovered_from,
+		       struct atoll_sandbox **ret, bool *ret_recovered, struct atoll_error *e);
+
+/* Code and files by session: from the cache if that is on, tried again if the way to the server fails before it began, in a new
+ * sandbox if the old one is gone. */
+struct atoll_session_result {
+	char *json;			/* of the execution, as of atoll_execution_json() */
+	bool cached;			/* nothing was run */
+	bool recovered;			/* in a new sandbox: variables of before are gone */
+	bool from_snapshot;		/* ... but files of the last snapshot are there */
+	unsigned tries;
+};
+
+int atoll_session_run(struct atoll_sessions *m, struct atoll *a, const char *owner, const char *id, const struct atoll_code *code,
+		      const struct atoll_code_events *on, struct atoll_session_result *ret, struct atoll_error *e);
+void atoll_session_result_done(struct atoll_session_result *r);
+int atoll_session_upload(struct atoll_sessions *m, struct atoll *a, const char *owner, const char *id, const char *path, const void *p, size_t n,
+			 struct atoll_error *e);
+int atoll_session_download(struct atoll_sessions *m, struct atoll *a, const char *owner, const char *id, const char *path, char **ret, size_t *ret_n,
+			   struct atoll_error *e);
+
+/* Something other than atoll_session_run() may have changed what is in the sandbox: commands, files, packages. */
+void atoll_session_written(struct atoll_sessions *m, const char *id);
+
+/* --- agents: sandboxes that wait ---
+ *
+ * A pool of sandboxes that nobody has used, so that taking one does not wait for its making. One that is given back is ended, never lent
+ * again. */
+struct atoll_warm;
+
+struct atoll_warm_stats {
+	uint64_t hits, misses;
+	size_t waiting;
+};
+
+int atoll_warm_new(struct atoll *a, const struct atoll_spec *spec, size_t target, struct atoll_warm **ret, struct atoll_error *e);
+int atoll_warm_fill(struct atoll_warm *w, struct atoll_error *e);		/* up to the target; how many were made */
+int atoll_warm_take(struct atoll_warm *w, struct atoll_sandbox **ret, struct atoll_error *e);	/* makes one if none waits */
+int atoll_warm_give(struct atoll_warm *w, struct atoll_sandbox *sb, struct atoll_error *e);	/* ends and frees it */
+void atoll_warm_stats(struct atoll_warm *w, struct atoll_warm_stats *ret);
+void atoll_warm_free(struct atoll_warm *w);					/* ends those that wait */
 
 #ifdef __cplusplus
 }

@@ -106,6 +106,9 @@ int call_json(const struct call *c, json_type type, json_t **ret, struct atoll_e
 int api_call(struct atoll *a, struct call *c, struct atoll_error *e);				/* with the key */
 int api_send(struct atoll *a, struct call *c, const json_t *body, struct atoll_error *e);	/* and a body */
 char *api_path(const char *prefix, const char *id, const char *tail);	/* id is encoded; NULL: memory, or id is empty */
+/* A handle again, of what atoll_sandbox_json() told; asks nobody. */
+int client_sandbox_again(struct atoll *a, const char *json, struct atoll_sandbox **ret, struct atoll_error *e);
+json_t *client_limits_json(const struct atoll_pair *set, size_t n, struct atoll_error *e);	/* NULL: e tells */
 int api_no_sandbox(struct atoll_error *e, const char *id);		/* a 404 told with the id; returns -e->no */
 
 /* --- calls into a sandbox (Connect RPC) --- */
@@ -131,7 +134,8 @@ int rpc_stream(struct rpc_stream *s, const json_t *body, struct atoll_error *e);
 
 enum atoll_file_type client_file_type(const json_t *entry);
 
-/* The connection is gone without an end: of the network, of the server, or of the sandbox? */
+/* The connection is gone without an end: of the network, of the server, or of the sandbox? -ESRCH with status 0 is a sandbox that went in the
+ * midst of it; with status 502 it was not there in the first place, and nothing was begun. */
 int client_broke(struct atoll_sandbox *sb, const char *what, struct atoll_error *e);
 
 /* --- objects that hold what the server sent --- */

@@ -54,20 +54,34 @@ static json_t *value_json(const char *text)
 	return strspn(text, "-0123456789") == strlen(text) ? json_integer(strtoll(text, NULL, 10)) : json_real(d);
 }
 
-int atoll_limits(struct atoll *a, const char *id, const struct atoll_pair *set, size_t n, struct atoll_limits **ret, struct atoll_error *e)
+json_t *client_limits_json(const struct atoll_pair *set, size_t n, struct atoll_error *e)
 {
-	autofree char *path = api_path("/sandboxes/", id, "/limits");
-	autocall struct call c = CALL_INIT(n ? "PATCH" : "GET", a->api_url, path);
-	autojson json_t *body = json_object(), *answer = NULL;
-	struct kept *k;
+	json_t *body = json_object();
 
 	for (size_t i = 0; i < n; i++) {
 		json_t *v = value_json(set[i].value);
 
-		if (!v)
-			return client_fail(e, EINVAL, 0, "'%.60s' is not a number, nor 'default'", set[i].value);
+		if (!v) {
+			json_decref(body);
+			client_fail(e, EINVAL, 0, "'%.60s' is not a number, nor 'default'", set[i].value);
+			return NULL;
+		}
 		(void)json_object_set_new(body, set[i].name, v);
 	}
+	if (!body)
+		client_no_memory(e);
+	return body;
+}
+
+int atoll_limits(struct atoll *a, const char *id, const struct atoll_pair *set, size_t n, struct atoll_limits **ret, struct atoll_error *e)
+{
+	autofree char *path = api_path("/sandboxes/", id, "/limits");
+	autocall struct call c = CALL_INIT(n ? "PATCH" : "GET", a->api_url, path);
+	autojson json_t *body = client_limits_json(set, n, e), *answer = NULL;
+	struct kept *k;
+
+	if (!body)
+		return -e->no;
 	if ((n ? api_send(a, &c, body, e) : api_call(a, &c, e)) < 0)
 		return api_no_sandbox(e, id);
 	if (call_json(&c, JSON_OBJECT, &answer, e) < 0 ||

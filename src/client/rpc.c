@@ -114,6 +114,6 @@ int client_broke(struct atoll_sandbox *sb, const char *what, struct atoll_error 
 	struct atoll_error why;
 
 	if (atoll_sandbox_running(sb, &why) == 0)
-		return client_fail(e, ESRCH, 502, "sandbox '%s' was ended (killed, or its timeout has passed)", sb->id);
+		return client_fail(e, ESRCH, 0, "sandbox '%s' was ended (killed, or its timeout has passed)", sb->id);
 	return client_fail(e, ECONNRESET, 0, "the connection to %s broke before %s", sb->envd_url, what);
 }

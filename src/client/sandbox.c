@@ -33,18 +33,14 @@ static char *dup_or_null(const char *z)
 	return z ? str_dup(str_of(z)) : NULL;
 }
 
-static int sandbox_new(struct atoll *a, const struct call *c, struct atoll_sandbox **ret, struct atoll_error *e)
+static int sandbox_of(struct atoll *a, const json_t *j, struct atoll_sandbox **ret, struct atoll_error *e)
 {
-	autojson json_t *j = NULL;
-
-	if (call_json(c, JSON_OBJECT, &j, e) < 0)
-		return -e->no;
 	const char *id = json_string_value(json_object_get(j, "sandboxID"));
 	const char *token = json_string_value(json_object_get(j, "envdAccessToken"));
 	const char *traffic = json_string_value(json_object_get(j, "trafficAccessToken"));
 
 	if (!id || !*id || !is_plain(id) || (token && !is_plain(token)) || (traffic && !is_plain(traffic)))
-		return client_fail(e, EPROTO, c->status, "%s did not answer as an atoll or E2B server does", c->base);
+		return client_fail(e, EPROTO, 0, "%s did not answer as an atoll or E2B server does", a->api_url);
 	struct atoll_sandbox *sb = calloc(1, sizeof(*sb));
 	if (!sb)
 		return client_no_memory(e);
@@ -61,6 +57,20 @@ static int sandbox_new(struct atoll *a, const struct call *c, struct atoll_sandb
 	}
 	*ret = sb;
 	return 0;
+}
+
+static int sandbox_new(struct atoll *a, const struct call *c, struct atoll_sandbox **ret, struct atoll_error *e)
+{
+	autojson json_t *j = NULL;
+
+	return call_json(c, JSON_OBJECT, &j, e) < 0 ? -e->no : sandbox_of(a, j, ret, e);
+}
+
+int client_sandbox_again(struct atoll *a, const char *json, struct atoll_sandbox **ret, struct atoll_error *e)
+{
+	autojson json_t *j = json_loads(json, 0, NULL);
+
+	return j ? sandbox_of(a, j, ret, e) : client_fail(e, EINVAL, 0, "what is kept of the sandbox is not JSON");
 }
 
 static json_t *mounts_json(const struct atoll_spec *spec)
@@ -98,6 +108,12 @@ int atoll_sandbox_create(struct atoll *a, const struct atoll_spec *spec, struct 
 		json_object_set_new(body, "timeout", json_integer(spec->timeout_s));
 	if (spec->no_internet)
 		json_object_set_new(body, "allow_internet_access", json_false());
+	if (spec->n_limits > 0) {
+		json_t *limits = client_limits_json(spec->limits, spec->n_limits, e);
+
+		if (!limits || json_object_set_new(body, "limits", limits) < 0)
+			return -e->no;
+	}
 	if (api_send(a, &c, body, e) < 0)
 		return -e->no;
 	return sandbox_new(a, &c, ret, e);

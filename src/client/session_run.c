@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* client/session_run: code and files by session.
+ *
+ * A run is tried again only while nothing of it has come back: if the way to the server fails, or if the sandbox turns out to be gone
+ * before it began, in which case it goes on in a new one. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fd.h"
+#include "client/sessions.h"
+
+struct run {
+	struct atoll_sessions *m;
+	struct atoll *a;
+	const char *owner, *id;
+	const struct atoll_code *code;
+	const struct atoll_code_events *on;
+	bool begun;
+	struct atoll_execution *x;
+	struct atoll_session_result *out;
+};
+
+/* --- events are passed on; that there was one is noted --- */
+
+static int on_stdout(void *user, const char *text, size_t n)
+{
+	struct run *r = user;
+
+	r->begun = true;
+	return r->on && r->on->on_stdout ? r->on->on_stdout(r->on->user, text, n) : 0;
+}
+
+static int on_stderr(void *user, const char *text, size_t n)
+{
+	struct run *r = user;
+
+	r->begun = true;
+	return r->on && r->on->on_stderr ? r->on->on_stderr(r->on->user, text, n) : 0;
+}
+
+static int on_result(void *user, const struct atoll_result *res)
+{
+	struct run *r = user;
+
+	r->begun = true;
+	return r->on && r->on->on_result ? r->on->on_result(r->on->user, res) : 0;
+}
+
+static int on_error(void *user, const struct atoll_code_error *err)
+{
+	struct run *r = user;
+
+	r->begun = true;
+	return r->on && r->on->on_error ? r->on->on_error(r->on->user, err) : 0;
+}
+
+static int try_once(void *user, bool *ret_begun, struct atoll_error *e)
+{
+	struct run *r = user;
+	const struct atoll_code_events on = { .on_stdout = on_stdout, .on_stderr = on_stderr, .on_result = on_result, .on_error = on_error, .user = r };
+	autofree char *gone = NULL;
+
+	for (int round = 0;; round++) {
+		struct atoll_sandbox *sb = NULL;
+		bool recovered = false;
+		int rc = atoll_session_open(r->m, r->a, r->owner, r->id, gone, &sb, &recovered, e);
+
+		r->out->recovered |= recovered;
+		if (rc < 0)
+			return rc;
+		rc = atoll_run_code(sb, r->code, &on, &r->x, e);
+		*ret_begun = r->begun;
+		if (rc == -ESRCH && e->status == 502 && !r->begun && round == 0)
+			gone = strdup(atoll_sandbox_id(sb));
+		atoll_sandbox_free(sb);
+		if (!gone || round > 0)
+			return rc;
+	}
+}
+
+static bool from_cache(struct run *r, const char *language, bool pure)
+{
+	struct atoll_cache *c = r->m->cfg.cache;
+
+	if (!c || !pure || r->code->context_id)
+		return false;
+	r->out->json = atoll_cache_get(c, r->id, language, r->code->code);
+	r->out->cached = r->out->json != NULL;
+	return r->out->cached;
+}
+
+static void note_snapshot(struct run *r)
+{
+	(void)pthread_mutex_lock(&r->m->lock);
+	for (const struct session *s = r->m->all; s; s = s->next) {
+		if (strcmp(s->pub.id, r->id) == 0)
+			r->out->from_snapshot = s->from_snapshot;
+	}
+	(void)pthread_mutex_unlock(&r->m->lock);
+}
+
+int atoll_session_run(struct atoll_sessions *m, struct atoll *a, const char *owner, const char *id, const struct atoll_code *code,
+		      const struct atoll_code_events *on, struct atoll_session_result *ret, struct atoll_error *e)
+{
+	NEED(e, m && a && id && code && code->code && ret);
+	struct atoll_session_result out = { .tries = 1 };
+	struct atoll_session there;
+	const char *language = code->language ? code->language : "python";
+	bool pure = m->cfg.cache && atoll_cache_enabled(m->cfg.cache, id) && atoll_code_pure(language, code->code);
+	struct atoll_code copy = *code;
+	struct run r = { .m = m, .a = a, .owner = owner, .id = id, .code = &copy, .on = on, .out = &out };
+
+	/* Whose it is comes before what it knows. */
+	if (atoll_session_get(m, owner, id, &there, e) < 0)
+		return -e->no;
+	copy.timeout_ms = code->timeout_ms ? code->timeout_ms : m->retry.timeout_ms;
+	if (from_cache(&r, language, pure)) {
+		*ret = out;
+		return 0;
+	}
+	/* Before it runs: whatever becomes of it, it may have changed something. */
+	if (!pure)
+		atoll_session_written(m, id);
+	int rc = atoll_retry_run(&m->retry, m->cfg.breaker, try_once, &r, &out.tries, e);
+
+	if (rc < 0)
+		return rc;
+	out.json = atoll_execution_json(r.x);
+	if (out.json && pure && !r.x->error)
+		atoll_cache_put(m->cfg.cache, id, language, code->code, out.json);
+	atoll_execution_free(r.x);
+	if (!out.json)
+		return client_no_memory(e);
+	if (out.recovered)
+		note_snapshot(&r);
+	*ret = out;
+	return 0;
+}
+
+void atoll_session_result_done(struct atoll_session_result *r)
+{
+	free(r->json);
+	*r = (struct atoll_session_result) { 0 };
+}
+
+/* --- files --- */
+
+struct transfer {
+	struct atoll_sessions *m;
+	struct atoll *a;
+	const char *owner, *id, *path;
+	const void *p;			/* NULL: it is a download */
+	size_t n;
+	char **ret;
+	size_t *ret_n;
+};
+
+/* A whole file is the same however often it is written: trying again is safe at any point. */
+static int transfer_once(void *user, bool *ret_begun, struct atoll_error *e)
+{
+	const struct transfer *t = user;
+	autofree char *gone = NULL;
+
+	*ret_begun = false;
+	for (int round = 0;; round++) {
+		struct atoll_sandbox *sb = NULL;
+		int rc = atoll_session_open(t->m, t->a, t->owner, t->id, gone, &sb, NULL, e);
+
+		if (rc < 0)
+			return rc;
+		rc = t->p ? atoll_file_put(sb, t->path, NULL, t->p, t->n, e) : atoll_file_get(sb, t->path, NULL, 0, t->ret, t->ret_n, e);
+		if (rc == -ESRCH && round == 0)
+			gone = strdup(atoll_sandbox_id(sb));
+		atoll_sandbox_free(sb);
+		if (!gone || round > 0)
+			return rc;
+	}
+}
+
+int atoll_session_upload(struct atoll_sessions *m, struct atoll *a, const char *owner, const char *id, const char *path, const void *p, size_t n,
+			 struct atoll_error *e)
+{
+	NEED(e, m && a && id && path && (p || n == 0));
+	struct transfer t = { m, a, owner, id, path, p ? p : "", n, NULL, NULL };
+
+	atoll_session_written(m, id);
+	return atoll_retry_run(&m->retry, m->cfg.breaker, transfer_once, &t, NULL, e);
+}
+
+int atoll_session_download(struct atoll_sessions *m, struct atoll *a, const char *owner, const char *id, const char *path, char **ret, size_t *ret_n,
+			   struct atoll_error *e)
+{
+	NEED(e, m && a && id && path && ret);
+	size_t unwanted;
+	struct transfer t = { m, a, owner, id, path, NULL, 0, ret, ret_n ? ret_n : &unwanted };
+
+	return atoll_retry_run(&m->retry, m->cfg.breaker, transfer_once, &t, NULL, e);
+}
