@@ -67,8 +67,9 @@ export function tail(file, lines = 25) {
 }
 
 export class Server {
-	constructor(buildDir, base, config, { nofile } = {}) {
+	constructor(buildDir, base, config, { nofile, args = [], env = {} } = {}) {
 		this.nofile = nofile	// open files that it may have; default: ours
+		this.more = { args, env }	// for 'atoll serve'
 		this.buildDir = buildDir
 		this.base = base
 		this.config = config
@@ -89,9 +90,9 @@ export class Server {
 		fs.writeFileSync(file, configText(this.config))
 		const limit = this.nofile ? `ulimit -n ${this.nofile}; ` : ''
 		this.child = spawn('sh', ['-c', `${limit}exec "$0" "$@"`, this.atoll(), 'serve', '--listen', `127.0.0.1:${this.port}`,
-			'--state', this.stateDir, '--run', this.runDir, '--config', file], {
+			'--state', this.stateDir, '--run', this.runDir, '--config', file, ...this.more.args], {
 			stdio: ['ignore', 'pipe', 'pipe'],
-			env: { ...process.env, HOST_CANARY: 'canary-of-the-host' },
+			env: { ...process.env, HOST_CANARY: 'canary-of-the-host', ...this.more.env },
 		})
 		const out = fs.createWriteStream(this.log, { flags: 'a' })
 		this.child.stdout.on('data', (chunk) => out.write(chunk))
