@@ -225,15 +225,26 @@ void control_init(struct init *in, struct http_req *rq)
 /* --- quiet -------------------------------------------------------------------------------------------------- */
 
 struct quiet {
+	struct init *in;
 	struct http_req *rq;
 	struct timer *timer;
+	enum { QUIET_ASKED, QUIET_MEANT, QUIET_DROPPED } step;
 };
 
 static void on_quiet(void *user)
 {
 	struct quiet *q = user;
 
-	http_abort(q->rq);
+	if (q->step == QUIET_DROPPED) {
+		http_abort(q->rq);
+		return;
+	}
+	if (q->step == QUIET_MEANT) {
+		http_server_drop_others(q->in->server, q->rq);
+		tunnels_drop(q->in);
+	}
+	q->step++;
+	timer_arm(q->timer, QUIET_MS);
 }
 
 static void on_quiet_close(struct http_req *rq, bool lost)
@@ -248,7 +259,10 @@ static void on_quiet_close(struct http_req *rq, bool lost)
 static const struct http_req_ops quiet_ops = { .on_close = on_quiet_close };
 
 /* Before it is frozen to be written to disk: connections to the outside cannot be kept. All are closed, and the one that asks for
- * it last, without an answer: when its end is seen outside, no other is left. */
+ * it last, without an answer: when its end is seen outside, no other is left.
+ *
+ * Not at once: who has asked may have given up on us long ago, frozen us and let us go on, and those that are open now are for what came
+ * after it. His end is behind the request: it is read in the round of the loop between the first and the second step. */
 void control_quiet(struct init *in, struct http_req *rq)
 {
 	struct quiet *q = calloc(1, sizeof(*q));
@@ -260,10 +274,9 @@ void control_quiet(struct init *in, struct http_req *rq)
 		reply_error(rq, 503, "out of memory");
 		return;
 	}
+	q->in = in;
 	q->rq = rq;
 	rq->user = q;
 	rq->ops = &quiet_ops;
-	http_server_drop_others(in->server, rq);
-	tunnels_drop(in);
-	timer_arm(q->timer, QUIET_MS);
+	timer_arm(q->timer, 0);
 }

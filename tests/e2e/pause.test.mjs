@@ -4,7 +4,7 @@ import fs from 'node:fs'
 import { test } from '../lib/case.mjs'
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { api, asUser, createRaw, endOf, envd, killRaw, outputOf, rpc, server, start, stream } from '../lib/client.mjs'
+import { addressOf, api, asUser, createRaw, endOf, envd, killRaw, outputOf, rpc, server, start, stream } from '../lib/client.mjs'
 import { newServer } from '../lib/server.mjs'
 import { childrenOf, initOf, sleep, traceOf, until } from '../lib/host.mjs'
 import { runCode } from '../lib/interp.mjs'
@@ -104,6 +104,23 @@ test('a pause in memory: the same processes go on, streams are cut and can be ta
 		again.close()
 	} finally {
 		await at.kill(it.sbx)
+	}
+})
+
+test('an init that was too slow to close its connections before a pause does not close new ones after it', async () => {
+	const at = via(server)
+	const sbx = await at.create({ templateID: 'base', autoPause: true, autoResume: { enabled: true } })
+	const init = initOf(traceOf(server.slot, await addressOf(sbx)))
+	try {
+		for (let i = 0; i < 5; i++) {
+			process.kill(init, 'SIGSTOP')
+			assert.equal((await at.pause(sbx)).status, 204)
+			process.kill(init, 'SIGCONT')	// it is frozen by now, and finds the request of before when it goes on
+			assert.equal(await at.sh(sbx, 'echo here'), 'here')	// which wakes it
+		}
+	} finally {
+		process.kill(init, 'SIGCONT')
+		await at.kill(sbx)
 	}
 })
 
