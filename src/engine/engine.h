@@ -137,6 +137,8 @@ struct engine_ops {
 	int (*adopt)(struct engine *en, const struct engine_record *r, int *ret_pidfd, struct err *e);
 
 	int (*connect)(struct engine *en, const struct engine_record *r, int pidfd, int *ret_fd, struct err *e);
+	/* A non-blocking TCP socket that is on its way to, or at, that port on the loopback inside. */
+	int (*dial)(struct engine *en, const struct engine_record *r, int pidfd, uint16_t port, bool v6, int *ret_fd, struct err *e);
 	/* -EAGAIN: some of it still runs; call again in a few ms, or with on == false to give up. Off: a checkpoint() that an earlier
 	 * warden began still needs it; call again. */
 	int (*freeze)(struct engine *en, const struct engine_record *r, bool on, struct err *e);

@@ -4,6 +4,8 @@
 
 #include <fcntl.h>
 #include <malloc.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -32,6 +34,7 @@
 #include "engine/volume.h"
 
 #define INIT_SOCKET "atoll-init"
+#define LOOPBACK "lo"
 #define ALL_BYTES_MS 1000		/* the kernel adds them up for us, which takes a while when there are many */
 #define INIT_QUEUE (512 * 1024)		/* bytes on their way in: with the usual 100 KiB both ends wait for each other all the time */
 #define ZYGOTE_IDLE_S 900
@@ -269,17 +272,13 @@ static int ns_adopt(struct engine *en, const struct engine_record *r, int *ret_p
 	return 0;
 }
 
-/* A socket belongs to the network namespace it was made in, so its abstract names are those inside. */
-static int socket_inside(struct engine *en, int pidfd, struct err *e)
+/* A socket belongs to the network namespace it was made in, so its abstract names and its loopback are those inside. */
+static int socket_inside(struct engine *en, int pidfd, int family, struct err *e)
 {
 	if (setns(pidfd, CLONE_NEWNET) < 0)
 		return err_sys(e, "join its network");
-	const int queue = INIT_QUEUE;
-	autoclose int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	autoclose int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	int no = errno;
-
-	if (fd >= 0)
-		(void)setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &queue, sizeof queue);
 
 	if (setns(en->netns_fd, CLONE_NEWNET) < 0) {
 		/* All we did from here on would happen in a sandbox. */
@@ -294,12 +293,40 @@ static int ns_connect(struct engine *en, const struct engine_record *r, int pidf
 {
 	struct sockaddr_un to = { .sun_family = AF_UNIX, .sun_path = "\0" INIT_SOCKET };
 	socklen_t n = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + sizeof INIT_SOCKET);
-	autoclose int fd = socket_inside(en, pidfd, e);
+	const int queue = INIT_QUEUE;
+	autoclose int fd = socket_inside(en, pidfd, AF_UNIX, e);
 
 	if (fd < 0)
 		return err_wrap(e, "connect to sandbox '%s'", r->spec.id);
+	(void)setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &queue, sizeof queue);
 	if (connect(fd, (struct sockaddr *)&to, n) < 0)	/* -EAGAIN: its queue is full */
 		return err_sys(e, "connect to init of sandbox '%s'", r->spec.id);
+	*ret_fd = take_fd(&fd);
+	return 0;
+}
+
+/* It is ours, and no process inside ever has it: who shared it could make it block, and with it whoever moves bytes through it. It is tied
+ * to the loopback before it leaves us, which takes power over the sandbox's network to undo: whoever takes over the front may connect
+ * it anew (that is not only connect(2): MSG_FASTOPEN does it too), but never to anything beyond the sandbox. */
+static int ns_dial(struct engine *en, const struct engine_record *r, int pidfd, uint16_t port, bool v6, int *ret_fd, struct err *e)
+{
+	struct sockaddr_in to4 = {
+		.sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)
+	};
+	struct sockaddr_in6 to6 = {
+		.sin6_family = AF_INET6, .sin6_port = htons(port), .sin6_addr = IN6ADDR_LOOPBACK_INIT
+	};
+	const struct sockaddr *to = v6 ? (struct sockaddr *)&to6 : (struct sockaddr *)&to4;
+	autoclose int fd = socket_inside(en, pidfd, to->sa_family, e);
+	const int on = 1;
+
+	if (fd < 0)
+		return err_wrap(e, "connect to a port of sandbox '%s'", r->spec.id);
+	if (setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, LOOPBACK, sizeof LOOPBACK) < 0)
+		return err_sys(e, "tie a socket to the loopback of sandbox '%s'", r->spec.id);
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+	if (connect(fd, to, v6 ? sizeof to6 : sizeof to4) < 0 && errno != EINPROGRESS)
+		return err_sys(e, "connect to port %u of sandbox '%s'", port, r->spec.id);
 	*ret_fd = take_fd(&fd);
 	return 0;
 }
@@ -527,6 +554,7 @@ const struct engine_ops engine_ns = {
 	.start = ns_start,
 	.adopt = ns_adopt,
 	.connect = ns_connect,
+	.dial = ns_dial,
 	.freeze = ns_freeze,
 	.network = ns_network,
 	.limit = ns_limit,

@@ -2,6 +2,7 @@
 /* front/exchange: streaming a request into a sandbox and its answer out of it. */
 #include "front/exchange.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "front/dial.h"
 #include "front/front.h"
 #include "front/mem.h"
 #include "front/metrics.h"
@@ -41,13 +43,14 @@ struct exchange {
 	struct sandbox_link link;	/* while connected or connecting */
 	struct sandbox_waiter waiter;	/* until it runs */
 	bool waiting;
-	struct warden_call *connecting;
+	struct warden_call *connecting;	/* to init */
+	struct dial *dial;		/* ... or to a port of the user */
 	struct timer *retry;
 	unsigned tries;
 	unsigned port_tries;
 	struct http_call *call;
 	bool reused;			/* the call's connection has served another request before */
-	bool head_sent;			/* the call is for the request itself, not for a CONNECT */
+	bool head_sent;
 	bool body_sent;			/* some of the body has gone up: no second try */
 	bool body_ended;
 	bool woke;			/* has tried to resume the sandbox */
@@ -74,6 +77,7 @@ static void drop_up(struct exchange *ex)
 {
 	sandbox_detach(&ex->link);
 	warden_cancel(take_ptr(&ex->connecting));
+	dial_free(take_ptr(&ex->dial));
 	http_call_free(take_ptr(&ex->call));
 	ex->head_sent = false;
 	timer_free(take_ptr(&ex->retry));
@@ -95,8 +99,11 @@ static void up_lost(struct exchange *ex)
 
 static void on_broken(struct sandbox_link *l, struct sandbox *sb)
 {
+	struct exchange *ex = container_of(l, struct exchange, link);
+
 	(void)sb;
-	up_lost(container_of(l, struct exchange, link));
+	http_call_reset(take_ptr(&ex->call));	/* it may be about to be frozen, and nothing may be on its way then */
+	up_lost(ex);
 }
 
 /* --- up: the client's request --- */
@@ -328,67 +335,20 @@ static void port_is_closed(struct exchange *ex)
 	proxy_port_closed(ex->rq, sandbox_id(ex), ex->port);
 }
 
-static void on_port_answer(void *user, const struct http_answer *a)
+static void on_dialed(void *user, const struct dial_result *re)
 {
 	struct exchange *ex = user;
-	autobuf struct buf early = BUF_INIT(EARLY_MAX);
 
-	if (!a->upgrade) {
+	ex->dial = NULL;
+	if (re->no == 0) {
+		send_request(ex, re->fd);
+	} else if (re->no == ECONNREFUSED) {
 		drop_up(ex);
 		port_is_closed(ex);
-		return;
-	}
-
-	int fd = http_call_take(take_ptr(&ex->call), &early);
-
-	/* A server that talks first does not speak HTTP. */
-	if (fd < 0 || early.n > 0) {
-		fd_close(fd);
+	} else {
+		log_warn("cannot connect to a sandbox", "request=%s id=%s port=%u err=%s", ex->id, ex->sb->id, ex->port, re->text);
 		up_lost(ex);
-		return;
 	}
-	ex->reused = false;		/* the tunnel is new: what fails from here on is the server's doing */
-	send_request(ex, fd);
-}
-
-static void ignore_data(void *user, struct str data)
-{
-	(void)user;
-	(void)data;
-}
-
-static void ignore_end(void *user)
-{
-	(void)user;
-}
-
-static const struct http_call_ops connect_ops = {
-	.on_answer = on_port_answer,
-	.on_data = ignore_data,
-	.on_end = ignore_end,
-	.on_error = on_up_error,
-};
-
-static void ask_for_port(struct exchange *ex, int fd)
-{
-	char head[96];
-	int n = snprintf(
-		head, sizeof head, "CONNECT 127.0.0.1:%u HTTP/1.1\r\nHost: 127.0.0.1:%u\r\n\r\n", ex->port, ex->port);
-
-	ex->call = http_call_new(ex->front->loop, fd, &connect_ops, ex);
-	if (ex->call)
-		http_call_head(ex->call, (struct str) { head, (size_t)n }, false, true);
-	else
-		up_lost(ex);
-}
-
-static void use_connection(struct exchange *ex, int fd, bool reused)
-{
-	ex->reused = reused;
-	if (proxy_port_is_ours(ex->port))
-		send_request(ex, fd);
-	else
-		ask_for_port(ex, fd);
 }
 
 static void on_connected(void *user, const struct warden_reply *re)
@@ -397,7 +357,8 @@ static void on_connected(void *user, const struct warden_reply *re)
 
 	ex->connecting = NULL;
 	if (re->no == 0) {
-		use_connection(ex, re->fd, false);
+		ex->reused = false;
+		send_request(ex, re->fd);
 		return;
 	}
 	if ((re->no == EAGAIN || re->no == ECONNREFUSED) && ++ex->tries < CONNECT_TRIES && retry_after(ex, CONNECT_RETRY_MS))
@@ -408,12 +369,17 @@ static void on_connected(void *user, const struct warden_reply *re)
 
 static void connect_up(struct exchange *ex)
 {
-	int fd = ex->reused ? -1 : sandbox_idle_take(ex->sb);
-
 	if (!ex->link.hooked)
 		sandbox_attach(ex->sb, &ex->link);
+	if (!proxy_port_is_ours(ex->port)) {
+		ex->dial = dial_new(ex->front, ex->sb->id, ex->port, ex->id, on_dialed, ex);
+		return;
+	}
+	int fd = ex->reused ? -1 : sandbox_idle_take(ex->sb);
+
+	ex->reused = fd >= 0;
 	if (fd >= 0)
-		use_connection(ex, fd, true);
+		send_request(ex, fd);
 	else
 		ex->connecting = warden_ask_id(ex->front->warden, OP_CONNECT, ex->sb->id, ex->id, on_connected, ex);
 }

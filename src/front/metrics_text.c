@@ -30,6 +30,7 @@ static const char *const op_name[OP_COUNT] = {
 	[OP_FREEZE] = "freeze",
 	[OP_THAW] = "thaw",
 	[OP_CONNECT] = "connect",
+	[OP_DIAL] = "dial",
 	[OP_LIST] = "list",
 	[OP_USAGE] = "usage",
 	[OP_NETWORK] = "network",

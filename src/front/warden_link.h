@@ -20,7 +20,7 @@ struct warden_reply {
 	const char *text;		/* why, with no != 0 */
 	const struct msg_head *msg;	/* the message itself: RE_HELLO, RE_USAGE, RE_LIST_ITEM, RE_IMAGE, RE_KEPT_ITEM */
 	bool more;			/* not the last one for this question */
-	int fd;				/* OP_CONNECT, OP_TLS_FILE, OP_TRAIL: now the receiver's; else -1 */
+	int fd;				/* OP_CONNECT, OP_DIAL, OP_TLS_FILE, ...: now the receiver's; else -1 */
 };
 
 typedef void warden_fn(void *user, const struct warden_reply *re);

@@ -324,3 +324,11 @@ void http_call_free(struct http_call *c)
 	if (c)
 		call_end(c);
 }
+
+void http_call_reset(struct http_call *c)
+{
+	if (!c)
+		return;
+	stream_reset(take_ptr(&c->s));
+	call_end(c);
+}

@@ -53,3 +53,4 @@ int http_call_take(struct http_call *c, struct buf *ret_early);	/* frees; the ra
 /* Takes what has arrived without waiting for the loop; not from one of its own callbacks. The call may be freed by these. */
 void http_call_pull(struct http_call *c);
 void http_call_free(struct http_call *c);			/* closes; NULL is fine */
+void http_call_reset(struct http_call *c);			/* ... and nothing that is still to be sent goes out */

@@ -10,7 +10,6 @@
 #include "init/interp.h"
 #include "init/oom.h"
 #include "init/process.h"
-#include "init/tunnel.h"
 #include "init/watchers.h"
 
 struct loop;
@@ -36,6 +35,5 @@ struct init {
 	struct oom oom;
 	struct watchers watchers;
 	struct interp interp;
-	struct tunnels tunnels;
 	struct timer *volume_timer;	/* of a server of a volume: has its connection ended? */
 };

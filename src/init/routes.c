@@ -17,7 +17,6 @@
 #include "init/process_rpc.h"
 #include "init/reply.h"
 #include "init/schema.h"
-#include "init/tunnel.h"
 #include "init/watch_rpc.h"
 
 #define INTERPRETER_PORT "49999"	/* in E2b-Sandbox-Port: the request is for the code interpreter, not for envd */
@@ -109,9 +108,7 @@ static bool serve_rpc(struct init *in, struct http_req *rq)
 
 void routes_serve(struct init *in, struct http_req *rq)
 {
-	if (str_is(rq->method, "CONNECT"))
-		tunnel_open(in, rq);
-	else if (str_is(http_header_get(&rq->headers, "e2b-sandbox-port"), INTERPRETER_PORT))
+	if (str_is(http_header_get(&rq->headers, "e2b-sandbox-port"), INTERPRETER_PORT))
 		interp_serve(in, rq);
 	else if (!serve_rest(in, rq) && !serve_rpc(in, rq))
 		reply_error(rq, 404, "path '%.*s' not found", (int)(rq->path.n < 200 ? rq->path.n : 200), rq->path.p);

@@ -126,6 +126,7 @@ size_t msg_size(enum msg_type t)
 	case OP_THAW:
 	case OP_CONNECT:
 	case OP_USAGE: return sizeof(struct msg_id);
+	case OP_DIAL: return sizeof(struct msg_dial);
 	case OP_LIMIT: return sizeof(struct msg_limit);
 	case OP_NETWORK: return sizeof(struct msg_network);
 	case OP_LOG_LEVEL:

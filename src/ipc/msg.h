@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MSG_VERSION 10
+#define MSG_VERSION 11
 #define MSG_MAX 24576			/* no message is larger */
 
 #define ID_SIZE 24			/* sandbox id: [a-z0-9]{1,23} */
@@ -51,6 +51,7 @@ enum msg_type {
 	OP_LIMIT,		/* other limits for a running sandbox */
 	OP_PULL,		/* RE_OK carries one fd: a stream to a program that fetches an image */
 	OP_TRAIL,		/* RE_TRAIL carries one fd: a segment of the audit trail; RE_OK when one was dropped */
+	OP_DIAL,		/* RE_OK carries one fd: a TCP socket on its way to a port on the sandbox's loopback */
 	OP_COUNT,		/* not a message: number of requests + 1 */
 
 	RE_OK = 64,		/* struct msg_ok */
@@ -153,6 +154,17 @@ struct msg_id {			/* OP_KILL, OP_FREEZE, OP_THAW, OP_CONNECT, OP_USAGE */
 	struct msg_head head;
 	char id[ID_SIZE];
 	char request[REQUEST_ID_SIZE];
+};
+
+enum dial_family { DIAL_V4 = 4, DIAL_V6 = 6 };
+
+struct msg_dial {
+	struct msg_head head;
+	char id[ID_SIZE];
+	char request[REQUEST_ID_SIZE];
+	uint16_t port;		/* not 0 */
+	uint8_t family;		/* enum dial_family */
+	uint8_t pad[5];
 };
 
 #define KEEP_THAW 1u		/* flags of OP_CHECKPOINT: thaw it as soon as it is not needed any more, and tell by RE_RELEASED */

@@ -74,19 +74,6 @@ ssize_t carrier_load(struct carrier *c, int fd, size_t max)
 	return n;
 }
 
-int carrier_put(struct carrier *c, struct str data)
-{
-	int r = take_pipe(c);
-
-	if (r < 0)
-		return r;
-	ssize_t n = write(c->pipe[1], data.p, data.n);
-	if (n < 0)
-		return -errno;
-	c->n = (size_t)n;
-	return c->n == data.n ? 0 : -ENOSPC;
-}
-
 int carrier_unload(struct carrier *c, int fd)
 {
 	while (c->n > 0) {

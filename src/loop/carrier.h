@@ -8,8 +8,6 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "base/str.h"
-
 #define CARRIER_MAX (256 * 1024)	/* moved at a time; also the size of a pipe, where that is allowed */
 
 struct carrier {
@@ -24,7 +22,6 @@ void carrier_limit(size_t pipes);	/* for all together; at first there is none. W
 /* Takes up to max bytes that have come on the socket; the carrier must be empty. Returns how many, 0 at the end of them, -EAGAIN,
  * or another negative errno; -EINVAL, -EMFILE, -ENFILE: read and write, nothing is wrong with the socket. */
 ssize_t carrier_load(struct carrier *c, int fd, size_t max);
-int carrier_put(struct carrier *c, struct str data);	/* the same with bytes at hand: all, or -errno */
 
 /* Puts what it holds into the socket; n tells what is left for when there is room again. 0 or -errno. */
 int carrier_unload(struct carrier *c, int fd);

@@ -221,6 +221,26 @@ static void op_connect(struct warden *w, const void *msg)
 		send_out(w, &re, sizeof re, fd);
 }
 
+static void op_dial(struct warden *w, const void *msg)
+{
+	const struct msg_dial *m = msg;
+	struct msg_id who = { .head = m->head };
+	struct msg_ok re = { .head = head_of(RE_OK, m->head.seq) };
+	struct err e = ERR_INIT;
+	int fd = -1;
+
+	memcpy(who.id, m->id, sizeof who.id);
+	struct sandbox *sb = running(w, &who);
+
+	if (!sb)
+		return;
+	log_debug("dial", "id=%s port=%u family=%u request=%s", m->id, m->port, m->family, m->request);
+	if (w->ops->dial(w->engine, &sb->er, sb->pidfd, m->port, m->family == DIAL_V6, &fd, &e) < 0)
+		fail(w, m->head.seq, &e);
+	else
+		send_out(w, &re, sizeof re, fd);
+}
+
 static void op_list(struct warden *w, const void *msg)
 {
 	const struct msg_list *m = msg;
@@ -346,7 +366,7 @@ static void op_trail(struct warden *w, const void *msg)
 
 static void (*const handlers[OP_COUNT])(struct warden *w, const void *msg) = {
 	[OP_HELLO] = op_hello, [OP_START] = op_start, [OP_KILL] = op_kill, [OP_FREEZE] = op_freeze,
-	[OP_THAW] = op_thaw, [OP_CONNECT] = op_connect, [OP_LIST] = op_list, [OP_USAGE] = op_usage,
+	[OP_THAW] = op_thaw, [OP_CONNECT] = op_connect, [OP_DIAL] = op_dial, [OP_LIST] = op_list, [OP_USAGE] = op_usage,
 	[OP_NETWORK] = op_network, [OP_LOG_LEVEL] = op_log_level, [OP_TLS_FILE] = op_tls_file,
 	[OP_VOLUME] = volume_op_set, [OP_VOLUME_DROP] = volume_op_drop, [OP_VOLUME_CONNECT] = volume_op_connect, [OP_VOLUMES] = volume_op_list,
 	[OP_PULL] = pull_op, [OP_TRAIL] = op_trail,

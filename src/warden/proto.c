@@ -53,6 +53,23 @@ static const char *fields_limit(const struct proto *pr, const void *msg)
 	return check_limits(&m->limits, &pr->maxima) ? NULL : "limits out of range";
 }
 
+static const char *fields_dial(const struct proto *pr, const void *msg)
+{
+	static const uint8_t zero[sizeof ((struct msg_dial *)0)->pad];
+	const struct msg_dial *m = msg;
+
+	(void)pr;
+	if (!check_id(m->id))
+		return "bad sandbox id";
+	if (!check_request(m->request))
+		return "bad request id";
+	if (m->port == 0)
+		return "no such port";
+	if (memcmp(m->pad, zero, sizeof zero) != 0)
+		return "padding is not zero";
+	return m->family == DIAL_V4 || m->family == DIAL_V6 ? NULL : "no such family";
+}
+
 static const char *fields_level(const struct proto *pr, const void *msg)
 {
 	static const uint8_t zero[sizeof ((struct msg_level *)0)->pad];
@@ -184,6 +201,7 @@ static const struct request requests[OP_COUNT] = {
 	[OP_FREEZE]  = { sizeof(struct msg_id), 0, .in = PHASE_SERVE, .fields = fields_id },
 	[OP_THAW]    = { sizeof(struct msg_id), 0, .in = PHASE_SERVE, .fields = fields_id },
 	[OP_CONNECT] = { sizeof(struct msg_id), 0, .in = PHASE_SERVE, .fields = fields_id },
+	[OP_DIAL]    = { sizeof(struct msg_dial), 0, .in = PHASE_SERVE, .fields = fields_dial },
 	[OP_LIST]    = { sizeof(struct msg_list), 0, .in = PHASE_SERVE },
 	[OP_USAGE]   = { sizeof(struct msg_id), 0, .in = PHASE_SERVE, .fields = fields_id },
 	[OP_NETWORK] = { sizeof(struct msg_network), offsetof(struct msg_network, n_policy), .in = PHASE_SERVE, .fields = fields_network },

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a pause keeps: memory in RAM and on disk, or the disk alone; over restarts of the server; and what it leaves behind.
 import fs from 'node:fs'
+import http from 'node:http'
+import net from 'node:net'
 import { test } from '../lib/case.mjs'
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
@@ -221,6 +223,84 @@ test('paused ones outlive the server: on disk with their memory, or without', { 
 		await proveMemory(at, it)
 		await Promise.all([at.kill(it.sbx), at.kill(bare)])
 		assert.ok(await until(() => keptBy(own).length === 0, 15000, 200), keptBy(own).join(' '))
+	})
+})
+
+// Each way in which a connection to a port can be open: full with what nobody reads, on either side, silent, and upgraded.
+const BUSY = `
+import os, socket, threading
+ended = []
+def hold(c):
+    head = b""
+    try:
+        while b"\\r\\n\\r\\n" not in head: head += c.recv(4096)
+        path = head.split()[1].decode()
+        if path == "/ended":
+            text = ("%d %s" % (os.getpid(), " ".join(sorted(ended)))).encode()
+            c.sendall(b"HTTP/1.1 200 OK\\r\\nConnection: close\\r\\nContent-Length: %d\\r\\n\\r\\n" % len(text) + text)
+            return c.close()
+        if path == "/up":
+            while not quiet.wait(0.05): pass
+            while c.recv(1 << 20): pass
+        elif path == "/upgraded":
+            c.sendall(b"HTTP/1.1 101 Switching Protocols\\r\\nConnection: Upgrade\\r\\nUpgrade: echo\\r\\n\\r\\nhi")
+            while c.recv(4096): pass
+        else:
+            c.sendall(b"HTTP/1.1 200 OK\\r\\nContent-Type: text/plain\\r\\n\\r\\nhi")
+            while path == "/down": c.sendall(bytes(1 << 20))
+            while c.recv(4096): pass
+    except OSError: pass
+    ended.append(path)
+quiet = threading.Event()
+s = socket.create_server(("127.0.0.1", 9100)); print("up", flush=True)
+def go():
+    while not os.path.exists("/tmp/go"): threading.Event().wait(0.05)
+    quiet.set()
+threading.Thread(target=go, daemon=True).start()
+while True: threading.Thread(target=hold, args=(s.accept()[0],), daemon=True).start()
+`
+
+function openTo(own, sbx, head, body) {
+	const socket = net.connect(Number(new URL(own.url).port), '127.0.0.1')
+	const it = { cut: false }
+	socket.on('error', () => {})
+	it.closed = new Promise((done) => socket.once('close', () => done(it.cut = true)))
+	it.begun = new Promise((done) => body ? setTimeout(done, 500) : socket.once('data', done))
+	socket.write(`${head} HTTP/1.1\r\nHost: 9100-${sbx.sandboxID}.localhost\r\n${body ? `Content-Length: ${1 << 30}\r\n` : 'Connection: Upgrade\r\nUpgrade: echo\r\n'}\r\n`)
+	if (body)
+		socket.write(Buffer.alloc(body))
+	it.begun.then(() => head.includes('/down') && socket.pause())
+	it.free = () => socket.destroy()
+	it.resume = () => socket.resume()
+	return it
+}
+
+test('connections to its ports that are open when it is paused are cut, on both sides, and do not keep it from the disk', { skip: noDisk }, async () => {
+	await withServer({}, async (own, at) => {
+		const sbx = await at.create()
+		const get = (path) => new Promise((done, fail) => http.get(`${own.url}${path}`, { agent: false, headers: { Host: `9100-${sbx.sandboxID}.localhost` } }, async (res) => {
+			let text = ''
+			for await (const part of res)
+				text += part
+			done(text)
+		}).once('error', fail))
+		await at.sh(sbx, `echo ${Buffer.from(BUSY).toString('base64')} | base64 -d >/tmp/busy.py`)
+		const run = await at.start(sbx, 'exec python3 -u /tmp/busy.py')
+		assert.ok(await until(() => outputOf(run.events).includes('up'), 10000, 20), JSON.stringify(run.events))
+		const [pid] = (await get('/ended')).split(' ')
+		const open = [openTo(own, sbx, 'GET /down'), openTo(own, sbx, 'GET /silent'), openTo(own, sbx, 'GET /upgraded'), openTo(own, sbx, 'POST /up', 16 << 20)]
+		await Promise.all(open.map((o) => o.begun))
+		await sleep(300)
+		assert.equal((await at.pause(sbx)).status, 204)
+		open.forEach((o) => o.resume())
+		assert.ok(await until(() => open.every((o) => o.cut), 10000, 50), JSON.stringify(open))
+		assert.ok(await onDisk(at, sbx), JSON.stringify(await at.info(sbx)))
+		await restart(own)
+		assert.equal((await at.info(sbx)).pausedMemory, 'disk')
+		assert.equal((await at.connect(sbx)).status, 201)
+		await at.sh(sbx, 'touch /tmp/go')
+		assert.ok(await until(async () => (await get('/ended')) === `${pid} /down /silent /up /upgraded`, 10000, 100), await get('/ended'))
+		await at.kill(sbx)
 	})
 })
 

@@ -6,7 +6,9 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { execFileSync, spawnSync } from 'node:child_process'
 import { sdk, server } from '../lib/client.mjs'
-import { childrenOf, nameOf } from '../lib/host.mjs'
+import { childrenOf, gatewayOf, initOf, nameOf, processesOf, until } from '../lib/host.mjs'
+
+const FRONT_SOCKET = path.join(import.meta.dirname, '../lib/front_socket.py')
 
 function statusOf(pid) {
 	return Object.fromEntries(fs.readFileSync(`/proc/${pid}/status`, 'utf8').trim().split('\n').map((line) => line.split(/:\s+/, 2)))
@@ -77,6 +79,27 @@ test('the front cannot read what is root\'s in the state directory', () => {
 	assert.equal(st.mode & 0o077, 0)
 	assert.equal(fs.statSync(path.join(server.stateDir, 'key')).mode & 0o077, 0)
 	assert.notEqual(uid, 0)
+})
+
+test('a socket that the front has in a sandbox leads nowhere but to that sandbox, whatever is done with it', async () => {
+	const sbx = await sdk().Sandbox.create('base')
+	try {
+		const run = await sbx.commands.run('exec python3 -u -c \'import socket; s = socket.create_server(("127.0.0.1", 9000)); c, _ = s.accept(); c.recv(1000); ' +
+			'c.sendall(b"HTTP/1.1 200 OK\\r\\n\\r\\nhi"); c.recv(1)\'', { background: true })
+		const answer = await until(async () => {
+			const res = await fetch(server.url, { headers: { 'E2b-Sandbox-Id': sbx.sandboxId, 'E2b-Sandbox-Port': '9000' } })
+			return res.status === 200 && res
+		})
+		assert.equal(answer.status, 200)
+		const init = initOf({ pids: processesOf(server.slot).filter((pid) => fs.readFileSync(`/proc/${pid}/cgroup`, 'utf8').includes(sbx.sandboxId)) })
+		const tried = spawnSync('python3', [FRONT_SOCKET, String(pidOf('atoll-front')), String(init), gatewayOf(server.slot), '53'], { encoding: 'utf8' })
+		assert.equal(tried.stderr, '')
+		assert.deepEqual(tried.stdout.trim().split('\n'), ['another socket made there: connected', 'the same by fast open: connected', 'sockets: 1', 'tied to: lo', 'untie: EPERM', 'connect: refused', 'fast open: refused'])
+		await answer.body.cancel().catch(() => {})
+		await run.kill()
+	} finally {
+		await sbx.kill()
+	}
 })
 
 // Of linux/capability.h: what making, limiting and ending sandboxes never takes.

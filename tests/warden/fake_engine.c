@@ -113,6 +113,12 @@ static int fake_connect(struct engine *en, const struct engine_record *r, int pi
 	return 0;
 }
 
+static int fake_dial(struct engine *en, const struct engine_record *r, int pidfd, uint16_t port, bool v6, int *ret_fd, struct err *e)
+{
+	(void)v6;
+	return port == 1 ? err_set(e, EADDRNOTAVAIL, "no such address") : fake_connect(en, r, pidfd, ret_fd, e);
+}
+
 static int fake_network(struct engine *en, const struct engine_record *r, bool no_internet, const struct engine_policy *p, struct err *e)
 {
 	(void)p;
@@ -281,7 +287,7 @@ static void fake_close(struct engine *en, bool all)
 }
 
 const struct engine_ops engine_ns = {
-	.name = "fake", .open = fake_open, .start = fake_start, .adopt = fake_adopt, .connect = fake_connect, .freeze = fake_freeze,
+	.name = "fake", .open = fake_open, .start = fake_start, .adopt = fake_adopt, .connect = fake_connect, .dial = fake_dial, .freeze = fake_freeze,
 	.network = fake_network, .limit = fake_limit, .oom_watch = fake_oom_watch,
 	.restore = fake_start, .snapshot = fake_snapshot, .checkpoint = fake_checkpoint, .forget = fake_forget, .kept = fake_kept,
 	.no_checkpoint = fake_no_checkpoint,

@@ -217,6 +217,13 @@ static void volume_name(void) { hello(); struct msg_volume m = { .head = head(OP
 static void volume_drop_name(void) { hello(); struct msg_name m = { .head = head(OP_VOLUME_DROP), .name = ".." }; out(&m, sizeof m, 0); }
 static void volume_connect_name(void) { hello(); struct msg_name m = { .head = head(OP_VOLUME_CONNECT), .name = "v+v" }; out(&m, sizeof m, 0); }
 
+static void bad_dial(struct msg_dial m) { hello(); m.head = head(OP_DIAL); out(&m, sizeof m, 0); }
+static void dial_id(void) { bad_dial((struct msg_dial) { .id = "../etc", .port = 80, .family = DIAL_V4 }); }
+static void dial_port(void) { bad_dial((struct msg_dial) { .id = "ione", .family = DIAL_V4 }); }
+static void dial_family(void) { bad_dial((struct msg_dial) { .id = "ione", .port = 80, .family = 2 }); }
+static void dial_pad(void) { bad_dial((struct msg_dial) { .id = "ione", .port = 80, .family = DIAL_V6, .pad = { 0, 0, 0, 0, 1 } }); }
+static void dial_request(void) { bad_dial((struct msg_dial) { .id = "ione", .request = "a/b", .port = 80, .family = DIAL_V4 }); }
+
 static void mount_path(void)
 {
 	struct {
@@ -301,6 +308,11 @@ static const struct {
 	{ "kill: empty id", "bad sandbox id", id_empty },
 	{ "kill: capital in id", "bad sandbox id", id_capital },
 	{ "connect: path as id", "bad sandbox id", id_path },
+	{ "dial: path as id", "bad sandbox id", dial_id },
+	{ "dial: port 0", "no such port", dial_port },
+	{ "dial: another family", "no such family", dial_family },
+	{ "dial: padding used", "padding is not zero", dial_pad },
+	{ "dial: slash in request id", "bad request id", dial_request },
 	{ "usage: id without end", "bad sandbox id", id_open_end },
 	{ "freeze: bytes behind id", "bad sandbox id", id_tail },
 	{ "thaw: high byte in id", "bad sandbox id", id_high },
@@ -421,6 +433,28 @@ static void connects(const char *id)
 	if (in(msg, &fd) != RE_OK || fd < 0)
 		wrong("connect gives an fd");
 	fd_close(fd);
+}
+
+/* Whether somebody listens there is not for the warden to wait for. */
+static void dials(const char *id, bool known)
+{
+	static const uint8_t families[] = { DIAL_V4, DIAL_V6 };
+	char msg[MSG_MAX];
+	int fd;
+
+	for (size_t i = 0; i < ARRAY_LEN(families); i++) {
+		struct msg_dial m = { .head = head(OP_DIAL), .port = 65535, .family = families[i] };
+
+		memcpy(m.id, id, strlen(id));
+		out(&m, sizeof m, 0);
+		if (!known) {
+			expect(RE_ERROR, ENOENT, "dial of an unknown id");
+			continue;
+		}
+		if (in(msg, &fd) != RE_OK || fd < 0)
+			wrong("dial gives an fd");
+		fd_close(fd);
+	}
 }
 
 static uint32_t keep(enum msg_type op, const char *id, const char *name)
@@ -578,6 +612,7 @@ static __attribute__((noreturn)) void serve_first(void)
 	hello();
 	for (size_t i = 0; i < ARRAY_LEN(types); i++)
 		ask(types[i], "inobody", RE_ERROR, ENOENT, "unknown id");
+	dials("inobody", false);
 	if (count() != 0)
 		wrong("nothing runs yet");
 	start("ione", RE_OK, 0);
@@ -590,6 +625,7 @@ static __attribute__((noreturn)) void serve_first(void)
 	ask(OP_USAGE, "ione", RE_USAGE, 0, "usage");
 	limits();
 	connects("ione");
+	dials("ione", true);
 	ask(OP_KILL, "itwo", RE_OK, 0, "kill");
 	expect(EV_EXITED, 0, "exit of itwo is told");
 	if (getenv("ATOLL_TORTURE_FAKE")) {

@@ -108,6 +108,8 @@ static void every_other_size_is_refused(void **state)
 				memcpy(big, &(struct msg_keep) { .head = m.head, .id = "ione", .name = "kone" }, sizeof(struct msg_keep));
 			if (op == OP_LIMIT)
 				memcpy(big, &(struct msg_limit) { .head = m.head, .id = "ione", .limits = m.limits }, sizeof(struct msg_limit));
+			if (op == OP_DIAL)
+				memcpy(big, &(struct msg_dial) { .head = m.head, .id = "ione", .port = 80, .family = DIAL_V4 }, sizeof(struct msg_dial));
 			if (op == OP_PULL)
 				memcpy(big, &(struct msg_pull) { .head = m.head, .ref = "ubuntu:22.04" }, sizeof(struct msg_pull));
 			if (op == OP_TLS_FILE)
@@ -144,6 +146,37 @@ static void fds_are_refused_with_every_request(void **state)
 	(void)state;
 	assert_refused(&pr, &m, sizeof m, 1, "wrong number of fds");
 	assert_refused(&pr, &m, sizeof m, 8, "wrong number of fds");
+}
+
+static void a_port_is_dialed_at_one_of_two_addresses(void **state)
+{
+	const struct msg_dial sound = { { MSG_VERSION, OP_DIAL, 7 }, .id = "ione", .port = 65535, .family = DIAL_V6 };
+	struct proto pr = fresh(PHASE_SERVE);
+	struct msg_dial m = sound;
+	enum msg_type t;
+
+	(void)state;
+	assert_null(proto_check(&pr, &m, sizeof m, 0, &t));
+	assert_int_equal(t, OP_DIAL);
+	m.port = 0;
+	assert_refused(&pr, &m, sizeof m, 0, "no such port");
+	m = sound;
+	for (unsigned family = 0; family <= UINT8_MAX; family++) {
+		m.family = (uint8_t)family;
+		if (family != DIAL_V4 && family != DIAL_V6)
+			assert_refused(&pr, &m, sizeof m, 0, "no such family");
+	}
+	m = sound;
+	for (size_t i = 0; i < sizeof m.pad; i++) {
+		m.pad[i] = 1;
+		assert_refused(&pr, &m, sizeof m, 0, "padding is not zero");
+		m.pad[i] = 0;
+	}
+	m.id[0] = '/';
+	assert_refused(&pr, &m, sizeof m, 0, "bad sandbox id");
+	m = sound;
+	m.request[0] = '/';
+	assert_refused(&pr, &m, sizeof m, 0, "bad request id");
 }
 
 static void what_is_kept_is_named_or_not_used(void **state)
@@ -249,6 +282,7 @@ int main(void)
 		cmocka_unit_test(every_other_size_is_refused),
 		cmocka_unit_test(unknown_types_are_refused),
 		cmocka_unit_test(fds_are_refused_with_every_request),
+		cmocka_unit_test(a_port_is_dialed_at_one_of_two_addresses),
 		cmocka_unit_test(what_is_kept_is_named_or_not_used),
 		cmocka_unit_test(names_of_images_are_fit_to_be_arguments),
 		cmocka_unit_test(each_field_of_start_is_checked),
