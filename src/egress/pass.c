@@ -13,6 +13,7 @@
 
 #define IN_MAX (1024 * 1024) /* read from the client and not yet passed on: a head, and some pieces of the stream */
 #define HEAD_OUT_MAX (128 * 1024)
+#define BULK (32 * 1024) /* an answer of which so much comes at once is worth moving past us */
 
 enum pass_state {
 	PASS_HEAD, /* of a request */
@@ -156,9 +157,10 @@ static bool take_head(struct pass *p, size_t n)
 	if (out.bad)
 		return false;
 	stream_write(p->server, buf_view(&out));
-	if (p->m.upgrade && !h2c)
+	if (p->m.upgrade && !h2c) {
 		p->state = PASS_ASKED;
-	else if (!p->m.done)
+		(void)stream_splice(p->server, p->client, 0); /* the answer has to be read */
+	} else if (!p->m.done)
 		p->state = PASS_BODY;
 	return true;
 }
@@ -295,6 +297,8 @@ static void on_server_data(void *user, struct str data)
 
 	if (p->state != PASS_ASKED) {
 		stream_write(p->client, data);
+		if (data.n >= BULK)
+			(void)stream_splice(p->server, p->client, UINT64_MAX);
 		set_reading(p);
 		return;
 	}
@@ -303,6 +307,12 @@ static void on_server_data(void *user, struct str data)
 		pass_over(p, true);
 	else
 		step(p);
+}
+
+static void on_server_moved(void *user, size_t n)
+{
+	(void)user;
+	(void)n;
 }
 
 static void on_server_eof(void *user)
@@ -334,7 +344,7 @@ static const struct stream_ops client_ops = {
 	.on_data = on_client_data, .on_eof = on_client_eof, .on_drain = on_drain, .on_error = on_error
 };
 static const struct stream_ops server_ops = {
-	.on_data = on_server_data, .on_eof = on_server_eof, .on_drain = on_drain, .on_error = on_error
+	.on_data = on_server_data, .on_eof = on_server_eof, .on_drain = on_drain, .on_error = on_error, .on_moved = on_server_moved
 };
 
 void pass_start(struct pass *p)

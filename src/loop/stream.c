@@ -350,6 +350,8 @@ bool stream_splice(struct stream *s, struct stream *to, uint64_t n)
 	if (s->filter || to->filter || s->dead || to->dead || to->error || to->finishing || (to->from && to->from != s))
 		return false;
 	part(s);
+	if (n == 0)
+		return true;
 	s->to = to;
 	to->from = s;
 	s->moves = n;

@@ -70,7 +70,7 @@ ssize_t stream_sendfile(struct stream *s, int fd, off_t *at, size_t n);
 
 /* The next n bytes that come on s are moved to another stream without passing through this process: on_moved is called for
  * them instead of on_data. It waits whenever something is queued there, so that the two go at one pace. What cannot be moved comes by on_data
- * as ever, also when one of the two is closed, breaks or gets another owner before that. False: not between these two. */
+ * as ever, also when one of the two is closed, breaks or gets another owner before that. 0: from now on they are read again. False: not between these two. */
 bool stream_splice(struct stream *s, struct stream *to, uint64_t n);
 void stream_finish(struct stream *s);			/* half-close once the queue is empty; a pipe is closed */
 void stream_close(struct stream *s);			/* now; what is queued is lost. NULL is fine */

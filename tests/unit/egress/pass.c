@@ -188,6 +188,36 @@ static void an_upgrade_that_is_not_taken_is_the_last_request(void **state)
 	server_got("");
 }
 
+/* From the second piece on they are moved past us, until there is an answer that has to be read. */
+static void large_answers_come_back_whole_and_an_upgrade_is_seen_behind_them(void **state)
+{
+	static char piece[64 * 1024], want[8 * sizeof piece];
+
+	(void)state;
+	start("GET / HTTP/1.1\r\nHost: a.com\r\n\r\n", NULL);
+	for (size_t i = 0; i < 8; i++) {
+		for (size_t k = 0; k < sizeof piece; k++)
+			want[i * sizeof piece + k] = piece[k] = (char)(i * 31 + k % 251);
+		wire_send(s[0], (struct str) { piece, sizeof piece });
+		wire_turns(l, 5);
+		if (i != 3)			/* somewhere the client is slow */
+			(void)wire_recv(c[0], &got);
+	}
+	assert_int_equal(got.n, sizeof want);
+	assert_memory_equal(got.p, want, sizeof want);
+	buf_clear(&got);
+	server_got("GET / HTTP/1.1\r\nHost: a.com\r\n\r\n");
+	say("GET /ws HTTP/1.1\r\nHost: a.com\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n");
+	buf_clear(&got);
+	say("early");
+	wire_send(s[0], STR_LIT("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\nfirst"));
+	wire_turns(l, 5);
+	(void)wire_recv(c[0], &got);
+	assert_string_equal(buf_cstr(&got), "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\nfirst");
+	buf_clear(&got);
+	server_got("GET /ws HTTP/1.1\r\nHost: a.com\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nearly");
+}
+
 static void http2_is_not_offered_on(void **state)
 {
 	(void)state;
@@ -208,6 +238,7 @@ int main(void)
 		CASE(answers_come_back_as_they_are),
 		CASE(an_upgrade_that_is_taken_opens_a_tunnel),
 		CASE(an_upgrade_that_is_not_taken_is_the_last_request),
+		CASE(large_answers_come_back_whole_and_an_upgrade_is_seen_behind_them),
 		CASE(http2_is_not_offered_on),
 	};
 

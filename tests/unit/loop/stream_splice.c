@@ -136,6 +136,21 @@ static void as_many_as_told_go_and_the_rest_is_read(void **state)
 	assert_int_equal(p->from.eofs, 1);
 }
 
+static void none_go_any_more_when_told_so(void **state)
+{
+	struct pair *p = *state;
+
+	assert_true(stream_splice(p->from.s, p->to.s, UINT64_MAX));
+	wire_send(p->from.peer, STR_LIT("0123"));
+	wire_turns(p->l, 2);
+	assert_true(stream_splice(p->from.s, p->to.s, 0));
+	wire_send(p->from.peer, STR_LIT("4567"));
+	wire_turns(p->l, 3);
+	(void)wire_recv(p->to.peer, &p->out);
+	assert_true(str_is(buf_view(&p->out), "0123"));
+	assert_true(str_is(buf_view(&p->from.got), "4567"));
+}
+
 static void an_end_comes_before_its_time(void **state)
 {
 	struct pair *p = *state;
@@ -311,6 +326,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(as_many_as_told_go_and_the_rest_is_read),
+		CASE(none_go_any_more_when_told_so),
+		CASE(none_go_any_more_when_told_so),
 		CASE(an_end_comes_before_its_time),
 		CASE(a_slow_reader_gets_all_and_slows_the_writer),
 		CASE(all_goes_in_the_order_it_was_given),
