@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "agent/confine.h"
+#include "agent/desk.h"
 #include "agent/link.h"
 #include "agent/visit.h"
 #include "agent/work.h"
@@ -26,7 +27,7 @@
 #define ARENAS 4			/* of the allocator; one per thread would keep what each of them once needed */
 
 struct agent {
-	const char *state_dir;
+	const char *state_dir, *config;
 	struct loop *loop;
 	struct work *work;
 	struct http_server *server;
@@ -81,6 +82,8 @@ static int agent_open(struct agent *ag, struct err *e)
 		return err_set(e, ENOMEM, "make the event loop");
 	http_server_limit(ag->server, CONNS_MAX);
 	visits_open(ag->loop, ag->work);
+	if (desk_open(ag->state_dir, ag->config, ag->loop, e) < 0)
+		return -e->no;
 	if (link_open(ag->loop, FD_WARDEN, &link_ops, ag, e) < 0)
 		return -e->no;
 	return agent_confine(ag->state_dir, e);
@@ -94,6 +97,10 @@ static bool take_option(struct agent *ag, const char *name, const char *value)
 		return true;
 	if (strcmp(name, "--state") == 0) {
 		ag->state_dir = value;
+		return true;
+	}
+	if (strcmp(name, "--config") == 0) {
+		ag->config = value;
 		return true;
 	}
 	if (strcmp(name, "--log-level") == 0 && log_level_parse(value, &level) == 0) {

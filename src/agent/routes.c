@@ -5,9 +5,15 @@
 #include "base/fd.h"
 
 #define SMALL (64 * 1024)
+#define CODE (8 * 1024 * 1024)		/* ATOLL_CODE_MAX, all of it escaped */
 
 static const struct route routes[] = {
 	{ "GET", "/agent/health", 0, agent_health },
+	{ "GET", "/agent/sessions", 0, agent_sessions_list },
+	{ "POST", "/agent/sessions", SMALL, agent_sessions_create },
+	{ "GET", "/agent/sessions/{id}", 0, agent_session_get },
+	{ "DELETE", "/agent/sessions/{id}", 0, agent_session_delete },
+	{ "POST", "/agent/sessions/{id}/execute", CODE, agent_session_execute },
 };
 
 static bool path_matches(const char *pattern, struct str path, struct str *ret_param)

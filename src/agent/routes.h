@@ -22,3 +22,10 @@ const struct route *agent_route_find(struct str method, struct str path, struct 
 
 /* agent/health.c */
 void agent_health(struct visit *v);
+
+/* agent/sessions_api.c */
+void agent_sessions_list(struct visit *v);
+void agent_sessions_create(struct visit *v);
+void agent_session_get(struct visit *v);
+void agent_session_delete(struct visit *v);
+void agent_session_execute(struct visit *v);

@@ -978,6 +978,25 @@ int atoll_warm_give(struct atoll_warm *w, struct atoll_sandbox *sb, struct atoll
 void atoll_warm_stats(struct atoll_warm *w, struct atoll_warm_stats *ret);
 void atoll_warm_free(struct atoll_warm *w);					/* ends those that wait */
 
+/* --- agents: settings ---
+ *
+ * A file with one JSON object: apiKey ("${E2B_API_KEY}"), defaultEnvironment, sessionTimeout (ms), maxConcurrentSessions, resourceLimits
+ * {memory, cpu, diskSpace}, timeout (ms), maxRetries, breakerFailures, breakerOpenMs, policy (atoll-policy(5)). What is not there has its
+ * default. -EINVAL names the field. */
+struct atoll_agent_settings {
+	char *api_key;			/* NULL: none, or the variable is not set */
+	char *environment;
+	unsigned session_timeout_ms, max_sessions;
+	struct atoll_resources limits;
+	struct atoll_retry retry;
+	unsigned breaker_failures, breaker_open_ms;
+	struct atoll_policy *policy;
+};
+
+struct atoll_agent_settings *atoll_agent_settings_default(void);	/* NULL: no memory */
+int atoll_agent_settings_load(const char *path, struct atoll_agent_settings **ret, struct atoll_error *e);	/* path NULL: the defaults */
+void atoll_agent_settings_free(struct atoll_agent_settings *s);
+
 #ifdef __cplusplus
 }
 #endif

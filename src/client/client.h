@@ -109,6 +109,9 @@ char *api_path(const char *prefix, const char *id, const char *tail);	/* id is e
 /* A handle again, of what atoll_sandbox_json() told; asks nobody. */
 int client_sandbox_again(struct atoll *a, const char *json, struct atoll_sandbox **ret, struct atoll_error *e);
 json_t *client_limits_json(const struct atoll_pair *set, size_t n, struct atoll_error *e);	/* NULL: e tells */
+/* {memory, cpu, diskSpace} over what is in *ret; -EINVAL names the field. */
+int client_resources(const json_t *o, struct atoll_resources *ret, struct atoll_error *e);
+uint64_t client_megabytes(const json_t *v);
 int api_no_sandbox(struct atoll_error *e, const char *id);		/* a 404 told with the id; returns -e->no */
 
 /* --- calls into a sandbox (Connect RPC) --- */

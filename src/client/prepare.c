@@ -51,7 +51,7 @@ static void weigh(struct str line, int *python, int *js, int *ts, int *bash)
 {
 	static const char *const py_starts[] = { "def ", "import ", "from ", "print(", "elif ", "except", "class ", "with ", "async def ", "@", "!pip", "%" };
 	static const char *const js_starts[] = { "const ", "let ", "var ", "function ", "console.", "async function ", "export ", "//", "} else {", "require(" };
-	static const char *const sh_starts[] = { "echo ", "ls", "cd ", "mkdir ", "export ", "fi", "done", "apt", "pip install", "npm ", "cat ", "grep ", "curl ", "git ", "sudo ", "set -", "for " };
+	static const char *const sh_starts[] = { "echo ", "ls ", "cd ", "mkdir ", "export ", "fi", "done", "apt-get ", "pip install", "npm ", "cat ", "grep ", "curl ", "git ", "sudo ", "set -", "touch ", "rm " };
 
 	for (size_t i = 0; i < ARRAY_LEN(py_starts); i++)
 		*python += 2 * str_starts(line, py_starts[i]);

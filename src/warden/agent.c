@@ -72,6 +72,10 @@ int agent_open(struct warden *w, int exe_fd, const char *exe, struct err *e)
 	argv[n++] = AGENT_STATE;
 	argv[n++] = "--log-level";
 	argv[n++] = level_word[w->cfg.log_level];
+	if (w->cfg.agent_config[0]) {
+		argv[n++] = "--config";
+		argv[n++] = w->cfg.agent_config;
+	}
 	if (user_find(w->cfg.user, &spec.uid, &spec.gid, e) < 0)
 		return -e->no;
 	w->agent = service_new(w->loop, &spec, &service_ops, w);

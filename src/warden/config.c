@@ -115,6 +115,7 @@ static const struct key keys[] = {
 	{ "text_from_stdout", KIND_BOOL, FIELD(text_from_stdout) },
 	{ "allow_private", KIND_RANGES, 0, 0 },
 	{ "egress_ca_file", KIND_PATH, FIELD(egress_ca_file) },
+	{ "agent_config", KIND_PATH, FIELD(agent_config) },
 	{ "dns_servers", KIND_HOSTS, FIELD(dns_servers) },
 	{ "rate_limit", KIND_NUMBER, FIELD(rate_limit), 0, 1000000 },
 	{ "team_max_sandboxes", KIND_NUMBER, FIELD(team_max_sandboxes), 0, 2000 },

@@ -66,6 +66,7 @@ struct config {
 	bool debug_ports;			/* those of E2B_DEBUG, on loopback */
 	bool text_from_stdout;			/* what a cell prints is its result when it has no other */
 	char egress_ca_file[PATH_MAX];		/* more authorities that atoll-egress trusts; "": none */
+	char agent_config[PATH_MAX];		/* settings of atoll-agent, which reads them itself; "": none */
 	char dns_servers[256];			/* addresses with commas between them; "": those of the host */
 	struct inet_range allow_private[CONFIG_RANGES_MAX];	/* private ranges that sandboxes may reach */
 	uint32_t n_allow_private;

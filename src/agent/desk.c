@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* agent/desk: settings, policy, sessions and what belongs to them. */
+#include "agent/desk.h"
+
+#include <openssl/evp.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/session_log.h"
+#include "agent/visit.h"
+#include "base/log.h"
+#include "loop/loop.h"
+
+#define EXPIRE_EVERY_MS 10000
+
+static struct desk the;
+static struct timer *expiry;
+
+const struct desk *desk(void)
+{
+	return &the;
+}
+
+void desk_owner(const struct caller *who, char ret[DESK_OWNER_SIZE])
+{
+	(void)snprintf(ret, DESK_OWNER_SIZE, "%.60s/%.60s", who->team, who->key_id);
+}
+
+const char *desk_policy_key(const struct caller *who)
+{
+	return who->key_id[0] ? who->key_id : NULL;
+}
+
+/* Their sandboxes end by their own timeouts, which are no longer: nobody's key is at hand here. */
+static void on_expiry(void *user)
+{
+	(void)user;
+	(void)atoll_sessions_expire(the.sessions, NULL, NULL);
+	timer_arm(expiry, EXPIRE_EVERY_MS);
+}
+
+static void on_created(void *user, const struct atoll_session *s)
+{
+	(void)user;
+	session_log_put(s);
+	log_info("session created", "session=%s sandbox=%s", s->id, s->sandbox_id);
+}
+
+static void on_changed(void *user, const struct atoll_session *s)
+{
+	(void)user;
+	session_log_put(s);
+}
+
+static void on_destroyed(void *user, const struct atoll_session *s, const char *why)
+{
+	(void)user;
+	session_log_remove(s);
+	log_info("session ended", "session=%s sandbox=%s why=%s", s->id, s->sandbox_id, why);
+}
+
+static void adopt(void *user, const struct atoll_session *s)
+{
+	struct atoll_error ae;
+
+	(void)user;
+	if (atoll_sessions_adopt(the.sessions, s, &ae) < 0)
+		log_warn("a session is not taken over", "session=%s err=%s", s->id, ae.text);
+}
+
+int desk_open(const char *state_dir, const char *config, struct loop *l, struct err *e)
+{
+	struct atoll_error ae = { 0 };
+
+	if (atoll_agent_settings_load(config, &the.settings, &ae) < 0 || atoll_cache_new(0, &the.cache, &ae) < 0 ||
+	    atoll_breaker_new(&(struct atoll_breaker_config) { .failures = the.settings->breaker_failures, .open_ms = the.settings->breaker_open_ms }, &the.breaker, &ae) < 0)
+		return err_set(e, ae.no, "%s", ae.text);
+	const struct atoll_sessions_config cfg = {
+		.environment = the.settings->environment, .timeout_ms = the.settings->session_timeout_ms, .max_sessions = the.settings->max_sessions,
+		.limits = the.settings->limits, .on_created = on_created, .on_destroyed = on_destroyed, .on_changed = on_changed, .cache = the.cache,
+		.breaker = the.breaker, .retry = &the.settings->retry,
+	};
+
+	if (atoll_sessions_new(&cfg, &the.sessions, &ae) < 0)
+		return err_set(e, ae.no, "%s", ae.text);
+	expiry = timer_new(l, on_expiry, NULL);
+	if (!expiry)
+		return err_set(e, ENOMEM, "make a timer");
+	if (session_log_open(state_dir, adopt, NULL, e) < 0)
+		return err_wrap(e, "open the records of sessions");
+	timer_arm(expiry, 0);
+	return 0;
+}
+
+/* --- the audit log --- */
+
+bool desk_refuses(const struct visit *v, const struct atoll_verdict *verdict, const char *what, const char *session_id)
+{
+	if (verdict->severity == ATOLL_SEVERITY_NONE)
+		return false;
+	visit_audit(v, json_pack("{s:s,s:s,s:s,s:s,s:b,s:s*}", "event", "security_violation", "what", what, "rule", verdict->rule, "severity",
+		atoll_severity_name(verdict->severity), "allowed", verdict->allowed, "session", session_id));
+	return !verdict->allowed;
+}
+
+void desk_executed(const struct visit *v, const char *session_id, const char *language, struct str code, const char *outcome)
+{
+	unsigned char digest[EVP_MAX_MD_SIZE];
+	char hex[2 * EVP_MAX_MD_SIZE + 1] = "";
+	unsigned n = 0;
+
+	if (EVP_Digest(code.p ? code.p : "", code.n, digest, &n, EVP_sha256(), NULL) != 1)
+		n = 0;
+	for (unsigned i = 0; i < n; i++)
+		(void)snprintf(hex + 2 * i, 3, "%02x", digest[i]);
+	visit_audit(v, json_pack("{s:s,s:s*,s:s,s:s,s:I,s:s}", "event", "execution", "session", session_id, "language", language, "codeSha256", hex, "codeBytes",
+		(json_int_t)code.n, "outcome", outcome));
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* agent/desk: what the handlers of atoll-agent share: settings, policy, sessions, results, the breaker. There is one; any thread may use it. */
+#pragma once
+
+#include <jansson.h>
+
+#include "base/err.h"
+#include "base/str.h"
+#include "client/atoll.h"
+
+struct caller;
+struct loop;
+struct visit;
+
+#define DESK_OWNER_SIZE 128
+
+struct desk {
+	struct atoll_agent_settings *settings;	/* with the policy */
+	struct atoll_sessions *sessions;
+	struct atoll_cache *cache;
+	struct atoll_breaker *breaker;
+};
+
+/* Before the cage is closed: reads the settings and the records of sessions. */
+int desk_open(const char *state_dir, const char *config, struct loop *l, struct err *e);
+const struct desk *desk(void);
+
+/* Whose sessions they are: of the key, in its team. */
+void desk_owner(const struct caller *who, char ret[DESK_OWNER_SIZE]);
+
+/* By which name the policy knows the key; NULL: there is none. */
+const char *desk_policy_key(const struct caller *who);
+
+/* Tells the audit log of what the policy found in a call of `what` (EXECUTE_CODE, run_command): the rule, never the text. True: it is refused. */
+bool desk_refuses(const struct visit *v, const struct atoll_verdict *verdict, const char *what, const char *session_id);
+
+/* One execution, for the audit log: a hash of the code and how it ended, not the code. */
+void desk_executed(const struct visit *v, const char *session_id, const char *language, struct str code, const char *outcome);

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* agent/run: one piece of code in a session. */
+#include "agent/run.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/desk.h"
+#include "agent/visit.h"
+#include "base/fd.h"
+#include "http/json.h"
+
+static int failed(struct visit *v, const struct atoll_error *ae, const char *session_id, const char *language, struct str code, unsigned timeout_ms,
+		  struct run_outcome *ret)
+{
+	struct atoll_failure f;
+
+	atoll_failure_of(ae, session_id, "run code", timeout_ms, &f);
+	autofree char *text = atoll_failure_json(&f);
+
+	ret->away = f.transport;
+	ret->json = json_pack("{s:b,s:s*,s:n,s:[],s:{s:[],s:[]},s:o*}", "success", 0, "language", language, "text", "results", "logs", "stdout", "stderr",
+		"error", text ? json_loads(text, 0, NULL) : NULL);
+	if (language)
+		desk_executed(v, session_id, language, code, f.code);
+	return f.transport ? 503 : ae->no == EINVAL ? 400 : ae->no == E2BIG ? 413 : ae->status == 429 ? 429 : ae->no == ENOENT && ae->status == 404 ? 404 : 200;
+}
+
+static int refused(const struct atoll_verdict *verdict, const char *language, struct run_outcome *ret)
+{
+	ret->json = json_pack("{s:b,s:s,s:n,s:[],s:{s:[],s:[]},s:{s:s,s:s,s:s,s:s,s:s,s:s}}", "success", 0, "language", language, "text", "results", "logs", "stdout", "stderr",
+		"error", "name", "PolicyError", "code", "POLICY", "message", ATOLL_REFUSED, "rule", verdict->rule, "severity", atoll_severity_name(verdict->severity),
+		"reason", verdict->reason);
+	return 403;
+}
+
+/* The main result, where those look who want only that. */
+static void add_text(json_t *j)
+{
+	json_t *one;
+	size_t i;
+
+	(void)json_object_set_new(j, "text", json_null());
+	json_array_foreach(json_object_get(j, "results"), i, one) {
+		if (json_is_true(json_object_get(one, "is_main_result")) && json_is_string(json_object_get(one, "text")))
+			(void)json_object_set(j, "text", json_object_get(one, "text"));
+	}
+}
+
+/* The server tells of code that met the memory limit as an error of the code: what to do about it is the same as for other failures. */
+static void add_remedy(json_t *j)
+{
+	json_t *error = json_object_get(j, "error");
+	const char *name = json_string_value(json_object_get(error, "name"));
+	struct atoll_failure f;
+
+	if (!name || strcmp(name, "MEMORY_LIMIT") != 0)
+		return;
+	atoll_failure_of(&(struct atoll_error) { .no = ENOMEM, .text = "memory limit" }, NULL, NULL, 0, &f);
+	(void)json_object_set_new(error, "code", json_string(f.code));
+	(void)json_object_set_new(error, "remedy", json_string(f.remedy));
+}
+
+/* Names of warnings, and what has become of the sandbox, beside what the code gave. */
+static void add_more(json_t *j, const char *language, const struct atoll_session_result *r, const struct atoll_verdict *verdict)
+{
+	add_text(j);
+	add_remedy(j);
+	(void)json_object_set_new(j, "language", json_string(language));
+	(void)json_object_set_new(j, "success", json_boolean(!json_is_object(json_object_get(j, "error"))));
+	if (r->cached)
+		(void)json_object_set_new(j, "cached", json_true());
+	if (r->recovered)
+		(void)json_object_set_new(j, "recovered", json_pack("{s:s,s:b,s:s}", "strategy", "SANDBOX_UNAVAILABLE", "fromSnapshot", r->from_snapshot, "note",
+			r->from_snapshot ? "The earlier sandbox was gone. This ran in a new one with the files of its last snapshot; variables are gone." :
+			"The earlier sandbox was gone. This ran in a new, empty one; variables and files are gone."));
+	if (verdict->severity != ATOLL_SEVERITY_NONE)
+		(void)json_object_set_new(j, "warning", json_pack("{s:s,s:s,s:s}", "rule", verdict->rule, "severity", atoll_severity_name(verdict->severity),
+			"reason", verdict->reason));
+}
+
+int run_in_session(struct visit *v, struct atoll *a, const char *owner, const char *session_id, const char *language, const char *code, unsigned timeout_ms,
+		   struct run_outcome *ret)
+{
+	struct atoll_session_result r = { 0 };
+	struct atoll_error ae = { 0 };
+	struct atoll_verdict verdict;
+	const char *name = NULL;
+	autofree char *text = NULL;
+
+	*ret = (struct run_outcome) { 0 };
+	if (atoll_prepare_code(language, code, &name, &text, &ae) < 0)
+		return failed(v, &ae, session_id, NULL, str_of(code), 0, ret);
+	atoll_policy_code(desk()->settings->policy, desk_policy_key(&v->who), name, text, &verdict);
+	if (desk_refuses(v, &verdict, "EXECUTE_CODE", session_id))
+		return refused(&verdict, name, ret);
+	/* The imports that were put before it are no part of what may come from the cache. */
+	const char *run = atoll_cache_enabled(desk()->cache, session_id) && atoll_code_pure(name, code) ? code : text;
+	const struct atoll_code what = { .code = run, .language = name, .timeout_ms = timeout_ms };
+
+	if (atoll_session_run(desk()->sessions, a, owner, session_id, &what, NULL, &r, &ae) < 0)
+		return failed(v, &ae, session_id, name, str_of(code), timeout_ms, ret);
+	ret->json = json_loads(r.json, 0, NULL);
+	if (ret->json)
+		add_more(ret->json, name, &r, &verdict);
+	ret->success = json_is_true(json_object_get(ret->json, "success"));
+	desk_executed(v, session_id, name, str_of(code), r.cached ? "cached" : ret->success ? "ok" : "error");
+	atoll_session_result_done(&r);
+	return 200;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* agent/run: one piece of code in a session: made ready, looked at by the policy, run, recorded. */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "client/atoll.h"
+
+struct visit;
+
+struct run_outcome {
+	json_t *json;			/* {"success","language","text","results","logs","error"?,"cached"?,"recovered"?,...}; new reference */
+	bool success;			/* it ran, and ended without an error */
+	bool away;			/* the server could not be reached */
+};
+
+/* The HTTP status that fits: 200 whenever the code was run, whatever came of it. */
+int run_in_session(struct visit *v, struct atoll *a, const char *owner, const char *session_id, const char *language, const char *code, unsigned timeout_ms,
+		   struct run_outcome *ret);
+
+json_t *agent_session_json(const struct atoll_session *s);

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* agent/sessions_api: sessions over HTTP: made, listed, looked at, ended, and code run in them. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/desk.h"
+#include "agent/routes.h"
+#include "agent/run.h"
+#include "agent/visit.h"
+#include "base/fd.h"
+#include "client/client.h"
+#include "http/json.h"
+
+#define LIST_MAX 1000
+
+json_t *agent_session_json(const struct atoll_session *s)
+{
+	autofree char *text = atoll_session_json(s);
+
+	return text ? json_loads(text, 0, NULL) : NULL;
+}
+
+static void refuse(struct visit *v, const struct err *why)
+{
+	visit_error(v, 400, "%s", why->text);
+}
+
+void agent_sessions_list(struct visit *v)
+{
+	char owner[DESK_OWNER_SIZE];
+	struct atoll_session *all = calloc(LIST_MAX, sizeof *all);
+	json_t *list = json_array();
+
+	desk_owner(&v->who, owner);
+	(void)atoll_sessions_expire(desk()->sessions, NULL, owner);
+	size_t n = all ? atoll_sessions_list(desk()->sessions, owner, all, LIST_MAX) : 0;
+
+	for (size_t i = 0; i < n && i < LIST_MAX; i++)
+		(void)json_array_append_new(list, agent_session_json(&all[i]));
+	free(all);
+	visit_json(v, 200, list);
+}
+
+void agent_sessions_create(struct visit *v)
+{
+	autojson json_t *body = visit_body(v, true);
+	char owner[DESK_OWNER_SIZE];
+	struct atoll_session_spec spec = { .owner = owner, .agent_id = "default" };
+	struct atoll_session s;
+	struct atoll_error ae = { 0 };
+	struct err why = ERR_INIT;
+	json_t *limits = NULL;
+	bool reuse = false;
+
+	if (!body)
+		return;
+	desk_owner(&v->who, owner);
+	if (json_get_str(body, "agentId", &spec.agent_id, &why) < 0 || json_get_str(body, "userId", &spec.user_id, &why) < 0 ||
+	    json_get_str(body, "environment", &spec.environment, &why) < 0 || json_get_obj(body, "resourceLimits", &limits, &why) < 0 ||
+	    json_get_bool(body, "cache", &spec.cache, &why) < 0 || json_get_bool(body, "getOrCreate", &reuse, &why) < 0) {
+		refuse(v, &why);
+		return;
+	}
+	struct atoll *a = visit_client(v, &ae);
+
+	if (!a || client_resources(limits, &spec.limits, &ae) < 0) {
+		visit_fail(v, &ae);
+		return;
+	}
+	int rc = reuse ? atoll_session_get_or_create(desk()->sessions, a, &spec, &s, &ae) : atoll_session_create(desk()->sessions, a, &spec, &s, &ae);
+
+	if (rc < 0)
+		visit_fail(v, &ae);
+	else
+		visit_json(v, reuse && rc == 0 ? 200 : 201, agent_session_json(&s));
+}
+
+void agent_session_get(struct visit *v)
+{
+	char owner[DESK_OWNER_SIZE];
+	struct atoll_session s;
+	struct atoll_error ae;
+
+	desk_owner(&v->who, owner);
+	if (atoll_session_get(desk()->sessions, owner, v->param, &s, &ae) < 0)
+		visit_fail(v, &ae);
+	else
+		visit_json(v, 200, agent_session_json(&s));
+}
+
+void agent_session_delete(struct visit *v)
+{
+	char owner[DESK_OWNER_SIZE];
+	struct atoll_error ae = { 0 };
+	struct atoll *a = visit_client(v, &ae);
+
+	desk_owner(&v->who, owner);
+	if (!a || atoll_session_destroy(desk()->sessions, a, owner, v->param, &ae) < 0)
+		visit_fail(v, &ae);
+	else
+		visit_text(v, 204, NULL, NULL, STR_NULL);
+}
+
+void agent_session_execute(struct visit *v)
+{
+	autojson json_t *body = visit_body(v, false);
+	char owner[DESK_OWNER_SIZE];
+	const char *code = NULL, *language = NULL;
+	int64_t timeout = desk()->settings->retry.timeout_ms;
+	struct atoll_session s;
+	struct atoll_error ae = { 0 };
+	struct err why = ERR_INIT;
+
+	if (!body)
+		return;
+	desk_owner(&v->who, owner);
+	if (json_need_str(body, "code", &code, &why) < 0 || json_get_str(body, "language", &language, &why) < 0 ||
+	    json_get_int(body, "timeout", 1, 86400000, &timeout, &why) < 0) {
+		refuse(v, &why);
+		return;
+	}
+	struct atoll *a = visit_client(v, &ae);
+
+	if (!a || atoll_session_get(desk()->sessions, owner, v->param, &s, &ae) < 0) {
+		visit_fail(v, &ae);
+		return;
+	}
+	struct run_outcome out = { 0 };
+	if (!language && strncmp(code, "```", 3) != 0)
+		language = "python";
+	int status = run_in_session(v, a, owner, s.id, language, code, (unsigned)timeout, &out);
+
+	visit_json(v, status, out.json);
+}
