@@ -30,6 +30,11 @@ static const char *const levels[] = { "debug", "info", "warn", "error" };
 static int find_build(struct req *r, struct template_row *t, struct build_row *b)
 {
 	struct err e = ERR_INIT;
+
+	if (!is_build_id(r->param2)) {
+		reply_error(r, 400, "'%.60s' is not the id of a build, which is a UUID", r->param2);
+		return -1;
+	}
 	int no = catalog_row(r->front, r->caller.team, str_of(r->param), t, NULL, &e);
 
 	if (no == 0 && strcmp(t->team, r->caller.team) != 0)

@@ -223,6 +223,8 @@ void api_snapshots(struct req *r)
 		}
 		if (n > 1)
 			qsort(v, n, sizeof(struct snapshot *), newest_first);
+		if (n > 1 && a.by_name && !a.ref.has_tag)
+			n = 1;		/* of all tags of one name the newest */
 		reply_page(r, &a, v, n);
 	}
 	free(v);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* front/api_tags: names of versions of a template. */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -10,15 +11,11 @@
 #include "front/front.h"
 #include "front/reply.h"
 #include "front/request.h"
+#include "front/token.h"
 #include "http/json.h"
 
 #define TAGS_MAX 16
 #define DEFAULT_TAG "default"
-
-static bool looks_like_uuid(const char *z)
-{
-	return strlen(z) == 36 && z[8] == '-' && z[13] == '-' && z[18] == '-' && z[23] == '-' && strspn(z, "0123456789abcdef-") == 36;
-}
 
 int tag_parse(struct str text, char ret[TPL_TAG_SIZE])
 {
@@ -27,7 +24,7 @@ int tag_parse(struct str text, char ret[TPL_TAG_SIZE])
 	char whole[TPL_TAG_SIZE + 2] = "x:";
 
 	if (!str_copy(whole + 2, sizeof whole - 2, str_trim(text)) || strchr(whole + 2, ':') || snapshot_ref_parse(str_of(whole), &ref, &e) < 0 ||
-	    looks_like_uuid(ref.tag))
+	    is_build_id(ref.tag))
 		return -EINVAL;
 	memcpy(ret, ref.tag, TPL_TAG_SIZE);
 	return 0;
@@ -78,7 +75,7 @@ void api_tags_add(struct req *r)
 	const char *target = NULL;
 	struct template_row row;
 	struct snapshot_ref ref;
-	struct tag_row from;
+	struct build_row from;
 	struct err e = ERR_INIT;
 	json_t *v;
 	size_t i;
@@ -92,21 +89,21 @@ void api_tags_add(struct req *r)
 	tags = read_tags(r, body);
 	if (!tags || find_own(r, target, &row, &ref) < 0)
 		return;
-	if (tags_find(r->front->store, row.id, ref.tag, &from, &e) < 0) {
-		reply_error(r, 404, "tag '%s' does not exist for template '%s'", ref.tag, row.name);
+	if (catalog_build(r->front, &row, &ref, &from, &e) < 0) {
+		reply_err(r, &e);
 		return;
 	}
 	json_array_foreach(tags, i, v) {
 		struct tag_row to = { .created_ms = clock_wall_ms() };
 
 		(void)str_copy(to.tag, sizeof to.tag, str_of(json_string_value(v)));
-		memcpy(to.build, from.build, sizeof to.build);
+		memcpy(to.build, from.id, sizeof to.build);
 		if (tags_put(r->front->store, row.id, &to, &e) < 0) {
 			reply_err(r, &e);
 			return;
 		}
 	}
-	reply_json(r, 201, json_pack("{s:O,s:s}", "tags", tags, "buildID", from.build), NULL);
+	reply_json(r, 201, json_pack("{s:O,s:s}", "tags", tags, "buildID", from.id), NULL);
 }
 
 void api_tags_drop(struct req *r)
@@ -155,6 +152,41 @@ static int on_tag(void *user, const struct tag_row *t)
 	return 0;
 }
 
+/* Each version of a snapshot is a build to its clients. The id is made of the name that it is kept under, which is its own. */
+static void snapshot_build_id(const struct snapshot *sn, char ret[TPL_BUILD_SIZE])
+{
+	uint8_t hash[SHA256_SIZE];
+
+	sha256(str_of(sn->kept), hash);
+	hash[6] = (uint8_t)(0x80 | (hash[6] & 0x0f));
+	hash[8] = (uint8_t)(0x80 | (hash[8] & 0x3f));
+	(void)snprintf(ret, TPL_BUILD_SIZE, "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", hash[0], hash[1], hash[2],
+		hash[3], hash[4], hash[5], hash[6], hash[7], hash[8], hash[9], hash[10], hash[11], hash[12], hash[13], hash[14], hash[15]);
+}
+
+/* NULL: no snapshot of the caller's has that name. */
+static json_t *snapshot_tags(struct req *r)
+{
+	struct snapshot_ref ref;
+	const struct snapshot *sn;
+	char build[TPL_BUILD_SIZE];
+	json_t *list = NULL;
+	struct err e = ERR_INIT;
+
+	if (snapshot_ref_parse(str_of(r->param), &ref, &e) < 0)
+		return NULL;
+	ref.has_tag = false;		/* all of them, whichever was named */
+	LIST_FOREACH(sn, &r->front->snapshots, link) {
+		if (strcmp(sn->team, r->caller.team) != 0 || !snapshot_matches(r->front, sn, &ref))
+			continue;
+		if (!list)
+			list = json_array();
+		snapshot_build_id(sn, build);
+		(void)json_array_append_new(list, json_pack("{s:s,s:s,s:o}", "tag", sn->tag, "buildID", build, "createdAt", time_json(sn->created_ms)));
+	}
+	return list;
+}
+
 void api_template_tags(struct req *r)
 {
 	struct template_row row;
@@ -166,8 +198,13 @@ void api_template_tags(struct req *r)
 		reply_json(r, 200, json_pack("[{s:s,s:s,s:o}]", "tag", DEFAULT_TAG, "buildID", tp->key, "createdAt", time_json(tp->built_ms)), NULL);
 		return;
 	}
-	json_t *list = json_array();
+	json_t *list = no == -ENOENT ? snapshot_tags(r) : NULL;
 
+	if (list) {
+		reply_json(r, 200, list, NULL);
+		return;
+	}
+	list = json_array();
 	if (no == 0 && tags_each(r->front->store, row.id, on_tag, list, &e) == 0) {
 		reply_json(r, 200, list, NULL);
 		return;

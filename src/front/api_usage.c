@@ -21,6 +21,7 @@
 
 #define IDS_MAX 100
 #define TEAM_RANGE_S (7ull * 24 * 3600)
+#define TIME_MAX_S 10413791999ull	/* the end of the year 2299, the last that E2B's own store can hold */
 #define TEAM_POINTS_MAX 1000
 #define TEXT_MAX (4 * 1024 * 1024)
 
@@ -157,7 +158,12 @@ static int read_team_range(struct req *r, uint64_t *from_s, uint64_t *to_s)
 		reply_error(r, 403, "this key is not of team '%.64s'", r->param);
 		return -EACCES;
 	}
-	return read_range(r, from_s, to_s);
+	if (read_range(r, from_s, to_s) < 0)
+		return -EINVAL;
+	if (*to_s <= TIME_MAX_S)
+		return 0;
+	reply_error(r, 400, "query parameter 'end': the end time cannot be after the year 2299");
+	return -EINVAL;
 }
 
 void api_team_metrics(struct req *r)

@@ -575,12 +575,11 @@ static int on_untagged(void *user, const char *kept)
 int builds_gc(struct front *f, uint64_t max_bytes, struct gc_result *ret, struct err *e)
 {
 	struct gc g = { 0 };
-	int r = builds_strip(f->store, on_untagged, f, e);
+	int r = layers_each(f->store, on_layer, &g, e);
 
-	if (r < 0)
-		return r;
-	r = layers_each(f->store, on_layer, &g, e);
-
+	/* Builds without a tag can still be named by their ids, for as long as there is room: the last layer of each is counted here. */
+	if (r == 0 && (g.bytes > max_bytes || max_bytes == 0))
+		r = builds_strip(f->store, on_untagged, f, e);
 	*ret = (struct gc_result) { 0 };
 	for (size_t i = 0; r == 0 && i < g.n && (g.bytes > max_bytes || max_bytes == 0); i++) {
 		if (is_in_use(f, g.v[i].kept))

@@ -86,6 +86,13 @@ void box_helper(struct build *b, json_t *args, void (*then)(struct build *b))
 
 /* --- its start ----------------------------------------------------------------------------------------------- */
 
+static const char *fact(const json_t *facts, const char *name, const char *otherwise)
+{
+	const char *v = json_string_value(json_object_get(facts, name));
+
+	return v ? v : otherwise;
+}
+
 /* The commands of the template that it is based on, unless it has its own. */
 static void inherit_start(struct build *b, json_t *facts)
 {
@@ -94,6 +101,8 @@ static void inherit_start(struct build *b, json_t *facts)
 
 	if (!start || *b->spec.start_cmd)
 		return;
+	b->start.inherited = str_copy(b->start.user, sizeof b->start.user, str_of(fact(facts, "startUser", b->user))) &&
+		str_copy(b->start.workdir, sizeof b->start.workdir, str_of(fact(facts, "startWorkdir", b->workdir)));
 	(void)json_object_set(b->spec.body, "atoll facts", facts);	/* they live as long as what the client sent */
 	b->spec.start_cmd = start;
 	if (ready && !*b->spec.ready_cmd)
@@ -142,7 +151,7 @@ static void on_settled(void *user, const struct init_result *re)
 	fd_close(re->fd);
 	if (re->no || re->status != 204)
 		build_fail(b, "start the sandbox in which it is built: %s", re->no ? re->text : "its init refuses");
-	else if (b->fresh && b->cached == 0)
+	else if (b->fresh && !b->from[0])	/* whatever is kept of it has been through this; steps without a layer have not */
 		box_helper(b, json_pack("[s]", "provision"), ask_facts);
 	else
 		ask_facts(b);

@@ -83,6 +83,11 @@ static struct init_run *run(struct build *b, const char *cmd, const struct run_o
 		.wait_ms = wait_ms,
 	};
 
+	if (b->start.inherited) {
+		sp.as_user = b->start.user;
+		sp.cwd = *b->start.workdir ? b->start.workdir : build_home(b, b->start.user);
+	}
+
 	return init_run_new(b->front, &sp, ops, b);
 }
 
@@ -148,6 +153,10 @@ void final_run(struct build *b)
 	if (has_start(b)) {
 		(void)json_object_set_new(j, "startCmd", json_string(b->spec.start_cmd));
 		(void)json_object_set_new(j, "readyCmd", json_string(*b->spec.ready_cmd ? b->spec.ready_cmd : READY_DEFAULT));
+	}
+	if (has_start(b) && b->start.inherited) {
+		(void)json_object_set_new(j, "startUser", json_string(b->start.user));
+		(void)json_object_set_new(j, "startWorkdir", json_string(b->start.workdir));
 	}
 	json_put(&text, j);
 	if (text.bad)

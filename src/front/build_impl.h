@@ -48,6 +48,10 @@ struct build {
 	json_t *base_env, *env, *homes;
 	char user[BUILD_USER_SIZE];
 	char workdir[BUILD_DIR_SIZE];	/* "": the user's home */
+	struct {			/* who runs a start command that is the base's, and where: its own, whatever the steps change */
+		bool inherited;
+		char user[BUILD_USER_SIZE], workdir[BUILD_DIR_SIZE];
+	} start;
 	struct build_lines lines;
 	char label[64];			/* of the lines */
 

@@ -63,17 +63,38 @@ void catalog_limits(const struct front *f, const struct template *tpl, const str
 	limits_clip(ret, &range.maxima);
 }
 
+bool is_build_id(const char *z)
+{
+	return strlen(z) == 36 && z[8] == '-' && z[13] == '-' && z[18] == '-' && z[23] == '-' && strspn(z, "0123456789abcdef-") == 36;
+}
+
+int catalog_build(const struct front *f, const struct template_row *row, const struct snapshot_ref *ref, struct build_row *ret, struct err *e)
+{
+	struct tag_row tag;
+
+	if (is_build_id(ref->tag)) {		/* no tag has that form */
+		if (builds_find(f->store, ref->tag, ret, e) < 0 || strcmp(ret->template_id, row->id) != 0)
+			return err_set(e, ENOENT, "build '%s' does not exist for template '%s'", ref->tag, row->name);
+	} else if (tags_find(f->store, row->id, ref->tag, &tag, e) < 0) {
+		return ref->has_tag ? err_set(e, ENOENT, "tag '%s' does not exist for template '%s'", ref->tag, row->name) :
+			err_set(e, ENOENT, "template '%s' has no build that is ready", row->name);
+	} else if (builds_find(f->store, tag.build, ret, e) < 0) {
+		return err_set(e, ENOENT, "template '%s' has no build that is ready", row->name);
+	}
+	if (strcmp(ret->status, "ready") != 0)
+		return err_set(e, ENOENT, "template '%s' has no build that is ready", row->name);
+	if (!ret->kept[0] && is_build_id(ref->tag))
+		return err_set(e, ENOENT, "build '%s' of template '%s' had no tag and was tidied away", ret->id, row->name);
+	return 0;
+}
+
 static int take_build(const struct front *f, const struct template_row *row, const struct snapshot_ref *ref, struct catalog_entry *ret,
 	struct err *e)
 {
-	struct tag_row tag;
 	struct build_row b;
 
-	if (tags_find(f->store, row->id, ref->tag, &tag, e) < 0)
-		return ref->has_tag ? err_set(e, ENOENT, "tag '%s' does not exist for template '%s'", ref->tag, row->name) :
-			err_set(e, ENOENT, "template '%s' has no build that is ready", row->name);
-	if (builds_find(f->store, tag.build, &b, e) < 0 || strcmp(b.status, "ready") != 0)
-		return err_set(e, ENOENT, "template '%s' has no build that is ready", row->name);
+	if (catalog_build(f, row, ref, &b, e) < 0)
+		return -e->no;
 	*ret = (struct catalog_entry) {
 		.what = b.what, .is_built = true, .row = *row,
 	};

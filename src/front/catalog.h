@@ -31,6 +31,10 @@ int catalog_find(const struct front *f, const char *team, struct str ref, struct
 /* A built one without looking at its builds. -ENOENT; -EPERM: another team's that is not public. */
 int catalog_row(const struct front *f, const char *team, struct str ref, struct template_row *ret, struct snapshot_ref *ret_ref, struct err *e);
 
+/* The build that the tag of a reference means: a tag, or the id of a build of that template. -ENOENT, in words for the client. */
+int catalog_build(const struct front *f, const struct template_row *row, const struct snapshot_ref *ref, struct build_row *ret, struct err *e);
+bool is_build_id(const char *z);	/* in the form of one: a UUID */
+
 /* What sandboxes of that build get: its own, and for the rest what holds for all. */
 void catalog_limits(const struct front *f, const struct template *tpl, const struct build_row *b, struct msg_limits *ret);
 void catalog_names(const struct front *f, const struct template_row *r, char ret[SNAPSHOT_NAME_SIZE]);	/* "namespace/name" */

@@ -68,8 +68,7 @@ static bool may_pass_traffic(struct sandbox *sb, struct http_req *rq, uint16_t p
 	if (!*sb->traffic_token || secret_eq(shown, str_of(sb->traffic_token)))
 		return true;
 	note_refused(sb, rq, port, "traffic access token is missing or wrong");
-	proxy_refuse(rq, 403, str_of(sb->id), port, shown.n ? "The header e2b-traffic-access-token does not match" :
-		     "The header e2b-traffic-access-token is missing");
+	proxy_no_traffic_token(rq, str_of(sb->id), port, shown.n > 0);
 	return false;
 }
 

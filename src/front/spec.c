@@ -168,7 +168,7 @@ static int parse_internet(const json_t *body, struct spec *sp, struct err *e)
 	if (network && spec_network(network, sp, e) < 0)
 		return -e->no;
 	if ((sp->flags & SPEC_PRIVATE_TRAFFIC) && !(sp->flags & SPEC_SECURE))
-		return err_set(e, EINVAL, "field 'network.allowPublicTraffic' must not be false without 'secure'");
+		return err_set(e, EINVAL, "You cannot create a sandbox without public access unless you enable secure envd access via 'secure' flag.");
 	return 0;
 }
 

@@ -70,7 +70,7 @@ double usage_cpu_pct(const struct usage_sample *s, const struct msg_limits *lim)
 {
 	uint32_t n = usage_cpus(lim);
 
-	return (double)(int64_t)(s->cpu_pct * 100.0 / (n ? n : 1) + 0.5) / 100;
+	return (double)(int64_t)(s->cpu_pct * 100.0 / (n ? n : 1) + 0.999) / 100;	/* upwards: little is not nothing */
 }
 
 static void on_usage(void *user, const struct warden_reply *re)

@@ -57,11 +57,21 @@ static bool ended_well(int status)
 	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
+/* Of the template from which the command is, where that is another; "" is as good as nothing. */
+static const char *context(const json_t *t, const char *own, const char *inherited)
+{
+	const char *v = json_string_value(json_object_get(t, inherited));
+
+	if (!v)
+		v = json_string_value(json_object_get(t, own));
+	return v && *v ? v : NULL;
+}
+
 int build_start(const struct init *in, unsigned wait_s, struct err *e)
 {
 	autojson json_t *t = template_read();
 	const char *start = json_string_value(json_object_get(t, "startCmd")), *ready = json_string_value(json_object_get(t, "readyCmd"));
-	const char *name = json_string_value(json_object_get(t, "user")), *cwd = json_string_value(json_object_get(t, "workdir"));
+	const char *name = context(t, "user", "startUser"), *cwd = context(t, "workdir", "startWorkdir");
 	struct userdb db autousers = { 0 };
 	struct user u;
 	uint64_t until = clock_mono_ms() + wait_s * 1000ull;

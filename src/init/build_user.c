@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/fd.h"
 #include "base/str.h"
 #include "init/build.h"
@@ -16,6 +17,7 @@
 #define FIRST_UID 1000
 #define LAST_UID 60000
 #define NAME_MAX_ 32
+#define PROFILE_MAX (16 * 1024)
 
 static bool is_number(const char *z)
 {
@@ -211,6 +213,38 @@ int build_add_user(const char *name, bool sudo, struct err *e)
 	return sudo ? allow_sudo(name, e) : 0;
 }
 
+/* Login shells of Debian and Alpine set PATH anew, and with it the image's own is gone: commands are run by login shells. Here they
+ * keep the one that they are given. */
+static int keep_path(struct err *e)
+{
+	static const char before[] = "atoll_path=$PATH\n", after[] = "PATH=${atoll_path:-$PATH}; unset atoll_path\n";
+	autoclose int fd = open("/etc/profile", O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	autobuf struct buf out = BUF_INIT(2 * PROFILE_MAX);
+	char text[PROFILE_MAX];
+	ssize_t n = fd < 0 ? -1 : pread(fd, text, sizeof text, 0);
+	struct str rest = { text, n > 0 ? (size_t)n : 0 };
+	bool done = false;
+
+	if (rest.n == 0 || rest.n == sizeof text || memmem(text, rest.n, "atoll_path", strlen("atoll_path")))
+		return 0;
+	buf_z(&out, before);
+	while (rest.p && rest.n) {
+		struct str line = str_cut(&rest, '\n');
+
+		buf_str(&out, line);
+		buf_ch(&out, '\n');
+		if (!done && str_starts(line, "export PATH")) {
+			buf_z(&out, after);
+			done = true;
+		}
+	}
+	if (!done || out.bad)
+		return 0;
+	if (ftruncate(fd, 0) < 0 || lseek(fd, 0, SEEK_SET) < 0 || fd_write_all(fd, out.p, out.n) < 0)
+		return err_sys(e, "write '/etc/profile'");
+	return 0;
+}
+
 /* As far as an image lets us: a program that it does not have is not brought along. */
 int build_provision(struct err *e)
 {
@@ -227,7 +261,7 @@ int build_provision(struct err *e)
 	if (userdb_find(&db, STR_LIT("root"), &u) < 0 &&
 	    (append("/etc/group", 0644, "root:x:0:\n", e) < 0 || append("/etc/passwd", 0644, "root:x:0:0:root:/root:/bin/bash\n", e) < 0))
 		return -e->no;
-	if (build_add_user("user", true, e) < 0)
+	if (build_add_user("user", true, e) < 0 || keep_path(e) < 0)
 		return -e->no;
 	for (size_t i = 0; i < ARRAY_LEN(open_dirs); i++) {
 		(void)mkdir(open_dirs[i], 0777);

@@ -489,6 +489,18 @@ test('a template from an image, by the SDK', { skip, timeout: 300000 }, async ()
 		const out = await sbx.commands.run('cat /tmp/built; . /etc/os-release; echo $ID; whoami; echo $FROM_IMAGE')
 		assert.deepEqual(out.stdout.trim().split('\n'), ['built', 'debian', 'user', 'yes'])
 		await sbx.kill()
+		// Steps that leave no layer are found in the cache, too, and what an image lacks is brought along all the same.
+		const env = Template().fromImage('ubuntu:22.04').setEnvs({ ADDED: 'yes', PATH: '${PATH}:/opt/own' })
+		for (const more of ['true', 'id -un >/tmp/who; echo "$PATH" >/tmp/path']) {
+			await Template.build(env.runCmd(more), 'of-env', { ...opts, cpuCount: 1, memoryMB: 512 })
+		}
+		const second = await Sandbox.create('of-env', { ...opts, timeoutMs: 60000 })
+		const seen = (await second.commands.run('cat /tmp/who /tmp/path; echo "$PATH"')).stdout.trim().split('\n')
+		assert.equal(seen[0], 'user')
+		assert.match(seen[1], /:\/opt\/own/, 'the path of the template, while it is built')
+		assert.match(seen[2], /:\/opt\/own/, 'and when it is used')
+		await second.kill()
+		assert.equal((await api('DELETE', '/templates/of-env', undefined, { base: own.url, key: own.key })).status, 204)
 		const shared = process.env.ATOLL_CACHE ?? '/var/cache/atoll'
 		const keys = () => fs.readdirSync(path.join(shared, 'templates')).filter((k) => /^image=docker.io\/library\/ubuntu:22.04$/m.test(fs.readFileSync(path.join(shared, 'templates', k, 'info'), 'utf8')))
 		const pinsOf = (k) => fs.readdirSync(path.join(shared, 'images/users')).filter((u) => fs.existsSync(path.join(shared, 'images/users', u, k)))

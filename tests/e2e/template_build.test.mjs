@@ -120,6 +120,17 @@ test('the start command is running in every sandbox, when the ready command has 
 		await inside(name, async (sbx, sh) => assert.equal(await sh('curl -s http://127.0.0.1:8123/index.html'), 'served'))
 })
 
+test('a start command that is inherited runs as its own template had it, wherever the new one works', async () => {
+	const name = nameOf('upper'), below = nameOf('below')
+	const start = 'echo "$(id -un) $PWD" >>/tmp/started; sleep infinity'
+	await build(Template().fromTemplate('base').setWorkdir('/srv/below').setStartCmd(start, 'test -s /tmp/started'), below)
+	await build(Template().fromTemplate(below).runCmd('rm -f /tmp/started').setUser('root').setWorkdir('/srv/upper'), name)
+	await inside(name, async (sbx, sh) => {
+		assert.equal(await sh('tail -n1 /tmp/started'), 'user /srv/below')
+		assert.equal(await sh('id -un; pwd', {}), 'root\n/srv/upper')
+	})
+})
+
 test('a failure tells the step, its output and its exit code; the version before stays in use', async () => {
 	const name = nameOf('fails')
 	await build(Template().fromTemplate('base').runCmd('echo good > /home/user/which'), name)
@@ -216,6 +227,21 @@ test('tags name builds: given, moved, removed', async () => {
 	})
 	assert.equal((await api('DELETE', `/templates/${name}`)).status, 204)
 	assert.equal(await Template.exists(name), false)
+})
+
+test('a build can be named by its id: for a tag, and for a sandbox', async () => {
+	const name = nameOf('byid')
+	const one = await build(Template().fromTemplate('base').runCmd('echo 1 >/tmp/version'), name)
+	const two = await build(Template().fromTemplate('base').runCmd('echo 2 >/tmp/version'), name)
+	for (const [b, version] of [[one, '1'], [two, '2']]) {
+		const re = await api('POST', '/templates/tags', { target: `${b.templateId}:${b.buildId}`, tags: ['stable'] })
+		assert.deepEqual([re.status, re.json.buildID], [201, b.buildId])
+		await inside(`${name}:stable`, async (sbx, sh) => assert.equal(await sh('cat /tmp/version'), version))
+	}
+	await inside(`${name}:${one.buildId}`, async (sbx, sh) => assert.equal(await sh('cat /tmp/version'), '1'))
+	const strange = await api('POST', '/templates/tags', { target: `${name}:00000000-0000-4000-8000-000000000000`, tags: ['x'] })
+	assert.equal(strange.status, 404)
+	assert.equal((await api('GET', `/templates/${name}/builds/nonsense/status`)).status, 400)
 })
 
 test('another team sees a template only when it is public', async () => {
