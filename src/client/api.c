@@ -11,9 +11,17 @@ int api_call(struct atoll *a, struct call *c, struct atoll_error *e)
 {
 	if (!c->path)
 		return client_no_memory(e);
-	if ((!a->keyless && call_header(c, "X-API-Key: %s", a->api_key) < 0) || (a->team && call_header(c, "X-Team-ID: %s", a->team) < 0))
+	if (a->api_key && !a->keyless && call_header(c, "X-API-Key: %s", a->api_key) < 0)
 		return client_no_memory(e);
-	return call_run(a, c, e);
+	if (a->team && call_header(c, "X-Team-ID: %s", a->team) < 0)
+		return client_no_memory(e);
+	if (!a->api_key && a->access_token && call_header(c, "Authorization: Bearer %s", a->access_token) < 0)
+		return client_no_memory(e);
+	int rc = call_run(a, c, e);
+
+	if (rc < 0 && e->status == 401 && !a->api_key && !a->access_token)
+		return client_fail(e, EACCES, 401, "%s wants a key, and none was given: set E2B_API_KEY", a->api_url);
+	return rc;
 }
 
 int api_send(struct atoll *a, struct call *c, const json_t *body, struct atoll_error *e)

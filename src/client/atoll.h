@@ -42,19 +42,46 @@ struct atoll_pair {
 
 #define ATOLL_NO_TIMEOUT ((unsigned)-1)
 
+/* One line of JSON for each call, with its outcome, its duration and how much it moved, never content or secrets:
+ * {"time":"...","level":"info","op":"run_code","sandbox":"i...","status":200,"ms":2.1,"contentLength":12,"receivedLength":210,"resultsCount":1} */
+typedef void atoll_log_line(void *user, const char *line);
+
+/* Where a server is, and the key to it. What is NULL is taken from the environment (unless no_env), else it is found out:
+ *
+ *	api_key		E2B_API_KEY; else access_token, E2B_ACCESS_TOKEN; else the key of a server on this machine, from its state
+ *			directory; else, for an api_url on the loopback address, none
+ *	api_url		E2B_API_URL, else https://api.DOMAIN; without a key that was given the server's on this machine
+ *	domain		E2B_DOMAIN, else "e2b.app"
+ *	sandbox_url	E2B_SANDBOX_URL (if api_url is not given here); else api_url, if that and no domain is known (header lines say
+ *			which sandbox is meant); else https://PORT-ID.DOMAIN, or https://sandbox.DOMAIN for E2B's own
+ *	template_id	E2B_TEMPLATE_ID, else "code-interpreter-v1"
+ *	state_dir	"/var/lib/atoll"
+ *	ca_file		SSL_CERT_FILE, else the CAs of the system; PEM
+ *	mock		ATOLL_MOCK=1: no server, see below
+ *	log		ATOLL_LOG: "stderr", or a file to which lines are appended */
 struct atoll_config {
 	size_t size;
 	const char *api_url;		/* "http://127.0.0.1:8080" */
-	const char *sandbox_url;	/* where calls into sandboxes go; NULL: api_url */
+	const char *sandbox_url;	/* where calls into sandboxes go */
 	const char *api_key;
+	const char *domain;		/* "sbx.example.org", with a port if it is not 443 */
+	const char *access_token;	/* sent as a bearer token, if there is no key */
+	const char *template_id;	/* of sandboxes whose struct atoll_spec has none */
+	const char *state_dir, *ca_file;
+	bool no_env;			/* only what is given here counts */
+	bool mock;
+	atoll_log_line *log;		/* by the thread that made the call, which several may do at once */
+	void *log_user;
 };
 
 const char *atoll_version(void);
 
+/* cfg NULL: all from the environment. -EINVAL: something is missing, and e says which variable, or is bad; nothing was sent. */
 int atoll_new(const struct atoll_config *cfg, struct atoll **ret, struct atoll_error *e);
 void atoll_free(struct atoll *a);
+bool atoll_is_mock(const struct atoll *a);
 
-/* While a call waits, `stop` is asked about once a second; true ends the call with -ECANCELED. NULL: never. */
+/* While a call waits, `stop` is asked about once a second; true ends the call with -ECANCELED. NULL: never. To be set while no call runs. */
 void atoll_set_stop(struct atoll *a, bool (*stop)(void *user), void *user);
 
 /* 0 if a server answers at api_url. */
@@ -64,7 +91,7 @@ int atoll_health(struct atoll *a, struct atoll_error *e);
 
 struct atoll_spec {
 	size_t size;
-	const char *template_id;	/* id or alias */
+	const char *template_id;	/* id or alias; NULL: see struct atoll_config */
 	unsigned timeout_s;		/* after which it ends by itself; 0: the server's default */
 	const struct atoll_pair *metadata;
 	size_t n_metadata;
@@ -77,7 +104,7 @@ struct atoll_spec {
 	size_t n_limits;
 };
 
-int atoll_sandbox_create(struct atoll *a, const struct atoll_spec *spec, struct atoll_sandbox **ret, struct atoll_error *e);
+int atoll_sandbox_create(struct atoll *a, const struct atoll_spec *spec, struct atoll_sandbox **ret, struct atoll_error *e);	/* spec NULL: all defaults */
 
 /* An existing one, to work in it. A paused one is resumed; else its timeout stays as it is. */
 int atoll_sandbox_open(struct atoll *a, const char *id, struct atoll_sandbox **ret, struct atoll_error *e);
@@ -86,6 +113,11 @@ const char *atoll_sandbox_id(const struct atoll_sandbox *sb);
 const char *atoll_sandbox_json(const struct atoll_sandbox *sb);	/* what the server told about it; holds its token */
 int atoll_sandbox_running(struct atoll_sandbox *sb, struct atoll_error *e);	/* 1, or 0: it has ended or is paused */
 void atoll_sandbox_free(struct atoll_sandbox *sb);		/* the sandbox itself lives on */
+
+#define ATOLL_HOST_SIZE 320
+
+/* "PORT-ID.DOMAIN": what others call a port of it, over https. -ENOENT: the server has no domain. */
+int atoll_sandbox_host(const struct atoll_sandbox *sb, unsigned port, char *ret, size_t size, struct atoll_error *e);
 
 int atoll_kill(struct atoll *a, const char *id, struct atoll_error *e);	/* -ENOENT: there is none */
 int atoll_pause(struct atoll *a, const char *id, struct atoll_error *e);	/* -EBUSY: it is paused already */

@@ -6,8 +6,10 @@
 #include <stdlib.h>
 #include <strings.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "client/client.h"
+#include "client/mock.h"
 #include "http/json.h"
 
 #define CONNECT_TIMEOUT_MS 10000L
@@ -61,6 +63,7 @@ static size_t on_body(char *p, size_t size, size_t n, void *user)
 	struct call *c = user;
 	long status = 0;
 
+	c->log.received += size * n;
 	if (c->taker)
 		curl_easy_getinfo(c->h, CURLINFO_RESPONSE_CODE, &status);
 	if (status >= 200 && status <= 299) {
@@ -89,9 +92,11 @@ static size_t on_source(char *p, size_t size, size_t n, void *user)
 	struct call *c = user;
 	ssize_t got = c->source(c->source_user, p, size * n);
 
-	if (got >= 0)
+	if (got >= 0 && (size_t)got <= size * n) {
+		c->log.sent += (uint64_t)got;
 		return (size_t)got;
-	c->source_no = (int)got;
+	}
+	c->source_no = got < 0 ? (int)got : -EOVERFLOW;
 	return CURL_READFUNC_ABORT;
 }
 
@@ -103,8 +108,7 @@ static int on_progress(void *user, curl_off_t dt, curl_off_t dn, curl_off_t ut, 
 	return a->stop && a->stop(a->stop_user) ? 1 : 0;
 }
 
-/* A proxy of the environment stands between this machine and others, not between it and itself. */
-static bool is_loopback(const char *url)
+bool client_is_loopback(const char *url)
 {
 	struct str s = str_of(url);
 
@@ -139,13 +143,20 @@ void client_setup_handle(struct atoll *a, CURL *h, const char *url)
 	curl_easy_setopt(h, CURLOPT_NOPROGRESS, 0L);
 	curl_easy_setopt(h, CURLOPT_XFERINFOFUNCTION, on_progress);
 	curl_easy_setopt(h, CURLOPT_XFERINFODATA, a);
+	/* One version that all speak, and in which a caller who leaves is seen to leave. */
+	curl_easy_setopt(h, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+	curl_easy_setopt(h, CURLOPT_PROTOCOLS_STR, "http,https");
+	if (a->mock)
+		mock_setup_handle(a->mock, h);
+	if (a->ca_file)
+		curl_easy_setopt(h, CURLOPT_CAINFO, a->ca_file);
 	if (a->open) {
 		curl_easy_setopt(h, CURLOPT_OPENSOCKETFUNCTION, on_open);
 		curl_easy_setopt(h, CURLOPT_OPENSOCKETDATA, a);
 		curl_easy_setopt(h, CURLOPT_SOCKOPTFUNCTION, on_opened);
 		curl_easy_setopt(h, CURLOPT_TCP_KEEPALIVE, 0L);
 	}
-	if (is_loopback(url))
+	if (client_is_loopback(url))
 		curl_easy_setopt(h, CURLOPT_PROXY, "");
 }
 
@@ -183,6 +194,23 @@ static CURLcode perform(struct atoll *a, struct call *c, const char *url, long *
 	return rc;
 }
 
+/* What came of it. */
+static int judge(struct call *c, CURLcode rc, struct atoll_error *e)
+{
+	if (c->source_no < 0)
+		return client_fail(e, -c->source_no, 0, "read the content: %s", strerrordesc_np(-c->source_no));
+	if (c->taker_stopped)
+		return client_fail(e, ECANCELED, 0, "interrupted");
+	if (c->answer.bad)
+		return client_fail(e, EFBIG, 0, "the answer of %s is too large", c->base);
+	/* A server may refuse an upload and close before it has read all of it: its reason counts, not the break. */
+	if (rc != CURLE_OK && !(c->status >= 400 && rc == CURLE_SEND_ERROR))
+		return client_curl_failed(e, rc, c->base);
+	if (c->status < 200 || c->status > 299)
+		return client_refused(e, c->status, buf_view(&c->answer));
+	return 0;
+}
+
 int call_run(struct atoll *a, struct call *c, struct atoll_error *e)
 {
 	autofree char *url = str_fmt("%s%s", c->base, c->path);
@@ -193,26 +221,23 @@ int call_run(struct atoll *a, struct call *c, struct atoll_error *e)
 	c->h = handle_take(a);
 	if (!c->h)
 		return client_no_memory(e);
+	c->log.a = a;
+	c->log.begin_us = clock_mono_us();
+	c->log.sent = c->body.n;
 	CURLcode rc = perform(a, c, url, &status);
 	handle_give(a, take_ptr(&c->h));
 	c->status = (int)status;
+	c->log.end_us = clock_mono_us();
+	int r = judge(c, rc, e);
 
-	if (c->source_no < 0)
-		return client_fail(e, -c->source_no, 0, "read the content: %s", strerrordesc_np(-c->source_no));
-	if (c->taker_stopped)
-		return client_fail(e, ECANCELED, 0, "interrupted");
-	if (c->answer.bad)
-		return client_fail(e, EFBIG, 0, "the answer of %s is too large", c->base);
-	/* A server may refuse an upload and close before it has read all of it: its reason counts, not the break. */
-	if (rc != CURLE_OK && !(status >= 400 && rc == CURLE_SEND_ERROR))
-		return client_curl_failed(e, rc, c->base);
-	if (c->status < 200 || c->status > 299)
-		return client_refused(e, c->status, buf_view(&c->answer));
-	return 0;
+	c->log.failed = -r;
+	return r;
 }
 
 void call_done(struct call *c)
 {
+	if (c->log.a)
+		call_log(c);
 	curl_slist_free_all(c->headers);
 	buf_done(&c->answer);
 }

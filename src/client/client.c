@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client: where a server is and the key to it; errors. */
+/* client: errors, handles of libcurl, structs of callers. */
 #include "client/client.h"
 
 #include <errno.h>
@@ -81,7 +81,9 @@ int client_refused(struct atoll_error *e, int status, struct str body)
 	json_t *j = json_loadb(body.p ? body.p : "", body.n, 0, NULL);
 	const char *text = json_string_value(json_object_get(j, "message"));
 
-	if (status == 401)
+	if (status >= 300 && status <= 399)
+		client_fail(e, EPROTO, status, "the server answered with a redirect (%d), which is not followed", status);
+	else if (status == 401)
 		client_fail(e, no, status, "the server refused the key: %s (401)", text ? text : "no reason given");
 	else if (text)
 		client_fail(e, no, status, "%s (%d)", text, status);
@@ -104,6 +106,11 @@ int client_curl_failed(struct atoll_error *e, CURLcode rc, const char *url)
 		return client_fail(e, ETIMEDOUT, 0, "no answer in time from %s", url);
 	case CURLE_ABORTED_BY_CALLBACK:
 		return client_fail(e, ECANCELED, 0, "interrupted");
+	case CURLE_PEER_FAILED_VERIFICATION:
+	case CURLE_SSL_CONNECT_ERROR:
+	case CURLE_SSL_CACERT_BADFILE:
+	case CURLE_SSL_ISSUER_ERROR:
+		return client_fail(e, EKEYREJECTED, 0, "the certificate of %s is not one to trust for that name (%s)", url, curl_easy_strerror(rc));
 	case CURLE_URL_MALFORMAT:
 	case CURLE_UNSUPPORTED_PROTOCOL:
 		return client_fail(e, EINVAL, 0, "'%s' is not an http or https URL", url);
@@ -119,36 +126,10 @@ int client_curl_failed(struct atoll_error *e, CURLcode rc, const char *url)
 	}
 }
 
-/* An owned copy without slashes at the end; NULL unless it looks like a URL of ours or when memory is out. */
-static char *base_url(const char *url)
-{
-	struct str s = str_of(url);
-
-	if (!str_starts(s, "http://") && !str_starts(s, "https://"))
-		return NULL;
-	while (s.n > 0 && s.p[s.n - 1] == '/')
-		s.n--;
-	for (size_t i = 0; i < s.n; i++) {
-		if ((unsigned char)s.p[i] <= 0x20 || s.p[i] == 0x7f)
-			return NULL;
-	}
-	return str_dup(s);
-}
-
-/* A line break in it would add header lines of somebody else's choice. */
-static bool key_ok(const char *key)
-{
-	for (const char *p = key; *p; p++) {
-		if ((unsigned char)*p <= 0x20 || (unsigned char)*p >= 0x7f)
-			return false;
-	}
-	return *key != '\0';
-}
-
 /* libcurl counts these itself, but does so under a lock of its own in some builds only. */
 static pthread_mutex_t global_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static int global_begin(void)
+int global_begin(void)
 {
 	(void)pthread_mutex_lock(&global_lock);
 	CURLcode rc = curl_global_init(CURL_GLOBAL_DEFAULT);
@@ -156,7 +137,7 @@ static int global_begin(void)
 	return rc == CURLE_OK ? 0 : -ENOMEM;
 }
 
-static void global_end(void)
+void global_end(void)
 {
 	(void)pthread_mutex_lock(&global_lock);
 	curl_global_cleanup();
@@ -187,58 +168,6 @@ void handle_give(struct atoll *a, CURL *h)
 	curl_easy_cleanup(h);
 }
 
-int atoll_new(const struct atoll_config *cfg, struct atoll **ret, struct atoll_error *e)
-{
-	NEED(e, cfg && ret);
-	if (!cfg->api_url || !cfg->api_key)
-		return client_fail(e, EINVAL, 0, "an API URL and an API key are needed");
-	if (!key_ok(cfg->api_key))
-		return client_fail(e, EINVAL, 0, "the API key is empty or has characters that no key has");
-	if (global_begin() < 0)
-		return client_no_memory(e);
-
-	struct atoll *a = calloc(1, sizeof(*a));
-	const char *sandbox_url = cfg->sandbox_url ? cfg->sandbox_url : cfg->api_url;
-
-	if (!a) {
-		global_end();
-		return client_no_memory(e);
-	}
-	(void)pthread_mutex_init(&a->lock, NULL);
-	a->api_url = base_url(cfg->api_url);
-	a->sandbox_url = base_url(sandbox_url);
-	a->api_key = str_dup(str_of(cfg->api_key));
-	if (a->api_url && a->sandbox_url && a->api_key) {
-		*ret = a;
-		return 0;
-	}
-	if (!a->api_url)
-		client_fail(e, EINVAL, 0, "'%s' is not an http or https URL", cfg->api_url);
-	else if (!a->sandbox_url)
-		client_fail(e, EINVAL, 0, "'%s' is not an http or https URL", sandbox_url);
-	else
-		client_no_memory(e);
-	atoll_free(a);
-	return -e->no;
-}
-
-void atoll_free(struct atoll *a)
-{
-	if (!a)
-		return;
-	for (size_t i = 0; i < a->n_idle; i++)
-		curl_easy_cleanup(a->idle[i]);
-	(void)pthread_mutex_destroy(&a->lock);
-	if (a->api_key)
-		explicit_bzero(a->api_key, strlen(a->api_key));
-	free(a->api_key);
-	free(a->api_url);
-	free(a->sandbox_url);
-	free(a->team);
-	free(a);
-	global_end();
-}
-
 int client_via(struct atoll *a, int (*open)(void *user), void *user, const char *team, bool keyless, struct atoll_error *e)
 {
 	a->open = open;
@@ -254,6 +183,8 @@ int client_via(struct atoll *a, int (*open)(void *user), void *user, const char 
 
 void atoll_set_stop(struct atoll *a, bool (*stop)(void *user), void *user)
 {
+	if (!a)
+		return;
 	a->stop = stop;
 	a->stop_user = user;
 }

@@ -15,8 +15,19 @@
 #define CODE_PORT 49999u
 #define HANDLES_MAX 16			/* idle ones that are kept */
 
+struct mock;
+
 struct atoll {
-	char *api_url, *sandbox_url, *api_key;
+	char *api_url;
+	char *sandbox_url;		/* NULL: by the names of sandboxes below their domain */
+	char *domain;			/* of a server that does not tell one; or NULL */
+	char *api_key, *access_token;	/* NULL: an open server on this machine */
+	char *template_id;		/* for those who do not say */
+	char *ca_file;			/* NULL: the system's */
+	atoll_log_line *log;
+	void *log_user;
+	int log_fd;			/* of $ATOLL_LOG; or -1 */
+	struct mock *mock;		/* NULL: a real server */
 	pthread_mutex_t lock;		/* of idle and n_idle: calls of several threads each take a handle of their own */
 	CURL *idle[HANDLES_MAX];	/* of blocking calls; each keeps its connection */
 	size_t n_idle;
@@ -33,6 +44,7 @@ struct atoll_sandbox {			/* not changed once it is made, so that threads may sha
 	char *id, *token, *json;	/* token: NULL if the sandbox is open to all */
 	char *traffic_token;		/* for ports of the sandbox that are not open to all; or NULL */
 	char *envd_url, *code_url;	/* where its two services are */
+	char *domain;			/* of its host names; or NULL */
 };
 
 /* First in every public call: `e` may be NULL, and what a call cannot do without must be given. */
@@ -47,6 +59,12 @@ struct atoll_sandbox {			/* not changed once it is made, so that threads may sha
  * first version that had it, which 0 stands for. -E2BIG: fields are set that this library does not know. */
 int client_take_in(void *to, size_t size, const void *from, size_t first, struct atoll_error *e);
 #define TAKE_IN(to, from, e) client_take_in(to, sizeof(*(to)), from, sizeof(*(to)), e)
+
+int global_begin(void);			/* pairs with global_end() */
+void global_end(void);
+
+/* A URL is of the machine itself: a proxy of the environment stands between it and others, not between it and itself. */
+bool client_is_loopback(const char *url);
 
 /* Handles with live connections: any thread. NULL: no memory. */
 CURL *handle_take(struct atoll *a);
@@ -83,7 +101,19 @@ struct call {
 	int status;
 	struct buf answer;
 	char next_token[512];		/* header X-Next-Token */
+	struct call_log {		/* what one line of the log tells; written when the call is done */
+		struct atoll *a;	/* NULL: it was never made */
+		const char *op;		/* NULL: by method and path */
+		const char *sandbox;	/* its id; or NULL. Both live as long as the call */
+		uint64_t begin_us, end_us;
+		uint64_t sent, received;	/* bytes of content */
+		const char *counted;	/* what count is of: "resultsCount"; or NULL */
+		uint64_t count;
+		int failed;		/* errno, 0: all is well */
+	} log;
 };
+
+void call_log(const struct call *c);
 
 #define CALL_INIT(m, b, p) \
 	((struct call) { .method = (m), .base = (b), .path = (p), .timeout_ms = 120000, .answer = BUF_INIT(ANSWER_MAX) })

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* client/sandbox: the control API: create, open, pause, kill. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +9,7 @@
 #include "client/client.h"
 #include "http/json.h"
 
-#define RESUME_TIMEOUT_S 300
+#define DEFAULT_TIMEOUT_S 300
 
 int atoll_health(struct atoll *a, struct atoll_error *e)
 {
@@ -28,6 +29,37 @@ static bool is_plain(const char *z)
 	return true;
 }
 
+static bool is_name(const char *z)
+{
+	return *z && strspn(z, "abcdefghijklmnopqrstuvwxyz0123456789-") == strlen(z);
+}
+
+static bool is_host(const char *z)		/* with a port, perhaps */
+{
+	return *z && strspn(z, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-:") == strlen(z);
+}
+
+/* Domains whose sandboxes all have one address and are told apart by header lines, as E2B's own. */
+static bool is_hosted(const char *domain)
+{
+	static const char *const all[] = { "e2b.app", "e2b.dev", "e2b.pro", "e2b-staging.dev" };
+
+	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+		if (strcmp(domain, all[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
+static char *service_url(const struct atoll_sandbox *sb, unsigned port)
+{
+	if (sb->a->sandbox_url)
+		return str_dup(str_of(sb->a->sandbox_url));
+	if (!sb->domain || !sb->id)
+		return NULL;
+	return is_hosted(sb->domain) ? str_fmt("https://sandbox.%s", sb->domain) : str_fmt("https://%u-%s.%s", port, sb->id, sb->domain);
+}
+
 static char *dup_or_null(const char *z)
 {
 	return z ? str_dup(str_of(z)) : NULL;
@@ -39,7 +71,13 @@ static int sandbox_of(struct atoll *a, const json_t *j, struct atoll_sandbox **r
 	const char *token = json_string_value(json_object_get(j, "envdAccessToken"));
 	const char *traffic = json_string_value(json_object_get(j, "trafficAccessToken"));
 
-	if (!id || !*id || !is_plain(id) || (token && !is_plain(token)) || (traffic && !is_plain(traffic)))
+	const char *domain = json_string_value(json_object_get(j, "domain"));
+
+	if (!domain || !*domain)
+		domain = a->domain;
+	if (!a->sandbox_url && (!domain || !is_host(domain)))
+		return client_fail(e, EPROTO, 0, "%s tells no domain of its sandboxes: set E2B_DOMAIN or E2B_SANDBOX_URL", a->api_url);
+	if (!id || !is_name(id) || (token && !is_plain(token)) || (traffic && !is_plain(traffic)))
 		return client_fail(e, EPROTO, 0, "%s did not answer as an atoll or E2B server does", a->api_url);
 	struct atoll_sandbox *sb = calloc(1, sizeof(*sb));
 	if (!sb)
@@ -49,9 +87,10 @@ static int sandbox_of(struct atoll *a, const json_t *j, struct atoll_sandbox **r
 	sb->token = dup_or_null(token);
 	sb->traffic_token = dup_or_null(traffic);
 	sb->json = json_dumps(j, JSON_COMPACT);
-	sb->envd_url = str_dup(str_of(a->sandbox_url));
-	sb->code_url = str_dup(str_of(a->sandbox_url));
-	if (!sb->id || !sb->json || !sb->envd_url || !sb->code_url || (token && !sb->token) || (traffic && !sb->traffic_token)) {
+	sb->domain = dup_or_null(domain);
+	sb->envd_url = service_url(sb, ENVD_PORT);
+	sb->code_url = service_url(sb, CODE_PORT);
+	if (!sb->id || !sb->json || !sb->envd_url || !sb->code_url || (token && !sb->token) || (traffic && !sb->traffic_token) || (domain && !sb->domain)) {
 		atoll_sandbox_free(sb);
 		return client_no_memory(e);
 	}
@@ -88,22 +127,25 @@ static json_t *mounts_json(const struct atoll_spec *spec)
 	return all;
 }
 
-int atoll_sandbox_create(struct atoll *a, const struct atoll_spec *spec, struct atoll_sandbox **ret, struct atoll_error *e)
+static json_t *create_message(const struct atoll *a, const struct atoll_spec *spec, struct atoll_error *e)
 {
-	autocall struct call c = CALL_INIT("POST", a->api_url, "/v2/sandboxes");
-	autojson json_t *body = json_pack("{s:s}", "templateID", spec->template_id);
+	autojson json_t *body = json_pack("{s:s}", "templateID", spec->template_id ? spec->template_id : a->template_id);
 	json_t *metadata, *envs;
 
-	if (!body)
-		return client_fail(e, EINVAL, 0, "the template's name is not valid UTF-8");
+	if (!body) {
+		client_fail(e, EINVAL, 0, "the template's name is not valid UTF-8");
+		return NULL;
+	}
 	if (client_pairs_json(spec->metadata, spec->n_metadata, &metadata, e) < 0)
-		return -e->no;
+		return NULL;
 	json_object_set_new(body, "metadata", metadata);
 	if (client_pairs_json(spec->envs, spec->n_envs, &envs, e) < 0)
-		return -e->no;
+		return NULL;
 	json_object_set_new(body, "envVars", envs);
-	if (spec->n_volumes > 0 && json_object_set_new(body, "volumeMounts", mounts_json(spec)) < 0)
-		return client_fail(e, EINVAL, 0, "the name or path of a volume is not valid UTF-8");
+	if (spec->n_volumes > 0 && (!spec->volumes || json_object_set_new(body, "volumeMounts", mounts_json(spec)) < 0)) {
+		client_fail(e, EINVAL, 0, "the name or path of a volume is not valid UTF-8, or not given");
+		return NULL;
+	}
 	if (spec->timeout_s > 0)
 		json_object_set_new(body, "timeout", json_integer(spec->timeout_s));
 	if (spec->no_internet)
@@ -112,23 +154,56 @@ int atoll_sandbox_create(struct atoll *a, const struct atoll_spec *spec, struct 
 		json_t *limits = client_limits_json(spec->limits, spec->n_limits, e);
 
 		if (!limits || json_object_set_new(body, "limits", limits) < 0)
-			return -e->no;
+			return NULL;
 	}
-	if (api_send(a, &c, body, e) < 0)
+	return json_incref(body);
+}
+
+/* An older server has the first version of a call only, and says of the second that there is no such thing. */
+static bool is_unknown_call(const struct atoll_error *e)
+{
+	return e->status == 404 || e->status == 405 || e->status == 501;
+}
+
+/* In the first version a sandbox is open to all, and lives for 15 seconds, unless told otherwise. */
+static int create_first(struct atoll *a, json_t *body, struct atoll_sandbox **ret, struct atoll_error *e)
+{
+	autocall struct call c = CALL_INIT("POST", a->api_url, "/sandboxes");
+
+	json_object_set_new(body, "secure", json_true());
+	if (!json_object_get(body, "timeout"))
+		json_object_set_new(body, "timeout", json_integer(DEFAULT_TIMEOUT_S));
+	c.log.op = "create_sandbox";
+	return api_send(a, &c, body, e) < 0 ? -e->no : sandbox_new(a, &c, ret, e);
+}
+
+int atoll_sandbox_create(struct atoll *a, const struct atoll_spec *given, struct atoll_sandbox **ret, struct atoll_error *e)
+{
+	NEED(e, a && ret);
+	autocall struct call c = CALL_INIT("POST", a->api_url, "/v2/sandboxes");
+	struct atoll_spec spec = { 0 };
+
+	if (given && TAKE_IN(&spec, given, e) < 0)
 		return -e->no;
+	autojson json_t *body = create_message(a, &spec, e);
+	if (!body)
+		return -e->no;
+	c.log.op = "create_sandbox";
+	if (api_send(a, &c, body, e) < 0)
+		return is_unknown_call(e) ? create_first(a, body, ret, e) : -e->no;
 	return sandbox_new(a, &c, ret, e);
 }
 
-static int sandbox_resume(struct atoll *a, const char *id, struct atoll_sandbox **ret, struct atoll_error *e)
+static int sandbox_resume(struct atoll *a, const char *id, const char *prefix, struct atoll_sandbox **ret, struct atoll_error *e)
 {
-	autofree char *path = api_path("/v2/sandboxes/", id, "/connect");
+	autofree char *path = api_path(prefix, id, "/connect");
 	autocall struct call c = CALL_INIT("POST", a->api_url, path);
-	autojson json_t *body = json_object();
+	autojson json_t *body = json_pack("{s:i}", "timeout", DEFAULT_TIMEOUT_S);
 
 	if (!body)
 		return client_no_memory(e);
 	if (api_send(a, &c, body, e) < 0)
-		return api_no_sandbox(e, id);
+		return -e->no;
 	return sandbox_new(a, &c, ret, e);
 }
 
@@ -145,9 +220,25 @@ int atoll_sandbox_open(struct atoll *a, const char *id, struct atoll_sandbox **r
 	if (call_json(&c, JSON_OBJECT, &j, e) < 0)
 		return -e->no;
 	const char *state = json_string_value(json_object_get(j, "state"));
-	if (state && strcmp(state, "paused") == 0)
-		return sandbox_resume(a, id, ret, e);
-	return sandbox_new(a, &c, ret, e);
+	if (!state || strcmp(state, "paused") != 0)
+		return sandbox_new(a, &c, ret, e);
+	if (sandbox_resume(a, id, "/v2/sandboxes/", ret, e) == 0)
+		return 0;
+	if (is_unknown_call(e) && sandbox_resume(a, id, "/sandboxes/", ret, e) == 0)
+		return 0;
+	return api_no_sandbox(e, id);
+}
+
+int atoll_sandbox_host(const struct atoll_sandbox *sb, unsigned port, char *ret, size_t size, struct atoll_error *e)
+{
+	NEED(e, sb && ret);
+	if (port == 0 || port > 65535)
+		return client_fail(e, EINVAL, 0, "%u is not a port", port);
+	if (!sb->domain)
+		return client_fail(e, ENOENT, 0, "sandbox '%s' has no host names: its server has no domain (E2B_DOMAIN)", sb->id);
+	int n = snprintf(ret, size, "%u-%s.%s", port, sb->id, sb->domain);
+
+	return n > 0 && (size_t)n < size ? 0 : client_fail(e, ENAMETOOLONG, 0, "no room for the host name");
 }
 
 const char *atoll_sandbox_id(const struct atoll_sandbox *sb)
@@ -179,6 +270,7 @@ void atoll_sandbox_free(struct atoll_sandbox *sb)
 	free(sb->id);
 	free(sb->token);
 	free(sb->traffic_token);
+	free(sb->domain);
 	free(sb->envd_url);
 	free(sb->code_url);
 	free(sb->json);
@@ -222,7 +314,7 @@ int atoll_pause_disk(struct atoll *a, const char *id, struct atoll_error *e)
 
 static int resume(struct atoll *a, const char *id, unsigned timeout_s, int memory, struct atoll_error *e)
 {
-	autojson json_t *body = json_pack("{s:I,s:b}", "timeout", (json_int_t)(timeout_s ? timeout_s : RESUME_TIMEOUT_S),
+	autojson json_t *body = json_pack("{s:I,s:b}", "timeout", (json_int_t)(timeout_s ? timeout_s : DEFAULT_TIMEOUT_S),
 		"memory", memory);
 
 	return post(a, id, "/resume", body, e);

@@ -428,6 +428,60 @@ static void processes_are_listed_joined_and_killed(void **state)
 
 /* --- sandboxes --- */
 
+static void the_mock_says_what_it_is(void **state)
+{
+	const char *mock = getenv("ATOLL_MOCK");
+	bool is_mock = mock && strcmp(mock, "1") == 0;
+
+	(void)state;
+	assert_int_equal(atoll_is_mock(server), is_mock);
+	assert_int_equal(strncmp(atoll_sandbox_id(sb), "mock", 4) == 0, is_mock);
+	struct atoll_execution *x = run("[n for n in range(3)]", NULL);
+	if (is_mock)
+		assert_string_equal(x->error->name, "MockError");
+	else
+		assert_string_equal(x->text, "[0, 1, 2]");
+	atoll_execution_free(x);
+}
+
+static void it_is_paused_and_goes_on(void **state)
+{
+	struct atoll_sandbox *same = NULL;
+	const char *id = atoll_sandbox_id(sb);
+
+	(void)state;
+	atoll_execution_free(run("kept = 'here'", NULL));
+	ok(atoll_pause(server, id, &e));
+	assert_int_equal(atoll_pause(server, id, &e), -EBUSY);
+	assert_int_equal(ok(atoll_sandbox_running(sb, &e)), 0);
+	ok(atoll_sandbox_open(server, id, &same, &e));
+	assert_int_equal(ok(atoll_sandbox_running(sb, &e)), 1);
+	struct atoll_execution *x = run("kept", NULL);
+
+	assert_string_equal(x->text, "here");
+	atoll_execution_free(x);
+	atoll_sandbox_free(same);
+}
+
+static void it_has_metrics(void **state)
+{
+	struct atoll_points *p = NULL;
+
+	(void)state;
+	for (int i = 0; i < 100; i++) {
+		ok(atoll_metrics(server, atoll_sandbox_id(sb), 0, 0, &p, &e));
+		if (p->n > 0)
+			break;
+		atoll_points_free(p);
+		p = NULL;
+		(void)poll(NULL, 0, 200);
+	}
+	assert_non_null(p);
+	assert_true(p->v[0].mem_total > 0);
+	assert_true(p->v[0].at_s > 0);
+	atoll_points_free(p);
+}
+
 static void it_is_listed_until_it_is_killed(void **state)
 {
 	struct atoll_list *l = NULL;
@@ -473,13 +527,9 @@ static void an_unknown_template_is_named(void **state)
 
 static int begin(void **state)
 {
-	const char *mock = getenv("ATOLL_MOCK");
-	struct atoll_config cfg = { .api_url = getenv("E2B_API_URL"), .sandbox_url = getenv("E2B_SANDBOX_URL"), .api_key = getenv("E2B_API_KEY") };
-
 	(void)state;
-	(void)mock;
-	if (atoll_new(&cfg, &server, &e) == 0 &&
-	    atoll_sandbox_create(server, &(struct atoll_spec) { .template_id = "code-interpreter-v1", .timeout_s = 300 }, &sb, &e) == 0)
+	if (atoll_new(NULL, &server, &e) == 0 &&
+	    atoll_sandbox_create(server, &(struct atoll_spec) { .timeout_s = 300 }, &sb, &e) == 0)
 		return 0;
 	(void)fprintf(stderr, "%s\n", e.text);
 	return -1;
@@ -505,7 +555,8 @@ int main(void)
 		cmocka_unit_test(changes_are_told), cmocka_unit_test(a_command_ends_with_its_status), cmocka_unit_test(a_sink_gets_the_output),
 		cmocka_unit_test(a_command_has_a_time_and_a_directory), cmocka_unit_test(a_process_reads_and_writes),
 		cmocka_unit_test(processes_are_listed_joined_and_killed), cmocka_unit_test(it_is_listed_until_it_is_killed),
-		cmocka_unit_test(an_unknown_template_is_named),
+		cmocka_unit_test(an_unknown_template_is_named), cmocka_unit_test(the_mock_says_what_it_is), cmocka_unit_test(it_is_paused_and_goes_on),
+		cmocka_unit_test(it_has_metrics),
 	};
 
 	return cmocka_run_group_tests_name("libatoll", tests, begin, end);
