@@ -66,7 +66,7 @@ static bool read_option(struct str line, struct option *ret)
 }
 
 /* Those of SETTINGS_HELP, which is prose. */
-static const char *const server_options[] = { "--api-url", "--api-key", "--sandbox-url", "--state", NULL };
+static const char *const server_options[] = { "--api-url", "--api-key", "--sandbox-url", "--state", "--mock", NULL };
 
 static void put_options(struct buf *out, const struct verb *v, const char *cur)
 {
@@ -89,7 +89,7 @@ static bool takes_value(const struct verb *v, const char *word)
 
 	for (size_t i = 0; server_options[i]; i++) {
 		if (strcmp(server_options[i], word) == 0)
-			return true;
+			return strcmp(word, "--mock") != 0;
 	}
 	while (help.p) {
 		if (read_option(str_cut(&help, '\n'), &o) && (str_is(o.name, word) || (o.letter.n && str_is(o.letter, word))))
@@ -288,7 +288,7 @@ static void ask_server(enum complete_more more, char *const *words, size_t n, st
 		.api_url = value_of(words, n, "--api-url"), .api_key = value_of(words, n, "--api-key"),
 		.state_dir = value_of(words, n, "--state"),
 	};
-	autosettings struct settings s = { NULL, NULL, NULL };
+	autosettings struct settings s = SETTINGS_NONE;
 	uint64_t until = clock_mono_ms() + PATIENCE_MS;
 	struct err e = ERR_INIT;
 	struct atoll_error ae;
@@ -296,7 +296,7 @@ static void ask_server(enum complete_more more, char *const *words, size_t n, st
 
 	if (settings_load(&conn, &s, &e) < 0)
 		return;
-	const struct atoll_config cfg = { .api_url = s.api_url, .api_key = s.api_key };
+	const struct atoll_config cfg = { .api_url = s.api_url, .sandbox_url = s.sandbox_url, .api_key = s.api_key, .domain = s.domain };
 	if (atoll_new(&cfg, &a, &ae) < 0)
 		return;
 	atoll_set_stop(a, too_late, &until);

@@ -79,8 +79,12 @@ static int collect(struct vars *vs, enum way w, const char *state, const struct 
 		return add_tls(vs, state, e);
 	if (w == WAY_DEBUG)
 		return add_debug(vs, state, e);
-	add(vs, "E2B_API_URL", NULL, s->api_url);
-	add(vs, "E2B_SANDBOX_URL", NULL, s->sandbox_url);
+	if (s->domain)
+		add(vs, "E2B_DOMAIN", NULL, s->domain);
+	if (s->api_url)
+		add(vs, "E2B_API_URL", NULL, s->api_url);
+	if (s->sandbox_url)
+		add(vs, "E2B_SANDBOX_URL", NULL, s->sandbox_url);
 	return 0;
 }
 
@@ -151,7 +155,7 @@ static int print_json(const char *state, const struct settings *s)
 static int run(const struct verb *v, int argc, char **argv)
 {
 	struct settings_opts conn = { .state_dir = STATE_DIR_DEFAULT };
-	autosettings struct settings s = { NULL, NULL, NULL };
+	autosettings struct settings s = SETTINGS_NONE;
 	struct err e = ERR_INIT;
 	bool tls = false, debug = false, json = false;
 	const struct opt opts[] = {

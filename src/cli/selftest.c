@@ -202,13 +202,13 @@ static int run_parts(struct selftest *t, struct err *e)
 
 static int run_against(struct selftest *t, const struct settings_opts *conn, bool json)
 {
-	autosettings struct settings st = { NULL };
+	autosettings struct settings st = SETTINGS_NONE;
 	struct err e = ERR_INIT;
 	int rc = settings_load(conn, &st, &e) < 0 ? fail("%s", e.text) : settings_connect(conn, &t->a);
 
 	if (rc != 0)
 		return rc;
-	t->api_url = st.api_url;
+	t->api_url = st.api_url ? st.api_url : st.domain;
 	rc = signals_hold();
 	atoll_set_stop(t->a, signals_stop_waiting, NULL);
 	int ran = rc == 0 ? run_parts(t, &e) : 0;

@@ -36,7 +36,8 @@ void settings_done(struct settings *s)
 	free(s->api_key);
 	free(s->api_url);
 	free(s->sandbox_url);
-	*s = (struct settings) { NULL, NULL, NULL };
+	free(s->domain);
+	*s = SETTINGS_NONE;
 }
 
 /* An option, else a variable that is set and not empty, else NULL. The variable does not count against a state
@@ -67,33 +68,40 @@ int settings_load(const struct settings_opts *o, struct settings *ret, struct er
 	const char *url = pick(o->api_url, "E2B_API_URL", o->state_dir);
 	const char *key = pick(o->api_key, "E2B_API_KEY", o->state_dir);
 	const char *sandbox_url = pick(o->sandbox_url, "E2B_SANDBOX_URL", o->state_dir || o->api_url);
-	autosettings struct settings s = { NULL, NULL, NULL };
+	const char *domain = url ? NULL : pick(NULL, "E2B_DOMAIN", o->state_dir);
+	autosettings struct settings s = SETTINGS_NONE;
 
+	if (domain && !(s.domain = strdup(domain)))
+		return err_set(e, ENOMEM, "out of memory");
 	if (url && !(s.api_url = strdup(url)))
 		return err_set(e, ENOMEM, "out of memory");
 	if (key && !(s.api_key = strdup(key)))
 		return err_set(e, ENOMEM, "out of memory");
 	if (!s.api_key && from_state(dir, "key", "API key", "E2B_API_KEY", &s.api_key, e) < 0)
 		return -e->no;
-	if (!s.api_url && from_state(dir, "url", "API URL", "E2B_API_URL", &s.api_url, e) < 0)
+	if (!s.api_url && !domain && from_state(dir, "url", "API URL", "E2B_API_URL", &s.api_url, e) < 0)
 		return -e->no;
-	s.sandbox_url = strdup(sandbox_url ? sandbox_url : s.api_url);
-	if (!s.sandbox_url)
+	if (!sandbox_url)
+		sandbox_url = s.api_url;
+	if (sandbox_url && !(s.sandbox_url = strdup(sandbox_url)))
 		return err_set(e, ENOMEM, "out of memory");
 	*ret = s;
-	s = (struct settings) { NULL, NULL, NULL };
+	s = SETTINGS_NONE;
 	return 0;
 }
 
 int settings_connect(const struct settings_opts *o, struct atoll **ret)
 {
-	autosettings struct settings s = { NULL, NULL, NULL };
+	autosettings struct settings s = SETTINGS_NONE;
 	struct err e = ERR_INIT;
 	struct atoll_error ae;
+	bool mock = o->mock || pick(NULL, "ATOLL_MOCK", false);
 
-	if (settings_load(o, &s, &e) < 0)
+	if (!mock && settings_load(o, &s, &e) < 0)
 		return fail("%s", e.text);
-	struct atoll_config cfg = { .api_url = s.api_url, .sandbox_url = s.sandbox_url, .api_key = s.api_key };
+	if (o->mock)
+		say("--mock: there is no server, nothing is run");
+	struct atoll_config cfg = { .api_url = s.api_url, .sandbox_url = s.sandbox_url, .api_key = s.api_key, .domain = s.domain, .mock = o->mock };
 	if (atoll_new(&cfg, ret, &ae) < 0)
 		return fail("%s", ae.text);
 	return 0;

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <limits.h>
+#include <stdbool.h>
 
 #include "base/err.h"
 #include "cli/opts.h"
@@ -14,22 +15,29 @@
 
 struct settings_opts {
 	const char *api_url, *sandbox_url, *api_key, *state_dir;
+	bool mock;
 };
 
 /* Entries for a verb's table. */
 #define SETTINGS_OPTS(s) \
 	{ "api-url", 0, OPT_STR, &(s)->api_url }, { "sandbox-url", 0, OPT_STR, &(s)->sandbox_url }, \
-	{ "api-key", 0, OPT_STR, &(s)->api_key }, { "state", 0, OPT_STR, &(s)->state_dir }
+	{ "api-key", 0, OPT_STR, &(s)->api_key }, { "state", 0, OPT_STR, &(s)->state_dir }, { "mock", 0, OPT_FLAG, &(s)->mock }
 
 #define SETTINGS_SYNOPSIS "[--state DIR] [--api-url URL] [--api-key KEY]"
 #define SETTINGS_HELP \
 	"Which server: the options --api-url, --sandbox-url and --api-key, else the variables\n" \
 	"E2B_API_URL, E2B_SANDBOX_URL and E2B_API_KEY, else the server whose state directory is\n" \
-	STATE_DIR_DEFAULT " (or --state DIR), which only root can read.\n"
+	STATE_DIR_DEFAULT " (or --state DIR), which only root can read. With E2B_DOMAIN instead of the\n" \
+	"URLs: https://api.DOMAIN, and the host names of sandboxes below it. --mock: no server at\n" \
+	"all, but one that is played by the command itself and forgotten at its end.\n"
 
 struct settings {
-	char *api_url, *sandbox_url, *api_key;
+	char *api_url;			/* NULL: by the domain */
+	char *sandbox_url;		/* NULL: by the domain */
+	char *api_key, *domain;
 };
+
+#define SETTINGS_NONE ((struct settings) { NULL, NULL, NULL, NULL })
 
 int settings_load(const struct settings_opts *o, struct settings *ret, struct err *e);
 void settings_done(struct settings *s);

@@ -27,16 +27,17 @@ void atoll_build_free(struct atoll_build *b)
 
 const char *atoll_build_id(const struct atoll_build *b)
 {
-	return b->id;
+	return b ? b->id : NULL;
 }
 
 const char *atoll_build_template(const struct atoll_build *b)
 {
-	return b->template_id;
+	return b ? b->template_id : NULL;
 }
 
 int atoll_build_new(struct atoll *a, const struct atoll_build_spec *spec, struct atoll_build **ret, struct atoll_error *e)
 {
+	NEED(e, a && spec && ret);
 	autocall struct call c = CALL_INIT("POST", a->api_url, "/v3/templates");
 	autojson json_t *body = json_pack("{s:s}", "name", spec->name), *root = NULL;
 	struct atoll_build *b;
@@ -65,6 +66,7 @@ int atoll_build_new(struct atoll *a, const struct atoll_build_spec *spec, struct
 
 int atoll_build_has(struct atoll_build *b, const char *hash, struct atoll_error *e)
 {
+	NEED(e, b && hash);
 	autofree char *tail = str_fmt("/files/%s", hash), *path = tail ? api_path("/templates/", b->template_id, tail) : NULL;
 	autocall struct call c = CALL_INIT("GET", b->a->api_url, path);
 	autojson json_t *root = NULL;
@@ -80,6 +82,7 @@ int atoll_build_has(struct atoll_build *b, const char *hash, struct atoll_error 
 
 int atoll_build_send(struct atoll_build *b, const char *hash, uint64_t bytes, atoll_source *source, void *user, struct atoll_error *e)
 {
+	NEED(e, b && hash && source);
 	autocall struct call c = CALL_INIT("PUT", "", "");
 	struct str url = str_of(b->url);
 
@@ -102,6 +105,7 @@ int atoll_build_send(struct atoll_build *b, const char *hash, uint64_t bytes, at
 
 int atoll_build_start(struct atoll_build *b, const char *spec, struct atoll_error *e)
 {
+	NEED(e, b && spec);
 	autofree char *tail = str_fmt("/builds/%s", b->id), *path = tail ? api_path("/v2/templates/", b->template_id, tail) : NULL;
 	autocall struct call c = CALL_INIT("POST", b->a->api_url, path);
 	autojson json_t *body = json_loads(spec, 0, NULL);
@@ -126,6 +130,7 @@ static int page(struct atoll_build *b, json_t **ret, struct atoll_error *e)
 
 int atoll_build_poll(struct atoll_build *b, atoll_build_sink *sink, void *user, struct atoll_error *e)
 {
+	NEED(e, b);
 	for (;;) {
 		autojson json_t *root = NULL;
 		json_t *v;
@@ -160,6 +165,7 @@ int atoll_build_poll(struct atoll_build *b, atoll_build_sink *sink, void *user, 
 
 int atoll_build_cancel(struct atoll_build *b, struct atoll_error *e)
 {
+	NEED(e, b);
 	autofree char *tail = str_fmt("/builds/%s", b->id), *path = tail ? api_path("/templates/", b->template_id, tail) : NULL;
 	autocall struct call c = CALL_INIT("DELETE", b->a->api_url, path);
 

@@ -191,8 +191,10 @@ void atoll_set_stop(struct atoll *a, bool (*stop)(void *user), void *user)
 
 int client_pairs_json(const struct atoll_pair *v, size_t n, json_t **ret, struct atoll_error *e)
 {
-	json_t *o = json_object();
+	json_t *o = n == 0 || v ? json_object() : NULL;
 
+	if (n > 0 && !v)
+		return client_fail(e, EINVAL, 0, "%zu pairs of names and values are said to be given, but are not", n);
 	for (size_t i = 0; o && i < n; i++) {
 		if (json_object_set_new(o, v[i].name, json_string(v[i].value)) == 0)
 			continue;

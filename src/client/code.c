@@ -74,6 +74,7 @@ static int call_code(struct atoll_sandbox *sb, struct call *c, const json_t *bod
 	    call_header_sandbox(c, sb, CODE_PORT) < 0)
 		return client_no_memory(e);
 	c->body = str_of(text);
+	c->log.sandbox = sb->id;
 	return call_run(sb->a, c, e);
 }
 
@@ -101,8 +102,12 @@ int atoll_run_code(struct atoll_sandbox *sb, const struct atoll_code *given, con
 		return client_no_memory(e);
 	c.taker = on_bytes;
 	c.taker_user = &r;
+	c.log.op = "run_code";
 	c.timeout_ms = code.timeout_ms == ATOLL_NO_TIMEOUT ? 0 : (long)(code.timeout_ms ? code.timeout_ms : TIMEOUT_MS);
 	int rc = call_code(sb, &c, body, &why);
+
+	c.log.counted = "resultsCount";
+	c.log.count = execution_results(r.x);
 
 	if (rc < 0 || r.rc < 0)
 		rc = explain(sb, &r, &why, e);

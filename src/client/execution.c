@@ -32,7 +32,7 @@ struct execution {
 	size_t kept, max;
 	struct output out, err;
 	struct result **results;
-	size_t n_results, cap;
+	size_t n_results, cap, n_seen;
 	json_t *error;
 	struct atoll_code_error public_error;
 };
@@ -175,6 +175,7 @@ static int on_result(struct execution *x, json_t *o, size_t n_line)
 	if (!r)
 		return -ENOMEM;
 	x->stopped = x->on.on_result && x->on.on_result(x->on.user, &r->pub) != 0;
+	x->n_seen++;
 	int rc = keep_result(x, r, n_line);
 
 	return x->stopped ? -ECANCELED : rc;
@@ -274,7 +275,7 @@ bool execution_ended(const struct execution *x)
 
 size_t execution_results(const struct execution *x)
 {
-	return x->n_results;
+	return x->n_seen;
 }
 
 static const char *main_text(const struct execution *x)

@@ -31,6 +31,10 @@ int atoll_file_write(struct atoll_sandbox *sb, const char *path, const char *as_
 	autocall struct call c = CALL_INIT("POST", sb->envd_url, buf_cstr(&target));
 	c.source = source;
 	c.source_user = user;
+	c.log.op = "write_file";
+	c.log.sandbox = sb->id;
+	c.log.counted = "fileCount";
+	c.log.count = 1;
 	c.timeout_ms = 0;		/* as large as it is; atoll_set_stop() can end it */
 	if (!c.path || call_header(&c, "Content-Type: application/octet-stream") < 0 || call_header_sandbox(&c, sb, ENVD_PORT) < 0)
 		return client_no_memory(e);
@@ -50,6 +54,10 @@ int atoll_file_read(struct atoll_sandbox *sb, const char *path, const char *as_u
 	autocall struct call c = CALL_INIT("GET", sb->envd_url, buf_cstr(&target));
 	c.taker = taker;
 	c.taker_user = user;
+	c.log.op = "read_file";
+	c.log.sandbox = sb->id;
+	c.log.counted = "fileCount";
+	c.log.count = 1;
 	c.timeout_ms = 0;
 	if (!c.path || call_header_sandbox(&c, sb, ENVD_PORT) < 0)
 		return client_no_memory(e);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* client/forks: copies of a running sandbox. */
+#include <errno.h>
 #include <stdlib.h>
 
 #include "base/fd.h"
@@ -22,6 +23,7 @@ static void fill_fork(struct kept *k, void *item, json_t *o)
 
 int atoll_fork(struct atoll *a, const char *id, const struct atoll_fork_spec *spec, struct atoll_forks **ret, struct atoll_error *e)
 {
+	NEED(e, a && id && spec && ret);
 	autofree char *path = api_path("/sandboxes/", id, "/fork");
 	autocall struct call c = CALL_INIT("POST", a->api_url, path);
 	autojson json_t *body = json_object();

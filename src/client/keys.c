@@ -54,6 +54,7 @@ static int about(struct atoll_error *e, const char *team, const char *id)
 
 int atoll_keys_list(struct atoll *a, const char *team, struct atoll_keys **ret, struct atoll_error *e)
 {
+	NEED(e, a && ret);
 	autofree char *path = keys_path(team, "", "");
 	autocall struct call c = CALL_INIT("GET", a->api_url, path);
 	json_t *root;
@@ -82,6 +83,7 @@ static int make_key(struct atoll *a, const char *team, const char *id, const cha
 
 int atoll_key_create(struct atoll *a, const char *team, const char *name, bool admin, struct atoll_keys **ret, struct atoll_error *e)
 {
+	NEED(e, a && name && ret);
 	autojson json_t *body = json_pack("{s:s}", "name", name);
 
 	if (!body)
@@ -94,6 +96,7 @@ int atoll_key_create(struct atoll *a, const char *team, const char *name, bool a
 int atoll_key_rotate(struct atoll *a, const char *team, const char *id, unsigned grace_s, struct atoll_keys **ret,
 		     struct atoll_error *e)
 {
+	NEED(e, a && id && ret);
 	autojson json_t *body = json_pack("{s:I}", "grace_s", (json_int_t)grace_s);
 
 	if (*id == '\0')
@@ -103,6 +106,7 @@ int atoll_key_rotate(struct atoll *a, const char *team, const char *id, unsigned
 
 int atoll_key_revoke(struct atoll *a, const char *team, const char *id, struct atoll_error *e)
 {
+	NEED(e, a && id);
 	autofree char *path = keys_path(team, id, "");
 	autocall struct call c = CALL_INIT("DELETE", a->api_url, path);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* client/limits: what a sandbox may use. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,6 +76,7 @@ json_t *client_limits_json(const struct atoll_pair *set, size_t n, struct atoll_
 
 int atoll_limits(struct atoll *a, const char *id, const struct atoll_pair *set, size_t n, struct atoll_limits **ret, struct atoll_error *e)
 {
+	NEED(e, a && id && ret && (set || n == 0));
 	autofree char *path = api_path("/sandboxes/", id, "/limits");
 	autocall struct call c = CALL_INIT(n ? "PATCH" : "GET", a->api_url, path);
 	autojson json_t *body = client_limits_json(set, n, e), *answer = NULL;

@@ -46,6 +46,9 @@ static int fetch_pages(struct atoll *a, json_t *all, struct atoll_error *e)
 
 		if (api_call(a, &c, e) < 0 || call_json(&c, JSON_ARRAY, &some, e) < 0)
 			return -e->no;
+		c.log.op = "list_sandboxes";
+		c.log.counted = "sandboxCount";
+		c.log.count = json_array_size(some);
 		if (json_array_extend(all, some) < 0)
 			return client_no_memory(e);
 		if (c.next_token[0] == '\0')
@@ -58,6 +61,7 @@ static int fetch_pages(struct atoll *a, json_t *all, struct atoll_error *e)
 
 int atoll_list_sandboxes(struct atoll *a, struct atoll_list **ret, struct atoll_error *e)
 {
+	NEED(e, a && ret);
 	autojson json_t *all = json_array();
 
 	if (!all)
@@ -69,6 +73,7 @@ int atoll_list_sandboxes(struct atoll *a, struct atoll_list **ret, struct atoll_
 
 int atoll_get_sandbox(struct atoll *a, const char *id, struct atoll_list **ret, struct atoll_error *e)
 {
+	NEED(e, a && id && ret);
 	autofree char *path = api_path("/sandboxes/", id, "");
 	autocall struct call c = CALL_INIT("GET", a->api_url, path);
 	json_t *root;

@@ -44,7 +44,9 @@ void call_log(const struct call *c)
 	add(o, "status", json_integer(c->status));
 	if (c->log.failed)
 		add(o, "error", json_string(strerrorname_np(c->log.failed)));
-	add(o, "ms", json_real((double)(int64_t)((c->log.end_us - c->log.begin_us) / 100) / 10));
+	uint64_t end_us = c->log.end_us ? c->log.end_us : clock_mono_us();
+
+	add(o, "ms", json_real((double)(int64_t)((end_us - c->log.begin_us) / 100) / 10));
 	add(o, "contentLength", json_integer((json_int_t)c->log.sent));
 	add(o, "receivedLength", json_integer((json_int_t)c->log.received));
 	if (c->log.counted)

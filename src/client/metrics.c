@@ -58,6 +58,7 @@ static int name_points(json_t *list, const char *id)
 
 int atoll_metrics(struct atoll *a, const char *id, int64_t from_s, int64_t to_s, struct atoll_points **ret, struct atoll_error *e)
 {
+	NEED(e, a && id && ret);
 	char query[96] = "/metrics";
 	int n = (int)str_of(query).n;
 
@@ -113,6 +114,7 @@ static int fetch_latest(struct atoll *a, const char *const *ids, size_t n, json_
 
 int atoll_metrics_latest(struct atoll *a, const char *const *ids, size_t n, struct atoll_points **ret, struct atoll_error *e)
 {
+	NEED(e, a && ret && (ids || n == 0));
 	autojson json_t *all = json_array();
 
 	if (!all)

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "client/client.h"
 #include "client/command.h"
@@ -134,6 +135,8 @@ static size_t on_stream(char *bytes, size_t size, size_t n, void *user)
 	int rc;
 
 	curl_easy_getinfo(r->h, CURLINFO_RESPONSE_CODE, &status);
+	r->c.status = (int)status;
+	r->c.log.received += size * n;
 	if (status != 200)
 		return keep_answer(bytes, size, n, user);
 	buf_put(&p->in, bytes, size * n);
@@ -174,6 +177,15 @@ static int stream_result(struct atoll_process *p, CURLcode rc, struct atoll_erro
 	if (status != 200)
 		return client_refused(e, (int)status, buf_view(&p->stream.c.answer));
 	return client_broke(p->sb, "the command ended", e);
+}
+
+static int stream_done(struct atoll_process *p, CURLcode rc, struct atoll_error *e)
+{
+	int r = stream_result(p, rc, e);
+
+	p->stream.c.log.end_us = clock_mono_us();
+	p->stream.c.log.failed = r < 0 ? -r : 0;
+	return r;
 }
 
 /* --- input --- */
@@ -266,7 +278,7 @@ int atoll_process_close_stdin(struct atoll_process *p)
 struct opening {			/* of the stream */
 	const char *path, *as_user;
 	unsigned timeout_ms;		/* 0: none */
-	bool tty, with_stdin;
+	bool tty, with_stdin, is_new;
 };
 
 static int process_open(struct atoll_process *p, const struct opening *o, const json_t *message, struct atoll_error *e)
@@ -282,6 +294,10 @@ static int process_open(struct atoll_process *p, const struct opening *o, const 
 	if (o->timeout_ms > 0 && call_header(&p->stream.c, "Connect-Timeout-Ms: %u", o->timeout_ms) < 0)
 		return client_no_memory(e);
 	envelope_put(&p->stream.body, 0, buf_view(&text));
+	p->stream.c.log = (struct call_log) {
+		.a = p->sb->a, .op = o->is_new ? "start_process" : "connect_process", .sandbox = p->sb->id, .begin_us = clock_mono_us(), .sent = text.n,
+		.failed = ECANCELED,		/* unless its end is seen */
+	};
 	if (p->stream.body.bad || request_go(&p->stream, on_stream) < 0)
 		return client_no_memory(e);
 	return 0;
@@ -324,7 +340,7 @@ int atoll_process_start(struct atoll_sandbox *sb, const struct atoll_command *gi
 	if (!message)
 		return -e->no;
 	const struct opening o = {
-		.path = "/process.Process/Start", .as_user = cmd.as_user, .tty = command_is_tty(&cmd), .with_stdin = cmd.with_stdin,
+		.path = "/process.Process/Start", .as_user = cmd.as_user, .tty = command_is_tty(&cmd), .with_stdin = cmd.with_stdin, .is_new = true,
 		.timeout_ms = cmd.timeout_ms == ATOLL_NO_TIMEOUT ? 0 : cmd.timeout_ms,
 	};
 	return process_new(sb, &o, message, sink, user, ret, e);
@@ -354,7 +370,7 @@ static int drive(struct atoll_process *p, struct atoll_error *e)
 		if (m->msg != CURLMSG_DONE)
 			continue;
 		if (m->easy_handle == p->stream.h)
-			rc = stream_result(p, m->data.result, e);
+			rc = stream_done(p, m->data.result, e);
 		else
 			input_finished(p, m->data.result);
 	}

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* client/rpc: calls of a sandbox's own services: one message and its answer, or a stream of messages. */
 #include <errno.h>
+#include <string.h>
 
+#include "base/fd.h"
 #include "client/client.h"
 #include "client/event.h"
 #include "http/connect.h"
@@ -15,6 +17,40 @@ static int put_headers(struct call *c, const struct atoll_sandbox *sb, const cha
 	    call_header_sandbox(c, sb, ENVD_PORT) < 0 || call_header_user(c, as_user) < 0)
 		return -ENOMEM;
 	return 0;
+}
+
+/* What the log calls them. */
+static const char *op_name(const char *path)
+{
+	static const struct { const char *method, *op; } names[] = {
+		{ "/Start", "run_command" }, { "/List", "list_processes" }, { "/SendSignal", "signal_process" }, { "/Update", "resize_terminal" },
+		{ "/Stat", "stat_file" }, { "/MakeDir", "make_directory" }, { "/Move", "rename_file" }, { "/ListDir", "list_directory" },
+		{ "/Remove", "remove_file" }, { "/WatchDir", "watch" }, { "/CreateWatcher", "create_watcher" },
+		{ "/GetWatcherEvents", "poll_watcher" }, { "/RemoveWatcher", "remove_watcher" },
+	};
+	const char *method = strrchr(path, '/');
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		if (strcmp(method, names[i].method) == 0)
+			return names[i].op;
+	}
+	return NULL;
+}
+
+static void count(struct call *c, const json_t *answer)
+{
+	static const struct { const char *field, *counted; } lists[] = {
+		{ "entries", "fileCount" }, { "processes", "processCount" }, { "events", "eventCount" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
+		const json_t *list = json_object_get(answer, lists[i].field);
+
+		if (!list)
+			continue;
+		c->log.counted = lists[i].counted;
+		c->log.count = json_array_size(list);
+	}
 }
 
 int rpc_call(struct atoll_sandbox *sb, const char *as_user, const char *path, const json_t *body, json_t **ret, struct atoll_error *e)
@@ -31,12 +67,15 @@ int rpc_call(struct atoll_sandbox *sb, const char *as_user, const char *path, co
 	if (put_headers(&c, sb, as_user, "application/json") < 0)
 		return client_no_memory(e);
 	c.body = buf_view(&text);
+	c.log.op = op_name(path);
+	c.log.sandbox = sb->id;
 	if (call_run(sb->a, &c, e) < 0)
 		return e->status == 502 ? client_fail(e, ESRCH, 502, "sandbox '%s' has ended or is paused", sb->id) : -e->no;
 	if (ret && call_json(&c, JSON_OBJECT, &answer, e) < 0)
 		return -e->no;
 	if (ret)
 		*ret = json_incref(answer);
+	count(&c, answer);
 	return 0;
 }
 
@@ -92,6 +131,8 @@ int rpc_stream(struct rpc_stream *s, const json_t *body, struct atoll_error *e)
 	s->e = e;
 	s->rc = 0;
 	c.body = buf_view(&message);
+	c.log.op = op_name(s->path);
+	c.log.sandbox = s->sb->id;
 	c.taker = on_bytes;
 	c.taker_user = s;
 	/* The server keeps the time; ours is for one that does not. */

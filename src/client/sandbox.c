@@ -13,6 +13,7 @@
 
 int atoll_health(struct atoll *a, struct atoll_error *e)
 {
+	NEED(e, a);
 	autocall struct call c = CALL_INIT("GET", a->api_url, "/health");
 
 	c.timeout_ms = 5000;
@@ -209,12 +210,15 @@ static int sandbox_resume(struct atoll *a, const char *id, const char *prefix, s
 
 int atoll_sandbox_open(struct atoll *a, const char *id, struct atoll_sandbox **ret, struct atoll_error *e)
 {
+	NEED(e, a && id && ret);
 	autofree char *path = api_path("/sandboxes/", id, "");
 	autocall struct call c = CALL_INIT("GET", a->api_url, path);
 	autojson json_t *j = NULL;
 
 	if (*id == '\0')
 		return client_fail(e, EINVAL, 0, "the sandbox id is empty");
+	c.log.op = "open_sandbox";
+	c.log.sandbox = id;
 	if (api_call(a, &c, e) < 0)
 		return api_no_sandbox(e, id);
 	if (call_json(&c, JSON_OBJECT, &j, e) < 0)
@@ -243,16 +247,17 @@ int atoll_sandbox_host(const struct atoll_sandbox *sb, unsigned port, char *ret,
 
 const char *atoll_sandbox_id(const struct atoll_sandbox *sb)
 {
-	return sb->id;
+	return sb ? sb->id : NULL;
 }
 
 const char *atoll_sandbox_json(const struct atoll_sandbox *sb)
 {
-	return sb->json;
+	return sb ? sb->json : NULL;
 }
 
 int atoll_sandbox_running(struct atoll_sandbox *sb, struct atoll_error *e)
 {
+	NEED(e, sb);
 	autocall struct call c = CALL_INIT("GET", sb->envd_url, "/health");
 
 	c.timeout_ms = 5000;
@@ -279,12 +284,15 @@ void atoll_sandbox_free(struct atoll_sandbox *sb)
 
 int atoll_kill(struct atoll *a, const char *id, struct atoll_error *e)
 {
+	NEED(e, a && id);
 	autofree char *path = api_path("/sandboxes/", id, "");
 	autocall struct call c = CALL_INIT("DELETE", a->api_url, path);
 
 	/* An empty id would name the collection. */
 	if (*id == '\0')
 		return client_fail(e, EINVAL, 0, "the sandbox id is empty");
+	c.log.op = "kill_sandbox";
+	c.log.sandbox = id;
 	return api_call(a, &c, e) < 0 ? api_no_sandbox(e, id) : 0;
 }
 
@@ -300,6 +308,7 @@ static int post(struct atoll *a, const char *id, const char *what, const json_t 
 
 int atoll_pause(struct atoll *a, const char *id, struct atoll_error *e)
 {
+	NEED(e, a && id);
 	autojson json_t *body = json_object();
 
 	return post(a, id, "/pause", body, e);
@@ -307,6 +316,7 @@ int atoll_pause(struct atoll *a, const char *id, struct atoll_error *e)
 
 int atoll_pause_disk(struct atoll *a, const char *id, struct atoll_error *e)
 {
+	NEED(e, a && id);
 	autojson json_t *body = json_pack("{s:b}", "memory", 0);
 
 	return post(a, id, "/pause", body, e);
@@ -322,16 +332,19 @@ static int resume(struct atoll *a, const char *id, unsigned timeout_s, int memor
 
 int atoll_resume(struct atoll *a, const char *id, unsigned timeout_s, struct atoll_error *e)
 {
+	NEED(e, a && id);
 	return resume(a, id, timeout_s, 1, e);
 }
 
 int atoll_boot(struct atoll *a, const char *id, unsigned timeout_s, struct atoll_error *e)
 {
+	NEED(e, a && id);
 	return resume(a, id, timeout_s, 0, e);
 }
 
 int atoll_set_timeout(struct atoll *a, const char *id, unsigned timeout_s, struct atoll_error *e)
 {
+	NEED(e, a && id);
 	autojson json_t *body = json_pack("{s:I}", "timeout", (json_int_t)timeout_s);
 
 	return post(a, id, "/timeout", body, e);

@@ -59,6 +59,7 @@ static json_t *change_json(const struct atoll_team_change *t)
 
 int atoll_teams_list(struct atoll *a, struct atoll_teams **ret, struct atoll_error *e)
 {
+	NEED(e, a && ret);
 	autocall struct call c = CALL_INIT("GET", a->api_url, "/admin/teams");
 	json_t *root;
 
@@ -81,6 +82,7 @@ static int send_team(struct atoll *a, struct call *c, const struct atoll_team_ch
 
 int atoll_team_create(struct atoll *a, const struct atoll_team_change *t, struct atoll_teams **ret, struct atoll_error *e)
 {
+	NEED(e, a && t && ret);
 	autocall struct call c = CALL_INIT("POST", a->api_url, "/admin/teams");
 
 	if (!t->name)
@@ -91,6 +93,7 @@ int atoll_team_create(struct atoll *a, const struct atoll_team_change *t, struct
 int atoll_team_change(struct atoll *a, const char *team, const struct atoll_team_change *t, struct atoll_teams **ret,
 		      struct atoll_error *e)
 {
+	NEED(e, a && team && t && ret);
 	autofree char *path = api_path("/admin/teams/", team, "");
 	autocall struct call c = CALL_INIT("PATCH", a->api_url, path);
 
@@ -99,6 +102,7 @@ int atoll_team_change(struct atoll *a, const char *team, const struct atoll_team
 
 int atoll_team_remove(struct atoll *a, const char *team, struct atoll_error *e)
 {
+	NEED(e, a && team);
 	autofree char *path = api_path("/admin/teams/", team, "");
 	autocall struct call c = CALL_INIT("DELETE", a->api_url, path);
 
@@ -109,6 +113,7 @@ int atoll_team_remove(struct atoll *a, const char *team, struct atoll_error *e)
 
 int atoll_purge(struct atoll *a, const char *team, struct atoll_purged *ret, struct atoll_error *e)
 {
+	NEED(e, a && ret);
 	autocall struct call c = CALL_INIT("POST", a->api_url, "/purge");
 	autojson json_t *body = json_object(), *answer = NULL;
 
@@ -133,6 +138,7 @@ void atoll_teams_free(struct atoll_teams *t)
 
 int atoll_log_level(struct atoll *a, const char *set, char ret[ATOLL_LEVEL_SIZE], struct atoll_error *e)
 {
+	NEED(e, a && ret);
 	autocall struct call c = CALL_INIT(set ? "PUT" : "GET", a->api_url, "/admin/log-level");
 	autojson json_t *body = set ? json_pack("{s:s}", "level", set) : NULL;
 	autojson json_t *answer = NULL;
@@ -148,6 +154,7 @@ int atoll_log_level(struct atoll *a, const char *set, char ret[ATOLL_LEVEL_SIZE]
 
 int atoll_snapshot_adopt(struct atoll *a, const char *body, char *ret_id, size_t size, struct atoll_error *e)
 {
+	NEED(e, a && body && ret_id);
 	autocall struct call c = CALL_INIT("POST", a->api_url, "/admin/snapshots");
 	autojson json_t *sent = json_loads(body, 0, NULL), *answer = NULL;
 

@@ -22,6 +22,7 @@ static void fill_template(struct kept *k, void *item, json_t *o)
 
 int atoll_templates_list(struct atoll *a, struct atoll_templates **ret, struct atoll_error *e)
 {
+	NEED(e, a && ret);
 	autocall struct call c = CALL_INIT("GET", a->api_url, "/templates");
 	struct kept *k;
 	json_t *root;
@@ -45,6 +46,7 @@ static int about(struct atoll_error *e, const char *name)
 
 int atoll_template_inspect(struct atoll *a, const char *name, char **ret_json, struct atoll_error *e)
 {
+	NEED(e, a && name && ret_json);
 	autofree char *path = api_path("/templates/", name, ""), *tags_path = api_path("/templates/", name, "/tags");
 	autocall struct call c = CALL_INIT("GET", a->api_url, path), t = CALL_INIT("GET", a->api_url, tags_path);
 	json_t *one = NULL, *tags = NULL;
@@ -68,6 +70,7 @@ int atoll_template_inspect(struct atoll *a, const char *name, char **ret_json, s
 
 int atoll_template_remove(struct atoll *a, const char *name, struct atoll_error *e)
 {
+	NEED(e, a && name);
 	autofree char *path = api_path("/templates/", name, "");
 	autocall struct call c = CALL_INIT("DELETE", a->api_url, path);
 
@@ -91,16 +94,19 @@ static int send_tags(struct atoll *a, const char *method, const char *field, con
 
 int atoll_template_tag(struct atoll *a, const char *target, const char *const *tags, size_t n, struct atoll_error *e)
 {
+	NEED(e, a && target && tags);
 	return send_tags(a, "POST", "target", target, tags, n, e);
 }
 
 int atoll_template_untag(struct atoll *a, const char *name, const char *const *tags, size_t n, struct atoll_error *e)
 {
+	NEED(e, a && name && tags);
 	return send_tags(a, "DELETE", "name", name, tags, n, e);
 }
 
 int atoll_template_public(struct atoll *a, const char *name, bool is_public, struct atoll_error *e)
 {
+	NEED(e, a && name);
 	autofree char *path = api_path("/v2/templates/", name, "");
 	autocall struct call c = CALL_INIT("PATCH", a->api_url, path);
 	autojson json_t *body = json_pack("{s:b}", "public", (int)is_public);
@@ -112,6 +118,7 @@ int atoll_template_public(struct atoll *a, const char *name, bool is_public, str
 
 int atoll_template_gc(struct atoll *a, int64_t max_mb, struct atoll_gc *ret, struct atoll_error *e)
 {
+	NEED(e, a && ret);
 	autocall struct call c = CALL_INIT("POST", a->api_url, "/admin/templates/gc");
 	autojson json_t *body = max_mb < 0 ? json_object() : json_pack("{s:I}", "maxMB", (json_int_t)max_mb);
 	json_t *root = NULL;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* client/usage: for how long sandboxes ran, and for whom. */
+#include <errno.h>
 #include <stdlib.h>
 
 #include "base/fd.h"
@@ -34,6 +35,7 @@ static void put_parameter(struct buf *path, const char *name, const char *value)
 
 int atoll_usage(struct atoll *a, const struct atoll_usage_query *q, struct atoll_usage **ret, struct atoll_error *e)
 {
+	NEED(e, a && q && ret);
 	autobuf struct buf path = BUF_INIT(16 * 1024);
 	autojson json_t *answer = NULL;
 	struct kept *k;

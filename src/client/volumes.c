@@ -38,6 +38,7 @@ static int about(struct atoll_error *e, const char *volume)
 
 int atoll_volumes_list(struct atoll *a, struct atoll_volumes **ret, struct atoll_error *e)
 {
+	NEED(e, a && ret);
 	autocall struct call c = CALL_INIT("GET", a->api_url, "/volumes");
 	json_t *root;
 
@@ -61,6 +62,7 @@ static int send_volume(struct atoll *a, struct call *c, const char *name, unsign
 
 int atoll_volume_create(struct atoll *a, const char *name, unsigned size_mb, struct atoll_volumes **ret, struct atoll_error *e)
 {
+	NEED(e, a && name && ret);
 	autocall struct call c = CALL_INIT("POST", a->api_url, "/volumes");
 
 	return send_volume(a, &c, name, size_mb, ret, e);
@@ -68,6 +70,7 @@ int atoll_volume_create(struct atoll *a, const char *name, unsigned size_mb, str
 
 int atoll_volume_get(struct atoll *a, const char *volume, struct atoll_volumes **ret, struct atoll_error *e)
 {
+	NEED(e, a && volume && ret);
 	autofree char *path = api_path("/volumes/", volume, "");
 	autocall struct call c = CALL_INIT("GET", a->api_url, path);
 	json_t *root;
@@ -81,6 +84,7 @@ int atoll_volume_get(struct atoll *a, const char *volume, struct atoll_volumes *
 
 int atoll_volume_resize(struct atoll *a, const char *volume, unsigned size_mb, struct atoll_volumes **ret, struct atoll_error *e)
 {
+	NEED(e, a && volume && ret);
 	autofree char *path = api_path("/volumes/", volume, "");
 	autocall struct call c = CALL_INIT("PATCH", a->api_url, path);
 
@@ -91,6 +95,7 @@ int atoll_volume_resize(struct atoll *a, const char *volume, unsigned size_mb, s
 
 int atoll_volume_remove(struct atoll *a, const char *volume, struct atoll_error *e)
 {
+	NEED(e, a && volume);
 	autofree char *path = api_path("/volumes/", volume, "");
 	autocall struct call c = CALL_INIT("DELETE", a->api_url, path);
 

@@ -1,15 +1,103 @@
 // SPDX-License-Identifier: Apache-2.0
-// libatoll: its test list against this server. (The same list runs against the mock in the unit tests.)
-import { test } from '../lib/case.mjs'
+// libatoll: its test list against this server, over plain HTTP and over TLS with host names; git with credentials; the log. (The same list
+// runs against the mock in the unit tests.)
+import { test, after } from '../lib/case.mjs'
 import assert from 'node:assert/strict'
+import fs from 'node:fs'
+import os from 'node:os'
 import path from 'node:path'
 import { spawnSync } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { ATOLL } from '../lib/cli.mjs'
 import { server } from '../lib/client.mjs'
+import { DOMAIN, newTlsServer } from '../lib/tls.mjs'
 
-const env = { ...process.env, E2B_API_KEY: server.key, E2B_API_URL: server.url, E2B_SANDBOX_URL: server.url, ATOLL_MOCK: '' }
+const LIB = path.join(path.dirname(fileURLToPath(import.meta.url)), '../lib')
+const resolves = spawnSync('getent', ['ahosts', `x.${DOMAIN}`]).status === 0
+const program = (name) => path.join(server.buildDir, 'tests/client', name)
+const scratch = fs.mkdtempSync(path.join(os.tmpdir(), 'atoll-client-'))
+after(() => fs.rmSync(scratch, { recursive: true }))
 
-test('the test list of libatoll is green on this server', () => {
-	const run = spawnSync(path.join(server.buildDir, 'tests/client/sdk-list'), { encoding: 'utf8', env, timeout: 120000 })
-	assert.equal(run.status, 0, run.stdout + run.stderr)
-	assert.match(run.stdout + run.stderr, /PASSED/)
+// An environment with nothing that points elsewhere.
+function clean(more) {
+	const env = { ...process.env }
+	for (const name of Object.keys(env).filter((n) => /^(E2B_|ATOLL_|SSL_CERT)/.test(n)))
+		delete env[name]
+	return { ...env, ...more }
+}
+const plain = clean({ E2B_API_KEY: server.key, E2B_API_URL: server.url, E2B_SANDBOX_URL: server.url })
+
+function run(file, args, env, timeout = 120000) {
+	const got = spawnSync(file, args, { encoding: 'utf8', env, timeout })
+	return { code: got.status, out: got.stdout, err: got.stderr, all: got.stdout + got.stderr }
+}
+
+test('the test list is green on this server, and each call is a line of the log', () => {
+	const log = path.join(scratch, 'log')
+	const got = run(program('sdk-list'), [], { ...plain, ATOLL_LOG: log })
+	assert.equal(got.code, 0, got.all)
+	assert.match(got.all, /PASSED/)
+	const lines = fs.readFileSync(log, 'utf8').trim().split('\n').map((line) => JSON.parse(line))
+	const ofOp = (op) => lines.filter((line) => line.op === op)
+	for (const op of ['create_sandbox', 'run_code', 'write_file', 'read_file', 'list_directory', 'run_command', 'start_process', 'watch', 'kill_sandbox'])
+		assert.ok(ofOp(op).length > 0, op)
+	for (const line of lines) {
+		assert.ok(line.time && ['info', 'error'].includes(line.level) && Number.isInteger(line.contentLength) && line.ms >= 0, JSON.stringify(line))
+		assert.ok(line.level === 'info' || line.error, JSON.stringify(line))
+	}
+	assert.ok(ofOp('run_code').some((line) => line.resultsCount === 1 && line.contentLength > 0 && line.sandbox))
+	assert.ok(ofOp('write_file').every((line) => line.fileCount === 1))
+	const text = fs.readFileSync(log, 'utf8')
+	assert.ok(!text.includes(server.key) && !text.includes('a.bin') && !text.includes('print'))
+})
+
+test('over TLS and host names the same list is green, and a wrong name or CA is refused', { skip: resolves ? false : 'libnss-myhostname is not installed', timeout: 300000 }, async () => {
+	const own = await newTlsServer(server.buildDir)
+	await own.start()
+	try {
+		const env = clean({ E2B_API_KEY: own.key, E2B_DOMAIN: own.domain, SSL_CERT_FILE: own.caFile })
+		const got = run(program('sdk-list'), [], env)
+		assert.equal(got.code, 0, got.all)
+		const id = run(ATOLL, ['create'], env)
+		assert.equal(id.code, 0, id.err)
+		assert.equal(run(ATOLL, ['exec', id.out.trim(), '--', 'echo', 'over TLS'], env).out, 'over TLS\n')
+		assert.equal(run(ATOLL, ['kill', id.out.trim()], env).code, 0)
+		const stranger = run(ATOLL, ['list'], { ...env, SSL_CERT_FILE: '/etc/ssl/certs/ca-certificates.crt' })
+		assert.notEqual(stranger.code, 0)
+		assert.match(stranger.err, /certificate/)
+		const wrong = run(ATOLL, ['list'], { ...env, E2B_DOMAIN: `other.localhost:${own.tlsPort}` })
+		assert.notEqual(wrong.code, 0)
+		assert.match(wrong.err, /certificate/)
+		assert.ok(!wrong.err.includes(own.key))
+	} finally {
+		await own.stop()
+	}
+})
+
+test('git with a user name and a token, which is in no argument, file or record', () => {
+	const token = `tok_${'0123456789abcdef'.repeat(2)}`
+	const log = path.join(scratch, 'git-log')
+	const got = run(program('sdk-git'), [path.join(LIB, 'git_http.py'), token], { ...plain, ATOLL_LOG: log })
+	assert.equal(got.code, 0, got.all)
+	assert.ok(!fs.readFileSync(log, 'utf8').includes(token))
+	assert.ok(!fs.readFileSync(server.log, 'utf8').includes(token))
+})
+
+test('without a key the variable is named and nothing is sent', () => {
+	const got = run(program('sdk-list'), [], clean({ E2B_DOMAIN: 'nowhere.invalid' }))
+	assert.notEqual(got.code, 0)
+	assert.match(got.all, /set E2B_API_KEY/)
+})
+
+test('the mock is chosen by a flag only, and says so', () => {
+	const file = path.join(scratch, 'a.txt')
+	fs.writeFileSync(file, 'x')
+	const listed = run(ATOLL, ['list', '--mock', '--json'], clean())
+	assert.equal(listed.code, 0, listed.err)
+	assert.deepEqual(JSON.parse(listed.out), [])
+	assert.match(listed.err, /mock/)
+	const made = run(ATOLL, ['create'], clean({ ATOLL_MOCK: '1' }))
+	assert.match(made.out, /^mock/)
+	assert.match(made.err, /ATOLL_MOCK/)
+	assert.notEqual(run(ATOLL, ['list', '--state', scratch], clean()).code, 0)
 })

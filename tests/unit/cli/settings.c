@@ -55,13 +55,14 @@ static void clear_variables(void)
 {
 	(void)unsetenv("E2B_API_KEY");
 	(void)unsetenv("E2B_API_URL");
+	(void)unsetenv("E2B_DOMAIN");
 	(void)unsetenv("E2B_SANDBOX_URL");
 }
 
 static void state_directory_gives_all(void **state)
 {
 	struct settings_opts o = { .state_dir = dir };
-	autosettings struct settings s = { NULL, NULL, NULL };
+	autosettings struct settings s = SETTINGS_NONE;
 	struct err e = ERR_INIT;
 
 	(void)state;
@@ -75,7 +76,7 @@ static void state_directory_gives_all(void **state)
 static void a_given_state_directory_beats_variables(void **state)
 {
 	struct settings_opts o = { .state_dir = dir };
-	autosettings struct settings s = { NULL, NULL, NULL };
+	autosettings struct settings s = SETTINGS_NONE;
 	struct err e = ERR_INIT;
 
 	(void)state;
@@ -88,7 +89,7 @@ static void a_given_state_directory_beats_variables(void **state)
 static void options_beat_variables(void **state)
 {
 	struct settings_opts o = { .api_url = "http://option" };
-	autosettings struct settings s = { NULL, NULL, NULL };
+	autosettings struct settings s = SETTINGS_NONE;
 	struct err e = ERR_INIT;
 
 	(void)state;
@@ -105,7 +106,7 @@ static void options_beat_variables(void **state)
 static void what_is_missing_is_named(void **state)
 {
 	struct settings_opts o = { .state_dir = "/nonexistent/atoll" };
-	autosettings struct settings s = { NULL, NULL, NULL };
+	autosettings struct settings s = SETTINGS_NONE;
 	struct err e = ERR_INIT;
 
 	(void)state;

@@ -13,7 +13,7 @@
 
 static int try_new(const char *url, const char *key, struct atoll_error *e)
 {
-	struct atoll_config cfg = { .api_url = url, .api_key = key };
+	struct atoll_config cfg = { .api_url = url, .api_key = key, .state_dir = "/nonexistent", .no_env = true };
 	struct atoll *a = NULL;
 	int rc = atoll_new(&cfg, &a, e);
 
@@ -33,7 +33,8 @@ static void bad_settings_are_refused(void **state)
 	assert_int_equal(try_new("http://a b", "e2b_00", &e), -EINVAL);
 	assert_int_equal(try_new("http://a", "", &e), -EINVAL);
 	assert_int_equal(try_new("http://a", "x\r\nX-Evil: 1", &e), -EINVAL);
-	assert_int_equal(try_new(NULL, "k", &e), -EINVAL);
+	assert_int_equal(try_new("http://a", NULL, &e), -EINVAL);
+	assert_non_null(strstr(e.text, "E2B_API_KEY"));
 }
 
 static void refusals_carry_the_servers_reason(void **state)
