@@ -47,7 +47,7 @@ static void idle_free(struct idle *i)
 int clients_take(const struct caller *who, struct atoll **ret, struct atoll_error *e)
 {
 	/* Where it is does not matter: every connection is one that the front gets from us. */
-	struct atoll_config cfg = { .api_url = "http://127.0.0.1", .api_key = who->key[0] ? who->key : "none" };
+	struct atoll_config cfg = { .no_env = true, .api_url = "http://127.0.0.1", .api_key = who->key[0] ? who->key : "none" };
 	struct idle *i;
 
 	(void)pthread_mutex_lock(&the.lock);

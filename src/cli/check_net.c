@@ -213,7 +213,7 @@ void check_resolver(const struct check_host *h, struct check_result *r)
 static bool server_answers(const char *listen_on)
 {
 	autofree char *url = str_fmt("http://%s", listen_on);
-	struct atoll_config cfg = { .api_url = url, .api_key = "none" };
+	struct atoll_config cfg = { .api_url = url, .api_key = "none", .no_env = true };
 	struct atoll_error e;
 	struct atoll *a;
 
