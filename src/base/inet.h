@@ -31,3 +31,9 @@ bool inet_is_private(uint32_t ip);
 
 /* Of those, what no operator can open: the host itself, link-local and metadata addresses, multicast, the sandboxes. */
 bool inet_never_open(struct inet_range r);
+
+/* The same of an address of either family; of what is neither: true. never_open: as above, but for the loopback addresses of the host, which are the
+ * operator's own. */
+struct sockaddr;
+bool inet_addr_is_private(const struct sockaddr *sa);
+bool inet_addr_never_open(const struct sockaddr *sa);

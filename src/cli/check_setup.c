@@ -23,8 +23,13 @@ void check_users(const struct check_host *h, struct check_result *r)
 	bool front = getpwnam("atoll") != NULL, egress = getpwnam("atoll-egress") != NULL;
 
 	(void)h;
+	if (front && egress && !getpwnam("atoll-hooks")) {
+		check_found(r, CHECK_WARN, "atoll-hooks is missing: webhooks reach public IPv4 addresses only");
+		check_remedy(r, "adduser --system --group --no-create-home --home /nonexistent atoll-hooks");
+		return;
+	}
 	if (front && egress) {
-		check_found(r, CHECK_OK, "atoll and atoll-egress exist");
+		check_found(r, CHECK_OK, "atoll, atoll-egress and atoll-hooks exist");
 		return;
 	}
 	check_found(r, CHECK_FAIL, "%s%s%s missing", front ? "" : "atoll", !front && !egress ? " and " : "",

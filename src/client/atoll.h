@@ -274,6 +274,48 @@ struct atoll_usage_query {
 int atoll_usage(struct atoll *a, const struct atoll_usage_query *q, struct atoll_usage **ret, struct atoll_error *e);
 void atoll_usage_free(struct atoll_usage *u);
 
+/* --- webhooks: URLs that are called when something happens to a sandbox of the team --- */
+
+struct atoll_webhook {
+	const char *id, *name, *url, *created_at;
+	bool enabled;
+	int64_t waiting;		/* calls that are still to be made */
+	const char *secret;		/* that calls are signed with; only when the server has just made it up, else NULL */
+};
+
+struct atoll_webhooks {
+	const struct atoll_webhook *v;
+	size_t n;
+	const char *json;
+};
+
+struct atoll_delivery {
+	const char *id, *event_id, *event_type, *sandbox;
+	const char *state;		/* waiting, delivered or failed */
+	const char *created_at, *last_attempt_at;	/* RFC 3339; the second NULL: not tried yet */
+	const char *outcome;		/* ok, status, redirect, timeout, resolve, connect, tls, refused, protocol, lost; NULL: not tried yet */
+	const char *error;		/* or NULL */
+	unsigned attempts;
+	int status;			/* of the last answer; 0: none */
+	int64_t duration_ms;
+};
+
+struct atoll_deliveries {
+	const struct atoll_delivery *v;	/* newest first */
+	size_t n;
+	const char *json;
+};
+
+int atoll_webhooks_list(struct atoll *a, struct atoll_webhooks **ret, struct atoll_error *e);
+/* secret: NULL lets the server make one up. */
+int atoll_webhook_add(struct atoll *a, const char *name, const char *url, const char *const *events, size_t n_events, const char *secret,
+	struct atoll_webhooks **ret, struct atoll_error *e);
+int atoll_webhook_remove(struct atoll *a, const char *id, struct atoll_error *e);
+int atoll_webhook_test(struct atoll *a, const char *id, struct atoll_error *e);		/* calls it with an event that is a test */
+int atoll_webhook_deliveries(struct atoll *a, const char *id, unsigned limit, struct atoll_deliveries **ret, struct atoll_error *e);	/* limit 0: 20 */
+void atoll_webhooks_free(struct atoll_webhooks *w);
+void atoll_deliveries_free(struct atoll_deliveries *d);
+
 /* --- administration ---
  *
  * `team` is the name or id of a team, for which an admin key is needed, or NULL: the team of the key in use. -EPERM: the

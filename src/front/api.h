@@ -50,6 +50,17 @@ void api_secret(struct req *r);
 void api_secret_set(struct req *r);
 void api_secret_drop(struct req *r);
 
+/* api_events.c, api_webhooks.c */
+void api_events(struct req *r);
+void api_events_of(struct req *r);
+void api_webhooks(struct req *r);
+void api_webhook_add(struct req *r);
+void api_webhook(struct req *r);
+void api_webhook_set(struct req *r);
+void api_webhook_drop(struct req *r);
+void api_webhook_test(struct req *r);
+void api_webhook_deliveries(struct req *r);
+
 /* api_purge.c */
 void api_purge(struct req *r);
 int64_t templates_purge(struct front *f, const char *team, int64_t *failed);	/* api_templates.c: how many went, and how many could not */

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "front/api.h"
 #include "front/front.h"
+#include "front/hooks.h"
 #include "front/keyring.h"
 #include "front/mem.h"
 #include "front/metrics.h"
@@ -175,10 +176,15 @@ void admin_team_drop(struct req *r)
 		reply_error(r, 409, "team '%s' still has sandboxes", t->name);
 	} else {
 		log_info("team deleted", "request=%s team=%s name=%s", r->id, t->id, t->name);
-		if (keyring_drop_team(r->front->keyring, t, &e) < 0)
+		char id[TEAM_ID_SIZE];
+
+		memcpy(id, t->id, sizeof id);
+		if (keyring_drop_team(r->front->keyring, t, &e) < 0) {
 			reply_err(r, &e);
-		else
+		} else {
+			webhooks_forget(r->front->hooks, id);
 			reply_empty(r, 204);
+		}
 	}
 }
 

@@ -6,6 +6,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "front/api.h"
+#include "front/events.h"
 #include "front/front.h"
 #include "front/limits.h"
 #include "front/mem.h"
@@ -73,6 +74,7 @@ static void on_changed(void *user, const struct warden_reply *re)
 		sandbox_note(sb, LOG_LVL_INFO, JOURNAL_LIFECYCLE, "limits changed",
 			"memory_mb=%llu cpu_permille=%u processes=%u disk_mb=%llu request=%s", (unsigned long long)(ch->to.mem_bytes >> 20),
 			ch->to.cpu_permille, ch->to.pids, (unsigned long long)(ch->to.disk_bytes >> 20), ch->r->id);
+		event_note(sb, EVENT_UPDATED, json_pack("{s:o}", "limits", limits_json(&sb->spec.limits)));
 		reply_limits(ch->r, sb);
 	}
 	change_free(ch);

@@ -5,7 +5,9 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/inet.h"
 #include "front/api.h"
+#include "front/events.h"
 #include "front/front.h"
 #include "front/init_call.h"
 #include "front/mem.h"
@@ -96,6 +98,26 @@ static void on_ruled(void *user, int no, const char *pem)
 	}
 }
 
+/* Addresses and names; of rules and proxies nothing, since they hold secrets. */
+static json_t *network_event(const json_t *network)
+{
+	static const char *const from[] = { "allowOut", "denyOut" };
+	json_t *ranges[] = { json_array(), json_array() }, *names = json_array(), *v;
+	struct inet_range range;
+	size_t k;
+
+	for (size_t i = 0; i < ARRAY_LEN(from); i++) {
+		json_array_foreach(json_object_get(network, from[i]), k, v) {
+			struct str s = str_of(json_string_value(v));
+			bool is_range = s.p && (inet_parse(s, &range) == 0 || inet_is_v6(s));
+
+			if (s.p && (is_range || i == 0))
+				(void)json_array_append(is_range ? ranges[i] : names, v);
+		}
+	}
+	return json_pack("{s:{s:o,s:o,s:o}}", "network_egress", "allowed_cidrs", ranges[0], "denied_cidrs", ranges[1], "allowed_domains", names);
+}
+
 static void on_changed(void *user, const struct warden_reply *re)
 {
 	struct change *ch = user;
@@ -113,6 +135,7 @@ static void on_changed(void *user, const struct warden_reply *re)
 		sb->spec.policy = take_ptr(&ch->spec.policy);
 		sb->spec.flags = ch->spec.flags;
 		row_set_network(sb);
+		event_note(sb, EVENT_UPDATED, network_event(sb->spec.network));
 		if (spec_has_rules(&sb->spec))
 			rules_push(sb, on_ruled, ch);
 		else

@@ -12,6 +12,7 @@
 #include "front/build.h"
 #include "front/catalog.h"
 #include "front/front.h"
+#include "front/hooks.h"
 #include "front/logbook.h"
 #include "front/mem.h"
 #include "front/reply.h"
@@ -78,6 +79,7 @@ static void forget_all(struct req *r)
 		reply_err(r, &e);
 		return;
 	}
+	webhooks_forget(r->front->hooks, r->caller.team);
 	rules_refresh(r->front, r->caller.team);
 	log_info("team purged", "team=%s request=%s sandboxes=%lld snapshots=%lld volumes=%lld templates=%lld failed=%lld", r->caller.team, r->id,
 		(long long)p->sandboxes, (long long)p->snapshots, (long long)p->volumes, (long long)p->templates, (long long)p->failed);

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/rand.h"
 #include "front/api.h"
+#include "front/events.h"
 #include "front/forget.h"
 #include "front/front.h"
 #include "front/mem.h"
@@ -74,6 +75,7 @@ static void on_kept(void *user, const struct keep_result *re)
 		snapshot_place(f, sn);
 		if (snapshot_add(f, sn, &e) == 0) {
 			sandbox_note(sb, LOG_LVL_INFO, JOURNAL_LIFECYCLE, "snapshot made", "snapshot=%s request=%s", sn->template_id, mk->r->id);
+			event_note(sb, EVENT_CHECKPOINTED, json_pack("{s:s}", "snapshot_id", sn->template_id));
 			reply_json(mk->r, 201, snapshot_json(f, sn), NULL);
 		} else {
 			forget_kept(f, re->name);

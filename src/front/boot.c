@@ -12,6 +12,7 @@
 #include "front/certs.h"
 #include "front/confine.h"
 #include "front/debug.h"
+#include "front/events.h"
 #include "front/dispatch.h"
 #include "front/forget.h"
 #include "front/front.h"
@@ -87,6 +88,8 @@ static void note_lost(struct boot *b, const struct sandbox_row *row)
 	struct lost *l = &b->lost[b->n_lost++];
 
 	(void)str_copy(l->id, sizeof l->id, str_of(row->id));
+	if (row->state != ROW_STARTING)
+		event_note_lost(b->f, row);
 	l->why = row->state == ROW_STARTING ? "start failed" : row->started_us / 1000 < host_began_ms() ? "the host was restarted" :
 		row->state == ROW_PAUSED ? "nothing was left of it" : "ended while the server was down";
 }

@@ -11,6 +11,7 @@
 #include "front/debug.h"
 #include "front/expiry.h"
 #include "front/hold.h"
+#include "front/hooks.h"
 #include "front/keyring.h"
 #include "front/logbook.h"
 #include "front/metrics.h"
@@ -92,6 +93,7 @@ void front_done(struct front *f)
 	sigwatch_free(f->on_term);
 	sigwatch_free(f->on_int);
 	rules_link_free(f->rules);
+	hooks_free(take_ptr(&f->hooks));
 	keyring_free(f->keyring);
 	penalties_free(f->penalties);
 	metrics_free(f->metrics);

@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "base/prices.h"
+#include "front/alerts.h"
 #include "front/build.h"
 #include "front/memory.h"
 #include "front/snapshots.h"
@@ -71,6 +72,10 @@ struct front_options {
 	uint32_t team_max_volumes;
 	uint32_t pool_size, pool_max;	/* finished sandboxes per template: at least, at most; 0: none */
 	struct prices prices;		/* of usage */
+	uint32_t events_kept_s;
+	uint32_t webhook_timeout_s, webhook_attempts, webhook_retry_ms;
+	bool webhook_allow_private;
+	uint32_t alert_percent[ALERTS];	/* of a limit; 0: none */
 	bool open;			/* no key is needed on this machine */
 	bool metrics_open;
 	bool text_from_stdout;		/* of sandboxes that do not say themselves */
@@ -99,6 +104,7 @@ struct front {
 	struct rules_link *rules;
 	struct agent_link *agent;
 	uint32_t agent_calls;		/* passed on to atoll-agent, now */
+	struct hooks *hooks;		/* webhooks and what is to be delivered */
 	struct warden_link *warden;
 	struct http_server *server;
 	struct sandbox_table *sandboxes;

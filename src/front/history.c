@@ -12,10 +12,12 @@
 #include "front/sandbox.h"
 #include "front/sandbox_table.h"
 #include "front/snapshots.h"
+#include "store/events.h"
 #include "store/meter.h"
 #include "store/quotas.h"
 #include "store/sandboxes.h"
 #include "store/team_points.h"
+#include "store/webhooks.h"
 
 #define DAY_MS (24ull * 3600 * 1000)
 #define QUOTA_DAYS_KEPT 35
@@ -73,6 +75,8 @@ void history_prune(struct front *f)
 	logbook_prune(f->logbook);
 	trail_prune(f);
 	told("meter", meter_prune(f->store, now_ms / DAY_MS - METER_KEPT_DAYS, &e), &e);
+	told("deliveries", deliveries_prune(f->store, now_ms - f->opt.events_kept_s * 1000ull, &e), &e);
+	told("events", events_prune(f->store, now_ms - f->opt.events_kept_s * 1000ull, &e), &e);
 	told("quota_use", quota_use_prune(f->store, now_ms / DAY_MS - QUOTA_DAYS_KEPT, &e), &e);
 	told("team_points", team_points_prune(f->store, now_ms / 1000 - CENSUS_KEPT_S, &e), &e);
 }

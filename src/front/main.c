@@ -23,6 +23,7 @@
 #include "front/expiry.h"
 #include "front/front.h"
 #include "front/history.h"
+#include "front/hooks.h"
 #include "front/keyring.h"
 #include "front/logbook.h"
 #include "front/meter.h"
@@ -207,6 +208,13 @@ static void on_agent(void *user, int fd)
 	agent_link_set(f->agent, fd);
 }
 
+static void on_hooks(void *user, int fd)
+{
+	struct front *f = user;
+
+	hooks_link(f->hooks, fd);
+}
+
 static void on_answered(void *user, enum msg_type op, uint64_t us)
 {
 	struct front *f = user;
@@ -225,6 +233,7 @@ static const struct warden_ops warden_ops = {
 	.on_lost = on_lost,
 	.on_egress = on_egress,
 	.on_agent = on_agent,
+	.on_hooks = on_hooks,
 };
 
 static void on_expired(void *user, struct expiry_entry *en)
@@ -286,9 +295,21 @@ static int usage_error(const char *what)
 	return -EINVAL;
 }
 
+enum { OPT_EVENTS_KEPT = 256, OPT_HOOK_TIMEOUT, OPT_HOOK_ATTEMPTS, OPT_HOOK_RETRY, OPT_HOOK_PRIVATE, OPT_ALERT };
+
 static uint32_t *number_option(int c, struct front_options *opt)
 {
+	if (c >= OPT_ALERT)
+		return &opt->alert_percent[c - OPT_ALERT];
 	switch (c) {
+	case OPT_EVENTS_KEPT:
+		return &opt->events_kept_s;
+	case OPT_HOOK_TIMEOUT:
+		return &opt->webhook_timeout_s;
+	case OPT_HOOK_ATTEMPTS:
+		return &opt->webhook_attempts;
+	case OPT_HOOK_RETRY:
+		return &opt->webhook_retry_ms;
 	case 't':
 		return &opt->max_timeout_s;
 	case 'h':
@@ -393,6 +414,12 @@ static int parse_options(int argc, char **argv, struct front *f)
 		{ "audit", required_argument, NULL, 'a' },	{ "audit-full", no_argument, NULL, 'f' },
 		{ "audit-kept", required_argument, NULL, 'A' },	{ "audit-max-mb", required_argument, NULL, 'g' },
 		{ "audit-segment-kb", required_argument, NULL, 'K' },
+		{ "events-kept", required_argument, NULL, OPT_EVENTS_KEPT }, { "webhook-timeout", required_argument, NULL, OPT_HOOK_TIMEOUT },
+		{ "webhook-attempts", required_argument, NULL, OPT_HOOK_ATTEMPTS }, { "webhook-retry-ms", required_argument, NULL, OPT_HOOK_RETRY },
+		{ "alert-memory", required_argument, NULL, OPT_ALERT + ALERT_MEMORY }, { "alert-cpu", required_argument, NULL, OPT_ALERT + ALERT_CPU },
+		{ "alert-disk", required_argument, NULL, OPT_ALERT + ALERT_DISK }, { "alert-processes", required_argument, NULL, OPT_ALERT + ALERT_PROCESSES },
+		{ "alert-egress", required_argument, NULL, OPT_ALERT + ALERT_EGRESS },
+		{ "webhook-allow-private", no_argument, NULL, OPT_HOOK_PRIVATE },
 		{ "open", no_argument, NULL, 'o' },		{ "metrics-open", no_argument, NULL, 'm' },
 		{ "text-from-stdout", no_argument, NULL, 'x' },
 		{ 0 },
@@ -447,6 +474,9 @@ static int parse_options(int argc, char **argv, struct front *f)
 			if (take_number(c, optarg, opt) < 0)
 				return -EINVAL;
 			break;
+		case OPT_HOOK_PRIVATE:
+			opt->webhook_allow_private = true;
+			break;
 		case 'D':
 			if (take_door(f, optarg) < 0)
 				return -EINVAL;
@@ -477,7 +507,10 @@ static int parse_options(int argc, char **argv, struct front *f)
 			log_set_level(level);
 			break;
 		default:
-			return usage_error("unknown option");
+			if (c < OPT_EVENTS_KEPT)
+				return usage_error("unknown option");
+			if (take_number(c, optarg, opt) < 0)
+				return -EINVAL;
 		}
 	}
 	if (optind != argc || !opt->state_dir || !opt->key_file || f->n_doors == 0)
@@ -512,6 +545,7 @@ static int set_up(struct front *f, struct err *e)
 	f->sandboxes = sandbox_table_new();
 	f->rules = rules_link_new(f);
 	f->agent = agent_link_new(f);
+	f->hooks = hooks_new(f);
 	f->penalties = penalties_new();
 	f->metrics = metrics_new();
 	f->census = census_new(f->store, clock_wall_ms());
@@ -535,6 +569,8 @@ static int set_up(struct front *f, struct err *e)
 		return err_set(e, ENOMEM, "set up the loop");
 	f->on_term = sigwatch_new(f->loop, SIGTERM, on_signal, f);
 	f->on_int = sigwatch_new(f->loop, SIGINT, on_signal, f);
+	if (hooks_load(f->hooks, e) < 0)
+		return -e->no;
 	if (!f->on_term || !f->on_int)
 		return err_set(e, ENOMEM, "watch signals");
 	return 0;
@@ -544,6 +580,7 @@ int main(int argc, char **argv)
 {
 	struct front f = { .memory = { .meminfo_fd = -1 }, .opt = { .domain = "", .url = "", .max_timeout_s = MAX_TIMEOUT_S, .head_timeout_s = HEAD_TIMEOUT_S,
 				   .body_timeout_s = BODY_TIMEOUT_S, .logs_kept_s = LOGS_KEPT_S, .logs_max_mb = LOGS_MAX_MB, .history_kept_s = HISTORY_KEPT_S,
+				   .events_kept_s = HISTORY_KEPT_S, .webhook_timeout_s = 10, .webhook_attempts = 8, .webhook_retry_ms = 1000,
 				   .volume_mb = VOLUME_MB, .volume_max_mb = VOLUME_MB, .team_max_volumes = TEAM_MAX_VOLUMES } };
 	struct err e;
 

@@ -7,6 +7,8 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "front/alerts.h"
+#include "ipc/hooks.h"
 #include "ipc/msg.h"
 
 struct front;
@@ -54,6 +56,8 @@ struct metrics {
 	struct histogram create;
 	struct histogram warden[OP_COUNT];
 	uint64_t auth_failures;
+	uint64_t hooks_tried[HK_OUTCOMES], hooks_failed, hooks_dropped;	/* deliveries: attempts, given up, not queued */
+	uint64_t alerts[ALERTS];
 	uint64_t refused_calls;			/* of sandboxes, as far as they are told of */
 	uint64_t started_wall_ms;
 	long host_cpus;				/* of the machine; as statm_fd */

@@ -9,6 +9,7 @@
 #include "base/str.h"
 #include "front/certs.h"
 #include "front/front.h"
+#include "front/hooks.h"
 #include "front/mem.h"
 #include "front/metrics.h"
 #include "front/pool.h"
@@ -167,6 +168,23 @@ static void put_lives(struct buf *out, const struct front *f)
 	put_histogram(out, "atoll_sandbox_create_seconds", "", &m->create);
 }
 
+static void put_hooks(struct buf *out, const struct front *f)
+{
+	const struct metrics *m = f->metrics;
+
+	put_type(out, "atoll_webhook_attempts_total", "counter", "webhooks that were called, by what became of it");
+	for (uint32_t i = 0; i < HK_OUTCOMES; i++)
+		buf_fmt(out, "atoll_webhook_attempts_total{outcome=\"%s\"} %" PRIu64 "\n", hk_outcome_name(i), m->hooks_tried[i]);
+	put_type(out, "atoll_webhook_failures_total", "counter", "deliveries that were given up");
+	buf_fmt(out, "atoll_webhook_failures_total %" PRIu64 "\n", m->hooks_failed);
+	put_type(out, "atoll_webhook_dropped_total", "counter", "deliveries that were not queued, because too many wait");
+	buf_fmt(out, "atoll_webhook_dropped_total %" PRIu64 "\n", m->hooks_dropped);
+	put_gauge(out, "atoll_webhook_waiting", "deliveries that wait", f->hooks ? (double)hooks_waiting(f->hooks) : 0);
+	put_type(out, "atoll_alerts_total", "counter", "sandboxes that came near one of their limits");
+	for (enum alert a = 0; a < ALERTS; a++)
+		buf_fmt(out, "atoll_alerts_total{resource=\"%s\"} %" PRIu64 "\n", alert_name(a), m->alerts[a]);
+}
+
 static void put_warden(struct buf *out, const struct metrics *m)
 {
 	char label[64];
@@ -260,6 +278,7 @@ void metrics_put(const struct front *f, struct buf *out)
 	put_lives(out, f);
 	pool_put_metrics(f->pool, out);
 	put_warden(out, m);
+	put_hooks(out, f);
 	put_gauge(out, "atoll_connections", "client connections", (double)http_server_conns(f->server));
 	put_type(out, "atoll_connections_evicted_total", "counter", "idle connections closed to make room for new ones");
 	buf_fmt(out, "atoll_connections_evicted_total %" PRIu64 "\n", http_server_evicted(f->server));

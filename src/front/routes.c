@@ -81,6 +81,16 @@ static const struct route routes[] = {
 	{ "POST", "/secrets/{id}", ACCESS_TEAM, SMALL, api_secret_set },
 	{ "DELETE", "/secrets/{id}", ACCESS_TEAM, SMALL, api_secret_drop },
 
+	{ "GET", "/events/sandboxes", ACCESS_TEAM, 0, api_events },
+	{ "GET", "/events/sandboxes/{id}", ACCESS_TEAM, 0, api_events_of },
+	{ "GET", "/events/webhooks", ACCESS_TEAM, 0, api_webhooks },
+	{ "POST", "/events/webhooks", ACCESS_TEAM, SMALL, api_webhook_add },
+	{ "GET", "/events/webhooks/{id}", ACCESS_TEAM, 0, api_webhook },
+	{ "PATCH", "/events/webhooks/{id}", ACCESS_TEAM, SMALL, api_webhook_set },
+	{ "DELETE", "/events/webhooks/{id}", ACCESS_TEAM, SMALL, api_webhook_drop },
+	{ "POST", "/events/webhooks/{id}/test", ACCESS_TEAM, SMALL, api_webhook_test },
+	{ "GET", "/events/webhooks/{id}/deliveries", ACCESS_TEAM, 0, api_webhook_deliveries },
+
 	{ "GET", "/usage", ACCESS_TEAM, 0, api_meter },
 	{ "GET", "/teams", ACCESS_TEAM, 0, api_teams },
 	{ "GET", "/teams/{team}/metrics", ACCESS_TEAM, 0, api_team_metrics },

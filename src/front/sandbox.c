@@ -13,7 +13,9 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/rand.h"
+#include "front/api.h"
 #include "front/census.h"
+#include "front/events.h"
 #include "front/front.h"
 #include "front/logbook.h"
 #include "front/mem.h"
@@ -249,6 +251,20 @@ static bool counts(enum sandbox_state s)
 	return BIT(s) & (BIT(SANDBOX_RUNNING) | BIT(SANDBOX_PAUSING) | BIT(SANDBOX_KEEPING));
 }
 
+static void tell_event(struct sandbox *sb, enum sandbox_state from, enum sandbox_state to)
+{
+	static const char *const why[END_REASONS] = {
+		[END_KILLED] = "request", [END_EXPIRED] = "timeout", [END_DIED] = "died", [END_OOM] = "out_of_memory", [END_FAILED] = "failed",
+	};
+
+	if ((BIT(to) & OVER) && !(BIT(from) & OVER) && from != SANDBOX_STARTING)
+		event_note(sb, EVENT_KILLED, json_pack("{s:s}", "kill_reason", why[sb->end_why]));
+	else if (to == SANDBOX_RUNNING && (from == SANDBOX_STARTING || from == SANDBOX_RESUMING))
+		event_note(sb, from == SANDBOX_STARTING ? EVENT_CREATED : EVENT_RESUMED, NULL);
+	else if (to == SANDBOX_PAUSED && from != SANDBOX_RESUMING)
+		event_note(sb, EVENT_PAUSED, NULL);
+}
+
 void sandbox_set_state(struct sandbox *sb, enum sandbox_state to)
 {
 	enum sandbox_state from = sb->state;
@@ -277,6 +293,7 @@ void sandbox_set_state(struct sandbox *sb, enum sandbox_state to)
 		else
 			logbook_end(take_ptr(&sb->log), clock_wall_ms());
 	}
+	tell_event(sb, from, to);
 	if (to != SANDBOX_RUNNING)
 		break_links(sb);
 	if (!(BIT(to) & IN_TRANSITION))
@@ -360,6 +377,8 @@ struct sandbox *sandbox_restore(struct front *f, const struct sandbox_row *row, 
 		return NULL;
 	}
 	sb->live = live;
+	if (row->state == ROW_PAUSED)
+		sb->stopped_ms = row->end_ms;
 	if (!frozen)			/* what was kept of it is older than what it is now */
 		memset(&sb->kept, 0, sizeof sb->kept);
 	sb->state = is_caught ? SANDBOX_PAUSING : frozen ? SANDBOX_PAUSED : SANDBOX_RUNNING;
@@ -440,6 +459,7 @@ void sandbox_set_timeout(struct sandbox *sb, uint32_t timeout_s, bool extend_onl
 	sb->end_ms = end;
 	row_set(sb, ROW_RUNNING);
 	arm_expiry(sb);
+	event_note(sb, EVENT_UPDATED, json_pack("{s:o}", "set_timeout", time_json(end)));
 	sandbox_note(sb, LOG_LVL_INFO, JOURNAL_LIFECYCLE, "timeout set", "timeout_s=%u request=%s", timeout_s, sb->request);
 }
 
@@ -475,6 +495,7 @@ static void ask_kill(void *user)
 
 static void count_end(struct sandbox *sb, enum end_reason why)
 {
+	sb->end_why = why;
 	sb->front->metrics->ends[why]++;
 	if (sb->state == SANDBOX_STARTING)
 		sb->front->metrics->starts_failed++;

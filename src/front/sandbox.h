@@ -15,6 +15,7 @@
 #include <sys/queue.h>
 
 #include "base/err.h"
+#include "front/alerts.h"
 #include "front/expiry.h"
 #include "front/init_watch.h"
 #include "front/journal.h"
@@ -85,6 +86,8 @@ struct sandbox {
 	uint64_t noted_active_ms;	/* ... as the store has it */
 	bool metered;			/* it runs, and that counts, */
 	uint64_t metered_mono_ms;	/* ... since then; before that it has been noted */
+	uint64_t stopped_ms;		/* wall clock: of the end of its last run, while it is paused; else 0 */
+	enum end_reason end_why;	/* ENDING, DEAD */
 	uint64_t sent_seen, sent_noted;	/* bytes in all its lives: as last told, and of that in the report of usage */
 	uint32_t users;			/* requests and tunnels that are under way */
 	uint32_t resume_timeout_s;	/* while RESUMING */
@@ -107,6 +110,7 @@ struct sandbox {
 	struct sandbox_links links;
 	struct upstream_pool pool;
 	struct usage_ring usage;
+	struct alert_marks alerts;	/* which limits it is near */
 	struct {
 		bool known;
 		uint64_t cpu_ns, sent_bytes;

@@ -76,18 +76,18 @@ double usage_cpu_pct(const struct usage_sample *s, const struct msg_limits *lim)
 static void on_usage(void *user, const struct warden_reply *re)
 {
 	struct sandbox *sb = user;
+	const struct msg_usage *m = re->no == 0 && re->msg->type == RE_USAGE ? (const struct msg_usage *)re->msg : NULL;
 
 	sb->usage.asked = false;
-	if (re->no == 0 && re->msg->type == RE_USAGE && !sandbox_gone(sb)) {
-		const struct msg_usage *m = (const struct msg_usage *)re->msg;
-
+	if (m && !sandbox_gone(sb)) {
 		quota_account(sb, m->cpu_ns, m->sent_bytes);
 		meter_sent(sb, m->sent_bytes);
+		usage_add(&sb->usage, m, clock_mono_ms(), clock_wall_ms());
+		if (sb->state == SANDBOX_RUNNING)
+			alerts_look(sb, m);
 	}
-	if (re->no == 0 && re->msg->type == RE_USAGE && !sandbox_gone(sb))
-		usage_add(&sb->usage, (const struct msg_usage *)re->msg, clock_mono_ms(), clock_wall_ms());
-	if (re->no == 0 && re->msg->type == RE_USAGE)
-		sb->front->memory.used_bytes = ((const struct msg_usage *)re->msg)->all_bytes;
+	if (m)
+		sb->front->memory.used_bytes = m->all_bytes;
 	sandbox_unref(sb);
 }
 

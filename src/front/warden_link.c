@@ -146,6 +146,10 @@ static void on_message(struct warden_link *w, const struct msg_head *h, size_t n
 		if (fd >= 0)
 			w->ops->on_agent(w->user, fd);
 		return;
+	case EV_HOOKS:
+		if (fd >= 0)
+			w->ops->on_hooks(w->user, fd);
+		return;
 	case EV_SHUTDOWN:
 		w->ops->on_shutdown(w->user);
 		break;

@@ -35,6 +35,7 @@ struct warden_ops {
 	void (*on_answered)(void *user, enum msg_type op, uint64_t us);	/* a question was answered for good */
 	void (*on_egress)(void *user, int fd);		/* a socket to atoll-egress, owned */
 	void (*on_agent)(void *user, int fd);		/* ... and to atoll-agent */
+	void (*on_hooks)(void *user, int fd);		/* ... to atoll-hooks */
 	void (*on_lost)(void *user, const char *why);
 };
 

@@ -159,6 +159,7 @@ size_t msg_size(enum msg_type t)
 	case EV_TLS_FILES:
 	case EV_EGRESS:
 	case EV_AGENT:
+	case EV_HOOKS:
 	case EV_SHUTDOWN: return sizeof(struct msg_ok);
 	case MSG_NONE:
 	case OP_COUNT: break;

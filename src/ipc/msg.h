@@ -73,6 +73,7 @@ enum msg_type {
 	EV_OOM,			/* struct msg_oom: a process of a sandbox was killed because it is at its memory limit */
 	EV_EGRESS,		/* struct msg_ok and one fd: a socket to atoll-egress, in place of any earlier one (ipc/rules.h) */
 	EV_AGENT,		/* the same for atoll-agent (ipc/agent.h) */
+	EV_HOOKS,		/* struct msg_ok and one fd: a socket to atoll-hooks, in place of any earlier one (ipc/hooks.h) */
 };
 
 struct msg_head {

@@ -162,27 +162,7 @@ bool policy_may_be_private(const struct policy *p, const struct origin *o)
 	return is_named(p, o);
 }
 
-static bool v6_is_private(const unsigned char *a)
-{
-	static const unsigned char zero[12], mapped[12] = { [10] = 0xff, [11] = 0xff }, nat64[12] = { 0x00, 0x64, 0xff, 0x9b };
-	uint32_t low = (uint32_t)a[12] << 24 | (uint32_t)a[13] << 16 | (uint32_t)a[14] << 8 | a[15];
-
-	if (memcmp(a, zero, 12) == 0)			/* ::, ::1 and addresses of IPv4 in an old dress */
-		return true;
-	if (memcmp(a, mapped, 12) == 0 || memcmp(a, nat64, 12) == 0)
-		return inet_is_private(low);
-	if (a[0] == 0x20 && a[1] == 0x02)		/* 6to4: the address of IPv4 stands behind the prefix */
-		return inet_is_private((uint32_t)a[2] << 24 | (uint32_t)a[3] << 16 | (uint32_t)a[4] << 8 | a[5]);
-	if (a[0] == 0x20 && a[1] == 0x01 && a[2] == 0 && a[3] == 0)	/* Teredo */
-		return true;
-	return (a[0] & 0xfe) == 0xfc || (a[0] == 0xfe && (a[1] & 0x80)) || a[0] == 0xff || (a[0] == 0x00 && a[1] == 0x64);
-}
-
 bool policy_is_private(const struct sockaddr *sa)
 {
-	if (sa->sa_family == AF_INET)
-		return inet_is_private(ntohl(((const struct sockaddr_in *)(const void *)sa)->sin_addr.s_addr));
-	if (sa->sa_family == AF_INET6)
-		return v6_is_private(((const struct sockaddr_in6 *)(const void *)sa)->sin6_addr.s6_addr);
-	return true;
+	return inet_addr_is_private(sa);
 }

@@ -235,6 +235,48 @@ static const char *const migrations[] = {
 	"CREATE INDEX meter_day ON meter(day);",
 
 	"ALTER TABLE meter ADD COLUMN sent_bytes INTEGER NOT NULL DEFAULT 0;",
+
+	"CREATE TABLE events ("
+	" seq INTEGER PRIMARY KEY,"
+	" id TEXT NOT NULL,"
+	" team TEXT NOT NULL,"
+	" sandbox TEXT NOT NULL,"
+	" type TEXT NOT NULL,"
+	" at_ms INTEGER NOT NULL,"
+	" execution TEXT NOT NULL,"
+	" template TEXT NOT NULL,"
+	" build TEXT NOT NULL,"
+	" data TEXT NOT NULL) STRICT;"
+	"CREATE INDEX events_team ON events(team, seq);"
+	"CREATE INDEX events_sandbox ON events(sandbox, seq);"
+	"CREATE INDEX events_at ON events(at_ms);"
+	"CREATE TABLE webhooks ("
+	" id TEXT PRIMARY KEY,"
+	" team TEXT NOT NULL REFERENCES teams(id) ON DELETE CASCADE,"
+	" name TEXT NOT NULL,"
+	" url TEXT NOT NULL,"
+	" events TEXT NOT NULL,"
+	" enabled INTEGER NOT NULL,"
+	" sealed BLOB NOT NULL,"			/* what deliveries are signed with, by a key that is not in this file */
+	" created_ms INTEGER NOT NULL) STRICT;"
+	"CREATE INDEX webhooks_team ON webhooks(team);"
+	"CREATE TABLE deliveries ("
+	" seq INTEGER PRIMARY KEY,"
+	" id TEXT NOT NULL,"
+	" webhook TEXT NOT NULL REFERENCES webhooks(id) ON DELETE CASCADE,"
+	" event INTEGER NOT NULL,"
+	" state INTEGER NOT NULL,"
+	" attempts INTEGER NOT NULL,"
+	" created_ms INTEGER NOT NULL,"
+	" last_ms INTEGER NOT NULL,"
+	" outcome INTEGER NOT NULL,"
+	" status INTEGER NOT NULL,"
+	" took_ms INTEGER NOT NULL,"
+	" error TEXT NOT NULL) STRICT;"
+	"CREATE INDEX deliveries_webhook ON deliveries(webhook, seq);"
+	"CREATE INDEX deliveries_waiting ON deliveries(webhook, seq) WHERE state=0;"
+	"CREATE INDEX deliveries_event ON deliveries(event) WHERE state=0;"
+	"CREATE INDEX deliveries_created ON deliveries(created_ms);",
 };
 
 static int db_fail(struct store *s, struct err *e, const char *what)

@@ -8,6 +8,8 @@ static const char sandboxes_sql[] = "DELETE FROM sandboxes WHERE team=? AND stat
 static const char logs_sql[] = "DELETE FROM logs WHERE team=? AND ended_ms IS NOT NULL";
 static const char points_sql[] = "DELETE FROM team_points WHERE team=?";
 static const char meter_sql[] = "DELETE FROM meter WHERE team=?";
+static const char events_sql[] = "DELETE FROM events WHERE team=?";
+static const char webhooks_sql[] = "DELETE FROM webhooks WHERE team=?";
 static const char secrets_sql[] = "DELETE FROM secrets WHERE team=?";
 static const char overwrite_sql[] = "PRAGMA secure_delete=ON";
 static const char leave_sql[] = "PRAGMA secure_delete=OFF";
@@ -46,7 +48,8 @@ int purge_team(struct store *s, const char *team, struct purged *ret, struct err
 		return -e->no;
 	if (drop_rows(s, secrets_sql, team, &ret->secrets, e) == 0 && drop_rows(s, sandboxes_sql, team, &ret->sandboxes, e) == 0 &&
 	    drop_rows(s, logs_sql, team, &ret->logs, e) == 0 && drop_rows(s, points_sql, team, &rest, e) == 0 &&
-	    drop_rows(s, meter_sql, team, &rest, e) == 0)
+	    drop_rows(s, meter_sql, team, &rest, e) == 0 && drop_rows(s, webhooks_sql, team, &ret->webhooks, e) == 0 &&
+	    drop_rows(s, events_sql, team, &ret->events, e) == 0)
 		(void)run_plain(s, empty_log_sql, e);
 	(void)store_durable(s, false, &ignored);
 	(void)run_plain(s, leave_sql, &ignored);

@@ -9,7 +9,7 @@
 struct store;
 
 struct purged {				/* rows */
-	int64_t sandboxes, logs, secrets;
+	int64_t sandboxes, logs, secrets, webhooks, events;
 };
 
 /* Its secrets, the history and logs of its ended sandboxes, its counts. What was written is overwritten, in the file and in its log. */

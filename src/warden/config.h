@@ -32,7 +32,7 @@ struct config {
 	char front[PATH_MAX], egress[PATH_MAX], agent[PATH_MAX], init[PATH_MAX];	/* programs; "": found in libexec */
 	uint64_t restart_max_ms;		/* between two lives of a helper; tests want it short */
 	char domain[128];			/* with or without a port; "": chosen by doors.c */
-	char user[33], egress_user[33];
+	char user[33], egress_user[33], hooks_user[33];
 	uint64_t pool_size_mb, pool_max_mb;	/* 0: chosen by the free disk */
 	uint64_t cpu_weight;			/* of all sandboxes together */
 	uint64_t mem_total_mb;			/* 0: the engine's choice */
@@ -40,6 +40,11 @@ struct config {
 	uint64_t checkpoint_after_s;		/* after a pause; sooner only costs whoever resumes at once */
 	char image_map[2048];			/* "IMAGE=TEMPLATE,...": images that stand for templates of the server */
 	char prices[256];			/* of usage, see base/prices.h; "": none */
+	uint64_t events_kept_s;			/* of sandboxes, and what became of their deliveries */
+	uint64_t webhook_timeout_s, webhook_attempts, webhook_retry_ms;
+	bool webhook_allow_private;
+	char webhook_ca_file[PATH_MAX];		/* more authorities that webhooks may be of; "": none */
+	uint64_t alert_memory_percent, alert_cpu_percent, alert_disk_percent, alert_processes_percent, alert_egress_percent;	/* 0: none */
 	char registry_mirrors[1024], registries[1024];	/* of images; atoll-pull knows what they mean */
 	uint64_t image_max_mb, image_cache_mb;	/* one image unpacked; all layers that are kept */
 	uint64_t template_cache_mb, template_uploads_mb, template_upload_max_mb;	/* of builds of templates: layers, archives, one of them */

@@ -16,7 +16,7 @@
 #include "warden/warden.h"
 
 #define HELLO_MS 10000
-#define FRONT_ARGS 96
+#define FRONT_ARGS 128
 #define NO_USE "exit 3"			/* EXIT_NO_USE, as a service tells it */
 #define FRONT_TRIES 5			/* of a first start: something is wrong that a sixth will not cure */
 
@@ -130,7 +130,11 @@ int front_open(struct warden *w, int exe_fd, const char *exe, const char *state_
 		{ "--checkpoint-after", w->cfg.checkpoint_after_s }, { "--template-cache-mb", w->cfg.template_cache_mb },
 		{ "--template-uploads-mb", w->cfg.template_uploads_mb }, { "--template-upload-max-mb", w->cfg.template_upload_max_mb },
 		{ "--build-timeout", w->cfg.build_timeout_s }, { "--ready-timeout", w->cfg.ready_timeout_s },
-		{ "--history-kept", w->cfg.history_kept_s },
+		{ "--history-kept", w->cfg.history_kept_s }, { "--events-kept", w->cfg.events_kept_s },
+		{ "--webhook-timeout", w->cfg.webhook_timeout_s }, { "--webhook-attempts", w->cfg.webhook_attempts },
+		{ "--webhook-retry-ms", w->cfg.webhook_retry_ms }, { "--alert-memory", w->cfg.alert_memory_percent },
+		{ "--alert-cpu", w->cfg.alert_cpu_percent }, { "--alert-disk", w->cfg.alert_disk_percent },
+		{ "--alert-processes", w->cfg.alert_processes_percent }, { "--alert-egress", w->cfg.alert_egress_percent },
 		{ "--paused-kept", w->cfg.paused_kept_s }, { "--snapshots-kept", w->cfg.snapshots_kept_s }, { "--max-lifetime", w->cfg.max_lifetime_s },
 		{ "--volume-mb", w->cfg.volume_size_mb },
 		{ "--volume-max-mb", w->cfg.volume_max_mb }, { "--team-max-volumes", w->cfg.team_max_volumes },
@@ -168,6 +172,8 @@ int front_open(struct warden *w, int exe_fd, const char *exe, const char *state_
 	}
 	if (w->cfg.open)
 		argv[n++] = "--open";
+	if (w->cfg.webhook_allow_private)
+		argv[n++] = "--webhook-allow-private";
 	if (w->cfg.metrics_open)
 		argv[n++] = "--metrics-open";
 	if (w->cfg.audit_full)

@@ -21,6 +21,7 @@
 #include "warden/doors.h"
 #include "warden/egress.h"
 #include "warden/front.h"
+#include "warden/hooks.h"
 #include "warden/isolate.h"
 #include "warden/layout.h"
 #include "warden/pull.h"
@@ -74,6 +75,10 @@ void warden_settle(struct warden *w)
 	}
 	if (service_running(w->audit.service)) {
 		service_stop(w->audit.service, true);
+		return;
+	}
+	if (service_running(w->hooks.service)) {
+		service_stop(w->hooks.service, true);
 		return;
 	}
 	loop_stop(w->loop);
@@ -277,7 +282,7 @@ static int open_helpers(struct warden *w, const struct programs *p, struct err *
 {
 	if (layout_gateway(w->instance, &w->dns_udp, &w->dns_tcp, &w->proxy, e) < 0 || isolate_power(e) < 0 ||
 	    egress_open(w, p->egress_fd, p->egress, e) < 0 || audit_open(w, e) < 0 ||
-	    agent_open(w, p->agent_fd, p->agent, e) < 0)
+	    agent_open(w, p->agent_fd, p->agent, e) < 0 || hooks_open(w, e) < 0)
 		return -e->no;
 	return front_open(w, p->front_fd, p->front, FRONT_STATE, e);
 }
@@ -322,6 +327,7 @@ static void warden_close(struct warden *w)
 		egress_close(w);
 		agent_close(w);
 		audit_close(w);
+		hooks_close(w);
 		warm_free(w->warm);
 		aside_leave();
 		volumes_free(w);
@@ -349,7 +355,7 @@ static void warden_close(struct warden *w)
 
 int main(int argc, char **argv)
 {
-	static struct warden w = { .registry_fd = -1, .pid_fd = -1, .dns_udp = -1, .dns_tcp = -1, .proxy = -1, .audit = { .fd = -1, .exe_fd = -1 },
+	static struct warden w = { .registry_fd = -1, .pid_fd = -1, .dns_udp = -1, .dns_tcp = -1, .proxy = -1, .audit = { .fd = -1, .exe_fd = -1 }, .hooks = { .exe_fd = -1 },
 		.records_dir = -1, .ops = &engine_ns };
 	static struct programs p = { .front_fd = -1, .egress_fd = -1, .agent_fd = -1 };
 	struct err e = ERR_INIT;

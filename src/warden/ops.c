@@ -12,6 +12,7 @@
 #include "warden/agent.h"
 #include "warden/egress.h"
 #include "warden/front.h"
+#include "warden/hooks.h"
 #include "warden/keeper.h"
 #include "warden/link.h"
 #include "warden/pull.h"
@@ -87,6 +88,7 @@ static void op_hello(struct warden *w, const void *msg)
 	send_out(w, &re, sizeof re, -1);
 	egress_introduce(w);
 	agent_introduce(w);
+	hooks_introduce(w);
 }
 
 static void op_start(struct warden *w, const void *msg)

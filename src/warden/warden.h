@@ -66,6 +66,11 @@ struct warden {
 		uint64_t silent_until_ms[SLOTS_MAX];	/* 0: it is heard */
 		uint64_t logged_ms[SLOTS_MAX];		/* when it was last told of */
 	} audit;
+	struct hooks_state {
+		int exe_fd;
+		struct service *service;	/* NULL: nothing is delivered */
+		struct link *link;		/* NULL while there is none */
+	} hooks;
 	uint64_t life;				/* which front: answers to an earlier one go nowhere */
 	struct proto proto;
 	bool ready;				/* a front has said hello */

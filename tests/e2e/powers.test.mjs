@@ -27,6 +27,7 @@ for (const [name, user, own] of [
 	['atoll-front', 'atoll', /\/(atoll|uploads)\.db(-wal|-shm)?$|^\/proc\/(\d+\/statm|meminfo)$/],	/* its store, how large it is, what memory is left */
 	['atoll-agent', 'atoll', /^$/],
 	['atoll-egress', 'atoll-egress', /^\/etc$/],	/* to see a new resolv.conf */
+	['atoll-hooks', 'atoll-hooks', /^$/],
 	...(childrenOf(server.pid).some((pid) => nameOf(pid) === 'atoll-audit') ? [['atoll-audit', 'atoll-egress', /^$/]] : []),	/* none where the kernel tells nothing */
 ]) {
 	test(`${name} has a uid of its own, no capability, a filter`, () => {
