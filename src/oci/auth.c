@@ -9,6 +9,7 @@
 
 #define CREDS_TEXT_MAX (64u << 10)
 #define TOKEN_MAX (32u << 10)
+#define AWS_FIELD_MAX 256
 
 /* --- challenges --- */
 
@@ -106,9 +107,42 @@ static int copy_pair(const char *user, const char *password, struct creds *ret, 
 {
 	if (strchr(user, ':'))
 		return err_set(e, EINVAL, "field 'username' must not have a colon in it");
-	struct creds c = { str_dup(str_of(user)), str_dup(str_of(password)) };
+	struct creds c = { .user = str_dup(str_of(user)), .password = str_dup(str_of(password)) };
 
 	if (!c.user || !c.password) {
+		creds_done(&c);
+		return err_set(e, ENOMEM, "read credentials: out of memory");
+	}
+	*ret = c;
+	return 0;
+}
+
+/* What goes into headers must not end them. */
+static bool is_plain(const char *z)
+{
+	size_t n = strlen(z);
+
+	for (size_t i = 0; i < n; i++) {
+		if (z[i] <= ' ' || z[i] > '~')
+			return false;
+	}
+	return n > 0 && n <= AWS_FIELD_MAX;
+}
+
+static int read_aws(json_t *j, struct creds *ret, struct err *e)
+{
+	static const char *const names[] = { "awsAccessKeyId", "awsSecretAccessKey", "awsRegion" };
+	const char *v[3] = { NULL };
+
+	for (size_t i = 0; i < 3; i++) {
+		if (json_need_str(j, names[i], &v[i], e) < 0)
+			return err_wrap(e, "credentials of the registry");
+		if (!is_plain(v[i]))
+			return err_set(e, EINVAL, "credentials of the registry: field '%s' must be 1 to %d printable characters without blanks", names[i], AWS_FIELD_MAX);
+	}
+	struct creds c = { .aws_id = str_dup(str_of(v[0])), .aws_secret = str_dup(str_of(v[1])), .aws_region = str_dup(str_of(v[2])) };
+
+	if (!c.aws_id || !c.aws_secret || !c.aws_region) {
 		creds_done(&c);
 		return err_set(e, ENOMEM, "read credentials: out of memory");
 	}
@@ -139,8 +173,7 @@ int creds_read(struct str json, struct creds *ret, struct err *e)
 		return copy_pair("_json_key", password, ret, e);
 	}
 	if (strcmp(type, "aws") == 0)
-		return err_set(e, ENOTSUP, "credentials of kind 'aws' are not supported: give the output of `aws ecr get-login-password` as the "
-			"password of user 'AWS' instead");
+		return read_aws(j, ret, e);
 	return err_set(e, EINVAL, "credentials of the registry: type '%.40s' is not one of registry, gcp, aws", type);
 }
 
@@ -152,10 +185,18 @@ static void wipe(char **p)
 	*p = NULL;
 }
 
+bool creds_any(const struct creds *c)
+{
+	return c->user || c->aws_id;
+}
+
 void creds_done(struct creds *c)
 {
 	wipe(&c->user);
 	wipe(&c->password);
+	wipe(&c->aws_id);
+	wipe(&c->aws_secret);
+	wipe(&c->aws_region);
 }
 
 void creds_put_basic(struct buf *out, const struct creds *c)

@@ -2,6 +2,8 @@
 /* oci/auth: what a registry asks for before it gives anything, and what a user has to offer. No I/O. */
 #pragma once
 
+#include <stdbool.h>
+
 #include "base/err.h"
 #include "base/buf.h"
 #include "base/str.h"
@@ -18,11 +20,13 @@ void challenge_parse(struct str header, struct challenge *ret);
 
 struct creds {
 	char *user, *password;		/* NULL: none */
+	char *aws_id, *aws_secret, *aws_region;	/* NULL: not those of AWS, which are asked for a password first (aws.h) */
 };
 
 /* The `fromImageRegistry` object of the SDKs; {} for none. Kinds: "registry" (user and password), "gcp" (the key of a service
- * account is a password there). "aws" wants a signed call to another service first: -ENOTSUP with words. */
+ * account is a password there), "aws" (a key, its secret and a region). */
 int creds_read(struct str json, struct creds *ret, struct err *e);
+bool creds_any(const struct creds *c);
 void creds_done(struct creds *c);	/* overwrites them */
 
 /* "Authorization: Basic …" */

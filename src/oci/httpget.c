@@ -9,6 +9,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/fd.h"
+
 #define CONNECT_TIMEOUT_S 15
 #define STALL_BYTES_S 64L		/* slower than this for the whole stall time is not alive */
 #define HEADERS_MAX 200
@@ -179,6 +181,8 @@ static void set_up(struct httpget *h, struct curl_slist *headers, char range[32]
 	(void)curl_easy_setopt(c, CURLOPT_HEADERDATA, h);
 	(void)curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, on_body);
 	(void)curl_easy_setopt(c, CURLOPT_WRITEDATA, h);
+	if (h->sp->post)
+		(void)curl_easy_setopt(c, CURLOPT_POSTFIELDS, h->sp->post);
 	if (h->sp->from > 0) {
 		(void)snprintf(range, 32, "%llu-", (unsigned long long)h->sp->from);
 		(void)curl_easy_setopt(c, CURLOPT_RANGE, range);
@@ -229,6 +233,8 @@ int httpget_run(struct httpget *h, const struct httpget_spec *sp, struct httpget
 		headers = curl_slist_append(headers, sp->accept);
 	if (sp->auth)
 		headers = curl_slist_append(headers, sp->auth);
+	for (size_t i = 0; sp->post && i < ARRAY_LEN(sp->more) && sp->more[i]; i++)
+		headers = curl_slist_append(headers, sp->more[i]);
 	set_up(h, headers, range);
 	CURLcode rc = curl_easy_perform(h->curl);
 

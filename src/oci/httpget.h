@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* oci/httpget: one GET by libcurl, under the rules of the policy: the address that a name leads to is looked at when the
+/* oci/httpget: one GET, or a short POST, by libcurl, under the rules of the policy: the address that a name leads to is looked at when the
  * connection is made, so that no name can lead elsewhere between a check and its use. */
 #pragma once
 
@@ -21,6 +21,8 @@ struct httpget_spec {
 	struct origin at;		/* of the url */
 	const char *accept;		/* header line, or NULL */
 	const char *auth;		/* header line, or NULL */
+	const char *post;		/* body: a POST with these header lines besides; NULL: a GET */
+	const char *more[4];		/* up to the first NULL */
 	uint64_t from;			/* resume here */
 	httpget_sink *sink;		/* gets what stands from there on, if the answer is a good one */
 	void *user;

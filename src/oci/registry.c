@@ -9,6 +9,7 @@
 
 #include "base/fd.h"
 #include "http/url.h"
+#include "oci/aws.h"
 #include "oci/httpget.h"
 
 #define REDIRECTS_MAX 5
@@ -124,9 +125,46 @@ static int fetch_token(struct registry *r, const struct challenge *c, struct err
 	return r->auth.bad ? err_set(e, EBADMSG, "the token is too long") : 0;
 }
 
+/* AWS gives a password for a signed request. It is asked at the host that the user named, by the ways of that registry. */
+static int ask_aws(struct registry *r, struct err *e)
+{
+	const struct creds *c = r->sp.creds;
+	autobuf struct buf text = BUF_INIT(TOKEN_TEXT_MAX);
+	char url[REF_HOST_SIZE + 16];
+	struct httpget_spec sp = { .url = url, .at.http = r->at.at.http, .sink = into_buf, .user = &text };
+	struct httpget_answer a;
+	struct aws_place at;
+	struct aws_call call;
+
+	if (!aws_place_of(r->at.at.host, &at))
+		return err_set(e, EINVAL, "the credentials are those of AWS, whose registries are named ACCOUNT.dkr.ecr.REGION...; '%.100s' is not", r->at.at.host);
+	if (strcmp(c->aws_region, at.region) != 0)
+		return err_set(e, EINVAL, "field 'awsRegion' is '%.40s', but the registry is in '%s'", c->aws_region, at.region);
+	if (aws_sign(&at, c, time(NULL), &call, e) < 0)
+		return -e->no;
+	(void)snprintf(url, sizeof url, "%s://%s/", sp.at.http ? "http" : "https", at.host);
+	(void)str_copy(sp.at.host, sizeof sp.at.host, str_of(at.host));
+	sp.post = call.body;
+	for (size_t i = 0; i < AWS_HEADERS; i++)
+		sp.more[i] = buf_cstr(&call.header[i]);
+	int rc = httpget_run(r->http, &sp, &a, e);
+
+	aws_call_done(&call);
+	if (rc < 0)
+		return err_wrap(e, "ask AWS for a password");
+	if (a.status != 200)
+		return err_set(e, EACCES, "AWS refuses these credentials (status %ld): %.120s", a.status, a.text);
+	rc = aws_read_answer(buf_view(&text), &r->auth, e);
+	if (text.p)
+		explicit_bzero(text.p, text.n);
+	return rc;
+}
+
 /* After a 401. */
 static int log_in(struct registry *r, const struct challenge *c, struct err *e)
 {
+	if (r->sp.creds->aws_id && !r->at.mirror)
+		return ask_aws(r, e);
 	if (c->kind == CHALLENGE_BEARER)
 		return fetch_token(r, c, e);
 	buf_clear(&r->auth);
@@ -210,7 +248,7 @@ static int judge(const struct registry *r, const struct httpget_answer *a, const
 		return err_set(e, ENOENT, "'%.60s' has no %s of '%.80s'", r->at.at.host, what, r->sp.ref->repo);
 	if (a->status == 401 || a->status == 403)
 		return err_set(e, EACCES, "'%.60s' refuses access to '%.80s'%s", r->at.at.host, r->sp.ref->repo,
-			r->sp.creds->user ? " with these credentials" : " without credentials");
+			creds_any(r->sp.creds) ? " with these credentials" : " without credentials");
 	if (a->status == 429)
 		return err_set(e, EAGAIN, "'%.60s' says that there are too many requests", r->at.at.host);
 	return err_set(e, EPROTO, "'%.60s' answers with status %ld: %.80s", r->at.at.host, a->status, a->text);

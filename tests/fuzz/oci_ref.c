@@ -4,6 +4,7 @@
 
 #include "fuzz.h"
 #include "oci/auth.h"
+#include "oci/aws.h"
 #include "oci/policy.h"
 #include "oci/ref.h"
 
@@ -23,6 +24,20 @@ static void try_ref(struct str s)
 	MUST(strcmp(r.host, again.host) == 0 && strcmp(r.repo, again.repo) == 0 && strcmp(r.tag, again.tag) == 0 && r.pinned == again.pinned);
 }
 
+/* Whatever AWS answers, and whatever a registry is called: a host stays a host, a header one line. */
+static void try_aws(struct str s)
+{
+	autobuf struct buf header = BUF_INIT(4096), name = BUF_INIT(512);
+	struct aws_place p;
+	struct err e = ERR_INIT;
+
+	buf_str(&name, s);
+	if (!name.bad && buf_cstr(&name) && aws_place_of(buf_cstr(&name), &p))
+		MUST(p.region[0] && !strchr(p.region, '/') && strstr(p.host, p.region));
+	if (aws_read_answer(s, &header, &e) == 0)
+		MUST(!strpbrk(buf_cstr(&header), "\r\n"));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct str s = { (const char *)data, size };
@@ -33,6 +48,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct err e = ERR_INIT;
 
 	try_ref(s);
+	try_aws(s);
 	challenge_parse(s, &c);
 	MUST(c.kind != CHALLENGE_BEARER || c.realm[0]);
 	p.n = 0;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Images and a real registry for them on loopback: Debian's docker-registry, umoci and skopeo.
+import crypto from 'node:crypto'
 import fs from 'node:fs'
+import http from 'node:http'
 import path from 'node:path'
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { freePort } from './server.mjs'
@@ -11,6 +13,8 @@ export const missing = ['docker-registry', 'skopeo', 'umoci', 'tar', 'mmdebstrap
 function run(cmd, args, opts = {}) {
 	return execFileSync(cmd, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'], maxBuffer: 64 << 20, ...opts })
 }
+
+export const sha256 = (b) => `sha256:${crypto.createHash('sha256').update(b).digest('hex')}`
 
 export class Registry {
 	constructor(dir) {
@@ -76,4 +80,59 @@ export function debianTar() {
 		fs.renameSync(`${file}.${process.pid}`, file)
 	}
 	return file
+}
+
+// --- a registry that says whatever it is told ---------------------------------------------------------------
+
+export async function liar(answer, use) {
+	const seen = []
+	const s = http.createServer((req, res) => {
+		seen.push({ url: req.url, auth: req.headers.authorization, range: req.headers.range })
+		answer(req, res)
+	})
+	await new Promise((done) => s.listen(0, '127.0.0.1', done))
+	const host = `127.0.0.1:${s.address().port}`
+	try {
+		return await use({ host, url: `http://${host}`, seen })
+	} finally {
+		s.closeAllConnections()
+		s.close()
+	}
+}
+
+// Documents of an image with these layers (bytes of tars, plain or not).
+export function imageOf(layers, { diffIds, sizes, digests, platform = {} } = {}) {
+	const config = Buffer.from(JSON.stringify({ os: 'linux', architecture: { x64: 'amd64' }[process.arch] ?? process.arch, config: {}, ...platform,
+		rootfs: { type: 'layers', diff_ids: diffIds ?? layers.map((l) => sha256(l)) } }))
+	const manifest = Buffer.from(JSON.stringify({ schemaVersion: 2, mediaType: 'application/vnd.oci.image.manifest.v1+json',
+		config: { mediaType: 'application/vnd.oci.image.config.v1+json', digest: sha256(config), size: config.length },
+		layers: layers.map((l, i) => ({ mediaType: 'application/vnd.oci.image.layer.v1.tar', digest: digests?.[i] ?? sha256(l), size: sizes?.[i] ?? l.length })) }))
+	return { config, manifest, layers }
+}
+
+// Serves it as any registry would; `odd` may answer in its place by returning true.
+export function serve(image, odd = () => false) {
+	return (req, res) => {
+		if (odd(req, res))
+			return
+		if (req.url.includes('/manifests/')) {
+			res.setHeader('content-type', 'application/vnd.oci.image.manifest.v1+json')
+			res.end(image.manifest)
+			return
+		}
+		const want = req.url.split('/blobs/')[1]
+		const blob = [image.config, ...image.layers].find((b, i) => sha256(b) === want || (i > 0 && image.digests?.[i - 1] === want))
+		if (!blob) {
+			res.statusCode = 404
+			res.end()
+			return
+		}
+		const from = Number(/bytes=(\d+)-/.exec(req.headers.range ?? '')?.[1] ?? 0)
+		if (from) {
+			res.statusCode = 206
+			res.setHeader('content-range', `bytes ${from}-${blob.length - 1}/${blob.length}`)
+		}
+		res.setHeader('content-length', blob.length - from)
+		res.end(blob.subarray(from))
+	}
 }
