@@ -324,7 +324,7 @@ static void on_image_line(void *user, const char *line)
 
 static void begin_upload(struct build *b)
 {
-	struct image_source from = { .ref = "the archive" };
+	struct image_source from = { .ref = "the archive", .name = b->spec.upload_image };
 	struct err e = ERR_INIT;
 
 	build_log(b, "info", "[base] FROM an archive, %.12s", b->spec.from_upload);

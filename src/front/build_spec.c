@@ -19,6 +19,7 @@
 #define DEFAULT_IMAGE "e2bdev/base"
 #define TEXT_MAX (256 * 1024)		/* of one argument, expanded */
 #define LABEL_MAX 200
+#define UPLOAD_IMAGE_MAX 256
 
 static const struct { const char *name; enum step_type type; size_t min, max; } kinds[] = {
 	{ "RUN", STEP_RUN, 1, 2 }, { "COPY", STEP_COPY, 2, 4 }, { "ADD", STEP_COPY, 2, 4 }, { "ENV", STEP_ENV, 2, SIZE_MAX },
@@ -83,13 +84,24 @@ static int parse_steps(const json_t *body, struct build_spec *sp, struct err *e)
 	return 0;
 }
 
+static bool is_image_name(const char *z)
+{
+	size_t n = strlen(z);
+
+	for (size_t i = 0; i < n; i++) {
+		if (z[i] <= ' ' || z[i] > '~')
+			return false;
+	}
+	return n > 0 && n <= UPLOAD_IMAGE_MAX;
+}
+
 static int parse(json_t *body, struct build_spec *sp, struct err *e)
 {
 	json_t *registry = NULL;
 
 	if (json_get_str(body, "fromImage", &sp->from_image, e) < 0 || json_get_str(body, "fromTemplate", &sp->from_template, e) < 0 ||
 	    json_get_str(body, "fromUpload", &sp->from_upload, e) < 0 ||
-	    json_get_obj(body, "fromImageRegistry", &registry, e) < 0 || json_get_bool(body, "force", &sp->force, e) < 0 ||
+	    json_get_str(body, "fromUploadImage", &sp->upload_image, e) < 0 || json_get_obj(body, "fromImageRegistry", &registry, e) < 0 || json_get_bool(body, "force", &sp->force, e) < 0 ||
 	    json_get_str(body, "startCmd", &sp->start_cmd, e) < 0 || json_get_str(body, "readyCmd", &sp->ready_cmd, e) < 0)
 		return -e->no;
 	sp->registry = registry;
@@ -103,6 +115,10 @@ static int parse(json_t *body, struct build_spec *sp, struct err *e)
 		return err_set(e, EINVAL, "field 'fromUpload' must not be given together with 'fromImage' or 'fromTemplate'");
 	if (sp->from_upload && (strlen(sp->from_upload) != UPLOAD_HASH_SIZE - 1 || strspn(sp->from_upload, "0123456789abcdef") != UPLOAD_HASH_SIZE - 1))
 		return err_set(e, EINVAL, "field 'fromUpload' must be the hash of an archive, 64 hex digits");
+	if (sp->upload_image && !sp->from_upload)
+		return err_set(e, EINVAL, "field 'fromUploadImage' needs 'fromUpload'");
+	if (sp->upload_image && !is_image_name(sp->upload_image))
+		return err_set(e, EINVAL, "field 'fromUploadImage' must be a name of 1 to %d printable characters without blanks", UPLOAD_IMAGE_MAX);
 	if (!sp->from_image && !sp->from_template && !sp->from_upload)
 		sp->from_image = DEFAULT_IMAGE;
 	if (sp->from_image && strlen(sp->from_image) > 512)

@@ -29,6 +29,7 @@ struct build_step {			/* strings are those of the body */
 struct build_spec {
 	json_t *body;			/* owned */
 	const char *from_image, *from_template, *from_upload;	/* one of them; from_upload: the hash of an archive */
+	const char *upload_image;	/* which of the images in that archive; NULL: it has only one */
 	const json_t *registry;		/* or NULL */
 	const char *start_cmd, *ready_cmd;		/* "": none */
 	bool force;

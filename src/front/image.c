@@ -379,7 +379,7 @@ struct image_call *image_get(struct front *f, const struct image_source *from,
 		.path = from->path ? must_dup(from->path) : NULL, .line = BUF_INIT(LINE_MAX_), .log = log, .fn = fn, .user = user,
 	};
 	if (from->upload)
-		buf_fmt(&login, "%llu", (unsigned long long)from->bytes);
+		buf_fmt(&login, "%llu%s%s", (unsigned long long)from->bytes, from->name ? " " : "", from->name ? from->name : "");
 	else if (from->registry)
 		json_put(&login, from->registry);
 	else

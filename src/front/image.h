@@ -25,6 +25,7 @@ struct image_source {			/* borrowed */
 	const char *ref;		/* its name in a registry, or what to call an archive */
 	const json_t *registry;		/* how to log in, or NULL */
 	uint64_t upload, bytes;		/* an archive in the store of uploads; 0: there is none */
+	const char *name;		/* which of the images in that archive; NULL: it has only one */
 	const char *box, *path;		/* an archive that lies in a sandbox; NULL: it does not */
 };
 

@@ -99,11 +99,15 @@ static bool has_tag(const json_t *image, const char *tag)
 static const json_t *choose_saved(const json_t *list, const char *tag, struct err *e)
 {
 	const json_t *found = NULL;
-	size_t n = 0;
+	autobuf struct buf names = BUF_INIT(256);
+	size_t n = 0, k;
+	json_t *t;
 
 	for (size_t i = 0; i < json_array_size(list); i++) {
 		const json_t *image = json_array_get(list, i);
 
+		json_array_foreach(json_object_get(image, "RepoTags"), k, t)
+			manifest_put_name(&names, json_string_value(t) ? json_string_value(t) : "");
 		if (*tag && !has_tag(image, tag))
 			continue;
 		found = image;
@@ -111,8 +115,12 @@ static const json_t *choose_saved(const json_t *list, const char *tag, struct er
 	}
 	if (n == 1)
 		return found;
-	(void)err_set(e, n ? EINVAL : ENOENT, n ? "there are %zu images in the archive: say which one by its tag" :
-		"none of the images in the archive has that tag", n);
+	if (names.n == 0)
+		buf_z(&names, "they have no names");
+	if (n)
+		(void)err_set(e, EINVAL, "there are %zu images in the archive, say which one: %s", n, buf_cstr(&names));
+	else
+		(void)err_set(e, ENOENT, "no image '%.60s' in the archive; there is: %s", tag, buf_cstr(&names));
 	return NULL;
 }
 

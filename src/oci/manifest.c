@@ -8,6 +8,8 @@
 #include "base/buf.h"
 #include "http/json.h"
 
+#define NAMES_MAX 110			/* of the names that an error lists */
+#define MORE "..."
 #define INDEX_ENTRIES_MAX 1024
 #define TEXT_MAX 32768			/* of one string in a configuration */
 
@@ -119,12 +121,36 @@ static bool fits(const json_t *platform, const struct platform *want)
 		(!want->variant || !*variant || strcmp(variant, want->variant) == 0);
 }
 
+static const char *name_of(const json_t *entry)
+{
+	return text_of(json_object_get(entry, "annotations"), "org.opencontainers.image.ref.name");
+}
+
 static bool has_name(const json_t *entry, const char *tag)
 {
-	const char *name = text_of(json_object_get(entry, "annotations"), "org.opencontainers.image.ref.name");
-	const char *colon = strrchr(name, ':');
+	const char *name = name_of(entry), *colon = strrchr(name, ':');
 
 	return strcmp(name, tag) == 0 || (colon && strcmp(colon + 1, tag) == 0);
+}
+
+/* "one, app:2": what images of a layout are called. */
+static void put_names(struct buf *out, const json_t *list)
+{
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		const char *name = name_of(json_array_get(list, i));
+
+		manifest_put_name(out, name);
+	}
+}
+
+void manifest_put_name(struct buf *out, const char *name)
+{
+	if (!*name || (out->n && str_ends(buf_view(out), MORE)))
+		return;
+	if (out->n + strlen(name) > NAMES_MAX)
+		buf_fmt(out, "%s%s", out->n ? ", " : "", MORE);
+	else
+		buf_fmt(out, "%s%s", out->n ? ", " : "", name);
 }
 
 /* "linux/arm64, linux/s390x": what an index has instead. */
@@ -145,8 +171,8 @@ int manifest_choose(struct str index, const struct platform *want, const char *t
 {
 	autojson json_t *j = NULL;
 	const json_t *found = NULL, *bare = NULL, *entry;
-	autobuf struct buf offers = BUF_INIT(256);
-	unsigned n_bare = 0;
+	autobuf struct buf offers = BUF_INIT(256), names = BUF_INIT(256);
+	unsigned n_bare = 0, n_others = 0;
 	const char *type;
 
 	if (load(index, "the index", &j, e) < 0)
@@ -161,16 +187,22 @@ int manifest_choose(struct str index, const struct platform *want, const char *t
 		if (!json_object_get(entry, "platform")) {
 			bare = entry;
 			n_bare++;
-		} else if (!found && fits(json_object_get(entry, "platform"), want)) {
-			found = entry;
+		} else if (fits(json_object_get(entry, "platform"), want)) {
+			n_others += found && strcmp(name_of(found), name_of(entry)) != 0;
+			found = found ? found : entry;
 		}
 	}
+	put_names(&names, list);
+	if (n_others > 0)
+		return err_set(e, EINVAL, "there are several images in it, say which one: %s", buf_cstr(&names));
 	if (!found && n_bare == 1)		/* usual in layouts: its own configuration tells what it is for */
 		found = bare;
 	if (found)
 		return read_blob(found, "an entry of the index", ret, &type, e);
 	if (n_bare > 1)
-		return err_set(e, EINVAL, "there are %u images in it: say which one by its tag", n_bare);
+		return err_set(e, EINVAL, "there are %u images in it, say which one: %s", n_bare, names.n ? buf_cstr(&names) : "they have no names");
+	if (tag && names.n)
+		return err_set(e, ENOENT, "no image '%.60s' in it; there is: %s", tag, buf_cstr(&names));
 	put_offers(&offers, list);
 	return err_set(e, ENOENT, "no image for %s/%s in the index%s%s%s", want->os, want->arch, tag ? " with that tag" : "",
 		offers.n ? "; there is: " : "", offers.n ? buf_cstr(&offers) : "");

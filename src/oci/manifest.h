@@ -14,6 +14,8 @@
 #define MANIFEST_TEXT_MAX (4u << 20)	/* of each document; registries have the same limit */
 #define MANIFEST_LAYERS_MAX 128
 
+struct buf;
+
 struct blob {
 	struct digest digest;
 	uint64_t size;
@@ -34,6 +36,7 @@ int manifest_kind(struct str text, enum manifest_kind *ret, struct err *e);
 /* The manifest for that platform in an index. tag: only entries that carry it as their name (of OCI layouts); NULL: any.
  * -ENOENT names what there is. */
 int manifest_choose(struct str index, const struct platform *want, const char *tag, struct blob *ret, struct err *e);
+void manifest_put_name(struct buf *out, const char *name);	/* to a list for an error, as long as there is room */
 
 struct manifest {
 	struct blob config;

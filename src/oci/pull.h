@@ -21,6 +21,7 @@
 #include "oci/ref.h"
 
 #define PULL_WORKERS 4
+#define PULL_NAME_SIZE 257		/* of an image in a layout or archive */
 #define PULL_IDS 65536			/* of a sandbox, and so of an image */
 
 /* What is to be pulled, and from where. */
@@ -36,7 +37,7 @@ struct pull_spec {
 	struct ref ref;			/* of a registry */
 	int source_fd;			/* of the others */
 	const char *recipe;		/* whose archive PULL_STREAM is */
-	char tag[REF_TAG_SIZE];		/* which one in a layout; "": there is only one */
+	char tag[PULL_NAME_SIZE];	/* which one in a layout or archive, by tag or name; "": there is only one */
 	struct policy policy;
 	struct creds creds;
 	struct platform platform;

@@ -254,15 +254,20 @@ static int collect(struct options *o, struct err *e)
 	return e->no ? -e->no : 0;
 }
 
+/* "BYTES" or "BYTES NAME": which of the images in it. */
 static int read_size(struct options *o, uint64_t *ret, struct err *e)
 {
-	char line[24];
+	char line[24 + PULL_NAME_SIZE];
 	size_t n = 0;
 
 	while (n < sizeof line && read(o->talk, line + n, 1) == 1 && line[n] != '\n')
 		n++;
-	if (n == sizeof line || line[n] != '\n' || str_to_u64((struct str) { line, n }, UINT64_MAX, ret) < 0)
+	struct str name = { line, n }, bytes = str_cut(&name, ' ');
+
+	if (n == sizeof line || line[n] != '\n' || str_to_u64(bytes, UINT64_MAX, ret) < 0)
 		return err_set(e, EPROTO, "no archive came");
+	if (name.p && !str_copy(o->pull.tag, sizeof o->pull.tag, name))
+		return err_set(e, EINVAL, "the name of the image is too long");
 	return 0;
 }
 

@@ -4,7 +4,6 @@ import { after, before, test } from '../lib/case.mjs'
 import assert from 'node:assert/strict'
 import crypto from 'node:crypto'
 import fs from 'node:fs'
-import http from 'node:http'
 import os from 'node:os'
 import path from 'node:path'
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
@@ -13,13 +12,12 @@ import zlib, { gzipSync } from 'node:zlib'
 import { api, sdk, server } from '../lib/client.mjs'
 import { newServer } from '../lib/server.mjs'
 import { until } from '../lib/host.mjs'
-import { Registry, debianTar, makeImage, missing } from '../lib/registry.mjs'
+import { Registry, debianTar, imageOf, liar, makeImage, missing, serve, sha256 } from '../lib/registry.mjs'
 import { tarOf } from '../lib/tar.mjs'
 
 const skip = missing.length ? `${missing.join(', ')}: not installed` : false
 const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'atoll-images-'))
 const cache = path.join(dir, 'cache')
-const sha256 = (b) => `sha256:${crypto.createHash('sha256').update(b).digest('hex')}`
 let registry
 
 before(async () => {
@@ -68,59 +66,6 @@ function write(name, bytes) {
 }
 
 // --- a registry that says whatever it is told ---------------------------------------------------------------
-
-async function liar(answer, use) {
-	const seen = []
-	const s = http.createServer((req, res) => {
-		seen.push({ url: req.url, auth: req.headers.authorization, range: req.headers.range })
-		answer(req, res)
-	})
-	await new Promise((done) => s.listen(0, '127.0.0.1', done))
-	const host = `127.0.0.1:${s.address().port}`
-	try {
-		return await use({ host, url: `http://${host}`, seen })
-	} finally {
-		s.closeAllConnections()
-		s.close()
-	}
-}
-
-// Documents of an image with these layers (bytes of tars, plain or not).
-function imageOf(layers, { diffIds, sizes, digests, platform = {} } = {}) {
-	const config = Buffer.from(JSON.stringify({ os: 'linux', architecture: { x64: 'amd64' }[process.arch] ?? process.arch, config: {}, ...platform,
-		rootfs: { type: 'layers', diff_ids: diffIds ?? layers.map((l) => sha256(l)) } }))
-	const manifest = Buffer.from(JSON.stringify({ schemaVersion: 2, mediaType: 'application/vnd.oci.image.manifest.v1+json',
-		config: { mediaType: 'application/vnd.oci.image.config.v1+json', digest: sha256(config), size: config.length },
-		layers: layers.map((l, i) => ({ mediaType: 'application/vnd.oci.image.layer.v1.tar', digest: digests?.[i] ?? sha256(l), size: sizes?.[i] ?? l.length })) }))
-	return { config, manifest, layers }
-}
-
-// Serves it as any registry would; `odd` may answer in its place by returning true.
-function serve(image, odd = () => false) {
-	return (req, res) => {
-		if (odd(req, res))
-			return
-		if (req.url.includes('/manifests/')) {
-			res.setHeader('content-type', 'application/vnd.oci.image.manifest.v1+json')
-			res.end(image.manifest)
-			return
-		}
-		const want = req.url.split('/blobs/')[1]
-		const blob = [image.config, ...image.layers].find((b, i) => sha256(b) === want || (i > 0 && image.digests?.[i - 1] === want))
-		if (!blob) {
-			res.statusCode = 404
-			res.end()
-			return
-		}
-		const from = Number(/bytes=(\d+)-/.exec(req.headers.range ?? '')?.[1] ?? 0)
-		if (from) {
-			res.statusCode = 206
-			res.setHeader('content-range', `bytes ${from}-${blob.length - 1}/${blob.length}`)
-		}
-		res.setHeader('content-length', blob.length - from)
-		res.end(blob.subarray(from))
-	}
-}
 
 const pullFrom = (reg, args = [], opts) => pull(['--registry', reg.url, ...args, `${reg.host}/x`], opts)
 
@@ -527,6 +472,24 @@ test('a template from an image, by the SDK', { skip, timeout: 300000 }, async ()
 	}
 })
 
+// What `docker save a b` writes: two images, which share a layer.
+function saveTwo(file) {
+	const config = (layers) => Buffer.from(JSON.stringify({ os: 'linux', architecture: { x64: 'amd64' }[process.arch] ?? process.arch, config: {}, rootfs: { type: 'layers', diff_ids: layers.map((l) => sha256(l)) } }))
+	const debian = fs.readFileSync(debianTar()), here = tarOf([{ name: 'local', data: 'here\n' }]), there = tarOf([{ name: 'local', data: 'there\n' }])
+	const out = fs.openSync(file, 'w')
+	const put = (name, data) => fs.writeSync(out, tarOf([{ name, data }], { end: false }))
+	put('debian.tar', debian)
+	const list = [[here, 'app:1'], [there, 'app:2']].map(([layer, tag], i) => {
+		put(`${i}.tar`, layer)
+		put(`${i}.json`, config([debian, layer]))
+		return { Config: `${i}.json`, RepoTags: [tag], Layers: ['debian.tar', `${i}.tar`] }
+	})
+	put('manifest.json', Buffer.from(JSON.stringify(list)))
+	fs.writeSync(out, Buffer.alloc(1024))
+	fs.closeSync(out)
+	return file
+}
+
 test('a template from a layout and from archives, sent by the CLI', { skip, timeout: 300000 }, async () => {
 	const layout = path.join(dir, 'local')
 	makeImage(layout, 'one', [debianTar(), write('local.tar', tarOf([{ name: 'local', data: 'here\n' }]))], ['--config.env', 'FROM_LAYOUT=yes'])
@@ -550,6 +513,25 @@ test('a template from a layout and from archives, sent by the CLI', { skip, time
 			assert.equal(run.status, 0, run.stderr)
 			assert.equal(await sh(name, 'cat /local; echo $FROM_LAYOUT'), 'here\nyes', name)
 		}
+		// Several images: one must be named, by its tag or by its name.
+		makeImage(layout, 'two', [debianTar(), write('second.tar', tarOf([{ name: 'local', data: 'there\n' }]))])
+		const several = path.join(dir, 'several.tar'), saved = path.join(dir, 'saved.tar')
+		execFileSync('tar', ['-C', layout, '-cf', several, '.'])
+		saveTwo(saved)
+		for (const [source, list, name, wrong] of [[layout, /one, two/, 'two', 'three'], [several, /one, two/, 'two', 'three'], [saved, /app:1, app:2/, 'app:2', 'app:3']]) {
+			const which = cli([source, '-t', 'several'])
+			assert.equal(which.status, 1)
+			assert.match(which.stderr, /there are .* say which one: /)
+			assert.match(which.stderr, list)
+			const none = cli([source, '-t', 'several', '--image', wrong])
+			assert.match(none.stderr, new RegExp(`no image '${wrong}'`))
+			assert.match(none.stderr, list)
+			const chosen = cli([source, '-t', 'several', '--image', name])
+			assert.equal(chosen.status, 0, chosen.stderr)
+			assert.equal(await sh('several', 'cat /local'), 'there')
+		}
+		assert.match(cli(['e2bdev/base', '-t', 'several', '--image', 'x']).stderr, /--image is for archives and layouts/)
+
 		const run = cli([debianTar(), '-t', 'rootfs'])
 		assert.equal(run.status, 0, run.stderr)
 		assert.equal(await sh('rootfs', '. /etc/os-release; echo $ID; whoami'), 'debian\nuser')

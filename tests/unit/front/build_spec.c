@@ -42,6 +42,8 @@ static void wrong_fields_are_named(void **state)
 	refused("{\"fromImage\":\"a\",\"fromTemplate\":\"b\"}", "must not be given together");
 	refused("{\"fromUpload\":\"/etc/passwd\"}", "fromUpload");
 	refused("{\"fromUpload\":\"aa\",\"fromImage\":\"a\"}", "fromUpload");
+	refused("{\"fromUploadImage\":\"a\"}", "fromUploadImage");
+	refused("{\"fromUpload\":\"0000000000000000000000000000000000000000000000000000000000000000\",\"fromUploadImage\":\"a b\"}", "fromUploadImage");
 	refused("{\"steps\":{}}", "steps");
 	refused("{\"steps\":[1]}", "steps[0]");
 	refused("{\"steps\":[{\"args\":[]}]}", "steps[0]");
