@@ -102,7 +102,8 @@ static int take(void *user, enum atoll_stream which, const void *p, size_t n)
 
 static int run_tar(struct building *b, struct atoll_sandbox *sb, const char *source, struct fetching *f)
 {
-	const char *argv[] = { "tar", "-C", "/", "-cf", "-", "--", source, NULL };
+	/* A pattern is one there, too: no word is split, but names are found. */
+	const char *argv[] = { "sh", "-c", "IFS=; cd / && tar -cf - -- $1", "copy", source, NULL };
 	struct atoll_command cmd = { .argv = argv, .as_user = "root", .cwd = "/" };
 	struct atoll_process *p;
 	int r;
@@ -171,6 +172,8 @@ static char *spec_text(const struct building *b, const struct plan_stage *st, bo
 	const char *start = b->o->start ? b->o->start : b->o->no_start ? "" : st->start_cmd;
 	bool is_template = st->image && b->o->from_template;
 
+	if (b->has_image && b->o->image)
+		(void)json_object_set_new(o, "fromUploadImage", json_string(b->o->image));
 	if (b->has_image)
 		(void)json_object_set_new(o, "fromUpload", json_string(b->image.hash));
 	else
@@ -365,7 +368,11 @@ static int read_source(struct building *b)
 
 	if (b->o->is_archive && (stat(what, &st) < 0 || !S_ISREG(st.st_mode) || !is_archive(what)))
 		return fail("'%s' is not a file that template export has made", what);
-	if (b->o->from_template || stat(what, &st) < 0)
+	bool is_file = !b->o->from_template && stat(what, &st) == 0;
+
+	if (b->o->image && !(is_file && (S_ISDIR(st.st_mode) ? is_layout(what) : is_archive(what))))
+		return fail("--image is for archives and layouts, and '%s' is neither", what);
+	if (!is_file)
 		return plan_of_image(what, &b->plan, &e) < 0 ? fail("%s", e.text) : 0;
 	if (!b->o->file && (S_ISDIR(st.st_mode) ? is_layout(what) : is_archive(what))) {
 		b->has_image = plan_of_image("an archive", &b->plan, &e) == 0 && read_image(what, S_ISDIR(st.st_mode), &b->image, &e) == 0;

@@ -12,6 +12,7 @@ struct build_opts {
 	const char *name;		/* "name" or "name:tag" */
 	const char *file;		/* the Dockerfile, if it is not DIR/Dockerfile */
 	const char *target, *start, *ready;
+	const char *image;		/* which one, if source is an archive or a layout of several; NULL: it has one */
 	const char *registry_user, *registry_password;
 	const struct pairs *args;
 	unsigned cpus, memory_mb;	/* 0: the server's */

@@ -6,47 +6,69 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/utsname.h>
 
 #include "base/fd.h"
+#include "cli/build_plan_impl.h"
 
 #define STAGES_MAX 64
-#define COPIES_MAX 1000
-#define TEXT_MAX (256 * 1024)
-#define ADDED "/.atoll-add/"
+#define HEREDOC_END "ATOLL_END_OF_SCRIPT"
 
-struct planner {
-	struct plan *p;
-	const struct pairs *args;
-	json_t *global;			/* ARG before the first FROM */
-	struct plan_stage *at;		/* NULL before the first FROM */
-	char *entrypoint, *cmd;
-	struct err *e;
-};
+/* --- what the two files share --- */
 
 static const char *value_in(void *user, const char *name)
 {
 	return json_string_value(json_object_get(user, name));
 }
 
-static char *expand(const char *text, json_t *env)
+/* In a stage: ENV before ARG, as Docker has it. */
+static const char *value_at(void *user, const char *name)
 {
-	autobuf struct buf out = BUF_INIT(TEXT_MAX);
+	const struct plan_stage *st = user;
+	const char *value = json_string_value(json_object_get(st->env, name));
 
-	df_expand(text, value_in, env, &out);
-	return out.bad ? NULL : str_dup(buf_view(&out));
+	return value ? value : json_string_value(json_object_get(st->args, name));
 }
 
-static int no_memory(struct planner *pl)
+static const char *arg_at(void *user, const char *name)
+{
+	const struct plan_stage *st = user;
+
+	return json_object_get(st->env, name) ? NULL : json_string_value(json_object_get(st->args, name));
+}
+
+static char *expanded(const char *text, const char *(*value)(void *user, const char *name), void *user, bool some)
+{
+	autobuf struct buf out = BUF_INIT(PLAN_TEXT_MAX);
+
+	if (some)
+		df_expand_some(text, value, user, &out);
+	else
+		df_expand(text, value, user, &out);
+	return out.bad ? NULL : str_dup(out.n ? buf_view(&out) : STR_LIT(""));
+}
+
+char *plan_expand(const struct planner *pl, const char *text)
+{
+	return expanded(text, value_at, pl->at, false);
+}
+
+char *plan_expand_args(const struct planner *pl, const char *text)
+{
+	return expanded(text, arg_at, pl->at, true);
+}
+
+int plan_no_memory(struct planner *pl)
 {
 	return err_set(pl->e, ENOMEM, "out of memory");
 }
 
-static int add_step(struct planner *pl, json_t *step)
+int plan_add_step(struct planner *pl, json_t *step)
 {
-	return !step || json_array_append_new(pl->at->steps, step) < 0 ? no_memory(pl) : 0;
+	return !step || json_array_append_new(pl->at->steps, step) < 0 ? plan_no_memory(pl) : 0;
 }
 
-static json_t *step_of(const char *type, const char *a, const char *b, const char *c, const char *d)
+json_t *plan_step(const char *type, const char *a, const char *b, const char *c, const char *d)
 {
 	json_t *args = json_pack("[s]", a);
 	const char *const more[] = { b, c, d };
@@ -54,6 +76,26 @@ static json_t *step_of(const char *type, const char *a, const char *b, const cha
 	for (size_t i = 0; i < 3 && more[i]; i++)
 		(void)json_array_append_new(args, json_string(more[i]));
 	return json_pack("{s:s,s:o}", "type", type, "args", args);
+}
+
+static void put_quoted(struct buf *b, const char *text)
+{
+	buf_ch(b, '\'');
+	for (const char *c = text; *c; c++) {
+		if (*c == '\'')
+			buf_z(b, "'\\''");
+		else
+			buf_ch(b, *c);
+	}
+	buf_ch(b, '\'');
+}
+
+char *plan_quote(const char *text)
+{
+	autobuf struct buf b = BUF_INIT(PLAN_TEXT_MAX);
+
+	put_quoted(&b, text);
+	return b.bad ? NULL : str_dup(buf_view(&b));
 }
 
 /* --- FROM --------------------------------------------------------------------------------------------------------- */
@@ -71,19 +113,14 @@ static int find_stage(const struct plan *p, const char *name)
 
 static char *join(const struct df_instr *in)
 {
-	autobuf struct buf b = BUF_INIT(TEXT_MAX);
+	autobuf struct buf b = BUF_INIT(PLAN_TEXT_MAX);
 
 	for (size_t i = 0; i < in->n_words; i++) {
-		buf_z(&b, i ? " '" : "'");
-		for (const char *c = in->words[i]; *c; c++) {
-			if (*c == '\'')
-				buf_z(&b, "'\\''");
-			else
-				buf_ch(&b, *c);
-		}
-		buf_ch(&b, '\'');
+		if (i)
+			buf_ch(&b, ' ');
+		put_quoted(&b, in->words[i]);
 	}
-	return b.bad ? NULL : str_dup(buf_view(&b));
+	return b.bad ? NULL : str_dup(b.n ? buf_view(&b) : STR_LIT(""));
 }
 
 /* What a stage ends with: its command, and the user and directory that sandboxes have unless it said otherwise. */
@@ -94,195 +131,24 @@ static int end_stage(struct planner *pl)
 	if (!st)
 		return 0;
 	if (pl->entrypoint || pl->cmd) {
+		const char *cmd = pl->cmd && !pl->entry_is_shell ? pl->cmd : "";
+
 		free(st->start_cmd);
-		st->start_cmd = str_fmt("%s%s%s", pl->entrypoint ? pl->entrypoint : "", pl->entrypoint && pl->cmd ? " " : "", pl->cmd ? pl->cmd : "");
+		st->start_cmd = str_fmt("%s%s%s", pl->entrypoint ? pl->entrypoint : "", pl->entrypoint && *cmd ? " " : "", cmd);
 		if (!st->start_cmd)
-			return no_memory(pl);
+			return plan_no_memory(pl);
 	}
 	free(pl->entrypoint);
 	free(pl->cmd);
-	pl->entrypoint = pl->cmd = NULL;
-	if (!st->has_user && add_step(pl, step_of("USER", "user", NULL, NULL, NULL)) < 0)
+	free(pl->shell);
+	pl->entrypoint = pl->cmd = pl->shell = NULL;
+	pl->entry_is_shell = false;
+	if (!st->has_user && plan_add_step(pl, plan_step("USER", "user", NULL, NULL, NULL)) < 0)
 		return -pl->e->no;
-	if (!st->has_workdir && add_step(pl, step_of("WORKDIR", "/home/user", NULL, NULL, NULL)) < 0)
+	if (!st->has_workdir && plan_add_step(pl, plan_step("WORKDIR", "/home/user", NULL, NULL, NULL)) < 0)
 		return -pl->e->no;
 	return 0;
 }
-
-static int new_stage(struct planner *pl, const char *image, const char *name, unsigned line)
-{
-	int below = image ? find_stage(pl->p, image) : PLAN_CONTEXT;
-
-	if (pl->p->n == STAGES_MAX)
-		return err_set(pl->e, EINVAL, "line %u: more than %d stages", line, STAGES_MAX);
-	struct plan_stage *st = &pl->p->v[pl->p->n++];
-
-	*st = (struct plan_stage) {
-		.name = strdup(name), .image = below < 0 ? strdup(image) : NULL, .below = below, .steps = json_array(), .start_cmd = strdup(""),
-		.copies = calloc(COPIES_MAX, sizeof(struct plan_copy)), .env = json_object(),
-	};
-	if (!st->name || (below < 0 && !st->image) || !st->steps || !st->start_cmd || !st->copies || !st->env)
-		return no_memory(pl);
-	if (below >= 0) {
-		(void)json_object_update(st->env, pl->p->v[below].env);
-		free(st->start_cmd);
-		st->start_cmd = strdup(pl->p->v[below].start_cmd);
-	}
-	pl->at = st;
-	return st->start_cmd ? 0 : no_memory(pl);
-}
-
-/* As Docker: root, in /. */
-static int begin_stage(struct planner *pl)
-{
-	return add_step(pl, step_of("USER", "root", NULL, NULL, NULL)) < 0 ? -pl->e->no : add_step(pl, step_of("WORKDIR", "/", NULL, NULL, NULL));
-}
-
-static int plan_from(struct planner *pl, const struct df_instr *in)
-{
-	autofree char *image = expand(in->words[0], pl->global);
-	bool named = in->n_words == 3 && strcasecmp(in->words[1], "as") == 0;
-
-	if (end_stage(pl) < 0)
-		return -pl->e->no;
-	if (!image || !*image || (in->n_words != 1 && !named))
-		return err_set(pl->e, EINVAL, "line %u: FROM should be: FROM IMAGE [AS NAME]", in->line);
-	if (strcmp(image, "scratch") == 0)
-		return err_set(pl->e, EINVAL, "line %u: FROM scratch: there is nothing in it that could run a step", in->line);
-	return new_stage(pl, image, named ? in->words[2] : "", in->line) < 0 ? -pl->e->no : begin_stage(pl);
-}
-
-/* --- files -------------------------------------------------------------------------------------------------------- */
-
-static int add_copy(struct planner *pl, const struct df_instr *in, int stage, const char *source, const char *text)
-{
-	struct plan_stage *st = pl->at;
-	struct plan_copy *c = &st->copies[st->n_copies];
-
-	if (st->n_copies == COPIES_MAX)
-		return err_set(pl->e, EINVAL, "line %u: more than %d files are copied", in->line, COPIES_MAX);
-	*c = (struct plan_copy) { .step = json_array_size(st->steps), .line = in->line, .stage = stage, .source = strdup(source) };
-	st->n_copies++;
-	c->text = text ? strdup(text) : NULL;
-	return c->source && (!text || c->text) ? 0 : no_memory(pl);
-}
-
-static int copy_step(struct planner *pl, const struct df_instr *in, int stage, const char *source, const char *text, const char *dest)
-{
-	const char *chown = df_flag_get(in, "chown"), *chmod = df_flag_get(in, "chmod");
-
-	while (*source == '/' || (source[0] == '.' && source[1] == '/'))
-		source++;
-	if (add_copy(pl, in, stage, *source ? source : ".", text) < 0)
-		return -pl->e->no;
-	return add_step(pl, step_of("COPY", *source ? source : ".", dest, chown ? chown : "root", chmod ? chmod : ""));
-}
-
-/* A stage that is nothing but an image: COPY --from=alpine:3. */
-static int stage_of(struct planner *pl, const struct df_instr *in, const char *from, int *ret)
-{
-	struct plan_stage *at = pl->at;
-	size_t mine = (size_t)(at - pl->p->v);
-	int found = PLAN_CONTEXT;
-
-	for (size_t k = 0; k < pl->p->n; k++) {
-		if (k != mine && pl->p->v[k].name[0] && strcasecmp(pl->p->v[k].name, from) == 0)
-			found = (int)k;
-	}
-	uint64_t i;
-
-	if (found < 0 && mine > 0 && str_to_u64(str_of(from), mine - 1, &i) == 0)
-		found = (int)i;
-	if (found < 0 && new_stage(pl, from, from, in->line) < 0)
-		return -pl->e->no;
-	*ret = found < 0 ? (int)(pl->at - pl->p->v) : found;
-	pl->at = at;
-	return 0;
-}
-
-static bool is_archive(const char *name)
-{
-	static const char *const ends[] = { ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz", ".tar.zst" };
-
-	for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
-		if (str_ends(str_of(name), ends[i]))
-			return true;
-	}
-	return false;
-}
-
-static char *quoted(const char *text)
-{
-	char *words[] = { (char *)text };
-
-	return join(&(struct df_instr) { .words = words, .n_words = 1 });
-}
-
-static int add_url(struct planner *pl, const char *url, const char *dest)
-{
-	const char *slash = strrchr(url, '/');
-	autofree char *to = str_ends(str_of(dest), "/") ? str_fmt("%s%s", dest, slash ? slash + 1 : "download") : strdup(dest);
-	autofree char *q_url = quoted(url), *q_to = to ? quoted(to) : NULL;
-	autofree char *cmd = q_url && q_to ? str_fmt("mkdir -p \"$(dirname %s)\" && curl -fsSL -o %s %s", q_to, q_to, q_url) : NULL;
-
-	return cmd ? add_step(pl, step_of("RUN", cmd, "root", NULL, NULL)) : no_memory(pl);
-}
-
-/* ADD unpacks an archive of the context. */
-static int add_archive(struct planner *pl, const struct df_instr *in, const char *source, const char *dest)
-{
-	autofree char *q_to = quoted(dest);
-	autofree char *cmd = q_to ? str_fmt("mkdir -p %s && for f in " ADDED "*; do tar -xf \"$f\" -C %s; done && rm -r " ADDED, q_to, q_to) : NULL;
-
-	if (!cmd)
-		return no_memory(pl);
-	return copy_step(pl, in, PLAN_CONTEXT, source, NULL, ADDED) < 0 ? -pl->e->no : add_step(pl, step_of("RUN", cmd, "root", NULL, NULL));
-}
-
-static int plan_one(struct planner *pl, const struct df_instr *in, int stage, const char *source, const char *dest)
-{
-	for (size_t i = 0; i < in->n_docs; i++) {
-		if (str_ends(str_of(source), in->docs[i].name) && strncmp(source, "<<", 2) == 0)
-			return copy_step(pl, in, PLAN_CONTEXT, in->docs[i].name, in->docs[i].body, dest);
-	}
-	if (in->kind == DF_ADD && (strncmp(source, "http://", 7) == 0 || strncmp(source, "https://", 8) == 0))
-		return add_url(pl, source, dest);
-	if (in->kind == DF_ADD && is_archive(source))
-		return add_archive(pl, in, source, dest);
-	return copy_step(pl, in, stage, source, NULL, dest);
-}
-
-static int plan_copy_instr(struct planner *pl, const struct df_instr *in)
-{
-	const char *from = df_flag_get(in, "from");
-	int stage = PLAN_CONTEXT;
-
-	if (in->n_words < 2)
-		return err_set(pl->e, EINVAL, "line %u: %s needs a source and a destination", in->line, in->keyword);
-	for (size_t i = 0; i < in->n_flags; i++) {
-		const char *f = in->flags[i].name;
-
-		if (strcmp(f, "from") != 0 && strcmp(f, "chown") != 0 && strcmp(f, "chmod") != 0 && strcmp(f, "link") != 0)
-			return err_set(pl->e, EINVAL, "line %u: --%.40s is not supported", in->line, f);
-	}
-	if (from && stage_of(pl, in, from, &stage) < 0)
-		return -pl->e->no;
-	autofree char *dest = expand(in->words[in->n_words - 1], pl->at->env);
-
-	if (!dest)
-		return no_memory(pl);
-	if (in->n_words > 2 && !str_ends(str_of(dest), "/") && strcmp(dest, ".") != 0)
-		return err_set(pl->e, EINVAL, "line %u: with several sources the destination must be a directory and end with /", in->line);
-	for (size_t i = 0; i + 1 < in->n_words; i++) {
-		autofree char *source = expand(in->words[i], pl->at->env);
-
-		if (!source || plan_one(pl, in, stage, source, dest) < 0)
-			return source ? -pl->e->no : no_memory(pl);
-	}
-	return 0;
-}
-
-/* --- the others --------------------------------------------------------------------------------------------------- */
 
 static const char *given_arg(const struct planner *pl, const char *name)
 {
@@ -293,53 +159,170 @@ static const char *given_arg(const struct planner *pl, const char *name)
 	return NULL;
 }
 
-/* An ARG is a variable of the steps behind it, as an ENV is. */
-static int plan_vars(struct planner *pl, const struct df_instr *in)
+/* Need no ARG. */
+static void give_proxies(struct planner *pl)
 {
-	json_t *env = pl->at ? pl->at->env : pl->global, *args = json_array();
+	static const char *const names[] = { "http_proxy", "https_proxy", "ftp_proxy", "no_proxy", "all_proxy" };
+
+	for (size_t i = 0; pl->args && i < pl->args->n; i++) {
+		for (size_t k = 0; k < ARRAY_LEN(names); k++) {
+			if (strcasecmp(pl->args->v[i].name, names[k]) == 0)
+				(void)json_object_set_new(pl->at->args, pl->args->v[i].name, json_string(pl->args->v[i].value));
+		}
+	}
+}
+
+int plan_new_stage(struct planner *pl, const char *image, const char *name, unsigned line)
+{
+	int below = image ? find_stage(pl->p, image) : PLAN_CONTEXT;
+
+	if (pl->p->n == STAGES_MAX)
+		return err_set(pl->e, EINVAL, "line %u: more than %d stages", line, STAGES_MAX);
+	struct plan_stage *st = &pl->p->v[pl->p->n++];
+
+	*st = (struct plan_stage) {
+		.name = strdup(name), .image = below < 0 ? strdup(image) : NULL, .below = below, .steps = json_array(), .start_cmd = strdup(""),
+		.copies = calloc(PLAN_COPIES_MAX, sizeof(struct plan_copy)), .env = json_object(),
+		.args = json_object(),
+	};
+	if (!st->name || (below < 0 && !st->image) || !st->steps || !st->start_cmd || !st->copies || !st->env || !st->args)
+		return plan_no_memory(pl);
+	if (below >= 0) {
+		(void)json_object_update(st->env, pl->p->v[below].env);
+		free(st->start_cmd);
+		st->start_cmd = strdup(pl->p->v[below].start_cmd);
+	}
+	pl->at = st;
+	give_proxies(pl);
+	return st->start_cmd ? 0 : plan_no_memory(pl);
+}
+
+/* As Docker: root, in /. */
+static int begin_stage(struct planner *pl)
+{
+	return plan_add_step(pl, plan_step("USER", "root", NULL, NULL, NULL)) < 0 ? -pl->e->no : plan_add_step(pl, plan_step("WORKDIR", "/", NULL, NULL, NULL));
+}
+
+static int plan_from(struct planner *pl, const struct df_instr *in)
+{
+	autofree char *image = expanded(in->words[0], value_in, pl->global, false);
+	bool named = in->n_words == 3 && strcasecmp(in->words[1], "as") == 0;
+
+	if (end_stage(pl) < 0)
+		return -pl->e->no;
+	for (size_t i = 0; i < in->n_flags; i++) {
+		if (strcmp(in->flags[i].name, "platform") != 0)
+			return err_set(pl->e, EINVAL, "line %u: FROM --%.40s is not supported", in->line, in->flags[i].name);
+	}
+	if (!image || !*image || (in->n_words != 1 && !named))
+		return err_set(pl->e, EINVAL, "line %u: FROM should be: FROM IMAGE [AS NAME]", in->line);
+	if (strcmp(image, "scratch") == 0)
+		return err_set(pl->e, EINVAL, "line %u: FROM scratch: there is nothing in it that could run a step", in->line);
+	return plan_new_stage(pl, image, named ? in->words[2] : "", in->line) < 0 ? -pl->e->no : begin_stage(pl);
+}
+
+/* --- the others --------------------------------------------------------------------------------------------------- */
+
+/* What an ARG is worth: given with --build-arg, else what it says, else what one before the first FROM said. NULL: nothing. */
+static char *arg_value(struct planner *pl, const char *name, const char *own)
+{
+	const char *given = given_arg(pl, name), *global = json_string_value(json_object_get(pl->global, name));
+
+	if (given)
+		return strdup(given);
+	if (own)
+		return pl->at ? plan_expand(pl, own) : expanded(own, value_in, pl->global, false);
+	return global ? strdup(global) : NULL;
+}
+
+/* Known to the instructions behind it in this stage, and to nobody in the template. */
+static int plan_arg(struct planner *pl, const struct df_instr *in)
+{
+	for (size_t i = 0; i < in->n_words; i += 2) {
+		autofree char *value = arg_value(pl, in->words[i], in->words[i + 1]);
+
+		if (value && json_object_set_new(pl->at ? pl->at->args : pl->global, in->words[i], json_string(value)) < 0)
+			return err_set(pl->e, EINVAL, "line %u: ARG %.40s is not UTF-8", in->line, in->words[i]);
+	}
+	return 0;
+}
+
+/* What the image has set is known to the server only, so it expands that. */
+static int plan_env(struct planner *pl, const struct df_instr *in)
+{
+	json_t *args = json_array();
 
 	for (size_t i = 0; i < in->n_words; i += 2) {
-		const char *own = in->kind == DF_ARG ? given_arg(pl, in->words[i]) : NULL;
+		autofree char *value = plan_expand(pl, in->words[i + 1]), *some = plan_expand_args(pl, in->words[i + 1]);
 
-		if (!own && !in->words[i + 1] && pl->at)
-			own = json_string_value(json_object_get(pl->global, in->words[i]));
-		autofree char *value = own ? strdup(own) : in->words[i + 1] ? expand(in->words[i + 1], env) : NULL;
-
-		if (!value)
-			continue;
-		(void)json_object_set_new(env, in->words[i], json_string(value));
-		(void)json_array_append_new(args, json_string(in->words[i]));
-		(void)json_array_append_new(args, in->kind == DF_ARG || own ? json_string(value) : json_string(in->words[i + 1]));
+		if (!value || !some || json_array_append_new(args, json_string(in->words[i])) < 0 || json_array_append_new(args, json_string(some)) < 0) {
+			json_decref(args);
+			return err_set(pl->e, EINVAL, "line %u: ENV %.40s is too long, or not UTF-8", in->line, in->words[i]);
+		}
+		(void)json_object_set_new(pl->at->env, in->words[i], json_string(value));
 	}
-	if (pl->at && json_array_size(args) > 0)
-		return add_step(pl, json_pack("{s:s,s:o}", "type", "ENV", "args", args));
-	json_decref(args);
-	return 0;
+	return plan_add_step(pl, json_pack("{s:s,s:o}", "type", "ENV", "args", args));
+}
+
+/* Of a heredoc alone: a script, for the shell or for what its first line names. */
+static void put_script(struct buf *b, const char *body)
+{
+	if (strncmp(body, "#!", 2) == 0)
+		buf_fmt(b, "f=$(mktemp) && cat >\"$f\" <<'" HEREDOC_END "'\n%s" HEREDOC_END "\nchmod +x \"$f\" && \"$f\"; r=$?; rm -f \"$f\"; exit $r", body);
+	else
+		buf_z(b, body);
+}
+
+static char *run_text(const struct df_instr *in)
+{
+	autobuf struct buf b = BUF_INIT(PLAN_TEXT_MAX);
+	bool bare = in->n_docs == 1 && strncmp(in->text, "<<", 2) == 0 && !strpbrk(in->text, " \t|;&");
+
+	if (in->n_docs == 0 || in->exec)
+		return in->exec ? join(in) : strdup(in->text);
+	if (bare) {
+		put_script(&b, in->docs[0].body);
+	} else {
+		buf_fmt(&b, "%s\n", in->text);
+		for (size_t i = 0; i < in->n_docs; i++)
+			buf_fmt(&b, "%s%s\n", in->docs[i].body, in->docs[i].name);
+	}
+	return b.bad ? NULL : str_dup(b.n ? buf_view(&b) : STR_LIT(""));
+}
+
+/* By the shell that SHELL has named, if any. */
+static char *by_shell(const struct planner *pl, const char *text)
+{
+	autofree char *quoted = pl->shell ? plan_quote(text) : NULL;
+
+	return !pl->shell ? strdup(text) : quoted ? str_fmt("%s %s", pl->shell, quoted) : NULL;
 }
 
 static int plan_run(struct planner *pl, const struct df_instr *in)
 {
-	autofree char *cmd = in->exec ? join(in) : NULL;
+	autobuf struct buf cmd = BUF_INIT(2 * PLAN_TEXT_MAX);
+	autofree char *text = run_text(in);
+	autofree char *whole = text ? in->exec ? strdup(text) : by_shell(pl, text) : NULL;
+	const char *name;
+	json_t *value;
 
 	for (size_t i = 0; i < in->n_flags; i++) {
-		bool harmless = strcmp(in->flags[i].name, "mount") == 0 && strstr(in->flags[i].value, "type=cache");
+		const struct df_flag *f = &in->flags[i];
+		bool harmless = (strcmp(f->name, "mount") == 0 && strstr(f->value, "type=cache")) || (strcmp(f->name, "network") == 0 && strcmp(f->value, "default") == 0);
 
 		if (!harmless)
-			return err_set(pl->e, EINVAL, "line %u: RUN --%.40s=%.60s is not supported", in->line, in->flags[i].name, in->flags[i].value);
+			return err_set(pl->e, EINVAL, "line %u: RUN --%.40s=%.60s is not supported", in->line, f->name, f->value);
 	}
-	if (!in->exec && in->n_docs > 0) {
-		autobuf struct buf b = BUF_INIT(TEXT_MAX);
-		bool bare = in->n_docs == 1 && strncmp(in->text, "<<", 2) == 0 && !strpbrk(in->text, " \t|;&");
-
-		if (!bare)
-			buf_fmt(&b, "%s\n", in->text);
-		for (size_t i = 0; i < in->n_docs; i++)
-			buf_fmt(&b, bare ? "%s" : "%s%s\n", in->docs[i].body, in->docs[i].name);
-		cmd = b.bad ? NULL : str_dup(buf_view(&b));
-	} else if (!in->exec) {
-		cmd = strdup(in->text);
+	json_object_foreach(pl->at->args, name, value) {
+		if (json_object_get(pl->at->env, name))
+			continue;
+		buf_fmt(&cmd, "%s%s=", cmd.n ? " " : "export ", name);
+		put_quoted(&cmd, json_string_value(value));
 	}
-	return cmd ? add_step(pl, step_of("RUN", cmd, NULL, NULL, NULL)) : no_memory(pl);
+	if (cmd.n)
+		buf_ch(&cmd, '\n');
+	buf_z(&cmd, whole ? whole : "");
+	return whole && !cmd.bad ? plan_add_step(pl, plan_step("RUN", buf_cstr(&cmd), NULL, NULL, NULL)) : plan_no_memory(pl);
 }
 
 static int plan_command(struct planner *pl, const struct df_instr *in)
@@ -347,18 +330,44 @@ static int plan_command(struct planner *pl, const struct df_instr *in)
 	char **to = in->kind == DF_CMD ? &pl->cmd : &pl->entrypoint;
 
 	free(*to);
-	*to = in->exec ? join(in) : strdup(in->text);
+	*to = in->exec ? join(in) : by_shell(pl, in->text);
 	if (in->kind == DF_ENTRYPOINT) {	/* as Docker: it takes away what the base had */
 		free(pl->at->start_cmd);
 		pl->at->start_cmd = strdup("");
+		pl->entry_is_shell = !in->exec;
 	}
-	return *to && pl->at->start_cmd ? 0 : no_memory(pl);
+	return *to && pl->at->start_cmd ? 0 : plan_no_memory(pl);
+}
+
+static int plan_shell(struct planner *pl, const struct df_instr *in)
+{
+	if (!in->exec || in->n_words == 0)
+		return err_set(pl->e, EINVAL, "line %u: SHELL should be: SHELL [\"PROGRAM\", \"ARGUMENT\"...]", in->line);
+	free(pl->shell);
+	pl->shell = join(in);
+	return pl->shell ? 0 : plan_no_memory(pl);
+}
+
+/* WORKDIR and USER; the group of a user is his own. */
+static int plan_place(struct planner *pl, const struct df_instr *in)
+{
+	autofree char *value = plan_expand_args(pl, in->words[0]);
+
+	if (!value)
+		return plan_no_memory(pl);
+	if (in->kind == DF_USER)
+		value[strcspn(value, ":")] = '\0';
+	if (!*value)
+		return err_set(pl->e, EINVAL, "line %u: %s needs an argument", in->line, in->keyword);
+	pl->at->has_user = pl->at->has_user || in->kind == DF_USER;
+	pl->at->has_workdir = pl->at->has_workdir || in->kind == DF_WORKDIR;
+	return plan_add_step(pl, plan_step(in->kind == DF_USER ? "USER" : "WORKDIR", value, NULL, NULL, NULL));
 }
 
 static int plan_instr(struct planner *pl, const struct df_instr *in)
 {
 	if (in->kind == DF_ARG && !pl->at)
-		return plan_vars(pl, in);
+		return plan_arg(pl, in);
 	if (in->kind != DF_FROM && !pl->at)
 		return err_set(pl->e, EINVAL, "line %u: %s before the first FROM", in->line, in->keyword);
 	switch (in->kind) {
@@ -368,17 +377,18 @@ static int plan_instr(struct planner *pl, const struct df_instr *in)
 		return plan_run(pl, in);
 	case DF_COPY:
 	case DF_ADD:
-		return plan_copy_instr(pl, in);
+		return plan_files(pl, in);
 	case DF_ENV:
+		return plan_env(pl, in);
 	case DF_ARG:
-		return plan_vars(pl, in);
+		return plan_arg(pl, in);
 	case DF_WORKDIR:
-		pl->at->has_workdir = true;
-		return add_step(pl, step_of("WORKDIR", in->words[0], NULL, NULL, NULL));
 	case DF_USER:
-		pl->at->has_user = true;
-		in->words[0][strcspn(in->words[0], ":")] = '\0';	/* the group is that of the user */
-		return add_step(pl, step_of("USER", in->words[0], NULL, NULL, NULL));
+		return plan_place(pl, in);
+	case DF_SHELL:
+		return plan_shell(pl, in);
+	case DF_ONBUILD:
+		return err_set(pl->e, EINVAL, "line %u: ONBUILD is not supported: write its instruction where it is to be run", in->line);
 	case DF_CMD:
 	case DF_ENTRYPOINT:
 		return plan_command(pl, in);
@@ -405,8 +415,27 @@ static void need(struct plan *p, size_t i)
 	}
 }
 
+/* What Docker sets by itself for an ARG without a value: images are built for the machine that they run on. */
+static void give_platform(struct planner *pl)
+{
+	struct utsname u;
+	const char *arch = uname(&u) < 0 || strcmp(u.machine, "x86_64") == 0 ? "amd64" : strcmp(u.machine, "aarch64") == 0 ? "arm64" : u.machine;
+
+	for (size_t i = 0; i < 2; i++) {
+		const char *who = i ? "BUILD" : "TARGET";
+		autofree char *platform = str_fmt("%sPLATFORM", who), *os = str_fmt("%sOS", who), *cpu = str_fmt("%sARCH", who);
+
+		if (!platform || !os || !cpu)
+			return;
+		(void)json_object_set_new(pl->global, platform, json_sprintf("linux/%s", arch));
+		(void)json_object_set_new(pl->global, os, json_string("linux"));
+		(void)json_object_set_new(pl->global, cpu, json_string(arch));
+	}
+}
+
 static int plan_all(struct planner *pl, const struct dockerfile *d, const char *target)
 {
+	give_platform(pl);
 	for (size_t i = 0; i < d->n; i++) {
 		if (plan_instr(pl, &d->v[i]) < 0)
 			return -pl->e->no;
@@ -431,11 +460,12 @@ int plan_make(const struct dockerfile *d, const struct pairs *args, const char *
 {
 	struct plan p = { .v = calloc(STAGES_MAX, sizeof(struct plan_stage)) };
 	struct planner pl = { .p = &p, .args = args, .global = json_object(), .e = e };
-	int r = p.v && pl.global ? plan_all(&pl, d, target) : no_memory(&pl);
+	int r = p.v && pl.global ? plan_all(&pl, d, target) : plan_no_memory(&pl);
 
 	json_decref(pl.global);
 	free(pl.entrypoint);
 	free(pl.cmd);
+	free(pl.shell);
 	if (r < 0) {
 		plan_done(&p);
 		return r;
@@ -449,9 +479,9 @@ int plan_of_image(const char *image, struct plan *ret, struct err *e)
 	struct plan p = { .v = calloc(1, sizeof(struct plan_stage)) };
 	struct planner pl = { .p = &p, .e = e };
 
-	if (!p.v || new_stage(&pl, image, "", 0) < 0) {
+	if (!p.v || plan_new_stage(&pl, image, "", 0) < 0) {
 		plan_done(&p);
-		return no_memory(&pl);
+		return plan_no_memory(&pl);
 	}
 	p.v[0].needed = true;
 	*ret = p;
@@ -473,6 +503,7 @@ void plan_done(struct plan *p)
 		free(st->start_cmd);
 		json_decref(st->steps);
 		json_decref(st->env);
+		json_decref(st->args);
 	}
 	free(p->v);
 	*p = (struct plan) { 0 };

@@ -30,7 +30,7 @@ struct plan_stage {
 	char *start_cmd;		/* "": none */
 	bool has_user, has_workdir;
 	bool needed;			/* by the one that is wanted */
-	json_t *env;			/* known here: ARG and ENV */
+	json_t *env, *args;		/* known here: of ENV, of ARG */
 };
 
 struct plan {

@@ -19,6 +19,7 @@
 
 enum df_kind {
 	DF_FROM, DF_RUN, DF_COPY, DF_ADD, DF_ENV, DF_ARG, DF_WORKDIR, DF_USER, DF_CMD, DF_ENTRYPOINT,
+	DF_SHELL, DF_ONBUILD,
 	DF_IGNORED,			/* LABEL and others that change no file */
 };
 
@@ -60,5 +61,7 @@ const char *df_flag_get(const struct df_instr *in, const char *name);	/* NULL: n
 int df_split(struct str text, char ***ret, size_t *ret_n);
 void df_free_words(char **v, size_t n);
 
-/* $NAME, ${NAME}, ${NAME:-otherwise}, ${NAME:+instead}, by a function that knows the values (NULL: not set). */
+/* $NAME, ${NAME}, ${NAME:-otherwise}, ${NAME:+instead}, both also without the colon (then an empty value is one), by a function that knows
+ * the values (NULL: not set). The second leaves what is not set, and backslashes, as they are: somebody else will expand the rest. */
 void df_expand(const char *text, const char *(*value)(void *user, const char *name), void *user, struct buf *out);
+void df_expand_some(const char *text, const char *(*value)(void *user, const char *name), void *user, struct buf *out);

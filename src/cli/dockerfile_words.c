@@ -89,6 +89,7 @@ static size_t name_length(const char *p)
 struct lookup {
 	const char *(*value)(void *user, const char *name);
 	void *user;
+	bool some;			/* what is not set stays as it is */
 };
 
 static const char *value_of(const struct lookup *l, const char *p, size_t n)
@@ -98,45 +99,78 @@ static const char *value_of(const struct lookup *l, const char *p, size_t n)
 	return name ? l->value(l->user, name) : NULL;
 }
 
+static void expand_all(const char *text, const struct lookup *l, struct buf *out);
+
+/* The '}' that ends it, over inner ones. */
+static const char *end_of(const char *p)
+{
+	for (unsigned depth = 0; *p; p++) {
+		if (p[0] == '\\' && p[1])
+			p++;
+		else if (p[0] == '$' && p[1] == '{')
+			depth++;
+		else if (*p == '}' && depth-- == 0)
+			return p;
+	}
+	return NULL;
+}
+
+/* Behind "${": how long it is with the '}'; 0: it is not one, or not to be expanded here. */
 static size_t expand_braces(const char *p, const struct lookup *l, struct buf *out)
 {
 	size_t n = name_length(p);
-	const char *value = n ? value_of(l, p, n) : NULL, *end = n ? strchr(p + n, '}') : NULL;
+	const char *value = n ? value_of(l, p, n) : NULL, *end = n ? end_of(p + n) : NULL;
 
-	if (!end)
+	if (!end || (!value && l->some))
 		return 0;
 	struct str rest = { p + n, (size_t)(end - (p + n)) };
+	bool colon = rest.n > 0 && rest.p[0] == ':', has = value && (!colon || *value);
 
-	if (rest.n == 0)
+	if (colon)
+		str_skip(&rest, 1);
+	autofree char *word = rest.n > 1 ? str_dup((struct str) { rest.p + 1, rest.n - 1 }) : NULL;
+
+	if (rest.n == 0 && !colon)
 		buf_z(out, value ? value : "");
-	else if (str_starts(rest, ":-"))
-		buf_str(out, value && *value ? str_of(value) : (struct str) { rest.p + 2, rest.n - 2 });
-	else if (str_starts(rest, ":+"))
-		buf_str(out, value && *value ? (struct str) { rest.p + 2, rest.n - 2 } : STR_NULL);
-	else
+	else if (rest.n > 0 && rest.p[0] == '-' && has)
+		buf_z(out, value);
+	else if (rest.n > 0 && rest.p[0] == (has ? '+' : '-') && word)
+		expand_all(word, l, out);
+	else if (rest.n == 0 || !strchr("-+", rest.p[0]))
 		return 0;
 	return (size_t)(end - p) + 1;
 }
 
-void df_expand(const char *text, const char *(*value)(void *user, const char *name), void *user, struct buf *out)
+static void expand_all(const char *text, const struct lookup *l, struct buf *out)
 {
-	const struct lookup l = { value, user };
-
 	for (const char *p = text; *p;) {
 		size_t n;
 
 		if (p[0] == '\\' && p[1] == '$') {
-			buf_ch(out, '$');
+			buf_z(out, l->some ? "\\$" : "$");
 			p += 2;
-		} else if (p[0] == '$' && p[1] == '{' && (n = expand_braces(p + 2, &l, out)) > 0) {
+		} else if (p[0] == '$' && p[1] == '{' && (n = expand_braces(p + 2, l, out)) > 0) {
 			p += 2 + n;
 		} else if (p[0] == '$' && (n = name_length(p + 1)) > 0) {
-			const char *v = value_of(&l, p + 1, n);
+			const char *v = value_of(l, p + 1, n);
 
-			buf_z(out, v ? v : "");
+			if (v || !l->some)
+				buf_z(out, v ? v : "");
+			else
+				buf_put(out, p, 1 + n);
 			p += 1 + n;
 		} else {
 			buf_ch(out, *p++);
 		}
 	}
+}
+
+void df_expand(const char *text, const char *(*value)(void *user, const char *name), void *user, struct buf *out)
+{
+	expand_all(text, &(struct lookup) { value, user, false }, out);
+}
+
+void df_expand_some(const char *text, const char *(*value)(void *user, const char *name), void *user, struct buf *out)
+{
+	expand_all(text, &(struct lookup) { value, user, true }, out);
 }

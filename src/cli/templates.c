@@ -27,7 +27,7 @@ static int run_build(const struct verb *v, int argc, char **argv)
 		SETTINGS_OPTS(&conn), { "tag", 't', OPT_STR, &o.name }, { "file", 'f', OPT_STR, &o.file }, { "build-arg", 0, OPT_PAIR, &args },
 		{ "target", 0, OPT_STR, &o.target }, { "cpus", 0, OPT_NUMBER, &cpus }, { "memory-mb", 0, OPT_NUMBER, &memory_mb },
 		{ "start", 0, OPT_STR, &o.start }, { "ready", 0, OPT_STR, &o.ready }, { "no-start", 0, OPT_FLAG, &o.no_start },
-		{ "from-template", 0, OPT_FLAG, &o.from_template }, { "no-cache", 0, OPT_FLAG, &o.no_cache }, { "plain", 0, OPT_FLAG, &o.plain },
+		{ "image", 0, OPT_STR, &o.image }, { "from-template", 0, OPT_FLAG, &o.from_template }, { "no-cache", 0, OPT_FLAG, &o.no_cache }, { "plain", 0, OPT_FLAG, &o.plain },
 		{ "registry-user", 0, OPT_STR, &o.registry_user }, { "registry-password", 0, OPT_STR, &o.registry_password },
 	};
 	autoatoll struct atoll *a = NULL;
@@ -238,6 +238,7 @@ static const struct verb template_build_verb = {
 		"      --no-start             ENTRYPOINT and CMD are not run\n"
 		"      --ready COMMAND        tells by its exit status that the start command is ready (default: sleep 20)\n"
 		"      --from-template        the operand is a template, not an image\n"
+		"      --image NAME           which image of an archive or layout that has several\n"
 		"      --no-cache             do every step again\n"
 		"      --plain                print all that the build says, without bars\n"
 		"      --registry-user NAME, --registry-password TEXT\n"

@@ -455,6 +455,7 @@ void api_build_request(struct req *r)
 /* The first form, in which the client makes an image with Docker and pushes it to a registry of the server. */
 void api_build_request_v1(struct req *r)
 {
-	reply_error(r, 400, "this form of a build, with an image that the client has pushed, is not supported: use a current client, "
-		"such as 'atoll template build' or 'e2b template create'");
+	reply_error(r, 400, "builds of the first kind, in which the client pushes an image that Docker has made, are not taken. The same Dockerfile is built by "
+		"'atoll template build DIR -t NAME', or by 'e2b template create NAME' of @e2b/cli 2 or newer (npm install -g @e2b/cli); an image of a registry by "
+		"'atoll template build IMAGE -t NAME'");
 }

@@ -18,6 +18,7 @@
 #define LAST_UID 60000
 #define NAME_MAX_ 32
 #define PROFILE_MAX (16 * 1024)
+#define ID_LAST 65535			/* that a sandbox has */
 
 static bool is_number(const char *z)
 {
@@ -167,10 +168,34 @@ static int make_home(const char *home, const struct owner *o, struct err *e)
 	return 0;
 }
 
+/* USER 1000: a name like any other from then on, of whoever has that number. */
+static int add_number(const struct userdb *db, const char *number, struct err *e)
+{
+	uint64_t id;
+	struct str name;
+	struct user u;
+
+	if (str_to_u64(str_of(number), ID_LAST, &id) < 0)
+		return err_set(e, EINVAL, "'%.40s' cannot be the number of a user: a sandbox has those up to %d", number, ID_LAST);
+	bool known = userdb_uid_name(db, (uid_t)id, &name) && userdb_find(db, name, &u) == 0;
+	autofree char *home = known ? strdup(u.home) : str_fmt("/home/%s", number);
+	autofree char *line = str_fmt("%s:x:%u:%u::%s:%s\n", number, (unsigned)id, known ? (unsigned)u.gid : (unsigned)id, home ? home : "/",
+		known ? u.shell : "/bin/bash");
+	struct owner o = { (uid_t)id, (gid_t)id };
+
+	if (!home || !line)
+		return err_set(e, ENOMEM, "out of memory");
+	if (append("/etc/passwd", 0644, line, e) < 0)
+		return -e->no;
+	return known ? 0 : make_home(home, &o, e);
+}
+
 static int add_account(const struct userdb *db, const char *name, struct err *e)
 {
 	uid_t id;
 
+	if (is_number(name))
+		return add_number(db, name, e);
 	if (!name_ok(name))
 		return err_set(e, EINVAL, "'%.40s' cannot be the name of a user", name);
 	if (free_id(db, &id) < 0)

@@ -4,6 +4,7 @@
 import { test, after, before } from '../lib/case.mjs'
 import assert from 'node:assert/strict'
 import fs from 'node:fs'
+import os from 'node:os'
 import path from 'node:path'
 import { spawn } from 'node:child_process'
 import { terminal } from '../lib/cli.mjs'
@@ -125,6 +126,36 @@ cli('template list', [], async () => {
 	const text = await ok('template', 'list', '--format', 'json')
 	const base = JSON.parse(text.slice(text.indexOf('['))).find((one) => one.names.includes('base'))
 	assert.deepEqual([base.buildStatus, base.envdVersion], ['ready', sbx.envdVersion])
+})
+
+cli('template create from a Dockerfile, publish, delete', [], async () => {
+	const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'atoll-e2b-cli-'))
+	const name = `cli-made-${process.pid}`
+	try {
+		fs.writeFileSync(path.join(dir, 'e2b.Dockerfile'), 'FROM e2bdev/base\nENV COLOUR=green\nCOPY page.txt /srv/page.txt\nRUN cp /srv/page.txt /srv/copy.txt\n')
+		fs.writeFileSync(path.join(dir, 'page.txt'), 'a page\n')
+		const create = ['template', 'create', name, '--path', dir, '--cpu-count', '1', '--memory-mb', '512', '--cmd', 'sleep 4321', '--ready-cmd', 'pgrep -f "sleep 4321"']
+		assert.match(await ok(...create), new RegExp(`${name}.* finished`))
+		const made = await createRaw({ templateID: name, timeout: 60 })
+		try {
+			assert.equal(await ok('sandbox', 'exec', made.sandboxID, 'sh', '-c', 'cat /srv/copy.txt; echo $COLOUR; pgrep -fc "^sleep 4321"'), 'a page\ngreen\n1\n')
+		} finally {
+			await killRaw(made)
+		}
+		fs.writeFileSync(path.join(dir, 'e2b.Dockerfile'), 'FROM e2bdev/base\nRUN echo on the way; exit 9\n')
+		const failed = await e2b(create)
+		assert.equal(failed.code, 1)
+		assert.match(failed.out + failed.err, /exit status 9/)
+		const isPublic = async () => (await api('GET', `/templates/${name}`)).json.public
+		await ok('template', 'publish', '-y', name)
+		assert.equal(await isPublic(), true)
+		await ok('template', 'unpublish', '-y', name)
+		assert.equal(await isPublic(), false)
+		await ok('template', 'delete', '-y', name)
+		assert.equal((await api('GET', `/templates/${name}`)).status, 404)
+	} finally {
+		fs.rmSync(dir, { recursive: true })
+	}
 })
 
 cli('sandbox create, kill, and what is gone', ['sandbox.create', 'sandbox.timeout', 'sandbox.kill'], async () => {

@@ -181,6 +181,11 @@ test('bad requests are refused with the name of the field', async () => {
 		assert.equal(res.status, 400, JSON.stringify(body))
 		assert.match(res.json.message, why)
 	}
+	for (const path of ['/templates', '/templates/x', '/templates/x/builds/y']) {
+		const old = await api('POST', path, { dockerfile: 'FROM ubuntu', alias: 'x' })
+		assert.equal(old.status, 400, path)
+		assert.match(old.json.message, /atoll template build DIR -t NAME.*e2b template create NAME/)
+	}
 	assert.equal((await api('POST', '/v3/templates', { name: 'base' })).status, 403)
 	assert.equal((await api('POST', '/v3/templates', { name: 'somebody/else' })).status, 403)
 	const { started } = await raw(nameOf('twice'), { fromTemplate: 'base', steps: 'x' })

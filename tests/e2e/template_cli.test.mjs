@@ -92,6 +92,55 @@ WORKDIR /srv/app
 	assert.match((atoll('template', 'inspect', name)).err, /there is no template/)
 }))
 
+test('a Dockerfile means what it means to Docker', { timeout: 240000 }, () => context({
+	Dockerfile: `ARG SECRET=none
+FROM e2bdev/base AS made
+RUN mkdir -p /out/deep && echo 1 > /out/a.bin && echo 2 > /out/b.bin && echo 3 > /out/c.txt
+FROM e2bdev/base
+SHELL ["/bin/bash", "-o", "pipefail", "-c"]
+ARG SECRET
+ARG TARGETARCH
+ENV HOME_OF="$PATH" KIND=$TARGETARCH
+RUN (false | true) && exit 1 || echo "$SECRET $BASH_VERSION" | grep -q "^hush 5" && echo ok > /piped
+RUN <<EOF
+#!/usr/bin/env python3
+open('/script', 'w').write('by python')
+EOF
+COPY --from=made /out/*.bin /bins/
+ADD --chown=user:user files.tar.gz /unpacked/
+ADD plain.txt /added.txt
+COPY --chown=1234:0 <<TEXT <<'RAW' /docs/
+arch $TARGETARCH
+TEXT
+arch $TARGETARCH
+RAW
+HEALTHCHECK CMD true
+EXPOSE 80/tcp
+LABEL a=b
+VOLUME /data
+STOPSIGNAL SIGINT
+USER 4321
+RUN id -u > /tmp/who; touch ~/mine
+USER 1000
+`, 'plain.txt': 'plain', 'files.tar.gz': '' }, async (dir) => {
+	const packed = path.join(dir, 'packed')
+	fs.mkdirSync(packed)
+	fs.writeFileSync(path.join(packed, 'inner'), 'inner')
+	assert.equal(spawnSync('tar', ['-C', packed, '-czf', path.join(dir, 'files.tar.gz'), '.']).status, 0)
+	const name = nameOf('docker')
+	ok('template', 'build', dir, '-t', name, '--build-arg', 'SECRET=hush', ...SMALL)
+	assert.equal(await sh(name, 'cat /piped; cat /script; echo; ls /bins; cat /unpacked/inner; stat -c " %U" /unpacked/inner; cat /added.txt; echo; cat /docs/TEXT /docs/RAW; stat -c "%u:%g" /docs/RAW'),
+		`ok\nby python\na.bin\nb.bin\ninner user\nplain\narch ${{ x64: 'amd64', arm64: 'arm64' }[process.arch]}\narch $TARGETARCH\n1234:0`)
+	assert.equal(await sh(name, 'echo "[$SECRET]$KIND"; [ "$HOME_OF" ] && echo path; cat /tmp/who; id -u; stat -c %u ~4321/mine'), `[]${{ x64: 'amd64', arm64: 'arm64' }[process.arch]}\npath\n4321\n1000\n4321`)
+	for (const [text, why] of [['ONBUILD RUN true', /line 2: ONBUILD is not supported/], ['ADD https://example.com/x.git /x', /git clone/], ['RUN --mount=type=secret,id=a true', /line 2: RUN --mount=type=secret,id=a is not supported/],
+		['USER 99999999', /cannot be the number of a user/]]) {
+		fs.writeFileSync(path.join(dir, 'Dockerfile'), `FROM e2bdev/base\n${text}\n`)
+		const run = atoll('template', 'build', dir, '-t', name, ...SMALL)
+		assert.equal(run.code, 1)
+		assert.match(run.err, why)
+	}
+}))
+
 test('an image or a template as it is, with a start command', async () => {
 	const name = nameOf('image')
 	ok('template', 'build', 'e2bdev/base', '-t', name, '--start', 'sleep 12345', '--ready', 'pgrep -f "sleep 12345"', ...SMALL)

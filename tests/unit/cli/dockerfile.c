@@ -102,6 +102,14 @@ static void mistakes_name_their_line(void **state)
 	refused("FROM a\nCOPY a b c\n", "must be a directory");
 	refused("FROM a\nRUN --mount=type=secret,id=x y\n", "not supported");
 	refused("FROM a\nCOPY --parents a b\n", "not supported");
+	refused("FROM a\nCOPY --checksum=sha256:0 a b\n", "not supported");
+	refused("FROM a\nADD --from=b a b\n", "not supported");
+	refused("FROM a\nADD --checksum=md5:0 http://h/f b\n", "sha256");
+	refused("FROM a\nADD https://h/x.git /d\n", "git clone");
+	refused("FROM --other=1 a\n", "not supported");
+	refused("FROM a\nONBUILD RUN x\n", "line 2: ONBUILD is not supported");
+	refused("FROM a\nSHELL /bin/sh\n", "line 2: SHELL should be");
+	refused("FROM a\nSHELL []\n", "SHELL should be");
 	refused("FROM a\nCOPY \"a b\n", "quote");
 }
 
@@ -125,11 +133,72 @@ static void instructions_become_steps(void **state)
 	assert_string_equal(steps("FROM a\nRUN [\"a\",\"it's\"]\nUSER u:g\nWORKDIR /w\n", NULL),
 		"[{\"type\":\"USER\",\"args\":[\"root\"]},{\"type\":\"WORKDIR\",\"args\":[\"/\"]},{\"type\":\"RUN\",\"args\":[\"'a' 'it'\\\\''s'\"]},"
 		"{\"type\":\"USER\",\"args\":[\"u\"]},{\"type\":\"WORKDIR\",\"args\":[\"/w\"]}]");
-	assert_non_null(strstr(steps("ARG V=1\nFROM a:$V\nARG V\nRUN <<E\nx\nE\nADD x.tar.gz /d\nADD https://h/f /g/\n", NULL), "[\"x\\n\"]"));
+	assert_non_null(strstr(steps("ARG V=1\nFROM a:$V\nARG V\nRUN <<E\nx\nE\nADD x.tar.gz /d\nADD https://h/f /g/\n", NULL), "[\"export V='1'\\nx\\n\"]"));
 	assert_string_equal(p.v[0].image, "a:1");
-	assert_non_null(strstr(steps("FROM a\nADD https://h/f /g/\n", NULL), "curl -fsSL -o '/g/f' 'https://h/f'"));
+	const char *url = steps("FROM a\nADD --chown=u --checksum=sha256:"
+		"0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef https://h/f /g/\n", NULL);
+
+	assert_non_null(strstr(url, "curl -fsSL -o '/g/f' 'https://h/f'"));
+	assert_non_null(strstr(url, "cdef '/g/f' | sha256sum -c -"));
+	assert_non_null(strstr(url, "chown -R 'u' '/g/f'"));
+	assert_non_null(strstr(steps("FROM a\nADD --chown=u:g x.tgz /d\n", NULL), "chown -R 'u:g' /.atoll-add/out"));
 	(void)steps("FROM a\nENTRYPOINT [\"x\"]\nCMD y z\n", NULL);
 	assert_string_equal(p.v[0].start_cmd, "'x' y z");
+	(void)steps("FROM a\nCMD y z\nENTRYPOINT x\n", NULL);	/* for a shell: CMD is not for it */
+	assert_string_equal(p.v[0].start_cmd, "x");
+	(void)steps("FROM a\nSHELL [\"/bin/bash\", \"-c\"]\nCMD it's\nFROM a\nCMD plain\n", NULL);
+	assert_string_equal(p.v[0].start_cmd, "'/bin/bash' '-c' 'it'\\''s'");
+	assert_string_equal(p.v[1].start_cmd, "plain");
+	assert_non_null(strstr(steps("FROM a\nSHELL [\"/bin/bash\", \"-o\", \"pipefail\", \"-c\"]\nRUN a | b\nRUN [\"c\"]\n", NULL),
+		"[\"'/bin/bash' '-o' 'pipefail' '-c' 'a | b'\"]},{\"type\":\"RUN\",\"args\":[\"'c'\"]}"));
+	assert_non_null(strstr(steps("FROM a\nRUN <<E\n#!/usr/bin/env python3\nprint(1)\nE\n", NULL), "cat >\\\"$f\\\" <<'ATOLL_END_OF_SCRIPT'\\n#!/usr/bin/env python3\\n"));
+}
+
+/* As Docker: an ARG is known to what stands behind it in its stage, and is not in the template. */
+static void arguments_do_not_stay(void **state)
+{
+	(void)state;
+	const char *z = steps("FROM a\nARG A=one\nARG B=$A-two\nENV C=$B/$PATH D=\\$A\nRUN x\nWORKDIR /w/$A\nUSER ${B:-u}\nCOPY --chown=$A $A /d/$A/$HOME/\n", NULL);
+
+	assert_non_null(strstr(z, "[\"C\",\"one-two/$PATH\",\"D\",\"\\\\$A\"]"));
+	assert_non_null(strstr(z, "[\"export A='one' B='one-two'\\nx\"]"));
+	assert_non_null(strstr(z, "[\"/w/one\"]"));
+	assert_non_null(strstr(z, "[\"one-two\"]"));
+	assert_non_null(strstr(z, "[\"one\",\"/d/one/$HOME/\",\"one\",\"\"]"));
+	assert_null(strstr(z, "[\"A\""));
+	assert_null(strstr(steps("FROM a AS b\nARG A=1\nFROM b\nRUN x\n", NULL), "export"));
+	assert_non_null(strstr(steps("FROM a\nARG A=1\nENV A=2\nRUN x\n", NULL), "[\"x\"]"));	/* ENV is stronger */
+	assert_non_null(strstr(steps("FROM a\nARG TARGETOS\nRUN x\n", NULL), "export TARGETOS='linux'"));
+	(void)steps("FROM --platform=$BUILDPLATFORM a:$TARGETOS\n", NULL);
+	assert_string_equal(p.v[0].image, "a:linux");
+	(void)steps("FROM a\nARG A=1\nENV B=2\nCOPY <<X <<'Y' /d/\n$A $B $C\nX\n$A\nY\n", NULL);
+	assert_string_equal(p.v[0].copies[0].text, "1 2 \n");
+	assert_string_equal(p.v[0].copies[1].text, "$A\n");
+}
+
+static const char *value(void *user, const char *name)
+{
+	(void)user;
+	return strcmp(name, "A") == 0 ? "a" : strcmp(name, "E") == 0 ? "" : NULL;
+}
+
+static void variables_have_alternatives(void **state)
+{
+	static const struct { const char *text, *all, *some; } cases[] = {
+		{ "$A${A}$N", "aa", "aa$N" }, { "${N:-x}${A:-x}${E:-x}${E-x}", "xax", "${N:-x}ax" }, { "${A:+y}${E:+y}${E+y}${N+y}", "yy", "yy${N+y}" },
+		{ "${N:-${A}b}", "ab", "${N:-ab}" }, { "${N:-$A}", "a", "${N:-a}" }, { "\\$A", "$A", "\\$A" }, { "${A", "${A", "${A" }, { "${A?x}", "${A?x}", "${A?x}" },
+		{ "$", "$", "$" }, { "${}", "${}", "${}" }, { "$1", "$1", "$1" }, { "${N:-}", "", "${N:-}" }, { "${A:-}", "a", "a" }, { "${A:}", "${A:}", "${A:}" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		autobuf struct buf all = BUF_INIT(100), some = BUF_INIT(100);
+
+		df_expand(cases[i].text, value, NULL, &all);
+		df_expand_some(cases[i].text, value, NULL, &some);
+		assert_string_equal(all.n ? buf_cstr(&all) : "", cases[i].all);
+		assert_string_equal(some.n ? buf_cstr(&some) : "", cases[i].some);
+	}
 }
 
 static void stages_are_needed_or_not(void **state)
@@ -187,6 +256,8 @@ int main(void)
 		cmocka_unit_test(heredocs_are_read_to_their_end),
 		cmocka_unit_test(mistakes_name_their_line),
 		cmocka_unit_test(instructions_become_steps),
+		cmocka_unit_test(arguments_do_not_stay),
+		cmocka_unit_test(variables_have_alternatives),
 		cmocka_unit_test(stages_are_needed_or_not),
 		cmocka_unit_test(patterns_match_as_in_dockerignore),
 	};

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cli/build_plan_impl: what the files of a plan share. */
+#pragma once
+
+#include "cli/build_plan.h"
+
+#define PLAN_COPIES_MAX 1000
+#define PLAN_TEXT_MAX (256 * 1024)
+
+struct planner {
+	struct plan *p;
+	const struct pairs *args;
+	json_t *global;			/* ARG before the first FROM, and what Docker knows by itself */
+	struct plan_stage *at;		/* NULL before the first FROM */
+	char *entrypoint, *cmd;
+	bool entry_is_shell;		/* then CMD has no meaning */
+	char *shell;			/* of SHELL; NULL: the server's */
+	struct err *e;
+};
+
+/* All of them NULL, or -ENOMEM, when there is no memory. */
+char *plan_expand(const struct planner *pl, const char *text);		/* by what is known here; the rest is empty */
+char *plan_expand_args(const struct planner *pl, const char *text);	/* ARG only: the server knows the variables */
+char *plan_quote(const char *text);					/* one word for a shell */
+int plan_add_step(struct planner *pl, json_t *step);			/* taken; NULL: no memory */
+json_t *plan_step(const char *type, const char *a, const char *b, const char *c, const char *d);	/* arguments up to the first NULL */
+int plan_new_stage(struct planner *pl, const char *image, const char *name, unsigned line);
+int plan_no_memory(struct planner *pl);
+
+int plan_files(struct planner *pl, const struct df_instr *in);	/* build_plan_files.c: COPY and ADD */
