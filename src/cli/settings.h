@@ -61,6 +61,7 @@ struct operands {
 
 #define OPERANDS_NONE ((struct operands) { 0, 0, NULL })
 #define OPERANDS_ONE(missing) ((struct operands) { 1, 1, missing })
+#define OPERANDS_ANY ((struct operands) { 0, INT_MAX, NULL })
 #define OPERANDS_SOME(missing) ((struct operands) { 1, INT_MAX, missing })
 
 /* Parses and counts the operands, which are at the start of argv then. -1: go on, else the exit status. */

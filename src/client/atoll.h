@@ -401,6 +401,22 @@ int atoll_volume_resize(struct atoll *a, const char *volume, unsigned size_mb, s
 int atoll_volume_remove(struct atoll *a, const char *volume, struct atoll_error *e);	/* -EBUSY: it is mounted */
 void atoll_volumes_free(struct atoll_volumes *v);
 
+struct atoll_audit_query {
+	size_t size;			/* sizeof(struct atoll_audit_query) */
+	const char *key, *sandbox, *session, *kind, *request;	/* NULL: any */
+	const char *from, *to;		/* RFC 3339; NULL: no bound */
+	uint64_t after;			/* only records behind that number */
+	uint64_t last;			/* not 0: the last so many, 1000 at most */
+	bool text;			/* with the member "text": code or command, if the server keeps it */
+	bool all_teams;			/* of everybody, and the server's own; needs an admin key */
+	const char *team;		/* with all_teams: only of that team */
+};
+
+typedef int atoll_audit_fn(void *user, uint64_t seq, const char *line);	/* less than 0 ends it */
+
+/* Records of the audit trail, oldest first: each a line of JSON, as docs/audit.md describes it. */
+int atoll_audit(struct atoll *a, const struct atoll_audit_query *q, atoll_audit_fn *fn, void *user, struct atoll_error *e);
+
 struct atoll_purged {			/* how many of each are gone */
 	int64_t sandboxes, snapshots, volumes, templates, secrets;
 	int64_t records, logs;		/* of sandboxes that had ended before */

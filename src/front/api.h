@@ -61,6 +61,10 @@ void api_webhook_drop(struct req *r);
 void api_webhook_test(struct req *r);
 void api_webhook_deliveries(struct req *r);
 
+/* api_audit.c */
+void api_audit(struct req *r);
+void admin_audit(struct req *r);	/* of all teams */
+
 /* api_purge.c */
 void api_purge(struct req *r);
 int64_t templates_purge(struct front *f, const char *team, int64_t *failed);	/* api_templates.c: how many went, and how many could not */

@@ -25,6 +25,7 @@
 #include "front/sandbox.h"
 #include "front/sandbox_row.h"
 #include "front/sandbox_table.h"
+#include "front/trail_acts.h"
 #include "front/warden_link.h"
 #include "http/h2.h"
 #include "http/server.h"
@@ -42,7 +43,7 @@ struct boot {
 	bool *owned;			/* ... and whether the store knows whose */
 	size_t n_kept;
 	struct lost {
-		char id[ID_SIZE];
+		char id[ID_SIZE], team[TEAM_ID_SIZE];
 		const char *why;
 	} *lost;			/* the store's that are no more, or were never finished */
 	size_t n_lost;
@@ -90,6 +91,7 @@ static void note_lost(struct boot *b, const struct sandbox_row *row)
 	(void)str_copy(l->id, sizeof l->id, str_of(row->id));
 	if (row->state != ROW_STARTING)
 		event_note_lost(b->f, row);
+	(void)str_copy(l->team, sizeof l->team, str_of(row->team));
 	l->why = row->state == ROW_STARTING ? "start failed" : row->started_us / 1000 < host_began_ms() ? "the host was restarted" :
 		row->state == ROW_PAUSED ? "nothing was left of it" : "ended while the server was down";
 }
@@ -167,6 +169,7 @@ static int reconcile(struct boot *b, struct err *e)
 		return -e->no;
 	for (size_t i = 0; i < b->n_lost; i++) {
 		log_info("sandbox has ended meanwhile", "id=%s why='%s'", b->lost[i].id, b->lost[i].why);
+		trail_lost(f, b->lost[i].id, b->lost[i].team, b->lost[i].why);
 		row_end_id(f, b->lost[i].id, b->lost[i].why);
 	}
 	for (size_t i = 0; i < b->n; i++) {

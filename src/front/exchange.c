@@ -22,6 +22,7 @@
 #include "front/sandbox.h"
 #include "front/tunnel.h"
 #include "front/warden_link.h"
+#include "front/witness.h"
 #include "http/call.h"
 #include "http/server.h"
 #include "loop/loop.h"
@@ -39,6 +40,7 @@ struct exchange {
 	struct front *front;
 	struct http_req *rq;
 	struct sandbox *sb;
+	struct witness *witness;	/* or NULL */
 	uint16_t port;
 	struct sandbox_link link;	/* while connected or connecting */
 	struct sandbox_waiter waiter;	/* until it runs */
@@ -91,6 +93,7 @@ static void up_lost(struct exchange *ex)
 {
 	drop_up(ex);
 	ex->status = 502;
+	witness_end(ex->witness, WITNESS_BROKE);
 	if (http_started(ex->rq))
 		http_abort(ex->rq);
 	else
@@ -123,20 +126,25 @@ static void on_body(struct http_req *rq, struct str data)
 		return;			/* answered or broken already */
 	ex->body_sent = true;
 	ex->up += data.n;
+	witness_body(ex->witness, data);
 	if (rq->content_length < 0) {
 		int n = snprintf(size, sizeof size, "%zx\r\n", data.n);
 
 		http_call_writev(ex->call, (struct str[]) { { size, (size_t)n }, data, STR_LIT("\r\n") }, 3);
 	} else {
 		http_call_write(ex->call, data);
-		http_body_splice(rq, http_call_stream(ex->call));
+		if (!witness_reads_body(ex->witness))
+			http_body_splice(rq, http_call_stream(ex->call));
 	}
 	slow_body_down(ex);
 }
 
 static void on_body_moved(struct http_req *rq, size_t n)
 {
-	((struct exchange *)rq->user)->up += n;
+	struct exchange *ex = rq->user;
+
+	ex->up += n;
+	witness_body_moved(ex->witness, n);
 }
 
 static void finish_body(struct exchange *ex)
@@ -150,6 +158,7 @@ static void on_body_end(struct http_req *rq)
 	struct exchange *ex = rq->user;
 
 	ex->body_ended = true;
+	witness_body_end(ex->witness);
 	if (ex->call && ex->head_sent)
 		finish_body(ex);
 }
@@ -237,6 +246,7 @@ static void on_answer(void *user, const struct http_answer *a)
 	proxy_put_answer(&lines, a, ex->port);
 	if (proxy_port_is_ours(ex->port))
 		buf_fmt(&lines, "X-Request-Id: %s\r\n", ex->id);
+	witness_answer(ex->witness, a->status, a->content_length);
 	if (lines.bad)
 		up_lost(ex);
 	else
@@ -249,10 +259,11 @@ static void on_answer_data(void *user, struct str data)
 	struct exchange *ex = user;
 
 	ex->down += data.n;
+	witness_data(ex->witness, data);
 	http_write(ex->rq, data);
 
 	uint64_t left;
-	struct stream *to = http_splice_to(ex->rq, &left);
+	struct stream *to = witness_reads_answer(ex->witness) ? NULL : http_splice_to(ex->rq, &left);
 
 	if (to)
 		http_call_splice(ex->call, to, left);
@@ -280,6 +291,7 @@ static void on_answer_end(void *user)
 		http_call_free(take_ptr(&ex->call));
 	if (fd >= 0)
 		sandbox_idle_put(ex->sb, fd);
+	witness_end(ex->witness, WITNESS_DONE);	/* before the client knows */
 	http_end(ex->rq);
 }
 
@@ -437,14 +449,16 @@ static void count(struct exchange *ex, bool lost)
 	struct timed *t = &m->ports[port_kind(ex->port)];
 	uint64_t us = clock_mono_us() - ex->began_us;
 	char text[JOURNAL_TEXT_MAX + 1];
+	autobuf struct buf seen = BUF_INIT(256);
 
 	t->n[outcome_of(ex->status, lost)]++;
 	histogram_add(&t->time, us);
 	m->bytes_up += ex->up;
 	m->bytes_down += ex->down;
-	log_info("proxied", "request=%s id=%s port=%u method=%s status=%d ms=%.1f up=%llu down=%llu%s", ex->id,
+	witness_put_log(ex->witness, &seen);
+	log_info("proxied", "request=%s id=%s port=%u method=%s status=%d ms=%.1f up=%llu down=%llu%s%s", ex->id,
 		ex->sb->id, ex->port, ex->method, ex->status, (double)us / 1000, (unsigned long long)ex->up,
-		(unsigned long long)ex->down, lost ? " lost=1" : "");
+		(unsigned long long)ex->down, lost ? " lost=1" : "", seen.n && !seen.bad ? buf_cstr(&seen) : "");
 	if (ex->is_use)
 		sandbox_use_end(ex->sb);
 	(void)snprintf(text, sizeof text, "%s %s", ex->method, ex->path);
@@ -456,7 +470,9 @@ static void on_close(struct http_req *rq, bool lost)
 {
 	struct exchange *ex = rq->user;
 
+	witness_end(ex->witness, lost ? WITNESS_LEFT : WITNESS_DONE);
 	count(ex, lost);
+	witness_free(ex->witness);
 	drop_up(ex);
 	ex->front->exchanges--;
 	front_request_over(ex->front);
@@ -495,6 +511,7 @@ void exchange_begin(struct sandbox *sb, struct http_req *rq, uint16_t port)
 	if (ex->is_use)
 		sandbox_use_begin(sb);
 	request_id(rq, ex->id);
+	ex->witness = witness_new(sb, rq, port, ex->id);
 	rq->ops = &down_ops;
 	rq->user = ex;
 	ex->front->requests++;

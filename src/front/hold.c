@@ -18,6 +18,7 @@
 #include "front/reply.h"
 #include "front/request.h"
 #include "front/routes.h"
+#include "front/trail_acts.h"
 #include "http/server.h"
 #include "loop/loop.h"
 
@@ -46,13 +47,16 @@ static void on_time(void *user)
 	held_free(h);
 }
 
-static void addr_text(const struct sockaddr_storage *a, char z[INET6_ADDRSTRLEN])
+void peer_text(const struct http_req *rq, char ret[PEER_TEXT_SIZE])
 {
-	const void *raw = a->ss_family == AF_INET6 ? (const void *)&((const struct sockaddr_in6 *)a)->sin6_addr :
-			  (const void *)&((const struct sockaddr_in *)a)->sin_addr;
+	struct sockaddr_storage a = { 0 };
+	const void *raw;
 
-	if ((a->ss_family != AF_INET && a->ss_family != AF_INET6) || !inet_ntop(a->ss_family, raw, z, INET6_ADDRSTRLEN))
-		(void)snprintf(z, INET6_ADDRSTRLEN, "unknown");
+	if (rq)
+		(void)http_peer(rq, &a);
+	raw = a.ss_family == AF_INET6 ? (const void *)&((const struct sockaddr_in6 *)&a)->sin6_addr : (const void *)&((const struct sockaddr_in *)&a)->sin_addr;
+	if ((a.ss_family != AF_INET && a.ss_family != AF_INET6) || !inet_ntop(a.ss_family, raw, ret, PEER_TEXT_SIZE))
+		(void)snprintf(ret, PEER_TEXT_SIZE, "unknown");
 }
 
 static bool hold(struct req *r, const struct penalty_addr *from, const char *text, int ms)
@@ -77,12 +81,13 @@ void hold_wrong_key(struct req *r, const char *text)
 	struct front *f = r->front;
 	struct sockaddr_storage peer;
 	struct penalty_addr from;
-	char where[INET6_ADDRSTRLEN];
+	char where[PEER_TEXT_SIZE];
 
 	(void)http_peer(r->http, &peer);
 	penalty_addr(&peer, &from);
-	addr_text(&peer, where);
+	peer_text(r->http, where);
 	f->metrics->auth_failures++;
+	trail_auth_failed(r, text);
 
 	int ms = penalty_wrong(f->penalties, &from, clock_mono_ms());
 

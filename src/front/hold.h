@@ -3,8 +3,12 @@
 #pragma once
 
 struct front;
+struct http_req;
 struct req;
+
+#define PEER_TEXT_SIZE 48
 
 /* Answers 401 with that text, sooner or later, and notes where the wrong key came from. */
 void hold_wrong_key(struct req *r, const char *text);
+void peer_text(const struct http_req *rq, char ret[PEER_TEXT_SIZE]);	/* the address of who sent it; rq: NULL if he has gone */
 void hold_end_all(struct front *f);	/* when the front ends */

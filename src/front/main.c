@@ -36,6 +36,7 @@
 #include "front/sandbox_row.h"
 #include "front/sandbox_row.h"
 #include "front/sandbox_table.h"
+#include "front/trail_acts.h"
 #include "front/vault.h"
 #include "front/warden_link.h"
 #include "http/server.h"
@@ -169,6 +170,7 @@ static void on_refused(void *user, const struct msg_refused *m)
 	f->metrics->refused_calls += m->count;
 	if (!sb || sb->pooled)
 		return;
+	trail_syscall(sb, m);
 	if (!may_note_refusal(sb))
 		return;
 	if (!m->call[0]) {

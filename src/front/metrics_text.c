@@ -269,6 +269,21 @@ static double resident_bytes(const struct metrics *m)
 	return (double)pages * (double)sysconf(_SC_PAGESIZE);
 }
 
+static void put_trail(struct buf *out, const struct front *f)
+{
+	struct trail_counts c;
+
+	if (!trail_counts(f, &c))
+		return;
+	put_type(out, "atoll_audit_records_total", "counter", "records written to the audit trail by this process");
+	buf_fmt(out, "atoll_audit_records_total %" PRIu64 "\n", c.records);
+	put_type(out, "atoll_audit_failures_total", "counter", "records that could not be written");
+	buf_fmt(out, "atoll_audit_failures_total %" PRIu64 "\n", c.failures);
+	put_gauge(out, "atoll_audit_failing", "1: the audit trail cannot be written now", c.failing);
+	put_gauge(out, "atoll_audit_bytes", "size of the files of the audit trail", (double)c.bytes);
+	put_gauge(out, "atoll_audit_sequence", "number of the last record", (double)c.seq);
+}
+
 void metrics_put(const struct front *f, struct buf *out)
 {
 	const struct metrics *m = f->metrics;
@@ -279,6 +294,7 @@ void metrics_put(const struct front *f, struct buf *out)
 	pool_put_metrics(f->pool, out);
 	put_warden(out, m);
 	put_hooks(out, f);
+	put_trail(out, f);
 	put_gauge(out, "atoll_connections", "client connections", (double)http_server_conns(f->server));
 	put_type(out, "atoll_connections_evicted_total", "counter", "idle connections closed to make room for new ones");
 	buf_fmt(out, "atoll_connections_evicted_total %" PRIu64 "\n", http_server_evicted(f->server));

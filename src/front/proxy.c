@@ -16,6 +16,7 @@
 #include "front/sandbox.h"
 #include "front/sandbox_table.h"
 #include "front/token.h"
+#include "front/trail_acts.h"
 #include "http/server.h"
 
 static bool is_preflight(const struct http_req *rq)
@@ -29,6 +30,7 @@ static void note_refused(struct sandbox *sb, const struct http_req *rq, uint16_t
 
 	request_id(rq, request);
 	log_warn("access to a sandbox refused", "request=%s id=%s port=%u why='%s'", request, sb->id, port, why);
+	trail_door(sb, rq, request, port, why);
 	sandbox_note(sb, LOG_LVL_WARN, JOURNAL_SECURITY, why, "port=%u request=%s", port, request);
 }
 
@@ -78,6 +80,8 @@ void proxy_pass(struct sandbox *sb, struct http_req *rq, uint16_t port)
 		proxy_refuse(rq, 429, str_of(sb->id), port, "Too many requests are under way");
 	else if (!(port == PORT_ENVD ? may_pass_envd(sb, rq) && may_wake(sb, rq) : may_pass_traffic(sb, rq, port)))
 		return;
+	else if (proxy_port_is_ours(port) && trail_blocks(sb->front) && !str_is(rq->path, "/health"))
+		proxy_refuse(rq, 503, str_of(sb->id), port, "The audit trail cannot be written, and nothing may be done without it");
 	else if (port == PORT_ENVD && envd_is_metrics(rq) && sb->state == SANDBOX_RUNNING)
 		envd_metrics(sb, rq);
 	else

@@ -15,6 +15,7 @@
 #include "front/quota.h"
 #include "front/sandbox.h"
 #include "front/sandbox_table.h"
+#include "front/trail_acts.h"
 #include "http/json.h"
 #include "store/meter.h"
 
@@ -109,6 +110,7 @@ void quota_exited(struct front *f, const struct msg_exited *m)
 
 	if (sb && sb->live) {
 		quota_account(sb, m->cpu_ns, m->sent_bytes);
+		trail_used(f, sb->team, sb->key, m);
 		meter_sent(sb, m->sent_bytes);
 		sb->usage.last_sent = m->sent_bytes;	/* the next life adds it to those before */
 		sb->paid.known = false;		/* that was the last count of this life */
@@ -120,6 +122,7 @@ void quota_exited(struct front *f, const struct msg_exited *m)
 	}
 	if (!d)
 		return;
+	trail_used(f, d->team, d->key, m);
 	charge(f, d->team, d->key, due(m->cpu_ns, &d->cpu_ns, 1000000), due(m->sent_bytes, &d->sent_bytes, 1));
 	if (m->sent_bytes > d->metered && meter_add_sent(f->store, d->id, m->sent_bytes - d->metered, &e) < 0)
 		log_warn("could not note what a sandbox has sent, ignoring", "id=%s err=%s", d->id, e.text);

@@ -10,6 +10,7 @@
 #include "front/cors.h"
 #include "front/front.h"
 #include "front/request.h"
+#include "front/trail_acts.h"
 #include "http/json.h"
 #include "http/server.h"
 #include "store/sandboxes.h"
@@ -24,6 +25,7 @@ static void send_it(struct req *r, int status, const char *type, const char *ext
 	if (r->status)
 		return;
 	r->status = status;
+	trail_request(r);		/* before anybody is told that it was done */
 	if (!r->http)
 		return;
 	buf_z(&headers, CORS_API_HEADERS);

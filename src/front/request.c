@@ -24,6 +24,7 @@
 #include "front/routes.h"
 #include "front/sandbox.h"
 #include "front/sandbox_table.h"
+#include "front/trail_acts.h"
 #include "http/json.h"
 #include "http/server.h"
 #include "http/url.h"
@@ -67,6 +68,15 @@ void request_id(const struct http_req *rq, char ret[REQUEST_ID_SIZE])
 	}
 	rand_bytes(&v, sizeof v);
 	(void)snprintf(ret, REQUEST_ID_SIZE, "%016" PRIx64, v);
+}
+
+void request_session(const struct http_req *rq, char ret[REQUEST_ID_SIZE])
+{
+	struct str given = http_header_get(&rq->headers, "x-atoll-session");
+
+	memset(ret, 0, REQUEST_ID_SIZE);
+	if (is_harmless(given))
+		(void)str_copy(ret, REQUEST_ID_SIZE, given);
 }
 
 static void stop_reading(struct req *r)
@@ -183,16 +193,20 @@ static int check_caller(struct req *r)
 	case 0:
 		return 0;
 	case -EACCES:
-		if (has_key(&r->http->headers))
+		if (has_key(&r->http->headers)) {
 			hold_wrong_key(r, e.text);
-		else
+		} else {
+			trail_auth_failed(r, e.text);
 			reply_error(r, 401, "%s", e.text);
+		}
 		break;
 	case -EPERM:
+		trail_auth_failed(r, e.text);
 		reply_error(r, 403, "%s", e.text);
 		break;
 	case -EDQUOT:
 		r->is_rate = true;
+		trail_rate(r);
 		retry = str_fmt("Retry-After: %u\r\n", r->caller.rate.retry_s);
 		reply_json(r, 429, json_pack("{s:i,s:s}", "code", 429, "message", e.text), retry);
 		break;
@@ -216,6 +230,10 @@ static void check_and_read(struct req *r, const struct str raw[2])
 	/* A route without a body answers at once; what the client sends all the same is read and dropped. */
 	if (r->route->body_max == 0) {
 		handle(r);
+		return;
+	}
+	if (trail_blocks(r->front)) {
+		reply_error(r, 503, "the audit trail cannot be written, and nothing may be done without it (audit = required)");
 		return;
 	}
 	r->ready = true;
@@ -250,6 +268,7 @@ void req_begin(struct front *f, struct http_req *rq)
 	r->refs = 1;			/* the connection's */
 	r->began_us = clock_mono_us();
 	request_id(rq, r->id);
+	request_session(rq, r->session);
 	(void)str_copy(r->method, sizeof r->method, rq->method);
 	rq->ops = &ops;
 	rq->user = r;

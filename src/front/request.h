@@ -33,7 +33,7 @@ struct req {
 	unsigned refs;
 	uint64_t began_us;
 	int status;			/* of the answer; 0: none yet */
-	char id[REQUEST_ID_SIZE];
+	char id[REQUEST_ID_SIZE], session[REQUEST_ID_SIZE];
 	struct caller caller;
 	char method[8];
 	char *param, *param2;		/* what stands for the {} of the path, decoded; NULL without one */
@@ -62,5 +62,7 @@ struct sandbox *req_sandbox(struct req *r);
 void req_wait(struct req *r, struct sandbox *sb, void (*then)(struct req *r, struct sandbox *sb));
 void req_again(struct req *r, struct sandbox *sb, void (*handler)(struct req *r));	/* as if it had come only then */
 
+/* What the client says that it belongs to (X-Atoll-Session), if that is harmless; else "". */
+void request_session(const struct http_req *rq, char ret[REQUEST_ID_SIZE]);
 void request_id(
 	const struct http_req *rq, char ret[REQUEST_ID_SIZE]); /* the client's own if it is harmless, else a new one */

@@ -91,6 +91,8 @@ static const struct route routes[] = {
 	{ "POST", "/events/webhooks/{id}/test", ACCESS_TEAM, SMALL, api_webhook_test },
 	{ "GET", "/events/webhooks/{id}/deliveries", ACCESS_TEAM, 0, api_webhook_deliveries },
 
+	{ "GET", "/audit", ACCESS_TEAM, 0, api_audit },
+	{ "GET", "/admin/audit", ACCESS_ADMIN, 0, admin_audit },
 	{ "GET", "/usage", ACCESS_TEAM, 0, api_meter },
 	{ "GET", "/teams", ACCESS_TEAM, 0, api_teams },
 	{ "GET", "/teams/{team}/metrics", ACCESS_TEAM, 0, api_team_metrics },

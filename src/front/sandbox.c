@@ -25,6 +25,7 @@
 #include "front/sandbox_impl.h"
 #include "front/sandbox_row.h"
 #include "front/sandbox_table.h"
+#include "front/trail_acts.h"
 #include "front/warden_link.h"
 #include "loop/loop.h"
 #include "store/sandboxes.h"
@@ -279,6 +280,10 @@ void sandbox_set_state(struct sandbox *sb, enum sandbox_state to)
 		meter_start(sb);
 	if ((from == SANDBOX_RUNNING) != (to == SANDBOX_RUNNING))
 		census_running(sb->front->census, sb->team, to == SANDBOX_RUNNING ? 1 : -1);
+	if (to == SANDBOX_RUNNING && (from == SANDBOX_STARTING || from == SANDBOX_RESUMING))
+		trail_life(sb, from == SANDBOX_STARTING ? "sandbox.started" : "sandbox.resumed");
+	if (to == SANDBOX_PAUSED && from == SANDBOX_PAUSING)
+		trail_life(sb, "sandbox.paused");
 	if (to == SANDBOX_RUNNING)
 		arm_expiry(sb);
 	else
@@ -505,6 +510,7 @@ void sandbox_kill(struct sandbox *sb, enum end_reason why, const char *reason)
 {
 	log_info("killing sandbox", "id=%s reason='%s' request=%s", sb->id, reason, sb->request);
 	count_end(sb, why);
+	trail_ended(sb, reason);
 	init_watch_end(sb);
 	sandbox_note_life(sb, LOG_LVL_INFO, why == END_EXPIRED ? "sandbox expired" : "sandbox killed");
 	sandbox_drop_kept(sb);
@@ -517,6 +523,7 @@ void sandbox_exited(struct sandbox *sb, enum end_reason why, const char *reason)
 {
 	log_info("sandbox ended by itself", "id=%s reason='%s'", sb->id, reason);
 	count_end(sb, why);
+	trail_ended(sb, reason);
 	init_watch_end(sb);
 	sandbox_note_life(sb, LOG_LVL_ERROR, why == END_OOM ? "sandbox ran out of memory" : "sandbox died");
 	if (sb->state == SANDBOX_STARTING && !sb->fail.no)

@@ -215,22 +215,46 @@ void trail_add_limited(struct front *f, enum trail_class class, const char *kind
 	(void)str_copy(t->classes[class].kind, sizeof t->classes[class].kind, str_of(kind));
 }
 
+/* What is not one of the members of a record is a field of it. */
+static json_t *event_fields(const json_t *event)
+{
+	static const char *const own[] = { "kind", "request", "team", "key", "sandbox", "session", "fields" };
+	json_t *fields = json_object_get(event, "fields") ? json_copy(json_object_get(event, "fields")) : json_object();
+	const char *name;
+	json_t *v;
+
+	json_object_foreach((json_t *)event, name, v) {
+		size_t i = 0;
+
+		while (i < ARRAY_LEN(own) && strcmp(own[i], name) != 0)
+			i++;
+		if (i == ARRAY_LEN(own))
+			(void)json_object_set(fields, name, v);
+	}
+	return fields;
+}
+
 int trail_event(struct front *f, struct str text, struct err *e)
 {
 	autojson json_t *j = NULL;
-	const char *kind = NULL;
+	const char *given = NULL;
+	char kind[TRAIL_WORD_MAX + 1];
 	struct trail_who who = { NULL };
 	json_t *fields = NULL;
 
 	if (text.n > TRAIL_FIELDS_MAX)
 		return err_set(e, EINVAL, "event is longer than %d bytes", TRAIL_FIELDS_MAX);
-	if (json_read_object(text, false, &j, e) < 0 || json_need_str(j, "kind", &kind, e) < 0 || json_get_str(j, "request", &who.request, e) < 0 ||
+	if (json_read_object(text, false, &j, e) < 0 || json_need_str(j, "kind", &given, e) < 0 || json_get_str(j, "request", &who.request, e) < 0 ||
 	    json_get_str(j, "team", &who.team, e) < 0 || json_get_str(j, "key", &who.key, e) < 0 || json_get_str(j, "sandbox", &who.sandbox, e) < 0 ||
 	    json_get_str(j, "session", &who.session, e) < 0 || json_get_obj(j, "fields", &fields, e) < 0)
 		return -e->no;
-	if (!(str_starts(str_of(kind), "agent.") || str_starts(str_of(kind), "mcp.")) || !trail_word_valid(str_of(kind)))
-		return err_set(e, EINVAL, "field 'kind' must be a word that begins with 'agent.' or 'mcp.'");
-	(void)trail_add(f, kind, &who, json_incref(fields));
+
+	/* Whatever it calls itself, it must not look like something that the front has seen. */
+	bool named = str_starts(str_of(given), "agent.") || str_starts(str_of(given), "mcp.");
+
+	if (snprintf(kind, sizeof kind, "%s%s", named ? "" : "agent.", given) >= (int)sizeof kind || !*given || !trail_word_valid(str_of(kind)))
+		return err_set(e, EINVAL, "field 'kind' must be a word of letters, digits, '.', '_' and '-'");
+	(void)trail_add(f, kind, &who, event_fields(j));
 	return 0;
 }
 

@@ -13,6 +13,7 @@
 
 #include "base/err.h"
 #include "base/str.h"
+#include "trail/chain.h"
 
 struct front;
 struct trail;
@@ -34,7 +35,8 @@ enum trail_class { TRAIL_AUTH, TRAIL_SYSCALL, TRAIL_EGRESS, TRAIL_QUOTA, TRAIL_C
 void trail_add_limited(struct front *f, enum trail_class class, const char *kind, const struct trail_who *who, json_t *fields);
 
 /* An event of another process of ours, as JSON: {"kind":"agent.refused","request":"","team":"","key":"","sandbox":"","session":"",
- * "fields":{}}. All but the kind may be absent; it must begin with "agent." or "mcp.". -EINVAL names what is wrong. */
+ * "fields":{}}. All but the kind may be absent; one that does not begin with "agent." or "mcp." gets "agent." before it. Further members
+ * are fields, too. -EINVAL names what is wrong. */
 int trail_event(struct front *f, struct str json, struct err *e);
 
 /* The text whose hash record `seq` has, if the operator wants such (audit_code = full). */

@@ -490,6 +490,25 @@ int store_open_cache(const char *path, const char *schema, struct store **ret, s
 	return 0;
 }
 
+int store_open_read(const char *path, struct store **ret, struct err *e)
+{
+	struct store *s = NULL;
+
+	if (access(path, F_OK) < 0)
+		return err_sys(e, "open '%s'", path);
+	s = calloc(1, sizeof *s);
+	if (!s)
+		return err_set(e, ENOMEM, "open '%s'", path);
+	if (sqlite3_open_v2(path, &s->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK) {
+		(void)(s->db ? db_fail(s, e, "open the state file") : err_set(e, ENOMEM, "open '%s'", path));
+		store_close(s);
+		return -e->no;
+	}
+	(void)sqlite3_busy_timeout(s->db, BUSY_MS);
+	*ret = s;
+	return 0;
+}
+
 void store_close(struct store *s)
 {
 	if (!s)

@@ -13,5 +13,6 @@ int store_open(const char *path, struct store **ret, struct err *e);
 
 /* A file of its own whose loss harms nobody: not written through, made anew if it is damaged. schema must be right to run each time. */
 int store_open_cache(const char *path, const char *schema, struct store **ret, struct err *e);
+int store_open_read(const char *path, struct store **ret, struct err *e);	/* only to read it, as it is; -ENOENT */
 void store_close(struct store *s);		/* NULL is fine */
 int store_version(struct store *s);		/* of the schema, for tests and `doctor` */

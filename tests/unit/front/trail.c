@@ -236,7 +236,7 @@ static void a_flood_is_counted(void **state)
 
 static void events_of_others_are_checked(void **state)
 {
-	static const char *const bad[] = { "", "[]", "{}", "{\"kind\":1}", "{\"kind\":\"code.run\"}", "{\"kind\":\"agent.a b\"}", "{\"kind\":\"agent.x\",\"fields\":[]}",
+	static const char *const bad[] = { "", "[]", "{}", "{\"kind\":1}", "{\"kind\":\"\"}", "{\"kind\":\"agent.a b\"}", "{\"kind\":\"agent.x\",\"fields\":[]}",
 		"{\"kind\":\"agent.x\",\"team\":7}" };
 	char kinds[256];
 
@@ -245,7 +245,9 @@ static void events_of_others_are_checked(void **state)
 		assert_int_equal(trail_event(&f, str_of(bad[i]), &e), -EINVAL);
 	assert_int_equal(trail_event(&f, STR_LIT("{\"kind\":\"agent.refused\",\"session\":\"s1\",\"team\":\"\\u00e9\",\"fields\":{\"a\":\"\\u00e9\\n\"}}"), &e), 0);
 	assert_int_equal(trail_event(&f, STR_LIT("{\"kind\":\"mcp.call\"}"), &e), 0);
-	assert_int_equal(verified(kinds, sizeof kinds), 2);
+	assert_int_equal(trail_event(&f, STR_LIT("{\"kind\":\"code.run\",\"tool\":\"x\"}"), &e), 0);
+	assert_int_equal(verified(kinds, sizeof kinds), 3);
+	assert_string_equal(kinds, "agent.refused mcp.call agent.code.run ");
 	assert_int_equal(rows(&(struct trail_query) { .session = "s1", .max = 5 }), 1);
 }
 

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* client/audit: records of the audit trail, page by page. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fd.h"
+#include "client/client.h"
+#include "http/url.h"
+
+#define PAGE 1000
+
+static void put_param(struct buf *b, const char *name, const char *value)
+{
+	if (!value || !*value)
+		return;
+	buf_fmt(b, "&%s=", name);
+	url_encode(b, str_of(value));
+}
+
+static void put_query(struct buf *b, const struct atoll_audit_query *q, uint64_t after)
+{
+	buf_fmt(b, "%s?limit=%d", q->all_teams ? "/admin/audit" : "/audit", PAGE);
+	if (q->last)
+		buf_fmt(b, "&last=%" PRIu64, q->last < PAGE ? q->last : PAGE);
+	if (after)
+		buf_fmt(b, "&after=%" PRIu64, after);
+	if (q->text)
+		buf_z(b, "&text=true");
+	if (q->all_teams)
+		put_param(b, "team", q->team);
+	put_param(b, "key", q->key);
+	put_param(b, "sandbox", q->sandbox);
+	put_param(b, "session", q->session);
+	put_param(b, "kind", q->kind);
+	put_param(b, "request", q->request);
+	put_param(b, "from", q->from);
+	put_param(b, "to", q->to);
+}
+
+/* How many lines there were; *after is the number of the last. */
+static int take_page(struct str page, atoll_audit_fn *fn, void *user, uint64_t *after, struct atoll_error *e)
+{
+	int n = 0;
+
+	while (page.n > 0) {
+		struct str line = str_cut(&page, '\n');
+		autofree char *z = str_dup(line);
+
+		if (!z)
+			return client_no_memory(e);
+		if (strncmp(z, "{\"seq\":", 7) != 0)
+			return client_fail(e, EPROTO, 0, "the server's answer is not a list of records");
+		*after = strtoull(z + 7, NULL, 10);
+		n++;
+		if (fn(user, *after, z) < 0)
+			return 0;
+	}
+	return n;
+}
+
+int atoll_audit(struct atoll *a, const struct atoll_audit_query *q, atoll_audit_fn *fn, void *user, struct atoll_error *e)
+{
+	NEED(e, a && q && fn);
+	struct atoll_audit_query own;
+	uint64_t after;
+	int n;
+
+	if (TAKE_IN(&own, q, e) < 0)
+		return -e->no;
+	after = own.after;
+	do {
+		autobuf struct buf path = BUF_INIT(16 * 1024);
+
+		put_query(&path, &own, after);
+		autocall struct call c = CALL_INIT("GET", a->api_url, path.bad ? NULL : buf_cstr(&path));
+		if (api_call(a, &c, e) < 0)
+			return -e->no;
+		n = take_page(buf_view(&c.answer), fn, user, &after, e);
+	} while (n == PAGE && !own.last);
+	return n < 0 ? n : 0;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* front/trail_acts: what of the front's own doings goes into the audit trail, and in which words. */
+#pragma once
+
+#include <stdint.h>
+
+struct front;
+struct http_req;
+struct msg_exited;
+struct msg_refused;
+struct req;
+struct sandbox;
+
+void trail_request(struct req *r);		/* it is about to be answered with r->status; of those that change something */
+void trail_auth_failed(struct req *r, const char *why);	/* a wrong key, or none, or one that may not */
+void trail_rate(struct req *r);			/* refused: too many requests */
+void trail_door(struct sandbox *sb, const struct http_req *rq, const char *request, uint16_t port, const char *why);	/* a wrong token; sb: NULL if of none */
+void trail_life(struct sandbox *sb, const char *kind);	/* sandbox.started, sandbox.paused, ... */
+void trail_ended(struct sandbox *sb, const char *reason);
+void trail_lost(struct front *f, const char *id, const char *team, const char *reason);	/* it has ended while there was no server */
+void trail_used(struct front *f, const char *team, const char *key, const struct msg_exited *m);	/* in all of its life */
+void trail_syscall(struct sandbox *sb, const struct msg_refused *m);

@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* front/witness: which requests are recorded as what. */
+#include "front/witness.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "front/front.h"
+#include "front/mem.h"
+#include "front/request.h"
+#include "front/sandbox.h"
+#include "front/scan.h"
+#include "front/trail.h"
+#include "http/connect.h"
+#include "http/json.h"
+#include "http/server.h"
+#include "http/url.h"
+#include "trail/chain.h"
+
+#define BODY_MAX (8 * 1024 * 1024)	/* of which a hash is made; of a longer one it is known that it was too long */
+
+enum how { HOW_CODE, HOW_COMMAND, HOW_RPC, HOW_FILE };
+
+static const struct act {
+	uint16_t port;
+	const char *method, *path;	/* a path that ends with '*' stands for all that begin so */
+	enum how how;
+	const char *kind;
+} acts[] = {
+	{ PORT_INTERPRETER, "POST", "/execute", HOW_CODE, "code.run" },
+	{ PORT_INTERPRETER, "POST", "/contexts", HOW_RPC, "context.create" },
+	{ PORT_INTERPRETER, "POST", "/contexts/*", HOW_RPC, "context.restart" },
+	{ PORT_INTERPRETER, "DELETE", "/contexts/*", HOW_RPC, "context.remove" },
+	{ PORT_ENVD, "POST", "/process.Process/Start", HOW_COMMAND, "command.start" },
+	{ PORT_ENVD, "POST", "/process.Process/Connect", HOW_RPC, "command.connect" },
+	{ PORT_ENVD, "POST", "/process.Process/SendInput", HOW_RPC, "command.input" },
+	{ PORT_ENVD, "POST", "/process.Process/StreamInput", HOW_RPC, "command.input" },
+	{ PORT_ENVD, "POST", "/process.Process/SendSignal", HOW_RPC, "command.signal" },
+	{ PORT_ENVD, "POST", "/filesystem.Filesystem/MakeDir", HOW_RPC, "file.mkdir" },
+	{ PORT_ENVD, "POST", "/filesystem.Filesystem/Move", HOW_RPC, "file.move" },
+	{ PORT_ENVD, "POST", "/filesystem.Filesystem/Remove", HOW_RPC, "file.remove" },
+	{ PORT_ENVD, "POST", "/filesystem.Filesystem/ListDir", HOW_RPC, "file.list" },
+	{ PORT_ENVD, "POST", "/filesystem.Filesystem/Stat", HOW_RPC, "file.stat" },
+	{ PORT_ENVD, "POST", "/filesystem.Filesystem/WatchDir", HOW_RPC, "file.watch" },
+	{ PORT_ENVD, "POST", "/filesystem.Filesystem/CreateWatcher", HOW_RPC, "file.watch" },
+	{ PORT_ENVD, "GET", "/files", HOW_FILE, "file.read" },
+	{ PORT_ENVD, "POST", "/files", HOW_FILE, "file.write" },
+};
+
+struct witness {
+	struct sandbox *sb;
+	const struct act *act;
+	char request[REQUEST_ID_SIZE], session[REQUEST_ID_SIZE];
+	struct buf body;
+	int64_t content_length;
+	uint64_t up;
+	uint64_t began_us;
+	char *path;			/* of the file, or the context's id; NULL: not known */
+	bool is_proto, enveloped;
+	bool begun, over;
+	int status;
+	union {
+		struct cell_scan cell;
+		struct process_scan process;
+	};
+};
+
+static const struct act *find_act(const struct http_req *rq, uint16_t port)
+{
+	for (size_t i = 0; i < ARRAY_LEN(acts); i++) {
+		struct str path = str_of(acts[i].path);
+		bool open_end = path.p[path.n - 1] == '*';
+
+		path.n -= open_end;
+		if (acts[i].port == port && str_is(rq->method, acts[i].method) &&
+		    (open_end ? rq->path.n > path.n && memcmp(rq->path.p, path.p, path.n) == 0 : str_eq(rq->path, path)))
+			return &acts[i];
+	}
+	return NULL;
+}
+
+struct witness *witness_new(struct sandbox *sb, const struct http_req *rq, uint16_t port, const char *request)
+{
+	const struct act *act = sb->front->trail ? find_act(rq, port) : NULL;
+
+	if (!act)
+		return NULL;
+
+	struct witness *w = must_alloc(sizeof *w);
+	struct str type = http_header_get(&rq->headers, "content-type");
+
+	w->sb = sb;			/* the exchange has a reference */
+	w->act = act;
+	w->began_us = clock_mono_us();
+	w->content_length = rq->content_length;
+	w->body = BUF_INIT(BODY_MAX);
+	(void)str_copy(w->request, sizeof w->request, str_of(request));
+	request_session(rq, w->session);
+	w->enveloped = str_starts(type, "application/connect+");
+	w->is_proto = str_starts(type, "application/connect+proto") || str_starts(type, "application/proto");
+	if (act->how == HOW_FILE)
+		(void)query_get(rq->query, "path", &w->path);
+	else if (port == PORT_INTERPRETER && act->how == HOW_RPC && rq->path.n > sizeof "/contexts/" - 1)
+		w->path = must_dup_str((struct str) { rq->path.p + sizeof "/contexts/" - 1, rq->path.n - (sizeof "/contexts/" - 1) });
+	return w;
+}
+
+void witness_free(struct witness *w)
+{
+	if (!w)
+		return;
+	buf_done(&w->body);
+	free(w->path);
+	free(w);
+}
+
+bool witness_reads_body(const struct witness *w)
+{
+	return w && w->act->how != HOW_FILE;
+}
+
+bool witness_reads_answer(const struct witness *w)
+{
+	return w && (w->act->how == HOW_CODE || w->act->how == HOW_COMMAND);
+}
+
+static uint64_t record(const struct witness *w, const char *kind, json_t *fields)
+{
+	const struct trail_who who = { w->request, w->sb->team, w->sb->key, w->sb->id, w->session };
+
+	return trail_add(w->sb->front, kind, &who, fields);
+}
+
+static void set_hash(json_t *o, const char *name, struct str text)
+{
+	char hex[TRAIL_HEX_SIZE];
+
+	trail_sha256(text, hex);
+	(void)json_object_set_new(o, name, json_string(hex));
+}
+
+/* The message of a body, with or without its envelope. */
+static struct str message_of(const struct witness *w)
+{
+	struct str in = buf_view(&w->body);
+	struct envelope en;
+
+	return w->enveloped && envelope_parse(&in, &en) == 1 ? en.body : buf_view(&w->body);
+}
+
+static json_t *object_of(const struct witness *w)
+{
+	struct str m = message_of(w);
+	json_t *o = w->is_proto ? NULL : json_loadb(m.p ? m.p : "", m.n, 0, NULL);
+
+	if (o && json_is_object(o))
+		return o;
+	json_decref(o);
+	return NULL;
+}
+
+static void set_word(json_t *o, const char *name, const json_t *v)
+{
+	const char *z = json_string_value(v);
+
+	if (z && *z && trail_word_valid(str_of(z)))
+		(void)json_object_set(o, name, (json_t *)v);
+}
+
+static void begin_code(struct witness *w)
+{
+	autojson json_t *o = object_of(w);
+	const json_t *code = json_object_get(o, "code"), *lang = json_object_get(o, "language"), *ctx = json_object_get(o, "context_id");
+	json_t *fields = json_pack("{s:I}", "code_bytes", (json_int_t)json_string_length(code));
+	struct str text = { json_string_value(code), json_string_length(code) };
+
+	set_hash(fields, "sha256", text);
+	set_word(fields, "language", lang);
+	set_word(fields, "context", ctx);
+	trail_text(w->sb->front, record(w, "code.run", fields), w->sb->team, text);
+}
+
+/* The program and its arguments, each with a NUL behind it; *ret_line: what a shell was given with -c, or nothing. */
+static void put_command(const json_t *process, struct buf *out, struct str *ret_line)
+{
+	const json_t *args = json_object_get(process, "args");
+	const char *cmd = json_string_value(json_object_get(process, "cmd"));
+	size_t n = json_array_size(args);
+
+	*ret_line = STR_NULL;
+	buf_z(out, cmd ? cmd : "");
+	buf_ch(out, '\0');
+	for (size_t i = 0; i < n; i++) {
+		const char *z = json_string_value(json_array_get(args, i));
+
+		buf_z(out, z ? z : "");
+		buf_ch(out, '\0');
+		if (z && i > 0 && i + 1 == n && json_string_value(json_array_get(args, i - 1)) &&
+		    strcmp(json_string_value(json_array_get(args, i - 1)), "-c") == 0)
+			*ret_line = str_of(z);
+	}
+}
+
+static void begin_command(struct witness *w)
+{
+	autojson json_t *o = object_of(w);
+	autobuf struct buf text = BUF_INIT(BODY_MAX);
+	json_t *fields = json_object();
+	struct str line = STR_NULL;
+
+	if (o) {
+		put_command(json_object_get(o, "process"), &text, &line);
+		(void)json_object_set_new(fields, "args", json_integer((json_int_t)json_array_size(json_object_get(json_object_get(o, "process"), "args"))));
+		if (json_object_get(o, "pty"))
+			(void)json_object_set_new(fields, "pty", json_true());
+	} else {
+		buf_str(&text, message_of(w));
+		(void)json_object_set_new(fields, "form", json_string(w->is_proto ? "protobuf" : "unknown"));
+	}
+	(void)json_object_set_new(fields, "bytes", json_integer((json_int_t)text.n));
+	set_hash(fields, "sha256", buf_view(&text));
+	if (line.p)
+		set_hash(fields, "line_sha256", line);
+
+	uint64_t seq = record(w, "command.start", fields);
+
+	for (size_t i = 0; i < text.n; i++) {
+		if (text.p[i] == '\0')
+			text.p[i] = ' ';
+	}
+	if (!w->is_proto)
+		trail_text(w->sb->front, seq, w->sb->team, buf_view(&text));
+}
+
+/* The whole body is known, and has not gone in yet. */
+static void begin(struct witness *w)
+{
+	if (w->begun)
+		return;
+	w->begun = true;
+	if (w->act->how == HOW_CODE)
+		begin_code(w);
+	else if (w->act->how == HOW_COMMAND)
+		begin_command(w);
+}
+
+void witness_body(struct witness *w, struct str data)
+{
+	if (!w)
+		return;
+	w->up += data.n;
+	if (w->act->how == HOW_FILE)
+		return;
+	buf_str(&w->body, data);
+	if (w->content_length >= 0 && w->up >= (uint64_t)w->content_length)
+		begin(w);
+}
+
+void witness_body_moved(struct witness *w, size_t n)
+{
+	if (w)
+		w->up += n;
+}
+
+void witness_body_end(struct witness *w)
+{
+	if (w)
+		begin(w);
+}
+
+static const char *status_outcome(const struct witness *w, enum witness_end how)
+{
+	if (how != WITNESS_DONE)
+		return how == WITNESS_LEFT ? "cancelled" : "lost";
+	return w->status == 0 || w->status >= 500 ? "failed" : w->status >= 400 ? "refused" : "ok";
+}
+
+/* Requests with one record: what they were about, and what came of them. */
+static void record_once(struct witness *w, int64_t down, enum witness_end how)
+{
+	autojson json_t *o = w->act->how == HOW_RPC && w->body.n > 0 ? object_of(w) : NULL;
+	json_t *fields = json_pack("{s:s,s:i}", "outcome", status_outcome(w, how), "status", w->status);
+	const char *path = w->path ? w->path : json_string_value(json_object_get(o, "path"));
+	const char *source = json_string_value(json_object_get(o, "source"));
+	const char *to = json_string_value(json_object_get(o, "destination"));
+
+	if (w->act->port == PORT_INTERPRETER) {
+		set_word(fields, "language", json_object_get(o, "language"));
+		if (path && trail_word_valid(str_of(path)))
+			(void)json_object_set_new(fields, "context", json_string(path));
+	} else if (path || source) {
+		set_hash(fields, "path_sha256", str_of(path ? path : source));
+		if (to)
+			set_hash(fields, "to_sha256", str_of(to));
+	}
+	set_word(fields, "signal", json_object_get(o, "signal"));
+	if (w->up)
+		(void)json_object_set_new(fields, "bytes", json_integer((json_int_t)w->up));
+	else if (down >= 0)
+		(void)json_object_set_new(fields, "bytes", json_integer((json_int_t)down));
+
+	uint64_t seq = record(w, w->act->kind, fields);
+
+	if (path || source)
+		trail_text(w->sb->front, seq, w->sb->team, str_of(path ? path : source));
+	w->over = true;
+}
+
+static bool is_stream(const struct witness *w)
+{
+	return w->act->how == HOW_CODE || w->act->how == HOW_COMMAND;
+}
+
+void witness_answer(struct witness *w, int status, int64_t content_length)
+{
+	if (!w || w->over)
+		return;
+	w->status = status;
+	if (!is_stream(w))
+		record_once(w, content_length, WITNESS_DONE);
+	else if (status != 200)
+		witness_end(w, WITNESS_DONE);
+}
+
+void witness_data(struct witness *w, struct str data)
+{
+	if (!w || w->over)
+		return;
+	if (w->act->how == HOW_CODE)
+		cell_scan(&w->cell, data);
+	else if (w->act->how == HOW_COMMAND)
+		process_scan(&w->process, data);
+}
+
+static const char *code_outcome(const struct witness *w, enum witness_end how)
+{
+	if (w->status != 200)
+		return status_outcome(w, how);
+	if (strcmp(w->cell.error, "KeyboardInterrupt") == 0)
+		return "interrupted";
+	if (w->cell.error[0])
+		return "error";
+	return w->cell.ended ? "ok" : how == WITNESS_LEFT ? "cancelled" : "lost";
+}
+
+static void end_code(struct witness *w, enum witness_end how)
+{
+	json_t *fields = json_pack("{s:s,s:I,s:I,s:I,s:I}", "outcome", code_outcome(w, how), "ms",
+		(json_int_t)((clock_mono_us() - w->began_us) / 1000), "output_bytes", (json_int_t)w->cell.bytes, "results",
+		(json_int_t)w->cell.results, "outputs", (json_int_t)w->cell.outputs);
+
+	if (w->cell.error[0])
+		(void)json_object_set_new(fields, "error", json_string(w->cell.error));
+	if (w->status != 200)
+		(void)json_object_set_new(fields, "status", json_integer(w->status));
+	(void)record(w, "code.done", fields);
+}
+
+static void end_command(struct witness *w, enum witness_end how)
+{
+	const char *outcome = w->status != 200 ? status_outcome(w, how) : !w->process.ended ? (how == WITNESS_BROKE ? "lost" : "detached") : w->process.exit_code < 0 ? "signal" : "exited";
+	json_t *fields = json_pack("{s:s,s:I,s:I}", "outcome", outcome, "ms", (json_int_t)((clock_mono_us() - w->began_us) / 1000), "output_bytes",
+		(json_int_t)w->process.bytes);
+
+	if (w->process.ended)
+		(void)json_object_set_new(fields, "exit_code", json_integer((json_int_t)w->process.exit_code));
+	if (w->status != 200)
+		(void)json_object_set_new(fields, "status", json_integer(w->status));
+	(void)record(w, "command.end", fields);
+}
+
+void witness_end(struct witness *w, enum witness_end how)
+{
+	if (!w || w->over)
+		return;
+	if (!is_stream(w)) {
+		record_once(w, -1, how);
+		return;
+	}
+	w->over = true;
+	begin(w);			/* its body never came to an end: what there is of it has gone in */
+	if (w->act->how == HOW_CODE)
+		end_code(w, how);
+	else
+		end_command(w, how);
+}
+
+void witness_put_log(const struct witness *w, struct buf *out)
+{
+	if (!w)
+		return;
+	buf_fmt(out, " op=%s", w->act->kind);
+	if (w->act->how == HOW_CODE)
+		buf_fmt(out, " contentLength=%llu resultsCount=%llu error=%s", (unsigned long long)w->up, (unsigned long long)w->cell.results,
+			w->cell.error[0] ? w->cell.error : "none");
+	else if (w->act->how == HOW_COMMAND && w->process.ended)
+		buf_fmt(out, " contentLength=%llu exit_code=%lld", (unsigned long long)w->up, (long long)w->process.exit_code);
+	else
+		buf_fmt(out, " contentLength=%llu", (unsigned long long)w->up);
+}
