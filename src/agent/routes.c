@@ -9,6 +9,8 @@
 
 static const struct route routes[] = {
 	{ "GET", "/agent/health", 0, agent_health },
+	{ "GET", "/agent/state", 0, agent_state },
+	{ "POST", "/agent/messages", CODE, agent_messages },
 	{ "GET", "/agent/sessions", 0, agent_sessions_list },
 	{ "POST", "/agent/sessions", SMALL, agent_sessions_create },
 	{ "GET", "/agent/sessions/{id}", 0, agent_session_get },

@@ -19,4 +19,6 @@ struct run_outcome {
 int run_in_session(struct visit *v, struct atoll *a, const char *owner, const char *session_id, const char *language, const char *code, unsigned timeout_ms,
 		   struct run_outcome *ret);
 
+struct atoll_list;
+json_t *agent_sandbox_rows(const struct atoll_list *l);
 json_t *agent_session_json(const struct atoll_session *s);

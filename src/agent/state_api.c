@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* agent/state_api: what an agent should know of its sandboxes before it speaks: GET /agent/state. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/desk.h"
+#include "agent/routes.h"
+#include "agent/run.h"
+#include "agent/visit.h"
+#include "base/buf.h"
+
+#define SESSIONS_MAX 1000
+
+static json_t *capabilities(bool can_execute)
+{
+	return json_pack("{s:b,s:[s,s,s,s,s,s],s:[s,s,s,s],s:[s,s,s],s:b,s:b}", "codeExecution", can_execute, "languages", "python", "javascript", "typescript", "bash", "r", "java",
+		"actions", "EXECUTE_CODE", "MANAGE_SANDBOX", "INSTALL_PACKAGES", "GIT", "packageManagers", "pip", "npm", "apt", "fileOperations", can_execute, "internet", can_execute);
+}
+
+static json_t *limits_json(void)
+{
+	const struct atoll_agent_settings *s = desk()->settings;
+
+	return json_pack("{s:I,s:I,s:I,s:s}", "sessionTimeoutMs", (json_int_t)s->session_timeout_ms, "maxConcurrentSessions", (json_int_t)s->max_sessions, "timeoutMs",
+		(json_int_t)s->retry.timeout_ms, "environment", s->environment);
+}
+
+static json_t *cache_json(void)
+{
+	struct atoll_cache_stats st;
+
+	atoll_cache_stats(desk()->cache, &st);
+	return json_pack("{s:I,s:I,s:I,s:I}", "hits", (json_int_t)st.hits, "misses", (json_int_t)st.misses, "entries", (json_int_t)st.entries, "bytes", (json_int_t)st.bytes);
+}
+
+void agent_state(struct visit *v)
+{
+	char owner[DESK_OWNER_SIZE];
+	struct atoll_error ae = { 0 };
+	struct atoll_list *l = NULL;
+	struct atoll *a = visit_client(v, &ae);
+	bool healthy = a && atoll_list_sandboxes(a, &l, &ae) == 0;
+	size_t running = 0, n = healthy ? l->n : 0;
+	autobuf struct buf text = BUF_INIT(64 * 1024);
+
+	desk_owner(&v->who, owner);
+	size_t sessions = atoll_sessions_list(desk()->sessions, owner, NULL, 0);
+
+	for (size_t i = 0; i < n; i++)
+		running += strcmp(l->v[i].state, "running") == 0;
+	if (healthy)
+		buf_fmt(&text, "Code can be run in sandboxes. %zu of %zu sandboxes are running, %zu sessions are open.", running, n, sessions);
+	else
+		buf_fmt(&text, "Code cannot be run now: %s", ae.text);
+	visit_json(v, 200, json_pack("{s:s,s:b,s:b,s:{s:I,s:I,s:I},s:o,s:o,s:o,s:s,s:o,s:s}", "text", buf_cstr(&text), "canExecuteCode", healthy, "isHealthy", healthy, "counts",
+		"sandboxes", (json_int_t)n, "running", (json_int_t)running, "sessions", (json_int_t)sessions, "sandboxes", healthy ? agent_sandbox_rows(l) : json_array(),
+		"capabilities", capabilities(healthy), "limits", limits_json(), "breaker", atoll_breaker_state(desk()->breaker), "cache", cache_json(), "status",
+		healthy ? "ok" : "degraded"));
+	atoll_list_free(l);
+}
