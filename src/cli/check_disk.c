@@ -232,7 +232,7 @@ void check_state_space(const struct check_host *h, struct check_result *r)
 
 void check_cache_space(const struct check_host *h, struct check_result *r)
 {
-	autopaths struct paths p = { NULL };
+	autopaths struct paths p = { 0 };
 	char key[TEMPLATE_KEY_LEN + 1];
 	struct err e = ERR_INIT;
 	bool built = paths_find(&p, &e) == 0 && template_key(p.build_script, "base", key, &e) == 0 &&

@@ -39,9 +39,19 @@ void check_users(const struct check_host *h, struct check_result *r)
 		     egress ? "" : "adduser --system --group --no-create-home --home /nonexistent atoll-egress");
 }
 
+static void programs_found(struct check_result *r)
+{
+	char names[160] = "";
+	size_t n = 0;
+
+	for (size_t i = 0; i < N_PROGRAMS && n < sizeof names; i++)
+		n += (size_t)snprintf(names + n, sizeof names - n, "%s%s", i ? ", " : "", program_name((enum program)i));
+	check_found(r, CHECK_OK, "%s and the recipes of templates are there", names);
+}
+
 void check_programs(const struct check_host *h, struct check_result *r)
 {
-	autopaths struct paths p = { NULL };
+	autopaths struct paths p = { 0 };
 	struct err e = ERR_INIT;
 
 	(void)h;
@@ -49,14 +59,14 @@ void check_programs(const struct check_host *h, struct check_result *r)
 		check_found(r, CHECK_FAIL, "%s", e.text);
 		check_remedy(r, "make build, or make install; ATOLL_TEMPLATES names another directory of templates");
 	} else {
-		check_found(r, CHECK_OK, "atolld, atoll-front, atoll-init, atoll-egress, atoll-agent and the recipes of templates are there");
+		programs_found(r);
 	}
 }
 
 /* 1: in the cache, 0: not, negative: cannot be told. */
 static int find_built(const struct check_host *h, const char *name, char key[TEMPLATE_KEY_LEN + 1], struct err *e)
 {
-	autopaths struct paths p = { NULL };
+	autopaths struct paths p = { 0 };
 
 	if (paths_find(&p, e) < 0 || template_key(p.build_script, name, key, e) < 0)
 		return -e->no;

@@ -12,15 +12,29 @@
 #include "base/str.h"
 #include "cli/settings.h"
 
+static const struct {
+	const char *name, *folder;	/* folder: of its sources */
+} programs[N_PROGRAMS] = {
+	[PROGRAM_ATOLLD] = { "atolld", "warden" },
+	[PROGRAM_FRONT] = { "atoll-front", "front" },
+	[PROGRAM_INIT] = { "atoll-init", "init" },
+	[PROGRAM_EGRESS] = { "atoll-egress", "egress" },
+	[PROGRAM_AGENT] = { "atoll-agent", "agent" },
+	[PROGRAM_AUDIT] = { "atoll-audit", "audit" },
+	[PROGRAM_PULL] = { "atoll-pull", "pull" },
+};
+
+const char *program_name(enum program which)
+{
+	return programs[which].name;
+}
+
 void paths_done(struct paths *p)
 {
-	free(p->atolld);
-	free(p->front);
-	free(p->init);
-	free(p->egress);
-	free(p->agent);
+	for (size_t i = 0; i < N_PROGRAMS; i++)
+		free(p->program[i]);
 	free(p->build_script);
-	*p = (struct paths) { NULL };
+	*p = (struct paths) { 0 };
 }
 
 static int own_dir(char dir[PATH_MAX], struct err *e)
@@ -42,24 +56,28 @@ static int set(char **to, const char *dir, const char *tail, struct err *e)
 
 static int find_programs(struct paths *p, const char *dir, bool built, struct err *e)
 {
-	if (set(&p->atolld, dir, built ? "../warden/atolld" : "../libexec/atoll/atolld", e) < 0 ||
-	    set(&p->front, dir, built ? "../front/atoll-front" : "../libexec/atoll/atoll-front", e) < 0 ||
-	    set(&p->init, dir, built ? "../init/atoll-init" : "../libexec/atoll/atoll-init", e) < 0 ||
-	    set(&p->egress, dir, built ? "../egress/atoll-egress" : "../libexec/atoll/atoll-egress", e) < 0 ||
-	    set(&p->agent, dir, built ? "../agent/atoll-agent" : "../libexec/atoll/atoll-agent", e) < 0)
-		return -e->no;
+	for (size_t i = 0; i < N_PROGRAMS; i++) {
+		autofree char *tail = built ? str_fmt("../%s/%s", programs[i].folder, programs[i].name) :
+					      str_fmt("../libexec/atoll/%s", programs[i].name);
+
+		if (!tail || set(&p->program[i], dir, tail, e) < 0)
+			return err_set(e, ENOMEM, "out of memory");
+	}
 	return 0;
+}
+
+static int check_runs(const char *path, struct err *e)
+{
+	return access(path, X_OK) < 0 ? err_sys(e, "'%s' cannot be run (is atoll fully built and installed?)", path) : 0;
 }
 
 int paths_check(const struct paths *p, struct err *e)
 {
-	const char *const all[] = { p->atolld, p->front, p->init, p->egress, p->agent, p->build_script };
-
-	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
-		if (access(all[i], X_OK) < 0)
-			return err_sys(e, "'%s' cannot be run (is atoll fully built and installed?)", all[i]);
+	for (size_t i = 0; i < N_PROGRAMS; i++) {
+		if (check_runs(p->program[i], e) < 0)
+			return -e->no;
 	}
-	return 0;
+	return check_runs(p->build_script, e);
 }
 
 static int find_templates(struct paths *p, const char *dir, bool built, struct err *e)
@@ -75,7 +93,7 @@ static int find_templates(struct paths *p, const char *dir, bool built, struct e
 
 int paths_find(struct paths *ret, struct err *e)
 {
-	autopaths struct paths p = { NULL };
+	autopaths struct paths p = { 0 };
 	autofree char *mark = NULL;
 	char dir[PATH_MAX];
 
@@ -87,7 +105,7 @@ int paths_find(struct paths *ret, struct err *e)
 	if (find_programs(&p, dir, built, e) < 0 || find_templates(&p, dir, built, e) < 0)
 		return -e->no;
 	*ret = p;
-	p = (struct paths) { NULL };
+	p = (struct paths) { 0 };
 	return 0;
 }
 

@@ -4,8 +4,10 @@
 
 #include "base/err.h"
 
+enum program { PROGRAM_ATOLLD, PROGRAM_FRONT, PROGRAM_INIT, PROGRAM_EGRESS, PROGRAM_AGENT, PROGRAM_AUDIT, PROGRAM_PULL, N_PROGRAMS };
+
 struct paths {
-	char *atolld, *front, *init, *egress, *agent;
+	char *program[N_PROGRAMS];	/* that a server needs beside this one */
 	char *build_script;		/* templates/build */
 };
 
@@ -16,11 +18,12 @@ void paths_done(struct paths *p);
 #define autopaths __attribute__((cleanup(paths_done)))
 
 int paths_check(const struct paths *p, struct err *e);	/* are they all there? */
+const char *program_name(enum program which);		/* "atoll-front" */
 
-/* Absolute form of a path, without looking at the file system; malloc, NULL when out of memory or without a directory. */
 /* Where the programs of `atoll selftest` are; malloc. */
 int path_find_suite(char **ret, struct err *e);
 
+/* Absolute form of a path, without looking at the file system; malloc, NULL when out of memory or without a directory. */
 char *path_absolute(const char *path);
 
 /* The run directory that goes with a state directory: /run/atoll/main for the usual one, else a name of its own per state

@@ -145,7 +145,7 @@ static int prepare_tools(const struct paths *p, const char *cache, const struct 
 
 static int serve(const struct serve_opts *o)
 {
-	autopaths struct paths p = { NULL };
+	autopaths struct paths p = { 0 };
 	autofree char *cache = path_absolute(o->cache);
 	autofree char *state = path_absolute(o->state);
 	autofree char *run_dir = state ? o->run ? path_absolute(o->run) : path_run_dir(state) : NULL;
@@ -159,14 +159,14 @@ static int serve(const struct serve_opts *o)
 		return EXIT_FAILURE;
 	if (paths_find(&p, &e) < 0 || paths_check(&p, &e) < 0)
 		return fail("%s", e.text);
-	struct args a = { .v = { p.atolld }, .n = 1 };
+	struct args a = { .v = { p.program[PROGRAM_ATOLLD] }, .n = 1 };
 	add(&a, "--state", state);
 	add(&a, "--run", run_dir);
 	add(&a, "--cache", cache);
-	add(&a, "--front", p.front);
-	add(&a, "--init", p.init);
-	add(&a, "--egress", p.egress);
-	add(&a, "--agent", p.agent);
+	add(&a, "--front", p.program[PROGRAM_FRONT]);
+	add(&a, "--init", p.program[PROGRAM_INIT]);
+	add(&a, "--egress", p.program[PROGRAM_EGRESS]);
+	add(&a, "--agent", p.program[PROGRAM_AGENT]);
 	if (o->listen)
 		add(&a, "--listen", o->listen);
 	if (o->config)
@@ -178,8 +178,8 @@ static int serve(const struct serve_opts *o)
 	template_keys(p.build_script, asked, ARRAY_LEN(asked));
 	if (prepare_templates(&p, cache, asked, &a, words, &e) < 0 || prepare_tools(&p, cache, &asked[ARRAY_LEN(templates)], &a, &e) < 0)
 		return fail("%s", e.text);
-	(void)execv(p.atolld, (char *const *)a.v);
-	return fail("run '%s': %s", p.atolld, strerrordesc_np(errno));
+	(void)execv(p.program[PROGRAM_ATOLLD], (char *const *)a.v);
+	return fail("run '%s': %s", p.program[PROGRAM_ATOLLD], strerrordesc_np(errno));
 }
 
 static bool is_own(const struct opt *own, size_t n_own, struct str name)

@@ -4,11 +4,14 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
 #include "base/fd.h"
+#include "base/str.h"
 #include "cli/paths.h"
 
 static void usual_state_has_the_usual_run_directory(void **state)
@@ -44,12 +47,30 @@ static void relative_paths_become_absolute(void **state)
 	assert_string_equal(strrchr(b, '/'), "/c");
 }
 
+static void a_program_that_is_missing_is_named(void **state)
+{
+	struct err e;
+
+	(void)state;
+	for (int which = 0; which < N_PROGRAMS; which++) {
+		struct paths p = { .build_script = strdup("/bin/sh") };
+
+		for (int i = 0; i < N_PROGRAMS; i++)
+			p.program[i] = i == which ? str_fmt("/nowhere/%s", program_name((enum program)i)) : strdup("/bin/sh");
+		e = ERR_INIT;
+		assert_int_equal(paths_check(&p, &e), -ENOENT);
+		assert_non_null(strstr(e.text, program_name((enum program)which)));
+		paths_done(&p);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(usual_state_has_the_usual_run_directory),
 		cmocka_unit_test(other_states_do_not_meet),
 		cmocka_unit_test(relative_paths_become_absolute),
+		cmocka_unit_test(a_program_that_is_missing_is_named),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
