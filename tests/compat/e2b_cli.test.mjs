@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The official command line client: every verb that works on sandboxes, with an API key only. What it can do is a column of
-// docs/compatibility.md.
+// docs/compatibility.md; docs/clients.md shows some.
 import { test, after, before } from '../lib/case.mjs'
 import assert from 'node:assert/strict'
 import fs from 'node:fs'

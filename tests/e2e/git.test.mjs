@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The SDK's git module in /workspace, with local, smart-HTTP and SSH remotes; where credentials may be seen and where not.
+// The SDK's git module in /workspace, with local, smart-HTTP and SSH remotes; where credentials may be seen and where not. The ways that docs/git.md shows.
 import { test, after, before } from '../lib/case.mjs'
 import assert from 'node:assert/strict'
 import crypto from 'node:crypto'

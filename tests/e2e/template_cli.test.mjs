@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// atoll template: builds of Dockerfiles and images from the command line, and the examples of the tree.
+// atoll template: builds of Dockerfiles and images from the command line, and the examples of the tree. See docs/templates.md.
 import { test } from '../lib/case.mjs'
 import assert from 'node:assert/strict'
 import fs from 'node:fs'

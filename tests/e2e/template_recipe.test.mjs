@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Debian recipes as the base of templates: mmdebstrap and apt run in sandboxes, and never as anybody of the host.
+// Debian recipes as the base of templates: mmdebstrap and apt run in sandboxes, and never as anybody of the host. See docs/templates.md.
 import { test } from '../lib/case.mjs'
 import assert from 'node:assert/strict'
 import fs from 'node:fs'

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The escape suite as an operator runs it, `atoll selftest`: each of its attempts is a case here. And the control: outside, the same programs
+// The escape suite as an operator runs it, `atoll selftest` (README.md): each of its attempts is a case here. And the control: outside, the same programs
 // can do what they are refused inside, so a refusal is the wall's doing.
 import { test } from '../lib/case.mjs'
 import assert from 'node:assert/strict'

@@ -11,7 +11,7 @@ import { newServer, tail } from './server.mjs'
 
 const HERE = path.dirname(fileURLToPath(import.meta.url))
 const TESTS = path.dirname(HERE)
-const SUITES = ['e2e', 'escape', 'compat', 'ckpt', 'torture']
+const SUITES = ['docs', 'e2e', 'escape', 'compat', 'ckpt', 'torture']
 const FILE_MS = (process.argv.includes('--asan') ? 10 : 5) * 60 * 1000
 const PROGRAMS = ['src/cli/atoll', 'src/warden/atolld', 'src/front/atoll-front', 'src/init/atoll-init', 'src/egress/atoll-egress', 'src/agent/atoll-agent', 'src/audit/atoll-audit', 'src/hooks/atoll-hooks']
 

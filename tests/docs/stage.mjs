@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the blocks of a page are run: as root on the host, but with files of its own over /etc, /var/lib and /usr/local, in a directory of the
+// page's own. The server of the test lies where a server lies that was started without options. Variables and the directory that a block
+// leaves are there for the next one, as in a terminal.
+import fs from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+import { spawn } from 'node:child_process'
+import { TOP } from './blocks.mjs'
+
+const LIMIT_MS = 150_000
+const RUN_DIR = '/run/atoll/main'	// of a server in /var/lib/atoll
+
+const SUDO = `#!/bin/sh
+while case $1 in -*) true;; *) false;; esac; do shift; done
+exec "$@"
+`
+
+// In the shell of a block. Somebody who starts a server in the background looks until it is ready.
+const PRELUDE = `
+ready() { for i in $(seq 600); do curl -fs -o /dev/null http://127.0.0.1:8080/health && return; sleep 0.1; done; echo "the server does not answer" >&2; return 1; }
+finish() { rc=$?; set +e; trap - EXIT; export -p >"$VARS.new"; pwd >"$STAGE/cwd"; mv "$VARS.new" "$VARS"; jobs=$(jobs -p); [ -z "$jobs" ] || { kill $jobs; wait; }; exit $rc; }
+[ ! -f "$VARS" ] || . "$VARS"
+cd "$(cat "$STAGE/cwd")"
+trap finish EXIT
+set -e
+`
+
+const BEHIND = `
+for d in /etc /var/lib /usr/local; do
+	mkdir -p "$STAGE/over$d" "$STAGE/work$d"
+	mount -t overlay overlay -o "lowerdir=$d,upperdir=$STAGE/over$d,workdir=$STAGE/work$d" "$d"
+done
+mkdir -p /var/lib/atoll
+if [ -n "$SERVER_STATE" ]; then
+	mount --bind "$SERVER_STATE" /var/lib/atoll
+	mount --bind "$SERVER_RUN" ${RUN_DIR}
+else
+	ip link set lo up
+fi
+`
+
+export class Stage {
+	constructor(page, server, { npm, python }) {
+		this.server = server
+		this.python = python
+		this.dir = fs.mkdtempSync(path.join(os.tmpdir(), 'atoll-docs-'))
+		this.cwd = path.join(this.dir, 'here')
+		const bin = path.join(this.dir, 'bin')
+		for (const dir of [this.cwd, bin])
+			fs.mkdirSync(dir)
+		fs.writeFileSync(path.join(bin, 'sudo'), SUDO, { mode: 0o755 })
+		for (const [name, file] of [['atoll', 'src/cli/atoll'], ['atolld', 'src/warden/atolld'], ['atoll-pull', 'src/pull/atoll-pull']])
+			fs.symlinkSync(path.join(server.buildDir, file), path.join(bin, name))
+		fs.writeFileSync(path.join(this.dir, 'cwd'), this.cwd)
+		fs.symlinkSync(server.buildDir, path.join(this.cwd, 'build'))
+		fs.cpSync(path.join(TOP, 'examples'), path.join(this.cwd, 'examples'), { recursive: true })
+		if (npm)
+			fs.symlinkSync(path.join(npm, 'node_modules'), path.join(this.cwd, 'node_modules'))
+		this.env = {
+			HOME: this.cwd, TERM: 'dumb', LANG: 'C.UTF-8', STAGE: this.dir,
+			PATH: `${bin}:${path.dirname(process.execPath)}:${python ? `${python}/bin:` : ''}/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin`,
+			PKG_CONFIG_PATH: path.join(server.buildDir, 'meson-uninstalled'), LD_LIBRARY_PATH: path.join(server.buildDir, 'src/client'),
+			...(process.env.ATOLL_CACHE && { ATOLL_CACHE: process.env.ATOLL_CACHE }),
+		}
+	}
+
+	file(name, text) {
+		const to = path.join(this.cwd, name)
+		fs.mkdirSync(path.dirname(to), { recursive: true })
+		fs.writeFileSync(to, text)
+	}
+
+	// { code, out }: all that it wrote.
+	shell(script, { alone = false } = {}) {
+		const own = alone ? { VARS: path.join(this.dir, 'vars-alone'), SERVER_STATE: '', SERVER_RUN: '' } : { VARS: path.join(this.dir, 'vars'), SERVER_STATE: this.server.stateDir, SERVER_RUN: this.server.runDir, ...this.server.env() }
+		const file = path.join(this.dir, 'block.sh')
+		fs.writeFileSync(file, PRELUDE + script)
+		const madeRun = !alone && !fs.existsSync(RUN_DIR) && fs.mkdirSync(RUN_DIR, { recursive: true })
+		const child = spawn('unshare', ['-m', ...(alone ? ['-n'] : []), 'bash', '-ec', `${BEHIND}\nexec bash "${file}"`],
+			{ env: { ...this.env, ...own }, stdio: ['ignore', 'pipe', 'pipe'], timeout: LIMIT_MS, killSignal: 'SIGKILL' })
+		let out = ''
+		for (const from of [child.stdout, child.stderr])
+			from.on('data', (part) => { out += part })
+		return new Promise((done) => child.once('close', (code, signal) => {
+			if (madeRun)
+				fs.rmSync(RUN_DIR, { recursive: true, force: true })
+			done({ code: signal ?? code, out })
+		}))
+	}
+
+	remove() {
+		fs.rmSync(this.dir, { recursive: true, force: true })
+	}
+}
