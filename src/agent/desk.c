@@ -98,7 +98,7 @@ bool desk_refuses(const struct visit *v, const struct atoll_verdict *verdict, co
 {
 	if (verdict->severity == ATOLL_SEVERITY_NONE)
 		return false;
-	visit_audit(v, json_pack("{s:s,s:s,s:s,s:s,s:b,s:s*}", "event", "security_violation", "what", what, "rule", verdict->rule, "severity",
+	visit_audit(v, json_pack("{s:s,s:s,s:s,s:s,s:b,s:s*}", "kind", "agent.violation", "what", what, "rule", verdict->rule, "severity",
 		atoll_severity_name(verdict->severity), "allowed", verdict->allowed, "session", session_id));
 	return !verdict->allowed;
 }
@@ -113,6 +113,6 @@ void desk_executed(const struct visit *v, const char *session_id, const char *la
 		n = 0;
 	for (unsigned i = 0; i < n; i++)
 		(void)snprintf(hex + 2 * i, 3, "%02x", digest[i]);
-	visit_audit(v, json_pack("{s:s,s:s*,s:s,s:s,s:I,s:s}", "event", "execution", "session", session_id, "language", language, "codeSha256", hex, "codeBytes",
+	visit_audit(v, json_pack("{s:s,s:s*,s:s,s:s,s:I,s:s}", "kind", "agent.execution", "session", session_id, "language", language, "codeSha256", hex, "codeBytes",
 		(json_int_t)code.n, "outcome", outcome));
 }

@@ -99,10 +99,21 @@ static void no_code(struct message *m)
 	message_say(m, "There is no code in the message. Put it between two lines of three backquotes, with the language behind the first.");
 }
 
+/* What cannot or may not be run needs no sandbox. */
+static int make_place(struct run_place *p, struct atoll_error *e)
+{
+	struct message *m = p->user;
+
+	if (message_session(m, e) < 0)
+		return -e->no;
+	p->a = m->a;
+	p->session_id = m->session.id;
+	return 0;
+}
+
 void message_code(struct message *m, const struct intent *i)
 {
 	struct run_outcome out = { 0 };
-	struct atoll_error e = { 0 };
 
 	if (i->kind == INTENT_SUM) {
 		add_sum(m, i);
@@ -116,21 +127,9 @@ void message_code(struct message *m, const struct intent *i)
 		message_say(m, "Would run %zu bytes of %s.", strlen(i->code), i->language ? i->language : atoll_language_guess(i->code));
 		return;
 	}
-	/* Before a sandbox is made for it: what cannot be run needs none. */
-	if (i->language && !atoll_language(i->language)) {
-		e = (struct atoll_error) { .no = EINVAL };
-		(void)snprintf(e.text, sizeof e.text, "Unsupported language: %.60s", i->language);
-	} else if (message_session(m, &e) == 0) {
-		(void)run_in_session(m->v, m->a, m->owner, m->session.id, i->language, i->code, m->timeout_ms, &out);
-	}
-	if (e.no) {
-		struct atoll_failure f;
+	struct run_place place = { .owner = m->owner, .session_id = *m->session.id ? m->session.id : NULL, .make = make_place, .user = m };
 
-		atoll_failure_of(&e, NULL, "run code", 0, &f);
-		m->away |= f.transport;
-		out.json = json_pack("{s:b,s:n,s:[],s:{s:[],s:[]},s:{s:s,s:s,s:s,s:s}}", "success", 0, "text", "results", "logs", "stdout", "stderr", "error", "name", "E2BExecutionError",
-			"code", f.code, "message", f.message, "remedy", f.remedy);
-	}
+	(void)run_in_session(m->v, &place, i->language, i->code, m->timeout_ms, &out);
 	m->away |= out.away;
 	m->success &= out.success;
 	say_result(m, out.json);

@@ -80,8 +80,7 @@ static void add_more(json_t *j, const char *language, const struct atoll_session
 			"reason", verdict->reason));
 }
 
-int run_in_session(struct visit *v, struct atoll *a, const char *owner, const char *session_id, const char *language, const char *code, unsigned timeout_ms,
-		   struct run_outcome *ret)
+int run_in_session(struct visit *v, struct run_place *p, const char *language, const char *code, unsigned timeout_ms, struct run_outcome *ret)
 {
 	struct atoll_session_result r = { 0 };
 	struct atoll_error ae = { 0 };
@@ -91,21 +90,23 @@ int run_in_session(struct visit *v, struct atoll *a, const char *owner, const ch
 
 	*ret = (struct run_outcome) { 0 };
 	if (atoll_prepare_code(language, code, &name, &text, &ae) < 0)
-		return failed(v, &ae, session_id, NULL, str_of(code), 0, ret);
+		return failed(v, &ae, p->session_id, NULL, str_of(code), 0, ret);
 	atoll_policy_code(desk()->settings->policy, desk_policy_key(&v->who), name, text, &verdict);
-	if (desk_refuses(v, &verdict, "EXECUTE_CODE", session_id))
+	if (desk_refuses(v, &verdict, "EXECUTE_CODE", p->session_id))
 		return refused(&verdict, name, ret);
+	if (p->make && p->make(p, &ae) < 0)
+		return failed(v, &ae, p->session_id, NULL, str_of(code), 0, ret);
 	/* The imports that were put before it are no part of what may come from the cache. */
-	const char *run = atoll_cache_enabled(desk()->cache, session_id) && atoll_code_pure(name, code) ? code : text;
+	const char *run = atoll_cache_enabled(desk()->cache, p->session_id) && atoll_code_pure(name, code) ? code : text;
 	const struct atoll_code what = { .code = run, .language = name, .timeout_ms = timeout_ms };
 
-	if (atoll_session_run(desk()->sessions, a, owner, session_id, &what, NULL, &r, &ae) < 0)
-		return failed(v, &ae, session_id, name, str_of(code), timeout_ms, ret);
+	if (atoll_session_run(desk()->sessions, p->a, p->owner, p->session_id, &what, NULL, &r, &ae) < 0)
+		return failed(v, &ae, p->session_id, name, str_of(code), timeout_ms, ret);
 	ret->json = json_loads(r.json, 0, NULL);
 	if (ret->json)
 		add_more(ret->json, name, &r, &verdict);
 	ret->success = json_is_true(json_object_get(ret->json, "success"));
-	desk_executed(v, session_id, name, str_of(code), r.cached ? "cached" : ret->success ? "ok" : "error");
+	desk_executed(v, p->session_id, name, str_of(code), r.cached ? "cached" : ret->success ? "ok" : "error");
 	atoll_session_result_done(&r);
 	return 200;
 }

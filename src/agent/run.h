@@ -15,9 +15,15 @@ struct run_outcome {
 	bool away;			/* the server could not be reached */
 };
 
+struct run_place {			/* where: a session, which may be made only when the code is found fit to run */
+	struct atoll *a;
+	const char *owner, *session_id;
+	int (*make)(struct run_place *p, struct atoll_error *e);	/* fills a and session_id; NULL: they are there */
+	void *user;
+};
+
 /* The HTTP status that fits: 200 whenever the code was run, whatever came of it. */
-int run_in_session(struct visit *v, struct atoll *a, const char *owner, const char *session_id, const char *language, const char *code, unsigned timeout_ms,
-		   struct run_outcome *ret);
+int run_in_session(struct visit *v, struct run_place *p, const char *language, const char *code, unsigned timeout_ms, struct run_outcome *ret);
 
 struct atoll_list;
 json_t *agent_sandbox_rows(const struct atoll_list *l);

@@ -129,7 +129,8 @@ void agent_session_execute(struct visit *v)
 	struct run_outcome out = { 0 };
 	if (!language && strncmp(code, "```", 3) != 0)
 		language = "python";
-	int status = run_in_session(v, a, owner, s.id, language, code, (unsigned)timeout, &out);
+	struct run_place place = { .a = a, .owner = owner, .session_id = s.id };
+	int status = run_in_session(v, &place, language, code, (unsigned)timeout, &out);
 
 	visit_json(v, status, out.json);
 }

@@ -1,46 +1,90 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/say: messages of the program, a line each. */
-#include <stdarg.h>
+/* atoll say: a message to the agent layer, and what it answers. */
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
+#include "base/buf.h"
+#include "base/fd.h"
 #include "cli/cli.h"
+#include "cli/settings.h"
+#include "http/json.h"
 
-static void say_v(const char *fmt, va_list ap)
+#define TEXT_MAX (1024 * 1024)
+
+/* The words of the command line, or standard input for "-". */
+static int read_text(int n, char **argv, struct buf *out)
 {
-	/* One write, so that lines of several programs on one terminal do not mix. */
-	char line[1024];
+	if (n == 1 && strcmp(argv[0], "-") == 0) {
+		char room[8192];
 
-	(void)vsnprintf(line, sizeof(line), fmt, ap);
-	(void)fprintf(stderr, "atoll: %s\n", line);
+		for (ssize_t got; (got = read(STDIN_FILENO, room, sizeof room)) > 0;)
+			buf_put(out, room, (size_t)got);
+	}
+	for (int i = 0; i < n && !(n == 1 && strcmp(argv[0], "-") == 0); i++) {
+		buf_z(out, i ? " " : "");
+		buf_z(out, argv[i]);
+	}
+	return out->bad ? fail("the message is longer than %d bytes", TEXT_MAX) : 0;
 }
 
-void say(const char *fmt, ...)
+static int print_answer(const char *answer, bool as_json)
 {
-	va_list ap;
+	autojson json_t *j = json_loads(answer, 0, NULL);
+	const char *text = json_string_value(json_object_get(j, "text"));
 
-	va_start(ap, fmt);
-	say_v(fmt, ap);
-	va_end(ap);
+	if (!text)
+		return fail("the server did not answer as an agent layer does");
+	(void)puts(as_json ? answer : text);
+	bool nothing = json_array_size(json_object_get(j, "actions")) == 0;
+
+	return nothing || json_is_true(json_object_get(json_object_get(j, "values"), "success")) ? 0 : EXIT_FAILURE;
 }
 
-int fail(const char *fmt, ...)
+static int run(const struct verb *v, int argc, char **argv)
 {
-	va_list ap;
+	struct settings_opts conn = { NULL };
+	const char *agent = NULL, *session = NULL, *dir = NULL;
+	bool dry_run = false, as_json = false;
+	const struct opt opts[] = {
+		SETTINGS_OPTS(&conn), { "agent", 0, OPT_STR, &agent }, { "session", 0, OPT_STR, &session }, { "directory", 0, OPT_STR, &dir },
+		{ "dry-run", 'n', OPT_FLAG, &dry_run }, { "json", 0, OPT_FLAG, &as_json },
+	};
+	autoatoll struct atoll *a = NULL;
+	autobuf struct buf text = BUF_INIT(TEXT_MAX);
+	autofree char *answer = NULL;
+	struct atoll_error e = { 0 };
+	int n, rc = verb_connect(v, opts, ARRAY_LEN(opts), &conn, OPERANDS_SOME("what? give a message, or - for standard input"), argc, argv, &n, &a);
 
-	va_start(ap, fmt);
-	say_v(fmt, ap);
-	va_end(ap);
-	return EXIT_FAILURE;
+	if (rc >= 0)
+		return rc;
+	rc = read_text(n, argv, &text);
+	if (rc != 0)
+		return rc;
+	autojson json_t *body = json_pack("{s:s#,s:b,s:s*,s:s*,s:s*}", "text", text.p ? text.p : "", (int)text.n, "dryRun", dry_run, "agentId", agent, "e2bSessionId", session,
+		"workingDirectory", dir);
+	autofree char *request = body ? json_dumps(body, JSON_COMPACT) : NULL;
+
+	if (!request)
+		return fail("the message is not valid UTF-8");
+	if (atoll_agent_call(a, "POST", "/agent/messages", request, &answer, &e) < 0)
+		return fail("%s", e.text);
+	return print_answer(answer, as_json);
 }
 
-int usage_error(const struct verb *v, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	say_v(fmt, ap);
-	va_end(ap);
-	(void)fprintf(stderr, "usage: atoll %s %s\n", v->name, v->synopsis);
-	return EXIT_USAGE;
-}
+const struct verb verb_say = {
+	.name = "say",
+	.summary = "Give the agent layer a message: code to run, sandboxes, packages, git",
+	.synopsis = "[--agent ID] [--session ID] [--directory DIR] [--dry-run] [--json] TEXT...|-",
+	.help = "      --agent ID       whose session it is (default: default)\n"
+		"      --session ID     that session\n"
+		"      --directory DIR  the working directory, for git\n"
+		"  -n, --dry-run        only tell what would be done\n"
+		"      --json           the whole answer\n\n"
+		"All fenced blocks of the message are run, in their order; so are sentences like 'Create a new\n"
+		"sandbox with 10 minute timeout', 'Show me all active sandboxes', 'Kill sandbox ID',\n"
+		"'Install numpy', 'What is 15 * 23?'. The exit status is 1 if something of it failed.\n\n" SETTINGS_HELP,
+	.run = run,
+};

@@ -1087,6 +1087,12 @@ struct atoll_agent_settings *atoll_agent_settings_default(void);	/* NULL: no mem
 int atoll_agent_settings_load(const char *path, struct atoll_agent_settings **ret, struct atoll_error *e);	/* path NULL: the defaults */
 void atoll_agent_settings_free(struct atoll_agent_settings *s);
 
+/* --- agents: the layer of a server ---
+ *
+ * Messages, sessions, tools and state behind /agent: see docs/agent.md. body: JSON, or NULL. *ret (or NULL): the JSON of the answer, to be
+ * free()d; also given when the call fails and the server told more than why. */
+int atoll_agent_call(struct atoll *a, const char *method, const char *path, const char *body, char **ret, struct atoll_error *e);
+
 #ifdef __cplusplus
 }
 #endif
