@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* agent/clients: a short list, the one used last first. */
+/* agent/clients: a list, the one used last first. */
 #include "agent/clients.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,20 +12,30 @@
 #include "agent/visit.h"
 #include "base/fd.h"
 #include "client/client.h"
+#include "mcp/boxes.h"
 
-#define IDLE_MAX 64
+#define TEMPLATE "code-interpreter-v1"	/* of sessions that tools begin: they promise what is in it */
+#define CLIENTS_MAX 128			/* that are kept for the next call */
 
-struct idle {
-	TAILQ_ENTRY(idle) link;
+struct client {
+	TAILQ_ENTRY(client) link;
 	char *key, *team;
-	struct atoll *a;
+	struct boxes *boxes;
 };
 
 static struct {
 	pthread_mutex_t lock;
-	TAILQ_HEAD(idle_list, idle) idle;
+	TAILQ_HEAD(client_list, client) all;
 	size_t n;
-} the = { .lock = PTHREAD_MUTEX_INITIALIZER, .idle = TAILQ_HEAD_INITIALIZER(the.idle) };
+	struct atoll_sessions *sessions;
+	void (*owner_of)(const struct caller *who, char ret[128]);
+} the = { .lock = PTHREAD_MUTEX_INITIALIZER, .all = TAILQ_HEAD_INITIALIZER(the.all) };
+
+void clients_open(struct atoll_sessions *sessions, void (*owner_of)(const struct caller *who, char ret[128]))
+{
+	the.sessions = sessions;
+	the.owner_of = owner_of;
+}
 
 static int open_socket(void *user)
 {
@@ -32,64 +43,82 @@ static int open_socket(void *user)
 	return link_connect();
 }
 
-static void idle_free(struct idle *i)
+static void client_free(struct client *c)
 {
-	if (!i)
+	if (!c)
 		return;
-	atoll_free(i->a);
-	if (i->key)
-		explicit_bzero(i->key, strlen(i->key));
-	free(i->key);
-	free(i->team);
-	free(i);
+	boxes_unref(c->boxes);
+	if (c->key)
+		explicit_bzero(c->key, strlen(c->key));
+	free(c->key);
+	free(c->team);
+	free(c);
 }
 
-int clients_take(const struct caller *who, struct atoll **ret, struct atoll_error *e)
+static int client_new(const struct caller *who, struct client **ret, struct atoll_error *e)
 {
 	/* Where it is does not matter: every connection is one that the front gets from us. */
 	struct atoll_config cfg = { .no_env = true, .api_url = "http://127.0.0.1", .api_key = who->key[0] ? who->key : "none" };
-	struct idle *i;
+	struct client *c = calloc(1, sizeof *c);
+	struct atoll *a;
+	char owner[128];
 
-	(void)pthread_mutex_lock(&the.lock);
-	TAILQ_FOREACH(i, &the.idle, link) {
-		if (strcmp(i->key, who->key) == 0 && strcmp(i->team, who->team) == 0)
-			break;
-	}
-	if (i) {
-		TAILQ_REMOVE(&the.idle, i, link);
-		the.n--;
-	}
-	(void)pthread_mutex_unlock(&the.lock);
-	if (i) {
-		*ret = take_ptr(&i->a);
-		idle_free(i);
-		return 0;
-	}
-	if (atoll_new(&cfg, ret, e) < 0)
+	if (!c)
+		return client_no_memory(e);
+	c->key = strdup(who->key);
+	c->team = strdup(who->team);
+	the.owner_of(who, owner);
+	if (atoll_new(&cfg, &a, e) < 0 || client_via(a, open_socket, NULL, who->team, !who->key[0], e) < 0) {
+		client_free(c);
 		return -e->no;
-	return client_via(*ret, open_socket, NULL, who->team, !who->key[0], e);
+	}
+	atoll_set_stop(a, visit_stopping, NULL);
+	c->boxes = boxes_new(a, the.sessions, owner, TEMPLATE);
+	if (!c->key || !c->team || !c->boxes) {
+		client_free(c);
+		return client_no_memory(e);
+	}
+	*ret = c;
+	return 0;
 }
 
-void clients_give(const struct caller *who, struct atoll *a)
+static struct boxes *find(const struct caller *who)
 {
-	struct idle *i = calloc(1, sizeof *i), *old = NULL;
+	struct client *c;
 
-	atoll_set_stop(a, NULL, NULL);
-	if (i)
-		*i = (struct idle) { .key = strdup(who->key), .team = strdup(who->team), .a = a };
-	if (!i || !i->key || !i->team) {
-		if (!i)
-			atoll_free(a);
-		idle_free(i);
-		return;
-	}
 	(void)pthread_mutex_lock(&the.lock);
-	TAILQ_INSERT_HEAD(&the.idle, i, link);
-	if (++the.n > IDLE_MAX) {
-		old = TAILQ_LAST(&the.idle, idle_list);
-		TAILQ_REMOVE(&the.idle, old, link);
+	TAILQ_FOREACH(c, &the.all, link) {
+		if (strcmp(c->key, who->key) == 0 && strcmp(c->team, who->team) == 0)
+			break;
+	}
+	if (c) {
+		TAILQ_REMOVE(&the.all, c, link);
+		TAILQ_INSERT_HEAD(&the.all, c, link);
+		boxes_ref(c->boxes);
+	}
+	(void)pthread_mutex_unlock(&the.lock);
+	return c ? c->boxes : NULL;
+}
+
+int clients_take(const struct caller *who, struct boxes **ret, struct atoll_error *e)
+{
+	struct client *c = NULL, *old = NULL;
+
+	*ret = find(who);
+	if (*ret)
+		return 0;
+	if (client_new(who, &c, e) < 0)
+		return -e->no;
+	*ret = c->boxes;
+	boxes_ref(c->boxes);
+	(void)pthread_mutex_lock(&the.lock);
+	TAILQ_INSERT_HEAD(&the.all, c, link);	/* if another thread did the same just now, one of the two is never found again and goes in its time */
+	if (++the.n > CLIENTS_MAX) {
+		old = TAILQ_LAST(&the.all, client_list);
+		TAILQ_REMOVE(&the.all, old, link);
 		the.n--;
 	}
 	(void)pthread_mutex_unlock(&the.lock);
-	idle_free(old);
+	client_free(old);
+	return 0;
 }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* agent/clients: clients of libatoll that were used for a caller, kept a while with their connections to the front for the next call. */
+/* agent/clients: for each caller a client of libatoll, with its connections to the front, and the sandboxes that it has open. */
 #pragma once
 
-struct atoll;
 struct atoll_error;
+struct atoll_sessions;
+struct boxes;
 struct caller;
 
-/* From any thread. One that is given back is never lent to another caller. */
-int clients_take(const struct caller *who, struct atoll **ret, struct atoll_error *e);
-void clients_give(const struct caller *who, struct atoll *a);
+void clients_open(struct atoll_sessions *sessions, void (*owner_of)(const struct caller *who, char ret[128]));	/* at start */
+
+/* From any thread: the caller's own, shared by all that is done for it at the moment. A reference. */
+int clients_take(const struct caller *who, struct boxes **ret, struct atoll_error *e);

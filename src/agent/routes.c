@@ -6,8 +6,14 @@
 
 #define SMALL (64 * 1024)
 #define CODE (8 * 1024 * 1024)		/* ATOLL_CODE_MAX, all of it escaped */
+#define TOOL (16 * 1024 * 1024)		/* as the front: a file to be written may be in it */
 
 static const struct route routes[] = {
+	{ "POST", "/mcp", TOOL, mcp_post, .quick = mcp_post_quick },
+	{ "GET", "/mcp", 0, mcp_get, .quick = mcp_get_quick },
+	{ "DELETE", "/mcp", 0, mcp_delete },
+	{ "GET", "/agent/tools", 0, agent_tools, .quick = agent_tools_quick },
+	{ "POST", "/agent/tools/{name}", TOOL, agent_tool_call },
 	{ "GET", "/agent/health", 0, agent_health },
 	{ "GET", "/agent/state", 0, agent_state },
 	{ "POST", "/agent/messages", CODE, agent_messages },

@@ -20,6 +20,18 @@ struct route {
 /* The route, or NULL; *ret_allow lists the methods of the path when only the method is wrong. ret_param: raw text of the "{}". */
 const struct route *agent_route_find(struct str method, struct str path, struct str *ret_param, struct buf *ret_allow);
 
+/* agent/mcp_http.c */
+bool mcp_post_quick(const struct visit *v);
+void mcp_post(struct visit *v);
+bool mcp_get_quick(const struct visit *v);
+void mcp_get(struct visit *v);
+void mcp_delete(struct visit *v);
+
+/* agent/tool_host.c */
+bool agent_tools_quick(const struct visit *v);
+void agent_tools(struct visit *v);
+void agent_tool_call(struct visit *v);
+
 /* agent/health.c */
 void agent_health(struct visit *v);
 

@@ -22,6 +22,8 @@
 #include "http/json.h"
 #include "http/server.h"
 #include "http/url.h"
+#include "mcp/boxes.h"
+#include "mcp/tools.h"
 
 #define PARAM_MAX 512
 #define ANSWER_MAX (64u * 1024 * 1024)
@@ -32,7 +34,7 @@ struct own {				/* a visit, and what only this file knows of it */
 	const struct route *route;
 	struct http_req *rq;		/* the loop's; NULL: the visitor has gone, or all is said */
 	struct buf body;
-	struct atoll *client;
+	struct boxes *boxes;
 	uint64_t began_us;
 	int status;			/* of the answer; the handler's */
 	bool begun;			/* in pieces */
@@ -50,6 +52,8 @@ struct own {				/* a visit, and what only this file knows of it */
 static struct {
 	struct work *work;
 } the;
+
+static _Thread_local struct own *at_work;	/* whose handler this thread runs */
 
 enum said { SAID_ALL, SAID_BEGIN, SAID_PIECE, SAID_END };
 
@@ -87,8 +91,10 @@ static void unref(struct own *o)
 		return;
 	forget(v->who.key);
 	char *texts[] = { v->who.team, v->who.key_id, v->who.request, v->method, v->path, v->param, v->query, v->accept, v->session,
-		v->protocol, v->content_type };
+		v->protocol, v->content_type, v->rpc_method, v->rpc_name, v->url };
 
+	if (v->work && v->work_free)
+		v->work_free(v->work);
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
 		free(texts[i]);
 	buf_done(&o->body);
@@ -165,19 +171,25 @@ bool visit_gone(const struct visit *v)
 	return atomic_load(&own_of(v)->gone);
 }
 
-static bool is_stopped(void *user)
+bool visit_stopping(void *user)
 {
-	return visit_gone(user);
+	return tool_stopping(user) || (at_work && atomic_load(&at_work->gone));
+}
+
+struct boxes *visit_boxes(struct visit *v, struct atoll_error *e)
+{
+	struct own *o = own_of(v);
+
+	if (!o->boxes && clients_take(&v->who, &o->boxes, e) < 0)
+		return NULL;
+	return o->boxes;
 }
 
 struct atoll *visit_client(struct visit *v, struct atoll_error *e)
 {
-	struct own *o = own_of(v);
+	struct boxes *b = visit_boxes(v, e);
 
-	if (!o->client && clients_take(&v->who, &o->client, e) < 0)
-		return NULL;
-	atoll_set_stop(o->client, is_stopped, v);
-	return o->client;
+	return b ? boxes_client(b) : NULL;
 }
 
 json_t *visit_body(struct visit *v, bool allow_empty)
@@ -288,6 +300,8 @@ void visit_audit(const struct visit *v, json_t *event)
 
 	if (!mine)
 		return;
+	if (!json_object_get(mine, "kind"))
+		json_object_set(mine, "kind", json_object_get(mine, "event"));
 	json_object_set_new(mine, "request", json_string(v->who.request));
 	json_object_set_new(mine, "team", json_string(v->who.team));
 	json_object_set_new(mine, "key", json_string(v->who.key_id));
@@ -303,13 +317,14 @@ static void run(void *arg)
 	struct own *o = arg;
 	struct visit *v = &o->pub;
 
+	at_work = o;
 	o->route->handler(v);
+	at_work = NULL;
 	if (!o->status)
 		visit_error(v, 500, "the agent layer has no answer to this");
 	else if (o->begun && !o->stays)
 		visit_end(v);
-	if (o->client)
-		clients_give(&v->who, take_ptr(&o->client));
+	boxes_unref(take_ptr(&o->boxes));
 	log_info("served", "request=%s method=%s path=%s status=%d ms=%.1f team=%s%s", v->who.request, v->method, o->route->pattern, o->status,
 		(double)(clock_mono_us() - o->began_us) / 1000, v->who.team, visit_gone(v) ? " gone=1" : "");
 	unref(o);
@@ -408,8 +423,11 @@ static int fill(struct own *o, struct http_req *rq)
 	v->session = header_copy(rq, "mcp-session-id");
 	v->protocol = header_copy(rq, "mcp-protocol-version");
 	v->content_type = header_copy(rq, "content-type");
+	v->rpc_method = header_copy(rq, "mcp-method");
+	v->rpc_name = header_copy(rq, "mcp-name");
+	v->url = header_copy(rq, "x-atoll-url");
 	return v->who.key && v->who.team && v->who.key_id && v->who.request && v->method && v->path && v->query && v->accept && v->session &&
-		v->protocol && v->content_type ? 0 : -ENOMEM;
+		v->protocol && v->content_type && v->rpc_method && v->rpc_name && v->url ? 0 : -ENOMEM;
 }
 
 static void ignore_close(struct http_req *rq, bool lost)

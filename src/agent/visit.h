@@ -16,6 +16,7 @@
 
 struct atoll;
 struct atoll_error;
+struct boxes;
 struct http_req;
 struct loop;
 struct route;
@@ -37,9 +38,13 @@ struct visit {
 	char *query;			/* still encoded, may be "" */
 	struct str body;		/* all of it */
 	/* Header lines; "" without: */
-	char *accept, *session, *protocol, *content_type;
+	char *accept, *session, *protocol, *content_type, *rpc_method, *rpc_name;
+	char *url;			/* where the caller reaches the server: "http://127.0.0.1:8080" */
+	void *work;			/* of the handler; */
+	void (*work_free)(void *work);	/* ... called with it at the end, if it is set */
 };
 
+struct boxes *visit_boxes(struct visit *v, struct atoll_error *e);	/* likewise: the caller's sandboxes and sessions */
 struct atoll *visit_client(struct visit *v, struct atoll_error *e);	/* NULL: e tells; lent until the handler returns */
 json_t *visit_body(struct visit *v, bool allow_empty);	/* an object; answers 400 by itself and returns NULL. New reference */
 bool visit_gone(const struct visit *v);			/* nobody waits for the answer any more */
@@ -58,8 +63,12 @@ void visit_write(struct visit *v, struct str data);
 void visit_stay(struct visit *v, void (*on_gone)(struct visit *v, void *user), void *user);
 void visit_end(struct visit *v);
 
-/* One line for the audit log: takes the event, adds request, team and key. Text that may hold secrets must not be in it. */
+/* One record of the audit log: takes the event ({"kind" or "event", "sandbox", "session", "fields" or others}, see front/trail.h), adds request, team
+ * and key. Text that may hold secrets must not be in it. */
 void visit_audit(const struct visit *v, json_t *event);
+
+/* Has the visitor of this thread's handler gone, or given up the call of a tool? For atoll_set_stop(). */
+bool visit_stopping(void *user);
 
 /* --- for main.c --- */
 

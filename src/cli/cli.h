@@ -36,7 +36,7 @@ extern const struct verb verb_audit, verb_backup, verb_complete, verb_cp, verb_c
 	verb_team, verb_template, verb_timeout, verb_tls, verb_top, verb_usage, verb_volume, verb_snapshot;
 
 extern const struct verb verb_selftest, verb_webhook;
-extern const struct verb verb_policy, verb_say, verb_session;	/* of the agent layer */
+extern const struct verb verb_mcp, verb_policy, verb_say, verb_session;	/* of the agent layer */
 
 extern const struct verb *const verbs[];	/* as --help lists them; NULL-terminated */
 

@@ -3,7 +3,6 @@
 #include "front/agent_link.h"
 
 #include <errno.h>
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -13,6 +12,7 @@
 #include "front/dispatch.h"
 #include "front/front.h"
 #include "front/mem.h"
+#include "front/trail.h"
 #include "front/upstream.h"
 #include "http/server.h"
 #include "ipc/agent.h"
@@ -54,7 +54,7 @@ void agent_link_free(struct agent_link *l)
 	free(l);
 }
 
-/* One line of the audit log. It comes from a process that reads bytes of strangers: it counts as text, whatever it says. */
+/* One line of the audit log. It comes from a process that reads bytes of strangers, so it is checked there. */
 static int take_event(struct agent_link *l, struct str text)
 {
 	struct err e = ERR_INIT;

@@ -221,6 +221,7 @@ static void put_head(struct buf *out, const struct req *r)
 			buf_fmt(out, "%.*s: %.*s\r\n", STR_ARG(name), STR_ARG(rq->headers.v[i].value));
 	}
 	buf_fmt(out, "X-Request-Id: %s\r\nX-Atoll-Team: %s\r\nX-Atoll-Key-Id: %s\r\n", r->id, r->caller.team, r->caller.key);
+	buf_fmt(out, "X-Atoll-Url: %s://%.*s\r\n", http_is_secure(rq) ? "https" : "http", STR_ARG(rq->host));
 	if (key.n > 0)
 		buf_fmt(out, "X-Atoll-Key: %.*s\r\n", STR_ARG(key));
 	if (r->caller.admin)

@@ -1,0 +1,492 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* agent/mcp_http: MCP over streamable HTTP: POST, GET and DELETE of /mcp.
+ *
+ * A request of revision 2026-07-28 says all about itself, and its header lines must say the same; those of earlier revisions belong to a
+ * session that initialize began. What only has to be looked up is answered on the loop; tools run on threads, and answer with events if
+ * whoever asks wants to hear of their progress. */
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+
+#include "agent/mcp_http.h"
+#include "agent/mcp_sessions.h"
+#include "agent/routes.h"
+#include "agent/tool_host.h"
+#include "agent/visit.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "http/json.h"
+#include "loop/loop.h"
+#include "mcp/server.h"
+
+#define ANSWER_MAX (96u * 1024 * 1024)
+#define EVENTS "text/event-stream"
+#define EVENT_LINES "Cache-Control: no-cache\r\nX-Accel-Buffering: no\r\n"
+#define ALIVE_MS 20000			/* between two signs of life on a stream that has nothing to say */
+#define AGENT_NAME_MAX 64
+
+/* --- what is said -------------------------------------------------------------------------------------------- */
+
+static void send_json(struct visit *v, int status, const char *headers, json_t *j)
+{
+	autojson json_t *mine = j;
+	autobuf struct buf out = BUF_INIT(ANSWER_MAX);
+
+	json_put(&out, mine);
+	if (out.bad || !mine)
+		visit_error(v, 500, "the answer is too large");
+	else
+		visit_text(v, status, "application/json", headers, buf_view(&out));
+}
+
+static void send_event(struct visit *v, json_t *j)
+{
+	autojson json_t *mine = j;
+	autobuf struct buf out = BUF_INIT(ANSWER_MAX);
+
+	buf_z(&out, "event: message\ndata: ");
+	json_put(&out, mine);
+	buf_z(&out, "\n\n");
+	if (!out.bad && mine)
+		visit_write(v, buf_view(&out));
+}
+
+static void refuse(struct visit *v, int status, const json_t *id, int code, const char *message)
+{
+	send_json(v, status, NULL, rpc_error(id, code, message, NULL));
+}
+
+/* --- streams that stay open ---------------------------------------------------------------------------------- */
+
+struct stay {
+	LIST_ENTRY(stay) link;
+	struct visit *v;
+};
+
+static struct {
+	LIST_HEAD(, stay) all;		/* the loop's */
+	struct timer *timer;
+} stays = { .all = LIST_HEAD_INITIALIZER(stays.all) };
+
+static void on_alive(void *user)
+{
+	struct stay *s;
+
+	(void)user;
+	LIST_FOREACH(s, &stays.all, link)
+		visit_write(s->v, STR_LIT(":\n\n"));
+	mcp_sessions_expire(clock_mono_ms());
+	timer_arm(stays.timer, ALIVE_MS);
+}
+
+int mcp_http_open(struct loop *l, struct err *e)
+{
+	stays.timer = timer_new(l, on_alive, NULL);
+	if (!stays.timer)
+		return err_set(e, ENOMEM, "make a timer");
+	timer_arm(stays.timer, ALIVE_MS);
+	return 0;
+}
+
+static void on_gone(struct visit *v, void *user)
+{
+	struct stay *s = user;
+
+	(void)v;
+	LIST_REMOVE(s, link);
+	free(s);
+}
+
+/* Only handlers that are quick come here: it is the loop's. */
+static void stay_open(struct visit *v, json_t *first)
+{
+	struct stay *s = calloc(1, sizeof *s);
+
+	if (!s) {
+		json_decref(first);
+		visit_error(v, 503, "out of memory");
+		return;
+	}
+	s->v = v;
+	LIST_INSERT_HEAD(&stays.all, s, link);
+	visit_begin(v, 200, EVENTS, EVENT_LINES);
+	visit_stay(v, on_gone, s);
+	if (first)
+		send_event(v, first);
+	else
+		visit_write(v, STR_LIT(":\n\n"));
+}
+
+/* --- the headers of a request -------------------------------------------------------------------------------- */
+
+static bool accepts(const struct visit *v, const char *type)
+{
+	return !v->accept[0] || strstr(v->accept, type) || strstr(v->accept, "*/*");
+}
+
+/* A value that header lines cannot hold is wrapped: "=?base64?...?=". */
+static bool header_says(const char *header, const char *want)
+{
+	struct str h = str_of(header);
+	autobuf struct buf raw = BUF_INIT(8192);
+
+	if (str_starts(h, "=?base64?") && str_ends(h, "?=") && h.n >= 11) {
+		if (base64_decode((struct str) { h.p + 9, h.n - 11 }, &raw) < 0 || raw.bad)
+			return false;
+		h = buf_view(&raw);
+	}
+	return str_is(h, want);
+}
+
+/* What is wrong with the header lines of a request of the newer kind; NULL: nothing. */
+static const char *header_mismatch(const struct visit *v, const struct rpc_msg *m)
+{
+	const json_t *meta = json_object_get(m->params, "_meta");
+	const char *version = json_string_value(json_object_get(meta, "io.modelcontextprotocol/protocolVersion"));
+	const char *name = json_string_value(json_object_get(m->params, "name"));
+
+	if (!v->protocol[0])
+		return "Header mismatch: header MCP-Protocol-Version is missing";
+	if (version && strcmp(v->protocol, version) != 0)
+		return "Header mismatch: header MCP-Protocol-Version is not that of the body";
+	if (!v->rpc_method[0])
+		return "Header mismatch: header Mcp-Method is missing";
+	if (!header_says(v->rpc_method, m->method))
+		return "Header mismatch: header Mcp-Method is not that of the body";
+	if (strcmp(m->method, "tools/call") != 0)
+		return NULL;
+	if (!v->rpc_name[0])
+		return "Header mismatch: header Mcp-Name is missing";
+	return name && !header_says(v->rpc_name, name) ? "Header mismatch: header Mcp-Name is not that of the body" : NULL;
+}
+
+/* --- POST ---------------------------------------------------------------------------------------------------- */
+
+struct post {				/* v->work */
+	json_t *text;			/* parsed; NULL: `error` is the answer */
+	json_t *error;
+	struct mcp_session *session;
+};
+
+static void post_free(void *work)
+{
+	struct post *p = work;
+
+	json_decref(p->text);
+	json_decref(p->error);
+	mcp_session_unref(p->session);
+	free(p);
+}
+
+static bool is_call(json_t *j)
+{
+	const char *method = json_string_value(json_object_get(j, "method"));
+
+	return method && strcmp(method, "tools/call") == 0;
+}
+
+bool mcp_post_quick(const struct visit *cv)
+{
+	struct visit *v = (struct visit *)(uintptr_t)cv;	/* what is parsed here is kept for the handler */
+	struct post *p = calloc(1, sizeof *p);
+	bool call = false;
+	json_t *one;
+	size_t i;
+
+	if (!p)
+		return true;
+	v->work = p;
+	v->work_free = post_free;
+	p->text = rpc_parse(v->body, &p->error);
+	if (json_is_object(p->text))
+		call = is_call(p->text);
+	json_array_foreach(p->text, i, one)
+		call = call || is_call(one);
+	return !call;
+}
+
+struct running {			/* user of a tool's run */
+	struct tool_visit tv;		/* first */
+	struct mcp_flight *flight;
+	bool events;
+};
+
+static bool is_stopped(void *user)
+{
+	struct running *run = user;
+
+	return visit_gone(run->tv.v) || atomic_load(&run->flight->cancelled);
+}
+
+static void on_note(void *user, json_t *note)
+{
+	send_event(((struct running *)user)->tv.v, note);
+}
+
+/* An agent is known by the name that its program gives itself, among those of its key. */
+static void agent_name(const struct rpc_msg *m, const struct mcp_session *s, char ret[AGENT_NAME_MAX + 8])
+{
+	const json_t *info = json_object_get(json_object_get(m->params, "_meta"), "io.modelcontextprotocol/clientInfo");
+	const char *name = json_string_value(json_object_get(info, "name"));
+	size_t n = 4;
+
+	memcpy(ret, "mcp:", 4);
+	for (const char *p = s ? mcp_session_id(s) : name ? name : "default"; *p && n < AGENT_NAME_MAX; p++)
+		ret[n++] = (unsigned char)*p > 0x20 && (unsigned char)*p < 0x7f ? *p : '_';
+	ret[n] = '\0';
+}
+
+static json_t *call_tool(struct visit *v, struct mcp_session *s, const struct mcp_peer *peer, const struct rpc_msg *m, bool events)
+{
+	struct running run = { .tv = { .v = v }, .flight = mcp_flight_new(s, m->id), .events = events };
+	struct tool_run r = { .user = &run, .stopped = is_stopped };
+	struct atoll_error e = { 0 };
+	struct tool_host host;
+	char agent[AGENT_NAME_MAX + 8];
+	json_t *answer = NULL;
+
+	agent_name(m, s, agent);
+	r.agent = agent;
+	if (run.flight && tool_host_for(v, &host, &e) == 0) {
+		r.host = &host;
+		answer = mcp_call(peer, m, &r, events ? on_note : NULL);
+	} else {
+		answer = rpc_error(m->id, RPC_INTERNAL_ERROR, e.text[0] ? e.text : "out of memory", NULL);
+	}
+	if (run.flight)
+		mcp_flight_free(s, run.flight);
+	return answer;
+}
+
+static int status_of(const struct mcp_peer *peer, const json_t *answer)
+{
+	json_int_t code = json_integer_value(json_object_get(json_object_get(answer, "error"), "code"));
+
+	if (!peer->modern)
+		return 200;
+	return code == RPC_METHOD_NOT_FOUND ? 404 : code == RPC_UNSUPPORTED_VERSION || code == RPC_HEADER_MISMATCH ? 400 : 200;
+}
+
+static void begin_session(struct visit *v, struct post *p, const struct mcp_peer *peer, json_t *answer)
+{
+	if (!json_object_get(answer, "result")) {
+		send_json(v, 200, NULL, answer);
+		return;
+	}
+	p->session = mcp_session_new(&v->who, peer);
+	if (!p->session) {
+		json_decref(answer);
+		visit_error(v, 503, "out of memory");
+		return;
+	}
+	autofree char *line = str_fmt("Mcp-Session-Id: %s\r\n", mcp_session_id(p->session));
+
+	send_json(v, 200, line, answer);
+}
+
+/* One message that is not part of a batch. */
+static void take_one(struct visit *v, struct post *p, struct mcp_peer *peer, const struct rpc_msg *m)
+{
+	bool events = mcp_wants_progress(m) && accepts(v, EVENTS) && v->accept[0];
+	json_t *re = NULL;
+
+	switch (mcp_take(peer, m, &re)) {
+	case MCP_ANSWER:
+		if (strcmp(m->method, "initialize") == 0 && !peer->modern)
+			begin_session(v, p, peer, re);
+		else
+			send_json(v, status_of(peer, re), NULL, re);
+		break;
+	case MCP_CANCEL:
+		if (p->session)
+			mcp_session_cancel(p->session, re);
+		visit_text(v, 202, NULL, NULL, STR_NULL);
+		break;
+	case MCP_NOTHING:
+		visit_text(v, 202, NULL, NULL, STR_NULL);
+		break;
+	case MCP_LISTEN:
+		stay_open(v, re);
+		break;
+	case MCP_CALL:
+		if (events)
+			visit_begin(v, 200, EVENTS, EVENT_LINES);
+		re = call_tool(v, p->session, peer, m, events);
+		if (re && events)
+			send_event(v, re);
+		else if (re)
+			send_json(v, 200, NULL, re);
+		else			/* it was cancelled: there is nothing to say */
+			visit_text(v, 202, NULL, NULL, STR_NULL);
+		break;
+	}
+}
+
+/* Several messages of a revision that has batches: the answers as one array. */
+static void take_batch(struct visit *v, struct post *p, struct mcp_peer *peer)
+{
+	json_t *answers = json_array(), *one;
+	size_t i;
+
+	json_array_foreach(p->text, i, one) {
+		json_t *re = NULL;
+		struct rpc_msg m;
+
+		if (!rpc_read(one, &m, &re)) {
+			json_array_append_new(answers, re);
+			continue;
+		}
+		if (m.method && strcmp(m.method, "initialize") == 0) {
+			json_array_append_new(answers, rpc_error(m.id, RPC_INVALID_REQUEST, "Invalid Request: initialize must not be part of a batch", NULL));
+			continue;
+		}
+		switch (mcp_take(peer, &m, &re)) {
+		case MCP_ANSWER:
+			json_array_append_new(answers, re);
+			break;
+		case MCP_CALL:
+			re = call_tool(v, p->session, peer, &m, false);
+			if (re)
+				json_array_append_new(answers, re);
+			break;
+		case MCP_CANCEL:
+			mcp_session_cancel(p->session, re);
+			break;
+		case MCP_LISTEN:
+			json_decref(re);
+			break;
+		case MCP_NOTHING:
+			break;
+		}
+	}
+	if (json_array_size(answers)) {
+		send_json(v, 200, NULL, answers);
+		return;
+	}
+	json_decref(answers);
+	visit_text(v, 202, NULL, NULL, STR_NULL);
+}
+
+/* The session that a request of an earlier revision belongs to. False: it has been refused. */
+static bool find_session(struct visit *v, struct post *p, const struct rpc_msg *m)
+{
+	if (!v->session[0]) {
+		refuse(v, 400, m->id, RPC_INVALID_REQUEST, "Bad Request: header Mcp-Session-Id is missing; begin with initialize");
+		return false;
+	}
+	p->session = mcp_session_find(&v->who, v->session);
+	if (!p->session)
+		refuse(v, 404, m->id, RPC_INVALID_REQUEST, "Session not found: begin anew with initialize");
+	return p->session != NULL;
+}
+
+static void take_batches(struct visit *v, struct post *p)
+{
+	struct rpc_msg none = { 0 };
+
+	if (!find_session(v, p, &none))
+		return;
+	struct mcp_peer peer = *mcp_session_peer(p->session);
+
+	if (mcp_batches(&peer))
+		take_batch(v, p, &peer);
+	else
+		refuse(v, 400, NULL, RPC_INVALID_REQUEST, "Invalid Request: this revision of the protocol has no batches");
+}
+
+void mcp_post(struct visit *v)
+{
+	struct post *p = v->work;
+	struct mcp_peer peer = { .version = "" };
+	struct rpc_msg m;
+
+	if (!p || (!p->text && !p->error)) {
+		visit_error(v, 503, "out of memory");
+		return;
+	}
+	if (v->content_type[0] && !strstr(v->content_type, "application/json")) {
+		refuse(v, 415, NULL, RPC_INVALID_REQUEST, "Unsupported Media Type: Content-Type must be application/json");
+		return;
+	}
+	if (!accepts(v, "application/json")) {
+		refuse(v, 406, NULL, RPC_INVALID_REQUEST, "Not Acceptable: Accept must have application/json and " EVENTS);
+		return;
+	}
+	if (!p->text) {
+		send_json(v, 400, NULL, take_ptr(&p->error));
+		return;
+	}
+	if (json_is_array(p->text)) {
+		take_batches(v, p);
+		return;
+	}
+	if (!rpc_read(p->text, &m, &p->error)) {
+		send_json(v, 400, NULL, take_ptr(&p->error));
+		return;
+	}
+	bool modern = m.kind == RPC_REQUEST && mcp_is_modern(&m);
+	const char *bad = modern ? header_mismatch(v, &m) : NULL;
+
+	if (bad) {
+		refuse(v, 400, m.id, RPC_HEADER_MISMATCH, bad);
+		return;
+	}
+	if (!modern && v->protocol[0] && !mcp_knows_version(v->protocol)) {
+		send_json(v, 400, NULL, rpc_error(m.id, RPC_UNSUPPORTED_VERSION, "Unsupported protocol version",
+			json_pack("{s:[s,s],s:s}", "supported", MCP_LATEST, MCP_LATEST_LEGACY, "requested", v->protocol)));
+		return;
+	}
+	bool begins = m.method && strcmp(m.method, "initialize") == 0;
+	bool stands_alone = modern || begins || (m.kind != RPC_REQUEST && !v->session[0]);
+
+	if (!stands_alone && !find_session(v, p, &m))
+		return;
+	if (p->session)
+		peer = *mcp_session_peer(p->session);
+	take_one(v, p, &peer, &m);
+}
+
+/* --- GET and DELETE, of the revisions that have sessions -------------------------------------------------------- */
+
+bool mcp_get_quick(const struct visit *v)
+{
+	(void)v;
+	return true;
+}
+
+void mcp_get(struct visit *v)
+{
+	struct mcp_session *s = v->session[0] ? mcp_session_find(&v->who, v->session) : NULL;
+
+	if (!v->session[0])
+		visit_text(v, 405, "application/json", "Allow: POST\r\n", STR_LIT("{\"code\":405,\"message\":\"GET needs the header Mcp-Session-Id\"}"));
+	else if (!s)
+		refuse(v, 404, NULL, RPC_INVALID_REQUEST, "Session not found: begin anew with initialize");
+	else if (!v->accept[0] || !accepts(v, EVENTS))
+		refuse(v, 406, NULL, RPC_INVALID_REQUEST, "Not Acceptable: Accept must have " EVENTS);
+	else
+		stay_open(v, NULL);
+	mcp_session_unref(s);
+}
+
+void mcp_delete(struct visit *v)
+{
+	struct atoll_error e;
+	struct boxes *b = visit_boxes(v, &e);
+	char agent[AGENT_NAME_MAX + 8];
+	struct mcp_session *s = v->session[0] ? mcp_session_find(&v->who, v->session) : NULL;
+	struct rpc_msg none = { 0 };
+
+	if (!s || !b) {
+		refuse(v, v->session[0] ? 404 : 400, NULL, RPC_INVALID_REQUEST, v->session[0] ? "Session not found" : "Bad Request: header Mcp-Session-Id is missing");
+	} else {
+		agent_name(&none, s, agent);
+		(void)mcp_session_end(&v->who, v->session);
+		(void)boxes_session_end(b, agent, &e);
+		visit_text(v, 200, NULL, NULL, STR_NULL);
+	}
+	mcp_session_unref(s);
+}

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* mcp/boxes: two lists under one lock; calls to the server are made without it. */
+#include "mcp/boxes.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/str.h"
+
+#define IDLE_MAX 64			/* opened sandboxes that nobody uses just now */
+
+struct own_box {
+	struct box pub;
+	TAILQ_ENTRY(own_box) link;
+	unsigned refs;
+	bool listed;
+	char **secrets;
+};
+
+struct boxes {
+	struct atoll *a;
+	struct atoll_sessions *sessions;
+	char *owner;
+	const char *environment;
+	pthread_mutex_t lock;
+	unsigned refs;
+	TAILQ_HEAD(own_list, own_box) open;	/* the one used last first */
+	size_t n_open;
+};
+
+static int fail(struct atoll_error *e, int no, const char *text)
+{
+	e->no = no;
+	e->status = 0;
+	(void)snprintf(e->text, sizeof e->text, "%s", text);
+	return -no;
+}
+
+struct boxes *boxes_new(struct atoll *a, struct atoll_sessions *sessions, const char *owner, const char *environment)
+{
+	struct boxes *b = calloc(1, sizeof *b);
+
+	if (!b || !(b->owner = strdup(owner))) {
+		free(b);
+		atoll_free(a);
+		return NULL;
+	}
+	b->a = a;
+	b->sessions = sessions;
+	b->environment = environment;
+	b->refs = 1;
+	TAILQ_INIT(&b->open);
+	(void)pthread_mutex_init(&b->lock, NULL);
+	return b;
+}
+
+struct atoll *boxes_client(struct boxes *b)
+{
+	return b->a;
+}
+
+static void secrets_free(char **v)
+{
+	for (size_t i = 0; v && v[i]; i++) {
+		explicit_bzero(v[i], strlen(v[i]));
+		free(v[i]);
+	}
+	free(v);
+}
+
+static void box_free(struct own_box *o)
+{
+	secrets_free(o->secrets);
+	atoll_sandbox_free(o->pub.sb);
+	free(o);
+}
+
+void boxes_ref(struct boxes *b)
+{
+	(void)pthread_mutex_lock(&b->lock);
+	b->refs++;
+	(void)pthread_mutex_unlock(&b->lock);
+}
+
+void boxes_unref(struct boxes *b)
+{
+	struct own_box *o;
+
+	if (!b)
+		return;
+	(void)pthread_mutex_lock(&b->lock);
+	bool last = --b->refs == 0;
+
+	(void)pthread_mutex_unlock(&b->lock);
+	if (!last)
+		return;
+	while ((o = TAILQ_FIRST(&b->open))) {
+		TAILQ_REMOVE(&b->open, o, link);
+		box_free(o);
+	}
+	atoll_free(b->a);
+	(void)pthread_mutex_destroy(&b->lock);
+	free(b->owner);
+	free(b);
+}
+
+/* --- opened sandboxes; the lock is held in those that end with _locked ---------------------------------------- */
+
+static void unlist_locked(struct boxes *b, struct own_box *o)
+{
+	TAILQ_REMOVE(&b->open, o, link);
+	b->n_open--;
+	o->listed = false;
+	if (o->refs == 0)
+		box_free(o);
+}
+
+static struct own_box *find_locked(struct boxes *b, const char *id)
+{
+	struct own_box *o;
+
+	TAILQ_FOREACH(o, &b->open, link) {
+		if (strcmp(o->pub.id, id) == 0)
+			return o;
+	}
+	return NULL;
+}
+
+static void trim_locked(struct boxes *b)
+{
+	struct own_box *o, *before;
+
+	for (o = TAILQ_LAST(&b->open, own_list); o && b->n_open > IDLE_MAX; o = before) {
+		before = TAILQ_PREV(o, own_list, link);
+		if (o->refs == 0)
+			unlist_locked(b, o);
+	}
+}
+
+static struct box *lend_locked(struct boxes *b, struct own_box *o)
+{
+	TAILQ_REMOVE(&b->open, o, link);
+	TAILQ_INSERT_HEAD(&b->open, o, link);
+	o->refs++;
+	return &o->pub;
+}
+
+/* sb is taken. Another thread may have opened the same one meanwhile: then that is used. */
+static int list_new(struct boxes *b, struct atoll_sandbox *sb, struct box **ret, struct atoll_error *e)
+{
+	struct own_box *o = calloc(1, sizeof *o);
+
+	if (!o) {
+		atoll_sandbox_free(sb);
+		return fail(e, ENOMEM, "out of memory");
+	}
+	o->pub = (struct box) { .sb = sb, .id = atoll_sandbox_id(sb) };
+	(void)pthread_mutex_lock(&b->lock);
+	struct own_box *other = find_locked(b, o->pub.id);
+
+	if (!other) {
+		TAILQ_INSERT_HEAD(&b->open, o, link);
+		b->n_open++;
+		o->listed = true;
+	}
+	*ret = lend_locked(b, other ? other : o);
+	trim_locked(b);
+	(void)pthread_mutex_unlock(&b->lock);
+	if (other)
+		box_free(o);
+	return 0;
+}
+
+int boxes_open(struct boxes *b, const char *id, struct box **ret, struct atoll_error *e)
+{
+	struct atoll_sandbox *sb;
+
+	(void)pthread_mutex_lock(&b->lock);
+	struct own_box *o = find_locked(b, id);
+
+	if (o)
+		*ret = lend_locked(b, o);
+	(void)pthread_mutex_unlock(&b->lock);
+	if (o)
+		return 0;
+	if (atoll_sandbox_open(b->a, id, &sb, e) < 0)
+		return -e->no;
+	return list_new(b, sb, ret, e);
+}
+
+void boxes_put(struct boxes *b, struct box *box)
+{
+	struct own_box *o = (struct own_box *)box;	/* its first member */
+
+	if (!o)
+		return;
+	(void)pthread_mutex_lock(&b->lock);
+	if (--o->refs == 0 && !o->listed)
+		box_free(o);
+	else
+		trim_locked(b);
+	(void)pthread_mutex_unlock(&b->lock);
+}
+
+void boxes_forget(struct boxes *b, const char *id)
+{
+	(void)pthread_mutex_lock(&b->lock);
+	struct own_box *o = find_locked(b, id);
+
+	if (o)
+		unlist_locked(b, o);
+	(void)pthread_mutex_unlock(&b->lock);
+}
+
+void box_hide(struct boxes *b, struct box *box, const char *const *texts, size_t n)
+{
+	struct own_box *o = (struct own_box *)box;
+	char **v = calloc(n + 1, sizeof *v);
+
+	for (size_t i = 0; v && i < n; i++)
+		v[i] = strdup(texts[i]);
+	(void)pthread_mutex_lock(&b->lock);
+	bool first = v && !o->secrets;	/* whoever came first: the pointer must not change under a reader */
+
+	if (first) {
+		o->secrets = v;
+		o->pub.secrets = (const char *const *)v;
+	}
+	(void)pthread_mutex_unlock(&b->lock);
+	if (!first)
+		secrets_free(v);
+}
+
+/* --- sessions ------------------------------------------------------------------------------------------------ */
+
+int boxes_session(struct boxes *b, const char *agent, const char *id, const char *lost, char ret_id[BOXES_SESSION_SIZE], struct box **ret,
+	bool *ret_anew, struct atoll_error *e)
+{
+	struct atoll_session_spec spec = { .owner = b->owner, .agent_id = agent, .environment = b->environment };
+	struct atoll_session s = { .id = "" };
+	struct atoll_sandbox *sb;
+
+	*ret_anew = false;
+	if (!id && atoll_session_get_or_create(b->sessions, b->a, &spec, &s, e) < 0)
+		return -e->no;
+	if (atoll_session_open(b->sessions, b->a, b->owner, id ? id : s.id, lost, &sb, ret_anew, e) < 0)
+		return -e->no;
+	(void)snprintf(ret_id, BOXES_SESSION_SIZE, "%s", id ? id : s.id);
+	return list_new(b, sb, ret, e);
+}
+
+void boxes_written(struct boxes *b, const char *id)
+{
+	atoll_session_written(b->sessions, id);
+}
+
+int boxes_session_end(struct boxes *b, const char *agent, struct atoll_error *e)
+{
+	size_t n = atoll_sessions_list(b->sessions, b->owner, NULL, 0);
+	autofree struct atoll_session *v = calloc(n + 1, sizeof *v);
+
+	n = v ? atoll_sessions_list(b->sessions, b->owner, v, n) : 0;
+	for (size_t i = 0; i < n; i++) {
+		if (strcmp(v[i].agent_id, agent) != 0)
+			continue;
+		boxes_forget(b, v[i].sandbox_id);
+		return atoll_session_destroy(b->sessions, b->a, b->owner, v[i].id, e);
+	}
+	return fail(e, ENOENT, "there is no such session");
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* mcp/boxes: the sandboxes that are in use for one caller: those that were named, and those of its sessions.
+ *
+ * Opening a sandbox costs a call, so it is done once and kept. Any thread may use it. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "client/atoll.h"
+
+struct boxes;
+
+struct box {				/* lent by the functions below, given back by boxes_put() */
+	struct atoll_sandbox *sb;
+	const char *id;
+	const char *const *secrets;	/* texts that are not to be shown; NULL-terminated; NULL: not asked for yet */
+};
+
+#define BOXES_SESSION_SIZE 64
+
+/* Owns a, which has been set up to be used by threads; sessions is borrowed, and those of `owner` in it are the caller's; environment: the
+ * template of those that begin here, NULL: as sessions has it. Reference counted. NULL:
+ * memory; a is freed. */
+struct boxes *boxes_new(struct atoll *a, struct atoll_sessions *sessions, const char *owner, const char *environment);
+void boxes_ref(struct boxes *b);
+void boxes_unref(struct boxes *b);	/* NULL is fine. Sandboxes live on */
+struct atoll *boxes_client(struct boxes *b);
+
+int boxes_open(struct boxes *b, const char *id, struct box **ret, struct atoll_error *e);
+
+/* The sandbox of session `id`, or without one of the session of that agent, which is begun if need be. lost: the sandbox that is known to be
+ * gone, or NULL. *ret_anew: it is another one than the session had before. -ENOENT: no such session; -EDQUOT: there are too many. */
+int boxes_session(struct boxes *b, const char *agent, const char *id, const char *lost, char ret_id[BOXES_SESSION_SIZE], struct box **ret,
+	bool *ret_anew, struct atoll_error *e);
+int boxes_session_end(struct boxes *b, const char *agent, struct atoll_error *e);	/* its sandbox too; -ENOENT */
+void boxes_written(struct boxes *b, const char *id);	/* results of that session that were kept hold no more */
+
+void boxes_put(struct boxes *b, struct box *box);	/* NULL is fine */
+
+/* It does not answer: not to be lent again. The next one to want it opens it anew, or finds that it is gone. */
+void boxes_forget(struct boxes *b, const char *id);
+
+/* Texts of that sandbox that are not to be shown: copied. */
+void box_hide(struct boxes *b, struct box *box, const char *const *texts, size_t n);

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* mcp/rpc: what a message may look like. */
+#include "mcp/rpc.h"
+
+#include <string.h>
+
+#define DEPTH_MAX 64
+#define METHOD_MAX 256
+
+/* jansson recurses once per level and allows 2048 of them. */
+static bool too_deep(struct str s)
+{
+	size_t depth = 0;
+	bool in_string = false;
+
+	for (size_t i = 0; i < s.n; i++) {
+		char c = s.p[i];
+
+		if (in_string) {
+			if (c == '\\')
+				i++;
+			else if (c == '"')
+				in_string = false;
+		} else if (c == '"') {
+			in_string = true;
+		} else if (c == '{' || c == '[') {
+			if (++depth > DEPTH_MAX)
+				return true;
+		} else if ((c == '}' || c == ']') && depth) {
+			depth--;
+		}
+	}
+	return false;
+}
+
+json_t *rpc_error(const json_t *id, int code, const char *message, json_t *data)
+{
+	json_t *error = json_pack("{s:i,s:s,s:o*}", "code", code, "message", message, "data", data);
+
+	if (!error)	/* a piece of the client's own text may be in it: cut or broken UTF-8 is not JSON */
+		error = json_pack("{s:i,s:s}", "code", code, "message", "request refused");
+	return json_pack("{s:s,s:o,s:o}", "jsonrpc", "2.0", "id", id ? json_deep_copy(id) : json_null(), "error", error);
+}
+
+json_t *rpc_result(const json_t *id, json_t *result)
+{
+	return json_pack("{s:s,s:o,s:o}", "jsonrpc", "2.0", "id", json_deep_copy(id), "result", result);
+}
+
+json_t *rpc_notification(const char *method, json_t *params)
+{
+	return json_pack("{s:s,s:s,s:o*}", "jsonrpc", "2.0", "method", method, "params", params);
+}
+
+json_t *rpc_parse(struct str text, json_t **ret_error)
+{
+	json_error_t je;
+	json_t *j = NULL;
+
+	if (too_deep(text)) {
+		*ret_error = rpc_error(NULL, RPC_PARSE_ERROR, "Parse error: nested too deeply", NULL);
+		return NULL;
+	}
+	j = json_loadb(text.p ? text.p : "", text.n, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &je);
+	if (!j) {
+		*ret_error = rpc_error(NULL, RPC_PARSE_ERROR, "Parse error: not valid JSON", NULL);
+		return NULL;
+	}
+	const char *why = NULL;
+
+	if (json_is_array(j) && json_array_size(j) == 0)
+		why = "Invalid Request: an empty batch";
+	else if (json_is_array(j) && json_array_size(j) > RPC_BATCH_MAX)
+		why = "Invalid Request: too many messages in one batch";
+	else if (!json_is_array(j) && !json_is_object(j))
+		why = "Invalid Request: a message is an object";
+	if (!why)
+		return j;
+	*ret_error = rpc_error(NULL, RPC_INVALID_REQUEST, why, NULL);
+	json_decref(j);
+	return NULL;
+}
+
+static bool is_response(const json_t *j)
+{
+	return json_object_get(j, "result") || json_object_get(j, "error");
+}
+
+static const char *what_is_wrong(const json_t *j, const struct rpc_msg *m, const json_t *method)
+{
+	const char *version = json_string_value(json_object_get(j, "jsonrpc"));
+	const json_t *params = json_object_get(j, "params");
+
+	if (!version || strcmp(version, "2.0") != 0)
+		return "Invalid Request: field 'jsonrpc' must be \"2.0\"";
+	if (m->id && !json_is_string(m->id) && !json_is_integer(m->id))
+		return "Invalid Request: field 'id' must be a string or an integer";
+	if (!method)
+		return is_response(j) ? NULL : "Invalid Request: field 'method' is missing";
+	if (!json_is_string(method) || json_string_length(method) == 0 || json_string_length(method) > METHOD_MAX)
+		return "Invalid Request: field 'method' must be a string";
+	if (is_response(j))
+		return "Invalid Request: both a request and a response";
+	if (params && !json_is_object(params))
+		return "Invalid Request: field 'params' must be an object";
+	return NULL;
+}
+
+bool rpc_read(json_t *j, struct rpc_msg *ret, json_t **ret_error)
+{
+	if (!json_is_object(j)) {
+		*ret_error = rpc_error(NULL, RPC_INVALID_REQUEST, "Invalid Request: a message is an object", NULL);
+		return false;
+	}
+	json_t *method = json_object_get(j, "method");
+
+	*ret = (struct rpc_msg) { .id = json_object_get(j, "id"), .method = json_string_value(method), .params = json_object_get(j, "params") };
+	const char *why = what_is_wrong(j, ret, method);
+
+	if (why) {
+		bool known = json_is_string(ret->id) || json_is_integer(ret->id);
+
+		*ret_error = rpc_error(known ? ret->id : NULL, RPC_INVALID_REQUEST, why, NULL);
+		return false;
+	}
+	ret->kind = !method ? RPC_RESPONSE : ret->id ? RPC_REQUEST : RPC_NOTIFICATION;
+	return true;
+}

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* mcp/run: what tools have in common: arguments, the sandbox that is meant, results, failures, the policy. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/str.h"
+#include "http/json.h"
+#include "mcp/redact.h"
+#include "mcp/tools.h"
+
+#define TEXT_MAX (16u * 1024 * 1024)
+#define OUTPUT_EVERY_MS 200		/* progress of work that says much */
+#define TAIL_MAX 400
+
+const char *run_str(const struct tool_run *r, const char *name)
+{
+	return json_string_value(json_object_get(r->args, name));
+}
+
+int64_t run_int(const struct tool_run *r, const char *name, int64_t otherwise)
+{
+	const json_t *v = json_object_get(r->args, name);
+
+	return json_is_number(v) ? (int64_t)json_number_value(v) : otherwise;
+}
+
+bool run_bool(const struct tool_run *r, const char *name)
+{
+	return json_is_true(json_object_get(r->args, name));
+}
+
+unsigned run_timeout_ms(const struct tool_run *r)
+{
+	return (unsigned)run_int(r, "timeout_ms", run_int(r, "timeout", r->host->timeout_ms));
+}
+
+struct atoll_pair *run_pairs(const struct tool_run *r, const char *name, size_t *ret_n)
+{
+	json_t *o = json_object_get(r->args, name), *v;
+	struct atoll_pair *pairs = calloc(json_object_size(o) + 1, sizeof *pairs);
+	const char *key;
+	size_t n = 0;
+
+	json_object_foreach(o, key, v)
+		if (pairs)
+			pairs[n++] = (struct atoll_pair) { key, json_string_value(v) };
+	*ret_n = n;
+	return pairs;
+}
+
+/* --- results ------------------------------------------------------------------------------------------------- */
+
+/* How long the UTF-8 sequence at p is; 0: it is none. */
+static size_t utf8_len(const unsigned char *p, size_t n)
+{
+	size_t len = p[0] < 0x80 ? 1 : p[0] >= 0xc2 && p[0] < 0xe0 ? 2 : p[0] >= 0xe0 && p[0] < 0xf0 ? 3 : p[0] >= 0xf0 && p[0] < 0xf5 ? 4 : 0;
+
+	if (len == 0 || len > n)
+		return 0;
+	for (size_t i = 1; i < len; i++) {
+		if ((p[i] & 0xc0) != 0x80)
+			return 0;
+	}
+	if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) || (p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] > 0x8f))
+		return 0;
+	return len;
+}
+
+json_t *run_string(const char *text, size_t n)
+{
+	json_t *j = n <= TEXT_MAX && !memchr(text, '\0', n) ? json_stringn(text, n) : NULL;
+	autobuf struct buf b = BUF_INIT(TEXT_MAX * 3 + 64);
+
+	if (j)
+		return j;
+	for (size_t i = 0; i < n && b.n < TEXT_MAX;) {
+		size_t len = utf8_len((const unsigned char *)text + i, n - i);
+
+		if (len == 0 || text[i] == '\0') {
+			buf_z(&b, "\xef\xbf\xbd");
+			i++;
+		} else {
+			buf_put(&b, text + i, len);
+			i += len;
+		}
+	}
+	return json_stringn(b.p ? b.p : "", b.n);
+}
+
+void run_text(struct tool_run *r, const char *text, size_t n)
+{
+	json_array_append_new(r->content, json_pack("{s:s,s:o}", "type", "text", "text", run_string(text, n)));
+}
+
+void run_say(struct tool_run *r, const char *fmt, ...)
+{
+	char text[1024];
+	va_list ap;
+
+	va_start(ap, fmt);
+	int n = vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	run_text(r, text, n < (int)sizeof text ? (size_t)n : sizeof text - 1);
+}
+
+void run_image(struct tool_run *r, const char *mime, const char *base64)
+{
+	json_array_append_new(r->content, json_pack("{s:s,s:s,s:s}", "type", "image", "data", base64, "mimeType", mime));
+}
+
+void run_set(struct tool_run *r, const char *name, json_t *value)
+{
+	if (!r->structured)
+		r->structured = json_object();
+	json_object_set_new(r->structured, name, value);
+}
+
+void run_fail(struct tool_run *r, const char *fmt, ...)
+{
+	char text[1024];
+	va_list ap;
+
+	va_start(ap, fmt);
+	int n = vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	r->is_error = true;
+	run_text(r, text, n < (int)sizeof text ? (size_t)n : sizeof text - 1);
+}
+
+static const struct {
+	int no;
+	const char *code, *remedy;
+} remedies[] = {
+	{ ECANCELED, "CANCELLED", "The call was given up by the client; what ran inside has been interrupted." },
+	{ ETIMEDOUT, "TIMEOUT", "Give a larger timeout, do the work in smaller steps, or start it in the background." },
+	{ ENOMEM, "MEMORY_LIMIT", "Use less memory at a time, or a sandbox with more of it." },
+	{ ESRCH, "SANDBOX_UNAVAILABLE", "The sandbox has ended. Leave sandbox_id out, or make a new one with create_sandbox." },
+	{ ENOENT, "NOT_FOUND", "Check the name: list_sandboxes, list_files and list_processes tell what there is." },
+	{ EACCES, "NOT_ALLOWED", "The credentials are not good for this." },
+	{ EPERM, "NOT_ALLOWED", "The API key may not do this." },
+	{ EDQUOT, "LIMIT_REACHED", "End sessions or sandboxes that are no longer needed." },
+	{ EAGAIN, "LIMIT_REACHED", "Wait a little, or end sandboxes that are no longer needed." },
+	{ EINVAL, "INVALID_ARGUMENT", "Change the arguments." },
+	{ EFBIG, "TOO_LARGE", "Ask for less at a time." },
+	{ ENOSPC, "DISK_FULL", "Remove files inside the sandbox." },
+	{ ECONNREFUSED, "SERVER_UNAVAILABLE", "Try again in a moment." },
+	{ ECONNRESET, "SERVER_UNAVAILABLE", "The connection broke; look whether the work was done before it is repeated." },
+};
+
+int run_failed(struct tool_run *r, const struct atoll_error *e)
+{
+	const char *code = "FAILED", *remedy = "";
+
+	for (size_t i = 0; i < ARRAY_LEN(remedies); i++) {
+		if (remedies[i].no == e->no) {
+			code = remedies[i].code;
+			remedy = remedies[i].remedy;
+			break;
+		}
+	}
+	r->no = e->no;
+	r->unreached = e->no == ESRCH && e->status == 502;
+	autofree char *text = redact_urls(e->text);
+
+	run_fail(r, "%s: %s.%s%s", code, text ? text : "", *remedy ? " " : "", remedy);
+	return -1;
+}
+
+/* --- the sandbox --------------------------------------------------------------------------------------------- */
+
+static const char *either(const struct tool_run *r, const char *a, const char *b)
+{
+	const char *v = run_str(r, a);
+
+	v = v ? v : run_str(r, b);
+	return v && *v ? v : NULL;
+}
+
+/* Values of the sandbox's own environment whose names say that they are secret. */
+static void learn_secrets(struct tool_run *r)
+{
+	const char *const argv[] = { "/usr/bin/env", "-0", NULL };
+	struct atoll_command cmd = { .argv = argv, .timeout_ms = 10000 };
+	const char *found[64];
+	struct atoll_output *out;
+	struct atoll_error e;
+
+	if (atoll_command_run(r->box->sb, &cmd, NULL, NULL, &out, &e) < 0)
+		return;
+	size_t n = redact_env((char *)out->out, out->n_out, found, ARRAY_LEN(found));
+
+	box_hide(r->host->boxes, r->box, found, n);
+	atoll_output_free(out);
+}
+
+struct box *run_box(struct tool_run *r)
+{
+	const char *id = either(r, "sandbox_id", "sandboxId"), *session = either(r, "session_id", "sessionId");
+	struct atoll_error e = { 0 };
+	bool anew = false;
+	int rc;
+
+	if (r->box)
+		return r->box;
+	if (id)
+		rc = boxes_open(r->host->boxes, id, &r->box, &e);
+	else
+		rc = boxes_session(r->host->boxes, r->agent, session, r->lost[0] ? r->lost : NULL, r->session, &r->box, &anew, &e);
+	if (rc < 0) {
+		r->box = NULL;
+		(void)run_failed(r, &e);
+		r->unreached = false;
+		return NULL;
+	}
+	r->anew = r->anew || anew;
+	if (!id)
+		run_set(r, "sessionId", json_string(r->session));
+	if (r->host->redact && !r->box->secrets)
+		learn_secrets(r);
+	return r->box;
+}
+
+/* --- the policy ---------------------------------------------------------------------------------------------- */
+
+static bool decide(struct tool_run *r, const struct atoll_verdict *v)
+{
+	if (v->severity == ATOLL_SEVERITY_NONE)
+		return true;
+	if (r->host->audit)
+		r->host->audit(r->user, v->allowed ? "agent.warned" : "agent.refused", NULL, r->session, json_pack("{s:s,s:s,s:s,s:s}", "tool",
+			r->tool->name, "rule", v->rule, "severity", atoll_severity_name(v->severity), "reason", v->reason));
+	if (v->allowed)
+		return true;
+	r->outcome = "refused";
+	run_fail(r, "%s: %s (rule %s, severity %s). Nothing was executed.", ATOLL_REFUSED, v->reason, v->rule, atoll_severity_name(v->severity));
+	run_set(r, "policy", json_pack("{s:s,s:s,s:s}", "rule", v->rule, "severity", atoll_severity_name(v->severity), "reason", v->reason));
+	return false;
+}
+
+bool run_may_command(struct tool_run *r, const char *command)
+{
+	struct atoll_verdict v;
+
+	if (!r->host->policy)
+		return true;
+	atoll_policy_command(r->host->policy, r->host->key, command, &v);
+	return decide(r, &v);
+}
+
+bool run_may_code(struct tool_run *r, const char *language, const char *code)
+{
+	struct atoll_verdict v;
+
+	if (!r->host->policy)
+		return true;
+	atoll_policy_code(r->host->policy, r->host->key, language, code, &v);
+	return decide(r, &v);
+}
+
+bool run_may_file(struct tool_run *r, const char *operation, const char *path)
+{
+	struct atoll_verdict v;
+
+	if (!r->host->policy)
+		return true;
+	atoll_policy_file(r->host->policy, r->host->key, operation, path, &v);
+	return decide(r, &v);
+}
+
+/* --- progress ------------------------------------------------------------------------------------------------ */
+
+int run_output(struct tool_run *r, const char *text, size_t n)
+{
+	uint64_t now = clock_mono_ms();
+
+	r->shown = true;
+	if (r->progress && now - r->told_ms >= OUTPUT_EVERY_MS) {
+		char tail[TAIL_MAX + 1];
+		size_t k = n < TAIL_MAX ? n : TAIL_MAX;
+		json_t *clean;
+
+		memcpy(tail, text + n - k, k);
+		while (k > 0 && (tail[k - 1] == '\n' || tail[k - 1] == '\r'))
+			k--;
+		clean = run_string(tail, k);
+		if (clean && r->host->redact)
+			clean = redact_string(clean, r->box ? r->box->secrets : NULL);
+		r->told_ms = now;
+		r->progress(r->user, ++r->steps, clean ? json_string_value(clean) : "");
+		json_decref(clean);
+	}
+	return r->stopped && r->stopped(r->user) ? 1 : 0;
+}

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* mcp/tools: the table as JSON, and the frame of a call. */
+#include "mcp/tools.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/str.h"
+#include "http/json.h"
+#include "mcp/redact.h"
+#include "mcp/schema.h"
+
+#define TOOLS_MAX 64
+#define HEARTBEAT_MS 5000		/* progress of work that says nothing */
+
+static const struct tool *const groups[] = { tools_code, tools_process, tools_files, tools_sandbox, tools_git };
+
+static struct {
+	const struct tool *v[TOOLS_MAX];
+	json_t *input[TOOLS_MAX];
+	size_t n;
+	json_t *mcp, *openai, *anthropic;
+} all;
+
+static _Thread_local struct tool_run *running;
+
+/* --- the table ----------------------------------------------------------------------------------------------- */
+
+static json_t *schema_of(const char *text, const char *name, struct err *e)
+{
+	autofree char *copy = str_dup(str_of(text));
+	json_error_t je;
+
+	for (char *p = copy; p && *p; p++) {
+		if (*p == '\'')
+			*p = '"';
+	}
+	json_t *j = copy ? json_loads(copy, JSON_REJECT_DUPLICATES, &je) : NULL;
+
+	if (!j)
+		(void)err_set(e, EINVAL, "schema of tool '%s': %s at %d", name, copy ? je.text : "out of memory", copy ? je.position : 0);
+	return j;
+}
+
+static json_t *hints_of(const struct tool *t)
+{
+	return json_pack("{s:s,s:b,s:b,s:b,s:b}", "title", t->title, "readOnlyHint", !!(t->hints & TOOL_READS), "destructiveHint",
+		!!(t->hints & TOOL_DESTROYS), "idempotentHint", !!(t->hints & (TOOL_READS | TOOL_REPEATS)), "openWorldHint", 1);
+}
+
+static int add(const struct tool *t, struct err *e)
+{
+	json_t *in = schema_of(t->input, t->name, e);
+	json_t *out = t->output ? schema_of(t->output, t->name, e) : NULL;
+
+	if (!in || (t->output && !out) || all.n == TOOLS_MAX) {
+		json_decref(in);
+		json_decref(out);
+		return e->no ? -e->no : err_set(e, E2BIG, "too many tools");
+	}
+	all.v[all.n] = t;
+	all.input[all.n++] = in;
+	json_array_append_new(all.mcp, json_pack("{s:s,s:s,s:s,s:O,s:o*,s:o}", "name", t->name, "title", t->title, "description", t->description,
+		"inputSchema", in, "outputSchema", out, "annotations", hints_of(t)));
+	json_array_append_new(all.openai, json_pack("{s:s,s:{s:s,s:s,s:O}}", "type", "function", "function", "name", t->name, "description",
+		t->description, "parameters", in));
+	json_array_append_new(all.anthropic, json_pack("{s:s,s:s,s:O}", "name", t->name, "description", t->description, "input_schema", in));
+	return 0;
+}
+
+int tools_open(struct err *e)
+{
+	if (all.n)
+		return 0;
+	all.mcp = json_array();
+	all.openai = json_array();
+	all.anthropic = json_array();
+	for (size_t g = 0; g < ARRAY_LEN(groups); g++) {
+		for (const struct tool *t = groups[g]; t->name; t++) {
+			if (add(t, e) < 0)
+				return -e->no;
+		}
+	}
+	return 0;
+}
+
+static size_t find_index(const char *name)
+{
+	size_t i = 0;
+
+	while (i < all.n && strcmp(all.v[i]->name, name) != 0)
+		i++;
+	return i;
+}
+
+const struct tool *tool_find(const char *name)
+{
+	size_t i = find_index(name);
+
+	return i < all.n ? all.v[i] : NULL;
+}
+
+json_t *tools_list(const char *format)
+{
+	if (strcmp(format, "mcp") == 0)
+		return all.mcp;
+	if (strcmp(format, "openai") == 0)
+		return all.openai;
+	return strcmp(format, "anthropic") == 0 ? all.anthropic : NULL;
+}
+
+/* --- a call -------------------------------------------------------------------------------------------------- */
+
+bool tool_stopping(void *user)
+{
+	struct tool_run *r = running;
+
+	(void)user;
+	if (!r)
+		return false;
+	uint64_t now = clock_mono_ms();
+
+	if (r->progress && now - r->told_ms >= HEARTBEAT_MS) {
+		char text[64];
+
+		r->told_ms = now;
+		(void)snprintf(text, sizeof text, "still running after %llu s", (unsigned long long)((now - r->began_ms) / 1000));
+		r->progress(r->user, ++r->steps, text);
+	}
+	return r->stopped && r->stopped(r->user);
+}
+
+static void start_over(struct tool_run *r)
+{
+	json_decref(r->content);
+	json_decref(r->structured);
+	r->content = json_array();
+	r->structured = NULL;
+	r->is_error = false;
+	r->unreached = false;
+	r->no = 0;
+}
+
+static void run_once(struct tool_run *r)
+{
+	start_over(r);
+	running = r;
+	r->tool->run(r);
+	running = NULL;
+}
+
+static void note(struct tool_run *r)
+{
+	const char *outcome = r->outcome ? r->outcome : r->no == ECANCELED ? "cancelled" : r->is_error ? "error" : "ok";
+
+	if (r->host->audit)
+		r->host->audit(r->user, "mcp.tool", r->box ? r->box->id : NULL, r->session,
+			json_pack("{s:s,s:s,s:I}", "tool", r->tool->name, "outcome", outcome, "ms", (json_int_t)(clock_mono_ms() - r->began_ms)));
+}
+
+static void put_box(struct tool_run *r)
+{
+	boxes_put(r->host->boxes, take_ptr(&r->box));
+}
+
+json_t *tool_call(struct tool_run *r)
+{
+	struct err e = ERR_INIT;
+	size_t i = find_index(r->tool->name);
+
+	r->began_ms = r->told_ms = clock_mono_ms();
+	if (schema_check(all.input[i], r->args, &e) < 0) {
+		start_over(r);
+		run_fail(r, "%s", e.text);
+		r->outcome = "refused";
+	} else {
+		run_once(r);
+		/* What was open here has ended or is paused: nothing was done. Opened anew it is resumed, or it is known to be gone. */
+		if (r->unreached && r->box && !r->shown && !(r->stopped && r->stopped(r->user))) {
+			(void)snprintf(r->lost, sizeof r->lost, "%s", r->box->id);
+			boxes_forget(r->host->boxes, r->box->id);
+			put_box(r);
+			run_once(r);
+		}
+	}
+	if (r->anew && !r->is_error)
+		run_say(r, "Note: the sandbox that this session had is gone; a new one was started. Files and variables of before are not in it.");
+	if (r->structured && r->box && !json_object_get(r->structured, "sandboxId"))
+		run_set(r, "sandboxId", json_string(r->box->id));
+	if (r->session[0] && !(r->tool->hints & TOOL_READS))
+		boxes_written(r->host->boxes, r->session);
+	note(r);
+	json_t *result = json_pack("{s:o,s:b}", "content", take_ptr(&r->content), "isError", r->is_error);
+
+	if (r->structured)
+		json_object_set_new(result, "structuredContent", take_ptr(&r->structured));
+	if (result && r->host->redact)
+		redact_json(result, r->box ? r->box->secrets : NULL);
+	put_box(r);
+	return result;
+}

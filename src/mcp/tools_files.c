@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* mcp/tools_files: files of the sandbox, byte for byte: text as text, all else as base64. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/fd.h"
+#include "base/str.h"
+#include "http/json.h"
+#include "mcp/tools.h"
+
+#define READ_MAX (8u * 1024 * 1024)
+#define CONTENT_MAX "12582912"
+
+static const char *image_type(const char *p, size_t n)
+{
+	if (n > 8 && memcmp(p, "\x89PNG\r\n\x1a\n", 8) == 0)
+		return "image/png";
+	if (n > 3 && memcmp(p, "\xff\xd8\xff", 3) == 0)
+		return "image/jpeg";
+	if (n > 6 && (memcmp(p, "GIF87a", 6) == 0 || memcmp(p, "GIF89a", 6) == 0))
+		return "image/gif";
+	return n > 12 && memcmp(p, "RIFF", 4) == 0 && memcmp(p + 8, "WEBP", 4) == 0 ? "image/webp" : NULL;
+}
+
+static void show_bytes(struct tool_run *r, const char *path, const char *p, size_t n)
+{
+	autobuf struct buf b = BUF_INIT(READ_MAX * 2);
+	const char *image = image_type(p, n);
+
+	base64_encode(&b, (struct str) { p, n }, true);
+	const char *text = buf_cstr(&b);
+
+	run_set(r, "encoding", json_string("base64"));
+	if (image) {
+		run_image(r, image, text ? text : "");
+	} else {
+		autofree char *uri = str_fmt("file://%s", path);
+
+		json_array_append_new(r->content, json_pack("{s:s,s:{s:s,s:s,s:s}}", "type", "resource", "resource", "uri", uri ? uri : "file:", "mimeType",
+			"application/octet-stream", "blob", text ? text : ""));
+	}
+}
+
+static void read_path(struct tool_run *r, const char *path)
+{
+	size_t max = (size_t)run_int(r, "max_bytes", READ_MAX), n;
+	char *p;
+	struct atoll_error e;
+
+	if (!run_may_file(r, "read", path) || !run_box(r))
+		return;
+	if (atoll_file_get(r->box->sb, path, run_str(r, "user"), max, &p, &n, &e) < 0) {
+		(void)run_failed(r, &e);
+		return;
+	}
+	json_t *text = memchr(p, '\0', n) ? NULL : json_stringn(p, n);	/* NULL: not UTF-8 */
+
+	run_set(r, "path", json_string(path));
+	run_set(r, "size", json_integer((json_int_t)n));
+	if (text) {
+		run_set(r, "encoding", json_string("utf-8"));
+		json_array_append_new(r->content, json_pack("{s:s,s:o}", "type", "text", "text", text));
+	} else {
+		show_bytes(r, path, p, n);
+	}
+	free(p);
+}
+
+static void read_file(struct tool_run *r)
+{
+	read_path(r, run_str(r, "path"));
+}
+
+static void write_path(struct tool_run *r, const char *path)
+{
+	const char *content = run_str(r, "content"), *encoding = run_str(r, "encoding");
+	autobuf struct buf raw = BUF_INIT(READ_MAX * 2);
+	struct str data = str_of(content);
+	struct atoll_error e;
+
+	if (!content) {
+		run_fail(r, "argument 'content' is missing");
+		return;
+	}
+	if (encoding && strcmp(encoding, "base64") == 0) {
+		if (base64_decode(data, &raw) < 0 || raw.bad) {
+			run_fail(r, "argument 'content' is not valid base64");
+			return;
+		}
+		data = buf_view(&raw);
+	}
+	if (!run_may_file(r, "write", path) || !run_box(r))
+		return;
+	if (atoll_file_put(r->box->sb, path, run_str(r, "user"), data.n ? data.p : "", data.n, &e) < 0) {
+		(void)run_failed(r, &e);
+		return;
+	}
+	run_say(r, "Wrote %zu bytes to %s", data.n, path);
+	run_set(r, "path", json_string(path));
+	run_set(r, "size", json_integer((json_int_t)data.n));
+}
+
+static void write_file(struct tool_run *r)
+{
+	write_path(r, run_str(r, "path"));
+}
+
+static void list_path(struct tool_run *r, const char *path)
+{
+	static const char *const types[] = { [ATOLL_FILE] = "file", [ATOLL_DIRECTORY] = "directory", [ATOLL_OTHER] = "other" };
+	struct atoll_entries *l;
+	struct atoll_error e;
+
+	if (!run_may_file(r, "list", path) || !run_box(r))
+		return;
+	if (atoll_dir_list(r->box->sb, path, run_str(r, "user"), (unsigned)run_int(r, "depth", 1), &l, &e) < 0) {
+		(void)run_failed(r, &e);
+		return;
+	}
+	autobuf struct buf text = BUF_INIT(4u * 1024 * 1024);
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < l->n; i++) {
+		const struct atoll_entry *f = &l->v[i];
+
+		buf_fmt(&text, "%s %10llu %s%s\n", f->permissions, (unsigned long long)f->size, f->path, f->type == ATOLL_DIRECTORY ? "/" : "");
+		json_array_append_new(list, json_pack("{s:o,s:o,s:s,s:I}", "name", run_string(f->name, strlen(f->name)), "path", run_string(f->path, strlen(f->path)),
+			"type", types[f->type], "size", (json_int_t)f->size));
+	}
+	if (l->n == 0)
+		run_say(r, "(empty)");
+	else
+		run_text(r, text.p, text.n);
+	run_set(r, "entries", list);
+	atoll_entries_free(l);
+}
+
+static void list_files(struct tool_run *r)
+{
+	const char *path = run_str(r, "path");
+
+	list_path(r, path ? path : ".");
+}
+
+/* upload, download and list of one tool, as some agents know it. */
+static void file_operations(struct tool_run *r)
+{
+	const char *operation = run_str(r, "operation"), *path = run_str(r, "path");
+
+	if (strcmp(operation, "upload") == 0)
+		write_path(r, path);
+	else if (strcmp(operation, "download") == 0)
+		read_path(r, path);
+	else
+		list_path(r, path);
+}
+
+#define P_PATH(what) "'path':{'type':'string','minLength':1,'maxLength':4096,'description':'" what "'}"
+#define P_USER "'user':{'type':'string','maxLength':64,'description':'User to act as; left out: that of the template.'}"
+#define P_ENCODING "'encoding':{'type':'string','enum':['utf-8','base64'],'default':'utf-8','description':'What the content is given in.'}"
+
+const struct tool tools_files[] = {
+	{ "read_file", "Read a file", "Reads a file of the sandbox: text as it is, images as images, all else as base64.",
+		"{'type':'object','properties':{" P_PATH("Absolute, or below the home.") ",'max_bytes':{'type':'integer','minimum':1,'maximum':8388608}," P_USER "," P_SANDBOX "," P_SESSION "},'required':['path'],'additionalProperties':false}",
+		"{'type':'object','properties':{'path':{'type':'string'},'size':{'type':'integer'},'encoding':{'type':'string'}," O_SANDBOX "}}", TOOL_READS, read_file },
+	{ "write_file", "Write a file", "Writes a file of the sandbox, over one that is there; missing directories are made.",
+		"{'type':'object','properties':{" P_PATH("Absolute, or below the home.") ",'content':{'type':'string','maxLength':" CONTENT_MAX "}," P_ENCODING "," P_USER "," P_SANDBOX "," P_SESSION "},'required':['path','content'],'additionalProperties':false}",
+		"{'type':'object','properties':{'path':{'type':'string'},'size':{'type':'integer'}," O_SANDBOX "}}", TOOL_DESTROYS | TOOL_REPEATS, write_file },
+	{ "list_files", "List files", "Lists a directory of the sandbox.",
+		"{'type':'object','properties':{" P_PATH("Directory; left out: the home.") ",'depth':{'type':'integer','minimum':1,'maximum':16,'default':1}," P_USER "," P_SANDBOX "," P_SESSION "},'additionalProperties':false}",
+		"{'type':'object','properties':{'entries':{'type':'array','items':{'type':'object'}}," O_SANDBOX "}}", TOOL_READS, list_files },
+	{ "fileOperations", "File operations", "Uploads text or bytes to a file of the sandbox, downloads one, or lists a directory.",
+		"{'type':'object','properties':{'operation':{'type':'string','enum':['upload','download','list']}," P_PATH("Path in the sandbox") ",'content':{'type':'string','maxLength':" CONTENT_MAX ",'description':'For upload'}," P_ENCODING
+		",'sessionId':{'type':'string','maxLength':128,'description':'Session to use'}},'required':['operation','path'],'additionalProperties':false}",
+		"{'type':'object','properties':{'path':{'type':'string'},'size':{'type':'integer'},'encoding':{'type':'string'},'entries':{'type':'array','items':{'type':'object'}}," O_SANDBOX "}}", TOOL_DESTROYS, file_operations },
+	{ NULL },
+};

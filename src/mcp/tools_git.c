@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* mcp/tools_git: git in the sandbox. Credentials go through the environment of the one command (libatoll), also those that stand in a URL: they
+ * are in no argument, no .git/config, no log. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/fd.h"
+#include "base/str.h"
+#include "http/json.h"
+#include "http/url.h"
+#include "mcp/redact.h"
+#include "mcp/tools.h"
+
+#define GIT_MS 300000
+
+static struct atoll_git git_of(const struct tool_run *r)
+{
+	return (struct atoll_git) { .dir = run_str(r, "path"), .username = run_str(r, "username"), .password = run_str(r, "password"),
+		.timeout_ms = (unsigned)run_int(r, "timeout_ms", GIT_MS) };
+}
+
+static char *decoded(struct str raw)
+{
+	autobuf struct buf out = BUF_INIT(4096);
+
+	return url_decode(raw, false, &out) < 0 || out.bad ? NULL : str_dup(buf_view(&out));
+}
+
+/* Takes "user:token@" out of a URL, if it is there. All of them are to be free()d. */
+static int split_url(const char *url, char **ret_url, char **ret_user, char **ret_password)
+{
+	struct str rest = str_of(url);
+	const char *at = strstr(url, "://");
+
+	*ret_user = *ret_password = NULL;
+	if (at) {
+		str_skip(&rest, (size_t)(at + 3 - url));
+		struct str host = rest, authority = str_cut(&host, '/');
+		const char *end = memrchr(authority.p, '@', authority.n);
+
+		if (end) {
+			struct str password = { authority.p, (size_t)(end - authority.p) }, user = str_cut(&password, ':');
+
+			/* A token alone stands where a name would. */
+			*ret_user = password.p ? decoded(user) : strdup("x-access-token");
+			*ret_password = decoded(password.p ? password : user);
+			*ret_url = str_fmt("%.*s%s", (int)(at + 3 - url), url, end + 1);
+			return *ret_user && *ret_password && *ret_url ? 0 : -EINVAL;
+		}
+	}
+	*ret_url = strdup(url);
+	return *ret_url ? 0 : -ENOMEM;
+}
+
+/* Nothing that is given for a name may be taken for an option. */
+static bool no_option(struct tool_run *r, const char *name)
+{
+	const char *v = run_str(r, name);
+
+	if (!v || v[0] != '-')
+		return true;
+	run_fail(r, "argument '%s' must not begin with '-'", name);
+	return false;
+}
+
+static void forget(char *z)
+{
+	if (z)
+		explicit_bzero(z, strlen(z));
+	free(z);
+}
+
+static void git_clone(struct tool_run *r)
+{
+	struct atoll_git g = git_of(r);
+	char *url = NULL, *user = NULL, *password = NULL;
+	struct atoll_error e;
+
+	if (!no_option(r, "url") || !no_option(r, "branch") || !no_option(r, "path"))
+		return;
+	if (split_url(run_str(r, "url"), &url, &user, &password) < 0) {
+		run_fail(r, "argument 'url' is not a URL that git understands");
+	} else if (run_box(r)) {
+		if (user) {
+			g.username = user;
+			g.password = password;
+		}
+		if (atoll_git_clone(r->box->sb, &g, url, run_str(r, "branch"), (unsigned)run_int(r, "depth", 0), &e) < 0) {
+			(void)run_failed(r, &e);
+		} else {
+			run_say(r, "Cloned %s", url);
+			run_set(r, "url", json_string(url));
+		}
+	}
+	free(url);
+	forget(user);
+	forget(password);
+}
+
+static json_t *status_json(const struct atoll_git_status *s, bool *ret_conflict)
+{
+	json_t *files = json_array();
+
+	*ret_conflict = false;
+	for (size_t i = 0; i < s->n; i++) {
+		const struct atoll_git_file *f = &s->v[i];
+		char code[3] = { f->index, f->tree, '\0' };
+		bool conflict = f->index == 'U' || f->tree == 'U' || strcmp(code, "AA") == 0 || strcmp(code, "DD") == 0;
+
+		*ret_conflict = *ret_conflict || conflict;
+		json_array_append_new(files, json_pack("{s:o,s:s,s:b}", "path", run_string(f->path, strlen(f->path)), "status", code, "conflict", conflict));
+	}
+	return files;
+}
+
+static int show_status(struct tool_run *r, const struct atoll_git *g, bool only_conflicts, struct atoll_error *e)
+{
+	struct atoll_git_status *s;
+	bool conflict;
+
+	if (atoll_git_status(r->box->sb, g, &s, e) < 0)
+		return -e->no;
+	json_t *files = status_json(s, &conflict), *one;
+	size_t i;
+
+	if (!only_conflicts)
+		run_say(r, "On branch %s, %d ahead, %d behind", s->branch ? s->branch : "(none)", s->ahead, s->behind);
+	json_array_foreach(files, i, one) {
+		if (!only_conflicts || json_is_true(json_object_get(one, "conflict")))
+			run_say(r, "%s%s %s", only_conflicts ? "conflict: " : "", json_string_value(json_object_get(one, "status")),
+				json_string_value(json_object_get(one, "path")));
+	}
+	run_set(r, "branch", s->branch ? json_string(s->branch) : json_null());
+	run_set(r, "ahead", json_integer(s->ahead));
+	run_set(r, "behind", json_integer(s->behind));
+	run_set(r, "files", files);
+	run_set(r, "conflict", json_boolean(conflict));
+	atoll_git_status_free(s);
+	return 0;
+}
+
+static void git_status(struct tool_run *r)
+{
+	struct atoll_git g = git_of(r);
+	struct atoll_error e;
+
+	if (run_box(r) && show_status(r, &g, false, &e) < 0)
+		(void)run_failed(r, &e);
+}
+
+static void git_diff(struct tool_run *r)
+{
+	struct atoll_git g = git_of(r);
+	struct atoll_error e;
+	char *text;
+
+	if (!run_box(r))
+		return;
+	if (atoll_git_diff(r->box->sb, &g, run_bool(r, "staged"), &text, &e) < 0) {
+		(void)run_failed(r, &e);
+		return;
+	}
+	if (*text)
+		run_text(r, text, strlen(text));
+	else
+		run_say(r, "(no changes)");
+	run_set(r, "diff", run_string(text, strlen(text)));
+	free(text);
+}
+
+static void git_commit(struct tool_run *r)
+{
+	struct atoll_git g = git_of(r);
+	const json_t *all = json_object_get(r->args, "all");
+	struct atoll_git_commit c = { .message = run_str(r, "message"), .author_name = run_str(r, "author_name"),
+		.author_email = run_str(r, "author_email"), .all = !all || json_is_true(all), .allow_empty = run_bool(r, "allow_empty") };
+	struct atoll_error e;
+
+	if (!run_box(r))
+		return;
+	if (atoll_git_commit(r->box->sb, &g, &c, &e) < 0)
+		(void)run_failed(r, &e);
+	else
+		run_say(r, "Committed");
+}
+
+/* What git left half done is told with the names of the files, so that whoever asked can go on from there. */
+static void failed_with_conflicts(struct tool_run *r, const struct atoll_git *g, const struct atoll_error *why)
+{
+	struct atoll_error e;
+
+	(void)run_failed(r, why);
+	if (why->no == EIO && show_status(r, g, true, &e) == 0 && json_is_true(json_object_get(r->structured, "conflict")))
+		run_say(r, "Mend these files and commit, or go back with: git merge --abort");
+}
+
+static void git_pull(struct tool_run *r)
+{
+	struct atoll_git g = git_of(r);
+	struct atoll_error e;
+
+	if (!no_option(r, "remote") || !no_option(r, "branch") || !run_box(r))
+		return;
+	if (atoll_git_pull(r->box->sb, &g, run_str(r, "remote"), run_str(r, "branch"), &e) < 0)
+		failed_with_conflicts(r, &g, &e);
+	else
+		run_say(r, "Pulled");
+}
+
+static void git_push(struct tool_run *r)
+{
+	struct atoll_git g = git_of(r);
+	struct atoll_error e;
+
+	if (!no_option(r, "remote") || !no_option(r, "branch") || !run_box(r))
+		return;
+	if (atoll_git_push(r->box->sb, &g, run_str(r, "remote"), run_str(r, "branch"), run_bool(r, "set_upstream"), &e) < 0)
+		(void)run_failed(r, &e);
+	else
+		run_say(r, "Pushed");
+}
+
+static void git_branch(struct tool_run *r)
+{
+	struct atoll_git g = git_of(r);
+	const char *name = run_str(r, "name");
+	struct atoll_error e;
+	char *list;
+
+	if (!no_option(r, "name") || !run_box(r))
+		return;
+	if (name && atoll_git_branch(r->box->sb, &g, name, run_bool(r, "create"), &e) < 0) {
+		(void)run_failed(r, &e);
+		return;
+	}
+	if (atoll_git_branches(r->box->sb, &g, &list, &e) < 0) {
+		(void)run_failed(r, &e);
+		return;
+	}
+	run_text(r, list, strlen(list));
+	free(list);
+}
+
+#define P_REPO "'path':{'type':'string','minLength':1,'maxLength':4096,'description':'Directory of the repository.'}"
+#define P_LOGIN "'username':{'type':'string','maxLength':256},'password':{'type':'string','maxLength':4096,'description':'Password or token; used for this one call and kept nowhere.'}"
+#define P_REMOTE "'remote':{'type':'string','maxLength':1024},'branch':{'type':'string','maxLength':256}"
+#define IN(properties, required) "{'type':'object','properties':{" properties "," P_TIMEOUT "," P_SANDBOX "," P_SESSION "},'required':[" required "],'additionalProperties':false}"
+
+const struct tool tools_git[] = {
+	{ "git_clone", "Clone a repository", "Clones a git repository into the sandbox.",
+		IN("'url':{'type':'string','minLength':1,'maxLength':4096},'path':{'type':'string','minLength':1,'maxLength':4096,'description':'Where to; left out: its name, in the home.'},'branch':{'type':'string','maxLength':256},'depth':{'type':'integer','minimum':1,'maximum':1000000}," P_LOGIN, "'url'"),
+		NULL, 0, git_clone },
+	{ "git_status", "Status of a repository", "Branch, and files that are changed, new or in conflict.", IN(P_REPO, "'path'"),
+		"{'type':'object','properties':{'branch':{'type':['string','null']},'ahead':{'type':'integer'},'behind':{'type':'integer'},'conflict':{'type':'boolean'},'files':{'type':'array','items':{'type':'object'}}," O_SANDBOX "}}", TOOL_READS, git_status },
+	{ "git_diff", "Changes of a repository", "What has been changed, as a diff.", IN(P_REPO ",'staged':{'type':'boolean','default':false}", "'path'"),
+		"{'type':'object','properties':{'diff':{'type':'string'}," O_SANDBOX "}}", TOOL_READS, git_diff },
+	{ "git_commit", "Commit", "Commits changes; all of them, new files too, unless told otherwise.",
+		IN(P_REPO ",'message':{'type':'string','minLength':1,'maxLength':65536},'all':{'type':'boolean','default':true},'allow_empty':{'type':'boolean','default':false},'author_name':{'type':'string','maxLength':256},'author_email':{'type':'string','maxLength':256}", "'path','message'"),
+		NULL, 0, git_commit },
+	{ "git_pull", "Pull", "Fetches and merges. Files in conflict are told by name.", IN(P_REPO "," P_REMOTE "," P_LOGIN, "'path'"), NULL, 0, git_pull },
+	{ "git_push", "Push", "Sends commits to a remote.", IN(P_REPO "," P_REMOTE ",'set_upstream':{'type':'boolean','default':false}," P_LOGIN, "'path'"), NULL, TOOL_REPEATS, git_push },
+	{ "git_branch", "Branches", "Lists branches, the current one first; with a name goes to it, or makes it.",
+		IN(P_REPO ",'name':{'type':'string','minLength':1,'maxLength':256},'create':{'type':'boolean','default':false}", "'path'"), NULL, 0, git_branch },
+	{ NULL },
+};

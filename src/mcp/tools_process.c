@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* mcp/tools_process: commands, to their end or in the background, and the processes that they are. */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/rand.h"
+#include "base/str.h"
+#include "http/json.h"
+#include "mcp/tools.h"
+
+#define COMMAND_MAX "262144"
+#define START_MS 10000
+#define LOGS "/tmp/atoll"		/* where background commands write */
+
+static int on_output(void *user, enum atoll_stream which, const void *p, size_t n)
+{
+	(void)which;
+	return run_output(user, p, n);
+}
+
+static void run_command(struct tool_run *r)
+{
+	size_t n_envs;
+	autofree struct atoll_pair *envs = run_pairs(r, "envs", &n_envs);
+	struct atoll_command cmd = { .line = run_str(r, "command"), .cwd = run_str(r, "cwd"), .as_user = run_str(r, "user"), .envs = envs,
+		.n_envs = n_envs, .timeout_ms = run_timeout_ms(r) };
+	struct atoll_output *out;
+	struct atoll_error e;
+
+	if (!cmd.cwd)
+		cmd.cwd = run_str(r, "workingDirectory");
+	if (!run_may_command(r, cmd.line) || !run_box(r))
+		return;
+	if (atoll_command_run(r->box->sb, &cmd, on_output, r, &out, &e) < 0) {
+		(void)run_failed(r, &e);
+		return;
+	}
+	r->is_error = out->exit.code != 0;
+	if (out->n_out)
+		run_text(r, out->out, out->n_out);
+	if (out->n_err)
+		run_say(r, "stderr:"), run_text(r, out->err, out->n_err);
+	if (r->is_error || (!out->n_out && !out->n_err))
+		run_say(r, "%s", out->exit.status);
+	run_set(r, "exitCode", json_integer(out->exit.code));
+	run_set(r, "stdout", run_string(out->out, out->n_out));
+	run_set(r, "stderr", run_string(out->err, out->n_err));
+	run_set(r, "truncated", json_boolean(out->truncated));
+	atoll_output_free(out);
+}
+
+/* Polls until `done` says so. 1: it has ended before that; 0; -1: told. */
+static int poll_until(struct tool_run *r, struct atoll_process *p, bool (*done)(const struct atoll_process *p))
+{
+	uint64_t end = clock_mono_ms() + START_MS;
+	struct atoll_error e;
+
+	while (!done(p)) {
+		int rc = atoll_process_poll(p, NULL, 0, 100, &e);
+
+		if (rc < 0)
+			return run_failed(r, &e);
+		if (rc == 1)
+			return 1;
+		if (clock_mono_ms() > end)
+			return run_fail(r, "TIMEOUT: the sandbox does not answer"), -1;
+	}
+	return 0;
+}
+
+static bool has_started(const struct atoll_process *p)
+{
+	return atoll_process_pid(p) > 0;
+}
+
+/* Its output goes to a file, which can be read whenever one wants; nobody has to stay connected. */
+static void start_background(struct tool_run *r)
+{
+	const char *command = run_str(r, "command");
+	size_t n_envs;
+	autofree struct atoll_pair *envs = run_pairs(r, "envs", &n_envs);
+	char name[17], tag[32];
+	struct atoll_process *p;
+	struct atoll_error e;
+
+	if (!run_may_command(r, command))
+		return;
+	rand_hex(name, 16);
+	autofree char *log = str_fmt(LOGS "/%s.log", name);
+	autofree char *line = log ? str_fmt("mkdir -p " LOGS " && exec >%s 2>&1\n%s", log, command) : NULL;
+	struct atoll_command cmd = { .line = line, .cwd = run_str(r, "cwd"), .as_user = run_str(r, "user"), .envs = envs, .n_envs = n_envs,
+		.with_stdin = true, .timeout_ms = ATOLL_NO_TIMEOUT, .tag = tag };
+
+	(void)snprintf(tag, sizeof tag, "mcp-%s", name);
+	if (!line || !run_box(r))
+		return;
+	if (atoll_process_start(r->box->sb, &cmd, NULL, NULL, &p, &e) < 0) {
+		(void)run_failed(r, &e);
+		return;
+	}
+	int rc = poll_until(r, p, has_started);
+
+	if (rc >= 0) {
+		r->shown = true;
+		run_say(r, "Started with pid %lld; its output goes to %s", (long long)atoll_process_pid(p), log);
+		run_set(r, "pid", json_integer(atoll_process_pid(p)));
+		run_set(r, "logFile", json_string(log));
+		run_set(r, "ended", json_boolean(rc == 1));
+	}
+	atoll_process_free(p);
+}
+
+static void list_processes(struct tool_run *r)
+{
+	struct atoll_processes *l;
+	struct atoll_error e;
+
+	if (!run_box(r))
+		return;
+	if (atoll_processes_list(r->box->sb, &l, &e) < 0) {
+		(void)run_failed(r, &e);
+		return;
+	}
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < l->n; i++) {
+		json_t *argv = json_array();
+
+		for (size_t k = 0; l->v[i].argv && l->v[i].argv[k]; k++)
+			json_array_append_new(argv, run_string(l->v[i].argv[k], strlen(l->v[i].argv[k])));
+		run_say(r, "%lld %s", (long long)l->v[i].pid, l->v[i].argv && l->v[i].argv[0] ? l->v[i].argv[0] : "");
+		json_array_append_new(list, json_pack("{s:I,s:o,s:s*,s:s*}", "pid", (json_int_t)l->v[i].pid, "argv", argv, "cwd", l->v[i].cwd, "tag",
+			l->v[i].tag));
+	}
+	if (l->n == 0)
+		run_say(r, "(no processes)");
+	run_set(r, "processes", list);
+	atoll_processes_free(l);
+}
+
+static void send_input(struct tool_run *r)
+{
+	const char *input = run_str(r, "input");
+	struct atoll_process *p;
+	struct atoll_error e;
+
+	if (!run_box(r))
+		return;
+	if (atoll_process_connect(r->box->sb, run_int(r, "pid", 0), false, NULL, NULL, &p, &e) < 0) {
+		(void)run_failed(r, &e);
+		return;
+	}
+	int rc = poll_until(r, p, atoll_process_can_send);
+
+	if (rc == 0) {
+		rc = atoll_process_send(p, input, strlen(input));
+		if (rc < 0)
+			run_fail(r, "NOT_FOUND: the process takes no input (any more)");
+		else
+			rc = poll_until(r, p, atoll_process_can_send);	/* until it has gone out */
+	} else if (rc == 1) {
+		run_fail(r, "NOT_FOUND: the process has ended");
+	}
+	if (rc >= 0 && !r->is_error) {
+		run_say(r, "Sent %zu bytes", strlen(input));
+		run_set(r, "sent", json_integer((json_int_t)strlen(input)));
+	}
+	atoll_process_free(p);
+}
+
+static void kill_process(struct tool_run *r)
+{
+	const char *name = run_str(r, "signal");
+	int sig = name && strcmp(name, "SIGTERM") == 0 ? SIGTERM : SIGKILL;
+	struct atoll_error e;
+
+	if (!run_box(r))
+		return;
+	if (atoll_process_kill(r->box->sb, run_int(r, "pid", 0), sig, &e) < 0) {
+		(void)run_failed(r, &e);
+		return;
+	}
+	run_say(r, "Signal sent to %lld", (long long)run_int(r, "pid", 0));
+	run_set(r, "pid", json_integer(run_int(r, "pid", 0)));
+}
+
+#define P_PID "'pid':{'type':'integer','minimum':1,'maximum':4194304,'description':'As list_processes tells it.'}"
+#define P_COMMAND "'command':{'type':'string','minLength':1,'maxLength':" COMMAND_MAX ",'description':'A line for a login shell.'}"
+#define P_HOW "'cwd':{'type':'string','maxLength':4096,'description':'Directory to run in; left out: the home.'}," \
+	"'user':{'type':'string','maxLength':64,'description':'User to run as; left out: that of the template.'}," \
+	"'envs':{'type':'object','additionalProperties':{'type':'string'}}"
+
+#define RUN_COMMAND_OUT \
+	"{'type':'object','properties':{'exitCode':{'type':'integer'},'stdout':{'type':'string'},'stderr':{'type':'string'},'truncated':{'type':'boolean'}," \
+	"'policy':{'type':'object'},'sessionId':{'type':'string'}," O_SANDBOX "}}"
+
+#define TERMINAL_IN \
+	"{'type':'object','properties':{'command':{'type':'string','minLength':1,'maxLength':" COMMAND_MAX ",'description':'Command to execute'}," \
+	"'sessionId':{'type':'string','maxLength':128,'description':'Session to use'}," \
+	"'workingDirectory':{'type':'string','maxLength':4096,'description':'Directory to run in'}," \
+	"'timeout':{'type':'number','minimum':1,'maximum':86400000,'default':30000,'description':'Timeout in milliseconds'}" \
+	"},'required':['command'],'additionalProperties':false}"
+
+#define ABOUT_COMMAND "Runs a shell command in the sandbox to its end and returns its exit code and output."
+
+const struct tool tools_process[] = {
+	{ "run_command", "Run a command", ABOUT_COMMAND,
+		"{'type':'object','properties':{" P_COMMAND "," P_HOW "," P_TIMEOUT "," P_SANDBOX "," P_SESSION "},'required':['command'],'additionalProperties':false}",
+		RUN_COMMAND_OUT, 0, run_command },
+	{ "terminal", "Run a command", ABOUT_COMMAND " It is checked against the security policy first.", TERMINAL_IN, RUN_COMMAND_OUT, 0, run_command },
+	{ "executeTerminalCommand", "Run a command", ABOUT_COMMAND " It is checked against the security policy first.", TERMINAL_IN, RUN_COMMAND_OUT, 0, run_command },
+	{ "start_background_command", "Start a command in the background",
+		"Starts a shell command that goes on running, such as a server. Its output goes to a file that the answer names.",
+		"{'type':'object','properties':{" P_COMMAND "," P_HOW "," P_SANDBOX "," P_SESSION "},'required':['command'],'additionalProperties':false}",
+		"{'type':'object','properties':{'pid':{'type':'integer'},'logFile':{'type':'string'},'ended':{'type':'boolean'},'sessionId':{'type':'string'}," O_SANDBOX "}}", 0, start_background },
+	{ "list_processes", "List processes", "Lists the commands that run in the sandbox.",
+		"{'type':'object','properties':{" P_SANDBOX "," P_SESSION "},'additionalProperties':false}",
+		"{'type':'object','properties':{'processes':{'type':'array','items':{'type':'object'}}," O_SANDBOX "}}", TOOL_READS, list_processes },
+	{ "send_input", "Send input", "Writes text to the standard input of a command that runs in the background.",
+		"{'type':'object','properties':{" P_PID ",'input':{'type':'string','minLength':1,'maxLength':262144,'description':'What to write; with its line break.'}," P_SANDBOX "," P_SESSION "},'required':['pid','input'],'additionalProperties':false}",
+		"{'type':'object','properties':{'sent':{'type':'integer'}," O_SANDBOX "}}", 0, send_input },
+	{ "kill_process", "Kill a process", "Ends a command that runs in the sandbox.",
+		"{'type':'object','properties':{" P_PID ",'signal':{'type':'string','enum':['SIGKILL','SIGTERM'],'default':'SIGKILL'}," P_SANDBOX "," P_SESSION "},'required':['pid'],'additionalProperties':false}",
+		"{'type':'object','properties':{'pid':{'type':'integer'}," O_SANDBOX "}}", TOOL_DESTROYS, kill_process },
+	{ NULL },
+};
