@@ -14,6 +14,7 @@
 #include "front/front.h"
 #include "front/hooks.h"
 #include "front/keyring.h"
+#include "front/limits.h"
 #include "front/sandbox.h"
 #include "front/usage.h"
 #include "front/vault.h"
@@ -129,6 +130,8 @@ void event_note(struct sandbox *sb, enum event_type t, json_t *data)
 
 	if (!data)
 		data = json_object();
+	if (begins)			/* so that what it ran with can be told from the log alone */
+		(void)json_object_set_new(data, "limits", limits_json(&sb->spec.limits));
 	if (ends)
 		(void)json_object_set_new(data, "execution", execution_json(sb->started_us, &sb->spec.limits, t == EVENT_KILLED && sb->stopped_ms ? sb->stopped_ms : at_ms));
 	sb->stopped_ms = begins ? 0 : t == EVENT_PAUSED ? at_ms : sb->stopped_ms;
