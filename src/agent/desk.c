@@ -3,6 +3,7 @@
 #include "agent/desk.h"
 
 #include <openssl/evp.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -14,11 +15,22 @@
 #define EXPIRE_EVERY_MS 10000
 
 static struct desk the;
+static atomic_uint_fast64_t counts[COUNT_END];
 static struct timer *expiry;
 
 const struct desk *desk(void)
 {
 	return &the;
+}
+
+void desk_count(enum desk_count what)
+{
+	(void)atomic_fetch_add(&counts[what], 1);
+}
+
+uint64_t desk_counted(enum desk_count what)
+{
+	return atomic_load(&counts[what]);
 }
 
 void desk_owner(const struct caller *who, char ret[DESK_OWNER_SIZE])
@@ -98,6 +110,7 @@ bool desk_refuses(const struct visit *v, const struct atoll_verdict *verdict, co
 {
 	if (verdict->severity == ATOLL_SEVERITY_NONE)
 		return false;
+	desk_count(verdict->allowed ? COUNT_WARNED : COUNT_REFUSED);
 	visit_audit(v, json_pack("{s:s,s:s,s:s,s:s,s:b,s:s*}", "kind", "agent.violation", "what", what, "rule", verdict->rule, "severity",
 		atoll_severity_name(verdict->severity), "allowed", verdict->allowed, "session", session_id));
 	return !verdict->allowed;

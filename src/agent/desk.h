@@ -14,6 +14,8 @@ struct visit;
 
 #define DESK_OWNER_SIZE 128
 
+enum desk_count { COUNT_OK, COUNT_ERROR, COUNT_CACHED, COUNT_FAILED, COUNT_REFUSED, COUNT_WARNED, COUNT_RECOVERED, COUNT_MESSAGES, COUNT_END };
+
 struct desk {
 	struct atoll_agent_settings *settings;	/* with the policy */
 	struct atoll_sessions *sessions;
@@ -27,6 +29,9 @@ const struct desk *desk(void);
 
 /* Whose sessions they are: of the key, in its team. */
 void desk_owner(const struct caller *who, char ret[DESK_OWNER_SIZE]);
+
+void desk_count(enum desk_count what);
+uint64_t desk_counted(enum desk_count what);
 
 /* By which name the policy knows the key; NULL: there is none. */
 const char *desk_policy_key(const struct caller *who);

@@ -176,6 +176,7 @@ void agent_messages(struct visit *v)
 		free(l);
 		return;
 	}
+	desk_count(COUNT_MESSAGES);
 	m.timeout_ms = (unsigned)timeout;
 	m.executions = json_array();
 	m.data = json_object();

@@ -16,6 +16,7 @@ static const struct route routes[] = {
 	{ "POST", "/agent/tools/{name}", TOOL, agent_tool_call },
 	{ "GET", "/agent/health", 0, agent_health },
 	{ "GET", "/agent/state", 0, agent_state },
+	{ "GET", "/agent/metrics", 0, agent_metrics },
 	{ "POST", "/agent/messages", CODE, agent_messages },
 	{ "GET", "/agent/sessions", 0, agent_sessions_list },
 	{ "POST", "/agent/sessions", SMALL, agent_sessions_create },

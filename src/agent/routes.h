@@ -44,3 +44,4 @@ void agent_session_execute(struct visit *v);
 
 void agent_messages(struct visit *v);		/* agent/messages_api.c */
 void agent_state(struct visit *v);		/* agent/state_api.c */
+void agent_metrics(struct visit *v);

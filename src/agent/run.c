@@ -22,6 +22,7 @@ static int failed(struct visit *v, const struct atoll_error *ae, const char *ses
 	ret->away = f.transport;
 	ret->json = json_pack("{s:b,s:s*,s:n,s:[],s:{s:[],s:[]},s:o*}", "success", 0, "language", language, "text", "results", "logs", "stdout", "stderr",
 		"error", text ? json_loads(text, 0, NULL) : NULL);
+	desk_count(COUNT_FAILED);
 	if (language)
 		desk_executed(v, session_id, language, code, f.code);
 	return f.transport ? 503 : ae->no == EINVAL ? 400 : ae->no == E2BIG ? 413 : ae->status == 429 ? 429 : ae->no == ENOENT && ae->status == 404 ? 404 : 200;
@@ -106,6 +107,9 @@ int run_in_session(struct visit *v, struct run_place *p, const char *language, c
 	if (ret->json)
 		add_more(ret->json, name, &r, &verdict);
 	ret->success = json_is_true(json_object_get(ret->json, "success"));
+	desk_count(r.cached ? COUNT_CACHED : ret->success ? COUNT_OK : COUNT_ERROR);
+	if (r.recovered)
+		desk_count(COUNT_RECOVERED);
 	desk_executed(v, p->session_id, name, str_of(code), r.cached ? "cached" : ret->success ? "ok" : "error");
 	atoll_session_result_done(&r);
 	return 200;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* agent/state_api: what an agent should know of its sandboxes before it speaks: GET /agent/state. */
+/* agent/state_api: what an agent should know of its sandboxes before it speaks: GET /agent/state; and the numbers of all of them: GET /agent/metrics. */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,8 +9,7 @@
 #include "agent/run.h"
 #include "agent/visit.h"
 #include "base/buf.h"
-
-#define SESSIONS_MAX 1000
+#include "base/fd.h"
 
 static json_t *capabilities(bool can_execute)
 {
@@ -57,4 +57,43 @@ void agent_state(struct visit *v)
 		"capabilities", capabilities(healthy), "limits", limits_json(), "breaker", atoll_breaker_state(desk()->breaker), "cache", cache_json(), "status",
 		healthy ? "ok" : "degraded"));
 	atoll_list_free(l);
+}
+
+/* --- for Prometheus --- */
+
+static void put_counter(struct buf *out, const char *name, const char *help, uint64_t value)
+{
+	buf_fmt(out, "# HELP %s %s\n# TYPE %s counter\n%s %" PRIu64 "\n", name, help, name, name, value);
+}
+
+static void put_executions(struct buf *out)
+{
+	static const struct {
+		enum desk_count what;
+		const char *outcome;
+	} all[] = { { COUNT_OK, "ok" }, { COUNT_ERROR, "error" }, { COUNT_CACHED, "cached" }, { COUNT_FAILED, "failed" } };
+
+	buf_z(out, "# HELP atoll_agent_executions_total Pieces of code by what became of them.\n# TYPE atoll_agent_executions_total counter\n");
+	for (size_t i = 0; i < ARRAY_LEN(all); i++)
+		buf_fmt(out, "atoll_agent_executions_total{outcome=\"%s\"} %" PRIu64 "\n", all[i].outcome, desk_counted(all[i].what));
+}
+
+void agent_metrics(struct visit *v)
+{
+	autobuf struct buf out = BUF_INIT(64 * 1024);
+	struct atoll_cache_stats st;
+	const char *breaker = atoll_breaker_state(desk()->breaker);
+
+	atoll_cache_stats(desk()->cache, &st);
+	put_executions(&out);
+	put_counter(&out, "atoll_agent_messages_total", "Messages that were read.", desk_counted(COUNT_MESSAGES));
+	put_counter(&out, "atoll_agent_refused_total", "What the policy refused.", desk_counted(COUNT_REFUSED));
+	put_counter(&out, "atoll_agent_warned_total", "What the policy found and let pass.", desk_counted(COUNT_WARNED));
+	put_counter(&out, "atoll_agent_recovered_total", "Sessions that went on in a new sandbox.", desk_counted(COUNT_RECOVERED));
+	put_counter(&out, "atoll_agent_cache_hits_total", "Results from the cache.", st.hits);
+	put_counter(&out, "atoll_agent_cache_misses_total", "Results that were not in the cache.", st.misses);
+	buf_fmt(&out, "# HELP atoll_agent_cache_bytes Size of the cache.\n# TYPE atoll_agent_cache_bytes gauge\natoll_agent_cache_bytes %zu\n", st.bytes);
+	buf_fmt(&out, "# HELP atoll_agent_breaker_open Whether calls to the server are refused at once.\n# TYPE atoll_agent_breaker_open gauge\natoll_agent_breaker_open %d\n",
+		strcmp(breaker, "closed") != 0);
+	visit_text(v, 200, "text/plain; version=0.0.4", NULL, buf_view(&out));
 }

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sessions of agents: their record, their limits, whose they are; what becomes of them when sandbox, agent layer or server go.
+import { test } from '../lib/case.mjs'
+import { after, before } from 'node:test'
+import assert from 'node:assert/strict'
+import fs from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+import { api, request, server } from '../lib/client.mjs'
+import { childrenOf, nameOf, until } from '../lib/host.mjs'
+import { newServer } from '../lib/server.mjs'
+
+const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'agent-config-'))
+const file = path.join(dir, 'agent.json')
+let own
+
+// What sessions of other keys, other agents and other tests have is out of the way here.
+before(async () => {
+	fs.chmodSync(dir, 0o755)
+	fs.writeFileSync(file, JSON.stringify({
+		apiKey: '${E2B_API_KEY}', defaultEnvironment: 'base', sessionTimeout: 3600000, maxConcurrentSessions: 3,
+		resourceLimits: { memory: '512MB', cpu: 0.5, diskSpace: '1GB' }, policy: { rules: [{ id: 'no-docker', pattern: '^docker\\b', reason: 'starts a container' }] },
+	}))
+	own = await newServer(server.buildDir, { agent_config: file }).start()
+})
+
+after(async () => {
+	await own?.stop()
+	fs.rmSync(dir, { recursive: true, force: true })
+})
+
+const call = (method, where, body, key = own.key) => api(method, where, body, { key, base: own.url })
+const create = async (body = {}) => {
+	const r = await call('POST', '/agent/sessions', body)
+	assert.equal(r.status, 201, r.text)
+	return r.json
+}
+const execute = (id, code, more = {}) => call('POST', `/agent/sessions/${id}/execute`, { code, ...more })
+const end = (id) => call('DELETE', `/agent/sessions/${id}`)
+const newKey = async (name) => (await call('POST', '/api-keys', { name })).json.key
+
+async function withSession(body, use) {
+	const s = await create(body)
+	try {
+		await use(s)
+	} finally {
+		await end(s.sessionId)
+	}
+}
+
+test('the record has its eight fields, and the sandbox the limits', async () => {
+	await withSession({ agentId: 'one', userId: 'u1' }, async (s) => {
+		assert.deepEqual(Object.keys(s), ['sessionId', 'sandboxId', 'agentId', 'userId', 'createdAt', 'lastUsed', 'environment', 'resourceLimits'])
+		assert.deepEqual(s.resourceLimits, { memory: '512MB', cpu: 0.5, diskSpace: '1GB' })
+		assert.deepEqual((await call('GET', `/agent/sessions/${s.sessionId}`)).json, s)
+		const limits = (await call('GET', `/sandboxes/${s.sandboxId}/limits`)).json.limits
+		assert.equal(limits.memoryMB, 512)
+		assert.equal(limits.cpus, 0.5)
+		assert.equal(limits.diskMB, 1024)
+		assert.equal((await end(s.sessionId)).status, 204)
+		assert.equal((await end(s.sessionId)).status, 404)
+		assert.equal((await call('GET', `/sandboxes/${s.sandboxId}`)).status, 404)
+	})
+})
+
+test('variables stay; without a session id an agent has one', async () => {
+	const a = (await call('POST', '/agent/sessions', { agentId: 'again', getOrCreate: true }))
+	const b = (await call('POST', '/agent/sessions', { agentId: 'again', getOrCreate: true }))
+	assert.deepEqual([a.status, b.status], [201, 200])
+	assert.equal(a.json.sessionId, b.json.sessionId)
+	await execute(a.json.sessionId, 'x = 10')
+	const r = await execute(b.json.sessionId, 'x * 2')
+	assert.equal(r.json.text, '20')
+	assert.equal(r.json.success, true)
+	await end(a.json.sessionId)
+})
+
+test('one more than maxConcurrentSessions is 429, of this key only', async () => {
+	const all = [await create(), await create(), await create()]
+	const r = await call('POST', '/agent/sessions', {})
+	assert.equal(r.status, 429)
+	assert.match(r.json.message, /limit reached/)
+	const other = await newKey('other')
+	const theirs = await call('POST', '/agent/sessions', {}, other)
+	assert.equal(theirs.status, 201, theirs.text)
+	for (const s of all) {
+		for (const [method, where, body] of [['GET', ''], ['DELETE', ''], ['POST', '/execute', { code: '1' }]])
+			assert.equal((await call(method, `/agent/sessions/${s.sessionId}${where}`, body, other)).status, 404, `${method} by another key`)
+	}
+	assert.equal((await call('GET', '/agent/sessions', undefined, other)).json.length, 1)
+	assert.equal((await call('DELETE', `/agent/sessions/${theirs.json.sessionId}`, undefined, other)).status, 204)
+	for (const s of all)
+		assert.equal((await end(s.sessionId)).status, 204)
+})
+
+test('errors of code are data; a time limit and the memory limit have a name and a remedy', async () => {
+	await withSession({}, async ({ sessionId: id }) => {
+		let r = await execute(id, '1/0')
+		assert.equal(r.status, 200)
+		assert.equal(r.json.error.name, 'ZeroDivisionError')
+		assert.match(r.json.error.traceback, /ZeroDivisionError/)
+		r = await execute(id, 'y = 1\nwhile True: pass', { timeout: 1500 })
+		assert.equal(r.json.error.code, 'TIMEOUT')
+		assert.equal(r.json.error.message, 'E2B execution failed: Execution timed out after 1500 ms')
+		assert.equal(r.json.error.sessionId, id)
+		assert.ok(r.json.error.remedy && r.json.error.cause)
+		assert.equal((await execute(id, 'y')).json.text, '1')
+		r = await execute(id, 'a = bytearray(900 << 20)\nfor i in range(0, len(a), 4096): a[i] = 1')
+		assert.equal(r.json.error.code, 'MEMORY_LIMIT', r.text)
+		assert.ok(r.json.error.remedy)
+		assert.equal((await execute(id, '1')).json.text, '1')
+	})
+})
+
+test('a session goes on in a new sandbox, and says so; with its files if there is a snapshot', async () => {
+	await withSession({ agentId: 'gone' }, async (s) => {
+		const kill = async () => {
+			const { sandboxId } = (await call('GET', `/agent/sessions/${s.sessionId}`)).json
+			assert.equal((await call('DELETE', `/sandboxes/${sandboxId}`)).status, 204)
+			return sandboxId
+		}
+		await execute(s.sessionId, 'open("/home/user/f", "w").write("kept")\nz = 1')
+		const old = await kill()
+		let r = await execute(s.sessionId, 'z')
+		assert.equal(r.json.error.name, 'NameError')
+		assert.equal(r.json.recovered.strategy, 'SANDBOX_UNAVAILABLE')
+		assert.equal(r.json.recovered.fromSnapshot, false)
+		assert.notEqual((await call('GET', `/agent/sessions/${s.sessionId}`)).json.sandboxId, old)
+		await execute(s.sessionId, 'open("/home/user/f", "w").write("kept")')
+		const now = (await call('GET', `/agent/sessions/${s.sessionId}`)).json.sandboxId
+		assert.equal((await call('POST', `/sandboxes/${now}/snapshots`, {})).status, 201)
+		await kill()
+		r = await execute(s.sessionId, 'open("/home/user/f").read()')
+		assert.equal(r.json.recovered.fromSnapshot, true, r.text)
+		assert.equal(r.json.text, 'kept')
+		assert.equal((await execute(s.sessionId, '1')).json.recovered, undefined)
+	})
+})
+
+test('results from the cache: asked for, counted, and over with the first write', async () => {
+	await withSession({ agentId: 'cached', cache: true }, async ({ sessionId: id }) => {
+		const hits = async () => (await call('GET', '/agent/state')).json.cache.hits
+		const was = await hits()
+		assert.equal((await execute(id, 'sum(range(10))')).json.cached, undefined)
+		assert.equal((await execute(id, 'sum(range(10))')).json.cached, true)
+		assert.equal(await hits(), was + 1)
+		assert.match((await call('GET', '/agent/metrics')).text, new RegExp(`^atoll_agent_cache_hits_total ${was + 1}$`, 'm'))
+		assert.equal((await execute(id, '[1, 2].length', { language: 'javascript' })).json.cached, undefined)
+		await execute(id, 'sum = len')
+		const r = await execute(id, 'sum(range(10))')
+		assert.equal(r.json.cached, undefined)
+		assert.equal(r.json.text, '10')
+	})
+	await withSession({ agentId: 'plain' }, async ({ sessionId: id }) => {
+		await execute(id, '1 + 1')
+		assert.equal((await execute(id, '1 + 1')).json.cached, undefined)
+	})
+})
+
+test('the policy refuses before anything is run, and the audit trail says so without the text', async () => {
+	await withSession({ agentId: 'policed' }, async ({ sessionId: id }) => {
+		for (const [code, language, rule] of [['!sudo touch /tmp/done-SECRETWORD', 'python', 'sudo'], ['rm -r -f /', 'bash', 'rm-root'], ['/usr/bin/docker run x', 'bash', 'no-docker']]) {
+			const r = await execute(id, code, { language })
+			assert.equal(r.status, 403)
+			assert.equal(r.json.error.message, 'Command not allowed by security policy')
+			assert.equal(r.json.error.rule, rule)
+		}
+		assert.equal((await execute(id, 'import os; os.path.exists("/tmp/done-SECRETWORD")')).json.text, 'False')
+		const trail = (await call('GET', '/audit?kind=agent.violation')).text
+		const records = trail.trim().split('\n').map((line) => JSON.parse(line)).filter((r) => r.session === id)
+		assert.deepEqual(records.map((r) => r.fields.rule), ['sudo', 'rm-root', 'no-docker'])
+		assert.ok(!trail.includes('SECRETWORD'))
+		assert.ok(!fs.readFileSync(own.log, 'utf8').includes('touch /tmp/done-SECRETWORD'))
+	})
+})
+
+test('bad input: the field is named, nothing is made', async () => {
+	const before = (await call('GET', '/agent/sessions')).json.length
+	for (const [body, text] of [
+		['[]', /must be an object/], ['{', /not valid JSON/], [{ agentId: 5 }, /agentId/], [{ agentId: 'x'.repeat(200) }, /agentId/], [{ agentId: 'a\nb' }, /agentId/],
+		[{ resourceLimits: { memory: 'much' } }, /resourceLimits\.memory/], [{ resourceLimits: { cpu: -1 } }, /resourceLimits\.cpu/], [{ resourceLimits: { gpu: 1 } }, /resourceLimits\.gpu/],
+	]) {
+		const r = await call('POST', '/agent/sessions', body)
+		assert.equal(r.status, 400, r.text)
+		assert.match(r.json.message, text)
+	}
+	assert.equal((await call('POST', '/agent/sessions', { environment: 'no-such-template' })).status, 404)
+	assert.equal((await call('GET', '/agent/sessions')).json.length, before)
+	await withSession({}, async ({ sessionId: id }) => {
+		for (const [body, status, text] of [
+			[{}, 400, /'code'/], [{ code: 1 }, 400, /'code'/], [{ code: '1', timeout: 0 }, 400, /'timeout'/], [{ code: '1', timeout: 'x' }, 400, /'timeout'/],
+			[{ code: 'x', language: 'cobol' }, 400, /Unsupported language: cobol/], [{ code: 'x'.repeat((1 << 20) + 1) }, 413, /longer than/],
+		]) {
+			const r = await call('POST', `/agent/sessions/${id}/execute`, body)
+			assert.equal(r.status, status, r.text.slice(0, 300))
+			assert.match(r.text, text)
+		}
+	})
+	assert.equal((await request('GET', '/agent/sessions', { base: own.url })).status, 401)
+	assert.equal((await call('PUT', '/agent/sessions')).status, 405)
+})
+
+test('sessions are there after the agent layer was killed, and after the front was', async () => {
+	await withSession({ agentId: 'survivor' }, async (s) => {
+		await execute(s.sessionId, 'v = 42')
+		for (const name of ['atoll-agent', 'atoll-front']) {
+			const pid = childrenOf(own.pid).find((p) => nameOf(p) === name)
+			process.kill(pid, 'SIGKILL')
+			assert.ok(await until(async () => {
+				const r = await call('GET', `/agent/sessions/${s.sessionId}`).catch(() => null)
+				return r?.status === 200 && r.json.sandboxId === s.sandboxId
+			}, 20000, 200), `after ${name}`)
+			const r = await execute(s.sessionId, 'v')
+			assert.equal(r.json.text, '42', r.text)
+			assert.equal(r.json.recovered, undefined)
+		}
+	})
+})
