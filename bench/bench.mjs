@@ -9,6 +9,7 @@ import { clientPackage, installClients } from '../tests/lib/npm.mjs'
 import { newServer } from '../tests/lib/server.mjs'
 import { newTlsServer } from '../tests/lib/tls.mjs'
 import { bombs, CONFIG as bombsConfig } from './bombs.mjs'
+import { client, CONFIG as clientConfig } from './client.mjs'
 import { commands } from './commands.mjs'
 import { egress } from './egress.mjs'
 import { images } from './images.mjs'
@@ -25,7 +26,7 @@ import { against, walls, CONFIG as wallsConfig } from './walls.mjs'
 import { cannotTransfer, transfers, CONFIG as transferConfig } from './transfer.mjs'
 
 const HERE = path.dirname(fileURLToPath(import.meta.url))
-const PARTS = ['commands', 'files', 'ports', 'many', 'interpreter', 'pause', 'restart', 'egress', 'walls', 'bombs', 'images', 'templates']
+const PARTS = ['commands', 'files', 'ports', 'many', 'interpreter', 'pause', 'restart', 'egress', 'walls', 'bombs', 'images', 'templates', 'client']
 
 function options(argv) {
 	const opt = { buildDir: path.join(path.dirname(HERE), 'build'), quick: false, parts: PARTS }
@@ -121,6 +122,10 @@ async function measure(opt, result) {
 	if (wanted('templates'))
 		await part('templates', templatesConfig, async (server) => {
 			result.templates = await templates(server, clientPackage(), opt.quick)
+		})
+	if (wanted('client'))
+		await part('client', clientConfig, async (server) => {
+			result.client = await client(server, opt.quick)
 		})
 	if (wanted('bombs'))
 		await part('bombs', bombsConfig, async (server) => {

@@ -166,6 +166,16 @@ function printTemplates(t) {
 	return good
 }
 
+function printClient(c) {
+	const ratio = c.c.p50 / c.js.p50
+	row('execute 1+1 with libatoll', pair(c.c))
+	row('  with the SDK for JavaScript', pair(c.js))
+	let good = row('  against it', ratio.toFixed(2), '≤ 0.7', ratio <= 0.7)
+	good &= row(`  the heap has grown over ${c.calls} calls by`, `${c.heap} bytes`, '≤ 4096', c.heap <= 4096)
+	good &= row('  and the process by', `${(c.rss / 1024).toFixed(0)} kB`, '≤ 256 kB', c.rss <= 256 * 1024)
+	return good
+}
+
 function printEgress(e) {
 	let good = true
 	for (const p of e.parts) {
@@ -233,6 +243,8 @@ export function print(r) {
 		good &= printInterpreter(r)
 	if (r.templates)
 		good &= printTemplates(r.templates)
+	if (r.client)
+		good &= printClient(r.client)
 	if (r.pause)
 		good &= printPause(r.pause)
 	if (r.restart)

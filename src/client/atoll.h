@@ -79,6 +79,7 @@ const char *atoll_version(void);
 /* cfg NULL: all from the environment. -EINVAL: something is missing, and e says which variable, or is bad; nothing was sent. */
 int atoll_new(const struct atoll_config *cfg, struct atoll **ret, struct atoll_error *e);
 void atoll_free(struct atoll *a);
+void atoll_close(struct atoll **a);		/* the same, and sets it to NULL: a second time does nothing */
 bool atoll_is_mock(const struct atoll *a);
 
 /* While a call waits, `stop` is asked about once a second; true ends the call with -ECANCELED. NULL: never. To be set while no call runs. */
@@ -113,6 +114,7 @@ const char *atoll_sandbox_id(const struct atoll_sandbox *sb);
 const char *atoll_sandbox_json(const struct atoll_sandbox *sb);	/* what the server told about it; holds its token */
 int atoll_sandbox_running(struct atoll_sandbox *sb, struct atoll_error *e);	/* 1, or 0: it has ended or is paused */
 void atoll_sandbox_free(struct atoll_sandbox *sb);		/* the sandbox itself lives on */
+void atoll_sandbox_close(struct atoll_sandbox **sb);		/* the same, as atoll_close() */
 
 #define ATOLL_HOST_SIZE 320
 
@@ -677,6 +679,7 @@ int atoll_process_close_stdin(struct atoll_process *p);				/* after what was sen
 int atoll_process_signal(struct atoll_process *p, int sig, struct atoll_error *e);
 int atoll_process_resize(struct atoll_process *p, unsigned cols, unsigned rows, struct atoll_error *e);	/* its terminal */
 void atoll_process_free(struct atoll_process *p);				/* the process itself runs on */
+void atoll_process_close(struct atoll_process **p);				/* the same, as atoll_close() */
 
 /* --- code --- */
 

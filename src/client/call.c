@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <strings.h>
 
 #include "base/clock.h"
@@ -35,6 +36,8 @@ int call_header_sandbox(struct call *c, const struct atoll_sandbox *sb, unsigned
 {
 	int rc = call_header(c, "E2b-Sandbox-Id: %s", sb->id);
 
+	c->in_sandbox = true;
+	c->token = sb->token;
 	if (rc == 0)
 		rc = call_header(c, "E2b-Sandbox-Port: %u", port);
 	if (rc == 0 && sb->traffic_token && port != ENVD_PORT)
@@ -194,6 +197,17 @@ static CURLcode perform(struct atoll *a, struct call *c, const char *url, long *
 	return rc;
 }
 
+static int refused(const struct call *c, struct atoll_error *e)
+{
+	static const char about_key[] = "the server refused the key: ";
+	int rc = client_refused(e, c->status, buf_view(&c->answer));
+
+	/* A sandbox does not know the key: it does not know the user, say. */
+	if (c->in_sandbox && strncmp(e->text, about_key, sizeof(about_key) - 1) == 0)
+		memmove(e->text, e->text + sizeof(about_key) - 1, strlen(e->text + sizeof(about_key) - 1) + 1);
+	return rc;
+}
+
 /* What came of it. */
 static int judge(struct call *c, CURLcode rc, struct atoll_error *e)
 {
@@ -207,7 +221,7 @@ static int judge(struct call *c, CURLcode rc, struct atoll_error *e)
 	if (rc != CURLE_OK && !(c->status >= 400 && rc == CURLE_SEND_ERROR))
 		return client_curl_failed(e, rc, c->base);
 	if (c->status < 200 || c->status > 299)
-		return client_refused(e, c->status, buf_view(&c->answer));
+		return refused(c, e);
 	return 0;
 }
 
@@ -231,6 +245,8 @@ int call_run(struct atoll *a, struct call *c, struct atoll_error *e)
 	int r = judge(c, rc, e);
 
 	c->log.failed = -r;
+	if (r < 0)
+		client_redact(e, a, c->token);
 	return r;
 }
 

@@ -34,6 +34,24 @@ int client_fail(struct atoll_error *e, int no, int status, const char *fmt, ...)
 	return -no;
 }
 
+static void redact(char *text, const char *secret)
+{
+	size_t n = secret ? strlen(secret) : 0;
+	char *at = text;
+
+	while (n >= 4 && (at = strstr(at, secret))) {
+		memcpy(at, "***", 3);
+		memmove(at + 3, at + n, strlen(at + n) + 1);
+	}
+}
+
+void client_redact(struct atoll_error *e, const struct atoll *a, const char *token)
+{
+	redact(e->text, a->api_key);
+	redact(e->text, a->access_token);
+	redact(e->text, token);
+}
+
 int client_no_memory(struct atoll_error *e)
 {
 	return client_fail(e, ENOMEM, 0, "out of memory");

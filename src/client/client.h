@@ -78,6 +78,9 @@ int client_via(struct atoll *a, int (*open)(void *user), void *user, const char 
 int client_fail(struct atoll_error *e, int no, int status, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 int client_no_memory(struct atoll_error *e);
 
+/* A server may repeat what it was sent: the key and the token (or NULL) are taken out of the text. */
+void client_redact(struct atoll_error *e, const struct atoll *a, const char *token);
+
 /* Turns a refusal of the server, {"code":...,"message":...} or any text, into an error. */
 int client_refused(struct atoll_error *e, int status, struct str body);
 int client_curl_failed(struct atoll_error *e, CURLcode rc, const char *url);
@@ -87,6 +90,8 @@ struct call {
 	const char *method;
 	const char *base;		/* URL to which path is appended */
 	const char *path;		/* with its query, encoded */
+	bool in_sandbox;		/* it is for a service of a sandbox */
+	const char *token;		/* of the sandbox, if it is sent; borrowed */
 	struct curl_slist *headers;	/* owned */
 	struct str body;		/* p == NULL: none, or by source */
 	atoll_taker *taker;		/* gets the content of a 2xx answer instead of `answer` */

@@ -235,6 +235,12 @@ void atoll_free(struct atoll *a)
 	global_end();
 }
 
+void atoll_close(struct atoll **a)
+{
+	if (a)
+		atoll_free(take_ptr(a));
+}
+
 bool atoll_is_mock(const struct atoll *a)
 {
 	return a && a->mock;

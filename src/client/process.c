@@ -183,6 +183,8 @@ static int stream_done(struct atoll_process *p, CURLcode rc, struct atoll_error 
 {
 	int r = stream_result(p, rc, e);
 
+	if (r < 0)
+		client_redact(e, p->sb->a, p->sb->token);
 	p->stream.c.log.end_us = clock_mono_us();
 	p->stream.c.log.failed = r < 0 ? -r : 0;
 	return r;
@@ -462,4 +464,10 @@ void atoll_process_free(struct atoll_process *p)
 	buf_done(&p->data);
 	free(p->user);
 	free(p);
+}
+
+void atoll_process_close(struct atoll_process **p)
+{
+	if (p)
+		atoll_process_free(take_ptr(p));
 }

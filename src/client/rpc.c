@@ -142,6 +142,8 @@ int rpc_stream(struct rpc_stream *s, const json_t *body, struct atoll_error *e)
 
 	buf_done(&s->in);
 	buf_done(&s->data);
+	if (s->rc < 0)
+		client_redact(e, s->sb->a, s->sb->token);
 	if (s->rc != 0)
 		return s->rc;
 	if (rc == 0 || why.no == ECONNRESET)

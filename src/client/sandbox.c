@@ -282,6 +282,12 @@ void atoll_sandbox_free(struct atoll_sandbox *sb)
 	free(sb);
 }
 
+void atoll_sandbox_close(struct atoll_sandbox **sb)
+{
+	if (sb)
+		atoll_sandbox_free(take_ptr(sb));
+}
+
 int atoll_kill(struct atoll *a, const char *id, struct atoll_error *e)
 {
 	NEED(e, a && id);

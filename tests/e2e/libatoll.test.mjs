@@ -101,3 +101,22 @@ test('the mock is chosen by a flag only, and says so', () => {
 	assert.match(made.err, /ATOLL_MOCK/)
 	assert.notEqual(run(ATOLL, ['list', '--state', scratch], clean()).code, 0)
 })
+
+test('installed, and built outside of the tree by pkg-config: the three examples, on this server and on the mock', { timeout: 300000 }, () => {
+	const target = path.join(scratch, 'installed')
+	fs.mkdirSync(target)
+	const made = run(path.join(path.dirname(LIB), 'client/installed.sh'), [path.join(path.dirname(LIB), '..'), server.buildDir, target], clean(), 240000)
+	assert.equal(made.code, 0, made.all)
+	const lib = fs.readFileSync(path.join(target, 'lib.txt'), 'utf8').trim()
+	for (const env of [plain, clean({ ATOLL_MOCK: '1' })]) {
+		const call = (name, ...args) => run(path.join(target, 'programs', name), args, { ...env, LD_LIBRARY_PATH: lib })
+		const code = call('run_code')
+		assert.deepEqual([code.code, code.out], [0, '42\nresult: 43\n'], code.all)
+		assert.match(call('run_code', '1 / 0').out, /^error: ZeroDivisionError: division by zero\n$/)
+		const files = call('files')
+		assert.equal(files.code, 0, files.all)
+		assert.match(files.out, /^three\nshort\nlines\ndone\nstatus 4\n18 bytes came back\n-rw-r--r-- 18 \/home\/user\/data\/out.txt\n$/)
+		assert.equal(call('threads').out, '1 squared is 1\n2 squared is 4\n3 squared is 9\n4 squared is 16\n')
+	}
+	assert.match(run(path.join(target, 'programs/files'), [], clean({ LD_LIBRARY_PATH: lib, E2B_DOMAIN: 'nowhere.invalid' })).err, /E2B_API_KEY/)
+})
