@@ -11,7 +11,7 @@ import { pages, read, TOP } from './blocks.mjs'
 
 const ATOLL = path.join(server.buildDir, 'src/cli/atoll')
 const ATOLLD = path.join(server.buildDir, 'src/warden/atolld')
-const EVERYWHERE = ['api-url', 'sandbox-url', 'api-key', 'state', 'help']	// "Which server" of the manual
+const EVERYWHERE = ['api-url', 'sandbox-url', 'api-key', 'state', 'mock', 'help']	// "Which server" of the manual
 
 function help(...verb) {
 	const run = spawnSync(ATOLL, [...verb, '--help'], { encoding: 'utf8' })
