@@ -10,6 +10,7 @@
 
 #include "base/fd.h"
 #include "client/client.h"
+#include "client/git_status.h"
 
 #define ENVS_MAX 64
 #define WORDS_MAX 128
@@ -362,61 +363,6 @@ int atoll_git_run(struct atoll_sandbox *sb, const struct atoll_git *given, const
 	return run(sb, &g, url, &w, ret, e);
 }
 
-/* --- status --- */
-
-struct status {
-	struct atoll_git_status pub;	/* first: the public pointer is ours */
-	char *text;			/* what git wrote; owns the strings */
-	struct atoll_git_file *files;
-};
-
-/* "## main...origin/main [ahead 1, behind 2]", "## No commits yet on main", "## HEAD (no branch)" */
-static void parse_branch(struct status *s, char *line)
-{
-	static const char fresh[] = "No commits yet on ";
-	char *dots = strstr(line, "..."), *counts = strstr(line, " ["), *ahead, *behind;
-
-	if (strncmp(line, "HEAD (", 6) == 0)
-		return;
-	if (strncmp(line, fresh, sizeof(fresh) - 1) == 0)
-		line += sizeof(fresh) - 1;
-	if (counts) {
-		*counts++ = '\0';
-		ahead = strstr(counts, "ahead ");
-		behind = strstr(counts, "behind ");
-		s->pub.ahead = ahead ? atoi(ahead + 6) : 0;
-		s->pub.behind = behind ? atoi(behind + 7) : 0;
-	}
-	if (dots) {
-		*dots = '\0';
-		s->pub.upstream = dots + 3;
-	}
-	s->pub.branch = line;
-}
-
-/* Records of "XY path", each ended by a NUL; after a rename the old path is the next. */
-static void parse_status(struct status *s, size_t n)
-{
-	char *end = s->text + n;
-
-	for (char *p = s->text, *next; p < end; p = next) {
-		next = p + strlen(p) + 1;	/* before anything is cut */
-		if (strncmp(p, "## ", 3) == 0) {
-			parse_branch(s, p + 3);
-			continue;
-		}
-		if (next - p < 5)
-			continue;
-		struct atoll_git_file *f = &s->files[s->pub.n++];
-
-		*f = (struct atoll_git_file) { .path = p + 3, .index = p[0], .tree = p[1] };
-		if ((p[0] == 'R' || p[0] == 'C') && next < end) {
-			f->old_path = next;
-			next += strlen(next) + 1;
-		}
-	}
-}
-
 int atoll_git_status(struct atoll_sandbox *sb, const struct atoll_git *given, struct atoll_git_status **ret, struct atoll_error *e)
 {
 	NEED(e, sb && given && ret);
@@ -434,32 +380,10 @@ int atoll_git_status(struct atoll_sandbox *sb, const struct atoll_git *given, st
 
 	if (rc == 0)
 		rc = judge("status", o, &g, e);
-	struct status *s = rc == 0 ? calloc(1, sizeof(*s)) : NULL;
-	if (s) {
-		s->text = str_dup((struct str) { o->out, o->n_out });
-		s->files = calloc(o->n_out / 4 + 1, sizeof(*s->files));
-		s->pub.v = s->files;
+	if (rc == 0) {
+		*ret = git_status_parse((struct str) { o->out, o->n_out });
+		rc = *ret ? 0 : client_no_memory(e);
 	}
-	size_t n = o ? o->n_out : 0;
 	atoll_output_free(o);
-	if (rc < 0)
-		return rc;
-	if (!s || !s->text || !s->files) {
-		atoll_git_status_free(s ? &s->pub : NULL);
-		return client_no_memory(e);
-	}
-	parse_status(s, n);
-	*ret = &s->pub;
-	return 0;
-}
-
-void atoll_git_status_free(struct atoll_git_status *pub)
-{
-	struct status *s = (struct status *)pub;
-
-	if (!s)
-		return;
-	free(s->text);
-	free(s->files);
-	free(s);
+	return rc;
 }

@@ -120,3 +120,10 @@ test('installed, and built outside of the tree by pkg-config: the three examples
 	}
 	assert.match(run(path.join(target, 'programs/files'), [], clean({ LD_LIBRARY_PATH: lib, E2B_DOMAIN: 'nowhere.invalid' })).err, /E2B_API_KEY/)
 })
+
+test('each function has its place in a manual page, with its arguments', () => {
+	const top = path.join(path.dirname(LIB), '..'), man = path.join(top, 'docs/man')
+	const pages = fs.readdirSync(man).filter((name) => name.endsWith('.3')).map((name) => path.join(man, name))
+	const got = run('python3', [path.join(top, 'tests/client/manual.py'), path.join(top, 'src/client/atoll.h'), ...pages], clean())
+	assert.equal(got.code, 0, got.all)
+})
