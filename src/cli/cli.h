@@ -35,7 +35,7 @@ extern const struct verb verb_audit, verb_backup, verb_complete, verb_cp, verb_c
 	verb_limits, verb_list, verb_log_level, verb_logs, verb_metrics, verb_pause, verb_purge, verb_reap, verb_restore, verb_resume, verb_run, verb_serve, verb_shell,
 	verb_team, verb_template, verb_timeout, verb_tls, verb_top, verb_usage, verb_volume, verb_snapshot;
 
-extern const struct verb verb_selftest, verb_webhook;
+extern const struct verb verb_capacity, verb_selftest, verb_webhook;
 extern const struct verb verb_mcp, verb_policy, verb_say, verb_session;	/* of the agent layer */
 
 extern const struct verb *const verbs[];	/* as --help lists them; NULL-terminated */

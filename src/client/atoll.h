@@ -323,6 +323,35 @@ void atoll_deliveries_free(struct atoll_deliveries *d);
  * `team` is the name or id of a team, for which an admin key is needed, or NULL: the team of the key in use. -EPERM: the
  * key may not do it. */
 
+struct atoll_capacity_peak {		/* the most at once in an hour or a day */
+	const char *from;		/* RFC 3339 */
+	int64_t sandboxes, memory_bytes, limit_bytes;	/* running; what they used, and might have */
+	int64_t starts, pool_hits, pool_misses;	/* in all */
+	double cpu_cores;
+};
+
+struct atoll_capacity_now {
+	int64_t running, paused, max;	/* sandboxes */
+	int64_t memory_bytes, memory_left_bytes;
+	double cpu_cores;		/* in use */
+	int64_t cores;
+	int64_t pool_hits, pool_misses;	/* since the server has started */
+	int64_t more, more_at_full_use;	/* sandboxes that fit: like those that run, and if each used all that it may */
+	const char *bound, *bound_at_full_use;	/* what is used up first: max_sandboxes, addresses, memory, processes or disk */
+	const struct atoll_capacity_peak *peaks;	/* oldest first */
+	size_t n_peaks;
+};
+
+struct atoll_capacity {
+	const struct atoll_capacity_now *v;	/* one */
+	size_t n;
+	const char *json;
+};
+
+int atoll_capacity(struct atoll *a, bool by_hour, unsigned days, struct atoll_capacity **ret, struct atoll_error *e);	/* days 0: 7; needs an admin key */
+void atoll_capacity_free(struct atoll_capacity *c);
+
+
 struct atoll_key {
 	const char *id, *name;
 	const char *prefix, *suffix;			/* what is shown of it */

@@ -192,6 +192,7 @@ struct kept {				/* behind every public struct { v, n, json } */
 		struct atoll_teams teams;
 		struct atoll_usage usage;
 		struct atoll_webhooks webhooks;
+		struct atoll_capacity capacity;
 		struct atoll_deliveries deliveries;
 		struct atoll_limits limits;
 		struct atoll_templates templates;

@@ -93,6 +93,12 @@ struct engine_usage {
 	uint32_t pids, oom_kills;
 };
 
+struct engine_room {			/* of the host; 0: not known, or there is none */
+	uint64_t mem_bytes;		/* that all sandboxes use together */
+	uint64_t pids, pids_used;
+	uint64_t pool_bytes, pool_free_bytes, pool_grow_bytes;
+};
+
 struct engine_image {			/* of the memory of a sandbox, as checkpoint() has written it */
 	uint64_t bytes;
 	uint64_t dump_us, total_us;	/* until CRIU was done; until all was on the disk */
@@ -178,6 +184,7 @@ struct engine_ops {
 	int (*restore)(struct engine *en, const struct engine_spec *spec, struct engine_record *ret, int *ret_pidfd, struct err *e);
 	int (*forget)(struct engine *en, const char *name, struct err *e);	/* idempotent; -EAGAIN: ask again */
 	int (*kept)(struct engine *en, void (*fn)(void *arg, const char *name, bool disk, bool memory), void *arg, struct err *e);
+	void (*room)(struct engine *en, struct engine_room *ret);	/* may be NULL */
 	const char *(*no_checkpoint)(struct engine *en);	/* why this host cannot; NULL: it can */
 
 	/* Volumes: directories that outlive sandboxes, and that several of them may have mounted at a time. volume_set(): there is one of

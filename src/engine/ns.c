@@ -496,6 +496,37 @@ static int ns_kept(struct engine *en, void (*fn)(void *arg, const char *name, bo
 	return pool_kept(en->pool, fn, arg, e);
 }
 
+/* Tasks of the host, in all: "0.00 0.01 0.05 1/234 5678" */
+static uint64_t tasks_now(void)
+{
+	char text[128];
+	struct str rest = STR_NULL;
+	uint64_t n = 0;
+
+	if (file_read(AT_FDCWD, "/proc/loadavg", text, sizeof text) > 0) {
+		rest = str_of(text);
+		(void)str_cut(&rest, '/');
+	}
+	(void)str_to_u64(str_cut(&rest, ' '), UINT32_MAX, &n);
+	return n;
+}
+
+static void ns_room(struct engine *en, struct engine_room *ret)
+{
+	char text[32];
+	uint64_t pid_max = 0;
+	ssize_t n = file_read(AT_FDCWD, "/proc/sys/kernel/pid_max", text, sizeof text);
+
+	while (n > 0 && text[n - 1] == '\n')
+		n--;
+	if (n > 0)
+		(void)str_to_u64((struct str) { text, (size_t)n }, UINT32_MAX, &pid_max);
+	(void)cgroup_all_memory(en->cgroups, &ret->mem_bytes);
+	ret->pids = pid_max - pid_max / 8;	/* as cgroup.c leaves some to the host */
+	ret->pids_used = tasks_now();
+	pool_size(en->pool, &ret->pool_bytes, &ret->pool_free_bytes, &ret->pool_grow_bytes);
+}
+
 static const char *ns_no_checkpoint(struct engine *en)
 {
 	return en->ckpt.sock < 0 ? en->ckpt.why_not : NULL;
@@ -571,6 +602,7 @@ const struct engine_ops engine_ns = {
 	.volume_serve = volume_serve,
 	.forget = ns_forget,
 	.kept = ns_kept,
+	.room = ns_room,
 	.no_checkpoint = ns_no_checkpoint,
 	.warm = ns_warm,
 	.tick = ns_tick,

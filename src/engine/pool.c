@@ -396,6 +396,20 @@ static bool has_room(const struct pool *p, uint64_t bytes, uint64_t *ret_free)
 	return *ret_free >= bytes + (uint64_t)fs.f_blocks * fs.f_frsize / KEEP_FREE;
 }
 
+void pool_size(const struct pool *p, uint64_t *ret_bytes, uint64_t *ret_free, uint64_t *ret_grow)
+{
+	struct statvfs fs;
+	struct stat st;
+
+	*ret_bytes = *ret_free = *ret_grow = 0;
+	if (p->cfg.plain || fstatvfs(p->fs_fd, &fs) < 0)
+		return;
+	*ret_bytes = (uint64_t)fs.f_blocks * fs.f_frsize;
+	*ret_free = (uint64_t)fs.f_bavail * fs.f_frsize;
+	if (fstat(p->file_fd, &st) == 0 && p->cfg.max_bytes > (uint64_t)st.st_size)
+		*ret_grow = p->cfg.max_bytes - (uint64_t)st.st_size;
+}
+
 int pool_make_room(struct pool *p, uint64_t bytes, struct err *e)
 {
 	uint64_t free_bytes = 0;

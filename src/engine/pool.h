@@ -30,6 +30,7 @@ int pool_bases(struct pool *p, int *ret_fd, struct err *e);	/* a directory for e
 int pool_make(struct pool *p, const char *id, uint64_t disk_bytes, int *ret_fd, struct err *e);	/* fd of its directory */
 int pool_remove(struct pool *p, const char *id, struct err *e);	/* in the background; idempotent; -EAGAIN: ask again */
 int pool_limit(struct pool *p, const char *id, uint64_t disk_bytes, struct err *e);	/* another one, also below what is used */
+void pool_size(const struct pool *p, uint64_t *ret_bytes, uint64_t *ret_free, uint64_t *ret_grow);	/* all 0 without a pool */
 uint64_t pool_device(const struct pool *p);			/* dev_t of the device that it is on; 0: a plain directory */
 /* A sandbox whose memory is being read is nobody else's to thaw, not even for a warden that comes after the one that began it.
  * Whoever reads it holds this fd. -EBUSY: another does. */

@@ -50,6 +50,9 @@ void api_secret(struct req *r);
 void api_secret_set(struct req *r);
 void api_secret_drop(struct req *r);
 
+/* api_capacity.c */
+void admin_capacity(struct req *r);
+
 /* api_events.c, api_webhooks.c */
 void api_events(struct req *r);
 void api_events_of(struct req *r);

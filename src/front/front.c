@@ -6,6 +6,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "front/boot.h"
+#include "front/capacity.h"
 #include "front/census.h"
 #include "front/certs.h"
 #include "front/debug.h"
@@ -75,6 +76,8 @@ void front_done(struct front *f)
 	snapshots_free(f);
 	volumes_free(f);
 	rows_free(f);
+	if (f->sandboxes && f->metrics)
+		capacity_free(take_ptr(&f->capacity));
 	pool_free(f->pool);
 	memory_close(&f->memory);
 	for (sb = f->sandboxes ? sandbox_table_next(f->sandboxes, NULL) : NULL; sb; sb = sandbox_table_next(f->sandboxes, sb))

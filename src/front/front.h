@@ -104,6 +104,7 @@ struct front {
 	struct rules_link *rules;
 	struct agent_link *agent;
 	uint32_t agent_calls;		/* passed on to atoll-agent, now */
+	struct capacity *capacity;
 	struct hooks *hooks;		/* webhooks and what is to be delivered */
 	struct warden_link *warden;
 	struct http_server *server;

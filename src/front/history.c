@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "front/capacity.h"
 #include "front/census.h"
 #include "front/front.h"
 #include "front/logbook.h"
@@ -12,6 +13,7 @@
 #include "front/sandbox.h"
 #include "front/sandbox_table.h"
 #include "front/snapshots.h"
+#include "store/capacity.h"
 #include "store/events.h"
 #include "store/meter.h"
 #include "store/quotas.h"
@@ -77,6 +79,7 @@ void history_prune(struct front *f)
 	told("meter", meter_prune(f->store, now_ms / DAY_MS - METER_KEPT_DAYS, &e), &e);
 	told("deliveries", deliveries_prune(f->store, now_ms - f->opt.events_kept_s * 1000ull, &e), &e);
 	told("events", events_prune(f->store, now_ms - f->opt.events_kept_s * 1000ull, &e), &e);
+	told("capacity", capacity_prune(f->store, (now_ms / DAY_MS - CAPACITY_KEPT_DAYS) * 24, &e), &e);
 	told("quota_use", quota_use_prune(f->store, now_ms / DAY_MS - QUOTA_DAYS_KEPT, &e), &e);
 	told("team_points", team_points_prune(f->store, now_ms / 1000 - CENSUS_KEPT_S, &e), &e);
 }

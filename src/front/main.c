@@ -16,6 +16,7 @@
 #include "front/agent_link.h"
 #include "front/boot.h"
 #include "front/build.h"
+#include "front/capacity.h"
 #include "front/census.h"
 #include "front/certs.h"
 #include "front/confine.h"
@@ -279,6 +280,7 @@ static void on_tick(void *user)
 	debug_tick(f->debug);
 	memory_tick(f);
 	quota_tick(f);
+	capacity_tick(f->capacity);
 	trail_tick(f);
 	volumes_tick(f);
 	pool_tick(f->pool);
@@ -548,6 +550,7 @@ static int set_up(struct front *f, struct err *e)
 	f->rules = rules_link_new(f);
 	f->agent = agent_link_new(f);
 	f->hooks = hooks_new(f);
+	f->capacity = capacity_new(f);
 	f->penalties = penalties_new();
 	f->metrics = metrics_new();
 	f->census = census_new(f->store, clock_wall_ms());

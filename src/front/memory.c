@@ -38,8 +38,8 @@ static uint64_t meminfo_kb(const char *text, const char *name)
 	return kb;
 }
 
-/* Of the machine. */
-static bool host_is_short(const struct memory *m)
+/* Of the machine, in kB. */
+static bool host_memory(const struct memory *m, uint64_t *ret_available, uint64_t *ret_total)
 {
 	char text[512];
 	ssize_t n = m->meminfo_fd < 0 ? -1 : pread(m->meminfo_fd, text, sizeof text - 1, 0);
@@ -47,7 +47,23 @@ static bool host_is_short(const struct memory *m)
 	if (n <= 0)
 		return false;
 	text[n] = '\0';
-	return meminfo_kb(text, "MemAvailable:") < meminfo_kb(text, "MemTotal:") / KEPT_PART;
+	*ret_available = meminfo_kb(text, "MemAvailable:");
+	*ret_total = meminfo_kb(text, "MemTotal:");
+	return true;
+}
+
+static bool host_is_short(const struct memory *m)
+{
+	uint64_t available, total;
+
+	return host_memory(m, &available, &total) && available < total / KEPT_PART;
+}
+
+uint64_t memory_left_bytes(const struct memory *m)
+{
+	uint64_t available, total;
+
+	return host_memory(m, &available, &total) && available > total / KEPT_PART ? (available - total / KEPT_PART) * 1024 : 0;
 }
 
 /* Of what all sandboxes together may have. */

@@ -16,4 +16,5 @@ struct memory {
 
 void memory_open(struct memory *m);	/* before the front is confined */
 void memory_close(struct memory *m);
+uint64_t memory_left_bytes(const struct memory *m);	/* of the machine, but for the part that stays free; 0: not known */
 void memory_tick(struct front *f);	/* once a second */

@@ -48,6 +48,7 @@ static const char *const op_name[OP_COUNT] = {
 	[OP_TRAIL] = "trail",
 	[OP_LIMIT] = "limit",
 	[OP_PULL] = "pull",
+	[OP_ROOM] = "room",
 };
 
 static void put_type(struct buf *out, const char *name, const char *type, const char *help)

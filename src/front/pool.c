@@ -56,6 +56,7 @@ struct pool {
 	struct kind kinds[TEMPLATES_ALL + KINDS_BUILT];
 	size_t n_kinds;
 	uint32_t members;
+	uint64_t gone_hits, gone_misses;	/* of kinds whose places others have */
 	uint64_t asked_ms;		/* when somebody wanted a sandbox last */
 	uint64_t made_ms;		/* when the last member was begun */
 	bool stopped;
@@ -102,6 +103,8 @@ static struct kind *kind_for(struct pool *p, const struct spec *sp)
 	k = kind_place(p, clock_mono_ms());
 	if (!k)
 		return NULL;
+	p->gone_hits += k->hits;
+	p->gone_misses += k->misses;
 	*k = (struct kind) { .pool = p, .tpl = sp->tpl, .built = true, .used_ms = clock_mono_ms() };
 	k->start = (struct member_start) { .limits = sp->limits, .restore = sp->from_what & KEPT_MEMORY, .run_start = sp->from_what & KEPT_START };
 	memcpy(k->start.from, sp->from, sizeof k->start.from);
@@ -432,6 +435,20 @@ static uint64_t get_starting(struct kind *k) { return k->starting; }
 static uint64_t get_target(struct kind *k) { return kind_target(k, clock_mono_ms()); }
 static uint64_t get_hits(struct kind *k) { return k->hits; }
 static uint64_t get_misses(struct kind *k) { return k->misses; }
+
+void pool_counts(const struct pool *p, uint64_t *hits, uint64_t *misses, uint64_t *ready)
+{
+	if (!p)
+		return;
+	*hits = p->gone_hits;
+	*misses = p->gone_misses;
+	for (size_t i = 0; i < p->n_kinds; i++) {
+		*hits += p->kinds[i].hits;
+		*misses += p->kinds[i].misses;
+		if (ready)
+			*ready += p->kinds[i].ready;
+	}
+}
 
 void pool_put_metrics(struct pool *p, struct buf *out)
 {

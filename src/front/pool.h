@@ -42,4 +42,6 @@ bool pool_exited(struct pool *p, const char *id);	/* true: it was a member */
 void pool_prime(struct pool *p, const struct spec *sp);
 void pool_forget(struct pool *p, const char *from);
 void pool_make_room(struct pool *p);			/* another sandbox is about to start: the maximum is for those in use */
+/* Sandboxes that came out of it, that would have, and that are ready now (or NULL); without a pool: as they are. */
+void pool_counts(const struct pool *p, uint64_t *hits, uint64_t *misses, uint64_t *ready);
 void pool_put_metrics(struct pool *p, struct buf *out);

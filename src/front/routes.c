@@ -122,6 +122,7 @@ static const struct route routes[] = {
 	{ "PUT", "/admin/log-level", ACCESS_ADMIN, SMALL, admin_log_level_set },
 	{ "POST", "/admin/templates/gc", ACCESS_ADMIN, SMALL, admin_template_gc },
 	{ "GET", "/admin/usage", ACCESS_ADMIN, 0, admin_meter },
+	{ "GET", "/admin/capacity", ACCESS_ADMIN, 0, admin_capacity },
 	{ "GET", "/nodes", ACCESS_ADMIN, 0, admin_nodes },
 
 	AGENT("POST", "/mcp"),

@@ -120,6 +120,7 @@ static void on_message(struct warden_link *w, const struct msg_head *h, size_t n
 	case RE_RELEASED:
 	case RE_KEPT_ITEM:
 	case RE_VOLUME_ITEM:
+	case RE_ROOM:
 	case RE_TRAIL:
 		on_answer(w, h, fd);
 		return;

@@ -147,6 +147,8 @@ size_t msg_size(enum msg_type t)
 	case OP_TRAIL: return sizeof(struct msg_trail);
 	case RE_TRAIL: return sizeof(struct msg_trail_file);
 	case OP_LIST: return sizeof(struct msg_list);
+	case OP_ROOM: return sizeof(struct msg_list);
+	case RE_ROOM: return sizeof(struct msg_room);
 	case RE_RELEASED:
 	case RE_OK: return sizeof(struct msg_ok);
 	case RE_ERROR: return sizeof(struct msg_error);

@@ -52,6 +52,7 @@ enum msg_type {
 	OP_PULL,		/* RE_OK carries one fd: a stream to a program that fetches an image */
 	OP_TRAIL,		/* RE_TRAIL carries one fd: a segment of the audit trail; RE_OK when one was dropped */
 	OP_DIAL,		/* RE_OK carries one fd: a TCP socket on its way to a port on the sandbox's loopback */
+	OP_ROOM,		/* struct msg_list; answered by RE_ROOM */
 	OP_COUNT,		/* not a message: number of requests + 1 */
 
 	RE_OK = 64,		/* struct msg_ok */
@@ -64,6 +65,7 @@ enum msg_type {
 	RE_KEPT_ITEM,		/* struct msg_kept */
 	RE_VOLUME_ITEM,		/* struct msg_volume_item */
 	RE_TRAIL,		/* struct msg_trail_file */
+	RE_ROOM,		/* struct msg_room */
 
 	EV_EXITED = 96,		/* struct msg_exited: a sandbox ended, for whatever reason, and all of it is gone */
 	EV_SHUTDOWN,		/* struct msg_ok: finish answers, then exit */
@@ -308,6 +310,15 @@ struct msg_usage {
 	uint64_t sent_bytes, received_bytes;	/* over its network, since start */
 	uint32_t pids;
 	uint32_t oom_kills;
+};
+
+struct msg_room {		/* what the host has for sandboxes, and how much of it is taken */
+	struct msg_head head;
+	uint32_t slots, slots_used;		/* addresses and the like */
+	uint64_t mem_bytes;			/* of all sandboxes together; 0: not known */
+	uint64_t pids, pids_used;		/* of the host */
+	uint64_t pool_bytes, pool_free_bytes;	/* 0: there is no pool */
+	uint64_t pool_grow_bytes;		/* that it may still become larger by */
 };
 
 struct msg_oom {

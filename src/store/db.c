@@ -277,6 +277,16 @@ static const char *const migrations[] = {
 	"CREATE INDEX deliveries_waiting ON deliveries(webhook, seq) WHERE state=0;"
 	"CREATE INDEX deliveries_event ON deliveries(event) WHERE state=0;"
 	"CREATE INDEX deliveries_created ON deliveries(created_ms);",
+
+	"CREATE TABLE capacity ("
+	" hour INTEGER PRIMARY KEY,"			/* since 1970, UTC */
+	" sandboxes INTEGER NOT NULL,"
+	" mem_bytes INTEGER NOT NULL,"
+	" limit_bytes INTEGER NOT NULL,"
+	" cpu_permille INTEGER NOT NULL,"
+	" starts INTEGER NOT NULL,"
+	" pool_hits INTEGER NOT NULL,"
+	" pool_misses INTEGER NOT NULL) STRICT;",
 };
 
 static int db_fail(struct store *s, struct err *e, const char *what)

@@ -291,6 +291,21 @@ static void op_usage(struct warden *w, const void *msg)
 	send_out(w, &re, sizeof re, -1);
 }
 
+static void op_room(struct warden *w, const void *msg)
+{
+	const struct msg_list *m = msg;
+	struct engine_room room = { 0 };
+
+	if (w->ops->room)
+		w->ops->room(w->engine, &room);
+	struct msg_room re = {
+		.head = head_of(RE_ROOM, m->head.seq), .slots = w->n_slots, .slots_used = w->n_sandboxes, .mem_bytes = room.mem_bytes, .pids = room.pids,
+		.pids_used = room.pids_used, .pool_bytes = room.pool_bytes, .pool_free_bytes = room.pool_free_bytes, .pool_grow_bytes = room.pool_grow_bytes,
+	};
+
+	send_out(w, &re, sizeof re, -1);
+}
+
 static void op_limit(struct warden *w, const void *msg)
 {
 	const struct msg_limit *m = msg;
@@ -373,7 +388,7 @@ static void (*const handlers[OP_COUNT])(struct warden *w, const void *msg) = {
 	[OP_VOLUME] = volume_op_set, [OP_VOLUME_DROP] = volume_op_drop, [OP_VOLUME_CONNECT] = volume_op_connect, [OP_VOLUMES] = volume_op_list,
 	[OP_PULL] = pull_op, [OP_TRAIL] = op_trail,
 	[OP_SNAPSHOT] = op_keep, [OP_CHECKPOINT] = op_keep, [OP_FORGET] = op_forget, [OP_KEPT] = op_kept,
-	[OP_LIMIT] = op_limit,
+	[OP_LIMIT] = op_limit, [OP_ROOM] = op_room,
 };
 
 void ops_run(struct warden *w, enum msg_type type, const void *msg)

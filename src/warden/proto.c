@@ -215,6 +215,7 @@ static const struct request requests[OP_COUNT] = {
 	[OP_VOLUME_CONNECT] = { sizeof(struct msg_name), 0, .in = PHASE_SERVE, .fields = fields_name },
 	[OP_VOLUMES] = { sizeof(struct msg_list), 0, .in = PHASE_SERVE },
 	[OP_LIMIT] = { sizeof(struct msg_limit), 0, .in = PHASE_SERVE, .fields = fields_limit },
+	[OP_ROOM] = { sizeof(struct msg_list), 0, .in = PHASE_SERVE },
 	[OP_PULL] = { sizeof(struct msg_pull), 0, .in = PHASE_SERVE, .fields = fields_pull },
 	[OP_TLS_FILE] = { sizeof(struct msg_tls_file), 0, .in = PHASE_SERVE, .fields = fields_tls_file },
 	[OP_TRAIL] = { sizeof(struct msg_trail), 0, .in = PHASE_SERVE, .fields = fields_trail },

@@ -35,7 +35,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		else if (type == OP_NETWORK)
 			n_policy = ((struct msg_network *)msg)->n_policy;
 		MUST(size == msg_size(type) + n_policy);
-		if (type != OP_LIST && type != OP_LOG_LEVEL && type != OP_KEPT && type != OP_TLS_FILE && type != OP_TRAIL && type != OP_PULL)
+		if (type != OP_LIST && type != OP_LOG_LEVEL && type != OP_KEPT && type != OP_TLS_FILE && type != OP_TRAIL && type != OP_PULL && type != OP_ROOM)
 			must_be_label(((struct msg_id *)msg)->id);
 		if (type == OP_START) {
 			const struct msg_start *m = (struct msg_start *)msg;
