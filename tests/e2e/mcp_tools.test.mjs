@@ -1,0 +1,457 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tools of agents over /agent/tools and /mcp: what each does, and that bad input has its exact answer and does nothing.
+import { after, before, test } from '../lib/case.mjs'
+import assert from 'node:assert/strict'
+import crypto from 'node:crypto'
+import fs from 'node:fs'
+import http from 'node:http'
+import path from 'node:path'
+import { spawn } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { api, server } from '../lib/client.mjs'
+import { sleep, until } from '../lib/host.mjs'
+
+const LIB = path.join(path.dirname(fileURLToPath(import.meta.url)), '../lib')
+const TOKEN = `tok_${crypto.randomBytes(16).toString('hex')}`
+let box
+
+const call = (name, args = {}, opt) => api('POST', `/agent/tools/${name}`, args, opt)
+const trailFiles = () => fs.readdirSync(path.join(server.stateDir, 'audit')).map((f) => path.join(server.stateDir, 'audit', f))
+const text = (result) => result.content.map((c) => c.text ?? '').join('\n')
+
+// A call that has to work.
+async function tool(name, args) {
+	const re = await call(name, args)
+	assert.equal(re.status, 200, re.text)
+	assert.equal(re.json.isError, false, text(re.json))
+	return re.json
+}
+
+async function refused(name, args, want) {
+	const re = await call(name, args)
+	assert.equal(re.status, 200, re.text)
+	assert.equal(re.json.isError, true)
+	assert.match(text(re.json), want)
+	return re.json
+}
+
+const LEGACY = { 'MCP-Protocol-Version': '2025-11-25' }
+const HEADERS = { 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream' }
+const post = (body, headers = {}, opt = {}) => api('POST', '/mcp', typeof body === 'string' ? body : JSON.stringify(body), { headers: { ...HEADERS, ...headers }, ...opt })
+const META = { 'io.modelcontextprotocol/protocolVersion': '2026-07-28' }
+const modern = (method, params = {}, headers = {}) => post({ jsonrpc: '2.0', id: 1, method, params: { ...params, _meta: META } },
+	{ 'MCP-Protocol-Version': '2026-07-28', 'Mcp-Method': method, ...(params.name && { 'Mcp-Name': params.name }), ...headers })
+
+async function begin(protocolVersion = '2025-11-25', opt) {
+	const re = await post({ jsonrpc: '2.0', id: 1, method: 'initialize', params: { protocolVersion, capabilities: {}, clientInfo: { name: 't', version: '1' } } }, {}, opt)
+	assert.equal(re.status, 200, re.text)
+	return { re, headers: { 'Mcp-Session-Id': re.headers['mcp-session-id'], 'MCP-Protocol-Version': re.json.result.protocolVersion } }
+}
+
+before(async () => {
+	box = (await tool('create_sandbox', { timeout_s: 900, envs: { GITHUB_TOKEN: TOKEN } })).structuredContent.sandboxId
+})
+after(async () => {
+	if (box)
+		await call('kill_sandbox', { sandbox_id: box })
+	const sessions = (await api('GET', '/agent/sessions')).json
+	for (const one of sessions.sessions ?? sessions)
+		await api('DELETE', `/agent/sessions/${one.sessionId}`)
+})
+
+// --- the table ---
+
+test('the same tools in three dialects', async () => {
+	const [mcp, openai, anthropic] = await Promise.all(['mcp', 'openai', 'anthropic'].map(async (f) => (await api('GET', `/agent/tools?format=${f}`)).json.tools))
+	assert.deepEqual(openai.map((t) => t.function.name), mcp.map((t) => t.name))
+	assert.deepEqual(anthropic.map((t) => t.name), mcp.map((t) => t.name))
+	for (const [i, t] of mcp.entries()) {
+		assert.equal(t.inputSchema.type, 'object', t.name)
+		assert.deepEqual(openai[i].function.parameters, t.inputSchema)
+		assert.deepEqual(anthropic[i].input_schema, t.inputSchema)
+	}
+	assert.equal((await api('GET', '/agent/tools?format=other')).status, 400)
+})
+
+test('executeCode has the schema that agents know, in both places', async () => {
+	const served = (await api('GET', '/agent/tools')).json.tools.find((t) => t.name === 'executeCode').inputSchema
+	const listed = (await modern('tools/list')).json.result.tools.find((t) => t.name === 'executeCode').inputSchema
+	assert.deepEqual(served, listed)
+	assert.deepEqual(served.required, ['code', 'language'])
+	assert.deepEqual(Object.keys(served.properties), ['code', 'language', 'sessionId', 'timeout', 'resourceLimits'])
+	assert.deepEqual(served.properties.language.enum, ['python', 'javascript', 'typescript', 'bash'])
+	assert.equal(served.properties.timeout.default, 30000)
+	assert.deepEqual(Object.keys(served.properties.resourceLimits.properties), ['memory', 'cpu'])
+})
+
+// --- code ---
+
+test('variables stay from one call to the next, without any id', async () => {
+	const first = await tool('run_code', { code: 'x = 41' })
+	const second = await tool('executeCode', { code: 'x + 1', language: 'python' })
+	assert.equal(second.structuredContent.text, '42')
+	assert.equal(second.structuredContent.sandboxId, first.structuredContent.sandboxId)
+	const third = await tool('executeCode', { code: 'x', language: 'python', sessionId: first.structuredContent.sessionId })
+	assert.equal(third.structuredContent.text, '41')
+})
+
+test('an error of the code is told with name, value and traceback', async () => {
+	const re = (await call('run_code', { code: 'print("before")\n1/0', sandbox_id: box })).json
+	assert.equal(re.isError, true)
+	const { name, value, traceback } = re.structuredContent.error
+	assert.deepEqual([name, value], ['ZeroDivisionError', 'division by zero'])
+	assert.match(traceback, /1\/0/)
+	assert.deepEqual(re.structuredContent.logs.stdout, ['before\n'])
+})
+
+test('images are content, charts are data', async () => {
+	const re = await tool('run_code', { code: 'import matplotlib.pyplot as plt\nplt.bar(["a", "b"], [1, 2])\nplt.show()', sandbox_id: box })
+	const image = re.content.find((c) => c.type === 'image')
+	assert.equal(image.mimeType, 'image/png')
+	assert.equal(Buffer.from(image.data, 'base64').subarray(1, 4).toString(), 'PNG')
+	const shown = re.structuredContent.results.find((r) => r.chart)
+	assert.equal(shown.chart.type, 'bar')
+	assert.ok(!JSON.stringify(re.structuredContent).includes(image.data.slice(0, 200)), 'not the image twice')
+})
+
+test('the languages of executeCode', async () => {
+	for (const [language, code] of [['javascript', 'console.log(6 * 7)'], ['typescript', 'const n: number = 42; console.log(n)'], ['bash', 'echo $((6 * 7))']])
+		assert.match(text(await tool('executeCode', { code, language })), /42/, language)
+})
+
+test('code that takes too long', async () => {
+	await refused('run_code', { code: 'while True: pass', timeout_ms: 700, sandbox_id: box }, /^TIMEOUT: /)
+	assert.equal((await tool('run_code', { code: '1', sandbox_id: box })).structuredContent.text, '1')
+})
+
+test('limits of a session that a call asks for', async () => {
+	const re = await tool('executeCode', { code: '1', language: 'python', resourceLimits: { memory: '768MB', cpu: 0.75 } })
+	const limits = (await api('GET', `/sandboxes/${re.structuredContent.sandboxId}/limits`)).json
+	assert.deepEqual([limits.limits?.memoryMB ?? limits.memoryMB, limits.limits?.cpus ?? limits.cpus], [768, 0.75])
+	await refused('executeCode', { code: '1', language: 'python', resourceLimits: { memory: 'much' } }, /resourceLimits\.memory/)
+})
+
+// --- commands, processes, files ---
+
+test('commands: output, exit code, quotes and shell characters as they are', async () => {
+	const re = (await call('run_command', { command: 'echo out; echo err >&2; exit 3', sandbox_id: box })).json
+	assert.equal(re.isError, true)
+	assert.deepEqual([re.structuredContent.exitCode, re.structuredContent.stdout, re.structuredContent.stderr], [3, 'out\n', 'err\n'])
+	const odd = 'a\'b"c`d$(e)f;g|h&i\\j\nk*?[l]{m}<n>#o~p!q%r^s=t\u00e4\u{1f600}'
+	await tool('write_file', { path: '/tmp/odd.txt', content: odd, sandbox_id: box })
+	assert.equal(text(await tool('read_file', { path: '/tmp/odd.txt', sandbox_id: box })), odd)
+	assert.equal((await tool('run_command', { command: `cat <<'END'\n${odd}\nEND`, sandbox_id: box })).structuredContent.stdout, `${odd}\n`)
+})
+
+test('a command in the background, its input, its end', async () => {
+	const { pid, logFile } = (await tool('start_background_command', { command: 'while read line; do echo "got $line"; done', sandbox_id: box })).structuredContent
+	assert.ok((await tool('list_processes', { sandbox_id: box })).structuredContent.processes.some((p) => p.pid === pid))
+	await tool('send_input', { pid, input: 'hello\n', sandbox_id: box })
+	assert.ok(await until(async () => text((await call('read_file', { path: logFile, sandbox_id: box })).json) === 'got hello\n'))
+	await tool('kill_process', { pid, sandbox_id: box })
+	assert.ok(await until(async () => !(await tool('list_processes', { sandbox_id: box })).structuredContent.processes.some((p) => p.pid === pid)))
+	await refused('kill_process', { pid, sandbox_id: box }, /^NOT_FOUND: /)
+})
+
+test('files: bytes, lists, fileOperations', async () => {
+	const bytes = crypto.randomBytes(1000)
+	await tool('write_file', { path: '/tmp/a/b.bin', content: bytes.toString('base64'), encoding: 'base64', sandbox_id: box })
+	const back = await tool('read_file', { path: '/tmp/a/b.bin', sandbox_id: box })
+	assert.equal(back.content[0].resource.blob, bytes.toString('base64'))
+	assert.deepEqual((await tool('list_files', { path: '/tmp/a', sandbox_id: box })).structuredContent.entries.map((e) => [e.name, e.size]), [['b.bin', 1000]])
+	await tool('fileOperations', { operation: 'upload', path: '/tmp/f/x.txt', content: 'text' })
+	assert.equal(text(await tool('fileOperations', { operation: 'download', path: '/tmp/f/x.txt' })), 'text')
+	assert.deepEqual((await tool('fileOperations', { operation: 'list', path: '/tmp/f' })).structuredContent.entries.map((e) => e.name), ['x.txt'])
+	await refused('read_file', { path: '/tmp/none', sandbox_id: box }, /^NOT_FOUND: /)
+	await refused('write_file', { path: '/tmp/x', content: '%%%', encoding: 'base64', sandbox_id: box }, /base64/)
+})
+
+test('packages that are there already', async () => {
+	assert.match(text(await tool('install_packages', { packages: ['numpy'], sandbox_id: box })), /already satisfied/)
+	await refused('install_packages', { packages: ['--index-url=http://127.0.0.1'], sandbox_id: box }, /packages\[0\].*not an option/)
+})
+
+// --- sandboxes ---
+
+test('sandboxes: info, list, timeout, metrics, links', async () => {
+	const info = (await tool('sandbox_info', { sandbox_id: box })).structuredContent
+	assert.deepEqual([info.sandboxId, info.state], [box, 'running'])
+	assert.ok((await tool('list_sandboxes')).structuredContent.sandboxes.some((s) => s.sandboxId === box))
+	await tool('set_timeout', { timeout_s: 1200, sandbox_id: box })
+	assert.ok(Date.parse((await tool('sandbox_info', { sandbox_id: box })).structuredContent.endAt) > Date.now() + 1100e3)
+	await tool('sandbox_metrics', { sandbox_id: box })
+	await tool('write_file', { path: '/tmp/link.txt', content: 'by link', sandbox_id: box })
+	const { url } = (await tool('get_file_download_url', { path: '/tmp/link.txt', sandbox_id: box })).structuredContent
+	assert.equal(await (await fetch(url)).text(), 'by link')
+	await tool('start_background_command', { command: 'cd /tmp && python3 -m http.server 8123', sandbox_id: box })
+	const link = (await tool('get_sandbox_url', { port: 8123, sandbox_id: box })).structuredContent
+	assert.ok(await until(async () => (await fetch(`${link.url}/link.txt`, { headers: link.headers }).catch(() => ({}))).status === 200))
+})
+
+test('only what is named is ended', async () => {
+	const before_ = (await tool('list_sandboxes')).structuredContent.sandboxes.length
+	await refused('kill_sandbox', { sandbox_id: 'i0123456789abcdefghi' }, /^NOT_FOUND: /)
+	await refused('kill_sandbox', {}, /argument 'sandbox_id' is missing/)
+	assert.equal((await tool('list_sandboxes')).structuredContent.sandboxes.length, before_)
+})
+
+test('a session whose sandbox is gone gets another one, and is told', async () => {
+	const { sandboxId } = (await tool('run_code', { code: 'gone = 1' })).structuredContent
+	assert.equal((await api('DELETE', `/sandboxes/${sandboxId}`)).status, 204)
+	const re = await tool('run_code', { code: '"gone" in globals()' })
+	assert.equal(re.structuredContent.text, 'False')
+	assert.notEqual(re.structuredContent.sandboxId, sandboxId)
+	assert.match(text(re), /a new one was started/)
+})
+
+// --- git ---
+
+test('git: clone with a token in the URL, commit, push, pull, conflict; the token is nowhere', async () => {
+	const sh = async (command) => (await tool('run_command', { command, sandbox_id: box })).structuredContent.stdout
+	await sh('mkdir -p /workspace/remotes && cd /workspace/remotes && git init -q --bare -b main r.git && git -C r.git config http.receivepack true; git config --global user.name A; git config --global user.email a@example.org')
+	await tool('write_file', { path: '/workspace/git_http.py', content: fs.readFileSync(path.join(LIB, 'git_http.py'), 'utf8'), sandbox_id: box })
+	await tool('start_background_command', { command: 'python3 /workspace/git_http.py 8418 /workspace/remotes agent "$GITHUB_TOKEN"', sandbox_id: box })
+	assert.ok(await until(async () => !(await call('run_command', { command: 'curl -s -o /dev/null http://127.0.0.1:8418/', sandbox_id: box })).json.isError))
+	const url = `http://agent:${TOKEN}@127.0.0.1:8418/r.git`, login = { username: 'agent', password: TOKEN }, at = (name) => ({ path: `/workspace/${name}`, sandbox_id: box })
+	const cloned = await tool('git_clone', { url, ...at('one') })
+	assert.ok(!JSON.stringify(cloned).includes(TOKEN))
+	await tool('write_file', { content: 'one\n', path: '/workspace/one/f.txt', sandbox_id: box })
+	assert.deepEqual((await tool('git_status', at('one'))).structuredContent.files, [{ path: 'f.txt', status: '??', conflict: false }])
+	await tool('git_commit', { message: 'a "quoted" $(message); --amend\n\nbody', ...at('one') })
+	await tool('git_push', { remote: 'origin', branch: 'main', set_upstream: true, ...login, ...at('one') })
+	await tool('git_clone', { url, ...at('two') })
+	assert.equal(await sh('git -C /workspace/two log --format=%s'), 'a "quoted" $(message); --amend\n')
+	for (const name of ['one', 'two'])
+		await tool('write_file', { content: `${name} changed\n`, path: `/workspace/${name}/f.txt`, sandbox_id: box })
+	assert.match(text(await tool('git_diff', at('two'))), /\+two changed/)
+	for (const name of ['one', 'two'])
+		await tool('git_commit', { message: name, ...at(name) })
+	await tool('git_push', { ...login, ...at('one') })
+	await refused('git_push', { ...login, ...at('two') }, /rejected|fetch first|non-fast-forward/)
+	await sh('git -C /workspace/two config pull.rebase false')
+	const conflict = await refused('git_pull', { ...login, ...at('two') }, /conflict: \S+ f\.txt/)
+	assert.equal(conflict.structuredContent.conflict, true)
+	assert.match(text(await tool('git_branch', at('one'))), /^\*? ?main/)
+	await refused('git_clone', { url: `http://agent:wrong-${TOKEN}@127.0.0.1:8418/r.git`, ...at('three') }, /^NOT_ALLOWED: /)
+	await refused('git_clone', { url: '--upload-pack=touch /tmp/pwned', ...at('four') }, /argument 'url' must not begin/)
+	await refused('git_pull', { remote: '--upload-pack=touch /tmp/pwned', ...at('one') }, /argument 'remote' must not begin/)
+	assert.equal(await sh('test -e /tmp/pwned; echo $?'), '1\n')
+	assert.equal(await sh(`grep -rl ${TOKEN} /workspace/*/.git | wc -l`), '0\n')
+	for (const file of [server.log, ...trailFiles()])
+		assert.ok(!fs.readFileSync(file).includes(TOKEN), file)
+})
+
+// --- policy, redaction, audit ---
+
+test('a command that the policy refuses is not executed, and is one record of the audit trail', async () => {
+	const count = () => trailFiles().map((f) => fs.readFileSync(f, 'utf8')).join('').split('\n').filter((l) => l.includes('"kind":"agent.refused"')).length
+	const before_ = count()
+	for (const name of ['terminal', 'executeTerminalCommand', 'run_command'])
+		await refused(name, { command: 'sudo touch /tmp/refused' }, /^Command not allowed by security policy/)
+	await refused('start_background_command', { command: 'sudo touch /tmp/refused' }, /^Command not allowed by security policy/)
+	await refused('read_file', { path: '/tmp/refused' }, /^NOT_FOUND/)
+	assert.ok(await until(() => count() - before_ === 4))
+	assert.match(text(await tool('run_command', { command: 'git log --format=%s 2>/dev/null; echo passes' })), /passes/)
+})
+
+test('tokens of the environment are not in what tools show', async () => {
+	for (const re of [await tool('run_command', { command: 'env | grep GITHUB', sandbox_id: box }), await tool('run_code', { code: 'import os\nprint(os.environ["GITHUB_TOKEN"])\nos.environ["GITHUB_TOKEN"]', sandbox_id: box })]) {
+		assert.ok(!JSON.stringify(re).includes(TOKEN), JSON.stringify(re))
+		assert.match(text(re), /\[redacted\]/)
+	}
+	assert.match(text(await tool('run_code', { code: 'print("ghp_" + "a1" * 20)', sandbox_id: box })), /^\[redacted\]/)
+	assert.equal((await tool('run_code', { code: 'import os\nlen(os.environ["GITHUB_TOKEN"])', sandbox_id: box })).structuredContent.text, String(TOKEN.length), 'inside it is there')
+})
+
+// --- bad input ---
+
+test('wrong arguments are named, and nothing is done', async () => {
+	const n = async () => (await tool('list_sandboxes')).structuredContent.sandboxes.length
+	const before_ = await n()
+	await refused('executeCode', { code: 'x', language: 'cobol' }, /argument 'language' must be one of: python, javascript, typescript, bash/)
+	await refused('executeCode', { language: 'python' }, /argument 'code' is missing/)
+	await refused('run_code', { code: 5 }, /argument 'code' must be a string/)
+	await refused('run_code', { code: '' }, /argument 'code' must not be empty/)
+	await refused('run_code', { code: '1', extra: 1 }, /argument 'extra' is not known/)
+	await refused('run_code', { code: `#${'x'.repeat(1048576)}` }, /argument 'code' is too long: at most 1048576 bytes/)
+	await refused('run_code', { code: '1', sandbox_id: '../../etc' }, /^(NOT_FOUND|INVALID_ARGUMENT): /)
+	await refused('run_code', { code: '1', session_id: 'ses_000000000000000000000000' }, /^NOT_FOUND: there is no session/)
+	await refused('fileOperations', { operation: 'delete', path: '/' }, /argument 'operation' must be one of: upload, download, list/)
+	assert.equal(await n(), before_)
+	assert.equal((await call('nonsense')).status, 404)
+	assert.equal((await api('POST', '/agent/tools/run_code', '{')).status, 400)
+	assert.equal((await api('POST', '/agent/tools/run_code', '{"code":"a\\u0000b"}')).status, 400)
+})
+
+test('what is another key\'s is not there', async () => {
+	const name = `mcp-${crypto.randomBytes(4).toString('hex')}`
+	const team = (await api('POST', '/admin/teams', { name })).json
+	const other = (await api('POST', `/admin/teams/${team.teamID ?? team.id}/api-keys`, { name: 'k' })).json.key
+	const { structuredContent: own } = await tool('run_code', { code: 'secret = 1' })
+	for (const args of [{ code: 'secret', sandbox_id: own.sandboxId }, { code: 'secret', session_id: own.sessionId }]) {
+		const re = await call('run_code', args, { key: other })
+		assert.equal(re.json.isError, true)
+		assert.match(text(re.json), /^NOT_FOUND: /)
+	}
+	const { headers } = await begin()
+	const list = { jsonrpc: '2.0', id: 2, method: 'tools/list' }
+	assert.equal((await post(list, headers)).status, 200)
+	assert.equal((await post(list, headers, { key: other })).status, 404)
+	assert.equal((await api('DELETE', '/mcp', undefined, { headers, key: other })).status, 404)
+	assert.equal((await post(list, headers)).status, 200)
+})
+
+// --- the protocol by hand ---
+
+test('revisions: the newest, older ones, unknown ones', async () => {
+	for (const [asked, got] of [['2025-11-25', '2025-11-25'], ['2025-06-18', '2025-06-18'], ['2025-03-26', '2025-03-26'], ['2024-11-05', '2024-11-05'], ['1999-01-01', '2025-11-25']])
+		assert.equal((await begin(asked)).re.json.result.protocolVersion, got)
+	const discovered = (await modern('server/discover')).json.result
+	assert.equal(discovered.supportedVersions[0], '2026-07-28')
+	assert.equal(discovered.resultType, 'complete')
+	const bad = await post({ jsonrpc: '2.0', id: 1, method: 'tools/list', params: { _meta: { 'io.modelcontextprotocol/protocolVersion': '1900-01-01' } } },
+		{ 'MCP-Protocol-Version': '1900-01-01', 'Mcp-Method': 'tools/list' })
+	assert.deepEqual([bad.status, bad.json.error.code, bad.json.error.data.requested], [400, -32022, '1900-01-01'])
+	assert.equal((await post({ jsonrpc: '2.0', id: 1, method: 'ping' }, { 'MCP-Protocol-Version': '1900-01-01' })).status, 400)
+})
+
+test('header lines that say something else than the body', async () => {
+	const cases = [{ 'MCP-Protocol-Version': '2025-11-25' }, { 'Mcp-Method': 'tools/call' }, { 'Mcp-Method': '' }]
+	for (const headers of cases) {
+		const re = await modern('tools/list', {}, headers)
+		assert.deepEqual([re.status, re.json.error.code], [400, -32020], JSON.stringify(headers))
+	}
+	const re = await modern('tools/call', { name: 'list_sandboxes', arguments: {} }, { 'Mcp-Name': 'kill_sandbox' })
+	assert.deepEqual([re.status, re.json.error.code], [400, -32020])
+	const wrapped = await modern('tools/call', { name: 'list_sandboxes', arguments: {} }, { 'Mcp-Name': `=?base64?${Buffer.from('list_sandboxes').toString('base64')}?=` })
+	assert.equal(wrapped.json.result.isError, false)
+})
+
+test('messages that are none', async () => {
+	const { headers } = await begin()
+	for (const [body, status, code] of [
+		['', 400, -32700], ['{', 400, -32700], ['{"a":1,"a":2}', 400, -32700], ['"x"', 400, -32600], ['[]', 400, -32600], ['{}', 400, -32600],
+		['[1,2]', 400, -32600], ['{"jsonrpc":"1.0","id":1,"method":"ping"}', 400, -32600], ['{"jsonrpc":"2.0","id":null,"method":"ping"}', 400, -32600],
+		['{"jsonrpc":"2.0","id":1,"method":"ping","params":[]}', 400, -32600], ['{"jsonrpc":"2.0","id":1,"method":"nonsense"}', 200, -32601],
+		['{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"nonsense"}}', 200, -32602],
+		['{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"run_code","arguments":[]}}', 200, -32602],
+		[`${'['.repeat(100)}${']'.repeat(100)}`, 400, -32700],
+	]) {
+		const re = await post(body, headers)
+		assert.deepEqual([re.status, re.json.error.code], [status, code], body)
+	}
+	assert.equal((await modern('nonsense')).status, 404)
+})
+
+test('notifications and responses are taken without an answer', async () => {
+	const { headers } = await begin()
+	for (const body of [{ jsonrpc: '2.0', method: 'notifications/initialized' }, { jsonrpc: '2.0', method: 'notifications/nonsense' }, { jsonrpc: '2.0', id: 9, result: {} },
+		{ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 'none' } }, { jsonrpc: '2.0', method: 'tools/call', params: { name: 'create_sandbox', arguments: {} } }]) {
+		const re = await post(body, headers)
+		assert.deepEqual([re.status, re.text], [202, ''], JSON.stringify(body))
+	}
+})
+
+test('batches: where the revision has them', async () => {
+	const batch = [{ jsonrpc: '2.0', id: 1, method: 'ping' }, { jsonrpc: '2.0', method: 'notifications/initialized' }, 7,
+		{ jsonrpc: '2.0', id: 'c', method: 'tools/call', params: { name: 'list_sandboxes', arguments: {} } }]
+	const old = await post(batch, (await begin('2025-03-26')).headers)
+	assert.deepEqual(old.json.map((m) => m.id), [1, null, 'c'])
+	assert.equal(old.json[2].result.isError, false)
+	const onlyNotes = await post([{ jsonrpc: '2.0', method: 'notifications/initialized' }], (await begin('2025-03-26')).headers)
+	assert.equal(onlyNotes.status, 202)
+	const now = await post(batch, (await begin()).headers)
+	assert.deepEqual([now.status, now.json.error.code], [400, -32600])
+})
+
+test('sessions: missing, unknown, ended; GET and DELETE', async () => {
+	const list = { jsonrpc: '2.0', id: 2, method: 'tools/list' }
+	assert.equal((await post(list, LEGACY)).status, 400)
+	assert.equal((await post(list, { ...LEGACY, 'Mcp-Session-Id': 'none' })).status, 404)
+	const { headers } = await begin()
+	assert.equal((await api('GET', '/mcp')).status, 405)
+	assert.equal((await api('GET', '/mcp', undefined, { headers: { ...headers, Accept: 'application/json' } })).status, 406)
+	const first = await new Promise((done, fail) => {
+		const u = new URL(server.url)
+		const req = http.get({ host: u.hostname, port: u.port, path: '/mcp', headers: { ...headers, Accept: 'text/event-stream', 'X-API-Key': server.key } }, (res) => {
+			res.once('data', (part) => {
+				done([res.statusCode, res.headers['content-type'], part.toString()])
+				req.destroy()
+			})
+		})
+		req.once('error', fail)
+	})
+	assert.deepEqual(first, [200, 'text/event-stream', ':\n\n'])
+	const { structuredContent: own } = (await post({ jsonrpc: '2.0', id: 3, method: 'tools/call', params: { name: 'run_code', arguments: { code: '1' } } }, headers)).json.result
+	assert.equal((await api('DELETE', '/mcp', undefined, { headers })).status, 200)
+	assert.equal((await post(list, headers)).status, 404)
+	assert.ok(await until(async () => (await api('GET', `/sandboxes/${own.sandboxId}`)).status === 404), 'its sandbox ends with it')
+})
+
+test('the wrong origin, type, or what the client takes', async () => {
+	const ping = { jsonrpc: '2.0', id: 1, method: 'ping' }
+	for (const origin of ['http://evil.example', 'https://evil.example:8443', 'null', 'http://127.0.0.1.evil.example'])
+		assert.equal((await post(ping, { Origin: origin })).status, 403, origin)
+	for (const origin of ['http://localhost:6274', 'http://127.0.0.1:3000'])
+		assert.notEqual((await post(ping, { Origin: origin })).status, 403, origin)
+	assert.equal((await post(ping, { 'Content-Type': 'text/plain' })).status, 415)
+	assert.equal((await post(ping, { Accept: 'text/html' })).status, 406)
+})
+
+test('a call is given up when it is cancelled, and when its client goes; the code inside is interrupted', async () => {
+	const { headers } = await begin()
+	const run = (id, code) => ({ jsonrpc: '2.0', id, method: 'tools/call', params: { name: 'run_code', arguments: { code, sandbox_id: box } } })
+	const loop = (file) => `import time\nfor i in range(600):\n    open("${file}", "w").write(str(i))\n    time.sleep(0.05)`
+	const read = async (file) => Number(text((await call('read_file', { path: file, sandbox_id: box })).json)) || 0
+	const stands = async (file) => {
+		const at = await read(file)
+		await sleep(400)
+		return await read(file) === at
+	}
+	const cancelled = post(run(7, loop('/tmp/c1')), headers)
+	assert.ok(await until(async () => await read('/tmp/c1') > 2))
+	await post({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 7 } }, headers)
+	assert.deepEqual([(await cancelled).status, (await cancelled).text], [202, ''])
+	assert.ok(await until(() => stands('/tmp/c1')))
+	const u = new URL(server.url)
+	const req = http.request({ host: u.hostname, port: u.port, method: 'POST', path: '/mcp', agent: false, headers: { ...HEADERS, ...headers, 'X-API-Key': server.key } })
+	req.on('error', () => {})
+	req.end(JSON.stringify(run(8, loop('/tmp/c2'))))
+	assert.ok(await until(async () => await read('/tmp/c2') > 2))
+	req.destroy()
+	assert.ok(await until(() => stands('/tmp/c2')))
+	assert.equal((await tool('run_code', { code: '5', sandbox_id: box })).structuredContent.text, '5')
+})
+
+test('progress comes as events before the answer', async () => {
+	const { headers } = await begin()
+	const re = await post({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'run_command', arguments: { command: 'for i in 1 2 3; do echo step $i; sleep 0.4; done', sandbox_id: box },
+		_meta: { progressToken: 'p' } } }, headers)
+	assert.equal(re.headers['content-type'], 'text/event-stream')
+	const events = re.text.trim().split('\n\n').map((e) => JSON.parse(e.split('\n').find((l) => l.startsWith('data: ')).slice(6)))
+	const notes = events.slice(0, -1)
+	assert.ok(notes.length >= 2)
+	assert.ok(notes.every((n) => n.method === 'notifications/progress' && n.params.progressToken === 'p'))
+	assert.deepEqual(notes.map((n) => n.params.progress), notes.map((_, i) => i + 1))
+	assert.equal(events.at(-1).result.structuredContent.stdout, 'step 1\nstep 2\nstep 3\n')
+})
+
+test('stdio: bad lines are answered, one after the other, and the end of input is the end', async () => {
+	const child = spawn(path.join(server.buildDir, 'src/cli/atoll'), ['mcp'], { env: { ...process.env, E2B_API_URL: server.url, E2B_API_KEY: server.key }, stdio: ['pipe', 'pipe', 'inherit'] })
+	let out = ''
+	child.stdout.on('data', (part) => { out += part })
+	child.stdin.write(['nonsense', '', '[]', '{"jsonrpc":"2.0","id":1,"method":"tools/list"}', '{"jsonrpc":"2.0","id":2,"method":"ping"}'].join('\n') + '\n{"jsonrpc":"2.0","id":3,')
+	child.stdin.write('"method":"ping"}\r\n')
+	assert.ok(await until(() => out.trim().split('\n').length === 5))
+	const ended = new Promise((done) => child.once('exit', done))
+	child.stdin.end()
+	assert.equal(await ended, 0)
+	assert.deepEqual(out.trim().split('\n').map((l) => JSON.parse(l)).map((m) => [m.id, m.error?.code ?? 0]), [[null, -32700], [null, -32600], [1, -32600], [2, 0], [3, 0]])
+	for (const [name, value] of [['E2B_TIMEOUT', 'soon'], ['E2B_MAX_RETRIES', '-1']]) {
+		const bad = spawn(path.join(server.buildDir, 'src/cli/atoll'), ['mcp'], { env: { ...process.env, E2B_API_URL: server.url, E2B_API_KEY: server.key, [name]: value } })
+		let err = ''
+		bad.stderr.on('data', (part) => { err += part })
+		assert.equal(await new Promise((done) => bad.once('close', done)), 1)
+		assert.match(err, new RegExp(name))
+	}
+})
