@@ -31,7 +31,7 @@ struct verb {
 	const struct verb *const *subs;	/* of a verb that has verbs of its own, NULL-terminated; run is verb_group() */
 };
 
-extern const struct verb verb_audit, verb_backup, verb_complete, verb_cp, verb_create, verb_doctor, verb_env, verb_exec, verb_explain, verb_fork, verb_info, verb_key, verb_kill,
+extern const struct verb verb_audit, verb_notebook, verb_backup, verb_complete, verb_cp, verb_create, verb_doctor, verb_env, verb_exec, verb_explain, verb_fork, verb_info, verb_key, verb_kill,
 	verb_limits, verb_list, verb_log_level, verb_logs, verb_metrics, verb_pause, verb_purge, verb_reap, verb_restore, verb_resume, verb_run, verb_serve, verb_shell,
 	verb_team, verb_template, verb_timeout, verb_tls, verb_top, verb_usage, verb_volume, verb_snapshot;
 

@@ -545,6 +545,9 @@ typedef int atoll_taker(void *user, const void *p, size_t n);
 int atoll_file_read(struct atoll_sandbox *sb, const char *path, const char *as_user, atoll_taker *taker, void *user,
 		    struct atoll_error *e);
 
+/* What a sandbox ran and what came of it, also some days after its end, as a notebook of Jupyter (.ipynb); context: only of that one, NULL: of all. */
+int atoll_notebook(struct atoll *a, const char *id, const char *context, atoll_taker *taker, void *user, struct atoll_error *e);
+
 enum atoll_file_type { ATOLL_FILE = 1, ATOLL_DIRECTORY, ATOLL_OTHER };
 
 struct atoll_file {

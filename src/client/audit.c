@@ -81,3 +81,18 @@ int atoll_audit(struct atoll *a, const struct atoll_audit_query *q, atoll_audit_
 	} while (n == PAGE && !own.last);
 	return n < 0 ? n : 0;
 }
+
+int atoll_notebook(struct atoll *a, const char *id, const char *context, atoll_taker *taker, void *user, struct atoll_error *e)
+{
+	NEED(e, a && id && taker);
+	autobuf struct buf tail = BUF_INIT(4096);
+
+	buf_z(&tail, "/notebook?");
+	put_param(&tail, "context", context);
+	autofree char *path = tail.bad ? NULL : api_path("/sandboxes/", id, buf_cstr(&tail));
+	autocall struct call c = CALL_INIT("GET", a->api_url, path);
+
+	c.taker = taker;
+	c.taker_user = user;
+	return api_call(a, &c, e);
+}

@@ -64,6 +64,11 @@ void api_webhook_drop(struct req *r);
 void api_webhook_test(struct req *r);
 void api_webhook_deliveries(struct req *r);
 
+/* api_notebook.c */
+void api_notebook(struct req *r);
+void api_notebook_drain(struct req *r);
+void api_notebook_over(struct req *r);
+
 /* api_audit.c */
 void api_audit(struct req *r);
 void admin_audit(struct req *r);	/* of all teams */

@@ -69,14 +69,15 @@ static void forget_all(struct req *r)
 {
 	struct purge *p = r->work;
 	struct purged gone = { 0 };
-	int64_t audit;
+	int64_t audit, notebooks;
 	struct err e = ERR_INIT;
 
 	drop_snapshots(r, p);
 	drop_volumes(r, p);
 	p->templates = templates_purge(r->front, r->caller.team, &p->failed);
 	logbook_save(r->front->logbook);	/* what is still in memory would be written later */
-	if (purge_team(r->front->store, r->caller.team, &gone, &e) < 0 || trail_purge(r->front, r->caller.team, &audit, &e) < 0) {
+	if (purge_team(r->front->store, r->caller.team, &gone, &e) < 0 || trail_purge(r->front, r->caller.team, &audit, &e) < 0 ||
+	    notebook_purge(r->front, r->caller.team, &notebooks, &e) < 0) {
 		reply_err(r, &e);
 		return;
 	}
@@ -84,10 +85,10 @@ static void forget_all(struct req *r)
 	rules_refresh(r->front, r->caller.team);
 	log_info("team purged", "team=%s request=%s sandboxes=%lld snapshots=%lld volumes=%lld templates=%lld failed=%lld", r->caller.team, r->id,
 		(long long)p->sandboxes, (long long)p->snapshots, (long long)p->volumes, (long long)p->templates, (long long)p->failed);
-	reply_json(r, p->failed ? 500 : 200, json_pack("{s:i,s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I}", "code", p->failed ? 500 : 200, "message",
+	reply_json(r, p->failed ? 500 : 200, json_pack("{s:i,s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I}", "code", p->failed ? 500 : 200, "message",
 		p->failed ? "not all of it could be removed, try again" : "all of it is gone", "sandboxes", (json_int_t)p->sandboxes, "snapshots",
 		(json_int_t)p->snapshots, "volumes", (json_int_t)p->volumes, "templates", (json_int_t)p->templates, "secrets", (json_int_t)gone.secrets,
-		"records", (json_int_t)gone.sandboxes, "logs", (json_int_t)gone.logs, "audit", (json_int_t)audit), NULL);
+		"records", (json_int_t)gone.sandboxes, "logs", (json_int_t)gone.logs, "audit", (json_int_t)audit, "notebooks", (json_int_t)notebooks), NULL);
 }
 
 static void one_ended(struct req *r, struct sandbox *sb)

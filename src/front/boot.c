@@ -188,6 +188,7 @@ static int reconcile(struct boot *b, struct err *e)
 	}
 	image_gc_begin(f);
 	logbook_end_lost(f->logbook);
+	notebook_end_lost(f);
 	history_prune(f);
 	return 0;
 }

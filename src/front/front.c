@@ -102,6 +102,7 @@ void front_done(struct front *f)
 	metrics_free(f->metrics);
 	logbook_free(f->logbook);
 	census_free(f->census);
+	notebooks_free(f);
 	trail_free(f);
 	vault_free(f->vault);
 	store_close(f->uploads);

@@ -14,6 +14,7 @@
 #include "front/alerts.h"
 #include "front/build.h"
 #include "front/memory.h"
+#include "front/notebook.h"
 #include "front/snapshots.h"
 #include "front/trail.h"
 #include "front/volumes.h"
@@ -60,6 +61,7 @@ struct front_options {
 	uint32_t paused_kept_s, snapshots_kept_s;	/* 0: for ever */
 	uint32_t max_lifetime_s;	/* of a sandbox without a pause, however often its timeout is set; 0: any */
 	struct trail_options trail;	/* the audit trail */
+	struct notebook_options notebooks;
 	uint32_t logs_kept_s, logs_max_mb;	/* of sandboxes that have ended */
 	uint32_t head_timeout_s, body_timeout_s;	/* of requests of the API; the head's of all */
 	uint32_t rate_limit;		/* requests per second and key, 0: none; of teams without their own */
@@ -101,6 +103,7 @@ struct front {
 	struct image_gc *image_gc;	/* NULL: none is under way */
 	struct vault *vault;
 	struct trail *trail;		/* NULL: without */
+	struct notebooks *notebooks;	/* likewise */
 	struct rules_link *rules;
 	struct agent_link *agent;
 	uint32_t agent_calls;		/* passed on to atoll-agent, now */

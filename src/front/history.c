@@ -75,6 +75,7 @@ void history_prune(struct front *f)
 	prune_paused(f, now_ms);
 	told("sandboxes", sandboxes_prune(f->store, now_ms - f->opt.history_kept_s * 1000ull, &e), &e);
 	logbook_prune(f->logbook);
+	notebook_prune(f);
 	trail_prune(f);
 	told("meter", meter_prune(f->store, now_ms / DAY_MS - METER_KEPT_DAYS, &e), &e);
 	told("deliveries", deliveries_prune(f->store, now_ms - f->opt.events_kept_s * 1000ull, &e), &e);

@@ -364,6 +364,12 @@ static uint32_t *number_option(int c, struct front_options *opt)
 		return &opt->trail.max_mb;
 	case 'K':
 		return &opt->trail.segment_kb;
+	case 'N':
+		return &opt->notebooks.each_mb;
+	case 'O':
+		return &opt->notebooks.max_mb;
+	case 'Q':
+		return &opt->notebooks.kept_s;
 	default:
 		return &opt->pool_max;
 	}
@@ -418,6 +424,8 @@ static int parse_options(int argc, char **argv, struct front *f)
 		{ "audit", required_argument, NULL, 'a' },	{ "audit-full", no_argument, NULL, 'f' },
 		{ "audit-kept", required_argument, NULL, 'A' },	{ "audit-max-mb", required_argument, NULL, 'g' },
 		{ "audit-segment-kb", required_argument, NULL, 'K' },
+		{ "notebook-mb", required_argument, NULL, 'N' }, { "notebooks-max-mb", required_argument, NULL, 'O' },
+		{ "notebooks-kept", required_argument, NULL, 'Q' },
 		{ "events-kept", required_argument, NULL, OPT_EVENTS_KEPT }, { "webhook-timeout", required_argument, NULL, OPT_HOOK_TIMEOUT },
 		{ "webhook-attempts", required_argument, NULL, OPT_HOOK_ATTEMPTS }, { "webhook-retry-ms", required_argument, NULL, OPT_HOOK_RETRY },
 		{ "alert-memory", required_argument, NULL, OPT_ALERT + ALERT_MEMORY }, { "alert-cpu", required_argument, NULL, OPT_ALERT + ALERT_CPU },
@@ -475,6 +483,9 @@ static int parse_options(int argc, char **argv, struct front *f)
 		case 'A':
 		case 'g':
 		case 'K':
+		case 'N':
+		case 'O':
+		case 'Q':
 			if (take_number(c, optarg, opt) < 0)
 				return -EINVAL;
 			break;
@@ -530,7 +541,7 @@ static int open_state(struct front *f, struct err *e)
 
 	if (!path || !uploads)
 		return err_set(e, ENOMEM, "name the state file");
-	if (store_open(path, &f->store, e) < 0 || uploads_open(uploads, &f->uploads, e) < 0 || vault_open(f->opt.state_dir, &f->vault, e) < 0 || trail_new(f, f->opt.state_dir, e) < 0 || keyring_open(f->store, f->opt.key_file, &f->keyring, e) < 0 ||
+	if (store_open(path, &f->store, e) < 0 || uploads_open(uploads, &f->uploads, e) < 0 || vault_open(f->opt.state_dir, &f->vault, e) < 0 || trail_new(f, f->opt.state_dir, e) < 0 || notebooks_new(f, f->opt.state_dir, e) < 0 || keyring_open(f->store, f->opt.key_file, &f->keyring, e) < 0 ||
 	    quota_open(f, e) < 0)
 		return -e->no;
 	return 0;

@@ -351,6 +351,13 @@ int req_sandbox_id(struct req *r, struct str *ret)
 	return 0;
 }
 
+bool req_owns_sandbox(const struct req *r)
+{
+	const struct sandbox *sb = sandbox_table_find(r->front->sandboxes, str_of(r->sandbox));
+
+	return sb && sb->state != SANDBOX_STARTING && strcmp(sb->team, r->caller.team) == 0;
+}
+
 struct sandbox *req_sandbox(struct req *r)
 {
 	struct str id;

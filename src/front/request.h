@@ -55,6 +55,9 @@ json_t *req_json(struct req *r, bool allow_empty);
 /* The id in the path without a client's suffix; answers 400 by itself and returns -EINVAL. */
 int req_sandbox_id(struct req *r, struct str *ret);
 
+/* Is there a sandbox of that path parameter, and is it the caller's own? After req_sandbox_id(). */
+bool req_owns_sandbox(const struct req *r);
+
 /* The caller's own sandbox of that path parameter; answers 400 or 404 by itself and returns NULL. Borrowed. */
 struct sandbox *req_sandbox(struct req *r);
 

@@ -38,6 +38,7 @@ static const struct route routes[] = {
 	{ "GET", "/sandboxes/{id}/limits", ACCESS_TEAM, 0, api_limits },
 	{ "PATCH", "/sandboxes/{id}/limits", ACCESS_TEAM, SMALL, api_limits_set },
 	{ "PUT", "/sandboxes/{id}/network", ACCESS_TEAM, SMALL, api_network },
+	{ "GET", "/sandboxes/{id}/notebook", ACCESS_TEAM, 0, api_notebook, .on_drain = api_notebook_drain, .on_over = api_notebook_over },
 	{ "GET", "/sandboxes/{id}/metrics", ACCESS_TEAM, 0, api_metrics },
 	{ "GET", "/sandboxes/{id}/logs", ACCESS_TEAM, 0, api_logs_v1 },
 	{ "GET", "/v2/sandboxes/{id}/logs", ACCESS_TEAM, 0, api_logs_v2 },

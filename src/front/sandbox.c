@@ -511,6 +511,7 @@ void sandbox_kill(struct sandbox *sb, enum end_reason why, const char *reason)
 	log_info("killing sandbox", "id=%s reason='%s' request=%s", sb->id, reason, sb->request);
 	count_end(sb, why);
 	trail_ended(sb, reason);
+	notebook_end(sb);
 	init_watch_end(sb);
 	sandbox_note_life(sb, LOG_LVL_INFO, why == END_EXPIRED ? "sandbox expired" : "sandbox killed");
 	sandbox_drop_kept(sb);
@@ -524,6 +525,7 @@ void sandbox_exited(struct sandbox *sb, enum end_reason why, const char *reason)
 	log_info("sandbox ended by itself", "id=%s reason='%s'", sb->id, reason);
 	count_end(sb, why);
 	trail_ended(sb, reason);
+	notebook_end(sb);
 	init_watch_end(sb);
 	sandbox_note_life(sb, LOG_LVL_ERROR, why == END_OOM ? "sandbox ran out of memory" : "sandbox died");
 	if (sb->state == SANDBOX_STARTING && !sb->fail.no)

@@ -9,6 +9,7 @@
 #include "base/fd.h"
 #include "front/front.h"
 #include "front/mem.h"
+#include "front/notebook.h"
 #include "front/request.h"
 #include "front/sandbox.h"
 #include "front/scan.h"
@@ -17,6 +18,7 @@
 #include "http/json.h"
 #include "http/server.h"
 #include "http/url.h"
+#include "store/notebooks.h"
 #include "trail/chain.h"
 
 #define BODY_MAX (8 * 1024 * 1024)	/* of which a hash is made; of a longer one it is known that it was too long */
@@ -58,6 +60,10 @@ struct witness {
 	uint64_t up;
 	uint64_t began_us;
 	char *path;			/* of the file, or the context's id; NULL: not known */
+	struct buf answer;		/* what is kept of it, */
+	bool cut;			/* ... and that this is not all */
+	uint64_t began_ms;		/* wall clock */
+	json_t *code;			/* the body of /execute */
 	bool is_proto, enveloped;
 	bool begun, over;
 	int status;
@@ -83,7 +89,7 @@ static const struct act *find_act(const struct http_req *rq, uint16_t port)
 
 struct witness *witness_new(struct sandbox *sb, const struct http_req *rq, uint16_t port, const char *request)
 {
-	const struct act *act = sb->front->trail ? find_act(rq, port) : NULL;
+	const struct act *act = sb->front->trail || sb->front->notebooks ? find_act(rq, port) : NULL;
 
 	if (!act)
 		return NULL;
@@ -96,6 +102,8 @@ struct witness *witness_new(struct sandbox *sb, const struct http_req *rq, uint1
 	w->began_us = clock_mono_us();
 	w->content_length = rq->content_length;
 	w->body = BUF_INIT(BODY_MAX);
+	w->answer = BUF_INIT(NOTEBOOK_CELL_MAX);
+	w->began_ms = clock_wall_ms();
 	(void)str_copy(w->request, sizeof w->request, str_of(request));
 	request_session(rq, w->session);
 	w->enveloped = str_starts(type, "application/connect+");
@@ -112,8 +120,16 @@ void witness_free(struct witness *w)
 	if (!w)
 		return;
 	buf_done(&w->body);
+	buf_done(&w->answer);
+	json_decref(w->code);
 	free(w->path);
 	free(w);
+}
+
+/* Its answer tells the language of the context. */
+static bool is_context(const struct witness *w)
+{
+	return w->sb->front->notebooks && w->act->port == PORT_INTERPRETER && w->act->how == HOW_RPC && !w->path && str_is(str_of(w->act->method), "POST");
 }
 
 bool witness_reads_body(const struct witness *w)
@@ -123,7 +139,7 @@ bool witness_reads_body(const struct witness *w)
 
 bool witness_reads_answer(const struct witness *w)
 {
-	return w && (w->act->how == HOW_CODE || w->act->how == HOW_COMMAND);
+	return w && (w->act->how == HOW_CODE || w->act->how == HOW_COMMAND || is_context(w));
 }
 
 static uint64_t record(const struct witness *w, const char *kind, json_t *fields)
@@ -171,7 +187,7 @@ static void set_word(json_t *o, const char *name, const json_t *v)
 
 static void begin_code(struct witness *w)
 {
-	autojson json_t *o = object_of(w);
+	json_t *o = w->code = object_of(w);
 	const json_t *code = json_object_get(o, "code"), *lang = json_object_get(o, "language"), *ctx = json_object_get(o, "context_id");
 	json_t *fields = json_pack("{s:I}", "code_bytes", (json_int_t)json_string_length(code));
 	struct str text = { json_string_value(code), json_string_length(code) };
@@ -324,9 +340,28 @@ void witness_answer(struct witness *w, int status, int64_t content_length)
 		witness_end(w, WITNESS_DONE);
 }
 
+/* Whole lines: those that do not fit are left out. */
+static void keep_answer(struct witness *w, struct str data)
+{
+	if (w->cut)
+		return;
+	if (w->answer.n + data.n <= NOTEBOOK_CELL_MAX) {
+		buf_str(&w->answer, data);
+		return;
+	}
+	const char *nl = w->answer.n ? memrchr(w->answer.p, '\n', w->answer.n) : NULL;
+
+	w->answer.n = nl ? (size_t)(nl - w->answer.p) + 1 : 0;
+	w->cut = true;
+}
+
 void witness_data(struct witness *w, struct str data)
 {
-	if (!w || w->over)
+	if (!w)
+		return;
+	if (w->sb->front->notebooks && (w->act->how == HOW_CODE || is_context(w)))
+		keep_answer(w, data);
+	if (w->over)
 		return;
 	if (w->act->how == HOW_CODE)
 		cell_scan(&w->cell, data);
@@ -345,8 +380,20 @@ static const char *code_outcome(const struct witness *w, enum witness_end how)
 	return w->cell.ended ? "ok" : how == WITNESS_LEFT ? "cancelled" : "lost";
 }
 
+static void keep_cell(struct witness *w, const char *outcome)
+{
+	const json_t *code = json_object_get(w->code, "code");
+	const char *context = json_string_value(json_object_get(w->code, "context_id")), *language = json_string_value(json_object_get(w->code, "language"));
+	struct cell_row c = { .context = context ? context : "", .language = language ? language : "", .code = { json_string_value(code), json_string_length(code) },
+		.output = buf_view(&w->answer), .began_ms = w->began_ms, .ms = (clock_mono_us() - w->began_us) / 1000, .outcome = outcome, .cut = w->cut };
+
+	if (code && w->status == 200)	/* else it was not run */
+		notebook_add(w->sb, &c);
+}
+
 static void end_code(struct witness *w, enum witness_end how)
 {
+	keep_cell(w, code_outcome(w, how));
 	json_t *fields = json_pack("{s:s,s:I,s:I,s:I,s:I}", "outcome", code_outcome(w, how), "ms",
 		(json_int_t)((clock_mono_us() - w->began_us) / 1000), "output_bytes", (json_int_t)w->cell.bytes, "results",
 		(json_int_t)w->cell.results, "outputs", (json_int_t)w->cell.outputs);
@@ -373,7 +420,13 @@ static void end_command(struct witness *w, enum witness_end how)
 
 void witness_end(struct witness *w, enum witness_end how)
 {
-	if (!w || w->over)
+	if (!w)
+		return;
+	if (is_context(w) && w->status == 200 && w->answer.n) {
+		notebook_context(w->sb, buf_view(&w->answer));
+		w->answer.n = 0;
+	}
+	if (w->over)
 		return;
 	if (!is_stream(w)) {
 		record_once(w, -1, how);

@@ -55,6 +55,7 @@ struct config {
 	bool audit_full;			/* code and commands are kept, too, not only their hashes */
 	uint64_t audit_kept_s, audit_max_mb;	/* 0: for ever */
 	uint64_t audit_segment_kb;
+	uint64_t notebook_mb, notebooks_max_mb, notebooks_kept_s;	/* what sandboxes ran: one (0: none), all, after the end */
 	uint64_t head_timeout_s, body_timeout_s;	/* of requests */
 	uint64_t warm_pool_size, warm_pool_max;	/* finished sandboxes per template; max is 0 until settled */
 	uint64_t defaults[LIM_COUNT], maxima[LIM_COUNT];	/* of a sandbox; defaults: 0 until settled */

@@ -139,6 +139,7 @@ int front_open(struct warden *w, int exe_fd, const char *exe, const char *state_
 		{ "--volume-mb", w->cfg.volume_size_mb },
 		{ "--volume-max-mb", w->cfg.volume_max_mb }, { "--team-max-volumes", w->cfg.team_max_volumes },
 		{ "--audit-kept", w->cfg.audit_kept_s }, { "--audit-max-mb", w->cfg.audit_max_mb }, { "--audit-segment-kb", w->cfg.audit_segment_kb },
+		{ "--notebook-mb", w->cfg.notebook_mb }, { "--notebooks-max-mb", w->cfg.notebooks_max_mb }, { "--notebooks-kept", w->cfg.notebooks_kept_s },
 	};
 	/* They live as long as the service, of which a process has one. */
 	static char text[ARRAY_LEN(numbers)][24], key[PATH_MAX + 8];
