@@ -117,8 +117,8 @@ bool client_is_loopback(const char *url)
 
 	str_skip(&s, str_starts(s, "https://") ? 8 : 7);
 	struct str host = str_cut(&s, '/');
-	return str_starts(host, "127.") || str_starts(host, "0.0.0.0") || str_starts(host, "[::]") || str_starts(host, "[::1]") || str_is(host, "localhost") ||
-	       str_starts(host, "localhost:");
+	return str_starts(host, "127.") || str_starts(host, "0.0.0.0") || str_starts(host, "[::]") ||
+	       str_starts(host, "[::1]") || str_is(host, "localhost") || str_starts(host, "localhost:");
 }
 
 static curl_socket_t on_open(void *user, curlsocktype purpose, struct curl_sockaddr *address)

@@ -128,7 +128,8 @@ int client_curl_failed(struct atoll_error *e, CURLcode rc, const char *url)
 	case CURLE_SSL_CONNECT_ERROR:
 	case CURLE_SSL_CACERT_BADFILE:
 	case CURLE_SSL_ISSUER_ERROR:
-		return client_fail(e, EKEYREJECTED, 0, "the certificate of %s is not one to trust for that name (%s)", url, curl_easy_strerror(rc));
+		return client_fail(e, EKEYREJECTED, 0, "the certificate of %s is not one to trust for that name (%s)",
+			url, curl_easy_strerror(rc));
 	case CURLE_URL_MALFORMAT:
 	case CURLE_UNSUPPORTED_PROTOCOL:
 		return client_fail(e, EINVAL, 0, "'%s' is not an http or https URL", url);

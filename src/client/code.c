@@ -26,7 +26,8 @@ static int on_bytes(void *user, const void *p, size_t n)
 
 static json_t *request(const struct atoll_code *code, struct atoll_error *e)
 {
-	json_t *body = json_pack("{s:s,s:s*,s:s*}", "code", code->code, "context_id", code->context_id, "language", code->language), *envs;
+	json_t *envs, *body = json_pack("{s:s,s:s*,s:s*}", "code", code->code, "context_id", code->context_id,
+		"language", code->language);
 
 	if (!body) {
 		client_fail(e, EINVAL, 0, "the code or the name of its language or context is not valid UTF-8");

@@ -155,8 +155,12 @@ int atoll_command_run(struct atoll_sandbox *sb, const struct atoll_command *give
 	r->keep = ret != NULL;
 	r->out = r->err = BUF_INIT(KEPT_MAX + 1);
 	struct rpc_stream s = {
-		.sb = sb, .as_user = cmd.as_user, .path = "/process.Process/Start", .timeout_ms = cmd.timeout_ms ? cmd.timeout_ms : TIMEOUT_MS,
-		.on_event = on_event, .user = r,
+		.sb = sb,
+		.as_user = cmd.as_user,
+		.path = "/process.Process/Start",
+		.timeout_ms = cmd.timeout_ms ? cmd.timeout_ms : TIMEOUT_MS,
+		.on_event = on_event,
+		.user = r,
 	};
 	int rc = rpc_stream(&s, message, e);
 

@@ -143,7 +143,8 @@ static int open_log(struct atoll *a, const struct atoll_config *cfg, struct atol
 	a->log_user = cfg->log_user;
 	if (!to)
 		return 0;
-	a->log_fd = strcmp(to, "stderr") == 0 ? fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3) : open(to, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+	a->log_fd = strcmp(to, "stderr") == 0 ? fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3)
+					      : open(to, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 	return a->log_fd < 0 ? client_fail(e, errno, 0, "open '%s' (ATOLL_LOG): %s", to, strerrordesc_np(errno)) : 0;
 }
 
@@ -153,9 +154,10 @@ static int fill(struct atoll *a, const struct atoll_config *cfg, const struct fo
 
 	if (set_url(&a->api_url, f->api_url, e) < 0 || (f->sandbox_url && set_url(&a->sandbox_url, f->sandbox_url, e) < 0))
 		return -e->no;
-	if (copy_to(&a->domain, f->domain, e) < 0 || copy_to(&a->api_key, f->api_key, e) < 0 || copy_to(&a->access_token, f->access_token, e) < 0 ||
-	    copy_to(&a->template_id, template_id ? template_id : TEMPLATE, e) < 0 ||
-	    copy_to(&a->ca_file, pick(cfg, cfg->ca_file, "SSL_CERT_FILE"), e) < 0)
+	if (copy_to(&a->domain, f->domain, e) < 0 || copy_to(&a->api_key, f->api_key, e) < 0 ||
+		copy_to(&a->access_token, f->access_token, e) < 0 ||
+		copy_to(&a->template_id, template_id ? template_id : TEMPLATE, e) < 0 ||
+		copy_to(&a->ca_file, pick(cfg, cfg->ca_file, "SSL_CERT_FILE"), e) < 0)
 		return -e->no;
 	return open_log(a, cfg, e);
 }

@@ -50,7 +50,9 @@ enum atoll_file_type client_file_type(const json_t *entry)
 {
 	const char *type = json_text(entry, "type");
 
-	return strcmp(type, "FILE_TYPE_FILE") == 0 ? ATOLL_FILE : strcmp(type, "FILE_TYPE_DIRECTORY") == 0 ? ATOLL_DIRECTORY : ATOLL_OTHER;
+	return strcmp(type, "FILE_TYPE_FILE") == 0        ? ATOLL_FILE
+	       : strcmp(type, "FILE_TYPE_DIRECTORY") == 0 ? ATOLL_DIRECTORY
+							  : ATOLL_OTHER;
 }
 
 static void fill(struct kept *k, void *item, json_t *o)

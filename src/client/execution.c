@@ -339,8 +339,8 @@ char *atoll_execution_json(const struct atoll_execution *pub)
 		(void)json_array_append_new(results, result_json(x->results[i]));
 	json_t *error = x->error ? json_pack("{s:s,s:s,s:s}", "name", x->public_error.name, "value", x->public_error.value,
 		"traceback", x->public_error.traceback) : json_null();
-	autojson json_t *all = json_pack("{s:O,s:{s:o,s:o},s:o}", "results", results, "logs", "stdout", pieces(&x->out), "stderr", pieces(&x->err),
-		"error", error);
+	autojson json_t *all = json_pack("{s:O,s:{s:o,s:o},s:o}", "results", results, "logs", "stdout", pieces(&x->out),
+		"stderr", pieces(&x->err), "error", error);
 
 	if (!all)
 		return NULL;

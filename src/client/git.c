@@ -57,7 +57,11 @@ static char *helper_key(const char *url)
 static int put_envs(struct envs *to, const struct atoll_git *g, const char *url, struct atoll_error *e)
 {
 	static const struct atoll_pair always[] = {
-		{ "GIT_TERMINAL_PROMPT", "0" }, { "LC_ALL", "C.UTF-8" }, { "LANGUAGE", "C" }, { "GIT_PAGER", "cat" }, { "GIT_EDITOR", "true" },
+		{ "GIT_TERMINAL_PROMPT", "0" },
+		{ "LC_ALL", "C.UTF-8" },
+		{ "LANGUAGE", "C" },
+		{ "GIT_PAGER", "cat" },
+		{ "GIT_EDITOR", "true" },
 	};
 
 	if (g->n_envs > ENVS_MAX - 16 || (g->n_envs > 0 && !g->envs))
@@ -104,8 +108,15 @@ static int run(struct atoll_sandbox *sb, const struct atoll_git *g, const char *
 static bool is_refusal(const char *text)
 {
 	static const char *const signs[] = {
-		"Authentication failed", "could not read Username", "could not read Password", "terminal prompts disabled", "Permission denied (",
-		"HTTP Basic: Access denied", "Invalid username or", "The requested URL returned error: 403", "The requested URL returned error: 401",
+		"Authentication failed",
+		"could not read Username",
+		"could not read Password",
+		"terminal prompts disabled",
+		"Permission denied (",
+		"HTTP Basic: Access denied",
+		"Invalid username or",
+		"The requested URL returned error: 403",
+		"The requested URL returned error: 401",
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(signs); i++) {
@@ -130,14 +141,14 @@ static int judge(const char *what, const struct atoll_output *o, const struct at
 	if (fatal && fatal < s.p + s.n)
 		str_skip(&s, (size_t)(fatal - s.p));
 	if (is_refusal(text))
-		return client_fail(e, EACCES, 0, "git %s: the remote did not let us in%s: %.*s", what, g->username ? "" : " (no user name and password were given)",
-			(int)(s.n < 300 ? s.n : 300), s.p);
+		return client_fail(e, EACCES, 0, "git %s: the remote did not let us in%s: %.*s", what,
+			g->username ? "" : " (no user name and password were given)", (int)(s.n < 300 ? s.n : 300), s.p);
 	return client_fail(e, EIO, 0, "git %s: %.*s (%s)", what, (int)(s.n < 300 ? s.n : 300), s.p, o->exit.status);
 }
 
 /* ret_text: what it wrote, to be freed; NULL: of no interest. */
-static int git(struct atoll_sandbox *sb, const struct atoll_git *g, const char *url, const struct words *w, const char *what, char **ret_text,
-	       struct atoll_error *e)
+static int git(struct atoll_sandbox *sb, const struct atoll_git *g, const char *url, const struct words *w,
+	const char *what, char **ret_text, struct atoll_error *e)
 {
 	struct atoll_output *o = NULL;
 	int rc = run(sb, g, url, w, &o, e);
@@ -230,7 +241,8 @@ int atoll_git_add(struct atoll_sandbox *sb, const struct atoll_git *given, const
 	return git(sb, &g, NULL, &w, "add", NULL, e);
 }
 
-int atoll_git_commit(struct atoll_sandbox *sb, const struct atoll_git *given, const struct atoll_git_commit *given_c, struct atoll_error *e)
+int atoll_git_commit(struct atoll_sandbox *sb, const struct atoll_git *given, const struct atoll_git_commit *given_c,
+	struct atoll_error *e)
 {
 	NEED(e, sb && given && given_c);
 	struct atoll_git g;
@@ -291,7 +303,8 @@ static int exchange(struct atoll_sandbox *sb, const struct atoll_git *given, con
 	autofree char *url = g.username ? remote_url(sb, &g, remote) : NULL;
 
 	if (g.username && !url)
-		return client_fail(e, EINVAL, 0, "git %s: the repository has no remote '%s' to give the password to", verb, remote ? remote : "origin");
+		return client_fail(e, EINVAL, 0, "git %s: the repository has no remote '%s' to give the password to",
+			verb, remote ? remote : "origin");
 	add(&w, verb);
 	if (option)
 		add(&w, option);

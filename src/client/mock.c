@@ -195,7 +195,9 @@ static void dispatch(struct mock_call *c)
 	if (!*c->sandbox)
 		mock_api(c);
 	else if (!sb || !sb->running)
-		mock_json(c, 502, json_pack("{s:s,s:s,s:i}", "sandboxId", c->sandbox, "message", "The sandbox was not found", "code", 502));
+		mock_json(c, 502,
+			json_pack("{s:s,s:s,s:i}", "sandboxId", c->sandbox, "message", "The sandbox was not found",
+				"code", 502));
 	else if (strcmp(c->path, "/health") == 0)
 		c->status = 204;
 	else if (!mock_files(c, sb) && !mock_watch(c, sb) && !mock_processes(c, sb) && !mock_code(c, sb))
@@ -393,8 +395,10 @@ static int listen_here(struct mock *m)
 	(void)snprintf(m->name, sizeof(m->name), "atoll-mock-%d-%016llx", (int)getpid(), (unsigned long long)random);
 	memcpy(at.sun_path + 1, m->name, strlen(m->name));
 	m->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (m->listener < 0 || bind(m->listener, (struct sockaddr *)&at, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(m->name))) < 0 ||
-	    listen(m->listener, 64) < 0)
+	if (m->listener < 0 ||
+		bind(m->listener, (struct sockaddr *)&at,
+			(socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(m->name))) < 0 ||
+		listen(m->listener, 64) < 0)
 		return -errno;
 	return mock_thread(m, accept_all, m);
 }

@@ -11,7 +11,8 @@
 
 static json_t *public_context(const json_t *ctx)
 {
-	return json_pack("{s:O,s:O,s:O}", "id", json_object_get(ctx, "id"), "language", json_object_get(ctx, "language"), "cwd", json_object_get(ctx, "cwd"));
+	return json_pack("{s:O,s:O,s:O}", "id", json_object_get(ctx, "id"), "language",
+		json_object_get(ctx, "language"), "cwd", json_object_get(ctx, "cwd"));
 }
 
 static json_t *find(const struct mock_sandbox *sb, const char *id, size_t *ret_i)
@@ -92,7 +93,8 @@ static void execute(struct mock_call *c, struct mock_sandbox *sb, json_t *ctx)
 
 static void execute_any(struct mock_call *c, struct mock_sandbox *sb)
 {
-	const char *id = json_string_value(json_object_get(c->json, "context_id")), *language = json_string_value(json_object_get(c->json, "language"));
+	const char *id = json_string_value(json_object_get(c->json, "context_id")),
+		   *language = json_string_value(json_object_get(c->json, "language"));
 	size_t i;
 	autojson json_t *ctx = json_incref(find(sb, id ? id : "mock-default", &i));
 
@@ -108,11 +110,13 @@ static void execute_any(struct mock_call *c, struct mock_sandbox *sb)
 
 static void create(struct mock_call *c, struct mock_sandbox *sb)
 {
-	const char *language = json_string_value(json_object_get(c->json, "language")), *cwd = json_string_value(json_object_get(c->json, "cwd"));
+	const char *language = json_string_value(json_object_get(c->json, "language")),
+		   *cwd = json_string_value(json_object_get(c->json, "cwd"));
 	char id[32];
 
 	(void)snprintf(id, sizeof(id), "mock-context-%u", ++sb->next_id);
-	json_t *ctx = json_pack("{s:s,s:s,s:s,s:{},s:i}", "id", id, "language", language ? language : "python", "cwd", cwd ? cwd : "/home/user", "vars", "count", 0);
+	json_t *ctx = json_pack("{s:s,s:s,s:s,s:{},s:i}", "id", id, "language", language ? language : "python", "cwd",
+		cwd ? cwd : "/home/user", "vars", "count", 0);
 
 	(void)json_array_append_new(sb->contexts, ctx);
 	mock_json(c, 200, public_context(ctx));

@@ -221,7 +221,8 @@ static void say(struct eval *v, const json_t *value)
 {
 	autojson json_t *text = shown(value);
 
-	v->r->emit(v->r->user, json_pack("{s:s,s:s+,s:s}", "type", "stdout", "text", json_string_value(text), "\n", "timestamp", "1970-01-01T00:00:00Z"));
+	v->r->emit(v->r->user, json_pack("{s:s,s:s+,s:s}", "type", "stdout", "text", json_string_value(text), "\n",
+				       "timestamp", "1970-01-01T00:00:00Z"));
 }
 
 static bool at_end(struct eval *v)
@@ -308,7 +309,8 @@ enum mock_end mock_eval(const struct mock_run *r, const char *code)
 			continue;
 		end = statement(&v, only_blank(rest));
 		if (end == MOCK_RAISED)
-			r->emit(r->user, json_pack("{s:s,s:s,s:s,s:s+++}", "type", "error", "name", v.name, "value", v.value, "traceback", v.name, ": ", v.value, "\n"));
+			r->emit(r->user, json_pack("{s:s,s:s,s:s,s:s+++}", "type", "error", "name", v.name, "value",
+						 v.value, "traceback", v.name, ": ", v.value, "\n"));
 	}
 	return end;
 }

@@ -62,9 +62,11 @@ static json_t *entry(struct mock_sandbox *sb, const char *path)
 	const json_t *f = mock_file(sb, path);
 	bool dir = is_dir(f);
 
-	return json_pack("{s:s,s:s,s:s,s:I,s:i,s:s,s:s,s:s,s:s}", "name", name_of(path), "path", path, "type", dir ? "FILE_TYPE_DIRECTORY" : "FILE_TYPE_FILE",
-		"size", (json_int_t)json_string_length(json_object_get(f, "data")), "mode", dir ? 0755 : 0644, "permissions", dir ? "drwxr-xr-x" : "-rw-r--r--",
-		"owner", "user", "group", "user", "modifiedTime", "1970-01-01T00:00:00Z");
+	return json_pack("{s:s,s:s,s:s,s:I,s:i,s:s,s:s,s:s,s:s}", "name", name_of(path), "path", path, "type",
+		dir ? "FILE_TYPE_DIRECTORY" : "FILE_TYPE_FILE", "size",
+		(json_int_t)json_string_length(json_object_get(f, "data")), "mode", dir ? 0755 : 0644, "permissions",
+		dir ? "drwxr-xr-x" : "-rw-r--r--", "owner", "user", "group", "user", "modifiedTime",
+		"1970-01-01T00:00:00Z");
 }
 
 /* --- content --- */
@@ -95,7 +97,8 @@ static void put_content(struct mock_call *c, struct mock_sandbox *sb, const char
 	bool is_new = !f;
 
 	make_parents(sb, path);
-	(void)json_object_set_new(sb->files, path, json_pack("{s:b,s:o}", "dir", 0, "data", json_stringn_nocheck(c->body.n ? c->body.p : "", c->body.n)));
+	(void)json_object_set_new(sb->files, path,
+		json_pack("{s:b,s:o}", "dir", 0, "data", json_stringn_nocheck(c->body.n ? c->body.p : "", c->body.n)));
 	if (is_new)
 		tell(sb, path, "EVENT_TYPE_CREATE");
 	tell(sb, path, "EVENT_TYPE_WRITE");
@@ -185,7 +188,8 @@ static void make_dir(struct mock_call *c, struct mock_sandbox *sb, const char *p
 static void move(struct mock_call *c, struct mock_sandbox *sb)
 {
 	autobuf struct buf from = BUF_INIT(8192), to = BUF_INIT(8192);
-	const char *source = json_string_value(json_object_get(c->json, "source")), *target = json_string_value(json_object_get(c->json, "destination"));
+	const char *source = json_string_value(json_object_get(c->json, "source")),
+		   *target = json_string_value(json_object_get(c->json, "destination"));
 
 	mock_path(source ? source : "", &from);
 	mock_path(target ? target : "", &to);

@@ -32,7 +32,8 @@ static void *run(void *arg)
 	char status[32];
 
 	(void)snprintf(status, sizeof(status), "exit status %d", code);
-	put_event(p, json_pack("{s:{s:i,s:b,s:s}}", "end", "exitCode", code, "exited", code >= 0, "status", code >= 0 ? status : "signal: killed"));
+	put_event(p, json_pack("{s:{s:i,s:b,s:s}}", "end", "exitCode", code, "exited", code >= 0, "status",
+			     code >= 0 ? status : "signal: killed"));
 	p->ended = true;
 	mock_thread_end(m);
 	return NULL;
@@ -104,7 +105,8 @@ static void list(struct mock_call *c, const struct mock_sandbox *sb)
 
 	for (const struct mock_process *p = sb->processes; p; p = p->next) {
 		if (!p->ended)
-			(void)json_array_append_new(all, json_pack("{s:O,s:I,s:O*}", "config", p->config, "pid", (json_int_t)p->pid, "tag", p->tag));
+			(void)json_array_append_new(all, json_pack("{s:O,s:I,s:O*}", "config", p->config, "pid",
+								 (json_int_t)p->pid, "tag", p->tag));
 	}
 	mock_json(c, 200, json_pack("{s:o}", "processes", all));
 }

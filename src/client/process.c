@@ -257,7 +257,8 @@ int atoll_process_send(struct atoll_process *p, const void *data, size_t n)
 	base64_encode(&b64, (struct str) { data, n }, true);
 	if (b64.bad)
 		return -ENOMEM;
-	int rc = input_go(p, "/process.Process/SendInput", "input", json_pack("{s:s%}", p->tty ? "pty" : "stdin", b64.n ? b64.p : "", b64.n));
+	int rc = input_go(p, "/process.Process/SendInput", "input",
+		json_pack("{s:s%}", p->tty ? "pty" : "stdin", b64.n ? b64.p : "", b64.n));
 	if (rc == 0)
 		p->input_state = INPUT_SENDING;
 	return rc;
@@ -297,8 +298,12 @@ static int process_open(struct atoll_process *p, const struct opening *o, const 
 		return client_no_memory(e);
 	envelope_put(&p->stream.body, 0, buf_view(&text));
 	p->stream.c.log = (struct call_log) {
-		.a = p->sb->a, .op = o->is_new ? "start_process" : "connect_process", .sandbox = p->sb->id, .begin_us = clock_mono_us(), .sent = text.n,
-		.failed = ECANCELED,		/* unless its end is seen */
+		.a = p->sb->a,
+		.op = o->is_new ? "start_process" : "connect_process",
+		.sandbox = p->sb->id,
+		.begin_us = clock_mono_us(),
+		.sent = text.n,
+		.failed = ECANCELED, /* unless its end is seen */
 	};
 	if (p->stream.body.bad || request_go(&p->stream, on_stream) < 0)
 		return client_no_memory(e);
@@ -342,7 +347,11 @@ int atoll_process_start(struct atoll_sandbox *sb, const struct atoll_command *gi
 	if (!message)
 		return -e->no;
 	const struct opening o = {
-		.path = "/process.Process/Start", .as_user = cmd.as_user, .tty = command_is_tty(&cmd), .with_stdin = cmd.with_stdin, .is_new = true,
+		.path = "/process.Process/Start",
+		.as_user = cmd.as_user,
+		.tty = command_is_tty(&cmd),
+		.with_stdin = cmd.with_stdin,
+		.is_new = true,
 		.timeout_ms = cmd.timeout_ms == ATOLL_NO_TIMEOUT ? 0 : cmd.timeout_ms,
 	};
 	return process_new(sb, &o, message, sink, user, ret, e);

@@ -22,11 +22,22 @@ static int put_headers(struct call *c, const struct atoll_sandbox *sb, const cha
 /* What the log calls them. */
 static const char *op_name(const char *path)
 {
-	static const struct { const char *method, *op; } names[] = {
-		{ "/Start", "run_command" }, { "/List", "list_processes" }, { "/SendSignal", "signal_process" }, { "/Update", "resize_terminal" },
-		{ "/Stat", "stat_file" }, { "/MakeDir", "make_directory" }, { "/Move", "rename_file" }, { "/ListDir", "list_directory" },
-		{ "/Remove", "remove_file" }, { "/WatchDir", "watch" }, { "/CreateWatcher", "create_watcher" },
-		{ "/GetWatcherEvents", "poll_watcher" }, { "/RemoveWatcher", "remove_watcher" },
+	static const struct {
+		const char *method, *op;
+	} names[] = {
+		{ "/Start", "run_command" },
+		{ "/List", "list_processes" },
+		{ "/SendSignal", "signal_process" },
+		{ "/Update", "resize_terminal" },
+		{ "/Stat", "stat_file" },
+		{ "/MakeDir", "make_directory" },
+		{ "/Move", "rename_file" },
+		{ "/ListDir", "list_directory" },
+		{ "/Remove", "remove_file" },
+		{ "/WatchDir", "watch" },
+		{ "/CreateWatcher", "create_watcher" },
+		{ "/GetWatcherEvents", "poll_watcher" },
+		{ "/RemoveWatcher", "remove_watcher" },
 	};
 	const char *method = strrchr(path, '/');
 

@@ -58,7 +58,8 @@ static char *service_url(const struct atoll_sandbox *sb, unsigned port)
 		return str_dup(str_of(sb->a->sandbox_url));
 	if (!sb->domain || !sb->id)
 		return NULL;
-	return is_hosted(sb->domain) ? str_fmt("https://sandbox.%s", sb->domain) : str_fmt("https://%u-%s.%s", port, sb->id, sb->domain);
+	return is_hosted(sb->domain) ? str_fmt("https://sandbox.%s", sb->domain)
+				     : str_fmt("https://%u-%s.%s", port, sb->id, sb->domain);
 }
 
 static char *dup_or_null(const char *z)
@@ -91,7 +92,8 @@ static int sandbox_of(struct atoll *a, const json_t *j, struct atoll_sandbox **r
 	sb->domain = dup_or_null(domain);
 	sb->envd_url = service_url(sb, ENVD_PORT);
 	sb->code_url = service_url(sb, CODE_PORT);
-	if (!sb->id || !sb->json || !sb->envd_url || !sb->code_url || (token && !sb->token) || (traffic && !sb->traffic_token) || (domain && !sb->domain)) {
+	if (!sb->id || !sb->json || !sb->envd_url || !sb->code_url || (token && !sb->token) ||
+		(traffic && !sb->traffic_token) || (domain && !sb->domain)) {
 		atoll_sandbox_free(sb);
 		return client_no_memory(e);
 	}

@@ -125,7 +125,8 @@ void atoll_watcher_free(struct atoll_watcher *w)
 	if (w->id) {
 		autojson json_t *body = json_pack("{s:s}", "watcherId", w->id);
 
-		(void)rpc_call(w->sb, w->as_user, "/filesystem.Filesystem/RemoveWatcher", body, NULL, &e);	/* it ends with the sandbox anyway */
+		/* If it fails it ends with the sandbox anyway. */
+		(void)rpc_call(w->sb, w->as_user, "/filesystem.Filesystem/RemoveWatcher", body, NULL, &e);
 	}
 	free(w->id);
 	free(w->as_user);

@@ -74,7 +74,9 @@ static void work_goes_round(void **state)
 {
 	struct atoll_git a = repo("/workspace/a", true), b = repo("/workspace/b", true);
 	struct atoll_git_status *s = NULL;
-	const struct atoll_git_commit commit = { .message = "first 'quoted'", .author_name = "A", .author_email = "a@example.org", .all = true };
+	const struct atoll_git_commit commit = {
+		.message = "first 'quoted'", .author_name = "A", .author_email = "a@example.org", .all = true
+	};
 	char *text = NULL;
 
 	(void)state;
@@ -136,10 +138,12 @@ static int begin(void **state)
 	(void)state;
 	if (f)
 		(void)fclose(f);
-	if (n == 0 || atoll_new(NULL, &server, &e) < 0 || atoll_sandbox_create(server, &(struct atoll_spec) { .template_id = "base" }, &sb, &e) < 0)
+	if (n == 0 || atoll_new(NULL, &server, &e) < 0 ||
+		atoll_sandbox_create(server, &(struct atoll_spec) { .template_id = "base" }, &sb, &e) < 0)
 		return -1;
 	ok(atoll_file_put(sb, "/workspace/git_http.py", NULL, content, n, &e));
-	do_sh("mkdir -p /workspace/remotes && cd /workspace/remotes && git init -q --bare -b main r.git && git -C r.git config http.receivepack true");
+	do_sh("mkdir -p /workspace/remotes && cd /workspace/remotes && git init -q --bare -b main r.git && git -C "
+	      "r.git config http.receivepack true");
 	(void)snprintf(line, sizeof(line), "python3 /workspace/git_http.py 8418 /workspace/remotes agent \"$T\"");
 	const struct atoll_pair envs[] = { { "T", token } };
 	ok(atoll_process_start(sb, &(struct atoll_command) { .line = line, .envs = envs, .n_envs = 1 }, NULL, NULL, &remote, &e));
@@ -147,7 +151,8 @@ static int begin(void **state)
 		ok(atoll_process_poll(remote, NULL, 0, 1000, &e));
 	do_sh("for i in $(seq 100); do curl -s -o /dev/null http://127.0.0.1:8418/ && exit 0; sleep 0.1; done; exit 1");
 	/* What git and its children are started with, as any process of the sandbox could see. */
-	do_sh("(while sleep 0.01; do for p in /proc/[0-9]*/cmdline; do tr '\\0' ' ' < $p; echo; done; done 2>/dev/null | grep --line-buffered git | grep --line-buffered -v git_http "
+	do_sh("(while sleep 0.01; do for p in /proc/[0-9]*/cmdline; do tr '\\0' ' ' < $p; echo; done; done 2>/dev/null "
+	      "| grep --line-buffered git | grep --line-buffered -v git_http "
 	      ">> /tmp/argv) > /dev/null 2>&1 & sleep 0.2");
 	free(text);
 	return 0;

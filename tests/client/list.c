@@ -145,7 +145,10 @@ static void a_callback_can_end_it(void **state)
 	const struct atoll_code_events on = { .on_stdout = on_out, .user = &seen };
 
 	(void)state;
-	assert_int_equal(atoll_run_code(sb, &(struct atoll_code) { .code = "print('a')\nimport time\ntime.sleep(30)\nprint('b')" }, &on, NULL, &e), -ECANCELED);
+	assert_int_equal(atoll_run_code(sb,
+				 &(struct atoll_code) { .code = "print('a')\nimport time\ntime.sleep(30)\nprint('b')" },
+				 &on, NULL, &e),
+		-ECANCELED);
 	assert_string_equal(seen.out, "a\n");
 	struct atoll_execution *x = run("2 + 3", NULL);		/* and the context is free again */
 
@@ -156,7 +159,10 @@ static void a_callback_can_end_it(void **state)
 static void code_has_a_time(void **state)
 {
 	(void)state;
-	assert_int_equal(atoll_run_code(sb, &(struct atoll_code) { .code = "import time\ntime.sleep(30)", .timeout_ms = 300 }, NULL, NULL, &e), -ETIMEDOUT);
+	assert_int_equal(
+		atoll_run_code(sb, &(struct atoll_code) { .code = "import time\ntime.sleep(30)", .timeout_ms = 300 },
+			NULL, NULL, &e),
+		-ETIMEDOUT);
 	atoll_execution_free(run("1", NULL));
 }
 
@@ -195,7 +201,9 @@ static void variables_of_one_run(void **state)
 	struct atoll_execution *x = NULL;
 
 	(void)state;
-	ok(atoll_run_code(sb, &(struct atoll_code) { .code = "import os\nprint(os.environ['WHO'])", .envs = envs, .n_envs = 1 }, NULL, &x, &e));
+	ok(atoll_run_code(sb,
+		&(struct atoll_code) { .code = "import os\nprint(os.environ['WHO'])", .envs = envs, .n_envs = 1 }, NULL,
+		&x, &e));
 	assert_string_equal(x->out, "me\n");
 	atoll_execution_free(x);
 }
@@ -346,7 +354,9 @@ static void a_sink_gets_the_output(void **state)
 	(void)state;
 	ok(atoll_command_run(sb, &(struct atoll_command) { .line = "echo 12345" }, count_output, &n, NULL, &e));
 	assert_int_equal(n, 6);
-	assert_int_equal(atoll_command_run(sb, &(struct atoll_command) { .line = "echo 12345" }, refuse_output, NULL, NULL, &e), -ECANCELED);
+	assert_int_equal(
+		atoll_command_run(sb, &(struct atoll_command) { .line = "echo 12345" }, refuse_output, NULL, NULL, &e),
+		-ECANCELED);
 }
 
 static void a_command_has_a_time_and_a_directory(void **state)
@@ -355,8 +365,12 @@ static void a_command_has_a_time_and_a_directory(void **state)
 	struct atoll_output *o = NULL;
 
 	(void)state;
-	assert_int_equal(atoll_command_run(sb, &(struct atoll_command) { .line = "sleep 30", .timeout_ms = 300 }, NULL, NULL, &o, &e), -ETIMEDOUT);
-	ok(atoll_command_run(sb, &(struct atoll_command) { .line = "pwd; echo $A", .cwd = "/tmp", .envs = envs, .n_envs = 1 }, NULL, NULL, &o, &e));
+	assert_int_equal(atoll_command_run(sb, &(struct atoll_command) { .line = "sleep 30", .timeout_ms = 300 }, NULL,
+				 NULL, &o, &e),
+		-ETIMEDOUT);
+	ok(atoll_command_run(sb,
+		&(struct atoll_command) { .line = "pwd; echo $A", .cwd = "/tmp", .envs = envs, .n_envs = 1 }, NULL, NULL,
+		&o, &e));
 	assert_string_equal(o->out, "/tmp\nb\n");
 	atoll_output_free(o);
 }
@@ -490,7 +504,9 @@ static void it_is_listed_until_it_is_killed(void **state)
 	bool found = false;
 
 	(void)state;
-	ok(atoll_sandbox_create(server, &(struct atoll_spec) { .template_id = "base", .timeout_s = 60, .metadata = meta, .n_metadata = 1 }, &second, &e));
+	ok(atoll_sandbox_create(server,
+		&(struct atoll_spec) { .template_id = "base", .timeout_s = 60, .metadata = meta, .n_metadata = 1 },
+		&second, &e));
 	const char *id = atoll_sandbox_id(second);
 	ok(atoll_list_sandboxes(server, &l, &e));
 	for (size_t i = 0; i < l->n; i++) {
@@ -548,14 +564,27 @@ static int end(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_expression_has_a_result), cmocka_unit_test(variables_stay), cmocka_unit_test(output_is_kept_and_written_as_json),
-		cmocka_unit_test(an_error_is_a_result_not_a_failure), cmocka_unit_test(callbacks_get_all_as_it_comes),
-		cmocka_unit_test(a_callback_can_end_it), cmocka_unit_test(code_has_a_time), cmocka_unit_test(contexts_are_apart),
-		cmocka_unit_test(variables_of_one_run), cmocka_unit_test(a_file_goes_in_and_comes_out), cmocka_unit_test(directories_change),
-		cmocka_unit_test(changes_are_told), cmocka_unit_test(a_command_ends_with_its_status), cmocka_unit_test(a_sink_gets_the_output),
-		cmocka_unit_test(a_command_has_a_time_and_a_directory), cmocka_unit_test(a_process_reads_and_writes),
-		cmocka_unit_test(processes_are_listed_joined_and_killed), cmocka_unit_test(it_is_listed_until_it_is_killed),
-		cmocka_unit_test(an_unknown_template_is_named), cmocka_unit_test(the_mock_says_what_it_is), cmocka_unit_test(it_is_paused_and_goes_on),
+		cmocka_unit_test(an_expression_has_a_result),
+		cmocka_unit_test(variables_stay),
+		cmocka_unit_test(output_is_kept_and_written_as_json),
+		cmocka_unit_test(an_error_is_a_result_not_a_failure),
+		cmocka_unit_test(callbacks_get_all_as_it_comes),
+		cmocka_unit_test(a_callback_can_end_it),
+		cmocka_unit_test(code_has_a_time),
+		cmocka_unit_test(contexts_are_apart),
+		cmocka_unit_test(variables_of_one_run),
+		cmocka_unit_test(a_file_goes_in_and_comes_out),
+		cmocka_unit_test(directories_change),
+		cmocka_unit_test(changes_are_told),
+		cmocka_unit_test(a_command_ends_with_its_status),
+		cmocka_unit_test(a_sink_gets_the_output),
+		cmocka_unit_test(a_command_has_a_time_and_a_directory),
+		cmocka_unit_test(a_process_reads_and_writes),
+		cmocka_unit_test(processes_are_listed_joined_and_killed),
+		cmocka_unit_test(it_is_listed_until_it_is_killed),
+		cmocka_unit_test(an_unknown_template_is_named),
+		cmocka_unit_test(the_mock_says_what_it_is),
+		cmocka_unit_test(it_is_paused_and_goes_on),
 		cmocka_unit_test(it_has_metrics),
 	};
 

@@ -45,9 +45,11 @@ static const char *one_round(int number, int round, struct atoll_error *e)
 	(void)snprintf(path, sizeof(path), "/tmp/t%d", number);
 	if (atoll_run_code(sb, &(struct atoll_code) { .code = code }, NULL, &x, e) < 0 || !x->text || strcmp(x->text, want) != 0)
 		bad = "code";
-	else if (atoll_file_put(sb, path, NULL, want, strlen(want), e) < 0 || atoll_file_get(sb, path, NULL, 0, &back, &n, e) < 0 || strcmp(back, want) != 0)
+	else if (atoll_file_put(sb, path, NULL, want, strlen(want), e) < 0 ||
+		 atoll_file_get(sb, path, NULL, 0, &back, &n, e) < 0 || strcmp(back, want) != 0)
 		bad = "file";
-	else if (atoll_command_run(sb, &(struct atoll_command) { .line = "echo x; exit 3" }, NULL, NULL, &o, e) < 0 || o->exit.code != 3)
+	else if (atoll_command_run(sb, &(struct atoll_command) { .line = "echo x; exit 3" }, NULL, NULL, &o, e) < 0 ||
+		 o->exit.code != 3)
 		bad = "command";
 	atoll_execution_free(x);
 	atoll_output_free(o);
@@ -179,7 +181,9 @@ static int end(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_sandbox_is_shared), cmocka_unit_test(servers_come_and_go), cmocka_unit_test(what_is_allocated_does_not_grow),
+		cmocka_unit_test(a_sandbox_is_shared),
+		cmocka_unit_test(servers_come_and_go),
+		cmocka_unit_test(what_is_allocated_does_not_grow),
 	};
 
 	return cmocka_run_group_tests_name("threads", tests, begin, end);

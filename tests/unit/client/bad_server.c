@@ -24,7 +24,9 @@
 
 #define KEY "e2b_a_very_secret_key"
 #define TOKEN "a-very-secret-token"
-#define CREATED "HTTP/1.1 201 Created\r\nConnection: close\r\n\r\n{\"sandboxID\":\"i0123456789abcdef\",\"envdAccessToken\":\"" TOKEN "\"}"
+#define CREATED \
+	"HTTP/1.1 201 Created\r\nConnection: " \
+	"close\r\n\r\n{\"sandboxID\":\"i0123456789abcdef\",\"envdAccessToken\":\"" TOKEN "\"}"
 
 struct bad {
 	int listener;
@@ -109,8 +111,9 @@ static int begin(void **state)
 
 	(void)state;
 	the.listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (bind(the.listener, (struct sockaddr *)&at, n) < 0 || listen(the.listener, 16) < 0 || getsockname(the.listener, (struct sockaddr *)&at, &n) < 0 ||
-	    pthread_create(&the.thread, NULL, serve, NULL) != 0)
+	if (bind(the.listener, (struct sockaddr *)&at, n) < 0 || listen(the.listener, 16) < 0 ||
+		getsockname(the.listener, (struct sockaddr *)&at, &n) < 0 ||
+		pthread_create(&the.thread, NULL, serve, NULL) != 0)
 		return -1;
 	(void)snprintf(url, sizeof(url), "http://127.0.0.1:%u", ntohs(at.sin_port));
 	if (atoll_new(&(struct atoll_config) { .api_url = url, .api_key = KEY, .no_env = true }, &a, &e) < 0)
@@ -168,7 +171,7 @@ static void code_that_breaks_off(void **state)
 	(void)state;
 	says(OK "24\r\n{\"type\":\"stdout\",\"text\":\"half a li");
 	assert_int_equal(run(), -ECONNRESET);
-	says(OK "26\r\n{\"type\":\"stdout\",\"text\":\"and no end\"}\n\r\n0\r\n\r\n");	/* a clean end of the stream, but not of the code */
+	says(OK "26\r\n{\"type\":\"stdout\",\"text\":\"and no end\"}\n\r\n0\r\n\r\n"); /* a clean end of the stream, but not of the code */
 	assert_int_equal(run(), -ECONNRESET);
 	says("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{\"type\":");
 	assert_int_equal(run(), -ECONNRESET);
@@ -255,7 +258,8 @@ static void answers_have_a_largest_size(void **state)
 
 static void answers_that_are_none(void **state)
 {
-	static const char *const bodies[] = { "", "null", "{}", "{\"sandboxID\":7}", "{\"sandboxID\":\"\"}", "{\"sandboxID\":\"a\\r\\nX: y\"}", "{\"sandboxID\":\"../../x\"}",
+	static const char *const bodies[] = { "", "null", "{}", "{\"sandboxID\":7}", "{\"sandboxID\":\"\"}",
+		"{\"sandboxID\":\"a\\r\\nX: y\"}", "{\"sandboxID\":\"../../x\"}",
 		"{\"sandboxID\":\"i1\",\"envdAccessToken\":\"a\\nb\"}", "[[[[[[", "\xff\xfe" };
 	struct atoll_sandbox *none = NULL;
 
@@ -263,7 +267,8 @@ static void answers_that_are_none(void **state)
 	for (size_t i = 0; i < sizeof(bodies) / sizeof(*bodies); i++) {
 		char text[256];
 
-		(void)snprintf(text, sizeof(text), "HTTP/1.1 201 Created\r\nContent-Length: %zu\r\n\r\n%s", strlen(bodies[i]), bodies[i]);
+		(void)snprintf(text, sizeof(text), "HTTP/1.1 201 Created\r\nContent-Length: %zu\r\n\r\n%s",
+			strlen(bodies[i]), bodies[i]);
 		says(text);
 		assert_int_equal(atoll_sandbox_create(a, NULL, &none, &e), -EPROTO);
 		assert_null(none);
@@ -314,10 +319,15 @@ static void nobody_listens(void **state)
 	struct atoll *other = NULL;
 
 	(void)state;
-	assert_int_equal(atoll_new(&(struct atoll_config) { .api_url = "http://127.0.0.1:1", .api_key = KEY, .no_env = true }, &other, &e), 0);
+	assert_int_equal(
+		atoll_new(&(struct atoll_config) { .api_url = "http://127.0.0.1:1", .api_key = KEY, .no_env = true },
+			&other, &e),
+		0);
 	assert_int_equal(atoll_health(other, &e), -ECONNREFUSED);
 	atoll_free(other);
-	assert_int_equal(atoll_new(&(struct atoll_config) { .domain = "nowhere.invalid", .api_key = KEY, .no_env = true }, &other, &e), 0);
+	assert_int_equal(atoll_new(&(struct atoll_config) { .domain = "nowhere.invalid", .api_key = KEY, .no_env = true },
+				 &other, &e),
+		0);
 	assert_int_equal(atoll_health(other, &e), -EHOSTUNREACH);
 	no_secrets();
 	atoll_free(other);
@@ -363,7 +373,9 @@ static void nulls_are_refused(void **state)
 	assert_int_equal(atoll_run_code(NULL, &(struct atoll_code) { .code = "1" }, NULL, &x, &e), -EINVAL);
 	assert_int_equal(atoll_run_code(sb, NULL, NULL, &x, &e), -EINVAL);
 	assert_int_equal(atoll_run_code(sb, &(struct atoll_code) { .code = NULL }, NULL, &x, &e), -EINVAL);
-	assert_int_equal(atoll_run_code(sb, &(struct atoll_code) { .code = "1", .language = "r", .context_id = "c" }, NULL, &x, NULL), -EINVAL);
+	assert_int_equal(atoll_run_code(sb, &(struct atoll_code) { .code = "1", .language = "r", .context_id = "c" },
+				 NULL, &x, NULL),
+		-EINVAL);
 	assert_int_equal(atoll_run_code(sb, &(struct atoll_code) { .code = "1", .n_envs = 3 }, NULL, &x, &e), -EINVAL);
 	assert_int_equal(atoll_run_code(sb, &(struct atoll_code) { .code = "\xff" }, NULL, &x, &e), -EINVAL);
 	assert_int_equal(atoll_command_run(sb, &(struct atoll_command) { .argv = argv }, NULL, NULL, NULL, &e), -EINVAL);
@@ -391,10 +403,18 @@ static void nulls_are_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(code_that_breaks_off), cmocka_unit_test(commands_that_break_off), cmocka_unit_test(a_process_that_breaks_off),
-		cmocka_unit_test(redirects_are_not_followed), cmocka_unit_test(answers_have_a_largest_size), cmocka_unit_test(answers_that_are_none),
-		cmocka_unit_test(an_error_that_repeats_the_key), cmocka_unit_test(an_older_server_gets_the_older_call), cmocka_unit_test(a_call_can_be_stopped),
-		cmocka_unit_test(nobody_listens), cmocka_unit_test(sources_that_lie), cmocka_unit_test(nulls_are_refused),
+		cmocka_unit_test(code_that_breaks_off),
+		cmocka_unit_test(commands_that_break_off),
+		cmocka_unit_test(a_process_that_breaks_off),
+		cmocka_unit_test(redirects_are_not_followed),
+		cmocka_unit_test(answers_have_a_largest_size),
+		cmocka_unit_test(answers_that_are_none),
+		cmocka_unit_test(an_error_that_repeats_the_key),
+		cmocka_unit_test(an_older_server_gets_the_older_call),
+		cmocka_unit_test(a_call_can_be_stopped),
+		cmocka_unit_test(nobody_listens),
+		cmocka_unit_test(sources_that_lie),
+		cmocka_unit_test(nulls_are_refused),
 	};
 
 	return cmocka_run_group_tests(tests, begin, end);

@@ -15,8 +15,8 @@
 
 #include "client/client.h"
 
-static const char *const VARIABLES[] = { "E2B_API_KEY", "E2B_API_URL", "E2B_SANDBOX_URL", "E2B_DOMAIN", "E2B_TEMPLATE_ID", "E2B_ACCESS_TOKEN",
-	"SSL_CERT_FILE", "ATOLL_MOCK", "ATOLL_LOG" };
+static const char *const VARIABLES[] = { "E2B_API_KEY", "E2B_API_URL", "E2B_SANDBOX_URL", "E2B_DOMAIN",
+	"E2B_TEMPLATE_ID", "E2B_ACCESS_TOKEN", "SSL_CERT_FILE", "ATOLL_MOCK", "ATOLL_LOG" };
 static struct atoll_error e;
 
 static int clean(void **state)
@@ -226,10 +226,14 @@ static void structs_of_other_versions(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(without_a_key_the_variable_is_named, clean), cmocka_unit_test_setup(a_key_alone_is_for_e2bs_own, clean),
-		cmocka_unit_test_setup(a_domain_makes_host_names, clean), cmocka_unit_test_setup(an_api_url_alone_gets_all_calls, clean),
-		cmocka_unit_test_setup(a_server_of_this_machine_is_found, clean), cmocka_unit_test_setup(the_mock_is_only_chosen, clean),
-		cmocka_unit_test_setup(each_call_is_a_line, clean), cmocka_unit_test_setup(structs_of_other_versions, clean),
+		cmocka_unit_test_setup(without_a_key_the_variable_is_named, clean),
+		cmocka_unit_test_setup(a_key_alone_is_for_e2bs_own, clean),
+		cmocka_unit_test_setup(a_domain_makes_host_names, clean),
+		cmocka_unit_test_setup(an_api_url_alone_gets_all_calls, clean),
+		cmocka_unit_test_setup(a_server_of_this_machine_is_found, clean),
+		cmocka_unit_test_setup(the_mock_is_only_chosen, clean),
+		cmocka_unit_test_setup(each_call_is_a_line, clean),
+		cmocka_unit_test_setup(structs_of_other_versions, clean),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,15 +12,16 @@
 
 #include "client/execution.h"
 
-static const char STREAM[] =
-	"{\"type\":\"number_of_executions\",\"execution_count\":3}\n"
-	"{\"type\":\"stdout\",\"text\":\"a\\u0000b\\n\"}\n"
-	"{\"type\":\"stderr\",\"text\":\"oops\"}\n"
-	"{\"type\":\"keepalive\"}\n"
-	"{\"type\":\"result\",\"is_main_result\":false,\"png\":\"iVBO\",\"chart\":{\"type\":\"line\",\"x_unit\":null}}\n"
-	"{\"type\":\"result\",\"is_main_result\":true,\"text\":\"T\",\"html\":\"<b>\",\"json\":{\"a\":1},\"data\":\"s\",\"extra\":{\"a/b\":\"c\",\"d/e\":[1]}}\n"
-	"{\"type\":\"error\",\"name\":\"E\",\"value\":\"v\",\"traceback\":\"t\"}\n"
-	"{\"type\":\"end_of_execution\"}\n";
+static const char STREAM[] = "{\"type\":\"number_of_executions\",\"execution_count\":3}\n"
+			     "{\"type\":\"stdout\",\"text\":\"a\\u0000b\\n\"}\n"
+			     "{\"type\":\"stderr\",\"text\":\"oops\"}\n"
+			     "{\"type\":\"keepalive\"}\n"
+			     "{\"type\":\"result\",\"is_main_result\":false,\"png\":\"iVBO\",\"chart\":{\"type\":"
+			     "\"line\",\"x_unit\":null}}\n"
+			     "{\"type\":\"result\",\"is_main_result\":true,\"text\":\"T\",\"html\":\"<b>\",\"json\":{"
+			     "\"a\":1},\"data\":\"s\",\"extra\":{\"a/b\":\"c\",\"d/e\":[1]}}\n"
+			     "{\"type\":\"error\",\"name\":\"E\",\"value\":\"v\",\"traceback\":\"t\"}\n"
+			     "{\"type\":\"end_of_execution\"}\n";
 
 static void feed(struct execution *x, size_t step)
 {
@@ -89,7 +90,8 @@ static void a_callback_ends_it(void **state)
 
 static void other_lines_are_refused(void **state)
 {
-	static const char *const bad[] = { "no json\n", "[]\n", "{}\n", "{\"type\":1}\n", "{\"type\":\"stdout\"}\n", "{\"type\":\"stdout\",\"text\":1}\n", "{\"type\":\"x\"\n" };
+	static const char *const bad[] = { "no json\n", "[]\n", "{}\n", "{\"type\":1}\n", "{\"type\":\"stdout\"}\n",
+		"{\"type\":\"stdout\",\"text\":1}\n", "{\"type\":\"x\"\n" };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {

@@ -11,7 +11,8 @@
 
 static void branch_counts_and_files(void **state)
 {
-	struct atoll_git_status *s = git_status_parse(STR_LIT("## main...origin/main [ahead 1, behind 2]\0 M a b\0R  new name\0old name\0?? x\0"));
+	struct atoll_git_status *s = git_status_parse(
+		STR_LIT("## main...origin/main [ahead 1, behind 2]\0 M a b\0R  new name\0old name\0?? x\0"));
 
 	(void)state;
 	assert_string_equal(s->branch, "main");
