@@ -9,10 +9,11 @@ CYCLES ?= 1000
 
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 ASAN_BUILD := build-asan
+TSAN_BUILD := build-tsan
 ASAN_FLAGS := -Db_sanitize=address,undefined -Db_lundef=false
 DEMO = $(SUDO) scripts/run-demo --build-dir $(BUILD) --state $(STATE) --run $(RUN) --listen $(LISTEN)
 
-.PHONY: build setup template run demo test escape-table compat torture check-asan bench install clean help
+.PHONY: build setup template run demo test escape-table compat torture check-asan check-tsan bench install clean help
 .DEFAULT_GOAL := build
 
 help:
@@ -24,6 +25,7 @@ help:
 	@echo 'make compat      try every client and write docs/compatibility.md'
 	@echo 'make torture     records, pauses, forks, kills and full disks, CYCLES=$(CYCLES) times; nothing may be lost (SEED=N)'
 	@echo 'make check-asan  the same tests, built with address and undefined behaviour sanitizers'
+	@echo 'make check-tsan  the tests of libatoll with threads, built with the thread sanitizer'
 	@echo 'make bench       the numbers'
 	@echo 'make install     into /usr/local (DESTDIR is honoured)'
 	@echo 'make clean       remove what make build made'
@@ -66,6 +68,13 @@ torture: build template
 check-asan:
 	@$(MAKE) --no-print-directory test BUILD=$(ASAN_BUILD) MESON_FLAGS='$(ASAN_FLAGS)' TEST_FLAGS=--asan
 
+# The client library alone: what is under test is that threads may share its objects.
+check-tsan: setup
+	@test -f $(TSAN_BUILD)/build.ninja || meson setup $(TSAN_BUILD) -Db_sanitize=thread -Db_lundef=false
+	@ninja -C $(TSAN_BUILD) tests/client/sdk-threads tests/client/sdk-list
+	@ATOLL_MOCK=1 $(TSAN_BUILD)/tests/client/sdk-threads
+	@ATOLL_MOCK=1 $(TSAN_BUILD)/tests/client/sdk-list
+
 bench: build template
 	@scripts/setup bench
 	@$(SUDO) scripts/with-node bench/run --build-dir $(BUILD) $(BENCH_FLAGS)
@@ -74,4 +83,4 @@ install: build
 	@$(SUDO) env DESTDIR='$(DESTDIR)' meson install -C $(BUILD) --no-rebuild
 
 clean:
-	rm -rf $(BUILD) $(ASAN_BUILD)
+	rm -rf $(BUILD) $(ASAN_BUILD) $(TSAN_BUILD)

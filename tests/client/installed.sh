@@ -10,7 +10,9 @@ pc=$(find "$target/root" -name libatoll.pc)
 export PKG_CONFIG_PATH="${pc%/*}" PKG_CONFIG_SYSROOT_DIR="$target/root"
 mkdir "$target/programs"
 cp "$src"/examples/c/*.c "$src"/examples/c/Makefile "$target/programs"
-make -s -C "$target/programs" CFLAGS='-std=gnu17 -O2 -Wall -Wextra -Werror'
+sanitize=
+ldd "$(find "$target/root" -name 'libatoll.so.0')" | grep -q libasan && sanitize=-fsanitize=address
+make -s -C "$target/programs" CFLAGS="-std=gnu17 -O2 -Wall -Wextra -Werror $sanitize"
 c++ -std=c++17 -fsyntax-only -x c++ $(pkg-config --cflags libatoll) - <<'C' || { command -v c++ >/dev/null && exit 1; }
 #include <atoll.h>
 int main() { return atoll_version() == nullptr; }
