@@ -111,14 +111,23 @@ static int on_progress(void *user, curl_off_t dt, curl_off_t dn, curl_off_t ut, 
 	return a->stop && a->stop(a->stop_user) ? 1 : 0;
 }
 
+/* The whole host counts: 127.0.0.1.example.org and 127.0.0.1@example.org are elsewhere. */
 bool client_is_loopback(const char *url)
 {
 	struct str s = str_of(url);
 
-	str_skip(&s, str_starts(s, "https://") ? 8 : 7);
+	str_skip(&s, str_starts(s, "https://") ? 8 : str_starts(s, "http://") ? 7 : 0);
 	struct str host = str_cut(&s, '/');
-	return str_starts(host, "127.") || str_starts(host, "0.0.0.0") || str_starts(host, "[::]") ||
-	       str_starts(host, "[::1]") || str_is(host, "localhost") || str_starts(host, "localhost:");
+	if (memchr(host.p, '@', host.n))
+		return false;
+	if (str_starts(host, "[::1]") || str_starts(host, "[::]"))
+		return str_ends(host, "]") || memmem(host.p, host.n, "]:", 2);
+	host = str_cut(&host, ':');
+	for (size_t i = 0; str_starts(host, "127.") && i < host.n; i++) {
+		if (!strchr("0123456789.", host.p[i]))
+			return false;
+	}
+	return str_starts(host, "127.") || str_is(host, "0.0.0.0") || str_is(host, "localhost");
 }
 
 static curl_socket_t on_open(void *user, curlsocktype purpose, struct curl_sockaddr *address)

@@ -151,6 +151,20 @@ static void a_server_of_this_machine_is_found(void **state)
 	atoll_free(a);
 }
 
+static void what_is_here(void **state)
+{
+	static const char *const here[] = { "http://127.0.0.1", "http://127.0.0.1:80/x", "https://localhost:1", "http://localhost", "http://[::1]:80",
+		"http://[::1]", "http://0.0.0.0:3000", "http://127.1.2.3/" };
+	static const char *const there[] = { "http://127.0.0.1.example.org", "http://127.0.0.1@example.org", "http://localhost.example.org",
+		"http://localhost@example.org/", "http://localhost:80@example.org/", "http://[::1].example.org", "http://10.0.0.1", "https://example.org/127.0.0.1", "http://0.0.0.0.example.org" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(here) / sizeof(*here); i++)
+		assert_true(client_is_loopback(here[i]));
+	for (size_t i = 0; i < sizeof(there) / sizeof(*there); i++)
+		assert_false(client_is_loopback(there[i]));
+}
+
 static void the_mock_is_only_chosen(void **state)
 {
 	(void)state;
@@ -232,6 +246,7 @@ int main(void)
 		cmocka_unit_test_setup(an_api_url_alone_gets_all_calls, clean),
 		cmocka_unit_test_setup(a_server_of_this_machine_is_found, clean),
 		cmocka_unit_test_setup(the_mock_is_only_chosen, clean),
+		cmocka_unit_test(what_is_here),
 		cmocka_unit_test_setup(each_call_is_a_line, clean),
 		cmocka_unit_test_setup(structs_of_other_versions, clean),
 	};
