@@ -133,7 +133,7 @@ async function measure(opt, result) {
 		})
 	if (wanted('egress')) {
 		process.stderr.write('bench: egress\n')
-		result.egress = await egress(opt.buildDir, opt.quick ? 256 << 20 : 1 << 30, opt.quick ? 3 : 5)
+		result.egress = await egress(opt.buildDir, opt.quick ? 256 << 20 : 1 << 30, opt.quick ? 7 : 9)
 		clean.push(result.egress.clean)
 	}
 	if (wanted('images')) {

@@ -8,7 +8,7 @@ import { outside } from '../tests/lib/outside.mjs'
 import { createRaw, endOf, envd, killRaw, outputOf, stream } from '../tests/lib/client.mjs'
 import { newServer } from '../tests/lib/server.mjs'
 import { childrenOf, nameOf } from '../tests/lib/host.mjs'
-import { cpuSeconds, stats } from './measure.mjs'
+import { cpuSeconds, ratioOf, stats } from './measure.mjs'
 
 const PROGRAM = path.join(path.dirname(fileURLToPath(import.meta.url)), 'egress.py')
 const HOST = 'bytes.example.com'
@@ -66,7 +66,7 @@ export async function egress(buildDir, size, rounds) {
 				cpu += cpuSeconds(pid) - before
 			}
 			const [plain, api] = [stats(speeds.plain), stats(speeds.api)]
-			result.parts.push({ name, plain, api, ratio: api.p50 / plain.p50, cpuPerGb: cpu * 1e9 / size / rounds })
+			result.parts.push({ name, plain, api, ratio: ratioOf(speeds.api, speeds.plain), cpuPerGb: cpu * 1e9 / size / rounds })
 		}
 		await killRaw(direct, opt)
 		await killRaw(ruled, opt)

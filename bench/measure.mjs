@@ -20,6 +20,12 @@ export function stats(samples) {
 	return { n: sorted.length, p50: at(0.5), p90: at(0.9), p99: at(0.99), max: sorted.at(-1) }
 }
 
+// How two things compare that were measured in turns, a[i] right beside b[i]. What else runs on the machine changes from second to second and by more than what is to be
+// found out: the medians of two series may come from different seconds, the two halves of a pair do not. So the pairs are compared, and the median taken of that.
+export function ratioOf(a, b) {
+	return stats(a.map((value, i) => value / b[i])).p50
+}
+
 export async function timed(fn) {
 	const began = performance.now()
 	await fn()

@@ -10,7 +10,7 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { rssOf } from '../tests/lib/host.mjs'
 import { DOMAIN } from '../tests/lib/tls.mjs'
-import { Caller, cpuSeconds, frontOf, inParallel, stats } from './measure.mjs'
+import { Caller, cpuSeconds, frontOf, inParallel, ratioOf, stats } from './measure.mjs'
 
 const PROGRAM = path.join(path.dirname(fileURLToPath(import.meta.url)), 'port_server.py')
 const PORT = 9000
@@ -55,16 +55,21 @@ function curl(url, ...args) {
 	return { version, mbps: Math.max(Number(down), Number(up)) / 1e6 }
 }
 
-// Each way once a round, so that whatever else the machine does hits all.
+// Each way once a round, direct ones among them. The first round is for caches and windows.
 function speeds(ways, size, rounds, file) {
 	const sums = Object.fromEntries(Object.keys(ways).map((name) => [name, { down: [], up: [] }]))
-	for (let i = 0; i < rounds; i++) {
-		for (const [name, { url, args }] of Object.entries(ways)) {
-			sums[name].down.push(curl(`${url}/zeros/${size}`, ...args).mbps)
-			sums[name].up.push(curl(`${url}/sink`, ...args, '-H', 'Expect:', '-H', 'Content-Type: application/octet-stream', '-X', 'POST', '-T', file).mbps)
+	for (const way of ['down', 'up']) {
+		for (let i = 0; i <= rounds; i++) {
+			for (const [name, { url, args }] of Object.entries(ways)) {
+				const got = way === 'down' ? curl(`${url}/zeros/${size}`, ...args) :
+					curl(`${url}/sink`, ...args, '-H', 'Expect:', '-H', 'Content-Type: application/octet-stream', '-X', 'POST', '-T', file)
+				if (i > 0)
+					sums[name][way].push(got.mbps)
+			}
 		}
 	}
-	return Object.fromEntries(Object.entries(sums).map(([name, { down, up }]) => [name, { down: stats(down), up: stats(up) }]))
+	const of = (name, way) => ({ ...stats(sums[name][way]), ratio: ratioOf(sums[name][way], sums.direct[way]) })
+	return Object.fromEntries(Object.keys(ways).map((name) => [name, { down: of(name, 'down'), up: of(name, 'up') }]))
 }
 
 // One request after the other; fresh: a connection each, as a server inside gets them.
@@ -154,7 +159,7 @@ async function handshakes(server, n, resumed) {
 }
 
 export async function ports(server, quick) {
-	const size = quick ? 64 << 20 : 512 << 20
+	const size = quick ? 128 << 20 : 512 << 20
 	const caller = new Caller(server, 1)
 	const sbx = JSON.parse((await caller.call('POST', '/v2/sandboxes', { templateID: 'base', timeout: 1800 })).body)
 	const authority = `${PORT}-${sbx.sandboxID}.${DOMAIN}`
@@ -173,7 +178,7 @@ export async function ports(server, quick) {
 	}
 	try {
 		const memory = { before: rssOf(frontOf(server)) }
-		const result = { size, speed: speeds(ways, size, quick ? 3 : 5, file) }
+		const result = { size, speed: speeds(ways, size, 9, file) }
 		memory.after = rssOf(frontOf(server))
 		const n = quick ? 200 : 1000
 		result.trip = {

@@ -52,8 +52,8 @@ function printPorts(p) {
 	let good = true
 	const { direct, plain, tls1, tls2 } = p.speed
 	const against = (way, what) => {
-		const ratio = way[what].p50 / direct[what].p50
-		return { ratio, text: `${ratio.toFixed(2)} (${way[what].p50.toFixed(0)} of ${direct[what].p50.toFixed(0)} MB/s)` }
+		const { ratio, p50 } = way[what]
+		return { ratio, text: `${ratio.toFixed(2)} (${p50.toFixed(0)} of ${direct[what].p50.toFixed(0)} MB/s)` }
 	}
 	for (const [what, name] of [['down', 'from'], ['up', 'to']]) {
 		const got = against(plain, what)
