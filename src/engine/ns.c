@@ -325,6 +325,7 @@ static int ns_dial(struct engine *en, const struct engine_record *r, int pidfd, 
 	if (setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, LOOPBACK, sizeof LOOPBACK) < 0)
 		return err_sys(e, "tie a socket to the loopback of sandbox '%s'", r->spec.id);
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "reno", 4);	/* there is no path to measure: see http/server.c */
 	if (connect(fd, to, v6 ? sizeof to6 : sizeof to4) < 0 && errno != EINPROGRESS)
 		return err_sys(e, "connect to port %u of sandbox '%s'", port, r->spec.id);
 	*ret_fd = take_fd(&fd);

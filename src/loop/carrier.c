@@ -10,14 +10,26 @@
 #include "base/fd.h"
 
 #define SPARES 8
+#define LARGE_MAX 16			/* so many pipes of CARRIER_MAX at most: 16 MiB, of 64 that a user may have unless told otherwise, */
+#define PIPE_BYTES (256 * 1024)		/* and this for all others */
 
 static int spares[SPARES][2];
 static size_t n_spares;
 static size_t n_pipes, max_pipes = SIZE_MAX;	/* spare ones included */
+static size_t n_large;				/* of these */
 
 void carrier_limit(size_t pipes)
 {
 	max_pipes = pipes;
+}
+
+/* As large as it may be; a smaller one does, too. */
+static void widen(int fd)
+{
+	if (n_large < LARGE_MAX && fcntl(fd, F_SETPIPE_SZ, CARRIER_MAX) >= CARRIER_MAX)
+		n_large++;
+	else
+		(void)fcntl(fd, F_SETPIPE_SZ, PIPE_BYTES);
 }
 
 static int take_pipe(struct carrier *c)
@@ -37,7 +49,7 @@ static int take_pipe(struct carrier *c)
 		return -errno;
 	}
 	n_pipes++;
-	(void)fcntl(c->pipe[1], F_SETPIPE_SZ, CARRIER_MAX);	/* a smaller one does, too */
+	widen(c->pipe[1]);
 	return 0;
 }
 
@@ -49,8 +61,11 @@ void carrier_drop(struct carrier *c)
 		spares[n_spares++][1] = take_fd(&c->pipe[1]);
 		return;
 	}
-	if (c->pipe[0] >= 0)
+	if (c->pipe[0] >= 0) {
 		n_pipes--;
+		if (fcntl(c->pipe[1], F_GETPIPE_SZ) >= CARRIER_MAX)
+			n_large--;
+	}
 	fd_close(take_fd(&c->pipe[0]));
 	fd_close(take_fd(&c->pipe[1]));
 	c->n = 0;

@@ -2,13 +2,14 @@
 /* carrier: bytes on their way from one socket to another, without being copied through us: splice(2) into a pipe and out of it.
  *
  * A pipe is held only while something is in it. The kernel counts the pages of all pipes of a user, and makes those of a
- * user who has many very small: a thousand idle connections must have none. */
+ * user who has many very small: a thousand idle connections must have none. The first few are large, because each turn has a price
+ * that does not depend on how much is moved: whoever wrote it is woken, and whoever is to read it. */
 #pragma once
 
 #include <stddef.h>
 #include <sys/types.h>
 
-#define CARRIER_MAX (256 * 1024)	/* moved at a time; also the size of a pipe, where that is allowed */
+#define CARRIER_MAX (1024 * 1024)	/* moved at a time; also the size of a large pipe */
 
 struct carrier {
 	int pipe[2];			/* -1: none */
