@@ -3,14 +3,20 @@
 #include "engine/net_nft.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <libmnl/libmnl.h>
 #include <linux/netfilter.h>
 #include <linux/netfilter/nf_tables.h>
 #include <linux/netfilter/nfnetlink.h>
 #include <nftables/libnftables.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/fd.h"
 #include "engine/slot.h"
@@ -167,7 +173,7 @@ void nft_ruleset(struct buf *out, const struct nft_config *c)
 }
 
 /* The error is one line of what the library has to say. */
-int nft_run(const char *text, struct err *e)
+static int run_here(const char *text, struct err *e)
 {
 	struct nft_ctx *nft = nft_ctx_new(NFT_CTX_DEFAULT);
 	int r = 0;
@@ -186,6 +192,51 @@ int nft_run(const char *text, struct err *e)
 	return r;
 }
 
+static __attribute__((noreturn)) void child(const char *text, int report)
+{
+	const struct rlimit no_core = { 0, 0 };
+	struct err e = ERR_INIT;
+
+	(void)setrlimit(RLIMIT_CORE, &no_core);
+	(void)run_here(text, &e);
+	(void)fd_write_all(report, &e, sizeof e);
+	_exit(0);
+}
+
+/* In a child, because the library first reads all tables of the host, also those that others have made with a newer one: there
+ * are some that the library of Debian 12 dies of. */
+int nft_run(const char *text, struct err *e)
+{
+	autoclose int report = -1, told = -1;
+	struct err re;
+	int fds[2];
+
+	if (pipe2(fds, O_CLOEXEC) < 0)
+		return err_sys(e, "make a pipe for nftables");
+	report = fds[1];
+	told = fds[0];
+	pid_t pid = fork();
+
+	if (pid < 0)
+		return err_sys(e, "start a process for nftables");
+	if (pid == 0)
+		child(text, report);
+	fd_close(take_fd(&report));
+	int r = fd_read_all(told, &re, sizeof re);
+	int status = 0;
+
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;				/* somebody else may wait for all children: what counts is what it told */
+	if (r < 0)
+		return err_set(e, EIO, "nftables died%s%s while it read the tables of this host: one of them may be of a newer version",
+			       WIFSIGNALED(status) ? " of signal " : "", WIFSIGNALED(status) ? sigabbrev_np(WTERMSIG(status)) : "");
+	if (re.no) {
+		*e = re;
+		return -re.no;
+	}
+	return 0;
+}
+
 int nft_load(const struct nft_config *c, struct err *e)
 {
 	autobuf struct buf b = BUF_INIT(RULES_MAX);
@@ -198,13 +249,23 @@ int nft_load(const struct nft_config *c, struct err *e)
 	return nft_run(text, e) < 0 ? err_wrap(e, "load the firewall rules") : 0;
 }
 
-void nft_unload(uint32_t instance)
-{
-	char text[64];
-	struct err e;
+/* What follows is by hand and not through the library, which would read all tables first: this runs in the warden's loop, and whatever
+ * others have in their tables, ours must go when a sandbox or the server does. */
 
-	(void)snprintf(text, sizeof text, "table inet atoll%u\ndelete table inet atoll%u\n", instance, instance);
-	(void)nft_run(text, &e);
+#define TABLE_SIZE 24
+#define BATCH_SIZE 2048
+
+struct change {
+	uint32_t instance, slot;
+	const char *name;
+	uint32_t type;			/* of an object */
+	bool on;
+};
+
+static const char *table_name(char buf[TABLE_SIZE], uint32_t instance)
+{
+	(void)snprintf(buf, TABLE_SIZE, "atoll%u", instance);
+	return buf;
 }
 
 static void put_batch_mark(struct mnl_nlmsg_batch *b, uint16_t type)
@@ -220,23 +281,29 @@ static void put_batch_mark(struct mnl_nlmsg_batch *b, uint16_t type)
 	(void)mnl_nlmsg_batch_next(b);
 }
 
-static void put_element(struct mnl_nlmsg_batch *b, uint32_t instance, uint32_t slot, bool on)
+static struct nlmsghdr *put_message(struct mnl_nlmsg_batch *b, uint16_t type, uint16_t flags)
 {
 	struct nlmsghdr *h = mnl_nlmsg_put_header(mnl_nlmsg_batch_current(b));
 	struct nfgenmsg *g;
-	struct slot s;
-	char table[24], key[SLOT_NAME_SIZE] = "";
 
-	slot_fill(instance, slot, &s);
-	memcpy(key, s.veth, sizeof key);		/* the key is the name with zeros up to its full length */
-	(void)snprintf(table, sizeof table, "atoll%u", instance);
-	h->nlmsg_type = (NFNL_SUBSYS_NFTABLES << 8) | (on ? NFT_MSG_NEWSETELEM : NFT_MSG_DELSETELEM);
-	h->nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK | (on ? NLM_F_CREATE : 0);
+	h->nlmsg_type = (uint16_t)((NFNL_SUBSYS_NFTABLES << 8) | type);
+	h->nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK | flags;
 	g = mnl_nlmsg_put_extra_header(h, sizeof *g);
 	g->nfgen_family = NFPROTO_INET;
 	g->version = NFNETLINK_V0;
-	mnl_attr_put_strz(h, NFTA_SET_ELEM_LIST_TABLE, table);
-	mnl_attr_put_strz(h, NFTA_SET_ELEM_LIST_SET, "silent");
+	return h;
+}
+
+static void put_element(struct mnl_nlmsg_batch *b, uint32_t instance, uint32_t slot, const char *set, bool on)
+{
+	struct nlmsghdr *h = put_message(b, on ? NFT_MSG_NEWSETELEM : NFT_MSG_DELSETELEM, on ? NLM_F_CREATE : 0);
+	struct slot s;
+	char table[TABLE_SIZE], key[SLOT_NAME_SIZE] = "";
+
+	slot_fill(instance, slot, &s);
+	memcpy(key, s.veth, sizeof key);		/* the key is the name with zeros up to its full length */
+	mnl_attr_put_strz(h, NFTA_SET_ELEM_LIST_TABLE, table_name(table, instance));
+	mnl_attr_put_strz(h, NFTA_SET_ELEM_LIST_SET, set);
 	struct nlattr *list = mnl_attr_nest_start(h, NFTA_SET_ELEM_LIST_ELEMENTS);
 	struct nlattr *elem = mnl_attr_nest_start(h, NFTA_LIST_ELEM);
 	struct nlattr *data = mnl_attr_nest_start(h, NFTA_SET_ELEM_KEY);
@@ -245,7 +312,6 @@ static void put_element(struct mnl_nlmsg_batch *b, uint32_t instance, uint32_t s
 	mnl_attr_nest_end(h, data);
 	mnl_attr_nest_end(h, elem);
 	mnl_attr_nest_end(h, list);
-	(void)mnl_nlmsg_batch_next(b);
 }
 
 int nft_open(void)
@@ -274,21 +340,103 @@ static int ask(int fd, const void *p, size_t n)
 	return ((const struct nlmsgerr *)mnl_nlmsg_get_payload(h))->error;
 }
 
-/* By hand and not through the library, which would read the whole table first: this runs in the warden's loop. */
-int nft_silence(int fd, uint32_t instance, uint32_t slot, bool on, struct err *e)
+/* One change of the firewall, which put() writes as one message. */
+static int change(int fd, void (*put)(struct mnl_nlmsg_batch *b, const struct change *c), const struct change *c)
 {
-	char buf[2048];
+	char buf[BATCH_SIZE];
 	struct mnl_nlmsg_batch *b = mnl_nlmsg_batch_start(buf, sizeof buf / 2);
 
 	if (!b)
-		return err_set(e, ENOMEM, "change the firewall");
+		return -ENOMEM;
 	put_batch_mark(b, NFNL_MSG_BATCH_BEGIN);
-	put_element(b, instance, slot, on);
+	put(b, c);
+	(void)mnl_nlmsg_batch_next(b);
 	put_batch_mark(b, NFNL_MSG_BATCH_END);
 	int r = ask(fd, mnl_nlmsg_batch_head(b), mnl_nlmsg_batch_size(b));
 
 	mnl_nlmsg_batch_stop(b);
+	return r;
+}
+
+static void put_table_gone(struct mnl_nlmsg_batch *b, const struct change *c)
+{
+	char table[TABLE_SIZE];
+
+	mnl_attr_put_strz(put_message(b, NFT_MSG_DELTABLE, 0), NFTA_TABLE_NAME, table_name(table, c->instance));
+}
+
+static void put_membership(struct mnl_nlmsg_batch *b, const struct change *c)
+{
+	put_element(b, c->instance, c->slot, c->name, c->on);
+}
+
+static void put_chain_gone(struct mnl_nlmsg_batch *b, const struct change *c)
+{
+	struct nlmsghdr *h = put_message(b, NFT_MSG_DELCHAIN, 0);
+	char table[TABLE_SIZE], name[32];
+
+	(void)snprintf(name, sizeof name, "%s%u", c->name, c->slot);
+	mnl_attr_put_strz(h, NFTA_CHAIN_TABLE, table_name(table, c->instance));
+	mnl_attr_put_strz(h, NFTA_CHAIN_NAME, name);
+}
+
+static void put_object_gone(struct mnl_nlmsg_batch *b, const struct change *c)
+{
+	struct nlmsghdr *h = put_message(b, NFT_MSG_DELOBJ, 0);
+	char table[TABLE_SIZE], name[32];
+
+	(void)snprintf(name, sizeof name, "%s%u", c->name, c->slot);
+	mnl_attr_put_strz(h, NFTA_OBJ_TABLE, table_name(table, c->instance));
+	mnl_attr_put_strz(h, NFTA_OBJ_NAME, name);
+	mnl_attr_put_u32(h, NFTA_OBJ_TYPE, htonl(c->type));
+}
+
+int nft_silence(int fd, uint32_t instance, uint32_t slot, bool on, struct err *e)
+{
+	int r = change(fd, put_membership, &(struct change) { instance, slot, "silent", .on = on });
+
 	if (r == -ENOENT && !on)		/* not in there: as it should be */
 		return 0;
 	return r < 0 ? err_set(e, -r, "%s the network: %s", on ? "close" : "open", strerror(-r)) : 0;
+}
+
+/* One after the other: a transaction fails as a whole if one of them is not there. What refers to others goes before them. */
+int nft_forget(int fd, uint32_t instance, uint32_t slot, struct err *e)
+{
+	static const struct {
+		void (*put)(struct mnl_nlmsg_batch *b, const struct change *c);
+		struct change c;
+	} gone[] = {
+		{ put_membership, { .name = "ruled" } },	/* of a policy: net_policy.c */
+		{ put_membership, { .name = "diverted" } },
+		{ put_membership, { .name = "mute" } },
+		{ put_membership, { .name = "silent" } },
+		{ put_membership, { .name = "waiting" } },
+		{ put_chain_gone, { .name = "rules" } },
+		{ put_chain_gone, { .name = "divert" } },
+		{ put_membership, { .name = "capped" } },	/* of limits: net_cap.c */
+		{ put_membership, { .name = "paced" } },
+		{ put_object_gone, { .name = "q", .type = NFT_OBJECT_QUOTA } },
+		{ put_object_gone, { .name = "r", .type = NFT_OBJECT_LIMIT } },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(gone); i++) {
+		struct change c = gone[i].c;
+
+		c.instance = instance;
+		c.slot = slot;
+		int r = change(fd, gone[i].put, &c);
+
+		if (r < 0 && r != -ENOENT)
+			return err_set(e, -r, "take '%s' of slot %u out of the firewall: %s", c.name, slot, strerror(-r));
+	}
+	return 0;
+}
+
+void nft_unload(uint32_t instance)
+{
+	autoclose int fd = nft_open();
+
+	if (fd >= 0)
+		(void)change(fd, put_table_gone, &(struct change) { .instance = instance });
 }

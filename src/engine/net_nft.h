@@ -33,11 +33,12 @@ void nft_ruleset(struct buf *out, const struct nft_config *c);	/* as text */
 int nft_load(const struct nft_config *c, struct err *e);
 void nft_unload(uint32_t instance);
 
-/* Runs commands of the nft language, all or none. */
+/* Runs commands of the nft language, all or none, in a child: the library may die of tables that others have made. */
 int nft_run(const char *text, struct err *e);
 void nft_put_ip(struct buf *out, uint32_t ip);
 void nft_put_range(struct buf *out, struct inet_range r);
 
-/* A socket for nft_silence(), one per process. Closing it takes milliseconds, so it is kept. Or -errno. */
+/* A socket for the two below, one per process. Closing it takes milliseconds, so it is kept. Or -errno. */
 int nft_open(void);
+int nft_forget(int fd, uint32_t instance, uint32_t slot, struct err *e);	/* all that is there for that slot, its policy and limits */
 int nft_silence(int fd, uint32_t instance, uint32_t slot, bool on, struct err *e);	/* no internet for that slot, or again */

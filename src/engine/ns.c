@@ -466,12 +466,10 @@ int ns_reap(struct engine *en, const struct engine_record *r, struct err *e)
 	if (no == EBUSY)
 		return err_set(e, EAGAIN, "sandbox '%s' has not ended yet", r->spec.id);
 	/* The interface goes with its network namespace, when the kernel comes to it; routes and neighbours with the interface. */
-	if (no == 0 && r->spec.ruled)
-		no = -net_policy_set(en->cfg.instance, r->spec.slot, 0, false, NULL, e);
+	if (no == 0 && (r->spec.ruled || is_capped(&r->spec.limits)))
+		no = -nft_forget(en->nft_fd, en->cfg.instance, r->spec.slot, e);
 	else if (no == 0 && r->spec.no_internet)
 		no = -nft_silence(en->nft_fd, en->cfg.instance, r->spec.slot, false, e);
-	if (no == 0 && is_capped(&r->spec.limits))
-		no = -ns_cap_egress(en, &r->spec, &(struct engine_limits) { 0 }, false, e);
 	if (no == 0)
 		no = -pool_remove(en->pool, r->spec.id, e);
 	return no ? err_wrap(e, "clean up after sandbox '%s'", r->spec.id) : 0;	/* -EAGAIN from the pool: it is busy */
