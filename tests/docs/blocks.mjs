@@ -97,7 +97,7 @@ function ofManual(page, text) {
 export function pages() {
 	const docs = fs.readdirSync(path.join(TOP, 'docs')).filter((name) => name.endsWith('.md')).map((name) => `docs/${name}`)
 	const manuals = fs.readdirSync(path.join(TOP, 'docs/man')).map((name) => `docs/man/${name}`)
-	return ['README.md', 'CONTRIBUTING.md', ...docs, ...manuals]
+	return ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', ...docs, ...manuals]
 }
 
 export const read = (page) => fs.readFileSync(path.join(TOP, page), 'utf8')

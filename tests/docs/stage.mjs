@@ -5,11 +5,12 @@
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
+import { newServer } from '../lib/server.mjs'
 import { TOP } from './blocks.mjs'
 
 const LIMIT_MS = 150_000
-const RUN_DIR = '/run/atoll/main'	// of a server in /var/lib/atoll
+export const RUN_DIR = '/run/atoll/main'	// of a server in /var/lib/atoll
 
 const SUDO = `#!/bin/sh
 while case $1 in -*) true;; *) false;; esac; do shift; done
@@ -18,12 +19,12 @@ exec "$@"
 
 // In the shell of a block. Somebody who starts a server in the background looks until it is ready.
 const PRELUDE = `
-ready() { for i in $(seq 600); do curl -fs -o /dev/null http://127.0.0.1:8080/health && return; sleep 0.1; done; echo "the server does not answer" >&2; return 1; }
+ready() { for i in $(seq 600); do curl -fs -o /dev/null "http://$1/health" && return; sleep 0.1; done; echo "the server does not answer" >&2; return 1; }
 finish() { rc=$?; set +e; trap - EXIT; export -p >"$VARS.new"; pwd >"$STAGE/cwd"; mv "$VARS.new" "$VARS"; jobs=$(jobs -p); [ -z "$jobs" ] || { kill $jobs; wait; }; exit $rc; }
 [ ! -f "$VARS" ] || . "$VARS"
 cd "$(cat "$STAGE/cwd")"
 trap finish EXIT
-set -e
+set -ea
 `
 
 const BEHIND = `
@@ -32,13 +33,33 @@ for d in /etc /var/lib /usr/local; do
 	mount -t overlay overlay -o "lowerdir=$d,upperdir=$STAGE/over$d,workdir=$STAGE/work$d" "$d"
 done
 mkdir -p /var/lib/atoll
-if [ -n "$SERVER_STATE" ]; then
-	mount --bind "$SERVER_STATE" /var/lib/atoll
-	mount --bind "$SERVER_RUN" ${RUN_DIR}
-else
-	ip link set lo up
-fi
 `
+
+// The directories of a server, where those of one lie that was started without options.
+const bind = (state, run) => `mount --bind "${state}" /var/lib/atoll; mount --bind "${run}" ${RUN_DIR}`
+
+// Its server sees its own directories there, too: commands that root runs beside it go by what it calls them.
+export function pageServer(buildDir, config) {
+	const own = newServer(buildDir, config)
+	const over = path.join(own.base, 'over'), work = path.join(own.base, 'work')
+	for (const dir of [over, work])
+		fs.mkdirSync(dir)
+	own.madeRun = !fs.existsSync(RUN_DIR)
+	fs.mkdirSync(RUN_DIR, { recursive: true })
+	own.inside = {
+		mounts: `mount -t overlay overlay -o lowerdir=/var/lib,upperdir=${over},workdir=${work} /var/lib; mkdir -p /var/lib/atoll; ${bind(own.stateDir, own.runDir)}`,
+		state: '/var/lib/atoll', run: RUN_DIR,
+	}
+	return own
+}
+
+// A server of somebody's own in /var/lib/atoll, which is not to be disturbed.
+export function somebodysServer() {
+	const dir = '/run/atoll/registry'
+	const slots = fs.existsSync(dir) ? fs.readdirSync(dir) : []
+	const mine = slots.filter((slot) => fs.readFileSync(path.join(dir, slot), 'utf8').trim() === '/var/lib/atoll')
+	return mine.some((slot) => spawnSync('flock', ['-n', path.join(dir, slot), 'true']).status !== 0)
+}
 
 export class Stage {
 	constructor(page, server, { npm, python }) {
@@ -73,20 +94,15 @@ export class Stage {
 
 	// { code, out }: all that it wrote.
 	shell(script, { alone = false } = {}) {
-		const own = alone ? { VARS: path.join(this.dir, 'vars-alone'), SERVER_STATE: '', SERVER_RUN: '' } : { VARS: path.join(this.dir, 'vars'), SERVER_STATE: this.server.stateDir, SERVER_RUN: this.server.runDir, ...this.server.env() }
+		const own = alone ? { VARS: path.join(this.dir, 'vars-alone') } : { VARS: path.join(this.dir, 'vars'), ...this.server.env() }
 		const file = path.join(this.dir, 'block.sh')
 		fs.writeFileSync(file, PRELUDE + script)
-		const madeRun = !alone && !fs.existsSync(RUN_DIR) && fs.mkdirSync(RUN_DIR, { recursive: true })
-		const child = spawn('unshare', ['-m', ...(alone ? ['-n'] : []), 'bash', '-ec', `${BEHIND}\nexec bash "${file}"`],
+		const child = spawn('unshare', ['-m', ...(alone ? ['-n'] : []), 'bash', '-ec', `${BEHIND}\n${alone ? 'ip link set lo up' : bind(this.server.stateDir, this.server.runDir)}\nexec bash "${file}"`],
 			{ env: { ...this.env, ...own }, stdio: ['ignore', 'pipe', 'pipe'], timeout: LIMIT_MS, killSignal: 'SIGKILL' })
 		let out = ''
 		for (const from of [child.stdout, child.stderr])
 			from.on('data', (part) => { out += part })
-		return new Promise((done) => child.once('close', (code, signal) => {
-			if (madeRun)
-				fs.rmSync(RUN_DIR, { recursive: true, force: true })
-			done({ code: signal ?? code, out })
-		}))
+		return new Promise((done) => child.once('close', (code, signal) => done({ code: signal ?? code, out })))
 	}
 
 	remove() {

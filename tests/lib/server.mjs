@@ -67,9 +67,10 @@ export function tail(file, lines = 25) {
 }
 
 export class Server {
-	constructor(buildDir, base, config, { nofile, args = [], env = {} } = {}) {
+	constructor(buildDir, base, config, { nofile, args = [], env = {}, inside } = {}) {
 		this.nofile = nofile	// open files that it may have; default: ours
 		this.more = { args, env }	// for 'atoll serve'
+		this.inside = inside	// { mounts, state, run }: in mounts of its own, which that script makes, with these names of its directories
 		this.buildDir = buildDir
 		this.base = base
 		this.config = config
@@ -89,8 +90,10 @@ export class Server {
 		const file = path.join(this.base, 'atoll.conf')
 		fs.writeFileSync(file, configText(this.config))
 		const limit = this.nofile ? `ulimit -n ${this.nofile}; ` : ''
-		this.child = spawn('sh', ['-c', `${limit}exec "$0" "$@"`, this.atoll(), 'serve', '--listen', `127.0.0.1:${this.port}`,
-			'--state', this.stateDir, '--run', this.runDir, '--config', file, ...this.more.args], {
+		const { mounts = '', state = this.stateDir, run = this.runDir } = this.inside ?? {}
+		const [first, ...rest] = [...(this.inside ? ['unshare', '-m'] : []), 'sh', '-ec', `${limit}${mounts}\nexec "$0" "$@"`, this.atoll(), 'serve',
+			'--listen', `127.0.0.1:${this.port}`, '--state', state, '--run', run, '--config', file, ...this.more.args]
+		this.child = spawn(first, rest, {
 			stdio: ['ignore', 'pipe', 'pipe'],
 			env: { ...process.env, HOST_CANARY: 'canary-of-the-host', ...this.more.env },
 		})
