@@ -10,7 +10,7 @@ import { newServer } from '../lib/server.mjs'
 import { TOP } from './blocks.mjs'
 
 const LIMIT_MS = 150_000
-export const RUN_DIR = '/run/atoll/main'	// of a server in /var/lib/atoll
+const RUN_DIR = '/run/atoll/main'	// of a server in /var/lib/atoll
 
 const SUDO = `#!/bin/sh
 while case $1 in -*) true;; *) false;; esac; do shift; done
@@ -44,7 +44,6 @@ export function pageServer(buildDir, config) {
 	const over = path.join(own.base, 'over'), work = path.join(own.base, 'work')
 	for (const dir of [over, work])
 		fs.mkdirSync(dir)
-	own.madeRun = !fs.existsSync(RUN_DIR)
 	fs.mkdirSync(RUN_DIR, { recursive: true })
 	own.inside = {
 		mounts: `mount -t overlay overlay -o lowerdir=/var/lib,upperdir=${over},workdir=${work} /var/lib; mkdir -p /var/lib/atoll; ${bind(own.stateDir, own.runDir)}`,
@@ -53,12 +52,19 @@ export function pageServer(buildDir, config) {
 	return own
 }
 
-// A server of somebody's own in /var/lib/atoll, which is not to be disturbed.
+// What the server has seen as its own is elsewhere.
+export function leaveRunDir() {
+	if (fs.existsSync(RUN_DIR) && fs.readdirSync(RUN_DIR).length === 0)
+		fs.rmdirSync(RUN_DIR)
+}
+
+// Why nothing can be tried here: a server of somebody's own in /var/lib/atoll, which is not to be disturbed. Else false.
 export function somebodysServer() {
 	const dir = '/run/atoll/registry'
 	const slots = fs.existsSync(dir) ? fs.readdirSync(dir) : []
 	const mine = slots.filter((slot) => fs.readFileSync(path.join(dir, slot), 'utf8').trim() === '/var/lib/atoll')
-	return mine.some((slot) => spawnSync('flock', ['-n', path.join(dir, slot), 'true']).status !== 0)
+	return mine.some((slot) => spawnSync('flock', ['-n', path.join(dir, slot), 'true']).status !== 0) &&
+		'there is a server in /var/lib/atoll here, where these commands would look for one'
 }
 
 export class Stage {
