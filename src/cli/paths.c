@@ -21,6 +21,7 @@ static const struct {
 	[PROGRAM_EGRESS] = { "atoll-egress", "egress" },
 	[PROGRAM_AGENT] = { "atoll-agent", "agent" },
 	[PROGRAM_AUDIT] = { "atoll-audit", "audit" },
+	[PROGRAM_HOOKS] = { "atoll-hooks", "hooks" },
 	[PROGRAM_PULL] = { "atoll-pull", "pull" },
 };
 
