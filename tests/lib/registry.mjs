@@ -16,6 +16,9 @@ function run(cmd, args, opts = {}) {
 
 export const sha256 = (b) => `sha256:${crypto.createHash('sha256').update(b).digest('hex')}`
 
+// For a file of passwords. Perl is on every Debian, and its crypt is that of the C library.
+export const bcrypt = (password) => run('perl', ['-e', 'print crypt($ARGV[0], q{$2b$05$abcdefghijklmnopqrstuu})', password])
+
 export class Registry {
 	constructor(dir) {
 		this.dir = dir
