@@ -11,6 +11,7 @@
 
 #include "base/fd.h"
 #include "front/mem.h"
+#include "front/recipe.h"
 #include "front/token.h"
 #include "http/json.h"
 #include "store/uploads.h"
@@ -20,6 +21,8 @@
 #define TEXT_MAX (256 * 1024)		/* of one argument, expanded */
 #define LABEL_MAX 200
 #define UPLOAD_IMAGE_MAX 256
+#define IMAGE_MAX 512
+#define RECIPE_MAX 8192			/* it lists packages */
 
 static const struct { const char *name; enum step_type type; size_t min, max; } kinds[] = {
 	{ "RUN", STEP_RUN, 1, 2 }, { "COPY", STEP_COPY, 2, 4 }, { "ADD", STEP_COPY, 2, 4 }, { "ENV", STEP_ENV, 2, SIZE_MAX },
@@ -121,8 +124,10 @@ static int parse(json_t *body, struct build_spec *sp, struct err *e)
 		return err_set(e, EINVAL, "field 'fromUploadImage' must be a name of 1 to %d printable characters without blanks", UPLOAD_IMAGE_MAX);
 	if (!sp->from_image && !sp->from_template && !sp->from_upload)
 		sp->from_image = DEFAULT_IMAGE;
-	if (sp->from_image && strlen(sp->from_image) > 512)
-		return err_set(e, EINVAL, "field 'fromImage' is longer than 512 bytes");
+	size_t max = sp->from_image && recipe_is(sp->from_image) ? RECIPE_MAX : IMAGE_MAX;
+
+	if (sp->from_image && strlen(sp->from_image) > max)
+		return err_set(e, EINVAL, "field 'fromImage' is longer than %zu bytes", max);
 	return parse_steps(body, sp, e);
 }
 
