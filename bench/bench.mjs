@@ -12,6 +12,7 @@ import { bombs, CONFIG as bombsConfig } from './bombs.mjs'
 import { client, CONFIG as clientConfig } from './client.mjs'
 import { commands } from './commands.mjs'
 import { egress } from './egress.mjs'
+import { cannotForm, compareForms } from './forms.mjs'
 import { images } from './images.mjs'
 import { coldConfig, interpreter, poolConfig, poolHits } from './interp.mjs'
 import { machine, timed } from './measure.mjs'
@@ -26,7 +27,7 @@ import { against, walls, CONFIG as wallsConfig } from './walls.mjs'
 import { cannotTransfer, transfers, CONFIG as transferConfig } from './transfer.mjs'
 
 const HERE = path.dirname(fileURLToPath(import.meta.url))
-const PARTS = ['commands', 'files', 'ports', 'many', 'interpreter', 'pause', 'restart', 'egress', 'walls', 'bombs', 'images', 'templates', 'client']
+const PARTS = ['commands', 'files', 'ports', 'many', 'interpreter', 'pause', 'restart', 'egress', 'walls', 'bombs', 'images', 'templates', 'forms', 'client']
 
 function options(argv) {
 	const opt = { buildDir: path.join(path.dirname(HERE), 'build'), quick: false, parts: PARTS }
@@ -140,6 +141,14 @@ async function measure(opt, result) {
 		process.stderr.write('bench: images\n')
 		result.images = await images(opt.buildDir, opt.quick ? 256 << 20 : 1 << 30, opt.quick ? 2 : 3)
 		clean.push(result.images.clean)
+	}
+	if (wanted('forms')) {
+		process.stderr.write('bench: forms of a template\n')
+		result.forms = { skipped: cannotForm() }
+		if (!result.forms.skipped) {
+			result.forms = await compareForms(opt.buildDir, rootfsOf('base'), clientPackage().Sandbox, opt.quick)
+			clean.push(result.forms.clean)
+		}
 	}
 	if (wanted('walls')) {
 		await part('walls', wallsConfig, async (server) => {

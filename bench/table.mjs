@@ -228,6 +228,22 @@ function printImages(t) {
 	return good
 }
 
+// No line of these must be anything: they are what the choice of the plain directory rests on.
+function printForms(t) {
+	if (t.skipped)
+		return row('forms of a template', `skipped: ${t.skipped}`)
+	const names = Object.keys(t.forms), all = (fn) => names.map((n) => fn(t.forms[n])).join(' · ')
+	row('a template as', names.join(' · '))
+	row('  made in', all((f) => `${(f.made / 1000).toFixed(1)} s`))
+	row('  on disk', all((f) => `${(f.bytes / 1048576).toFixed(0)} MB`))
+	row('  a sandbox of it (no pool)', all((f) => ms(f.create)))
+	for (const [name, what] of [['find', 'find /usr'], ['python', 'python3 -c pass'], ['import', 'python3, imports'], ['node', 'node -e 0'], ['read', 'read all of /usr']]) {
+		row(`  ${what}: nothing in memory`, all((f) => ms(f[`first.${name}`])))
+		row(`  ${what}: at its best`, all((f) => ms(f[`again.${name}`])))
+	}
+	return true
+}
+
 export function print(r) {
 	console.log(`\n${'what'.padEnd(54)} ${'measured'.padStart(34)}   ${'must'.padEnd(12)}`)
 	let good = true
@@ -253,6 +269,8 @@ export function print(r) {
 		good &= printBombs(r.bombs)
 	if (r.egress)
 		good &= printEgress(r.egress)
+	if (r.forms)
+		good &= printForms(r.forms)
 	if (r.images)
 		good &= printImages(r.images)
 	if (r.walls)
