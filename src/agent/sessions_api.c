@@ -13,6 +13,7 @@
 #include "http/json.h"
 
 #define LIST_MAX 1000
+#define ENVS_MAX 256
 
 json_t *agent_session_json(const struct atoll_session *s)
 {
@@ -50,7 +51,8 @@ void agent_sessions_create(struct visit *v)
 	struct atoll_session s;
 	struct atoll_error ae = { 0 };
 	struct err why = ERR_INIT;
-	json_t *limits = NULL;
+	json_t *limits = NULL, *envs = NULL;
+	struct atoll_pair pairs[ENVS_MAX];
 	bool reuse = false;
 
 	if (!body)
@@ -58,12 +60,20 @@ void agent_sessions_create(struct visit *v)
 	desk_owner(&v->who, owner);
 	if (json_get_str(body, "agentId", &spec.agent_id, &why) < 0 || json_get_str(body, "userId", &spec.user_id, &why) < 0 ||
 	    json_get_str(body, "environment", &spec.environment, &why) < 0 || json_get_obj(body, "resourceLimits", &limits, &why) < 0 ||
-	    json_get_bool(body, "cache", &spec.cache, &why) < 0 || json_get_bool(body, "getOrCreate", &reuse, &why) < 0) {
+	    json_get_bool(body, "cache", &spec.cache, &why) < 0 || json_get_bool(body, "getOrCreate", &reuse, &why) < 0 ||
+	    json_get_obj(body, "envs", &envs, &why) < 0 || (envs && json_check_str_map(envs, "envs", &why) < 0)) {
 		refuse(v, &why);
 		return;
 	}
 	struct atoll *a = visit_client(v, &ae);
+	const char *name;
+	json_t *value;
 
+	json_object_foreach(envs, name, value) {
+		if (spec.n_envs < ENVS_MAX)
+			pairs[spec.n_envs++] = (struct atoll_pair) { name, json_string_value(value) };
+	}
+	spec.envs = pairs;
 	if (!a || client_resources(limits, &spec.limits, &ae) < 0) {
 		visit_fail(v, &ae);
 		return;

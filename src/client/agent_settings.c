@@ -24,6 +24,7 @@ struct atoll_agent_settings *atoll_agent_settings_default(void)
 	s->max_sessions = 10;
 	s->limits = (struct atoll_resources) { 512, 500, 1024 };
 	s->retry = ATOLL_RETRY_DEFAULT;
+	s->redact = true;
 	s->breaker_failures = 5;
 	s->breaker_open_ms = 30000;
 	return s;
@@ -120,7 +121,7 @@ static int take_number(const json_t *o, const char *name, int64_t min, int64_t m
 static int take_all(struct atoll_agent_settings *s, const json_t *o, struct atoll_error *e)
 {
 	static const char *const known[] = { "apiKey", "defaultEnvironment", "sessionTimeout", "maxConcurrentSessions", "resourceLimits", "timeout", "maxRetries",
-		"breakerFailures", "breakerOpenMs", "policy", NULL };
+		"breakerFailures", "breakerOpenMs", "redact", "policy", NULL };
 	const char *key = NULL, *environment = NULL, *name;
 	json_t *limits = NULL, *policy = NULL, *v;
 	struct err why = ERR_INIT;
@@ -133,7 +134,7 @@ static int take_all(struct atoll_agent_settings *s, const json_t *o, struct atol
 		if (!known[i])
 			return client_fail(e, EINVAL, 0, "field '%.60s' is not known", name);
 	}
-	if (json_get_str(o, "apiKey", &key, &why) < 0 || json_get_str(o, "defaultEnvironment", &environment, &why) < 0 ||
+	if (json_get_str(o, "apiKey", &key, &why) < 0 || json_get_bool(o, "redact", &s->redact, &why) < 0 || json_get_str(o, "defaultEnvironment", &environment, &why) < 0 ||
 	    json_get_obj(o, "resourceLimits", &limits, &why) < 0 || json_get_obj(o, "policy", &policy, &why) < 0 ||
 	    take_number(o, "sessionTimeout", 1000, 86400000, &s->session_timeout_ms, &why) < 0 ||
 	    take_number(o, "maxConcurrentSessions", 1, 10000, &s->max_sessions, &why) < 0 || take_number(o, "timeout", 1, 86400000, &s->retry.timeout_ms, &why) < 0 ||

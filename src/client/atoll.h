@@ -1023,6 +1023,7 @@ struct atoll_sessions_config {
 	void *user;
 	struct atoll_cache *cache;	/* of results, or NULL; must outlive the manager */
 	struct atoll_breaker *breaker;	/* likewise */
+	bool redact;			/* take tokens and keys out of results: see atoll_redact() */
 	const struct atoll_retry *retry;	/* NULL: the defaults */
 };
 
@@ -1032,6 +1033,8 @@ struct atoll_session_spec {
 	const char *environment;	/* NULL: the manager's */
 	struct atoll_resources limits;	/* 0: the manager's */
 	bool cache;			/* results may come from the cache */
+	const struct atoll_pair *envs;	/* variables of everything that runs in it; they are gone if it has to go on in a new sandbox */
+	size_t n_envs;
 };
 
 int atoll_sessions_new(const struct atoll_sessions_config *cfg, struct atoll_sessions **ret, struct atoll_error *e);	/* cfg NULL: defaults */
@@ -1082,6 +1085,10 @@ int atoll_session_upload(struct atoll_sessions *m, struct atoll *a, const char *
 int atoll_session_download(struct atoll_sessions *m, struct atoll *a, const char *owner, const char *id, const char *path, char **ret, size_t *ret_n,
 			   struct atoll_error *e);
 
+/* The text without what looks like a token or a key (of GitHub, GitLab, AWS, Slack, OpenAI, E2B, ...), private keys, passwords in URLs, and
+ * without the n secrets. To be free()d; NULL: no memory. Sessions add the values of variables whose names say that they are secret. */
+char *atoll_redact(const char *text, const char *const *secrets, size_t n);
+
 /* Something other than atoll_session_run() may have changed what is in the sandbox: commands, files, packages. */
 void atoll_session_written(struct atoll_sessions *m, const char *id);
 
@@ -1106,7 +1113,7 @@ void atoll_warm_free(struct atoll_warm *w);					/* ends those that wait */
 /* --- agents: settings ---
  *
  * A file with one JSON object: apiKey ("${E2B_API_KEY}"), defaultEnvironment, sessionTimeout (ms), maxConcurrentSessions, resourceLimits
- * {memory, cpu, diskSpace}, timeout (ms), maxRetries, breakerFailures, breakerOpenMs, policy (atoll-policy(5)). What is not there has its
+ * {memory, cpu, diskSpace}, timeout (ms), maxRetries, breakerFailures, breakerOpenMs, redact, policy (atoll-policy(5)). What is not there has its
  * default. -EINVAL names the field. */
 struct atoll_agent_settings {
 	char *api_key;			/* NULL: none, or the variable is not set */
@@ -1115,6 +1122,7 @@ struct atoll_agent_settings {
 	struct atoll_resources limits;
 	struct atoll_retry retry;
 	unsigned breaker_failures, breaker_open_ms;
+	bool redact;
 	struct atoll_policy *policy;
 };
 

@@ -55,6 +55,33 @@ static int on_error(void *user, const struct atoll_code_error *err)
 	return r->on && r->on->on_error ? r->on->on_error(r->on->user, err) : 0;
 }
 
+/* The secrets of its sandbox, asked for once. The sandbox is the one that the code has just run in. */
+static void learn_secrets(struct run *r, struct atoll_sandbox *sb)
+{
+	struct secrets s = { .n = 0 };
+	struct session *it = NULL;
+	bool known = true;
+
+	for (int round = 0; round < 2; round++) {
+		(void)pthread_mutex_lock(&r->m->lock);
+		for (it = r->m->all; it && strcmp(it->pub.id, r->id) != 0; it = it->next)
+			;
+		if (round == 0) {
+			known = !it || it->secrets_known;
+		} else if (it && !it->secrets_known) {
+			it->secrets = s;
+			it->secrets_known = true;
+			s = (struct secrets) { .n = 0 };
+		}
+		(void)pthread_mutex_unlock(&r->m->lock);
+		if (known)
+			return;
+		if (round == 0)
+			secrets_of(sb, &s);
+	}
+	secrets_done(&s);
+}
+
 static int try_once(void *user, bool *ret_begun, struct atoll_error *e)
 {
 	struct run *r = user;
@@ -71,12 +98,37 @@ static int try_once(void *user, bool *ret_begun, struct atoll_error *e)
 			return rc;
 		rc = atoll_run_code(sb, r->code, &on, &r->x, e);
 		*ret_begun = r->begun;
+		if (rc == 0 && r->m->cfg.redact)
+			learn_secrets(r, sb);
 		if (rc == -ESRCH && e->status == 502 && !r->begun && round == 0)
 			gone = strdup(atoll_sandbox_id(sb));
 		atoll_sandbox_free(sb);
 		if (!gone || round > 0)
 			return rc;
 	}
+}
+
+/* Of the JSON of an execution. */
+static int redact_result(struct run *r)
+{
+	json_t *j = json_loads(r->out->json, 0, NULL);
+	struct secrets copy = { .n = 0 };
+
+	(void)pthread_mutex_lock(&r->m->lock);
+	for (const struct session *s = r->m->all; s; s = s->next) {
+		for (size_t i = 0; strcmp(s->pub.id, r->id) == 0 && i < s->secrets.n; i++) {
+			copy.v[copy.n] = strdup(s->secrets.v[i]);
+			copy.n += copy.v[copy.n] != NULL;
+		}
+	}
+	(void)pthread_mutex_unlock(&r->m->lock);
+	if (j)
+		client_redact(j, &copy);
+	secrets_done(&copy);
+	free(r->out->json);
+	r->out->json = j ? json_dumps(j, JSON_COMPACT | JSON_ENSURE_ASCII) : NULL;
+	json_decref(j);
+	return r->out->json ? 0 : -ENOMEM;
 }
 
 static bool from_cache(struct run *r, const char *language, bool pure)
@@ -127,6 +179,8 @@ int atoll_session_run(struct atoll_sessions *m, struct atoll *a, const char *own
 	if (rc < 0)
 		return rc;
 	out.json = atoll_execution_json(r.x);
+	if (out.json && m->cfg.redact && redact_result(&r) < 0)
+		out.json = NULL;
 	if (out.json && pure && !r.x->error)
 		atoll_cache_put(m->cfg.cache, id, language, code->code, out.json);
 	atoll_execution_free(r.x);

@@ -70,6 +70,7 @@ static void session_free(struct session *s)
 	if (s->json)
 		explicit_bzero(s->json, strlen(s->json));
 	free(s->json);
+	secrets_done(&s->secrets);
 	free(s);
 }
 
@@ -165,15 +166,16 @@ static void last_snapshot(struct atoll *a, const char *sandbox_id, char ret[128]
 		(void)str_copy(ret, 128, str_of(json_text(json_array_get(j, 0), "snapshotID")));
 }
 
-static int make_sandbox(struct atoll_sessions *m, struct atoll *a, const struct atoll_session *s, const char *template_id, struct atoll_sandbox **ret,
-			struct atoll_error *e)
+static int make_sandbox(struct atoll_sessions *m, struct atoll *a, const struct atoll_session *s, const char *template_id, const struct atoll_session_spec *with,
+			struct atoll_sandbox **ret, struct atoll_error *e)
 {
 	char memory[32], cpus[32], disk[32];
 	const struct atoll_pair limits[] = { { "memoryMB", memory }, { "cpus", cpus }, { "diskMB", disk } };
 	const struct atoll_pair metadata[] = { { "atoll.session", s->id }, { "atoll.agent", s->agent_id }, { "atoll.user", s->user_id } };
 	const struct atoll_spec spec = {
 		.template_id = template_id, .timeout_s = (unsigned)((m->cfg.timeout_ms + 999) / 1000), .metadata = metadata,
-		.n_metadata = *s->user_id ? 3 : 2, .limits = limits, .n_limits = ARRAY_LEN(limits),
+		.n_metadata = *s->user_id ? 3 : 2, .limits = limits, .n_limits = ARRAY_LEN(limits), .envs = with ? with->envs : NULL,
+		.n_envs = with ? with->n_envs : 0,
 	};
 
 	(void)snprintf(memory, sizeof memory, "%llu", (unsigned long long)s->limits.memory_mb);
@@ -242,20 +244,21 @@ static int settle(struct atoll_sessions *m, struct session *s, struct atoll_sand
 }
 
 /* With the lock held, which it gives up: the session is in the list already. */
-static int create_listed(struct atoll_sessions *m, struct atoll *a, struct session *s, bool cache, struct atoll_session *ret, struct atoll_error *e)
+static int create_listed(struct atoll_sessions *m, struct atoll *a, struct session *s, const struct atoll_session_spec *spec, struct atoll_session *ret,
+			 struct atoll_error *e)
 {
 	struct atoll_session pub = s->pub;
 	struct atoll_sandbox *sb = NULL;
 
 	(void)pthread_mutex_unlock(&m->lock);
-	int rc = make_sandbox(m, a, &pub, pub.environment, &sb, e);
+	int rc = make_sandbox(m, a, &pub, pub.environment, spec, &sb, e);
 
 	if (settle(m, s, sb, &pub) < 0 && rc == 0)
 		rc = client_no_memory(e);
 	atoll_sandbox_free(sb);
 	if (rc < 0)
 		return rc;
-	if (cache && m->cfg.cache)
+	if (spec->cache && m->cfg.cache)
 		(void)atoll_cache_enable(m->cfg.cache, pub.id, e);
 	if (m->cfg.on_created)
 		m->cfg.on_created(m->cfg.user, &pub);
@@ -286,7 +289,7 @@ static int create(struct atoll_sessions *m, struct atoll *a, const struct atoll_
 		return rc;
 	}
 	append(m, s);
-	int rc = create_listed(m, a, s, spec->cache, ret, e);
+	int rc = create_listed(m, a, s, spec, ret, e);
 
 	return rc < 0 ? rc : 1;
 }
@@ -419,11 +422,11 @@ static int recover(struct atoll_sessions *m, struct atoll *a, struct session *s,
 	s->state = SESSION_MAKING;
 	(void)pthread_mutex_unlock(&m->lock);
 	last_snapshot(a, pub.sandbox_id, snapshot);
-	int rc = make_sandbox(m, a, &pub, *snapshot ? snapshot : pub.environment, ret, e);
+	int rc = make_sandbox(m, a, &pub, *snapshot ? snapshot : pub.environment, NULL, ret, e);
 
 	if (rc < 0 && *snapshot) {
 		*snapshot = '\0';
-		rc = make_sandbox(m, a, &pub, pub.environment, ret, e);
+		rc = make_sandbox(m, a, &pub, pub.environment, NULL, ret, e);
 	}
 	(void)pthread_mutex_lock(&m->lock);
 	if (rc == 0) {

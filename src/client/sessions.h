@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include "client/client.h"
+#include "client/redact.h"
 
 enum session_state {
 	SESSION_MAKING,			/* its first sandbox, or another one: who wants to use it waits */
@@ -20,6 +21,8 @@ struct session {
 	char *json;			/* of its sandbox, with the token; NULL: not known yet */
 	int64_t extended_ms;		/* when the sandbox was last given more time */
 	bool from_snapshot;		/* its sandbox is made from one */
+	struct secrets secrets;		/* of its sandbox */
+	bool secrets_known;
 };
 
 struct atoll_sessions {

@@ -174,6 +174,17 @@ test('the policy refuses before anything is run, and the audit trail says so wit
 	})
 })
 
+test('secrets of the environment reach the code, and not what is shown of it', async () => {
+	await withSession({ agentId: 'secret', envs: { GITHUB_TOKEN: 'sesame-open-sesame', COLOUR: 'blue-and-green' } }, async ({ sessionId: id }) => {
+		const r = await execute(id, 'import os\nprint(os.environ["GITHUB_TOKEN"], os.environ["COLOUR"])\nlen(os.environ["GITHUB_TOKEN"])')
+		assert.deepEqual(r.json.logs.stdout, ['[redacted] blue-and-green\n'])
+		assert.equal(r.json.text, '18')
+		assert.match((await execute(id, 'raise Exception(os.environ["GITHUB_TOKEN"])')).json.error.value, /^\[redacted\]$/)
+		assert.ok(!fs.readFileSync(own.log, 'utf8').includes('sesame'))
+		assert.ok(!(await call('GET', '/audit')).text.includes('sesame'))
+	})
+})
+
 test('bad input: the field is named, nothing is made', async () => {
 	const before = (await call('GET', '/agent/sessions')).json.length
 	for (const [body, text] of [

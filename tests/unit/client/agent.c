@@ -253,12 +253,35 @@ static void names_of_packages(void **state)
 	}
 }
 
+static void redacts(const char *text, const char *want)
+{
+	static const char *const secrets[] = { "hunter2hunter2", "abc" };
+	char *have = atoll_redact(text, secrets, 2);
+
+	assert_string_equal(have, want);
+	free(have);
+}
+
+static void tokens_are_taken_out(void **state)
+{
+	(void)state;
+	redacts("token ghp_0123456789abcdefghijABCDEF is it", "token [redacted] is it");
+	redacts("x=hunter2hunter2;", "x=[redacted];");
+	redacts("abc is too short to be looked for", "abc is too short to be looked for");
+	redacts("https://me:pa55@host/x and http://host:80/y", "https://me:[redacted]@host/x and http://host:80/y");
+	redacts("AKIAIOSFODNN7EXAMPLE", "[redacted]");
+	redacts("-----BEGIN RSA PRIVATE KEY-----\nabc\n-----END RSA PRIVATE KEY-----\nz", "[redacted]\nz");
+	redacts("task-force risk-management_of_things", "task-force risk-management_of_things");
+	redacts("e2b_0123456789abcdef0123456789abcdef", "[redacted]");
+	redacts("", "");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(breaker_opens_probes_and_closes), cmocka_unit_test(failures_have_a_name_and_a_remedy), cmocka_unit_test(bad_variables_are_named),
 		cmocka_unit_test(retries_are_for_the_way_only), cmocka_unit_test(pure_is_what_only_computes), cmocka_unit_test(cache_forgets_the_oldest),
-		cmocka_unit_test(code_is_made_ready), cmocka_unit_test(names_of_packages),
+		cmocka_unit_test(code_is_made_ready), cmocka_unit_test(names_of_packages), cmocka_unit_test(tokens_are_taken_out),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
