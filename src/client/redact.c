@@ -129,7 +129,7 @@ static json_t *redacted(json_t *j, const struct secrets *s)
 	return json_incref(j);
 }
 
-void client_redact(json_t *j, const struct secrets *s)
+void secrets_redact(json_t *j, const struct secrets *s)
 {
 	const char *name;
 	json_t *v;
@@ -140,13 +140,13 @@ void client_redact(json_t *j, const struct secrets *s)
 		json_object_foreach_safe(j, tmp, name, v) {
 			bool binary = strcmp(name, "png") == 0 || strcmp(name, "jpeg") == 0 || strcmp(name, "pdf") == 0;
 
-			client_redact(v, s);
+			secrets_redact(v, s);
 			if (json_is_string(v) && !binary)
 				(void)json_object_set_new(j, name, redacted(v, s));
 		}
 	}
 	json_array_foreach(j, i, v) {
-		client_redact(v, s);
+		secrets_redact(v, s);
 		if (json_is_string(v))
 			(void)json_array_set_new(j, i, redacted(v, s));
 	}

@@ -17,4 +17,4 @@ struct secrets {			/* values that must not be shown */
 /* The values of variables of a sandbox whose names say that they are secret. None if it does not tell. */
 void secrets_of(struct atoll_sandbox *sb, struct secrets *ret);
 void secrets_done(struct secrets *s);
-void client_redact(json_t *j, const struct secrets *s);	/* in every string of it but images */
+void secrets_redact(json_t *j, const struct secrets *s);	/* in every string of it but images */

@@ -123,7 +123,7 @@ static int redact_result(struct run *r)
 	}
 	(void)pthread_mutex_unlock(&r->m->lock);
 	if (j)
-		client_redact(j, &copy);
+		secrets_redact(j, &copy);
 	secrets_done(&copy);
 	free(r->out->json);
 	r->out->json = j ? json_dumps(j, JSON_COMPACT | JSON_ENSURE_ASCII) : NULL;
