@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client/mock_command: commands that the mock pretends to run: echo, cat, pwd, sleep, true, false and exit, several with ';' between
- * them, with quotes, $NAME and >&2. Any other it says it cannot run, and ends with 127. */
+/* client/mock_command: commands that the mock pretends to run: echo, cat, pwd, sleep, true, false, exit and python3 FILE, several with ';'
+ * between them, with quotes, $NAME and >&2. Any other it says it cannot run, and ends with 127. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -139,6 +139,42 @@ static void say(struct mock_process *p, struct line *l)
 	mock_process_put(p, l->to_stderr ? "stderr" : "stdout", out.p, out.n);
 }
 
+/* --- python3 FILE --- */
+
+static void on_line(void *user, json_t *line)
+{
+	struct mock_process *p = user;
+	const char *type = json_string_value(json_object_get(line, "type"));
+	const json_t *text = json_object_get(line, strcmp(type, "error") == 0 ? "traceback" : "text");
+
+	if (strcmp(type, "result") != 0)		/* only a prompt would show it */
+		mock_process_put(p, strcmp(type, "stdout") == 0 ? "stdout" : "stderr", json_string_value(text), json_string_length(text));
+	json_decref(line);
+}
+
+static bool on_sleep(void *user, double seconds)
+{
+	return nap(user, seconds) == 0;
+}
+
+static int run_file(struct mock_process *p, const char *name)
+{
+	autobuf struct buf path = BUF_INIT(8192);
+	autojson json_t *vars = json_object();
+
+	mock_path(name, &path);
+	autojson json_t *data = json_incref(json_object_get(mock_file(p->sb, buf_cstr(&path)), "data"));
+
+	if (!data)
+		return copy_file(p, name);		/* says that it is not there */
+	const struct mock_run r = {
+		.vars = vars, .envs = json_object_get(p->config, "envs"), .emit = on_line, .sleep = on_sleep, .user = p,
+	};
+	enum mock_end end = mock_eval(&r, json_string_value(data));
+
+	return end == MOCK_LEFT ? KILLED : end == MOCK_RAISED ? 1 : 0;
+}
+
 /* ret: its status; returns false for an exit, or when it was killed. */
 static bool run(struct mock_process *p, struct line *l, int *ret)
 {
@@ -155,6 +191,8 @@ static bool run(struct mock_process *p, struct line *l, int *ret)
 		*ret = nap(p, l->n > 1 ? atof(word(l, 1)) : 0);
 	} else if (strcmp(name, "cat") == 0) {
 		*ret = l->n > 1 ? copy_file(p, word(l, 1)) : copy_input(p);
+	} else if (strcmp(name, "python3") == 0 && l->n > 1) {
+		*ret = run_file(p, word(l, l->n - 1));
 	} else if (strcmp(name, "false") == 0) {
 		*ret = 1;
 	} else if (strcmp(name, "exit") == 0) {
@@ -169,20 +207,25 @@ static bool run(struct mock_process *p, struct line *l, int *ret)
 	return *ret != KILLED;
 }
 
-static int run_words(struct mock_process *p)
+/* A command that is given as words: arguments from `first` on, after cmd unless that is NULL. */
+static int run_words(struct mock_process *p, const char *cmd, size_t first)
 {
 	const json_t *args = json_object_get(p->config, "args");
-	struct line l = { .text = BUF_INIT(1024 * 1024), .n = 1 };
-	int code;
+	struct line l = { .text = BUF_INIT(1024 * 1024) };
+	int code = 0;
 
-	buf_z(&l.text, json_string_value(json_object_get(p->config, "cmd")));
-	buf_ch(&l.text, '\0');
-	for (size_t i = 0; i < json_array_size(args) && l.n < WORDS_MAX; i++) {
+	if (cmd) {
+		l.n = 1;
+		buf_z(&l.text, cmd);
+		buf_ch(&l.text, '\0');
+	}
+	for (size_t i = first; i < json_array_size(args) && l.n < WORDS_MAX; i++) {
 		l.at[l.n++] = l.text.n;
 		buf_z(&l.text, json_string_value(json_array_get(args, i)));
 		buf_ch(&l.text, '\0');
 	}
-	(void)run(p, &l, &code);
+	if (l.n > 0)
+		(void)run(p, &l, &code);
 	buf_done(&l.text);
 	return code;
 }
@@ -195,7 +238,9 @@ int mock_command(struct mock_process *p)
 	int code = 0;
 
 	if (!cmd || strcmp(cmd, "/bin/bash") != 0 || !at)
-		return cmd ? run_words(p) : 127;
+		return cmd ? run_words(p, cmd, 0) : 127;
+	if (strcmp(at, "exec -- \"$@\"") == 0)			/* how the command line gives words to a login shell */
+		return run_words(p, NULL, 4);
 	while (more && *at) {
 		struct line l;
 

@@ -90,12 +90,14 @@ test('without a key the variable is named and nothing is sent', () => {
 })
 
 test('the mock is chosen by a flag only, and says so', () => {
-	const file = path.join(scratch, 'a.txt')
-	fs.writeFileSync(file, 'x')
 	const listed = run(ATOLL, ['list', '--mock', '--json'], clean())
 	assert.equal(listed.code, 0, listed.err)
 	assert.deepEqual(JSON.parse(listed.out), [])
 	assert.match(listed.err, /mock/)
+	fs.writeFileSync(path.join(scratch, 'a.py'), 'x = 6 * 7\nprint(x)\n1 / 0\n')
+	const ran = run(ATOLL, ['run', '--mock', path.join(scratch, 'a.py')], clean())
+	assert.deepEqual([ran.code, ran.out], [1, '42\n'], ran.err)
+	assert.match(ran.err, /ZeroDivisionError/)
 	const made = run(ATOLL, ['create'], clean({ ATOLL_MOCK: '1' }))
 	assert.match(made.out, /^mock/)
 	assert.match(made.err, /ATOLL_MOCK/)
