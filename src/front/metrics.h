@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "front/alerts.h"
+#include "front/executions.h"
 #include "ipc/hooks.h"
 #include "ipc/msg.h"
 
@@ -46,7 +47,14 @@ struct timed {
 	struct histogram time;
 };
 
+struct executions {
+	uint64_t n[EXECUTION_OUTCOMES];
+	struct histogram time;
+};
+
 struct metrics {
+	struct executions executions[EXECUTION_KINDS];
+	uint64_t execution_errors[ERROR_CLASSES];
 	struct timed routes[METRICS_ROUTES_MAX + 1];	/* by route_index(); the last one: no such path */
 	uint64_t errors[CLASSES];
 	struct timed ports[PORT_KINDS];

@@ -169,6 +169,46 @@ static void put_lives(struct buf *out, const struct front *f)
 	put_histogram(out, "atoll_sandbox_create_seconds", "", &m->create);
 }
 
+static void put_executions(struct buf *out, const struct metrics *m)
+{
+	char label[64];
+
+	put_type(out, "atoll_executions_total", "counter", "code and commands that were run in sandboxes, by what became of them");
+	for (enum execution_kind k = 0; k < EXECUTION_KINDS; k++) {
+		for (enum execution_outcome o = 0; o < EXECUTION_OUTCOMES; o++)
+			buf_fmt(out, "atoll_executions_total{kind=\"%s\",outcome=\"%s\"} %" PRIu64 "\n", execution_kind_name(k),
+				execution_outcome_name(o), m->executions[k].n[o]);
+	}
+	put_type(out, "atoll_execution_errors_total", "counter", "errors of code and commands by class");
+	for (enum execution_class c = 0; c < ERROR_CLASSES; c++)
+		buf_fmt(out, "atoll_execution_errors_total{class=\"%s\"} %" PRIu64 "\n", execution_class_name(c), m->execution_errors[c]);
+	put_type(out, "atoll_execution_seconds", "histogram", "time of code and commands, to the end of their output");
+	for (enum execution_kind k = 0; k < EXECUTION_KINDS; k++) {
+		(void)snprintf(label, sizeof label, "kind=\"%s\"", execution_kind_name(k));
+		put_histogram(out, "atoll_execution_seconds", label, &m->executions[k].time);
+	}
+}
+
+/* How much of what there is is in use. */
+static void put_utilisation(struct buf *out, const struct front *f)
+{
+	size_t busy = 0;
+	double cpu_pct = 0;
+
+	for (struct sandbox *sb = sandbox_table_next(f->sandboxes, NULL); sb; sb = sandbox_table_next(f->sandboxes, sb)) {
+		const struct usage_sample *s = sb->state == SANDBOX_RUNNING ? usage_get(&sb->usage, sb->usage.n - 1) : NULL;
+
+		busy += sb->users > 0;
+		cpu_pct += s ? s->cpu_pct : 0;
+	}
+	put_gauge(out, "atoll_sandboxes_max", "sandboxes that there may be", f->max_sandboxes);
+	put_gauge(out, "atoll_sandboxes_busy", "sandboxes with a request under way", (double)busy);
+	put_gauge(out, "atoll_sandboxes_memory_bytes", "memory that all sandboxes use together", (double)f->memory.used_bytes);
+	put_gauge(out, "atoll_sandboxes_cpu_cores", "processors that all sandboxes use together", cpu_pct / 100);
+	put_gauge(out, "atoll_host_cpu_cores", "processors of the host", (double)f->metrics->host_cpus);
+	put_gauge(out, "atoll_host_memory_bytes", "memory of the host", (double)f->metrics->host_mem_bytes);
+}
+
 static void put_hooks(struct buf *out, const struct front *f)
 {
 	const struct metrics *m = f->metrics;
@@ -294,6 +334,8 @@ void metrics_put(const struct front *f, struct buf *out)
 	put_lives(out, f);
 	pool_put_metrics(f->pool, out);
 	put_warden(out, m);
+	put_executions(out, m);
+	put_utilisation(out, f);
 	put_hooks(out, f);
 	put_trail(out, f);
 	put_gauge(out, "atoll_connections", "client connections", (double)http_server_conns(f->server));

@@ -7,7 +7,9 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "front/executions.h"
 #include "front/front.h"
+#include "front/metrics.h"
 #include "front/mem.h"
 #include "front/notebook.h"
 #include "front/request.h"
@@ -89,9 +91,10 @@ static const struct act *find_act(const struct http_req *rq, uint16_t port)
 
 struct witness *witness_new(struct sandbox *sb, const struct http_req *rq, uint16_t port, const char *request)
 {
-	const struct act *act = sb->front->trail || sb->front->notebooks ? find_act(rq, port) : NULL;
+	const struct act *act = find_act(rq, port);
 
-	if (!act)
+	/* What is run is counted also when nothing is recorded. */
+	if (!act || (!sb->front->trail && !sb->front->notebooks && act->how != HOW_CODE && act->how != HOW_COMMAND))
 		return NULL;
 
 	struct witness *w = must_alloc(sizeof *w);
@@ -391,9 +394,18 @@ static void keep_cell(struct witness *w, const char *outcome)
 		notebook_add(w->sb, &c);
 }
 
+static void count(const struct witness *w, enum execution_kind k, const char *outcome)
+{
+	execution_count(w->sb->front->metrics, k, execution_outcome_of(outcome), clock_mono_us() - w->began_us);
+}
+
 static void end_code(struct witness *w, enum witness_end how)
 {
 	keep_cell(w, code_outcome(w, how));
+	count(w, EXECUTION_CODE, code_outcome(w, how));
+	if (w->cell.error[0])
+		execution_error(w->sb->front->metrics, execution_class_of(str_of(w->cell.error)));
+
 	json_t *fields = json_pack("{s:s,s:I,s:I,s:I,s:I}", "outcome", code_outcome(w, how), "ms",
 		(json_int_t)((clock_mono_us() - w->began_us) / 1000), "output_bytes", (json_int_t)w->cell.bytes, "results",
 		(json_int_t)w->cell.results, "outputs", (json_int_t)w->cell.outputs);
@@ -410,6 +422,11 @@ static void end_command(struct witness *w, enum witness_end how)
 	const char *outcome = w->status != 200 ? status_outcome(w, how) : !w->process.ended ? (how == WITNESS_BROKE ? "lost" : "detached") : w->process.exit_code < 0 ? "signal" : "exited";
 	json_t *fields = json_pack("{s:s,s:I,s:I}", "outcome", outcome, "ms", (json_int_t)((clock_mono_us() - w->began_us) / 1000), "output_bytes",
 		(json_int_t)w->process.bytes);
+	bool ran = w->status == 200 && w->process.ended;
+
+	count(w, EXECUTION_COMMAND, !ran ? outcome : w->process.exit_code == 0 ? "ok" : "error");
+	if (ran && w->process.exit_code != 0)
+		execution_error(w->sb->front->metrics, w->process.exit_code < 0 ? ERROR_SIGNAL : ERROR_STATUS);
 
 	if (w->process.ended)
 		(void)json_object_set_new(fields, "exit_code", json_integer((json_int_t)w->process.exit_code));

@@ -5,6 +5,7 @@ import assert from 'node:assert/strict'
 import fs from 'node:fs'
 import { api, createRaw, envd, killRaw, request, server, start } from '../lib/client.mjs'
 import { until } from '../lib/host.mjs'
+import { runCode } from '../lib/interp.mjs'
 
 let sbx
 
@@ -165,6 +166,48 @@ test('each sandbox has its numbers, and they move under load', async () => {
 	assert.deepEqual((await api('GET', `/sandboxes/${sbx.sandboxID}/metrics?start=1&end=2`)).json, [])
 	assert.ok((await api('GET', `/sandboxes/${sbx.sandboxID}/metrics?start=${now - 60}&end=${now + 1}`)).json.length > 0)
 	run.close()
+})
+
+test('code and commands are counted by outcome and class of error, with their time', async () => {
+	const before = await metrics()
+	const moved = async (name, want) => value(await metrics(), name, want) - value(before, name, want)
+	for (const [code, error] of [['1+1', undefined], ['1/0', 'ZeroDivisionError'], ['import nowhere_to_be_found', 'ModuleNotFoundError'], ['class Odd(Exception): pass\nraise Odd("x")', 'Odd'], ['def (', 'SyntaxError']])
+		assert.equal((await runCode(sbx, code)).error?.name, error)
+	for (const command of ['true', 'exit 3', 'kill -9 $$'])
+		await (await start(sbx, command)).ended
+	assert.ok(await until(async () => await moved('atoll_executions_total', { kind: 'command' }) === 3, 5000, 50))
+	assert.deepEqual(await Promise.all([{ kind: 'code', outcome: 'ok' }, { kind: 'code', outcome: 'error' }, { kind: 'command', outcome: 'ok' }, { kind: 'command', outcome: 'error' }]
+		.map((want) => moved('atoll_executions_total', want))), [1, 4, 1, 2])
+	assert.deepEqual(await Promise.all(['value', 'import', 'syntax', 'other', 'exit_status', 'signal', 'type'].map((name) => moved('atoll_execution_errors_total', { class: name }))), [1, 1, 1, 1, 1, 1, 0])
+	assert.equal(await moved('atoll_execution_seconds_count', { kind: 'code' }), 5)
+	assert.ok(await moved('atoll_execution_seconds_sum', { kind: 'code' }) > 0)
+	const all = await metrics()
+	assert.ok(value(all, 'atoll_sandboxes_max') >= value(all, 'atoll_sandboxes', { state: 'running' }) && value(all, 'atoll_host_memory_bytes') > value(all, 'atoll_sandboxes_memory_bytes'))
+	assert.ok(!(await api('GET', '/metrics')).text.includes('Odd'), 'what code calls its errors is no label')
+})
+
+test('the numbers of a sandbox are within a tenth of a known load', async () => {
+	const one = await createRaw({ timeout: 120 })
+	try {
+		const points = async () => (await api('GET', `/sandboxes/${one.sandboxID}/metrics`)).json
+		assert.ok(await until(async () => (await points()).length >= 2, 20000, 300))
+		const idle = (await points()).at(-1)
+		const got = await start(one, `python3 -c "
+import time
+x = bytearray(150 << 20)
+for i in range(0, len(x), 4096): x[i] = 1
+while time.process_time() < 4: pass
+print(time.process_time(), flush=True)
+time.sleep(11)"`)
+		await got.ended
+		const all = await points(), from = all.findIndex((p) => p.timestamp === idle.timestamp)
+		const cpu = all.slice(from + 1).reduce((sum, p, i) => sum + p.cpuUsedPct / 100 * p.cpuCount * (new Date(p.timestamp) - new Date(all[from + i].timestamp)) / 1000, 0)
+		const mem = Math.max(...all.slice(from).map((p) => p.memUsed)) - idle.memUsed
+		assert.ok(cpu > 3.6 && cpu < 4.4 + 0.4, `${cpu} s of processor time, not 4`)		// and a little for the start of the interpreter
+		assert.ok(mem > 0.9 * (150 << 20) && mem < 1.1 * (160 << 20), `${mem >> 20} MiB, not 150 and an interpreter`)
+	} finally {
+		await killRaw(one)
+	}
 })
 
 test('the log of a sandbox: both shapes, lifecycle, requests, refusals', async () => {
