@@ -36,6 +36,8 @@ const struct check checks[] = {
 	{ "state directory", false, check_state_space },
 	{ "template cache", false, check_cache_space },
 	{ "listen address", false, check_listen },
+	{ "certificate", false, check_certificate },
+	{ "host names", false, check_names },
 };
 const size_t n_checks = sizeof(checks) / sizeof(*checks);
 

@@ -67,6 +67,10 @@ void check_forward_policy(const struct check_host *h, struct check_result *r);
 void check_resolver(const struct check_host *h, struct check_result *r);
 void check_listen(const struct check_host *h, struct check_result *r);
 
+/* check_tls.c */
+void check_certificate(const struct check_host *h, struct check_result *r);
+void check_names(const struct check_host *h, struct check_result *r);
+
 /* check_setup.c */
 void check_users(const struct check_host *h, struct check_result *r);
 void check_programs(const struct check_host *h, struct check_result *r);

@@ -124,3 +124,22 @@ test('doctor tells what this host has, and serve runs here so nothing fatal is m
 	assert.match(atoll(['doctor', '--listen', host]).out, /^\d+ ok, \d+ to look at, \d+ missing$/m)
 	assert.equal(atoll(['doctor', 'x']).code, 2)
 })
+
+test('doctor tells when the certificate ends, and whether names are found', () => {
+	const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'atoll-doctor-'))
+	const look = () => Object.fromEntries(JSON.parse(atoll(['doctor', '--json', '--state', dir]).out).checks.map((c) => [c.name, c]))
+	const init = (...args) => assert.equal(atoll(['tls', 'init', '--state', dir, '--public', path.join(dir, 'public'), ...args]).code, 0)
+	try {
+		assert.match(look().certificate.detail, /not set up/)
+		init()
+		assert.match(look().certificate.detail, /'atoll.localhost': good for 39\d days/)
+		init('--days', '3')
+		assert.deepEqual([look().certificate.status, /tls init/.test(look().certificate.remedy)], ['warn', true])
+		fs.writeFileSync(path.join(dir, 'tls/domain'), 'sbx.example.invalid')	// a name that is reserved not to be found
+		assert.deepEqual([look()['host names'].status, /wildcard record/.test(look()['host names'].remedy)], ['warn', true])
+		fs.writeFileSync(path.join(dir, 'tls/cert.pem'), 'not a certificate')
+		assert.equal(look().certificate.status, 'warn')
+	} finally {
+		fs.rmSync(dir, { recursive: true, force: true })
+	}
+})
