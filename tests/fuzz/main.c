@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs a fuzz target over its corpus and over mutations of it, always the same ones. Arguments: files and folders.
- * FUZZ_ROUNDS: mutations per file. */
+/* Runs a fuzz target over its corpus and over mutations of it, always the same ones. Arguments: files and folders; the inputs that the
+ * target makes itself come by themselves. --seeds DIR writes those there, for a run with libFuzzer. FUZZ_ROUNDS: mutations per input. */
 #include <dirent.h>
 #include <string.h>
 
 #include "fuzz.h"
 
-#define INPUT_MAX 65536
+#define INPUT_MAX FUZZ_INPUT_MAX
 #define ROUNDS 3000
 
 static uint64_t seed = 88172645463325252u;
@@ -74,14 +74,10 @@ static void run(const uint8_t *p, size_t n)
 	runs++;
 }
 
-static void run_file(const char *path)
+static void run_around(const uint8_t *input, size_t n)
 {
-	static uint8_t input[INPUT_MAX], work[INPUT_MAX];
-	FILE *f = fopen(path, "re");
+	static uint8_t work[INPUT_MAX];
 
-	MUST(f);
-	size_t n = fread(input, 1, sizeof input, f);
-	fclose(f);
 	run(input, n);
 	for (size_t i = 0; i <= n && i < 512; i++)
 		run(input, i);		/* every prefix */
@@ -91,12 +87,50 @@ static void run_file(const char *path)
 	}
 }
 
+static void run_file(const char *path)
+{
+	static uint8_t input[INPUT_MAX];
+	FILE *f = fopen(path, "re");
+
+	MUST(f);
+	size_t n = fread(input, 1, sizeof input, f);
+	fclose(f);
+	run_around(input, n);
+}
+
+/* Runs the inputs that the target makes, or writes them. */
+static void run_seeds(const char *dir)
+{
+	static uint8_t input[INPUT_MAX];
+	size_t n;
+
+	for (size_t i = 0; fuzz_seed && (n = fuzz_seed(i, input)) > 0; i++) {
+		char path[4096];
+
+		if (!dir) {
+			run_around(input, n);
+			continue;
+		}
+		(void)snprintf(path, sizeof path, "%s/seed%zu", dir, i);
+		FILE *f = fopen(path, "we");
+
+		MUST(f && fwrite(input, 1, n, f) == n);
+		fclose(f);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	const char *z = getenv("FUZZ_ROUNDS");
 
+	if (argc == 3 && strcmp(argv[1], "--seeds") == 0) {
+		run_seeds(argv[2]);
+		return 0;
+	}
+
 	if (z)
 		rounds = strtoul(z, NULL, 10);
+	run_seeds(NULL);
 	for (int i = 1; i < argc; i++) {
 		DIR *d = opendir(argv[i]);
 
