@@ -10,6 +10,7 @@ import { newServer } from '../tests/lib/server.mjs'
 import { newTlsServer } from '../tests/lib/tls.mjs'
 import { bombs, CONFIG as bombsConfig } from './bombs.mjs'
 import { client, CONFIG as clientConfig } from './client.mjs'
+import { mcp, CONFIG as mcpConfig } from './mcp.mjs'
 import { commands } from './commands.mjs'
 import { egress } from './egress.mjs'
 import { cannotForm, compareForms } from './forms.mjs'
@@ -27,7 +28,7 @@ import { against, walls, CONFIG as wallsConfig } from './walls.mjs'
 import { cannotTransfer, transfers, CONFIG as transferConfig } from './transfer.mjs'
 
 const HERE = path.dirname(fileURLToPath(import.meta.url))
-const PARTS = ['commands', 'files', 'ports', 'many', 'interpreter', 'pause', 'restart', 'egress', 'walls', 'bombs', 'images', 'templates', 'forms', 'client']
+const PARTS = ['commands', 'files', 'ports', 'many', 'interpreter', 'pause', 'restart', 'egress', 'walls', 'bombs', 'images', 'templates', 'forms', 'client', 'mcp']
 
 function options(argv) {
 	const opt = { buildDir: path.join(path.dirname(HERE), 'build'), quick: false, parts: PARTS }
@@ -123,6 +124,10 @@ async function measure(opt, result) {
 	if (wanted('templates'))
 		await part('templates', templatesConfig, async (server) => {
 			result.templates = await templates(server, clientPackage(), opt.quick)
+		})
+	if (wanted('mcp'))
+		await part('mcp', mcpConfig, async (server) => {
+			result.mcp = await mcp(server, opt.quick)
 		})
 	if (wanted('client'))
 		await part('client', clientConfig, async (server) => {

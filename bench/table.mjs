@@ -166,6 +166,21 @@ function printTemplates(t) {
 	return good
 }
 
+function printMcp(m) {
+	const MB = 1024 * 1024, kept = m.many.waves.at(-1) - m.many.waves[0]
+	let good = 1
+	row('execute 1+1 directly', pair(m.plain))
+	row('  by the MCP tool run_code, same sandbox, in turns', pair(m.tool))
+	good &= row('  what MCP adds', `${(m.tool.p50 - m.plain.p50).toFixed(2)} ms`, 'p50 ≤ 1 ms', m.tool.p50 - m.plain.p50 <= 1)
+	good &= row('list of the tools', pair(m.list), 'p50 ≤ 5 ms', m.list.p50 <= 5)
+	good &= row(`${m.many.agents} agents × ${m.many.each} executions, four times: errors`, `${m.many.errors}${m.many.why ? ` (${m.many.why})` : ''}`, '0', m.many.errors === 0)
+	row('  each execution', pair(m.many))
+	good &= row('  memory of atoll-agent after each time', m.many.waves.map((b) => (b / MB).toFixed(1)).join(', ') + ' MB', 'flat (± 4 MB)', Math.abs(kept) <= 4 * MB)
+	good &= row(`${m.mixed.count} mixed executions: failures that were not meant`, `${m.mixed.failures}${m.mixed.why ? ` (${m.mixed.why})` : ''}, ${m.mixed.perSecond.toFixed(0)} /s`,
+		'≤ 0.1 %', m.mixed.failures <= m.mixed.count / 1000)
+	return good
+}
+
 function printClient(c) {
 	const ratio = c.c.p50 / c.js.p50
 	row('execute 1+1 with libatoll', pair(c.c))
@@ -259,6 +274,8 @@ export function print(r) {
 		good &= printInterpreter(r)
 	if (r.templates)
 		good &= printTemplates(r.templates)
+	if (r.mcp)
+		good &= printMcp(r.mcp)
 	if (r.client)
 		good &= printClient(r.client)
 	if (r.pause)
