@@ -43,6 +43,12 @@ static int open_socket(void *user)
 	return link_connect();
 }
 
+static void give_back(void *user, int fd, bool clean)
+{
+	(void)user;
+	link_give_back(fd, clean);
+}
+
 static void client_free(struct client *c)
 {
 	if (!c)
@@ -68,7 +74,7 @@ static int client_new(const struct caller *who, struct client **ret, struct atol
 	c->key = strdup(who->key);
 	c->team = strdup(who->team);
 	the.owner_of(who, owner);
-	if (atoll_new(&cfg, &a, e) < 0 || client_via(a, open_socket, NULL, who->team, !who->key[0], e) < 0) {
+	if (atoll_new(&cfg, &a, e) < 0 || client_via(a, open_socket, give_back, NULL, who->team, !who->key[0], e) < 0) {
 		client_free(c);
 		return -e->no;
 	}

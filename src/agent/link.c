@@ -15,6 +15,7 @@
 #include "loop/loop.h"
 
 #define ROUND_MAX 64
+#define IDLE_MAX 64
 #define SEND_MS 2000			/* the front reads all the time */
 
 static struct {
@@ -26,6 +27,8 @@ static struct {
 	pthread_mutex_t lock;		/* of front, which other threads send on */
 	int front;			/* -1: none */
 	struct watch *front_watch;
+	int idle[IDLE_MAX];		/* connections to that front; the one used last is the last */
+	size_t n_idle;
 } the = { .warden = -1, .front = -1, .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static void set_front(int fd)
@@ -34,6 +37,8 @@ static void set_front(int fd)
 	(void)pthread_mutex_lock(&the.lock);
 	fd_close(the.front);
 	the.front = fd;
+	while (the.n_idle > 0)
+		fd_close(the.idle[--the.n_idle]);
 	(void)pthread_mutex_unlock(&the.lock);
 }
 
@@ -115,11 +120,42 @@ static int send_front(const void *p, size_t n, const int *fd)
 	return r;
 }
 
+/* One that has nothing to read: else the front has closed it. */
+static int take_idle(void)
+{
+	int fd = -1;
+	char c;
+
+	(void)pthread_mutex_lock(&the.lock);
+	while (fd < 0 && the.n_idle > 0) {
+		fd = the.idle[--the.n_idle];
+		if (recv(fd, &c, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 || errno != EAGAIN) {
+			fd_close(fd);
+			fd = -1;
+		}
+	}
+	(void)pthread_mutex_unlock(&the.lock);
+	return fd;
+}
+
+void link_give_back(int fd, bool clean)
+{
+	(void)pthread_mutex_lock(&the.lock);
+	if (clean && the.front >= 0 && the.n_idle < IDLE_MAX) {
+		the.idle[the.n_idle++] = fd;
+		fd = -1;
+	}
+	(void)pthread_mutex_unlock(&the.lock);
+	fd_close(fd);
+}
+
 int link_connect(void)
 {
 	struct fa_head h = { FA_VERSION, FA_CONN, 0 };
-	int pair[2];
+	int fd = take_idle(), pair[2];
 
+	if (fd >= 0)
+		return fd;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
 		return -errno;
 	int r = send_front(&h, sizeof h, &pair[1]);

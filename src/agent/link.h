@@ -2,6 +2,7 @@
 /* agent/link: the sockets to the warden and to the front (ipc/agent.h). There is one of each in the process. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/err.h"
@@ -16,8 +17,9 @@ struct link_ops {
 
 int link_open(struct loop *l, int warden_fd, const struct link_ops *ops, void *user, struct err *e);
 
-/* From any thread: a connection on which the front is the server, or -ENOTCONN while there is no front. */
+/* From any thread: a connection on which the front is the server, maybe one that was given back, or -ENOTCONN while there is no front. */
 int link_connect(void);
+void link_give_back(int fd, bool clean);	/* owned; clean: nothing of a call is left on it, and it may be used again */
 
 /* From any thread: one event for the audit log, a JSON object. -EMSGSIZE: too long; -ENOTCONN: there is no front, and it is lost. */
 int link_event(struct str json);

@@ -85,6 +85,8 @@ static size_t on_header(char *p, size_t size, size_t n, void *user)
 
 	while (value.n > 0 && (value.p[value.n - 1] == '\r' || value.p[value.n - 1] == '\n'))
 		value.n--;
+	if (value.p && str_ieq(name, STR_LIT("connection")) && str_ieq(str_trim(value), STR_LIT("close")))
+		c->peer_closes = true;
 	if (value.p && str_ieq(name, STR_LIT("x-next-token")))
 		(void)str_copy(c->next_token, sizeof(c->next_token), str_trim(value));
 	return size * n;
@@ -137,6 +139,16 @@ static curl_socket_t on_open(void *user, curlsocktype purpose, struct curl_socka
 
 	(void)purpose, (void)address;
 	return fd < 0 ? CURL_SOCKET_BAD : fd;
+}
+
+/* libcurl keeps no connection whose peer has no address, as those that come from client_via(). So it is told to close each, and whoever gave it
+ * gets it back. */
+static int on_close(void *user, curl_socket_t fd)
+{
+	struct call *c = user;
+
+	c->left_fd = fd;
+	return 0;
 }
 
 static int on_opened(void *user, curl_socket_t fd, curlsocktype purpose)
@@ -200,7 +212,15 @@ static CURLcode perform(struct atoll *a, struct call *c, const char *url, long *
 	curl_easy_setopt(h, CURLOPT_HEADERFUNCTION, on_header);
 	curl_easy_setopt(h, CURLOPT_HEADERDATA, c);
 	set_method(h, c);
+	if (a->open) {
+		c->left_fd = -1;
+		curl_easy_setopt(h, CURLOPT_FORBID_REUSE, 1L);
+		curl_easy_setopt(h, CURLOPT_CLOSESOCKETFUNCTION, on_close);
+		curl_easy_setopt(h, CURLOPT_CLOSESOCKETDATA, c);
+	}
 	CURLcode rc = curl_easy_perform(h);
+	if (a->open && c->left_fd >= 0)
+		a->give_back(a->open_user, c->left_fd, rc == CURLE_OK && !c->peer_closes);
 	curl_easy_getinfo(h, CURLINFO_RESPONSE_CODE, ret_status);
 	curl_easy_setopt(h, CURLOPT_HTTPHEADER, NULL);
 	return rc;

@@ -187,9 +187,11 @@ void handle_give(struct atoll *a, CURL *h)
 	curl_easy_cleanup(h);
 }
 
-int client_via(struct atoll *a, int (*open)(void *user), void *user, const char *team, bool keyless, struct atoll_error *e)
+int client_via(struct atoll *a, int (*open)(void *user), void (*give_back)(void *user, int fd, bool clean), void *user, const char *team, bool keyless,
+	       struct atoll_error *e)
 {
 	a->open = open;
+	a->give_back = give_back;
 	a->open_user = user;
 	a->keyless = keyless;
 	a->team = *team ? str_dup(str_of(team)) : NULL;

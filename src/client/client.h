@@ -34,6 +34,7 @@ struct atoll {
 	bool (*stop)(void *user);
 	void *stop_user;
 	int (*open)(void *user);	/* see client_via() */
+	void (*give_back)(void *user, int fd, bool clean);
 	void *open_user;
 	char *team;			/* for which an admin key acts; NULL: its own */
 	bool keyless;
@@ -71,8 +72,10 @@ CURL *handle_take(struct atoll *a);
 void handle_give(struct atoll *a, CURL *h);
 
 /* For programs of this project: connections come from `open`, which gives a connected socket or a negative errno, wherever the URL points to. team: sent
- * with each call of the control API, "": none; keyless: no key is sent. On failure a is freed. */
-int client_via(struct atoll *a, int (*open)(void *user), void *user, const char *team, bool keyless, struct atoll_error *e);
+ * with each call of the control API, "": none; keyless: no key is sent. give_back gets each that was used for one whole call; clean: it can be used for the next one.
+ * On failure a is freed. */
+int client_via(struct atoll *a, int (*open)(void *user), void (*give_back)(void *user, int fd, bool clean), void *user, const char *team, bool keyless,
+	       struct atoll_error *e);
 
 /* Fills e (control characters of foreign text are replaced) and returns -no. */
 int client_fail(struct atoll_error *e, int no, int status, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
@@ -116,6 +119,8 @@ struct call {
 		uint64_t count;
 		int failed;		/* errno, 0: all is well */
 	} log;
+	int left_fd;			/* with client_via(): the connection that it was made on */
+	bool peer_closes;		/* ... which ends with it */
 };
 
 void call_log(const struct call *c);
