@@ -15,6 +15,7 @@ import { commands } from './commands.mjs'
 import { egress } from './egress.mjs'
 import { cannotForm, compareForms } from './forms.mjs'
 import { images } from './images.mjs'
+import { audit } from './audit.mjs'
 import { coldConfig, interpreter, poolConfig, poolHits } from './interp.mjs'
 import { machine, timed } from './measure.mjs'
 import { many, config as manyConfig } from './many.mjs'
@@ -28,7 +29,7 @@ import { against, walls, CONFIG as wallsConfig } from './walls.mjs'
 import { cannotTransfer, transfers, CONFIG as transferConfig } from './transfer.mjs'
 
 const HERE = path.dirname(fileURLToPath(import.meta.url))
-const PARTS = ['commands', 'files', 'ports', 'many', 'interpreter', 'pause', 'restart', 'egress', 'walls', 'bombs', 'images', 'templates', 'forms', 'client', 'mcp']
+const PARTS = ['commands', 'files', 'ports', 'many', 'interpreter', 'pause', 'restart', 'egress', 'walls', 'bombs', 'images', 'templates', 'forms', 'client', 'mcp', 'audit']
 
 function options(argv) {
 	const opt = { buildDir: path.join(path.dirname(HERE), 'build'), quick: false, parts: PARTS }
@@ -154,6 +155,11 @@ async function measure(opt, result) {
 			result.forms = await compareForms(opt.buildDir, rootfsOf('base'), clientPackage().Sandbox, opt.quick)
 			clean.push(result.forms.clean)
 		}
+	}
+	if (wanted('audit')) {
+		process.stderr.write('bench: audit\n')
+		result.audit = await audit(opt.buildDir, opt.quick)
+		clean.push(result.audit.clean)
 	}
 	if (wanted('walls')) {
 		await part('walls', wallsConfig, async (server) => {

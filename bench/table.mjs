@@ -200,6 +200,14 @@ function printEgress(e) {
 	return good
 }
 
+function printAudit(a) {
+	let good = true
+	good &= row('execute 1+1 with the audit trail against none', `${a.trail.p50.toFixed(3)} (${a.execute.trail.p50.toFixed(2)} ms; p10 ${a.trail.p10.toFixed(3)})`, '≤ 1.05', a.trail.p50 <= 1.05)
+	row('  with notebooks, too', `${a.both.p50.toFixed(3)} (${a.execute.both.p50.toFixed(2)} ms; p10 ${a.both.p10.toFixed(3)})`)
+	good &= row('atoll audit verify, with seals', `${count(a.verify.perSecond)} records/s`, '≥ 200,000/s', a.verify.perSecond >= 200_000)
+	return good
+}
+
 function printWalls(w) {
 	let good = true
 	for (const p of w.parts) {
@@ -290,6 +298,8 @@ export function print(r) {
 		good &= printForms(r.forms)
 	if (r.images)
 		good &= printImages(r.images)
+	if (r.audit)
+		good &= printAudit(r.audit)
 	if (r.walls)
 		good &= printWalls(r.walls)
 	return Boolean(good)
