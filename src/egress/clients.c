@@ -7,18 +7,45 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "egress/authority.h"
 #include "ipc/rules.h"
 
+#define REFUSED_EVERY_MS 60000
+#define REFUSED_MAX 20 /* of one client in that time */
 #define PLACES 65536 /* an instance's range is a /16 */
 
 struct clients {
 	struct client *at[PLACES];
+	clients_refused_fn *on_refused; /* or NULL */
+	void *refused_user;
 };
 
 struct clients *clients_new(void)
 {
 	return calloc(1, sizeof(struct clients));
+}
+
+void clients_on_refused(struct clients *cs, clients_refused_fn *fn, void *user)
+{
+	cs->on_refused = fn;
+	cs->refused_user = user;
+}
+
+void client_refused(struct client *c, const char *name, uint32_t ip, uint16_t port, const char *why)
+{
+	uint64_t now = clock_mono_ms();
+
+	if (!c->of->on_refused)
+		return;
+	if (c->refused == 0 || now - c->refused_since_ms >= REFUSED_EVERY_MS) {
+		c->refused_since_ms = now;
+		c->refused = 0;
+	}
+	if (c->refused < REFUSED_MAX) {
+		c->refused++;
+		c->of->on_refused(c->of->refused_user, c, name, ip, port, why);
+	}
 }
 
 struct client *clients_find(const struct clients *cs, uint32_t ip)
@@ -60,6 +87,7 @@ int clients_set(struct clients *cs, uint32_t ip, const char *id, struct policy *
 	if (strcmp(c->id, id) != 0)
 		forget_rules(c);
 	policy_free(c->policy);
+	c->of = cs;
 	c->ip = ip;
 	c->policy = p;
 	memcpy(c->id, id, sizeof c->id);

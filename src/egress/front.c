@@ -25,12 +25,28 @@ struct front {
 	struct watch *watch;
 };
 
+/* Nobody waits for it: what the front has no room for is left out. */
+static void tell_refused(void *user, const struct client *c, const char *name, uint32_t ip, uint16_t port, const char *why)
+{
+	struct front *f = user;
+	struct fe_refused m = { .head = { FE_VERSION, FE_REFUSED, 0 }, .ip = ip, .port = port };
+
+	if (f->fd < 0)
+		return;
+	memcpy(m.id, c->id, sizeof m.id);
+	(void)str_copy(m.name, sizeof m.name, str_of(name));
+	(void)str_copy(m.why, sizeof m.why, str_of(why));
+	(void)fd_send(f->fd, &m, sizeof m, NULL, 0);
+}
+
 struct front *front_new(struct loop *l, struct clients *cs)
 {
 	struct front *f = calloc(1, sizeof *f);
 
-	if (f)
+	if (f) {
 		*f = (struct front){ .loop = l, .clients = cs, .fd = -1 };
+		clients_on_refused(cs, tell_refused, f);
+	}
 	return f;
 }
 

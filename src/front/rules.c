@@ -13,10 +13,12 @@
 #include "front/front.h"
 #include "front/mem.h"
 #include "front/sandbox.h"
+#include "front/trail_acts.h"
 #include "front/sandbox_table.h"
 #include "front/spec_rules.h"
 #include "front/vault.h"
 #include "ipc/policy.h"
+#include "ipc/check.h"
 #include "ipc/rules.h"
 #include "loop/loop.h"
 
@@ -95,8 +97,33 @@ static void push_done(struct push *p, int no, const char *pem)
 
 /* --- answers ------------------------------------------------------------------------------------------------- */
 
+/* The name is what the sandbox says. */
+static int take_refused(struct rules_link *l, const char *msg, size_t n)
+{
+	struct fe_refused m;
+
+	if (n != sizeof m)
+		return -EBADMSG;
+	memcpy(&m, msg, sizeof m);
+	if (m.head.version != FE_VERSION || !check_id(m.id) || !check_text(m.name, sizeof m.name) || !check_text(m.why, sizeof m.why))
+		return -EBADMSG;
+
+	struct sandbox *sb = sandbox_table_find(l->front->sandboxes, str_of(m.id));
+
+	if (sb) {
+		sandbox_note(sb, LOG_LVL_WARN, JOURNAL_SECURITY, "connection to the outside refused", "port=%u", m.port);
+		trail_egress(sb, &m);
+	}
+	return 0;
+}
+
 static int take(struct rules_link *l, const char *msg, size_t n)
 {
+	struct fe_head head;
+
+	if (n >= sizeof head && (memcpy(&head, msg, sizeof head), head.type == FE_REFUSED))
+		return take_refused(l, msg, n);
+
 	struct fe_done re;
 	char pem[RULES_PEM_MAX + 1] = "";
 	struct push *p;

@@ -13,6 +13,7 @@
 #include "front/sandbox.h"
 #include "front/trail.h"
 #include "ipc/msg.h"
+#include "ipc/rules.h"
 #include "trail/chain.h"
 
 /* Routes that change something and are not here are recorded as api.call, with method and path. */
@@ -219,4 +220,19 @@ void trail_syscall(struct sandbox *sb, const struct msg_refused *m)
 
 	trail_add_limited(sb->front, TRAIL_SYSCALL, "violation.syscall", &who, json_pack("{s:s,s:s,s:i,s:i}", "call", m->call, "process", m->process, "pid",
 		(int)m->pid, "count", (int)m->count));
+}
+
+void trail_egress(struct sandbox *sb, const struct fe_refused *m)
+{
+	const struct trail_who who = { NULL, sb->team, sb->key, sb->id, NULL };
+	json_t *fields;
+
+	if (!sb->front->trail)
+		return;
+	fields = json_pack("{s:s,s:s}", "name", m->name, "why", m->why);
+	if (m->ip) {
+		(void)json_object_set_new(fields, "address", json_sprintf("%u.%u.%u.%u", m->ip >> 24, m->ip >> 16 & 255, m->ip >> 8 & 255, m->ip & 255));
+		(void)json_object_set_new(fields, "port", json_integer(m->port));
+	}
+	trail_add_limited(sb->front, TRAIL_EGRESS, "violation.egress", &who, fields);
 }

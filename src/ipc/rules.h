@@ -79,6 +79,7 @@ int rules_decode(const void *bytes, size_t n, struct rules **ret); /* -EBADMSG, 
 enum fe_type {
 	FE_RULES = 1, /* of the sandbox of that id, in place of any others */
 	FE_DONE = 64, /* from atoll-egress */
+	FE_REFUSED, /* likewise, on its own: a sandbox tried to reach what it may not; some are left out if there are many */
 };
 
 struct fe_head {
@@ -99,6 +100,18 @@ struct fe_done {
 	struct fe_head head;
 	int32_t no; /* 0; ENOENT: no policy of that sandbox is known */
 	uint32_t n_pem; /* bytes behind this */
+};
+
+#define FE_WHY_SIZE 64
+
+struct fe_refused {
+	struct fe_head head; /* seq 0 */
+	char id[ID_SIZE];
+	uint32_t ip; /* host byte order; 0: it asked for the name only */
+	uint16_t port;
+	uint8_t pad[2];
+	char name[POLICY_NAME_SIZE]; /* as the sandbox says it; "": none */
+	char why[FE_WHY_SIZE];
 };
 
 #define FE_MAX (sizeof(struct fe_rules) + RULES_MAX)

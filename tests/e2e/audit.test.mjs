@@ -135,6 +135,9 @@ test('refused system calls, quotas and policies, and acts of administrators are 
 	const sbx = await createRaw({ timeout: 60, templateID: 'code-interpreter-v1' }, opt)
 	await runCode(sbx, 'import ctypes; ctypes.CDLL(None).syscall(321, 0, 0, 0)', {}, own.url)	// bpf
 	assert.ok(await until(() => records(own).some((r) => r.kind === 'violation.syscall' && r.fields.call === 'bpf' && r.sandbox === sbx.sandboxID), 10000, 50))
+	await api('PUT', `/sandboxes/${sbx.sandboxID}/network`, { allowOut: ['allowed.example'], denyOut: ['0.0.0.0/0'] }, opt)
+	await runCode(sbx, 'import socket\ntry:\n    socket.gethostbyname("forbidden.example")\nexcept OSError:\n    pass', {}, own.url)
+	assert.ok(await until(() => records(own).some((r) => r.kind === 'violation.egress' && r.fields.name === 'forbidden.example' && r.sandbox === sbx.sandboxID), 10000, 50))
 	await api('PUT', `/sandboxes/${sbx.sandboxID}/network`, { allowOut: ['not an address or a name'] }, opt)
 	await api('POST', '/admin/teams', { name: 'audited' }, opt)
 	const seen = records(own)
