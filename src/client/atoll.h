@@ -458,6 +458,8 @@ int atoll_snapshot_adopt(struct atoll *a, const char *body, char *ret_id, size_t
 
 /* Ends and forgets all that is a team's, but for the team and its keys. team NULL: the key's own; another needs an admin key. */
 int atoll_purge(struct atoll *a, const char *team, struct atoll_purged *ret, struct atoll_error *e);
+/* The team of the key with that id: the key's own, or with an admin key any. */
+int atoll_purge_key(struct atoll *a, const char *key_id, struct atoll_purged *ret, struct atoll_error *e);
 
 #define ATOLL_LEVEL_SIZE 16
 

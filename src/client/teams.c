@@ -111,17 +111,11 @@ int atoll_team_remove(struct atoll *a, const char *team, struct atoll_error *e)
 	return api_call(a, &c, e) < 0 ? about(e, team) : 0;
 }
 
-int atoll_purge(struct atoll *a, const char *team, struct atoll_purged *ret, struct atoll_error *e)
+static int purged_of(const struct call *c, struct atoll_purged *ret, struct atoll_error *e)
 {
-	NEED(e, a && ret);
-	autocall struct call c = CALL_INIT("POST", a->api_url, "/purge");
-	autojson json_t *body = json_object(), *answer = NULL;
+	autojson json_t *answer = NULL;
 
-	if (!body || (team && call_header(&c, "X-Team-ID: %s", team) < 0))
-		return client_no_memory(e);
-	if (api_send(a, &c, body, e) < 0)
-		return team ? about(e, team) : -e->no;
-	if (call_json(&c, JSON_OBJECT, &answer, e) < 0)
+	if (call_json(c, JSON_OBJECT, &answer, e) < 0)
 		return -e->no;
 	*ret = (struct atoll_purged) {
 		.sandboxes = json_number(answer, "sandboxes", 0), .snapshots = json_number(answer, "snapshots", 0),
@@ -129,6 +123,32 @@ int atoll_purge(struct atoll *a, const char *team, struct atoll_purged *ret, str
 		.secrets = json_number(answer, "secrets", 0), .records = json_number(answer, "records", 0), .logs = json_number(answer, "logs", 0),
 	};
 	return 0;
+}
+
+int atoll_purge(struct atoll *a, const char *team, struct atoll_purged *ret, struct atoll_error *e)
+{
+	NEED(e, a && ret);
+	autocall struct call c = CALL_INIT("POST", a->api_url, "/purge");
+	autojson json_t *body = json_object();
+
+	if (!body || (team && call_header(&c, "X-Team-ID: %s", team) < 0))
+		return client_no_memory(e);
+	if (api_send(a, &c, body, e) < 0)
+		return team ? about(e, team) : -e->no;
+	return purged_of(&c, ret, e);
+}
+
+int atoll_purge_key(struct atoll *a, const char *key_id, struct atoll_purged *ret, struct atoll_error *e)
+{
+	NEED(e, a && key_id && ret);
+	autocall struct call c = CALL_INIT("POST", a->api_url, "/purge");
+	autojson json_t *body = json_pack("{s:s}", "key", key_id);
+
+	if (!body)
+		return client_fail(e, EINVAL, 0, "the id of the key is not valid UTF-8");
+	if (api_send(a, &c, body, e) < 0)
+		return -e->no;
+	return purged_of(&c, ret, e);
 }
 
 void atoll_teams_free(struct atoll_teams *t)

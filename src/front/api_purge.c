@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/api_purge: POST /purge: ends and forgets all that is a team's, but for the team and its keys.
+/* front/api_purge: POST /purge: ends and forgets all that is a team's, but for the team and its keys. Which team: the caller's, or {"key": ID} that
+ * of a key, for an admin.
  *
  * First its sandboxes, running and paused; when the last of them has ended, what nothing uses any more: snapshots, volumes, templates; then
  * its secrets, and what is remembered of the past. */
@@ -7,12 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fd.h"
 #include "base/log.h"
 #include "front/api.h"
 #include "front/build.h"
 #include "front/catalog.h"
 #include "front/front.h"
 #include "front/hooks.h"
+#include "front/keyring.h"
 #include "front/logbook.h"
 #include "front/mem.h"
 #include "front/reply.h"
@@ -26,9 +29,17 @@
 #include "store/purge.h"
 
 struct purge {
+	char team[TEAM_ID_SIZE];
 	unsigned left;			/* sandboxes that are still to end, and one for ourselves */
 	int64_t sandboxes, snapshots, volumes, templates, failed;
 };
+
+static const char *team_of(const struct req *r)
+{
+	const struct purge *p = r->work;
+
+	return p->team;
+}
 
 static void drop_snapshots(struct req *r, struct purge *p)
 {
@@ -38,7 +49,7 @@ static void drop_snapshots(struct req *r, struct purge *p)
 		struct err e = ERR_INIT;
 
 		next = LIST_NEXT(sn, link);
-		if (strcmp(sn->team, r->caller.team) != 0)
+		if (strcmp(sn->team, team_of(r)) != 0)
 			continue;
 		if (snapshot_remove(r->front, sn, &e) == 0)
 			p->snapshots++;
@@ -55,7 +66,7 @@ static void drop_volumes(struct req *r, struct purge *p)
 		struct err e = ERR_INIT;
 
 		next = LIST_NEXT(v, link);
-		if (strcmp(v->team, r->caller.team) != 0)
+		if (strcmp(v->team, team_of(r)) != 0)
 			continue;
 		if (volume_drop(v, r->id, &e) == 0)
 			p->volumes++;
@@ -74,16 +85,16 @@ static void forget_all(struct req *r)
 
 	drop_snapshots(r, p);
 	drop_volumes(r, p);
-	p->templates = templates_purge(r->front, r->caller.team, &p->failed);
+	p->templates = templates_purge(r->front, team_of(r), &p->failed);
 	logbook_save(r->front->logbook);	/* what is still in memory would be written later */
-	if (purge_team(r->front->store, r->caller.team, &gone, &e) < 0 || trail_purge(r->front, r->caller.team, &audit, &e) < 0 ||
-	    notebook_purge(r->front, r->caller.team, &notebooks, &e) < 0) {
+	if (purge_team(r->front->store, team_of(r), &gone, &e) < 0 || trail_purge(r->front, team_of(r), &audit, &e) < 0 ||
+	    notebook_purge(r->front, team_of(r), &notebooks, &e) < 0) {
 		reply_err(r, &e);
 		return;
 	}
-	webhooks_forget(r->front->hooks, r->caller.team);
-	rules_refresh(r->front, r->caller.team);
-	log_info("team purged", "team=%s request=%s sandboxes=%lld snapshots=%lld volumes=%lld templates=%lld failed=%lld", r->caller.team, r->id,
+	webhooks_forget(r->front->hooks, team_of(r));
+	rules_refresh(r->front, team_of(r));
+	log_info("team purged", "team=%s request=%s sandboxes=%lld snapshots=%lld volumes=%lld templates=%lld failed=%lld", team_of(r), r->id,
 		(long long)p->sandboxes, (long long)p->snapshots, (long long)p->volumes, (long long)p->templates, (long long)p->failed);
 	reply_json(r, p->failed ? 500 : 200, json_pack("{s:i,s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I}", "code", p->failed ? 500 : 200, "message",
 		p->failed ? "not all of it could be removed, try again" : "all of it is gone", "sandboxes", (json_int_t)p->sandboxes, "snapshots",
@@ -103,15 +114,47 @@ static void one_ended(struct req *r, struct sandbox *sb)
 		forget_all(r);
 }
 
+/* The team that the body names by the id of one of its keys; else the caller's. Answers by itself. */
+static int read_team(struct req *r, char ret[TEAM_ID_SIZE])
+{
+	autojson json_t *body = req_json(r, true);
+	const char *id = NULL, *team = r->caller.team;
+	struct err e = ERR_INIT;
+
+	if (!body)
+		return -EINVAL;
+	if (json_get_str(body, "key", &id, &e) < 0) {
+		reply_err(r, &e);
+		return -EINVAL;
+	}
+	if (id) {
+		struct key *k = keyring_next_key(r->front->keyring, NULL);
+
+		while (k && strcmp(k->id, id) != 0)
+			k = keyring_next_key(r->front->keyring, k);
+		team = k ? k->team->id : NULL;
+		if (!team || (!r->caller.admin && strcmp(team, r->caller.team) != 0)) {
+			reply_error(r, 404, "field 'key': there is no key '%.60s'", id);
+			return -ENOENT;
+		}
+	}
+	return str_copy(ret, TEAM_ID_SIZE, str_of(team)) ? 0 : -EINVAL;
+}
+
 void api_purge(struct req *r)
 {
 	struct sandbox *sb, *next;
+	char team[TEAM_ID_SIZE];
+
+	if (read_team(r, team) < 0)
+		return;
 	struct purge *p = r->work = must_alloc(sizeof *p);
 
+	memcpy(p->team, team, sizeof p->team);
 	p->left = 1;
 	for (sb = sandbox_table_next(r->front->sandboxes, NULL); sb; sb = next) {
 		next = sandbox_table_next(r->front->sandboxes, sb);
-		if (strcmp(sb->team, r->caller.team) != 0 || sb->state == SANDBOX_STARTING)
+		if (strcmp(sb->team, team_of(r)) != 0 || sb->state == SANDBOX_STARTING)
 			continue;
 		p->left++;
 		sb->fail = ERR_INIT;

@@ -63,6 +63,7 @@ test('a purge leaves nothing of a team but its keys, and nothing of others is to
 	assert.equal((await call('POST', `/sandboxes/${paused.sandboxID}/pause`, {}, key)).status, 204)
 	const ended = await createRaw({ timeout: 600, metadata: { mark: 'of-a-past-sandbox-0815' } }, opt)
 	await call('DELETE', `/sandboxes/${ended.sandboxID}`, undefined, key)
+	assert.equal((await call('POST', '/events/webhooks', { name: 'w', url: 'https://203.0.113.1/', events: ['sandbox.resource.threshold'] }, key)).status, 201)
 	const cli = (...args) => spawnSync(own.atoll(), ['purge', '--api-url', own.url, ...args], { encoding: 'utf8', env: { ...process.env, E2B_API_KEY: '' } })
 	const asked = cli('--key', key)
 	assert.equal(asked.status, 2)
@@ -75,6 +76,9 @@ test('a purge leaves nothing of a team but its keys, and nothing of others is to
 	assert.deepEqual((await call('GET', '/volumes', undefined, key)).json, [])
 	assert.deepEqual((await call('GET', '/secrets', undefined, key)).json, [])
 	assert.equal((await call('GET', `/sandboxes/${ended.sandboxID}/logs`, undefined, key)).status, 404)
+	for (const where of ['/events/sandboxes', '/events/webhooks'])
+		assert.deepEqual((await call('GET', where, undefined, key)).json, [], where)
+	assert.deepEqual((await call('GET', '/usage', undefined, key)).json.rows, [])
 	assert.ok(await until(() => pool(own).every((name) => name === other.sandboxID || name === `${volume.volumeID}+v`), 60000), pool(own).join())
 	await sleep(100)
 	for (const file of ['atoll.db', 'atoll.db-wal']) {
@@ -84,6 +88,13 @@ test('a purge leaves nothing of a team but its keys, and nothing of others is to
 	}
 	assert.equal((await call('GET', `/sandboxes/${other.sandboxID}`)).status, 200)
 	assert.equal((await call('GET', '/volumes')).json.length, 1)
+	const id = (await call('GET', '/api-keys', undefined, key)).json[0].id, again = await createRaw({ timeout: 600 }, opt)
+	assert.equal((await call('POST', '/purge', { key: 'nobody' }, key)).status, 404)
+	assert.equal((await call('POST', '/purge', { key: (await call('GET', '/api-keys')).json[0].id }, key)).status, 404, 'another team\'s is nobody\'s')
+	assert.equal((await call('POST', '/purge', { key: 7 }, key)).status, 400)
+	assert.match(cli('--key', id, '--api-key', own.key, '--yes').stdout, /^1 sandboxes, /, 'an admin, by the id of a key')
+	assert.equal((await call('GET', `/sandboxes/${again.sandboxID}`, undefined, key)).status, 404)
+	assert.equal((await call('GET', `/sandboxes/${other.sandboxID}`)).status, 200)
 }))
 
 test('a state directory of a newer version is refused at once, and says so', async () => {

@@ -82,7 +82,9 @@ static int in(void *msg, int *fd)
 	ssize_t n = fd_recv(LINK, msg, MSG_MAX, fd, 1, &n_fds);
 	if (n_fds == 0)
 		*fd = -1;
-	if (n > 0 && (((struct msg_head *)msg)->type == EV_EGRESS || ((struct msg_head *)msg)->type == EV_AGENT)) {
+	uint16_t type = n > 0 ? ((struct msg_head *)msg)->type : 0;
+
+	if (type == EV_EGRESS || type == EV_AGENT || type == EV_HOOKS) {
 		if (n_fds != 1)
 			wrong("no socket to a helper");
 		fd_close(*fd);
