@@ -30,7 +30,6 @@
 
 struct agent {
 	const char *state_dir, *config;
-	bool no_redact;
 	struct loop *loop;
 	struct work *work;
 	struct http_server *server;
@@ -85,7 +84,7 @@ static int agent_open(struct agent *ag, struct err *e)
 		return err_set(e, ENOMEM, "make the event loop");
 	http_server_limit(ag->server, CONNS_MAX);
 	visits_open(ag->loop, ag->work);
-	if (desk_open(ag->state_dir, ag->config, ag->loop, e) < 0 || tool_host_open(!ag->no_redact, e) < 0 || mcp_http_open(ag->loop, e) < 0)
+	if (desk_open(ag->state_dir, ag->config, ag->loop, e) < 0 || tool_host_open(e) < 0 || mcp_http_open(ag->loop, e) < 0)
 		return -e->no;
 	if (link_open(ag->loop, FD_WARDEN, &link_ops, ag, e) < 0)
 		return -e->no;
@@ -104,10 +103,6 @@ static bool take_option(struct agent *ag, const char *name, const char *value)
 	}
 	if (strcmp(name, "--config") == 0) {
 		ag->config = value;
-		return true;
-	}
-	if (strcmp(name, "--redact") == 0) {
-		ag->no_redact = strcmp(value, "no") == 0;
 		return true;
 	}
 	if (strcmp(name, "--log-level") == 0 && log_level_parse(value, &level) == 0) {

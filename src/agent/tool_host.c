@@ -13,11 +13,8 @@
 #include "http/json.h"
 #include "http/url.h"
 
-static bool redacts;
-
-int tool_host_open(bool redact, struct err *e)
+int tool_host_open(struct err *e)
 {
-	redacts = redact;
 	clients_open(desk()->sessions, desk_owner);
 	return tools_open(e);
 }
@@ -37,7 +34,7 @@ int tool_host_for(struct visit *v, struct tool_host *ret, struct atoll_error *e)
 	if (!b)
 		return -e->no;
 	*ret = (struct tool_host) { .boxes = b, .policy = desk()->settings->policy, .key = desk_policy_key(&v->who), .url = v->url,
-		.timeout_ms = desk()->settings->retry.timeout_ms, .redact = redacts, .audit = on_audit };
+		.timeout_ms = desk()->settings->retry.timeout_ms, .redact = desk()->settings->redact, .audit = on_audit };
 	return 0;
 }
 

@@ -10,5 +10,5 @@ struct tool_visit {			/* the first member of the `user` of a struct tool_run */
 	struct visit *v;
 };
 
-int tool_host_open(bool redact, struct err *e);		/* at start, after desk_open() */
+int tool_host_open(struct err *e);		/* at start, after desk_open() */
 int tool_host_for(struct visit *v, struct tool_host *ret, struct atoll_error *e);

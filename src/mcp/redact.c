@@ -1,112 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mcp/redact: known texts by comparison, others by their shape. */
+/* mcp/redact: libatoll knows what a secret looks like; here is where to look for it. */
 #include "mcp/redact.h"
 
-#include <ctype.h>
 #include <string.h>
-#include <strings.h>
 
-#include "base/buf.h"
 #include "base/fd.h"
 #include "base/str.h"
+#include "client/atoll.h"
 
-#define SECRET_MIN 8			/* shorter ones would be found everywhere */
-#define TEXT_MAX (64u * 1024 * 1024)
-
-/* Tokens that say what they are by their first letters. */
-static const struct shape {
-	const char *prefix;
-	const char *more;		/* characters besides letters and digits */
-	size_t least;			/* bytes behind the prefix */
-} shapes[] = {
-	{ "ghp_", "", 30 }, { "gho_", "", 30 }, { "ghs_", "", 30 }, { "ghu_", "", 30 }, { "ghr_", "", 30 }, { "github_pat_", "_", 30 },
-	{ "glpat-", "-_", 20 }, { "sk-ant-", "-_", 20 }, { "sk-proj-", "-_", 20 }, { "sk-", "-_", 32 }, { "xoxb-", "-", 20 }, { "xoxp-", "-", 20 },
-	{ "AKIA", "", 16 }, { "ASIA", "", 16 }, { "AIza", "-_", 35 }, { "e2b_", "", 40 }, { "npm_", "", 36 }, { "pypi-", "-_", 50 },
-	{ "hf_", "", 30 }, { "eyJ", "-_.", 40 },
-};
-
-static bool is_word(char c)
-{
-	return isalnum((unsigned char)c) || c == '_';
-}
-
-static size_t shape_len(struct str s, size_t at)
-{
-	if (at > 0 && is_word(s.p[at - 1]))
-		return 0;
-	for (size_t i = 0; i < ARRAY_LEN(shapes); i++) {
-		size_t k = strlen(shapes[i].prefix), n = k;
-
-		if (s.n - at < k + shapes[i].least || memcmp(s.p + at, shapes[i].prefix, k) != 0)
-			continue;
-		while (at + n < s.n && (isalnum((unsigned char)s.p[at + n]) || (s.p[at + n] && strchr(shapes[i].more, s.p[at + n]))))
-			n++;
-		if (n - k >= shapes[i].least)
-			return n;
-	}
-	return 0;
-}
-
-static size_t known_len(struct str s, size_t at, const char *const *secrets)
-{
-	for (; secrets && *secrets; secrets++) {
-		size_t k = strlen(*secrets);
-
-		if (k >= SECRET_MIN && s.n - at >= k && memcmp(s.p + at, *secrets, k) == 0)
-			return k;
-	}
-	return 0;
-}
-
-/* Behind "://": how much of it is "user:password@". */
-static size_t userinfo_len(struct str s, size_t at)
-{
-	bool colon = false;
-
-	if (at < 3 || memcmp(s.p + at - 3, "://", 3) != 0)
-		return 0;
-	for (size_t i = at; i < s.n; i++) {
-		char c = s.p[i];
-
-		if (c == '@')
-			return colon || i - at >= SECRET_MIN ? i - at : 0;
-		if (c == '/' || c == '?' || c == '#' || c == '"' || c == '\'' || (unsigned char)c <= ' ')
-			return 0;
-		colon = colon || c == ':';
-	}
-	return 0;
-}
-
-static bool redact(struct str s, const char *const *secrets, bool shapes_too, struct buf *out)
-{
-	bool any = false;
-
-	for (size_t i = 0; i < s.n;) {
-		size_t n = userinfo_len(s, i);
-
-		if (n == 0 && shapes_too) {
-			n = known_len(s, i, secrets);
-			n = n ? n : shape_len(s, i);
-		}
-		if (n == 0) {
-			buf_ch(out, s.p[i++]);
-			continue;
-		}
-		buf_z(out, REDACTED);
-		i += n;
-		any = true;
-	}
-	return any && !out->bad;
-}
+#define SECRET_MIN 6			/* shorter ones would be found everywhere */
 
 json_t *redact_string(json_t *s, const char *const *secrets)
 {
-	autobuf struct buf out = BUF_INIT(TEXT_MAX);
+	size_t n = 0;
 
-	if (!redact((struct str) { json_string_value(s), json_string_length(s) }, secrets, true, &out))
-		return s;
+	while (secrets && secrets[n])
+		n++;
+	autofree char *clean = atoll_redact(json_string_value(s), secrets, n);
+	json_t *other = clean ? json_string(clean) : json_string("[not shown: out of memory]");
+
 	json_decref(s);
-	return json_stringn(out.p, out.n);
+	return other;
 }
 
 void redact_json(json_t *j, const char *const *secrets)
@@ -127,14 +41,6 @@ void redact_json(json_t *j, const char *const *secrets)
 		else
 			redact_json(v, secrets);
 	}
-}
-
-char *redact_urls(const char *text)
-{
-	autobuf struct buf out = BUF_INIT(TEXT_MAX);
-
-	(void)redact(str_of(text), NULL, false, &out);
-	return str_dup(buf_view(&out));
 }
 
 static bool is_secret_name(struct str name)

@@ -11,8 +11,5 @@
 void redact_json(json_t *j, const char *const *secrets);
 json_t *redact_string(json_t *s, const char *const *secrets);	/* takes s; a string with them taken out, maybe the same */
 
-/* "https://user:token@host/" without what stands before the @; to be free()d, NULL: memory. */
-char *redact_urls(const char *text);
-
 /* Of "NAME=value\0..." the values whose names say that they are secret; ret points into env, which gets NULs. Their number. */
 size_t redact_env(char *env, size_t n, const char **ret, size_t max);

@@ -166,7 +166,7 @@ int run_failed(struct tool_run *r, const struct atoll_error *e)
 	}
 	r->no = e->no;
 	r->unreached = e->no == ESRCH && e->status == 502;
-	autofree char *text = redact_urls(e->text);
+	autofree char *text = atoll_redact(e->text, NULL, 0);	/* whatever else is shown: a URL may have come with its password */
 
 	run_fail(r, "%s: %s.%s%s", code, text ? text : "", *remedy ? " " : "", remedy);
 	return -1;
