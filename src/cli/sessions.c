@@ -157,7 +157,7 @@ static int run_rm(const struct verb *v, int argc, char **argv)
 }
 
 static const struct verb session_list = {
-	.name = "session ls", .summary = "Show the sessions", .synopsis = "[--json]",
+	.name = "session list", .summary = "Show the sessions", .synopsis = "[--json]",
 	.help = "      --json  all that the server tells, as a JSON array\n\n" SETTINGS_HELP, .run = run_list,
 };
 
@@ -191,7 +191,7 @@ static const struct verb *const subs[] = { &session_list, &session_create, &sess
 const struct verb verb_session = {
 	.name = "session",
 	.summary = "Make, show, use and end sessions of agents",
-	.synopsis = "ls | create | info | run | rm ...",
+	.synopsis = "list | create | info | run | rm ...",
 	.help = "",
 	.run = verb_group,
 	.subs = subs,

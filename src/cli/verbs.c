@@ -15,6 +15,8 @@ const struct verb *const verbs[] = {
 
 const struct verb *verb_find(const struct verb *const *v, const char *name)
 {
+	if (strcmp(name, "ls") == 0)		/* the habit of many other programs */
+		name = "list";
 	for (; *v; v++) {
 		const char *blank = strrchr((*v)->name, ' ');
 

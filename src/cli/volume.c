@@ -137,7 +137,7 @@ static const struct verb volume_create = {
 };
 
 static const struct verb volume_list = {
-	.name = "volume ls",
+	.name = "volume list",
 	.summary = "Show the volumes",
 	.synopsis = "[--json]",
 	.help = "      --json  all that the server tells, as a JSON array\n\n" SETTINGS_HELP,
@@ -176,7 +176,7 @@ static const struct verb *const subs[] = { &volume_create, &volume_list, &volume
 const struct verb verb_volume = {
 	.name = "volume",
 	.summary = "Make, show, resize and remove volumes",
-	.synopsis = "create | ls | info | resize | rm ...",
+	.synopsis = "create | list | info | resize | rm ...",
 	.help = "",
 	.run = verb_group,
 	.subs = subs,

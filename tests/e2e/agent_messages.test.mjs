@@ -139,7 +139,7 @@ test('atoll say, session and policy', async () => {
 	const id = ok(['session', 'create', '--agent', 'cli', '--cache'], { env }).trim()
 	assert.equal(JSON.parse(ok(['session', 'run', id, '1 + 1'], { env })).text, '2')
 	assert.equal(JSON.parse(ok(['session', 'run', id, '1 + 1'], { env })).cached, true)
-	assert.match(ok(['session', 'ls'], { env }), new RegExp(`${id} +cli`))
+	assert.match(ok(['session', 'list'], { env }), new RegExp(`${id} +cli`))
 	assert.match(ok(['say', '--session', id, '-'], { env, input: block('python', 'print("hi")') }), /hi/)
 	assert.equal(atoll(['session', 'run', id, '!sudo ls'], { env }).code, 1)
 	ok(['session', 'rm', id], { env })
