@@ -49,7 +49,7 @@ const RUN = {
 	},
 	c: (stage, b) => {
 		stage.file(`block-${b.line}.c`, b.text)
-		return stage.shell(`cc -Wall -Wextra -Werror -o block-${b.line} block-${b.line}.c $(pkg-config --cflags --libs libatoll)\n./block-${b.line}`)
+		return stage.shell(`cc -Wall -Wextra -Werror $CFLAGS -o block-${b.line} block-${b.line}.c $(pkg-config --cflags --libs libatoll)\n./block-${b.line}`)
 	},
 	conf: (stage, b) => {
 		stage.file('block.conf', b.text)

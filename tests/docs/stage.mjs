@@ -88,6 +88,7 @@ export class Stage {
 			HOME: this.cwd, TERM: 'dumb', LANG: 'C.UTF-8', STAGE: this.dir,
 			PATH: `${bin}:${path.dirname(process.execPath)}:${python ? `${python}/bin:` : ''}/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin`,
 			PKG_CONFIG_PATH: path.join(server.buildDir, 'meson-uninstalled'), LD_LIBRARY_PATH: path.join(server.buildDir, 'src/client'),
+			...(process.env.ATOLL_TEST_ASAN && { CFLAGS: '-fsanitize=address,undefined' }),	// as the library that they are linked with
 			...(process.env.ATOLL_CACHE && { ATOLL_CACHE: process.env.ATOLL_CACHE }),
 		}
 	}

@@ -11,13 +11,9 @@
 #include <string.h>
 
 #include <cmocka.h>
-#include <unistd.h>
 
-#include "store/db.h"
+#include "fixture.h"
 
-static char path[64];
-static struct store *s;
-static struct err e;
 static char seen[512];
 
 static void look(void *user, const struct meter_row *r)
@@ -93,29 +89,6 @@ static void rows_are_found_by_team_and_day(void **state)
 	assert_string_equal(each(NULL, 0, 9, 1), "i1@2=t1/k/base,-,3,6000,1536;");
 	assert_int_equal(meter_prune(s, 4, &e), 2);
 	assert_string_equal(each(NULL, 0, 9, 9), "i1@4=t1/k/base,-,2,4000,1024;");
-}
-
-static int open_new(void **state)
-{
-	(void)state;
-	strcpy(path, "/tmp/atoll-meter-XXXXXX");
-	int fd = mkstemp(path);
-
-	(void)close(fd);
-	return fd < 0 ? -1 : store_open(path, &s, &e);
-}
-
-static int remove_it(void **state)
-{
-	char more[80];
-
-	(void)state;
-	store_close(s);
-	(void)snprintf(more, sizeof more, "%s-wal", path);
-	(void)unlink(more);
-	(void)snprintf(more, sizeof more, "%s-shm", path);
-	(void)unlink(more);
-	return unlink(path);
 }
 
 int main(void)

@@ -10,14 +10,12 @@
 #include <string.h>
 
 #include <cmocka.h>
+
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "store/db.h"
+#include "fixture.h"
 
-static char path[64];
-static struct store *s;
-static struct err e;
 static char seen[256];
 
 static int look(void *user, const struct snapshot_row *r)
@@ -62,33 +60,11 @@ static void rows_are_put_replaced_and_dropped(void **state)
 	assert_string_equal(all(), "one:default=k3/-,3;");
 }
 
-static int set_up(void **state)
-{
-	(void)state;
-	(void)snprintf(path, sizeof path, "/tmp/atoll-snapshots-%d.db", (int)getpid());
-	(void)unlink(path);
-	return store_open(path, &s, &e);
-}
-
-static int tear_down(void **state)
-{
-	char side[80];
-
-	(void)state;
-	store_close(s);
-	(void)unlink(path);
-	(void)snprintf(side, sizeof side, "%s-wal", path);
-	(void)unlink(side);
-	(void)snprintf(side, sizeof side, "%s-shm", path);
-	(void)unlink(side);
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rows_are_put_replaced_and_dropped),
 	};
 
-	return cmocka_run_group_tests(tests, set_up, tear_down);
+	return cmocka_run_group_tests(tests, open_new, remove_it);
 }

@@ -10,15 +10,13 @@
 #include <string.h>
 
 #include <cmocka.h>
+
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "store/db.h"
+#include "fixture.h"
 
-static char path[64];
-static struct store *s;
-static struct err e;
 static char seen[256];
 
 static int look(void *user, const struct volume_row *r)
@@ -69,29 +67,6 @@ static void a_name_is_taken_until_it_is_being_dropped(void **state)
 	assert_int_equal(volumes_set(s, "v1", VOLUME_DROPPING, 5, &e), 0);
 	assert_int_equal(volumes_add(s, &b, &e), 0);
 	assert_string_equal(all(), "v1=t/data,x,5,2;v2=t/data,y,5,0;");
-}
-
-static int open_new(void **state)
-{
-	(void)state;
-	strcpy(path, "/tmp/atoll-volumes-XXXXXX");
-	int fd = mkstemp(path);
-
-	(void)close(fd);
-	return fd < 0 ? -1 : store_open(path, &s, &e);
-}
-
-static int remove_it(void **state)
-{
-	char more[80];
-
-	(void)state;
-	store_close(s);
-	(void)snprintf(more, sizeof more, "%s-wal", path);
-	(void)unlink(more);
-	(void)snprintf(more, sizeof more, "%s-shm", path);
-	(void)unlink(more);
-	return unlink(path);
 }
 
 int main(void)

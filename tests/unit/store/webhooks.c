@@ -12,14 +12,10 @@
 #include <string.h>
 
 #include <cmocka.h>
-#include <unistd.h>
 
-#include "store/db.h"
+#include "fixture.h"
 #include "store/teams.h"
 
-static char path[64];
-static struct store *s;
-static struct err e;
 static char seen[1024];
 
 static void see_event(void *user, const struct event_row *r)
@@ -136,38 +132,18 @@ static void a_queue_is_worked_off_in_order(void **state)
 	assert_int_equal(n, 0);
 }
 
-static int open_new(void **state)
+static int open_with_team(void **state)
 {
 	struct team_row t = { .id = "t1", .name = "one" };
 
-	(void)state;
-	strcpy(path, "/tmp/atoll-webhooks-XXXXXX");
-	int fd = mkstemp(path);
-
-	(void)close(fd);
-	if (fd < 0 || store_open(path, &s, &e) < 0)
-		return -1;
-	return teams_add(s, &t, &e) < 0 ? -1 : 0;
-}
-
-static int remove_it(void **state)
-{
-	char more[80];
-
-	(void)state;
-	store_close(s);
-	(void)snprintf(more, sizeof more, "%s-wal", path);
-	(void)unlink(more);
-	(void)snprintf(more, sizeof more, "%s-shm", path);
-	(void)unlink(more);
-	return unlink(path);
+	return open_new(state) < 0 || teams_add(s, &t, &e) < 0 ? -1 : 0;
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(events_are_listed_as_asked_for, open_new, remove_it),
-		cmocka_unit_test_setup_teardown(a_queue_is_worked_off_in_order, open_new, remove_it),
+		cmocka_unit_test_setup_teardown(events_are_listed_as_asked_for, open_with_team, remove_it),
+		cmocka_unit_test_setup_teardown(a_queue_is_worked_off_in_order, open_with_team, remove_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
