@@ -24,8 +24,9 @@ const uidOf = (user) => execFileSync('id', ['-u', user], { encoding: 'utf8' }).t
 const NOTHING = '0'.repeat(16)
 
 for (const [name, user, own] of [
-	['atoll-front', 'atoll', /\/(atoll|uploads)\.db(-wal|-shm)?$|^\/proc\/(\d+\/statm|meminfo)$/],	/* its store, how large it is, what memory is left */
-	['atoll-agent', 'atoll', /^$/],
+	/* its stores, the segment of the trail that it appends to, how large it is, what memory is left */
+	['atoll-front', 'atoll', /\/(atoll|uploads|audit|notebooks)\.db(-wal|-shm)?$|\/audit\/\d{8}\.jsonl$|^\/proc\/(\d+\/statm|meminfo)$/],
+	['atoll-agent', 'atoll', /\/sessions\.log$/],
 	['atoll-egress', 'atoll-egress', /^\/etc$/],	/* to see a new resolv.conf */
 	['atoll-hooks', 'atoll-hooks', /^$/],
 	...(childrenOf(server.pid).some((pid) => nameOf(pid) === 'atoll-audit') ? [['atoll-audit', 'atoll-egress', /^$/]] : []),	/* none where the kernel tells nothing */
