@@ -48,7 +48,7 @@ const struct verb verb_purge = {
 	.help = "      --key KEY    of the team: the key itself, or its id ('atoll key list'), which may be another team's with an admin key\n"
 		"      --team TEAM  another than the key's own, which needs an admin key\n"
 		"  -y, --yes        do it\n\n"
-		"Sandboxes, running and paused, snapshots, volumes, templates, secrets, logs and all that is remembered of the past are\n"
+		"Sandboxes, running and paused, snapshots, volumes, templates, secrets, logs, notebooks and all that is remembered of the past are\n"
 		"gone when it returns, and overwritten in the database; space in the pool comes back within a minute. The team and its keys\n"
 		"stay: see 'atoll team rm'. Backups are yours to remove.\n\n" SETTINGS_HELP,
 	.run = run,
