@@ -13,6 +13,7 @@ import { server } from '../lib/client.mjs'
 import { DOMAIN, newTlsServer } from '../lib/tls.mjs'
 
 const LIB = path.join(path.dirname(fileURLToPath(import.meta.url)), '../lib')
+const SYSTEM_CAS = '/etc/ssl/certs/ca-certificates.crt'
 const resolves = spawnSync('getent', ['ahosts', `x.${DOMAIN}`]).status === 0
 const program = (name) => path.join(server.buildDir, 'tests/client', name)
 const scratch = fs.mkdtempSync(path.join(os.tmpdir(), 'atoll-client-'))
@@ -62,9 +63,15 @@ test('over TLS and host names the same list is green, and a wrong name or CA is 
 		assert.equal(id.code, 0, id.err)
 		assert.equal(run(ATOLL, ['exec', id.out.trim(), '--', 'echo', 'over TLS'], env).out, 'over TLS\n')
 		assert.equal(run(ATOLL, ['kill', id.out.trim()], env).code, 0)
-		const stranger = run(ATOLL, ['list'], { ...env, SSL_CERT_FILE: '/etc/ssl/certs/ca-certificates.crt' })
+		// Without the variable the CAs of the system count: as they are, and with this one among them.
+		const bare = { ...env }, bundle = path.join(scratch, 'bundle.pem')
+		delete bare.SSL_CERT_FILE
+		const stranger = run(ATOLL, ['list'], bare)
 		assert.notEqual(stranger.code, 0)
 		assert.match(stranger.err, /certificate/)
+		fs.writeFileSync(bundle, Buffer.concat([fs.readFileSync(SYSTEM_CAS), own.ca]))
+		const known = run('unshare', ['-m', 'sh', '-c', 'mount --bind "$1" "$2" && exec "$3" list', 'sh', bundle, SYSTEM_CAS, ATOLL], bare)
+		assert.equal(known.code, 0, known.err)
 		const wrong = run(ATOLL, ['list'], { ...env, E2B_DOMAIN: `other.localhost:${own.tlsPort}` })
 		assert.notEqual(wrong.code, 0)
 		assert.match(wrong.err, /certificate/)
