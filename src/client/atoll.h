@@ -2,11 +2,11 @@
 /* libatoll: sandboxes of an atoll server (or of any server that speaks the E2B API) from C.
  *
  * A struct atoll is where a server is and the key to it; a struct atoll_sandbox is one sandbox and its token. Both may be used by
- * several threads at once: each call takes a connection of its own. Objects that are driven step by step (struct atoll_process,
+ * several threads at once: each call takes a connection of its own. Objects that are driven step by step (struct atoll_run, atoll_process,
  * atoll_watcher, atoll_build) and objects that calls give back belong to one thread at a time; different ones may be used at once. An object
  * must be freed before the one it was made from; every free function takes NULL.
  *
- * Calls block until the server has answered, but for a running process, which is driven by atoll_process_poll(). Callbacks are
+ * Calls block until the server has answered, but for running processes and code that are driven by atoll_process_poll() and atoll_run_poll(). Callbacks are
  * called by the thread that made the call, and may use the library but for the object that is calling.
  * Calls return 0 or more, or a negative errno value and then fill *e (e may be NULL). -EINVAL: also for a NULL that must not be one. Strings
  * that are given are copied; strings that come back belong to the object they were asked from. Outputs are written on success only.
@@ -766,6 +766,18 @@ struct atoll_execution {
 int atoll_run_code(struct atoll_sandbox *sb, const struct atoll_code *code, const struct atoll_code_events *on,
 		   struct atoll_execution **ret, struct atoll_error *e);
 void atoll_execution_free(struct atoll_execution *x);
+
+/* The same without waiting, for programs that have a loop of their own: the code runs, and atoll_run_poll() moves it on. Callbacks are called by
+ * that. */
+struct atoll_run;
+int atoll_run_start(struct atoll_sandbox *sb, const struct atoll_code *code, const struct atoll_code_events *on, struct atoll_run **ret,
+		    struct atoll_error *e);
+
+/* Waits up to timeout_ms (-1: for ever) for news of it or for one of fds (as in poll(); up to 16). 1: it has ended; 0: not yet; else as
+ * atoll_run_code(). */
+int atoll_run_poll(struct atoll_run *r, struct pollfd *fds, size_t n_fds, int timeout_ms, struct atoll_error *e);
+const struct atoll_execution *atoll_run_result(const struct atoll_run *r);	/* of one that has ended, and belongs to it; else NULL */
+void atoll_run_free(struct atoll_run *r);					/* code that still runs is interrupted */
 
 /* All of it, as E2B's SDKs write it: {"results":[...],"logs":{"stdout":[...],"stderr":[...]},"error":...}. To be free()d; NULL: no memory. */
 char *atoll_execution_json(const struct atoll_execution *x);

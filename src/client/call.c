@@ -14,6 +14,7 @@
 #include "http/json.h"
 
 #define CONNECT_TIMEOUT_MS 10000L
+#define WAIT_MAX_MS 3600000
 
 int call_header(struct call *c, const char *fmt, ...)
 {
@@ -200,32 +201,6 @@ static void set_method(CURL *h, struct call *c)
 	curl_easy_setopt(h, CURLOPT_CUSTOMREQUEST, c->method);
 }
 
-static CURLcode perform(struct atoll *a, struct call *c, const char *url, long *ret_status)
-{
-	CURL *h = c->h;
-
-	client_setup_handle(a, h, url);
-	curl_easy_setopt(h, CURLOPT_HTTPHEADER, c->headers);
-	curl_easy_setopt(h, CURLOPT_TIMEOUT_MS, c->timeout_ms);
-	curl_easy_setopt(h, CURLOPT_WRITEFUNCTION, on_body);
-	curl_easy_setopt(h, CURLOPT_WRITEDATA, c);
-	curl_easy_setopt(h, CURLOPT_HEADERFUNCTION, on_header);
-	curl_easy_setopt(h, CURLOPT_HEADERDATA, c);
-	set_method(h, c);
-	if (a->open) {
-		c->left_fd = -1;
-		curl_easy_setopt(h, CURLOPT_FORBID_REUSE, 1L);
-		curl_easy_setopt(h, CURLOPT_CLOSESOCKETFUNCTION, on_close);
-		curl_easy_setopt(h, CURLOPT_CLOSESOCKETDATA, c);
-	}
-	CURLcode rc = curl_easy_perform(h);
-	if (a->open && c->left_fd >= 0)
-		a->give_back(a->open_user, c->left_fd, rc == CURLE_OK && !c->peer_closes);
-	curl_easy_getinfo(h, CURLINFO_RESPONSE_CODE, ret_status);
-	curl_easy_setopt(h, CURLOPT_HTTPHEADER, NULL);
-	return rc;
-}
-
 static int refused(const struct call *c, struct atoll_error *e)
 {
 	static const char about_key[] = "the server refused the key: ";
@@ -254,20 +229,45 @@ static int judge(struct call *c, CURLcode rc, struct atoll_error *e)
 	return 0;
 }
 
-int call_run(struct atoll *a, struct call *c, struct atoll_error *e)
+int call_begin(struct atoll *a, struct call *c, struct atoll_error *e)
 {
 	autofree char *url = str_fmt("%s%s", c->base, c->path);
-	long status = 0;
 
-	if (!url || call_header(c, "Expect:") < 0 || (c->source && !c->length && call_header(c, "Transfer-Encoding: chunked") < 0))
+	if (!url || call_header(c, "Expect:") < 0 ||
+	    (c->source && !c->length && call_header(c, "Transfer-Encoding: chunked") < 0))
 		return client_no_memory(e);
-	c->h = handle_take(a);
-	if (!c->h)
+	CURL *h = c->h = handle_take(a);
+	if (!h)
 		return client_no_memory(e);
+	client_setup_handle(a, h, url);
+	curl_easy_setopt(h, CURLOPT_HTTPHEADER, c->headers);
+	curl_easy_setopt(h, CURLOPT_TIMEOUT_MS, c->timeout_ms);
+	curl_easy_setopt(h, CURLOPT_WRITEFUNCTION, on_body);
+	curl_easy_setopt(h, CURLOPT_WRITEDATA, c);
+	curl_easy_setopt(h, CURLOPT_HEADERFUNCTION, on_header);
+	curl_easy_setopt(h, CURLOPT_HEADERDATA, c);
+	set_method(h, c);
+	if (a->open) {
+		c->left_fd = -1;
+		curl_easy_setopt(h, CURLOPT_FORBID_REUSE, 1L);
+		curl_easy_setopt(h, CURLOPT_CLOSESOCKETFUNCTION, on_close);
+		curl_easy_setopt(h, CURLOPT_CLOSESOCKETDATA, c);
+	}
 	c->log.a = a;
 	c->log.begin_us = clock_mono_us();
 	c->log.sent = c->body.n;
-	CURLcode rc = perform(a, c, url, &status);
+	return 0;
+}
+
+int call_end(struct call *c, CURLcode rc, struct atoll_error *e)
+{
+	struct atoll *a = c->log.a;
+	long status = 0;
+
+	if (a->open && c->left_fd >= 0)
+		a->give_back(a->open_user, c->left_fd, rc == CURLE_OK && !c->peer_closes);
+	curl_easy_getinfo(c->h, CURLINFO_RESPONSE_CODE, &status);
+	curl_easy_setopt(c->h, CURLOPT_HTTPHEADER, NULL);
 	handle_give(a, take_ptr(&c->h));
 	c->status = (int)status;
 	c->log.end_us = clock_mono_us();
@@ -277,6 +277,29 @@ int call_run(struct atoll *a, struct call *c, struct atoll_error *e)
 	if (r < 0)
 		client_redact(e, a, c->token);
 	return r;
+}
+
+int call_run(struct atoll *a, struct call *c, struct atoll_error *e)
+{
+	int rc = call_begin(a, c, e);
+
+	return rc < 0 ? rc : call_end(c, curl_easy_perform(c->h), e);
+}
+
+int multi_wait(CURLM *m, struct pollfd *fds, size_t n_fds, int timeout_ms)
+{
+	struct curl_waitfd extra[EXTRA_FDS_MAX];
+
+	for (size_t i = 0; i < n_fds; i++)
+		extra[i] = (struct curl_waitfd) { .fd = fds[i].fd, .events = CURL_WAIT_POLLIN };
+	if (curl_multi_poll(m, extra, (unsigned)n_fds, timeout_ms < 0 ? WAIT_MAX_MS : timeout_ms, NULL) != CURLM_OK)
+		return -EIO;
+	/* curl does not report a hang-up, which is how a pipe tells its end. */
+	for (size_t i = 0; i < n_fds; i++)
+		fds[i].revents = 0;
+	if (n_fds > 0)
+		(void)poll(fds, n_fds, 0);
+	return 0;
 }
 
 void call_done(struct call *c)

@@ -132,6 +132,15 @@ int call_header(struct call *c, const char *fmt, ...) __attribute__((format(prin
 int call_header_sandbox(struct call *c, const struct atoll_sandbox *sb, unsigned port);	/* routing, tokens */
 int call_header_user(struct call *c, const char *user);				/* NULL: none */
 int call_run(struct atoll *a, struct call *c, struct atoll_error *e);		/* 0 on 2xx only */
+
+/* The same in two steps, for who drives c->h himself. body and headers must live until the second. */
+int call_begin(struct atoll *a, struct call *c, struct atoll_error *e);
+int call_end(struct call *c, CURLcode rc, struct atoll_error *e);
+
+#define EXTRA_FDS_MAX 16
+
+/* Waits for what is under way, or for fds (no more than that), as poll() does; -EIO. */
+int multi_wait(CURLM *m, struct pollfd *fds, size_t n_fds, int timeout_ms);
 void call_done(struct call *c);
 #define autocall __attribute__((cleanup(call_done)))
 
@@ -158,6 +167,9 @@ int api_no_sandbox(struct atoll_error *e, const char *id);		/* a 404 told with t
 
 /* One message and its answer; body is not NULL (else: not valid UTF-8). ret: NULL if of no interest. */
 int rpc_call(struct atoll_sandbox *sb, const char *as_user, const char *path, const json_t *body, json_t **ret, struct atoll_error *e);
+
+/* A call of the code service; body may be NULL. */
+int code_call(struct atoll_sandbox *sb, struct call *c, const json_t *body, struct atoll_error *e);
 
 struct event;
 struct rpc_stream {

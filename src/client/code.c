@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client/code: code that runs in a sandbox, and the contexts that it runs in. */
+/* client/code: code that runs in a sandbox: to its end in one call, or moved on by calls of the caller's. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,17 +11,24 @@
 
 #define TIMEOUT_MS 60000u
 
-struct run {
+struct atoll_run {
+	struct atoll_sandbox *sb;
+	struct call c;
+	char *text;			/* of the request; curl reads it */
 	struct execution *x;
-	int rc;
+	int fed;			/* what execution_feed() said last */
+	CURLM *multi;			/* NULL: a call that waits */
+	bool ended;
+	int result;			/* of the end, and why in error */
+	struct atoll_error error;
 };
 
 static int on_bytes(void *user, const void *p, size_t n)
 {
-	struct run *r = user;
+	struct atoll_run *r = user;
 
-	r->rc = execution_feed(r->x, p, n);
-	return r->rc;
+	r->fed = execution_feed(r->x, p, n);
+	return r->fed;
 }
 
 static json_t *request(const struct atoll_code *code, struct atoll_error *e)
@@ -43,9 +50,66 @@ static json_t *request(const struct atoll_code *code, struct atoll_error *e)
 	return body;
 }
 
-static int explain(struct atoll_sandbox *sb, const struct run *r, const struct atoll_error *why, struct atoll_error *e)
+static int put_headers(struct call *c, struct atoll_sandbox *sb, bool has_body)
 {
-	switch (r->rc) {
+	c->log.sandbox = sb->id;
+	if (!c->path || (has_body && call_header(c, "Content-Type: application/json") < 0))
+		return -ENOMEM;
+	return call_header_sandbox(c, sb, CODE_PORT);
+}
+
+int code_call(struct atoll_sandbox *sb, struct call *c, const json_t *body, struct atoll_error *e)
+{
+	autofree char *text = body ? json_dumps(body, JSON_COMPACT) : NULL;
+
+	if ((body && !text) || put_headers(c, sb, body != NULL) < 0)
+		return client_no_memory(e);
+	c->body = str_of(text);
+	return call_run(sb->a, c, e);
+}
+
+/* --- one run --- */
+
+static int run_init(struct atoll_run *r, struct atoll_sandbox *sb, const struct atoll_code *given,
+		    const struct atoll_code_events *given_on, bool keep, struct atoll_error *e)
+{
+	struct atoll_code_events on = { 0 };
+	struct atoll_code code;
+
+	*r = (struct atoll_run) { .sb = sb, .c = CALL_INIT("POST", sb->code_url, "/execute") };
+	if (TAKE_IN(&code, given, e) < 0 || (given_on && TAKE_IN(&on, given_on, e) < 0))
+		return -e->no;
+	if (!code.code || (code.n_envs > 0 && !code.envs))
+		return client_fail(e, EINVAL, 0, "there is no code, or there are no variables");
+	if (code.language && code.context_id)
+		return client_fail(e, EINVAL, 0, "a language and a context were given: a context has its language");
+	autojson json_t *body = request(&code, e);
+	if (!body)
+		return -e->no;
+	r->text = json_dumps(body, JSON_COMPACT);
+	r->x = execution_new(&on, keep ? EXECUTION_MAX : 0);
+	if (!r->text || !r->x || put_headers(&r->c, sb, true) < 0)
+		return client_no_memory(e);
+	r->c.body = str_of(r->text);
+	r->c.taker = on_bytes;
+	r->c.taker_user = r;
+	r->c.log.op = "run_code";
+	r->c.timeout_ms = code.timeout_ms == ATOLL_NO_TIMEOUT ? 0 : (long)(code.timeout_ms ? code.timeout_ms : TIMEOUT_MS);
+	return 0;
+}
+
+static void run_done(struct atoll_run *r)
+{
+	call_done(&r->c);
+	execution_free(r->x);
+	free(r->text);
+}
+
+static int explain(const struct atoll_run *r, const struct atoll_error *why, struct atoll_error *e)
+{
+	struct atoll_sandbox *sb = r->sb;
+
+	switch (r->fed) {
 	case 0:
 		break;
 	case -ECANCELED:
@@ -62,135 +126,120 @@ static int explain(struct atoll_sandbox *sb, const struct run *r, const struct a
 	if (why->no == ETIMEDOUT && why->status == 0)
 		return client_fail(e, ETIMEDOUT, 0, "the code did not end in time");
 	if (why->status == 502)
-		return client_fail(e, ESRCH, 502, "sandbox '%s' has ended or is paused, or its template cannot run code", sb->id);
+		return client_fail(e, ESRCH, 502,
+			"sandbox '%s' has ended or is paused, or its template cannot run code", sb->id);
 	*e = *why;
 	return -e->no;
 }
 
-static int call_code(struct atoll_sandbox *sb, struct call *c, const json_t *body, struct atoll_error *e)
+/* The call is over, as rc and why say. */
+static int run_end(struct atoll_run *r, int rc, const struct atoll_error *why, struct atoll_error *e)
 {
-	autofree char *text = body ? json_dumps(body, JSON_COMPACT) : NULL;
-
-	if ((body && !text) || (body && call_header(c, "Content-Type: application/json") < 0) || !c->path ||
-	    call_header_sandbox(c, sb, CODE_PORT) < 0)
-		return client_no_memory(e);
-	c->body = str_of(text);
-	c->log.sandbox = sb->id;
-	return call_run(sb->a, c, e);
+	r->c.log.counted = "resultsCount";
+	r->c.log.count = execution_results(r->x);
+	if (rc < 0 || r->fed < 0)
+		return explain(r, why, e);
+	if (!execution_ended(r->x))
+		return client_broke(r->sb, "the code ended", e);
+	return execution_public(r->x) ? 0 : client_no_memory(e);
 }
 
-int atoll_run_code(struct atoll_sandbox *sb, const struct atoll_code *given, const struct atoll_code_events *given_on,
+int atoll_run_code(struct atoll_sandbox *sb, const struct atoll_code *code, const struct atoll_code_events *on,
 		   struct atoll_execution **ret, struct atoll_error *e)
 {
-	NEED(e, sb && given);
-	struct atoll_code code;
-	struct atoll_code_events on = { 0 };
+	NEED(e, sb && code);
 	struct atoll_error why = { 0 };
+	struct atoll_run r;
+	int rc = run_init(&r, sb, code, on, ret != NULL, e);
 
-	if (TAKE_IN(&code, given, e) < 0 || (given_on && TAKE_IN(&on, given_on, e) < 0))
-		return -e->no;
-	if (!code.code || (code.n_envs > 0 && !code.envs))
-		return client_fail(e, EINVAL, 0, "there is no code, or there are no variables");
-	if (code.language && code.context_id)
-		return client_fail(e, EINVAL, 0, "a language and a context were given: a context has its language");
-	autojson json_t *body = request(&code, e);
-	if (!body)
-		return -e->no;
+	if (rc == 0) {
+		rc = call_run(sb->a, &r.c, &why);
+		rc = run_end(&r, rc, &why, e);
+	}
+	if (rc == 0 && ret)
+		*ret = execution_public(take_ptr(&r.x));
+	run_done(&r);
+	return rc;
+}
 
-	autocall struct call c = CALL_INIT("POST", sb->code_url, "/execute");
-	struct run r = { .x = execution_new(&on, ret ? EXECUTION_MAX : 0) };
-	if (!r.x)
+/* --- without waiting --- */
+
+int atoll_run_start(struct atoll_sandbox *sb, const struct atoll_code *code, const struct atoll_code_events *on, struct atoll_run **ret,
+		    struct atoll_error *e)
+{
+	NEED(e, sb && code && ret);
+	struct atoll_run *r = calloc(1, sizeof(*r));
+
+	if (!r)
 		return client_no_memory(e);
-	c.taker = on_bytes;
-	c.taker_user = &r;
-	c.log.op = "run_code";
-	c.timeout_ms = code.timeout_ms == ATOLL_NO_TIMEOUT ? 0 : (long)(code.timeout_ms ? code.timeout_ms : TIMEOUT_MS);
-	int rc = call_code(sb, &c, body, &why);
-
-	c.log.counted = "resultsCount";
-	c.log.count = execution_results(r.x);
-
-	if (rc < 0 || r.rc < 0)
-		rc = explain(sb, &r, &why, e);
-	else if (!execution_ended(r.x))
-		rc = client_broke(sb, "the code ended", e);
-	if (rc < 0 || !ret) {
-		execution_free(r.x);
+	int rc = run_init(r, sb, code, on, true, e);
+	if (rc == 0) {
+		r->multi = curl_multi_init();
+		rc = r->multi ? call_begin(sb->a, &r->c, e) : client_no_memory(e);
+	}
+	if (rc == 0 && curl_multi_add_handle(r->multi, r->c.h) != CURLM_OK)
+		rc = client_no_memory(e);
+	if (rc < 0) {
+		atoll_run_free(r);
 		return rc;
 	}
-	struct atoll_execution *x = execution_public(r.x);
-	if (!x) {
-		execution_free(r.x);
-		return client_no_memory(e);
+	*ret = r;
+	return 0;
+}
+
+/* Lets curl do what it can do now; keeps the result when there is one. */
+static void drive(struct atoll_run *r)
+{
+	struct atoll_error why = { 0 };
+	CURLMsg *m;
+	int left;
+
+	(void)curl_multi_perform(r->multi, &left);
+	while (!r->ended && (m = curl_multi_info_read(r->multi, &left))) {
+		if (m->msg != CURLMSG_DONE)
+			continue;
+		CURLcode rc = m->data.result;
+
+		curl_multi_remove_handle(r->multi, r->c.h);
+		r->ended = true;
+		r->result = call_end(&r->c, rc, &why);
+		r->result = run_end(r, r->result, &why, &r->error);
 	}
-	*ret = x;
-	return 0;
 }
 
-/* --- contexts --- */
-
-static void fill(struct kept *k, void *item, json_t *o)
+int atoll_run_poll(struct atoll_run *r, struct pollfd *fds, size_t n_fds, int timeout_ms, struct atoll_error *e)
 {
-	struct atoll_context *c = item;
-
-	(void)k;
-	*c = (struct atoll_context) { .id = json_text(o, "id"), .language = json_text(o, "language"), .cwd = json_text(o, "cwd") };
+	NEED(e, r && (fds || n_fds == 0));
+	if (n_fds > EXTRA_FDS_MAX)
+		return client_fail(e, EINVAL, 0, "more than %d fds to wait for", EXTRA_FDS_MAX);
+	if (!r->ended)
+		drive(r);
+	if (!r->ended && multi_wait(r->multi, fds, n_fds, timeout_ms) < 0)
+		return client_fail(e, EIO, 0, "wait for %s", r->sb->code_url);
+	if (!r->ended)
+		drive(r);
+	if (!r->ended)
+		return 0;
+	if (r->result < 0)
+		*e = r->error;
+	return r->result < 0 ? r->result : 1;
 }
 
-static int contexts_of(const struct call *c, json_type type, struct atoll_contexts **ret, struct atoll_error *e)
+const struct atoll_execution *atoll_run_result(const struct atoll_run *r)
 {
-	json_t *answer = NULL;
-	struct kept *k;
-
-	if (call_json(c, type, &answer, e) < 0 || kept_new(answer, sizeof(struct atoll_context), fill, NULL, &k, e) < 0)
-		return -e->no;
-	*ret = &k->contexts;
-	return 0;
+	return r && r->ended && r->result == 0 ? execution_public(r->x) : NULL;
 }
 
-int atoll_contexts_list(struct atoll_sandbox *sb, struct atoll_contexts **ret, struct atoll_error *e)
+void atoll_run_free(struct atoll_run *r)
 {
-	NEED(e, sb && ret);
-	autocall struct call c = CALL_INIT("GET", sb->code_url, "/contexts");
-
-	return call_code(sb, &c, NULL, e) < 0 ? -e->no : contexts_of(&c, JSON_ARRAY, ret, e);
-}
-
-int atoll_context_create(struct atoll_sandbox *sb, const char *language, const char *cwd, struct atoll_contexts **ret,
-			 struct atoll_error *e)
-{
-	NEED(e, sb && ret);
-	autocall struct call c = CALL_INIT("POST", sb->code_url, "/contexts");
-	autojson json_t *body = json_pack("{s:s*,s:s*}", "language", language, "cwd", cwd);
-
-	if (!body)
-		return client_fail(e, EINVAL, 0, "the language or directory is not valid UTF-8");
-	return call_code(sb, &c, body, e) < 0 ? -e->no : contexts_of(&c, JSON_OBJECT, ret, e);
-}
-
-static int context_call(struct atoll_sandbox *sb, const char *method, const char *id, const char *tail, struct atoll_error *e)
-{
-	autofree char *path = api_path("/contexts/", id, tail);
-	autocall struct call c = CALL_INIT(method, sb->code_url, path);
-
-	if (!*id)
-		return client_fail(e, EINVAL, 0, "the context id is empty");
-	return call_code(sb, &c, NULL, e);
-}
-
-int atoll_context_restart(struct atoll_sandbox *sb, const char *id, struct atoll_error *e)
-{
-	NEED(e, sb && id);
-	return context_call(sb, "POST", id, "/restart", e);
-}
-
-int atoll_context_remove(struct atoll_sandbox *sb, const char *id, struct atoll_error *e)
-{
-	NEED(e, sb && id);
-	return context_call(sb, "DELETE", id, "", e);
-}
-
-void atoll_contexts_free(struct atoll_contexts *l)
-{
-	kept_free((struct kept *)l);
+	if (!r)
+		return;
+	if (r->c.h) {			/* it runs: the server sees us leave */
+		r->c.log.failed = ECANCELED;
+		curl_multi_remove_handle(r->multi, r->c.h);
+		handle_give(r->sb->a, take_ptr(&r->c.h));
+	}
+	curl_multi_cleanup(r->multi);
+	run_done(r);
+	free(r);
 }

@@ -18,8 +18,6 @@
 #include "http/json.h"
 
 #define PIECE_MAX (ENVELOPE_MAX + ENVELOPE_HEAD)
-#define EXTRA_FDS_MAX 16
-#define WAIT_MAX_MS 3600000
 
 enum input_state { INPUT_IDLE, INPUT_SENDING, INPUT_CLOSING, INPUT_SHUT };
 
@@ -396,12 +394,8 @@ static bool can_close(const struct atoll_process *p)
 int atoll_process_poll(struct atoll_process *p, struct pollfd *fds, size_t n_fds, int timeout_ms, struct atoll_error *e)
 {
 	NEED(e, p && (fds || n_fds == 0));
-	struct curl_waitfd extra[EXTRA_FDS_MAX];
-
 	if (n_fds > EXTRA_FDS_MAX)
 		return client_fail(e, EINVAL, 0, "more than %d fds to wait for", EXTRA_FDS_MAX);
-	for (size_t i = 0; i < n_fds; i++)
-		extra[i] = (struct curl_waitfd) { .fd = fds[i].fd, .events = CURL_WAIT_POLLIN };
 	if (can_close(p))
 		input_close_now(p);
 	bool could_send = atoll_process_can_send(p);
@@ -411,17 +405,9 @@ int atoll_process_poll(struct atoll_process *p, struct pollfd *fds, size_t n_fds
 	/* The caller chose fds by what it knew before: if input became possible meanwhile, it has to choose again. */
 	if (atoll_process_can_send(p) != could_send || can_close(p))
 		timeout_ms = 0;
-	if (curl_multi_poll(p->multi, extra, (unsigned)n_fds, timeout_ms < 0 ? WAIT_MAX_MS : timeout_ms, NULL) != CURLM_OK)
+	if (multi_wait(p->multi, fds, n_fds, timeout_ms) < 0)
 		return client_fail(e, EIO, 0, "wait for %s", p->sb->envd_url);
-	rc = drive(p, e);
-	if (rc != 0)
-		return rc;
-	/* curl does not report a hang-up, which is how a pipe tells its end. */
-	for (size_t i = 0; i < n_fds; i++)
-		fds[i].revents = 0;
-	if (n_fds > 0)
-		(void)poll(fds, n_fds, 0);
-	return 0;
+	return drive(p, e);
 }
 
 const struct atoll_exit *atoll_process_exit(const struct atoll_process *p)

@@ -166,6 +166,41 @@ static void code_has_a_time(void **state)
 	atoll_execution_free(run("1", NULL));
 }
 
+static void code_runs_beside_other_things(void **state)
+{
+	struct seen seen = { .results = 0 };
+	const struct atoll_code_events on = { .on_stdout = on_out, .user = &seen };
+	struct atoll_run *r = NULL, *second = NULL;
+	struct atoll_contexts *c = NULL;
+	int rc, turns = 0;
+
+	(void)state;
+	ok(atoll_context_create(sb, "python", NULL, &c, &e));
+	const struct atoll_code other = { .code = "import time\ntime.sleep(30)", .context_id = c->v[0].id };
+	ok(atoll_run_start(sb, &other, NULL, &second, &e));
+	ok(atoll_run_start(sb, &(struct atoll_code) { .code = "print('begun')\n20 + 22" }, &on, &r, &e));
+	assert_null(atoll_run_result(r));
+	while ((rc = atoll_run_poll(r, NULL, 0, 1000, &e)) == 0) {
+		assert_int_equal(atoll_run_poll(second, NULL, 0, 0, &e), 0);
+		assert_in_range(turns++, 0, 1000);
+	}
+	assert_int_equal(ok(rc), 1);
+	assert_string_equal(seen.out, "begun\n");
+	assert_string_equal(atoll_run_result(r)->text, "42");
+	assert_int_equal(atoll_run_poll(r, NULL, 0, 0, &e), 1);		/* and stays so */
+	atoll_run_free(r);
+	atoll_run_free(second);			/* interrupts it: the context is free again */
+	atoll_execution_free(run("1", c->v[0].id));
+	ok(atoll_context_remove(sb, c->v[0].id, &e));
+	atoll_contexts_free(c);
+	assert_int_equal(atoll_run_start(sb, &(struct atoll_code) { .code = "1", .context_id = "none" }, NULL, &r, &e), 0);
+	while ((rc = atoll_run_poll(r, NULL, 0, 1000, &e)) == 0)
+		;
+	assert_int_equal(rc, -ENOENT);
+	assert_null(atoll_run_result(r));
+	atoll_run_free(r);
+}
+
 static void contexts_are_apart(void **state)
 {
 	struct atoll_contexts *c = NULL, *all = NULL;
@@ -570,7 +605,7 @@ int main(void)
 		cmocka_unit_test(an_error_is_a_result_not_a_failure),
 		cmocka_unit_test(callbacks_get_all_as_it_comes),
 		cmocka_unit_test(a_callback_can_end_it),
-		cmocka_unit_test(code_has_a_time),
+		cmocka_unit_test(code_has_a_time), cmocka_unit_test(code_runs_beside_other_things),
 		cmocka_unit_test(contexts_are_apart),
 		cmocka_unit_test(variables_of_one_run),
 		cmocka_unit_test(a_file_goes_in_and_comes_out),
