@@ -234,12 +234,16 @@ void atoll_run_free(struct atoll_run *r)
 {
 	if (!r)
 		return;
-	if (r->c.h) {			/* it runs: the server sees us leave */
+	bool runs = r->c.h != NULL;
+
+	if (runs) {			/* the server sees us leave */
 		r->c.log.failed = ECANCELED;
 		curl_multi_remove_handle(r->multi, r->c.h);
 		handle_give(r->sb->a, take_ptr(&r->c.h));
 	}
 	curl_multi_cleanup(r->multi);
+	if (runs && r->sb->a->open && r->c.left_fd >= 0)
+		r->sb->a->give_back(r->sb->a->open_user, r->c.left_fd, false);
 	run_done(r);
 	free(r);
 }
