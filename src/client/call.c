@@ -45,6 +45,8 @@ int call_header_sandbox(struct call *c, const struct atoll_sandbox *sb, unsigned
 		rc = call_header(c, "E2B-Traffic-Access-Token: %s", sb->traffic_token);
 	if (rc == 0 && sb->token)
 		rc = call_header(c, "X-Access-Token: %s", sb->token);
+	if (rc == 0 && sb->session)
+		rc = call_header(c, "X-Atoll-Session: %s", sb->session);
 	return rc;
 }
 

@@ -46,6 +46,7 @@ struct atoll_sandbox {			/* not changed once it is made, so that threads may sha
 	char *traffic_token;		/* for ports of the sandbox that are not open to all; or NULL */
 	char *envd_url, *code_url;	/* where its two services are */
 	char *domain;			/* of its host names; or NULL */
+	char *session;			/* whose it is, for the audit trail; or NULL */
 };
 
 /* First in every public call: `e` may be NULL, and what a call cannot do without must be given. */

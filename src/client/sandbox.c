@@ -277,6 +277,7 @@ void atoll_sandbox_free(struct atoll_sandbox *sb)
 	free(sb->id);
 	free(sb->token);
 	free(sb->traffic_token);
+	free(sb->session);
 	free(sb->domain);
 	free(sb->envd_url);
 	free(sb->code_url);

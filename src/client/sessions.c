@@ -171,7 +171,7 @@ static int make_sandbox(struct atoll_sessions *m, struct atoll *a, const struct 
 {
 	char memory[32], cpus[32], disk[32];
 	const struct atoll_pair limits[] = { { "memoryMB", memory }, { "cpus", cpus }, { "diskMB", disk } };
-	const struct atoll_pair metadata[] = { { "atoll.session", s->id }, { "atoll.agent", s->agent_id }, { "atoll.user", s->user_id } };
+	const struct atoll_pair metadata[] = { { "session", s->id }, { "agent", s->agent_id }, { "user", s->user_id } };
 	const struct atoll_spec spec = {
 		.template_id = template_id, .timeout_s = (unsigned)((m->cfg.timeout_ms + 999) / 1000), .metadata = metadata,
 		.n_metadata = *s->user_id ? 3 : 2, .limits = limits, .n_limits = ARRAY_LEN(limits), .envs = with ? with->envs : NULL,
@@ -479,6 +479,17 @@ static int open_there(struct atoll_sessions *m, struct atoll *a, struct atoll_se
 	return 0;
 }
 
+/* Whatever is done in it is done in that session: the audit trail says so. */
+static int name_session(struct atoll_sandbox **sb, const char *id, struct atoll_error *e)
+{
+	(*sb)->session = strdup(id);
+	if ((*sb)->session)
+		return 0;
+	atoll_sandbox_free(*sb);
+	*sb = NULL;
+	return client_no_memory(e);
+}
+
 int atoll_session_open(struct atoll_sessions *m, struct atoll *a, const char *owner, const char *id, const char *recovered_from,
 		       struct atoll_sandbox **ret, bool *ret_recovered, struct atoll_error *e)
 {
@@ -500,7 +511,8 @@ int atoll_session_open(struct atoll_sessions *m, struct atoll *a, const char *ow
 	if (recovered_from && strcmp(recovered_from, s->pub.sandbox_id) == 0) {
 		if (ret_recovered)
 			*ret_recovered = true;
-		return recover(m, a, s, ret, e);
+		rc = recover(m, a, s, ret, e);
+		return rc < 0 ? rc : name_session(ret, id, e);
 	}
 	struct atoll_session pub = s->pub;
 	autofree char *json = s->json ? strdup(s->json) : NULL;
@@ -511,9 +523,10 @@ int atoll_session_open(struct atoll_sessions *m, struct atoll *a, const char *ow
 	rc = open_there(m, a, &pub, json, ret, e);
 	if (rc == -ENOENT && !recovered_from)
 		return atoll_session_open(m, a, owner, id, pub.sandbox_id, ret, ret_recovered, e);
-	if (rc == 0)
-		touch(m, a, &pub, extend);
-	return rc;
+	if (rc < 0)
+		return rc;
+	touch(m, a, &pub, extend);
+	return name_session(ret, id, e);
 }
 
 void atoll_session_written(struct atoll_sessions *m, const char *id)
