@@ -53,6 +53,18 @@ static struct {
 	struct work *work;
 } the;
 
+/* How many handlers run or wait for each caller that has any. */
+struct busy {
+	struct busy *next;
+	unsigned n;
+	char who[];
+};
+
+static struct {
+	pthread_mutex_t lock;
+	struct busy *all;
+} busy = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
 static _Thread_local struct own *at_work;	/* whose handler this thread runs */
 
 enum said { SAID_ALL, SAID_BEGIN, SAID_PIECE, SAID_END };
@@ -310,6 +322,51 @@ void visit_audit(const struct visit *v, json_t *event)
 		log_warn("an event for the audit log is lost", "request=%s", v->who.request);
 }
 
+/* --- fairness ------------------------------------------------------------------------------------------------- */
+
+static struct busy **busy_find(const struct caller *who)
+{
+	struct busy **at = &busy.all;
+	const char *name = who->key_id[0] ? who->key_id : who->team;
+
+	while (*at && strcmp((*at)->who, name) != 0)
+		at = &(*at)->next;
+	return at;
+}
+
+/* False: this caller has enough under way. */
+static bool busy_begin(const struct caller *who)
+{
+	const char *name = who->key_id[0] ? who->key_id : who->team;
+	bool may = true;
+
+	(void)pthread_mutex_lock(&busy.lock);
+	struct busy **at = busy_find(who);
+
+	if (!*at) {
+		*at = calloc(1, sizeof **at + strlen(name) + 1);
+		if (*at)
+			memcpy((*at)->who, name, strlen(name) + 1);
+	}
+	may = *at && (*at)->n < WORK_EACH;
+	if (may)
+		(*at)->n++;
+	(void)pthread_mutex_unlock(&busy.lock);
+	return may;
+}
+
+static void busy_end(const struct caller *who)
+{
+	(void)pthread_mutex_lock(&busy.lock);
+	struct busy **at = busy_find(who), *one = *at;
+
+	if (--one->n == 0) {
+		*at = one->next;
+		free(one);
+	}
+	(void)pthread_mutex_unlock(&busy.lock);
+}
+
 /* --- the handler's run --------------------------------------------------------------------------------------- */
 
 static void run(void *arg)
@@ -325,6 +382,8 @@ static void run(void *arg)
 	else if (o->begun && !o->stays)
 		visit_end(v);
 	boxes_unref(take_ptr(&o->boxes));
+	if (!o->on_loop)
+		busy_end(&v->who);
 	log_info("served", "request=%s method=%s path=%s status=%d ms=%.1f team=%s%s", v->who.request, v->method, o->route->pattern, o->status,
 		(double)(clock_mono_us() - o->began_us) / 1000, v->who.team, visit_gone(v) ? " gone=1" : "");
 	unref(o);
@@ -364,7 +423,11 @@ static void on_body_end(struct http_req *rq)
 	atomic_fetch_add(&o->refs, 1);
 	if (o->on_loop) {
 		run(o);
+	} else if (!busy_begin(&o->pub.who)) {
+		unref(o);
+		refuse(rq, 429, "too many calls of this key are under way", "Retry-After: 1\r\n");
 	} else if (work_run(the.work, run, o) < 0) {
+		busy_end(&o->pub.who);
 		unref(o);
 		refuse(rq, 503, "the agent layer has too much to do, try again in a moment", "Retry-After: 1\r\n");
 	}

@@ -12,6 +12,7 @@ struct work;
 
 #define WORK_THREADS 96
 #define WORK_WAITING 1024
+#define WORK_EACH 64			/* threads that one caller may have: the others are for others */
 
 typedef void work_fn(void *arg);
 

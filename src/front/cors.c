@@ -15,7 +15,8 @@ void cors_preflight_api(struct http_req *rq)
 		     "Access-Control-Allow-Methods: GET, POST, PUT, PATCH, DELETE, HEAD, OPTIONS\r\n"
 		     "Access-Control-Allow-Headers: Origin, Content-Length, Content-Type, User-Agent, Authorization, X-API-Key,"
 		     " X-Team-ID, X-Admin-Token, X-Request-Id, browser, lang, lang_version, machine, os, package_version,"
-		     " processor, publisher, release, sdk_runtime, system\r\n" MAX_AGE,
+		     " processor, publisher, release, sdk_runtime, system, Accept, Mcp-Session-Id, MCP-Protocol-Version, Mcp-Method, Mcp-Name,"
+		     " Last-Event-ID\r\n" MAX_AGE,
 		     STR_NULL);
 }
 

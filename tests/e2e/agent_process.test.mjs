@@ -65,6 +65,21 @@ test('it can execute nothing: the filter is on for each of its threads, and noth
 	assert.deepEqual(childrenOf(pid), [])
 })
 
+test('one key cannot take all of it', async () => {
+	const post = (name, args, key) => call('POST', `/agent/tools/${name}`, { key, body: JSON.stringify(args), headers: { 'Content-Type': 'application/json' } })
+	const team = (await call('POST', '/admin/teams', { body: '{"name":"others"}' })).json
+	const other = (await call('POST', `/admin/teams/${team.teamID ?? team.id}/api-keys`, { body: '{"name":"k"}' })).json.key
+	const { sandboxId } = (await post('create_sandbox', { template: 'base' })).json.structuredContent
+	const many = Promise.all(Array.from({ length: 80 }, () => post('run_command', { command: 'sleep 4', sandbox_id: sandboxId })))
+	const refused = await until(async () => (await post('list_sandboxes', {})).status === 429)
+	assert.ok(refused, 'more than 64 at a time are refused')
+	assert.equal((await post('list_sandboxes', {}, other)).status, 200)
+	const statuses = (await many).map((re) => re.status)
+	assert.ok(statuses.filter((n) => n === 200).length >= 60, statuses.join())
+	assert.ok(statuses.every((n) => n === 200 || n === 429), statuses.join())
+	assert.equal((await post('kill_sandbox', { sandbox_id: sandboxId })).status, 200)
+})
+
 test('without it the rest of the API works, and its paths say so; a new one comes by itself', async () => {
 	process.kill(agentPid(), 'SIGSTOP')	/* it cannot come back before it is killed */
 	const waiting = call('GET', '/agent/health')
