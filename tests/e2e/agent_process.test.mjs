@@ -80,6 +80,29 @@ test('one key cannot take all of it', async () => {
 	assert.equal((await post('kill_sandbox', { sandbox_id: sandboxId })).status, 200)
 })
 
+test('an admin key acts for the team that it names, and for no other', async () => {
+	const post = (name, args, headers) => call('POST', `/agent/tools/${name}`, { body: JSON.stringify(args), headers })
+	const team = (await call('POST', '/admin/teams', { body: '{"name":"named"}' })).json, head = { 'X-Team-ID': team.teamID ?? team.id }
+	const { sandboxId } = (await post('create_sandbox', { template: 'base' }, head)).json.structuredContent
+	const ids = async (headers) => (await post('list_sandboxes', {}, headers)).json.structuredContent.sandboxes.map((s) => s.sandboxId)
+	assert.deepEqual(await ids(head), [sandboxId])
+	assert.ok(!(await ids({})).includes(sandboxId))
+	assert.match((await post('run_command', { command: 'true', sandbox_id: sandboxId }, {})).json.content[0].text, /^NOT_FOUND/)
+	assert.equal((await post('kill_sandbox', { sandbox_id: sandboxId }, head)).json.isError, false)
+})
+
+test('a server that is open needs no key, and pages of elsewhere get nothing', async () => {
+	const open = await newServer(server.buildDir, { open: true, warm_pool_size: 0 }).start()
+	try {
+		const post = (headers) => request('POST', '/agent/tools/list_sandboxes', { base: open.url, body: '{}', headers })
+		assert.deepEqual((await post({})).json.structuredContent.sandboxes, [])
+		assert.equal((await post({ Origin: 'http://evil.example' })).status, 401)
+		assert.equal((await post({ Host: 'evil.example' })).status, 401)
+	} finally {
+		await open.stop()
+	}
+})
+
 test('without it the rest of the API works, and its paths say so; a new one comes by itself', async () => {
 	process.kill(agentPid(), 'SIGSTOP')	/* it cannot come back before it is killed */
 	const waiting = call('GET', '/agent/health')
