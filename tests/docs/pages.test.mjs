@@ -11,7 +11,7 @@ import { all, needsNone, playAll } from './play.mjs'
 import { leaveRunDir, pageServer, somebodysServer } from './stage.mjs'
 
 const NOT_RUN_MAX = 12			// of all pages; each with a reason that is worth reading
-const busy = somebodysServer()
+const busy = await somebodysServer()
 let own
 
 before(async () => {

@@ -6,6 +6,6 @@ import { server } from '../lib/client.mjs'
 import { all, needsNone, playAll } from './play.mjs'
 import { somebodysServer } from './stage.mjs'
 
-playAll(all.filter(needsNone), () => ({ buildDir: server.buildDir }), somebodysServer())
+playAll(all.filter(needsNone), () => ({ buildDir: server.buildDir }), await somebodysServer())
 
 test('pages tell how a server is started', () => assert.ok(all.some(needsNone)))

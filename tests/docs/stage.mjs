@@ -10,6 +10,7 @@ import { newServer } from '../lib/server.mjs'
 import { TOP } from './blocks.mjs'
 
 const LIMIT_MS = 150_000
+const WAIT_MS = 120_000
 const RUN_DIR = '/run/atoll/main'	// of a server in /var/lib/atoll
 
 const SUDO = `#!/bin/sh
@@ -58,13 +59,30 @@ export function leaveRunDir() {
 		fs.rmdirSync(RUN_DIR)
 }
 
-// Why nothing can be tried here: a server of somebody's own in /var/lib/atoll, which is not to be disturbed. Else false.
-export function somebodysServer() {
+function isTaken() {
 	const dir = '/run/atoll/registry'
 	const slots = fs.existsSync(dir) ? fs.readdirSync(dir) : []
-	const mine = slots.filter((slot) => fs.readFileSync(path.join(dir, slot), 'utf8').trim() === '/var/lib/atoll')
-	return mine.some((slot) => spawnSync('flock', ['-n', path.join(dir, slot), 'true']).status !== 0) &&
-		'there is a server in /var/lib/atoll here, where these commands would look for one'
+	return slots.some((slot) => fs.readFileSync(path.join(dir, slot), 'utf8').trim() === '/var/lib/atoll' &&
+		spawnSync('flock', ['-n', path.join(dir, slot), 'true']).status !== 0)
+}
+
+// One run at a time has /var/lib/atoll: the lock goes with this process, however it ends.
+function takeTurn() {
+	const child = spawn('flock', ['-w', String(WAIT_MS / 1000), '/run/lock/atoll-docs-test', 'sh', '-c', 'echo mine; cat >/dev/null'], { stdio: ['pipe', 'pipe', 'inherit'] })
+	return new Promise((done) => {
+		child.stdout.once('data', () => {
+			child.unref()
+			child.stdin.unref()
+			child.stdout.destroy()
+			done(true)
+		})
+		child.once('exit', () => done(false))
+	})
+}
+
+// Why nothing can be tried here: a server of somebody's own in /var/lib/atoll, which is not to be disturbed. Else false.
+export async function somebodysServer() {
+	return (!await takeTurn() || isTaken()) && 'there is a server in /var/lib/atoll here, where these commands would look for one'
 }
 
 export class Stage {
