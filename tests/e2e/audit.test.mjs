@@ -9,7 +9,7 @@ import { api, createRaw, killRaw, request, routeHeaders, sdk } from '../lib/clie
 import { atoll } from '../lib/cli.mjs'
 import { newServer } from '../lib/server.mjs'
 import { runCode } from '../lib/interp.mjs'
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { childrenOf, nameOf, sleep, until } from '../lib/host.mjs'
 
 const { buildDir } = JSON.parse(process.env.ATOLL_TEST_SERVER)
@@ -276,6 +276,34 @@ test('a truncated, edited, reordered, re-chained or torn log is found out, and t
 	const head = JSON.parse(linesOf(own).at(-1))
 	assert.equal(verify('--state', dir).code, 0)		// with neither nobody can tell,
 	assert.match(verify('--state', dir, '--expect', `${head.seq}:${head.hash}`).err, /was re-chained/)	// ... but who noted the head
+})
+
+test('with audit_code = full texts can be had and purged, quotas that are used up are recorded, and tail follows', async () => {
+	const full = await newServer(buildDir, { audit_code: 'full', team_max_sandboxes: 1 }).start()
+	try {
+		const to = { base: full.url, key: full.key }, conn = ['--api-url', full.url, '--api-key', full.key]
+		const sbx = await createRaw({ timeout: 60, templateID: 'code-interpreter-v1' }, to)
+		const follow = spawn(full.atoll(), ['audit', 'tail', '--follow', '--json', ...conn], { stdio: ['ignore', 'pipe', 'inherit'] })
+		let followed = ''
+		follow.stdout.on('data', (d) => { followed += d })
+		assert.equal((await api('POST', '/sandboxes', { templateID: 'base', timeout: 30 }, to)).status, 429)
+		await runCode(sbx, 'kept = "in the table"', {}, full.url)
+		const refused = records(full).find((r) => r.kind === 'quota.refused')
+		assert.deepEqual([refused.fields.act, refused.fields.status], ['sandbox.create', 429])
+		const withText = (await api('GET', `/audit?kind=code.run&text=true`, undefined, to)).json
+		assert.equal(withText.text, 'kept = "in the table"')
+		assert.equal(withText.fields.sha256, sha(withText.text))
+		assert.ok(!linesOf(full).join('').includes('in the table'))
+		assert.match(atoll(['audit', 'export', '--kind', 'code.run', '--text', ...conn]).out, /"text":"kept = /)
+		assert.ok(await until(() => followed.includes('"kind":"code.done"'), 10000, 50), 'tail does not follow')
+		follow.kill('SIGINT')
+		assert.equal((await api('POST', '/purge', {}, to)).status, 200)
+		for (const f of ['audit.db', 'audit.db-wal'])
+			assert.ok(!fs.readFileSync(path.join(full.stateDir, 'front', f), 'latin1').includes('in the table'))
+		assert.equal(verify('--state', full.stateDir).code, 0)
+	} finally {
+		await full.stop()
+	}
 })
 
 test('files of the trail come and go, and what is left can be verified', async () => {
