@@ -7,7 +7,7 @@ import path from 'node:path'
 import { server } from '../lib/client.mjs'
 import { installPackages } from '../lib/npm.mjs'
 import { installPython } from '../lib/pip.mjs'
-import { counts, HERE, LIMIT_MS, run } from './programs/run.mjs'
+import { counts, HERE, LIMIT_MS, records, run } from './programs/run.mjs'
 
 const INTERPRETER = { '@e2b/code-interpreter': '^2.8.0' }
 
@@ -19,11 +19,17 @@ function program(name, prepare, check) {
 			t.skip(why)
 			return
 		}
-		const before = await counts()
+		const before = await counts(), recorded = await records()
 		const got = await run(...command)
 		assert.equal(got.code, 0, got.text)
 		assert.match(got.text, /^done$/m)
 		const after = await counts()
+		// Audit and usage show each of its calls, too.
+		const shown = await records(), fresh = shown.begun.filter((request) => !recorded.begun.includes(request))
+		assert.ok(fresh.length >= after.code - before.code,	// one that was broken off counts here only
+			`${fresh.length} of ${after.code - before.code} in the audit trail`)
+		assert.deepEqual(fresh.filter((request) => !shown.ended.includes(request)), [], 'each has its end')
+		assert.ok(shown.sandboxes >= recorded.sandboxes + after.started - before.started, 'usage has its sandboxes')
 		await check({ dir, text: got.text, started: after.started - before.started, code: after.code - before.code, other: after.other - before.other })
 	})
 }

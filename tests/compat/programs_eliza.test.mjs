@@ -7,7 +7,7 @@ import { spawnSync } from 'node:child_process'
 import { api, server } from '../lib/client.mjs'
 import { installPackages } from '../lib/npm.mjs'
 import { DOMAIN, newTlsServer, tlsEnv } from '../lib/tls.mjs'
-import { counts, HERE, LIMIT_MS, run } from './programs/run.mjs'
+import { counts, HERE, LIMIT_MS, records, run } from './programs/run.mjs'
 
 // The plugin must have spoken to the server: without a key it would play everything to itself and pass its tests all the same.
 test('ElizaOS with its plugin', { timeout: LIMIT_MS + 300000 }, async (t) => {
@@ -24,7 +24,7 @@ test('ElizaOS with its plugin', { timeout: LIMIT_MS + 300000 }, async (t) => {
 	let found, stopping
 	const look = async () => {
 		const ids = steps(found.text).flatMap((one) => one.sandboxes ?? one.killed ?? [])
-		found = { ...found, counts: await counts(own), logs: Object.fromEntries(await Promise.all(ids.map(async (id) => [id, await logOf(id)]))) }
+		found = { ...found, counts: await counts(own), records: await records(own), logs: Object.fromEntries(await Promise.all(ids.map(async (id) => [id, await logOf(id)]))) }
 		await own.stop()
 	}
 	const got = await run(process.execPath, ['--no-warnings', path.join(HERE, 'eliza.mjs'), dir], {
@@ -45,6 +45,10 @@ test('ElizaOS with its plugin', { timeout: LIMIT_MS + 300000 }, async (t) => {
 	assert.equal(all.at(-1).step, 'unhealthy')
 	assert.doesNotMatch(got.text, /MOCK EXECUTION|initialized in mock mode|mock-sandbox/)
 	assert.ok(found.counts.started >= 3 && found.counts.code >= 7, JSON.stringify(found.counts))
+	// Audit and usage show each of these calls, too.
+	assert.equal(found.records.begun.length, found.counts.code, JSON.stringify(found.records))
+	assert.deepEqual(found.records.begun.filter((request) => !found.records.ended.includes(request)), [])
+	assert.ok(found.records.sandboxes >= 3, JSON.stringify(found.records))
 	const { killed } = all.find((one) => one.step === 'calls')
 	assert.match(found.logs[killed], /sandbox killed/)
 	assert.ok(Object.values(found.logs).some((log) => log.includes('/execute')), JSON.stringify(found.logs))
