@@ -11,6 +11,7 @@ import { pages, read, TOP } from './blocks.mjs'
 
 const ATOLL = path.join(server.buildDir, 'src/cli/atoll')
 const ATOLLD = path.join(server.buildDir, 'src/warden/atolld')
+const FOR_TESTS = ['restart-max-ms']	// of atolld
 const EVERYWHERE = ['api-url', 'sandbox-url', 'api-key', 'state', 'mock', 'help']	// "Which server" of the manual
 
 function help(...verb) {
@@ -106,6 +107,22 @@ test('settings that pages speak of are known to atolld', () => {
 	fs.writeFileSync(path.join(dir, 'a.conf'), 'no_such_setting = 1\n')
 	assert.notEqual(spawnSync(ATOLLD, ['--config', path.join(dir, 'a.conf'), '--version']).status, 0, 'a setting that is not known is refused')
 	fs.rmSync(dir, { recursive: true })
+})
+
+// --- programs of libexec -----------------------------------------------------------------------------------------
+
+const toldOptions = (page) => [...new Set([...read(page).matchAll(/\bFl -([a-z][a-z-]*)/g)].map((m) => m[1]))].sort()
+
+test('atolld(8) speaks of options that there are, and of those that are in no file', () => {
+	const known = settings().map((s) => s.name.replace(/_/g, '-'))
+	assert.deepEqual(toldOptions('docs/man/atolld.8').filter((o) => !known.includes(o) && o !== 'version'), [])
+	const told = [...toldOptions('docs/man/atolld.8'), ...FOR_TESTS]
+	assert.deepEqual(settings().filter((s) => s.cliOnly).map((s) => s.name.replace(/_/g, '-')).filter((o) => !told.includes(o)), [])
+})
+
+test('atoll-pull(8) has every option, and no other', () => {
+	const longs = /static const struct option longs\[\] = \{\n([^]*?)^\};/m.exec(fs.readFileSync(path.join(TOP, 'src/pull/main.c'), 'utf8'))[1]
+	assert.deepEqual(toldOptions('docs/man/atoll-pull.8'), [...longs.matchAll(/\{ "([a-z-]+)"/g)].map((m) => m[1]).sort())
 })
 
 // --- routes ------------------------------------------------------------------------------------------------------
