@@ -135,22 +135,31 @@ bool client_is_loopback(const char *url)
 	return str_starts(host, "127.") || str_is(host, "0.0.0.0") || str_is(host, "localhost");
 }
 
+/* Of the call that this thread makes through client_via(): the connection that it got, and that it has left. */
+static _Thread_local struct {
+	int opened, left;
+} via = { -1, -1 };
+
 static curl_socket_t on_open(void *user, curlsocktype purpose, struct curl_sockaddr *address)
 {
 	struct atoll *a = user;
 	int fd = a->open(a->open_user);
 
 	(void)purpose, (void)address;
+	via.opened = fd;
 	return fd < 0 ? CURL_SOCKET_BAD : fd;
 }
 
 /* libcurl keeps no connection whose peer has no address, as those that come from client_via(). So it is told to close each, and whoever gave it
- * gets it back. */
+ * gets it back. It may close one later than at the end of its call: that one is not known to be clean. */
 static int on_close(void *user, curl_socket_t fd)
 {
-	struct call *c = user;
+	struct atoll *a = user;
 
-	c->left_fd = fd;
+	if (fd == via.opened)
+		via.left = fd;
+	else
+		a->give_back(a->open_user, fd, false);
 	return 0;
 }
 
@@ -250,10 +259,10 @@ int call_begin(struct atoll *a, struct call *c, struct atoll_error *e)
 	curl_easy_setopt(h, CURLOPT_HEADERDATA, c);
 	set_method(h, c);
 	if (a->open) {
-		c->left_fd = -1;
+		via.opened = via.left = -1;
 		curl_easy_setopt(h, CURLOPT_FORBID_REUSE, 1L);
 		curl_easy_setopt(h, CURLOPT_CLOSESOCKETFUNCTION, on_close);
-		curl_easy_setopt(h, CURLOPT_CLOSESOCKETDATA, c);
+		curl_easy_setopt(h, CURLOPT_CLOSESOCKETDATA, a);
 	}
 	c->log.a = a;
 	c->log.begin_us = clock_mono_us();
@@ -261,13 +270,19 @@ int call_begin(struct atoll *a, struct call *c, struct atoll_error *e)
 	return 0;
 }
 
+void call_let_go(struct atoll *a, bool clean)
+{
+	if (a->open && via.left >= 0)
+		a->give_back(a->open_user, via.left, clean);
+	via.opened = via.left = -1;
+}
+
 int call_end(struct call *c, CURLcode rc, struct atoll_error *e)
 {
 	struct atoll *a = c->log.a;
 	long status = 0;
 
-	if (a->open && c->left_fd >= 0)
-		a->give_back(a->open_user, c->left_fd, rc == CURLE_OK && !c->peer_closes);
+	call_let_go(a, rc == CURLE_OK && !c->peer_closes);
 	curl_easy_getinfo(c->h, CURLINFO_RESPONSE_CODE, &status);
 	curl_easy_setopt(c->h, CURLOPT_HTTPHEADER, NULL);
 	handle_give(a, take_ptr(&c->h));

@@ -120,8 +120,7 @@ struct call {
 		uint64_t count;
 		int failed;		/* errno, 0: all is well */
 	} log;
-	int left_fd;			/* with client_via(): the connection that it was made on */
-	bool peer_closes;		/* ... which ends with it */
+	bool peer_closes;		/* the connection ends with the answer */
 };
 
 void call_log(const struct call *c);
@@ -137,6 +136,7 @@ int call_run(struct atoll *a, struct call *c, struct atoll_error *e);		/* 0 on 2
 /* The same in two steps, for who drives c->h himself. body and headers must live until the second. */
 int call_begin(struct atoll *a, struct call *c, struct atoll_error *e);
 int call_end(struct call *c, CURLcode rc, struct atoll_error *e);
+void call_let_go(struct atoll *a, bool clean);	/* with client_via(): of the connection of a call that this thread has just ended */
 
 #define EXTRA_FDS_MAX 16
 

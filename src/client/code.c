@@ -242,8 +242,8 @@ void atoll_run_free(struct atoll_run *r)
 		handle_give(r->sb->a, take_ptr(&r->c.h));
 	}
 	curl_multi_cleanup(r->multi);
-	if (runs && r->sb->a->open && r->c.left_fd >= 0)
-		r->sb->a->give_back(r->sb->a->open_user, r->c.left_fd, false);
+	if (runs)
+		call_let_go(r->sb->a, false);
 	run_done(r);
 	free(r);
 }
