@@ -22,6 +22,7 @@ static const struct route routes[] = {
 	{ "POST", "/agent/sessions", SMALL, agent_sessions_create },
 	{ "GET", "/agent/sessions/{id}", 0, agent_session_get },
 	{ "DELETE", "/agent/sessions/{id}", 0, agent_session_delete },
+	{ "GET", "/agent/sessions/{id}/usage", 0, agent_session_usage },
 	{ "POST", "/agent/sessions/{id}/execute", CODE, agent_session_execute },
 };
 

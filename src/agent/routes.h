@@ -41,6 +41,7 @@ void agent_sessions_create(struct visit *v);
 void agent_session_get(struct visit *v);
 void agent_session_delete(struct visit *v);
 void agent_session_execute(struct visit *v);
+void agent_session_usage(struct visit *v);
 
 void agent_messages(struct visit *v);		/* agent/messages_api.c */
 void agent_state(struct visit *v);		/* agent/state_api.c */

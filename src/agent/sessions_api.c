@@ -14,6 +14,7 @@
 
 #define LIST_MAX 1000
 #define ENVS_MAX 256
+#define ALERT_PERCENT 80		/* of a limit */
 
 json_t *agent_session_json(const struct atoll_session *s)
 {
@@ -143,4 +144,44 @@ void agent_session_execute(struct visit *v)
 	int status = run_in_session(v, &place, language, code, (unsigned)timeout, &out);
 
 	visit_json(v, status, out.json);
+}
+
+/* --- what it uses --- */
+
+static void add_alert(json_t *alerts, const char *what, uint64_t used, uint64_t total)
+{
+	if (total > 0 && used * 100 >= total * ALERT_PERCENT)
+		(void)json_array_append_new(alerts, json_pack("{s:s,s:I,s:I}", "resource", what, "percent", (json_int_t)(used * 100 / total), "threshold", (json_int_t)ALERT_PERCENT));
+}
+
+static json_t *usage_json(const struct atoll_session *s, const struct atoll_point *p)
+{
+	json_t *alerts = json_array();
+
+	if (p) {
+		add_alert(alerts, "memory", p->mem_used, p->mem_total);
+		add_alert(alerts, "diskSpace", p->disk_used, p->disk_total);
+		add_alert(alerts, "cpu", (uint64_t)(p->cpu_pct * 10), s->limits.cpu_permille);
+	}
+	return json_pack("{s:s,s:s,s:s*,s:f,s:I,s:I,s:I,s:I,s:I,s:o}", "sessionId", s->id, "sandboxId", s->sandbox_id, "at", p ? p->at : NULL, "cpuPercent", p ? p->cpu_pct : 0,
+		"memoryUsed", (json_int_t)(p ? p->mem_used : 0), "memoryTotal", (json_int_t)(p ? p->mem_total : 0), "diskUsed", (json_int_t)(p ? p->disk_used : 0), "diskTotal",
+		(json_int_t)(p ? p->disk_total : 0), "processes", (json_int_t)(p ? p->pids : 0), "alerts", alerts);
+}
+
+void agent_session_usage(struct visit *v)
+{
+	char owner[DESK_OWNER_SIZE];
+	struct atoll_session s;
+	struct atoll_points *points = NULL;
+	struct atoll_error ae = { 0 };
+	struct atoll *a = visit_client(v, &ae);
+
+	desk_owner(&v->who, owner);
+	if (!a || atoll_session_get(desk()->sessions, owner, v->param, &s, &ae) < 0 ||
+	    atoll_metrics_latest(a, (const char *const []) { s.sandbox_id }, 1, &points, &ae) < 0) {
+		visit_fail(v, &ae);
+		return;
+	}
+	visit_json(v, 200, usage_json(&s, points->n ? &points->v[0] : NULL));
+	atoll_points_free(points);
 }

@@ -185,6 +185,18 @@ test('secrets of the environment reach the code, and not what is shown of it', a
 	})
 })
 
+test('what a session uses, with an alert at 80 % of a limit', async () => {
+	await withSession({ agentId: 'usage' }, async (s) => {
+		const usage = async () => (await call('GET', `/agent/sessions/${s.sessionId}/usage`)).json
+		await execute(s.sessionId, 'a = bytearray(430 << 20)\nfor i in range(0, len(a), 4096): a[i] = 1')
+		assert.ok(await until(async () => (await usage()).alerts.some((one) => one.resource === 'memory' && one.percent >= 80), 30000, 500), JSON.stringify(await usage()))
+		const now = await usage()
+		assert.equal(now.sandboxId, s.sandboxId)
+		assert.ok(now.memoryUsed > 430 << 20 && now.memoryUsed <= now.memoryTotal, JSON.stringify(now))
+		assert.equal((await call('GET', '/agent/sessions/ses_none/usage')).status, 404)
+	})
+})
+
 test('bad input: the field is named, nothing is made', async () => {
 	const before = (await call('GET', '/agent/sessions')).json.length
 	for (const [body, text] of [
