@@ -175,21 +175,41 @@ static int copy_file(const struct backup *b, const char *from, const char *name,
 	return 0;
 }
 
-static int copy_tls(const struct backup *b, struct err *e)
+/* The files of a directory of the state; their names get the directory's before them. */
+static int copy_dir(const struct backup *b, const char *dir, struct err *e)
 {
-	autofree char *path = str_fmt("%s/tls", b->state);
+	autofree char *path = str_fmt("%s/%s", b->state, dir);
 	DIR *d = path ? opendir(path) : NULL;
 
 	if (!d)
 		return 0;
 	for (struct dirent *de; e->no == 0 && (de = readdir(d));) {
-		autofree char *from = str_fmt("tls/%s", de->d_name), *to = str_fmt("tls-%s", de->d_name);
+		autofree char *from = str_fmt("%s/%s", dir, de->d_name), *to = str_fmt("%s-%s", dir, de->d_name);
 
 		if (de->d_name[0] != '.' && de->d_type == DT_REG && (!from || !to || copy_file(b, from, to, true, e) < 0) && !e->no)
 			(void)err_set(e, ENOMEM, "out of memory");
 	}
 	(void)closedir(d);
 	return -e->no;
+}
+
+/* A database of the front beside its first; it need not be there. */
+static int copy_db(const struct backup *b, const char *name, struct err *e)
+{
+	autofree char *from = str_fmt("%s/front/%s", b->state, name), *to = str_fmt("%s/%s", b->dir, name);
+
+	if (!from || !to)
+		return err_set(e, ENOMEM, "out of memory");
+	return access(from, F_OK) < 0 && errno == ENOENT ? 0 : store_copy(from, to, e);
+}
+
+/* What was done, and by whom. The table comes last: what it has and the files have not, the server puts back into them when it
+ * starts. */
+static int copy_trail(const struct backup *b, struct err *e)
+{
+	if (copy_file(b, "front/audit.key", "audit.key", false, e) < 0 || copy_dir(b, "audit", e) < 0 || copy_db(b, "audit.db", e) < 0)
+		return -e->no;
+	return copy_db(b, "notebooks.db", e) < 0 ? -e->no : copy_file(b, "agent/sessions.log", "sessions.log", false, e);
 }
 
 static int write_manifest(const struct backup *b, struct err *e)
@@ -211,7 +231,7 @@ static int write_manifest(const struct backup *b, struct err *e)
 static int write_all(struct backup *b, struct err *e)
 {
 	if (copy_both(b, e) < 0 || write_streams(b, e) < 0 || copy_file(b, "key", "key", true, e) < 0 ||
-	    copy_file(b, "front/secrets.key", "secrets.key", false, e) < 0 || copy_tls(b, e) < 0 || write_manifest(b, e) < 0 ||
+	    copy_file(b, "front/secrets.key", "secrets.key", false, e) < 0 || copy_dir(b, "tls", e) < 0 || copy_trail(b, e) < 0 || write_manifest(b, e) < 0 ||
 	    sums_write(b->dir_fd, e) < 0)
 		return -e->no;
 	return syncfs(b->dir_fd) < 0 ? err_sys(e, "write it to the disk") : 0;
@@ -287,7 +307,7 @@ static int backup(const char *state, const char *run_dir, const char *to)
 	if (e.no && b.dir_fd >= 0)
 		remove_half(&b);
 	if (!e.no)
-		(void)printf("%s: database, keys, %zu volumes, %zu disks and memories\n", at, volumes, n - volumes);
+		(void)printf("%s: databases, keys, audit trail, %zu volumes, %zu disks and memories\n", at, volumes, n - volumes);
 	fd_close(b.dir_fd);
 	fd_close(b.pool_fd);
 	free(b.parts);
@@ -313,8 +333,8 @@ const struct verb verb_backup = {
 	.synopsis = "DIR [--state DIR] [--run DIR]",
 	.help = "      --state DIR  of the server (default: " STATE_DIR_DEFAULT ")\n"
 		"      --run DIR    likewise (default: as 'atoll serve' chooses it)\n\n"
-		"DIR must not be there yet. It gets the database, keys and certificates, volumes, paused sandboxes, snapshots and built\n"
-		"templates, and SHA256SUMS. It holds secrets: keep it as safe as the server. The server goes on meanwhile. Sandboxes\n"
+		"DIR must not be there yet. It gets the databases, keys and certificates, the audit trail and notebooks, volumes, paused\n"
+		"sandboxes, snapshots and built templates, and SHA256SUMS. It holds secrets: keep it as safe as the server. The server goes on meanwhile. Sandboxes\n"
 		"that run are not in it: pause or snapshot what must not be lost. The templates that come with atoll are not in it, they\n"
 		"are built again where they are missing.\n",
 	.run = run,

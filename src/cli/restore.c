@@ -89,27 +89,48 @@ static int put_file(const struct restore *r, const char *name, const char *to, b
 	return fronts && fchown(out, r->uid, r->gid) < 0 ? err_sys(e, "give '%s' away", to) : 0;
 }
 
-static int put_files(const struct restore *r, struct err *e)
+/* Those whose names begin with a directory's. */
+static int put_dir(const struct restore *r, DIR *d, const char *dir, struct err *e)
 {
-	DIR *d = fdopendir(dup(r->from_fd));
+	size_t n = strlen(dir);
 
-	if (!d || mkdirat(r->dir_fd, "front", 0700) < 0 || fchownat(r->dir_fd, "front", r->uid, r->gid, 0) < 0) {
-		if (d)
-			(void)closedir(d);
-		return err_sys(e, "make '%s/front'", r->dir);
-	}
-	if (put_file(r, "atoll.db", "front/atoll.db", true, e) == 0 && put_file(r, "secrets.key", "front/secrets.key", true, e) == 0)
-		(void)put_file(r, "key", "key", false, e);
+	rewinddir(d);
 	for (struct dirent *de; e->no == 0 && (de = readdir(d));) {
-		autofree char *to = str_fmt("tls/%s", de->d_name + strlen("tls-"));
-
-		if (strncmp(de->d_name, "tls-", 4) != 0)
+		if (strncmp(de->d_name, dir, n) != 0 || de->d_name[n] != '-')
 			continue;
-		if (mkdirat(r->dir_fd, "tls", 0700) < 0 && errno != EEXIST)
-			(void)err_sys(e, "make '%s/tls'", r->dir);
+		autofree char *to = str_fmt("%s/%s", dir, de->d_name + n + 1);
+
+		if (mkdirat(r->dir_fd, dir, 0700) < 0 && errno != EEXIST)
+			(void)err_sys(e, "make '%s/%s'", r->dir, dir);
 		else if (to)
 			(void)put_file(r, de->d_name, to, false, e);
 	}
+	return -e->no;
+}
+
+static int put_files(const struct restore *r, struct err *e)
+{
+	static const struct {
+		const char *name, *to;
+		bool fronts;
+	} files[] = {
+		{ "atoll.db", "front/atoll.db", true }, { "secrets.key", "front/secrets.key", true }, { "audit.key", "front/audit.key", true },
+		{ "audit.db", "front/audit.db", true }, { "notebooks.db", "front/notebooks.db", true },
+		{ "sessions.log", "agent/sessions.log", true }, { "key", "key", false },
+	};
+	static const char *const dirs[] = { "front", "agent" };
+	DIR *d = fdopendir(dup(r->from_fd));
+
+	if (!d)
+		return err_sys(e, "read '%s'", r->from);
+	for (size_t i = 0; e->no == 0 && i < ARRAY_LEN(dirs); i++) {
+		if (mkdirat(r->dir_fd, dirs[i], 0700) < 0 || fchownat(r->dir_fd, dirs[i], r->uid, r->gid, 0) < 0)
+			(void)err_sys(e, "make '%s/%s'", r->dir, dirs[i]);
+	}
+	for (size_t i = 0; e->no == 0 && i < ARRAY_LEN(files); i++)
+		(void)put_file(r, files[i].name, files[i].to, files[i].fronts, e);
+	if (e->no == 0 && put_dir(r, d, "tls", e) == 0)
+		(void)put_dir(r, d, "audit", e);
 	(void)closedir(d);
 	return -e->no;
 }

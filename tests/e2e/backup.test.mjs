@@ -80,8 +80,15 @@ test('keys, secrets, volumes, snapshots and paused sandboxes come back from a ba
 		const pool = spawnSync('nsenter', ['-t', String(own.pid), '-m', 'ls', `${own.runDir}/private/pool`], { encoding: 'utf8' }).stdout
 		assert.ok(!pool.includes('+b'), pool)
 
+		const before = (await call(own, 'GET', '/admin/audit?limit=200')).text
 		next = await restored(own, to)
 		assert.equal(next.key, own.key)
+		// What was done up to the backup is told by the new server, in one chain with what is done there.
+		const trail = (await call(next, 'GET', '/admin/audit?limit=1000')).text
+		const records = (lines) => lines.trim().split('\n').map((l) => JSON.parse(l).hash)
+		assert.ok(records(before).filter((h) => records(trail).includes(h)).length > 5, trail.slice(0, 500))
+		const verified = atoll(next, 'audit', 'verify', '--state', next.stateDir)
+		assert.equal(verified.status, 0, verified.stdout + verified.stderr)
 		assert.equal((await call(next, 'GET', '/sandboxes', undefined, key)).status, 200)
 		assert.deepEqual((await call(next, 'GET', '/secrets')).json.map((s) => s.name), ['token'])
 		assert.equal((await call(next, 'GET', `/sandboxes/${running.sandboxID}`)).status, 404)
