@@ -8,6 +8,7 @@
 #include <atoll.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static int on_stdout(void *user, const char *text, size_t n)
 {
@@ -22,7 +23,7 @@ static int on_result(void *user, const struct atoll_result *r)
 	if (r->text)
 		(void)printf("result: %s\n", r->text);
 	if (r->png)
-		(void)printf("a picture, %s...\n", "base64");
+		(void)printf("a picture, %zu characters of base64\n", strlen(r->png));
 	return 0;
 }
 
