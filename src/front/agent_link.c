@@ -54,17 +54,16 @@ void agent_link_free(struct agent_link *l)
 	free(l);
 }
 
-/* One line of the audit log. It comes from a process that reads bytes of strangers, so it is checked there. */
-static int take_event(struct agent_link *l, struct str text)
+/* One line of the audit log. It comes from a process that reads bytes of strangers, so it is checked there. One that makes no sense
+ * is left out: to hang up would take the agent layer from everybody. */
+static void take_event(struct agent_link *l, struct str text)
 {
 	struct err e = ERR_INIT;
 
-	if (trail_event(l->front, text, &e) < 0) {
+	if (trail_event(l->front, text, &e) < 0)
 		log_warn("an event of atoll-agent was not recorded", "err=%s", e.text);
-		return text.n > TRAIL_FIELDS_MAX ? 0 : -EBADMSG;
-	}
-	log_info("agent event", "%.*s", STR_ARG(text));
-	return 0;
+	else
+		log_info("agent event", "%.*s", STR_ARG(text));
 }
 
 static int take(struct agent_link *l, const char *msg, size_t n, int *fd)
@@ -76,8 +75,10 @@ static int take(struct agent_link *l, const char *msg, size_t n, int *fd)
 	memcpy(&h, msg, sizeof h);
 	if (h.version != FA_VERSION || h.n != n - sizeof h || (h.type == FA_CONN) != (*fd >= 0))
 		return -EBADMSG;
-	if (h.type == FA_EVENT)
-		return take_event(l, (struct str) { msg + sizeof h, h.n });
+	if (h.type == FA_EVENT) {
+		take_event(l, (struct str) { msg + sizeof h, h.n });
+		return 0;
+	}
 	if (h.type != FA_CONN || h.n)
 		return -EBADMSG;
 	int r = fd_nonblock(*fd, true);
