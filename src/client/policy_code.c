@@ -44,6 +44,7 @@ static void take_literal(struct str *s, struct buf *out)
 static void scan_call(struct finding *f, struct str s)
 {
 	autobuf struct buf line = BUF_INIT(SHELL_TEXT_MAX), words = BUF_INIT(SHELL_TEXT_MAX);
+	const char *begin = s.p;
 	unsigned open = 1, n = 0;
 
 	while (s.n > 0 && open > 0 && n < LITERALS_MAX) {
@@ -62,6 +63,7 @@ static void scan_call(struct finding *f, struct str s)
 		open -= c == ')' || c == ']';
 		str_skip(&s, 1);
 	}
+	f->work += (size_t)(s.p - begin);
 	if (n == 1 && !line.bad && line.n)
 		policy_scan_shell(f, buf_view(&line));
 	else if (n > 1 && !words.bad)
@@ -85,6 +87,10 @@ static void scan_calls(struct finding *f, struct str code, const char *const *ca
 			if (!str_starts(rest, calls[i]))
 				continue;
 			f->work += 64;
+			if (f->work > POLICY_WORK_MAX) {
+				finding_builtin(f, "too-complex");
+				return;
+			}
 			scan_call(f, (struct str) { rest.p + strlen(calls[i]), rest.n - strlen(calls[i]) });
 		}
 	}

@@ -67,13 +67,19 @@ static bool has_option(const struct cmd *k, const char *letters, const char *lon
 	return false;
 }
 
-static bool is_option(const struct cmd *k, size_t i)
+/* Where the options end at the latest: at the first "--", if there is one. */
+static size_t options_end(const struct cmd *k)
 {
-	for (size_t j = 1; j < i; j++) {
-		if (strcmp(k->w[j].text, "--") == 0)
-			return false;
-	}
-	return k->w[i].text[0] == '-' && k->w[i].text[1];
+	size_t i = 1;
+
+	while (i < k->n && strcmp(k->w[i].text, "--") != 0)
+		i++;
+	return i;
+}
+
+static bool is_option(const struct cmd *k, size_t i, size_t end)
+{
+	return i <= end && k->w[i].text[0] == '-' && k->w[i].text[1];
 }
 
 /* --- the rules --- */
@@ -98,12 +104,14 @@ static bool is_vital(const struct finding *f, const char *path)
 
 static void rule_rm(const struct cmd *k)
 {
+	size_t end = options_end(k);
+
 	if (has_option(k, "", "no-preserve-root"))
 		finding_builtin(k->f, "rm-root");
 	if (!has_option(k, "rR", "recursive"))
 		return;
 	for (size_t i = 1; i < k->n; i++) {
-		if (!is_option(k, i) && is_vital(k->f, k->w[i].text))
+		if (!is_option(k, i, end) && is_vital(k->f, k->w[i].text))
 			finding_builtin(k->f, "rm-root");
 	}
 }
@@ -111,9 +119,10 @@ static void rule_rm(const struct cmd *k)
 static void rule_chmod(const struct cmd *k)
 {
 	static const char *const modes[] = { "777", "0777", "00777", "1777", "2777", "4777", "6777", "7777", "a+rwx", "ugo+rwx", "a=rwx", "ugo=rwx", "+rwx", NULL };
+	size_t end = options_end(k);
 
 	for (size_t i = 1; i < k->n; i++) {
-		if (is_option(k, i))
+		if (is_option(k, i, end))
 			continue;
 		if (is_one_of(k->w[i].text, modes))
 			finding_builtin(k->f, "chmod-777");
@@ -149,10 +158,19 @@ static void rule_init(const struct cmd *k)
 		finding_builtin(k->f, "reboot");
 }
 
+/* A command within the words of another: it nests as one in a text does. */
 static void scan_slice(const struct cmd *k, size_t from, size_t to)
 {
-	if (from < to)
-		policy_scan_words(k->f, k->s, k->c, k->w + from, to - from);
+	if (from >= to)
+		return;
+	k->f->work += to - from;
+	if (k->f->nested >= POLICY_NEST_MAX || k->f->work > POLICY_WORK_MAX) {
+		finding_builtin(k->f, "too-complex");
+		return;
+	}
+	k->f->nested++;
+	policy_scan_words(k->f, k->s, k->c, k->w + from, to - from);
+	k->f->nested--;
 }
 
 static void rule_find(const struct cmd *k)
@@ -171,6 +189,7 @@ static void rule_find(const struct cmd *k)
 		while (end < k->n && strcmp(k->w[end].text, ";") != 0 && strcmp(k->w[end].text, "+") != 0)
 			end++;
 		scan_slice(k, i + 1, end);
+		i = end;
 	}
 }
 

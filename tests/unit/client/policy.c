@@ -223,12 +223,91 @@ static void what_cannot_be_looked_through_is_refused(void **state)
 	atoll_policy_free(p);
 }
 
+static char *repeat(const char *what, size_t times, const char *then)
+{
+	size_t n = strlen(what);
+	char *text = malloc(n * times + strlen(then) + 1);
+
+	for (size_t i = 0; i < times; i++)
+		memcpy(text + i * n, what, n);
+	strcpy(text + n * times, then);
+	return text;
+}
+
+/* Commands in the words of commands: neither the stack nor the time may grow with their number. */
+static void commands_in_words_nest_as_texts_do(void **state)
+{
+	static const struct {
+		const char *what;
+		size_t times;
+		const char *then, *rule;
+	} all[] = {
+		{ "find -exec ", 5000, "ls ;", "too-complex" },
+		{ "find -exec ", 3, "rm -rf / ;", "rm-root" },
+		{ "find -exec ", 3, "ls ;", "" },
+		{ "find . -exec ls {} \\; ", 2000, "", "" },
+		{ "find . -ok ls {} + -exec true \\; ", 2000, "-exec rm -rf / \\;", "rm-root" },
+	};
+	struct atoll_policy *p = policy();
+
+	(void)state;
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+		char *text = repeat(all[i].what, all[i].times, all[i].then);
+
+		check(p, text, all[i].rule);
+		free(text);
+	}
+	atoll_policy_free(p);
+}
+
+static void calls_without_end_are_too_complex(void **state)
+{
+	static const struct {
+		const char *language, *call;
+	} all[] = { { "python", "os.system(" }, { "javascript", ";exec(" } };
+	struct atoll_policy *p = policy();
+	struct atoll_verdict v;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+		char *text = repeat(all[i].call, 100000, "");
+
+		atoll_policy_code(p, NULL, all[i].language, text, &v);
+		assert_string_equal(v.rule, "too-complex");
+		free(text);
+	}
+	char *text = repeat("os.system('ls');\n", 20000, "");
+
+	atoll_policy_code(p, NULL, "python", text, &v);
+	assert_string_equal(v.rule, "");
+	free(text);
+	atoll_policy_free(p);
+}
+
+static void operands_behind_the_options(void **state)
+{
+	struct atoll_policy *p = policy();
+	char *many = repeat(" x", 60000, " /");
+	char *line = repeat("rm -r", 1, many);
+
+	(void)state;
+	check(p, line, "rm-root");
+	check(p, "rm -r -- -x /", "rm-root");
+	check(p, "chmod -- 777 x", "chmod-777");
+	check(p, "chmod -R -- -x 777", "");
+	free(line);
+	free(many);
+	atoll_policy_free(p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_twelve_are_refused), cmocka_unit_test(near_misses_pass), cmocka_unit_test(code_per_language),
 		cmocka_unit_test(paths_are_resolved_first), cmocka_unit_test(modes_per_key), cmocka_unit_test(rules_of_the_operator),
 		cmocka_unit_test(bad_settings_change_nothing), cmocka_unit_test(what_cannot_be_looked_through_is_refused),
+		cmocka_unit_test(commands_in_words_nest_as_texts_do), cmocka_unit_test(calls_without_end_are_too_complex),
+		cmocka_unit_test(operands_behind_the_options),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
