@@ -277,13 +277,25 @@ void call_let_go(struct atoll *a, bool clean)
 	via.opened = via.left = -1;
 }
 
+/* libcurl stops sending when a refusal comes early. What of the body is missing would be taken from the next call on that connection. */
+static bool is_all_sent(const struct call *c, long status)
+{
+	int64_t length = c->source ? c->length : (int64_t)c->body.n;
+	curl_off_t sent = 0;
+
+	if ((!c->source && !c->body.p) || (status >= 200 && status < 300))
+		return true;
+	curl_easy_getinfo(c->h, CURLINFO_SIZE_UPLOAD_T, &sent);
+	return (!c->source || length) && sent == length;	/* a source without a length is sent in chunks: its end is not known */
+}
+
 int call_end(struct call *c, CURLcode rc, struct atoll_error *e)
 {
 	struct atoll *a = c->log.a;
 	long status = 0;
 
-	call_let_go(a, rc == CURLE_OK && !c->peer_closes);
 	curl_easy_getinfo(c->h, CURLINFO_RESPONSE_CODE, &status);
+	call_let_go(a, rc == CURLE_OK && !c->peer_closes && is_all_sent(c, status));
 	curl_easy_setopt(c->h, CURLOPT_HTTPHEADER, NULL);
 	handle_give(a, take_ptr(&c->h));
 	c->status = (int)status;
