@@ -256,7 +256,7 @@ int atoll_policy_set_mode(struct atoll_policy *p, const char *key, enum atoll_po
 
 static int add_keys(struct atoll_policy *p, const json_t *o, struct atoll_error *e)
 {
-	enum atoll_policy_mode mode;
+	enum atoll_policy_mode mode = ATOLL_POLICY_DENY;
 	const char *name;
 	json_t *v;
 
