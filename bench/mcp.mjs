@@ -8,6 +8,7 @@ import { childrenOf, nameOf, rssOf } from '../tests/lib/host.mjs'
 import { Caller, inParallel, stats } from './measure.mjs'
 
 const AGENTS = 50, EACH = 20
+const PROBE_MS = 20
 const file = path.join(fs.mkdtempSync(path.join(os.tmpdir(), 'atoll-bench-mcp-')), 'agent.json')
 fs.chmodSync(path.dirname(file), 0o755)
 fs.writeFileSync(file, JSON.stringify({ maxConcurrentSessions: AGENTS + 4 }))
@@ -118,10 +119,34 @@ const MIXED = [
 	return { name, args, good }
 })
 
+// Somebody asks all the while whether the server is well, and whether code can be run; each answer counts.
+function probe(server) {
+	const caller = new Caller(server, 1), seen = { probes: 0, good: 0 }
+	let over = false
+	const asking = (async () => {
+		while (!over) {
+			for (const [where, well] of [['/health', (re) => re.status < 300], ['/agent/health', (re) => re.status === 200 && JSON.parse(re.body).canExecuteCode !== false]]) {
+				seen.probes++
+				try {
+					seen.good += well(await caller.call('GET', where)) ? 1 : 0
+				} catch { /* counts as none */ }
+			}
+			await new Promise((done) => setTimeout(done, PROBE_MS))
+		}
+	})()
+	return async () => {
+		over = true
+		await asking
+		caller.close()
+		return seen
+	}
+}
+
 async function mixed(server, count) {
 	const agents = Array.from({ length: 8 }, () => new Agent(server))
 	const failures = []
 	await Promise.all(agents.map((a) => a.begin()))
+	const probed = probe(server)
 	const began = performance.now()
 	await inParallel(agents.length, agents.length, async (k) => {
 		for (let i = k; i < count; i += agents.length) {
@@ -136,8 +161,9 @@ async function mixed(server, count) {
 		}
 	})
 	const s = (performance.now() - began) / 1000
+	const health = await probed()
 	await Promise.all(agents.map((a) => a.end()))
-	return { count, failures: failures.length, why: failures[0], perSecond: count / s }
+	return { count, failures: failures.length, why: failures[0], perSecond: count / s, ...health }
 }
 
 export async function mcp(server, quick) {

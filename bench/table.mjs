@@ -178,6 +178,7 @@ function printMcp(m) {
 	good &= row('  memory of atoll-agent after each time', m.many.waves.map((b) => (b / MB).toFixed(1)).join(', ') + ' MB', 'flat (± 4 MB)', Math.abs(kept) <= 4 * MB)
 	good &= row(`${m.mixed.count} mixed executions: failures that were not meant`, `${m.mixed.failures}${m.mixed.why ? ` (${m.mixed.why})` : ''}, ${m.mixed.perSecond.toFixed(0)} /s`,
 		'≤ 0.1 %', m.mixed.failures <= m.mixed.count / 1000)
+	good &= row('  meanwhile: probes of health that were answered well', `${m.mixed.good} of ${m.mixed.probes}`, '≥ 99.9 %', m.mixed.good >= 0.999 * m.mixed.probes)
 	return good
 }
 
