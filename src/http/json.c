@@ -5,11 +5,12 @@
 #include <inttypes.h>
 
 #define JSON_DEPTH_MAX 64
+#define JSON_VALUES_MAX 200000		/* lists and objects, and what is in them */
 
-/* jansson recurses once per level and allows 2048 of them; no message of ours is nearly as deep. */
-static bool too_deep(struct str s)
+/* jansson recurses once per level and allows 2048 of them; no message of ours is nearly as deep. An empty object takes a hundred times its text. */
+const char *json_too_much(struct str s)
 {
-	size_t depth = 0;
+	size_t depth = 0, values = 0;
 	bool in_string = false;
 
 	for (size_t i = 0; i < s.n; i++) {
@@ -22,19 +23,22 @@ static bool too_deep(struct str s)
 				in_string = false;
 		} else if (c == '"') {
 			in_string = true;
-		} else if (c == '{' || c == '[') {
-			if (++depth > JSON_DEPTH_MAX)
-				return true;
+		} else if (c == '{' || c == '[' || c == ',') {
+			if (++values > JSON_VALUES_MAX)
+				return "has too many values";
+			if (c != ',' && ++depth > JSON_DEPTH_MAX)
+				return "is nested too deeply";
 		} else if ((c == '}' || c == ']') && depth) {
 			depth--;
 		}
 	}
-	return false;
+	return NULL;
 }
 
 int json_read_object(struct str body, bool allow_empty, json_t **ret, struct err *e)
 {
 	json_error_t je;
+	const char *why;
 
 	if (allow_empty && body.n == 0) {
 		json_t *empty = json_object();
@@ -44,8 +48,9 @@ int json_read_object(struct str body, bool allow_empty, json_t **ret, struct err
 		*ret = empty;
 		return 0;
 	}
-	if (too_deep(body))
-		return err_set(e, EINVAL, "request body is nested too deeply");
+	why = json_too_much(body);
+	if (why)
+		return err_set(e, EINVAL, "request body %s", why);
 	json_t *j = json_loadb(body.p ? body.p : "", body.n, JSON_REJECT_DUPLICATES, &je);
 	if (!j)
 		return err_set(e, EINVAL, "request body is not valid JSON: %s", je.text);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* http/json: strict reading of JSON bodies, with errors that name the field, and compact ASCII writing.
  *
- * A thin layer over jansson: bounded depth, duplicate keys refused, no NUL in strings. */
+ * A thin layer over jansson: bounded depth and number of values, duplicate keys refused, no NUL in strings. */
 #pragma once
 
 #include <jansson.h>
@@ -21,6 +21,9 @@ static inline void json_cleanup(json_t **j)
 /* An object, or -EINVAL with a text for the client ("request body is not valid JSON: ...", "request body must be an
  * object"). An empty body gives an empty object if allow_empty. */
 int json_read_object(struct str body, bool allow_empty, json_t **ret, struct err *e);
+
+/* Whether text would take too much to be parsed at all: "is nested too deeply", "has too many values"; NULL: it would not. */
+const char *json_too_much(struct str text);
 
 /* Fields of an object. Absent or null: *ret stays as it is and 0 is returned (need_: -EINVAL). Wrong type or range:
  * -EINVAL, "field 'timeout' must be an integer from 0 to 86400". Strings are borrowed from the object. */

@@ -2,36 +2,12 @@
 /* mcp/rpc: what a message may look like. */
 #include "mcp/rpc.h"
 
+#include <stdio.h>
 #include <string.h>
 
-#define DEPTH_MAX 64
+#include "http/json.h"
+
 #define METHOD_MAX 256
-
-/* jansson recurses once per level and allows 2048 of them. */
-static bool too_deep(struct str s)
-{
-	size_t depth = 0;
-	bool in_string = false;
-
-	for (size_t i = 0; i < s.n; i++) {
-		char c = s.p[i];
-
-		if (in_string) {
-			if (c == '\\')
-				i++;
-			else if (c == '"')
-				in_string = false;
-		} else if (c == '"') {
-			in_string = true;
-		} else if (c == '{' || c == '[') {
-			if (++depth > DEPTH_MAX)
-				return true;
-		} else if ((c == '}' || c == ']') && depth) {
-			depth--;
-		}
-	}
-	return false;
-}
 
 json_t *rpc_error(const json_t *id, int code, const char *message, json_t *data)
 {
@@ -57,8 +33,13 @@ json_t *rpc_parse(struct str text, json_t **ret_error)
 	json_error_t je;
 	json_t *j = NULL;
 
-	if (too_deep(text)) {
-		*ret_error = rpc_error(NULL, RPC_PARSE_ERROR, "Parse error: nested too deeply", NULL);
+	const char *much = json_too_much(text);
+
+	if (much) {
+		char message[64];
+
+		(void)snprintf(message, sizeof message, "Parse error: the message %s", much);
+		*ret_error = rpc_error(NULL, RPC_PARSE_ERROR, message, NULL);
 		return NULL;
 	}
 	j = json_loadb(text.p ? text.p : "", text.n, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &je);

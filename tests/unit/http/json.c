@@ -53,6 +53,28 @@ static void depth_is_bounded(void **state)
 	json_decref(j);
 }
 
+static void values_are_bounded(void **state)
+{
+	autobuf struct buf b = BUF_INIT(4 * 1024 * 1024);
+	struct err e = ERR_INIT;
+	json_t *j = NULL;
+
+	(void)state;
+	buf_z(&b, "{\"a\":[{}");
+	for (int i = 0; i < 200000; i++)
+		buf_z(&b, ",{}");
+	buf_z(&b, "]}");
+	assert_int_equal(json_read_object(buf_view(&b), false, &j, &e), -EINVAL);
+	assert_string_equal(e.text, "request body has too many values");
+	buf_clear(&b);
+	buf_z(&b, "{\"a\":\""); /* those in a string are text */
+	for (int i = 0; i < 300000; i++)
+		buf_z(&b, "{},");
+	buf_z(&b, "\"}");
+	assert_int_equal(json_read_object(buf_view(&b), false, &j, &e), 0);
+	json_decref(j);
+}
+
 static void fields_are_typed_and_named(void **state)
 {
 	struct err e = ERR_INIT;
@@ -115,6 +137,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bodies_must_be_one_object),
 		cmocka_unit_test(depth_is_bounded),
+		cmocka_unit_test(values_are_bounded),
 		cmocka_unit_test(fields_are_typed_and_named),
 		cmocka_unit_test(writing_is_compact_ascii),
 	};

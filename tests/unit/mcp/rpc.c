@@ -65,6 +65,22 @@ static void nesting_is_bounded(void **state)
 	assert_int_equal(code_of(error), RPC_PARSE_ERROR);
 }
 
+static void values_are_bounded(void **state)
+{
+	const size_t n = 3 * 200000;
+	char *many = malloc(n);
+	json_t *error = NULL;
+
+	(void)state;
+	for (size_t i = 0; i < n; i += 3)
+		memcpy(many + i, "{},", 3);
+	many[0] = '[', many[1] = '1', many[n - 1] = ']';
+	assert_null(rpc_parse((struct str) { many, n }, &error));
+	assert_non_null(strstr(json_string_value(json_object_get(json_object_get(error, "error"), "message")), "too many values"));
+	assert_int_equal(code_of(error), RPC_PARSE_ERROR);
+	free(many);
+}
+
 static void what_is_no_message_is_an_invalid_request(void **state)
 {
 	static const char *const bad[] = {
@@ -115,7 +131,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(messages_are_told_apart),
 		cmocka_unit_test(what_is_not_json_is_a_parse_error),
-		cmocka_unit_test(nesting_is_bounded),
+		cmocka_unit_test(nesting_is_bounded), cmocka_unit_test(values_are_bounded),
 		cmocka_unit_test(what_is_no_message_is_an_invalid_request),
 		cmocka_unit_test(an_error_has_the_id_of_its_request_if_that_can_be_read),
 		cmocka_unit_test(a_batch_is_bounded),
