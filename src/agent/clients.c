@@ -17,6 +17,8 @@
 #define TEMPLATE "code-interpreter-v1"	/* of sessions that tools begin: they promise what is in it */
 #define CLIENTS_MAX 128			/* that are kept for the next call */
 
+#define KEEP_MAX (2u * 1024 * 1024)	/* of each stream of what they run: many run at once, and whoever asks reads it as text */
+
 struct client {
 	TAILQ_ENTRY(client) link;
 	char *key, *team;
@@ -78,6 +80,7 @@ static int client_new(const struct caller *who, struct client **ret, struct atol
 		client_free(c);
 		return -e->no;
 	}
+	a->keep_max = KEEP_MAX;
 	atoll_set_stop(a, visit_stopping, NULL);
 	c->boxes = boxes_new(a, the.sessions, owner, TEMPLATE);
 	if (!c->key || !c->team || !c->boxes) {

@@ -18,6 +18,7 @@
 #include "agent/tool_host.h"
 #include "agent/visit.h"
 #include "agent/work.h"
+#include "base/build.h"
 #include "base/cage.h"
 #include "base/fd.h"
 #include "base/log.h"
@@ -26,6 +27,7 @@
 
 #define FD_WARDEN 3
 #define CONNS_MAX 2048
+#define DATA_MAX (2ull << 30)		/* bytes of memory, should all other bounds not be enough: others live on the machine too */
 #define ARENAS 4			/* of the allocator; one per thread would keep what each of them once needed */
 
 struct agent {
@@ -71,6 +73,9 @@ static int agent_open(struct agent *ag, struct err *e)
 		l.rlim_cur = l.rlim_max < 8192 ? l.rlim_max : 8192;
 		(void)setrlimit(RLIMIT_NOFILE, &l);
 	}
+	l = (struct rlimit) { DATA_MAX, DATA_MAX };
+	if (!build_is_sanitized)
+		(void)setrlimit(RLIMIT_DATA, &l);
 	(void)mallopt(M_ARENA_MAX, ARENAS);
 	if (cage_refuse_rings(e) < 0)
 		return -e->no;

@@ -23,6 +23,7 @@
 #include "mcp/server.h"
 
 #define ANSWER_MAX (96u * 1024 * 1024)
+#define BATCH_MAX (32u * 1024 * 1024)	/* of answers, after which the rest of a batch is not done */
 #define EVENTS "text/event-stream"
 #define EVENT_LINES "Cache-Control: no-cache\r\nX-Accel-Buffering: no\r\n"
 #define ALIVE_MS 20000			/* between two signs of life on a stream that has nothing to say */
@@ -329,7 +330,7 @@ static void take_one(struct visit *v, struct post *p, struct mcp_peer *peer, con
 static void take_batch(struct visit *v, struct post *p, struct mcp_peer *peer)
 {
 	json_t *answers = json_array(), *one;
-	size_t i;
+	size_t i, size = 0;
 
 	json_array_foreach(p->text, i, one) {
 		json_t *re = NULL;
@@ -343,14 +344,22 @@ static void take_batch(struct visit *v, struct post *p, struct mcp_peer *peer)
 			json_array_append_new(answers, rpc_error(m.id, RPC_INVALID_REQUEST, "Invalid Request: initialize must not be part of a batch", NULL));
 			continue;
 		}
+		if (size > BATCH_MAX) {
+			if (m.kind == RPC_REQUEST)
+				json_array_append_new(answers, rpc_error(m.id, RPC_INTERNAL_ERROR, "the answers of this batch are too large: this was not done", NULL));
+			continue;
+		}
 		switch (mcp_take(peer, &m, &re)) {
 		case MCP_ANSWER:
+			size += json_dumpb(re, NULL, 0, JSON_COMPACT);
 			json_array_append_new(answers, re);
 			break;
 		case MCP_CALL:
 			re = call_tool(v, p->session, peer, &m, false);
-			if (re)
+			if (re) {
+				size += json_dumpb(re, NULL, 0, JSON_COMPACT);
 				json_array_append_new(answers, re);
+			}
 			break;
 		case MCP_CANCEL:
 			mcp_session_cancel(p->session, re);

@@ -36,6 +36,7 @@ struct atoll {
 	int (*open)(void *user);	/* see client_via() */
 	void (*give_back)(void *user, int fd, bool clean);
 	void *open_user;
+	size_t keep_max;		/* of each stream of what runs, for a program that serves many at once; 0: as documented */
 	char *team;			/* for which an admin key acts; NULL: its own */
 	bool keyless;
 };

@@ -87,7 +87,9 @@ static int run_init(struct atoll_run *r, struct atoll_sandbox *sb, const struct 
 	if (!body)
 		return -e->no;
 	r->text = json_dumps(body, JSON_COMPACT);
-	r->x = execution_new(&on, keep ? EXECUTION_MAX : 0);
+	r->x = execution_new(&on, !keep ? 0 : sb->a->keep_max ? EXECUTION_MAX / 4 : EXECUTION_MAX);
+	if (r->x)
+		execution_limit(r->x, sb->a->keep_max);
 	if (!r->text || !r->x || put_headers(&r->c, sb, true) < 0)
 		return client_no_memory(e);
 	r->c.body = str_of(r->text);

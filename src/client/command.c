@@ -73,12 +73,12 @@ struct run {
 	atoll_sink *sink;
 	void *user;
 	struct buf out, err;
-	bool keep;
+	size_t keep;			/* bytes of each stream; 0: none */
 };
 
 static void keep_output(struct run *r, struct buf *to, const struct buf *data)
 {
-	size_t room = KEPT_MAX - to->n;
+	size_t room = r->keep - to->n;
 
 	if (data->n > room)
 		r->pub.truncated = true;
@@ -152,8 +152,8 @@ int atoll_command_run(struct atoll_sandbox *sb, const struct atoll_command *give
 		return client_no_memory(e);
 	r->sink = sink;
 	r->user = user;
-	r->keep = ret != NULL;
-	r->out = r->err = BUF_INIT(KEPT_MAX + 1);
+	r->keep = !ret ? 0 : sb->a->keep_max ? sb->a->keep_max : KEPT_MAX;
+	r->out = r->err = BUF_INIT(r->keep + 1);
 	struct rpc_stream s = {
 		.sb = sb,
 		.as_user = cmd.as_user,

@@ -19,7 +19,11 @@ struct result {
 	struct atoll_pair *extra;
 };
 
+#define CUT "\n[the output was cut here: it is too long]\n"
+#define PIECE_COST 32			/* that each piece counts on top of its bytes: many small ones take more than their text */
+
 struct output {
+	bool cut;
 	struct buf text;
 	struct buf ends;		/* of each piece in text, size_t each */
 };
@@ -29,7 +33,7 @@ struct execution {
 	struct atoll_code_events on;
 	bool ended, stopped;
 	struct buf line;		/* that is not whole yet */
-	size_t kept, max;
+	size_t kept, max, stream_max;	/* stream_max: 0: as max */
 	struct output out, err;
 	struct result **results;
 	size_t n_results, cap, n_seen;
@@ -47,8 +51,13 @@ struct execution *execution_new(const struct atoll_code_events *on, size_t max)
 		x->on = *on;
 	x->max = max;
 	x->line = BUF_INIT(LINE_MAX_BYTES);
-	x->out = x->err = (struct output) { BUF_INIT(max + 1), BUF_INIT(sizeof(size_t) * (max + 1)) };
+	x->out = x->err = (struct output) { .text = BUF_INIT(max + 1), .ends = BUF_INIT(sizeof(size_t) * (max + 1)) };
 	return x;
+}
+
+void execution_limit(struct execution *x, size_t stream_max)
+{
+	x->stream_max = stream_max;
 }
 
 static void result_free(struct result *r)
@@ -183,6 +192,29 @@ static int on_result(struct execution *x, json_t *o, size_t n_line)
 
 /* --- the other lines --- */
 
+/* How much of a piece is kept: whole characters. */
+static size_t stream_room(const struct execution *x, const struct output *to, const char *p, size_t n)
+{
+	size_t used = to->text.n + to->ends.n / sizeof(size_t) * PIECE_COST;
+	size_t room = used < x->stream_max ? x->stream_max - used : 0;
+
+	if (x->stream_max == 0 || n <= room)
+		return n;
+	while (room > 0 && ((unsigned char)p[room] & 0xc0) == 0x80)
+		room--;
+	return room;
+}
+
+static int put_output(struct execution *x, struct output *to, const char *p, size_t n)
+{
+	x->kept += n;
+	if (x->kept > x->max)
+		return -EFBIG;
+	buf_put(&to->text, p, n);
+	buf_put(&to->ends, &to->text.n, sizeof(to->text.n));
+	return to->text.bad || to->ends.bad ? -ENOMEM : 0;
+}
+
 static int on_output(struct execution *x, const json_t *o, struct output *to, int (*call)(void *, const char *, size_t))
 {
 	const json_t *text = json_object_get(o, "text");
@@ -196,14 +228,13 @@ static int on_output(struct execution *x, const json_t *o, struct output *to, in
 		x->stopped = true;
 		return -ECANCELED;
 	}
-	if (x->max == 0)
+	if (x->max == 0 || to->cut)
 		return 0;
-	x->kept += n;
-	if (x->kept > x->max)
-		return -EFBIG;
-	buf_put(&to->text, p, n);
-	buf_put(&to->ends, &to->text.n, sizeof(to->text.n));
-	return to->text.bad || to->ends.bad ? -ENOMEM : 0;
+	size_t room = stream_room(x, to, p, n);
+	int rc = put_output(x, to, p, room);
+
+	to->cut = room < n;
+	return rc == 0 && to->cut ? put_output(x, to, CUT, sizeof(CUT) - 1) : rc;
 }
 
 static int on_error(struct execution *x, json_t *o)

@@ -13,6 +13,8 @@ struct execution;			/* behind struct atoll_execution */
 
 /* on: copied; max: bytes that may be kept of all it gives; 0: it is not kept. NULL: no memory. */
 struct execution *execution_new(const struct atoll_code_events *on, size_t max);
+/* Of each of the two streams only so much is kept, and a line says so; callbacks get all of it. */
+void execution_limit(struct execution *x, size_t stream_max);
 void execution_free(struct execution *x);
 
 /* Bytes of the stream, any cut. 0; -ECANCELED: a callback said so; -EPROTO: not what was expected; -EFBIG; -ENOMEM. */

@@ -46,6 +46,8 @@ static void run_command(struct tool_run *r)
 		run_say(r, "stderr:"), run_text(r, out->err, out->n_err);
 	if (r->is_error || (!out->n_out && !out->n_err))
 		run_say(r, "%s", out->exit.status);
+	if (out->truncated)
+		run_say(r, "(the output is too long: only its beginning is here; write it to a file to see the rest)");
 	run_set(r, "exitCode", json_integer(out->exit.code));
 	run_set(r, "stdout", run_string(out->out, out->n_out));
 	run_set(r, "stderr", run_string(out->err, out->n_err));
