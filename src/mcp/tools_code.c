@@ -164,6 +164,29 @@ static const struct {
 
 #define PACKAGES_MAX 100
 
+/* Each of them is a name, which cannot be an option, a URL or a path, and the policy has nothing against the whole. */
+static bool may_install(struct tool_run *r, const char *manager, const char *const *argv, const json_t *list)
+{
+	autobuf struct buf line = BUF_INIT(64 * 1024);
+	struct atoll_error e;
+
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		const char *name = json_string_value(json_array_get(list, i));
+
+		if (name[0] == '-') {
+			run_fail(r, "argument 'packages[%zu]' must be the name of a package, not an option", i);
+			return false;
+		}
+		if (atoll_package_check(manager, name, &e) < 0) {
+			run_fail(r, "INVALID_ARGUMENT: argument 'packages[%zu]': %s", i, e.text);
+			return false;
+		}
+	}
+	for (; *argv; argv++)
+		buf_fmt(&line, "%s'%s'", line.n ? " " : "", *argv);	/* a name has no quotes */
+	return line.bad ? run_fail(r, "the names of the packages are too long"), false : run_may_command(r, buf_cstr(&line));
+}
+
 static void install_packages(struct tool_run *r)
 {
 	const json_t *list = json_object_get(r->args, "packages");
@@ -177,18 +200,13 @@ static void install_packages(struct tool_run *r)
 		m++;			/* its schema has the same names */
 	for (; managers[m].argv[n]; n++)
 		argv[n] = managers[m].argv[n];
-	for (size_t i = 0; i < json_array_size(list); i++) {
-		argv[n] = json_string_value(json_array_get(list, i));
-		if (argv[n++][0] == '-') {
-			run_fail(r, "argument 'packages[%zu]' must be the name of a package, not an option", i);
-			return;
-		}
-	}
+	for (size_t i = 0; i < json_array_size(list); i++)
+		argv[n++] = json_string_value(json_array_get(list, i));
 	argv[n] = NULL;
 	struct atoll_command cmd = { .argv = argv, .as_user = managers[m].user, .envs = quiet, .n_envs = 1,
 		.timeout_ms = (unsigned)run_int(r, "timeout_ms", 300000) };
 
-	if (!run_box(r))
+	if (!may_install(r, managers[m].name, argv, list) || !run_box(r))
 		return;
 	if (atoll_command_run(r->box->sb, &cmd, on_output, r, &out, &e) < 0) {
 		(void)run_failed(r, &e);

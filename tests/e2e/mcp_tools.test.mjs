@@ -169,6 +169,8 @@ test('files: bytes, lists, fileOperations', async () => {
 test('packages that are there already', async () => {
 	assert.match(text(await tool('install_packages', { packages: ['numpy'], sandbox_id: box })), /already satisfied/)
 	await refused('install_packages', { packages: ['--index-url=http://127.0.0.1'], sandbox_id: box }, /packages\[0\].*not an option/)
+	await refused('install_packages', { packages: ['numpy', 'git+https://127.0.0.1/x.git'], sandbox_id: box }, /packages\[1\].*not the name of a package/)
+	await refused('install_packages', { packages: ['http://127.0.0.1/x.tgz'], manager: 'npm', sandbox_id: box }, /packages\[0\].*not the name of a package/)
 })
 
 // --- sandboxes ---
