@@ -10,7 +10,7 @@
 #include "agent/visit.h"
 #include "base/fd.h"
 #include "http/json.h"
-#include "http/url.h"
+#include "mcp/tools.h"
 
 #define TIMEOUT_S 300
 
@@ -161,30 +161,6 @@ static void remote_done(struct remote *r)
 	free(r->password);
 }
 
-/* A token in a URL would be in .git/config, in lists of processes and in every log: it is taken out, and given to git another way. */
-static int split_remote(const char *url, struct remote *ret)
-{
-	struct str rest = str_of(url);
-	const char *scheme = strstr(url, "://");
-	const char *at = scheme ? strchr(scheme + 3, '@') : NULL, *slash = scheme ? strchr(scheme + 3, '/') : NULL;
-
-	*ret = (struct remote) { 0 };
-	if (!at || (slash && slash < at) || str_starts(rest, "ssh://")) {
-		ret->url = strdup(url);
-		return ret->url ? 0 : -ENOMEM;
-	}
-	struct str password = { scheme + 3, (size_t)(at - scheme - 3) }, user = str_cut(&password, ':');
-	autobuf struct buf u = BUF_INIT(4096), p = BUF_INIT(4096);
-
-	/* A token alone is what GitHub calls a user name. */
-	if (url_decode(user, false, &u) < 0 || (password.p && url_decode(password, false, &p) < 0))
-		return -EINVAL;
-	ret->username = str_dup(password.p ? buf_view(&u) : STR_LIT("x-access-token"));
-	ret->password = str_dup(password.p ? buf_view(&p) : buf_view(&u));
-	ret->url = str_fmt("%.*s%s", (int)(scheme + 3 - url), url, at + 1);
-	return ret->url && ret->username && ret->password ? 0 : -ENOMEM;
-}
-
 static int git_act(struct message *m, const struct intent *i, struct atoll_sandbox *sb, const struct remote *r, struct atoll_error *e)
 {
 	const struct atoll_git g = { .dir = i->dir ? i->dir : strcmp(i->verb, "clone") == 0 ? NULL : m->dir, .username = r->username, .password = r->password };
@@ -228,7 +204,8 @@ static void git(struct message *m, const struct intent *i)
 			"In which directory? Say it ('in /home/user/project'), or give workingDirectory.");
 		return;
 	}
-	if (i->url && split_remote(i->url, &r) < 0) {
+	/* A token in a URL would be in .git/config, in lists of processes and in every log: it is taken out, and given to git another way. */
+	if (i->url && tool_split_url(i->url, &r.url, &r.username, &r.password) < 0) {
 		m->success = false;
 		message_say(m, "That is not a URL of a repository.");
 		return;

@@ -47,6 +47,7 @@ struct tool_run {
 	bool is_error;
 	struct box *box;
 	char session[BOXES_SESSION_SIZE];	/* that it is of; "": none */
+	bool in_session;		/* which does not expire meanwhile */
 	char lost[64];			/* id of the sandbox that it had and that is gone; "": none */
 	bool anew;			/* the session has lost its sandbox and got a new one */
 	bool shown;			/* something has happened inside that must not happen twice */
@@ -64,6 +65,10 @@ const struct tool *tool_find(const char *name);		/* NULL: no such */
 
 /* All of them: "mcp", "openai" or "anthropic". Borrowed, an array; NULL: no such format. */
 json_t *tools_list(const char *format);
+
+/* Takes "user:token@" out of a URL of git, if it is there: all up to the last '@' of where the host stands. All are to be free()d, also after a failure:
+ * -EINVAL: it cannot be decoded; -ENOMEM. */
+int tool_split_url(const char *url, char **ret_url, char **ret_user, char **ret_password);
 
 /* Checks the arguments, calls it, and gives what MCP calls a CallToolResult. NULL: memory. */
 json_t *tool_call(struct tool_run *r);

@@ -28,14 +28,13 @@ static char *decoded(struct str raw)
 	return url_decode(raw, false, &out) < 0 || out.bad ? NULL : str_dup(buf_view(&out));
 }
 
-/* Takes "user:token@" out of a URL, if it is there. All of them are to be free()d. */
-static int split_url(const char *url, char **ret_url, char **ret_user, char **ret_password)
+int tool_split_url(const char *url, char **ret_url, char **ret_user, char **ret_password)
 {
 	struct str rest = str_of(url);
 	const char *at = strstr(url, "://");
 
-	*ret_user = *ret_password = NULL;
-	if (at) {
+	*ret_url = *ret_user = *ret_password = NULL;
+	if (at && !str_starts(rest, "ssh://")) {	/* whose name is no secret, and needed */
 		str_skip(&rest, (size_t)(at + 3 - url));
 		struct str host = rest, authority = str_cut(&host, '/');
 		const char *end = memrchr(authority.p, '@', authority.n);
@@ -80,7 +79,7 @@ static void git_clone(struct tool_run *r)
 
 	if (!no_option(r, "url") || !no_option(r, "branch") || !no_option(r, "path"))
 		return;
-	if (split_url(run_str(r, "url"), &url, &user, &password) < 0) {
+	if (tool_split_url(run_str(r, "url"), &url, &user, &password) < 0) {
 		run_fail(r, "argument 'url' is not a URL that git understands");
 	} else if (run_box(r)) {
 		if (user) {

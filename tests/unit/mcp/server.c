@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "http/json.h"
@@ -127,6 +129,42 @@ static void every_tool_is_in_every_format(void **state)
 	assert_null(tools_list("other"));
 }
 
+static void logins_are_taken_out_of_urls(void **state)
+{
+	static const struct {
+		const char *in, *url, *user, *password;	/* url NULL: refused */
+	} all[] = {
+		{ "https://h/r.git", "https://h/r.git", NULL, NULL },
+		{ "https://tok@h/r.git", "https://h/r.git", "x-access-token", "tok" },
+		{ "https://u:p%40w@h/r@2.git", "https://h/r@2.git", "u", "p@w" },
+		{ "https://u:p@w@h/r.git", "https://h/r.git", "u", "p@w" },	/* not https://w@h, with a piece of the password in it */
+		{ "https://h/a@b", "https://h/a@b", NULL, NULL },
+		{ "ssh://git@h/r.git", "ssh://git@h/r.git", NULL, NULL },
+		{ "git@h:r.git", "git@h:r.git", NULL, NULL },
+		{ "https://u:%zz@h/r.git", NULL, NULL, NULL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+		char *url, *user, *password;
+		int rc = tool_split_url(all[i].in, &url, &user, &password);
+
+		assert_int_equal(rc, all[i].url ? 0 : -EINVAL);
+		if (all[i].url)
+			assert_string_equal(url, all[i].url);
+		if (all[i].user) {
+			assert_string_equal(user, all[i].user);
+			assert_string_equal(password, all[i].password);
+		} else if (rc == 0) {
+			assert_null(user);
+			assert_null(password);
+		}
+		free(url);
+		free(user);
+		free(password);
+	}
+}
+
 static int open_tools(void **state)
 {
 	struct err e = ERR_INIT;
@@ -144,6 +182,7 @@ int main(void)
 		cmocka_unit_test(notifications_have_no_answer),
 		cmocka_unit_test(unknown_methods_tools_and_cursors_are_refused),
 		cmocka_unit_test(every_tool_is_in_every_format),
+		cmocka_unit_test(logins_are_taken_out_of_urls),
 	};
 
 	return cmocka_run_group_tests(tests, open_tools, NULL);
