@@ -93,6 +93,7 @@ static int client_new(const struct caller *who, struct client **ret, struct atol
 
 static struct boxes *find(const struct caller *who)
 {
+	struct boxes *b = NULL;
 	struct client *c;
 
 	(void)pthread_mutex_lock(&the.lock);
@@ -103,10 +104,11 @@ static struct boxes *find(const struct caller *who)
 	if (c) {
 		TAILQ_REMOVE(&the.all, c, link);
 		TAILQ_INSERT_HEAD(&the.all, c, link);
-		boxes_ref(c->boxes);
+		b = c->boxes;
+		boxes_ref(b);
 	}
 	(void)pthread_mutex_unlock(&the.lock);
-	return c ? c->boxes : NULL;
+	return b;
 }
 
 int clients_take(const struct caller *who, struct boxes **ret, struct atoll_error *e)
