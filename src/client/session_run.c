@@ -174,8 +174,10 @@ int atoll_session_run(struct atoll_sessions *m, struct atoll *a, const char *own
 	/* Before it runs: whatever becomes of it, it may have changed something. */
 	if (!pure)
 		atoll_session_written(m, id);
+	sessions_run_begin(m, owner, id);
 	int rc = atoll_retry_run(&m->retry, m->cfg.breaker, try_once, &r, &out.tries, e);
 
+	sessions_run_end(m, owner, id);
 	if (rc < 0)
 		return rc;
 	out.json = atoll_execution_json(r.x);

@@ -313,7 +313,7 @@ int atoll_session_get(struct atoll_sessions *m, const char *owner, const char *i
 	NEED(e, m && id && ret);
 	(void)pthread_mutex_lock(&m->lock);
 	struct session *s = find(m, owner, id);
-	bool live = s && sessions_now(m) - s->pub.last_used_ms < (int64_t)m->cfg.timeout_ms;
+	bool live = s && (s->runs > 0 || sessions_now(m) - s->pub.last_used_ms < (int64_t)m->cfg.timeout_ms);
 
 	if (live)
 		*ret = s->pub;
@@ -350,6 +350,28 @@ int atoll_session_destroy(struct atoll_sessions *m, struct atoll *a, const char 
 	return rc < 0 ? rc : end_session(m, a, &pub, "destroyed", e);
 }
 
+void sessions_run_begin(struct atoll_sessions *m, const char *owner, const char *id)
+{
+	(void)pthread_mutex_lock(&m->lock);
+	struct session *s = find(m, owner, id);
+
+	if (s)
+		s->runs++;
+	(void)pthread_mutex_unlock(&m->lock);
+}
+
+void sessions_run_end(struct atoll_sessions *m, const char *owner, const char *id)
+{
+	(void)pthread_mutex_lock(&m->lock);
+	struct session *s = find(m, owner, id);
+
+	if (s && s->runs > 0) {
+		s->runs--;
+		s->pub.last_used_ms = sessions_now(m);
+	}
+	(void)pthread_mutex_unlock(&m->lock);
+}
+
 int atoll_sessions_expire(struct atoll_sessions *m, struct atoll *a, const char *owner)
 {
 	struct atoll_error e;
@@ -361,7 +383,7 @@ int atoll_sessions_expire(struct atoll_sessions *m, struct atoll *a, const char 
 		int64_t now = sessions_now(m);
 		struct session *s = m->all;
 
-		while (s && (s->state != SESSION_READY || (owner && strcmp(s->pub.owner, owner) != 0) || now - s->pub.last_used_ms < (int64_t)m->cfg.timeout_ms))
+		while (s && (s->state != SESSION_READY || s->runs > 0 || (owner && strcmp(s->pub.owner, owner) != 0) || now - s->pub.last_used_ms < (int64_t)m->cfg.timeout_ms))
 			s = s->next;
 		found = s != NULL;
 		if (found) {
@@ -443,6 +465,7 @@ static int recover(struct atoll_sessions *m, struct atoll *a, struct session *s,
 		atoll_cache_written(m->cfg.cache, pub.id);
 	if (settle(m, s, *ret, &pub) < 0) {
 		atoll_sandbox_free(*ret);
+		*ret = NULL;
 		return client_no_memory(e);
 	}
 	if (m->cfg.on_changed)

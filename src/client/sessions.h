@@ -18,6 +18,7 @@ struct session {
 	struct atoll_session pub;
 	enum session_state state;
 	unsigned users;			/* threads that wait for it */
+	unsigned runs;			/* that are under way in it: it does not expire */
 	char *json;			/* of its sandbox, with the token; NULL: not known yet */
 	int64_t extended_ms;		/* when the sandbox was last given more time */
 	bool from_snapshot;		/* its sandbox is made from one */
@@ -35,3 +36,7 @@ struct atoll_sessions {
 };
 
 int64_t sessions_now(struct atoll_sessions *m);
+
+/* Around what runs in a session, however long that takes. One that is not there is none to begin with, or has been ended meanwhile. */
+void sessions_run_begin(struct atoll_sessions *m, const char *owner, const char *id);
+void sessions_run_end(struct atoll_sessions *m, const char *owner, const char *id);

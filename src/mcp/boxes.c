@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/str.h"
+#include "client/sessions.h"
 
 #define IDLE_MAX 64			/* opened sandboxes that nobody uses just now */
 
@@ -252,7 +253,15 @@ int boxes_session(struct boxes *b, const char *agent, const char *id, const char
 	if (atoll_session_open(b->sessions, b->a, b->owner, id ? id : s.id, lost, &sb, ret_anew, e) < 0)
 		return -e->no;
 	(void)snprintf(ret_id, BOXES_SESSION_SIZE, "%s", id ? id : s.id);
-	return list_new(b, sb, ret, e);
+	if (list_new(b, sb, ret, e) < 0)
+		return -e->no;
+	sessions_run_begin(b->sessions, b->owner, ret_id);
+	return 0;
+}
+
+void boxes_session_left(struct boxes *b, const char *id)
+{
+	sessions_run_end(b->sessions, b->owner, id);
 }
 
 void boxes_written(struct boxes *b, const char *id)

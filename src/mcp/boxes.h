@@ -14,7 +14,7 @@ struct boxes;
 struct box {				/* lent by the functions below, given back by boxes_put() */
 	struct atoll_sandbox *sb;
 	const char *id;
-	const char *const *secrets;	/* texts that are not to be shown; NULL-terminated; NULL: not asked for yet */
+	_Atomic(const char *const *) secrets;	/* texts that are not to be shown; NULL-terminated; NULL: not asked for yet */
 };
 
 #define BOXES_SESSION_SIZE 64
@@ -29,10 +29,11 @@ struct atoll *boxes_client(struct boxes *b);
 
 int boxes_open(struct boxes *b, const char *id, struct box **ret, struct atoll_error *e);
 
-/* The sandbox of session `id`, or without one of the session of that agent, which is begun if need be. lost: the sandbox that is known to be
+/* The sandbox of session `id`, which does not expire until boxes_session_left(), or without one of the session of that agent, which is begun if need be. lost: the sandbox that is known to be
  * gone, or NULL. *ret_anew: it is another one than the session had before. -ENOENT: no such session; -EDQUOT: there are too many. */
 int boxes_session(struct boxes *b, const char *agent, const char *id, const char *lost, char ret_id[BOXES_SESSION_SIZE], struct box **ret,
 	bool *ret_anew, struct atoll_error *e);
+void boxes_session_left(struct boxes *b, const char *id);
 int boxes_session_end(struct boxes *b, const char *agent, struct atoll_error *e);	/* its sandbox too; -ENOENT */
 void boxes_written(struct boxes *b, const char *id);	/* results of that session that were kept hold no more */
 

@@ -219,6 +219,7 @@ struct box *run_box(struct tool_run *r)
 		return NULL;
 	}
 	r->anew = r->anew || anew;
+	r->in_session = !id;
 	if (!id)
 		run_set(r, "sessionId", json_string(r->session));
 	if (r->host->redact && !r->box->secrets)

@@ -165,6 +165,9 @@ static void note(struct tool_run *r)
 static void put_box(struct tool_run *r)
 {
 	boxes_put(r->host->boxes, take_ptr(&r->box));
+	if (r->in_session)
+		boxes_session_left(r->host->boxes, r->session);
+	r->in_session = false;
 }
 
 json_t *tool_call(struct tool_run *r)

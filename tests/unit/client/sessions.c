@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "client/atoll.h"
+#include "client/sessions.h"
 #include "fake.h"
 
 static struct fake server;
@@ -123,6 +124,31 @@ static void expire_and_tell(void **state)
 	assert_int_equal(atoll_sessions_expire(m, a, NULL), 1);
 	assert_int_equal(server.killed, killed + 1);
 	assert_string_equal(hooks.why, "expired");
+	atoll_sessions_free(m);
+}
+
+static void what_runs_does_not_expire(void **state)
+{
+	struct atoll_sessions *m = manager(NULL, NULL);
+	struct atoll_session s;
+	struct atoll_error e;
+
+	(void)state;
+	assert_int_equal(atoll_session_create(m, a, &agent, &s, &e), 0);
+	sessions_run_begin(m, "k1", s.id);
+	sessions_run_begin(m, "k1", s.id);
+	now += 3600000;
+	assert_int_equal(atoll_sessions_expire(m, a, NULL), 0);
+	assert_int_equal(atoll_session_get(m, "k1", s.id, &s, &e), 0);
+	sessions_run_end(m, "k1", s.id);
+	now += 3600000;
+	assert_int_equal(atoll_sessions_expire(m, a, NULL), 0);
+	sessions_run_end(m, "k1", s.id);
+	sessions_run_end(m, "k1", "none");
+	now += 3599999;
+	assert_int_equal(atoll_sessions_expire(m, a, NULL), 0);
+	now += 1;
+	assert_int_equal(atoll_sessions_expire(m, a, NULL), 1);
 	atoll_sessions_free(m);
 }
 
@@ -358,7 +384,7 @@ static void what_waits_was_never_used(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(record_has_eight_fields), cmocka_unit_test(expire_and_tell), cmocka_unit_test(the_eleventh_is_refused),
+		cmocka_unit_test(record_has_eight_fields), cmocka_unit_test(expire_and_tell), cmocka_unit_test(what_runs_does_not_expire), cmocka_unit_test(the_eleventh_is_refused),
 		cmocka_unit_test(one_per_agent), cmocka_unit_test(goes_on_in_another_sandbox), cmocka_unit_test(adopted_ones_are_looked_for),
 		cmocka_unit_test(only_the_way_is_tried_again), cmocka_unit_test(results_are_kept_for_one_session),
 		cmocka_unit_test(an_open_breaker_asks_nobody), cmocka_unit_test(what_waits_was_never_used),
