@@ -22,6 +22,7 @@
 #include "store/webhooks.h"
 
 #define ROUND_MAX 64
+#define UNSENT_RETRY_MS 1000		/* when a job could not be handed over */
 #define BACKOFF_MAX_MS 3600000ull
 #define NEVER UINT64_MAX
 
@@ -91,9 +92,7 @@ void webhook_free(struct webhook *w)
 static void remove_one(struct hooks *h, struct webhook *w)
 {
 	TAILQ_REMOVE(&h->all, w, link);
-	if (w->seq)
-		h->under_way--;		/* its answer is for nobody */
-	webhook_free(w);
+	webhook_free(w);		/* its job, if any, goes on: atoll-hooks' answer gives the place back */
 }
 
 struct webhook *webhook_next(const struct hooks *h, const char *team, const struct webhook *w)
@@ -290,6 +289,7 @@ struct sending {
 	struct hooks *h;
 	struct webhook *w;
 	int r;
+	bool hopeless;			/* it is this delivery that is wrong */
 };
 
 /* One that nothing more is known of, or that cannot be signed, will never be sent. */
@@ -317,7 +317,7 @@ static void send_one(void *user, const struct delivery_row *d)
 
 	json_put(&body, event);
 	if (!event || body.bad || !label || vault_unseal(h->front->vault, str_of(label), buf_view(&w->sealed), &secret) < 0) {
-		s->r = -EINVAL;
+		s->hopeless = true;
 		w->row = d->seq;
 		w->attempts = d->attempts;
 		return;
@@ -351,18 +351,20 @@ static bool may_send(const struct hooks *h, const struct webhook *w, uint64_t no
 	return h->fd >= 0 && h->under_way < HK_JOBS_MAX && !w->seq && w->waiting > 0 && w->enabled && w->next_mono_ms <= now;
 }
 
-/* False: not now. */
+/* False: not now. If atoll-hooks is gone, on_ready() will hang up; whatever else it is, a little later it may be better. */
 static bool send_next(struct hooks *h, struct webhook *w)
 {
-	struct sending s = { h, w, 0 };
+	struct sending s = { .h = h, .w = w };
 	struct err e;
 	int r = deliveries_next(h->front->store, w->id, send_one, &s, &e);
 
 	if (r == 0)
 		w->waiting = 0;
-	if (r == 1 && s.r == -EINVAL)
+	if (r == 1 && s.hopeless)
 		give_up(h, w, &(struct delivery_row) { .seq = w->row, .attempts = w->attempts }, "the event is not known any more, or cannot be signed");
-	return r == 1 && s.r != -EAGAIN;
+	if (r < 0 || s.r < 0)
+		w->next_mono_ms = clock_mono_ms() + UNSENT_RETRY_MS;
+	return r == 1 && s.r == 0;
 }
 
 /* Sends whatever may be sent, and sets the clock for what may be later. */
@@ -383,10 +385,17 @@ static void work(struct hooks *h)
 
 /* --- what became of it --- */
 
+static void give_back(struct hooks *h)
+{
+	if (h->under_way > 0)		/* a peer that answers too often must not turn it into many */
+		h->under_way--;
+}
+
 static void finish(struct hooks *h, struct webhook *w, const struct hk_done *d)
 {
 	const struct front_options *o = &h->front->opt;
-	struct delivery_row to = { .seq = w->row, .attempts = w->attempts + 1, .last_ms = clock_wall_ms(), .outcome = d->outcome, .status = d->status,
+	bool tried = d->outcome != HK_LOST || d->head.seq == 0;	/* else atoll-hooks had no room for it */
+	struct delivery_row to = { .seq = w->row, .attempts = w->attempts + tried, .last_ms = clock_wall_ms(), .outcome = d->outcome, .status = d->status,
 		.took_ms = d->took_ms, .error = d->text };
 	bool hopeless = d->outcome == HK_REFUSED || d->status == 410;
 	uint32_t chance;
@@ -395,7 +404,7 @@ static void finish(struct hooks *h, struct webhook *w, const struct hk_done *d)
 	to.state = d->outcome == HK_OK ? DELIVERY_DONE : hopeless || to.attempts >= o->webhook_attempts ? DELIVERY_FAILED : DELIVERY_WAITING;
 	w->seq = 0;
 	w->next_mono_ms = 0;
-	h->under_way--;
+	give_back(h);
 	if (to.state != DELIVERY_WAITING)
 		w->waiting--;
 	if (d->outcome != HK_OK && !hopeless) {
@@ -423,6 +432,7 @@ static void hang_up(struct hooks *h)
 		if (w->seq)
 			finish(h, w, &lost);
 	}
+	h->under_way = 0;		/* also of those that were removed meanwhile */
 }
 
 static void on_ready(void *user, int events)
@@ -448,8 +458,10 @@ static void on_ready(void *user, int events)
 			if (w->seq == d.head.seq)
 				break;
 		}
-		if (w && d.head.seq)	/* else it was removed meanwhile */
+		if (w && d.head.seq)
 			finish(h, w, &d);
+		else			/* it was removed meanwhile */
+			give_back(h);
 	}
 	work(h);
 }
