@@ -148,7 +148,8 @@ bool inet_addr_is_private(const struct sockaddr *sa)
 
 bool inet_addr_never_open(const struct sockaddr *sa)
 {
-	static const unsigned char mapped[12] = { [10] = 0xff, [11] = 0xff };
+	static const unsigned char mapped[12] = { [10] = 0xff, [11] = 0xff }, nat64[12] = { 0x00, 0x64, 0xff, 0x9b };
+	static const unsigned char metadata[4] = { 0xfd, 0x00, 0x0e, 0xc2 };	/* of a cloud's machines */
 	const unsigned char *a = ((const struct sockaddr_in6 *)(const void *)sa)->sin6_addr.s6_addr;
 	uint32_t ip;
 
@@ -156,9 +157,13 @@ bool inet_addr_never_open(const struct sockaddr *sa)
 		ip = ntohl(((const struct sockaddr_in *)(const void *)sa)->sin_addr.s_addr);
 	else if (sa->sa_family != AF_INET6 || a[0] == 0xff || (a[0] == 0xfe && (a[1] & 0xc0) == 0x80))
 		return true;
-	else if (memcmp(a, mapped, 12) == 0)
-		ip = (uint32_t)a[12] << 24 | (uint32_t)a[13] << 16 | (uint32_t)a[14] << 8 | a[15];
+	else if (memcmp(a, metadata, sizeof metadata) == 0)
+		return true;
+	else if (memcmp(a, mapped, 12) == 0 || memcmp(a, nat64, 12) == 0)
+		ip = A(a[12], a[13], a[14], a[15]);
+	else if (a[0] == 0x20 && a[1] == 0x02)		/* 6to4 */
+		ip = A(a[2], a[3], a[4], a[5]);
 	else
 		return false;
-	return ip >> 24 != 127 && inet_never_open((struct inet_range) { ip, 32 });
+	return ip >> 24 != 127 && (ip == A(100, 100, 100, 200) || inet_never_open((struct inet_range) { ip, 32 }));
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of base/inet: addresses, ranges and ports as text; what is closed. */
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -87,6 +89,30 @@ static void the_host_and_the_sandboxes_cannot_be_opened(void **state)
 	}
 }
 
+static bool addr_never(const char *z)
+{
+	struct sockaddr_in four = { .sin_family = AF_INET };
+	struct sockaddr_in6 six = { .sin6_family = AF_INET6 };
+
+	if (inet_pton(AF_INET, z, &four.sin_addr) == 1)
+		return inet_addr_never_open((const struct sockaddr *)&four);
+	assert_int_equal(inet_pton(AF_INET6, z, &six.sin6_addr), 1);
+	return inet_addr_never_open((const struct sockaddr *)&six);
+}
+
+static void machines_metadata_is_never_open_in_any_dress(void **state)
+{
+	static const char *const never[] = { "169.254.169.254", "100.100.100.200", "168.63.129.16", "::ffff:169.254.169.254", "64:ff9b::a9fe:a9fe",
+		"2002:a9fe:a9fe::1", "64:ff9b::6464:64c8", "fd00:ec2::254", "fe80::1", "ff02::1" };
+	static const char *const may[] = { "192.168.1.1", "127.0.0.1", "100.100.100.201", "fd00:ec3::1", "64:ff9b::c0a8:101", "2002:c0a8:101::1" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof never / sizeof *never; i++)
+		assert_true(addr_never(never[i]));
+	for (size_t i = 0; i < sizeof may / sizeof *may; i++)
+		assert_false(addr_never(may[i]));
+}
+
 static void six_is_told_from_four(void **state)
 {
 	(void)state;
@@ -104,6 +130,7 @@ int main(void)
 		cmocka_unit_test(ports_are_a_range_or_one),
 		cmocka_unit_test(the_neighbourhood_is_private),
 		cmocka_unit_test(the_host_and_the_sandboxes_cannot_be_opened),
+		cmocka_unit_test(machines_metadata_is_never_open_in_any_dress),
 		cmocka_unit_test(six_is_told_from_four),
 	};
 
