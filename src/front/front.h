@@ -104,6 +104,7 @@ struct front {
 	struct vault *vault;
 	struct trail *trail;		/* NULL: without */
 	struct notebooks *notebooks;	/* likewise */
+	uint64_t witnessed;		/* bytes of requests and answers that witnesses hold */
 	struct rules_link *rules;
 	struct agent_link *agent;
 	uint32_t agent_calls;		/* passed on to atoll-agent, now */

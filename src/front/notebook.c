@@ -117,6 +117,15 @@ void notebook_add(struct sandbox *sb, struct cell_row *c)
 		told(n, add(n, sb, c, &e), &e);
 }
 
+void notebook_missed(struct sandbox *sb)
+{
+	struct notebooks *n = sb->front->notebooks;
+	struct err e = ERR_INIT;
+
+	if (n)
+		told(n, begin(n, &e) < 0 ? -e.no : notebooks_missed(n->db, sb->id, sb->team, &e), &e);
+}
+
 void notebook_context(struct sandbox *sb, struct str answer)
 {
 	struct notebooks *n = sb->front->notebooks;

@@ -26,6 +26,7 @@ struct notebook_options {
 int notebooks_new(struct front *f, const char *state_dir, struct err *e);
 void notebooks_free(struct front *f);
 void notebook_add(struct sandbox *sb, struct cell_row *c);	/* its number is filled in */
+void notebook_missed(struct sandbox *sb);			/* there was one that is too long to be kept */
 void notebook_context(struct sandbox *sb, struct str answer);	/* of POST /contexts: which language it is in */
 void notebook_end(struct sandbox *sb);				/* the sandbox has ended */
 void notebook_end_lost(struct front *f);			/* at the start: those of sandboxes that are gone */

@@ -3,6 +3,7 @@
 #include "front/witness.h"
 
 #include <jansson.h>
+#include <openssl/evp.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -23,9 +24,11 @@
 #include "store/notebooks.h"
 #include "trail/chain.h"
 
-#define BODY_MAX (8 * 1024 * 1024)	/* of which a hash is made; of a longer one it is known that it was too long */
+#define BODY_MAX (8 * 1024 * 1024)	/* of code or a command; of a longer one only the hash of all bytes is known, */
+#define RPC_MAX (64 * 1024)		/* ... and so of any other call */
+#define HELD_MAX (256ull * 1024 * 1024)	/* of all that are under way; above that, too */
 
-enum how { HOW_CODE, HOW_COMMAND, HOW_RPC, HOW_FILE };
+enum how { HOW_CODE, HOW_COMMAND, HOW_RPC, HOW_INPUT, HOW_FILE };	/* INPUT: only counted */
 
 static const struct act {
 	uint16_t port;
@@ -39,8 +42,10 @@ static const struct act {
 	{ PORT_INTERPRETER, "DELETE", "/contexts/*", HOW_RPC, "context.remove" },
 	{ PORT_ENVD, "POST", "/process.Process/Start", HOW_COMMAND, "command.start" },
 	{ PORT_ENVD, "POST", "/process.Process/Connect", HOW_RPC, "command.connect" },
-	{ PORT_ENVD, "POST", "/process.Process/SendInput", HOW_RPC, "command.input" },
-	{ PORT_ENVD, "POST", "/process.Process/StreamInput", HOW_RPC, "command.input" },
+	{ PORT_ENVD, "POST", "/process.Process/SendInput", HOW_INPUT, "command.input" },
+	{ PORT_ENVD, "POST", "/process.Process/StreamInput", HOW_INPUT, "command.input" },
+	{ PORT_ENVD, "POST", "/process.Process/CloseStdin", HOW_RPC, "command.close" },
+	{ PORT_ENVD, "POST", "/process.Process/Update", HOW_RPC, "command.update" },
 	{ PORT_ENVD, "POST", "/process.Process/SendSignal", HOW_RPC, "command.signal" },
 	{ PORT_ENVD, "POST", "/filesystem.Filesystem/MakeDir", HOW_RPC, "file.mkdir" },
 	{ PORT_ENVD, "POST", "/filesystem.Filesystem/Move", HOW_RPC, "file.move" },
@@ -51,6 +56,7 @@ static const struct act {
 	{ PORT_ENVD, "POST", "/filesystem.Filesystem/CreateWatcher", HOW_RPC, "file.watch" },
 	{ PORT_ENVD, "GET", "/files", HOW_FILE, "file.read" },
 	{ PORT_ENVD, "POST", "/files", HOW_FILE, "file.write" },
+	{ PORT_ENVD, "POST", "/files/compose", HOW_RPC, "file.compose" },
 };
 
 struct witness {
@@ -58,6 +64,9 @@ struct witness {
 	const struct act *act;
 	char request[REQUEST_ID_SIZE], session[REQUEST_ID_SIZE];
 	struct buf body;
+	EVP_MD_CTX *sum;		/* of all of a body that is not kept; NULL: it is */
+	size_t held;			/* what of front->witnessed is ours */
+	char *coding;			/* of the body; NULL: none */
 	int64_t content_length;
 	uint64_t up;
 	uint64_t began_us;
@@ -65,7 +74,7 @@ struct witness {
 	struct buf answer;		/* what is kept of it, */
 	bool cut;			/* ... and that this is not all */
 	uint64_t began_ms;		/* wall clock */
-	json_t *code;			/* the body of /execute */
+	json_t *code;			/* the body of /execute: what a notebook has of it */
 	bool is_proto, enveloped;
 	bool begun, over;
 	int status;
@@ -98,18 +107,21 @@ struct witness *witness_new(struct sandbox *sb, const struct http_req *rq, uint1
 		return NULL;
 
 	struct witness *w = must_alloc(sizeof *w);
-	struct str type = http_header_get(&rq->headers, "content-type");
+	struct str type = http_header_get(&rq->headers, "content-type"), coding;
 
 	w->sb = sb;			/* the exchange has a reference */
 	w->act = act;
 	w->began_us = clock_mono_us();
 	w->content_length = rq->content_length;
-	w->body = BUF_INIT(BODY_MAX);
+	w->body = BUF_INIT(act->how == HOW_RPC ? RPC_MAX : BODY_MAX);
 	w->answer = BUF_INIT(NOTEBOOK_CELL_MAX);
 	w->began_ms = clock_wall_ms();
 	(void)str_copy(w->request, sizeof w->request, str_of(request));
 	request_session(rq, w->session);
 	w->enveloped = str_starts(type, "application/connect+");
+	coding = http_header_get(&rq->headers, w->enveloped ? "connect-content-encoding" : "content-encoding");
+	if (coding.n && !str_is(coding, "identity"))
+		w->coding = must_dup_str(str_is(coding, "gzip") ? coding : STR_LIT("other"));
 	w->is_proto = str_starts(type, "application/connect+proto") || str_starts(type, "application/proto");
 	if (act->how == HOW_FILE)
 		(void)query_get(rq->query, "path", &w->path);
@@ -118,13 +130,28 @@ struct witness *witness_new(struct sandbox *sb, const struct http_req *rq, uint1
 	return w;
 }
 
+/* How much of the memory for all exchanges is ours. False: there is no more, and it stays as it was. */
+static bool hold(struct witness *w, size_t n)
+{
+	uint64_t others = w->sb->front->witnessed - w->held;
+
+	if (n > w->held && others + n > HELD_MAX)
+		return false;
+	w->sb->front->witnessed = others + n;
+	w->held = n;
+	return true;
+}
+
 void witness_free(struct witness *w)
 {
 	if (!w)
 		return;
+	(void)hold(w, 0);
+	EVP_MD_CTX_free(w->sum);
 	buf_done(&w->body);
 	buf_done(&w->answer);
 	json_decref(w->code);
+	free(w->coding);
 	free(w->path);
 	free(w);
 }
@@ -180,6 +207,26 @@ static json_t *object_of(const struct witness *w)
 	return NULL;
 }
 
+/* What is known of a body that was not kept, or not understood: how much it was, and a hash of it as it went in. */
+static void set_raw(const struct witness *w, json_t *fields)
+{
+	uint8_t sum[TRAIL_HASH_SIZE];
+	char hex[TRAIL_HEX_SIZE];
+
+	if (w->sum) {
+		if (EVP_DigestFinal_ex(w->sum, sum, NULL) != 1)
+			abort();	/* as trail_sha256() */
+		trail_hex(sum, sizeof sum, hex);
+		(void)json_object_set_new(fields, "body_sha256", json_string(hex));
+		(void)json_object_set_new(fields, "too_long", json_true());
+	} else {
+		set_hash(fields, "body_sha256", buf_view(&w->body));
+	}
+	(void)json_object_set_new(fields, "body_bytes", json_integer((json_int_t)w->up));
+	if (w->coding)
+		(void)json_object_set_new(fields, "encoding", json_string(w->coding));
+}
+
 static void set_word(json_t *o, const char *name, const json_t *v)
 {
 	const char *z = json_string_value(v);
@@ -188,17 +235,39 @@ static void set_word(json_t *o, const char *name, const json_t *v)
 		(void)json_object_set(o, name, (json_t *)v);
 }
 
+/* Of the body of /execute nothing else is kept until its end. */
+static json_t *cell_of(const json_t *o)
+{
+	static const char *const names[] = { "code", "context_id", "language" };
+	json_t *cell = json_object();
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		json_t *v = json_object_get(o, names[i]);
+
+		if (json_is_string(v))
+			(void)json_object_set(cell, names[i], v);
+	}
+	return cell;
+}
+
 static void begin_code(struct witness *w)
 {
-	json_t *o = w->code = object_of(w);
+	autojson json_t *o = object_of(w);
 	const json_t *code = json_object_get(o, "code"), *lang = json_object_get(o, "language"), *ctx = json_object_get(o, "context_id");
-	json_t *fields = json_pack("{s:I}", "code_bytes", (json_int_t)json_string_length(code));
+	json_t *fields = json_object();
 	struct str text = { json_string_value(code), json_string_length(code) };
 
-	set_hash(fields, "sha256", text);
+	if (json_is_string(code)) {
+		(void)json_object_set_new(fields, "code_bytes", json_integer((json_int_t)text.n));
+		set_hash(fields, "sha256", text);
+	} else {
+		set_raw(w, fields);
+	}
 	set_word(fields, "language", lang);
 	set_word(fields, "context", ctx);
 	trail_text(w->sb->front, record(w, "code.run", fields), w->sb->team, text);
+	if (w->sb->front->notebooks && json_is_string(code))
+		w->code = cell_of(o);
 }
 
 /* The program and its arguments, each with a NUL behind it; *ret_line: what a shell was given with -c, or nothing. */
@@ -237,9 +306,12 @@ static void begin_command(struct witness *w)
 	} else {
 		buf_str(&text, message_of(w));
 		(void)json_object_set_new(fields, "form", json_string(w->is_proto ? "protobuf" : "unknown"));
+		set_raw(w, fields);
 	}
-	(void)json_object_set_new(fields, "bytes", json_integer((json_int_t)text.n));
-	set_hash(fields, "sha256", buf_view(&text));
+	if (!w->sum) {
+		(void)json_object_set_new(fields, "bytes", json_integer((json_int_t)text.n));
+		set_hash(fields, "sha256", buf_view(&text));
+	}
 	if (line.p)
 		set_hash(fields, "line_sha256", line);
 
@@ -263,6 +335,32 @@ static void begin(struct witness *w)
 		begin_code(w);
 	else if (w->act->how == HOW_COMMAND)
 		begin_command(w);
+	else
+		return;			/* is read when it is answered */
+	buf_done(&w->body);
+	w->body = BUF_INIT(0);
+	(void)hold(w, json_string_length(json_object_get(w->code, "code")));
+}
+
+/* From here on there is only a hash of it. */
+static void stop_keeping(struct witness *w)
+{
+	w->sum = EVP_MD_CTX_new();
+	if (!w->sum || EVP_DigestInit_ex2(w->sum, EVP_sha256(), NULL) != 1 || EVP_DigestUpdate(w->sum, w->body.n ? w->body.p : "", w->body.n) != 1)
+		abort();		/* as must_alloc() */
+	buf_done(&w->body);
+	w->body = BUF_INIT(0);
+	(void)hold(w, 0);
+}
+
+static void keep_body(struct witness *w, struct str data)
+{
+	if (!w->sum && (w->body.n + data.n > w->body.max || !hold(w, w->body.n + data.n)))
+		stop_keeping(w);
+	if (!w->sum)
+		buf_str(&w->body, data);
+	else if (EVP_DigestUpdate(w->sum, data.p, data.n) != 1)
+		abort();
 }
 
 void witness_body(struct witness *w, struct str data)
@@ -270,9 +368,9 @@ void witness_body(struct witness *w, struct str data)
 	if (!w)
 		return;
 	w->up += data.n;
-	if (w->act->how == HOW_FILE)
+	if (w->act->how == HOW_FILE || w->act->how == HOW_INPUT || w->begun || w->over)
 		return;
-	buf_str(&w->body, data);
+	keep_body(w, data);
 	if (w->content_length >= 0 && w->up >= (uint64_t)w->content_length)
 		begin(w);
 }
@@ -296,6 +394,20 @@ static const char *status_outcome(const struct witness *w, enum witness_end how)
 	return w->status == 0 || w->status >= 500 ? "failed" : w->status >= 400 ? "refused" : "ok";
 }
 
+static void set_list(json_t *fields, const json_t *list)
+{
+	autobuf struct buf text = BUF_INIT(RPC_MAX);
+
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		const char *z = json_string_value(json_array_get(list, i));
+
+		buf_z(&text, z ? z : "");
+		buf_ch(&text, '\0');
+	}
+	(void)json_object_set_new(fields, "sources", json_integer((json_int_t)json_array_size(list)));
+	set_hash(fields, "sources_sha256", buf_view(&text));
+}
+
 /* Requests with one record: what they were about, and what came of them. */
 static void record_once(struct witness *w, int64_t down, enum witness_end how)
 {
@@ -305,6 +417,11 @@ static void record_once(struct witness *w, int64_t down, enum witness_end how)
 	const char *source = json_string_value(json_object_get(o, "source"));
 	const char *to = json_string_value(json_object_get(o, "destination"));
 
+	if (json_object_get(o, "source_paths")) {	/* compose: these go away, and one file comes */
+		set_list(fields, json_object_get(o, "source_paths"));
+		path = to;
+		to = NULL;
+	}
 	if (w->act->port == PORT_INTERPRETER) {
 		set_word(fields, "language", json_object_get(o, "language"));
 		if (path && trail_word_valid(str_of(path)))
@@ -315,6 +432,8 @@ static void record_once(struct witness *w, int64_t down, enum witness_end how)
 			set_hash(fields, "to_sha256", str_of(to));
 	}
 	set_word(fields, "signal", json_object_get(o, "signal"));
+	if (w->sum || (w->body.n > 0 && !o))
+		set_raw(w, fields);
 	if (w->up)
 		(void)json_object_set_new(fields, "bytes", json_integer((json_int_t)w->up));
 	else if (down >= 0)
@@ -325,6 +444,9 @@ static void record_once(struct witness *w, int64_t down, enum witness_end how)
 	if (path || source)
 		trail_text(w->sb->front, seq, w->sb->team, str_of(path ? path : source));
 	w->over = true;
+	buf_done(&w->body);
+	w->body = BUF_INIT(0);
+	(void)hold(w, 0);
 }
 
 static bool is_stream(const struct witness *w)
@@ -348,7 +470,7 @@ static void keep_answer(struct witness *w, struct str data)
 {
 	if (w->cut)
 		return;
-	if (w->answer.n + data.n <= NOTEBOOK_CELL_MAX) {
+	if (w->answer.n + data.n <= NOTEBOOK_CELL_MAX && hold(w, w->held + data.n)) {
 		buf_str(&w->answer, data);
 		return;
 	}
@@ -392,6 +514,8 @@ static void keep_cell(struct witness *w, const char *outcome)
 
 	if (code && w->status == 200)	/* else it was not run */
 		notebook_add(w->sb, &c);
+	else if (w->sum && w->status == 200)
+		notebook_missed(w->sb);
 }
 
 static void count(const struct witness *w, enum execution_kind k, const char *outcome)

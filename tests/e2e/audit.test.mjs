@@ -5,6 +5,7 @@ import assert from 'node:assert/strict'
 import crypto from 'node:crypto'
 import fs from 'node:fs'
 import path from 'node:path'
+import zlib from 'node:zlib'
 import { api, createRaw, killRaw, request, routeHeaders, sdk } from '../lib/client.mjs'
 import { atoll } from '../lib/cli.mjs'
 import { newServer } from '../lib/server.mjs'
@@ -116,6 +117,24 @@ test('no code, token or key is in the trail or in the log, and a correlation id 
 	assert.deepEqual(mine.map((r) => [r.kind, r.session]), [['code.run', 's-1'], ['code.done', 's-1']])
 	const line = log.split('\n').find((l) => l.includes(`request=${id}`) && l.includes('proxied'))
 	assert.match(JSON.parse(line).kv, /op=code\.run contentLength=\d+ resultsCount=0 error=none/)
+})
+
+test('what is too long or compressed is recorded with the hash of what went in, and files that are put together, too', async () => {
+	const sbx = await createRaw({ timeout: 120, templateID: 'code-interpreter-v1' }, opt)
+	const of = (id) => records(own).find((r) => r.request === id)?.fields
+	const long = { code: `#${'"'.repeat(5 << 20)}\nprint(7)` }	// twice as long with its backslashes
+	const ran = await request('POST', '/execute', { base: own.url, headers: { ...routeHeaders(sbx, 49999), 'X-Request-ID': 'long-1' }, body: long })
+	assert.equal(ran.status, 200)
+	assert.match(ran.text, /"text": ?"7\\n"/)
+	assert.deepEqual(of('long-1'), { too_long: true, body_bytes: JSON.stringify(long).length, body_sha256: sha(JSON.stringify(long)) })
+	const packed = zlib.gzipSync(JSON.stringify({ path: '/home/user/packed' }))
+	await request('POST', '/filesystem.Filesystem/MakeDir', { base: own.url, headers: { ...routeHeaders(sbx, 49983), 'Content-Type': 'application/json', 'Content-Encoding': 'gzip',
+		'X-Request-ID': 'packed-1' }, body: packed })
+	assert.deepEqual([of('packed-1').encoding, of('packed-1').body_sha256], ['gzip', sha(packed)])
+	await request('POST', '/files/compose', { base: own.url, headers: { ...routeHeaders(sbx, 49983), 'X-Request-ID': 'compose-1' }, body: { source_paths: ['/a', '/b'], destination: '/c' } })
+	const composed = of('compose-1')
+	assert.deepEqual([composed.sources, composed.sources_sha256, composed.path_sha256, composed.outcome], [2, sha('/a\0/b\0'), sha('/c'), 'refused'])
+	await killRaw(sbx, opt)
 })
 
 test('wrong keys and tokens are recorded, and a flood of them does not fill the disk', async () => {
