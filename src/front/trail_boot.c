@@ -5,6 +5,7 @@
  *
  *	half a line at the end		a crash in the middle of a write; whatever it was, nobody was told that it had been done: cut off
  *	fewer records than the table	a crash of the host, or somebody's doing: put back from the table
+ *	an empty file, not the first	likewise
  *	... which it does not have	the chain goes on behind the last one known; verify will find the hole
  *	a bad line			stays as it is; verify will find it */
 #include <errno.h>
@@ -109,14 +110,32 @@ static int put_back(void *user, uint64_t seq, struct str line, const char *text)
 	return 0;
 }
 
+static int find_begin(void *user, uint64_t seq, struct str line, const char *text)
+{
+	struct trail *t = user;
+	struct trail_line l;
+	char want[48];
+
+	(void)text;
+	(void)snprintf(want, sizeof want, "{\"segment\":%u}", t->segment);
+	if (trail_read(line, &l) < 0 || !str_is(l.rec.fields, want))
+		return 0;
+	t->at.seq = seq - 1;
+	memcpy(t->at.hash, l.prev, sizeof l.prev);
+	return -1;
+}
+
 /* The table knows more than the file. */
 static int catch_up(struct found *fo, struct err *e)
 {
 	struct trail *t = fo->t;
-	struct trail_query q = { .after = t->at.seq, .max = INT64_MAX };
+	struct trail_query q = { .max = INT64_MAX }, begin = { .kind = "trail.segment", .max = INT64_MAX };
 
 	if (fo->known.seq <= t->at.seq)
 		return 0;
+	if (!t->at.seq && t->segment > 1 && trail_db_each(t->db, &begin, find_begin, t, e) < 0)	/* somebody has emptied it */
+		return -e->no;
+	q.after = t->at.seq;
 	if ((t->at.seq || t->segment == 1) && trail_db_each(t->db, &q, put_back, fo, e) < 0)
 		return -e->no;
 	return 0;
@@ -177,6 +196,12 @@ int trail_adopt(struct trail *t, struct err *e)
 	t->segment_seq = fo.first_seq;
 	t->began_ms = fo.first_ms;
 	trail_flush(t);
+	if (t->bytes == 0 && t->segment > 1) {
+		char fields[48];
+
+		(void)snprintf(fields, sizeof fields, "{\"segment\":%u}", t->segment);	/* where it begins must be known when its time is over */
+		(void)trail_put(t, "trail.segment", NULL, str_of(fields));
+	}
 	tell(&fo, (size_t)torn, torn_hash, missing_from);
 	return 0;
 }

@@ -17,11 +17,19 @@
 #define DIGITS 8
 #define SUFFIX ".jsonl"
 #define N_MAX 99999999u
+#define AGE_S 86400			/* of a segment that is not full, before another one is begun */
 
 struct survey {
-	uint32_t first, last;		/* 0: there is none; last: that is not empty */
+	uint32_t first, last;		/* 0: there is none; last: that was ever written to */
 	uint64_t bytes;			/* of all */
 	uint64_t last_bytes;
+	int64_t last_born_s;
+};
+
+struct segment {
+	uint64_t bytes;
+	int64_t born_s;
+	bool unused;
 };
 
 static void name_of(uint32_t n, char ret[NAME_SIZE])
@@ -52,13 +60,30 @@ static int open_dir(const struct config *c, struct err *e)
 	return fd < 0 ? err_sys(e, "open '%s'", path) : fd;
 }
 
+/* The front can give its file any length without filling it: what takes no room on the disk does not count. And it can empty it, so
+ * an empty file is unused only if nothing was done to it since it was made (the times of a file are its owner's to set, and that is root). */
+static bool segment_look(int dirfd, const char *name, struct segment *ret)
+{
+	struct statx st;
+
+	if (statx(dirfd, name, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS | STATX_BTIME, &st) < 0 || !S_ISREG(st.stx_mode))
+		return false;
+
+	bool has_birth = st.stx_mask & STATX_BTIME;
+
+	ret->bytes = st.stx_size < st.stx_blocks * 512 ? st.stx_size : st.stx_blocks * 512;
+	ret->born_s = has_birth ? st.stx_btime.tv_sec : st.stx_ctime.tv_sec;
+	ret->unused = st.stx_size == 0 && has_birth && st.stx_mtime.tv_sec == st.stx_btime.tv_sec && st.stx_mtime.tv_nsec == st.stx_btime.tv_nsec;
+	return true;
+}
+
 static int look(int dirfd, struct survey *ret, struct err *e)
 {
 	int copy = fcntl(dirfd, F_DUPFD_CLOEXEC, 3);
 	DIR *d = copy < 0 ? NULL : fdopendir(copy);
 	struct survey sv = { 0 };
+	struct segment sg;
 	struct dirent *en;
-	struct stat st;
 
 	if (!d) {
 		(void)err_sys(e, "read the directory of the audit trail");
@@ -69,19 +94,34 @@ static int look(int dirfd, struct survey *ret, struct err *e)
 	while ((en = readdir(d))) {
 		uint32_t n = number_of(en->d_name);
 
-		if (!n || fstatat(dirfd, en->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode) || st.st_size == 0)
+		if (!n || !segment_look(dirfd, en->d_name, &sg) || sg.unused)
 			continue;
 		if (!sv.first || n < sv.first)
 			sv.first = n;
 		if (n > sv.last) {
 			sv.last = n;
-			sv.last_bytes = (uint64_t)st.st_size;
+			sv.last_bytes = sg.bytes;
+			sv.last_born_s = sg.born_s;
 		}
-		sv.bytes += (uint64_t)st.st_size;
+		sv.bytes += sg.bytes;
 	}
 	(void)closedir(d);
 	*ret = sv;
 	return 0;
+}
+
+static uint64_t segment_bytes(const struct config *c)
+{
+	return c->audit_segment_kb << 10;
+}
+
+/* Else a front could make files without end. A file system that compresses may take a fraction of the size. */
+static bool may_follow(const struct config *c, const struct survey *sv)
+{
+	uint64_t age_s = c->audit_kept_s && c->audit_kept_s / 4 < AGE_S ? c->audit_kept_s / 4 : AGE_S;
+	time_t now = time(NULL);
+
+	return !sv->last || sv->last_bytes >= segment_bytes(c) / 8 || (now > sv->last_born_s && (uint64_t)(now - sv->last_born_s) >= age_s);
 }
 
 int trail_open(const struct config *c, uint32_t n, struct msg_trail_file *re, int *ret_fd, struct err *e)
@@ -95,6 +135,8 @@ int trail_open(const struct config *c, uint32_t n, struct msg_trail_file *re, in
 		return -e->no;
 	if (n && n != sv.last + 1)
 		return err_set(e, EINVAL, "segment %u of the audit trail is not the next one", n);
+	if (n && !may_follow(c, &sv))
+		return err_set(e, EPERM, "segment %u of the audit trail is neither full nor old enough for another one", sv.last);
 	if (!n)
 		n = sv.last ? sv.last : 1;
 	if (n > N_MAX)
@@ -133,7 +175,9 @@ int trail_drop(const struct config *c, uint32_t n, struct err *e)
 
 	bool is_old = c->audit_kept_s && now > st.st_mtime && (uint64_t)(now - st.st_mtime) >= c->audit_kept_s;
 
-	if (!is_old && sv.bytes <= c->audit_max_mb << 20)
+	uint64_t bytes = sv.bytes - (sv.last_bytes > segment_bytes(c) ? sv.last_bytes - segment_bytes(c) : 0);
+
+	if (!is_old && bytes <= c->audit_max_mb << 20)	/* the last one can be made as large as the disk at once */
 		return err_set(e, EPERM, "segment %u of the audit trail is not to be dropped yet", n);
 	if (unlinkat(dir, name, 0) < 0)
 		return err_sys(e, "remove '%s' of the audit trail", name);

@@ -15,8 +15,9 @@ struct config;
 
 #define TRAIL_DIR "audit"		/* below the state directory */
 
-/* n: 0 for the last segment that is not empty, or the first of all; else the number of the one behind it, empty. The fd is for reading
- * and appending; fills in what *re tells of it. */
+/* n: 0 for the last segment that was ever written to (also if it is empty now: there is no way back to an older one), or the first of all;
+ * else the number of the one behind it, empty. The fd is for reading and appending; fills in what *re tells of it. -EPERM: it is too early
+ * for another one. */
 int trail_open(const struct config *c, uint32_t n, struct msg_trail_file *re, int *ret_fd, struct err *e);
 
 /* n: the first one, not the last. -EPERM: it is neither old enough, nor is there too much. */
