@@ -28,6 +28,7 @@
 #define EVENT_LINES "Cache-Control: no-cache\r\nX-Accel-Buffering: no\r\n"
 #define ALIVE_MS 20000			/* between two signs of life on a stream that has nothing to say */
 #define AGENT_NAME_MAX 64
+#define STAYS_EACH 64			/* streams of one key: connections are for all */
 
 /* --- what is said -------------------------------------------------------------------------------------------- */
 
@@ -101,9 +102,24 @@ static void on_gone(struct visit *v, void *user)
 	free(s);
 }
 
+static size_t stays_of(const struct caller *who)
+{
+	const struct stay *s;
+	size_t n = 0;
+
+	LIST_FOREACH(s, &stays.all, link)
+		n += strcmp(s->v->who.team, who->team) == 0 && strcmp(s->v->who.key_id, who->key_id) == 0;
+	return n;
+}
+
 /* Only handlers that are quick come here: it is the loop's. */
 static void stay_open(struct visit *v, json_t *first)
 {
+	if (stays_of(&v->who) >= STAYS_EACH) {
+		json_decref(first);
+		visit_text(v, 429, "application/json", "Retry-After: 1\r\n", STR_LIT("{\"code\":429,\"message\":\"too many streams of this key are open\"}"));
+		return;
+	}
 	struct stay *s = calloc(1, sizeof *s);
 
 	if (!s) {

@@ -12,6 +12,7 @@
 #include "base/rand.h"
 
 #define SESSIONS_MAX 2000
+#define SESSIONS_EACH 100		/* of one key, so that who begins many loses its own */
 #define IDLE_MS (3600 * 1000ull)
 
 struct mcp_session {
@@ -50,6 +51,29 @@ static void unlist_locked(struct mcp_session *s)
 	unref_locked(s);
 }
 
+static bool is_of(const struct mcp_session *s, const struct caller *who)
+{
+	return strcmp(s->team, who->team) == 0 && strcmp(s->key_id, who->key_id) == 0;
+}
+
+/* Makes room after one of who was listed: whoever it was can begin anew. */
+static void trim_locked(const struct caller *who)
+{
+	struct mcp_session *s, *oldest = NULL;
+	size_t n = 0;
+
+	TAILQ_FOREACH(s, &the.all, link) {
+		if (is_of(s, who)) {
+			oldest = s;
+			n++;
+		}
+	}
+	if (n > SESSIONS_EACH)
+		unlist_locked(oldest);
+	else if (the.n > SESSIONS_MAX)
+		unlist_locked(TAILQ_LAST(&the.all, session_list));
+}
+
 struct mcp_session *mcp_session_new(const struct caller *who, const struct mcp_peer *peer)
 {
 	struct mcp_session *s = calloc(1, sizeof *s);
@@ -66,8 +90,8 @@ struct mcp_session *mcp_session_new(const struct caller *who, const struct mcp_p
 	}
 	(void)pthread_mutex_lock(&the.lock);
 	TAILQ_INSERT_HEAD(&the.all, s, link);
-	if (++the.n > SESSIONS_MAX)		/* whoever it was can begin anew */
-		unlist_locked(TAILQ_LAST(&the.all, session_list));
+	the.n++;
+	trim_locked(who);
 	(void)pthread_mutex_unlock(&the.lock);
 	return s;
 }
@@ -77,7 +101,7 @@ static struct mcp_session *find_locked(const struct caller *who, const char *id)
 	struct mcp_session *s;
 
 	TAILQ_FOREACH(s, &the.all, link) {
-		if (strcmp(s->id, id) == 0 && strcmp(s->team, who->team) == 0 && strcmp(s->key_id, who->key_id) == 0)
+		if (strcmp(s->id, id) == 0 && is_of(s, who))
 			return s;
 	}
 	return NULL;
