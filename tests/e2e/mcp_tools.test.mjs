@@ -438,6 +438,60 @@ test('progress comes as events before the answer', async () => {
 	assert.equal(events.at(-1).result.structuredContent.stdout, 'step 1\nstep 2\nstep 3\n')
 })
 
+// --- more than there is room for ---
+
+test('what takes too much is refused or cut, and the next call is answered as ever', async () => {
+	const deep = await call('run_command', { command: 'find -exec '.repeat(5000) + 'ls', sandbox_id: box })
+	assert.match(text(deep.json), /too-complex/)
+	const many = await post('[' + '{},'.repeat(300000) + '{}]')
+	assert.equal(many.status, 400)
+	assert.match(many.json.error.message, /too many values/)
+	assert.equal((await api('POST', '/agent/tools/run_command', `{"command":[${'[],'.repeat(300000)}[]]}`)).status, 400)
+	const long = await tool('run_command', { command: 'head -c 5000000 /dev/zero | tr "\\0" x', sandbox_id: box })
+	assert.equal(long.structuredContent.truncated, true)
+	assert.equal(long.structuredContent.stdout.length, 2 * 1024 * 1024)
+	const code = await tool('run_code', { code: 'print("x" * 5_000_000)', sandbox_id: box })
+	assert.match(text(code), /cut here: it is too long/)
+	assert.ok(code.structuredContent.logs.stdout.join('').length < 2.1e6)
+	assert.equal((await tool('run_command', { command: 'echo still here', sandbox_id: box })).structuredContent.stdout, 'still here\n')
+})
+
+test('a body that was refused before it was all sent does no harm to the next call', async () => {
+	const gone = (await tool('create_sandbox', { timeout_s: 60 })).structuredContent.sandboxId
+	await tool('write_file', { path: '/tmp/x', content: 'x', sandbox_id: gone })
+	assert.equal((await api('DELETE', `/sandboxes/${gone}`)).status, 204)
+	for (let i = 0; i < 5; i++) {
+		await refused('write_file', { path: '/tmp/x', content: 'x'.repeat(900000), sandbox_id: gone }, /^(SANDBOX_UNAVAILABLE|NOT_FOUND): /)
+		assert.equal((await tool('run_command', { command: 'echo here', sandbox_id: box })).structuredContent.stdout, 'here\n')
+	}
+})
+
+test('a key has so many streams open, and no more', async () => {
+	const { headers } = await begin()
+	const opened = []
+	const open = () => new Promise((done, fail) => {
+		const rq = http.get(`${server.url}/mcp`, { headers: { ...headers, 'X-API-Key': server.key, Accept: 'text/event-stream' }, agent: false }, (re) => done(re.statusCode))
+		rq.on('error', fail)
+		opened.push(rq)
+	})
+	try {
+		for (let i = 0; i < 64; i++)
+			assert.equal(await open(), 200)
+		assert.equal(await open(), 429)
+	} finally {
+		for (const rq of opened) {
+			rq.on('error', () => {})
+			rq.destroy()
+		}
+	}
+	assert.ok(await until(async () => {
+		const status = await open()
+		opened.pop().on('error', () => {}).destroy()
+		return status === 200
+	}))
+	await api('DELETE', '/mcp', undefined, { headers })
+})
+
 test('stdio: bad lines are answered, one after the other, and the end of input is the end', async () => {
 	const child = spawn(path.join(server.buildDir, 'src/cli/atoll'), ['mcp'], { env: { ...process.env, E2B_API_URL: server.url, E2B_API_KEY: server.key }, stdio: ['pipe', 'pipe', 'inherit'] })
 	let out = ''
