@@ -34,6 +34,11 @@ static void told(struct notebooks *n, int r, const struct err *e)
 	if (r < 0 && !n->failing)
 		log_error("could not write notebooks, going on without", "err=%s", e->text);
 	n->failing = r < 0;
+	if (r >= 0 || !n->open)
+		return;
+	timer_disarm(n->timer);
+	notebooks_rollback(n->db);	/* else the next ones would find a transaction that is open, or none that should be */
+	n->open = false;
 }
 
 static void save(struct notebooks *n)

@@ -27,6 +27,8 @@
 #define CLASS_EVERY_MS 60000
 #define SEGMENT_AGE_MS (24ull * 3600 * 1000)
 #define RETRY_S 5
+#define TEXT_MAX (256 * 1024)		/* of one, with audit_code = full */
+#define FORGET_TEXTS 64			/* at once */
 
 static uint64_t segment_bytes(const struct trail *t)
 {
@@ -36,6 +38,7 @@ static uint64_t segment_bytes(const struct trail *t)
 void trail_flush(struct trail *t)
 {
 	struct str rest = buf_view(&t->pending);
+	struct trail_point head = { 0 };
 	struct trail_line l;
 	struct err e = ERR_INIT;
 
@@ -48,12 +51,40 @@ void trail_flush(struct trail *t)
 	while (r >= 0 && rest.n > 0) {
 		struct str line = str_cut(&rest, '\n');
 
-		if (trail_read(line, &l) == 0)
-			r = trail_db_add(t->db, &l, line, &e);
+		if (trail_read(line, &l) < 0)
+			continue;
+		r = trail_db_add(t->db, &l, line, &e);
+		head.seq = l.seq;
+		memcpy(head.hash, l.hash, sizeof head.hash);
 	}
-	if (r < 0 || trail_db_commit(t->db, &t->at, &e) < 0)
-		log_error("could not bring the table of the audit trail up to date, it has gaps until the next start", "err=%s", e.text);
+	if (r >= 0)
+		r = trail_db_commit(t->db, head.seq && !t->has_gap ? &head : NULL, &e);
+	if (r < 0) {
+		trail_db_rollback(t->db);
+		if (!t->unsaved)
+			log_error("could not bring the table of the audit trail up to date, trying again", "err=%s", e.text);
+		t->unsaved = true;
+		timer_arm(t->timer, RETRY_S * 1000);
+		return;
+	}
+	t->unsaved = false;
 	buf_clear(&t->pending);
+}
+
+void trail_pend(struct trail *t, struct str line)
+{
+	if (t->pending.n + line.n + 1 > PENDING_MAX) {
+		if (!t->has_gap)
+			log_error("too much waits for the table of the audit trail, it has a gap until the next start", "bytes=%zu", t->pending.n);
+		t->has_gap = true;
+		return;
+	}
+	buf_str(&t->pending, line);
+	buf_ch(&t->pending, '\n');
+	if (t->pending.bad) {		/* no memory: as if there were no room */
+		buf_clear(&t->pending);
+		t->has_gap = true;
+	}
 }
 
 static void on_timer(void *user)
@@ -103,8 +134,11 @@ static int put(struct trail *t, const char *kind, const struct trail_who *who, s
 		rec.sandbox = word(who->sandbox);
 		rec.session = word(who->session);
 	}
-	if (trail_compose(t->seal, &rec, &at, &line) < 0)
-		return err_set(e, EINVAL, "record of kind '%s' is malformed", kind);
+
+	int r = trail_compose(t->seal, &rec, &at, &line);
+
+	if (r < 0)
+		return err_set(e, -r, "record of kind '%s' %s", kind, r == -EINVAL ? "is malformed" : "does not fit into memory");
 	if (trail_write(t, buf_view(&line), e) < 0)
 		return -e->no;
 	t->at = at;
@@ -113,8 +147,8 @@ static int put(struct trail *t, const char *kind, const struct trail_who *who, s
 		t->began_ms = rec.at_ms;
 	if (t->pending.n == 0)
 		timer_arm(t->timer, SAVE_AFTER_MS);
-	buf_str(&t->pending, buf_view(&line));
-	if (t->pending.n > SAVE_BYTES)
+	trail_pend(t, (struct str) { line.p, line.n - 1 });
+	if (t->pending.n > SAVE_BYTES && !t->unsaved)
 		trail_flush(t);
 	return 0;
 }
@@ -139,7 +173,8 @@ uint64_t trail_put(struct trail *t, const char *kind, const struct trail_who *wh
 {
 	struct err e = ERR_INIT;
 
-	if (tell_gap(t, &e) == 0 && put(t, kind, who, fields, &e) == 0) {
+	if (tell_gap(t, &e) == 0 && (put(t, kind, who, fields, &e) == 0 ||
+	    (e.no == EINVAL && put(t, kind, who, STR_LIT("{\"unwritable\":true}"), &e) == 0))) {
 		t->failing = false;
 		return t->at.seq;
 	}
@@ -258,11 +293,34 @@ int trail_event(struct front *f, struct str text, struct err *e)
 	return 0;
 }
 
+/* Of all texts there may be so much that the table is twice as large as the trail: the oldest ones make room. */
+static int keep_text(struct front *f, uint64_t seq, const char *team, struct str text, struct err *e)
+{
+	struct store *db = f->trail->db;
+	uint64_t bytes, max = (uint64_t)f->opt.trail.max_mb << 21;
+	autobuf struct buf cut = BUF_INIT(TEXT_MAX + 64);
+
+	if (trail_db_bytes(db, &bytes, e) < 0)
+		return -e->no;
+	if (bytes + text.n > max && trail_db_forget_texts(db, FORGET_TEXTS, e) <= 0)
+		return e->no ? -e->no : err_set(e, EDQUOT, "the table is larger than %llu bytes", (unsigned long long)max);
+	if (text.n > TEXT_MAX) {
+		size_t n = TEXT_MAX;
+
+		while (n > 0 && ((unsigned char)text.p[n] & 0xc0) == 0x80)	/* no half of a letter */
+			n--;
+		buf_put(&cut, text.p, n);
+		buf_fmt(&cut, "\n[cut off: it has %zu bytes]", text.n);
+		text = buf_view(&cut);
+	}
+	return trail_db_text(db, seq, team, text, e);
+}
+
 void trail_text(struct front *f, uint64_t seq, const char *team, struct str text)
 {
 	struct err e = ERR_INIT;
 
-	if (f->trail && f->opt.trail.full && seq && trail_db_text(f->trail->db, seq, team, text, &e) < 0)
+	if (f->trail && f->opt.trail.full && seq && keep_text(f, seq, team, text, &e) < 0)
 		log_error("could not keep a text of the audit trail", "seq=%llu err=%s", (unsigned long long)seq, e.text);
 }
 

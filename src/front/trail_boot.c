@@ -51,9 +51,8 @@ static void take_line(struct found *fo, struct str line)
 		fo->bad++;
 	if (l.seq <= fo->known.seq)
 		return;
-	buf_str(&t->pending, line);	/* the table does not have it yet */
-	buf_ch(&t->pending, '\n');
-	if (t->pending.n > PIECE)
+	trail_pend(t, line);		/* the table does not have it yet */
+	if (t->pending.n > PIECE && !t->unsaved)
 		trail_flush(t);
 }
 
@@ -175,6 +174,7 @@ int trail_adopt(struct trail *t, struct err *e)
 	t->bytes = 0;
 	t->at = (struct trail_point) { 0 };
 	buf_clear(&t->pending);
+	t->unsaved = t->has_gap = false;
 	if (trail_db_head(t->db, &fo.known, e) < 0)
 		return -e->no;
 

@@ -27,6 +27,8 @@ struct trail {
 	struct trail_point at;
 	struct trail_point dropping;	/* the end of what was dropped last */
 	struct buf pending;		/* lines that the database does not have yet */
+	bool unsaved;			/* the last try to give them to it failed */
+	bool has_gap;			/* so often that lines were left out: its head stays before them, until the next start */
 	struct {
 		uint64_t since_ms;
 		uint32_t listed, more;
@@ -38,6 +40,7 @@ struct trail {
 };
 
 void trail_flush(struct trail *t);		/* what is pending to the database */
+void trail_pend(struct trail *t, struct str line);	/* without its newline; more of what is pending */
 uint64_t trail_put(struct trail *t, const char *kind, const struct trail_who *who, struct str fields);
 int trail_write(struct trail *t, struct str line, struct err *e);	/* whole, or not at all */
 

@@ -3,6 +3,7 @@
 #include "store/db.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -467,14 +468,15 @@ int store_open(const char *path, struct store **ret, struct err *e)
 	return 0;
 }
 
-static void remove_file(const char *path)
+/* One copy is left for whoever wants to look into it. */
+static void put_aside(const char *path)
 {
 	static const char *const ends[] = { "", "-wal", "-shm" };
 
 	for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
-		autofree char *name = str_fmt("%s%s", path, ends[i]);
+		autofree char *name = str_fmt("%s%s", path, ends[i]), *aside = str_fmt("%s.damaged%s", path, ends[i]);
 
-		if (name)
+		if (name && aside && rename(name, aside) < 0 && errno != ENOENT)
 			(void)unlink(name);
 	}
 }
@@ -491,10 +493,13 @@ int store_open_cache(const char *path, const char *schema, struct store **ret, s
 			    "PRAGMA foreign_keys=ON; PRAGMA cache_size=-2048; PRAGMA journal_size_limit=4194304;", e) == 0 &&
 		    db_exec(s, schema, e) == 0)
 			break;
+
+		int rc = sqlite3_errcode(s->db);
+
 		store_close(s);
-		if (i > 0)
+		if (i > 0 || (rc != SQLITE_CORRUPT && rc != SQLITE_NOTADB))
 			return err_wrap(e, "open '%s'", path);
-		remove_file(path);	/* damaged by a crash of the host: what is lost can be had again */
+		put_aside(path);	/* damaged by a crash of the host: what is lost can be had again */
 	}
 	*ret = s;
 	return 0;

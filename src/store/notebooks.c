@@ -15,6 +15,7 @@ static const char schema[] =
 
 static const char begin_sql[] = "BEGIN";
 static const char commit_sql[] = "COMMIT";
+static const char rollback_sql[] = "ROLLBACK";
 static const char size_sql[] = "SELECT bytes, cells FROM notebooks WHERE sandbox=?";
 static const char head_sql[] = "INSERT INTO notebooks(sandbox, team, bytes, cells, missed) VALUES(?1,?2,?3,?4,?5) ON CONFLICT DO UPDATE SET"
 	" bytes=bytes+excluded.bytes, cells=cells+excluded.cells, missed=missed+excluded.missed";
@@ -61,6 +62,13 @@ int notebooks_begin(struct store *s, struct err *e)
 int notebooks_commit(struct store *s, struct err *e)
 {
 	return run_plain(s, commit_sql, e);
+}
+
+void notebooks_rollback(struct store *s)
+{
+	struct err ignored;		/* SQLite may have done it itself */
+
+	(void)run_plain(s, rollback_sql, &ignored);
 }
 
 int notebooks_size(struct store *s, const char *sandbox, uint64_t *ret_bytes, uint64_t *ret_cells, struct err *e)

@@ -24,6 +24,7 @@ struct cell_row {
 int notebooks_open(const char *path, struct store **ret, struct err *e);
 int notebooks_begin(struct store *s, struct err *e);	/* until the commit nothing is written for good */
 int notebooks_commit(struct store *s, struct err *e);
+void notebooks_rollback(struct store *s);		/* after any failure in between, or of the commit */
 
 /* How many bytes and cells there are of it; 0 if none. */
 int notebooks_size(struct store *s, const char *sandbox, uint64_t *ret_bytes, uint64_t *ret_cells, struct err *e);

@@ -15,12 +15,16 @@ static const char schema[] =
 
 static const char begin_sql[] = "BEGIN";
 static const char commit_sql[] = "COMMIT";
+static const char rollback_sql[] = "ROLLBACK";
 static const char head_set_sql[] = "INSERT INTO audit_head(one, seq, hash) VALUES(1,?,?) ON CONFLICT DO UPDATE SET seq=excluded.seq, hash=excluded.hash";
 static const char head_sql[] = "SELECT seq, hash FROM audit_head";
 static const char add_sql[] = "INSERT OR REPLACE INTO audit(seq, at_ms, kind, request, team, key, sandbox, session, line) VALUES(?,?,?,?,?,?,?,?,?)";
 static const char text_sql[] = "INSERT OR REPLACE INTO audit_text(seq, team, text) VALUES(?,?,?)";
 static const char prune_sql[] = "DELETE FROM audit WHERE seq<?";
 static const char prune_text_sql[] = "DELETE FROM audit_text WHERE seq<?";
+static const char pages_sql[] = "PRAGMA page_count";
+static const char page_size_sql[] = "PRAGMA page_size";
+static const char forget_texts_sql[] = "DELETE FROM audit_text WHERE seq IN (SELECT seq FROM audit_text ORDER BY seq LIMIT ?)";
 static const char purge_sql[] = "DELETE FROM audit WHERE team=?";
 static const char purge_text_sql[] = "DELETE FROM audit_text WHERE team=?";
 static const char overwrite_sql[] = "PRAGMA secure_delete=ON";
@@ -71,13 +75,22 @@ int trail_db_commit(struct store *s, const struct trail_point *head, struct err 
 {
 	sqlite3_stmt *st;
 
-	if (stmt_get(s, head_set_sql, &st, e) < 0)
-		return -e->no;
-	stmt_u64(st, 1, head->seq);
-	stmt_blob(st, 2, head->hash, sizeof head->hash);
-	if (stmt_run(s, st, e) < 0)
-		return -e->no;
+	if (head) {
+		if (stmt_get(s, head_set_sql, &st, e) < 0)
+			return -e->no;
+		stmt_u64(st, 1, head->seq);
+		stmt_blob(st, 2, head->hash, sizeof head->hash);
+		if (stmt_run(s, st, e) < 0)
+			return -e->no;
+	}
 	return run_plain(s, commit_sql, e);
+}
+
+void trail_db_rollback(struct store *s)
+{
+	struct err ignored;		/* SQLite may have done it itself */
+
+	(void)run_plain(s, rollback_sql, &ignored);
 }
 
 static void bind_str(sqlite3_stmt *st, int at, struct str s)
@@ -183,6 +196,34 @@ static int run_number(struct store *s, const char *sql, uint64_t v, struct err *
 int trail_db_prune(struct store *s, uint64_t before_seq, struct err *e)
 {
 	return run_number(s, prune_text_sql, before_seq, e) < 0 ? -e->no : run_number(s, prune_sql, before_seq, e);
+}
+
+static int read_number(struct store *s, const char *sql, uint64_t *ret, struct err *e)
+{
+	sqlite3_stmt *st;
+	int r = stmt_get(s, sql, &st, e);
+
+	if (r >= 0)
+		r = stmt_next(s, st, e);
+	*ret = r == 1 ? stmt_col_u64(st, 0) : 0;
+	if (r == 1)
+		(void)sqlite3_reset(st);
+	return r < 0 ? r : 0;
+}
+
+int trail_db_bytes(struct store *s, uint64_t *ret, struct err *e)
+{
+	uint64_t pages, size;
+
+	if (read_number(s, pages_sql, &pages, e) < 0 || read_number(s, page_size_sql, &size, e) < 0)
+		return -e->no;
+	*ret = pages * size;
+	return 0;
+}
+
+int trail_db_forget_texts(struct store *s, uint64_t max, struct err *e)
+{
+	return run_number(s, forget_texts_sql, max, e);
 }
 
 static int run_team(struct store *s, const char *sql, const char *team, struct err *e)

@@ -25,9 +25,13 @@ struct trail_query {			/* "" or 0: any */
 int trail_db_open(const char *path, struct store **ret, struct err *e);
 
 int trail_db_begin(struct store *s, struct err *e);	/* until the commit nothing is written for good */
-int trail_db_commit(struct store *s, const struct trail_point *head, struct err *e);
+int trail_db_commit(struct store *s, const struct trail_point *head, struct err *e);	/* NULL: the head stays */
+void trail_db_rollback(struct store *s);		/* after any failure in between, or of the commit */
 int trail_db_add(struct store *s, const struct trail_line *l, struct str line, struct err *e);
 int trail_db_text(struct store *s, uint64_t seq, const char *team, struct str text, struct err *e);
+
+int trail_db_bytes(struct store *s, uint64_t *ret, struct err *e);	/* of the file */
+int trail_db_forget_texts(struct store *s, uint64_t max, struct err *e);	/* the oldest; how many */
 
 int trail_db_head(struct store *s, struct trail_point *ret, struct err *e);	/* all zero: it knows none */
 

@@ -144,7 +144,7 @@ static bool fields_valid(struct str s)
 	if (s.n < 2 || s.n > TRAIL_FIELDS_MAX || s.p[0] != '{' || s.p[s.n - 1] != '}')
 		return false;
 	for (size_t i = 0; i < s.n; i++) {
-		if (s.p[i] < ' ' || s.p[i] > '~')
+		if ((unsigned char)s.p[i] < ' ' || (unsigned char)s.p[i] > 0x7f)
 			return false;
 	}
 	return true;

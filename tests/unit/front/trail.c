@@ -16,10 +16,12 @@
 #include "front/front.h"
 #include "front/trail_impl.h"
 #include "loop/loop.h"
+#include "store/db.h"
 #include "store/trail.h"
 #include "trail/key.h"
 #include "trail/verify.h"
 
+static uint32_t segment = 1;
 static char dir[] = "/tmp/atoll-trail-XXXXXX", file[64];
 static struct front f;
 static struct err e;
@@ -36,7 +38,7 @@ static int open_it(void)
 	assert_int_equal(trail_new(&f, dir, &e), 0);
 	f.trail->timer = timer_new(f.loop, nothing, NULL);
 	f.trail->fd = open(file, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
-	f.trail->segment = f.trail->first = 1;
+	f.trail->segment = f.trail->first = segment;
 	return trail_adopt(f.trail, &e);
 }
 
@@ -55,7 +57,8 @@ static void crash(void)
 
 static void remove_files(void)
 {
-	static const char *const names[] = { "t.jsonl", "audit.db", "audit.db-wal", "audit.db-shm", TRAIL_KEY_FILE };
+	static const char *const names[] = { "t.jsonl", "audit.db", "audit.db-wal", "audit.db-shm", "audit.db.damaged", "audit.db.damaged-wal", "audit.db.damaged-shm",
+		TRAIL_KEY_FILE };
 
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 		char path[96];
@@ -266,6 +269,102 @@ static void texts_can_be_purged_and_the_chain_stays(void **state)
 	assert_int_equal(verified(kinds, sizeof kinds), 1);
 }
 
+static void a_later_file_that_was_emptied_gets_its_records_back(void **state)
+{
+	(void)state;
+	(void)trail_add(&f, "a.one", NULL, NULL);
+	(void)trail_add(&f, "trail.segment", NULL, json_pack("{s:i}", "segment", 2));
+	(void)trail_add(&f, "a.two", NULL, NULL);
+	close_it();
+	assert_int_equal(truncate(file, 0), 0);
+	segment = 2;
+	assert_int_equal(open_it(), 0);
+	segment = 1;
+	assert_true(f.trail->bytes > 0);
+	assert_int_equal(trail_add(&f, "a.three", NULL, NULL), 5);	/* behind trail.restored */
+}
+
+static void what_the_table_could_not_take_is_there_later(void **state)
+{
+	struct trail_point head;
+	struct store *db = f.trail->db, *other = NULL;
+
+	(void)state;
+	(void)trail_add(&f, "a.one", NULL, NULL);
+	trail_save(&f);
+
+	char path[96];
+
+	(void)snprintf(path, sizeof path, "%s/audit.db", dir);
+	assert_int_equal(store_open_read(path, &other, &e), 0);
+	f.trail->db = other;		/* as if the disk were full */
+	(void)trail_add(&f, "a.two", NULL, NULL);
+	trail_save(&f);
+	assert_true(f.trail->unsaved);
+	f.trail->db = db;
+	store_close(other);
+	assert_int_equal(trail_db_head(db, &head, &e), 0);
+	assert_int_equal(head.seq, 1);
+	(void)trail_add(&f, "a.three", NULL, NULL);
+	assert_int_equal(rows(&(struct trail_query) { .max = 5 }), 3);
+	assert_int_equal(trail_db_head(db, &head, &e), 0);
+	assert_int_equal(head.seq, 3);
+}
+
+static void no_record_is_refused_for_its_fields(void **state)
+{
+	char kinds[256], *long_one = malloc(TRAIL_FIELDS_MAX + 8);
+
+	(void)state;
+	assert_int_equal(trail_add(&f, "a.del", NULL, json_pack("{s:s}", "x", "a\x7f" "b")), 1);
+	memset(long_one, 'x', TRAIL_FIELDS_MAX + 8);
+	assert_int_equal(trail_put(f.trail, "a.bad", NULL, (struct str) { long_one, TRAIL_FIELDS_MAX + 8 }), 2);
+	free(long_one);
+	assert_int_equal(verified(kinds, sizeof kinds), 2);
+	assert_string_equal(kinds, "a.del a.bad ");
+}
+
+static void a_table_that_is_no_database_is_put_aside(void **state)
+{
+	char path[96];
+
+	(void)state;
+	(void)trail_add(&f, "a.one", NULL, NULL);
+	close_it();
+	(void)snprintf(path, sizeof path, "%s/audit.db", dir);
+
+	autoclose int fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
+
+	assert_int_equal(fd_write_all(fd, "this is no database, however long one looks at it", 49), 0);
+	assert_int_equal(open_it(), 0);
+	assert_int_equal(rows(&(struct trail_query) { .max = 5 }), 1);	/* from the file */
+	(void)snprintf(path, sizeof path, "%s/audit.db.damaged", dir);
+	assert_int_equal(access(path, F_OK), 0);
+}
+
+static int copy_text(void *user, uint64_t seq, struct str line, const char *text)
+{
+	(void)seq;
+	(void)line;
+	*(size_t *)user = text ? strlen(text) : 0;
+	return 0;
+}
+
+static void a_long_text_is_cut_off(void **state)
+{
+	size_t n = 400 * 1024, kept = 0;
+	char *text = malloc(n);
+
+	(void)state;
+	memset(text, 'x', n);
+	f.opt.trail.full = true;
+	trail_text(&f, trail_add(&f, "code.run", NULL, NULL), "t1", (struct str) { text, n });
+	free(text);
+	trail_save(&f);
+	assert_int_equal(trail_db_each(f.trail->db, &(struct trail_query) { .max = 5 }, copy_text, &kept, &e), 0);
+	assert_true(kept > 256 * 1024 && kept < 257 * 1024);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -277,6 +376,11 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_flood_is_counted, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(events_of_others_are_checked, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(texts_can_be_purged_and_the_chain_stays, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_later_file_that_was_emptied_gets_its_records_back, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(what_the_table_could_not_take_is_there_later, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(no_record_is_refused_for_its_fields, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_table_that_is_no_database_is_put_aside, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_long_text_is_cut_off, set_up, tear_down),
 	};
 
 	if (!mkdtemp(dir))
