@@ -40,7 +40,7 @@ static void put_query(struct buf *b, const struct atoll_audit_query *q, uint64_t
 }
 
 /* How many lines there were; *after is the number of the last. */
-static int take_page(struct str page, atoll_audit_fn *fn, void *user, uint64_t *after, struct atoll_error *e)
+static int take_page(struct str page, atoll_audit_fn *fn, void *user, uint64_t *after, bool *more, struct atoll_error *e)
 {
 	int n = 0;
 
@@ -54,8 +54,10 @@ static int take_page(struct str page, atoll_audit_fn *fn, void *user, uint64_t *
 			return client_fail(e, EPROTO, 0, "the server's answer is not a list of records");
 		*after = strtoull(z + 7, NULL, 10);
 		n++;
-		if (fn(user, *after, z) < 0)
+		if (fn(user, *after, z) < 0) {
+			*more = false;
 			return 0;
+		}
 	}
 	return n;
 }
@@ -65,6 +67,7 @@ int atoll_audit(struct atoll *a, const struct atoll_audit_query *q, atoll_audit_
 	NEED(e, a && q && fn);
 	struct atoll_audit_query own;
 	uint64_t after;
+	bool more;
 	int n;
 
 	if (TAKE_IN(&own, q, e) < 0)
@@ -77,8 +80,15 @@ int atoll_audit(struct atoll *a, const struct atoll_audit_query *q, atoll_audit_
 		autocall struct call c = CALL_INIT("GET", a->api_url, path.bad ? NULL : buf_cstr(&path));
 		if (api_call(a, &c, e) < 0)
 			return -e->no;
-		n = take_page(buf_view(&c.answer), fn, user, &after, e);
-	} while (n == PAGE && !own.last);
+		more = c.next_token[0] && !own.last;	/* it has not looked any further, */
+		n = take_page(buf_view(&c.answer), fn, user, &after, &more, e);
+		uint64_t next = more ? strtoull(c.next_token, NULL, 10) : 0;
+
+		if (next > after)
+			after = next;
+		else if (more && n <= 0)
+			break;			/* ... and must not turn us in a circle */
+	} while ((n == PAGE || (n >= 0 && more)) && !own.last);
 	return n < 0 ? n : 0;
 }
 

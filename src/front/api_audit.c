@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* front/api_audit: GET /audit and /admin/audit: records of the audit trail, as the lines that they are in its files. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,12 +19,17 @@
 
 #define ROWS_MAX 10000
 #define ROWS_DEFAULT 100
+#define TEXT_MAX (900 * 1024)		/* with what JSON does to it, one always fits */
 #define ANSWER_MAX (6 * 1024 * 1024)
+#define LOOK_MAX 100000			/* rows: everybody else waits meanwhile */
 
 struct asked {
 	struct trail_query q;
 	char *words[6];			/* team, key, sandbox, session, kind, request */
 	bool text;
+	uint64_t looked;		/* up to there, when there may be more */
+	uint64_t shown;			/* the last that is in the answer */
+	bool full;
 	struct buf out;
 };
 
@@ -101,8 +107,7 @@ static int on_row(void *user, uint64_t seq, struct str line, const char *text)
 	struct asked *a = user;
 	size_t before = a->out.n;
 
-	(void)seq;
-	if (a->text && text && line.n > 0) {
+	if (a->text && text && line.n > 0 && strlen(text) < TEXT_MAX) {
 		autojson json_t *t = json_string(text);
 		autofree char *quoted = t ? json_dumps(t, JSON_ENCODE_ANY | JSON_ENSURE_ASCII) : NULL;
 
@@ -114,10 +119,13 @@ static int on_row(void *user, uint64_t seq, struct str line, const char *text)
 		buf_str(&a->out, line);
 		buf_ch(&a->out, '\n');
 	}
-	if (!a->out.bad)
+	if (!a->out.bad) {
+		a->shown = seq;
 		return 0;
+	}
 	a->out.n = before;		/* what fits; who wants the rest asks for what is after the last of these */
 	a->out.bad = false;
+	a->full = true;
 	return -EFBIG;
 }
 
@@ -146,6 +154,7 @@ static void answer(struct req *r, bool all)
 {
 	__attribute__((cleanup(asked_done))) struct asked a = { .out = BUF_INIT(ANSWER_MAX) };
 	struct store *db = trail_db(r->front);
+	char more[64] = "";
 	struct err e = ERR_INIT;
 
 	if (!db) {
@@ -158,6 +167,8 @@ static void answer(struct req *r, bool all)
 	}
 	if (!all)
 		a.q.team = r->caller.team;
+	a.q.look_max = LOOK_MAX;
+	a.q.ret_looked = &a.looked;
 	trail_save(r->front);
 	if (trail_db_each(db, &a.q, on_row, &a, &e) < 0) {
 		reply_err(r, &e);
@@ -165,7 +176,9 @@ static void answer(struct req *r, bool all)
 	}
 	if (a.q.last)
 		turn(&a.out);
-	reply_text(r, "application/x-ndjson", buf_view(&a.out));
+	else if (a.full || a.looked)
+		(void)snprintf(more, sizeof more, "X-Next-Token: %llu\r\n", (unsigned long long)(a.full ? a.shown : a.looked));
+	reply_text_with(r, "application/x-ndjson", buf_view(&a.out), more);
 }
 
 void api_audit(struct req *r)

@@ -48,6 +48,11 @@ void reply_text(struct req *r, const char *type, struct str text)
 	send_it(r, 200, type, NULL, text);
 }
 
+void reply_text_with(struct req *r, const char *type, struct str text, const char *headers)
+{
+	send_it(r, 200, type, headers, text);
+}
+
 void reply_json_text(struct req *r, int status, struct str text, const char *headers)
 {
 	send_it(r, status, "application/json", headers, text);

@@ -2,6 +2,10 @@
 /* store/trail: the tables of audit.db. */
 #include "store/trail.h"
 
+#include <string.h>
+
+#include "base/fd.h"
+
 #include "store/db_stmt.h"
 
 static const char schema[] =
@@ -31,15 +35,15 @@ static const char overwrite_sql[] = "PRAGMA secure_delete=ON";
 static const char leave_sql[] = "PRAGMA secure_delete=OFF";
 static const char empty_log_sql[] = "PRAGMA wal_checkpoint(TRUNCATE)";
 
-/* One per way to find the rows and to order them: with a condition that may be absent no index would be used. */
+/* One per way to find the rows and to order them: with a condition that may be absent no index would be used. All other conditions
+ * are checked here, since SQLite would look for a row that fits through the whole table, however long that takes. */
 #define EACH(lead, order) \
-	"SELECT audit.seq, line, text FROM audit LEFT JOIN audit_text ON audit_text.seq=audit.seq WHERE " lead " AND (?1='' OR audit.team=?1)" \
-	" AND (?2='' OR sandbox=?2) AND (?3='' OR key=?3) AND (?4='' OR session=?4) AND (?5='' OR kind=?5) AND (?6='' OR request=?6)" \
-	" AND at_ms>=?7 AND (?8=0 OR at_ms<=?8) ORDER BY audit.seq " order " LIMIT ?10"
+	"SELECT audit.seq, line, text, audit.team, sandbox, key, session, kind, request, at_ms FROM audit LEFT JOIN audit_text ON audit_text.seq=audit.seq" \
+	" WHERE " lead " AND audit.seq>?3 ORDER BY audit.seq " order " LIMIT ?4"
 
-static const char each_sql[] = EACH("audit.seq>?9", "ASC"), each_last_sql[] = EACH("audit.seq>?9", "DESC");
-static const char team_sql[] = EACH("audit.team=?1 AND audit.seq>?9", "ASC"), team_last_sql[] = EACH("audit.team=?1 AND audit.seq>?9", "DESC");
-static const char sandbox_sql[] = EACH("sandbox=?2 AND sandbox<>'' AND audit.seq>?9", "ASC"), sandbox_last_sql[] = EACH("sandbox=?2 AND sandbox<>'' AND audit.seq>?9", "DESC");
+static const char each_sql[] = EACH("TRUE", "ASC"), each_last_sql[] = EACH("TRUE", "DESC");
+static const char team_sql[] = EACH("audit.team=?1", "ASC"), team_last_sql[] = EACH("audit.team=?1", "DESC");
+static const char sandbox_sql[] = EACH("sandbox=?2 AND sandbox<>''", "ASC"), sandbox_last_sql[] = EACH("sandbox=?2 AND sandbox<>''", "DESC");
 
 int trail_db_open(const char *path, struct store **ret, struct err *e)
 {
@@ -152,11 +156,25 @@ static const char *none_if_null(const char *z)
 	return z ? z : "";
 }
 
+static bool fits(const struct trail_query *q, sqlite3_stmt *st)
+{
+	const char *const want[] = { q->team, q->sandbox, q->key, q->session, q->kind, q->request };
+	const int first = 3, at = first + (int)ARRAY_LEN(want);
+
+	for (size_t i = 0; i < ARRAY_LEN(want); i++) {
+		const char *has = *none_if_null(want[i]) ? stmt_col_text(st, first + (int)i) : NULL;
+
+		if (*none_if_null(want[i]) && (!has || strcmp(has, want[i]) != 0))
+			return false;
+	}
+	return stmt_col_u64(st, at) >= q->from_ms && (!q->to_ms || stmt_col_u64(st, at) <= q->to_ms);
+}
+
 int trail_db_each(struct store *s, const struct trail_query *q, int (*fn)(void *user, uint64_t seq, struct str line, const char *text), void *user, struct err *e)
 {
 	bool by_sandbox = *none_if_null(q->sandbox), by_team = *none_if_null(q->team);
 	const char *sql = by_sandbox ? (q->last ? sandbox_last_sql : sandbox_sql) : by_team ? (q->last ? team_last_sql : team_sql) : q->last ? each_last_sql : each_sql;
-	uint64_t max = q->last && q->last < q->max ? q->last : q->max;
+	uint64_t max = q->last && q->last < q->max ? q->last : q->max, looked = 0, found = 0, seq = 0;
 	sqlite3_stmt *st;
 	int r;
 
@@ -164,23 +182,26 @@ int trail_db_each(struct store *s, const struct trail_query *q, int (*fn)(void *
 		return -e->no;
 	stmt_text(st, 1, none_if_null(q->team));
 	stmt_text(st, 2, none_if_null(q->sandbox));
-	stmt_text(st, 3, none_if_null(q->key));
-	stmt_text(st, 4, none_if_null(q->session));
-	stmt_text(st, 5, none_if_null(q->kind));
-	stmt_text(st, 6, none_if_null(q->request));
-	stmt_u64(st, 7, q->from_ms);
-	stmt_u64(st, 8, q->to_ms);
-	stmt_u64(st, 9, q->after);
-	stmt_u64(st, 10, max);
-	while ((r = stmt_next(s, st, e)) == 1) {
+	stmt_u64(st, 3, q->after);
+	stmt_u64(st, 4, q->look_max ? q->look_max : INT64_MAX);
+	while (found < max && (r = stmt_next(s, st, e)) != 0) {
+		if (r < 0)
+			return r;
+
 		struct str line = { (const char *)sqlite3_column_text(st, 1), (size_t)sqlite3_column_bytes(st, 1) };
 
-		if (fn(user, stmt_col_u64(st, 0), line, stmt_col_text(st, 2)) < 0) {
-			(void)sqlite3_reset(st);
-			return 0;
-		}
+		looked++;
+		seq = stmt_col_u64(st, 0);
+		if (!fits(q, st))
+			continue;
+		found++;
+		if (fn(user, seq, line, stmt_col_text(st, 2)) < 0)
+			break;
 	}
-	return r;
+	(void)sqlite3_reset(st);
+	if (q->ret_looked)
+		*q->ret_looked = q->look_max && looked >= q->look_max && found < max ? seq : 0;
+	return 0;
 }
 
 static int run_number(struct store *s, const char *sql, uint64_t v, struct err *e)

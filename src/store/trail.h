@@ -20,6 +20,8 @@ struct trail_query {			/* "" or 0: any */
 	uint64_t after;			/* only records behind that one, */
 	uint64_t last;			/* ... or not 0: the last so many, in place of the first */
 	uint64_t max;
+	uint64_t look_max;		/* rows that are looked at, whether they fit or not; 0: all */
+	uint64_t *ret_looked;		/* the last of these if there may be more behind it, else 0; NULL: who cares */
 };
 
 int trail_db_open(const char *path, struct store **ret, struct err *e);

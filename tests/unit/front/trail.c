@@ -350,6 +350,23 @@ static int copy_text(void *user, uint64_t seq, struct str line, const char *text
 	return 0;
 }
 
+static void a_search_looks_at_so_many_and_says_where_it_stopped(void **state)
+{
+	uint64_t looked = 7;
+	struct trail_query q = { .kind = "b.rare", .max = 5, .look_max = 10, .ret_looked = &looked };
+
+	(void)state;
+	for (int i = 0; i < 15; i++)
+		(void)trail_add(&f, i == 12 ? "b.rare" : "a.common", NULL, NULL);
+	assert_int_equal(rows(&q), 0);
+	assert_int_equal(looked, 10);
+	q.after = looked;
+	assert_int_equal(rows(&q), 1);
+	assert_int_equal(looked, 0);
+	assert_int_equal(rows(&(struct trail_query) { .kind = "b.rare", .max = 5, .last = 1 }), 1);
+	assert_int_equal(rows(&(struct trail_query) { .max = 3 }), 3);
+}
+
 static void a_long_text_is_cut_off(void **state)
 {
 	size_t n = 400 * 1024, kept = 0;
@@ -381,6 +398,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(no_record_is_refused_for_its_fields, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_table_that_is_no_database_is_put_aside, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_long_text_is_cut_off, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_search_looks_at_so_many_and_says_where_it_stopped, set_up, tear_down),
 	};
 
 	if (!mkdtemp(dir))
