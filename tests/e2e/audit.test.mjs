@@ -372,7 +372,8 @@ test('with audit = required nothing is done while its disk is full, and the gap 
 		assert.equal(got.code, 0, got.err)
 		assert.match(got.out, /gaps: 1 times/)
 	} finally {
-		await strict.stop()
+		await strict.stop({ remove: false })	// not before the mount is gone
 		sh('umount', dir)
+		fs.rmSync(strict.base, { recursive: true, force: true })
 	}
 })
