@@ -402,40 +402,41 @@ static int take_door(struct front *f, const char *kind)
 	return usage_error("--door must be http, https, debug-envd or debug-interpreter, and not too many of them");
 }
 
+static const struct option longs[] = {
+	{ "state", required_argument, NULL, 's' },	{ "domain", required_argument, NULL, 'd' },
+	{ "url", required_argument, NULL, 'u' },	{ "max-timeout", required_argument, NULL, 't' },
+	{ "key-file", required_argument, NULL, 'k' },	{ "log-level", required_argument, NULL, 'l' },
+	{ "rate-limit", required_argument, NULL, 'r' },	{ "team-max-sandboxes", required_argument, NULL, 'q' },
+	{ "head-timeout", required_argument, NULL, 'h' }, { "body-timeout", required_argument, NULL, 'b' },
+	{ "logs-kept", required_argument, NULL, 'L' },	{ "logs-max-mb", required_argument, NULL, 'G' },
+	{ "mem-total-mb", required_argument, NULL, 'M' }, { "checkpoint-after", required_argument, NULL, 'c' },
+	{ "history-kept", required_argument, NULL, 'H' }, { "paused-kept", required_argument, NULL, 'e' },
+	{ "snapshots-kept", required_argument, NULL, 'S' }, { "max-lifetime", required_argument, NULL, 'i' },
+	{ "volume-mb", required_argument, NULL, 'v' }, { "volume-max-mb", required_argument, NULL, 'V' },
+	{ "team-max-volumes", required_argument, NULL, 'n' },
+	{ "warm-pool-size", required_argument, NULL, 'p' }, { "warm-pool-max", required_argument, NULL, 'P' },
+	{ "template-cache-mb", required_argument, NULL, 'C' }, { "template-uploads-mb", required_argument, NULL, 'U' },
+	{ "template-upload-max-mb", required_argument, NULL, 'F' }, { "build-timeout", required_argument, NULL, 'B' },
+	{ "ready-timeout", required_argument, NULL, 'R' }, { "image-map", required_argument, NULL, 'I' },
+	{ "door", required_argument, NULL, 'D' },	{ "prices", required_argument, NULL, '$' },
+	{ "audit", required_argument, NULL, 'a' },	{ "audit-full", no_argument, NULL, 'f' },
+	{ "audit-kept", required_argument, NULL, 'A' },	{ "audit-max-mb", required_argument, NULL, 'g' },
+	{ "audit-segment-kb", required_argument, NULL, 'K' },
+	{ "notebook-mb", required_argument, NULL, 'N' }, { "notebooks-max-mb", required_argument, NULL, 'O' },
+	{ "notebooks-kept", required_argument, NULL, 'Q' },
+	{ "events-kept", required_argument, NULL, OPT_EVENTS_KEPT }, { "webhook-timeout", required_argument, NULL, OPT_HOOK_TIMEOUT },
+	{ "webhook-attempts", required_argument, NULL, OPT_HOOK_ATTEMPTS }, { "webhook-retry-ms", required_argument, NULL, OPT_HOOK_RETRY },
+	{ "alert-memory", required_argument, NULL, OPT_ALERT + ALERT_MEMORY }, { "alert-cpu", required_argument, NULL, OPT_ALERT + ALERT_CPU },
+	{ "alert-disk", required_argument, NULL, OPT_ALERT + ALERT_DISK }, { "alert-processes", required_argument, NULL, OPT_ALERT + ALERT_PROCESSES },
+	{ "alert-egress", required_argument, NULL, OPT_ALERT + ALERT_EGRESS },
+	{ "webhook-allow-private", no_argument, NULL, OPT_HOOK_PRIVATE },
+	{ "open", no_argument, NULL, 'o' },		{ "metrics-open", no_argument, NULL, 'm' },
+	{ "text-from-stdout", no_argument, NULL, 'x' },
+	{ 0 },
+};
+
 static int parse_options(int argc, char **argv, struct front *f)
 {
-	static const struct option longs[] = {
-		{ "state", required_argument, NULL, 's' },	{ "domain", required_argument, NULL, 'd' },
-		{ "url", required_argument, NULL, 'u' },	{ "max-timeout", required_argument, NULL, 't' },
-		{ "key-file", required_argument, NULL, 'k' },	{ "log-level", required_argument, NULL, 'l' },
-		{ "rate-limit", required_argument, NULL, 'r' },	{ "team-max-sandboxes", required_argument, NULL, 'q' },
-		{ "head-timeout", required_argument, NULL, 'h' }, { "body-timeout", required_argument, NULL, 'b' },
-		{ "logs-kept", required_argument, NULL, 'L' },	{ "logs-max-mb", required_argument, NULL, 'G' },
-		{ "mem-total-mb", required_argument, NULL, 'M' }, { "checkpoint-after", required_argument, NULL, 'c' },
-		{ "history-kept", required_argument, NULL, 'H' }, { "paused-kept", required_argument, NULL, 'e' },
-		{ "snapshots-kept", required_argument, NULL, 'S' }, { "max-lifetime", required_argument, NULL, 'i' },
-		{ "volume-mb", required_argument, NULL, 'v' }, { "volume-max-mb", required_argument, NULL, 'V' },
-		{ "team-max-volumes", required_argument, NULL, 'n' },
-		{ "warm-pool-size", required_argument, NULL, 'p' }, { "warm-pool-max", required_argument, NULL, 'P' },
-		{ "template-cache-mb", required_argument, NULL, 'C' }, { "template-uploads-mb", required_argument, NULL, 'U' },
-		{ "template-upload-max-mb", required_argument, NULL, 'F' }, { "build-timeout", required_argument, NULL, 'B' },
-		{ "ready-timeout", required_argument, NULL, 'R' }, { "image-map", required_argument, NULL, 'I' },
-		{ "door", required_argument, NULL, 'D' },	{ "prices", required_argument, NULL, '$' },
-		{ "audit", required_argument, NULL, 'a' },	{ "audit-full", no_argument, NULL, 'f' },
-		{ "audit-kept", required_argument, NULL, 'A' },	{ "audit-max-mb", required_argument, NULL, 'g' },
-		{ "audit-segment-kb", required_argument, NULL, 'K' },
-		{ "notebook-mb", required_argument, NULL, 'N' }, { "notebooks-max-mb", required_argument, NULL, 'O' },
-		{ "notebooks-kept", required_argument, NULL, 'Q' },
-		{ "events-kept", required_argument, NULL, OPT_EVENTS_KEPT }, { "webhook-timeout", required_argument, NULL, OPT_HOOK_TIMEOUT },
-		{ "webhook-attempts", required_argument, NULL, OPT_HOOK_ATTEMPTS }, { "webhook-retry-ms", required_argument, NULL, OPT_HOOK_RETRY },
-		{ "alert-memory", required_argument, NULL, OPT_ALERT + ALERT_MEMORY }, { "alert-cpu", required_argument, NULL, OPT_ALERT + ALERT_CPU },
-		{ "alert-disk", required_argument, NULL, OPT_ALERT + ALERT_DISK }, { "alert-processes", required_argument, NULL, OPT_ALERT + ALERT_PROCESSES },
-		{ "alert-egress", required_argument, NULL, OPT_ALERT + ALERT_EGRESS },
-		{ "webhook-allow-private", no_argument, NULL, OPT_HOOK_PRIVATE },
-		{ "open", no_argument, NULL, 'o' },		{ "metrics-open", no_argument, NULL, 'm' },
-		{ "text-from-stdout", no_argument, NULL, 'x' },
-		{ 0 },
-	};
 	struct front_options *opt = &f->opt;
 	enum log_level level;
 	int c;
@@ -456,38 +457,6 @@ static int parse_options(int argc, char **argv, struct front *f)
 			break;
 		case 'k':
 			opt->key_file = optarg;
-			break;
-		case 't':
-		case 'h':
-		case 'b':
-		case 'L':
-		case 'G':
-		case 'r':
-		case 'q':
-		case 'M':
-		case 'p':
-		case 'P':
-		case 'c':
-		case 'C':
-		case 'U':
-		case 'F':
-		case 'B':
-		case 'R':
-		case 'H':
-		case 'e':
-		case 'S':
-		case 'i':
-		case 'v':
-		case 'V':
-		case 'n':
-		case 'A':
-		case 'g':
-		case 'K':
-		case 'N':
-		case 'O':
-		case 'Q':
-			if (take_number(c, optarg, opt) < 0)
-				return -EINVAL;
 			break;
 		case OPT_HOOK_PRIVATE:
 			opt->webhook_allow_private = true;
@@ -521,9 +490,9 @@ static int parse_options(int argc, char **argv, struct front *f)
 				return usage_error("--log-level must be debug, info, warn or error");
 			log_set_level(level);
 			break;
+		case '?':
+			return usage_error("unknown option");
 		default:
-			if (c < OPT_EVENTS_KEPT)
-				return usage_error("unknown option");
 			if (take_number(c, optarg, opt) < 0)
 				return -EINVAL;
 		}
