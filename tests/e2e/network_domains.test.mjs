@@ -250,8 +250,7 @@ test('a killed atoll-egress and a killed warden come back with every policy', as
 
 test('policies do not leak to the next sandbox at the same place', async () => {
 	const free = () => execFileSync('nft', ['list', 'table', 'inet', `atoll${own.slot}`], { encoding: 'utf8' })
-	await until(() => !/: jump/.test(free()))
-	assert.doesNotMatch(free(), /chain (rules|divert)\d/)
+	assert.ok(await until(() => !/: jump|chain (rules|divert)\d/.test(free())), 'a chain is left')
 	await withPolicy(undefined, async (sbx) => {
 		assert.ok(await get(sbx, `https://${out.at(4)}/`))
 		assert.equal((await run(sbx, 'getent ahostsv4 evil.example.org')).code, 0)
