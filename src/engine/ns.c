@@ -35,6 +35,7 @@
 
 #define INIT_SOCKET "atoll-init"
 #define LOOPBACK "lo"
+#define QUEUE_INSIDE (1024 * 1024)	/* of a connection to a port: what the front has not read yet; the kernel takes twice that */
 #define ALL_BYTES_MS 1000		/* the kernel adds them up for us, which takes a while when there are many */
 #define INIT_QUEUE (512 * 1024)		/* bytes on their way in: with the usual 100 KiB both ends wait for each other all the time */
 #define ZYGOTE_IDLE_S 900
@@ -318,13 +319,15 @@ static int ns_dial(struct engine *en, const struct engine_record *r, int pidfd, 
 	};
 	const struct sockaddr *to = v6 ? (struct sockaddr *)&to6 : (struct sockaddr *)&to4;
 	autoclose int fd = socket_inside(en, pidfd, to->sa_family, e);
-	const int on = 1;
+	const int on = 1, queue = QUEUE_INSIDE;
 
 	if (fd < 0)
 		return err_wrap(e, "connect to a port of sandbox '%s'", r->spec.id);
 	if (setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, LOOPBACK, sizeof LOOPBACK) < 0)
 		return err_sys(e, "tie a socket to the loopback of sandbox '%s'", r->spec.id);
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+	/* There is no way that takes time, so what lies there longer than caches last is only slower: the kernel would grow it to 6 MB and more. */
+	(void)setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &queue, sizeof queue);
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "reno", 4);	/* there is no path to measure: see http/server.c */
 	if (connect(fd, to, v6 ? sizeof to6 : sizeof to4) < 0 && errno != EINPROGRESS)
 		return err_sys(e, "connect to port %u of sandbox '%s'", port, r->spec.id);
