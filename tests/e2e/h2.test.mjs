@@ -253,8 +253,8 @@ test('windows that never open hold little, and only their own', async () => {
 	const answered = (c) => c.frames.filter((f) => f.type === FRAME.HEADERS).length
 	assert.ok(await until(() => conns.every((c) => answered(c) === 200), 30000), conns.map(answered).join())
 	assert.ok(conns.every((c) => !c.frames.some((f) => f.type === FRAME.DATA && f.n > 0)))
-	const held = frontRss() - before
-	assert.ok(held < 60 * MB * HEAVY, `800 stalled streams hold ${held >> 20} MiB`)
+	const held = frontRss() - before		// of 6.4 GB; each may read some 64 KiB ahead
+	assert.ok(held < 96 * MB * HEAVY, `800 stalled streams hold ${held >> 20} MiB`)
 
 	const s = await session(own)
 	const good = await ask(s, name, 'GET', '/files?path=/tmp/stall', { headers: token })
