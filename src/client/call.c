@@ -173,6 +173,7 @@ void client_setup_handle(struct atoll *a, CURL *h, const char *url)
 {
 	curl_easy_setopt(h, CURLOPT_URL, url);
 	curl_easy_setopt(h, CURLOPT_NOSIGNAL, 1L);
+	curl_easy_setopt(h, CURLOPT_QUICK_EXIT, 1L);	/* a call that has ended does not wait for the thread that resolves its name */
 	curl_easy_setopt(h, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_TIMEOUT_MS);
 	curl_easy_setopt(h, CURLOPT_TCP_KEEPALIVE, 1L);
 	curl_easy_setopt(h, CURLOPT_USERAGENT, "libatoll/" ATOLL_VERSION);

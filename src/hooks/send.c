@@ -173,6 +173,7 @@ static void set_up(struct job *j, const struct hk_job *m)
 	(void)curl_easy_setopt(c, CURLOPT_PROXY, "");		/* a proxy would hide the address from on_socket() */
 	(void)curl_easy_setopt(c, CURLOPT_NETRC, (long)CURL_NETRC_IGNORED);
 	(void)curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
+	(void)curl_easy_setopt(c, CURLOPT_QUICK_EXIT, 1L);	/* else its end waits for the thread that resolves its name, and all others with it */
 	(void)curl_easy_setopt(c, CURLOPT_FORBID_REUSE, 1L);	/* each time the address is looked at */
 	(void)curl_easy_setopt(c, CURLOPT_FRESH_CONNECT, 1L);
 	(void)curl_easy_setopt(c, CURLOPT_USERAGENT, "atoll/" ATOLL_VERSION);

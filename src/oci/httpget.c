@@ -168,6 +168,7 @@ static void set_up(struct httpget *h, struct curl_slist *headers, char range[32]
 	(void)curl_easy_setopt(c, CURLOPT_FOLLOWLOCATION, 0L);		/* each step is looked at by us */
 	(void)curl_easy_setopt(c, CURLOPT_PROXY, "");			/* a proxy would hide the address from on_socket() */
 	(void)curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
+	(void)curl_easy_setopt(c, CURLOPT_QUICK_EXIT, 1L);		/* the connect timeout is one of resolving, too */
 	(void)curl_easy_setopt(c, CURLOPT_USERAGENT, "atoll/" ATOLL_VERSION);
 	(void)curl_easy_setopt(c, CURLOPT_CONNECTTIMEOUT, (long)CONNECT_TIMEOUT_S);
 	(void)curl_easy_setopt(c, CURLOPT_LOW_SPEED_LIMIT, STALL_BYTES_S);

@@ -22,6 +22,7 @@
 
 #include "client/client.h"
 #include "http/connect.h"
+#include "../slow_names.h"
 
 #define KEY "e2b_a_very_secret_key"
 #define TOKEN "a-very-secret-token"
@@ -334,6 +335,27 @@ static void nobody_listens(void **state)
 	atoll_free(other);
 }
 
+static bool stop_when_asked_for_a_name(void *user)
+{
+	(void)user;
+	return names_waiting() > 0;
+}
+
+/* The resolver is given up with the call: neither a stop nor closing waits for it. */
+static void a_name_that_is_not_resolved(void **state)
+{
+	struct atoll *other = NULL;
+
+	(void)state;
+	assert_int_equal(atoll_new(&(struct atoll_config) { .api_url = "http://api.slow", .api_key = KEY, .no_env = true }, &other, &e), 0);
+	atoll_set_stop(other, stop_when_asked_for_a_name, NULL);
+	assert_int_equal(atoll_health(other, &e), -ECANCELED);
+	assert_int_equal(names_waiting(), 1);
+	atoll_free(other);
+	assert_int_equal(names_waiting(), 1);
+	names_answer();
+}
+
 static ssize_t too_much(void *user, void *p, size_t n)
 {
 	(void)user, (void)p;
@@ -486,10 +508,12 @@ int main(void)
 		cmocka_unit_test(an_older_server_gets_the_older_call),
 		cmocka_unit_test(a_call_can_be_stopped),
 		cmocka_unit_test(nobody_listens),
+		cmocka_unit_test(a_name_that_is_not_resolved),
 		cmocka_unit_test(sources_that_lie),
 		cmocka_unit_test(nulls_are_refused),
 		cmocka_unit_test(an_early_refusal_spoils_the_connection),
 	};
 
+	(void)alarm(120);		/* who waits for a resolver that does not answer waits for ever */
 	return cmocka_run_group_tests(tests, begin, end);
 }
