@@ -94,12 +94,10 @@ static int run_create(const struct verb *v, int argc, char **argv)
 
 static int run_info(const struct verb *v, int argc, char **argv)
 {
-	struct settings_opts conn = { NULL };
-	const struct opt opts[] = { SETTINGS_OPTS(&conn) };
 	autoatoll struct atoll *a = NULL;
 	autofree char *answer = NULL;
 	struct atoll_error e = { 0 };
-	int n, rc = verb_connect(v, opts, ARRAY_LEN(opts), &conn, OPERANDS_ONE("which session?"), argc, argv, &n, &a);
+	int rc = verb_plain(v, OPERANDS_ONE("which session?"), argc, argv, NULL, NULL, &a);
 
 	if (rc >= 0)
 		return rc;
@@ -140,11 +138,9 @@ static int run_run(const struct verb *v, int argc, char **argv)
 
 static int run_rm(const struct verb *v, int argc, char **argv)
 {
-	struct settings_opts conn = { NULL };
-	const struct opt opts[] = { SETTINGS_OPTS(&conn) };
 	autoatoll struct atoll *a = NULL;
 	struct atoll_error e = { 0 };
-	int n, rc = verb_connect(v, opts, ARRAY_LEN(opts), &conn, OPERANDS_ONE("which session?"), argc, argv, &n, &a);
+	int rc = verb_plain(v, OPERANDS_ONE("which session?"), argc, argv, NULL, NULL, &a);
 
 	if (rc >= 0)
 		return rc;

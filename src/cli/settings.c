@@ -147,6 +147,15 @@ int verb_connect(const struct verb *v, const struct opt *opts, size_t n, const s
 	return rc == 0 ? -1 : rc;
 }
 
+int verb_plain(const struct verb *v, struct operands want, int argc, char **argv, bool *json, int *ret_operands, struct atoll **ret)
+{
+	struct settings_opts conn = { NULL };
+	const struct opt opts[] = { SETTINGS_OPTS(&conn), { "json", 0, OPT_FLAG, json } };
+	int n;
+
+	return verb_connect(v, opts, ARRAY_LEN(opts) - (json ? 0 : 1), &conn, want, argc, argv, ret_operands ? ret_operands : &n, ret);
+}
+
 void connection_cleanup(struct atoll **a)
 {
 	if (*a)

@@ -72,5 +72,8 @@ int verb_operands(const struct verb *v, const struct opt *opts, size_t n, struct
 int verb_connect(const struct verb *v, const struct opt *opts, size_t n, const struct settings_opts *conn, struct operands want,
 	int argc, char **argv, int *ret_operands, struct atoll **ret);
 
+/* The same for verbs without options of their own but --json. json NULL: nor that; ret_operands NULL: want says how many. */
+int verb_plain(const struct verb *v, struct operands want, int argc, char **argv, bool *json, int *ret_operands, struct atoll **ret);
+
 void connection_cleanup(struct atoll **a);
 #define autoatoll __attribute__((cleanup(connection_cleanup)))

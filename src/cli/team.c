@@ -54,13 +54,11 @@ static int print_teams(const struct atoll_teams *l)
 
 static int run_list(const struct verb *v, int argc, char **argv)
 {
-	struct settings_opts conn = { NULL };
 	bool json = false;
-	const struct opt opts[] = { SETTINGS_OPTS(&conn), { "json", 0, OPT_FLAG, &json } };
 	autoatoll struct atoll *a = NULL;
 	struct atoll_teams *l;
 	struct atoll_error e;
-	int n, rc = verb_connect(v, opts, ARRAY_LEN(opts), &conn, OPERANDS_NONE, argc, argv, &n, &a);
+	int rc = verb_plain(v, OPERANDS_NONE, argc, argv, &json, NULL, &a);
 
 	if (rc >= 0)
 		return rc;
@@ -129,11 +127,9 @@ static int run_set(const struct verb *v, int argc, char **argv)
 
 static int run_rm(const struct verb *v, int argc, char **argv)
 {
-	struct settings_opts conn = { NULL };
-	const struct opt opts[] = { SETTINGS_OPTS(&conn) };
 	autoatoll struct atoll *a = NULL;
 	struct atoll_error e;
-	int n, rc = verb_connect(v, opts, ARRAY_LEN(opts), &conn, ONE_TEAM, argc, argv, &n, &a);
+	int rc = verb_plain(v, ONE_TEAM, argc, argv, NULL, NULL, &a);
 
 	if (rc >= 0)
 		return rc;

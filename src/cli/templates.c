@@ -82,13 +82,11 @@ static int print_templates(const struct atoll_templates *l)
 
 static int run_list(const struct verb *v, int argc, char **argv)
 {
-	struct settings_opts conn = { NULL };
 	bool json = false;
-	const struct opt opts[] = { SETTINGS_OPTS(&conn), { "json", 0, OPT_FLAG, &json } };
 	autoatoll struct atoll *a = NULL;
 	struct atoll_templates *l;
 	struct atoll_error e;
-	int n, rc = verb_connect(v, opts, ARRAY_LEN(opts), &conn, OPERANDS_NONE, argc, argv, &n, &a);
+	int rc = verb_plain(v, OPERANDS_NONE, argc, argv, &json, NULL, &a);
 
 	if (rc >= 0)
 		return rc;
@@ -101,12 +99,10 @@ static int run_list(const struct verb *v, int argc, char **argv)
 
 static int run_inspect(const struct verb *v, int argc, char **argv)
 {
-	struct settings_opts conn = { NULL };
-	const struct opt opts[] = { SETTINGS_OPTS(&conn) };
 	autoatoll struct atoll *a = NULL;
 	autofree char *json = NULL;
 	struct atoll_error e;
-	int n, rc = verb_connect(v, opts, ARRAY_LEN(opts), &conn, ONE_TEMPLATE, argc, argv, &n, &a);
+	int rc = verb_plain(v, ONE_TEMPLATE, argc, argv, NULL, NULL, &a);
 
 	if (rc >= 0)
 		return rc;
@@ -118,11 +114,9 @@ static int run_inspect(const struct verb *v, int argc, char **argv)
 
 static int run_rm(const struct verb *v, int argc, char **argv)
 {
-	struct settings_opts conn = { NULL };
-	const struct opt opts[] = { SETTINGS_OPTS(&conn) };
 	autoatoll struct atoll *a = NULL;
 	struct atoll_error e;
-	int n, status = 0, rc = verb_connect(v, opts, ARRAY_LEN(opts), &conn, OPERANDS_SOME("give a template, by name or id"), argc, argv, &n, &a);
+	int n, status = 0, rc = verb_plain(v, OPERANDS_SOME("give a template, by name or id"), argc, argv, NULL, &n, &a);
 
 	if (rc >= 0)
 		return rc;

@@ -69,13 +69,11 @@ static int print_webhooks(const struct atoll_webhooks *w)
 
 static int run_list(const struct verb *v, int argc, char **argv)
 {
-	struct settings_opts conn = { NULL };
 	bool json = false;
-	const struct opt opts[] = { SETTINGS_OPTS(&conn), { "json", 0, OPT_FLAG, &json } };
 	autoatoll struct atoll *a = NULL;
 	struct atoll_webhooks *w;
 	struct atoll_error e;
-	int n, rc = verb_connect(v, opts, ARRAY_LEN(opts), &conn, OPERANDS_NONE, argc, argv, &n, &a);
+	int rc = verb_plain(v, OPERANDS_NONE, argc, argv, &json, NULL, &a);
 
 	if (rc >= 0)
 		return rc;
@@ -130,11 +128,9 @@ static int run_add(const struct verb *v, int argc, char **argv)
 
 static int run_rm(const struct verb *v, int argc, char **argv)
 {
-	struct settings_opts conn = { NULL };
-	const struct opt opts[] = { SETTINGS_OPTS(&conn) };
 	autoatoll struct atoll *a = NULL;
 	struct atoll_error e;
-	int n, rc = verb_connect(v, opts, ARRAY_LEN(opts), &conn, ONE_WEBHOOK, argc, argv, &n, &a);
+	int rc = verb_plain(v, ONE_WEBHOOK, argc, argv, NULL, NULL, &a);
 
 	if (rc >= 0)
 		return rc;
@@ -150,11 +146,9 @@ static int run_rm(const struct verb *v, int argc, char **argv)
 
 static int run_test(const struct verb *v, int argc, char **argv)
 {
-	struct settings_opts conn = { NULL };
-	const struct opt opts[] = { SETTINGS_OPTS(&conn) };
 	autoatoll struct atoll *a = NULL;
 	struct atoll_error e;
-	int n, rc = verb_connect(v, opts, ARRAY_LEN(opts), &conn, ONE_WEBHOOK, argc, argv, &n, &a);
+	int n, rc = verb_plain(v, ONE_WEBHOOK, argc, argv, NULL, &n, &a);
 
 	if (rc >= 0)
 		return rc;
