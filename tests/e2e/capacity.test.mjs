@@ -28,7 +28,7 @@ test('peaks, hits of the pool, and how many more fit', async () => {
 	assert.ok(busy.fits.more <= 7 && busy.fits.more === Math.min(...Object.values(busy.fits.by).filter((n) => n !== null)), JSON.stringify(busy.fits))
 	assert.ok(busy.fits.by[busy.fits.bound] === busy.fits.more)
 	assert.ok(busy.fits.moreAtFullUse <= busy.fits.more)
-	assert.ok(busy.now.memory.usedBytes > 10 << 20 && busy.now.memory.limitBytes === 5 * 512 * (1 << 20), JSON.stringify(busy.now))
+	assert.ok(busy.now.memory.usedBytes > 1 << 20 && busy.now.memory.limitBytes === 5 * 512 * (1 << 20), JSON.stringify(busy.now))
 	assert.ok(busy.now.disk.poolBytes > 100 << 20 && busy.now.disk.freeBytes <= busy.now.disk.poolBytes)
 	assert.ok(busy.now.processes.used > 10 && busy.now.processes.max > busy.now.processes.used)
 	assert.ok(busy.now.pool.hits >= 1 && busy.now.pool.hits + busy.now.pool.misses === 5, JSON.stringify(busy.now.pool))
