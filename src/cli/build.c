@@ -169,7 +169,8 @@ static int send_copy(struct building *b, struct atoll_build *bd, const struct pl
 static char *spec_text(const struct building *b, const struct plan_stage *st, bool is_last)
 {
 	json_t *o = json_pack("{s:O}", "steps", st->steps);
-	const char *start = b->o->start ? b->o->start : b->o->no_start ? "" : st->start_cmd;
+	autofree char *own = plan_start_cmd(st);
+	const char *start = b->o->start ? b->o->start : b->o->no_start || !own ? "" : own;
 	bool is_template = st->image && b->o->from_template;
 
 	if (b->has_image && b->o->image)

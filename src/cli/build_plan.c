@@ -123,31 +123,17 @@ static char *join(const struct df_instr *in)
 	return b.bad ? NULL : str_dup(b.n ? buf_view(&b) : STR_LIT(""));
 }
 
-/* What a stage ends with: its command, and the user and directory that sandboxes have unless it said otherwise. */
-static int end_stage(struct planner *pl)
+/* A CMD for a shell is given to an ENTRYPOINT as Docker does: as that shell with its arguments. */
+char *plan_start_cmd(const struct plan_stage *st)
 {
-	struct plan_stage *st = pl->at;
+	bool wrap = st->cmd && st->cmd_is_shell && !st->shell;
+	autofree char *quoted = wrap ? plan_quote(st->cmd) : NULL;
 
-	if (!st)
-		return 0;
-	if (pl->entrypoint || pl->cmd) {
-		const char *cmd = pl->cmd && !pl->entry_is_shell ? pl->cmd : "";
-
-		free(st->start_cmd);
-		st->start_cmd = str_fmt("%s%s%s", pl->entrypoint ? pl->entrypoint : "", pl->entrypoint && *cmd ? " " : "", cmd);
-		if (!st->start_cmd)
-			return plan_no_memory(pl);
-	}
-	free(pl->entrypoint);
-	free(pl->cmd);
-	free(pl->shell);
-	pl->entrypoint = pl->cmd = pl->shell = NULL;
-	pl->entry_is_shell = false;
-	if (!st->has_user && plan_add_step(pl, plan_step("USER", "user", NULL, NULL, NULL)) < 0)
-		return -pl->e->no;
-	if (!st->has_workdir && plan_add_step(pl, plan_step("WORKDIR", "/home/user", NULL, NULL, NULL)) < 0)
-		return -pl->e->no;
-	return 0;
+	if (!st->entrypoint || !st->cmd || st->entry_is_shell)
+		return strdup(st->entrypoint ? st->entrypoint : st->cmd ? st->cmd : "");
+	if (wrap)
+		return quoted ? str_fmt("%s /bin/sh -c %s", st->entrypoint, quoted) : NULL;
+	return str_fmt("%s %s", st->entrypoint, st->cmd);
 }
 
 static const char *given_arg(const struct planner *pl, const char *name)
@@ -172,6 +158,22 @@ static void give_proxies(struct planner *pl)
 	}
 }
 
+static int inherit(struct planner *pl, const struct plan_stage *from)
+{
+	struct plan_stage *st = pl->at;
+
+	(void)json_object_update(st->env, from->env);
+	(void)json_object_update(st->args, from->args);
+	st->entrypoint = from->entrypoint ? strdup(from->entrypoint) : NULL;
+	st->cmd = from->cmd ? strdup(from->cmd) : NULL;
+	st->shell = from->shell ? strdup(from->shell) : NULL;
+	st->entry_is_shell = from->entry_is_shell;
+	st->cmd_is_shell = from->cmd_is_shell;
+	st->has_user = from->has_user;
+	st->has_workdir = from->has_workdir;
+	return !st->entrypoint == !from->entrypoint && !st->cmd == !from->cmd && !st->shell == !from->shell ? 0 : plan_no_memory(pl);
+}
+
 int plan_new_stage(struct planner *pl, const char *image, const char *name, unsigned line)
 {
 	int below = image ? find_stage(pl->p, image) : PLAN_CONTEXT;
@@ -181,25 +183,22 @@ int plan_new_stage(struct planner *pl, const char *image, const char *name, unsi
 	struct plan_stage *st = &pl->p->v[pl->p->n++];
 
 	*st = (struct plan_stage) {
-		.name = strdup(name), .image = below < 0 ? strdup(image) : NULL, .below = below, .steps = json_array(), .start_cmd = strdup(""),
+		.name = strdup(name), .image = below < 0 ? strdup(image) : NULL, .below = below, .steps = json_array(),
 		.copies = calloc(PLAN_COPIES_MAX, sizeof(struct plan_copy)), .env = json_object(),
 		.args = json_object(),
 	};
-	if (!st->name || (below < 0 && !st->image) || !st->steps || !st->start_cmd || !st->copies || !st->env || !st->args)
+	if (!st->name || (below < 0 && !st->image) || !st->steps || !st->copies || !st->env || !st->args)
 		return plan_no_memory(pl);
-	if (below >= 0) {
-		(void)json_object_update(st->env, pl->p->v[below].env);
-		free(st->start_cmd);
-		st->start_cmd = strdup(pl->p->v[below].start_cmd);
-	}
 	pl->at = st;
 	give_proxies(pl);
-	return st->start_cmd ? 0 : plan_no_memory(pl);
+	return below >= 0 ? inherit(pl, &pl->p->v[below]) : 0;
 }
 
-/* As Docker: root, in /. */
+/* As Docker: root, in /; upon another stage, as that one has ended. */
 static int begin_stage(struct planner *pl)
 {
+	if (!pl->at->image)
+		return 0;
 	return plan_add_step(pl, plan_step("USER", "root", NULL, NULL, NULL)) < 0 ? -pl->e->no : plan_add_step(pl, plan_step("WORKDIR", "/", NULL, NULL, NULL));
 }
 
@@ -208,8 +207,6 @@ static int plan_from(struct planner *pl, const struct df_instr *in)
 	autofree char *image = expanded(in->words[0], value_in, pl->global, false);
 	bool named = in->n_words == 3 && strcasecmp(in->words[1], "as") == 0;
 
-	if (end_stage(pl) < 0)
-		return -pl->e->no;
 	for (size_t i = 0; i < in->n_flags; i++) {
 		if (strcmp(in->flags[i].name, "platform") != 0)
 			return err_set(pl->e, EINVAL, "line %u: FROM --%.40s is not supported", in->line, in->flags[i].name);
@@ -291,20 +288,57 @@ static char *run_text(const struct df_instr *in)
 }
 
 /* By the shell that SHELL has named, if any. */
-static char *by_shell(const struct planner *pl, const char *text)
+static char *by_shell(const char *shell, const char *text)
 {
-	autofree char *quoted = pl->shell ? plan_quote(text) : NULL;
+	autofree char *quoted = shell ? plan_quote(text) : NULL;
 
-	return !pl->shell ? strdup(text) : quoted ? str_fmt("%s %s", pl->shell, quoted) : NULL;
+	return !shell ? strdup(text) : quoted ? str_fmt("%s %s", shell, quoted) : NULL;
+}
+
+/* bash has these for itself, so that ARG UID means nothing to it: then the shell is Docker's. */
+static bool bash_keeps(const char *name)
+{
+	static const char *const names[] = { "UID", "EUID", "PPID", "GROUPS", "BASHOPTS", "SHELLOPTS", "BASH_VERSINFO" };
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		if (strcmp(name, names[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* What a command is told of the arguments, in front of it. *ret_plain: bash could not tell it some of that. */
+static void put_args(const struct plan_stage *st, struct buf *cmd, bool *ret_plain)
+{
+	const char *name;
+	json_t *value;
+
+	*ret_plain = false;
+	json_object_foreach(st->env, name, value)
+		*ret_plain = *ret_plain || bash_keeps(name);
+	json_object_foreach(st->args, name, value)
+		*ret_plain = *ret_plain || bash_keeps(name);
+	json_object_foreach(*ret_plain ? st->env : NULL, name, value) {
+		if (!bash_keeps(name))
+			continue;
+		buf_fmt(cmd, "%s%s=", cmd->n ? " " : "env ", name);
+		put_quoted(cmd, json_string_value(value));
+	}
+	json_object_foreach(st->args, name, value) {
+		if (json_object_get(st->env, name))
+			continue;
+		buf_fmt(cmd, "%s%s=", cmd->n ? " " : *ret_plain ? "env " : "export ", name);
+		put_quoted(cmd, json_string_value(value));
+	}
+	if (cmd->n)
+		buf_ch(cmd, *ret_plain ? ' ' : '\n');
 }
 
 static int plan_run(struct planner *pl, const struct df_instr *in)
 {
 	autobuf struct buf cmd = BUF_INIT(2 * PLAN_TEXT_MAX);
 	autofree char *text = run_text(in);
-	autofree char *whole = text ? in->exec ? strdup(text) : by_shell(pl, text) : NULL;
-	const char *name;
-	json_t *value;
+	bool plain;
 
 	for (size_t i = 0; i < in->n_flags; i++) {
 		const struct df_flag *f = &in->flags[i];
@@ -313,39 +347,42 @@ static int plan_run(struct planner *pl, const struct df_instr *in)
 		if (!harmless)
 			return err_set(pl->e, EINVAL, "line %u: RUN --%.40s=%.60s is not supported", in->line, f->name, f->value);
 	}
-	json_object_foreach(pl->at->args, name, value) {
-		if (json_object_get(pl->at->env, name))
-			continue;
-		buf_fmt(&cmd, "%s%s=", cmd.n ? " " : "export ", name);
-		put_quoted(&cmd, json_string_value(value));
-	}
-	if (cmd.n)
-		buf_ch(&cmd, '\n');
+	put_args(pl->at, &cmd, &plain);
+	autofree char *whole = !text ? NULL : in->exec ? strdup(text) : by_shell(pl->at->shell ? pl->at->shell : plain ? "/bin/sh -c" : NULL, text);
+
 	buf_z(&cmd, whole ? whole : "");
 	return whole && !cmd.bad ? plan_add_step(pl, plan_step("RUN", buf_cstr(&cmd), NULL, NULL, NULL)) : plan_no_memory(pl);
 }
 
 static int plan_command(struct planner *pl, const struct df_instr *in)
 {
-	char **to = in->kind == DF_CMD ? &pl->cmd : &pl->entrypoint;
+	struct plan_stage *st = pl->at;
+	char **to = in->kind == DF_CMD ? &st->cmd : &st->entrypoint;
 
 	free(*to);
-	*to = in->exec ? join(in) : by_shell(pl, in->text);
-	if (in->kind == DF_ENTRYPOINT) {	/* as Docker: it takes away what the base had */
-		free(pl->at->start_cmd);
-		pl->at->start_cmd = strdup("");
-		pl->entry_is_shell = !in->exec;
+	*to = in->exec ? join(in) : by_shell(st->shell, in->text);
+	if (!*to)
+		return plan_no_memory(pl);
+	if (in->kind == DF_CMD) {
+		st->has_cmd = true;
+		st->cmd_is_shell = !in->exec;
+		return 0;
 	}
-	return *to && pl->at->start_cmd ? 0 : plan_no_memory(pl);
+	if (!st->has_cmd) {			/* as Docker: it takes away what the base had */
+		free(st->cmd);
+		st->cmd = NULL;
+	}
+	st->entry_is_shell = !in->exec;
+	return 0;
 }
 
 static int plan_shell(struct planner *pl, const struct df_instr *in)
 {
 	if (!in->exec || in->n_words == 0)
 		return err_set(pl->e, EINVAL, "line %u: SHELL should be: SHELL [\"PROGRAM\", \"ARGUMENT\"...]", in->line);
-	free(pl->shell);
-	pl->shell = join(in);
-	return pl->shell ? 0 : plan_no_memory(pl);
+	free(pl->at->shell);
+	pl->at->shell = join(in);
+	return pl->at->shell ? 0 : plan_no_memory(pl);
 }
 
 /* WORKDIR and USER; the group of a user is his own. */
@@ -433,6 +470,15 @@ static void give_platform(struct planner *pl)
 	}
 }
 
+/* The user and directory that sandboxes have, unless it said otherwise. */
+static int end_plan(struct planner *pl)
+{
+	pl->at = &pl->p->v[pl->p->want];
+	if (!pl->at->has_user && plan_add_step(pl, plan_step("USER", "user", NULL, NULL, NULL)) < 0)
+		return -pl->e->no;
+	return pl->at->has_workdir ? 0 : plan_add_step(pl, plan_step("WORKDIR", "/home/user", NULL, NULL, NULL));
+}
+
 static int plan_all(struct planner *pl, const struct dockerfile *d, const char *target)
 {
 	give_platform(pl);
@@ -443,8 +489,6 @@ static int plan_all(struct planner *pl, const struct dockerfile *d, const char *
 	if (!pl->at)
 		return err_set(pl->e, EINVAL, "it has no FROM");
 	pl->p->want = (size_t)(pl->at - pl->p->v);
-	if (end_stage(pl) < 0)
-		return -pl->e->no;
 	if (target) {
 		int found = find_stage(pl->p, target);
 
@@ -453,7 +497,7 @@ static int plan_all(struct planner *pl, const struct dockerfile *d, const char *
 		pl->p->want = (size_t)found;
 	}
 	need(pl->p, pl->p->want);
-	return 0;
+	return end_plan(pl);
 }
 
 int plan_make(const struct dockerfile *d, const struct pairs *args, const char *target, struct plan *ret, struct err *e)
@@ -463,9 +507,6 @@ int plan_make(const struct dockerfile *d, const struct pairs *args, const char *
 	int r = p.v && pl.global ? plan_all(&pl, d, target) : plan_no_memory(&pl);
 
 	json_decref(pl.global);
-	free(pl.entrypoint);
-	free(pl.cmd);
-	free(pl.shell);
 	if (r < 0) {
 		plan_done(&p);
 		return r;
@@ -500,7 +541,9 @@ void plan_done(struct plan *p)
 		free(st->copies);
 		free(st->name);
 		free(st->image);
-		free(st->start_cmd);
+		free(st->entrypoint);
+		free(st->cmd);
+		free(st->shell);
 		json_decref(st->steps);
 		json_decref(st->env);
 		json_decref(st->args);

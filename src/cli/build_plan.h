@@ -27,7 +27,11 @@ struct plan_stage {
 	json_t *steps;			/* as the server takes them, but for 'filesHash' of copies */
 	struct plan_copy *copies;
 	size_t n_copies;
-	char *start_cmd;		/* "": none */
+	char *entrypoint, *cmd;		/* for a shell; NULL: none */
+	bool has_cmd;			/* it is this stage's own */
+	bool entry_is_shell;		/* then CMD has no meaning */
+	bool cmd_is_shell;
+	char *shell;			/* of SHELL; NULL: the server's */
 	bool has_user, has_workdir;
 	bool needed;			/* by the one that is wanted */
 	json_t *env, *args;		/* known here: of ENV, of ARG */
@@ -42,5 +46,6 @@ struct plan {
 /* args: of --build-arg; target: the name of a stage, NULL: the last. -EINVAL names the line. */
 int plan_make(const struct dockerfile *d, const struct pairs *args, const char *target, struct plan *ret, struct err *e);
 int plan_of_image(const char *image, struct plan *ret, struct err *e);	/* nothing but a base */
+char *plan_start_cmd(const struct plan_stage *st);	/* ENTRYPOINT and CMD, "": neither; NULL: no memory */
 void plan_done(struct plan *p);
 #define autoplan __attribute__((cleanup(plan_done)))

@@ -12,9 +12,6 @@ struct planner {
 	const struct pairs *args;
 	json_t *global;			/* ARG before the first FROM, and what Docker knows by itself */
 	struct plan_stage *at;		/* NULL before the first FROM */
-	char *entrypoint, *cmd;
-	bool entry_is_shell;		/* then CMD has no meaning */
-	char *shell;			/* of SHELL; NULL: the server's */
 	struct err *e;
 };
 

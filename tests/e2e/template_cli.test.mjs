@@ -62,8 +62,13 @@ RUN <<SCRIPT
 echo "$GREETING" > out.txt
 SCRIPT
 
+FROM builder AS later
+RUN pwd > where.txt; echo "$WHO" >> where.txt
+
 FROM e2bdev/base
-COPY --from=builder /build/out.txt /srv/
+ARG UID=4711
+RUN useradd --uid $UID numbered
+COPY --from=later /build/out.txt /build/where.txt /srv/
 COPY app/ /srv/app/
 COPY <<EOT /srv/inline.txt
 inline
@@ -77,6 +82,7 @@ WORKDIR /srv/app
 	const first = ok('template', 'build', dir, '-t', name, '--build-arg', 'WHO=you', ...SMALL)
 	assert.match(first.out, /^[a-z0-9]{20}\n$/)
 	assert.equal(await sh(name, 'cat /srv/copy.txt /srv/inline.txt; ls; pwd; id -un'), 'hello you\ninline\na.txt\nkeep.log\n/srv/app\nuser')
+	assert.equal(await sh(name, 'cat /srv/where.txt; id -u numbered'), '/build\nyou\n4711')
 	fs.utimesSync(path.join(dir, 'app/a.txt'), 1, 1)	// touched, not changed
 	const again = ok('template', 'build', dir, '-t', name, '--build-arg', 'WHO=you', ...SMALL)
 	assert.match(again.err, /CACHED \[finalize\]/)

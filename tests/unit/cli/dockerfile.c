@@ -142,16 +142,47 @@ static void instructions_become_steps(void **state)
 	assert_non_null(strstr(url, "cdef '/g/f' | sha256sum -c -"));
 	assert_non_null(strstr(url, "chown -R 'u' '/g/f'"));
 	assert_non_null(strstr(steps("FROM a\nADD --chown=u:g x.tgz /d\n", NULL), "chown -R 'u:g' /.atoll-add/out"));
-	(void)steps("FROM a\nENTRYPOINT [\"x\"]\nCMD y z\n", NULL);
-	assert_string_equal(p.v[0].start_cmd, "'x' y z");
-	(void)steps("FROM a\nCMD y z\nENTRYPOINT x\n", NULL);	/* for a shell: CMD is not for it */
-	assert_string_equal(p.v[0].start_cmd, "x");
-	(void)steps("FROM a\nSHELL [\"/bin/bash\", \"-c\"]\nCMD it's\nFROM a\nCMD plain\n", NULL);
-	assert_string_equal(p.v[0].start_cmd, "'/bin/bash' '-c' 'it'\\''s'");
-	assert_string_equal(p.v[1].start_cmd, "plain");
 	assert_non_null(strstr(steps("FROM a\nSHELL [\"/bin/bash\", \"-o\", \"pipefail\", \"-c\"]\nRUN a | b\nRUN [\"c\"]\n", NULL),
 		"[\"'/bin/bash' '-o' 'pipefail' '-c' 'a | b'\"]},{\"type\":\"RUN\",\"args\":[\"'c'\"]}"));
 	assert_non_null(strstr(steps("FROM a\nRUN <<E\n#!/usr/bin/env python3\nprint(1)\nE\n", NULL), "cat >\\\"$f\\\" <<'ATOLL_END_OF_SCRIPT'\\n#!/usr/bin/env python3\\n"));
+}
+
+static void starts_with(const char *text, const char *want)
+{
+	(void)steps(text, NULL);
+	char *z = plan_start_cmd(&p.v[p.want]);
+
+	assert_string_equal(z, want);
+	free(z);
+}
+
+static void the_start_command_is_entrypoint_and_cmd(void **state)
+{
+	(void)state;
+	starts_with("FROM a\n", "");
+	starts_with("FROM a\nENTRYPOINT [\"x\"]\nCMD [\"y\", \"z\"]\n", "'x' 'y' 'z'");
+	starts_with("FROM a\nCMD y && z\nENTRYPOINT [\"x\"]\n", "'x' /bin/sh -c 'y && z'");
+	starts_with("FROM a\nSHELL [\"/bin/bash\", \"-c\"]\nCMD y\nENTRYPOINT [\"x\"]\n", "'x' '/bin/bash' '-c' 'y'");
+	starts_with("FROM a\nCMD y z\nENTRYPOINT x\n", "x");	/* for a shell: CMD is not for it */
+	starts_with("FROM a\nSHELL [\"/bin/bash\", \"-c\"]\nCMD it's\n", "'/bin/bash' '-c' 'it'\\''s'");
+	starts_with("FROM a\nSHELL [\"/bin/bash\", \"-c\"]\nFROM a\nCMD plain\n", "plain");
+	/* Of the stage below, but that a new ENTRYPOINT takes its CMD away. */
+	starts_with("FROM a AS b\nENTRYPOINT [\"x\"]\nCMD [\"y\"]\nFROM b\n", "'x' 'y'");
+	starts_with("FROM a AS b\nENTRYPOINT [\"x\"]\nCMD [\"y\"]\nFROM b\nCMD [\"z\"]\n", "'x' 'z'");
+	starts_with("FROM a AS b\nCMD [\"y\"]\nFROM b\nENTRYPOINT [\"x\"]\n", "'x'");
+	starts_with("FROM a AS b\nCMD [\"y\"]\nFROM b\nCMD [\"z\"]\nENTRYPOINT [\"x\"]\n", "'x' 'z'");
+}
+
+/* A stage upon another goes on where that one was; only what becomes the template gets a user and a directory to begin with. */
+static void a_stage_goes_on_where_the_one_below_was(void **state)
+{
+	(void)state;
+	assert_string_equal(steps("FROM a AS b\nWORKDIR /w\nUSER u\nFROM b AS c\nRUN x\nFROM c\nRUN y\n", NULL), "[{\"type\":\"RUN\",\"args\":[\"y\"]}]");
+	assert_int_equal(json_array_size(p.v[1].steps), 1);
+	assert_string_equal(steps("FROM a AS b\nWORKDIR /w\nFROM b\n", NULL), "[{\"type\":\"USER\",\"args\":[\"user\"]}]");
+	assert_int_equal(json_array_size(p.v[0].steps), 3);
+	assert_non_null(strstr(steps("FROM a AS b\nSHELL [\"/bin/bash\", \"-c\"]\nFROM b\nRUN x\n", NULL), "'/bin/bash' '-c' 'x'"));
+	assert_non_null(strstr(steps("FROM a AS b\nRUN x\nFROM b\n", "b"), "{\"type\":\"WORKDIR\",\"args\":[\"/home/user\"]}"));
 }
 
 /* As Docker: an ARG is known to what stands behind it in its stage, and is not in the template. */
@@ -166,8 +197,14 @@ static void arguments_do_not_stay(void **state)
 	assert_non_null(strstr(z, "[\"one-two\"]"));
 	assert_non_null(strstr(z, "[\"one\",\"/d/one/$HOME/\",\"one\",\"\"]"));
 	assert_null(strstr(z, "[\"A\""));
-	assert_null(strstr(steps("FROM a AS b\nARG A=1\nFROM b\nRUN x\n", NULL), "export"));
+	assert_null(strstr(steps("FROM a AS b\nARG A=1\nFROM a\nRUN x\n", NULL), "export"));
+	assert_non_null(strstr(steps("FROM a AS b\nARG A=1\nFROM b\nRUN x\n", NULL), "export A='1'\\nx"));	/* but to stages upon it */
 	assert_non_null(strstr(steps("FROM a\nARG A=1\nENV A=2\nRUN x\n", NULL), "[\"x\"]"));	/* ENV is stronger */
+	/* bash has an UID of its own, and would not take another. */
+	assert_non_null(strstr(steps("FROM a\nARG UID=7\nARG A=1\nRUN x $UID\n", NULL), "[\"env UID='7' A='1' /bin/sh -c 'x $UID'\"]"));
+	assert_non_null(strstr(steps("FROM a\nENV UID=7\nRUN x\n", NULL), "[\"env UID='7' /bin/sh -c 'x'\"]"));
+	assert_non_null(strstr(steps("FROM a\nARG UID=7\nSHELL [\"s\"]\nRUN x\n", NULL), "[\"env UID='7' 's' 'x'\"]"));
+	assert_non_null(strstr(steps("FROM a\nARG UID=7\nRUN [\"x\"]\n", NULL), "[\"env UID='7' 'x'\"]"));
 	assert_non_null(strstr(steps("FROM a\nARG TARGETOS\nRUN x\n", NULL), "export TARGETOS='linux'"));
 	(void)steps("FROM --platform=$BUILDPLATFORM a:$TARGETOS\n", NULL);
 	assert_string_equal(p.v[0].image, "a:linux");
@@ -256,6 +293,8 @@ int main(void)
 		cmocka_unit_test(heredocs_are_read_to_their_end),
 		cmocka_unit_test(mistakes_name_their_line),
 		cmocka_unit_test(instructions_become_steps),
+		cmocka_unit_test(the_start_command_is_entrypoint_and_cmd),
+		cmocka_unit_test(a_stage_goes_on_where_the_one_below_was),
 		cmocka_unit_test(arguments_do_not_stay),
 		cmocka_unit_test(variables_have_alternatives),
 		cmocka_unit_test(stages_are_needed_or_not),
