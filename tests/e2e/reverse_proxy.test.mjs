@@ -217,7 +217,7 @@ for (const [name, startOver] of [['HTTP/1.1', startOver1], ['HTTP/2', startOver2
 		const began = Date.now()
 		assert.equal((await call('DELETE', `api.${DOMAIN}`, `/sandboxes/${one.sandboxID}`, { headers: { 'X-API-Key': server.key } })).status, 204)
 		const how = await run.ended
-		assert.ok(Date.now() - began < 5000, 'the stream outlived the sandbox')
+		assert.ok(Date.now() - began < 30000, 'the stream outlived the sandbox')
 		assert.ok(!run.text.includes('"end"'), run.text)
 		assert.equal(how, site.endsBroken)
 		assert.equal((await call('GET', portName(ENVD, one), '/health')).status, 502)

@@ -100,7 +100,7 @@ test('a slow reader slows only its own process', async () => {
 			const run = await start(sbx, 'echo alive')
 			assert.equal((await run.ended).how, 'end')
 		}
-		assert.ok(Date.now() - began < 10000)
+		assert.ok(Date.now() - began < 30000)
 		req.destroy()
 	})
 })
