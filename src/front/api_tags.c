@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* front/api_tags: names of versions of a template. */
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -11,7 +10,6 @@
 #include "front/front.h"
 #include "front/reply.h"
 #include "front/request.h"
-#include "front/token.h"
 #include "http/json.h"
 
 #define TAGS_MAX 16
@@ -152,18 +150,6 @@ static int on_tag(void *user, const struct tag_row *t)
 	return 0;
 }
 
-/* Each version of a snapshot is a build to its clients. The id is made of the name that it is kept under, which is its own. */
-static void snapshot_build_id(const struct snapshot *sn, char ret[TPL_BUILD_SIZE])
-{
-	uint8_t hash[SHA256_SIZE];
-
-	sha256(str_of(sn->kept), hash);
-	hash[6] = (uint8_t)(0x80 | (hash[6] & 0x0f));
-	hash[8] = (uint8_t)(0x80 | (hash[8] & 0x3f));
-	(void)snprintf(ret, TPL_BUILD_SIZE, "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", hash[0], hash[1], hash[2],
-		hash[3], hash[4], hash[5], hash[6], hash[7], hash[8], hash[9], hash[10], hash[11], hash[12], hash[13], hash[14], hash[15]);
-}
-
 /* NULL: no snapshot of the caller's has that name. */
 static json_t *snapshot_tags(struct req *r)
 {
@@ -195,7 +181,7 @@ void api_template_tags(struct req *r)
 	int no = catalog_row(r->front, r->caller.team, str_of(r->param), &row, NULL, &e);
 
 	if (no == -ENOENT && templates_find(&r->front->templates, str_of(r->param), &tp, &e) == 0) {
-		reply_json(r, 200, json_pack("[{s:s,s:s,s:o}]", "tag", DEFAULT_TAG, "buildID", tp->key, "createdAt", time_json(tp->built_ms)), NULL);
+		reply_json(r, 200, json_pack("[{s:s,s:s,s:o}]", "tag", DEFAULT_TAG, "buildID", tp->build, "createdAt", time_json(tp->built_ms)), NULL);
 		return;
 	}
 	json_t *list = no == -ENOENT ? snapshot_tags(r) : NULL;

@@ -37,7 +37,7 @@ static json_t *template_json(const struct front *f, const struct template *tp)
 	const struct msg_limits *lim = &range.defaults;
 
 	limits_of_template(f, tp, &range);
-	return json_pack("{s:s,s:s,s:I,s:I,s:I,s:b,s:[s],s:[s],s:o,s:o,s:n,s:n,s:i,s:i,s:s,s:s}", "templateID", tp->id, "buildID", tp->key,
+	return json_pack("{s:s,s:s,s:I,s:I,s:I,s:b,s:[s],s:[s],s:o,s:o,s:n,s:n,s:i,s:i,s:s,s:s}", "templateID", tp->id, "buildID", tp->build,
 			 "cpuCount", (json_int_t)((lim->cpu_permille + 999) / 1000), "memoryMB", (json_int_t)(lim->mem_bytes / MIB),
 			 "diskSizeMB", (json_int_t)(lim->disk_bytes / MIB), "public", 1, "aliases", tp->name, "names", tp->name,
 			 "createdAt", time_json(tp->built_ms), "updatedAt", time_json(tp->built_ms), "createdBy", "lastSpawnedAt",

@@ -104,7 +104,7 @@ static int take_build(const struct front *f, const struct template_row *row, con
 	ret->tpl.built_ms = b.finished_ms;
 	catalog_limits(f, &ret->tpl, &b, &ret->limits);
 	memcpy(ret->kept, b.kept, sizeof ret->kept);
-	memcpy(ret->build, b.id, sizeof ret->build);
+	memcpy(ret->tpl.build, b.id, sizeof ret->tpl.build);
 	return 0;
 }
 
@@ -120,7 +120,6 @@ int catalog_find(const struct front *f, const char *team, struct str text, struc
 	if (templates_find(&f->templates, text, &tp, e) < 0)
 		return r == -EPERM ? not_found(text, e) : -e->no;
 	*ret = (struct catalog_entry) { .tpl = *tp, .limits = f->defaults };
-	(void)str_copy(ret->build, sizeof ret->build, str_of(tp->key));
 	return 0;
 }
 

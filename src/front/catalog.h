@@ -20,7 +20,6 @@ struct catalog_entry {
 	uint32_t what;			/* KEPT_* */
 	struct msg_limits limits;
 	bool is_built;			/* by a team; else the server's own */
-	char build[TPL_BUILD_SIZE];
 	struct template_row row;	/* with is_built */
 };
 

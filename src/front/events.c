@@ -28,7 +28,7 @@
 
 /* What an event is about. */
 struct subject {
-	const char *team, *sandbox, *template;
+	const char *team, *sandbox, *template, *build;	/* build: NULL or "" if it is not known */
 	uint64_t started_us;
 	const json_t *metadata;
 };
@@ -68,10 +68,7 @@ static void execution_id(const struct front *f, const struct subject *s, char re
 
 	if (label)
 		vault_derive(f->vault, str_of(label), b);
-	b[6] = (b[6] & 0x0f) | 0x40;
-	b[8] = (b[8] & 0x3f) | 0x80;
-	(void)snprintf(ret, TEAM_ID_SIZE, "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0], b[1], b[2], b[3], b[4], b[5],
-		b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15]);
+	uuid_put(b, 4, ret);
 }
 
 /* Labels that are too long for a message are left out, and that is said. */
@@ -103,7 +100,7 @@ static int note(struct front *f, const struct subject *s, enum event_type t, uin
 
 	struct event_row row = {
 		.id = id, .team = s->team, .sandbox = s->sandbox, .type = types[t].name, .at_ms = at_ms, .execution = execution,
-		.template = s->template, .build = NO_UUID, .data = buf_cstr(&text),
+		.template = s->template, .build = s->build && *s->build ? s->build : NO_UUID, .data = buf_cstr(&text),
 	};
 
 	if (!row.data || events_add(f->store, &row, ret_seq, &e) < 0) {
@@ -124,7 +121,7 @@ static json_t *execution_json(uint64_t started_us, const struct msg_limits *lim,
 void event_note(struct sandbox *sb, enum event_type t, json_t *data)
 {
 	struct front *f = sb->front;
-	struct subject s = { sb->team, sb->id, sb->spec.tpl.id, sb->started_us, sb->spec.metadata };
+	struct subject s = { sb->team, sb->id, sb->spec.tpl.id, sb->spec.tpl.build, sb->started_us, sb->spec.metadata };
 	bool begins = t == EVENT_CREATED || t == EVENT_RESUMED, ends = t == EVENT_PAUSED || t == EVENT_KILLED;
 	uint64_t at_ms = begins ? sb->started_us / 1000 : clock_wall_ms(), seq;
 
@@ -143,7 +140,7 @@ void event_note(struct sandbox *sb, enum event_type t, json_t *data)
 void event_note_lost(struct front *f, const struct sandbox_row *row)
 {
 	autojson json_t *metadata = row->metadata ? json_loads(row->metadata, 0, NULL) : NULL;
-	struct subject s = { row->team, row->id, row->template_id, row->started_us, metadata };
+	struct subject s = { row->team, row->id, row->template_id, row->build, row->started_us, metadata };
 	struct msg_limits lim = { .mem_bytes = row->limits.mem_bytes, .cpu_permille = row->limits.cpu_permille };
 	uint64_t at_ms = clock_wall_ms(), seq;
 	struct err e;

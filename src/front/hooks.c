@@ -329,6 +329,7 @@ static void send_one(void *user, const struct delivery_row *d)
 	m.n_body = (uint32_t)body.n;
 	(void)str_copy(m.webhook, sizeof m.webhook, str_of(w->id));
 	(void)str_copy(m.delivery, sizeof m.delivery, str_of(d->id));
+	uuid_make(m.try);
 	hook_sign(buf_view(&secret), buf_view(&body), m.signature);
 	explicit_bzero(secret.p, secret.n);
 	buf_put(&msg, &m, sizeof m);

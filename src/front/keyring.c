@@ -39,6 +39,12 @@ void uuid_make(char ret[TEAM_ID_SIZE])
 	(void)snprintf(ret, TEAM_ID_SIZE, "%.8s-%.4s-%.4s-%.4s-%.12s", h, h + 8, h + 12, h + 16, h + 20);
 }
 
+void uuid_put(const uint8_t b[16], uint8_t version, char ret[TEAM_ID_SIZE])
+{
+	(void)snprintf(ret, TEAM_ID_SIZE, "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0], b[1], b[2], b[3], b[4], b[5],
+		(b[6] & 0x0f) | version << 4, b[7], (b[8] & 0x3f) | 0x80, b[9], b[10], b[11], b[12], b[13], b[14], b[15]);
+}
+
 /* --- in memory --- */
 
 static size_t bucket_of(const uint8_t hash[KEY_HASH_SIZE])

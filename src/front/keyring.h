@@ -82,3 +82,4 @@ int keyring_drop_key(struct keyring *k, struct key *key, struct err *e);
 void keyring_tidy(struct keyring *k, uint64_t now_wall_ms);
 
 void uuid_make(char ret[TEAM_ID_SIZE]);
+void uuid_put(const uint8_t b[16], uint8_t version, char ret[TEAM_ID_SIZE]);	/* of bytes that mean something */

@@ -114,6 +114,7 @@ int row_add(struct sandbox *sb, enum row_state state, struct err *e)
 		.template_id = sp->tpl.id,
 		.template_name = sp->tpl.name,
 		.template_key = sp->tpl.key,
+		.build = or_null(sp->tpl.build),
 		.state = state,
 		.created_ms = sb->created_ms,
 		.started_us = sb->started_us,
@@ -152,6 +153,10 @@ int row_load(struct sandbox *sb, const struct sandbox_row *row)
 	    !str_copy(sb->envd_token, sizeof sb->envd_token, str_of(row->envd_token ? row->envd_token : "")) ||
 	    !str_copy(sb->traffic_token, sizeof sb->traffic_token, str_of(row->traffic_token ? row->traffic_token : "")))
 		return -EINVAL;
+	if (row->build)
+		(void)str_copy(sp->tpl.build, sizeof sp->tpl.build, str_of(row->build));
+	else
+		template_build_of_key(row->template_key, sp->tpl.build);
 	sb->noted = true;
 	sp->timeout_s = row->timeout_s;
 	sp->flags = row->flags;

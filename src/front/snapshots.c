@@ -15,6 +15,7 @@
 #include "front/keyring.h"
 #include "front/mem.h"
 #include "front/sandbox.h"
+#include "front/token.h"
 #include "ipc/check.h"
 #include "store/snapshots.h"
 
@@ -51,6 +52,15 @@ int snapshot_ref_parse(struct str text, struct snapshot_ref *ret, struct err *e)
 		return err_set(e, EINVAL, "invalid name: '%.*s'; a name has letters, digits, '-' and '_'", (int)(text.n > 60 ? 60 : text.n), text.p);
 	*ret = ref;
 	return 0;
+}
+
+/* Made of the name that it is kept under, which is its own. */
+void snapshot_build_id(const struct snapshot *sn, char ret[TPL_BUILD_SIZE])
+{
+	uint8_t hash[SHA256_SIZE];
+
+	sha256(str_of(sn->kept), hash);
+	uuid_put(hash, 8, ret);
 }
 
 void snapshot_namespace(const struct front *f, const char *team, char ret[TEMPLATE_NAME_SIZE])

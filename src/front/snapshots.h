@@ -48,6 +48,7 @@ struct snapshot_ref {			/* "[namespace/]name[:tag]", in lower case */
 int snapshot_ref_parse(struct str text, struct snapshot_ref *ret, struct err *e);	/* -EINVAL, for the client */
 
 /* What a team's own names begin with. */
+void snapshot_build_id(const struct snapshot *sn, char ret[TPL_BUILD_SIZE]);	/* each version of one is a build to its clients */
 void snapshot_namespace(const struct front *f, const char *team, char ret[TEMPLATE_NAME_SIZE]);
 
 /* The team's own of that name; NULL: there is none. */

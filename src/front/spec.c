@@ -91,6 +91,7 @@ static bool take_snapshot(const struct front *f, const char *team, const char *t
 		return false;
 	sp->tpl = sn->base;
 	memcpy(sp->tpl.id, sn->template_id, sizeof sp->tpl.id);
+	snapshot_build_id(sn, sp->tpl.build);
 	if (sn->alias[0])
 		memcpy(sp->tpl.name, sn->alias, sizeof sp->tpl.name);
 	sp->limits = sn->limits;

@@ -3,6 +3,7 @@
 #include "front/template.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/fd.h"
@@ -30,12 +31,21 @@ static void make_id(const char *name, char id[TEMPLATE_ID_SIZE])
 	id[20] = '\0';
 }
 
+void template_build_of_key(const char *key, char ret[TPL_BUILD_SIZE])
+{
+	if (strlen(key) == 32)
+		(void)snprintf(ret, TPL_BUILD_SIZE, "%.8s-%.4s-%.4s-%.4s-%.12s", key, key + 8, key + 12, key + 16, key + 20);
+	else
+		(void)str_copy(ret, TPL_BUILD_SIZE, str_of(key));
+}
+
 static void add(struct templates *t, const char *name, const char *key, uint64_t built_ms)
 {
 	struct template *tp = &t->v[t->n++];
 
 	(void)str_copy(tp->name, sizeof tp->name, str_of(name));
 	(void)str_copy(tp->key, sizeof tp->key, str_of(key));
+	template_build_of_key(key, tp->build);
 	tp->built_ms = built_ms;
 	make_id(name, tp->id);
 }

@@ -156,7 +156,7 @@ static bool add_headers(struct job *j, const struct hk_job *m)
 
 	(void)snprintf(attempt, sizeof attempt, "%u", m->attempt);
 	return add_header(j, "Content-Type", "application/json") && add_header(j, "Expect", "") && add_header(j, "e2b-webhook-id", m->webhook) &&
-	       add_header(j, "e2b-delivery-id", m->delivery) && add_header(j, "e2b-signature-version", "v1") &&
+	       add_header(j, "e2b-delivery-id", m->try) && add_header(j, "atoll-delivery-id", m->delivery) && add_header(j, "e2b-signature-version", "v1") &&
 	       add_header(j, "e2b-signature", m->signature) && add_header(j, "atoll-delivery-attempt", attempt);
 }
 

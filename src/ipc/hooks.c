@@ -104,7 +104,8 @@ int hk_job_check(const void *p, size_t n, struct hk_job *ret, struct str *ret_ur
 	if (m.head.version != HK_VERSION || m.head.type != HK_JOB || m.n_url > HK_URL_MAX || m.n_body > HK_BODY_MAX ||
 	    n - sizeof m != (size_t)m.n_url + m.n_body || m.timeout_ms == 0 || m.timeout_ms > HK_TIMEOUT_MAX_MS || m.attempt == 0)
 		return -EBADMSG;
-	if (!is_token(m.webhook, sizeof m.webhook) || !is_token(m.delivery, sizeof m.delivery) || !is_token(m.signature, sizeof m.signature))
+	if (!is_token(m.webhook, sizeof m.webhook) || !is_token(m.delivery, sizeof m.delivery) || !is_token(m.try, sizeof m.try) ||
+	    !is_token(m.signature, sizeof m.signature))
 		return -EBADMSG;
 	struct str url = { (const char *)p + sizeof m, m.n_url };
 

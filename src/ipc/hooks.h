@@ -13,7 +13,7 @@
 
 #include "base/str.h"
 
-#define HK_VERSION 1
+#define HK_VERSION 2
 #define HK_URL_MAX 2048
 #define HK_BODY_MAX (64 * 1024)
 #define HK_ID_SIZE 40
@@ -55,6 +55,7 @@ struct hk_job {
 	uint32_t attempt;		/* from 1 */
 	uint32_t n_url, n_body;		/* bytes behind this */
 	char webhook[HK_ID_SIZE], delivery[HK_ID_SIZE];
+	char try[HK_ID_SIZE];		/* of this attempt alone */
 	char signature[HK_SIGNATURE_SIZE];
 };
 

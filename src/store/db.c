@@ -288,6 +288,8 @@ static const char *const migrations[] = {
 	" starts INTEGER NOT NULL,"
 	" pool_hits INTEGER NOT NULL,"
 	" pool_misses INTEGER NOT NULL) STRICT;",
+
+	"ALTER TABLE sandboxes ADD COLUMN build TEXT;",
 };
 
 static int db_fail(struct store *s, struct err *e, const char *what)

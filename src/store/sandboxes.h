@@ -18,6 +18,7 @@ enum row_state {			/* written to the file: never renumber */
 
 struct sandbox_row {			/* strings are borrowed; optional ones may be NULL */
 	const char *id, *team, *template_id, *template_name, *template_key;
+	const char *build;		/* of the template; NULL: from before it was noted */
 	enum row_state state;
 	uint64_t created_ms, started_us;
 	uint64_t end_ms;		/* running: when it expires; paused: when it was paused */

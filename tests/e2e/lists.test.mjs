@@ -36,7 +36,7 @@ test('templates tell when they were built', async () => {
 	const found = (await api('GET', '/templates')).json
 	assert.ok(found.length >= 2)
 	for (const t of found) {
-		const info = fs.readFileSync(`${process.env.ATOLL_CACHE ?? '/var/cache/atoll'}/templates/${t.buildID}/info`, 'utf8')
+		const info = fs.readFileSync(`${process.env.ATOLL_CACHE ?? '/var/cache/atoll'}/templates/${t.buildID.replaceAll('-', '')}/info`, 'utf8')
 		const built = Date.parse(/^created=(.*)$/m.exec(info)[1])
 		assert.ok(Math.abs(Date.parse(t.createdAt) - built) < 60000, `${t.names}: ${t.createdAt}`)
 		assert.equal((await api('GET', `/templates/${t.templateID}/tags`)).json[0].createdAt, t.createdAt)

@@ -138,6 +138,12 @@ test('a life, told in order and signed as E2B signs, and listed the same', async
 			assert.match(event[field], /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/)
 	}
 	const events = told('/life').map((one) => JSON.parse(one.body)), of = (kind) => events.find((one) => one.type.endsWith(kind))
+	const template = (await call('GET', '/templates')).json.find((one) => one.templateID === of('created').sandbox_template_id)
+	assert.deepEqual([...new Set(events.map((one) => one.sandbox_build_id))], [template.buildID])
+	const snapshot = (await call('POST', '/sandboxes', { templateID: 'for-hooks', timeout: 60 })).json
+	await call('DELETE', `/sandboxes/${snapshot.sandboxID}`)
+	const [born] = (await call('GET', `/events/sandboxes/${snapshot.sandboxID}?orderAsc=true`)).json, [tag] = (await call('GET', '/templates/for-hooks/tags')).json
+	assert.deepEqual([born.type, born.sandbox_build_id], ['sandbox.lifecycle.created', tag.buildID], 'of a snapshot, which is a build of its own')
 	assert.ok(new Date(of('updated').event_data.set_timeout) - new Date(of('created').timestamp) > 100000)
 	assert.equal(of('killed').event_data.kill_reason, 'request')
 	for (const kind of ['paused', 'killed']) {
@@ -168,7 +174,9 @@ test('what a target can do wrong: each has its outcome', async () => {
 			['delivered', 3, 'ok', 204], ['delivered', 1, 'ok', 200], ['delivered', 1, 'ok', 200]])
 		assert.equal(told('/landed').length, 0, 'a redirect is not followed')
 		assert.deepEqual(told('/third').map((one) => one.headers['atoll-delivery-attempt']), ['1', '2', '3'])
-		assert.equal(new Set(told('/third').map((one) => one.headers['e2b-delivery-id'])).size, 1)
+		assert.equal(new Set(told('/third').map((one) => one.headers['e2b-delivery-id'])).size, 3, 'each attempt has an id of its own')
+		assert.deepEqual([...new Set(told('/third').map((one) => one.headers['atoll-delivery-id']))], [got[5].id], 'and they are of one delivery, which is listed')
+		assert.equal(new Set(told('/third').map((one) => one.body)).size, 1, 'what is told is the same')
 		const raw = await Promise.all([closed, noise, heads, interim].map((s) => tried(of(s))))
 		assert.deepEqual(raw.map((one) => [one.state, one.statusCode]), raw.map(() => ['failed', null]))
 		assert.deepEqual(raw.map((one) => one.outcome).slice(0, 3), ['connect', 'protocol', 'protocol'])

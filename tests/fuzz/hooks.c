@@ -30,7 +30,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_url((struct str) { (const char *)data, size });
 	if (hk_job_check(data, size, &job, &url, &body) == 0) {
 		MUST(url.n + body.n + sizeof job == size);
-		MUST(!strpbrk(job.signature, "\r\n:") && !strpbrk(job.webhook, "\r\n:") && !strpbrk(job.delivery, "\r\n:"));
+		MUST(!strpbrk(job.signature, "\r\n:") && !strpbrk(job.webhook, "\r\n:") && !strpbrk(job.delivery, "\r\n:") &&
+			!strpbrk(job.try, "\r\n:"));
 		check_url(url);
 	}
 	if (hk_done_check(data, size, &done) == 0)

@@ -45,7 +45,7 @@ static struct sender *sender_make(struct seen *s)
 
 static void add(struct sender *s, uint32_t seq, uint32_t timeout_ms, const char *url)
 {
-	struct hk_job m = { .head = { HK_VERSION, HK_JOB, seq }, .timeout_ms = timeout_ms, .attempt = 1, .webhook = "w", .delivery = "d", .signature = "s" };
+	struct hk_job m = { .head = { HK_VERSION, HK_JOB, seq }, .timeout_ms = timeout_ms, .attempt = 1, .webhook = "w", .delivery = "d", .try = "t", .signature = "s" };
 
 	assert_int_equal(sender_add(s, &m, str_of(url), STR_LIT("{}")), 0);
 }

@@ -78,7 +78,7 @@ static size_t make(char *msg, const char *url, const char *body, struct hk_job *
 
 static void jobs_are_checked(void **state)
 {
-	struct hk_job m = { { HK_VERSION, HK_JOB, 7 }, 1000, 1, 0, 0, "w-1", "d-1", "abc_-" }, got;
+	struct hk_job m = { { HK_VERSION, HK_JOB, 7 }, 1000, 1, 0, 0, "w-1", "d-1", "t-1", "abc_-" }, got;
 	char msg[sizeof m + 256];
 	struct str url, body;
 
@@ -96,6 +96,10 @@ static void jobs_are_checked(void **state)
 	n = make(msg, "https://example.com/x", "{}", &m);
 	assert_true(hk_job_check(msg, n, &got, &url, &body) < 0);
 	memcpy(m.signature, "abc\0\0\0\0", 8);
+	memcpy(m.try, "t\nx", 4);
+	n = make(msg, "https://example.com/x", "{}", &m);
+	assert_true(hk_job_check(msg, n, &got, &url, &body) < 0);
+	memcpy(m.try, "t-1", 4);
 	m.timeout_ms = 0;
 	n = make(msg, "https://example.com/x", "{}", &m);
 	assert_true(hk_job_check(msg, n, &got, &url, &body) < 0);

@@ -41,14 +41,14 @@ static int tear_down(void **state)
 static struct sandbox_row row(const char *id)
 {
 	return (struct sandbox_row) {
-		.id = id, .team = "t", .template_id = "ti", .template_name = "base", .template_key = "k", .created_ms = 5,
+		.id = id, .team = "t", .template_id = "ti", .template_name = "base", .template_key = "k", .build = "b-1", .created_ms = 5,
 		.started_us = 6, .end_ms = 7, .timeout_s = 300, .flags = 3, .key = "k7", .sent_bytes = 77,
 		.limits = { UINT64_C(1) << 40, 9, 10, 11, 12, 13, 2000, 512, 14, 15 }, .envd_token = "secret", .metadata = "{\"a\":\"b\"}", .env_vars = "{}",
 	};
 }
 
 static struct sandbox_row seen;
-static char seen_id[32], seen_token[32], seen_metadata[32], seen_kept[32];
+static char seen_id[32], seen_token[32], seen_metadata[32], seen_kept[32], seen_build[32];
 static int n_seen;
 
 static int look(void *user, const struct sandbox_row *r)
@@ -59,6 +59,7 @@ static int look(void *user, const struct sandbox_row *r)
 	(void)snprintf(seen_token, sizeof seen_token, "%s", r->envd_token ? r->envd_token : "(null)");
 	(void)snprintf(seen_metadata, sizeof seen_metadata, "%s", r->metadata ? r->metadata : "(null)");
 	(void)snprintf(seen_kept, sizeof seen_kept, "%s", r->kept_name ? r->kept_name : "");
+	(void)snprintf(seen_build, sizeof seen_build, "%s", r->build ? r->build : "(null)");
 	n_seen++;
 	return 0;
 }
@@ -93,6 +94,7 @@ static void rows_survive_a_restart(void **state)
 	assert_string_equal(seen_token, "secret");
 	assert_string_equal(seen_metadata, "{\"a\":\"b\"}");
 	assert_string_equal(seen_kept, "k1");
+	assert_string_equal(seen_build, "b-1");
 	assert_int_equal(seen.kept, 3);
 	assert_int_equal(seen.state, ROW_PAUSED);
 	assert_int_equal(seen.started_us, 60);
