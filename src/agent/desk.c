@@ -5,6 +5,7 @@
 #include <openssl/evp.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "agent/session_log.h"
@@ -51,10 +52,22 @@ static void on_expiry(void *user)
 	timer_arm(expiry, EXPIRE_EVERY_MS);
 }
 
+static void forget(char *envs)
+{
+	if (envs)
+		explicit_bzero(envs, strlen(envs));
+	free(envs);
+}
+
 static void on_created(void *user, const struct atoll_session *s)
 {
 	(void)user;
+	char *envs = atoll_session_envs(the.sessions, s->owner, s->id);
+
 	session_log_put(s);
+	if (envs)
+		(void)session_log_put_envs(s->id, envs);
+	forget(envs);
 	log_info("session created", "session=%s sandbox=%s", s->id, s->sandbox_id);
 }
 
@@ -78,6 +91,11 @@ static void adopt(void *user, const struct atoll_session *s)
 	(void)user;
 	if (atoll_sessions_adopt(the.sessions, s, &ae) < 0)
 		log_warn("a session is not taken over", "session=%s err=%s", s->id, ae.text);
+	char *envs = session_log_envs(s->id);
+
+	if (envs && atoll_session_set_envs(the.sessions, s->owner, s->id, envs, &ae) < 0)
+		log_warn("the variables of a session are lost", "session=%s err=%s", s->id, ae.text);
+	forget(envs);
 }
 
 int desk_open(const char *state_dir, const char *config, struct loop *l, struct err *e)

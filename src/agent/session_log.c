@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* agent/session_log: a line of JSON for each change. A line that a crash cut short is passed over. */
+/* agent/session_log: a line of JSON for each change. A line that a crash cut short is passed over.
+ *
+ * Variables of a session may be secrets: each session has a file of its own for them, which is removed with it; in the lines they would stay until
+ * all is written anew. */
 #include "agent/session_log.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
@@ -10,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/fd.h"
@@ -17,6 +22,8 @@
 #include "http/json.h"
 
 #define NAME "sessions.log"
+#define ENVS "envs."			/* and the id of the session */
+#define ENVS_MAX_BYTES (1024 * 1024)
 #define FILE_MAX_BYTES (64u * 1024 * 1024)
 #define REWRITE_AT (4u * 1024 * 1024)
 
@@ -27,7 +34,7 @@ struct kept {				/* what the file says, in memory, to write it anew */
 
 static struct {
 	pthread_mutex_t lock;
-	char *path, *new_path;
+	char *dir, *path, *new_path;
 	int fd;
 	size_t bytes;
 	struct kept *all;
@@ -151,6 +158,67 @@ static int load(struct err *e)
 	return 0;
 }
 
+/* --- variables --- */
+
+static char *envs_path(const char *id)
+{
+	return strchr(id, '/') ? NULL : str_fmt("%s/" ENVS "%s", the.dir, id);
+}
+
+int session_log_put_envs(const char *id, const char *json)
+{
+	autofree char *path = envs_path(id);
+	autoclose int fd = path ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600) : -1;
+	int r = !path ? -ENOMEM : fd < 0 ? -errno : fd_write_all(fd, json, strlen(json));
+
+	if (r == 0 && fdatasync(fd) < 0)
+		r = -errno;
+	if (r < 0)
+		log_error("could not keep the variables of a session, going on", "session=%s err=%s", id, strerror(-r));
+	return r;
+}
+
+char *session_log_envs(const char *id)
+{
+	autofree char *path = envs_path(id);
+	autoclose int fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW) : -1;
+	struct stat st;
+	char *json = fd >= 0 && fstat(fd, &st) == 0 && st.st_size > 0 && st.st_size <= ENVS_MAX_BYTES ? calloc(1, (size_t)st.st_size + 1) : NULL;
+
+	if (json && fd_read_all(fd, json, (size_t)st.st_size) < 0) {
+		free(json);
+		return NULL;
+	}
+	return json;
+}
+
+static void remove_envs(const char *id)
+{
+	autofree char *path = envs_path(id);
+
+	if (path && unlink(path) < 0 && errno != ENOENT)
+		log_error("could not remove the variables of a session", "session=%s err=%s", id, strerror(errno));
+}
+
+/* Of sessions that are no more: whoever wrote them was killed between the two. */
+static void remove_stale_envs(void)
+{
+	DIR *d = opendir(the.dir);
+
+	for (const struct dirent *de; d && (de = readdir(d));) {
+		const struct kept *k = the.all;
+
+		if (strncmp(de->d_name, ENVS, sizeof ENVS - 1) != 0)
+			continue;
+		while (k && strcmp(k->s.id, de->d_name + sizeof ENVS - 1) != 0)
+			k = k->next;
+		if (!k)
+			remove_envs(de->d_name + sizeof ENVS - 1);
+	}
+	if (d)
+		(void)closedir(d);
+}
+
 int session_log_open(const char *dir, void (*on_session)(void *user, const struct atoll_session *s), void *user, struct err *e)
 {
 	while (the.all) {
@@ -159,14 +227,17 @@ int session_log_open(const char *dir, void (*on_session)(void *user, const struc
 		the.all = old->next;
 		free(old);
 	}
+	free(the.dir);
 	free(the.path);
 	free(the.new_path);
+	the.dir = strdup(dir);
 	the.path = str_fmt("%s/" NAME, dir);
 	the.new_path = str_fmt("%s/" NAME ".new", dir);
-	if (!the.path || !the.new_path)
+	if (!the.dir || !the.path || !the.new_path)
 		return err_set(e, ENOMEM, "out of memory");
 	if (load(e) < 0 || rewrite(e) < 0)
 		return -e->no;
+	remove_stale_envs();
 	for (const struct kept *k = the.all; k; k = k->next)
 		on_session(user, &k->s);
 	return 0;
@@ -202,4 +273,5 @@ void session_log_put(const struct atoll_session *s)
 void session_log_remove(const struct atoll_session *s)
 {
 	note(s, true);
+	remove_envs(s->id);
 }

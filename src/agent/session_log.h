@@ -16,3 +16,7 @@ void session_log_remove(const struct atoll_session *s);
 
 /* One line; for tests. */
 int session_log_parse(struct str line, struct atoll_session *ret, bool *ret_gone);
+
+/* The variables of a session, a JSON object, in a file of its own that is removed with it. envs: to be wiped and free()d; NULL: there are none. */
+int session_log_put_envs(const char *id, const char *json);
+char *session_log_envs(const char *id);

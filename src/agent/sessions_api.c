@@ -70,10 +70,12 @@ void agent_sessions_create(struct visit *v)
 	const char *name;
 	json_t *value;
 
-	json_object_foreach(envs, name, value) {
-		if (spec.n_envs < ENVS_MAX)
-			pairs[spec.n_envs++] = (struct atoll_pair) { name, json_string_value(value) };
+	if (json_object_size(envs) > ENVS_MAX) {
+		visit_error(v, 400, "field 'envs' has more than %d variables", ENVS_MAX);
+		return;
 	}
+	json_object_foreach(envs, name, value)
+		pairs[spec.n_envs++] = (struct atoll_pair) { name, json_string_value(value) };
 	spec.envs = pairs;
 	if (!a || client_resources(limits, &spec.limits, &ae) < 0) {
 		visit_fail(v, &ae);

@@ -1047,7 +1047,7 @@ struct atoll_session_spec {
 	const char *environment;	/* NULL: the manager's */
 	struct atoll_resources limits;	/* 0: the manager's */
 	bool cache;			/* results may come from the cache */
-	const struct atoll_pair *envs;	/* variables of everything that runs in it; they are gone if it has to go on in a new sandbox */
+	const struct atoll_pair *envs;	/* variables of everything that runs in it; of each sandbox that it goes on in too */
 	size_t n_envs;
 };
 
@@ -1072,6 +1072,10 @@ size_t atoll_sessions_list(struct atoll_sessions *m, const char *owner, struct a
 
 /* One that is known from elsewhere, say from a file after a restart. */
 int atoll_sessions_adopt(struct atoll_sessions *m, const struct atoll_session *s, struct atoll_error *e);
+
+/* The variables that it was made with, a JSON object, for whoever keeps records of sessions: free() it, and treat it as the secret that it may be. NULL: it has none. */
+char *atoll_session_envs(struct atoll_sessions *m, const char *owner, const char *id);
+int atoll_session_set_envs(struct atoll_sessions *m, const char *owner, const char *id, const char *json, struct atoll_error *e);	/* ... of one that was adopted */
 
 /* {"sessionId","sandboxId","agentId","userId","createdAt","lastUsed","environment","resourceLimits":{"memory","cpu","diskSpace"}}; free() it. */
 char *atoll_session_json(const struct atoll_session *s);

@@ -159,6 +159,9 @@ int api_send(struct atoll *a, struct call *c, const json_t *body, struct atoll_e
 char *api_path(const char *prefix, const char *id, const char *tail);	/* id is encoded; NULL: memory, or id is empty */
 /* A handle again, of what atoll_sandbox_json() told; asks nobody. */
 int client_sandbox_again(struct atoll *a, const char *json, struct atoll_sandbox **ret, struct atoll_error *e);
+
+/* It is there for at least so long from now on; one that has longer keeps what it has. */
+int client_extend(struct atoll *a, const char *id, unsigned timeout_s, struct atoll_error *e);
 json_t *client_limits_json(const struct atoll_pair *set, size_t n, struct atoll_error *e);	/* NULL: e tells */
 /* {memory, cpu, diskSpace} over what is in *ret; -EINVAL names the field. */
 int client_resources(const json_t *o, struct atoll_resources *ret, struct atoll_error *e);

@@ -197,17 +197,29 @@ int atoll_sandbox_create(struct atoll *a, const struct atoll_spec *given, struct
 	return sandbox_new(a, &c, ret, e);
 }
 
-static int sandbox_resume(struct atoll *a, const char *id, const char *prefix, struct atoll_sandbox **ret, struct atoll_error *e)
+static int sandbox_resume(struct atoll *a, const char *id, const char *prefix, unsigned timeout_s, struct atoll_sandbox **ret, struct atoll_error *e)
 {
 	autofree char *path = api_path(prefix, id, "/connect");
 	autocall struct call c = CALL_INIT("POST", a->api_url, path);
-	autojson json_t *body = json_pack("{s:i}", "timeout", DEFAULT_TIMEOUT_S);
+	autojson json_t *body = json_pack("{s:I}", "timeout", (json_int_t)timeout_s);
 
 	if (!body)
 		return client_no_memory(e);
 	if (api_send(a, &c, body, e) < 0)
 		return -e->no;
-	return sandbox_new(a, &c, ret, e);
+	return ret ? sandbox_new(a, &c, ret, e) : 0;
+}
+
+static int sandbox_connect(struct atoll *a, const char *id, unsigned timeout_s, struct atoll_sandbox **ret, struct atoll_error *e)
+{
+	if (sandbox_resume(a, id, "/v2/sandboxes/", timeout_s, ret, e) == 0)
+		return 0;
+	return is_unknown_call(e) ? sandbox_resume(a, id, "/sandboxes/", timeout_s, ret, e) : -e->no;
+}
+
+int client_extend(struct atoll *a, const char *id, unsigned timeout_s, struct atoll_error *e)
+{
+	return sandbox_connect(a, id, timeout_s, NULL, e);
 }
 
 int atoll_sandbox_open(struct atoll *a, const char *id, struct atoll_sandbox **ret, struct atoll_error *e)
@@ -228,11 +240,7 @@ int atoll_sandbox_open(struct atoll *a, const char *id, struct atoll_sandbox **r
 	const char *state = json_string_value(json_object_get(j, "state"));
 	if (!state || strcmp(state, "paused") != 0)
 		return sandbox_new(a, &c, ret, e);
-	if (sandbox_resume(a, id, "/v2/sandboxes/", ret, e) == 0)
-		return 0;
-	if (is_unknown_call(e) && sandbox_resume(a, id, "/sandboxes/", ret, e) == 0)
-		return 0;
-	return api_no_sandbox(e, id);
+	return sandbox_connect(a, id, DEFAULT_TIMEOUT_S, ret, e) == 0 ? 0 : api_no_sandbox(e, id);
 }
 
 int atoll_sandbox_host(const struct atoll_sandbox *sb, unsigned port, char *ret, size_t size, struct atoll_error *e)

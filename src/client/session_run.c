@@ -91,7 +91,7 @@ static int try_once(void *user, bool *ret_begun, struct atoll_error *e)
 	for (int round = 0;; round++) {
 		struct atoll_sandbox *sb = NULL;
 		bool recovered = false;
-		int rc = atoll_session_open(r->m, r->a, r->owner, r->id, gone, &sb, &recovered, e);
+		int rc = sessions_open(r->m, r->a, r->owner, r->id, gone, r->code->timeout_ms, &sb, &recovered, e);
 
 		r->out->recovered |= recovered;
 		if (rc < 0)

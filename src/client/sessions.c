@@ -23,6 +23,7 @@
 #define CPU_PERMILLE 500
 #define DISK_MB 1024
 #define EXTEND_EVERY_MS 30000
+#define RUN_MARGIN_MS 60000		/* that a sandbox is there for after the last of what runs in it */
 
 int64_t sessions_now(struct atoll_sessions *m)
 {
@@ -70,6 +71,7 @@ static void session_free(struct session *s)
 	if (s->json)
 		explicit_bzero(s->json, strlen(s->json));
 	free(s->json);
+	session_envs_forget(s->envs);
 	secrets_done(&s->secrets);
 	free(s);
 }
@@ -90,7 +92,7 @@ void atoll_sessions_free(struct atoll_sessions *m)
 
 /* --- the list; with the lock --- */
 
-static struct session *find(struct atoll_sessions *m, const char *owner, const char *id)
+struct session *sessions_find(struct atoll_sessions *m, const char *owner, const char *id)
 {
 	for (struct session *s = m->all; s; s = s->next) {
 		if (strcmp(s->pub.id, id) == 0 && strcmp(s->pub.owner, owner ? owner : "") == 0)
@@ -166,22 +168,29 @@ static void last_snapshot(struct atoll *a, const char *sandbox_id, char ret[128]
 		(void)str_copy(ret, 128, str_of(json_text(json_array_get(j, 0), "snapshotID")));
 }
 
-static int make_sandbox(struct atoll_sessions *m, struct atoll *a, const struct atoll_session *s, const char *template_id, const struct atoll_session_spec *with,
+static int make_sandbox(struct atoll_sessions *m, struct atoll *a, const struct atoll_session *s, const char *template_id, const char *envs,
 			struct atoll_sandbox **ret, struct atoll_error *e)
 {
+	struct session_envs with;
 	char memory[32], cpus[32], disk[32];
 	const struct atoll_pair limits[] = { { "memoryMB", memory }, { "cpus", cpus }, { "diskMB", disk } };
 	const struct atoll_pair metadata[] = { { "session", s->id }, { "agent", s->agent_id }, { "user", s->user_id } };
-	const struct atoll_spec spec = {
+	struct atoll_spec spec = {
 		.template_id = template_id, .timeout_s = (unsigned)((m->cfg.timeout_ms + 999) / 1000), .metadata = metadata,
-		.n_metadata = *s->user_id ? 3 : 2, .limits = limits, .n_limits = ARRAY_LEN(limits), .envs = with ? with->envs : NULL,
-		.n_envs = with ? with->n_envs : 0,
+		.n_metadata = *s->user_id ? 3 : 2, .limits = limits, .n_limits = ARRAY_LEN(limits),
 	};
 
 	(void)snprintf(memory, sizeof memory, "%llu", (unsigned long long)s->limits.memory_mb);
 	(void)snprintf(cpus, sizeof cpus, "%u.%03u", s->limits.cpu_permille / 1000, s->limits.cpu_permille % 1000);
 	(void)snprintf(disk, sizeof disk, "%llu", (unsigned long long)s->limits.disk_mb);
-	return atoll_sandbox_create(a, &spec, ret, e);
+	if (session_envs_read(envs, &with, e) < 0)
+		return -e->no;
+	spec.envs = with.v;
+	spec.n_envs = with.n;
+	int rc = atoll_sandbox_create(a, &spec, ret, e);
+
+	session_envs_done(&with);
+	return rc;
 }
 
 /* --- making and ending --- */
@@ -208,6 +217,10 @@ static int session_new(struct atoll_sessions *m, const struct atoll_session_spec
 
 	if (!s)
 		return client_no_memory(e);
+	if (session_envs_take(spec->envs, spec->n_envs, &s->envs, e) < 0) {
+		free(s);
+		return -e->no;
+	}
 	s->state = SESSION_MAKING;
 	memcpy(s->pub.id, "ses_", 4);
 	rand_hex(s->pub.id + 4, 24);
@@ -234,6 +247,7 @@ static int settle(struct atoll_sessions *m, struct session *s, struct atoll_sand
 		s->json = json;
 		(void)str_copy(s->pub.sandbox_id, sizeof s->pub.sandbox_id, str_of(atoll_sandbox_id(sb)));
 		s->extended_ms = sessions_now(m);
+		s->until_ms = s->extended_ms + (int64_t)m->cfg.timeout_ms;
 		s->state = SESSION_READY;
 		if (ret)
 			*ret = s->pub;
@@ -249,9 +263,12 @@ static int create_listed(struct atoll_sessions *m, struct atoll *a, struct sessi
 {
 	struct atoll_session pub = s->pub;
 	struct atoll_sandbox *sb = NULL;
+	char *envs = s->envs ? strdup(s->envs) : NULL;
 
 	(void)pthread_mutex_unlock(&m->lock);
-	int rc = make_sandbox(m, a, &pub, pub.environment, spec, &sb, e);
+	int rc = make_sandbox(m, a, &pub, pub.environment, envs, &sb, e);
+
+	session_envs_forget(envs);
 
 	if (settle(m, s, sb, &pub) < 0 && rc == 0)
 		rc = client_no_memory(e);
@@ -312,7 +329,7 @@ int atoll_session_get(struct atoll_sessions *m, const char *owner, const char *i
 {
 	NEED(e, m && id && ret);
 	(void)pthread_mutex_lock(&m->lock);
-	struct session *s = find(m, owner, id);
+	struct session *s = sessions_find(m, owner, id);
 	bool live = s && (s->runs > 0 || sessions_now(m) - s->pub.last_used_ms < (int64_t)m->cfg.timeout_ms);
 
 	if (live)
@@ -339,7 +356,7 @@ int atoll_session_destroy(struct atoll_sessions *m, struct atoll *a, const char 
 	struct atoll_session pub;
 
 	(void)pthread_mutex_lock(&m->lock);
-	struct session *s = find(m, owner, id);
+	struct session *s = sessions_find(m, owner, id);
 	int rc = s ? wait_ready(m, s, e) : no_session(e, id);
 
 	if (rc == 0) {
@@ -353,7 +370,7 @@ int atoll_session_destroy(struct atoll_sessions *m, struct atoll *a, const char 
 void sessions_run_begin(struct atoll_sessions *m, const char *owner, const char *id)
 {
 	(void)pthread_mutex_lock(&m->lock);
-	struct session *s = find(m, owner, id);
+	struct session *s = sessions_find(m, owner, id);
 
 	if (s)
 		s->runs++;
@@ -363,7 +380,7 @@ void sessions_run_begin(struct atoll_sessions *m, const char *owner, const char 
 void sessions_run_end(struct atoll_sessions *m, const char *owner, const char *id)
 {
 	(void)pthread_mutex_lock(&m->lock);
-	struct session *s = find(m, owner, id);
+	struct session *s = sessions_find(m, owner, id);
 
 	if (s && s->runs > 0) {
 		s->runs--;
@@ -423,7 +440,7 @@ int atoll_sessions_adopt(struct atoll_sessions *m, const struct atoll_session *s
 	mine->pub = *s;
 	mine->state = SESSION_READY;
 	(void)pthread_mutex_lock(&m->lock);
-	bool twice = find(m, s->owner, s->id) != NULL;
+	bool twice = sessions_find(m, s->owner, s->id) != NULL;
 
 	if (!twice)
 		append(m, mine);
@@ -435,33 +452,55 @@ int atoll_sessions_adopt(struct atoll_sessions *m, const struct atoll_session *s
 
 /* --- use --- */
 
-/* Another sandbox for it. With the lock held, which it gives up. */
-static int recover(struct atoll_sessions *m, struct atoll *a, struct session *s, struct atoll_sandbox **ret, struct atoll_error *e)
+/* One that does not answer may only be paused: then it is woken, and nothing is lost. */
+static bool wake(struct atoll *a, const char *sandbox_id, struct atoll_sandbox **ret)
+{
+	autofree char *path = api_path("/sandboxes/", sandbox_id, "");
+	autocall struct call c = CALL_INIT("GET", a->api_url, path);
+	autojson json_t *j = NULL;
+	struct atoll_error e;
+
+	return *sandbox_id && api_call(a, &c, &e) == 0 && call_json(&c, JSON_OBJECT, &j, &e) == 0 && strcmp(json_text(j, "state"), "paused") == 0 &&
+		atoll_sandbox_open(a, sandbox_id, ret, &e) == 0;
+}
+
+static int make_another(struct atoll_sessions *m, struct atoll *a, const struct atoll_session *pub, const char *envs, bool *ret_snapshot, struct atoll_sandbox **ret,
+			struct atoll_error *e)
+{
+	char snapshot[128];
+
+	last_snapshot(a, pub->sandbox_id, snapshot);
+	int rc = make_sandbox(m, a, pub, *snapshot ? snapshot : pub->environment, envs, ret, e);
+
+	*ret_snapshot = rc == 0 && *snapshot;
+	return rc < 0 && *snapshot ? make_sandbox(m, a, pub, pub->environment, envs, ret, e) : rc;
+}
+
+/* Its sandbox awake again, or another one. With the lock held, which it gives up. */
+static int recover(struct atoll_sessions *m, struct atoll *a, struct session *s, struct atoll_sandbox **ret, bool *ret_woken, struct atoll_error *e)
 {
 	struct atoll_session pub = s->pub;
-	char snapshot[128];
+	bool from_snapshot = false;
+	char *envs = s->envs ? strdup(s->envs) : NULL;
 
 	s->state = SESSION_MAKING;
 	(void)pthread_mutex_unlock(&m->lock);
-	last_snapshot(a, pub.sandbox_id, snapshot);
-	int rc = make_sandbox(m, a, &pub, *snapshot ? snapshot : pub.environment, NULL, ret, e);
+	*ret_woken = wake(a, pub.sandbox_id, ret);
+	int rc = *ret_woken ? 0 : make_another(m, a, &pub, envs, &from_snapshot, ret, e);
 
-	if (rc < 0 && *snapshot) {
-		*snapshot = '\0';
-		rc = make_sandbox(m, a, &pub, pub.environment, NULL, ret, e);
-	}
+	session_envs_forget(envs);
 	(void)pthread_mutex_lock(&m->lock);
-	if (rc == 0) {
+	if (rc == 0 && !*ret_woken) {
 		s->pub.recoveries++;
-		s->from_snapshot = *snapshot != '\0';
-	} else {
+		s->from_snapshot = from_snapshot;
+	} else if (rc < 0) {
 		s->state = SESSION_READY;		/* as it was: the next call tries again */
 		(void)pthread_cond_broadcast(&m->changed);
 	}
 	(void)pthread_mutex_unlock(&m->lock);
 	if (rc < 0)
 		return rc;
-	if (m->cfg.cache)
+	if (m->cfg.cache && !*ret_woken)
 		atoll_cache_written(m->cfg.cache, pub.id);
 	if (settle(m, s, *ret, &pub) < 0) {
 		atoll_sandbox_free(*ret);
@@ -473,14 +512,31 @@ static int recover(struct atoll_sessions *m, struct atoll *a, struct session *s,
 	return 0;
 }
 
-/* It was used: it lives on, and so does its sandbox. */
-static void touch(struct atoll_sessions *m, struct atoll *a, const struct atoll_session *pub, bool extend)
+/* How long the sandbox should be there for, from now on, if what begins now may take run_ms; 0: it is there for long enough. With the lock. */
+static uint64_t more_time(struct atoll_sessions *m, struct session *s, uint64_t run_ms)
 {
-	struct atoll_error e;
+	int64_t now = sessions_now(m), since = now - s->extended_ms;
+	uint64_t need = (run_ms < TIMEOUT_MAX_MS ? run_ms : TIMEOUT_MAX_MS) + RUN_MARGIN_MS, ms = need > m->cfg.timeout_ms ? need : m->cfg.timeout_ms;
 
-	if (extend)
-		(void)atoll_set_timeout(a, pub->sandbox_id, (unsigned)((m->cfg.timeout_ms + 999) / 1000), &e);
-	if (extend && m->cfg.on_changed)
+	if (since < EXTEND_EVERY_MS && since < (int64_t)m->cfg.timeout_ms / 4 && (need <= m->cfg.timeout_ms || now + (int64_t)need <= s->until_ms))
+		return 0;
+	s->extended_ms = now;
+	if (now + (int64_t)ms > s->until_ms)
+		s->until_ms = now + (int64_t)ms;
+	return ms;
+}
+
+/* It was used: it lives on, and so does its sandbox. What was given to the sandbox is never taken away: something else may still run in it. */
+static void touch(struct atoll_sessions *m, struct atoll *a, const struct atoll_session *pub, uint64_t ms)
+{
+	struct atoll_error e = { 0 };
+
+	if (ms == 0)
+		return;
+	/* More than the server gives to anybody: then what every session has. */
+	if (client_extend(a, pub->sandbox_id, (unsigned)((ms + 999) / 1000), &e) == -EINVAL && ms > m->cfg.timeout_ms)
+		(void)client_extend(a, pub->sandbox_id, (unsigned)((m->cfg.timeout_ms + 999) / 1000), &e);
+	if (m->cfg.on_changed)
 		m->cfg.on_changed(m->cfg.user, pub);
 }
 
@@ -494,7 +550,7 @@ static int open_there(struct atoll_sessions *m, struct atoll *a, struct atoll_se
 	if (rc < 0)
 		return rc;
 	(void)pthread_mutex_lock(&m->lock);
-	struct session *s = find(m, pub->owner, pub->id);
+	struct session *s = sessions_find(m, pub->owner, pub->id);
 
 	if (s && !s->json && strcmp(s->pub.sandbox_id, pub->sandbox_id) == 0)
 		s->json = strdup(atoll_sandbox_json(*ret));
@@ -513,30 +569,45 @@ static int name_session(struct atoll_sandbox **sb, const char *id, struct atoll_
 	return client_no_memory(e);
 }
 
-int atoll_session_open(struct atoll_sessions *m, struct atoll *a, const char *owner, const char *id, const char *recovered_from,
-		       struct atoll_sandbox **ret, bool *ret_recovered, struct atoll_error *e)
+/* The sandbox that it had does not answer. With the lock held, which it gives up. */
+static int open_another(struct atoll_sessions *m, struct atoll *a, struct session *s, uint64_t run_ms, struct atoll_sandbox **ret, bool *ret_recovered, struct atoll_error *e)
 {
-	NEED(e, m && a && id && ret);
+	struct atoll_session pub = s->pub;
+	uint64_t ms = 0;
+	bool woken = false;
+
+	if (recover(m, a, s, ret, &woken, e) < 0)
+		return -e->no;
+	if (ret_recovered)
+		*ret_recovered = !woken;
+	(void)pthread_mutex_lock(&m->lock);
+	s = sessions_find(m, pub.owner, pub.id);
+	if (s) {
+		s->extended_ms = woken ? 0 : s->extended_ms;	/* awake, it has what anybody has who wakes one */
+		ms = more_time(m, s, run_ms);
+		pub = s->pub;
+	}
+	(void)pthread_mutex_unlock(&m->lock);
+	touch(m, a, &pub, ms);
+	return name_session(ret, pub.id, e);
+}
+
+int sessions_open(struct atoll_sessions *m, struct atoll *a, const char *owner, const char *id, const char *recovered_from, uint64_t run_ms,
+		  struct atoll_sandbox **ret, bool *ret_recovered, struct atoll_error *e)
+{
 	(void)atoll_sessions_expire(m, a, owner ? owner : "");
 	(void)pthread_mutex_lock(&m->lock);
-	struct session *s = find(m, owner, id);
+	struct session *s = sessions_find(m, owner, id);
 	int rc = s ? wait_ready(m, s, e) : no_session(e, id);
 
 	if (rc < 0) {
 		(void)pthread_mutex_unlock(&m->lock);
 		return rc;
 	}
-	int64_t now = sessions_now(m);
-	bool extend = now - s->extended_ms >= EXTEND_EVERY_MS || now - s->extended_ms >= (int64_t)m->cfg.timeout_ms / 4;
-
-	s->pub.last_used_ms = now;
-	s->extended_ms = extend ? now : s->extended_ms;
-	if (recovered_from && strcmp(recovered_from, s->pub.sandbox_id) == 0) {
-		if (ret_recovered)
-			*ret_recovered = true;
-		rc = recover(m, a, s, ret, e);
-		return rc < 0 ? rc : name_session(ret, id, e);
-	}
+	s->pub.last_used_ms = sessions_now(m);
+	if (recovered_from && strcmp(recovered_from, s->pub.sandbox_id) == 0)
+		return open_another(m, a, s, run_ms, ret, ret_recovered, e);
+	uint64_t ms = more_time(m, s, run_ms);
 	struct atoll_session pub = s->pub;
 	autofree char *json = s->json ? strdup(s->json) : NULL;
 
@@ -545,11 +616,18 @@ int atoll_session_open(struct atoll_sessions *m, struct atoll *a, const char *ow
 		*ret_recovered = recovered_from != NULL;	/* another thread was faster */
 	rc = open_there(m, a, &pub, json, ret, e);
 	if (rc == -ENOENT && !recovered_from)
-		return atoll_session_open(m, a, owner, id, pub.sandbox_id, ret, ret_recovered, e);
+		return sessions_open(m, a, owner, id, pub.sandbox_id, run_ms, ret, ret_recovered, e);
 	if (rc < 0)
 		return rc;
-	touch(m, a, &pub, extend);
+	touch(m, a, &pub, ms);
 	return name_session(ret, id, e);
+}
+
+int atoll_session_open(struct atoll_sessions *m, struct atoll *a, const char *owner, const char *id, const char *recovered_from,
+		       struct atoll_sandbox **ret, bool *ret_recovered, struct atoll_error *e)
+{
+	NEED(e, m && a && id && ret);
+	return sessions_open(m, a, owner, id, recovered_from, 0, ret, ret_recovered, e);
 }
 
 void atoll_session_written(struct atoll_sessions *m, const char *id)

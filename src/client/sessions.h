@@ -20,7 +20,9 @@ struct session {
 	unsigned users;			/* threads that wait for it */
 	unsigned runs;			/* that are under way in it: it does not expire */
 	char *json;			/* of its sandbox, with the token; NULL: not known yet */
-	int64_t extended_ms;		/* when the sandbox was last given more time */
+	char *envs;			/* its variables, a JSON object; NULL: none. For each sandbox that it goes on in */
+	int64_t extended_ms;		/* when the sandbox was last given more time, */
+	int64_t until_ms;		/* and until when; 0: not known */
 	bool from_snapshot;		/* its sandbox is made from one */
 	struct secrets secrets;		/* of its sandbox */
 	bool secrets_known;
@@ -36,7 +38,25 @@ struct atoll_sessions {
 };
 
 int64_t sessions_now(struct atoll_sessions *m);
+struct session *sessions_find(struct atoll_sessions *m, const char *owner, const char *id);	/* with the lock; NULL: no such */
+
+/* atoll_session_open() for what may take run_ms: the sandbox is there for at least as long. */
+int sessions_open(struct atoll_sessions *m, struct atoll *a, const char *owner, const char *id, const char *recovered_from, uint64_t run_ms,
+		  struct atoll_sandbox **ret, bool *ret_recovered, struct atoll_error *e);
 
 /* Around what runs in a session, however long that takes. One that is not there is none to begin with, or has been ended meanwhile. */
 void sessions_run_begin(struct atoll_sessions *m, const char *owner, const char *id);
 void sessions_run_end(struct atoll_sessions *m, const char *owner, const char *id);
+
+/* --- client/session_envs.c --- */
+
+struct session_envs {			/* variables, taken apart */
+	struct atoll_pair *v;
+	size_t n;
+	json_t *object;			/* which v points into */
+};
+
+int session_envs_take(const struct atoll_pair *v, size_t n, char **ret, struct atoll_error *e);	/* as text; NULL if there are none */
+void session_envs_forget(char *envs);	/* wiped and freed; NULL is fine */
+int session_envs_read(const char *envs, struct session_envs *ret, struct atoll_error *e);	/* envs NULL: there are none */
+void session_envs_done(struct session_envs *s);

@@ -240,7 +240,7 @@ void box_hide(struct boxes *b, struct box *box, const char *const *texts, size_t
 
 /* --- sessions ------------------------------------------------------------------------------------------------ */
 
-int boxes_session(struct boxes *b, const char *agent, const char *id, const char *lost, char ret_id[BOXES_SESSION_SIZE], struct box **ret,
+int boxes_session(struct boxes *b, const char *agent, const char *id, const char *lost, uint64_t run_ms, char ret_id[BOXES_SESSION_SIZE], struct box **ret,
 	bool *ret_anew, struct atoll_error *e)
 {
 	struct atoll_session_spec spec = { .owner = b->owner, .agent_id = agent, .environment = b->environment };
@@ -250,7 +250,7 @@ int boxes_session(struct boxes *b, const char *agent, const char *id, const char
 	*ret_anew = false;
 	if (!id && atoll_session_get_or_create(b->sessions, b->a, &spec, &s, e) < 0)
 		return -e->no;
-	if (atoll_session_open(b->sessions, b->a, b->owner, id ? id : s.id, lost, &sb, ret_anew, e) < 0)
+	if (sessions_open(b->sessions, b->a, b->owner, id ? id : s.id, lost, run_ms, &sb, ret_anew, e) < 0)
 		return -e->no;
 	(void)snprintf(ret_id, BOXES_SESSION_SIZE, "%s", id ? id : s.id);
 	if (list_new(b, sb, ret, e) < 0)

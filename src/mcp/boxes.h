@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "client/atoll.h"
 
@@ -30,8 +31,8 @@ struct atoll *boxes_client(struct boxes *b);
 int boxes_open(struct boxes *b, const char *id, struct box **ret, struct atoll_error *e);
 
 /* The sandbox of session `id`, which does not expire until boxes_session_left(), or without one of the session of that agent, which is begun if need be. lost: the sandbox that is known to be
- * gone, or NULL. *ret_anew: it is another one than the session had before. -ENOENT: no such session; -EDQUOT: there are too many. */
-int boxes_session(struct boxes *b, const char *agent, const char *id, const char *lost, char ret_id[BOXES_SESSION_SIZE], struct box **ret,
+ * gone, or NULL. run_ms: what may take so long is to be done in it. *ret_anew: it is another one than the session had before. -ENOENT: no such session; -EDQUOT: there are too many. */
+int boxes_session(struct boxes *b, const char *agent, const char *id, const char *lost, uint64_t run_ms, char ret_id[BOXES_SESSION_SIZE], struct box **ret,
 	bool *ret_anew, struct atoll_error *e);
 void boxes_session_left(struct boxes *b, const char *id);
 int boxes_session_end(struct boxes *b, const char *agent, struct atoll_error *e);	/* its sandbox too; -ENOENT */

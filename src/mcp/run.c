@@ -211,7 +211,7 @@ struct box *run_box(struct tool_run *r)
 	if (id)
 		rc = boxes_open(r->host->boxes, id, &r->box, &e);
 	else
-		rc = boxes_session(r->host->boxes, r->agent, session, r->lost[0] ? r->lost : NULL, r->session, &r->box, &anew, &e);
+		rc = boxes_session(r->host->boxes, r->agent, session, r->lost[0] ? r->lost : NULL, run_timeout_ms(r), r->session, &r->box, &anew, &e);
 	if (rc < 0) {
 		r->box = NULL;
 		(void)run_failed(r, &e);

@@ -137,6 +137,48 @@ test('a session goes on in a new sandbox, and says so; with its files if there i
 	})
 })
 
+test('its variables go with it, also when the agent layer has been killed meanwhile; they are in no list of its files once it has ended', async () => {
+	const secret = 'sesame-open-sesame-again', envsOf = (id) => path.join(own.stateDir, 'agent', `envs.${id}`)
+	await withSession({ agentId: 'variables', envs: { API_TOKEN: secret, COLOUR: 'blue' } }, async (s) => {
+		const look = async () => {
+			const r = await execute(s.sessionId, 'import os\nos.environ["COLOUR"] + str(len(os.environ["API_TOKEN"]))')
+			assert.equal(r.json.text, `blue${secret.length}`, r.text)
+			return r.json.recovered?.strategy
+		}
+		const kill = async () => assert.equal((await call('DELETE', `/sandboxes/${(await call('GET', `/agent/sessions/${s.sessionId}`)).json.sandboxId}`)).status, 204)
+		assert.equal(await look(), undefined)
+		await kill()
+		assert.equal(await look(), 'SANDBOX_UNAVAILABLE')
+		process.kill(childrenOf(own.pid).find((p) => nameOf(p) === 'atoll-agent'), 'SIGKILL')
+		assert.ok(await until(async () => (await call('GET', `/agent/sessions/${s.sessionId}`).catch(() => null))?.status === 200, 20000, 200), 'the session is there again')
+		await kill()
+		assert.equal(await look(), 'SANDBOX_UNAVAILABLE')
+		assert.equal(fs.statSync(envsOf(s.sessionId)).mode & 0o777, 0o600)
+		assert.ok(!fs.readFileSync(path.join(own.stateDir, 'agent/sessions.log'), 'utf8').includes(secret))
+		await end(s.sessionId)
+		assert.equal(fs.existsSync(envsOf(s.sessionId)), false)
+	})
+	const many = Object.fromEntries(Array.from({ length: 257 }, (_, i) => [`V${i}`, 'x']))
+	const r = await call('POST', '/agent/sessions', { envs: many })
+	assert.deepEqual([r.status, r.json.message], [400, "field 'envs' has more than 256 variables"])
+})
+
+test('one whose sandbox was paused is woken, and nothing is lost', async () => {
+	await withSession({ agentId: 'sleeper' }, async (s) => {
+		await execute(s.sessionId, 'awake = 7')
+		assert.equal((await call('POST', `/sandboxes/${s.sandboxId}/pause`, {})).status, 204)
+		const r = await execute(s.sessionId, 'awake')
+		assert.deepEqual([r.json.text, r.json.recovered], ['7', undefined], r.text)
+		assert.equal((await call('GET', `/agent/sessions/${s.sessionId}`)).json.sandboxId, s.sandboxId)
+		const { startedAt, endAt } = (await call('GET', `/sandboxes/${s.sandboxId}`)).json
+		assert.ok(Date.parse(endAt) > Date.now() + 3000e3, `${startedAt} ${endAt}`)
+		assert.equal((await execute(s.sessionId, 'awake', { timeout: 7200000 })).json.text, '7')
+		assert.ok(Date.parse((await call('GET', `/sandboxes/${s.sandboxId}`)).json.endAt) > Date.now() + 7200e3, 'it is there for as long as what runs in it may take')
+		assert.equal((await execute(s.sessionId, '1')).json.text, '1')
+		assert.ok(Date.parse((await call('GET', `/sandboxes/${s.sandboxId}`)).json.endAt) > Date.now() + 7100e3, 'and another call takes nothing of it away')
+	})
+})
+
 test('results from the cache: asked for, counted, and over with the first write', async () => {
 	await withSession({ agentId: 'cached', cache: true }, async ({ sessionId: id }) => {
 		const hits = async () => (await call('GET', '/agent/state')).json.cache.hits

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -60,6 +61,31 @@ static void what_is_put_comes_back(void **state)
 	assert_memory_equal(&got[0], &b, sizeof b);
 }
 
+static void variables_go_with_their_session(void **state)
+{
+	struct atoll_session c = session("ses_c");
+	char file[128], *json;
+	struct stat st;
+
+	(void)state;
+	(void)snprintf(file, sizeof file, "%s/envs.ses_c", dir);
+	session_log_put(&c);
+	assert_int_equal(session_log_put_envs("ses_c", "{\"A\":\"1\"}"), 0);
+	assert_int_equal(stat(file, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0600);
+	open_again();
+	json = session_log_envs("ses_c");
+	assert_string_equal(json, "{\"A\":\"1\"}");
+	free(json);
+	session_log_remove(&c);
+	assert_null(session_log_envs("ses_c"));
+	assert_int_equal(stat(file, &st), -1);
+	assert_int_equal(session_log_put_envs("ses_c", "{}"), 0);	/* left behind by a crash */
+	open_again();
+	assert_int_equal(stat(file, &st), -1);
+	assert_true(session_log_put_envs("../x", "{}") < 0);
+}
+
 static void a_line_that_was_cut_is_passed_over(void **state)
 {
 	int fd = open(path, O_WRONLY | O_APPEND);
@@ -92,7 +118,7 @@ static int teardown(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(what_is_put_comes_back), cmocka_unit_test(a_line_that_was_cut_is_passed_over) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(what_is_put_comes_back), cmocka_unit_test(variables_go_with_their_session), cmocka_unit_test(a_line_that_was_cut_is_passed_over) };
 
 	return cmocka_run_group_tests(tests, setup, teardown);
 }

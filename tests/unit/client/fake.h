@@ -20,6 +20,8 @@ struct fake {
 	pthread_t thread;
 	atomic_int created, killed, executed, requests;
 	atomic_int gone;		/* this sandbox, by number, has ended */
+	atomic_int paused;		/* this one is paused, until it is connected to */
+	atomic_int longest_s;		/* that was given to a sandbox by connecting to it; 0: none was */
 	atomic_int drop;		/* so many of the next requests get no answer */
 	atomic_int drop_after_event;	/* the next execution breaks after its first event */
 	char last_body[8192];		/* of a create */
@@ -45,7 +47,7 @@ static int fake_number(const char *request)
 
 static void fake_execute(struct fake *f, int fd, int number)
 {
-	if (number == f->gone) {
+	if (number == f->gone || number == f->paused) {
 		fake_answer(fd, 502, "{\"code\":502,\"message\":\"The sandbox was not found\"}");
 		return;
 	}
@@ -92,12 +94,23 @@ static void fake_serve(struct fake *f, int fd)
 	} else if (strncmp(request, "GET /snapshots", 14) == 0) {
 		(void)snprintf(body, sizeof body, *f->snapshot ? "[{\"snapshotID\":\"%s\"}]" : "[]%s", f->snapshot);
 		fake_answer(fd, 200, body);
+	} else if (strstr(request, "/connect HTTP") && number != f->gone) {
+		int s = atoi(strstr(request, "\"timeout\":") + 10);
+
+		if (s > 90000) {		/* more than it gives to anybody */
+			fake_answer(fd, 400, "{\"code\":400,\"message\":\"field 'timeout' must be at most 90000\"}");
+			return;
+		}
+		f->paused = number == f->paused ? 0 : f->paused;
+		f->longest_s = s > f->longest_s ? s : f->longest_s;
+		(void)snprintf(body, sizeof body, "{\"sandboxID\":\"i%d\",\"templateID\":\"base\"}", number);
+		fake_answer(fd, 200, body);
 	} else if (strstr(request, "/timeout HTTP")) {
 		fake_answer(fd, number == f->gone ? 404 : 204, "");
 	} else if (strncmp(request, "POST /execute", 13) == 0) {
 		fake_execute(f, fd, number);
 	} else if (strncmp(request, "GET /sandboxes/i", 16) == 0 && number != f->gone) {
-		(void)snprintf(body, sizeof body, "{\"sandboxID\":\"i%d\",\"state\":\"running\"}", number);
+		(void)snprintf(body, sizeof body, "{\"sandboxID\":\"i%d\",\"state\":\"%s\"}", number, number == f->paused ? "paused" : "running");
 		fake_answer(fd, 200, body);
 	} else {
 		fake_answer(fd, strstr(request, "/health") ? (number == f->gone ? 502 : 204) : 404, "{\"code\":404,\"message\":\"no\"}");

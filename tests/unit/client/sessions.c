@@ -227,6 +227,114 @@ static void goes_on_in_another_sandbox(void **state)
 	atoll_sessions_free(m);
 }
 
+/* The second time by a manager that has only the records. */
+static void its_variables_go_with_it(void **state)
+{
+	static const struct atoll_pair envs[] = { { "TOKEN", "s3 \"cret\"" }, { "COLOUR", "bl\xc3\xa4u" } }, bad[] = { { "X", "\xff" } };
+	static const char want[] = "\"envVars\":{\"TOKEN\":\"s3 \\\"cret\\\"\",\"COLOUR\":\"bl";
+	struct atoll_sessions *m = manager(NULL, NULL), *next;
+	struct atoll_session_spec with = agent;
+	struct atoll_session s;
+	struct atoll_session_result r;
+	struct atoll_error e;
+
+	(void)state;
+	with.envs = envs;
+	with.n_envs = 2;
+	assert_int_equal(atoll_session_create(m, a, &with, &s, &e), 0);
+	assert_non_null(strstr(server.last_body, want));
+	server.last_body[0] = '\0';
+	server.gone = atoi(s.sandbox_id + 1);
+	assert_int_equal(run(m, s.id, "x", &r, &e), 0);
+	assert_true(r.recovered);
+	atoll_session_result_done(&r);
+	assert_non_null(strstr(server.last_body, want));
+	assert_null(atoll_session_envs(m, "k2", s.id));
+	char *kept = atoll_session_envs(m, "k1", s.id);
+
+	assert_non_null(kept);
+	assert_int_equal(atoll_session_get(m, "k1", s.id, &s, &e), 0);
+	atoll_sessions_free(m);
+	next = manager(NULL, NULL);
+	assert_int_equal(atoll_sessions_adopt(next, &s, &e), 0);
+	assert_int_equal(atoll_session_set_envs(next, "k2", s.id, kept, &e), -ENOENT);
+	assert_int_equal(atoll_session_set_envs(next, "k1", s.id, "{\"A\":1}", &e), -EINVAL);
+	assert_int_equal(atoll_session_set_envs(next, "k1", s.id, kept, &e), 0);
+	free(kept);
+	server.last_body[0] = '\0';
+	server.gone = atoi(s.sandbox_id + 1);
+	assert_int_equal(run(next, s.id, "x", &r, &e), 0);
+	assert_true(r.recovered);
+	atoll_session_result_done(&r);
+	assert_non_null(strstr(server.last_body, want));
+	server.gone = 0;
+	with.envs = bad;
+	with.n_envs = 1;
+	assert_int_equal(atoll_session_create(next, a, &with, &s, &e), -EINVAL);
+	atoll_sessions_free(next);
+}
+
+static void what_runs_long_keeps_its_sandbox(void **state)
+{
+	struct atoll_sessions *m = manager(NULL, NULL);
+	struct atoll_session s;
+	struct atoll_session_result r;
+	struct atoll_error e;
+
+	(void)state;
+	assert_int_equal(atoll_session_create(m, a, &agent, &s, &e), 0);
+	server.longest_s = 0;
+	assert_int_equal(run(m, s.id, "x", &r, &e), 0);
+	atoll_session_result_done(&r);
+	assert_int_equal(server.longest_s, 0);		/* it has an hour already */
+	for (int i = 0; i < 2; i++) {			/* the second time it has them already */
+		assert_int_equal(atoll_session_run(m, a, "k1", s.id, &(struct atoll_code) { .code = "x", .timeout_ms = 7200000 }, NULL, &r, &e), 0);
+		atoll_session_result_done(&r);
+		assert_int_equal(server.longest_s, i ? 0 : 7260);
+		server.longest_s = 0;
+	}
+	now += 3600000 - 1;
+	assert_int_equal(run(m, s.id, "x", &r, &e), 0);
+	atoll_session_result_done(&r);
+	assert_int_equal(server.longest_s, 3600);
+	server.longest_s = 0;
+	assert_int_equal(atoll_session_run(m, a, "k1", s.id, &(struct atoll_code) { .code = "x", .timeout_ms = ATOLL_NO_TIMEOUT - 1 }, NULL, &r, &e), 0);
+	atoll_session_result_done(&r);
+	assert_int_equal(server.longest_s, 86460);	/* a day is the most that anything takes */
+	server.longest_s = 0;
+	server.gone = atoi(s.sandbox_id + 1);		/* in a new one as well */
+	assert_int_equal(atoll_session_run(m, a, "k1", s.id, &(struct atoll_code) { .code = "x", .timeout_ms = 7200000 }, NULL, &r, &e), 0);
+	assert_true(r.recovered);
+	atoll_session_result_done(&r);
+	assert_int_equal(server.longest_s, 7260);
+	server.gone = 0;
+	atoll_sessions_free(m);
+}
+
+static void one_that_is_paused_is_woken(void **state)
+{
+	struct atoll_sessions *m = manager(NULL, NULL);
+	struct atoll_session s, t;
+	struct atoll_session_result r;
+	struct atoll_error e;
+
+	(void)state;
+	assert_int_equal(atoll_session_create(m, a, &agent, &s, &e), 0);
+	int made = server.created;
+
+	server.longest_s = 0;
+	server.paused = atoi(s.sandbox_id + 1);
+	assert_int_equal(run(m, s.id, "x", &r, &e), 0);
+	assert_false(r.recovered);
+	atoll_session_result_done(&r);
+	assert_int_equal(server.created, made);
+	assert_int_equal(server.longest_s, 3600);
+	assert_int_equal(atoll_session_get(m, "k1", s.id, &t, &e), 0);
+	assert_string_equal(t.sandbox_id, s.sandbox_id);
+	assert_int_equal(t.recoveries, 0);
+	atoll_sessions_free(m);
+}
+
 static void adopted_ones_are_looked_for(void **state)
 {
 	struct atoll_sessions *m = manager(NULL, NULL), *next;
@@ -385,7 +493,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(record_has_eight_fields), cmocka_unit_test(expire_and_tell), cmocka_unit_test(what_runs_does_not_expire), cmocka_unit_test(the_eleventh_is_refused),
-		cmocka_unit_test(one_per_agent), cmocka_unit_test(goes_on_in_another_sandbox), cmocka_unit_test(adopted_ones_are_looked_for),
+		cmocka_unit_test(one_per_agent), cmocka_unit_test(goes_on_in_another_sandbox), cmocka_unit_test(its_variables_go_with_it),
+		cmocka_unit_test(what_runs_long_keeps_its_sandbox), cmocka_unit_test(one_that_is_paused_is_woken), cmocka_unit_test(adopted_ones_are_looked_for),
 		cmocka_unit_test(only_the_way_is_tried_again), cmocka_unit_test(results_are_kept_for_one_session),
 		cmocka_unit_test(an_open_breaker_asks_nobody), cmocka_unit_test(what_waits_was_never_used),
 	};
