@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* agent/link: the warden tells where the front is; connections go both ways, events one way. */
+/* agent/link: the warden tells where the front is; connections go both ways, events one way. A socket to the front that has ended, or on which something
+ * came that makes no sense, is given up, and the warden asked for the next. */
 #include "agent/link.h"
 
 #include <errno.h>
@@ -29,6 +30,7 @@ static struct {
 	struct watch *front_watch;
 	int idle[IDLE_MAX];		/* connections to that front; the one used last is the last */
 	size_t n_idle;
+	uint32_t lost;			/* sockets to a front, so far */
 } the = { .warden = -1, .front = -1, .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static void set_front(int fd)
@@ -56,6 +58,7 @@ static void on_front(void *user, int events)
 		if (n != (ssize_t)sizeof h || h.version != FA_VERSION || h.type != FA_CONN || h.n || fd < 0) {
 			log_info("the front is gone, waiting for the next", "err=%s", n < 0 ? strerror((int)-n) : n ? "bad message" : "closed");
 			set_front(-1);
+			(void)fd_send(the.warden, &(struct ag_msg) { AG_VERSION, AG_LOST, ++the.lost }, sizeof(struct ag_msg), NULL, 0);
 			return;
 		}
 		if (fd_nonblock(fd, true) == 0)

@@ -2,7 +2,7 @@
 /* ipc/agent: the messages to and from atoll-agent.
  *
  * Two SOCK_SEQPACKET socketpairs, one struct per packet, in the byte order of the machine. On the one from the warden comes AG_FRONT and
- * nothing else. On the one that it carries, the front and atoll-agent talk to each other, with equal rights: FA_CONN brings one end
+ * nothing else; the only thing that atoll-agent says on it is AG_LOST. On the one that it carries, the front and atoll-agent talk to each other, with equal rights: FA_CONN brings one end
  * of a stream socket on which the receiver is the HTTP server. So neither of them has to be able to make a connection to anywhere,
  * and what atoll-agent may do is what a client with the same key may do. FA_EVENT is only for the front. */
 #pragma once
@@ -15,6 +15,7 @@
 
 enum ag_type {
 	AG_FRONT = 1,			/* with one fd: the socket to the front, in place of any earlier one */
+	AG_LOST,			/* to the warden: that socket has ended. The front may be gone; if it is not, both get another one */
 };
 
 enum fa_type {

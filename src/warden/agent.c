@@ -9,17 +9,32 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "ipc/agent.h"
+#include "loop/loop.h"
 #include "warden/layout.h"
 #include "warden/link.h"
 #include "warden/service.h"
 #include "warden/warden.h"
 
-/* It has nothing to say to us: whatever comes is a sign that it does something else than it should. */
+#define AGAIN_MS 1000			/* between two sockets to the same front: neither of the two can keep us busy */
+
+static void on_again(void *user)
+{
+	agent_introduce(user);
+}
+
+/* It has one thing to say to us: whatever else comes is a sign that it does something else than it should. */
 static void on_packet(void *user, const void *p, size_t n, const int *fds, size_t n_fds)
 {
 	struct warden *w = user;
+	struct ag_msg m = { 0 };
 
-	(void)p, (void)fds, (void)n_fds;
+	(void)fds;
+	if (n == sizeof m)
+		memcpy(&m, p, sizeof m);
+	if (m.version == AG_VERSION && m.type == AG_LOST && n_fds == 0) {
+		timer_arm(w->ag.again, AGAIN_MS);
+		return;
+	}
 	log_error("atoll-agent makes no sense, starting it again", "bytes=%zu", n);
 	service_restart(w->agent);
 }
@@ -78,7 +93,8 @@ int agent_open(struct warden *w, int exe_fd, const char *exe, struct err *e)
 	}
 	if (user_find(w->cfg.user, &spec.uid, &spec.gid, e) < 0)
 		return -e->no;
-	w->agent = service_new(w->loop, &spec, &service_ops, w);
+	w->ag.again = timer_new(w->loop, on_again, w);
+	w->agent = w->ag.again ? service_new(w->loop, &spec, &service_ops, w) : NULL;
 	if (!w->agent)
 		return err_set(e, ENOMEM, "start the agent layer: out of memory");
 	return service_start(w->agent, e);
@@ -88,6 +104,7 @@ void agent_close(struct warden *w)
 {
 	link_free(take_ptr(&w->ag.link));
 	service_free(take_ptr(&w->agent));
+	timer_free(take_ptr(&w->ag.again));
 }
 
 void agent_introduce(struct warden *w)
@@ -97,7 +114,8 @@ void agent_introduce(struct warden *w)
 	int pair[2];
 
 	if (!w->ag.link || !w->link || w->proto.phase != PHASE_SERVE)
-		return;
+		return;				/* whoever comes last is introduced then */
+	timer_disarm(w->ag.again);
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
 		log_error("could not make a socket between front and atoll-agent", "err=%s", strerror(errno));
 		return;

@@ -56,6 +56,7 @@ struct warden {
 	struct agent_state {
 		struct link *link;		/* NULL while there is none */
 		uint32_t sent;			/* number of the last message */
+		struct timer *again;		/* to be introduced to the same front once more */
 	} ag;
 	struct audit_state {
 		int fd;				/* what the kernel tells; -1: nothing */

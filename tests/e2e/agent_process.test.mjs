@@ -5,10 +5,12 @@ import assert from 'node:assert/strict'
 import fs from 'node:fs'
 import path from 'node:path'
 import { execFileSync } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
 import { request, server } from '../lib/client.mjs'
 import { newServer } from '../lib/server.mjs'
 import { childrenOf, nameOf, until } from '../lib/host.mjs'
 
+const SPEAK_AS = path.join(path.dirname(fileURLToPath(import.meta.url)), '../lib/speak_as.py')
 let own
 before(async () => {
 	own = await newServer(server.buildDir).start()
@@ -124,6 +126,23 @@ test('a new front finds it again', async () => {
 	process.kill(front, 'SIGKILL')
 	assert.ok(await until(async () => (await call('GET', '/agent/health').catch(() => ({}))).status === 200))
 	assert.equal(agentPid(), agent, 'the same process goes on')
+})
+
+// Neither of the two has a reason to send such a thing; one that was taken over may.
+test('a packet that makes no sense costs one socket between front and agent layer, and nothing else', async () => {
+	const front = childrenOf(own.pid).find((pid) => nameOf(pid) === 'atoll-front'), agent = agentPid()
+	const lost = () => fs.readFileSync(own.log, 'utf8').split('\n').filter((line) => /"?the (front is gone|link to atoll-agent has ended)/.test(line)).length
+	for (const packet of ['ff', '0900010000000000', '0100070000000000', '0100010000000000', `01000200ff000000${'7b7d'.repeat(3)}`]) {
+		const before_ = lost()
+		assert.equal(execFileSync('python3', [SPEAK_AS, agent, packet], { encoding: 'utf8' }), '1\n')
+		assert.ok(await until(() => lost() > before_), `${packet} was taken`)
+		assert.ok(await until(async () => (await call('GET', '/agent/health')).status === 200), `after ${packet}`)
+	}
+	assert.deepEqual([childrenOf(own.pid).find((pid) => nameOf(pid) === 'atoll-front'), agentPid()], [front, agent], 'both are still the same')
+})
+
+test('it may take so much memory and no more', { skip: process.env.ATOLL_TEST_ASAN && 'sanitizers need more' }, async () => {
+	assert.match(fs.readFileSync(`/proc/${agentPid()}/limits`, 'utf8'), /^Max data size +2147483648 +2147483648 +bytes/m)
 })
 
 test('a new warden starts a new one', async () => {
