@@ -334,24 +334,39 @@ static void put_args(const struct plan_stage *st, struct buf *cmd, bool *ret_pla
 		buf_ch(cmd, *ret_plain ? ' ' : '\n');
 }
 
+static void around_done(struct plan_around *a)
+{
+	buf_done(&a->before);
+	buf_done(&a->after);
+}
+
+static int add_root_run(struct planner *pl, struct buf *cmd)
+{
+	return !cmd->n ? 0 : !buf_cstr(cmd) ? plan_no_memory(pl) : plan_add_step(pl, plan_step("RUN", buf_cstr(cmd), "root", NULL, NULL));
+}
+
 static int plan_run(struct planner *pl, const struct df_instr *in)
 {
 	autobuf struct buf cmd = BUF_INIT(2 * PLAN_TEXT_MAX);
+	struct plan_around around __attribute__((cleanup(around_done))) = { BUF_INIT(PLAN_TEXT_MAX), BUF_INIT(PLAN_TEXT_MAX) };
 	autofree char *text = run_text(in);
 	bool plain;
 
 	for (size_t i = 0; i < in->n_flags; i++) {
 		const struct df_flag *f = &in->flags[i];
-		bool harmless = (strcmp(f->name, "mount") == 0 && strstr(f->value, "type=cache")) || (strcmp(f->name, "network") == 0 && strcmp(f->value, "default") == 0);
 
-		if (!harmless)
+		if (strcmp(f->name, "mount") != 0 && (strcmp(f->name, "network") != 0 || strcmp(f->value, "default") != 0))
 			return err_set(pl->e, EINVAL, "line %u: RUN --%.40s=%.60s is not supported", in->line, f->name, f->value);
 	}
+	if (plan_mounts(pl, in, &around) < 0 || add_root_run(pl, &around.before) < 0)
+		return -pl->e->no;
 	put_args(pl->at, &cmd, &plain);
 	autofree char *whole = !text ? NULL : in->exec ? strdup(text) : by_shell(pl->at->shell ? pl->at->shell : plain ? "/bin/sh -c" : NULL, text);
 
 	buf_z(&cmd, whole ? whole : "");
-	return whole && !cmd.bad ? plan_add_step(pl, plan_step("RUN", buf_cstr(&cmd), NULL, NULL, NULL)) : plan_no_memory(pl);
+	if (!whole || cmd.bad)
+		return plan_no_memory(pl);
+	return plan_add_step(pl, plan_step("RUN", buf_cstr(&cmd), NULL, NULL, NULL)) < 0 ? -pl->e->no : add_root_run(pl, &around.after);
 }
 
 static int plan_command(struct planner *pl, const struct df_instr *in)

@@ -221,3 +221,12 @@ int plan_files(struct planner *pl, const struct df_instr *in)
 	free(f.chmod);
 	return r;
 }
+
+int plan_copy_aside(struct planner *pl, const struct df_instr *in, const char *from, const char *source, const char *dest)
+{
+	struct files f = { .pl = pl, .in = in, .stage = PLAN_CONTEXT, .chown = (char[]) { "" }, .chmod = (char[]) { "" } };
+
+	if (from && stage_of(pl, in, from, &f.stage) < 0)
+		return -pl->e->no;
+	return copy_step(&f, f.stage, source, NULL, dest);
+}

@@ -25,3 +25,13 @@ int plan_new_stage(struct planner *pl, const char *image, const char *name, unsi
 int plan_no_memory(struct planner *pl);
 
 int plan_files(struct planner *pl, const struct df_instr *in);	/* build_plan_files.c: COPY and ADD */
+
+/* build_plan_mounts.c: what a RUN is given for its own time. Files are sent to a place aside; the commands, of root, put them where they belong
+ * and take them away. Both empty: nothing to do. */
+struct plan_around {
+	struct buf before, after;
+};
+int plan_mounts(struct planner *pl, const struct df_instr *in, struct plan_around *ret);
+
+/* build_plan_files.c: a file or directory of the context, or of that stage or image, becomes dest. */
+int plan_copy_aside(struct planner *pl, const struct df_instr *in, const char *from, const char *source, const char *dest);

@@ -113,6 +113,11 @@ RUN <<EOF
 open('/script', 'w').write('by python')
 EOF
 COPY --from=made /out/*.bin /bins/
+WORKDIR /mounted
+RUN echo own > plain.txt
+RUN --mount=type=bind,source=plain.txt,target=plain.txt --mount=type=cache,target=/root/.cache/x --mount=from=made,source=/out,target=/opt/out cat plain.txt /opt/out/c.txt > /seen
+RUN --mount=target=. --mount=type=tmpfs,target=/gone cp plain.txt /gone/ && cat /gone/plain.txt >> /seen && touch here
+WORKDIR /
 ADD --chown=user:user files.tar.gz /unpacked/
 ADD plain.txt /added.txt
 COPY --chown=1234:0 <<TEXT <<'RAW' /docs/
@@ -138,6 +143,9 @@ USER 1000
 	assert.equal(await sh(name, 'cat /piped; cat /script; echo; ls /bins; cat /unpacked/inner; stat -c " %U" /unpacked/inner; cat /added.txt; echo; cat /docs/TEXT /docs/RAW; stat -c "%u:%g" /docs/RAW'),
 		`ok\nby python\na.bin\nb.bin\ninner user\nplain\narch ${{ x64: 'amd64', arm64: 'arm64' }[process.arch]}\narch $TARGETARCH\n1234:0`)
 	assert.equal(await sh(name, 'echo "[$SECRET]$KIND"; [ "$HOME_OF" ] && echo path; cat /tmp/who; id -u; stat -c %u ~4321/mine'), `[]${{ x64: 'amd64', arm64: 'arm64' }[process.arch]}\npath\n4321\n1000\n4321`)
+	assert.equal(await sh(name, 'cat /seen; echo; ls -A /mounted /opt/out /gone /.atoll-mount 2>&1; cat /mounted/plain.txt'),
+		"plain3\nplain\nls: cannot access '/opt/out': No such file or directory\nls: cannot access '/gone': No such file or directory\n" +
+		"ls: cannot access '/.atoll-mount': No such file or directory\n/mounted:\nplain.txt\nown")
 	for (const [text, why] of [['ONBUILD RUN true', /line 2: ONBUILD is not supported/], ['ADD https://example.com/x.git /x', /git clone/], ['RUN --mount=type=secret,id=a true', /line 2: RUN --mount=type=secret,id=a is not supported/],
 		['USER 99999999', /cannot be the number of a user/]]) {
 		fs.writeFileSync(path.join(dir, 'Dockerfile'), `FROM e2bdev/base\n${text}\n`)

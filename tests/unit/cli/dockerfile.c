@@ -115,7 +115,7 @@ static void mistakes_name_their_line(void **state)
 
 static char *steps(const char *text, const char *target)
 {
-	static char out[4096];
+	static char out[16384];
 	char *z;
 
 	assert_int_equal(parse(text), 0);
@@ -183,6 +183,35 @@ static void a_stage_goes_on_where_the_one_below_was(void **state)
 	assert_int_equal(json_array_size(p.v[0].steps), 3);
 	assert_non_null(strstr(steps("FROM a AS b\nSHELL [\"/bin/bash\", \"-c\"]\nFROM b\nRUN x\n", NULL), "'/bin/bash' '-c' 'x'"));
 	assert_non_null(strstr(steps("FROM a AS b\nRUN x\nFROM b\n", "b"), "{\"type\":\"WORKDIR\",\"args\":[\"/home/user\"]}"));
+}
+
+/* Files of a mount are sent aside, put in their place by root, and taken away again. */
+static void mounts_are_there_for_one_command(void **state)
+{
+	(void)state;
+	const char *z = steps("FROM a AS b\nFROM a\nARG F=go.mod\nUSER u\nRUN --mount=type=bind,source=$F,target=./$F --mount=type=cache,target=/c,sharing=locked x\nRUN y\n", NULL);
+
+	assert_non_null(strstr(z, "{\"type\":\"COPY\",\"args\":[\"go.mod\",\"/.atoll-mount/0\",\"root\",\"\"]},{\"type\":\"RUN\",\"args\":[\"t=\\\"$PWD\\\"/'go.mod' && "));
+	assert_non_null(strstr(z, "mv /.atoll-mount/0 \\\"$t\\\"\",\"root\"]},{\"type\":\"RUN\",\"args\":[\"export F='go.mod'\\nx\"]},{\"type\":\"RUN\",\"args\":[\"t="));
+	assert_non_null(strstr(z, "&& rm -rf /.atoll-mount\",\"root\"]},{\"type\":\"RUN\",\"args\":[\"export F='go.mod'\\ny\"]},"));
+	assert_int_equal(p.v[1].copies[0].stage, PLAN_CONTEXT);
+	z = steps("FROM a AS b\nFROM a\nRUN --mount=from=b,src=/x,dst=/y --mount=target=. --mount=type=tmpfs,target=/tmp/ z\n", NULL);
+	assert_int_equal(p.v[1].copies[0].stage, 0);
+	assert_string_equal(p.v[1].copies[0].source, "x");
+	assert_string_equal(p.v[1].copies[1].source, ".");
+	assert_non_null(strstr(z, "t=\\\"$PWD\\\" && "));
+	assert_non_null(strstr(z, "t='/tmp' && "));
+	assert_true(strstr(z, "t='/tmp' && rm -rf") < strstr(z, "t=\\\"$PWD\\\" && rm -rf"));	/* the last one goes first */
+	assert_int_equal(json_array_size(json_object_get(json_array_get(p.v[1].steps, 5), "args")), 1);
+	assert_string_equal(steps("FROM a AS b\nFROM b\nUSER u\nWORKDIR /\nRUN --mount=type=cache,target=/c x\n", NULL),
+		"[{\"type\":\"USER\",\"args\":[\"u\"]},{\"type\":\"WORKDIR\",\"args\":[\"/\"]},{\"type\":\"RUN\",\"args\":[\"x\"]}]");
+	refused("FROM a\nRUN --mount=type=bind,source=x y\n", "line 2: RUN --mount=type=bind,source=x needs a target");
+	refused("FROM a\nRUN --mount=type=bind,from=b,target=/x y\n", "needs a source");
+	refused("FROM a\nRUN --mount=type=other,target=/x y\n", "not supported");
+	refused("FROM a\nRUN --mount=type=ssh y\n", "not supported");
+	refused("FROM a\nRUN --mount=colour=red,target=/x y\n", "not supported");
+	refused("FROM a\nRUN --mount=target y\n", "without a value");
+	refused("FROM a\nRUN --network=none y\n", "not supported");
 }
 
 /* As Docker: an ARG is known to what stands behind it in its stage, and is not in the template. */
@@ -295,6 +324,7 @@ int main(void)
 		cmocka_unit_test(instructions_become_steps),
 		cmocka_unit_test(the_start_command_is_entrypoint_and_cmd),
 		cmocka_unit_test(a_stage_goes_on_where_the_one_below_was),
+		cmocka_unit_test(mounts_are_there_for_one_command),
 		cmocka_unit_test(arguments_do_not_stay),
 		cmocka_unit_test(variables_have_alternatives),
 		cmocka_unit_test(stages_are_needed_or_not),
