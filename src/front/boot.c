@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "front/certs.h"
 #include "front/confine.h"
+#include "front/dial_tls.h"
 #include "front/debug.h"
 #include "front/events.h"
 #include "front/dispatch.h"
@@ -316,6 +317,10 @@ static void on_hello(void *user, const struct warden_reply *re)
 		return;
 	}
 	if (templates_init(&f->templates, m->templates, m->n_templates, &e) < 0) {
+		boot_fail(f, "hello", e.text);
+		return;
+	}
+	if (dial_tls_prepare(&e) < 0) {
 		boot_fail(f, "hello", e.text);
 		return;
 	}

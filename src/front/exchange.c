@@ -12,6 +12,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "front/dial.h"
+#include "front/dial_tls.h"
 #include "front/front.h"
 #include "front/mem.h"
 #include "front/metrics.h"
@@ -46,7 +47,8 @@ struct exchange {
 	struct sandbox_waiter waiter;	/* until it runs */
 	bool waiting;
 	struct warden_call *connecting;	/* to init */
-	struct dial *dial;		/* ... or to a port of the user */
+	struct dial *dial;		/* ... or to a port of the user, */
+	struct dial_tls *dial_tls;	/* ... which may speak HTTPS */
 	struct timer *retry;
 	unsigned tries;
 	unsigned port_tries;
@@ -80,6 +82,7 @@ static void drop_up(struct exchange *ex)
 	sandbox_detach(&ex->link);
 	warden_cancel(take_ptr(&ex->connecting));
 	dial_free(take_ptr(&ex->dial));
+	dial_tls_free(take_ptr(&ex->dial_tls));
 	http_call_free(take_ptr(&ex->call));
 	ex->head_sent = false;
 	timer_free(take_ptr(&ex->retry));
@@ -170,12 +173,12 @@ static void on_up_drain(void *user)
 	http_body_want(ex->rq, true);
 }
 
-static void send_request(struct exchange *ex, int fd)
+static void send_request(struct exchange *ex, struct http_call *call)
 {
 	autobuf struct buf head = BUF_INIT(HEAD_MAX);
 
 	proxy_put_request(&head, ex->rq, ex->port, ex->sb->spec.mask_host, ex->id);
-	ex->call = http_call_new(ex->front->loop, fd, &up_ops, ex);
+	ex->call = call;
 	if (!ex->call || head.bad) {
 		up_lost(ex);
 		return;
@@ -185,6 +188,11 @@ static void send_request(struct exchange *ex, int fd)
 	if (ex->body_ended)
 		finish_body(ex);
 	http_body_want(ex->rq, true);
+}
+
+static void send_on_fd(struct exchange *ex, int fd)
+{
+	send_request(ex, http_call_new(ex->front->loop, fd, &up_ops, ex));
 }
 
 /* --- down: the sandbox's answer --- */
@@ -202,7 +210,7 @@ static void switch_to_tunnel(struct exchange *ex, const struct http_answer *a)
 	autobuf struct buf head = BUF_INIT(HEAD_MAX);
 	autobuf struct buf early_port = BUF_INIT(EARLY_MAX);
 	autobuf struct buf early_client = BUF_INIT(EARLY_MAX);
-	struct stream *client;
+	struct stream *client, *port;
 
 	if (ex->front->tunnels >= front_max_tunnels(ex->front)) {
 		drop_up(ex);
@@ -211,16 +219,15 @@ static void switch_to_tunnel(struct exchange *ex, const struct http_answer *a)
 	}
 	proxy_put_upgrade(&head, a);
 
-	int port_fd = http_call_take(take_ptr(&ex->call), &early_port);
-
-	if (port_fd < 0 || head.bad || early_port.bad ||
+	port = http_call_take(take_ptr(&ex->call), &early_port);
+	if (!port || head.bad || early_port.bad ||
 	    http_hijack(ex->rq, buf_view(&head), &client, &early_client) < 0) {
-		fd_close(port_fd);
+		stream_close(port);
 		up_lost(ex);
 		return;
 	}
 	sandbox_detach(&ex->link);
-	tunnel_begin(ex->sb, client, buf_view(&early_client), port_fd, buf_view(&early_port));
+	tunnel_begin(ex->sb, client, buf_view(&early_client), port, buf_view(&early_port));
 }
 
 static void slow_answer_down(struct exchange *ex)
@@ -347,13 +354,31 @@ static void port_is_closed(struct exchange *ex)
 	proxy_port_closed(ex->rq, sandbox_id(ex), ex->port);
 }
 
+static void on_secured(void *user, struct stream *s)
+{
+	struct exchange *ex = user;
+
+	ex->dial_tls = NULL;
+	if (s) {
+		send_request(ex, http_call_on(ex->front->loop, s, &up_ops, ex));
+		return;
+	}
+	drop_up(ex);
+	ex->status = 502;
+	proxy_refuse(ex->rq, 502, sandbox_id(ex), ex->port, "The sandbox is running but port does not speak HTTPS");
+}
+
 static void on_dialed(void *user, const struct dial_result *re)
 {
 	struct exchange *ex = user;
 
 	ex->dial = NULL;
-	if (re->no == 0) {
-		send_request(ex, re->fd);
+	if (re->no == 0 && spec_is_https(&ex->sb->spec, ex->port)) {
+		ex->dial_tls = dial_tls_new(ex->front->loop, re->fd, on_secured, ex);
+		if (!ex->dial_tls)
+			up_lost(ex);
+	} else if (re->no == 0) {
+		send_on_fd(ex, re->fd);
 	} else if (re->no == ECONNREFUSED) {
 		drop_up(ex);
 		port_is_closed(ex);
@@ -370,7 +395,7 @@ static void on_connected(void *user, const struct warden_reply *re)
 	ex->connecting = NULL;
 	if (re->no == 0) {
 		ex->reused = false;
-		send_request(ex, re->fd);
+		send_on_fd(ex, re->fd);
 		return;
 	}
 	if ((re->no == EAGAIN || re->no == ECONNREFUSED) && ++ex->tries < CONNECT_TRIES && retry_after(ex, CONNECT_RETRY_MS))
@@ -391,7 +416,7 @@ static void connect_up(struct exchange *ex)
 
 	ex->reused = fd >= 0;
 	if (fd >= 0)
-		send_request(ex, fd);
+		send_on_fd(ex, fd);
 	else
 		ex->connecting = warden_ask_id(ex->front->warden, OP_CONNECT, ex->sb->id, ex->id, on_connected, ex);
 }

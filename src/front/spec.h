@@ -55,6 +55,7 @@ int spec_parse(const struct front *f, const char *team, const json_t *body, enum
 /* For a copy of that sandbox; its secrets only if asked for, see spec_network_bare(). */
 int spec_copy(const struct spec *sp, bool secrets, struct spec *ret, struct err *e);
 int spec_network(json_t *network, struct spec *sp, struct err *e);	/* borrowed; keeps a reference; flags are set before */
+bool spec_is_https(const struct spec *sp, uint16_t port);	/* what listens there speaks TLS itself */
 void spec_done(struct spec *sp);
 
 /* Its volumes, by spec_volumes.c. The field of a request, with the names of the team's volumes; those that a snapshot brings are in sp already. */

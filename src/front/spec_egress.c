@@ -15,6 +15,8 @@
 #include "front/spec_rules.h"
 #include "ipc/policy.h"
 
+#define DNS_SERVERS_MAX 10
+
 enum entry_kind { ENTRY_NET, ENTRY_V6, ENTRY_NAME };
 
 struct entry {
@@ -125,6 +127,31 @@ static int parse_list(const json_t *network, const char *field, bool allow, stru
 	return 0;
 }
 
+/* dnsServers: where a sandbox that is held to names may send anything, to ask for names by itself. Without names it says
+ * nothing. */
+static int parse_dns(const json_t *network, struct lists *l, struct err *e)
+{
+	const json_t *list = json_object_get(network, "dnsServers"), *v;
+	bool names = l->p->n_names > 0;
+	size_t i;
+
+	if (!list || json_is_null(list))
+		return 0;
+	if (!json_is_array(list) || json_array_size(list) > DNS_SERVERS_MAX)
+		return err_set(e, EINVAL, "field 'network.dnsServers' must be an array of at most %d IPv4 addresses", DNS_SERVERS_MAX);
+	json_array_foreach((json_t *)list, i, v)
+	{
+		struct entry en = { .kind = ENTRY_NET };
+		struct str text = { json_string_value(v), json_string_length(v) };
+
+		if (!text.p || memchr(text.p, '/', text.n) || inet_parse(text, &en.net) < 0 || en.net.ip == 0)
+			return err_set(e, EINVAL, "field 'network.dnsServers[%zu]' must be an IPv4 address", i);
+		if (names && add_net(l, &en, true) < 0)
+			return err_set(e, EINVAL, "field 'network.dnsServers' has too many entries");
+	}
+	return 0;
+}
+
 /* Drops what is said already by the rest. */
 static void simplify(struct lists *l)
 {
@@ -148,7 +175,8 @@ static int parse(const json_t *network, struct lists *l, struct err *e)
 {
 	autobuf struct buf size = BUF_INIT(POLICY_MAX);
 
-	if (parse_list(network, "denyOut", false, l, e) < 0 || parse_list(network, "allowOut", true, l, e) < 0)
+	if (parse_list(network, "denyOut", false, l, e) < 0 || parse_list(network, "allowOut", true, l, e) < 0 ||
+	    parse_dns(network, l, e) < 0)
 		return -e->no;
 	bool names = l->p->n_names > 0;
 

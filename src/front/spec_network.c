@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/fd.h"
+#include "front/proxy_head.h"
 #include "front/spec.h"
 #include "front/spec_egress.h"
 #include "front/spec_rules.h"
@@ -13,25 +14,41 @@
 #include "ipc/rules.h"
 
 #define MASK_HOST_MAX 255
+#define HTTPS_PORTS_MAX 64
 
-static int not_yet(struct err *e, const char *field)
+static int check_https_ports(const json_t *network, struct err *e)
 {
-	return err_set(e, EINVAL, "network.%s is not supported yet", field);
-}
+	json_t *list = NULL, *v;
+	size_t i;
 
-static int refuse_filled(const json_t *network, struct err *e)
-{
-	static const char *const arrays[] = { "dnsServers", "httpsPorts" };
-	json_t *v;
+	if (json_get_arr(network, "httpsPorts", &list, e) < 0)
+		return err_wrap(e, "network");
+	if (json_array_size(list) > HTTPS_PORTS_MAX)
+		return err_set(e, EINVAL, "field 'network.httpsPorts' must have at most %d ports", HTTPS_PORTS_MAX);
+	json_array_foreach(list, i, v)
+	{
+		json_int_t port = json_integer_value(v);
 
-	for (size_t i = 0; i < ARRAY_LEN(arrays); i++) {
-		v = NULL;
-		if (json_get_arr(network, arrays[i], &v, e) < 0)
-			return -e->no;
-		if (v && json_array_size(v) > 0)
-			return not_yet(e, arrays[i]);
+		if (port < 1 || port > 65535)
+			return err_set(e, EINVAL, "field 'network.httpsPorts[%zu]' must be an integer from 1 to 65535", i);
+		if (proxy_port_is_ours((uint16_t)port))
+			return err_set(e, EINVAL, "field 'network.httpsPorts[%zu]': port %d is the sandbox's own, and speaks HTTP", i, (int)port);
 	}
 	return 0;
+}
+
+bool spec_is_https(const struct spec *sp, uint16_t port)
+{
+	const json_t *list = json_object_get(sp->network, "httpsPorts");
+	const json_t *v;
+	size_t i;
+
+	json_array_foreach((json_t *)list, i, v)
+	{
+		if (json_integer_value(v) == port)
+			return true;
+	}
+	return false;
 }
 
 /* A host name with or without ":8080" or ":${PORT}"; the port may stand in the name, too. */
@@ -86,7 +103,7 @@ int spec_network(json_t *network, struct spec *sp, struct err *e)
 	if (json_get_bool(network, "allowPublicTraffic", &open_ports, e) < 0 ||
 	    json_get_str(network, "maskRequestHost", &mask, e) < 0)
 		return err_wrap(e, "network");
-	if (refuse_filled(network, e) < 0 || (mask && check_mask(mask, e) < 0) ||
+	if (check_https_ports(network, e) < 0 || (mask && check_mask(mask, e) < 0) ||
 	    spec_egress(network, sp->flags & SPEC_INTERNET_FALSE, &sp->policy, &silent, e) < 0)
 		return -e->no;
 	sp->flags = (sp->flags & ~SPEC_NO_INTERNET) | (silent ? SPEC_NO_INTERNET : 0);

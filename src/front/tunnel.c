@@ -46,7 +46,7 @@ static void on_broken(struct sandbox_link *l, struct sandbox *sb)
 	on_over(t);
 }
 
-void tunnel_begin(struct sandbox *sb, struct stream *client, struct str early_client, int port_fd, struct str early_port)
+void tunnel_begin(struct sandbox *sb, struct stream *client, struct str early_client, struct stream *port, struct str early_port)
 {
 	struct tunnel *t = must_alloc(sizeof *t);
 
@@ -55,6 +55,5 @@ void tunnel_begin(struct sandbox *sb, struct stream *client, struct str early_cl
 	sandbox_use_begin(sb);
 	t->link.broken = on_broken;
 	sandbox_attach(sb, &t->link);
-	if (relay_begin(&t->relay, sb->front->loop, client, early_client, port_fd, early_port, &ops, t) < 0)
-		on_over(t);
+	relay_begin(&t->relay, client, early_client, port, early_port, &ops, t);
 }

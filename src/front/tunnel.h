@@ -7,6 +7,6 @@
 struct sandbox;
 struct stream;
 
-/* Owns stream and fd. early_*: bytes that had already come from that side. It ends by itself, at the latest with the
+/* Owns the streams. early_*: bytes that had already come from that side. It ends by itself, at the latest with the
  * sandbox. */
-void tunnel_begin(struct sandbox *sb, struct stream *client, struct str early_client, int port_fd, struct str early_port);
+void tunnel_begin(struct sandbox *sb, struct stream *client, struct str early_client, struct stream *port, struct str early_port);

@@ -210,19 +210,16 @@ static const struct stream_ops call_ops = {
 	.on_data = on_data, .on_eof = on_eof, .on_drain = on_drain, .on_error = on_error, .on_moved = on_moved,
 };
 
-struct http_call *http_call_new(struct loop *l, int fd, const struct http_call_ops *ops, void *user)
+struct http_call *http_call_on(struct loop *l, struct stream *s, const struct http_call_ops *ops, void *user)
 {
 	struct http_call *c = calloc(1, sizeof *c);
 
 	if (!c) {
-		fd_close(fd);
+		stream_close(s);
 		return NULL;
 	}
-	c->s = stream_new(l, fd, &call_ops, c);
-	if (!c->s) {
-		free(c);
-		return NULL;
-	}
+	c->s = s;
+	stream_rebind(s, &call_ops, c);
 	c->loop = l;
 	c->ops = ops;
 	c->user = user;
@@ -231,6 +228,13 @@ struct http_call *http_call_new(struct loop *l, int fd, const struct http_call_o
 	stream_read_max(c->s, FIRST_READ);
 	stream_read(c->s, true);
 	return c;
+}
+
+struct http_call *http_call_new(struct loop *l, int fd, const struct http_call_ops *ops, void *user)
+{
+	struct stream *s = stream_new(l, fd, &call_ops, NULL);
+
+	return s ? http_call_on(l, s, ops, user) : NULL;
 }
 
 void http_call_head(struct http_call *c, struct str head, bool is_head, bool is_connect)
@@ -306,17 +310,18 @@ int http_call_done(struct http_call *c, bool *ret_reusable)
 	return fd;
 }
 
-int http_call_take(struct http_call *c, struct buf *ret_early)
+struct stream *http_call_take(struct http_call *c, struct buf *ret_early)
 {
-	if (stream_queued(c->s) || c->error) {
-		call_end(c);
-		return -1;
-	}
-	buf_str(ret_early, c->running ? c->cur : buf_view(&c->in));
-	int fd = stream_take_fd(take_ptr(&c->s));
+	struct stream *s = NULL;
 
+	if (!c->error && !c->in.bad) {
+		buf_str(ret_early, c->running ? c->cur : buf_view(&c->in));
+		s = take_ptr(&c->s);
+		stream_read_max(s, 0);
+		stream_rebind(s, &call_ops, NULL);
+	}
 	call_end(c);
-	return fd;
+	return s;
 }
 
 void http_call_free(struct http_call *c)

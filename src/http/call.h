@@ -19,7 +19,7 @@ struct http_answer {
 	int status;
 	struct http_headers headers;
 	int64_t content_length;			/* -1: unknown or chunked */
-	bool upgrade;				/* 101, or 2xx to CONNECT: take the fd with http_call_take() */
+	bool upgrade;				/* 101, or 2xx to CONNECT: take the connection with http_call_take() */
 };
 
 struct http_call_ops {
@@ -33,6 +33,8 @@ struct http_call_ops {
 
 /* Owns fd (also on failure, then NULL). */
 struct http_call *http_call_new(struct loop *l, int fd, const struct http_call_ops *ops, void *user);
+/* The same on a stream, which may have a filter; nothing of the answer has come yet. */
+struct http_call *http_call_on(struct loop *l, struct stream *s, const struct http_call_ops *ops, void *user);
 
 /* head: complete request head including the empty line; is_head: a HEAD request (answers have no body); is_connect: a
  * CONNECT request (any 2xx is an upgrade). */
@@ -49,7 +51,10 @@ struct stream *http_call_stream(const struct http_call *c);
  * on_moved tells how much has gone; what cannot be moved comes by on_data as ever. */
 void http_call_splice(struct http_call *c, struct stream *to, uint64_t max);
 int http_call_done(struct http_call *c, bool *ret_reusable);	/* frees; the fd, or -1 if it had to be closed */
-int http_call_take(struct http_call *c, struct buf *ret_early);	/* frees; the raw fd after an upgrade, -1 if it broke */
+
+/* Frees; the connection after an upgrade, for another owner to stream_rebind() at once, or NULL if it broke. */
+struct stream *http_call_take(struct http_call *c, struct buf *ret_early);
+
 /* Takes what has arrived without waiting for the loop; not from one of its own callbacks. The call may be freed by these. */
 void http_call_pull(struct http_call *c);
 void http_call_free(struct http_call *c);			/* closes; NULL is fine */

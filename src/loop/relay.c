@@ -2,8 +2,6 @@
 /* relay: bytes both ways. */
 #include "loop/relay.h"
 
-#include <errno.h>
-
 #include "base/fd.h"
 #include "loop/stream.h"
 
@@ -53,24 +51,20 @@ static void on_error(void *user, int no)
 
 static const struct stream_ops side_ops = { .on_data = on_data, .on_eof = on_eof, .on_drain = on_drain, .on_error = on_error };
 
-int relay_begin(struct relay *r, struct loop *l, struct stream *first, struct str early_first, int second_fd, struct str early_second,
+void relay_begin(struct relay *r, struct stream *first, struct str early_first, struct stream *second, struct str early_second,
 	const struct relay_ops *ops, void *user)
 {
 	*r = (struct relay) { .ops = ops, .user = user };
 	for (size_t i = 0; i < 2; i++)
 		r->side[i] = (struct relay_side) { .r = r, .other = &r->side[1 - i] };
 	r->side[0].s = first;
-	stream_rebind(first, &side_ops, &r->side[0]);
-	r->side[1].s = stream_new(l, second_fd, &side_ops, &r->side[1]);
-	if (!r->side[1].s) {
-		relay_break(r);
-		return -ENOMEM;
-	}
+	r->side[1].s = second;
+	for (size_t i = 0; i < 2; i++)
+		stream_rebind(r->side[i].s, &side_ops, &r->side[i]);
 	stream_write(r->side[1].s, early_first);
 	stream_write(r->side[0].s, early_second);
 	for (size_t i = 0; i < 2; i++)
 		stream_read(r->side[i].s, true);
-	return 0;
 }
 
 void relay_break(struct relay *r)

@@ -8,7 +8,6 @@
 
 #include "base/str.h"
 
-struct loop;
 struct stream;
 
 struct relay_ops {
@@ -27,9 +26,8 @@ struct relay {				/* part of its owner */
 	void *user;
 };
 
-/* Owns the stream and the fd, whose streams it becomes. early: bytes that had already come from that side. -ENOMEM: both are closed, and
- * on_over does not come. */
-int relay_begin(struct relay *r, struct loop *l, struct stream *first, struct str early_first, int second_fd, struct str early_second,
+/* Owns the streams from now on. early: bytes that had already come from that side. */
+void relay_begin(struct relay *r, struct stream *first, struct str early_first, struct stream *second, struct str early_second,
 	const struct relay_ops *ops, void *user);
 
 void relay_break(struct relay *r);	/* resets both; on_over does not come */

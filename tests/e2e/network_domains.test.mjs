@@ -96,6 +96,19 @@ test('addresses can be allowed beside names', async () => {
 	})
 })
 
+test('DNS servers that are named are open, by whatever protocol, and no others', async () => {
+	const policy = (dnsServers) => ({ ...only('api.example.com'), dnsServers })
+
+	await withPolicy(policy([out.at(3)]), async (sbx) => {
+		assert.ok(await get(sbx, 'https://api.example.com/'))
+		assert.ok(await get(sbx, `https://${out.at(3)}/`), 'the server that was named')
+		assert.equal(await get(sbx, `https://${out.at(4)}/`), null)
+		assert.equal((await update(sbx, policy([out.at(4)]))).status, 204)
+		assert.equal(await get(sbx, `https://${out.at(3)}/`), null)
+		assert.ok(await get(sbx, `https://${out.at(4)}/`))
+	})
+})
+
 test('ports: 80 and 443, or those that the rule names', async () => {
 	await withPolicy(only('api.example.com', '*.example.com:8443'), async (sbx) => {
 		assert.ok(await get(sbx, 'https://api.example.com/'))

@@ -95,6 +95,22 @@ static void names_need_a_denial_of_all_else(void **state)
 	assert_true(!p && !silent);
 }
 
+static void dns_servers_are_open_where_names_rule(void **state)
+{
+	(void)state;
+	assert_int_equal(parse("{\"denyOut\":[\"0.0.0.0/0\"],\"allowOut\":[\"a.example\"],\"dnsServers\":[\"1.1.1.1\"]}", false), 0);
+	assert_int_equal(p->n_nets, 1);
+	assert_int_equal(policy_net_verdict(p, 0x01010101, 53), 1);
+	assert_int_equal(policy_net_verdict(p, 0x01010102, 53), -1);
+	/* without names they mean nothing */
+	assert_int_equal(parse("{\"denyOut\":[\"0.0.0.0/0\"],\"dnsServers\":[\"1.1.1.1\"]}", false), 0);
+	assert_true(!p && silent);
+	assert_int_equal(parse("{\"denyOut\":[\"0.0.0.0/0\"],\"allowOut\":[\"2.2.2.2\"],\"dnsServers\":[\"1.1.1.1\"]}", false), 0);
+	assert_int_equal(policy_net_verdict(p, 0x01010101, 53), -1);
+	assert_int_equal(parse("{\"dnsServers\":[]}", false), 0);
+	assert_true(!p && !silent);
+}
+
 static void bad_entries_are_named(void **state)
 {
 	static const char *const bad[][2] = {
@@ -142,6 +158,7 @@ int main(void)
 		cmocka_unit_test(allow_beats_deny),
 		cmocka_unit_test(ports_narrow_an_entry),
 		cmocka_unit_test(names_need_a_denial_of_all_else),
+		cmocka_unit_test(dns_servers_are_open_where_names_rule),
 		cmocka_unit_test(bad_entries_are_named),
 		cmocka_unit_test(lists_are_bounded),
 	};

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "http/call.h"
+#include "loop/stream.h"
 #include "wire.h"
 
 struct caller {
@@ -212,7 +213,7 @@ static void head_answers_have_no_body(void **state)
 	assert_true(t->reusable);
 }
 
-static void upgrades_hand_over_the_fd(void **state)
+static void upgrades_hand_over_the_connection(void **state)
 {
 	struct caller *t = *state;
 	autobuf struct buf early = BUF_INIT(100);
@@ -222,12 +223,12 @@ static void upgrades_hand_over_the_fd(void **state)
 	peer_says(t, STR_LIT("HTTP/1.1 200 OK\r\n\r\nearly"), false, false);
 	assert_int_equal(t->ends, 0);
 	assert_true(t->upgrade);
-	int fd = http_call_take(take_ptr(&t->c), &early);
-	assert_true(fd >= 0);
+	struct stream *s = http_call_take(take_ptr(&t->c), &early);
+	assert_non_null(s);
 	assert_true(str_is(buf_view(&early), "early"));
 	wire_send(t->peer, STR_LIT("x"));
-	assert_int_equal(read(fd, z, sizeof z), 1);
-	close(fd);
+	assert_int_equal(read(stream_fd(s), z, sizeof z), 1);
+	stream_close(s);
 	call_begin(t, false, false);
 	peer_says(t, STR_LIT("HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n"),
 		false, false);
@@ -303,7 +304,7 @@ int main(void)
 		CASE(cut_and_wrong_answers_are_errors),
 		CASE(surplus_bytes_spoil_the_connection),
 		CASE(head_answers_have_no_body),
-		CASE(upgrades_hand_over_the_fd),
+		CASE(upgrades_hand_over_the_connection),
 		CASE(a_paused_answer_waits),
 		CASE(an_early_answer_is_heard_through_a_broken_upload),
 		CASE(a_call_may_be_freed_anywhere),

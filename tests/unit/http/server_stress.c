@@ -201,7 +201,7 @@ static void on_answer(void *user, const struct http_answer *a)
 	autobuf struct buf early = BUF_INIT(1 << 20);
 
 	if (a->upgrade)
-		fd_close(http_call_take(take_ptr(&c->call), &early));
+		stream_close(http_call_take(take_ptr(&c->call), &early));
 	else if (rnd(10) == 0)
 		call_over(c);
 	else if (rnd(5) == 0)
