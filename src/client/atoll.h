@@ -437,10 +437,11 @@ struct atoll_audit_query {
 	const char *key, *sandbox, *session, *kind, *request;	/* NULL: any */
 	const char *from, *to;		/* RFC 3339; NULL: no bound */
 	uint64_t after;			/* only records behind that number */
-	uint64_t last;			/* not 0: the last so many, 1000 at most */
+	uint64_t last;			/* not 0: the last so many of them */
 	bool text;			/* with the member "text": code or command, if the server keeps it */
 	bool all_teams;			/* of everybody, and the server's own; needs an admin key */
 	const char *team;		/* with all_teams: only of that team */
+	uint64_t before;		/* not 0: only records before that number */
 };
 
 typedef int atoll_audit_fn(void *user, uint64_t seq, const char *line);	/* less than 0 ends it */

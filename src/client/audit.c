@@ -19,13 +19,15 @@ static void put_param(struct buf *b, const char *name, const char *value)
 	url_encode(b, str_of(value));
 }
 
-static void put_query(struct buf *b, const struct atoll_audit_query *q, uint64_t after)
+static void put_query(struct buf *b, const struct atoll_audit_query *q)
 {
 	buf_fmt(b, "%s?limit=%d", q->all_teams ? "/admin/audit" : "/audit", PAGE);
 	if (q->last)
 		buf_fmt(b, "&last=%" PRIu64, q->last < PAGE ? q->last : PAGE);
-	if (after)
-		buf_fmt(b, "&after=%" PRIu64, after);
+	if (q->after)
+		buf_fmt(b, "&after=%" PRIu64, q->after);
+	if (q->before)
+		buf_fmt(b, "&before=%" PRIu64, q->before);
 	if (q->text)
 		buf_z(b, "&text=true");
 	if (q->all_teams)
@@ -62,34 +64,102 @@ static int take_page(struct str page, atoll_audit_fn *fn, void *user, uint64_t *
 	return n;
 }
 
+static int get_page(struct atoll *a, const struct atoll_audit_query *q, struct buf *ret, uint64_t *ret_next, struct atoll_error *e)
+{
+	autobuf struct buf path = BUF_INIT(16 * 1024);
+
+	put_query(&path, q);
+	autocall struct call c = CALL_INIT("GET", a->api_url, path.bad ? NULL : buf_cstr(&path));
+
+	if (api_call(a, &c, e) < 0)
+		return -e->no;
+	*ret_next = strtoull(c.next_token, NULL, 10);
+	*ret = c.answer;
+	c.answer = BUF_INIT(0);
+	return 0;
+}
+
+static int first_ones(struct atoll *a, struct atoll_audit_query *q, atoll_audit_fn *fn, void *user, struct atoll_error *e)
+{
+	bool more;
+	int n;
+
+	do {
+		autobuf struct buf page = BUF_INIT(0);
+		uint64_t next;
+
+		if (get_page(a, q, &page, &next, e) < 0)
+			return -e->no;
+		more = next != 0;		/* it has not looked any further, */
+		n = take_page(buf_view(&page), fn, user, &q->after, &more, e);
+		if (more && next > q->after)
+			q->after = next;
+		else if (more && n <= 0)
+			break;			/* ... and must not turn us in a circle */
+	} while (n == PAGE || (n >= 0 && more));
+	return n < 0 ? n : 0;
+}
+
+/* The pages come newest first. */
+struct pages {
+	struct buf *v;
+	size_t n;
+};
+
+static void pages_done(struct pages *p)
+{
+	for (size_t i = 0; i < p->n; i++)
+		buf_done(&p->v[i]);
+	free(p->v);
+}
+
+static uint64_t count_lines(struct str page)
+{
+	uint64_t n = 0;
+
+	for (; page.n > 0; n++)
+		(void)str_cut(&page, '\n');
+	return n;
+}
+
+static int last_ones(struct atoll *a, struct atoll_audit_query *q, atoll_audit_fn *fn, void *user, struct atoll_error *e)
+{
+	__attribute__((cleanup(pages_done))) struct pages all = { NULL, 0 };
+	uint64_t next, seq = 0;
+	bool more = true;
+
+	for (;;) {
+		struct buf *v = reallocarray(all.v, all.n + 1, sizeof *v), page;
+
+		if (!v)
+			return client_no_memory(e);
+		all.v = v;
+		if (get_page(a, q, &page, &next, e) < 0)
+			return -e->no;
+		v[all.n++] = page;
+		uint64_t n = count_lines(buf_view(&page));
+
+		if (n >= q->last || !next || (q->before && next >= q->before))
+			break;
+		q->last -= n;
+		q->before = next;
+	}
+	while (all.n > 0 && more) {
+		if (take_page(buf_view(&all.v[all.n - 1]), fn, user, &seq, &more, e) < 0)
+			return -e->no;
+		buf_done(&all.v[--all.n]);
+	}
+	return 0;
+}
+
 int atoll_audit(struct atoll *a, const struct atoll_audit_query *q, atoll_audit_fn *fn, void *user, struct atoll_error *e)
 {
 	NEED(e, a && q && fn);
 	struct atoll_audit_query own;
-	uint64_t after;
-	bool more;
-	int n;
 
 	if (TAKE_IN(&own, q, e) < 0)
 		return -e->no;
-	after = own.after;
-	do {
-		autobuf struct buf path = BUF_INIT(16 * 1024);
-
-		put_query(&path, &own, after);
-		autocall struct call c = CALL_INIT("GET", a->api_url, path.bad ? NULL : buf_cstr(&path));
-		if (api_call(a, &c, e) < 0)
-			return -e->no;
-		more = c.next_token[0] && !own.last;	/* it has not looked any further, */
-		n = take_page(buf_view(&c.answer), fn, user, &after, &more, e);
-		uint64_t next = more ? strtoull(c.next_token, NULL, 10) : 0;
-
-		if (next > after)
-			after = next;
-		else if (more && n <= 0)
-			break;			/* ... and must not turn us in a circle */
-	} while ((n == PAGE || (n >= 0 && more)) && !own.last);
-	return n < 0 ? n : 0;
+	return own.last ? last_ones(a, &own, fn, user, e) : first_ones(a, &own, fn, user, e);
 }
 
 int atoll_notebook(struct atoll *a, const char *id, const char *context, atoll_taker *taker, void *user, struct atoll_error *e)

@@ -27,7 +27,7 @@ struct asked {
 	struct trail_query q;
 	char *words[6];			/* team, key, sandbox, session, kind, request */
 	bool text;
-	uint64_t looked;		/* up to there, when there may be more */
+	uint64_t looked;		/* up to there, when there may be more; with q.last down to there */
 	uint64_t shown;			/* the last that is in the answer */
 	bool full;
 	struct buf out;
@@ -89,11 +89,13 @@ static int read_query(struct asked *a, struct str query, struct err *e)
 {
 	autofree char *text = NULL;
 
-	a->q.max = ROWS_DEFAULT;
 	if (read_words(a, query, e) < 0 || read_number(query, "limit", 1, ROWS_MAX, &a->q.max, e) < 0 ||
 	    read_number(query, "last", 1, ROWS_MAX, &a->q.last, e) < 0 || read_number(query, "after", 0, INT64_MAX, &a->q.after, e) < 0 ||
+	    read_number(query, "before", 1, INT64_MAX, &a->q.before, e) < 0 ||
 	    read_time(query, "from", &a->q.from_ms, e) < 0 || read_time(query, "to", &a->q.to_ms, e) < 0)
 		return -EINVAL;
+	if (!a->q.max)
+		a->q.max = a->q.last ? a->q.last : ROWS_DEFAULT;
 	if (query_get(query, "text", &text) == 0) {
 		if (strcmp(text, "true") != 0 && strcmp(text, "false") != 0)
 			return err_set(e, EINVAL, "parameter 'text' must be true or false");
@@ -123,7 +125,7 @@ static int on_row(void *user, uint64_t seq, struct str line, const char *text)
 		a->shown = seq;
 		return 0;
 	}
-	a->out.n = before;		/* what fits; who wants the rest asks for what is after the last of these */
+	a->out.n = before;		/* what fits; who wants the rest asks for what is beyond the last of these */
 	a->out.bad = false;
 	a->full = true;
 	return -EFBIG;
@@ -176,7 +178,7 @@ static void answer(struct req *r, bool all)
 	}
 	if (a.q.last)
 		turn(&a.out);
-	else if (a.full || a.looked)
+	if (a.full || a.looked)
 		(void)snprintf(more, sizeof more, "X-Next-Token: %llu\r\n", (unsigned long long)(a.full ? a.shown : a.looked));
 	reply_text_with(r, "application/x-ndjson", buf_view(&a.out), more);
 }

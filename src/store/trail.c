@@ -39,7 +39,7 @@ static const char empty_log_sql[] = "PRAGMA wal_checkpoint(TRUNCATE)";
  * are checked here, since SQLite would look for a row that fits through the whole table, however long that takes. */
 #define EACH(lead, order) \
 	"SELECT audit.seq, line, text, audit.team, sandbox, key, session, kind, request, at_ms FROM audit LEFT JOIN audit_text ON audit_text.seq=audit.seq" \
-	" WHERE " lead " AND audit.seq>?3 ORDER BY audit.seq " order " LIMIT ?4"
+	" WHERE " lead " AND audit.seq>?3 AND audit.seq<?5 ORDER BY audit.seq " order " LIMIT ?4"
 
 static const char each_sql[] = EACH("TRUE", "ASC"), each_last_sql[] = EACH("TRUE", "DESC");
 static const char team_sql[] = EACH("audit.team=?1", "ASC"), team_last_sql[] = EACH("audit.team=?1", "DESC");
@@ -184,6 +184,7 @@ int trail_db_each(struct store *s, const struct trail_query *q, int (*fn)(void *
 	stmt_text(st, 2, none_if_null(q->sandbox));
 	stmt_u64(st, 3, q->after);
 	stmt_u64(st, 4, q->look_max ? q->look_max : INT64_MAX);
+	stmt_u64(st, 5, q->before ? q->before : INT64_MAX);
 	while (found < max && (r = stmt_next(s, st, e)) != 0) {
 		if (r < 0)
 			return r;
@@ -200,7 +201,7 @@ int trail_db_each(struct store *s, const struct trail_query *q, int (*fn)(void *
 	}
 	(void)sqlite3_reset(st);
 	if (q->ret_looked)
-		*q->ret_looked = q->look_max && looked >= q->look_max && found < max ? seq : 0;
+		*q->ret_looked = found >= max || (q->look_max && looked >= q->look_max) ? seq : 0;
 	return 0;
 }
 

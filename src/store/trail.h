@@ -17,11 +17,11 @@ struct store;
 struct trail_query {			/* "" or 0: any */
 	const char *team, *key, *sandbox, *session, *kind, *request;
 	uint64_t from_ms, to_ms;	/* both included; to_ms 0: no end */
-	uint64_t after;			/* only records behind that one, */
-	uint64_t last;			/* ... or not 0: the last so many, in place of the first */
+	uint64_t after, before;		/* only records behind that one; before that one (0: no end) */
+	uint64_t last;			/* not 0: the last so many, newest first, in place of the first */
 	uint64_t max;
 	uint64_t look_max;		/* rows that are looked at, whether they fit or not; 0: all */
-	uint64_t *ret_looked;		/* the last of these if there may be more behind it, else 0; NULL: who cares */
+	uint64_t *ret_looked;		/* the one it stopped at if there may be more beyond, else 0; NULL: who cares */
 };
 
 int trail_db_open(const char *path, struct store **ret, struct err *e);
@@ -37,7 +37,7 @@ int trail_db_forget_texts(struct store *s, uint64_t max, struct err *e);	/* the 
 
 int trail_db_head(struct store *s, struct trail_point *ret, struct err *e);	/* all zero: it knows none */
 
-/* text: NULL if none is kept. A fn that returns less than 0 ends it. Oldest first. */
+/* text: NULL if none is kept. A fn that returns less than 0 ends it. */
 int trail_db_each(struct store *s, const struct trail_query *q, int (*fn)(void *user, uint64_t seq, struct str line, const char *text), void *user, struct err *e);
 
 /* Rows that are older go; ret_last: the newest of them, if the files are to be dropped up to there. */

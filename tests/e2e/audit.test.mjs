@@ -7,7 +7,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import zlib from 'node:zlib'
 import { api, createRaw, killRaw, request, routeHeaders, sdk } from '../lib/client.mjs'
-import { atoll } from '../lib/cli.mjs'
+import { atoll, ok } from '../lib/cli.mjs'
 import { newServer } from '../lib/server.mjs'
 import { runCode } from '../lib/interp.mjs'
 import { spawn, spawnSync } from 'node:child_process'
@@ -184,6 +184,33 @@ test('the commands show, export and verify it', async () => {
 	assert.equal(bad.code, 2)
 })
 
+test('from the end: page after page backwards is all of it, and the command line has as many as it is asked for', async () => {
+	const none = 'i0000000000000000000', conn = ['--api-url', own.url, '--api-key', own.key]
+	for (let i = 0; i < 22; i++)		// more than libatoll asks for at once
+		await Promise.all(Array.from({ length: 50 }, () => api('POST', `/sandboxes/${none}/timeout`, { timeout: 60 }, opt)))
+	const page = async (query) => {
+		const got = await api('GET', `/audit?sandbox=${none}&${query}`, undefined, opt)
+		assert.equal(got.status, 200, got.text)
+		return [got.text.split('\n').filter(Boolean).map((line) => JSON.parse(line).seq), got.headers['x-next-token']]
+	}
+	const [all] = await page('limit=10000')
+	assert.equal(all.length, 1100)
+	assert.deepEqual((await page('last=500'))[0], all.slice(-500))
+	const back = []
+	let before = '', rounds = 0
+	do {
+		const [some, next] = await page(`last=300${before && `&before=${before}`}`)
+		back.unshift(...some)
+		before = next
+	} while (before && ++rounds < 20)
+	assert.deepEqual(back, all)
+	assert.deepEqual((await page(`limit=10&after=${all[4]}&before=${all[8]}`))[0], all.slice(5, 8))
+	const tail = (n) => ok(['audit', 'tail', '--json', '--sandbox', none, '-n', `${n}`, ...conn]).split('\n').filter(Boolean).map((line) => JSON.parse(line).seq)
+	assert.deepEqual(tail(3), all.slice(-3))
+	assert.deepEqual(tail(1050), all.slice(-1050))
+	assert.deepEqual(tail(100000), all)
+})
+
 test('a team sees its own records only, an administrator all, and bad questions are answered with the field', async () => {
 	const team = (await api('POST', '/admin/teams', { name: 'other' }, opt)).json
 	const key = (await api('POST', `/admin/teams/${team.teamID ?? team.id}/api-keys`, { name: 'k' }, opt)).json.key
@@ -195,7 +222,7 @@ test('a team sees its own records only, an administrator all, and bad questions 
 	assert.ok(other.split('\n').filter(Boolean).every((line) => JSON.parse(line).team === (team.teamID ?? team.id)))
 	assert.ok((await api('GET', '/admin/audit?last=1000', undefined, opt)).text.includes(sbx.sandboxID))
 	assert.equal((await api('GET', '/admin/audit', undefined, theirs)).status, 403)
-	for (const [query, field] of [['limit=0', 'limit'], ['limit=x', 'limit'], ['from=yesterday', 'from'], ['sandbox=a%20b', 'sandbox'], ['after=-1', 'after'], ['text=1', 'text']]) {
+	for (const [query, field] of [['limit=0', 'limit'], ['limit=x', 'limit'], ['from=yesterday', 'from'], ['sandbox=a%20b', 'sandbox'], ['after=-1', 'after'], ['before=0', 'before'], ['last=10001', 'last'], ['text=1', 'text']]) {
 		const got = await api('GET', `/audit?${query}`, undefined, opt)
 		assert.equal(got.status, 400)
 		assert.match(got.json.message, new RegExp(`'${field}'`))

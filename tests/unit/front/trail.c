@@ -365,6 +365,19 @@ static void a_search_looks_at_so_many_and_says_where_it_stopped(void **state)
 	assert_int_equal(looked, 0);
 	assert_int_equal(rows(&(struct trail_query) { .kind = "b.rare", .max = 5, .last = 1 }), 1);
 	assert_int_equal(rows(&(struct trail_query) { .max = 3 }), 3);
+	/* from the end the same, down to where it stopped */
+	q = (struct trail_query) { .kind = "b.rare", .max = 5, .last = 5, .look_max = 2, .ret_looked = &looked };
+	assert_int_equal(rows(&q), 0);
+	assert_int_equal(looked, 14);
+	q.before = looked;
+	assert_int_equal(rows(&q), 1);
+	assert_int_equal(looked, 12);
+	q = (struct trail_query) { .max = 2, .last = 2, .before = 3, .ret_looked = &looked };
+	assert_int_equal(rows(&q), 2);
+	assert_int_equal(looked, 1);		/* it cannot know that this is the first */
+	q.before = looked;
+	assert_int_equal(rows(&q), 0);
+	assert_int_equal(looked, 0);
 }
 
 static void a_long_text_is_cut_off(void **state)
