@@ -539,7 +539,7 @@ void exchange_begin(struct sandbox *sb, struct http_req *rq, uint16_t port)
 	ex->witness = witness_new(sb, rq, port, ex->id);
 	rq->ops = &down_ops;
 	rq->user = ex;
-	ex->front->requests++;
+	front_request_begun(ex->front);
 	ex->front->exchanges++;
 	http_body_want(rq, false);	/* until there is somebody to send it to */
 	when_running(ex);

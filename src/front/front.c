@@ -54,6 +54,12 @@ void front_stop(struct front *f)
 		timer_arm(f->grace, STOP_GRACE_MS);
 }
 
+void front_request_begun(struct front *f)
+{
+	if (++f->requests > f->most_requests)
+		f->most_requests = f->requests;
+}
+
 void front_request_over(struct front *f)
 {
 	if (--f->requests == 0 && f->stopping)

@@ -147,7 +147,7 @@ struct front {
 	uint32_t checkpoints;		/* under way */
 	bool can_checkpoint;		/* the memory of a sandbox can be kept on disk */
 	uint32_t ticks;
-	size_t most_conns;		/* since memory was last given back */
+	size_t most_conns, most_requests;	/* since memory was last given back */
 	uint32_t fds;			/* how many this process may have; shares of it go to: */
 	uint32_t tunnels;		/* ... upgraded connections, now */
 	uint32_t exchanges;		/* ... requests into sandboxes */
@@ -212,6 +212,7 @@ static inline uint32_t front_max_leaving(const struct front *f)
 	return f->fds / 16;		/* closed on our side, see stream_close_flushed() */
 }
 
+void front_request_begun(struct front *f);
 void front_request_over(struct front *f);	/* one of f->requests is done */
 void front_log_level(struct front *f, enum log_level level);
 void front_stop(struct front *f);		/* finishes what is under way, then ends the loop */

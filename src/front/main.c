@@ -61,7 +61,7 @@
 #define TIDY_EVERY_S 10
 #define REFUSALS_EVERY_MS 600000
 #define REFUSALS_MAX 120		/* entries of one sandbox in that time */
-#define CROWD 256			/* connections whose memory is worth being asked back */
+#define CROWD 256			/* connections or requests whose memory is worth being asked back */
 
 static const char *reason_text(uint32_t reason)
 {
@@ -248,12 +248,13 @@ static void on_expired(void *user, struct expiry_entry *en)
 /* After a crowd has left, its memory lies in pieces all over the heap, which the allocator keeps unless it is asked. */
 static void give_memory_back(struct front *f)
 {
-	size_t now = f->server ? http_server_conns(f->server) : 0;
+	size_t conns = f->server ? http_server_conns(f->server) : 0;
 
-	if (now > f->most_conns) {
-		f->most_conns = now;
-	} else if (f->most_conns > CROWD && now < f->most_conns / 2) {
-		f->most_conns = now;
+	if (conns > f->most_conns)
+		f->most_conns = conns;
+	if ((f->most_conns > CROWD && conns < f->most_conns / 2) || (f->most_requests > CROWD && f->requests < f->most_requests / 2)) {
+		f->most_conns = conns;
+		f->most_requests = f->requests;
 		(void)malloc_trim(0);
 	}
 }
@@ -286,10 +287,9 @@ static void on_tick(void *user)
 	pool_tick(f->pool);
 	if (f->ticks % HISTORY_EVERY_S == HISTORY_EVERY_S - 1)
 		history_prune(f);
-	if (f->ticks++ % TIDY_EVERY_S == 0) {
-		give_memory_back(f);
+	if (f->ticks++ % TIDY_EVERY_S == 0)
 		keyring_tidy(f->keyring, clock_wall_ms());
-	}
+	give_memory_back(f);
 	timer_arm(f->tick, 1000);
 }
 

@@ -272,7 +272,7 @@ void req_begin(struct front *f, struct http_req *rq)
 	(void)str_copy(r->method, sizeof r->method, rq->method);
 	rq->ops = &ops;
 	rq->user = r;
-	f->requests++;
+	front_request_begun(f);
 
 	if (str_is(rq->method, "OPTIONS")) {
 		r->status = 204;

@@ -376,7 +376,7 @@ void volume_content_begin(struct front *f, struct http_req *rq)
 	request_id(rq, c->id);
 	rq->ops = &down_ops;
 	rq->user = c;
-	f->requests++;
+	front_request_begun(f);
 	struct volume *v = check(c);
 
 	if (!v)

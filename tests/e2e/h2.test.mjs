@@ -265,6 +265,7 @@ test('windows that never open hold little, and only their own', async () => {
 	assert.ok(await until(() => conns[0].frames.some((f) => f.type === FRAME.DATA && f.stream === 1 && f.n > 0)))
 	conns.forEach((c) => c.sock.destroy())
 	assert.ok(await until(async () => /^atoll_requests_open [01]$/m.test((await secureRequest(own, 'api', 'GET', '/metrics', { headers: { 'X-API-Key': own.key } })).text)))
+	assert.ok(await until(() => frontRss() - before < 24 * MB * HEAVY, 30000, 200), `${(frontRss() - before) >> 20} MiB are kept when they have gone`)
 })
 
 // Answers at once and never ends: what streams of events do.
