@@ -456,6 +456,19 @@ test('what takes too much is refused or cut, and the next call is answered as ev
 	assert.equal((await tool('run_command', { command: 'echo still here', sandbox_id: box })).structuredContent.stdout, 'still here\n')
 })
 
+test('a batch whose answers grow too large is stopped: what was not done says so, and was not', async () => {
+	const { headers } = await begin('2025-03-26'), n = 14
+	const command = 'echo x >> /tmp/batch; head -c 2000000 /dev/zero | tr "\\0" y'	/* in the text, and as data: 4 MB */
+	const re = await post(Array.from({ length: n }, (_, i) => ({ jsonrpc: '2.0', id: i, method: 'tools/call', params: { name: 'run_command', arguments: { command, sandbox_id: box } } })), headers)
+	assert.deepEqual([re.status, re.json.length], [200, n])
+	const done = re.json.filter((m) => m.result).length
+	assert.ok(done >= 8 && done <= 10, `${done} were done`)
+	for (const [i, m] of re.json.entries())
+		assert.deepEqual([m.id, m.error?.message], [i, i < done ? undefined : 'the answers of this batch are too large: this was not done'])
+	assert.equal((await tool('run_command', { command: 'wc -l < /tmp/batch', sandbox_id: box })).structuredContent.stdout.trim(), String(done))
+	await api('DELETE', '/mcp', undefined, { headers })
+})
+
 test('a body that was refused before it was all sent does no harm to the next call', async () => {
 	const gone = (await tool('create_sandbox', { timeout_s: 60 })).structuredContent.sandboxId
 	await tool('write_file', { path: '/tmp/x', content: 'x', sandbox_id: gone })
