@@ -20,9 +20,12 @@
 #include "base/fd.h"
 #include "http/json.h"
 #include "loop/loop.h"
+#include "mcp/fit.h"
 #include "mcp/server.h"
 
-#define ANSWER_MAX (96u * 1024 * 1024)
+#define ANSWER_MAX (64u * 1024 * 1024)
+#define EVENT_MAX 1000000		/* bytes of an answer that comes as an event: clients take a megabyte of them (the SDK of Python) */
+#define BATCH_FIT (16u * 1024 * 1024)	/* of one in a batch */
 #define BATCH_MAX (32u * 1024 * 1024)	/* of answers, after which the rest of a batch is not done */
 #define EVENTS "text/event-stream"
 #define EVENT_LINES "Cache-Control: no-cache\r\nX-Accel-Buffering: no\r\n"
@@ -332,6 +335,8 @@ static void take_one(struct visit *v, struct post *p, struct mcp_peer *peer, con
 		if (events)
 			visit_begin(v, 200, EVENTS, EVENT_LINES);
 		re = call_tool(v, p->session, peer, m, events);
+		if (re)
+			(void)mcp_fit(json_object_get(re, "result"), events ? EVENT_MAX : MCP_ANSWER_FIT);
 		if (re && events)
 			send_event(v, re);
 		else if (re)
@@ -367,13 +372,14 @@ static void take_batch(struct visit *v, struct post *p, struct mcp_peer *peer)
 		}
 		switch (mcp_take(peer, &m, &re)) {
 		case MCP_ANSWER:
-			size += json_dumpb(re, NULL, 0, JSON_COMPACT);
+			size += json_dumpb(re, NULL, 0, JSON_COMPACT | JSON_ENSURE_ASCII);
 			json_array_append_new(answers, re);
 			break;
 		case MCP_CALL:
 			re = call_tool(v, p->session, peer, &m, false);
 			if (re) {
-				size += json_dumpb(re, NULL, 0, JSON_COMPACT);
+				(void)mcp_fit(json_object_get(re, "result"), BATCH_FIT);
+				size += json_dumpb(re, NULL, 0, JSON_COMPACT | JSON_ENSURE_ASCII);
 				json_array_append_new(answers, re);
 			}
 			break;

@@ -12,6 +12,7 @@
 #include "base/fd.h"
 #include "http/json.h"
 #include "http/url.h"
+#include "mcp/fit.h"
 
 int tool_host_open(struct err *e)
 {
@@ -89,5 +90,8 @@ void agent_tool_call(struct visit *v)
 	}
 	r.host = &host;
 	r.args = args;
-	visit_json(v, 200, tool_call(&r));
+	json_t *result = tool_call(&r);
+
+	(void)mcp_fit(result, MCP_ANSWER_FIT);
+	visit_json(v, 200, result);
 }

@@ -2,11 +2,13 @@
 /* mcp/schema: walks schema and value together. */
 #include "mcp/schema.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/buf.h"
 
+#define EXACT_MAX 9007199254740992.0	/* up to here each whole number has a double of its own */
 #define PATH_SIZE 160			/* of an argument: "files[2].path" */
 
 static int check(const json_t *schema, const json_t *v, const char *path, struct err *e);
@@ -15,8 +17,9 @@ static bool type_fits(const char *type, const json_t *v)
 {
 	if (strcmp(type, "string") == 0)
 		return json_is_string(v);
-	if (strcmp(type, "integer") == 0)
-		return json_is_integer(v);
+	if (strcmp(type, "integer") == 0)	/* 30000.0 is one: some write all numbers so */
+		return json_is_integer(v) || (json_is_real(v) && json_real_value(v) >= -EXACT_MAX && json_real_value(v) <= EXACT_MAX &&
+			(double)(int64_t)json_real_value(v) == json_real_value(v));
 	if (strcmp(type, "number") == 0)
 		return json_is_number(v);
 	if (strcmp(type, "boolean") == 0)

@@ -39,7 +39,10 @@ static void what_is_wrong_is_named(void **state)
 	expect(TOOL, "{\"code\":\"12345\"}", "argument 'code' is too long: at most 4 bytes");
 	expect(TOOL, "{\"code\":\"a\",\"language\":\"cobol\"}", "argument 'language' must be one of: python, bash");
 	expect(TOOL, "{\"code\":\"a\",\"n\":0}", "argument 'n' must be from 1 to 9");
+	expect(TOOL, "{\"code\":\"a\",\"n\":2.0}", NULL);
 	expect(TOOL, "{\"code\":\"a\",\"n\":1.5}", "argument 'n' must be an integer");
+	expect(TOOL, "{\"code\":\"a\",\"n\":1e300}", "argument 'n' must be an integer");
+	expect(TOOL, "{\"code\":\"a\",\"n\":1e12}", "argument 'n' must be from 1 to 9");
 	expect(TOOL, "{\"code\":\"a\",\"envs\":{\"A\":1}}", "argument 'envs.A' must be a string");
 	expect(TOOL, "{\"code\":\"a\",\"list\":[]}", "argument 'list' must not be empty");
 	expect(TOOL, "{\"code\":\"a\",\"list\":[\"a\",2]}", "argument 'list[1]' must be a string");
