@@ -2,6 +2,8 @@
 /* store/builds: the tables builds, build_logs and layers. */
 #include "store/builds.h"
 
+#include <string.h>
+
 #include "base/str.h"
 #include "store/db_stmt.h"
 
@@ -57,7 +59,8 @@ int builds_put(struct store *s, const struct build_row *r, struct err *e)
 	stmt_text(st, 14, r->tags);
 	stmt_u64(st, 15, r->created_ms);
 	stmt_u64(st, 16, r->finished_ms);
-	int n = stmt_run(s, st, e);
+	/* That it is ready is not taken back. One that was under way has failed anyway, if the machine stops. */
+	int n = strcmp(r->status, "ready") == 0 ? stmt_run_durably(s, st, e) : stmt_run(s, st, e);
 
 	return n < 0 ? n : 0;
 }

@@ -384,6 +384,18 @@ int store_durable(struct store *s, bool on, struct err *e)
 	return db_exec(s, on ? "PRAGMA synchronous=FULL" : "PRAGMA synchronous=NORMAL", e);
 }
 
+int stmt_run_durably(struct store *s, sqlite3_stmt *st, struct err *e)
+{
+	struct err ignored;
+
+	if (store_durable(s, true, e) < 0)
+		return -e->no;
+	int n = stmt_run(s, st, e);
+
+	(void)store_durable(s, false, &ignored);
+	return n;
+}
+
 const char *stmt_col_text(sqlite3_stmt *st, int col)
 {
 	return (const char *)sqlite3_column_text(st, col);

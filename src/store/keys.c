@@ -22,25 +22,15 @@ static void put_time(sqlite3_stmt *st, int at, uint64_t ms)
 		stmt_u64(st, at, ms);
 }
 
-/* A statement that changes one row by id; -ENOENT if there is none. */
-static int run_one(struct store *s, sqlite3_stmt *st, const char *id, struct err *e)
+/* Of a statement that changes one row by id; -ENOENT if there is none. */
+static int one(int n, const char *id, struct err *e)
 {
-	int n = stmt_run(s, st, e);
-
 	return n < 0 ? n : n == 0 ? err_set(e, ENOENT, "no key '%s' in the state file", id) : 0;
 }
 
 static int run_durably(struct store *s, sqlite3_stmt *st, const char *id, struct err *e)
 {
-	struct err ignored;
-
-	if (store_durable(s, true, e) < 0)
-		return -e->no;
-
-	int r = run_one(s, st, id, e);
-
-	(void)store_durable(s, false, &ignored);
-	return r;
+	return one(stmt_run_durably(s, st, e), id, e);
 }
 
 int keys_add(struct store *s, const struct key_row *k, struct err *e)
@@ -116,7 +106,7 @@ int keys_used(struct store *s, const char *id, uint64_t at_ms, struct err *e)
 		return -e->no;
 	stmt_u64(st, 1, at_ms);
 	stmt_text(st, 2, id);
-	return run_one(s, st, id, e);
+	return one(stmt_run(s, st, e), id, e);
 }
 
 int keys_each(struct store *s, int (*fn)(void *user, const struct key_row *k), void *user, struct err *e)

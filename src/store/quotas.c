@@ -16,16 +16,14 @@ static const char prune_sql[] = "DELETE FROM quota_use WHERE day<?";
 
 int quotas_set(struct store *s, bool of_key, const char *id, const char *text, struct err *e)
 {
-	struct err ignored;
 	sqlite3_stmt *st;
 
-	if (stmt_get(s, of_key ? key_sql : team_sql, &st, e) < 0 || store_durable(s, true, e) < 0)
+	if (stmt_get(s, of_key ? key_sql : team_sql, &st, e) < 0)
 		return -e->no;
 	stmt_text(st, 1, text);
 	stmt_text(st, 2, id);
-	int n = stmt_run(s, st, e);
+	int n = stmt_run_durably(s, st, e);
 
-	(void)store_durable(s, false, &ignored);
 	return n < 0 ? n : n == 0 ? err_set(e, ENOENT, "no %s '%s' in the state file", of_key ? "key" : "team", id) : 0;
 }
 

@@ -20,6 +20,7 @@ static const char active_sql[] = "UPDATE sandboxes SET active_ms=? WHERE id=? AN
 static const char end_sql[] = "UPDATE sandboxes SET state=3, ended_ms=?, end_reason=?, envd_token=NULL, traffic_token=NULL,"
 	" env_vars=NULL WHERE id=? AND state<>3";
 static const char each_sql[] = "SELECT " COLUMNS " FROM sandboxes WHERE state<>3 ORDER BY created_ms, id";
+static const char kept_sql[] = "SELECT 1 FROM sandboxes WHERE id=? AND state<>3 AND kept_name IS NOT NULL";
 static const char ended_sql[] = "SELECT ended_ms, end_reason FROM sandboxes WHERE id=? AND team=? AND state=3";
 static const char prune_sql[] = "DELETE FROM sandboxes WHERE state=3 AND ended_ms<?";
 
@@ -68,10 +69,25 @@ int sandboxes_add(struct store *s, const struct sandbox_row *r, struct err *e)
 	return n < 0 ? n : 0;
 }
 
-/* A change to one that has not ended. */
-static int run_on(struct store *s, sqlite3_stmt *st, const char *id, struct err *e)
+/* Then a power failure does not end it: what was changed last has to hold, and that it was ended most of all. */
+static int is_kept(struct store *s, const char *id, struct err *e)
 {
-	int n = stmt_run(s, st, e);
+	sqlite3_stmt *st;
+
+	if (stmt_get(s, kept_sql, &st, e) < 0)
+		return -e->no;
+	stmt_text(st, 1, id);
+	int r = stmt_next(s, st, e);
+
+	if (r == 1)
+		(void)sqlite3_reset(st);
+	return r;
+}
+
+/* A change to one that has not ended. */
+static int run_on(struct store *s, sqlite3_stmt *st, bool durably, const char *id, struct err *e)
+{
+	int n = durably ? stmt_run_durably(s, st, e) : stmt_run(s, st, e);
 
 	return n < 0 ? n : n == 0 ? err_set(e, ENOENT, "no live sandbox '%s' in the state file", id) : 0;
 }
@@ -91,35 +107,28 @@ int sandboxes_set(struct store *s, const struct sandbox_row *r, struct err *e)
 	stmt_u64(st, 7, r->sent_bytes);
 	stmt_text(st, 8, r->id);
 	/* One that is to outlive the host is on the disk before anybody relies on it. */
-	bool durable = r->state == ROW_PAUSED && r->kept_name;
-	struct err ignored;
-
-	if (durable && store_durable(s, true, e) < 0)
-		return -e->no;
-	int n = run_on(s, st, r->id, e);
-
-	if (durable)
-		(void)store_durable(s, false, &ignored);
-	return n;
+	return run_on(s, st, r->state == ROW_PAUSED && r->kept_name, r->id, e);
 }
 
 int sandboxes_set_network(struct store *s, const char *id, uint32_t flags, const char *network, struct err *e)
 {
 	sqlite3_stmt *st;
+	int kept = is_kept(s, id, e);
 
-	if (stmt_get(s, network_sql, &st, e) < 0)
+	if (kept < 0 || stmt_get(s, network_sql, &st, e) < 0)
 		return -e->no;
 	stmt_u64(st, 1, flags);
 	stmt_text(st, 2, network);
 	stmt_text(st, 3, id);
-	return run_on(s, st, id, e);
+	return run_on(s, st, kept, id, e);
 }
 
 int sandboxes_set_limits(struct store *s, const char *id, const struct row_limits *l, struct err *e)
 {
 	sqlite3_stmt *st;
+	int kept = is_kept(s, id, e);
 
-	if (stmt_get(s, limits_sql, &st, e) < 0)
+	if (kept < 0 || stmt_get(s, limits_sql, &st, e) < 0)
 		return -e->no;
 	stmt_u64(st, 1, l->mem_bytes);
 	stmt_u64(st, 2, l->disk_bytes);
@@ -131,7 +140,7 @@ int sandboxes_set_limits(struct store *s, const char *id, const struct row_limit
 	stmt_u64(st, 8, l->egress_bytes);
 	stmt_u64(st, 9, l->egress_bytes_s);
 	stmt_text(st, 10, id);
-	return run_on(s, st, id, e);
+	return run_on(s, st, kept, id, e);
 }
 
 int sandboxes_set_active(struct store *s, const char *id, uint64_t active_ms, struct err *e)
@@ -151,13 +160,14 @@ int sandboxes_set_active(struct store *s, const char *id, uint64_t active_ms, st
 int sandboxes_end(struct store *s, const char *id, uint64_t ended_ms, const char *reason, struct err *e)
 {
 	sqlite3_stmt *st;
+	int kept = is_kept(s, id, e);
 
-	if (stmt_get(s, end_sql, &st, e) < 0)
+	if (kept < 0 || stmt_get(s, end_sql, &st, e) < 0)
 		return -e->no;
 	stmt_u64(st, 1, ended_ms);
 	stmt_text(st, 2, reason);
 	stmt_text(st, 3, id);
-	return run_on(s, st, id, e);
+	return run_on(s, st, kept, id, e);
 }
 
 static void row_read(sqlite3_stmt *st, struct sandbox_row *r)

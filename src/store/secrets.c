@@ -15,13 +15,8 @@ static const char count_sql[] = "SELECT count(*) FROM secrets WHERE team=?";
 
 static int run_durably(struct store *s, sqlite3_stmt *st, struct err *e)
 {
-	struct err ignored;
+	int n = stmt_run_durably(s, st, e);
 
-	if (store_durable(s, true, e) < 0)
-		return -e->no;
-	int n = stmt_run(s, st, e);
-
-	(void)store_durable(s, false, &ignored);
 	return n < 0 ? n : n == 0 ? err_set(e, ENOENT, "no such secret in the state file") : 0;
 }
 

@@ -14,13 +14,8 @@ static const char each_sql[] = "SELECT " COLUMNS " FROM snapshots ORDER BY creat
 
 static int run_durably(struct store *s, sqlite3_stmt *st, struct err *e)
 {
-	struct err ignored;
+	int n = stmt_run_durably(s, st, e);
 
-	if (store_durable(s, true, e) < 0)
-		return -e->no;
-	int n = stmt_run(s, st, e);
-
-	(void)store_durable(s, false, &ignored);
 	return n < 0 ? n : 0;
 }
 

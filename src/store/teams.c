@@ -24,14 +24,8 @@ static int64_t get_limit(sqlite3_stmt *st, int col)
 
 static int run_durably(struct store *s, sqlite3_stmt *st, const struct team_row *t, struct err *e)
 {
-	struct err ignored;
+	int n = stmt_run_durably(s, st, e);
 
-	if (store_durable(s, true, e) < 0)
-		return -e->no;
-
-	int n = stmt_run(s, st, e);
-
-	(void)store_durable(s, false, &ignored);
 	if (n == -EEXIST)
 		return err_set(e, EEXIST, "there is a team '%s' already", t->name);
 	return n < 0 ? n : n == 0 ? err_set(e, ENOENT, "no team '%s' in the state file", t->id) : 0;

@@ -33,15 +33,13 @@ int templates_add(struct store *s, const struct template_row *r, struct err *e)
 	stmt_u64(st, 4, r->is_public);
 	stmt_u64(st, 5, r->created_ms);
 	stmt_u64(st, 6, r->updated_ms);
-	int n = stmt_run(s, st, e);
+	int n = stmt_run_durably(s, st, e);
 
 	return n < 0 ? n : 0;
 }
 
-static int run_id(struct store *s, sqlite3_stmt *st, struct err *e)
+static int one(int n, struct err *e)
 {
-	int n = stmt_run(s, st, e);
-
 	return n < 0 ? n : n == 0 ? err_set(e, ENOENT, "no such template in the state file") : 0;
 }
 
@@ -52,7 +50,7 @@ int templates_drop(struct store *s, const char *id, struct err *e)
 	if (stmt_get(s, drop_sql, &st, e) < 0)
 		return -e->no;
 	stmt_text(st, 1, id);
-	return run_id(s, st, e);
+	return one(stmt_run_durably(s, st, e), e);
 }
 
 int templates_set_public(struct store *s, const char *id, bool is_public, uint64_t now_ms, struct err *e)
@@ -64,7 +62,7 @@ int templates_set_public(struct store *s, const char *id, bool is_public, uint64
 	stmt_u64(st, 1, is_public);
 	stmt_u64(st, 2, now_ms);
 	stmt_text(st, 3, id);
-	return run_id(s, st, e);
+	return one(stmt_run_durably(s, st, e), e);
 }
 
 int templates_spawned(struct store *s, const char *id, uint64_t now_ms, struct err *e)
@@ -75,7 +73,7 @@ int templates_spawned(struct store *s, const char *id, uint64_t now_ms, struct e
 		return -e->no;
 	stmt_u64(st, 1, now_ms);
 	stmt_text(st, 2, id);
-	return run_id(s, st, e);
+	return one(stmt_run(s, st, e), e);
 }
 
 static struct str text_of(sqlite3_stmt *st, int col)
@@ -157,7 +155,7 @@ int tags_put(struct store *s, const char *template_id, const struct tag_row *r, 
 	stmt_text(st, 2, r->tag);
 	stmt_text(st, 3, r->build);
 	stmt_u64(st, 4, r->created_ms);
-	int n = stmt_run(s, st, e);
+	int n = stmt_run_durably(s, st, e);
 
 	return n < 0 ? n : 0;
 }
@@ -170,7 +168,7 @@ int tags_drop(struct store *s, const char *template_id, const char *tag, struct 
 		return -e->no;
 	stmt_text(st, 1, template_id);
 	stmt_text(st, 2, tag);
-	return stmt_run(s, st, e);
+	return stmt_run_durably(s, st, e);
 }
 
 static void take_tag(sqlite3_stmt *st, struct tag_row *r)

@@ -13,13 +13,8 @@ static const char each_sql[] = "SELECT " COLUMNS " FROM volumes ORDER BY created
 
 static int run_durably(struct store *s, sqlite3_stmt *st, struct err *e)
 {
-	struct err ignored;
+	int n = stmt_run_durably(s, st, e);
 
-	if (store_durable(s, true, e) < 0)
-		return -e->no;
-	int n = stmt_run(s, st, e);
-
-	(void)store_durable(s, false, &ignored);
 	return n < 0 ? n : n == 0 ? err_set(e, ENOENT, "no such volume in the state file") : 0;
 }
 

@@ -39,7 +39,7 @@ static int put(struct store *s, const char *sql, const struct webhook_row *row, 
 	stmt_blob(st, 7, row->sealed, row->n_sealed);
 	if (sql == add_sql)
 		stmt_u64(st, 8, row->created_ms);
-	return stmt_run(s, st, e);
+	return stmt_run_durably(s, st, e);
 }
 
 int webhooks_add(struct store *s, const struct webhook_row *row, struct err *e)
@@ -61,7 +61,7 @@ int webhooks_drop(struct store *s, const char *id, struct err *e)
 	if (stmt_get(s, drop_sql, &st, e) < 0)
 		return -e->no;
 	stmt_text(st, 1, id);
-	return stmt_run(s, st, e);
+	return stmt_run_durably(s, st, e);
 }
 
 int webhooks_each(struct store *s, void (*fn)(void *user, const struct webhook_row *row), void *user, struct err *e)
