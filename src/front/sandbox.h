@@ -91,6 +91,7 @@ struct sandbox {
 	uint64_t sent_seen, sent_noted;	/* bytes in all its lives: as last told, and of that in the report of usage */
 	uint32_t users;			/* requests and tunnels that are under way */
 	uint32_t resume_timeout_s;	/* while RESUMING */
+	uint64_t resume_by_ms;		/* ... and how long it waits for its last life to be cleared away; monotonic */
 	bool keeps_memory;		/* while PAUSING */
 	bool ends_first;		/* RESUMING: its end is waited for, it begins again then */
 	bool evicted;			/* PAUSED: its end has been asked for, it is on disk */

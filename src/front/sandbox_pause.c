@@ -10,6 +10,7 @@
  * before anything is given up: whoever comes after a crash finds either the sandbox or what is kept of it. */
 #include <assert.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -18,16 +19,20 @@
 #include "base/rand.h"
 #include "front/forget.h"
 #include "front/front.h"
+#include "front/mem.h"
 #include "front/metrics.h"
 #include "front/sandbox_impl.h"
 #include "front/sandbox_row.h"
 #include "front/sandbox_table.h"
+#include "loop/loop.h"
 
 #define QUIET_MS 1000			/* what init may take to close its connections; without it memory may not be kept on disk */
 #define RUN_ON_MS 5000			/* one that could not be paused at its end is not due again at once */
 #define TRIES_MAX 4			/* what is in the way is seldom gone by itself */
 #define TRY_AGAIN_MS 500ull		/* then four times as long each time */
 #define CHECKPOINTS_MAX 1		/* at once: they read and write much */
+#define GONE_MS 10000ull		/* what its last life may take to be cleared away */
+#define LOOK_MS 20
 
 static bool has(const struct sandbox *sb, uint32_t what)
 {
@@ -336,10 +341,49 @@ static void on_told(void *user, const struct init_result *re)
 	sandbox_unref(sb);
 }
 
+static void begin_again(struct sandbox *sb);
+
+struct later {
+	struct sandbox *sb;
+	struct timer *timer;
+};
+
+static void on_later(void *user)
+{
+	struct later *l = user;
+
+	if (l->sb->state == SANDBOX_RESUMING)
+		begin_again(l->sb);
+	sandbox_unref(l->sb);
+	timer_free(l->timer);
+	free(l);
+}
+
+/* Its last life is not gone yet: a server was killed while it began, or it did not take its settings. */
+static bool begin_later(struct sandbox *sb)
+{
+	if (clock_mono_ms() >= sb->resume_by_ms)
+		return false;
+	struct later *l = must_alloc(sizeof *l);
+
+	l->timer = timer_new(sb->front->loop, on_later, l);
+	if (!l->timer) {
+		free(l);
+		return false;
+	}
+	l->sb = sandbox_ref(sb);
+	timer_arm(l->timer, LOOK_MS);
+	return true;
+}
+
 static void on_begun(void *user, const struct warden_reply *re)
 {
 	struct sandbox *sb = user;
 
+	if (sb->state == SANDBOX_RESUMING && re->no == EEXIST && begin_later(sb)) {
+		sandbox_unref(sb);
+		return;
+	}
 	if (sb->state != SANDBOX_RESUMING || re->no) {
 		if (sb->state == SANDBOX_RESUMING)
 			resume_failed(sb, re->no, re->text);
@@ -395,6 +439,7 @@ void sandbox_resume(struct sandbox *sb, uint32_t timeout_s, bool memory)
 
 	sb->fail = ERR_INIT;
 	sb->resume_timeout_s = timeout_s;
+	sb->resume_by_ms = clock_mono_ms() + GONE_MS;
 	sandbox_set_state(sb, SANDBOX_RESUMING);
 	sb->kept.what |= gives_up ? KEPT_NO_RAM : 0;
 	if (gives_up && row_try(sb, ROW_PAUSED, &e) < 0) {

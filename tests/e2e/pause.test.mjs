@@ -321,6 +321,29 @@ test('SIGKILL of front and warden: a frozen one is found frozen, whatever was be
 	})
 })
 
+test('SIGKILL of the warden while paused ones come back from disk: asked for again at once, they come back', { skip: noDisk }, async () => {
+	await withServer({}, async (own, at) => {
+		const all = await Promise.all([1, 2, 3].map(() => at.create()))
+		await Promise.all(all.map((sbx, i) => at.code(sbx, `x = ${i}`)))
+		for (const sbx of all) {
+			assert.equal((await at.pause(sbx)).status, 204)
+			assert.ok(await onDisk(at, sbx), 'its memory does not get to disk')
+		}
+		await restart(own)
+		at = via(own)
+		const waking = all.map((sbx) => at.connect(sbx).catch(() => null))
+		await until(() => fs.readdirSync(`${own.runDir}/sandboxes`).length === all.length, 5000, 1)
+		await sleep(100)			// well into it: what there is by then takes a moment to be cleared away
+		await restart(own, 'SIGKILL')
+		at = via(own)
+		await Promise.all(waking)
+		for (const res of await Promise.all(all.map((sbx) => at.connect(sbx))))
+			assert.ok([200, 201].includes(res.status), res.text)
+		for (const [i, sbx] of all.entries())
+			assert.equal((await at.code(sbx, 'x')).text, String(i))
+	})
+})
+
 test('when memory is short, paused ones that are on disk leave it, and come back', { skip: noDisk }, async () => {
 	await withServer({ mem_total_mb: 1200, warm_pool_size: 0, default_memory_mb: 700 }, async (own, at) => {
 		const it = await prepare(at)
