@@ -167,5 +167,5 @@ void api_fork(struct req *r)
 	for (size_t i = 0; i < fs->n; i++)
 		fs->v[i].all = fs;
 	sandbox_by(sb, r->id);
-	sandbox_keep(sb, true, true, on_kept, fs);
+	sandbox_keep(sb, KEEP_MEMORY_NEEDED, true, on_kept, fs);
 }

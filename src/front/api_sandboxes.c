@@ -119,8 +119,10 @@ static void put_detail(struct buf *out, const struct sandbox *sb)
 		"lifecycle", "autoResume", (fl & SPEC_AUTO_RESUME) != 0, "onTimeout", fl & SPEC_AUTO_PAUSE ? "pause" : "kill");
 
 	(void)json_object_set_new(more, "limits", limits_json(&sb->spec.limits));
-	if (sb->state == SANDBOX_PAUSED)
+	if (sb->state == SANDBOX_PAUSED) {
 		(void)json_object_set_new(more, "pausedMemory", json_string(sandbox_memory_name(sb)));
+		(void)json_object_set_new(more, "pauseMode", json_string(sb->kept.what & KEPT_NO_RAM ? "filesystem" : "full"));
+	}
 	if (sb->state == SANDBOX_PAUSED && sb->kept.why_not[0])
 		(void)json_object_set_new(more, "pausedMemoryReason", json_string(sb->kept.why_not));
 	if (*sb->envd_token)

@@ -113,9 +113,15 @@ void api_snapshot(struct req *r)
 	struct sandbox *sb = req_sandbox(r);
 	autojson json_t *body = sb ? req_json(r, true) : NULL;
 	struct snapshot_ref ref;
+	bool memory = true;
+	struct err e;
 
 	if (!body || read_name(r, body, &ref) < 0)
 		return;
+	if (json_get_bool(body, "memory", &memory, &e) < 0) {
+		reply_err(r, &e);
+		return;
+	}
 	if (sb->state == SANDBOX_KEEPING) {
 		req_again(r, sb, api_snapshot);
 		return;
@@ -128,7 +134,7 @@ void api_snapshot(struct req *r)
 
 	*mk = (struct making) { .r = req_ref(r), .sb = sandbox_ref(sb), .ref = ref };
 	sandbox_by(sb, r->id);
-	sandbox_keep(sb, false, false, on_kept, mk);
+	sandbox_keep(sb, memory ? KEEP_MEMORY_IF : KEEP_MEMORY_NOT, false, on_kept, mk);
 }
 
 /* --- list --------------------------------------------------------------------------------------------------- */

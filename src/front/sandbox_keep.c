@@ -17,7 +17,8 @@
 
 struct keep {
 	struct sandbox *sb;
-	bool need_memory, brief;
+	enum keep_memory memory;
+	bool brief;
 	bool released;			/* it runs again; what is kept is still being written */
 	struct keep_result re;
 	keep_fn *fn;
@@ -80,7 +81,7 @@ static void on_memory(void *user, const struct warden_reply *re)
 	}
 	if (is_over(k))
 		return;
-	if (re->no && k->need_memory)
+	if (re->no && k->memory == KEEP_MEMORY_NEEDED)
 		(void)err_set(&k->re.e, re->no, "%s", re->text);
 	else if (re->no)
 		log_warn("the memory of a sandbox could not be kept, its disk is", "id=%s err=%s", k->sb->id, re->text);
@@ -114,7 +115,7 @@ static void on_disk(void *user, const struct warden_reply *re)
 		return;
 	if (re->no)
 		fail(k, re);
-	else if (k->sb->front->can_checkpoint || k->need_memory)
+	else if (k->memory == KEEP_MEMORY_NEEDED || (k->memory == KEEP_MEMORY_IF && k->sb->front->can_checkpoint))
 		ask_keep(k, OP_CHECKPOINT, on_memory);
 	else
 		thaw(k);
@@ -144,14 +145,14 @@ static void on_quiet(void *user, const struct init_result *re)
 		(void)warden_ask_id(k->sb->front->warden, OP_FREEZE, k->sb->id, k->sb->request, on_frozen, k);
 }
 
-void sandbox_keep(struct sandbox *sb, bool need_memory, bool brief, keep_fn *fn, void *user)
+void sandbox_keep(struct sandbox *sb, enum keep_memory memory, bool brief, keep_fn *fn, void *user)
 {
 	struct init_request rq = {
 		.id = sb->id, .request = sb->request, .method = "POST", .path = "/atoll/quiet", .fd = -1, .wait_ms = QUIET_MS,
 	};
 	struct keep *k = must_alloc(sizeof *k);
 
-	*k = (struct keep) { .sb = sandbox_ref(sb), .need_memory = need_memory, .brief = brief, .fn = fn, .user = user };
+	*k = (struct keep) { .sb = sandbox_ref(sb), .memory = memory, .brief = brief, .fn = fn, .user = user };
 	sandbox_set_state(sb, SANDBOX_KEEPING);
 	(void)init_call_new(sb->front, &rq, on_quiet, k);
 }

@@ -19,8 +19,14 @@ struct keep_result {
 	uint32_t what;			/* KEPT_* */
 };
 
+enum keep_memory {
+	KEEP_MEMORY_NOT,		/* others boot from its disk */
+	KEEP_MEMORY_IF,			/* left out if it cannot be kept */
+	KEEP_MEMORY_NEEDED,
+};
+
 typedef void keep_fn(void *user, const struct keep_result *re);
 
-/* RUNNING only; KEEPING until its memory has been read. fn is called when all is kept, never from inside. Without need_memory a memory
- * that cannot be kept is left out. brief: it will be forgotten soon and need not outlive the host. */
-void sandbox_keep(struct sandbox *sb, bool need_memory, bool brief, keep_fn *fn, void *user);
+/* RUNNING only; KEEPING until its memory has been read. fn is called when all is kept, never from inside.
+ * brief: it will be forgotten soon and need not outlive the host. */
+void sandbox_keep(struct sandbox *sb, enum keep_memory memory, bool brief, keep_fn *fn, void *user);

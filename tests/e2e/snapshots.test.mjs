@@ -120,6 +120,22 @@ test('a snapshot has memory and disk; others begin where it was, the first goes 
 	})
 })
 
+test('a snapshot of the disk alone: others boot from it, the first goes on', async () => {
+	await withServer(async (own, at) => {
+		const it = await prepare(at)
+		assert.equal((await at.snapshot(it.sbx, { memory: 'no' })).status, 400)
+		const made = await at.snapshot(it.sbx, { memory: false })
+		assert.deepEqual([made.status, made.json.memory], [201, false], made.text)
+		const copy = await at.create({ templateID: made.json.snapshotID })
+		assert.equal(await at.sh(copy, 'cat /home/user/f'), 'one')
+		assert.deepEqual(await at.processes(copy), [])
+		assert.match((await at.code(copy, 'x')).error?.value ?? '', /'x' is not defined/)
+		assert.equal((await at.code(it.sbx, 'x + 1')).results[0].text, '42')
+		assert.equal((await at.processes(it.sbx)).length, 1)
+		await Promise.all([at.kill(copy), at.kill(it.sbx)])
+	})
+})
+
 test('names, tags, lists and pages of snapshots; a name is its team\'s own', async () => {
 	await withServer(async (own, at) => {
 		const sbx = await at.create({ templateID: 'base' })
