@@ -26,12 +26,17 @@
 #include "front/snapshots.h"
 #include "front/volumes.h"
 #include "http/json.h"
+#include "loop/loop.h"
 #include "store/purge.h"
+
+#define MORE_AFTER_MS 5
 
 struct purge {
 	char team[TEAM_ID_SIZE];
 	unsigned left;			/* sandboxes that are still to end, and one for ourselves */
-	int64_t sandboxes, snapshots, volumes, templates, failed;
+	int64_t sandboxes, snapshots, volumes, templates, failed, audit, notebooks;
+	struct purged gone;
+	struct timer *timer;
 };
 
 static const char *team_of(const struct req *r)
@@ -75,31 +80,62 @@ static void drop_volumes(struct req *r, struct purge *p)
 	}
 }
 
+static void tell(struct req *r)
+{
+	const struct purge *p = r->work;
+
+	log_info("team purged", "team=%s request=%s sandboxes=%lld snapshots=%lld volumes=%lld templates=%lld failed=%lld", team_of(r), r->id,
+		(long long)p->sandboxes, (long long)p->snapshots, (long long)p->volumes, (long long)p->templates, (long long)p->failed);
+	reply_json(r, p->failed ? 500 : 200, json_pack("{s:i,s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I}", "code", p->failed ? 500 : 200, "message",
+		p->failed ? "not all of it could be removed, try again" : "all of it is gone", "sandboxes", (json_int_t)p->sandboxes, "snapshots",
+		(json_int_t)p->snapshots, "volumes", (json_int_t)p->volumes, "templates", (json_int_t)p->templates, "secrets", (json_int_t)p->gone.secrets,
+		"records", (json_int_t)p->gone.sandboxes, "logs", (json_int_t)p->gone.logs, "audit", (json_int_t)p->audit, "notebooks", (json_int_t)p->notebooks), NULL);
+}
+
+/* There may be gigabytes of records and notebooks, and nobody else is served meanwhile: some of it at a time. It goes on also when the client has left. */
+static void forget_more(void *user)
+{
+	struct req *r = user;
+	struct purge *p = r->work;
+	struct err e = ERR_INIT;
+	int n = trail_purge(r->front, team_of(r), &p->audit, &e);
+
+	if (n == 0)
+		n = notebook_purge_more(r->front, &e);
+	if (n == 1) {
+		timer_arm(p->timer, MORE_AFTER_MS);
+		return;
+	}
+	timer_free(p->timer);
+	if (n < 0)
+		reply_err(r, &e);
+	else
+		tell(r);
+	req_unref(r);
+}
+
 /* Nothing of it is alive any more. */
 static void forget_all(struct req *r)
 {
 	struct purge *p = r->work;
-	struct purged gone = { 0 };
-	int64_t audit, notebooks;
 	struct err e = ERR_INIT;
 
 	drop_snapshots(r, p);
 	drop_volumes(r, p);
 	p->templates = templates_purge(r->front, team_of(r), &p->failed);
 	logbook_save(r->front->logbook);	/* what is still in memory would be written later */
-	if (purge_team(r->front->store, team_of(r), &gone, &e) < 0 || trail_purge(r->front, team_of(r), &audit, &e) < 0 ||
-	    notebook_purge(r->front, team_of(r), &notebooks, &e) < 0) {
+	p->timer = timer_new(r->front->loop, forget_more, r);
+	if (!p->timer)
+		(void)err_set(&e, ENOMEM, "out of memory");
+	if (e.no || purge_team(r->front->store, team_of(r), &p->gone, &e) < 0 || notebook_purge(r->front, team_of(r), &p->notebooks, &e) < 0) {
+		timer_free(p->timer);
 		reply_err(r, &e);
 		return;
 	}
 	webhooks_forget(r->front->hooks, team_of(r));
 	rules_refresh(r->front, team_of(r));
-	log_info("team purged", "team=%s request=%s sandboxes=%lld snapshots=%lld volumes=%lld templates=%lld failed=%lld", team_of(r), r->id,
-		(long long)p->sandboxes, (long long)p->snapshots, (long long)p->volumes, (long long)p->templates, (long long)p->failed);
-	reply_json(r, p->failed ? 500 : 200, json_pack("{s:i,s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I}", "code", p->failed ? 500 : 200, "message",
-		p->failed ? "not all of it could be removed, try again" : "all of it is gone", "sandboxes", (json_int_t)p->sandboxes, "snapshots",
-		(json_int_t)p->snapshots, "volumes", (json_int_t)p->volumes, "templates", (json_int_t)p->templates, "secrets", (json_int_t)gone.secrets,
-		"records", (json_int_t)gone.sandboxes, "logs", (json_int_t)gone.logs, "audit", (json_int_t)audit, "notebooks", (json_int_t)notebooks), NULL);
+	(void)req_ref(r);
+	timer_arm(p->timer, 0);
 }
 
 static void one_ended(struct req *r, struct sandbox *sb)

@@ -19,12 +19,15 @@
 #include "trail/chain.h"
 
 #define SAVE_AFTER_MS 300
-#define DROPS_MAX 64			/* notebooks that one look at the limit forgets */
+#define DROPS_MAX 64			/* notebooks that one look at the limit drops */
+#define FORGET_MS 5			/* at a time, */
+#define FORGET_PAUSE_MS 20		/* ... and then for so long nothing */
 
 struct notebooks {
 	struct front *front;
 	struct store *db;
-	struct timer *timer;
+	struct timer *timer;		/* to the end of the transaction */
+	struct timer *forgetting;	/* ... of what was dropped */
 	bool open;			/* a transaction */
 	bool failing;			/* and the log knows it */
 };
@@ -93,6 +96,7 @@ void notebooks_free(struct front *f)
 		return;
 	save(n);
 	timer_free(n->timer);
+	timer_free(n->forgetting);
 	store_close(n->db);
 	free(n);
 }
@@ -181,6 +185,20 @@ void notebook_end_lost(struct front *f)
 	free(l.ids);
 }
 
+/* Others want to be served, too: some of it at a time. */
+static void forget(void *user)
+{
+	struct notebooks *n = user;
+	struct err e = ERR_INIT;
+
+	save(n);
+	int r = notebooks_forget_some(n->db, FORGET_MS, &e);
+
+	told(n, r, &e);
+	if (r == 1)
+		timer_arm(n->forgetting, FORGET_PAUSE_MS);
+}
+
 void notebook_prune(struct front *f)
 {
 	struct notebooks *n = f->notebooks;
@@ -190,20 +208,37 @@ void notebook_prune(struct front *f)
 	if (!n)
 		return;
 	save(n);
-	told(n, notebooks_prune(n->db, clock_wall_ms() - f->opt.notebooks.kept_s * 1000ull, &e), &e);
+	told(n, notebooks_drop_ended(n->db, clock_wall_ms() - f->opt.notebooks.kept_s * 1000ull, &e), &e);
 	for (int i = 0; i < DROPS_MAX && notebooks_bytes(n->db, &bytes, &e) == 0 && bytes > (uint64_t)f->opt.notebooks.max_mb << 20; i++) {
 		if (notebooks_drop_oldest(n->db, &e) <= 0)
 			break;
 	}
+	if (!n->forgetting)
+		n->forgetting = timer_new(f->loop, forget, n);
+	if (n->forgetting)
+		timer_arm(n->forgetting, 0);
 }
 
 int notebook_purge(struct front *f, const char *team, int64_t *ret, struct err *e)
 {
+	struct notebooks *n = f->notebooks;
+
 	*ret = 0;
+	if (!n)
+		return 0;
+	save(n);
+	int r = notebooks_drop_team(n->db, team, e);
+
+	*ret = r;
+	return r < 0 ? r : 1;
+}
+
+int notebook_purge_more(struct front *f, struct err *e)
+{
 	if (!f->notebooks)
 		return 0;
 	save(f->notebooks);
-	return notebooks_purge(f->notebooks->db, team, ret, e);
+	return notebooks_forget_some(f->notebooks->db, FORGET_MS, e);
 }
 
 void notebook_save(struct front *f)

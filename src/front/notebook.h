@@ -31,6 +31,8 @@ void notebook_context(struct sandbox *sb, struct str answer);	/* of POST /contex
 void notebook_end(struct sandbox *sb);				/* the sandbox has ended */
 void notebook_end_lost(struct front *f);			/* at the start: those of sandboxes that are gone */
 void notebook_prune(struct front *f);
+/* Takes a while: the first call has a team and says how many there are; the others go on. 1: there is more, 0: all is gone and overwritten, or -errno. */
 int notebook_purge(struct front *f, const char *team, int64_t *ret, struct err *e);
+int notebook_purge_more(struct front *f, struct err *e);
 void notebook_save(struct front *f);				/* for good */
 struct store *notebook_db(struct front *f);			/* NULL: none are kept */

@@ -29,6 +29,7 @@
 #define RETRY_S 5
 #define TEXT_MAX (256 * 1024)		/* of one, with audit_code = full */
 #define FORGET_TEXTS 64			/* at once */
+#define PURGE_MS 5
 
 static uint64_t segment_bytes(const struct trail *t)
 {
@@ -582,13 +583,12 @@ void trail_free(struct front *f)
 	free(t);
 }
 
-int trail_purge(struct front *f, const char *team, int64_t *ret, struct err *e)
+int trail_purge(struct front *f, const char *team, int64_t *total, struct err *e)
 {
-	*ret = 0;
 	if (!f->trail)
 		return 0;
 	trail_flush(f->trail);
-	return trail_db_purge(f->trail->db, team, ret, e);
+	return trail_db_purge_some(f->trail->db, team, PURGE_MS, total, e);
 }
 
 struct store *trail_db(struct front *f)

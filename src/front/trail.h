@@ -56,7 +56,7 @@ void trail_tick(struct front *f);		/* once a second */
 void trail_prune(struct front *f);		/* now and then: what is too old, or too much */
 void trail_free(struct front *f);		/* all of it is written by then */
 void trail_save(struct front *f);		/* into audit.db, now: somebody wants to search */
-int trail_purge(struct front *f, const char *team, int64_t *ret, struct err *e);	/* texts and rows of a team; the chain stays */
+int trail_purge(struct front *f, const char *team, int64_t *total, struct err *e);	/* texts and rows of a team, some of them: 1 if there is more, 0; the chain stays */
 struct store *trail_db(struct front *f);	/* NULL: off */
 
 struct trail_counts {

@@ -2,7 +2,15 @@
 /* store/notebooks: the tables of notebooks.db. */
 #include "store/notebooks.h"
 
+#include "base/clock.h"
+#include "base/str.h"
 #include "store/db_stmt.h"
+
+#define NAME_SIZE 64			/* of a sandbox */
+
+/* In the place of a team, whose ids have another form: nobody's any more. Also after a crash somebody will go on. */
+#define DROPPED ""
+#define PURGED "!"
 
 static const char schema[] =
 	"CREATE TABLE IF NOT EXISTS notebooks (sandbox TEXT PRIMARY KEY, team TEXT NOT NULL, bytes INTEGER NOT NULL, cells INTEGER NOT NULL,"
@@ -30,11 +38,15 @@ static const char contexts_sql[] = "SELECT count(*) FROM (SELECT DISTINCT contex
 static const char next_sql[] = "SELECT n, cells.context, coalesce(nullif(cells.language,''), contexts.language, ''), code, output, began_ms, ms, outcome, cut"
 	" FROM cells LEFT JOIN contexts ON contexts.sandbox=cells.sandbox AND contexts.context=cells.context"
 	" WHERE cells.sandbox=?1 AND n>?2 AND (?3 IS NULL OR cells.context=?3) ORDER BY n LIMIT 1";
-static const char prune_sql[] = "DELETE FROM notebooks WHERE ended_ms<?";
-static const char bytes_sql[] = "SELECT coalesce(sum(bytes), 0) FROM notebooks";
-static const char oldest_sql[] = "DELETE FROM notebooks WHERE sandbox=(SELECT sandbox FROM notebooks WHERE ended_ms IS NOT NULL ORDER BY ended_ms LIMIT 1)";
-static const char stray_sql[] = "DELETE FROM contexts WHERE sandbox NOT IN (SELECT sandbox FROM notebooks)";
-static const char purge_sql[] = "DELETE FROM notebooks WHERE team=?";
+static const char bytes_sql[] = "SELECT coalesce(sum(bytes), 0) FROM notebooks WHERE team NOT IN ('" DROPPED "', '" PURGED "')";
+static const char drop_ended_sql[] = "UPDATE notebooks SET team='" DROPPED "', ended_ms=0 WHERE ended_ms<? AND team NOT IN ('" DROPPED "', '" PURGED "')";
+static const char drop_oldest_sql[] = "UPDATE notebooks SET team='" DROPPED "', ended_ms=0 WHERE sandbox=(SELECT sandbox FROM notebooks"
+	" WHERE ended_ms IS NOT NULL AND team NOT IN ('" DROPPED "', '" PURGED "') ORDER BY ended_ms LIMIT 1)";
+static const char drop_team_sql[] = "UPDATE notebooks SET team='" PURGED "', ended_ms=0 WHERE team=?";
+static const char dropped_sql[] = "SELECT sandbox, team='" PURGED "' FROM notebooks WHERE ended_ms=0 AND team IN ('" DROPPED "', '" PURGED "') LIMIT 1";
+static const char forget_cell_sql[] = "DELETE FROM cells WHERE sandbox=?1 AND n=(SELECT min(n) FROM cells WHERE sandbox=?1)";
+static const char forget_contexts_sql[] = "DELETE FROM contexts WHERE sandbox=?";
+static const char forget_sql[] = "DELETE FROM notebooks WHERE sandbox=?";
 static const char overwrite_sql[] = "PRAGMA secure_delete=ON";
 static const char leave_sql[] = "PRAGMA secure_delete=OFF";
 static const char empty_log_sql[] = "PRAGMA wal_checkpoint(TRUNCATE)";
@@ -223,23 +235,6 @@ int notebooks_next(struct store *s, const char *sandbox, const char *context, ui
 	return r;
 }
 
-static int run_number(struct store *s, const char *sql, uint64_t v, struct err *e)
-{
-	sqlite3_stmt *st;
-
-	if (stmt_get(s, sql, &st, e) < 0)
-		return -e->no;
-	stmt_u64(st, 1, v);
-	return stmt_run(s, st, e);
-}
-
-int notebooks_prune(struct store *s, uint64_t ended_before_ms, struct err *e)
-{
-	int n = run_number(s, prune_sql, ended_before_ms, e);
-
-	return n > 0 && run_plain(s, stray_sql, e) < 0 ? -e->no : n;
-}
-
 int notebooks_bytes(struct store *s, uint64_t *ret, struct err *e)
 {
 	sqlite3_stmt *st;
@@ -256,28 +251,86 @@ int notebooks_bytes(struct store *s, uint64_t *ret, struct err *e)
 	return r < 0 ? r : 0;
 }
 
+int notebooks_drop_ended(struct store *s, uint64_t before_ms, struct err *e)
+{
+	sqlite3_stmt *st;
+
+	if (stmt_get(s, drop_ended_sql, &st, e) < 0)
+		return -e->no;
+	stmt_u64(st, 1, before_ms);
+	return stmt_run(s, st, e);
+}
+
 int notebooks_drop_oldest(struct store *s, struct err *e)
 {
 	sqlite3_stmt *st;
 
-	return stmt_get(s, oldest_sql, &st, e) < 0 ? -e->no : stmt_run(s, st, e);
+	return stmt_get(s, drop_oldest_sql, &st, e) < 0 ? -e->no : stmt_run(s, st, e);
 }
 
-int notebooks_purge(struct store *s, const char *team, int64_t *ret, struct err *e)
+static int run_name(struct store *s, const char *sql, const char *name, struct err *e)
 {
-	struct err ignored;
 	sqlite3_stmt *st;
-	int n = -EIO;
 
-	if (run_plain(s, overwrite_sql, e) < 0)
+	if (stmt_get(s, sql, &st, e) < 0)
 		return -e->no;
-	if (stmt_get(s, purge_sql, &st, e) == 0) {
-		stmt_text(st, 1, team);
-		n = stmt_run(s, st, e);
+	stmt_text(st, 1, name);
+	return stmt_run(s, st, e);
+}
+
+int notebooks_drop_team(struct store *s, const char *team, struct err *e)
+{
+	return run_name(s, drop_team_sql, team, e);
+}
+
+static int find_dropped(struct store *s, char ret[NAME_SIZE], bool *ret_overwrite, struct err *e)
+{
+	sqlite3_stmt *st;
+	int r = stmt_get(s, dropped_sql, &st, e) < 0 ? -e->no : stmt_next(s, st, e);
+
+	if (r == 1) {
+		(void)str_copy(ret, NAME_SIZE, str_of(stmt_col_text(st, 0)));
+		*ret_overwrite = stmt_col_u64(st, 1);
+		(void)sqlite3_reset(st);
 	}
-	if (n >= 0 && run_plain(s, stray_sql, e) == 0)
-		(void)run_plain(s, empty_log_sql, &ignored);
-	(void)run_plain(s, leave_sql, &ignored);
-	*ret = n;
-	return n < 0 ? -e->no : 0;
+	return r;
+}
+
+/* A cell at a time, which has 12 MB at most. 1: all of it is gone. */
+static int forget_one(struct store *s, const char *sandbox, uint64_t until_ms, struct err *e)
+{
+	int n;
+
+	while ((n = run_name(s, forget_cell_sql, sandbox, e)) > 0) {
+		if (clock_mono_ms() >= until_ms)
+			return 0;
+	}
+	if (n < 0 || run_name(s, forget_contexts_sql, sandbox, e) < 0 || run_name(s, forget_sql, sandbox, e) < 0)
+		return -e->no;
+	return 1;
+}
+
+int notebooks_forget_some(struct store *s, uint64_t max_ms, struct err *e)
+{
+	uint64_t until_ms = clock_mono_ms() + max_ms;
+	char sandbox[NAME_SIZE];
+	bool overwrite = false, overwritten = false;
+	struct err ignored;
+	int r;
+
+	while ((r = find_dropped(s, sandbox, &overwrite, e)) == 1) {
+		if (overwrite && !overwritten && run_plain(s, overwrite_sql, e) < 0)
+			return -e->no;
+		overwritten |= overwrite;
+		r = forget_one(s, sandbox, until_ms, e);
+		if (r < 0 || clock_mono_ms() >= until_ms)
+			break;
+	}
+	bool over = r < 0 || find_dropped(s, sandbox, &overwrite, e) == 0;
+
+	if (overwritten)
+		(void)run_plain(s, leave_sql, &ignored);
+	if (overwritten && over && r >= 0)
+		(void)run_plain(s, empty_log_sql, &ignored);	/* what was there is in there, too */
+	return r < 0 ? r : !over;
 }

@@ -46,7 +46,11 @@ int notebooks_find(struct store *s, const char *sandbox, const char *team, struc
  * by now, from the context if need be. */
 int notebooks_next(struct store *s, const char *sandbox, const char *context, uint64_t after, struct cell_row *ret, struct err *e);
 
-int notebooks_prune(struct store *s, uint64_t ended_before_ms, struct err *e);
-int notebooks_bytes(struct store *s, uint64_t *ret, struct err *e);
-int notebooks_drop_oldest(struct store *s, struct err *e);	/* of those that have ended; how many */
-int notebooks_purge(struct store *s, const char *team, int64_t *ret, struct err *e);	/* overwritten */
+int notebooks_bytes(struct store *s, uint64_t *ret, struct err *e);	/* of all that can be found */
+
+/* To forget many takes long, so it is done in two steps. Those that are dropped can be found no more (how many); _forget_some() removes of these what it can within
+ * about max_ms: 1 if there is more, 0, or -errno. What was purged is overwritten. */
+int notebooks_drop_ended(struct store *s, uint64_t before_ms, struct err *e);
+int notebooks_drop_oldest(struct store *s, struct err *e);	/* of those that have ended */
+int notebooks_drop_team(struct store *s, const char *team, struct err *e);
+int notebooks_forget_some(struct store *s, uint64_t max_ms, struct err *e);

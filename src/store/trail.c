@@ -4,8 +4,8 @@
 
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
-
 #include "store/db_stmt.h"
 
 static const char schema[] =
@@ -29,8 +29,8 @@ static const char prune_text_sql[] = "DELETE FROM audit_text WHERE seq<?";
 static const char pages_sql[] = "PRAGMA page_count";
 static const char page_size_sql[] = "PRAGMA page_size";
 static const char forget_texts_sql[] = "DELETE FROM audit_text WHERE seq IN (SELECT seq FROM audit_text ORDER BY seq LIMIT ?)";
-static const char purge_sql[] = "DELETE FROM audit WHERE team=?";
-static const char purge_text_sql[] = "DELETE FROM audit_text WHERE team=?";
+static const char purge_sql[] = "DELETE FROM audit WHERE seq IN (SELECT seq FROM audit WHERE team=? ORDER BY seq LIMIT 100)";
+static const char purge_text_sql[] = "DELETE FROM audit_text WHERE seq IN (SELECT seq FROM audit_text WHERE team=? LIMIT 4)";
 static const char overwrite_sql[] = "PRAGMA secure_delete=ON";
 static const char leave_sql[] = "PRAGMA secure_delete=OFF";
 static const char empty_log_sql[] = "PRAGMA wal_checkpoint(TRUNCATE)";
@@ -258,18 +258,24 @@ static int run_team(struct store *s, const char *sql, const char *team, struct e
 	return stmt_run(s, st, e);
 }
 
-int trail_db_purge(struct store *s, const char *team, int64_t *ret, struct err *e)
+int trail_db_purge_some(struct store *s, const char *team, uint64_t max_ms, int64_t *total, struct err *e)
 {
+	uint64_t until_ms = clock_mono_ms() + max_ms;
 	struct err ignored;
-	int n = -EIO;
+	int texts = 1, n = 1;
 
 	if (run_plain(s, overwrite_sql, e) < 0)
 		return -e->no;
-	if (run_team(s, purge_text_sql, team, e) >= 0)
-		n = run_team(s, purge_sql, team, e);
-	if (n >= 0)
+	do {
+		if (texts > 0)
+			texts = run_team(s, purge_text_sql, team, e);
+		n = texts < 0 ? texts : run_team(s, purge_sql, team, e);
+		*total += n > 0 ? n : 0;
+	} while ((n > 0 || texts > 0) && n >= 0 && clock_mono_ms() < until_ms);
+	bool more = n > 0 || texts > 0;
+
+	if (n == 0 && !more)
 		(void)run_plain(s, empty_log_sql, &ignored);
 	(void)run_plain(s, leave_sql, &ignored);
-	*ret = n;
-	return n < 0 ? -e->no : 0;
+	return n < 0 ? -e->no : more;
 }

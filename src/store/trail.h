@@ -42,4 +42,6 @@ int trail_db_each(struct store *s, const struct trail_query *q, int (*fn)(void *
 
 /* Rows that are older go; ret_last: the newest of them, if the files are to be dropped up to there. */
 int trail_db_prune(struct store *s, uint64_t before_seq, struct err *e);	/* how many */
-int trail_db_purge(struct store *s, const char *team, int64_t *ret, struct err *e);	/* rows and texts; overwritten */
+
+/* Rows and texts, overwritten, as far as it comes within about max_ms: 1 if there is more, 0, or -errno. The rows that went are added to *total. */
+int trail_db_purge_some(struct store *s, const char *team, uint64_t max_ms, int64_t *total, struct err *e);

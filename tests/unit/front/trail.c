@@ -258,12 +258,15 @@ static void texts_can_be_purged_and_the_chain_stays(void **state)
 {
 	struct trail_who who = { .team = "t1" };
 	char kinds[256];
-	int64_t n;
+	int64_t n = 0;
+	int r;
 
 	(void)state;
 	f.opt.trail.full = true;
 	trail_text(&f, trail_add(&f, "code.run", &who, NULL), "t1", STR_LIT("print(1)"));
-	assert_int_equal(trail_purge(&f, "t1", &n, &e), 0);
+	while ((r = trail_purge(&f, "t1", &n, &e)) == 1)
+		;
+	assert_int_equal(r, 0);
 	assert_int_equal(n, 1);
 	assert_int_equal(rows(&(struct trail_query) { .max = 5 }), 0);
 	assert_int_equal(verified(kinds, sizeof kinds), 1);
