@@ -196,7 +196,7 @@ static const struct {
 } limits[] = {
 	{ "/proc/sys/kernel/pid_max", "kernel.pid_max", 65536, true },
 	{ "/proc/sys/kernel/threads-max", "kernel.threads-max", 32768, false },
-	{ "/proc/sys/fs/file-max", "fs.file-max", 200000, false },
+	{ "/proc/sys/fs/file-max", "fs.file-max", 200000, true },
 	{ "/proc/sys/fs/inotify/max_user_instances", "fs.inotify.max_user_instances", 8192, true },
 	{ "/proc/sys/fs/inotify/max_user_watches", "fs.inotify.max_user_watches", 524288, true },
 	{ "/proc/sys/user/max_user_namespaces", "user.max_user_namespaces", 4096, false },

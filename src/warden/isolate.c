@@ -23,6 +23,9 @@ static const struct {
 } host_limits[] = {
 	{ "/proc/sys/fs/inotify/max_user_instances", 65536 },
 	{ "/proc/sys/fs/inotify/max_user_watches", 4194304 },
+	/* One count of all open files of the host, which a single sandbox could use up: without it each is bound by its memory, on
+	 * whose account its files are. It is what systemd sets. */
+	{ "/proc/sys/fs/file-max", INT64_MAX },
 	{ "/proc/sys/kernel/pid_max", 1048576 },	/* 64 full sandboxes would take all of the usual 32768 */
 };
 

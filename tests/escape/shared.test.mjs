@@ -182,3 +182,11 @@ test('other users of the host can open nothing of ours', () => {
 		assert.notEqual(open(path.join(server.stateDir, '..', file)).status, 0, file)
 	assert.notEqual(open(`/run/atoll/registry/${server.slot}`).status, 0, 'the registry')
 })
+
+// Of a few hundred bytes each, on the account of their sandbox: what the host counts must not be used up before its memory is (bombs/fds tries).
+test('the host has no count of open files that one sandbox could use up', (t) => {
+	const file = '/proc/sys/fs/file-max'
+	if (/\bro\b/.test(/ \/proc\/sys \S+ (\S+)/.exec(fs.readFileSync('/proc/mounts', 'utf8'))?.[1] ?? ''))
+		return t.skip('/proc/sys is read-only here')
+	assert.ok(BigInt(fs.readFileSync(file, 'utf8').trim()) > 1n << 40n, fs.readFileSync(file, 'utf8'))
+})
