@@ -389,7 +389,7 @@ static int read_source(struct building *b)
 	}
 	if (!dir || !path)
 		return fail("out of memory");
-	if (context_open(dir, &b->context, &e) < 0)
+	if (context_open(dir, path, &b->context, &e) < 0)
 		return fail("%s", e.text);
 	return read_dockerfile(path, b->o, &b->plan);
 }

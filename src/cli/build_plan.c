@@ -400,6 +400,17 @@ static int plan_shell(struct planner *pl, const struct df_instr *in)
 	return pl->at->shell ? 0 : plan_no_memory(pl);
 }
 
+/* Where ":GROUP" begins, which is not in "${NAME:-user}". */
+static size_t group_at(const char *user)
+{
+	unsigned depth = 0;
+	size_t i = 0;
+
+	for (; user[i] && (depth > 0 || user[i] != ':'); i++)
+		depth = user[i] == '{' ? depth + 1 : user[i] == '}' && depth ? depth - 1 : depth;
+	return i;
+}
+
 /* WORKDIR and USER; the group of a user is his own. */
 static int plan_place(struct planner *pl, const struct df_instr *in)
 {
@@ -408,12 +419,27 @@ static int plan_place(struct planner *pl, const struct df_instr *in)
 	if (!value)
 		return plan_no_memory(pl);
 	if (in->kind == DF_USER)
-		value[strcspn(value, ":")] = '\0';
+		value[group_at(value)] = '\0';
 	if (!*value)
 		return err_set(pl->e, EINVAL, "line %u: %s needs an argument", in->line, in->keyword);
 	pl->at->has_user = pl->at->has_user || in->kind == DF_USER;
 	pl->at->has_workdir = pl->at->has_workdir || in->kind == DF_WORKDIR;
 	return plan_add_step(pl, plan_step(in->kind == DF_USER ? "USER" : "WORKDIR", value, NULL, NULL, NULL));
+}
+
+/* Nothing is mounted there, but programs rely upon the directory. */
+static int plan_volume(struct planner *pl, const struct df_instr *in)
+{
+	autobuf struct buf cmd = BUF_INIT(PLAN_TEXT_MAX);
+
+	for (size_t i = 0; i < in->n_words; i++) {
+		autofree char *path = plan_expand(pl, in->words[i]), *quoted = path ? plan_quote(path) : NULL;
+
+		if (!quoted)
+			return plan_no_memory(pl);
+		buf_fmt(&cmd, "%s %s", i ? "" : "mkdir -p", quoted);
+	}
+	return add_root_run(pl, &cmd);
 }
 
 static int plan_instr(struct planner *pl, const struct df_instr *in)
@@ -439,6 +465,8 @@ static int plan_instr(struct planner *pl, const struct df_instr *in)
 		return plan_place(pl, in);
 	case DF_SHELL:
 		return plan_shell(pl, in);
+	case DF_VOLUME:
+		return plan_volume(pl, in);
 	case DF_ONBUILD:
 		return err_set(pl->e, EINVAL, "line %u: ONBUILD is not supported: write its instruction where it is to be run", in->line);
 	case DF_CMD:

@@ -129,29 +129,38 @@ int archive_of_text(const char *name, struct str text, struct archive *ret, stru
 
 /* --- the directory ------------------------------------------------------------------------------------------------ */
 
-static int read_ignore(struct context *c, struct err *e)
+/* *ret -1: there is none. */
+static int open_ignore(const char *before, const char *name, int *ret, struct err *e)
 {
-	autofree char *path = str_fmt("%s/" IGNORE_FILE, c->dir);
-	autofree char *text = malloc(IGNORE_MAX);
-	autoclose int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-	ssize_t n = fd < 0 || !text ? 0 : read(fd, text, IGNORE_MAX);
+	autofree char *path = str_fmt("%s%s", before, name);
 
-	if (!path || !text)
-		return err_set(e, ENOMEM, "out of memory");
-	if (fd < 0)
-		return errno == ENOENT ? 0 : err_sys(e, "open '%s'", path);
-	if (n < 0 || n == IGNORE_MAX)
-		return err_set(e, EFBIG, "'%s' is too large", path);
-	return n == 0 || ignore_parse((struct str) { text, (size_t)n }, &c->ignore) == 0 ? 0 : err_set(e, ENOMEM, "out of memory");
+	*ret = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	return !path ? err_set(e, ENOMEM, "out of memory") : *ret < 0 && errno != ENOENT ? err_sys(e, "open '%s'", path) : 0;
 }
 
-int context_open(const char *dir, struct context *ret, struct err *e)
+static int read_ignore(struct context *c, const char *dockerfile, struct err *e)
+{
+	autofree char *text = malloc(IGNORE_MAX);
+	autoclose int fd = -1;
+
+	if (open_ignore(dockerfile, IGNORE_FILE, &fd, e) < 0 || (fd < 0 && open_ignore(c->dir, "/" IGNORE_FILE, &fd, e) < 0))
+		return -e->no;
+	if (fd < 0)
+		return 0;
+	ssize_t n = text ? read(fd, text, IGNORE_MAX) : 0;
+
+	if (n < 0 || n == IGNORE_MAX)
+		return err_set(e, EFBIG, "the " IGNORE_FILE " is too large");
+	return text && (n == 0 || ignore_parse((struct str) { text, (size_t)n }, &c->ignore) == 0) ? 0 : err_set(e, ENOMEM, "out of memory");
+}
+
+int context_open(const char *dir, const char *dockerfile, struct context *ret, struct err *e)
 {
 	struct context c = { .dir = realpath(dir, NULL) };
 
 	if (!c.dir)
 		return err_sys(e, "open '%s'", dir);
-	if (read_ignore(&c, e) < 0) {
+	if (read_ignore(&c, dockerfile, e) < 0) {
 		context_done(&c);
 		return -e->no;
 	}

@@ -22,7 +22,8 @@ struct archive {			/* a file without a name */
 
 #define ARCHIVE_NONE ((struct archive) { .fd = -1 })
 
-int context_open(const char *dir, struct context *ret, struct err *e);	/* reads its .dockerignore */
+/* Reads DOCKERFILE.dockerignore, or else its own .dockerignore. */
+int context_open(const char *dir, const char *dockerfile, struct context *ret, struct err *e);
 void context_done(struct context *c);
 
 /* What `source` (a path or pattern below it) names, as an archive whose hash follows from names, modes and contents alone.

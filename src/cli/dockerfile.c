@@ -17,7 +17,7 @@ static const struct { const char *name; enum df_kind kind; } keywords[] = {
 	{ "FROM", DF_FROM }, { "RUN", DF_RUN }, { "COPY", DF_COPY }, { "ADD", DF_ADD }, { "ENV", DF_ENV }, { "ARG", DF_ARG },
 	{ "WORKDIR", DF_WORKDIR }, { "USER", DF_USER }, { "CMD", DF_CMD }, { "ENTRYPOINT", DF_ENTRYPOINT },
 	{ "SHELL", DF_SHELL }, { "ONBUILD", DF_ONBUILD },
-	{ "LABEL", DF_IGNORED }, { "EXPOSE", DF_IGNORED }, { "VOLUME", DF_IGNORED }, { "STOPSIGNAL", DF_IGNORED },
+	{ "LABEL", DF_IGNORED }, { "EXPOSE", DF_IGNORED }, { "VOLUME", DF_VOLUME }, { "STOPSIGNAL", DF_IGNORED },
 	{ "HEALTHCHECK", DF_IGNORED }, { "MAINTAINER", DF_IGNORED },
 };
 
@@ -291,7 +291,7 @@ static int take_words(struct df_instr *in, struct err *e)
 	char **words = NULL;
 	size_t n = 0;
 	bool may_be_array = in->kind == DF_RUN || in->kind == DF_COPY || in->kind == DF_ADD || in->kind == DF_CMD || in->kind == DF_ENTRYPOINT ||
-		in->kind == DF_SHELL;
+		in->kind == DF_SHELL || in->kind == DF_VOLUME;
 
 	if (may_be_array && take_array(in))
 		return 0;

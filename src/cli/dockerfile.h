@@ -19,7 +19,7 @@
 
 enum df_kind {
 	DF_FROM, DF_RUN, DF_COPY, DF_ADD, DF_ENV, DF_ARG, DF_WORKDIR, DF_USER, DF_CMD, DF_ENTRYPOINT,
-	DF_SHELL, DF_ONBUILD,
+	DF_SHELL, DF_ONBUILD, DF_VOLUME,
 	DF_IGNORED,			/* LABEL and others that change no file */
 };
 

@@ -18,6 +18,29 @@ void df_free_words(char **v, size_t n)
 	free(v);
 }
 
+static size_t name_length(const char *p, size_t n)
+{
+	size_t i = 0;
+
+	while (i < n && (isalnum((unsigned char)p[i]) || p[i] == '_'))
+		i++;
+	return i > 0 && isdigit((unsigned char)p[0]) ? 0 : i;
+}
+
+/* "$NAME" right before a quote, which will be gone when it is expanded: as "${NAME}". */
+static bool take_name(struct str *s, struct buf *out)
+{
+	size_t n = name_length(s->p + 1, s->n - 1);
+
+	if (n == 0 || 1 + n == s->n || (s->p[1 + n] != '"' && s->p[1 + n] != '\''))
+		return false;
+	buf_z(out, "${");
+	buf_put(out, s->p + 1, n);
+	buf_ch(out, '}');
+	str_skip(s, 1 + n);
+	return true;
+}
+
 /* One word from *s; quotes inside are taken away. -EINVAL: no end of a quote. */
 static int take_word(struct str *s, struct buf *out)
 {
@@ -33,6 +56,8 @@ static int take_word(struct str *s, struct buf *out)
 			str_skip(s, 2);
 			continue;
 		}
+		if (quote != '\'' && c == '$' && take_name(s, out))
+			continue;
 		if (!quote && (c == '"' || c == '\''))
 			quote = c;
 		else if (quote && c == quote)
@@ -77,15 +102,6 @@ int df_split(struct str text, char ***ret, size_t *ret_n)
 
 /* --- variables ---------------------------------------------------------------------------------------------------- */
 
-static size_t name_length(const char *p)
-{
-	size_t n = 0;
-
-	while (isalnum((unsigned char)p[n]) || p[n] == '_')
-		n++;
-	return n > 0 && isdigit((unsigned char)p[0]) ? 0 : n;
-}
-
 struct lookup {
 	const char *(*value)(void *user, const char *name);
 	void *user;
@@ -118,7 +134,7 @@ static const char *end_of(const char *p)
 /* Behind "${": how long it is with the '}'; 0: it is not one, or not to be expanded here. */
 static size_t expand_braces(const char *p, const struct lookup *l, struct buf *out)
 {
-	size_t n = name_length(p);
+	size_t n = name_length(p, strlen(p));
 	const char *value = n ? value_of(l, p, n) : NULL, *end = n ? end_of(p + n) : NULL;
 
 	if (!end || (!value && l->some))
@@ -151,7 +167,7 @@ static void expand_all(const char *text, const struct lookup *l, struct buf *out
 			p += 2;
 		} else if (p[0] == '$' && p[1] == '{' && (n = expand_braces(p + 2, l, out)) > 0) {
 			p += 2 + n;
-		} else if (p[0] == '$' && (n = name_length(p + 1)) > 0) {
+		} else if (p[0] == '$' && (n = name_length(p + 1, strlen(p + 1))) > 0) {
 			const char *v = value_of(l, p + 1, n);
 
 			if (v || !l->some)

@@ -87,6 +87,9 @@ WORKDIR /srv/app
 	const again = ok('template', 'build', dir, '-t', name, '--build-arg', 'WHO=you', ...SMALL)
 	assert.match(again.err, /CACHED \[finalize\]/)
 	assert.doesNotMatch(again.err, /^\[builder/m)
+	fs.writeFileSync(path.join(dir, 'Dockerfile.dockerignore'), 'app/keep.log\n')	// stands for the other
+	ok('template', 'build', dir, '-t', name, '--build-arg', 'WHO=you', ...SMALL)
+	assert.equal(await sh(name, 'ls'), 'a.txt\nskip.log')
 	const tags = JSON.parse((ok('template', 'inspect', name)).out).tags.map((t) => t.tag)
 	assert.deepEqual(tags, ['default'])
 	ok('template', 'tag', name, 'v1', 'stable')
@@ -128,7 +131,7 @@ RAW
 HEALTHCHECK CMD true
 EXPOSE 80/tcp
 LABEL a=b
-VOLUME /data
+VOLUME /data "/data two"
 STOPSIGNAL SIGINT
 USER 4321
 RUN id -u > /tmp/who; touch ~/mine
@@ -143,6 +146,7 @@ USER 1000
 	assert.equal(await sh(name, 'cat /piped; cat /script; echo; ls /bins; cat /unpacked/inner; stat -c " %U" /unpacked/inner; cat /added.txt; echo; cat /docs/TEXT /docs/RAW; stat -c "%u:%g" /docs/RAW'),
 		`ok\nby python\na.bin\nb.bin\ninner user\nplain\narch ${{ x64: 'amd64', arm64: 'arm64' }[process.arch]}\narch $TARGETARCH\n1234:0`)
 	assert.equal(await sh(name, 'echo "[$SECRET]$KIND"; [ "$HOME_OF" ] && echo path; cat /tmp/who; id -u; stat -c %u ~4321/mine'), `[]${{ x64: 'amd64', arm64: 'arm64' }[process.arch]}\npath\n4321\n1000\n4321`)
+	assert.equal(await sh(name, 'stat -c "%F %U %n" /data*'), 'directory root /data\ndirectory root /data two')
 	assert.equal(await sh(name, 'cat /seen; echo; ls -A /mounted /opt/out /gone /.atoll-mount 2>&1; cat /mounted/plain.txt'),
 		"plain3\nplain\nls: cannot access '/opt/out': No such file or directory\nls: cannot access '/gone': No such file or directory\n" +
 		"ls: cannot access '/.atoll-mount': No such file or directory\n/mounted:\nplain.txt\nown")

@@ -141,6 +141,8 @@ static void instructions_become_steps(void **state)
 	assert_non_null(strstr(url, "curl -fsSL -o '/g/f' 'https://h/f'"));
 	assert_non_null(strstr(url, "cdef '/g/f' | sha256sum -c -"));
 	assert_non_null(strstr(url, "chown -R 'u' '/g/f'"));
+	assert_non_null(strstr(steps("FROM a\nENV D=/d\nVOLUME $D/x /y\n", NULL), "[\"mkdir -p '/d/x' '/y'\",\"root\"]"));
+	assert_non_null(strstr(steps("FROM a\nVOLUME [\"/a b\"]\n", NULL), "[\"mkdir -p '/a b'\",\"root\"]"));
 	assert_non_null(strstr(steps("FROM a\nADD --chown=u:g x.tgz /d\n", NULL), "chown -R 'u:g' /.atoll-add/out"));
 	assert_non_null(strstr(steps("FROM a\nSHELL [\"/bin/bash\", \"-o\", \"pipefail\", \"-c\"]\nRUN a | b\nRUN [\"c\"]\n", NULL),
 		"[\"'/bin/bash' '-o' 'pipefail' '-c' 'a | b'\"]},{\"type\":\"RUN\",\"args\":[\"'c'\"]}"));
@@ -226,6 +228,8 @@ static void arguments_do_not_stay(void **state)
 	assert_non_null(strstr(z, "[\"one-two\"]"));
 	assert_non_null(strstr(z, "[\"one\",\"/d/one/$HOME/\",\"one\",\"\"]"));
 	assert_null(strstr(z, "[\"A\""));
+	assert_non_null(strstr(steps("FROM a\nENV A=$X\"y\"'$z' B=\"$X\"'y' C=\"$X y\"\n", NULL), "[\"A\",\"${X}y\\\\$z\",\"B\",\"${X}y\",\"C\",\"$X y\"]"));
+	assert_non_null(strstr(steps("FROM a\nUSER ${U:-me}:${G:-us}\n", NULL), "[\"${U:-me}\"]"));
 	assert_null(strstr(steps("FROM a AS b\nARG A=1\nFROM a\nRUN x\n", NULL), "export"));
 	assert_non_null(strstr(steps("FROM a AS b\nARG A=1\nFROM b\nRUN x\n", NULL), "export A='1'\\nx"));	/* but to stages upon it */
 	assert_non_null(strstr(steps("FROM a\nARG A=1\nENV A=2\nRUN x\n", NULL), "[\"x\"]"));	/* ENV is stronger */
