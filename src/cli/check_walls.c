@@ -201,7 +201,7 @@ static const struct {
 	{ "/proc/sys/fs/inotify/max_user_watches", "fs.inotify.max_user_watches", 524288, true },
 	{ "/proc/sys/user/max_user_namespaces", "user.max_user_namespaces", 4096, false },
 	{ "/proc/sys/user/max_net_namespaces", "user.max_net_namespaces", 4096, false },
-	{ "/proc/sys/kernel/pty/max", "kernel.pty.max", 1024, false },
+	{ "/proc/sys/kernel/pty/max", "kernel.pty.max", 1024, true },
 	{ "/proc/sys/net/netfilter/nf_conntrack_max", "net.netfilter.nf_conntrack_max", 65536, false },
 };
 

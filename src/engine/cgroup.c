@@ -163,13 +163,22 @@ bool cgroup_says(int dirfd, const char *id, const char *file, const char *want)
 	return file_read(dirfd, path, z, sizeof z) >= 0 && strstr(z, want);
 }
 
+uint32_t cgroup_host_pids(void)
+{
+	uint64_t ids = 32768, tasks = UINT64_MAX;
+
+	(void)cgroup_number(AT_FDCWD, NULL, "/proc/sys/kernel/pid_max", &ids);
+	(void)cgroup_number(AT_FDCWD, NULL, "/proc/sys/kernel/threads-max", &tasks);
+	if (tasks < ids)
+		ids = tasks;		/* by the host's memory, and root is refused more, too */
+	return (uint32_t)(ids - ids / 8);
+}
+
 static void totals(struct cgroup_tree *t)
 {
 	struct sysinfo si;
-	uint64_t pid_max = 32768;
 
-	(void)cgroup_number(AT_FDCWD, NULL, "/proc/sys/kernel/pid_max", &pid_max);
-	t->pids_total = (uint32_t)(pid_max - pid_max / 8);	/* the host can still fork when sandboxes have all of theirs */
+	t->pids_total = cgroup_host_pids();
 	if (t->mem_total_bytes || sysinfo(&si) < 0)
 		return;
 	uint64_t all = (uint64_t)si.totalram * si.mem_unit, keep = all / RESERVE_PART;

@@ -66,6 +66,7 @@ void cgroup_kill(struct cgroup_tree *t, const char *id);	/* all in it, for when 
 int cgroup_after_kill(struct cgroup_tree *t, const char *id);	/* lets a frozen one feel its SIGKILL */
 int cgroup_usage(struct cgroup_tree *t, const char *id, struct cgroup_usage *ret, struct err *e);
 int cgroup_all_memory(struct cgroup_tree *t, uint64_t *ret_bytes);	/* of all together, without what is only a cache; -errno */
+uint32_t cgroup_host_pids(void);	/* how many processes all sandboxes of the host may have: it can still fork then */
 int cgroup_remove(struct cgroup_tree *t, const char *id, struct err *e);	/* -EBUSY while a process lives in it; idempotent */
 
 /* fn for each sandbox, with one of its processes. */

@@ -515,16 +515,8 @@ static uint64_t tasks_now(void)
 
 static void ns_room(struct engine *en, struct engine_room *ret)
 {
-	char text[32];
-	uint64_t pid_max = 0;
-	ssize_t n = file_read(AT_FDCWD, "/proc/sys/kernel/pid_max", text, sizeof text);
-
-	while (n > 0 && text[n - 1] == '\n')
-		n--;
-	if (n > 0)
-		(void)str_to_u64((struct str) { text, (size_t)n }, UINT32_MAX, &pid_max);
 	(void)cgroup_all_memory(en->cgroups, &ret->mem_bytes);
-	ret->pids = pid_max - pid_max / 8;	/* as cgroup.c leaves some to the host */
+	ret->pids = cgroup_host_pids();
 	ret->pids_used = tasks_now();
 	pool_size(en->pool, &ret->pool_bytes, &ret->pool_free_bytes, &ret->pool_grow_bytes);
 }

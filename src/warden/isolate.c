@@ -26,6 +26,7 @@ static const struct {
 	/* One count of all open files of the host, which a single sandbox could use up: without it each is bound by its memory, on
 	 * whose account its files are. It is what systemd sets. */
 	{ "/proc/sys/fs/file-max", INT64_MAX },
+	{ "/proc/sys/kernel/pty/max", 135168 },		/* 1000 times the 128 of one, and the host's own */
 	{ "/proc/sys/kernel/pid_max", 1048576 },	/* 64 full sandboxes would take all of the usual 32768 */
 };
 

@@ -65,6 +65,9 @@ test('the limits are those that the API tells, set outside, below one parent', a
 		const [quota, period] = v1.length ? v1 : value('cpu.max')[0].split(' ').map(Number)
 		assert.equal(quota / period, cpuCount)
 		assert.ok(trace.cgroups.every((dir) => path.basename(path.dirname(dir)) === `atoll${server.slot}`), trace.cgroups.join(' '))
+		// All together leave the host some processes, whichever of its two counts is the smaller.
+		const host = Math.min(...['pid_max', 'threads-max'].map((name) => Number(fs.readFileSync(`/proc/sys/kernel/${name}`, 'utf8'))))
+		assert.deepEqual(value('../pids.max'), [String(host - Math.floor(host / 8))])
 	})
 })
 
