@@ -1038,7 +1038,7 @@ struct atoll_sessions_config {
 	void *user;
 	struct atoll_cache *cache;	/* of results, or NULL; must outlive the manager */
 	struct atoll_breaker *breaker;	/* likewise */
-	bool redact;			/* take tokens and keys out of results: see atoll_redact() */
+	bool redact;			/* take tokens and keys out of results and of what callbacks get: see atoll_redact(). A word goes to a callback when it is whole */
 	const struct atoll_retry *retry;	/* NULL: the defaults */
 };
 

@@ -10,9 +10,10 @@
 #include "client/redact.h"
 #include "http/json.h"
 
-#define MARK "[redacted]"
 #define SECRET_MIN 6			/* shorter ones are found everywhere */
 #define TEXT_MAX (128u * 1024 * 1024)
+#define HELD_MAX (64 * 1024)		/* of a stream: what looks longer than that like the beginning of something is none */
+#define PEM_HEAD_MAX 64
 
 enum set { SET_ALNUM, SET_WORD, SET_UPPER, SET_HEX };
 
@@ -95,11 +96,8 @@ static size_t known_at(struct str s, const char *const *secrets, size_t n_secret
 	return most;
 }
 
-char *atoll_redact(const char *text, const char *const *secrets, size_t n)
+static void put_redacted(struct str in, const char *const *secrets, size_t n, struct buf *out)
 {
-	struct str in = str_of(text);
-	autobuf struct buf out = BUF_INIT(TEXT_MAX);
-
 	for (size_t i = 0; i < in.n;) {
 		struct str rest = { in.p + i, in.n - i };
 		size_t k = known_at(rest, secrets, n);
@@ -108,48 +106,161 @@ char *atoll_redact(const char *text, const char *const *secrets, size_t n)
 		k = k ? k : private_key_at(rest);
 		k = k ? k : password_at(in, i);
 		if (k) {
-			buf_z(&out, MARK);
+			buf_z(out, REDACTED);
 			i += k;
 		} else {
-			buf_ch(&out, in.p[i++]);
+			buf_ch(out, in.p[i++]);
 		}
 	}
+}
+
+char *atoll_redact(const char *text, const char *const *secrets, size_t n)
+{
+	autobuf struct buf out = BUF_INIT(TEXT_MAX);
+
+	put_redacted(str_of(text), secrets, n, &out);
 	return out.bad ? NULL : str_dup(out.n ? buf_view(&out) : STR_LIT(""));
 }
 
 /* --- in JSON --- */
 
-static json_t *redacted(json_t *j, const struct secrets *s)
+json_t *redact_string(json_t *s, const char *const *secrets)
 {
-	if (json_is_string(j)) {
-		autofree char *clean = atoll_redact(json_string_value(j), (const char *const *)s->v, s->n);
+	size_t n = 0;
 
-		return clean && strcmp(clean, json_string_value(j)) != 0 ? json_string(clean) : json_incref(j);
-	}
-	return json_incref(j);
+	while (secrets && secrets[n])
+		n++;
+	autofree char *clean = atoll_redact(json_string_value(s), secrets, n);
+	json_t *other = clean ? json_string(clean) : json_string("[not shown: out of memory]");
+
+	json_decref(s);
+	return other;
 }
 
-void secrets_redact(json_t *j, const struct secrets *s)
+/* Pictures as results have them, and as MCP has them. */
+static bool is_picture(const json_t *in, const char *name)
+{
+	return strcmp(name, "png") == 0 || strcmp(name, "jpeg") == 0 || strcmp(name, "pdf") == 0 ||
+	       (strcmp(name, "data") == 0 && json_object_get(in, "mimeType"));
+}
+
+void redact_json(json_t *j, const char *const *secrets)
 {
 	const char *name;
 	json_t *v;
 	void *tmp;
 	size_t i;
 
-	if (json_is_object(j)) {
-		json_object_foreach_safe(j, tmp, name, v) {
-			bool binary = strcmp(name, "png") == 0 || strcmp(name, "jpeg") == 0 || strcmp(name, "pdf") == 0;
-
-			secrets_redact(v, s);
-			if (json_is_string(v) && !binary)
-				(void)json_object_set_new(j, name, redacted(v, s));
-		}
+	json_object_foreach_safe(j, tmp, name, v) {
+		if (!json_is_string(v))
+			redact_json(v, secrets);
+		else if (!is_picture(j, name))
+			(void)json_object_set_new(j, name, redact_string(json_incref(v), secrets));
 	}
 	json_array_foreach(j, i, v) {
-		secrets_redact(v, s);
 		if (json_is_string(v))
-			(void)json_array_set_new(j, i, redacted(v, s));
+			(void)json_array_set_new(j, i, redact_string(json_incref(v), secrets));
+		else
+			redact_json(v, secrets);
 	}
+}
+
+/* --- in text that comes piece by piece --- */
+
+/* The first known secret that reaches beyond the cut, or beyond the end; else the cut. These may have blanks. */
+static size_t before_known(struct str s, size_t cut, const char *const *secrets, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		size_t len = strlen(secrets[i]);
+
+		for (size_t at = cut < len ? 0 : cut - len + 1; at < cut; at++) {
+			if (memcmp(s.p + at, secrets[i], len < s.n - at ? len : s.n - at) == 0)
+				cut = at;
+		}
+	}
+	return cut;
+}
+
+/* The same for a private key, also one that has no end yet, and for what may still become one. */
+static size_t before_key(struct str s, size_t cut)
+{
+	static const char begin[] = "-----BEGIN ";
+	const char *at = s.p;
+
+	while (at && (at = memmem(at, s.n - (size_t)(at - s.p), begin, sizeof begin - 1))) {
+		size_t from = (size_t)(at++ - s.p), rest = s.n - from, k = private_key_at((struct str) { s.p + from, rest });
+
+		if (from < cut && (k == rest || from + k > cut || (k == 0 && rest < PEM_HEAD_MAX)))
+			cut = from;
+	}
+	return cut;
+}
+
+/* So much can go out: what is behind it may be the beginning of something. A token has no blanks, so it ends at one. */
+static size_t whole(struct str s, const char *const *secrets, size_t n)
+{
+	size_t cut = s.n, was;
+
+	while (cut > 0 && !strchr(" \t\r\n", s.p[cut - 1]))
+		cut--;
+	do {
+		was = cut;
+		cut = before_key(s, before_known(s, cut, secrets, n));
+	} while (cut < was);
+	return s.n - cut > HELD_MAX ? s.n : cut;
+}
+
+static int let_out(struct redact_stream *st, size_t n, const char *const *secrets, size_t n_secrets, redact_fn *fn, void *user)
+{
+	autobuf struct buf clean = BUF_INIT(TEXT_MAX);
+
+	if (n == 0)
+		return 0;
+	put_redacted((struct str) { st->held.p, n }, secrets, n_secrets, &clean);
+	buf_consume(&st->held, n);
+	return clean.bad ? -ENOMEM : fn(user, clean.p, clean.n);
+}
+
+int redact_stream_feed(struct redact_stream *st, struct str text, const struct secrets *s, redact_fn *fn, void *user)
+{
+	st->held.max = TEXT_MAX;
+	buf_str(&st->held, text);
+	if (st->held.bad)
+		return -ENOMEM;
+	return let_out(st, whole(buf_view(&st->held), (const char *const *)s->v, s->n), (const char *const *)s->v, s->n, fn, user);
+}
+
+int redact_stream_end(struct redact_stream *st, const struct secrets *s, redact_fn *fn, void *user)
+{
+	return let_out(st, st->held.n, (const char *const *)s->v, s->n, fn, user);
+}
+
+void redact_stream_done(struct redact_stream *st)
+{
+	if (st->held.p)
+		explicit_bzero(st->held.p, st->held.n);
+	buf_done(&st->held);
+}
+
+int redact_pieces(json_t *list, const struct secrets *s)
+{
+	autobuf struct buf all = BUF_INIT(TEXT_MAX), one_by_one = BUF_INIT(TEXT_MAX), as_one = BUF_INIT(TEXT_MAX);
+	json_t *v, *text;
+	size_t i;
+
+	json_array_foreach(list, i, v) {
+		struct str piece = { json_string_value(v), json_string_length(v) };
+
+		buf_str(&all, piece);
+		put_redacted(piece, (const char *const *)s->v, s->n, &one_by_one);
+	}
+	put_redacted(buf_view(&all), (const char *const *)s->v, s->n, &as_one);
+	if (all.bad || one_by_one.bad || as_one.bad)
+		return -ENOMEM;
+	if (str_eq(buf_view(&one_by_one), buf_view(&as_one)))
+		return 0;
+	text = json_stringn(as_one.p, as_one.n);
+	return text && json_array_clear(list) == 0 && json_array_append_new(list, text) == 0 ? 0 : -ENOMEM;
 }
 
 /* --- what a sandbox knows --- */
@@ -165,6 +276,25 @@ static bool names_secret(const char *name)
 	return false;
 }
 
+size_t redact_env(char *env, size_t n, const char **ret, size_t max)
+{
+	size_t found = 0;
+
+	for (size_t at = 0; at < n && found < max;) {
+		char *one = env + at;
+		size_t len = strnlen(one, n - at);
+		char *eq = memchr(one, '=', len);
+
+		at += len + 1;
+		if (!eq || at > n || (size_t)(one + len - eq - 1) < SECRET_MIN)
+			continue;
+		*eq = '\0';
+		if (names_secret(one))
+			ret[found++] = eq + 1;
+	}
+	return found;
+}
+
 void secrets_done(struct secrets *s)
 {
 	for (size_t i = 0; i < s->n; i++) {
@@ -174,7 +304,7 @@ void secrets_done(struct secrets *s)
 	*s = (struct secrets) { .n = 0 };
 }
 
-void secrets_of(struct atoll_sandbox *sb, struct secrets *ret)
+int secrets_of(struct atoll_sandbox *sb, struct secrets *ret)
 {
 	autocall struct call c = CALL_INIT("GET", sb->envd_url, "/envs");
 	autojson json_t *envs = NULL;
@@ -185,11 +315,12 @@ void secrets_of(struct atoll_sandbox *sb, struct secrets *ret)
 	*ret = (struct secrets) { .n = 0 };
 	c.timeout_ms = 5000;
 	if (call_header_sandbox(&c, sb, ENVD_PORT) < 0 || call_run(sb->a, &c, &e) < 0 || call_json(&c, JSON_OBJECT, &envs, &e) < 0)
-		return;
+		return -EIO;
 	json_object_foreach(envs, name, v) {
 		const char *z = json_string_value(v);
 
 		if (z && strlen(z) >= SECRET_MIN && names_secret(name) && ret->n < SECRETS_MAX && (ret->v[ret->n] = strdup(z)))
 			ret->n++;
 	}
+	return 0;
 }

@@ -17,67 +17,160 @@ struct run {
 	const struct atoll_code *code;
 	const struct atoll_code_events *on;
 	bool begun;
+	struct secrets secrets;		/* with redact */
+	struct redact_stream held_out, held_err;
 	struct atoll_execution *x;
 	struct atoll_session_result *out;
 };
 
-/* --- events are passed on; that there was one is noted --- */
+/* --- events are passed on, without secrets if that is wanted; that there was one is noted --- */
+
+static int pass_stream(struct run *r, struct redact_stream *st, int (*fn)(void *user, const char *text, size_t n), const char *text, size_t n)
+{
+	r->begun = true;
+	if (!fn)
+		return 0;
+	return r->m->cfg.redact ? redact_stream_feed(st, (struct str) { text, n }, &r->secrets, fn, r->on->user) : fn(r->on->user, text, n);
+}
 
 static int on_stdout(void *user, const char *text, size_t n)
 {
 	struct run *r = user;
 
-	r->begun = true;
-	return r->on && r->on->on_stdout ? r->on->on_stdout(r->on->user, text, n) : 0;
+	return pass_stream(r, &r->held_out, r->on ? r->on->on_stdout : NULL, text, n);
 }
 
 static int on_stderr(void *user, const char *text, size_t n)
 {
 	struct run *r = user;
 
-	r->begun = true;
-	return r->on && r->on->on_stderr ? r->on->on_stderr(r->on->user, text, n) : 0;
+	return pass_stream(r, &r->held_err, r->on ? r->on->on_stderr : NULL, text, n);
+}
+
+/* What is held back of the streams comes before what follows it. */
+static int let_out(struct run *r)
+{
+	int rc = 0;
+
+	if (r->on && r->on->on_stdout)
+		rc = redact_stream_end(&r->held_out, &r->secrets, r->on->on_stdout, r->on->user);
+	if (rc == 0 && r->on && r->on->on_stderr)
+		rc = redact_stream_end(&r->held_err, &r->secrets, r->on->on_stderr, r->on->user);
+	return rc;
+}
+
+/* Texts of an event without secrets; they live until clean_done(). */
+struct clean {
+	char *v[16];
+	size_t n;
+	bool failed;
+};
+
+static void clean_done(struct clean *c)
+{
+	for (size_t i = 0; i < c->n; i++)
+		free(c->v[i]);
+}
+
+static const char *clean(struct clean *c, const struct run *r, const char *text)
+{
+	if (!text)
+		return NULL;
+	char *z = atoll_redact(text, (const char *const *)r->secrets.v, r->secrets.n);
+
+	c->failed |= !z;
+	if (z)
+		c->v[c->n++] = z;
+	return z;
+}
+
+/* Of other types; each value is to be freed, and the list. NULL: there are none. */
+static struct atoll_pair *clean_pairs(struct clean *c, const struct run *r, const struct atoll_pair *v, size_t n)
+{
+	struct atoll_pair *own = n ? calloc(n, sizeof *own) : NULL;
+
+	for (size_t i = 0; own && i < n; i++) {
+		own[i] = (struct atoll_pair) { v[i].name, atoll_redact(v[i].value, (const char *const *)r->secrets.v, r->secrets.n) };
+		c->failed |= !own[i].value;
+	}
+	c->failed |= n && !own;
+	return own;
 }
 
 static int on_result(void *user, const struct atoll_result *res)
 {
 	struct run *r = user;
+	__attribute__((cleanup(clean_done))) struct clean c = { .n = 0 };
+	struct atoll_result own = *res;
+	int rc;
 
 	r->begun = true;
-	return r->on && r->on->on_result ? r->on->on_result(r->on->user, res) : 0;
+	if (!r->on || !r->on->on_result)
+		return 0;
+	if (!r->m->cfg.redact)
+		return r->on->on_result(r->on->user, res);
+	if ((rc = let_out(r)) != 0)
+		return rc;
+	const char **const texts[] = { &own.text, &own.html, &own.markdown, &own.svg, &own.latex, &own.javascript, &own.json, &own.data, &own.chart };
+
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+		*texts[i] = clean(&c, r, *texts[i]);
+	struct atoll_pair *extra = clean_pairs(&c, r, res->extra, res->n_extra);
+
+	own.extra = extra;
+	rc = c.failed ? -ENOMEM : r->on->on_result(r->on->user, &own);
+	for (size_t i = 0; extra && i < res->n_extra; i++)
+		free((char *)extra[i].value);
+	free(extra);
+	return rc;
 }
 
 static int on_error(void *user, const struct atoll_code_error *err)
 {
 	struct run *r = user;
+	__attribute__((cleanup(clean_done))) struct clean c = { .n = 0 };
+	struct atoll_code_error own;
+	int rc;
 
 	r->begun = true;
-	return r->on && r->on->on_error ? r->on->on_error(r->on->user, err) : 0;
+	if (!r->on || !r->on->on_error)
+		return 0;
+	if (!r->m->cfg.redact)
+		return r->on->on_error(r->on->user, err);
+	if ((rc = let_out(r)) != 0)
+		return rc;
+	own = (struct atoll_code_error) { clean(&c, r, err->name), clean(&c, r, err->value), clean(&c, r, err->traceback) };
+	return c.failed ? -ENOMEM : r->on->on_error(r->on->user, &own);
 }
 
-/* The secrets of its sandbox, asked for once. The sandbox is the one that the code has just run in. */
+/* The secrets of its sandbox, asked for once, and a copy of them for this run. */
 static void learn_secrets(struct run *r, struct atoll_sandbox *sb)
 {
 	struct secrets s = { .n = 0 };
-	struct session *it = NULL;
-	bool known = true;
+	bool told = false;
 
+	secrets_done(&r->secrets);
 	for (int round = 0; round < 2; round++) {
+		struct session *it;
+
 		(void)pthread_mutex_lock(&r->m->lock);
 		for (it = r->m->all; it && strcmp(it->pub.id, r->id) != 0; it = it->next)
 			;
-		if (round == 0) {
-			known = !it || it->secrets_known;
-		} else if (it && !it->secrets_known) {
+		if (it && told && !it->secrets_known) {
 			it->secrets = s;
 			it->secrets_known = true;
 			s = (struct secrets) { .n = 0 };
 		}
+		bool known = it && it->secrets_known;
+
+		for (size_t i = 0; known && i < it->secrets.n; i++) {
+			if ((r->secrets.v[r->secrets.n] = strdup(it->secrets.v[i])))
+				r->secrets.n++;
+		}
 		(void)pthread_mutex_unlock(&r->m->lock);
-		if (known)
-			return;
-		if (round == 0)
-			secrets_of(sb, &s);
+		if (known || !it || round > 0)
+			break;
+		told = secrets_of(sb, &s) == 0;		/* else it is asked again next time: it may be gone */
 	}
 	secrets_done(&s);
 }
@@ -96,10 +189,12 @@ static int try_once(void *user, bool *ret_begun, struct atoll_error *e)
 		r->out->recovered |= recovered;
 		if (rc < 0)
 			return rc;
-		rc = atoll_run_code(sb, r->code, &on, &r->x, e);
-		*ret_begun = r->begun;
-		if (rc == 0 && r->m->cfg.redact)
+		if (r->m->cfg.redact)		/* before there is something to show */
 			learn_secrets(r, sb);
+		rc = atoll_run_code(sb, r->code, &on, &r->x, e);
+		if (rc != -ECANCELED && r->m->cfg.redact && let_out(r) != 0 && rc == 0)
+			rc = client_fail(e, ECANCELED, 0, "interrupted");
+		*ret_begun = r->begun;
 		if (rc == -ESRCH && e->status == 502 && !r->begun && round == 0)
 			gone = strdup(atoll_sandbox_id(sb));
 		atoll_sandbox_free(sb);
@@ -112,19 +207,15 @@ static int try_once(void *user, bool *ret_begun, struct atoll_error *e)
 static int redact_result(struct run *r)
 {
 	json_t *j = json_loads(r->out->json, 0, NULL);
-	struct secrets copy = { .n = 0 };
 
-	(void)pthread_mutex_lock(&r->m->lock);
-	for (const struct session *s = r->m->all; s; s = s->next) {
-		for (size_t i = 0; strcmp(s->pub.id, r->id) == 0 && i < s->secrets.n; i++) {
-			copy.v[copy.n] = strdup(s->secrets.v[i]);
-			copy.n += copy.v[copy.n] != NULL;
-		}
+	json_t *logs = json_object_get(j, "logs");
+
+	if (redact_pieces(json_object_get(logs, "stdout"), &r->secrets) < 0 || redact_pieces(json_object_get(logs, "stderr"), &r->secrets) < 0) {
+		json_decref(j);
+		j = NULL;
 	}
-	(void)pthread_mutex_unlock(&r->m->lock);
 	if (j)
-		secrets_redact(j, &copy);
-	secrets_done(&copy);
+		redact_json(j, (const char *const *)r->secrets.v);
 	free(r->out->json);
 	r->out->json = j ? json_dumps(j, JSON_COMPACT | JSON_ENSURE_ASCII) : NULL;
 	json_decref(j);
@@ -178,11 +269,16 @@ int atoll_session_run(struct atoll_sessions *m, struct atoll *a, const char *own
 	int rc = atoll_retry_run(&m->retry, m->cfg.breaker, try_once, &r, &out.tries, e);
 
 	sessions_run_end(m, owner, id);
-	if (rc < 0)
-		return rc;
-	out.json = atoll_execution_json(r.x);
+	out.json = rc < 0 ? NULL : atoll_execution_json(r.x);
 	if (out.json && m->cfg.redact && redact_result(&r) < 0)
 		out.json = NULL;
+	secrets_done(&r.secrets);
+	redact_stream_done(&r.held_out);
+	redact_stream_done(&r.held_err);
+	if (rc < 0) {
+		atoll_execution_free(r.x);
+		return rc;
+	}
 	if (out.json && pure && !r.x->error)
 		atoll_cache_put(m->cfg.cache, id, language, code->code, out.json);
 	atoll_execution_free(r.x);

@@ -11,7 +11,7 @@
 #include "base/fd.h"
 #include "base/str.h"
 #include "http/json.h"
-#include "mcp/redact.h"
+#include "client/redact.h"
 #include "mcp/schema.h"
 
 #define TOOLS_MAX 64

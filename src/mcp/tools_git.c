@@ -10,7 +10,6 @@
 #include "base/str.h"
 #include "http/json.h"
 #include "http/url.h"
-#include "mcp/redact.h"
 #include "mcp/tools.h"
 
 #define GIT_MS 300000

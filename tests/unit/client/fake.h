@@ -25,6 +25,7 @@ struct fake {
 	atomic_int drop;		/* so many of the next requests get no answer */
 	atomic_int drop_after_event;	/* the next execution breaks after its first event */
 	char last_body[8192];		/* of a create */
+	const char *envs, *says;	/* of every sandbox; events of an execution. NULL: none, the usual ones */
 	char snapshot[64];		/* what the list of snapshots has; "": none */
 };
 
@@ -59,7 +60,7 @@ static void fake_execute(struct fake *f, int fd, int number)
 		(void)!write(fd, part, sizeof part - 1);
 		return;
 	}
-	fake_answer(fd, 200, "{\"type\":\"stdout\",\"text\":\"a\\n\",\"timestamp\":\"x\"}\n{\"type\":\"result\",\"text\":\"2\",\"is_main_result\":true}\n"
+	fake_answer(fd, 200, f->says ? f->says : "{\"type\":\"stdout\",\"text\":\"a\\n\",\"timestamp\":\"x\"}\n{\"type\":\"result\",\"text\":\"2\",\"is_main_result\":true}\n"
 		"{\"type\":\"number_of_executions\",\"execution_count\":1}\n{\"type\":\"end_of_execution\"}\n");
 }
 
@@ -107,6 +108,8 @@ static void fake_serve(struct fake *f, int fd)
 		fake_answer(fd, 200, body);
 	} else if (strstr(request, "/timeout HTTP")) {
 		fake_answer(fd, number == f->gone ? 404 : 204, "");
+	} else if (strncmp(request, "GET /envs", 9) == 0 && f->envs) {
+		fake_answer(fd, 200, f->envs);
 	} else if (strncmp(request, "POST /execute", 13) == 0) {
 		fake_execute(f, fd, number);
 	} else if (strncmp(request, "GET /sandboxes/i", 16) == 0 && number != f->gone) {

@@ -389,6 +389,54 @@ static void only_the_way_is_tried_again(void **state)
 	atoll_sessions_free(m);
 }
 
+static int see(void *user, const char *text, size_t n)
+{
+	size_t at = strlen(user);
+
+	memcpy((char *)user + at, text, n);
+	((char *)user)[at + n] = '\0';
+	return 0;
+}
+
+static int see_result(void *user, const struct atoll_result *r)
+{
+	assert_int_equal(r->n_extra, 1);
+	assert_string_equal(r->png, "s3cr3t-of-the-box");	/* a picture is no text */
+	return see(user, r->text, strlen(r->text)) | see(user, r->extra[0].value, strlen(r->extra[0].value));
+}
+
+static int see_error(void *user, const struct atoll_code_error *err)
+{
+	return see(user, err->value, strlen(err->value)) | see(user, err->traceback, strlen(err->traceback));
+}
+
+/* What is shown while the code runs has no more than what is shown at its end. */
+static void callbacks_see_no_secrets(void **state)
+{
+	static const struct atoll_retry quick = { sizeof quick, 3, 5000, 1 };
+	char seen[1024] = "";
+	const struct atoll_code_events on = { .on_stdout = see, .on_stderr = see, .on_result = see_result, .on_error = see_error, .user = seen };
+	struct atoll_sessions *m = NULL;
+	struct atoll_session s;
+	struct atoll_session_result r;
+	struct atoll_error e;
+
+	(void)state;
+	assert_int_equal(atoll_sessions_new(&(struct atoll_sessions_config) { .retry = &quick, .redact = true }, &m, &e), 0);
+	assert_int_equal(atoll_session_create(m, a, &agent, &s, &e), 0);
+	server.envs = "{\"MY_TOKEN\":\"s3cr3t-of-the-box\",\"COLOUR\":\"blue-and-green\"}";
+	server.says = "{\"type\":\"stdout\",\"text\":\"it is s3cr3t-\"}\n{\"type\":\"stdout\",\"text\":\"of-the-box, blue-and-green\"}\n{\"type\":\"stderr\",\"text\":\"ghp_01234567890123456789\"}\n"
+		"{\"type\":\"result\",\"text\":\"<s3cr3t-of-the-box>\",\"png\":\"s3cr3t-of-the-box\",\"extra\":{\"application/x-mine\":\"s3cr3t-of-the-box!\"},\"is_main_result\":true}\n"
+		"{\"type\":\"error\",\"name\":\"E\",\"value\":\"s3cr3t-of-the-box\",\"traceback\":\"at s3cr3t-of-the-box\"}\n{\"type\":\"end_of_execution\"}\n";
+	assert_int_equal(atoll_session_run(m, a, "k1", s.id, &(struct atoll_code) { .code = "x" }, &on, &r, &e), 0);
+	server.envs = server.says = NULL;
+	assert_string_equal(seen, "it is [redacted], blue-and-green[redacted]<[redacted]>[redacted]![redacted]at [redacted]");
+	assert_non_null(strstr(r.json, "it is [redacted]"));
+	assert_null(strstr(r.json, "ghp_"));
+	atoll_session_result_done(&r);
+	atoll_sessions_free(m);
+}
+
 static void results_are_kept_for_one_session(void **state)
 {
 	struct atoll_cache *c = NULL;
@@ -495,7 +543,7 @@ int main(void)
 		cmocka_unit_test(record_has_eight_fields), cmocka_unit_test(expire_and_tell), cmocka_unit_test(what_runs_does_not_expire), cmocka_unit_test(the_eleventh_is_refused),
 		cmocka_unit_test(one_per_agent), cmocka_unit_test(goes_on_in_another_sandbox), cmocka_unit_test(its_variables_go_with_it),
 		cmocka_unit_test(what_runs_long_keeps_its_sandbox), cmocka_unit_test(one_that_is_paused_is_woken), cmocka_unit_test(adopted_ones_are_looked_for),
-		cmocka_unit_test(only_the_way_is_tried_again), cmocka_unit_test(results_are_kept_for_one_session),
+		cmocka_unit_test(only_the_way_is_tried_again), cmocka_unit_test(callbacks_see_no_secrets), cmocka_unit_test(results_are_kept_for_one_session),
 		cmocka_unit_test(an_open_breaker_asks_nobody), cmocka_unit_test(what_waits_was_never_used),
 	};
 
