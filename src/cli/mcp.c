@@ -283,7 +283,7 @@ static int set_up(struct server *s, const struct settings *set, const char *poli
 {
 	struct atoll_config cfg = { .api_url = set->api_url, .sandbox_url = set->sandbox_url, .api_key = set->api_key };
 	const char *template = getenv("E2B_TEMPLATE_ID");
-	struct atoll_retry retry;
+	static struct atoll_retry retry;	/* lives as long as the server, of which a process has one */
 	struct atoll_sessions_config sc = { .environment = template && *template ? template : TEMPLATE, .retry = &retry };
 	struct atoll_sessions *sessions;
 	struct atoll_policy *policy;
@@ -291,7 +291,7 @@ static int set_up(struct server *s, const struct settings *set, const char *poli
 	struct atoll *a;
 
 	if (atoll_retry_env(&retry, &ae) < 0 || atoll_policy_new(&policy, &ae) < 0 ||
-	    (policy_file && atoll_policy_load(policy, policy_file, &ae) < 0) || atoll_sessions_new(&sc, &sessions, &ae) < 0 ||
+	    (policy_file && atoll_policy_load(policy, policy_file, &ae) < 0) || atoll_sessions_new(&sc, &sessions, &ae) < 0 || atoll_breaker_new(NULL, &s->host.breaker, &ae) < 0 ||
 	    atoll_new(&cfg, &a, &ae) < 0)
 		return err_set(e, ae.no, "%s", ae.text);
 	atoll_set_stop(a, tool_stopping, NULL);
@@ -299,6 +299,7 @@ static int set_up(struct server *s, const struct settings *set, const char *poli
 	s->host.policy = policy;
 	s->host.url = set->api_url;
 	s->host.timeout_ms = retry.timeout_ms;
+	s->host.retry = &retry;
 	return s->host.boxes ? tools_open(e) : err_set(e, ENOMEM, "out of memory");
 }
 

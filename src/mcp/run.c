@@ -149,7 +149,10 @@ static const struct {
 	{ EINVAL, "INVALID_ARGUMENT", "Change the arguments." },
 	{ EFBIG, "TOO_LARGE", "Ask for less at a time." },
 	{ ENOSPC, "DISK_FULL", "Remove files inside the sandbox." },
-	{ ECONNREFUSED, "SERVER_UNAVAILABLE", "Try again in a moment." },
+	{ ECONNREFUSED, "SERVER_UNAVAILABLE", "Nothing was done. Try again in a moment, and do what needs no sandbox meanwhile." },
+	{ EHOSTUNREACH, "SERVER_UNAVAILABLE", "Nothing was done. Try again in a moment, and do what needs no sandbox meanwhile." },
+	{ EHOSTDOWN, "SERVER_UNAVAILABLE", "Nothing was done. Wait for that long, and do what needs no sandbox meanwhile." },
+	{ EBUSY, "SERVER_UNAVAILABLE", "Nothing was done. Try again in a moment, and do what needs no sandbox meanwhile." },
 	{ ECONNRESET, "SERVER_UNAVAILABLE", "The connection broke; look whether the work was done before it is repeated." },
 };
 
@@ -165,6 +168,7 @@ int run_failed(struct tool_run *r, const struct atoll_error *e)
 		}
 	}
 	r->no = e->no;
+	r->status = e->status;
 	r->unreached = e->no == ESRCH && e->status == 502;
 	autofree char *text = atoll_redact(e->text, NULL, 0);	/* whatever else is shown: a URL may have come with its password */
 

@@ -142,7 +142,7 @@ static void start_over(struct tool_run *r)
 	r->structured = NULL;
 	r->is_error = false;
 	r->unreached = false;
-	r->no = 0;
+	r->no = r->status = 0;
 }
 
 static void run_once(struct tool_run *r)
@@ -153,6 +153,46 @@ static void run_once(struct tool_run *r)
 	running = NULL;
 }
 
+static void put_box(struct tool_run *r)
+{
+	boxes_put(r->host->boxes, take_ptr(&r->box));
+	if (r->in_session)
+		boxes_session_left(r->host->boxes, r->session);
+	r->in_session = false;
+}
+
+/* What was sent, and got no answer, may have been done: it is sent again only if that does not matter. */
+static bool may_repeat(const struct tool_run *r)
+{
+	bool may_be_done = r->status == 0 && (r->no == ECONNRESET || r->no == EPIPE);
+
+	return !r->shown && !(r->stopped && r->stopped(r->user)) && (!may_be_done || (r->tool->hints & (TOOL_READS | TOOL_REPEATS)));
+}
+
+static int try_once(void *user, bool *ret_begun, struct atoll_error *e)
+{
+	struct tool_run *r = user;
+
+	put_box(r);
+	run_once(r);
+	*ret_begun = !may_repeat(r);
+	e->no = r->no;
+	e->status = r->status;
+	return -r->no;
+}
+
+/* A try that is not even made says so, in place of what the one before has said. */
+static void run_tries(struct tool_run *r)
+{
+	static const struct atoll_retry once = { sizeof once, 0, 0, 0 };
+	struct atoll_error e = { 0 };
+
+	if (atoll_retry_run(r->host->retry ? r->host->retry : &once, r->host->breaker, try_once, r, NULL, &e) < 0 && e.no == EHOSTDOWN && r->no != EHOSTDOWN) {
+		start_over(r);
+		(void)run_failed(r, &e);
+	}
+}
+
 static void note(struct tool_run *r)
 {
 	const char *outcome = r->outcome ? r->outcome : r->no == ECANCELED ? "cancelled" : r->is_error ? "error" : "ok";
@@ -160,14 +200,6 @@ static void note(struct tool_run *r)
 	if (r->host->audit)
 		r->host->audit(r->user, "mcp.tool", r->box ? r->box->id : NULL, r->session,
 			json_pack("{s:s,s:s,s:I}", "tool", r->tool->name, "outcome", outcome, "ms", (json_int_t)(clock_mono_ms() - r->began_ms)));
-}
-
-static void put_box(struct tool_run *r)
-{
-	boxes_put(r->host->boxes, take_ptr(&r->box));
-	if (r->in_session)
-		boxes_session_left(r->host->boxes, r->session);
-	r->in_session = false;
 }
 
 json_t *tool_call(struct tool_run *r)
@@ -181,7 +213,7 @@ json_t *tool_call(struct tool_run *r)
 		run_fail(r, "%s", e.text);
 		r->outcome = "refused";
 	} else {
-		run_once(r);
+		run_tries(r);
 		/* What was open here has ended or is paused: nothing was done. Opened anew it is resumed, or it is known to be gone. */
 		if (r->unreached && r->box && !r->shown && !(r->stopped && r->stopped(r->user))) {
 			(void)snprintf(r->lost, sizeof r->lost, "%s", r->box->id);

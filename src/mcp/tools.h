@@ -29,6 +29,8 @@ struct tool_host {			/* for whom, and with what */
 	const char *key;		/* whose mode of the policy counts; NULL: that of all */
 	const char *url;		/* where clients reach the server, for links; "http://127.0.0.1:8080" */
 	unsigned timeout_ms;		/* of code and commands that say none */
+	const struct atoll_retry *retry;	/* of calls that did not reach the server; NULL: none */
+	struct atoll_breaker *breaker;	/* NULL: none */
 	bool redact;
 	/* One line for the audit log: kind as in docs/audit.md; takes fields. NULL: there is none. */
 	void (*audit)(void *user, const char *kind, const char *sandbox, const char *session, json_t *fields);
@@ -52,6 +54,7 @@ struct tool_run {
 	bool anew;			/* the session has lost its sandbox and got a new one */
 	bool shown;			/* something has happened inside that must not happen twice */
 	int no;				/* errno value of the failure; 0: none */
+	int status;			/* of the answer that it is; 0: there was none */
 	bool unreached;			/* it failed before anything was done */
 	const char *outcome;		/* for the audit log; NULL: "ok" or "error" */
 	uint64_t began_ms, told_ms;	/* when progress was last told */

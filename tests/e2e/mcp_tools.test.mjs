@@ -5,6 +5,7 @@ import assert from 'node:assert/strict'
 import crypto from 'node:crypto'
 import fs from 'node:fs'
 import http from 'node:http'
+import net from 'node:net'
 import path from 'node:path'
 import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
@@ -522,5 +523,91 @@ test('stdio: bad lines are answered, one after the other, and the end of input i
 		bad.stderr.on('data', (part) => { err += part })
 		assert.equal(await new Promise((done) => bad.once('close', done)), 1)
 		assert.match(err, new RegExp(name))
+	}
+})
+
+// A way to the server that breaks: the next `drop` connections are closed as soon as something came on them.
+async function badWay() {
+	const way = { drop: 0, seen: 0 }, u = new URL(server.url), open = new Set()
+	const listener = net.createServer((client) => {
+		open.add(client)
+		client.on('error', () => {})
+		client.once('close', () => open.delete(client))
+		client.once('data', (first) => {
+			way.seen++
+			if (way.drop > 0) {
+				way.drop--
+				client.destroy()
+				return
+			}
+			const up = net.connect(u.port, u.hostname)
+			up.on('error', () => client.destroy())
+			client.once('close', () => up.destroy())
+			up.write(first)
+			client.pipe(up).pipe(client)
+		})
+	})
+	await new Promise((done) => listener.listen(0, '127.0.0.1', done))
+	way.url = `http://127.0.0.1:${listener.address().port}`
+	way.cut = (n) => {
+		way.drop = n
+		for (const client of open)	/* those that are kept for the next call */
+			client.destroy()
+	}
+	way.close = () => {
+		way.cut(0)
+		listener.close()
+	}
+	return way
+}
+
+function stdio(env) {
+	const child = spawn(path.join(server.buildDir, 'src/cli/atoll'), ['mcp'], { env: { ...process.env, E2B_API_KEY: server.key, ...env }, stdio: ['pipe', 'pipe', 'inherit'] })
+	const waiting = new Map()
+	let id = 0, rest = ''
+	child.stdout.on('data', (part) => {
+		const lines = (rest + part).split('\n')
+		rest = lines.pop()
+		for (const m of lines.map((l) => JSON.parse(l)))
+			waiting.get(m.id)?.(m.result ?? m.error)
+	})
+	const ask = (method, params) => new Promise((done) => {
+		waiting.set(++id, done)
+		child.stdin.write(JSON.stringify({ jsonrpc: '2.0', id, method, params }) + '\n')
+	})
+	return { ask, call: (name, args) => ask('tools/call', { name, arguments: args }), begin: () => ask('initialize', { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 't', version: '1' } }),
+		end: () => new Promise((done) => { child.once('exit', done); child.stdin.end() }) }
+}
+
+test('stdio: what did not reach the server is tried again as often as E2B_MAX_RETRIES says, and what may have been done is not', async () => {
+	const way = await badWay()
+	const agent = stdio({ E2B_API_URL: way.url, E2B_SANDBOX_URL: way.url, E2B_MAX_RETRIES: '2' })
+	try {
+		await agent.begin()
+		way.cut(2)
+		const list = await agent.call('list_sandboxes', {})
+		assert.equal(list.isError, false, text(list))
+		assert.equal(way.drop, 0)
+		way.cut(3)
+		assert.match(text(await agent.call('list_sandboxes', {})), /^SERVER_UNAVAILABLE: /)
+		assert.equal(way.drop, 0, 'two more, and no more')
+		assert.equal((await agent.call('list_sandboxes', {})).isError, false)
+		const before_ = (await tool('list_sandboxes')).structuredContent.sandboxes.length
+		way.cut(2)
+		assert.match(text(await agent.call('create_sandbox', {})), /^SERVER_UNAVAILABLE: .*look whether the work was done/)
+		assert.equal(way.drop, 1, 'it was sent once')
+		way.cut(0)
+		assert.equal((await tool('list_sandboxes')).structuredContent.sandboxes.length, before_)
+		assert.equal((await agent.call('list_sandboxes', {})).isError, false)
+		way.cut(5)	/* in a row: nobody is asked then for half a minute */
+		for (let i = 0; i < 2; i++)
+			assert.match(text(await agent.call('list_sandboxes', {})), /^SERVER_UNAVAILABLE: /)
+		const { seen } = way
+		assert.match(text(await agent.call('list_sandboxes', {})), /^SERVER_UNAVAILABLE: .*is not asked again for \d+ ms/)
+		assert.equal(way.seen, seen)
+		assert.ok((await agent.ask('tools/list', {})).tools.length > 20, 'what needs no server is answered')
+	} finally {
+		await agent.end()
+		way.close()
 	}
 })
