@@ -10,7 +10,9 @@
 
 #include "agent/session_log.h"
 #include "agent/visit.h"
+#include "base/fd.h"
 #include "base/log.h"
+#include "client/policy.h"
 #include "loop/loop.h"
 
 #define EXPIRE_EVERY_MS 10000
@@ -41,7 +43,13 @@ void desk_owner(const struct caller *who, char ret[DESK_OWNER_SIZE])
 
 const char *desk_policy_key(const struct caller *who)
 {
-	return who->key_id[0] ? who->key_id : NULL;
+	const char *const names[] = { who->key_id, who->key_name, who->team };
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		if (names[i][0] && policy_has_key(the.settings->policy, names[i]))
+			return names[i];
+	}
+	return NULL;
 }
 
 /* Their sandboxes end by their own timeouts, which are no longer: nobody's key is at hand here. */

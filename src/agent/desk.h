@@ -33,7 +33,7 @@ void desk_owner(const struct caller *who, char ret[DESK_OWNER_SIZE]);
 void desk_count(enum desk_count what);
 uint64_t desk_counted(enum desk_count what);
 
-/* By which name the policy knows the key; NULL: there is none. */
+/* By which of its names the policy knows the key: its id, its name, its team; NULL: by none. */
 const char *desk_policy_key(const struct caller *who);
 
 /* Tells the audit log of what the policy found in a call of `what` (EXECUTE_CODE, run_command): the rule, never the text. True: it is refused. */

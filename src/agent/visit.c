@@ -102,7 +102,7 @@ static void unref(struct own *o)
 	if (atomic_fetch_sub(&o->refs, 1) > 1)
 		return;
 	forget(v->who.key);
-	char *texts[] = { v->who.team, v->who.key_id, v->who.request, v->method, v->path, v->param, v->query, v->accept, v->session,
+	char *texts[] = { v->who.team, v->who.key_id, v->who.key_name, v->who.request, v->method, v->path, v->param, v->query, v->accept, v->session,
 		v->protocol, v->content_type, v->rpc_method, v->rpc_name, v->url };
 
 	if (v->work && v->work_free)
@@ -460,6 +460,13 @@ static char *header_copy(const struct http_req *rq, const char *name)
 	return s.n ? str_dup(s) : strdup("");
 }
 
+static char *header_decoded(const struct http_req *rq, const char *name)
+{
+	autobuf struct buf out = BUF_INIT(PARAM_MAX);
+
+	return url_decode(http_header_get(&rq->headers, name), false, &out) < 0 ? strdup("") : str_dup(buf_view(&out));
+}
+
 static int take_param(struct own *o, struct str raw)
 {
 	autobuf struct buf out = BUF_INIT(PARAM_MAX);
@@ -477,7 +484,7 @@ static int fill(struct own *o, struct http_req *rq)
 	struct visit *v = &o->pub;
 
 	v->who = (struct caller) { .key = header_copy(rq, "x-atoll-key"), .team = header_copy(rq, "x-atoll-team"),
-		.key_id = header_copy(rq, "x-atoll-key-id"), .request = header_copy(rq, "x-request-id"),
+		.key_id = header_copy(rq, "x-atoll-key-id"), .key_name = header_decoded(rq, "x-atoll-key-name"), .request = header_copy(rq, "x-request-id"),
 		.admin = http_header_get(&rq->headers, "x-atoll-admin").n > 0 };
 	v->method = str_dup(rq->method);
 	v->path = str_dup(rq->path);
@@ -489,7 +496,7 @@ static int fill(struct own *o, struct http_req *rq)
 	v->rpc_method = header_copy(rq, "mcp-method");
 	v->rpc_name = header_copy(rq, "mcp-name");
 	v->url = header_copy(rq, "x-atoll-url");
-	return v->who.key && v->who.team && v->who.key_id && v->who.request && v->method && v->path && v->query && v->accept && v->session &&
+	return v->who.key && v->who.team && v->who.key_id && v->who.key_name && v->who.request && v->method && v->path && v->query && v->accept && v->session &&
 		v->protocol && v->content_type && v->rpc_method && v->rpc_name && v->url ? 0 : -ENOMEM;
 }
 

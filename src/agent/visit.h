@@ -27,6 +27,7 @@ struct caller {				/* who asks; the front has checked it */
 	char *key;			/* the API key; "": none, the server is open */
 	char *team;			/* id; all that is kept for a caller is the team's and the key's, never anybody else's */
 	char *key_id;			/* "": none */
+	char *key_name;			/* whoever has the key may give it any */
 	char *request;			/* id of the request, for logs */
 	bool admin;
 };

@@ -157,6 +157,15 @@ void policy_scan_path(struct finding *f, unsigned operation, const char *path)
 
 /* --- verdicts --- */
 
+bool policy_has_key(const struct atoll_policy *p, const char *key)
+{
+	for (size_t i = 0; i < p->n_keys; i++) {
+		if (strcmp(p->keys[i].key, key) == 0)
+			return true;
+	}
+	return false;
+}
+
 enum atoll_policy_mode atoll_policy_mode(const struct atoll_policy *p, const char *key)
 {
 	for (size_t i = 0; key && i < p->n_keys; i++) {

@@ -67,6 +67,8 @@ void policy_scan_words(struct finding *f, const struct shell_script *s, const st
 void policy_scan_code(struct finding *f, const char *language, struct str code);
 void policy_scan_path(struct finding *f, unsigned operation, const char *path);
 
+bool policy_has_key(const struct atoll_policy *p, const char *key);	/* it has a mode of its own */
+
 unsigned policy_operation(const char *name);			/* one bit; 0: unknown */
 
 /* Rules of the operator on one text. */

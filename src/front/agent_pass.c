@@ -23,6 +23,7 @@
 #include "front/routes.h"
 #include "http/call.h"
 #include "http/server.h"
+#include "http/url.h"
 #include "loop/stream.h"
 
 #define HEAD_MAX (HTTP_HEAD_MAX + 4096)
@@ -221,6 +222,9 @@ static void put_head(struct buf *out, const struct req *r)
 			buf_fmt(out, "%.*s: %.*s\r\n", STR_ARG(name), STR_ARG(rq->headers.v[i].value));
 	}
 	buf_fmt(out, "X-Request-Id: %s\r\nX-Atoll-Team: %s\r\nX-Atoll-Key-Id: %s\r\n", r->id, r->caller.team, r->caller.key);
+	buf_z(out, "X-Atoll-Key-Name: ");
+	url_encode(out, str_of(r->caller.key_name));
+	buf_z(out, "\r\n");
 	buf_fmt(out, "X-Atoll-Url: %s://%.*s\r\n", http_is_secure(rq) ? "https" : "http", STR_ARG(rq->host));
 	if (key.n > 0)
 		buf_fmt(out, "X-Atoll-Key: %.*s\r\n", STR_ARG(key));

@@ -73,6 +73,8 @@ static int act_for(struct front *f, const struct http_req *rq, const struct key 
 		return err_set(e, EPERM, "team is blocked");
 	memcpy(ret->team, t->id, sizeof ret->team);
 	memcpy(ret->key, key->id, sizeof ret->key);
+	_Static_assert(sizeof ret->key_name == sizeof key->name, "the name of a key has its room");
+	memcpy(ret->key_name, key->name, sizeof ret->key_name);
 	ret->admin = key->admin;
 	return 0;
 }

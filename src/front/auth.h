@@ -22,6 +22,7 @@ enum access {
 struct caller {
 	char team[TEAM_ID_SIZE];	/* "": none, on an open route */
 	char key[TEAM_ID_SIZE];		/* id of it; "": none */
+	char key_name[64];
 	bool admin;
 	struct bucket_view rate;	/* limit 0: none */
 };

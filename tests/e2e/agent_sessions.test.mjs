@@ -282,21 +282,25 @@ test('sessions are there after the agent layer was killed, and after the front w
 	})
 })
 
-test('a mode of one key: it is warned where others are refused, and a bad setting is named in the log', async () => {
-	const mine = (await call('POST', '/api-keys', { name: 'lenient' })).json
+test('a mode of one key, by its id or its name: it is warned where others are refused, and a bad setting is named in the log', async () => {
+	const odd = 'n\u00e4me, "odd": 100%41'
+	const [mine, named, strict] = await Promise.all(['lenient', odd, odd].map(async (name) => (await call('POST', '/api-keys', { name })).json))
 	const settings = JSON.parse(fs.readFileSync(file, 'utf8'))
 	const again = async (change) => {
 		fs.writeFileSync(file, JSON.stringify({ ...settings, ...change }))
 		process.kill(childrenOf(own.pid).find((p) => nameOf(p) === 'atoll-agent'), 'SIGKILL')
 	}
 	const up = () => until(async () => (await call('GET', '/agent/health').catch(() => null))?.status === 200, 30000, 200)
-	await again({ policy: { ...settings.policy, keys: { [mine.id]: 'warn' } } })
+	await again({ policy: { ...settings.policy, keys: { [mine.id]: 'warn', [odd]: 'warn', [strict.id]: 'deny' } } })
 	assert.ok(await up())
-	const s = (await call('POST', '/agent/sessions', { agentId: 'lenient' }, mine.key)).json
-	const r = await call('POST', `/agent/sessions/${s.sessionId}/execute`, { code: 'sudo true', language: 'bash' }, mine.key)
-	assert.equal(r.status, 200, r.text)
-	assert.equal(r.json.warning.rule, 'sudo')
-	await call('DELETE', `/agent/sessions/${s.sessionId}`, undefined, mine.key)
+	for (const { key } of [mine, named]) {
+		const s = (await call('POST', '/agent/sessions', { agentId: 'lenient' }, key)).json
+		const r = await call('POST', `/agent/sessions/${s.sessionId}/execute`, { code: 'sudo true', language: 'bash' }, key)
+		assert.equal(r.status, 200, r.text)
+		assert.equal(r.json.warning.rule, 'sudo')
+		await call('DELETE', `/agent/sessions/${s.sessionId}`, undefined, key)
+	}
+	assert.match((await call('POST', '/agent/tools/run_command', { command: 'sudo true' }, strict.key)).json.content[0].text, /^Command not allowed/, 'the id counts before the name')
 	await withSession({}, async ({ sessionId: id }) => assert.equal((await execute(id, 'sudo true', { language: 'bash' })).status, 403))
 	await again({ sessionTimeout: 'long' })
 	assert.ok(await until(() => /could not start.*sessionTimeout/.test(fs.readFileSync(own.log, 'utf8')), 30000, 200))
