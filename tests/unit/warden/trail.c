@@ -66,7 +66,7 @@ static void fill(int fd, size_t bytes)
 /* Segments 1 and 2, both with something in them, and the fd of the second. */
 static int two(void)
 {
-	uint32_t n;
+	uint32_t n = 0;
 	int fd = get(0, &n);
 
 	assert_int_equal(n, 1);
