@@ -104,7 +104,7 @@ static int print_csv(const struct atoll_usage *l, char *const *names, size_t n_n
 static int run(const struct verb *v, int argc, char **argv)
 {
 	struct settings_opts conn = { NULL };
-	struct atoll_usage_query q = { NULL };
+	struct atoll_usage_query q = { .size = sizeof q };
 	bool json = false, csv = false;
 	const struct opt opts[] = {
 		SETTINGS_OPTS(&conn), { "by", 0, OPT_STR, &q.by }, { "from", 0, OPT_STR, &q.from }, { "to", 0, OPT_STR, &q.to },

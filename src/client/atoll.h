@@ -133,6 +133,7 @@ int atoll_boot(struct atoll *a, const char *id, unsigned timeout_s, struct atoll
 int atoll_set_timeout(struct atoll *a, const char *id, unsigned timeout_s, struct atoll_error *e);
 
 struct atoll_fork_spec {
+	size_t size;
 	unsigned count;			/* of copies; 0: one */
 	unsigned timeout_s;		/* each ends so long after now; 0: 15 */
 	bool inherit_secrets;		/* what is put into the requests of the source is put into theirs, too */
@@ -240,6 +241,7 @@ struct atoll_logs {
 };
 
 struct atoll_log_query {
+	size_t size;
 	int64_t from_ms;		/* since 1970; 0: all that is kept */
 	unsigned limit;			/* 1 to 1000; 0: 1000 */
 	bool newest;			/* if there are more than `limit`: the newest of them, not the oldest */
@@ -268,6 +270,7 @@ struct atoll_usage {
 };
 
 struct atoll_usage_query {
+	size_t size;
 	const char *by;			/* up to four of day, key, template, sandbox, team, tag:NAME; NULL: key */
 	const char *from, *to;		/* days, "2026-11-15", UTC; NULL: the last 30 */
 	bool all_teams;			/* needs an admin key */
@@ -394,6 +397,7 @@ struct atoll_teams {
 };
 
 struct atoll_team_change {
+	size_t size;
 	const char *name;			/* NULL: as it is */
 	int64_t max_sandboxes, rate_limit;	/* 0 or more, ATOLL_DEFAULT or ATOLL_KEEP */
 	int blocked;				/* 0, 1 or ATOLL_KEEP */
@@ -509,6 +513,7 @@ int atoll_template_gc(struct atoll *a, int64_t max_mb, struct atoll_gc *ret, str
 struct atoll_build;
 
 struct atoll_build_spec {
+	size_t size;
 	const char *name;		/* "name" or "name:tag" */
 	unsigned cpu_count, memory_mb;	/* 0: the server's */
 };

@@ -38,6 +38,11 @@ const char *atoll_build_template(const struct atoll_build *b)
 int atoll_build_new(struct atoll *a, const struct atoll_build_spec *spec, struct atoll_build **ret, struct atoll_error *e)
 {
 	NEED(e, a && spec && ret);
+	struct atoll_build_spec own;
+
+	if (TAKE_IN(&own, spec, e) < 0)
+		return -e->no;
+	spec = &own;
 	autocall struct call c = CALL_INIT("POST", a->api_url, "/v3/templates");
 	autojson json_t *body = json_pack("{s:s}", "name", spec->name), *root = NULL;
 	struct atoll_build *b;

@@ -24,6 +24,11 @@ static void fill_fork(struct kept *k, void *item, json_t *o)
 int atoll_fork(struct atoll *a, const char *id, const struct atoll_fork_spec *spec, struct atoll_forks **ret, struct atoll_error *e)
 {
 	NEED(e, a && id && spec && ret);
+	struct atoll_fork_spec own;
+
+	if (TAKE_IN(&own, spec, e) < 0)
+		return -e->no;
+	spec = &own;
 	autofree char *path = api_path("/sandboxes/", id, "/fork");
 	autocall struct call c = CALL_INIT("POST", a->api_url, path);
 	autojson json_t *body = json_object();

@@ -61,6 +61,11 @@ static json_t *turned(const json_t *list, int64_t from_ms)
 int atoll_logs(struct atoll *a, const char *id, const struct atoll_log_query *q, struct atoll_logs **ret, struct atoll_error *e)
 {
 	NEED(e, a && id && q && ret);
+	struct atoll_log_query own;
+
+	if (TAKE_IN(&own, q, e) < 0)
+		return -e->no;
+	q = &own;
 	autobuf struct buf query = BUF_INIT(16 * 1024);
 	autojson json_t *answer = NULL;
 	struct kept *k;

@@ -83,6 +83,11 @@ static int send_team(struct atoll *a, struct call *c, const struct atoll_team_ch
 int atoll_team_create(struct atoll *a, const struct atoll_team_change *t, struct atoll_teams **ret, struct atoll_error *e)
 {
 	NEED(e, a && t && ret);
+	struct atoll_team_change own;
+
+	if (TAKE_IN(&own, t, e) < 0)
+		return -e->no;
+	t = &own;
 	autocall struct call c = CALL_INIT("POST", a->api_url, "/admin/teams");
 
 	if (!t->name)
@@ -94,6 +99,11 @@ int atoll_team_change(struct atoll *a, const char *team, const struct atoll_team
 		      struct atoll_error *e)
 {
 	NEED(e, a && team && t && ret);
+	struct atoll_team_change own;
+
+	if (TAKE_IN(&own, t, e) < 0)
+		return -e->no;
+	t = &own;
 	autofree char *path = api_path("/admin/teams/", team, "");
 	autocall struct call c = CALL_INIT("PATCH", a->api_url, path);
 

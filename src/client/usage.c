@@ -36,6 +36,11 @@ static void put_parameter(struct buf *path, const char *name, const char *value)
 int atoll_usage(struct atoll *a, const struct atoll_usage_query *q, struct atoll_usage **ret, struct atoll_error *e)
 {
 	NEED(e, a && q && ret);
+	struct atoll_usage_query own;
+
+	if (TAKE_IN(&own, q, e) < 0)
+		return -e->no;
+	q = &own;
 	autobuf struct buf path = BUF_INIT(16 * 1024);
 	autojson json_t *answer = NULL;
 	struct kept *k;

@@ -32,6 +32,17 @@ def types(header):
         return subprocess.run([program], capture_output=True, text=True, check=True).stdout.splitlines()
 
 
+# A struct that callers fill begins with its size, so that a later version may have more of it. These are not filled by them, or never get more.
+GIVEN_BACK = {"atoll_code_error", "atoll_error", "atoll_execution", "atoll_failure", "atoll_pair", "atoll_result", "atoll_session", "atoll_verdict"}
+
+
+def without_size(header):
+    text = re.sub(r"typedef[^;]*;", "", re.sub(r"/\*.*?\*/", "", open(header).read(), flags=re.S))
+    structs = dict(re.findall(r"^struct (\w+) \{(.*?)^\};", text, flags=re.M | re.S))
+    taken = set(re.findall(r"const struct (\w+) \*\w*[,)]", text)) & set(structs) - GIVEN_BACK
+    return sorted(name for name in taken if not structs[name].split(";")[0].split() == ["size_t", "size"])
+
+
 def main():
     args = [a for a in sys.argv[1:] if a != "--write"]
     if len(args) != 2:
@@ -40,6 +51,8 @@ def main():
     foreign = [line for line in have if line.startswith("symbol ") and not line.startswith("symbol atoll_")]
     if foreign:
         sys.exit(f"exported, and not ours to export: {foreign}")
+    if without_size(args[1]):
+        sys.exit(f"filled by callers, and without their size in front: {without_size(args[1])}")
     if "--write" in sys.argv:
         with open(LIST, "w") as f:
             f.write(f"# x86-64. Written by abi.py --write; see there.\n" + "\n".join(have) + "\n")
