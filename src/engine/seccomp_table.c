@@ -166,6 +166,11 @@ const size_t n_seccomp_groups = ARRAY_LEN(seccomp_groups);
 #define KEYS "keys of TCP's signatures are for routers, and their memory is on no account of the sandbox"
 #define NO_TCP_KEY(option) { "setsockopt", ENOPROTOOPT, false, KEYS, 2, { LOW(1, IPPROTO_TCP), LOW(2, option) } }
 
+/* What the kernel makes of one takes up to a hundred kilobytes; there is room for some thousand of them, seccomp filters of all programs
+ * on the host included, and none is left for a new sandbox then. */
+#define SOCKET_FILTERS "filters of sockets take memory that is on no account of the sandbox, of a store that is one for the host"
+#define NO_FILTER(option) { "setsockopt", ENOPROTOOPT, false, SOCKET_FILTERS, 2, { LOW(1, SOL_SOCKET), LOW(2, option) } }
+
 /* EINVAL, as on a kernel that does not merge. */
 #define MERGING "pages that are merged with equal ones of other sandboxes tell what those have"
 
@@ -198,6 +203,7 @@ const struct seccomp_arg_rule seccomp_arg_rules[] = {
 	NO_PROTOCOLS(AF_INET), NO_PROTOCOLS(AF_INET6), NO_TYPES(AF_INET), NO_TYPES(AF_INET6),
 	NO_TCP_KEY(TCP_MD5SIG), NO_TCP_KEY(TCP_MD5SIG_EXT), NO_TCP_KEY(TCP_AO_ADD_KEY_),
 	NO_TCP_KEY(TCP_AO_DEL_KEY_), NO_TCP_KEY(TCP_AO_INFO_),
+	NO_FILTER(SO_ATTACH_FILTER), NO_FILTER(SO_ATTACH_BPF), NO_FILTER(SO_ATTACH_REUSEPORT_CBPF), NO_FILTER(SO_ATTACH_REUSEPORT_EBPF),
 
 	{ "madvise", EINVAL, true, MERGING, 1, { LOW(2, MADV_MERGEABLE) } },
 	{ "mmap", ENOMEM, false, HUGE_PAGES, 1, { BIT_OF(3, MAP_HUGETLB) } },

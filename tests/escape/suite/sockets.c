@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sockets: families, protocols and options that nobody needs for data work. */
 #include <arpa/inet.h>
+#include <linux/filter.h>
 #include <net/if.h>
 #include <net/if_arp.h>
 #include <net/route.h>
@@ -33,6 +34,20 @@ static int md5(void)
 	return option(SOCK_STREAM, IPPROTO_TCP, TCP_MD5SIG, &k, sizeof k);
 }
 
+/* Compiled by the kernel into memory of the host, a hundred kilobytes of it. */
+static int filter_as(int name)
+{
+	static struct sock_filter code[4096];
+	struct sock_fprog p = { COUNT(code), code };
+
+	for (size_t i = 0; i < COUNT(code) - 1; i++)
+		code[i] = (struct sock_filter) { BPF_ALU | BPF_DIV | BPF_K, 0, 0, 3 };
+	code[COUNT(code) - 1] = (struct sock_filter) { BPF_RET | BPF_K, 0, 0, 0 };
+	return option(SOCK_DGRAM, SOL_SOCKET, name, &p, sizeof p);
+}
+
+static int attach_filter(void) { return filter_as(SO_ATTACH_FILTER); }
+static int attach_group_filter(void) { return filter_as(SO_ATTACH_REUSEPORT_CBPF); }
 static int transparent(void) { return option(SOCK_STREAM, IPPROTO_IP, 19, &one, sizeof one); }
 static int mark(void) { return option(SOCK_STREAM, SOL_SOCKET, SO_MARK, &one, sizeof one); }
 static int force_in(void) { return option(SOCK_STREAM, SOL_SOCKET, SO_RCVBUFFORCE, &much, sizeof much); }
@@ -105,6 +120,8 @@ static const struct attempt attempts[] = {
 	P("dccp", AF_INET, 6, 33), P("l2tp", AF_INET, SOCK_DGRAM, 115), P("udp-lite", AF_INET, SOCK_DGRAM, 136),
 	P("sctp-high-bits", AF_INET, SOCK_STREAM, 132 | 1ul << 32),
 	{ "sockets/tcp-md5", options, md5, .expect = { ENOPROTOOPT } },
+	{ "sockets/filter", options, attach_filter, .expect = { ENOPROTOOPT }, .flags = OUTSIDE },
+	{ "sockets/group-filter", options, attach_group_filter, .expect = { ENOPROTOOPT } },
 	{ "sockets/transparent", options, transparent, .expect = { EPERM }, .flags = OUTSIDE },
 	{ "sockets/mark", options, mark, .expect = { EPERM }, .flags = OUTSIDE },
 	{ "sockets/receive-buffer-force", options, force_in, .expect = { EPERM }, .flags = OUTSIDE },
