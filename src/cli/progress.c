@@ -90,6 +90,24 @@ static bool is_step(const char *text, unsigned *at, unsigned *total, const char 
 	return true;
 }
 
+/* "[base] layer 2 of 5: downloading 3.0 of 20.5 MB". They are fetched side by side, so that each is shown when something is said of it. */
+static bool show_layer(struct progress *p, const char *text)
+{
+	unsigned at, layers;
+	char what[16];
+	double done, total;
+
+	if (sscanf(text, "[base] layer %u of %u: %15s %lf of %lf MB", &at, &layers, what, &done, &total) != 5 || done < 0 || total < done)
+		return false;
+	progress_end(p);
+	put_bar((uint64_t)(done * 10), (uint64_t)(total * 10));
+	(void)fprintf(stderr, " layer %u/%u %s %.1f/%.1f MB", at, layers, what, done, total);
+	(void)fflush(stderr);
+	p->shown = true;
+	p->drawn_ms = clock_mono_ms();
+	return true;
+}
+
 void progress_log(void *user, const struct atoll_build_log *l)
 {
 	struct progress *p = user;
@@ -104,6 +122,8 @@ void progress_log(void *user, const struct atoll_build_log *l)
 			(void)fprintf(stderr, "%s\n", line);
 		return;
 	}
+	if (show_layer(p, line))
+		return;
 	if (is_step(text, &at, &total, &what) || (strncmp(text, "[finalize]", 10) == 0 && (what = text))) {
 		finish_step(p);
 		p->step_ms = clock_mono_ms();

@@ -26,7 +26,7 @@
 #define LINE_MAX_ (16u << 20)		/* a configuration has at most 4 MiB, and grows when it is escaped */
 #define PIECE_MAX (4u << 20)
 #define WAIT_MS 100			/* between two looks at whether images are being removed */
-#define PROGRESS_MS 2000		/* between two lines in the log about what takes long */
+#define PROGRESS_MS 1000		/* between two lines in the log about what takes long */
 #define MIB (1024.0 * 1024.0)
 
 struct image_call {

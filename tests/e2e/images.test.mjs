@@ -227,6 +227,25 @@ test('a download that breaks off is taken up again', { skip }, async () => {
 	})
 })
 
+test('layers are downloaded side by side', { skip }, async () => {
+	const layers = [1, 2, 3].map((i) => tarOf([{ name: `f${i}`, data: crypto.randomBytes(64 << 10) }]))
+	const image = imageOf(layers), plain = serve(image), held = []
+	let most = 0
+	await liar(serve(image, (req, res) => {
+		if (!layers.some((l) => req.url.includes(sha256(l))) || most === layers.length)
+			return false
+		held.push([req, res])
+		most = held.length
+		if (most === layers.length)	// none is answered before all have been asked for
+			held.forEach((one) => plain(...one))
+		return true
+	}), async (reg) => {
+		const r = await pullFrom(reg)
+		assert.equal(r.code, 0, JSON.stringify(r.events))
+		assert.equal(held.length, layers.length)
+	})
+})
+
 test('two pulls of one image at once, and a cache with a limit', { skip }, async () => {
 	const at = path.join(dir, 'cache3')
 	const layers = [1, 2, 3].map((i) => tarOf([{ name: `f${i}`, data: crypto.randomBytes(600 << 10) }]))
