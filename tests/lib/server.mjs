@@ -58,25 +58,6 @@ function waitReady(child, log, ms) {
 	})
 }
 
-function readText(file) {
-	try {
-		return fs.readFileSync(file, 'utf8')
-	} catch {
-		return ''
-	}
-}
-
-// Images stay in the cache of the machine as long as a server may need them. Those of servers that tests have had will not come back: what
-// they left is removed after a build of any other server, see docs/images.md.
-function forgetImages() {
-	const users = path.join(process.env.ATOLL_CACHE ?? '/var/cache/atoll', 'images/users')
-	for (const user of fs.existsSync(users) ? fs.readdirSync(users) : []) {
-		const state = readText(path.join(users, user, 'state'))
-		if (state.startsWith(path.join(os.tmpdir(), 'atoll-test-')) && !fs.existsSync(state))
-			fs.rmSync(path.join(users, user), { recursive: true, force: true })
-	}
-}
-
 export function tail(file, lines = 25) {
 	try {
 		return fs.readFileSync(file, 'utf8').trimEnd().split('\n').slice(-lines).join('\n')
@@ -163,10 +144,8 @@ export class Server {
 			left = leftovers(this.slot, this.stateDir, this.runDir, this.pid)
 			return Object.values(left).every((n) => n === 0)
 		}, 60000, 250)
-		if (remove && clean) {
+		if (remove && clean)
 			fs.rmSync(this.base, { recursive: true, force: true })
-			forgetImages()
-		}
 		return { how, clean, left }
 	}
 }
