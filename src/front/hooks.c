@@ -53,7 +53,8 @@ void hook_sign(struct str secret, struct str body, char ret[HOOK_SIGNATURE_SIZE]
 	for (size_t i = 0; i < text.n; i++)
 		text.p[i] = text.p[i] == '+' ? '-' : text.p[i] == '/' ? '_' : text.p[i];
 	(void)str_copy(ret, HOOK_SIGNATURE_SIZE, buf_view(&text));
-	explicit_bzero(all.p, all.n);
+	if (all.p)
+		explicit_bzero(all.p, all.n);
 }
 
 uint64_t hook_backoff_ms(uint32_t base_ms, uint32_t attempts, uint32_t chance)

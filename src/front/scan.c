@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "http/connect.h"
+
 static bool begins(struct str s, const char *with)
 {
 	return str_starts(s, with);
@@ -64,10 +66,9 @@ void cell_scan(struct cell_scan *s, struct str data)
 	}
 }
 
-static void on_message(struct process_scan *s)
+static void on_json(struct process_scan *s, struct str m)
 {
 	static const char code[] = "\"exitCode\":";
-	struct str m = { s->head, s->n < SCAN_HEAD_MAX ? s->n : SCAN_HEAD_MAX };
 	char z[SCAN_HEAD_MAX + 1];
 
 	if (begins(m, "{\"event\":{\"start\":")) {
@@ -81,6 +82,58 @@ static void on_message(struct process_scan *s)
 		s->ended = true;
 		s->exit_code = at ? strtoll(at + sizeof code - 1, NULL, 10) : 0;
 	}
+}
+
+static bool take_varint(struct str *m, uint64_t *ret)
+{
+	uint64_t v = 0;
+
+	for (unsigned shift = 0; shift < 64 && m->n > 0; shift += 7) {
+		uint8_t b = (uint8_t)m->p[0];
+
+		str_skip(m, 1);
+		v |= (uint64_t)(b & 0x7f) << shift;
+		if (!(b & 0x80)) {
+			*ret = v;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* The number of the field that a message begins with, if that is a message itself; m is at its content then. 0: it is something else. */
+static uint64_t enter(struct str *m)
+{
+	uint64_t key, n;
+
+	return take_varint(m, &key) && (key & 7) == 2 && take_varint(m, &n) ? key >> 3 : 0;
+}
+
+/* As http/schema.c has them, and as init writes them: in the order of their numbers, without what is 0. */
+static void on_proto(struct process_scan *s, struct str m)
+{
+	enum { EVENT = 1, START = 1, END = 3, EXIT_CODE = 1 << 3 };
+	uint64_t what, key, code;
+
+	if (enter(&m) != EVENT)
+		return;
+	what = enter(&m);
+	if (what == START) {
+		s->started = true;
+	} else if (what == END) {
+		s->ended = true;
+		s->exit_code = take_varint(&m, &key) && key == EXIT_CODE && take_varint(&m, &code) ? (int64_t)(code >> 1) ^ -(int64_t)(code & 1) : 0;
+	}
+}
+
+static void on_message(struct process_scan *s)
+{
+	struct str m = { s->head, s->n < SCAN_HEAD_MAX ? s->n : SCAN_HEAD_MAX };
+
+	if (s->is_proto && !(s->envelope[0] & ENVELOPE_END))
+		on_proto(s, m);
+	else
+		on_json(s, m);
 	s->n = s->n_envelope = 0;
 }
 

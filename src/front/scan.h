@@ -28,6 +28,7 @@ struct process_scan {			/* messages in envelopes; zeroed: at the start */
 	uint8_t envelope[5];
 	size_t n_envelope, n, left;	/* of the message: bytes seen, bytes to come */
 	uint64_t bytes;
+	bool is_proto;			/* set before: they are protobuf, not JSON */
 	bool started, ended;
 	int64_t exit_code;		/* when ended; -1: by a signal */
 };

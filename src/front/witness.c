@@ -18,7 +18,9 @@
 #include "front/scan.h"
 #include "front/trail.h"
 #include "http/connect.h"
+#include "http/gunzip.h"
 #include "http/json.h"
+#include "http/schema.h"
 #include "http/server.h"
 #include "http/url.h"
 #include "store/notebooks.h"
@@ -26,6 +28,7 @@
 
 #define BODY_MAX (8 * 1024 * 1024)	/* of code or a command; of a longer one only the hash of all bytes is known, */
 #define RPC_MAX (64 * 1024)		/* ... and so of any other call */
+#define UNPACKED_MAX (1024 * 1024)	/* of a compressed one: others wait while it is unpacked */
 #define HELD_MAX (256ull * 1024 * 1024)	/* of all that are under way; above that, too */
 
 enum how { HOW_CODE, HOW_COMMAND, HOW_RPC, HOW_INPUT, HOW_FILE };	/* INPUT: only counted */
@@ -35,28 +38,29 @@ static const struct act {
 	const char *method, *path;	/* a path that ends with '*' stands for all that begin so */
 	enum how how;
 	const char *kind;
+	const struct pb_message *message;	/* of the body in protobuf; NULL: there is no such form */
 } acts[] = {
-	{ PORT_INTERPRETER, "POST", "/execute", HOW_CODE, "code.run" },
-	{ PORT_INTERPRETER, "POST", "/contexts", HOW_RPC, "context.create" },
-	{ PORT_INTERPRETER, "POST", "/contexts/*", HOW_RPC, "context.restart" },
-	{ PORT_INTERPRETER, "DELETE", "/contexts/*", HOW_RPC, "context.remove" },
-	{ PORT_ENVD, "POST", "/process.Process/Start", HOW_COMMAND, "command.start" },
-	{ PORT_ENVD, "POST", "/process.Process/Connect", HOW_RPC, "command.connect" },
-	{ PORT_ENVD, "POST", "/process.Process/SendInput", HOW_INPUT, "command.input" },
-	{ PORT_ENVD, "POST", "/process.Process/StreamInput", HOW_INPUT, "command.input" },
-	{ PORT_ENVD, "POST", "/process.Process/CloseStdin", HOW_RPC, "command.close" },
-	{ PORT_ENVD, "POST", "/process.Process/Update", HOW_RPC, "command.update" },
-	{ PORT_ENVD, "POST", "/process.Process/SendSignal", HOW_RPC, "command.signal" },
-	{ PORT_ENVD, "POST", "/filesystem.Filesystem/MakeDir", HOW_RPC, "file.mkdir" },
-	{ PORT_ENVD, "POST", "/filesystem.Filesystem/Move", HOW_RPC, "file.move" },
-	{ PORT_ENVD, "POST", "/filesystem.Filesystem/Remove", HOW_RPC, "file.remove" },
-	{ PORT_ENVD, "POST", "/filesystem.Filesystem/ListDir", HOW_RPC, "file.list" },
-	{ PORT_ENVD, "POST", "/filesystem.Filesystem/Stat", HOW_RPC, "file.stat" },
-	{ PORT_ENVD, "POST", "/filesystem.Filesystem/WatchDir", HOW_RPC, "file.watch" },
-	{ PORT_ENVD, "POST", "/filesystem.Filesystem/CreateWatcher", HOW_RPC, "file.watch" },
-	{ PORT_ENVD, "GET", "/files", HOW_FILE, "file.read" },
-	{ PORT_ENVD, "POST", "/files", HOW_FILE, "file.write" },
-	{ PORT_ENVD, "POST", "/files/compose", HOW_RPC, "file.compose" },
+	{ PORT_INTERPRETER, "POST", "/execute", HOW_CODE, "code.run", NULL },
+	{ PORT_INTERPRETER, "POST", "/contexts", HOW_RPC, "context.create", NULL },
+	{ PORT_INTERPRETER, "POST", "/contexts/*", HOW_RPC, "context.restart", NULL },
+	{ PORT_INTERPRETER, "DELETE", "/contexts/*", HOW_RPC, "context.remove", NULL },
+	{ PORT_ENVD, "POST", "/process.Process/Start", HOW_COMMAND, "command.start", &pb_start_request },
+	{ PORT_ENVD, "POST", "/process.Process/Connect", HOW_RPC, "command.connect", &pb_of_process },
+	{ PORT_ENVD, "POST", "/process.Process/SendInput", HOW_INPUT, "command.input", NULL },
+	{ PORT_ENVD, "POST", "/process.Process/StreamInput", HOW_INPUT, "command.input", NULL },
+	{ PORT_ENVD, "POST", "/process.Process/CloseStdin", HOW_RPC, "command.close", &pb_of_process },
+	{ PORT_ENVD, "POST", "/process.Process/Update", HOW_RPC, "command.update", &pb_update_request },
+	{ PORT_ENVD, "POST", "/process.Process/SendSignal", HOW_RPC, "command.signal", &pb_send_signal_request },
+	{ PORT_ENVD, "POST", "/filesystem.Filesystem/MakeDir", HOW_RPC, "file.mkdir", &pb_path_request },
+	{ PORT_ENVD, "POST", "/filesystem.Filesystem/Move", HOW_RPC, "file.move", &pb_move_request },
+	{ PORT_ENVD, "POST", "/filesystem.Filesystem/Remove", HOW_RPC, "file.remove", &pb_path_request },
+	{ PORT_ENVD, "POST", "/filesystem.Filesystem/ListDir", HOW_RPC, "file.list", &pb_list_dir_request },
+	{ PORT_ENVD, "POST", "/filesystem.Filesystem/Stat", HOW_RPC, "file.stat", &pb_path_request },
+	{ PORT_ENVD, "POST", "/filesystem.Filesystem/WatchDir", HOW_RPC, "file.watch", &pb_watch_request },
+	{ PORT_ENVD, "POST", "/filesystem.Filesystem/CreateWatcher", HOW_RPC, "file.watch", &pb_watch_request },
+	{ PORT_ENVD, "GET", "/files", HOW_FILE, "file.read", NULL },
+	{ PORT_ENVD, "POST", "/files", HOW_FILE, "file.write", NULL },
+	{ PORT_ENVD, "POST", "/files/compose", HOW_RPC, "file.compose", NULL },
 };
 
 struct witness {
@@ -123,6 +127,8 @@ struct witness *witness_new(struct sandbox *sb, const struct http_req *rq, uint1
 	if (coding.n && !str_is(coding, "identity"))
 		w->coding = must_dup_str(str_is(coding, "gzip") ? coding : STR_LIT("other"));
 	w->is_proto = str_starts(type, "application/connect+proto") || str_starts(type, "application/proto");
+	if (act->how == HOW_COMMAND)
+		w->process.is_proto = w->is_proto;	/* its answer is what it is */
 	if (act->how == HOW_FILE)
 		(void)query_get(rq->query, "path", &w->path);
 	else if (port == PORT_INTERPRETER && act->how == HOW_RPC && rq->path.n > sizeof "/contexts/" - 1)
@@ -187,20 +193,37 @@ static void set_hash(json_t *o, const char *name, struct str text)
 	(void)json_object_set_new(o, name, json_string(hex));
 }
 
-/* The message of a body, with or without its envelope. */
-static struct str message_of(const struct witness *w)
+/* The message of a body, with or without its envelope, and whether it is compressed. */
+static struct str message_of(const struct witness *w, bool *ret_packed)
 {
 	struct str in = buf_view(&w->body);
 	struct envelope en;
 
-	return w->enveloped && envelope_parse(&in, &en) == 1 ? en.body : buf_view(&w->body);
+	*ret_packed = w->coding && !w->enveloped;
+	if (!w->enveloped || envelope_parse(&in, &en) != 1)
+		return buf_view(&w->body);
+	*ret_packed = en.flags & ENVELOPE_COMPRESSED;
+	return en.body;
 }
 
+/* In whatever form it came: a tree as of JSON, or NULL. */
 static json_t *object_of(const struct witness *w)
 {
-	struct str m = message_of(w);
-	json_t *o = w->is_proto ? NULL : json_loadb(m.p ? m.p : "", m.n, 0, NULL);
+	autobuf struct buf plain = BUF_INIT(UNPACKED_MAX);
+	struct err ignored = ERR_INIT;
+	json_t *o = NULL;
+	bool packed;
+	struct str m = message_of(w, &packed);
 
+	if (packed) {
+		if (!w->coding || strcmp(w->coding, "gzip") != 0 || gunzip_all(m, &plain) < 0)
+			return NULL;
+		m = buf_view(&plain);
+	}
+	if (!w->is_proto)
+		o = json_loadb(m.p ? m.p : "", m.n, 0, NULL);
+	else if (w->act->message && pb_read(w->act->message, m, &o, &ignored) < 0)
+		o = NULL;
 	if (o && json_is_object(o))
 		return o;
 	json_decref(o);
@@ -304,7 +327,9 @@ static void begin_command(struct witness *w)
 		if (json_object_get(o, "pty"))
 			(void)json_object_set_new(fields, "pty", json_true());
 	} else {
-		buf_str(&text, message_of(w));
+		bool packed;
+
+		buf_str(&text, message_of(w, &packed));
 		(void)json_object_set_new(fields, "form", json_string(w->is_proto ? "protobuf" : "unknown"));
 		set_raw(w, fields);
 	}
@@ -321,7 +346,7 @@ static void begin_command(struct witness *w)
 		if (text.p[i] == '\0')
 			text.p[i] = ' ';
 	}
-	if (!w->is_proto)
+	if (o || !w->is_proto)
 		trail_text(w->sb->front, seq, w->sb->team, buf_view(&text));
 }
 

@@ -14,7 +14,7 @@
 #include "base/str.h"
 #include "base/tar.h"
 #include "init/build.h"
-#include "init/gunzip.h"
+#include "http/gunzip.h"
 
 #define CHUNK (256 * 1024)
 

@@ -10,7 +10,7 @@
 #include "http/json.h"
 #include "http/protobuf.h"
 #include "http/server.h"
-#include "init/gunzip.h"
+#include "http/gunzip.h"
 #include "init/init.h"
 #include "init/path.h"
 #include "init/reply.h"

@@ -8,7 +8,7 @@
 #include "init/call.h"
 #include "init/init.h"
 #include "init/process_impl.h"
-#include "init/schema.h"
+#include "http/schema.h"
 #include "loop/loop.h"
 #include "loop/stream.h"
 

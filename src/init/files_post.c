@@ -14,7 +14,7 @@
 #include "http/multipart.h"
 #include "http/server.h"
 #include "init/files.h"
-#include "init/gunzip.h"
+#include "http/gunzip.h"
 #include "init/init.h"
 #include "init/meta.h"
 #include "init/path.h"

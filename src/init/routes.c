@@ -16,7 +16,7 @@
 #include "init/metrics.h"
 #include "init/process_rpc.h"
 #include "init/reply.h"
-#include "init/schema.h"
+#include "http/schema.h"
 #include "init/watch_rpc.h"
 
 #define INTERPRETER_PORT "49999"	/* in E2b-Sandbox-Port: the request is for the code interpreter, not for envd */

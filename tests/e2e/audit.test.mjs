@@ -130,10 +130,44 @@ test('what is too long or compressed is recorded with the hash of what went in, 
 	const packed = zlib.gzipSync(JSON.stringify({ path: '/home/user/packed' }))
 	await request('POST', '/filesystem.Filesystem/MakeDir', { base: own.url, headers: { ...routeHeaders(sbx, 49983), 'Content-Type': 'application/json', 'Content-Encoding': 'gzip',
 		'X-Request-ID': 'packed-1' }, body: packed })
-	assert.deepEqual([of('packed-1').encoding, of('packed-1').body_sha256], ['gzip', sha(packed)])
+	assert.deepEqual([of('packed-1').path_sha256, of('packed-1').body_sha256], [sha('/home/user/packed'), undefined], 'what it says counts, not how it was packed')
+	const bomb = zlib.gzipSync(Buffer.alloc(20 << 20, 32))
+	await request('POST', '/filesystem.Filesystem/MakeDir', { base: own.url, headers: { ...routeHeaders(sbx, 49983), 'Content-Type': 'application/json', 'Content-Encoding': 'gzip',
+		'X-Request-ID': 'bomb-1' }, body: bomb })
+	assert.deepEqual([of('bomb-1').encoding, of('bomb-1').body_sha256, of('bomb-1').body_bytes], ['gzip', sha(bomb), bomb.length])
 	await request('POST', '/files/compose', { base: own.url, headers: { ...routeHeaders(sbx, 49983), 'X-Request-ID': 'compose-1' }, body: { source_paths: ['/a', '/b'], destination: '/c' } })
 	const composed = of('compose-1')
 	assert.deepEqual([composed.sources, composed.sources_sha256, composed.path_sha256, composed.outcome], [2, sha('/a\0/b\0'), sha('/c'), 'refused'])
+	await killRaw(sbx, opt)
+})
+
+test('a client that speaks protobuf leaves the same records as one that speaks JSON', async () => {
+	const sbx = await createRaw({ timeout: 120 }, opt)
+	const field = (n, content) => Buffer.concat([Buffer.from([n << 3 | 2, content.length]), Buffer.from(content)])
+	const envelope = (flags, body) => Buffer.concat([Buffer.from([flags]), Buffer.from(Uint32Array.of(body.length).buffer).reverse(), body])
+	const start = (line) => field(1, Buffer.concat([field(1, '/bin/bash'), field(2, '-l'), field(2, '-c'), field(2, line)]))
+	const send = (where, id, body, headers) => request('POST', where, { base: own.url, headers: { ...routeHeaders(sbx, 49983), 'Connect-Protocol-Version': '1', 'X-Request-ID': id, ...headers }, body })
+	const of = (id, kind) => records(own).find((r) => r.request === id && r.kind === kind)?.fields
+	const proto = { 'Content-Type': 'application/connect+proto' }
+	const json = Buffer.from(JSON.stringify({ process: { cmd: '/bin/bash', args: ['-l', '-c', 'echo hi; exit 3'] } }))
+	assert.equal((await send('/process.Process/Start', 'as-json', envelope(0, json), { 'Content-Type': 'application/connect+json' })).status, 200)
+	assert.equal((await send('/process.Process/Start', 'as-proto', envelope(0, start('echo hi; exit 3')), proto)).status, 200)
+	assert.equal((await send('/process.Process/Start', 'as-packed', envelope(1, zlib.gzipSync(start('echo hi; exit 3'))), { ...proto, 'Connect-Content-Encoding': 'gzip' })).status, 200)
+	assert.equal(of('as-json', 'command.start').line_sha256, sha('echo hi; exit 3'))
+	for (const id of ['as-proto', 'as-packed']) {
+		assert.deepEqual(of(id, 'command.start'), of('as-json', 'command.start'), id)
+		const { outcome, exit_code: code } = of(id, 'command.end')
+		assert.deepEqual([outcome, code], ['exited', 3], id)
+	}
+	assert.equal((await send('/process.Process/Start', 'ends-well', envelope(0, start('true')), proto)).status, 200)
+	assert.deepEqual([of('ends-well', 'command.end').outcome, of('ends-well', 'command.end').exit_code], ['exited', 0])
+	assert.equal((await send('/process.Process/Start', 'killed', envelope(0, start('kill -9 $$')), proto)).status, 200)
+	assert.equal(of('killed', 'command.end').outcome, 'signal')
+	assert.equal((await send('/filesystem.Filesystem/MakeDir', 'dir-proto', field(1, '/home/user/made'), { 'Content-Type': 'application/proto' })).status, 200)
+	assert.deepEqual([of('dir-proto', 'file.mkdir').path_sha256, of('dir-proto', 'file.mkdir').outcome], [sha('/home/user/made'), 'ok'])
+	await send('/process.Process/Start', 'nonsense', envelope(0, Buffer.from('nothing of the kind')), proto)
+	const raw = of('nonsense', 'command.start')
+	assert.deepEqual([raw.form, raw.body_bytes], ['protobuf', 24])
 	await killRaw(sbx, opt)
 })
 

@@ -6,7 +6,7 @@
 
 #include "base/buf.h"
 #include "fuzz.h"
-#include "init/gunzip.h"
+#include "http/gunzip.h"
 #include "init/media.h"
 
 #define OUT_MAX (1 << 20)

@@ -7,7 +7,7 @@
 #include "fuzz.h"
 #include "http/json.h"
 #include "http/protobuf.h"
-#include "init/schema.h"
+#include "http/schema.h"
 
 static const struct pb_message *const messages[] = {
 	&pb_start_request, &pb_event_response, &pb_list_response, &pb_update_request, &pb_send_input_request,

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/buf.h"
-#include "init/gunzip.h"
+#include "http/gunzip.h"
 #include "init/gzip.h"
 
 static void collect(void *user, struct str data)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gunzip: undoes "Content-Encoding: gzip" as the bytes come. */
-#include "init/gunzip.h"
+#include "http/gunzip.h"
 
 #include <errno.h>
 #include <stdbool.h>

@@ -12,7 +12,7 @@
 #include <zlib.h>
 
 #include "base/buf.h"
-#include "init/gunzip.h"
+#include "http/gunzip.h"
 
 static size_t pack(const char *text, unsigned char *out, size_t size)
 {

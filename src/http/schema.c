@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* schema: the messages of process.Process and filesystem.Filesystem. */
-#include "init/schema.h"
+#include "http/schema.h"
 
 #include "base/fd.h"
 
