@@ -227,6 +227,28 @@ print("stuck", n)
 	run.close()
 })
 
+test('a mask stands in the place of Host, what it was is told, and a client cannot say so itself', async () => {
+	const masked = await createRaw({ timeout: 120, network: { maskRequestHost: '${PORT}-app.example.test:8443' } })
+	try {
+		const run = await start(masked, `exec python3 -uc '
+import http.server
+class H(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        b = " ".join(self.headers.get_all("Host") + self.headers.get_all("X-Forwarded-Host")).encode()
+        self.send_response(200); self.send_header("Content-Length", str(len(b))); self.end_headers(); self.wfile.write(b)
+    def log_message(self, *a): pass
+s = http.server.ThreadingHTTPServer(("127.0.0.1", 9300), H); print("up"); s.serve_forever()'`)
+		assert.ok(await until(() => run.events.some((e) => e.event.data?.stdout), 10000), JSON.stringify(run.events))
+		const Host = `9300-${masked.sandboxID}.localhost`
+		const res = await request('GET', '/', { headers: { Host, 'X-Forwarded-Host': 'forged.example' } })
+		assert.deepEqual([res.status, res.text], [200, `9300-app.example.test:8443 ${Host}`])
+		assert.equal((await envd(masked, 'GET', '/health')).status, 204, 'its own ports are as ever')
+		run.close()
+	} finally {
+		await killRaw(masked)
+	}
+})
+
 test('a private port wants the traffic token; the API key does not help', async () => {
 	const one = await createRaw({ timeout: 60, network: { allowPublicTraffic: false } })
 	assert.ok(one.trafficAccessToken)
