@@ -336,6 +336,30 @@ test('a build that is called off, or whose front is killed, leaves nothing', asy
 	}
 })
 
+test('layers stay within their limit: what no template needs goes, the one used longest ago first', { timeout: 240000 }, async () => {
+	const own = await newServer(server.buildDir, { pool_size_mb: 2048, template_cache_mb: 100 }).start()
+	const opt = { base: own.url, key: own.key }
+	// Builds it, and says whether its step was in the cache.
+	const cached = async (name, file) => {
+		const end = await (await raw(name, { fromTemplate: 'base', steps: [{ type: 'RUN', args: [`head -c 64M /dev/urandom >/home/user/${file}; sync`] }] }, opt)).end()
+		assert.equal(end.status, 'ready', end.reason?.message)
+		return end.logEntries.some((l) => l.message.startsWith('CACHED [builder'))
+	}
+	const remove = async (name) => assert.equal((await api('DELETE', `/templates/${name}`, undefined, opt)).status, 204)
+	try {
+		assert.equal(await cached('one', 'a'), false)
+		await remove('one')
+		assert.equal(await cached('two', 'a'), true)
+		await remove('two')
+		assert.equal(await cached('three', 'b'), false)	// with which they are 128 MiB
+		assert.equal(await cached('four', 'b'), true)
+		assert.equal(await cached('five', 'a'), false)
+	} finally {
+		const end = await own.stop()
+		assert.ok(end.clean, JSON.stringify(end.left))
+	}
+})
+
 test('a bomb of files ends at the quota, a ready command at its time, a build with its warden; nothing stays', { timeout: 240000 }, async () => {
 	const own = await newServer(server.buildDir, { pool_size_mb: 2048, ready_timeout_s: 4, default_disk_mb: 256 }).start()
 	const opt = { base: own.url, key: own.key }
