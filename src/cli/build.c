@@ -100,10 +100,22 @@ static int take(void *user, enum atoll_stream which, const void *p, size_t n)
 	return archive_put(&f->a, p, n, &f->e) < 0;
 }
 
+#define ONE "one: "
+
+/* What tar has said, without what run_tar() has. */
+static struct str reason(const struct fetching *f)
+{
+	struct str rest = buf_view(&f->said);
+
+	if (str_starts(rest, ONE))
+		(void)str_cut(&rest, '\n');
+	return rest.p ? str_trim(rest) : STR_LIT("");
+}
+
 static int run_tar(struct building *b, struct atoll_sandbox *sb, const char *source, struct fetching *f)
 {
-	/* A pattern is one there, too: no word is split, but names are found. */
-	const char *argv[] = { "sh", "-c", "IFS=; cd / && tar -cf - -- $1", "copy", source, NULL };
+	/* A pattern is one there, too: no word is split, but names are found; a single one is told. */
+	const char *argv[] = { "sh", "-c", "IFS=; cd / && set -- $1 && if [ $# = 1 ]; then echo \"" ONE "$1\" >&2; fi && tar -cf - -- \"$@\"", "copy", source, NULL };
 	struct atoll_command cmd = { .argv = argv, .as_user = "root", .cwd = "/" };
 	struct atoll_process *p;
 	int r;
@@ -113,13 +125,24 @@ static int run_tar(struct building *b, struct atoll_sandbox *sb, const char *sou
 	while ((r = atoll_process_poll(p, NULL, 0, 1000, &b->e)) == 0)
 		progress_tick(&b->progress);
 	const struct atoll_exit *x = r == 1 ? atoll_process_exit(p) : NULL;
-	int status = !x ? told(b) : x->code == 0 ? 0 : fail("copy '%s' from a stage: %.*s", source, STR_ARG(str_trim(buf_view(&f->said))));
+	int status = !x ? told(b) : x->code == 0 ? 0 : fail("copy '%s' from a stage: %.*s", source, STR_ARG(reason(f)));
 
 	atoll_process_free(p);
 	return status;
 }
 
-static int fetch(struct building *b, const char *tag, const char *source, struct archive *ret)
+/* What run_tar() has told. */
+static void note_single(const struct fetching *f, const char *source, json_t *step)
+{
+	struct str rest = buf_view(&f->said), line = str_cut(&rest, '\n');
+
+	if (!strpbrk(source, "*?[") || !str_starts(line, ONE))
+		return;
+	str_skip(&line, sizeof ONE - 1);
+	(void)json_array_set_new(json_object_get(step, "args"), 0, json_stringn(line.p, line.n));
+}
+
+static int fetch(struct building *b, const char *tag, const char *source, json_t *step, struct archive *ret)
 {
 	struct atoll_spec spec = { .template_id = tag, .timeout_s = 600 };
 	struct fetching f = { .said = BUF_INIT(4096) };
@@ -136,6 +159,7 @@ static int fetch(struct building *b, const char *tag, const char *source, struct
 
 	(void)atoll_kill(b->a, atoll_sandbox_id(sb), &ignored);
 	atoll_sandbox_free(sb);
+	note_single(&f, source, step);
 	buf_done(&f.said);
 	if (status == 0 && archive_finish(&f.a, &f.e) < 0)
 		status = fail("%s", f.e.text);
@@ -148,20 +172,33 @@ static int fetch(struct building *b, const char *tag, const char *source, struct
 
 /* --- one stage ---------------------------------------------------------------------------------------------------- */
 
+/* A pattern that names one file is that file, which can then be given another name. */
+static int pack_source(struct building *b, const struct plan_copy *c, json_t *step, struct archive *ret, struct err *e)
+{
+	autofree char *single = NULL;
+
+	if (context_single(&b->context, c->source, &single, e) < 0)
+		return -e->no;
+	if (single)
+		(void)json_array_set_new(json_object_get(step, "args"), 0, json_string(single));
+	return context_pack(&b->context, single ? single : c->source, ret, e);
+}
+
 static int send_copy(struct building *b, struct atoll_build *bd, const struct plan_stage *st, const struct plan_copy *c)
 {
 	struct archive a = ARCHIVE_NONE;
+	json_t *step = json_array_get(st->steps, c->step);
 	struct err e = ERR_INIT;
 	int status = 0;
 
 	if (c->stage >= 0)
-		status = fetch(b, b->tags[c->stage], c->source, &a);
-	else if (c->text ? archive_of_text(c->source, str_of(c->text), &a, &e) < 0 : context_pack(&b->context, c->source, &a, &e) < 0)
+		status = fetch(b, b->tags[c->stage], c->source, step, &a);
+	else if (c->text ? archive_of_text(c->source, str_of(c->text), &a, &e) < 0 : pack_source(b, c, step, &a, &e) < 0)
 		status = c->line ? fail("line %u: %s", c->line, e.text) : fail("%s", e.text);
 	if (status == 0)
 		status = send_archive(b, bd, &a, c->source);
 	if (status == 0)
-		(void)json_object_set_new(json_array_get(st->steps, c->step), "filesHash", json_string(a.hash));
+		(void)json_object_set_new(step, "filesHash", json_string(a.hash));
 	archive_done(&a);
 	return status;
 }

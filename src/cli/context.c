@@ -180,21 +180,43 @@ static int by_name(const FTSENT **a, const FTSENT **b)
 	return strcmp((*a)->fts_name, (*b)->fts_name);
 }
 
-/* mtime stays 0: a file that was only touched is the same file. */
-static int add_entry(const struct context *c, struct archive *a, const FTSENT *f, struct err *e)
+static bool is_pattern(const char *source)
 {
-	const char *name = f->fts_path + strlen(c->dir);
+	return strpbrk(source, "*?[") != NULL;
+}
+
+struct packing {
+	const struct context *c;
+	struct archive *a;
+	size_t strip;			/* bytes of a path that its name in the archive has not */
+	const char *dir;		/* below which it is there; "": nothing */
+	struct err *e;
+};
+
+/* mtime stays 0: a file that was only touched is the same file. */
+static int add_entry(const struct packing *pk, const FTSENT *f)
+{
+	const struct context *c = pk->c;
+	struct archive *a = pk->a;
+	struct err *e = pk->e;
+	const char *name = f->fts_path + strlen(c->dir), *rest = f->fts_path + pk->strip;
 	char target[PATH_MAX + 1] = "";
 
 	while (*name == '/')
 		name++;
-	struct tar_entry t = { .name = *name ? name : ".", .target = target, .mode = f->fts_statp->st_mode & 0777 };
+	while (*rest == '/')
+		rest++;
+	autofree char *own = str_fmt("%s%s%s", pk->dir, *pk->dir && *rest ? "/" : "", rest);
+
+	if (!own)
+		return err_set(e, ENOMEM, "out of memory");
+	struct tar_entry t = { .name = *own ? own : ".", .target = target, .mode = f->fts_statp->st_mode & 0777 };
 
 	if (*name && f->fts_info != FTS_D && ignore_has(&c->ignore, name))
 		return 0;
 	if (f->fts_info == FTS_D) {
 		t.type = TAR_DIR;
-		return !*name || ignore_has(&c->ignore, name) ? 0 : put_head(a, &t, e);	/* what is kept in it makes it, too */
+		return !*own || ignore_has(&c->ignore, name) ? 0 : put_head(a, &t, e);	/* what is kept in it makes it, too */
 	}
 	if (f->fts_info == FTS_F)
 		return put_file(a, f->fts_path, &t, e);
@@ -209,8 +231,9 @@ static int add_entry(const struct context *c, struct archive *a, const FTSENT *f
 	return put_head(a, &t, e);
 }
 
-static int add_tree(const struct context *c, struct archive *a, char *path, struct err *e)
+static int add_tree(const struct packing *pk, char *path)
 {
+	struct err *e = pk->e;
 	char *roots[] = { path, NULL };
 	FTS *walk = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR, by_name);
 	FTSENT *f;
@@ -220,7 +243,7 @@ static int add_tree(const struct context *c, struct archive *a, char *path, stru
 		if (f->fts_info == FTS_DNR || f->fts_info == FTS_ERR || f->fts_info == FTS_NS)
 			r = err_set(e, f->fts_errno, "read '%s': %s", f->fts_path, strerrordesc_np(f->fts_errno));
 		else if (f->fts_info != FTS_DP)
-			r = add_entry(c, a, f, e);
+			r = add_entry(pk, f);
 	}
 	if (walk)
 		(void)fts_close(walk);
@@ -253,33 +276,82 @@ static bool goes_up(const char *path)
 	return false;
 }
 
-static int add_all(const struct context *c, const char *source, struct archive *a, struct err *e)
+/* What a source names; -ENOENT: nothing. */
+static int find_all(const struct context *c, const char *source, glob_t *ret, struct err *e)
 {
 	const char *below = source;
-	glob_t g = { 0 };
 
 	while (*below == '/' || (below[0] == '.' && below[1] == '/'))
 		below++;
 	if (goes_up(below))
 		return err_set(e, EINVAL, "'%s' is outside of the context", source);
 	autofree char *pattern = strcmp(below, ".") == 0 || !*below ? strdup(c->dir) : str_fmt("%s/%s", c->dir, below);
-	int r = pattern ? glob(pattern, 0, NULL, &g) : GLOB_NOSPACE;
+	int r = pattern ? glob(pattern, 0, NULL, ret) : GLOB_NOSPACE;
 
-	if (r != 0)
-		return err_set(e, r == GLOB_NOMATCH ? ENOENT : EIO, "'%s' is not in the context", source);
-	r = 0;
+	for (size_t i = 0; r == 0 && i < ret->gl_pathc; i++) {
+		char *path = ret->gl_pathv[i];
+
+		for (size_t n = strlen(path); n > 1 && path[n - 1] == '/'; n--)
+			path[n - 1] = '\0';
+	}
+	return r == 0 ? 0 : err_set(e, r == GLOB_NOMATCH ? ENOENT : EIO, "'%s' is not in the context", source);
+}
+
+/* One of those that a pattern names: as Docker, a file by its last name, and of a directory what is in it, all below where the pattern begins. */
+static int add_match(struct packing *pk, char *path, const char *dir)
+{
+	const char *slash = strrchr(path, '/');
+	struct stat st;
+
+	if (lstat(path, &st) < 0)
+		return err_sys(pk->e, "read '%s'", path);
+	pk->strip = S_ISDIR(st.st_mode) ? strlen(path) : slash ? (size_t)(slash - path) : 0;
+	pk->dir = dir;
+	return add_tree(pk, path);
+}
+
+static int add_all(const struct context *c, const char *source, struct archive *a, struct err *e)
+{
+	struct packing pk = { .c = c, .a = a, .strip = strlen(c->dir), .dir = "", .e = e };
+	autofree char *dir = is_pattern(source) ? str_dup((struct str) { source, strcspn(source, "*?[") }) : NULL;
+	char *slash = dir ? strrchr(dir, '/') : NULL;
+	glob_t g = { 0 };
+
+	if (dir)
+		*(slash ? slash : dir) = '\0';
+	if (find_all(c, source, &g, e) < 0)
+		return -e->no;
+	int r = 0;
+
 	for (size_t i = 0; r == 0 && i < g.gl_pathc; i++) {
 		char *path = g.gl_pathv[i];
-		size_t n = strlen(path);
 
-		while (n > 1 && path[n - 1] == '/')
-			path[--n] = '\0';
-		r = is_inside(c, path) ? add_tree(c, a, path, e) : err_set(e, EINVAL, "'%s' is outside of the context", source);
+		if (!is_inside(c, path))
+			r = err_set(e, EINVAL, "'%s' is outside of the context", source);
+		else
+			r = dir ? add_match(&pk, path, dir) : add_tree(&pk, path);
 	}
 	globfree(&g);
 	if (r == 0 && a->files == 0)
 		return err_set(e, ENOENT, "all of '%s' is ignored by " IGNORE_FILE ", or it is empty", source);
 	return r;
+}
+
+int context_single(const struct context *c, const char *source, char **ret, struct err *e)
+{
+	glob_t g = { 0 };
+
+	*ret = NULL;
+	if (!is_pattern(source))
+		return 0;
+	if (find_all(c, source, &g, e) < 0)
+		return -e->no;
+	if (g.gl_pathc == 1)
+		*ret = strdup(g.gl_pathv[0] + strlen(c->dir) + 1);
+	bool no_memory = g.gl_pathc == 1 && !*ret;
+
+	globfree(&g);
+	return no_memory ? err_set(e, ENOMEM, "out of memory") : 0;
 }
 
 int context_pack(const struct context *c, const char *source, struct archive *ret, struct err *e)

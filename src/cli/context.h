@@ -29,6 +29,8 @@ void context_done(struct context *c);
 /* What `source` (a path or pattern below it) names, as an archive whose hash follows from names, modes and contents alone.
  * -ENOENT: there is nothing; -EINVAL: it is outside. */
 int context_pack(const struct context *c, const char *source, struct archive *ret, struct err *e);
+/* A pattern that names one thing only: its path, to be freed. NULL: it is no pattern, or names several. */
+int context_single(const struct context *c, const char *source, char **ret, struct err *e);
 int archive_of_text(const char *name, struct str text, struct archive *ret, struct err *e);	/* with one file in it */
 void archive_done(struct archive *a);
 

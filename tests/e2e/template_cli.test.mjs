@@ -116,6 +116,9 @@ RUN <<EOF
 open('/script', 'w').write('by python')
 EOF
 COPY --from=made /out/*.bin /bins/
+COPY --from=made /out/*.txt /single.txt
+COPY pl?in.* /named.txt
+COPY many/*/same.txt many/on* /flat/
 WORKDIR /mounted
 RUN echo own > plain.txt
 RUN --mount=type=bind,source=plain.txt,target=plain.txt --mount=type=cache,target=/root/.cache/x --mount=from=made,source=/out,target=/opt/out cat plain.txt /opt/out/c.txt > /seen
@@ -136,7 +139,7 @@ STOPSIGNAL SIGINT
 USER 4321
 RUN id -u > /tmp/who; touch ~/mine
 USER 1000
-`, 'plain.txt': 'plain', 'files.tar.gz': '' }, async (dir) => {
+`, 'plain.txt': 'plain', 'many/one/same.txt': '1', 'many/one/deep/x': 'x', 'many/two/same.txt': '2', 'files.tar.gz': '' }, async (dir) => {
 	const packed = path.join(dir, 'packed')
 	fs.mkdirSync(packed)
 	fs.writeFileSync(path.join(packed, 'inner'), 'inner')
@@ -146,6 +149,7 @@ USER 1000
 	assert.equal(await sh(name, 'cat /piped; cat /script; echo; ls /bins; cat /unpacked/inner; stat -c " %U" /unpacked/inner; cat /added.txt; echo; cat /docs/TEXT /docs/RAW; stat -c "%u:%g" /docs/RAW'),
 		`ok\nby python\na.bin\nb.bin\ninner user\nplain\narch ${{ x64: 'amd64', arm64: 'arm64' }[process.arch]}\narch $TARGETARCH\n1234:0`)
 	assert.equal(await sh(name, 'echo "[$SECRET]$KIND"; [ "$HOME_OF" ] && echo path; cat /tmp/who; id -u; stat -c %u ~4321/mine'), `[]${{ x64: 'amd64', arm64: 'arm64' }[process.arch]}\npath\n4321\n1000\n4321`)
+	assert.equal(await sh(name, 'cat /single.txt /named.txt; echo; find /flat -type f | sort'), '3\nplain\n/flat/deep/x\n/flat/same.txt')
 	assert.equal(await sh(name, 'stat -c "%F %U %n" /data*'), 'directory root /data\ndirectory root /data two')
 	assert.equal(await sh(name, 'cat /seen; echo; ls -A /mounted /opt/out /gone /.atoll-mount 2>&1; cat /mounted/plain.txt'),
 		"plain3\nplain\nls: cannot access '/opt/out': No such file or directory\nls: cannot access '/gone': No such file or directory\n" +
