@@ -146,11 +146,7 @@ static const struct rule *rule_of(const struct flow *f)
 {
 	const struct rules *r = f->client->rules;
 
-	for (size_t i = 0; r && i < r->n; i++) {
-		if (strcmp(r->v[i].domain, f->name) == 0)
-			return &r->v[i];
-	}
-	return NULL;
+	return r ? rules_for(r, f->name) : NULL;
 }
 
 /* Asked for each request, so that a new value is used from the next one on. */

@@ -14,7 +14,7 @@
 #define VALUE_MAX 2048 /* as given; secrets make it longer */
 #define CREDENTIAL_MAX 255
 
-/* "Example.com." -> "example.com"; a name without a star. */
+/* "Example.com." -> "example.com"; a name, or *.name. */
 static int clean_domain(const char *text, char ret[POLICY_NAME_SIZE])
 {
 	struct str s = str_of(text);
@@ -25,7 +25,7 @@ static int clean_domain(const char *text, char ret[POLICY_NAME_SIZE])
 		return -EINVAL;
 	for (char *c = ret; *c; c++)
 		*c = *c >= 'A' && *c <= 'Z' ? (char)(*c - 'A' + 'a') : *c;
-	return policy_name_ok(str_of(ret)) && ret[0] != '*' ? 0 : -EINVAL;
+	return policy_name_ok(str_of(ret)) && strcmp(ret, "*") != 0 ? 0 : -EINVAL;
 }
 
 /* The headers of one rule, NULL: none. */
@@ -87,6 +87,16 @@ static int check_headers(const char *domain, json_t *headers, struct err *e)
 	return 0;
 }
 
+/* By the same words, not by a wildcard. */
+static bool has_rule(const struct policy *p, const char *domain)
+{
+	for (uint32_t i = 0; i < p->n_names; i++) {
+		if (p->names[i].kind == POLICY_REWRITE && strcmp(p->names[i].text, domain) == 0)
+			return true;
+	}
+	return false;
+}
+
 static int check_rules(const json_t *network, struct policy *p, struct err *e)
 {
 	static const uint16_t ports[] = { 80, 443 };
@@ -106,7 +116,7 @@ static int check_rules(const json_t *network, struct policy *p, struct err *e)
 			return err_set(e, EINVAL, "field 'network.rules': '%.80s' is not a domain name", key);
 		if (headers_of(list, domain, &headers, e) < 0 || (headers && check_headers(domain, headers, e) < 0))
 			return -e->no;
-		if (policy_name_find(p, POLICY_REWRITE, str_of(domain), 0))
+		if (has_rule(p, domain))
 			return err_set(e, EINVAL, "field 'network.rules' has '%s' twice", domain);
 		for (size_t i = 0; headers && i < ARRAY_LEN(ports); i++) {
 			if (policy_add_name(p, POLICY_REWRITE, str_of(domain), ports[i], ports[i]) < 0)
@@ -242,8 +252,8 @@ int spec_rules_fill(
 
 	json_object_foreach(rules, key, list)
 	{
-		if (no < 0 || headers_of(list, key, &headers, e) < 0 || !headers)
-			continue;
+		if (no < 0 || headers_of(list, key, &headers, e) < 0)
+			continue;		/* without headers it still stands before a wildcard */
 		struct rule *r = &all->v[all->n++];
 
 		(void)clean_domain(key, r->domain);

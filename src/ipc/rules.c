@@ -108,6 +108,21 @@ static void put16(struct buf *out, size_t v)
 	buf_ch(out, (char)(v >> 8));
 }
 
+const struct rule *rules_for(const struct rules *r, const char *name)
+{
+	const struct rule *best = NULL;
+
+	for (size_t i = 0; i < r->n; i++) {
+		const struct rule *ru = &r->v[i];
+
+		if (strcmp(ru->domain, name) == 0)
+			return ru;
+		if (policy_name_match(str_of(ru->domain), str_of(name)) && (!best || strlen(ru->domain) > strlen(best->domain)))
+			best = ru;
+	}
+	return best;
+}
+
 void rules_encode(const struct rules *r, struct buf *out)
 {
 	bool socks = r->socks.host[0];
@@ -178,7 +193,7 @@ static bool take_text(struct in *in, char *to, size_t size)
 
 static int decode_rule(struct in *in, struct rule *ru)
 {
-	if (!take_text(in, ru->domain, sizeof ru->domain) || !policy_name_ok(str_of(ru->domain)) || ru->domain[0] == '*')
+	if (!take_text(in, ru->domain, sizeof ru->domain) || !policy_name_ok(str_of(ru->domain)) || strcmp(ru->domain, "*") == 0)
 		return -EBADMSG;
 	uint8_t flags = take8(in), n = take8(in);
 

@@ -69,6 +69,9 @@ bool rules_field_name_ok(struct str name); /* a token, and none that says where 
 bool rules_field_value_ok(struct str value); /* no control characters but tabs */
 int rules_add_field(struct rule *r, struct str name, struct str value, bool secret); /* -E2BIG, -ENOMEM */
 
+/* The rule of that name, or else of the longest *.name above it; NULL: none. */
+const struct rule *rules_for(const struct rules *r, const char *name);
+
 void rules_encode(const struct rules *r, struct buf *out);
 int rules_decode(const void *bytes, size_t n, struct rules **ret); /* -EBADMSG, -ENOMEM */
 

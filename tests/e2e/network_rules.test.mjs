@@ -28,7 +28,8 @@ before(async () => {
 	const tls = certificates(dir, NAMES.slice(0, 2))
 	fs.chmodSync(dir, 0o755)
 	out = await outside({ hosts: 3, tls })
-	out.setDns({ 'api.example.com': [out.at(2)], 'other.example.com': [out.at(3)], 'wrong.example.com': [out.at(2)], 'proxy.example.com': [out.at(3)] })
+	out.setDns({ 'api.example.com': [out.at(2)], 'other.example.com': [out.at(3)], 'wrong.example.com': [out.at(2)], 'proxy.example.com': [out.at(3)],
+		'plain.example.com': [out.at(3)], 'example.com': [out.at(3)] })
 	own = await newServer(server.buildDir, { dns_servers: out.at(4), egress_ca_file: tls.ca }).start()
 	opt = { base: own.url, key: own.key }
 })
@@ -63,6 +64,18 @@ test('a header is put into requests to its host, by HTTPS and HTTP, and into no 
 		assert.equal(other.headers['x-test-token'], undefined)
 		assert.equal(await get(sbx, 'https://other.example.com/'), null, 'the certificate of another host is its own, which the sandbox does not know')
 		assert.equal((await get(sbx, `http://${out.at(2)}/`)).headers['x-test-token'], undefined)
+	})
+})
+
+test('a rule of a wildcard counts for what is below, behind those that are nearer', async () => {
+	const rules = { ...header('*.example.com', { 'X-From': 'wildcard' }), ...header('api.example.com', { 'X-From': 'name' }), 'plain.example.com': [] }
+	await withNetwork({ rules }, async (sbx) => {
+		const from = async (url) => (await get(sbx, url)).headers['x-from']
+		assert.equal(await from('https://other.example.com/'), 'wildcard')
+		assert.equal(await from('http://other.example.com/'), 'wildcard')
+		assert.equal(await from('https://api.example.com/'), 'name')
+		assert.equal(await from('http://plain.example.com/'), undefined)
+		assert.equal(await from('http://example.com/'), undefined)
 	})
 })
 
@@ -256,7 +269,7 @@ test('atoll fork copies, with and without secrets', { skip: noMemory }, async ()
 })
 
 test('rules, secrets and proxies that make no sense are refused by the name of their field', async () => {
-	const cases = [[{ rules: [] }, 'network.rules'], [{ rules: { '': [] } }, 'network.rules'], [{ rules: { 'a b': [] } }, 'network.rules'], [{ rules: { '*.a.com': [] } }, 'network.rules'],
+	const cases = [[{ rules: [] }, 'network.rules'], [{ rules: { '': [] } }, 'network.rules'], [{ rules: { 'a b': [] } }, 'network.rules'], [{ rules: { '*': [] } }, 'network.rules'], [{ rules: { 'a.*.com': [] } }, 'network.rules'],
 		[{ rules: { 'a.com': {} } }, 'network.rules.a.com'], [{ rules: { 'a.com': [{}, {}] } }, 'network.rules.a.com'], [{ rules: header('a.com', { 'X Y': 'v' }) }, 'network.rules.a.com'],
 		[{ rules: header('a.com', { Host: 'v' }) }, 'network.rules.a.com'], [{ rules: header('a.com', { 'Content-Length': '1' }) }, 'network.rules.a.com'],
 		[{ rules: header('a.com', { 'X-A': 'a\r\nb' }) }, 'network.rules.a.com'], [{ rules: header('a.com', { 'X-A': 'x'.repeat(2049) }) }, 'network.rules.a.com'],

@@ -51,6 +51,24 @@ static void rules_come_back(void **state)
 	assert_int_equal(rules_decode(b.p, b.n, &got), -EBADMSG);
 }
 
+static void the_nearest_rule_counts(void **state)
+{
+	static const char *const domains[] = { "*.example.com", "*.a.example.com", "x.a.example.com" };
+	struct rules *r = rules_new();
+
+	(void)state;
+	assert_non_null(r);
+	for (r->n = 0; r->n < 3; r->n++)
+		(void)str_copy(r->v[r->n].domain, sizeof r->v[0].domain, str_of(domains[r->n]));
+	assert_ptr_equal(rules_for(r, "x.a.example.com"), &r->v[2]);
+	assert_ptr_equal(rules_for(r, "y.a.example.com"), &r->v[1]);
+	assert_ptr_equal(rules_for(r, "y.x.a.example.com"), &r->v[1]);
+	assert_ptr_equal(rules_for(r, "a.example.com"), &r->v[0]);
+	assert_null(rules_for(r, "example.com"));
+	assert_null(rules_for(r, "badexample.com"));
+	rules_free(r);
+}
+
 static void fields_that_frame_a_message_cannot_be_set(void **state)
 {
 	static const char *const bad[] = { "", "Host", "content-length", "Transfer-Encoding", "CONNECTION", "upgrade", "a b", "a:", "a\r\n", "\xc3\xbc", "Expect", "TE" };
@@ -73,7 +91,7 @@ static void fields_that_frame_a_message_cannot_be_set(void **state)
 static void what_makes_no_sense_is_refused(void **state)
 {
 	static const struct str bad[] = {
-		STR_LIT(""), STR_LIT("\0"), STR_LIT("\2\0"), STR_LIT("\0\13"), STR_LIT("\0\1\5*.com\0\0"), STR_LIT("\0\1\3a b\0\0"), STR_LIT("\0\1\1a\2\0"),
+		STR_LIT(""), STR_LIT("\0"), STR_LIT("\2\0"), STR_LIT("\0\13"), STR_LIT("\0\1\1*\0\0"), STR_LIT("\0\1\3a b\0\0"), STR_LIT("\0\1\1a\2\0"),
 		STR_LIT("\0\1\1a\0\1\0\4Host\1\0x"), STR_LIT("\0\1\1a\0\1\0\1x\1\0\n"), STR_LIT("\0\1\1a\0\1\2\1x\1\0y"), STR_LIT("\1\0\1a\0\0\0\0"), STR_LIT("\1\0\1a\1\0\0\1p"),
 		STR_LIT("\1\0\0\1\0\0\0"), STR_LIT("\1\0\012" "1.2.3.4/24\1\0\0\0"),
 	};
@@ -90,6 +108,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rules_come_back),
+		cmocka_unit_test(the_nearest_rule_counts),
 		cmocka_unit_test(fields_that_frame_a_message_cannot_be_set),
 		cmocka_unit_test(what_makes_no_sense_is_refused),
 	};
