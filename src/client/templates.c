@@ -123,6 +123,7 @@ int atoll_template_gc(struct atoll *a, int64_t max_mb, struct atoll_gc *ret, str
 	autojson json_t *body = max_mb < 0 ? json_object() : json_pack("{s:I}", "maxMB", (json_int_t)max_mb);
 	json_t *root = NULL;
 
+	c.timeout_ms = 0;		/* images have as many files as they have; atoll_set_stop() can end it */
 	if (api_send(a, &c, body, e) < 0 || call_json(&c, JSON_OBJECT, &root, e) < 0)
 		return -e->no;
 	*ret = (struct atoll_gc) {

@@ -90,6 +90,17 @@ test('Ctrl-C of run ends its sandbox', async () => {
 	assert.ok(await until(async () => (await api('GET', '/sandboxes')).json.length <= before, 5000))
 })
 
+test('E2B_TEMPLATE_ID is the template of create and run, unless an option names another', () => {
+	const env = { E2B_TEMPLATE_ID: 'no-such-template' }
+	for (const args of [['create'], ['run', '-']]) {
+		const got = atoll(args, { env, input: 'print(1)' })
+		assert.notEqual(got.code, 0)
+		assert.match(got.err, /template 'no-such-template' not found/)
+	}
+	const got = atoll(['run', '-t', 'base', '-'], { env, input: 'print(1)' })
+	assert.equal(got.out, '1\n', got.err)
+})
+
 test('a wrong key, a dead server and an unknown sandbox are told in words', () => {
 	const key = atoll(['list', '--api-key', 'e2b_' + '0'.repeat(40)])
 	assert.notEqual(key.code, 0)
