@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -261,19 +262,55 @@ int backup_join_warden(const char *run_dir, struct err *e)
 	return 0;
 }
 
+int backup_lock(int pool_fd, struct err *e)
+{
+	if (flock(pool_fd, LOCK_EX | LOCK_NB) == 0)
+		return 0;
+	if (errno == EWOULDBLOCK)
+		say("waiting for another backup, export or import of this server");
+	while (flock(pool_fd, LOCK_EX) < 0) {
+		if (errno != EINTR)
+			return err_sys(e, "lock the pool");
+	}
+	return 0;
+}
+
+/* Whoever was killed while it made one could not remove its copies, which hold space. We have the lock: they are nobody's. */
+static void drop_stale(const struct backup *b)
+{
+	int fd = openat(b->pool_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+
+	if (!d) {
+		fd_close(fd);
+		return;
+	}
+	for (struct dirent *de; (de = readdir(d));) {
+		const char *at = strchr(de->d_name, '+');
+
+		if (at && strcmp(at + 1, BACKUP_COPY) == 0)
+			(void)btrfs_subvol_delete(b->pool_fd, de->d_name);
+	}
+	(void)closedir(d);
+}
+
 static int open_places(struct backup *b, struct err *e)
 {
 	autofree char *image = str_fmt("%s/pool.img", b->state);
 
 	if (!image || access(image, F_OK) < 0)
 		return err_set(e, ENOTSUP, "the server has no pool (no_pool is set): stop it and copy '%s'", b->state);
-	if (mkdir(b->dir, 0700) < 0)
-		return err_sys(e, "make '%s'", b->dir);
-	b->dir_fd = open(b->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	b->pool_fd = open(b->pool, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (b->dir_fd < 0 || b->pool_fd < 0)
-		return err_sys(e, "open '%s'", b->dir_fd < 0 ? b->dir : b->pool);
-	return 0;
+	if (b->pool_fd < 0)
+		return err_sys(e, "open '%s'", b->pool);
+	if (backup_lock(b->pool_fd, e) < 0)
+		return -e->no;
+	drop_stale(b);
+	if (mkdir(b->dir, 0700) < 0)
+		return errno == EEXIST ? err_set(e, EEXIST, "'%s' is there, of a backup that was cut short: remove it first", b->dir) :
+			err_sys(e, "make '%s'", b->dir);
+	b->dir_fd = open(b->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return b->dir_fd < 0 ? err_sys(e, "open '%s'", b->dir) : 0;
 }
 
 static void remove_half(const struct backup *b)

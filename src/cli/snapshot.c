@@ -59,7 +59,7 @@ static int job_open(struct job *j, const struct place_opts *o, struct err *e)
 	if (backup_join_warden(run, e) < 0)
 		return -e->no;
 	j->pool_fd = open(j->pool, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return j->pool_fd < 0 ? err_sys(e, "open the pool '%s' (does the server have one?)", j->pool) : 0;
+	return j->pool_fd < 0 ? err_sys(e, "open the pool '%s' (does the server have one?)", j->pool) : backup_lock(j->pool_fd, e);
 }
 
 /* btrfs, with standard input or output being fd. */

@@ -112,6 +112,40 @@ test('keys, secrets, volumes, snapshots and paused sandboxes come back from a ba
 	}
 })
 
+test('what a killed backup left goes with the next, and two at once wait for each other', async () => {
+	const own = await newServer(server.buildDir, CONFIG).start()
+	const where = ['--state', own.stateDir, '--run', own.runDir], to = path.join(own.base, 'backup'), pool = `${own.runDir}/private/pool`
+	const inside = (...argv) => ['-t', String(own.pid), '-m', ...argv]
+	const list = () => spawnSync('nsenter', inside('ls', pool), { encoding: 'utf8' }).stdout
+	let holder
+	try {
+		const v = (await call(own, 'POST', '/volumes', { name: 'data', sizeMB: 40 })).json
+		const left = spawnSync('nsenter', inside('btrfs', 'subvolume', 'snapshot', '-r', `${pool}/${v.volumeID}+v`, `${pool}/${v.volumeID}v+b`), { encoding: 'utf8' })
+		assert.equal(left.status, 0, left.stderr)
+		fs.mkdirSync(`${to}.partial`)
+		assert.match(atoll(own, 'backup', to, ...where).stderr, /backup.partial' is there, of a backup that was cut short/)
+		assert.ok(!list().includes('+b'), list())
+		fs.rmdirSync(`${to}.partial`)
+
+		holder = spawn('nsenter', inside('flock', pool, 'cat'), { stdio: ['pipe', 'pipe', 'inherit'] })
+		holder.stdin.write('held\n')
+		await new Promise((done) => holder.stdout.once('data', done))
+		const child = spawn(own.atoll(), ['backup', to, ...where], { stdio: ['ignore', 'ignore', 'pipe'] })
+		const ended = new Promise((done) => child.once('close', done))
+		let text = ''
+		child.stderr.on('data', (chunk) => { text += chunk })
+		assert.ok(await until(() => text.includes('waiting for another backup'), 20000), text)
+		assert.ok(!fs.existsSync(`${to}.partial`))
+		holder.stdin.end()
+		assert.equal(await ended, 0, text)
+		assert.ok(!list().includes('+b'), list())
+	} finally {
+		holder?.stdin.end()
+		const end = await own.stop()
+		assert.ok(end.clean, JSON.stringify(end.left))
+	}
+})
+
 test('a backup that is damaged or newer is refused, and nothing is ever restored over anything', async () => {
 	const own = await newServer(server.buildDir, CONFIG).start()
 	const to = path.join(own.base, 'backup'), state = path.join(own.base, 'elsewhere')
