@@ -2,7 +2,8 @@
 // Code that breaks its interpreter: the caller hears of it, the next execution works, the neighbour does not notice.
 import { test, after, before } from '../lib/case.mjs'
 import assert from 'node:assert/strict'
-import { createRaw, envd, killRaw } from '../lib/client.mjs'
+import fs from 'node:fs'
+import { createRaw, endOf, envd, killRaw, outputOf, start, withRaw } from '../lib/client.mjs'
 import { interp, runCode } from '../lib/interp.mjs'
 
 let sbx, neighbour
@@ -77,4 +78,16 @@ test('code that deletes the interpreter gets a reason, and the sandbox still ans
 	assert.match(got.body, /The python runtime did not start: .*encodings/s)
 	assert.deepEqual((await runCode(sbx, 'console.log(1)', { language: 'js' })).stdout, ['1\n'])
 	assert.equal((await envd(sbx, 'GET', '/health')).status, 204)
+})
+
+// Whoever goes away while a cell runs interrupts it, and so does a pause: at any moment, also between two lines of the interpreter's own.
+test('an interrupt hits code of the user only, and the interpreter goes on', { timeout: 300000 }, async () => {
+	const code = fs.readFileSync(new URL('interp_interrupt.py', import.meta.url)), octets = { headers: { 'Content-Type': 'application/octet-stream' } }
+	await withRaw({ timeout: 900 }, async (own) => {
+		assert.equal((await envd(own, 'POST', '/files?path=/tmp/interrupt.py&username=user', code, octets)).status, 200)
+		const run = await start(own, 'cd /tmp && python3 interrupt.py', { user: 'user' })
+		await run.ended
+		assert.equal(endOf(run.events)?.status, 'exit status 0', outputOf(run.events, 'stderr'))
+		assert.match(outputOf(run.events), /^5000 cells, some interrupted, then \['result', 'done'\]$/m)
+	})
 })

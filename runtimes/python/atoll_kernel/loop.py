@@ -8,6 +8,7 @@ import sys
 import time
 
 from IPython.core.async_helpers import get_asyncio_loop
+from IPython.core.interactiveshell import InteractiveShell
 
 from . import reseed
 from .shell import error_of, make, reset_streams
@@ -18,18 +19,33 @@ class Kernel:
     def __init__(self):
         self.wire = None
         self.cell = None  # id of the one that runs
-        self.running = False  # an interrupt may hit now
-        self.shell = make(self._emit)
+        self.missed = False  # an interrupt came when it might not hit
+        self.shell = make(self._emit, self._make_up)
         self.saved = {}
 
     def _emit(self, bundle, main):
         if self.cell is not None and bundle:
             self.wire.send_result(self.cell, bundle, main)
 
-    # Being interrupted.
+    # Being interrupted: in code of the user only. IPython's own would be left as it is at that point, with a lock that nobody gives
+    # back any more (tried: the next cell waits for ever); a message of ours would be cut in two. Which of them runs is told by the
+    # stack, innermost first: a mark that is set and taken back would have gaps of its own.
 
     def _on_interrupt(self, signo, frame):
-        if self.running:
+        if self.cell is None:
+            return
+        while frame is not None:
+            hits = _HITS.get(frame.f_code)
+            if hits:
+                raise KeyboardInterrupt
+            if hits is False:
+                break
+            frame = frame.f_back
+        self.missed = True
+
+    def _make_up(self):
+        if self.missed:
+            self.missed = False
             raise KeyboardInterrupt
 
     # Start.
@@ -81,11 +97,8 @@ class Kernel:
             before[name] = os.environ.get(name)
             os.environ[name] = value
         try:
-            self.running = True
             result = shell.run_cell(message["code"], store_history=True)
-            self.running = False
         finally:
-            self.running = False
             for name, value in before.items():
                 if value is None:
                     os.environ.pop(name, None)
@@ -102,6 +115,7 @@ class Kernel:
 
     def execute(self, message):
         self.cell = message["id"]
+        self.missed = False  # what came before was for the one before
         reset_streams(self.saved)
         error = None
         try:
@@ -154,6 +168,15 @@ class Kernel:
                 self.rehearse()
             elif message.get("op") == "reseed":
                 reseed.again()
+
+
+_HITS = {
+    Kernel._emit.__code__: False,
+    InteractiveShell.run_code.__code__: True,
+    InteractiveShell.run_cell_async.__code__: False,
+    asyncio.BaseEventLoop.run_forever.__code__: True,  # a cell that waits: its own frames are not on the stack
+    Kernel._run.__code__: False,
+}
 
 
 def main():

@@ -47,6 +47,11 @@ class Shell(InteractiveShell):
     displayhook_class = Type(Hook)
     display_pub_class = Type(Publisher)
     last_traceback = Any()
+    make_up = Any()  # for an interrupt that came too early
+
+    async def run_code(self, code_obj, result=None, *, async_=False):
+        self.make_up()
+        return await super().run_code(code_obj, result, async_=async_)
 
     # Children inherit our streams, which atoll-init reads: nothing has to be copied through this process.
     system = InteractiveShell.system_raw
@@ -71,8 +76,8 @@ def _no_input(prompt=""):
     raise EOFError("input() has nobody to ask: code runs here without a terminal")
 
 
-def make(emit):
-    """The one shell of this process. emit(bundle, is_main) is called for every result."""
+def make(emit, make_up):
+    """The one shell of this process. emit(bundle, is_main) is called for every result, make_up() before code of the user runs."""
     os.environ.setdefault("MPLBACKEND", "module://matplotlib_inline.backend_inline")
     config = Config()
     config.HistoryManager.enabled = False  # a database, and a thread, for nobody
@@ -81,6 +86,7 @@ def make(emit):
     config.PlainTextFormatter.max_seq_length = 0
     config.InteractiveShell.xmode = "Context"
     shell = Shell.instance(config=config)
+    shell.make_up = make_up
     shell.display_pub.emit = emit
     shell.displayhook.emit = emit
     formats.install(shell)
