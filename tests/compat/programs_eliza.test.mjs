@@ -5,6 +5,7 @@ import assert from 'node:assert/strict'
 import path from 'node:path'
 import { spawnSync } from 'node:child_process'
 import { api, server } from '../lib/client.mjs'
+import { until } from '../lib/host.mjs'
 import { installPackages } from '../lib/npm.mjs'
 import { DOMAIN, newTlsServer, tlsEnv } from '../lib/tls.mjs'
 import { counts, HERE, LIMIT_MS, records, run } from './programs/run.mjs'
@@ -24,7 +25,12 @@ test('ElizaOS with its plugin', { timeout: LIMIT_MS + 300000 }, async (t) => {
 	let found, stopping
 	const look = async () => {
 		const ids = steps(found.text).flatMap((one) => one.sandboxes ?? one.killed ?? [])
-		found = { ...found, counts: await counts(own), records: await records(own), logs: Object.fromEntries(await Promise.all(ids.map(async (id) => [id, await logOf(id)]))) }
+		const seen = {}
+		await until(async () => {	// the plugin asks its sandboxes how they are all the time: a moment when none of that is under way
+			Object.assign(seen, { counts: await counts(own), records: await records(own) })
+			return seen.records.begun.length === seen.counts.code && seen.records.ended.length === seen.counts.code
+		}, 30000, 200)
+		found = { ...found, ...seen, logs: Object.fromEntries(await Promise.all(ids.map(async (id) => [id, await logOf(id)]))) }
 		await own.stop()
 	}
 	const got = await run(process.execPath, ['--no-warnings', path.join(HERE, 'eliza.mjs'), dir], {
