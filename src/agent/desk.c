@@ -2,6 +2,7 @@
 /* agent/desk: settings, policy, sessions and what belongs to them. */
 #include "agent/desk.h"
 
+#include <errno.h>
 #include <openssl/evp.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -39,6 +40,15 @@ uint64_t desk_counted(enum desk_count what)
 void desk_owner(const struct caller *who, char ret[DESK_OWNER_SIZE])
 {
 	(void)snprintf(ret, DESK_OWNER_SIZE, "%.60s/%.60s", who->team, who->key_id);
+}
+
+bool desk_can_execute(struct atoll_error *e)
+{
+	if (strcmp(atoll_breaker_state(the.breaker), "open") != 0)
+		return true;
+	*e = (struct atoll_error) { .no = EHOSTDOWN };
+	(void)snprintf(e->text, sizeof e->text, "running code has failed several times in a row, and is not tried for a while");
+	return false;
 }
 
 const char *desk_policy_key(const struct caller *who)

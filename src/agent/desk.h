@@ -33,6 +33,9 @@ void desk_owner(const struct caller *who, char ret[DESK_OWNER_SIZE]);
 void desk_count(enum desk_count what);
 uint64_t desk_counted(enum desk_count what);
 
+/* False: calls have failed so often that none is made just now, and e says so. */
+bool desk_can_execute(struct atoll_error *e);
+
 /* By which of its names the policy knows the key: its id, its name, its team; NULL: by none. */
 const char *desk_policy_key(const struct caller *who);
 

@@ -16,6 +16,13 @@
 
 /* --- sandboxes --- */
 
+/* No answer in time, where no code is run that may be slow: it is the server. */
+static void server_late(struct atoll_error *e)
+{
+	if (e->no == ETIMEDOUT)
+		e->status = 504;
+}
+
 static void create_sandbox(struct message *m, const struct intent *i)
 {
 	const struct atoll_pair metadata[] = { { "agent", m->agent_id } };
@@ -30,6 +37,7 @@ static void create_sandbox(struct message *m, const struct intent *i)
 		return;
 	}
 	if (!message_client(m, &e) || atoll_sandbox_create(m->a, &spec, &sb, &e) < 0) {
+		server_late(&e);
 		message_failed(m, "create a sandbox", &e);
 		return;
 	}
@@ -60,6 +68,7 @@ static void list_sandboxes(struct message *m)
 		return;
 	}
 	if (!message_client(m, &e) || atoll_list_sandboxes(m->a, &l, &e) < 0) {
+		server_late(&e);
 		message_failed(m, "list the sandboxes", &e);
 		return;
 	}
@@ -89,6 +98,7 @@ static void kill_sandboxes(struct message *m, const struct intent *i)
 			m->success = false;
 			message_say(m, "There is no sandbox %s. Nothing was ended.", i->names[k]);
 		} else {
+			server_late(&e);
 			message_failed(m, "end the sandbox", &e);
 		}
 	}

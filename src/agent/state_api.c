@@ -39,8 +39,8 @@ void agent_state(struct visit *v)
 	struct atoll_error ae = { 0 };
 	struct atoll_list *l = NULL;
 	struct atoll *a = visit_client(v, &ae);
-	bool healthy = a && atoll_list_sandboxes(a, &l, &ae) == 0;
-	size_t running = 0, n = healthy ? l->n : 0;
+	bool reached = a && atoll_list_sandboxes(a, &l, &ae) == 0, healthy = reached && desk_can_execute(&ae);
+	size_t running = 0, n = reached ? l->n : 0;
 	autobuf struct buf text = BUF_INIT(64 * 1024);
 
 	desk_owner(&v->who, owner);
@@ -53,7 +53,7 @@ void agent_state(struct visit *v)
 	else
 		buf_fmt(&text, "Code cannot be run now: %s", ae.text);
 	visit_json(v, 200, json_pack("{s:s,s:b,s:b,s:{s:I,s:I,s:I},s:o,s:o,s:o,s:s,s:o,s:s}", "text", buf_cstr(&text), "canExecuteCode", healthy, "isHealthy", healthy, "counts",
-		"sandboxes", (json_int_t)n, "running", (json_int_t)running, "sessions", (json_int_t)sessions, "sandboxes", healthy ? agent_sandbox_rows(l) : json_array(),
+		"sandboxes", (json_int_t)n, "running", (json_int_t)running, "sessions", (json_int_t)sessions, "sandboxes", reached ? agent_sandbox_rows(l) : json_array(),
 		"capabilities", capabilities(healthy), "limits", limits_json(), "breaker", atoll_breaker_state(desk()->breaker), "cache", cache_json(), "status",
 		healthy ? "ok" : "degraded"));
 	atoll_list_free(l);

@@ -916,7 +916,7 @@ struct atoll_failure {
 	char cause[480];		/* the error behind it */
 	char message[640];		/* "E2B execution failed: ..." */
 	int no, status;			/* of that error */
-	bool transport;			/* the way to the server failed, not what was asked of it: to be tried again */
+	bool transport;			/* the way to the server failed, or the server, not what was asked of it */
 };
 
 /* What has become of it: timeout_ms is the one that was set, and told in words. session_id and context may be NULL. */

@@ -26,7 +26,7 @@ static const struct {
 	[KIND_MEMORY] = { "MEMORY_LIMIT", "The code needed more memory than the sandbox has and was ended. Work on smaller pieces, free what is not needed, or ask for a higher memory limit." },
 	[KIND_SANDBOX] = { "SANDBOX_UNAVAILABLE", "The sandbox has ended. Call again with the same session: it continues in a new sandbox, without earlier variables." },
 	[KIND_SERVICE] = { "SERVICE_UNAVAILABLE", "The server could not be reached. Nothing was run. Wait a little and try again; do the parts that need no code meanwhile." },
-	[KIND_LIMIT] = { "LIMIT_REACHED", "A limit of this key is reached. End a session or a sandbox that is no longer needed, then try again." },
+	[KIND_LIMIT] = { "LIMIT_REACHED", "A limit of this key is reached. If it is one of requests per second, wait a moment; else end a session or a sandbox that is no longer needed. Then try again." },
 	[KIND_REFUSED] = { "REFUSED", "The server refused the request as it is. Change what the message names; trying the same again does not help." },
 	[KIND_OTHER] = { "OTHER", "Read the cause. If it does not name something to change, try once more in a new session." },
 };
@@ -47,6 +47,8 @@ static enum kind kind_of(const struct atoll_error *e)
 {
 	if (e->no == ENOMEM || says_memory(e->text))
 		return KIND_MEMORY;
+	if (e->no == ETIMEDOUT && e->status == 504)	/* the server did not get there: no code was run that could have been slow */
+		return KIND_SERVICE;
 	if (e->no == ETIMEDOUT)
 		return KIND_TIMEOUT;
 	if (e->no == ESRCH || e->status == 502 || (e->no == ENOENT && strstr(e->text, "sandbox")))
@@ -65,7 +67,7 @@ void atoll_failure_of(const struct atoll_error *why, const char *session_id, con
 	enum kind k = kind_of(why);
 
 	*ret = (struct atoll_failure) {
-		.code = kinds[k].code, .remedy = kinds[k].remedy, .no = why->no, .status = why->status, .transport = is_transport(why->no, why->status),
+		.code = kinds[k].code, .remedy = kinds[k].remedy, .no = why->no, .status = why->status, .transport = k == KIND_SERVICE,
 	};
 	(void)snprintf(ret->session_id, sizeof ret->session_id, "%s", session_id ? session_id : "");
 	(void)snprintf(ret->context, sizeof ret->context, "%s", context ? context : "");

@@ -190,6 +190,8 @@ static int make_sandbox(struct atoll_sessions *m, struct atoll *a, const struct 
 	int rc = atoll_sandbox_create(a, &spec, ret, e);
 
 	session_envs_done(&with);
+	if (rc == -ETIMEDOUT)
+		e->status = 504;		/* nothing runs yet that could take too long */
 	return rc;
 }
 
