@@ -28,7 +28,7 @@ test('they build without a warning', () => {
 		fs.copyFileSync(path.join(EXAMPLES, name), path.join(dir, name))
 	const flags = spawnSync('pkg-config', ['--libs', 'libatoll'], { encoding: 'utf8', env })
 	assert.equal(flags.status, 0, flags.stderr)
-	const made = spawnSync('make', ['-s', '-C', dir, 'CFLAGS=-std=gnu17 -O2 -Wall -Wextra -Werror'], { encoding: 'utf8', env })
+	const made = spawnSync('make', ['-s', '-C', dir, 'CFLAGS=-std=gnu17 -O2 -Wall -Wextra -Werror', ...(process.env.ATOLL_TEST_ASAN ? ['CC=cc -fsanitize=address,undefined'] : [])], { encoding: 'utf8', env })
 	assert.equal(made.status, 0, made.stdout + made.stderr)
 })
 
