@@ -517,6 +517,9 @@ void witness_data(struct witness *w, struct str data)
 		cell_scan(&w->cell, data);
 	else if (w->act->how == HOW_COMMAND)
 		process_scan(&w->process, data);
+	/* Who sees this event knows that it is over, whatever becomes of the rest of the answer: it is recorded before it goes out. */
+	if ((w->act->how == HOW_CODE && w->cell.ended) || (w->act->how == HOW_COMMAND && w->process.ended))
+		witness_end(w, WITNESS_DONE);
 }
 
 static const char *code_outcome(const struct witness *w, enum witness_end how)
