@@ -23,6 +23,8 @@
 
 #define RULES_MAX (1 << 20)
 #define CONNECTIONS_MAX 2048		/* at once per sandbox: the host's table of connections is shared */
+#define QUERIES_PER_S 500u		/* of names, by UDP */
+#define QUERIES_BURST 1000u
 
 void nft_put_ip(struct buf *out, uint32_t ip)
 {
@@ -79,6 +81,7 @@ static void put_sets(struct buf *out, const struct nft_config *c)
 		   "\tmap capped {\n\t\ttype ifname : quota\n\t}\n"	/* net_cap.c */
 		   "\tmap paced {\n\t\ttype ifname : limit\n\t}\n");
 	buf_fmt(out, "\tset connections {\n\t\ttype ipv4_addr\n\t\tflags dynamic\n\t\tsize %u\n\t}\n", 2 * c->slots + 64);
+	buf_fmt(out, "\tset queries {\n\t\ttype ipv4_addr\n\t\tflags dynamic\n\t\tsize %u\n\t}\n", 2 * c->slots + 64);
 }
 
 static void put_input(struct buf *out, const struct nft_config *c, const char *gw)
@@ -94,9 +97,11 @@ static void put_input(struct buf *out, const struct nft_config *c, const char *g
 	if (c->proxy_port)	/* only what was on its way elsewhere */
 		buf_fmt(out, "\t\tip daddr %s tcp dport %u ct status dnat accept\n", gw, c->proxy_port);
 	buf_fmt(out, "\t\tiifname @mute jump refuse\n"
+		     /* All sandboxes ask one resolver, by one queue: whoever floods it must not push out the others' queries. */
+		     "\t\tudp dport 53 add @queries { ip saddr limit rate over %u/second burst %u packets } drop\n"
 		     "\t\tip daddr %s meta l4proto { tcp, udp } th dport 53 accept\n"
 		     "\t\tip daddr %s icmp type echo-request accept\n"
-		     "\t\tjump refuse\n\t}\n", gw, gw);
+		     "\t\tjump refuse\n\t}\n", QUERIES_PER_S, QUERIES_BURST, gw, gw);
 }
 
 /* What the proxy connects to for a sandbox is nothing that the sandbox could not reach. It asks name servers, wherever they are. */

@@ -190,3 +190,30 @@ test('the host has no count of open files that one sandbox could use up', (t) =>
 		return t.skip('/proc/sys is read-only here')
 	assert.ok(BigInt(fs.readFileSync(file, 'utf8').trim()) > 1n << 40n, fs.readFileSync(file, 'utf8'))
 })
+
+test('a flood of queries is bounded before it gets to the resolver that all share', async () => {
+	const code = `
+import re, socket, time
+at = (re.search(r"nameserver (\\S+)", open("/etc/resolv.conf").read()).group(1), 53)
+query = bytes.fromhex("12340100000100000000000007696e76616c696400000100 01".replace(" ", ""))
+s = socket.socket(2, 2); s.setsockopt(1, 8, 1 << 20); s.setblocking(False)
+def drain():
+    n = 0
+    try:
+        while s.recv(600): n += 1
+    except BlockingIOError: return n
+began, sent, got = time.time(), 0, 0
+while sent < 60000 and time.time() - began < 20:
+    try: sent += s.sendto(query, at) > 0
+    except BlockingIOError: pass
+    got += drain()
+time.sleep(1); got += drain()
+print(sent, got, time.time() - began)`
+	// Names beside the allowed one are answered at once, by nobody else.
+	const it = await sdk().Sandbox.create('base', { timeoutMs: 120000, network: { allowOut: ['api.example.com'], denyOut: ['0.0.0.0/0'] } })
+	const run = await runAny(it, `python3 -c '${code}'`, { timeoutMs: 60000 })
+	await it.kill()
+	const [sent, got, seconds] = run.stdout.trim().split(' ').map(Number)
+	assert.ok(sent > 5000, `${run.stdout} ${run.stderr}`)
+	assert.ok(got > 0 && got < 1500 + 500 * seconds, `${got} of ${sent} queries were answered in ${seconds} s`)
+})
