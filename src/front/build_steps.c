@@ -22,6 +22,15 @@ static const struct build_step *current(const struct build *b)
 	return &b->spec.steps[b->at];
 }
 
+/* By what the base has set, and the steps so far. */
+static void expand(const struct build *b, const char *text, struct buf *out)
+{
+	autojson json_t *all = json_copy(b->base_env);
+
+	(void)json_object_update(all, b->env);
+	build_expand(text, all, out);
+}
+
 /* --- what steps leave behind in variables --------------------------------------------------------------------- */
 
 static int note_step(struct build *b, const struct build_step *st, struct err *e)
@@ -33,14 +42,14 @@ static int note_step(struct build *b, const struct build_step *st, struct err *e
 	case STEP_ENV:
 		return build_apply_env(st, b->env, b->base_env, e);
 	case STEP_USER:
-		build_expand(build_step_arg(st, 0), b->env, &text);
+		expand(b, build_step_arg(st, 0), &text);
 		if (!str_copy(b->user, sizeof b->user, buf_view(&text)))
 			return err_set(e, EINVAL, "the name of the user is too long");
 		if (!json_object_get(b->homes, b->user))
 			(void)json_object_set_new(b->homes, b->user, json_sprintf("/home/%s", b->user));
 		return 0;
 	case STEP_WORKDIR:
-		build_expand(build_step_arg(st, 0), b->env, &text);
+		expand(b, build_step_arg(st, 0), &text);
 		if (text.bad || build_join(build_cwd(b), buf_cstr(&text), dir) < 0)
 			return err_set(e, EINVAL, "the name of the directory is too long");
 		(void)str_copy(b->workdir, sizeof b->workdir, str_of(dir));
@@ -167,7 +176,7 @@ static void on_put(void *user, int no, const char *text)
 	}
 	autobuf struct buf dest = BUF_INIT(BUILD_DIR_SIZE);
 
-	build_expand(build_step_arg(st, 1), b->env, &dest);
+	expand(b, build_step_arg(st, 1), &dest);
 	box_helper(b, json_pack("[s,s,s,s,s,s,s]", "copy", ARCHIVE, build_step_arg(st, 0), buf_cstr(&dest) ? buf_cstr(&dest) : "", build_cwd(b),
 		owner, build_step_arg(st, 3)), step_done);
 }
@@ -202,14 +211,14 @@ static void run_step(struct build *b)
 		copy_files(b);
 		return;
 	case STEP_WORKDIR:
-		build_expand(build_step_arg(st, 0), b->env, &text);
+		expand(b, build_step_arg(st, 0), &text);
 		if (text.bad || build_join(build_cwd(b), buf_cstr(&text), dir) < 0)
 			build_fail(b, "the name of the directory is too long");
 		else
 			box_helper(b, json_pack("[s,s,s]", "workdir", dir, b->user), step_done);
 		return;
 	case STEP_USER:
-		build_expand(build_step_arg(st, 0), b->env, &text);
+		expand(b, build_step_arg(st, 0), &text);
 		box_helper(b, json_pack("[s,s,s]", "user", buf_cstr(&text) ? buf_cstr(&text) : "", build_step_arg(st, 1)), step_done);
 		return;
 	default:

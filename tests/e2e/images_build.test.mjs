@@ -65,7 +65,7 @@ test('a template from an image, by the SDK', { skip, timeout: 300000 }, async ()
 		const pinsOf = (k) => fs.readdirSync(path.join(shared, 'images/users')).filter((u) => fs.existsSync(path.join(shared, 'images/users', u, k)))
 		const [key] = keys().filter((k) => pinsOf(k).some((u) => fs.readFileSync(path.join(shared, 'images/users', u, 'state'), 'utf8') === own.stateDir))
 		assert.ok(key, 'the pull has left a pin for its server')
-		const gc = async () => (await api('POST', '/admin/templates/gc', { maxMB: 0 }, { base: own.url, key: own.key })).json
+		const gc = async () => (await api('POST', '/admin/templates/gc', { maxMB: 0 }, { base: own.url, key: own.key, timeout: 200000 })).json
 		await gc()
 		assert.ok(keys().includes(key), 'a template needs it')
 		assert.equal((await api('DELETE', '/templates/of-image', undefined, { base: own.url, key: own.key })).status, 204)

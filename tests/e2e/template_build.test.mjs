@@ -101,10 +101,14 @@ test('a template has what its steps made, and a second build of it takes everyth
 
 test('a template is built upon another, and upon a Dockerfile', async () => {
 	const below = nameOf('below')
-	await build(Template().fromTemplate('base').setEnvs({ A: '1' }).runCmd('echo below > /home/user/below'), below)
+	await build(Template().fromTemplate('base').setEnvs({ A: '1', PLACE: '/srv/placed' }).runCmd('echo below > /home/user/below'), below)
 	const above = nameOf('above')
 	await build(Template().fromTemplate(below).setEnvs({ B: '$A$A' }).runCmd('rm /home/user/below; echo above > /home/user/above'), above)
 	await inside(above, async (sbx, sh) => assert.equal(await sh('ls; echo $A $B'), 'above\n1 11'))
+	const dir = context({ 'one.txt': 'one' })
+	await build(Template({ fileContextPath: dir }).fromTemplate(below).copy('one.txt', '$PLACE/').setWorkdir('${PLACE}/deep').setUser('${WHO:-worker}'), `${below}:placed`)
+	fs.rmSync(dir, { recursive: true })
+	await inside(`${below}:placed`, async (sbx, sh) => assert.equal(await sh('cat ../one.txt; echo; pwd; id -un'), 'one\n/srv/placed/deep\nworker'))
 	await inside(below, async (sbx, sh) => assert.equal(await sh('cat below'), 'below'))
 	const docker = nameOf('docker')
 	await build(Template().fromDockerfile('FROM e2bdev/base\nENV A=b\nWORKDIR /app\nRUN echo $A > x && id -un\nUSER user\nCMD ["sleep", "100"]'), docker)
@@ -309,7 +313,10 @@ const poolOf = (own) => spawnSync('nsenter', ['-t', String(own.pid), '-m', 'ls',
 const slow = { fromTemplate: 'base', steps: [{ type: 'RUN', args: ['touch /home/user/x'] }, { type: 'RUN', args: ['sleep 1000'] }] }
 const running = async (b) => until(async () => (await b.status()).logEntries.some((l) => l.message.includes('sleep 1000')), 20000)
 
-test('a build that is called off, or whose front is killed, leaves nothing', async () => {
+// Images that nobody needs are removed with it, whoever left them: on a slow disk that takes its time.
+const gc = (opt) => api('POST', '/admin/templates/gc', { maxMB: 0 }, { ...opt, timeout: 200000 })
+
+test('a build that is called off, or whose front is killed, leaves nothing', { timeout: 300000 }, async () => {
 	const own = await newServer(server.buildDir, { pool_size_mb: 2048 }).start()
 	const opt = { base: own.url, key: own.key }
 	const kept = () => poolOf(own)
@@ -326,7 +333,7 @@ test('a build that is called off, or whose front is killed, leaves nothing', asy
 		assert.ok(await until(async () => (await lost.status().catch(() => ({}))).status === 'error', 20000))
 		assert.match((await lost.status()).reason.message, /restarted/)
 		assert.ok(await until(() => !kept().some((n) => n.startsWith('i')), 10000), kept().join())
-		const gone = await api('POST', '/admin/templates/gc', { maxMB: 0 }, opt)
+		const gone = await gc(opt)
 		assert.equal(gone.status, 200)
 		assert.ok(gone.json.layers >= 1)
 		assert.ok(await until(() => kept().length === 0, 60000), kept().join())
@@ -360,7 +367,7 @@ test('layers stay within their limit: what no template needs goes, the one used 
 	}
 })
 
-test('a bomb of files ends at the quota, a ready command at its time, a build with its warden; nothing stays', { timeout: 240000 }, async () => {
+test('a bomb of files ends at the quota, a ready command at its time, a build with its warden; nothing stays', { timeout: 420000 }, async () => {
 	const own = await newServer(server.buildDir, { pool_size_mb: 2048, ready_timeout_s: 4, default_disk_mb: 256 }).start()
 	const opt = { base: own.url, key: own.key }
 	const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'atoll-bomb-'))
@@ -399,7 +406,7 @@ test('a bomb of files ends at the quota, a ready command at its time, a build wi
 		assert.ok(await until(async () => (await lost.status().catch(() => ({}))).status === 'error', 20000))
 		assert.match((await lost.status()).reason.message, /restarted/)
 		assert.ok(await noBox(), poolOf(own).join())
-		assert.equal((await api('POST', '/admin/templates/gc', { maxMB: 0 }, opt)).status, 200)
+		assert.equal((await gc(opt)).status, 200)
 		assert.ok(await until(() => poolOf(own).length === 0, 60000), poolOf(own).join())
 	} finally {
 		fs.rmSync(dir, { recursive: true })
