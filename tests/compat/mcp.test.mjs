@@ -59,7 +59,7 @@ for (const [name, connect] of [['SDK 1.x', connect1], ['SDK 2.x', connect2]]) {
 				const { tools } = await client.listTools()
 				assert.ok(tools.some((one) => one.name === 'run_code' && one.outputSchema))
 				const first = await call('run_code', { code: 'x = 20\nx + 1' })
-				assert.equal(first.structuredContent.text, '21')
+				assert.equal(first.structuredContent?.text, '21', JSON.stringify(first.content))
 				const plot = await call('run_code', { code: 'import matplotlib.pyplot as plt\nplt.plot([x, 2])\nplt.show()' })
 				assert.equal(plot.content.find((c) => c.type === 'image').mimeType, 'image/png')
 				assert.equal(plot.structuredContent.sandboxId, first.structuredContent.sandboxId)
@@ -89,9 +89,10 @@ test('what stdio began is gone when its client is', async (t) => {
 	if (noClients)
 		return t.skip(noClients)
 	const { call, end } = await connect1('stdio')
-	const { sandboxId } = (await call('run_code', { code: '1' })).structuredContent
+	const first = await call('run_code', { code: '1' })
 	await end()
-	assert.ok(await until(async () => (await api('GET', `/sandboxes/${sandboxId}`)).status === 404))
+	assert.equal(first.isError, false, JSON.stringify(first.content))
+	assert.ok(await until(async () => (await api('GET', `/sandboxes/${first.structuredContent.sandboxId}`)).status === 404))
 })
 
 function inspect(...args) {

@@ -39,6 +39,7 @@ test('policy and recovery need no server', () => {
 	assert.match(policy.stdout, /^\/tmp\/\.\.\/etc\/passwd: Command not allowed/m)
 	const recovery = run('recovery', [], { E2B_MAX_RETRIES: '2' })
 	assert.match(recovery.stdout, /^SERVICE_UNAVAILABLE, the breaker is closed\nSERVICE_UNAVAILABLE, the breaker is open\nSERVICE_UNAVAILABLE, the breaker is open\n/, recovery.all)
+	assert.match(recovery.stdout, /^the last one was refused in \d+\.\d+ ms: the server has failed 5 times in a row and is not asked again for \d+ ms$/m)
 	const bad = run('recovery', [], { E2B_MAX_RETRIES: 'many' })
 	assert.equal(bad.status, 1)
 	assert.match(bad.stderr, /E2B_MAX_RETRIES must be a whole number/)
