@@ -3,12 +3,15 @@
  *
  * CRIU thaws the cgroup once it has stopped every process by itself, and freezes it again before it lets go of them: to the
  * sandbox it is as if it had been frozen all the time. Should CRIU fail or die, we freeze it again ourselves. */
+#include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <unistd.h>
 #include <linux/magic.h>
 
 #include "base/clock.h"
@@ -21,9 +24,11 @@
 #include "engine/mounts.h"
 #include "engine/ns.h"
 #include "engine/pool.h"
+#include "engine/proc.h"
 #include "engine/userns.h"
 #include "engine/volume.h"
 
+#define LOOK_MS 250
 #define TIMEOUT_MS 600000		/* an unfinished one cannot be stopped without harm, so this is long */
 #define LOG "dump.log"
 #define SMALL_BYTES (64ull << 20)	/* for all that is not memory */
@@ -50,6 +55,28 @@ struct dump {
 	int lock;			/* nobody else may thaw it */
 	uint64_t own_bytes;		/* of its memory are on its own account */
 };
+
+/* Its pid 1 has no memory any more: it was killed. */
+static bool is_dying(const struct dump *d)
+{
+	char path[40], to[16];
+
+	(void)snprintf(path, sizeof path, "/proc/%s/exe", d->pid);
+	return readlink(path, to, sizeof to) < 0 && errno == ENOENT;
+}
+
+/* A sandbox that is killed meanwhile cannot go: its pid 1 waits for all others, of which CRIU has the dead, and CRIU waits for pid 1.
+ * Nothing is lost by an end of CRIU then, nor at any other time by looking. */
+static void give_up_if_killed(struct dump *d)
+{
+	for (int left = TIMEOUT_MS; left > 0 && proc_wait_gone(d->criu.pidfd, LOOK_MS) < 0; left -= LOOK_MS) {
+		if (!is_dying(d))
+			continue;
+		if (proc_wait_gone(d->criu.pidfd, LOOK_MS) < 0)		/* it may have noticed by itself */
+			(void)kill(d->criu.pid, SIGKILL);
+		return;
+	}
+}
 
 /* Volumes are not of the sandbox: when it is restored, they are given again, as they are by then. */
 static int add_volumes(struct dump *d, struct err *e)
@@ -92,6 +119,7 @@ static int run_criu(struct dump *d, int image, struct err *e)
 	}
 	if (criu_spawn(c, e) < 0)
 		return -e->no;
+	give_up_if_killed(d);
 	return criu_wait(c, TIMEOUT_MS, e);
 }
 
