@@ -125,3 +125,14 @@ void sandbox_thaw(struct sandbox *sb, uint32_t seq)
 	else
 		front_ok(w, w->life, seq);
 }
+
+void sandbox_freeze_end(struct sandbox *sb)
+{
+	struct err e = ERR_INIT;
+
+	if (sb->freezing.seq) {
+		(void)err_set(&e, ENOENT, "sandbox '%s' has ended", sb->er.spec.id);
+		answer(sb, -ENOENT, &e);
+	}
+	timer_free(sb->freezing.timer);
+}

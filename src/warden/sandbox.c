@@ -88,7 +88,7 @@ static void sandbox_free(struct sandbox *sb)
 	oom_end(sb);
 	watch_free(sb->watch);
 	timer_free(sb->timer);
-	timer_free(sb->freezing.timer);
+	sandbox_freeze_end(sb);
 	fd_close(sb->pidfd);
 	free(sb->policy);
 	free(sb);

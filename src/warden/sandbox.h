@@ -84,6 +84,7 @@ void sandbox_kill(struct sandbox *sb);
 void sandbox_freeze(struct sandbox *sb, uint32_t seq);
 void sandbox_thaw(struct sandbox *sb, uint32_t seq);
 void sandbox_thaw_quietly(struct sandbox *sb);	/* without an answer */
+void sandbox_freeze_end(struct sandbox *sb);	/* it is no more: whoever still waits for one of them hears so */
 
 int sandbox_enforce(struct sandbox *sb, struct err *e);	/* its policy, in an engine that does not know of it */
 void sandbox_told(struct sandbox *sb);			/* called by egress.c: it knows the policy */
