@@ -261,6 +261,8 @@ static void explain(const struct criu *c, struct err *e)
 	criu_reason(log ? log : "", why, sizeof why);
 	if (disk_is_full(c->image))
 		(void)err_set(e, ENOSPC, "criu: the pool is full");
+	else if (str_starts(str_of(why), "Timeout reached"))	/* vfork(): it waits for a child that is stopped already */
+		(void)err_set(e, EAGAIN, "criu: one of its processes could not be stopped; try again");
 	else
 		(void)err_set(e, EIO, "criu: %s", why);
 }

@@ -19,6 +19,8 @@ struct keep {
 	struct sandbox *sb;
 	enum keep_memory memory;
 	bool brief;
+	bool again;			/* it could not be stopped where it was: it runs for a moment, and is frozen once more */
+	bool tried;			/* ... which was done */
 	bool released;			/* it runs again; what is kept is still being written */
 	struct keep_result re;
 	keep_fn *fn;
@@ -47,6 +49,16 @@ static bool is_over(struct keep *k)
 	return true;
 }
 
+static void begin(struct keep *k);
+
+static void begin_again(struct keep *k)
+{
+	forget_kept(k->sb->front, k->re.name);
+	memset(&k->re, 0, sizeof k->re);
+	k->again = k->released = false;
+	begin(k);
+}
+
 static void on_thawed(void *user, const struct warden_reply *re)
 {
 	struct keep *k = user;
@@ -55,7 +67,10 @@ static void on_thawed(void *user, const struct warden_reply *re)
 		return;
 	if (re->no)
 		log_error("could not thaw a sandbox that was kept", "id=%s err=%s", k->sb->id, re->text);
-	finish(k);
+	if (k->again && !re->no)
+		begin_again(k);
+	else
+		finish(k);
 }
 
 static void thaw(struct keep *k)
@@ -81,16 +96,24 @@ static void on_memory(void *user, const struct warden_reply *re)
 	}
 	if (is_over(k))
 		return;
-	if (re->no && k->memory == KEEP_MEMORY_NEEDED)
+	if (re->no == EAGAIN && !k->tried && (!k->released || k->sb->state == SANDBOX_RUNNING)) {
+		log_info("a sandbox could not be stopped where it was, trying once more", "id=%s err=%s", k->sb->id, re->text);
+		k->again = k->tried = true;
+	} else if (re->no && k->memory == KEEP_MEMORY_NEEDED) {
 		(void)err_set(&k->re.e, re->no, "%s", re->text);
-	else if (re->no)
+	} else if (re->no) {
 		log_warn("the memory of a sandbox could not be kept, its disk is", "id=%s err=%s", k->sb->id, re->text);
-	else
+	} else {
 		k->re.what |= KEPT_MEMORY;
-	if (k->released)
+	}
+	if (k->again && k->released) {
+		sandbox_set_state(k->sb, SANDBOX_KEEPING);
+		begin_again(k);
+	} else if (k->released) {
 		finish(k);
-	else
+	} else {
 		thaw(k);
+	}
 }
 
 static void ask_keep(struct keep *k, enum msg_type op, warden_fn *fn)
@@ -145,14 +168,20 @@ static void on_quiet(void *user, const struct init_result *re)
 		(void)warden_ask_id(k->sb->front->warden, OP_FREEZE, k->sb->id, k->sb->request, on_frozen, k);
 }
 
-void sandbox_keep(struct sandbox *sb, enum keep_memory memory, bool brief, keep_fn *fn, void *user)
+static void begin(struct keep *k)
 {
 	struct init_request rq = {
-		.id = sb->id, .request = sb->request, .method = "POST", .path = "/atoll/quiet", .fd = -1, .wait_ms = QUIET_MS,
+		.id = k->sb->id, .request = k->sb->request, .method = "POST", .path = "/atoll/quiet", .fd = -1, .wait_ms = QUIET_MS,
 	};
+
+	(void)init_call_new(k->sb->front, &rq, on_quiet, k);
+}
+
+void sandbox_keep(struct sandbox *sb, enum keep_memory memory, bool brief, keep_fn *fn, void *user)
+{
 	struct keep *k = must_alloc(sizeof *k);
 
 	*k = (struct keep) { .sb = sandbox_ref(sb), .memory = memory, .brief = brief, .fn = fn, .user = user };
 	sandbox_set_state(sb, SANDBOX_KEEPING);
-	(void)init_call_new(sb->front, &rq, on_quiet, k);
+	begin(k);
 }
