@@ -141,12 +141,18 @@ void sandbox_tell(struct sandbox *sb, uint64_t wait_ms, init_call_fn *fn, void *
 	rules_push(sb, on_ruled, t);
 }
 
+/* What the host lacks is nobody's request: no 404 because a file of ours is gone. EINVAL is: a volume's place, for one. */
+static int fault_of(int no)
+{
+	return no == ENOENT || no == EPERM || no == EEXIST ? EIO : no;
+}
+
 static void on_made(void *user, const struct warden_reply *re)
 {
 	struct sandbox *sb = user;
 
 	if (re->no && sb->state == SANDBOX_STARTING) {
-		(void)err_set(&sb->fail, re->no, "start sandbox: %s", re->text);
+		(void)err_set(&sb->fail, fault_of(re->no), "start sandbox: %s", re->text);
 		sandbox_exited(sb, END_FAILED, "start failed");
 	}
 	if (sandbox_gone(sb)) {
