@@ -96,22 +96,46 @@ static size_t known_at(struct str s, const char *const *secrets, size_t n_secret
 	return most;
 }
 
+/* The first bytes of all that is looked for: nearly every byte of a text is none of them. */
+static void note_first(bool first[256], const char *const *secrets, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		first[(unsigned char)secrets[i][0]] = true;
+	for (size_t i = 0; i < ARRAY_LEN(shapes); i++)
+		first[(unsigned char)shapes[i].prefix[0]] = true;
+	first['-'] = true;		/* a private key */
+}
+
+static size_t secret_at(struct str in, size_t i, const char *const *secrets, size_t n)
+{
+	struct str rest = { in.p + i, in.n - i };
+	size_t k = known_at(rest, secrets, n);
+
+	k = k ? k : token_at(rest, i ? in.p[i - 1] : ' ');
+	k = k ? k : private_key_at(rest);
+	return k ? k : password_at(in, i);
+}
+
 static void put_redacted(struct str in, const char *const *secrets, size_t n, struct buf *out)
 {
-	for (size_t i = 0; i < in.n;) {
-		struct str rest = { in.p + i, in.n - i };
-		size_t k = known_at(rest, secrets, n);
+	bool first[256] = { false };
+	size_t done = 0;
 
-		k = k ? k : token_at(rest, i ? in.p[i - 1] : ' ');
-		k = k ? k : private_key_at(rest);
-		k = k ? k : password_at(in, i);
-		if (k) {
-			buf_z(out, REDACTED);
-			i += k;
-		} else {
-			buf_ch(out, in.p[i++]);
+	note_first(first, secrets, n);
+	for (size_t i = 0; i < in.n;) {
+		bool worth_a_look = first[(unsigned char)in.p[i]] || (i && in.p[i - 1] == ':');	/* a password begins with anything */
+		size_t k = worth_a_look ? secret_at(in, i, secrets, n) : 0;
+
+		if (k == 0) {
+			i++;
+			continue;
 		}
+		buf_str(out, (struct str) { in.p + done, i - done });
+		buf_z(out, REDACTED);
+		i += k;
+		done = i;
 	}
+	buf_str(out, (struct str) { in.p + done, in.n - done });
 }
 
 char *atoll_redact(const char *text, const char *const *secrets, size_t n)
