@@ -214,18 +214,28 @@ static void keep_failed(struct build *b, const struct warden_reply *re)
 	build_fail(b, "keep what was built: %s", re->text);
 }
 
-static void on_thawed(void *user, const struct warden_reply *re)
+static void on_usage(void *user, const struct warden_reply *re)
 {
 	struct build *b = user;
 	char name[ID_SIZE];
 
 	b->asked = NULL;
-	if (re->no) {
-		keep_failed(b, re);
-		return;
-	}
+	if (re->no == 0 && re->msg->type == RE_USAGE)
+		b->disk_bytes = ((const struct msg_usage *)re->msg)->disk_bytes;
 	memcpy(name, b->keep_name, sizeof name);
 	b->then_kept(b, name, b->keep_what);
+}
+
+/* Not before: what was just written is counted when it is on the disk, where the snapshot has brought it. */
+static void on_thawed(void *user, const struct warden_reply *re)
+{
+	struct build *b = user;
+
+	b->asked = NULL;
+	if (re->no)
+		keep_failed(b, re);
+	else
+		b->asked = warden_ask_id(b->front->warden, OP_USAGE, b->box, "", on_usage, b);
 }
 
 static void thaw(struct build *b)
@@ -300,24 +310,15 @@ static void on_quiet(void *user, const struct init_result *re)
 	freeze(b);
 }
 
-static void on_usage(void *user, const struct warden_reply *re)
-{
-	struct build *b = user;
-	struct init_request rq = { .id = b->box, .request = "", .method = "POST", .path = "/atoll/quiet", .fd = -1, .wait_ms = QUIET_MS };
-
-	b->asked = NULL;
-	if (re->no == 0 && re->msg->type == RE_USAGE)
-		b->disk_bytes = ((const struct msg_usage *)re->msg)->disk_bytes;
-	if (b->keep_memory)
-		b->call = init_call_new(b->front, &rq, on_quiet, b);
-	else
-		freeze(b);
-}
-
 void box_keep(struct build *b, bool memory, void (*then)(struct build *b, const char *name, uint32_t what))
 {
+	struct init_request rq = { .id = b->box, .request = "", .method = "POST", .path = "/atoll/quiet", .fd = -1, .wait_ms = QUIET_MS };
+
 	b->then_kept = then;
 	b->keep_memory = memory;
 	b->keep_what = 0;
-	b->asked = warden_ask_id(b->front->warden, OP_USAGE, b->box, "", on_usage, b);
+	if (memory)
+		b->call = init_call_new(b->front, &rq, on_quiet, b);
+	else
+		freeze(b);
 }
