@@ -217,10 +217,15 @@ static int refused(const struct call *c, struct atoll_error *e)
 {
 	static const char about_key[] = "the server refused the key: ";
 	int rc = client_refused(e, c->status, buf_view(&c->answer));
+	char why[sizeof(e->text)];
 
-	/* A sandbox does not know the key: it does not know the user, say. */
-	if (c->in_sandbox && strncmp(e->text, about_key, sizeof(about_key) - 1) == 0)
-		memmove(e->text, e->text + sizeof(about_key) - 1, strlen(e->text + sizeof(about_key) - 1) + 1);
+	if (strncmp(e->text, about_key, sizeof(about_key) - 1) != 0)
+		return rc;
+	(void)snprintf(why, sizeof(why), "%s", e->text + sizeof(about_key) - 1);
+	if (c->in_sandbox)		/* it does not know the key: it does not know the user, say */
+		client_fail(e, e->no, c->status, "%s", why);
+	else if (c->log.a->has_found_key)
+		client_fail(e, e->no, c->status, "the server refused the key that was found on this machine, as E2B_API_KEY is not set: %s", why);
 	return rc;
 }
 

@@ -39,6 +39,7 @@ struct atoll {
 	size_t keep_max;		/* of each stream of what runs, for a program that serves many at once; 0: as documented */
 	char *team;			/* for which an admin key acts; NULL: its own */
 	bool keyless;
+	bool has_found_key;		/* nobody gave one: it is that of a server on this machine */
 };
 
 struct atoll_sandbox {			/* not changed once it is made, so that threads may share it */

@@ -197,6 +197,7 @@ int atoll_new(const struct atoll_config *given, struct atoll **ret, struct atoll
 	int rc = wants_mock(&cfg) ? use_mock(a, &cfg, &f, e) : find(&cfg, &f, e);
 	if (rc == 0)
 		rc = fill(a, &cfg, &f, e);
+	a->has_found_key = f.local_key && f.api_key == f.local_key;
 	if (f.local_key)
 		explicit_bzero(f.local_key, strlen(f.local_key));
 	free(f.local_key);

@@ -286,6 +286,19 @@ static void an_error_that_repeats_the_key(void **state)
 	no_secrets();
 }
 
+/* Whoever did not set a key is told which one was refused. */
+static void a_key_that_was_found_is_refused(void **state)
+{
+	(void)state;
+	says("HTTP/1.1 401 Unauthorized\r\nContent-Length: 36\r\n\r\n{\"code\":401,\"message\":\"not a key\"}  ");
+	a->has_found_key = true;
+	assert_int_equal(atoll_kill(a, "i1", &e), -EACCES);
+	a->has_found_key = false;
+	assert_string_equal(e.text, "the server refused the key that was found on this machine, as E2B_API_KEY is not set: not a key (401)");
+	assert_int_equal(atoll_kill(a, "i1", &e), -EACCES);
+	assert_string_equal(e.text, "the server refused the key: not a key (401)");
+}
+
 static void an_older_server_gets_the_older_call(void **state)
 {
 	struct atoll_sandbox *none = NULL;
@@ -505,6 +518,7 @@ int main(void)
 		cmocka_unit_test(answers_have_a_largest_size),
 		cmocka_unit_test(answers_that_are_none),
 		cmocka_unit_test(an_error_that_repeats_the_key),
+		cmocka_unit_test(a_key_that_was_found_is_refused),
 		cmocka_unit_test(an_older_server_gets_the_older_call),
 		cmocka_unit_test(a_call_can_be_stopped),
 		cmocka_unit_test(nobody_listens),

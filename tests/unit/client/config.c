@@ -130,6 +130,7 @@ static void a_server_of_this_machine_is_found(void **state)
 	write_line(dir, "url", "http://127.0.0.1:7000");
 	a = made(&(struct atoll_config) { .state_dir = dir });
 	assert_string_equal(a->api_key, "e2b_local");
+	assert_true(a->has_found_key);
 	assert_string_equal(a->api_url, "http://127.0.0.1:7000");
 	assert_string_equal(a->sandbox_url, "http://127.0.0.1:7000");
 	atoll_free(a);
