@@ -31,10 +31,12 @@ static struct {
 	size_t n;
 	struct atoll_sessions *sessions;
 	void (*owner_of)(const struct caller *who, char ret[128]);
+	struct atoll_breaker_config breaker;
 } the = { .lock = PTHREAD_MUTEX_INITIALIZER, .all = TAILQ_HEAD_INITIALIZER(the.all) };
 
-void clients_open(struct atoll_sessions *sessions, void (*owner_of)(const struct caller *who, char ret[128]))
+void clients_open(struct atoll_sessions *sessions, void (*owner_of)(const struct caller *who, char ret[128]), const struct atoll_breaker_config *breaker)
 {
+	the.breaker = *breaker;
 	the.sessions = sessions;
 	the.owner_of = owner_of;
 }
@@ -76,7 +78,12 @@ static int client_new(const struct caller *who, struct client **ret, struct atol
 	c->key = strdup(who->key);
 	c->team = strdup(who->team);
 	the.owner_of(who, owner);
-	if (atoll_new(&cfg, &a, e) < 0 || client_via(a, open_socket, give_back, NULL, who->team, !who->key[0], e) < 0) {
+	if (atoll_new(&cfg, &a, e) < 0) {
+		client_free(c);
+		return -e->no;
+	}
+	if (client_via(a, open_socket, give_back, NULL, who->team, !who->key[0], e) < 0 || atoll_breaker_new(&the.breaker, &a->breaker, e) < 0) {
+		atoll_free(a);
 		client_free(c);
 		return -e->no;
 	}
@@ -132,4 +139,16 @@ int clients_take(const struct caller *who, struct boxes **ret, struct atoll_erro
 	(void)pthread_mutex_unlock(&the.lock);
 	client_free(old);
 	return 0;
+}
+
+size_t clients_broken(void)
+{
+	struct client *c;
+	size_t n = 0;
+
+	(void)pthread_mutex_lock(&the.lock);
+	TAILQ_FOREACH(c, &the.all, link)
+		n += strcmp(atoll_breaker_state(boxes_client(c->boxes)->breaker), "closed") != 0;
+	(void)pthread_mutex_unlock(&the.lock);
+	return n;
 }

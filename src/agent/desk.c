@@ -13,6 +13,7 @@
 #include "agent/visit.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "client/client.h"
 #include "client/policy.h"
 #include "loop/loop.h"
 
@@ -42,9 +43,9 @@ void desk_owner(const struct caller *who, char ret[DESK_OWNER_SIZE])
 	(void)snprintf(ret, DESK_OWNER_SIZE, "%.60s/%.60s", who->team, who->key_id);
 }
 
-bool desk_can_execute(struct atoll_error *e)
+bool desk_can_execute(const struct atoll *a, struct atoll_error *e)
 {
-	if (strcmp(atoll_breaker_state(the.breaker), "open") != 0)
+	if (strcmp(atoll_breaker_state(a->breaker), "open") != 0)
 		return true;
 	*e = (struct atoll_error) { .no = EHOSTDOWN };
 	(void)snprintf(e->text, sizeof e->text, "running code has failed several times in a row, and is not tried for a while");
@@ -120,13 +121,12 @@ int desk_open(const char *state_dir, const char *config, struct loop *l, struct 
 {
 	struct atoll_error ae = { 0 };
 
-	if (atoll_agent_settings_load(config, &the.settings, &ae) < 0 || atoll_cache_new(0, &the.cache, &ae) < 0 ||
-	    atoll_breaker_new(&(struct atoll_breaker_config) { .failures = the.settings->breaker_failures, .open_ms = the.settings->breaker_open_ms }, &the.breaker, &ae) < 0)
+	if (atoll_agent_settings_load(config, &the.settings, &ae) < 0 || atoll_cache_new(0, &the.cache, &ae) < 0)
 		return err_set(e, ae.no, "%s", ae.text);
 	const struct atoll_sessions_config cfg = {
 		.environment = the.settings->environment, .timeout_ms = the.settings->session_timeout_ms, .max_sessions = the.settings->max_sessions,
 		.limits = the.settings->limits, .on_created = on_created, .on_destroyed = on_destroyed, .on_changed = on_changed, .cache = the.cache,
-		.breaker = the.breaker, .retry = &the.settings->retry, .redact = the.settings->redact,
+		.retry = &the.settings->retry, .redact = the.settings->redact,
 	};
 
 	if (atoll_sessions_new(&cfg, &the.sessions, &ae) < 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* agent/desk: what the handlers of atoll-agent share: settings, policy, sessions, results, the breaker. There is one; any thread may use it. */
+/* agent/desk: what the handlers of atoll-agent share: settings, policy, sessions, results. There is one; any thread may use it. */
 #pragma once
 
 #include <jansson.h>
@@ -20,7 +20,6 @@ struct desk {
 	struct atoll_agent_settings *settings;	/* with the policy */
 	struct atoll_sessions *sessions;
 	struct atoll_cache *cache;
-	struct atoll_breaker *breaker;
 };
 
 /* Before the cage is closed: reads the settings and the records of sessions. */
@@ -33,8 +32,8 @@ void desk_owner(const struct caller *who, char ret[DESK_OWNER_SIZE]);
 void desk_count(enum desk_count what);
 uint64_t desk_counted(enum desk_count what);
 
-/* False: calls have failed so often that none is made just now, and e says so. */
-bool desk_can_execute(struct atoll_error *e);
+/* False: calls of this client have failed so often that none is made just now, and e says so. */
+bool desk_can_execute(const struct atoll *a, struct atoll_error *e);
 
 /* By which of its names the policy knows the key: its id, its name, its team; NULL: by none. */
 const char *desk_policy_key(const struct caller *who);

@@ -4,12 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/clients.h"
 #include "agent/desk.h"
 #include "agent/routes.h"
 #include "agent/run.h"
 #include "agent/visit.h"
 #include "base/buf.h"
 #include "base/fd.h"
+#include "client/client.h"
 
 static json_t *capabilities(bool can_execute)
 {
@@ -39,7 +41,7 @@ void agent_state(struct visit *v)
 	struct atoll_error ae = { 0 };
 	struct atoll_list *l = NULL;
 	struct atoll *a = visit_client(v, &ae);
-	bool reached = a && atoll_list_sandboxes(a, &l, &ae) == 0, healthy = reached && desk_can_execute(&ae);
+	bool reached = a && atoll_list_sandboxes(a, &l, &ae) == 0, healthy = reached && desk_can_execute(a, &ae);
 	size_t running = 0, n = reached ? l->n : 0;
 	autobuf struct buf text = BUF_INIT(64 * 1024);
 
@@ -54,7 +56,7 @@ void agent_state(struct visit *v)
 		buf_fmt(&text, "Code cannot be run now: %s", ae.text);
 	visit_json(v, 200, json_pack("{s:s,s:b,s:b,s:{s:I,s:I,s:I},s:o,s:o,s:o,s:s,s:o,s:s}", "text", buf_cstr(&text), "canExecuteCode", healthy, "isHealthy", healthy, "counts",
 		"sandboxes", (json_int_t)n, "running", (json_int_t)running, "sessions", (json_int_t)sessions, "sandboxes", reached ? agent_sandbox_rows(l) : json_array(),
-		"capabilities", capabilities(healthy), "limits", limits_json(), "breaker", atoll_breaker_state(desk()->breaker), "cache", cache_json(), "status",
+		"capabilities", capabilities(healthy), "limits", limits_json(), "breaker", a ? atoll_breaker_state(a->breaker) : "closed", "cache", cache_json(), "status",
 		healthy ? "ok" : "degraded"));
 	atoll_list_free(l);
 }
@@ -82,7 +84,6 @@ void agent_metrics(struct visit *v)
 {
 	autobuf struct buf out = BUF_INIT(64 * 1024);
 	struct atoll_cache_stats st;
-	const char *breaker = atoll_breaker_state(desk()->breaker);
 
 	atoll_cache_stats(desk()->cache, &st);
 	put_executions(&out);
@@ -93,7 +94,7 @@ void agent_metrics(struct visit *v)
 	put_counter(&out, "atoll_agent_cache_hits_total", "Results from the cache.", st.hits);
 	put_counter(&out, "atoll_agent_cache_misses_total", "Results that were not in the cache.", st.misses);
 	buf_fmt(&out, "# HELP atoll_agent_cache_bytes Size of the cache.\n# TYPE atoll_agent_cache_bytes gauge\natoll_agent_cache_bytes %zu\n", st.bytes);
-	buf_fmt(&out, "# HELP atoll_agent_breaker_open Whether calls to the server are refused at once.\n# TYPE atoll_agent_breaker_open gauge\natoll_agent_breaker_open %d\n",
-		strcmp(breaker, "closed") != 0);
+	buf_fmt(&out, "# HELP atoll_agent_breaker_open Callers whose calls into sandboxes are refused at once.\n# TYPE atoll_agent_breaker_open gauge\natoll_agent_breaker_open %zu\n",
+		clients_broken());
 	visit_text(v, 200, "text/plain; version=0.0.4", NULL, buf_view(&out));
 }

@@ -10,13 +10,14 @@
 #include "agent/routes.h"
 #include "agent/visit.h"
 #include "base/fd.h"
+#include "client/client.h"
 #include "http/json.h"
 #include "http/url.h"
 #include "mcp/fit.h"
 
 int tool_host_open(struct err *e)
 {
-	clients_open(desk()->sessions, desk_owner);
+	clients_open(desk()->sessions, desk_owner, &(struct atoll_breaker_config) { .failures = desk()->settings->breaker_failures, .open_ms = desk()->settings->breaker_open_ms });
 	return tools_open(e);
 }
 
@@ -35,7 +36,8 @@ int tool_host_for(struct visit *v, struct tool_host *ret, struct atoll_error *e)
 	if (!b)
 		return -e->no;
 	*ret = (struct tool_host) { .boxes = b, .policy = desk()->settings->policy, .key = desk_policy_key(&v->who), .url = v->url,
-		.timeout_ms = desk()->settings->retry.timeout_ms, .retry = &desk()->settings->retry, .redact = desk()->settings->redact, .audit = on_audit };
+		.timeout_ms = desk()->settings->retry.timeout_ms, .retry = &desk()->settings->retry, .redact = desk()->settings->redact, .breaker = boxes_client(b)->breaker,
+		.breaks_inside = true, .audit = on_audit };
 	return 0;
 }
 

@@ -38,6 +38,7 @@ struct atoll {
 	void *open_user;
 	size_t keep_max;		/* of each stream of what runs, for a program that serves many at once; 0: as documented */
 	char *team;			/* for which an admin key acts; NULL: its own */
+	struct atoll_breaker *breaker;	/* owned; of its caller alone, in place of the one that a manager of sessions has for all; or NULL */
 	bool keyless;
 	bool has_found_key;		/* nobody gave one: it is that of a server on this machine */
 };
@@ -81,6 +82,9 @@ int client_via(struct atoll *a, int (*open)(void *user), void (*give_back)(void 
 	       struct atoll_error *e);
 
 /* Fills e (control characters of foreign text are replaced) and returns -no. */
+/* rc of a call about a sandbox that was to be used: one that was not answered in time is marked as the server's doing (504), not as code that was slow. */
+int client_late(int rc, struct atoll_error *e);
+
 int client_fail(struct atoll_error *e, int no, int status, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 int client_no_memory(struct atoll_error *e);
 

@@ -224,6 +224,7 @@ void atoll_free(struct atoll *a)
 	for (size_t i = 0; i < a->n_idle; i++)
 		curl_easy_cleanup(a->idle[i]);
 	mock_free(a->mock);
+	atoll_breaker_free(a->breaker);
 	(void)pthread_mutex_destroy(&a->lock);
 	forget(a->api_key);
 	forget(a->access_token);

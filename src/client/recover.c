@@ -38,6 +38,19 @@ static bool is_transport(int no, int status)
 	return no == ECONNREFUSED || no == ECONNRESET || no == EHOSTUNREACH || no == EHOSTDOWN || no == ENOTCONN || no == EPIPE;
 }
 
+/* The server is there and did not get to it: no code was run that could have been slow. */
+static bool is_late(const struct atoll_error *e)
+{
+	return e->no == ETIMEDOUT && e->status == 504;
+}
+
+int client_late(int rc, struct atoll_error *e)
+{
+	if (rc == -ETIMEDOUT && e->status == 0)
+		e->status = 504;
+	return rc;
+}
+
 static bool says_memory(const char *text)
 {
 	return strcasestr(text, "out of memory") || strcasestr(text, "memory limit") || strcasestr(text, "ENOMEM");
@@ -47,7 +60,7 @@ static enum kind kind_of(const struct atoll_error *e)
 {
 	if (e->no == ENOMEM || says_memory(e->text))
 		return KIND_MEMORY;
-	if (e->no == ETIMEDOUT && e->status == 504)	/* the server did not get there: no code was run that could have been slow */
+	if (is_late(e))
 		return KIND_SERVICE;
 	if (e->no == ETIMEDOUT)
 		return KIND_TIMEOUT;
@@ -134,7 +147,7 @@ int atoll_retry_run(const struct atoll_retry *r, struct atoll_breaker *b, atoll_
 		int rc = fn(user, &begun, e);
 		bool transport = rc < 0 && is_transport(e->no, e->status);
 
-		atoll_breaker_report(b, !transport);
+		atoll_breaker_report(b, !transport && !is_late(e));
 		if (ret_tries)
 			*ret_tries = n;
 		if (!transport || begun || n > r->max_retries)

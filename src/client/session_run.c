@@ -188,7 +188,7 @@ static int try_once(void *user, bool *ret_begun, struct atoll_error *e)
 
 		r->out->recovered |= recovered;
 		if (rc < 0)
-			return rc;
+			return client_late(rc, e);
 		if (r->m->cfg.redact)		/* before there is something to show */
 			learn_secrets(r, sb);
 		rc = atoll_run_code(sb, r->code, &on, &r->x, e);
@@ -220,6 +220,11 @@ static int redact_result(struct run *r)
 	r->out->json = j ? json_dumps(j, JSON_COMPACT | JSON_ENSURE_ASCII) : NULL;
 	json_decref(j);
 	return r->out->json ? 0 : -ENOMEM;
+}
+
+static struct atoll_breaker *breaker_of(const struct atoll_sessions *m, const struct atoll *a)
+{
+	return a->breaker ? a->breaker : m->cfg.breaker;
 }
 
 static bool from_cache(struct run *r, const char *language, bool pure)
@@ -266,7 +271,7 @@ int atoll_session_run(struct atoll_sessions *m, struct atoll *a, const char *own
 	if (!pure)
 		atoll_session_written(m, id);
 	sessions_run_begin(m, owner, id);
-	int rc = atoll_retry_run(&m->retry, m->cfg.breaker, try_once, &r, &out.tries, e);
+	int rc = atoll_retry_run(&m->retry, breaker_of(m, a), try_once, &r, &out.tries, e);
 
 	sessions_run_end(m, owner, id);
 	out.json = rc < 0 ? NULL : atoll_execution_json(r.x);
@@ -337,7 +342,7 @@ int atoll_session_upload(struct atoll_sessions *m, struct atoll *a, const char *
 	struct transfer t = { m, a, owner, id, path, p ? p : "", n, NULL, NULL };
 
 	atoll_session_written(m, id);
-	return atoll_retry_run(&m->retry, m->cfg.breaker, transfer_once, &t, NULL, e);
+	return atoll_retry_run(&m->retry, breaker_of(m, a), transfer_once, &t, NULL, e);
 }
 
 int atoll_session_download(struct atoll_sessions *m, struct atoll *a, const char *owner, const char *id, const char *path, char **ret, size_t *ret_n,
@@ -347,5 +352,5 @@ int atoll_session_download(struct atoll_sessions *m, struct atoll *a, const char
 	size_t unwanted;
 	struct transfer t = { m, a, owner, id, path, NULL, 0, ret, ret_n ? ret_n : &unwanted };
 
-	return atoll_retry_run(&m->retry, m->cfg.breaker, transfer_once, &t, NULL, e);
+	return atoll_retry_run(&m->retry, breaker_of(m, a), transfer_once, &t, NULL, e);
 }

@@ -7,6 +7,7 @@
 #include "front/request.h"
 #include "front/sandbox.h"
 #include "front/spec.h"
+#include "front/warden_link.h"
 #include "http/json.h"
 
 #define REFRESH_DEFAULT_S 15
@@ -128,6 +129,10 @@ static void connect_to(struct req *r, struct sandbox *sb)
 		reply_json(r, 200, sandbox_json(sb), NULL);
 		break;
 	case SANDBOX_PAUSED:
+		if (warden_silent(r->front->warden)) {
+			reply_away(r);
+			break;
+		}
 		if (quota_check_resume(r->front, sb->team, sb->key, &hit) < 0) {
 			quota_refuse(r, &hit);
 			break;

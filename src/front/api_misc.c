@@ -10,12 +10,16 @@
 #include "front/keyring.h"
 #include "front/reply.h"
 #include "front/request.h"
+#include "front/warden_link.h"
 #include "http/server.h"
 #include "http/url.h"
 
 void api_health(struct req *r)
 {
-	reply_empty(r, 204);
+	if (warden_silent(r->front->warden))
+		reply_away(r);
+	else
+		reply_empty(r, 204);
 }
 
 json_t *time_json(uint64_t wall_ms)

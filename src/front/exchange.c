@@ -103,6 +103,15 @@ static void up_lost(struct exchange *ex)
 		proxy_not_found(ex->rq, sandbox_id(ex), ex->port);
 }
 
+/* The sandbox may be well: it is the server that cannot get there. Nothing of the request was done. */
+static void unreachable(struct exchange *ex)
+{
+	drop_up(ex);
+	ex->status = 503;
+	witness_end(ex->witness, WITNESS_BROKE);
+	proxy_refuse(ex->rq, 503, sandbox_id(ex), ex->port, "The server cannot reach its sandboxes at the moment. Nothing was done; try again later");
+}
+
 static void on_broken(struct sandbox_link *l, struct sandbox *sb)
 {
 	struct exchange *ex = container_of(l, struct exchange, link);
@@ -398,6 +407,10 @@ static void on_connected(void *user, const struct warden_reply *re)
 		send_on_fd(ex, re->fd);
 		return;
 	}
+	if (re->no == EHOSTDOWN) {
+		unreachable(ex);
+		return;
+	}
 	if ((re->no == EAGAIN || re->no == ECONNREFUSED) && ++ex->tries < CONNECT_TRIES && retry_after(ex, CONNECT_RETRY_MS))
 		return;
 	log_warn("cannot connect to a sandbox", "request=%s id=%s err=%s", ex->id, ex->sb->id, re->text);
@@ -408,15 +421,17 @@ static void connect_up(struct exchange *ex)
 {
 	if (!ex->link.hooked)
 		sandbox_attach(ex->sb, &ex->link);
-	if (!proxy_port_is_ours(ex->port)) {
+	if (!proxy_port_is_ours(ex->port) && !warden_silent(ex->front->warden)) {
 		ex->dial = dial_new(ex->front, ex->sb->id, ex->port, ex->id, on_dialed, ex);
 		return;
 	}
-	int fd = ex->reused ? -1 : sandbox_idle_take(ex->sb);
+	int fd = ex->reused || !proxy_port_is_ours(ex->port) ? -1 : sandbox_idle_take(ex->sb);
 
 	ex->reused = fd >= 0;
 	if (fd >= 0)
 		send_on_fd(ex, fd);
+	else if (warden_silent(ex->front->warden))
+		unreachable(ex);
 	else
 		ex->connecting = warden_ask_id(ex->front->warden, OP_CONNECT, ex->sb->id, ex->id, on_connected, ex);
 }
@@ -453,6 +468,8 @@ static void when_running(struct exchange *ex)
 			init_watch_use(sb);
 	} else if (sb->state == SANDBOX_STARTING || sb->state == SANDBOX_RESUMING || sb->state == SANDBOX_KEEPING || (sb->state == SANDBOX_PAUSING && wakes)) {
 		wait_for(ex);
+	} else if (sb->state == SANDBOX_PAUSED && wakes && warden_silent(ex->front->warden)) {
+		unreachable(ex);
 	} else if (sb->state == SANDBOX_PAUSED && wakes && !ex->woke && quota_check_resume(sb->front, sb->team, sb->key, &hit) == 0) {
 		ex->woke = true;
 		wait_for(ex);

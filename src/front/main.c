@@ -274,6 +274,7 @@ static void on_tick(void *user)
 		if ((f->ticks + n) % METER_EVERY_S == 0)
 			meter_note(sb);
 	}
+	warden_link_tick(f->warden);
 	rows_tick(f);
 	req_end_slow(f);
 	agent_link_tick(f->agent);

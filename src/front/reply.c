@@ -89,6 +89,11 @@ void reply_error(struct req *r, int status, const char *fmt, ...)
 	send_error(r, status, text, NULL);
 }
 
+void reply_away(struct req *r)
+{
+	send_error(r, 503, "the server cannot reach its sandboxes at the moment: the warden does not answer. Nothing was done; try again later", "Retry-After: 5\r\n");
+}
+
 static int status_of(int no)
 {
 	switch (no) {

@@ -25,6 +25,7 @@
 #include "front/sandbox.h"
 #include "front/sandbox_table.h"
 #include "front/trail_acts.h"
+#include "front/warden_link.h"
 #include "http/json.h"
 #include "http/server.h"
 #include "http/url.h"
@@ -222,6 +223,10 @@ static void check_and_read(struct req *r, const struct str raw[2])
 
 	if (check_caller(r) < 0 || take_param(r, raw[0], &r->param) < 0 || take_param(r, raw[1], &r->param2) < 0)
 		return;
+	if (r->route->warden && warden_silent(r->front->warden)) {
+		reply_away(r);
+		return;
+	}
 	if (rq->content_length > 0 && (uint64_t)rq->content_length > r->route->body_max && r->route->body_max > 0) {
 		http_close_after(rq);
 		reply_error(r, 413, "request body is larger than %zu bytes", r->route->body_max);

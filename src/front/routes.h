@@ -25,6 +25,7 @@ struct route {
 	/* ... and an answer that comes in pieces: */
 	void (*on_drain)(struct req *r);		/* its queue is low again */
 	void (*on_over)(struct req *r);			/* last, whatever became of it */
+	bool warden;			/* can do nothing without it */
 	bool quiet;			/* asked for all the time: no line in the log when all is well */
 };
 

@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/log.h"
 #include "base/str.h"
 #include "front/mem.h"
 #include "ipc/check.h"
@@ -18,6 +19,8 @@
 
 #define BUCKETS 256			/* of pending calls, by seq */
 #define ROUND_MAX 64			/* messages read before others get a turn */
+#define QUIET_TICKS 5			/* nothing was heard for so long although something is owed: it is asked whether it is there */
+#define SILENT_TICKS 10			/* ... and has not even answered that: it counts as hung */
 
 struct warden_call {
 	LIST_ENTRY(warden_call) link;
@@ -44,6 +47,10 @@ struct warden_link {
 	void *user;
 	uint32_t last_seq;
 	bool lost;
+	size_t n_calls;
+	unsigned quiet;			/* ticks since anything was heard of it while an answer was owed */
+	unsigned asked;			/* ticks since it was asked whether it is there; 0: it was not */
+	bool silent;
 	struct call_list calls[BUCKETS];
 	STAILQ_HEAD(, unsent) unsent;
 };
@@ -76,6 +83,7 @@ static void call_answer(struct warden_link *w, struct warden_call *c, const stru
 	if (!re->more) {
 		w->ops->on_answered(w->user, c->op, clock_mono_us() - c->asked_us);
 		LIST_REMOVE(c, link);
+		w->n_calls--;
 		free(c);
 	}
 	if (fn)
@@ -160,6 +168,16 @@ static void on_message(struct warden_link *w, const struct msg_head *h, size_t n
 	fd_close(fd);
 }
 
+static void link_heard(struct warden_link *w)
+{
+	if (w->silent)
+		log_info("the warden answers again", "pending=%zu", w->n_calls);
+	w->silent = false;
+	w->quiet = 0;
+	if (w->asked)
+		w->asked = 1;		/* that it is there is known; the answer is still owed */
+}
+
 static void link_read(struct warden_link *w)
 {
 	union {
@@ -179,6 +197,7 @@ static void link_read(struct warden_link *w)
 			link_lost(w, n == 0 ? "closed by the warden" : strerror((int)-n));
 			return;
 		}
+		link_heard(w);
 		on_message(w, &msg.head, (size_t)n, n_fds == 1 ? fd : -1);
 	}
 }
@@ -285,6 +304,7 @@ struct warden_call *warden_ask(struct warden_link *w, enum msg_type op, void *ms
 	*h = (struct msg_head) { .version = MSG_VERSION, .type = (uint16_t)op, .seq = w->last_seq };
 	*c = (struct warden_call) { .seq = w->last_seq, .op = op, .asked_us = clock_mono_us(), .fn = fn, .user = user };
 	LIST_INSERT_HEAD(&w->calls[c->seq % BUCKETS], c, link);
+	w->n_calls++;
 	if (w->lost)
 		return c;		/* never answered: the front is ending */
 
@@ -316,4 +336,55 @@ void warden_cancel(struct warden_call *c)
 {
 	if (c)
 		c->fn = NULL;
+}
+
+/* --- is it there? --- */
+
+static void on_there(void *user, const struct warden_reply *re)
+{
+	struct warden_link *w = user;
+
+	(void)re;
+	w->asked = 0;
+}
+
+/* Whoever wants a connection is told that there is none to be had. All other questions change something, or ask how that went: their answer will come. */
+static void give_up_connecting(struct warden_link *w)
+{
+	const struct warden_reply re = { .no = EHOSTDOWN, .text = "the warden does not answer", .fd = -1 };
+	struct warden_call *c;
+
+	for (size_t i = 0; i < BUCKETS; i++) {
+		LIST_FOREACH(c, &w->calls[i], link) {
+			warden_fn *fn = c->op == OP_CONNECT ? c->fn : NULL;
+
+			if (fn) {
+				c->fn = NULL;	/* the fd of a late answer is closed */
+				fn(c->user, &re);
+			}
+		}
+	}
+}
+
+/* Counted in ticks and not by the clock: if it is this process that stood still, it has read nothing meanwhile. */
+void warden_link_tick(struct warden_link *w)
+{
+	struct msg_list m = { 0 };
+
+	if (w->lost || w->n_calls == 0)
+		return;
+	if (++w->quiet >= QUIET_TICKS && !w->asked) {
+		w->asked = 1;
+		(void)warden_ask(w, OP_ROOM, &m, sizeof m, on_there, w);
+	} else if (w->asked && ++w->asked > SILENT_TICKS && !w->silent) {
+		w->silent = true;
+		log_error("the warden does not answer", "pending=%zu for_s=%u", w->n_calls, w->asked);
+	}
+	if (w->silent)
+		give_up_connecting(w);
+}
+
+bool warden_silent(const struct warden_link *w)
+{
+	return w->silent;
 }

@@ -53,3 +53,8 @@ struct warden_call *warden_ask_id(struct warden_link *w, enum msg_type op, const
 
 /* The answer is no longer wanted: fn will not be called, an fd in it is closed. NULL is fine. */
 void warden_cancel(struct warden_call *c);
+
+/* Once in a second, while the server serves. If something has been owed for a while, the warden is asked whether it is there. One that does not answer that either is silent: it is
+ * stopped, or hangs. Then who waits for a connection (OP_CONNECT) gets EHOSTDOWN; nothing new should be begun. It is over with the next word of the warden. */
+void warden_link_tick(struct warden_link *w);
+bool warden_silent(const struct warden_link *w);

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/str.h"
+#include "client/client.h"
 #include "client/sessions.h"
 
 #define IDLE_MAX 64			/* opened sandboxes that nobody uses just now */
@@ -190,7 +191,7 @@ int boxes_open(struct boxes *b, const char *id, struct box **ret, struct atoll_e
 	(void)pthread_mutex_unlock(&b->lock);
 	if (o)
 		return 0;
-	if (atoll_sandbox_open(b->a, id, &sb, e) < 0)
+	if (client_late(atoll_sandbox_open(b->a, id, &sb, e), e) < 0)
 		return -e->no;
 	return list_new(b, sb, ret, e);
 }
@@ -248,9 +249,9 @@ int boxes_session(struct boxes *b, const char *agent, const char *id, const char
 	struct atoll_sandbox *sb;
 
 	*ret_anew = false;
-	if (!id && atoll_session_get_or_create(b->sessions, b->a, &spec, &s, e) < 0)
+	if (!id && client_late(atoll_session_get_or_create(b->sessions, b->a, &spec, &s, e), e) < 0)
 		return -e->no;
-	if (sessions_open(b->sessions, b->a, b->owner, id ? id : s.id, lost, run_ms, &sb, ret_anew, e) < 0)
+	if (client_late(sessions_open(b->sessions, b->a, b->owner, id ? id : s.id, lost, run_ms, &sb, ret_anew, e), e) < 0)
 		return -e->no;
 	(void)snprintf(ret_id, BOXES_SESSION_SIZE, "%s", id ? id : s.id);
 	if (list_new(b, sb, ret, e) < 0)

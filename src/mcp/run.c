@@ -159,9 +159,10 @@ static const struct {
 int run_failed(struct tool_run *r, const struct atoll_error *e)
 {
 	const char *code = "FAILED", *remedy = "";
+	int no = e->no == ETIMEDOUT && e->status == 504 ? EBUSY : e->no;	/* the server was slow, not what was to be done */
 
 	for (size_t i = 0; i < ARRAY_LEN(remedies); i++) {
-		if (remedies[i].no == e->no) {
+		if (remedies[i].no == no) {
 			code = remedies[i].code;
 			remedy = remedies[i].remedy;
 			break;

@@ -185,9 +185,10 @@ static int try_once(void *user, bool *ret_begun, struct atoll_error *e)
 static void run_tries(struct tool_run *r)
 {
 	static const struct atoll_retry once = { sizeof once, 0, 0, 0 };
+	struct atoll_breaker *b = r->host->breaks_inside && (r->tool->hints & TOOL_OUTSIDE) ? NULL : r->host->breaker;
 	struct atoll_error e = { 0 };
 
-	if (atoll_retry_run(r->host->retry ? r->host->retry : &once, r->host->breaker, try_once, r, NULL, &e) < 0 && e.no == EHOSTDOWN && r->no != EHOSTDOWN) {
+	if (atoll_retry_run(r->host->retry ? r->host->retry : &once, b, try_once, r, NULL, &e) < 0 && e.no == EHOSTDOWN && r->no != EHOSTDOWN) {
 		start_over(r);
 		(void)run_failed(r, &e);
 	}

@@ -14,7 +14,8 @@
 
 struct tool_run;
 
-enum tool_hint { TOOL_READS = 1, TOOL_DESTROYS = 2, TOOL_REPEATS = 4 /* a second call changes nothing more */ };
+enum tool_hint { TOOL_READS = 1, TOOL_DESTROYS = 2, TOOL_REPEATS = 4 /* a second call changes nothing more */,
+	TOOL_OUTSIDE = 8 /* the server can answer it without reaching into a sandbox */ };
 
 struct tool {
 	const char *name, *title, *description;
@@ -31,6 +32,7 @@ struct tool_host {			/* for whom, and with what */
 	unsigned timeout_ms;		/* of code and commands that say none */
 	const struct atoll_retry *retry;	/* of calls that did not reach the server; NULL: none */
 	struct atoll_breaker *breaker;	/* NULL: none */
+	bool breaks_inside;		/* it is about what needs a sandbox; the rest (TOOL_OUTSIDE) is asked for whatever it says */
 	bool redact;
 	/* One line for the audit log: kind as in docs/audit.md; takes fields. NULL: there is none. */
 	void (*audit)(void *user, const char *kind, const char *sandbox, const char *session, json_t *fields);

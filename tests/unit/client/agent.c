@@ -146,6 +146,33 @@ static void retries_are_for_the_way_only(void **state)
 	assert_int_equal(begun.calls, 1);
 }
 
+static int late(void *user, bool *ret_begun, struct atoll_error *e)
+{
+	*ret_begun = false;
+	*e = (struct atoll_error) { .no = ETIMEDOUT, .status = 504 };
+	++*(int *)user;
+	return -ETIMEDOUT;
+}
+
+static void a_server_that_is_late_counts_and_is_not_asked_twice(void **state)
+{
+	const struct atoll_retry r = { .max_retries = 3 };
+	struct atoll_breaker *b = NULL;
+	struct atoll_error e = { 0 };
+	int calls = 0;
+
+	(void)state;
+	assert_int_equal(atoll_breaker_new(&(struct atoll_breaker_config) { .failures = 2 }, &b, &e), 0);
+	assert_int_equal(atoll_retry_run(&r, b, late, &calls, NULL, &e), -ETIMEDOUT);
+	assert_int_equal(calls, 1);
+	assert_string_equal(atoll_breaker_state(b), "closed");
+	assert_int_equal(atoll_retry_run(&r, b, late, &calls, NULL, &e), -ETIMEDOUT);
+	assert_string_equal(atoll_breaker_state(b), "open");
+	assert_int_equal(atoll_retry_run(&r, b, late, &calls, NULL, &e), -EHOSTDOWN);
+	assert_int_equal(calls, 2);
+	atoll_breaker_free(b);
+}
+
 static void pure_is_what_only_computes(void **state)
 {
 	static const char *const pure[] = { "1 + 1", "print('hello')", "sum(range(10))", "sorted([3, 1, 2], reverse=True)", "max(1, 2) == 2", "len('x = y')", "2 ** 10 if 1 < 2 else 0" };
@@ -282,7 +309,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(breaker_opens_probes_and_closes), cmocka_unit_test(failures_have_a_name_and_a_remedy), cmocka_unit_test(bad_variables_are_named),
-		cmocka_unit_test(retries_are_for_the_way_only), cmocka_unit_test(pure_is_what_only_computes), cmocka_unit_test(cache_forgets_the_oldest),
+		cmocka_unit_test(retries_are_for_the_way_only), cmocka_unit_test(a_server_that_is_late_counts_and_is_not_asked_twice), cmocka_unit_test(pure_is_what_only_computes), cmocka_unit_test(cache_forgets_the_oldest),
 		cmocka_unit_test(code_is_made_ready), cmocka_unit_test(names_of_packages), cmocka_unit_test(tokens_are_taken_out),
 	};
 
