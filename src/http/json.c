@@ -53,7 +53,8 @@ int json_read_object(struct str body, bool allow_empty, json_t **ret, struct err
 		return err_set(e, EINVAL, "request body %s", why);
 	json_t *j = json_loadb(body.p ? body.p : "", body.n, JSON_REJECT_DUPLICATES, &je);
 	if (!j)
-		return err_set(e, EINVAL, "request body is not valid JSON: %s", je.text);
+		return json_error_code(&je) == json_error_null_character ? err_set(e, EINVAL, "request body has a NUL character (\\u0000) in a text, which cannot be taken") :
+		       err_set(e, EINVAL, "request body is not valid JSON: %s", je.text);
 	if (!json_is_object(j)) {
 		json_decref(j);
 		return err_set(e, EINVAL, "request body must be an object");

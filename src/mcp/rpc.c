@@ -42,7 +42,7 @@ json_t *rpc_parse(struct str text, json_t **ret_error)
 		*ret_error = rpc_error(NULL, RPC_PARSE_ERROR, message, NULL);
 		return NULL;
 	}
-	j = json_loadb(text.p ? text.p : "", text.n, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &je);
+	j = json_loadb(text.p ? text.p : "", text.n, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | JSON_ALLOW_NUL, &je);	/* a text that has one is refused where it is named */
 	if (!j) {
 		*ret_error = rpc_error(NULL, RPC_PARSE_ERROR, "Parse error: not valid JSON", NULL);
 		return NULL;
@@ -67,6 +67,26 @@ static bool is_response(const json_t *j)
 	return json_object_get(j, "result") || json_object_get(j, "error");
 }
 
+/* In C a text ends there: what is compared would not be what was sent. Arguments of a tool are looked at one by one, by their schema. */
+static bool has_nul(const json_t *j, bool in_params)
+{
+	const char *name;
+	json_t *one;
+	size_t i;
+
+	if (json_is_string(j))
+		return memchr(json_string_value(j), '\0', json_string_length(j)) != NULL;
+	json_array_foreach((json_t *)j, i, one) {
+		if (has_nul(one, false))
+			return true;
+	}
+	json_object_foreach((json_t *)j, name, one) {
+		if (!(in_params && strcmp(name, "arguments") == 0) && has_nul(one, false))
+			return true;
+	}
+	return false;
+}
+
 static const char *what_is_wrong(const json_t *j, const struct rpc_msg *m, const json_t *method)
 {
 	const char *version = json_string_value(json_object_get(j, "jsonrpc"));
@@ -84,6 +104,8 @@ static const char *what_is_wrong(const json_t *j, const struct rpc_msg *m, const
 		return "Invalid Request: both a request and a response";
 	if (params && !json_is_object(params))
 		return "Invalid Request: field 'params' must be an object";
+	if (has_nul(method, false) || has_nul(m->id, false) || has_nul(params, true))
+		return "Invalid Request: a text has a NUL character";
 	return NULL;
 }
 

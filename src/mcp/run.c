@@ -23,6 +23,13 @@ const char *run_str(const struct tool_run *r, const char *name)
 	return json_string_value(json_object_get(r->args, name));
 }
 
+const char *run_some(const struct tool_run *r, const char *name)
+{
+	const char *v = run_str(r, name);
+
+	return v && *v ? v : NULL;
+}
+
 int64_t run_int(const struct tool_run *r, const char *name, int64_t otherwise)
 {
 	const json_t *v = json_object_get(r->args, name);
@@ -133,6 +140,18 @@ void run_fail(struct tool_run *r, const char *fmt, ...)
 	run_text(r, text, n < (int)sizeof text ? (size_t)n : sizeof text - 1);
 }
 
+void run_refuse(struct tool_run *r, const char *fmt, ...)
+{
+	char text[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	r->outcome = "refused";
+	run_fail(r, "INVALID_ARGUMENT: %s. Nothing was done.", text);
+}
+
 static const struct {
 	int no;
 	const char *code, *remedy;
@@ -156,6 +175,28 @@ static const struct {
 	{ ECONNRESET, "SERVER_UNAVAILABLE", "The connection broke; look whether the work was done before it is repeated." },
 };
 
+/* What was not there, as the servers say it, and what to do about that. */
+static const char *remedy_not_found(const struct tool_run *r, const char *text)
+{
+	if (run_some(r, "context_id") && strstr(text, "ontext"))
+		return "Leave context_id out to use the context that each language has.";
+	if (strstr(text, "no session"))
+		return "It may have expired. Leave the id of the session out to go on in one of your own.";
+	if (strstr(text, "no sandbox"))
+		return "It may have ended. list_sandboxes tells which there are; leave sandbox_id out to use one of your own.";
+	if (strstr(text, "template"))
+		return "Leave template out to use the standard one.";
+	if (strstr(text, "process"))
+		return "It may have ended. list_processes tells which there are.";
+	return strstr(text, "path") ? "list_files tells what is there." : "Check the name: list_sandboxes, list_files and list_processes tell what there is.";
+}
+
+/* Sandboxes answer a name that they do not know as if a login had failed. */
+static bool is_no_user(const struct tool_run *r, const struct atoll_error *e)
+{
+	return run_some(r, "user") && e->no == EACCES && (strstr(e->text, "invalid username") || strstr(e->text, "unknown user"));
+}
+
 int run_failed(struct tool_run *r, const struct atoll_error *e)
 {
 	const char *code = "FAILED", *remedy = "";
@@ -168,8 +209,14 @@ int run_failed(struct tool_run *r, const struct atoll_error *e)
 			break;
 		}
 	}
+	if (no == ENOENT)
+		remedy = remedy_not_found(r, e->text);
 	r->no = e->no;
 	r->status = e->status;
+	if (is_no_user(r, e)) {
+		run_refuse(r, "argument 'user': the sandbox has no user '%s'. Leave it out, or take one that there is (user, root, or those of /etc/passwd)", run_str(r, "user"));
+		return -1;
+	}
 	r->unreached = e->no == ESRCH && e->status == 502;
 	autofree char *text = atoll_redact(e->text, NULL, 0);	/* whatever else is shown: a URL may have come with its password */
 
@@ -183,7 +230,7 @@ static const char *either(const struct tool_run *r, const char *a, const char *b
 {
 	const char *v = run_str(r, a);
 
-	v = v ? v : run_str(r, b);
+	v = v && *v ? v : run_str(r, b);
 	return v && *v ? v : NULL;
 }
 

@@ -78,6 +78,8 @@ static int check_range(const json_t *schema, const json_t *v, const char *path, 
 		       err_set(e, EINVAL, "argument '%s' must be %s %.15g", path, min ? "at least" : "at most", json_number_value(min ? min : max));
 	if (!json_is_array(v) && !json_is_string(v))
 		return 0;
+	if (json_is_string(v) && memchr(json_string_value(v), '\0', n))
+		return err_set(e, EINVAL, "argument '%s' has a NUL character, which cannot be taken", path);
 	const char *unit = json_is_array(v) ? "items" : "bytes";
 
 	if (min_n && n < (size_t)json_integer_value(min_n))

@@ -211,8 +211,7 @@ json_t *tool_call(struct tool_run *r)
 	r->began_ms = r->told_ms = clock_mono_ms();
 	if (schema_check(all.input[i], r->args, &e) < 0) {
 		start_over(r);
-		run_fail(r, "%s", e.text);
-		r->outcome = "refused";
+		run_refuse(r, "%s", e.text);
 	} else {
 		run_tries(r);
 		/* What was open here has ended or is paused: nothing was done. Opened anew it is resumed, or it is known to be gone. */

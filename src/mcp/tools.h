@@ -84,6 +84,7 @@ bool tool_stopping(void *user);
 /* --- for the tools themselves: mcp/run.c --- */
 
 const char *run_str(const struct tool_run *r, const char *name);	/* NULL: not given */
+const char *run_some(const struct tool_run *r, const char *name);	/* likewise; "" is as good as not given */
 int64_t run_int(const struct tool_run *r, const char *name, int64_t otherwise);
 bool run_bool(const struct tool_run *r, const char *name);
 unsigned run_timeout_ms(const struct tool_run *r);		/* timeout_ms or timeout, or the host's */
@@ -97,6 +98,7 @@ void run_set(struct tool_run *r, const char *name, json_t *value);	/* of the str
 json_t *run_string(const char *text, size_t n);			/* JSON string; what is no UTF-8 is replaced */
 
 void run_fail(struct tool_run *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void run_refuse(struct tool_run *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));	/* INVALID_ARGUMENT: an argument cannot be so, and nothing was done */
 int run_failed(struct tool_run *r, const struct atoll_error *e);	/* in words that a model can act on; returns -1 */
 
 /* May it be done? False: it has been refused, told and noted. */

@@ -103,8 +103,8 @@ static int set_limits(struct tool_run *r)
 		double v = strtod(json_string_value(memory), &unit);
 
 		v *= strcasecmp(unit, "gb") == 0 || strcasecmp(unit, "g") == 0 || strcasecmp(unit, "gib") == 0 ? 1024 : 1;
-		if (v < 1 || (*unit && !strcasestr("mb mib gb gib", unit)))
-			return run_fail(r, "argument 'resourceLimits.memory' must be a number of MB, or like 512MB or 1GB"), -1;
+		if (!(v >= 1 && v < 1e9) || (*unit && !strcasestr("mb mib gb gib", unit)))
+			return run_refuse(r, "argument 'resourceLimits.memory' must be a number of MB, or like 512MB or 1GB"), -1;
 		(void)snprintf(mb, sizeof mb, "%.0f", v);
 		set[n++] = (struct atoll_pair) { "memoryMB", mb };
 	} else if (memory) {
@@ -125,7 +125,7 @@ static int set_limits(struct tool_run *r)
 
 static void run_code(struct tool_run *r)
 {
-	const char *language = run_str(r, "language"), *context = run_str(r, "context_id");
+	const char *language = run_str(r, "language"), *context = run_some(r, "context_id");
 	size_t n_envs;
 	autofree struct atoll_pair *envs = run_pairs(r, "envs", &n_envs);
 	struct atoll_code code = { .code = run_str(r, "code"), .language = context ? NULL : language ? language : "python",
@@ -174,17 +174,17 @@ static bool may_install(struct tool_run *r, const char *manager, const char *con
 		const char *name = json_string_value(json_array_get(list, i));
 
 		if (name[0] == '-') {
-			run_fail(r, "argument 'packages[%zu]' must be the name of a package, not an option", i);
+			run_refuse(r, "argument 'packages[%zu]' must be the name of a package, not an option", i);
 			return false;
 		}
 		if (atoll_package_check(manager, name, &e) < 0) {
-			run_fail(r, "INVALID_ARGUMENT: argument 'packages[%zu]': %s", i, e.text);
+			run_refuse(r, "argument 'packages[%zu]': %s", i, e.text);
 			return false;
 		}
 	}
 	for (; *argv; argv++)
 		buf_fmt(&line, "%s'%s'", line.n ? " " : "", *argv);	/* a name has no quotes */
-	return line.bad ? run_fail(r, "the names of the packages are too long"), false : run_may_command(r, buf_cstr(&line));
+	return line.bad ? run_refuse(r, "the names of the packages are too long"), false : run_may_command(r, buf_cstr(&line));
 }
 
 static void install_packages(struct tool_run *r)
@@ -213,9 +213,11 @@ static void install_packages(struct tool_run *r)
 		return;
 	}
 	r->is_error = out->exit.code != 0;
-	run_text(r, out->out, out->n_out);
+	if (out->n_out)
+		run_text(r, out->out, out->n_out);
 	if (out->n_err)
 		run_text(r, out->err, out->n_err);
+	run_say(r, "%s", r->is_error ? out->exit.status : "Installed");
 	run_set(r, "exitCode", json_integer(out->exit.code));
 	run_set(r, "manager", json_string(managers[m].name));
 	atoll_output_free(out);

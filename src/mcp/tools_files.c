@@ -51,7 +51,7 @@ static void read_path(struct tool_run *r, const char *path)
 
 	if (!run_may_file(r, "read", path) || !run_box(r))
 		return;
-	if (atoll_file_get(r->box->sb, path, run_str(r, "user"), max, &p, &n, &e) < 0) {
+	if (atoll_file_get(r->box->sb, path, run_some(r, "user"), max, &p, &n, &e) < 0) {
 		(void)run_failed(r, &e);
 		return;
 	}
@@ -81,19 +81,19 @@ static void write_path(struct tool_run *r, const char *path)
 	struct atoll_error e;
 
 	if (!content) {
-		run_fail(r, "argument 'content' is missing");
+		run_refuse(r, "argument 'content' is missing");
 		return;
 	}
 	if (encoding && strcmp(encoding, "base64") == 0) {
 		if (base64_decode(data, &raw) < 0 || raw.bad) {
-			run_fail(r, "argument 'content' is not valid base64");
+			run_refuse(r, "argument 'content' is not valid base64");
 			return;
 		}
 		data = buf_view(&raw);
 	}
 	if (!run_may_file(r, "write", path) || !run_box(r))
 		return;
-	if (atoll_file_put(r->box->sb, path, run_str(r, "user"), data.n ? data.p : "", data.n, &e) < 0) {
+	if (atoll_file_put(r->box->sb, path, run_some(r, "user"), data.n ? data.p : "", data.n, &e) < 0) {
 		(void)run_failed(r, &e);
 		return;
 	}
@@ -115,7 +115,7 @@ static void list_path(struct tool_run *r, const char *path)
 
 	if (!run_may_file(r, "list", path) || !run_box(r))
 		return;
-	if (atoll_dir_list(r->box->sb, path, run_str(r, "user"), (unsigned)run_int(r, "depth", 1), &l, &e) < 0) {
+	if (atoll_dir_list(r->box->sb, path, run_some(r, "user"), (unsigned)run_int(r, "depth", 1), &l, &e) < 0) {
 		(void)run_failed(r, &e);
 		return;
 	}

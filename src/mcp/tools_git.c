@@ -59,7 +59,7 @@ static bool no_option(struct tool_run *r, const char *name)
 
 	if (!v || v[0] != '-')
 		return true;
-	run_fail(r, "argument '%s' must not begin with '-'", name);
+	run_refuse(r, "argument '%s' must not begin with '-'", name);
 	return false;
 }
 
@@ -79,7 +79,7 @@ static void git_clone(struct tool_run *r)
 	if (!no_option(r, "url") || !no_option(r, "branch") || !no_option(r, "path"))
 		return;
 	if (tool_split_url(run_str(r, "url"), &url, &user, &password) < 0) {
-		run_fail(r, "argument 'url' is not a URL that git understands");
+		run_refuse(r, "argument 'url' is not a URL that git understands");
 	} else if (run_box(r)) {
 		if (user) {
 			g.username = user;
@@ -178,10 +178,13 @@ static void git_commit(struct tool_run *r)
 
 	if (!run_box(r))
 		return;
-	if (atoll_git_commit(r->box->sb, &g, &c, &e) < 0)
-		(void)run_failed(r, &e);
-	else
+	if (atoll_git_commit(r->box->sb, &g, &c, &e) == 0) {
 		run_say(r, "Committed");
+		return;
+	}
+	(void)run_failed(r, &e);
+	if (strstr(e.text, "ident"))
+		run_say(r, "git does not know whose commit it is: give author_name and author_email.");
 }
 
 /* What git left half done is told with the names of the files, so that whoever asked can go on from there. */
@@ -237,7 +240,10 @@ static void git_branch(struct tool_run *r)
 		(void)run_failed(r, &e);
 		return;
 	}
-	run_text(r, list, strlen(list));
+	if (*list)
+		run_text(r, list, strlen(list));
+	else
+		run_say(r, "(no branches yet)");
 	free(list);
 }
 

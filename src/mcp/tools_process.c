@@ -26,7 +26,7 @@ static void run_command(struct tool_run *r)
 {
 	size_t n_envs;
 	autofree struct atoll_pair *envs = run_pairs(r, "envs", &n_envs);
-	struct atoll_command cmd = { .line = run_str(r, "command"), .cwd = run_str(r, "cwd"), .as_user = run_str(r, "user"), .envs = envs,
+	struct atoll_command cmd = { .line = run_str(r, "command"), .cwd = run_str(r, "cwd"), .as_user = run_some(r, "user"), .envs = envs,
 		.n_envs = n_envs, .timeout_ms = run_timeout_ms(r) };
 	struct atoll_output *out;
 	struct atoll_error e;
@@ -36,6 +36,8 @@ static void run_command(struct tool_run *r)
 	if (!run_may_command(r, cmd.line) || !run_box(r))
 		return;
 	if (atoll_command_run(r->box->sb, &cmd, on_output, r, &out, &e) < 0) {
+		if (e.no == ETIMEDOUT && e.status != 504)
+			(void)snprintf(e.text, sizeof e.text, "the command did not end within %u ms, and was ended", cmd.timeout_ms);
 		(void)run_failed(r, &e);
 		return;
 	}
@@ -94,7 +96,7 @@ static void start_background(struct tool_run *r)
 	rand_hex(name, 16);
 	autofree char *log = str_fmt(LOGS "/%s.log", name);
 	autofree char *line = log ? str_fmt("mkdir -p " LOGS " && exec >%s 2>&1\n%s", log, command) : NULL;
-	struct atoll_command cmd = { .line = line, .cwd = run_str(r, "cwd"), .as_user = run_str(r, "user"), .envs = envs, .n_envs = n_envs,
+	struct atoll_command cmd = { .line = line, .cwd = run_str(r, "cwd"), .as_user = run_some(r, "user"), .envs = envs, .n_envs = n_envs,
 		.with_stdin = true, .timeout_ms = ATOLL_NO_TIMEOUT, .tag = tag };
 
 	(void)snprintf(tag, sizeof tag, "mcp-%s", name);

@@ -174,7 +174,7 @@ static bool sign(struct buf *out, const char *path, const char *user, const char
 
 static void get_file_download_url(struct tool_run *r)
 {
-	const char *path = run_str(r, "path"), *user = run_str(r, "user");
+	const char *path = run_str(r, "path"), *user = run_some(r, "user");
 	int64_t end = time(NULL) + run_int(r, "expires_s", 3600);
 	struct box *box;
 	autobuf struct buf url = BUF_INIT(32768), signature = BUF_INIT(256);
@@ -190,14 +190,15 @@ static void get_file_download_url(struct tool_run *r)
 	else
 		buf_fmt(&url, "%s/files?path=", r->host->url);
 	url_encode(&url, str_of(path));
-	buf_fmt(&url, "&username=%s", user);
+	buf_z(&url, "&username=");
+	url_encode(&url, str_of(user));
 	if (token && sign(&signature, path, user, token, end)) {
 		buf_z(&url, "&signature=");
 		url_encode(&url, buf_view(&signature));
 		buf_fmt(&url, "&signature_expiration=%lld", (long long)end);
 	}
 	if (url.bad) {
-		run_fail(r, "argument 'path' is too long");
+		run_refuse(r, "argument 'path' is too long");
 		return;
 	}
 	run_text(r, url.p, url.n);

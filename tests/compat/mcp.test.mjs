@@ -66,7 +66,7 @@ for (const [name, connect] of [['SDK 1.x', connect1], ['SDK 2.x', connect2]]) {
 				const failed = await call('run_code', { code: '1/0' })
 				assert.deepEqual([failed.isError, failed.structuredContent.error.name], [true, 'ZeroDivisionError'])
 				const wrong = await call('run_code', { code: 1 })
-				assert.deepEqual([wrong.isError, wrong.content[0].text], [true, "argument 'code' must be a string"])
+				assert.deepEqual([wrong.isError, wrong.content[0].text], [true, "INVALID_ARGUMENT: argument 'code' must be a string. Nothing was done."])
 				await assert.rejects(call('nonsense', {}), /Unknown tool: nonsense/)
 				const seen = []
 				const steps = await call('run_command', { command: 'for i in 1 2 3; do echo step $i; sleep 0.4; done' }, { onprogress: (p) => seen.push(p.message) })

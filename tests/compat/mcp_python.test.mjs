@@ -29,7 +29,7 @@ for (const transport of ['http', 'stdio']) {
 		assert.equal(out.code.data.text, '21')
 		assert.deepEqual([out.error.isError, out.error.data.error.name], [true, 'ZeroDivisionError'])
 		assert.ok(out.plot.types.includes('image'))
-		assert.deepEqual([out.wrong.isError, out.wrong.text], [true, "argument 'code' must be a string"])
+		assert.deepEqual([out.wrong.isError, out.wrong.text], [true, "INVALID_ARGUMENT: argument 'code' must be a string. Nothing was done."])
 		assert.match(out.unknown, /Unknown tool: nonsense/)
 		assert.equal(out.odd, true)
 		assert.equal(out.steps.data.stdout, 'step 1\nstep 2\nstep 3\n')

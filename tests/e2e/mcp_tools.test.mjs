@@ -31,7 +31,7 @@ async function tool(name, args) {
 async function refused(name, args, want) {
 	const re = await call(name, args)
 	assert.equal(re.status, 200, re.text)
-	assert.equal(re.json.isError, true)
+	assert.equal(re.json.isError, true, `${name} ${JSON.stringify(args).slice(0, 200)}: ${re.text.slice(0, 500)}`)
 	assert.match(text(re.json), want)
 	return re.json
 }
@@ -283,7 +283,63 @@ test('wrong arguments are named, and nothing is done', async () => {
 	assert.equal(await n(), before_)
 	assert.equal((await call('nonsense')).status, 404)
 	assert.equal((await api('POST', '/agent/tools/run_code', '{')).status, 400)
-	assert.equal((await api('POST', '/agent/tools/run_code', '{"code":"a\\u0000b"}')).status, 400)
+	const nul = await api('POST', '/agent/tools/run_code', '{"code":"a\\u0000b"}')
+	assert.deepEqual([nul.status, nul.json.message], [400, 'request body has a NUL character (\\u0000) in a text, which cannot be taken'])
+})
+
+test('what a model reads of a mistake names the argument, the cause and what to do', async () => {
+	const at = { sandbox_id: box }
+	await tool('run_command', { command: 'mkdir -p /tmp/bad/dir; ln -sf loop /tmp/bad/loop; printf "\\001\\377" > /tmp/bad/bytes; git init -q /tmp/bad/repo && git -C /tmp/bad/repo config user.name ""', ...at })
+	const NO_USER = /^INVALID_ARGUMENT: argument 'user': the sandbox has no user 'nobody-here'\. Leave it out, or take one that there is \(user, root.*Nothing was done\.$/
+	for (const [name, args, want] of [
+		['run_command', { command: 'id', user: 'nobody-here' }, NO_USER],
+		['start_background_command', { command: 'id', user: 'nobody-here' }, NO_USER],
+		['read_file', { path: '/tmp/bad/bytes', user: 'nobody-here' }, NO_USER],
+		['write_file', { path: '/tmp/bad/x', content: '', user: 'nobody-here' }, NO_USER],
+		['list_files', { path: '/tmp/bad', user: 'nobody-here' }, NO_USER],
+		['run_command', { command: 'id', cwd: '/nope' }, /^INVALID_ARGUMENT: cwd '\/nope' does not exist/],
+		['run_command', { command: 'id', cwd: '/tmp/bad/bytes' }, /^INVALID_ARGUMENT: .*not a directory/],
+		['run_command', { command: 'id', envs: { 'A=B': 'x' } }, /^INVALID_ARGUMENT: .*name that is empty or holds '='/],
+		['run_command', { command: 'id', envs: { A: 1 } }, /^INVALID_ARGUMENT: argument 'envs\.A' must be a string\. Nothing was done\.$/],
+		['run_command', { command: 'sleep 60', timeout_ms: 200 }, /^TIMEOUT: the command did not end within 200 ms, and was ended\. Give a larger timeout/],
+		['run_command', { command: 'id', timeout_ms: -1 }, /^INVALID_ARGUMENT: argument 'timeout_ms' must be from 1 to 86400000/],
+		['run_command', { command: 'id', timeout_ms: 1e30 }, /^INVALID_ARGUMENT: argument 'timeout_ms' must be an integer/],
+		['run_code', { code: '1', context_id: 'nope' }, /^NOT_FOUND: Context nope not found.*Leave context_id out/],
+		['run_code', { code: '1', sandbox_id: 'i0000000000000000000' }, /^NOT_FOUND: there is no sandbox 'i0000000000000000000'\. It may have ended/],
+		['run_code', { code: '1', sandbox_id: '', session_id: 'nope' }, /^NOT_FOUND: there is no session 'nope'\. It may have expired/],
+		['create_sandbox', { template: 'nope' }, /^NOT_FOUND: template 'nope' not found.*Leave template out/],
+		['read_file', { path: '/nope' }, /^NOT_FOUND: path '\/nope' does not exist.*list_files/],
+		['read_file', { path: '/tmp/bad/dir' }, /^INVALID_ARGUMENT: path '\/tmp\/bad\/dir' is a directory/],
+		['read_file', { path: '/tmp/bad/loop' }, /^INVALID_ARGUMENT: .*too many levels of symbolic links/],
+		['read_file', { path: '/tmp/bad/bytes', max_bytes: 1 }, /^TOO_LARGE: '\/tmp\/bad\/bytes' has more than 1 bytes/],
+		['write_file', { path: '/tmp/bad/dir', content: '' }, /^INVALID_ARGUMENT: path is a directory/],
+		['write_file', { path: '/tmp/bad/x', content: '@@', encoding: 'base64' }, /^INVALID_ARGUMENT: argument 'content' is not valid base64/],
+		['list_files', { path: '/tmp/bad/bytes' }, /^INVALID_ARGUMENT: path is not a directory/],
+		['kill_process', { pid: 999999 }, /^NOT_FOUND: process with pid 999999 not found.*list_processes/],
+		['install_packages', { packages: ['a;b'] }, /^INVALID_ARGUMENT: argument 'packages\[0\]': 'a;b' is not the name of a package of pip/],
+		['git_commit', { path: '/tmp/bad/repo', message: 'x', allow_empty: true }, /give author_name and author_email/],
+		['executeCode', { code: '1', language: 'python', resourceLimits: { memory: '1e400' } }, /^INVALID_ARGUMENT: argument 'resourceLimits\.memory' must be/],
+	])
+		await refused(name, name === 'executeCode' || name === 'create_sandbox' ? args : { ...at, ...args }, want)
+})
+
+test('an empty text for what can be left out is as good as nothing', async () => {
+	assert.match(text(await tool('run_command', { command: 'id -un; pwd', user: '', cwd: '', sandbox_id: box })), /^user\n\/home\/user\n$/)
+	assert.equal((await tool('run_code', { code: '6 * 7', context_id: '', session_id: '', sandbox_id: box })).structuredContent.text, '42')
+})
+
+test('a link is one link, whatever the user is called', async () => {
+	const { url } = (await tool('get_file_download_url', { path: '/etc/hostname', user: 'a&path=/etc/passwd', sandbox_id: box })).structuredContent
+	assert.deepEqual([new URL(url).searchParams.getAll('path'), new URL(url).searchParams.get('username')], [['/etc/hostname'], 'a&path=/etc/passwd'])
+})
+
+test('a NUL character over MCP: in an argument it is named, anywhere else the message is refused', async () => {
+	const { headers } = await begin()
+	const bad = await post('{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"run_code","arguments":{"code":"a\\u0000b"}}}', headers)
+	assert.equal(bad.json.id, 5)
+	assert.deepEqual([bad.json.result.isError, bad.json.result.content[0].text], [true, "INVALID_ARGUMENT: argument 'code' has a NUL character, which cannot be taken. Nothing was done."])
+	const name = await post('{"jsonrpc":"2.0","id":6,"method":"tools/call","params":{"name":"list_sandboxes\\u0000","arguments":{}}}', headers)
+	assert.deepEqual([name.json.error.code, name.json.error.message], [-32600, 'Invalid Request: a text has a NUL character'])
 })
 
 test('what is another key\'s is not there', async () => {

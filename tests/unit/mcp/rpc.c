@@ -45,11 +45,21 @@ static void messages_are_told_apart(void **state)
 
 static void what_is_not_json_is_a_parse_error(void **state)
 {
-	static const char *const bad[] = { "", " ", "{", "{\"a\":1,}", "{\"a\":1,\"a\":2}", "nonsense", "{\"a\":\"\\u0000\"}", "\"\xff\"" };
+	static const char *const bad[] = { "", " ", "{", "{\"a\":1,}", "{\"a\":1,\"a\":2}", "nonsense", "\"\xff\"" };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
 		assert_int_equal(verdict(bad[i], RPC_REQUEST), RPC_PARSE_ERROR);
+}
+
+static void nul_is_for_arguments_only(void **state)
+{
+	(void)state;
+	assert_int_equal(verdict("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"a\",\"params\":{\"arguments\":{\"x\":\"\\u0000\"}}}", RPC_REQUEST), 0);	/* their schema refuses it */
+	assert_int_equal(verdict("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"a\\u0000\"}", RPC_REQUEST), RPC_INVALID_REQUEST);
+	assert_int_equal(verdict("{\"jsonrpc\":\"2.0\",\"id\":\"\\u0000\",\"method\":\"a\"}", RPC_REQUEST), RPC_INVALID_REQUEST);
+	assert_int_equal(verdict("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"a\",\"params\":{\"name\":\"b\\u0000\"}}", RPC_REQUEST), RPC_INVALID_REQUEST);
+	assert_int_equal(verdict("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"a\",\"params\":{\"m\":[{\"arguments\":\"\\u0000\"}]}}", RPC_REQUEST), RPC_INVALID_REQUEST);
 }
 
 static void nesting_is_bounded(void **state)
@@ -131,6 +141,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(messages_are_told_apart),
 		cmocka_unit_test(what_is_not_json_is_a_parse_error),
+		cmocka_unit_test(nul_is_for_arguments_only),
 		cmocka_unit_test(nesting_is_bounded), cmocka_unit_test(values_are_bounded),
 		cmocka_unit_test(what_is_no_message_is_an_invalid_request),
 		cmocka_unit_test(an_error_has_the_id_of_its_request_if_that_can_be_read),

@@ -13,7 +13,7 @@
 
 static void expect(const char *schema, const char *value, const char *text)
 {
-	autojson json_t *s = json_loads(schema, 0, NULL), *v = json_loads(value, JSON_DECODE_ANY, NULL);
+	autojson json_t *s = json_loads(schema, 0, NULL), *v = json_loads(value, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
 	struct err e = ERR_INIT;
 
 	assert_non_null(s);
@@ -49,6 +49,7 @@ static void what_is_wrong_is_named(void **state)
 	expect(TOOL, "{\"code\":\"a\",\"list\":[\"a\",\"b\",\"c\"]}", "argument 'list' is too long: at most 2 items");
 	expect(TOOL, "{\"code\":\"a\",\"either\":true}", "argument 'either' must be a string or a number");
 	expect(TOOL, "{\"code\":\"a\",\"other\":1}", "argument 'other' is not known");
+	expect(TOOL, "{\"code\":\"a\\u0000\"}", "argument 'code' has a NUL character, which cannot be taken");
 	expect(TOOL, "[]", "argument '' must be an object");
 }
 
