@@ -106,6 +106,8 @@ json_t *time_or_null(uint64_t wall_ms);				/* 0: null */
 
 /* api_templates.c */
 void api_templates(struct req *r);
+void api_templates_v2(struct req *r);
+void api_default_templates(struct req *r);
 void api_template(struct req *r);
 void api_template_alias(struct req *r);
 void api_template_set(struct req *r);
@@ -118,6 +120,12 @@ void api_tags_add(struct req *r);
 void api_tags_drop(struct req *r);
 void api_template_tags(struct req *r);
 int tag_parse(struct str text, char ret[64]);			/* in lower case; -EINVAL */
+
+/* api_tag_groups.c */
+void api_tag_groups(struct req *r);
+void api_tag_assignments(struct req *r);
+void api_tags_count(struct req *r);
+void api_tag_exists(struct req *r);
 
 /* api_builds.c */
 void api_build_start(struct req *r);

@@ -15,6 +15,7 @@
 #include "front/limits.h"
 #include "front/keyring.h"
 #include "front/mem.h"
+#include "front/page.h"
 #include "front/reply.h"
 #include "front/request.h"
 #include "front/sandbox.h"
@@ -25,6 +26,7 @@
 
 #define MIB (1024 * 1024ull)
 #define TAGS_MAX 16
+#define PAGE_MAX 100
 #define MEM_MIN_MB 128
 #define DEFAULT_CPU 2
 #define DEFAULT_MEM_MB 1024
@@ -37,11 +39,11 @@ static json_t *template_json(const struct front *f, const struct template *tp)
 	const struct msg_limits *lim = &range.defaults;
 
 	limits_of_template(f, tp, &range);
-	return json_pack("{s:s,s:s,s:I,s:I,s:I,s:b,s:[s],s:[s],s:o,s:o,s:n,s:n,s:i,s:i,s:s,s:s}", "templateID", tp->id, "buildID", tp->build,
+	return json_pack("{s:s,s:s,s:I,s:I,s:I,s:b,s:[s],s:[s],s:o,s:o,s:n,s:n,s:i,s:i,s:s,s:s,s:b}", "templateID", tp->id, "buildID", tp->build,
 			 "cpuCount", (json_int_t)((lim->cpu_permille + 999) / 1000), "memoryMB", (json_int_t)(lim->mem_bytes / MIB),
 			 "diskSizeMB", (json_int_t)(lim->disk_bytes / MIB), "public", 1, "aliases", tp->name, "names", tp->name,
 			 "createdAt", time_json(tp->built_ms), "updatedAt", time_json(tp->built_ms), "createdBy", "lastSpawnedAt",
-			 "spawnCount", 0, "buildCount", 1, "envdVersion", ENVD_VERSION, "buildStatus", "ready");
+			 "spawnCount", 0, "buildCount", 1, "envdVersion", ENVD_VERSION, "buildStatus", "ready", "isDefault", 1);
 }
 
 /* The build that the template is looked at by: the one tagged default, or else the newest. */
@@ -79,17 +81,17 @@ static json_t *row_json(const struct front *f, const struct template_row *t)
 
 	shown_build(f, t->id, &n);
 	catalog_names(f, t, full);
-	return json_pack("{s:s,s:s,s:I,s:I,s:I,s:b,s:[s],s:[s],s:o,s:o,s:n,s:o,s:I,s:I,s:s,s:s}", "templateID", t->id, "buildID", n.row.id,
+	return json_pack("{s:s,s:s,s:I,s:I,s:I,s:b,s:[s],s:[s],s:o,s:o,s:n,s:o,s:I,s:I,s:s,s:s,s:b}", "templateID", t->id, "buildID", n.row.id,
 		"cpuCount", (json_int_t)(n.row.cpu_permille / 1000), "memoryMB", (json_int_t)(n.row.mem_bytes / MIB),
 		"diskSizeMB", (json_int_t)(n.row.disk_bytes / MIB), "public", (int)t->is_public, "aliases", t->name, "names", full,
 		"createdAt", time_json(t->created_ms), "updatedAt", time_json(t->updated_ms), "createdBy",
 		"lastSpawnedAt", time_or_null(t->spawned_ms), "spawnCount", (json_int_t)t->spawn_count, "buildCount", (json_int_t)t->build_count,
-		"envdVersion", ENVD_VERSION, "buildStatus", n.found ? n.row.status : "waiting");
+		"envdVersion", ENVD_VERSION, "buildStatus", n.found ? n.row.status : "waiting", "isDefault", 0);
 }
 
 struct listing {
-	struct front *f;
-	struct template_row *v;
+	const struct front *f;
+	struct template_row *v;		/* the team's own, before the server's */
 	size_t n;
 };
 
@@ -102,28 +104,82 @@ static int on_template(void *user, const struct template_row *r)
 	return 0;
 }
 
-void api_templates(struct req *r)
+static const char *listed_id(const void *list, size_t i)
+{
+	const struct listing *l = list;
+
+	return i < l->n ? l->v[i].id : l->f->templates.v[i - l->n].id;
+}
+
+static json_t *listed_json(const struct listing *l, size_t i)
+{
+	return i < l->n ? row_json(l->f, &l->v[i]) : template_json(l->f, &l->f->templates.v[i - l->n]);
+}
+
+/* Answers by itself and returns -1. */
+static int list_templates(struct req *r, struct listing *ret)
 {
 	autofree char *team = NULL;
-	struct listing l = { .f = r->front };
 	struct err e;
 
+	*ret = (struct listing) { .f = r->front };
 	if (query_get(r->http->query, "teamID", &team) == 0 && strcmp(team, r->caller.team) != 0) {
 		reply_error(r, 400, "query parameter 'teamID' is not the team of the API key");
-		return;
+		return -1;
 	}
-	if (templates_each(r->front->store, r->caller.team, on_template, &l, &e) < 0) {
-		free(l.v);
+	if (templates_each(r->front->store, r->caller.team, on_template, ret, &e) == 0)
+		return 0;
+	free(ret->v);
+	reply_err(r, &e);
+	return -1;
+}
+
+static void reply_templates(struct req *r, const struct listing *l, size_t from, size_t end)
+{
+	json_t *list = json_array();
+	char header[PAGE_HEADER_SIZE] = "";
+
+	for (size_t i = from; i < end; i++)
+		(void)json_array_append_new(list, listed_json(l, i));
+	if (end > from)
+		page_header(end, l->n + l->f->templates.n, listed_id(l, end - 1), header);
+	reply_json(r, 200, list, header);
+}
+
+void api_templates(struct req *r)
+{
+	struct listing l;
+
+	if (list_templates(r, &l) < 0)
+		return;
+	reply_templates(r, &l, 0, l.n + r->front->templates.n);
+	free(l.v);
+}
+
+void api_templates_v2(struct req *r)
+{
+	struct listing l;
+	struct page p;
+	struct err e = ERR_INIT;
+
+	if (page_read(r->http->query, PAGE_MAX, &p, &e) < 0) {
 		reply_err(r, &e);
 		return;
 	}
+	if (list_templates(r, &l) < 0)
+		return;
+	size_t n = l.n + r->front->templates.n, from = page_from(&p, n, listed_id, &l);
+
+	reply_templates(r, &l, from, n - from > p.limit ? from + p.limit : n);
+	free(l.v);
+}
+
+void api_default_templates(struct req *r)
+{
 	json_t *list = json_array();
 
-	for (size_t i = 0; i < l.n; i++)
-		(void)json_array_append_new(list, row_json(r->front, &l.v[i]));
 	for (size_t i = 0; i < r->front->templates.n; i++)
 		(void)json_array_append_new(list, template_json(r->front, &r->front->templates.v[i]));
-	free(l.v);
 	reply_json(r, 200, list, NULL);
 }
 
@@ -171,25 +227,54 @@ static int on_build(void *user, const struct build_row *b)
 	return 0;
 }
 
+static const char *build_id(const void *list, size_t i)
+{
+	return json_string_value(json_object_get(json_array_get(list, i), "buildID"));
+}
+
+static void reply_server_template(struct req *r, const struct template *tp)
+{
+	json_t *whole = template_json(r->front, tp), *at = json_object_get(whole, "createdAt");
+
+	(void)json_object_set_new(whole, "builds", json_pack("[{s:s,s:s,s:O,s:O,s:O,s:s,s:O,s:O,s:O}]", "buildID", tp->build, "status", "ready",
+		"cpuCount", json_object_get(whole, "cpuCount"), "memoryMB", json_object_get(whole, "memoryMB"), "diskSizeMB",
+		json_object_get(whole, "diskSizeMB"), "envdVersion", ENVD_VERSION, "createdAt", at, "updatedAt", at, "finishedAt", at));
+	reply_json(r, 200, whole, NULL);
+}
+
 void api_template(struct req *r)
 {
+	autojson json_t *all = json_array();
+	const struct template *tp;
 	struct template_row row;
-	char full[SNAPSHOT_NAME_SIZE];
-	struct err e;
+	char header[PAGE_HEADER_SIZE] = "";
+	struct page p;
+	struct err e = ERR_INIT;
 
-	if (own_row(r, &row) < 0)
-		return;
-	json_t *builds = json_array();
-
-	catalog_names(r->front, &row, full);
-	if (builds_each(r->front->store, row.id, on_build, builds, &e) < 0) {
-		json_decref(builds);
+	if (page_read(r->http->query, PAGE_MAX, &p, &e) < 0) {
 		reply_err(r, &e);
 		return;
 	}
-	reply_json(r, 200, json_pack("{s:s,s:b,s:[s],s:[s],s:o,s:o,s:o,s:I,s:o}", "templateID", row.id, "public", (int)row.is_public, "aliases",
-		row.name, "names", full, "createdAt", time_json(row.created_ms), "updatedAt", time_json(row.updated_ms), "lastSpawnedAt",
-		time_or_null(row.spawned_ms), "spawnCount", (json_int_t)row.spawn_count, "builds", builds), NULL);
+	if (catalog_row(r->front, r->caller.team, str_of(r->param), &row, NULL, &e) == -ENOENT &&
+	    templates_find(&r->front->templates, str_of(r->param), &tp, &e) == 0) {
+		reply_server_template(r, tp);
+		return;
+	}
+	if (own_row(r, &row) < 0)
+		return;
+	if (builds_each(r->front->store, row.id, on_build, all, &e) < 0) {
+		reply_err(r, &e);
+		return;
+	}
+	size_t n = json_array_size(all), from = page_from(&p, n, build_id, all), end = n - from > p.limit ? from + p.limit : n;
+	json_t *whole = row_json(r->front, &row), *builds = json_array();
+
+	for (size_t i = from; i < end; i++)
+		(void)json_array_append(builds, json_array_get(all, i));
+	if (end > from)
+		page_header(end, n, build_id(all, end - 1), header);
+	(void)json_object_set_new(whole, "builds", builds);
+	reply_json(r, 200, whole, header);
 }
 
 /* --- changes ----------------------------------------------------------------------------------------------------- */

@@ -238,6 +238,63 @@ test('tags name builds: given, moved, removed', async () => {
 	assert.equal(await Template.exists(name), false)
 })
 
+test('tags can be looked at a page at a time, with their builds', async () => {
+	const name = nameOf('paged')
+	const { templateId, buildId } = await build(Template().fromTemplate('base').runCmd('true'), `${name}:v1`)
+	await Template.assignTags(`${name}:v1`, ['stable', 'v2-rc', 'default'])
+	const get = async (rest) => (await api('GET', `/templates/${name}${rest}`)).json
+	assert.deepEqual(await get('/tags/count'), { total: 4 })
+	assert.deepEqual(await get('/tags/exists?tag=Stable'), { exists: true, normalizedTag: 'stable' })
+	assert.deepEqual(await get('/tags/exists?tag=none'), { exists: false, normalizedTag: 'none' })
+	const seen = []
+	for (let cursor = ''; cursor !== null;) {
+		const page = await get(`/tags/groups?tagsLimit=3&sort=name_asc${cursor && `&tagsCursor=${cursor}`}`)
+		seen.push(...page.tags.map((group) => group.tag))
+		assert.ok(page.tags.length <= 3 && page.tags.length > 0)
+		for (const { assignments: [one, ...more], hasMore } of page.tags) {
+			assert.deepEqual([one.buildId, more.length, hasMore], [buildId, 0, false])
+			assert.match(one.assignmentId, /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/)
+			assert.ok(Date.parse(one.buildCreatedAt) <= Date.parse(one.buildFinishedAt) && Date.parse(one.assignedAt))
+		}
+		cursor = page.nextCursor
+	}
+	assert.deepEqual(seen, ['default', 'stable', 'v1', 'v2-rc'])
+	const names = async (query) => (await get(`/tags/groups?${query}`)).tags.map((group) => group.tag)
+	assert.deepEqual(await names('sort=name_desc'), [...seen].reverse())
+	assert.deepEqual(await names('search=V&sort=name_asc'), ['v1', 'v2-rc'])
+	assert.deepEqual(await names('sort=latest_asc'), (await names('sort=latest_asc&tagsLimit=100')))
+	assert.equal((await names('sort=latest_asc'))[0], 'v1')
+	const { data, nextCursor } = await get('/tags/stable/assignments')
+	assert.deepEqual([data.length, data[0].buildId, nextCursor], [1, buildId, null])
+	assert.deepEqual((await get('/tags/none/assignments')).data, [])
+	for (const bad of ['/tags/groups?tagsLimit=0', '/tags/groups?assignmentLimit=101', '/tags/groups?sort=up', '/tags/groups?tagsCursor=x', '/tags/exists',
+		'/tags/exists?tag=a%20b', '/tags/a%20b/assignments', '/tags/v1/assignments?limit=x', '?limit=0', '?nextToken=x'])
+		assert.equal((await get(bad)).code, 400, bad)
+	assert.equal((await api('GET', '/templates/base/tags/count')).json.total, 1)
+	assert.equal((await api('GET', '/templates/no-such-template/tags/count')).status, 404)
+	const whole = await get('?limit=1')
+	assert.deepEqual([whole.templateID, whole.buildID, whole.isDefault, whole.builds.length], [templateId, buildId, false, 1])
+})
+
+test('templates are listed a page at a time; those of the server are the default ones', async () => {
+	await build(Template().fromTemplate('base').runCmd('true'), nameOf('listed'))
+	const ids = [], all = (await api('GET', '/templates')).json
+	for (let token = ''; token !== undefined;) {
+		const res = await api('GET', `/v2/templates?limit=1${token && `&nextToken=${token}`}`)
+		assert.equal(res.json.length, 1)
+		ids.push(res.json[0].templateID)
+		token = res.headers['x-next-token']
+	}
+	assert.deepEqual(ids, all.map((one) => one.templateID))
+	const own = (await api('GET', '/default-templates')).json
+	assert.deepEqual(own.map((one) => one.templateID).sort(), all.filter((one) => one.isDefault).map((one) => one.templateID).sort())
+	const base = own.find((one) => one.aliases.includes('base'))
+	const { builds, ...whole } = (await api('GET', '/templates/base')).json
+	assert.deepEqual(whole, base)
+	assert.deepEqual(builds.map((b) => [b.buildID, b.status]), [[base.buildID, 'ready']])
+	assert.equal((await api('GET', '/v2/templates?limit=101')).status, 400)
+})
+
 test('a build can be named by its id: for a tag, and for a sandbox', async () => {
 	const name = nameOf('byid')
 	const one = await build(Template().fromTemplate('base').runCmd('echo 1 >/tmp/version'), name)
