@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* front/api_lifecycle: timeout, connect, pause and resume. */
+#include <stdlib.h>
+
+#include "base/fd.h"
 #include "front/api.h"
 #include "front/front.h"
+#include "front/init_call.h"
+#include "front/mem.h"
 #include "front/quota.h"
 #include "front/reply.h"
 #include "front/request.h"
@@ -14,6 +19,7 @@
 #define REFRESH_MAX_S 3600
 #define RESUME_DEFAULT_S 15
 #define CONNECT_V2_DEFAULT_S 300
+#define HEALTH_WAIT_MS 5000
 
 static void reply_gone(struct req *r)
 {
@@ -189,14 +195,8 @@ static void paused(struct req *r, struct sandbox *sb)
 		reply_gone(r);
 }
 
-void api_pause(struct req *r)
+static void pause_now(struct req *r, struct sandbox *sb, bool memory)
 {
-	struct sandbox *sb = req_sandbox(r);
-	autojson json_t *body = sb ? req_json(r, true) : NULL;
-	bool memory;
-
-	if (!body || read_memory(r, body, &memory) < 0)
-		return;
 	if (sb->state == SANDBOX_RUNNING) {
 		sandbox_by(sb, r->id);
 		req_wait(r, sb, paused);
@@ -205,9 +205,58 @@ void api_pause(struct req *r)
 		req_wait(r, sb, paused);	/* by whomever, it is what this one asks for */
 	} else if (sb->state == SANDBOX_KEEPING) {
 		req_again(r, sb, api_pause);
-	} else {
+	} else if (sb->state == SANDBOX_PAUSED || sb->state == SANDBOX_RESUMING) {
 		reply_error(r, 409, "sandbox '%s' is %s", sb->id, sb->state == SANDBOX_RESUMING ? "being resumed" : "already paused");
+	} else {
+		reply_gone(r);
 	}
+}
+
+struct check {
+	struct req *r;
+	struct sandbox *sb;
+	bool memory;
+};
+
+static void on_health(void *user, const struct init_result *re)
+{
+	struct check *ck = user;
+
+	fd_close(re->fd);
+	if (re->no || re->status < 200 || re->status > 299)
+		reply_error(ck->r, 503, "sandbox '%s' is not paused: its agent does not answer", ck->sb->id);
+	else
+		pause_now(ck->r, ck->sb, ck->memory);
+	sandbox_unref(ck->sb);
+	req_unref(ck->r);
+	free(ck);
+}
+
+/* First of all: does what would be kept still work? */
+static void pause_if_healthy(struct req *r, struct sandbox *sb, bool memory)
+{
+	struct init_request rq = { .id = sb->id, .request = r->id, .method = "GET", .path = "/health", .fd = -1, .wait_ms = HEALTH_WAIT_MS };
+	struct check *ck = must_alloc(sizeof *ck);
+
+	*ck = (struct check) { req_ref(r), sandbox_ref(sb), memory };
+	(void)init_call_new(r->front, &rq, on_health, ck);
+}
+
+void api_pause(struct req *r)
+{
+	struct sandbox *sb = req_sandbox(r);
+	autojson json_t *body = sb ? req_json(r, true) : NULL;
+	bool memory, healthy = false;
+	struct err e = ERR_INIT;
+
+	if (!body || read_memory(r, body, &memory) < 0)
+		return;
+	if (json_get_bool(body, "requireHealthyGuest", &healthy, &e) < 0)
+		reply_err(r, &e);
+	else if (healthy && sb->state == SANDBOX_RUNNING)
+		pause_if_healthy(r, sb, memory);
+	else
+		pause_now(r, sb, memory);
 }
 
 /* The answer to a resume that came while another change was under way. */

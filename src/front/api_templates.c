@@ -396,7 +396,7 @@ void api_template_drop(struct req *r)
 
 struct wanted {
 	struct snapshot_ref ref;
-	int64_t cpu, mem_mb;
+	int64_t cpu, mem_mb, free_mb;
 	struct buf tags;		/* separated by blanks */
 	json_t *tag_list;		/* owned */
 };
@@ -439,12 +439,14 @@ static int read_tags(const json_t *body, struct wanted *w, struct err *e)
 static int read_limits(const struct front *f, const json_t *body, struct wanted *w, struct err *e)
 {
 	int64_t most_cpu = f->maxima.cpu_permille / 1000, most_mb = (int64_t)(f->maxima.mem_bytes / MIB);
+	int64_t most_disk_mb = (int64_t)(f->maxima.disk_bytes / MIB);
 	bool given;
 
 	w->cpu = DEFAULT_CPU < most_cpu ? DEFAULT_CPU : most_cpu;
 	w->mem_mb = DEFAULT_MEM_MB < most_mb ? DEFAULT_MEM_MB : most_mb;
 	if (field_int(body, "cpuCount", 1, most_cpu, &w->cpu, &given, e) < 0 ||
-	    field_int(body, "memoryMB", MEM_MIN_MB, most_mb, &w->mem_mb, &given, e) < 0)
+	    field_int(body, "memoryMB", MEM_MIN_MB, most_mb, &w->mem_mb, &given, e) < 0 ||
+	    field_int(body, "minFreeDiskMb", 0, most_disk_mb, &w->free_mb, &given, e) < 0)
 		return -e->no;
 	if (w->cpu != 1 && w->cpu % 2)
 		return err_set(e, EINVAL, "field 'cpuCount' must be 1 or an even number");
@@ -490,13 +492,21 @@ static int make_row(struct front *f, const char *team, const struct wanted *w, s
 	return templates_add(f->store, row, e);
 }
 
+/* What the steps will take is not known yet: what they may take anyway comes on top of what is to be free behind them. */
+static uint64_t disk_for(const struct front *f, const struct wanted *w)
+{
+	uint64_t bytes = f->defaults.disk_bytes + (uint64_t)w->free_mb * MIB;
+
+	return bytes < f->maxima.disk_bytes ? bytes : f->maxima.disk_bytes;
+}
+
 static void add_build(struct req *r, const struct wanted *w)
 {
 	struct front *f = r->front;
 	struct template_row row;
 	char full[SNAPSHOT_NAME_SIZE], id[TEAM_ID_SIZE];
 	struct build_row b = {
-		.mem_bytes = (uint64_t)w->mem_mb * MIB, .disk_bytes = f->defaults.disk_bytes, .cpu_permille = (uint32_t)w->cpu * 1000,
+		.mem_bytes = (uint64_t)w->mem_mb * MIB, .disk_bytes = disk_for(f, w), .cpu_permille = (uint32_t)w->cpu * 1000,
 		.pids = f->defaults.pids, .created_ms = clock_wall_ms(), .status = "waiting",
 	};
 	struct err e = ERR_INIT;

@@ -173,15 +173,17 @@ static int parse_internet(const json_t *body, struct spec *sp, struct err *e)
 	return 0;
 }
 
-/* What other parts of the product will bring: better refused than silently left out. */
+/* Better refused than silently left out: a program that counts on its tokens would find out much later. */
 static int refuse_unsupported(const json_t *body, struct err *e)
 {
-	json_t *iam = NULL, *mcp = NULL;
+	json_t *iam = NULL, *mcp = NULL, *tokens = NULL;
 
 	if (json_get_obj(body, "iam", &iam, e) < 0 || json_get_obj(body, "mcp", &mcp, e) < 0)
 		return -e->no;
-	if (iam && json_object_size(iam) > 0)
-		return err_set(e, EINVAL, "field 'iam' is not supported yet");
+	if (iam && json_get_obj(iam, "tokens", &tokens, e) < 0)
+		return err_set(e, EINVAL, "field 'iam.tokens' must be an object");
+	if (json_object_size(tokens) > 0)
+		return err_set(e, EINVAL, "field 'iam.tokens' cannot be used: this server issues no workload identity tokens");
 	return 0;
 }
 

@@ -57,7 +57,7 @@ const TABLE = [
 	['POST', () => `/sandboxes/${id()}/connect`, { timeout: 900 }, { timeout: 'timeout', memory: 'bool' }, ['timeout']],
 	['POST', () => `/v2/sandboxes/${id()}/connect`, {}, { timeout: 'timeout', memory: 'bool' }, []],
 	['POST', () => `/sandboxes/${id()}/refreshes`, {}, { duration: 'timeout' }, []],
-	['POST', () => `/sandboxes/${id()}/pause`, {}, { memory: 'bool' }, []],
+	['POST', () => `/sandboxes/${id()}/pause`, {}, { memory: 'bool', requireHealthyGuest: 'bool' }, []],
 	['POST', () => `/sandboxes/${id()}/resume`, {}, { timeout: 'timeout', autoPause: 'bool', memory: 'bool' }, []],
 	['PUT', () => `/sandboxes/${id()}/network`, {}, { allow_internet_access: 'bool', denyOut: 'array', allowOut: 'array', rules: 'object', egressProxy: 'object' }, []],
 	['POST', () => '/api-keys', { name: 'k' }, { name: 'name', admin: 'bool' }, ['name']],
@@ -107,6 +107,7 @@ for (const [method, route, sound, fields, required, useKey] of TABLE) {
 
 test('nested fields are named with their path', async () => {
 	const cases = [
+		[{ iam: { tokens: 'x' } }, /'iam\.tokens'/], [{ iam: { tokens: { t: { audience: 'a', tokenType: 'jwt' } } } }, /'iam\.tokens' .*issues no/],
 		[{ network: { allowPublicTraffic: 'x' } }, /allowPublicTraffic/], [{ network: { denyOut: 'x' } }, /denyOut/],
 		[{ network: { denyOut: ['10.0.0.0/40'] } }, /denyOut/], [{ network: { allowOut: ['example.com'] } }, /allowOut/],
 		[{ network: { maskRequestHost: 'a b' } }, /maskRequestHost/], [{ network: { maskRequestHost: '' } }, /maskRequestHost/],

@@ -126,6 +126,26 @@ test('an init that was too slow to close its connections before a pause does not
 	}
 })
 
+test('a pause that wants a healthy guest is refused while its agent does not answer', async () => {
+	const at = via(server)
+	const sbx = await at.create({ templateID: 'base' })
+	const init = initOf(traceOf(server.slot, await addressOf(sbx)))
+	try {
+		assert.equal((await at.pause(sbx, { requireHealthyGuest: 1 })).status, 400)
+		process.kill(init, 'SIGSTOP')
+		const no = await at.pause(sbx, { requireHealthyGuest: true })
+		assert.equal(no.status, 503)
+		assert.match(no.json.message, /agent does not answer/)
+		process.kill(init, 'SIGCONT')
+		assert.equal((await at.info(sbx)).state, 'running')
+		assert.equal((await at.pause(sbx, { requireHealthyGuest: true })).status, 204)
+		assert.equal((await at.pause(sbx, { requireHealthyGuest: true })).status, 409)
+	} finally {
+		process.kill(init, 'SIGCONT')
+		await at.kill(sbx)
+	}
+})
+
 test('a pause of the disk alone: files are kept, the resume is a boot, and traffic does not cause it', async () => {
 	const at = via(server)
 	const it = await prepare(at)

@@ -178,7 +178,7 @@ test('bad requests are refused with the name of the field', async () => {
 	const bad = [
 		[{}, /'name'/], [{ name: 'Bad name!' }, /'name'/], [{ name: 'x', cpuCount: 3 }, /'cpuCount'/], [{ name: 'x', cpuCount: '1' }, /'cpuCount'/],
 		[{ name: 'x', memoryMB: 129 }, /'memoryMB'/], [{ name: 'x', memoryMB: 1 }, /'memoryMB'/], [{ name: 'x', tags: ['a b'] }, /'tags'/],
-		[{ name: 'x', tags: 'a' }, /'tags'/],
+		[{ name: 'x', tags: 'a' }, /'tags'/], [{ name: 'x', minFreeDiskMb: -1 }, /'minFreeDiskMb'/], [{ name: 'x', minFreeDiskMb: 1e12 }, /'minFreeDiskMb'/],
 	]
 	for (const [body, why] of bad) {
 		const res = await api('POST', '/v3/templates', body)
@@ -240,7 +240,7 @@ test('tags name builds: given, moved, removed', async () => {
 
 test('tags can be looked at a page at a time, with their builds', async () => {
 	const name = nameOf('paged')
-	const { templateId, buildId } = await build(Template().fromTemplate('base').runCmd('true'), `${name}:v1`)
+	const { templateId, buildId } = await build(Template().fromTemplate('base').runCmd('true'), `${name}:v1`, { minFreeDiskMb: 64 })
 	await Template.assignTags(`${name}:v1`, ['stable', 'v2-rc', 'default'])
 	const get = async (rest) => (await api('GET', `/templates/${name}${rest}`)).json
 	assert.deepEqual(await get('/tags/count'), { total: 4 })
@@ -274,6 +274,8 @@ test('tags can be looked at a page at a time, with their builds', async () => {
 	assert.equal((await api('GET', '/templates/no-such-template/tags/count')).status, 404)
 	const whole = await get('?limit=1')
 	assert.deepEqual([whole.templateID, whole.buildID, whole.isDefault, whole.builds.length], [templateId, buildId, false, 1])
+	const base = (await api('GET', '/templates/base')).json
+	assert.equal(whole.diskSizeMB, base.diskSizeMB + 64)	// room for the steps, and that much behind them
 })
 
 test('templates are listed a page at a time; those of the server are the default ones', async () => {
