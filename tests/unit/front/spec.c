@@ -59,7 +59,7 @@ static void null_and_unknown_fields_are_ignored(void **state)
 {
 	(void)state;
 	assert_int_equal(parse("{\"templateID\":\"base\",\"timeout\":null,\"metadata\":null,\"envVars\":null,\"mcp\":{\"a\":1},"
-			       "\"network\":null,\"autoResume\":null,\"iam\":null,\"volumeMounts\":[],\"new\":[1]}", SPEC_V2), 0);
+			       "\"network\":null,\"autoResume\":null,\"iam\":{\"tokens\":{}},\"volumeMounts\":[],\"new\":[1]}", SPEC_V2), 0);
 	assert_null(sp.metadata);
 }
 
@@ -76,7 +76,8 @@ static void wrong_fields_are_named(void **state)
 		{ "autoPauseMemory", "{\"templateID\":\"base\",\"autoPauseMemory\":false}" },
 		{ "autoResume", "{\"templateID\":\"base\",\"autoResume\":{\"enabled\":1}}" },
 		{ "volumeMounts", "{\"templateID\":\"base\",\"volumeMounts\":[{\"name\":\"a\",\"path\":\"/a\"}]}" },
-		{ "iam", "{\"templateID\":\"base\",\"iam\":{\"tokens\":{}}}" },
+		{ "iam.tokens", "{\"templateID\":\"base\",\"iam\":{\"tokens\":{\"t\":{\"audience\":\"a\",\"tokenType\":\"jwt\"}}}}" },
+		{ "iam.tokens", "{\"templateID\":\"base\",\"iam\":{\"tokens\":[]}}" },
 		{ "network.denyOut", "{\"templateID\":\"base\",\"network\":{\"denyOut\":[\"1.1.1.300\"]}}" },
 		{ "network.allowOut", "{\"templateID\":\"base\",\"network\":{\"allowOut\":[\"a.com\"]}}" },
 		{ "network.rules", "{\"templateID\":\"base\",\"network\":{\"rules\":{\"a\":[1]}}}" },
