@@ -41,8 +41,8 @@ struct cgroup_seat {
 
 #define CGROUP_SEAT_NONE ((struct cgroup_seat) { .into_fd = -1 })
 
-/* Of all sandboxes together. mem_total_bytes 0: what the host has minus a reserve; cpu_weight: 100 is that of an ordinary service (v2),
- * or of one task on each processor (v1). */
+/* Of all sandboxes together. mem_total_bytes 0: what the host has minus a reserve; cpu_weight: 100 is that of all services of the
+ * system (v2), or of one task on each processor (v1). */
 int cgroup_tree_open(uint32_t instance, uint64_t mem_total_bytes, uint32_t cpu_weight, struct cgroup_tree **ret, struct err *e);
 void cgroup_tree_close(struct cgroup_tree *t, bool remove);	/* NULL is fine; remove: the parent directories too */
 

@@ -61,9 +61,6 @@ void cgroup_v2_io(const struct cgroup_limits *lim, uint64_t dev, struct cgroup_s
  * with that controller. -ENOENT. */
 int cgroup_find_mount(const char *mountinfo, const char *type, const char *controller, char *ret, size_t size);
 
-/* Our own place in the v2 hierarchy, from the text of /proc/self/cgroup. -ENOENT. */
-int cgroup_v2_own(const char *text, char *ret, size_t size);
-
 bool cgroup_has_word(const char *text, const char *word);		/* "cpu memory pids" has "memory" */
 int cgroup_field(const char *text, const char *key, uint64_t *ret);	/* "key 123" on a line of its own; -ENOENT */
 int cgroup_number(int dirfd, const char *id, const char *file, uint64_t *ret);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cgroup_v2: one directory per sandbox in the unified hierarchy.
  *
- * The parent is made in the subtree that was delegated to us (a unit with Delegate=yes), or at the top. A directory whose
- * controllers are handed on may hold no process itself, so in a delegated subtree the daemon first steps into a leaf
- * of its own, "daemon". */
+ * The parent is at the top of the hierarchy, as with v1, whoever has started us: a restart has to find it where it was. Below the
+ * cgroup of a unit it would be in the way: sandboxes outlive the daemon, a directory whose controllers are handed on may hold no
+ * process itself, and so the service manager could not start the daemon again beside those that were left there. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,14 +11,12 @@
 #include <sys/inotify.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include <sys/xattr.h>
 
 #include "base/fd.h"
 #include "base/str.h"
 #include "engine/cgroup_impl.h"
 
 #define CPU_PERIOD_US 100000u
-#define DAEMON_CPU_WEIGHT "1000"	/* they need little, and at once */
 
 size_t cgroup_v2_settings(const struct cgroup_limits *lim, struct cgroup_setting ret[CGROUP_SETTINGS_MAX])
 {
@@ -63,21 +61,6 @@ void cgroup_v2_io(const struct cgroup_limits *lim, uint64_t dev, struct cgroup_s
 	put_max(ret->value, sizeof ret->value, "wiops", lim->io_ops_s);
 }
 
-int cgroup_v2_own(const char *text, char *ret, size_t size)
-{
-	struct str s = str_of(text);
-
-	while (s.p) {
-		struct str line = str_cut(&s, '\n');
-
-		if (!str_starts(line, "0::/"))
-			continue;
-		str_skip(&line, 3);
-		return str_copy(ret, size, line) ? 0 : -ENAMETOOLONG;
-	}
-	return -ENOENT;
-}
-
 static int apply(struct cgroup_tree *t, const char *id, const struct cgroup_limits *lim, struct err *e)
 {
 	struct cgroup_setting set[CGROUP_SETTINGS_MAX];
@@ -108,41 +91,6 @@ static int apply_io(struct cgroup_tree *t, const char *id, const struct cgroup_l
 	return 0;
 }
 
-static bool delegated(int fd)
-{
-	char v[8];
-
-	return fgetxattr(fd, "trusted.delegate", v, sizeof v) == 1 || fgetxattr(fd, "user.delegate", v, sizeof v) == 1;
-}
-
-/* The directory below which we may make ours: the delegated one we are in (or in a leaf of), else the top. */
-static int find_root(const char *mount, int *ret_fd, struct err *e)
-{
-	char text[4096], own[1024];
-	autoclose int top = open(mount, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	autoclose int mine = -1;
-
-	if (top < 0)
-		return err_sys(e, "open '%s'", mount);
-	if (file_read(AT_FDCWD, "/proc/self/cgroup", text, sizeof text) >= 0 && cgroup_v2_own(text, own, sizeof own) == 0 && own[1])
-		mine = openat(top, own + 1, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (mine >= 0 && !delegated(mine)) {
-		int up = openat(mine, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-		fd_close(mine);
-		mine = up;
-	}
-	if (mine < 0 || !delegated(mine)) {
-		*ret_fd = take_fd(&top);
-		return 0;
-	}
-	/* Fails when we are in a leaf already, made by the service manager: then nothing has to move. */
-	if (mkdirat(mine, "daemon", 0755) == 0 || errno == EEXIST)
-		(void)cgroup_write(mine, "daemon", "cgroup.procs", "0");
-	*ret_fd = take_fd(&mine);
-	return 0;
-}
-
 static int hand_on(int fd, struct err *e)
 {
 	static const char *const controllers[] = { "+memory", "+pids", "+cpu", "+io" };
@@ -162,7 +110,10 @@ static int v2_open(struct cgroup_tree *t, const char *mountinfo, struct err *e)
 
 	if (cgroup_find_mount(mountinfo, "cgroup2", NULL, at, sizeof at) < 0)
 		return err_set(e, ENOENT, "find the cgroup2 mount");
-	if (find_root(at, &t->v2_root_fd, e) < 0 || hand_on(t->v2_root_fd, e) < 0)
+	t->v2_root_fd = open(at, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (t->v2_root_fd < 0)
+		return err_sys(e, "open '%s'", at);
+	if (hand_on(t->v2_root_fd, e) < 0)
 		return -e->no;
 	if (mkdirat(t->v2_root_fd, t->parent, 0755) < 0 && errno != EEXIST)
 		return err_sys(e, "make '%s'", t->parent);
@@ -175,13 +126,10 @@ static int v2_open(struct cgroup_tree *t, const char *mountinfo, struct err *e)
 static int v2_limit_all(struct cgroup_tree *t, struct err *e)
 {
 	struct cgroup_limits all = { .mem_bytes = t->mem_total_bytes, .pids = t->pids_total };
-
 	char weight[16];
 
 	(void)snprintf(weight, sizeof weight, "%u", t->cpu_weight);
 	(void)cgroup_write(t->v2_fd, NULL, "cpu.weight", weight);
-	if (delegated(t->v2_root_fd))		/* then it is the leaf that find_root() has made */
-		(void)cgroup_write(t->v2_root_fd, "daemon", "cpu.weight", DAEMON_CPU_WEIGHT);
 	return apply(t, NULL, &all, e);
 }
 

@@ -145,16 +145,6 @@ static void fields_are_found_whole(void **state)
 	assert_false(cgroup_has_word("cpuset io\n", "cpu"));
 }
 
-static void our_own_place_in_v2(void **state)
-{
-	char z[64];
-
-	(void)state;
-	assert_int_equal(cgroup_v2_own("4:memory:/x\n0::/system.slice/atoll.service\n", z, sizeof z), 0);
-	assert_string_equal(z, "/system.slice/atoll.service");
-	assert_int_equal(cgroup_v2_own("4:memory:/x\n", z, sizeof z), -ENOENT);
-}
-
 /* A directory that looks like a cgroup of v2: the files are there before anything is written. */
 static int fake_v2(char dir[64], const char *id)
 {
@@ -198,6 +188,36 @@ static void v2_changes(struct cgroup_tree *t)
 	assert_true(read(fd, z, sizeof z) > 0);
 	close(fd);
 	assert_int_equal(cgroup_v2.oom_watch(t, "nobox", &fd, &e), -ENOENT);
+}
+
+/* A service manager finds no place for the daemon in a cgroup below which ours were left. */
+static void v2_is_at_the_top_whoever_started_us(void **state)
+{
+	static const char *const made[] = { "cgroup.subtree_control", "atoll3/cgroup.subtree_control", "atoll3/pids.max", "atoll3/memory.max", "atoll3/cpu.weight" };
+	struct cgroup_tree t = { .be = &cgroup_v2, .parent = "atoll3", .mem_total_bytes = 1 << 30, .pids_total = 99, .cpu_weight = 100, .v2_fd = -1, .v2_root_fd = -1 };
+	struct err e = ERR_INIT;
+	char dir[64], z[128];
+	int fd;
+
+	(void)state;
+	fd = fake_v2(dir, "atoll3");
+	for (size_t i = 0; i < sizeof made / sizeof *made; i++)
+		close(openat(fd, made[i], O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+	(void)snprintf(z, sizeof z, "30 23 0:26 / %s rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n", dir);
+	assert_int_equal(cgroup_v2.open(&t, z, &e), 0);
+	assert_int_equal(cgroup_v2.limit_all(&t, &e), 0);
+	for (size_t i = 0; i < 2; i++) {
+		assert_true(file_read(fd, made[i], z, sizeof z) > 0);
+		assert_int_equal(z[0], '+');
+	}
+	assert_true(file_read(fd, "atoll3/pids.max", z, sizeof z) > 0);
+	assert_string_equal(z, "99");
+	assert_int_equal(faccessat(fd, "daemon", F_OK, 0), -1);
+	close(t.v2_fd);
+	close(t.v2_root_fd);
+	close(fd);
+	(void)snprintf(z, sizeof z, "rm -r %s", dir);
+	assert_int_equal(system(z), 0);
 }
 
 static void v2_files_are_written_and_read(void **state)
@@ -250,7 +270,7 @@ int main(void)
 		cmocka_unit_test(all_sandboxes_are_one_task_per_processor),
 		cmocka_unit_test(swap_is_beyond_the_memory),
 		cmocka_unit_test(fields_are_found_whole),
-		cmocka_unit_test(our_own_place_in_v2),
+		cmocka_unit_test(v2_is_at_the_top_whoever_started_us),
 		cmocka_unit_test(v2_files_are_written_and_read),
 	};
 
