@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "engine/tree.h"
+#include "oci/trash.h"
 
 #define SLOT_WAIT_MS 60000
 #define FORMAT "atoll image 1\n"	/* another way to lay layers gives another key */
@@ -36,7 +37,7 @@ int place_open(const char *cache, const char *state, struct place *ret, struct e
 	*ret = (struct place) PLACE_NONE;
 	if (open_dir(AT_FDCWD, cache, 0755, &fd, e) < 0 || open_dir(fd, "templates", 0755, &ret->templates_fd, e) < 0 ||
 	    open_dir(fd, "images", 0700, &ret->images_fd, e) < 0 || open_dir(ret->images_fd, "work", 0700, &ret->work_fd, e) < 0 ||
-	    pins_open(ret->images_fd, state, &ret->pins, e) < 0)
+	    trash_open(ret->images_fd, &ret->trash_fd, e) < 0 || pins_open(ret->images_fd, state, &ret->pins, e) < 0)
 		return err_wrap(e, "cache '%.100s'", cache);
 	return 0;
 }
@@ -86,6 +87,7 @@ void place_close(struct place *p)
 		(void)tree_remove(p->work_fd, p->name);
 	fd_close(p->dir_fd);
 	fd_close(p->work_fd);
+	fd_close(p->trash_fd);
 	fd_close(p->templates_fd);
 	fd_close(p->images_fd);
 	pins_close(&p->pins);
@@ -98,7 +100,7 @@ void place_sweep(struct place *p)
 	for (unsigned i = 0; i < PLACE_SLOTS; i++) {
 		if (lock_slot(p, i) < 0)
 			continue;
-		(void)tree_remove(p->work_fd, p->name);
+		(void)trash_put(p->trash_fd, p->work_fd, p->name);
 		fd_close(take_fd(&p->slot_fd));
 	}
 }
@@ -206,14 +208,14 @@ static bool is_in(const char *key, char *const *list, size_t n)
 	return false;
 }
 
-/* Out of sight first: half an image must never be found. */
+/* By one rename: half an image must never be found. */
 static bool move_out(const struct place *p, const char *key, uint64_t idle_s)
 {
 	struct err e = ERR_INIT;
 
 	if (pins_lock(&p->pins, &e) < 0)
 		return false;
-	bool moved = !pins_any(&p->pins, key) && !used_since(p, key, idle_s) && renameat(p->templates_fd, key, p->dir_fd, "gone") == 0;
+	bool moved = !pins_any(&p->pins, key) && !used_since(p, key, idle_s) && trash_put(p->trash_fd, p->templates_fd, key) == 0;
 
 	pins_unlock(&p->pins);
 	return moved;
@@ -233,9 +235,7 @@ int place_remove_images(struct place *p, char *const *keep, size_t n, uint64_t i
 		return err_sys(e, "look through the templates");
 	}
 	for (struct dirent *de; (de = readdir(d));) {
-		if (!is_key(de->d_name) || is_in(de->d_name, keep, n) || !is_image(own, de->d_name) || !move_out(p, de->d_name, idle_s))
-			continue;
-		if (tree_remove(p->dir_fd, "gone") == 0)
+		if (is_key(de->d_name) && !is_in(de->d_name, keep, n) && is_image(own, de->d_name) && move_out(p, de->d_name, idle_s))
 			++*ret_removed;
 	}
 	(void)closedir(d);

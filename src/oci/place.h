@@ -26,10 +26,11 @@ struct place {
 	unsigned slot;
 	char name[12];				/* of our directory in work */
 	int dir_fd;				/* that directory; it has rootfs/ */
+	int trash_fd;				/* CACHE/images/trash, see trash.h */
 	struct pins pins;
 };
 
-#define PLACE_NONE { .images_fd = -1, .templates_fd = -1, .work_fd = -1, .slot_fd = -1, .dir_fd = -1, .pins = PINS_NONE }
+#define PLACE_NONE { .images_fd = -1, .templates_fd = -1, .work_fd = -1, .slot_fd = -1, .dir_fd = -1, .trash_fd = -1, .pins = PINS_NONE }
 
 /* The directories only. state: of the server that images are for, NULL: none. */
 int place_open(const char *cache, const char *state, struct place *ret, struct err *e);
@@ -43,6 +44,6 @@ int place_has(const struct place *p, const char *key, struct err *e);	/* 1: yes,
 int place_finish(struct place *p, const char *key, const char *ref, const struct fetch_plan *plan, struct err *e);
 
 /* Images (not templates that were made from recipes) whose key is not in keep and that no other server needs; not those that
- * were asked for less than idle_s ago. */
+ * were asked for less than idle_s ago. They are out of sight then; trash_empty() has yet to delete them. */
 int place_remove_images(struct place *p, char *const *keep, size_t n, uint64_t idle_s, unsigned *ret_removed, struct err *e);
 void place_sweep(struct place *p);	/* what interrupted pulls have left in slots that are free */

@@ -311,6 +311,7 @@ static int warden_open(struct warden *w, struct programs *p, struct err *e)
 	    open_helpers(w, p, e) < 0)
 		return -e->no;
 	w->warm = warm_new(w);		/* last, so that its children are born with our confinement */
+	pull_tidy(w);
 	timer_arm(w->tick_timer, TICK_MS);
 	log_info("open", "instance=%u state=%s run=%s sandboxes=%u", w->instance, w->cfg.state, w->cfg.run, w->n_sandboxes);
 	return 0;

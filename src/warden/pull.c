@@ -2,6 +2,7 @@
 /* pull: a program per image, with a socket to the front. */
 #include "warden/pull.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -73,8 +74,8 @@ static size_t put_what(const struct msg_pull *m, const char **argv, size_t n, ch
 	return n;
 }
 
-/* In the child. m: NULL, only look at the options. talk: what becomes TALK_FD, -1: none. */
-static __attribute__((noreturn)) void child_main(const struct warden *w, const struct msg_pull *m, int exe_fd, int talk, pid_t warden)
+/* In the child. m: NULL, no image; what: "--check" or "--gc". talk: what becomes TALK_FD, -1: none. */
+static __attribute__((noreturn)) void child_main(const struct warden *w, const struct msg_pull *m, const char *what, int exe_fd, int talk, pid_t warden)
 {
 	static const char *argv[ARGS_MAX];
 	char text[2][24], idle[24];
@@ -87,8 +88,12 @@ static __attribute__((noreturn)) void child_main(const struct warden *w, const s
 	if (m)
 		n = put_what(m, argv, n, idle);
 	else
-		argv[n++] = "--check";
+		argv[n++] = what;
 	argv[n] = NULL;
+	autoclose int null = m ? -1 : open("/dev/null", O_WRONLY | O_CLOEXEC);	/* our own output is for the operator */
+
+	if (null >= 0)
+		(void)dup2(null, STDOUT_FILENO);
 	int exe = fcntl(exe_fd, F_DUPFD_CLOEXEC, 32);		/* out of the way of the one that is passed on */
 
 	if (exe < 0 || (talk >= 0 && talk != TALK_FD && dup2(talk, TALK_FD) < 0) || (talk == TALK_FD && fd_cloexec(talk, false) < 0))
@@ -113,7 +118,7 @@ int pull_check_config(const struct warden *w, struct err *e)
 	pid_t pid = fork();
 
 	if (pid == 0)
-		child_main(w, NULL, exe, -1, self);
+		child_main(w, NULL, "--check", exe, -1, self);
 	if (pid < 0)
 		return err_sys(e, "fork for a check of registries");
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
@@ -145,7 +150,7 @@ static int begin(struct warden *w, const struct msg_pull *m, int *ret_fd, struct
 	pid_t pid = fork();
 
 	if (pid == 0)
-		child_main(w, m, exe, sock[1], self);
+		child_main(w, m, NULL, exe, sock[1], self);
 	(void)close(sock[1]);
 	if (pid < 0)
 		return err_sys(e, "fork for an image");
@@ -157,6 +162,44 @@ static int begin(struct warden *w, const struct msg_pull *m, int *ret_fd, struct
 	w->n_pulls++;
 	*ret_fd = take_fd(&client);
 	return 0;
+}
+
+static bool has_entries(const char *cache, const char *name)
+{
+	char path[PATH_MAX + 64];
+	bool found = false;
+
+	(void)snprintf(path, sizeof path, "%s/images/%s", cache, name);
+	DIR *d = opendir(path);
+
+	for (struct dirent *de; d && !found && (de = readdir(d));)
+		found = de->d_name[0] != '.';
+	if (d)
+		(void)closedir(d);
+	return found;
+}
+
+void pull_tidy(struct warden *w)
+{
+	char path[PATH_MAX];
+	autoclose int exe = -1;
+	struct err e = ERR_INIT;
+	pid_t self = getpid();
+
+	if (!has_entries(w->cfg.cache, "trash") && !has_entries(w->cfg.cache, "work"))
+		return;
+	if (layout_program(w->cfg.libexec, "atoll-pull", path, sizeof path, &exe, &e) < 0) {
+		log_warn("cannot delete what is left of images, leaving it", "err=%s", e.text);
+		return;
+	}
+	pid_t pid = fork();
+
+	if (pid == 0)
+		child_main(w, NULL, "--gc", exe, -1, self);
+	if (pid < 0)
+		log_warn("cannot delete what is left of images, leaving it", "err=%s", strerror(errno));
+	else
+		aside_forget(w->loop, pid);
 }
 
 void pull_op(struct warden *w, const void *msg)

@@ -10,6 +10,9 @@ struct warden;
 /* Before anything is served: what the configuration says about registries must make sense to the program that will use it. */
 int pull_check_config(const struct warden *w, struct err *e);
 
+/* At start: what servers and pulls that were ended have left of images is deleted, by a process that nobody waits for. */
+void pull_tidy(struct warden *w);
+
 void pull_op(struct warden *w, const void *msg);
 
 /* -ENOENT: no image of that key is in the cache. */

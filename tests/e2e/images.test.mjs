@@ -268,6 +268,24 @@ test('two pulls of one image at once, and a cache with a limit', { skip }, async
 	})
 })
 
+// Whoever holds the lock of the trash empties it: the test, so that nobody does.
+test('an image is removed at once, and deleted when there is time for it', async () => {
+	const at = path.join(dir, 'cache4'), trash = path.join(at, 'images/trash')
+	const r = await pull([`archive:${write('gone.tar', tarOf([{ name: 'a/b/c', data: 'x' }]))}`], { cache: at })
+	assert.equal(r.code, 0, JSON.stringify(r.events))
+	const lock = spawn('flock', [trash, 'sh', '-c', 'echo held; read end'], { stdio: ['pipe', 'pipe', 'inherit'] })
+	await new Promise((done) => lock.stdout.once('data', done))
+	const gc = await pull(['--gc', '--images'], { cache: at })
+	assert.equal(gc.find('collected').images, 1)
+	assert.ok(!fs.existsSync(path.join(at, 'templates', r.key)))
+	assert.ok(fs.existsSync(path.join(trash, `${r.key}.0/rootfs/a/b/c`)), 'left to the one that has the lock')
+	lock.stdin.end()
+	await new Promise((done) => lock.once('close', done))
+	const next = await pull(['--gc'], { cache: at })
+	assert.equal(next.find('collected').images, 0, 'it was counted once')
+	assert.deepEqual(fs.readdirSync(trash), [])
+})
+
 // --- what must not ------------------------------------------------------------------------------------------
 
 const hostile = [

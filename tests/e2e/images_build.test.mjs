@@ -38,8 +38,12 @@ test('a template from an image, by the SDK', { skip, timeout: 300000 }, async ()
 	const { Sandbox, Template } = sdk()
 	const image = makeImage(path.join(dir, 'layout'), 'debian', [debianTar(), write('once.tar', tarOf([{ name: 'once', data: crypto.randomUUID() }]))], ['--config.env', 'FROM_IMAGE=yes', '--config.env', 'PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'])
 	registry.push(image, 'library/ubuntu:22.04')
+	const shared = process.env.ATOLL_CACHE ?? '/var/cache/atoll'
+	const ended = path.join(shared, 'images/trash', `of-an-ended-server.${process.pid}`)
+	fs.mkdirSync(path.join(ended, 'rootfs/usr'), { recursive: true, mode: 0o700 })
 	const own = await newServer(server.buildDir, { registry_mirrors: `docker.io=${registry.url}` }).start()
 	try {
+		assert.ok(await until(() => !fs.existsSync(ended), 30000), 'a server deletes at its start what another has left')
 		const opts = { apiKey: own.key, apiUrl: own.url, sandboxUrl: own.url }
 		const lines = []
 		await Template.build(Template().fromImage('ubuntu:22.04').runCmd('echo built > /tmp/built'), 'of-image', { ...opts, cpuCount: 1, memoryMB: 512, onBuildLogs: (l) => lines.push(l.message) })
@@ -60,7 +64,6 @@ test('a template from an image, by the SDK', { skip, timeout: 300000 }, async ()
 		assert.match(seen[2], /:\/opt\/own/, 'and when it is used')
 		await second.kill()
 		assert.equal((await api('DELETE', '/templates/of-env', undefined, { base: own.url, key: own.key })).status, 204)
-		const shared = process.env.ATOLL_CACHE ?? '/var/cache/atoll'
 		const keys = () => fs.readdirSync(path.join(shared, 'templates')).filter((k) => /^image=docker.io\/library\/ubuntu:22.04$/m.test(fs.readFileSync(path.join(shared, 'templates', k, 'info'), 'utf8')))
 		const pinsOf = (k) => fs.readdirSync(path.join(shared, 'images/users')).filter((u) => fs.existsSync(path.join(shared, 'images/users', u, k)))
 		const [key] = keys().filter((k) => pinsOf(k).some((u) => fs.readFileSync(path.join(shared, 'images/users', u, 'state'), 'utf8') === own.stateDir))

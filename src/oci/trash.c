@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* oci/trash: a directory, and the lock of who empties it. */
+#include "oci/trash.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "engine/tree.h"
+
+#define NAMES_MAX 10000			/* of one image at a time */
+#define RENAME_NOREPLACE_ 1
+
+int trash_open(int images_fd, int *ret_fd, struct err *e)
+{
+	if (mkdirat(images_fd, "trash", 0700) < 0 && errno != EEXIST)
+		return err_sys(e, "make the directory 'trash'");
+	*ret_fd = openat(images_fd, "trash", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return *ret_fd < 0 ? err_sys(e, "open the directory 'trash'") : 0;
+}
+
+int trash_put(int trash_fd, int at, const char *name)
+{
+	char to[NAME_MAX + 1];
+
+	for (unsigned i = 0; i < NAMES_MAX; i++) {
+		(void)snprintf(to, sizeof to, "%.200s.%u", name, i);
+		if (syscall(SYS_renameat2, at, name, trash_fd, to, RENAME_NOREPLACE_) == 0)
+			return 0;
+		if (errno != EEXIST)
+			return -errno;
+	}
+	return -EEXIST;
+}
+
+/* How many entries there are, or with remove how many are gone. */
+static unsigned walk(int trash_fd, bool remove)
+{
+	int own = openat(trash_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = own < 0 ? NULL : fdopendir(own);
+	unsigned n = 0;
+
+	if (!d) {
+		fd_close(own);
+		return 0;
+	}
+	for (struct dirent *de; (de = readdir(d));) {
+		if (de->d_name[0] != '.' && (!remove || tree_remove(own, de->d_name) == 0))
+			n++;
+	}
+	(void)closedir(d);
+	return n;
+}
+
+void trash_empty(int trash_fd)
+{
+	/* Again while there is something, as it may have come after the last look and before the lock was let go; but not for ever
+	 * if it cannot be removed. */
+	while (walk(trash_fd, false) > 0) {
+		if (flock(trash_fd, LOCK_EX | LOCK_NB) < 0)
+			return;
+		unsigned gone = walk(trash_fd, true);
+
+		(void)flock(trash_fd, LOCK_UN);
+		if (gone == 0)
+			return;
+	}
+}
