@@ -12,14 +12,17 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/fd.h"
 #include "base/str.h"
 #include "engine/tree.h"
 #include "oci/digest.h"
 
 #define STATE_FILE "state"
+#define ABOVE_FILE "above"		/* device and inode of the directories above the state directory, the nearest first */
 #define USER_SIZE 33
 #define STRAY_S (7 * 24 * 3600)		/* a disk that is not mounted for a while is no reason */
+#define ABOVE_MAX 4096
 
 static int open_dir(int at, const char *name, int *ret, struct err *e)
 {
@@ -37,6 +40,67 @@ static int put_file(int at, const char *name, const char *text, struct err *e)
 	return rc < 0 ? err_set(e, -rc, "note who needs an image: %s", strerror(-rc)) : 0;
 }
 
+/* Cuts the last name off. false: that was the root. */
+static bool go_up(char *path)
+{
+	char *slash = strrchr(path, '/');
+
+	if (!slash || strcmp(path, "/") == 0)
+		return false;
+	slash[slash == path] = '\0';
+	return true;
+}
+
+/* Where the state directory is, so that it can be told later whether it was removed or is only out of sight: a disk that is
+ * not mounted, mounts that another server does not have. */
+static int note_above(int at, const char *state, struct err *e)
+{
+	autobuf struct buf text = BUF_INIT(ABOVE_MAX);
+	char path[PATH_MAX];
+	struct stat st;
+
+	if (state[0] != '/' || !str_copy(path, sizeof path, str_of(state)) || stat(path, &st) < 0)
+		return 0;
+	while (go_up(path)) {
+		if (stat(path, &st) < 0)
+			return 0;
+		buf_fmt(&text, "%llx:%llx\n", (unsigned long long)st.st_dev, (unsigned long long)st.st_ino);
+	}
+	buf_ch(&text, '\0');
+	return text.bad ? 0 : put_file(at, ABOVE_FILE, text.p, e);
+}
+
+/* The nearest directory above it that there is is the one that was there: so somebody has removed what was below. */
+static bool is_removed(const char *state, const char *above)
+{
+	struct str lines = str_of(above);
+	char path[PATH_MAX], here[64];
+	struct stat st;
+
+	if (!str_copy(path, sizeof path, str_of(state)))
+		return false;
+	while (go_up(path)) {
+		struct str was = str_cut(&lines, '\n');
+
+		if (stat(path, &st) < 0) {
+			if (errno == ENOENT)
+				continue;
+			return false;
+		}
+		(void)snprintf(here, sizeof here, "%llx:%llx", (unsigned long long)st.st_dev, (unsigned long long)st.st_ino);
+		return was.n > 0 && str_is(was, here);
+	}
+	return false;
+}
+
+static int open_own(struct pins *p, const char *user, const char *state, struct err *e)
+{
+	if (open_dir(p->users_fd, user, &p->own_fd, e) < 0)
+		return -e->no;
+	(void)futimens(p->own_fd, NULL);	/* seen just now */
+	return put_file(p->own_fd, STATE_FILE, state, e) < 0 ? -e->no : note_above(p->own_fd, state, e);
+}
+
 int pins_open(int images_fd, const char *state, struct pins *ret, struct err *e)
 {
 	char hex[DIGEST_HEX_SIZE], user[USER_SIZE];
@@ -48,10 +112,12 @@ int pins_open(int images_fd, const char *state, struct pins *ret, struct err *e)
 	digest_of(str_of(state), &d);
 	digest_hex(&d, hex);
 	(void)str_copy(user, sizeof user, (struct str) { hex, USER_SIZE - 1 });
-	if (open_dir(ret->users_fd, user, &ret->own_fd, e) < 0)
+	if (pins_lock(ret, e) < 0)		/* or it may be taken for a stray while it is made */
 		return -e->no;
-	(void)futimens(ret->own_fd, NULL);	/* seen just now */
-	return put_file(ret->own_fd, STATE_FILE, state, e);
+	int rc = open_own(ret, user, state, e);
+
+	pins_unlock(ret);
+	return rc;
 }
 
 void pins_close(struct pins *p)
@@ -107,7 +173,7 @@ struct wanted {
 static bool drop_unwanted(int at, const char *name, const void *user)
 {
 	const struct wanted *w = user;
-	bool keep = strcmp(name, STATE_FILE) == 0;
+	bool keep = strcmp(name, STATE_FILE) == 0 || strcmp(name, ABOVE_FILE) == 0;
 
 	for (size_t i = 0; !keep && i < w->n; i++)
 		keep = strcmp(name, w->keys[i]) == 0;
@@ -128,24 +194,37 @@ int pins_set(const struct pins *p, char *const *keys, size_t n, struct err *e)
 	return 0;
 }
 
-static bool drop_stray(int at, const char *name, const void *user)
+static bool is_stray(int at, const char *name)
 {
-	char path[NAME_MAX + 16], state[PATH_MAX];
+	char path[NAME_MAX + 16], state[PATH_MAX], above[ABOVE_MAX];
 	struct stat st;
 
-	(void)user;
 	(void)snprintf(path, sizeof path, "%s/" STATE_FILE, name);
-	if (fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_mtime > time(NULL) - STRAY_S)
+	ssize_t n = file_read(at, path, state, sizeof state);
+
+	if (fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || (n > 0 && (faccessat(AT_FDCWD, state, F_OK, 0) == 0 || errno != ENOENT)))
 		return false;
-	if (file_read(at, path, state, sizeof state) > 0 && (faccessat(AT_FDCWD, state, F_OK, 0) == 0 || errno != ENOENT))
-		return false;
-	(void)tree_remove(at, name);
+	if (st.st_mtime <= time(NULL) - STRAY_S)
+		return true;
+	(void)snprintf(path, sizeof path, "%s/" ABOVE_FILE, name);
+	return n > 0 && file_read(at, path, above, sizeof above) > 0 && is_removed(state, above);
+}
+
+static bool drop_stray(int at, const char *name, const void *user)
+{
+	(void)user;
+	if (is_stray(at, name))
+		(void)tree_remove(at, name);
 	return false;
 }
 
-void pins_drop_strays(const struct pins *p)
+int pins_drop_strays(const struct pins *p, struct err *e)
 {
+	if (pins_lock(p, e) < 0)
+		return -e->no;
 	(void)each(p->users_fd, drop_stray, NULL);
+	pins_unlock(p);
+	return 0;
 }
 
 static bool has_pin(int at, const char *name, const void *user)

@@ -3,7 +3,7 @@
  *
  * Several servers of a machine share one cache, and each knows only its own templates. So a pull for a server leaves a pin before anybody
  * is told of the image, and an image is removed only when nobody has one. USER follows from the state directory, which USER/state names:
- * when that has been gone for long, so are the pins. */
+ * when that was removed, or is out of sight for long, its pins do not count. */
 #pragma once
 
 #include <stdbool.h>
@@ -26,5 +26,5 @@ void pins_unlock(const struct pins *p);
 
 int pins_add(const struct pins *p, const char *key, struct err *e);		/* without a server: nothing */
 int pins_set(const struct pins *p, char *const *keys, size_t n, struct err *e);	/* these are our pins, and no others */
-void pins_drop_strays(const struct pins *p);					/* of servers whose state is gone */
+int pins_drop_strays(const struct pins *p, struct err *e);			/* of servers whose state is gone; takes the lock */
 bool pins_any(const struct pins *p, const char *key);				/* true also if nobody can tell */

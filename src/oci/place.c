@@ -224,9 +224,8 @@ static bool move_out(const struct place *p, const char *key, uint64_t idle_s)
 int place_remove_images(struct place *p, char *const *keep, size_t n, uint64_t idle_s, unsigned *ret_removed, struct err *e)
 {
 	*ret_removed = 0;
-	if (pins_set(&p->pins, keep, n, e) < 0)
+	if (pins_set(&p->pins, keep, n, e) < 0 || pins_drop_strays(&p->pins, e) < 0)
 		return -e->no;
-	pins_drop_strays(&p->pins);
 	int own = openat(p->templates_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *d = own < 0 ? NULL : fdopendir(own);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Starts and stops a real atoll server with its own state and run directory on a free port.
+import crypto from 'node:crypto'
 import fs from 'node:fs'
 import net from 'node:net'
 import os from 'node:os'
@@ -64,6 +65,21 @@ export function tail(file, lines = 25) {
 	} catch {
 		return ''
 	}
+}
+
+const CACHE = process.env.ATOLL_CACHE ?? '/var/cache/atoll'
+
+// All servers of a machine share a cache of images. Those that only a server whose state is gone has pulled nobody needs: it goes
+// without a trace, too.
+export function dropImages(buildDir, stateDir) {
+	const user = crypto.createHash('sha256').update(stateDir).digest('hex').slice(0, 32)
+	if (!fs.existsSync(path.join(CACHE, 'images/users', user)))
+		return undefined
+	return new Promise((done) => {
+		const child = spawn(path.join(buildDir, 'src/pull/atoll-pull'), ['--cache', CACHE, '--gc', '--images'], { stdio: 'ignore' })
+		child.once('error', done)
+		child.once('close', done)
+	})
 }
 
 export class Server {
@@ -144,8 +160,10 @@ export class Server {
 			left = leftovers(this.slot, this.stateDir, this.runDir, this.pid)
 			return Object.values(left).every((n) => n === 0)
 		}, 60000, 250)
-		if (remove && clean)
+		if (remove && clean) {
 			fs.rmSync(this.base, { recursive: true, force: true })
+			await dropImages(this.buildDir, this.inside?.state ?? this.stateDir)
+		}
 		return { how, clean, left }
 	}
 }

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -72,15 +73,70 @@ static void pins_go_when_their_state_has_long_been_gone(void **state)
 	assert_int_equal(pins_open(dir_fd, dir, &here, &e), 0);
 	assert_int_equal(pins_add(&gone, A, &e), 0);
 	assert_int_equal(pins_add(&here, B, &e), 0);
-	pins_drop_strays(&here);
+	assert_int_equal(pins_drop_strays(&here, &e), 0);
 	assert_true(pins_any(&here, A));	/* its disk may come back */
 	assert_int_equal(futimens(gone.own_fd, old), 0);
 	assert_int_equal(futimens(here.own_fd, old), 0);
-	pins_drop_strays(&here);
+	assert_int_equal(pins_drop_strays(&here, &e), 0);
 	assert_false(pins_any(&here, A));
 	assert_true(pins_any(&here, B));
 	pins_close(&gone);
 	pins_close(&here);
+}
+
+static void pins_go_with_a_state_that_was_removed(void **state)
+{
+	char at[64], name[80];
+	struct pins p, none;
+	struct err e = ERR_INIT;
+
+	(void)state;
+	(void)snprintf(at, sizeof at, "%s/server", dir);
+	(void)snprintf(name, sizeof name, "%s/state", at);
+	assert_int_equal(mkdir(at, 0700), 0);
+	assert_int_equal(mkdir(name, 0700), 0);
+	assert_int_equal(pins_open(dir_fd, name, &p, &e), 0);
+	assert_int_equal(pins_open(dir_fd, NULL, &none, &e), 0);
+	assert_int_equal(pins_add(&p, A, &e), 0);
+	assert_int_equal(pins_set(&p, (char *[]) { A }, 1, &e), 0);
+	assert_int_equal(pins_drop_strays(&none, &e), 0);
+	assert_true(pins_any(&none, A));	/* it is there */
+	assert_int_equal(tree_remove(AT_FDCWD, at), 0);
+	assert_int_equal(pins_drop_strays(&none, &e), 0);
+	assert_false(pins_any(&none, A));	/* and now both are gone, and what is above them is not */
+	pins_close(&p);
+	pins_close(&none);
+}
+
+/* As when a disk is not mounted: what is above it is another directory than it was. */
+static void pins_stay_while_a_state_is_out_of_sight(void **state)
+{
+	char at[64], aside[64], name[80];
+	struct pins p, none;
+	struct err e = ERR_INIT;
+
+	(void)state;
+	(void)snprintf(at, sizeof at, "%s/disk", dir);
+	(void)snprintf(aside, sizeof aside, "%s/aside", dir);
+	(void)snprintf(name, sizeof name, "%s/state", at);
+	assert_int_equal(mkdir(at, 0700), 0);
+	assert_int_equal(mkdir(name, 0700), 0);
+	assert_int_equal(pins_open(dir_fd, name, &p, &e), 0);
+	assert_int_equal(pins_open(dir_fd, NULL, &none, &e), 0);
+	assert_int_equal(pins_add(&p, A, &e), 0);
+	assert_int_equal(rename(at, aside), 0);
+	assert_int_equal(mkdir(at, 0700), 0);
+	assert_int_equal(pins_drop_strays(&none, &e), 0);
+	assert_true(pins_any(&none, A));
+	assert_int_equal(rmdir(at), 0);
+	assert_int_equal(rename(aside, at), 0);
+	assert_int_equal(pins_drop_strays(&none, &e), 0);
+	assert_true(pins_any(&none, A));
+	assert_int_equal(rmdir(name), 0);
+	assert_int_equal(pins_drop_strays(&none, &e), 0);
+	assert_false(pins_any(&none, A));
+	pins_close(&p);
+	pins_close(&none);
 }
 
 int main(void)
@@ -88,6 +144,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_image_is_free_when_nobody_pins_it),
 		cmocka_unit_test(pins_go_when_their_state_has_long_been_gone),
+		cmocka_unit_test(pins_go_with_a_state_that_was_removed),
+		cmocka_unit_test(pins_stay_while_a_state_is_out_of_sight),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);
