@@ -17,7 +17,6 @@
 #include "base/rand.h"
 #include "base/str.h"
 
-#define PLACE "/.bases/"
 #define NUMBER_DIGITS 16
 
 int base_create(int dir, const char *key, char ret_name[BASE_NAME_SIZE], int *ret_fd, struct err *e)
@@ -72,11 +71,11 @@ void base_remove_all(int dir)
 /* The last part of a path, without what the kernel says of a file that was removed. */
 static bool take_name(const char *path, char ret[BASE_NAME_SIZE])
 {
-	const char *at = strstr(path, PLACE);
+	const char *at = strstr(path, BASE_PLACE);
 
 	if (!at)
 		return false;
-	struct str s = str_of(at + strlen(PLACE));
+	struct str s = str_of(at + strlen(BASE_PLACE));
 
 	return str_copy(ret, BASE_NAME_SIZE, str_cut(&s, ' ')) && base_name_ok(ret);
 }
@@ -215,6 +214,7 @@ int base_open(int dir, int image, struct base_found *ret, struct err *e)
 			return 0;
 		if (i == 0 && put_back(dir, image, ret->name, e) < 0)
 			return -e->no;
+		ret->cold = true;
 	}
 	return r > 0 ? err_sys(e, "open what it shared with the zygote") : r;
 }

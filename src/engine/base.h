@@ -10,12 +10,15 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/err.h"
 
 #define BASE_COPY "base"		/* in an image */
 #define BASE_NOTE "base.name"		/* ... and "NAME LABEL" */
+#define BASE_USE "base.use"		/* ... and which pages of it the sandbox had in use */
+#define BASE_PLACE "/.bases/"
 #define BASE_NAME_SIZE 64
 #define BASE_LABEL_SIZE 48
 
@@ -28,6 +31,7 @@ struct base_found {
 	int fd;				/* -1: none of its processes has one */
 	char name[BASE_NAME_SIZE];
 	char label[BASE_LABEL_SIZE];	/* how CRIU names it */
+	bool cold;			/* put back just now: none of it is in memory */
 };
 
 #define BASE_NONE ((struct base_found) { .fd = -1 })
@@ -38,4 +42,15 @@ int base_find(int dir, int cgroup_fd, struct base_found *ret, struct err *e);
 int base_save(int image, const struct base_found *b, struct err *e);	/* beside an image */
 /* The one that the image was made with, or else the image's own, which takes its place then. For reading; fd -1: it has none. */
 int base_open(int dir, int image, struct base_found *ret, struct err *e);
+
+struct base_range {			/* in pages of 4 KiB */
+	uint32_t page, count;
+};
+
+/* Beside an image: which pages the frozen processes of that cgroup have in use; and has the kernel fetch these, all at once. Nothing is
+ * wrong without. */
+void base_save_use(int image, int cgroup_fd, const struct base_found *b);
+void base_fetch_use(int image, int base_fd);
+size_t base_use_ranges(const uint8_t *used, uint64_t pages, struct base_range *ret, size_t max);
+
 bool base_name_ok(const char *name);

@@ -76,12 +76,27 @@ static void refuse(int answer, int no)
 	(void)fd_send(answer, &rp, sizeof rp, NULL, 0);
 }
 
+/* In a child, so that nobody is kept waiting. One that fails has cost nothing: the first restore finds out by itself. */
+static void learn(struct engine *en, int sock)
+{
+	struct err e = ERR_INIT;
+
+	if (fork() != 0)
+		return;
+	(void)signal(SIGCHLD, SIG_DFL);
+	fd_close(sock);
+	if (criu_learn(en->tools_fd, en->criu_run_fd, en->stage_dir, &e) < 0)
+		log_warn("criu did not look at the kernel beforehand", "why=%s", e.text);
+	_exit(0);
+}
+
 /* Ends with its last client. Those at work go on: see ckpt.h. */
 static void serve(struct engine *en, int sock)
 {
 	struct request rq;
 
 	(void)signal(SIGCHLD, SIG_IGN);		/* nobody waits for them: they report by themselves */
+	learn(en, sock);
 	for (;;) {
 		size_t n_fds = 0;
 		autoclose int answer = -1;

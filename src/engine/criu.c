@@ -26,6 +26,8 @@
 #define PROGRAM "/usr/sbin/criu"
 #define PRELOAD "preload.so"
 #define LOG_MAX 65536
+#define LEARN_LOG "learn.log"
+#define LEARN_MS 30000
 #define FULL_BYTES (16ull << 20)
 
 _Static_assert(ENGINE_VOLUMES_MAX == 8, "each volume has a place");
@@ -69,8 +71,9 @@ int criu_open(struct criu *c, int tools_dir, int run_dir, int image_dir, bool re
 {
 	c->image = image_dir;
 	if (mount_clone(tools_dir, "", MOUNT_ATTR_RDONLY, &c->tools, e) < 0 ||
-	    mount_clone(run_dir, "", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, &c->run, e) < 0 ||
-	    mount_clone(image_dir, "", read_only ? MOUNT_ATTR_RDONLY : 0, &c->mounts[MOUNT_IMAGE], e) < 0 || dev_make(0, &c->dev, e) < 0)
+	    mount_clone(run_dir, "", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, &c->run, e) < 0 || dev_make(0, &c->dev, e) < 0)
+		return -e->no;
+	if (image_dir >= 0 && mount_clone(image_dir, "", read_only ? MOUNT_ATTR_RDONLY : 0, &c->mounts[MOUNT_IMAGE], e) < 0)
 		return -e->no;
 	c->argv[c->n_args++] = PROGRAM;
 	return make_tmp(c, e);
@@ -281,4 +284,23 @@ int criu_wait(struct criu *c, int timeout_ms, struct err *e)
 	if (e->no == 0 && (!WIFEXITED(status) || WEXITSTATUS(status) != 0))
 		explain(c, e);
 	return -e->no;
+}
+
+/* A question that costs nothing by itself; what comes before any is what is wanted. */
+int criu_learn(int tools_dir, int run_dir, const char *stage, struct err *e)
+{
+	static const char *const arguments[] = { "check", "--feature", "clone3_set_tid", "--work-dir", "/tmp", "--log-file", LEARN_LOG, "-v1" };
+	struct criu c = CRIU_NONE;
+	int r = criu_open(&c, tools_dir, run_dir, -1, true, e);
+
+	c.stage = stage;
+	c.log = LEARN_LOG;
+	for (size_t i = 0; i < ARRAY_LEN(arguments); i++)
+		criu_arg(&c, arguments[i]);
+	if (r >= 0)
+		r = criu_spawn(&c, e);
+	if (r >= 0)
+		r = criu_wait(&c, LEARN_MS, e);
+	criu_close(&c);
+	return r;
 }

@@ -63,7 +63,7 @@ struct criu {
 	.inherit = -1, .pid = -1, .pidfd = -1 })
 
 /* Clones the mounts, so it must be called before the caller leaves the mount namespace that they are in. tools_dir: the tools'
- * root; run_dir: see criu_prepare(); image_dir: becomes criu's. */
+ * root; run_dir: see criu_prepare(); image_dir: becomes criu's, -1: none. */
 int criu_open(struct criu *c, int tools_dir, int run_dir, int image_dir, bool read_only, struct err *e);
 void criu_arg(struct criu *c, const char *arg);
 int criu_spawn(struct criu *c, struct err *e);
@@ -73,6 +73,9 @@ void criu_close(struct criu *c);
 /* Once, of a directory on a tmpfs that all runs share as their /run: CRIU keeps there what it found out about the kernel,
  * which takes it 50 ms. */
 int criu_prepare(int run_dir, struct err *e);
+
+/* Has it find that out now, so that the first who is restored does not wait for it. */
+int criu_learn(int tools_dir, int run_dir, const char *stage, struct err *e);
 
 /* The reason in the text of a log: its first error that is not known to be harmless. */
 void criu_reason(const char *log, char *ret, size_t size);

@@ -120,7 +120,10 @@ static int run_criu(struct dump *d, int image, struct err *e)
 	if (criu_spawn(c, e) < 0)
 		return -e->no;
 	give_up_if_killed(d);
-	return criu_wait(c, TIMEOUT_MS, e);
+	if (criu_wait(c, TIMEOUT_MS, e) < 0)
+		return -e->no;
+	base_save_use(image, freezer, &d->base);
+	return 0;
 }
 
 /* An image is about as large as the memory in use, of which pages that are shared within the sandbox count twice. What it shares with a

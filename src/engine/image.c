@@ -17,6 +17,8 @@
 #define MAGIC "atollimg"
 #define VERSION 1
 #define OLD_INITS_MAX 64
+#define CRIU_SUFFIX ".img"
+#define AHEAD_MAX (256 << 20)		/* of one file: more would push out what was fetched first on a small machine */
 #define IDS_PREFIX "userns-"		/* CRIU's file of the user namespace; a number follows */
 
 _Static_assert(sizeof(struct image_spec) == 120 && sizeof(struct image_record) == 160, "images of earlier versions stay readable");
@@ -297,4 +299,28 @@ int image_sync(int image, bool durable, uint64_t *ret_bytes, struct err *e)
 	int r = sync_dir(image, ".", durable, ret_bytes);
 
 	return r < 0 ? err_set(e, -r, "write the image to disk: %s", strerror(-r)) : 0;
+}
+
+/* --- reading ahead ------------------------------------------------------------------------------------------ */
+
+void image_read_ahead(int image)
+{
+	int own = openat(image, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = own < 0 ? NULL : fdopendir(own);
+
+	if (!d) {
+		fd_close(own);
+		return;
+	}
+	for (struct dirent *de; (de = readdir(d));) {
+		size_t n = strlen(de->d_name), suffix = strlen(CRIU_SUFFIX);
+
+		if (de->d_type != DT_REG || n < suffix || strcmp(de->d_name + n - suffix, CRIU_SUFFIX) != 0)
+			continue;
+		autoclose int file = openat(image, de->d_name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+
+		if (file >= 0)
+			(void)posix_fadvise(file, 0, AHEAD_MAX, POSIX_FADV_WILLNEED);
+	}
+	(void)closedir(d);
 }

@@ -5,6 +5,7 @@
  *	NAME+m/init	the program that is its pid 1, which may be another one by the time it is restored
  *	NAME+m/dev/	what it has put into its /dev beside our nodes
  *	NAME+m/base, base.name	a clone of the memory that it shares with a warm interpreter, if it does, and whose that is
+ *	NAME+m/base.use	which pages of that it had in use
  *
  * A record is written last: an image without one is half an image. */
 #pragma once
@@ -59,5 +60,8 @@ int image_load_dev(int image, int dev_fd, uid_t from_root, uid_t to_root, struct
 
 int image_ids_file(int image, char ret[IMAGE_FILE_SIZE], struct err *e);	/* its name */
 size_t image_encode_ids(uint32_t root, uint32_t count, unsigned char out[64]);
+
+/* Has the kernel fetch what CRIU is going to read, all of it at once; returns before it is there. */
+void image_read_ahead(int image);
 
 int image_sync(int image, bool durable, uint64_t *ret_bytes, struct err *e);	/* all of it is on the disk; how much that is */

@@ -72,6 +72,7 @@ struct restore {
 	char volumes[ENGINE_VOLUMES_MAX][96];	/* arguments */
 	int template_fd, own_fd, dev_fd, ask, answer;
 	char inherit[BASE_LABEL_SIZE + 16];	/* another */
+	bool cold;			/* nobody has used its base since the pool was mounted */
 	pid_t pid;
 	int pidfd;
 };
@@ -87,6 +88,18 @@ static int write_ids(const struct restore *rs, struct err *e)
 	return fd < 0 || write(fd, bytes, n) != (ssize_t)n ? err_sys(e, "write its ids") : 0;
 }
 
+/* What CRIU is going to wait for is fetched while cgroups, disk and mounts are made. Asking for that takes some time by itself, hence the
+ * child; whoever becomes its parent reaps it. */
+static void read_ahead(const struct restore *rs)
+{
+	if (fork() != 0)
+		return;
+	image_read_ahead(rs->criu.image);
+	if (rs->cold)
+		base_fetch_use(rs->criu.image, rs->criu.inherit);
+	_exit(0);
+}
+
 static int open_base(struct restore *rs, struct err *e)
 {
 	struct base_found b;
@@ -94,6 +107,8 @@ static int open_base(struct restore *rs, struct err *e)
 	if (base_open(rs->en->bases_fd, rs->criu.image, &b, e) < 0)
 		return -e->no;
 	rs->criu.inherit = b.fd;
+	rs->cold = b.cold;
+	read_ahead(rs);
 	(void)snprintf(rs->inherit, sizeof rs->inherit, "fd[%d]:%s", b.fd, b.label);
 	return 0;
 }

@@ -137,6 +137,60 @@ static void one_is_kept_per_template(void **state)
 	place_remove(&p);
 }
 
+static void pages_close_together_are_one_read(void **state)
+{
+	uint8_t used[200] = { [3] = 1, [4] = 1, [19] = 1, [100] = 1, [199] = 1 };
+	struct base_range r[4];
+
+	(void)state;
+	assert_int_equal(base_use_ranges(used, 200, r, 4), 3);
+	assert_int_equal(r[0].page, 3);
+	assert_int_equal(r[0].count, 17);
+	assert_int_equal(r[1].page, 100);
+	assert_int_equal(r[1].count, 1);
+	assert_int_equal(r[2].page, 199);
+	assert_int_equal(base_use_ranges(used, 200, r, 2), 2);
+	assert_int_equal(base_use_ranges(used, 3, r, 4), 0);
+}
+
+/* What a process has touched of the file is noted, what it has not is not. */
+static void what_is_in_use_is_noted(void **state)
+{
+	struct place p;
+	struct base_found b;
+	struct err e = ERR_INIT;
+	struct base_range r[8];
+	char name[BASE_NAME_SIZE];
+	int fd;
+
+	(void)state;
+	place_make(&p, "/tmp");
+	put_self(&p);
+	assert_int_equal(base_create(p.bases, KEY, name, &fd, &e), 0);
+	assert_int_equal(ftruncate(fd, 300 * PAGE), 0);
+	char *m = mmap(NULL, 200 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 100 * PAGE);
+
+	assert_true(m != MAP_FAILED);
+	assert_int_equal(base_find(p.bases, p.top, &b, &e), 0);
+	base_save_use(p.top, p.top, &b);
+	assert_int_equal(faccessat(p.top, BASE_USE, F_OK, 0), -1);	/* nothing */
+	m[5 * PAGE] = m[150 * PAGE] = 1;
+	base_save_use(p.top, p.top, &b);
+	int note = openat(p.top, BASE_USE, O_RDONLY | O_CLOEXEC);
+
+	assert_int_equal(read(note, r, sizeof r), 2 * sizeof *r);
+	assert_int_equal(r[0].page, 105);
+	assert_int_equal(r[1].page, 250);
+	base_fetch_use(p.top, b.fd);
+	base_fetch_use(p.bases, b.fd);		/* no note there */
+	close(note);
+	close(b.fd);
+	close(fd);
+	(void)munmap(m, 200 * PAGE);
+	assert_int_equal(unlinkat(p.top, BASE_USE, 0), 0);
+	place_remove(&p);
+}
+
 static void names_are_checked(void **state)
 {
 	static const char *const bad[] = { "", "../x", "a/b", "x y", "." };
@@ -152,6 +206,8 @@ int main(void)
 		cmocka_unit_test(the_one_in_use_is_found),
 		cmocka_unit_test(a_path_is_no_proof),
 		cmocka_unit_test(one_is_kept_per_template),
+		cmocka_unit_test(pages_close_together_are_one_read),
+		cmocka_unit_test(what_is_in_use_is_noted),
 		cmocka_unit_test(names_are_checked),
 	};
 
