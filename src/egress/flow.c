@@ -3,8 +3,6 @@
 #include "egress/flow.h"
 
 #include <errno.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -14,6 +12,7 @@
 #include "base/log.h"
 #include "egress/authority.h"
 #include "egress/clients.h"
+#include "egress/dial.h"
 #include "egress/pass.h"
 #include "egress/reach.h"
 #include "egress/relay.h"
@@ -260,17 +259,6 @@ static void start_tls(struct flow *f, int fd)
 
 /* --- connecting ---------------------------------------------------------------------------------------------- */
 
-static void keep_alive(int fd)
-{
-	int on = 1, idle_s = 120, every_s = 30, times = 4;
-
-	(void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
-	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof idle_s);
-	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &every_s, sizeof every_s);
-	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &times, sizeof times);
-	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-}
-
 static void on_reached(void *user, int fd)
 {
 	struct flow *f = user;
@@ -283,8 +271,8 @@ static void on_reached(void *user, int fd)
 		return;
 	}
 	watch_free(take_ptr(&f->watch));
-	keep_alive(fd);
-	keep_alive(f->fd);
+	dial_keep_alive(fd);
+	dial_keep_alive(f->fd);
 	if (f->kind == KIND_TLS && f->rewrite) {
 		start_tls(f, fd);
 	} else if (f->kind == KIND_HTTP) {

@@ -11,6 +11,7 @@
 #include "egress/dial.h"
 #include "egress/resolve.h"
 #include "egress/socks.h"
+#include "egress/tls_hop.h"
 #include "loop/loop.h"
 
 struct reach {
@@ -34,6 +35,7 @@ void reach_cancel(struct reach *r)
 	dial_cancel(r->dial);
 	socks_cancel(r->asking);
 	timer_free(r->failed);
+	free(r->socks.ca);
 	explicit_bzero(&r->socks, sizeof r->socks);
 	free(r);
 }
@@ -74,6 +76,12 @@ static void on_dialled(void *user, int fd)
 
 	r->dial = NULL;
 	if (fd < 0 || !r->socks.host[0]) {
+		finish(r, fd);
+		return;
+	}
+	if (r->socks.tls)
+		fd = tls_hop(r->sp.loop, fd, &r->socks);
+	if (fd < 0) {
 		finish(r, fd);
 		return;
 	}
@@ -133,6 +141,11 @@ struct reach *reach_new(const struct reach_spec *sp, reach_fn *fn, void *user)
 	}
 	if (sp->socks)
 		r->socks = *sp->socks;
+	r->socks.ca = r->socks.ca ? strdup(r->socks.ca) : NULL;
+	if (sp->socks && sp->socks->ca && !r->socks.ca) {
+		reach_cancel(r);
+		return NULL;
+	}
 	begin(r);
 	return r;
 }

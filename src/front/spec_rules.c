@@ -2,12 +2,14 @@
 /* front/spec_rules: bounds are those of the reference. */
 #include "front/spec_rules.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/inet.h"
 #include "front/secrets.h"
+#include "http/pem.h"
 #include "ipc/policy.h"
 #include "ipc/rules.h"
 
@@ -163,7 +165,76 @@ static int read_credential(const json_t *proxy, const char *field, char ret[CRED
 	return 0;
 }
 
-/* *ret is empty without one. */
+static int read_ca(const json_t *tls, struct rules_socks *ret, struct err *e)
+{
+	const json_t *v = json_object_get(tls, "caCert");
+	struct str pem = { json_string_value(v), json_string_length(v) };
+
+	if (!v || json_is_null(v))
+		return 0;
+	if (!pem.p || pem.n > RULES_CA_MAX || memchr(pem.p, 0, pem.n) || !pem_has_certificate(pem))
+		return err_set(e, EINVAL, "field 'network.egressProxy.tls.caCert' must be one or more certificates (PEM), %d bytes at most",
+			RULES_CA_MAX);
+	ret->ca = str_dup(pem);
+	return ret->ca ? 0 : err_set(e, ENOMEM, "out of memory");
+}
+
+static int read_server_name(const json_t *tls, struct rules_socks *ret, struct err *e)
+{
+	const json_t *v = json_object_get(tls, "serverName");
+	const char *name = json_string_value(v);
+	struct inet_range ip;
+
+	if (!v || json_is_null(v))
+		return 0;
+	bool is_ip = name && inet_parse(str_of(name), &ip) == 0 && ip.len == 32 && !strchr(name, '/') &&
+		     str_copy(ret->server_name, sizeof ret->server_name, str_of(name));
+
+	if (!is_ip && (!name || clean_domain(name, ret->server_name) < 0 || ret->server_name[0] == '*'))
+		return err_set(e, EINVAL, "field 'network.egressProxy.tls.serverName' must be a host name or an IPv4 address");
+	return 0;
+}
+
+static int read_tls(const json_t *proxy, struct rules_socks *ret, struct err *e)
+{
+	static const char field[] = "field 'network.egressProxy.tls";
+	const json_t *tls = json_object_get(proxy, "tls"), *enabled = json_object_get(tls, "enabled");
+	const char *key;
+	json_t *v;
+
+	if (!tls || json_is_null(tls))
+		return 0;
+	if (!json_is_object(tls))
+		return err_set(e, EINVAL, "%s' must be an object", field);
+	if (!json_is_boolean(enabled))
+		return err_set(e, EINVAL, "%s.enabled' must be true or false", field);
+	json_object_foreach((json_t *)tls, key, v)
+	{
+		bool known = strcmp(key, "serverName") == 0 || strcmp(key, "caCert") == 0;
+
+		if (!known && strcmp(key, "enabled") != 0)
+			return err_set(e, EINVAL, "%s' has an unknown field '%.60s'", field, key);
+		if (known && json_is_false(enabled) && !json_is_null(v))
+			return err_set(e, EINVAL, "%s.%s' can only be set where 'enabled' is true", field, key);
+	}
+	if (read_server_name(tls, ret, e) < 0 || read_ca(tls, ret, e) < 0)
+		return -e->no;
+	ret->tls = json_is_true(enabled);
+	return 0;
+}
+
+static bool is_proxy_field(const char *key)
+{
+	static const char *const fields[] = { "address", "username", "password", "tls" };
+
+	for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
+		if (strcmp(key, fields[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* *ret is empty without one. Its certificates are the caller's, also on failure. */
 static int read_proxy(const json_t *network, struct rules_socks *ret, struct err *e)
 {
 	const json_t *proxy = json_object_get(network, "egressProxy");
@@ -176,7 +247,7 @@ static int read_proxy(const json_t *network, struct rules_socks *ret, struct err
 		return err_set(e, EINVAL, "field 'network.egressProxy' must be an object");
 	json_object_foreach((json_t *)proxy, key, v)
 	{
-		if (strcmp(key, "address") != 0 && strcmp(key, "username") != 0 && strcmp(key, "password") != 0)
+		if (!is_proxy_field(key))
 			return err_set(e, EINVAL, "field 'network.egressProxy' has an unknown field '%.60s'", key);
 	}
 	address = json_string_value(json_object_get(proxy, "address"));
@@ -188,19 +259,19 @@ static int read_proxy(const json_t *network, struct rules_socks *ret, struct err
 		return -e->no;
 	if (ret->password[0] && !ret->user[0])
 		return err_set(e, EINVAL, "field 'network.egressProxy.password' needs a 'username'");
-	return 0;
+	return read_tls(proxy, ret, e);
 }
 
 int spec_rules(const json_t *network, struct policy *p, struct err *e)
 {
 	struct rules_socks socks = { .host = "" };
+	int no = check_rules(network, p, e) < 0 || read_proxy(network, &socks, e) < 0 ? -e->no : 0;
 
-	if (check_rules(network, p, e) < 0 || read_proxy(network, &socks, e) < 0)
-		return -e->no;
-	if (socks.host[0])
+	if (no == 0 && socks.host[0])
 		p->flags |= POLICY_SOCKS;
+	free(socks.ca);
 	explicit_bzero(&socks, sizeof socks);
-	return 0;
+	return no;
 }
 
 /* --- with the secrets in ------------------------------------------------------------------------------------- */

@@ -42,8 +42,10 @@ void rules_free(struct rules *r)
 			free(f->name);
 		}
 	}
-	if (r)
+	if (r) {
+		free(r->socks.ca);
 		explicit_bzero(r, sizeof *r);
+	}
 	free(r);
 }
 
@@ -126,7 +128,7 @@ const struct rule *rules_for(const struct rules *r, const char *name)
 void rules_encode(const struct rules *r, struct buf *out)
 {
 	bool socks = r->socks.host[0];
-	struct rules_head h = { .flags = socks ? RULES_SOCKS : 0, .n_rules = (uint8_t)r->n };
+	struct rules_head h = { .flags = socks ? RULES_SOCKS | (r->socks.tls ? RULES_SOCKS_TLS : 0) : 0, .n_rules = (uint8_t)r->n };
 
 	buf_put(out, &h, sizeof h);
 	for (size_t i = 0; i < r->n; i++) {
@@ -149,6 +151,11 @@ void rules_encode(const struct rules *r, struct buf *out)
 		put16(out, r->socks.port);
 		put_short(out, r->socks.user);
 		put_short(out, r->socks.password);
+	}
+	if (socks && r->socks.tls) {
+		put_short(out, r->socks.server_name);
+		put16(out, r->socks.ca ? strlen(r->socks.ca) : 0);
+		buf_z(out, r->socks.ca ? r->socks.ca : "");
 	}
 }
 
@@ -216,26 +223,41 @@ static int decode_rule(struct in *in, struct rule *ru)
 	return 0;
 }
 
-static int decode_socks(struct in *in, struct rules_socks *s)
+static bool is_host(const char *host)
 {
 	struct inet_range ip;
 
+	return (inet_parse(str_of(host), &ip) == 0 && ip.len == 32) || (policy_name_ok(str_of(host)) && host[0] != '*');
+}
+
+static int decode_tls(struct in *in, struct rules_socks *s)
+{
+	if (!take_text(in, s->server_name, sizeof s->server_name) || (s->server_name[0] && !is_host(s->server_name)))
+		return -EBADMSG;
+	struct str pem = take(in, take16(in));
+
+	if (in->bad || pem.n > RULES_CA_MAX || (pem.n && memchr(pem.p, 0, pem.n)))
+		return -EBADMSG;
+	s->tls = true;
+	s->ca = pem.n ? str_dup(pem) : NULL;
+	return pem.n && !s->ca ? -ENOMEM : 0;
+}
+
+static int decode_socks(struct in *in, struct rules_socks *s)
+{
 	if (!take_text(in, s->host, sizeof s->host))
 		return -EBADMSG;
 	s->port = take16(in);
 	if (!take_text(in, s->user, sizeof s->user) || !take_text(in, s->password, sizeof s->password) || in->bad ||
 		s->port == 0)
 		return -EBADMSG;
-	bool is_ip = inet_parse(str_of(s->host), &ip) == 0 && ip.len == 32;
-	bool is_name = policy_name_ok(str_of(s->host)) && s->host[0] != '*';
-
-	return (is_ip || is_name) && (s->user[0] || !s->password[0]) ? 0 : -EBADMSG;
+	return is_host(s->host) && (s->user[0] || !s->password[0]) ? 0 : -EBADMSG;
 }
 
 static int decode(struct in *in, struct rules *r)
 {
 	struct rules_head h = { take8(in), take8(in) };
-	int no = in->bad || (h.flags & ~RULES_SOCKS) || h.n_rules > RULES_DOMAINS_MAX ? -EBADMSG : 0;
+	int no = in->bad || (h.flags & ~(RULES_SOCKS | RULES_SOCKS_TLS)) || h.flags == RULES_SOCKS_TLS || h.n_rules > RULES_DOMAINS_MAX ? -EBADMSG : 0;
 
 	for (uint8_t i = 0; no == 0 && i < h.n_rules; i++) {
 		r->n = (size_t)i + 1;
@@ -243,6 +265,8 @@ static int decode(struct in *in, struct rules *r)
 	}
 	if (no == 0 && (h.flags & RULES_SOCKS))
 		no = decode_socks(in, &r->socks);
+	if (no == 0 && (h.flags & RULES_SOCKS_TLS))
+		no = decode_tls(in, &r->socks);
 	return no < 0 ? no : in->bad || in->s.n > 0 ? -EBADMSG : 0;
 }
 

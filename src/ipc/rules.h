@@ -9,7 +9,8 @@
  * The rules: struct rules_head; n_rules times a byte of length and the domain, a byte of flags, a byte with the
  * number of fields, and for each of those a byte of flags, a byte of length and the name, two bytes of length
  * (little-endian) and the value; with RULES_SOCKS, a byte of length and the host, two bytes with the port, and a byte
- * of length before each of user and password. */
+ * of length before each of user and password; with RULES_SOCKS_TLS behind that, a byte of length and the name, two bytes
+ * of length and the certificates. */
 #pragma once
 
 #include <stdbool.h>
@@ -29,8 +30,10 @@ struct buf;
 #define RULES_VALUE_MAX 16384
 #define RULES_SEED_SIZE 32
 #define RULES_PEM_MAX 4096
+#define RULES_CA_MAX 16384
 
 #define RULES_SOCKS 1u /* flags of the head */
+#define RULES_SOCKS_TLS 2u /* only with the one before */
 #define RULE_BROKEN 1u /* of a rule: a value is missing, so no request can be sent */
 #define FIELD_SECRET 1u /* of a field: only inside TLS */
 
@@ -54,6 +57,9 @@ struct rules_socks {
 	char host[POLICY_NAME_SIZE]; /* a name or an address; "": no proxy */
 	uint16_t port;
 	char user[256], password[256]; /* "" without */
+	bool tls;
+	char server_name[POLICY_NAME_SIZE]; /* that its certificate is for; "": the host's */
+	char *ca; /* PEM of the authorities that count; NULL: those of this machine. Owned by struct rules */
 };
 
 struct rules {

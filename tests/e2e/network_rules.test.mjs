@@ -327,7 +327,12 @@ test('secrets are listed in pages, found by name and id, and are those of one te
 })
 
 function proxy(address, port, ...more) {
-	const child = spawn('ip', ['netns', 'exec', out.ns, 'python3', SOCKS, address, String(port), ...more], { stdio: ['ignore', 'pipe', 'inherit'] })
+	return proxyWith({}, address, port, ...more)
+}
+
+function proxyWith(env, address, port, ...more) {
+	const child = spawn('ip', ['netns', 'exec', out.ns, 'python3', SOCKS, address, String(port), ...more],
+		{ stdio: ['ignore', 'pipe', 'inherit'], env: { ...process.env, ...env } })
 	const seen = []
 	return new Promise((done) => {
 		createInterface(child.stdout).on('line', (line) => {
@@ -380,5 +385,46 @@ s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.settimeout(2); s.connect
 		})
 	} finally {
 		px.end()
+	}
+})
+
+test('an egress proxy is reached over TLS, if it is who it should be', async () => {
+	const place = path.join(dir, 'proxy')
+	fs.mkdirSync(place)
+	const its = certificates(place, ['secure-proxy.example'])
+	const caCert = fs.readFileSync(its.ca, 'utf8'), serverName = 'secure-proxy.example'
+	const px = await proxyWith({ SOCKS_CERT: its.cert, SOCKS_KEY: its.key }, out.at(3), 1443, 'proxy-user', 'proxy-password', `api.example.com=${out.at(2)}`)
+	const plain = await proxy(out.at(3), 1080)
+	const egressProxy = { address: 'proxy.example.com:1443', username: 'proxy-user', password: 'proxy-password', tls: { enabled: true, serverName, caCert } }
+	try {
+		await withNetwork({ egressProxy, rules: header('api.example.com', { 'X-A': 'b' }) }, async (sbx) => {
+			assert.equal((await get(sbx, 'https://api.example.com/')).headers['x-a'], 'b')
+			assert.deepEqual(px.seen, ['api.example.com 443'])
+			assert.equal((await get(sbx, 'http://api.example.com/')).headers['x-a'], 'b')
+			assert.equal((await run(sbx, `curl -sS -m 60 http://${out.at(2)}/bytes/30000000 | wc -c`)).stdout.trim(), '30000000')
+			assert.equal(JSON.parse((await run(sbx, 'head -c 5000000 /dev/zero | curl -sS -m 60 -T - https://api.example.com/up')).stdout).bytes, 5000000)
+			const info = await api('GET', `/sandboxes/${sbx.sandboxID}`, undefined, opt)
+			assert.deepEqual(info.json.network.egressProxy, { address: 'proxy.example.com:1443', username: 'proxy-user', tls: { enabled: true, serverName, caCert } })
+			px.seen.length = 0
+			for (const change of [{ tls: { enabled: true, serverName } }, { tls: { enabled: true, caCert } }, { tls: { enabled: true, serverName: 'other.example', caCert } },
+				{ tls: { enabled: false } }, { tls: undefined }, { address: 'proxy.example.com:1080' }]) {
+				assert.equal((await update(sbx, { egressProxy: { ...egressProxy, ...change } })).status, 204)
+				assert.equal(await get(sbx, 'https://api.example.com/', '-k'), null, JSON.stringify(change).slice(0, 100))
+			}
+			assert.deepEqual([px.seen, plain.seen], [[], []])
+			assert.equal((await update(sbx, { egressProxy })).status, 204)
+			assert.ok(await get(sbx, 'https://api.example.com/', '-k'))
+		})
+	} finally {
+		px.end()
+		plain.end()
+	}
+	for (const [tls, field] of [[1, 'tls'], [{}, 'tls.enabled'], [{ enabled: 'yes' }, 'tls.enabled'], [{ enabled: true, verify: false }, 'tls'],
+		[{ enabled: false, caCert }, 'tls.caCert'], [{ enabled: false, serverName }, 'tls.serverName'], [{ enabled: true, serverName: '*.a.com' }, 'tls.serverName'],
+		[{ enabled: true, serverName: 7 }, 'tls.serverName'], [{ enabled: true, caCert: '' }, 'tls.caCert'], [{ enabled: true, caCert: 'x' }, 'tls.caCert'],
+		[{ enabled: true, caCert: caCert.repeat(40) }, 'tls.caCert']]) {
+		const res = await api('POST', '/v2/sandboxes', { templateID: 'base', network: { egressProxy: { address: 'a.com:1', tls } } }, opt)
+		assert.equal(res.status, 400, JSON.stringify(tls).slice(0, 80))
+		assert.ok(res.json.message.includes(`'network.egressProxy.${field}'`), res.json.message)
 	}
 })

@@ -1,12 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A SOCKS5 proxy for tests: `socks_server.py ADDRESS PORT [USER PASSWORD]`, with a line per connection on stdout: "HOST PORT"."""
+"""A SOCKS5 proxy for tests: `socks_server.py ADDRESS PORT [USER PASSWORD]`, with a line per connection on stdout: "HOST PORT".
+Inside TLS with SOCKS_CERT and SOCKS_KEY in the environment."""
+import os
 import select
 import socket
+import ssl
 import sys
 import threading
 
 address, port = sys.argv[1], int(sys.argv[2])
 login = tuple(a.encode() for a in sys.argv[3:5])
+tls = None
+if "SOCKS_CERT" in os.environ:
+    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    tls.load_cert_chain(os.environ["SOCKS_CERT"], os.environ["SOCKS_KEY"])
 
 
 def take(s, n):
@@ -43,7 +50,8 @@ def serve(s):
     s.sendall(bytes([5, 0, 0, 1, 0, 0, 0, 0, 0, 0]))
     pair = {s: out, out: s}
     while True:
-        for r in select.select(list(pair), [], [])[0]:
+        waiting = [s] if tls and s.pending() else []
+        for r in waiting or select.select(list(pair), [], [])[0]:
             data = r.recv(65536)
             if not data:
                 return
@@ -53,7 +61,11 @@ def serve(s):
 def run(s):
     with s:
         try:
-            serve(s)
+            if tls:
+                with tls.wrap_socket(s, server_side=True) as inside:
+                    serve(inside)
+            else:
+                serve(s)
         except (OSError, EOFError):
             pass
 

@@ -22,7 +22,8 @@ static struct rules *sample(void)
 	assert_int_equal(rules_add_field(&r->v[0], STR_LIT("X-Empty"), STR_LIT(""), false), 0);
 	(void)str_copy(r->v[1].domain, sizeof r->v[1].domain, STR_LIT("b.org"));
 	r->v[1].broken = true;
-	r->socks = (struct rules_socks) { .host = "10.1.2.3", .port = 1080, .user = "u", .password = "p" };
+	r->socks = (struct rules_socks) { .host = "10.1.2.3", .port = 1080, .user = "u", .password = "p",
+		.tls = true, .server_name = "proxy.example", .ca = str_dup(STR_LIT("-----BEGIN")) };
 	return r;
 }
 
