@@ -6,11 +6,11 @@
 #include <string.h>
 
 #include "base/fd.h"
+#include "base/secretive.h"
 #include "client/client.h"
 #include "client/redact.h"
 #include "http/json.h"
 
-#define SECRET_MIN 6			/* shorter ones are found everywhere */
 #define TEXT_MAX (128u * 1024 * 1024)
 #define HELD_MAX (64 * 1024)		/* of a stream: what looks longer than that like the beginning of something is none */
 #define PEM_HEAD_MAX 64
@@ -289,17 +289,6 @@ int redact_pieces(json_t *list, const struct secrets *s)
 
 /* --- what a sandbox knows --- */
 
-static bool names_secret(const char *name)
-{
-	static const char *const parts[] = { "TOKEN", "SECRET", "PASSWORD", "PASSWD", "API_KEY", "APIKEY", "ACCESS_KEY", "PRIVATE_KEY", "CREDENTIAL" };
-
-	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
-		if (strcasestr(name, parts[i]))
-			return true;
-	}
-	return false;
-}
-
 size_t redact_env(char *env, size_t n, const char **ret, size_t max)
 {
 	size_t found = 0;
@@ -313,10 +302,39 @@ size_t redact_env(char *env, size_t n, const char **ret, size_t max)
 		if (!eq || at > n || (size_t)(one + len - eq - 1) < SECRET_MIN)
 			continue;
 		*eq = '\0';
-		if (names_secret(one))
+		if (secretive_name(one))
 			ret[found++] = eq + 1;
 	}
 	return found;
+}
+
+void secrets_add(struct secrets *s, const char *value)
+{
+	char *z;
+
+	if (strlen(value) < SECRET_MIN)
+		return;
+	for (size_t i = 0; i < s->n; i++) {
+		if (strcmp(s->v[i], value) == 0)
+			return;
+	}
+	if (!(z = strdup(value)))
+		return;
+	if (s->n == SECRETS_MAX) {	/* what was given last is more likely to be seen again */
+		explicit_bzero(s->v[0], strlen(s->v[0]));
+		free(s->v[0]);
+		memmove(s->v, s->v + 1, --s->n * sizeof *s->v);
+	}
+	s->v[s->n++] = z;
+	s->v[s->n] = NULL;
+}
+
+void secrets_add_envs(struct secrets *s, const struct atoll_pair *envs, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (envs[i].name && envs[i].value && secretive_name(envs[i].name))
+			secrets_add(s, envs[i].value);
+	}
 }
 
 void secrets_done(struct secrets *s)
@@ -343,7 +361,7 @@ int secrets_of(struct atoll_sandbox *sb, struct secrets *ret)
 	json_object_foreach(envs, name, v) {
 		const char *z = json_string_value(v);
 
-		if (z && strlen(z) >= SECRET_MIN && names_secret(name) && ret->n < SECRETS_MAX && (ret->v[ret->n] = strdup(z)))
+		if (z && strlen(z) >= SECRET_MIN && secretive_name(name) && ret->n < SECRETS_MAX && (ret->v[ret->n] = strdup(z)))
 			ret->n++;
 	}
 	return 0;

@@ -6,11 +6,12 @@
 #include <stddef.h>
 
 #include "base/buf.h"
+#include "base/secretive.h"
 #include "base/str.h"
 
-#define REDACTED "[redacted]"
 #define SECRETS_MAX 64
 
+struct atoll_pair;
 struct atoll_sandbox;
 
 struct secrets {			/* values that must not be shown */
@@ -21,6 +22,8 @@ struct secrets {			/* values that must not be shown */
 /* The values of variables of a sandbox whose names say that they are secret. -EIO: it does not tell. */
 int secrets_of(struct atoll_sandbox *sb, struct secrets *ret);
 void secrets_done(struct secrets *s);
+void secrets_add(struct secrets *s, const char *value);	/* a copy, once; too short ones are not taken, and the oldest goes when there are too many */
+void secrets_add_envs(struct secrets *s, const struct atoll_pair *envs, size_t n);	/* those whose names say so */
 
 /* Of "NAME=value\0..." the values whose names say that they are secret; ret points into env, which is changed. Their number. */
 size_t redact_env(char *env, size_t n, const char **ret, size_t max);

@@ -156,17 +156,20 @@ static void learn_secrets(struct run *r, struct atoll_sandbox *sb)
 		(void)pthread_mutex_lock(&r->m->lock);
 		for (it = r->m->all; it && strcmp(it->pub.id, r->id) != 0; it = it->next)
 			;
-		if (it && told && !it->secrets_known) {
-			it->secrets = s;
+		if (it && told) {
+			for (size_t i = 0; i < s.n; i++)
+				secrets_add(&it->secrets, s.v[i]);
 			it->secrets_known = true;
-			s = (struct secrets) { .n = 0 };
 		}
+		/* What one run was given may be shown by a later one. */
+		if (it)
+			secrets_add_envs(&it->secrets, r->code->envs, r->code->n_envs);
+		else
+			secrets_add_envs(&r->secrets, r->code->envs, r->code->n_envs);
 		bool known = it && it->secrets_known;
 
-		for (size_t i = 0; known && i < it->secrets.n; i++) {
-			if ((r->secrets.v[r->secrets.n] = strdup(it->secrets.v[i])))
-				r->secrets.n++;
-		}
+		for (size_t i = 0; it && i < it->secrets.n; i++)
+			secrets_add(&r->secrets, it->secrets.v[i]);
 		(void)pthread_mutex_unlock(&r->m->lock);
 		if (known || !it || round > 0)
 			break;

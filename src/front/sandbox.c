@@ -111,6 +111,7 @@ void sandbox_unref(struct sandbox *sb)
 		return;
 	timer_free(sb->retry);
 	spec_done(&sb->spec);
+	json_decref(sb->secrets);
 	usage_done(&sb->usage);
 	logbook_drop(sb->log);
 	idle_close_all(sb);

@@ -122,6 +122,7 @@ struct sandbox {
 	uint64_t noted_ms;		/* wall clock: of the last entry */
 	uint64_t refused_since_ms;	/* since when these were counted: */
 	uint32_t refused_noted;		/* entries about refused system calls */
+	json_t *secrets;		/* values that are not written down, see front/veil.h; NULL: none */
 	struct init_watch *watch;	/* NULL: nobody listens */
 	struct {
 		uint64_t since_ms;

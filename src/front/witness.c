@@ -17,6 +17,7 @@
 #include "front/sandbox.h"
 #include "front/scan.h"
 #include "front/trail.h"
+#include "front/veil.h"
 #include "http/connect.h"
 #include "http/gunzip.h"
 #include "http/json.h"
@@ -273,6 +274,24 @@ static json_t *cell_of(const json_t *o)
 	return cell;
 }
 
+/* What one call was given may be shown by a later one. */
+static void learn(struct witness *w, const json_t *envs)
+{
+	if (!w->sb->front->notebooks && !w->sb->front->opt.trail.full)
+		return;
+	veil_learn(&w->sb->secrets, w->sb->spec.env_vars);
+	veil_learn(&w->sb->secrets, envs);
+}
+
+static void keep_text(const struct witness *w, uint64_t seq, struct str text)
+{
+	autobuf struct buf clean = BUF_INIT(2 * BODY_MAX);
+	struct str kept = veil(text, w->sb->secrets, false, &clean);
+
+	if (!clean.bad)
+		trail_text(w->sb->front, seq, w->sb->team, kept);
+}
+
 static void begin_code(struct witness *w)
 {
 	autojson json_t *o = object_of(w);
@@ -288,7 +307,8 @@ static void begin_code(struct witness *w)
 	}
 	set_word(fields, "language", lang);
 	set_word(fields, "context", ctx);
-	trail_text(w->sb->front, record(w, "code.run", fields), w->sb->team, text);
+	learn(w, json_object_get(o, "env_vars"));
+	keep_text(w, record(w, "code.run", fields), text);
 	if (w->sb->front->notebooks && json_is_string(code))
 		w->code = cell_of(o);
 }
@@ -346,8 +366,9 @@ static void begin_command(struct witness *w)
 		if (text.p[i] == '\0')
 			text.p[i] = ' ';
 	}
+	learn(w, json_object_get(json_object_get(o, "process"), "envs"));
 	if (o || !w->is_proto)
-		trail_text(w->sb->front, seq, w->sb->team, buf_view(&text));
+		keep_text(w, seq, buf_view(&text));
 }
 
 /* The whole body is known, and has not gone in yet. */
@@ -538,9 +559,15 @@ static void keep_cell(struct witness *w, const char *outcome)
 	const json_t *code = json_object_get(w->code, "code");
 	const char *context = json_string_value(json_object_get(w->code, "context_id")), *language = json_string_value(json_object_get(w->code, "language"));
 	struct cell_row c = { .context = context ? context : "", .language = language ? language : "", .code = { json_string_value(code), json_string_length(code) },
-		.output = buf_view(&w->answer), .began_ms = w->began_ms, .ms = (clock_mono_us() - w->began_us) / 1000, .outcome = outcome, .cut = w->cut };
+		.began_ms = w->began_ms, .ms = (clock_mono_us() - w->began_us) / 1000, .outcome = outcome, .cut = w->cut };
 
-	if (code && w->status == 200)	/* else it was not run */
+	autobuf struct buf clean_code = BUF_INIT(2 * BODY_MAX), clean_output = BUF_INIT(2 * NOTEBOOK_CELL_MAX);
+
+	c.code = veil(c.code, w->sb->secrets, false, &clean_code);
+	c.output = veil(buf_view(&w->answer), w->sb->secrets, true, &clean_output);
+	if (clean_code.bad || clean_output.bad)
+		notebook_missed(w->sb);
+	else if (code && w->status == 200)	/* else it was not run */
 		notebook_add(w->sb, &c);
 	else if (w->sum && w->status == 200)
 		notebook_missed(w->sb);

@@ -13,16 +13,22 @@
 #include "base/fd.h"
 #include "base/str.h"
 #include "client/client.h"
+#include "client/redact.h"
 #include "client/sessions.h"
 
 #define IDLE_MAX 64			/* opened sandboxes that nobody uses just now */
+
+struct hidden {
+	struct hidden *older;
+	struct secrets all;
+};
 
 struct own_box {
 	struct box pub;
 	TAILQ_ENTRY(own_box) link;
 	unsigned refs;
 	bool listed;
-	char **secrets;
+	struct hidden *hidden;		/* what pub.secrets points into; behind it those that it was before */
 };
 
 struct boxes {
@@ -67,18 +73,20 @@ struct atoll *boxes_client(struct boxes *b)
 	return b->a;
 }
 
-static void secrets_free(char **v)
+static void hidden_free(struct hidden *h)
 {
-	for (size_t i = 0; v && v[i]; i++) {
-		explicit_bzero(v[i], strlen(v[i]));
-		free(v[i]);
+	while (h) {
+		struct hidden *older = h->older;
+
+		secrets_done(&h->all);
+		free(h);
+		h = older;
 	}
-	free(v);
 }
 
 static void box_free(struct own_box *o)
 {
-	secrets_free(o->secrets);
+	hidden_free(o->hidden);
 	atoll_sandbox_free(o->pub.sb);
 	free(o);
 }
@@ -203,7 +211,9 @@ void boxes_put(struct boxes *b, struct box *box)
 	if (!o)
 		return;
 	(void)pthread_mutex_lock(&b->lock);
-	if (--o->refs == 0 && !o->listed)
+	if (--o->refs == 0 && o->hidden)
+		hidden_free(take_ptr(&o->hidden->older));	/* nobody can have those */
+	if (o->refs == 0 && !o->listed)
 		box_free(o);
 	else
 		trim_locked(b);
@@ -220,23 +230,36 @@ void boxes_forget(struct boxes *b, const char *id)
 	(void)pthread_mutex_unlock(&b->lock);
 }
 
+static bool is_hidden(const struct hidden *h, const char *text)
+{
+	for (size_t i = 0; h && i < h->all.n; i++) {
+		if (strcmp(h->all.v[i], text) == 0)
+			return true;
+	}
+	return false;
+}
+
 void box_hide(struct boxes *b, struct box *box, const char *const *texts, size_t n)
 {
 	struct own_box *o = (struct own_box *)box;
-	char **v = calloc(n + 1, sizeof *v);
+	struct hidden *h = NULL;
 
-	for (size_t i = 0; v && i < n; i++)
-		v[i] = strdup(texts[i]);
 	(void)pthread_mutex_lock(&b->lock);
-	bool first = v && !o->secrets;	/* whoever came first: the pointer must not change under a reader */
-
-	if (first) {
-		o->secrets = v;
-		o->pub.secrets = (const char *const *)v;
+	for (size_t i = 0; i < n; i++) {
+		if (is_hidden(o->hidden, texts[i]))
+			continue;
+		if (!h && !(h = calloc(1, sizeof *h)))
+			break;
+		secrets_add(&h->all, texts[i]);
+	}
+	for (size_t i = 0; h && o->hidden && i < o->hidden->all.n && h->all.n < SECRETS_MAX; i++)
+		secrets_add(&h->all, o->hidden->all.v[i]);
+	if (h) {
+		h->older = o->hidden;
+		o->hidden = h;
+		o->pub.secrets = (const char *const *)h->all.v;
 	}
 	(void)pthread_mutex_unlock(&b->lock);
-	if (!first)
-		secrets_free(v);
 }
 
 /* --- sessions ------------------------------------------------------------------------------------------------ */

@@ -15,7 +15,8 @@ struct boxes;
 struct box {				/* lent by the functions below, given back by boxes_put() */
 	struct atoll_sandbox *sb;
 	const char *id;
-	_Atomic(const char *const *) secrets;	/* texts that are not to be shown; NULL-terminated; NULL: not asked for yet */
+	_Atomic(const char *const *) secrets;	/* texts that are not to be shown; NULL-terminated; NULL: none are known */
+	_Atomic(bool) asked;		/* it has told those that it has */
 };
 
 #define BOXES_SESSION_SIZE 64
@@ -43,5 +44,5 @@ void boxes_put(struct boxes *b, struct box *box);	/* NULL is fine */
 /* It does not answer: not to be lent again. The next one to want it opens it anew, or finds that it is gone. */
 void boxes_forget(struct boxes *b, const char *id);
 
-/* Texts of that sandbox that are not to be shown: copied. */
+/* More texts of that sandbox that are not to be shown: copied. A list that somebody has taken from it stays until all have given it back. */
 void box_hide(struct boxes *b, struct box *box, const char *const *texts, size_t n);

@@ -248,7 +248,21 @@ static void learn_secrets(struct tool_run *r)
 	size_t n = redact_env((char *)out->out, out->n_out, found, ARRAY_LEN(found));
 
 	box_hide(r->host->boxes, r->box, found, n);
+	r->box->asked = true;
 	atoll_output_free(out);
+}
+
+/* ... and those that this call brings along: this one or a later one may show them. */
+static void hide_envs(struct tool_run *r)
+{
+	size_t n;
+	autofree struct atoll_pair *envs = run_pairs(r, "envs", &n);
+	struct secrets s = { .n = 0 };
+
+	if (envs)
+		secrets_add_envs(&s, envs, n);
+	box_hide(r->host->boxes, r->box, (const char *const *)s.v, s.n);
+	secrets_done(&s);
 }
 
 struct box *run_box(struct tool_run *r)
@@ -274,8 +288,10 @@ struct box *run_box(struct tool_run *r)
 	r->in_session = !id;
 	if (!id)
 		run_set(r, "sessionId", json_string(r->session));
-	if (r->host->redact && !r->box->secrets)
+	if (r->host->redact && !r->box->asked)
 		learn_secrets(r);
+	if (r->host->redact)
+		hide_envs(r);
 	return r->box;
 }
 

@@ -6,7 +6,7 @@ import crypto from 'node:crypto'
 import fs from 'node:fs'
 import path from 'node:path'
 import zlib from 'node:zlib'
-import { api, createRaw, killRaw, request, routeHeaders, sdk } from '../lib/client.mjs'
+import { api, createRaw, killRaw, request, routeHeaders, sdk, start } from '../lib/client.mjs'
 import { atoll, ok } from '../lib/cli.mjs'
 import { newServer } from '../lib/server.mjs'
 import { runCode } from '../lib/interp.mjs'
@@ -376,6 +376,12 @@ test('with audit_code = full texts can be had and purged, quotas that are used u
 		assert.ok(!linesOf(full).join('').includes('in the table'))
 		assert.match(atoll(['audit', 'export', '--kind', 'code.run', '--text', ...conn]).out, /"text":"kept = /)
 		assert.ok(await until(() => followed.includes('"kind":"code.done"'), 10000, 50), 'tail does not follow')
+		await runCode(sbx, 'print("hush-4711")', { env_vars: { SOME_TOKEN: 'hush-4711' } }, full.url)
+		await start(sbx, 'echo hush-4712', { base: full.url, envs: { SOME_TOKEN: 'hush-4712' } }).then((run) => run.ended)
+		const texts = (await api('GET', `/audit?text=true`, undefined, to)).text
+		assert.match(texts, /"text":"print\(\\"\[redacted\]\\"\)"/)
+		assert.match(texts, /echo \[redacted\]/)
+		assert.ok(!texts.includes('hush-47'), 'values of variables that are secret')
 		follow.kill('SIGINT')
 		assert.equal((await api('POST', '/purge', {}, to)).status, 200)
 		for (const f of ['audit.db', 'audit.db-wal'])

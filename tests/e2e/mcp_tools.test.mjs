@@ -263,7 +263,26 @@ test('tokens of the environment are not in what tools show', async () => {
 		assert.match(text(re), /\[redacted\]/)
 	}
 	assert.match(text(await tool('run_code', { code: 'print("ghp_" + "a1" * 20)', sandbox_id: box })), /^\[redacted\]/)
+	assert.ok(!JSON.stringify((await api('GET', `/sandboxes/${box}/notebook`)).json).includes(TOKEN), 'nor in the notebook')
 	assert.equal((await tool('run_code', { code: 'import os\nlen(os.environ["GITHUB_TOKEN"])', sandbox_id: box })).structuredContent.text, String(TOKEN.length), 'inside it is there')
+})
+
+test('a secret that one call brings along is not shown by it, by a later one, or by the records', async () => {
+	const secret = `qq ${crypto.randomBytes(12).toString('hex')} "zz"`, plain = `mode-${crypto.randomBytes(6).toString('hex')}`
+	const clean = (re) => assert.ok(!JSON.stringify(re).includes(JSON.stringify(secret).slice(1, -1)), JSON.stringify(re))
+	const print = 'import os\nkept = os.environ["SERVICE_PASSWORD"]\nprint(kept, os.environ["MODE"])\nkept'
+	const code = await tool('run_code', { code: print, envs: { SERVICE_PASSWORD: secret, MODE: plain }, sandbox_id: box })
+	clean(code)
+	assert.equal(code.structuredContent.logs.stdout.join(''), `[redacted] ${plain}\n`)
+	clean(await tool('run_code', { code: 'print(kept)', sandbox_id: box }))
+	const other = `ww${crypto.randomBytes(12).toString('hex')}`
+	assert.equal((await tool('run_command', { command: 'echo "got $DEPLOY_KEY"', envs: { DEPLOY_KEY: other }, sandbox_id: box })).structuredContent.stdout, 'got [redacted]\n')
+	assert.equal((await tool('run_code', { code: 'len(kept)', sandbox_id: box })).structuredContent.text, String(secret.length), 'inside it is what it was')
+	const notebook = JSON.stringify((await api('GET', `/sandboxes/${box}/notebook`)).json)
+	assert.ok(notebook.includes(plain), 'the notebook has the cell')
+	assert.ok(!notebook.includes(secret.slice(3, 20)), 'without the secret')
+	for (const file of trailFiles())
+		assert.ok(!fs.readFileSync(file).includes(secret.slice(3, 20)) && !fs.readFileSync(file).includes(other), file)
 })
 
 // --- bad input ---

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "client/atoll.h"
+#include "client/redact.h"
 
 static int64_t now;
 
@@ -282,6 +283,27 @@ static void names_of_packages(void **state)
 	}
 }
 
+static void secrets_of_calls_are_bounded(void **state)
+{
+	const struct atoll_pair envs[] = { { "MODE", "production" }, { "A_TOKEN", "abcdefgh" }, { "B_KEY", "abcdefgh" }, { "C_SECRET", "abc" }, { "D_PASSWORD", NULL } };
+	struct secrets s = { .n = 0 };
+	char z[32];
+
+	(void)state;
+	secrets_add_envs(&s, envs, sizeof envs / sizeof *envs);
+	assert_int_equal(s.n, 1);
+	assert_string_equal(s.v[0], "abcdefgh");
+	for (int i = 0; i < SECRETS_MAX + 3; i++) {
+		(void)snprintf(z, sizeof z, "secret-%d", i);
+		secrets_add(&s, z);
+	}
+	assert_int_equal(s.n, SECRETS_MAX);
+	assert_string_equal(s.v[0], "secret-3");
+	assert_string_equal(s.v[SECRETS_MAX - 1], z);
+	assert_null(s.v[SECRETS_MAX]);
+	secrets_done(&s);
+}
+
 static void redacts(const char *text, const char *want)
 {
 	static const char *const secrets[] = { "hunter2hunter2", "abc" };
@@ -309,7 +331,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(breaker_opens_probes_and_closes), cmocka_unit_test(failures_have_a_name_and_a_remedy), cmocka_unit_test(bad_variables_are_named),
-		cmocka_unit_test(retries_are_for_the_way_only), cmocka_unit_test(a_server_that_is_late_counts_and_is_not_asked_twice), cmocka_unit_test(pure_is_what_only_computes), cmocka_unit_test(cache_forgets_the_oldest),
+		cmocka_unit_test(secrets_of_calls_are_bounded), cmocka_unit_test(retries_are_for_the_way_only), cmocka_unit_test(a_server_that_is_late_counts_and_is_not_asked_twice), cmocka_unit_test(pure_is_what_only_computes), cmocka_unit_test(cache_forgets_the_oldest),
 		cmocka_unit_test(code_is_made_ready), cmocka_unit_test(names_of_packages), cmocka_unit_test(tokens_are_taken_out),
 	};
 
