@@ -139,8 +139,10 @@ static void guard_run(void *arg, int sock)
 
 		if (n > 0)			/* nothing is ever sent: the end of the warden */
 			return;
-		if (n == 0)
+		if (n == 0) {
 			cgroup_each(t, look);
+			guard_filters(t);
+		}
 	}
 }
 

@@ -3,7 +3,7 @@
  *
  * Memory in the queues of netlink and ping sockets and in unfinished UDP packets is on no cgroup's account: with enough sockets a
  * sandbox takes all memory of the host and its own limit never notices. The guard looks twice a second and ends one that
- * holds more than GUARD_MAX_BYTES that way. */
+ * holds more than GUARD_MAX_BYTES that way. Nor are compiled filters (seccomp) on anybody's account: guard_filters.c. */
 #pragma once
 
 #include <stddef.h>
@@ -13,6 +13,8 @@
 
 #define GUARD_MAX_BYTES (16ull << 20)	/* honest programs have some kilobytes */
 
+#define GUARD_FILTERS_MIN 512		/* that one must have more than its sandbox gives it, all its tasks together, to be ended for it */
+
 struct cgroup_tree;
 struct helper;
 
@@ -21,6 +23,11 @@ void guard_tick(struct cgroup_tree *t, struct helper *g);			/* another one if it
 
 /* Which columns of a file in /proc/net count. */
 enum guard_table { GUARD_NETLINK, GUARD_PING, GUARD_UDP };
+
+/* Ends the sandbox with most filters of its own if the host's store of them is half full. */
+void guard_filters(struct cgroup_tree *t);
+uint64_t guard_store_line(const char *line, size_t n);	/* bytes of that store in one line of /proc/vmallocinfo */
+int64_t guard_filters_of(const char *status);		/* of one task, by the text of /proc/PID/status; -1: it does not say */
 
 /* The bytes that one line tells of; 0 for the heading and for what is no such line. */
 uint64_t guard_line(enum guard_table table, const char *line, size_t n);

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict'
 import fs from 'node:fs'
 import path from 'node:path'
 import { spawnSync } from 'node:child_process'
-import { addressOf, api, createRaw, killRaw, runAny, sdk, server } from '../lib/client.mjs'
+import { addressOf, api, createRaw, killRaw, runAny, sdk, server, withRaw } from '../lib/client.mjs'
 import { newServer } from '../lib/server.mjs'
 import { childrenOf, until } from '../lib/host.mjs'
 
@@ -91,6 +91,52 @@ for (const [name, code] of Object.entries(HOARDERS)) {
 		assert.equal((await sbx.commands.run('echo fine')).stdout, 'fine\n', 'a neighbour feels it')
 	})
 }
+
+// The store is the host's, so only as much is taken as shows the guard at work: it acts when half is gone.
+const JIT_LIMIT = '/proc/sys/net/core/bpf_jit_limit', PER_TASK = 380 << 10
+const jitLimit = fs.existsSync(JIT_LIMIT) ? Number(fs.readFileSync(JIT_LIMIT, 'utf8')) : 0
+const filterTasks = Math.ceil(jitLimit / 2 / PER_TASK * 1.25)
+const noStore = !/ bpf_(prog_pack|jit)_/.test(fs.readFileSync('/proc/vmallocinfo', 'utf8')) ? 'this kernel compiles no filters, or does not tell' :
+	filterTasks > 2500 ? 'the store is larger than one sandbox can fill' : false
+
+test('the store of filters that is one for the host is filled: the sandbox is ended', { skip: noStore, timeout: 240000 }, async () => {
+	const victim = await createRaw({ limits: { processes: filterTasks + 100, memoryMB: 4096 } })
+	const it = await sdk().Sandbox.connect(victim.sandboxID)
+	try {
+		await it.files.write('/tmp/filters.py', `
+import ctypes, os, struct, time
+libc = ctypes.CDLL(None)
+ins = lambda code, k: struct.pack("HBBI", code, 0, 0, k)
+body = ins(6, 0x7fff0000) + ins(0x34, 7) * 4094 + ins(6, 0x7fff0000)
+buf = ctypes.create_string_buffer(body, len(body))
+prog = ctypes.create_string_buffer(struct.pack("HxxxxxxQ", 4096, ctypes.addressof(buf)))
+libc.prctl(38, 1, 0, 0, 0)
+for i in range(${filterTasks}):
+    if os.fork() == 0:
+        while libc.syscall(317, 1, 0, prog) == 0: pass
+        time.sleep(300)
+time.sleep(300)`)
+		it.commands.run('python3 /tmp/filters.py', { timeoutMs: 0 }).catch(() => {})
+		const gone = await until(async () => (await api('GET', `/sandboxes/${victim.sandboxID}`)).status === 404, 180000, 200)
+		assert.ok(gone, 'it goes on')
+	} finally {
+		await killRaw(victim)
+	}
+	assert.equal((await sbx.commands.run('echo fine')).stdout, 'fine\n', 'a neighbour feels it')
+	await withRaw({}, async () => {})
+})
+
+test('a program with filters of its own is left alone', async () => {
+	const got = await runAny(sbx, `python3 -c '
+import ctypes, os, struct, time
+libc = ctypes.CDLL(None)
+buf = ctypes.create_string_buffer(struct.pack("HBBI", 6, 0, 0, 0x7fff0000))
+prog = ctypes.create_string_buffer(struct.pack("HxxxxxxQ", 1, ctypes.addressof(buf)))
+libc.prctl(38, 1, 0, 0, 0)
+print([libc.syscall(317, 1, 0, prog) for i in range(20)].count(0))
+time.sleep(2)'`)
+	assert.equal(got.stdout, '20\n', got.stderr)
+})
 
 test('a program with ordinary sockets is left alone', async () => {
 	const got = await runAny(sbx, `python3 -c '

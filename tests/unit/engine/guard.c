@@ -37,6 +37,33 @@ static void udp_counts_what_is_not_sent(void **state)
 	assert_int_equal(line(GUARD_UDP, " 1234: 00000000000000000000000001000000:0035 00000000000000000000000000000000:0000 07 0000000A:00000000 00:00000000 00000000"), 10);
 }
 
+static void the_store_is_what_bpf_has_compiled(void **state)
+{
+	static const struct { const char *line; uint64_t bytes; } lines[] = {
+		{ "0xffffffffc0a00000-0xffffffffc0c01000 2101248 bpf_prog_pack_alloc+0x1c2/0x2c0 pages=512 vmalloc N0=512", 2101248 },
+		{ "0x00000000f2a3b1c4-0x0000000012345678   20480 bpf_jit_alloc_exec+0xe/0x10 pages=4 vmalloc N0=4", 20480 },
+		{ "0xffffb0a340005000-0xffffb0a340007000    8192 bpf_jit_binary_alloc+0x61/0x120 pages=1 vmalloc N0=1", 8192 },
+		{ "0xffffb0a340005000-0xffffb0a340007000    8192 bpf_prog_alloc_no_stats+0x33/0x1a0 pages=1 vmalloc N0=1", 0 },
+		{ "0xffffb0a340005000-0xffffb0a340007000    8192 load_module+0x33/0x1a0 pages=1 vmalloc N0=1", 0 },
+		{ "0xffffb0a340005000-0xffffb0a340007000    8192 unpurged vm_area", 0 },
+		{ "0xffffb0a340005000-0xffffb0a340007000    8192", 0 }, { "", 0 }, { " ", 0 }, { "a b bpf_jit_x", 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+		assert_int_equal(guard_store_line(lines[i].line, strlen(lines[i].line)), lines[i].bytes);
+}
+
+static void filters_of_a_task(void **state)
+{
+	(void)state;
+	assert_int_equal(guard_filters_of("Name:\tx\nSeccomp:\t2\nSeccomp_filters:\t17\nSpeculation_Store_Bypass:\tvulnerable\n"), 17);
+	assert_int_equal(guard_filters_of("Name:\tSeccomp_filters:\t9\nSeccomp_filters:\t0\n"), 0);
+	assert_int_equal(guard_filters_of("Name:\tx\nSeccomp:\t2\n"), -1);
+	assert_int_equal(guard_filters_of(""), -1);
+	assert_int_equal(guard_filters_of("\nSeccomp_filters:\tmany\n"), -1);
+}
+
 static void nonsense_counts_nothing(void **state)
 {
 	static const char *const lines[] = { "", " ", "a b c d", "a b c d e f", "a b c d 1:z f", "a b c d - -", "a b c d 99999999999999999999 1" };
@@ -54,6 +81,8 @@ int main(void)
 		cmocka_unit_test(netlink_counts_both_ways),
 		cmocka_unit_test(ping_counts_both_ways),
 		cmocka_unit_test(udp_counts_what_is_not_sent),
+		cmocka_unit_test(the_store_is_what_bpf_has_compiled),
+		cmocka_unit_test(filters_of_a_task),
 		cmocka_unit_test(nonsense_counts_nothing),
 	};
 
