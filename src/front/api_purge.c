@@ -30,23 +30,24 @@
 #include "store/purge.h"
 
 #define MORE_AFTER_MS 5
+#define ROWS_MS 20
 
-struct purge {
+struct purging {
 	char team[TEAM_ID_SIZE];
 	unsigned left;			/* sandboxes that are still to end, and one for ourselves */
 	int64_t sandboxes, snapshots, volumes, templates, failed, audit, notebooks;
-	struct purged gone;
+	struct purge rows;		/* of the database */
 	struct timer *timer;
 };
 
 static const char *team_of(const struct req *r)
 {
-	const struct purge *p = r->work;
+	const struct purging *p = r->work;
 
 	return p->team;
 }
 
-static void drop_snapshots(struct req *r, struct purge *p)
+static void drop_snapshots(struct req *r, struct purging *p)
 {
 	struct snapshot *sn, *next;
 
@@ -63,7 +64,7 @@ static void drop_snapshots(struct req *r, struct purge *p)
 	}
 }
 
-static void drop_volumes(struct req *r, struct purge *p)
+static void drop_volumes(struct req *r, struct purging *p)
 {
 	struct volume *v, *next;
 
@@ -82,24 +83,29 @@ static void drop_volumes(struct req *r, struct purge *p)
 
 static void tell(struct req *r)
 {
-	const struct purge *p = r->work;
+	const struct purging *p = r->work;
 
 	log_info("team purged", "team=%s request=%s sandboxes=%lld snapshots=%lld volumes=%lld templates=%lld failed=%lld", team_of(r), r->id,
 		(long long)p->sandboxes, (long long)p->snapshots, (long long)p->volumes, (long long)p->templates, (long long)p->failed);
 	reply_json(r, p->failed ? 500 : 200, json_pack("{s:i,s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I}", "code", p->failed ? 500 : 200, "message",
 		p->failed ? "not all of it could be removed, try again" : "all of it is gone", "sandboxes", (json_int_t)p->sandboxes, "snapshots",
-		(json_int_t)p->snapshots, "volumes", (json_int_t)p->volumes, "templates", (json_int_t)p->templates, "secrets", (json_int_t)p->gone.secrets,
-		"records", (json_int_t)p->gone.sandboxes, "logs", (json_int_t)p->gone.logs, "audit", (json_int_t)p->audit, "notebooks", (json_int_t)p->notebooks), NULL);
+		(json_int_t)p->snapshots, "volumes", (json_int_t)p->volumes, "templates", (json_int_t)p->templates, "secrets", (json_int_t)p->rows.rows[PURGE_SECRETS],
+		"records", (json_int_t)p->rows.rows[PURGE_SANDBOXES], "logs", (json_int_t)p->rows.rows[PURGE_LOGS], "audit", (json_int_t)p->audit, "notebooks", (json_int_t)p->notebooks), NULL);
 }
 
-/* There may be gigabytes of records and notebooks, and nobody else is served meanwhile: some of it at a time. It goes on also when the client has left. */
+/* There may be gigabytes of rows, records and notebooks, and nobody else is served meanwhile: some of it at a time. It goes on also when the client has left. */
 static void forget_more(void *user)
 {
 	struct req *r = user;
-	struct purge *p = r->work;
+	struct purging *p = r->work;
 	struct err e = ERR_INIT;
-	int n = trail_purge(r->front, team_of(r), &p->audit, &e);
+	bool had_hooks = p->rows.step <= PURGE_WEBHOOKS;
+	int n = purge_team_some(r->front->store, team_of(r), ROWS_MS, &p->rows, &e);
 
+	if (had_hooks && p->rows.step > PURGE_WEBHOOKS)		/* right away: one that is made from now on stays */
+		webhooks_forget(r->front->hooks, team_of(r));
+	if (n == 0)
+		n = trail_purge(r->front, team_of(r), &p->audit, &e);
 	if (n == 0)
 		n = notebook_purge_more(r->front, &e);
 	if (n == 1) {
@@ -107,6 +113,7 @@ static void forget_more(void *user)
 		return;
 	}
 	timer_free(p->timer);
+	rules_refresh(r->front, team_of(r));
 	if (n < 0)
 		reply_err(r, &e);
 	else
@@ -117,7 +124,7 @@ static void forget_more(void *user)
 /* Nothing of it is alive any more. */
 static void forget_all(struct req *r)
 {
-	struct purge *p = r->work;
+	struct purging *p = r->work;
 	struct err e = ERR_INIT;
 
 	drop_snapshots(r, p);
@@ -127,20 +134,18 @@ static void forget_all(struct req *r)
 	p->timer = timer_new(r->front->loop, forget_more, r);
 	if (!p->timer)
 		(void)err_set(&e, ENOMEM, "out of memory");
-	if (e.no || purge_team(r->front->store, team_of(r), &p->gone, &e) < 0 || notebook_purge(r->front, team_of(r), &p->notebooks, &e) < 0) {
+	if (e.no || notebook_purge(r->front, team_of(r), &p->notebooks, &e) < 0) {
 		timer_free(p->timer);
 		reply_err(r, &e);
 		return;
 	}
-	webhooks_forget(r->front->hooks, team_of(r));
-	rules_refresh(r->front, team_of(r));
 	(void)req_ref(r);
 	timer_arm(p->timer, 0);
 }
 
 static void one_ended(struct req *r, struct sandbox *sb)
 {
-	struct purge *p = r->work;
+	struct purging *p = r->work;
 
 	if (sb->fail.no)
 		p->failed++;
@@ -184,7 +189,7 @@ void api_purge(struct req *r)
 
 	if (read_team(r, team) < 0)
 		return;
-	struct purge *p = r->work = must_alloc(sizeof *p);
+	struct purging *p = r->work = must_alloc(sizeof *p);
 
 	memcpy(p->team, team, sizeof p->team);
 	p->left = 1;

@@ -147,6 +147,7 @@ struct front {
 	uint32_t checkpoints;		/* under way */
 	bool can_checkpoint;		/* the memory of a sandbox can be kept on disk */
 	uint32_t ticks;
+	bool history_more;		/* what is too old was too much for one go */
 	size_t most_conns, most_requests;	/* since memory was last given back */
 	uint32_t fds;			/* how many this process may have; shares of it go to: */
 	uint32_t tunnels;		/* ... upgraded connections, now */

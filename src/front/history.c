@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/fd.h"
 #include "base/log.h"
 #include "front/capacity.h"
 #include "front/census.h"
@@ -14,6 +15,7 @@
 #include "front/sandbox_table.h"
 #include "front/snapshots.h"
 #include "store/capacity.h"
+#include "store/db.h"
 #include "store/events.h"
 #include "store/meter.h"
 #include "store/quotas.h"
@@ -23,6 +25,7 @@
 
 #define DAY_MS (24ull * 3600 * 1000)
 #define QUOTA_DAYS_KEPT 35
+#define AT_ONCE_MS 20
 
 static void told(const char *what, int n, const struct err *e)
 {
@@ -66,6 +69,50 @@ static void prune_paused(struct front *f, uint64_t now_ms)
 	}
 }
 
+/* A backlog may be of millions of rows: whatever is not gone by then goes later. */
+static bool prune_rows(struct front *f, uint64_t now_ms, uint64_t until_ms)
+{
+	const struct {
+		const char *what;
+		int (*prune)(struct store *s, uint64_t before, struct err *e);
+		uint64_t before;
+	} tables[] = {
+		{ "sandboxes", sandboxes_prune, now_ms - f->opt.history_kept_s * 1000ull },
+		{ "meter", meter_prune, now_ms / DAY_MS - METER_KEPT_DAYS },
+		{ "deliveries", deliveries_prune, now_ms - f->opt.events_kept_s * 1000ull },
+		{ "events", events_prune, now_ms - f->opt.events_kept_s * 1000ull },
+	};
+	bool more = false;
+
+	for (size_t i = 0; i < ARRAY_LEN(tables); i++) {
+		struct err e;
+		int n;
+
+		do {
+			n = tables[i].prune(f->store, tables[i].before, &e);
+			told(tables[i].what, n, &e);
+		} while (n == STORE_BATCH && clock_mono_ms() < until_ms);
+		more = more || n == STORE_BATCH;
+	}
+	return more;
+}
+
+static void prune(struct front *f)
+{
+	uint64_t now_ms = clock_wall_ms(), until_ms = clock_mono_ms() + AT_ONCE_MS;
+	bool more = prune_rows(f, now_ms, until_ms);
+
+	f->history_more = logbook_prune(f->logbook, until_ms) || more;
+}
+
+void history_tick(struct front *f)
+{
+	if (f->ticks % HISTORY_EVERY_S == HISTORY_EVERY_S - 1)
+		history_prune(f);
+	else if (f->history_more)
+		prune(f);
+}
+
 void history_prune(struct front *f)
 {
 	uint64_t now_ms = clock_wall_ms();
@@ -73,13 +120,9 @@ void history_prune(struct front *f)
 
 	prune_snapshots(f, now_ms);
 	prune_paused(f, now_ms);
-	told("sandboxes", sandboxes_prune(f->store, now_ms - f->opt.history_kept_s * 1000ull, &e), &e);
-	logbook_prune(f->logbook);
+	prune(f);
 	notebook_prune(f);
 	trail_prune(f);
-	told("meter", meter_prune(f->store, now_ms / DAY_MS - METER_KEPT_DAYS, &e), &e);
-	told("deliveries", deliveries_prune(f->store, now_ms - f->opt.events_kept_s * 1000ull, &e), &e);
-	told("events", events_prune(f->store, now_ms - f->opt.events_kept_s * 1000ull, &e), &e);
 	told("capacity", capacity_prune(f->store, (now_ms / DAY_MS - CAPACITY_KEPT_DAYS) * 24, &e), &e);
 	told("quota_use", quota_use_prune(f->store, now_ms / DAY_MS - QUOTA_DAYS_KEPT, &e), &e);
 	told("team_points", team_points_prune(f->store, now_ms / 1000 - CENSUS_KEPT_S, &e), &e);

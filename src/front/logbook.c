@@ -14,13 +14,15 @@
 #include "front/mem.h"
 #include "ipc/msg.h"
 #include "loop/loop.h"
+#include "store/db.h"
 #include "store/logs.h"
 #include "store/teams.h"
 
 #define SAVE_AFTER_MS 3000		/* from the first new entry of a sandbox */
 #define SAVE_EVERY_MS 250		/* while there is any */
 #define SAVE_BATCH 64			/* tails at once: as long as the loop may wait */
-#define PRUNE_BATCH 64
+#define TRIM_BATCH 10
+#define TRIM_MS 50
 #define READ_MAX (2 * LOGBOOK_EACH_MAX)
 
 struct log_tail {
@@ -99,14 +101,14 @@ static void save(struct log_tail *t)
 		tail_free(t);
 }
 
-/* Live ones keep theirs; they have a limit each. */
+/* Live ones keep theirs; they have a limit each. What is too much for one go is left for the next. */
 static void keep_to_limit(struct logbook *b)
 {
-	uint64_t max = (uint64_t)b->front->opt.logs_max_mb << 20, freed;
+	uint64_t max = (uint64_t)b->front->opt.logs_max_mb << 20, until_ms = clock_mono_ms() + TRIM_MS, freed;
 	struct err e;
 
-	while (b->bytes > max) {
-		int n = logs_prune_oldest(b->front->store, PRUNE_BATCH, &freed, &e);
+	while (b->bytes > max && clock_mono_ms() < until_ms) {
+		int n = logs_prune_oldest(b->front->store, TRIM_BATCH, &freed, &e);
 
 		if (n <= 0)
 			break;
@@ -256,13 +258,18 @@ void logbook_end_lost(struct logbook *b)
 		log_warn("could not end the logs of lost sandboxes, ignoring", "err=%s", e.text);
 }
 
-void logbook_prune(struct logbook *b)
+bool logbook_prune(struct logbook *b, uint64_t until_ms)
 {
 	uint64_t freed;
 	struct err e;
+	int n;
 
-	if (logs_prune(b->front->store, oldest_end_ms(b), &freed, &e) < 0)
-		log_warn("could not forget old logs, trying again later", "err=%s", e.text);
-	else
-		b->bytes -= freed < b->bytes ? freed : b->bytes;
+	do {
+		n = logs_prune(b->front->store, oldest_end_ms(b), &freed, &e);
+		if (n < 0)
+			log_warn("could not forget old logs, trying again later", "err=%s", e.text);
+		else
+			b->bytes -= freed < b->bytes ? freed : b->bytes;
+	} while (n == STORE_BATCH_LOGS && clock_mono_ms() < until_ms);
+	return n == STORE_BATCH_LOGS;
 }

@@ -31,4 +31,4 @@ void logbook_drop(struct log_tail *t);		/* what is not saved is lost. NULL is fi
 int logbook_read(struct logbook *b, struct str id, const char *team, struct journal *ret, struct err *e);
 
 void logbook_end_lost(struct logbook *b);	/* after a start: the logs of sandboxes that are gone meanwhile have ended */
-void logbook_prune(struct logbook *b);		/* now and then: forgets what is too old */
+bool logbook_prune(struct logbook *b, uint64_t until_ms);	/* now and then: forgets what is too old, until then; true: there is more */

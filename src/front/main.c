@@ -286,8 +286,7 @@ static void on_tick(void *user)
 	trail_tick(f);
 	volumes_tick(f);
 	pool_tick(f->pool);
-	if (f->ticks % HISTORY_EVERY_S == HISTORY_EVERY_S - 1)
-		history_prune(f);
+	history_tick(f);
 	if (f->ticks++ % TIDY_EVERY_S == 0)
 		keyring_tidy(f->keyring, clock_wall_ms());
 	give_memory_back(f);

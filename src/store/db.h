@@ -9,6 +9,10 @@
 
 struct store;
 
+/* What is too old is forgotten that many rows at a time: a statement is not interrupted, and the caller has others to serve. */
+#define STORE_BATCH 100
+#define STORE_BATCH_LOGS 10		/* each may be megabytes */
+
 int store_open(const char *path, struct store **ret, struct err *e);
 
 /* A file of its own whose loss harms nobody: not written through, made anew if it is damaged. schema must be right to run each time. */

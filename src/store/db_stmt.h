@@ -10,6 +10,10 @@
 #include "base/err.h"
 #include "store/db.h"
 
+/* A number in the text of a statement. */
+#define STMT_TEXT(n) STMT_TEXT_(n)
+#define STMT_TEXT_(n) #n
+
 /* The prepared statement of that text, reset and unbound. `sql` must be a constant that lives for ever:
  * its address is the key of the cache. */
 int stmt_get(struct store *s, const char *sql, sqlite3_stmt **ret, struct err *e);

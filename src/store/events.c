@@ -12,7 +12,8 @@ static const char add_sql[] =
 static const char up_sql[] = "SELECT " COLUMNS WHICH "LIMIT ?5 OFFSET ?4";
 static const char down_sql[] = "SELECT " COLUMNS WHICH "DESC LIMIT ?5 OFFSET ?4";
 static const char prune_sql[] =
-	"DELETE FROM events WHERE at_ms<? AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.event=events.seq AND d.state=0)";
+	"DELETE FROM events WHERE seq IN (SELECT seq FROM events WHERE at_ms<? AND NOT EXISTS "
+	"(SELECT 1 FROM deliveries d WHERE d.event=events.seq AND d.state=0) ORDER BY at_ms LIMIT " STMT_TEXT(STORE_BATCH) ")";
 
 int events_add(struct store *s, const struct event_row *row, uint64_t *ret_seq, struct err *e)
 {

@@ -18,7 +18,8 @@ static const char drop_sql[] = "DELETE FROM log_pieces WHERE id=? AND gen<?";
 static const char team_sql[] = "SELECT 1 FROM logs WHERE id=? AND team=? AND (ended_ms IS NULL OR ended_ms>=?)";
 static const char read_sql[] = "SELECT bytes FROM log_pieces WHERE id=? ORDER BY gen, seq";
 static const char lost_sql[] = "UPDATE logs SET ended_ms=? WHERE ended_ms IS NULL AND id NOT IN (SELECT id FROM sandboxes WHERE state<>?)";
-static const char prune_sql[] = "DELETE FROM logs WHERE ended_ms<? RETURNING gen_bytes+old_bytes";
+static const char prune_sql[] =
+	"DELETE FROM logs WHERE id IN (SELECT id FROM logs WHERE ended_ms<? ORDER BY ended_ms LIMIT " STMT_TEXT(STORE_BATCH_LOGS) ") RETURNING gen_bytes+old_bytes";
 static const char oldest_sql[] = "DELETE FROM logs WHERE id IN (SELECT id FROM logs WHERE ended_ms IS NOT NULL ORDER BY ended_ms LIMIT ?) "
 				 "RETURNING gen_bytes+old_bytes";
 static const char bytes_sql[] = "SELECT coalesce(sum(gen_bytes+old_bytes), 0) FROM logs";

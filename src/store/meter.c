@@ -16,7 +16,8 @@ static const char add_sent_sql[] =
 static const char each_sql[] =
 	"SELECT sandbox, day, team, key, template, metadata, running_ms, cpu_permille_ms, mib_ms, until_ms, sent_bytes FROM meter "
 	"WHERE day BETWEEN ?2 AND ?3 AND (?1 IS NULL OR team=?1) ORDER BY sandbox, day LIMIT ?4";
-static const char prune_sql[] = "DELETE FROM meter WHERE day<?";
+static const char prune_sql[] =
+	"DELETE FROM meter WHERE (sandbox, day) IN (SELECT sandbox, day FROM meter WHERE day<? ORDER BY day LIMIT " STMT_TEXT(STORE_BATCH) ")";
 
 int meter_add(struct store *s, const struct meter_row *row, struct err *e)
 {

@@ -22,7 +22,8 @@ static const char end_sql[] = "UPDATE sandboxes SET state=3, ended_ms=?, end_rea
 static const char each_sql[] = "SELECT " COLUMNS " FROM sandboxes WHERE state<>3 ORDER BY created_ms, id";
 static const char kept_sql[] = "SELECT 1 FROM sandboxes WHERE id=? AND state<>3 AND kept_name IS NOT NULL";
 static const char ended_sql[] = "SELECT ended_ms, end_reason FROM sandboxes WHERE id=? AND team=? AND state=3";
-static const char prune_sql[] = "DELETE FROM sandboxes WHERE state=3 AND ended_ms<?";
+static const char prune_sql[] =
+	"DELETE FROM sandboxes WHERE rowid IN (SELECT rowid FROM sandboxes WHERE state=3 AND ended_ms<? ORDER BY rowid LIMIT " STMT_TEXT(STORE_BATCH) ")";
 
 int sandboxes_add(struct store *s, const struct sandbox_row *r, struct err *e)
 {

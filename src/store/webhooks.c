@@ -22,7 +22,8 @@ static const char note_sql[] = "UPDATE deliveries SET state=?2, attempts=?3, las
 static const char next_sql[] = DELIVERIES "AND d.state=0 ORDER BY d.seq LIMIT 1";
 static const char told_sql[] = DELIVERIES "ORDER BY d.seq DESC LIMIT ?2";
 static const char count_sql[] = "SELECT count(*) FROM deliveries WHERE webhook=? AND state=0";
-static const char prune_sql[] = "DELETE FROM deliveries WHERE created_ms<? AND state<>0";
+static const char prune_sql[] =
+	"DELETE FROM deliveries WHERE seq IN (SELECT seq FROM deliveries WHERE created_ms<? AND state<>0 ORDER BY created_ms LIMIT " STMT_TEXT(STORE_BATCH) ")";
 
 static int put(struct store *s, const char *sql, const struct webhook_row *row, struct err *e)
 {

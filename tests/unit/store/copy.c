@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 #include <errno.h>
+#include <sqlite3.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -74,7 +75,7 @@ static int count(void *user, const struct sandbox_row *r)
 
 static void a_purge_takes_the_ended_ones_of_that_team_only(void **state)
 {
-	struct purged gone = { 0 };
+	struct purge gone = { 0 };
 	int left = 0;
 
 	(void)state;
@@ -83,12 +84,72 @@ static void a_purge_takes_the_ended_ones_of_that_team_only(void **state)
 	add_sandbox("i3", "u", ROW_RUNNING, NULL);
 	assert_int_equal(sandboxes_end(s, "i1", 5, "killed", &e), 0);
 	assert_int_equal(sandboxes_end(s, "i3", 5, "killed", &e), 0);
-	assert_int_equal(purge_team(s, "t", &gone, &e), 0);
-	assert_int_equal(gone.sandboxes, 1);
-	assert_int_equal(gone.secrets, 0);
+	assert_int_equal(purge_team_some(s, "t", 60000, &gone, &e), 0);
+	assert_int_equal(gone.rows[PURGE_SANDBOXES], 1);
+	assert_int_equal(gone.rows[PURGE_SECRETS], 0);
 	assert_int_equal(sandboxes_each(s, count, &left, &e), 0);
 	assert_int_equal(left, 1);
 	assert_int_equal(sandboxes_prune(s, 100, &e), 1);		/* that of the other team was still there */
+}
+
+/* A thousand rows of two teams in each table, in turns. */
+static const char many_sql[] =
+	"INSERT INTO teams(id, name, created_ms) VALUES ('t', 't', 0), ('u', 'u', 0);"
+	"CREATE TEMP TABLE n AS WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n+1 FROM c WHERE n<2000) SELECT n, iif(n%2, 't', 'u') AS team FROM c;"
+	"INSERT INTO sandboxes(id, team, template_id, template_name, template_key, state, created_ms, started_us, end_ms, timeout_s, flags, mem_bytes,"
+	" disk_bytes, cpu_permille, pids, ended_ms) SELECT 'i'||n, team, '', '', '', 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1 FROM n;"
+	"INSERT INTO logs SELECT 'i'||n, team, 0, 0, 0, 0, 1 FROM n;"
+	"INSERT INTO log_pieces SELECT 'i'||n, 0, 0, x'00' FROM n;"
+	"INSERT INTO team_points SELECT team, n, 0, 0 FROM n;"
+	"INSERT INTO meter SELECT 'i'||n, 1, team, '', '', NULL, 0, 0, 0, 0, 0 FROM n;"
+	"INSERT INTO secrets SELECT 's'||n, team, n, 1, x'00', '', 0, 0 FROM n;"
+	"INSERT INTO webhooks SELECT 'w'||n, team, '', '', '', 1, x'00', 0 FROM n WHERE n<=300;"
+	"INSERT INTO events SELECT n, n, team, '', '', 0, '', '', '', '' FROM n;"
+	"INSERT INTO deliveries SELECT n, n, 'w'||(1 + n % 300), n, 1, 0, 0, 0, 0, 0, 0, '' FROM n";
+
+static long long ask_number(sqlite3 *db, const char *sql)
+{
+	sqlite3_stmt *st;
+
+	assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &st, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_step(st), SQLITE_ROW);
+	long long n = sqlite3_column_int64(st, 0);
+
+	(void)sqlite3_finalize(st);
+	return n;
+}
+
+/* Whoever asks gets a word in between any two batches, and those of the other team are passed over, not taken. */
+static void a_purge_of_many_rows_takes_many_steps(void **state)
+{
+	static const char *const tables[] = { "sandboxes", "logs", "log_pieces", "team_points", "meter", "secrets", "webhooks", "events", "deliveries" };
+	struct purge p = { 0 };
+	sqlite3 *db;
+	int calls = 0, more;
+
+	(void)state;
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	if (sqlite3_exec(db, many_sql, NULL, NULL, NULL) != SQLITE_OK)
+		fail_msg("%s", sqlite3_errmsg(db));
+	while ((more = purge_team_some(s, "t", 0, &p, &e)) == 1)
+		calls++;
+	assert_int_equal(more, 0);
+	assert_true(calls >= 280);
+	assert_int_equal(purge_team_some(s, "t", 0, &p, &e), 0);
+	assert_int_equal(p.rows[PURGE_SANDBOXES], 1000);
+	assert_int_equal(p.rows[PURGE_LOGS], 1000);
+	assert_int_equal(p.rows[PURGE_METER], 1000);
+	assert_int_equal(p.rows[PURGE_WEBHOOKS], 150);
+	for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+		char sql[80];
+
+		(void)snprintf(sql, sizeof sql, "SELECT count(*) FROM %s", tables[i]);
+		assert_int_equal(ask_number(db, sql), strcmp(tables[i], "webhooks") == 0 ? 150 : 1000);
+	}
+	assert_int_equal(ask_number(db, "SELECT count(*) FROM sandboxes WHERE team='t'"), 0);
+	assert_int_equal(ask_number(db, "SELECT count(*) FROM events WHERE team='t'"), 0);
+	assert_int_equal(sqlite3_close(db), SQLITE_OK);
+	assert_int_equal(sandboxes_prune(s, 100, &e), STORE_BATCH);	/* what is too old goes in batches as well */
 }
 
 static int open_new(void **state)
@@ -116,6 +177,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_copy_is_whole_and_names_what_belongs_to_it, open_new, remove_it),
 		cmocka_unit_test_setup_teardown(a_purge_takes_the_ended_ones_of_that_team_only, open_new, remove_it),
+		cmocka_unit_test_setup_teardown(a_purge_of_many_rows_takes_many_steps, open_new, remove_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
