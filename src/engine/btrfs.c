@@ -2,10 +2,13 @@
 /* btrfs: subvolumes, their quota and the size of the file system, by ioctl. */
 #include "engine/btrfs.h"
 
+#include <endian.h>
 #include <linux/btrfs.h>
 #include <linux/btrfs_tree.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 
 #include "base/fd.h"
 #include "base/str.h"
@@ -18,6 +21,10 @@
 #define SWEEP_MAX 64			/* counters removed in one go: each is a small transaction */
 #define METADATA_MIN (32ull << 20)
 #define SPACES_MAX 16
+#define SUPER_AT 65536			/* the superblock, */
+#define SUPER_MAGIC 64			/* in it: what it is, */
+#define SUPER_TOTAL 112			/* the size of the whole */
+#define MAGIC "_BHRfS_M"
 
 int btrfs_quota_enable(int fs_fd, bool *ret_simple, struct err *e)
 {
@@ -70,6 +77,14 @@ int btrfs_metadata_room(int fs_fd, struct err *e)
 	return 0;
 }
 
+/* The kernel makes a file system read-only when it finds it damaged. */
+static int fail(struct err *e, const char *what, const char *name)
+{
+	if (errno == EROFS)
+		return err_set(e, EROFS, "the pool is read-only, because the kernel found it damaged: see its log, and 'The state is damaged' in docs/troubleshooting.md");
+	return err_sys(e, "%s '%s'", what, name);
+}
+
 int btrfs_subvol_create(int dirfd, const char *name, struct err *e)
 {
 	struct btrfs_ioctl_vol_args_v2 a = { 0 };
@@ -77,7 +92,7 @@ int btrfs_subvol_create(int dirfd, const char *name, struct err *e)
 	if (!str_copy(a.name, sizeof a.name, str_of(name)))
 		return err_set(e, ENAMETOOLONG, "create subvolume '%s'", name);
 	if (ioctl(dirfd, BTRFS_IOC_SUBVOL_CREATE_V2, &a) < 0)
-		return err_sys(e, "create subvolume '%s'", name);
+		return fail(e, "create subvolume", name);
 	return 0;
 }
 
@@ -88,7 +103,7 @@ int btrfs_snapshot(int subvol_fd, int dirfd, const char *name, bool read_only, s
 	if (!str_copy(a.name, sizeof a.name, str_of(name)))
 		return err_set(e, ENAMETOOLONG, "make snapshot '%s'", name);
 	if (ioctl(dirfd, BTRFS_IOC_SNAP_CREATE_V2, &a) < 0)
-		return err_sys(e, "make snapshot '%s'", name);
+		return fail(e, "make snapshot", name);
 	return 0;
 }
 
@@ -222,4 +237,25 @@ int btrfs_resize_max(int fs_fd)
 	struct btrfs_ioctl_vol_args a = { .name = "1:max" };
 
 	return ioctl(fs_fd, BTRFS_IOC_RESIZE, &a) < 0 ? -errno : 0;
+}
+
+/* --- damage ------------------------------------------------------------------------------------------------- */
+
+void btrfs_look(int file_fd, int no, char *ret, size_t size)
+{
+	struct stat st;
+	uint64_t total;
+	char super[SUPER_TOTAL + sizeof total];
+
+	if (fstat(file_fd, &st) < 0 || pread(file_fd, super, sizeof super, SUPER_AT) != (ssize_t)sizeof super ||
+	    memcmp(super + SUPER_MAGIC, MAGIC, strlen(MAGIC)) != 0) {
+		(void)snprintf(ret, size, "there is no file system in it");
+		return;
+	}
+	memcpy(&total, super + SUPER_TOTAL, sizeof total);
+	total = le64toh(total);
+	if ((uint64_t)st.st_size < total)
+		(void)snprintf(ret, size, "%llu of %llu MiB are there", (unsigned long long)st.st_size >> 20, (unsigned long long)total >> 20);
+	else
+		(void)snprintf(ret, size, "%s", strerror(no));
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -21,3 +22,6 @@ int btrfs_metadata_room(int fs_fd, struct err *e);			/* room that data cannot ta
  * counted, so this is called now and then. A counter is there a moment before its subvolume: *below, 0 at first, carries from call
  * to call which ones are old enough. Returns how many are left to remove. */
 int btrfs_qgroup_sweep(int fs_fd, uint64_t *below);
+
+/* Of a file that cannot be mounted, which failed with that errno: what is wrong with it, as far as that shows from outside. */
+void btrfs_look(int file_fd, int no, char *ret, size_t size);

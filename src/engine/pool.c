@@ -113,14 +113,27 @@ static int open_file(struct pool *p, struct err *e)
 {
 	if (p->cfg.bytes < POOL_MIN_BYTES)
 		p->cfg.bytes = POOL_MIN_BYTES;
-	if (faccessat(p->state_fd, NAME, F_OK, 0) < 0 && create(p, e) < 0)
-		return -e->no;
 	p->file_fd = openat(p->state_fd, NAME, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	if (p->file_fd < 0 && errno == ENOENT) {	/* only then: whatever is there is somebody's */
+		if (create(p, e) < 0)
+			return -e->no;
+		p->file_fd = openat(p->state_fd, NAME, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	}
 	if (p->file_fd < 0)
-		return err_sys(e, "open '" NAME "'");
+		return err_sys(e, "open '%s/" NAME "'", p->cfg.state_dir);
 	if (lock_state(p) < 0)
 		return err_sys(e, "lock '%s' (does another daemon use it?)", p->cfg.state_dir);
 	return 0;
+}
+
+/* Nothing is mended here: the next try could be the last. */
+static int tell_damage(const struct pool *p, int no, struct err *e)
+{
+	char why[80];
+
+	btrfs_look(p->file_fd, no, why, sizeof why);
+	log_error("the pool is damaged, leaving it as it is", "file=%s/" NAME " why='%s' see='The state is damaged' in docs/troubleshooting.md", p->cfg.state_dir, why);
+	return err_set(e, no, "'%s/" NAME "' is damaged (%s), and was left as it is: restore a backup, or see docs/troubleshooting.md", p->cfg.state_dir, why);
 }
 
 static int mount_pool(struct pool *p, struct err *e)
@@ -132,7 +145,7 @@ static int mount_pool(struct pool *p, struct err *e)
 		return -e->no;
 	(void)snprintf(source, sizeof source, "/proc/self/fd/%d", p->loop_fd);
 	if (mount(source, p->cfg.mount_at, "btrfs", MS_NOATIME | MS_NODEV | MS_NOSUID, "nodiscard") < 0)
-		return err_sys(e, "mount loop%d on '%s'", number, p->cfg.mount_at);
+		return errno == EINVAL || errno == EIO || errno == EUCLEAN ? tell_damage(p, errno, e) : err_sys(e, "mount loop%d on '%s'", number, p->cfg.mount_at);
 	p->fs_fd = open(p->cfg.mount_at, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (p->fs_fd < 0)
 		return err_sys(e, "open '%s'", p->cfg.mount_at);

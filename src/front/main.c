@@ -574,7 +574,7 @@ int main(int argc, char **argv)
 		return 2;
 	if (set_up(&f, &e) < 0) {
 		log_error("cannot start", "err=%s", e.text);
-		return e.no == EPROTO ? EXIT_NO_USE : 1;
+		return e.no == EPROTO ? EXIT_NO_USE : e.no == EUCLEAN ? EXIT_DAMAGED : e.no == EROFS ? EXIT_READ_ONLY : 1;
 	}
 	boot_begin(&f);
 	loop_run(f.loop);

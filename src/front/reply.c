@@ -111,6 +111,7 @@ static int status_of(int no)
 	case EAGAIN:
 	case EBUSY:
 	case ENOSPC:
+	case EROFS:		/* the state, or the pool */
 	case ESHUTDOWN:
 		return 503;
 	case ETIMEDOUT:

@@ -328,7 +328,10 @@ struct msg_oom {
 	uint8_t pad[4];
 };
 
-#define EXIT_NO_USE 3		/* status of a front that would not do better the next time: the state is of a newer version */
+/* Status of a front that would not do better the next time: */
+#define EXIT_NO_USE 3		/* the state is of a newer version */
+#define EXIT_DAMAGED 4		/* the database is damaged, */
+#define EXIT_READ_ONLY 5	/* or cannot be written to */
 
 enum exit_reason { EXIT_KILLED = 1, EXIT_DIED, EXIT_OOM };
 

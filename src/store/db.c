@@ -296,13 +296,17 @@ static int db_fail(struct store *s, struct err *e, const char *what)
 {
 	int code = sqlite3_errcode(s->db), precise = sqlite3_extended_errcode(s->db);
 	bool taken = precise == SQLITE_CONSTRAINT_UNIQUE || precise == SQLITE_CONSTRAINT_PRIMARYKEY;
+	bool damaged = code == SQLITE_CORRUPT || code == SQLITE_NOTADB;
 	int no = code == SQLITE_FULL    ? ENOSPC
 		 : code == SQLITE_NOMEM ? ENOMEM
 		 : code == SQLITE_BUSY  ? EBUSY
 		 : taken                ? EEXIST
+		 : damaged              ? EUCLEAN
 					: EIO;
 
-	return err_set(e, no, "%s: %s", what, sqlite3_errmsg(s->db));
+	if (code == SQLITE_READONLY || (code == SQLITE_IOERR && sqlite3_system_errno(s->db) == EROFS))
+		return err_set(e, EROFS, "%s: it cannot be written to: it, or its file system, is read-only", what);
+	return err_set(e, no, "%s: %s%s", what, damaged ? "it is damaged: " : "", sqlite3_errmsg(s->db));
 }
 
 static int db_exec(struct store *s, const char *sql, struct err *e)
@@ -465,6 +469,13 @@ static int open_file(const char *path, struct store **ret, struct err *e)
 	return 0;
 }
 
+/* SQLite opens what it may only read without a word; the first change would tell, in the midst of something. */
+static int check_writable(struct store *s, struct err *e)
+{
+	return sqlite3_db_readonly(s->db, "main") == 1 ?
+		err_set(e, EROFS, "state file: it cannot be written to: it, or its file system, is read-only") : 0;
+}
+
 int store_open(const char *path, struct store **ret, struct err *e)
 {
 	struct store *s = NULL;
@@ -474,7 +485,7 @@ int store_open(const char *path, struct store **ret, struct err *e)
 	/* temp_store: no file is opened later, when the seccomp filter is in place. */
 	if (db_exec(s, "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA temp_store=MEMORY;"
 		    "PRAGMA foreign_keys=ON; PRAGMA cache_size=-1024; PRAGMA journal_size_limit=4194304;", e) < 0 ||
-	    migrate(s, e) < 0) {
+	    migrate(s, e) < 0 || check_writable(s, e) < 0) {
 		store_close(s);
 		return err_wrap(e, "open '%s'", path);
 	}

@@ -17,7 +17,6 @@
 
 #define HELLO_MS 10000
 #define FRONT_ARGS 128
-#define NO_USE "exit 3"			/* EXIT_NO_USE, as a service tells it */
 #define FRONT_TRIES 5			/* of a first start: something is wrong that a sixth will not cure */
 
 static const char *const audit_word[] = { [AUDIT_OFF] = "off", [AUDIT_ON] = "on", [AUDIT_REQUIRED] = "required" };
@@ -91,18 +90,32 @@ static void on_up(void *user, int fd)
 		service_restart(w->front);
 }
 
+/* What a front says that would not do better the next time, and what helps. */
+static const struct { int status; const char *what, *remedy; } no_use[] = {
+	{ EXIT_NO_USE, "was written by a newer atoll, see above", "start that one, or give another state directory" },
+	{ EXIT_DAMAGED, "has a damaged 'front/atoll.db', see above",
+		"nothing in it was changed; restore a backup ('atoll restore'), or see 'The state is damaged' in docs/troubleshooting.md" },
+	{ EXIT_READ_ONLY, "has a 'front/atoll.db' that cannot be written to",
+		"nothing was changed; see that file, directory and file system are writable and belong to the server's user, then start it again" },
+};
+
 static void on_down(void *user, const char *how)
 {
 	struct warden *w = user;
+	size_t why = 0;
+	int status = 0;
 
 	if (w->link)
 		front_drop(w, "ended");
-	bool no_use = strcmp(how, NO_USE) == 0;
+	(void)sscanf(how, "exit %d", &status);
+	while (why < ARRAY_LEN(no_use) && no_use[why].status != status)
+		why++;
+	bool known = why < ARRAY_LEN(no_use);
 
-	if (!w->ready && !w->stopping && (++w->failed_fronts >= FRONT_TRIES || no_use)) {
+	if (!w->ready && !w->stopping && (++w->failed_fronts >= FRONT_TRIES || known)) {
 		log_error("the front does not start, giving up", "tries=%u last=%s", w->failed_fronts, how);
-		if (no_use)
-			(void)fprintf(stderr, "atolld: '%s' was written by a newer atoll, see above: start that one, or give another state directory\n", w->cfg.state);
+		if (known)
+			(void)fprintf(stderr, "atolld: '%s' %s: %s\n", w->cfg.state, no_use[why].what, no_use[why].remedy);
 		w->exit_code = 1;
 		loop_stop(w->loop);
 	}
