@@ -22,10 +22,12 @@
 #define PRESENT (1ull << 63)
 #define SWAPPED (1ull << 62)
 #define AT_ONCE 512
+#define LOOKS_MAX 64			/* at each page, over all mappings: their number and sizes are the sandbox's choice */
 
 struct use {
 	uint8_t *used;		/* a byte per page of the file */
 	uint64_t pages;
+	uint64_t left;		/* pages that may still be looked at */
 	ino_t inode;
 };
 
@@ -33,16 +35,21 @@ static void take_range(struct use *u, int pagemap, uint64_t start, uint64_t end,
 {
 	uint64_t entry[AT_ONCE];
 
+	if (first >= u->pages)
+		return;
+	if ((end - start) / PAGE > u->pages - first)	/* a mapping may be larger than its file */
+		end = start + (u->pages - first) * PAGE;
 	for (uint64_t page = start / PAGE; page < end / PAGE;) {
 		uint64_t want = end / PAGE - page < AT_ONCE ? end / PAGE - page : AT_ONCE;
 		ssize_t n = pread(pagemap, entry, want * sizeof *entry, (off_t)(page * sizeof *entry));
 
-		if (n < (ssize_t)sizeof *entry)
+		if (n < (ssize_t)sizeof *entry || u->left < want)
 			return;
+		u->left -= want;
 		for (uint64_t i = 0; i < (uint64_t)n / sizeof *entry; i++) {
 			uint64_t at = first + (page - start / PAGE) + i;
 
-			if (at < u->pages && entry[i] & (PRESENT | SWAPPED))
+			if (entry[i] & (PRESENT | SWAPPED))
 				u->used[at] = 1;
 		}
 		page += (uint64_t)n / sizeof *entry;
@@ -98,6 +105,8 @@ void base_save_use(int image, int cgroup_fd, const struct base_found *b)
 	if (b->fd < 0 || fstat(b->fd, &st) < 0)
 		return;
 	struct use u = { .pages = (uint64_t)st.st_size / PAGE, .inode = st.st_ino };
+
+	u.left = u.pages * LOOKS_MAX;
 	autofree uint8_t *used = calloc(u.pages + 1, 1);
 	autofree struct base_range *ranges = calloc(RANGES_MAX, sizeof *ranges);
 
