@@ -233,6 +233,39 @@ int cgroup_tree_open(uint32_t instance, uint64_t mem_total_bytes, uint32_t cpu_w
 	return 0;
 }
 
+/* 1: it was another one. Under its old number: whoever has that from us before a fork has the right one. */
+static int mend_parent(const struct cgroup_tree *t, int root, int fd, struct err *e)
+{
+	struct stat ours, now;
+
+	if (fd < 0)
+		return 0;
+	if (fstat(fd, &ours) == 0 && fstatat(root, t->parent, &now, AT_SYMLINK_NOFOLLOW) == 0 && ours.st_dev == now.st_dev && ours.st_ino == now.st_ino)
+		return 0;
+	if (mkdirat(root, t->parent, 0755) < 0 && errno != EEXIST)
+		return err_sys(e, "make cgroup '%s' again", t->parent);
+	autoclose int new = openat(root, t->parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+
+	return new < 0 || dup3(new, fd, O_CLOEXEC) < 0 ? err_sys(e, "open cgroup '%s' again", t->parent) : 1;
+}
+
+int cgroup_tree_mend(struct cgroup_tree *t, struct err *e)
+{
+	int gone = 0, r = mend_parent(t, t->v2_root_fd, t->v2_fd, e);
+
+	for (size_t i = 0; r >= 0 && i < CGROUP_V1_MAX; i++) {
+		gone += r;
+		r = mend_parent(t, t->v1_root_fd[i], t->v1_fd[i], e);
+	}
+	if (r < 0)
+		return r;
+	gone += r;
+	if (gone == 0)
+		return 0;
+	log_warn("somebody has removed the cgroup of the sandboxes, making it again", "name=%s", t->parent);
+	return t->be->limit_all(t, e) < 0 ? err_wrap(e, "limit cgroup '%s' again", t->parent) : 0;
+}
+
 void cgroup_tree_close(struct cgroup_tree *t, bool remove)
 {
 	if (!t)
@@ -250,6 +283,8 @@ void cgroup_tree_close(struct cgroup_tree *t, bool remove)
 
 int cgroup_make(struct cgroup_tree *t, const char *id, const struct cgroup_limits *lim, struct err *e)
 {
+	if (cgroup_tree_mend(t, e) < 0)
+		return -e->no;
 	if (t->be->make(t, id, lim, e) < 0) {
 		struct err ignored;
 

@@ -44,6 +44,7 @@ struct cgroup_seat {
 /* Of all sandboxes together. mem_total_bytes 0: what the host has minus a reserve; cpu_weight: 100 is that of all services of the
  * system (v2), or of one task on each processor (v1). */
 int cgroup_tree_open(uint32_t instance, uint64_t mem_total_bytes, uint32_t cpu_weight, struct cgroup_tree **ret, struct err *e);
+int cgroup_tree_mend(struct cgroup_tree *t, struct err *e);	/* parents that somebody has removed meanwhile are made again */
 void cgroup_tree_close(struct cgroup_tree *t, bool remove);	/* NULL is fine; remove: the parent directories too */
 
 /* The disks that limits of io are about: whole ones, no partitions. */

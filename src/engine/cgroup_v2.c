@@ -118,9 +118,7 @@ static int v2_open(struct cgroup_tree *t, const char *mountinfo, struct err *e)
 	if (mkdirat(t->v2_root_fd, t->parent, 0755) < 0 && errno != EEXIST)
 		return err_sys(e, "make '%s'", t->parent);
 	t->v2_fd = openat(t->v2_root_fd, t->parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	if (t->v2_fd < 0)
-		return err_sys(e, "open '%s'", t->parent);
-	return hand_on(t->v2_fd, e);
+	return t->v2_fd < 0 ? err_sys(e, "open '%s'", t->parent) : 0;
 }
 
 static int v2_limit_all(struct cgroup_tree *t, struct err *e)
@@ -128,6 +126,8 @@ static int v2_limit_all(struct cgroup_tree *t, struct err *e)
 	struct cgroup_limits all = { .mem_bytes = t->mem_total_bytes, .pids = t->pids_total };
 	char weight[16];
 
+	if (hand_on(t->v2_fd, e) < 0)
+		return -e->no;
 	(void)snprintf(weight, sizeof weight, "%u", t->cpu_weight);
 	(void)cgroup_write(t->v2_fd, NULL, "cpu.weight", weight);
 	return apply(t, NULL, &all, e);

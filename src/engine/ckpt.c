@@ -39,7 +39,7 @@ static void set_up(struct engine *en, int sock)
 	const struct cgroup_tree *t = en->cgroups;
 	int keep[2 * CGROUP_V1_MAX + 12] = {
 		sock, en->private_fd, en->holders_fd, en->templates_fd, en->init_fd, en->netns_fd, en->tools_fd, en->criu_run_fd,
-		t->v2_fd, pool_for_helper(en->pool), en->bases_fd, -1,
+		t->v2_fd, pool_for_helper(en->pool), en->bases_fd, t->v2_root_fd,
 	};
 	sigset_t none;
 
@@ -61,7 +61,9 @@ static _Noreturn void work(struct engine *en, const struct request *rq, int answ
 
 	(void)signal(SIGCHLD, SIG_DFL);
 	memset(&rp, 0, sizeof rp);
-	if (rq->op == OP_CHECKPOINT)
+	if (cgroup_tree_mend(en->cgroups, &rp.e) < 0)		/* ours are not the warden's */
+		rp.how = CKPT_FAILED;
+	else if (rq->op == OP_CHECKPOINT)
 		rp.how = dump_run(en, &rq->record, rq->name, rq->brief, answer, &rp.image, &rp.e) == 0 ? CKPT_DONE : CKPT_FAILED;
 	else
 		(void)restore_run(en, &rq->record.spec, answer, &rp.e);

@@ -135,6 +135,9 @@ struct engine_ops {
 	 * that are ruled, until when they reach nothing. Must be called in the warden's private mount namespace. */
 	int (*open)(const struct engine_config *cfg, const struct engine_record *live, size_t n_live, struct engine **ret, struct err *e);
 
+	/* Before start() and restore(), in the warden itself: makes the parent cgroups anew if somebody has removed them meanwhile. */
+	int (*mend)(struct engine *en, struct err *e);
+
 	/* In a child: makes the sandbox. On failure everything made so far is gone again. On success ret and *ret_pidfd are filled
 	 * and init is listening. 0, or ENGINE_COLD: it has started without what warm() is for. */
 	int (*start)(struct engine *en, const struct engine_spec *spec, struct engine_record *ret, int *ret_pidfd, struct err *e);

@@ -568,6 +568,11 @@ static void ns_close(struct engine *en, bool all)
 	free(en);
 }
 
+static int ns_mend(struct engine *en, struct err *e)
+{
+	return cgroup_tree_mend(en->cgroups, e);
+}
+
 void engine_ns_measure(struct engine *en, struct start_times *times)
 {
 	en->times = times;
@@ -576,6 +581,7 @@ void engine_ns_measure(struct engine *en, struct start_times *times)
 const struct engine_ops engine_ns = {
 	.name = "namespaces",
 	.open = ns_open,
+	.mend = ns_mend,
 	.start = ns_start,
 	.adopt = ns_adopt,
 	.connect = ns_connect,

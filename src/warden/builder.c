@@ -131,6 +131,10 @@ int builder_new(struct sandbox *sb, struct builder **ret, struct err *e)
 
 	if (!b)
 		return err_set(e, ENOMEM, "out of memory");
+	if (sb->w->ops->mend(sb->w->engine, e) < 0) {
+		free(b);
+		return -e->no;
+	}
 	*b = (struct builder) { .sb = sb, .loop = l, .sock = -1 };
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0) {
 		(void)err_sys(e, "make a socket for the builder");

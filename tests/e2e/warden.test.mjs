@@ -5,7 +5,9 @@ import assert from 'node:assert/strict'
 import fs from 'node:fs'
 import path from 'node:path'
 import { spawnSync } from 'node:child_process'
-import { server } from '../lib/client.mjs'
+import { api, createRaw, killRaw, outputOf, server, start } from '../lib/client.mjs'
+import { newServer } from '../lib/server.mjs'
+import { cgroupsOf, until } from '../lib/host.mjs'
 
 const built = (file) => path.join(server.buildDir, file)
 
@@ -31,4 +33,52 @@ test('a second warden on the same state directory is refused, the first goes on'
 	assert.equal(run.status, 1, run.stderr)
 	assert.match(run.stderr, /state directory .* is in use by another atolld/)
 	assert.equal((await fetch(`${server.url}/health`)).status, 204)
+})
+
+const LIMITS = ['memory.limit_in_bytes', 'memory.memsw.limit_in_bytes', 'memory.max', 'pids.max', 'cpu.shares', 'cpu.weight', 'devices.list', 'cgroup.subtree_control']
+
+function limitsOf(parents) {
+	return parents.flatMap((dir) => LIMITS.map((file) => path.join(dir, file)).filter((file) => fs.existsSync(file)))
+		.map((file) => `${file}: ${fs.readFileSync(file, 'utf8').trim()}`)
+}
+
+// As a script that cleans up a host would: whoever is in there is moved out of it first.
+function removeAll(parents) {
+	for (const dir of parents) {
+		const below = fs.existsSync(dir) ? fs.readdirSync(dir, { withFileTypes: true }).filter((e) => e.isDirectory()).map((e) => path.join(dir, e.name)) : []
+		for (const one of [...below, dir]) {
+			try {
+				for (const pid of fs.readFileSync(path.join(one, 'cgroup.procs'), 'utf8').split('\n').filter(Boolean))
+					fs.writeFileSync(path.join(dir, '..', 'cgroup.procs'), pid)
+				fs.rmdirSync(one)
+			} catch {		// one that ends just then, or a directory that is gone: the next round tells
+			}
+		}
+	}
+	return !parents.some((dir) => fs.existsSync(dir))
+}
+
+test('the parent cgroup is removed by somebody: it is there again with the next sandbox, with its limits', async () => {
+	const own = await newServer(server.buildDir).start()
+	const opt = { base: own.url, key: own.key }
+	try {
+		assert.equal((await killRaw(await createRaw({ timeout: 60 }, opt), opt)).status, 204)
+		const parents = cgroupsOf(own.slot).filter((dir) => path.basename(dir) === `atoll${own.slot}`), before = limitsOf(parents)
+		assert.ok(parents.length > 0 && before.length > 1, before.join(', '))
+		for (let round = 0; round < 2; round++) {
+			assert.ok(await until(() => removeAll(parents), 20000), `still there: ${parents.filter((dir) => fs.existsSync(dir))}`)
+			const sbx = await createRaw({ timeout: 60 }, opt)
+			assert.deepEqual(limitsOf(parents), before)
+			const run = await start(sbx, 'echo works', { base: own.url })
+			await run.ended
+			assert.equal(outputOf(run.events), 'works\n')
+			assert.equal((await api('POST', `/sandboxes/${sbx.sandboxID}/pause`, {}, opt)).status, 204)
+			assert.equal((await api('POST', `/sandboxes/${sbx.sandboxID}/connect`, { timeout: 60 }, opt)).status, 201)
+			assert.equal((await killRaw(sbx, opt)).status, 204)
+			assert.ok(await until(() => !cgroupsOf(own.slot).some((dir) => dir.includes(sbx.sandboxID)), 10000), 'its cgroups are left')
+		}
+	} finally {
+		const end = await own.stop()
+		assert.ok(end.clean, JSON.stringify(end.left))
+	}
 })

@@ -286,7 +286,15 @@ static void fake_close(struct engine *en, bool all)
 	free(en);
 }
 
+static int fake_mend(struct engine *en, struct err *e)
+{
+	(void)en;
+	(void)e;
+	return 0;
+}
+
 const struct engine_ops engine_ns = {
+	.mend = fake_mend,
 	.name = "fake", .open = fake_open, .start = fake_start, .adopt = fake_adopt, .connect = fake_connect, .dial = fake_dial, .freeze = fake_freeze,
 	.network = fake_network, .limit = fake_limit, .oom_watch = fake_oom_watch,
 	.restore = fake_start, .snapshot = fake_snapshot, .checkpoint = fake_checkpoint, .forget = fake_forget, .kept = fake_kept,
