@@ -337,6 +337,11 @@ void cgroup_seat_close(struct cgroup_seat *s)
 
 int cgroup_sit(const struct cgroup_seat *s, int pid, struct err *e)
 {
+	return s->into_fd >= 0 ? 0 : cgroup_move(s, pid, e);
+}
+
+int cgroup_move(const struct cgroup_seat *s, int pid, struct err *e)
+{
 	char z[16];
 	int n = snprintf(z, sizeof z, "%d", pid);
 

@@ -59,6 +59,7 @@ int cgroup_oom_watch(struct cgroup_tree *t, const char *id, int *ret_fd, struct 
 int cgroup_seat_open(struct cgroup_tree *t, const char *id, struct cgroup_seat *ret, struct err *e);
 void cgroup_seat_close(struct cgroup_seat *s);
 int cgroup_sit(const struct cgroup_seat *s, int pid, struct err *e);	/* pid 0: oneself; nothing to do when born there */
+int cgroup_move(const struct cgroup_seat *s, int pid, struct err *e);	/* one that was born elsewhere, as the copy of a zygote is */
 
 int cgroup_freeze(struct cgroup_tree *t, const char *id, bool on, struct err *e);	/* -EAGAIN: under way, ask again */
 bool cgroup_is_frozen(struct cgroup_tree *t, const char *id);	/* or is about to be */

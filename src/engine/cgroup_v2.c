@@ -163,7 +163,14 @@ static int v2_oom_watch(struct cgroup_tree *t, const char *id, int *ret_fd, stru
 static int v2_seat(struct cgroup_tree *t, const char *id, struct cgroup_seat *ret, struct err *e)
 {
 	ret->into_fd = openat(t->v2_fd, id, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	return ret->into_fd < 0 ? err_sys(e, "open the cgroup") : 0;
+	if (ret->into_fd < 0)
+		return err_sys(e, "open the cgroup");
+	int fd = openat(ret->into_fd, "cgroup.procs", O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return err_sys(e, "open cgroup.procs");
+	ret->procs[ret->n_procs++] = fd;
+	return 0;
 }
 
 static int v2_freeze(struct cgroup_tree *t, const char *id, bool on, struct err *e)

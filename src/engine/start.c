@@ -89,7 +89,7 @@ static void b1_join(struct start *st, int pidfd)
 	struct err e = ERR_INIT;
 	pid_t copy;
 
-	if (zygote_await(st->zygote, pidfd, &copy, &e) == 0 && cgroup_sit(&st->seat, copy, &e) == 0 &&
+	if (zygote_await(st->zygote, pidfd, &copy, &e) == 0 && cgroup_move(&st->seat, copy, &e) == 0 &&
 	    limits_process_of(copy, st->spec->limits.open_files, &e) == 0 &&
 	    step_recv(st->to_b1[1], STEP_GO, NULL, 0, STEP_TIMEOUT_MS, &e) == 0)
 		zygote_go(st->zygote);

@@ -150,7 +150,7 @@ static int fake_v2(char dir[64], const char *id)
 {
 	static const char *const files[] = {
 		"io.max", "memory.max", "memory.current", "memory.stat", "memory.events", "cpu.max", "cpu.stat", "pids.max", "pids.current",
-		"cgroup.freeze", "cgroup.events", "cgroup.kill",
+		"cgroup.freeze", "cgroup.events", "cgroup.kill", "cgroup.procs",
 	};
 	int fd;
 
@@ -188,6 +188,30 @@ static void v2_changes(struct cgroup_tree *t)
 	assert_true(read(fd, z, sizeof z) > 0);
 	close(fd);
 	assert_int_equal(cgroup_v2.oom_watch(t, "nobox", &fd, &e), -ENOENT);
+}
+
+/* Who was born there has no need to go there; a copy of a zygote was born with the zygote. */
+static void v2_moves_who_was_born_elsewhere(void **state)
+{
+	struct cgroup_tree t = { .be = &cgroup_v2, .v2_root_fd = -1 };
+	struct cgroup_seat seat;
+	struct err e = ERR_INIT;
+	char dir[64], z[96];
+
+	(void)state;
+	t.v2_fd = fake_v2(dir, "box");
+	assert_int_equal(cgroup_seat_open(&t, "box", &seat, &e), 0);
+	assert_true(seat.into_fd >= 0);
+	assert_int_equal(cgroup_sit(&seat, 41, &e), 0);
+	assert_int_equal(file_read(t.v2_fd, "box/cgroup.procs", z, sizeof z), 0);
+	assert_int_equal(cgroup_move(&seat, 42, &e), 0);
+	assert_true(file_read(t.v2_fd, "box/cgroup.procs", z, sizeof z) > 0);
+	assert_string_equal(z, "42");
+	cgroup_seat_close(&seat);
+	assert_int_equal(cgroup_seat_open(&t, "nobox", &seat, &e), -ENOENT);
+	close(t.v2_fd);
+	(void)snprintf(z, sizeof z, "rm -r %s", dir);
+	assert_int_equal(system(z), 0);
 }
 
 /* A service manager finds no place for the daemon in a cgroup below which ours were left. */
@@ -271,6 +295,7 @@ int main(void)
 		cmocka_unit_test(swap_is_beyond_the_memory),
 		cmocka_unit_test(fields_are_found_whole),
 		cmocka_unit_test(v2_is_at_the_top_whoever_started_us),
+		cmocka_unit_test(v2_moves_who_was_born_elsewhere),
 		cmocka_unit_test(v2_files_are_written_and_read),
 	};
 
