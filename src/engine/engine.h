@@ -93,6 +93,15 @@ struct engine_usage {
 	uint32_t pids, oom_kills;
 };
 
+#define ENGINE_REFUSALS_MAX 256		/* at a time */
+
+struct engine_refusal {			/* a packet of a sandbox that the firewall refused */
+	uint32_t slot;
+	uint32_t ip;			/* where to */
+	uint16_t port;
+	uint8_t proto;			/* IPPROTO_TCP or IPPROTO_UDP */
+};
+
 struct engine_room {			/* of the host; 0: not known, or there is none */
 	uint64_t mem_bytes;		/* that all sandboxes use together */
 	uint64_t pids, pids_used;
@@ -188,6 +197,7 @@ struct engine_ops {
 	int (*forget)(struct engine *en, const char *name, struct err *e);	/* idempotent; -EAGAIN: ask again */
 	int (*kept)(struct engine *en, void (*fn)(void *arg, const char *name, bool disk, bool memory), void *arg, struct err *e);
 	void (*room)(struct engine *en, struct engine_room *ret);	/* may be NULL */
+	int (*refusals)(struct engine *en, struct engine_refusal *ret, size_t max);	/* of the firewall, since they were last asked for: how many, or -errno. May be NULL */
 	const char *(*no_checkpoint)(struct engine *en);	/* why this host cannot; NULL: it can */
 
 	/* Volumes: directories that outlive sandboxes, and that several of them may have mounted at a time. volume_set(): there is one of

@@ -25,6 +25,8 @@
 #define CONNECTIONS_MAX 2048		/* at once per sandbox: the host's table of connections is shared */
 #define QUERIES_PER_S 500u		/* of names, by UDP */
 #define QUERIES_BURST 1000u
+#define NOTED_PER_MIN 10u		/* of what is refused to a sandbox */
+#define NOTED_BURST 10u
 
 void nft_put_ip(struct buf *out, uint32_t ip)
 {
@@ -81,6 +83,8 @@ static void put_sets(struct buf *out, const struct nft_config *c)
 		   "\tmap capped {\n\t\ttype ifname : quota\n\t}\n"	/* net_cap.c */
 		   "\tmap paced {\n\t\ttype ifname : limit\n\t}\n");
 	buf_fmt(out, "\tset connections {\n\t\ttype ipv4_addr\n\t\tflags dynamic\n\t\tsize %u\n\t}\n", 2 * c->slots + 64);
+	buf_fmt(out, "\tset noted {\n\t\ttype ifname\n\t\tflags dynamic\n\t\tsize %u\n\t}\n", 2 * c->slots + 64);
+	buf_fmt(out, "\tset refused {\n\t\ttype ifname . ipv4_addr . inet_proto . inet_service\n\t\tflags dynamic\n\t\tsize %u\n\t}\n", 4 * c->slots + 256);
 	buf_fmt(out, "\tset queries {\n\t\ttype ipv4_addr\n\t\tflags dynamic\n\t\tsize %u\n\t}\n", 2 * c->slots + 64);
 }
 
@@ -133,9 +137,12 @@ static void put_chains(struct buf *out, const struct nft_config *c)
 		     "\t\tiifname != \"at%us*\" accept\n"
 		     "\t\tip daddr @private ip daddr != @opened accept\n"
 		     "\t\tiifname vmap @diverted\n\t}\n", n);
-	/* Refused at once and not left to hang. */
-	buf_z(out, "\tchain refuse {\n"
-		   "\t\tmeta l4proto tcp reject with tcp reset\n"
+	/* Refused at once and not left to hang; a few of each sandbox are noted, for the audit trail (net_refused.c). */
+	buf_fmt(out, "\tchain refuse {\n"
+		     "\t\tiifname \"at%us*\" meta l4proto { tcp, udp } iifname . ip daddr . meta l4proto . th dport != @refused "
+		     "add @noted { iifname limit rate %u/minute burst %u packets } add @refused { iifname . ip daddr . meta l4proto . th dport }\n", n,
+		     NOTED_PER_MIN, NOTED_BURST);
+	buf_z(out, "\t\tmeta l4proto tcp reject with tcp reset\n"
 		   "\t\treject with icmpx type admin-prohibited\n\t}\n");
 	put_input(out, c, gw);
 	/* The policy is asked for every packet, not only the first of a connection: a new one cuts off what it forbids. */
@@ -417,6 +424,7 @@ int nft_forget(int fd, uint32_t instance, uint32_t slot, struct err *e)
 		{ put_membership, { .name = "mute" } },
 		{ put_membership, { .name = "silent" } },
 		{ put_membership, { .name = "waiting" } },
+		{ put_membership, { .name = "noted" } },
 		{ put_chain_gone, { .name = "rules" } },
 		{ put_chain_gone, { .name = "divert" } },
 		{ put_membership, { .name = "capped" } },	/* of limits: net_cap.c */

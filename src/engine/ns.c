@@ -28,6 +28,7 @@
 #include "engine/net_link.h"
 #include "engine/net_nft.h"
 #include "engine/net_policy.h"
+#include "engine/net_refused.h"
 #include "engine/pool.h"
 #include "engine/probe.h"
 #include "engine/slot.h"
@@ -513,6 +514,11 @@ static uint64_t tasks_now(void)
 	return n;
 }
 
+static int ns_refusals(struct engine *en, struct engine_refusal *ret, size_t max)
+{
+	return en->nft_fd < 0 ? 0 : net_refused_take(en->nft_fd, en->cfg.instance, ret, max);
+}
+
 static void ns_room(struct engine *en, struct engine_room *ret)
 {
 	(void)cgroup_all_memory(en->cgroups, &ret->mem_bytes);
@@ -603,6 +609,7 @@ const struct engine_ops engine_ns = {
 	.forget = ns_forget,
 	.kept = ns_kept,
 	.room = ns_room,
+	.refusals = ns_refusals,
 	.no_checkpoint = ns_no_checkpoint,
 	.warm = ns_warm,
 	.tick = ns_tick,

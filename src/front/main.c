@@ -5,6 +5,7 @@
 #include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -197,6 +198,23 @@ static void on_tls_files(void *user)
 		certs_again(f->certs);
 }
 
+static void on_blocked(void *user, const struct msg_blocked *m)
+{
+	struct front *f = user;
+	struct sandbox *sb = check_id(m->id) ? sandbox_table_find(f->sandboxes, str_of(m->id)) : NULL;
+	const char *proto = m->proto == IPPROTO_TCP ? "tcp" : "udp";
+	char to[32], text[80];
+
+	if (!sb || sb->pooled)
+		return;
+	trail_blocked(sb, m, proto);
+	if (!may_note_refusal(sb))
+		return;
+	(void)snprintf(to, sizeof to, "%u.%u.%u.%u:%u", m->ip >> 24, m->ip >> 16 & 255, m->ip >> 8 & 255, m->ip & 255, m->port);
+	(void)snprintf(text, sizeof text, "connection to %s refused by policy", to);
+	sandbox_note(sb, LOG_LVL_WARN, JOURNAL_SECURITY, text, "address=%s protocol=%s", to, proto);
+}
+
 static void on_egress(void *user, int fd)
 {
 	struct front *f = user;
@@ -232,6 +250,7 @@ static const struct warden_ops warden_ops = {
 	.on_log_level = on_log_level,
 	.on_tls_files = on_tls_files,
 	.on_refused = on_refused,
+	.on_blocked = on_blocked,
 	.on_answered = on_answered,
 	.on_lost = on_lost,
 	.on_egress = on_egress,

@@ -236,3 +236,12 @@ void trail_egress(struct sandbox *sb, const struct fe_refused *m)
 	}
 	trail_add_limited(sb->front, TRAIL_EGRESS, "violation.egress", &who, fields);
 }
+
+void trail_blocked(struct sandbox *sb, const struct msg_blocked *m, const char *proto)
+{
+	const struct trail_who who = { NULL, sb->team, sb->key, sb->id, NULL };
+
+	if (sb->front->trail)
+		trail_add_limited(sb->front, TRAIL_EGRESS, "violation.egress", &who, json_pack("{s:s,s:o,s:i,s:s}", "why", "refused by policy", "address",
+			json_sprintf("%u.%u.%u.%u", m->ip >> 24, m->ip >> 16 & 255, m->ip >> 8 & 255, m->ip & 255), "port", (int)m->port, "protocol", proto));
+}

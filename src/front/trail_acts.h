@@ -7,6 +7,7 @@
 struct front;
 struct http_req;
 struct fe_refused;
+struct msg_blocked;
 struct msg_exited;
 struct msg_refused;
 struct req;
@@ -21,4 +22,5 @@ void trail_ended(struct sandbox *sb, const char *reason);
 void trail_lost(struct front *f, const char *id, const char *team, const char *reason);	/* it has ended while there was no server */
 void trail_used(struct front *f, const char *team, const char *key, const struct msg_exited *m);	/* in all of its life */
 void trail_syscall(struct sandbox *sb, const struct msg_refused *m);
+void trail_blocked(struct sandbox *sb, const struct msg_blocked *m, const char *proto);	/* the firewall refused it */
 void trail_egress(struct sandbox *sb, const struct fe_refused *m);	/* it tried to reach what it may not */

@@ -144,6 +144,9 @@ static void on_message(struct warden_link *w, const struct msg_head *h, size_t n
 	case EV_REFUSED:
 		w->ops->on_refused(w->user, (const struct msg_refused *)h);
 		break;
+	case EV_BLOCKED:
+		w->ops->on_blocked(w->user, (const struct msg_blocked *)h);
+		break;
 	case EV_TLS_FILES:
 		w->ops->on_tls_files(w->user);
 		break;

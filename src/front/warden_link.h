@@ -31,6 +31,7 @@ struct warden_ops {
 	void (*on_shutdown)(void *user);
 	void (*on_log_level)(void *user, const struct msg_level *m);
 	void (*on_refused)(void *user, const struct msg_refused *m);
+	void (*on_blocked)(void *user, const struct msg_blocked *m);
 	void (*on_tls_files)(void *user);
 	void (*on_answered)(void *user, enum msg_type op, uint64_t us);	/* a question was answered for good */
 	void (*on_egress)(void *user, int fd);		/* a socket to atoll-egress, owned */

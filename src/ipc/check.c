@@ -157,6 +157,7 @@ size_t msg_size(enum msg_type t)
 	case RE_USAGE: return sizeof(struct msg_usage);
 	case EV_EXITED: return sizeof(struct msg_exited);
 	case EV_REFUSED: return sizeof(struct msg_refused);
+	case EV_BLOCKED: return sizeof(struct msg_blocked);
 	case EV_OOM: return sizeof(struct msg_oom);
 	case EV_TLS_FILES:
 	case EV_EGRESS:

@@ -72,6 +72,7 @@ enum msg_type {
 	EV_LOG_LEVEL,		/* struct msg_level: the configuration was read again */
 	EV_TLS_FILES,		/* struct msg_ok: ask for the TLS files again */
 	EV_REFUSED,		/* struct msg_refused: a sandbox's program was refused a system call */
+	EV_BLOCKED,		/* struct msg_blocked: the firewall refused a sandbox to connect somewhere */
 	EV_OOM,			/* struct msg_oom: a process of a sandbox was killed because it is at its memory limit */
 	EV_EGRESS,		/* struct msg_ok and one fd: a socket to atoll-egress, in place of any earlier one (ipc/rules.h) */
 	EV_AGENT,		/* the same for atoll-agent (ipc/agent.h) */
@@ -347,6 +348,15 @@ struct msg_refused {
 	char why[REFUSED_WHY_SIZE];
 	uint32_t pid;			/* inside; 0: not known any more */
 	uint32_t count;			/* how often, in the last moment */
+};
+
+struct msg_blocked {
+	struct msg_head head;
+	char id[ID_SIZE];
+	uint32_t ip;			/* where to */
+	uint16_t port;
+	uint8_t proto;			/* 6: TCP, 17: UDP */
+	uint8_t zero;
 };
 
 struct msg_exited {

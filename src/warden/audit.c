@@ -197,10 +197,30 @@ void audit_close(struct warden *w)
 	service_free(take_ptr(&w->audit.service));
 }
 
+void audit_blocked(struct warden *w)
+{
+	struct engine_refusal v[ENGINE_REFUSALS_MAX];
+	int n = w->ops->refusals ? w->ops->refusals(w->engine, v, ARRAY_LEN(v)) : 0;
+
+	if (n < 0 && !w->audit.blocked_failed)
+		log_warn("what the firewall refuses cannot be read, and is not recorded", "err=%s", strerror(-n));
+	w->audit.blocked_failed = n < 0;
+	for (int i = 0; i < n; i++) {
+		const struct sandbox *sb = v[i].slot < SLOTS_MAX ? w->slots[v[i].slot] : NULL;
+		struct msg_blocked m = { .head = { MSG_VERSION, EV_BLOCKED, 0 }, .ip = v[i].ip, .port = v[i].port, .proto = v[i].proto };
+
+		if (!sb || !w->link || w->proto.phase != PHASE_SERVE)
+			continue;
+		memcpy(m.id, sb->er.spec.id, sizeof m.id);
+		link_send(w->link, &m, sizeof m, -1);
+	}
+}
+
 void audit_tick(struct warden *w)
 {
 	uint64_t now = clock_mono_ms();
 
+	audit_blocked(w);
 	for (uint32_t k = 0; k < w->n_slots; k++) {
 		if (w->audit.silent_until_ms[k] && now >= w->audit.silent_until_ms[k])
 			audit_slot_free(w, k);

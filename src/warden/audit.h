@@ -18,5 +18,6 @@ struct warden;
 void audit_listen(struct warden *w);
 int audit_open(struct warden *w, struct err *e); /* the program, if there is the socket */
 void audit_close(struct warden *w);
+void audit_blocked(struct warden *w); /* tells the front what the firewall has refused until now; before a slot changes hands */
 void audit_tick(struct warden *w); /* about once a second: who was silenced long enough is heard again */
 void audit_slot_free(struct warden *w, uint32_t slot); /* who comes next there is heard */

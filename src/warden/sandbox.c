@@ -80,6 +80,7 @@ static void sandbox_free(struct sandbox *sb)
 {
 	struct warden *w = sb->w;
 
+	audit_blocked(w);
 	w->slots[sb->er.spec.slot] = NULL;
 	audit_slot_free(w, sb->er.spec.slot);
 	w->n_sandboxes--;

@@ -65,6 +65,7 @@ struct warden {
 		struct service *service;
 		struct link *link;		/* NULL while there is none */
 		uint64_t silent_until_ms[SLOTS_MAX];	/* 0: it is heard */
+		bool blocked_failed;	/* and the log knows it */
 		uint64_t logged_ms[SLOTS_MAX];		/* when it was last told of */
 	} audit;
 	struct hooks_state {

@@ -232,3 +232,38 @@ while True: s.accept()[0].sendall(b'x')`
 		await own.stop()
 	}
 })
+
+test('what the firewall refuses by its address is in the audit trail and in the log of the sandbox, a few of it', async () => {
+	const own = await newServer(server.buildDir, {}).start(), opt = { base: own.url, key: own.key }	/* on which nothing else is refused */
+	const of = async (sbx) => (await api('GET', `/audit?kind=violation.egress&sandbox=${sbx.sandboxID}`, undefined, opt)).text.split('\n').filter(Boolean).map((line) => JSON.parse(line).fields)
+	try {
+		await withRaw({ timeout: 300, network: { denyOut: [out.at(3)] } }, async (sbx) => {
+			assert.equal(await reach(sbx, out.at(2), 7, 'tcp', own.url), 'through')
+			assert.equal(await reach(sbx, out.at(3), 7, 'tcp', own.url), 'refused')
+			assert.equal(await reach(sbx, out.at(3), 9, 'udp', own.url), 'refused')
+			assert.equal(await reach(sbx, '169.254.169.254', 80, 'tcp', own.url), 'refused')
+			await until(async () => (await of(sbx)).length >= 3, 20000, 200)
+			const seen = (await of(sbx)).map(({ address, port, protocol, why }) => [address, port, protocol, why].join(' '))
+			assert.deepEqual([...new Set(seen)].sort(), [`${out.at(3)} 7 tcp refused by policy`, `${out.at(3)} 9 udp refused by policy`, '169.254.169.254 80 tcp refused by policy'].sort())
+			const { logs } = (await api('GET', `/sandboxes/${sbx.sandboxID}/logs`, undefined, opt)).json
+			assert.ok(logs.some((entry) => JSON.stringify(entry).includes(`connection to ${out.at(3)}:7 refused by policy`)), JSON.stringify(logs))
+		}, opt)
+		await withRaw({ timeout: 300, network: { denyOut: [ALL] } }, async (sbx) => {
+			const ports = Number(await run(sbx, `python3 -c "
+import socket
+n = 0
+for port in range(1, 2000):
+    s = socket.socket(); s.settimeout(1)
+    try: s.connect(('${out.at(2)}', port))
+    except OSError: n += 1
+    s.close()
+print(n)"`, own.url))
+			assert.equal(ports, 1999)
+			assert.ok(await until(async () => (await of(sbx)).length >= 1, 20000, 200), 'some are recorded')
+			await sleep(2500)	/* they are read each second */
+			assert.ok((await of(sbx)).length < 200, 'by far not all of them')
+		}, opt)
+	} finally {
+		await own.stop()
+	}
+})

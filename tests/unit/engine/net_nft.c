@@ -25,6 +25,7 @@
 #include "engine/net_cap.h"
 #include "engine/net_nft.h"
 #include "engine/net_policy.h"
+#include "engine/net_refused.h"
 
 static void every_slot_is_pinned_once(void **state)
 {
@@ -167,6 +168,42 @@ static int with_a_policy(void)
 	return nft_forget(fd, 3, 0, &e) < 0 || nft_forget(fd, 3, 1, &e) < 0 ? NO_REASON : ALL_WELL;	/* also what was never there */
 }
 
+/* More than go in one message, of two sandboxes; each is told once. */
+static int with_refusals(void)
+{
+	autobuf struct buf b = BUF_INIT(1 << 16);
+	struct engine_refusal v[ENGINE_REFUSALS_MAX];
+	bool seen[151] = { false };
+	struct err e = ERR_INIT;
+	int fd;
+
+	if (unshare(CLONE_NEWNET) < 0 || nft_load(&(struct nft_config) { .instance = 3, .slots = 20 }, &e) < 0)
+		return CANNOT;
+	fd = nft_open();
+	if (net_refused_take(fd, 3, v, ENGINE_REFUSALS_MAX) != 0)
+		return NO_REASON;
+	for (int i = 1; i <= 150; i++)
+		buf_fmt(&b, "add element inet atoll3 refused { \"at3s%d\" . 192.0.2.%d . %s . %d }\n", i % 2 ? 1 : 17, i, i % 3 ? "tcp" : "udp", 1000 + i);
+	if (nft_run(buf_cstr(&b), &e) < 0)
+		return NOT_MADE;
+	if (net_refused_take(fd, 3, v, 100) != 100)		/* no more than there is room for: the others stay */
+		return NOT_THERE;
+	for (int round = 0, n = 100; round < 2; round++, n = net_refused_take(fd, 3, v, ENGINE_REFUSALS_MAX)) {
+		for (int k = 0; k < n; k++) {
+			unsigned i = v[k].port - 1000u;
+
+			if (i < 1 || i > 150 || seen[i] || v[k].ip != (0xc0000200u | i) || v[k].slot != (i % 2 ? 1u : 17u) || v[k].proto != (i % 3 ? IPPROTO_TCP : IPPROTO_UDP))
+				return NO_REASON;
+			seen[i] = true;
+		}
+	}
+	for (int i = 1; i <= 150; i++) {
+		if (!seen[i])
+			return NOT_THERE;
+	}
+	return net_refused_take(fd, 3, v, ENGINE_REFUSALS_MAX) == 0 && net_refused_take(fd, 4, v, 1) == -ENOENT ? ALL_WELL : STAYED_BEHIND;
+}
+
 static int in_child(int (*fn)(void))
 {
 	int status = 0;
@@ -190,6 +227,12 @@ static void nothing_of_a_slot_is_left(void **state)
 	assert_int_equal(in_child(with_a_policy), ALL_WELL);
 }
 
+static void what_was_refused_is_told_once(void **state)
+{
+	(void)state;
+	assert_int_equal(in_child(with_refusals), ALL_WELL);
+}
+
 static void tables_of_others_do_no_harm(void **state)
 {
 	(void)state;
@@ -203,6 +246,7 @@ int main(void)
 		cmocka_unit_test(the_table_is_replaced_as_a_whole),
 		cmocka_unit_test(silent_slots_stay_silent),
 		cmocka_unit_test(nothing_of_a_slot_is_left),
+		cmocka_unit_test(what_was_refused_is_told_once),
 		cmocka_unit_test(tables_of_others_do_no_harm),
 	};
 

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* net_refused: by hand and not through the library of nftables, which would read all tables of the host first: this runs in the warden's loop. */
+#include "engine/net_refused.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <libmnl/libmnl.h>
+#include <linux/netfilter.h>
+#include <linux/netfilter/nf_tables.h>
+#include <linux/netfilter/nfnetlink.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/fd.h"
+#include "engine/engine.h"
+#include "engine/slot.h"
+
+#define SET "refused"
+#define ANSWER_MAX 32768
+#define AT_ONCE 64			/* that go in one message */
+#define BATCH_SIZE 16384
+
+struct key {				/* of an element, as the kernel has it: each part filled up to four bytes */
+	char veth[16];
+	uint32_t ip;			/* these in the network's byte order */
+	uint8_t proto, pad[3];
+	uint16_t port;
+	uint8_t pad2[2];
+};
+
+struct taken {
+	uint32_t instance;
+	struct engine_refusal *ret;
+	struct key keys[ENGINE_REFUSALS_MAX];
+	size_t n, max;
+};
+
+static int slot_of(const struct taken *t, const char *veth, uint32_t *ret)
+{
+	unsigned instance, k;
+	char end;
+
+	if (sscanf(veth, "at%us%u%c", &instance, &k, &end) != 2 || instance != t->instance || k > SLOT_MAX)
+		return -EBADMSG;
+	*ret = k;
+	return 0;
+}
+
+static void take_key(struct taken *t, const struct nlattr *value)
+{
+	struct key k;
+	uint32_t slot;
+
+	if (mnl_attr_get_payload_len(value) != sizeof k || t->n == t->max)
+		return;
+	memcpy(&k, mnl_attr_get_payload(value), sizeof k);
+	t->keys[t->n] = k;
+	k.veth[sizeof k.veth - 1] = '\0';
+	if (slot_of(t, k.veth, &slot) < 0)
+		return;
+	t->ret[t->n++] = (struct engine_refusal) { .slot = slot, .ip = ntohl(k.ip), .port = ntohs(k.port), .proto = k.proto };
+}
+
+static void take_elements(struct taken *t, const struct nlmsghdr *h)
+{
+	const struct nlattr *list, *elem, *part, *value;
+
+	mnl_attr_for_each(list, h, sizeof(struct nfgenmsg)) {
+		if (mnl_attr_get_type(list) != NFTA_SET_ELEM_LIST_ELEMENTS)
+			continue;
+		mnl_attr_for_each_nested(elem, list) {
+			mnl_attr_for_each_nested(part, elem) {
+				if (mnl_attr_get_type(part) != NFTA_SET_ELEM_KEY)
+					continue;
+				mnl_attr_for_each_nested(value, part) {
+					if (mnl_attr_get_type(value) == NFTA_DATA_VALUE)
+						take_key(t, value);
+				}
+			}
+		}
+	}
+}
+
+static struct nlmsghdr *put_head(void *at, uint16_t type, uint16_t flags, uint32_t instance)
+{
+	struct nlmsghdr *h = mnl_nlmsg_put_header(at);
+	struct nfgenmsg *g;
+	char table[24];
+
+	(void)snprintf(table, sizeof table, "atoll%u", instance);
+	h->nlmsg_type = (uint16_t)((NFNL_SUBSYS_NFTABLES << 8) | type);
+	h->nlmsg_flags = NLM_F_REQUEST | flags;
+	g = mnl_nlmsg_put_extra_header(h, sizeof *g);
+	g->nfgen_family = NFPROTO_INET;
+	g->version = NFNETLINK_V0;
+	mnl_attr_put_strz(h, NFTA_SET_ELEM_LIST_TABLE, table);
+	mnl_attr_put_strz(h, NFTA_SET_ELEM_LIST_SET, SET);
+	return h;
+}
+
+/* 1: there is more to come; 0: that was all. */
+static int take_answer(struct taken *t, const char *p, int n)
+{
+	for (const struct nlmsghdr *h = (const struct nlmsghdr *)p; mnl_nlmsg_ok(h, n); h = mnl_nlmsg_next(h, &n)) {
+		if (h->nlmsg_type == NLMSG_DONE)
+			return 0;
+		if (h->nlmsg_type == NLMSG_ERROR)
+			return ((const struct nlmsgerr *)mnl_nlmsg_get_payload(h))->error;
+		if (h->nlmsg_type == ((NFNL_SUBSYS_NFTABLES << 8) | NFT_MSG_NEWSETELEM))
+			take_elements(t, h);
+	}
+	return 1;
+}
+
+static int receive(int fd, char *p, size_t size)
+{
+	ssize_t n;
+
+	do
+		n = recv(fd, p, size, 0);
+	while (n < 0 && errno == EINTR);
+	return n < 0 ? -errno : (int)n;
+}
+
+static int read_set(int fd, struct taken *t)
+{
+	_Alignas(struct nlmsghdr) char buf[ANSWER_MAX];
+	const struct nlmsghdr *h = put_head(buf, NFT_MSG_GETSETELEM, NLM_F_DUMP, t->instance);
+	int r = 1;
+
+	if (send(fd, buf, h->nlmsg_len, 0) < 0)
+		return -errno;
+	while (r == 1) {
+		int n = receive(fd, buf, sizeof buf);
+
+		r = n < 0 ? n : take_answer(t, buf, n);
+	}
+	return r;
+}
+
+static void put_mark(struct mnl_nlmsg_batch *b, uint16_t type)
+{
+	struct nlmsghdr *h = mnl_nlmsg_put_header(mnl_nlmsg_batch_current(b));
+	struct nfgenmsg *g;
+
+	h->nlmsg_type = type;
+	h->nlmsg_flags = NLM_F_REQUEST;
+	g = mnl_nlmsg_put_extra_header(h, sizeof *g);
+	g->version = NFNETLINK_V0;
+	g->res_id = htons(NFNL_SUBSYS_NFTABLES);
+	(void)mnl_nlmsg_batch_next(b);
+}
+
+/* Just those that were read: what has come meanwhile stays for the next time. */
+static int drop(int fd, const struct taken *t, size_t from, size_t n)
+{
+	char buf[BATCH_SIZE], answer[4096];
+	struct mnl_nlmsg_batch *b = mnl_nlmsg_batch_start(buf, sizeof buf / 2);
+
+	if (!b)
+		return -ENOMEM;
+	put_mark(b, NFNL_MSG_BATCH_BEGIN);
+	struct nlmsghdr *h = put_head(mnl_nlmsg_batch_current(b), NFT_MSG_DELSETELEM, NLM_F_ACK, t->instance);
+	struct nlattr *list = mnl_attr_nest_start(h, NFTA_SET_ELEM_LIST_ELEMENTS);
+
+	for (size_t i = from; i < from + n; i++) {
+		struct nlattr *elem = mnl_attr_nest_start(h, NFTA_LIST_ELEM), *key = mnl_attr_nest_start(h, NFTA_SET_ELEM_KEY);
+
+		mnl_attr_put(h, NFTA_DATA_VALUE, sizeof t->keys[i], &t->keys[i]);
+		mnl_attr_nest_end(h, key);
+		mnl_attr_nest_end(h, elem);
+	}
+	mnl_attr_nest_end(h, list);
+	(void)mnl_nlmsg_batch_next(b);
+	put_mark(b, NFNL_MSG_BATCH_END);
+	int r = send(fd, mnl_nlmsg_batch_head(b), mnl_nlmsg_batch_size(b), 0) < 0 ? -errno : receive(fd, answer, sizeof answer);
+
+	mnl_nlmsg_batch_stop(b);
+	if (r < 0)
+		return r;
+	const struct nlmsghdr *re = (const struct nlmsghdr *)answer;
+
+	return mnl_nlmsg_ok(re, r) && re->nlmsg_type == NLMSG_ERROR ? ((const struct nlmsgerr *)mnl_nlmsg_get_payload(re))->error : -EBADMSG;
+}
+
+int net_refused_take(int fd, uint32_t instance, struct engine_refusal *ret, size_t max)
+{
+	struct taken t = { .instance = instance, .ret = ret, .max = max < ENGINE_REFUSALS_MAX ? max : ENGINE_REFUSALS_MAX };
+	int r = read_set(fd, &t);
+
+	for (size_t from = 0; r == 0 && from < t.n; from += AT_ONCE)
+		r = drop(fd, &t, from, t.n - from < AT_ONCE ? t.n - from : AT_ONCE);
+	return r < 0 ? r : (int)t.n;
+}
