@@ -112,10 +112,11 @@ static struct str reason(const struct fetching *f)
 	return rest.p ? str_trim(rest) : STR_LIT("");
 }
 
-static int run_tar(struct building *b, struct atoll_sandbox *sb, const char *source, struct fetching *f)
+/* dir: where its names begin. */
+static int run_tar(struct building *b, struct atoll_sandbox *sb, const char *dir, const char *source, struct fetching *f)
 {
 	/* A pattern is one there, too: no word is split, but names are found; a single one is told. */
-	const char *argv[] = { "sh", "-c", "IFS=; cd / && set -- $1 && if [ $# = 1 ]; then echo \"" ONE "$1\" >&2; fi && tar -cf - -- \"$@\"", "copy", source, NULL };
+	const char *argv[] = { "sh", "-c", "IFS=; cd \"/$2\" && set -- $1 && if [ $# = 1 ]; then echo \"" ONE "$1\" >&2; fi && tar -cf - -- \"$@\"", "copy", source, dir, NULL };
 	struct atoll_command cmd = { .argv = argv, .as_user = "root", .cwd = "/" };
 	struct atoll_process *p;
 	int r;
@@ -142,24 +143,29 @@ static void note_single(const struct fetching *f, const char *source, json_t *st
 	(void)json_array_set_new(json_object_get(step, "args"), 0, json_stringn(line.p, line.n));
 }
 
-static int fetch(struct building *b, const char *tag, const char *source, json_t *step, struct archive *ret)
+static int fetch(struct building *b, const char *tag, const struct plan_copy *c, json_t *step, struct archive *ret)
 {
+	const char *pivot = c->parents ? strstr(c->source, "/./") : NULL, *source = pivot ? pivot + 3 : c->source;
+	autofree char *dir = pivot ? str_dup((struct str) { c->source, (size_t)(pivot - c->source) }) : strdup("");
 	struct atoll_spec spec = { .template_id = tag, .timeout_s = 600 };
 	struct fetching f = { .said = BUF_INIT(4096) };
 	struct atoll_sandbox *sb;
 
+	if (!dir)
+		return fail("out of memory");
 	if (archive_begin(&f.a, &f.e) < 0)
 		return fail("%s", f.e.text);
 	if (atoll_sandbox_create(b->a, &spec, &sb, &b->e) < 0) {
 		archive_done(&f.a);
 		return told(b);
 	}
-	int status = run_tar(b, sb, source, &f);
+	int status = run_tar(b, sb, dir, source, &f);
 	struct atoll_error ignored;
 
 	(void)atoll_kill(b->a, atoll_sandbox_id(sb), &ignored);
 	atoll_sandbox_free(sb);
-	note_single(&f, source, step);
+	if (!c->parents)
+		note_single(&f, source, step);
 	buf_done(&f.said);
 	if (status == 0 && archive_finish(&f.a, &f.e) < 0)
 		status = fail("%s", f.e.text);
@@ -175,13 +181,16 @@ static int fetch(struct building *b, const char *tag, const char *source, json_t
 /* A pattern that names one file is that file, which can then be given another name. */
 static int pack_source(struct building *b, const struct plan_copy *c, json_t *step, struct archive *ret, struct err *e)
 {
+	const struct context_how how = { .parents = c->parents, .exclude = c->exclude };
 	autofree char *single = NULL;
 
+	if (c->parents)
+		return context_pack(&b->context, c->source, &how, ret, e);
 	if (context_single(&b->context, c->source, &single, e) < 0)
 		return -e->no;
 	if (single)
 		(void)json_array_set_new(json_object_get(step, "args"), 0, json_string(single));
-	return context_pack(&b->context, single ? single : c->source, ret, e);
+	return context_pack(&b->context, single ? single : c->source, &how, ret, e);
 }
 
 static int send_copy(struct building *b, struct atoll_build *bd, const struct plan_stage *st, const struct plan_copy *c)
@@ -192,7 +201,7 @@ static int send_copy(struct building *b, struct atoll_build *bd, const struct pl
 	int status = 0;
 
 	if (c->stage >= 0)
-		status = fetch(b, b->tags[c->stage], c->source, step, &a);
+		status = fetch(b, b->tags[c->stage], c, step, &a);
 	else if (c->text ? archive_of_text(c->source, str_of(c->text), &a, &e) < 0 : pack_source(b, c, step, &a, &e) < 0)
 		status = c->line ? fail("line %u: %s", c->line, e.text) : fail("%s", e.text);
 	if (status == 0)
@@ -431,6 +440,15 @@ static int read_source(struct building *b)
 	return read_dockerfile(path, b->o, &b->plan);
 }
 
+static void tell_notices(const struct building *b)
+{
+	json_t *line;
+	size_t i;
+
+	json_array_foreach(b->plan.notices, i, line)
+		(void)fprintf(stderr, "%s\n", json_string_value(line));
+}
+
 int build_run(struct atoll *a, const struct build_opts *o)
 {
 	struct building b = { .a = a, .o = o, .image = ARCHIVE_NONE };
@@ -439,6 +457,7 @@ int build_run(struct atoll *a, const struct build_opts *o)
 	if (status == 0 && (status = signals_hold()) == 0) {
 		atoll_set_stop(a, signals_stop_waiting, NULL);
 		progress_begin(&b.progress, o->plain);
+		tell_notices(&b);
 		status = build_all(&b);
 	}
 	context_done(&b.context);

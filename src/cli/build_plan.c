@@ -12,7 +12,6 @@
 #include "cli/build_plan_impl.h"
 
 #define STAGES_MAX 64
-#define HEREDOC_END "ATOLL_END_OF_SCRIPT"
 
 /* --- what the two files share --- */
 
@@ -63,6 +62,11 @@ int plan_no_memory(struct planner *pl)
 	return err_set(pl->e, ENOMEM, "out of memory");
 }
 
+void plan_notice(struct planner *pl, unsigned line, const char *what)
+{
+	(void)json_array_append_new(pl->p->notices, json_sprintf("line %u: %s", line, what));
+}
+
 int plan_add_step(struct planner *pl, json_t *step)
 {
 	return !step || json_array_append_new(pl->at->steps, step) < 0 ? plan_no_memory(pl) : 0;
@@ -78,7 +82,7 @@ json_t *plan_step(const char *type, const char *a, const char *b, const char *c,
 	return json_pack("{s:s,s:o}", "type", type, "args", args);
 }
 
-static void put_quoted(struct buf *b, const char *text)
+void plan_put_quoted(struct buf *b, const char *text)
 {
 	buf_ch(b, '\'');
 	for (const char *c = text; *c; c++) {
@@ -94,7 +98,7 @@ char *plan_quote(const char *text)
 {
 	autobuf struct buf b = BUF_INIT(PLAN_TEXT_MAX);
 
-	put_quoted(&b, text);
+	plan_put_quoted(&b, text);
 	return b.bad ? NULL : str_dup(buf_view(&b));
 }
 
@@ -109,31 +113,6 @@ static int find_stage(const struct plan *p, const char *name)
 			return (int)k;
 	}
 	return str_to_u64(str_of(name), p->n ? p->n - 1 : 0, &i) == 0 && p->n ? (int)i : PLAN_CONTEXT;
-}
-
-static char *join(const struct df_instr *in)
-{
-	autobuf struct buf b = BUF_INIT(PLAN_TEXT_MAX);
-
-	for (size_t i = 0; i < in->n_words; i++) {
-		if (i)
-			buf_ch(&b, ' ');
-		put_quoted(&b, in->words[i]);
-	}
-	return b.bad ? NULL : str_dup(b.n ? buf_view(&b) : STR_LIT(""));
-}
-
-/* A CMD for a shell is given to an ENTRYPOINT as Docker does: as that shell with its arguments. */
-char *plan_start_cmd(const struct plan_stage *st)
-{
-	bool wrap = st->cmd && st->cmd_is_shell && !st->shell;
-	autofree char *quoted = wrap ? plan_quote(st->cmd) : NULL;
-
-	if (!st->entrypoint || !st->cmd || st->entry_is_shell)
-		return strdup(st->entrypoint ? st->entrypoint : st->cmd ? st->cmd : "");
-	if (wrap)
-		return quoted ? str_fmt("%s /bin/sh -c %s", st->entrypoint, quoted) : NULL;
-	return str_fmt("%s %s", st->entrypoint, st->cmd);
 }
 
 static const char *given_arg(const struct planner *pl, const char *name)
@@ -194,12 +173,44 @@ int plan_new_stage(struct planner *pl, const char *image, const char *name, unsi
 	return below >= 0 ? inherit(pl, &pl->p->v[below]) : 0;
 }
 
+static int plan_instr(struct planner *pl, const struct df_instr *in);
+
+/* ONBUILD of the stage below: as if it stood right behind this FROM. The grandchildren have nothing of it. */
+static int run_triggers(struct planner *pl, unsigned line)
+{
+	json_t *text;
+	size_t i;
+
+	json_array_foreach(pl->p->v[pl->at->below].onbuild, i, text) {
+		struct dockerfile d autodockerfile = { 0 };
+
+		if (dockerfile_parse(str_of(json_string_value(text)), &d, pl->e) < 0)
+			return -pl->e->no;
+		for (size_t k = 0; k < d.n; k++) {
+			d.v[k].line = line;
+			if (plan_instr(pl, &d.v[k]) < 0)
+				return -pl->e->no;
+		}
+	}
+	return 0;
+}
+
 /* As Docker: root, in /; upon another stage, as that one has ended. */
-static int begin_stage(struct planner *pl)
+static int begin_stage(struct planner *pl, unsigned line)
 {
 	if (!pl->at->image)
-		return 0;
+		return run_triggers(pl, line);
 	return plan_add_step(pl, plan_step("USER", "root", NULL, NULL, NULL)) < 0 ? -pl->e->no : plan_add_step(pl, plan_step("WORKDIR", "/", NULL, NULL, NULL));
+}
+
+/* Images are taken for the machine that the server runs on. */
+static void check_platform(struct planner *pl, const struct df_instr *in)
+{
+	const char *asked = df_flag_get(in, "platform"), *own = value_in(pl->global, "TARGETPLATFORM");
+	autofree char *platform = asked ? expanded(asked, value_in, pl->global, false) : NULL;
+
+	if (platform && *platform && own && strcmp(platform, own) != 0)
+		plan_notice(pl, in->line, "FROM --platform has no effect: the image is that for the server's own processor");
 }
 
 static int plan_from(struct planner *pl, const struct df_instr *in)
@@ -211,11 +222,12 @@ static int plan_from(struct planner *pl, const struct df_instr *in)
 		if (strcmp(in->flags[i].name, "platform") != 0)
 			return err_set(pl->e, EINVAL, "line %u: FROM --%.40s is not supported", in->line, in->flags[i].name);
 	}
+	check_platform(pl, in);
 	if (!image || !*image || (in->n_words != 1 && !named))
 		return err_set(pl->e, EINVAL, "line %u: FROM should be: FROM IMAGE [AS NAME]", in->line);
 	if (strcmp(image, "scratch") == 0)
 		return err_set(pl->e, EINVAL, "line %u: FROM scratch: there is nothing in it that could run a step", in->line);
-	return plan_new_stage(pl, image, named ? in->words[2] : "", in->line) < 0 ? -pl->e->no : begin_stage(pl);
+	return plan_new_stage(pl, image, named ? in->words[2] : "", in->line) < 0 ? -pl->e->no : begin_stage(pl, in->line);
 }
 
 /* --- the others --------------------------------------------------------------------------------------------------- */
@@ -232,172 +244,43 @@ static char *arg_value(struct planner *pl, const char *name, const char *own)
 	return global ? strdup(global) : NULL;
 }
 
-/* Known to the instructions behind it in this stage, and to nobody in the template. */
+/* Known to the instructions behind it in this stage, and to nobody in the template. In one instruction all have the values from before it; not
+ * so before the first FROM, as Docker has it. */
 static int plan_arg(struct planner *pl, const struct df_instr *in)
 {
-	for (size_t i = 0; i < in->n_words; i += 2) {
+	json_t *own = pl->at ? json_object() : json_incref(pl->global);
+	int r = own ? 0 : plan_no_memory(pl);
+
+	for (size_t i = 0; r == 0 && i < in->n_words; i += 2) {
 		autofree char *value = arg_value(pl, in->words[i], in->words[i + 1]);
 
-		if (value && json_object_set_new(pl->at ? pl->at->args : pl->global, in->words[i], json_string(value)) < 0)
-			return err_set(pl->e, EINVAL, "line %u: ARG %.40s is not UTF-8", in->line, in->words[i]);
+		if (value && json_object_set_new(own, in->words[i], json_string(value)) < 0)
+			r = err_set(pl->e, EINVAL, "line %u: ARG %.40s is not UTF-8", in->line, in->words[i]);
 	}
-	return 0;
+	if (r == 0 && pl->at)
+		(void)json_object_update(pl->at->args, own);
+	json_decref(own);
+	return r;
 }
 
-/* What the image has set is known to the server only, so it expands that. */
+/* What the image has set is known to the server only, so it expands that. What is set here is known from the next instruction on. */
 static int plan_env(struct planner *pl, const struct df_instr *in)
 {
-	json_t *args = json_array();
+	json_t *args = json_array(), *own = json_object();
 
 	for (size_t i = 0; i < in->n_words; i += 2) {
 		autofree char *value = plan_expand(pl, in->words[i + 1]), *some = plan_expand_args(pl, in->words[i + 1]);
 
 		if (!value || !some || json_array_append_new(args, json_string(in->words[i])) < 0 || json_array_append_new(args, json_string(some)) < 0) {
 			json_decref(args);
+			json_decref(own);
 			return err_set(pl->e, EINVAL, "line %u: ENV %.40s is too long, or not UTF-8", in->line, in->words[i]);
 		}
-		(void)json_object_set_new(pl->at->env, in->words[i], json_string(value));
+		(void)json_object_set_new(own, in->words[i], json_string(value));
 	}
+	(void)json_object_update(pl->at->env, own);
+	json_decref(own);
 	return plan_add_step(pl, json_pack("{s:s,s:o}", "type", "ENV", "args", args));
-}
-
-/* Of a heredoc alone: a script, for the shell or for what its first line names. */
-static void put_script(struct buf *b, const char *body)
-{
-	if (strncmp(body, "#!", 2) == 0)
-		buf_fmt(b, "f=$(mktemp) && cat >\"$f\" <<'" HEREDOC_END "'\n%s" HEREDOC_END "\nchmod +x \"$f\" && \"$f\"; r=$?; rm -f \"$f\"; exit $r", body);
-	else
-		buf_z(b, body);
-}
-
-static char *run_text(const struct df_instr *in)
-{
-	autobuf struct buf b = BUF_INIT(PLAN_TEXT_MAX);
-	bool bare = in->n_docs == 1 && strncmp(in->text, "<<", 2) == 0 && !strpbrk(in->text, " \t|;&");
-
-	if (in->n_docs == 0 || in->exec)
-		return in->exec ? join(in) : strdup(in->text);
-	if (bare) {
-		put_script(&b, in->docs[0].body);
-	} else {
-		buf_fmt(&b, "%s\n", in->text);
-		for (size_t i = 0; i < in->n_docs; i++)
-			buf_fmt(&b, "%s%s\n", in->docs[i].body, in->docs[i].name);
-	}
-	return b.bad ? NULL : str_dup(b.n ? buf_view(&b) : STR_LIT(""));
-}
-
-/* By the shell that SHELL has named, if any. */
-static char *by_shell(const char *shell, const char *text)
-{
-	autofree char *quoted = shell ? plan_quote(text) : NULL;
-
-	return !shell ? strdup(text) : quoted ? str_fmt("%s %s", shell, quoted) : NULL;
-}
-
-/* bash has these for itself, so that ARG UID means nothing to it: then the shell is Docker's. */
-static bool bash_keeps(const char *name)
-{
-	static const char *const names[] = { "UID", "EUID", "PPID", "GROUPS", "BASHOPTS", "SHELLOPTS", "BASH_VERSINFO" };
-
-	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-		if (strcmp(name, names[i]) == 0)
-			return true;
-	}
-	return false;
-}
-
-/* What a command is told of the arguments, in front of it. *ret_plain: bash could not tell it some of that. */
-static void put_args(const struct plan_stage *st, struct buf *cmd, bool *ret_plain)
-{
-	const char *name;
-	json_t *value;
-
-	*ret_plain = false;
-	json_object_foreach(st->env, name, value)
-		*ret_plain = *ret_plain || bash_keeps(name);
-	json_object_foreach(st->args, name, value)
-		*ret_plain = *ret_plain || bash_keeps(name);
-	json_object_foreach(*ret_plain ? st->env : NULL, name, value) {
-		if (!bash_keeps(name))
-			continue;
-		buf_fmt(cmd, "%s%s=", cmd->n ? " " : "env ", name);
-		put_quoted(cmd, json_string_value(value));
-	}
-	json_object_foreach(st->args, name, value) {
-		if (json_object_get(st->env, name))
-			continue;
-		buf_fmt(cmd, "%s%s=", cmd->n ? " " : *ret_plain ? "env " : "export ", name);
-		put_quoted(cmd, json_string_value(value));
-	}
-	if (cmd->n)
-		buf_ch(cmd, *ret_plain ? ' ' : '\n');
-}
-
-static void around_done(struct plan_around *a)
-{
-	buf_done(&a->before);
-	buf_done(&a->after);
-}
-
-static int add_root_run(struct planner *pl, struct buf *cmd)
-{
-	return !cmd->n ? 0 : !buf_cstr(cmd) ? plan_no_memory(pl) : plan_add_step(pl, plan_step("RUN", buf_cstr(cmd), "root", NULL, NULL));
-}
-
-static int plan_run(struct planner *pl, const struct df_instr *in)
-{
-	autobuf struct buf cmd = BUF_INIT(2 * PLAN_TEXT_MAX);
-	struct plan_around around __attribute__((cleanup(around_done))) = { BUF_INIT(PLAN_TEXT_MAX), BUF_INIT(PLAN_TEXT_MAX) };
-	autofree char *text = run_text(in);
-	bool plain;
-
-	for (size_t i = 0; i < in->n_flags; i++) {
-		const struct df_flag *f = &in->flags[i];
-
-		if (strcmp(f->name, "mount") != 0 && (strcmp(f->name, "network") != 0 || strcmp(f->value, "default") != 0))
-			return err_set(pl->e, EINVAL, "line %u: RUN --%.40s=%.60s is not supported", in->line, f->name, f->value);
-	}
-	if (plan_mounts(pl, in, &around) < 0 || add_root_run(pl, &around.before) < 0)
-		return -pl->e->no;
-	put_args(pl->at, &cmd, &plain);
-	autofree char *whole = !text ? NULL : in->exec ? strdup(text) : by_shell(pl->at->shell ? pl->at->shell : plain ? "/bin/sh -c" : NULL, text);
-
-	buf_z(&cmd, whole ? whole : "");
-	if (!whole || cmd.bad)
-		return plan_no_memory(pl);
-	return plan_add_step(pl, plan_step("RUN", buf_cstr(&cmd), NULL, NULL, NULL)) < 0 ? -pl->e->no : add_root_run(pl, &around.after);
-}
-
-static int plan_command(struct planner *pl, const struct df_instr *in)
-{
-	struct plan_stage *st = pl->at;
-	char **to = in->kind == DF_CMD ? &st->cmd : &st->entrypoint;
-
-	free(*to);
-	*to = in->exec ? join(in) : by_shell(st->shell, in->text);
-	if (!*to)
-		return plan_no_memory(pl);
-	if (in->kind == DF_CMD) {
-		st->has_cmd = true;
-		st->cmd_is_shell = !in->exec;
-		return 0;
-	}
-	if (!st->has_cmd) {			/* as Docker: it takes away what the base had */
-		free(st->cmd);
-		st->cmd = NULL;
-	}
-	st->entry_is_shell = !in->exec;
-	return 0;
-}
-
-static int plan_shell(struct planner *pl, const struct df_instr *in)
-{
-	if (!in->exec || in->n_words == 0)
-		return err_set(pl->e, EINVAL, "line %u: SHELL should be: SHELL [\"PROGRAM\", \"ARGUMENT\"...]", in->line);
-	free(pl->at->shell);
-	pl->at->shell = join(in);
-	return pl->at->shell ? 0 : plan_no_memory(pl);
 }
 
 /* Where ":GROUP" begins, which is not in "${NAME:-user}". */
@@ -439,7 +322,39 @@ static int plan_volume(struct planner *pl, const struct df_instr *in)
 			return plan_no_memory(pl);
 		buf_fmt(&cmd, "%s %s", i ? "" : "mkdir -p", quoted);
 	}
-	return add_root_run(pl, &cmd);
+	return plan_root_run(pl, &cmd);
+}
+
+/* For stages upon this one: a template has no place for it. */
+static int plan_onbuild(struct planner *pl, const struct df_instr *in)
+{
+	static const char *const not[] = { "ONBUILD", "FROM", "MAINTAINER" };
+	struct dockerfile d autodockerfile = { 0 };
+	autobuf struct buf text = BUF_INIT(2 * PLAN_TEXT_MAX);
+
+	buf_z(&text, in->text);
+	for (size_t i = 0; i < in->n_docs; i++)
+		buf_fmt(&text, "\n%s%s", in->docs[i].body, in->docs[i].name);
+	if (!buf_cstr(&text))
+		return plan_no_memory(pl);
+	if (dockerfile_parse(buf_view(&text), &d, pl->e) < 0 || d.n != 1)
+		return err_set(pl->e, EINVAL, "line %u: ONBUILD should be followed by an instruction", in->line);
+	for (size_t i = 0; i < ARRAY_LEN(not); i++) {
+		if (strcmp(d.v[0].keyword, not[i]) == 0)
+			return err_set(pl->e, EINVAL, "line %u: ONBUILD %s is not allowed", in->line, not[i]);
+	}
+	if (!pl->at->onbuild)
+		pl->at->onbuild = json_array();
+	return json_array_append_new(pl->at->onbuild, json_string(buf_cstr(&text))) < 0 ? plan_no_memory(pl) : 0;
+}
+
+/* What users may rely upon is told; a LABEL or an EXPOSE makes no difference. */
+static void tell_ignored(struct planner *pl, const struct df_instr *in)
+{
+	if (strcmp(in->keyword, "HEALTHCHECK") == 0)
+		plan_notice(pl, in->line, "HEALTHCHECK has no effect: see --ready for a command that says when the template is ready");
+	else if (strcmp(in->keyword, "STOPSIGNAL") == 0)
+		plan_notice(pl, in->line, "STOPSIGNAL has no effect: a sandbox is ended as a whole");
 }
 
 static int plan_instr(struct planner *pl, const struct df_instr *in)
@@ -468,11 +383,12 @@ static int plan_instr(struct planner *pl, const struct df_instr *in)
 	case DF_VOLUME:
 		return plan_volume(pl, in);
 	case DF_ONBUILD:
-		return err_set(pl->e, EINVAL, "line %u: ONBUILD is not supported: write its instruction where it is to be run", in->line);
+		return plan_onbuild(pl, in);
 	case DF_CMD:
 	case DF_ENTRYPOINT:
 		return plan_command(pl, in);
 	case DF_IGNORED:
+		tell_ignored(pl, in);
 		break;
 	}
 	return 0;
@@ -545,7 +461,7 @@ static int plan_all(struct planner *pl, const struct dockerfile *d, const char *
 
 int plan_make(const struct dockerfile *d, const struct pairs *args, const char *target, struct plan *ret, struct err *e)
 {
-	struct plan p = { .v = calloc(STAGES_MAX, sizeof(struct plan_stage)) };
+	struct plan p = { .v = calloc(STAGES_MAX, sizeof(struct plan_stage)), .notices = json_array() };
 	struct planner pl = { .p = &p, .args = args, .global = json_object(), .e = e };
 	int r = p.v && pl.global ? plan_all(&pl, d, target) : plan_no_memory(&pl);
 
@@ -580,6 +496,7 @@ void plan_done(struct plan *p)
 		for (size_t k = 0; k < st->n_copies; k++) {
 			free(st->copies[k].source);
 			free(st->copies[k].text);
+			free(st->copies[k].exclude);
 		}
 		free(st->copies);
 		free(st->name);
@@ -587,10 +504,12 @@ void plan_done(struct plan *p)
 		free(st->entrypoint);
 		free(st->cmd);
 		free(st->shell);
+		json_decref(st->onbuild);
 		json_decref(st->steps);
 		json_decref(st->env);
 		json_decref(st->args);
 	}
+	json_decref(p->notices);
 	free(p->v);
 	*p = (struct plan) { 0 };
 }

@@ -18,6 +18,8 @@ struct plan_copy {			/* files that a step needs */
 	int stage;			/* where they come from: PLAN_CONTEXT or a stage */
 	char *source;
 	char *text;			/* not NULL: it is this text, in a file called source */
+	bool parents;			/* the directories in source are kept, those behind "/./" if it has that */
+	char *exclude;			/* lines as in .dockerignore, of what stays out; NULL: nothing */
 };
 
 struct plan_stage {
@@ -34,6 +36,7 @@ struct plan_stage {
 	char *shell;			/* of SHELL; NULL: the server's */
 	bool has_user, has_workdir;
 	bool needed;			/* by the one that is wanted */
+	json_t *onbuild;		/* text of the instructions that a stage upon this one begins with; NULL: none */
 	json_t *env, *args;		/* known here: of ENV, of ARG */
 };
 
@@ -41,6 +44,7 @@ struct plan {
 	struct plan_stage *v;
 	size_t n;
 	size_t want;			/* the stage that becomes the template */
+	json_t *notices;		/* what is read and has no effect here, a line of text each */
 };
 
 /* args: of --build-arg; target: the name of a stage, NULL: the last. -EINVAL names the line. */

@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "base/fd.h"
+#include "base/mode.h"
 #include "cli/build_plan_impl.h"
 
 #define ADDED "/.atoll-add/"
@@ -15,6 +16,8 @@ struct files {				/* one instruction */
 	const struct df_instr *in;
 	int stage;			/* PLAN_CONTEXT: the context */
 	char *chown, *chmod;		/* "": not given */
+	char *exclude;			/* lines; NULL: not given */
+	bool parents, keep_git;
 	const char *checksum;		/* hex digits, or NULL */
 };
 
@@ -28,7 +31,9 @@ static int add_copy(const struct files *f, int stage, const char *source, const 
 	*c = (struct plan_copy) { .step = json_array_size(st->steps), .line = f->in->line, .stage = stage, .source = strdup(source) };
 	st->n_copies++;
 	c->text = text ? strdup(text) : NULL;
-	return c->source && (!text || c->text) ? 0 : plan_no_memory(f->pl);
+	c->parents = f->parents && !text;
+	c->exclude = f->exclude && !text ? strdup(f->exclude) : NULL;
+	return c->source && (!text || c->text) && (!f->exclude || text || c->exclude) ? 0 : plan_no_memory(f->pl);
 }
 
 static int copy_step(const struct files *f, int stage, const char *source, const char *text, const char *dest)
@@ -37,7 +42,10 @@ static int copy_step(const struct files *f, int stage, const char *source, const
 		source++;
 	if (add_copy(f, stage, *source ? source : ".", text) < 0)
 		return -f->pl->e->no;
-	return plan_add_step(f->pl, plan_step("COPY", *source ? source : ".", dest, *f->chown ? f->chown : "root", f->chmod));
+	/* Of all that is in the archive: the names there have the directories that are kept. */
+	const char *what = !*source || (f->parents && !text) ? "." : source;
+
+	return plan_add_step(f->pl, plan_step("COPY", what, dest, *f->chown ? f->chown : "root", f->chmod));
 }
 
 /* A stage that is nothing but an image: COPY --from=alpine:3. */
@@ -101,8 +109,8 @@ static int add_url(const struct files *f, const char *url, const char *dest)
 
 	if (!q_url || !q_to)
 		return plan_no_memory(f->pl);
-	buf_fmt(&cmd, "mkdir -p \"$(dirname %s)\" && if command -v curl >/dev/null; then curl -fsSL -o %s %s; else wget -qO %s %s; fi", q_to, q_to, q_url, q_to,
-		q_url);
+	buf_fmt(&cmd, "mkdir -p \"$(dirname %s)\" && if command -v curl >/dev/null; then curl -fsSL -o %s %s; elif command -v wget >/dev/null; then wget -nv -O %s %s; "
+		"else echo 'ADD of a URL needs curl or wget in the image' >&2; false; fi", q_to, q_to, q_url, q_to, q_url);
 	if (f->checksum)
 		buf_fmt(&cmd, " && echo %s %s | sha256sum -c -", f->checksum, q_to);
 	if (!*f->chmod)
@@ -126,6 +134,11 @@ static int add_archive(const struct files *f, const char *source, const char *de
 	return copy_step(&plain, PLAN_CONTEXT, source, NULL, ADDED) < 0 ? -f->pl->e->no : add_run(f->pl, &cmd);
 }
 
+static bool is_false(const char *value)
+{
+	return value && (strcasecmp(value, "false") == 0 || strcmp(value, "0") == 0);
+}
+
 static bool is_url(const char *source)
 {
 	return strncmp(source, "http://", 7) == 0 || strncmp(source, "https://", 8) == 0;
@@ -137,42 +150,68 @@ static bool is_git(const char *source)
 	       (is_url(source) && (str_ends(str_of(source), ".git") || strstr(source, ".git#")));
 }
 
+/* Of "URL#REF:DIR". It is fetched inside, by the git that the image has. */
+static int add_git(const struct files *f, const char *source, const char *dest)
+{
+	struct str ref = str_of(source), url = str_cut(&ref, '#'), dir = ref, name = dir.p ? str_cut(&dir, ':') : STR_NULL;
+	autofree char *z_url = str_dup(url), *z_name = str_dup(name.n ? name : STR_LIT("HEAD")), *z_dir = str_dup(dir.n ? dir : STR_LIT("."));
+	autofree char *q_url = z_url ? plan_quote(z_url) : NULL, *q_name = z_name ? plan_quote(z_name) : NULL, *q_dir = z_dir ? plan_quote(z_dir) : NULL;
+	autofree char *q_to = plan_quote(dest);
+	autobuf struct buf cmd = BUF_INIT(PLAN_TEXT_MAX);
+
+	if (!q_url || !q_name || !q_dir || !q_to)
+		return plan_no_memory(f->pl);
+	if (!str_starts(url, "http"))
+		return err_set(f->pl->e, EINVAL, "line %u: ADD of a repository by SSH is not supported: a step has no keys", f->in->line);
+	buf_fmt(&cmd, "command -v git >/dev/null || { echo 'ADD of a repository needs git in the image' >&2; exit 1; }; r=" ADDED "git; umask 022; "
+		"git init -q \"$r\" && cd \"$r\" && git remote add origin %s && "
+		"if git fetch -q --depth 1 origin %s 2>/dev/null || git fetch -q origin %s; then git checkout -q FETCH_HEAD; "	/* a branch or tag; else a commit */
+		"else git fetch -q --tags origin '+refs/heads/*:refs/remotes/origin/*' && git checkout -q --detach %s; fi && "
+		"git submodule -q update --init --recursive", q_url, q_name, q_name, q_name);
+	if (!f->keep_git)
+		buf_z(&cmd, " && rm -rf .git");
+	put_owner(&cmd, f, "\"$r\"");
+	buf_fmt(&cmd, " && mkdir -p %s && cp -a -- %s/. %s && cd / && rm -rf " ADDED, q_to, q_dir, q_to);
+	return add_run(f->pl, &cmd);
+}
+
+/* "<<NAME" or "<<-NAME"; the quotes are gone. NULL: it is a file. */
+static const struct df_doc *doc_of(const struct df_instr *in, const char *source)
+{
+	const char *name = strncmp(source, "<<", 2) != 0 ? NULL : source[2] == '-' ? source + 3 : source + 2;
+
+	for (size_t i = 0; name && i < in->n_docs; i++) {
+		if (strcmp(in->docs[i].name, name) == 0)
+			return &in->docs[i];
+	}
+	return NULL;
+}
+
 /* server_dest: as the server takes it; dest: with all variables expanded, for commands. */
 static int plan_one(const struct files *f, const char *source, const char *server_dest, const char *dest)
 {
 	const struct df_instr *in = f->in;
 
-	for (size_t i = 0; i < in->n_docs; i++) {
-		if (!str_ends(str_of(source), in->docs[i].name) || strncmp(source, "<<", 2) != 0)
-			continue;
-		autofree char *body = in->docs[i].expand ? plan_expand(f->pl, in->docs[i].body) : strdup(in->docs[i].body);
+	const struct df_doc *doc = doc_of(in, source);
 
-		return body ? copy_step(f, PLAN_CONTEXT, in->docs[i].name, body, server_dest) : plan_no_memory(f->pl);
+	if (doc) {
+		autofree char *body = doc->expand ? plan_expand(f->pl, doc->body) : strdup(doc->body);
+
+		return body ? copy_step(f, PLAN_CONTEXT, doc->name, body, server_dest) : plan_no_memory(f->pl);
 	}
 	if (in->kind == DF_ADD && is_git(source))
-		return err_set(f->pl->e, EINVAL, "line %u: ADD of a repository is not supported: use RUN git clone", in->line);
+		return add_git(f, source, dest);
 	if (in->kind == DF_ADD && is_url(source))
 		return add_url(f, source, dest);
 	if (f->checksum)
 		return err_set(f->pl->e, EINVAL, "line %u: --checksum is for what comes from a URL", in->line);
-	if (in->kind == DF_ADD && is_archive(source))
+	if (in->kind == DF_ADD && is_archive(source) && !is_false(df_flag_get(in, "unpack")))
 		return add_archive(f, source, dest);
 	return copy_step(f, f->stage, source, NULL, server_dest);
 }
 
-static int check_flags(struct files *f)
+static int check_checksum(struct files *f)
 {
-	static const char *const known[] = { "from", "chown", "chmod", "link", "checksum" };
-
-	for (size_t i = 0; i < f->in->n_flags; i++) {
-		const char *name = f->in->flags[i].name;
-		bool ok = false;
-
-		for (size_t k = 0; k < ARRAY_LEN(known); k++)
-			ok = ok || strcmp(name, known[k]) == 0;
-		if (!ok || (strcmp(name, f->in->kind == DF_ADD ? "from" : "checksum") == 0))
-			return err_set(f->pl->e, EINVAL, "line %u: %s --%.40s is not supported", f->in->line, f->in->keyword, name);
-	}
 	f->checksum = df_flag_get(f->in, "checksum");
 	if (!f->checksum)
 		return 0;
@@ -180,6 +219,48 @@ static int check_flags(struct files *f)
 		return err_set(f->pl->e, EINVAL, "line %u: --checksum should be sha256: and 64 hex digits", f->in->line);
 	f->checksum += 7;
 	return 0;
+}
+
+static int check_flags(struct files *f)
+{
+	static const struct { const char *name; bool copy, add; } known[] = {
+		{ "from", true, false }, { "chown", true, true }, { "chmod", true, true }, { "link", true, true }, { "parents", true, false },
+		{ "exclude", true, true }, { "checksum", false, true }, { "keep-git-dir", false, true }, { "unpack", false, true },
+	};
+
+	for (size_t i = 0; i < f->in->n_flags; i++) {
+		const char *name = f->in->flags[i].name;
+		bool ok = false;
+
+		for (size_t k = 0; k < ARRAY_LEN(known); k++)
+			ok = ok || (strcmp(name, known[k].name) == 0 && (f->in->kind == DF_ADD ? known[k].add : known[k].copy));
+		if (!ok)
+			return err_set(f->pl->e, EINVAL, "line %u: %s --%.40s is not supported", f->in->line, f->in->keyword, name);
+	}
+	const char *parents = df_flag_get(f->in, "parents"), *keep_git = df_flag_get(f->in, "keep-git-dir");
+
+	f->parents = parents && !is_false(parents);
+	f->keep_git = keep_git && !is_false(keep_git);
+	return check_checksum(f);
+}
+
+/* As lines of a .dockerignore. */
+static int take_excludes(struct files *f)
+{
+	autobuf struct buf b = BUF_INIT(PLAN_TEXT_MAX);
+
+	for (size_t i = 0; i < f->in->n_flags; i++) {
+		autofree char *value = strcmp(f->in->flags[i].name, "exclude") == 0 ? plan_expand(f->pl, f->in->flags[i].value) : NULL;
+
+		if (value)
+			buf_fmt(&b, "%s\n", value);
+	}
+	if (b.n == 0)
+		return 0;
+	if (df_flag_get(f->in, "from"))
+		return err_set(f->pl->e, EINVAL, "line %u: COPY --exclude is not supported with --from", f->in->line);
+	f->exclude = b.bad ? NULL : str_dup(buf_view(&b));
+	return f->exclude ? 0 : plan_no_memory(f->pl);
 }
 
 static int plan_all_of(struct files *f)
@@ -193,6 +274,8 @@ static int plan_all_of(struct files *f)
 
 	if (!dest || !server_dest)
 		return plan_no_memory(f->pl);
+	if (f->chmod[0] && mode_change(f->chmod, 0, false, &(mode_t) { 0 }) < 0)
+		return err_set(f->pl->e, EINVAL, "line %u: --chmod=%.40s is not a mode as chmod takes it", in->line, f->chmod);
 	if (in->n_words > 2 && !str_ends(str_of(dest), "/") && strcmp(dest, ".") != 0)
 		return err_set(f->pl->e, EINVAL, "line %u: with several sources the destination must be a directory and end with /", in->line);
 	for (size_t i = 0; i + 1 < in->n_words; i++) {
@@ -215,8 +298,9 @@ int plan_files(struct planner *pl, const struct df_instr *in)
 		return -pl->e->no;
 	f.chown = plan_expand(pl, chown ? chown : "");
 	f.chmod = plan_expand(pl, chmod ? chmod : "");
-	int r = f.chown && f.chmod ? plan_all_of(&f) : plan_no_memory(pl);
+	int r = !f.chown || !f.chmod ? plan_no_memory(pl) : take_excludes(&f) < 0 ? -pl->e->no : plan_all_of(&f);
 
+	free(f.exclude);
 	free(f.chown);
 	free(f.chmod);
 	return r;

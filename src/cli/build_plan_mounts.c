@@ -14,6 +14,7 @@
 
 struct mount {
 	char *type, *target, *source, *from;	/* NULL: not given */
+	char *mode, *uid, *gid;			/* of a cache */
 };
 
 static void mount_done(struct mount *m)
@@ -22,6 +23,9 @@ static void mount_done(struct mount *m)
 	free(m->target);
 	free(m->source);
 	free(m->from);
+	free(m->mode);
+	free(m->uid);
+	free(m->gid);
 }
 #define automount __attribute__((cleanup(mount_done)))
 
@@ -37,8 +41,9 @@ static char **place_of(struct mount *m, struct str name, bool *ret_known)
 		{ "type", offsetof(struct mount, type) }, { "target", offsetof(struct mount, target) }, { "dst", offsetof(struct mount, target) },
 		{ "destination", offsetof(struct mount, target) }, { "source", offsetof(struct mount, source) },
 		{ "src", offsetof(struct mount, source) }, { "from", offsetof(struct mount, from) },
+		{ "mode", offsetof(struct mount, mode) }, { "uid", offsetof(struct mount, uid) }, { "gid", offsetof(struct mount, gid) },
 	};
-	static const char *const others[] = { "rw", "readwrite", "ro", "readonly", "id", "sharing", "mode", "uid", "gid", "size" };
+	static const char *const others[] = { "rw", "readwrite", "ro", "readonly", "id", "sharing", "size" };
 
 	*ret_known = true;
 	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
@@ -113,22 +118,37 @@ static int put_bind(struct planner *pl, const struct df_instr *in, const struct 
 	return after && !a->before.bad && !a->after.bad ? 0 : plan_no_memory(pl);
 }
 
+/* A directory as any other, but that it is there. */
+static int put_cache(struct planner *pl, const struct df_instr *in, const struct mount *m, struct plan_around *a)
+{
+	autofree char *to = shell_path(m->target);
+	const char *const numbers[] = { m->mode, m->uid, m->gid };
+
+	for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
+		if (numbers[i] && (!*numbers[i] || strspn(numbers[i], "0123456789") != strlen(numbers[i])))
+			return bad(pl, in, m->target, "has a mode, uid or gid that is not a number");
+	}
+	buf_fmt(&a->before, "%st=%s && if [ ! -d \"$t\" ]; then mkdir -p \"$t\" && chmod %s \"$t\" && chown %s:%s \"$t\"; fi", a->before.n ? " && " : "",
+		to ? to : "", m->mode ? m->mode : "755", m->uid ? m->uid : "0", m->gid ? m->gid : "0");
+	return to && !a->before.bad ? 0 : plan_no_memory(pl);
+}
+
 static int put_mount(struct planner *pl, const struct df_instr *in, const char *text, size_t i, struct plan_around *a)
 {
 	struct mount m automount = { 0 };
 
 	if (strstr(text, "type=secret") || strstr(text, "type=ssh"))
-		return bad(pl, in, text, "is not supported: what a step is given stays in its layer");
+		return bad(pl, in, text, "is not supported: what a step is given stays in its layer, so a secret would be in the template");
 	if (read_mount(pl, in, text, &m) < 0)
 		return -pl->e->no;
 	if (!m.type && !(m.type = strdup("bind")))
 		return plan_no_memory(pl);
-	if (strcmp(m.type, "cache") == 0)
-		return 0;			/* a directory as any other */
-	if (strcmp(m.type, "bind") != 0 && strcmp(m.type, "tmpfs") != 0)
+	if (strcmp(m.type, "bind") != 0 && strcmp(m.type, "tmpfs") != 0 && strcmp(m.type, "cache") != 0)
 		return bad(pl, in, text, "is not supported");
 	if (!m.target || !*m.target || strcmp(m.target, "/") == 0)
 		return bad(pl, in, text, "needs a target");
+	if (strcmp(m.type, "cache") == 0)
+		return put_cache(pl, in, &m, a);
 	if (m.from && (!m.source || strcmp(m.source, "/") == 0 || !*m.source))
 		return bad(pl, in, text, "needs a source: not all of the image");
 	return put_bind(pl, in, &m, i, a);

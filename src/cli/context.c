@@ -190,6 +190,8 @@ struct packing {
 	struct archive *a;
 	size_t strip;			/* bytes of a path that its name in the archive has not */
 	const char *dir;		/* below which it is there; "": nothing */
+	struct ignore exclude;		/* below from */
+	size_t from;			/* bytes of a path */
 	struct err *e;
 };
 
@@ -210,6 +212,12 @@ static int add_entry(const struct packing *pk, const FTSENT *f)
 
 	if (!own)
 		return err_set(e, ENOMEM, "out of memory");
+	const char *below = f->fts_path + pk->from;
+
+	while (*below == '/')
+		below++;
+	if (pk->exclude.n && ignore_has(&pk->exclude, *below || f->fts_info == FTS_D ? below : f->fts_name))
+		return 0;
 	struct tar_entry t = { .name = *own ? own : ".", .target = target, .mode = f->fts_statp->st_mode & 0777 };
 
 	if (*name && f->fts_info != FTS_D && ignore_has(&c->ignore, name))
@@ -231,9 +239,11 @@ static int add_entry(const struct packing *pk, const FTSENT *f)
 	return put_head(a, &t, e);
 }
 
-static int add_tree(const struct packing *pk, char *path)
+/* only: a pattern for whole paths below the context; NULL: all. */
+static int add_tree(const struct packing *pk, char *path, const char *only)
 {
 	struct err *e = pk->e;
+	size_t n_dir = strlen(pk->c->dir) + 1;
 	char *roots[] = { path, NULL };
 	FTS *walk = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR, by_name);
 	FTSENT *f;
@@ -242,7 +252,7 @@ static int add_tree(const struct packing *pk, char *path)
 	while (r == 0 && (errno = 0, f = fts_read(walk))) {
 		if (f->fts_info == FTS_DNR || f->fts_info == FTS_ERR || f->fts_info == FTS_NS)
 			r = err_set(e, f->fts_errno, "read '%s': %s", f->fts_path, strerrordesc_np(f->fts_errno));
-		else if (f->fts_info != FTS_DP)
+		else if (f->fts_info != FTS_DP && (!only || (f->fts_info != FTS_D && f->fts_pathlen > n_dir && ignore_match(only, str_of(f->fts_path + n_dir)))))
 			r = add_entry(pk, f);
 	}
 	if (walk)
@@ -307,12 +317,43 @@ static int add_match(struct packing *pk, char *path, const char *dir)
 		return err_sys(pk->e, "read '%s'", path);
 	pk->strip = S_ISDIR(st.st_mode) ? strlen(path) : slash ? (size_t)(slash - path) : 0;
 	pk->dir = dir;
-	return add_tree(pk, path);
+	pk->from = strlen(path);
+	return add_tree(pk, path, NULL);
 }
 
-static int add_all(const struct context *c, const char *source, struct archive *a, struct err *e)
+/* COPY --parents: the names are those below the context, or below what "/./" ends. */
+static int add_parents(struct packing *pk, const char *source)
 {
-	struct packing pk = { .c = c, .a = a, .strip = strlen(c->dir), .dir = "", .e = e };
+	const struct context *c = pk->c;
+	const char *pivot = strstr(source, "/./");
+	glob_t g = { 0 };
+
+	if (goes_up(source) || (pivot && strpbrk(source, "*?[") && strpbrk(source, "*?[") < pivot))
+		return err_set(pk->e, EINVAL, "'%s': it is outside of the context, or there is a pattern before \"/./\"", source);
+	autofree char *flat = pivot ? str_fmt("%.*s%s", (int)(pivot - source), source, pivot + 2) : strdup(source);
+
+	pk->strip = pk->from = strlen(c->dir) + (pivot ? 1 + (size_t)(pivot - source) : 0);
+	if (!flat)
+		return err_set(pk->e, ENOMEM, "out of memory");
+	if (strstr(flat, "**"))
+		return add_tree(pk, c->dir, flat);
+	int r = find_all(c, flat, &g, pk->e);
+
+	for (size_t i = 0; r == 0 && i < g.gl_pathc; i++)
+		r = is_inside(c, g.gl_pathv[i]) ? add_tree(pk, g.gl_pathv[i], NULL) : err_set(pk->e, EINVAL, "'%s' is outside of the context", source);
+	globfree(&g);
+	return r;
+}
+
+static int nothing_found(const char *source, struct err *e)
+{
+	return err_set(e, ENOENT, "all of '%s' is ignored by " IGNORE_FILE ", or it is empty", source);
+}
+
+static int add_all(struct packing *pk, const char *source)
+{
+	const struct context *c = pk->c;
+	struct err *e = pk->e;
 	autofree char *dir = is_pattern(source) ? str_dup((struct str) { source, strcspn(source, "*?[") }) : NULL;
 	char *slash = dir ? strrchr(dir, '/') : NULL;
 	glob_t g = { 0 };
@@ -329,11 +370,9 @@ static int add_all(const struct context *c, const char *source, struct archive *
 		if (!is_inside(c, path))
 			r = err_set(e, EINVAL, "'%s' is outside of the context", source);
 		else
-			r = dir ? add_match(&pk, path, dir) : add_tree(&pk, path);
+			r = dir ? add_match(pk, path, dir) : (pk->from = strlen(path), add_tree(pk, path, NULL));
 	}
 	globfree(&g);
-	if (r == 0 && a->files == 0)
-		return err_set(e, ENOENT, "all of '%s' is ignored by " IGNORE_FILE ", or it is empty", source);
 	return r;
 }
 
@@ -354,13 +393,25 @@ int context_single(const struct context *c, const char *source, char **ret, stru
 	return no_memory ? err_set(e, ENOMEM, "out of memory") : 0;
 }
 
-int context_pack(const struct context *c, const char *source, struct archive *ret, struct err *e)
+static int pack_into(const struct context *c, const char *source, const struct context_how *how, struct archive *a, struct err *e)
+{
+	struct packing pk = { .c = c, .a = a, .strip = strlen(c->dir), .dir = "", .e = e };
+
+	if (how->exclude && ignore_parse(str_of(how->exclude), &pk.exclude) < 0)
+		return err_set(e, ENOMEM, "out of memory");
+	int r = how->parents ? add_parents(&pk, source) : add_all(&pk, source);
+
+	ignore_done(&pk.exclude);
+	return r < 0 ? r : a->files == 0 && !how->exclude ? nothing_found(source, e) : put_zeroes(a, TAR_END_SIZE, e);
+}
+
+int context_pack(const struct context *c, const char *source, const struct context_how *how, struct archive *ret, struct err *e)
 {
 	struct archive a;
 
 	if (archive_begin(&a, e) < 0)
 		return -e->no;
-	if (add_all(c, source, &a, e) < 0 || put_zeroes(&a, TAR_END_SIZE, e) < 0 || archive_finish(&a, e) < 0) {
+	if (pack_into(c, source, how, &a, e) < 0 || archive_finish(&a, e) < 0) {
 		archive_done(&a);
 		return -e->no;
 	}

@@ -26,9 +26,14 @@ struct archive {			/* a file without a name */
 int context_open(const char *dir, const char *dockerfile, struct context *ret, struct err *e);
 void context_done(struct context *c);
 
+struct context_how {			/* all 0: the plain way */
+	bool parents;			/* names in the archive have the directories of `source`, those behind "/./" if it has that; "**" is many */
+	const char *exclude;		/* lines as in .dockerignore, of paths below the source, or of a file's name */
+};
+
 /* What `source` (a path or pattern below it) names, as an archive whose hash follows from names, modes and contents alone.
  * -ENOENT: there is nothing; -EINVAL: it is outside. */
-int context_pack(const struct context *c, const char *source, struct archive *ret, struct err *e);
+int context_pack(const struct context *c, const char *source, const struct context_how *how, struct archive *ret, struct err *e);
 /* A pattern that names one thing only: its path, to be freed. NULL: it is no pattern, or names several. */
 int context_single(const struct context *c, const char *source, char **ret, struct err *e);
 int archive_of_text(const char *name, struct str text, struct archive *ret, struct err *e);	/* with one file in it */

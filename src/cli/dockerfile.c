@@ -185,7 +185,7 @@ static int take_docs(struct reader *r, struct df_instr *in)
 	struct str s = str_of(in->text);
 	struct mark m;
 
-	if (in->kind != DF_RUN && in->kind != DF_COPY && in->kind != DF_ADD)
+	if (in->kind != DF_RUN && in->kind != DF_COPY && in->kind != DF_ADD && in->kind != DF_ONBUILD)
 		return 0;
 	while (next_mark(&s, &m)) {
 		if (in->n_docs == DOCKERFILE_DOCS_MAX)

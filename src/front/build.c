@@ -304,6 +304,8 @@ static void take_image_env(struct build *b, const json_t *config)
 static void on_image(void *user, const struct image_result *re)
 {
 	struct build *b = user;
+	const json_t *trigger;
+	size_t i;
 
 	b->image = NULL;
 	if (re->no) {
@@ -314,6 +316,8 @@ static void on_image(void *user, const struct image_result *re)
 	b->fresh = re->fresh;
 	if (re->config)
 		take_image_env(b, re->config);
+	json_array_foreach(json_object_get(re->config, "OnBuild"), i, trigger)
+		build_log(b, "warn", "[base] ONBUILD of the image is not carried out: %.400s", json_string_value(trigger));
 	build_base_ready(b);
 }
 

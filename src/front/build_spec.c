@@ -354,8 +354,7 @@ int build_apply_env(const struct build_step *st, json_t *env, const json_t *base
 		build_expand(build_step_arg(st, i + 1), all, &value);
 		if (value.bad || !buf_cstr(&value))
 			return err_set(e, EINVAL, "the value of '%.60s' is longer than %d bytes", build_step_arg(st, i), TEXT_MAX);
-		(void)json_object_set_new(env, build_step_arg(st, i), json_string(buf_cstr(&value)));
-		(void)json_object_set_new(all, build_step_arg(st, i), json_string(buf_cstr(&value)));
+		(void)json_object_set_new(env, build_step_arg(st, i), json_string(buf_cstr(&value)));	/* not in all: as Docker, from the next step on */
 	}
 	return 0;
 }

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/mode.h"
 #include "base/str.h"
 #include "init/build.h"
 
@@ -22,8 +23,7 @@
 
 struct copying {
 	struct owner owner;
-	bool has_mode;
-	mode_t mode;
+	const char *mode;		/* as chmod takes it; "": as they are */
 	struct err *e;
 };
 
@@ -69,7 +69,11 @@ static int dress(struct copying *c, int dir, const char *name, int to, unsigned 
 	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || fchownat(dir, name, c->owner.uid, c->owner.gid, AT_SYMLINK_NOFOLLOW) < 0)
 		return err_sys(c->e, "give '%.100s' to its owner", name);
 	/* chown takes the setuid bits away, so the mode comes after it. */
-	if (!S_ISLNK(st.st_mode) && fchmodat(dir, name, c->has_mode ? c->mode : st.st_mode & 07777, 0) < 0)
+	mode_t mode = st.st_mode & 07777;
+
+	if (*c->mode)
+		(void)mode_change(c->mode, mode, S_ISDIR(st.st_mode), &mode);
+	if (!S_ISLNK(st.st_mode) && fchmodat(dir, name, mode, 0) < 0)
 		return err_sys(c->e, "set the mode of '%.100s'", name);
 	if (!S_ISDIR(st.st_mode))
 		return 0;
@@ -214,19 +218,14 @@ static int copy_from(const struct copy_args *a, struct copying *c, int tmp_fd)
 
 int build_copy(const struct copy_args *a, struct err *e)
 {
-	struct copying c = { .e = e };
-	char tmp[] = "/.atoll-build-XXXXXX", *end;
+	struct copying c = { .mode = a->mode, .e = e };
+	char tmp[] = "/.atoll-build-XXXXXX";
+	mode_t any;
 
 	if (build_owner(a->owner, &c.owner, e) < 0)
 		return -e->no;
-	if (*a->mode) {
-		unsigned long mode = strtoul(a->mode, &end, 8);
-
-		if (*end || mode > 07777)
-			return err_set(e, EINVAL, "'%.20s' is not a mode in octal", a->mode);
-		c.mode = (mode_t)mode;
-		c.has_mode = true;
-	}
+	if (*a->mode && mode_change(a->mode, 0, false, &any) < 0)
+		return err_set(e, EINVAL, "'%.40s' is not a mode as chmod takes it", a->mode);
 	if (!mkdtemp(tmp))
 		return err_sys(e, "make a directory to unpack in");
 	autoclose int fd = open(tmp, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -287,7 +287,7 @@ static int pick(const json_t *from, json_t *to, struct err *e)
 		enum shape shape;
 	} fields[] = {
 		{ "Env", SHAPE_LIST }, { "Cmd", SHAPE_LIST }, { "Entrypoint", SHAPE_LIST }, { "WorkingDir", SHAPE_TEXT },
-		{ "User", SHAPE_TEXT }, { "ExposedPorts", SHAPE_SET }, { "Labels", SHAPE_MAP },
+		{ "User", SHAPE_TEXT }, { "ExposedPorts", SHAPE_SET }, { "Labels", SHAPE_MAP }, { "OnBuild", SHAPE_LIST },
 	};
 
 	for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {

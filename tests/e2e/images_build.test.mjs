@@ -97,7 +97,7 @@ test('a template from an image, by the SDK', { skip, timeout: 300000 }, async ()
 
 // What `docker save a b` writes: two images, which share a layer.
 function saveTwo(file) {
-	const config = (layers) => Buffer.from(JSON.stringify({ os: 'linux', architecture: { x64: 'amd64' }[process.arch] ?? process.arch, config: {}, rootfs: { type: 'layers', diff_ids: layers.map((l) => sha256(l)) } }))
+	const config = (layers) => Buffer.from(JSON.stringify({ os: 'linux', architecture: { x64: 'amd64' }[process.arch] ?? process.arch, config: { OnBuild: ['RUN echo later'] }, rootfs: { type: 'layers', diff_ids: layers.map((l) => sha256(l)) } }))
 	const debian = fs.readFileSync(debianTar()), here = tarOf([{ name: 'local', data: 'here\n' }]), there = tarOf([{ name: 'local', data: 'there\n' }])
 	const out = fs.openSync(file, 'w')
 	const put = (name, data) => fs.writeSync(out, tarOf([{ name, data }], { end: false }))
@@ -150,6 +150,7 @@ test('a template from a layout and from archives, sent by the CLI', { skip, time
 			assert.match(none.stderr, list)
 			const chosen = cli([source, '-t', 'several', '--image', name])
 			assert.equal(chosen.status, 0, chosen.stderr.slice(-300))
+			assert.equal(/ONBUILD of the image is not carried out: RUN echo later/.test(chosen.stderr), source === saved)
 			assert.equal(await sh('several', 'cat /local'), 'there')
 		}
 		assert.match(cli(['e2bdev/base', '-t', 'several', '--image', 'x']).stderr, /--image is for archives and layouts/)

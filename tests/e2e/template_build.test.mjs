@@ -69,7 +69,8 @@ test('a template has what its steps made, and a second build of it takes everyth
 	const dir = context({ 'app/main.txt': 'main', 'app/sub/deep.txt': 'deep', 'one.txt': 'one' })
 	fs.symlinkSync('main.txt', path.join(dir, 'app/link.txt'))
 	const make = () => Template({ fileContextPath: dir }).fromTemplate('base')
-		.setEnvs({ GREETING: 'hello', TWICE: '$GREETING $GREETING' })
+		.setEnvs({ GREETING: 'hello' })
+		.setEnvs({ GREETING: 'bye', TWICE: '$GREETING $GREETING' })	// as in Docker: what it was before this step
 		.copy('app', '/srv/app')
 		.copy('one.txt', 'renamed.txt', { mode: 0o600 })
 		.copy('one.txt', '/srv/into/', { user: 'root' })
@@ -78,10 +79,10 @@ test('a template has what its steps made, and a second build of it takes everyth
 	const name = nameOf('steps')
 	try {
 		const first = await build(make(), name)
-		assert.ok(first.lines.some((l) => l === '[builder 5/8] [stdout]: user'), first.lines.join('\n'))
-		assert.ok(first.lines.some((l) => l === '[builder 5/8] [stdout]: /home/user'))
+		assert.ok(first.lines.some((l) => l === '[builder 6/9] [stdout]: user'), first.lines.join('\n'))
+		assert.ok(first.lines.some((l) => l === '[builder 6/9] [stdout]: /home/user'))
 		await inside(name, async (sbx, sh) => {
-			assert.equal(await sh('id -un; pwd; echo "$GREETING|$TWICE"'), 'worker\n/srv/work\nhello|hello hello')
+			assert.equal(await sh('id -un; pwd; echo "$GREETING|$TWICE"'), 'worker\n/srv/work\nbye|hello hello')
 			assert.equal(await sh('cat /srv/app/main.txt /srv/app/sub/deep.txt /srv/app/link.txt; readlink /srv/app/link.txt'), 'maindeepmainmain.txt')
 			assert.equal(await sh('stat -c "%U %a" /home/user/renamed.txt /srv/into/one.txt', { user: 'root' }), 'user 600\nroot 644')
 			assert.equal(await sh('stat -c %U mine /srv/work /home/worker'), 'worker\nworker\nworker')
@@ -90,7 +91,7 @@ test('a template has what its steps made, and a second build of it takes everyth
 		})
 		const second = await build(make(), name)
 		assert.notEqual(second.buildId, first.buildId)
-		assert.equal(second.lines.filter((l) => l.startsWith('CACHED')).length, 9)
+		assert.equal(second.lines.filter((l) => l.startsWith('CACHED')).length, 10)
 		await build(make().runCmd('cat /srv/app/main.txt > /srv/work/more'), `${name}:more`)
 		await inside(`${name}:more`, async (sbx, sh) => assert.equal(await sh('cat more'), 'main'))
 		await inside(name, async (sbx, sh) => assert.equal(await sh('ls'), 'mine'))

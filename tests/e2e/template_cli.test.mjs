@@ -101,6 +101,48 @@ WORKDIR /srv/app
 	assert.match((atoll('template', 'inspect', name)).err, /there is no template/)
 }))
 
+test('a Dockerfile keeps directories, leaves files out, has triggers, and modes as chmod has them', { timeout: 240000 }, () => context({
+	Dockerfile: `FROM e2bdev/base AS under
+ONBUILD RUN echo "$PWD" > /triggered
+ONBUILD COPY <<TEXT /by-trigger.txt
+from below
+TEXT
+RUN mkdir -p /made/deep/er && echo 1 > /made/deep/er/one
+FROM under
+ENV A=old
+ENV A=new B=$A
+COPY --parents ./x/a.txt ./y/a.txt /kept/
+COPY --parents x/./sub/*.txt /pivot/
+COPY --parents x/**/*.txt /deep/
+COPY --parents --from=under /made/./deep /staged/
+COPY --exclude=*.txt --exclude=sub x /left/
+COPY --exclude=*.md *.* /top/
+COPY --chmod=u=rwX,go= x /modes/
+COPY --chmod=+x x/a.txt /plus
+RUN --mount=type=cache,target=/var/cache/some/where test -d /var/cache/some/where
+HEALTHCHECK CMD true
+STOPSIGNAL SIGINT
+USER root
+`, 'x/a.txt': 'xa', 'x/b.md': 'xb', 'x/sub/c.txt': 'c', 'x/sub/deeper/d.txt': 'd', 'y/a.txt': 'ya', 'top.txt': 't', 'top.md': 'm', '.dockerignore': 'Dockerfile\n' }, async (dir) => {
+	fs.chmodSync(path.join(dir, 'x/a.txt'), 0o640)
+	const name = nameOf('more')
+	const run = ok('template', 'build', dir, '-t', name, ...SMALL)
+	assert.match(run.err, /^line 19: HEALTHCHECK has no effect/m)
+	assert.match(run.err, /^line 20: STOPSIGNAL has no effect/m)
+	assert.equal(await sh(name, 'cat /triggered /by-trigger.txt; echo $A $B'), '/\nfrom below\nnew old')
+	const files = async (at) => sh(name, `cd ${at} && find . -type f | sort | xargs`)
+	assert.equal(await files('/kept'), './x/a.txt ./y/a.txt')
+	assert.equal(await files('/pivot'), './sub/c.txt')
+	assert.equal(await files('/deep'), './x/a.txt ./x/sub/c.txt ./x/sub/deeper/d.txt')
+	assert.equal(await files('/staged'), './deep/er/one')
+	assert.equal(await files('/left'), './b.md')
+	assert.equal(await files('/top'), './top.txt')
+	assert.equal(await sh(name, 'stat -c %a /modes/sub /modes/a.txt /plus | xargs'), '700 600 751')
+	fs.writeFileSync(path.join(dir, 'Dockerfile'), 'FROM e2bdev/base\nADD https://no-such-host.invalid/r.git#v1:docs /r\n')
+	assert.match(atoll('template', 'build', dir, '-t', name, ...SMALL).err, /resolve host/i)
+	ok('template', 'rm', name)
+}))
+
 test('a Dockerfile means what it means to Docker', { timeout: 240000 }, () => context({
 	Dockerfile: `ARG SECRET=none
 FROM e2bdev/base AS made
@@ -154,7 +196,7 @@ USER 1000
 	assert.equal(await sh(name, 'cat /seen; echo; ls -A /mounted /opt/out /gone /.atoll-mount 2>&1; cat /mounted/plain.txt'),
 		"plain3\nplain\nls: cannot access '/opt/out': No such file or directory\nls: cannot access '/gone': No such file or directory\n" +
 		"ls: cannot access '/.atoll-mount': No such file or directory\n/mounted:\nplain.txt\nown")
-	for (const [text, why] of [['ONBUILD RUN true', /line 2: ONBUILD is not supported/], ['ADD https://example.com/x.git /x', /git clone/], ['RUN --mount=type=secret,id=a true', /line 2: RUN --mount=type=secret,id=a is not supported/],
+	for (const [text, why] of [['ONBUILD ONBUILD RUN true', /line 2: ONBUILD ONBUILD is not allowed/], ['ADD git@example.com:x.git /x', /by SSH is not supported/], ['RUN --mount=type=secret,id=a true', /line 2: RUN --mount=type=secret,id=a is not supported/],
 		['USER 99999999', /cannot be the number of a user/]]) {
 		fs.writeFileSync(path.join(dir, 'Dockerfile'), `FROM e2bdev/base\n${text}\n`)
 		const run = atoll('template', 'build', dir, '-t', name, ...SMALL)

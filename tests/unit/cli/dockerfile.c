@@ -101,13 +101,18 @@ static void mistakes_name_their_line(void **state)
 	refused("FROM a b\n", "FROM IMAGE [AS NAME]");
 	refused("FROM a\nCOPY a b c\n", "must be a directory");
 	refused("FROM a\nRUN --mount=type=secret,id=x y\n", "not supported");
-	refused("FROM a\nCOPY --parents a b\n", "not supported");
+	refused("FROM a\nADD --parents a b\n", "not supported");
+	refused("FROM a AS b\nFROM a\nCOPY --from=b --exclude=x a b\n", "line 3: COPY --exclude is not supported with --from");
+	refused("FROM a\nCOPY --chmod=u+q a b\n", "line 2: --chmod=u+q is not a mode");
 	refused("FROM a\nCOPY --checksum=sha256:0 a b\n", "not supported");
 	refused("FROM a\nADD --from=b a b\n", "not supported");
 	refused("FROM a\nADD --checksum=md5:0 http://h/f b\n", "sha256");
-	refused("FROM a\nADD https://h/x.git /d\n", "git clone");
+	refused("FROM a\nADD git@h:x.git /d\n", "line 2: ADD of a repository by SSH is not supported");
 	refused("FROM --other=1 a\n", "not supported");
-	refused("FROM a\nONBUILD RUN x\n", "line 2: ONBUILD is not supported");
+	refused("FROM a\nONBUILD ONBUILD RUN x\n", "line 2: ONBUILD ONBUILD is not allowed");
+	refused("FROM a\nONBUILD FROM x\n", "line 2: ONBUILD FROM is not allowed");
+	refused("FROM a\nONBUILD FROB x\n", "line 2: ONBUILD should be followed by an instruction");
+	refused("FROM a AS b\nONBUILD COPY a b c\n\nFROM b\n", "line 4: with several sources");
 	refused("FROM a\nSHELL /bin/sh\n", "line 2: SHELL should be");
 	refused("FROM a\nSHELL []\n", "SHELL should be");
 	refused("FROM a\nCOPY \"a b\n", "quote");
@@ -194,7 +199,8 @@ static void mounts_are_there_for_one_command(void **state)
 	const char *z = steps("FROM a AS b\nFROM a\nARG F=go.mod\nUSER u\nRUN --mount=type=bind,source=$F,target=./$F --mount=type=cache,target=/c,sharing=locked x\nRUN y\n", NULL);
 
 	assert_non_null(strstr(z, "{\"type\":\"COPY\",\"args\":[\"go.mod\",\"/.atoll-mount/0\",\"root\",\"\"]},{\"type\":\"RUN\",\"args\":[\"t=\\\"$PWD\\\"/'go.mod' && "));
-	assert_non_null(strstr(z, "mv /.atoll-mount/0 \\\"$t\\\"\",\"root\"]},{\"type\":\"RUN\",\"args\":[\"export F='go.mod'\\nx\"]},{\"type\":\"RUN\",\"args\":[\"t="));
+	assert_non_null(strstr(z, "mv /.atoll-mount/0 \\\"$t\\\" && t='/c' && if "));
+	assert_non_null(strstr(z, "; fi\",\"root\"]},{\"type\":\"RUN\",\"args\":[\"export F='go.mod'\\nx\"]},{\"type\":\"RUN\",\"args\":[\"t="));
 	assert_non_null(strstr(z, "&& rm -rf /.atoll-mount\",\"root\"]},{\"type\":\"RUN\",\"args\":[\"export F='go.mod'\\ny\"]},"));
 	assert_int_equal(p.v[1].copies[0].stage, PLAN_CONTEXT);
 	z = steps("FROM a AS b\nFROM a\nRUN --mount=from=b,src=/x,dst=/y --mount=target=. --mount=type=tmpfs,target=/tmp/ z\n", NULL);
@@ -205,15 +211,58 @@ static void mounts_are_there_for_one_command(void **state)
 	assert_non_null(strstr(z, "t='/tmp' && "));
 	assert_true(strstr(z, "t='/tmp' && rm -rf") < strstr(z, "t=\\\"$PWD\\\" && rm -rf"));	/* the last one goes first */
 	assert_int_equal(json_array_size(json_object_get(json_array_get(p.v[1].steps, 5), "args")), 1);
-	assert_string_equal(steps("FROM a AS b\nFROM b\nUSER u\nWORKDIR /\nRUN --mount=type=cache,target=/c x\n", NULL),
-		"[{\"type\":\"USER\",\"args\":[\"u\"]},{\"type\":\"WORKDIR\",\"args\":[\"/\"]},{\"type\":\"RUN\",\"args\":[\"x\"]}]");
+	/* A cache is a directory that is there, and stays. */
+	assert_string_equal(steps("FROM a AS b\nFROM b\nUSER u\nWORKDIR /\nRUN --mount=type=cache,target=/c,uid=7 x\n", NULL),
+		"[{\"type\":\"USER\",\"args\":[\"u\"]},{\"type\":\"WORKDIR\",\"args\":[\"/\"]},{\"type\":\"RUN\",\"args\":[\"t='/c' && if [ ! -d \\\"$t\\\" ]; then mkdir -p \\\"$t\\\" && "
+		"chmod 755 \\\"$t\\\" && chown 7:0 \\\"$t\\\"; fi\",\"root\"]},{\"type\":\"RUN\",\"args\":[\"x\"]}]");
+	refused("FROM a\nRUN --mount=type=cache,target=/c,mode=$(x) y\n", "not a number");
 	refused("FROM a\nRUN --mount=type=bind,source=x y\n", "line 2: RUN --mount=type=bind,source=x needs a target");
 	refused("FROM a\nRUN --mount=type=bind,from=b,target=/x y\n", "needs a source");
 	refused("FROM a\nRUN --mount=type=other,target=/x y\n", "not supported");
 	refused("FROM a\nRUN --mount=type=ssh y\n", "not supported");
+	refused("FROM a\nRUN --mount=type=secret,id=k y\n", "line 2: RUN --mount=type=secret,id=k is not supported");
 	refused("FROM a\nRUN --mount=colour=red,target=/x y\n", "not supported");
 	refused("FROM a\nRUN --mount=target y\n", "without a value");
 	refused("FROM a\nRUN --network=none y\n", "not supported");
+}
+
+/* ONBUILD is for the stages upon this one, and not for those upon them. */
+static void triggers_are_for_the_next_stage(void **state)
+{
+	(void)state;
+	assert_null(strstr(steps("FROM a\nONBUILD RUN x\n", NULL), "\"x\""));
+	assert_non_null(strstr(steps("FROM a AS b\nONBUILD RUN one\nONBUILD COPY <<E /d/\ntext\nE\nFROM b\nRUN two\n", NULL),
+		"[{\"type\":\"RUN\",\"args\":[\"one\"]},{\"type\":\"COPY\",\"args\":[\"E\",\"/d/\",\"root\",\"\"]},{\"type\":\"RUN\",\"args\":[\"two\"]}"));
+	assert_string_equal(p.v[1].copies[0].text, "text\n");
+	assert_null(strstr(steps("FROM a AS b\nONBUILD RUN one\nFROM b AS c\nFROM c\nRUN two\n", NULL), "one"));
+}
+
+static void what_has_no_effect_is_told(void **state)
+{
+	(void)state;
+	(void)steps("FROM --platform=$BUILDPLATFORM a\nLABEL a=b\nEXPOSE 80\nHEALTHCHECK NONE\nSTOPSIGNAL 9\nFROM --platform=plan9/mips a\n", NULL);
+	assert_int_equal(json_array_size(p.notices), 3);
+	assert_memory_equal(json_string_value(json_array_get(p.notices, 0)), "line 4: HEALTHCHECK", 19);
+	assert_memory_equal(json_string_value(json_array_get(p.notices, 1)), "line 5: STOPSIGNAL", 18);
+	assert_memory_equal(json_string_value(json_array_get(p.notices, 2)), "line 6: FROM --platform", 23);
+}
+
+static void files_can_keep_their_directories_and_be_left_out(void **state)
+{
+	(void)state;
+	assert_non_null(strstr(steps("FROM a\nARG X=*.md\nCOPY --parents --exclude=*.txt --exclude=$X ./x/./y/* /d/\nCOPY --parents=false p /q\n", NULL),
+		"{\"type\":\"COPY\",\"args\":[\".\",\"/d/\",\"root\",\"\"]},{\"type\":\"COPY\",\"args\":[\"p\",\"/q\",\"root\",\"\"]}"));
+	assert_string_equal(p.v[0].copies[0].source, "x/./y/*");
+	assert_string_equal(p.v[0].copies[0].exclude, "*.txt\n*.md\n");
+	assert_true(p.v[0].copies[0].parents && !p.v[0].copies[1].parents);
+	assert_null(p.v[0].copies[1].exclude);
+	assert_non_null(strstr(steps("FROM a\nCOPY --chmod=u=rwX,go=rX --link a b\n", NULL), "[\"a\",\"b\",\"root\",\"u=rwX,go=rX\"]"));
+	const char *git = steps("FROM a\nADD --keep-git-dir https://h/x.git#v1:docs /d\n", NULL);
+
+	assert_non_null(strstr(git, "git remote add origin 'https://h/x.git' && if git fetch -q --depth 1 origin 'v1'"));
+	assert_non_null(strstr(git, "cp -a -- 'docs'/. '/d'"));
+	assert_null(strstr(git, "rm -rf .git"));
+	assert_non_null(strstr(steps("FROM a\nADD --unpack=false x.tar /d/\n", NULL), "{\"type\":\"COPY\",\"args\":[\"x.tar\",\"/d/\""));
 }
 
 /* As Docker: an ARG is known to what stands behind it in its stage, and is not in the template. */
@@ -244,6 +293,23 @@ static void arguments_do_not_stay(void **state)
 	(void)steps("FROM a\nARG A=1\nENV B=2\nCOPY <<X <<'Y' /d/\n$A $B $C\nX\n$A\nY\n", NULL);
 	assert_string_equal(p.v[0].copies[0].text, "1 2 \n");
 	assert_string_equal(p.v[0].copies[1].text, "$A\n");
+	(void)steps("FROM a\nCOPY <<A <<BA /d/\none\nA\ntwo\nBA\n", NULL);
+	assert_string_equal(p.v[0].copies[1].source, "BA");
+	assert_string_equal(p.v[0].copies[1].text, "two\n");
+}
+
+/* "the same value for each variable throughout the entire instruction" */
+static void what_an_instruction_sets_is_known_to_the_next_one(void **state)
+{
+	(void)state;
+	const char *z = steps("FROM a\nENV abc=hello\nENV abc=bye def=$abc\nCOPY x /$abc/$def/\nARG P=1\nARG P=2 Q=$P\nRUN y\nVOLUME /$abc\n", NULL);
+
+	assert_non_null(strstr(z, "[\"abc\",\"bye\",\"def\",\"$abc\"]"));	/* the server does the same, see tests/unit/front/build_spec.c */
+	assert_non_null(strstr(z, "[\"export P='2' Q='1'\\ny\"]"));
+	assert_non_null(strstr(z, "mkdir -p '/bye'"));
+	assert_non_null(strstr(steps("FROM a\nENV A=1\nENV A=2 B=$A\nVOLUME /$A/$B\n", NULL), "mkdir -p '/2/1'"));
+	(void)steps("ARG A=x B=$A-y\nFROM i:$B\n", NULL);	/* but before the first FROM */
+	assert_string_equal(p.v[0].image, "i:x-y");
 }
 
 static const char *value(void *user, const char *name)
@@ -329,7 +395,11 @@ int main(void)
 		cmocka_unit_test(the_start_command_is_entrypoint_and_cmd),
 		cmocka_unit_test(a_stage_goes_on_where_the_one_below_was),
 		cmocka_unit_test(mounts_are_there_for_one_command),
+		cmocka_unit_test(triggers_are_for_the_next_stage),
+		cmocka_unit_test(what_has_no_effect_is_told),
+		cmocka_unit_test(files_can_keep_their_directories_and_be_left_out),
 		cmocka_unit_test(arguments_do_not_stay),
+		cmocka_unit_test(what_an_instruction_sets_is_known_to_the_next_one),
 		cmocka_unit_test(variables_have_alternatives),
 		cmocka_unit_test(stages_are_needed_or_not),
 		cmocka_unit_test(patterns_match_as_in_dockerignore),

@@ -133,14 +133,16 @@ static void variables_are_expanded_and_nothing_is_run(void **state)
 	assert_string_equal(expand("$(id) `id`"), "$(id) `id`");
 }
 
-static void env_steps_see_the_ones_before(void **state)
+static void env_steps_see_the_ones_before_and_not_themselves(void **state)
 {
 	json_t *env = json_object(), *base = json_pack("{s:s}", "PATH", "/bin");
 
 	(void)state;
-	assert_int_equal(parse("{\"steps\":[{\"type\":\"ENV\",\"args\":[\"A\",\"1\",\"PATH\",\"/opt:$PATH\",\"B\",\"$A$A\"]}]}"), 0);
+	assert_int_equal(parse("{\"steps\":[{\"type\":\"ENV\",\"args\":[\"A\",\"1\",\"PATH\",\"/opt:$PATH\"]},{\"type\":\"ENV\",\"args\":[\"A\",\"2\",\"B\",\"$A$A\"]}]}"), 0);
 	assert_int_equal(build_apply_env(&sp.steps[0], env, base, &e), 0);
+	assert_int_equal(build_apply_env(&sp.steps[1], env, base, &e), 0);
 	assert_string_equal(json_string_value(json_object_get(env, "PATH")), "/opt:/bin");
+	assert_string_equal(json_string_value(json_object_get(env, "A")), "2");
 	assert_string_equal(json_string_value(json_object_get(env, "B")), "11");
 	json_decref(env);
 	json_decref(base);
@@ -190,7 +192,7 @@ int main(void)
 		cmocka_unit_test(what_is_wrong_with_a_step_is_told),
 		cmocka_unit_test(keys_follow_from_all_that_came_before),
 		cmocka_unit_test(variables_are_expanded_and_nothing_is_run),
-		cmocka_unit_test(env_steps_see_the_ones_before),
+		cmocka_unit_test(env_steps_see_the_ones_before_and_not_themselves),
 		cmocka_unit_test(directories_are_joined),
 		cmocka_unit_test(labels_are_one_short_line),
 	};

@@ -104,19 +104,20 @@ static void a_layout_is_chosen_from_by_tag(void **state)
 static void a_configuration_is_picked_over(void **state)
 {
 	static const char good[] = "{\"os\":\"linux\",\"architecture\":\"amd64\",\"config\":{\"Env\":[\"A=b\"],\"Cmd\":null,\"Entrypoint\":[\"/x\"],"
-		"\"WorkingDir\":\"/w\",\"User\":\"u\",\"ExposedPorts\":{\"80/tcp\":{}},\"Healthcheck\":{}},\"rootfs\":{\"type\":\"layers\",\"diff_ids\":[\"" D "\"]}}";
+		"\"WorkingDir\":\"/w\",\"User\":\"u\",\"ExposedPorts\":{\"80/tcp\":{}},\"Healthcheck\":{},\"OnBuild\":[\"RUN x\"]},\"rootfs\":{\"type\":\"layers\",\"diff_ids\":[\"" D "\"]}}";
 	static struct image_config c;
 	struct err e = ERR_INIT;
 
 	(void)state;
 	assert_int_equal(image_config_read(str_of(good), &amd64, &c, &e), 0);
 	assert_int_equal(c.n_diff_ids, 1);
-	assert_int_equal(json_object_size(c.run), 5);
+	assert_int_equal(json_object_size(c.run), 6);
 	assert_null(json_object_get(c.run, "Healthcheck"));
 	image_config_done(&c);
 	assert_int_equal(image_config_read(STR_LIT("{\"architecture\":\"arm64\",\"rootfs\":{\"diff_ids\":[]}}"), &amd64, &c, &e), -ENOEXEC);
 	assert_int_equal(image_config_read(STR_LIT("{\"rootfs\":{\"diff_ids\":[7]}}"), &amd64, &c, &e), -EBADMSG);
 	assert_int_equal(image_config_read(STR_LIT("{\"rootfs\":{\"diff_ids\":[]},\"config\":{\"Env\":[7]}}"), &amd64, &c, &e), -EBADMSG);
+	assert_int_equal(image_config_read(STR_LIT("{\"rootfs\":{\"diff_ids\":[]},\"config\":{\"OnBuild\":\"RUN x\"}}"), &amd64, &c, &e), -EBADMSG);
 	assert_int_equal(image_config_read(STR_LIT("{\"rootfs\":{\"diff_ids\":[]},\"config\":{\"User\":{}}}"), &amd64, &c, &e), -EBADMSG);
 	assert_int_equal(image_config_read(STR_LIT("{}"), &amd64, &c, &e), -EBADMSG);
 }
