@@ -13,8 +13,10 @@
 
 #define CONNECT_TIMEOUT_S 15
 #define STALL_BYTES_S 64L		/* slower than this for the whole stall time is not alive */
+#define SMALL_STALLS 4			/* a document has arrived after so many stall times, or never will */
 #define HEADERS_MAX 200
 #define RETRY_AFTER_MAX_S 30
+#define ERROR_TEXT_MAX (64u << 10)	/* what comes with an error or a redirect is read to its end, up to this */
 
 struct httpget {
 	const struct policy *policy;
@@ -25,6 +27,7 @@ struct httpget {
 	struct httpget_answer *a;
 	uint64_t skip;			/* of an answer that begins at the beginning although asked not to */
 	unsigned n_headers;
+	size_t n_error;			/* bytes of text of an answer that is no success */
 	bool range_checked;
 	struct err e;
 };
@@ -136,7 +139,12 @@ static size_t on_body(char *p, size_t size, size_t n, void *user)
 
 		for (size_t i = 0; i < len && i < room; i++)
 			h->a->text[has + i] = (unsigned char)p[i] >= ' ' && (unsigned char)p[i] < 127 ? p[i] : ' ';
-		return all;
+		h->n_error += all;
+		if (h->n_error <= ERROR_TEXT_MAX)
+			return all;
+		h->a->refused = true;		/* it would go on for ever, and another time, too */
+		(void)err_set(&h->e, EPROTO, "'%.100s' answers with status %ld and more than %u bytes", h->sp->at.host, status, ERROR_TEXT_MAX);
+		return 0;
 	}
 	if (status == 206 && !h->range_checked) {
 		(void)err_set(&h->e, EBADMSG, "the registry sent another part than the one asked for");
@@ -173,6 +181,7 @@ static void set_up(struct httpget *h, struct curl_slist *headers, char range[32]
 	(void)curl_easy_setopt(c, CURLOPT_CONNECTTIMEOUT, (long)CONNECT_TIMEOUT_S);
 	(void)curl_easy_setopt(c, CURLOPT_LOW_SPEED_LIMIT, STALL_BYTES_S);
 	(void)curl_easy_setopt(c, CURLOPT_LOW_SPEED_TIME, (long)h->stall_s);
+	(void)curl_easy_setopt(c, CURLOPT_TIMEOUT, h->sp->small ? (long)h->stall_s * SMALL_STALLS : 0L);
 	(void)curl_easy_setopt(c, CURLOPT_BUFFERSIZE, 256L << 10);
 	(void)curl_easy_setopt(c, CURLOPT_HTTPHEADER, headers);
 	(void)curl_easy_setopt(c, CURLOPT_HTTP_CONTENT_DECODING, 0L);	/* digests are of what travels */
@@ -218,12 +227,14 @@ int httpget_run(struct httpget *h, const struct httpget_spec *sp, struct httpget
 	struct curl_slist *headers = NULL;
 	char range[32];
 	char *location = NULL;
+	bool too_long = false;
 
 	*ret = (struct httpget_answer) { 0 };
 	h->sp = sp;
 	h->a = ret;
 	h->skip = sp->from;
 	h->n_headers = 0;
+	h->n_error = 0;
 	h->range_checked = sp->from == 0;
 	h->e = ERR_INIT;
 	if (!policy_may_ask(h->policy, &sp->at)) {
@@ -241,8 +252,15 @@ int httpget_run(struct httpget *h, const struct httpget_spec *sp, struct httpget
 
 	(void)curl_easy_getinfo(h->curl, CURLINFO_RESPONSE_CODE, &ret->status);
 	if (rc == CURLE_OK && curl_easy_getinfo(h->curl, CURLINFO_REDIRECT_URL, &location) == CURLE_OK && location)
-		(void)str_copy(ret->location, sizeof ret->location, str_of(location));
+		too_long = !str_copy(ret->location, sizeof ret->location, str_of(location));
+	curl_off_t took_us = 0;
+
+	if (rc == CURLE_OPERATION_TIMEDOUT && sp->small && curl_easy_getinfo(h->curl, CURLINFO_TOTAL_TIME_T, &took_us) == CURLE_OK &&
+	    took_us >= (curl_off_t)h->stall_s * SMALL_STALLS * 900000)	/* the clocks of a timer and of a transfer differ a little */
+		ret->refused = true;		/* not a hiccup: it was talking all the time */
 	(void)curl_easy_setopt(h->curl, CURLOPT_HTTPHEADER, NULL);
 	curl_slist_free_all(headers);
+	if (too_long)
+		return err_set(e, EPROTO, "'%.100s' redirects to an address of more than %d bytes", sp->at.host, HTTPGET_URL_SIZE - 1);
 	return rc == CURLE_OK ? 0 : why_not(h, rc, e);
 }

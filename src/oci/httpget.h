@@ -14,6 +14,8 @@
 struct httpget;
 
 /* Non-zero ends the transfer and is the result of httpget_run(). */
+#define HTTPGET_URL_SIZE 8192		/* stores of clouds sign addresses, and a session has much to say in one */
+
 typedef int httpget_sink(void *user, const void *p, size_t n, struct err *e);
 
 struct httpget_spec {
@@ -26,18 +28,19 @@ struct httpget_spec {
 	uint64_t from;			/* resume here */
 	httpget_sink *sink;		/* gets what stands from there on, if the answer is a good one */
 	void *user;
+	bool small;			/* a document, not a layer: it must be here soon */
 };
 
 struct httpget_answer {
 	long status;			/* 0: none came */
 	char type[128];
 	char digest[80];		/* Docker-Content-Digest */
-	char location[2048];		/* of a redirect, absolute */
+	char location[HTTPGET_URL_SIZE];	/* of a redirect, absolute */
 	struct challenge challenge;
 	char text[256];			/* beginning of the body of an answer that is no good one */
 	uint32_t retry_after_s;
 	bool failed_sink;		/* the sink ended it */
-	bool refused;			/* the policy did */
+	bool refused;			/* the policy did, or its size: another try makes no difference */
 };
 
 struct httpget *httpget_new(const struct policy *p, unsigned stall_s);	/* NULL: memory */

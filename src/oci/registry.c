@@ -17,7 +17,7 @@
 #define TRIES_MIRROR 2			/* before the next place is asked */
 #define TRIES_ALL 100			/* of one blob, progress or not */
 #define TOKEN_TEXT_MAX (64u << 10)
-#define URL_MAX 4096
+#define URL_MAX HTTPGET_URL_SIZE
 
 #define ACCEPT "Accept: application/vnd.oci.image.index.v1+json, application/vnd.oci.image.manifest.v1+json, " \
 	"application/vnd.docker.distribution.manifest.list.v2+json, application/vnd.docker.distribution.manifest.v2+json"
@@ -96,7 +96,7 @@ static int token_url(struct registry *r, const struct challenge *c, struct buf *
 static int fetch_token(struct registry *r, const struct challenge *c, struct err *e)
 {
 	autobuf struct buf url = BUF_INIT(URL_MAX), basic = BUF_INIT(256u << 10), text = BUF_INIT(TOKEN_TEXT_MAX);
-	struct httpget_spec sp = { .sink = into_buf, .user = &text };
+	struct httpget_spec sp = { .sink = into_buf, .user = &text, .small = true };
 	struct httpget_answer a;
 	autofree char *token = NULL;
 
@@ -131,7 +131,7 @@ static int ask_aws(struct registry *r, struct err *e)
 	const struct creds *c = r->sp.creds;
 	autobuf struct buf text = BUF_INIT(TOKEN_TEXT_MAX);
 	char url[REF_HOST_SIZE + 16];
-	struct httpget_spec sp = { .url = url, .at.http = r->at.at.http, .sink = into_buf, .user = &text };
+	struct httpget_spec sp = { .url = url, .at.http = r->at.at.http, .sink = into_buf, .user = &text, .small = true };
 	struct httpget_answer a;
 	struct aws_place at;
 	struct aws_call call;
@@ -182,6 +182,7 @@ struct want {
 	uint64_t from;
 	httpget_sink *sink;
 	void *user;
+	bool small;
 };
 
 static bool is_redirect(long status)
@@ -198,7 +199,7 @@ static int follow(struct registry *r, const struct want *w, struct httpget_answe
 	if (n < 0 || (size_t)n >= sizeof url)
 		return err_set(e, ENAMETOOLONG, "the address of a blob is too long");
 	for (unsigned redirects = 0; redirects <= REDIRECTS_MAX;) {
-		struct httpget_spec sp = { .url = url, .from = w->from, .sink = w->sink, .user = w->user };
+		struct httpget_spec sp = { .url = url, .from = w->from, .sink = w->sink, .user = w->user, .small = w->small };
 
 		if (origin_parse(str_of(url), &sp.at, NULL) < 0)
 			return err_set(e, EBADMSG, "the registry redirects to something that is no address");
@@ -258,7 +259,7 @@ static int judge(const struct registry *r, const struct httpget_answer *a, const
 static int fetch_text(struct registry *r, const char *path, const char *what, struct buf *ret, struct httpget_answer *a, unsigned tries,
 	struct err *e)
 {
-	struct want w = { .path = path, .accept = ACCEPT, .sink = into_buf, .user = ret };
+	struct want w = { .path = path, .accept = ACCEPT, .sink = into_buf, .user = ret, .small = true };
 
 	for (unsigned i = 0;; i++) {
 		buf_clear(ret);

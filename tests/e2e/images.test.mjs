@@ -393,6 +393,58 @@ test('a redirect leads neither to private addresses nor takes credentials along'
 	})
 })
 
+test('a registry that talks without end is given up', { skip }, async () => {
+	const image = imageOf([tarOf([{ name: 'x', data: 'x'.repeat(1000) }])])
+	const endless = (status) => (req, res) => {
+		if (!req.url.includes('/manifests/'))
+			return false
+		res.statusCode = status
+		const more = () => {
+			while (!res.destroyed && res.write('x'.repeat(16 << 10)))
+				;
+		}
+		res.on('drain', more).on('error', () => {})
+		more()
+		return true
+	}
+	await refuses(image, /answers with status 404 and more than/, { odd: endless(404) })
+	await refuses(image, /larger than/, { odd: endless(200) })
+	// Never silent for long, and never done.
+	const drip = (req, res) => {
+		if (!req.url.includes('/manifests/'))
+			return false
+		const timer = setInterval(() => res.write(' '.repeat(200)), 200)
+		res.on('close', () => clearInterval(timer))
+		return true
+	}
+	await refuses(image, /too slowly/, { odd: drip, args: ['--stall-s', '2'] })
+})
+
+test('a registry that is never content with who we are is asked no more', { skip }, async () => {
+	const image = imageOf([tarOf([{ name: 'x', data: 'x'.repeat(1000) }])])
+	const auth = write('auth3.json', JSON.stringify({ type: 'registry', username: 'user', password: 'secret' }))
+	for (const [realm, why] of [[(host) => `http://${host}/token`, /refuses access to 'x' with these credentials/], [() => 'https://169.254.169.254/token', /not a public address/],
+		[() => 'http://127.0.0.1:1/token', /without TLS/], [() => 'file:///etc/passwd', /no proper address/], [() => 'https://user@127.0.0.1/', /no proper address/]]) {
+		let asked = 0
+		const r = await liar((req, res) => {
+			asked++
+			if (req.url.startsWith('/token')) {
+				res.end('{"token":"abc"}')
+				return
+			}
+			res.statusCode = 401
+			res.setHeader('www-authenticate', `Bearer realm="${realm(req.headers.host)}",service="s"`)
+			res.end()
+		}, (reg) => pullFrom(reg, ['--auth-file', auth]))
+		assert.match(r.error, why)
+		assert.ok(asked <= 3, `asked ${asked} times`)
+	}
+	for (const [to, why] of [['http://169.254.169.254/latest', /without TLS/], ['https://169.254.169.254/latest', /not a public address/], ['https://[::ffff:169.254.169.254]/', /not a public address|no address/],
+		['https://2130706433/', /not a public address|no address/], ['https://0x7f.1/', /not a public address|no address/], ['file:///etc/passwd', /no address|redirect|status/], ['gopher://127.0.0.1/', /no address|redirect|status/],
+		[`https://x.invalid/${'x'.repeat(9000)}`, /redirects to an address of more than/]])
+		await refuses(image, why, { odd: (req, res) => req.url.includes(sha256(image.layers[0])) && ((res.statusCode = 307), res.setHeader('location', to), res.end(), true) })
+})
+
 test('registries at private addresses are for the operator to allow', { skip }, async () => {
 	for (const host of [registry.host, `localhost:${registry.port}`, '169.254.169.254', '10.0.0.1:5000', '[::1]:5000', '[::ffff:7f00:1]:5000']) {
 		const r = await pull([`${host}/x`])
