@@ -118,6 +118,7 @@ test('a template from a layout and from archives, sent by the CLI', { skip, time
 	makeImage(layout, 'one', [debianTar(), write('local.tar', tarOf([{ name: 'local', data: 'here\n' }]))], ['--config.env', 'FROM_LAYOUT=yes'])
 	const own = await newServer(server.buildDir, { template_upload_max_mb: 400 }).start()
 	const { Sandbox } = sdk()
+	let mine
 	const cli = (args) => spawnSync(path.join(server.buildDir, 'src/cli/atoll'), ['template', 'build', ...args, '--cpus', '1', '--memory-mb', '512', '--api-url', own.url, '--api-key', own.key], { encoding: 'utf8' })
 	const sh = async (name, cmd) => {
 		const sbx = await Sandbox.create(name, { apiKey: own.key, apiUrl: own.url, sandboxUrl: own.url, timeoutMs: 60000 })
@@ -173,16 +174,15 @@ test('a template from a layout and from archives, sent by the CLI', { skip, time
 		}
 		assert.equal((await start({ fromUpload: 'a'.repeat(64), steps: [] })).status, 202)
 		assert.ok(await until(async () => /not uploaded/.test((await api('GET', `/templates/${asked.templateID}/builds/${asked.buildID}/status`, undefined, { base: own.url, key: own.key })).json.reason?.message), 10000))
-	} finally {
-		const mine = pinsOf(own.stateDir)
+		mine = pinsOf(own.stateDir)
 		assert.ok(mine.length >= 1)
+	} finally {
 		await own.stop()
-		const users = fs.readdirSync(path.join(SHARED, 'images/users'))
-		const free = mine.filter((key) => !users.some((u) => fs.existsSync(path.join(SHARED, 'images/users', u, key))))
-		assert.deepEqual(pinsOf(own.stateDir), [], 'a server whose state is gone needs nothing')
-		for (const key of free)
-			assert.ok(!fs.existsSync(path.join(SHARED, 'templates', key)), `${key} is left`)
 	}
+	const users = fs.readdirSync(path.join(SHARED, 'images/users'))
+	assert.deepEqual(pinsOf(own.stateDir), [], 'a server whose state is gone needs nothing')
+	for (const key of mine.filter((k) => !users.some((u) => fs.existsSync(path.join(SHARED, 'images/users', u, k)))))
+		assert.ok(!fs.existsSync(path.join(SHARED, 'templates', key)), `${key} is left`)
 })
 
 test('examples/private-registry runs unchanged', { skip, timeout: 300000 }, async (t) => {
