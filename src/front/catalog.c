@@ -11,8 +11,12 @@
 #include "front/limits.h"
 #include "front/sandbox.h"
 
+#define MCP_TEMPLATE "mcp-gateway"	/* what clients ask for by themselves, with their option 'mcp' */
+
 static int not_found(struct str ref, struct err *e)
 {
+	if (str_is(ref, MCP_TEMPLATE))
+		return err_set(e, ENOENT, "template '" MCP_TEMPLATE "' not found: the option 'mcp' of clients wants one of that name with the program mcp-gateway in it. The tools of this server itself are at /mcp");
 	return err_set(e, ENOENT, "template '%.*s' not found", (int)(ref.n > 100 ? 100 : ref.n), ref.p);
 }
 
@@ -118,7 +122,7 @@ int catalog_find(const struct front *f, const char *team, struct str text, struc
 	if (r == 0)
 		return take_build(f, &row, &ref, ret, e);
 	if (templates_find(&f->templates, text, &tp, e) < 0)
-		return r == -EPERM ? not_found(text, e) : -e->no;
+		return r == -EPERM || str_is(text, MCP_TEMPLATE) ? not_found(text, e) : -e->no;
 	*ret = (struct catalog_entry) { .tpl = *tp, .limits = f->defaults };
 	return 0;
 }

@@ -2,7 +2,7 @@
 // POST /sandboxes and /v2/sandboxes: options, defaults, refusals.
 import { test } from '../lib/case.mjs'
 import assert from 'node:assert/strict'
-import { api, createRaw, envd, killRaw, request, rpc, sdk, server, withRaw, withSandbox } from '../lib/client.mjs'
+import { api, createRaw, envd, killRaw, request, routeHeaders, rpc, sdk, server, withRaw, withSandbox } from '../lib/client.mjs'
 
 const seconds = (info) => (Date.parse(info.endAt) - Date.parse(info.startedAt)) / 1000
 
@@ -99,6 +99,37 @@ for (const templateID of ['base', 'code-interpreter-v1', 'python3', 'node-js', '
 		})
 	})
 }
+
+// The clients' own part of it: they make a sandbox of the template 'mcp-gateway' and run the program of that name in it, with a token. Which servers that starts is the program's business.
+test('the option mcp of clients: what is missing is said, and with a template of that name it works', async () => {
+	const { Sandbox } = sdk(), GATEWAY = `#!/bin/bash
+mkdir -p /etc/mcp-gateway; echo -n "$GATEWAY_ACCESS_TOKEN" > /etc/mcp-gateway/.token; echo "$@" > /tmp/config
+mkdir -p /srv/mcp; cd /srv; echo up > mcp/index.html
+python3 -m http.server 50005 > /dev/null 2>&1 &
+for i in $(seq 200); do (exec 3<>/dev/tcp/127.0.0.1/50005) 2>/dev/null && exit 0; sleep 0.1; done; exit 1
+`
+	await assert.rejects(Sandbox.create({ mcp: { time: {} } }), /template 'mcp-gateway' not found: the option 'mcp' of clients wants one of that name with the program mcp-gateway.*at \/mcp/)
+	const made = await Sandbox.create('base', { timeoutMs: 120000 })
+	let snapshot, sbx
+	try {
+		await made.files.write('/usr/local/bin/mcp-gateway', GATEWAY, { user: 'root' })
+		await made.commands.run('chmod 755 /usr/local/bin/mcp-gateway', { user: 'root' })
+		snapshot = (await api('POST', `/sandboxes/${made.sandboxId}/snapshots`, { name: 'mcp-gateway' })).json
+		sbx = await Sandbox.create({ mcp: { time: { zone: "it's" } }, timeoutMs: 120000 })
+		assert.equal((await sbx.files.read('/tmp/config')).trim(), `--config {"time":{"zone":"it's"}}`)
+		const token = await sbx.getMcpToken()
+		assert.match(token, /^[0-9a-f-]{36}$/)
+		assert.equal(await (await Sandbox.connect(sbx.sandboxId)).getMcpToken(), token, 'read from the file')
+		assert.match(sbx.getMcpUrl(), new RegExp(`50005-${sbx.sandboxId}\\..*/mcp$`))
+		const page = await request('GET', '/mcp/', { headers: routeHeaders({ sandboxID: sbx.sandboxId }, 50005) })
+		assert.deepEqual([page.status, page.text], [200, 'up\n'])
+	} finally {
+		await sbx?.kill()
+		await made.kill()
+		if (snapshot)
+			assert.equal((await api('DELETE', `/templates/${encodeURIComponent(snapshot.snapshotID)}`)).status, 204)
+	}
+})
 
 test('an unknown template is 404 and named', async () => {
 	for (const path of ['/sandboxes', '/v2/sandboxes']) {
