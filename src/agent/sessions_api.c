@@ -44,6 +44,18 @@ void agent_sessions_list(struct visit *v)
 	visit_json(v, 200, list);
 }
 
+/* A field of a session's sandbox is one of the session by another name. */
+static void call_by_name(struct atoll_error *e, const char *theirs, const char *ours)
+{
+	char head[64], text[sizeof e->text];
+
+	(void)snprintf(head, sizeof head, "field '%s'", theirs);
+	if (strncmp(e->text, head, strlen(head)) != 0)
+		return;
+	(void)snprintf(text, sizeof text, "field '%s'%s", ours, e->text + strlen(head));
+	memcpy(e->text, text, sizeof text);
+}
+
 void agent_sessions_create(struct visit *v)
 {
 	autojson json_t *body = visit_body(v, true);
@@ -83,10 +95,13 @@ void agent_sessions_create(struct visit *v)
 	}
 	int rc = reuse ? atoll_session_get_or_create(desk()->sessions, a, &spec, &s, &ae) : atoll_session_create(desk()->sessions, a, &spec, &s, &ae);
 
-	if (rc < 0)
+	if (rc < 0) {
+		call_by_name(&ae, "templateID", "environment");
+		call_by_name(&ae, "envVars", "envs");
 		visit_fail(v, &ae);
-	else
+	} else {
 		visit_json(v, reuse && rc == 0 ? 200 : 201, agent_session_json(&s));
+	}
 }
 
 void agent_session_get(struct visit *v)

@@ -70,7 +70,7 @@ static enum kind kind_of(const struct atoll_error *e)
 		return KIND_SERVICE;
 	if (e->status == 429 || e->no == EAGAIN || e->no == EDQUOT)
 		return KIND_LIMIT;
-	if ((e->status >= 400 && e->status < 500) || e->no == EINVAL || e->no == EACCES || e->no == EPERM)
+	if ((e->status >= 400 && e->status < 500) || e->no == EINVAL || e->no == E2BIG || e->no == EACCES || e->no == EPERM)
 		return KIND_REFUSED;
 	return KIND_OTHER;
 }

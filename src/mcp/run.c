@@ -175,6 +175,28 @@ static const struct {
 	{ ECONNRESET, "SERVER_UNAVAILABLE", "The connection broke; look whether the work was done before it is repeated." },
 };
 
+/* The server names fields of its own requests; whoever called knows the arguments of the tool. */
+static void put_named(const struct tool_run *r, const char *text, struct buf *out)
+{
+	static const char *const names[][2] = { { "templateID", "template" }, { "envVars", "envs" }, { "env_vars", "envs" }, { "process.envs", "envs" }, { "process.cwd", "cwd" },
+		{ "timeout", "timeout_s" }, { "memoryMB", "resourceLimits.memory" }, { "cpus", "resourceLimits.cpu" } };
+	struct str rest = str_of(text);
+
+	for (size_t i = 0; i < ARRAY_LEN(names) && str_starts(rest, "field '"); i++) {
+		size_t n = strlen(names[i][0]), top = strcspn(names[i][1], ".");
+		char arg[32];
+
+		(void)snprintf(arg, sizeof arg, "%.*s", (int)top, names[i][1]);
+		if (strncmp(text + 7, names[i][0], n) != 0 || text[7 + n] != '\'' || !json_object_get(r->args, arg))
+			continue;
+		buf_fmt(out, "argument '%s'", names[i][1]);
+		str_skip(&rest, 7 + n + 1);
+	}
+	if (rest.n > 6 && memcmp(rest.p + rest.n - 6, " (400)", 6) == 0)	/* INVALID_ARGUMENT says it */
+		rest.n -= 6;
+	buf_str(out, rest);
+}
+
 /* What was not there, as the servers say it, and what to do about that. */
 static const char *remedy_not_found(const struct tool_run *r, const char *text)
 {
@@ -220,7 +242,10 @@ int run_failed(struct tool_run *r, const struct atoll_error *e)
 	r->unreached = e->no == ESRCH && e->status == 502;
 	autofree char *text = atoll_redact(e->text, NULL, 0);	/* whatever else is shown: a URL may have come with its password */
 
-	run_fail(r, "%s: %s.%s%s", code, text ? text : "", *remedy ? " " : "", remedy);
+	autobuf struct buf named = BUF_INIT(2048);
+
+	put_named(r, text ? text : "", &named);
+	run_fail(r, "%s: %s.%s%s", code, named.bad || !named.n ? "" : buf_cstr(&named), *remedy ? " " : "", remedy);
 	return -1;
 }
 

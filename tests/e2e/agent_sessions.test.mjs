@@ -244,6 +244,7 @@ test('bad input: the field is named, nothing is made', async () => {
 	for (const [body, text] of [
 		['[]', /must be an object/], ['{', /not valid JSON/], [{ agentId: 5 }, /agentId/], [{ agentId: 'x'.repeat(200) }, /agentId/], [{ agentId: 'a\nb' }, /agentId/],
 		[{ resourceLimits: { memory: 'much' } }, /resourceLimits\.memory/], [{ resourceLimits: { cpu: -1 } }, /resourceLimits\.cpu/], [{ resourceLimits: { gpu: 1 } }, /resourceLimits\.gpu/],
+		[{ environment: '../x' }, /^field 'environment' must be a name/], [{ envs: { 'A=': 'x' } }, /^field 'envs' has a bad name 'A='/],
 	]) {
 		const r = await call('POST', '/agent/sessions', body)
 		assert.equal(r.status, 400, r.text)

@@ -64,7 +64,7 @@ static void failures_have_a_name_and_a_remedy(void **state)
 		{ { ECONNREFUSED, 0, "cannot connect" }, "SERVICE_UNAVAILABLE", true }, { { ETIMEDOUT, 504, "no answer in time" }, "SERVICE_UNAVAILABLE", true },
 		{ { EBUSY, 503, "no room" }, "SERVICE_UNAVAILABLE", true }, { { EHOSTDOWN, 0, "is not asked again" }, "SERVICE_UNAVAILABLE", true },
 		{ { EAGAIN, 429, "too many" }, "LIMIT_REACHED", false },
-		{ { EINVAL, 400, "field 'x'" }, "REFUSED", false }, { { EIO, 500, "oops" }, "OTHER", false },
+		{ { EINVAL, 400, "field 'x'" }, "REFUSED", false }, { { E2BIG, 0, "the code is longer than 1048576 bytes" }, "REFUSED", false }, { { EIO, 500, "oops" }, "OTHER", false },
 	};
 	struct atoll_failure f;
 
