@@ -142,6 +142,7 @@ static void guard_run(void *arg, int sock)
 		if (n == 0) {
 			cgroup_each(t, look);
 			guard_filters(t);
+			guard_locks(t);
 		}
 	}
 }

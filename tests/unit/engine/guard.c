@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include <string.h>
+#include <sys/sysmacros.h>
 
 #include "engine/guard.h"
 
@@ -64,6 +65,25 @@ static void filters_of_a_task(void **state)
 	assert_int_equal(guard_filters_of("\nSeccomp_filters:\tmany\n"), -1);
 }
 
+static void locks_have_a_process_or_a_place(void **state)
+{
+	static const char *const none[] = { "", "\n", "1:", "1: POSIX", "1: POSIX  ADVISORY  WRITE x 00:1f:22 0 EOF", "1: POSIX  ADVISORY  WRITE 7 0 EOF" };
+	struct guard_lock l;
+
+	(void)state;
+	assert_true(guard_lock_line("1: OFDLCK ADVISORY  WRITE -1 00:17e:281 433296 433296\n", &l));
+	assert_int_equal(l.pid, -1);
+	assert_int_equal(l.dev, makedev(0, 0x17e));
+	assert_true(guard_lock_line("21: POSIX  ADVISORY  WRITE 1734 fd:01:1835014 0 EOF\n", &l));
+	assert_int_equal(l.pid, 1734);
+	assert_int_equal(l.dev, makedev(0xfd, 1));
+	assert_true(guard_lock_line("21: -> POSIX  ADVISORY  READ 99 08:02:55 7 7\n", &l));
+	assert_int_equal(l.pid, 99);
+	assert_int_equal(l.dev, makedev(8, 2));
+	for (size_t i = 0; i < sizeof none / sizeof *none; i++)
+		assert_false(guard_lock_line(none[i], &l));
+}
+
 static void nonsense_counts_nothing(void **state)
 {
 	static const char *const lines[] = { "", " ", "a b c d", "a b c d e f", "a b c d 1:z f", "a b c d - -", "a b c d 99999999999999999999 1" };
@@ -83,6 +103,7 @@ int main(void)
 		cmocka_unit_test(udp_counts_what_is_not_sent),
 		cmocka_unit_test(the_store_is_what_bpf_has_compiled),
 		cmocka_unit_test(filters_of_a_task),
+		cmocka_unit_test(locks_have_a_process_or_a_place),
 		cmocka_unit_test(nonsense_counts_nothing),
 	};
 

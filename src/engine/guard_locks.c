@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* guard: locks of parts of files.
+ *
+ * A program may lock as many single bytes of its files as it likes; each takes 192 bytes of the kernel's memory, on nobody's account.
+ * /proc/locks has them all: whose they are is told by the process that took it or, for those of open files, by the file system that the file is on,
+ * which is the sandbox's own. Only so many lines are read: the kernel begins anew for each piece, and whoever has that many is in every sample. */
+#include <dirent.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "engine/cgroup_impl.h"
+#include "engine/guard.h"
+
+#define LINES_MAX (2 * GUARD_LOCKS_MAX)
+#define EVERY_MS 2000
+#define REST 10				/* times as long as it took: no more than that share of a processor, if nothing comes of it */
+#define HOLDERS_MAX 4096
+
+static struct guard_lock holders[HOLDERS_MAX];	/* during one look */
+static uint64_t held[HOLDERS_MAX];
+static size_t n_holders;
+static bool ended_one;
+
+bool guard_lock_line(const char *line, struct guard_lock *ret)
+{
+	char kind[16], how[16], mode[16];
+	unsigned major_no, minor_no;
+	int pid;
+
+	/* A line of one who waits has an arrow before the kind: it holds nothing, and takes memory all the same. */
+	if (sscanf(line, "%*[^:]: -> %15s %15s %15s %d %x:%x:", kind, how, mode, &pid, &major_no, &minor_no) != 6 &&
+	    sscanf(line, "%*[^:]: %15s %15s %15s %d %x:%x:", kind, how, mode, &pid, &major_no, &minor_no) != 6)
+		return false;
+	*ret = (struct guard_lock) { .pid = pid, .dev = makedev(major_no, minor_no) };
+	return true;
+}
+
+static void add(const struct guard_lock *l)
+{
+	static size_t last;		/* they come in rows of the same */
+
+	if (last < n_holders && holders[last].pid == l->pid && holders[last].dev == l->dev) {
+		held[last]++;
+		return;
+	}
+	for (last = 0; last < n_holders; last++) {
+		if (holders[last].pid == l->pid && holders[last].dev == l->dev) {
+			held[last]++;
+			return;
+		}
+	}
+	if (n_holders < HOLDERS_MAX) {
+		holders[n_holders] = *l;
+		held[n_holders++] = 1;
+	}
+}
+
+static uint64_t read_locks(void)
+{
+	FILE *f = fopen("/proc/locks", "re");
+	struct guard_lock l;
+	char line[256];
+	uint64_t n = 0;
+
+	n_holders = 0;
+	while (f && n < LINES_MAX && fgets(line, sizeof line, f)) {
+		if (guard_lock_line(line, &l)) {
+			add(&l);
+			n++;
+		}
+	}
+	if (f)
+		(void)fclose(f);
+	return n;
+}
+
+/* Those that have no process, by the file systems that the sandbox alone has. */
+static uint64_t by_place(int pid)
+{
+	static const char *const places[] = { "root", "root/dev", "root/dev/shm" };
+	dev_t devs[ARRAY_LEN(places)];
+	size_t n = 0;
+	uint64_t sum = 0;
+	struct stat ours, st;
+	char path[64];
+
+	if (stat("/", &ours) < 0)
+		return 0;
+	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
+		bool known = false;
+
+		(void)snprintf(path, sizeof path, "/proc/%d/%s", pid, places[i]);
+		if (stat(path, &st) < 0 || st.st_dev == ours.st_dev)
+			continue;
+		for (size_t k = 0; k < n; k++)
+			known |= devs[k] == st.st_dev;
+		if (!known)
+			devs[n++] = st.st_dev;
+	}
+	for (size_t i = 0; i < n_holders; i++) {
+		for (size_t k = 0; k < n && holders[i].pid < 0; k++)
+			sum += holders[i].dev == devs[k] ? held[i] : 0;
+	}
+	return sum;
+}
+
+/* The file system of files without a name is one for the host: there only who has the file open can be asked. */
+static uint64_t in_file(int dir, const char *name, dev_t nameless)
+{
+	int fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
+	FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
+	struct guard_lock l;
+	char line[256];
+	uint64_t n = 0;
+
+	if (!f) {
+		fd_close(fd);
+		return 0;
+	}
+	while (n < GUARD_LOCKS_MAX && fgets(line, sizeof line, f))
+		n += strncmp(line, "lock:\t", 6) == 0 && guard_lock_line(line + 6, &l) && l.pid < 0 && l.dev == nameless;
+	(void)fclose(f);
+	return n;
+}
+
+static uint64_t by_open_files(int pid, dev_t nameless)
+{
+	char path[32];
+	uint64_t n = 0;
+
+	(void)snprintf(path, sizeof path, "/proc/%d/fdinfo", pid);
+	DIR *d = opendir(path);
+
+	if (!d)
+		return 0;
+	for (struct dirent *de; n < GUARD_LOCKS_MAX && (de = readdir(d));)
+		n += de->d_name[0] != '.' ? in_file(dirfd(d), de->d_name, nameless) : 0;
+	(void)closedir(d);
+	return n;
+}
+
+/* True if there are so many that it matters whose they are. */
+static bool are_many_nameless(dev_t *ret)
+{
+	autoclose int fd = memfd_create("atoll-guard", MFD_CLOEXEC);
+	uint64_t n = 0;
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return false;
+	for (size_t i = 0; i < n_holders; i++)
+		n += holders[i].pid < 0 && holders[i].dev == st.st_dev ? held[i] : 0;
+	*ret = st.st_dev;
+	return n >= GUARD_LOCKS_MAX;
+}
+
+static uint64_t by_process(struct cgroup_tree *t, const char *id)
+{
+	int at = t->v2_fd, pid;
+	uint64_t sum = 0;
+	dev_t nameless = 0;
+	bool ask_all = are_many_nameless(&nameless);
+	char path[128];
+
+	for (size_t i = 0; at < 0 && i < CGROUP_V1_MAX; i++)
+		at = t->v1_fd[i];
+	(void)snprintf(path, sizeof path, "%s/cgroup.procs", id);
+	int fd = openat(at, path, O_RDONLY | O_CLOEXEC);
+	FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
+
+	if (!f) {
+		fd_close(fd);
+		return 0;
+	}
+	while (sum < GUARD_LOCKS_MAX && fscanf(f, "%d", &pid) == 1) {
+		for (size_t i = 0; i < n_holders; i++)
+			sum += holders[i].pid == pid ? held[i] : 0;
+		sum += ask_all ? by_open_files(pid, nameless) : 0;
+	}
+	(void)fclose(f);
+	return sum;
+}
+
+static void look(struct cgroup_tree *t, const char *id, int first)
+{
+	uint64_t n = by_place(first) + by_process(t, id);
+
+	if (n < GUARD_LOCKS_MAX)
+		return;
+	log_warn("a sandbox holds the host's memory in locks of files, ending it", "id=%s locks=%" PRIu64, id, n);
+	cgroup_kill(t, id);
+	ended_one = true;
+}
+
+void guard_locks(struct cgroup_tree *t)
+{
+	static uint64_t next_ms;
+	uint64_t begin = clock_mono_ms();
+
+	if (begin < next_ms)
+		return;
+	ended_one = false;
+	if (read_locks() >= GUARD_LOCKS_MAX)
+		cgroup_each(t, look);
+	uint64_t end = clock_mono_ms(), rest = ended_one ? 0 : (end - begin) * REST;
+
+	next_ms = end + (rest > EVERY_MS ? rest : EVERY_MS);
+}
