@@ -63,7 +63,7 @@ compat: build template
 	@$(SUDO) env ATOLL_COMPAT_WRITE=1 scripts/with-node tests/run --build-dir $(BUILD) --only compat/
 
 torture: build template
-	@$(SUDO) scripts/with-node tests/torture/run --build-dir $(BUILD) --cycles $(CYCLES) $(if $(SEED),--seed $(SEED))
+	@$(SUDO) scripts/with-node tests/torture/run --build-dir $(BUILD) --long --cycles $(CYCLES) $(if $(SEED),--seed $(SEED))
 
 check-asan:
 	@$(MAKE) --no-print-directory test BUILD=$(ASAN_BUILD) MESON_FLAGS='$(ASAN_FLAGS)' TEST_FLAGS=--asan

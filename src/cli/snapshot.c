@@ -269,7 +269,9 @@ static void drop_new(const struct job *j, const char *new)
 	}
 }
 
-static int adopt(const struct settings_opts *conn, json_t *meta, const char *new, const char *name)
+/* Without an answer it may be the server's by now, and must not be taken away from it. If it is not, the server removes it when it
+ * starts: nobody owns it. */
+static int adopt(const struct settings_opts *conn, json_t *meta, const char *new, const char *name, bool *ret_unsure)
 {
 	autoatoll struct atoll *a = NULL;
 	struct atoll_error e;
@@ -284,8 +286,10 @@ static int adopt(const struct settings_opts *conn, json_t *meta, const char *new
 		return fail("out of memory");
 	if (settings_connect(conn, &a) != 0)
 		return EXIT_FAILURE;
-	if (atoll_snapshot_adopt(a, body, id, sizeof id, &e) < 0)
-		return fail("%s", e.text);
+	if (atoll_snapshot_adopt(a, body, id, sizeof id, &e) < 0) {
+		*ret_unsure = e.status == 0;
+		return fail("%s%s", e.text, *ret_unsure ? "; it may be imported all the same: see 'GET /snapshots' before you import it again" : "");
+	}
 	(void)puts(id);
 	return 0;
 }
@@ -300,6 +304,7 @@ static int import_from(const struct place_opts *o, const char *from, const char 
 	char new[NAME_SIZE] = "k";
 	struct job j;
 	int rc = EXIT_FAILURE;
+	bool unsure = false;
 
 	if (in < 0)
 		return fail("open '%s': %s", from, strerror(errno));
@@ -312,8 +317,8 @@ static int import_from(const struct place_opts *o, const char *from, const char 
 			(void)err_set(&e, EBADMSG, "what it says of itself is damaged");
 		else if (receive_part(&j, in, disk_at, old, new, 'd', &e) == 0 && h.memory_bytes)
 			(void)receive_part(&j, in, disk_at + h.disk_bytes, old, new, 'm', &e);
-		rc = e.no ? EXIT_FAILURE : adopt(&(struct settings_opts) { .state_dir = o->state }, meta, new, name);
-		if (rc != 0)
+		rc = e.no ? EXIT_FAILURE : adopt(&(struct settings_opts) { .state_dir = o->state }, meta, new, name, &unsure);
+		if (rc != 0 && !unsure)
 			drop_new(&j, new);
 	}
 	json_decref(meta);

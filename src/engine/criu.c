@@ -264,6 +264,8 @@ static void explain(const struct criu *c, struct err *e)
 	criu_reason(log ? log : "", why, sizeof why);
 	if (disk_is_full(c->image))
 		(void)err_set(e, ENOSPC, "criu: the pool is full");
+	else if (str_starts(str_of(why), "Can't read pages data"))
+		(void)err_set(e, EIO, "its memory cannot be read from disk, the pool is damaged there (see the kernel's log); 'atoll resume --boot ID' boots it on its files");
 	else if (str_starts(str_of(why), "Timeout reached"))	/* vfork(): it waits for a child that is stopped already */
 		(void)err_set(e, EAGAIN, "criu: one of its processes could not be stopped; try again");
 	else

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A snapshot as one file: out of one server, into another; and files that are not what they should be.
 import fs from 'node:fs'
+import net from 'node:net'
 import path from 'node:path'
 import { test } from '../lib/case.mjs'
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { api, createRaw, server, shell } from '../lib/client.mjs'
 import { newServer } from '../lib/server.mjs'
 import { until } from '../lib/host.mjs'
@@ -137,3 +138,38 @@ test('POST /admin/snapshots takes nothing that is somebody\'s, and only from an 
 		assert.equal((await call(own, 'DELETE', `/sandboxes/${sbx.sandboxID}`)).status, 204)
 	})
 })
+
+// In front of the server: hands on what is asked, and hangs up when the answer comes.
+function mute(own) {
+	const { port } = new URL(own.url)
+	const door = net.createServer((client) => {
+		const to = net.connect(Number(port), '127.0.0.1')
+		client.pipe(to)
+		to.on('data', () => client.destroy())
+		for (const sock of [client, to])
+			sock.on('error', () => {})
+		client.on('close', () => to.destroy())
+	})
+	return new Promise((done) => door.listen(0, '127.0.0.1', () => done({ url: `http://127.0.0.1:${door.address().port}`, close: () => door.close() })))
+}
+
+test('an import whose answer is lost takes nothing away from the server that has it', { skip: noMemory }, () => withServers(1, async (own) => {
+	const { file, id } = await make(own)
+	assert.equal((await call(own, 'DELETE', `/templates/${encodeURIComponent(id)}`)).status, 204)
+	const door = await mute(own), where = path.join(own.stateDir, 'url'), was = fs.readFileSync(where)
+	fs.writeFileSync(where, `${door.url}\n`)		// where the command looks for the server
+	let text = '', code
+	try {
+		const child = spawn(own.atoll(), ['snapshot', 'import', file, '--state', own.stateDir, '--run', own.runDir], { stdio: ['ignore', 'ignore', 'pipe'] })
+		child.stderr.on('data', (part) => { text += part })
+		code = await new Promise((done) => child.once('close', done))
+	} finally {
+		fs.writeFileSync(where, was)
+		door.close()
+	}
+	assert.equal(code, 1, text)
+	assert.match(text, /it may be imported all the same: see 'GET \/snapshots'/)
+	const there = (await call(own, 'GET', '/snapshots')).json
+	assert.equal(there.length, 1, text)
+	await prove(own, there[0].snapshotID, true)
+}))

@@ -5,6 +5,7 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Acts } from './acts.mjs'
 import { Lost } from './player.mjs'
+import { Stores } from './stores.mjs'
 import { World, random } from './world.mjs'
 import { shell } from '../lib/client.mjs'
 import { sleep, until } from '../lib/host.mjs'
@@ -20,20 +21,21 @@ const ACTS = {
 	pause: 20, pauseToDisk: 12, pauseCold: 6, bootCold: 6, expire: 4, fork: 12, snapshot: 12, fromSnapshot: 12, dropSnapshot: 4, replace: 6,
 	killWhilePausing: 4, overReboot: 3,
 }
+const LONG = { volume: 10, dropVolume: 4, outAndIn: 5 }		// beside those, with --long
 const FAULTS = { none: 40, front: 18, warden: 14, both: 10, full: 10, poolFull: 4 }
 
 function options(argv) {
-	const opt = { cycles: 1000, seed: Math.floor(Math.random() * 2 ** 31), keep: false, verbose: false,
+	const opt = { cycles: 1000, seed: Math.floor(Math.random() * 2 ** 31), keep: false, long: false, verbose: false,
 		buildDir: path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../../build') }
 	for (let i = 0; i < argv.length; i++) {
 		if (argv[i] === '--cycles' || argv[i] === '--seed')
 			opt[argv[i].slice(2)] = Number(argv[++i])
 		else if (argv[i] === '--build-dir')
 			opt.buildDir = path.resolve(argv[++i] ?? '')
-		else if (argv[i] === '--keep' || argv[i] === '--verbose')
+		else if (['--keep', '--long', '--verbose'].includes(argv[i]))
 			opt[argv[i].slice(2)] = true
 		else
-			throw new Error(`unknown option '${argv[i]}'\nusage: tests/torture/run [--cycles N] [--seed N] [--build-dir DIR] [--keep] [--verbose]`)
+			throw new Error(`unknown option '${argv[i]}'\nusage: tests/torture/run [--cycles N] [--seed N] [--build-dir DIR] [--long] [--keep] [--verbose]`)
 	}
 	if (!(opt.cycles > 0) || !Number.isInteger(opt.seed))
 		throw new Error('--cycles and --seed want numbers')
@@ -47,6 +49,7 @@ class Torture {
 		this.world = new World(opt.buildDir)
 		this.notes = []
 		this.acts = new Acts(this.world, this.rnd, (text) => this.notes.push(text))
+		this.stores = new Stores(this.world, this.acts, (text) => this.notes.push(text))
 		this.sum = { cycles: 0, acknowledged: 0, lost: 0, leaked: 0, failed: 0 }
 		this.faults = {}
 	}
@@ -91,10 +94,10 @@ class Torture {
 	choose() {
 		const { players, snapshots } = this.acts
 		for (;;) {
-			const act = this.rnd.weighted(ACTS)
+			const act = this.rnd.weighted(this.opt.long ? { ...ACTS, ...LONG } : ACTS)
 			if (act === 'fork' && players.size >= PLAYERS_MAX)
 				continue
-			if ((act === 'fromSnapshot' || act === 'dropSnapshot') && snapshots.length === 0)
+			if (['fromSnapshot', 'dropSnapshot', 'outAndIn'].includes(act) && snapshots.length === 0)
 				continue
 			if (act === 'fromSnapshot' && players.size >= PLAYERS_MAX)
 				continue
@@ -116,7 +119,7 @@ class Torture {
 		if (act === 'replace' || act === 'killWhilePausing')
 			await this.verify(player)
 		let touched = []
-		const acting = acts[act](player).then((more) => { touched = more ?? [] })
+		const acting = (act in LONG ? this.stores[act]() : acts[act](player)).then((more) => { touched = more ?? [] })
 		await Promise.all([acting.catch((err) => this.hurt(err, player)), this.strike(fault)])
 		await world.heal()
 		if (fault === 'none' && this.notes.length) {
@@ -163,6 +166,8 @@ class Torture {
 				this.notes.push(`${one.sandboxID} is nobody's`)
 			await world.call('DELETE', `/sandboxes/${one.sandboxID}`)
 		}
+		for (const what of await this.stores.check())
+			this.lose(new Error(what))
 		const kept = new Set(acts.snapshots.map((s) => s.id)), known = (await world.call('GET', '/snapshots')).json.map((s) => s.snapshotID)
 		for (const id of known.filter((name) => !kept.has(name)))
 			await world.call('DELETE', `/templates/${encodeURIComponent(id)}`)
@@ -205,6 +210,7 @@ class Torture {
 			}
 			await acts.dropSnapshot()
 		}
+		await this.stores.clear()
 		const more = await world.leaks()
 		if (Object.keys(more).length) {
 			this.sum.leaked += Object.keys(more).length
