@@ -17,7 +17,7 @@
 #include "front/warden_link.h"
 #include "http/json.h"
 
-#define SETTINGS_WAIT_MS 15000
+#define SETTINGS_WAIT_MS 60000		/* init is there when the warden says so; it may have to be read from a busy disk first */
 #define HELPER_WAIT_MS 600000
 #define QUIET_MS 2000
 #define BODY_MAX 4096
