@@ -166,6 +166,12 @@ const size_t n_seccomp_groups = ARRAY_LEN(seccomp_groups);
 #define KEYS "keys of TCP's signatures are for routers, and their memory is on no account of the sandbox"
 #define NO_TCP_KEY(option) { "setsockopt", ENOPROTOOPT, false, KEYS, 2, { LOW(1, IPPROTO_TCP), LOW(2, option) } }
 
+/* Code of the kernel that a host may have loaded for its own use, and a sandbox would otherwise reach: TLS, IPsec and L2TP below a socket. Libraries ask
+ * for the first one in passing and do without. */
+#define BELOW "protocols of the kernel below a connection are the host's business; TLS works as ever, in the program"
+#define SOL_UDP_ 17
+#define UDP_ENCAP_ 100
+
 /* What the kernel makes of one takes up to a hundred kilobytes; there is room for some thousand of them, seccomp filters of all programs
  * on the host included, and none is left for a new sandbox then. */
 #define SOCKET_FILTERS "filters of sockets take memory that is on no account of the sandbox, of a store that is one for the host"
@@ -203,6 +209,8 @@ const struct seccomp_arg_rule seccomp_arg_rules[] = {
 	NO_PROTOCOLS(AF_INET), NO_PROTOCOLS(AF_INET6), NO_TYPES(AF_INET), NO_TYPES(AF_INET6),
 	NO_TCP_KEY(TCP_MD5SIG), NO_TCP_KEY(TCP_MD5SIG_EXT), NO_TCP_KEY(TCP_AO_ADD_KEY_),
 	NO_TCP_KEY(TCP_AO_DEL_KEY_), NO_TCP_KEY(TCP_AO_INFO_),
+	{ "setsockopt", ENOPROTOOPT, true, BELOW, 2, { LOW(1, IPPROTO_TCP), LOW(2, TCP_ULP) } },
+	{ "setsockopt", ENOPROTOOPT, false, BELOW, 2, { LOW(1, SOL_UDP_), LOW(2, UDP_ENCAP_) } },
 	NO_FILTER(SO_ATTACH_FILTER), NO_FILTER(SO_ATTACH_BPF), NO_FILTER(SO_ATTACH_REUSEPORT_CBPF), NO_FILTER(SO_ATTACH_REUSEPORT_EBPF),
 
 	{ "madvise", EINVAL, true, MERGING, 1, { LOW(2, MADV_MERGEABLE) } },

@@ -251,11 +251,25 @@ test('other users of the host can open nothing of ours', () => {
 })
 
 // Of a few hundred bytes each, on the account of their sandbox: what the host counts must not be used up before its memory is (bombs/fds tries).
-test('the host has no count of open files that one sandbox could use up', (t) => {
-	const file = '/proc/sys/fs/file-max'
-	if (/\bro\b/.test(/ \/proc\/sys \S+ (\S+)/.exec(fs.readFileSync('/proc/mounts', 'utf8'))?.[1] ?? ''))
-		return t.skip('/proc/sys is read-only here')
-	assert.ok(BigInt(fs.readFileSync(file, 'utf8').trim()) > 1n << 40n, fs.readFileSync(file, 'utf8'))
+const noSysctl = /\bro\b/.test(/ \/proc\/sys \S+ (\S+)/.exec(fs.readFileSync('/proc/mounts', 'utf8'))?.[1] ?? '') && '/proc/sys is read-only here'
+const countOf = (file) => BigInt(fs.readFileSync(`/proc/sys/${file}`, 'utf8').trim())
+
+test('the host has no count of open files that one sandbox could use up', { skip: noSysctl }, () => {
+	assert.ok(countOf('fs/file-max') > 1n << 40n, `${countOf('fs/file-max')}`)
+})
+
+test('the host has terminals for more sandboxes than it can have, and for itself', { skip: noSysctl }, async () => {
+	assert.ok(countOf('kernel/pty/max') >= 1000n * 128n + 4096n, `${countOf('kernel/pty/max')}`)
+	const got = await runAny(sbx, `python3 -c '
+import os
+keep = []
+try:
+    while True: keep.append(os.open("/dev/ptmx", os.O_RDWR | os.O_NOCTTY))
+except OSError as e: print(len(keep), e.errno)'`)
+	const [, n, no] = /^(\d+) (\d+)$/m.exec(got.stdout)
+	assert.ok(Number(n) <= 128 && Number(n) > 100, got.stdout + got.stderr)
+	assert.ok([28, 5].includes(Number(no)), `it ends with errno ${no}`)	// ENOSPC; EIO before Linux 4.8
+	assert.equal(spawnSync('python3', ['-c', 'import os; os.openpty()']).status, 0, 'the host has one, too')
 })
 
 test('a flood of queries is bounded before it gets to the resolver that all share', async () => {

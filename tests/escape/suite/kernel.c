@@ -208,6 +208,7 @@ static const struct attempt attempts[] = {
 	{ "kernel/sched-rr", fair, round_robin, .expect = { EPERM } },
 	{ "kernel/sched-deadline", fair, deadline, .expect = { EPERM } },
 	{ "kernel/nice", fair, nice_up, .expect = { EACCES, EPERM } },
+	{ "kernel/io-flusher", fair, NULL, SYS_prctl, { N(57), N(1), N(0), N(0), N(0) }, { EPERM, EINVAL } },
 	{ "kernel/io-priority", fair, ioprio, .expect = { EPERM } },
 	{ "kernel/huge-pages", "no memory on the host's account", huge, .expect = { ENOMEM } },
 	{ "kernel/huge-memfd", "no memory on the host's account", huge_memfd, .expect = { EINVAL } },

@@ -19,6 +19,13 @@
 #define NR_statmount 457
 #define NR_listmount 458
 
+static int freeze_root(void)
+{
+	int fd = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	return fd < 0 ? unclear("open /: %s", errno_name(errno)) : SYS(SYS_ioctl, fd, 0xc0045877ul, 0);
+}
+
 static const char at[] = "/tmp/escape-mnt";
 
 static int mount_type(const char *type, const char *data)
@@ -161,6 +168,7 @@ static const struct attempt attempts[] = {
 	{ "mounts/move-mount", mounting, NULL, SYS_move_mount, { N(AT_FDCWD), "/proc", N(AT_FDCWD), "/mnt", N(0) }, { EPERM } },
 	{ "mounts/statmount", "a sandbox does not see mounts of others", NULL, NR_statmount, { NULL, NULL, N(0), N(0) }, { EPERM, ENOSYS } },
 	{ "mounts/listmount", "a sandbox does not see mounts of others", NULL, NR_listmount, { NULL, NULL, N(0), N(0) }, { EPERM, ENOSYS } },
+	{ "mounts/freeze", "no file system stands still for the others", freeze_root, .expect = { EPERM } },
 	{ "mounts/remount-root", uncovering, NULL, SYS_mount, { NULL, "/", NULL, N(MS_REMOUNT_), NULL }, { EPERM } },
 	{ "mounts/remount-proc-sys", uncovering, NULL, SYS_mount, { NULL, "/proc/sys", NULL, N(MS_REMOUNT_ | MS_BIND_), NULL }, { EPERM } },
 	{ "mounts/setattr-proc-sys", uncovering, attributes, .expect = { EPERM } },

@@ -96,6 +96,26 @@ static int route(void)
 	return s < 0 ? unclear("socket: %s", errno_name(errno)) : SYS(SYS_ioctl, s, SIOCADDRT, &r);
 }
 
+/* A host may have loaded it for its own use. */
+static int kernel_tls(void)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t n = sizeof a;
+	int l = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), c = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (l < 0 || c < 0 || bind(l, (struct sockaddr *)&a, sizeof a) < 0 || listen(l, 1) < 0 || getsockname(l, (struct sockaddr *)&a, &n) < 0 ||
+	    connect(c, (struct sockaddr *)&a, sizeof a) < 0)
+		return unclear("connect: %s", errno_name(errno));
+	return SYS(SYS_setsockopt, c, IPPROTO_TCP, 31, "tls", 3);
+}
+
+static int encapsulate(void)
+{
+	int s = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), espinudp = 2;
+
+	return s < 0 ? unclear("socket: %s", errno_name(errno)) : SYS(SYS_setsockopt, s, 17, 100, &espinudp, sizeof espinudp);
+}
+
 static const char families[] = "sockets of the families UNIX, INET, INET6 and routing NETLINK only";
 static const char protocols[] = "of INET only TCP, UDP and ping";
 static const char options[] = "no option that marks, forges or takes memory from others";
@@ -120,6 +140,8 @@ static const struct attempt attempts[] = {
 	P("dccp", AF_INET, 6, 33), P("l2tp", AF_INET, SOCK_DGRAM, 115), P("udp-lite", AF_INET, SOCK_DGRAM, 136),
 	P("sctp-high-bits", AF_INET, SOCK_STREAM, 132 | 1ul << 32),
 	{ "sockets/tcp-md5", options, md5, .expect = { ENOPROTOOPT } },
+	{ "sockets/kernel-tls", "no protocol of the kernel below a connection", kernel_tls, .expect = { ENOPROTOOPT } },
+	{ "sockets/udp-encapsulation", "no protocol of the kernel below a connection", encapsulate, .expect = { ENOPROTOOPT } },
 	{ "sockets/filter", options, attach_filter, .expect = { ENOPROTOOPT }, .flags = OUTSIDE },
 	{ "sockets/group-filter", options, attach_group_filter, .expect = { ENOPROTOOPT } },
 	{ "sockets/transparent", options, transparent, .expect = { EPERM }, .flags = OUTSIDE },

@@ -80,6 +80,32 @@ static int parent_pid(void)
 	return fd < 0 ? unclear("open: %s", errno_name(errno)) : SYS(SYS_ioctl, fd, 0xb702, 0);
 }
 
+/* NS_MNT_GET_NEXT of newer kernels: from one to the next, through all of the host. */
+static int next_mounts(void)
+{
+	struct { unsigned size, n_mounts; unsigned long long id; } info = { .size = 16 };
+	int fd = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
+
+	return fd < 0 ? unclear("open: %s", errno_name(errno)) : SYS(SYS_ioctl, fd, 0x8010b70bul, &info);
+}
+
+/* PIDFD_GET_*_NAMESPACE of newer kernels, where /proc/1/ns is closed: all ten kinds. */
+static int namespaces_by_pidfd(void)
+{
+	int fd = (int)syscall(SYS_pidfd_open, 1, 0), r = -ENOTTY;
+
+	if (fd < 0)
+		return unclear("pidfd_open: %s", errno_name(errno));
+	for (unsigned long n = 1; n <= 10; n++) {
+		long got = syscall(SYS_ioctl, fd, 0xff00ul | n, 0);
+
+		if (got >= 0)
+			return broken("request %lu gives a namespace of pid 1", n);
+		r = -errno;
+	}
+	return r;
+}
+
 static int uid_map(void) { return try_write("/proc/self/uid_map", "0 0 4294967295"); }
 static int gid_map(void) { return try_write("/proc/self/gid_map", "0 0 4294967295"); }
 static int setgroups_file(void) { return try_write("/proc/self/setgroups", "deny"); }
@@ -117,6 +143,8 @@ static const struct attempt attempts[] = {
 	{ "spaces/setns-user-of-pid1", joining, join_pid1_user, .expect = { EACCES, EPERM } },
 	{ "spaces/setns-pidfd", joining, join_pidfd, .expect = { EPERM } },
 	{ "spaces/parent-user", joining, parent_user, .expect = { EPERM } },
+	{ "spaces/next-mounts", joining, next_mounts, .expect = { EPERM, EACCES, ENOTTY } },
+	{ "spaces/pidfd-of-pid1", joining, namespaces_by_pidfd, .expect = { EACCES, EPERM, ENOTTY, EINVAL } },
 	{ "spaces/parent-pid", joining, parent_pid, .expect = { EPERM } },
 	{ "spaces/uid-map", mapping, uid_map, .expect = { EPERM } },
 	{ "spaces/gid-map", mapping, gid_map, .expect = { EPERM } },
