@@ -210,7 +210,7 @@ int layout_helper_states(const struct config *c, struct err *e)
 	    give_state(c, state, "front", FRONT_STATE, &front, e) < 0 || give_state(c, state, "agent", AGENT_STATE, &agent, e) < 0)
 		return -e->no;
 	if (put_file(front, "key", key, uid, gid, e) < 0)
-		return err_wrap(e, "the front's copy of the key");
+		return err_wrap(e, "the front's copy of the key, in '%s/front'", c->state);
 	return 0;
 }
 
