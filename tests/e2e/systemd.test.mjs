@@ -16,6 +16,7 @@ test('systemd takes the unit, which leaves the sandboxes alone when the daemon e
 	assert.equal(set('KillMode'), 'process')	/* not what it started: sandboxes outlive it */
 	assert.equal(set('Delegate'), undefined)	/* their cgroups are elsewhere: it can be started again beside them */
 	assert.match(set('ExecStart'), /--on-stop keep/)
+	assert.match(set('ExecStopPost'), /= stopping \]; then /)	/* only when the machine goes down */
 	const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'atoll-unit-'))
 	try {
 		const atoll = path.join(server.buildDir, 'src/cli/atoll')
