@@ -24,6 +24,11 @@ void usage_renew(struct usage_ring *r, uint64_t now_mono_ms)
 	r->last_cpu_ns = r->last_sent = 0;
 }
 
+void usage_adopt(struct usage_ring *r, const struct msg_usage *m)
+{
+	r->last_cpu_ns = m->cpu_ns;
+}
+
 void usage_done(struct usage_ring *r)
 {
 	free(r->v);
@@ -80,6 +85,8 @@ static void on_usage(void *user, const struct warden_reply *re)
 
 	sb->usage.asked = false;
 	if (m && !sandbox_gone(sb)) {
+		if (!sb->paid.known)
+			usage_adopt(&sb->usage, m);
 		quota_account(sb, m->cpu_ns, m->sent_bytes);
 		meter_sent(sb, m->sent_bytes);
 		usage_add(&sb->usage, m, clock_mono_ms(), clock_wall_ms());

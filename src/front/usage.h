@@ -36,6 +36,7 @@ struct usage_ring {
 
 void usage_init(struct usage_ring *r, uint64_t now_mono_ms);
 void usage_renew(struct usage_ring *r, uint64_t now_mono_ms);	/* what is counted begins at 0 again */
+void usage_adopt(struct usage_ring *r, const struct msg_usage *m);	/* what was used under an earlier front is not of now */
 void usage_done(struct usage_ring *r);
 void usage_add(struct usage_ring *r, const struct msg_usage *m, uint64_t now_mono_ms, uint64_t now_wall_ms);
 const struct usage_sample *usage_get(const struct usage_ring *r, size_t i);	/* 0 = oldest; NULL behind the last */

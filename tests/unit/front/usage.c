@@ -30,6 +30,23 @@ static void cpu_is_counted_between_samples(void **state)
 	usage_done(&r);
 }
 
+/* A life's work in the second since the front was started would be a peak that never was, and an alert. */
+static void what_was_used_before_is_no_peak(void **state)
+{
+	struct usage_ring r = { 0 };
+	struct msg_usage m = { .cpu_ns = 3600000000000 };
+
+	(void)state;
+	usage_init(&r, 0);
+	usage_adopt(&r, &m);
+	usage_add(&r, &m, 1000, 1);
+	m.cpu_ns += 500000000;
+	usage_add(&r, &m, 2000, 2);
+	assert_float_equal(usage_get(&r, 0)->cpu_pct, 0.0, 0.01);
+	assert_float_equal(usage_get(&r, 1)->cpu_pct, 50.0, 0.01);
+	usage_done(&r);
+}
+
 static void old_samples_make_room(void **state)
 {
 	struct usage_ring r = { 0 };
@@ -49,6 +66,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(cpu_is_counted_between_samples),
+		cmocka_unit_test(what_was_used_before_is_no_peak),
 		cmocka_unit_test(old_samples_make_room),
 	};
 
