@@ -86,9 +86,12 @@ static void on_ready(void *user, int events)
 	finish(d, 0, NULL);
 }
 
+/* Of the port, or of the warden: then nothing is known of the port. */
 static void on_limit(void *user)
 {
-	finish(user, ECONNREFUSED, "no answer");
+	struct dial *d = user;
+
+	finish(d, d->asking ? EHOSTDOWN : ECONNREFUSED, "no answer");
 }
 
 static void on_asked(void *user, const struct warden_reply *re)

@@ -391,6 +391,8 @@ static void on_dialed(void *user, const struct dial_result *re)
 	} else if (re->no == ECONNREFUSED) {
 		drop_up(ex);
 		port_is_closed(ex);
+	} else if (re->no == EHOSTDOWN) {
+		unreachable(ex);
 	} else {
 		log_warn("cannot connect to a sandbox", "request=%s id=%s port=%u err=%s", ex->id, ex->sb->id, ex->port, re->text);
 		up_lost(ex);

@@ -67,6 +67,9 @@ test('a warden that hangs is found out', async () => {
 	assert.deepEqual([failed, text], [false, '2'])
 	mine = structured.sandboxId
 	process.kill(own.pid, 'SIGSTOP')
+	// Whether that is known yet or not: nobody has looked at the port, so it is not called closed.
+	const port = await request('GET', '/', { base: own.url, headers: routeHeaders({ sandboxID: mine }, 8123) })
+	assert.equal(port.status, 503, port.text)
 	assert.ok(await until(async () => await health() === 503, 120000, 500), '/health says so')
 })
 
