@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 #include <cmocka.h>
 
@@ -57,6 +58,33 @@ static void in_json_it_may_have_escapes(void **state)
 	hides("{\"A_SECRET\":\"gr\xc3\xbc\xc3\x9f" "e!\"}", "[\"gr\\u00FC\\u00DFe!\",\"gr\xc3\xbc\xc3\x9f" "e!\"]", true, "[\"" REDACTED "\",\"" REDACTED "\"]");
 }
 
+static void json_stays_json(void **state)
+{
+	static const char events[] = "{\"type\":\"stdout\",\"text\":\"stdout 123456\",\"timestamp\":71234567}\n"
+		"{\"type\":\"result\",\"json\":{\"a123456\":[123456,true,null,7]}}\n\n{\"type\":\"stdout\",\"text\":\"1\"}\n";
+
+	(void)state;
+	hides("{\"A_TOKEN\":\"123456\",\"B_TOKEN\":\"stdout\",\"C_TOKEN\":\"\\\",\\\"text\\\":\\\"\"}", events, true,
+	      "{\"type\":\"stdout\",\"text\":\"" REDACTED " " REDACTED "\",\"timestamp\":71234567}\n"
+	      "{\"type\":\"result\",\"json\":{\"a" REDACTED "\":[\"" REDACTED "\",true,null,7]}}\n\n{\"type\":\"stdout\",\"text\":\"1\"}\n");
+	hides("{\"A_TOKEN\":\"abcdef\"}", "{\"text\":\"abcdef", true, "{\"text\":\"" REDACTED);
+}
+
+static void of_many_the_last_are_known(void **state)
+{
+	autojson json_t *o = json_object(), *list = NULL;
+	char name[32];
+
+	(void)state;
+	for (unsigned i = 0; i < 5000; i++) {
+		(void)snprintf(name, sizeof name, "TOKEN_%06u", i);
+		(void)json_object_set_new(o, name, json_string(name));
+	}
+	veil_learn(&list, o);
+	assert_int_equal(json_array_size(list), 64);
+	assert_string_equal(json_string_value(json_array_get(list, 63)), "TOKEN_004999");
+}
+
 static void what_is_learned_is_bounded(void **state)
 {
 	autojson json_t *o = json_object(), *list = NULL;
@@ -78,6 +106,8 @@ int main(void)
 		cmocka_unit_test(names_say_it),
 		cmocka_unit_test(values_are_taken_out),
 		cmocka_unit_test(in_json_it_may_have_escapes),
+		cmocka_unit_test(json_stays_json),
+		cmocka_unit_test(of_many_the_last_are_known),
 		cmocka_unit_test(what_is_learned_is_bounded),
 	};
 
