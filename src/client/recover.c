@@ -147,7 +147,7 @@ int atoll_retry_run(const struct atoll_retry *r, struct atoll_breaker *b, atoll_
 		int rc = fn(user, &begun, e);
 		bool transport = rc < 0 && is_transport(e->no, e->status);
 
-		atoll_breaker_report(b, !transport && !is_late(e));
+		atoll_breaker_report(b, !transport && !(rc < 0 && is_late(e)));
 		if (ret_tries)
 			*ret_tries = n;
 		if (!transport || begun || n > r->max_retries)
