@@ -161,6 +161,8 @@ static int add_git(const struct files *f, const char *source, const char *dest)
 
 	if (!q_url || !q_name || !q_dir || !q_to)
 		return plan_no_memory(f->pl);
+	if (f->checksum)			/* never taken for one that was checked */
+		return err_set(f->pl->e, EINVAL, "line %u: --checksum is not supported for a repository: name its commit behind '#'", f->in->line);
 	if (!str_starts(url, "http"))
 		return err_set(f->pl->e, EINVAL, "line %u: ADD of a repository by SSH is not supported: a step has no keys", f->in->line);
 	buf_fmt(&cmd, "command -v git >/dev/null || { echo 'ADD of a repository needs git in the image' >&2; exit 1; }; r=" ADDED "git; umask 022; "

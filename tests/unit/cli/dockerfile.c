@@ -108,6 +108,8 @@ static void mistakes_name_their_line(void **state)
 	refused("FROM a\nADD --from=b a b\n", "not supported");
 	refused("FROM a\nADD --checksum=md5:0 http://h/f b\n", "sha256");
 	refused("FROM a\nADD git@h:x.git /d\n", "line 2: ADD of a repository by SSH is not supported");
+	refused("FROM a\nADD --checksum=sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef https://h/x.git /d\n",
+		"line 2: --checksum is not supported for a repository");
 	refused("FROM --other=1 a\n", "not supported");
 	refused("FROM a\nONBUILD ONBUILD RUN x\n", "line 2: ONBUILD ONBUILD is not allowed");
 	refused("FROM a\nONBUILD FROM x\n", "line 2: ONBUILD FROM is not allowed");
