@@ -195,13 +195,19 @@ struct packing {
 	struct err *e;
 };
 
+/* "a//./" counts more bytes than the path has in the end. */
+static const char *behind(const FTSENT *f, size_t n)
+{
+	return f->fts_path + (n < f->fts_pathlen ? n : f->fts_pathlen);
+}
+
 /* mtime stays 0: a file that was only touched is the same file. */
 static int add_entry(const struct packing *pk, const FTSENT *f)
 {
 	const struct context *c = pk->c;
 	struct archive *a = pk->a;
 	struct err *e = pk->e;
-	const char *name = f->fts_path + strlen(c->dir), *rest = f->fts_path + pk->strip;
+	const char *name = f->fts_path + strlen(c->dir), *rest = behind(f, pk->strip);
 	char target[PATH_MAX + 1] = "";
 
 	while (*name == '/')
@@ -212,7 +218,7 @@ static int add_entry(const struct packing *pk, const FTSENT *f)
 
 	if (!own)
 		return err_set(e, ENOMEM, "out of memory");
-	const char *below = f->fts_path + pk->from;
+	const char *below = behind(f, pk->from);
 
 	while (*below == '/')
 		below++;
