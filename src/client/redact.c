@@ -312,7 +312,9 @@ void secrets_add(struct secrets *s, const char *value)
 {
 	char *z;
 
-	if (strlen(value) < SECRET_MIN)
+	size_t n = strlen(value);
+
+	if (n < SECRET_MIN || n > SECRET_MAX)
 		return;
 	for (size_t i = 0; i < s->n; i++) {
 		if (strcmp(s->v[i], value) == 0)

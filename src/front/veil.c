@@ -48,7 +48,7 @@ void veil_learn(json_t **list, const json_t *envs)
 	json_object_foreach((json_t *)envs, name, v) {
 		size_t n = json_string_length(v);
 
-		if (!json_is_string(v) || n < SECRET_MIN || n > LEARNED_MAX / 2 || !secretive_name(name) || is_known(*list, v))
+		if (!json_is_string(v) || n < SECRET_MIN || n > SECRET_MAX || !secretive_name(name) || is_known(*list, v))
 			continue;
 		if (!*list)
 			*list = json_array();

@@ -302,6 +302,18 @@ static void secrets_of_calls_are_bounded(void **state)
 	assert_string_equal(s.v[SECRETS_MAX - 1], z);
 	assert_null(s.v[SECRETS_MAX]);
 	secrets_done(&s);
+
+	char *big = calloc(1, SECRET_MAX + 2);
+
+	assert_non_null(big);
+	memset(big, 'x', SECRET_MAX + 1);
+	secrets_add(&s, big);
+	assert_int_equal(s.n, 0);
+	big[SECRET_MAX] = '\0';
+	secrets_add(&s, big);
+	assert_int_equal(s.n, 1);
+	secrets_done(&s);
+	free(big);
 }
 
 static void redacts(const char *text, const char *want)
