@@ -113,12 +113,13 @@ static int take_answer(struct taken *t, const char *p, int n)
 	return 1;
 }
 
+/* Answers of the kernel are there before send() returns: the loop of the warden never waits here. */
 static int receive(int fd, char *p, size_t size)
 {
 	ssize_t n;
 
 	do
-		n = recv(fd, p, size, 0);
+		n = recv(fd, p, size, MSG_DONTWAIT);
 	while (n < 0 && errno == EINTR);
 	return n < 0 ? -errno : (int)n;
 }
@@ -188,8 +189,13 @@ int net_refused_take(int fd, uint32_t instance, struct engine_refusal *ret, size
 {
 	struct taken t = { .instance = instance, .ret = ret, .max = max < ENGINE_REFUSALS_MAX ? max : ENGINE_REFUSALS_MAX };
 	int r = read_set(fd, &t);
+	size_t done = 0;
 
-	for (size_t from = 0; r == 0 && from < t.n; from += AT_ONCE)
-		r = drop(fd, &t, from, t.n - from < AT_ONCE ? t.n - from : AT_ONCE);
-	return r < 0 ? r : (int)t.n;
+	while (r == 0 && done < t.n) {
+		size_t n = t.n - done < AT_ONCE ? t.n - done : AT_ONCE;
+
+		r = drop(fd, &t, done, n);
+		done += r == 0 ? n : 0;
+	}
+	return done == 0 && r < 0 ? r : (int)done;	/* what was taken out must be told: nobody finds it again */
 }
