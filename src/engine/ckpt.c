@@ -52,7 +52,7 @@ static void set_up(struct engine *en, int sock)
 		(void)signal(s, s == SIGPIPE ? SIG_IGN : SIG_DFL);
 	(void)sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
-	en->nft_fd = nft_open();	/* the warden reads its answers from its own */
+	en->nft_fd = -1;			/* the warden's: see work() */
 }
 
 static _Noreturn void work(struct engine *en, const struct request *rq, int answer)
@@ -61,6 +61,7 @@ static _Noreturn void work(struct engine *en, const struct request *rq, int answ
 
 	(void)signal(SIGCHLD, SIG_DFL);
 	memset(&rp, 0, sizeof rp);
+	en->nft_fd = nft_open();	/* of this one alone: who works beside it would read its answers */
 	if (cgroup_tree_mend(en->cgroups, &rp.e) < 0)		/* ours are not the warden's */
 		rp.how = CKPT_FAILED;
 	else if (rq->op == OP_CHECKPOINT)
