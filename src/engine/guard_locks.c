@@ -9,7 +9,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
@@ -24,6 +23,13 @@
 #define EVERY_MS 2000
 #define REST 10				/* times as long as it took: no more than that share of a processor, if nothing comes of it */
 #define HOLDERS_MAX 4096
+#define PLACES_MAX 4
+#define PIECE 4096			/* the most that the kernel gives at once */
+
+struct places {
+	dev_t devs[PLACES_MAX];
+	size_t n;
+};
 
 static struct guard_lock holders[HOLDERS_MAX];	/* during one look */
 static uint64_t held[HOLDERS_MAX];
@@ -68,10 +74,12 @@ static uint64_t read_locks(void)
 {
 	FILE *f = fopen("/proc/locks", "re");
 	struct guard_lock l;
-	char line[256];
+	char line[256], room[PIECE];
 	uint64_t n = 0;
 
 	n_holders = 0;
+	if (f)
+		(void)setvbuf(f, room, _IOFBF, sizeof room);
 	while (f && n < LINES_MAX && fgets(line, sizeof line, f)) {
 		if (guard_lock_line(line, &l)) {
 			add(&l);
@@ -83,38 +91,45 @@ static uint64_t read_locks(void)
 	return n;
 }
 
-/* Those that have no process, by the file systems that the sandbox alone has. */
-static uint64_t by_place(int pid)
+static bool is_at(const struct places *p, uint64_t dev)
 {
-	static const char *const places[] = { "root", "root/dev", "root/dev/shm" };
-	dev_t devs[ARRAY_LEN(places)];
-	size_t n = 0;
-	uint64_t sum = 0;
+	for (size_t i = 0; i < p->n; i++) {
+		if (p->devs[i] == dev)
+			return true;
+	}
+	return false;
+}
+
+/* The file systems that a sandbox alone has. */
+static void find_places(int pid, struct places *ret)
+{
+	static const char *const names[] = { "root", "root/dev", "root/dev/shm" };
 	struct stat ours, st;
 	char path[64];
 
+	_Static_assert(ARRAY_LEN(names) <= PLACES_MAX, "there is room for all");
+	ret->n = 0;
 	if (stat("/", &ours) < 0)
-		return 0;
-	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
-		bool known = false;
+		return;
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		(void)snprintf(path, sizeof path, "/proc/%d/%s", pid, names[i]);
+		if (stat(path, &st) == 0 && st.st_dev != ours.st_dev && !is_at(ret, st.st_dev))
+			ret->devs[ret->n++] = st.st_dev;
+	}
+}
 
-		(void)snprintf(path, sizeof path, "/proc/%d/%s", pid, places[i]);
-		if (stat(path, &st) < 0 || st.st_dev == ours.st_dev)
-			continue;
-		for (size_t k = 0; k < n; k++)
-			known |= devs[k] == st.st_dev;
-		if (!known)
-			devs[n++] = st.st_dev;
-	}
-	for (size_t i = 0; i < n_holders; i++) {
-		for (size_t k = 0; k < n && holders[i].pid < 0; k++)
-			sum += holders[i].dev == devs[k] ? held[i] : 0;
-	}
+/* Those that have no process: all of the host, or those at these places. */
+static uint64_t of_open_files(const struct places *at)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < n_holders; i++)
+		sum += holders[i].pid < 0 && (!at || is_at(at, holders[i].dev)) ? held[i] : 0;
 	return sum;
 }
 
-/* The file system of files without a name is one for the host: there only who has the file open can be asked. */
-static uint64_t in_file(int dir, const char *name, dev_t nameless)
+/* Files without a name, of volumes and of /proc are on file systems that others have, too: there only who has the file open can be asked. */
+static uint64_t in_file(int dir, const char *name, const struct places *known)
 {
 	int fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
 	FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
@@ -127,12 +142,12 @@ static uint64_t in_file(int dir, const char *name, dev_t nameless)
 		return 0;
 	}
 	while (n < GUARD_LOCKS_MAX && fgets(line, sizeof line, f))
-		n += strncmp(line, "lock:\t", 6) == 0 && guard_lock_line(line + 6, &l) && l.pid < 0 && l.dev == nameless;
+		n += strncmp(line, "lock:\t", 6) == 0 && guard_lock_line(line + 6, &l) && l.pid < 0 && !is_at(known, l.dev);
 	(void)fclose(f);
 	return n;
 }
 
-static uint64_t by_open_files(int pid, dev_t nameless)
+static uint64_t by_open_files(int pid, const struct places *known)
 {
 	char path[32];
 	uint64_t n = 0;
@@ -143,32 +158,16 @@ static uint64_t by_open_files(int pid, dev_t nameless)
 	if (!d)
 		return 0;
 	for (struct dirent *de; n < GUARD_LOCKS_MAX && (de = readdir(d));)
-		n += de->d_name[0] != '.' ? in_file(dirfd(d), de->d_name, nameless) : 0;
+		n += de->d_name[0] != '.' ? in_file(dirfd(d), de->d_name, known) : 0;
 	(void)closedir(d);
 	return n;
 }
 
-/* True if there are so many that it matters whose they are. */
-static bool are_many_nameless(dev_t *ret)
-{
-	autoclose int fd = memfd_create("atoll-guard", MFD_CLOEXEC);
-	uint64_t n = 0;
-	struct stat st;
-
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return false;
-	for (size_t i = 0; i < n_holders; i++)
-		n += holders[i].pid < 0 && holders[i].dev == st.st_dev ? held[i] : 0;
-	*ret = st.st_dev;
-	return n >= GUARD_LOCKS_MAX;
-}
-
-static uint64_t by_process(struct cgroup_tree *t, const char *id)
+/* known: where those of open files are counted already, the others are asked for; NULL: they are so few that it does not matter. */
+static uint64_t by_process(struct cgroup_tree *t, const char *id, const struct places *known)
 {
 	int at = t->v2_fd, pid;
 	uint64_t sum = 0;
-	dev_t nameless = 0;
-	bool ask_all = are_many_nameless(&nameless);
 	char path[128];
 
 	for (size_t i = 0; at < 0 && i < CGROUP_V1_MAX; i++)
@@ -184,7 +183,7 @@ static uint64_t by_process(struct cgroup_tree *t, const char *id)
 	while (sum < GUARD_LOCKS_MAX && fscanf(f, "%d", &pid) == 1) {
 		for (size_t i = 0; i < n_holders; i++)
 			sum += holders[i].pid == pid ? held[i] : 0;
-		sum += ask_all ? by_open_files(pid, nameless) : 0;
+		sum += known ? by_open_files(pid, known) : 0;
 	}
 	(void)fclose(f);
 	return sum;
@@ -192,8 +191,13 @@ static uint64_t by_process(struct cgroup_tree *t, const char *id)
 
 static void look(struct cgroup_tree *t, const char *id, int first)
 {
-	uint64_t n = by_place(first) + by_process(t, id);
+	struct places own;
 
+	find_places(first, &own);
+	uint64_t n = of_open_files(&own);
+	bool ask = n < GUARD_LOCKS_MAX && of_open_files(NULL) - n >= GUARD_LOCKS_MAX;
+
+	n += by_process(t, id, ask ? &own : NULL);
 	if (n < GUARD_LOCKS_MAX)
 		return;
 	log_warn("a sandbox holds the host's memory in locks of files, ending it", "id=%s locks=%" PRIu64, id, n);

@@ -74,6 +74,7 @@ for i in range(800):
 	'locks of open files in memory': LOCKS('37', '/dev/shm'),
 	'locks of a process': LOCKS('fcntl.F_SETLK', '/tmp'),
 	'locks of files without a name': LOCKS('37', '/tmp').replace(/os\.open\(.*?os\.O_CREAT\)/, 'os.memfd_create("x")'),
+	'locks of files of the kernel': LOCKS('37', '/tmp').replace(/os\.open\(.*?os\.O_CREAT\)/, 'os.open("/proc/self/status", os.O_RDONLY)').replace('"hhiqqi4x", 1', '"hhiqqi4x", 0'),
 }
 // First of all: the cases that follow are then watched by the second one, which was made by a warden that has little power left.
 test('the guard is replaced when it dies, and so is the sweeper', async () => {
