@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/str.h"
@@ -17,6 +18,8 @@
 
 #define KIB 1024ull
 #define TASKS_MAX 8192			/* more than any sandbox can have */
+#define REST 10				/* times as long as a look took: the kernel has an area for each thread of the host */
+#define SETTLE_MS 5000			/* until what an ended one had is free again: the next look must not take an innocent one */
 
 struct count {
 	uint64_t tasks, filters, least;	/* least: what everything in there has anyway, of one task */
@@ -139,15 +142,29 @@ static void look(struct cgroup_tree *t, const char *id, int first)
 		most.filters = own;
 }
 
-void guard_filters(struct cgroup_tree *t)
+static bool end_most(struct cgroup_tree *t)
 {
 	if (!is_half_full())
-		return;
+		return false;
 	most.filters = 0;
 	cgroup_each(t, look);
 	if (most.filters < GUARD_FILTERS_MIN)
-		return;
+		return false;
 	log_warn("the kernel's store of filters is half full, ending the sandbox that has most of them", "id=%s filters=%llu", most.id,
 		(unsigned long long)most.filters);
 	cgroup_kill(t, most.id);
+	return true;
+}
+
+void guard_filters(struct cgroup_tree *t)
+{
+	static uint64_t next_ms;
+	uint64_t begin = clock_mono_ms();
+
+	if (begin < next_ms)
+		return;
+	bool ended = end_most(t);
+	uint64_t end = clock_mono_ms();
+
+	next_ms = end + (ended ? SETTLE_MS : (end - begin) * REST);
 }

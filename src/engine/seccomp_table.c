@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <linux/sched.h>
+#include <linux/seccomp.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/ioctl.h>
@@ -177,6 +178,10 @@ const size_t n_seccomp_groups = ARRAY_LEN(seccomp_groups);
 #define SOCKET_FILTERS "filters of sockets take memory that is on no account of the sandbox, of a store that is one for the host"
 #define NO_FILTER(option) { "setsockopt", ENOPROTOOPT, false, SOCKET_FILTERS, 2, { LOW(1, SOL_SOCKET), LOW(2, option) } }
 
+/* The fd that it gives keeps the filter when all its tasks have ended, where no count of filters finds it (guard_filters.c). EINVAL, as on a
+ * kernel that is older than the flag: libraries ask for it in passing. */
+#define LISTENERS "a filter that asks another program keeps memory of a store that is one for the host; filters that decide by themselves are fine"
+
 /* EINVAL, as on a kernel that does not merge. */
 #define MERGING "pages that are merged with equal ones of other sandboxes tell what those have"
 
@@ -212,6 +217,7 @@ const struct seccomp_arg_rule seccomp_arg_rules[] = {
 	{ "setsockopt", ENOPROTOOPT, true, BELOW, 2, { LOW(1, IPPROTO_TCP), LOW(2, TCP_ULP) } },
 	{ "setsockopt", ENOPROTOOPT, false, BELOW, 2, { LOW(1, SOL_UDP_), LOW(2, UDP_ENCAP_) } },
 	NO_FILTER(SO_ATTACH_FILTER), NO_FILTER(SO_ATTACH_BPF), NO_FILTER(SO_ATTACH_REUSEPORT_CBPF), NO_FILTER(SO_ATTACH_REUSEPORT_EBPF),
+	{ "seccomp", EINVAL, true, LISTENERS, 2, { LOW(0, SECCOMP_SET_MODE_FILTER), BIT_OF(1, SECCOMP_FILTER_FLAG_NEW_LISTENER) } },
 
 	{ "madvise", EINVAL, true, MERGING, 1, { LOW(2, MADV_MERGEABLE) } },
 	{ "mmap", ENOMEM, false, HUGE_PAGES, 1, { BIT_OF(3, MAP_HUGETLB) } },

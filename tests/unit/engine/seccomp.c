@@ -85,6 +85,9 @@ static int others(void)
 	REFUSED(EPERM, syscall(SYS_open_by_handle_at, 0, NULL, 0));
 	REFUSED(ENOSYS, syscall(SYS_io_setup, 1, NULL));
 	REFUSED(ENOSYS, syscall(999));
+	REFUSED(EINVAL, syscall(SYS_seccomp, 1, 8, NULL));	/* a filter with a listener, */
+	REFUSED(EINVAL, syscall(SYS_seccomp, 0x100000001ul, 0x800000008ul, NULL));	/* however it is written */
+	REFUSED(EFAULT, syscall(SYS_seccomp, 1, 0, NULL));	/* one without gets as far as its text */
 	REFUSED(EPERM, syscall(SYS_ioctl, 0, TIOCSTI, ""));
 	REFUSED(EPERM, syscall(SYS_ioctl, 0, 0x100000000ul | TIOCSTI, ""));	/* the kernel would look at the low half only */
 	ALLOWED(getpid());
