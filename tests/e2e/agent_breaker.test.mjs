@@ -67,6 +67,7 @@ test('a warden that hangs is found out', async () => {
 	assert.deepEqual([failed, text], [false, '2'])
 	mine = structured.sandboxId
 	process.kill(own.pid, 'SIGSTOP')
+	assert.ok(await until(() => /\) T /.test(fs.readFileSync(`/proc/${own.pid}/stat`, 'utf8')), 60000, 20), 'it is stopped')
 	// Whether that is known yet or not: nobody has looked at the port, so it is not called closed.
 	const port = await request('GET', '/', { base: own.url, headers: routeHeaders({ sandboxID: mine }, 8123) })
 	assert.equal(port.status, 503, port.text)
@@ -120,7 +121,7 @@ test('after some failures nobody is asked: over HTTP and over MCP', async () => 
 })
 
 test('what the server answers by itself is asked for while it is open', async () => {
-	await until(async () => await tool('create_sandbox', {}) && await breaker() === 'open', 60000, 50)
+	assert.ok(await until(async () => await tool('create_sandbox', {}) && await breaker() === 'open', 60000, 50))
 	for (const [name, args] of [['list_sandboxes', {}], ['sandbox_info', { sandbox_id: mine }]]) {
 		const [failed, text] = await tool(name, args)
 		assert.deepEqual([failed, text.includes(mine)], [false, true], text)
