@@ -2,10 +2,13 @@
 /* client/api: one call of the control API. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/fd.h"
 #include "client/client.h"
 #include "http/url.h"
+
+#define ENDED ": it ended at "
 
 int api_call(struct atoll *a, struct call *c, struct atoll_error *e)
 {
@@ -46,7 +49,11 @@ char *api_path(const char *prefix, const char *id, const char *tail)
 
 int api_no_sandbox(struct atoll_error *e, const char *id)
 {
-	if (e->status == 404)
-		return client_fail(e, ENOENT, 404, "there is no sandbox '%s'", id);
-	return -e->no;
+	if (e->status != 404)
+		return -e->no;
+	/* What became of it, which the server tells whose it was. */
+	const char *end = strstr(e->text, ENDED);
+	autofree char *fate = end ? strdup(end) : NULL;
+
+	return client_fail(e, ENOENT, 404, "there is no sandbox '%s'%s", id, fate ? fate : "");
 }

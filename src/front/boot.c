@@ -46,6 +46,7 @@ struct boot {
 	struct lost {
 		char id[ID_SIZE], team[TEAM_ID_SIZE];
 		const char *why;
+		bool started;
 	} *lost;			/* the store's that are no more, or were never finished */
 	size_t n_lost;
 };
@@ -89,12 +90,28 @@ static void note_lost(struct boot *b, const struct sandbox_row *row)
 	b->lost = must_grow(b->lost, (b->n_lost + 1) * sizeof *b->lost);
 	struct lost *l = &b->lost[b->n_lost++];
 
+	bool restarted = row->started_us / 1000 < host_began_ms();
+
 	(void)str_copy(l->id, sizeof l->id, str_of(row->id));
-	if (row->state != ROW_STARTING)
-		event_note_lost(b->f, row);
 	(void)str_copy(l->team, sizeof l->team, str_of(row->team));
-	l->why = row->state == ROW_STARTING ? "start failed" : row->started_us / 1000 < host_began_ms() ? "the host was restarted" :
+	l->started = row->state != ROW_STARTING;
+	if (l->started)
+		event_note_lost(b->f, row, restarted);
+	l->why = !l->started ? "start failed" : restarted ? "the host was restarted" :
 		row->state == ROW_PAUSED ? "nothing was left of it" : "ended while the server was down";
+}
+
+/* The last line of its log: whoever looks there wants to know why there is no more. */
+static void log_lost(struct front *f, const struct lost *l)
+{
+	const struct journal_entry en = {
+		.at_ms = clock_wall_ms(), .level = LOG_LVL_ERROR, .kind = JOURNAL_LIFECYCLE, .message = str_of("sandbox ended"),
+		.fields = { { str_of("reason"), str_of(l->why) } }, .n_fields = 1,
+	};
+	struct log_tail *t = logbook_open(f->logbook, l->id, l->team, false);
+
+	logbook_add(t, &en);
+	logbook_end(t, en.at_ms);
 }
 
 static size_t find_have(const struct boot *b, const char *id)
@@ -171,6 +188,8 @@ static int reconcile(struct boot *b, struct err *e)
 	for (size_t i = 0; i < b->n_lost; i++) {
 		log_info("sandbox has ended meanwhile", "id=%s why='%s'", b->lost[i].id, b->lost[i].why);
 		trail_lost(f, b->lost[i].id, b->lost[i].team, b->lost[i].why);
+		if (b->lost[i].started)		/* else nobody knows its id */
+			log_lost(f, &b->lost[i]);
 		row_end_id(f, b->lost[i].id, b->lost[i].why);
 	}
 	for (size_t i = 0; i < b->n; i++) {

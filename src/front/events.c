@@ -137,7 +137,7 @@ void event_note(struct sandbox *sb, enum event_type t, json_t *data)
 }
 
 /* Until when it ran is known as far as it was metered. */
-void event_note_lost(struct front *f, const struct sandbox_row *row)
+void event_note_lost(struct front *f, const struct sandbox_row *row, bool restarted)
 {
 	autojson json_t *metadata = row->metadata ? json_loads(row->metadata, 0, NULL) : NULL;
 	struct subject s = { row->team, row->id, row->template_id, row->build, row->started_us, metadata };
@@ -149,7 +149,10 @@ void event_note_lost(struct front *f, const struct sandbox_row *row)
 		at_ms = row->end_ms;
 	else
 		(void)meter_last(f->store, row->id, &at_ms, &e);
-	if (note(f, &s, EVENT_KILLED, at_ms, json_pack("{s:s,s:o}", "kill_reason", "lost", "execution", execution_json(row->started_us, &lim, at_ms)), &seq) == 0)
+
+	json_t *data = json_pack("{s:s,s:o}", "kill_reason", restarted ? "host_restarted" : "lost", "execution", execution_json(row->started_us, &lim, at_ms));
+
+	if (note(f, &s, EVENT_KILLED, at_ms, data, &seq) == 0)
 		hooks_push(f->hooks, row->team, EVENT_KILLED, seq);
 }
 

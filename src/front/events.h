@@ -24,7 +24,7 @@ int event_type_find(struct str name);	/* -ENOENT */
 
 /* Something happened to it, now. data: an object, taken; NULL: nothing more to say. */
 void event_note(struct sandbox *sb, enum event_type t, json_t *data);
-void event_note_lost(struct front *f, const struct sandbox_row *row);	/* it has ended while no front was there */
+void event_note_lost(struct front *f, const struct sandbox_row *row, bool restarted);	/* it has ended while no front was there; with the host? */
 int event_note_test(struct front *f, const char *team, uint64_t *ret_seq);
 
 json_t *event_json(const struct event_row *row);

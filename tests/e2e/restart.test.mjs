@@ -5,7 +5,9 @@ import assert from 'node:assert/strict'
 import fs from 'node:fs'
 import net from 'node:net'
 import path from 'node:path'
+import { spawnSync } from 'node:child_process'
 import { api, createRaw, envd, killRaw, outputOf, rpc, start } from '../lib/client.mjs'
+import { atoll, ok } from '../lib/cli.mjs'
 import { built } from '../ckpt/drive.mjs'
 import { newServer } from '../lib/server.mjs'
 import { alive, cgroupsOf, childrenOf, nameOf, processesOf, sleep, until } from '../lib/host.mjs'
@@ -25,6 +27,26 @@ function via(own) {
 		envd: (sbx, method, path, body, more) => envd(sbx, method, path, body, { base: own.url, timeout: SILENCE_MS, ...more }),
 		start: (sbx, command) => start(sbx, command, { base: own.url }),
 	}
+}
+
+// Where a user looks for what became of a sandbox: each says why it ended.
+async function tellsTheEnd(own, at, id, reason, kind) {
+	const got = await at.api('GET', `/sandboxes/${id}`)
+	assert.equal(got.status, 404)
+	assert.ok(/: it ended at 20\S+Z \((.*)\)$/.exec(got.json.message)?.[1] === reason, got.json.message)
+	const info = atoll(['info', id], { env: own.env() }).err, last = ok(['logs', id], { env: own.env() }).trimEnd().split('\n').at(-1)
+	assert.ok(info.includes(': it ended at 20') && info.includes(`(${reason})`), info)
+	assert.ok(last.includes('sandbox ended') && last.includes(reason), last)
+	const [event] = (await at.api('GET', `/events/sandboxes/${id}?limit=1`)).json
+	assert.deepEqual([event.type, event.event_data.kill_reason], ['sandbox.lifecycle.killed', kind])
+	const trail = (await at.api('GET', `/audit?sandbox=${id}&limit=1000`)).text
+	assert.ok(trail.includes(`"reason":"${reason}"`), trail)
+}
+
+// The sandbox was started before the host was, as those are that a restart of the host has ended.
+function startedBeforeBoot(own, id) {
+	const script = 'import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); n = c.execute("UPDATE sandboxes SET started_us = 1 WHERE id = ?", sys.argv[2:]).rowcount; c.commit(); c.close(); sys.exit(n != 1)'
+	assert.equal(spawnSync('python3', ['-c', script, path.join(own.stateDir, 'front/atoll.db'), id]).status, 0)
 }
 
 const frontOf = (pid) => childrenOf(pid).find((child) => nameOf(child) === 'atoll-front')
@@ -244,7 +266,7 @@ test('after a loss of everything that runs, running ones are told as ended with 
 	const own = await newServer(buildDir, { pool_size_mb: 3072, checkpoint_after_s: 0 }).start()
 	let at = via(own)
 	try {
-		const running = await at.create(), paused = await at.create(), disk = await at.create()
+		const running = await at.create(), older = await at.create(), paused = await at.create(), disk = await at.create()
 		const sh = async (sbx, command) => {
 			const run = await at.start(sbx, command)
 			await run.ended
@@ -273,11 +295,11 @@ test('after a loss of everything that runs, running ones are told as ended with 
 			await sleep(100)
 		}
 		fs.rmSync(own.runDir, { recursive: true, force: true })
+		startedBeforeBoot(own, older.sandboxID)
 		await own.start()
 		at = via(own)
-		const gone = await at.api('GET', `/sandboxes/${running.sandboxID}`)
-		assert.equal(gone.status, 404)
-		assert.match(gone.json.message, /it ended at 20\S+Z \(ended while the server was down\)/)
+		await tellsTheEnd(own, at, running.sandboxID, 'ended while the server was down', 'lost')
+		await tellsTheEnd(own, at, older.sandboxID, 'the host was restarted', 'host_restarted')
 		const back = async (sbx) => (await at.api('POST', `/sandboxes/${sbx.sandboxID}/connect`, { timeout: 600 })).status
 		assert.equal(await back(disk), 201)
 		assert.equal(await sh(disk, 'cat /home/user/f'), 'on disk')
