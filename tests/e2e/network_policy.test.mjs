@@ -3,7 +3,7 @@
 import { test, after, before } from '../lib/case.mjs'
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { addressOf, api, createRaw, killRaw, outputOf, server, shell, start, stream, withRaw } from '../lib/client.mjs'
+import { addressOf, api, createRaw, endOf, killRaw, outputOf, server, start, stream, withRaw } from '../lib/client.mjs'
 import { newServer } from '../lib/server.mjs'
 import { sleep, traceOf, until } from '../lib/host.mjs'
 import { outside } from '../lib/outside.mjs'
@@ -28,7 +28,10 @@ except OSError as e: r = 'refused'
 print(r, '%.1f' % (time.time() - t))"`
 
 async function run(sbx, command, base) {
-	return (await shell(sbx, command, { base })).stdout.trim()
+	const got = await start(sbx, command, { base })
+	await got.ended
+	assert.ok(endOf(got.events), `the command did not end: ${JSON.stringify(got.events)}`)
+	return outputOf(got.events).trim()
 }
 
 async function reach(sbx, host, port = 7, proto = 'tcp', base = undefined) {
