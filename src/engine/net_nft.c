@@ -333,23 +333,42 @@ int nft_open(void)
 	return fd < 0 ? -errno : fd;
 }
 
-static int ask(int fd, const void *p, size_t n)
+/* false: there is none. ret: what it says. */
+static bool take_answer(int fd, int flags, int *ret)
 {
 	char answer[4096];
 	ssize_t got;
 
-	if (send(fd, p, n, 0) < 0)
-		return -errno;
 	do
-		got = recv(fd, answer, sizeof answer, 0);
+		got = recv(fd, answer, sizeof answer, flags);
 	while (got < 0 && errno == EINTR);
-	if (got < 0)
-		return -errno;
+	*ret = -EBADMSG;
+	if (got < 0) {
+		*ret = -errno;
+		return false;
+	}
 	const struct nlmsghdr *h = (const struct nlmsghdr *)answer;
 
-	if (!mnl_nlmsg_ok(h, (int)got) || h->nlmsg_type != NLMSG_ERROR)
-		return -EBADMSG;
-	return ((const struct nlmsgerr *)mnl_nlmsg_get_payload(h))->error;
+	if (mnl_nlmsg_ok(h, (int)got) && h->nlmsg_type == NLMSG_ERROR)
+		*ret = ((const struct nlmsgerr *)mnl_nlmsg_get_payload(h))->error;
+	return true;
+}
+
+/* A batch that fails may be answered more than once. All answers are there when send() returns; one that is left would be taken for
+ * that of the next change. */
+static int ask(int fd, const void *p, size_t n)
+{
+	int r, more;
+
+	if (send(fd, p, n, 0) < 0)
+		return -errno;
+	if (!take_answer(fd, 0, &r))
+		return r;
+	while (take_answer(fd, MSG_DONTWAIT, &more)) {
+		if (r == 0)
+			r = more;
+	}
+	return r;
 }
 
 /* One change of the firewall, which put() writes as one message. */
