@@ -114,7 +114,7 @@ export async function startProxy(proxy, server) {
 	const child = spawn('setpriv', ['--pdeathsig', 'TERM', ...command], { stdio: ['ignore', out, out], env: { ...process.env, HOME: dir, XDG_DATA_HOME: dir, XDG_CONFIG_HOME: dir } })
 	fs.closeSync(out)
 	const log = () => fs.readFileSync(`${dir}/log`, 'utf8')
-	const ready = await until(async () => child.exitCode !== null || await listens(port), 10000, 50)
+	const ready = await until(async () => child.exitCode !== null || await listens(port), 60000, 50)
 	assert.ok(ready && child.exitCode === null, `${proxy.name} does not start:\n${log()}`)
 	return {
 		port, dir, endsBroken: proxy.endsBroken ?? 'cut', caFile: `${dir}/cert.pem`, ca: fs.readFileSync(`${dir}/cert.pem`), kept: () => proxy.kept(dir), log,

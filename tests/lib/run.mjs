@@ -43,6 +43,8 @@ function testFiles(only) {
 	return all.filter((file) => file.includes(only))
 }
 
+let running		// the file whose turn it is
+
 function runFile(file, env, tmp) {
 	const out = path.join(tmp, file.replace(/\W/g, '_') + '.jsonl')
 	const log = out.replace(/jsonl$/, 'log')
@@ -50,6 +52,7 @@ function runFile(file, env, tmp) {
 		const child = spawn(process.execPath, ['--no-warnings', `--test-reporter=${path.join(HERE, 'reporter.mjs')}`,
 			`--test-reporter-destination=${out}`, path.join(TESTS, file)],
 		{ env, stdio: ['ignore', fs.openSync(log, 'w'), fs.openSync(log, 'a')] })
+		running = child
 		const timer = setTimeout(() => child.kill('SIGKILL'), FILE_MS)
 		child.once('exit', (code, signal) => {
 			clearTimeout(timer)
@@ -136,7 +139,11 @@ async function runAll(opt, files, npmDir, note) {
 		fs.rmSync(tmp, { recursive: true, force: true })
 		return
 	}
+	let stopping = false
 	const stopNow = async () => {
+		stopping = true
+		if (running?.exitCode === null && running.signalCode === null)
+			await new Promise((done) => running.once('exit', done) && running.kill('SIGTERM'))
 		await server.stop()
 		reports.remove()
 		fs.rmSync(tmp, { recursive: true, force: true })
@@ -157,6 +164,8 @@ async function runAll(opt, files, npmDir, note) {
 		}
 		began = Date.now()
 		const cases = await runFile(file, env, tmp)
+		if (stopping)
+			await new Promise(() => {})	// stopNow() ends the process
 		note(file, [...cases, ...reports.fresh()], Date.now() - began)
 	}
 	began = Date.now()
