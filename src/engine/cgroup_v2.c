@@ -133,10 +133,21 @@ static int v2_limit_all(struct cgroup_tree *t, struct err *e)
 	return apply(t, NULL, &all, e);
 }
 
+/* An empty one that is left over is made anew: Linux (seen with 6.1.190 and 6.18) kills whatever is cloned into a cgroup to which
+ * cgroup.kill was ever written. One that is in use stays. */
+static int make_fresh(int parent, const char *id, struct err *e)
+{
+	int r = mkdirat(parent, id, 0755);
+
+	if (r < 0 && errno == EEXIST && unlinkat(parent, id, AT_REMOVEDIR) == 0)
+		r = mkdirat(parent, id, 0755);
+	return r < 0 && errno != EEXIST && errno != EBUSY && errno != ENOTEMPTY ? err_sys(e, "make '%s'", id) : 0;
+}
+
 static int v2_make(struct cgroup_tree *t, const char *id, const struct cgroup_limits *lim, struct err *e)
 {
-	if (mkdirat(t->v2_fd, id, 0755) < 0 && errno != EEXIST)
-		return err_sys(e, "make '%s'", id);
+	if (make_fresh(t->v2_fd, id, e) < 0)
+		return -e->no;
 	if ((lim->io_bytes_s || lim->io_ops_s) && apply_io(t, id, lim, e) < 0)
 		return -e->no;
 	return apply(t, id, lim, e);

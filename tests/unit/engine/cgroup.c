@@ -214,6 +214,30 @@ static void v2_moves_who_was_born_elsewhere(void **state)
 	assert_int_equal(system(z), 0);
 }
 
+/* What is cloned into a cgroup that was killed once dies, too. */
+static void v2_makes_an_empty_one_anew(void **state)
+{
+	const struct cgroup_limits none = { 0 };
+	struct cgroup_tree t = { .be = &cgroup_v2, .v2_root_fd = -1 };
+	struct err e = ERR_INIT;
+	struct stat st;
+	char dir[64], z[96];
+
+	(void)state;
+	t.v2_fd = fake_v2(dir, "used");
+	assert_int_equal(mkdirat(t.v2_fd, "left", 0700), 0);
+	assert_int_equal(fchmodat(t.v2_fd, "used", 0700, 0), 0);
+	assert_int_equal(cgroup_v2.make(&t, "used", &none, &e), 0);
+	(void)cgroup_v2.make(&t, "left", &none, &e);	/* there are no files to write to */
+	assert_int_equal(fstatat(t.v2_fd, "used", &st, 0), 0);
+	assert_int_equal(st.st_mode & 0777, 0700);
+	assert_int_equal(fstatat(t.v2_fd, "left", &st, 0), 0);
+	assert_int_equal(st.st_mode & 0777, 0755);
+	close(t.v2_fd);
+	(void)snprintf(z, sizeof z, "rm -r %s", dir);
+	assert_int_equal(system(z), 0);
+}
+
 /* A service manager finds no place for the daemon in a cgroup below which ours were left. */
 static void v2_is_at_the_top_whoever_started_us(void **state)
 {
@@ -296,6 +320,7 @@ int main(void)
 		cmocka_unit_test(fields_are_found_whole),
 		cmocka_unit_test(v2_is_at_the_top_whoever_started_us),
 		cmocka_unit_test(v2_moves_who_was_born_elsewhere),
+		cmocka_unit_test(v2_makes_an_empty_one_anew),
 		cmocka_unit_test(v2_files_are_written_and_read),
 	};
 
