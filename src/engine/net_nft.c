@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "engine/nft_wire.h"
 #include "engine/slot.h"
 
 #define RULES_MAX (1 << 20)
@@ -261,11 +262,7 @@ int nft_load(const struct nft_config *c, struct err *e)
 	return nft_run(text, e) < 0 ? err_wrap(e, "load the firewall rules") : 0;
 }
 
-/* What follows is by hand and not through the library, which would read all tables first: this runs in the warden's loop, and whatever
- * others have in their tables, ours must go when a sandbox or the server does. */
-
-#define TABLE_SIZE 24
-#define BATCH_SIZE 2048
+/* What follows is by hand and not through the library: see nft_wire.h. */
 
 struct change {
 	uint32_t instance, slot;
@@ -274,48 +271,17 @@ struct change {
 	bool on;
 };
 
-static const char *table_name(char buf[TABLE_SIZE], uint32_t instance)
+static void put_membership(void *at, const void *what)
 {
-	(void)snprintf(buf, TABLE_SIZE, "atoll%u", instance);
-	return buf;
-}
-
-static void put_batch_mark(struct mnl_nlmsg_batch *b, uint16_t type)
-{
-	struct nlmsghdr *h = mnl_nlmsg_put_header(mnl_nlmsg_batch_current(b));
-	struct nfgenmsg *g;
-
-	h->nlmsg_type = type;
-	h->nlmsg_flags = NLM_F_REQUEST;
-	g = mnl_nlmsg_put_extra_header(h, sizeof *g);
-	g->version = NFNETLINK_V0;
-	g->res_id = htons(NFNL_SUBSYS_NFTABLES);
-	(void)mnl_nlmsg_batch_next(b);
-}
-
-static struct nlmsghdr *put_message(struct mnl_nlmsg_batch *b, uint16_t type, uint16_t flags)
-{
-	struct nlmsghdr *h = mnl_nlmsg_put_header(mnl_nlmsg_batch_current(b));
-	struct nfgenmsg *g;
-
-	h->nlmsg_type = (uint16_t)((NFNL_SUBSYS_NFTABLES << 8) | type);
-	h->nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK | flags;
-	g = mnl_nlmsg_put_extra_header(h, sizeof *g);
-	g->nfgen_family = NFPROTO_INET;
-	g->version = NFNETLINK_V0;
-	return h;
-}
-
-static void put_element(struct mnl_nlmsg_batch *b, uint32_t instance, uint32_t slot, const char *set, bool on)
-{
-	struct nlmsghdr *h = put_message(b, on ? NFT_MSG_NEWSETELEM : NFT_MSG_DELSETELEM, on ? NLM_F_CREATE : 0);
+	const struct change *c = what;
+	struct nlmsghdr *h = nft_head(at, c->on ? NFT_MSG_NEWSETELEM : NFT_MSG_DELSETELEM, NLM_F_ACK | (c->on ? NLM_F_CREATE : 0));
 	struct slot s;
-	char table[TABLE_SIZE], key[SLOT_NAME_SIZE] = "";
+	char table[NFT_TABLE_SIZE], key[SLOT_NAME_SIZE] = "";
 
-	slot_fill(instance, slot, &s);
+	slot_fill(c->instance, c->slot, &s);
 	memcpy(key, s.veth, sizeof key);		/* the key is the name with zeros up to its full length */
-	mnl_attr_put_strz(h, NFTA_SET_ELEM_LIST_TABLE, table_name(table, instance));
-	mnl_attr_put_strz(h, NFTA_SET_ELEM_LIST_SET, set);
+	mnl_attr_put_strz(h, NFTA_SET_ELEM_LIST_TABLE, nft_table(table, c->instance));
+	mnl_attr_put_strz(h, NFTA_SET_ELEM_LIST_SET, c->name);
 	struct nlattr *list = mnl_attr_nest_start(h, NFTA_SET_ELEM_LIST_ELEMENTS);
 	struct nlattr *elem = mnl_attr_nest_start(h, NFTA_LIST_ELEM);
 	struct nlattr *data = mnl_attr_nest_start(h, NFTA_SET_ELEM_KEY);
@@ -333,98 +299,40 @@ int nft_open(void)
 	return fd < 0 ? -errno : fd;
 }
 
-/* false: there is none. ret: what it says. */
-static bool take_answer(int fd, int flags, int *ret)
+static void put_table_gone(void *at, const void *what)
 {
-	char answer[4096];
-	ssize_t got;
+	const struct change *c = what;
+	char table[NFT_TABLE_SIZE];
 
-	do
-		got = recv(fd, answer, sizeof answer, flags);
-	while (got < 0 && errno == EINTR);
-	*ret = -EBADMSG;
-	if (got < 0) {
-		*ret = -errno;
-		return false;
-	}
-	const struct nlmsghdr *h = (const struct nlmsghdr *)answer;
-
-	if (mnl_nlmsg_ok(h, (int)got) && h->nlmsg_type == NLMSG_ERROR)
-		*ret = ((const struct nlmsgerr *)mnl_nlmsg_get_payload(h))->error;
-	return true;
+	mnl_attr_put_strz(nft_head(at, NFT_MSG_DELTABLE, NLM_F_ACK), NFTA_TABLE_NAME, nft_table(table, c->instance));
 }
 
-/* A batch that fails may be answered more than once. All answers are there when send() returns; one that is left would be taken for
- * that of the next change. */
-static int ask(int fd, const void *p, size_t n)
+static void put_chain_gone(void *at, const void *what)
 {
-	int r, more;
-
-	if (send(fd, p, n, 0) < 0)
-		return -errno;
-	if (!take_answer(fd, 0, &r))
-		return r;
-	while (take_answer(fd, MSG_DONTWAIT, &more)) {
-		if (r == 0)
-			r = more;
-	}
-	return r;
-}
-
-/* One change of the firewall, which put() writes as one message. */
-static int change(int fd, void (*put)(struct mnl_nlmsg_batch *b, const struct change *c), const struct change *c)
-{
-	char buf[BATCH_SIZE];
-	struct mnl_nlmsg_batch *b = mnl_nlmsg_batch_start(buf, sizeof buf / 2);
-
-	if (!b)
-		return -ENOMEM;
-	put_batch_mark(b, NFNL_MSG_BATCH_BEGIN);
-	put(b, c);
-	(void)mnl_nlmsg_batch_next(b);
-	put_batch_mark(b, NFNL_MSG_BATCH_END);
-	int r = ask(fd, mnl_nlmsg_batch_head(b), mnl_nlmsg_batch_size(b));
-
-	mnl_nlmsg_batch_stop(b);
-	return r;
-}
-
-static void put_table_gone(struct mnl_nlmsg_batch *b, const struct change *c)
-{
-	char table[TABLE_SIZE];
-
-	mnl_attr_put_strz(put_message(b, NFT_MSG_DELTABLE, 0), NFTA_TABLE_NAME, table_name(table, c->instance));
-}
-
-static void put_membership(struct mnl_nlmsg_batch *b, const struct change *c)
-{
-	put_element(b, c->instance, c->slot, c->name, c->on);
-}
-
-static void put_chain_gone(struct mnl_nlmsg_batch *b, const struct change *c)
-{
-	struct nlmsghdr *h = put_message(b, NFT_MSG_DELCHAIN, 0);
-	char table[TABLE_SIZE], name[32];
+	const struct change *c = what;
+	struct nlmsghdr *h = nft_head(at, NFT_MSG_DELCHAIN, NLM_F_ACK);
+	char table[NFT_TABLE_SIZE], name[32];
 
 	(void)snprintf(name, sizeof name, "%s%u", c->name, c->slot);
-	mnl_attr_put_strz(h, NFTA_CHAIN_TABLE, table_name(table, c->instance));
+	mnl_attr_put_strz(h, NFTA_CHAIN_TABLE, nft_table(table, c->instance));
 	mnl_attr_put_strz(h, NFTA_CHAIN_NAME, name);
 }
 
-static void put_object_gone(struct mnl_nlmsg_batch *b, const struct change *c)
+static void put_object_gone(void *at, const void *what)
 {
-	struct nlmsghdr *h = put_message(b, NFT_MSG_DELOBJ, 0);
-	char table[TABLE_SIZE], name[32];
+	const struct change *c = what;
+	struct nlmsghdr *h = nft_head(at, NFT_MSG_DELOBJ, NLM_F_ACK);
+	char table[NFT_TABLE_SIZE], name[32];
 
 	(void)snprintf(name, sizeof name, "%s%u", c->name, c->slot);
-	mnl_attr_put_strz(h, NFTA_OBJ_TABLE, table_name(table, c->instance));
+	mnl_attr_put_strz(h, NFTA_OBJ_TABLE, nft_table(table, c->instance));
 	mnl_attr_put_strz(h, NFTA_OBJ_NAME, name);
 	mnl_attr_put_u32(h, NFTA_OBJ_TYPE, htonl(c->type));
 }
 
 int nft_silence(int fd, uint32_t instance, uint32_t slot, bool on, struct err *e)
 {
-	int r = change(fd, put_membership, &(struct change) { instance, slot, "silent", .on = on });
+	int r = nft_change(fd, put_membership, &(struct change) { instance, slot, "silent", .on = on });
 
 	if (r == -ENOENT && !on)		/* not in there: as it should be */
 		return 0;
@@ -435,7 +343,7 @@ int nft_silence(int fd, uint32_t instance, uint32_t slot, bool on, struct err *e
 int nft_forget(int fd, uint32_t instance, uint32_t slot, struct err *e)
 {
 	static const struct {
-		void (*put)(struct mnl_nlmsg_batch *b, const struct change *c);
+		nft_put *put;
 		struct change c;
 	} gone[] = {
 		{ put_membership, { .name = "ruled" } },	/* of a policy: net_policy.c */
@@ -457,7 +365,7 @@ int nft_forget(int fd, uint32_t instance, uint32_t slot, struct err *e)
 
 		c.instance = instance;
 		c.slot = slot;
-		int r = change(fd, gone[i].put, &c);
+		int r = nft_change(fd, gone[i].put, &c);
 
 		if (r < 0 && r != -ENOENT)
 			return err_set(e, -r, "take '%s' of slot %u out of the firewall: %s", c.name, slot, strerror(-r));
@@ -470,5 +378,5 @@ void nft_unload(uint32_t instance)
 	autoclose int fd = nft_open();
 
 	if (fd >= 0)
-		(void)change(fd, put_table_gone, &(struct change) { .instance = instance });
+		(void)nft_change(fd, put_table_gone, &(struct change) { .instance = instance });
 }

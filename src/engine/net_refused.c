@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* net_refused: by hand and not through the library of nftables, which would read all tables of the host first: this runs in the warden's loop. */
+/* net_refused: the elements of a set, read and then taken out. */
 #include "engine/net_refused.h"
 
 #include <arpa/inet.h>
@@ -12,14 +12,13 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "base/fd.h"
 #include "engine/engine.h"
+#include "engine/nft_wire.h"
 #include "engine/slot.h"
 
 #define SET "refused"
 #define ANSWER_MAX 32768
 #define AT_ONCE 64			/* that go in one message */
-#define BATCH_SIZE 16384
 
 struct key {				/* of an element, as the kernel has it: each part filled up to four bytes */
 	char veth[16];
@@ -82,19 +81,12 @@ static void take_elements(struct taken *t, const struct nlmsghdr *h)
 	}
 }
 
-static struct nlmsghdr *put_head(void *at, uint16_t type, uint16_t flags, uint32_t instance)
+static struct nlmsghdr *put_set(void *at, uint16_t type, uint16_t flags, uint32_t instance)
 {
-	struct nlmsghdr *h = mnl_nlmsg_put_header(at);
-	struct nfgenmsg *g;
-	char table[24];
+	struct nlmsghdr *h = nft_head(at, type, flags);
+	char table[NFT_TABLE_SIZE];
 
-	(void)snprintf(table, sizeof table, "atoll%u", instance);
-	h->nlmsg_type = (uint16_t)((NFNL_SUBSYS_NFTABLES << 8) | type);
-	h->nlmsg_flags = NLM_F_REQUEST | flags;
-	g = mnl_nlmsg_put_extra_header(h, sizeof *g);
-	g->nfgen_family = NFPROTO_INET;
-	g->version = NFNETLINK_V0;
-	mnl_attr_put_strz(h, NFTA_SET_ELEM_LIST_TABLE, table);
+	mnl_attr_put_strz(h, NFTA_SET_ELEM_LIST_TABLE, nft_table(table, instance));
 	mnl_attr_put_strz(h, NFTA_SET_ELEM_LIST_SET, SET);
 	return h;
 }
@@ -127,7 +119,7 @@ static int receive(int fd, char *p, size_t size)
 static int read_set(int fd, struct taken *t)
 {
 	_Alignas(struct nlmsghdr) char buf[ANSWER_MAX];
-	const struct nlmsghdr *h = put_head(buf, NFT_MSG_GETSETELEM, NLM_F_DUMP, t->instance);
+	const struct nlmsghdr *h = put_set(buf, NFT_MSG_GETSETELEM, NLM_F_DUMP, t->instance);
 	int r = 1;
 
 	if (send(fd, buf, h->nlmsg_len, 0) < 0)
@@ -140,62 +132,40 @@ static int read_set(int fd, struct taken *t)
 	return r;
 }
 
-static void put_mark(struct mnl_nlmsg_batch *b, uint16_t type)
+struct some {				/* of those that were read */
+	const struct taken *t;
+	size_t from, n;
+};
+
+static void put_gone(void *at, const void *what)
 {
-	struct nlmsghdr *h = mnl_nlmsg_put_header(mnl_nlmsg_batch_current(b));
-	struct nfgenmsg *g;
-
-	h->nlmsg_type = type;
-	h->nlmsg_flags = NLM_F_REQUEST;
-	g = mnl_nlmsg_put_extra_header(h, sizeof *g);
-	g->version = NFNETLINK_V0;
-	g->res_id = htons(NFNL_SUBSYS_NFTABLES);
-	(void)mnl_nlmsg_batch_next(b);
-}
-
-/* Just those that were read: what has come meanwhile stays for the next time. */
-static int drop(int fd, const struct taken *t, size_t from, size_t n)
-{
-	char buf[BATCH_SIZE], answer[4096];
-	struct mnl_nlmsg_batch *b = mnl_nlmsg_batch_start(buf, sizeof buf / 2);
-
-	if (!b)
-		return -ENOMEM;
-	put_mark(b, NFNL_MSG_BATCH_BEGIN);
-	struct nlmsghdr *h = put_head(mnl_nlmsg_batch_current(b), NFT_MSG_DELSETELEM, NLM_F_ACK, t->instance);
+	const struct some *s = what;
+	struct nlmsghdr *h = put_set(at, NFT_MSG_DELSETELEM, NLM_F_ACK, s->t->instance);
 	struct nlattr *list = mnl_attr_nest_start(h, NFTA_SET_ELEM_LIST_ELEMENTS);
 
-	for (size_t i = from; i < from + n; i++) {
+	for (size_t i = s->from; i < s->from + s->n; i++) {
 		struct nlattr *elem = mnl_attr_nest_start(h, NFTA_LIST_ELEM), *key = mnl_attr_nest_start(h, NFTA_SET_ELEM_KEY);
 
-		mnl_attr_put(h, NFTA_DATA_VALUE, sizeof t->keys[i], &t->keys[i]);
+		mnl_attr_put(h, NFTA_DATA_VALUE, sizeof s->t->keys[i], &s->t->keys[i]);
 		mnl_attr_nest_end(h, key);
 		mnl_attr_nest_end(h, elem);
 	}
 	mnl_attr_nest_end(h, list);
-	(void)mnl_nlmsg_batch_next(b);
-	put_mark(b, NFNL_MSG_BATCH_END);
-	int r = send(fd, mnl_nlmsg_batch_head(b), mnl_nlmsg_batch_size(b), 0) < 0 ? -errno : receive(fd, answer, sizeof answer);
-
-	mnl_nlmsg_batch_stop(b);
-	if (r < 0)
-		return r;
-	const struct nlmsghdr *re = (const struct nlmsghdr *)answer;
-
-	return mnl_nlmsg_ok(re, r) && re->nlmsg_type == NLMSG_ERROR ? ((const struct nlmsgerr *)mnl_nlmsg_get_payload(re))->error : -EBADMSG;
 }
 
+/* Just those that were read go: what has come meanwhile stays for the next time. */
 int net_refused_take(int fd, uint32_t instance, struct engine_refusal *ret, size_t max)
 {
 	struct taken t = { .instance = instance, .ret = ret, .max = max < ENGINE_REFUSALS_MAX ? max : ENGINE_REFUSALS_MAX };
 	int r = read_set(fd, &t);
 	size_t done = 0;
 
+	nft_drain(fd);				/* of a reading that failed half way */
 	while (r == 0 && done < t.n) {
-		size_t n = t.n - done < AT_ONCE ? t.n - done : AT_ONCE;
+		struct some s = { &t, done, t.n - done < AT_ONCE ? t.n - done : AT_ONCE };
 
-		r = drop(fd, &t, done, n);
-		done += r == 0 ? n : 0;
+		r = nft_change(fd, put_gone, &s);
+		done += r == 0 ? s.n : 0;
 	}
 	return done == 0 && r < 0 ? r : (int)done;	/* what was taken out must be told: nobody finds it again */
 }

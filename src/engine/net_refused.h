@@ -9,5 +9,5 @@
 
 struct engine_refusal;
 
-/* Up to max of them. fd: of nft_open(), of its own: after an error there may be answers left on it. Or -errno. */
+/* Up to max of them. fd: of nft_open(). Or -errno. */
 int net_refused_take(int fd, uint32_t instance, struct engine_refusal *ret, size_t max);

@@ -516,12 +516,7 @@ static uint64_t tasks_now(void)
 
 static int ns_refusals(struct engine *en, struct engine_refusal *ret, size_t max)
 {
-	if (en->nft_fd < 0)
-		return 0;
-	/* Not that one: an answer left on it would be taken for the one to the next change of the firewall, and so on for ever. */
-	autoclose int fd = nft_open();
-
-	return fd < 0 ? fd : net_refused_take(fd, en->cfg.instance, ret, max);
+	return en->nft_fd < 0 ? 0 : net_refused_take(en->nft_fd, en->cfg.instance, ret, max);
 }
 
 static void ns_room(struct engine *en, struct engine_room *ret)
