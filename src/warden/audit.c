@@ -126,7 +126,7 @@ static void on_packet(void *user, const void *p, size_t n, const int *fds, size_
 		return;
 	if (ev.type == AU_FLOOD)
 		on_flood(sb);
-	else
+	else if (!w->audit.silent_until_ms[sb->er.spec.slot]) /* else from before it was silenced, and told too late */
 		on_denied(sb, &ev);
 }
 
