@@ -16,6 +16,7 @@
 #include "base/fd.h"
 #include "base/rand.h"
 #include "base/str.h"
+#include "engine/cgroup.h"
 
 #define NUMBER_DIGITS 16
 
@@ -142,14 +143,12 @@ static int look_at(int dir, int pid, struct base_found *ret)
 
 int base_find(int dir, int cgroup_fd, struct base_found *ret, struct err *e)
 {
-	int fd = openat(cgroup_fd, "cgroup.procs", O_RDONLY | O_CLOEXEC), pid, r = 0;
-	FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
+	FILE *f = cgroup_procs(cgroup_fd);
+	int pid, r = 0;
 
 	*ret = BASE_NONE;
-	if (!f) {
-		fd_close(fd);
+	if (!f)
 		return err_sys(e, "list its processes");
-	}
 	while (r == 0 && fscanf(f, "%d", &pid) == 1)
 		r = look_at(dir, pid, ret);
 	(void)fclose(f);

@@ -15,6 +15,7 @@
 
 #include "base/fd.h"
 #include "engine/base.h"
+#include "engine/cgroup.h"
 
 #define PAGE 4096u
 #define GAP 16				/* pages: closer ones are one read */
@@ -100,7 +101,7 @@ size_t base_use_ranges(const uint8_t *used, uint64_t pages, struct base_range *r
 void base_save_use(int image, int cgroup_fd, const struct base_found *b)
 {
 	struct stat st;
-	int fd, pid;
+	int pid;
 
 	if (b->fd < 0 || fstat(b->fd, &st) < 0)
 		return;
@@ -110,11 +111,8 @@ void base_save_use(int image, int cgroup_fd, const struct base_found *b)
 	autofree uint8_t *used = calloc(u.pages + 1, 1);
 	autofree struct base_range *ranges = calloc(RANGES_MAX, sizeof *ranges);
 
-	fd = openat(cgroup_fd, "cgroup.procs", O_RDONLY | O_CLOEXEC);
-	FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
+	FILE *f = cgroup_procs(cgroup_fd);
 
-	if (!f)
-		fd_close(fd);
 	u.used = used;
 	while (f && used && fscanf(f, "%d", &pid) == 1)
 		take_process(&u, pid);

@@ -263,7 +263,7 @@ int cgroup_tree_mend(struct cgroup_tree *t, struct err *e)
 	if (gone == 0)
 		return 0;
 	log_warn("somebody has removed the cgroup of the sandboxes, making it again", "name=%s", t->parent);
-	return t->be->limit_all(t, e) < 0 ? err_wrap(e, "limit cgroup '%s' again", t->parent) : 0;
+	return t->be->limit_all(t, e) < 0 ? err_wrap(e, "limit cgroup '%s' again", t->parent) : 1;
 }
 
 void cgroup_tree_close(struct cgroup_tree *t, bool remove)
@@ -486,13 +486,36 @@ static int first_pid(int dirfd, const char *id)
 	return s.n && str_to_u64(str_cut(&s, '\n'), INT32_MAX, &pid) == 0 ? (int)pid : 0;
 }
 
-void cgroup_each(struct cgroup_tree *t, void (*fn)(struct cgroup_tree *t, const char *id, int pid))
+/* One of its directories: every process of a sandbox is in all of them. */
+static int any_parent(const struct cgroup_tree *t)
 {
 	int at = t->v2_fd;
 
 	for (size_t i = 0; at < 0 && i < CGROUP_V1_MAX; i++)
 		at = t->v1_fd[i];
-	int fd = at < 0 ? -1 : openat(at, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return at;
+}
+
+FILE *cgroup_procs(int cgroup_fd)
+{
+	int fd = openat(cgroup_fd, "cgroup.procs", O_RDONLY | O_CLOEXEC);
+	FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
+
+	if (!f)
+		fd_close(fd);
+	return f;
+}
+
+FILE *cgroup_procs_of(const struct cgroup_tree *t, const char *id)
+{
+	autoclose int fd = openat(any_parent(t), id, O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+
+	return fd < 0 ? NULL : cgroup_procs(fd);
+}
+
+void cgroup_each(struct cgroup_tree *t, void (*fn)(struct cgroup_tree *t, const char *id, int pid))
+{
+	int at = any_parent(t), fd = at < 0 ? -1 : openat(at, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
 
 	if (!d) {

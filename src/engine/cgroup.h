@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "base/err.h"
 
@@ -44,7 +45,9 @@ struct cgroup_seat {
 /* Of all sandboxes together. mem_total_bytes 0: what the host has minus a reserve; cpu_weight: 100 is that of all services of the
  * system (v2), or of one task on each processor (v1). */
 int cgroup_tree_open(uint32_t instance, uint64_t mem_total_bytes, uint32_t cpu_weight, struct cgroup_tree **ret, struct err *e);
-int cgroup_tree_mend(struct cgroup_tree *t, struct err *e);	/* parents that somebody has removed meanwhile are made again */
+
+/* Parents that somebody has removed meanwhile are made again: 1. Other processes have to find that out for themselves. */
+int cgroup_tree_mend(struct cgroup_tree *t, struct err *e);
 void cgroup_tree_close(struct cgroup_tree *t, bool remove);	/* NULL is fine; remove: the parent directories too */
 
 /* The disks that limits of io are about: whole ones, no partitions. */
@@ -70,6 +73,10 @@ int cgroup_usage(struct cgroup_tree *t, const char *id, struct cgroup_usage *ret
 int cgroup_all_memory(struct cgroup_tree *t, uint64_t *ret_bytes);	/* of all together, without what is only a cache; -errno */
 uint32_t cgroup_host_pids(void);	/* how many processes all sandboxes of the host may have: it can still fork then */
 int cgroup_remove(struct cgroup_tree *t, const char *id, struct err *e);	/* -EBUSY while a process lives in it; idempotent */
+
+/* The processes of one, a number in each line. NULL: there is no such cgroup, see errno. */
+FILE *cgroup_procs(int cgroup_fd);
+FILE *cgroup_procs_of(const struct cgroup_tree *t, const char *id);
 
 /* fn for each sandbox, with one of its processes. */
 void cgroup_each(struct cgroup_tree *t, void (*fn)(struct cgroup_tree *t, const char *id, int pid));

@@ -42,6 +42,7 @@ struct guard_lock {
 };
 
 bool guard_lock_line(const char *line, struct guard_lock *ret);		/* of /proc/locks; false: it is none */
+bool guard_mount_line(const char *line, uint64_t *ret_dev);		/* of mountinfo: of a file system that a sandbox alone has */
 
 /* The bytes that one line tells of; 0 for the heading and for what is no such line. */
 uint64_t guard_line(enum guard_table table, const char *line, size_t n);

@@ -118,21 +118,13 @@ static void add_process(struct count *c, int pid)
 
 static void look(struct cgroup_tree *t, const char *id, int first)
 {
-	int at = t->v2_fd, pid;
+	FILE *f = cgroup_procs_of(t, id);
 	struct count c = { 0 };
-	char path[128];
+	int pid;
 
 	(void)first;
-	for (size_t i = 0; at < 0 && i < CGROUP_V1_MAX; i++)
-		at = t->v1_fd[i];
-	(void)snprintf(path, sizeof path, "%s/cgroup.procs", id);
-	int fd = openat(at, path, O_RDONLY | O_CLOEXEC);
-	FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
-
-	if (!f) {
-		fd_close(fd);
+	if (!f)
 		return;
-	}
 	while (c.tasks < TASKS_MAX && fscanf(f, "%d", &pid) == 1)
 		add_process(&c, pid);
 	(void)fclose(f);

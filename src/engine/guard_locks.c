@@ -3,13 +3,13 @@
  *
  * A program may lock as many single bytes of its files as it likes; each takes 192 bytes of the kernel's memory, on nobody's account.
  * /proc/locks has them all: whose they are is told by the process that took it or, for those of open files, by the file system that the file is on,
- * which is the sandbox's own. Only so many lines are read: the kernel begins anew for each piece, and whoever has that many is in every sample. */
+ * if that is the sandbox's own. Only so many lines are read: the kernel begins anew for each piece, and whoever has that many is in every sample. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/sysmacros.h>
 
 #include "base/clock.h"
@@ -100,22 +100,41 @@ static bool is_at(const struct places *p, uint64_t dev)
 	return false;
 }
 
-/* The file systems that a sandbox alone has. */
-static void find_places(int pid, struct places *ret)
+bool guard_mount_line(const char *line, uint64_t *ret_dev)
 {
-	static const char *const names[] = { "root", "root/dev", "root/dev/shm" };
-	struct stat ours, st;
-	char path[64];
+	static const char *const places[] = { "/", "/dev", "/dev/shm" };	/* that no other sandbox has */
+	unsigned major_no, minor_no;
+	char at[16];
 
-	_Static_assert(ARRAY_LEN(names) <= PLACES_MAX, "there is room for all");
-	ret->n = 0;
-	if (stat("/", &ours) < 0)
-		return;
-	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-		(void)snprintf(path, sizeof path, "/proc/%d/%s", pid, names[i]);
-		if (stat(path, &st) == 0 && st.st_dev != ours.st_dev && !is_at(ret, st.st_dev))
-			ret->devs[ret->n++] = st.st_dev;
+	if (sscanf(line, "%*d %*d %u:%u %*s %15s ", &major_no, &minor_no, at) != 3)
+		return false;
+	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
+		if (strcmp(at, places[i]) == 0) {
+			*ret_dev = makedev(major_no, minor_no);
+			return true;
+		}
 	}
+	return false;
+}
+
+/* By the kernel's list: what a name in there leads to is the sandbox's choice. but: those that are not wanted, or NULL. */
+static void find_places(const char *process, const struct places *but, struct places *ret)
+{
+	char path[32], *line = NULL;
+	size_t size = 0;
+	uint64_t dev;
+
+	ret->n = 0;
+	(void)snprintf(path, sizeof path, "/proc/%s/mountinfo", process);
+	FILE *f = fopen(path, "re");
+
+	while (f && ret->n < PLACES_MAX && getline(&line, &size, f) > 0) {
+		if (guard_mount_line(line, &dev) && !is_at(ret, dev) && !(but && is_at(but, dev)))
+			ret->devs[ret->n++] = dev;
+	}
+	free(line);
+	if (f)
+		(void)fclose(f);
 }
 
 /* Those that have no process: all of the host, or those at these places. */
@@ -166,20 +185,12 @@ static uint64_t by_open_files(int pid, const struct places *known)
 /* known: where those of open files are counted already, the others are asked for; NULL: they are so few that it does not matter. */
 static uint64_t by_process(struct cgroup_tree *t, const char *id, const struct places *known)
 {
-	int at = t->v2_fd, pid;
+	FILE *f = cgroup_procs_of(t, id);
 	uint64_t sum = 0;
-	char path[128];
+	int pid;
 
-	for (size_t i = 0; at < 0 && i < CGROUP_V1_MAX; i++)
-		at = t->v1_fd[i];
-	(void)snprintf(path, sizeof path, "%s/cgroup.procs", id);
-	int fd = openat(at, path, O_RDONLY | O_CLOEXEC);
-	FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
-
-	if (!f) {
-		fd_close(fd);
+	if (!f)
 		return 0;
-	}
 	while (sum < GUARD_LOCKS_MAX && fscanf(f, "%d", &pid) == 1) {
 		for (size_t i = 0; i < n_holders; i++)
 			sum += holders[i].pid == pid ? held[i] : 0;
@@ -191,9 +202,13 @@ static uint64_t by_process(struct cgroup_tree *t, const char *id, const struct p
 
 static void look(struct cgroup_tree *t, const char *id, int first)
 {
-	struct places own;
+	struct places hosts, own;
+	char pid[12];
 
-	find_places(first, &own);
+	/* While a sandbox is being made, a helper that still has the host's may be in its cgroup. */
+	find_places("self", NULL, &hosts);
+	(void)snprintf(pid, sizeof pid, "%d", first);
+	find_places(pid, &hosts, &own);
 	uint64_t n = of_open_files(&own);
 	bool ask = n < GUARD_LOCKS_MAX && of_open_files(NULL) - n >= GUARD_LOCKS_MAX;
 

@@ -7,6 +7,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
@@ -109,7 +110,7 @@ static int open_dirs(struct engine *en, struct err *e)
 }
 
 /* Raises a limit of the host that all sandboxes together would hit; never lowers one. */
-static void raise(const char *path, uint64_t at_least)
+static void raise_to(const char *path, uint64_t at_least)
 {
 	char z[32];
 	uint64_t now;
@@ -224,8 +225,8 @@ static int open_parts(struct engine *en, const struct engine_record *live, size_
 	cgroup_keep_only(en->cgroups, is_live, &(struct live) { live, n_live });
 	pool_keep_only(en->pool, is_live, &(struct live) { live, n_live });
 	/* A count of one is the whole instance: its sandboxes are one user to the host's namespace. */
-	raise("/proc/sys/fs/inotify/max_user_instances", 256ull * c->max_sandboxes);
-	raise("/proc/sys/fs/inotify/max_user_watches", 4ull << 20);
+	raise_to("/proc/sys/fs/inotify/max_user_instances", 256ull * c->max_sandboxes);
+	raise_to("/proc/sys/fs/inotify/max_user_watches", 4ull << 20);
 	if (guard_start(en->cgroups, &en->guard, e) < 0)
 		return -e->no;
 	en->holder = (struct holder_config) {
@@ -574,9 +575,17 @@ static void ns_close(struct engine *en, bool all)
 	free(en);
 }
 
+/* The guard would go on looking at the cgroup that is gone. */
 static int ns_mend(struct engine *en, struct err *e)
 {
-	return cgroup_tree_mend(en->cgroups, e);
+	int r = cgroup_tree_mend(en->cgroups, e);
+
+	if (r > 0 && en->guard.pid > 0) {
+		(void)kill(en->guard.pid, SIGKILL);	/* it may be in the midst of a long look; it has nothing to lose */
+		helper_stop(&en->guard);
+		guard_tick(en->cgroups, &en->guard);
+	}
+	return r < 0 ? r : 0;
 }
 
 void engine_ns_measure(struct engine *en, struct start_times *times)

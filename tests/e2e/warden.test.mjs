@@ -7,7 +7,7 @@ import path from 'node:path'
 import { spawnSync } from 'node:child_process'
 import { api, createRaw, killRaw, outputOf, server, start } from '../lib/client.mjs'
 import { newServer } from '../lib/server.mjs'
-import { cgroupsOf, until } from '../lib/host.mjs'
+import { cgroupsOf, childrenOf, until } from '../lib/host.mjs'
 
 const built = (file) => path.join(server.buildDir, file)
 
@@ -58,6 +58,15 @@ function removeAll(parents) {
 	return !parents.some((dir) => fs.existsSync(dir))
 }
 
+// The directories that the guard has open: it looks through those, and no others.
+function seenByGuard(own) {
+	const guard = childrenOf(own.pid).find((pid) => fs.readFileSync(`/proc/${pid}/comm`, 'utf8') === 'atoll-guard\n')
+	assert.ok(guard, 'there is a guard')
+	const dirs = fs.readdirSync(`/proc/${guard}/fd`).map((fd) => fs.readlinkSync(`/proc/${guard}/fd/${fd}`)).filter((to) => to.includes(`atoll${own.slot}`))
+	assert.ok(dirs.length > 0, 'it sees something')
+	return dirs
+}
+
 test('the parent cgroup is removed by somebody: it is there again with the next sandbox, with its limits', async () => {
 	const own = await newServer(server.buildDir).start()
 	const opt = { base: own.url, key: own.key }
@@ -69,6 +78,7 @@ test('the parent cgroup is removed by somebody: it is there again with the next 
 			assert.ok(await until(() => removeAll(parents), 20000), `still there: ${parents.filter((dir) => fs.existsSync(dir))}`)
 			const sbx = await createRaw({ timeout: 60 }, opt)
 			assert.deepEqual(limitsOf(parents), before)
+			assert.deepEqual(seenByGuard(own).filter((dir) => dir.includes('(deleted)')), [], 'the guard looks at a cgroup that is gone')
 			const run = await start(sbx, 'echo works', { base: own.url })
 			await run.ended
 			assert.equal(outputOf(run.events), 'works\n')

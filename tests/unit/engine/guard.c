@@ -84,6 +84,23 @@ static void locks_have_a_process_or_a_place(void **state)
 		assert_false(guard_lock_line(none[i], &l));
 }
 
+static void places_that_a_sandbox_alone_has(void **state)
+{
+	static const char *const others[] = { "", "\n", "1", "510 480 0:61 / /proc rw - proc proc rw", "511 480 0:77 / /dev/pts rw - devpts devpts rw",
+		"512 480 0:60 /a /dev/shmoo rw - tmpfs tmpfs rw", "513 480 0:60 / /data/a/very/long/name/indeed rw - btrfs /dev/loop0 rw", "514 480 x:y / / rw - overlay o rw" };
+	uint64_t dev;
+
+	(void)state;
+	assert_true(guard_mount_line("480 455 0:59 / / rw,relatime - overlay overlay rw,lowerdir=/a\n", &dev));
+	assert_int_equal(dev, makedev(0, 59));
+	assert_true(guard_mount_line("481 480 0:60 / /dev rw,nosuid - tmpfs tmpfs rw,size=64k\n", &dev));
+	assert_int_equal(dev, makedev(0, 60));
+	assert_true(guard_mount_line("482 481 0:62 / /dev/shm rw - tmpfs tmpfs rw\n", &dev));
+	assert_int_equal(dev, makedev(0, 62));
+	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+		assert_false(guard_mount_line(others[i], &dev));
+}
+
 static void nonsense_counts_nothing(void **state)
 {
 	static const char *const lines[] = { "", " ", "a b c d", "a b c d e f", "a b c d 1:z f", "a b c d - -", "a b c d 99999999999999999999 1" };
@@ -104,6 +121,7 @@ int main(void)
 		cmocka_unit_test(the_store_is_what_bpf_has_compiled),
 		cmocka_unit_test(filters_of_a_task),
 		cmocka_unit_test(locks_have_a_process_or_a_place),
+		cmocka_unit_test(places_that_a_sandbox_alone_has),
 		cmocka_unit_test(nonsense_counts_nothing),
 	};
 
