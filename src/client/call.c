@@ -213,20 +213,16 @@ static void set_method(CURL *h, struct call *c)
 	curl_easy_setopt(h, CURLOPT_CUSTOMREQUEST, c->method);
 }
 
+/* Only the control API is asked with the key. */
 static int refused(const struct call *c, struct atoll_error *e)
 {
-	static const char about_key[] = "the server refused the key: ";
 	int rc = client_refused(e, c->status, buf_view(&c->answer));
 	char why[sizeof(e->text)];
 
-	if (strncmp(e->text, about_key, sizeof(about_key) - 1) != 0)
+	if (c->status != 401 || c->in_sandbox)
 		return rc;
-	(void)snprintf(why, sizeof(why), "%s", e->text + sizeof(about_key) - 1);
-	if (c->in_sandbox)		/* it does not know the key: it does not know the user, say */
-		client_fail(e, e->no, c->status, "%s", why);
-	else if (c->log.a->has_found_key)
-		client_fail(e, e->no, c->status, "the server refused the key that was found on this machine, as E2B_API_KEY is not set: %s", why);
-	return rc;
+	(void)snprintf(why, sizeof(why), "%s", e->text);
+	return client_fail(e, e->no, c->status, "the server refused the key%s: %s", c->log.a->has_found_key ? " that was found on this machine, as E2B_API_KEY is not set" : "", why);
 }
 
 /* What came of it. */

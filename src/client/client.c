@@ -101,8 +101,6 @@ int client_refused(struct atoll_error *e, int status, struct str body)
 
 	if (status >= 300 && status <= 399)
 		client_fail(e, EPROTO, status, "the server answered with a redirect (%d), which is not followed", status);
-	else if (status == 401)
-		client_fail(e, no, status, "the server refused the key: %s (401)", text ? text : "no reason given");
 	else if (text)
 		client_fail(e, no, status, "%s (%d)", text, status);
 	else if (!j && body.n > 0 && body.n < REASON_MAX && body.p[0] != '<')

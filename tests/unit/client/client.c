@@ -48,6 +48,9 @@ static void refusals_carry_the_servers_reason(void **state)
 	assert_string_equal(e.text, "the server answered with status 507");
 	assert_int_equal(client_refused(&e, 401, STR_NULL), -EACCES);
 	assert_int_equal(e.status, 401);
+	assert_string_equal(e.text, "the server answered with status 401");
+	assert_int_equal(client_refused(&e, 401, STR_LIT("{\"message\":\"invalid username: 'x'\"}")), -EACCES);
+	assert_string_equal(e.text, "invalid username: 'x' (401)");
 }
 
 static void foreign_text_cannot_steer_a_terminal(void **state)
