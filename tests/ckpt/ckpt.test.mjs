@@ -24,7 +24,7 @@ async function sh(command, user = 'user') {
 async function leave(program, args) {
 	const run = await stream(sbx, 'process.Process/Start', { process: { cmd: program, args }, stdin: false }, { user: 'user' })
 	assert.equal(run.status, 200)
-	await until(() => run.events.length > 0, 5000, 20)
+	assert.ok(await until(() => run.events.length > 0, 10000, 20), `${program} does not start`)
 	run.close()
 	return run.events[0].event.start.pid
 }
@@ -74,14 +74,15 @@ async function prepare() {
 	await leave('/usr/bin/node', ['/tmp/inside.js'])
 	pty = await stream(sbx, 'process.Process/Start',
 		{ process: { cmd: '/bin/bash', args: ['-i', '-l'] }, pty: { size: { cols: 80, rows: 24 } } }, { user: 'user' })
-	await until(() => pty.events.length > 0, 5000, 20)
+	assert.ok(await until(() => pty.events.length > 0, 10000, 20), 'no terminal')
 	pty.pid = pty.events[0].event.start.pid
 	await ask(pty.pid, 'SECRET=12345; sleep 1000 & cd /usr/lib; echo got-$SECRET', /got-12345/)
 	await sh('mkdir -p /tmp/seen')
 	watcher = (await rpc(sbx, 'filesystem.Filesystem/CreateWatcher', { path: '/tmp/seen' }, { user: 'user' })).json.watcherId
 	await sh('echo of-memory >/dev/shm/shared; echo of-disk >/home/user/kept')
 	await sh('mkdir -m 750 /dev/put-there && echo by-root >/dev/put-there/file && chmod 711 /dev/put-there', 'root')
-	assert.ok(await until(async () => (await sh('ls /tmp')).includes('inside.txt'), 10000, 100))
+	for (const name of ['inside.txt', 'watching'])
+		assert.ok(await until(async () => (await sh('ls /tmp')).split('\n').includes(name), 20000, 100), `no ${name}`)
 }
 
 // Everything that can be seen of it from inside and through its API. `shift`: the mounts' ids are those of another slot.

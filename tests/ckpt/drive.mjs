@@ -3,6 +3,7 @@
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
+import assert from 'node:assert/strict'
 import readline from 'node:readline'
 import { spawn, spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
@@ -16,6 +17,14 @@ const CACHE = process.env.ATOLL_CACHE || '/var/cache/atoll'
 export function built(name) {
 	const run = spawnSync(BUILD, ['--cache', CACHE, name], { encoding: 'utf8' })
 	return run.status === 0 ? { key: run.stdout.trim() } : { why: run.stderr.trim().split('\n').at(-1) }
+}
+
+// How many init, of that pid, has accepted and not closed: they have the name of its listener.
+function connectionsOf(pid) {
+	const [, ...lines] = fs.readFileSync(`/proc/${pid}/net/unix`, 'utf8').split('\n')
+	const own = lines.map((line) => line.split(/\s+/)).filter((field) => field[7] === '@atoll-init').map((field) => field[5])
+	assert.ok(own.includes('01'), 'init does not listen')
+	return own.filter((state) => state === '03').length
 }
 
 export class Drive {
@@ -48,8 +57,8 @@ export class Drive {
 
 	// Connections of others to init cannot be kept; it takes init a moment to see that they are gone.
 	async freeze() {
-		await this.do('drop')
-		await new Promise((done) => setTimeout(done, 300))
+		const { pid } = await this.do('drop')
+		assert.ok(await until(() => connectionsOf(pid) === 0, 30000, 10), 'init holds on to connections of ours')
 		return this.do('freeze')
 	}
 

@@ -152,12 +152,26 @@ export function fdsOf(pid) {
 	return list(`/proc/${pid}/fd`).length
 }
 
+// What it has open, by name. One that is closed meanwhile is none.
+export function openOf(pid) {
+	return list(`/proc/${pid}/fd`).map((fd) => link(`/proc/${pid}/fd/${fd}`)).filter(Boolean)
+}
+
 export function childrenOf(pid) {
 	return read(`/proc/${pid}/task/${pid}/children`).trim().split(/\s+/).filter(Boolean).map(Number)
 }
 
+export function commandOf(pid) {
+	return read(`/proc/${pid}/cmdline`).replaceAll('\0', ' ').trim()
+}
+
 export function nameOf(pid) {
 	return path.basename(read(`/proc/${pid}/cmdline`).split('\0')[0])
+}
+
+// What the kernel calls it; empty for one that has ended since it was listed.
+export function commOf(pid) {
+	return read(`/proc/${pid}/comm`).trim()
 }
 
 export function rssOf(pid) {

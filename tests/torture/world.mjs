@@ -4,7 +4,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { execFileSync, spawnSync } from 'node:child_process'
 import { api } from '../lib/client.mjs'
-import { alive, cgroupsOf, childrenOf, counts, nameOf, sleep, until } from '../lib/host.mjs'
+import { alive, cgroupsOf, childrenOf, commandOf, counts, nameOf, processesOf, until } from '../lib/host.mjs'
 import { newServer } from '../lib/server.mjs'
 
 const DISK = 5 * 2 ** 30
@@ -129,8 +129,19 @@ export class World {
 		}
 	}
 
+	// When the interpreter is there that sandboxes are forked from, and nothing comes or goes any more.
 	async baseline() {
-		await sleep(1500)
+		const { slot, runDir } = this.server
+		let last = '', same = 0
+		const settled = await until(() => {
+			const now = JSON.stringify(this.counts())
+			const warm = processesOf(slot, runDir).some((pid) => commandOf(pid).includes('/runtimes/python/zygote.py'))
+			same = warm && now === last ? same + 1 : 0
+			last = now
+			return same >= 3
+		}, 120000, 500)
+		if (!settled)
+			throw new Error(`the server does not come to rest: ${last}`)
 		this.base = this.counts()
 		this.cgroups = new Set(cgroupsOf(this.server.slot))
 		return this.base

@@ -26,7 +26,7 @@
 
 #define LINK 3
 #define UNKNOWN_KEY "00000000000000000000000000000000"
-#define STEP_MS 3000
+#define STEP_MS 20000		/* for hangs alone */
 #define SKIP 77
 
 static char notes[256];
@@ -556,17 +556,36 @@ static void volume(unsigned op, const char *name)
 		out(&other, sizeof other, 0);
 }
 
+/* A connection to whoever serves it, as soon as there is a place. */
+static int volume_place(void)
+{
+	char msg[MSG_MAX];
+
+	for (int i = 0; i < 1000; i++) {
+		int fd = -1;
+
+		volume(OP_VOLUME_CONNECT, "vone");
+		int type = in(msg, &fd);
+
+		if (type == RE_OK && fd >= 0)
+			return fd;
+		if (type != RE_ERROR || ((struct msg_error *)msg)->no != EBUSY)
+			break;
+		(void)usleep(20000);
+	}
+	wrong("there is no place to serve a volume");
+}
+
 /* Served one at a time per place; who lets go of a connection gives the place back. */
 static void serve_volumes(void)
 {
 	int fds[ENGINE_VOLUME_PLACES];
 	bool taken[ENGINE_VOLUME_PLACES] = { false };
-	char msg[MSG_MAX], c;
+	char c;
 
-	(void)usleep(300000);		/* whoever could not serve has ended */
 	for (size_t i = 0; i < ENGINE_VOLUME_PLACES; i++) {
-		volume(OP_VOLUME_CONNECT, "vone");
-		if (in(msg, &fds[i]) != RE_OK || fds[i] < 0 || read(fds[i], &c, 1) != 1 || c < 0 || c >= ENGINE_VOLUME_PLACES || taken[(int)c])
+		fds[i] = volume_place();	/* whoever could not serve may not have ended yet */
+		if (read(fds[i], &c, 1) != 1 || c < 0 || c >= ENGINE_VOLUME_PLACES || taken[(int)c])
 			wrong("a place to serve a volume");
 		taken[(int)c] = true;
 	}
@@ -574,17 +593,7 @@ static void serve_volumes(void)
 	expect(RE_ERROR, EBUSY, "all places are taken");
 	for (size_t i = 0; i < ENGINE_VOLUME_PLACES; i++)
 		fd_close(fds[i]);
-	for (int i = 0; i < 100; i++) {
-		volume(OP_VOLUME_CONNECT, "vone");
-		int type = in(msg, &fds[0]);
-
-		if (type == RE_OK && fds[0] >= 0) {
-			fd_close(fds[0]);
-			return;
-		}
-		(void)usleep(20000);
-	}
-	wrong("no place is given back");
+	fd_close(volume_place());
 }
 
 static void volumes(void)
