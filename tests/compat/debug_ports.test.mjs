@@ -7,7 +7,7 @@ import net from 'node:net'
 import path from 'node:path'
 import { spawnSync } from 'node:child_process'
 import { api, request, sdk, server as shared } from '../lib/client.mjs'
-import { childrenOf, until } from '../lib/host.mjs'
+import { childrenOf, commOf, until } from '../lib/host.mjs'
 import { newServer } from '../lib/server.mjs'
 import { CLIENTS, install } from './clients.mjs'
 
@@ -132,7 +132,7 @@ debugTest('it is one sandbox, seen in the list, with the longest life', async ()
 
 debugTest('a new front goes on with the same one', async () => {
 	const [{ sandboxID }] = await list()
-	const front = childrenOf(own.pid).find((pid) => fs.readFileSync(`/proc/${pid}/comm`, 'utf8').startsWith('atoll-front'))
+	const front = childrenOf(own.pid).find((pid) => commOf(pid) === 'atoll-front')
 	process.kill(front, 'SIGKILL')
 	assert.ok(await until(async () => (await execute('"again"').catch(() => ({}))).status === 200, 10000, 100))
 	assert.deepEqual((await list()).map((s) => s.sandboxID), [sandboxID])

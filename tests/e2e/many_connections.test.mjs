@@ -7,7 +7,7 @@ import http from 'node:http'
 import net from 'node:net'
 import { execFileSync, spawn } from 'node:child_process'
 import { api, createRaw, envd, killRaw, request, routeHeaders, server as shared } from '../lib/client.mjs'
-import { alive, until } from '../lib/host.mjs'
+import { alive, childrenOf, commOf, until } from '../lib/host.mjs'
 import { newServer } from '../lib/server.mjs'
 
 const MANY = 10000
@@ -82,8 +82,7 @@ async function gauge(name, server = shared) {
 }
 
 function frontOf(server) {
-	const children = fs.readFileSync(`/proc/${server.pid}/task/${server.pid}/children`, 'utf8').trim().split(' ').map(Number)
-	return children.find((pid) => fs.readFileSync(`/proc/${pid}/comm`, 'utf8').trim() === 'atoll-front')
+	return childrenOf(server.pid).find((pid) => commOf(pid) === 'atoll-front')
 }
 
 const filesOf = (pid) => fs.readdirSync(`/proc/${pid}/fd`).length

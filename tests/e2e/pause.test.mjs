@@ -8,7 +8,7 @@ import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { addressOf, api, asUser, createRaw, endOf, envd, killRaw, outputOf, rpc, server, start, stream } from '../lib/client.mjs'
 import { newServer } from '../lib/server.mjs'
-import { childrenOf, initOf, sleep, traceOf, until } from '../lib/host.mjs'
+import { childrenOf, commOf, initOf, sleep, traceOf, until } from '../lib/host.mjs'
 import { runCode } from '../lib/interp.mjs'
 import { built } from '../ckpt/drive.mjs'
 
@@ -458,7 +458,7 @@ test('what cannot be written to disk stays frozen, and the reason is told; nothi
 
 // The one that listens, and the one that would start another.
 function helpersOf(own) {
-	const named = (pid) => childrenOf(pid).filter((child) => fs.readFileSync(`/proc/${child}/comm`, 'utf8').trim() === 'atoll-ckpt')
+	const named = (pid) => childrenOf(pid).filter((child) => commOf(child) === 'atoll-ckpt')
 	const [outer] = named(own.pid)
 	return { outer, inner: named(outer)[0] }
 }

@@ -7,7 +7,7 @@ import path from 'node:path'
 import { spawnSync } from 'node:child_process'
 import { api, createRaw, killRaw, outputOf, server, start } from '../lib/client.mjs'
 import { newServer } from '../lib/server.mjs'
-import { cgroupsOf, childrenOf, until } from '../lib/host.mjs'
+import { cgroupsOf, childrenOf, commOf, openOf, until } from '../lib/host.mjs'
 
 const built = (file) => path.join(server.buildDir, file)
 
@@ -60,9 +60,9 @@ function removeAll(parents) {
 
 // The directories that the guard has open: it looks through those, and no others.
 function seenByGuard(own) {
-	const guard = childrenOf(own.pid).find((pid) => fs.readFileSync(`/proc/${pid}/comm`, 'utf8') === 'atoll-guard\n')
+	const guard = childrenOf(own.pid).find((pid) => commOf(pid) === 'atoll-guard')
 	assert.ok(guard, 'there is a guard')
-	const dirs = fs.readdirSync(`/proc/${guard}/fd`).map((fd) => fs.readlinkSync(`/proc/${guard}/fd/${fd}`)).filter((to) => to.includes(`atoll${own.slot}`))
+	const dirs = openOf(guard).filter((to) => to.includes(`atoll${own.slot}`))
 	assert.ok(dirs.length > 0, 'it sees something')
 	return dirs
 }

@@ -7,7 +7,7 @@ import path from 'node:path'
 import { spawnSync } from 'node:child_process'
 import { addressOf, api, createRaw, killRaw, runAny, sdk, server, withRaw } from '../lib/client.mjs'
 import { newServer } from '../lib/server.mjs'
-import { childrenOf, until } from '../lib/host.mjs'
+import { childrenOf, commOf, until } from '../lib/host.mjs'
 
 let sbx
 
@@ -79,8 +79,9 @@ for i in range(800):
 // First of all: the cases that follow are then watched by the second one, which was made by a warden that has little power left.
 test('the guard is replaced when it dies, and so is the sweeper', async () => {
 	for (const name of ['atoll-guard', 'atoll-sweeper']) {
-		const find = () => childrenOf(server.pid).filter((pid) => fs.readFileSync(`/proc/${pid}/comm`, 'utf8').trim() === name)
+		const find = () => childrenOf(server.pid).filter((pid) => commOf(pid) === name)
 		const [first] = find()
+		assert.ok(first, `no ${name}`)
 		process.kill(first, 'SIGKILL')
 		assert.ok(await until(() => find().length === 1 && find()[0] !== first, 10000, 50), `no other ${name}`)
 	}
