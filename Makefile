@@ -38,9 +38,11 @@ build: setup
 	@test -f $(BUILD)/build.ninja || meson setup $(BUILD) $(MESON_FLAGS)
 	@ninja -C $(BUILD)
 
+# Twice: a mirror may fail for once.
 template: setup
-	@$(SUDO) templates/build code-interpreter-v1 >/dev/null
-	@$(SUDO) templates/build tools >/dev/null || echo 'going on without CRIU: the memory of paused sandboxes is not kept on disk'
+	@$(SUDO) templates/build code-interpreter-v1 >/dev/null || $(SUDO) templates/build code-interpreter-v1 >/dev/null
+	@$(SUDO) templates/build tools >/dev/null || $(SUDO) templates/build tools >/dev/null || \
+		echo 'going on without CRIU: the memory of paused sandboxes is not kept on disk'
 
 run: build template
 	@$(DEMO)

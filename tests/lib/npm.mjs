@@ -6,6 +6,17 @@ import { spawnSync } from 'node:child_process'
 import { createRequire } from 'node:module'
 
 const LIMIT_MS = 300000
+const TRIES = 3, AGAIN_MS = 90000
+
+// A registry may fail for once: tries again what did not work, but not for long, as without a network it never will.
+export function patiently(install) {
+	const end = Date.now() + AGAIN_MS
+	for (let tries = 1; ; tries++) {
+		const run = install()
+		if (run.status === 0 || tries === TRIES || Date.now() > end)
+			return run
+	}
+}
 
 // For the end-to-end tests; `e2b` is the current SDK (v2 calls). tests/compat has sets of its own.
 const PACKAGES = {
@@ -24,11 +35,12 @@ export function installPackages(dir, packages, more = {}) {
 	const stamp = path.join(dir, 'installed')
 	if (fs.existsSync(stamp) && fs.readFileSync(stamp, 'utf8') === want)
 		return null
-	fs.rmSync(dir, { recursive: true, force: true })
-	fs.mkdirSync(dir, { recursive: true })
-	fs.writeFileSync(path.join(dir, 'package.json'), want)
-	const run = spawnSync('npm', ['install', '--no-audit', '--no-fund', '--ignore-scripts', '--loglevel=error'],
-		{ cwd: dir, encoding: 'utf8', timeout: LIMIT_MS })
+	const run = patiently(() => {
+		fs.rmSync(dir, { recursive: true, force: true })
+		fs.mkdirSync(dir, { recursive: true })
+		fs.writeFileSync(path.join(dir, 'package.json'), want)
+		return spawnSync('npm', ['install', '--no-audit', '--no-fund', '--ignore-scripts', '--loglevel=error'], { cwd: dir, encoding: 'utf8', timeout: LIMIT_MS })
+	})
 	if (run.status !== 0)
 		return `npm could not install ${Object.keys(packages).join(', ')}: ${(run.error?.message ?? run.stderr).trim().split('\n')[0]}`
 	fs.writeFileSync(stamp, want)

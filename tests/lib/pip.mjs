@@ -3,6 +3,7 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { spawnSync } from 'node:child_process'
+import { patiently } from './npm.mjs'
 
 const LIMIT_MS = 240000
 
@@ -15,8 +16,8 @@ export function installPython(dir, packages) {
 	const venv = spawnSync('python3', ['-m', 'venv', '--clear', dir], { encoding: 'utf8' })
 	if (venv.status !== 0)
 		return 'python3 with venv is missing'
-	const pip = spawnSync(`${dir}/bin/python`, ['-m', 'pip', 'install', '-q', '--disable-pip-version-check', ...packages],
-		{ encoding: 'utf8', timeout: LIMIT_MS })
+	const pip = patiently(() => spawnSync(`${dir}/bin/python`, ['-m', 'pip', 'install', '-q', '--disable-pip-version-check', ...packages],
+		{ encoding: 'utf8', timeout: LIMIT_MS }))
 	if (pip.status !== 0)
 		return `pip could not install ${packages.join(' ')}: ${(pip.error?.message ?? pip.stderr).trim().split('\n').at(-1)}`
 	fs.writeFileSync(stamp, want)
