@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Images and a real registry for them on loopback: Debian's docker-registry, umoci and skopeo.
+import assert from 'node:assert/strict'
 import crypto from 'node:crypto'
 import fs from 'node:fs'
 import http from 'node:http'
@@ -37,7 +38,8 @@ storage: {filesystem: {rootdirectory: ${this.dir}/data}}
 http: {addr: 127.0.0.1:${this.port}}
 ${auth}`)
 		this.child = spawn('docker-registry', ['serve', `${this.dir}/registry.yml`], { stdio: 'ignore' })
-		await until(async () => (await fetch(`http://127.0.0.1:${this.port}/v2/`).catch(() => null)) !== null, 10000)
+		const up = () => fetch(`http://127.0.0.1:${this.port}/v2/`).then(() => true, () => false)
+		assert.ok(await until(async () => this.child.exitCode !== null || await up(), 60000) && this.child.exitCode === null, 'docker-registry does not start')
 		return this
 	}
 

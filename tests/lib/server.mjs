@@ -22,15 +22,22 @@ const DEFAULTS = {
 	default_disk_mb: 512,
 }
 
-export function freePort() {
-	return new Promise((done, fail) => {
+const given = new Set()
+
+// A port that nobody listens on. None is given twice: who asked for one may not have come to use it when another is asked for.
+export async function freePort() {
+	const port = await new Promise((done, fail) => {
 		const s = net.createServer()
 		s.once('error', fail)
 		s.listen(0, '127.0.0.1', () => {
-			const { port } = s.address()
-			s.close(() => done(port))
+			const { port: free } = s.address()
+			s.close(() => done(free))
 		})
 	})
+	if (given.has(port))
+		return freePort()
+	given.add(port)
+	return port
 }
 
 function configText(config) {
