@@ -56,7 +56,12 @@ test('list, input, connect, signals and the end of stdin', async () => {
 	await withRaw({}, async (sbx) => {
 		const { process } = binaryClients(sbx)
 		const first = all(process.start(bash('cat; echo over', { request: { tag: 'cat', stdin: true } })))
-		const info = await until(async () => (await process.list({})).processes.find((p) => p.tag === 'cat'))
+		const listed = async (tag) => {
+			const found = await until(async () => (await process.list({})).processes.find((p) => p.tag === tag))
+			assert.ok(found, `no process with the tag ${tag}`)
+			return found
+		}
+		const info = await listed('cat')
 		assert.equal(info.config.cmd, '/bin/bash')
 		assert.deepEqual(info.config.args, ['-l', '-c', 'cat; echo over'])
 		const second = all(process.connect({ process: { selector: { case: 'pid', value: info.pid } } }))
@@ -75,12 +80,12 @@ test('list, input, connect, signals and the end of stdin', async () => {
 		assert.equal((await second).end.exitCode, 0)
 
 		const raw = all(process.start(bash('head -c 4 | od -An -tu1', { request: { tag: 'od' } })))
-		await until(async () => (await process.list({})).processes.some((p) => p.tag === 'od'))
+		await listed('od')
 		await process.sendInput({ process: { selector: { case: 'tag', value: 'od' } }, input: { input: { case: 'stdin', value: bytes } } })
 		assert.equal((await raw).out.trim().split(/ +/).join(), '0,1,254,255')
 
 		const sleep = all(process.start(bash('sleep 60', { request: { tag: 's' } })))
-		await until(async () => (await process.list({})).processes.some((p) => p.tag === 's'))
+		await listed('s')
 		await process.sendSignal({ process: { selector: { case: 'tag', value: 's' } }, signal: 9 })
 		assert.equal((await sleep).end.status, 'signal: killed')
 	})
@@ -93,9 +98,9 @@ test('a terminal is sized, written to and read', async () => {
 		const run = all(process.start({ process: { cmd: '/bin/sh', args: [], envs: {} }, pty: { size: { cols: 91, rows: 17 } }, tag: 'tty' }), got)
 		const sel = { selector: { case: 'tag', value: 'tty' } }
 		const type = (text) => process.sendInput({ process: sel, input: { input: { case: 'pty', value: Buffer.from(text) } } })
-		await until(async () => (await process.list({})).processes.length === 1)
+		assert.ok(await until(async () => (await process.list({})).processes.length === 1), 'it is not listed')
 		await type('stty size; whoami\n')
-		await until(() => /17 91[^]*root/.test(got.pty))
+		assert.ok(await until(() => /17 91[^]*root/.test(got.pty)), got.pty)
 		await process.update({ process: sel, pty: { size: { cols: 50, rows: 10 } } })
 		await type('stty size; exit 4\n')
 		await run
@@ -142,13 +147,18 @@ test('a directory is watched as a stream and by polling', async () => {
 			for await (const { event } of filesystem.watchDir({ path: 'w', recursive: true, includeEntry: true }, { signal: stop.signal }))
 				seen.push(event)
 		})().catch((err) => err)
-		await until(() => seen.some((e) => e.case === 'start'))
+		const came = (what, holds) => until(() => seen.some(holds)).then((found) => assert.ok(found, `no event: ${what}`))
+		const event = (name, holds) => came(name, ({ case: kind, value }) => kind === 'filesystem' && value.name === name && holds(value))
+		await came('start', (e) => e.case === 'start')
 		const { watcherId } = await filesystem.createWatcher({ path: 'w', recursive: false })
-		await all(process.start(bash('cd w && mkdir d && echo hi > d/f && chmod 600 d/f && mv d/f d/g')))
-		await until(() => seen.some((e) => e.case === 'filesystem' && e.value.name === 'd/g'))
-		const events = seen.filter((e) => e.case === 'filesystem').map((e) => e.value)
-		assert.ok(events.some((e) => e.name === 'd/f' && e.type === 5 && e.entry.mode === 0o600))
-		assert.ok(events.some((e) => e.name === 'd/f' && e.type === 4 && !e.entry))
+		// One after the other: an event tells of the file as it is when it is told.
+		await all(process.start(bash('mkdir w/d')))
+		await event('d', (e) => e.type === 1)
+		await all(process.start(bash('echo hi > w/d/f && chmod 600 w/d/f')))
+		await event('d/f', (e) => e.type === 5 && e.entry.mode === 0o600)
+		await all(process.start(bash('mv w/d/f w/d/g')))
+		await event('d/f', (e) => e.type === 4 && !e.entry)
+		await event('d/g', () => true)
 		const polled = await filesystem.getWatcherEvents({ watcherId })
 		assert.deepEqual(polled.events.map((e) => [e.name, e.type]).at(0), ['d', 1])
 		await filesystem.removeWatcher({ watcherId })
@@ -180,7 +190,7 @@ test('a unary call ends at its deadline', async () => {
 	await withRaw({}, async (sbx) => {
 		const { process } = binaryClients(sbx)
 		const run = all(process.start(bash('sleep 60', { request: { tag: 'deaf', stdin: true } })))
-		await until(async () => (await process.list({})).processes.length === 1)
+		assert.ok(await until(async () => (await process.list({})).processes.length === 1), 'it is not listed')
 		/* More than the pipe takes: answered when the process has read, which it never does. */
 		const res = await rpc(sbx, 'process.Process/SendInput',
 			{ process: { tag: 'deaf' }, input: { stdin: Buffer.alloc(1 << 20).toString('base64') } },

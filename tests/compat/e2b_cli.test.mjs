@@ -33,11 +33,14 @@ function environment(key = server.key) {
 	return env
 }
 
-function e2b(args, { input = '', key } = {}) {
+function e2b(args, { input = '', key, onText = () => {} } = {}) {
 	return new Promise((done) => {
 		const child = spawn(process.execPath, [PROGRAM, ...args], { env: environment(key), timeout: 60000 })
 		let out = '', err = ''
-		child.stdout.on('data', (part) => { out += part })
+		child.stdout.on('data', (part) => {
+			out += part
+			onText(out)
+		})
 		child.stderr.on('data', (part) => { err += part })
 		child.once('close', (code, signal) => done({ code: signal ?? code, out, err }))
 		child.stdin.on('error', () => {})
@@ -176,7 +179,7 @@ cli('sandbox create, kill, and what is gone', ['sandbox.create', 'sandbox.timeou
 cli('sandbox connect: a terminal with its size, user, directory and variables', ['sandbox.connect', 'pty.create', 'pty.resize'], () => {
 	const got = terminal([process.execPath, PROGRAM, 'sandbox', 'connect', '-u', 'root', '-c', '/tmp', '-e', 'A=b', sbx.sandboxID], [
 		{ expect: '# ' }, { send: 'stty size; echo "<$(pwd) $(id -un) $A>"\r' }, { expect: '24 80' }, { expect: '</tmp root b>' },
-		{ resize: [50, 132] }, { sleep: 0.5 }, { send: 'stty size\r' }, { expect: '50 132' }, { send: 'exit\r' },
+		{ resize: [50, 132] }, { send: 'while [ "$(stty size)" = "24 80" ]; do sleep 0.1; done; stty size\r' }, { expect: '50 132' }, { send: 'exit\r' },
 	], { env: environment() })
 	assert.deepEqual([got.code, got.ended], [0, true], got.screen)
 })
@@ -208,7 +211,9 @@ cli('sandbox pause and resume', ['sandbox.pause'], async () => {
 
 cli('sandbox logs follow until the sandbox ends', [], async () => {
 	const one = await createRaw({ timeout: 120 })
-	const following = e2b(['sandbox', 'logs', '-f', '--format', 'json', one.sandboxID])
+	let text = ''
+	const following = e2b(['sandbox', 'logs', '-f', '--format', 'json', one.sandboxID], { onText: (all) => { text = all } })
+	assert.ok(await until(() => text.includes('sandbox created'), 30000), 'it does not begin')
 	await e2b(['sandbox', 'exec', one.sandboxID, 'true'])
 	await killRaw(one)
 	const got = await following

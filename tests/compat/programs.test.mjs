@@ -5,6 +5,7 @@ import assert from 'node:assert/strict'
 import fs from 'node:fs'
 import path from 'node:path'
 import { server } from '../lib/client.mjs'
+import { until } from '../lib/host.mjs'
 import { installPackages } from '../lib/npm.mjs'
 import { installPython } from '../lib/pip.mjs'
 import { counts, HERE, LIMIT_MS, records, run } from './programs/run.mjs'
@@ -25,7 +26,12 @@ function program(name, prepare, check) {
 		assert.match(got.text, /^done$/m)
 		const after = await counts()
 		// Audit and usage show each of its calls, too.
-		const shown = await records(), fresh = shown.begun.filter((request) => !recorded.begun.includes(request))
+		let shown, fresh
+		await until(async () => {	// one that was broken off ends when the server has noticed
+			shown = await records()
+			fresh = shown.begun.filter((request) => !recorded.begun.includes(request))
+			return fresh.every((request) => shown.ended.includes(request))
+		})
 		assert.ok(fresh.length >= after.code - before.code,	// one that was broken off counts here only
 			`${fresh.length} of ${after.code - before.code} in the audit trail`)
 		assert.deepEqual(fresh.filter((request) => !shown.ended.includes(request)), [], 'each has its end')

@@ -35,9 +35,11 @@ module.exports = {
 	},
 	'commands.background': async (c) => {
 		const sbx = await c.shell()
-		const run = await sbx.commands.run('sleep 1; echo done', { background: true, envs: { A: 'b' } })
+		const command = 'until [ -e /tmp/seen ]; do sleep 0.1; done; echo done'
+		const run = await sbx.commands.run(command, { background: true, envs: { A: 'b' } })
 		const entry = (await sbx.commands.list()).find((p) => p.pid === run.pid)
-		assert.deepEqual([entry.args.at(-1), entry.envs.A], ['sleep 1; echo done', 'b'])
+		assert.deepEqual([entry.args.at(-1), entry.envs.A], [command, 'b'])
+		await sbx.files.write('/tmp/seen', '')
 		assert.equal((await run.wait()).stdout, 'done\n')
 	},
 	'commands.kill': async (c) => {

@@ -124,7 +124,7 @@ p = pathlib.Path(${JSON.stringify(file)}); p.parent.mkdir(parents=True, exist_ok
 	}
 
 	async usage(sessionId) {
-		for (let i = 0; i < 100; i++) {
+		for (let i = 0; i < 300; i++) {
 			const points = await this.manager.use(sessionId).sandbox.getMetrics()
 			if (points.length)
 				return points.at(-1)
@@ -156,7 +156,7 @@ async function processes(service, id) {
 	let seen = ''
 	const server = await sandbox.commands.run('python3 -u -m http.server 8000', { background: true, timeoutMs: 0, onStdout: (text) => { seen += text } })
 	assert.ok((await sandbox.commands.list()).some((one) => one.pid === server.pid))
-	for (let i = 0; i < 100 && !seen.includes('Serving'); i++)
+	for (let i = 0; i < 300 && !seen.includes('Serving'); i++)
 		await new Promise((done) => setTimeout(done, 100))
 	assert.match(seen, /Serving HTTP/)
 	assert.equal(await server.kill(), true)

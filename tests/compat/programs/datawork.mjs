@@ -57,7 +57,7 @@ import time
 import requests
 from bs4 import BeautifulSoup
 
-for _ in range(50):
+for _ in range(300):
     try:
         page = requests.get("http://localhost:8080/", timeout=5)
         break

@@ -108,7 +108,7 @@ async def check(shared, names):
 
 
 async def metrics(sandbox):
-    for _ in range(100):
+    for _ in range(300):
         points = await sandbox.get_metrics()
         if points:
             return points[-1]

@@ -36,9 +36,11 @@ async def stream(c):
 
 async def background(c):
     sbx = await c.shell()
-    handle = await done(sbx.commands.run("sleep 1; echo done", background=True, envs={"A": "b"}))
+    command = "until [ -e /tmp/seen ]; do sleep 0.1; done; echo done"
+    handle = await done(sbx.commands.run(command, background=True, envs={"A": "b"}))
     entry = next(p for p in await done(sbx.commands.list()) if p.pid == handle.pid)
-    assert (entry.args[-1], entry.envs["A"]) == ("sleep 1; echo done", "b"), entry
+    assert (entry.args[-1], entry.envs["A"]) == (command, "b"), entry
+    await done(sbx.files.write("/tmp/seen", ""))
     assert (await done(handle.wait())).stdout == "done\n"
 
 
