@@ -9,6 +9,7 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { createRaw, endOf, envd, killRaw, outputOf, server, stream } from '../lib/client.mjs'
 import { newServer } from '../lib/server.mjs'
+import { until } from '../lib/host.mjs'
 import { certificates, outside } from '../lib/outside.mjs'
 
 const HERE = path.dirname(fileURLToPath(import.meta.url))
@@ -66,7 +67,7 @@ test('control: without rules the same program gets there', async () => {
 		const code = `import socket; s = socket.create_connection(("${out.at(3)}", 80), 5); s.sendall(b"GET /control HTTP/1.1\\r\\nHost: ${EVIL}\\r\\n\\r\\n"); print(len(s.recv(100)))`
 		const got = await stream(free, 'process.Process/Start', { process: { cmd: 'python3', args: ['-c', code] }, stdin: false }, { base: own.url })
 		await got.ended
-		assert.ok(out.requests.some((r) => r.address === out.at(3)), `${outputOf(got.events)}${outputOf(got.events, 'stderr')}`)
+		assert.ok(await until(() => out.requests.some((r) => r.address === out.at(3))), `${outputOf(got.events)}${outputOf(got.events, 'stderr')}`)	// told by another process
 	} finally {
 		await killRaw(free, opt)
 	}
