@@ -8,7 +8,7 @@ import os from 'node:os'
 import dgram from 'node:dgram'
 import { spawnSync } from 'node:child_process'
 import { runAny, sdk, server } from '../lib/client.mjs'
-import { gatewayOf, initOf, traceOf } from '../lib/host.mjs'
+import { gatewayOf, initOf, traceOf, until } from '../lib/host.mjs'
 
 let one, two
 const root = { user: 'root' }
@@ -44,10 +44,14 @@ async function address(sbx) {
 	return /inet (\d+\.\d+\.\d+\.\d+)/.exec(got.stdout)[1]
 }
 
+// A server inside, once it listens.
+async function serve(sbx, port, bind) {
+	await sbx.commands.run(`python3 -m http.server ${port} --bind ${bind}`, { background: true })
+	assert.ok(await until(async () => (await connect(sbx, '127.0.0.1', port)).exitCode === 0, 30000, 200), `nobody listens on ${port}`)
+}
+
 test('loopback inside works', async () => {
-	await one.commands.run('python3 -m http.server 9001 --bind 127.0.0.1', { background: true })
-	await new Promise((r) => setTimeout(r, 1000))
-	assert.equal((await connect(one, '127.0.0.1', 9001)).exitCode, 0)
+	await serve(one, 9001, '127.0.0.1')
 	assert.equal((await connect(one, 'localhost', 9001)).exitCode, 0)
 })
 
@@ -58,8 +62,7 @@ test('an address of its own in the range of the instance', async () => {
 })
 
 test('a sandbox cannot reach another one', async () => {
-	await two.commands.run('python3 -m http.server 9002 --bind 0.0.0.0', { background: true })
-	await new Promise((r) => setTimeout(r, 1000))
+	await serve(two, 9002, '0.0.0.0')
 	const ip = await address(two)
 	assert.equal((await connect(two, ip, 9002)).exitCode, 0, 'the listener is up')
 	const got = await connect(one, ip, 9002)
@@ -104,8 +107,7 @@ test('metadata and link-local addresses are closed at once', async () => {
 
 test('nothing outside can connect in: no route leads to a sandbox', async () => {
 	const ip = await address(two)
-	await two.commands.run('python3 -m http.server 9003 --bind 0.0.0.0', { background: true })
-	await new Promise((r) => setTimeout(r, 1000))
+	await serve(two, 9003, '0.0.0.0')
 	const reached = await new Promise((done) => {
 		const s = net.connect({ host: ip, port: 9003, timeout: 1500 }, () => { s.destroy(); done(true) })
 		s.once('error', () => done(false))

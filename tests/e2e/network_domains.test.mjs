@@ -228,9 +228,10 @@ s = socket.create_connection(('api.example.com', 80), 5)
 try:
     for i in range(1000):
         s.sendall(b'GET /%d HTTP/1.1\\r\\nHost: api.example.com\\r\\n\\r\\n' % i); s.recv(65536); time.sleep(0.05)
+        if i == 2: print('up')
 except OSError as e: print('cut')
 else: print('end')`] }, stdin: false }, { base: own.url })
-		await sleep(500)
+		assert.ok(await until(() => outputOf(talk.events).includes('up'), 20000), 'it never talked')
 		assert.equal((await update(sbx, only('other.example.net'))).status, 204)
 		assert.ok(await until(() => outputOf(talk.events).includes('cut')), 'the connection went on')
 		assert.equal(await get(sbx, 'https://api.example.com/'), null)

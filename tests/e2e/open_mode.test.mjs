@@ -7,6 +7,7 @@ import os from 'node:os'
 import path from 'node:path'
 import { spawnSync } from 'node:child_process'
 import { api, request, server as shared } from '../lib/client.mjs'
+import { until } from '../lib/host.mjs'
 import { newServer } from '../lib/server.mjs'
 
 let own
@@ -68,9 +69,8 @@ test('SIGHUP takes the log level again, for the front too', async () => {
 	const file = path.join(own.base, 'atoll.conf')
 	fs.writeFileSync(file, fs.readFileSync(file, 'utf8').replace('log_level = info', 'log_level = warn'))
 	own.signal('SIGHUP')
-	await new Promise((done) => setTimeout(done, 500))
-	const level = await call('GET', '/admin/log-level', undefined, { key: own.key })
-	assert.deepEqual(level.json, { level: 'warn' })
+	const level = async () => (await call('GET', '/admin/log-level', undefined, { key: own.key })).json
+	assert.ok(await until(async () => (await level()).level === 'warn'), JSON.stringify(await level()))
 })
 
 for (const key of ['open', 'metrics_open']) {

@@ -95,11 +95,11 @@ test('an upgrade passes through, both ways', async () => {
 	].join('\n')
 	await envd(sbx, 'POST', '/files?path=/tmp/up.py', code, { headers: { 'Content-Type': 'application/octet-stream' } })
 	const run = await start(sbx, 'exec python3 /tmp/up.py')
-	await until(async () => {
+	assert.ok(await until(async () => {
 		const ss = await start(sbx, 'grep -q :1F41 /proc/net/tcp && echo up')
 		await ss.ended
 		return ss.events.some((e) => e.event.data)
-	}, 10000)
+	}, 20000), 'nobody listens')
 	const url = new URL(server.url)
 	const got = await new Promise((done, fail) => {
 		const req = http.request({ host: url.hostname, port: url.port, path: '/', agent: false,
@@ -174,8 +174,8 @@ test('one connection serves the API and two sandboxes in turn', async () => {
 })
 
 test('pipelined requests are answered in order', async () => {
-	const one = (path) => `GET ${path} HTTP/1.1\r\nHost: localhost\r\nX-API-Key: ${server.key}\r\n\r\n`
-	const text = await exchange(one('/health') + one('/sandboxes/i00000000000000000zz') + one('/health'), { wait: 1500 })
+	const one = (path, more = '') => `GET ${path} HTTP/1.1\r\nHost: localhost\r\nX-API-Key: ${server.key}\r\n${more}\r\n`
+	const text = await exchange(one('/health') + one('/sandboxes/i00000000000000000zz') + one('/health', 'Connection: close\r\n'), { wait: 15000 })
 	assert.deepEqual([...text.matchAll(/HTTP\/1\.1 (\d+)/g)].map((m) => m[1]), ['204', '404', '204'])
 })
 

@@ -14,7 +14,7 @@ function dead(res, id) {
 test('kill breaks open streams without an end', async () => {
 	const sbx = await createRaw({})
 	const runs = await Promise.all([1, 2, 3].map(() => start(sbx, 'while :; do echo x; sleep 0.1; done')))
-	await until(() => runs.every((r) => r.events.length > 1))
+	assert.ok(await until(() => runs.every((r) => r.events.length > 1)), 'nothing comes')
 	assert.equal((await killRaw(sbx)).status, 204)
 	for (const run of runs) {
 		const over = await run.ended
@@ -76,7 +76,7 @@ test('every port and path of a dead or unknown sandbox answers 502', async () =>
 test('a client that goes away does not end the process', async () => {
 	await withRaw({}, async (sbx) => {
 		const run = await start(sbx, 'sleep 0.4; echo done > /tmp/done; sleep 30')
-		await until(() => run.events.length > 0)
+		assert.ok(await until(() => run.events.length > 0), 'it does not start')
 		run.close()
 		const got = await until(async () => (await envd(sbx, 'GET', '/files?path=/tmp/done')).text === 'done\n', 5000)
 		assert.ok(got)

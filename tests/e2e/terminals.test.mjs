@@ -53,7 +53,7 @@ test('a resize is seen by the program that runs', async () => {
 test('keys are signals: interrupt, end of file', async () => {
 	const t = await terminal()
 	await t.type('sleep 1000; echo st""atus $?\n')
-	await until(async () => (await sbx.commands.run('pgrep -x sleep || true')).stdout.trim())
+	assert.ok(await until(async () => (await sbx.commands.run('pgrep -fx "sleep 1000" || true')).stdout.trim()), 'it does not sleep')
 	await t.type('\x03')
 	await t.type('echo after""wards\n')
 	await t.shows(/afterwards/)
@@ -77,9 +77,9 @@ test('a client that went away finds its terminal again', async () => {
 
 test('two clients see the same terminal', async () => {
 	const start = await stream(raw, 'process.Process/Start', { process: { cmd: '/bin/bash', args: ['-i'] }, pty: { size: { cols: 80, rows: 24 } }, tag: 'both' })
-	await until(() => start.events.length > 0)
+	assert.ok(await until(() => start.events.length > 0), 'it does not start')
 	const second = await stream(raw, 'process.Process/Connect', { process: { tag: 'both' } })
-	await until(() => second.events.length > 0)
+	assert.ok(await until(() => second.events.length > 0), 'the second one hears nothing')
 	await rpc(raw, 'process.Process/SendInput', { process: { tag: 'both' }, input: { pty: Buffer.from('echo sha""red; exit 5\n').toString('base64') } })
 	for (const one of [start, second]) {
 		assert.equal((await one.ended).how, 'end')
@@ -99,7 +99,7 @@ test('the terminal belongs to its user and is a real one', async () => {
 test('input of the wrong kind, and what a terminal cannot do, are refused', async () => {
 	const tty = await stream(raw, 'process.Process/Start', { process: { cmd: '/bin/cat' }, pty: { size: { cols: 80, rows: 24 } }, tag: 'tty' })
 	const pipe = await stream(raw, 'process.Process/Start', { process: { cmd: '/bin/cat' }, stdin: true, tag: 'pipe' })
-	await until(() => tty.events.length > 0 && pipe.events.length > 0)
+	assert.ok(await until(() => tty.events.length > 0 && pipe.events.length > 0), 'they do not start')
 	const input = Buffer.from('x').toString('base64')
 	const send = (tag, kind) => rpc(raw, 'process.Process/SendInput', { process: { tag }, input: { [kind]: input } })
 	assert.match((await send('tty', 'stdin')).json.message, /should be written to the pty/)
@@ -116,8 +116,8 @@ test('input of the wrong kind, and what a terminal cannot do, are refused', asyn
 
 test('a large paste arrives whole', async () => {
 	const t = await terminal()
-	await t.type('stty -echo -icanon; head -c 60000 | md5sum; stty sane\n')
-	await new Promise((done) => setTimeout(done, 500))
+	await t.type('stty -echo -icanon; echo re""ady; head -c 60000 | md5sum; stty sane\n')
+	await t.shows(/ready/)
 	const text = 'abcdefghij'.repeat(6000)
 	await t.type(text)
 	const { createHash } = await import('node:crypto')

@@ -88,7 +88,7 @@ test('ports of sandboxes by host name, WebSocket upgrades too', async () => {
 	assert.equal((await secureRequest(own, '49983-inobody', 'GET', '/health')).status, 502)
 	assert.equal((await secureRequest(own, 'x-inobody', 'GET', '/health')).status, 400)
 
-	const code = 'import socket\ns = socket.create_server(("127.0.0.1", 8001))\nc, _ = s.accept()\nd = b""\n' +
+	const code = 'import socket\ns = socket.create_server(("127.0.0.1", 8001))\nprint("up", flush=True)\nc, _ = s.accept()\nd = b""\n' +
 		'while b"\\r\\n\\r\\n" not in d: d += c.recv(4096)\n' +
 		'c.sendall(b"HTTP/1.1 101 Switching Protocols\\r\\nUpgrade: echo\\r\\nConnection: Upgrade\\r\\n\\r\\nhello ")\n' +
 		'while True:\n  x = c.recv(4096)\n  if not x: break\n  c.sendall(x.upper())\n'
@@ -100,8 +100,10 @@ test('ports of sandboxes by host name, WebSocket upgrades too', async () => {
 	const run = https.request({ host: '127.0.0.1', port: own.tlsPort, servername: `x.${DOMAIN}`, ca: own.ca, method: 'POST', path: '/process.Process/Start', agent: false,
 		headers: { Host: `${name}.${DOMAIN}`, ...token, 'Content-Type': 'application/connect+json', 'Connect-Protocol-Version': '1' } })
 	run.on('error', () => {})
-	run.on('response', (res) => res.resume().on('error', () => {}))
+	let said = ''
+	run.on('response', (res) => res.on('data', (part) => { said += part }).on('error', () => {}))
 	run.end(Buffer.concat([head, start]))
+	assert.ok(await until(() => said.includes('stdout'), 20000), said)
 	const big = 'x'.repeat(300000)
 	const got = await new Promise((done, fail) => {
 		const req = https.request({ host: '127.0.0.1', port: own.tlsPort, servername: `x.${DOMAIN}`, ca: own.ca, path: '/', agent: false,

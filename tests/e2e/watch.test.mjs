@@ -52,8 +52,12 @@ test('a flat watch does not look below, a recursive one does, also into what is 
 	const path = await dir()
 	await sh(`mkdir -p ${path}/old/deep`)
 	const flat = await watch(path), deep = await watch(path, { recursive: true })
-	await sh(`cd ${path} && echo a > old/deep/f && mkdir -p new/x/y && sleep 0.3 && echo b > new/x/y/g && mv new moved && sleep 0.3 && echo c > moved/x/y/h`)
-	await deep.sees('CREATE old/deep/f', 'WRITE old/deep/f', 'CREATE new', 'CREATE new/x/y/g', 'RENAME new', 'CREATE moved', 'CREATE moved/x/y/h')
+	// One after the other: what is gone again before it was looked at cannot be told of.
+	for (const [command, ...what] of [['echo a > old/deep/f', 'CREATE old/deep/f', 'WRITE old/deep/f'], ['mkdir -p new/x/y', 'CREATE new', 'CREATE new/x/y'],
+		['echo b > new/x/y/g', 'CREATE new/x/y/g'], ['mv new moved', 'RENAME new', 'CREATE moved'], ['echo c > moved/x/y/h', 'CREATE moved/x/y/h']]) {
+		await sh(`cd ${path} && ${command}`)
+		await deep.sees(...what)
+	}
 	await flat.sees('CREATE new', 'RENAME new', 'CREATE moved')
 	assert.ok(!flat.seen().some((e) => e.includes('/')), flat.seen().join())
 	flat.close()
@@ -122,9 +126,8 @@ test('the SDK: events, entries, stop, timeout', async () => {
 	await sbx.files.write('w/sub/g.txt', 'x')
 	assert.ok(await until(() => seen.some((e) => e.name === 'sub/g.txt' && e.type === 'write')), JSON.stringify(seen))
 	await handle.stop()
-	const before = seen.length
 	await sbx.files.write('w/later', 'x')
-	assert.equal(seen.length, before)
+	assert.ok(!seen.some((e) => e.name === 'later'), JSON.stringify(seen))
 	const ended = new Promise((done) => sbx.files.watchDir('w', () => {}, { timeoutMs: 700, onExit: done }))
 	const why = await ended
 	assert.ok(why === undefined || why instanceof Error)

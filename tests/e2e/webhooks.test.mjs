@@ -11,7 +11,7 @@ import os from 'node:os'
 import path from 'node:path'
 import { execFileSync, spawnSync } from 'node:child_process'
 import { api, createRaw, killRaw, sdk, server as shared, shell } from '../lib/client.mjs'
-import { alive, childrenOf, nameOf, sleep, until } from '../lib/host.mjs'
+import { alive, childrenOf, nameOf, until } from '../lib/host.mjs'
 import { newServer } from '../lib/server.mjs'
 
 const SECRET = 'a-secret-of-4711-letters'
@@ -340,7 +340,8 @@ time.sleep(9)"`
 	assert.equal(type, 'sandbox.resource.threshold')
 	assert.equal(data.threshold, 80)
 	assert.ok(data.percent >= 80 && data.used >= 0.8 * data.limit && data.limit === 256 << 20, JSON.stringify(data))
-	await sleep(6000)		// below again
+	const looked = async () => (await call('GET', `/sandboxes/${sbx.sandboxID}/metrics`)).json.at(-1)
+	assert.ok(await until(async () => (await looked()).memUsed < 0.5 * data.limit, 30000, 200), 'below again')
 	assert.equal(near().length, 1)
 	await shell(sbx, load, opt)
 	assert.ok(await until(() => near().length === 2, 10000), 'the second')
