@@ -249,16 +249,17 @@ test('paused ones outlive the server: on disk with their memory, or without', { 
 // Each way in which a connection to a port can be open: full with what nobody reads, on either side, silent, and upgraded.
 const BUSY = `
 import os, socket, threading
-ended = []
+begun, ended = [], []
 def hold(c):
     head = b""
     try:
         while b"\\r\\n\\r\\n" not in head: head += c.recv(4096)
         path = head.split()[1].decode()
-        if path == "/ended":
-            text = ("%d %s" % (os.getpid(), " ".join(sorted(ended)))).encode()
+        if path in ("/begun", "/ended"):
+            text = ("%d %s" % (os.getpid(), " ".join(sorted(begun if path == "/begun" else ended)))).encode()
             c.sendall(b"HTTP/1.1 200 OK\\r\\nConnection: close\\r\\nContent-Length: %d\\r\\n\\r\\n" % len(text) + text)
             return c.close()
+        begun.append(path)
         if path == "/up":
             while not quiet.wait(0.05): pass
             while c.recv(1 << 20): pass
@@ -285,11 +286,12 @@ function openTo(own, sbx, head, body) {
 	const it = { cut: false }
 	socket.on('error', () => {})
 	it.closed = new Promise((done) => socket.once('close', () => done(it.cut = true)))
-	it.begun = new Promise((done) => body ? setTimeout(done, 500) : socket.once('data', done))
+	const answered = new Promise((done) => socket.once('data', done))
+	it.begun = body ? Promise.resolve() : answered
 	socket.write(`${head} HTTP/1.1\r\nHost: 9100-${sbx.sandboxID}.localhost\r\n${body ? `Content-Length: ${1 << 30}\r\n` : 'Connection: Upgrade\r\nUpgrade: echo\r\n'}\r\n`)
 	if (body)
 		socket.write(Buffer.alloc(body))
-	it.begun.then(() => head.includes('/down') && socket.pause())
+	answered.then(() => head.includes('/down') && socket.pause())
 	it.free = () => socket.destroy()
 	it.resume = () => socket.resume()
 	return it
@@ -310,7 +312,8 @@ test('connections to its ports that are open when it is paused are cut, on both 
 		const [pid] = (await get('/ended')).split(' ')
 		const open = [openTo(own, sbx, 'GET /down'), openTo(own, sbx, 'GET /silent'), openTo(own, sbx, 'GET /upgraded'), openTo(own, sbx, 'POST /up', 16 << 20)]
 		await Promise.all(open.map((o) => o.begun))
-		await sleep(300)
+		assert.ok(await until(async () => (await get('/begun')) === `${pid} /down /silent /up /upgraded`, 20000, 50), await get('/begun'))
+		await sleep(300)			// until what nobody reads is stuck
 		assert.equal((await at.pause(sbx)).status, 204)
 		open.forEach((o) => o.resume())
 		assert.ok(await until(() => open.every((o) => o.cut), 10000, 50), JSON.stringify(open))

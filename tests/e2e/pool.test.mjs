@@ -336,6 +336,7 @@ test('SIGKILL of the front or of the warden: no member is left over, and there a
 			assert.ok(await until(async () => await at.api('GET', '/health').then((r) => r.status < 500, () => false), WAIT_MS), 'no front')
 			await at.full('base', 2)
 			await at.full(CI, 2)
+			await until(() => records(own).length <= 5, WAIT_MS)	/* the old ones are on their way out */
 			const now = records(own)
 			assert.deepEqual(now.filter((id) => old.includes(id)), [kept.sandboxID])
 			assert.equal(now.length, 5)
@@ -349,6 +350,7 @@ test('SIGKILL of the front or of the warden: no member is left over, and there a
 		assert.ok(await until(() => frontOf() && frontOf() !== front, WAIT_MS))
 		await others(old)
 		await at.full('base', 2)
+		assert.ok(await until(() => records(own).length === 5, WAIT_MS), records(own).join())
 		old = records(own)
 		own.signal('SIGKILL')
 		await own.exited

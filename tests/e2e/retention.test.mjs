@@ -28,8 +28,8 @@ test('what is older than the settings say is removed, with its files', () => wit
 		const opt = { base: own.url, key: own.key }
 		const kept = await createRaw({ timeout: 600 }, opt), sbx = await createRaw({ timeout: 600 }, opt)
 		assert.equal((await call('POST', `/sandboxes/${sbx.sandboxID}/snapshots`, { name: 'old' })).status, 201)
+		assert.ok(pool(own).some((name) => name.includes('+')), pool(own).join())
 		assert.equal((await call('POST', `/sandboxes/${sbx.sandboxID}/pause`)).status, 204)
-		assert.ok(pool(own).some((name) => name.includes('+')))
 		assert.ok(await until(async () => (await call('GET', `/sandboxes/${sbx.sandboxID}`)).status === 404, 30000), 'the paused one is gone')
 		assert.ok(await until(async () => (await call('GET', '/snapshots')).json.length === 0, 30000), 'the snapshot is gone')
 		assert.ok(await until(() => !pool(own).some((name) => name.includes('+')), 30000), pool(own).join())
@@ -38,7 +38,7 @@ test('what is older than the settings say is removed, with its files', () => wit
 
 test('a sandbox lives no longer than max_lifetime_s, however often its timeout is set', () => withServer({ max_lifetime_s: 5 }, async (own, call) => {
 	const opt = { base: own.url, key: own.key }
-	const sbx = await createRaw({ timeout: 3 }, opt), began = Date.now()
+	const sbx = await createRaw({ timeout: 3 }, opt), began = Date.parse((await call('GET', `/sandboxes/${sbx.sandboxID}`)).json.startedAt)
 	const end = async () => new Date((await call('GET', `/sandboxes/${sbx.sandboxID}`)).json.endAt) - began
 	for (const [where, body] of [['timeout', { timeout: 600 }], ['connect', { timeout: 600 }], ['refreshes', { duration: 3600 }]]) {
 		const got = await call('POST', `/sandboxes/${sbx.sandboxID}/${where}`, body)

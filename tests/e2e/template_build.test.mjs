@@ -382,12 +382,12 @@ test('a build that is called off, or whose front is killed, leaves nothing', { t
 	const kept = () => poolOf(own)
 	try {
 		const called = await raw('off', slow, opt)
-		await running(called)
+		assert.ok(await running(called), 'the build does not get there')
 		assert.equal((await api('DELETE', `/templates/off/builds/${called.buildID}`, undefined, opt)).status, 204)
 		assert.equal((await called.status()).reason.message, 'the build was called off')
 		assert.ok(await until(() => !kept().some((n) => n.startsWith('i')), 10000), kept().join())
 		const lost = await raw('lost', slow, opt)
-		await running(lost)
+		assert.ok(await running(lost), 'the build does not get there')
 		const front = childrenOf(own.pid).find((pid) => procName(pid) === 'atoll-front')
 		process.kill(front, 'SIGKILL')
 		assert.ok(await until(async () => (await lost.status().catch(() => ({}))).status === 'error', 20000))
@@ -459,7 +459,7 @@ test('a bomb of files ends at the quota, a ready command at its time, a build wi
 		}
 
 		const lost = await raw('lost', slow, opt)
-		await running(lost)
+		assert.ok(await running(lost), 'the build does not get there')
 		own.signal('SIGKILL')
 		await own.exited
 		await own.start()

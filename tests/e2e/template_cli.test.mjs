@@ -207,7 +207,7 @@ USER 1000
 
 test('an image or a template as it is, with a start command', async () => {
 	const name = nameOf('image')
-	ok('template', 'build', 'e2bdev/base', '-t', name, '--start', 'sleep 12345', '--ready', 'pgrep -f "sleep 12345"', ...SMALL)
+	ok('template', 'build', 'e2bdev/base', '-t', name, '--start', 'sleep 12345', '--ready', 'pgrep -f "^sleep 12345"', ...SMALL)
 	assert.equal(await sh(name, 'pgrep -fc "^sleep 12345"'), '1')
 	ok('template', 'build', name, '--from-template', '-t', `${name}-up`, '--no-cache', ...SMALL)
 	assert.equal(await sh(`${name}-up`, 'pgrep -fc "^sleep 12345"'), '1')
@@ -242,7 +242,7 @@ test('Ctrl-C calls the build off', () => context({ Dockerfile: 'FROM e2bdev/base
 test('a template goes to a file and comes back under another name', { timeout: 240000 }, () => context({
 	Dockerfile: 'FROM e2bdev/base\nENV COLOUR=blue\nRUN useradd -m guest && mkdir /srv/app && echo kept > /srv/app/file && chown guest /srv/app/file\nWORKDIR /srv/app\nUSER guest\n' }, async (dir) => {
 	const name = nameOf('out'), file = path.join(dir, 'out.tar.gz'), back = nameOf('back')
-	ok('template', 'build', dir, '-t', name, '--start', 'sleep 54321', '--ready', 'pgrep -f "sleep 54321"', ...SMALL)
+	ok('template', 'build', dir, '-t', name, '--start', 'sleep 54321', '--ready', 'pgrep -f "^sleep 54321"', ...SMALL)
 	ok('template', 'export', name, '-o', file)
 	assert.deepEqual(fs.readdirSync(dir).sort(), ['Dockerfile', 'out.tar.gz'])
 	ok('template', 'import', file, '-t', back, ...SMALL)
