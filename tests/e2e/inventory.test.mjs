@@ -8,7 +8,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { sdk, server, withSandbox } from '../lib/client.mjs'
-import { initOf, traceOf } from '../lib/host.mjs'
+import { initOf, openOf, traceOf } from '../lib/host.mjs'
 
 const FILE = path.join(path.dirname(fileURLToPath(import.meta.url)), 'inventory.txt')
 
@@ -82,8 +82,7 @@ async function take() {
 
 // Pid 1 cannot be looked at from inside; sockets and pipes of its requests come and go, so they are not counted.
 function fdsOfInit(trace) {
-	const dir = `/proc/${initOf(trace)}/fd`
-	const kinds = fs.readdirSync(dir).map((fd) => fs.readlinkSync(path.join(dir, fd)).replace(/\[\d+\]/, '[N]'))
+	const kinds = openOf(initOf(trace)).map((to) => to.replace(/\[\d+\]/, '[N]'))
 	const count = (kind) => kinds.filter((k) => k === kind).length
 	return [...new Set(kinds)].sort().map((kind) => `init fd ${kind}${/^(pipe|socket):/.test(kind) ? '' : ` x${count(kind)}`}`)
 }

@@ -40,7 +40,7 @@ export function onTerminal(args, steps, opt) {
 // The same for any program.
 export function terminal(argv, steps, { env = {} } = {}) {
 	const run = spawnSync('python3', [PTY, ...argv], {
-		encoding: 'utf8', input: JSON.stringify(steps), timeout: 60000, env: { ...process.env, TERM: 'xterm', ...env },
+		encoding: 'utf8', input: JSON.stringify(steps), timeout: 170000, env: { ...process.env, TERM: 'xterm', ...env },
 	})
 	assert.equal(run.status, 0, run.stderr)
 	return JSON.parse(run.stdout)

@@ -12,7 +12,7 @@ import sys
 import termios
 import time
 
-WAIT = 20
+WAIT = 60  # for hangs alone
 
 
 class Terminal:
