@@ -23,7 +23,7 @@ function run(...args) {
 	})
 }
 
-test('twenty cycles of torture: every acknowledged record is there, nothing else is', { skip: noDisk }, async () => {
+test('twenty cycles of torture: every acknowledged record is there, nothing else is', { skip: noDisk, timeout: 540000 }, async () => {
 	const { code, text } = await run('--cycles', '20', '--seed', String(Date.now() % 1e6), '--verbose')
 	assert.match(text, /20 cycles, [1-9]\d* acknowledged records, 0 lost, 0 leaked, 0 failed/, text)
 	assert.equal(code, 0, text)
