@@ -3,6 +3,7 @@
 #include "front/trail.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -25,6 +26,7 @@
 #define SAVE_BYTES (256 * 1024)		/* ... and when it is time to stop waiting */
 #define LISTED_MAX 60			/* records of a class that are written one by one in each ... */
 #define CLASS_EVERY_MS 60000
+#define GAP_ROOM (16 << 10)		/* free bytes that end a time without records */
 #define SEGMENT_AGE_MS (24ull * 3600 * 1000)
 #define RETRY_S 5
 #define TEXT_MAX (256 * 1024)		/* of one, with audit_code = full */
@@ -154,6 +156,12 @@ static int put(struct trail *t, const char *kind, const struct trail_who *who, s
 	return 0;
 }
 
+/* A disk that is full may still take the few bytes that tell of the gap, and then nothing of what comes after them. */
+static bool has_room(const struct trail *t)
+{
+	return t->fd < 0 || fallocate(t->fd, FALLOC_FL_KEEP_SIZE, (off_t)t->bytes, GAP_ROOM) == 0 || (errno != ENOSPC && errno != EDQUOT);
+}
+
 /* Before the first record after a time without: how many are missing. */
 static int tell_gap(struct trail *t, struct err *e)
 {
@@ -161,6 +169,8 @@ static int tell_gap(struct trail *t, struct err *e)
 
 	if (t->lost == 0)
 		return 0;
+	if (!has_room(t))
+		return err_set(e, ENOSPC, "write the audit trail: there is still no room");
 	clock_rfc3339(t->lost_since_ms, since);
 	(void)snprintf(fields, sizeof fields, "{\"lost\":%llu,\"since\":\"%s\"}", (unsigned long long)t->lost, since);
 	if (put(t, "trail.gap", NULL, str_of(fields), e) < 0)
