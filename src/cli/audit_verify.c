@@ -99,6 +99,8 @@ static int verify_dir(struct job *j, struct err *e)
 
 		if (path)
 			(void)verify_file(j, path, e);
+		if (e->no == ENOENT && j->v.first_seq == 0 && i + 1 < n)	/* dropped meanwhile, and the rest says so */
+			*e = ERR_INIT;
 		free(names[i]);
 	}
 	free(names);
