@@ -76,8 +76,8 @@ test('a wrong token in the header beats a good signature', async () => {
 test('a signed URL reads and writes what it was signed for', async () => {
 	const read = url({ path: 'it.txt', signature: sign(a, { path: 'it.txt' }) })
 	assert.equal((await request('GET', read, { headers: routed(a) })).text, `file of ${a.sandboxID}`)
-	const path = 'dir with space/ü+&.txt'
-	const write = url({ path, user: 'root', expiry: now() + 60, signature: sign(a, { path, op: 'write', user: 'root', expiry: now() + 60 }) })
+	const path = 'dir with space/ü+&.txt', expiry = now() + 60
+	const write = url({ path, user: 'root', expiry, signature: sign(a, { path, op: 'write', user: 'root', expiry }) })
 	const put = await request('POST', write, { headers: { ...routed(a), ...octet }, body: 'by signature' })
 	assert.equal(put.status, 200, put.text)
 	assert.deepEqual(put.json, [{ path: `/root/${path}`, name: 'ü+&.txt', type: 'file' }])

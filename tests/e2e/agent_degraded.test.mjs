@@ -6,7 +6,7 @@ import assert from 'node:assert/strict'
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
-import { api, server } from '../lib/client.mjs'
+import { api, envd, server } from '../lib/client.mjs'
 import { childrenOf, nameOf, until } from '../lib/host.mjs'
 import { newServer } from '../lib/server.mjs'
 
@@ -100,7 +100,8 @@ test('the key is not one, or is one no more', async () => {
 test('the front was killed while code ran: the next call is answered', async () => {
 	const s = (await call('POST', '/agent/sessions', { agentId: 'front' })).json
 	const lost = call('POST', `/agent/sessions/${s.sessionId}/execute`, { code: 'open("/tmp/began", "w").close()\nimport time\ntime.sleep(60)', timeout: 90000 }).catch((e) => e)
-	assert.ok(await until(async () => (await call('GET', `/audit?kind=code.run&sandbox=${s.sandboxId}`)).text.includes(s.sandboxId), 20000, 200), 'it has begun')
+	const { envdAccessToken } = (await call('GET', `/sandboxes/${s.sandboxId}`)).json, inside = { sandboxID: s.sandboxId, envdAccessToken }
+	assert.ok(await until(async () => (await envd(inside, 'GET', '/files?path=/tmp/began', undefined, { base: own.url })).status === 200, 60000, 200), 'it has begun')
 	process.kill(childrenOf(own.pid).find((pid) => nameOf(pid) === 'atoll-front'), 'SIGKILL')
 	const r = await lost
 	assert.ok(r instanceof Error || r.status >= 500, `${r.status}`)

@@ -109,14 +109,15 @@ test('no code, token or key is in the trail or in the log, and a correlation id 
 	assert.equal(answer.headers['x-request-id'], id)
 	await request('GET', `/files?path=/etc/hostname&signature=v1_${SECRET}`, { base: own.url, headers: { 'E2b-Sandbox-Id': sbx.sandboxID, 'E2b-Sandbox-Port': '49983' } })
 	await killRaw(sbx, opt)
+	const proxied = () => fs.readFileSync(own.log, 'utf8').split('\n').slice(0, -1).find((l) => l.includes(`request=${id}`) && l.includes('proxied'))
+	assert.ok(await until(proxied), 'the log has it')
 	const text = linesOf(own).join('\n'), log = fs.readFileSync(own.log, 'utf8'), base = path.join(own.stateDir, 'front')
 	for (const where of [text, log, ...['audit.db', 'audit.db-wal'].map((f) => fs.readFileSync(path.join(base, f), 'latin1'))])
 		for (const secret of [SECRET, own.key, sbx.envdAccessToken, 'print('].filter(Boolean))
 			assert.ok(!where.includes(secret), `${secret} is told`)
 	const mine = records(own).filter((r) => r.request === id)
 	assert.deepEqual(mine.map((r) => [r.kind, r.session]), [['code.run', 's-1'], ['code.done', 's-1']])
-	const line = log.split('\n').find((l) => l.includes(`request=${id}`) && l.includes('proxied'))
-	assert.match(JSON.parse(line).kv, /op=code\.run contentLength=\d+ resultsCount=0 error=none/)
+	assert.match(JSON.parse(proxied()).kv, /op=code\.run contentLength=\d+ resultsCount=0 error=none/)
 })
 
 test('what is too long or compressed is recorded with the hash of what went in, and files that are put together, too', async () => {
@@ -172,16 +173,19 @@ test('a client that speaks protobuf leaves the same records as one that speaks J
 })
 
 test('wrong keys and tokens are recorded, and a flood of them does not fill the disk', async () => {
-	const before = linesOf(own).length
-	const sbx = await createRaw({ timeout: 60, secure: true }, opt)
-	await request('GET', '/files?path=/etc/passwd', { base: own.url, headers: { 'E2b-Sandbox-Id': sbx.sandboxID, 'E2b-Sandbox-Port': '49983', 'X-Access-Token': 'x' } })
-	for (let i = 0; i < 120; i++)
-		await api('GET', '/sandboxes', undefined, { ...opt, key: null })
-	const failures = records(own).slice(before).filter((r) => r.kind === 'auth.failure')
-	assert.ok(failures.length >= 30 && failures.length <= 60, String(failures.length))
-	assert.equal(failures[0].sandbox, sbx.sandboxID)
-	assert.equal(failures.at(-1).fields.call, 'GET /sandboxes')
-	await killRaw(sbx, opt)
+	// The first one begins the minute in which 60 are written down: all at once, on a server that has seen none before, are within it.
+	const fresh = await newServer(buildDir, {}).start(), to = { base: fresh.url, key: fresh.key }
+	try {
+		const sbx = await createRaw({ timeout: 60, secure: true }, to)
+		await request('GET', '/files?path=/etc/passwd', { base: fresh.url, headers: { 'E2b-Sandbox-Id': sbx.sandboxID, 'E2b-Sandbox-Port': '49983', 'X-Access-Token': 'x' } })
+		await Promise.all(Array.from({ length: 120 }, () => api('GET', '/sandboxes', undefined, { ...to, key: null })))
+		const failures = records(fresh).filter((r) => r.kind === 'auth.failure')
+		assert.equal(failures.length, 60)
+		assert.equal(failures[0].sandbox, sbx.sandboxID)
+		assert.equal(failures.at(-1).fields.call, 'GET /sandboxes')
+	} finally {
+		await fresh.stop()
+	}
 })
 
 test('refused system calls, quotas and policies, and acts of administrators are recorded', async () => {
@@ -283,7 +287,9 @@ test('an acknowledged execution has its records whatever is killed when; a torn 
 					await sleep(20)
 			}
 		})()
-		await sleep(150 + 130 * round)
+		const had = acknowledged.length
+		assert.ok(await until(() => acknowledged.length > had + 5, 60000, 5), 'code runs')
+		await sleep(7 * round)		// at one moment of an execution or another
 		await killFront(own)
 		going = false
 		await work
@@ -315,7 +321,7 @@ function damaged(name, change) {
 	const dir = path.join(own.base, `damaged-${name}`)
 	fs.mkdirSync(path.join(dir, 'audit'), { recursive: true })
 	fs.mkdirSync(path.join(dir, 'front'))
-	for (const f of ['audit.db', 'audit.db-wal', 'audit.key'])
+	for (const f of fs.readdirSync(path.join(own.stateDir, 'front')).filter((name) => /^audit\.(db|db-wal|key)$/.test(name)))
 		fs.copyFileSync(path.join(own.stateDir, 'front', f), path.join(dir, 'front', f))
 	fs.writeFileSync(path.join(dir, 'audit/00000001.jsonl'), change(linesOf(own)).join('\n') + (name === 'torn' ? '' : '\n'))
 	return verify('--state', dir)
@@ -331,7 +337,7 @@ function chained(lines) {
 }
 
 test('a truncated, edited, reordered, re-chained or torn log is found out, and the first bad record named', async () => {
-	await api('GET', '/audit', undefined, opt)	// the database has all of it
+	await own.stop({ remove: false })	// the last count of a sandbox may come late; then the database has all of it
 	const n = linesOf(own).length
 	assert.ok(n > 20)
 	assert.equal(damaged('not', (l) => l).code, 0)
@@ -404,9 +410,16 @@ test('files of the trail come and go, and what is left can be verified', async (
 		const got = verify('--state', brief.stateDir)
 		assert.equal(got.code, 0, got.err)
 		assert.match(got.out, /beginning: earlier records were dropped/)
-		const first = JSON.parse(linesOf(brief)[0])
+		let first
+		assert.ok(await until(() => {
+			try {
+				return first = JSON.parse(linesOf(brief)[0])
+			} catch (err) {
+				assert.equal(err.code, 'ENOENT')	// one more was dropped meanwhile
+			}
+		}))
 		assert.ok(first.seq > 1 && first.kind === 'trail.segment')
-		assert.ok((await api('GET', '/admin/audit?limit=1', undefined, to)).json.seq >= first.seq)
+		assert.ok(await until(async () => (await api('GET', '/admin/audit?limit=1', undefined, to)).json.seq >= first.seq), 'the table has them no more, either')
 	} finally {
 		await brief.stop()
 	}
@@ -428,19 +441,18 @@ test('with audit = required nothing is done while its disk is full, and the gap 
 		const to = { base: strict.url, key: strict.key }
 		await createRaw({ timeout: 60 }, to)
 		assert.throws(() => fs.writeFileSync(path.join(dir, 'filler'), Buffer.alloc(1 << 20)), { code: 'ENOSPC' })
-		assert.ok(await until(async () => (await api('POST', '/sandboxes', { templateID: 'base', timeout: 30 }, to)).status === 503, 5000, 10), 'never refused')
+		assert.ok(await until(async () => (await api('POST', '/sandboxes', { templateID: 'base', timeout: 30 }, to)).status === 503, 60000, 10), 'never refused')
 		const refused = await api('POST', '/sandboxes', { templateID: 'base', timeout: 30 }, to)
 		assert.match(refused.json.message, /audit trail cannot be written/)
 		assert.equal((await api('GET', '/sandboxes', undefined, to)).status, 200)
 		fs.rmSync(path.join(dir, 'filler'))
 		let last
-		assert.ok(await until(async () => (last = await api('POST', '/sandboxes', { templateID: 'base', timeout: 30 }, to)).status === 201, 5000, 50), `refused for ever: ${last.text}`)
+		assert.ok(await until(async () => (last = await api('POST', '/sandboxes', { templateID: 'base', timeout: 30 }, to)).status === 201, 60000, 50), `refused for ever: ${last.text}`)
 		const got = verify('--state', strict.stateDir)
 		assert.equal(got.code, 0, got.err)
 		assert.match(got.out, /gaps: 1 times/)
 	} finally {
-		await strict.stop({ remove: false })	// not before the mount is gone
-		sh('umount', dir)
-		fs.rmSync(strict.base, { recursive: true, force: true })
+		sh('umount', '-l', dir)		// else it would count as left behind; the server has its own view of it
+		await strict.stop()
 	}
 })

@@ -55,8 +55,10 @@ test('create, list, exec, kill', async () => {
 	}, '--meta', 'who=cli test', '--env', 'A=x y', '--timeout', '120')
 })
 
+const ids = async () => (await api('GET', '/sandboxes')).json.map((s) => s.sandboxID)
+
 test('run: a file and standard input, in several languages, and the sandbox is gone', async () => {
-	const before = (await api('GET', '/sandboxes')).json.length
+	const before = await ids()
 	const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'atoll-cli-'))
 	try {
 		const write = (name, text) => {
@@ -76,18 +78,19 @@ test('run: a file and standard input, in several languages, and the sandbox is g
 	} finally {
 		fs.rmSync(dir, { recursive: true, force: true })
 	}
-	assert.equal((await api('GET', '/sandboxes')).json.length, before)
+	assert.deepEqual((await ids()).filter((id) => !before.includes(id)), [])
 })
 
 test('Ctrl-C of run ends its sandbox', async () => {
-	const before = (await api('GET', '/sandboxes')).json.length
+	const before = await ids(), more = async () => (await ids()).filter((id) => !before.includes(id)).length
 	const child = spawn(ATOLL, ['run', '-'], { stdio: ['pipe', 'pipe', 'inherit'] })
 	child.stdin.end('import time\nprint("up", flush=True)\ntime.sleep(60)\n')
 	await new Promise((done) => child.stdout.once('data', done))
+	assert.equal(await more(), 1)
 	child.kill('SIGINT')
 	const how = await new Promise((done) => child.once('exit', (code, signal) => done(signal ?? code)))
 	assert.ok(how === 'SIGINT' || how === 130, String(how))
-	assert.ok(await until(async () => (await api('GET', '/sandboxes')).json.length <= before, 5000))
+	assert.ok(await until(async () => await more() === 0, 30000))
 })
 
 test('E2B_TEMPLATE_ID is the template of create and run, unless an option names another', () => {

@@ -178,9 +178,9 @@ test('a sandbox whose tar lies cannot write outside of the target', () => {
 test('Ctrl-C ends a copy and what runs for it inside', async () => {
 	ok(['cp', '-', `${id}:/tmp/attack`], { input: 'import time\nadd("x")\nout.fileobj.write\nsys.stdout.buffer.flush()\ntime.sleep(100)' })
 	const child = spawn(ATOLL, ['cp', `${id}:/tmp/odd`, here('stopped')], { stdio: 'ignore' })
-	assert.ok(await until(() => sh('pgrep -cf [l]ie.py || true').trim() === '1', 10000))
+	assert.ok(await until(() => sh('pgrep -cf [l]ie.py || true').trim() === '1', 30000))
 	child.kill('SIGINT')
 	const how = await new Promise((done) => child.once('exit', (code, signal) => done(signal ?? code)))
 	assert.equal(how, 'SIGINT')
-	assert.ok(await until(() => sh('pgrep -cf [l]ie.py || true').trim() === '0', 5000))
+	assert.ok(await until(() => sh('pgrep -cf [l]ie.py || true').trim() === '0', 30000))
 })

@@ -92,10 +92,10 @@ test('logs tell what happened, and -f goes on until the end', async () => {
 		let text = ''
 		child.stdout.on('data', (part) => { text += part })
 		const ended = new Promise((done) => child.once('exit', done))
-		assert.ok(await until(() => text.includes('created'), 5000))
+		assert.ok(await until(() => text.includes('created'), 30000))
 		for (let i = 0; i < 20; i++)
 			ok(['exec', id, '--', 'true'])
-		assert.ok(await until(() => text.split('process started').length - 1 === 20, 5000), text)
+		assert.ok(await until(() => text.split('process started').length - 1 === 20, 30000), text)
 		ok(['kill', id])
 		assert.equal(await ended, 0)
 		assert.match(text, /killed/)
@@ -135,9 +135,9 @@ test('reap kills the idle ones only, by the clock that it is given', async () =>
 		assert.equal(ok(['reap', '--idle', '1h'], { env }), '')
 		assert.equal(ok(['reap', '--idle', '2h', '--dry-run'], at(1.5)), '')
 		await sleep(3000)
-		ok(['exec', used, '--', 'true'], { env })
-		// Now `old` has not been used for three seconds more than `used`.
 		const now = Date.now()
+		ok(['exec', used, '--', 'true'], { env })
+		// `old` was used three seconds before that moment or earlier, `used` after it.
 		const between = { env: { ...env, ATOLL_NOW_MS: String(now + 3600_000 - 1500) } }
 		assert.equal(ok(['reap', '--idle', '1h', '--dry-run'], between), `${old}\n`)
 		assert.equal(ok(['list', '-q'], { env }).trim().split('\n').length, 3)

@@ -16,7 +16,7 @@ test('a shell has a terminal of the right size, follows its changes, and tells i
 	const got = onTerminal(['shell', id], [
 		{ expect: PROMPT }, { send: 'stty size; echo "term=$TERM"; tty\r' }, { expect: '24 80' }, { expect: 'term=xterm' },
 		{ expect: '/dev/pts/' }, { expect: PROMPT },
-		{ resize: [50, 132] }, { sleep: 0.5 }, { send: 'stty size\r' }, { expect: '50 132' }, { expect: PROMPT },
+		{ resize: [50, 132] }, { send: 'until [ "$(stty size)" = "50 132" ]; do sleep 0.1; done; echo "now $(stty size)"\r' }, { expect: 'now 50 132' }, { expect: PROMPT },
 		{ send: 'exit 7\r' },
 	])
 	assert.deepEqual([got.code, got.ended, got.restored], [7, true, true])
@@ -24,9 +24,9 @@ test('a shell has a terminal of the right size, follows its changes, and tells i
 
 test('Ctrl-C and Ctrl-D are keys of the shell, not ends of the session', () => {
 	const got = onTerminal(['shell', id, '--user', 'root', '--cwd', '/tmp', '--env', 'A=it is set'], [
-		{ expect: '# ' }, { send: 'sleep 100\r' }, { sleep: 0.5 }, { send: '\x03' }, { expect: '# ' },
+		{ expect: '# ' }, { send: `bash -c 'echo be""gun; exec sleep 100'\r` }, { expect: 'begun' }, { send: '\x03' }, { expect: '# ' },
 		{ send: 'echo "$(pwd) $(id -u) $A"\r' }, { expect: '/tmp 0 it is set' }, { expect: '# ' },
-		{ send: 'cat\r' }, { sleep: 0.5 }, { send: 'line\r' }, { expect: 'line\r\nline' }, { send: '\x04' }, { expect: '# ' }, { send: '\x04' },
+		{ send: 'echo rea""dy; cat\r' }, { expect: 'ready' }, { send: 'line\r' }, { expect: 'line\r\nline' }, { send: '\x04' }, { expect: '# ' }, { send: '\x04' },
 	])
 	assert.deepEqual([got.ended, got.restored], [true, true])
 	assert.ok(!processes().includes('sleep 100'))

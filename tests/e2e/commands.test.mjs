@@ -3,7 +3,7 @@
 import { test, after, before } from '../lib/case.mjs'
 import assert from 'node:assert/strict'
 import { api, endOf, envelope, outputOf, rpc, runAny, sdk, start, stream } from '../lib/client.mjs'
-import { sleep, until } from '../lib/host.mjs'
+import { until } from '../lib/host.mjs'
 
 let sbx, raw
 
@@ -58,12 +58,12 @@ test('the first event is start, all output comes before end', async () => {
 })
 
 test('output is streamed while the command runs', async () => {
-	const seen = []
-	const began = Date.now()
-	await sbx.commands.run('echo one; sleep 1; echo two', { onStdout: (text) => seen.push([text, Date.now() - began]) })
-	assert.equal(seen[0][0], 'one\n')
-	assert.ok(seen[0][1] < 900, `first line after ${seen[0][1]} ms`)
-	assert.equal(seen.map((s) => s[0]).join(''), 'one\ntwo\n')
+	let seen = ''
+	const run = await sbx.commands.run('echo one; until [ -e /tmp/seen ]; do sleep 0.05; done; echo two', { background: true, onStdout: (text) => { seen += text } })
+	assert.ok(await until(() => seen === 'one\n', 30000), seen)
+	await sbx.files.write('/tmp/seen', '')
+	await run.wait()
+	assert.equal(seen, 'one\ntwo\n')
 })
 
 test('20 MB of output arrive complete', async () => {
@@ -109,9 +109,11 @@ test('background, list, connect, kill', async () => {
 })
 
 test('a second client gets all later output', async () => {
-	const one = await start(raw, 'sleep 0.5; echo shared; sleep 0.2')
-	await until(() => one.events.length > 0)
+	const one = await start(raw, 'until [ -e /tmp/joined ]; do sleep 0.05; done; echo shared; sleep 0.2')
+	assert.ok(await until(() => one.events.length > 0))
 	const two = await stream(raw, 'process.Process/Connect', { process: { pid: one.events[0].event.start.pid } })
+	assert.ok(await until(() => two.events.length > 0))
+	await sbx.files.write('/tmp/joined', '')
 	await Promise.all([one.ended, two.ended])
 	assert.equal(outputOf(one.events), 'shared\n')
 	assert.equal(outputOf(two.events), 'shared\n')
@@ -121,7 +123,7 @@ test('a second client gets all later output', async () => {
 
 test('a tag names a process as well as its pid', async () => {
 	const run = await stream(raw, 'process.Process/Start', { process: { cmd: 'sleep', args: ['30'] }, tag: 'my-tag' })
-	await until(() => run.events.length > 0)
+	assert.ok(await until(() => run.events.length > 0))
 	const list = await rpc(raw, 'process.Process/List', {})
 	assert.ok(list.json.processes.some((p) => p.tag === 'my-tag'))
 	const sig = await rpc(raw, 'process.Process/SendSignal', { process: { tag: 'my-tag' }, signal: 'SIGNAL_SIGTERM' })
@@ -156,7 +158,7 @@ test('stdin: a megabyte through cat', async () => {
 test('stdin is /dev/null unless asked for', async () => {
 	assert.equal((await sbx.commands.run('cat; readlink /proc/self/fd/0')).stdout, '/dev/null\n')
 	const run = await start(raw, 'sleep 30')
-	await until(() => run.events.length > 0)
+	assert.ok(await until(() => run.events.length > 0))
 	const { pid } = run.events[0].event.start
 	const send = await rpc(raw, 'process.Process/SendInput', { process: { pid }, input: { stdin: 'eA==' } })
 	assert.ok(send.status >= 400)
@@ -178,15 +180,14 @@ test('a timeout kills the command and says so', async () => {
 
 test('the deadline holds when the client has gone', async () => {
 	const run = await start(raw, 'sleep 33', { headers: { 'Connect-Timeout-Ms': '1000' } })
-	await until(() => run.events.length > 0)
+	assert.ok(await until(() => run.events.length > 0))
 	run.close()
-	await sleep(1500)
-	assert.notEqual((await runAny(sbx, 'pgrep -x -f "sleep 33"')).exitCode, 0)
+	assert.ok(await until(async () => (await runAny(sbx, 'pgrep -x -f "sleep 33"')).exitCode !== 0, 20000), 'it runs on')
 })
 
 test('the deadline of a connect ends only that stream', async () => {
 	const run = await start(raw, 'sleep 34')
-	await until(() => run.events.length > 0)
+	assert.ok(await until(() => run.events.length > 0))
 	const { pid } = run.events[0].event.start
 	const two = await stream(raw, 'process.Process/Connect', { process: { pid } }, { headers: { 'Connect-Timeout-Ms': '300' } })
 	const over = await two.ended
@@ -250,8 +251,8 @@ test('output of grandchildren still comes before the end; one that lets go of it
 
 test('orphans are reaped', async () => {
 	await sbx.commands.run('for i in $(seq 50); do (setsid sh -c "sleep 0.05" &) ; done')
-	await sleep(500)
-	assert.equal((await sbx.commands.run('ps -eo stat= | grep -c ^Z || true')).stdout.trim(), '0')
+	const left = 'ps -eo stat=,comm= | grep -c -e ^Z -e sleep || true'
+	assert.ok(await until(async () => (await sbx.commands.run(left)).stdout.trim() === '0', 20000), 'some are left')
 })
 
 test('fifty commands at once', async () => {

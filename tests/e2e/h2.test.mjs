@@ -327,7 +327,7 @@ test('a server that stops says goodbye, and finishes what is under way', async (
 	process.kill(front, 'SIGTERM')
 	const res = await run
 	assert.match(res.text, /dHdvC/)		// "two\n"
-	assert.ok(goodbye)
+	assert.ok(await until(() => goodbye))
 	assert.ok(await until(() => s.closed))
 	await assertServed('the next front')
 	assert.equal((await api('GET', '/health', undefined, opt)).status, 204)

@@ -30,7 +30,7 @@ after(async () => {
 
 function pull(args, opts = {}) {
 	return new Promise((done) => {
-		const child = spawn(path.join(server.buildDir, 'src/pull/atoll-pull'), ['--cache', opts.cache ?? cache, '--stall-s', '2', ...args], { stdio: ['ignore', 'pipe', 'pipe'] })
+		const child = spawn(path.join(server.buildDir, 'src/pull/atoll-pull'), ['--cache', opts.cache ?? cache, '--stall-s', '20', ...args], { stdio: ['ignore', 'pipe', 'pipe'] })
 		let text = ''
 		child.stdout.on('data', (d) => (text += d))
 		opts.onChild?.(child)
@@ -307,9 +307,9 @@ const hostile = [
 
 for (const [what, entries, why] of hostile) {
 	test(`a layer with ${what} is refused`, { skip }, async () => {
+		const places = ['/etc/evil', '/tmp/evil', '/evil', '/tmp/d', '/d'].filter((place) => !fs.existsSync(place))
 		await refuses(imageOf([tarOf([{ name: 'before', data: 'x' }, ...entries])]), why)
-		for (const place of ['/etc/evil', '/tmp/evil', '/evil', '/tmp/d', '/d'])
-			assert.ok(!fs.existsSync(place))
+		assert.deepEqual(places.filter((place) => fs.existsSync(place)), [])
 	})
 }
 

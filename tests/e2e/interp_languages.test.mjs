@@ -4,6 +4,7 @@ import { test, after, before } from '../lib/case.mjs'
 import assert from 'node:assert/strict'
 import { createRaw, envd, killRaw } from '../lib/client.mjs'
 import { runCode, startCode } from '../lib/interp.mjs'
+import { until } from '../lib/host.mjs'
 
 let sbx
 const js = (code, opt) => runCode(sbx, code, { language: 'js', ...opt })
@@ -130,14 +131,14 @@ test('R and Java, where the template has them', async () => {
 })
 
 for (const [language, loop, then, want] of [
-	['javascript', 'while (true);', '"on"', (r) => r.text === 'on'],
-	['javascript', 'await new Promise(() => {})', '"on"', (r) => r.text === 'on'],
-	['bash', 'x=kept; sleep 100; x=lost', 'echo $x', (r) => r.stdout[0] === 'kept\n'],
-	['bash', 'while :; do :; done', 'echo $x', (r) => r.stdout[0] === 'kept\n'],
+	['javascript', 'console.log("begun"); while (true);', '"on"', (r) => r.text === 'on'],
+	['javascript', 'console.log("begun"); await new Promise(() => {})', '"on"', (r) => r.text === 'on'],
+	['bash', 'x=kept; echo begun; sleep 100; x=lost', 'echo $x', (r) => r.stdout[0] === 'kept\n'],
+	['bash', 'echo begun; while :; do :; done', 'echo $x', (r) => r.stdout[0] === 'kept\n'],
 ]) {
 	test(`${language}: '${loop}' stops when its client goes, and the state stays`, async () => {
 		const run = await startCode(sbx, loop, { language })
-		await new Promise((r) => setTimeout(r, 300))
+		assert.ok(await until(() => run.events.some((e) => e.type === 'stdout'), 30000), 'it has begun')
 		run.close()
 		const next = await runCode(sbx, then, { language })
 		assert.ok(want(next), JSON.stringify(next))

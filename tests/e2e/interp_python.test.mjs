@@ -4,6 +4,7 @@ import { test, after, before } from '../lib/case.mjs'
 import assert from 'node:assert/strict'
 import { createRaw, killRaw } from '../lib/client.mjs'
 import { runCode } from '../lib/interp.mjs'
+import { until } from '../lib/host.mjs'
 
 const PNG = /^iVBORw0KGgo/
 let sbx
@@ -60,8 +61,7 @@ test('magics, shell escapes, top-level await, indented cells', async () => {
 test('tasks that a cell leaves in the event loop go on', async () => {
 	await py('import asyncio\nseen = []\nasync def tick():\n    for i in range(1000):\n        seen.append(i)\n        await asyncio.sleep(0.01)\n' +
 		'task = asyncio.create_task(tick())\nawait asyncio.sleep(0)')
-	await new Promise((r) => setTimeout(r, 300))
-	assert.ok(Number((await py('len(seen)')).text) > 5)
+	assert.ok(await until(async () => Number((await py('len(seen)')).text) > 5, 30000, 100))
 	await py('task.cancel()')
 })
 

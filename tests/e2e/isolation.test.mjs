@@ -6,6 +6,7 @@ import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { runAny, sdk, server } from '../lib/client.mjs'
+import { until } from '../lib/host.mjs'
 
 let one, two
 
@@ -37,8 +38,8 @@ test('no host file is reachable', async () => {
 		await assert.rejects(one.files.read('/tmp/hostlink/secret'))
 		await assert.rejects(one.files.read('/tmp/statelink/key'))
 		await assert.rejects(one.files.list('/tmp/statelink'))
-		await one.files.write('/tmp/hostlink2/x', 'inside')
-		assert.ok(!fs.existsSync('/tmp/hostlink2'))
+		await one.files.write(`${secret}-2/x`, 'inside')
+		assert.ok(!fs.existsSync(`${secret}-2`))
 		await one.files.write(`${secret}/planted`, 'x')	/* same path, other tree */
 		assert.ok(!fs.existsSync(path.join(secret, 'planted')))
 	} finally {
@@ -94,9 +95,10 @@ test('two sandboxes share nothing', async () => {
 })
 
 test('abstract sockets and shared memory do not cross', async () => {
-	await one.commands.run('python3 -c "import socket,time; s=socket.socket(socket.AF_UNIX); s.bind(\'\\0crossing\'); s.listen(); time.sleep(20)"', { background: true })
-	await new Promise((r) => setTimeout(r, 500))
-	assert.notEqual((await runAny(two, 'python3 -c "import socket; socket.socket(socket.AF_UNIX).connect(\'\\0crossing\')"')).exitCode, 0)
+	await one.commands.run('python3 -c "import socket,time; s=socket.socket(socket.AF_UNIX); s.bind(\'\\0crossing\'); s.listen(); time.sleep(60)"', { background: true })
+	const connect = async (sbx) => (await runAny(sbx, 'python3 -c "import socket; socket.socket(socket.AF_UNIX).connect(\'\\0crossing\')"')).exitCode
+	assert.ok(await until(async () => await connect(one) === 0, 30000), 'it is there')
+	assert.notEqual(await connect(two), 0)
 	await one.commands.run('echo x > /dev/shm/crossing')
 	assert.notEqual((await runAny(two, 'cat /dev/shm/crossing')).exitCode, 0)
 })

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict'
 import fs from 'node:fs'
 import path from 'node:path'
 import { addressOf, api, createRaw, envd, killRaw, outputOf, runAny, sdk, server, start } from '../lib/client.mjs'
-import { traceOf } from '../lib/host.mjs'
+import { traceOf, until } from '../lib/host.mjs'
 
 let neighbour
 
@@ -118,10 +118,10 @@ import ctypes, time
 libc = ctypes.CDLL(None)
 n = 0
 while libc.inotify_init() >= 0: n += 1
-print(n, flush=True); time.sleep(5)"`
+print(n, flush=True); time.sleep(60)"`
 	await victim(async (sbx) => {
 		const handle = await sbx.commands.run(hog, { background: true })
-		await new Promise((r) => setTimeout(r, 1500))
+		assert.ok(await until(() => Number(handle.stdout) > 0, 30000), 'it has them all')
 		const run = await start(neighbour, 'python3 -c "import ctypes; print(ctypes.CDLL(None).inotify_init())"')
 		await run.ended
 		assert.ok(Number(outputOf(run.events)) >= 0, 'the neighbour cannot open an inotify instance')

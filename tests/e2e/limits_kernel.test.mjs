@@ -14,7 +14,7 @@ const run = async (sbx, command) => (await shell(sbx, command)).stdout.trim()
 
 // Takes all there is of it, prints how many and the error; a moment later the neighbour takes one.
 async function hog(take, one, { most, errnos }) {
-	await withRaw({ timeout: 120 }, async (sbx) => {
+	await withRaw({ timeout: 600 }, async (sbx) => {
 		const [n, no] = (await run(sbx, PY(`${take}\nprint(n, ctypes.get_errno())`))).split(' ').map(Number)
 		assert.ok(n > 0 && n <= most, `${n} of at most ${most}`)
 		assert.ok(errnos.includes(no), `errno ${no}`)

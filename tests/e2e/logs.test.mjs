@@ -86,10 +86,10 @@ test('a front that is killed takes no log with it, and the next one tells nothin
 test('processes that run on while the front is gone are known to the next', async () => {
 	const sbx = await createRaw({ timeout: 300 }, opt)
 	const it = await stream(sbx, 'process.Process/Start', { process: { cmd: '/bin/sh', args: ['-c', 'sleep 1; exit 7'] }, stdin: false }, { base: own.url })
-	await until(() => it.events.length > 0)
+	assert.ok(await until(() => it.events.length > 0))
 	const { pid } = it.events[0].event.start
 	await killFront()
-	assert.ok(await until(async () => processes(await logOf(sbx)).includes(`ended ${pid}`), 10000, 100))
+	assert.ok(await until(async () => processes(await logOf(sbx)).includes(`ended ${pid}`), 30000, 100))
 	assert.equal((await logOf(sbx)).filter((l) => l.fields.pid === String(pid)).length, 2)
 	await killRaw(sbx, opt)
 })
@@ -133,7 +133,7 @@ test('after its time a log is forgotten', async () => {
 	try {
 		const sbx = await createRaw({ timeout: 60 }, at)
 		await killRaw(sbx, at)
-		assert.ok(await until(async () => (await api('GET', `/v2/sandboxes/${sbx.sandboxID}/logs`, undefined, at)).status === 404, 10000, 200))
+		assert.ok(await until(async () => (await api('GET', `/v2/sandboxes/${sbx.sandboxID}/logs`, undefined, at)).status === 404, 60000, 200))
 	} finally {
 		await brief.stop()
 	}
