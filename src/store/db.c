@@ -506,16 +506,22 @@ static void put_aside(const char *path)
 	}
 }
 
-int store_open_cache(const char *path, const char *schema, struct store **ret, struct err *e)
+int store_open_cache(const char *path, enum store_rows rows, const char *schema, struct store **ret, struct err *e)
 {
+	/* Of the log about as much is gathered either way: what it holds is moved to its place in one go. */
+	static const char *const sizes[] = {
+		[STORE_ROWS_SMALL] = "PRAGMA cache_size=-2048;",
+		[STORE_ROWS_LARGE] = "PRAGMA page_size=16384; PRAGMA cache_size=-8192; PRAGMA wal_autocheckpoint=256;",
+	};
 	struct store *s = NULL;
 
 	for (int i = 0;; i++) {
 		if (open_file(path, &s, e) < 0)
 			return -e->no;
 		/* The first write makes the files that a write needs, while that is still allowed. */
-		if (db_exec(s, "PRAGMA auto_vacuum=FULL; PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF; PRAGMA temp_store=MEMORY;"
-			    "PRAGMA foreign_keys=ON; PRAGMA cache_size=-2048; PRAGMA journal_size_limit=4194304;", e) == 0 &&
+		if (db_exec(s, sizes[rows], e) == 0 &&
+		    db_exec(s, "PRAGMA auto_vacuum=FULL; PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF; PRAGMA temp_store=MEMORY;"
+			    "PRAGMA foreign_keys=ON; PRAGMA journal_size_limit=4194304;", e) == 0 &&
 		    db_exec(s, schema, e) == 0)
 			break;
 

@@ -53,7 +53,7 @@ static const char empty_log_sql[] = "PRAGMA wal_checkpoint(TRUNCATE)";
 
 int notebooks_open(const char *path, struct store **ret, struct err *e)
 {
-	return store_open_cache(path, schema, ret, e);
+	return store_open_cache(path, STORE_ROWS_LARGE, schema, ret, e);
 }
 
 static int run_plain(struct store *s, const char *sql, struct err *e)

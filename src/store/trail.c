@@ -49,7 +49,7 @@ int trail_db_open(const char *path, struct store **ret, struct err *e)
 {
 	struct store *s = NULL;
 
-	if (store_open_cache(path, schema, &s, e) < 0)
+	if (store_open_cache(path, STORE_ROWS_SMALL, schema, &s, e) < 0)
 		return -e->no;
 	if (store_durable(s, false, e) < 0) {
 		store_close(s);

@@ -25,7 +25,7 @@ static const char oldest_sql[] = "SELECT id FROM uploads WHERE done=1 ORDER BY u
 
 int uploads_open(const char *path, struct store **ret, struct err *e)
 {
-	return store_open_cache(path, schema, ret, e);
+	return store_open_cache(path, STORE_ROWS_SMALL, schema, ret, e);
 }
 
 int uploads_begin(struct store *s, const char *team, const char *hash, uint64_t now_ms, uint64_t *ret_id, struct err *e)

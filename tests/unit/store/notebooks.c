@@ -12,10 +12,12 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
+#include "store/db_stmt.h"
 #include "store/notebooks.h"
 #include "fixture.h"
 
 #define CELLS 5
+#define OUTPUT_MAX (4 << 20)		/* what the front keeps of one at most */
 
 static int open_cache(void **state)
 {
@@ -129,11 +131,41 @@ static void a_crash_in_between_is_made_up_for(void **state)
 	assert_false(on_disk("a-word-of-the-first"));
 }
 
+static int counted(int what)
+{
+	sqlite3_stmt *st;
+	int now = -1, most = 0;
+
+	assert_int_equal(stmt_get(s, "SELECT 1", &st, &e), 0);
+	assert_int_equal(sqlite3_db_status(sqlite3_db_handle(st), what, &now, &most, 1), SQLITE_OK);
+	return now;
+}
+
+/* The front answers nobody meanwhile: each page goes to the disk once, and there are few of them. */
+static void the_largest_cell_is_written_in_one_go(void **state)
+{
+	autofree char *output = malloc(OUTPUT_MAX);
+	struct cell_row c = { .context = "", .language = "", .code = STR_LIT("print()"), .output = { output, OUTPUT_MAX }, .outcome = "ok" };
+
+	(void)state;
+	assert_non_null(output);
+	memset(output, 'x', OUTPUT_MAX);
+	while (c.n++ < 3) {		/* also when there is something already */
+		(void)counted(SQLITE_DBSTATUS_CACHE_WRITE);
+		assert_int_equal(notebooks_begin(s, &e), 0);
+		assert_true(notebooks_add(s, "s1", "t", &c, &e) >= 0);
+		assert_int_equal(counted(SQLITE_DBSTATUS_CACHE_WRITE), 0);
+		assert_int_equal(notebooks_commit(s, &e), 0);
+		assert_in_range(counted(SQLITE_DBSTATUS_CACHE_WRITE), 1, OUTPUT_MAX / 16384 + 16);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(what_was_purged_is_overwritten_cell_by_cell, open_cache, remove_it),
 		cmocka_unit_test_setup_teardown(the_old_ones_and_the_oldest_go, open_cache, remove_it),
+		cmocka_unit_test_setup_teardown(the_largest_cell_is_written_in_one_go, open_cache, remove_it),
 		cmocka_unit_test_setup_teardown(a_crash_in_between_is_made_up_for, open_cache, remove_it),
 	};
 
