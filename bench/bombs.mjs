@@ -92,7 +92,8 @@ async function explode(server, caller, neighbour, command, ms) {
 
 export async function bombs(server, quick, only = process.env.BOMBS?.split(',')) {
 	const caller = new Caller(server, 2)
-	const out = await outside({ hosts: 1 })
+	// Nothing listens there: a server that took all those connections, and told us of each, would be measured beside the bomb.
+	const out = await outside({ hosts: 1, bare: 1 })
 	const result = { bombs: {} }
 	const ms = quick ? 3000 : 8000
 	try {
