@@ -70,6 +70,12 @@ bool inet_is_v6(struct str text)
 	return !len.p || (len.n > 0 && len.n <= 3 && str_to_u64(len, 128, &bits) == 0);
 }
 
+const char *inet_text(uint32_t ip, char ret[INET_TEXT_SIZE])
+{
+	_Static_assert(INET_TEXT_SIZE >= INET_ADDRSTRLEN, "it fits");
+	return inet_ntop(AF_INET, &(struct in_addr) { htonl(ip) }, ret, INET_TEXT_SIZE);
+}
+
 int inet_ports_parse(struct str text, uint16_t *ret_lo, uint16_t *ret_hi)
 {
 	struct str last = text;

@@ -17,6 +17,9 @@ struct inet_range {
 int inet_parse(struct str text, struct inet_range *ret);
 bool inet_is_v6(struct str text);	/* an IPv6 address or range */
 
+#define INET_TEXT_SIZE 16
+const char *inet_text(uint32_t ip, char ret[INET_TEXT_SIZE]);	/* "1.2.3.4", and it is ret that comes back */
+
 /* "443" or "8000-8080", within 1 to 65535. -EINVAL. */
 int inet_ports_parse(struct str text, uint16_t *ret_lo, uint16_t *ret_hi);
 

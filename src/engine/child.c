@@ -27,6 +27,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/inet.h"
 #include "base/rand.h"
 #include "engine/caps.h"
 #include "engine/core.h"
@@ -174,10 +175,9 @@ static int write_file(const char *path, const char *text, struct err *e)
  * makes a program wait 5 seconds for it. */
 static int files(const struct slot *s, bool no_internet, struct err *e)
 {
-	char resolv[64], machine_id[34];
+	char resolv[64], gateway[INET_TEXT_SIZE], machine_id[34];
 
-	(void)snprintf(resolv, sizeof resolv, "nameserver %u.%u.%u.%u\noptions edns0%s\n", s->gateway >> 24, s->gateway >> 16 & 255,
-		s->gateway >> 8 & 255, s->gateway & 255, no_internet ? " use-vc" : "");
+	(void)snprintf(resolv, sizeof resolv, "nameserver %s\noptions edns0%s\n", inet_text(s->gateway, gateway), no_internet ? " use-vc" : "");
 	rand_hex(machine_id, 32);
 	memcpy(machine_id + 32, "\n", 2);
 	if (write_file("/etc/resolv.conf", resolv, e) < 0 || write_file("/etc/machine-id", machine_id, e) < 0)

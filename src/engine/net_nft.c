@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/inet.h"
 #include "engine/nft_wire.h"
 #include "engine/slot.h"
 
@@ -31,7 +32,9 @@
 
 void nft_put_ip(struct buf *out, uint32_t ip)
 {
-	buf_fmt(out, "%u.%u.%u.%u", ip >> 24, ip >> 16 & 255, ip >> 8 & 255, ip & 255);
+	char text[INET_TEXT_SIZE];
+
+	buf_z(out, inet_text(ip, text));
 }
 
 void nft_put_range(struct buf *out, struct inet_range r)
@@ -124,10 +127,10 @@ static void put_chains(struct buf *out, const struct nft_config *c)
 {
 	uint32_t n = c->instance;
 	struct slot s;
-	char gw[16];
+	char gw[INET_TEXT_SIZE];
 
 	slot_fill(n, 0, &s);
-	(void)inet_ntop(AF_INET, &(struct in_addr) { htonl(s.gateway) }, gw, sizeof gw);
+	(void)inet_text(s.gateway, gw);
 	buf_fmt(out, "\tchain early {\n"
 		     "\t\ttype filter hook prerouting priority raw; policy accept;\n"
 		     "\t\tiifname != \"at%us*\" accept\n"

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/inet.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "front/agent_link.h"
@@ -35,7 +36,6 @@
 #include "front/quota.h"
 #include "front/rules.h"
 #include "front/sandbox.h"
-#include "front/sandbox_row.h"
 #include "front/sandbox_row.h"
 #include "front/sandbox_table.h"
 #include "front/trail_acts.h"
@@ -203,14 +203,14 @@ static void on_blocked(void *user, const struct msg_blocked *m)
 	struct front *f = user;
 	struct sandbox *sb = check_id(m->id) ? sandbox_table_find(f->sandboxes, str_of(m->id)) : NULL;
 	const char *proto = m->proto == IPPROTO_TCP ? "tcp" : "udp";
-	char to[32], text[80];
+	char ip[INET_TEXT_SIZE], to[32], text[80];
 
 	if (!sb || sb->pooled)
 		return;
 	trail_blocked(sb, m, proto);
 	if (!may_note_refusal(sb))
 		return;
-	(void)snprintf(to, sizeof to, "%u.%u.%u.%u:%u", m->ip >> 24, m->ip >> 16 & 255, m->ip >> 8 & 255, m->ip & 255, m->port);
+	(void)snprintf(to, sizeof to, "%s:%u", inet_text(m->ip, ip), m->port);
 	(void)snprintf(text, sizeof text, "connection to %s refused by policy", to);
 	sandbox_note(sb, LOG_LVL_WARN, JOURNAL_SECURITY, text, "address=%s protocol=%s", to, proto);
 }

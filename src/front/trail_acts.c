@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/inet.h"
 #include "front/front.h"
 #include "front/hold.h"
 #include "front/request.h"
@@ -225,13 +226,14 @@ void trail_syscall(struct sandbox *sb, const struct msg_refused *m)
 void trail_egress(struct sandbox *sb, const struct fe_refused *m)
 {
 	const struct trail_who who = { NULL, sb->team, sb->key, sb->id, NULL };
+	char ip[INET_TEXT_SIZE];
 	json_t *fields;
 
 	if (!sb->front->trail)
 		return;
 	fields = json_pack("{s:s,s:s}", "name", m->name, "why", m->why);
 	if (m->ip) {
-		(void)json_object_set_new(fields, "address", json_sprintf("%u.%u.%u.%u", m->ip >> 24, m->ip >> 16 & 255, m->ip >> 8 & 255, m->ip & 255));
+		(void)json_object_set_new(fields, "address", json_string(inet_text(m->ip, ip)));
 		(void)json_object_set_new(fields, "port", json_integer(m->port));
 	}
 	trail_add_limited(sb->front, TRAIL_EGRESS, "violation.egress", &who, fields);
@@ -240,8 +242,9 @@ void trail_egress(struct sandbox *sb, const struct fe_refused *m)
 void trail_blocked(struct sandbox *sb, const struct msg_blocked *m, const char *proto)
 {
 	const struct trail_who who = { NULL, sb->team, sb->key, sb->id, NULL };
+	char ip[INET_TEXT_SIZE];
 
 	if (sb->front->trail)
-		trail_add_limited(sb->front, TRAIL_EGRESS, "violation.egress", &who, json_pack("{s:s,s:o,s:i,s:s}", "why", "refused by policy", "address",
-			json_sprintf("%u.%u.%u.%u", m->ip >> 24, m->ip >> 16 & 255, m->ip >> 8 & 255, m->ip & 255), "port", (int)m->port, "protocol", proto));
+		trail_add_limited(sb->front, TRAIL_EGRESS, "violation.egress", &who, json_pack("{s:s,s:s,s:i,s:s}", "why", "refused by policy",
+			"address", inet_text(m->ip, ip), "port", (int)m->port, "protocol", proto));
 }

@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/inet.h"
 #include "base/log.h"
 #include "engine/slot.h"
 #include "ipc/egress.h"
@@ -146,13 +147,13 @@ static const struct service_ops service_ops = { .on_up = on_up, .on_down = on_do
 static const char *ranges_text(const struct config *c)
 {
 	static char text[CONFIG_RANGES_MAX * 20];
+	char ip[INET_TEXT_SIZE];
 	size_t n = 0;
 
 	for (uint32_t i = 0; i < c->n_allow_private; i++) {
 		const struct inet_range *r = &c->allow_private[i];
 
-		n += (size_t)snprintf(text + n, sizeof text - n, "%s%u.%u.%u.%u/%u", i ? "," : "", r->ip >> 24,
-			r->ip >> 16 & 255, r->ip >> 8 & 255, r->ip & 255, r->len);
+		n += (size_t)snprintf(text + n, sizeof text - n, "%s%s/%u", i ? "," : "", inet_text(r->ip, ip), r->len);
 	}
 	return text;
 }

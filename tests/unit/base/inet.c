@@ -37,6 +37,20 @@ static void ranges_are_read_strictly(void **state)
 	assert_int_equal(r.len, 0);
 }
 
+static void an_address_is_written_as_it_is_read(void **state)
+{
+	static const char *const all[] = { "0.0.0.0", "1.2.3.4", "10.200.0.1", "127.0.0.1", "255.255.255.255" };
+	char text[INET_TEXT_SIZE];
+	struct inet_range r;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+		assert_int_equal(parse(all[i], &r), 0);
+		assert_ptr_equal(inet_text(r.ip, text), text);
+		assert_string_equal(text, all[i]);
+	}
+}
+
 static void ports_are_a_range_or_one(void **state)
 {
 	static const char *const bad[] = { "", "0", "65536", "80-", "-80", "90-80", "80-90-100", "80,90", "x", "0-80", " 80" };
@@ -127,6 +141,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ranges_are_read_strictly),
+		cmocka_unit_test(an_address_is_written_as_it_is_read),
 		cmocka_unit_test(ports_are_a_range_or_one),
 		cmocka_unit_test(the_neighbourhood_is_private),
 		cmocka_unit_test(the_host_and_the_sandboxes_cannot_be_opened),
