@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,17 +19,19 @@
 
 #define IDLE_MAX 64			/* opened sandboxes that nobody uses just now */
 
-struct hidden {
-	struct hidden *older;
-	struct secrets all;
+struct hidden {				/* never changed once others can see it */
+	struct secrets all;		/* first: a list that is given back is a pointer to its v */
+	unsigned refs;
 };
+
+_Static_assert(offsetof(struct hidden, all.v) == 0, "a list is found again by its texts");
 
 struct own_box {
 	struct box pub;
 	TAILQ_ENTRY(own_box) link;
 	unsigned refs;
 	bool listed;
-	struct hidden *hidden;		/* what pub.secrets points into; behind it those that it was before */
+	struct hidden *hidden;		/* NULL: nothing is */
 };
 
 struct boxes {
@@ -73,20 +76,17 @@ struct atoll *boxes_client(struct boxes *b)
 	return b->a;
 }
 
-static void hidden_free(struct hidden *h)
+static void hidden_unref(struct hidden *h)
 {
-	while (h) {
-		struct hidden *older = h->older;
-
-		secrets_done(&h->all);
-		free(h);
-		h = older;
-	}
+	if (!h || --h->refs > 0)
+		return;
+	secrets_done(&h->all);
+	free(h);
 }
 
 static void box_free(struct own_box *o)
 {
-	hidden_free(o->hidden);
+	hidden_unref(o->hidden);
 	atoll_sandbox_free(o->pub.sb);
 	free(o);
 }
@@ -211,9 +211,7 @@ void boxes_put(struct boxes *b, struct box *box)
 	if (!o)
 		return;
 	(void)pthread_mutex_lock(&b->lock);
-	if (--o->refs == 0 && o->hidden)
-		hidden_free(take_ptr(&o->hidden->older));	/* nobody can have those */
-	if (o->refs == 0 && !o->listed)
+	if (--o->refs == 0 && !o->listed)
 		box_free(o);
 	else
 		trim_locked(b);
@@ -255,10 +253,34 @@ void box_hide(struct boxes *b, struct box *box, const char *const *texts, size_t
 	for (size_t i = 0; h && o->hidden && i < o->hidden->all.n && h->all.n < SECRETS_MAX; i++)
 		secrets_add(&h->all, o->hidden->all.v[i]);
 	if (h) {
-		h->older = o->hidden;
+		h->refs = 1;
+		hidden_unref(o->hidden);	/* not freed while somebody looks for its texts */
 		o->hidden = h;
-		o->pub.secrets = (const char *const *)h->all.v;
 	}
+	(void)pthread_mutex_unlock(&b->lock);
+}
+
+const char *const *box_secrets(struct boxes *b, struct box *box)
+{
+	struct own_box *o = (struct own_box *)box;
+	struct hidden *h;
+
+	if (!o)
+		return NULL;
+	(void)pthread_mutex_lock(&b->lock);
+	h = o->hidden;
+	if (h)
+		h->refs++;
+	(void)pthread_mutex_unlock(&b->lock);
+	return h ? (const char *const *)h->all.v : NULL;
+}
+
+void box_secrets_put(struct boxes *b, const char *const *list)
+{
+	if (!list)
+		return;
+	(void)pthread_mutex_lock(&b->lock);
+	hidden_unref((struct hidden *)list);
 	(void)pthread_mutex_unlock(&b->lock);
 }
 

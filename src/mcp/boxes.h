@@ -15,7 +15,6 @@ struct boxes;
 struct box {				/* lent by the functions below, given back by boxes_put() */
 	struct atoll_sandbox *sb;
 	const char *id;
-	_Atomic(const char *const *) secrets;	/* texts that are not to be shown; NULL-terminated; NULL: none are known */
 	_Atomic(bool) asked;		/* it has told those that it has */
 };
 
@@ -44,5 +43,9 @@ void boxes_put(struct boxes *b, struct box *box);	/* NULL is fine */
 /* It does not answer: not to be lent again. The next one to want it opens it anew, or finds that it is gone. */
 void boxes_forget(struct boxes *b, const char *id);
 
-/* More texts of that sandbox that are not to be shown: copied. A list that somebody has taken from it stays until all have given it back. */
+/* More texts of that sandbox that are not to be shown: copied. */
 void box_hide(struct boxes *b, struct box *box, const char *const *texts, size_t n);
+
+/* Those that are known now, NULL-terminated, to be given back; NULL: none are, or there is no box. What is hidden meanwhile makes another list. */
+const char *const *box_secrets(struct boxes *b, struct box *box);
+void box_secrets_put(struct boxes *b, const char *const *list);	/* NULL is fine */

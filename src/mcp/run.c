@@ -383,8 +383,12 @@ int run_output(struct tool_run *r, const char *text, size_t n)
 		while (k > 0 && (tail[k - 1] == '\n' || tail[k - 1] == '\r'))
 			k--;
 		clean = run_string(tail, k);
-		if (clean && r->host->redact)
-			clean = redact_string(clean, r->box ? r->box->secrets : NULL);
+		if (clean && r->host->redact) {
+			const char *const *secrets = box_secrets(r->host->boxes, r->box);
+
+			clean = redact_string(clean, secrets);
+			box_secrets_put(r->host->boxes, secrets);
+		}
 		r->told_ms = now;
 		r->progress(r->user, ++r->steps, clean ? json_string_value(clean) : "");
 		json_decref(clean);

@@ -233,8 +233,12 @@ json_t *tool_call(struct tool_run *r)
 
 	if (r->structured)
 		json_object_set_new(result, "structuredContent", take_ptr(&r->structured));
-	if (result && r->host->redact)
-		redact_json(result, r->box ? r->box->secrets : NULL);
+	if (result && r->host->redact) {
+		const char *const *secrets = box_secrets(r->host->boxes, r->box);
+
+		redact_json(result, secrets);
+		box_secrets_put(r->host->boxes, secrets);
+	}
 	put_box(r);
 	return result;
 }
