@@ -2,6 +2,7 @@
 /* ns: the namespace engine's own state; shared by the files that fill its table of functions. */
 #pragma once
 
+#include "base/boot_id.h"
 #include "engine/cgroup.h"
 #include "engine/ckpt.h"
 #include "engine/engine.h"
@@ -35,7 +36,7 @@ struct start_times {
 
 struct engine {
 	struct engine_config cfg;
-	char boot_id[PROC_BOOT_ID_SIZE];
+	char boot_id[BOOT_ID_SIZE];
 	char *private_dir;		/* RUN/private: a tmpfs of ours; nodes, init's copy, stage, pool */
 	char *pool_dir, *stage_dir;
 	int private_fd, holders_fd, zygotes_fd, templates_fd, init_fd, netns_fd, nft_fd;

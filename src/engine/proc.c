@@ -11,23 +11,10 @@
 #include <string.h>
 #include <sys/syscall.h>
 
+#include "base/boot_id.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/str.h"
-
-int proc_boot_id(char ret[PROC_BOOT_ID_SIZE], struct err *e)
-{
-	char z[64];
-	ssize_t n = file_read(AT_FDCWD, "/proc/sys/kernel/random/boot_id", z, sizeof z);
-
-	if (n < 0)
-		return err_set(e, (int)-n, "read the boot id");
-	struct str s = { z, (size_t)n };
-
-	if (s.n && z[s.n - 1] == '\n')
-		s.n--;
-	return str_copy(ret, PROC_BOOT_ID_SIZE, s) ? 0 : err_set(e, EBADMSG, "read the boot id");
-}
 
 int proc_parse_start_time(const char *stat, uint64_t *ret)
 {
@@ -101,7 +88,7 @@ int proc_open(pid_t pid, uint64_t start, int *ret_pidfd)
 
 int proc_record_open(int dir_fd, const char *name, const char *boot_id, int *ret_pidfd)
 {
-	char z[128], boot[PROC_BOOT_ID_SIZE];
+	char z[128], boot[BOOT_ID_SIZE];
 	int pid;
 	uint64_t start;
 	ssize_t n = file_read(dir_fd, name, z, sizeof z);

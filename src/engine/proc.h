@@ -7,9 +7,6 @@
 
 #include "base/err.h"
 
-#define PROC_BOOT_ID_SIZE 40
-
-int proc_boot_id(char ret[PROC_BOOT_ID_SIZE], struct err *e);
 int proc_start_time(pid_t pid, uint64_t *ret);			/* field 22 of /proc/PID/stat; -ESRCH */
 int proc_parse_start_time(const char *stat, uint64_t *ret);	/* of the text of that file; -EBADMSG */
 int proc_pid_of(int pidfd, pid_t *ret);				/* in our pid namespace; -ESRCH */

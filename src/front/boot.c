@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/boot_id.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
@@ -32,8 +33,8 @@
 #include "http/server.h"
 #include "ipc/check.h"
 #include "loop/loop.h"
+#include "store/host.h"
 #include "store/sandboxes.h"
-
 
 struct boot {
 	struct front *f;
@@ -49,6 +50,8 @@ struct boot {
 		bool started;
 	} *lost;			/* the store's that are no more, or were never finished */
 	size_t n_lost;
+	char host[BOOT_ID_SIZE];	/* the start of it that this is, "": not known; */
+	char host_was[BOOT_ID_SIZE];	/* ... that the front before us was at work in, "": not recorded */
 };
 
 static void boot_fail(struct front *f, const char *what, const char *why)
@@ -85,12 +88,30 @@ static uint64_t host_began_ms(void)
 	return clock_wall_ms() - ((uint64_t)up.tv_sec * 1000 + (uint64_t)up.tv_nsec / 1000000);
 }
 
+static void look_at_host(struct boot *b)
+{
+	struct err e;
+
+	if (boot_id_read(b->host, &e) < 0 || host_boot_id(b->f->store, b->host_was, &e) < 0) {
+		log_warn("cannot tell for sure whether the host was restarted", "err=%s", e.text);
+		b->host_was[0] = '\0';
+	}
+}
+
+/* Since the store was told that it runs? A state file of before there were boot ids has only the clock, which may have been set meanwhile. */
+static bool is_of_earlier_start(const struct boot *b, const struct sandbox_row *row)
+{
+	if (b->host[0] && b->host_was[0])
+		return strcmp(b->host, b->host_was) != 0;
+	return row->started_us / 1000 < host_began_ms();
+}
+
 static void note_lost(struct boot *b, const struct sandbox_row *row)
 {
 	b->lost = must_grow(b->lost, (b->n_lost + 1) * sizeof *b->lost);
 	struct lost *l = &b->lost[b->n_lost++];
 
-	bool restarted = row->started_us / 1000 < host_began_ms();
+	bool restarted = is_of_earlier_start(b, row);
 
 	(void)str_copy(l->id, sizeof l->id, str_of(row->id));
 	(void)str_copy(l->team, sizeof l->team, str_of(row->team));
@@ -183,6 +204,7 @@ static int reconcile(struct boot *b, struct err *e)
 
 	b->known = must_alloc((b->n + 1) * sizeof *b->known);
 	b->owned = must_alloc((b->n_kept + 1) * sizeof *b->owned);
+	look_at_host(b);
 	if (sandboxes_each(f->store, on_row, b, e) < 0)
 		return -e->no;
 	for (size_t i = 0; i < b->n_lost; i++) {
@@ -192,6 +214,8 @@ static int reconcile(struct boot *b, struct err *e)
 			log_lost(f, &b->lost[i]);
 		row_end_id(f, b->lost[i].id, b->lost[i].why);
 	}
+	if (strcmp(b->host, b->host_was) != 0)
+		rows_are_of(f, b->host);	/* the ends of what the last start of the host took are told */
 	for (size_t i = 0; i < b->n; i++) {
 		if (b->known[i])
 			continue;

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/boot_id.h"
 #include "base/log.h"
 #include "base/prices.h"
 #include "front/alerts.h"
@@ -133,6 +134,7 @@ struct front {
 	struct msg_template_limits template_limits[TEMPLATES_MAX];	/* ... of those of a template */
 	uint32_t n_template_limits;
 	struct row_ends *row_ends;	/* see front/sandbox_row.h */
+	char host[BOOT_ID_SIZE];	/* the start of it that the rows are of, if that is not written yet; else "" */
 	uint32_t max_sandboxes;
 	struct boot *boot;		/* until it serves */
 	struct certs *certs;		/* NULL without TLS */

@@ -18,6 +18,7 @@
 #include "front/vault.h"
 #include "http/json.h"
 #include "ipc/check.h"
+#include "store/host.h"
 
 #define JSON_MAX (2 * 1024 * 1024)	/* the body of a request is smaller */
 #define OPEN_FILES_BEFORE 1024
@@ -279,6 +280,26 @@ void row_end(const struct sandbox *sb, const char *reason)
 		row_end_id(sb->front, sb->id, reason);
 }
 
+/* Only when no end of a sandbox waits to be written that an earlier start of the host has taken. */
+static int record_host(struct front *f, struct err *e)
+{
+	if (!f->host[0] || f->row_ends)
+		return 0;
+	if (host_set_boot_id(f->store, f->host, e) < 0)
+		return -e->no;
+	f->host[0] = '\0';
+	return 0;
+}
+
+void rows_are_of(struct front *f, const char *boot_id)
+{
+	struct err e;
+
+	(void)str_copy(f->host, sizeof f->host, str_of(boot_id));
+	if (record_host(f, &e) < 0)
+		log_warn("could not write which start of the host this is, trying again", "err=%s", e.text);
+}
+
 void rows_tick(struct front *f)
 {
 	struct err e;
@@ -289,6 +310,8 @@ void rows_tick(struct front *f)
 		f->row_ends = re->next;
 		free(re);
 	}
+	if (record_host(f, &e) < 0)
+		return;
 	for (struct sandbox *sb = sandbox_table_next(f->sandboxes, NULL); sb; sb = sandbox_table_next(f->sandboxes, sb)) {
 		bool settled = sb->state == SANDBOX_RUNNING || sb->state == SANDBOX_PAUSED;
 

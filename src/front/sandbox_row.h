@@ -25,5 +25,6 @@ void row_end_id(struct front *f, const char *id, const char *reason);	/* of one 
 
 struct row_ends;			/* of sandboxes that are no more, and whose rows do not know it yet */
 
+void rows_are_of(struct front *f, const char *boot_id);	/* from now on; "": not known */
 void rows_tick(struct front *f);	/* once a second */
 void rows_free(struct front *f);

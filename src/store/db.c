@@ -290,6 +290,11 @@ static const char *const migrations[] = {
 	" pool_misses INTEGER NOT NULL) STRICT;",
 
 	"ALTER TABLE sandboxes ADD COLUMN build TEXT;",
+
+	/* Which start of the host a front was at work in last: one row, or none in a file that no front has served since. */
+	"CREATE TABLE host ("
+	" one INTEGER PRIMARY KEY CHECK(one=1),"
+	" boot_id TEXT NOT NULL) STRICT;",
 };
 
 static int db_fail(struct store *s, struct err *e, const char *what)

@@ -43,10 +43,34 @@ async function tellsTheEnd(own, at, id, reason, kind) {
 	assert.ok(trail.includes(`"reason":"${reason}"`), trail)
 }
 
-// The sandbox was started before the host was, as those are that a restart of the host has ended.
-function startedBeforeBoot(own, id) {
-	const script = 'import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); n = c.execute("UPDATE sandboxes SET started_us = 1 WHERE id = ?", sys.argv[2:]).rowcount; c.commit(); c.close(); sys.exit(n != 1)'
-	assert.equal(spawnSync('python3', ['-c', script, path.join(own.stateDir, 'front/atoll.db'), id]).status, 0)
+// What somebody else wrote into the state file while no server was there.
+function change(own, sql, ...values) {
+	const script = 'import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); n = c.execute(sys.argv[2], sys.argv[3:]).rowcount; c.commit(); c.close(); sys.exit(n != 1)'
+	assert.equal(spawnSync('python3', ['-c', script, path.join(own.stateDir, 'front/atoll.db'), sql, ...values]).status, 0, sql)
+}
+
+// By the clock: what a step of it makes of a time, or, where no boot id is recorded, a restart of the host.
+const startedAt = (own, us, id) => change(own, 'UPDATE sandboxes SET started_us = ? WHERE id = ?', String(us), id)
+
+// As a restart of the host does: processes, run directory, cgroups and firewall are gone, and nobody had time to say good-bye.
+async function loseWhatRuns(own) {
+	const front = frontOf(own.pid)
+	own.signal('SIGKILL')
+	await own.exited
+	const pids = processesOf(own.slot), freezers = cgroupsOf(own.slot).map((dir) => path.join(dir, 'freezer.state'))	/* once: from now on the slot may be another server's */
+	assert.ok(pids.length >= 2)
+	assert.ok(await until(() => {
+		for (const file of freezers.filter((one) => fs.existsSync(one)))	/* a frozen one cannot be killed */
+			fs.writeFileSync(file, 'THAWED')
+		for (const pid of pids.filter(alive)) {
+			try {
+				process.kill(pid, 'SIGKILL')
+			} catch {		/* it went with its init */
+			}
+		}
+		return !alive(front) && !pids.some(alive)
+	}, 30000, 100), `still there: ${[front, ...pids].filter(alive)}`)
+	fs.rmSync(own.runDir, { recursive: true, force: true })
 }
 
 const frontOf = (pid) => childrenOf(pid).find((child) => nameOf(child) === 'atoll-front')
@@ -260,8 +284,7 @@ test('on_stop = keep: SIGTERM leaves the sandboxes, the next start finds them', 
 	}
 })
 
-// As after a restart of the host: processes, run directory, cgroups and firewall are gone, and nobody had time to say good-bye.
-test('after a loss of everything that runs, running ones are told as ended with the reason, and paused ones resume', { skip: noDisk }, async () => {
+test('after a restart of the host running ones are told as ended with the reason, and paused ones resume', { skip: noDisk }, async () => {
 	const own = await newServer(buildDir, { pool_size_mb: 3072, checkpoint_after_s: 0 }).start()
 	let at = via(own)
 	try {
@@ -277,27 +300,13 @@ test('after a loss of everything that runs, running ones are told as ended with 
 		assert.equal((await at.api('POST', `/sandboxes/${disk.sandboxID}/pause`, { memory: false })).status, 204)
 		const memory = async () => (await at.api('GET', `/sandboxes/${paused.sandboxID}`)).json.pausedMemory
 		assert.ok(await until(async () => await memory() === 'ram+disk', 60000), 'its memory is not written to disk')
-		own.signal('SIGKILL')
-		await own.exited
-		const pids = processesOf(own.slot), freezers = cgroupsOf(own.slot).map((dir) => path.join(dir, 'freezer.state'))	/* once: from now on the slot may be another server's */
-		assert.ok(pids.length > 3)
-		assert.ok(await until(() => {
-			for (const file of freezers.filter((one) => fs.existsSync(one)))	/* a frozen one cannot be killed */
-				fs.writeFileSync(file, 'THAWED')
-			for (const pid of pids.filter(alive)) {
-				try {
-					process.kill(pid, 'SIGKILL')
-				} catch {		/* it went with its init */
-				}
-			}
-			return !pids.some(alive)
-		}, 10000, 100), `still there: ${pids.filter(alive)}`)
-		fs.rmSync(own.runDir, { recursive: true, force: true })
-		startedBeforeBoot(own, older.sandboxID)
+		await loseWhatRuns(own)
+		change(own, "UPDATE host SET boot_id = 'of the start before'")
+		startedAt(own, (Date.now() + 86400000) * 1000, older.sandboxID)	/* the clock was a day ahead then */
 		await own.start()
 		at = via(own)
-		await tellsTheEnd(own, at, running.sandboxID, 'ended while the server was down', 'lost')
-		await tellsTheEnd(own, at, older.sandboxID, 'the host was restarted', 'host_restarted')
+		for (const sbx of [running, older])
+			await tellsTheEnd(own, at, sbx.sandboxID, 'the host was restarted', 'host_restarted')
 		const back = async (sbx) => (await at.api('POST', `/sandboxes/${sbx.sandboxID}/connect`, { timeout: 600 })).status
 		assert.equal(await back(disk), 201)
 		assert.equal(await sh(disk, 'cat /home/user/f'), 'on disk')
@@ -307,6 +316,34 @@ test('after a loss of everything that runs, running ones are told as ended with 
 			assert.equal((await at.kill(sbx)).status, 204)
 		const killed = await at.api('GET', `/sandboxes/${disk.sandboxID}`)
 		assert.match(killed.json.message, /\(killed by request\)/)
+	} finally {
+		const end = await own.stop()
+		assert.ok(end.clean, JSON.stringify(end.left))
+	}
+})
+
+test('a step of the clock is no restart of the host; only a state file without a boot id goes by the clock', async () => {
+	const own = await newServer(buildDir).start()
+	let at = via(own)
+	try {
+		const pair = async () => [(await at.create()).sandboxID, (await at.create()).sandboxID]
+		const lose = async (sql) => {
+			const [one, stepped] = await pair()
+			await loseWhatRuns(own)
+			if (sql)
+				change(own, sql)
+			startedAt(own, 1, stepped)
+			await own.start()
+			at = via(own)
+			return [one, stepped]
+		}
+		for (const id of await lose())
+			await tellsTheEnd(own, at, id, 'ended while the server was down', 'lost')
+		const [one, before] = await lose('DELETE FROM host')
+		await tellsTheEnd(own, at, one, 'ended while the server was down', 'lost')
+		await tellsTheEnd(own, at, before, 'the host was restarted', 'host_restarted')
+		for (const id of await lose())			/* it is recorded by now */
+			await tellsTheEnd(own, at, id, 'ended while the server was down', 'lost')
 	} finally {
 		const end = await own.stop()
 		assert.ok(end.clean, JSON.stringify(end.left))
