@@ -99,44 +99,74 @@ static int add_run(struct planner *pl, struct buf *cmd)
 	return cmd->bad || !buf_cstr(cmd) ? plan_no_memory(pl) : plan_add_step(pl, plan_step("RUN", buf_cstr(cmd), "root", NULL, NULL));
 }
 
-/* It is fetched inside, by what the image has for that. */
+static bool is_false(const char *value)
+{
+	return value && (strcasecmp(value, "false") == 0 || strcmp(value, "0") == 0);
+}
+
+/* Of the file that a URL becomes in a directory. */
+static char *name_of_url(const char *url)
+{
+	size_t n = strcspn(url, "?#");
+	const char *slash = memrchr(url, '/', n);
+	struct str name = slash ? (struct str) { slash + 1, n - (size_t)(slash + 1 - url) } : (struct str) { url, n };
+
+	return str_dup(name.n ? name : STR_LIT("download"));
+}
+
+/* It is fetched inside, by what the image has for that. to: a word for a shell. */
+static void put_fetch(struct buf *b, const struct files *f, const char *q_url, const char *to)
+{
+	buf_fmt(b, "if command -v curl >/dev/null; then curl -fsSL -o %s %s; elif command -v wget >/dev/null; then wget -nv -O %s %s; "
+		"else echo 'ADD of a URL needs curl or wget in the image' >&2; false; fi", to, q_url, to, q_url);
+	if (f->checksum)
+		buf_fmt(b, " && echo %s %s | sha256sum -c -", f->checksum, to);
+}
+
+/* All archives in ADDED. */
+static void put_unpack(struct buf *b, const struct files *f, const char *q_to)
+{
+	buf_fmt(b, "mkdir -p %s " ADDED "out && for f in " ADDED "*; do [ -d \"$f\" ] || tar -xf \"$f\" -C " ADDED "out || exit; done", q_to);
+	put_owner(b, f, ADDED "out");
+	buf_fmt(b, " && cp -a " ADDED "out/. %s && rm -r " ADDED, q_to);
+}
+
 static int add_url(const struct files *f, const char *url, const char *dest)
 {
-	const char *slash = strrchr(url, '/');
-	autofree char *to = str_ends(str_of(dest), "/") ? str_fmt("%s%s", dest, slash && slash[1] ? slash + 1 : "download") : strdup(dest);
-	autofree char *q_url = plan_quote(url), *q_to = to ? plan_quote(to) : NULL;
+	const char *unpack = df_flag_get(f->in, "unpack");
+	autofree char *name = name_of_url(url), *q_name = name ? plan_quote(name) : NULL, *q_url = plan_quote(url), *q_to = plan_quote(dest);
 	autobuf struct buf cmd = BUF_INIT(PLAN_TEXT_MAX);
 
-	if (!q_url || !q_to)
+	if (!q_name || !q_url || !q_to)
 		return plan_no_memory(f->pl);
-	buf_fmt(&cmd, "mkdir -p \"$(dirname %s)\" && if command -v curl >/dev/null; then curl -fsSL -o %s %s; elif command -v wget >/dev/null; then wget -nv -O %s %s; "
-		"else echo 'ADD of a URL needs curl or wget in the image' >&2; false; fi", q_to, q_to, q_url, q_to, q_url);
-	if (f->checksum)
-		buf_fmt(&cmd, " && echo %s %s | sha256sum -c -", f->checksum, q_to);
+	if (f->exclude)
+		return err_set(f->pl->e, EINVAL, "line %u: --exclude is not supported for a URL", f->in->line);
+	if (unpack && !is_false(unpack)) {
+		buf_z(&cmd, "mkdir -p " ADDED " && ");
+		put_fetch(&cmd, f, q_url, ADDED "file");
+		buf_z(&cmd, " && ");
+		put_unpack(&cmd, f, q_to);
+		return add_run(f->pl, &cmd);
+	}
+	buf_fmt(&cmd, "t=%s; case $t in */) mkdir -p \"$t\";; esac; [ ! -d \"$t\" ] || t=${t%%/}/%s; mkdir -p \"$(dirname \"$t\")\" && ", q_to, q_name);
+	put_fetch(&cmd, f, q_url, "\"$t\"");
 	if (!*f->chmod)
-		buf_fmt(&cmd, " && chmod 600 %s", q_to);	/* as Docker */
-	put_owner(&cmd, f, q_to);
+		buf_z(&cmd, " && chmod 600 \"$t\"");	/* as Docker */
+	put_owner(&cmd, f, "\"$t\"");
 	return add_run(f->pl, &cmd);
 }
 
 /* ADD unpacks an archive of the context. */
 static int add_archive(const struct files *f, const char *source, const char *dest)
 {
-	const struct files plain = { .pl = f->pl, .in = f->in, .stage = f->stage, .chown = (char[]) { "" }, .chmod = (char[]) { "" } };
+	const struct files plain = { .pl = f->pl, .in = f->in, .stage = f->stage, .chown = (char[]) { "" }, .chmod = (char[]) { "" }, .exclude = f->exclude };
 	autofree char *q_to = plan_quote(dest);
 	autobuf struct buf cmd = BUF_INIT(PLAN_TEXT_MAX);
 
 	if (!q_to)
 		return plan_no_memory(f->pl);
-	buf_fmt(&cmd, "mkdir -p %s " ADDED "out && for f in " ADDED "*; do [ -d \"$f\" ] || tar -xf \"$f\" -C " ADDED "out || exit; done", q_to);
-	put_owner(&cmd, f, ADDED "out");
-	buf_fmt(&cmd, " && cp -a " ADDED "out/. %s && rm -r " ADDED, q_to);
+	put_unpack(&cmd, f, q_to);
 	return copy_step(&plain, PLAN_CONTEXT, source, NULL, ADDED) < 0 ? -f->pl->e->no : add_run(f->pl, &cmd);
-}
-
-static bool is_false(const char *value)
-{
-	return value && (strcasecmp(value, "false") == 0 || strcmp(value, "0") == 0);
 }
 
 static bool is_url(const char *source)
@@ -150,6 +180,21 @@ static bool is_git(const char *source)
 	       (is_url(source) && (str_ends(str_of(source), ".git") || strstr(source, ".git#")));
 }
 
+static int check_git(const struct files *f, struct str url, struct str name)
+{
+	unsigned line = f->in->line;
+
+	if (f->checksum)			/* never taken for one that was checked */
+		return err_set(f->pl->e, EINVAL, "line %u: --checksum is not supported for a repository: name its commit behind '#'", line);
+	if (f->exclude)
+		return err_set(f->pl->e, EINVAL, "line %u: --exclude is not supported for a repository: name a directory of it behind '#REF:'", line);
+	if (!str_starts(url, "http") && !str_starts(url, "git://"))
+		return err_set(f->pl->e, EINVAL, "line %u: ADD of a repository by SSH is not supported: a step has no keys", line);
+	if (str_starts(name, "-"))		/* git would take it for an option */
+		return err_set(f->pl->e, EINVAL, "line %u: '%.*s' cannot be the name of a branch, tag or commit", line, STR_ARG(name));
+	return 0;
+}
+
 /* Of "URL#REF:DIR". It is fetched inside, by the git that the image has. */
 static int add_git(const struct files *f, const char *source, const char *dest)
 {
@@ -161,19 +206,19 @@ static int add_git(const struct files *f, const char *source, const char *dest)
 
 	if (!q_url || !q_name || !q_dir || !q_to)
 		return plan_no_memory(f->pl);
-	if (f->checksum)			/* never taken for one that was checked */
-		return err_set(f->pl->e, EINVAL, "line %u: --checksum is not supported for a repository: name its commit behind '#'", f->in->line);
-	if (!str_starts(url, "http"))
-		return err_set(f->pl->e, EINVAL, "line %u: ADD of a repository by SSH is not supported: a step has no keys", f->in->line);
+	if (check_git(f, url, name) < 0)
+		return -f->pl->e->no;
+	/* In a shell of its own: the destination may be relative to the directory that the step begins in. */
 	buf_fmt(&cmd, "command -v git >/dev/null || { echo 'ADD of a repository needs git in the image' >&2; exit 1; }; r=" ADDED "git; umask 022; "
-		"git init -q \"$r\" && cd \"$r\" && git remote add origin %s && "
+		"export GIT_TERMINAL_PROMPT=0; git init -q \"$r\" && (cd \"$r\" && git remote add origin %s && "
 		"if git fetch -q --depth 1 origin %s 2>/dev/null || git fetch -q origin %s; then git checkout -q FETCH_HEAD; "	/* a branch or tag; else a commit */
 		"else git fetch -q --tags origin '+refs/heads/*:refs/remotes/origin/*' && git checkout -q --detach %s; fi && "
 		"git submodule -q update --init --recursive", q_url, q_name, q_name, q_name);
 	if (!f->keep_git)
-		buf_z(&cmd, " && rm -rf .git");
+		buf_z(&cmd, " && find . -name .git -prune -exec rm -rf {} +");	/* those of submodules are files */
+	buf_z(&cmd, ")");
 	put_owner(&cmd, f, "\"$r\"");
-	buf_fmt(&cmd, " && mkdir -p %s && cp -a -- %s/. %s && cd / && rm -rf " ADDED, q_to, q_dir, q_to);
+	buf_fmt(&cmd, " && mkdir -p %s && cp -a -- \"$r\"/%s/. %s && rm -rf " ADDED, q_to, q_dir, q_to);
 	return add_run(f->pl, &cmd);
 }
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Git over smart HTTP for a test: git's own http-backend behind Basic authentication. Runs inside a sandbox.
-# Usage: git_http.py PORT ROOT USER TOKEN
+# Git over smart HTTP for a test: git's own http-backend behind Basic authentication. Runs inside a sandbox, or in a network that it sees.
+# Usage: git_http.py PORT ROOT USER TOKEN [ADDRESS]; all other files of ROOT are under /files/.
 import base64
 import http.server
 import os
@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 PORT, ROOT, USER, TOKEN = int(sys.argv[1]), sys.argv[2], sys.argv[3], sys.argv[4]
+ADDRESS = sys.argv[5] if len(sys.argv) > 5 else "127.0.0.1"
 BACKEND = "/usr/lib/git-core/git-http-backend"
 WANT = "Basic " + base64.b64encode(f"{USER}:{TOKEN}".encode()).decode()
 
@@ -33,12 +34,22 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
+    def file(self, name):
+        if not os.path.isfile(name):
+            self.reply(404, [], b"")
+            return
+        with open(name, "rb") as f:
+            self.reply(200, [], f.read())
+
     def serve(self):
         data = self.body()
         if self.headers.get("Authorization") != WANT:
             self.reply(401, [("WWW-Authenticate", 'Basic realm="git"')], b"")
             return
         path, _, query = self.path.partition("?")
+        if path.startswith("/files/"):
+            self.file(os.path.join(ROOT, os.path.basename(path)))
+            return
         env = {**os.environ, "GIT_PROJECT_ROOT": ROOT, "GIT_HTTP_EXPORT_ALL": "1", "PATH_INFO": path, "QUERY_STRING": query,
                "REQUEST_METHOD": self.command, "REMOTE_USER": USER, "CONTENT_TYPE": self.headers.get("Content-Type", ""),
                "CONTENT_LENGTH": str(len(data)), "HTTP_CONTENT_ENCODING": self.headers.get("Content-Encoding", ""),
@@ -55,4 +66,4 @@ class Handler(http.server.BaseHTTPRequestHandler):
         pass
 
 
-http.server.ThreadingHTTPServer(("127.0.0.1", PORT), Handler).serve_forever()
+http.server.ThreadingHTTPServer((ADDRESS, PORT), Handler).serve_forever()

@@ -107,6 +107,9 @@ static void mistakes_name_their_line(void **state)
 	refused("FROM a\nCOPY --checksum=sha256:0 a b\n", "not supported");
 	refused("FROM a\nADD --from=b a b\n", "not supported");
 	refused("FROM a\nADD --checksum=md5:0 http://h/f b\n", "sha256");
+	refused("FROM a\nADD --exclude=x https://h/x.git /d\n", "line 2: --exclude is not supported for a repository");
+	refused("FROM a\nADD --exclude=x https://h/x /d\n", "line 2: --exclude is not supported for a URL");
+	refused("FROM a\nADD https://h/x.git#--upload-pack=x:y /d\n", "line 2: '--upload-pack=x' cannot be the name");
 	refused("FROM a\nADD git@h:x.git /d\n", "line 2: ADD of a repository by SSH is not supported");
 	refused("FROM a\nADD --checksum=sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef https://h/x.git /d\n",
 		"line 2: --checksum is not supported for a repository");
@@ -145,9 +148,9 @@ static void instructions_become_steps(void **state)
 	const char *url = steps("FROM a\nADD --chown=u --checksum=sha256:"
 		"0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef https://h/f /g/\n", NULL);
 
-	assert_non_null(strstr(url, "curl -fsSL -o '/g/f' 'https://h/f'"));
-	assert_non_null(strstr(url, "cdef '/g/f' | sha256sum -c -"));
-	assert_non_null(strstr(url, "chown -R 'u' '/g/f'"));
+	assert_true(strstr(url, "t='/g/'; ") && strstr(url, "/'f'; ") && strstr(url, "curl -fsSL -o \\\"$t\\\" 'https://h/f'"));
+	assert_non_null(strstr(url, "cdef \\\"$t\\\" | sha256sum -c -"));
+	assert_non_null(strstr(url, "chown -R 'u' \\\"$t\\\""));
 	assert_non_null(strstr(steps("FROM a\nENV D=/d\nVOLUME $D/x /y\n", NULL), "[\"mkdir -p '/d/x' '/y'\",\"root\"]"));
 	assert_non_null(strstr(steps("FROM a\nVOLUME [\"/a b\"]\n", NULL), "[\"mkdir -p '/a b'\",\"root\"]"));
 	assert_non_null(strstr(steps("FROM a\nADD --chown=u:g x.tgz /d\n", NULL), "chown -R 'u:g' /.atoll-add/out"));
@@ -262,8 +265,14 @@ static void files_can_keep_their_directories_and_be_left_out(void **state)
 	const char *git = steps("FROM a\nADD --keep-git-dir https://h/x.git#v1:docs /d\n", NULL);
 
 	assert_non_null(strstr(git, "git remote add origin 'https://h/x.git' && if git fetch -q --depth 1 origin 'v1'"));
-	assert_non_null(strstr(git, "cp -a -- 'docs'/. '/d'"));
-	assert_null(strstr(git, "rm -rf .git"));
+	assert_non_null(strstr(git, "cp -a -- \\\"$r\\\"/'docs'/. '/d'"));
+	assert_null(strstr(git, "-name .git"));
+	assert_non_null(strstr(steps("FROM a\nADD --keep-git-dir=false git://h/x /d\n", NULL), "-name .git -prune -exec rm -rf {} +)"));
+	assert_null(strstr(steps("FROM a\nADD https://h/x.tar /d\n", NULL), "tar -xf"));
+	assert_non_null(strstr(steps("FROM a\nADD --unpack https://h/x.tar /d\n", NULL), "tar -xf"));
+	assert_non_null(strstr(steps("FROM a\nADD https://h/x/f.bin?a=/b#c/d /d/\n", NULL), "/'f.bin'; "));
+	(void)steps("FROM a\nADD --exclude=*.tar *.tar /d/\n", NULL);
+	assert_string_equal(p.v[0].copies[0].exclude, "*.tar\n");
 	assert_non_null(strstr(steps("FROM a\nADD --unpack=false x.tar /d/\n", NULL), "{\"type\":\"COPY\",\"args\":[\"x.tar\",\"/d/\""));
 }
 
