@@ -81,10 +81,10 @@ void handle_give(struct atoll *a, CURL *h);
 int client_via(struct atoll *a, int (*open)(void *user), void (*give_back)(void *user, int fd, bool clean), void *user, const char *team, bool keyless,
 	       struct atoll_error *e);
 
-/* Fills e (control characters of foreign text are replaced) and returns -no. */
 /* rc of a call about a sandbox that was to be used: one that was not answered in time is marked as the server's doing (504), not as code that was slow. */
 int client_late(int rc, struct atoll_error *e);
 
+/* Fills e (control characters of foreign text are replaced) and returns -no. */
 int client_fail(struct atoll_error *e, int no, int status, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 int client_no_memory(struct atoll_error *e);
 

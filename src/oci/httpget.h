@@ -13,9 +13,9 @@
 
 struct httpget;
 
-/* Non-zero ends the transfer and is the result of httpget_run(). */
 #define HTTPGET_URL_SIZE 8192		/* stores of clouds sign addresses, and a session has much to say in one */
 
+/* Non-zero ends the transfer and is the result of httpget_run(). */
 typedef int httpget_sink(void *user, const void *p, size_t n, struct err *e);
 
 struct httpget_spec {

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -20,7 +19,6 @@
 
 #define SLOT_WAIT_MS 60000
 #define FORMAT "atoll image 1\n"	/* another way to lay layers gives another key */
-#define RENAME_NOREPLACE_ 1
 
 static int open_dir(int at, const char *name, mode_t mode, int *ret, struct err *e)
 {
@@ -177,7 +175,7 @@ int place_finish(struct place *p, const char *key, const char *ref, const struct
 		return err_sys(e, "write the image to disk");
 	if (pins_lock(&p->pins, e) < 0)
 		return -e->no;
-	if (pins_add(&p->pins, key, e) == 0 && syscall(SYS_renameat2, p->work_fd, p->name, p->templates_fd, key, RENAME_NOREPLACE_) < 0 &&
+	if (pins_add(&p->pins, key, e) == 0 && renameat2(p->work_fd, p->name, p->templates_fd, key, RENAME_NOREPLACE) < 0 &&
 	    errno != EEXIST)			/* then another pull was faster, and place_close() removes ours */
 		(void)err_sys(e, "put the image into its place");
 	pins_unlock(&p->pins);

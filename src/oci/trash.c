@@ -10,14 +10,12 @@
 #include <stdio.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "engine/tree.h"
 
 #define NAMES_MAX 10000			/* of one image at a time */
-#define RENAME_NOREPLACE_ 1
 
 int trash_open(int images_fd, int *ret_fd, struct err *e)
 {
@@ -33,7 +31,7 @@ int trash_put(int trash_fd, int at, const char *name)
 
 	for (unsigned i = 0; i < NAMES_MAX; i++) {
 		(void)snprintf(to, sizeof to, "%.200s.%u", name, i);
-		if (syscall(SYS_renameat2, at, name, trash_fd, to, RENAME_NOREPLACE_) == 0)
+		if (renameat2(at, name, trash_fd, to, RENAME_NOREPLACE) == 0)
 			return 0;
 		if (errno != EEXIST)
 			return -errno;

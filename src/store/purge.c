@@ -8,20 +8,21 @@
 
 #include "base/clock.h"
 #include "base/str.h"
+#include "store/db.h"
 #include "store/db_stmt.h"
 
-static const char secrets_sql[] = "DELETE FROM secrets WHERE rowid IN (SELECT rowid FROM secrets WHERE team=? LIMIT 100)";
+static const char secrets_sql[] = "DELETE FROM secrets WHERE rowid IN (SELECT rowid FROM secrets WHERE team=? LIMIT " STMT_TEXT(STORE_BATCH) ")";
 static const char deliveries_sql[] =
-	"DELETE FROM deliveries WHERE seq IN (SELECT d.seq FROM webhooks w JOIN deliveries d ON d.webhook=w.id WHERE w.team=? LIMIT 100)";
-static const char webhooks_sql[] = "DELETE FROM webhooks WHERE rowid IN (SELECT rowid FROM webhooks WHERE team=? LIMIT 100)";
-static const char events_sql[] = "DELETE FROM events WHERE seq IN (SELECT seq FROM events WHERE team=? LIMIT 100)";
-static const char points_sql[] = "DELETE FROM team_points WHERE team=?1 AND at_s IN (SELECT at_s FROM team_points WHERE team=?1 LIMIT 100)";
+	"DELETE FROM deliveries WHERE seq IN (SELECT d.seq FROM webhooks w JOIN deliveries d ON d.webhook=w.id WHERE w.team=? LIMIT " STMT_TEXT(STORE_BATCH) ")";
+static const char webhooks_sql[] = "DELETE FROM webhooks WHERE rowid IN (SELECT rowid FROM webhooks WHERE team=? LIMIT " STMT_TEXT(STORE_BATCH) ")";
+static const char events_sql[] = "DELETE FROM events WHERE seq IN (SELECT seq FROM events WHERE team=? LIMIT " STMT_TEXT(STORE_BATCH) ")";
+static const char points_sql[] = "DELETE FROM team_points WHERE team=?1 AND at_s IN (SELECT at_s FROM team_points WHERE team=?1 LIMIT " STMT_TEXT(STORE_BATCH) ")";
 
-static const char sandboxes_next_sql[] = "SELECT max(id) FROM (SELECT id FROM sandboxes WHERE id>? ORDER BY id LIMIT 100)";
+static const char sandboxes_next_sql[] = "SELECT max(id) FROM (SELECT id FROM sandboxes WHERE id>? ORDER BY id LIMIT " STMT_TEXT(STORE_BATCH) ")";
 static const char sandboxes_sql[] = "DELETE FROM sandboxes WHERE team=? AND id>? AND id<=? AND state=3";
-static const char logs_next_sql[] = "SELECT max(id) FROM (SELECT id FROM logs WHERE id>? ORDER BY id LIMIT 10)";	/* one may be a megabyte */
+static const char logs_next_sql[] = "SELECT max(id) FROM (SELECT id FROM logs WHERE id>? ORDER BY id LIMIT " STMT_TEXT(STORE_BATCH_LOGS) ")";
 static const char logs_sql[] = "DELETE FROM logs WHERE team=? AND id>? AND id<=? AND ended_ms IS NOT NULL";
-static const char meter_next_sql[] = "SELECT max(sandbox) FROM (SELECT sandbox FROM meter WHERE sandbox>? ORDER BY sandbox LIMIT 100)";
+static const char meter_next_sql[] = "SELECT max(sandbox) FROM (SELECT sandbox FROM meter WHERE sandbox>? ORDER BY sandbox LIMIT " STMT_TEXT(STORE_BATCH) ")";
 static const char meter_sql[] = "DELETE FROM meter WHERE team=? AND sandbox>? AND sandbox<=?";
 
 static const char begin_sql[] = "BEGIN";
