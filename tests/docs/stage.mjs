@@ -59,11 +59,21 @@ export function leaveRunDir() {
 		fs.rmdirSync(RUN_DIR)
 }
 
+// The state directory of the server that has this slot; one that stops meanwhile takes the file along.
+function ownerOf(file) {
+	try {
+		return fs.readFileSync(file, 'utf8').trim()
+	} catch (err) {
+		if (err.code !== 'ENOENT')
+			throw err
+		return ''
+	}
+}
+
 function isTaken() {
 	const dir = '/run/atoll/registry'
 	const slots = fs.existsSync(dir) ? fs.readdirSync(dir) : []
-	return slots.some((slot) => fs.readFileSync(path.join(dir, slot), 'utf8').trim() === '/var/lib/atoll' &&
-		spawnSync('flock', ['-n', path.join(dir, slot), 'true']).status !== 0)
+	return slots.some((slot) => ownerOf(path.join(dir, slot)) === '/var/lib/atoll' && spawnSync('flock', ['-n', path.join(dir, slot), 'true']).status !== 0)
 }
 
 // One run at a time has /var/lib/atoll: the lock goes with this process, however it ends.
