@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of front/trail: what is in the file after crashes and with a full disk, and what is left out. */
+#include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,6 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -222,6 +226,59 @@ static void a_full_disk_is_counted_and_told_of_later(void **state)
 	assert_int_equal(f.trail->failures, 2);
 }
 
+static off_t size_of(int fd)
+{
+	struct stat st;
+
+	assert_int_equal(fstat(fd, &st), 0);
+	return st.st_size;
+}
+
+/* The record of the gap would fit into what is left of the last page, and nothing else. */
+static void a_rest_of_a_page_is_not_taken_for_room(void **state)
+{
+	char small[] = "/tmp/atoll-small-XXXXXX", path[64], filler[64], block[4096] = "", text[1001] = "";
+	uint64_t bytes = f.trail->bytes;
+	int good = f.trail->fd, fd;
+
+	(void)state;
+	assert_non_null(mkdtemp(small));
+	if (sysconf(_SC_PAGESIZE) != 4096 || unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+	    mount("tmpfs", small, "tmpfs", 0, "size=64k") < 0) {
+		(void)rmdir(small);
+		skip();
+	}
+	(void)snprintf(path, sizeof path, "%s/t.jsonl", small);
+	(void)snprintf(filler, sizeof filler, "%s/filler", small);
+	f.trail->fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+	assert_int_equal(write(f.trail->fd, block, 3500), 3500);
+	f.trail->bytes = 3500;
+	fd = open(filler, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	while (write(fd, block, sizeof block) > 0)
+		;
+	assert_int_equal(errno, ENOSPC);
+	fd_close(fd);
+
+	f.opt.trail.required = true;
+	memset(text, 'x', sizeof text - 1);
+	assert_int_equal(trail_add(&f, "a.long", NULL, json_pack("{s:s}", "text", text)), 0);
+	for (int i = 0; i < 2; i++) {
+		trail_tick(&f);
+		assert_true(trail_blocks(&f));
+		assert_int_equal(size_of(f.trail->fd), 3500);
+	}
+	assert_int_equal(unlink(filler), 0);
+	trail_tick(&f);
+	assert_false(trail_blocks(&f));
+	assert_true(size_of(f.trail->fd) > 3500);
+
+	fd_close(f.trail->fd);
+	f.trail->fd = good;
+	f.trail->bytes = bytes;
+	assert_int_equal(umount(small), 0);
+	(void)rmdir(small);
+}
+
 static void a_flood_is_counted(void **state)
 {
 	char kinds[8192];
@@ -406,6 +463,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_file_that_lost_its_end_gets_it_back_from_the_table, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(an_edited_last_record_is_not_mended, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_full_disk_is_counted_and_told_of_later, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_rest_of_a_page_is_not_taken_for_room, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_flood_is_counted, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(events_of_others_are_checked, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(texts_can_be_purged_and_the_chain_stays, set_up, tear_down),
