@@ -278,6 +278,7 @@ static void op_usage(struct warden *w, const void *msg)
 		fail(w, m->head.seq, &e);
 		return;
 	}
+	sandbox_used(sb, &us);
 	struct msg_usage re = {
 		.head = head_of(RE_USAGE, m->head.seq),
 		.mem_bytes = us.mem_bytes, .mem_cache_bytes = us.mem_cache_bytes, .mem_limit_bytes = sb->er.spec.limits.mem_bytes,

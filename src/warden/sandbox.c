@@ -162,17 +162,31 @@ static void on_reap(void *user)
 	loop_defer(w->loop, sandbox_free_later, sb);
 }
 
+/* The kernel takes the link away by itself when the last process has gone, and with it what it counted: that may be before we hear of
+ * the end. Then what was seen last is what it had used. */
+void sandbox_used(struct sandbox *sb, const struct engine_usage *us)
+{
+	if (us->cpu_ns > sb->last.cpu_ns)
+		sb->last.cpu_ns = us->cpu_ns;
+	if (us->sent_bytes > sb->last.sent_bytes)
+		sb->last.sent_bytes = us->sent_bytes;
+}
+
+static void sandbox_look(struct sandbox *sb, struct engine_usage *ret)
+{
+	struct err e = ERR_INIT;
+
+	if (sb->w->ops->usage(sb->w->engine, &sb->er, ret, &e) == 0)
+		sandbox_used(sb, ret);
+}
+
 /* Its first process is gone, or never came to be: clears what is left of it. */
 static void sandbox_end(struct sandbox *sb)
 {
 	struct warden *w = sb->w;
 	struct engine_usage us = { 0 };
-	struct err e = ERR_INIT;
 
-	if (w->ops->usage(w->engine, &sb->er, &us, &e) == 0) {
-		sb->last.cpu_ns = us.cpu_ns;
-		sb->last.sent_bytes = us.sent_bytes;
-	}
+	sandbox_look(sb, &us);
 	if (!sb->reason)
 		sb->reason = us.oom_kills > 0 ? EXIT_OOM : EXIT_DIED;
 	sandbox_set_state(sb, SANDBOX_ENDING);
@@ -212,6 +226,7 @@ static bool sandbox_watch(struct sandbox *sb, int pidfd)
 
 void sandbox_kill(struct sandbox *sb)
 {
+	struct engine_usage us = { 0 };
 	struct err e = ERR_INIT;
 
 	if (sb->state == SANDBOX_QUEUED || sb->state == SANDBOX_BUILDING) {
@@ -220,6 +235,7 @@ void sandbox_kill(struct sandbox *sb)
 	}
 	if (sb->state != SANDBOX_RUNNING)
 		return;
+	sandbox_look(sb, &us);
 	sb->reason = EXIT_KILLED;
 	if (sb->w->ops->kill(sb->w->engine, &sb->er, sb->pidfd, &e) < 0 && e.no != ESRCH)
 		log_warn("could not kill a sandbox", "id=%s err=%s", sb->er.spec.id, e.text);

@@ -79,6 +79,7 @@ struct sandbox *sandbox_find(struct warden *w, const char *id);	/* any state; NU
 int sandbox_start(struct warden *w, const struct msg_start *m, struct err *e);
 void sandbox_adopt(struct warden *w, const struct record *r);	/* from an earlier warden; its policy is taken over */
 void sandbox_kill(struct sandbox *sb);
+void sandbox_used(struct sandbox *sb, const struct engine_usage *us);
 
 /* Of a running one; both answer the front's request by themselves, freezing when all of it has stopped. */
 void sandbox_freeze(struct sandbox *sb, uint32_t seq);

@@ -36,6 +36,8 @@ static pid_t pid_of(const struct engine *en, const char *id)
 	return file_read(AT_FDCWD, path, text, sizeof text) > 0 ? (pid_t)atoi(text) : 0;
 }
 
+#define FAKE_SENT 4711			/* what every sandbox sends; torture.c knows it, too */
+
 /* Not a zombie: who collects it is up to the host. */
 static bool alive(pid_t pid)
 {
@@ -162,10 +164,10 @@ static int fake_kill(struct engine *en, const struct engine_record *r, int pidfd
 
 static int fake_usage(struct engine *en, const struct engine_record *r, struct engine_usage *ret, struct err *e)
 {
-	(void)en;
-	(void)r;
 	(void)e;
 	*ret = (struct engine_usage) { .mem_bytes = 4096, .pids = 1 };
+	if (alive(pid_of(en, r->spec.id)))	/* as a link, which the kernel takes away with the last process */
+		ret->sent_bytes = FAKE_SENT;
 	return 0;
 }
 

@@ -24,6 +24,7 @@
 #include "ipc/msg.h"
 #include "ipc/policy.h"
 
+#define FAKE_SENT 4711			/* by fake_engine.c */
 #define LINK 3
 #define UNKNOWN_KEY "00000000000000000000000000000000"
 #define STEP_MS 20000		/* for hangs alone */
@@ -394,6 +395,17 @@ static void expect(int want, int no, const char *what)
 		wrong(what);
 }
 
+/* What it has sent counts to its end, also where the counters are gone by then. */
+static void expect_exit(const char *what)
+{
+	char msg[MSG_MAX];
+	int fd, type = in(msg, &fd);
+
+	fd_close(fd);
+	if (type != EV_EXITED || (getenv("ATOLL_TORTURE_FAKE") && ((struct msg_exited *)msg)->sent_bytes != FAKE_SENT))
+		wrong(what);
+}
+
 static void ask(unsigned type, const char *id, int want, int no, const char *what)
 {
 	struct msg_id m = about(type, id);
@@ -654,7 +666,7 @@ static __attribute__((noreturn)) void serve_first(void)
 	connects("ione");
 	dials("ione", true);
 	ask(OP_KILL, "itwo", RE_OK, 0, "kill");
-	expect(EV_EXITED, 0, "exit of itwo is told");
+	expect_exit("exit of itwo is told");
 	if (getenv("ATOLL_TORTURE_FAKE")) {
 		keeps();
 		volumes();
@@ -673,7 +685,7 @@ static __attribute__((noreturn)) void serve_again(void)
 		wrong("the sandbox survived the front");
 	connects("ione");
 	ask(OP_KILL, "ione", RE_OK, 0, "kill");
-	expect(EV_EXITED, 0, "exit of ione is told");
+	expect_exit("exit of ione is told");
 	if (count() != 0)
 		wrong("it is gone");
 	start("ifour", RE_OK, 0);
