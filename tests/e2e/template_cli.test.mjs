@@ -16,7 +16,7 @@ const EXAMPLES = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../
 let count = 0
 const nameOf = (what) => `cli-${what}-${process.pid}-${++count}`
 
-const atoll = (...args) => runAtoll(args, { timeout: 120000 })
+const atoll = (...args) => runAtoll(args, { timeout: 220000 })	// for hangs alone: hundreds of megabytes take their time on a busy machine
 
 function ok(...args) {
 	const run = atoll(...args)

@@ -112,11 +112,11 @@ test('a front that is killed loses nothing of what runs on', async () => {
 test('what it sends counts, over a pause on disk and to its very end', async () => {
 	const key = keys[1].key, opt = { base: own.url, key }
 	const sbx = await createRaw({ timeout: 300, metadata: { agent: 'eli' } }, opt)
-	const send = (mib) => shell(sbx, `python3 -c "
+	const send = async (mib) => assert.equal((await shell(sbx, `python3 -c "
 import socket, threading
 s = socket.socket(); s.connect(('${out.at(2)}', 7))
 t = threading.Thread(target=lambda: [None for _ in iter(lambda: s.recv(65536), b'')]); t.start()
-s.sendall(bytes(${mib} << 20)); s.shutdown(1); t.join()"`, opt)
+s.sendall(bytes(${mib} << 20)); s.shutdown(1); t.join()"`, opt)).code, 0, 'it could not send')
 	const eli = async () => (await usage('?by=tag:agent', key)).rows.find((row) => row.by['tag:agent'] === 'eli').egressBytes
 	await send(3)
 	assert.ok(await until(async () => await eli() >= 3 << 20, 15000, 300), `${await eli()}`)
