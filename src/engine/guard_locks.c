@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/sysmacros.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "base/fd.h"
@@ -21,7 +22,7 @@
 
 #define LINES_MAX (2 * GUARD_LOCKS_MAX)
 #define EVERY_MS 2000
-#define REST 10				/* times as long as it took: no more than that share of a processor, if nothing comes of it */
+#define REST 10				/* times what it took of a processor: no more than that share of one, if nothing comes of it */
 #define HOLDERS_MAX 4096
 #define PLACES_MAX 4
 #define PIECE 4096			/* the most that the kernel gives at once */
@@ -220,17 +221,25 @@ static void look(struct cgroup_tree *t, const char *id, int first)
 	ended_one = true;
 }
 
+/* Of this process, which does nothing else: how long it had to wait for a processor is no reason to look less often. */
+static uint64_t worked_ms(void)
+{
+	struct timespec t;
+
+	return clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t) < 0 ? 0 : (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
 void guard_locks(struct cgroup_tree *t)
 {
 	static uint64_t next_ms;
-	uint64_t begin = clock_mono_ms();
+	uint64_t begin = worked_ms();
 
-	if (begin < next_ms)
+	if (clock_mono_ms() < next_ms)
 		return;
 	ended_one = false;
 	if (read_locks() >= GUARD_LOCKS_MAX)
 		cgroup_each(t, look);
-	uint64_t end = clock_mono_ms(), rest = ended_one ? 0 : (end - begin) * REST;
+	uint64_t rest = ended_one ? 0 : (worked_ms() - begin) * REST;
 
-	next_ms = end + (rest > EVERY_MS ? rest : EVERY_MS);
+	next_ms = clock_mono_ms() + (rest > EVERY_MS ? rest : EVERY_MS);
 }
