@@ -89,13 +89,13 @@ test('the guard is replaced when it dies, and so is the sweeper', async () => {
 
 for (const [name, code] of Object.entries(HOARDERS)) {
 	test(`memory on nobody's account, ${name}: the sandbox is ended`, async () => {
-		const victim = await createRaw()
+		const victim = await createRaw({ timeout: 600 })
 		const { Sandbox } = sdk()
-		const it = await Sandbox.connect(victim.sandboxID)
+		const it = await Sandbox.connect(victim.sandboxID, { timeoutMs: 600000 })
 		try {
-			await it.files.write('/tmp/hoard.py', `keep = []\n${code}\ntime.sleep(90)\n`)
+			await it.files.write('/tmp/hoard.py', `keep = []\n${code}\ntime.sleep(300)\n`)
 			it.commands.run('python3 /tmp/hoard.py', { timeoutMs: 0 }).catch(() => {})
-			const gone = await until(async () => (await api('GET', `/sandboxes/${victim.sandboxID}`)).status === 404, 60000, 200)
+			const gone = await until(async () => (await api('GET', `/sandboxes/${victim.sandboxID}`)).status === 404, 150000, 200)	// it takes its time to get that much
 			assert.ok(gone, 'it goes on')
 		} finally {
 			await killRaw(victim)
