@@ -36,6 +36,7 @@ struct cgroup_tree {
 	int v1_fd[CGROUP_V1_MAX];		/* parent directory per hierarchy, -1: not there; order of v1_names */
 	int v1_root_fd[CGROUP_V1_MAX];		/* the directory that holds it */
 	int v2_fd, v2_root_fd;
+	bool v2_moves;				/* processes are moved into them: cgroup_v2_births() said no */
 };
 
 struct cgroup_setting {
@@ -49,6 +50,9 @@ struct cgroup_setting {
 
 size_t cgroup_v1_settings(const struct cgroup_limits *lim, struct cgroup_setting ret[CGROUP_SETTINGS_MAX]);
 size_t cgroup_v2_settings(const struct cgroup_limits *lim, struct cgroup_setting ret[CGROUP_SETTINGS_MAX]);
+
+/* Whether a process that we clone into a fresh cgroup below this one lives there. Tries it. */
+bool cgroup_v2_births(int parent_fd);
 
 uint32_t cgroup_v1_shares_all(uint32_t weight, long cpus);
 

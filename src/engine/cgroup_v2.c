@@ -11,12 +11,19 @@
 #include <sys/inotify.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "base/fd.h"
+#include "base/log.h"
 #include "base/str.h"
 #include "engine/cgroup_impl.h"
+#include "engine/userns.h"
 
 #define CPU_PERIOD_US 100000u
+#define REMOVE_TRIES 100
+#define REMOVE_AGAIN_NS 1000000
 
 size_t cgroup_v2_settings(const struct cgroup_limits *lim, struct cgroup_setting ret[CGROUP_SETTINGS_MAX])
 {
@@ -104,6 +111,42 @@ static int hand_on(int fd, struct err *e)
 	return 0;
 }
 
+/* An empty one that is left over is made anew: Linux (seen with 6.1.190 and 6.18) kills whatever is cloned into a cgroup to which
+ * cgroup.kill was ever written. One that is in use stays. */
+static int make_fresh(int parent, const char *id, struct err *e)
+{
+	int r = mkdirat(parent, id, 0755);
+
+	if (r < 0 && errno == EEXIST && unlinkat(parent, id, AT_REMOVEDIR) == 0)
+		r = mkdirat(parent, id, 0755);
+	return r < 0 && errno != EEXIST && errno != EBUSY && errno != ENOTEMPTY ? err_sys(e, "make '%s'", id) : 0;
+}
+
+/* Since 6.14, and in older ones that are maintained since 2025, Linux counts the writes to cgroup.kill, each cgroup's, and kills a new process if the
+ * count of where it is born is another than when the clone began. But it begins with the count of its maker's cgroup: who was started in one that had
+ * been killed can have nobody born elsewhere, and who makes one in a cgroup that was killed neither. They can still be moved there. */
+bool cgroup_v2_births(int parent_fd)
+{
+	char name[32];
+	struct err e;
+	int status = -1, pidfd = -1;
+
+	(void)snprintf(name, sizeof name, "_birth-%d", (int)getpid());
+	if (make_fresh(parent_fd, name, &e) < 0)
+		return false;
+	autoclose int fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	pid_t pid = fd < 0 ? -1 : userns_fork(0, fd, &pidfd);
+
+	if (pid == 0)
+		_exit(0);
+	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	fd_close(pidfd);
+	for (int i = 0; i < REMOVE_TRIES && unlinkat(parent_fd, name, AT_REMOVEDIR) < 0 && errno == EBUSY; i++)
+		(void)nanosleep(&(struct timespec) { .tv_nsec = REMOVE_AGAIN_NS }, NULL);	/* it may be there for a moment longer than wait() knows */
+	return pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
 static int v2_open(struct cgroup_tree *t, const char *mountinfo, struct err *e)
 {
 	char at[256];
@@ -118,7 +161,12 @@ static int v2_open(struct cgroup_tree *t, const char *mountinfo, struct err *e)
 	if (mkdirat(t->v2_root_fd, t->parent, 0755) < 0 && errno != EEXIST)
 		return err_sys(e, "make '%s'", t->parent);
 	t->v2_fd = openat(t->v2_root_fd, t->parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	return t->v2_fd < 0 ? err_sys(e, "open '%s'", t->parent) : 0;
+	if (t->v2_fd < 0)
+		return err_sys(e, "open '%s'", t->parent);
+	t->v2_moves = !cgroup_v2_births(t->v2_fd);
+	if (t->v2_moves)
+		log_info("processes are moved into their cgroups, where they cannot be born", "name=%s", t->parent);
+	return 0;
 }
 
 static int v2_limit_all(struct cgroup_tree *t, struct err *e)
@@ -131,17 +179,6 @@ static int v2_limit_all(struct cgroup_tree *t, struct err *e)
 	(void)snprintf(weight, sizeof weight, "%u", t->cpu_weight);
 	(void)cgroup_write(t->v2_fd, NULL, "cpu.weight", weight);
 	return apply(t, NULL, &all, e);
-}
-
-/* An empty one that is left over is made anew: Linux (seen with 6.1.190 and 6.18) kills whatever is cloned into a cgroup to which
- * cgroup.kill was ever written. One that is in use stays. */
-static int make_fresh(int parent, const char *id, struct err *e)
-{
-	int r = mkdirat(parent, id, 0755);
-
-	if (r < 0 && errno == EEXIST && unlinkat(parent, id, AT_REMOVEDIR) == 0)
-		r = mkdirat(parent, id, 0755);
-	return r < 0 && errno != EEXIST && errno != EBUSY && errno != ENOTEMPTY ? err_sys(e, "make '%s'", id) : 0;
 }
 
 static int v2_make(struct cgroup_tree *t, const char *id, const struct cgroup_limits *lim, struct err *e)
@@ -173,14 +210,17 @@ static int v2_oom_watch(struct cgroup_tree *t, const char *id, int *ret_fd, stru
 
 static int v2_seat(struct cgroup_tree *t, const char *id, struct cgroup_seat *ret, struct err *e)
 {
-	ret->into_fd = openat(t->v2_fd, id, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	if (ret->into_fd < 0)
+	autoclose int dir = openat(t->v2_fd, id, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+
+	if (dir < 0)
 		return err_sys(e, "open the cgroup");
-	int fd = openat(ret->into_fd, "cgroup.procs", O_WRONLY | O_CLOEXEC);
+	int fd = openat(dir, "cgroup.procs", O_WRONLY | O_CLOEXEC);
 
 	if (fd < 0)
 		return err_sys(e, "open cgroup.procs");
 	ret->procs[ret->n_procs++] = fd;
+	if (!t->v2_moves)
+		ret->into_fd = take_fd(&dir);
 	return 0;
 }
 

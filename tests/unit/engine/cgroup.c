@@ -13,10 +13,12 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "engine/cgroup_impl.h"
+#include "engine/userns.h"
 
 static const char hybrid[] =
 	"30 24 0:26 / /sys/fs/cgroup rw,relatime - tmpfs tmpfs rw,mode=755\n"
@@ -238,6 +240,102 @@ static void v2_makes_an_empty_one_anew(void **state)
 	assert_int_equal(system(z), 0);
 }
 
+static void put(int dir, const char *file, const char *value)
+{
+	if (file_write(dir, file, value) < 0)
+		_exit(2);
+}
+
+/* In a process of its own that goes into `dir`: 0 if one that is begun from there sits in `box`. */
+static int begin_from(int parent, const char *dir, const char *box)
+{
+	struct cgroup_tree t = { .be = &cgroup_v2, .v2_fd = parent, .v2_root_fd = -1 };
+	char procs[64], z[4096] = "";
+	struct cgroup_seat seat;
+	struct err e = ERR_INIT;
+	int pidfd, status;
+
+	(void)snprintf(procs, sizeof procs, "%s/cgroup.procs", dir);
+	put(parent, procs, "0");
+	t.v2_moves = !cgroup_v2_births(parent);
+	if (cgroup_seat_open(&t, box, &seat, &e) < 0)
+		return 3;
+	pid_t pid = userns_fork(0, seat.into_fd, &pidfd);
+
+	if (pid == 0) {
+		if (cgroup_sit(&seat, 0, &e) < 0 || file_read(AT_FDCWD, "/proc/self/cgroup", z, sizeof z) < 0)
+			_exit(4);
+		char *at = strstr(z, "0::"), *tail = at ? strstr(at, box) : NULL;
+
+		_exit(tail && strcmp(tail + strlen(box), "\n") == 0 ? 0 : 5);
+	}
+	return waitpid(pid, &status, 0) != pid ? 6 : WIFEXITED(status) ? WEXITSTATUS(status) : 7;
+}
+
+static int in_child(int parent, const char *dir, const char *box)
+{
+	int status = -1;
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(begin_from(parent, dir, box));
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return status;
+}
+
+/* Needs a real one, but no controllers in it. */
+static int open_real_v2(char name[32])
+{
+	static char mountinfo[256 * 1024];
+	char at[256];
+
+	(void)snprintf(name, 32, "atoll-unit-%d", (int)getpid());
+	if (file_read(AT_FDCWD, "/proc/self/mountinfo", mountinfo, sizeof mountinfo) < 0 || cgroup_find_mount(mountinfo, "cgroup2", NULL, at, sizeof at) < 0)
+		return -1;
+	int root = open(at, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (root >= 0 && mkdirat(root, name, 0755) < 0) {
+		close(root);
+		return -1;
+	}
+	return root;
+}
+
+/* A process may be in it for a moment longer than wait() knows. */
+static void remove_empty(int dir, const char *name)
+{
+	for (int i = 0; i < 10000 && unlinkat(dir, name, AT_REMOVEDIR) < 0 && errno == EBUSY; i++)
+		usleep(1000);
+	assert_int_equal(faccessat(dir, name, F_OK, 0), -1);
+}
+
+static void v2_sandboxes_begin_even_from_a_cgroup_that_was_killed(void **state)
+{
+	static const char *const dirs[] = { "fresh", "killed", "box" };
+	char name[32];
+	int root = open_real_v2(name), parent, got[2] = { -1, -1 };
+
+	(void)state;
+	if (root < 0)
+		skip();				/* not root, or no cgroup2 in this kernel */
+	parent = openat(root, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	for (size_t i = 0; i < 3; i++)
+		assert_int_equal(mkdirat(parent, dirs[i], 0755), 0);
+	if (file_write(parent, "killed/cgroup.kill", "1") == 0) {	/* since 5.14 */
+		got[0] = in_child(parent, "fresh", "box");
+		got[1] = in_child(parent, "killed", "box");
+	}
+	for (size_t i = 0; i < 3; i++)
+		remove_empty(parent, dirs[i]);
+	close(parent);
+	remove_empty(root, name);		/* nothing of a trial is left in it */
+	close(root);
+	if (got[0] == -1)
+		skip();
+	assert_int_equal(got[0], 0);
+	assert_int_equal(got[1], 0);
+}
+
 /* A service manager finds no place for the daemon in a cgroup below which ours were left. */
 static void v2_is_at_the_top_whoever_started_us(void **state)
 {
@@ -321,6 +419,7 @@ int main(void)
 		cmocka_unit_test(v2_is_at_the_top_whoever_started_us),
 		cmocka_unit_test(v2_moves_who_was_born_elsewhere),
 		cmocka_unit_test(v2_makes_an_empty_one_anew),
+		cmocka_unit_test(v2_sandboxes_begin_even_from_a_cgroup_that_was_killed),
 		cmocka_unit_test(v2_files_are_written_and_read),
 	};
 
