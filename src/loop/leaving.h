@@ -19,3 +19,4 @@ struct leaving {			/* both: the oldest first */
 };
 
 struct leaving *loop_leaving(struct loop *l);
+void leaving_end(struct leaving *all);	/* all of them are closed at once */

@@ -147,6 +147,7 @@ void loop_free(struct loop *l)
 {
 	if (!l)
 		return;
+	leaving_end(&l->leaving);
 	while (l->n_calls)
 		run_deferred(l);
 	uv_walk(&l->uv, close_leftover, NULL);

@@ -611,6 +611,14 @@ static const struct stream_ops linger_ops = {
 	.on_data = linger_data, .on_eof = linger_eof, .on_error = linger_error,
 };
 
+void leaving_end(struct leaving *all)
+{
+	struct stream *s;
+
+	while ((s = TAILQ_FIRST(&all->waiting)) || (s = TAILQ_FIRST(&all->sending)))
+		stream_close(s);
+}
+
 void stream_close_flushed(struct stream *s)
 {
 	if (!s)

@@ -229,6 +229,30 @@ static void those_on_their_way_out_are_limited(void **state)
 	wire_turns(e->l, 4);
 }
 
+/* One whose peer sends nothing and does not hang up goes with its loop. */
+static void none_is_left_when_the_loop_ends(void **state)
+{
+	struct end *e = *state;
+
+	for (int waits = 0; waits < 2; waits++) {
+		static char block[1 << 20];
+		int sv[2];
+
+		wire_pair(sv);
+		struct loop *l = loop_new();
+		struct stream *s = stream_new(l, sv[0], &ops, e);
+
+		if (!waits)
+			stream_write(s, (struct str) { block, sizeof block });
+		stream_close_flushed(s);
+		wire_turns(l, 2);
+		assert_int_equal(send(sv[1], "x", 1, MSG_NOSIGNAL), 1);
+		loop_free(l);
+		assert_int_equal(send(sv[1], "x", 1, MSG_NOSIGNAL), -1);
+		fd_close(sv[1]);
+	}
+}
+
 static void a_pipe_is_finished_by_closing_it(void **state)
 {
 	struct end *e = *state;
@@ -505,6 +529,7 @@ int main(void)
 		CASE(what_the_peer_said_is_read_before_the_error),
 		CASE(a_closed_stream_still_flushes_and_listens),
 		CASE(those_on_their_way_out_are_limited),
+		CASE(none_is_left_when_the_loop_ends),
 		CASE(a_pipe_is_finished_by_closing_it),
 		CASE(the_fd_can_be_taken_out),
 		CASE(files_have_no_readiness),
