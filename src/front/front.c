@@ -95,6 +95,10 @@ void front_done(struct front *f)
 	while (f->sandboxes && (sb = sandbox_table_next(f->sandboxes, NULL)))
 		sandbox_forget(sb);
 	sandbox_table_free(f->sandboxes);
+	/* All that is still written is written before the link goes: the warden takes a front without one for gone, and ends it. */
+	census_free(f->census);
+	notebooks_free(f);
+	trail_free(f);
 	warden_link_free(f->warden);
 	expiry_free(f->expiry);
 	timer_free(f->tick);
@@ -107,9 +111,6 @@ void front_done(struct front *f)
 	penalties_free(f->penalties);
 	metrics_free(f->metrics);
 	logbook_free(f->logbook);
-	census_free(f->census);
-	notebooks_free(f);
-	trail_free(f);
 	vault_free(f->vault);
 	store_close(f->uploads);
 	store_close(f->store);

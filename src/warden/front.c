@@ -22,14 +22,20 @@
 static const char *const audit_word[] = { [AUDIT_OFF] = "off", [AUDIT_ON] = "on", [AUDIT_REQUIRED] = "required" };
 static const char *const level_word[] = { "debug", "info", "warn", "error" };
 
-/* Ends this front: nothing that it still sends is read. The service starts the next one. */
-static void front_drop(struct warden *w, const char *why)
+/* Nothing that this front still sends is read. */
+static void front_unlink(struct warden *w, const char *why)
 {
 	log_at(w->stopping ? LOG_LVL_DEBUG : LOG_LVL_ERROR, "dropping the front", "why=%s", why);
 	link_free(take_ptr(&w->link));
 	w->life++;
 	timer_disarm(w->hello_timer);
 	sandboxes_disown(w);
+}
+
+/* Ends this front. The service starts the next one. */
+static void front_drop(struct warden *w, const char *why)
+{
+	front_unlink(w, why);
 	service_restart(w->front);
 }
 
@@ -69,8 +75,12 @@ static void on_gone(void *user, const char *why)
 {
 	struct warden *w = user;
 
-	/* An exit shows here and at the pidfd; the one that comes second finds nothing left to do. */
-	front_drop(w, why);
+	/* An exit shows here and at the pidfd; the one that comes second finds nothing left to do. One that was told to stop has closed
+	 * its end and is writing what it has: it ends by itself, or is late. */
+	if (w->stopping)
+		front_unlink(w, why);
+	else
+		front_drop(w, why);
 }
 
 static const struct link_ops link_ops = { .on_packet = on_packet, .on_gone = on_gone };

@@ -35,7 +35,7 @@
 
 #define TICK_MS 1000
 #define DAEMON_NICE (-10)
-#define STOP_GRACE_MS 3000		/* for the front to finish its answers */
+#define STOP_GRACE_MS 15000		/* for the front: it gives its answers three seconds, and then writes what it has */
 #define POOL_MB 8192
 #define POOL_MAX_MB (64 * 1024)
 #define POOL_MIN_MB 256
