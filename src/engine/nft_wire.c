@@ -50,7 +50,7 @@ static void put_mark(struct mnl_nlmsg_batch *b, uint16_t type)
 /* false: there is none. ret: what it says. */
 static bool take_answer(int fd, int *ret)
 {
-	char answer[ANSWER_MAX];
+	_Alignas(struct nlmsghdr) char answer[ANSWER_MAX];
 	ssize_t got;
 
 	do
@@ -92,7 +92,7 @@ static int ask(int fd, const void *p, size_t n)
 
 int nft_change(int fd, nft_put *put, const void *what)
 {
-	char buf[BATCH_SIZE];
+	_Alignas(struct nlmsghdr) char buf[BATCH_SIZE];
 	struct mnl_nlmsg_batch *b = mnl_nlmsg_batch_start(buf, sizeof buf / 2);
 
 	if (!b)
