@@ -126,7 +126,10 @@ test('the SDK: events, entries, stop, timeout', async () => {
 	await sbx.files.write('w/sub/g.txt', 'x')
 	assert.ok(await until(() => seen.some((e) => e.name === 'sub/g.txt' && e.type === 'write')), JSON.stringify(seen))
 	await handle.stop()
+	const others = [], other = await sbx.files.watchDir('w', (e) => others.push(e))
 	await sbx.files.write('w/later', 'x')
+	assert.ok(await until(() => others.some((e) => e.name === 'later')), 'whoever still watches sees it')
+	await other.stop()
 	assert.ok(!seen.some((e) => e.name === 'later'), JSON.stringify(seen))
 	const ended = new Promise((done) => sbx.files.watchDir('w', () => {}, { timeoutMs: 700, onExit: done }))
 	const why = await ended
