@@ -14,7 +14,6 @@
 #include "client/client.h"
 #include "mcp/boxes.h"
 
-#define TEMPLATE "code-interpreter-v1"	/* of sessions that tools begin: they promise what is in it */
 #define CLIENTS_MAX 128			/* that are kept for the next call */
 
 #define KEEP_MAX (2u * 1024 * 1024)	/* of each stream of what they run: many run at once, and whoever asks reads it as text */
@@ -89,7 +88,7 @@ static int client_new(const struct caller *who, struct client **ret, struct atol
 	}
 	a->keep_max = KEEP_MAX;
 	atoll_set_stop(a, visit_stopping, NULL);
-	c->boxes = boxes_new(a, the.sessions, owner, TEMPLATE);
+	c->boxes = boxes_new(a, the.sessions, owner);
 	if (!c->key || !c->team || !c->boxes) {
 		client_free(c);
 		return client_no_memory(e);

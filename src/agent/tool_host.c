@@ -35,7 +35,7 @@ int tool_host_for(struct visit *v, struct tool_host *ret, struct atoll_error *e)
 
 	if (!b)
 		return -e->no;
-	*ret = (struct tool_host) { .boxes = b, .policy = desk()->settings->policy, .key = desk_policy_key(&v->who), .url = v->url,
+	*ret = (struct tool_host) { .boxes = b, .policy = desk()->settings->policy, .key = desk_policy_key(&v->who), .url = v->url, .environment = desk()->settings->environment,
 		.timeout_ms = desk()->settings->retry.timeout_ms, .retry = &desk()->settings->retry, .redact = desk()->settings->redact, .breaker = boxes_client(b)->breaker,
 		.breaks_inside = true, .audit = on_audit };
 	return 0;

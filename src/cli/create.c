@@ -57,7 +57,7 @@ const struct verb verb_create = {
 	.name = "create",
 	.summary = "Make a sandbox and print its id",
 	.synopsis = "[--template NAME] [--timeout SECONDS] [--meta NAME=VALUE]... [--env NAME=VALUE]... [--volume NAME=PATH]... [--json]",
-	.help = "  -t, --template NAME    what it is made from (default: $E2B_TEMPLATE_ID, else base)\n"
+	.help = "  -t, --template NAME    what it is made from (default: $E2B_TEMPLATE_ID, else " ATOLL_TEMPLATE_DEFAULT ")\n"
 		"      --timeout SECONDS  when it ends by itself (default: the server's, 300)\n"
 		"  -m, --meta NAME=VALUE  a note that lists show and can be filtered by\n"
 		"  -e, --env NAME=VALUE   a variable of every process in it\n"

@@ -18,6 +18,7 @@
 #include "base/str.h"
 #include "cli/cli.h"
 #include "cli/settings.h"
+#include "cli/template.h"
 #include "client/atoll.h"
 #include "http/json.h"
 #include "mcp/server.h"
@@ -27,7 +28,6 @@
 #define CALLS_MAX 64
 #define STACK_BYTES (512 * 1024)
 #define LEAVE_S 5			/* for calls to end after they have been given up */
-#define TEMPLATE "code-interpreter-v1"
 
 struct server {
 	struct tool_host host;
@@ -282,9 +282,8 @@ static void leave(struct server *s, bool keep)
 static int set_up(struct server *s, const struct settings *set, const char *policy_file, struct err *e)
 {
 	struct atoll_config cfg = { .api_url = set->api_url, .sandbox_url = set->sandbox_url, .api_key = set->api_key };
-	const char *template = getenv("E2B_TEMPLATE_ID");
 	static struct atoll_retry retry;	/* lives as long as the server, of which a process has one */
-	struct atoll_sessions_config sc = { .environment = template && *template ? template : TEMPLATE, .retry = &retry };
+	struct atoll_sessions_config sc = { .environment = template_default(), .retry = &retry };
 	struct atoll_sessions *sessions;
 	struct atoll_policy *policy;
 	struct atoll_error ae;
@@ -295,9 +294,10 @@ static int set_up(struct server *s, const struct settings *set, const char *poli
 	    atoll_new(&cfg, &a, &ae) < 0)
 		return err_set(e, ae.no, "%s", ae.text);
 	atoll_set_stop(a, tool_stopping, NULL);
-	s->host.boxes = boxes_new(a, sessions, "stdio", NULL);
+	s->host.boxes = boxes_new(a, sessions, "stdio");
 	s->host.policy = policy;
 	s->host.url = set->api_url;
+	s->host.environment = sc.environment;
 	s->host.timeout_ms = retry.timeout_ms;
 	s->host.retry = &retry;
 	return s->host.boxes ? tools_open(e) : err_set(e, ENOMEM, "out of memory");

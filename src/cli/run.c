@@ -232,7 +232,7 @@ const struct verb verb_run = {
 	.synopsis = "[--lang NAME] [--template NAME] [--timeout SECONDS] [--env NAME=VALUE]... [--keep] FILE|- [ARGUMENT]...",
 	.help = "  -l, --lang NAME        " LANG_NAMES "; else by the extension (" LANG_EXTENSIONS "),\n"
 		"                         else by the #! line; standard input (-) is Python unless told\n"
-		"  -t, --template NAME    what the sandbox is made from (default: $E2B_TEMPLATE_ID, else base)\n"
+		"  -t, --template NAME    what the sandbox is made from (default: $E2B_TEMPLATE_ID, else " ATOLL_TEMPLATE_DEFAULT ")\n"
 		"      --timeout SECONDS  the longest it may take (default: 300)\n"
 		"  -e, --env NAME=VALUE   a variable of the program\n"
 		"  -k, --keep             leave the sandbox running until its timeout\n"

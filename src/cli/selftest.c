@@ -252,7 +252,7 @@ const struct verb verb_selftest = {
 	.synopsis = "[--quick] [--only TEXT] [--template NAME] [--json]",
 	.help = "      --quick          without the programs that take all they can get of something\n"
 		"      --only TEXT      only attempts with TEXT in their name, as 'mounts/' or 'bombs/fork'\n"
-		"  -t, --template NAME  in sandboxes from this one (default: $E2B_TEMPLATE_ID, else base)\n"
+		"  -t, --template NAME  in sandboxes from this one (default: $E2B_TEMPLATE_ID, else " ATOLL_TEMPLATE_DEFAULT ")\n"
 		"      --suite DIR      where the suite's programs are (default: as installed)\n"
 		"      --json           every attempt as JSON, with what it tried and what came of it\n\n"
 		"It makes sandboxes of its own, attacks from inside them as user and as root, and ends them. Each\n"

@@ -11,12 +11,13 @@
 #include "base/fd.h"
 #include "base/str.h"
 #include "cli/child.h"
+#include "client/atoll.h"
 
 const char *template_default(void)
 {
 	const char *z = getenv("E2B_TEMPLATE_ID");
 
-	return z && *z ? z : "base";
+	return z && *z ? z : ATOLL_TEMPLATE_DEFAULT;
 }
 
 const char *template_cache(void)

@@ -9,7 +9,7 @@
 
 #define TEMPLATE_KEY_LEN 32
 
-const char *template_default(void);		/* $E2B_TEMPLATE_ID, else "base" */
+const char *template_default(void);		/* $E2B_TEMPLATE_ID, else ATOLL_TEMPLATE_DEFAULT */
 const char *template_cache(void);		/* $ATOLL_CACHE, else /var/cache/atoll */
 
 /* The hash of a recipe as `templates/build --key` prints it. */

@@ -16,7 +16,7 @@ struct atoll_agent_settings *atoll_agent_settings_default(void)
 	struct atoll_agent_settings *s = calloc(1, sizeof *s);
 	struct atoll_error e;
 
-	if (!s || !(s->environment = strdup("base")) || atoll_policy_new(&s->policy, &e) < 0) {
+	if (!s || !(s->environment = strdup(ATOLL_TEMPLATE_DEFAULT)) || atoll_policy_new(&s->policy, &e) < 0) {
 		atoll_agent_settings_free(s);
 		return NULL;
 	}

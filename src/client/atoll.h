@@ -46,6 +46,9 @@ struct atoll_pair {
  * {"time":"...","level":"info","op":"run_code","sandbox":"i...","status":200,"ms":2.1,"contentLength":12,"receivedLength":210,"resultsCount":1} */
 typedef void atoll_log_line(void *user, const char *line);
 
+/* The template of sandboxes for which none is named: the one with the libraries. */
+#define ATOLL_TEMPLATE_DEFAULT "code-interpreter-v1"
+
 /* Where a server is, and the key to it. What is NULL is taken from the environment (unless no_env), else it is found out:
  *
  *	api_key		E2B_API_KEY; else access_token, E2B_ACCESS_TOKEN; else the key of a server on this machine, from its state
@@ -54,7 +57,7 @@ typedef void atoll_log_line(void *user, const char *line);
  *	domain		E2B_DOMAIN, else "e2b.app"
  *	sandbox_url	E2B_SANDBOX_URL (if api_url is not given here); else api_url, if that and no domain is known (header lines say
  *			which sandbox is meant); else https://PORT-ID.DOMAIN, or https://sandbox.DOMAIN for E2B's own
- *	template_id	E2B_TEMPLATE_ID, else "code-interpreter-v1"
+ *	template_id	E2B_TEMPLATE_ID, else ATOLL_TEMPLATE_DEFAULT
  *	state_dir	"/var/lib/atoll"
  *	ca_file		SSL_CERT_FILE, else the CAs of the system; PEM
  *	mock		ATOLL_MOCK=1: no server, see below
@@ -1030,7 +1033,7 @@ struct atoll_session {
 
 struct atoll_sessions_config {
 	size_t size;
-	const char *environment;	/* NULL: base */
+	const char *environment;	/* NULL: ATOLL_TEMPLATE_DEFAULT */
 	uint64_t timeout_ms;		/* not used for so long: it ends; 0: 3600000 */
 	unsigned max_sessions;		/* of one owner; 0: 10 */
 	struct atoll_resources limits;

@@ -11,7 +11,6 @@
 #include "client/mock.h"
 
 #define STATE_DIR "/var/lib/atoll"
-#define TEMPLATE "code-interpreter-v1"
 #define HOSTED_DOMAIN "e2b.app"
 
 /* An owned copy without slashes at the end; NULL unless it looks like a URL of ours or when memory is out. */
@@ -156,7 +155,7 @@ static int fill(struct atoll *a, const struct atoll_config *cfg, const struct fo
 		return -e->no;
 	if (copy_to(&a->domain, f->domain, e) < 0 || copy_to(&a->api_key, f->api_key, e) < 0 ||
 		copy_to(&a->access_token, f->access_token, e) < 0 ||
-		copy_to(&a->template_id, template_id ? template_id : TEMPLATE, e) < 0 ||
+		copy_to(&a->template_id, template_id ? template_id : ATOLL_TEMPLATE_DEFAULT, e) < 0 ||
 		copy_to(&a->ca_file, pick(cfg, cfg->ca_file, "SSL_CERT_FILE"), e) < 0)
 		return -e->no;
 	return open_log(a, cfg, e);

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "client/atoll.h"
 #include "client/mock_state.h"
 #include "http/json.h"
 
@@ -68,7 +69,7 @@ static void create(struct mock_call *c)
 	json_t *metadata = json_object_get(c->json, "metadata"), *timeout = json_object_get(c->json, "timeout");
 	struct mock_sandbox *sb;
 
-	if (!template_id || (strcmp(template_id, "base") != 0 && strcmp(template_id, "code-interpreter-v1") != 0)) {
+	if (!template_id || (strcmp(template_id, "base") != 0 && strcmp(template_id, ATOLL_TEMPLATE_DEFAULT) != 0)) {
 		mock_refuse(c, 404, "template '%s' not found", template_id ? template_id : "");
 		return;
 	}

@@ -15,7 +15,6 @@
 #include "base/rand.h"
 #include "http/json.h"
 
-#define ENVIRONMENT "base"
 #define TIMEOUT_MS 3600000u
 #define TIMEOUT_MAX_MS 86400000u
 #define SESSIONS_MAX 10
@@ -53,7 +52,7 @@ int atoll_sessions_new(const struct atoll_sessions_config *cfg, struct atoll_ses
 	m->cfg.max_sessions = m->cfg.max_sessions ? m->cfg.max_sessions : SESSIONS_MAX;
 	m->cfg.limits = resources_or(m->cfg.limits, (struct atoll_resources) { MEMORY_MB, CPU_PERMILLE, DISK_MB });
 	m->retry = m->cfg.retry ? *m->cfg.retry : ATOLL_RETRY_DEFAULT;
-	m->environment = strdup(m->cfg.environment ? m->cfg.environment : ENVIRONMENT);
+	m->environment = strdup(m->cfg.environment ? m->cfg.environment : ATOLL_TEMPLATE_DEFAULT);
 	(void)pthread_mutex_init(&m->lock, NULL);
 	(void)pthread_cond_init(&m->changed, NULL);
 	if (!m->environment || m->cfg.timeout_ms < 1000 || m->cfg.timeout_ms > TIMEOUT_MAX_MS) {

@@ -38,7 +38,6 @@ struct boxes {
 	struct atoll *a;
 	struct atoll_sessions *sessions;
 	char *owner;
-	const char *environment;
 	pthread_mutex_t lock;
 	unsigned refs;
 	TAILQ_HEAD(own_list, own_box) open;	/* the one used last first */
@@ -53,7 +52,7 @@ static int fail(struct atoll_error *e, int no, const char *text)
 	return -no;
 }
 
-struct boxes *boxes_new(struct atoll *a, struct atoll_sessions *sessions, const char *owner, const char *environment)
+struct boxes *boxes_new(struct atoll *a, struct atoll_sessions *sessions, const char *owner)
 {
 	struct boxes *b = calloc(1, sizeof *b);
 
@@ -64,7 +63,6 @@ struct boxes *boxes_new(struct atoll *a, struct atoll_sessions *sessions, const 
 	}
 	b->a = a;
 	b->sessions = sessions;
-	b->environment = environment;
 	b->refs = 1;
 	TAILQ_INIT(&b->open);
 	(void)pthread_mutex_init(&b->lock, NULL);
@@ -289,7 +287,7 @@ void box_secrets_put(struct boxes *b, const char *const *list)
 int boxes_session(struct boxes *b, const char *agent, const char *id, const char *lost, uint64_t run_ms, char ret_id[BOXES_SESSION_SIZE], struct box **ret,
 	bool *ret_anew, struct atoll_error *e)
 {
-	struct atoll_session_spec spec = { .owner = b->owner, .agent_id = agent, .environment = b->environment };
+	struct atoll_session_spec spec = { .owner = b->owner, .agent_id = agent };
 	struct atoll_session s = { .id = "" };
 	struct atoll_sandbox *sb;
 

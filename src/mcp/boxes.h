@@ -20,10 +20,9 @@ struct box {				/* lent by the functions below, given back by boxes_put() */
 
 #define BOXES_SESSION_SIZE 64
 
-/* Owns a, which has been set up to be used by threads; sessions is borrowed, and those of `owner` in it are the caller's; environment: the
- * template of those that begin here, NULL: as sessions has it. Reference counted. NULL:
- * memory; a is freed. */
-struct boxes *boxes_new(struct atoll *a, struct atoll_sessions *sessions, const char *owner, const char *environment);
+/* Owns a, which has been set up to be used by threads; sessions is borrowed, and those of `owner` in it are the caller's.
+ * Reference counted. NULL: memory; a is freed. */
+struct boxes *boxes_new(struct atoll *a, struct atoll_sessions *sessions, const char *owner);
 void boxes_ref(struct boxes *b);
 void boxes_unref(struct boxes *b);	/* NULL is fine. Sandboxes live on */
 struct atoll *boxes_client(struct boxes *b);

@@ -29,6 +29,7 @@ struct tool_host {			/* for whom, and with what */
 	const struct atoll_policy *policy;	/* NULL: none */
 	const char *key;		/* whose mode of the policy counts; NULL: that of all */
 	const char *url;		/* where clients reach the server, for links; "http://127.0.0.1:8080" */
+	const char *environment;	/* template of sandboxes for which the call names none */
 	unsigned timeout_ms;		/* of code and commands that say none */
 	const struct atoll_retry *retry;	/* of calls that did not reach the server; NULL: none */
 	struct atoll_breaker *breaker;	/* NULL: none */

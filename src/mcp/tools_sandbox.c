@@ -28,7 +28,7 @@ static void create_sandbox(struct tool_run *r)
 	size_t n_envs, n_metadata;
 	autofree struct atoll_pair *envs = run_pairs(r, "envs", &n_envs), *metadata = run_pairs(r, "metadata", &n_metadata);
 	const json_t *internet = json_object_get(r->args, "internet");
-	struct atoll_spec spec = { .template_id = template ? template : "code-interpreter-v1", .timeout_s = (unsigned)run_int(r, "timeout_s", 300),
+	struct atoll_spec spec = { .template_id = template ? template : r->host->environment, .timeout_s = (unsigned)run_int(r, "timeout_s", 300),
 		.envs = envs, .n_envs = n_envs, .metadata = metadata, .n_metadata = n_metadata, .no_internet = json_is_false(internet) };
 	struct atoll_sandbox *sb;
 	struct atoll_error e;
@@ -242,7 +242,7 @@ static void sandbox_metrics(struct tool_run *r)
 
 const struct tool tools_sandbox[] = {
 	{ "create_sandbox", "Create a sandbox", "Makes a new sandbox and returns its id, to be given to other tools. Not needed for a start: each session has one of its own.",
-		"{'type':'object','properties':{'template':{'type':'string','minLength':1,'maxLength':128,'default':'code-interpreter-v1'},'timeout_s':{'type':'integer','minimum':1,'maximum':86400,'default':300,'description':'Seconds after which it ends by itself.'}," P_STRINGS("envs") "," P_STRINGS("metadata") ",'internet':{'type':'boolean','default':true}},'additionalProperties':false}",
+		"{'type':'object','properties':{'template':{'type':'string','minLength':1,'maxLength':128,'description':'Template to make it from. Left out: the default of the server, code-interpreter-v1 unless its settings name another.'},'timeout_s':{'type':'integer','minimum':1,'maximum':86400,'default':300,'description':'Seconds after which it ends by itself.'}," P_STRINGS("envs") "," P_STRINGS("metadata") ",'internet':{'type':'boolean','default':true}},'additionalProperties':false}",
 		"{'type':'object','properties':{" O_SANDBOX ",'templateId':{'type':'string'},'timeoutS':{'type':'integer'}},'required':['sandboxId']}", 0, create_sandbox },
 	{ "list_sandboxes", "List sandboxes", "Lists all sandboxes of this API key.", "{'type':'object','properties':{},'additionalProperties':false}",
 		"{'type':'object','properties':{'sandboxes':{'type':'array','items':{'type':'object','properties':{" O_SANDBOX "," O_INFO "}}}},'required':['sandboxes']}", TOOL_READS | TOOL_OUTSIDE, list_sandboxes },

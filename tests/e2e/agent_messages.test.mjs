@@ -136,6 +136,67 @@ git init -q --bare /home/user/remote.git && git clone -q /home/user/remote.git $
 	assert.equal(nowhere.values.success, false)
 })
 
+// The programs of the README of ElizaOS' plugin-e2b, with a server of their own in place of the internet's.
+test('A1: the programs of the plugin\'s README run for an agent that names no template', async () => {
+	const ask = async (text) => {
+		const r = await say(text, { agentId: 'readme', timeout: 150000 })
+		assert.equal(r.values.success, true, r.text)
+		return r.data.executionResults.at(-1)
+	}
+	const serve = `import http.server, threading
+class Pages(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        body, kind = {'/data.csv': (b'a,b\\n1,2\\n3,5\\n', 'text/csv'), '/repos': (b'[{"id": 1}, {"id": 2}]', 'application/json')}.get(
+            self.path, (b'<html><title>Example Domain</title></html>', 'text/html'))
+        self.send_response(200); self.send_header('Content-Type', kind); self.end_headers(); self.wfile.write(body)
+    def log_message(self, *a): pass
+server = http.server.ThreadingHTTPServer(('127.0.0.1', 0), Pages)
+threading.Thread(target=server.serve_forever, daemon=True).start()
+url = f'http://127.0.0.1:{server.server_port}'`
+	await ask(block('python', serve))
+	const chart = await ask('Create a matplotlib chart showing sin and cos waves\n' + block('python', `import numpy as np
+import matplotlib.pyplot as plt
+x = np.linspace(0, 10, 100)
+plt.plot(x, np.sin(x)); plt.plot(x, np.cos(x)); plt.title('Waves')
+plt.show()`))
+	assert.ok(chart.results.some((r) => r.png), 'the chart is an image')
+	const data = await ask('Analyze this CSV data and show me statistics\n' + block('python', `import pandas as pd
+import matplotlib.pyplot as plt
+df = pd.read_csv(url + '/data.csv')
+print(df.describe())
+plt.figure(figsize=(10, 6)); df.plot(kind='bar'); plt.title('Data Analysis'); plt.show()`))
+	assert.match(data.logs.stdout.join(''), /mean +2\.0+ +3\.50*/)
+	const web = await ask('Execute this:\n' + block('python', `import requests
+from bs4 import BeautifulSoup
+print(f"Found {len(requests.get(url + '/repos').json())} repositories")
+print('Page title: ' + BeautifulSoup(requests.get(url).text, 'html.parser').find('title').text)`))
+	assert.match(web.logs.stdout.join(''), /Found 2 repositories\nPage title: Example Domain/)
+	const model = await ask('Run this:\n' + block('python', `from sklearn.datasets import load_iris
+from sklearn.model_selection import train_test_split
+from sklearn.ensemble import RandomForestClassifier
+iris = load_iris()
+X_train, X_test, y_train, y_test = train_test_split(iris.data, iris.target, test_size=0.2)
+model = RandomForestClassifier().fit(X_train, y_train)
+print(f"Model accuracy: {model.score(X_test, y_test):.2%}")`))
+	assert.match(model.logs.stdout.join(''), /Model accuracy: \d/)
+	await call('DELETE', `/agent/sessions/${(await call('GET', '/agent/sessions')).json.find((s) => s.agentId === 'readme').sessionId}`)
+})
+
+test('A1: one default template for sessions, messages, tools and the command line', async () => {
+	const templateOf = async (id) => (await call('GET', `/sandboxes/${id}`)).json.alias
+	const env = { E2B_API_URL: own.url, E2B_SANDBOX_URL: own.url, E2B_API_KEY: own.key, E2B_TEMPLATE_ID: '' }
+	const session = (await call('POST', '/agent/sessions', { agentId: 'default-template' })).json
+	const ids = [session.sandboxId, (await say('Create a new sandbox')).data.sandbox.sandboxId,
+		(await call('POST', '/agent/tools/run_code', { code: '1' })).json.structuredContent.sandboxId,
+		(await call('POST', '/agent/tools/create_sandbox', {})).json.structuredContent.sandboxId, ok(['create'], { env }).trim()]
+	for (const id of ids)
+		assert.equal(await templateOf(id), 'code-interpreter-v1')
+	assert.match(ok(['run', '-'], { env, input: 'import numpy; print(numpy.arange(3).sum())' }), /^3$/m)
+	for (const id of ids)
+		await call('DELETE', `/sandboxes/${id}`)
+	await call('DELETE', `/agent/sessions/${session.sessionId}`)
+})
+
 test('bad input', async () => {
 	for (const [body, status, text] of [
 		[{}, 400, /'text'/], [{ text: 5 }, 400, /'text'/], [{ text: 'x', dryRun: 'yes' }, 400, /'dryRun'/], [{ text: 'x', timeout: 0 }, 400, /'timeout'/], ['[]', 400, /object/],

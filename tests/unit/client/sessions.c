@@ -88,11 +88,11 @@ static void record_has_eight_fields(void **state)
 	assert_int_equal(atoll_session_create(m, a, &agent, &s, &e), 0);
 	assert_non_null(strstr(server.last_body, "\"limits\":{\"memoryMB\":512,\"cpus\":0.5,\"diskMB\":1024}"));
 	assert_non_null(strstr(server.last_body, "\"timeout\":3600"));
-	assert_non_null(strstr(server.last_body, "\"templateID\":\"base\""));
+	assert_non_null(strstr(server.last_body, "\"templateID\":\"" ATOLL_TEMPLATE_DEFAULT "\""));
 	char *json = atoll_session_json(&s), want[600];
 
 	(void)snprintf(want, sizeof want, "{\"sessionId\":\"%s\",\"sandboxId\":\"%s\",\"agentId\":\"agent-1\",\"userId\":\"u\",\"createdAt\":\"2023-11-14T22:13:20.000Z\","
-		"\"lastUsed\":\"2023-11-14T22:13:20.000Z\",\"environment\":\"base\",\"resourceLimits\":{\"memory\":\"512MB\",\"cpu\":0.5,\"diskSpace\":\"1GB\"}}", s.id, s.sandbox_id);
+		"\"lastUsed\":\"2023-11-14T22:13:20.000Z\",\"environment\":\"" ATOLL_TEMPLATE_DEFAULT "\",\"resourceLimits\":{\"memory\":\"512MB\",\"cpu\":0.5,\"diskSpace\":\"1GB\"}}", s.id, s.sandbox_id);
 	assert_string_equal(json, want);
 	free(json);
 	assert_int_equal(atoll_session_get(m, "k1", s.id, &again, &e), 0);

@@ -26,7 +26,7 @@ static int setup(void **state)
 	fake_start(&server);
 	if (atoll_new(&(struct atoll_config) { .api_url = server.url, .api_key = "e2b_00" }, &a, &e) < 0)
 		return -1;
-	boxes = boxes_new(a, NULL, "k1", NULL);
+	boxes = boxes_new(a, NULL, "k1");
 	return boxes ? boxes_open(boxes, "i0000000000000000001", &lent, &e) : -1;
 }
 
