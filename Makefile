@@ -6,6 +6,8 @@ STATE ?= /var/lib/atoll
 RUN ?= /run/atoll/main
 LISTEN ?= 127.0.0.1:8080
 CYCLES ?= 1000
+DURATION ?= 3600
+SANDBOXES ?= 200
 
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 ASAN_BUILD := build-asan
@@ -13,7 +15,7 @@ TSAN_BUILD := build-tsan
 ASAN_FLAGS := -Db_sanitize=address,undefined -Db_lundef=false
 DEMO = $(SUDO) scripts/run-demo --build-dir $(BUILD) --state $(STATE) --run $(RUN) --listen $(LISTEN)
 
-.PHONY: build setup template run demo test escape-table compat torture check-asan check-tsan bench install clean help
+.PHONY: build setup template run demo test escape-table compat torture soak check-asan check-tsan bench install clean help
 .DEFAULT_GOAL := build
 
 help:
@@ -24,6 +26,7 @@ help:
 	@echo 'make escape-table  write tests/escape/suite/syscalls.tbl after a change of the system call filter'
 	@echo 'make compat      try every client and write docs/compatibility.md'
 	@echo 'make torture     records, pauses, forks, kills and full disks, CYCLES=$(CYCLES) times; nothing may be lost (SEED=N)'
+	@echo 'make soak        mixed use for DURATION=$(DURATION) seconds with SANDBOXES=$(SANDBOXES) alive; nothing may fail, grow or stay (SOAK_FLAGS=…)'
 	@echo 'make check-asan  the same tests, built with address and undefined behaviour sanitizers'
 	@echo 'make check-tsan  the tests of libatoll with threads, built with the thread sanitizer'
 	@echo 'make bench       the numbers'
@@ -66,6 +69,9 @@ compat: build template
 
 torture: build template
 	@$(SUDO) scripts/with-node tests/torture/run --build-dir $(BUILD) --long --cycles $(CYCLES) $(if $(SEED),--seed $(SEED))
+
+soak: build template
+	@$(SUDO) scripts/with-node tests/soak/run --build-dir $(BUILD) --duration $(DURATION) --sandboxes $(SANDBOXES) $(SOAK_FLAGS)
 
 check-asan:
 	@$(MAKE) --no-print-directory test BUILD=$(ASAN_BUILD) MESON_FLAGS='$(ASAN_FLAGS)' TEST_FLAGS=--asan

@@ -31,8 +31,8 @@ export function random(seed) {
 }
 
 export class World {
-	constructor(buildDir) {
-		this.server = newServer(buildDir, CONFIG)
+	constructor(buildDir, config = CONFIG) {
+		this.server = newServer(buildDir, config)
 		this.disk = path.join(this.server.base, 'disk')
 		this.server.stateDir = path.join(this.disk, 'state')
 		this.starts = 0
