@@ -2,8 +2,10 @@
 /* front/envd_check: access tokens and signed file URLs. */
 #include "front/envd_check.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/buf.h"
 #include "base/fd.h"
@@ -124,6 +126,14 @@ static int check_files(struct str method, struct str query, struct str header_to
 	return 0;
 }
 
+static int check_header(struct str header_token, const char *token, const char **ret)
+{
+	if (header_token.n > 0 && secret_eq(header_token, str_of(token)))
+		return 0;
+	return refuse(ret, header_token.n > 0 ? "access token does not match" :
+		      "access token is missing: send it in the header X-Access-Token");
+}
+
 int envd_check(struct str method, struct str path, struct str query, struct str header_token, const char *token,
 	       uint64_t now_s, const char **ret_message)
 {
@@ -133,8 +143,56 @@ int envd_check(struct str method, struct str path, struct str query, struct str 
 		return 0;
 	if (str_is(path, "/files") && (is_get || str_is(method, "POST")))
 		return check_files(method, query, header_token, token, now_s, ret_message);
-	if (header_token.n > 0 && secret_eq(header_token, str_of(token)))
+	return check_header(header_token, token, ret_message);
+}
+
+int interp_token_parse(const char *word, enum interp_token *ret)
+{
+	static const char *const words[] = {
+		[INTERP_TOKEN_EXECUTE] = "execute", [INTERP_TOKEN_ALL] = "all", [INTERP_TOKEN_NONE] = "none",
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(words); i++) {
+		if (strcmp(word, words[i]) == 0) {
+			*ret = (enum interp_token)i;
+			return 0;
+		}
+	}
+	return -EINVAL;
+}
+
+static bool is_context_id(struct str s)
+{
+	for (size_t i = 0; i < s.n; i++) {
+		if (!isalnum((unsigned char)s.p[i]) && s.p[i] != '-' && s.p[i] != '_')
+			return false;
+	}
+	return s.n > 0;
+}
+
+/* /contexts, /contexts/{id} and /contexts/{id}/restart, in their one plain spelling: nothing below them runs code. */
+static bool is_contexts(struct str path)
+{
+	struct str rest = path;
+
+	if (str_is(path, "/contexts"))
+		return true;
+	if (!str_starts(path, "/contexts/"))
+		return false;
+	rest.p += strlen("/contexts/");
+	rest.n -= strlen("/contexts/");
+
+	struct str id = str_cut(&rest, '/');
+
+	return is_context_id(id) && (!rest.p || str_is(rest, "restart"));
+}
+
+int interp_check(struct str method, struct str path, struct str header_token, const char *token, enum interp_token need,
+		 const char **ret_message)
+{
+	if (!*token || need == INTERP_TOKEN_NONE || (str_is(method, "GET") && str_is(path, "/health")))
 		return 0;
-	return refuse(ret_message, header_token.n > 0 ? "access token does not match" :
-		      "access token is missing: send it in the header X-Access-Token");
+	if (need == INTERP_TOKEN_EXECUTE && is_contexts(path))
+		return 0;
+	return check_header(header_token, token, ret_message);
 }

@@ -14,6 +14,16 @@ bool envd_path_is_internal(struct str raw_path);
 int envd_check(struct str method, struct str path, struct str query, struct str header_token, const char *token,
 	       uint64_t now_s, const char **ret_message);
 
+/* Which requests to the code interpreter of a sandbox with a token must carry it. Official clients send it with /execute,
+ * and not with /contexts. */
+enum interp_token { INTERP_TOKEN_EXECUTE, INTERP_TOKEN_ALL, INTERP_TOKEN_NONE };
+
+int interp_token_parse(const char *word, enum interp_token *ret);	/* -EINVAL: it is none of the words of the setting */
+
+/* As envd_check(), for the interpreter. */
+int interp_check(struct str method, struct str path, struct str header_token, const char *token, enum interp_token need,
+		 const char **ret_message);
+
 /* What a signed file URL says, taken apart once: which sandbox it is for is found by trying the tokens of all. */
 struct signed_file {
 	char *signature, *path, *user, *expiry;	/* decoded; NULL: absent */

@@ -14,6 +14,7 @@
 #include "base/prices.h"
 #include "front/alerts.h"
 #include "front/build.h"
+#include "front/envd_check.h"
 #include "front/memory.h"
 #include "front/notebook.h"
 #include "front/snapshots.h"
@@ -82,6 +83,7 @@ struct front_options {
 	bool open;			/* no key is needed on this machine */
 	bool metrics_open;
 	bool text_from_stdout;		/* of sandboxes that do not say themselves */
+	enum interp_token interpreter_token;	/* what of the interpreter needs the access token */
 };
 
 LIST_HEAD(held_list, held);

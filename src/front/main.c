@@ -318,7 +318,7 @@ static int usage_error(const char *what)
 	return -EINVAL;
 }
 
-enum { OPT_EVENTS_KEPT = 256, OPT_HOOK_TIMEOUT, OPT_HOOK_ATTEMPTS, OPT_HOOK_RETRY, OPT_HOOK_PRIVATE, OPT_ALERT };
+enum { OPT_EVENTS_KEPT = 256, OPT_HOOK_TIMEOUT, OPT_HOOK_ATTEMPTS, OPT_HOOK_RETRY, OPT_HOOK_PRIVATE, OPT_TOKEN, OPT_ALERT };
 
 static uint32_t *number_option(int c, struct front_options *opt)
 {
@@ -450,7 +450,7 @@ static const struct option longs[] = {
 	{ "alert-egress", required_argument, NULL, OPT_ALERT + ALERT_EGRESS },
 	{ "webhook-allow-private", no_argument, NULL, OPT_HOOK_PRIVATE },
 	{ "open", no_argument, NULL, 'o' },		{ "metrics-open", no_argument, NULL, 'm' },
-	{ "text-from-stdout", no_argument, NULL, 'x' },
+	{ "text-from-stdout", no_argument, NULL, 'x' }, { "interpreter-token", required_argument, NULL, OPT_TOKEN },
 	{ 0 },
 };
 
@@ -503,6 +503,10 @@ static int parse_options(int argc, char **argv, struct front *f)
 			break;
 		case 'x':
 			opt->text_from_stdout = true;
+			break;
+		case OPT_TOKEN:
+			if (interp_token_parse(optarg, &opt->interpreter_token) < 0)
+				return usage_error("--interpreter-token must be execute, all or none");
 			break;
 		case 'l':
 			if (log_level_parse(optarg, &level) < 0)

@@ -74,11 +74,38 @@ static bool may_pass_traffic(struct sandbox *sb, struct http_req *rq, uint16_t p
 	return false;
 }
 
+/* The traffic token is as good as the access token: both are told to the sandbox's owner only. */
+static bool may_pass_interpreter(struct sandbox *sb, struct http_req *rq)
+{
+	const char *message;
+
+	if (!may_pass_traffic(sb, rq, PORT_INTERPRETER))
+		return false;
+	if (*sb->traffic_token || interp_check(rq->method, rq->path, http_header_get(&rq->headers, "x-access-token"),
+					       sb->envd_token, sb->front->opt.interpreter_token, &message) == 0)
+		return true;
+	note_refused(sb, rq, PORT_INTERPRETER, message);
+	proxy_envd_error(rq, 401, message);
+	return false;
+}
+
+static bool may_pass(struct sandbox *sb, struct http_req *rq, uint16_t port)
+{
+	switch (port) {
+	case PORT_ENVD:
+		return may_pass_envd(sb, rq) && may_wake(sb, rq);
+	case PORT_INTERPRETER:
+		return may_pass_interpreter(sb, rq);
+	default:
+		return may_pass_traffic(sb, rq, port);
+	}
+}
+
 void proxy_pass(struct sandbox *sb, struct http_req *rq, uint16_t port)
 {
 	if (sb->front->exchanges >= front_max_exchanges(sb->front))
 		proxy_refuse(rq, 429, str_of(sb->id), port, "Too many requests are under way");
-	else if (!(port == PORT_ENVD ? may_pass_envd(sb, rq) && may_wake(sb, rq) : may_pass_traffic(sb, rq, port)))
+	else if (!may_pass(sb, rq, port))
 		return;
 	else if (proxy_port_is_ours(port) && trail_blocks(sb->front) && !str_is(rq->path, "/health"))
 		proxy_refuse(rq, 503, str_of(sb->id), port, "The audit trail cannot be written, and nothing may be done without it");

@@ -19,7 +19,7 @@
 
 enum kind {
 	KIND_TEXT, KIND_PATH, KIND_NUMBER, KIND_CPUS, KIND_BOOL, KIND_STOP, KIND_LEVEL, KIND_TEMPLATE, KIND_RANGES, KIND_KEY, KIND_HOSTS, KIND_LIMITS, KIND_PRICES,
-	KIND_AUDIT, KIND_AUDIT_CODE,
+	KIND_AUDIT, KIND_AUDIT_CODE, KIND_TOKEN,
 };
 
 struct key {
@@ -128,6 +128,7 @@ static const struct key keys[] = {
 	{ "debug_ports", KIND_BOOL, FIELD(debug_ports) },
 	{ "metrics_open", KIND_BOOL, FIELD(metrics_open) },
 	{ "text_from_stdout", KIND_BOOL, FIELD(text_from_stdout) },
+	{ "interpreter_token", KIND_TOKEN, FIELD(interpreter_token) },
 	{ "allow_private", KIND_RANGES, 0, 0 },
 	{ "egress_ca_file", KIND_PATH, FIELD(egress_ca_file) },
 	{ "agent_config", KIND_PATH, FIELD(agent_config) },
@@ -198,6 +199,7 @@ void config_defaults(struct config *c)
 		.log_level = LOG_LVL_INFO,
 		.core_scheduling = true,
 		.explain_refusals = true,
+		.interpreter_token = TOKEN_EXECUTE,
 	};
 }
 
@@ -296,20 +298,38 @@ static int set_ranges(struct config *c, struct str value)
 	return 0;
 }
 
-/* Addresses with commas or blanks between them; commas are kept. */
-static int set_audit(enum audit_mode *field, struct str value)
-{
-	static const char *const words[] = { [AUDIT_OFF] = "off", [AUDIT_ON] = "on", [AUDIT_REQUIRED] = "required" };
+static const char *const audit_words[] = { [AUDIT_OFF] = "off", [AUDIT_ON] = "on", [AUDIT_REQUIRED] = "required", NULL };
+static const char *const token_words[] = { [TOKEN_NONE] = "none", [TOKEN_EXECUTE] = "execute", [TOKEN_ALL] = "all", NULL };
 
-	for (size_t i = 0; i < ARRAY_LEN(words); i++) {
-		if (str_is(value, words[i])) {
-			*field = (enum audit_mode)i;
-			return 0;
-		}
+/* One of a fixed list of words; the index of a word is the value of the enum. */
+static int find_word(const char *const *words, struct str value)
+{
+	for (int i = 0; words[i]; i++) {
+		if (str_is(value, words[i]))
+			return i;
 	}
 	return -EINVAL;
 }
 
+static int set_audit(enum audit_mode *field, struct str value)
+{
+	int i = find_word(audit_words, value);
+
+	if (i >= 0)
+		*field = (enum audit_mode)i;
+	return i < 0 ? i : 0;
+}
+
+static int set_token(enum token_need *field, struct str value)
+{
+	int i = find_word(token_words, value);
+
+	if (i >= 0)
+		*field = (enum token_need)i;
+	return i < 0 ? i : 0;
+}
+
+/* Addresses with commas or blanks between them; commas are kept. */
 static int set_hosts(char *field, size_t size, struct str value)
 {
 	size_t n = 0;
@@ -379,6 +399,8 @@ static int set_field(struct config *c, const struct key *k, struct str value)
 		return set_bool(field, value, "keep", "kill");
 	case KIND_AUDIT:
 		return set_audit(field, value);
+	case KIND_TOKEN:
+		return set_token(field, value);
 	case KIND_AUDIT_CODE:
 		return set_bool(field, value, "full", "hash");
 	case KIND_LEVEL:
@@ -406,6 +428,7 @@ static int refuse(const struct key *k, struct str value, int r, struct err *e)
 		[KIND_TEXT] = "a short text", [KIND_PATH] = "a path", [KIND_CPUS] = "a number of cores like 2 or 0.5",
 		[KIND_BOOL] = "true or false", [KIND_STOP] = "kill or keep", [KIND_LEVEL] = "debug, info, warn or error",
 		[KIND_AUDIT] = "on, required or off", [KIND_AUDIT_CODE] = "hash or full",
+		[KIND_TOKEN] = "execute, all or none",
 		[KIND_TEMPLATE] = "NAME=KEY with a key of 32 hex digits", [KIND_KEY] = "a key of 32 hex digits",
 		[KIND_HOSTS] = "IP addresses", [KIND_LIMITS] = "a template and limits like 'base memory_mb=512 max_memory_mb=1024'",
 		[KIND_PRICES] = "prices like 'vcpu_hour=0.05 gib_hour=0.016 egress_gib=0.09 currency=EUR'",

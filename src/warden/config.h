@@ -71,6 +71,7 @@ struct config {
 	bool explain_refusals;			/* the kernel tells of refused system calls */
 	bool debug_ports;			/* those of E2B_DEBUG, on loopback */
 	bool text_from_stdout;			/* what a cell prints is its result when it has no other */
+	enum token_need { TOKEN_NONE, TOKEN_EXECUTE, TOKEN_ALL } interpreter_token;	/* of secure sandboxes: what needs it */
 	char egress_ca_file[PATH_MAX];		/* more authorities that atoll-egress trusts; "": none */
 	char agent_config[PATH_MAX];		/* settings of atoll-agent, which reads them itself; "": none */
 	char dns_servers[256];			/* addresses with commas between them; "": those of the host */

@@ -20,6 +20,7 @@
 #define FRONT_TRIES 5			/* of a first start: something is wrong that a sixth will not cure */
 
 static const char *const audit_word[] = { [AUDIT_OFF] = "off", [AUDIT_ON] = "on", [AUDIT_REQUIRED] = "required" };
+static const char *const token_word[] = { [TOKEN_NONE] = "none", [TOKEN_EXECUTE] = "execute", [TOKEN_ALL] = "all" };
 static const char *const level_word[] = { "debug", "info", "warn", "error" };
 
 /* Nothing that this front still sends is read. */
@@ -176,7 +177,7 @@ int front_open(struct warden *w, int exe_fd, const char *exe, const char *state_
 	const char *pairs[][2] = { { "--state", state_dir }, { "--key-file", key }, { "--url", w->ready_url },
 		{ "--log-level", level_word[w->cfg.log_level] }, { "--domain", w->domain },
 		{ "--image-map", w->cfg.image_map }, { "--prices", w->cfg.prices },
-		{ "--audit", audit_word[w->cfg.audit] } };
+		{ "--audit", audit_word[w->cfg.audit] }, { "--interpreter-token", token_word[w->cfg.interpreter_token] } };
 
 	for (size_t i = 0; i < ARRAY_LEN(pairs); i++) {
 		if (!pairs[i][1][0])

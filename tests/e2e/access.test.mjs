@@ -4,6 +4,7 @@
 import { test, after, before } from '../lib/case.mjs'
 import assert from 'node:assert/strict'
 import crypto from 'node:crypto'
+import { newServer } from '../lib/server.mjs'
 import { createRaw, envd, killRaw, request, rpc, sdk, server, stream, withRaw } from '../lib/client.mjs'
 
 let a, b, open
@@ -155,6 +156,71 @@ test('a sandbox without a token is open, and its files need no signature', async
 	assert.equal(open.envdAccessToken, undefined)
 	assert.equal((await upload(open, '/tmp/x', 'y')).status, 200)
 	assert.equal((await request('GET', '/files?path=/tmp/x&signature=v1_nonsense', { headers: routed(open) })).text, 'y')
+})
+
+// The code interpreter as a client that sends these headers and no others sees it.
+function interpreter(sbx, method, path, body, headers = {}, base = server.url) {
+	return request(method, path, { base, body, headers: { 'E2b-Sandbox-Id': sbx.sandboxID, 'E2b-Sandbox-Port': '49999', ...headers } })
+}
+
+const code = { code: 'open("/tmp/ran", "a").write("x"); 6 * 7' }
+const ranInside = async (sbx) => (await envd(sbx, 'GET', '/files?path=/tmp/ran')).status === 200
+
+test('W3: the id of a secure sandbox runs no code without the access token', async () => {
+	for (const headers of [{}, { 'X-Access-Token': b.envdAccessToken }, { 'X-Access-Token': '' }, { 'E2b-Traffic-Access-Token': 'x' }, { 'X-API-Key': server.key }]) {
+		for (const path of ['/execute', '/execute?source=x', '//execute', '/%65xecute', '/contexts/../execute']) {
+			const res = await interpreter(a, 'POST', path, code, headers)
+			assert.equal(res.status, 401, `${path} ${JSON.stringify(headers)}: ${res.text}`)
+			assert.match(res.json.message, /^access token /)
+		}
+	}
+	assert.equal((await request('POST', '/execute', { headers: { Host: `49999-${a.sandboxID}.example.org` }, body: code })).status, 401, 'by host name')
+	assert.equal(await ranInside(a), false)
+	const ran = await interpreter(a, 'POST', '/execute', code, { 'X-Access-Token': a.envdAccessToken })
+	assert.equal(ran.status, 200, ran.text)
+	assert.match(ran.text, /"text": ?"42"/)
+	assert.equal(await ranInside(a), true)
+})
+
+test('W3: contexts need no token, as official clients send none; a browser may ask first', async () => {
+	const made = await interpreter(a, 'POST', '/contexts', { language: 'python' })
+	assert.equal(made.status, 200, made.text)
+	assert.ok((await interpreter(a, 'GET', '/contexts')).json.some((c) => c.id === made.json.id))
+	assert.equal((await interpreter(a, 'POST', `/contexts/${made.json.id}/restart`)).status, 200)
+	assert.equal((await interpreter(a, 'POST', '/execute', { ...code, context_id: made.json.id })).status, 401)
+	assert.equal((await interpreter(a, 'DELETE', `/contexts/${made.json.id}`)).status, 200)
+	const ask = { Origin: 'https://x.example', 'Access-Control-Request-Method': 'POST', 'Access-Control-Request-Headers': 'x-access-token' }
+	const preflight = await interpreter(a, 'OPTIONS', '/execute', undefined, ask)
+	assert.deepEqual([preflight.status, preflight.headers['access-control-allow-headers']], [204, 'x-access-token'])
+})
+
+test('W3: old clients, which make sandboxes without a token, run code without one', async () => {
+	assert.match((await interpreter(open, 'POST', '/execute', code)).text, /"text": ?"42"/)
+})
+
+test('W3: the traffic token of a private sandbox opens the interpreter', async () => {
+	await withRaw({ network: { allowPublicTraffic: false } }, async (sbx) => {
+		assert.equal((await interpreter(sbx, 'POST', '/execute', code, { 'X-Access-Token': sbx.envdAccessToken })).status, 403)
+		const ran = await interpreter(sbx, 'POST', '/execute', code, { 'E2b-Traffic-Access-Token': sbx.trafficAccessToken })
+		assert.match(ran.text, /"text": ?"42"/)
+	})
+})
+
+test('W3: the setting interpreter_token makes the interpreter strict', async () => {
+	const own = await newServer(server.buildDir, { interpreter_token: 'all' }).start()
+	const at = { base: own.url, key: own.key }
+	try {
+		await withRaw({}, async (sbx) => {
+			const token = { 'X-Access-Token': sbx.envdAccessToken }
+			for (const [method, path, body] of [['POST', '/execute', code], ['POST', '/contexts', {}], ['GET', '/contexts']]) {
+				assert.equal((await interpreter(sbx, method, path, body, {}, own.url)).status, 401, path)
+				assert.equal((await interpreter(sbx, method, path, body, token, own.url)).status, 200, path)
+			}
+			assert.equal((await interpreter(sbx, 'GET', '/health', undefined, {}, own.url)).status, 200)
+		}, at)
+	} finally {
+		await own.stop()
+	}
 })
 
 test('metrics of envd speak of the sandbox, not of the machine', async () => {

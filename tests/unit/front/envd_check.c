@@ -101,6 +101,50 @@ static void internal_paths_are_known_in_any_spelling(void **state)
 		assert_false(envd_path_is_internal(str_of(open[i])));
 }
 
+static int interp(const char *method, const char *path, const char *shown, enum interp_token need)
+{
+	message = "";
+	return interp_check(str_of(method), str_of(path), str_of(shown), TOKEN, need, &message);
+}
+
+/* W3: an id alone runs no code. */
+static void the_interpreter_asks_for_the_token(void **state)
+{
+	static const char *const open[] = { "/contexts", "/contexts/3f-A_b", "/contexts/3f/restart" };
+	static const char *const closed[] = {
+		"/execute", "/execute/", "//execute", "/%65xecute", "/contexts/../execute", "/contexts/%2e%2e/execute", "/contexts/x/../../execute",
+		"/contexts/", "/contexts/x/", "/contexts/x/restart/", "/contextsx", "/", "*", "http://h/execute",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof closed / sizeof *closed; i++) {
+		assert_int_equal(interp("POST", closed[i], NULL, INTERP_TOKEN_EXECUTE), -EACCES);
+		assert_int_equal(interp("POST", closed[i], "x" TOKEN, INTERP_TOKEN_EXECUTE), -EACCES);
+		assert_int_equal(interp("POST", closed[i], TOKEN, INTERP_TOKEN_EXECUTE), 0);
+		assert_int_equal(interp("POST", closed[i], NULL, INTERP_TOKEN_NONE), 0);
+	}
+	for (size_t i = 0; i < sizeof open / sizeof *open; i++) {
+		assert_int_equal(interp("POST", open[i], NULL, INTERP_TOKEN_EXECUTE), 0);
+		assert_int_equal(interp("POST", open[i], NULL, INTERP_TOKEN_ALL), -EACCES);
+		assert_int_equal(interp("POST", open[i], TOKEN, INTERP_TOKEN_ALL), 0);
+	}
+	assert_int_equal(interp("GET", "/health", NULL, INTERP_TOKEN_ALL), 0);
+	assert_int_equal(interp_check(STR_LIT("POST"), STR_LIT("/execute"), STR_NULL, "", INTERP_TOKEN_ALL, &message), 0);
+}
+
+static void the_setting_has_three_words(void **state)
+{
+	enum interp_token need = INTERP_TOKEN_NONE;
+
+	(void)state;
+	assert_int_equal(interp_token_parse("execute", &need), 0);
+	assert_int_equal(need, INTERP_TOKEN_EXECUTE);
+	assert_int_equal(interp_token_parse("all", &need), 0);
+	assert_int_equal(need, INTERP_TOKEN_ALL);
+	assert_int_equal(interp_token_parse("", &need), -EINVAL);
+	assert_int_equal(interp_token_parse("every", &need), -EINVAL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -109,6 +153,8 @@ int main(void)
 		cmocka_unit_test(files_take_a_token_or_a_signature),
 		cmocka_unit_test(signatures_expire),
 		cmocka_unit_test(internal_paths_are_known_in_any_spelling),
+		cmocka_unit_test(the_interpreter_asks_for_the_token),
+		cmocka_unit_test(the_setting_has_three_words),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -258,9 +258,24 @@ static void limits_of_one_template(void **state)
 		"template_limits = 'base ...': max_memory_mb is above that of all (200 > 100)");
 }
 
+static void words_of_settings_are_known(void **state)
+{
+	static struct config c;
+	struct err e = ERR_INIT;
+
+	(void)state;
+	config_defaults(&c);
+	assert_int_equal(c.interpreter_token, TOKEN_EXECUTE);
+	assert_int_equal(config_text(&c, STR_LIT("interpreter_token = all\naudit = required\n"), &e), 0);
+	assert_int_equal(c.interpreter_token, TOKEN_ALL);
+	assert_int_equal(c.audit, AUDIT_REQUIRED);
+	assert_text("interpreter_token = strict", "line 1: interpreter_token = 'strict': wants execute, all or none");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(words_of_settings_are_known),
 		cmocka_unit_test(tls_settings_belong_together),
 		cmocka_unit_test(words_stand_between_blanks),
 		cmocka_unit_test(file_takes_comments_blanks_and_values),
