@@ -232,6 +232,7 @@ static int write_manifest(const struct backup *b, struct err *e)
 static int write_all(struct backup *b, struct err *e)
 {
 	if (copy_both(b, e) < 0 || write_streams(b, e) < 0 || copy_file(b, "key", "key", true, e) < 0 ||
+	    copy_file(b, "sdk-key", "sdk-key", false, e) < 0 ||
 	    copy_file(b, "front/secrets.key", "secrets.key", false, e) < 0 || copy_dir(b, "tls", e) < 0 || copy_trail(b, e) < 0 || write_manifest(b, e) < 0 ||
 	    sums_write(b->dir_fd, e) < 0)
 		return -e->no;

@@ -152,15 +152,33 @@ static int print_json(const char *state, const struct settings *s)
 	return 0;
 }
 
+/* Programs get the key that is not an admin key. A server that was not restarted since an upgrade has none yet. */
+static int use_sdk_key(const char *state, struct settings *s, struct err *e)
+{
+	char *key = NULL;
+	int rc = settings_read_line(state, "sdk-key", &key);
+
+	if (rc == -ENOENT) {
+		say("'%s/sdk-key' does not exist yet: this is the admin key. Restart the server", state);
+		return 0;
+	}
+	if (rc < 0)
+		return err_set(e, -rc, "read '%s/sdk-key': %s", state, strerrordesc_np(-rc));
+	explicit_bzero(s->api_key, strlen(s->api_key));
+	free(s->api_key);
+	s->api_key = key;
+	return 0;
+}
+
 static int run(const struct verb *v, int argc, char **argv)
 {
 	struct settings_opts conn = { .state_dir = STATE_DIR_DEFAULT };
 	autosettings struct settings s = SETTINGS_NONE;
 	struct err e = ERR_INIT;
-	bool tls = false, debug = false, json = false;
+	bool tls = false, debug = false, json = false, admin = false;
 	const struct opt opts[] = {
 		{ "state", 0, OPT_STR, &conn.state_dir }, { "tls", 0, OPT_FLAG, &tls }, { "debug", 0, OPT_FLAG, &debug },
-		{ "json", 0, OPT_FLAG, &json },
+		{ "json", 0, OPT_FLAG, &json }, { "admin", 0, OPT_FLAG, &admin },
 	};
 	int n, rc = verb_parse(v, opts, ARRAY_LEN(opts), OPTS_MIXED, argc, argv, &n);
 
@@ -170,7 +188,7 @@ static int run(const struct verb *v, int argc, char **argv)
 		return usage_error(v, "unexpected argument '%s'", argv[0]);
 	if (tls + debug + json > 1)
 		return usage_error(v, "only one of --tls, --debug and --json makes sense");
-	if (settings_load(&conn, &s, &e) < 0)
+	if (settings_load(&conn, &s, &e) < 0 || (!admin && use_sdk_key(conn.state_dir, &s, &e) < 0))
 		return fail("%s", e.text);
 	if (json)
 		return print_json(conn.state_dir, &s);
@@ -180,12 +198,14 @@ static int run(const struct verb *v, int argc, char **argv)
 const struct verb verb_env = {
 	.name = "env",
 	.summary = "Print the variables that point an E2B SDK at the server here",
-	.synopsis = "[--tls | --debug | --json] [--state DIR]",
+	.synopsis = "[--tls | --debug | --json] [--admin] [--state DIR]",
 	.help = "Use it as: eval \"$(sudo atoll env)\"\n\n"
 		"Without an option: one URL for everything, sandboxes being named by headers. For all but the oldest SDKs.\n\n"
 		"      --tls        host names over TLS (the server has --tls-listen): for every SDK\n"
 		"      --debug      the fixed ports of E2B_DEBUG (the server has --debug-ports)\n"
 		"      --json       all three as an object\n"
+		"      --admin      with the server's own key, which may do everything to all teams; without,\n"
+		"                   the key is one of the default team that is not an admin key\n"
 		"      --state DIR  the server's state directory (default: " STATE_DIR_DEFAULT ")\n",
 	.run = run,
 };

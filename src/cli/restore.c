@@ -116,7 +116,7 @@ static int put_files(const struct restore *r, struct err *e)
 	} files[] = {
 		{ "atoll.db", "front/atoll.db", true }, { "secrets.key", "front/secrets.key", true }, { "audit.key", "front/audit.key", true },
 		{ "audit.db", "front/audit.db", true }, { "notebooks.db", "front/notebooks.db", true },
-		{ "sessions.log", "agent/sessions.log", true }, { "key", "key", false },
+		{ "sessions.log", "agent/sessions.log", true }, { "key", "key", false }, { "sdk-key", "sdk-key", false },
 	};
 	static const char *const dirs[] = { "front", "agent" };
 	DIR *d = fdopendir(dup(r->from_fd));

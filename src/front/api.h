@@ -168,6 +168,7 @@ void admin_key_add(struct req *r);
 void admin_key_drop(struct req *r);
 void admin_key_set(struct req *r);
 void admin_key_rotate(struct req *r);
+bool req_has_quota(struct req *r);				/* is the caller's key one with a quota of its own, and no admin key? */
 struct team *req_team(struct req *r);				/* of the path; answers 404 by itself and returns NULL */
 
 /* api_admin.c */

@@ -104,12 +104,17 @@ static void reply_made(struct req *r, struct key *k, char secret[KEY_TEXT_SIZE])
 	reply_json(r, 201, j, "Cache-Control: no-store\r\n");
 }
 
-/* Another key would be a way around the quota of this one. */
-static bool may_manage(struct req *r)
+bool req_has_quota(struct req *r)
 {
 	const struct key *k = keyring_key(r->front->keyring, own_team(r), str_of(r->caller.key));
 
-	if (r->caller.admin || !k || quota_is_none(&k->quota))
+	return !r->caller.admin && k && !quota_is_none(&k->quota);
+}
+
+/* Another key would be a way around the quota of this one. */
+static bool may_manage(struct req *r)
+{
+	if (!req_has_quota(r))
 		return true;
 	reply_error(r, 403, "a key with a quota cannot make or change keys");
 	return false;
@@ -153,7 +158,19 @@ static void add(struct req *r, struct team *t)
 		reply_made(r, k, secret);
 }
 
-/* A key that is not an admin key must not end one that is, nor the one in the server's own file. */
+/* A key that is not an admin key must not change one that is. */
+static bool may_rename(struct req *r, const struct key *k)
+{
+	if (!may_manage(r))
+		return false;
+	if (k->admin && !r->caller.admin) {
+		reply_error(r, 403, "this needs an admin key");
+		return false;
+	}
+	return true;
+}
+
+/* ... and nobody ends one that is in a file of the server. */
 static bool may_change(struct req *r, const struct key *k)
 {
 	if (!may_manage(r))
@@ -162,11 +179,7 @@ static bool may_change(struct req *r, const struct key *k)
 		reply_error(r, 409, "this is the server's own key: it is replaced by changing its file");
 		return false;
 	}
-	if (k->admin && !r->caller.admin) {
-		reply_error(r, 403, "this needs an admin key");
-		return false;
-	}
-	return true;
+	return may_rename(r, k);
 }
 
 static void drop(struct req *r, const struct team *t, const char *id)
@@ -235,7 +248,7 @@ void api_key_rename(struct req *r)
 	const char *name = NULL;
 	struct err e;
 
-	if (!body || read_name(r, body, &name) < 0)
+	if (!body || read_name(r, body, &name) < 0 || !may_rename(r, k))
 		return;
 	if (keyring_rename_key(r->front->keyring, k, name, &e) < 0)
 		reply_err(r, &e);

@@ -187,6 +187,10 @@ void api_purge(struct req *r)
 	struct sandbox *sb, *next;
 	char team[TEAM_ID_SIZE];
 
+	if (req_has_quota(r)) {		/* it was given a share of the team, not all of it */
+		reply_error(r, 403, "a key with a quota cannot remove all that its team has");
+		return;
+	}
 	if (read_team(r, team) < 0)
 		return;
 	struct purging *p = r->work = must_alloc(sizeof *p);

@@ -112,7 +112,7 @@ static int read_all(struct req *r, struct assignments *ret)
 		no = 0;
 	} else if (no == -ENOENT) {
 		no = of_snapshots(r, ret);
-	} else if (no == 0 || no == -EPERM) {
+	} else if (no == 0) {
 		no = -ENOENT;		/* that there is one is nobody else's business */
 	}
 	if (no == 0)

@@ -192,8 +192,6 @@ void api_template_alias(struct req *r)
 
 	if (no == 0)
 		reply_json(r, 200, json_pack("{s:s,s:b}", "templateID", row.id, "public", (int)row.is_public), NULL);
-	else if (no == -EPERM)
-		reply_err(r, &e);
 	else if (templates_find(&r->front->templates, str_of(r->param), &tp, &e) < 0)
 		reply_err(r, &e);
 	else
@@ -209,7 +207,7 @@ static int own_row(struct req *r, struct template_row *ret)
 
 	if (no == 0 && strcmp(ret->team, r->caller.team) == 0)
 		return 0;
-	if (no == 0 || no == -EPERM)
+	if (no == 0)
 		reply_error(r, 403, "template '%.100s' belongs to another team", r->param);
 	else if (templates_find(&r->front->templates, str_of(r->param), &tp, &e) == 0)
 		reply_error(r, 400, "template '%.100s' belongs to the server and cannot be changed", r->param);

@@ -50,7 +50,7 @@ int catalog_row(const struct front *f, const char *team, struct str text, struct
 	if (ret_ref)
 		*ret_ref = ref;
 	if (strcmp(ret->team, team) != 0 && !ret->is_public)
-		return err_set(e, EPERM, "template '%.*s' belongs to another team", (int)(text.n > 100 ? 100 : text.n), text.p);
+		return not_found(text, e);	/* as of one that does not exist: that it does is nobody else's business */
 	return 0;
 }
 
@@ -117,12 +117,11 @@ int catalog_find(const struct front *f, const char *team, struct str text, struc
 	struct template_row row;
 	struct snapshot_ref ref;
 	const struct template *tp;
-	int r = catalog_row(f, team, text, &row, &ref, e);
 
-	if (r == 0)
+	if (catalog_row(f, team, text, &row, &ref, e) == 0)
 		return take_build(f, &row, &ref, ret, e);
 	if (templates_find(&f->templates, text, &tp, e) < 0)
-		return r == -EPERM || str_is(text, MCP_TEMPLATE) ? not_found(text, e) : -e->no;
+		return str_is(text, MCP_TEMPLATE) ? not_found(text, e) : -e->no;
 	*ret = (struct catalog_entry) { .tpl = *tp, .limits = f->defaults };
 	return 0;
 }

@@ -20,6 +20,7 @@
 #define SHOWN_TAIL 4
 #define DEFAULT_NAME "default"
 #define LOCAL_NAME "local"
+#define SDK_NAME "sdk"
 
 struct keyring {
 	struct store *store;
@@ -225,22 +226,25 @@ static struct mask mask_of(struct str secret)
 	return m;
 }
 
-static int put_local(struct keyring *k, struct str secret, struct err *e)
+/* A key that comes from a file of the server: one that is an admin key, and one that is not. */
+static int put_local(struct keyring *k, struct str secret, bool admin, struct err *e)
 {
 	char id[KEY_ID_SIZE];
 	struct mask m = mask_of(secret);
 	struct key_row row = { .id = id,
 		.team = k->fallback->id,
-		.name = LOCAL_NAME,
+		.name = admin ? LOCAL_NAME : SDK_NAME,
 		.head = m.head,
 		.tail = m.tail,
 		.length = m.length,
-		.admin = true,
+		.admin = admin,
 		.local = true,
 		.created_ms = clock_wall_ms() };
 	struct key *old = keyring_find(k, secret, 0), *key, *next;
 
-	if (old && old->local && old->team == k->fallback)
+	if (old && old->local && old->admin && !admin)
+		return err_set(e, EEXIST, "'sdk-key' is the same key as 'key': remove 'sdk-key' to get a new one");
+	if (old && old->local && old->admin == admin && old->team == k->fallback)
 		return 0;
 	uuid_make(id);
 	sha256(secret, row.hash);
@@ -248,7 +252,7 @@ static int put_local(struct keyring *k, struct str secret, struct err *e)
 		return -e->no;
 	for (key = TAILQ_FIRST(&k->keys); key; key = next) {
 		next = TAILQ_NEXT(key, link);
-		if (key->local || key == old)
+		if ((key->local && key->admin == admin) || key == old)
 			key_take_out(k, key);
 	}
 	(void)key_put(k, k->fallback, &row);
@@ -282,7 +286,7 @@ int keyring_open(struct store *s, const char *key_file, struct keyring **ret, st
 	ssize_t n = key_file_read(key_file, text, e);
 
 	if (n < 0 || teams_each(s, on_team, k, e) < 0 || open_default(k, e) < 0 || keys_each(s, on_key, k, e) < 0 ||
-	    put_local(k, (struct str) { text, (size_t)n }, e) < 0) {
+	    put_local(k, (struct str) { text, (size_t)n }, true, e) < 0) {
 		keyring_free(k);
 		k = NULL;
 	}
@@ -291,6 +295,16 @@ int keyring_open(struct store *s, const char *key_file, struct keyring **ret, st
 		return -e->no;
 	*ret = k;
 	return 0;
+}
+
+int keyring_add_sdk_key(struct keyring *k, const char *key_file, struct err *e)
+{
+	char text[KEY_TEXT_MAX];
+	ssize_t n = key_file_read(key_file, text, e);
+	int r = n < 0 ? -e->no : put_local(k, (struct str) { text, (size_t)n }, false, e);
+
+	explicit_bzero(text, sizeof text);
+	return r;
 }
 
 void keyring_free(struct keyring *k)

@@ -56,6 +56,9 @@ struct key {
 
 /* Reads all of the store, makes the default team, and puts the key of that file (made if there is none) in its place. */
 int keyring_open(struct store *s, const char *key_file, struct keyring **ret, struct err *e);
+
+/* Likewise a key without admin rights, which programs are given (atoll env). */
+int keyring_add_sdk_key(struct keyring *k, const char *key_file, struct err *e);
 void keyring_free(struct keyring *k);		/* NULL is fine */
 
 struct key *keyring_find(struct keyring *k, struct str secret, uint64_t now_wall_ms);	/* NULL: unknown or expired */

@@ -13,7 +13,7 @@ static const char rename_sql[] = "UPDATE keys SET name=? WHERE id=?";
 static const char expire_sql[] = "UPDATE keys SET expires_ms=? WHERE id=?";
 static const char used_sql[] = "UPDATE keys SET used_ms=? WHERE id=?";
 static const char drop_sql[] = "DELETE FROM keys WHERE id=?";
-static const char drop_local_sql[] = "DELETE FROM keys WHERE local=1 OR hash=?";
+static const char drop_local_sql[] = "DELETE FROM keys WHERE (local=1 AND admin=?) OR hash=?";
 static const char each_sql[] = "SELECT " COLUMNS " FROM keys ORDER BY created_ms, id";
 
 static void put_time(sqlite3_stmt *st, int at, uint64_t ms)
@@ -92,7 +92,8 @@ int keys_put_local(struct store *s, const struct key_row *k, struct err *e)
 
 	if (stmt_get(s, drop_local_sql, &st, e) < 0)
 		return -e->no;
-	stmt_blob(st, 1, k->hash, KEY_HASH_SIZE);
+	stmt_u64(st, 1, k->admin);
+	stmt_blob(st, 2, k->hash, KEY_HASH_SIZE);
 	if (stmt_run(s, st, e) < 0)
 		return -e->no;
 	return keys_add(s, k, e);

@@ -138,24 +138,24 @@ static bool key_is_sound(const char *key)
 	return n >= 16 && (key[n] == '\0' || strcmp(key + n, "\n") == 0);
 }
 
-/* The key of the instance, made on the first start. */
-static int load_key(int state, char key[KEY_MAX], struct err *e)
+/* A key of the instance, made on the first start. */
+static int load_key(int state, const char *name, char key[KEY_MAX], struct err *e)
 {
-	ssize_t n = file_read(state, "key", key, KEY_MAX);
+	ssize_t n = file_read(state, name, key, KEY_MAX);
 
 	if (n == -ENOENT) {
 		char digits[KEY_DIGITS + 1];
 
 		rand_hex(digits, KEY_DIGITS);
 		(void)snprintf(key, KEY_MAX, "%s%s\n", KEY_PREFIX, digits);
-		return put_file(state, "key", key, 0, 0, e);
+		return put_file(state, name, key, 0, 0, e);
 	}
 	if (n < 0) {
 		errno = (int)-n;
-		return err_sys(e, "read 'key' in the state directory");
+		return err_sys(e, "read '%s' in the state directory", name);
 	}
 	if (!key_is_sound(key))
-		return err_set(e, EINVAL, "'key' in the state directory is not a key: want e2b_ and hex digits; remove it to get a new one");
+		return err_set(e, EINVAL, "'%s' in the state directory is not a key: want e2b_ and hex digits; remove it to get a new one", name);
 	return 0;
 }
 
@@ -200,17 +200,17 @@ static int give_state(const struct config *c, int state, const char *name, const
 int layout_helper_states(const struct config *c, struct err *e)
 {
 	autoclose int state = open(c->state, O_RDONLY | O_DIRECTORY | O_CLOEXEC), front = -1, agent = -1;
-	char key[KEY_MAX];
+	char key[KEY_MAX], sdk_key[KEY_MAX];
 	uid_t uid;
 	gid_t gid;
 
 	if (state < 0)
 		return err_sys(e, "open state directory '%s'", c->state);
-	if (user_find(c->user, &uid, &gid, e) < 0 || load_key(state, key, e) < 0 ||
+	if (user_find(c->user, &uid, &gid, e) < 0 || load_key(state, "key", key, e) < 0 || load_key(state, "sdk-key", sdk_key, e) < 0 ||
 	    give_state(c, state, "front", FRONT_STATE, &front, e) < 0 || give_state(c, state, "agent", AGENT_STATE, &agent, e) < 0)
 		return -e->no;
-	if (put_file(front, "key", key, uid, gid, e) < 0)
-		return err_wrap(e, "the front's copy of the key, in '%s/front'", c->state);
+	if (put_file(front, "key", key, uid, gid, e) < 0 || put_file(front, "sdk-key", sdk_key, uid, gid, e) < 0)
+		return err_wrap(e, "the front's copies of the keys, in '%s/front'", c->state);
 	return 0;
 }
 

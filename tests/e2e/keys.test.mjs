@@ -4,6 +4,7 @@ import { test, after } from '../lib/case.mjs'
 import assert from 'node:assert/strict'
 import fs from 'node:fs'
 import path from 'node:path'
+import { spawnSync } from 'node:child_process'
 import { api, createRaw, envd, killRaw, request, server } from '../lib/client.mjs'
 import { until } from '../lib/host.mjs'
 
@@ -137,6 +138,35 @@ test('names of keys can be changed, the server\'s own key cannot be ended', asyn
 	assert.equal((await api('DELETE', `/api-keys/${local.id}`)).status, 409)
 	assert.equal((await api('POST', `/api-keys/${local.id}/rotate`, {})).status, 409)
 	assert.equal((await api('DELETE', `/api-keys/${local.id}`, undefined, { key: key.key })).status, 404)
+})
+
+test('W10: a key that is no admin key cannot rename one that is', async () => {
+	const team = await makeTeam(), boss = await makeKey(team, { name: 'boss', admin: true }), key = await makeKey(team)
+	assert.equal((await api('PATCH', `/api-keys/${boss.id}`, { name: 'mine' }, { key: key.key })).status, 403)
+	const names = (await api('GET', '/api-keys', undefined, { key: key.key })).json.map((k) => k.name).sort()
+	assert.deepEqual(names, ['boss', 'one'])
+	assert.equal((await api('PATCH', `/api-keys/${boss.id}`, { name: 'chief' }, { key: boss.key })).status, 200)
+	const limited = await makeKey(team, { name: 'limited', quota: { maxSandboxes: 1 } })
+	assert.equal((await api('PATCH', `/api-keys/${key.id}`, { name: 'mine' }, { key: limited.key })).status, 403)
+})
+
+test('W10: what programs are given is a key of the default team, and no admin key', async () => {
+	const env = (...args) => JSON.parse(spawnSync(path.join(server.buildDir, 'src/cli/atoll'), ['env', '--json', '--state', server.stateDir, ...args], { encoding: 'utf8' }).stdout).url
+	const { E2B_API_KEY: key } = env()
+	assert.notEqual(key, server.key)
+	assert.equal(env('--admin').E2B_API_KEY, server.key)
+	assert.equal(fs.statSync(path.join(server.stateDir, 'sdk-key')).mode & 0o777, 0o600)
+	for (const where of ['/admin/teams', '/admin/audit', '/nodes'])
+		assert.equal((await api('GET', where, undefined, { key })).status, 403, where)
+	assert.equal((await api('GET', '/metrics', undefined, { key })).status, 403)
+	const other = await makeKey(await makeTeam())
+	assert.equal((await api('GET', '/sandboxes', undefined, { key, headers: { 'X-Team-ID': teams.at(-1) } })).status, 403)
+	assert.equal((await api('POST', '/api-keys', { name: 'x', admin: true }, { key })).status, 403)
+	const [mine, operators] = [(await api('GET', '/api-keys', undefined, { key })).json, (await api('GET', '/api-keys')).json]
+	assert.deepEqual(mine.map((k) => k.id), operators.map((k) => k.id), 'the team is the same')
+	assert.deepEqual(mine.filter((k) => ['local', 'sdk'].includes(k.name)).map((k) => [k.name, k.admin]).sort(), [['local', true], ['sdk', false]])
+	assert.equal((await api('DELETE', `/api-keys/${mine.find((k) => k.name === 'sdk').id}`, undefined, { key })).status, 409)
+	assert.ok(other.key)
 })
 
 test('only an admin key administers', async () => {

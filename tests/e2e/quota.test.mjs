@@ -150,6 +150,16 @@ test('a key with a quota is no way around it; a rotated one has it still', async
 	assert.equal((await api('POST', '/api-keys', { name: 'x', quota: { maxSandboxes: 5 } }, { key: free.key })).status, 403)
 })
 
+test('W10: a key with a quota cannot remove all that its team has', async () => {
+	const team = await makeTeam(), key = await makeKey(team, { quota: { maxSandboxes: 2 } }), free = await makeKey(team)
+	assert.equal((await api('POST', '/volumes', { name: 'kept' }, { key: free.key })).status, 201)
+	const refused = await api('POST', '/purge', {}, { key: key.key })
+	assert.equal(refused.status, 403, refused.text)
+	assert.match(refused.json.message, /a key with a quota/)
+	assert.equal((await api('GET', '/volumes', undefined, { key: free.key })).json.length, 1)
+	assert.equal((await api('POST', '/purge', {}, { key: free.key })).status, 200)
+})
+
 test('bad quotas are refused by name, and the old one holds', async () => {
 	const team = await makeTeam({ quota: { cpuSecondsPerDay: 50 } }), key = await makeKey(team, { quota: { maxSandboxes: 9 } })
 	const bad = [[{ cpuSecondsPerDay: 0 }, 'cpuSecondsPerDay'], [{ createsPerMinute: -1 }, 'createsPerMinute'], [{ egressMBPerDay: '5' }, 'egressMBPerDay'],

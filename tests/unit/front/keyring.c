@@ -72,6 +72,43 @@ static void the_local_key_is_an_admin_of_the_default_team(void **state)
 	assert_string_equal(local()->id, id);
 }
 
+static struct key *sdk(void)
+{
+	struct key *found = NULL;
+
+	for (struct key *key = keyring_next_key(k, NULL); key; key = keyring_next_key(k, key)) {
+		assert_false(found && key->local && !key->admin);
+		found = key->local && !key->admin ? key : found;
+	}
+	return found;
+}
+
+/* W10 */
+static void the_key_for_programs_is_no_admin_key(void **state)
+{
+	char id[KEY_ID_SIZE], file[80];
+
+	(void)state;
+	(void)snprintf(file, sizeof file, "%s/sdk-key", dir);
+	assert_null(sdk());
+	assert_int_equal(keyring_add_sdk_key(k, file, &e), 0);
+	assert_non_null(sdk());
+	assert_ptr_equal(sdk()->team, keyring_default(k));
+	memcpy(id, sdk()->id, sizeof id);
+	reopen();
+	assert_int_equal(keyring_add_sdk_key(k, file, &e), 0);
+	assert_string_equal(sdk()->id, id);
+	assert_true(local()->admin);
+	assert_int_equal(unlink(file), 0);
+	assert_int_equal(keyring_add_sdk_key(k, file, &e), 0);
+	assert_string_not_equal(sdk()->id, id);
+	assert_true(local()->admin);
+	assert_int_equal(keyring_add_sdk_key(k, key_file, &e), -EEXIST);
+	assert_true(local()->admin);
+	assert_int_equal(keyring_drop_key(k, sdk(), &e), 0);
+	assert_int_equal(unlink(file), 0);
+}
+
 static void a_changed_file_changes_the_key(void **state)
 {
 	static const char text[] = "e2b_0000000000000000000000000000000000000000";
@@ -148,6 +185,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_local_key_is_an_admin_of_the_default_team),
+		cmocka_unit_test(the_key_for_programs_is_no_admin_key),
 		cmocka_unit_test(a_changed_file_changes_the_key),
 		cmocka_unit_test(a_key_is_found_until_it_ends),
 		cmocka_unit_test(use_is_noted),
