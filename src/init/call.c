@@ -16,7 +16,7 @@
 #include "init/reply.h"
 #include "loop/loop.h"
 
-#define AUTH_MAX 1024
+#define AUTH_MAX (64 * 1024)		/* more than a head may have */
 #define TIMEOUT_MAX_MS (10ull * 365 * 24 * 3600 * 1000)
 #define KEEPALIVE_DEFAULT_S 90
 #define KEEPALIVE_MAX_S 3600
@@ -51,44 +51,46 @@ uint64_t call_keepalive_ms(const struct call *c)
 	return s * 1000;
 }
 
-/* The name of "Authorization: Basic base64(name:)": 1, 0 for none, -EINVAL for one that cannot be read. */
-static int basic_name(const struct http_req *rq, struct buf *out, struct str *ret)
+/* The name of "Authorization: Basic base64(name:)". As under E2B's envd, a header that cannot be read names nobody. */
+static bool basic_name(const struct http_req *rq, struct buf *out, struct str *ret)
 {
 	struct str v = http_header_get(&rq->headers, "authorization");
 	struct str scheme = str_cut(&v, ' ');
 	const char *colon;
 
-	if (!str_ieq(scheme, STR_LIT("basic")))
-		return 0;
-	if (!v.p || base64_decode(str_trim(v), out) < 0 || out->bad || !out->n)
-		return -EINVAL;
+	if (!str_ieq(scheme, STR_LIT("basic")) || !v.p || base64_decode(str_trim(v), out) < 0 || out->bad || !out->n)
+		return false;
 	colon = memchr(out->p, ':', out->n);
-	if (!colon)
-		return -EINVAL;
-	*ret = (struct str) { out->p, (size_t)(colon - out->p) };
-	return 1;
+	if (colon)
+		*ret = (struct str) { out->p, (size_t)(colon - out->p) };
+	return colon != NULL;
+}
+
+int call_user(const struct http_req *rq, const struct userdb *users, struct user *ret, struct err *e)
+{
+	autobuf struct buf auth = BUF_INIT(AUTH_MAX);
+	struct str name;
+
+	if (!basic_name(rq, &auth, &name))
+		return 0;
+	if (userdb_find(users, name, ret) == 0)
+		return 1;
+	return err_set(e, ENOENT, "invalid username: '%.*s'", STR_ARG(name));
 }
 
 static int find_user(struct call *c)
 {
-	autobuf struct buf auth = BUF_INIT(AUTH_MAX);
-	struct str name;
-	int given = basic_name(c->rq, &auth, &name);
+	struct err e = ERR_INIT;
+	int given;
 
-	if (given < 0) {		/* whoever was meant, it was not the default user */
-		call_fail(c, CONNECT_UNAUTHENTICATED, "invalid username: header 'Authorization' cannot be read");
-		return given;
-	}
 	userdb_load(&c->users);
-	if (given) {
-		if (userdb_find(&c->users, name, &c->user) == 0)
-			return 0;
-		call_fail(c, CONNECT_UNAUTHENTICATED, "invalid username: '%.*s'", STR_ARG(name));
-		return -ENOENT;
-	}
-	if (userdb_find(&c->users, str_of(c->in->default_user), &c->user) == 0)
+	given = call_user(c->rq, &c->users, &c->user, &e);
+	if (given > 0 || (given == 0 && userdb_find(&c->users, str_of(c->in->default_user), &c->user) == 0))
 		return 0;
-	call_fail(c, CONNECT_UNAUTHENTICATED, "invalid default user: '%s'", c->in->default_user);
+	if (given < 0)
+		call_fail(c, CONNECT_UNAUTHENTICATED, "%s", e.text);
+	else
+		call_fail(c, CONNECT_UNAUTHENTICATED, "invalid default user: '%s'", c->in->default_user);
 	return -ENOENT;
 }
 

@@ -62,6 +62,9 @@ struct call {
 /* Takes a request that routes.c matched. */
 void call_new(struct init *in, struct http_req *rq, const struct rpc *rpc);
 
+/* The user that the request's Authorization header names: 1, 0 for none, -ENOENT if users has no such user. */
+int call_user(const struct http_req *rq, const struct userdb *users, struct user *ret, struct err *e);
+
 void call_reply(struct call *c, const json_t *msg);
 void call_reply_empty(struct call *c);
 void call_fail(struct call *c, enum connect_code code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));

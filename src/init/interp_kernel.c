@@ -482,7 +482,7 @@ int kernel_start(struct init *in, const struct runtime *rt, const char *cwd, boo
 	autofree char **envp = env_build(&in->env, &u, in->path, NULL);
 	struct spawn sp = {
 		.argv = rt->argv, .envp = envp, .cwd = cwd, .uid = u.uid, .gid = u.gid, .groups = groups,
-		.n_groups = userdb_groups(&users, &u, groups, USER_GROUPS_MAX),
+		.n_groups = userdb_groups(&users, &u, groups, USER_GROUPS_MAX), .leader = true,
 	};
 
 	if (!envp)
@@ -512,7 +512,7 @@ void kernel_spare(struct init *in, const struct runtime *rt)
 	/* No program: if the seed cannot take the request, there is no spare one. */
 	struct spawn sp = {
 		.argv = (char *[]) { "/bin/false", NULL }, .envp = (char *[]) { NULL }, .cwd = "/", .uid = u.uid, .gid = u.gid,
-		.groups = groups, .n_groups = userdb_groups(&users, &u, groups, USER_GROUPS_MAX),
+		.groups = groups, .n_groups = userdb_groups(&users, &u, groups, USER_GROUPS_MAX), .leader = true,
 	};
 
 	if (make_process(in, &sp, true, &in->interp.spare, &ignored) == 0)

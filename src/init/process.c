@@ -318,7 +318,7 @@ static int run(struct init *in, const struct proc_spec *spec, const struct ends 
 	struct spawn sp = {
 		.argv = spec->argv, .envp = envp, .cwd = spec->cwd, .uid = spec->user->uid, .gid = spec->user->gid,
 		.groups = groups, .n_groups = userdb_groups(spec->users, spec->user, groups, USER_GROUPS_MAX),
-		.in = x->in, .out = x->out, .err = x->err, .tty = spec->tty,
+		.in = x->in, .out = x->out, .err = x->err, .tty = spec->tty, .leader = spec->tty,
 	};
 
 	return envp ? spawn(&sp, ret_pid, e) : err_set(e, ENOMEM, "out of memory");

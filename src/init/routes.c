@@ -15,8 +15,11 @@
 #include "init/init.h"
 #include "init/metrics.h"
 #include "init/process_rpc.h"
-#include "init/reply.h"
+#include "http/json.h"
 #include "http/schema.h"
+#include "init/reply.h"
+#include "init/text.h"
+#include "init/users.h"
 #include "init/watch_rpc.h"
 
 #define INTERPRETER_PORT "49999"	/* in E2b-Sandbox-Port: the request is for the code interpreter, not for envd */
@@ -73,6 +76,24 @@ static void refuse_method(struct http_req *rq, const char *allow)
 		    (int)(rq->path.n < 200 ? rq->path.n : 200), rq->path.p);
 }
 
+/* An unknown user is refused on every path, not only where a user matters: E2B's envd does so. */
+static bool refuse_user(struct http_req *rq)
+{
+	autousers struct userdb users = { 0 };
+	struct err e = ERR_INIT;
+	autojson json_t *body = NULL;
+	struct user u;
+
+	if (!http_header_get(&rq->headers, "authorization").n)
+		return false;
+	userdb_load(&users);
+	if (call_user(rq, &users, &u, &e) >= 0)
+		return false;
+	body = json_pack("{s:s,s:o}", "code", "unauthenticated", "message", text_json(str_of(e.text)));
+	reply_json(rq, 401, NULL, body);
+	return true;
+}
+
 static bool serve_rest(struct init *in, struct http_req *rq)
 {
 	char allow[32] = "";
@@ -81,7 +102,8 @@ static bool serve_rest(struct init *in, struct http_req *rq)
 		if (!str_is(rq->path, routes[i].path))
 			continue;
 		if (str_is(rq->method, routes[i].method)) {
-			routes[i].serve(in, rq);
+			if (!refuse_user(rq))
+				routes[i].serve(in, rq);
 			return true;
 		}
 		(void)snprintf(allow + strlen(allow), sizeof(allow) - strlen(allow), "%s%s", allow[0] ? ", " : "",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* spawn: starts one program with the user's identity, its own session and nothing of ours.
+/* spawn: starts one program with the user's identity, a session of its own and nothing of ours.
  *
  * The child runs on a stack of its own in our memory: it calls nothing that allocates or keeps state in libc, and
  * the identity is changed by bare system calls (libc's would broadcast to threads it thinks it has). */
@@ -16,6 +16,7 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -30,6 +31,8 @@ struct child {
 	const struct spawn *sp;
 	char **tries;			/* candidates for exec, NULL at the end */
 	char **script_argv;		/* argv with two free places in front, for files without "#!" */
+	char *stack;			/* top of the stack of a program that leads no session */
+	pid_t pid;			/* written by the leader: that program's */
 	const char *step;		/* written by the child: what failed before exec, */
 	int no;				/* and why */
 };
@@ -120,11 +123,10 @@ static void exec_first(struct child *ch)
 	_exit(code);
 }
 
-static int child_main(void *arg)
+static int become_program(void *arg)
 {
 	struct child *ch = arg;
 
-	(void)setsid();
 	default_signals();
 	raise_oom_score();
 	take_fds(ch);
@@ -134,6 +136,20 @@ static int child_main(void *arg)
 		fail(ch, "chdir");
 	exec_first(ch);
 	return 127;
+}
+
+/* A program that leads no session is born into one whose leader ends at once. */
+static int child_main(void *arg)
+{
+	struct child *ch = arg;
+
+	(void)setsid();
+	if (ch->sp->leader)
+		return become_program(ch);
+	ch->pid = clone(become_program, ch->stack, CLONE_VM | CLONE_VFORK | CLONE_PARENT | SIGCHLD, ch);
+	if (ch->pid < 0)
+		fail(ch, "clone");
+	_exit(0);
 }
 
 static const char *env_path(char *const *envp)
@@ -188,10 +204,10 @@ static char **script_args(char *const *argv)
 
 int spawn(const struct spawn *sp, pid_t *ret_pid, struct err *e)
 {
-	static _Alignas(16) char stack[CHILD_STACK];
+	static _Alignas(16) char stack[2 * CHILD_STACK];
 	autofree char **tries = candidates(sp);
 	autofree char **script = script_args(sp->argv);
-	struct child ch = { .sp = sp, .tries = tries, .script_argv = script };
+	struct child ch = { .sp = sp, .tries = tries, .script_argv = script, .stack = stack + CHILD_STACK };
 	sigset_t all, before;
 	pid_t pid;
 	int no;
@@ -203,8 +219,12 @@ int spawn(const struct spawn *sp, pid_t *ret_pid, struct err *e)
 	(void)sigprocmask(SIG_SETMASK, &all, &before);
 	pid = clone(child_main, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD, &ch);
 	no = errno;
+	if (pid > 0 && !sp->leader) {
+		(void)waitpid(pid, NULL, 0);
+		pid = ch.pid;
+	}
 	(void)sigprocmask(SIG_SETMASK, &before, NULL);
-	if (pid < 0)
+	if (pid < 0 && !ch.step)
 		return err_set(e, no, "%s", text_errno(no));
 	if (ch.step)		/* it has ended; the reaper takes its zombie */
 		return err_set(e, ch.no, "%s%s%.150s: %s", ch.step, strcmp(ch.step, "chdir") == 0 ? " " : "",

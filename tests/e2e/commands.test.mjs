@@ -46,6 +46,35 @@ test('the end event has the documented form', async () => {
 	assert.equal(endOf(term.events).status, 'signal: terminated')
 })
 
+test('C1: a command leads neither a session nor a process group, so setsid does not fork', async () => {
+	assert.equal((await runAny(sbx, "setsid sh -c 'exit 7'")).exitCode, 7)
+	const own = await sbx.commands.run(`python3 -c 'import os; print(os.getpid() in (os.getsid(0), os.getpgid(0))); os.setsid(); print("led")'`)
+	assert.equal(own.stdout, 'False\nled\n')
+	const tty = []
+	const pty = await sbx.pty.create({ cols: 80, rows: 24, onData: (d) => tty.push(...d) })
+	await sbx.pty.sendInput(pty.pid, Buffer.from('ps -o sid= -p $$; echo pid $$; exit\n'))
+	await pty.wait()
+	const [, sid, pid] = Buffer.from(tty).toString().match(/^ *(\d+)\r?\n.*?pid (\d+)/ms)
+	assert.equal(sid, pid, 'a terminal has a shell that leads its session')
+})
+
+test('C1: the process group of a command is its own: kill 0 ends nothing else', async () => {
+	const other = await sbx.commands.run('sleep 300', { background: true })
+	const mine = await runAny(sbx, "trap 'kill -KILL 0' EXIT; sleep 300 & echo $!")
+	assert.equal(mine.exitCode, -1)
+	const gone = Number(mine.stdout)
+	await until(async () => (await runAny(sbx, `kill -0 ${gone}`)).exitCode !== 0, 'the child of kill 0 is gone')
+	assert.ok((await sbx.commands.list()).some((p) => p.pid === other.pid), 'the other command goes on')
+	await other.kill()
+})
+
+test('C8: ends by signal: -1 for the command itself, 128 + the signal where a shell says so', async () => {
+	const ends = [['kill -TERM $$', -1], ["sh -c 'kill -TERM $$'", -1], ["sh -c 'kill -TERM $$'; exit $?", 143], ['sleep 300 & kill %1; wait %1', 143],
+		['timeout --preserve-status 0.1 sleep 300', 143], ["setsid sh -c 'kill -TERM $$'", -1], ["setsid -w sh -c 'kill -TERM $$'; exit $?", 143]]
+	for (const [line, code] of ends)
+		assert.equal((await runAny(sbx, line)).exitCode, code, line)
+})
+
 test('the first event is start, all output comes before end', async () => {
 	const run = await start(raw, 'for i in $(seq 2000); do echo line $i; done; echo last >&2')
 	assert.deepEqual(run.headers['content-type'], 'application/connect+json')

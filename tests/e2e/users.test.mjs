@@ -2,7 +2,7 @@
 // OS users inside: user, root, others, unknown ones; sudo.
 import { test, after, before } from '../lib/case.mjs'
 import assert from 'node:assert/strict'
-import { createRaw, envd, killRaw, rpc, runAny, sdk, start, stream } from '../lib/client.mjs'
+import { createRaw, envd, killRaw, outputOf, rpc, runAny, sdk, start, stream } from '../lib/client.mjs'
 
 let sbx, raw
 
@@ -45,6 +45,22 @@ test('an unknown user is unauthenticated, by name', async () => {
 	const up = await envd(raw, 'POST', '/files?path=/tmp/x&username=nobody-here', 'x', { headers: { 'Content-Type': 'application/octet-stream' } })
 	assert.equal(up.status, 401)
 	assert.equal((await envd(raw, 'GET', '/files?path=/tmp/x')).status, 404, 'written for nobody')
+})
+
+test('C8: an unknown user is refused on every path of envd, and a header that names nobody is the default user', async () => {
+	const as = (text) => ({ headers: { Authorization: `Basic ${text}` } })
+	const nobody = Buffer.from('nobody-here:').toString('base64')
+	for (const [method, path] of [['GET', '/files?path=/etc/passwd'], ['GET', '/health'], ['GET', '/envs'], ['POST', '/files?path=/tmp/never']]) {
+		const got = await envd(raw, method, path, undefined, as(nobody))
+		assert.equal(got.status, 401, `${method} ${path}`)
+		assert.deepEqual(got.json, { code: 'unauthenticated', message: "invalid username: 'nobody-here'" }, `${method} ${path}`)
+	}
+	assert.equal((await envd(raw, 'GET', '/files?path=/tmp/never')).status, 404)
+	for (const text of ['%%%', Buffer.from('root').toString('base64')]) {
+		const run = await stream(raw, 'process.Process/Start', { process: { cmd: 'id', args: ['-un'] } }, as(text))
+		await run.ended
+		assert.equal(outputOf(run.events), 'user\n', text)
+	}
 })
 
 test('user names that try to be paths or lines are just unknown', async () => {
