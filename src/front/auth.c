@@ -49,6 +49,12 @@ bool auth_is_from_here(const struct front *f, const struct http_req *rq)
 		if (http_header_get(&rq->headers, foreign[i]).p)
 			return false;
 	}
+
+	/* A page of our own origin sends no Origin when it reads. What a person typed is "none"; programs send nothing. */
+	struct str site = http_header_get(&rq->headers, "sec-fetch-site");
+
+	if (site.p && !str_is(site, "none"))
+		return false;
 	return host_is_local(rq->host, f->opt.domain);
 }
 

@@ -13,6 +13,9 @@
 #include "http/url.h"
 
 #define PATH_MAX_BYTES 1024
+#define SIGNED_PATH_MAX 4096		/* no file has a longer one */
+#define SIGNED_USER_MAX 256
+#define SIGNED_EXPIRY_MAX 20		/* digits of the largest number, and a sign */
 
 /* Decoded, without empty and dot segments: what any lenient reader could take the path for. */
 static void normalise(struct str raw, struct buf *out)
@@ -60,6 +63,13 @@ static char *param(struct str query, const char *name)
 	return query_get(query, name, &v) == 0 ? v : NULL;
 }
 
+/* What is too long, or not in the form of a signature, is not worth a hash. */
+static bool is_possible(const struct signed_file *s)
+{
+	return strlen(s->signature) == SIGNATURE_SIZE - 2 && str_starts(str_of(s->signature), "v1_") &&
+	       str_of(s->path).n <= SIGNED_PATH_MAX && str_of(s->user).n <= SIGNED_USER_MAX && str_of(s->expiry).n <= SIGNED_EXPIRY_MAX;
+}
+
 bool signed_file_parse(struct str method, struct str path, struct str query, struct signed_file *ret)
 {
 	bool reads = str_is(method, "GET");
@@ -73,6 +83,8 @@ bool signed_file_parse(struct str method, struct str path, struct str query, str
 	ret->path = param(query, "path");
 	ret->user = param(query, "username");
 	ret->expiry = param(query, "signature_expiration");
+	if (is_possible(ret))
+		ret->signing = signing_new(str_of(ret->path), ret->op, str_of(ret->user));
 	return true;
 }
 
@@ -82,15 +94,16 @@ void signed_file_done(struct signed_file *s)
 	free(s->path);
 	free(s->user);
 	free(s->expiry);
+	signing_free(s->signing);
 }
 
 bool signed_file_by(const struct signed_file *s, const char *token)
 {
 	char want[SIGNATURE_SIZE];
 
-	if (!*token)
+	if (!*token || !s->signing)
 		return false;
-	signature_make(str_of(s->path), s->op, str_of(s->user), str_of(token), str_of(s->expiry), want);
+	signing_make(s->signing, str_of(token), str_of(s->expiry), want);
 	return secret_eq(str_of(s->signature), str_of(want));
 }
 

@@ -28,6 +28,7 @@ int interp_check(struct str method, struct str path, struct str header_token, co
 struct signed_file {
 	char *signature, *path, *user, *expiry;	/* decoded; NULL: absent */
 	const char *op;
+	struct signing *signing;		/* NULL: no signature can be right, by its form or its length alone */
 };
 
 bool signed_file_parse(struct str method, struct str path, struct str query, struct signed_file *ret);	/* false: it is no such URL */

@@ -13,11 +13,13 @@
 #include "base/log.h"
 #include "front/dial.h"
 #include "front/dial_tls.h"
+#include "front/cors.h"
 #include "front/front.h"
 #include "front/mem.h"
 #include "front/metrics.h"
 #include "front/proxy_error.h"
 #include "front/proxy_head.h"
+#include "front/proxy_route.h"
 #include "front/request.h"
 #include "front/quota.h"
 #include "front/sandbox.h"
@@ -60,6 +62,7 @@ struct exchange {
 	bool woke;			/* has tried to resume the sandbox */
 	bool answered;
 	bool is_use;			/* counts as activity */
+	bool is_guest;			/* content of a sandbox, with the origin of the API */
 	int status;			/* for the log */
 	uint64_t began_us;
 	uint64_t up, down;		/* bytes of the bodies */
@@ -262,6 +265,8 @@ static void on_answer(void *user, const struct http_answer *a)
 	proxy_put_answer(&lines, a, ex->port);
 	if (proxy_port_is_ours(ex->port))
 		buf_fmt(&lines, "X-Request-Id: %s\r\n", ex->id);
+	if (ex->is_guest)
+		buf_z(&lines, CSP_GUEST);
 	witness_answer(ex->witness, a->status, a->content_length);
 	if (lines.bad)
 		up_lost(ex);
@@ -539,6 +544,15 @@ static bool is_probe(const struct http_req *rq, uint16_t port)
 	return proxy_port_is_ours(port) && str_is(rq->path, "/health");
 }
 
+/* Does the answer have the origin of the API for a browser? */
+static bool is_on_api(const struct front *f, const struct http_req *rq)
+{
+	struct proxy_target t;
+
+	return proxy_route(rq->host, http_header_get(&rq->headers, "e2b-sandbox-id"), http_header_get(&rq->headers, "e2b-sandbox-port"),
+			   f->opt.domain, &t) == ROUTE_API;
+}
+
 void exchange_begin(struct sandbox *sb, struct http_req *rq, uint16_t port)
 {
 	struct exchange *ex = must_alloc(sizeof *ex);
@@ -552,6 +566,7 @@ void exchange_begin(struct sandbox *sb, struct http_req *rq, uint16_t port)
 	(void)str_copy(ex->method, sizeof ex->method, rq->method);
 	ex->path = must_dup_str((struct str) { rq->path.p, rq->path.n < JOURNAL_TEXT_MAX ? rq->path.n : JOURNAL_TEXT_MAX });
 	ex->is_use = !is_probe(rq, port);
+	ex->is_guest = port == PORT_ENVD && is_on_api(ex->front, rq);
 	if (ex->is_use)
 		sandbox_use_begin(sb);
 	request_id(rq, ex->id);

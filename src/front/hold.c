@@ -6,6 +6,7 @@
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/queue.h>
 
 #include "base/clock.h"
@@ -15,6 +16,7 @@
 #include "front/mem.h"
 #include "front/metrics.h"
 #include "front/penalty.h"
+#include "front/proxy_error.h"
 #include "front/reply.h"
 #include "front/request.h"
 #include "front/routes.h"
@@ -24,7 +26,9 @@
 
 struct held {
 	LIST_ENTRY(held) link;
-	struct req *r;
+	struct front *front;
+	struct req *r;			/* of the API; else */
+	struct http_req *rq;		/* one for envd */
 	struct timer *timer;
 	struct penalty_addr from;
 	char text[128];
@@ -33,19 +37,36 @@ struct held {
 static void held_free(struct held *h)
 {
 	LIST_REMOVE(h, link);
-	penalty_over(h->r->front->penalties, &h->from);
+	penalty_over(h->front->penalties, &h->from);
 	timer_free(h->timer);
-	req_unref(h->r);
+	if (h->r)
+		req_unref(h->r);
+	else
+		h->rq->ops = NULL;
 	free(h);
 }
 
 static void on_time(void *user)
 {
 	struct held *h = user;
+	struct http_req *rq = h->rq;
+	char text[sizeof h->text];
 
-	reply_error(h->r, 401, "%s", h->text);
+	memcpy(text, h->text, sizeof text);
+	if (h->r)
+		reply_error(h->r, 401, "%s", text);
 	held_free(h);
+	if (rq)
+		proxy_envd_error(rq, 401, text);
 }
+
+static void on_close(struct http_req *rq, bool lost)
+{
+	(void)lost;
+	held_free(rq->user);
+}
+
+static const struct http_req_ops held_ops = { .on_close = on_close };
 
 void peer_text(const struct http_req *rq, char ret[PEER_TEXT_SIZE])
 {
@@ -59,38 +80,44 @@ void peer_text(const struct http_req *rq, char ret[PEER_TEXT_SIZE])
 		(void)snprintf(ret, PEER_TEXT_SIZE, "unknown");
 }
 
-static bool hold(struct req *r, const struct penalty_addr *from, const char *text, int ms)
+static struct held *hold(struct front *f, const struct penalty_addr *from, const char *text, int ms)
 {
 	struct held *h = must_alloc(sizeof *h);
 
-	h->timer = timer_new(r->front->loop, on_time, h);
+	h->timer = timer_new(f->loop, on_time, h);
 	if (!h->timer) {
 		free(h);
-		return false;
+		return NULL;
 	}
-	h->r = req_ref(r);
+	h->front = f;
 	h->from = *from;
 	(void)str_copy(h->text, sizeof h->text, str_of(text));
-	LIST_INSERT_HEAD(&r->front->held, h, link);
+	LIST_INSERT_HEAD(&f->held, h, link);
 	timer_arm(h->timer, (uint64_t)ms);
-	return true;
+	return h;
+}
+
+/* How long who sent that has to wait for the answer; -1: too many wait already. */
+static int count_mistake(struct front *f, const struct http_req *rq, struct penalty_addr *from)
+{
+	struct sockaddr_storage peer = { 0 };
+
+	(void)http_peer(rq, &peer);
+	penalty_addr(&peer, from);
+	f->metrics->auth_failures++;
+	return penalty_wrong(f->penalties, from, clock_mono_ms());
 }
 
 void hold_wrong_key(struct req *r, const char *text)
 {
 	struct front *f = r->front;
-	struct sockaddr_storage peer;
 	struct penalty_addr from;
+	struct held *h;
 	char where[PEER_TEXT_SIZE];
+	int ms = count_mistake(f, r->http, &from);
 
-	(void)http_peer(r->http, &peer);
-	penalty_addr(&peer, &from);
 	peer_text(r->http, where);
-	f->metrics->auth_failures++;
 	trail_auth_failed(r, text);
-
-	int ms = penalty_wrong(f->penalties, &from, clock_mono_ms());
-
 	if (ms < 0) {			/* not logged: whoever floods us must not flood the log */
 		r->is_rate = true;
 		reply_json(r, 429, json_pack("{s:i,s:s}", "code", 429, "message", "too many requests with a wrong key"),
@@ -99,9 +126,36 @@ void hold_wrong_key(struct req *r, const char *text)
 	}
 	log_warn("authentication failed", "request=%s from=%s route=%s why='%s' delay_ms=%d", r->id, where,
 		r->route->pattern, text, ms);
-	if (ms > 0 && hold(r, &from, text, ms))
+	h = ms > 0 ? hold(f, &from, text, ms) : NULL;
+	if (h)
+		h->r = req_ref(r);
+	else
+		reply_error(r, 401, "%s", text);
+}
+
+void hold_wrong_signature(struct front *f, struct http_req *rq, const char *text)
+{
+	struct penalty_addr from;
+	struct held *h;
+	char where[PEER_TEXT_SIZE], request[REQUEST_ID_SIZE];
+	int ms = count_mistake(f, rq, &from);
+
+	request_id(rq, request);
+	peer_text(rq, where);
+	trail_signature(f, rq, request, text);
+	if (ms < 0) {
+		proxy_envd_error(rq, 429, "too many requests with a wrong signature");
 		return;
-	reply_error(r, 401, "%s", text);
+	}
+	log_warn("authentication failed", "request=%s from=%s route=/files why='%s' delay_ms=%d", request, where, text, ms);
+	h = ms > 0 ? hold(f, &from, text, ms) : NULL;
+	if (!h) {
+		proxy_envd_error(rq, 401, text);
+		return;
+	}
+	h->rq = rq;
+	rq->ops = &held_ops;
+	rq->user = h;
 }
 
 void hold_end_all(struct front *f)

@@ -9,6 +9,7 @@
 #include "front/envd_metrics.h"
 #include "front/exchange.h"
 #include "front/front.h"
+#include "front/hold.h"
 #include "front/proxy_error.h"
 #include "front/proxy_head.h"
 #include "front/proxy_route.h"
@@ -140,12 +141,12 @@ bool proxy_begin_signed(struct front *f, struct http_req *rq)
 
 	if (!signed_file_parse(rq->method, rq->path, rq->query, &s))
 		return false;
-	for (struct sandbox *sb = sandbox_table_next(f->sandboxes, NULL); sb; sb = sandbox_table_next(f->sandboxes, sb)) {
+	for (struct sandbox *sb = s.signing ? sandbox_table_next(f->sandboxes, NULL) : NULL; sb; sb = sandbox_table_next(f->sandboxes, sb)) {
 		if (sb->state != SANDBOX_STARTING && signed_file_by(&s, sb->envd_token)) {
 			proxy_pass(sb, rq, PORT_ENVD);
 			return true;
 		}
 	}
-	proxy_envd_error(rq, 401, "invalid signature");
+	hold_wrong_signature(f, rq, "invalid signature");
 	return true;
 }

@@ -20,3 +20,9 @@ void token_make(char ret[TOKEN_SIZE]);
  * the expiry as it stands in the query. */
 void signature_make(struct str path, const char *op, struct str user, struct str token, struct str expiry,
 		    char ret[SIGNATURE_SIZE]);
+
+/* The same for many tokens: path, operation and user are hashed once. */
+struct signing;
+struct signing *signing_new(struct str path, const char *op, struct str user);
+void signing_make(struct signing *s, struct str token, struct str expiry, char ret[SIGNATURE_SIZE]);
+void signing_free(struct signing *s);			/* NULL is fine */

@@ -167,6 +167,17 @@ void trail_door(struct sandbox *sb, const struct http_req *rq, const char *reque
 	trail_add_limited(sb->front, TRAIL_AUTH, "auth.failure", &who, json_pack("{s:s,s:s,s:i}", "from", from, "why", why, "port", (int)port));
 }
 
+void trail_signature(struct front *f, const struct http_req *rq, const char *request, const char *why)
+{
+	const struct trail_who who = { .request = request };
+	char from[PEER_TEXT_SIZE];
+
+	if (!f->trail)
+		return;
+	peer_text(rq, from);
+	trail_add_limited(f, TRAIL_AUTH, "auth.failure", &who, json_pack("{s:s,s:s,s:s}", "from", from, "why", why, "call", "/files"));
+}
+
 static struct trail_who who_has(const struct sandbox *sb)
 {
 	return (struct trail_who) { sb->request, sb->team, sb->key, sb->id, NULL };

@@ -16,6 +16,7 @@ struct sandbox;
 void trail_request(struct req *r);		/* it is about to be answered with r->status; of those that change something */
 void trail_auth_failed(struct req *r, const char *why);	/* a wrong key, or none, or one that may not */
 void trail_rate(struct req *r);			/* refused: too many requests */
+void trail_signature(struct front *f, const struct http_req *rq, const char *request, const char *why);	/* a signed URL of no sandbox */
 void trail_door(struct sandbox *sb, const struct http_req *rq, const char *request, uint16_t port, const char *why);	/* a wrong token; sb: NULL if of none */
 void trail_life(struct sandbox *sb, const char *kind);	/* sandbox.started, sandbox.paused, ... */
 void trail_ended(struct sandbox *sb, const char *reason);

@@ -5,7 +5,7 @@ import { test, after, before } from '../lib/case.mjs'
 import assert from 'node:assert/strict'
 import crypto from 'node:crypto'
 import { newServer } from '../lib/server.mjs'
-import { createRaw, envd, killRaw, request, rpc, sdk, server, stream, withRaw } from '../lib/client.mjs'
+import { api, createRaw, envd, killRaw, request, rpc, sdk, server, stream, withRaw } from '../lib/client.mjs'
 
 let a, b, open
 const now = () => Math.floor(Date.now() / 1000)
@@ -243,4 +243,18 @@ test('variables are listed for the interpreter', async () => {
 		assert.equal(res.json.E2B_SANDBOX, 'true')
 		assert.equal(res.json.E2B_SANDBOX_ID, sbx.sandboxID)
 	})
+})
+
+// The last one: afterwards wrong signatures of this address are answered late.
+test('W4: wrong signatures without routing count as wrong keys do, and a good one is served meanwhile', async () => {
+	const failures = async () => Number(/^atoll_auth_failures_total (\d+)$/m.exec((await api('GET', '/metrics')).text)[1])
+	const before = await failures()
+	const wrong = Array.from({ length: 40 }, (_, i) => request('GET', url({ path: `no/${i}`, signature: 'v1_' + 'A'.repeat(43) })))
+	const good = await request('GET', url({ path: 'it.txt', signature: sign(a, { path: 'it.txt' }) }))
+	assert.equal(good.text, `file of ${a.sandboxID}`)
+	const answers = (await Promise.all(wrong)).map((res) => [res.status, res.json.code])
+	assert.deepEqual(new Set(answers.map(String)), new Set(['401,401', '429,429']))
+	assert.ok(await failures() - before >= 40)
+	const long = await request('GET', url({ path: 'x'.repeat(20000), signature: 'v1_' + 'A'.repeat(43) }))
+	assert.ok([401, 429].includes(long.status))
 })

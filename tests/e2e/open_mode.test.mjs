@@ -2,11 +2,12 @@
 // Settings that need a server of their own: no keys on loopback, open metrics, default limits, a shorter longest life.
 import { test, after, before } from '../lib/case.mjs'
 import assert from 'node:assert/strict'
+import crypto from 'node:crypto'
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { spawnSync } from 'node:child_process'
-import { api, request, server as shared } from '../lib/client.mjs'
+import { api, envd, request, server as shared } from '../lib/client.mjs'
 import { until } from '../lib/host.mjs'
 import { newServer } from '../lib/server.mjs'
 
@@ -42,6 +43,28 @@ test('a page in a browser is not one of us: not by its origin, not by a name tha
 	for (const host of ['localhost', `localhost:${own.port}`, '127.0.0.1', '[::1]:1', 'api.localhost'])
 		assert.equal((await call('GET', '/sandboxes', undefined, { headers: { Host: host } })).status, 200, host)
 	assert.equal((await request('GET', '/metrics', { base: own.url, headers: { Host: 'evil.example' } })).status, 401)
+})
+
+test('W10: a page that a sandbox has written is not one of us either, also with the origin of the API', async () => {
+	const made = (await call('POST', '/v2/sandboxes', { templateID: 'base' })).json
+	try {
+		const body = '<script>fetch("/v2/sandboxes")</script>'
+		const put = await envd(made, 'POST', '/files?path=/tmp/page.html', Buffer.from(body), { base: own.url, headers: { 'Content-Type': 'application/octet-stream' } })
+		assert.equal(put.status, 200, put.text)
+		const signature = 'v1_' + crypto.createHash('sha256').update(`/tmp/page.html:read::${made.envdAccessToken}`).digest('base64').replace(/=+$/, '')
+		const page = await request('GET', `/files?path=/tmp/page.html&signature=${encodeURIComponent(signature)}`, { base: own.url })
+		assert.equal(page.text, body)
+		assert.match(page.headers['content-security-policy'], /^sandbox /, 'its origin is its own')
+		assert.doesNotMatch(page.headers['content-security-policy'], /allow-same-origin/)
+		const routed = await envd(made, 'GET', '/files?path=/tmp/page.html', undefined, { base: own.url })
+		assert.equal(routed.headers['content-security-policy'], undefined)
+	} finally {
+		await call('DELETE', `/sandboxes/${made.sandboxID}`)
+	}
+	for (const site of ['same-origin', 'same-site', 'cross-site'])
+		assert.equal((await call('GET', '/v2/sandboxes', undefined, { headers: { 'Sec-Fetch-Site': site, 'Sec-Fetch-Mode': 'cors' } })).status, 401, site)
+	assert.equal((await call('GET', '/v2/sandboxes', undefined, { headers: { 'Sec-Fetch-Site': 'none' } })).status, 200, 'typed by a person')
+	assert.equal((await call('GET', '/v2/sandboxes', undefined, { headers: { 'Sec-Fetch-Mode': 'cors' } })).status, 200, 'fetch() of node says so')
 })
 
 test('open metrics need no key', async () => {

@@ -107,6 +107,43 @@ static int interp(const char *method, const char *path, const char *shown, enum 
 	return interp_check(str_of(method), str_of(path), str_of(shown), TOKEN, need, &message);
 }
 
+/* W4: what no sandbox can have signed is refused before anything is hashed, and each token gives the signature that it should. */
+static void a_signature_is_worth_a_hash_only_if_it_can_be_right(void **state)
+{
+	static const struct { const char *name; size_t max; } parts[] = { { "path", 4096 }, { "username", 256 }, { "signature_expiration", 20 } };
+	char sig[SIGNATURE_SIZE], other[] = "x" TOKEN;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+		for (size_t more = 0; more < 2; more++) {
+			autobuf struct buf q = BUF_INIT(32768);
+			autosigned struct signed_file s;
+
+			buf_fmt(&q, "%s=", parts[i].name);
+			for (size_t n = 0; n < parts[i].max + more; n++)
+				buf_ch(&q, '1');
+			buf_z(&q, "&signature=v1_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA");
+			assert_true(signed_file_parse(STR_LIT("GET"), STR_LIT("/files"), buf_view(&q), &s));
+			assert_true(more ? !s.signing : s.signing != NULL);
+			assert_false(signed_file_by(&s, TOKEN));
+		}
+	}
+	autosigned struct signed_file bad;
+
+	assert_true(signed_file_parse(STR_LIT("GET"), STR_LIT("/files"), STR_LIT("path=x&signature=v1_short"), &bad));
+	assert_null(bad.signing);
+
+	autosigned struct signed_file s;
+
+	assert_true(signed_file_parse(STR_LIT("GET"), STR_LIT("/files"), str_of(signed_query("read", "1000")), &s));
+	for (int i = 0; i < 3; i++) {	/* one token after another, by what was hashed once */
+		assert_false(signed_file_by(&s, other));
+		assert_true(signed_file_by(&s, TOKEN));
+	}
+	signature_make(STR_LIT("a b.txt"), "read", STR_LIT("user"), STR_LIT(TOKEN), STR_LIT("1000"), sig);
+	assert_string_equal(sig, s.signature);
+}
+
 /* W3: an id alone runs no code. */
 static void the_interpreter_asks_for_the_token(void **state)
 {
@@ -153,6 +190,7 @@ int main(void)
 		cmocka_unit_test(files_take_a_token_or_a_signature),
 		cmocka_unit_test(signatures_expire),
 		cmocka_unit_test(internal_paths_are_known_in_any_spelling),
+		cmocka_unit_test(a_signature_is_worth_a_hash_only_if_it_can_be_right),
 		cmocka_unit_test(the_interpreter_asks_for_the_token),
 		cmocka_unit_test(the_setting_has_three_words),
 	};
