@@ -9,6 +9,8 @@ CYCLES ?= 1000
 DURATION ?= 3600
 SANDBOXES ?= 200
 
+# Under sudo too, a user's clone stays the user's.
+AS_OWNER = scripts/as-owner $(firstword $(wildcard $(BUILD)) .)
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 ASAN_BUILD := build-asan
 TSAN_BUILD := build-tsan
@@ -38,8 +40,8 @@ setup:
 	@scripts/setup
 
 build: setup
-	@test -f $(BUILD)/build.ninja || meson setup $(BUILD) $(MESON_FLAGS)
-	@ninja -C $(BUILD)
+	@test -f $(BUILD)/build.ninja || $(AS_OWNER) meson setup $(BUILD) $(MESON_FLAGS)
+	@$(AS_OWNER) ninja -C $(BUILD)
 
 # Twice: a mirror may fail for once.
 template: setup
@@ -89,6 +91,7 @@ bench: build template
 
 install: build
 	@$(SUDO) env DESTDIR='$(DESTDIR)' meson install -C $(BUILD) --no-rebuild
+	@$(SUDO) chown --reference=$(BUILD) $(BUILD)/meson-logs/install-log.txt
 
 clean:
 	rm -rf $(BUILD) $(ASAN_BUILD) $(TSAN_BUILD)

@@ -28,6 +28,7 @@ const struct check checks[] = {
 	{ "forward policy", false, check_forward_policy },
 	{ "resolver", false, check_resolver },
 	{ "limits", false, check_limits },
+	{ "start", true, check_start },
 	{ "system users", true, check_users },
 	{ "programs", false, check_programs },
 	{ "mmdebstrap", false, check_mmdebstrap },

@@ -4,10 +4,12 @@
 #include <pwd.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/inherited.h"
 #include "base/str.h"
 #include "cli/check.h"
 #include "cli/child.h"
@@ -17,6 +19,40 @@
 #define TEMPLATE "base"
 #define TOOLS "tools"
 #define OLD_DAYS 30
+
+/* In a child: to raise a limit for a look would change what later checks see. */
+static int probe_core(void *arg)
+{
+	struct err e = ERR_INIT;
+
+	(void)arg;
+	inherited_reset();
+	return inherited_core(&e);
+}
+
+/* What whoever starts the server hands on to it, and it cannot put right by itself. */
+void check_start(const struct check_host *h, struct check_result *r)
+{
+	struct rlimit core;
+
+	(void)h;
+	if (!check_is_root(r))
+		return;
+	if (child_probe(probe_core, NULL) < 0) {
+		check_found(r, CHECK_FAIL, "the hard limit of core files is 0 and cannot be raised, and kernel.core_pattern names a program, which "
+			"would get every crash in a sandbox");
+		check_remedy(r, "start with 'ulimit -Hc' of 1 or more (sudo: Defaults rlimit_core=default, systemd: LimitCORE=1, Docker: --ulimit "
+			"core=1), or give CAP_SYS_RESOURCE, or set kernel.core_pattern to 'core'");
+	} else if (inherited_no_new_privs()) {
+		check_found(r, CHECK_WARN, "no_new_privs is set: a server started from here has sandboxes in which sudo does not work");
+		check_remedy(r, "systemd: NoNewPrivileges=no; Docker: without no-new-privileges; setpriv: without --no-new-privs");
+	} else {
+		bool zero = getrlimit(RLIMIT_CORE, &core) == 0 && core.rlim_max == 0;
+
+		check_found(r, CHECK_OK, "limits, files, signals and environment are set to the same whoever starts the server%s",
+			zero ? "; the hard limit of core files is 0 here, which is no hindrance" : "");
+	}
+}
 
 void check_users(const struct check_host *h, struct check_result *r)
 {

@@ -85,8 +85,11 @@ static int find_templates(struct paths *p, const char *dir, bool built, struct e
 {
 	const char *given = getenv("ATOLL_TEMPLATES");
 
-	if (given && *given)
-		return set(&p->build_script, given, "build", e);
+	if (given && *given) {
+		autofree char *path = path_absolute(given);	/* a build runs in another directory */
+
+		return path ? set(&p->build_script, path, "build", e) : err_set(e, ENOENT, "find '%s' of ATOLL_TEMPLATES", given);
+	}
 	if (built)
 		return set(&p->build_script, ATOLL_SOURCE_DIR, "templates/build", e);
 	return set(&p->build_script, dir, "../libexec/atoll/templates/build", e);

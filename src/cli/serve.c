@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* atoll serve: checks the host, makes sure of the templates, becomes atolld. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/inherited.h"
 #include "base/str.h"
 #include "cli/check.h"
 #include "cli/child.h"
@@ -175,9 +177,16 @@ static int serve(const struct serve_opts *o)
 		add(&a, o->more.v[i], NULL);
 	if (try_atolld(a, &e) < 0)
 		return fail("%s", e.text);
+	/* Builds run from a directory that is there and can be read; paths among atolld's options may be relative to the one we are in. */
+	autoclose int here = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	if (here >= 0 && chdir("/") < 0)
+		return fail("change to '/': %s", strerrordesc_np(errno));
 	template_keys(p.build_script, asked, ARRAY_LEN(asked));
 	if (prepare_templates(&p, cache, asked, &a, words, &e) < 0 || prepare_tools(&p, cache, &asked[ARRAY_LEN(templates)], &a, &e) < 0)
 		return fail("%s", e.text);
+	if (here >= 0 && fchdir(here) < 0)
+		return fail("change back to the working directory: %s", strerrordesc_np(errno));
 	(void)execv(p.program[PROGRAM_ATOLLD], (char *const *)a.v);
 	return fail("run '%s': %s", p.program[PROGRAM_ATOLLD], strerrordesc_np(errno));
 }
@@ -238,6 +247,8 @@ static int run(const struct verb *v, int argc, char **argv)
 		return usage_error(v, "a directory's name is empty");
 	if (geteuid() != 0)
 		return fail("'atoll serve' has to run as root, which makes namespaces and mounts for the sandboxes: use sudo");
+	inherited_reset();
+	inherited_pid_one();
 	if (!o.config && access(CONFIG_DEFAULT, R_OK) == 0)
 		o.config = CONFIG_DEFAULT;
 	if (!o.cache && o.config && !getenv("ATOLL_CACHE"))

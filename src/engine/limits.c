@@ -5,10 +5,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 
 #include "base/fd.h"
+#include "base/inherited.h"
 
 #define SHARE 8				/* of what all sandboxes of a template have together, at most that part is for one */
 
@@ -21,12 +23,6 @@ static const struct {
 	{ RLIMIT_MSGQUEUE, 1 << 20, true },
 	{ RLIMIT_MEMLOCK, 64 << 20, false },
 };
-
-void limits_lift(void)
-{
-	for (size_t i = 0; i < ARRAY_LEN(set); i++)
-		(void)setrlimit(set[i].what, &(struct rlimit) { RLIM_INFINITY, RLIM_INFINITY });
-}
 
 int limits_user(struct err *e)
 {
@@ -61,13 +57,35 @@ int limits_process_of(int pid, uint32_t open_files, struct err *e)
 
 int limits_process(uint32_t open_files, struct err *e)
 {
-	struct rlimit core = { 1, 1 };
-
 	if (limits_process_of(0, open_files, e) < 0)
 		return -e->no;
 	/* A core dump may be handed to a program of the host (core_pattern), whatever the limit is, but for 1, which means none. The
-	 * filter answers for whoever wants to set it to 0. */
-	return setrlimit(RLIMIT_CORE, &core) < 0 ? err_sys(e, "set limits") : 0;
+	 * filter answers for whoever wants to set it to 0. Where the hard limit is 0 and stays so, limits_core() has seen that there is
+	 * no such program. */
+	int r = rlimit_lower(RLIMIT_CORE, 1);
+
+	return r < 0 ? err_set(e, -r, "limit core files: %s", strerror(-r)) : 0;
+}
+
+int limits_core(struct err *e)
+{
+	return inherited_core(e);
+}
+
+int limits_core_of(int pid, struct err *e)
+{
+	char path[32], z[4096];
+	unsigned long long hard;
+
+	(void)snprintf(path, sizeof path, "/proc/%d/limits", pid);
+	if (file_read(AT_FDCWD, path, z, sizeof z) <= 0)
+		return err_set(e, ESRCH, "read the limits of its processes");
+	const char *at = strstr(z, "Max core file size");
+
+	if (!at || sscanf(at, "Max core file size %*s %llu", &hard) != 1 || hard != 0 || !inherited_core_pattern())
+		return 0;
+	return err_set(e, EPERM, "it was kept where the limit of core files was 0, and core_pattern of this host names a program, "
+		"which would get every crash in it");
 }
 
 int limits_ordinary(struct err *e)

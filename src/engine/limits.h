@@ -6,11 +6,13 @@
 
 #include "base/err.h"
 
-/* In the daemon, before all else: what sandboxes have of these is counted for all of a template together, too, against the limits that
- * their outer namespace is made with. Only who has CAP_SYS_RESOURCE can; without it, each gets a share of what the host allows. */
-void limits_lift(void);
+/* Before a sandbox is made or restored: core_pattern may have changed since the daemon began. See base/inherited.h. */
+int limits_core(struct err *e);
+int limits_core_of(int pid, struct err *e);	/* ... of one that was restored, whose limits are those it was kept with */
 
-/* Before the user namespace is made: the limits of this moment bound all of the sandbox's users together. */
+/* Before the user namespace is made: the limits of this moment bound all of the sandbox's users together. What all sandboxes of a
+ * template have of them together is counted, too, against the limits that their outer namespace is made with: base/inherited.c
+ * lifts these. Only who has CAP_SYS_RESOURCE can; without it, each gets a share of what the host allows. */
 int limits_user(struct err *e);
 
 /* open_files: as many, hard, but no more than we may have ourselves. */

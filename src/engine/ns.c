@@ -203,7 +203,6 @@ static int open_parts(struct engine *en, const struct engine_record *live, size_
 {
 	const struct engine_config *c = &en->cfg;
 
-	limits_lift();
 	if (probe_kernel(c->no_pool, e) < 0 || boot_id_read(en->boot_id, e) < 0)
 		return -e->no;
 	en->netns_fd = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);

@@ -385,6 +385,8 @@ static int restore_one(struct restore *rs, int sock, struct err *e)
 	if (r >= 0)
 		r = run_criu(rs, e);
 	if (r >= 0)
+		r = limits_core_of(rs->pid, e);
+	if (r >= 0)
 		r = report(rs, sock, e);
 	if (r < 0)
 		undo(rs);

@@ -423,6 +423,8 @@ int ns_start(struct engine *en, const struct engine_spec *spec, struct engine_re
 	memset(st.volumes, -1, sizeof st.volumes);
 	if (spec->slot >= en->cfg.max_sandboxes)
 		return err_set(e, EINVAL, "start sandbox '%s': no slot %u", spec->id, spec->slot);
+	if (limits_core(e) < 0)
+		return err_wrap(e, "start sandbox '%s'", spec->id);
 	if (spec->no_internet)
 		en->nft_fd = nft_open();	/* the warden reads its answers from the one we were born with */
 	slot_fill(en->cfg.instance, spec->slot, &st.slot);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/inherited.h"
 #include "engine/caps.h"
 #include "engine/limits.h"
 #include "engine/mounts.h"
@@ -67,10 +68,10 @@ static int set_limits(struct err *e)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(limits); i++) {
-		struct rlimit l = { limits[i].most, limits[i].most };
+		int r = rlimit_lower(limits[i].which, limits[i].most);
 
-		if (setrlimit((__rlimit_resource_t)limits[i].which, &l) < 0)
-			return err_sys(e, "limit the server of a volume");
+		if (r < 0)
+			return err_set(e, -r, "limit the server of a volume: %s", strerror(-r));
 	}
 	return 0;
 }

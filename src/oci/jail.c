@@ -18,6 +18,7 @@
 
 #include "base/build.h"
 #include "base/fd.h"
+#include "base/inherited.h"
 #include "engine/caps.h"
 #include "engine/caps_drop.h"
 #include "engine/caps_kept.h"
@@ -126,9 +127,9 @@ static int filter(const int *more[], unsigned extra, struct err *e)
 
 static int limit(int what, rlim_t n, struct err *e)
 {
-	const struct rlimit l = { n, n };
+	int r = rlimit_lower(what, n);
 
-	return setrlimit(what, &l) < 0 ? err_sys(e, "set a limit") : 0;
+	return r < 0 ? err_set(e, -r, "set a limit: %s", strerror(-r)) : 0;
 }
 
 /* For all: no core file with strangers' bytes, an end together with the keeper, no way back. */

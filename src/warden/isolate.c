@@ -10,7 +10,6 @@
 #include <sys/capability.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 
 #include "base/fd.h"
 #include "base/log.h"
@@ -51,14 +50,8 @@ static void raise_sysctl(const char *path, uint64_t at_least)
 
 void isolate_host(void)
 {
-	struct rlimit nofile;
-
 	for (size_t i = 0; i < ARRAY_LEN(host_limits); i++)
 		raise_sysctl(host_limits[i].path, host_limits[i].at_least);
-	if (getrlimit(RLIMIT_NOFILE, &nofile) == 0) {
-		nofile.rlim_cur = nofile.rlim_max;
-		(void)setrlimit(RLIMIT_NOFILE, &nofile);
-	}
 }
 
 int isolate_mounts(struct err *e)

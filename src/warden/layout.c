@@ -9,7 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -21,6 +23,11 @@
 #define KEY_PREFIX "e2b_"
 #define KEY_DIGITS 40
 #define KEY_MAX 160
+#define COPY_CHUNK (64 << 20)
+
+#ifndef MFD_EXEC
+#define MFD_EXEC 0x0010U
+#endif
 
 int user_find(const char *name, uid_t *ret_uid, gid_t *ret_gid, struct err *e)
 {
@@ -172,6 +179,20 @@ int layout_note(const struct config *c, const char *name, const char *line, stru
 	return put_file(state, name, text, 0, 0, e);
 }
 
+/* What lies above may have been made with a umask of 077, by an earlier server: helpers could not pass. */
+static int let_pass(const char *path, struct err *e)
+{
+	char above[PATH_MAX];
+	struct stat st;
+
+	(void)snprintf(above, sizeof above, "%.*s", (int)(strrchr(path, '/') - path), path);
+	if (stat(above, &st) < 0)
+		return err_sys(e, "look at '%s'", above);
+	if ((st.st_mode & 0555) != 0555 && chmod(above, (st.st_mode & 07777) | 0555) < 0)
+		return err_sys(e, "let helpers pass through '%s' (chmod 755 would do)", above);
+	return 0;
+}
+
 /* A folder of the state that a helper sees at a fixed place: it may not pass through the directories above. */
 static int give_state(const struct config *c, int state, const char *name, const char *place, int *ret_fd, struct err *e)
 {
@@ -188,7 +209,7 @@ static int give_state(const struct config *c, int state, const char *name, const
 	if (dir < 0 || fchown(dir, uid, gid) < 0 || fchmod(dir, 0700) < 0)
 		return err_sys(e, "set up '%s/%s'", c->state, name);
 	(void)snprintf(from, sizeof from, "/proc/self/fd/%d", dir);
-	if (make_path(place, 0755, e) < 0)
+	if (make_path(place, 0755, e) < 0 || let_pass(place, e) < 0)
 		return -e->no;
 	if (mount(from, place, NULL, MS_BIND, NULL) < 0 ||
 	    mount(NULL, place, NULL, MS_REMOUNT | MS_BIND | MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0)
@@ -214,6 +235,41 @@ int layout_helper_states(const struct config *c, struct err *e)
 	return 0;
 }
 
+/* A copy in memory that everybody may execute, read-only: a program that somebody has open for writing cannot be run. */
+static int copy_program(int from, const char *path, int *ret_fd, struct err *e)
+{
+	char self[48];
+	int made = memfd_create(strrchr(path, '/') + 1, MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_EXEC);
+
+	if (made < 0 && errno == EINVAL)	/* a kernel that does not know MFD_EXEC */
+		made = memfd_create(strrchr(path, '/') + 1, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	autoclose int to = made;
+	ssize_t n = to < 0 ? -1 : 1;
+
+	while (n > 0)
+		n = sendfile(to, from, NULL, COPY_CHUNK);
+	(void)snprintf(self, sizeof self, "/proc/self/fd/%d", to);
+	if (n < 0 || fchmod(to, 0555) < 0 || fcntl(to, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) < 0 ||
+	    (*ret_fd = open(self, O_RDONLY | O_CLOEXEC)) < 0)
+		return err_sys(e, "'%s' may not be executed by the users that helpers run as (chmod o+x would do), and copying it failed", path);
+	return 0;
+}
+
+int layout_open_program(const char *path, int *ret_fd, struct err *e)
+{
+	autoclose int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return err_sys(e, "open program '%s'", path);
+	if (!S_ISREG(st.st_mode))
+		return err_set(e, EACCES, "program '%s' is no regular file", path);
+	if (!(st.st_mode & S_IXOTH))	/* built or installed with a umask of 077 or 027 */
+		return copy_program(fd, path, ret_fd, e);
+	*ret_fd = take_fd(&fd);
+	return 0;
+}
+
 /* Tries NAME in libexec, and in the sibling folders of a build tree: front/atoll-front. */
 int layout_program(const char *libexec, const char *name, char *ret_path, size_t size, int *ret_fd, struct err *e)
 {
@@ -234,11 +290,8 @@ int layout_program(const char *libexec, const char *name, char *ret_path, size_t
 			(void)snprintf(ret_path, size, "%s/%s", libexec, name);
 		else
 			(void)snprintf(ret_path, size, "%s%s/%s/%s", libexec, i == 1 ? "" : "/..", part, name);
-		int fd = open(ret_path, O_RDONLY | O_CLOEXEC);
-		if (fd >= 0) {
-			*ret_fd = fd;
-			return 0;
-		}
+		if (access(ret_path, F_OK) == 0)
+			return layout_open_program(ret_path, ret_fd, e);
 	}
 	return err_set(e, ENOENT, "program '%s' not found in '%s'", name, libexec);
 }

@@ -39,5 +39,8 @@ int layout_note(const struct config *c, const char *name, const char *line, stru
 #define LAYOUT_PROXY_PORT 54
 int layout_gateway(uint32_t instance, int *ret_udp, int *ret_tcp, int *ret_proxy, struct err *e);
 
+/* For a helper: one that its user may not execute is copied into memory. Whether that user could reach the path does not matter. */
+int layout_open_program(const char *path, int *ret_fd, struct err *e);
+
 /* Opens a program of ours by name; ret_path gets where it was found. */
 int layout_program(const char *libexec, const char *name, char *ret_path, size_t size, int *ret_fd, struct err *e);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/inherited.h"
 #include "base/log.h"
 #include "loop/loop.h"
 #include "warden/agent.h"
@@ -261,8 +262,7 @@ static int find_program(const struct config *c, const char *given, const char *n
 	if (!given[0])
 		return layout_program(c->libexec, name, path, PATH_MAX, ret_fd, e);
 	memcpy(path, given, PATH_MAX);
-	*ret_fd = open(path, O_RDONLY | O_CLOEXEC);
-	return *ret_fd < 0 ? err_sys(e, "open '%s'", path) : 0;
+	return layout_open_program(path, ret_fd, e);
 }
 
 static int find_programs(const struct config *c, struct programs *p, struct err *e)
@@ -306,6 +306,10 @@ static int warden_open(struct warden *w, struct programs *p, struct err *e)
 {
 	if (geteuid() != 0)
 		return err_set(e, EPERM, "must be started by root");
+	if (inherited_core(e) < 0)
+		return -e->no;
+	if (inherited_no_new_privs())
+		log_warn("started with no_new_privs: sudo and other set-uid programs will not work inside sandboxes", "pid=%d", (int)getpid());
 	date_templates(&w->cfg);
 	if (find_programs(&w->cfg, p, e) < 0 || pull_check_config(w, e) < 0 || open_places(w, e) < 0 || open_engine(w, p->init, e) < 0 ||
 	    open_helpers(w, p, e) < 0)
@@ -361,6 +365,9 @@ int main(int argc, char **argv)
 	static struct programs p = { .front_fd = -1, .egress_fd = -1, .agent_fd = -1 };
 	struct err e = ERR_INIT;
 
+	inherited_reset();
+	inherited_pid_one();
+	inherited_open_files();
 	log_setup("atolld", LOG_LVL_INFO);
 	if (config_load(&w.cfg, argc, argv, &e) < 0) {
 		(void)fprintf(stderr, "atolld: %s\n", e.text);
@@ -371,6 +378,8 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	log_set_level(w.cfg.log_level);
+	if (chdir("/") < 0)		/* only now: options may have named paths relative to where we were started */
+		log_warn("could not leave the working directory, going on", "errno=%d", errno);
 	(void)setvbuf(stdout, NULL, _IOLBF, 0);
 	if (warden_open(&w, &p, &e) < 0) {
 		(void)fprintf(stderr, "atolld: %s\n", e.text);

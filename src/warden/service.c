@@ -41,9 +41,9 @@ struct service {
 
 /* --- in the child, between fork and exec ------------------------------------------------------------------- */
 
-static __attribute__((noreturn)) void child_fail(const char *what)
+static __attribute__((noreturn)) void child_fail(const struct service *s, const char *what)
 {
-	log_error("could not start a helper", "step=%s err=%s", what, strerror(errno));
+	log_error("could not start a helper", "name=%s path=%s step=%s err=%s", s->spec.name, s->spec.argv[0], what, strerror(errno));
 	_exit(127);
 }
 
@@ -60,13 +60,13 @@ static int child_place_fds(const struct service *s, int link)
 		bool last = i == n - 1;
 
 		if (high[i] < 0 || dup3(high[i], FIRST_FD + i, last ? O_CLOEXEC : 0) < 0)
-			child_fail("place fds");
+			child_fail(s, "place fds");
 	}
 	if (syscall(SYS_close_range, (unsigned)(FIRST_FD + n), ~0u, 0) < 0)
-		child_fail("close fds");
+		child_fail(s, "close fds");
 	int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	if (null < 0 || dup2(null, STDIN_FILENO) < 0)
-		child_fail("stdin");
+		child_fail(s, "stdin");
 	return FIRST_FD + n - 1;
 }
 
@@ -77,19 +77,19 @@ static void child_drop_power(const struct service *s)
 
 	for (int c = 0; prctl(PR_CAPBSET_READ, c, 0, 0, 0) >= 0; c++) {
 		if (prctl(PR_CAPBSET_DROP, c, 0, 0, 0) < 0)
-			child_fail("cut the bounding set");
+			child_fail(s, "cut the bounding set");
 	}
 	(void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
 	if (setgroups(0, NULL) < 0 || setresgid(s->spec.gid, s->spec.gid, s->spec.gid) < 0 ||
 	    setresuid(s->spec.uid, s->spec.uid, s->spec.uid) < 0)
-		child_fail("change user");
+		child_fail(s, "change user");
 	if (!none || cap_set_proc(none) < 0)
-		child_fail("drop capabilities");
+		child_fail(s, "drop capabilities");
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
-		child_fail("give up privileges");
+		child_fail(s, "give up privileges");
 }
 
-static void child_reset(void)
+static void child_reset(const struct service *s)
 {
 	struct rlimit no_core = { 0, 0 };
 	sigset_t none;
@@ -103,7 +103,7 @@ static void child_reset(void)
 	(void)sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 	if (chdir("/") < 0)
-		child_fail("change directory");
+		child_fail(s, "change directory");
 }
 
 /* Of the warden's environment only what is known to be harmless goes on. */
@@ -127,11 +127,11 @@ static char **child_env(void)
 
 static __attribute__((noreturn)) void child_main(const struct service *s, int link)
 {
-	child_reset();
+	child_reset(s);
 	int exe = child_place_fds(s, link);
 	child_drop_power(s);
 	(void)syscall(SYS_execveat, exe, "", s->spec.argv, child_env(), AT_EMPTY_PATH);
-	child_fail("exec");
+	child_fail(s, "exec");
 }
 
 /* --- in the warden ----------------------------------------------------------------------------------------- */

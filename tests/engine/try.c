@@ -21,6 +21,7 @@
 #include <time.h>
 
 #include "base/fd.h"
+#include "base/inherited.h"
 #include "base/log.h"
 #include "base/rand.h"
 #include "base/str.h"
@@ -372,6 +373,7 @@ int main(int argc, char **argv)
 	struct engine *en;
 	unsigned before[ARRAY_LEN(things)], open_now[ARRAY_LEN(things)], after[ARRAY_LEN(things)];
 
+	inherited_reset();
 	parse(argc, argv, &o);
 	log_setup("try", LOG_LVL_INFO);
 	struct start_times *times = mmap(NULL, sizeof *times, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

@@ -3,7 +3,7 @@
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
-import { spawn } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { installClients } from './npm.mjs'
 import { Reports } from './reports.mjs'
@@ -108,11 +108,14 @@ async function main() {
 			sum[k] += got[k]
 	}
 	const npmDir = path.join(opt.buildDir, 'test-npm')
+	const { uid, gid } = fs.statSync(path.dirname(npmDir), { throwIfNoEntry: false }) ?? { uid: 0, gid: 0 }
 	const why = cannotRun(opt) ?? (files.length === 0 ? `no test file matches '${opt.only}'` : null)
 	if (why)
 		note('set-up', [{ name: 'the tests can run', outcome: 'fail', why }], 0)
 	else
 		await runAll(opt, files, npmDir, note)
+	if (uid !== 0)	// we are root, and the clone is somebody's
+		execFileSync('chown', ['-R', '-h', `${uid}:${gid}`, npmDir])
 	if (escapes.tried)
 		console.log(`escape suite: attempts: ${escapes.tried}, succeeded: ${escapes.won}`)
 	console.log(`${sum.pass} passed, ${sum.fail} failed, ${sum.skip} skipped`)

@@ -6,7 +6,7 @@ import net from 'node:net'
 import os from 'node:os'
 import path from 'node:path'
 import { spawn } from 'node:child_process'
-import { leftovers, slotOf, until, alive } from './host.mjs'
+import { leftovers, nameOf, processesOf, slotOf, until, alive } from './host.mjs'
 
 export const READY_MS = 20 * 60 * 1000	// the first start may have to build the template
 
@@ -66,6 +66,15 @@ function waitReady(child, log, ms) {
 	})
 }
 
+// For one that cannot say it.
+async function waitHealthy(child, url) {
+	const ended = () => child.exitCode !== null || child.signalCode !== null
+	const ok = () => fetch(`${url}/health`).then((got) => got.ok, () => false)
+	if (!await until(() => ended() || ok(), 60000) || ended())
+		throw new Error(`server is not ready (${child.signalCode ?? child.exitCode})`)
+	return url
+}
+
 export function tail(file, lines = 25) {
 	try {
 		return fs.readFileSync(file, 'utf8').trimEnd().split('\n').slice(-lines).join('\n')
@@ -95,7 +104,8 @@ export function dropImages(buildDir, stateDir) {
 }
 
 export class Server {
-	constructor(buildDir, base, config, { nofile, args = [], env = {}, inside } = {}) {
+	constructor(buildDir, base, config, { nofile, args = [], env = {}, inside, by } = {}) {
+		this.by = by	// { before, script, env, silent }: words before the command, shell text before its exec, its whole environment, no output
 		this.nofile = nofile	// open files that it may have; default: ours
 		this.more = { args, env }	// for 'atoll serve'
 		this.inside = inside	// { mounts, state, run }: in mounts of its own, which that script makes, with these names of its directories
@@ -119,18 +129,19 @@ export class Server {
 		fs.writeFileSync(file, configText(this.config))
 		const limit = this.nofile ? `ulimit -n ${this.nofile}; ` : ''
 		const { mounts = '', state = this.stateDir, run = this.runDir } = this.inside ?? {}
-		const [first, ...rest] = [...(this.inside ? ['unshare', '-m'] : []), 'sh', '-ec', `${limit}${mounts}\nexec "$0" "$@"`, this.atoll(), 'serve',
+		const { before = [], script = '', silent = false } = this.by ?? {}
+		const [first, ...rest] = [...before, ...(this.inside ? ['unshare', '-m'] : []), 'sh', '-ec', `${limit}${script}${mounts}\nexec "$0" "$@"`, this.atoll(), 'serve',
 			'--listen', `127.0.0.1:${this.port}`, '--state', state, '--run', run, '--config', file, ...this.more.args]
 		this.child = spawn(first, rest, {
 			stdio: ['ignore', 'pipe', 'pipe'],
-			env: { ...process.env, HOST_CANARY: 'canary-of-the-host', ...this.more.env },
+			env: this.by?.env ?? { ...process.env, HOST_CANARY: 'canary-of-the-host', ...this.more.env },
 		})
 		const out = fs.createWriteStream(this.log, { flags: 'a' })
 		this.child.stdout.on('data', (chunk) => out.write(chunk))
 		this.child.stderr.on('data', (chunk) => out.write(chunk))
 		this.exited = new Promise((done) => this.child.once('exit', (code, signal) => done(signal ?? code)))
-		this.url = await waitReady(this.child, this.log, READY_MS)
-		this.pid = this.child.pid
+		this.url = silent ? await waitHealthy(this.child, `http://127.0.0.1:${this.port}`) : await waitReady(this.child, this.log, READY_MS)
+		this.pid = this.by ? processesOf(-1, run).find((pid) => nameOf(pid) === 'atolld') : this.child.pid
 		this.slot = slotOf(this.pid)
 		this.key = fs.readFileSync(path.join(this.stateDir, 'key'), 'utf8').trim()
 		return this
