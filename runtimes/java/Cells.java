@@ -4,6 +4,7 @@
 // and the answers on the second, the last one "done":
 //	result TEXT		error NAME VALUE TRACEBACK		done
 import java.io.BufferedReader;
+import java.io.FileDescriptor;
 import java.io.FileReader;
 import java.io.PrintStream;
 import java.io.FileOutputStream;
@@ -138,7 +139,15 @@ public class Cells {
 		}
 	}
 
+	// Unbuffered. A class of its own, since only PrintStream itself joins the text and the line end of println() to one write:
+	// E2B's clients get the text alone in the first piece of output.
+	private static PrintStream output(FileDescriptor fd) {
+		return new PrintStream(new FileOutputStream(fd), true) { };
+	}
+
 	public static void main(String[] args) throws Exception {
+		System.setOut(output(FileDescriptor.out));
+		System.setErr(output(FileDescriptor.err));
 		try (BufferedReader requests = new BufferedReader(new FileReader(args[0], StandardCharsets.US_ASCII));
 		     PrintStream answers = new PrintStream(new FileOutputStream(args[1]), false, StandardCharsets.US_ASCII)) {
 			new Cells(answers).serve(requests);

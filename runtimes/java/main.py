@@ -25,6 +25,15 @@ def decoded(word):
     return base64.b64decode(word).decode("utf-8", "replace") if word != "=" else ""
 
 
+def memory_option():
+    """Java asks the kernel itself how much memory there is, which tells of the host; /proc/meminfo tells of the sandbox."""
+    with open("/proc/meminfo", encoding="ascii") as lines:
+        for line in lines:
+            if line.startswith("MemTotal:"):
+                return [f"-XX:MaxRAM={line.split()[1]}k"]
+    return []
+
+
 class Runtime:
     def __init__(self):
         os.set_inheritable(CONTROL_FD, False)
@@ -58,7 +67,7 @@ class Runtime:
             os.mkfifo(path, 0o600)
         built = os.path.exists(f"{HERE}/Cells.class")
         program = ["-cp", HERE, "Cells"] if built else [f"{HERE}/Cells.java"]
-        self.java = subprocess.Popen(JAVA + program + paths, stdin=subprocess.DEVNULL)
+        self.java = subprocess.Popen(JAVA + memory_option() + program + paths, stdin=subprocess.DEVNULL)
         # Opened for both directions: never waits for the other side, and never sees its end.
         self.cells = os.fdopen(os.open(paths[0], os.O_RDWR | os.O_CLOEXEC), "wb", buffering=0)
         self.results = os.fdopen(os.open(paths[1], os.O_RDONLY | os.O_CLOEXEC), "r", encoding="ascii")

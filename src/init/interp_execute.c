@@ -3,6 +3,7 @@
 #include "init/interp_execute.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -71,16 +72,6 @@ static void send_event(struct execution *x, json_t *ev)
 	}
 }
 
-/* E2B's Java sends the end of a line by itself; programs compare the first piece with the text they printed. */
-static void send_output(struct execution *x, enum kernel_stream which, struct str bytes)
-{
-	bool apart = x->ctx && context_runtime(x->ctx)->line_end_apart && bytes.n > 1 && bytes.p[bytes.n - 1] == '\n';
-
-	bytes.n -= apart;
-	send_event(x, event_output(stream_names[which], bytes, clock_wall_ms()));
-	if (apart)
-		send_event(x, event_output(stream_names[which], STR_LIT("\n"), clock_wall_ms()));
-}
 
 enum flush { FLUSH_LINES, FLUSH_CHARACTERS, FLUSH_ALL };
 
@@ -90,7 +81,7 @@ static void flush(struct execution *x, enum kernel_stream which, enum flush how)
 	size_t n = how == FLUSH_ALL ? h->b.n : output_ready(buf_view(&h->b), how == FLUSH_LINES && !h->late);
 
 	if (n)
-		send_output(x, which, (struct str) { h->b.p, n });
+		send_event(x, event_output(stream_names[which], (struct str) { h->b.p, n }, clock_wall_ms()));
 	buf_consume(&h->b, n);
 	h->late = h->b.n > 0;
 	if (h->b.n == 0 && h->b.cap > STREAM_HIGH) {
@@ -124,6 +115,13 @@ static void on_keepalive(void *user)
 		execution_begin(x);
 }
 
+/* E2B's Java sends each write by itself, and println() is two of them: programs compare the first piece with the text they
+ * printed. The pipe cuts a longer write at PIPE_BUF, so a piece of that length is held for the rest. */
+static bool is_whole_write(const struct execution *x, struct str bytes)
+{
+	return x->ctx && context_runtime(x->ctx)->writes_apart && bytes.n < PIPE_BUF;
+}
+
 void execution_output(struct execution *x, enum kernel_stream which, struct str bytes)
 {
 	bool idle = x->out[0].b.n == 0 && x->out[1].b.n == 0;
@@ -141,6 +139,8 @@ void execution_output(struct execution *x, enum kernel_stream which, struct str 
 	if (x->cut) {
 		buf_z(&x->out[which].b, "\n[output is cut here: it is longer than " OUTPUT_MAX_TEXT "]\n");
 		flush_both(x, FLUSH_CHARACTERS);
+	} else if (is_whole_write(x, bytes)) {
+		flush(x, which, FLUSH_CHARACTERS);
 	} else if (x->out[which].b.n > HELD_MAX) {
 		flush(x, which, FLUSH_LINES);
 	} else if (idle) {

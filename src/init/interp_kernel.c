@@ -332,11 +332,12 @@ static void ends_cleanup(struct ends *x)
 	fd_close(x->ctl);
 }
 
-static int open_tap(struct kernel *k, enum kernel_stream which, int *ret_wr)
+/* flags: O_DIRECT keeps writes apart, up to PIPE_BUF bytes each. */
+static int open_tap(struct kernel *k, enum kernel_stream which, int flags, int *ret_wr)
 {
 	int fd[2];
 
-	if (pipe2(fd, O_CLOEXEC) < 0)
+	if (pipe2(fd, O_CLOEXEC | flags) < 0)
 		return -errno;
 	*ret_wr = fd[1];
 	k->tap[which] = (struct tap) { .k = k, .which = which, .fd = fd[0] };
@@ -346,8 +347,9 @@ static int open_tap(struct kernel *k, enum kernel_stream which, int *ret_wr)
 	return k->tap[which].watch ? 0 : -ENOMEM;
 }
 
-static int open_ends(struct kernel *k, struct ends *x, struct err *e)
+static int open_ends(struct kernel *k, bool writes_apart, struct ends *x, struct err *e)
 {
+	int flags = writes_apart ? O_DIRECT : 0;
 	int pair[2];
 
 	x->in = open("/dev/null", O_RDWR | O_CLOEXEC | O_NOCTTY);
@@ -357,7 +359,8 @@ static int open_ends(struct kernel *k, struct ends *x, struct err *e)
 	fd_close(pair[1]);
 	(void)fd_nonblock(pair[0], true);
 	k->ctl = stream_new(k->in->loop, pair[0], &ctl_ops, k);
-	if (x->ctl < 0 || !k->ctl || open_tap(k, KERNEL_STDOUT, &x->out) < 0 || open_tap(k, KERNEL_STDERR, &x->err) < 0)
+	if (x->ctl < 0 || !k->ctl || open_tap(k, KERNEL_STDOUT, flags, &x->out) < 0 ||
+	    open_tap(k, KERNEL_STDERR, flags, &x->err) < 0)
 		return err_set(e, EMFILE, "open the runtime's streams");
 	return 0;
 }
@@ -439,7 +442,8 @@ static struct kernel *kernel_new(struct init *in)
 }
 
 /* A process for that user; with envp, unless it comes from a seed. */
-static int make_process(struct init *in, const struct spawn *like, bool by_seed, struct kernel **ret, struct err *e)
+static int make_process(struct init *in, const struct runtime *rt, const struct spawn *like, bool by_seed, struct kernel **ret,
+			struct err *e)
 {
 	__attribute__((cleanup(ends_cleanup))) struct ends x = { -1, -1, -1, -1 };
 	struct kernel *k = kernel_new(in);
@@ -447,7 +451,7 @@ static int make_process(struct init *in, const struct spawn *like, bool by_seed,
 
 	if (!k)
 		return err_set(e, ENOMEM, "out of memory");
-	if (open_ends(k, &x, e) < 0) {
+	if (open_ends(k, rt->writes_apart, &x, e) < 0) {
 		kernel_free(k);
 		return -e->no;
 	}
@@ -490,7 +494,7 @@ int kernel_start(struct init *in, const struct runtime *rt, const char *cwd, boo
 	may_fork = may_fork && seedable(rt) && !env_read_at_start(&in->env);
 	if (may_fork && in->interp.spare && in->interp.spare_uid == u.uid)
 		k = take_ptr(&in->interp.spare);
-	else if (make_process(in, &sp, may_fork, &k, e) < 0)
+	else if (make_process(in, rt, &sp, may_fork, &k, e) < 0)
 		return -e->no;
 	k->ops = ops;
 	k->user = user;
@@ -515,6 +519,6 @@ void kernel_spare(struct init *in, const struct runtime *rt)
 		.groups = groups, .n_groups = userdb_groups(&users, &u, groups, USER_GROUPS_MAX), .leader = true,
 	};
 
-	if (make_process(in, &sp, true, &in->interp.spare, &ignored) == 0)
+	if (make_process(in, rt, &sp, true, &in->interp.spare, &ignored) == 0)
 		in->interp.spare_uid = u.uid;
 }

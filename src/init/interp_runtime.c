@@ -81,7 +81,7 @@ int runtime_match(const json_t *manifest, struct str language, struct runtime *r
 		.language = strdup(name), .user = strdup(user ? user : "root"), .argv = copy_argv(json_object_get(manifest, "argv")),
 		.takes_env = json_is_true(json_object_get(manifest, "takes_env")),
 		.takes_reseed = json_is_true(json_object_get(manifest, "takes_reseed")),
-		.line_end_apart = json_is_true(json_object_get(manifest, "line_end_apart")),
+		.writes_apart = json_is_true(json_object_get(manifest, "writes_apart")),
 		.rehearses = json_is_true(json_object_get(manifest, "rehearses")),
 	};
 	if (ret->language && ret->user && ret->argv)

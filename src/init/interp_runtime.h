@@ -5,7 +5,7 @@
  *	 "argv": ["/usr/bin/node", "/opt/atoll/runtimes/node/main.js"],
  *	 "user": "root",						whom it runs as; "root" when absent
  *	 "takes_env": true, "rehearses": true, "takes_reseed": true,	understands the message "env", "rehearse", "reseed"
- *	 "line_end_apart": true,					the last line end of its output is a piece of its own
+ *	 "writes_apart": true,						each of its writes is a piece of output of its own
  *	 "needs": ["/usr/bin/javac"],					without these files it runs nothing
  *	 "kernels": ["/usr/share/jupyter/kernels"]}			each folder in there is a language, too */
 #pragma once
@@ -23,7 +23,7 @@ struct runtime {
 	char *user;
 	char **argv;			/* one block */
 	bool takes_env, rehearses, takes_reseed;
-	bool line_end_apart;
+	bool writes_apart;
 };
 
 #define RUNTIME_INIT ((struct runtime) { 0 })

@@ -119,6 +119,11 @@ test('R and Java, where the template has them', async () => {
 		await java('int x = 5;\nint twice(int v) {\n\treturn v * 2;\n}')
 		assert.equal((await java('twice(x)')).text, '10')
 		assert.deepEqual((await java('System.out.println(List.of(1, 2));')).stdout, ['[1, 2]', '\n'], 'as E2B does')
+		assert.deepEqual((await java('System.out.print("a\\nb\\n");')).stdout, ['a\nb\n'], 'C7: one piece per write')
+		assert.deepEqual((await java('System.out.println("a"); System.out.println("ü"); System.err.print("e\\n");')).stdout,
+			['a', '\n', 'ü', '\n'], 'C7')
+		const long = 'ö'.repeat(20000)
+		assert.equal((await java('System.out.print("ö".repeat(20000));')).stdout.join(''), long, 'C7: no character is cut')
 		assert.equal((await java('System.getProperty("GIVEN") + System.getProperty("ONCE")', { env_vars: { ONCE: 'o' } })).text, 'go')
 		assert.equal((await java('System.getProperty("ONCE", "gone")')).text, 'gone')
 		assert.equal((await java('throw new IllegalStateException("bad");')).error.name, 'IllegalStateException')

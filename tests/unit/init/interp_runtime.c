@@ -32,11 +32,11 @@ static void names_and_aliases_are_found_in_any_case(void **state)
 	assert_string_equal(rt.argv[0], "/usr/bin/node");
 	assert_string_equal(rt.argv[1], "x");
 	assert_null(rt.argv[2]);
-	assert_false(rt.takes_env || rt.rehearses || rt.line_end_apart);
+	assert_false(rt.takes_env || rt.rehearses || rt.writes_apart);
 	runtime_done(&rt);
-	assert_int_equal(match("{\"languages\":{\"x\":[]},\"argv\":[\"x\"],\"takes_env\":true,\"rehearses\":true,\"line_end_apart\":true}",
+	assert_int_equal(match("{\"languages\":{\"x\":[]},\"argv\":[\"x\"],\"takes_env\":true,\"rehearses\":true,\"writes_apart\":true}",
 		"x", &rt), 1);
-	assert_true(rt.takes_env && rt.rehearses && rt.line_end_apart);
+	assert_true(rt.takes_env && rt.rehearses && rt.writes_apart);
 	runtime_done(&rt);
 	assert_int_equal(match(node, "JavaScript", &rt), 1);
 	runtime_done(&rt);
