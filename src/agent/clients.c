@@ -87,9 +87,11 @@ static int client_new(const struct caller *who, struct client **ret, struct atol
 		return -e->no;
 	}
 	a->keep_max = KEEP_MAX;
+	a->holder = strdup(who->key_id);
+	a->scope = strdup(who->key_name);
 	atoll_set_stop(a, visit_stopping, NULL);
 	c->boxes = boxes_new(a, the.sessions, owner);
-	if (!c->key || !c->team || !c->boxes) {
+	if (!c->key || !c->team || !c->boxes || !a->holder || !a->scope) {
 		client_free(c);
 		return client_no_memory(e);
 	}

@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "client/client.h"
 #include "client/policy.h"
+#include "client/sessions.h"
 #include "loop/loop.h"
 
 #define EXPIRE_EVERY_MS 10000
@@ -40,7 +41,15 @@ uint64_t desk_counted(enum desk_count what)
 
 void desk_owner(const struct caller *who, char ret[DESK_OWNER_SIZE])
 {
-	(void)snprintf(ret, DESK_OWNER_SIZE, "%.60s/%.60s", who->team, who->key_id);
+	(void)snprintf(ret, DESK_OWNER_SIZE, "%.100s", who->team);
+}
+
+void desk_left(const struct caller *who, const char *agent)
+{
+	char owner[DESK_OWNER_SIZE];
+
+	desk_owner(who, owner);
+	sessions_leave(the.sessions, owner, agent);
 }
 
 bool desk_can_execute(const struct atoll *a, struct atoll_error *e)

@@ -13,6 +13,7 @@ struct loop;
 struct visit;
 
 #define DESK_OWNER_SIZE 128
+#define DESK_AGENT "default"		/* of whoever names none */
 
 enum desk_count { COUNT_OK, COUNT_ERROR, COUNT_CACHED, COUNT_FAILED, COUNT_REFUSED, COUNT_WARNED, COUNT_RECOVERED, COUNT_MESSAGES, COUNT_END };
 
@@ -26,8 +27,10 @@ struct desk {
 int desk_open(const char *state_dir, const char *config, struct loop *l, struct err *e);
 const struct desk *desk(void);
 
-/* Whose sessions they are: of the key, in its team. */
+/* Whose sessions they are: the team's, so that they outlive each of its keys. */
 void desk_owner(const struct caller *who, char ret[DESK_OWNER_SIZE]);
+
+void desk_left(const struct caller *who, const char *agent);	/* the connection of that agent is closed */
 
 void desk_count(enum desk_count what);
 uint64_t desk_counted(enum desk_count what);

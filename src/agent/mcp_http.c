@@ -6,10 +6,12 @@
  * whoever asks wants to hear of their progress. */
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
 
+#include "agent/desk.h"
 #include "agent/mcp_http.h"
 #include "agent/mcp_sessions.h"
 #include "agent/routes.h"
@@ -96,13 +98,28 @@ int mcp_http_open(struct loop *l, struct err *e)
 	return 0;
 }
 
+/* Clients that close their connection do not all end their session (DELETE): without any stream, its client counts as gone. */
+static void session_left(const struct visit *v)
+{
+	char agent[AGENT_NAME_MAX + 8];
+	const struct stay *s;
+
+	LIST_FOREACH(s, &stays.all, link) {
+		if (strcmp(s->v->session, v->session) == 0 && strcmp(s->v->who.team, v->who.team) == 0)
+			return;
+	}
+	(void)snprintf(agent, sizeof agent, "mcp:%.60s", v->session);
+	desk_left(&v->who, agent);
+}
+
 static void on_gone(struct visit *v, void *user)
 {
 	struct stay *s = user;
 
-	(void)v;
 	LIST_REMOVE(s, link);
 	free(s);
+	if (v->session[0])
+		session_left(v);
 }
 
 static size_t stays_of(const struct caller *who)
@@ -507,7 +524,7 @@ void mcp_delete(struct visit *v)
 {
 	struct atoll_error e;
 	struct boxes *b = visit_boxes(v, &e);
-	char agent[AGENT_NAME_MAX + 8];
+	char agent[AGENT_NAME_MAX + 8], id[BOXES_SESSION_SIZE];
 	struct mcp_session *s = v->session[0] ? mcp_session_find(&v->who, v->session) : NULL;
 	struct rpc_msg none = { 0 };
 
@@ -516,7 +533,7 @@ void mcp_delete(struct visit *v)
 	} else {
 		agent_name(&none, s, agent);
 		(void)mcp_session_end(&v->who, v->session);
-		(void)boxes_session_end(b, agent, &e);
+		(void)boxes_session_end(b, agent, NULL, id, &e);
 		visit_text(v, 200, NULL, NULL, STR_NULL);
 	}
 	mcp_session_unref(s);

@@ -51,7 +51,7 @@ static void unlist_locked(struct mcp_session *s)
 	unref_locked(s);
 }
 
-static bool is_of(const struct mcp_session *s, const struct caller *who)
+static bool counts_for(const struct mcp_session *s, const struct caller *who)
 {
 	return strcmp(s->team, who->team) == 0 && strcmp(s->key_id, who->key_id) == 0;
 }
@@ -63,7 +63,7 @@ static void trim_locked(const struct caller *who)
 	size_t n = 0;
 
 	TAILQ_FOREACH(s, &the.all, link) {
-		if (is_of(s, who)) {
+		if (counts_for(s, who)) {
 			oldest = s;
 			n++;
 		}
@@ -101,7 +101,7 @@ static struct mcp_session *find_locked(const struct caller *who, const char *id)
 	struct mcp_session *s;
 
 	TAILQ_FOREACH(s, &the.all, link) {
-		if (strcmp(s->id, id) == 0 && is_of(s, who))
+		if (strcmp(s->id, id) == 0 && strcmp(s->team, who->team) == 0)
 			return s;
 	}
 	return NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* agent/mcp_sessions: the sessions of MCP over HTTP of the revisions that have them (Mcp-Session-Id): which revision was agreed upon, and which
- * calls are under way. Each is its caller's: for anybody else it is not there. Any thread. */
+ * calls are under way. Each is its team's, so that it outlives a key that is rotated: for anybody else it is not there. Any thread. */
 #pragma once
 
 #include <jansson.h>

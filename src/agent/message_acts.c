@@ -25,7 +25,7 @@ static void server_late(struct atoll_error *e)
 
 static void create_sandbox(struct message *m, const struct intent *i)
 {
-	const struct atoll_pair metadata[] = { { "agent", m->agent_id } };
+	const struct atoll_pair metadata[] = { { "agent", m->agent_id ? m->agent_id : DESK_AGENT } };
 	const struct atoll_spec spec = {
 		.template_id = desk()->settings->environment, .timeout_s = i->timeout_s ? i->timeout_s : TIMEOUT_S, .metadata = metadata, .n_metadata = 1,
 	};

@@ -13,7 +13,7 @@ struct message {			/* under way */
 	struct visit *v;
 	struct atoll *a;		/* NULL until it is needed */
 	char owner[DESK_OWNER_SIZE];
-	const char *agent_id, *user_id, *dir;
+	const char *agent_id, *user_id, *dir;	/* agent_id NULL: that of the key */
 	struct atoll_session session;	/* id "": none was needed yet */
 	unsigned timeout_ms;
 	bool dry_run;

@@ -44,7 +44,8 @@ struct atoll *message_client(struct message *m, struct atoll_error *e)
 
 int message_session(struct message *m, struct atoll_error *e)
 {
-	const struct atoll_session_spec spec = { .owner = m->owner, .agent_id = m->agent_id, .user_id = m->user_id };
+	const struct atoll_session_spec spec = { .owner = m->owner, .agent_id = m->agent_id ? m->agent_id : DESK_AGENT,
+		.user_id = m->user_id, .scope = m->agent_id ? NULL : m->v->who.key_name };
 
 	if (!message_client(m, e))
 		return -e->no;
@@ -148,7 +149,7 @@ static void work_off(struct message *m, const struct intents *l)
 void agent_messages(struct visit *v)
 {
 	autojson json_t *body = visit_body(v, false);
-	struct message m = { .v = v, .agent_id = "default", .timeout_ms = desk()->settings->retry.timeout_ms, .success = true, .reply = BUF_INIT(REPLY_MAX) };
+	struct message m = { .v = v, .timeout_ms = desk()->settings->retry.timeout_ms, .success = true, .reply = BUF_INIT(REPLY_MAX) };
 	struct atoll_error ae = { 0 };
 	struct err why = ERR_INIT;
 	struct intents *l;

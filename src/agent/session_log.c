@@ -45,10 +45,10 @@ static struct {
 static void put_line(struct buf *out, const struct atoll_session *s, bool gone)
 {
 	autojson json_t *j = gone ? json_pack("{s:s,s:b}", "id", s->id, "gone", 1) :
-		json_pack("{s:s,s:s,s:s,s:s,s:s,s:s,s:I,s:I,s:I,s:I,s:I,s:I}", "id", s->id, "sandbox", s->sandbox_id, "agent", s->agent_id, "user", s->user_id,
+		json_pack("{s:s,s:s,s:s,s:s,s:s,s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:s,s:s,s:b}", "id", s->id, "sandbox", s->sandbox_id, "agent", s->agent_id, "user", s->user_id,
 			"environment", s->environment, "owner", s->owner, "created", (json_int_t)s->created_ms, "used", (json_int_t)s->last_used_ms,
 			"memory", (json_int_t)s->limits.memory_mb, "cpu", (json_int_t)s->limits.cpu_permille, "disk", (json_int_t)s->limits.disk_mb,
-			"recoveries", (json_int_t)s->recoveries);
+			"recoveries", (json_int_t)s->recoveries, "holder", s->holder, "scope", s->scope, "disposable", s->disposable);
 
 	if (!j)
 		return;
@@ -61,6 +61,20 @@ static bool take(char *to, size_t size, const json_t *o, const char *field)
 	const char *z = json_string_value(json_object_get(o, field));
 
 	return z && str_copy(to, size, str_of(z));
+}
+
+/* Sessions were of a key in its team, "TEAM/KEY", before they were of the team. */
+static void take_holder(struct atoll_session *s, const json_t *o)
+{
+	struct str key = str_of(s->owner), team = str_cut(&key, '/');
+
+	(void)take(s->scope, sizeof s->scope, o, "scope");
+	s->disposable = json_is_true(json_object_get(o, "disposable"));
+	if (take(s->holder, sizeof s->holder, o, "holder") || !key.p)
+		return;
+	(void)str_copy(s->holder, sizeof s->holder, key);
+	s->owner[team.n] = '\0';
+	s->disposable = str_starts(str_of(s->agent_id), "mcp:") || strcmp(s->agent_id, "tools") == 0;
 }
 
 int session_log_parse(struct str line, struct atoll_session *ret, bool *ret_gone)
@@ -76,6 +90,7 @@ int session_log_parse(struct str line, struct atoll_session *ret, bool *ret_gone
 			   !take(s.user_id, sizeof s.user_id, o, "user") || !take(s.environment, sizeof s.environment, o, "environment") ||
 			   !take(s.owner, sizeof s.owner, o, "owner")))
 		return -EINVAL;
+	take_holder(&s, o);
 	s.created_ms = json_integer_value(json_object_get(o, "created"));
 	s.last_used_ms = json_integer_value(json_object_get(o, "used"));
 	s.limits.memory_mb = (uint64_t)json_integer_value(json_object_get(o, "memory"));

@@ -60,7 +60,7 @@ void agent_sessions_create(struct visit *v)
 {
 	autojson json_t *body = visit_body(v, true);
 	char owner[DESK_OWNER_SIZE];
-	struct atoll_session_spec spec = { .owner = owner, .agent_id = "default" };
+	struct atoll_session_spec spec = { .owner = owner };
 	struct atoll_session s;
 	struct atoll_error ae = { 0 };
 	struct err why = ERR_INIT;
@@ -77,6 +77,10 @@ void agent_sessions_create(struct visit *v)
 	    json_get_obj(body, "envs", &envs, &why) < 0 || (envs && json_check_str_map(envs, "envs", &why) < 0)) {
 		refuse(v, &why);
 		return;
+	}
+	if (!spec.agent_id) {
+		spec.agent_id = DESK_AGENT;
+		spec.scope = v->who.key_name;
 	}
 	struct atoll *a = visit_client(v, &ae);
 	const char *name;

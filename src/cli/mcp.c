@@ -263,6 +263,7 @@ static void serve(struct server *s)
 static void leave(struct server *s, bool keep)
 {
 	struct timespec until;
+	char id[BOXES_SESSION_SIZE];
 	struct atoll_error e;
 
 	atomic_store(&closing, true);
@@ -274,7 +275,7 @@ static void leave(struct server *s, bool keep)
 	(void)pthread_mutex_unlock(&s->lock);
 	atomic_store(&closing, false);	/* else the next call would be given up as well */
 	if (!keep)
-		(void)boxes_session_end(s->host.boxes, "mcp:stdio", &e);
+		(void)boxes_session_end(s->host.boxes, "mcp:stdio", NULL, id, &e);
 }
 
 /* --- the verb ------------------------------------------------------------------------------------------------ */

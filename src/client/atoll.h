@@ -1029,15 +1029,18 @@ struct atoll_session {
 	struct atoll_resources limits;
 	char owner[128];
 	unsigned recoveries;		/* how often it has gone on in a new sandbox */
+	char holder[64];		/* who used it last, among those of its owner: it counts for them; may be "" */
+	char scope[128];		/* whose agent of that name it is, among those of its owner; "": there is one */
+	bool disposable;		/* nobody asked for it by name: while it is idle its sandbox may be ended to make room for another session */
 };
 
 struct atoll_sessions_config {
 	size_t size;
 	const char *environment;	/* NULL: ATOLL_TEMPLATE_DEFAULT */
 	uint64_t timeout_ms;		/* not used for so long: it ends; 0: 3600000 */
-	unsigned max_sessions;		/* of one owner; 0: 10 */
+	unsigned max_sessions;		/* of one holder, with a sandbox; 0: 10 */
 	struct atoll_resources limits;
-	/* Called after it has happened, without a lock. on_destroyed: why is "destroyed" or "expired". on_changed: it was used, or got another
+	/* Called after it has happened, without a lock. on_destroyed: why is "destroyed", "expired" or "evicted". on_changed: it was used, or got another
 	 * sandbox: for whoever keeps records. Each may be NULL. */
 	void (*on_created)(void *user, const struct atoll_session *s);
 	void (*on_destroyed)(void *user, const struct atoll_session *s, const char *why);
@@ -1058,6 +1061,8 @@ struct atoll_session_spec {
 	bool cache;			/* results may come from the cache */
 	const struct atoll_pair *envs;	/* variables of everything that runs in it; of each sandbox that it goes on in too */
 	size_t n_envs;
+	const char *scope;		/* agents of the same name but of another scope have sessions of their own; NULL: "" */
+	bool disposable;
 };
 
 int atoll_sessions_new(const struct atoll_sessions_config *cfg, struct atoll_sessions **ret, struct atoll_error *e);	/* cfg NULL: defaults */

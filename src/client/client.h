@@ -39,6 +39,7 @@ struct atoll {
 	size_t keep_max;		/* of each stream of what runs, for a program that serves many at once; 0: as documented */
 	char *team;			/* for which an admin key acts; NULL: its own */
 	struct atoll_breaker *breaker;	/* owned; of its caller alone, in place of the one that a manager of sessions has for all; or NULL */
+	char *holder, *scope;		/* for sessions: see struct atoll_session; or NULL */
 	bool keyless;
 	bool has_found_key;		/* nobody gave one: it is that of a server on this machine */
 };

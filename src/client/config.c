@@ -233,6 +233,8 @@ void atoll_free(struct atoll *a)
 	free(a->template_id);
 	free(a->ca_file);
 	free(a->team);
+	free(a->holder);
+	free(a->scope);
 	fd_close(a->log_fd);
 	free(a);
 	global_end();

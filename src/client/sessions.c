@@ -22,6 +22,7 @@
 #define CPU_PERMILLE 500
 #define DISK_MB 1024
 #define EXTEND_EVERY_MS 30000
+#define IDLE_MS 60000			/* unused for so long, a session that nobody asked for by name may lose its sandbox to another */
 #define RUN_MARGIN_MS 60000		/* that a sandbox is there for after the last of what runs in it */
 
 int64_t sessions_now(struct atoll_sessions *m)
@@ -100,13 +101,31 @@ struct session *sessions_find(struct atoll_sessions *m, const char *owner, const
 	return NULL;
 }
 
-static size_t count_of(const struct atoll_sessions *m, const char *owner)
+static bool same_holder(const struct session *s, const struct atoll_session *as)
+{
+	return strcmp(s->pub.owner, as->owner) == 0 && strcmp(s->pub.holder, as->holder) == 0;
+}
+
+/* Sessions that count for the holder of `as`: those that have a sandbox. */
+static size_t count_of(const struct atoll_sessions *m, const struct atoll_session *as)
 {
 	size_t n = 0;
 
 	for (const struct session *s = m->all; s; s = s->next)
-		n += strcmp(s->pub.owner, owner) == 0;
+		n += !s->empty && same_holder(s, as);
 	return n;
+}
+
+/* The session that this agent has. Records of earlier versions have no scope: those are known by their holder. */
+static struct session *find_agent(struct atoll_sessions *m, const struct atoll_session *as)
+{
+	for (struct session *s = m->all; s; s = s->next) {
+		if (strcmp(s->pub.agent_id, as->agent_id) != 0 || strcmp(s->pub.owner, as->owner) != 0)
+			continue;
+		if (strcmp(s->pub.scope, as->scope) == 0 || (!*s->pub.scope && same_holder(s, as)))
+			return s;
+	}
+	return NULL;
 }
 
 static void append(struct atoll_sessions *m, struct session *s)
@@ -194,6 +213,91 @@ static int make_sandbox(struct atoll_sessions *m, struct atoll *a, const struct 
 	return rc;
 }
 
+/* Its sandbox, its results, and whoever wants to know. It is out of the list already. */
+static int end_session(struct atoll_sessions *m, struct atoll *a, const struct atoll_session *pub, const char *why, struct atoll_error *e)
+{
+	int rc = a && *pub->sandbox_id ? atoll_kill(a, pub->sandbox_id, e) : 0;
+
+	if (m->cfg.cache)
+		atoll_cache_written(m->cfg.cache, pub->id);
+	if (m->cfg.on_destroyed)
+		m->cfg.on_destroyed(m->cfg.user, pub, why);
+	return rc == -ENOENT ? 0 : rc;		/* it had ended before */
+}
+
+/* --- room for one more --- */
+
+/* Marks the sessions of an owner whose sandboxes are gone. With the lock held, which it gives up meanwhile. */
+static void mark_empty(struct atoll_sessions *m, struct atoll *a, const char *owner)
+{
+	struct atoll_list *l = NULL;
+	struct atoll_error e;
+
+	(void)pthread_mutex_unlock(&m->lock);
+	bool known = atoll_list_sandboxes(a, &l, &e) == 0;
+
+	(void)pthread_mutex_lock(&m->lock);
+	for (struct session *s = known ? m->all : NULL; s; s = s->next) {
+		bool there = s->state != SESSION_READY || s->runs > 0 || strcmp(s->pub.owner, owner) != 0;
+
+		for (size_t i = 0; i < l->n && !there; i++)
+			there = strcmp(l->v[i].id, s->pub.sandbox_id) == 0;
+		s->empty = s->empty || !there;
+	}
+	atoll_list_free(l);
+}
+
+/* The first that may lose its sandbox: one whose client has left, else the one that was used longest ago. */
+static struct session *find_idle(struct atoll_sessions *m, const struct atoll_session *as)
+{
+	struct session *idle = NULL;
+
+	for (struct session *s = m->all; s; s = s->next) {
+		if (!s->pub.disposable || s->empty || s->state != SESSION_READY || s->runs > 0 || !same_holder(s, as))
+			continue;
+		if (!s->left && sessions_now(m) - s->pub.last_used_ms < IDLE_MS)
+			continue;
+		if (!idle || s->left > idle->left || (s->left == idle->left && s->pub.last_used_ms < idle->pub.last_used_ms))
+			idle = s;
+	}
+	return idle;
+}
+
+/* With the lock held, which it gives up meanwhile. One whose client may come back stays known: it then goes on in a new sandbox, and says so. */
+static void evict(struct atoll_sessions *m, struct atoll *a, struct session *s)
+{
+	struct atoll_session pub = s->pub;
+	struct atoll_error e;
+	bool left = s->left;
+
+	if (left)
+		take_out(m, s);
+	else
+		s->empty = true;
+	(void)pthread_mutex_unlock(&m->lock);
+	if (left)
+		(void)end_session(m, a, &pub, "evicted", &e);
+	else
+		(void)atoll_kill(a, pub.sandbox_id, &e);
+	(void)pthread_mutex_lock(&m->lock);
+}
+
+/* Room for a session as `as`. With the lock held, which it gives up meanwhile. */
+static int make_room(struct atoll_sessions *m, struct atoll *a, const struct atoll_session *as, struct atoll_error *e)
+{
+	for (bool looked = false; count_of(m, as) >= m->cfg.max_sessions; looked = true) {
+		struct session *idle = looked ? find_idle(m, as) : NULL;
+
+		if (idle)
+			evict(m, a, idle);
+		else if (looked)
+			return client_fail(e, EDQUOT, 429, "session limit reached: %u sessions are open at once at most", m->cfg.max_sessions);
+		else
+			mark_empty(m, a, as->owner);
+	}
+	return 0;
+}
+
 /* --- making and ending --- */
 
 static int check_text(const char *field, const char *z, bool needed, struct atoll_error *e)
@@ -209,7 +313,7 @@ static int check_text(const char *field, const char *z, bool needed, struct atol
 	return 0;
 }
 
-static int session_new(struct atoll_sessions *m, const struct atoll_session_spec *spec, struct session **ret, struct atoll_error *e)
+static int session_new(struct atoll_sessions *m, const struct atoll *a, const struct atoll_session_spec *spec, struct session **ret, struct atoll_error *e)
 {
 	if (check_text("agentId", spec->agent_id, true, e) < 0 || check_text("userId", spec->user_id, false, e) < 0 ||
 	    check_text("environment", spec->environment, false, e) < 0 || check_text("owner", spec->owner, false, e) < 0)
@@ -229,6 +333,9 @@ static int session_new(struct atoll_sessions *m, const struct atoll_session_spec
 	(void)snprintf(s->pub.user_id, sizeof s->pub.user_id, "%s", spec->user_id ? spec->user_id : "");
 	(void)snprintf(s->pub.owner, sizeof s->pub.owner, "%s", spec->owner ? spec->owner : "");
 	(void)snprintf(s->pub.environment, sizeof s->pub.environment, "%s", spec->environment && *spec->environment ? spec->environment : m->environment);
+	(void)snprintf(s->pub.scope, sizeof s->pub.scope, "%s", spec->scope ? spec->scope : "");
+	(void)snprintf(s->pub.holder, sizeof s->pub.holder, "%s", a->holder ? a->holder : "");
+	s->pub.disposable = spec->disposable;
 	s->pub.limits = resources_or(spec->limits, m->cfg.limits);
 	s->pub.created_ms = s->pub.last_used_ms = s->extended_ms = sessions_now(m);
 	*ret = s;
@@ -250,6 +357,7 @@ static int settle(struct atoll_sessions *m, struct session *s, struct atoll_sand
 		s->extended_ms = sessions_now(m);
 		s->until_ms = s->extended_ms + (int64_t)m->cfg.timeout_ms;
 		s->state = SESSION_READY;
+		s->empty = false;
 		if (ret)
 			*ret = s->pub;
 		(void)pthread_cond_broadcast(&m->changed);
@@ -287,19 +395,19 @@ static int create_listed(struct atoll_sessions *m, struct atoll *a, struct sessi
 static int create(struct atoll_sessions *m, struct atoll *a, const struct atoll_session_spec *spec, bool get, struct atoll_session *ret, struct atoll_error *e)
 {
 	struct session *s = NULL, *there = NULL;
+	int rc = 0;
 
 	(void)atoll_sessions_expire(m, a, spec->owner ? spec->owner : "");
-	if (session_new(m, spec, &s, e) < 0)
+	if (session_new(m, a, spec, &s, e) < 0)
 		return -e->no;
 	(void)pthread_mutex_lock(&m->lock);
-	for (there = get ? m->all : NULL; there; there = there->next) {
-		if (strcmp(there->pub.agent_id, s->pub.agent_id) == 0 && strcmp(there->pub.owner, s->pub.owner) == 0)
-			break;
+	there = get ? find_agent(m, &s->pub) : NULL;
+	if (!there) {
+		rc = make_room(m, a, &s->pub, e);
+		there = get ? find_agent(m, &s->pub) : NULL;	/* another thread may have made it meanwhile */
 	}
-	if (there || count_of(m, s->pub.owner) >= m->cfg.max_sessions) {
-		int rc = there ? wait_ready(m, there, e) :
-			client_fail(e, EDQUOT, 429, "session limit reached: %u sessions are open at once at most", m->cfg.max_sessions);
-
+	if (there || rc < 0) {
+		rc = there ? wait_ready(m, there, e) : rc;
 		if (rc == 0)
 			*ret = there->pub;
 		(void)pthread_mutex_unlock(&m->lock);
@@ -307,8 +415,7 @@ static int create(struct atoll_sessions *m, struct atoll *a, const struct atoll_
 		return rc;
 	}
 	append(m, s);
-	int rc = create_listed(m, a, s, spec, ret, e);
-
+	rc = create_listed(m, a, s, spec, ret, e);
 	return rc < 0 ? rc : 1;
 }
 
@@ -339,18 +446,6 @@ int atoll_session_get(struct atoll_sessions *m, const char *owner, const char *i
 	return live ? 0 : no_session(e, id);
 }
 
-/* Its sandbox, its results, and whoever wants to know. It is out of the list already. */
-static int end_session(struct atoll_sessions *m, struct atoll *a, const struct atoll_session *pub, const char *why, struct atoll_error *e)
-{
-	int rc = a && *pub->sandbox_id ? atoll_kill(a, pub->sandbox_id, e) : 0;
-
-	if (m->cfg.cache)
-		atoll_cache_written(m->cfg.cache, pub->id);
-	if (m->cfg.on_destroyed)
-		m->cfg.on_destroyed(m->cfg.user, pub, why);
-	return rc == -ENOENT ? 0 : rc;		/* it had ended before */
-}
-
 int atoll_session_destroy(struct atoll_sessions *m, struct atoll *a, const char *owner, const char *id, struct atoll_error *e)
 {
 	NEED(e, m && id);
@@ -366,6 +461,16 @@ int atoll_session_destroy(struct atoll_sessions *m, struct atoll *a, const char 
 	}
 	(void)pthread_mutex_unlock(&m->lock);
 	return rc < 0 ? rc : end_session(m, a, &pub, "destroyed", e);
+}
+
+void sessions_leave(struct atoll_sessions *m, const char *owner, const char *agent_id)
+{
+	(void)pthread_mutex_lock(&m->lock);
+	for (struct session *s = m->all; s; s = s->next) {
+		if (s->pub.disposable && strcmp(s->pub.agent_id, agent_id) == 0 && strcmp(s->pub.owner, owner) == 0)
+			s->left = true;
+	}
+	(void)pthread_mutex_unlock(&m->lock);
 }
 
 void sessions_run_begin(struct atoll_sessions *m, const char *owner, const char *id)
@@ -440,6 +545,7 @@ int atoll_sessions_adopt(struct atoll_sessions *m, const struct atoll_session *s
 		return client_no_memory(e);
 	mine->pub = *s;
 	mine->state = SESSION_READY;
+	mine->left = s->disposable;	/* whatever connection it was of is gone */
 	(void)pthread_mutex_lock(&m->lock);
 	bool twice = sessions_find(m, s->owner, s->id) != NULL;
 
@@ -485,9 +591,12 @@ static int recover(struct atoll_sessions *m, struct atoll *a, struct session *s,
 	char *envs = s->envs ? strdup(s->envs) : NULL;
 
 	s->state = SESSION_MAKING;
+	int rc = s->empty ? make_room(m, a, &pub, e) : 0;
+
 	(void)pthread_mutex_unlock(&m->lock);
-	*ret_woken = wake(a, pub.sandbox_id, ret);
-	int rc = *ret_woken ? 0 : make_another(m, a, &pub, envs, &from_snapshot, ret, e);
+	*ret_woken = rc == 0 && wake(a, pub.sandbox_id, ret);
+	if (rc == 0 && !*ret_woken)
+		rc = make_another(m, a, &pub, envs, &from_snapshot, ret, e);
 
 	session_envs_forget(envs);
 	(void)pthread_mutex_lock(&m->lock);
@@ -606,6 +715,9 @@ int sessions_open(struct atoll_sessions *m, struct atoll *a, const char *owner, 
 		return rc;
 	}
 	s->pub.last_used_ms = sessions_now(m);
+	s->left = false;
+	if (a->holder)
+		(void)str_copy(s->pub.holder, sizeof s->pub.holder, str_of(a->holder));
 	if (recovered_from && strcmp(recovered_from, s->pub.sandbox_id) == 0)
 		return open_another(m, a, s, run_ms, ret, ret_recovered, e);
 	uint64_t ms = more_time(m, s, run_ms);

@@ -24,6 +24,8 @@ struct session {
 	int64_t extended_ms;		/* when the sandbox was last given more time, */
 	int64_t until_ms;		/* and until when; 0: not known */
 	bool from_snapshot;		/* its sandbox is made from one */
+	bool empty;			/* its sandbox is known to be gone: it does not count */
+	bool left;			/* its client has closed its connection, and nobody has used it since */
 	struct secrets secrets;		/* of its sandbox */
 	bool secrets_known;
 };
@@ -47,6 +49,9 @@ int sessions_open(struct atoll_sessions *m, struct atoll *a, const char *owner, 
 /* Around what runs in a session, however long that takes. One that is not there is none to begin with, or has been ended meanwhile. */
 void sessions_run_begin(struct atoll_sessions *m, const char *owner, const char *id);
 void sessions_run_end(struct atoll_sessions *m, const char *owner, const char *id);
+
+/* The connection of the client whose session that agent has was closed: when there is no room, it goes first. */
+void sessions_leave(struct atoll_sessions *m, const char *owner, const char *agent_id);
 
 /* --- client/session_envs.c --- */
 

@@ -287,7 +287,7 @@ void box_secrets_put(struct boxes *b, const char *const *list)
 int boxes_session(struct boxes *b, const char *agent, const char *id, const char *lost, uint64_t run_ms, char ret_id[BOXES_SESSION_SIZE], struct box **ret,
 	bool *ret_anew, struct atoll_error *e)
 {
-	struct atoll_session_spec spec = { .owner = b->owner, .agent_id = agent };
+	struct atoll_session_spec spec = { .owner = b->owner, .agent_id = agent, .scope = b->a->scope, .disposable = true };
 	struct atoll_session s = { .id = "" };
 	struct atoll_sandbox *sb;
 
@@ -313,17 +313,30 @@ void boxes_written(struct boxes *b, const char *id)
 	atoll_session_written(b->sessions, id);
 }
 
-int boxes_session_end(struct boxes *b, const char *agent, struct atoll_error *e)
+struct atoll_session *boxes_sessions(struct boxes *b, size_t *ret_n)
 {
 	size_t n = atoll_sessions_list(b->sessions, b->owner, NULL, 0);
-	autofree struct atoll_session *v = calloc(n + 1, sizeof *v);
+	struct atoll_session *v = calloc(n + 1, sizeof *v);
+	size_t now = v ? atoll_sessions_list(b->sessions, b->owner, v, n) : 0;
 
-	n = v ? atoll_sessions_list(b->sessions, b->owner, v, n) : 0;
+	*ret_n = now < n ? now : v ? n : 0;
+	return v;
+}
+
+int boxes_session_end(struct boxes *b, const char *agent, const char *id, char ret_id[BOXES_SESSION_SIZE], struct atoll_error *e)
+{
+	const char *scope = b->a->scope ? b->a->scope : "";
+	size_t n;
+	autofree struct atoll_session *v = boxes_sessions(b, &n);
+
 	for (size_t i = 0; i < n; i++) {
-		if (strcmp(v[i].agent_id, agent) != 0)
+		bool own = strcmp(v[i].agent_id, agent) == 0 && (!*v[i].scope || strcmp(v[i].scope, scope) == 0);
+
+		if (id ? strcmp(v[i].id, id) != 0 : !own)
 			continue;
 		boxes_forget(b, v[i].sandbox_id);
+		(void)str_copy(ret_id, BOXES_SESSION_SIZE, str_of(v[i].id));
 		return atoll_session_destroy(b->sessions, b->a, b->owner, v[i].id, e);
 	}
-	return fail(e, ENOENT, "there is no such session");
+	return fail(e, ENOENT, id ? "there is no such session" : "this client has no session");
 }

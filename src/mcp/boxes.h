@@ -34,7 +34,11 @@ int boxes_open(struct boxes *b, const char *id, struct box **ret, struct atoll_e
 int boxes_session(struct boxes *b, const char *agent, const char *id, const char *lost, uint64_t run_ms, char ret_id[BOXES_SESSION_SIZE], struct box **ret,
 	bool *ret_anew, struct atoll_error *e);
 void boxes_session_left(struct boxes *b, const char *id);
-int boxes_session_end(struct boxes *b, const char *agent, struct atoll_error *e);	/* its sandbox too; -ENOENT */
+
+/* Ends session `id`, or without one that of the agent, and its sandbox; ret_id: which it was. -ENOENT: there is none. */
+int boxes_session_end(struct boxes *b, const char *agent, const char *id, char ret_id[BOXES_SESSION_SIZE], struct atoll_error *e);
+struct atoll_session *boxes_sessions(struct boxes *b, size_t *ret_n);	/* all that the caller may use; to be free()d; NULL: memory */
+
 void boxes_written(struct boxes *b, const char *id);	/* results of that session that were kept hold no more */
 
 void boxes_put(struct boxes *b, struct box *box);	/* NULL is fine */

@@ -163,7 +163,7 @@ static const struct {
 	{ ENOENT, "NOT_FOUND", "Check the name: list_sandboxes, list_files and list_processes tell what there is." },
 	{ EACCES, "NOT_ALLOWED", "The credentials are not good for this." },
 	{ EPERM, "NOT_ALLOWED", "The API key may not do this." },
-	{ EDQUOT, "LIMIT_REACHED", "End sessions or sandboxes that are no longer needed." },
+	{ EDQUOT, "LIMIT_REACHED", "End a session with end_session or a sandbox with kill_sandbox; list_sessions and list_sandboxes tell which there are." },
 	{ EAGAIN, "LIMIT_REACHED", "Wait a little, or end sandboxes that are no longer needed." },
 	{ EINVAL, "INVALID_ARGUMENT", "Change the arguments." },
 	{ EFBIG, "TOO_LARGE", "Ask for less at a time." },

@@ -85,6 +85,35 @@ for (const [name, connect] of [['SDK 1.x', connect1], ['SDK 2.x', connect2]]) {
 	}
 }
 
+test('A2: clients that only close their connection lock nobody out; a tool ends a session', async (t) => {
+	if (noClients)
+		return t.skip(noClients)
+	const { key } = (await api('POST', '/api-keys', { name: 'mcp-close' })).json
+	const own = (method, where, body) => api(method, where, body, { key })
+	const [{ Client }, { StreamableHTTPClientTransport }] = await Promise.all([load('@modelcontextprotocol/sdk/client/index.js'), load('@modelcontextprotocol/sdk/client/streamableHttp.js')])
+	const seen = new Set()
+	for (let i = 0; i < 32; i++) {
+		const client = new Client({ name: 'closes', version: '1' })
+		await client.connect(new StreamableHTTPClientTransport(new URL(`${server.url}/mcp`), { requestInit: { headers: { 'X-API-Key': key } } }))
+		const re = await client.callTool({ name: 'run_command', arguments: { command: 'true' } })
+		assert.equal(re.isError, false, `connect ${i + 1}: ${JSON.stringify(re.content)}`)
+		seen.add(re.structuredContent.sandboxId)
+		await client.close()
+	}
+	assert.equal(seen.size, 32, 'each connection has a sandbox of its own')
+	const said = (await own('POST', '/agent/messages', { text: 'x = 1' })).json
+	assert.equal(said.values.success, true, said.text)
+	const tool = async (name, args = {}) => (await own('POST', `/agent/tools/${name}`, args)).json
+	const sessions = (await tool('list_sessions')).structuredContent.sessions.filter((s) => seen.has(s.sandboxId) || s.sessionId === said.e2bSessionId)
+	assert.ok(sessions.length <= 10 && sessions.some((s) => s.sessionId === said.e2bSessionId))
+	for (const { sessionId, sandboxId } of sessions) {
+		assert.equal((await tool('end_session', { session_id: sessionId })).structuredContent.sessionId, sessionId)
+		assert.equal((await api('GET', `/sandboxes/${sandboxId}`)).status, 404)
+	}
+	assert.equal((await tool('end_session', { session_id: sessions[0].sessionId })).isError, true)
+	assert.match((await tool('end_session')).content[0].text, /^NOT_FOUND: this client has no session/)
+})
+
 test('what stdio began is gone when its client is', async (t) => {
 	if (noClients)
 		return t.skip(noClients)

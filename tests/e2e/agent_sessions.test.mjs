@@ -83,14 +83,35 @@ test('one more than maxConcurrentSessions is 429, of this key only', async () =>
 	const other = await newKey('other')
 	const theirs = await call('POST', '/agent/sessions', {}, other)
 	assert.equal(theirs.status, 201, theirs.text)
-	for (const s of all) {
-		for (const [method, where, body] of [['GET', ''], ['DELETE', ''], ['POST', '/execute', { code: '1' }]])
-			assert.equal((await call(method, `/agent/sessions/${s.sessionId}${where}`, body, other)).status, 404, `${method} by another key`)
-	}
-	assert.equal((await call('GET', '/agent/sessions', undefined, other)).json.length, 1)
 	assert.equal((await call('DELETE', `/agent/sessions/${theirs.json.sessionId}`, undefined, other)).status, 204)
+	// A2: what has no sandbox does not count.
+	assert.equal((await call('DELETE', `/sandboxes/${all[0].sandboxId}`)).status, 204)
+	all.push(await create())
 	for (const s of all)
 		assert.equal((await end(s.sessionId)).status, 204)
+})
+
+test('A3: sessions are of the team: a rotated key and other keys of the team have them, other teams do not', async () => {
+	const old = (await call('POST', '/api-keys', { name: 'worker' })).json, mate = await newKey('mate')
+	const team = (await call('POST', '/admin/teams', { name: 'strangers' })).json.teamID
+	const stranger = (await call('POST', `/admin/teams/${team}/api-keys`, { name: 'stranger' })).json.key
+	const s = (await call('POST', '/agent/sessions', { agentId: 'kept' }, old.key)).json
+	const run = (code, key) => call('POST', `/agent/sessions/${s.sessionId}/execute`, { code }, key)
+	assert.equal((await run('x = 20', old.key)).json.success, true)
+	const said = (await call('POST', '/agent/messages', { text: 'y = 30' }, old.key)).json
+	const key = (await call('POST', `/api-keys/${old.id}/rotate`, {}, old.key)).json.key
+	assert.equal((await run('x', old.key)).status, 401)
+	assert.equal((await run('x + 1', key)).json.text, '21')
+	assert.equal((await run('x + 2', mate)).json.text, '22')
+	const again = (await call('POST', '/agent/messages', { text: '```python\ny + 1\n```' }, key)).json
+	assert.deepEqual([again.e2bSessionId, again.data.executionResults[0].text], [said.e2bSessionId, '31'])
+	assert.notEqual((await call('POST', '/agent/messages', { text: 'z = 1' }, mate)).json.e2bSessionId, said.e2bSessionId, 'unnamed agents of two keys are two')
+	for (const [method, where, body] of [['GET', ''], ['DELETE', ''], ['GET', '/usage'], ['POST', '/execute', { code: '1' }]])
+		assert.equal((await call(method, `/agent/sessions/${s.sessionId}${where}`, body, stranger)).status, 404, `${method} by another team`)
+	assert.deepEqual((await call('GET', '/agent/sessions', undefined, stranger)).json, [])
+	for (const { sessionId } of (await call('GET', '/agent/sessions', undefined, mate)).json)
+		assert.equal((await call('DELETE', `/agent/sessions/${sessionId}`, undefined, mate)).status, 204)
+	assert.equal((await call('DELETE', `/admin/teams/${team}`)).status, 204)
 })
 
 test('errors of code are data; a time limit and the memory limit have a name and a remedy', async () => {

@@ -12,7 +12,7 @@
 #include "agent/mcp_sessions.h"
 #include "agent/visit.h"
 
-static struct caller one = { .key = "k1", .team = "t", .key_id = "one" }, other = { .key = "k2", .team = "t", .key_id = "other" };
+static struct caller one = { .key = "k1", .team = "t", .key_id = "one" }, other = { .key = "k2", .team = "t", .key_id = "other" }, stranger = { .key = "k3", .team = "u", .key_id = "one" };
 
 static void begin(const struct caller *who, char ret[MCP_SESSION_ID_SIZE])
 {
@@ -31,15 +31,17 @@ static bool is_there(const struct caller *who, const char *id)
 	return s != NULL;
 }
 
-static void each_is_its_callers(void **state)
+/* A3: the key may be rotated meanwhile. */
+static void each_is_its_teams(void **state)
 {
 	char id[MCP_SESSION_ID_SIZE];
 
 	(void)state;
 	begin(&one, id);
 	assert_true(is_there(&one, id));
-	assert_false(is_there(&other, id));
-	assert_false(mcp_session_end(&other, id));
+	assert_true(is_there(&other, id));
+	assert_false(is_there(&stranger, id));
+	assert_false(mcp_session_end(&stranger, id));
 	assert_true(mcp_session_end(&one, id));
 	assert_false(is_there(&one, id));
 }
@@ -66,7 +68,7 @@ static void who_begins_many_loses_its_own(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(each_is_its_callers), cmocka_unit_test(who_begins_many_loses_its_own) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(each_is_its_teams), cmocka_unit_test(who_begins_many_loses_its_own) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -39,7 +39,10 @@ static struct atoll_session session(const char *id)
 	(void)snprintf(s.id, sizeof s.id, "%s", id);
 	strcpy(s.sandbox_id, "i1");
 	strcpy(s.agent_id, "agent \"x\"\n");
-	strcpy(s.owner, "team/key");
+	strcpy(s.owner, "team");
+	strcpy(s.holder, "key");
+	strcpy(s.scope, "its name");
+	s.disposable = true;
 	strcpy(s.environment, "base");
 	return s;
 }
@@ -59,6 +62,20 @@ static void what_is_put_comes_back(void **state)
 	open_again();
 	assert_int_equal(n_got, 1);
 	assert_memory_equal(&got[0], &b, sizeof b);
+}
+
+/* A3: they were of a key once. */
+static void a_record_of_a_key_is_its_teams(void **state)
+{
+	struct atoll_session s;
+	bool gone;
+
+	(void)state;
+	assert_int_equal(session_log_parse(STR_LIT("{\"id\":\"ses_o\",\"sandbox\":\"i1\",\"agent\":\"tools\",\"user\":\"\",\"environment\":\"base\",\"owner\":\"t1/k1\"}"),
+		&s, &gone), 0);
+	assert_string_equal(s.owner, "t1");
+	assert_string_equal(s.holder, "k1");
+	assert_true(s.disposable);
 }
 
 static void variables_go_with_their_session(void **state)
@@ -118,7 +135,7 @@ static int teardown(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(what_is_put_comes_back), cmocka_unit_test(variables_go_with_their_session), cmocka_unit_test(a_line_that_was_cut_is_passed_over) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(what_is_put_comes_back), cmocka_unit_test(variables_go_with_their_session), cmocka_unit_test(a_record_of_a_key_is_its_teams), cmocka_unit_test(a_line_that_was_cut_is_passed_over) };
 
 	return cmocka_run_group_tests(tests, setup, teardown);
 }

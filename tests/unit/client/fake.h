@@ -27,6 +27,7 @@ struct fake {
 	char last_body[8192];		/* of a create */
 	const char *envs, *says;	/* of every sandbox; events of an execution. NULL: none, the usual ones */
 	char snapshot[64];		/* what the list of snapshots has; "": none */
+	const char *list;		/* of sandboxes; NULL: 404 */
 };
 
 static void fake_answer(int fd, int status, const char *body)
@@ -92,6 +93,8 @@ static void fake_serve(struct fake *f, int fd)
 	} else if (strncmp(request, "DELETE ", 7) == 0) {
 		f->killed += number != f->gone;
 		fake_answer(fd, number == f->gone ? 404 : 204, "");
+	} else if (strncmp(request, "GET /v2/sandboxes?", 18) == 0 && f->list) {
+		fake_answer(fd, 200, f->list);
 	} else if (strncmp(request, "GET /snapshots", 14) == 0) {
 		(void)snprintf(body, sizeof body, *f->snapshot ? "[{\"snapshotID\":\"%s\"}]" : "[]%s", f->snapshot);
 		fake_answer(fd, 200, body);

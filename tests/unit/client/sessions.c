@@ -175,6 +175,70 @@ static void the_eleventh_is_refused(void **state)
 	atoll_sessions_free(m);
 }
 
+/* A2: only what has a sandbox counts, and what nobody asked for by name makes room. */
+static void idle_ones_make_room(void **state)
+{
+	const struct atoll_session_spec call = { .owner = "k1", .agent_id = "conn", .disposable = true };
+	struct atoll_sessions *m = manager(NULL, NULL);
+	struct atoll_session first, second, s;
+	struct atoll_error e;
+	struct atoll_sandbox *sb;
+	bool anew;
+
+	(void)state;
+	assert_int_equal(atoll_session_create(m, a, &call, &first, &e), 0);
+	now++;
+	assert_int_equal(atoll_session_create(m, a, &(struct atoll_session_spec) { .owner = "k1", .agent_id = "left", .disposable = true }, &second, &e), 0);
+	for (int i = 0; i < 8; i++)
+		assert_int_equal(atoll_session_create(m, a, &agent, &s, &e), 0);
+	assert_int_equal(atoll_session_create(m, a, &agent, &s, &e), -EDQUOT);		/* all were just used */
+	sessions_leave(m, "k1", "left");
+	assert_int_equal(atoll_session_create(m, a, &agent, &s, &e), 0);
+	assert_string_equal(hooks.why, "evicted");
+	assert_int_equal(atoll_session_get(m, "k1", second.id, &s, &e), -ENOENT);
+	assert_int_equal(atoll_session_create(m, a, &agent, &s, &e), -EDQUOT);
+	now += 60000;
+	assert_int_equal(atoll_session_create(m, a, &agent, &s, &e), 0);		/* the idle one stays known, */
+	assert_int_equal(atoll_session_get(m, "k1", first.id, &s, &e), 0);
+	server.gone = atoi(first.sandbox_id + 1);
+	assert_int_equal(atoll_session_open(m, a, "k1", first.id, first.sandbox_id, &sb, &anew, &e), -EDQUOT);	/* and needs room again */
+	server.list = "[]";								/* no sandbox is left: none counts */
+	assert_int_equal(atoll_session_open(m, a, "k1", first.id, first.sandbox_id, &sb, &anew, &e), 0);
+	assert_true(anew);
+	atoll_sandbox_free(sb);
+	server.list = NULL;
+	server.gone = 0;
+	atoll_sessions_free(m);
+}
+
+/* A3: a session is its owner's; it counts for whoever used it last, and agents without a name are told apart by their scope. */
+static void holders_share_and_scopes_do_not(void **state)
+{
+	struct atoll_sessions *m = manager(NULL, NULL);
+	struct atoll_session s, t;
+	struct atoll_sandbox *sb;
+	struct atoll_error e;
+
+	(void)state;
+	a->holder = strdup("old");
+	for (int i = 0; i < 10; i++)
+		assert_int_equal(atoll_session_create(m, a, &(struct atoll_session_spec) { .owner = "t", .agent_id = "x", .scope = "ci" }, &s, &e), 0);
+	free(a->holder);
+	a->holder = strdup("new");
+	assert_int_equal(atoll_session_get_or_create(m, a, &(struct atoll_session_spec) { .owner = "t", .agent_id = "x", .scope = "ci" }, &t, &e), 0);
+	assert_int_equal(atoll_session_get_or_create(m, a, &(struct atoll_session_spec) { .owner = "t", .agent_id = "x", .scope = "me" }, &t, &e), 1);
+	for (int i = 0; i < 9; i++)
+		assert_int_equal(atoll_session_create(m, a, &(struct atoll_session_spec) { .owner = "t", .agent_id = "y" }, &t, &e), 0);
+	assert_int_equal(atoll_session_create(m, a, &(struct atoll_session_spec) { .owner = "t", .agent_id = "y" }, &t, &e), -EDQUOT);
+	assert_int_equal(atoll_session_open(m, a, "t", s.id, NULL, &sb, NULL, &e), 0);
+	atoll_sandbox_free(sb);
+	assert_int_equal(atoll_session_get(m, "t", s.id, &s, &e), 0);
+	assert_string_equal(s.holder, "new");
+	free(a->holder);
+	a->holder = NULL;
+	atoll_sessions_free(m);
+}
+
 static void one_per_agent(void **state)
 {
 	struct atoll_sessions *m = manager(NULL, NULL);
@@ -541,6 +605,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(record_has_eight_fields), cmocka_unit_test(expire_and_tell), cmocka_unit_test(what_runs_does_not_expire), cmocka_unit_test(the_eleventh_is_refused),
+		cmocka_unit_test(idle_ones_make_room),
+		cmocka_unit_test(holders_share_and_scopes_do_not),
 		cmocka_unit_test(one_per_agent), cmocka_unit_test(goes_on_in_another_sandbox), cmocka_unit_test(its_variables_go_with_it),
 		cmocka_unit_test(what_runs_long_keeps_its_sandbox), cmocka_unit_test(one_that_is_paused_is_woken), cmocka_unit_test(adopted_ones_are_looked_for),
 		cmocka_unit_test(only_the_way_is_tried_again), cmocka_unit_test(callbacks_see_no_secrets), cmocka_unit_test(results_are_kept_for_one_session),

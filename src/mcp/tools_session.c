@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* mcp/tools_session: the sessions that calls use: which there are, and the end of one. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "http/json.h"
+#include "mcp/tools.h"
+
+static json_t *session_json(const struct atoll_session *s)
+{
+	autofree char *text = atoll_session_json(s);
+
+	return text ? json_loads(text, 0, NULL) : NULL;
+}
+
+static void list_sessions(struct tool_run *r)
+{
+	size_t n;
+	autofree struct atoll_session *v = boxes_sessions(r->host->boxes, &n);
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < n; i++) {
+		char used[CLOCK_RFC3339_SIZE];
+
+		clock_rfc3339((uint64_t)v[i].last_used_ms, used);
+		run_say(r, "%s of agent %s, sandbox %s, last used %s", v[i].id, v[i].agent_id, v[i].sandbox_id, used);
+		(void)json_array_append_new(list, session_json(&v[i]));
+	}
+	if (n == 0)
+		run_say(r, "(no sessions)");
+	run_set(r, "sessions", list);
+}
+
+static void end_session(struct tool_run *r)
+{
+	char id[BOXES_SESSION_SIZE];
+	struct atoll_error e = { 0 };
+
+	if (boxes_session_end(r->host->boxes, r->agent, run_some(r, "session_id"), id, &e) < 0) {
+		(void)run_failed(r, &e);
+		return;
+	}
+	run_say(r, "Session %s has ended, and its sandbox with it", id);
+	run_set(r, "sessionId", json_string(id));
+}
+
+const struct tool tools_session[] = {
+	{ "list_sessions", "List sessions", "Lists the open sessions of this team, each with the sandbox that it uses.",
+		"{'type':'object','properties':{},'additionalProperties':false}",
+		"{'type':'object','properties':{'sessions':{'type':'array','items':{'type':'object'}}},'required':['sessions']}",
+		TOOL_READS | TOOL_OUTSIDE, list_sessions },
+	{ "end_session", "End a session", "Ends a session and its sandbox, with all that is in it. Without session_id: the session of this client.",
+		"{'type':'object','properties':{'session_id':{'type':'string','maxLength':128}},'additionalProperties':false}",
+		"{'type':'object','properties':{'sessionId':{'type':'string'}}}", TOOL_DESTROYS, end_session },
+	{ NULL },
+};
