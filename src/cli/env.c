@@ -12,14 +12,14 @@
 #include "cli/settings.h"
 #include "cli/tls.h"
 
-#define VARS_MAX 8
+#define VARS_MAX 12
 
 enum way { WAY_URL, WAY_TLS, WAY_DEBUG, WAYS };
 
 static const char *const way_name[WAYS] = { [WAY_URL] = "url", [WAY_TLS] = "tls", [WAY_DEBUG] = "debug" };
 
 /* What a client takes from one way must not be left over from another. */
-static const char *const all_vars[] = { "E2B_API_URL", "E2B_SANDBOX_URL", "E2B_DOMAIN", "E2B_DEBUG" };
+static const char *const all_vars[] = { "E2B_API_URL", "E2B_SANDBOX_URL", "E2B_VOLUME_API_URL", "E2B_DOMAIN", "E2B_DEBUG" };
 
 struct var {
 	const char *name;
@@ -43,6 +43,7 @@ static void add(struct vars *vs, const char *name, const char *dir, const char *
 	vs->v[vs->n++] = (struct var) { name, dir ? str_fmt("%s/%s", dir, value) : strdup(value) };
 }
 
+/* Below what the server's sandboxes have their names, and whom clients have to trust for that. */
 static int add_tls(struct vars *vs, const char *state, struct err *e)
 {
 	autofree char *dir = str_fmt("%s/tls", state);
@@ -50,16 +51,42 @@ static int add_tls(struct vars *vs, const char *state, struct err *e)
 
 	if (!dir)
 		return err_set(e, ENOMEM, "out of memory");
-	if (settings_read_line(state, "tls-url", &url) < 0 || settings_read_line(state, "domain", &domain) < 0)
+	if (settings_read_line(state, "domain", &domain) == 0)
+		add(vs, "E2B_DOMAIN", NULL, domain);
+	if (!domain || settings_read_line(state, "tls-url", &url) < 0)
 		return err_set(e, ENOENT, "the server of '%s' has no TLS: start it with --tls-listen ADDRESS:PORT", state);
-	add(vs, "E2B_DOMAIN", NULL, domain);
 	/* Without it the certificate is the operator's own, and clients know who signed it. */
-	if (settings_read_line(dir, "public", &certs) == 0) {
-		add(vs, "NODE_EXTRA_CA_CERTS", certs, "ca.pem");
-		add(vs, "SSL_CERT_FILE", certs, "bundle.pem");
-		add(vs, "REQUESTS_CA_BUNDLE", certs, "bundle.pem");
-	}
+	if (settings_read_line(dir, "public", &certs) < 0)
+		return 0;
+	add(vs, "NODE_EXTRA_CA_CERTS", certs, "ca.pem");
+	add(vs, "DENO_CERT", certs, "ca.pem");
+	add(vs, "SSL_CERT_FILE", certs, "bundle.pem");
+	add(vs, "REQUESTS_CA_BUNDLE", certs, "bundle.pem");
+	add(vs, "CURL_CA_BUNDLE", certs, "bundle.pem");
 	return 0;
+}
+
+/* One URL for clients that know of it, and host names for the others and for getHost(). Those are all that is wrong without TLS. */
+static int add_url(struct vars *vs, const char *state, const struct settings *s)
+{
+	struct err none = ERR_INIT;
+
+	add(vs, "E2B_API_URL", NULL, s->api_url);
+	add(vs, "E2B_SANDBOX_URL", NULL, s->sandbox_url);
+	add(vs, "E2B_VOLUME_API_URL", NULL, s->api_url);
+	(void)add_tls(vs, state, &none);
+	return 0;
+}
+
+/* On stderr: what is on stdout goes to a shell. */
+static void warn_of_names(const struct vars *vs)
+{
+	for (size_t i = 0; i < vs->n; i++) {
+		if (strcmp(vs->v[i].name, "E2B_DOMAIN") != 0 || !vs->v[i].value || tls_names_resolve(vs->v[i].value))
+			continue;
+		say("names below %s lead nowhere from this machine, so getHost() and SDKs before 2.7 will not work: "
+		    "'atoll doctor' has the remedy", vs->v[i].value);
+	}
 }
 
 static int add_debug(struct vars *vs, const char *state, struct err *e)
@@ -79,13 +106,7 @@ static int collect(struct vars *vs, enum way w, const char *state, const struct 
 		return add_tls(vs, state, e);
 	if (w == WAY_DEBUG)
 		return add_debug(vs, state, e);
-	if (s->domain)
-		add(vs, "E2B_DOMAIN", NULL, s->domain);
-	if (s->api_url)
-		add(vs, "E2B_API_URL", NULL, s->api_url);
-	if (s->sandbox_url)
-		add(vs, "E2B_SANDBOX_URL", NULL, s->sandbox_url);
-	return 0;
+	return add_url(vs, state, s);
 }
 
 /* For a shell's eval: within single quotes only a single quote is special. */
@@ -125,6 +146,8 @@ static int print_way(enum way w, const char *state, const struct settings *s)
 			(void)printf(" %s", all_vars[i]);
 	}
 	(void)putchar('\n');
+	if (w != WAY_DEBUG)
+		warn_of_names(&vs);
 	return 0;
 }
 
@@ -200,8 +223,9 @@ const struct verb verb_env = {
 	.summary = "Print the variables that point an E2B SDK at the server here",
 	.synopsis = "[--tls | --debug | --json] [--admin] [--state DIR]",
 	.help = "Use it as: eval \"$(sudo atoll env)\"\n\n"
-		"Without an option: one URL for everything, sandboxes being named by headers. For all but the oldest SDKs.\n\n"
-		"      --tls        host names over TLS (the server has --tls-listen): for every SDK\n"
+		"Without an option: all that any SDK needs. SDKs from 2.7 on use one URL, older ones and getHost() host names over\n"
+		"TLS, which the server has unless told otherwise (local_tls in atoll.conf(5)).\n\n"
+		"      --tls        host names over TLS for every SDK\n"
 		"      --debug      the fixed ports of E2B_DEBUG (the server has --debug-ports)\n"
 		"      --json       all three as an object\n"
 		"      --admin      with the server's own key, which may do everything to all teams; without,\n"

@@ -17,6 +17,7 @@
 #include "cli/paths.h"
 #include "cli/settings.h"
 #include "cli/template.h"
+#include "cli/tls.h"
 
 #define CONFIG_DEFAULT "/etc/atoll/atoll.conf"
 #define ARGS_MAX 128
@@ -71,8 +72,8 @@ static int prepare_template(const struct paths *p, const char *cache, const stru
 	return 0;
 }
 
-/* The one setting in the file that we need ourselves; atolld reads and checks all of them. */
-static char *cache_of_file(const char *config)
+/* One of the settings that we need ourselves; atolld reads and checks all of them. */
+static char *setting_of_file(const char *config, const char *key)
 {
 	FILE *f = fopen(config, "re");
 	char line[4096];
@@ -84,7 +85,7 @@ static char *cache_of_file(const char *config)
 
 		if (value.n > 0 && value.p[value.n - 1] == '\n')
 			value.n--;
-		if (value.p && str_is(name, "cache"))
+		if (value.p && str_is(name, key))
 			found = str_dup(str_trim(value));
 	}
 	if (f)
@@ -100,6 +101,34 @@ static void add(struct args *a, const char *name, const char *value)
 		if (words[i] && a->n < ARGS_MAX)
 			a->v[a->n++] = words[i];
 	}
+}
+
+/* Is the option of that name given ("--NAME", "--NAME=VALUE", "--NAME VALUE")? ret_value: NULL if it has none. */
+static bool option_given(const struct args *a, const char *option, const char **ret_value)
+{
+	size_t n = strlen(option);
+
+	for (size_t i = 0; i < a->n; i++) {
+		if (strncmp(a->v[i], option, n) != 0 || (a->v[i][n] != '\0' && a->v[i][n] != '='))
+			continue;
+		*ret_value = a->v[i][n] ? a->v[i] + n + 1 : i + 1 < a->n && a->v[i + 1][0] != '-' ? a->v[i + 1] : NULL;
+		return true;
+	}
+	return false;
+}
+
+/* Does `listen` serve TLS, too, with a certificate that is made here? */
+static bool wants_local_tls(const struct serve_opts *o)
+{
+	autofree char *elsewhere = o->config ? setting_of_file(o->config, "tls_listen") : NULL;
+	autofree char *local = o->config ? setting_of_file(o->config, "local_tls") : NULL;
+	const char *value;
+
+	if ((elsewhere && elsewhere[0]) || option_given(&o->more, "--tls-listen", &value))
+		return false;
+	if (option_given(&o->more, "--local-tls", &value))
+		return !value || strcmp(value, "false") != 0;
+	return !local || strcmp(local, "false") != 0;
 }
 
 /* Lets atolld look at its options and its file and end again: a mistake in them is told before a template is built. */
@@ -183,6 +212,10 @@ static int serve(const struct serve_opts *o)
 	if (here >= 0 && chdir("/") < 0)
 		return fail("change to '/': %s", strerrordesc_np(errno));
 	template_keys(p.build_script, asked, ARRAY_LEN(asked));
+	if (wants_local_tls(o) && tls_make_local(state, run_dir, &e) < 0) {
+		say("host names over TLS are not served: %s", e.text);
+		e = ERR_INIT;
+	}
 	if (prepare_templates(&p, cache, asked, &a, words, &e) < 0 || prepare_tools(&p, cache, &asked[ARRAY_LEN(templates)], &a, &e) < 0)
 		return fail("%s", e.text);
 	if (here >= 0 && fchdir(here) < 0)
@@ -252,7 +285,7 @@ static int run(const struct verb *v, int argc, char **argv)
 	if (!o.config && access(CONFIG_DEFAULT, R_OK) == 0)
 		o.config = CONFIG_DEFAULT;
 	if (!o.cache && o.config && !getenv("ATOLL_CACHE"))
-		o.cache = file_cache = cache_of_file(o.config);
+		o.cache = file_cache = setting_of_file(o.config, "cache");
 	if (!o.cache)
 		o.cache = template_cache();
 	return serve(&o);

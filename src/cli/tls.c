@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* atoll tls: a local certificate authority and the server's certificate, for names that no public authority would sign. */
 #include <fcntl.h>
+#include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,7 @@
 #define DOMAIN_DEFAULT "atoll.localhost"
 #define CA_DAYS 3650
 #define CERT_DAYS 397			/* the longest that all clients take */
+#define CERT_RENEW_DAYS 200		/* with less left a start of the server makes another: it may run for long */
 #define PEM_MAX (256 * 1024)
 #define BUNDLE_MAX (16 * 1024 * 1024)
 #define SYSTEM_ROOTS "/etc/ssl/certs/ca-certificates.crt"
@@ -101,23 +103,38 @@ static int get_authority(struct job *j, const struct x509_names *names, struct e
 	return 0;
 }
 
+/* A directory that everybody can pass through, whatever the umask says. One that was there before stays as it is. */
+static int make_public_dir(const char *path)
+{
+	if (mkdir(path, 0755) < 0)
+		return errno == EEXIST ? 0 : -errno;
+	return chmod(path, 0755) < 0 ? -errno : 0;
+}
+
+static int make_public_path(const char *path, struct err *e)
+{
+	autofree char *part = strdup(path);
+	int r = part ? 0 : -ENOMEM;
+
+	for (char *slash = part ? strchr(part + 1, '/') : NULL; r == 0 && slash; slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		r = make_public_dir(part);
+		*slash = '/';
+	}
+	if (r == 0)
+		r = make_public_dir(path);
+	errno = -r;
+	return r < 0 ? err_sys(e, "make directory '%s'", path) : 0;
+}
+
 /* Whoever may use the server must be able to read these, and STATE is for root alone. */
 static int put_public(const struct job *j, struct err *e)
 {
 	autobuf struct buf bundle = BUF_INIT(BUNDLE_MAX);
 	autoclose int dir = -1;
 
-	if (mkdir(j->public_dir, 0755) < 0 && errno != EEXIST) {
-		autofree char *up = strdup(j->public_dir);
-		char *slash = up ? strrchr(up, '/') : NULL;
-
-		if (slash && slash > up) {
-			*slash = '\0';
-			(void)mkdir(up, 0755);
-		}
-		if (mkdir(j->public_dir, 0755) < 0)
-			return err_sys(e, "make directory '%s'", j->public_dir);
-	}
+	if (make_public_path(j->public_dir, e) < 0)
+		return -e->no;
 	dir = open(j->public_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (dir < 0)
 		return err_sys(e, "open '%s'", j->public_dir);
@@ -179,13 +196,78 @@ static int init(struct job *j, struct err *e)
 	return j->trust ? trust(j, e) : 0;
 }
 
+static void job_done(struct job *j)
+{
+	if (j->ca_key.p)
+		explicit_bzero(j->ca_key.p, j->ca_key.n);
+	buf_done(&j->ca_key);
+	buf_done(&j->ca);
+	fd_close(j->dir);
+}
+
+/* Both are there, and good for so long that nothing needs to be done. */
+static bool is_good(struct job *j)
+{
+	autobuf struct buf cert = BUF_INIT(PEM_MAX);
+	struct x509_info info;
+	struct err e = ERR_INIT;
+
+	return faccessat(j->dir, "key.pem", R_OK, 0) == 0 && get_file(j->dir, "ca.pem", &j->ca) == 0 &&
+	       get_file(j->dir, "cert.pem", &cert) == 0 && x509_info(buf_view(&cert), &info, &e) == 0 &&
+	       info.not_after - (int64_t)time(NULL) > (int64_t)CERT_RENEW_DAYS * 86400;
+}
+
+static int publish_in(struct job *j, const char *dir, bool good, struct err *e)
+{
+	j->public_dir = dir;
+	return good ? put_public(j, e) : init(j, e);
+}
+
+int tls_make_local(const char *state, const char *run_dir, struct err *e)
+{
+	struct job j = { .state = state, .days = CERT_DAYS, .dir = -1, .ca = BUF_INIT(PEM_MAX), .ca_key = BUF_INIT(PEM_MAX) };
+	autofree char *dir = str_fmt("%s/tls", state), *in_run = str_fmt("%s/tls", run_dir), *domain = NULL, *known = NULL;
+
+	if (!dir || !in_run)
+		return err_set(e, ENOMEM, "out of memory");
+	j.domain = settings_read_line(dir, "domain", &domain) == 0 ? domain : DOMAIN_DEFAULT;
+	const char *first = strcmp(state, STATE_DIR_DEFAULT) == 0 ? TLS_PUBLIC_DEFAULT : in_run;
+
+	if (settings_read_line(dir, "public", &known) == 0 && strcmp(known, dir) != 0)
+		first = known;
+	int r = make_dirs(&j, e);
+	bool good = r == 0 && is_good(&j);
+
+	if (r == 0)
+		r = publish_in(&j, first, good, e);
+	if (r < 0 && j.dir >= 0 && strcmp(first, in_run) != 0) {	/* a machine whose /etc cannot be written */
+		*e = ERR_INIT;
+		r = publish_in(&j, in_run, is_good(&j), e);
+	}
+	job_done(&j);
+	return r;
+}
+
+bool tls_names_resolve(const char *domain)
+{
+	autofree char *name = str_fmt("8000-i0000000000000000000.%.*s", (int)strcspn(domain, ":"), domain);
+	struct addrinfo *found = NULL;
+
+	(void)setenv("RES_OPTIONS", "timeout:1 attempts:1", 1);	/* somebody waits for the answer */
+	int no = name ? getaddrinfo(name, NULL, &(struct addrinfo) { .ai_socktype = SOCK_STREAM }, &found) : EAI_MEMORY;
+
+	if (no == 0)
+		freeaddrinfo(found);
+	return no == 0;
+}
+
 static void explain(const struct job *j)
 {
 	(void)printf("# For clients (sudo atoll env --tls prints all that they need):\n"
 		     "export NODE_EXTRA_CA_CERTS='%s/ca.pem'\n"
 		     "export SSL_CERT_FILE='%s/bundle.pem' REQUESTS_CA_BUNDLE='%s/bundle.pem'\n",
 		     j->public_dir, j->public_dir, j->public_dir);
-	say("start the server with --tls-listen 127.0.0.1:8443, or tell the one that runs: systemctl reload atoll, or SIGHUP to atolld");
+	say("a server that starts now uses it; tell the one that runs: systemctl reload atoll, or SIGHUP to atolld");
 }
 
 static bool is_below(const char *name, const char *domain)
@@ -246,11 +328,7 @@ static int run_init(const struct verb *v, int argc, char **argv)
 	rc = init(&j, &e) < 0 ? fail("%s", e.text) : 0;
 	if (rc == 0)
 		explain(&j);
-	if (j.ca_key.p)
-		explicit_bzero(j.ca_key.p, j.ca_key.n);
-	buf_done(&j.ca_key);
-	buf_done(&j.ca);
-	fd_close(j.dir);
+	job_done(&j);
 	return rc;
 }
 

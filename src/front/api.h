@@ -20,7 +20,8 @@ void api_create_v1(struct req *r);
 void api_create_v2(struct req *r);
 void api_info(struct req *r);
 void api_kill(struct req *r);
-json_t *sandbox_json(const struct sandbox *sb);			/* as create and connect answer */
+json_t *sandbox_json(const struct req *r, const struct sandbox *sb);	/* as create and connect answer */
+json_t *domain_json(const struct req *r);			/* below which this client finds names of sandboxes */
 void sandbox_put_listed(struct buf *out, const struct sandbox *sb, bool with_team);	/* as the lists have it */
 
 /* api_list.c */

@@ -76,7 +76,7 @@ static void on_settled(struct sandbox_waiter *w, struct sandbox *sb)
 {
 	struct fork *fk = container_of(w, struct fork, waiter);
 
-	fork_over(fk, sb->state == SANDBOX_RUNNING ? json_pack("{s:o}", "sandbox", sandbox_json(sb)) : error_json(&sb->fail));
+	fork_over(fk, sb->state == SANDBOX_RUNNING ? json_pack("{s:o}", "sandbox", sandbox_json(fk->all->r, sb)) : error_json(&sb->fail));
 }
 
 static void fork_begin(struct fork *fk)

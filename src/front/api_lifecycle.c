@@ -114,7 +114,7 @@ static uint32_t connect_timeout(struct req *r, bool *ret_memory)
 static void resumed(struct req *r, struct sandbox *sb)
 {
 	if (sb->state == SANDBOX_RUNNING)
-		reply_json(r, 201, sandbox_json(sb), NULL);
+		reply_json(r, 201, sandbox_json(r, sb), NULL);
 	else if (sb->state == SANDBOX_PAUSED)
 		reply_err(r, &sb->fail);
 	else
@@ -132,7 +132,7 @@ static void connect_to(struct req *r, struct sandbox *sb)
 	case SANDBOX_RUNNING:
 		sandbox_by(sb, r->id);
 		sandbox_set_timeout(sb, timeout_s, true);
-		reply_json(r, 200, sandbox_json(sb), NULL);
+		reply_json(r, 200, sandbox_json(r, sb), NULL);
 		break;
 	case SANDBOX_PAUSED:
 		if (warden_silent(r->front->warden)) {

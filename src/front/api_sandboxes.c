@@ -11,6 +11,7 @@
 #include "front/keyring.h"
 #include "front/limits.h"
 #include "front/metrics.h"
+#include "front/proxy_route.h"
 #include "front/quota.h"
 #include "front/reply.h"
 #include "front/request.h"
@@ -31,11 +32,22 @@ static json_t *text_or_null(const char *z)
 	return z && *z ? json_string(z) : json_null();
 }
 
-json_t *sandbox_json(const struct sandbox *sb)
+/* Ours, if somebody has set one. Else the one that the client has come by, through a proxy that we know nothing of; else the one that
+ * works on this machine. */
+json_t *domain_json(const struct req *r)
+{
+	const struct front_options *o = &r->front->opt;
+	struct str host = r->http ? r->http->host : STR_NULL;
+	struct str came_by = o->domain_is_default && !host_is_local(host, o->domain) ? host_domain(host) : STR_NULL;
+
+	return came_by.n ? json_stringn(came_by.p, came_by.n) : text_or_null(o->domain);
+}
+
+json_t *sandbox_json(const struct req *r, const struct sandbox *sb)
 {
 	json_t *j = json_pack("{s:s,s:s,s:s,s:s,s:s,s:o,s:o}", "templateID", sb->spec.tpl.id, "sandboxID", sb->id,
 			      "clientID", CLIENT_ID, "envdVersion", ENVD_VERSION, "alias", sb->spec.tpl.name,
-			      "trafficAccessToken", text_or_null(sb->traffic_token), "domain", text_or_null(sb->front->opt.domain));
+			      "trafficAccessToken", text_or_null(sb->traffic_token), "domain", domain_json(r));
 
 	if (*sb->envd_token)
 		(void)json_object_set_new(j, "envdAccessToken", json_string(sb->envd_token));
@@ -109,13 +121,13 @@ void sandbox_put_listed(struct buf *out, const struct sandbox *sb, bool with_tea
 	buf_ch(out, '}');
 }
 
-static void put_detail(struct buf *out, const struct sandbox *sb)
+static void put_detail(struct buf *out, const struct req *r, const struct sandbox *sb)
 {
 	uint32_t fl = sb->spec.flags;
 	autojson json_t *more = json_pack("{s:o,s:o,s:I,s:o,s:{s:b,s:s}}",
 		"allowInternetAccess", fl & SPEC_INTERNET_ASKED ? json_boolean(!(fl & SPEC_INTERNET_FALSE)) : json_null(),
 		"createdAt", time_json(sb->created_ms), "timeoutSeconds", (json_int_t)sb->spec.timeout_s,
-		"domain", text_or_null(sb->front->opt.domain),
+		"domain", domain_json(r),
 		"lifecycle", "autoResume", (fl & SPEC_AUTO_RESUME) != 0, "onTimeout", fl & SPEC_AUTO_PAUSE ? "pause" : "kill");
 
 	(void)json_object_set_new(more, "limits", limits_json(&sb->spec.limits));
@@ -145,7 +157,7 @@ static void created(struct req *r, struct sandbox *sb)
 	if (sb->state == SANDBOX_RUNNING) {
 		log_info("sandbox created", "request=%s id=%s template=%s timeout_s=%u", r->id, sb->id, sb->spec.tpl.name,
 			 sb->spec.timeout_s);
-		reply_json(r, 201, sandbox_json(sb), NULL);
+		reply_json(r, 201, sandbox_json(r, sb), NULL);
 		return;
 	}
 	log_warn("could not create a sandbox", "request=%s id=%s err=%s", r->id, sb->id, sb->fail.text);
@@ -158,7 +170,7 @@ static void created_before(struct req *r, struct sandbox *sb)
 	if (sb->state == SANDBOX_ENDING || sb->state == SANDBOX_DEAD)
 		reply_err(r, &sb->fail);
 	else
-		reply_json(r, 201, sandbox_json(sb), NULL);
+		reply_json(r, 201, sandbox_json(r, sb), NULL);
 }
 
 /* The request's Idempotency-Key. 1: it has one, 0: it has none, -EINVAL: answered with 400. */
@@ -274,7 +286,7 @@ void api_info(struct req *r)
 
 	if (!sb)
 		return;
-	put_detail(&out, sb);
+	put_detail(&out, r, sb);
 	if (out.bad)
 		reply_error(r, 500, "answer is too large");
 	else

@@ -17,9 +17,8 @@
 
 #define MIB (1024ull * 1024)
 
-static json_t *volume_json(const struct volume *v, bool with_token)
+static json_t *volume_json(const struct req *r, const struct volume *v, bool with_token)
 {
-	const char *domain = v->front->opt.domain;
 	size_t n;
 	json_t *j = json_pack("{s:s,s:s,s:I,s:o}", "volumeID", v->id, "name", v->name, "sizeMB", (json_int_t)(v->bytes / MIB), "createdAt",
 		time_json(v->created_ms));
@@ -28,8 +27,8 @@ static json_t *volume_json(const struct volume *v, bool with_token)
 	(void)json_object_set_new(j, "sandboxes", json_integer((json_int_t)n));
 	if (with_token)
 		(void)json_object_set_new(j, "token", json_string(v->token));
-	if (with_token && *domain)
-		(void)json_object_set_new(j, "domain", json_string(domain));
+	if (with_token)
+		(void)json_object_set_new(j, "domain", domain_json(r));
 	return j;
 }
 
@@ -68,7 +67,7 @@ static void on_made(void *user, struct volume *v, const struct err *e)
 	if (e->no)
 		reply_not_set(r, e);
 	else
-		reply_json(r, 201, volume_json(v, true), NULL);
+		reply_json(r, 201, volume_json(r, v, true), NULL);
 	req_unref(r);
 }
 
@@ -117,7 +116,7 @@ void api_volumes(struct req *r)
 
 	LIST_FOREACH(v, &r->front->volumes, link) {
 		if (v->ready && strcmp(v->team, r->caller.team) == 0)
-			(void)json_array_append_new(all, volume_json(v, false));
+			(void)json_array_append_new(all, volume_json(r, v, false));
 	}
 	reply_json(r, 200, all, NULL);
 }
@@ -151,7 +150,7 @@ static void on_usage(void *user, const struct warden_reply *re)
 	if (l->v->gone) {
 		reply_error(l->r, 404, "volume '%.130s' not found", l->r->param);
 	} else {
-		json_t *j = volume_json(l->v, true);
+		json_t *j = volume_json(l->r, l->v, true);
 
 		(void)json_object_set_new(j, "usedBytes", json_integer((json_int_t)l->used_bytes));
 		reply_json(l->r, 200, j, NULL);
@@ -181,7 +180,7 @@ static void on_resized(void *user, struct volume *v, const struct err *e)
 	if (e->no)
 		reply_not_set(r, e);
 	else
-		reply_json(r, 200, volume_json(v, true), NULL);
+		reply_json(r, 200, volume_json(r, v, true), NULL);
 	req_unref(r);
 }
 

@@ -251,7 +251,8 @@ static int open_doors(struct front *f)
 		if (d->debug_port)
 			r = debug_listen(f, d->debug_port, take_fd(&d->fd));
 		else
-			r = http_server_listen(f->server, take_fd(&d->fd), d->is_tls ? certs_secure(f->certs) : NULL);
+			r = (d->is_plain_too ? http_server_listen_both : http_server_listen)(f->server, take_fd(&d->fd),
+				d->is_tls ? certs_secure(f->certs) : NULL);
 	}
 	return r;
 }

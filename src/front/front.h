@@ -80,6 +80,7 @@ struct front_options {
 	uint32_t webhook_timeout_s, webhook_attempts, webhook_retry_ms;
 	bool webhook_allow_private;
 	uint32_t alert_percent[ALERTS];	/* of a limit; 0: none */
+	bool domain_is_default;		/* nobody has set it: clients that come by another one stay with that */
 	bool open;			/* no key is needed on this machine */
 	bool metrics_open;
 	bool text_from_stdout;		/* of sandboxes that do not say themselves */
@@ -93,7 +94,7 @@ TAILQ_HEAD(watch_list, init_watch);
 
 struct door {				/* a listening socket that the warden has passed */
 	int fd;				/* -1 once the server has it */
-	bool is_tls;
+	bool is_tls, is_plain_too;
 	uint16_t debug_port;		/* not 0: it stands for that port of the debug sandbox */
 };
 

@@ -318,7 +318,7 @@ static int usage_error(const char *what)
 	return -EINVAL;
 }
 
-enum { OPT_EVENTS_KEPT = 256, OPT_HOOK_TIMEOUT, OPT_HOOK_ATTEMPTS, OPT_HOOK_RETRY, OPT_HOOK_PRIVATE, OPT_TOKEN, OPT_ALERT };
+enum { OPT_EVENTS_KEPT = 256, OPT_HOOK_TIMEOUT, OPT_HOOK_ATTEMPTS, OPT_HOOK_RETRY, OPT_HOOK_PRIVATE, OPT_TOKEN, OPT_DOMAIN_DEFAULT, OPT_ALERT };
 
 static uint32_t *number_option(int c, struct front_options *opt)
 {
@@ -407,18 +407,20 @@ static int take_number(int c, const char *text, struct front_options *opt)
 
 static int take_door(struct front *f, const char *kind)
 {
-	static const struct { const char *name; bool is_tls; uint16_t debug_port; } kinds[] = {
-		{ "http", false, 0 }, { "https", true, 0 }, { "debug-envd", false, PORT_ENVD }, { "debug-interpreter", false, PORT_INTERPRETER },
+	static const struct { const char *name; bool is_tls, is_plain_too; uint16_t debug_port; } kinds[] = {
+		{ "http", false, true, 0 }, { "https", true, false, 0 }, { "both", true, true, 0 },
+		{ "debug-envd", false, true, PORT_ENVD }, { "debug-interpreter", false, true, PORT_INTERPRETER },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(kinds) && f->n_doors < DOORS_MAX; i++) {
 		if (strcmp(kind, kinds[i].name) != 0)
 			continue;
-		f->doors[f->n_doors] = (struct door) { FD_DOORS + (int)f->n_doors, kinds[i].is_tls, kinds[i].debug_port };
+		f->doors[f->n_doors] = (struct door) { FD_DOORS + (int)f->n_doors, kinds[i].is_tls, kinds[i].is_plain_too,
+			kinds[i].debug_port };
 		f->n_doors++;
 		return 0;
 	}
-	return usage_error("--door must be http, https, debug-envd or debug-interpreter, and not too many of them");
+	return usage_error("--door must be http, https, both, debug-envd or debug-interpreter, and not too many of them");
 }
 
 static const struct option longs[] = {
@@ -449,6 +451,7 @@ static const struct option longs[] = {
 	{ "alert-disk", required_argument, NULL, OPT_ALERT + ALERT_DISK }, { "alert-processes", required_argument, NULL, OPT_ALERT + ALERT_PROCESSES },
 	{ "alert-egress", required_argument, NULL, OPT_ALERT + ALERT_EGRESS },
 	{ "webhook-allow-private", no_argument, NULL, OPT_HOOK_PRIVATE },
+	{ "domain-default", no_argument, NULL, OPT_DOMAIN_DEFAULT },
 	{ "open", no_argument, NULL, 'o' },		{ "metrics-open", no_argument, NULL, 'm' },
 	{ "text-from-stdout", no_argument, NULL, 'x' }, { "interpreter-token", required_argument, NULL, OPT_TOKEN },
 	{ 0 },
@@ -476,6 +479,9 @@ static int parse_options(int argc, char **argv, struct front *f)
 			break;
 		case 'k':
 			opt->key_file = optarg;
+			break;
+		case OPT_DOMAIN_DEFAULT:
+			opt->domain_is_default = true;
 			break;
 		case OPT_HOOK_PRIVATE:
 			opt->webhook_allow_private = true;

@@ -107,6 +107,21 @@ bool host_is_local(struct str host, const char *domain)
 	       (own.n > 0 && (str_ieq(name, own) || is_below(name, own)));
 }
 
+struct str host_domain(struct str host)
+{
+	static const char name_chars[] = "abcdefghijklmnopqrstuvwxyz0123456789.-";
+
+	if (!str_starts(host, "api."))
+		return STR_NULL;
+	str_skip(&host, strlen("api."));
+	struct str port = host, name = str_cut(&port, ':');
+	bool ok = name.n > 0 && name.p[0] != '.' && name.p[0] != '-' && (!port.p || all_digits(port));
+
+	for (size_t i = 0; ok && i < name.n; i++)
+		ok = memchr(name_chars, name.p[i], sizeof name_chars - 1);
+	return ok ? host : STR_NULL;
+}
+
 enum proxy_route proxy_route(
 	struct str host, struct str hdr_id, struct str hdr_port, const char *domain, struct proxy_target *ret)
 {

@@ -26,5 +26,8 @@ enum proxy_route proxy_route(
 
 bool sandbox_id_valid(struct str id);	/* [a-z0-9]+ */
 
+/* DOMAIN[:PORT] of a host that a client has made of that: api.DOMAIN[:PORT], where DOMAIN is a name in lower case. Else STR_NULL. */
+struct str host_domain(struct str host);
+
 /* Is it a name that only we can have: an address, localhost, or below the configured domain? */
 bool host_is_local(struct str host, const char *domain);

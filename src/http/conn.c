@@ -18,6 +18,7 @@
 #define DRAIN_MAX (1024 * 1024)		/* a body that nobody wants is read this far to keep the connection */
 #define TURN 16				/* pipelined requests served in a row */
 #define SHAKE_MS 10000			/* a handshake takes so long at most */
+#define TLS_HANDSHAKE 0x16		/* the first byte of a record that begins one; no method begins with it */
 #define UNSENT_MS 60000			/* for which an answer may wait without any progress */
 
 static void conn_gone(void *p)
@@ -398,10 +399,30 @@ static void sniff(struct http_conn *c, struct str data)
 	}
 }
 
+/* The peer of a listener that serves both has begun with a handshake of TLS. */
+static void turn_secure(struct http_conn *c, struct str first)
+{
+	struct http_secure *secure = take_ptr(&c->offered);
+
+	c->filter = secure->open(secure, first);
+	if (c->filter)
+		stream_filter(c->s, c->filter);
+	if (!c->filter || !server_shaking(c->server, c, secure)) {
+		conn_lost(c);
+		return;
+	}
+	c->since_ms = loop_now_ms(c->loop);
+	stream_write(c->s, STR_LIT(""));	/* lets the filter answer what it has got */
+}
+
 static void on_data(void *user, struct str data)
 {
 	struct http_conn *c = user;
 
+	if (!c->is_known && c->offered && c->server && c->in.n == 0 && data.p[0] == TLS_HANDSHAKE) {
+		turn_secure(c, data);
+		return;
+	}
 	/* Whoever begins with anything but a P is known at once: nothing is copied. */
 	if (!c->is_known && c->server && c->server->h2 && (c->in.n || data.p[0] == 'P')) {
 		sniff(c, data);
@@ -472,7 +493,7 @@ static const struct stream_ops conn_ops = {
 /* The connection of a listener that has nothing to protect it with is closed: better than a plain one. */
 static bool conn_secure(struct http_conn *c, struct http_secure *secure)
 {
-	c->filter = secure->open(secure);
+	c->filter = secure->open(secure, STR_NULL);
 	if (!c->filter)
 		return false;
 	stream_filter(c->s, c->filter);

@@ -64,6 +64,7 @@ struct http_conn {
 	struct loop *loop;
 	struct stream *s;		/* NULL: closed, reset or handed over */
 	struct http_secure *secure;	/* NULL: plain */
+	struct http_secure *offered;	/* plain until its first byte tells; NULL: for good */
 	struct stream_filter *filter;	/* of s */
 	struct h2 *h2;			/* NULL: HTTP/1.x */
 	const struct h2_ops *h2_ops;
@@ -131,6 +132,8 @@ void conn_expire(struct http_conn *c, uint64_t now_ms, uint64_t idle_max_ms, uin
 bool conn_evictable(const struct http_conn *c);
 void conn_evict(struct http_conn *c);	/* closes such a one; with an unfinished head it is told why */
 
+/* A plain one has begun a handshake: it counts as a protected one from now on. False: out of memory. */
+bool server_shaking(struct http_server *s, struct http_conn *c, struct http_secure *secure);
 void server_shaken(struct http_server *s, struct http_conn *c);	/* its handshake is over */
 void server_idle(struct http_server *s, struct http_conn *c, bool on);	/* it has no request, or has one */
 void server_forget(struct http_server *s, struct http_conn *c);	/* a connection is gone: room for another */

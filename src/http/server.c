@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "http/conn.h"
 #include "loop/loop.h"
+#include "loop/stream.h"
 
 #define CONNS_MAX 4096			/* unless http_server_limit() says otherwise */
 #define ACCEPT_BATCH 32			/* connections taken per round, so that old ones get their turn */
@@ -31,6 +32,7 @@ struct listener {
 	struct http_server *server;
 	struct listener *next;
 	struct http_secure *secure;	/* NULL: plain HTTP */
+	bool plain_too;			/* protected are only those connections that begin with a handshake */
 	int fd;
 	struct watch *watch;
 };
@@ -43,13 +45,18 @@ static bool may_shake(const struct http_server *s)
 	return s->n_shaking < SHAKE_MAX || loop_now_ms(s->loop) - oldest->since_ms >= FRESH_MS;
 }
 
+static bool all_shake(const struct listener *d)
+{
+	return d->secure && !d->plain_too;
+}
+
 /* Listening stops while there is no room and none can be made: a ready listener would else wake the loop for nothing, for ever. */
 static void update_watch(struct http_server *s)
 {
 	bool off = s->stopped || s->paused || s->all_busy;
 
 	for (struct listener *d = s->doors; d; d = d->next) {
-		bool wait = d->secure && !may_shake(s);
+		bool wait = all_shake(d) && !may_shake(s);
 
 		watch_set(d->watch, off || wait ? 0 : WATCH_IN);
 		if (wait)
@@ -128,8 +135,10 @@ static void tune(int fd, const struct sockaddr_storage *from)
 		(void)setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "reno", 4);
 }
 
-static int adopt(struct http_server *s, int fd, const struct sockaddr_storage *from, struct http_secure *secure)
+/* d: NULL for a connection that came by no listener. */
+static int adopt(struct http_server *s, int fd, const struct sockaddr_storage *from, const struct listener *d)
 {
+	struct http_secure *secure = d && all_shake(d) ? d->secure : NULL;
 	bool no = false;
 
 	if (s->ops->on_conn)
@@ -151,6 +160,7 @@ static int adopt(struct http_server *s, int fd, const struct sockaddr_storage *f
 		return -ENOMEM;
 	}
 	c->peer = p;
+	c->offered = d && d->plain_too ? d->secure : NULL;
 	c->next = s->conns;
 	if (c->next)
 		c->next->prev = c;
@@ -253,6 +263,29 @@ static void make_shake_room(struct http_server *s)
 		conn_evict(TAILQ_FIRST(&s->shaking));
 }
 
+bool server_shaking(struct http_server *s, struct http_conn *c, struct http_secure *secure)
+{
+	struct sockaddr_storage from = { .ss_family = AF_UNSPEC };
+	socklen_t n = sizeof from;
+
+	(void)getpeername(stream_fd(c->s), (struct sockaddr *)&from, &n);
+	struct peer *p = peers_join(peers_of(s, true), &from);
+	if (!p)
+		return false;
+	make_shake_room(s);
+	limit_idle_secure(s);
+	server_idle(s, c, false);
+	peers_leave(peers_of(s, false), c->peer);
+	c->peer = p;
+	c->secure = secure;
+	c->is_shaking = true;
+	TAILQ_INSERT_TAIL(&s->shaking, c, shaking);
+	s->n_shaking++;
+	server_idle(s, c, true);
+	update_watch(s);
+	return true;
+}
+
 static void on_acceptable(void *user, int events)
 {
 	struct listener *d = user;
@@ -270,7 +303,7 @@ static void on_acceptable(void *user, int events)
 			timer_arm(s->retry, ACCEPT_RETRY_MS);
 			break;
 		}
-		if (d->secure && !may_shake(s))
+		if (all_shake(d) && !may_shake(s))
 			break;
 		int fd = accept4(d->fd, (struct sockaddr *)&from, &n, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
@@ -280,11 +313,11 @@ static void on_acceptable(void *user, int events)
 		}
 		if (victim)
 			make_room(s, victim);	/* not before: only for one who has really come */
-		if (d->secure) {
+		if (all_shake(d)) {
 			make_shake_room(s);
 			limit_idle_secure(s);
 		}
-		(void)adopt(s, fd, &from, d->secure);
+		(void)adopt(s, fd, &from, d);
 	}
 	update_watch(s);
 }
@@ -318,7 +351,7 @@ static void server_gone(void *p)
 	free(s);
 }
 
-int http_server_listen(struct http_server *s, int fd, struct http_secure *secure)
+static int listen_on(struct http_server *s, int fd, struct http_secure *secure, bool plain_too)
 {
 	struct listener *d = calloc(1, sizeof *d);
 
@@ -332,10 +365,21 @@ int http_server_listen(struct http_server *s, int fd, struct http_secure *secure
 	d->server = s;
 	d->fd = fd;
 	d->secure = secure;
+	d->plain_too = plain_too;
 	d->next = s->doors;
 	s->doors = d;
 	update_watch(s);
 	return 0;
+}
+
+int http_server_listen(struct http_server *s, int fd, struct http_secure *secure)
+{
+	return listen_on(s, fd, secure, false);
+}
+
+int http_server_listen_both(struct http_server *s, int fd, struct http_secure *secure)
+{
+	return listen_on(s, fd, secure, true);
 }
 
 struct http_server *http_server_new(struct loop *l, int listen_fd, const struct http_server_ops *ops, void *user)

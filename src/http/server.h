@@ -86,6 +86,9 @@ struct http_server *http_server_new(struct loop *l, int listen_fd, const struct 
  * have a limit of number of their own, as each holds much more memory than a plain one. */
 int http_server_listen(struct http_server *s, int fd, struct http_secure *secure);
 
+/* The same, but each connection is plain or protected, as its first byte tells. */
+int http_server_listen_both(struct http_server *s, int fd, struct http_secure *secure);
+
 /* Serves a connected stream socket, too; owns fd, also on failure. -EACCES: on_conn refused it. */
 int http_server_adopt(struct http_server *s, int fd);
 

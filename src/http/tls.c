@@ -54,7 +54,7 @@ static void filter_gone(void *user)
 	tls_unref(user);
 }
 
-static struct stream_filter *open_filter(struct http_secure *sec)
+static struct stream_filter *open_filter(struct http_secure *sec, struct str early)
 {
 	struct tls *t = (struct tls *)sec;
 	SSL *ssl = t->ctx ? SSL_new(t->ctx) : NULL;
@@ -62,7 +62,7 @@ static struct stream_filter *open_filter(struct http_secure *sec)
 	if (!ssl)
 		return NULL;
 	SSL_set_accept_state(ssl);
-	struct stream_filter *f = tls_filter_new(ssl, STR_NULL, filter_gone, t);
+	struct stream_filter *f = tls_filter_new(ssl, early, filter_gone, t);
 
 	if (f)
 		t->refs++;

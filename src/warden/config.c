@@ -35,6 +35,7 @@ struct key {
 static const struct key keys[] = {
 	{ "listen", KIND_TEXT, FIELD(listen) },
 	{ "tls_listen", KIND_TEXT, FIELD(tls_listen) },
+	{ "local_tls", KIND_BOOL, FIELD(local_tls) },
 	{ "tls_cert", KIND_PATH, FIELD(tls_cert) },
 	{ "tls_key", KIND_PATH, FIELD(tls_key) },
 	{ "state", KIND_PATH, FIELD(state), .cli_only = true },
@@ -148,6 +149,7 @@ void config_defaults(struct config *c)
 
 	*c = (struct config) {
 		.listen = "127.0.0.1:8080",
+		.local_tls = true,
 		.state = "/var/lib/atoll",
 		.run = "/run/atoll/main",
 		.cache = "/var/cache/atoll",

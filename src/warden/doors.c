@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/fd.h"
+#include "base/log.h"
 #include "base/rand.h"
 #include "base/str.h"
 #include "warden/certs.h"
@@ -34,8 +35,41 @@ static int open_all(struct warden *w, const char *list, const char *kind, char *
 		d->kind = kind;
 		w->n_doors++;
 		if (!ret_url[0])
-			(void)snprintf(ret_url, url_size, "%s://%s", kind, at);
+			(void)snprintf(ret_url, url_size, "%s://%s", strcmp(kind, "https") == 0 ? kind : "http", at);
 	}
+	return 0;
+}
+
+/* Names below localhost mean both loopback addresses, and some clients try only the first, which is ::1. */
+static void open_beside(struct warden *w, struct err *e)
+{
+	const char *port = strrchr(w->ready_url, ':');
+	char where[80], url[96] = "";
+
+	if (!port || strchr(w->cfg.listen, '[') || (!strstr(w->ready_url, "//127.0.0.1:") && !strstr(w->ready_url, "//0.0.0.0:")))
+		return;
+	(void)snprintf(where, sizeof where, "[::1]%s", port);
+	if (open_all(w, where, "both", url, sizeof url, e) == 0)
+		return;
+	if (e->no != EADDRNOTAVAIL && e->no != EAFNOSUPPORT)	/* a machine without IPv6 */
+		log_warn("names below localhost also mean ::1, and that is not served: some clients will not get here", "err=%s", e->text);
+	*e = ERR_INIT;
+}
+
+/* Plain HTTP, and TLS on the same ports if it has nowhere else to be and there is a certificate. */
+static int open_listen(struct warden *w, struct err *e)
+{
+	const struct config *c = &w->cfg;
+	autoclose int cert = -1;
+	bool both = c->local_tls && !c->tls_listen[0] && certs_open(c, TLS_FILE_CERT, &cert, e) == 0;
+
+	*e = ERR_INIT;			/* `atoll serve` has said why there is none */
+	if (open_all(w, c->listen, both ? "both" : "http", w->ready_url, sizeof w->ready_url, e) < 0)
+		return -e->no;
+	if (!both)
+		return 0;
+	(void)snprintf(w->tls_url, sizeof w->tls_url, "https%s", w->ready_url + strlen("http"));
+	open_beside(w, e);
 	return 0;
 }
 
@@ -69,13 +103,14 @@ static bool is_domain(const char *z)
 	return n > 0 && z[0] != '.' && z[0] != '-' && (port ? port[0] && !port[strspn(port, "0123456789")] : !z[n]);
 }
 
-/* The configured one, or the one that the certificate was made for, and the port that clients have to name with it. */
+/* The configured one, or the one that the certificate was made for, and the port that clients have to name with it. Never none:
+ * clients that are told of no domain take that of E2B's cloud. */
 static int choose_domain(struct warden *w, struct err *e)
 {
 	char made[128] = "";
 	const char *name = w->cfg.domain;
 
-	if (!name[0] && w->tls_url[0]) {
+	if (!name[0]) {
 		autofree char *path = str_fmt("%s/" CERTS_DIR "/domain", w->cfg.state);
 
 		if (path && file_read(AT_FDCWD, path, made, sizeof made) > 0)
@@ -84,8 +119,10 @@ static int choose_domain(struct warden *w, struct err *e)
 	}
 	if (name[0] && !is_domain(name))
 		return err_set(e, EINVAL, "domain = '%s': want a name in lower case, with or without :PORT", name);
-	const char *port = w->tls_url[0] ? strrchr(w->tls_url, ':') + 1 : HTTPS_PORT;
-	bool plain = !name[0] || strchr(name, ':') || strcmp(port, HTTPS_PORT) == 0;
+	/* A configured one without tls_listen is that of a proxy before us. */
+	const char *url = w->cfg.domain[0] && !w->cfg.tls_listen[0] ? ":" HTTPS_PORT : w->tls_url[0] ? w->tls_url : w->ready_url;
+	const char *port = strrchr(url, ':') + 1;
+	bool plain = strchr(name, ':') || strcmp(port, HTTPS_PORT) == 0;
 
 	(void)snprintf(w->domain, sizeof w->domain, plain ? "%s" : "%s:%s", name, port);
 	return 0;
@@ -107,7 +144,7 @@ int doors_open(struct warden *w, struct err *e)
 
 	if (c->tls_listen[0] && check_certs(c, e) < 0)
 		return -e->no;
-	if (open_all(w, c->listen, "http", w->ready_url, sizeof w->ready_url, e) < 0 ||
+	if (open_listen(w, e) < 0 ||
 	    open_all(w, c->tls_listen, "https", w->tls_url, sizeof w->tls_url, e) < 0 || choose_domain(w, e) < 0 ||
 	    (c->debug_ports && open_debug(w, e) < 0))
 		return -e->no;

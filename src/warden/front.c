@@ -195,6 +195,8 @@ int front_open(struct warden *w, int exe_fd, const char *exe, const char *state_
 		argv[n++] = "--door";
 		argv[n++] = w->doors[i].kind;
 	}
+	if (!w->cfg.domain[0])
+		argv[n++] = "--domain-default";
 	if (w->cfg.open)
 		argv[n++] = "--open";
 	if (w->cfg.webhook_allow_private)

@@ -108,11 +108,14 @@ int layout_records_dir(const struct config *c, int *ret_fd, struct err *e)
 
 void layout_remove_run(const struct config *c)
 {
-	static const char *const ours[] = { "holders", "zygotes", "private", "pool", "sandboxes" };
+	static const char *const ours[] = { "holders", "zygotes", "private", "pool", "sandboxes", "tls" };
+	static const char *const public_files[] = { "tls/ca.pem", "tls/bundle.pem" };	/* `atoll serve` may have put them there */
 	autoclose int dir = open(c->run, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	if (dir < 0)
 		return;
+	for (size_t i = 0; i < ARRAY_LEN(public_files); i++)
+		(void)unlinkat(dir, public_files[i], 0);
 	for (size_t i = 0; i < ARRAY_LEN(ours); i++)
 		(void)unlinkat(dir, ours[i], AT_REMOVEDIR);
 	(void)rmdir(c->run);

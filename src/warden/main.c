@@ -135,7 +135,7 @@ static void on_hup(void *user, int signo)
 	(void)signo;
 	if (w->cfg.file[0])
 		reread_config(w);
-	if (w->cfg.tls_listen[0])
+	if (w->tls_url[0])
 		front_tls_files(w);
 }
 

@@ -7,7 +7,8 @@ import { spawnSync } from 'node:child_process'
 import { api, server } from '../lib/client.mjs'
 import { until } from '../lib/host.mjs'
 import { installPackages } from '../lib/npm.mjs'
-import { DOMAIN, newTlsServer, tlsEnv } from '../lib/tls.mjs'
+import { newServer } from '../lib/server.mjs'
+import { DOMAIN, shellEnv } from '../lib/tls.mjs'
 import { counts, HERE, LIMIT_MS, records, run } from './programs/run.mjs'
 
 // The plugin must have spoken to the server: without a key it would play everything to itself and pass its tests all the same.
@@ -19,7 +20,7 @@ test('ElizaOS with its plugin', { timeout: LIMIT_MS + 300000 }, async (t) => {
 		t.skip(why)
 		return
 	}
-	const own = await (await newTlsServer(server.buildDir)).start()
+	const own = await newServer(server.buildDir).start()	// C4: as it comes; its SDK knows E2B_DOMAIN only
 	const steps = (text) => [...text.matchAll(/^STEP (.*)$/gm)].map(([, line]) => JSON.parse(line))
 	const logOf = async (id) => (await api('GET', `/v2/sandboxes/${id}/logs?direction=forward`, undefined, { base: own.url, key: own.key })).text
 	let found, stopping
@@ -34,7 +35,7 @@ test('ElizaOS with its plugin', { timeout: LIMIT_MS + 300000 }, async (t) => {
 		await own.stop()
 	}
 	const got = await run(process.execPath, ['--no-warnings', path.join(HERE, 'eliza.mjs'), dir], {
-		env: { ...tlsEnv(own), LOG_LEVEL: 'info' },
+		env: { ...shellEnv(own), LOG_LEVEL: 'info' },
 		onText: (text) => {
 			if (stopping || !text.includes('"step":"served"'))
 				return

@@ -26,9 +26,16 @@ test('help and version', () => {
 test('env prints what points an SDK here', () => {
 	const got = atoll(['env', '--state', server.stateDir])
 	assert.equal(got.code, 0, got.err)
-	assert.ok(got.out.includes(`export E2B_API_KEY='${server.key}'`))
+	assert.match(got.out, /^export E2B_API_KEY='e2b_[0-9a-f]{40}'$/m)
 	assert.ok(got.out.includes(`export E2B_API_URL='${server.url}'`))
 	assert.ok(got.out.includes(`export E2B_SANDBOX_URL='${server.url}'`))
+	assert.ok(got.out.includes(`export E2B_VOLUME_API_URL='${server.url}'`))
+	assert.ok(got.out.includes(`export E2B_DOMAIN='atoll.localhost:${new URL(server.url).port}'`))
+	assert.match(got.out, /^unset E2B_DEBUG$/m)
+	for (const name of ['NODE_EXTRA_CA_CERTS', 'DENO_CERT', 'SSL_CERT_FILE', 'REQUESTS_CA_BUNDLE', 'CURL_CA_BUNDLE']) {
+		const file = new RegExp(`^export ${name}='(.*)'$`, 'm').exec(got.out)?.[1]
+		assert.equal(fs.statSync(file).mode & 0o777, 0o644, `${name}: ${file}`)
+	}
 	const shell = spawnSync('sh', ['-c', `${got.out}\necho "$E2B_API_URL"`], { encoding: 'utf8' })
 	assert.equal(shell.stdout.trim(), server.url)
 })

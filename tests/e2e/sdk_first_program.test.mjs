@@ -6,7 +6,8 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
-import { sdk } from '../lib/client.mjs'
+import { sdk, server } from '../lib/client.mjs'
+import { shellEnv } from '../lib/tls.mjs'
 
 const ROOT = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..')
 
@@ -42,7 +43,7 @@ test('the program in the README runs unchanged', () => {
 	assert.ok(program, 'the README shows no program')
 	const copy = path.join(process.env.ATOLL_TEST_NPM, 'readme.mjs')
 	fs.writeFileSync(copy, program)
-	const run = spawnSync(process.execPath, [copy], { encoding: 'utf8', timeout: 60000 })
+	const run = spawnSync(process.execPath, [copy], { encoding: 'utf8', env: shellEnv(server), timeout: 60000 })
 	assert.equal(run.status, 0, run.stderr)
 	assert.match(run.stdout, /Linux/)
 	assert.match(run.stdout, /hello from atoll/)

@@ -296,7 +296,7 @@ test("a certificate of the operator's own", async () => {
 		const sock = await connect({ port, servername: 'api.op.test', ca: fs.readFileSync(at('op.crt')) })
 		sock.destroy()
 		const env = spawnSync(other.atoll(), ['env', '--tls', '--state', other.stateDir], { encoding: 'utf8' })
-		assert.match(env.stdout, new RegExp(`export E2B_DOMAIN='op.test:${port}'\nunset E2B_API_URL E2B_SANDBOX_URL`))
+		assert.match(env.stdout, new RegExp(`export E2B_DOMAIN='op.test:${port}'\nunset E2B_API_URL E2B_SANDBOX_URL E2B_VOLUME_API_URL E2B_DEBUG`))
 	} finally {
 		assert.equal((await other.stop()).how, 0)
 	}

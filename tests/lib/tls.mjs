@@ -40,6 +40,17 @@ export function tlsEnv(server) {
 	return env
 }
 
+// What `eval "$(atoll env)"` makes of the environment, of a server with its defaults.
+export function shellEnv(server) {
+	const got = spawnSync(path.join(server.buildDir, 'src/cli/atoll'), ['env', '--json', '--state', server.stateDir], { encoding: 'utf8' })
+	if (got.status !== 0)
+		throw new Error(`atoll env: ${got.stderr}`)
+	const env = { ...process.env, ...JSON.parse(got.stdout).url }
+	for (const name of ['E2B_DEBUG', 'E2B_ACCESS_TOKEN'])
+		delete env[name]
+	return env
+}
+
 // Lets a Node client find a domain and all names below it at an address.
 export function namesEnv(domain, address) {
 	return { ATOLL_TEST_NAMES: `${domain}=${address}`, NODE_OPTIONS: `--require ${NAMES}` }

@@ -109,6 +109,12 @@ static void local_names_are_those_nobody_else_can_have(void **state)
 	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
 		assert_false(host_is_local(str_of(others[i]), "sbx.test"));
 	assert_false(host_is_local(str_of("x.test"), ""));
+	assert_true(str_is(host_domain(str_of("api.sbx.test:8443")), "sbx.test:8443"));
+	assert_true(str_is(host_domain(str_of("api.sbx.test")), "sbx.test"));
+	static const char *const none[] = { "sbx.test", "api.", "api.:80", "api.x:", "api.x:8x", "api.-x", "api..x", "api.x/y", "api.X", "", "127.0.0.1" };
+
+	for (size_t i = 0; i < sizeof none / sizeof *none; i++)
+		assert_null(host_domain(str_of(none[i])).p);
 	assert_true(host_is_local(str_of("api.sbx.test:8443"), "sbx.test:8443"));
 	assert_true(host_is_local(str_of("sbx.test"), "sbx.test:8443"));
 }

@@ -512,6 +512,59 @@ static void silent_clients_do_not_keep_others_out(void **state)
 		fd_close(fds[i]);
 }
 
+/* C4: one port for both, as the first byte of a connection tells. */
+static void one_listener_serves_both(void **state)
+{
+	struct site *t = *state;
+	static const char get[] = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
+	char answer[512];
+
+	http_server_free(t->server);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	socklen_t n = sizeof t->at;
+	t->at.sin_port = 0;
+	assert_int_equal(bind(fd, (struct sockaddr *)&t->at, n), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&t->at, &n), 0);
+	assert_int_equal(listen(fd, 1024), 0);
+	t->server = http_server_new(t->l, -1, &ops, t);
+	assert_int_equal(http_server_listen_both(t->server, fd, tls_secure(t->tls)), 0);
+	for (int i = 0; i < 3; i++) {
+		struct client c = client_new(t);
+		assert_true(shake(t, &c));
+		assert_served(t, &c);
+		int plain = dial(t);
+
+		assert_int_equal(write(plain, get, sizeof get - 1), (ssize_t)sizeof get - 1);
+		wire_turns(t->l, 10);
+		ssize_t got = recv(plain, answer, sizeof answer - 1, MSG_DONTWAIT);
+		assert_true(got > 0);
+		answer[got] = '\0';
+		assert_non_null(strstr(answer, "200 OK"));
+		fd_close(plain);
+		client_done(&c);
+	}
+	wire_turns(t->l, 10);
+	assert_int_equal(http_server_conns(t->server), 0);
+
+	/* Handshakes that stop after their first byte keep nobody out, and none of them stays in the books. */
+	static int fds[600];
+	for (size_t i = 0; i < ARRAY_LEN(fds); i++) {
+		fds[i] = dial(t);
+		assert_int_equal(write(fds[i], "\x16", 1), 1);
+		wire_turns(t->l, 1);
+	}
+	wire_turns(t->l, 40);
+	assert_true(http_server_conns(t->server) < ARRAY_LEN(fds));
+	struct client c = client_new(t);
+	assert_true(shake(t, &c));
+	assert_served(t, &c);
+	client_done(&c);
+	for (size_t i = 0; i < ARRAY_LEN(fds); i++)
+		fd_close(fds[i]);
+	wire_turns(t->l, 40);
+	assert_int_equal(http_server_conns(t->server), 0);
+}
+
 #define CASE(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void)
@@ -527,6 +580,7 @@ int main(void)
 		CASE(nonsense_ends_one_connection),
 		CASE(without_a_certificate_nobody_is_let_in),
 		CASE(silent_clients_do_not_keep_others_out),
+		CASE(one_listener_serves_both),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
