@@ -41,7 +41,7 @@ void base_remove(int dir, const char *name)
 }
 
 /* Those that have them mapped keep them. */
-static void remove_but(int dir, const char *prefix, const char *name)
+static void remove_if(int dir, bool (*goes)(const char *name, const void *arg), const void *arg)
 {
 	int own = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *d = own < 0 ? NULL : fdopendir(own);
@@ -51,20 +51,59 @@ static void remove_but(int dir, const char *prefix, const char *name)
 		return;
 	}
 	for (struct dirent *de; (de = readdir(d));) {
-		if (de->d_name[0] != '.' && strncmp(de->d_name, prefix, strlen(prefix)) == 0 && strcmp(de->d_name, name) != 0)
+		if (de->d_name[0] != '.' && goes(de->d_name, arg))
 			(void)unlinkat(dir, de->d_name, 0);
 	}
 	(void)closedir(d);
 }
 
+struct kept {
+	const char *key, *name;
+};
+
+static bool is_older(const char *name, const void *arg)
+{
+	const struct kept *k = arg;
+
+	return strncmp(name, k->key, strlen(k->key)) == 0 && strcmp(name, k->name) != 0;
+}
+
 void base_keep(int dir, const char *key, const char *name)
 {
-	remove_but(dir, key, name);
+	remove_if(dir, is_older, &(struct kept) { key, name });
+}
+
+static bool is_any(const char *name, const void *arg)
+{
+	(void)name;
+	(void)arg;
+	return true;
 }
 
 void base_remove_all(int dir)
 {
-	remove_but(dir, "", "");
+	remove_if(dir, is_any, NULL);
+}
+
+struct keys {
+	const char *const *v;
+	size_t n;
+};
+
+static bool is_others(const char *name, const void *arg)
+{
+	const struct keys *k = arg;
+
+	for (size_t i = 0; i < k->n; i++) {
+		if (strncmp(name, k->v[i], strlen(k->v[i])) == 0)
+			return false;
+	}
+	return true;
+}
+
+void base_remove_others(int dir, const char *const *keys, size_t n)
+{
+	remove_if(dir, is_others, &(struct keys) { keys, n });
 }
 
 /* --- finding ------------------------------------------------------------------------------------------------ */

@@ -26,6 +26,7 @@ int base_create(int dir, const char *key, char ret_name[BASE_NAME_SIZE], int *re
 void base_keep(int dir, const char *key, const char *name);	/* and no other of that template */
 void base_remove(int dir, const char *name);
 void base_remove_all(int dir);
+void base_remove_others(int dir, const char *const *keys, size_t n);	/* of templates that are none of these */
 
 struct base_found {
 	int fd;				/* -1: none of its processes has one */

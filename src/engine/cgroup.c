@@ -436,7 +436,7 @@ void cgroup_kill(struct cgroup_tree *t, const char *id)
 	(void)t->be->after_kill(t, id);
 }
 
-static void end_stray(struct cgroup_tree *t, const char *id)
+void cgroup_end(struct cgroup_tree *t, const char *id)
 {
 	struct err e = ERR_INIT;
 
@@ -446,10 +446,15 @@ static void end_stray(struct cgroup_tree *t, const char *id)
 			return;
 		(void)nanosleep(&(struct timespec) { .tv_nsec = STRAY_WAIT_NS }, NULL);
 	}
-	log_warn("could not end a sandbox that nobody knows, ignoring", "id=%s err=%s", id, e.text);
+	log_warn("could not end the processes of a cgroup, ignoring", "id=%s err=%s", id, e.text);
 }
 
-static void keep_only_in(struct cgroup_tree *t, int dirfd, bool (*keep)(const char *id, void *arg), void *arg)
+static bool is_of(const char *name, const char *prefix)
+{
+	return prefix ? strncmp(name, prefix, strlen(prefix)) == 0 : name[0] != '.' && name[0] != '_';
+}
+
+static void keep_only_in(struct cgroup_tree *t, int dirfd, const char *prefix, bool (*keep)(const char *id, void *arg), void *arg)
 {
 	int fd = dirfd < 0 ? -1 : openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
@@ -459,17 +464,22 @@ static void keep_only_in(struct cgroup_tree *t, int dirfd, bool (*keep)(const ch
 		return;
 	}
 	for (struct dirent *de; (de = readdir(d));) {
-		if (de->d_type == DT_DIR && de->d_name[0] != '.' && de->d_name[0] != '_' && !keep(de->d_name, arg))
-			end_stray(t, de->d_name);
+		if (de->d_type == DT_DIR && is_of(de->d_name, prefix) && !keep(de->d_name, arg))
+			cgroup_end(t, de->d_name);
 	}
 	(void)closedir(d);
 }
 
-void cgroup_keep_only(struct cgroup_tree *t, bool (*keep)(const char *id, void *arg), void *arg)
+void cgroup_keep_only_of(struct cgroup_tree *t, const char *prefix, bool (*keep)(const char *id, void *arg), void *arg)
 {
 	for (size_t i = 0; i < CGROUP_V1_MAX; i++)
-		keep_only_in(t, t->v1_fd[i], keep, arg);
-	keep_only_in(t, t->v2_fd, keep, arg);
+		keep_only_in(t, t->v1_fd[i], prefix, keep, arg);
+	keep_only_in(t, t->v2_fd, prefix, keep, arg);
+}
+
+void cgroup_keep_only(struct cgroup_tree *t, bool (*keep)(const char *id, void *arg), void *arg)
+{
+	cgroup_keep_only_of(t, NULL, keep, arg);
 }
 
 /* Of a file that may be long. 0: there is none */

@@ -84,3 +84,6 @@ void cgroup_each(struct cgroup_tree *t, void (*fn)(struct cgroup_tree *t, const 
 /* Ends and removes what belongs to none of these: sandboxes that were being made when an earlier warden died. Names with a "_"
  * are not sandboxes and stay. */
 void cgroup_keep_only(struct cgroup_tree *t, bool (*keep)(const char *id, void *arg), void *arg);
+/* The same for names that begin with that prefix, and no others. */
+void cgroup_keep_only_of(struct cgroup_tree *t, const char *prefix, bool (*keep)(const char *id, void *arg), void *arg);
+void cgroup_end(struct cgroup_tree *t, const char *id);	/* ends all in it and removes it; nothing is wrong if there is none */

@@ -113,12 +113,15 @@ struct engine_image {			/* of the memory of a sandbox, as checkpoint() has writt
 	uint64_t dump_us, total_us;	/* until CRIU was done; until all was on the disk */
 };
 
+#define ENGINE_OWN_MAX 8
+
 struct engine_config {			/* the instance; strings live as long as the engine */
 	uint32_t instance;		/* 0..15 */
 	uint32_t max_sandboxes;		/* slots 0..max-1, at most 2000 */
 	const char *state_dir, *run_dir, *cache_dir;
 	const char *init_path;		/* the atoll-init binary */
 	const char *tools_key;		/* of the root with CRIU, among the templates; NULL or "": there is none */
+	const char *own_keys[ENGINE_OWN_MAX];	/* of the server's own templates, NULL after the last one: only these are ever warm */
 	uint64_t pool_bytes, pool_max_bytes;
 	bool no_pool;			/* run without the btrfs pool: no disk limits */
 	uint32_t cpu_weight;		/* of all sandboxes together, against what else the host does; 0: 100 */
@@ -212,9 +215,9 @@ struct engine_ops {
 	int (*volumes)(struct engine *en, void (*fn)(void *arg, const char *name, uint64_t used_bytes), void *arg, struct err *e);
 	int (*volume_serve)(struct engine *en, const char *name, uint32_t place, int sock, struct err *e);
 
-	/* In a child: sees to it that the template has whatever makes starts of it quick, and that this works; may take long. keep:
-	 * it stays even if unused for long. -ENOENT: there is no such thing for that template. One at a time per template. */
-	int (*warm)(struct engine *en, const char *template_key, bool keep, struct err *e);
+	/* In a child: sees to it that the template has whatever makes starts of it quick, and that this works; may take long.
+	 * -ENOENT: there is no such thing for that template, or it is none of own_keys. One at a time per template. */
+	int (*warm)(struct engine *en, const char *template_key, struct err *e);
 
 	/* Pool growth and the like, about once a second. */
 	void (*tick)(struct engine *en);

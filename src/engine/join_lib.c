@@ -21,6 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -52,6 +53,17 @@ static int thread_of_libc(struct thread *ret)
 
 static char program[256];		/* the interpreter's path, the same in every sandbox of the template; "": not known */
 
+/* The limit of a file's size was for the one that our memory is written to; copies have that of any process in a sandbox. */
+static int lift_file_limit(void)
+{
+	struct rlimit64 l;
+
+	if (syscall(SYS_prlimit64, 0, RLIMIT_FSIZE, NULL, &l) < 0)
+		return -errno;
+	l.rlim_cur = l.rlim_max;
+	return syscall(SYS_prlimit64, 0, RLIMIT_FSIZE, &l, NULL) < 0 ? -errno : 0;
+}
+
 int atoll_prepare(void)
 {
 	struct thread t;
@@ -66,7 +78,7 @@ int atoll_prepare(void)
 		r = memory_detach(base);
 	if (base >= 0)
 		(void)close(base);
-	return r;
+	return r < 0 ? r : lift_file_limit();
 }
 
 /* Not libc's fork(), which holds libc's locks meanwhile: it would be called by A, whose memory is the zygote's too, and A can be
@@ -137,12 +149,10 @@ static int refuse_setns(void)
 	return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &prog) < 0 ? -errno : 0;
 }
 
-/* In a copy: the rest of the way into the sandbox, once that is finished, down to the power that its pid 1 has. Until this is
- * done nobody in there may look at us: we are not dumpable. */
-int atoll_enter(int pidfd)
+/* In the sandbox's mounts, with all power over its namespaces still: nothing of what is mounted there is run or read here but the one
+ * file that becomes our program's name. 0 or -errno. */
+static int settle_inside(void)
 {
-	if (setns(pidfd, ENTER_FLAGS) < 0)
-		return -errno;
 	/* Not libc's: those would send signals to threads it believes in. */
 	if (syscall(SYS_setgroups, 0, NULL) < 0 || syscall(SYS_setresgid, 0, 0, 0) < 0 || syscall(SYS_setresuid, 0, 0, 0) < 0)
 		return -errno;
@@ -155,9 +165,19 @@ int atoll_enter(int pidfd)
 	(void)memory_name_exe(program);
 	int r = refuse_setns();
 
-	if (r == 0)
-		r = caps_drop(CAPS_KEPT);
-	return r == 0 ? atoll_visible() : r;
+	return r == 0 ? caps_drop(CAPS_KEPT) : r;
+}
+
+/* In a copy: the rest of the way into the sandbox, once that is finished, down to the power that its pid 1 has. Until this is
+ * done nobody in there may look at us: we are not dumpable. Halfway there is no way back: an interpreter that goes on, if only to say
+ * what went wrong, loads files of the sandbox, and it would do so with more power than anything in there may have. */
+int atoll_enter(int pidfd)
+{
+	if (setns(pidfd, ENTER_FLAGS) < 0)
+		return -errno;
+	if (settle_inside() < 0)
+		_exit(1);
+	return atoll_visible();
 }
 
 /* After a change of uid: like any program of that user. */

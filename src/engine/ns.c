@@ -31,6 +31,7 @@
 #include "engine/net_policy.h"
 #include "engine/net_refused.h"
 #include "engine/pool.h"
+#include "engine/powers.h"
 #include "engine/probe.h"
 #include "engine/slot.h"
 #include "engine/volume.h"
@@ -40,7 +41,6 @@
 #define QUEUE_INSIDE (1024 * 1024)	/* of a connection to a port: what the front has not read yet; the kernel takes twice that */
 #define ALL_BYTES_MS 1000		/* the kernel adds them up for us, which takes a while when there are many */
 #define INIT_QUEUE (512 * 1024)		/* bytes on their way in: with the usual 100 KiB both ends wait for each other all the time */
-#define ZYGOTE_IDLE_S 900
 
 static void ns_close(struct engine *en, bool all);
 
@@ -199,6 +199,15 @@ static void open_disks(struct engine *en)
 	cgroup_disks(en->cgroups, dev, ARRAY_LEN(dev));
 }
 
+/* Of what we were told are our own templates, those that really are. */
+static void open_own(struct engine *en)
+{
+	for (size_t i = 0; i < ARRAY_LEN(en->cfg.own_keys) && en->cfg.own_keys[i]; i++) {
+		if (zygote_is_own(en->templates_fd, en->cfg.own_keys[i]))
+			en->own[en->n_own++] = en->cfg.own_keys[i];
+	}
+}
+
 static int open_parts(struct engine *en, const struct engine_record *live, size_t n_live, struct err *e)
 {
 	const struct engine_config *c = &en->cfg;
@@ -236,11 +245,15 @@ static int open_parts(struct engine *en, const struct engine_record *live, size_
 		if (en->bases_fd >= 0)
 			base_remove_all(en->bases_fd);
 	}
+	open_own(en);
 	en->zygote = (struct zygote_config) {
-		.dir_fd = en->zygotes_fd, .templates_fd = en->templates_fd, .bases_fd = en->bases_fd, .boot_id = en->boot_id, .instance = c->instance,
-		.version = zygote_version(), .cgroups = en->cgroups, .holder = &en->holder,
+		.dir_fd = en->zygotes_fd, .templates_fd = en->templates_fd, .keys = en->own, .n_keys = en->n_own, .bases_fd = en->bases_fd,
+		.boot_id = en->boot_id, .instance = c->instance, .version = zygote_version(), .cgroups = en->cgroups, .holder = &en->holder,
 		.tell_refusals = c->tell_refusals,
 	};
+	zygote_end_others(&en->zygote);
+	if (en->bases_fd >= 0)
+		base_remove_others(en->bases_fd, en->own, en->n_own);
 	return ckpt_start(en, &en->ckpt, e);
 }
 
@@ -267,10 +280,21 @@ static int ns_open(const struct engine_config *cfg, const struct engine_record *
 	return 0;
 }
 
+bool ns_is_own(const struct engine *en, const char *key)
+{
+	for (size_t i = 0; i < en->n_own; i++) {
+		if (strcmp(en->own[i], key) == 0)
+			return true;
+	}
+	return false;
+}
+
 static int ns_adopt(struct engine *en, const struct engine_record *r, int *ret_pidfd, struct err *e)
 {
 	if (strncmp(r->boot_id, en->boot_id, sizeof en->boot_id) != 0 || proc_open(r->pid, r->pid_start, ret_pidfd) < 0)
 		return err_set(e, ESRCH, "sandbox '%s' is gone", r->spec.id);
+	if (!ns_is_own(en, r->spec.template_key))
+		(void)powers_enforce(en->cgroups, r->spec.id);
 	return 0;
 }
 
@@ -489,9 +513,9 @@ static int ns_forget(struct engine *en, const char *name, struct err *e)
 	return pool_forget(en->pool, name, e) < 0 ? err_wrap(e, "forget what is kept as '%s'", name) : 0;
 }
 
-static int ns_warm(struct engine *en, const char *template_key, bool keep, struct err *e)
+static int ns_warm(struct engine *en, const char *template_key, struct err *e)
 {
-	return zygote_ensure(&en->zygote, template_key, keep ? 0 : ZYGOTE_IDLE_S, e);
+	return zygote_ensure(&en->zygote, template_key, e);
 }
 
 static int ns_kept(struct engine *en, void (*fn)(void *arg, const char *name, bool disk, bool memory), void *arg, struct err *e)
@@ -546,8 +570,8 @@ static void ns_close(struct engine *en, bool all)
 		return;
 	slot_fill(en->cfg.instance, 0, &s);
 	if (all) {
+		zygote_end_all(&en->zygote);
 		holder_end_all(&en->holder);
-		zygote_forget_all(&en->zygote);
 		nft_unload(en->cfg.instance);
 		link_gateway_del(s.gateway);
 	}

@@ -41,6 +41,8 @@ struct engine {
 	char *pool_dir, *stage_dir;
 	int private_fd, holders_fd, zygotes_fd, templates_fd, init_fd, netns_fd, nft_fd;
 	int bases_fd;			/* -1: without a pool */
+	const char *own[ENGINE_OWN_MAX];	/* keys of templates that the server has built */
+	size_t n_own;
 	int tools_fd, criu_run_fd;	/* -1: there is no CRIU */
 	uint32_t mtu;
 	struct cgroup_tree *cgroups;
@@ -59,6 +61,7 @@ struct cgroup_limits ns_cgroup_limits(const struct engine_limits *l, uint64_t ex
 
 /* What it may send, in the firewall. again: it has sent some already, which counts. */
 int ns_cap_egress(struct engine *en, const struct engine_spec *spec, const struct engine_limits *l, bool again, struct err *e);
+bool ns_is_own(const struct engine *en, const char *key);	/* of a template that the server has built */
 int ns_reap(struct engine *en, const struct engine_record *r, struct err *e);
 
 /* Times of all later starts go there (memory shared with the builders); for measurements. */

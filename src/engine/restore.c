@@ -40,6 +40,7 @@
 #include "engine/ns.h"
 #include "engine/overlay.h"
 #include "engine/pool.h"
+#include "engine/powers.h"
 #include "engine/slot.h"
 #include "engine/userns.h"
 #include "engine/volume.h"
@@ -384,6 +385,8 @@ static int restore_one(struct restore *rs, int sock, struct err *e)
 
 	if (r >= 0)
 		r = run_criu(rs, e);
+	if (r >= 0 && !ns_is_own(rs->en, rs->spec->template_key))
+		(void)powers_enforce(rs->en->cgroups, rs->spec->id);
 	if (r >= 0)
 		r = limits_core_of(rs->pid, e);
 	if (r >= 0)

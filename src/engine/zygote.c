@@ -5,21 +5,24 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include "base/fd.h"
 #include "base/log.h"
+#include "engine/cgroup.h"
 #include "engine/proc.h"
 #include "engine/zygote_impl.h"
 
 #define FORK_MS 10000			/* whoever waits for its copy does so aside; many may stand in line */
 #define ANSWER_MS 10000			/* one that is not heard for so long hangs */
-#define END_MS 2000
 
 uint32_t zygote_version(void)
 {
@@ -42,11 +45,35 @@ socklen_t zygote_address(int dir_fd, const char *name, struct sockaddr_un *ret)
 	return sizeof *ret;
 }
 
+void zygote_cgroup(const char *key, char ret[ZYGOTE_NAME_SIZE])
+{
+	(void)snprintf(ret, ZYGOTE_NAME_SIZE, ZYGOTE_CGROUP "%.16s", key);
+}
+
+bool zygote_is_own(int templates_fd, const char *key)
+{
+	char path[ZYGOTE_NAME_SIZE], text[256];
+
+	(void)snprintf(path, sizeof path, "%s/info", key);
+	return file_read(templates_fd, path, text, sizeof text) > 0 && strncmp(text, "name=", 5) == 0;
+}
+
+static bool may_have_one(const struct zygote_config *cfg, const char *key)
+{
+	for (size_t i = 0; i < cfg->n_keys; i++) {
+		if (strcmp(cfg->keys[i], key) == 0)
+			return true;
+	}
+	return false;
+}
+
 int zygote_connect(const struct zygote_config *cfg, const char *key, int *ret_fd)
 {
 	char name[ZYGOTE_NAME_SIZE];
 	struct sockaddr_un to;
 
+	if (!may_have_one(cfg, key))
+		return -ENOENT;
 	zygote_name(cfg, key, "", name);
 	socklen_t n = zygote_address(cfg->dir_fd, name, &to);
 	autoclose int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -128,40 +155,88 @@ bool zygote_answers(const struct zygote_config *cfg, const char *key)
 	return poll(&p, 1, ANSWER_MS) > 0 && recv(conn, &c, 1, MSG_DONTWAIT) == 1;
 }
 
-/* One that hangs, or one of another version of ours. */
+/* One that hangs, one of another version of ours, one whose maker was killed before it was ready: all that is in its cgroup. */
 static void end_old(const struct zygote_config *cfg, const char *key)
 {
 	autoclose int pidfd = -1;
+	char id[ZYGOTE_NAME_SIZE];
 
-	if (proc_record_open(cfg->dir_fd, key, cfg->boot_id, &pidfd) < 0)
-		return;
-	log_warn("replacing a zygote that does not answer", "template=%.8s", key);
-	(void)proc_kill(pidfd);
-	(void)proc_wait_gone(pidfd, END_MS);
+	if (proc_record_open(cfg->dir_fd, key, cfg->boot_id, &pidfd) == 0)
+		log_warn("replacing a zygote that does not answer", "template=%.8s", key);
+	zygote_cgroup(key, id);
+	cgroup_end(cfg->cgroups, id);
 }
 
-int zygote_ensure(const struct zygote_config *cfg, const char *key, uint32_t idle_s, struct err *e)
+/* No link is followed on the way, and nothing is looked up outside of the template. */
+static bool has_script(int templates_fd, const char *key)
 {
-	char path[160];
+	struct open_how how = {
+		.flags = O_PATH | O_CLOEXEC,
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV,
+	};
+	char path[ZYGOTE_NAME_SIZE];
 
-	(void)snprintf(path, sizeof path, "%s/rootfs" ZYGOTE_SCRIPT, key);
-	if (faccessat(cfg->templates_fd, path, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
+	(void)snprintf(path, sizeof path, "%s/rootfs", key);
+	autoclose int root = openat(templates_fd, path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	autoclose int fd = root < 0 ? -1 : (int)syscall(SYS_openat2, root, ZYGOTE_SCRIPT + 1, &how, sizeof how);
+
+	return fd >= 0;
+}
+
+int zygote_ensure(const struct zygote_config *cfg, const char *key, struct err *e)
+{
+	if (!may_have_one(cfg, key))
+		return err_set(e, ENOENT, "it is none of the server's own templates");
+	if (!has_script(cfg->templates_fd, key))
 		return err_set(e, ENOENT, "the template has no Python runtime");
 	if (zygote_answers(cfg, key))
 		return 0;
 	end_old(cfg, key);
-	return zygote_make(cfg, key, idle_s, e);
+	return zygote_make(cfg, key, e);
 }
 
-void zygote_forget_all(const struct zygote_config *cfg)
+static bool keep_cgroup(const char *id, void *arg)
+{
+	const struct zygote_config *cfg = arg;
+	char own[ZYGOTE_NAME_SIZE];
+
+	for (size_t i = 0; i < cfg->n_keys; i++) {
+		zygote_cgroup(cfg->keys[i], own);
+		if (strcmp(id, own) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Records and sockets of templates that are none of these, with what is written under another name first (".KEY"). */
+static void forget_others(const struct zygote_config *cfg)
 {
 	int fd = openat(cfg->dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
 
 	for (struct dirent *de; d && (de = readdir(d));) {
-		if (strcmp(de->d_name, ".") != 0 && strcmp(de->d_name, "..") != 0)
+		const char *name = de->d_name + (de->d_name[0] == '.');
+		bool keep = strcmp(de->d_name, ".") == 0 || strcmp(de->d_name, "..") == 0;
+
+		for (size_t i = 0; !keep && i < cfg->n_keys; i++)
+			keep = strncmp(name, cfg->keys[i], strlen(cfg->keys[i])) == 0;
+		if (!keep)
 			(void)unlinkat(cfg->dir_fd, de->d_name, 0);
 	}
 	if (d)
 		(void)closedir(d);
+}
+
+void zygote_end_others(const struct zygote_config *cfg)
+{
+	cgroup_keep_only_of(cfg->cgroups, ZYGOTE_CGROUP, keep_cgroup, (void *)(uintptr_t)cfg);
+	forget_others(cfg);
+}
+
+void zygote_end_all(const struct zygote_config *cfg)
+{
+	struct zygote_config none = *cfg;
+
+	none.n_keys = 0;
+	zygote_end_others(&none);
 }

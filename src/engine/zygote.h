@@ -5,6 +5,10 @@
  * its own, with the system call filter of a sandbox (but for setns) and one capability, over Z. It serves a socket below
  * RUN/zygotes, where only root can reach it. Nothing depends on it: without one a sandbox starts its interpreter when it needs it.
  *
+ * It has more power than a sandbox, so no byte of it may be a user's: there is one for the templates that the server has built
+ * itself (zygote_config.keys) and never for an image that a user has named, whatever is in that. What a sandbox has above the template
+ * (its disk, layers of a build) it does not see.
+ *
  * The warden has it made and looked after by a child process (zygote_ensure()). Sandboxes made with one that has died are children of
  * their own pid 1 and do not notice. */
 #pragma once
@@ -21,6 +25,8 @@ struct holder_config;
 struct zygote_config {
 	int dir_fd;			/* RUN/zygotes */
 	int templates_fd;
+	const char *const *keys;	/* of the templates that may have one */
+	size_t n_keys;
 	int bases_fd;			/* where the files with their memory are made; -1: nowhere */
 	const char *boot_id;
 	uint32_t instance;
@@ -32,6 +38,9 @@ struct zygote_config {
 
 uint32_t zygote_version(void);		/* of the library that it gets from us, and so of how we talk to it */
 
+/* Whether the server has built that template itself: what is beside its root says so, where nothing of an image ever is. */
+bool zygote_is_own(int templates_fd, const char *key);
+
 /* A connection to the template's zygote, or -errno: there is none. */
 int zygote_connect(const struct zygote_config *cfg, const char *key, int *ret_fd);
 
@@ -42,11 +51,12 @@ int zygote_ask(int conn, pid_t pid, int pidfd, int seed_fd);
 int zygote_await(int conn, int pidfd, pid_t *ret_pid, struct err *e);	/* -ESRCH: the sandbox has ended meanwhile */
 void zygote_go(int conn);		/* the sandbox is finished, and the copy in its cgroups */
 
-/* Makes one if there is none that answers; takes as long as that takes. idle_s: it ends if nobody needed it for so long, 0: never.
- * -ENOENT: the template cannot have one. For one process at a time per template. */
-int zygote_ensure(const struct zygote_config *cfg, const char *key, uint32_t idle_s, struct err *e);
+/* Makes one if there is none that answers; takes as long as that takes. -ENOENT: the template cannot have one. For one process at a
+ * time per template. */
+int zygote_ensure(const struct zygote_config *cfg, const char *key, struct err *e);
 bool zygote_answers(const struct zygote_config *cfg, const char *key);
 
-void zygote_forget_all(const struct zygote_config *cfg);	/* their files; the processes end with their holder */
+void zygote_end_others(const struct zygote_config *cfg);	/* of templates that may have none, as older versions have made them */
+void zygote_end_all(const struct zygote_config *cfg);
 
 extern const char join_image[], join_image_end[];

@@ -14,6 +14,7 @@ struct zygote_config;
 
 #define ZYGOTE_NAME_SIZE 64
 #define ZYGOTE_SCRIPT "/opt/atoll/runtimes/python/zygote.py"
+#define ZYGOTE_CGROUP "_zygote-"	/* and the first digits of the key */
 
 /* Below RUN/zygotes: KEY is the record of its process, KEY-VERSION its socket, so that a daemon of another version finds none. */
 void zygote_name(const struct zygote_config *cfg, const char *key, const char *suffix, char ret[ZYGOTE_NAME_SIZE]);
@@ -24,4 +25,6 @@ socklen_t zygote_address(int dir_fd, const char *name, struct sockaddr_un *ret);
 /* What is there to read, and from whom: the kernel says so, in terms of our own pid namespace. -1: from nobody. */
 pid_t zygote_sender(int conn, char *ret, size_t size, ssize_t *ret_n);
 
-int zygote_make(const struct zygote_config *cfg, const char *key, uint32_t idle_s, struct err *e);
+void zygote_cgroup(const char *key, char ret[ZYGOTE_NAME_SIZE]);
+
+int zygote_make(const struct zygote_config *cfg, const char *key, struct err *e);

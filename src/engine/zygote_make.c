@@ -13,6 +13,7 @@
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -45,6 +46,7 @@
 #define REPORT_FD 4
 #define REPORT_SIZE 512
 #define MEM_BYTES (2ull << 30)
+#define FILE_BYTES (1ull << 30)	/* of the file with its memory: nobody else's quota counts that */
 #define CPU_WEIGHT 1000		/* what it does spares sandboxes a hundred times the work */
 #define OPEN_FILES UINT32_MAX		/* a copy gets its sandbox's limit when it joins, and that cannot be above the zygote's own */
 #define PIDS 256			/* copies count here until they are in their sandbox's cgroup */
@@ -52,7 +54,7 @@
 struct making {
 	const struct zygote_config *cfg;
 	const char *key;
-	uint32_t idle_s;
+	char cgroup[ZYGOTE_NAME_SIZE];
 	struct seccomp_filter filter;
 	struct cgroup_seat seat;
 	int holder, template_fd, dev_fd, listener, base, report[2];
@@ -122,19 +124,28 @@ static int sort_fds(int listener, int report, int base, struct err *e)
 	return syscall(SYS_close_range, b < 0 ? REPORT_FD + 1 : JOIN_BASE_FD + 1, ~0u, 0) < 0 ? err_sys(e, "close fds") : 0;
 }
 
+/* Only until its memory is written, see join_lib.c: copies would inherit it. */
+static int limit_files(struct err *e)
+{
+	struct rlimit l;
+
+	if (getrlimit(RLIMIT_FSIZE, &l) < 0)
+		return err_sys(e, "read limits");
+	l.rlim_cur = l.rlim_max < FILE_BYTES ? l.rlim_max : FILE_BYTES;
+	return setrlimit(RLIMIT_FSIZE, &l) < 0 ? err_sys(e, "limit the size of its files") : 0;
+}
+
 static int zygote_run(const struct making *mk, struct err *e)
 {
-	char idle[16];
-	char *argv[] = { PROGRAM, ZYGOTE_SCRIPT, JOIN_PATH, idle, NULL };
+	char *argv[] = { PROGRAM, ZYGOTE_SCRIPT, JOIN_PATH, "0", NULL };	/* 0: it does not end for want of work */
 	char *envp[] = {
 		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "LANG=C.UTF-8", NULL,
 	};
 
-	(void)snprintf(idle, sizeof idle, "%u", mk->idle_s);
 	(void)setsid();
 	(void)umask(022);
 	if (sort_fds(mk->listener, mk->report[1], mk->base, e) < 0 || limits_user(e) < 0 || limits_process(OPEN_FILES, e) < 0 || limits_ordinary(e) < 0 ||
-	    seccomp_filter_install(&mk->filter, e) < 0 || caps_confine_zygote(e) < 0)
+	    limit_files(e) < 0 || seccomp_filter_install(&mk->filter, e) < 0 || caps_confine_zygote(e) < 0)
 		return -e->no;
 	(void)execve(argv[0], argv, envp);
 	return err_sys(e, "run '%s'", argv[0]);
@@ -198,12 +209,11 @@ static int open_listener(struct making *mk, struct err *e)
 static int make_seat(struct making *mk, struct err *e)
 {
 	struct cgroup_limits lim = { .mem_bytes = MEM_BYTES, .cpu_weight = CPU_WEIGHT, .pids = PIDS };
-	char id[ZYGOTE_NAME_SIZE];
 
-	(void)snprintf(id, sizeof id, "_zygote-%.16s", mk->key);
-	if (cgroup_make(mk->cfg->cgroups, id, &lim, e) < 0)
+	zygote_cgroup(mk->key, mk->cgroup);
+	if (cgroup_make(mk->cfg->cgroups, mk->cgroup, &lim, e) < 0)
 		return -e->no;
-	return cgroup_seat_open(mk->cfg->cgroups, id, &mk->seat, e);
+	return cgroup_seat_open(mk->cfg->cgroups, mk->cgroup, &mk->seat, e);
 }
 
 /* "ready", or why not. */
@@ -275,14 +285,16 @@ static void base_settle(const struct making *mk, bool good)
 		base_remove(mk->cfg->bases_fd, mk->base_name);
 }
 
-int zygote_make(const struct zygote_config *cfg, const char *key, uint32_t idle_s, struct err *e)
+int zygote_make(const struct zygote_config *cfg, const char *key, struct err *e)
 {
-	struct making mk = { .cfg = cfg, .key = key, .idle_s = idle_s, .seat = CGROUP_SEAT_NONE, .holder = -1, .template_fd = -1,
+	struct making mk = { .cfg = cfg, .key = key, .seat = CGROUP_SEAT_NONE, .holder = -1, .template_fd = -1,
 		.dev_fd = -1, .listener = -1, .base = -1, .report = { -1, -1 } };
 	uint64_t began = clock_mono_ms();
 	int r = make_base(&mk, e) < 0 ? -e->no : make(&mk, e);
 
 	base_settle(&mk, r == 0);
+	if (r < 0 && mk.cgroup[0])
+		cgroup_end(cfg->cgroups, mk.cgroup);	/* it may be waiting for something, or never have ended */
 	if (r == 0)
 		log_info("zygote serves", "template=%.8s ms=%" PRIu64, key, clock_mono_ms() - began);
 	seccomp_filter_done(&mk.filter);

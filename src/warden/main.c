@@ -242,6 +242,9 @@ static int open_engine(struct warden *w, const char *init, struct err *e)
 		.egress_uid = egress_uid, .proxy_port = LAYOUT_PROXY_PORT,
 		.core_scheduling = w->cfg.core_scheduling, .tell_refusals = w->audit.fd >= 0,
 	};
+	_Static_assert(TEMPLATES_MAX <= ENGINE_OWN_MAX, "the engine is told of all");
+	for (uint32_t i = 0; i < w->cfg.n_templates && i < ENGINE_OWN_MAX; i++)
+		ec.own_keys[i] = w->cfg.templates[i].key;
 	int r = live ? w->ops->open(&ec, live, n, &w->engine, e) : err_set(e, ENOMEM, "out of memory");
 
 	if (r == 0 && (isolate_calls(e) < 0 || open_loop(w, e) < 0)) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* warm: one entry per template, at most one child for each. */
+/* warm: one entry per template of the warden's own, at most one child for each. */
 #include "warden/warm.h"
 
 #include <errno.h>
@@ -15,18 +15,18 @@
 #include "warden/aside.h"
 #include "warden/warden.h"
 
-#define ENTRIES_MAX (TEMPLATES_MAX + 64)
 #define LOOK_MS 20000			/* between two looks at one that should be warm */
 #define RETRY_MS 60000			/* after a failure */
+#define STUCK_MS 240000			/* a child that is at work for longer is killed; it gives up a zygote sooner */
 
 enum { WENT_WELL, FAILED, CANNOT };	/* exit codes of a child */
 
 struct entry {
 	struct warm *m;
 	char key[ENGINE_KEY_SIZE];
-	bool keep;			/* one of the warden's own templates */
 	bool cannot;			/* it has no such thing: nothing to do */
 	uint64_t not_before_ms;		/* the next try, or look */
+	uint64_t since_ms;		/* when the child began */
 	pid_t pid;			/* of the child at work, 0: none */
 	int pidfd;
 	struct watch *watch;
@@ -34,7 +34,7 @@ struct entry {
 
 struct warm {
 	struct warden *w;
-	struct entry entries[ENTRIES_MAX];
+	struct entry entries[TEMPLATES_MAX];
 	size_t n;
 };
 
@@ -49,7 +49,7 @@ static _Noreturn void child_main(const struct entry *en, pid_t warden)
 		_exit(FAILED);
 	aside_signals();
 	warden_let_go(w);
-	int r = w->ops->warm(w->engine, en->key, en->keep, &e);
+	int r = w->ops->warm(w->engine, en->key, &e);
 
 	if (r < 0 && r != -ENOENT)
 		log_warn("no zygote, sandboxes start their interpreters themselves", "template=%.8s err=%s", en->key, e.text);
@@ -89,6 +89,7 @@ static void entry_run(struct entry *en)
 	if (pid < 0)
 		return;
 	en->pid = pid;
+	en->since_ms = loop_now_ms(l);
 	en->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	en->watch = en->pidfd < 0 ? NULL : watch_new(l, en->pidfd, WATCH_IN, on_end, en);
 	if (!en->watch) {
@@ -104,18 +105,7 @@ static struct entry *entry_of(struct warm *m, const char *key)
 		if (strcmp(m->entries[i].key, key) == 0)
 			return &m->entries[i];
 	}
-	struct entry *en = m->n < ENTRIES_MAX ? &m->entries[m->n++] : NULL;
-
-	/* Full: forget one that nobody is at work for. Its zygote, if it has one, ends by itself. */
-	for (size_t i = 0; !en && i < m->n; i++) {
-		if (!m->entries[i].keep && !m->entries[i].pid)
-			en = &m->entries[i];
-	}
-	if (en) {
-		*en = (struct entry) { .m = m, .pidfd = -1 };
-		(void)str_copy(en->key, sizeof en->key, str_of(key));
-	}
-	return en;
+	return NULL;
 }
 
 struct warm *warm_new(struct warden *w)
@@ -126,12 +116,13 @@ struct warm *warm_new(struct warden *w)
 		return NULL;
 	m->w = w;
 	for (uint32_t i = 0; i < w->cfg.n_templates; i++) {
-		struct entry *en = entry_of(m, w->cfg.templates[i].key);
+		if (entry_of(m, w->cfg.templates[i].key))	/* two names for one */
+			continue;
+		struct entry *en = &m->entries[m->n++];
 
-		if (en && !en->keep) {
-			en->keep = true;
-			entry_run(en);
-		}
+		*en = (struct entry) { .m = m, .pidfd = -1 };
+		(void)str_copy(en->key, sizeof en->key, str_of(w->cfg.templates[i].key));
+		entry_run(en);
 	}
 	return m;
 }
@@ -164,8 +155,13 @@ void warm_tick(struct warm *m)
 	for (size_t i = 0; m && !m->w->stopping && i < m->n; i++) {
 		struct entry *en = &m->entries[i];
 
-		if (en->keep && !en->pid && !en->cannot && now >= en->not_before_ms)
+		if (!en->pid && !en->cannot && now >= en->not_before_ms)
 			entry_run(en);
+		if (en->pid && now >= en->since_ms + STUCK_MS) {
+			log_warn("a template takes too long to warm, giving up", "template=%.8s pid=%d", en->key, (int)en->pid);
+			(void)kill(en->pid, SIGKILL);
+			en->since_ms = now;
+		}
 	}
 }
 

@@ -169,7 +169,7 @@ static int do_warm(struct drive *d, char *a, char *b, struct err *e)
 
 	(void)a, (void)b;
 	if (pid == 0)
-		_exit(engine_ns.warm(d->en, d->template_key, true, e) < 0 ? fprintf(stderr, "warm: %s\n", e->text) > 0 : 0);
+		_exit(engine_ns.warm(d->en, d->template_key, e) < 0 ? fprintf(stderr, "warm: %s\n", e->text) > 0 : 0);
 	(void)waitpid(pid, &status, 0);
 	return status ? err_set(e, EIO, "the template cannot be warmed") : 0;
 }
@@ -286,7 +286,7 @@ static void parse(int argc, char **argv, struct drive *d)
 
 	for (int c; (c = getopt_long(argc, argv, "", names, NULL)) != -1;) {
 		switch (c) {
-		case 't': d->template_key = optarg; break;
+		case 't': d->template_key = d->cfg.own_keys[0] = optarg; break;
 		case 'T': d->cfg.tools_key = optarg; break;
 		case 'i': d->cfg.init_path = optarg; break;
 		case 'c': d->cfg.cache_dir = optarg; break;

@@ -10,7 +10,7 @@ import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { api, sdk, server } from '../lib/client.mjs'
 import { newServer } from '../lib/server.mjs'
-import { until } from '../lib/host.mjs'
+import { cgroupsOf, commandOf, commOf, processesOf, until } from '../lib/host.mjs'
 import { Registry, bcrypt, debianTar, makeImage, missing, sha256 } from '../lib/registry.mjs'
 import { tarOf } from '../lib/tar.mjs'
 
@@ -98,6 +98,67 @@ test('a template from an image, by the SDK', { skip, timeout: 300000 }, async ()
 		await assert.rejects(Template.build(Template().fromImage('no-such-image:1'), 'of-none', { ...opts, cpuCount: 1, memoryMB: 512 }), /no such tag of 'library\/no-such-image'/)
 		await assert.rejects(Template.build(Template().fromImage(`${registry.host}/x:1`), 'of-private', { ...opts, cpuCount: 1, memoryMB: 512 }), /not a public address/)
 		await assert.rejects(Template.build(Template().fromImage('Bad Name'), 'of-bad', { ...opts, cpuCount: 1, memoryMB: 512 }), /not the name of an image/)
+	} finally {
+		await own.stop()
+	}
+})
+
+// The ways in which an image can have files at the places of the server's own runtime. In the place of Python it has a
+// program that stays and needs nothing else, so that what it runs with can be looked at.
+const FOLDERS = ['', 'atoll/', 'atoll/runtimes/', 'atoll/runtimes/python/']
+const LOOKALIKES = {
+	files: (program) => [...FOLDERS.map((name) => ({ name: `opt/${name}`, type: '5' })),
+		{ name: 'opt/atoll/runtimes/python/zygote.py', data: 'pass\n' }, { name: 'usr/bin/python3', data: program, mode: 0o755 }],
+	links: (program) => [...FOLDERS.map((name) => ({ name: `srv/own/${name}`, type: '5' })),
+		{ name: 'srv/own/atoll/runtimes/python/zygote.py', data: 'pass\n' },
+		{ name: 'srv/own/python', data: program, mode: 0o755 },
+		{ name: 'opt', type: '2', link: '/srv/own' }, { name: 'usr/bin/python3', type: '2', link: '/srv/own/python' }],
+}
+const PLACES = ['dev', 'proc', 'sys', 'etc', 'tmp', 'usr', 'usr/bin', 'srv', 'srv/own'].map((name) => ({ name: `${name}/`, type: '5' }))
+
+const boundsOf = (pid) => BigInt(`0x${/^CapBnd:\s+(\S+)/m.exec(fs.readFileSync(`/proc/${pid}/status`, 'utf8'))[1]}`)
+
+// Processes of the server that could do more than pid 1 of a sandbox, but for the holders and the zygotes of its own templates.
+function powerful({ slot, pid: warden }) {
+	const command = fs.readFileSync(`/proc/${warden}/cmdline`, 'latin1')
+	const own = [...command.matchAll(/\0--template\0[^=\0]+=([0-9a-f]{16})/g)].map((m) => `_zygote-${m[1]}`)
+	assert.equal(own.length, 2)
+	const all = processesOf(slot)
+	const isFirst = (pid) => /^NSpid:.*\t1$/m.test(fs.readFileSync(`/proc/${pid}/status`, 'utf8'))
+	const kept = boundsOf(all.find((pid) => commOf(pid) !== 'atoll-holder' && isFirst(pid)))
+	return all.filter((pid) => {
+		try {
+			const cgroup = fs.readFileSync(`/proc/${pid}/cgroup`, 'utf8')
+			return (boundsOf(pid) & ~kept) !== 0n && !['_holder', ...own].some((name) => cgroup.includes(`/${name}\n`))
+		} catch {
+			return false		// it has just ended
+		}
+	}).map(commandOf)
+}
+
+test('W2: no byte of an image runs with more power than a sandbox, whatever paths it has', { skip, timeout: 300000 }, async () => {
+	const { Sandbox, Template } = sdk()
+	const own = await newServer(server.buildDir, { registry_mirrors: `docker.io=${registry.url}` }).start()
+	const opts = { apiKey: own.key, apiUrl: own.url, sandboxUrl: own.url }
+	const program = fs.readFileSync(path.join(server.buildDir, 'src/engine/atoll-holder'))
+	try {
+		for (const [name, entries] of Object.entries(LOOKALIKES)) {
+			const layer = write(`${name}.tar`, tarOf([...PLACES, ...entries(program)]))
+			registry.push(makeImage(path.join(dir, 'lookalikes'), name, [layer]), `library/lookalike:${name}`)
+			await Template.build(Template().fromImage(`lookalike:${name}`), `lookalike-${name}`, { ...opts, cpuCount: 1, memoryMB: 512 })
+			// Each start is a cold one. After the second, what the first has begun is under way.
+			for (let i = 0; i < 2; i++) {
+				const sbx = await Sandbox.create(`lookalike-${name}`, { ...opts, timeoutMs: 60000 })
+				let found	// who makes a sandbox may be there for a moment longer
+				assert.ok(await until(() => (found = powerful(own)).length === 0, 10000), found.join('\n'))
+				await sbx.kill()
+			}
+			const images = pinsOf(own.stateDir)
+			assert.ok(images.length >= 1)
+			for (const key of images)
+				assert.ok(!cgroupsOf(own.slot).some((at) => path.basename(at) === `_zygote-${key.slice(0, 16)}`), 'a zygote of the image')
+			assert.deepEqual(fs.readdirSync(path.join(own.runDir, 'zygotes')).filter((f) => images.some((key) => f.includes(key))), [])
+		}
 	} finally {
 		await own.stop()
 	}

@@ -4,10 +4,11 @@ import { test, before } from '../lib/case.mjs'
 import assert from 'node:assert/strict'
 import fs from 'node:fs'
 import path from 'node:path'
-import { createRaw, killRaw, server } from '../lib/client.mjs'
+import { spawn } from 'node:child_process'
+import { api, createRaw, killRaw, sdk, server } from '../lib/client.mjs'
 import { interp, runCode } from '../lib/interp.mjs'
 import { newServer } from '../lib/server.mjs'
-import { alive, childrenOf, until } from '../lib/host.mjs'
+import { alive, cgroupsOf, childrenOf, until } from '../lib/host.mjs'
 
 const TEMPLATE = 'code-interpreter-v1'
 const create = (opt) => createRaw({ templateID: TEMPLATE, timeout: 600 }, opt)
@@ -241,6 +242,86 @@ test('a zygote that hangs holds nobody up, and is replaced', async () => {
 	assert.equal((await runCode(old, 'x + 1')).text, '42')
 	await killRaw(old)
 	await killRaw(sbx)
+})
+
+// Every way that Python has to run code of the upper layer when it starts, and the program itself.
+const REPLACED = `set -e
+cat >/opt/record.py <<'E'
+import os
+with open("/proc/self/status") as f:
+    lines = [line for line in f if line.startswith("CapBnd")]
+with open(f"/tmp/powers.{os.getpid()}.py", "a") as f:
+    f.writelines(lines)
+E
+real=$(readlink -f /usr/bin/python3)
+for f in $(find /opt/atoll/runtimes/python -name '*.py'); do
+	{ cat "$f"; echo 'exec(open("/opt/record.py").read())'; } >"$f.new"; mv "$f.new" "$f"
+done
+echo 'import os; exec(open("/opt/record.py").read())' >"$("$real" -c 'import site; print(site.getsitepackages()[0])')/record.pth"
+mv "$real" "$real-real"
+cat >"$real" <<E
+#!/bin/bash
+grep -h ^CapBnd /proc/self/status >>/tmp/powers.\\$\\$.sh
+exec -a "\\$0" $real-real "\\$@"
+E
+chmod 755 "$real"; rm -f /tmp/powers.*`
+
+test('W2: what a template has above the server\'s own never runs with the power of the zygote', { timeout: 300000 }, async () => {
+	const { Template } = sdk()
+	const name = `replaced-${process.pid}`
+	const template = Template().fromTemplate(TEMPLATE).setUser('root').runCmd(REPLACED).setUser('user')
+	await Template.build(template, name, { cpuCount: 1, memoryMB: 1024 })
+	try {
+		const sbx = await createRaw({ templateID: name, timeout: 600 })
+		await runCode(sbx, '1 + 1')
+		const { stdout } = await runCode(sbx, `
+import subprocess
+subprocess.run(["/usr/bin/python3", "-c", "pass"])
+print(subprocess.getoutput("cat /tmp/powers.*; grep CapBnd /proc/1/status"))`)
+		const bounds = [...stdout.join('').matchAll(/^CapBnd:\s+(\S+)$/mg)].map((m) => m[1])
+		const kept = bounds.pop()
+		assert.ok(bounds.length >= 2 && bounds.every((b) => b === kept), stdout.join(''))
+		assert.ok(!fs.existsSync(`/proc/${zygote()}/root/opt/record.py`), 'the zygote sees the server\'s own files only')
+		await killRaw(sbx)
+	} finally {
+		await api('DELETE', `/templates/${name}`)
+	}
+})
+
+// The first as 77e3217 left them: a zygote of an image, which nobody would end.
+test('W2: a server that starts ends zygotes that it would not make, and those that never got ready', async () => {
+	const own = await newServer(server.buildDir).start()
+	const strange = 'fedcba9876543210fedcba9876543210'
+	const kept = new RegExp(`${TEMPLATE}=([0-9a-f]{32})`).exec(fs.readFileSync(`/proc/${own.pid}/cmdline`, 'latin1'))[1]
+	const places = (key) => cgroupsOf(own.slot).filter((at) => path.basename(at) === `_zygote-${key.slice(0, 16)}`)
+	const procs = (at) => fs.readFileSync(path.join(at, 'cgroup.procs'), 'utf8').split('\n').filter(Boolean).map(Number)
+	const member = (key) => places(key).flatMap(procs)[0]
+	const stand = spawn('sleep', ['600'])
+	try {
+		let slow
+		assert.ok(await until(() => (slow = member(kept)), 60000, 5), 'no zygote is made')
+		process.kill(slow, 'SIGSTOP')
+		own.signal('SIGKILL')
+		await own.exited
+		for (const at of places(kept)) {
+			const beside = path.join(path.dirname(at), `_zygote-${strange.slice(0, 16)}`)
+			fs.mkdirSync(beside)
+			fs.writeFileSync(path.join(beside, 'cgroup.procs'), String(stand.pid))
+		}
+		for (const file of [strange, `${strange}-0123abcd`])
+			fs.writeFileSync(path.join(own.runDir, 'zygotes', file), '')
+		const ended = new Promise((done) => stand.once('exit', (code, signal) => done(signal)))
+		await own.start()
+		assert.equal(await ended, 'SIGKILL')
+		assert.deepEqual(fs.readdirSync(path.join(own.runDir, 'zygotes')).filter((f) => f.includes(strange)), [])
+		assert.deepEqual(places(strange), [])
+		assert.ok(await until(() => !alive(slow), 60000), 'one that never got ready is still there')
+		await warm({ base: own.url, key: own.key })
+	} finally {
+		stand.kill('SIGKILL')
+		const end = await own.stop()
+		assert.ok(end.clean, JSON.stringify(end.left))
+	}
 })
 
 test('a zygote is there before the first sandbox, and outlives the daemon', async () => {

@@ -171,11 +171,10 @@ static int fake_usage(struct engine *en, const struct engine_record *r, struct e
 	return 0;
 }
 
-static int fake_warm(struct engine *en, const char *template_key, bool keep, struct err *e)
+static int fake_warm(struct engine *en, const char *template_key, struct err *e)
 {
 	(void)en;
 	(void)template_key;
-	(void)keep;
 	return err_set(e, ENOENT, "nothing to warm");
 }
 
