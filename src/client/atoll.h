@@ -495,6 +495,7 @@ struct atoll_templates {
 	const char *json;
 };
 
+/* The team's own, then those of the server. */
 int atoll_templates_list(struct atoll *a, struct atoll_templates **ret, struct atoll_error *e);
 void atoll_templates_free(struct atoll_templates *t);
 

@@ -20,6 +20,19 @@ static void fill_template(struct kept *k, void *item, json_t *o)
 	};
 }
 
+/* The templates of the server itself, which are no team's. A server that does not tell of them has none to add. */
+static int add_defaults(struct atoll *a, json_t *list, struct atoll_error *e)
+{
+	autocall struct call c = CALL_INIT("GET", a->api_url, "/default-templates");
+	autojson json_t *more = NULL;
+
+	if (api_call(a, &c, e) < 0)
+		return e->status >= 400 && e->status < 500 && e->status != 429 ? 0 : -e->no;
+	if (call_json(&c, JSON_ARRAY, &more, e) < 0)
+		return -e->no;
+	return json_array_extend(list, more) < 0 ? client_no_memory(e) : 0;
+}
+
 int atoll_templates_list(struct atoll *a, struct atoll_templates **ret, struct atoll_error *e)
 {
 	NEED(e, a && ret);
@@ -27,8 +40,13 @@ int atoll_templates_list(struct atoll *a, struct atoll_templates **ret, struct a
 	struct kept *k;
 	json_t *root;
 
-	if (api_call(a, &c, e) < 0 || call_json(&c, JSON_ARRAY, &root, e) < 0 ||
-	    kept_new(root, sizeof(struct atoll_template), fill_template, NULL, &k, e) < 0)
+	if (api_call(a, &c, e) < 0 || call_json(&c, JSON_ARRAY, &root, e) < 0)
+		return -e->no;
+	if (add_defaults(a, root, e) < 0) {
+		json_decref(root);
+		return -e->no;
+	}
+	if (kept_new(root, sizeof(struct atoll_template), fill_template, NULL, &k, e) < 0)
 		return -e->no;
 	*ret = &k->templates;
 	return 0;

@@ -159,6 +159,16 @@ static int search(int fd, struct search *s, uint64_t tree, uint64_t objectid, ui
 	return ioctl(fd, BTRFS_IOC_TREE_SEARCH_V2, &s->a) < 0 ? -errno : (int)s->a.key.nr_items;
 }
 
+static int btrfs_node_size(int fs_fd, uint64_t *ret)
+{
+	struct btrfs_ioctl_fs_info_args a = { 0 };
+
+	if (ioctl(fs_fd, BTRFS_IOC_FS_INFO, &a) < 0)
+		return -errno;
+	*ret = a.nodesize;
+	return 0;
+}
+
 int btrfs_usage(int fs_fd, uint64_t subvol, uint64_t *ret_bytes)
 {
 	autofree struct search *s = malloc(sizeof *s);
@@ -176,7 +186,8 @@ int btrfs_usage(int fs_fd, uint64_t subvol, uint64_t *ret_bytes)
 		return -ENOENT;
 	memcpy(&item, (char *)s->a.buf + sizeof h, sizeof item);
 	*ret_bytes = le64toh(item.rfer);
-	return 0;
+	/* The kernel counts when it commits. Until the first time a new subvolume has its root node, and that is not counted yet. */
+	return *ret_bytes ? 0 : btrfs_node_size(fs_fd, ret_bytes);
 }
 
 static bool subvol_exists(int fs_fd, uint64_t id, struct search *s)

@@ -91,7 +91,7 @@ static json_t *row_json(const struct front *f, const struct template_row *t)
 
 struct listing {
 	const struct front *f;
-	struct template_row *v;		/* the team's own, before the server's */
+	struct template_row *v;		/* the team's own; GET /default-templates has the server's */
 	size_t n;
 };
 
@@ -108,12 +108,7 @@ static const char *listed_id(const void *list, size_t i)
 {
 	const struct listing *l = list;
 
-	return i < l->n ? l->v[i].id : l->f->templates.v[i - l->n].id;
-}
-
-static json_t *listed_json(const struct listing *l, size_t i)
-{
-	return i < l->n ? row_json(l->f, &l->v[i]) : template_json(l->f, &l->f->templates.v[i - l->n]);
+	return l->v[i].id;
 }
 
 /* Answers by itself and returns -1. */
@@ -140,9 +135,9 @@ static void reply_templates(struct req *r, const struct listing *l, size_t from,
 	char header[PAGE_HEADER_SIZE] = "";
 
 	for (size_t i = from; i < end; i++)
-		(void)json_array_append_new(list, listed_json(l, i));
+		(void)json_array_append_new(list, row_json(l->f, &l->v[i]));
 	if (end > from)
-		page_header(end, l->n + l->f->templates.n, listed_id(l, end - 1), header);
+		page_header(end, l->n, listed_id(l, end - 1), header);
 	reply_json(r, 200, list, header);
 }
 
@@ -152,7 +147,7 @@ void api_templates(struct req *r)
 
 	if (list_templates(r, &l) < 0)
 		return;
-	reply_templates(r, &l, 0, l.n + r->front->templates.n);
+	reply_templates(r, &l, 0, l.n);
 	free(l.v);
 }
 
@@ -168,9 +163,9 @@ void api_templates_v2(struct req *r)
 	}
 	if (list_templates(r, &l) < 0)
 		return;
-	size_t n = l.n + r->front->templates.n, from = page_from(&p, n, listed_id, &l);
+	size_t from = page_from(&p, l.n, listed_id, &l);
 
-	reply_templates(r, &l, from, n - from > p.limit ? from + p.limit : n);
+	reply_templates(r, &l, from, l.n - from > p.limit ? from + p.limit : l.n);
 	free(l.v);
 }
 

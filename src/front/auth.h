@@ -24,6 +24,7 @@ struct caller {
 	char key[TEAM_ID_SIZE];		/* id of it; "": none */
 	char key_name[64];
 	bool admin;
+	bool blocked;			/* its team is: it may look and delete, no more */
 	struct bucket_view rate;	/* limit 0: none */
 };
 

@@ -15,6 +15,7 @@
 
 #define READY_EVERY_MS 2000
 #define READY_DEFAULT "sleep 20"	/* with a start command and none of its own */
+#define TRUST_WAIT_MS 60000
 #define DEFAULTS_MAX (100 * 1024)	/* one argument of a program takes no more than 128 KiB */
 
 static bool has_start(const struct build *b)
@@ -46,14 +47,48 @@ static void final_kept(struct build *b, const char *name, uint32_t what)
 	build_ready(b, row.kept, what);
 }
 
+/* --- certificate authorities ----------------------------------------------------------------------------------- */
+
+/* An authority that the build has put where Debian looks for them is trusted, whether a step ran update-ca-certificates
+ * or not, as on E2B. It takes a second, so it is run only where one is new or not in the bundle yet. */
+static const char trust_cmd[] =
+	"command -v update-ca-certificates >/dev/null && cd /usr/local/share/ca-certificates || exit 0\n"
+	"news=$(find . -type f -name '*.crt' -newer /etc/ssl/certs/ca-certificates.crt)\n"
+	"[ -n \"$news\" ] || news=$(find . -type f -name '*.crt' | while IFS= read -r f; do\n"
+	"	n=$(basename \"$f\" .crt | tr ' ' '_' | tr '()' '=,')\n"
+	"	[ -e \"/etc/ssl/certs/$n.pem\" ] || echo \"$f\"\n"
+	"done)\n"
+	"[ -z \"$news\" ] || exec update-ca-certificates";
+
+static void on_trusted(void *user, const struct run_end *end)
+{
+	struct build *b = user;
+
+	b->run = NULL;
+	if (end->no || (!end->refused && end->code != 0))	/* an image without a shell has no such directory either */
+		build_log(b, "warn", "[finalize] update-ca-certificates failed: %s", end->text);
+	build_log(b, "info", "[finalize] keeping the template");
+	box_keep(b, has_start(b) && b->front->can_checkpoint, final_kept);
+}
+
+static void trust_authorities(struct build *b)
+{
+	static const struct run_ops ops = { .on_end = on_trusted };
+	autojson json_t *args = json_pack("[s,s]", "-c", trust_cmd);
+	struct run_spec sp = {
+		.id = b->box, .request = "", .as_user = "root", .cmd = "/bin/sh", .args = args, .cwd = "/", .wait_ms = TRUST_WAIT_MS,
+	};
+
+	b->run = init_run_new(b->front, &sp, &ops, b);
+}
+
 /* The commands are watched no longer: what runs on does so by itself. */
 static void keep_it(struct build *b)
 {
 	init_run_free(take_ptr(&b->start_run));
 	timer_free(take_ptr(&b->timer));
 	build_output_end(b);
-	build_log(b, "info", "[finalize] keeping the template");
-	box_keep(b, has_start(b) && b->front->can_checkpoint, final_kept);
+	trust_authorities(b);
 }
 
 /* --- the start command ----------------------------------------------------------------------------------------- */

@@ -190,6 +190,8 @@ static int check_caller(struct req *r)
 	struct err e;
 	int no = auth_check(r->front, r->http, r->route->access, &r->caller, &e);
 
+	if (no == 0 && r->caller.blocked && !route_for_blocked(r->route))
+		no = err_set(&e, EPERM, "team is blocked: it can look at what it has and delete it, but make and change nothing");
 	switch (no) {
 	case 0:
 		return 0;

@@ -14,7 +14,7 @@
 
 /* Passed on to atoll-agent, which knows what there is below. */
 #define AGENT(method, pattern) \
-	{ method, pattern, ACCESS_TEAM, AGENT_MAX, api_agent_end, .begin = api_agent_begin, .on_data = api_agent_data, \
+	{ method, pattern, ACCESS_TEAM, AGENT_MAX, api_agent_end, .busy = true, .begin = api_agent_begin, .on_data = api_agent_data, \
 		.on_drain = api_agent_drain, .on_over = api_agent_over }
 
 /* The first that fits counts: fixed names stand before "{id}". */
@@ -65,7 +65,7 @@ static const struct route routes[] = {
 	{ "POST", "/templates/{id}/builds/{build}", ACCESS_TEAM, CREATE_MAX, api_build_start_v1, .warden = true },
 	{ "POST", "/v2/templates/{id}/builds/{build}", ACCESS_TEAM, BUILD_MAX, api_build_start, .warden = true },
 	{ "DELETE", "/templates/{id}/builds/{build}", ACCESS_TEAM, SMALL, api_build_cancel },
-	{ "GET", "/templates/{id}/files/{hash}", ACCESS_TEAM, 0, api_upload_link },
+	{ "GET", "/templates/{id}/files/{hash}", ACCESS_TEAM, 0, api_upload_link, .busy = true },
 	{ "PUT", "/templates/{id}/files/{hash}", ACCESS_OPEN, UPLOAD_MAX, api_upload_end, .begin = api_upload_begin, .on_data = api_upload_data,
 		.on_lost = api_upload_lost },
 	{ "GET", "/templates/{id}/builds/{build}/status", ACCESS_TEAM, 0, api_build_status },
@@ -183,6 +183,11 @@ const struct route *route_find(struct str method, struct str path, struct str re
 		buf_fmt(ret_allow, "%s%s", ret_allow->n ? ", " : "", routes[i].method);
 	}
 	return NULL;
+}
+
+bool route_for_blocked(const struct route *r)
+{
+	return !r->busy && (strcmp(r->method, "GET") == 0 || strcmp(r->method, "DELETE") == 0);
 }
 
 const struct route *route_at(size_t i)

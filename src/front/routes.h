@@ -26,6 +26,7 @@ struct route {
 	void (*on_drain)(struct req *r);		/* its queue is low again */
 	void (*on_over)(struct req *r);			/* last, whatever became of it */
 	bool warden;			/* can do nothing without it */
+	bool busy;			/* a GET or DELETE that is more than a look or a removal: not for blocked teams */
 	bool quiet;			/* asked for all the time: no line in the log when all is well */
 };
 
@@ -33,6 +34,9 @@ struct route {
  * raw texts of the "{}". *ret_allow lists the methods of the path when only the method is wrong. HEAD counts as GET. */
 const struct route *route_find(
 	struct str method, struct str path, struct str ret_params[ROUTE_PARAMS], struct buf *ret_allow);
+
+/* May a team that is blocked use it? As on E2B: to see what it has, and to remove it. */
+bool route_for_blocked(const struct route *r);
 
 const struct route *route_at(size_t i);			/* NULL: no such */
 size_t route_index(const struct route *r);		/* METRICS_ROUTES_MAX for NULL */

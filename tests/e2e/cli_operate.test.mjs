@@ -15,7 +15,7 @@ const sleep = (ms) => new Promise((done) => setTimeout(done, ms))
 test('info tells about one sandbox, without waking it', async () => {
 	await withId((id) => {
 		const text = ok(['info', id])
-		for (const words of [id, 'base', 'running', 'who=me'])
+		for (const words of [id, 'code-interpreter-v1', 'running', 'who=me'])
 			assert.ok(text.includes(words), text)
 		const all = json(['info', id])
 		assert.equal(all.sandboxID, id)
@@ -202,7 +202,7 @@ test('teams: limits, blocking, and nobody sees the others', async () => {
 		const changed = json(['team', 'set', name, '--max-sandboxes', 'default', '--name', `${name}b`])
 		assert.deepEqual([changed.name, changed.maxSandboxes, changed.rateLimit], [`${name}b`, null, 500])
 		ok(['team', 'set', `${name}b`, '--block'])
-		assert.match(atoll(['list'], { env }).err, /blocked/)
+		assert.match(atoll(['create'], { env }).err, /blocked/)
 		ok(['team', 'set', `${name}b`, '--unblock'])
 		assert.equal(ok(['list', '-q'], { env }), `${id}\n`)
 	} finally {

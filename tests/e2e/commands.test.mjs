@@ -63,7 +63,7 @@ test('C1: the process group of a command is its own: kill 0 ends nothing else', 
 	const mine = await runAny(sbx, "trap 'kill -KILL 0' EXIT; sleep 300 & echo $!")
 	assert.equal(mine.exitCode, -1)
 	const gone = Number(mine.stdout)
-	await until(async () => (await runAny(sbx, `kill -0 ${gone}`)).exitCode !== 0, 'the child of kill 0 is gone')
+	assert.ok(await until(async () => (await runAny(sbx, `kill -0 ${gone}`)).exitCode !== 0, 30000), 'the child of kill 0 is gone')
 	assert.ok((await sbx.commands.list()).some((p) => p.pid === other.pid), 'the other command goes on')
 	await other.kill()
 })

@@ -257,15 +257,23 @@ test('a rate limit is 429 with whole seconds to wait, per key', async () => {
 	assert.equal((await api('GET', '/sandboxes')).headers['ratelimit-limit'], undefined)
 })
 
-test('a blocked team gets 403, a deleted one 401, one with sandboxes stays', async () => {
+test('C6: a blocked team can look and delete only; a deleted one gets 401, one with sandboxes stays', async () => {
 	const team = await makeTeam()
 	const key = (await makeKey(team)).key
 	const sbx = await createRaw({ timeout: 60 }, { key })
 	assert.equal((await api('DELETE', `/admin/teams/${team.teamID}`)).status, 409)
 	assert.equal((await api('PATCH', `/admin/teams/${team.teamID}`, { blocked: true })).json.blocked, true)
-	assert.equal((await api('GET', '/sandboxes', undefined, { key })).status, 403)
+	const as = async (method, path, body) => (await api(method, path, body, { key })).status
+	for (const path of ['/sandboxes', '/v2/sandboxes', `/sandboxes/${sbx.sandboxID}`, '/templates', '/v2/templates', '/volumes', '/secrets', '/api-keys', '/snapshots'])
+		assert.equal(await as('GET', path), 200, path)
+	for (const [method, path, body] of [['POST', '/sandboxes', { templateID: 'base' }], ['POST', `/sandboxes/${sbx.sandboxID}/pause`, {}], ['POST', `/sandboxes/${sbx.sandboxID}/timeout`, { timeout: 9 }],
+		['POST', `/sandboxes/${sbx.sandboxID}/connect`, { timeout: 9 }], ['POST', '/volumes', { name: 'v' }], ['POST', '/v3/templates', { name: 'x' }], ['POST', '/api-keys', { name: 'k' }], ['POST', '/purge', {}],
+		['GET', '/agent/state'], ['DELETE', '/agent/sessions/x'], ['POST', '/mcp', {}], ['GET', `/templates/x/files/${'0'.repeat(64)}`]]) {
+		const res = await api(method, path, body, { key })
+		assert.deepEqual([res.status, /team is blocked/.test(res.json.message)], [403, true], `${method} ${path}`)
+	}
+	assert.equal(await as('DELETE', `/sandboxes/${sbx.sandboxID}`), 204)
 	assert.equal((await api('PATCH', `/admin/teams/${team.teamID}`, { blocked: false })).status, 200)
-	await killRaw(sbx, { key })
 	assert.equal((await api('DELETE', `/admin/teams/${team.teamID}`)).status, 204)
 	assert.equal((await api('GET', '/sandboxes', undefined, { key })).status, 401)
 	assert.equal((await api('GET', `/admin/teams/${team.teamID}`)).status, 404)

@@ -33,7 +33,7 @@ after(async () => {
 })
 
 test('templates tell when they were built', async () => {
-	const found = (await api('GET', '/templates')).json
+	const found = (await api('GET', '/default-templates')).json
 	assert.ok(found.length >= 2)
 	for (const t of found) {
 		const info = fs.readFileSync(`${process.env.ATOLL_CACHE ?? '/var/cache/atoll'}/templates/${t.buildID.replaceAll('-', '')}/info`, 'utf8')

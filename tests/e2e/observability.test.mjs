@@ -152,6 +152,13 @@ test('bytes into and out of sandboxes are counted', async () => {
 	assert.ok(value(now, 'atoll_proxy_requests_total', { port: 'envd', outcome: 'ok' }) >= 2)
 })
 
+test('C6: the first metrics of a sandbox have a disk in use', async () => {
+	const one = await createRaw({ timeout: 60, metadata: { fresh: 'yes' } })
+	const first = await until(async () => (await api('GET', `/sandboxes/${one.sandboxID}/metrics`)).json[0], 30000)
+	await killRaw(one)
+	assert.ok(first?.diskUsed > 0, JSON.stringify(first))
+})
+
 test('each sandbox has its numbers, and they move under load', async () => {
 	const run = await start(sbx, 'while :; do :; done')
 	const points = () => api('GET', `/sandboxes/${sbx.sandboxID}/metrics`)

@@ -279,7 +279,24 @@ test('tags can be looked at a page at a time, with their builds', async () => {
 	assert.equal(whole.diskSizeMB, base.diskSizeMB + 64)	// room for the steps, and that much behind them
 })
 
-test('templates are listed a page at a time; those of the server are the default ones', async () => {
+test('C6: an authority that a build adds is trusted, whether update-ca-certificates was run or not', async () => {
+	const dir = context({})
+	const made = spawnSync('openssl', ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '9', '-subj', '/CN=atoll test',
+		'-keyout', '/dev/null', '-out', path.join(dir, 'own.crt')], { encoding: 'utf8' })
+	assert.equal(made.status, 0, made.stderr)
+	fs.utimesSync(path.join(dir, 'own.crt'), 1e9, 1e9)	// older than the bundle
+	const put = '/usr/local/share/ca-certificates', name = nameOf('trust')
+	const built = await build(Template({ fileContextPath: dir }).fromTemplate('base').copy('own.crt', `${put}/own (1).crt`, { user: 'root' })
+		.setStartCmd(`sudo cp '${put}/own (1).crt' ${put}/late.crt && sleep infinity`, waitForFile(`${put}/late.crt`)), name)
+	assert.ok(!built.lines.some((l) => /update-ca-certificates failed/.test(l)), built.lines.join('\n'))
+	await inside(name, async (sbx, run) => {
+		assert.match(await run(`openssl verify '${put}/own (1).crt'`), /: OK$/)
+		assert.equal(await run('readlink /etc/ssl/certs/late.pem'), `${put}/late.crt`)
+	})
+	fs.rmSync(dir, { recursive: true })
+})
+
+test('C6: a team lists its own templates, a page at a time; those of the server are the default ones', async () => {
 	await build(Template().fromTemplate('base').runCmd('true'), nameOf('listed'))
 	const ids = [], all = (await api('GET', '/templates')).json
 	for (let token = ''; token !== undefined;) {
@@ -290,7 +307,8 @@ test('templates are listed a page at a time; those of the server are the default
 	}
 	assert.deepEqual(ids, all.map((one) => one.templateID))
 	const own = (await api('GET', '/default-templates')).json
-	assert.deepEqual(own.map((one) => one.templateID).sort(), all.filter((one) => one.isDefault).map((one) => one.templateID).sort())
+	assert.ok(own.length >= 2 && own.every((one) => one.isDefault && one.public))
+	assert.deepEqual(all.filter((one) => one.isDefault), [])
 	const base = own.find((one) => one.aliases.includes('base'))
 	const { builds, ...whole } = (await api('GET', '/templates/base')).json
 	assert.deepEqual(whole, base)

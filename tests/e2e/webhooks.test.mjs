@@ -138,7 +138,7 @@ test('a life, told in order and signed as E2B signs, and listed the same', async
 			assert.match(event[field], /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/)
 	}
 	const events = told('/life').map((one) => JSON.parse(one.body)), of = (kind) => events.find((one) => one.type.endsWith(kind))
-	const template = (await call('GET', '/templates')).json.find((one) => one.templateID === of('created').sandbox_template_id)
+	const template = (await call('GET', '/default-templates')).json.find((one) => one.templateID === of('created').sandbox_template_id)
 	assert.deepEqual([...new Set(events.map((one) => one.sandbox_build_id))], [template.buildID])
 	const snapshot = (await call('POST', '/sandboxes', { templateID: 'for-hooks', timeout: 60 })).json
 	await call('DELETE', `/sandboxes/${snapshot.sandboxID}`)
