@@ -823,6 +823,8 @@ struct atoll_git {
 	const struct atoll_pair *envs;
 	size_t n_envs;
 	unsigned timeout_ms;		/* 0: 60 s */
+	const char *pull;		/* how a pull joins branches that have diverged: "merge", "rebase", "ff-only"; NULL: as git is set up, else merge */
+	bool keep_conflict;		/* a pull leaves files in conflict as they are; false: it is undone */
 };
 
 struct atoll_git_commit {

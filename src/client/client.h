@@ -53,6 +53,10 @@ struct atoll_sandbox {			/* not changed once it is made, so that threads may sha
 	char *session;			/* whose it is, for the audit trail; or NULL */
 };
 
+/* Variables of sandboxes that agents use: code runs as root there and commands as the user, and each may use git in repositories of the other. */
+#define CLIENT_GIT_ENVS 3
+extern const struct atoll_pair client_git_envs[CLIENT_GIT_ENVS];
+
 /* First in every public call: `e` may be NULL, and what a call cannot do without must be given. */
 #define NEED(e, given) \
 	struct atoll_error not_wanted_; \

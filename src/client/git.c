@@ -9,22 +9,15 @@
 #include <string.h>
 
 #include "base/fd.h"
-#include "client/client.h"
+#include "client/git.h"
 #include "client/git_status.h"
 
 #define ENVS_MAX 64
-#define WORDS_MAX 128
 #define HELPER "!f() { test \"$1\" = get && printf 'username=%s\\npassword=%s\\n' \"$ATOLL_GIT_USERNAME\" \"$ATOLL_GIT_PASSWORD\"; }; f"
 
-struct words {
-	const char *v[WORDS_MAX + 1];
-	size_t n;
-	bool full;
-};
-
-static void add(struct words *w, const char *word)
+void git_word(struct git_words *w, const char *word)
 {
-	if (w->n == WORDS_MAX)
+	if (w->n == GIT_WORDS_MAX)
 		w->full = true;
 	else
 		w->v[w->n++] = word;
@@ -80,8 +73,9 @@ static int put_envs(struct envs *to, const struct atoll_git *g, const char *url,
 	if (!to->key)
 		return client_no_memory(e);
 	const struct atoll_pair more[] = {		/* an empty helper first: those of the settings are not asked */
-		{ "GIT_CONFIG_COUNT", "2" }, { "GIT_CONFIG_KEY_0", "credential.helper" }, { "GIT_CONFIG_VALUE_0", "" },
+		{ "GIT_CONFIG_COUNT", "3" }, { "GIT_CONFIG_KEY_0", "credential.helper" }, { "GIT_CONFIG_VALUE_0", "" },
 		{ "GIT_CONFIG_KEY_1", to->key }, { "GIT_CONFIG_VALUE_1", HELPER },
+		{ "GIT_CONFIG_KEY_2", "safe.directory" }, { "GIT_CONFIG_VALUE_2", "*" },	/* as the sandbox of a session has it */
 		{ "ATOLL_GIT_USERNAME", g->username }, { "ATOLL_GIT_PASSWORD", g->password },
 	};
 	for (size_t i = 0; i < ARRAY_LEN(more); i++)
@@ -89,8 +83,8 @@ static int put_envs(struct envs *to, const struct atoll_git *g, const char *url,
 	return 0;
 }
 
-static int run(struct atoll_sandbox *sb, const struct atoll_git *g, const char *url, const struct words *w, struct atoll_output **ret,
-	       struct atoll_error *e)
+static int run_once(struct atoll_sandbox *sb, const struct atoll_git *g, const char *url, const struct git_words *w, struct atoll_output **ret,
+		    struct atoll_error *e)
 {
 	struct envs envs = { .n = 0 };
 
@@ -103,6 +97,16 @@ static int run(struct atoll_sandbox *sb, const struct atoll_git *g, const char *
 		}, NULL, NULL, ret, e);
 	free(envs.key);
 	return rc;
+}
+
+int git_run(struct atoll_sandbox *sb, const struct atoll_git *g, const char *url, const struct git_words *w, struct atoll_output **ret, struct atoll_error *e)
+{
+	int rc = run_once(sb, g, url, w, ret, e);
+
+	if (rc < 0 || (*ret)->exit.code == 0 || !git_repair_owner(sb, g, *ret))
+		return rc;
+	atoll_output_free(take_ptr(ret));
+	return run_once(sb, g, url, w, ret, e);
 }
 
 static bool is_refusal(const char *text)
@@ -127,7 +131,7 @@ static bool is_refusal(const char *text)
 }
 
 /* The last line that git wrote says why; no line of it has the password, as git does not know that it is one. */
-static int judge(const char *what, const struct atoll_output *o, const struct atoll_git *g, struct atoll_error *e)
+int git_judge(const char *what, const struct atoll_output *o, const struct atoll_git *g, struct atoll_error *e)
 {
 	const char *text = o->n_err > 0 ? o->err : o->out;
 	struct str s = str_of(text);
@@ -146,15 +150,14 @@ static int judge(const char *what, const struct atoll_output *o, const struct at
 	return client_fail(e, EIO, 0, "git %s: %.*s (%s)", what, (int)(s.n < 300 ? s.n : 300), s.p, o->exit.status);
 }
 
-/* ret_text: what it wrote, to be freed; NULL: of no interest. */
-static int git(struct atoll_sandbox *sb, const struct atoll_git *g, const char *url, const struct words *w,
+int git_do(struct atoll_sandbox *sb, const struct atoll_git *g, const char *url, const struct git_words *w,
 	const char *what, char **ret_text, struct atoll_error *e)
 {
 	struct atoll_output *o = NULL;
-	int rc = run(sb, g, url, w, &o, e);
+	int rc = git_run(sb, g, url, w, &o, e);
 
 	if (rc == 0)
-		rc = judge(what, o, g, e);
+		rc = git_judge(what, o, g, e);
 	if (rc == 0 && ret_text) {
 		*ret_text = str_dup((struct str) { o->out, o->n_out });
 		rc = *ret_text ? 0 : client_no_memory(e);
@@ -163,21 +166,20 @@ static int git(struct atoll_sandbox *sb, const struct atoll_git *g, const char *
 	return rc;
 }
 
-static int begin(const struct atoll_git *given, struct atoll_git *g, struct words *w, struct atoll_error *e)
+int git_begin(const struct atoll_git *given, struct atoll_git *g, struct git_words *w, struct atoll_error *e)
 {
 	if (TAKE_IN(g, given, e) < 0)
 		return -e->no;
 	if (!g->dir || !*g->dir)
 		return client_fail(e, EINVAL, 0, "the directory of the repository is not given");
-	*w = (struct words) { .n = 0 };
-	add(w, "git");
-	add(w, "-C");
-	add(w, g->dir);
+	*w = (struct git_words) { .n = 0 };
+	git_word(w, "git");
+	git_word(w, "-C");
+	git_word(w, g->dir);
 	return 0;
 }
 
-/* A name from outside must not become an option. */
-static int check_name(const char *what, const char *z, struct atoll_error *e)
+int git_check_name(const char *what, const char *z, struct atoll_error *e)
 {
 	if (!z || (*z && *z != '-'))
 		return 0;
@@ -190,55 +192,55 @@ int atoll_git_clone(struct atoll_sandbox *sb, const struct atoll_git *given, con
 	NEED(e, sb && given && url);
 	autofree char *depth_text = str_fmt("--depth=%u", depth);
 	struct atoll_git g;
-	struct words w = { .n = 0 };
+	struct git_words w = { .n = 0 };
 
-	if (TAKE_IN(&g, given, e) < 0 || check_name("remote", url, e) < 0 || check_name("branch", branch, e) < 0)
+	if (TAKE_IN(&g, given, e) < 0 || git_check_name("remote", url, e) < 0 || git_check_name("branch", branch, e) < 0)
 		return -e->no;
 	if (!depth_text)
 		return client_no_memory(e);
-	add(&w, "git");
-	add(&w, "clone");
+	git_word(&w, "git");
+	git_word(&w, "clone");
 	if (branch) {
-		add(&w, "--branch");
-		add(&w, branch);
+		git_word(&w, "--branch");
+		git_word(&w, branch);
 	}
 	if (depth > 0)
-		add(&w, depth_text);
-	add(&w, "--");
-	add(&w, url);
+		git_word(&w, depth_text);
+	git_word(&w, "--");
+	git_word(&w, url);
 	if (g.dir)
-		add(&w, g.dir);
-	return git(sb, &g, url, &w, "clone", NULL, e);
+		git_word(&w, g.dir);
+	return git_do(sb, &g, url, &w, "clone", NULL, e);
 }
 
 int atoll_git_diff(struct atoll_sandbox *sb, const struct atoll_git *given, bool staged, char **ret, struct atoll_error *e)
 {
 	NEED(e, sb && given && ret);
 	struct atoll_git g;
-	struct words w;
+	struct git_words w;
 
-	if (begin(given, &g, &w, e) < 0)
+	if (git_begin(given, &g, &w, e) < 0)
 		return -e->no;
-	add(&w, "diff");
-	add(&w, "--no-color");
+	git_word(&w, "diff");
+	git_word(&w, "--no-color");
 	if (staged)
-		add(&w, "--staged");
-	return git(sb, &g, NULL, &w, "diff", ret, e);
+		git_word(&w, "--staged");
+	return git_do(sb, &g, NULL, &w, "diff", ret, e);
 }
 
 int atoll_git_add(struct atoll_sandbox *sb, const struct atoll_git *given, const char *const *paths, struct atoll_error *e)
 {
 	NEED(e, sb && given);
 	struct atoll_git g;
-	struct words w;
+	struct git_words w;
 
-	if (begin(given, &g, &w, e) < 0)
+	if (git_begin(given, &g, &w, e) < 0)
 		return -e->no;
-	add(&w, "add");
-	add(&w, paths ? "--" : "--all");
+	git_word(&w, "add");
+	git_word(&w, paths ? "--" : "--all");
 	for (; paths && *paths; paths++)
-		add(&w, *paths);
-	return git(sb, &g, NULL, &w, "add", NULL, e);
+		git_word(&w, *paths);
+	return git_do(sb, &g, NULL, &w, "add", NULL, e);
 }
 
 int atoll_git_commit(struct atoll_sandbox *sb, const struct atoll_git *given, const struct atoll_git_commit *given_c,
@@ -247,9 +249,9 @@ int atoll_git_commit(struct atoll_sandbox *sb, const struct atoll_git *given, co
 	NEED(e, sb && given && given_c);
 	struct atoll_git g;
 	struct atoll_git_commit c;
-	struct words w;
+	struct git_words w;
 
-	if (begin(given, &g, &w, e) < 0 || TAKE_IN(&c, given_c, e) < 0)
+	if (git_begin(given, &g, &w, e) < 0 || TAKE_IN(&c, given_c, e) < 0)
 		return -e->no;
 	if (!c.message || !*c.message)
 		return client_fail(e, EINVAL, 0, "a commit needs a message");
@@ -261,30 +263,29 @@ int atoll_git_commit(struct atoll_sandbox *sb, const struct atoll_git *given, co
 	if (!name || !email)
 		return client_no_memory(e);
 	if (c.author_name) {
-		add(&w, "-c");
-		add(&w, name);
+		git_word(&w, "-c");
+		git_word(&w, name);
 	}
 	if (c.author_email) {
-		add(&w, "-c");
-		add(&w, email);
+		git_word(&w, "-c");
+		git_word(&w, email);
 	}
-	add(&w, "commit");
-	add(&w, "-m");
-	add(&w, c.message);
+	git_word(&w, "commit");
+	git_word(&w, "-m");
+	git_word(&w, c.message);
 	if (c.allow_empty)
-		add(&w, "--allow-empty");
-	return git(sb, &g, NULL, &w, "commit", NULL, e);
+		git_word(&w, "--allow-empty");
+	return git_do(sb, &g, NULL, &w, "commit", NULL, e);
 }
 
-/* What git would send a password to: the URL of the remote. */
-static char *remote_url(struct atoll_sandbox *sb, const struct atoll_git *g, const char *remote)
+char *git_remote_url(struct atoll_sandbox *sb, const struct atoll_git *g, const char *remote)
 {
-	struct words w = { .v = { "git", "-C", g->dir, "remote", "get-url", "--", remote ? remote : "origin" }, .n = 7 };
+	struct git_words w = { .v = { "git", "-C", g->dir, "remote", "get-url", "--", remote ? remote : "origin" }, .n = 7 };
 	struct atoll_git plain = { .dir = g->dir, .as_user = g->as_user, .envs = g->envs, .n_envs = g->n_envs };
 	struct atoll_error e;
 	char *text = NULL;
 
-	if (git(sb, &plain, NULL, &w, "remote", &text, &e) < 0)
+	if (git_do(sb, &plain, NULL, &w, "remote", &text, &e) < 0)
 		return NULL;
 	text[strcspn(text, "\r\n")] = '\0';
 	return text;
@@ -294,31 +295,25 @@ static int exchange(struct atoll_sandbox *sb, const struct atoll_git *given, con
 		    const char *branch, struct atoll_error *e)
 {
 	struct atoll_git g;
-	struct words w;
+	struct git_words w;
 
-	if (begin(given, &g, &w, e) < 0 || check_name("remote", remote, e) < 0 || check_name("branch", branch, e) < 0)
+	if (git_begin(given, &g, &w, e) < 0 || git_check_name("remote", remote, e) < 0 || git_check_name("branch", branch, e) < 0)
 		return -e->no;
 	if (branch && !remote)
 		remote = "origin";
-	autofree char *url = g.username ? remote_url(sb, &g, remote) : NULL;
+	autofree char *url = g.username ? git_remote_url(sb, &g, remote) : NULL;
 
 	if (g.username && !url)
 		return client_fail(e, EINVAL, 0, "git %s: the repository has no remote '%s' to give the password to",
 			verb, remote ? remote : "origin");
-	add(&w, verb);
+	git_word(&w, verb);
 	if (option)
-		add(&w, option);
+		git_word(&w, option);
 	if (remote)
-		add(&w, remote);
+		git_word(&w, remote);
 	if (branch)
-		add(&w, branch);
-	return git(sb, &g, url, &w, verb, NULL, e);
-}
-
-int atoll_git_pull(struct atoll_sandbox *sb, const struct atoll_git *g, const char *remote, const char *branch, struct atoll_error *e)
-{
-	NEED(e, sb && g);
-	return exchange(sb, g, "pull", NULL, remote, branch, e);
+		git_word(&w, branch);
+	return git_do(sb, &g, url, &w, verb, NULL, e);
 }
 
 int atoll_git_push(struct atoll_sandbox *sb, const struct atoll_git *g, const char *remote, const char *branch, bool set_upstream,
@@ -334,30 +329,30 @@ int atoll_git_branch(struct atoll_sandbox *sb, const struct atoll_git *given, co
 {
 	NEED(e, sb && given && name);
 	struct atoll_git g;
-	struct words w;
+	struct git_words w;
 
-	if (begin(given, &g, &w, e) < 0 || check_name("branch", name, e) < 0)
+	if (git_begin(given, &g, &w, e) < 0 || git_check_name("branch", name, e) < 0)
 		return -e->no;
-	add(&w, "checkout");
+	git_word(&w, "checkout");
 	if (create)
-		add(&w, "-b");
-	add(&w, name);
-	return git(sb, &g, NULL, &w, "checkout", NULL, e);
+		git_word(&w, "-b");
+	git_word(&w, name);
+	return git_do(sb, &g, NULL, &w, "checkout", NULL, e);
 }
 
 int atoll_git_branches(struct atoll_sandbox *sb, const struct atoll_git *given, char **ret, struct atoll_error *e)
 {
 	NEED(e, sb && given && ret);
 	struct atoll_git g;
-	struct words w;
+	struct git_words w;
 
-	if (begin(given, &g, &w, e) < 0)
+	if (git_begin(given, &g, &w, e) < 0)
 		return -e->no;
-	add(&w, "for-each-ref");
-	add(&w, "--sort=-HEAD");
-	add(&w, "--format=%(refname:short)");
-	add(&w, "refs/heads");
-	return git(sb, &g, NULL, &w, "for-each-ref", ret, e);
+	git_word(&w, "for-each-ref");
+	git_word(&w, "--sort=-HEAD");
+	git_word(&w, "--format=%(refname:short)");
+	git_word(&w, "refs/heads");
+	return git_do(sb, &g, NULL, &w, "for-each-ref", ret, e);
 }
 
 int atoll_git_run(struct atoll_sandbox *sb, const struct atoll_git *given, const char *const *argv, struct atoll_output **ret,
@@ -365,15 +360,15 @@ int atoll_git_run(struct atoll_sandbox *sb, const struct atoll_git *given, const
 {
 	NEED(e, sb && given && argv && ret);
 	struct atoll_git g;
-	struct words w;
+	struct git_words w;
 
-	if (begin(given, &g, &w, e) < 0)
+	if (git_begin(given, &g, &w, e) < 0)
 		return -e->no;
 	for (; *argv; argv++)
-		add(&w, *argv);
-	autofree char *url = g.username ? remote_url(sb, &g, NULL) : NULL;
+		git_word(&w, *argv);
+	autofree char *url = g.username ? git_remote_url(sb, &g, NULL) : NULL;
 
-	return run(sb, &g, url, &w, ret, e);
+	return git_run(sb, &g, url, &w, ret, e);
 }
 
 int atoll_git_status(struct atoll_sandbox *sb, const struct atoll_git *given, struct atoll_git_status **ret, struct atoll_error *e)
@@ -381,18 +376,18 @@ int atoll_git_status(struct atoll_sandbox *sb, const struct atoll_git *given, st
 	NEED(e, sb && given && ret);
 	struct atoll_output *o = NULL;
 	struct atoll_git g;
-	struct words w;
+	struct git_words w;
 
-	if (begin(given, &g, &w, e) < 0)
+	if (git_begin(given, &g, &w, e) < 0)
 		return -e->no;
-	add(&w, "status");
-	add(&w, "--porcelain=v1");
-	add(&w, "-z");
-	add(&w, "--branch");
-	int rc = run(sb, &g, NULL, &w, &o, e);
+	git_word(&w, "status");
+	git_word(&w, "--porcelain=v1");
+	git_word(&w, "-z");
+	git_word(&w, "--branch");
+	int rc = git_run(sb, &g, NULL, &w, &o, e);
 
 	if (rc == 0)
-		rc = judge("status", o, &g, e);
+		rc = git_judge("status", o, &g, e);
 	if (rc == 0) {
 		*ret = git_status_parse((struct str) { o->out, o->n_out });
 		rc = *ret ? 0 : client_no_memory(e);

@@ -33,6 +33,19 @@ int session_envs_take(const struct atoll_pair *v, size_t n, char **ret, struct a
 	return *ret ? 0 : client_no_memory(e);
 }
 
+const struct atoll_pair client_git_envs[CLIENT_GIT_ENVS] = { { "GIT_CONFIG_COUNT", "1" }, { "GIT_CONFIG_KEY_0", "safe.directory" }, { "GIT_CONFIG_VALUE_0", "*" } };
+
+int session_envs_for_sandbox(const char *envs, struct session_envs *ret, struct atoll_error *e)
+{
+	if (session_envs_read(envs ? envs : "{}", ret, e) < 0)
+		return -e->no;
+	if (json_object_get(ret->object, client_git_envs[0].name))		/* whoever has settings for git has them as they are */
+		return 0;
+	for (size_t i = 0; i < CLIENT_GIT_ENVS; i++)
+		ret->v[ret->n++] = client_git_envs[i];
+	return 0;
+}
+
 int session_envs_read(const char *envs, struct session_envs *ret, struct atoll_error *e)
 {
 	struct err why = ERR_INIT;
@@ -50,7 +63,7 @@ int session_envs_read(const char *envs, struct session_envs *ret, struct atoll_e
 		session_envs_done(ret);
 		return client_fail(e, EINVAL, 400, "a session has %d variables at most", ENVS_MAX);
 	}
-	ret->v = calloc(json_object_size(ret->object) + 1, sizeof *ret->v);
+	ret->v = calloc(json_object_size(ret->object) + CLIENT_GIT_ENVS + 1, sizeof *ret->v);
 	if (!ret->v) {
 		session_envs_done(ret);
 		return client_no_memory(e);

@@ -201,7 +201,7 @@ static int make_sandbox(struct atoll_sessions *m, struct atoll *a, const struct 
 	(void)snprintf(memory, sizeof memory, "%llu", (unsigned long long)s->limits.memory_mb);
 	(void)snprintf(cpus, sizeof cpus, "%u.%03u", s->limits.cpu_permille / 1000, s->limits.cpu_permille % 1000);
 	(void)snprintf(disk, sizeof disk, "%llu", (unsigned long long)s->limits.disk_mb);
-	if (session_envs_read(envs, &with, e) < 0)
+	if (session_envs_for_sandbox(envs, &with, e) < 0)
 		return -e->no;
 	spec.envs = with.v;
 	spec.n_envs = with.n;

@@ -64,4 +64,5 @@ struct session_envs {			/* variables, taken apart */
 int session_envs_take(const struct atoll_pair *v, size_t n, char **ret, struct atoll_error *e);	/* as text; NULL if there are none */
 void session_envs_forget(char *envs);	/* wiped and freed; NULL is fine */
 int session_envs_read(const char *envs, struct session_envs *ret, struct atoll_error *e);	/* envs NULL: there are none */
+int session_envs_for_sandbox(const char *envs, struct session_envs *ret, struct atoll_error *e);	/* with what each sandbox of a session gets besides */
 void session_envs_done(struct session_envs *s);

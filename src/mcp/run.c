@@ -50,7 +50,7 @@ unsigned run_timeout_ms(const struct tool_run *r)
 struct atoll_pair *run_pairs(const struct tool_run *r, const char *name, size_t *ret_n)
 {
 	json_t *o = json_object_get(r->args, name), *v;
-	struct atoll_pair *pairs = calloc(json_object_size(o) + 1, sizeof *pairs);
+	struct atoll_pair *pairs = calloc(json_object_size(o) + RUN_PAIRS_MORE + 1, sizeof *pairs);
 	const char *key;
 	size_t n = 0;
 

@@ -107,7 +107,8 @@ bool run_may_command(struct tool_run *r, const char *command);
 bool run_may_code(struct tool_run *r, const char *language, const char *code);
 bool run_may_file(struct tool_run *r, const char *operation, const char *path);
 
-/* Pairs of an object of strings; to be free()d. NULL if there are none. */
+/* Pairs of an object of strings, with room for some more; to be free()d. NULL: memory. */
+#define RUN_PAIRS_MORE 3
 struct atoll_pair *run_pairs(const struct tool_run *r, const char *name, size_t *ret_n);
 
 /* Output came: the tail of it goes to whoever wants to know. Non-zero: the call has been given up. */

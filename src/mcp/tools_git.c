@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/str.h"
+#include "client/git.h"
 #include "http/json.h"
 #include "http/url.h"
 #include "mcp/tools.h"
@@ -16,7 +17,7 @@
 
 static struct atoll_git git_of(const struct tool_run *r)
 {
-	return (struct atoll_git) { .dir = run_str(r, "path"), .username = run_str(r, "username"), .password = run_str(r, "password"),
+	return (struct atoll_git) { .dir = run_str(r, "path"), .pull = run_str(r, "how"), .keep_conflict = run_bool(r, "keep_conflict"), .username = run_str(r, "username"), .password = run_str(r, "password"),
 		.timeout_ms = (unsigned)run_int(r, "timeout_ms", GIT_MS) };
 }
 
@@ -113,7 +114,7 @@ static json_t *status_json(const struct atoll_git_status *s, bool *ret_conflict)
 	return files;
 }
 
-static int show_status(struct tool_run *r, const struct atoll_git *g, bool only_conflicts, struct atoll_error *e)
+static int show_status(struct tool_run *r, const struct atoll_git *g, struct atoll_error *e)
 {
 	struct atoll_git_status *s;
 	bool conflict;
@@ -123,13 +124,9 @@ static int show_status(struct tool_run *r, const struct atoll_git *g, bool only_
 	json_t *files = status_json(s, &conflict), *one;
 	size_t i;
 
-	if (!only_conflicts)
-		run_say(r, "On branch %s, %d ahead, %d behind", s->branch ? s->branch : "(none)", s->ahead, s->behind);
-	json_array_foreach(files, i, one) {
-		if (!only_conflicts || json_is_true(json_object_get(one, "conflict")))
-			run_say(r, "%s%s %s", only_conflicts ? "conflict: " : "", json_string_value(json_object_get(one, "status")),
-				json_string_value(json_object_get(one, "path")));
-	}
+	run_say(r, "On branch %s, %d ahead, %d behind", s->branch ? s->branch : "(none)", s->ahead, s->behind);
+	json_array_foreach(files, i, one)
+		run_say(r, "%s %s", json_string_value(json_object_get(one, "status")), json_string_value(json_object_get(one, "path")));
 	run_set(r, "branch", s->branch ? json_string(s->branch) : json_null());
 	run_set(r, "ahead", json_integer(s->ahead));
 	run_set(r, "behind", json_integer(s->behind));
@@ -144,7 +141,7 @@ static void git_status(struct tool_run *r)
 	struct atoll_git g = git_of(r);
 	struct atoll_error e;
 
-	if (run_box(r) && show_status(r, &g, false, &e) < 0)
+	if (run_box(r) && show_status(r, &g, &e) < 0)
 		(void)run_failed(r, &e);
 }
 
@@ -187,27 +184,59 @@ static void git_commit(struct tool_run *r)
 		run_say(r, "git does not know whose commit it is: give author_name and author_email.");
 }
 
-/* What git left half done is told with the names of the files, so that whoever asked can go on from there. */
-static void failed_with_conflicts(struct tool_run *r, const struct atoll_git *g, const struct atoll_error *why)
+/* Whose a commit of the merge is. */
+static size_t author_envs(const struct tool_run *r, struct atoll_pair envs[4])
 {
-	struct atoll_error e;
+	static const char *const names[][3] = { { "author_name", "GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME" },
+		{ "author_email", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_EMAIL" } };
+	size_t n = 0;
 
-	(void)run_failed(r, why);
-	if (why->no == EIO && show_status(r, g, true, &e) == 0 && json_is_true(json_object_get(r->structured, "conflict")))
-		run_say(r, "Mend these files and commit, or go back with: git merge --abort");
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		const char *v = run_some(r, names[i][0]);
+
+		for (size_t k = 1; v && k < 3; k++)
+			envs[n++] = (struct atoll_pair) { names[i][k], v };
+	}
+	return n;
 }
 
-static void git_pull(struct tool_run *r)
+static void pull_failed(struct tool_run *r, const struct atoll_git *g, const char *conflicts, const struct atoll_error *why)
+{
+	json_t *files = json_array();
+
+	(void)run_failed(r, why);
+	for (const char *p = conflicts; p && *p; p += strlen(p) + 1) {
+		run_say(r, "conflict: %s", p);
+		json_array_append_new(files, run_string(p, strlen(p)));
+	}
+	run_set(r, "conflict", json_boolean(conflicts != NULL));
+	run_set(r, "conflicts", files);
+	if (conflicts && g->keep_conflict)
+		run_say(r, "Mend these files and commit, or go back with: git merge --abort (git rebase --abort)");
+	else if (conflicts)
+		run_say(r, "Change your side of these files, or pull with keep_conflict to get both versions in them.");
+	if (strstr(why->text, "ident"))
+		run_say(r, "git does not know whose commit the merge is: give author_name and author_email.");
+}
+
+static void git_pull_tool(struct tool_run *r)
 {
 	struct atoll_git g = git_of(r);
+	struct atoll_pair envs[4];
+	autofree char *conflicts = NULL;
 	struct atoll_error e;
 
+	g.envs = envs;
+	g.n_envs = author_envs(r, envs);
 	if (!no_option(r, "remote") || !no_option(r, "branch") || !run_box(r))
 		return;
-	if (atoll_git_pull(r->box->sb, &g, run_str(r, "remote"), run_str(r, "branch"), &e) < 0)
-		failed_with_conflicts(r, &g, &e);
-	else
-		run_say(r, "Pulled");
+	if (git_pull(r->box->sb, &g, run_str(r, "remote"), run_str(r, "branch"), &conflicts, &e) < 0) {
+		pull_failed(r, &g, conflicts, &e);
+		return;
+	}
+	run_say(r, "Pulled");
+	run_set(r, "conflict", json_false());
+	run_set(r, "conflicts", json_array());
 }
 
 static void git_push(struct tool_run *r)
@@ -249,6 +278,9 @@ static void git_branch(struct tool_run *r)
 
 #define P_REPO "'path':{'type':'string','minLength':1,'maxLength':4096,'description':'Directory of the repository.'}"
 #define P_LOGIN "'username':{'type':'string','maxLength':256},'password':{'type':'string','maxLength':4096,'description':'Password or token; used for this one call and kept nowhere.'}"
+#define P_PULL "'how':{'type':'string','enum':['merge','rebase','ff-only'],'description':'How branches that have diverged are joined. Left out: as the repository is set up, else merge.'}," \
+	"'keep_conflict':{'type':'boolean','default':false,'description':'Leave files in conflict with both versions in them, instead of undoing the pull.'}"
+#define P_AUTHOR "'author_name':{'type':'string','maxLength':256},'author_email':{'type':'string','maxLength':256}"
 #define P_REMOTE "'remote':{'type':'string','maxLength':1024},'branch':{'type':'string','maxLength':256}"
 #define IN(properties, required) "{'type':'object','properties':{" properties "," P_TIMEOUT "," P_SANDBOX "," P_SESSION "},'required':[" required "],'additionalProperties':false}"
 
@@ -261,9 +293,11 @@ const struct tool tools_git[] = {
 	{ "git_diff", "Changes of a repository", "What has been changed, as a diff.", IN(P_REPO ",'staged':{'type':'boolean','default':false}", "'path'"),
 		"{'type':'object','properties':{'diff':{'type':'string'}," O_SANDBOX "}}", TOOL_READS, git_diff },
 	{ "git_commit", "Commit", "Commits changes; all of them, new files too, unless told otherwise.",
-		IN(P_REPO ",'message':{'type':'string','minLength':1,'maxLength':65536},'all':{'type':'boolean','default':true},'allow_empty':{'type':'boolean','default':false},'author_name':{'type':'string','maxLength':256},'author_email':{'type':'string','maxLength':256}", "'path','message'"),
+		IN(P_REPO ",'message':{'type':'string','minLength':1,'maxLength':65536},'all':{'type':'boolean','default':true},'allow_empty':{'type':'boolean','default':false}," P_AUTHOR, "'path','message'"),
 		NULL, 0, git_commit },
-	{ "git_pull", "Pull", "Fetches and merges. Files in conflict are told by name.", IN(P_REPO "," P_REMOTE "," P_LOGIN, "'path'"), NULL, 0, git_pull },
+	{ "git_pull", "Pull", "Fetches and joins the branches, also when both have new commits. On a conflict the pull is undone, and the files are named.",
+		IN(P_REPO "," P_REMOTE "," P_PULL "," P_AUTHOR "," P_LOGIN, "'path'"),
+		"{'type':'object','properties':{'conflict':{'type':'boolean'},'conflicts':{'type':'array','items':{'type':'string'}}," O_SANDBOX "}}", 0, git_pull_tool },
 	{ "git_push", "Push", "Sends commits to a remote.", IN(P_REPO "," P_REMOTE ",'set_upstream':{'type':'boolean','default':false}," P_LOGIN, "'path'"), NULL, TOOL_REPEATS, git_push },
 	{ "git_branch", "Branches", "Lists branches, the current one first; with a name goes to it, or makes it.",
 		IN(P_REPO ",'name':{'type':'string','minLength':1,'maxLength':256},'create':{'type':'boolean','default':false}", "'path'"), NULL, 0, git_branch },

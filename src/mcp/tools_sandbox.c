@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/str.h"
+#include "client/client.h"
 #include "http/json.h"
 #include "http/url.h"
 #include "mcp/tools.h"
@@ -33,6 +34,10 @@ static void create_sandbox(struct tool_run *r)
 	struct atoll_sandbox *sb;
 	struct atoll_error e;
 
+	if (envs && !json_object_get(json_object_get(r->args, "envs"), client_git_envs[0].name)) {
+		memcpy(envs + n_envs, client_git_envs, sizeof client_git_envs);
+		spec.n_envs += CLIENT_GIT_ENVS;
+	}
 	if (atoll_sandbox_create(boxes_client(r->host->boxes), &spec, &sb, &e) < 0) {
 		(void)run_failed(r, &e);
 		return;

@@ -113,9 +113,9 @@ test('a token in the URL of a repository is in no reply, log or record', async (
 test('git by messages: status, commit, push, diff and pull in a repository of the session', async () => {
 	const agentId = 'git-work', dir = '/home/user/project'
 	const sh = (code) => say(block('bash', code), { agentId })
-	// Cells run as root, git as the user whose the repository is.
-	const made = await sh(`export HOME=/home/user; git config --system safe.directory '*'; git config --global user.name A; git config --global user.email a@example.com; git config --global init.defaultBranch main
-git init -q --bare /home/user/remote.git && git clone -q /home/user/remote.git ${dir} 2>/dev/null; cd ${dir} && echo one >f && git add f && git commit -qm zero && git push -q -u origin HEAD && echo two >>f && chown -R user:user /home/user && echo ready`)
+	// A6: cells run as root, git as the user. The settings of git are the user's; the repository is whose it happens to be.
+	const made = await sh(`export HOME=/home/user; git config --global user.name A; git config --global user.email a@example.com; git config --global init.defaultBranch main
+git init -q --bare /home/user/remote.git && git clone -q /home/user/remote.git ${dir} 2>/dev/null; cd ${dir} && echo one >f && git add f && git commit -qm zero && git push -q -u origin HEAD && echo two >>f && chown -R user:user /home/user/.gitconfig /home/user/remote.git && echo ready`)
 	assert.match(made.text, /ready/, made.text)
 	const git = async (text, more = {}) => {
 		const r = await say(text, { agentId, ...more })
@@ -129,7 +129,7 @@ git init -q --bare /home/user/remote.git && git clone -q /home/user/remote.git $
 	assert.equal(committed.values.success, true, committed.text)
 	assert.equal((await git('git push', { workingDirectory: dir })).values.success, true)
 	assert.match((await sh('git --git-dir=/home/user/remote.git log -1 --format=%s')).text, /it's \$\(id\) ; done/)
-	await sh(`export HOME=/home/user; git clone -q /home/user/remote.git /home/user/other && cd /home/user/other && echo three >>f && git commit -qam other && git push -q; chown -R user:user /home/user`)
+	await sh(`export HOME=/home/user; git clone -q /home/user/remote.git /home/user/other && cd /home/user/other && echo three >>f && git commit -qam other && git push -q`)
 	assert.equal((await git(`git pull in ${dir}`)).values.success, true)
 	assert.match((await sh(`cat ${dir}/f`)).text, /three/)
 	const nowhere = await git('git status in /home/user/none')

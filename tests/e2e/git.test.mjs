@@ -74,9 +74,11 @@ test('a local remote: push, clone, branch, pull, status, conflict', async () => 
 	await sh(`cd ${dir} && git commit -qam mine; cd /workspace/copy && echo theirs > README.md && git commit -qam theirs && git push -q`)
 	const clash = await sbx.git.pull(dir).catch((err) => err)
 	assert.ok(clash instanceof Error, 'a conflict is an error')
-	await sh(`cd ${dir} && git config pull.rebase false`)
-	const merge = await sbx.git.pull(dir).catch((err) => err)
-	assert.match(`${merge.stdout}${merge.stderr}${merge.message}`, /README\.md/)
+	// A4: git itself wants to be told how to join the branches; the tool of agents merges, and undoes what it cannot.
+	const pull = async (more) => (await api('POST', '/agent/tools/git_pull', { path: dir, sandbox_id: sbx.sandboxId, ...more })).json
+	assert.match((await pull({})).content[0].text, /conflict in README\.md; the pull was undone/)
+	assert.equal((await sbx.git.status(dir)).hasConflicts, false)
+	assert.match((await pull({ keep_conflict: true })).content[0].text, /README\.md/)
 	assert.equal((await sbx.git.status(dir)).hasConflicts, true)
 })
 

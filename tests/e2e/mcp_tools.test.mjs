@@ -240,9 +240,23 @@ test('git: clone with a token in the URL, commit, push, pull, conflict; the toke
 		await tool('git_commit', { message: name, ...at(name) })
 	await tool('git_push', { ...login, ...at('one') })
 	await refused('git_push', { ...login, ...at('two') }, /rejected|fetch first|non-fast-forward/)
-	await sh('git -C /workspace/two config pull.rebase false')
-	const conflict = await refused('git_pull', { ...login, ...at('two') }, /conflict: \S+ f\.txt/)
-	assert.equal(conflict.structuredContent.conflict, true)
+	// A4: branches that have diverged; a conflict is undone, and its files are named.
+	const state = () => sh('cd /workspace/two && git status --porcelain --branch && git log --format=%s && cat f.txt && ls .git | grep -c -e MERGE_HEAD -e rebase-; true')
+	const was = (await state()).replace(/, behind \d+/, '')
+	for (const how of [{}, { how: 'merge' }, { how: 'rebase' }]) {
+		const conflict = await refused('git_pull', { ...how, ...login, ...at('two') }, /conflict in f\.txt; the pull was undone/)
+		assert.deepEqual([conflict.structuredContent.conflict, conflict.structuredContent.conflicts], [true, ['f.txt']])
+		assert.equal((await state()).replace(/, behind \d+/, ''), was, JSON.stringify(how))
+	}
+	await refused('git_pull', { how: 'ff-only', ...login, ...at('two') }, /fast-forward/)
+	await refused('git_pull', { keep_conflict: true, ...login, ...at('two') }, /conflict in f\.txt; the files hold both versions/)
+	assert.match(await sh('cat /workspace/two/f.txt'), /<<<<<<<[^]*two changed[^]*one changed/)
+	await sh('cd /workspace/two && git merge --abort && git reset -q --hard HEAD~1 && echo b >two.txt && git add two.txt && git commit -qm apart')
+	await tool('git_pull', { ...login, ...at('two') })
+	assert.equal(await sh('git -C /workspace/two log --format=%s | sort | head -3'), 'Merge branch \'main\' of http://127.0.0.1:8418/r\na "quoted" $(message); --amend\napart\n')
+	await sh('cd /workspace/two && git reset -q --hard HEAD~1')
+	await tool('git_pull', { how: 'rebase', ...login, ...at('two') })
+	assert.equal(await sh('git -C /workspace/two log --format=%s'), 'apart\none\na "quoted" $(message); --amend\n')
 	assert.match(text(await tool('git_branch', at('one'))), /^\*? ?main/)
 	await refused('git_clone', { url: `http://agent:wrong-${TOKEN}@127.0.0.1:8418/r.git`, ...at('three') }, /^NOT_ALLOWED: /)
 	await refused('git_clone', { url: '--upload-pack=touch /tmp/pwned', ...at('four') }, /argument 'url' must not begin/)
@@ -251,6 +265,23 @@ test('git: clone with a token in the URL, commit, push, pull, conflict; the toke
 	assert.equal(await sh(`grep -rl ${TOKEN} /workspace/*/.git | wc -l`), '0\n')
 	for (const file of [server.log, ...trailFiles()])
 		assert.ok(!fs.readFileSync(file).includes(TOKEN), file)
+})
+
+test('A6: git works in repositories of code (root) and of commands (user), in both directions', async () => {
+	const code = async (text_) => (await tool('run_code', { code: text_, language: 'bash', sandbox_id: box })).structuredContent.logs.stdout.join('')
+	const sh = async (command) => (await tool('run_command', { command, sandbox_id: box })).structuredContent.stdout
+	assert.equal(await code('whoami'), 'root\n', 'as E2B\'s own code interpreter')
+	await code('git init -q -b main /workspace/by-code && cd /workspace/by-code && echo 1 >f && git -c user.name=R -c user.email=r@example.org commit -q --allow-empty -m zero && mkdir d && echo 2 >d/g')
+	const at = { path: '/workspace/by-code', sandbox_id: box }
+	assert.deepEqual((await tool('git_status', at)).structuredContent.files.map((f) => f.path), ['d/', 'f'])
+	await tool('git_commit', { message: 'by a tool', author_name: 'A', author_email: 'a@example.org', ...at })
+	assert.equal(await code('git -C /workspace/by-code log --format=%s'), 'by a tool\nzero\n')
+	await sh('cd /workspace/by-code && echo 3 >>d/g && git commit -qam "by a command"')
+	await sh('git init -q -b main /workspace/by-user && cd /workspace/by-user && echo 1 >f && git add f && git commit -qm one')
+	assert.equal(await code('cd /workspace/by-user && git status --porcelain && echo 2 >>f && git -c user.name=R -c user.email=r@example.org commit -qam "by code" && git log --format=%s'), 'by code\none\n')
+	await sh('echo 3 >>/workspace/by-user/f')
+	await tool('git_commit', { message: 'again', path: '/workspace/by-user', sandbox_id: box })
+	assert.equal(await code('git -C /workspace/by-user log -1 --format=%s'), 'again\n')
 })
 
 // --- policy, redaction, audit ---
