@@ -170,6 +170,17 @@ static int note_down(const struct holder_config *cfg, const char *name, int pidf
 	return write(go, "g", 1) == 1 ? 0 : err_sys(e, "let the new holder go on");
 }
 
+/* What it said itself before it ended. Does not wait. */
+static void last_words(int sock, struct err *e)
+{
+	struct pollfd p = { .fd = sock, .events = POLLIN };
+	struct err why;
+	size_t n_fds;
+
+	if (poll(&p, 1, 0) > 0 && p.revents & POLLIN && fd_recv(sock, &why, sizeof why, NULL, 0, &n_fds) == (ssize_t)sizeof why && why.no > 0)
+		*e = why;
+}
+
 /* First the pidfd, then, when the holder has become another program, the end of the socket; or an error instead. */
 static int await_holder(const struct holder_config *cfg, const char *key, int sock, int *ret_pidfd, struct err *e)
 {
@@ -202,8 +213,10 @@ static int await_holder(const struct holder_config *cfg, const char *key, int so
 		int r = note_down(cfg, name, pidfd, fds[1], e);
 
 		fd_close(fds[1]);
-		if (r < 0)
+		if (r < 0) {
+			last_words(sock, e);
 			break;
+		}
 	}
 	if (pidfd >= 0) {
 		(void)proc_kill(pidfd);

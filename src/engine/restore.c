@@ -310,6 +310,10 @@ static int serve_hook(struct restore *rs, struct err *e)
 		return 0;			/* criu_wait() tells why */
 	int r = make_network(rs, e);
 
+	if (r < 0 && proc_wait_gone(rs->criu.pidfd, 0) == 0) {	/* it had ended before: criu_wait() tells why */
+		*e = ERR_INIT;
+		return 0;
+	}
 	(void)fd_write_all(rs->answer, r == 0 ? "ok\n" : "no\n", 3);
 	return r;
 }

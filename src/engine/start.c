@@ -393,6 +393,13 @@ static void start_done(struct start *st)
 	cgroup_seat_close(&st->seat);
 }
 
+/* What C says of itself comes first: that it is gone when we or B1 want something of it is only what follows. */
+static void start_why(struct start *st, struct err *e)
+{
+	if (step_last_words(st->to_c[0], e))
+		(void)err_wrap(e, "set up inside");
+}
+
 static void start_undo(struct start *st)
 {
 	struct engine_record r = { .spec = *st->spec };
@@ -429,6 +436,9 @@ int ns_start(struct engine *en, const struct engine_spec *spec, struct engine_re
 		en->nft_fd = nft_open();	/* the warden reads its answers from the one we were born with */
 	slot_fill(en->cfg.instance, spec->slot, &st.slot);
 	int r = start_run(&st, e);
+
+	if (r < 0)
+		start_why(&st, e);
 	bool cold = st.zygote < 0;
 
 	if (r >= 0)

@@ -72,3 +72,26 @@ int step_recv(int sock, enum step want, int *ret_fds, size_t n_fds, int timeout_
 		memcpy(ret_fds, fds, n_fds * sizeof *fds);
 	return 0;
 }
+
+bool step_last_words(int sock, struct err *e)
+{
+	struct pollfd p = { .fd = sock, .events = POLLIN };
+	int fds[STEP_FDS_MAX];
+	struct step_msg m;
+
+	while (sock >= 0 && poll(&p, 1, 0) > 0 && p.revents & POLLIN) {
+		size_t got = 0;
+		ssize_t n = fd_recv(sock, &m, sizeof m, fds, STEP_FDS_MAX, &got);
+
+		while (got > 0)
+			fd_close(fds[--got]);
+		if (n != (ssize_t)sizeof m)
+			return false;
+		if (m.what == STEP_FAILED && m.err.no > 0) {
+			m.err.text[sizeof m.err.text - 1] = '\0';
+			*e = m.err;
+			return true;
+		}
+	}
+	return false;
+}

@@ -5,6 +5,7 @@
  * why. The order of steps is fixed; anything else is an error. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,6 +26,10 @@ enum step {
 
 int step_send(int sock, enum step what, const int *fds, size_t n_fds, struct err *e);
 void step_send_error(int sock, const struct err *why);
+
+/* The error that the other side sent before it ended, if it did, into *e: whoever finds the socket closed has only seen the
+ * consequence. Steps that wait there are lost. Does not wait. */
+bool step_last_words(int sock, struct err *e);
 
 /* Waits for that step with exactly so many fds. timeout_ms < 0: for ever. */
 int step_recv(int sock, enum step want, int *ret_fds, size_t n_fds, int timeout_ms, struct err *e);

@@ -146,7 +146,10 @@ static int start_applier(struct keeper *k, struct err *e)
 	}
 	if (userns_map(k->applier, PLACE_UID_APPLY + k->place.slot * PULL_IDS, PULL_IDS, e) < 0 || make_root(k, &root, e) < 0)
 		return -e->no;
-	if (fd_send(k->apply_sock, "r", 1, &root, 1) < 0 || fd_recv(k->apply_sock, &r, sizeof r, NULL, 0, &n_fds) != sizeof r)
+	ssize_t n = fd_send(k->apply_sock, "r", 1, &root, 1);
+
+	/* One that has ended already may have said why. */
+	if ((n < 0 && n != -EPIPE) || fd_recv(k->apply_sock, &r, sizeof r, NULL, 0, &n_fds) != sizeof r)
 		return err_set(e, EPIPE, "the applier died at its start");
 	if (r.e.no) {
 		*e = r.e;
