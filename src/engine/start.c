@@ -44,6 +44,7 @@
 #define CHILD_FLAGS (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS)
 #define STEP_TIMEOUT_MS 5000
 #define UNDO_TRIES 500
+#define COPY_TIMEOUT_MS 10000
 #define KILLED_MS 500			/* from the kill of a pid 1 to its end, at most */
 
 const char *const start_stage_name[STAGE_COUNT] = {
@@ -83,17 +84,55 @@ static void stage_done(struct start *st, enum start_stage s)
 	st->t0_us = now;
 }
 
+/* B1 may outlive B0, and so the warden. What it held of theirs would keep helpers of a killed warden from seeing its end, and itself
+ * from seeing that of B0. */
+static void b1_let_go(const struct start *st)
+{
+	int keep[6 + 1 + CGROUP_PROCS_MAX] = {
+		st->holder, st->to_b1[1], st->to_c[0], st->to_c[1], st->ready[1], st->zygote, st->seat.into_fd,
+	};
+	size_t n = 7;
+
+	for (size_t i = 0; i < st->seat.n_procs; i++)
+		keep[n++] = st->seat.procs[i];
+	fd_close_others(keep, n);
+}
+
+/* B0 has ended without a last step: its warden was killed, or it has failed. */
+static bool b0_is_gone(const struct start *st)
+{
+	char c;
+
+	return recv(st->to_b1[1], &c, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
+/* Until the zygote answers, the sandbox or B0 ends, or it takes too long: zygote_await() tells which. */
+static int b1_await_copy(const struct start *st, int pidfd, struct err *e)
+{
+	struct pollfd p[] = {
+		{ .fd = st->zygote, .events = POLLIN }, { .fd = pidfd, .events = POLLIN }, { .fd = st->to_b1[1], .events = POLLIN },
+	};
+	int n;
+
+	while ((n = poll(p, ARRAY_LEN(p), COPY_TIMEOUT_MS)) > 0 && !p[0].revents && !p[1].revents) {
+		if (b0_is_gone(st))
+			return err_set(e, ECANCELED, "the builder has ended");
+		p[2].fd = -1;		/* a step that is for later */
+	}
+	return n < 0 ? err_sys(e, "wait for a copy of the zygote") : 0;
+}
+
 /* By then B0 may be gone, having told that the sandbox is there. */
 static void b1_join(struct start *st, int pidfd)
 {
 	struct err e = ERR_INIT;
 	pid_t copy;
 
-	if (zygote_await(st->zygote, pidfd, &copy, &e) == 0 && cgroup_move(&st->seat, copy, &e) == 0 &&
+	if (b1_await_copy(st, pidfd, &e) == 0 && zygote_await(st->zygote, pidfd, &copy, &e) == 0 && cgroup_move(&st->seat, copy, &e) == 0 &&
 	    limits_process_of(copy, st->spec->limits.open_files, &e) == 0 &&
 	    step_recv(st->to_b1[1], STEP_GO, NULL, 0, STEP_TIMEOUT_MS, &e) == 0)
 		zygote_go(st->zygote);
-	else if (proc_wait_gone(pidfd, KILLED_MS) < 0)	/* else: nobody needs it any more */
+	else if (!b0_is_gone(st) && proc_wait_gone(pidfd, KILLED_MS) < 0)	/* else: nobody needs it any more */
 		log_warn("no copy of a warm interpreter, the sandbox starts its own", "id=%s err=%s", st->spec->id, e.text);
 }
 
@@ -118,6 +157,7 @@ static int b1_run(struct start *st, struct err *e)
 {
 	int pidfd = -1;
 
+	b1_let_go(st);
 	if (setns(st->holder, CLONE_NEWUSER | CLONE_NEWNS) < 0)
 		return err_sys(e, "join the template's namespaces");
 	if (caps_keep_across_uids(e) < 0 || caps_become(st->slot.owner, st->slot.owner, e) < 0 || limits_user(e) < 0)

@@ -8,7 +8,7 @@ import { spawn } from 'node:child_process'
 import { api, createRaw, killRaw, sdk, server } from '../lib/client.mjs'
 import { interp, runCode } from '../lib/interp.mjs'
 import { newServer } from '../lib/server.mjs'
-import { alive, cgroupsOf, childrenOf, until } from '../lib/host.mjs'
+import { alive, cgroupsOf, childrenOf, commOf, processesOf, until } from '../lib/host.mjs'
 
 const TEMPLATE = 'code-interpreter-v1'
 const create = (opt) => createRaw({ templateID: TEMPLATE, timeout: 600 }, opt)
@@ -346,5 +346,29 @@ test('a zygote is there before the first sandbox, and outlives the daemon', asyn
 	} finally {
 		const end = await own.stop()
 		assert.ok(end.clean, JSON.stringify(end.left))
+	}
+})
+
+test('H4: a builder that waits for its copy keeps nothing of a killed warden alive', async () => {
+	const own = await newServer(server.buildDir, { pool_size_mb: 512, pool_max_mb: 1024 }).start()
+	const opt = { base: own.url, key: own.key }
+	const ofServer = () => processesOf(-1, own.runDir).filter(alive)
+	const waiting = () => ofServer().filter((pid) => commOf(pid) === 'atolld')
+	const helpers = () => ofServer().filter((pid) => commOf(pid) !== 'atolld').map(commOf)
+	await warm(opt)
+	const sleeper = zygote(own)
+	try {
+		process.kill(sleeper, 'SIGSTOP')
+		await create(opt)		// it is ready without
+		own.signal('SIGKILL')
+		await own.exited
+		assert.ok(waiting().length > 0, 'no builder waits for its copy')
+		await until(() => helpers().length === 0 || waiting().length === 0, 60000, 20)
+		assert.deepEqual(helpers(), [])
+		assert.ok(waiting().length > 0, 'the helpers went only when the builder did')
+	} finally {
+		process.kill(sleeper, 'SIGCONT')
+		await own.start()
+		assert.ok((await own.stop()).clean)
 	}
 })
