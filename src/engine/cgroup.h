@@ -64,6 +64,9 @@ void cgroup_seat_close(struct cgroup_seat *s);
 int cgroup_sit(const struct cgroup_seat *s, int pid, struct err *e);	/* pid 0: oneself; nothing to do when born there */
 int cgroup_move(const struct cgroup_seat *s, int pid, struct err *e);	/* one that was born elsewhere, as the copy of a zygote is */
 
+/* Sets the limits of io alone; of lim only those count. */
+int cgroup_io(struct cgroup_tree *t, const char *id, const struct cgroup_limits *lim, struct err *e);
+
 int cgroup_freeze(struct cgroup_tree *t, const char *id, bool on, struct err *e);	/* -EAGAIN: under way, ask again */
 bool cgroup_is_frozen(struct cgroup_tree *t, const char *id);	/* or is about to be */
 int cgroup_freezer(struct cgroup_tree *t, const char *id, int *ret_fd, struct err *e);	/* the directory where it is frozen */

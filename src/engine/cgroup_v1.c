@@ -291,18 +291,24 @@ static int limit_memory(struct cgroup_tree *t, const char *id, const struct cgro
 	return put(t, id, &set[2], e);
 }
 
+/* One that never had a limit of io has no directory there. */
+static int v1_io(struct cgroup_tree *t, const char *id, const struct cgroup_limits *lim, struct err *e)
+{
+	struct stat st;
+	bool had = t->v1_fd[V1_BLKIO] >= 0 && fstatat(t->v1_fd[V1_BLKIO], id, &st, AT_SYMLINK_NOFOLLOW) == 0;
+
+	return had ? apply_io(t, id, lim, e) : 0;
+}
+
 static int v1_limit(struct cgroup_tree *t, const char *id, const struct cgroup_limits *lim, struct err *e)
 {
 	struct cgroup_limits rest = { .cpu_permille = lim->cpu_permille, .pids = lim->pids };
-	struct stat st;
 
 	if (limit_memory(t, id, lim, e) < 0 || apply(t, id, &rest, e) < 0)
 		return -e->no;
 	if (has_io(lim))
 		return make_io(t, id, lim, e) < 0 ? -e->no : move_all(t, id, e);
-	bool had = t->v1_fd[V1_BLKIO] >= 0 && fstatat(t->v1_fd[V1_BLKIO], id, &st, AT_SYMLINK_NOFOLLOW) == 0;
-
-	return had ? apply_io(t, id, lim, e) : 0;
+	return v1_io(t, id, lim, e);
 }
 
 static int v1_oom_watch(struct cgroup_tree *t, const char *id, int *ret_fd, struct err *e)
@@ -445,6 +451,7 @@ const struct cgroup_backend cgroup_v1 = {
 	.limit_all = v1_limit_all,
 	.make = v1_make,
 	.limit = v1_limit,
+	.io = v1_io,
 	.oom_watch = v1_oom_watch,
 	.seat = v1_seat,
 	.freeze = v1_freeze,

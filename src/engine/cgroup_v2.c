@@ -295,6 +295,7 @@ const struct cgroup_backend cgroup_v2 = {
 	.limit_all = v2_limit_all,
 	.make = v2_make,
 	.limit = v2_limit,
+	.io = apply_io,
 	.oom_watch = v2_oom_watch,
 	.seat = v2_seat,
 	.freeze = v2_freeze,

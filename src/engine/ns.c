@@ -362,6 +362,18 @@ static int ns_dial(struct engine *en, const struct engine_record *r, int pidfd, 
 
 /* While its memory is being read, by a helper that may be of an earlier warden, it is as good as frozen, and will be when that is
  * over. */
+/* What a frozen sandbox has written and is not on the disk yet is written by us who keep it, but v2 counts it as its io: at its
+ * rate a pause would take as long as it takes to write all of that. It does none of its own meanwhile. */
+static void limit_io(struct engine *en, const struct engine_record *r, const struct engine_limits *to, bool frozen)
+{
+	static const struct engine_limits none;
+	struct cgroup_limits lim = ns_cgroup_limits(frozen ? &none : to, 0);
+	struct err e = ERR_INIT;
+
+	if ((to->io_bytes_s || to->io_ops_s) && cgroup_io(en->cgroups, r->spec.id, &lim, &e) < 0)
+		log_warn("could not change a limit of io, going on", "id=%s frozen=%d err=%s", r->spec.id, frozen, e.text);
+}
+
 static int ns_freeze(struct engine *en, const struct engine_record *r, bool on, struct err *e)
 {
 	autoclose int lock = -1;
@@ -369,7 +381,13 @@ static int ns_freeze(struct engine *en, const struct engine_record *r, bool on, 
 
 	if (pool_lock(en->pool, r->spec.id, &lock, &why) == -EBUSY)
 		return on ? 0 : err_set(e, EAGAIN, "sandbox '%s': its memory is being read", r->spec.id);
-	return cgroup_freeze(en->cgroups, r->spec.id, on, e) < 0 ? err_wrap(e, "sandbox '%s'", r->spec.id) : 0;
+	if (on)
+		limit_io(en, r, &r->spec.limits, true);		/* before: who waits for the disk stops only when that has answered */
+	if (cgroup_freeze(en->cgroups, r->spec.id, on, e) < 0)
+		return err_wrap(e, "sandbox '%s'", r->spec.id);
+	if (!on)
+		limit_io(en, r, &r->spec.limits, false);
+	return 0;
 }
 
 static int ns_network(struct engine *en, const struct engine_record *r, bool no_internet, const struct engine_policy *p, struct err *e)
@@ -443,8 +461,11 @@ static int ns_limit(struct engine *en, const struct engine_record *r, const stru
 
 	if (fits_memory(en, r, to, e) < 0)
 		return err_wrap(e, "sandbox '%s'", r->spec.id);
-	if (apply_limits(en, r, to, e) == 0)
+	if (apply_limits(en, r, to, e) == 0) {
+		if (cgroup_is_frozen(en->cgroups, r->spec.id))
+			limit_io(en, r, to, true);
 		return 0;
+	}
 	(void)apply_limits(en, r, &r->spec.limits, &ignored);
 	return err_wrap(e, "sandbox '%s'", r->spec.id);
 }

@@ -194,6 +194,23 @@ test('io: direct reads are slow while there is a limit, and told by the kernel',
 	})
 })
 
+// On v2 a limited rate would count for what we write to keep the sandbox, too.
+test('H2: while a sandbox is paused its io has no limit, and has it again when it goes on', async () => {
+	await box({ ioMBps: 8, diskMB: 256 }, async (sbx) => {
+		const { cgroups } = traceOf(server.slot, await addressOf(sbx))
+		const limits = () => cgroups.flatMap((dir) => ['blkio.throttle.read_bps_device', 'blkio.throttle.write_bps_device', 'io.max'].map((name) => path.join(dir, name)))
+			.filter((file) => fs.existsSync(file)).map((file) => fs.readFileSync(file, 'utf8')).filter((text) => text.includes(String(8 * MIB))).length
+		const before = limits()
+		assert.ok(before > 0)
+		await run(sbx, 'head -c 20M /dev/urandom > /tmp/f')
+		assert.equal((await api('POST', `/sandboxes/${sbx.sandboxID}/pause`)).status, 204)
+		assert.equal(limits(), 0)
+		assert.equal((await api('POST', `/sandboxes/${sbx.sandboxID}/connect`, { timeout: 300 })).status, 201)
+		assert.equal(limits(), before)
+		assert.equal(await run(sbx, 'stat -c %s /tmp/f'), String(20 * MIB))
+	})
+})
+
 test('what a limit may not be is refused by name, and the old ones hold', async () => {
 	await box({ memoryMB: 256 }, async (sbx) => {
 		const { limits, maxima } = await limitsOf(sbx)

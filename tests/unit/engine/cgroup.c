@@ -183,6 +183,11 @@ static void v2_changes(struct cgroup_tree *t)
 	assert_int_equal(strncmp(z, "67108864", 8), 0);
 	assert_true(file_read(t->v2_fd, "box/io.max", z, sizeof z) > 0);
 	assert_string_equal(z, "8:16 rbps=max wbps=max riops=9 wiops=9");
+	assert_int_equal(cgroup_io(t, "box", &(struct cgroup_limits) { 0 }, &e), 0);	/* H2: while it is frozen */
+	assert_true(file_read(t->v2_fd, "box/io.max", z, sizeof z) > 0);
+	assert_string_equal(z, "8:16 rbps=max wbps=max riops=max wiops=max");
+	assert_true(file_read(t->v2_fd, "box/memory.max", z, sizeof z) > 0);
+	assert_int_equal(strncmp(z, "67108864", 8), 0);
 	assert_int_equal(cgroup_v2.limit(t, "nobox", &less, &e), -ENOENT);
 	assert_int_equal(cgroup_v2.oom_watch(t, "box", &fd, &e), 0);
 	assert_int_equal(read(fd, z, sizeof z), -1);
