@@ -169,6 +169,7 @@ void admin_key_add(struct req *r);
 void admin_key_drop(struct req *r);
 void admin_key_set(struct req *r);
 void admin_key_rotate(struct req *r);
+void uploads_tick(struct front *f);			/* ends those that stand still */
 bool req_has_quota(struct req *r);				/* is the caller's key one with a quota of its own, and no admin key? */
 struct team *req_team(struct req *r);				/* of the path; answers 404 by itself and returns NULL */
 

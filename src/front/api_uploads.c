@@ -27,6 +27,7 @@
 #define LINK_MS (3600 * 1000ull)
 #define PIECE (512 * 1024)
 #define MIB (1024 * 1024ull)
+#define TAKINGS_MAX 100		/* of a team at once: an SDK sends the files of all COPY steps side by side */
 
 static bool is_hash(const char *z)
 {
@@ -81,7 +82,11 @@ void api_upload_link(struct req *r)
 /* --- taking it ---------------------------------------------------------------------------------------------------- */
 
 struct taking {
+	LIST_ENTRY(taking) link;	/* while begun */
+	struct req *r;
+	char team[TEAM_ID_SIZE];
 	uint64_t id, pieces, bytes;
+	uint64_t last_ms;		/* when something came */
 	bool begun;
 };
 
@@ -101,14 +106,34 @@ static int check_link(struct req *r, struct template_row *t, struct err *e)
 	return ms < clock_wall_ms() ? err_set(e, EACCES, "the time of this address is over: ask for another") : 0;
 }
 
+/* What has come counts at once, so that nobody fills the disk with what is never finished. */
 static int flush(struct req *r, struct taking *t, struct err *e)
 {
+	struct front *f = r->front;
+
 	if (r->body.n == 0)
 		return 0;
-	if (uploads_put(r->front->uploads, t->id, t->pieces++, r->body.p, r->body.n, e) < 0)
+	if (uploads_put(f->uploads, t->id, t->pieces++, r->body.p, r->body.n, e) < 0 ||
+	    uploads_fit(f->uploads, f->opt.template_uploads_mb * MIB, e) < 0)
 		return -e->no;
 	buf_clear(&r->body);
 	return 0;
+}
+
+static void begun(struct req *r, struct taking *t, const char *team)
+{
+	t->begun = true;
+	t->r = r;
+	t->last_ms = clock_mono_ms();
+	(void)str_copy(t->team, sizeof t->team, str_of(team));
+	LIST_INSERT_HEAD(&r->front->takings, t, link);
+}
+
+static void over(struct taking *t)
+{
+	if (t->begun)
+		LIST_REMOVE(t, link);
+	t->begun = false;
 }
 
 static void give_up(struct req *r)
@@ -119,7 +144,17 @@ static void give_up(struct req *r)
 	if (t && t->begun)
 		(void)uploads_drop(r->front->uploads, t->id, &e);
 	if (t)
-		t->begun = false;
+		over(t);
+}
+
+static unsigned takings_of(const struct front *f, const char *team)
+{
+	const struct taking *t;
+	unsigned n = 0;
+
+	LIST_FOREACH(t, &f->takings, link)
+		n += strcmp(t->team, team) == 0;
+	return n;
 }
 
 static void refuse(struct req *r, int status, const char *text)
@@ -146,11 +181,15 @@ int api_upload_begin(struct req *r)
 		refuse(r, 413, text);
 		return -1;
 	}
+	if (takings_of(r->front, row.team) >= TAKINGS_MAX) {
+		refuse(r, 429, "the team is sending as many files at once as it may: wait until one is finished");
+		return -1;
+	}
 	if (uploads_begin(r->front->uploads, row.team, r->param2, clock_wall_ms(), &t->id, &e) < 0) {
 		refuse(r, 500, e.text);
 		return -1;
 	}
-	t->begun = true;
+	begun(r, t, row.team);
 	return 0;
 }
 
@@ -160,6 +199,7 @@ void api_upload_data(struct req *r, struct str data)
 	struct err e = ERR_INIT;
 
 	t->bytes += data.n;
+	t->last_ms = clock_mono_ms();
 	if (t->bytes > r->front->opt.template_upload_max_mb * MIB) {
 		refuse(r, 413, "the files are too large");
 		return;
@@ -179,7 +219,7 @@ void api_upload_end(struct req *r)
 	} else if (flush(r, t, &e) < 0 || uploads_finish(r->front->uploads, t->id, t->bytes, &e) < 0) {
 		refuse(r, e.no == ENOSPC ? 507 : 500, e.text);
 	} else {
-		t->begun = false;
+		over(t);
 		(void)uploads_trim(r->front->uploads, r->front->opt.template_uploads_mb * MIB, &e);
 		reply_empty(r, 200);
 	}
@@ -188,4 +228,16 @@ void api_upload_end(struct req *r)
 void api_upload_lost(struct req *r)
 {
 	give_up(r);
+}
+
+void uploads_tick(struct front *f)
+{
+	uint64_t now = clock_mono_ms();
+	struct taking *t, *next;
+
+	for (t = LIST_FIRST(&f->takings); t; t = next) {
+		next = LIST_NEXT(t, link);
+		if (now - t->last_ms > f->opt.body_timeout_s * 1000ull)
+			refuse(t->r, 408, "nothing has come for too long");
+	}
 }

@@ -30,6 +30,7 @@ struct certs;
 struct debug;
 struct expiry;
 struct held;
+struct taking;
 struct census;
 struct http_server;
 struct keyring;
@@ -88,6 +89,7 @@ struct front_options {
 };
 
 LIST_HEAD(held_list, held);
+LIST_HEAD(taking_list, taking);
 TAILQ_HEAD(watch_list, init_watch);
 
 #define DOORS_MAX 12
@@ -147,6 +149,7 @@ struct front {
 	struct sigwatch *on_term, *on_int;
 	struct req_list reading;	/* requests whose body is coming in, oldest first */
 	struct held_list held;		/* answers that wait */
+	struct taking_list takings;	/* files for builds that are coming in */
 	uint32_t requests;		/* under way */
 	uint32_t starts;		/* ... of sandboxes that somebody waits for */
 	uint32_t checkpoints;		/* under way */

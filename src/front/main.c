@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "front/agent_link.h"
+#include "front/api.h"
 #include "front/boot.h"
 #include "front/build.h"
 #include "front/capacity.h"
@@ -296,6 +297,7 @@ static void on_tick(void *user)
 	warden_link_tick(f->warden);
 	rows_tick(f);
 	req_end_slow(f);
+	uploads_tick(f);
 	agent_link_tick(f->agent);
 	census_tick(f->census, clock_wall_ms());
 	debug_tick(f->debug);
@@ -568,6 +570,7 @@ static int set_up(struct front *f, struct err *e)
 	TAILQ_INIT(&f->reading);
 	TAILQ_INIT(&f->watches);
 	LIST_INIT(&f->held);
+	LIST_INIT(&f->takings);
 	f->loop = loop_new();
 	if (!f->loop)
 		return err_set(e, ENOMEM, "make the loop");

@@ -14,13 +14,14 @@ static const char schema[] =
 
 static const char begin_sql[] = "INSERT INTO uploads(team, hash, bytes, done, used_ms) VALUES(?,?,0,0,?) RETURNING id";
 static const char put_sql[] = "INSERT INTO pieces(upload, n, data) VALUES(?,?,?)";
+static const char grow_sql[] = "UPDATE uploads SET bytes=bytes+?2 WHERE id=?1";
 static const char finish_sql[] = "UPDATE uploads SET done=1, bytes=?2 WHERE id=?1";
 static const char older_sql[] = "DELETE FROM uploads WHERE done=1 AND id<>?1 AND team=(SELECT team FROM uploads WHERE id=?1)"
 	" AND hash=(SELECT hash FROM uploads WHERE id=?1)";
 static const char drop_sql[] = "DELETE FROM uploads WHERE id=?";
 static const char find_sql[] = "UPDATE uploads SET used_ms=?3 WHERE team=?1 AND hash=?2 AND done=1 RETURNING id, bytes";
 static const char read_sql[] = "SELECT data FROM pieces WHERE upload=? AND n=?";
-static const char sum_sql[] = "SELECT coalesce(sum(bytes), 0) FROM uploads";
+static const char sum_sql[] = "SELECT coalesce(sum(bytes + ?), 0) FROM uploads";
 static const char oldest_sql[] = "SELECT id FROM uploads WHERE done=1 ORDER BY used_ms LIMIT 1";
 
 int uploads_open(const char *path, struct store **ret, struct err *e)
@@ -55,6 +56,10 @@ int uploads_put(struct store *s, uint64_t id, uint64_t n, const void *p, size_t 
 	stmt_u64(st, 1, id);
 	stmt_u64(st, 2, n);
 	stmt_blob(st, 3, p, size);
+	if (stmt_run(s, st, e) < 0 || stmt_get(s, grow_sql, &st, e) < 0)
+		return -e->no;
+	stmt_u64(st, 1, id);
+	stmt_u64(st, 2, size);
 	int r = stmt_run(s, st, e);
 
 	return r < 0 ? r : 0;
@@ -146,8 +151,16 @@ static int number(struct store *s, const char *sql, uint64_t *ret, struct err *e
 
 int uploads_sum(struct store *s, uint64_t *ret_bytes, struct err *e)
 {
-	int r = number(s, sum_sql, ret_bytes, e);
+	sqlite3_stmt *st;
 
+	if (stmt_get(s, sum_sql, &st, e) < 0)
+		return -e->no;
+	stmt_u64(st, 1, UPLOAD_OVERHEAD);
+	int r = stmt_next(s, st, e);
+
+	if (r == 1)
+		*ret_bytes = stmt_col_u64(st, 0);
+	(void)sqlite3_reset(st);
 	return r < 0 ? r : 0;
 }
 
@@ -166,4 +179,13 @@ int uploads_trim(struct store *s, uint64_t max_bytes, struct err *e)
 		gone++;
 	}
 	return gone;
+}
+
+int uploads_fit(struct store *s, uint64_t max_bytes, struct err *e)
+{
+	uint64_t sum;
+
+	if (uploads_trim(s, max_bytes, e) < 0 || uploads_sum(s, &sum, e) < 0)
+		return -e->no;
+	return sum <= max_bytes ? 0 : err_set(e, ENOSPC, "files for builds that are being sent take all the room there is for them");
 }

@@ -15,6 +15,7 @@
 struct store;
 
 #define UPLOAD_HASH_SIZE 65		/* 64 hex digits */
+#define UPLOAD_OVERHEAD 512		/* bytes that each counts besides its own: its row and that of its piece */
 
 int uploads_open(const char *path, struct store **ret, struct err *e);	/* store_close() ends it */
 
@@ -28,5 +29,6 @@ int uploads_find(struct store *s, const char *team, const char *hash, uint64_t n
 	struct err *e);		/* -ENOENT; notes its use */
 int uploads_read(struct store *s, uint64_t id, uint64_t n, struct buf *ret, struct err *e);	/* -ENOENT: no such piece */
 
-int uploads_sum(struct store *s, uint64_t *ret_bytes, struct err *e);
+int uploads_sum(struct store *s, uint64_t *ret_bytes, struct err *e);	/* of all, also of what has come of unfinished ones */
 int uploads_trim(struct store *s, uint64_t max_bytes, struct err *e);	/* those used longest ago go; how many went */
+int uploads_fit(struct store *s, uint64_t max_bytes, struct err *e);	/* trims; -ENOSPC: the unfinished ones alone are too many */

@@ -3,6 +3,7 @@
 import { test } from '../lib/case.mjs'
 import assert from 'node:assert/strict'
 import fs from 'node:fs'
+import http from 'node:http'
 import os from 'node:os'
 import path from 'node:path'
 import { spawnSync } from 'node:child_process'
@@ -499,4 +500,54 @@ test('a bomb of files ends at the quota, a ready command at its time, a build wi
 		stopped = await own.stop()
 	}
 	assert.ok(stopped.clean, JSON.stringify(stopped.left))
+})
+
+// An archive on its way: sent piece by piece, and finished or not as the test likes.
+function sending(url) {
+	const at = new URL(url)
+	const req = http.request({ host: at.hostname, port: at.port, method: 'PUT', path: at.pathname + at.search, agent: false, headers: { 'Transfer-Encoding': 'chunked' } })
+	const answer = new Promise((done) => {
+		req.once('response', (res) => { res.resume(); res.once('close', () => req.destroy()); done(res.statusCode) })
+		req.once('error', () => done('lost'))
+	})
+	req.flushHeaders()
+	return { req, answer, send: (bytes) => new Promise((done) => req.write(bytes, done)) }
+}
+
+test('W6: files that are never finished fill nothing', async () => {
+	const own = await newServer(server.buildDir, { template_uploads_mb: 4, template_upload_max_mb: 4, body_timeout_s: 3 }).start()
+	const at = { base: own.url, key: own.key }, hash = (n) => n.toString(16).padStart(64, '0'), all = []
+	try {
+		const { templateID } = (await api('POST', '/v3/templates', { name: 'w6', cpuCount: 1, memoryMB: 512 }, at)).json
+		const link = async (n) => (await api('GET', `/templates/${templateID}/files/${hash(n)}`, undefined, at)).json.url
+		const begin = async (n) => { const s = sending(await link(n)); all.push(s); return s }
+		const stored = () => ['uploads.db', 'uploads.db-wal'].reduce((sum, f) => sum + fs.statSync(path.join(own.stateDir, 'front', f), { throwIfNoEntry: false })?.size ?? 0, 0)
+
+		/* three of them, each within its own limit, do not fit together */
+		const first = await Promise.all([1, 2, 3].map(begin)), piece = Buffer.alloc(2 << 20, 1)
+		await Promise.all(first.map((s) => Promise.race([s.send(piece).then(() => s.send(piece.subarray(0, 1 << 20))), s.answer])))
+		assert.equal(await Promise.race(first.map((s) => s.answer)), 507)
+		assert.ok(stored() < 16 << 20, `${stored()}`)
+
+		/* one that stands still is ended, and what came of it is given back */
+		const ends = await Promise.all(first.map((s) => s.answer))
+		assert.ok(ends.every((end) => [507, 408].includes(end)), ends.join())
+		assert.ok(ends.includes(408), ends.join())
+		const whole = await fetch(await link(9), { method: 'PUT', body: Buffer.alloc(3 << 20, 2) })
+		assert.equal(whole.status, 200)
+
+		/* no more than so many at once */
+		const many = await Promise.all(Array.from({ length: 100 }, (_, i) => begin(100 + i)))
+		await Promise.all(many.map((s) => s.send('x')))
+		assert.equal(await (await begin(300)).answer, 429)
+		const another = await api('POST', '/admin/teams', { name: 'w6-other' }, at)
+		const { key } = (await api('POST', `/admin/teams/${another.json.teamID}/api-keys`, { name: 'k' }, at)).json
+		const theirs = (await api('POST', '/v3/templates', { name: 'w6', cpuCount: 1, memoryMB: 512 }, { ...at, key })).json.templateID
+		const { url } = (await api('GET', `/templates/${theirs}/files/${hash(1)}`, undefined, { ...at, key })).json
+		assert.equal((await fetch(url, { method: 'PUT', body: 'y' })).status, 200, 'another team has its own')
+	} finally {
+		for (const s of all)
+			s.req.destroy()
+		await own.stop()
+	}
 })

@@ -60,7 +60,7 @@ static void a_second_one_takes_the_place_of_the_first(void **state)
 	assert_int_equal(uploads_find(s, "team", "a", 4, &found, &bytes, &e), 0);
 	assert_int_equal(found, id);
 	assert_int_equal(uploads_sum(s, &bytes, &e), 0);
-	assert_int_equal(bytes, 8);
+	assert_int_equal(bytes, 8 + UPLOAD_OVERHEAD);
 }
 
 static void the_one_used_longest_ago_goes_first(void **state)
@@ -69,9 +69,30 @@ static void the_one_used_longest_ago_goes_first(void **state)
 
 	(void)state;
 	(void)send_one("b", "bbbbb", 1, true);
-	assert_int_equal(uploads_trim(s, 8, &e), 1);
+	assert_int_equal(uploads_trim(s, 8 + UPLOAD_OVERHEAD, &e), 1);
 	assert_int_equal(uploads_find(s, "team", "b", 5, &found, &bytes, &e), -ENOENT);
 	assert_int_equal(uploads_find(s, "team", "a", 5, &found, &bytes, &e), 0);
+}
+
+/* W6 */
+static void what_is_unfinished_counts(void **state)
+{
+	uint64_t before, bytes, found, id = send_one("u", "0123456789", 1, false);
+
+	(void)state;
+	assert_int_equal(uploads_sum(s, &bytes, &e), 0);
+	before = bytes;
+	assert_int_equal(uploads_put(s, id, 2, "more", 4, &e), 0);
+	assert_int_equal(uploads_sum(s, &bytes, &e), 0);
+	assert_int_equal(bytes, before + 4);
+	assert_int_equal(uploads_fit(s, bytes, &e), 0);
+	assert_int_equal(uploads_find(s, "team", "a", 6, &found, &bytes, &e), 0);
+	assert_int_equal(uploads_fit(s, 17 + UPLOAD_OVERHEAD, &e), 0);	/* finished ones make room, */
+	assert_int_equal(uploads_find(s, "team", "a", 6, &found, &bytes, &e), -ENOENT);
+	assert_int_equal(uploads_fit(s, 16 + UPLOAD_OVERHEAD, &e), -ENOSPC);	/* unfinished ones do not */
+	assert_int_equal(uploads_drop(s, id, &e), 0);
+	assert_int_equal(uploads_sum(s, &bytes, &e), 0);
+	assert_int_equal(bytes, 0);
 }
 
 static void what_was_cut_off_is_gone_after_a_restart(void **state)
@@ -130,6 +151,7 @@ int main(void)
 		cmocka_unit_test(pieces_come_back),
 		cmocka_unit_test(a_second_one_takes_the_place_of_the_first),
 		cmocka_unit_test(the_one_used_longest_ago_goes_first),
+		cmocka_unit_test(what_is_unfinished_counts),
 		cmocka_unit_test(what_was_cut_off_is_gone_after_a_restart),
 		cmocka_unit_test(a_damaged_file_is_made_anew),
 	};
