@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# The few commands of this project. Each sets up what it needs: packages and users come from scripts/setup.
+# The few commands of this project. `make` builds and changes nothing else on the machine. Packages and users come from
+# `make setup`, which run, test and the like do first.
 
 BUILD ?= build
 STATE ?= /var/lib/atoll
@@ -17,13 +18,14 @@ TSAN_BUILD := build-tsan
 ASAN_FLAGS := -Db_sanitize=address,undefined -Db_lundef=false
 DEMO = $(SUDO) scripts/run-demo --build-dir $(BUILD) --state $(STATE) --run $(RUN) --listen $(LISTEN)
 
-.PHONY: build setup template run demo test escape-table compat torture soak check-asan check-tsan bench install clean help
+.PHONY: build setup template ready run demo test escape-table compat torture soak check-asan check-tsan bench install clean help
 .DEFAULT_GOAL := build
 
 help:
 	@echo 'make run         set up, build, start the server in the foreground, show a sample'
 	@echo 'make demo        the same, but end after the sample'
-	@echo 'make build       everything into $(BUILD)/'
+	@echo 'make             build everything into $(BUILD)/, and do nothing else'
+	@echo 'make setup       install the packages and make the users that it needs (run, demo, test and bench do that, too)'
 	@echo 'make test        units, then end-to-end tests with the official SDK (TESTS=PATTERN for some of them)'
 	@echo 'make escape-table  write tests/escape/suite/syscalls.tbl after a change of the system call filter'
 	@echo 'make compat      try every client and write docs/compatibility.md'
@@ -39,40 +41,46 @@ help:
 setup:
 	@scripts/setup
 
-build: setup
+build:
+	@command -v meson ninja >/dev/null || { echo 'meson and ninja are missing: make setup installs what the build needs' >&2; exit 1; }
 	@test -f $(BUILD)/build.ninja || $(AS_OWNER) meson setup $(BUILD) $(MESON_FLAGS)
 	@$(AS_OWNER) ninja -C $(BUILD)
 
+# All that a server and its tests need.
+ready: setup
+	@$(MAKE) --no-print-directory build
+	@$(MAKE) --no-print-directory template
+
 # Twice: a mirror may fail for once.
-template: setup
+template:
 	@$(SUDO) templates/build code-interpreter-v1 >/dev/null || $(SUDO) templates/build code-interpreter-v1 >/dev/null
 	@$(SUDO) templates/build tools >/dev/null || $(SUDO) templates/build tools >/dev/null || \
 		echo 'going on without CRIU: the memory of paused sandboxes is not kept on disk'
 
-run: build template
+run: ready
 	@$(DEMO)
 
-demo: build template
+demo: ready
 	@$(DEMO) --once
 
 # Both parts always run, so that one failing unit does not hide the rest; the last line is the end-to-end count.
-test: build template
+test: ready
 	@status=0; \
 	meson test -C $(BUILD) --no-rebuild --print-errorlogs || status=1; \
 	$(SUDO) scripts/with-node tests/run --build-dir $(BUILD) $(if $(TESTS),--only $(TESTS)) $(TEST_FLAGS) || status=1; \
 	exit $$status
 
 # What a sandbox gets for each system call; to be looked at and committed after a change of the filter.
-escape-table: build template
+escape-table: ready
 	@$(SUDO) env ATOLL_ESCAPE_WRITE=1 scripts/with-node tests/run --build-dir $(BUILD) --only escape/selftest
 
-compat: build template
+compat: ready
 	@$(SUDO) env ATOLL_COMPAT_WRITE=1 scripts/with-node tests/run --build-dir $(BUILD) --only compat/
 
-torture: build template
+torture: ready
 	@$(SUDO) scripts/with-node tests/torture/run --build-dir $(BUILD) --long --cycles $(CYCLES) $(if $(SEED),--seed $(SEED))
 
-soak: build template
+soak: ready
 	@$(SUDO) scripts/with-node tests/soak/run --build-dir $(BUILD) --duration $(DURATION) --sandboxes $(SANDBOXES) $(SOAK_FLAGS)
 
 check-asan:
@@ -85,11 +93,12 @@ check-tsan: setup
 	@ATOLL_MOCK=1 $(TSAN_BUILD)/tests/client/sdk-threads
 	@ATOLL_MOCK=1 $(TSAN_BUILD)/tests/client/sdk-list
 
-bench: build template
+bench: ready
 	@scripts/setup bench
 	@$(SUDO) scripts/with-node bench/run --build-dir $(BUILD) $(BENCH_FLAGS)
 
-install: build
+install: setup
+	@$(MAKE) --no-print-directory build
 	@$(SUDO) env DESTDIR='$(DESTDIR)' meson install -C $(BUILD) --no-rebuild
 	@$(SUDO) chown --reference=$(BUILD) $(BUILD)/meson-logs/install-log.txt
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The runner behind tests/run: one server, one node process per test file, one summary line.
+// The runner behind tests/run: lanes side by side, each with a server of its own for the files that share one; one node process per test
+// file, one summary line.
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
@@ -16,17 +17,19 @@ const FILE_MS = (process.argv.includes('--asan') ? 30 : 15) * 60 * 1000	// for h
 const PROGRAMS = ['src/cli/atoll', 'src/warden/atolld', 'src/front/atoll-front', 'src/init/atoll-init', 'src/egress/atoll-egress', 'src/agent/atoll-agent', 'src/audit/atoll-audit', 'src/hooks/atoll-hooks']
 
 function usage(text) {
-	console.error(`${text}\nusage: tests/run [--build-dir DIR] [--only PATTERN] [--asan] [--keep]`)
+	console.error(`${text}\nusage: tests/run [--build-dir DIR] [--only PATTERN] [--jobs N] [--asan] [--keep]`)
 	process.exit(2)
 }
 
 function options(argv) {
-	const opt = { buildDir: path.join(path.dirname(TESTS), 'build'), only: '', asan: false, keep: false }
+	const opt = { buildDir: path.join(path.dirname(TESTS), 'build'), only: '', jobs: 2, asan: false, keep: false }
 	for (let i = 0; i < argv.length; i++) {
 		if (argv[i] === '--build-dir')
 			opt.buildDir = path.resolve(argv[++i] ?? usage('--build-dir wants a directory'))
 		else if (argv[i] === '--only')
 			opt.only = argv[++i] ?? usage('--only wants a pattern')
+		else if (argv[i] === '--jobs' && /^[1-9]$/.test(argv[i + 1]))
+			opt.jobs = Number(argv[++i])
 		else if (argv[i] === '--asan')
 			opt.asan = true
 		else if (argv[i] === '--keep')
@@ -43,7 +46,19 @@ function testFiles(only) {
 	return all.filter((file) => file.includes(only))
 }
 
-let running		// the file whose turn it is
+// Files that want something of the machine for themselves: the default directories and ports, or all of its memory. One lane has these.
+const FIRST_LANE = [/^docs\//, /^compat\/(debug_ports|make_run)/, /^e2e\/(capacity|instances|start|systemd)/]
+// Those that take minutes begin early, so that no lane is left alone with one at the end.
+const SLOW = [/^torture\//, /^soak\//, /^e2e\/(pause|restart|template_build|images_build|snapshots)/, /^escape\/(selftest|shared)/, /^compat\/clients/]
+
+function queues(files, jobs) {
+	const first = jobs > 1 ? files.filter((file) => FIRST_LANE.some((like) => like.test(file))) : []
+	const rest = files.filter((file) => !first.includes(file))
+	const slow = jobs > 1 ? rest.filter((file) => SLOW.some((like) => like.test(file))) : []
+	return { first, rest: [...slow, ...rest.filter((file) => !slow.includes(file))] }
+}
+
+const running = new Set()	// the files whose turn it is
 
 function runFile(file, env, tmp) {
 	const out = path.join(tmp, file.replace(/\W/g, '_') + '.jsonl')
@@ -52,10 +67,11 @@ function runFile(file, env, tmp) {
 		const child = spawn(process.execPath, ['--no-warnings', `--test-reporter=${path.join(HERE, 'reporter.mjs')}`,
 			`--test-reporter-destination=${out}`, path.join(TESTS, file)],
 		{ env, stdio: ['ignore', fs.openSync(log, 'w'), fs.openSync(log, 'a')] })
-		running = child
+		running.add(child)
 		const timer = setTimeout(() => child.kill('SIGKILL'), FILE_MS)
 		child.once('exit', (code, signal) => {
 			clearTimeout(timer)
+			running.delete(child)
 			const text = fs.existsSync(out) ? fs.readFileSync(out, 'utf8') : ''
 			const cases = text.split('\n').filter(Boolean).map((line) => JSON.parse(line))
 			const broken = signal || cases.length === 0 || (code !== 0 && !cases.some((c) => c.outcome === 'fail'))
@@ -126,63 +142,96 @@ function usesClients(file) {
 	return /\b(sdk|withSandbox)\(|first\.cjs/.test(fs.readFileSync(path.join(TESTS, file), 'utf8'))
 }
 
-async function runAll(opt, files, npmDir, note) {
-	const noClients = installClients(npmDir)
-	const tmp = fs.mkdtempSync(path.join(os.tmpdir(), 'atoll-run-'))
-	const reports = new Reports()
-	Object.assign(process.env, reports.env())
-	const server = newServer(opt.buildDir)
-	let began = Date.now()
-	try {
-		await server.start()
-	} catch (err) {
-		note('server starts', [{ name: 'server starts', outcome: 'fail', why: err.message }, ...reports.fresh()], Date.now() - began)
-		server.discard()
-		reports.remove()
-		fs.rmSync(tmp, { recursive: true, force: true })
-		return
+// What every lane needs, and all that is left of it at the end.
+class Run {
+	constructor(opt, npmDir, note) {
+		Object.assign(this, { opt, npmDir, note, lanes: [], stopping: false })
+		this.noClients = installClients(npmDir)
+		this.tmp = fs.mkdtempSync(path.join(os.tmpdir(), 'atoll-run-'))
+		this.reports = new Reports()
+		Object.assign(process.env, this.reports.env())
 	}
-	let stopping = false
-	const stopNow = async () => {
-		stopping = true
-		if (running?.exitCode === null && running.signalCode === null)
-			await new Promise((done) => running.once('exit', done) && running.kill('SIGTERM'))
-		await server.stop()
-		reports.remove()
-		fs.rmSync(tmp, { recursive: true, force: true })
+
+	remove() {
+		this.reports.remove()
+		fs.rmSync(this.tmp, { recursive: true, force: true })
+	}
+
+	async stopNow() {
+		this.stopping = true
+		await Promise.all([...running].filter((child) => child.exitCode === null && child.signalCode === null)
+			.map((child) => new Promise((done) => child.once('exit', done) && child.kill('SIGTERM'))))
+		await Promise.all(this.lanes.map((server) => server.stop()))
+		this.remove()
 		process.exit(130)
 	}
-	process.once('SIGINT', stopNow)
-	process.once('SIGTERM', stopNow)
-	note('server starts', [{ name: 'server starts', outcome: 'pass' }], Date.now() - began)
-	const env = { ...process.env, ...server.env(), ATOLL_TEST_SERVER: server.share(), ATOLL_TEST_NPM: npmDir,
-		...(opt.asan && { ATOLL_TEST_ASAN: '1' }) }
+}
+
+function envOf(run, server) {
+	const env = { ...process.env, ...server.env(), ATOLL_TEST_SERVER: server.share(), ATOLL_TEST_NPM: run.npmDir,
+		...(run.opt.asan && { ATOLL_TEST_ASAN: '1' }) }
 	delete env.E2B_DEBUG
 	delete env.E2B_DOMAIN
 	delete env.E2B_ACCESS_TOKEN
-	for (const file of files) {
-		if (noClients && usesClients(file)) {
-			note(file, [{ name: file, outcome: 'skip', why: noClients }], 0)
-			continue
-		}
-		began = Date.now()
-		const cases = await runFile(file, env, tmp)
-		if (stopping)
-			await new Promise(() => {})	// stopNow() ends the process
-		note(file, [...cases, ...reports.fresh()], Date.now() - began)
+	return env
+}
+
+async function startServer(run, label) {
+	const server = newServer(run.opt.buildDir), began = Date.now()
+	try {
+		await server.start()
+	} catch (err) {
+		run.note(`${label} starts`, [{ name: `${label} starts`, outcome: 'fail', why: err.message }, ...run.reports.fresh()], Date.now() - began)
+		server.discard()
+		return null
 	}
-	began = Date.now()
-	const log = server.log
-	const end = await server.stop({ remove: !opt.keep })
-	note('server stops', [
+	run.lanes.push(server)
+	run.note(`${label} starts`, [{ name: `${label} starts`, outcome: 'pass' }], Date.now() - began)
+	return server
+}
+
+async function stopServer(run, server, label) {
+	const began = Date.now(), log = server.log, end = await server.stop({ remove: !run.opt.keep })
+	run.lanes = run.lanes.filter((one) => one !== server)
+	run.note(`${label} stops`, [
 		{ name: 'stops on SIGTERM', outcome: end.how === 0 ? 'pass' : 'fail', why: `ended with ${end.how}, log ${log}\n${tail(log)}` },
 		{ name: 'leaves nothing behind', outcome: end.clean ? 'pass' : 'fail', why: `${JSON.stringify(end.left)}, log ${log}` },
-		...reports.fresh(),
+		...run.reports.fresh(),
 	], Date.now() - began)
-	if (!opt.keep || reports.seen.size === 0)
-		reports.remove()
+}
+
+// next() gives the file whose turn it is, or undefined.
+async function runLane(run, label, next) {
+	const server = await startServer(run, label)
+	if (!server)
+		return
+	const env = envOf(run, server)
+	for (let file; (file = next());) {
+		if (run.noClients && usesClients(file)) {
+			run.note(file, [{ name: file, outcome: 'skip', why: run.noClients }], 0)
+			continue
+		}
+		const began = Date.now(), cases = await runFile(file, env, run.tmp)
+		if (run.stopping)
+			await new Promise(() => {})	// stopNow() ends the process
+		run.note(file, [...cases, ...run.reports.fresh()], Date.now() - began)
+	}
+	await stopServer(run, server, label)
+}
+
+async function runAll(opt, files, npmDir, note) {
+	const run = new Run(opt, npmDir, note), { first, rest } = queues(files, opt.jobs)
+	process.once('SIGINT', () => run.stopNow())
+	process.once('SIGTERM', () => run.stopNow())
+	const lanes = Math.min(opt.jobs, files.length)
+	await Promise.all(Array.from({ length: lanes }, (_, i) =>
+		runLane(run, lanes > 1 ? `server ${i + 1}` : 'server', () => (i === 0 && first.shift()) || rest.shift())))
+	for (const file of [...first, ...rest])		// no server to run them with
+		note(file, [{ name: file, outcome: 'fail', why: 'not run: no server has started' }], 0)
+	if (!opt.keep || run.reports.seen.size === 0)
+		run.reports.remove()
 	if (!opt.keep)
-		fs.rmSync(tmp, { recursive: true, force: true })
+		fs.rmSync(run.tmp, { recursive: true, force: true })
 }
 
 await main()
