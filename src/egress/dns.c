@@ -10,6 +10,8 @@
 #define FLAG_RD 0x0100
 #define FLAG_RA 0x0080
 #define FLAG_CD 0x0010
+#define ANSWERS_AT 6			/* where the header counts them */
+#define NAME_POINTER 0xc000
 #define OPCODE(flags) (((flags) >> 11) & 15)
 #define LABEL_MAX 63
 #define OPT_HEAD 11			/* root name, type, class, ttl, length */
@@ -211,6 +213,25 @@ size_t dns_build_reply(const struct dns_query *q, uint8_t rcode, bool truncated,
 		if (q->edns)
 			at = put_opt(at, q);
 	}
+	return (size_t)(at - out);
+}
+
+size_t dns_build_address(const struct dns_query *q, uint32_t ip, uint32_t ttl_s, uint8_t out[DNS_ADDRESS_MAX])
+{
+	unsigned flags = FLAG_QR | FLAG_RA | (q->recursion ? FLAG_RD : 0);
+	uint8_t *at = put_question(put_header(out, q->id, flags, 1, q->edns), q);
+
+	out[ANSWERS_AT + 1] = 1;
+	put16(&at, NAME_POINTER | DNS_HEADER);	/* the name of the question */
+	put16(&at, DNS_TYPE_A);
+	put16(&at, DNS_CLASS_IN);
+	put16(&at, (uint16_t)(ttl_s >> 16));
+	put16(&at, (uint16_t)ttl_s);
+	put16(&at, 4);
+	put16(&at, (uint16_t)(ip >> 16));
+	put16(&at, (uint16_t)ip);
+	if (q->edns)
+		at = put_opt(at, q);
 	return (size_t)(at - out);
 }
 

@@ -51,6 +51,10 @@ int dns_check_answer(const void *p, size_t n, const struct dns_query *q, uint16_
 /* An answer of our own without records: header, the question if there was one, OPT if the client sent one. */
 size_t dns_build_reply(const struct dns_query *q, uint8_t rcode, bool truncated, uint8_t out[DNS_QUERY_MAX]);
 
+/* An answer of our own with one address. */
+#define DNS_ADDRESS_MAX (DNS_QUERY_MAX + 16)
+size_t dns_build_address(const struct dns_query *q, uint32_t ip, uint32_t ttl_s, uint8_t out[DNS_ADDRESS_MAX]);
+
 /* Is the last label of the name `label` (lower case), as in "localhost" for a.b.LocalHost? */
 bool dns_name_ends(const struct dns_query *q, const char *label);
 

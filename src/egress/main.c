@@ -143,6 +143,8 @@ static bool take_option(struct egress *eg, const char *name, const char *value)
 		eg->ca_file = value;
 		return true;
 	}
+	if (strcmp(name, "--names") == 0)
+		return serve_names(value);
 	if (strcmp(name, "--dns") == 0)
 		return resolvconf_fix(&eg->rc, str_of(value));
 	return strcmp(name, "--allow-private") == 0 && take_ranges(value);

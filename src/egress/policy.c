@@ -1,12 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* serve: which queries never leave. */
+#include <string.h>
+
 #include "base/fd.h"
+#include "base/inet.h"
+#include "base/str.h"
 #include "egress/clients.h"
 #include "egress/dns.h"
 #include "egress/serve.h"
 
 /* Names that no name server should be asked for (RFC 6761, 7686). */
 static const char *const never_asked[] = { "localhost", "invalid", "onion" };
+
+static char own_domain[POLICY_NAME_SIZE];	/* "": none */
+static uint32_t own_ip;
+
+bool serve_names(const char *text)
+{
+	struct str rest = str_of(text), domain = str_cut(&rest, '=');
+	struct inet_range r;
+
+	if (!rest.p || domain.n == 0 || !str_copy(own_domain, sizeof own_domain, domain) || inet_parse(rest, &r) < 0 || r.len != 32)
+		return false;
+	own_ip = r.ip;
+	return true;
+}
+
+uint32_t serve_names_ip(void)
+{
+	return own_ip;
+}
+
+static bool is_own(const char *name)
+{
+	size_t n = strlen(name), d = strlen(own_domain);
+
+	return d > 0 && n >= d && strcmp(name + n - d, own_domain) == 0 && (n == d || name[n - d - 1] == '.');
+}
 
 int serve_policy(const struct clients *cs, uint32_t from, const struct dns_query *q)
 {
@@ -15,20 +45,24 @@ int serve_policy(const struct clients *cs, uint32_t from, const struct dns_query
 
 	if (q->class != DNS_CLASS_IN || q->type == DNS_TYPE_AXFR || q->type == DNS_TYPE_IXFR || q->type == DNS_TYPE_OPT)
 		return DNS_REFUSED;
-	for (size_t i = 0; i < ARRAY_LEN(never_asked); i++) {
+	bool is_text = dns_name_text(q, name, sizeof name), own = is_text && is_own(name);
+
+	for (size_t i = 0; !own && i < ARRAY_LEN(never_asked); i++) {
 		if (dns_name_ends(q, never_asked[i]))
 			return DNS_NXDOMAIN;
 	}
-	if (c && (!dns_name_text(q, name, sizeof name) || !client_may_ask(c, str_of(name)))) {
+	if (c && (!is_text || !client_may_ask(c, str_of(name)))) {
 		if (q->type == DNS_TYPE_A) /* of the several that a program asks */
 			client_refused(c, name, 0, 0, "name is not allowed");
 		return DNS_NXDOMAIN;
 	}
+	if (own)
+		return q->type == DNS_TYPE_A ? SERVE_NAMES : DNS_NOERROR;
 	/* With a key from there the name in a TLS handshake would be hidden from the proxy. */
 	if (c && (q->type == DNS_TYPE_SVCB || q->type == DNS_TYPE_HTTPS))
 		return DNS_NOERROR;
 	/* Sandboxes have no IPv6: an address they cannot reach would only make programs wait for it. */
 	if (q->type == DNS_TYPE_AAAA)
 		return DNS_NOERROR;
-	return -1;
+	return SERVE_FORWARD;
 }

@@ -2,6 +2,7 @@
 /* serve: the resolver's side towards the sandboxes: queries over UDP and TCP, and what is answered without asking. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct clients;
@@ -20,5 +21,14 @@ struct dns_query;
 struct server_udp *server_udp_new(struct loop *l, int fd, struct forwarder *fw, const struct clients *cs);
 struct server_tcp *server_tcp_new(struct loop *l, int fd, struct forwarder *fw, const struct clients *cs);
 
-/* The rcode of queries that are answered here, without records; -1: to be forwarded. from: the address of who asks. */
+#define SERVE_NAMES_TTL_S 60
+
+/* "DOMAIN=ADDRESS": what the domain of this server, and names below it, mean to sandboxes. */
+bool serve_names(const char *text);
+
+#define SERVE_FORWARD (-1)
+#define SERVE_NAMES (-2)		/* answered with the address of serve_names() */
+uint32_t serve_names_ip(void);
+
+/* The rcode of queries that are answered here, without records; or one of the above. from: the address of who asks. */
 int serve_policy(const struct clients *cs, uint32_t from, const struct dns_query *q);

@@ -95,12 +95,16 @@ static void on_answer(void *user, const uint8_t *p, size_t n)
 static bool take_query(struct conn *c, const uint8_t *p, size_t n)
 {
 	struct dns_query q;
-	uint8_t out[DNS_QUERY_MAX];
+	uint8_t out[DNS_ADDRESS_MAX];
 	int r = dns_parse_query(p, n, &q);
 
 	if (r == -ENOMSG || c->n_asks >= SERVE_CONN_QUERIES_MAX || stream_queued(c->st) > STREAM_HIGH)
 		return false;
 	int code = r < 0 ? (r == -EOPNOTSUPP ? DNS_NOTIMP : DNS_FORMERR) : serve_policy(c->s->clients, c->client, &q);
+	if (code == SERVE_NAMES) {
+		reply(c, out, dns_build_address(&q, serve_names_ip(), SERVE_NAMES_TTL_S, out));
+		return true;
+	}
 	struct ask *a = code >= 0 ? NULL : calloc(1, sizeof *a);
 
 	if (a)

@@ -43,6 +43,13 @@ static void reply_code(struct server_udp *s, const struct sockaddr_in *to, const
 	reply(s, to, out, dns_build_reply(q, (uint8_t)rcode, truncated, out));
 }
 
+static void reply_names(struct server_udp *s, const struct sockaddr_in *to, const struct dns_query *q)
+{
+	uint8_t out[DNS_ADDRESS_MAX];
+
+	reply(s, to, out, dns_build_address(q, serve_names_ip(), SERVE_NAMES_TTL_S, out));
+}
+
 static void on_answer(void *user, const uint8_t *p, size_t n)
 {
 	struct ask *a = user;
@@ -98,7 +105,9 @@ static void take_packet(struct server_udp *s, const struct sockaddr_in *from, co
 		return;
 	}
 	r = serve_policy(s->clients, ntohl(from->sin_addr.s_addr), &q);
-	if (r >= 0)
+	if (r == SERVE_NAMES)
+		reply_names(s, from, &q);
+	else if (r >= 0)
 		reply_code(s, from, &q, r, false);
 	else if (!asked_already(s, from, q.id))
 		ask(s, from, &q);

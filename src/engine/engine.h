@@ -130,6 +130,7 @@ struct engine_config {			/* the instance; strings live as long as the engine */
 	size_t n_open_ranges;
 	uid_t egress_uid;		/* of the proxy, which connects for sandboxes and must not reach more than they; 0: none */
 	uint16_t proxy_port;		/* on the gateway address */
+	uint16_t names_port, names_door;	/* of net_nft.h */
 	bool core_scheduling;		/* where the kernel has it: engine/core.h */
 	bool tell_refusals;		/* the kernel tells of refused system calls: somebody listens to it */
 };

@@ -25,6 +25,7 @@
 
 #define RULES_MAX (1 << 20)
 #define CONNECTIONS_MAX 2048		/* at once per sandbox: the host's table of connections is shared */
+#define NAMES_CONNECTIONS_MAX 128	/* at once per sandbox to the server: one that asks itself in a circle ends there */
 #define QUERIES_PER_S 500u		/* of names, by UDP */
 #define QUERIES_BURST 1000u
 #define NOTED_PER_MIN 10u		/* of what is refused to a sandbox */
@@ -87,6 +88,7 @@ static void put_sets(struct buf *out, const struct nft_config *c)
 		   "\tmap capped {\n\t\ttype ifname : quota\n\t}\n"	/* net_cap.c */
 		   "\tmap paced {\n\t\ttype ifname : limit\n\t}\n");
 	buf_fmt(out, "\tset connections {\n\t\ttype ipv4_addr\n\t\tflags dynamic\n\t\tsize %u\n\t}\n", 2 * c->slots + 64);
+	buf_fmt(out, "\tset callers {\n\t\ttype ipv4_addr\n\t\tflags dynamic\n\t\tsize %u\n\t}\n", 2 * c->slots + 64);
 	buf_fmt(out, "\tset noted {\n\t\ttype ifname\n\t\tflags dynamic\n\t\tsize %u\n\t}\n", 2 * c->slots + 64);
 	buf_fmt(out, "\tset refused {\n\t\ttype ifname . ipv4_addr . inet_proto . inet_service\n\t\tflags dynamic\n\t\tsize %u\n\t}\n", 4 * c->slots + 256);
 	buf_fmt(out, "\tset queries {\n\t\ttype ipv4_addr\n\t\tflags dynamic\n\t\tsize %u\n\t}\n", 2 * c->slots + 64);
@@ -104,6 +106,9 @@ static void put_input(struct buf *out, const struct nft_config *c, const char *g
 		     "\t\tct state new add @connections { ip saddr ct count over %u } drop\n", c->instance, CONNECTIONS_MAX);
 	if (c->proxy_port)	/* only what was on its way elsewhere */
 		buf_fmt(out, "\t\tip daddr %s tcp dport %u ct status dnat accept\n", gw, c->proxy_port);
+	if (c->names_port)	/* the same: what was on its way to the address of the names, and has passed put_names() */
+		buf_fmt(out, "\t\tip daddr %s tcp dport %u ct status dnat ct state new add @callers { ip saddr ct count over %u } jump refuse\n"
+			     "\t\tip daddr %s tcp dport %u ct status dnat accept\n", gw, c->names_door, NAMES_CONNECTIONS_MAX, gw, c->names_door);
 	buf_fmt(out, "\t\tiifname @mute jump refuse\n"
 		     /* All sandboxes ask one resolver, by one queue: whoever floods it must not push out the others' queries. */
 		     "\t\tudp dport 53 add @queries { ip saddr limit rate over %u/second burst %u packets } drop\n"
@@ -123,24 +128,41 @@ static void put_outside(struct buf *out)
 		   "\t\tfib daddr type local jump refuse\n\t}\n");
 }
 
+/* The server's own host names have an address that no interface has: what is sent there is held against the policy of the sandbox as
+ * what is sent anywhere else, packet by packet, before it is led to the server. */
+static void put_names(struct buf *out, const struct nft_config *c, const char *names)
+{
+	buf_fmt(out, "\tchain names {\n"
+		     "\t\ttype filter hook prerouting priority mangle; policy accept;\n"
+		     "\t\tiifname != \"at%us*\" accept\n"
+		     "\t\tip daddr != %s accept\n"
+		     "\t\ttcp dport != %u accept\n"
+		     "\t\tiifname vmap @ruled\n\t}\n", c->instance, names, c->names_port);
+}
+
 static void put_chains(struct buf *out, const struct nft_config *c)
 {
 	uint32_t n = c->instance;
 	struct slot s;
-	char gw[INET_TEXT_SIZE];
+	char gw[INET_TEXT_SIZE], names[INET_TEXT_SIZE];
 
 	slot_fill(n, 0, &s);
 	(void)inet_text(s.gateway, gw);
+	(void)inet_text(s.names, names);
 	buf_fmt(out, "\tchain early {\n"
 		     "\t\ttype filter hook prerouting priority raw; policy accept;\n"
 		     "\t\tiifname != \"at%us*\" accept\n"
 		     "\t\tmeta protocol ip iifname . ether saddr . ip saddr @pins accept\n"
 		     "\t\tdrop\n\t}\n", n);
+	if (c->names_port)
+		put_names(out, c, names);
 	buf_fmt(out, "\tchain divert {\n"
 		     "\t\ttype nat hook prerouting priority dstnat; policy accept;\n"
-		     "\t\tiifname != \"at%us*\" accept\n"
-		     "\t\tip daddr @private ip daddr != @opened accept\n"
-		     "\t\tiifname vmap @diverted\n\t}\n", n);
+		     "\t\tiifname != \"at%us*\" accept\n", n);
+	if (c->names_port)
+		buf_fmt(out, "\t\tip daddr %s tcp dport %u dnat ip to %s:%u\n", names, c->names_port, gw, c->names_door);
+	buf_z(out, "\t\tip daddr @private ip daddr != @opened accept\n"
+		   "\t\tiifname vmap @diverted\n\t}\n");
 	/* Refused at once and not left to hang; a few of each sandbox are noted, for the audit trail (net_refused.c). */
 	buf_fmt(out, "\tchain refuse {\n"
 		     "\t\tiifname \"at%us*\" meta l4proto { tcp, udp } iifname . ip daddr . meta l4proto . th dport != @refused "

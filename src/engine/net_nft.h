@@ -25,6 +25,8 @@ struct nft_config {
 	size_t n_open_ranges;
 	uid_t egress_uid;		/* 0: no proxy */
 	uint16_t proxy_port;
+	uint16_t names_port;		/* of the server's own host names; 0: sandboxes do not reach them */
+	uint16_t names_door;		/* ... and where on the gateway address they lead to */
 };
 
 void nft_ruleset(struct buf *out, const struct nft_config *c);	/* as text */

@@ -67,6 +67,15 @@ static void put_forwarded(const struct out *o, const struct engine_policy *p)
 		put_rule(o, "rules");
 		buf_fmt(o->b, "udp dport %u-%u jump refuse\n", p->ports[i].lo, p->ports[i].hi);
 	}
+	if (p->all_through) {		/* what is to go through the proxy does not go to the server beside it */
+		struct slot s;
+
+		slot_fill(o->instance, o->slot, &s);
+		put_rule(o, "rules");
+		buf_z(o->b, "ip daddr ");
+		nft_put_ip(o->b, s.names);
+		buf_z(o->b, " jump refuse\n");
+	}
 	put_nets(o, "rules", p, true, "return");
 	put_nets(o, "rules", p, false, "jump refuse");
 	if (p->deny_all) {

@@ -134,6 +134,7 @@ static int open_network(struct engine *en, const struct engine_record *live, siz
 		.instance = en->cfg.instance, .slots = en->cfg.max_sandboxes, .silent = silent, .waiting = waiting,
 		.open_ranges = en->cfg.open_ranges, .n_open_ranges = en->cfg.n_open_ranges,
 		.egress_uid = en->cfg.egress_uid, .proxy_port = en->cfg.proxy_port,
+		.names_port = en->cfg.names_port, .names_door = en->cfg.names_door,
 	};
 
 	if (!silent || !waiting)

@@ -25,6 +25,7 @@ void slot_fill(uint32_t instance, uint32_t k, struct slot *ret)
 		.first = (k + 1) * SLOT_UIDS,
 		.ip = net + NET_FIRST + k,
 		.gateway = net + 1,
+		.names = net + 2,
 	};
 	ret->root = ret->z_base + ret->first;
 	memcpy(ret->mac, mac, sizeof mac);

@@ -6,7 +6,8 @@
  *	host uids of instance N	0x10000000 + N * 0x08000000, 0x08000000 of them: the user namespace Z has them all
  *	uids within Z		0: Z's root, 1 + k: owner of slot k's namespaces, (k + 1) * 65536: first of slot k's 65536
  *				behind slot SLOT_MAX: those of the programs that serve volumes
- *	addresses		10.(200 + N).0.1 the gateway, 10.(200 + N).0.0 + 256 + k a sandbox */
+ *	addresses		10.(200 + N).0.1 the gateway, .2 what the server's own host names mean in a sandbox (no interface has it),
+ *				10.(200 + N).0.0 + 256 + k a sandbox */
 #pragma once
 
 #include <stdint.h>
@@ -25,7 +26,7 @@ struct slot {
 	uid_t owner;			/* in Z: the uid that the kernel's per-user limits count for this sandbox */
 	uid_t first;			/* in Z: uid 0 of the sandbox */
 	uid_t root;			/* on the host: uid 0 of the sandbox */
-	uint32_t ip, gateway;		/* host byte order */
+	uint32_t ip, gateway, names;	/* host byte order */
 	uint8_t mac[6], host_mac[6];	/* of eth0 inside and of the host's end */
 	char veth[SLOT_NAME_SIZE];	/* name of the host's end */
 };

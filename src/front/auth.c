@@ -7,7 +7,9 @@
  *	X-Team-ID: T		with an admin key: act for that team */
 #include "front/auth.h"
 
+#include <netinet/in.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "base/clock.h"
 #include "base/fd.h"
@@ -41,6 +43,20 @@ struct str auth_presented_key(const struct http_req *rq)
 	return presented_key(&rq->headers, &as_admin);
 }
 
+/* A sandbox that came by a host name of ours is none of this machine's programs, whatever the name. */
+static bool is_peer_here(const struct http_req *rq)
+{
+	struct sockaddr_storage from;
+	const struct sockaddr_in *v4 = (const struct sockaddr_in *)&from;
+	const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)&from;
+
+	if (http_peer(rq, &from) < 0)
+		return false;
+	if (from.ss_family == AF_INET)
+		return ntohl(v4->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+	return from.ss_family != AF_INET6 || IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr);
+}
+
 bool auth_is_from_here(const struct front *f, const struct http_req *rq)
 {
 	static const char *const foreign[] = { "origin", "forwarded", "x-forwarded-for", "x-real-ip" };
@@ -55,7 +71,7 @@ bool auth_is_from_here(const struct front *f, const struct http_req *rq)
 
 	if (site.p && !str_is(site, "none"))
 		return false;
-	return host_is_local(rq->host, f->opt.domain);
+	return host_is_local(rq->host, f->opt.domain) && is_peer_here(rq);
 }
 
 static uint32_t rate_of(const struct front *f, const struct team *t)
@@ -110,7 +126,7 @@ int auth_check(struct front *f, const struct http_req *rq, enum access want, str
 	struct str secret = presented_key(&rq->headers, &as_admin);
 
 	*ret = (struct caller) { 0 };
-	if (want == ACCESS_OPEN || (want == ACCESS_METRICS && f->opt.metrics_open && host_is_local(rq->host, f->opt.domain)))
+	if (want == ACCESS_OPEN || (want == ACCESS_METRICS && f->opt.metrics_open && host_is_local(rq->host, f->opt.domain) && is_peer_here(rq)))
 		return 0;
 	if (secret.n > 0) {
 		if (check_key(f, rq, secret, as_admin, ret, e) < 0)

@@ -36,6 +36,7 @@ static const struct key keys[] = {
 	{ "listen", KIND_TEXT, FIELD(listen) },
 	{ "tls_listen", KIND_TEXT, FIELD(tls_listen) },
 	{ "local_tls", KIND_BOOL, FIELD(local_tls) },
+	{ "inside_names", KIND_BOOL, FIELD(inside_names) },
 	{ "tls_cert", KIND_PATH, FIELD(tls_cert) },
 	{ "tls_key", KIND_PATH, FIELD(tls_key) },
 	{ "state", KIND_PATH, FIELD(state), .cli_only = true },
@@ -150,6 +151,7 @@ void config_defaults(struct config *c)
 	*c = (struct config) {
 		.listen = "127.0.0.1:8080",
 		.local_tls = true,
+		.inside_names = true,
 		.state = "/var/lib/atoll",
 		.run = "/run/atoll/main",
 		.cache = "/var/cache/atoll",

@@ -26,6 +26,7 @@ enum config_limit {			/* LIM_CPUS: in thousandths */
 struct config {
 	char listen[256], tls_listen[256];	/* ADDR:PORT or [ADDR]:PORT, several with blanks between them; TLS: "" for none */
 	bool local_tls;				/* without tls_listen: `listen` is for both, with a certificate for names of this machine */
+	bool inside_names;			/* sandboxes reach the server by its host names */
 	char tls_cert[PATH_MAX], tls_key[PATH_MAX];	/* PEM; "": those of `atoll tls init` in the state directory */
 	char state[PATH_MAX], run[PATH_MAX], cache[PATH_MAX];
 	char libexec[PATH_MAX];			/* "": where atolld itself is */

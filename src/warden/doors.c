@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/fd.h"
@@ -128,6 +129,25 @@ static int choose_domain(struct warden *w, struct err *e)
 	return 0;
 }
 
+/* One for sandboxes, which speaks what the one that the domain leads to from outside does. A domain that leads to a proxy before us has
+ * its way from inside there, or none. */
+static int open_inside(struct warden *w, struct err *e)
+{
+	const struct config *c = &w->cfg;
+	const char *port = strchr(w->domain, ':');
+
+	if (!c->inside_names || (c->domain[0] && !c->tls_listen[0]) || w->n_doors == DOORS_MAX)
+		return 0;
+	struct door *d = &w->doors[w->n_doors];
+
+	if (layout_names(w->instance, &d->fd, e) < 0)
+		return -e->no;
+	d->kind = c->tls_listen[0] ? "https" : w->tls_url[0] ? "both" : "http";
+	w->n_doors++;
+	w->names_port = (uint16_t)strtoul(port ? port + 1 : HTTPS_PORT, NULL, 10);
+	return 0;
+}
+
 /* A certificate that cannot be opened is told now, in words, and not by a front that does not start. */
 static int check_certs(const struct config *c, struct err *e)
 {
@@ -145,7 +165,7 @@ int doors_open(struct warden *w, struct err *e)
 	if (c->tls_listen[0] && check_certs(c, e) < 0)
 		return -e->no;
 	if (open_listen(w, e) < 0 ||
-	    open_all(w, c->tls_listen, "https", w->tls_url, sizeof w->tls_url, e) < 0 || choose_domain(w, e) < 0 ||
+	    open_all(w, c->tls_listen, "https", w->tls_url, sizeof w->tls_url, e) < 0 || choose_domain(w, e) < 0 || open_inside(w, e) < 0 ||
 	    (c->debug_ports && open_debug(w, e) < 0))
 		return -e->no;
 	rand_bytes(w->ticket_secret, sizeof w->ticket_secret);

@@ -158,6 +158,16 @@ static const char *ranges_text(const struct config *c)
 	return text;
 }
 
+/* "": sandboxes do not reach host names of the server. */
+static const char *names_text(const struct warden *w)
+{
+	static char text[sizeof w->domain + 32];
+
+	if (w->names_port)
+		(void)snprintf(text, sizeof text, "%.*s=10.%u.0.2", (int)strcspn(w->domain, ":"), w->domain, 200 + w->instance);
+	return text;
+}
+
 int egress_open(struct warden *w, int exe_fd, const char *exe, struct err *e)
 {
 	static const char *const level_word[] = { "debug", "info", "warn", "error" };
@@ -174,6 +184,7 @@ int egress_open(struct warden *w, int exe_fd, const char *exe, struct err *e)
 		{ "--dns", w->cfg.dns_servers },
 		{ "--allow-private", ranges_text(&w->cfg) },
 		{ "--ca-file", w->cfg.egress_ca_file },
+		{ "--names", names_text(w) }, /* what the server's own names mean inside: engine/slot.h */
 	};
 	size_t n = 0;
 

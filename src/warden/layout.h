@@ -37,6 +37,8 @@ int layout_note(const struct config *c, const char *name, const char *line, stru
 
 /* Port 53 of the instance's gateway address, and the port that connections are diverted to. */
 #define LAYOUT_PROXY_PORT 54
+#define LAYOUT_NAMES_PORT 55			/* where connections of sandboxes to host names of the server arrive */
+int layout_names(uint32_t instance, int *ret_fd, struct err *e);	/* on the gateway address */
 int layout_gateway(uint32_t instance, int *ret_udp, int *ret_tcp, int *ret_proxy, struct err *e);
 
 /* For a helper: one that its user may not execute is copied into memory. Whether that user could reach the path does not matter. */

@@ -100,6 +100,16 @@ int layout_listen(const char *where, int *ret_fd, char *ret_at, size_t at_size, 
 	return 0;
 }
 
+int layout_names(uint32_t instance, int *ret_fd, struct err *e)
+{
+	union addr a = { .v4 = { .sin_family = AF_INET, .sin_port = htons(LAYOUT_NAMES_PORT),
+		.sin_addr.s_addr = htonl(10u << 24 | (200 + instance) << 16 | 1) } };
+
+	if (open_socket(&a, sizeof a.v4, SOCK_STREAM, ret_fd) < 0)
+		return err_sys(e, "bind the sandboxes' way to host names to 10.%u.0.1:%d", 200 + instance, LAYOUT_NAMES_PORT);
+	return 0;
+}
+
 int layout_gateway(uint32_t instance, int *ret_udp, int *ret_tcp, int *ret_proxy, struct err *e)
 {
 	union addr a = { .v4 = { .sin_family = AF_INET, .sin_port = htons(DNS_PORT),

@@ -43,6 +43,7 @@ struct warden {
 	int dns_udp, dns_tcp, proxy;		/* on the gateway address */
 	int records_dir;
 	char ready_url[96], tls_url[96];	/* of the first of each kind; "": none */
+	uint16_t names_port;			/* by which sandboxes reach them; 0: they do not */
 	char domain[160];			/* below which sandboxes have names, with the port if it is not the usual one */
 	uint8_t ticket_secret[TICKET_SECRET_SIZE];	/* the same for all lives of the front, so that TLS sessions outlive them */
 

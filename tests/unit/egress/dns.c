@@ -132,6 +132,23 @@ static void own_replies_are_well_formed(void **state)
 	assert_int_equal(dns_build_reply(&q, DNS_FORMERR, false, out), DNS_HEADER);
 }
 
+static void an_address_of_our_own_is_well_formed(void **state)
+{
+	struct dns_query q;
+	struct dns_answer a;
+	uint8_t out[DNS_ADDRESS_MAX];
+	uint32_t ip = 0, ttl_s = 0;
+
+	(void)state;
+	assert_int_equal(dns_parse_query(BYTES(HEAD_OPT NAME IN_A OPT), &q), 0);
+	size_t n = dns_build_address(&q, 0x0ac80002, 60, out);
+	assert_int_equal(dns_check_answer(out, n, &q, 0x1234, &a), 0);
+	assert_int_equal(a.rcode, DNS_NOERROR);
+	assert_int_equal(dns_addresses(out, n, &ip, 1, &ttl_s), 1);
+	assert_int_equal(ip, 0x0ac80002);
+	assert_int_equal(ttl_s, 60);
+}
+
 static struct clients *no_policies(void)
 {
 	static struct clients *none;
@@ -173,6 +190,7 @@ int main(void)
 		cmocka_unit_test(odd_queries_are_refused),
 		cmocka_unit_test(answer_must_be_to_our_question),
 		cmocka_unit_test(own_replies_are_well_formed),
+		cmocka_unit_test(an_address_of_our_own_is_well_formed),
 		cmocka_unit_test(some_names_are_never_asked_for),
 	};
 

@@ -52,6 +52,23 @@ static void the_table_is_replaced_as_a_whole(void **state)
 	assert_non_null(strstr(buf_cstr(&b), "ip daddr 10.202.0.1 "));
 }
 
+/* C5: one port of one address, and only what came by it. */
+static void names_lead_to_one_door(void **state)
+{
+	autobuf struct buf b = BUF_INIT(1 << 20), none = BUF_INIT(1 << 20);
+
+	(void)state;
+	nft_ruleset(&b, &(struct nft_config) { .instance = 2, .slots = 1, .names_port = 8080, .names_door = 55 });
+	const char *text = buf_cstr(&b);
+
+	assert_non_null(strstr(text, "ip daddr 10.202.0.2 tcp dport 8080 dnat ip to 10.202.0.1:55\n"));
+	assert_non_null(strstr(text, "ip daddr 10.202.0.1 tcp dport 55 ct status dnat accept\n"));
+	assert_true(strstr(text, "iifname @silent jump refuse") < strstr(text, "tcp dport 55 ct status dnat accept"));
+	nft_ruleset(&none, &(struct nft_config) { .instance = 2, .slots = 1, .names_door = 55 });
+	assert_null(strstr(buf_cstr(&none), "10.202.0.2"));
+	assert_null(strstr(buf_cstr(&none), "dport 55"));
+}
+
 static void silent_slots_stay_silent(void **state)
 {
 	autobuf struct buf b = BUF_INIT(1 << 20), none = BUF_INIT(1 << 20);
@@ -245,6 +262,7 @@ int main(void)
 		cmocka_unit_test(every_slot_is_pinned_once),
 		cmocka_unit_test(the_table_is_replaced_as_a_whole),
 		cmocka_unit_test(silent_slots_stay_silent),
+		cmocka_unit_test(names_lead_to_one_door),
 		cmocka_unit_test(nothing_of_a_slot_is_left),
 		cmocka_unit_test(what_was_refused_is_told_once),
 		cmocka_unit_test(tables_of_others_do_no_harm),
