@@ -138,6 +138,7 @@ struct engine_config {			/* the instance; strings live as long as the engine */
 struct engine;
 
 #define ENGINE_COLD 1
+#define ENGINE_NEVER 1
 #define ENGINE_VOLUME_PLACES 40
 
 struct engine_ops {
@@ -217,7 +218,7 @@ struct engine_ops {
 	int (*volume_serve)(struct engine *en, const char *name, uint32_t place, int sock, struct err *e);
 
 	/* In a child: sees to it that the template has whatever makes starts of it quick, and that this works; may take long.
-	 * -ENOENT: there is no such thing for that template, or it is none of own_keys. One at a time per template. */
+	 * ENGINE_NEVER: there is no such thing for that template, or it is none of own_keys. One at a time per template. */
 	int (*warm)(struct engine *en, const char *template_key, struct err *e);
 
 	/* Pool growth and the like, about once a second. */

@@ -18,6 +18,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "engine/cgroup.h"
+#include "engine/engine.h"
 #include "engine/proc.h"
 #include "engine/zygote_impl.h"
 
@@ -167,8 +168,9 @@ static void end_old(const struct zygote_config *cfg, const char *key)
 	cgroup_end(cfg->cgroups, id);
 }
 
-/* No link is followed on the way, and nothing is looked up outside of the template. */
-static bool has_script(int templates_fd, const char *key)
+/* No link is followed on the way, and nothing is looked up outside of the template. 1, 0, or an error: a template that cannot be
+ * looked at may be one that has it. */
+static int has_script(int templates_fd, const char *key, struct err *e)
 {
 	struct open_how how = {
 		.flags = O_PATH | O_CLOEXEC,
@@ -180,15 +182,24 @@ static bool has_script(int templates_fd, const char *key)
 	autoclose int root = openat(templates_fd, path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	autoclose int fd = root < 0 ? -1 : (int)syscall(SYS_openat2, root, ZYGOTE_SCRIPT + 1, &how, sizeof how);
 
+	if (root < 0)
+		return err_sys(e, "open template '%.8s'", key);
+	if (fd < 0 && errno != ENOENT && errno != ENOTDIR && errno != ELOOP && errno != EXDEV)
+		return err_sys(e, "look for '%s' in template '%.8s'", ZYGOTE_SCRIPT, key);
 	return fd >= 0;
 }
 
 int zygote_ensure(const struct zygote_config *cfg, const char *key, struct err *e)
 {
-	if (!may_have_one(cfg, key))
-		return err_set(e, ENOENT, "it is none of the server's own templates");
-	if (!has_script(cfg->templates_fd, key))
-		return err_set(e, ENOENT, "the template has no Python runtime");
+	bool own = may_have_one(cfg, key);
+	int has = own ? has_script(cfg->templates_fd, key, e) : 0;
+
+	if (has < 0)
+		return has;
+	if (has == 0) {
+		(void)err_set(e, ENOENT, own ? "the template has no Python runtime" : "it is none of the server's own templates");
+		return ENGINE_NEVER;
+	}
 	if (zygote_answers(cfg, key))
 		return 0;
 	end_old(cfg, key);

@@ -51,7 +51,7 @@ int zygote_ask(int conn, pid_t pid, int pidfd, int seed_fd);
 int zygote_await(int conn, int pidfd, pid_t *ret_pid, struct err *e);	/* -ESRCH: the sandbox has ended meanwhile */
 void zygote_go(int conn);		/* the sandbox is finished, and the copy in its cgroups */
 
-/* Makes one if there is none that answers; takes as long as that takes. -ENOENT: the template cannot have one. For one process at a
+/* Makes one if there is none that answers; takes as long as that takes. ENGINE_NEVER: the template cannot have one. For one process at a
  * time per template. */
 int zygote_ensure(const struct zygote_config *cfg, const char *key, struct err *e);
 bool zygote_answers(const struct zygote_config *cfg, const char *key);

@@ -16,7 +16,8 @@
 #include "warden/warden.h"
 
 #define LOOK_MS 20000			/* between two looks at one that should be warm */
-#define RETRY_MS 60000			/* after a failure */
+#define RETRY_MS 250			/* after a first failure, */
+#define RETRY_MAX_MS 60000		/* and after many */
 #define STUCK_MS 240000			/* a child that is at work for longer is killed; it gives up a zygote sooner */
 
 enum { WENT_WELL, FAILED, CANNOT };	/* exit codes of a child */
@@ -25,6 +26,7 @@ struct entry {
 	struct warm *m;
 	char key[ENGINE_KEY_SIZE];
 	bool cannot;			/* it has no such thing: nothing to do */
+	unsigned failures;		/* one after the other */
 	uint64_t not_before_ms;		/* the next try, or look */
 	uint64_t since_ms;		/* when the child began */
 	pid_t pid;			/* of the child at work, 0: none */
@@ -51,9 +53,21 @@ static _Noreturn void child_main(const struct entry *en, pid_t warden)
 	warden_let_go(w);
 	int r = w->ops->warm(w->engine, en->key, &e);
 
-	if (r < 0 && r != -ENOENT)
-		log_warn("no zygote, sandboxes start their interpreters themselves", "template=%.8s err=%s", en->key, e.text);
-	_exit(r == 0 ? WENT_WELL : r == -ENOENT ? CANNOT : FAILED);
+	if (r == ENGINE_NEVER)
+		log_info("no zygote for a template", "template=%.8s why=%s", en->key, e.text);
+	else if (r < 0)
+		log_warn("no zygote, sandboxes start their interpreters themselves; trying again", "template=%.8s failures=%u err=%s", en->key,
+			en->failures + 1, e.text);
+	_exit(r == 0 ? WENT_WELL : r == ENGINE_NEVER ? CANNOT : FAILED);
+}
+
+/* Soon after a first failure, whose reason may be gone, then ever later. */
+static void put_off(struct entry *en)
+{
+	uint64_t delay = (uint64_t)RETRY_MS << (en->failures < 16 ? en->failures : 16);
+
+	en->failures++;
+	en->not_before_ms = loop_now_ms(en->m->w->loop) + (delay < RETRY_MAX_MS ? delay : RETRY_MAX_MS);
 }
 
 static void entry_rest(struct entry *en)
@@ -74,7 +88,14 @@ static void on_end(void *user, int events)
 	bool well = WIFEXITED(status) && WEXITSTATUS(status) == WENT_WELL;
 
 	en->cannot = WIFEXITED(status) && WEXITSTATUS(status) == CANNOT;
-	en->not_before_ms = loop_now_ms(en->m->w->loop) + (well ? LOOK_MS : RETRY_MS);
+	if (WIFSIGNALED(status))
+		log_warn("who makes a zygote was killed; trying again", "template=%.8s signal=%d", en->key, WTERMSIG(status));
+	if (well) {
+		en->failures = 0;
+		en->not_before_ms = loop_now_ms(en->m->w->loop) + LOOK_MS;
+	} else {
+		put_off(en);
+	}
 	entry_rest(en);
 }
 
@@ -85,9 +106,11 @@ static void entry_run(struct entry *en)
 
 	if (pid == 0)
 		child_main(en, self);
-	en->not_before_ms = loop_now_ms(l) + RETRY_MS;
-	if (pid < 0)
+	if (pid < 0) {
+		log_warn("could not fork to make a zygote; trying again", "template=%.8s errno=%d", en->key, errno);
+		put_off(en);
 		return;
+	}
 	en->pid = pid;
 	en->since_ms = loop_now_ms(l);
 	en->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
@@ -95,6 +118,7 @@ static void entry_run(struct entry *en)
 	if (!en->watch) {
 		(void)kill(pid, SIGKILL);
 		(void)waitpid(pid, NULL, 0);
+		put_off(en);
 		entry_rest(en);
 	}
 }
@@ -134,7 +158,7 @@ void warm_wanted(struct warm *m, const char *key)
 	if (!en || en->pid || en->cannot)
 		return;
 	/* It was well when we looked last, and is not now; or it has failed, and is left alone for a while. */
-	if (en->not_before_ms > loop_now_ms(m->w->loop) + LOOK_MS)
+	if (en->failures && en->not_before_ms > loop_now_ms(m->w->loop))
 		return;
 	entry_run(en);
 }
