@@ -26,10 +26,11 @@ import { restarts, CONFIG as restartConfig } from './restart.mjs'
 import { print } from './table.mjs'
 import { templates, CONFIG as templatesConfig } from './templates.mjs'
 import { against, walls, CONFIG as wallsConfig } from './walls.mjs'
+import { view } from './view.mjs'
 import { cannotTransfer, transfers, CONFIG as transferConfig } from './transfer.mjs'
 
 const HERE = path.dirname(fileURLToPath(import.meta.url))
-const PARTS = ['commands', 'files', 'ports', 'many', 'interpreter', 'pause', 'restart', 'egress', 'walls', 'bombs', 'images', 'templates', 'forms', 'client', 'mcp', 'audit']
+const PARTS = ['commands', 'files', 'ports', 'many', 'interpreter', 'pause', 'restart', 'egress', 'walls', 'bombs', 'images', 'templates', 'forms', 'client', 'mcp', 'audit', 'view']
 
 function options(argv) {
 	const opt = { buildDir: path.join(path.dirname(HERE), 'build'), quick: false, parts: PARTS }
@@ -160,6 +161,11 @@ async function measure(opt, result) {
 		process.stderr.write('bench: audit\n')
 		result.audit = await audit(opt.buildDir, opt.quick)
 		clean.push(result.audit.clean)
+	}
+	if (wanted('view')) {
+		process.stderr.write('bench: view\n')
+		result.view = await view(opt.buildDir, opt.quick)
+		clean.push(result.view.clean)
 	}
 	if (wanted('walls')) {
 		await part('walls', wallsConfig, async (server) => {

@@ -221,6 +221,18 @@ function printWalls(w) {
 	return good
 }
 
+function printView(v) {
+	let good = true
+	const [own, host] = v.memory
+	const each = own.each - host.each + own.helper / v.batch
+	good &= row('own view: adds to a create, no pool', `p50 ${v.create.adds.p50.toFixed(2)} ms (${ms(v.create.own.p50)} of ${ms(v.create.host.p50)})`, '≤ 0.5 ms', v.create.adds.p50 <= 0.5)
+	row('  with fewer processors than the host', `p50 ${v.pinned.adds.p50.toFixed(2)} ms (${ms(v.pinned.own.p50)} of ${ms(v.pinned.host.p50)})`)
+	good &= row(`  memory per sandbox, of ${v.batch}`, mb(each), '≤ 0.5 MB', each <= 0.5 * 1048576)
+	row('  of it the helper of all', mb(own.helper))
+	row('  a read of /proc/meminfo, with and without', v.read.map((us) => `${us.toFixed(0)} µs`).join(', '))
+	return good
+}
+
 function printRestart(r) {
 	let good = true
 	for (const [name, way] of Object.entries(r.ways)) {
@@ -301,6 +313,8 @@ export function print(r) {
 		good &= printImages(r.images)
 	if (r.audit)
 		good &= printAudit(r.audit)
+	if (r.view)
+		good &= printView(r.view)
 	if (r.walls)
 		good &= printWalls(r.walls)
 	return Boolean(good)

@@ -46,6 +46,7 @@ void check_cgroup(const struct check_host *h, struct check_result *r);
 void check_kernel_bugs(const struct check_host *h, struct check_result *r);
 void check_processor(const struct check_host *h, struct check_result *r);
 void check_landlock(const struct check_host *h, struct check_result *r);
+void check_view(const struct check_host *h, struct check_result *r);
 void check_core_scheduling(const struct check_host *h, struct check_result *r);
 void check_audit(const struct check_host *h, struct check_result *r);
 void check_quota(const struct check_host *h, struct check_result *r);

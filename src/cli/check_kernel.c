@@ -215,6 +215,32 @@ static void check_cgroup_v2(struct check_result *r)
 	}
 }
 
+/* Whether a sandbox can be shown its own memory and processors: engine/view.h */
+void check_view(const struct check_host *h, struct check_result *r)
+{
+	static const char *const needed[] = { "cpuset", NULL };
+	char has[512] = "", lacks[64];
+	struct statfs fs;
+	bool writable, fuse = access("/dev/fuse", F_OK) == 0;
+
+	(void)h;
+	if (statfs("/sys/fs/cgroup", &fs) == 0 && fs.f_type == CGROUP2_SUPER_MAGIC)
+		(void)file_read(AT_FDCWD, "/sys/fs/cgroup/cgroup.controllers", has, sizeof(has));
+	else
+		v1_controllers(has, sizeof(has), &writable);
+	has[strcspn(has, "\n")] = '\0';
+	missing_controllers(has, needed, lacks, sizeof(lacks));
+	if (!fuse) {
+		check_found(r, CHECK_WARN, "/dev/fuse is missing: programs in a sandbox see the memory and the processors of the host");
+		check_remedy(r, "modprobe fuse (a container has to be given /dev/fuse)");
+	} else if (lacks[0]) {
+		check_found(r, CHECK_WARN, "the cpuset controller is missing: nproc in a sandbox counts the processors of the host");
+		check_remedy(r, "boot without 'cgroup_disable=cpuset'; on version 1, mount it; in a container, delegate it");
+	} else {
+		check_found(r, CHECK_OK, "sandboxes see their own memory and processors");
+	}
+}
+
 void check_cgroup(const struct check_host *h, struct check_result *r)
 {
 	static const char *const needed[] = { "cpu", "memory", "pids", "freezer", NULL };

@@ -382,6 +382,39 @@ int cgroup_usage(struct cgroup_tree *t, const char *id, struct cgroup_usage *ret
 	return t->be->usage(t, id, ret, e);
 }
 
+int cgroup_detail(struct cgroup_tree *t, const char *id, struct cgroup_detail *ret)
+{
+	*ret = (struct cgroup_detail) { 0 };
+	return t->be->detail(t, id, ret);
+}
+
+void cgroup_memory_fields(const char *text, const char *prefix, struct cgroup_detail *ret)
+{
+	const struct { const char *key; uint64_t *to; } fields[] = {
+		{ "shmem", &ret->shmem }, { "active_anon", &ret->active_anon }, { "inactive_anon", &ret->inactive_anon },
+		{ "active_file", &ret->active_file }, { "inactive_file", &ret->inactive_file }, { "unevictable", &ret->unevictable },
+	};
+	char key[48];
+
+	for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
+		(void)snprintf(key, sizeof key, "%s%s", prefix, fields[i].key);
+		(void)cgroup_field(text, key, fields[i].to);
+	}
+}
+
+size_t cgroup_dirs(struct cgroup_tree *t, int *ret[CGROUP_DIRS_MAX])
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < CGROUP_V1_MAX; i++) {
+		if (t->v1_fd[i] >= 0)
+			ret[n++] = &t->v1_fd[i];
+	}
+	if (t->v2_fd >= 0)
+		ret[n++] = &t->v2_fd;
+	return n;
+}
+
 bool cgroup_is_frozen(struct cgroup_tree *t, const char *id)
 {
 	return t->be->is_frozen(t, id);

@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #include "base/err.h"
+#include "engine/cpus.h"
 
 struct cgroup_tree;			/* opaque */
 
@@ -23,6 +24,7 @@ struct cgroup_limits {			/* 0: no limit of its own */
 	uint32_t pids;
 	uint64_t io_bytes_s;		/* of each of the disks, read and written each */
 	uint32_t io_ops_s;
+	char cpus[CPUS_TEXT_SIZE];	/* the processors it may run on; "": all of the host */
 };
 
 struct cgroup_usage {
@@ -30,7 +32,15 @@ struct cgroup_usage {
 	uint32_t pids, oom_kills;
 };
 
+struct cgroup_detail {			/* bytes, as far as the kernel tells */
+	uint64_t mem_bytes, cache, shmem, mapped, dirty, writeback, active_anon, inactive_anon, active_file, inactive_file, unevictable;
+	uint64_t slab, slab_reclaimable, swap_bytes;
+	uint64_t cpu_user_ns, cpu_system_ns;
+	uint32_t pids;
+};
+
 #define CGROUP_PROCS_MAX 8
+#define CGROUP_DIRS_MAX 9
 
 /* How a process gets in. v2: it is born there, which costs nothing. v1: it is moved, which waits for the whole machine (an RCU
  * grace period, some milliseconds) and is best done while something else goes on. */
@@ -73,6 +83,8 @@ int cgroup_freezer(struct cgroup_tree *t, const char *id, int *ret_fd, struct er
 void cgroup_kill(struct cgroup_tree *t, const char *id);	/* all in it, for when nobody has a pidfd */
 int cgroup_after_kill(struct cgroup_tree *t, const char *id);	/* lets a frozen one feel its SIGKILL */
 int cgroup_usage(struct cgroup_tree *t, const char *id, struct cgroup_usage *ret, struct err *e);
+int cgroup_detail(struct cgroup_tree *t, const char *id, struct cgroup_detail *ret);	/* -errno */
+size_t cgroup_dirs(struct cgroup_tree *t, int *ret[CGROUP_DIRS_MAX]);	/* where the fds of its directories stand */
 int cgroup_all_memory(struct cgroup_tree *t, uint64_t *ret_bytes);	/* of all together, without what is only a cache; -errno */
 uint32_t cgroup_host_pids(void);	/* how many processes all sandboxes of the host may have: it can still fork then */
 int cgroup_remove(struct cgroup_tree *t, const char *id, struct err *e);	/* -EBUSY while a process lives in it; idempotent */

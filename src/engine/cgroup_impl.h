@@ -17,6 +17,7 @@ struct cgroup_backend {
 	int (*freezer)(struct cgroup_tree *t);				/* parent directory where they are frozen, or -1 */
 	int (*after_kill)(struct cgroup_tree *t, const char *id);
 	int (*usage)(struct cgroup_tree *t, const char *id, struct cgroup_usage *ret, struct err *e);
+	int (*detail)(struct cgroup_tree *t, const char *id, struct cgroup_detail *ret);
 	int (*all_memory)(struct cgroup_tree *t, uint64_t *ret_bytes);
 	int (*remove)(struct cgroup_tree *t, const char *id, struct err *e);
 	void (*remove_all)(struct cgroup_tree *t);
@@ -24,7 +25,7 @@ struct cgroup_backend {
 
 extern const struct cgroup_backend cgroup_v1, cgroup_v2;
 
-#define CGROUP_V1_MAX 7
+#define CGROUP_V1_MAX 8
 #define CGROUP_DISKS_MAX 4
 
 struct cgroup_tree {
@@ -70,6 +71,7 @@ bool cgroup_has_word(const char *text, const char *word);		/* "cpu memory pids" 
 int cgroup_field(const char *text, const char *key, uint64_t *ret);	/* "key 123" on a line of its own; -ENOENT */
 int cgroup_number(int dirfd, const char *id, const char *file, uint64_t *ret);
 int cgroup_write(int dirfd, const char *id, const char *file, const char *value);	/* id NULL: in dirfd itself */
+void cgroup_memory_fields(const char *text, const char *prefix, struct cgroup_detail *ret);	/* of memory.stat, where both have the same */
 int cgroup_memory_sum(int dirfd, const char *first, const char *second, uint64_t *ret);
 int cgroup_rmdir_tree(int dirfd, const char *name);		/* one level of children, then itself; 0 when not there */
 bool cgroup_says(int dirfd, const char *id, const char *file, const char *want);

@@ -3,7 +3,7 @@
  *
  * Devices are an exception: the list of allowed nodes is the same for all, so the parent carries it and every sandbox
  * is put into the parent itself. So is blkio: moving a process costs a grace period of the kernel, and few sandboxes have a limit
- * of io, so only those have a directory there. A missing hierarchy costs its limit; without memory and pids we do not start. */
+ * of io, so only those have a directory there; so is cpuset, for those that may use all processors. A missing hierarchy costs its limit; without memory and pids we do not start. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -18,8 +18,8 @@
 #include "base/str.h"
 #include "engine/cgroup_impl.h"
 
-enum { V1_MEMORY, V1_PIDS, V1_CPU, V1_CPUACCT, V1_FREEZER, V1_BLKIO, V1_DEVICES };
-static const char *const v1_names[CGROUP_V1_MAX] = { "memory", "pids", "cpu", "cpuacct", "freezer", "blkio", "devices" };
+enum { V1_MEMORY, V1_PIDS, V1_CPU, V1_CPUACCT, V1_FREEZER, V1_BLKIO, V1_CPUSET, V1_DEVICES };
+static const char *const v1_names[CGROUP_V1_MAX] = { "memory", "pids", "cpu", "cpuacct", "freezer", "blkio", "cpuset", "devices" };
 
 #define CPU_PERIOD_US 100000u
 #define CPU_SHARES_ONE 1024u		/* what a cgroup is made with */
@@ -141,6 +141,44 @@ static int make_io(struct cgroup_tree *t, const char *id, const struct cgroup_li
 	return apply_io(t, id, lim, e);
 }
 
+/* Without the controller it is not kept to its processors, but has no more time on them. */
+static int make_cpus(struct cgroup_tree *t, const char *id, const struct cgroup_limits *lim, struct err *e)
+{
+	int fd = t->v1_fd[V1_CPUSET];
+	char all[1024] = "", mems[1024] = "";
+
+	if (fd < 0)
+		return 0;
+	(void)file_read(fd, "cpuset.cpus", all, sizeof all);
+	(void)file_read(fd, "cpuset.mems", mems, sizeof mems);
+	if (mkdirat(fd, id, 0755) < 0 && errno != EEXIST)
+		return err_sys(e, "make it for cpuset");
+	int r = cgroup_write(fd, id, "cpuset.mems", mems);
+
+	if (r >= 0)
+		r = cgroup_write(fd, id, "cpuset.cpus", lim->cpus[0] ? lim->cpus : all);
+	return r < 0 ? err_set(e, -r, "set cpuset.cpus to '%s': %s", lim->cpus, strerror(-r)) : 0;
+}
+
+/* v1 makes a cpuset empty: it begins as the one above it. */
+static void fill_cpuset(int fd, int root)
+{
+	static const char *const files[] = { "cpuset.cpus", "cpuset.mems" };
+	char z[1024];
+
+	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+		if (file_read(root, files[i], z, sizeof z) > 0)
+			(void)cgroup_write(fd, NULL, files[i], z);
+	}
+}
+
+static bool has_dir(const struct cgroup_tree *t, int which, const char *id)
+{
+	struct stat st;
+
+	return t->v1_fd[which] >= 0 && fstatat(t->v1_fd[which], id, &st, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
 static int open_parent(const char *mount, const char *parent, int *ret_root, int *ret_fd, struct err *e)
 {
 	autoclose int root = open(mount, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -209,6 +247,8 @@ static int v1_limit_all(struct cgroup_tree *t, struct err *e)
 		(void)snprintf(shares, sizeof shares, "%u", cgroup_v1_shares_all(t->cpu_weight, sysconf(_SC_NPROCESSORS_ONLN)));
 		(void)cgroup_write(t->v1_fd[V1_CPU], NULL, "cpu.shares", shares);
 	}
+	if (t->v1_fd[V1_CPUSET] >= 0)
+		fill_cpuset(t->v1_fd[V1_CPUSET], t->v1_root_fd[V1_CPUSET]);
 	if (t->v1_fd[V1_DEVICES] >= 0)
 		return limit_devices(t->v1_fd[V1_DEVICES], e);
 	return 0;
@@ -222,26 +262,30 @@ static int v1_make(struct cgroup_tree *t, const char *id, const struct cgroup_li
 	}
 	if (has_io(lim) && make_io(t, id, lim, e) < 0)
 		return -e->no;
+	/* One that is mounted together with another controller has a directory by now. */
+	if ((lim->cpus[0] || has_dir(t, V1_CPUSET, id)) && make_cpus(t, id, lim, e) < 0)
+		return -e->no;
 	return apply(t, id, lim, e);
 }
 
-/* Is that process in the blkio cgroup of the sandbox? Ours may be below another one, as in a container. */
-static bool is_moved(const struct cgroup_tree *t, const char *id, struct str pid)
+/* Is that process in this cgroup of the sandbox? Ours may be below another one, as in a container. */
+static bool is_moved(const struct cgroup_tree *t, int which, const char *id, struct str pid)
 {
-	char own[1024], path[48], want[64];
+	char own[1024], path[48], want[64], name[24];
 
 	(void)snprintf(path, sizeof path, "/proc/%.*s/cgroup", STR_ARG(pid));
 	(void)snprintf(want, sizeof want, "/%s/%s", t->parent, id);
 	if (file_read(AT_FDCWD, path, own, sizeof own) <= 0)
 		return true;			/* it has ended */
-	const char *at = strstr(own, ":blkio:");
+	(void)snprintf(name, sizeof name, ":%s:", v1_names[which]);
+	const char *at = strstr(own, name);
 	size_t n = at ? strcspn(at, "\n") : 0, m = strlen(want);
 
 	return n >= m && memcmp(at + n - m, want, m) == 0;
 }
 
 /* All that is in there now; what a process forks is born where it is itself. 0, or how many there were to move. */
-static int move_pass(struct cgroup_tree *t, const char *id, int to)
+static int move_pass(struct cgroup_tree *t, int which, const char *id, int to)
 {
 	char path[128], z[65536];
 	int moved = 0;
@@ -254,23 +298,23 @@ static int move_pass(struct cgroup_tree *t, const char *id, int to)
 	while (text.p) {
 		struct str pid = str_cut(&text, '\n');
 
-		if (pid.n > 0 && pid.n < 12 && !is_moved(t, id, pid))
+		if (pid.n > 0 && pid.n < 12 && !is_moved(t, which, id, pid))
 			moved += write(to, pid.p, pid.n) == (ssize_t)pid.n;
 	}
 	return moved;
 }
 
-static int move_all(struct cgroup_tree *t, const char *id, struct err *e)
+static int move_all(struct cgroup_tree *t, int which, const char *id, struct err *e)
 {
 	char path[128];
 
 	(void)snprintf(path, sizeof path, "%s/cgroup.procs", id);
-	autoclose int to = openat(t->v1_fd[V1_BLKIO], path, O_WRONLY | O_CLOEXEC);
+	autoclose int to = openat(t->v1_fd[which], path, O_WRONLY | O_CLOEXEC);
 
 	if (to < 0)
-		return err_sys(e, "open the blkio cgroup");
+		return err_sys(e, "open the %s cgroup", v1_names[which]);
 	for (int i = 0; i < MOVE_PASSES; i++) {
-		if (move_pass(t, id, to) == 0)
+		if (move_pass(t, which, id, to) == 0)
 			return 0;
 	}
 	return err_set(e, EBUSY, "it forks faster than its processes can be moved");
@@ -294,20 +338,26 @@ static int limit_memory(struct cgroup_tree *t, const char *id, const struct cgro
 /* One that never had a limit of io has no directory there. */
 static int v1_io(struct cgroup_tree *t, const char *id, const struct cgroup_limits *lim, struct err *e)
 {
-	struct stat st;
-	bool had = t->v1_fd[V1_BLKIO] >= 0 && fstatat(t->v1_fd[V1_BLKIO], id, &st, AT_SYMLINK_NOFOLLOW) == 0;
+	return has_dir(t, V1_BLKIO, id) ? apply_io(t, id, lim, e) : 0;
+}
 
-	return had ? apply_io(t, id, lim, e) : 0;
+static int limit_cpus(struct cgroup_tree *t, const char *id, const struct cgroup_limits *lim, struct err *e)
+{
+	bool had = has_dir(t, V1_CPUSET, id);
+
+	if (t->v1_fd[V1_CPUSET] < 0 || (!had && !lim->cpus[0]))
+		return 0;
+	return make_cpus(t, id, lim, e) < 0 ? -e->no : had ? 0 : move_all(t, V1_CPUSET, id, e);
 }
 
 static int v1_limit(struct cgroup_tree *t, const char *id, const struct cgroup_limits *lim, struct err *e)
 {
 	struct cgroup_limits rest = { .cpu_permille = lim->cpu_permille, .pids = lim->pids };
 
-	if (limit_memory(t, id, lim, e) < 0 || apply(t, id, &rest, e) < 0)
+	if (limit_memory(t, id, lim, e) < 0 || apply(t, id, &rest, e) < 0 || limit_cpus(t, id, lim, e) < 0)
 		return -e->no;
 	if (has_io(lim))
-		return make_io(t, id, lim, e) < 0 ? -e->no : move_all(t, id, e);
+		return make_io(t, id, lim, e) < 0 ? -e->no : move_all(t, V1_BLKIO, id, e);
 	return v1_io(t, id, lim, e);
 }
 
@@ -341,7 +391,7 @@ static int v1_seat(struct cgroup_tree *t, const char *id, struct cgroup_seat *re
 		(void)snprintf(path, sizeof path, "%s%scgroup.procs", i == V1_DEVICES ? "" : id, i == V1_DEVICES ? "" : "/");
 		int fd = openat(t->v1_fd[i], path, O_WRONLY | O_CLOEXEC);
 
-		if (fd < 0 && i == V1_BLKIO && errno == ENOENT)
+		if (fd < 0 && (i == V1_BLKIO || i == V1_CPUSET) && errno == ENOENT)
 			continue;
 		if (fd < 0)
 			return err_sys(e, "open the %s cgroup", v1_names[i]);
@@ -422,6 +472,36 @@ static int v1_usage(struct cgroup_tree *t, const char *id, struct cgroup_usage *
 	return 0;
 }
 
+#define TICK_NS 10000000u		/* of cpuacct.stat, whatever the kernel's own clock is */
+
+static int v1_detail(struct cgroup_tree *t, const char *id, struct cgroup_detail *ret)
+{
+	const struct { const char *key; uint64_t *to; } fields[] = {
+		{ "total_cache", &ret->cache }, { "total_mapped_file", &ret->mapped }, { "total_dirty", &ret->dirty },
+		{ "total_writeback", &ret->writeback }, { "total_swap", &ret->swap_bytes },
+	};
+	char path[128], z[4096];
+	uint64_t v;
+	int r = cgroup_number(t->v1_fd[V1_MEMORY], id, "memory.usage_in_bytes", &ret->mem_bytes);
+
+	if (r < 0)
+		return r;
+	(void)cgroup_number(t->v1_fd[V1_MEMORY], id, "memory.kmem.usage_in_bytes", &ret->slab);
+	(void)snprintf(path, sizeof path, "%s/memory.stat", id);
+	if (file_read(t->v1_fd[V1_MEMORY], path, z, sizeof z) >= 0) {
+		cgroup_memory_fields(z, "total_", ret);
+		for (size_t i = 0; i < ARRAY_LEN(fields); i++)
+			(void)cgroup_field(z, fields[i].key, fields[i].to);
+	}
+	(void)snprintf(path, sizeof path, "%s/cpuacct.stat", id);
+	if (t->v1_fd[V1_CPUACCT] >= 0 && file_read(t->v1_fd[V1_CPUACCT], path, z, sizeof z) >= 0) {
+		ret->cpu_user_ns = cgroup_field(z, "user", &v) == 0 ? v * TICK_NS : 0;
+		ret->cpu_system_ns = cgroup_field(z, "system", &v) == 0 ? v * TICK_NS : 0;
+	}
+	ret->pids = cgroup_number(t->v1_fd[V1_PIDS], id, "pids.current", &v) == 0 ? (uint32_t)v : 0;
+	return 0;
+}
+
 static int v1_all_memory(struct cgroup_tree *t, uint64_t *ret_bytes)
 {
 	return cgroup_memory_sum(t->v1_fd[V1_MEMORY], "total_rss", "total_shmem", ret_bytes);
@@ -459,6 +539,7 @@ const struct cgroup_backend cgroup_v1 = {
 	.freezer = v1_freezer,
 	.after_kill = v1_after_kill,
 	.usage = v1_usage,
+	.detail = v1_detail,
 	.all_memory = v1_all_memory,
 	.remove = v1_remove,
 	.remove_all = v1_remove_all,

@@ -100,7 +100,7 @@ static int apply_io(struct cgroup_tree *t, const char *id, const struct cgroup_l
 
 static int hand_on(int fd, struct err *e)
 {
-	static const char *const controllers[] = { "+memory", "+pids", "+cpu", "+io" };
+	static const char *const controllers[] = { "+memory", "+pids", "+cpu", "+io", "+cpuset" };
 
 	for (size_t i = 0; i < ARRAY_LEN(controllers); i++) {
 		int r = cgroup_write(fd, NULL, "cgroup.subtree_control", controllers[i]);
@@ -181,18 +181,28 @@ static int v2_limit_all(struct cgroup_tree *t, struct err *e)
 	return apply(t, NULL, &all, e);
 }
 
+/* Nothing is written where there is nothing to take away: the controller may be missing. */
+static int apply_cpus(struct cgroup_tree *t, const char *id, const struct cgroup_limits *lim, struct err *e)
+{
+	int r = cgroup_write(t->v2_fd, id, "cpuset.cpus", lim->cpus[0] ? lim->cpus : "\n");
+
+	return r < 0 && r != -ENOENT ? err_set(e, -r, "set cpuset.cpus to '%s': %s", lim->cpus, strerror(-r)) : 0;
+}
+
 static int v2_make(struct cgroup_tree *t, const char *id, const struct cgroup_limits *lim, struct err *e)
 {
 	if (make_fresh(t->v2_fd, id, e) < 0)
 		return -e->no;
 	if ((lim->io_bytes_s || lim->io_ops_s) && apply_io(t, id, lim, e) < 0)
 		return -e->no;
+	if (lim->cpus[0] && apply_cpus(t, id, lim, e) < 0)
+		return -e->no;
 	return apply(t, id, lim, e);
 }
 
 static int v2_limit(struct cgroup_tree *t, const char *id, const struct cgroup_limits *lim, struct err *e)
 {
-	return apply_io(t, id, lim, e) < 0 ? -e->no : apply(t, id, lim, e);
+	return apply_io(t, id, lim, e) < 0 || apply_cpus(t, id, lim, e) < 0 ? -e->no : apply(t, id, lim, e);
 }
 
 static int v2_oom_watch(struct cgroup_tree *t, const char *id, int *ret_fd, struct err *e)
@@ -273,6 +283,34 @@ static int v2_usage(struct cgroup_tree *t, const char *id, struct cgroup_usage *
 	return 0;
 }
 
+static int v2_detail(struct cgroup_tree *t, const char *id, struct cgroup_detail *ret)
+{
+	const struct { const char *key; uint64_t *to; } fields[] = {
+		{ "file", &ret->cache }, { "file_mapped", &ret->mapped }, { "file_dirty", &ret->dirty }, { "file_writeback", &ret->writeback },
+		{ "slab", &ret->slab }, { "slab_reclaimable", &ret->slab_reclaimable },
+	};
+	char path[128], z[8192];
+	uint64_t v;
+	int r = cgroup_number(t->v2_fd, id, "memory.current", &ret->mem_bytes);
+
+	if (r < 0)
+		return r;
+	(void)cgroup_number(t->v2_fd, id, "memory.swap.current", &ret->swap_bytes);
+	(void)snprintf(path, sizeof path, "%s/memory.stat", id);
+	if (file_read(t->v2_fd, path, z, sizeof z) >= 0) {
+		cgroup_memory_fields(z, "", ret);
+		for (size_t i = 0; i < ARRAY_LEN(fields); i++)
+			(void)cgroup_field(z, fields[i].key, fields[i].to);
+	}
+	(void)snprintf(path, sizeof path, "%s/cpu.stat", id);
+	if (file_read(t->v2_fd, path, z, sizeof z) >= 0) {
+		ret->cpu_user_ns = cgroup_field(z, "user_usec", &v) == 0 ? v * 1000 : 0;
+		ret->cpu_system_ns = cgroup_field(z, "system_usec", &v) == 0 ? v * 1000 : 0;
+	}
+	ret->pids = cgroup_number(t->v2_fd, id, "pids.current", &v) == 0 ? (uint32_t)v : 0;
+	return 0;
+}
+
 static int v2_all_memory(struct cgroup_tree *t, uint64_t *ret_bytes)
 {
 	return cgroup_memory_sum(t->v2_fd, "anon", "shmem", ret_bytes);
@@ -303,6 +341,7 @@ const struct cgroup_backend cgroup_v2 = {
 	.freezer = v2_freezer,
 	.after_kill = v2_after_kill,
 	.usage = v2_usage,
+	.detail = v2_detail,
 	.all_memory = v2_all_memory,
 	.remove = v2_remove,
 	.remove_all = v2_remove_all,

@@ -36,6 +36,7 @@
 #include "engine/mounts.h"
 #include "engine/net_link.h"
 #include "engine/step.h"
+#include "engine/view.h"
 #include "engine/volume.h"
 
 #define HOSTNAME "e2b.local"
@@ -45,7 +46,7 @@
 #define TTY_GID "5"
 #define PTYS_MAX "128"			/* the host has some 3000 for all sandboxes together */
 
-enum { FD_ROOT, FD_DEV, FD_INIT, FD_COUNT };
+enum { FD_ROOT, FD_DEV, FD_INIT, FD_VIEW, FD_COUNT };
 
 static int take_seed(struct err *e)
 {
@@ -149,6 +150,8 @@ static int root_stage(const int fds[FD_COUNT], uint64_t mem_bytes, struct err *e
 		return -e->no;
 	if (put_at(fds[FD_DEV], fds[FD_ROOT], "dev", e) < 0 || put_at(fds[FD_INIT], fds[FD_ROOT], "dev/" DEV_INIT, e) < 0)
 		return -e->no;
+	if (fds[FD_VIEW] >= 0 && put_at(fds[FD_VIEW], fds[FD_ROOT], "dev/" DEV_VIEW, e) < 0)
+		return -e->no;
 	if (mount_fresh(fds[FD_ROOT], e) < 0 || mount_shm(fds[FD_ROOT], mem_bytes, e) < 0)
 		return -e->no;
 	return mount_pivot(fds[FD_ROOT], e);
@@ -230,6 +233,25 @@ static int cover_up(struct err *e)
 	return cover("/dev/" DEV_BOOT_ID, "/proc/sys/kernel/random/boot_id", QUIET, e);
 }
 
+/* Its own memory and processors in place of the host's. */
+static int cover_view(struct err *e)
+{
+	static const struct { enum view_file file; const char *at; } covers[] = {
+		{ VIEW_MEMINFO, "/proc/meminfo" }, { VIEW_CPUINFO, "/proc/cpuinfo" }, { VIEW_STAT, "/proc/stat" }, { VIEW_UPTIME, "/proc/uptime" },
+		{ VIEW_LOADAVG, "/proc/loadavg" }, { VIEW_SWAPS, "/proc/swaps" }, { VIEW_DISKSTATS, "/proc/diskstats" },
+		{ VIEW_CPUS, "/sys/devices/system/cpu/online" }, { VIEW_CPUS, "/sys/devices/system/cpu/possible" },
+		{ VIEW_CPUS, "/sys/devices/system/cpu/present" },
+	};
+	char from[64];
+
+	for (size_t i = 0; i < ARRAY_LEN(covers); i++) {
+		(void)snprintf(from, sizeof from, "/dev/" DEV_VIEW "/%s", view_names[covers[i].file]);
+		if (cover(from, covers[i].at, QUIET, e) < 0)
+			return -e->no;
+	}
+	return 0;
+}
+
 static int stdio(struct err *e)
 {
 	int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -281,19 +303,20 @@ static int volumes(const struct child_spec *sp, struct err *e)
 
 static int run(struct child_spec *sp, struct err *e)
 {
-	int fds[FD_COUNT];
+	int fds[FD_COUNT] = { -1, -1, -1, -1 };
 
 	if (identity(sp, e) < 0)
 		return err_wrap(e, "identity");
 	if (link_inside(&sp->slot, e) < 0)
 		return err_wrap(e, "network");
-	if (step_recv(SOCK_FD, STEP_MOUNTS, fds, FD_COUNT, -1, e) < 0)
+	if (step_recv(SOCK_FD, STEP_MOUNTS, fds, sp->has_view ? FD_COUNT : FD_VIEW, -1, e) < 0)
 		return -e->no;
 	if (root_stage(fds, sp->mem_bytes, e) < 0)
 		return err_wrap(e, "root");
 	for (int i = 0; i < FD_COUNT; i++)
 		fd_close(fds[i]);
-	if (files(&sp->slot, sp->no_internet, e) < 0 || link_sysctls(0, SLOT_UIDS, e) < 0 || cover_up(e) < 0)
+	if (files(&sp->slot, sp->no_internet, e) < 0 || link_sysctls(0, SLOT_UIDS, e) < 0 || cover_up(e) < 0 ||
+	    (sp->has_view && cover_view(e) < 0))
 		return err_wrap(e, "files");
 	if (volumes(sp, e) < 0)
 		return err_wrap(e, "volumes");

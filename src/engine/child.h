@@ -21,6 +21,7 @@ struct child_spec {
 	const struct engine_volume *volumes;
 	uint32_t n_volumes;
 	bool has_seed;			/* init gets a socket to the copy of a zygote */
+	bool has_view;			/* a mount with its own view of the machine comes with the others */
 };
 
 /* In the new namespaces, as pid 1. Never returns: becomes init, or sends its error and exits. */

@@ -37,14 +37,14 @@ struct request {			/* with one fd: where the reports go */
 static void set_up(struct engine *en, int sock)
 {
 	const struct cgroup_tree *t = en->cgroups;
-	int keep[2 * CGROUP_V1_MAX + 12] = {
+	int keep[2 * CGROUP_V1_MAX + 13] = {
 		sock, en->private_fd, en->holders_fd, en->templates_fd, en->init_fd, en->netns_fd, en->tools_fd, en->criu_run_fd,
-		t->v2_fd, pool_for_helper(en->pool), en->bases_fd, t->v2_root_fd,
+		t->v2_fd, pool_for_helper(en->pool), en->bases_fd, t->v2_root_fd, en->view.dir,
 	};
 	sigset_t none;
 
-	memcpy(keep + 12, t->v1_fd, sizeof t->v1_fd);
-	memcpy(keep + 12 + CGROUP_V1_MAX, t->v1_root_fd, sizeof t->v1_root_fd);
+	memcpy(keep + 13, t->v1_fd, sizeof t->v1_fd);
+	memcpy(keep + 13 + CGROUP_V1_MAX, t->v1_root_fd, sizeof t->v1_root_fd);
 	fd_close_others(keep, ARRAY_LEN(keep));
 	(void)prctl(PR_SET_NAME, "atoll-ckpt", 0, 0, 0);
 	(void)setsid();

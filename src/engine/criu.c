@@ -34,7 +34,7 @@ _Static_assert(ENGINE_VOLUMES_MAX == 8, "each volume has a place");
 
 static const struct { const char *name; bool is_file; } places[CRIU_MOUNTS] = {
 	[MOUNT_IMAGE] = { "image" }, [MOUNT_FREEZER] = { "freezer" }, [MOUNT_ROOT] = { "root" }, [MOUNT_DEV] = { "dev" },
-	[MOUNT_INIT] = { "init", .is_file = true },
+	[MOUNT_INIT] = { "init", .is_file = true }, [MOUNT_VIEW] = { "view" },
 	[MOUNT_VOLUME] = { "vol0" }, { "vol1" }, { "vol2" }, { "vol3" }, { "vol4" }, { "vol5" }, { "vol6" }, { "vol7" },
 };
 

@@ -10,6 +10,7 @@
  *	/tmp/root	restore: the sandbox's root
  *	/tmp/dev	restore: the /dev that the host makes
  *	/tmp/init	restore: the program that is pid 1
+ *	/tmp/view	restore: the directory with its view of the machine
  *	/tmp/vol0 ...	restore: its volumes
  *
  * It must be started by a process without a system call filter: the kernel lets no other suspend one. It is root, but for two
@@ -30,13 +31,14 @@
 #define CRIU_ROOT "/tmp/root"
 #define CRIU_DEV "/tmp/dev"
 #define CRIU_INIT "/tmp/init"
+#define CRIU_VIEW "/tmp/view"
 #define CRIU_HOOK "/tmp/hook"
 #define CRIU_IDS "ids"			/* in its /tmp */
 #define CRIU_VOLUME "/tmp/vol%u"
 #define CRIU_ARGS_MAX 64
 
 enum criu_mount {
-	MOUNT_IMAGE, MOUNT_FREEZER, MOUNT_ROOT, MOUNT_DEV, MOUNT_INIT,
+	MOUNT_IMAGE, MOUNT_FREEZER, MOUNT_ROOT, MOUNT_DEV, MOUNT_INIT, MOUNT_VIEW,
 	MOUNT_VOLUME, CRIU_MOUNTS = MOUNT_VOLUME + ENGINE_VOLUMES_MAX,
 };
 

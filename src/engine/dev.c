@@ -70,7 +70,7 @@ static int fill(int fd, uid_t root, struct err *e)
 			return err_sys(e, "make '%s'", dirs[i]);
 	}
 	/* Stays the host's: root inside has no say in it. */
-	if (mkdirat(fd, ".atoll", 0755) < 0 || mkdirat(fd, DEV_NOTHING, 0555) < 0)
+	if (mkdirat(fd, ".atoll", 0755) < 0 || mkdirat(fd, DEV_NOTHING, 0555) < 0 || mkdirat(fd, DEV_VIEW, 0555) < 0)
 		return err_sys(e, "make '.atoll'");
 	autoclose int init = openat(fd, DEV_INIT, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0555);
 

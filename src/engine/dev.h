@@ -9,6 +9,7 @@
 
 #define DEV_INIT ".atoll/init"		/* within /dev: place of the program that is pid 1 */
 #define DEV_BOOT_ID ".atoll/boot_id"
+#define DEV_VIEW ".atoll/view"		/* place of the files of its view */
 #define DEV_NOTHING ".atoll/nothing"	/* an empty directory, to hide others with */
 
 /* A small tmpfs with the usual nodes and links and empty places for pts, shm, mqueue and .atoll/init; its files belong to

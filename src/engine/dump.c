@@ -41,7 +41,8 @@
 static const char *const arguments[] = {
 	"dump", "--images-dir", CRIU_IMAGE, "--work-dir", "/tmp", "--log-file", LOG, "-v1", "--leave-running", "--freeze-cgroup", CRIU_FREEZER,
 	"--manage-cgroups=ignore", "--network-lock", "skip", "--empty-ns", "net", "--tcp-established", "--file-locks", "--link-remap",
-	"--ghost-limit", "256M", "--external", "mnt[/dev]:dev", "--external", "mnt[/dev/.atoll/init]:init", "--tree",
+	"--ghost-limit", "256M", "--external", "mnt[/dev]:dev", "--external", "mnt[/dev/.atoll/init]:init",
+	"--external", "mnt[/dev/.atoll/view]:view", "--tree",
 };
 
 struct dump {

@@ -132,6 +132,7 @@ struct engine_config {			/* the instance; strings live as long as the engine */
 	uint16_t proxy_port;		/* on the gateway address */
 	uint16_t names_port, names_door;	/* of net_nft.h */
 	bool core_scheduling;		/* where the kernel has it: engine/core.h */
+	bool no_view;			/* new sandboxes see the host, and run on all of its processors: engine/view.h */
 	bool tell_refusals;		/* the kernel tells of refused system calls: somebody listens to it */
 };
 

@@ -236,6 +236,9 @@ static int open_parts(struct engine *en, const struct engine_record *live, size_
 	/* A count of one is the whole instance: its sandboxes are one user to the host's namespace. */
 	raise_to("/proc/sys/fs/inotify/max_user_instances", 256ull * c->max_sandboxes);
 	raise_to("/proc/sys/fs/inotify/max_user_watches", 4ull << 20);
+	view_open(&en->view, c->run_dir, c->max_sandboxes, c->egress_uid, en->cgroups);
+	for (size_t i = 0; i < n_live; i++)
+		view_set(&en->view, &live[i].spec, &live[i].spec.limits, live[i].extra_bytes, view_born(live[i].started_wall_ms));
 	if (guard_start(en->cgroups, &en->guard, e) < 0)
 		return -e->no;
 	en->holder = (struct holder_config) {
@@ -269,9 +272,10 @@ static int ns_open(const struct engine_config *cfg, const struct engine_record *
 		return err_set(e, ENOMEM, "open the engine");
 	*en = (struct engine) {
 		.cfg = *cfg, .private_fd = -1, .holders_fd = -1, .zygotes_fd = -1, .bases_fd = -1, .templates_fd = -1, .init_fd = -1, .netns_fd = -1, .nft_fd = -1,
-		.tools_fd = -1, .criu_run_fd = -1, .guard = HELPER_NONE, .ckpt = { .sock = -1, .pid = -1 },
+		.tools_fd = -1, .criu_run_fd = -1, .guard = HELPER_NONE, .view = VIEW_NONE, .ckpt = { .sock = -1, .pid = -1 },
 	};
 	if (open_parts(en, live, n_live, e) < 0) {
+		view_close(&en->view, n_live == 0);
 		ns_close(en, false);
 		return err_wrap(e, "open the engine");
 	}
@@ -404,12 +408,18 @@ static int ns_network(struct engine *en, const struct engine_record *r, bool no_
 	return no ? err_wrap(e, "sandbox '%s'", r->spec.id) : 0;
 }
 
-struct cgroup_limits ns_cgroup_limits(const struct engine_limits *l, uint64_t extra_bytes)
+struct cgroup_limits ns_cgroup_limits(const struct engine *en, uint32_t slot, const struct engine_limits *l, uint64_t extra_bytes)
 {
-	return (struct cgroup_limits) {
+	struct cgroup_limits lim = {
 		.mem_bytes = l->mem_bytes + extra_bytes, .swap_bytes = l->swap_bytes, .cpu_permille = l->cpu_permille, .pids = l->pids,
 		.io_bytes_s = l->io_bytes_s, .io_ops_s = l->io_ops_s,
 	};
+	struct cpus chosen;
+
+	cpus_choose(&en->view.cpus, slot, l->cpu_permille, &chosen);
+	if (!en->cfg.no_view && chosen.n < en->view.cpus.n && !cpus_text(&chosen, lim.cpus, sizeof lim.cpus))
+		lim.cpus[0] = '\0';
+	return lim;
 }
 
 static bool is_capped(const struct engine_limits *l)
@@ -449,10 +459,11 @@ static int fits_memory(struct engine *en, const struct engine_record *r, const s
 
 static int apply_limits(struct engine *en, const struct engine_record *r, const struct engine_limits *to, struct err *e)
 {
-	struct cgroup_limits lim = ns_cgroup_limits(to, r->extra_bytes);
+	struct cgroup_limits lim = ns_cgroup_limits(en, r->spec.slot, to, r->extra_bytes);
 
 	if (cgroup_limit(en->cgroups, r->spec.id, &lim, e) < 0 || ns_cap_egress(en, &r->spec, to, true, e) < 0)
 		return -e->no;
+	view_set(&en->view, &r->spec, to, r->extra_bytes, 0);
 	return pool_limit(en->pool, r->spec.id, to->disk_bytes, e);
 }
 
@@ -582,6 +593,7 @@ static void ns_tick(struct engine *en)
 {
 	pool_tick(en->pool);
 	guard_tick(en->cgroups, &en->guard);
+	view_tick(&en->view);
 }
 
 static void ns_close(struct engine *en, bool all)
@@ -597,6 +609,7 @@ static void ns_close(struct engine *en, bool all)
 		nft_unload(en->cfg.instance);
 		link_gateway_del(s.gateway);
 	}
+	view_close(&en->view, all);
 	helper_stop(&en->guard);
 	ckpt_stop(&en->ckpt);
 	pool_close(en->pool, true);
@@ -630,6 +643,8 @@ static int ns_mend(struct engine *en, struct err *e)
 		helper_stop(&en->guard);
 		guard_tick(en->cgroups, &en->guard);
 	}
+	if (r > 0)
+		view_renew(&en->view);
 	return r < 0 ? r : 0;
 }
 

@@ -10,6 +10,7 @@
 #include "engine/holder.h"
 #include "engine/proc.h"
 #include "engine/seccomp.h"
+#include "engine/view.h"
 #include "engine/zygote.h"
 
 struct pool;
@@ -48,6 +49,7 @@ struct engine {
 	struct cgroup_tree *cgroups;
 	uint64_t all_bytes, all_bytes_ms;	/* memory of all, and when that was looked at */
 	struct pool *pool;
+	struct view view;
 	struct helper guard;
 	struct ckpt ckpt;
 	struct seccomp_filter filter;
@@ -57,7 +59,7 @@ struct engine {
 };
 
 int ns_start(struct engine *en, const struct engine_spec *spec, struct engine_record *ret, int *ret_pidfd, struct err *e);
-struct cgroup_limits ns_cgroup_limits(const struct engine_limits *l, uint64_t extra_bytes);
+struct cgroup_limits ns_cgroup_limits(const struct engine *en, uint32_t slot, const struct engine_limits *l, uint64_t extra_bytes);
 
 /* What it may send, in the firewall. again: it has sent some already, which counts. */
 int ns_cap_egress(struct engine *en, const struct engine_spec *spec, const struct engine_limits *l, bool again, struct err *e);

@@ -54,7 +54,7 @@
 static const char *const arguments[] = {
 	"restore", "--images-dir", CRIU_IMAGE, "--work-dir", "/tmp", "--log-file", LOG, "-v1", "--restore-detached", "--manage-cgroups=ignore", "--empty-ns", "net",
 	"--tcp-established", "--file-locks", "--link-remap", "--root", CRIU_ROOT, "--external", "mnt[dev]:" CRIU_DEV,
-	"--external", "mnt[init]:" CRIU_INIT, "--action-script", CRIU_HOOK,
+	"--external", "mnt[init]:" CRIU_INIT, "--external", "mnt[view]:" CRIU_VIEW, "--action-script", CRIU_HOOK,
 };
 
 /* Run by CRIU at each stage; at this one the new network is there, and nothing has been put into it yet. */
@@ -189,15 +189,17 @@ static int make_parts(struct restore *rs, struct err *e)
 
 	if (open_image(rs, e) < 0 || clone_template(rs, e) < 0)
 		return -e->no;
-	struct cgroup_limits lim = ns_cgroup_limits(l, rs->record.extra_bytes);
+	struct cgroup_limits lim = ns_cgroup_limits(en, rs->spec->slot, l, rs->record.extra_bytes);
 
+	view_set(&en->view, rs->spec, l, rs->record.extra_bytes, 0);
 	if (ns_cap_egress(en, rs->spec, l, false, e) < 0)
 		return -e->no;
 	if (cgroup_make(en->cgroups, rs->spec->id, &lim, e) < 0 || cgroup_seat_open(en->cgroups, rs->spec->id, &rs->seat, e) < 0)
 		return -e->no;
 	if (pool_make_from(en->pool, rs->spec->from, rs->spec->id, l->disk_bytes, &own, e) < 0 ||
 	    mount_clone(own, "", 0, &rs->own_fd, e) < 0 || clone_init(rs, e) < 0 || make_dev(rs, e) < 0 ||
-	    volume_mounts_clone(en, rs->spec, &rs->criu.mounts[MOUNT_VOLUME], e) < 0)
+	    volume_mounts_clone(en, rs->spec, &rs->criu.mounts[MOUNT_VOLUME], e) < 0 ||
+	    view_clone(&en->view, rs->spec->slot, &rs->criu.mounts[MOUNT_VIEW], e) < 0)
 		return -e->no;
 	if (unshare(CLONE_NEWNS) < 0)		/* for the layers of the root; it goes with this process */
 		return err_sys(e, "make a mount namespace");

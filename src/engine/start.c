@@ -62,6 +62,7 @@ struct start {
 	int zygote;			/* -1: there is none */
 	pid_t b1;
 	int pidfd, template_fd, own_fd, dev_fd, init_fd;
+	int view_fd;			/* -1: it sees the host */
 	int volumes[ENGINE_VOLUMES_MAX];	/* as many as are wanted */
 	pid_t pid;
 	uint64_t t0_us;
@@ -82,6 +83,11 @@ static void stage_done(struct start *st, enum start_stage s)
 	if (st->en->times)
 		st->en->times->us[s] = now - st->t0_us;
 	st->t0_us = now;
+}
+
+static bool has_view(const struct engine *en)
+{
+	return !en->cfg.no_view && en->view.dir >= 0;
 }
 
 /* B1 may outlive B0, and so the warden. What it held of theirs would keep helpers of a killed warden from seeing its end, and itself
@@ -170,7 +176,7 @@ static int b1_run(struct start *st, struct err *e)
 		struct child_spec c = {
 			.slot = st->slot, .mem_bytes = st->spec->limits.mem_bytes, .open_files = st->spec->limits.open_files,
 			.filter = &st->en->filter,
-			.no_internet = st->spec->no_internet, .sock = st->to_c[1], .ready_fd = st->ready[1], .has_seed = st->zygote >= 0,
+			.no_internet = st->spec->no_internet, .sock = st->to_c[1], .ready_fd = st->ready[1], .has_seed = st->zygote >= 0, .has_view = has_view(st->en),
 			.own_core = st->en->cfg.core_scheduling, .volumes = st->spec->volumes, .n_volumes = st->spec->n_volumes,
 		};
 		child_run(&c);
@@ -284,6 +290,8 @@ static int start_disk(struct start *st, struct err *e)
 	if (mount_clone(st->en->init_fd, "", MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, &st->init_fd, e) < 0 ||
 	    volume_mounts_clone(st->en, sp, st->volumes, e) < 0)
 		return -e->no;
+	if (has_view(st->en) && view_clone(&st->en->view, sp->slot, &st->view_fd, e) < 0)
+		return -e->no;
 	/* Mounts can be cloned from one's own mount namespace only, so this comes last. The new one is for the layers of the
 	 * overlay and goes with this process. */
 	return unshare(CLONE_NEWNS) < 0 ? err_sys(e, "make a mount namespace") : 0;
@@ -299,7 +307,7 @@ static int start_root(struct start *st, int userns_fd, struct err *e)
 
 	if (overlay_make(&sp, &root_fd, e) < 0)
 		return -e->no;
-	if (step_send(st->to_c[0], STEP_MOUNTS, (int[]) { root_fd, st->dev_fd, st->init_fd }, 3, e) < 0)
+	if (step_send(st->to_c[0], STEP_MOUNTS, (int[]) { root_fd, st->dev_fd, st->init_fd, st->view_fd }, st->view_fd >= 0 ? 4 : 3, e) < 0)
 		return -e->no;
 	if (st->spec->n_volumes == 0)
 		return 0;
@@ -369,8 +377,9 @@ static int start_template(struct start *st, struct err *e)
 
 static int start_begin(struct start *st, struct err *e)
 {
-	struct cgroup_limits lim = ns_cgroup_limits(&st->spec->limits, 0);
+	struct cgroup_limits lim = ns_cgroup_limits(st->en, st->spec->slot, &st->spec->limits, 0);
 
+	view_set(&st->en->view, st->spec, &st->spec->limits, 0, 0);
 	if (start_template(st, e) < 0)
 		return -e->no;
 	if (cgroup_make(st->en->cgroups, st->spec->id, &lim, e) < 0 ||
@@ -423,7 +432,7 @@ static void start_done(struct start *st)
 {
 	int fds[] = {
 		st->holder, st->to_b1[0], st->to_b1[1], st->to_c[0], st->to_c[1], st->ready[0], st->ready[1],
-		st->zygote, st->pidfd, st->template_fd, st->own_fd, st->dev_fd, st->init_fd,
+		st->zygote, st->pidfd, st->template_fd, st->own_fd, st->dev_fd, st->init_fd, st->view_fd,
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(fds); i++)
@@ -464,7 +473,7 @@ int ns_start(struct engine *en, const struct engine_spec *spec, struct engine_re
 	struct start st = {
 		.en = en, .spec = spec, .holder = -1, .to_b1 = { -1, -1 }, .to_c = { -1, -1 }, .ready = { -1, -1 },
 		.zygote = -1,
-		.seat = CGROUP_SEAT_NONE, .b1 = -1, .pidfd = -1, .template_fd = -1, .own_fd = -1, .dev_fd = -1, .init_fd = -1, .t0_us = now_us(),
+		.seat = CGROUP_SEAT_NONE, .b1 = -1, .pidfd = -1, .template_fd = -1, .own_fd = -1, .dev_fd = -1, .init_fd = -1, .view_fd = -1, .t0_us = now_us(),
 	};
 
 	memset(st.volumes, -1, sizeof st.volumes);

@@ -126,6 +126,7 @@ static const struct key keys[] = {
 	{ "template_limits", KIND_LIMITS, 0, 0 },
 	{ "open", KIND_BOOL, FIELD(open) },
 	{ "core_scheduling", KIND_BOOL, FIELD(core_scheduling) },
+	{ "own_view", KIND_BOOL, FIELD(own_view) },
 	{ "explain_refusals", KIND_BOOL, FIELD(explain_refusals) },
 	{ "debug_ports", KIND_BOOL, FIELD(debug_ports) },
 	{ "metrics_open", KIND_BOOL, FIELD(metrics_open) },
@@ -202,6 +203,7 @@ void config_defaults(struct config *c)
 		},
 		.log_level = LOG_LVL_INFO,
 		.core_scheduling = true,
+		.own_view = true,
 		.explain_refusals = true,
 		.interpreter_token = TOKEN_EXECUTE,
 	};

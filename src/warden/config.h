@@ -69,6 +69,7 @@ struct config {
 	uint64_t team_max_volumes, volume_size_mb, volume_max_mb;
 	uint64_t rate_limit, team_max_sandboxes;	/* 0: none; of keys and teams that have none of their own */
 	bool open, metrics_open;		/* without a key; on a loopback address only */
+	bool own_view;				/* sandboxes see their own memory and processors, not the host's */
 	bool core_scheduling;			/* no core of the processor for two sandboxes at a time */
 	bool explain_refusals;			/* the kernel tells of refused system calls */
 	bool debug_ports;			/* those of E2B_DEBUG, on loopback */

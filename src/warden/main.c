@@ -241,7 +241,7 @@ static int open_engine(struct warden *w, const char *init, struct err *e)
 		.open_ranges = w->cfg.allow_private, .n_open_ranges = w->cfg.n_allow_private,
 		.egress_uid = egress_uid, .proxy_port = LAYOUT_PROXY_PORT,
 		.names_port = w->names_port, .names_door = LAYOUT_NAMES_PORT,
-		.core_scheduling = w->cfg.core_scheduling, .tell_refusals = w->audit.fd >= 0,
+		.core_scheduling = w->cfg.core_scheduling, .no_view = !w->cfg.own_view, .tell_refusals = w->audit.fd >= 0,
 	};
 	_Static_assert(TEMPLATES_MAX <= ENGINE_OWN_MAX, "the engine is told of all");
 	for (uint32_t i = 0; i < w->cfg.n_templates && i < ENGINE_OWN_MAX; i++)

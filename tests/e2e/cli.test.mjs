@@ -131,7 +131,7 @@ test('doctor tells what this host has, and serve runs here so nothing fatal is m
 	const got = atoll(['doctor', '--json', '--listen', host])
 	const told = JSON.parse(got.out)
 	const by = Object.fromEntries(told.checks.map((c) => [c.name, c]))
-	for (const name of ['kernel', 'known holes', 'processor', 'capabilities', 'user namespaces', 'seccomp', 'landlock', 'core scheduling', 'audit', 'cgroups', 'overlay',
+	for (const name of ['kernel', 'known holes', 'processor', 'capabilities', 'user namespaces', 'seccomp', 'landlock', 'core scheduling', 'audit', 'cgroups', 'own view', 'overlay',
 		'idmapped mounts', 'btrfs', 'disk quotas', 'nftables', 'limits', 'CRIU', 'state directory'])
 		assert.match(by[name]?.status ?? '', /^(ok|warn|fail)$/, `nothing about ${name}`)
 	for (const c of told.checks)

@@ -6,7 +6,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { execFileSync, spawnSync } from 'node:child_process'
 import { sdk, server } from '../lib/client.mjs'
-import { childrenOf, gatewayOf, initOf, nameOf, processesOf, until } from '../lib/host.mjs'
+import { childrenOf, commOf, gatewayOf, initOf, nameOf, processesOf, until } from '../lib/host.mjs'
 
 const FRONT_SOCKET = path.join(import.meta.dirname, '../lib/front_socket.py')
 
@@ -15,7 +15,7 @@ function statusOf(pid) {
 }
 
 function pidOf(name) {
-	const pid = childrenOf(server.pid).find((child) => nameOf(child) === name)
+	const pid = childrenOf(server.pid).find((child) => nameOf(child) === name || commOf(child) === name)
 	assert.ok(pid, `no ${name} below the warden`)
 	return pid
 }
@@ -37,6 +37,7 @@ for (const [name, user, own] of [
 	['atoll-agent', 'atoll', /\/sessions\.log$/],
 	['atoll-egress', 'atoll-egress', /^\/etc$/],	/* to see a new resolv.conf */
 	['atoll-hooks', 'atoll-hooks', /^$/],
+	['atoll-view', 'atoll-egress', /^\/dev\/fuse$|^\/\d?$/],	/* the device, and the mounts of its root and of the file system */
 	...(childrenOf(server.pid).some((pid) => nameOf(pid) === 'atoll-audit') ? [['atoll-audit', 'atoll-egress', /^$/]] : []),	/* none where the kernel tells nothing */
 ]) {
 	test(`${name} has a uid of its own, no capability, a filter`, () => {

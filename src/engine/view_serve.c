@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* view_serve: atoll-view, the process that answers the kernel for the files of all views.
+ *
+ * What it reads is made by the kernel: requests of the FUSE protocol, and the cgroups' own files. Numbers of nodes follow from slot and file,
+ * so nothing is kept of what was looked up, and a later life goes on with them. One request at a time, each some microseconds: what a
+ * sandbox uses is read from its cgroups at most every 10 ms, however often it asks. */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fuse.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/str.h"
+#include "engine/view_text.h"
+
+#define REQUEST_MAX (16 << 10)		/* the kernel wants 8 KiB at least */
+#define WRITE_MAX 4096			/* nobody writes */
+#define ANSWER_MAX (128 << 10)		/* of a read; the kernel asks for no more */
+#define FOREVER (365ull * 86400)	/* what is where never changes */
+#define STEP 16				/* numbers of nodes per slot: its directory, then its files */
+#define FIRST (FUSE_ROOT_ID + 1)
+#define FRESH_MS 10
+#define BEAT_MS 1000
+#define TEXT_MAX (4 << 20)
+#define SHOTS 256			/* files whose text is kept for a reader that reads on */
+
+_Static_assert(VIEW_FILES < STEP, "each file has a number");
+
+struct shot {				/* a file as it was when its reader began */
+	uint64_t handle, node;		/* both: handles begin again with each life of ours */
+	struct buf text;
+};
+
+struct history {			/* of a slot */
+	struct cgroup_detail use;
+	uint64_t use_ms;		/* when it was looked at */
+	char id[ENGINE_ID_SIZE];	/* whose it is */
+	uint64_t load_ms, load_cpu_ns;
+	double load[3];
+};
+
+struct server {
+	const struct view *v;
+	int device;
+	struct history *past;
+	struct shot shots[SHOTS];
+	uint64_t handles;
+	uint64_t host_boot_s;
+};
+
+/* --- answers ------------------------------------------------------------------------------------------------------ */
+
+static void answer(const struct server *s, uint64_t unique, int error, const void *p, size_t n)
+{
+	struct fuse_out_header h = { .len = (uint32_t)(sizeof h + (error ? 0 : n)), .error = error, .unique = unique };
+	struct iovec v[] = { { &h, sizeof h }, { (void *)(uintptr_t)p, n } };
+
+	(void)!writev(s->device, v, error || n == 0 ? 1 : 2);	/* nobody waits for it any more: no matter */
+}
+
+static bool is_dir(uint64_t node)
+{
+	return node == FUSE_ROOT_ID || (node - FIRST) % STEP == 0;
+}
+
+static struct fuse_attr attr_of(uint64_t node)
+{
+	/* No size, as in /proc: CRIU compares sizes. */
+	return (struct fuse_attr) { .ino = node, .mode = is_dir(node) ? S_IFDIR | 0555 : S_IFREG | 0444, .nlink = 1, .blksize = 4096 };
+}
+
+static void lookup(const struct server *s, const struct fuse_in_header *h, const char *name)
+{
+	struct fuse_entry_out o = { .entry_valid = FOREVER, .attr_valid = FOREVER };
+	uint64_t k;
+
+	if (h->nodeid == FUSE_ROOT_ID) {
+		if (str_to_u64(str_of(name), s->v->n_rows - 1, &k) == 0)
+			o.nodeid = FIRST + k * STEP;
+	} else if (is_dir(h->nodeid)) {
+		for (uint64_t i = 0; i < VIEW_FILES; i++) {
+			if (strcmp(name, view_names[i]) == 0)
+				o.nodeid = h->nodeid + 1 + i;
+		}
+	}
+	o.attr = attr_of(o.nodeid);
+	answer(s, h->unique, o.nodeid ? 0 : -ENOENT, &o, sizeof o);
+}
+
+static void init(const struct server *s, const struct fuse_in_header *h, const struct fuse_init_in *in)
+{
+	struct fuse_init_out o = {
+		.major = FUSE_KERNEL_VERSION, .minor = in->minor < FUSE_KERNEL_MINOR_VERSION ? in->minor : FUSE_KERNEL_MINOR_VERSION,
+		.max_write = WRITE_MAX, .max_background = 16, .congestion_threshold = 12, .time_gran = 1,
+	};
+
+	answer(s, h->unique, 0, &o, sizeof o);
+}
+
+/* --- what is in the files ----------------------------------------------------------------------------------------- */
+
+/* Written by another process at any time. */
+static bool read_row(const struct view_row *row, struct view_row *ret)
+{
+	for (int i = 0; i < 1000; i++) {
+		uint32_t before = __atomic_load_n(&row->version, __ATOMIC_ACQUIRE);
+
+		*ret = *row;
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		if (!(before & 1) && before == __atomic_load_n(&row->version, __ATOMIC_RELAXED))
+			break;
+	}
+	ret->id[sizeof ret->id - 1] = '\0';
+	return ret->id[0] && !strchr(ret->id, '/') && ret->id[0] != '.';
+}
+
+static void look(const struct server *s, struct history *past, const struct view_row *row, uint64_t now)
+{
+	struct cgroup_detail d;
+
+	if (strcmp(past->id, row->id) != 0) {
+		*past = (struct history) { .load_ms = row->born_ms };
+		memcpy(past->id, row->id, sizeof past->id);
+	} else if (now - past->use_ms < FRESH_MS) {
+		return;
+	}
+	if (cgroup_detail(s->v->cgroups, row->id, &d) < 0)
+		return;
+	past->use = d;
+	past->use_ms = now;
+	uint64_t cpu_ns = d.cpu_user_ns + d.cpu_system_ns;
+
+	if (now - past->load_ms < 1000)
+		return;
+	view_load(past->load, now - past->load_ms, cpu_ns > past->load_cpu_ns ? cpu_ns - past->load_cpu_ns : 0);
+	past->load_ms = now;
+	past->load_cpu_ns = cpu_ns;
+}
+
+static int make_text(const struct server *s, uint64_t node, struct buf *out)
+{
+	uint64_t k = (node - FIRST) / STEP, now = view_now();
+	static struct view_facts f;
+
+	if (k >= s->v->n_rows || !read_row(&s->v->rows[k], &f.row))
+		return -EIO;
+	look(s, &s->past[k], &f.row, now);
+	f.use = s->past[k].use;
+	memcpy(f.load, s->past[k].load, sizeof f.load);
+	f.age_ms = now > f.row.born_ms ? now - f.row.born_ms : 0;
+	f.host_boot_s = s->host_boot_s;
+	f.cpuinfo = s->v->cpuinfo;
+	cpus_choose(&s->v->cpus, f.row.slot, f.row.cpu_permille, &f.cpus);
+	view_text((enum view_file)((node - FIRST) % STEP - 1), &f, out);
+	return out->bad ? -ENOMEM : 0;
+}
+
+/* From its beginning a file is made anew, as the kernel does it; who reads on gets the rest of that. */
+static void read_file(struct server *s, const struct fuse_in_header *h, const struct fuse_read_in *in)
+{
+	struct shot *shot = &s->shots[in->fh % SHOTS];
+	int r = 0;
+
+	if (in->offset == 0 || shot->handle != in->fh || shot->node != h->nodeid) {
+		buf_clear(&shot->text);
+		r = make_text(s, h->nodeid, &shot->text);
+		shot->handle = in->fh;
+		shot->node = h->nodeid;
+	}
+	struct str rest = buf_view(&shot->text);
+	uint64_t skip = in->offset < rest.n ? in->offset : rest.n;
+
+	rest.p += skip;
+	rest.n -= skip;
+	if (rest.n > in->size)
+		rest.n = in->size;
+	answer(s, h->unique, r, rest.p, rest.n > ANSWER_MAX ? ANSWER_MAX : rest.n);
+}
+
+/* --- requests ----------------------------------------------------------------------------------------------------- */
+
+static void open_file(struct server *s, const struct fuse_in_header *h, const struct fuse_open_in *in)
+{
+	struct fuse_open_out o = { .fh = ++s->handles, .open_flags = FOPEN_DIRECT_IO };
+	bool fine = (in->flags & O_ACCMODE) == O_RDONLY && (h->opcode == FUSE_OPENDIR) == is_dir(h->nodeid);
+
+	answer(s, h->unique, fine ? 0 : -EACCES, &o, sizeof o);
+}
+
+static void serve_one(struct server *s, const struct fuse_in_header *h, const void *arg)
+{
+	switch (h->opcode) {
+	case FUSE_INIT: init(s, h, arg); break;
+	case FUSE_LOOKUP: lookup(s, h, arg); break;
+	case FUSE_GETATTR: {
+		struct fuse_attr_out o = { .attr_valid = FOREVER, .attr = attr_of(h->nodeid) };
+
+		answer(s, h->unique, 0, &o, sizeof o);
+		break;
+	}
+	case FUSE_OPEN:
+	case FUSE_OPENDIR: open_file(s, h, arg); break;
+	case FUSE_READ: read_file(s, h, arg); break;
+	case FUSE_STATFS: {
+		struct fuse_statfs_out o = { .st = { .bsize = 4096, .namelen = 255 } };
+
+		answer(s, h->unique, 0, &o, sizeof o);
+		break;
+	}
+	case FUSE_READDIR:			/* nothing is listed */
+	case FUSE_RELEASE:
+	case FUSE_RELEASEDIR: answer(s, h->unique, 0, NULL, 0); break;
+	case FUSE_FORGET:
+	case FUSE_BATCH_FORGET:
+	case FUSE_INTERRUPT: break;		/* these want no answer */
+	default: answer(s, h->unique, -ENOSYS, NULL, 0);
+	}
+}
+
+/* Of the kernel, which sends whole requests: a name ends with a NUL. */
+static bool take_request(struct server *s)
+{
+	static _Alignas(uint64_t) char buf[REQUEST_MAX];
+	ssize_t n = read(s->device, buf, sizeof buf - 1);
+
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR || errno == ENOENT;
+	if ((size_t)n < sizeof(struct fuse_in_header))
+		return false;
+	memset(buf + n, 0, (size_t)n + 64 < sizeof buf ? 64 : sizeof buf - (size_t)n);
+	serve_one(s, (const struct fuse_in_header *)buf, buf + sizeof(struct fuse_in_header));
+	return true;
+}
+
+/* A new warden asks for the file system, and starts the next of us. */
+static bool hand_over(const struct view *v)
+{
+	autoclose int fd = accept4(v->listener, NULL, NULL, SOCK_CLOEXEC);
+
+	return fd >= 0 && fd_send(fd, "v", 1, (int[]) { v->device, v->mount }, 2) == 1;
+}
+
+_Noreturn void view_serve(const struct view *v, int device)
+{
+	static struct server s;
+	struct pollfd p[] = { { .fd = device, .events = POLLIN }, { .fd = v->listener, .events = POLLIN } };
+
+	s = (struct server) { .v = v, .device = device, .past = calloc(v->n_rows, sizeof *s.past) };
+	s.host_boot_s = (clock_wall_ms() - view_now()) / 1000;
+	for (size_t i = 0; i < SHOTS; i++)
+		s.shots[i].text = BUF_INIT(TEXT_MAX);
+	while (s.past) {
+		__atomic_store_n(&v->rows[v->n_rows].born_ms, view_now(), __ATOMIC_RELAXED);
+		p[0].revents = p[1].revents = 0;
+		if (poll(p, ARRAY_LEN(p), BEAT_MS) < 0 && errno != EINTR)
+			break;
+		if (p[0].revents && !take_request(&s))
+			break;
+		if (p[1].revents && hand_over(v))
+			_exit(0);
+	}
+	_exit(1);
+}
