@@ -188,6 +188,35 @@ test('E1: over pauses, restores, snapshots, forks, and deaths of the server and 
 	}
 })
 
+// As those of a version that knew no views.
+test('E1: a sandbox that was made without a view is paused, restored and limited as ever', { skip: noDisk }, async () => {
+	const own = newServer(server.buildDir, { checkpoint_after_s: 0, own_view: false })
+	await own.start()
+	try {
+		const at = via(own)
+		const sbx = await at.create(LIMITS)
+		assert.equal(await run(sbx, 'nproc; grep -c atoll-view /proc/self/mountinfo || true'), `${CPUS}\n0`)
+		own.config.own_view = true
+		own.signal('SIGKILL')
+		await own.exited
+		await own.start()
+		const again = await at.connect(sbx.sandboxId)
+		await at.limit(again, { memoryMB: 800, cpus: 1 })
+		assert.equal(await run(again, 'nproc'), '1')
+		await again.pause()
+		assert.ok(await until(async () => (await at.info(sbx)).pausedMemory === 'ram+disk', 60000, 100), JSON.stringify(await at.info(sbx)))
+		own.signal('SIGTERM')
+		await own.exited
+		await own.start()
+		const back = await at.connect(sbx.sandboxId)
+		assert.equal(await run(back, 'nproc; grep -c atoll-view /proc/self/mountinfo || true'), '1\n0')
+		await back.kill()
+	} finally {
+		const end = await own.stop()
+		assert.ok(end.clean, JSON.stringify(end.left))
+	}
+})
+
 test('E1: a sandbox that reads all the time does not keep its neighbour from it', async () => {
 	await withBox({ ...LIMITS, cpus: CPUS }, async (flood, at) => {
 		const other = await at.create(LIMITS)

@@ -126,7 +126,7 @@ static int mountinfo(void)
 static int set_of_mounts(void)
 {
 	static char text[65536];
-	static const char *const types[] = { "overlay", "tmpfs", "proc", "sysfs", "devpts", "mqueue", "btrfs", "ext4", "xfs" };
+	static const char *const types[] = { "overlay", "tmpfs", "proc", "sysfs", "devpts", "mqueue", "btrfs", "ext4", "xfs", "fuse atoll-view " };
 	unsigned seen = 0;
 	int n = slurp("/proc/self/mountinfo", text, sizeof text);
 
@@ -174,6 +174,9 @@ static const struct attempt attempts[] = {
 	{ "mounts/setattr-proc-sys", uncovering, attributes, .expect = { EPERM } },
 	{ "mounts/umount-proc-sys", uncovering, NULL, SYS_umount2, { "/proc/sys", N(DETACH) }, { EPERM } },
 	{ "mounts/umount-kcore", uncovering, NULL, SYS_umount2, { "/proc/kcore", N(DETACH) }, { EPERM } },
+	{ "mounts/umount-meminfo", uncovering, NULL, SYS_umount2, { "/proc/meminfo", N(DETACH) }, { EPERM } },
+	{ "mounts/write-meminfo", "what a sandbox sees of itself can only be read", NULL, SYS_openat, { N(AT_FDCWD), "/proc/meminfo", N(O_WRONLY) }, { EROFS, EACCES } },
+	{ "mounts/list-view", "a sandbox reaches no view but its own", NULL, SYS_openat, { N(AT_FDCWD), "/dev/.atoll/view/..", N(O_RDONLY) }, { EACCES, ENOENT } },
 	{ "mounts/umount-firmware", uncovering, NULL, SYS_umount2, { "/sys/firmware", N(DETACH) }, { EPERM } },
 	{ "mounts/umount-proc", uncovering, NULL, SYS_umount2, { "/proc", N(DETACH) }, { EPERM }, OUTSIDE },
 	{ "mounts/umount-dev", uncovering, NULL, SYS_umount2, { "/dev", N(DETACH) }, { EPERM } },
