@@ -372,7 +372,7 @@ static int ns_dial(struct engine *en, const struct engine_record *r, int pidfd, 
 static void limit_io(struct engine *en, const struct engine_record *r, const struct engine_limits *to, bool frozen)
 {
 	static const struct engine_limits none;
-	struct cgroup_limits lim = ns_cgroup_limits(frozen ? &none : to, 0);
+	struct cgroup_limits lim = ns_cgroup_limits(en, r->spec.slot, frozen ? &none : to, 0);
 	struct err e = ERR_INIT;
 
 	if ((to->io_bytes_s || to->io_ops_s) && cgroup_io(en->cgroups, r->spec.id, &lim, &e) < 0)
