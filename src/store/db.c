@@ -498,6 +498,11 @@ int store_open(const char *path, struct store **ret, struct err *e)
 	return 0;
 }
 
+void store_trim(struct store *s)
+{
+	(void)sqlite3_db_release_memory(s->db);
+}
+
 /* One copy is left for whoever wants to look into it. */
 static void put_aside(const char *path)
 {

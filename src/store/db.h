@@ -20,6 +20,7 @@ int store_open(const char *path, struct store **ret, struct err *e);
  * half of it written out to make room for the rest and read back later, it takes several times as long, and everybody waits for that. */
 enum store_rows { STORE_ROWS_SMALL, STORE_ROWS_LARGE };
 int store_open_cache(const char *path, enum store_rows rows, const char *schema, struct store **ret, struct err *e);
+void store_trim(struct store *s);		/* gives back the memory of pages that are not in use */
 int store_open_read(const char *path, struct store **ret, struct err *e);	/* only to read it, as it is; -ENOENT */
 void store_close(struct store *s);		/* NULL is fine */
 int store_version(struct store *s);		/* of the schema, for tests and `doctor` */

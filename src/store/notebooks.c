@@ -73,7 +73,10 @@ int notebooks_begin(struct store *s, struct err *e)
 
 int notebooks_commit(struct store *s, struct err *e)
 {
-	return run_plain(s, commit_sql, e);
+	int r = run_plain(s, commit_sql, e);
+
+	store_trim(s);		/* of a large cell, megabytes: the next one is another sandbox's, which has no use for them */
+	return r;
 }
 
 void notebooks_rollback(struct store *s)

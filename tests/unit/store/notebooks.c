@@ -157,6 +157,7 @@ static void the_largest_cell_is_written_in_one_go(void **state)
 		assert_int_equal(counted(SQLITE_DBSTATUS_CACHE_WRITE), 0);
 		assert_int_equal(notebooks_commit(s, &e), 0);
 		assert_in_range(counted(SQLITE_DBSTATUS_CACHE_WRITE), 1, OUTPUT_MAX / 16384 + 16);
+		assert_in_range(counted(SQLITE_DBSTATUS_CACHE_USED), 0, OUTPUT_MAX / 16);	/* and its memory is given back */
 	}
 }
 
