@@ -61,6 +61,51 @@ bool desk_can_execute(const struct atoll *a, struct atoll_error *e)
 	return false;
 }
 
+struct attempt {
+	int (*fn)(void *user, struct atoll_error *e);
+	void *user;
+};
+
+static int attempt(void *user, bool *ret_begun, struct atoll_error *e)
+{
+	struct attempt *t = user;
+
+	*ret_begun = true;
+	return t->fn(t->user, e);
+}
+
+int desk_try(struct atoll *a, int (*fn)(void *user, struct atoll_error *e), void *user, struct atoll_error *e)
+{
+	static const struct atoll_retry once = { sizeof once, 0, 0, 0 };
+
+	return atoll_retry_run(&once, a->breaker, attempt, &(struct attempt) { fn, user }, NULL, e);
+}
+
+struct wanted {
+	struct atoll *a;
+	const struct atoll_session_spec *spec;
+	bool get, made;
+	struct atoll_session *ret;
+};
+
+static int make_session(void *user, struct atoll_error *e)
+{
+	struct wanted *w = user;
+	int rc = w->get ? atoll_session_get_or_create(the.sessions, w->a, w->spec, w->ret, e) : atoll_session_create(the.sessions, w->a, w->spec, w->ret, e);
+
+	w->made = rc > 0 || (rc == 0 && !w->get);
+	return rc < 0 ? client_late(rc, e) : 0;
+}
+
+int desk_session(struct atoll *a, const struct atoll_session_spec *spec, bool get, struct atoll_session *ret, bool *ret_made, struct atoll_error *e)
+{
+	struct wanted w = { .a = a, .spec = spec, .get = get, .ret = ret };
+	int rc = desk_try(a, make_session, &w, e);
+
+	*ret_made = w.made;
+	return rc;
+}
+
 const char *desk_policy_key(const struct caller *who)
 {
 	const char *const names[] = { who->key_id, who->key_name, who->team };

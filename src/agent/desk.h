@@ -38,6 +38,12 @@ uint64_t desk_counted(enum desk_count what);
 /* False: calls of this client have failed so often that none is made just now, and e says so. */
 bool desk_can_execute(const struct atoll *a, struct atoll_error *e);
 
+/* Something that needs a sandbox: not tried while too much of it fails; how it went is counted. */
+int desk_try(struct atoll *a, int (*fn)(void *user, struct atoll_error *e), void *user, struct atoll_error *e);
+
+/* A session, made or found: *ret_made if it was made. */
+int desk_session(struct atoll *a, const struct atoll_session_spec *spec, bool get, struct atoll_session *ret, bool *ret_made, struct atoll_error *e);
+
 /* By which of its names the policy knows the key: its id, its name, its team; NULL: by none. */
 const char *desk_policy_key(const struct caller *who);
 

@@ -23,6 +23,21 @@ static void server_late(struct atoll_error *e)
 		e->status = 504;
 }
 
+struct making {
+	struct atoll *a;
+	const struct atoll_spec *spec;
+	struct atoll_sandbox **ret;
+};
+
+static int make_one(void *user, struct atoll_error *e)
+{
+	struct making *t = user;
+	int rc = atoll_sandbox_create(t->a, t->spec, t->ret, e);
+
+	server_late(e);
+	return rc;
+}
+
 static void create_sandbox(struct message *m, const struct intent *i)
 {
 	const struct atoll_pair metadata[] = { { "agent", m->agent_id ? m->agent_id : DESK_AGENT } };
@@ -36,7 +51,7 @@ static void create_sandbox(struct message *m, const struct intent *i)
 		message_say(m, "Would create a sandbox that ends after %u seconds.", spec.timeout_s);
 		return;
 	}
-	if (!message_client(m, &e) || atoll_sandbox_create(m->a, &spec, &sb, &e) < 0) {
+	if (!message_client(m, &e) || desk_try(m->a, make_one, &(struct making) { m->a, &spec, &sb }, &e) < 0) {
 		server_late(&e);
 		message_failed(m, "create a sandbox", &e);
 		return;
@@ -115,10 +130,27 @@ static json_t *text_json(const char *z)
 	return j ? j : json_string("(not valid UTF-8)");
 }
 
+struct installing {
+	struct message *m;
+	const struct intent *i;
+	struct atoll_output **ret;
+};
+
+static int install_them(void *user, struct atoll_error *e)
+{
+	struct installing *t = user;
+	struct atoll_sandbox *sb = NULL;
+	int rc = message_sandbox(t->m, &sb, e);
+
+	if (rc == 0)
+		rc = atoll_install(sb, t->i->manager, (const char *const *)t->i->names, t->i->n_names, 0, t->ret, e);
+	atoll_sandbox_free(sb);
+	return rc;
+}
+
 static void install(struct message *m, const struct intent *i)
 {
 	struct atoll_output *out = NULL;
-	struct atoll_sandbox *sb = NULL;
 	struct atoll_error e = { 0 };
 
 	if (i->n_names == 0) {
@@ -136,8 +168,7 @@ static void install(struct message *m, const struct intent *i)
 		message_say(m, "Would install %zu packages with %s.", i->n_names, i->manager);
 		return;
 	}
-	if (message_sandbox(m, &sb, &e) < 0 || atoll_install(sb, i->manager, (const char *const *)i->names, i->n_names, 0, &out, &e) < 0) {
-		atoll_sandbox_free(sb);
+	if (message_session(m, &e) < 0 || desk_try(m->a, install_them, &(struct installing) { m, i, &out }, &e) < 0) {
 		message_failed(m, "install packages", &e);
 		return;
 	}
@@ -153,7 +184,6 @@ static void install(struct message *m, const struct intent *i)
 	(void)json_object_set_new(m->data, "install", json_pack("{s:s,s:i,s:o,s:o}", "manager", i->manager, "exitCode", out->exit.code, "stdout", text_json(out->out),
 		"stderr", text_json(out->err)));
 	atoll_output_free(out);
-	atoll_sandbox_free(sb);
 }
 
 /* --- git --- */
@@ -201,11 +231,28 @@ static int git_act(struct message *m, const struct intent *i, struct atoll_sandb
 	return 0;
 }
 
+struct gitting {
+	struct message *m;
+	const struct intent *i;
+	const struct remote *r;
+};
+
+static int git_in_sandbox(void *user, struct atoll_error *e)
+{
+	struct gitting *t = user;
+	struct atoll_sandbox *sb = NULL;
+	int rc = message_sandbox(t->m, &sb, e);
+
+	if (rc == 0)
+		rc = git_act(t->m, t->i, sb, t->r, e);
+	atoll_sandbox_free(sb);
+	return rc;
+}
+
 static void git(struct message *m, const struct intent *i)
 {
 	bool clone = strcmp(i->verb, "clone") == 0;
 	__attribute__((cleanup(remote_done))) struct remote r = { 0 };
-	struct atoll_sandbox *sb = NULL;
 	struct atoll_error e = { 0 };
 
 	if ((clone && !i->url) || (strcmp(i->verb, "commit") == 0 && !i->text) || (!clone && !i->dir && !m->dir)) {
@@ -224,11 +271,10 @@ static void git(struct message *m, const struct intent *i)
 		message_say(m, clone ? "Would run git %s of %s." : "Would run git %s.%s", i->verb, clone ? r.url : "");
 		return;
 	}
-	int rc = message_sandbox(m, &sb, &e);
+	int rc = message_session(m, &e);
 
 	if (rc == 0)
-		rc = git_act(m, i, sb, &r, &e);
-	atoll_sandbox_free(sb);
+		rc = desk_try(m->a, git_in_sandbox, &(struct gitting) { m, i, &r }, &e);
 	if (*m->session.id)
 		atoll_session_written(desk()->sessions, m->session.id);
 	if (rc < 0)

@@ -47,21 +47,17 @@ int message_session(struct message *m, struct atoll_error *e)
 	const struct atoll_session_spec spec = { .owner = m->owner, .agent_id = m->agent_id ? m->agent_id : DESK_AGENT,
 		.user_id = m->user_id, .scope = m->agent_id ? NULL : m->v->who.key_name };
 
+	bool made;
+
 	if (!message_client(m, e))
 		return -e->no;
-	if (*m->session.id)
-		return 0;
-	int rc = atoll_session_get_or_create(desk()->sessions, m->a, &spec, &m->session, e);
-
-	return rc < 0 ? rc : 0;
+	return *m->session.id ? 0 : desk_session(m->a, &spec, true, &m->session, &made, e);
 }
 
+/* Of a session that is there. */
 int message_sandbox(struct message *m, struct atoll_sandbox **ret, struct atoll_error *e)
 {
 	bool recovered = false;
-
-	if (message_session(m, e) < 0)
-		return -e->no;
 	int rc = atoll_session_open(desk()->sessions, m->a, m->owner, m->session.id, NULL, ret, &recovered, e);
 
 	if (rc == 0 && !recovered && atoll_sandbox_running(*ret, e) == 0) {

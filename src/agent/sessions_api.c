@@ -97,14 +97,14 @@ void agent_sessions_create(struct visit *v)
 		visit_fail(v, &ae);
 		return;
 	}
-	int rc = reuse ? atoll_session_get_or_create(desk()->sessions, a, &spec, &s, &ae) : atoll_session_create(desk()->sessions, a, &spec, &s, &ae);
+	bool made = false;
 
-	if (rc < 0) {
+	if (desk_session(a, &spec, reuse, &s, &made, &ae) < 0) {
 		call_by_name(&ae, "templateID", "environment");
 		call_by_name(&ae, "envVars", "envs");
 		visit_fail(v, &ae);
 	} else {
-		visit_json(v, reuse && rc == 0 ? 200 : 201, agent_session_json(&s));
+		visit_json(v, made ? 201 : 200, agent_session_json(&s));
 	}
 }
 

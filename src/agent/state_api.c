@@ -41,7 +41,7 @@ void agent_state(struct visit *v)
 	struct atoll_error ae = { 0 };
 	struct atoll_list *l = NULL;
 	struct atoll *a = visit_client(v, &ae);
-	bool reached = a && atoll_list_sandboxes(a, &l, &ae) == 0, healthy = reached && desk_can_execute(a, &ae);
+	bool reached = a && atoll_list_sandboxes(a, &l, &ae) == 0, healthy = reached && atoll_health(a, &ae) == 0 && desk_can_execute(a, &ae);
 	size_t running = 0, n = reached ? l->n : 0;
 	autobuf struct buf text = BUF_INIT(64 * 1024);
 

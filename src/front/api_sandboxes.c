@@ -154,6 +154,11 @@ static void put_detail(struct buf *out, const struct req *r, const struct sandbo
 static void created(struct req *r, struct sandbox *sb)
 {
 	histogram_add(&r->front->metrics->create, clock_mono_us() - r->began_us);
+	if (r->status && !sb->once && sb->state == SANDBOX_RUNNING) {	/* it was told that there is none (reply_late), and nobody knows its id */
+		log_warn("a sandbox was made too late, ending it", "request=%s id=%s", r->id, sb->id);
+		sandbox_kill(sb, END_KILLED, "made too late");
+		return;
+	}
 	if (sb->state == SANDBOX_RUNNING) {
 		log_info("sandbox created", "request=%s id=%s template=%s timeout_s=%u", r->id, sb->id, sb->spec.tpl.name,
 			 sb->spec.timeout_s);

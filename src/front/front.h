@@ -148,6 +148,7 @@ struct front {
 	struct timer *grace;		/* while stopping */
 	struct sigwatch *on_term, *on_int;
 	struct req_list reading;	/* requests whose body is coming in, oldest first */
+	struct req_waits waiting;	/* for the state of a sandbox */
 	struct held_list held;		/* answers that wait */
 	struct taking_list takings;	/* files for builds that are coming in */
 	uint32_t requests;		/* under way */

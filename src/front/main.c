@@ -295,6 +295,7 @@ static void on_tick(void *user)
 			meter_note(sb);
 	}
 	warden_link_tick(f->warden);
+	req_waiting_tick(f);
 	rows_tick(f);
 	req_end_slow(f);
 	uploads_tick(f);

@@ -94,6 +94,12 @@ void reply_away(struct req *r)
 	send_error(r, 503, "the server cannot reach its sandboxes at the moment: the warden does not answer. Nothing was done; try again later", "Retry-After: 5\r\n");
 }
 
+void reply_late(struct req *r)
+{
+	send_error(r, 503, "the server cannot reach its sandboxes at the moment: the warden does not answer. Whether this was done shows when it is back; try again later",
+		"Retry-After: 5\r\n");
+}
+
 static int status_of(int no)
 {
 	switch (no) {

@@ -381,8 +381,9 @@ struct sandbox *req_sandbox(struct req *r)
 	return sb;
 }
 
-struct wait {
+struct req_wait_entry {
 	struct sandbox_waiter w;
+	LIST_ENTRY(req_wait_entry) link;	/* of f->waiting */
 	struct req *r;
 	void (*then)(struct req *r, struct sandbox *sb);
 	void (*handler)(struct req *r);	/* or this */
@@ -390,32 +391,46 @@ struct wait {
 
 static void on_settled(struct sandbox_waiter *w, struct sandbox *sb)
 {
-	struct wait *wt = container_of(w, struct wait, w);
+	struct req_wait_entry *wt = container_of(w, struct req_wait_entry, w);
 
-	if (wt->handler)
+	LIST_REMOVE(wt, link);
+	if (wt->handler && !wt->r->status)	/* one that has been told that the warden does not answer is over */
 		wt->handler(wt->r);
-	else
+	else if (!wt->handler)
 		wt->then(wt->r, sb);
 	req_unref(wt->r);
 	free(wt);
 }
 
-static void wait_for(struct req *r, struct sandbox *sb, struct wait how)
+static void wait_for(struct req *r, struct sandbox *sb, struct req_wait_entry how)
 {
-	struct wait *wt = must_alloc(sizeof *wt);
+	struct req_wait_entry *wt = must_alloc(sizeof *wt);
 
 	*wt = how;
 	wt->w.fn = on_settled;
 	wt->r = req_ref(r);
+	LIST_INSERT_HEAD(&r->front->waiting, wt, link);
 	sandbox_wait(sb, &wt->w);
 }
 
 void req_wait(struct req *r, struct sandbox *sb, void (*then)(struct req *r, struct sandbox *sb))
 {
-	wait_for(r, sb, (struct wait) { .then = then });
+	wait_for(r, sb, (struct req_wait_entry) { .then = then });
 }
 
 void req_again(struct req *r, struct sandbox *sb, void (*handler)(struct req *r))
 {
-	wait_for(r, sb, (struct wait) { .handler = handler });
+	wait_for(r, sb, (struct req_wait_entry) { .handler = handler });
+}
+
+void req_waiting_tick(struct front *f)
+{
+	struct req_wait_entry *wt;
+
+	if (!warden_silent(f->warden))
+		return;
+	LIST_FOREACH(wt, &f->waiting, link) {
+		if (!wt->r->status && wt->r->http)
+			reply_late(wt->r);
+	}
 }

@@ -43,6 +43,7 @@ struct req {
 };
 
 TAILQ_HEAD(req_list, req);
+LIST_HEAD(req_waits, req_wait_entry);
 
 void req_begin(struct front *f, struct http_req *rq);	/* matches the route, reads the body, calls the handler */
 struct req *req_ref(struct req *r);
@@ -64,6 +65,9 @@ struct sandbox *req_sandbox(struct req *r);
 /* Calls `then` when the state of sb settles next. */
 void req_wait(struct req *r, struct sandbox *sb, void (*then)(struct req *r, struct sandbox *sb));
 void req_again(struct req *r, struct sandbox *sb, void (*handler)(struct req *r));	/* as if it had come only then */
+
+/* Once a second: requests that wait for a warden that does not answer are told so. What they asked for may still be done. */
+void req_waiting_tick(struct front *f);
 
 /* What the client says that it belongs to (X-Atoll-Session), if that is harmless; else "". */
 void request_session(const struct http_req *rq, char ret[REQUEST_ID_SIZE]);

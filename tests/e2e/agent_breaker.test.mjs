@@ -71,7 +71,14 @@ test('a warden that hangs is found out', async () => {
 	// Whether that is known yet or not: nobody has looked at the port, so it is not called closed.
 	const port = await request('GET', '/', { base: own.url, headers: routeHeaders({ sandboxID: mine }, 8123) })
 	assert.equal(port.status, 503, port.text)
+	// A5: what is under way is told as soon as that is known; nobody waits for the end of its time.
+	const underWay = [call('POST', '/sandboxes', { templateID: 'base' }, { timeout: 150000 }), call('POST', '/agent/messages', { text: 'x = 1', agentId: 'under-way' }, { timeout: 150000 })]
 	assert.ok(await until(async () => await health() === 503, 120000, 500), '/health says so')
+	const [made, said] = await Promise.all(underWay)
+	assert.deepEqual([made.status, made.headers['retry-after']], [503, '5'], made.text)
+	assert.match(made.json.message, /warden does not answer/)
+	assert.deepEqual([said.json.values.success, said.json.degraded], [false, true], said.text)
+	assert.match(said.json.text, /warden does not answer/)
 })
 
 test('what needs a sandbox is refused, and told apart from a sandbox that is gone', async () => {
@@ -97,6 +104,22 @@ test('the rest is answered', async () => {
 	const r = await call('GET', '/agent/health')
 	assert.deepEqual([r.status, r.json.status, r.json.canExecuteCode], [503, 'degraded', false], r.text)
 	assert.match(r.json.message, /warden does not answer/)
+	const state = (await call('GET', '/agent/state')).json	// A5
+	assert.deepEqual([state.canExecuteCode, state.isHealthy, state.status, state.capabilities.codeExecution], [false, false, 'degraded', false])
+	assert.match(state.text, /warden does not answer/)
+})
+
+test('A5: failed messages open the breaker as failed tools do', async () => {
+	const { key } = (await call('POST', '/api-keys', { name: 'talks' })).json
+	const say = async (text) => (await call('POST', '/agent/messages', { text, agentId: 'talks' }, { key })).json
+	assert.ok(await until(async () => {
+		const before = await asked(), r = await say('x = 1')
+		assert.deepEqual([r.values.success, r.degraded], [false, true], r.text)
+		const open = /has failed 3 times in a row and is not asked again/.test(r.text)
+		assert.equal(await asked() - before, open ? 0 : 1, r.text)
+		return open && await breaker(key) === 'open'
+	}, 60000, 50), 'nobody is asked any more')
+	assert.equal((await say('What is 2 * 3?')).text, '2 * 3 = 6')
 })
 
 test('after some failures nobody is asked: over HTTP and over MCP', async () => {
@@ -116,7 +139,7 @@ test('after some failures nobody is asked: over HTTP and over MCP', async () => 
 	}, 60000, 50), 'both were refused')
 	assert.ok(await until(async () => await tool('create_sandbox', {}) && await breaker() === 'open', 60000, 50))
 	const { text } = await call('GET', '/agent/metrics')
-	assert.match(text, /^atoll_agent_breaker_open 1$/m)
+	assert.match(text, /^atoll_agent_breaker_open 2$/m)	// and that of the key that talks
 	assert.equal(await breaker(other.key), 'closed', 'of another key it is its own')
 })
 

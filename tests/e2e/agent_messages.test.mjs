@@ -129,7 +129,8 @@ git init -q --bare /home/user/remote.git && git clone -q /home/user/remote.git $
 	assert.equal(committed.values.success, true, committed.text)
 	assert.equal((await git('git push', { workingDirectory: dir })).values.success, true)
 	assert.match((await sh('git --git-dir=/home/user/remote.git log -1 --format=%s')).text, /it's \$\(id\) ; done/)
-	await sh(`export HOME=/home/user; git clone -q /home/user/remote.git /home/user/other && cd /home/user/other && echo three >>f && git commit -qam other && git push -q`)
+	// The remote stands for one on another machine, which is whoever's login says.
+	await sh(`export HOME=/home/user; chown -R root:root /home/user/remote.git; git clone -q /home/user/remote.git /home/user/other && cd /home/user/other && echo three >>f && git commit -qam other && git push -q; chown -R user:user /home/user/remote.git`)
 	assert.equal((await git(`git pull in ${dir}`)).values.success, true)
 	assert.match((await sh(`cat ${dir}/f`)).text, /three/)
 	const nowhere = await git('git status in /home/user/none')
