@@ -14,6 +14,7 @@ import { mcp, CONFIG as mcpConfig } from './mcp.mjs'
 import { commands } from './commands.mjs'
 import { egress } from './egress.mjs'
 import { cannotForm, compareForms } from './forms.mjs'
+import { fairness, CONFIG as fairnessConfig } from './fairness.mjs'
 import { images } from './images.mjs'
 import { audit } from './audit.mjs'
 import { coldConfig, interpreter, poolConfig, poolHits } from './interp.mjs'
@@ -30,7 +31,7 @@ import { view } from './view.mjs'
 import { cannotTransfer, transfers, CONFIG as transferConfig } from './transfer.mjs'
 
 const HERE = path.dirname(fileURLToPath(import.meta.url))
-const PARTS = ['commands', 'files', 'ports', 'many', 'interpreter', 'pause', 'restart', 'egress', 'walls', 'bombs', 'images', 'templates', 'forms', 'client', 'mcp', 'audit', 'view']
+const PARTS = ['commands', 'files', 'ports', 'many', 'interpreter', 'pause', 'restart', 'egress', 'walls', 'bombs', 'fairness', 'images', 'templates', 'forms', 'client', 'mcp', 'audit', 'view']
 
 function options(argv) {
 	const opt = { buildDir: path.join(path.dirname(HERE), 'build'), quick: false, parts: PARTS }
@@ -138,6 +139,11 @@ async function measure(opt, result) {
 	if (wanted('bombs'))
 		await part('bombs', bombsConfig, async (server) => {
 			result.bombs = await bombs(server, opt.quick)
+		})
+	if (wanted('fairness'))
+		await part('fairness', fairnessConfig, async (server) => {
+			Object.assign(process.env, server.env())
+			result.fairness = await fairness(server, clientPackage().Sandbox, opt.quick)
 		})
 	if (wanted('egress')) {
 		process.stderr.write('bench: egress\n')

@@ -10,7 +10,7 @@ static uint64_t now_ms(clockid_t id)
 {
 	struct timespec ts;
 
-	(void)clock_gettime(id, &ts);		/* cannot fail for the two ids used here */
+	(void)clock_gettime(id, &ts);		/* cannot fail for the ids used here */
 	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
 }
 
@@ -19,12 +19,22 @@ uint64_t clock_mono_ms(void)
 	return now_ms(CLOCK_MONOTONIC);
 }
 
-uint64_t clock_mono_us(void)
+static uint64_t now_us(clockid_t id)
 {
 	struct timespec ts;
 
-	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
+	(void)clock_gettime(id, &ts);
 	return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
+}
+
+uint64_t clock_mono_us(void)
+{
+	return now_us(CLOCK_MONOTONIC);
+}
+
+uint64_t clock_cpu_us(void)
+{
+	return now_us(CLOCK_THREAD_CPUTIME_ID);
 }
 
 uint64_t clock_wall_ms(void)

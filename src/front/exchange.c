@@ -195,6 +195,7 @@ static void send_request(struct exchange *ex, struct http_call *call)
 		up_lost(ex);
 		return;
 	}
+	stream_share(http_call_stream(ex->call), &ex->sb->share);
 	http_call_head(ex->call, buf_view(&head), str_is(ex->rq->method, "HEAD"), false);
 	ex->head_sent = true;
 	if (ex->body_ended)
@@ -573,6 +574,7 @@ void exchange_begin(struct sandbox *sb, struct http_req *rq, uint16_t port)
 	ex->witness = witness_new(sb, rq, port, ex->id);
 	rq->ops = &down_ops;
 	rq->user = ex;
+	http_share(rq, &sb->share);
 	front_request_begun(ex->front);
 	ex->front->exchanges++;
 	http_body_want(rq, false);	/* until there is somebody to send it to */

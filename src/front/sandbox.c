@@ -117,6 +117,7 @@ void sandbox_unref(struct sandbox *sb)
 	idle_close_all(sb);
 	fd_close(sb->pool_fd);
 	free(sb->once);
+	share_done(&sb->share);
 	free(sb);
 }
 
@@ -324,6 +325,7 @@ static struct sandbox *sandbox_alloc(struct front *f)
 	sb->live = true;
 	LIST_INIT(&sb->waiters);
 	LIST_INIT(&sb->links);
+	share_init(&sb->share, f->loop);
 	usage_init(&sb->usage, clock_mono_ms());
 	return sb;
 }

@@ -25,6 +25,7 @@
 #include "front/upstream.h"
 #include "front/usage.h"
 #include "ipc/msg.h"
+#include "loop/share.h"
 #include "store/teams.h"
 
 struct front;
@@ -110,6 +111,7 @@ struct sandbox {
 	struct sandbox_waiters waiters;
 	struct sandbox_links links;
 	struct upstream_pool pool;
+	struct share share;		/* of the front's time: all that its requests and answers take */
 	struct usage_ring usage;
 	struct alert_marks alerts;	/* which limits it is near */
 	struct {

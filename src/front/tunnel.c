@@ -10,6 +10,7 @@
 #include "front/metrics.h"
 #include "front/sandbox.h"
 #include "loop/relay.h"
+#include "loop/stream.h"
 
 struct tunnel {
 	struct relay relay;		/* first the client, then the port */
@@ -55,5 +56,7 @@ void tunnel_begin(struct sandbox *sb, struct stream *client, struct str early_cl
 	sandbox_use_begin(sb);
 	t->link.broken = on_broken;
 	sandbox_attach(sb, &t->link);
+	stream_share(client, &sb->share);
+	stream_share(port, &sb->share);
 	relay_begin(&t->relay, client, early_client, port, early_port, &ops, t);
 }

@@ -172,6 +172,8 @@ static void send_request(struct content *c, int fd)
 		lost(c, 503, "internal", "out of memory");
 		return;
 	}
+	stream_share(http_call_stream(c->call), &c->v->share);
+	http_share(c->rq, &c->v->share);
 	http_call_head(c->call, buf_view(&head), str_is(c->rq->method, "HEAD"), false);
 	c->head_sent = true;
 	if (c->body_ended)

@@ -70,6 +70,7 @@ void volume_unref(struct volume *v)
 	if (!v || --v->refs > 0)
 		return;
 	upstream_close_all(&v->idle);
+	share_done(&v->share);
 	free(v);
 }
 
@@ -221,6 +222,7 @@ int volume_make(struct front *f, const char *team, const char *name, uint64_t by
 
 	v->front = f;
 	v->refs = 1;
+	share_init(&v->share, f->loop);
 	v->bytes = bytes;
 	v->created_ms = clock_wall_ms();
 	v->id[0] = 'v';
@@ -259,6 +261,7 @@ static int on_row(void *user, const struct volume_row *r)
 	v = must_alloc(sizeof *v);
 	v->front = f;
 	v->refs = 1;
+	share_init(&v->share, f->loop);
 	v->ready = true;
 	v->bytes = r->bytes;
 	v->created_ms = r->created_ms;

@@ -16,6 +16,7 @@
 #include "front/token.h"
 #include "front/upstream.h"
 #include "ipc/msg.h"
+#include "loop/share.h"
 #include "store/teams.h"
 
 #define VOLUME_NAME_SIZE 129
@@ -34,6 +35,7 @@ struct volume {
 	bool ready;
 	bool gone;			/* from the list */
 	uint64_t bytes, created_ms;
+	struct share share;		/* of the front's time: all that requests for its files take */
 	struct upstream_pool idle;	/* connections to programs that serve it */
 };
 

@@ -95,11 +95,12 @@ static bool step_answer(struct http_call *c)
 
 static bool step_body(struct http_call *c)
 {
+	autobuf struct buf held = BUF_INIT(MESSAGE_HELD_MAX);
 	struct str piece;
-	int rc = message_body(&c->msg, &c->cur, &piece);
+	int rc = message_body_joined(&c->msg, &c->cur, &held, &piece);
 
 	if (rc < 0)
-		return fail(c, EBADMSG);
+		return fail(c, rc == -ENOMEM ? ENOMEM : EBADMSG);
 	if (rc == MESSAGE_PIECE) {
 		c->ops->on_data(c->user, piece);
 		return true;

@@ -49,6 +49,8 @@ static void request_over(struct http_conn *c, bool lost)
 
 	r->over = true;
 	c->moved = 0;
+	if (c->s)
+		stream_share(c->s, NULL);
 	c->since_ms = c->unsent_ms = loop_now_ms(c->loop);
 	if (c->server)
 		server_idle(c->server, c, true);
@@ -152,6 +154,7 @@ static bool step_body(struct http_conn *c)
 {
 	struct request *r = c->rq;
 	const struct http_req_ops *ops = r->pub.ops;
+	autobuf struct buf held = BUF_INIT(MESSAGE_HELD_MAX);
 	struct str piece;
 
 	if (!r->want && !r->ended)
@@ -161,9 +164,13 @@ static bool step_body(struct http_conn *c)
 		if (c->cur.n == 0)
 			stream_write(c->s, STR_LIT("HTTP/1.1 100 Continue\r\n\r\n"));
 	}
-	int rc = message_body(&c->msg, &c->cur, &piece);
+	int rc = message_body_joined(&c->msg, &c->cur, &held, &piece);
 	if (rc == MESSAGE_MORE)
 		return false;
+	if (rc == -ENOMEM) {
+		conn_refuse(c, 503, "out of memory");
+		return false;
+	}
 	if (rc < 0) {
 		conn_refuse(c, c->msg.refuse, c->msg.why);
 		return false;

@@ -9,6 +9,9 @@
 
 #include "base/fd.h"
 
+#define JOIN_BELOW 4096			/* a piece of a body that is worth its own callback */
+#define JOINED_ENOUGH (64 * 1024)
+
 ssize_t head_find(struct str in, size_t *scanned)
 {
 	size_t at = *scanned;
@@ -274,6 +277,27 @@ int message_body(struct message *m, struct str *in, struct str *ret_piece)
 		return MESSAGE_PIECE;
 	}
 	return m->done ? MESSAGE_END : MESSAGE_MORE;
+}
+
+int message_body_joined(struct message *m, struct str *in, struct buf *held, struct str *ret_piece)
+{
+	int rc;
+
+	if (m->left > 0)
+		return message_body(m, in, ret_piece);
+	while ((rc = message_body(m, in, ret_piece)) == MESSAGE_PIECE) {
+		if (held->n == 0 && (in->n == 0 || ret_piece->n >= JOIN_BELOW))
+			return rc;
+		buf_str(held, *ret_piece);
+		if (ret_piece->n >= JOIN_BELOW || held->n >= JOINED_ENOUGH || held->bad)
+			break;
+	}
+	if (held->bad)
+		return -ENOMEM;
+	if (held->n == 0)
+		return rc;
+	*ret_piece = buf_view(held);
+	return MESSAGE_PIECE;		/* an end or an error is told when it is asked for again */
 }
 
 bool message_eof(struct message *m)

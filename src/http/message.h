@@ -40,6 +40,11 @@ int message_answer(struct message *m, struct str head, bool no_body, bool tunnel
  * empty *in: the end may already be known. A negative value as for the head. */
 int message_body(struct message *m, struct str *in, struct str *ret_piece);
 
+/* The same, but small pieces that lie behind each other in *in come as one, put together in *held (of the caller, empty,
+ * with a ceiling of MESSAGE_HELD_MAX): what is done for each piece has a price, and the peer decides how small they are. */
+#define MESSAGE_HELD_MAX (2 * 1024 * 1024)
+int message_body_joined(struct message *m, struct str *in, struct buf *held, struct str *ret_piece);
+
 /* So many bytes of a body with a length (left tells how many there are) have been taken elsewhere. */
 void message_skip(struct message *m, size_t n);
 

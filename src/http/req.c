@@ -44,6 +44,14 @@ void http_body_want(struct http_req *rq, bool on)
 	request_of(rq)->ops->want(rq, on);
 }
 
+void http_share(struct http_req *rq, struct share *sh)
+{
+	const struct request_ops *ops = request_of(rq)->ops;
+
+	if (ops->share)
+		ops->share(rq, sh);
+}
+
 void http_close_after(struct http_req *rq)
 {
 	request_of(rq)->keep = false;

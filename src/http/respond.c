@@ -242,7 +242,14 @@ static struct stream *h1_splice_to(const struct http_req *rq, uint64_t *ret_left
 	return rq->conn->s;
 }
 
+static void h1_share(struct http_req *rq, struct share *sh)
+{
+	if (!is_mute(request_of(rq)))
+		stream_share(rq->conn->s, sh);
+}
+
 const struct request_ops h1_ops = {
 	.respond = h1_respond, .begin = h1_begin, .write = h1_write, .end = h1_end, .queued = h1_queued, .want = h1_want,
 	.abort = h1_abort, .hijack = h1_hijack, .sendfile = h1_sendfile, .body_splice = h1_body_splice, .splice_to = h1_splice_to,
+	.share = h1_share,
 };

@@ -32,6 +32,7 @@ struct http_conn;
 struct http_req;
 struct http_secure;
 struct http_server;
+struct share;
 struct stream;
 
 #define HTTP_HEAD_MAX (32 * 1024)
@@ -134,6 +135,10 @@ void http_body_splice(struct http_req *rq, struct stream *to);
  * http_moved() counts what has gone. */
 struct stream *http_splice_to(const struct http_req *rq, uint64_t *ret_left);
 void http_moved(struct http_req *rq, size_t n);
+
+/* What is done for the request and its answer from now on is part of a share (loop/share.h), until the request is over.
+ * Over HTTP/2 only what its handler does is: the connection belongs to others, too. */
+void http_share(struct http_req *rq, struct share *sh);
 void http_close_after(struct http_req *rq);			/* no keep-alive after this response */
 void http_abort(struct http_req *rq);				/* breaks the connection with a reset; on_close follows */
 bool http_is_secure(const struct http_req *rq);			/* it came over TLS */

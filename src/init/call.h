@@ -72,6 +72,7 @@ void call_fail(struct call *c, enum connect_code code, const char *fmt, ...) __a
 /* Server streams. A failure before call_begin() still answers HTTP 200 with the error in the end-of-stream message. */
 void call_begin(struct call *c);
 void call_send(struct call *c, const json_t *msg);
+void call_put(const struct call *c, struct buf *out, const json_t *msg);	/* as call_send() would send it, for call_send_raw() */
 void call_send_raw(struct call *c, struct str envelopes);	/* already framed, in the form that c->binary says */
 void call_end(struct call *c);
 size_t call_queued(const struct call *c);

@@ -55,6 +55,14 @@ static void send_envelope(struct call *c, uint8_t flags, struct str body)
 	call_send_raw(c, buf_view(&out));
 }
 
+void call_put(const struct call *c, struct buf *out, const json_t *msg)
+{
+	autobuf struct buf one = BUF_INIT(CALL_REPLY_MAX);
+
+	put(c, &one, msg);
+	envelope_put(out, 0, buf_view(&one));
+}
+
 void call_send(struct call *c, const json_t *msg)
 {
 	autobuf struct buf out = BUF_INIT(CALL_REPLY_MAX);

@@ -21,6 +21,8 @@
 
 #define POLLED_EVENTS_MAX 20000		/* waiting in one watcher; then it has failed */
 #define ID_CHARS 20
+#define BATCH_ENOUGH (64 * 1024)	/* bytes that go out at once */
+#define BATCH_KEEP 4096			/* memory that a quiet watcher may hold on to */
 
 struct ask {				/* a checked request */
 	char *path;
@@ -122,6 +124,7 @@ struct stream_watch {
 	struct timer *keepalive, *deadline;
 	uint64_t keepalive_ms;
 	bool with_entry;
+	struct buf batch;		/* events that were read together, as envelopes: they go out together */
 };
 
 static void stream_watch_free(struct stream_watch *sw)
@@ -131,6 +134,7 @@ static void stream_watch_free(struct stream_watch *sw)
 	watcher_free(sw->w);
 	timer_free(sw->keepalive);
 	timer_free(sw->deadline);
+	buf_done(&sw->batch);
 	free(sw);
 }
 
@@ -141,12 +145,30 @@ static void send_mark(struct call *c, const char *name)
 	call_send(c, msg);
 }
 
+static void send_batch(struct stream_watch *sw)
+{
+	if (sw->batch.n)
+		call_send_raw(sw->c, buf_view(&sw->batch));
+	buf_clear(&sw->batch);
+	if (sw->batch.cap > BATCH_KEEP)
+		buf_done(&sw->batch);
+}
+
 static void on_event(void *user, const char *type, const char *name, const char *path)
 {
 	struct stream_watch *sw = user;
 	autojson json_t *msg = json_pack("{s:o}", "filesystem", event_json(type, name, path, sw->with_entry));
 
-	call_send(sw->c, msg);
+	call_put(sw->c, &sw->batch, msg);
+	if (sw->batch.n > BATCH_ENOUGH)
+		send_batch(sw);
+}
+
+static void on_batch(void *user)
+{
+	struct stream_watch *sw = user;
+
+	send_batch(sw);
 	timer_arm(sw->keepalive, sw->keepalive_ms);
 	if (call_queued(sw->c) > STREAM_HIGH)
 		watcher_pause(sw->w, true);
@@ -157,11 +179,12 @@ static void on_error(void *user, const char *why)
 	struct stream_watch *sw = user;
 	struct call *c = sw->c;
 
+	send_batch(sw);			/* what happened before it */
 	stream_watch_free(sw);
 	call_fail(c, CONNECT_INTERNAL, "watcher error: %s", why);
 }
 
-static const struct watcher_ops stream_ops = { .on_event = on_event, .on_error = on_error };
+static const struct watcher_ops stream_ops = { .on_event = on_event, .on_batch = on_batch, .on_error = on_error };
 
 static void on_keepalive(void *user)
 {
@@ -204,7 +227,8 @@ void watch_dir(struct call *c, json_t *msg)
 		fail_new(c, ask.path, -ENOMEM);
 		return;
 	}
-	*sw = (struct stream_watch) { .c = c, .keepalive_ms = call_keepalive_ms(c), .with_entry = ask.with_entry };
+	*sw = (struct stream_watch) { .c = c, .keepalive_ms = call_keepalive_ms(c), .with_entry = ask.with_entry,
+		.batch = BUF_INIT(CALL_REPLY_MAX) };
 	sw->keepalive = timer_new(c->in->loop, on_keepalive, sw);
 	sw->deadline = timer_new(c->in->loop, on_deadline, sw);
 	if (sw->keepalive && sw->deadline)

@@ -234,6 +234,8 @@ static bool read_events(struct watcher *w)
 		on_one(w, ev);
 		at += (ssize_t)(sizeof(*ev) + ev->len);
 	}
+	if (n > 0 && !w->dead && w->ops->on_batch)
+		w->ops->on_batch(w->user);
 	return n > 0 && !w->dead;
 }
 

@@ -14,6 +14,7 @@ struct watcher;
 struct watcher_ops {
 	/* name is relative to the watched directory ("." for itself), path absolute; both borrowed. */
 	void (*on_event)(void *user, const char *type, const char *name, const char *path);
+	void (*on_batch)(void *user);		/* so far for now: the kernel had no more, or its buffer was full; may be NULL */
 	void (*on_error)(void *user, const char *why);		/* terminal */
 };
 

@@ -11,6 +11,7 @@
 #include <uv.h>
 
 #include "loop/leaving.h"
+#include "loop/share.h"
 
 #define LEAVING_MAX 256			/* unless loop_leaving_max() says otherwise */
 
@@ -27,6 +28,7 @@ struct loop {
 	struct deferred *calls;		/* a ring would do too; this one is simply emptied each round */
 	size_t n_calls, cap_calls;
 	struct leaving leaving;
+	struct shares shares;
 };
 
 struct watch {
@@ -82,25 +84,38 @@ static void run_deferred(struct loop *l)
 		free(l->calls);			/* the larger one is kept for the next round */
 		l->calls = calls;
 		l->cap_calls = cap;
-		(void)uv_idle_stop(&l->idle);
 	} else {
 		free(calls);
 	}
 }
 
+static void on_idle(uv_idle_t *h)
+{
+	(void)h;
+}
+
+/* An active idle handle is what keeps libuv from sleeping while there is something to do. Both calls are free if nothing changes. */
+static void stay_awake(struct loop *l)
+{
+	if (l->n_calls || !TAILQ_EMPTY(&l->shares.active))
+		(void)uv_idle_start(&l->idle, on_idle);
+	else
+		(void)uv_idle_stop(&l->idle);
+}
+
 static void on_prepare(uv_prepare_t *h)
 {
 	run_deferred(h->data);
+	stay_awake(h->data);
 }
 
 static void on_check(uv_check_t *h)
 {
-	run_deferred(h->data);
-}
+	struct loop *l = h->data;
 
-static void on_idle(uv_idle_t *h)
-{
-	(void)h;
+	shares_serve(&l->shares);
+	run_deferred(l);
+	stay_awake(l);
 }
 
 struct loop *loop_new(void)
@@ -120,6 +135,7 @@ struct loop *loop_new(void)
 	l->prepare.data = l->check.data = l;
 	TAILQ_INIT(&l->leaving.sending);
 	TAILQ_INIT(&l->leaving.waiting);
+	TAILQ_INIT(&l->shares.active);
 	l->leaving.max = LEAVING_MAX;
 	(void)uv_prepare_start(&l->prepare, on_prepare);	/* active: the loop runs until it is stopped */
 	(void)uv_check_start(&l->check, on_check);
@@ -161,6 +177,11 @@ void loop_free(struct loop *l)
 struct leaving *loop_leaving(struct loop *l)
 {
 	return &l->leaving;
+}
+
+struct shares *loop_shares(struct loop *l)
+{
+	return &l->shares;
 }
 
 void loop_leaving_max(struct loop *l, size_t max)

@@ -18,6 +18,7 @@
 #include "loop/carrier.h"
 #include "loop/leaving.h"
 #include "loop/loop.h"
+#include "loop/share.h"
 
 #define READ_SIZE (256 * 1024)			/* bytes taken per readiness event */
 #define QUEUE_MAX (64 * 1024 * 1024)		/* a writer that ignores stream_queued() fails here */
@@ -34,6 +35,8 @@ struct stream {
 	struct timer *linger;			/* only while closing flushed, */
 	TAILQ_ENTRY(stream) leaving;
 	struct stream_list *left_by;		/* which list that is in */
+	struct share_member member;
+	int ready;				/* events that wait for the turn of its share */
 	const struct stream_ops *ops;		/* NULL: closed, no callbacks */
 	void *user;
 	struct stream_filter *filter;		/* NULL: the owner's bytes are those on the wire */
@@ -59,6 +62,7 @@ static char scratch[READ_SIZE];
 static struct buf wire = { .max = QUEUE_MAX };
 
 static void on_ready(void *user, int events);
+static void on_turn(struct share_member *m);
 static void end_later(void *p);
 static void linger_progress(struct stream *s);
 static const struct stream_ops linger_ops;
@@ -121,6 +125,7 @@ static void stream_drop(struct stream *s)
 {
 	part(s);
 	part(s->from);
+	share_join(&s->member, NULL);
 	leave_by(s, NULL);
 	watch_free(take_ptr(&s->watch));
 	timer_free(take_ptr(&s->linger));
@@ -141,6 +146,7 @@ struct stream *stream_new(struct loop *l, int fd, const struct stream_ops *ops, 
 		return NULL;
 	}
 	s->loop = l;
+	s->member.serve = on_turn;
 	s->ops = ops;
 	s->user = user;
 	s->fd = fd;
@@ -152,6 +158,11 @@ struct stream *stream_new(struct loop *l, int fd, const struct stream_ops *ops, 
 void stream_filter(struct stream *s, struct stream_filter *f)
 {
 	s->filter = f;
+}
+
+void stream_share(struct stream *s, struct share *sh)
+{
+	share_join(&s->member, sh);
 }
 
 void stream_rebind(struct stream *s, const struct stream_ops *ops, void *user)
@@ -530,16 +541,37 @@ static void on_readable(struct stream *s)
 	}
 }
 
-static void on_ready(void *user, int events)
+static void act(struct stream *s, int events)
 {
-	struct stream *s = user;
-
 	if ((events & WATCH_OUT) && stream_queued(s) > 0)
 		flush(s);
 	else if (events & WATCH_OUT)
 		has_room(s);
 	if ((events & WATCH_IN) && s->ops && !s->dead && s->watch)
 		on_readable(s);
+}
+
+static void on_turn(struct share_member *m)
+{
+	struct stream *s = container_of(m, struct stream, member);
+
+	act(s, s->ready);
+}
+
+/* The fd stays registered while its share is waited for: it is told of once more in each round, which is cheaper than to
+ * change the registration twice. */
+static void on_ready(void *user, int events)
+{
+	struct stream *s = user;
+
+	if (s->member.waits)
+		s->ready |= events;
+	else
+		s->ready = events;
+	if (s->member.share)
+		share_ask(&s->member);
+	else
+		act(s, events);
 }
 
 void stream_close(struct stream *s)
@@ -629,6 +661,7 @@ void stream_close_flushed(struct stream *s)
 	if (all->n >= all->max)
 		stream_close(TAILQ_EMPTY(&all->waiting) ? TAILQ_FIRST(&all->sending) : TAILQ_FIRST(&all->waiting));
 	stream_rebind(s, &linger_ops, s);
+	stream_share(s, NULL);
 	s->linger = timer_new(s->loop, linger_over, s);
 	s->flush_until_ms = loop_now_ms(s->loop) + FLUSH_TOTAL_MS;
 	stream_finish(s);

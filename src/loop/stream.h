@@ -21,6 +21,7 @@
 
 struct buf;
 struct loop;
+struct share;
 struct stream;
 
 #define STREAM_HIGH (256 * 1024)	/* stop producing above this many queued bytes */
@@ -56,6 +57,7 @@ struct stream_filter_ops {
 struct stream *stream_new(struct loop *l, int fd, const struct stream_ops *ops, void *user);
 void stream_filter(struct stream *s, struct stream_filter *f);	/* owned from now on; before the first byte goes either way */
 void stream_rebind(struct stream *s, const struct stream_ops *ops, void *user);	/* another owner; reading is off then */
+void stream_share(struct stream *s, struct share *sh);	/* whose time it takes, see loop/share.h; NULL: nobody's */
 void stream_read(struct stream *s, bool on);
 void stream_read_max(struct stream *s, size_t n);	/* no more than this at a time; 0: as much as there is room for */
 

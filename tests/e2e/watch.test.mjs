@@ -152,6 +152,24 @@ test('a directory that goes away, and a flood of events, do not hurt', async () 
 	w.close()
 })
 
+test('F2: many watchers of one flood see all of it, in order', async () => {
+	const path = await dir(), files = 400
+	const all = await Promise.all(Array.from({ length: 10 }, () => watch(path)))
+	await sh(`cd ${path} && for i in $(seq ${files}); do echo x > f$i; mv f$i g$i; rm g$i; done`)
+	const wanted = Array.from({ length: files }, (_, i) => [`CREATE f${i + 1}`, `WRITE f${i + 1}`, `RENAME f${i + 1}`, `CREATE g${i + 1}`, `REMOVE g${i + 1}`]).flat()
+	for (const w of all) {
+		assert.ok(await until(() => w.trailer || w.seen().at(-1) === wanted.at(-1), 30000), JSON.stringify(w.trailer ?? w.seen().slice(-3)))
+		const seen = w.seen()
+		let at = -1
+		for (const one of wanted) {		// a WRITE may come twice, as the kernel tells it
+			const next = seen.indexOf(one, at + 1)
+			assert.ok(next > at, `${one} is missing, or not in order`)
+			at = next
+		}
+		w.close()
+	}
+})
+
 test('watchers are bounded, and free again when clients go', async () => {
 	await withRaw({}, async (fresh) => {
 		const many = []

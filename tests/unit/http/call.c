@@ -18,7 +18,7 @@ struct caller {
 	struct http_call *c;
 	int peer;
 	struct buf got;
-	int status, answers, ends, error;
+	int status, answers, datas, ends, error;
 	int64_t length;
 	bool upgrade, free_in_answer, free_in_data, done_in_end, reusable;
 	int fd; /* what http_call_done() gave */
@@ -40,6 +40,7 @@ static void on_data(void *user, struct str data)
 {
 	struct caller *t = user;
 
+	t->datas++;
 	buf_str(&t->got, data);
 	if (t->free_in_data)
 		http_call_free(take_ptr(&t->c));
@@ -285,7 +286,7 @@ static void a_call_may_be_freed_anywhere(void **state)
 	call_begin(t, false, false);
 	peer_says(t, STR_LIT("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n1\r\nb\r\n0\r\n\r\n"),
 		false, false);
-	assert_string_equal(buf_cstr(&t->got), "a");
+	assert_string_equal(buf_cstr(&t->got), "ab");	/* small ones come together */
 	assert_int_equal(t->ends, 0);
 	t->free_in_data = false;
 	t->done_in_end = true;
@@ -293,6 +294,38 @@ static void a_call_may_be_freed_anywhere(void **state)
 	peer_says(t, STR_LIT(""), false, true);
 	assert_int_equal(t->error, ECONNRESET);
 	assert_int_equal(t->fd, -1);
+}
+
+/* F2: each piece costs the owner a system call at least, and the peer decides how small they are. */
+static void small_chunks_come_together(void **state)
+{
+	struct caller *t = *state;
+	autobuf struct buf answer = BUF_INIT(1 << 20), want = BUF_INIT(1 << 20);
+
+	buf_z(&answer, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
+	for (int i = 0; i < 1000; i++) {
+		buf_fmt(&answer, "3\r\n%03d\r\n", i);
+		buf_fmt(&want, "%03d", i);
+	}
+	buf_fmt(&answer, "1770\r\n%06000d\r\n2\r\nzz\r\n0\r\n\r\n", 7);	/* a large one among them */
+	buf_fmt(&want, "%06000dzz", 7);
+	call_begin(t, false, false);
+	peer_says(t, buf_view(&answer), false, false);
+	assert_string_equal(buf_cstr(&t->got), buf_cstr(&want));
+	assert_int_equal(t->ends, 1);
+	assert_in_range(t->datas, 1, 5);
+}
+
+/* What came before an error is told first. */
+static void chunks_before_a_bad_one_are_told(void **state)
+{
+	struct caller *t = *state;
+
+	call_begin(t, false, false);
+	peer_says(t, STR_LIT("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n1\r\nb\r\nzz\r\n"), false, false);
+	assert_string_equal(buf_cstr(&t->got), "ab");
+	assert_int_equal(t->error, EBADMSG);
+	assert_int_equal(t->ends, 0);
 }
 
 #define CASE(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
@@ -308,6 +341,8 @@ int main(void)
 		CASE(a_paused_answer_waits),
 		CASE(an_early_answer_is_heard_through_a_broken_upload),
 		CASE(a_call_may_be_freed_anywhere),
+		CASE(small_chunks_come_together),
+		CASE(chunks_before_a_bad_one_are_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* share: deficit round robin over tenants, in time. */
+#include "loop/share.h"
+
+#include "base/clock.h"
+#include "loop/loop.h"
+
+#define SLICE_US 1000			/* of one share, before it is the next one's turn */
+#define SERVE_US 4000			/* of all of them, before the loop polls again */
+
+void share_init(struct share *sh, struct loop *l)
+{
+	*sh = (struct share) { .loop = l };
+	LIST_INIT(&sh->members);
+	TAILQ_INIT(&sh->queue);
+}
+
+static void deactivate(struct share *sh)
+{
+	if (sh->active)
+		TAILQ_REMOVE(&loop_shares(sh->loop)->active, sh, turn);
+	sh->active = false;
+}
+
+/* What others have had since then pays a debt, too. Credit is not saved up. */
+static void activate(struct share *sh)
+{
+	int64_t since_us = (int64_t)(clock_cpu_us() - sh->served_us);
+
+	sh->credit_us = since_us < -sh->credit_us ? sh->credit_us + since_us : 0;
+	TAILQ_INSERT_TAIL(&loop_shares(sh->loop)->active, sh, turn);
+	sh->active = true;
+}
+
+static void stop_waiting(struct share_member *m)
+{
+	if (!m->waits)
+		return;
+	TAILQ_REMOVE(&m->share->queue, m, queue);
+	m->waits = false;
+	if (TAILQ_EMPTY(&m->share->queue))
+		deactivate(m->share);
+}
+
+void share_join(struct share_member *m, struct share *sh)
+{
+	if (m->share == sh)
+		return;
+	if (m->share) {
+		stop_waiting(m);
+		LIST_REMOVE(m, all);
+	}
+	m->share = sh;
+	if (sh)
+		LIST_INSERT_HEAD(&sh->members, m, all);
+}
+
+void share_done(struct share *sh)
+{
+	struct share_member *m;
+
+	while ((m = LIST_FIRST(&sh->members)))
+		share_join(m, NULL);
+	if (loop_shares(sh->loop)->serving == sh)
+		loop_shares(sh->loop)->serving = NULL;
+}
+
+void share_ask(struct share_member *m)
+{
+	if (m->waits)
+		return;
+	m->waits = true;
+	TAILQ_INSERT_TAIL(&m->share->queue, m, queue);
+	if (!m->share->active)
+		activate(m->share);
+}
+
+/* One piece of work. False: there is none left, or the share is gone with it. */
+static bool serve_piece(struct shares *all, struct share *sh, uint64_t *now_us)
+{
+	struct share_member *m = TAILQ_FIRST(&sh->queue);
+	uint64_t from_us = *now_us;
+
+	stop_waiting(m);
+	m->serve(m);
+	*now_us = clock_cpu_us();
+	if (all->serving != sh)
+		return false;
+	sh->credit_us -= (int64_t)(*now_us - from_us) + 1;
+	sh->served_us = *now_us;
+	return sh->active;
+}
+
+/* One slice of the share at the head of the list, which goes to its end. */
+static void serve_slice(struct shares *all, uint64_t *now_us)
+{
+	struct share *sh = TAILQ_FIRST(&all->active);
+
+	TAILQ_REMOVE(&all->active, sh, turn);
+	TAILQ_INSERT_TAIL(&all->active, sh, turn);
+	sh->credit_us += SLICE_US;
+	all->serving = sh;
+	while (sh->credit_us > 0 && serve_piece(all, sh, now_us))
+		;
+	all->serving = NULL;
+}
+
+void shares_serve(struct shares *all)
+{
+	if (TAILQ_EMPTY(&all->active))
+		return;
+	uint64_t now_us = clock_cpu_us(), end_us = now_us + SERVE_US;
+
+	while (!TAILQ_EMPTY(&all->active) && now_us < end_us)
+		serve_slice(all, &now_us);
+}
