@@ -67,6 +67,7 @@ static void on_packet(void *user, const void *p, size_t n, const int *fds, size_
 	ops_run(w, type, msg);
 	if (type == OP_HELLO) {
 		timer_disarm(w->hello_timer);
+		service_serves(w->front);
 		if (!w->ready)
 			say_ready(w);
 	}

@@ -24,6 +24,7 @@
 #define HIGH_FD 100			/* above every target, so that moving one fd never overwrites another */
 #define LONG_LIFE_MS 10000		/* a life of this length clears the count of failures */
 #define FIRST_DELAY_MS 50
+#define SERVED_LIVES 16			/* that many short ones in which it served cost their users FIRST_DELAY_MS each, and no more */
 
 struct service {
 	struct loop *loop;
@@ -34,7 +35,8 @@ struct service {
 	int pidfd;
 	struct watch *watch;
 	struct timer *timer;
-	unsigned short_lives;
+	unsigned failed_lives, served_lives;	/* short ones, since the last long one */
+	bool served;			/* this life */
 	uint64_t born_ms;
 	bool stopping;
 };
@@ -136,13 +138,36 @@ static __attribute__((noreturn)) void child_main(const struct service *s, int li
 
 /* --- in the warden ----------------------------------------------------------------------------------------- */
 
+uint64_t service_delay_ms(unsigned failed, unsigned served, uint64_t max_ms)
+{
+	unsigned n = failed + (served > SERVED_LIVES ? served - SERVED_LIVES : 0);
+	uint64_t delay = n > 1 ? n > 16 ? max_ms : (uint64_t)FIRST_DELAY_MS << (n - 2) : 0;
+
+	if (served > 1 && delay < FIRST_DELAY_MS)
+		delay = FIRST_DELAY_MS;
+	return delay > max_ms ? max_ms : delay;
+}
+
 static void service_retry(struct service *s)
 {
-	uint64_t max = s->spec.delay_max_ms, delay = 0;
+	timer_arm(s->timer, service_delay_ms(s->failed_lives, s->served_lives, s->spec.delay_max_ms));
+}
 
-	if (s->short_lives > 1)
-		delay = s->short_lives > 16 ? max : (uint64_t)FIRST_DELAY_MS << (s->short_lives - 2);
-	timer_arm(s->timer, delay > max ? max : delay);
+/* A long life clears the count. */
+static void count_life(struct service *s)
+{
+	if (loop_now_ms(s->loop) - s->born_ms >= LONG_LIFE_MS)
+		s->failed_lives = s->served_lives = 0;
+	if (s->served)
+		s->served_lives++;
+	else
+		s->failed_lives++;
+}
+
+void service_serves(struct service *s)
+{
+	s->served = true;
+	s->failed_lives = 0;
 }
 
 static void on_exit_of_child(void *user, int events)
@@ -158,7 +183,7 @@ static void on_exit_of_child(void *user, int events)
 	fd_close(take_fd(&s->pidfd));
 	s->pid = 0;
 	(void)snprintf(how, sizeof how, "%s %d", si.si_code == CLD_EXITED ? "exit" : "signal", si.si_status);
-	s->short_lives = loop_now_ms(s->loop) - s->born_ms >= LONG_LIFE_MS ? 1 : s->short_lives + 1;
+	count_life(s);
 	log_at(s->stopping ? LOG_LVL_DEBUG : LOG_LVL_WARN, s->stopping ? "helper ended" : "helper ended, starting it again",
 		"name=%s how=%s", s->spec.name, how);
 	s->ops->on_down(s->user, how);
@@ -175,7 +200,7 @@ static void on_timer(void *user)
 		return;
 	if (service_start(s, &e) < 0) {
 		log_error("could not start a helper, retrying", "name=%s err=%s", s->spec.name, e.text);
-		s->short_lives++;
+		s->failed_lives++;
 		service_retry(s);
 	}
 }
@@ -208,6 +233,7 @@ int service_start(struct service *s, struct err *e)
 	if (pid == 0)
 		child_main(s, theirs);
 	s->pid = pid;
+	s->served = false;
 	s->born_ms = loop_now_ms(s->loop);
 	s->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	s->watch = s->pidfd < 0 ? NULL : watch_new(s->loop, s->pidfd, WATCH_IN, on_exit_of_child, s);

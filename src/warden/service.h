@@ -3,7 +3,8 @@
  *
  * Each life gets a fresh SEQPACKET socketpair: the child's end is its fd 3, and its end of file tells the child that
  * the warden is gone. Further fds follow from 4 on. The first restart is at once, the next ones wait longer, up to
- * a maximum, until a life has lasted for a while. */
+ * a maximum, until a life has lasted for a while. One that served before it ended was killed or crashed at something special: it is back
+ * after a moment some times in a row, since its clients wait (the warden holds the listening sockets), before it waits longer, too. */
 #pragma once
 
 #include <stdbool.h>
@@ -38,6 +39,8 @@ struct service *service_new(struct loop *l, const struct service_spec *spec, con
 int service_start(struct service *s, struct err *e);
 void service_restart(struct service *s);		/* ends this life; the next one follows by itself */
 void service_stop(struct service *s, bool now);		/* no next life; now: SIGKILL, else it has been asked by other means */
+void service_serves(struct service *s);			/* this life does its work */
+uint64_t service_delay_ms(unsigned failed, unsigned served, uint64_t max_ms);	/* before the next life, after so many short ones */
 bool service_running(const struct service *s);
 pid_t service_pid(const struct service *s);		/* 0: none at the moment */
 void service_free(struct service *s);			/* NULL is fine; does not end the process */
