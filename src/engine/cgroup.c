@@ -312,6 +312,11 @@ int cgroup_limit(struct cgroup_tree *t, const char *id, const struct cgroup_limi
 	return t->be->limit(t, id, lim, e) < 0 ? err_wrap(e, "limit it") : 0;
 }
 
+int cgroup_cpu(struct cgroup_tree *t, const char *id, uint32_t permille)
+{
+	return t->be->cpu(t, id, permille);
+}
+
 int cgroup_io(struct cgroup_tree *t, const char *id, const struct cgroup_limits *lim, struct err *e)
 {
 	return t->be->io(t, id, lim, e) < 0 ? err_wrap(e, "limit its io") : 0;

@@ -74,6 +74,8 @@ void cgroup_seat_close(struct cgroup_seat *s);
 int cgroup_sit(const struct cgroup_seat *s, int pid, struct err *e);	/* pid 0: oneself; nothing to do when born there */
 int cgroup_move(const struct cgroup_seat *s, int pid, struct err *e);	/* one that was born elsewhere, as the copy of a zygote is */
 
+int cgroup_cpu(struct cgroup_tree *t, const char *id, uint32_t permille);	/* the quota alone; 0: none; -errno */
+
 /* Sets the limits of io alone; of lim only those count. */
 int cgroup_io(struct cgroup_tree *t, const char *id, const struct cgroup_limits *lim, struct err *e);
 

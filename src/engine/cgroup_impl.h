@@ -9,6 +9,7 @@ struct cgroup_backend {
 	int (*limit_all)(struct cgroup_tree *t, struct err *e);
 	int (*make)(struct cgroup_tree *t, const char *id, const struct cgroup_limits *lim, struct err *e);
 	int (*limit)(struct cgroup_tree *t, const char *id, const struct cgroup_limits *lim, struct err *e);
+	int (*cpu)(struct cgroup_tree *t, const char *id, uint32_t permille);	/* 0: no quota; -errno */
 	int (*io)(struct cgroup_tree *t, const char *id, const struct cgroup_limits *lim, struct err *e);
 	int (*oom_watch)(struct cgroup_tree *t, const char *id, int *ret_fd, struct err *e);
 	int (*seat)(struct cgroup_tree *t, const char *id, struct cgroup_seat *ret, struct err *e);

@@ -335,6 +335,15 @@ static int limit_memory(struct cgroup_tree *t, const char *id, const struct cgro
 	return put(t, id, &set[2], e);
 }
 
+static int v1_cpu(struct cgroup_tree *t, const char *id, uint32_t permille)
+{
+	char value[24] = "-1";
+
+	if (permille)
+		(void)snprintf(value, sizeof value, "%" PRIu64, (uint64_t)permille * CPU_PERIOD_US / 1000);
+	return t->v1_fd[V1_CPU] < 0 ? 0 : cgroup_write(t->v1_fd[V1_CPU], id, "cpu.cfs_quota_us", value);
+}
+
 /* One that never had a limit of io has no directory there. */
 static int v1_io(struct cgroup_tree *t, const char *id, const struct cgroup_limits *lim, struct err *e)
 {
@@ -532,6 +541,7 @@ const struct cgroup_backend cgroup_v1 = {
 	.make = v1_make,
 	.limit = v1_limit,
 	.io = v1_io,
+	.cpu = v1_cpu,
 	.oom_watch = v1_oom_watch,
 	.seat = v1_seat,
 	.freeze = v1_freeze,

@@ -98,6 +98,17 @@ static int apply_io(struct cgroup_tree *t, const char *id, const struct cgroup_l
 	return 0;
 }
 
+static int v2_cpu(struct cgroup_tree *t, const char *id, uint32_t permille)
+{
+	char value[48];
+
+	if (permille)
+		(void)snprintf(value, sizeof value, "%" PRIu64 " %u", (uint64_t)permille * CPU_PERIOD_US / 1000, CPU_PERIOD_US);
+	else
+		(void)snprintf(value, sizeof value, "max %u", CPU_PERIOD_US);
+	return cgroup_write(t->v2_fd, id, "cpu.max", value);
+}
+
 static int hand_on(int fd, struct err *e)
 {
 	static const char *const controllers[] = { "+memory", "+pids", "+cpu", "+io", "+cpuset" };
@@ -334,6 +345,7 @@ const struct cgroup_backend cgroup_v2 = {
 	.make = v2_make,
 	.limit = v2_limit,
 	.io = apply_io,
+	.cpu = v2_cpu,
 	.oom_watch = v2_oom_watch,
 	.seat = v2_seat,
 	.freeze = v2_freeze,

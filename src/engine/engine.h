@@ -177,6 +177,9 @@ struct engine_ops {
 	/* An fd that is readable whenever the kernel had to kill a process for want of memory, or is about to; usage() tells. */
 	int (*oom_watch)(struct engine *en, const struct engine_record *r, int *ret_fd, struct err *e);
 
+	/* Takes its quota of processor time away, and puts it back. Quick; -errno. */
+	int (*hurry)(struct engine *en, const struct engine_record *r, bool on);
+
 	/* Asks; the pidfd tells the end. With pidfd -1 (nobody has one: a builder died) whatever is in its cgroup is killed; reap()
 	 * then tells the end. */
 	int (*kill)(struct engine *en, const struct engine_record *r, int pidfd, struct err *e);

@@ -482,6 +482,13 @@ static int ns_limit(struct engine *en, const struct engine_record *r, const stru
 	return err_wrap(e, "sandbox '%s'", r->spec.id);
 }
 
+static int ns_hurry(struct engine *en, const struct engine_record *r, bool on)
+{
+	uint32_t permille = r->spec.limits.cpu_permille;
+
+	return permille ? cgroup_cpu(en->cgroups, r->spec.id, on ? 0 : permille) : 0;
+}
+
 static int ns_oom_watch(struct engine *en, const struct engine_record *r, int *ret_fd, struct err *e)
 {
 	return cgroup_oom_watch(en->cgroups, r->spec.id, ret_fd, e) < 0 ? err_wrap(e, "sandbox '%s'", r->spec.id) : 0;
@@ -665,6 +672,7 @@ const struct engine_ops engine_ns = {
 	.network = ns_network,
 	.limit = ns_limit,
 	.oom_watch = ns_oom_watch,
+	.hurry = ns_hurry,
 	.kill = ns_kill,
 	.usage = ns_usage,
 	.reap = ns_reap,

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* oom: an event of the memory cgroup, then its counter.
  *
+ * Who is killed has to run to end, and holds its memory until then, for which others are killed meanwhile. Under a small quota of
+ * processor time that goes on for long, and who waits for a lock in the kernel waits with it. So the quota is lifted while kills
+ * go on: for a short time, and then not again for a multiple of that, since a sandbox can bring it about at will.
+ *
  * A cgroup of v1 tells that it is out of memory before anybody has been killed, so the counter is looked at again for a while. */
 #include "warden/oom.h"
 
@@ -15,6 +19,52 @@
 
 #define LOOK_MS 3
 #define LOOKS 100
+#define HURRY_LOOK_MS 100		/* no kill for so long: it is over */
+#define HURRY_MAX_MS 2000
+#define HURRY_REST 9			/* so many times as long it has its quota afterwards */
+
+static void hurry_end(struct sandbox *sb)
+{
+	uint64_t now = loop_now_ms(sb->w->loop);
+	int r = sb->w->ops->hurry(sb->w->engine, &sb->er, false);
+
+	if (r < 0)
+		log_error("could not put back a quota of processor time", "id=%s errno=%d", sb->er.spec.id, -r);
+	sb->oom.hurries = false;
+	sb->oom.rest_until_ms = now + HURRY_REST * (now - sb->oom.hurry_since_ms);
+}
+
+static void on_hurry(void *user)
+{
+	struct sandbox *sb = user;
+	struct engine_usage us = { 0 };
+	struct err e = ERR_INIT;
+
+	if (sb->state != SANDBOX_RUNNING)
+		return;
+	bool more = sb->w->ops->usage(sb->w->engine, &sb->er, &us, &e) == 0 && us.oom_kills > sb->oom.hurry_kills;
+
+	if (!more || loop_now_ms(sb->w->loop) - sb->oom.hurry_since_ms >= HURRY_MAX_MS) {
+		hurry_end(sb);
+		return;
+	}
+	sb->oom.hurry_kills = us.oom_kills;
+	timer_arm(sb->oom.hurry, HURRY_LOOK_MS);
+}
+
+static void hurry(struct sandbox *sb, uint32_t kills)
+{
+	uint64_t now = loop_now_ms(sb->w->loop);
+
+	if (sb->oom.hurries || !sb->er.spec.limits.cpu_permille || sb->frozen || now < sb->oom.rest_until_ms)
+		return;
+	if (sb->w->ops->hurry(sb->w->engine, &sb->er, true) < 0)
+		return;
+	sb->oom.hurries = true;
+	sb->oom.hurry_since_ms = now;
+	sb->oom.hurry_kills = kills;
+	timer_arm(sb->oom.hurry, HURRY_LOOK_MS);
+}
 
 static void look(struct sandbox *sb)
 {
@@ -26,6 +76,7 @@ static void look(struct sandbox *sb)
 	if (us.oom_kills > sb->oom.seen) {
 		log_info("a process was killed at the memory limit", "id=%s kills=%u", sb->er.spec.id, us.oom_kills);
 		sb->oom.seen = us.oom_kills;
+		hurry(sb, us.oom_kills);
 		front_oom(sb->w, sb);
 	} else if (sb->oom.looks > 0) {
 		sb->oom.looks--;
@@ -57,7 +108,8 @@ void oom_begin(struct sandbox *sb)
 	struct err e = ERR_INIT;
 
 	sb->oom.timer = timer_new(w->loop, on_timer, sb);
-	if (!sb->oom.timer || w->ops->oom_watch(w->engine, &sb->er, &sb->oom.fd, &e) < 0) {
+	sb->oom.hurry = timer_new(w->loop, on_hurry, sb);
+	if (!sb->oom.timer || !sb->oom.hurry || w->ops->oom_watch(w->engine, &sb->er, &sb->oom.fd, &e) < 0) {
 		log_warn("nobody will be told when it runs out of memory, going on", "id=%s err=%s", sb->er.spec.id, e.text);
 		return;
 	}
@@ -71,5 +123,6 @@ void oom_end(struct sandbox *sb)
 {
 	watch_free(take_ptr(&sb->oom.watch));
 	timer_free(take_ptr(&sb->oom.timer));
+	timer_free(take_ptr(&sb->oom.hurry));
 	fd_close(take_fd(&sb->oom.fd));
 }

@@ -462,7 +462,8 @@ void sandbox_adopt(struct warden *w, const struct record *r)
 		sb->announced = true;
 		oom_begin(sb);
 		put_back_cap(sb);
-		/* The warden before us may have died between doing and noting it. */
+		/* The warden before us may have died between doing and noting it, or while it had lifted a quota (oom.c). */
+		(void)w->ops->hurry(w->engine, &sb->er, false);
 		if (w->ops->freeze(w->engine, &sb->er, sb->frozen, &e) < 0 && e.no != EAGAIN)
 			log_error("could not freeze or thaw a sandbox", "id=%s err=%s", sb->er.spec.id, e.text);
 		if (sb->policy && sandbox_enforce(sb, &e) < 0)

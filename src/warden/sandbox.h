@@ -49,6 +49,10 @@ struct sandbox {
 		struct timer *timer;
 		unsigned looks;		/* still to come */
 		uint32_t seen;		/* kills that the front was told of */
+		struct timer *hurry;	/* while it has no quota of processor time */
+		uint32_t hurry_kills;
+		uint64_t hurry_since_ms, rest_until_ms;
+		bool hurries;
 	} oom;
 	struct {
 		uint64_t cpu_ns, sent_bytes;

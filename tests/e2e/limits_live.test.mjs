@@ -194,6 +194,37 @@ test('io: direct reads are slow while there is a limit, and told by the kernel',
 	})
 })
 
+// Who is killed has to run to end: a quota would draw that out.
+test('H7: while processes are killed for want of memory, the quota of processor time is lifted, and comes back', async () => {
+	const storm = `python3 -c "
+import os
+def eat():
+    b = bytearray(40 << 20)
+    b[::4096] = b'x' * len(b[::4096])
+    os._exit(0)
+kids = []
+for i in range(12):
+    p = os.fork()
+    if p == 0: eat()
+    kids.append(p)
+for p in kids: os.waitpid(p, 0)"`
+	await box({ cpus: 0.5, memoryMB: 128, processes: 100 }, async (sbx) => {
+		const quota = async () => (await kernel(sbx, 'cpu.cfs_quota_us', 'cpu.max')).map((text) => text.split(' ')[0])
+		const files = traceOf(server.slot, await addressOf(sbx)).cgroups.flatMap((dir) => ['cpu.cfs_quota_us', 'cpu.max'].map((name) => path.join(dir, name)))
+			.filter((file) => fs.existsSync(file))
+		const now = () => fs.readFileSync(files[0], 'utf8').split(/[ \n]/)[0]
+		assert.deepEqual(await quota(), ['50000'])
+		let lifted = false, over = false
+		const looking = until(() => (lifted ||= ['-1', 'max'].includes(now())) || over, 120000, 5)
+		for (let i = 0; i < 30 && !lifted; i++)
+			await run(sbx, `${storm} 2>/dev/null; true`)
+		over = true
+		await looking
+		assert.ok(lifted, 'the quota held all the time')
+		assert.ok(await until(() => now() === '50000', 60000), `it is ${now()} for good`)
+	})
+})
+
 // On v2 a limited rate would count for what we write to keep the sandbox, too.
 test('H2: while a sandbox is paused its io has no limit, and has it again when it goes on', async () => {
 	await box({ ioMBps: 8, diskMB: 256 }, async (sbx) => {

@@ -146,6 +146,14 @@ static int fake_oom_watch(struct engine *en, const struct engine_record *r, int 
 	return *ret_fd < 0 ? err_sys(e, "eventfd") : 0;
 }
 
+static int fake_hurry(struct engine *en, const struct engine_record *r, bool on)
+{
+	(void)en;
+	(void)r;
+	(void)on;
+	return 0;
+}
+
 static int fake_freeze(struct engine *en, const struct engine_record *r, bool on, struct err *e)
 {
 	(void)en;
@@ -298,7 +306,7 @@ static int fake_mend(struct engine *en, struct err *e)
 const struct engine_ops engine_ns = {
 	.mend = fake_mend,
 	.name = "fake", .open = fake_open, .start = fake_start, .adopt = fake_adopt, .connect = fake_connect, .dial = fake_dial, .freeze = fake_freeze,
-	.network = fake_network, .limit = fake_limit, .oom_watch = fake_oom_watch,
+	.network = fake_network, .limit = fake_limit, .oom_watch = fake_oom_watch, .hurry = fake_hurry,
 	.restore = fake_start, .snapshot = fake_snapshot, .checkpoint = fake_checkpoint, .forget = fake_forget, .kept = fake_kept,
 	.no_checkpoint = fake_no_checkpoint,
 	.volume_set = fake_volume_set, .volume_drop = fake_volume_drop, .volumes = fake_volumes, .volume_serve = fake_volume_serve,

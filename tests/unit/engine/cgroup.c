@@ -188,6 +188,12 @@ static void v2_changes(struct cgroup_tree *t)
 	assert_string_equal(z, "8:16 rbps=max wbps=max riops=max wiops=max");
 	assert_true(file_read(t->v2_fd, "box/memory.max", z, sizeof z) > 0);
 	assert_int_equal(strncmp(z, "67108864", 8), 0);
+	assert_int_equal(cgroup_cpu(t, "box", 0), 0);		/* H7: while processes are killed for want of memory */
+	assert_true(file_read(t->v2_fd, "box/cpu.max", z, sizeof z) > 0);
+	assert_int_equal(strncmp(z, "max 100000", 10), 0);
+	assert_int_equal(cgroup_cpu(t, "box", 500), 0);
+	assert_true(file_read(t->v2_fd, "box/cpu.max", z, sizeof z) > 0);
+	assert_int_equal(strncmp(z, "50000 100000", 12), 0);
 	assert_int_equal(cgroup_v2.limit(t, "nobox", &less, &e), -ENOENT);
 	assert_int_equal(cgroup_v2.oom_watch(t, "box", &fd, &e), 0);
 	assert_int_equal(read(fd, z, sizeof z), -1);
