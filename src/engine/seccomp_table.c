@@ -184,6 +184,7 @@ const size_t n_seccomp_groups = ARRAY_LEN(seccomp_groups);
 
 /* EINVAL, as on a kernel that does not merge. */
 #define MERGING "pages that are merged with equal ones of other sandboxes tell what those have"
+#define PR_SET_MEMORY_MERGE_ 67		/* newer than the headers of some systems */
 
 #define HUGE_PAGES "the host's reserved huge pages are one pool for all: transparent ones are given"
 /* Volumes are btrfs within reach of the sandbox, and what anybody may ask of that is too much. Programs try,
@@ -192,6 +193,9 @@ const size_t n_seccomp_groups = ARRAY_LEN(seccomp_groups);
 #define BTRFS(mask, bits) { "ioctl", ENOTTY, true, OWN_BTRFS, 1, { SCMP_A1(SCMP_CMP_MASKED_EQ, 0xff00u | (mask), 0x9400u | (bits)) } }
 
 #define TERMINALS "types into a terminal in the name of who sits at it"
+
+/* Serial lines, SLIP, PPP, Bluetooth, GSM: modules with a history of bugs, none of them for a pseudo terminal. */
+#define LINE_DISCIPLINES "another line discipline of a terminal is a module of the kernel that the host would load"
 
 const struct seccomp_arg_rule seccomp_arg_rules[] = {
 	NAMESPACE("clone", CLONE_NEWUSER), NAMESPACE("clone", CLONE_NEWNS),
@@ -220,12 +224,14 @@ const struct seccomp_arg_rule seccomp_arg_rules[] = {
 	{ "seccomp", EINVAL, true, LISTENERS, 2, { LOW(0, SECCOMP_SET_MODE_FILTER), BIT_OF(1, SECCOMP_FILTER_FLAG_NEW_LISTENER) } },
 
 	{ "madvise", EINVAL, true, MERGING, 1, { LOW(2, MADV_MERGEABLE) } },
+	{ "prctl", EINVAL, true, MERGING, 1, { LOW(0, PR_SET_MEMORY_MERGE_) } },
 	{ "mmap", ENOMEM, false, HUGE_PAGES, 1, { BIT_OF(3, MAP_HUGETLB) } },
 	{ "memfd_create", EINVAL, false, HUGE_PAGES, 1, { BIT_OF(1, MFD_HUGETLB) } },
 	{ "shmget", EPERM, false, HUGE_PAGES, 1, { BIT_OF(2, SHM_HUGETLB) } },
 
 	{ "ioctl", EPERM, false, TERMINALS, 1, { LOW(1, TIOCSTI) } },
 	{ "ioctl", EPERM, false, TERMINALS, 1, { LOW(1, TIOCLINUX) } },
+	{ "ioctl", EPERM, false, LINE_DISCIPLINES, 1, { LOW(1, TIOCSETD) } },
 
 	/* All numbers but 9, 13 and 54, by their common bits: FICLONE, FICLONERANGE and FIDEDUPERANGE share
 	 * blocks between files, and stay. */

@@ -25,6 +25,9 @@ cp.execSync('true'); new Worker('1',{eval:true}).on('exit',c=>process.exit(c))"`
 	'low ports without root': 'python3 -c "import socket; socket.create_server((\'127.0.0.1\', 80)).close()"',
 	'unix sockets and socketpairs': 'python3 -c "import socket; a,b=socket.socketpair(); a.send(b\'x\'); assert b.recv(1)==b\'x\'"',
 	'pty': 'python3 -c "import pty,os; m,s=pty.openpty(); os.write(s,b\'x\'); assert os.read(m,1)==b\'x\'"',
+	'settings of a terminal': `python3 -c "import pty,termios,tty,fcntl,array
+m,s=pty.openpty(); a=termios.tcgetattr(s); tty.setraw(s); termios.tcsetattr(s,termios.TCSANOW,a)
+d=array.array('i',[9]); fcntl.ioctl(s,0x5424,d,True); assert d[0]==0"`,	// TIOCGETD: the usual line discipline
 	'shared memory': 'python3 -c "from multiprocessing import shared_memory as s; m=s.SharedMemory(create=True,size=1<<20); m.close(); m.unlink()"',
 	'file locks and inotify': 'python3 -c "import fcntl,ctypes; f=open(\'/tmp/l\',\'w\'); fcntl.flock(f,fcntl.LOCK_EX); assert ctypes.CDLL(None).inotify_init()>=0"',
 	'interfaces are listed': 'python3 -c "import socket; assert \'eth0\' in [n for _,n in socket.if_nameindex()]"',

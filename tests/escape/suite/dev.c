@@ -102,6 +102,16 @@ static int type_in(unsigned long request)
 static int sti(void) { return type_in(TIOCSTI); }
 static int sti_high(void) { return type_in(TIOCSTI | 1ul << 32); }
 static int linux_console(void) { return type_in(TIOCLINUX); }
+/* W9: one that no kernel has built in, so that it would be looked for; and the usual one, by a number that is too long. */
+static int discipline(unsigned long request, int which)
+{
+	int s = own_terminal();
+
+	return s < 0 ? unclear("no terminal: %s", errno_name(errno)) : SYS(SYS_ioctl, s, request, &which);
+}
+
+static int line_discipline(void) { return discipline(TIOCSETD, 1); }
+static int line_discipline_high(void) { return discipline(TIOCSETD | 1ul << 32, 0); }
 static int take_console(void) { return type_in(TIOCCONS); }
 
 /* Terminals are numbered per sandbox: a first one is 0 or little more, and those of the host are not there. */
@@ -121,6 +131,7 @@ static int no_tty(void)
 }
 
 static const char devices[] = "no device but the seven that everybody may have";
+static const char loading[] = "no module is loaded into the host's kernel";
 static const char typing[] = "nothing is typed into a terminal of somebody else";
 
 #define D(word, fn) { "dev/open-" word, devices, fn, .expect = { ENOENT } }
@@ -137,6 +148,8 @@ static const struct attempt attempts[] = {
 	{ "dev/tiocsti", typing, sti, .expect = { EPERM } },
 	{ "dev/tiocsti-high-bits", typing, sti_high, .expect = { EPERM } },
 	{ "dev/tioclinux", typing, linux_console, .expect = { EPERM } },
+	{ "dev/tiocsetd", loading, line_discipline, .expect = { EPERM } },
+	{ "dev/tiocsetd-high-bits", loading, line_discipline_high, .expect = { EPERM } },
 	{ "dev/tioccons", typing, take_console, .expect = { EPERM } },
 	{ "dev/numbers-of-terminals", "terminals are the sandbox's own", terminals },
 	{ "dev/no-terminal-of-the-host", "terminals are the sandbox's own", no_tty, .expect = { ENXIO } },

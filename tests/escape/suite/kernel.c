@@ -114,6 +114,12 @@ static int merge(void)
 	return madvise(p, 1 << 20, MADV_MERGEABLE) < 0 ? -errno : 0;
 }
 
+/* ... and all of one's pages at once: W9 */
+static int merge_all(void)
+{
+	return SYS(SYS_prctl, 67, 1, 0, 0, 0);
+}
+
 /* 1: no dump at all. 0 would be none into a file, and a handler of the host behind a pipe would still get one. */
 static int core_limit(void)
 {
@@ -213,6 +219,7 @@ static const struct attempt attempts[] = {
 	{ "kernel/huge-pages", "no memory on the host's account", huge, .expect = { ENOMEM } },
 	{ "kernel/huge-memfd", "no memory on the host's account", huge_memfd, .expect = { EINVAL } },
 	{ "kernel/merge-pages", "no page is shared with others for being alike", merge, .expect = { EINVAL }, .flags = OUTSIDE },
+	{ "kernel/merge-all-pages", "no page is shared with others for being alike", merge_all, .expect = { EINVAL } },
 	{ "kernel/core-limit", "no crash inside reaches a handler on the host", core_limit },
 	{ "kernel/raise-open-files", limits, raise_nofile, .expect = { EPERM } },
 	{ "kernel/raise-signals", limits, raise_pending, .expect = { EPERM } },

@@ -90,6 +90,12 @@ static int others(void)
 	REFUSED(EFAULT, syscall(SYS_seccomp, 1, 0, NULL));	/* one without gets as far as its text */
 	REFUSED(EPERM, syscall(SYS_ioctl, 0, TIOCSTI, ""));
 	REFUSED(EPERM, syscall(SYS_ioctl, 0, 0x100000000ul | TIOCSTI, ""));	/* the kernel would look at the low half only */
+	/* W9: whatever is to be merged, and whatever line discipline is meant, and however the number is written. */
+	REFUSED(EINVAL, syscall(SYS_prctl, 67, 1, 0, 0, 0));
+	REFUSED(EINVAL, syscall(SYS_prctl, 0x100000043ul, 1, 0, 0, 0));
+	REFUSED(EPERM, syscall(SYS_ioctl, 0, TIOCSETD, &(int) { 3 }));
+	REFUSED(EPERM, syscall(SYS_ioctl, 0, 0x100000000ul | TIOCSETD, &(int) { 0 }));
+	ALLOWED(prctl(PR_GET_DUMPABLE, 0, 0, 0, 0));
 	ALLOWED(getpid());
 	return 0;
 }
