@@ -210,12 +210,13 @@ static int cover_up(struct err *e)
 	static const char *const read_only[] = { "/proc/sys", "/proc/bus", "/proc/irq", "/proc/sysrq-trigger" };
 	static const char *const hidden_files[] = {
 		"/proc/kcore", "/proc/keys", "/proc/timer_list", "/proc/latency_stats", "/proc/kallsyms", "/proc/key-users", "/proc/cmdline",
+		"/proc/config.gz",	/* and /sys/kernel/btf: what an exploit has to know of this very kernel */
 		"/proc/locks",	/* those of open files have no owner, and are shown to everybody */
 	};
 	/* The last two tell the path of the pool, and what every other sandbox has on its disk. */
 	static const char *const hidden_dirs[] = {
 		"/proc/acpi", "/proc/scsi", "/proc/fs", "/sys/firmware", "/sys/devices/virtual/powercap",
-		"/sys/devices/virtual/block", "/sys/fs/btrfs",
+		"/sys/kernel/btf", "/sys/devices/virtual/block", "/sys/fs/btrfs",
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(read_only); i++) {

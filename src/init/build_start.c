@@ -16,6 +16,7 @@
 #include "init/build.h"
 #include "init/init.h"
 #include "init/template.h"
+#include "init/untrace.h"
 #include "init/users.h"
 
 #define AGAIN_NS 200000000
@@ -49,7 +50,7 @@ static pid_t run_as(const struct userdb *db, const struct user *u, char *const *
 /* 1: it ended, *ret_status is how. */
 static int look(pid_t pid, int *ret_status)
 {
-	return pid > 0 && waitpid(pid, ret_status, WNOHANG) == pid ? 1 : 0;
+	return pid > 0 && waitpid(pid, ret_status, WNOHANG) == pid && !untrace(pid, *ret_status) ? 1 : 0;
 }
 
 static bool ended_well(int status)

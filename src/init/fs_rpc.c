@@ -191,6 +191,9 @@ void fs_list_dir(struct call *c, json_t *msg)
 	rc = dirs_walk(resolved, depth ? (unsigned)depth : 1, list_one, &l);
 	if (rc == -E2BIG)
 		call_fail(c, CONNECT_RESOURCE_EXHAUSTED, "directory %s has too many entries to list at once", resolved);
+	else if (rc == -ENAMETOOLONG)
+		call_fail(c, CONNECT_INVALID_ARGUMENT, "directory %s has entries whose paths are longer than %d bytes, which cannot be named:"
+			" list it with a smaller depth", resolved, PATH_MAX - 1);
 	else if (rc < 0)
 		call_fail(c, CONNECT_INTERNAL, "error reading directory %s: %s", resolved, text_errno(-rc));
 	else

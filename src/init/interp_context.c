@@ -457,7 +457,7 @@ int context_new(struct init *in, const char *language, const char *cwd, bool is_
 	struct context *c, **at = &in->interp.contexts;
 
 	if (in->interp.n_contexts >= CONTEXTS_MAX)
-		return err_set(e, EUSERS, "Too many contexts: there may be %d", CONTEXTS_MAX);
+		return err_set(e, EUSERS, "Too many contexts: a sandbox has at most %d at a time; remove one first", CONTEXTS_MAX);
 	if (check_cwd(cwd, e) < 0)
 		return -e->no;
 	c = calloc(1, sizeof(*c));

@@ -50,6 +50,8 @@ int rest_status(const struct err *e)
 		return 404;
 	case EFBIG:
 		return 413;
+	case EUSERS:		/* there are as many as there may be */
+		return 429;
 	default:
 		return 500;
 	}

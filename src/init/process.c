@@ -18,6 +18,7 @@
 #include "init/pty.h"
 #include "init/spawn.h"
 #include "init/text.h"
+#include "init/untrace.h"
 #include "init/users.h"
 #include "loop/loop.h"
 
@@ -231,7 +232,7 @@ void procs_reap(struct init *in)
 	pid_t pid;
 
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
-		if (interp_reaped(in, pid, status))
+		if (untrace(pid, status) || interp_reaped(in, pid, status))
 			continue;
 		for (struct proc *p = in->procs.head; p; p = p->next) {
 			if (p->pid != pid || p->state != PROC_RUNNING)

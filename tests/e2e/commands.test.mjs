@@ -314,3 +314,34 @@ test('a request cut into single bytes is understood', async () => {
 	})
 	assert.ok(text.includes(Buffer.from('slowly\n').toString('base64')))
 })
+
+// PTRACE_TRACEME makes the parent the tracer, and that is pid 1.
+const TRACED = `import ctypes, os, signal, sys, time
+def trace_me():
+    assert ctypes.CDLL(None).ptrace(0, 0, 0, 0) == 0
+`
+
+test('F6: a program that has itself traced by pid 1 goes on, through signals and other programs', async () => {
+	const python = (code) => runAny(sbx, `exec python3 - <<'E'\n${TRACED}${code}\nE`, { timeoutMs: 30000 })
+	const handled = await python(`signal.signal(signal.SIGUSR1, lambda *_: print('handled', flush=True))
+trace_me()
+for _ in range(3):
+    os.kill(os.getpid(), signal.SIGUSR1)`)
+	assert.deepEqual([handled.stdout, handled.exitCode], ['handled\n'.repeat(3), 0])
+	assert.equal((await python("trace_me()\nos.execv('/bin/echo', ['echo', 'another'])")).stdout, 'another\n')
+	assert.equal((await python('trace_me()\nos.kill(os.getpid(), signal.SIGTERM)')).error, 'signal: terminated')
+	assert.equal((await python('trace_me()\nos.abort()')).error, 'signal: aborted')
+	// Nor does an orphan stop, that pid 1 has never started.
+	const orphan = await python(`r, w = os.pipe()
+if os.fork() == 0:
+    if os.fork() == 0:
+        while os.getppid() != 1:
+            time.sleep(0.01)
+        trace_me()
+        signal.signal(signal.SIGUSR1, lambda *_: os.write(w, b'handled'))
+        os.kill(os.getpid(), signal.SIGUSR1)
+    os._exit(0)
+os.close(w)
+print(os.read(r, 7).decode())`)
+	assert.equal(orphan.stdout, 'handled\n')
+})

@@ -4,7 +4,7 @@ import { test, after, before } from '../lib/case.mjs'
 import assert from 'node:assert/strict'
 import crypto from 'node:crypto'
 import zlib from 'node:zlib'
-import { createRaw, envd, killRaw, rpc, runAny, sdk } from '../lib/client.mjs'
+import { createRaw, envd, killRaw, rpc, runAny, sdk, shell } from '../lib/client.mjs'
 
 let sbx, raw
 const OCTET = { headers: { 'Content-Type': 'application/octet-stream' } }
@@ -374,4 +374,19 @@ test('an upload that is cut off leaves the old file or none, never waits', async
 	assert.equal((await put('/tmp/cut', 'after')).status, 200)
 	assert.equal((await get('/tmp/cut')).text, 'after')
 	assert.equal((await runAny(sbx, 'true')).exitCode, 0)
+})
+
+test('F6: a tree that is deeper than paths can be long is told as such', async () => {
+	await shell(raw, `python3 - <<'E'
+import os
+os.chdir('/tmp')
+os.mkdir('far'); os.chdir('far')
+for i in range(25):
+    os.mkdir('x' * 200); os.chdir('x' * 200)
+E`)
+	const all = await fsrpc('ListDir', { path: '/tmp/far', depth: 100 })
+	assert.deepEqual([all.status, all.json.code], [400, 'invalid_argument'], all.text)
+	assert.match(all.json.message, /longer than 4095 bytes.*smaller depth/)
+	assert.equal((await fsrpc('ListDir', { path: '/tmp/far', depth: 10 })).json.entries.length, 10)
+	assert.equal((await fsrpc('Remove', { path: '/tmp/far' })).status, 200)
 })

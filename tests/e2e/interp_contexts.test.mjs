@@ -157,3 +157,18 @@ test('code and output have limits', async () => {
 	assert.equal((await py('1')).text, '1')
 	assert.match((await py('"x" * 40_000_000')).text, /left out: \d+ bytes/)
 })
+
+test('F6: one context more than there may be is refused as a limit', async () => {
+	const sbx = await createRaw({ templateID: 'code-interpreter-v1', timeout: 600 })
+	const made = []
+	let last
+	do {
+		last = await interp(sbx, 'POST', '/contexts', { language: 'bash' })
+		made.push(last.json?.id)
+	} while (last.status === 200 && made.length < 80)
+	assert.equal(last.status, 429, last.text)
+	assert.match(last.text, /at most 64 at a time/)
+	assert.equal((await interp(sbx, 'DELETE', `/contexts/${made[0]}`)).status, 200)
+	assert.equal((await interp(sbx, 'POST', '/contexts', { language: 'bash' })).status, 200)
+	await killRaw(sbx)
+})

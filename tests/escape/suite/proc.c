@@ -42,6 +42,7 @@ READER(key_users, "/proc/key-users")
 READER(timer_list, "/proc/timer_list")
 READER(latency, "/proc/latency_stats")
 READER(cmdline, "/proc/cmdline")
+READER(config, "/proc/config.gz")
 READER(sched_debug, "/proc/sched_debug")
 READER(kpage, "/proc/kpagecount")
 READER(slabinfo, "/proc/slabinfo")
@@ -224,7 +225,7 @@ static const struct attempt attempts[] = {
 	W("rp-filter", rp_filter), W("sysrq", sysrq), W("irq", irq), W("mtrr", mtrr), W("timens", timens),
 	{ "proc/write-oom-of-pid1", pid1, oom_pid1, .expect = { EACCES, EPERM }, .flags = BY_USER },
 	R("kcore", kcore), R("keys", keys), R("key-users", key_users), R("timer-list", timer_list), R("latency-stats", latency),
-	R("cmdline", cmdline), R("sched-debug", sched_debug), R("kpagecount", kpage), R("slabinfo", slabinfo), R("vmallocinfo", vmalloc),
+	R("cmdline", cmdline), R("config", config), R("sched-debug", sched_debug), R("kpagecount", kpage), R("slabinfo", slabinfo), R("vmallocinfo", vmalloc),
 	R("kallsyms", kallsyms), R("pagemap", pagemap), R("kernel-pointers", pointers), R("cgroup-path", cgroup_path),
 	R("processes-of-the-host", processes), R("variables-of-the-server", variables),
 	P("mem", pid1_mem), P("environ", pid1_environ), P("maps", pid1_maps), P("stack", pid1_stack), P("syscall", pid1_syscall),

@@ -50,6 +50,7 @@ LOOKER(configfs, "/sys/kernel/config")
 LOOKER(firmware, "/sys/firmware")
 LOOKER(block, "/sys/devices/virtual/block")
 LOOKER(btrfs, "/sys/fs/btrfs")
+LOOKER(btf, "/sys/kernel/btf")
 LOOKER(powercap, "/sys/devices/virtual/powercap")
 LOOKER(bpffs, "/sys/fs/bpf")
 LOOKER(pstore, "/sys/fs/pstore")
@@ -97,7 +98,7 @@ static const struct attempt attempts[] = {
 	W("release-agent-rdma", cgroup, cg_rdma_release), W("memory-max", cgroup, cg_memory), W("pids-max", cgroup, cg_pids),
 	L("cgroups", cgroup, cgroups), L("debug", no_tell, debug), L("tracing", no_tell, tracing), L("security", no_tell, security),
 	L("config", no_tell, configfs), L("firmware", no_tell, firmware), L("block", no_tell, block), L("btrfs", no_tell, btrfs),
-	L("powercap", no_tell, powercap), L("bpf", no_tell, bpffs), L("pstore", no_tell, pstore), L("proc-fs", no_tell, proc_fs),
+	L("btf", no_tell, btf), L("powercap", no_tell, powercap), L("bpf", no_tell, bpffs), L("pstore", no_tell, pstore), L("proc-fs", no_tell, proc_fs),
 	L("proc-acpi", no_tell, proc_acpi), L("proc-scsi", no_tell, proc_scsi),
 	{ "sys/links-of-the-host", no_tell, links },
 };
