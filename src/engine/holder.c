@@ -254,22 +254,66 @@ static int holder_make(const struct holder_config *cfg, const char *key, int *re
 	return r;
 }
 
-int holder_get(const struct holder_config *cfg, const char *key, int *ret_pidfd, struct err *e)
+void holder_close(struct holder *h)
+{
+	fd_close(h->pidfd);
+	fd_close(h->user);
+	fd_close(h->mnt);
+	*h = HOLDER_NONE;
+}
+
+/* One that was killed has none any more, a while before it is gone: all that is in its pid namespace ends first. */
+static int open_spaces(int pidfd, struct holder *ret)
+{
+	char path[48];
+	pid_t pid;
+
+	*ret = HOLDER_NONE;
+	ret->pidfd = pidfd;
+	if (proc_pid_of(pidfd, &pid) == 0) {
+		(void)snprintf(path, sizeof path, "/proc/%d/ns/user", (int)pid);
+		ret->user = open(path, O_RDONLY | O_CLOEXEC);
+		(void)snprintf(path, sizeof path, "/proc/%d/ns/mnt", (int)pid);
+		ret->mnt = open(path, O_RDONLY | O_CLOEXEC);
+	}
+	if (ret->user >= 0 && ret->mnt >= 0 && proc_wait_gone(pidfd, 0) < 0)	/* so it was its pid, and no other's */
+		return 0;
+	holder_close(ret);
+	return -ESRCH;
+}
+
+static int find(const struct holder_config *cfg, const char *key, struct holder *ret)
+{
+	int pidfd, r = proc_record_open(cfg->dir_fd, key, cfg->boot_id, &pidfd);
+
+	return r < 0 ? r : open_spaces(pidfd, ret);
+}
+
+static int make_anew(const struct holder_config *cfg, const char *key, struct holder *ret, struct err *e)
+{
+	int pidfd = -1;
+
+	if (holder_make(cfg, key, &pidfd, e) < 0)
+		return -e->no;
+	return open_spaces(pidfd, ret) < 0 ? err_set(e, ESRCH, "it has ended at once") : 0;
+}
+
+int holder_get(const struct holder_config *cfg, const char *key, struct holder *ret, struct err *e)
 {
 	autoclose int lock = -1, pidfd = -1;
 	char name[NAME_MAX + 1];
 
-	if (proc_record_open(cfg->dir_fd, key, cfg->boot_id, ret_pidfd) == 0)
+	if (find(cfg, key, ret) == 0)
 		return 0;
 	lock = openat(cfg->dir_fd, ".lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	if (lock < 0 || flock(lock, LOCK_EX) < 0)
 		return err_sys(e, "lock the holders");
-	if (proc_record_open(cfg->dir_fd, key, cfg->boot_id, ret_pidfd) == 0)		/* another builder was faster */
+	if (find(cfg, key, ret) == 0)		/* another builder was faster */
 		return 0;
 	pending_name(key, name);
 	if (proc_record_open(cfg->dir_fd, name, cfg->boot_id, &pidfd) == 0)	/* whoever made it was killed meanwhile */
 		(void)proc_kill(pidfd);
-	return holder_make(cfg, key, ret_pidfd, e) < 0 ? err_wrap(e, "make the holder of template '%.8s'", key) : 0;
+	return make_anew(cfg, key, ret, e) < 0 ? err_wrap(e, "make the holder of template '%.8s'", key) : 0;
 }
 
 void holder_end_strays(const struct holder_config *cfg)

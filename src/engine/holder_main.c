@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* atoll-holder: pid 1 of the pid namespace that sandboxes of one template share as their parent. It reaps and does nothing
- * else: if it could fail, every sandbox below would fail with it. Static, and carried inside atolld (holder_image.c).
+/* atoll-holder: keeps the namespaces that are above the sandboxes of one template. It reaps and does nothing else. Static, and
+ * carried inside atolld (holder_image.c).
  *
  * With an argument it is the parent of one restored sandbox, which is below no such namespace, and ends with it. */
 #include <errno.h>

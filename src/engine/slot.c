@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define Z_UID_BASE 0x10000000u
+#define Z_UID_BASE SLOT_UID_FIRST
 #define NET_BASE 0x0ac80000u		/* 10.200.0.0 */
 #define NET_FIRST 256u			/* the first 256 addresses are the instance's own */
 

@@ -14,6 +14,7 @@
 #include <sys/types.h>
 
 #define SLOT_INSTANCES 16
+#define SLOT_UID_FIRST 0x10000000u	/* of all instances: whoever has one at or above is of a sandbox, a zygote or a holder */
 #define SLOT_MAX 2000
 #define SLOT_VOLUME_PLACES 40
 #define SLOT_Z_UIDS 0x08000000u

@@ -3,7 +3,8 @@
  *
  *	B0	this process, root of the host: cgroups, disk, /dev, veth, overlay; sees the whole and undoes it on failure
  *	B1	its child in Z: takes the slot's own uid of Z (for the kernel's per-user limits), clones C and writes its id map,
- *		which nobody but a process in Z may do; moves C into its cgroups; then ends, and the holder is C's parent
+ *		which nobody but a process in Z may do; moves C into its cgroups; then ends, and C is an orphan, a child of the
+ *		host's pid 1. It is below no pid namespace but the host's: nobody's end is that of a sandbox
  *	C	pid 1 of the sandbox's namespaces (child.c): sets itself up with what B0 sends, and becomes init
  *
  * B0 makes what needs no namespace of C (disk, /dev) while B1 is at work, and the root while C sets up its network. On v1 the
@@ -57,7 +58,8 @@ struct start {
 	const struct engine_spec *spec;
 	struct slot slot;
 	struct cgroup_seat seat;
-	int holder;			/* pidfd */
+	struct holder holder;
+	int proc;			/* /proc of the host, for B1, which has another root */
 	int to_b1[2], to_c[2], ready[2];
 	int zygote;			/* -1: there is none */
 	pid_t b1;
@@ -94,10 +96,11 @@ static bool has_view(const struct engine *en)
  * from seeing that of B0. */
 static void b1_let_go(const struct start *st)
 {
-	int keep[6 + 1 + CGROUP_PROCS_MAX] = {
-		st->holder, st->to_b1[1], st->to_c[0], st->to_c[1], st->ready[1], st->zygote, st->seat.into_fd,
+	int keep[9 + CGROUP_PROCS_MAX] = {
+		st->holder.user, st->holder.mnt, st->proc, st->to_b1[1], st->to_c[0], st->to_c[1], st->ready[1], st->zygote,
+		st->seat.into_fd,
 	};
-	size_t n = 7;
+	size_t n = 9;
 
 	for (size_t i = 0; i < st->seat.n_procs; i++)
 		keep[n++] = st->seat.procs[i];
@@ -151,7 +154,7 @@ static int b1_seed(struct start *st, pid_t pid, int pidfd, struct err *e)
 		return err_sys(e, "join its network");
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, seed) < 0)
 		return err_sys(e, "make a socket for the copy of the zygote");
-	(void)zygote_ask(st->zygote, pid, pidfd, seed[1]);
+	(void)zygote_ask(st->zygote, st->proc, pid, pidfd, seed[1]);
 	int r = step_send(st->to_c[0], STEP_SEED, &seed[0], 1, e);
 
 	close(seed[0]);
@@ -164,7 +167,7 @@ static int b1_run(struct start *st, struct err *e)
 	int pidfd = -1;
 
 	b1_let_go(st);
-	if (setns(st->holder, CLONE_NEWUSER | CLONE_NEWNS) < 0)
+	if (setns(st->holder.mnt, CLONE_NEWNS) < 0 || setns(st->holder.user, CLONE_NEWUSER) < 0)
 		return err_sys(e, "join the template's namespaces");
 	if (caps_keep_across_uids(e) < 0 || caps_become(st->slot.owner, st->slot.owner, e) < 0 || limits_user(e) < 0)
 		return -e->no;
@@ -181,7 +184,7 @@ static int b1_run(struct start *st, struct err *e)
 		};
 		child_run(&c);
 	}
-	if (userns_map(pid, st->slot.first, SLOT_UIDS, e) < 0) {
+	if (userns_map_at(st->proc, pid, st->slot.first, SLOT_UIDS, e) < 0) {
 		(void)proc_kill(pidfd);
 		return -e->no;
 	}
@@ -207,9 +210,10 @@ static int start_fork(struct start *st, struct err *e)
 	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, st->to_c) < 0 || pipe2(st->ready, O_CLOEXEC) < 0)
 		return err_sys(e, "make sockets");
 	/* The warden sees to it that there is one the next time. */
-	(void)zygote_connect(&st->en->zygote, st->spec->template_key, &st->zygote);
-	if (setns(st->holder, CLONE_NEWPID) < 0)	/* of our children, not of ourselves */
-		return err_sys(e, "join the template's pid namespace");
+	(void)zygote_connect_in(&st->en->zygote, st->spec->template_key, st->holder.user, &st->zygote);
+	st->proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (st->proc < 0)
+		return err_sys(e, "open /proc");
 	autoclose int b1_fd = -1;
 
 	st->b1 = userns_fork(0, st->seat.into_fd, &b1_fd);
@@ -431,7 +435,7 @@ static int start_run(struct start *st, struct err *e)
 static void start_done(struct start *st)
 {
 	int fds[] = {
-		st->holder, st->to_b1[0], st->to_b1[1], st->to_c[0], st->to_c[1], st->ready[0], st->ready[1],
+		st->proc, st->to_b1[0], st->to_b1[1], st->to_c[0], st->to_c[1], st->ready[0], st->ready[1],
 		st->zygote, st->pidfd, st->template_fd, st->own_fd, st->dev_fd, st->init_fd, st->view_fd,
 	};
 
@@ -439,6 +443,7 @@ static void start_done(struct start *st)
 		fd_close(fds[i]);
 	for (size_t i = 0; i < ARRAY_LEN(st->volumes); i++)
 		fd_close(st->volumes[i]);
+	holder_close(&st->holder);
 	cgroup_seat_close(&st->seat);
 }
 
@@ -471,7 +476,7 @@ static void start_undo(struct start *st)
 int ns_start(struct engine *en, const struct engine_spec *spec, struct engine_record *ret, int *ret_pidfd, struct err *e)
 {
 	struct start st = {
-		.en = en, .spec = spec, .holder = -1, .to_b1 = { -1, -1 }, .to_c = { -1, -1 }, .ready = { -1, -1 },
+		.en = en, .spec = spec, .holder = HOLDER_NONE, .proc = -1, .to_b1 = { -1, -1 }, .to_c = { -1, -1 }, .ready = { -1, -1 },
 		.zygote = -1,
 		.seat = CGROUP_SEAT_NONE, .b1 = -1, .pidfd = -1, .template_fd = -1, .own_fd = -1, .dev_fd = -1, .init_fd = -1, .view_fd = -1, .t0_us = now_us(),
 	};

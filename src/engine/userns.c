@@ -39,13 +39,20 @@ pid_t userns_fork(uint64_t flags, int cgroup_fd, int *ret_pidfd)
 
 int userns_map(pid_t pid, uint32_t first, uint32_t count, struct err *e)
 {
+	autoclose int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	return proc < 0 ? err_sys(e, "open /proc") : userns_map_at(proc, pid, first, count, e);
+}
+
+int userns_map_at(int proc_fd, pid_t pid, uint32_t first, uint32_t count, struct err *e)
+{
 	static const char *const files[] = { "uid_map", "gid_map" };
 	char path[48], text[48];
 
 	(void)snprintf(text, sizeof text, "0 %u %u\n", first, count);
 	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
-		(void)snprintf(path, sizeof path, "/proc/%d/%s", pid, files[i]);
-		int r = file_write(AT_FDCWD, path, text);
+		(void)snprintf(path, sizeof path, "%d/%s", pid, files[i]);
+		int r = file_write(proc_fd, path, text);
 
 		if (r < 0)
 			return err_set(e, -r, "write %s: %s", files[i], strerror(-r));

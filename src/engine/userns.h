@@ -14,6 +14,7 @@ pid_t userns_fork(uint64_t flags, int cgroup_fd, int *ret_pidfd);
 /* Ids 0 to count - 1 of that process's new user namespace are first to first + count - 1 of ours. Must be called by a process in
  * the namespace above, with /proc of its own pid namespace: a grandparent may not (EPERM). */
 int userns_map(pid_t pid, uint32_t first, uint32_t count, struct err *e);
+int userns_map_at(int proc_fd, pid_t pid, uint32_t first, uint32_t count, struct err *e);	/* with that directory for /proc */
 
 /* A user namespace that exists for its map only, to map mounts with: root and count - 1 ids behind it. */
 int userns_for_map(uint32_t root, uint32_t count, int *ret_fd, struct err *e);

@@ -19,6 +19,7 @@
 #include "base/log.h"
 #include "engine/cgroup.h"
 #include "engine/engine.h"
+#include "engine/holder.h"
 #include "engine/proc.h"
 #include "engine/zygote_impl.h"
 
@@ -87,15 +88,15 @@ int zygote_connect(const struct zygote_config *cfg, const char *key, int *ret_fd
 
 /* Joining, for the builder. */
 
-int zygote_ask(int conn, pid_t pid, int pidfd, int seed_fd)
+int zygote_ask(int conn, int proc_fd, pid_t pid, int pidfd, int seed_fd)
 {
 	char path[48];
 
-	(void)snprintf(path, sizeof path, "/proc/%d/ns/user", (int)pid);
-	autoclose int userns = open(path, O_RDONLY | O_CLOEXEC);
+	(void)snprintf(path, sizeof path, "%d/ns/user", (int)pid);
+	autoclose int userns = openat(proc_fd, path, O_RDONLY | O_CLOEXEC);
 
-	(void)snprintf(path, sizeof path, "/proc/%d/ns/pid", (int)pid);
-	autoclose int pidns = open(path, O_RDONLY | O_CLOEXEC);
+	(void)snprintf(path, sizeof path, "%d/ns/pid", (int)pid);
+	autoclose int pidns = openat(proc_fd, path, O_RDONLY | O_CLOEXEC);
 
 	if (userns < 0 || pidns < 0)
 		return -errno;
@@ -189,6 +190,35 @@ static int has_script(int templates_fd, const char *key, struct err *e)
 	return fd >= 0;
 }
 
+/* Whether it is in that user namespace. If the holder was killed, sandboxes are made in another one, over which it has no power. */
+static bool is_in(const struct zygote_config *cfg, const char *key, int userns_fd)
+{
+	struct stat its, ours;
+	autoclose int pidfd = -1;
+	char path[48];
+	pid_t pid;
+
+	if (proc_record_open(cfg->dir_fd, key, cfg->boot_id, &pidfd) < 0 || proc_pid_of(pidfd, &pid) < 0)
+		return false;
+	(void)snprintf(path, sizeof path, "/proc/%d/ns/user", (int)pid);
+	return stat(path, &its) == 0 && fstat(userns_fd, &ours) == 0 && its.st_ino == ours.st_ino && its.st_dev == ours.st_dev;
+}
+
+static bool is_well(const struct zygote_config *cfg, const char *key)
+{
+	struct holder h = HOLDER_NONE;
+	struct err ignored = ERR_INIT;
+	bool well = holder_get(cfg->holder, key, &h, &ignored) == 0 && is_in(cfg, key, h.user) && zygote_answers(cfg, key);
+
+	holder_close(&h);
+	return well;
+}
+
+int zygote_connect_in(const struct zygote_config *cfg, const char *key, int userns_fd, int *ret_fd)
+{
+	return may_have_one(cfg, key) && is_in(cfg, key, userns_fd) ? zygote_connect(cfg, key, ret_fd) : -ENOENT;
+}
+
 int zygote_ensure(const struct zygote_config *cfg, const char *key, struct err *e)
 {
 	bool own = may_have_one(cfg, key);
@@ -200,7 +230,7 @@ int zygote_ensure(const struct zygote_config *cfg, const char *key, struct err *
 		(void)err_set(e, ENOENT, own ? "the template has no Python runtime" : "it is none of the server's own templates");
 		return ENGINE_NEVER;
 	}
-	if (zygote_answers(cfg, key))
+	if (is_well(cfg, key))
 		return 0;
 	end_old(cfg, key);
 	return zygote_make(cfg, key, e);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* zygote: a template's warm interpreter, of which each new sandbox gets a copy by fork instead of starting one.
  *
- * It is a child of the template's holder: a process in Z with the template as its read-only root, without network, in a cgroup of
- * its own, with the system call filter of a sandbox (but for setns) and one capability, over Z. It serves a socket below
+ * It is a process in Z with the template as its read-only root, without network, in a cgroup of its own, with the system call filter of a
+ * sandbox (but for setns) and one capability, over Z. Its pid namespace is the host's: one can join those below one's own only, and
+ * sandboxes are below no other, so that they depend on nobody's life. Of the host's processes it sees none in its /proc, and
+ * as a user of its own it can touch none. It serves a socket below
  * RUN/zygotes, where only root can reach it. Nothing depends on it: without one a sandbox starts its interpreter when it needs it.
  *
  * It has more power than a sandbox, so no byte of it may be a user's: there is one for the templates that the server has built
@@ -43,11 +45,12 @@ bool zygote_is_own(int templates_fd, const char *key);
 
 /* A connection to the template's zygote, or -errno: there is none. */
 int zygote_connect(const struct zygote_config *cfg, const char *key, int *ret_fd);
+int zygote_connect_in(const struct zygote_config *cfg, const char *key, int userns_fd, int *ret_fd);	/* ... if it is in that Z */
 
-/* On that connection, from a process in Z: have a copy forked into the sandbox of that pid 1
- * (a pid in Z, whose id map is written, but which has not gone on yet), with its end of a socket pair whose
- * other end init has. Then wait for the copy's pid in Z. It does nothing until zygote_go(), and ends if the connection does. */
-int zygote_ask(int conn, pid_t pid, int pidfd, int seed_fd);
+/* On that connection, from a process in Z: have a copy forked into the sandbox of that pid 1 (whose id map is written, but
+ * which has not gone on yet; proc_fd: /proc of our pid namespace), with its end of a socket pair whose other end init has. Then wait
+ * for the copy's pid. It does nothing until zygote_go(), and ends if the connection does. */
+int zygote_ask(int conn, int proc_fd, pid_t pid, int pidfd, int seed_fd);
 int zygote_await(int conn, int pidfd, pid_t *ret_pid, struct err *e);	/* -ESRCH: the sandbox has ended meanwhile */
 void zygote_go(int conn);		/* the sandbox is finished, and the copy in its cgroups */
 

@@ -3,7 +3,7 @@
  *
  *	maker: a child of the warden; waits until the zygote serves or has failed
  *	  └──▶ M1: in Z; makes the root
- *	        └──▶ zygote: child of the holder when M1 has ended; confined, then the template's Python
+ *	        └──▶ zygote: an orphan when M1 has ended; confined, then the template's Python
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -57,7 +57,8 @@ struct making {
 	char cgroup[ZYGOTE_NAME_SIZE];
 	struct seccomp_filter filter;
 	struct cgroup_seat seat;
-	int holder, template_fd, dev_fd, listener, base, report[2];
+	struct holder holder;
+	int template_fd, dev_fd, proc_fd, listener, base, report[2];
 	char base_name[ZYGOTE_NAME_SIZE];
 };
 
@@ -80,30 +81,21 @@ static int put_at(int mount_fd, int root, const char *path, struct err *e)
 	return mount_put(mount_fd, at, "", e) < 0 ? err_wrap(e, "%s", path) : 0;
 }
 
-static int put_new(const char *type, const struct mount_opt *opts, size_t n, unsigned attr, int root, struct err *e)
-{
-	autoclose int m = -1;
-
-	if (mount_new(type, opts, n, attr, &m, e) < 0)
-		return -e->no;
-	return put_at(m, root, strcmp(type, "proc") == 0 ? "proc" : "tmp", e);
-}
-
 /* The template, read-only; a /dev like a sandbox's; of /proc only what is its own. */
-static int make_root(int template_fd, int dev_fd, struct err *e)
+static int make_root(const struct making *mk, struct err *e)
 {
-	static const struct mount_opt proc[] = { { "source", "proc" }, { "hidepid", "invisible" }, { "subset", "pid" } };
 	static const struct mount_opt tmp[] = { { "source", "tmp" }, { "mode", "1777" }, { "size", "64m" }, { "nr_inodes", "4096" } };
-	unsigned quiet = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
+	autoclose int tmp_fd = -1;
+	int root = mk->template_fd;
 
 	if (unshare(CLONE_NEWNS) < 0)
 		return err_sys(e, "make a mount namespace");
-	if (mount_make_private(e) < 0 || mount_put(template_fd, AT_FDCWD, "/r", e) < 0 || put_at(dev_fd, template_fd, "dev", e) < 0)
+	if (mount_make_private(e) < 0 || mount_put(root, AT_FDCWD, "/r", e) < 0 || put_at(mk->dev_fd, root, "dev", e) < 0 ||
+	    put_at(mk->proc_fd, root, "proc", e) < 0)
 		return -e->no;
-	if (put_new("proc", proc, ARRAY_LEN(proc), quiet | MOUNT_ATTR_NOEXEC, template_fd, e) < 0 ||
-	    put_new("tmpfs", tmp, ARRAY_LEN(tmp), quiet, template_fd, e) < 0)
+	if (mount_new("tmpfs", tmp, ARRAY_LEN(tmp), MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, &tmp_fd, e) < 0 || put_at(tmp_fd, root, "tmp", e) < 0)
 		return -e->no;
-	if (mount_pivot(template_fd, e) < 0)
+	if (mount_pivot(root, e) < 0)
 		return -e->no;
 	return write_join(e);
 }
@@ -155,9 +147,9 @@ static int m1_run(struct making *mk, struct err *e)
 {
 	if (cgroup_sit(&mk->seat, 0, e) < 0)
 		return -e->no;
-	if (setns(mk->holder, CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP) < 0)
+	if (setns(mk->holder.pidfd, CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP) < 0)
 		return err_sys(e, "join the template's namespaces");
-	if (caps_become(0, 0, e) < 0 || make_root(mk->template_fd, mk->dev_fd, e) < 0)
+	if (caps_become(0, 0, e) < 0 || make_root(mk, e) < 0)
 		return -e->no;
 	pid_t pid = fork();
 
@@ -170,9 +162,10 @@ static int m1_run(struct making *mk, struct err *e)
 
 static int open_template(struct making *mk, struct err *e)
 {
+	static const struct mount_opt proc[] = { { "source", "proc" }, { "hidepid", "invisible" }, { "subset", "pid" } };
+	unsigned quiet = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC;
 	char path[ZYGOTE_NAME_SIZE];
 	struct slot s;
-	pid_t pid;
 
 	slot_fill(mk->cfg->instance, 0, &s);
 	(void)snprintf(path, sizeof path, "%s/rootfs", mk->key);
@@ -181,14 +174,10 @@ static int open_template(struct making *mk, struct err *e)
 	if (fd < 0)
 		return err_sys(e, "open the template");
 	if (mount_clone(fd, "", MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, &mk->template_fd, e) < 0 ||
-	    dev_make(s.z_base, &mk->dev_fd, e) < 0 || holder_get(mk->cfg->holder, mk->key, &mk->holder, e) < 0)
+	    dev_make(s.z_base, &mk->dev_fd, e) < 0 || mount_new("proc", proc, ARRAY_LEN(proc), quiet, &mk->proc_fd, e) < 0 ||
+	    holder_get(mk->cfg->holder, mk->key, &mk->holder, e) < 0)
 		return -e->no;
-	if (proc_pid_of(mk->holder, &pid) < 0)
-		return err_set(e, ESRCH, "the holder has ended");
-	(void)snprintf(path, sizeof path, "/proc/%d/ns/user", (int)pid);
-	autoclose int userns = open(path, O_RDONLY | O_CLOEXEC);
-
-	return userns < 0 ? err_sys(e, "open the holder's user namespace") : mount_idmap(mk->template_fd, userns, e);
+	return mount_idmap(mk->template_fd, mk->holder.user, e);
 }
 
 static int open_listener(struct making *mk, struct err *e)
@@ -248,8 +237,6 @@ static int make(struct making *mk, struct err *e)
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, mk->report) < 0 ||
 	    setsockopt(mk->report[0], SOL_SOCKET, SO_PASSCRED, &(int) { 1 }, sizeof(int)) < 0)
 		return err_sys(e, "make a socket pair");
-	if (setns(mk->holder, CLONE_NEWPID) < 0)	/* of our children */
-		return err_sys(e, "join the template's pid namespace");
 	pid_t m1 = userns_fork(0, mk->seat.into_fd, &m1_fd);
 
 	if (m1 < 0)
@@ -287,8 +274,8 @@ static void base_settle(const struct making *mk, bool good)
 
 int zygote_make(const struct zygote_config *cfg, const char *key, struct err *e)
 {
-	struct making mk = { .cfg = cfg, .key = key, .seat = CGROUP_SEAT_NONE, .holder = -1, .template_fd = -1,
-		.dev_fd = -1, .listener = -1, .base = -1, .report = { -1, -1 } };
+	struct making mk = { .cfg = cfg, .key = key, .seat = CGROUP_SEAT_NONE, .holder = HOLDER_NONE, .template_fd = -1,
+		.dev_fd = -1, .proc_fd = -1, .listener = -1, .base = -1, .report = { -1, -1 } };
 	uint64_t began = clock_mono_ms();
 	int r = make_base(&mk, e) < 0 ? -e->no : make(&mk, e);
 
@@ -299,7 +286,8 @@ int zygote_make(const struct zygote_config *cfg, const char *key, struct err *e)
 		log_info("zygote serves", "template=%.8s ms=%" PRIu64, key, clock_mono_ms() - began);
 	seccomp_filter_done(&mk.filter);
 	cgroup_seat_close(&mk.seat);
-	int fds[] = { mk.holder, mk.template_fd, mk.dev_fd, mk.listener, mk.base, mk.report[0], mk.report[1] };
+	holder_close(&mk.holder);
+	int fds[] = { mk.template_fd, mk.dev_fd, mk.proc_fd, mk.listener, mk.base, mk.report[0], mk.report[1] };
 
 	for (size_t i = 0; i < ARRAY_LEN(fds); i++)
 		fd_close(fds[i]);

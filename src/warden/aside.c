@@ -11,6 +11,7 @@
 
 #include "base/fd.h"
 #include "base/log.h"
+#include "engine/slot.h"
 #include "loop/loop.h"
 #include "warden/link.h"
 #include "warden/warden.h"
@@ -75,6 +76,19 @@ int aside_watch(struct loop *l, pid_t pid, void (*done)(void *arg), void *arg)
 	fd_close(c->pidfd);
 	free(c);
 	return -ENOMEM;
+}
+
+/* By their uid: each child of our own is root or a user of the host. One of those that has ended stops this, until its owner has
+ * collected it. */
+void aside_reap_orphans(void)
+{
+	for (;;) {
+		siginfo_t si = { .si_pid = 0 };
+
+		if (waitid(P_ALL, 0, &si, WEXITED | WNOHANG | WNOWAIT) < 0 || si.si_pid == 0 || si.si_uid < SLOT_UID_FIRST)
+			return;
+		(void)waitpid(si.si_pid, NULL, WNOHANG);
+	}
 }
 
 void aside_leave(void)

@@ -13,6 +13,9 @@ void aside_forget(struct loop *l, pid_t pid);
 /* done(arg) is called when it has ended and was collected. -ENOMEM: nobody watches it. */
 int aside_watch(struct loop *l, pid_t pid, void (*done)(void *arg), void *arg);
 
+/* Collects processes of sandboxes that have become our children: as pid 1 of a container we get every orphan. */
+void aside_reap_orphans(void);
+
 /* Waits for none of them any more, and calls nobody: the warden is about to end. */
 void aside_leave(void);
 

@@ -147,6 +147,7 @@ static void on_tick(void *user)
 	egress_tick(w);
 	audit_tick(w);
 	warm_tick(w->warm);
+	aside_reap_orphans();
 	timer_arm(w->tick_timer, TICK_MS);
 }
 

@@ -8,7 +8,7 @@ import { spawn } from 'node:child_process'
 import { api, createRaw, killRaw, sdk, server } from '../lib/client.mjs'
 import { interp, runCode } from '../lib/interp.mjs'
 import { newServer } from '../lib/server.mjs'
-import { alive, cgroupsOf, childrenOf, commOf, processesOf, until } from '../lib/host.mjs'
+import { alive, cgroupsOf, commOf, processesOf, until } from '../lib/host.mjs'
 
 const TEMPLATE = 'code-interpreter-v1'
 const create = (opt) => createRaw({ templateID: TEMPLATE, timeout: 600 }, opt)
@@ -23,17 +23,16 @@ seed = next(int(p) for p in sorted(os.listdir("/proc")) if p.isdigit() and p != 
 const status = (pid, field) => new RegExp(`^${field}:\\s+(.*)$`, 'm').exec(fs.readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
 const isZygote = (pid) => fs.readFileSync(`/proc/${pid}/cmdline`, 'latin1').includes('/runtimes/python/zygote.py')
 
-// A child of the holder of the template's key, which the warden was started with.
-function zygote({ runDir, pid } = server) {
+// The pid in the record of the template's key, which the warden was started with.
+function recorded(what, { runDir, pid } = server) {
 	const key = new RegExp(`${TEMPLATE}=([0-9a-f]{32})`).exec(fs.readFileSync(`/proc/${pid}/cmdline`, 'latin1'))[1]
-	const holder = Number(fs.readFileSync(path.join(runDir, 'holders', key), 'utf8').split(' ')[0])
-	return childrenOf(holder).find((child) => {
-		try {
-			return isZygote(child)
-		} catch {
-			return false
-		}
-	})
+	return Number(fs.readFileSync(path.join(runDir, what, key), 'utf8').split(' ')[0])
+}
+
+function zygote(own) {
+	const pid = recorded('zygotes', own)
+	assert.ok(isZygote(pid))
+	return pid
 }
 
 async function warm(opt) {
@@ -106,11 +105,14 @@ test('the zygote has no way to the host', () => {
 	assert.equal(status(pid, 'Threads'), '1')
 	const fds = fs.readdirSync(`/proc/${pid}/fd`).map((fd) => fs.readlinkSync(`/proc/${pid}/fd/${fd}`).split(':')[0])
 	assert.deepEqual(fds, ['/dev/null', '/dev/null', '/dev/null', 'socket'])
-	for (const ns of ['user', 'mnt', 'pid', 'net', 'ipc', 'uts', 'cgroup'])
+	for (const ns of ['user', 'mnt', 'net', 'ipc', 'uts', 'cgroup'])
 		assert.notEqual(fs.readlinkSync(`/proc/${pid}/ns/${ns}`), fs.readlinkSync(`/proc/self/ns/${ns}`), ns)
 	const mounts = fs.readFileSync(`/proc/${pid}/mountinfo`, 'utf8').trim().split('\n').map((line) => line.split(' '))
 	assert.deepEqual(mounts.map((m) => m[4]), ['/', '/dev', '/proc', '/tmp'])
 	assert.match(mounts[0][5], /^ro,/)
+	const proc = mounts.find((m) => m[4] === '/proc').at(-1)
+	assert.match(proc, /hidepid=invisible/)		// its pid namespace is the host's, of which it sees nothing
+	assert.match(proc, /subset=pid/)
 	assert.deepEqual(fs.readdirSync(`/proc/${pid}/root/sys`), [])
 	assert.equal(fs.readFileSync(`/proc/${pid}/net/dev`, 'utf8').trim().split('\n').length, 3)	// two lines of head, and lo
 })
@@ -242,6 +244,38 @@ test('a zygote that hangs holds nobody up, and is replaced', async () => {
 	assert.equal((await runCode(old, 'x + 1')).text, '42')
 	await killRaw(old)
 	await killRaw(sbx)
+})
+
+// It was pid 1 of a pid namespace above theirs, so that they ended with it.
+test('F4: sandboxes outlive the holder of their template, and starts do not fail without one', async () => {
+	const own = await newServer(server.buildDir).start()
+	const opt = { base: own.url, key: own.key }
+	try {
+		await warm(opt)
+		const old = await Promise.all([create(opt), create(opt)])
+		for (const sbx of old)
+			await runCode(sbx, 'x = 41', {}, own.url)
+		const holder = recorded('holders', own)
+		process.kill(holder, 'SIGKILL')
+		const young = await Promise.all([1, 2, 3].map(() => create(opt)))	// createRaw() wants a 201
+		for (const sbx of old) {
+			assert.equal((await runCode(sbx, 'x + 1', {}, own.url)).text, '42')
+			const { id } = (await interp(sbx, 'POST', '/contexts', {}, own.url)).json
+			assert.equal((await runCode(sbx, '6 * 7', { context_id: id }, own.url)).text, '42')
+		}
+		for (const sbx of young)
+			assert.equal((await runCode(sbx, '6 * 7', {}, own.url)).text, '42')
+		assert.notEqual(recorded('holders', own), holder)
+		await warm(opt)			// with a zygote that has power over what is made now
+		own.signal('SIGKILL')
+		await own.exited
+		await own.start()
+		for (const sbx of [...old, ...young])
+			assert.equal((await runCode(sbx, '6 * 7', {}, own.url)).text, '42')
+	} finally {
+		const end = await own.stop()
+		assert.ok(end.clean, JSON.stringify(end.left))
+	}
 })
 
 // Every way that Python has to run code of the upper layer when it starts, and the program itself.
