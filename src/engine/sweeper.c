@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/statvfs.h>
@@ -14,6 +15,7 @@
 #include "engine/btrfs.h"
 #include "engine/helper.h"
 #include "engine/loopdev.h"
+#include "engine/room.h"
 #include "engine/tree.h"
 
 #define GROW_STEP_MIN (1ull << 30)
@@ -36,12 +38,26 @@ int sweeper_remove_now(int fs_fd, const char *name)
 	return r == -ENOENT ? 0 : r;
 }
 
+/* What the pool may still grow by: what the operator allows, and the host's disk has. */
+static uint64_t can_grow(const struct sweeper_job *j)
+{
+	struct statvfs host;
+
+	if (j->file_fd < 0 || j->bytes >= j->max_bytes || fstatvfs(j->file_fd, &host) < 0)
+		return 0;
+	uint64_t free_bytes = (uint64_t)host.f_bavail * host.f_frsize, keep = (uint64_t)host.f_blocks * host.f_frsize / HOST_KEEP;
+	uint64_t most = free_bytes > keep ? free_bytes - keep : 0;
+
+	return j->max_bytes - j->bytes < most ? j->max_bytes - j->bytes : most;
+}
+
 /* When less than a part of it is free, or less than that room, which somebody is about to need. */
 static void grow(struct sweeper_job *j, uint64_t room)
 {
-	struct statvfs fs, host;
+	uint64_t most = can_grow(j);
+	struct statvfs fs;
 
-	if (j->file_fd < 0 || j->bytes >= j->max_bytes || fstatvfs(j->fs_fd, &fs) < 0 || fstatvfs(j->file_fd, &host) < 0)
+	if (!most || fstatvfs(j->fs_fd, &fs) < 0)
 		return;
 	uint64_t has = (uint64_t)fs.f_bavail * fs.f_frsize, lacks = room > has ? room - has : 0;
 
@@ -51,12 +67,10 @@ static void grow(struct sweeper_job *j, uint64_t room)
 
 	if (step < lacks + lacks / 4)		/* metadata takes its part of what is new */
 		step = lacks + lacks / 4;
-	uint64_t free_bytes = (uint64_t)host.f_bavail * host.f_frsize, keep = (uint64_t)host.f_blocks * host.f_frsize / HOST_KEEP;
-
-	if (step > j->max_bytes - j->bytes)
-		step = j->max_bytes - j->bytes;
+	if (step > most)
+		step = most;
 	step &= ~(uint64_t)0xfffff;
-	if (step == 0 || free_bytes < keep + step)
+	if (step == 0)
 		return;
 	int r = -posix_fallocate(j->file_fd, (off_t)j->bytes, (off_t)step);
 
@@ -72,17 +86,29 @@ static void grow(struct sweeper_job *j, uint64_t room)
 	log_info("pool grown", "mib=%llu", (unsigned long long)(j->bytes >> 20));
 }
 
+/* Grows it, and sees to it that nobody takes all. Returns how long the next look may wait in ms, -1: until the next tick. */
+static int look(struct sweeper_job *j, uint64_t room)
+{
+	grow(j, room);
+	return room_look(j->fs_fd, can_grow(j));
+}
+
 static void serve(void *arg, int sock)
 {
 	struct sweeper_job *j = arg;
 	unsigned counters_in = COUNTERS_TICKS;
 	uint64_t below = 0;
 	struct request rq;
+	int wait_ms = -1;
 
 	for (;;) {
-		ssize_t n = recv(sock, &rq, sizeof rq, 0);
+		if (poll(&(struct pollfd) { .fd = sock, .events = POLLIN }, 1, wait_ms) == 0) {
+			wait_ms = look(j, 0);
+			continue;
+		}
+		ssize_t n = recv(sock, &rq, sizeof rq, MSG_DONTWAIT);
 
-		if (n < 0 && errno == EINTR)
+		if (n < 0 && (errno == EINTR || errno == EAGAIN))
 			continue;
 		if (n != (ssize_t)sizeof rq)
 			return;
@@ -96,7 +122,7 @@ static void serve(void *arg, int sock)
 		}
 		if (j->file_fd < 0)
 			continue;
-		grow(j, rq.room);
+		wait_ms = look(j, rq.room);
 		if (!rq.room && --counters_in == 0)
 			counters_in = btrfs_qgroup_sweep(j->fs_fd, &below) > 0 ? COUNTERS_TICKS : COUNTERS_IDLE_TICKS;
 	}
