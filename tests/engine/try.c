@@ -2,7 +2,7 @@
 /* try: runs the engine alone, without daemon: starts sandboxes, talks to them, ends them, and counts what is left.
  *
  *	engine-try --template KEY --init PROGRAM [--cache DIR] [--instance N] [--state DIR] [--run DIR] [--count N] [--cycles M]
- *		[--exec TEXT] [--silent] [--keep | --adopt] [--plain] [--freeze | --frozen] [--linger SECONDS] [--slots N]
+ *		[--exec TEXT] [--silent] [--keep | --adopt] [--plain] [--host-view] [--freeze | --frozen] [--linger SECONDS] [--slots N]
  *		[--parallel] [--blind]
  *
  * --exec sends TEXT on a connection to each sandbox's init and prints what comes back. --keep leaves the sandboxes running and
@@ -309,7 +309,7 @@ static void parse(int argc, char **argv, struct options *o)
 		{ "template", 1, 0, 't' }, { "init", 1, 0, 'i' }, { "cache", 1, 0, 'c' }, { "instance", 1, 0, 'n' },
 		{ "state", 1, 0, 's' }, { "run", 1, 0, 'r' }, { "count", 1, 0, 'N' }, { "cycles", 1, 0, 'M' },
 		{ "exec", 1, 0, 'e' }, { "silent", 0, 0, 'S' }, { "keep", 0, 0, 'k' }, { "adopt", 0, 0, 'a' },
-		{ "plain", 0, 0, 'p' }, { "freeze", 0, 0, 'f' }, { "frozen", 0, 0, 'F' }, { "linger", 1, 0, 'l' }, { "slots", 1, 0, 'L' }, { "parallel", 0, 0, 'P' }, { "blind", 0, 0, 'B' }, { 0 },
+		{ "plain", 0, 0, 'p' }, { "host-view", 0, 0, 'V' }, { "freeze", 0, 0, 'f' }, { "frozen", 0, 0, 'F' }, { "linger", 1, 0, 'l' }, { "slots", 1, 0, 'L' }, { "parallel", 0, 0, 'P' }, { "blind", 0, 0, 'B' }, { 0 },
 	};
 
 	for (int c; (c = getopt_long(argc, argv, "", names, NULL)) != -1;) {
@@ -327,6 +327,7 @@ static void parse(int argc, char **argv, struct options *o)
 		case 'k': o->keep = true; break;
 		case 'a': o->adopt = true; break;
 		case 'p': o->cfg.no_pool = true; break;
+		case 'V': o->cfg.no_view = true; break;
 		case 'f': o->freeze = true; break;
 		case 'F': o->freeze = o->frozen = true; break;
 		case 'P': o->parallel = true; break;
