@@ -247,10 +247,16 @@ static void say_cached(struct build *b)
 		autobuf struct buf label = BUF_INIT(1024);
 		char phase[BUILD_STEP_SIZE];
 
-		(void)snprintf(phase, sizeof phase, "%zu", i + 1);
+		if (b->spec.steps[i].is_ours) {
+			build_log(b, "info", "CACHED [base] packages of every image");
+			continue;
+		}
+		size_t ours = build_spec_ours(&b->spec);
+
+		(void)snprintf(phase, sizeof phase, "%zu", i + 1 - ours);
 		build_phase(b, phase);
 		build_step_label(&b->spec.steps[i], &label);
-		build_log(b, "info", "CACHED [builder %zu/%zu] %.*s", i + 1, b->spec.n, STR_ARG(buf_view(&label)));
+		build_log(b, "info", "CACHED [builder %zu/%zu] %.*s", i + 1 - ours, b->spec.n - ours, STR_ARG(buf_view(&label)));
 	}
 }
 
@@ -318,6 +324,8 @@ static void on_image(void *user, const struct image_result *re)
 		take_image_env(b, re->config);
 	json_array_foreach(json_object_get(re->config, "OnBuild"), i, trigger)
 		build_log(b, "warn", "[base] ONBUILD of the image is not carried out: %.400s", json_string_value(trigger));
+	if (re->fresh && b->spec.from_image && b->front->opt.image_packages)
+		build_spec_packages(&b->spec, b->front->opt.image_packages);
 	build_base_ready(b);
 }
 

@@ -143,6 +143,42 @@ int build_spec_parse(json_t *body, struct build_spec *ret, struct err *e)
 	return 0;
 }
 
+/* Ends with 0 when all are there, so that there is a layer of it. */
+static const char packages_script[] =
+	"export DEBIAN_FRONTEND=noninteractive\n"
+	"command -v apt-get >/dev/null || { echo 'this image has no apt-get'; exit 3; }\n"
+	"missing=\n"
+	"for p in %s; do\n"
+	"\tdpkg-query -W -f='${Status}' \"$p\" 2>/dev/null | grep 'install ok installed' >/dev/null || missing=\"$missing $p\"\n"
+	"done\n"
+	"[ -n \"$missing\" ] || exit 0\n"
+	"echo \"installing$missing\"\n"
+	"set -- -o Acquire::Retries=1 -o Acquire::http::Timeout=20 -o Acquire::https::Timeout=20 -o Dpkg::Use-Pty=0\n"
+	"apt-get \"$@\" -q update && apt-get \"$@\" -qq -o Dpkg::Options::=--force-confold install -y --no-install-recommends $missing\n";
+
+void build_spec_packages(struct build_spec *sp, const char *packages)
+{
+	autobuf struct buf script = BUF_INIT(TEXT_MAX);
+	struct str rest = { packages_script, sizeof packages_script - 1 }, before = str_cut(&rest, '%');
+
+	buf_str(&script, before);
+	buf_z(&script, packages);
+	str_skip(&rest, 1);		/* the s */
+	buf_str(&script, rest);
+	json_t *args = json_pack("[s,s]", buf_cstr(&script) ? buf_cstr(&script) : "", "root");
+
+	(void)json_object_set_new(sp->body, "atoll packages", args);	/* lives as long as what the client sent */
+	sp->steps = must_grow(sp->steps, (sp->n + 2) * sizeof *sp->steps);
+	memmove(sp->steps + 1, sp->steps, sp->n * sizeof *sp->steps);
+	sp->steps[0] = (struct build_step) { .type = STEP_RUN, .name = "RUN", .args = args, .is_ours = true };
+	sp->n++;
+}
+
+size_t build_spec_ours(const struct build_spec *sp)
+{
+	return sp->n > 0 && sp->steps[0].is_ours;
+}
+
 void build_spec_done(struct build_spec *sp)
 {
 	json_decref(sp->body);

@@ -24,6 +24,7 @@ struct build_step {			/* strings are those of the body */
 	const json_t *args;		/* array of strings */
 	const char *files_hash;		/* or NULL */
 	bool force;
+	bool is_ours;			/* not the client's: the server prepares an image by it, as root, and goes on if it fails */
 };
 
 struct build_spec {
@@ -38,6 +39,10 @@ struct build_spec {
 };
 
 int build_spec_parse(json_t *body, struct build_spec *ret, struct err *e);	/* borrowed; -EINVAL names the field */
+
+/* Puts a command before all steps that installs those Debian packages, of which the base lacks some. */
+void build_spec_packages(struct build_spec *sp, const char *packages);
+size_t build_spec_ours(const struct build_spec *sp);	/* how many steps are not the client's: they come first, and are not numbered */
 void build_spec_done(struct build_spec *sp);
 
 /* What can be told to be wrong with a step before anything has run. -EINVAL, in words for the log. */

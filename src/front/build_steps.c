@@ -120,14 +120,24 @@ static void on_output(void *user, bool is_stderr, struct str data)
 	build_output(user, is_stderr, data);
 }
 
+/* There is no layer of it then, so the next build tries again. */
+static void packages_failed(struct build *b, const char *why)
+{
+	build_log(b, "warn", "[base] going on without the packages of every image (image_packages): %s", why);
+	step_over(b);
+}
+
 static void on_end(void *user, const struct run_end *end)
 {
 	struct build *b = user;
 	const char *cmd = build_step_arg(current(b), 0);
+	bool failed = end->no || end->refused || end->code != 0;
 
 	b->run = NULL;
 	build_output_end(b);
-	if (end->no || end->refused)
+	if (failed && current(b)->is_ours)
+		packages_failed(b, end->text);
+	else if (end->no || end->refused)
 		build_fail(b, "failed to run command '%.600s': command failed: %s", cmd, end->text);
 	else if (end->code != 0)
 		build_fail(b, "failed to run command '%.600s': %s", cmd, end->text);
@@ -146,6 +156,19 @@ static json_t *run_env(const struct build *b)
 	if (path)
 		(void)json_object_set_new(env, "PATH", json_sprintf("%s%s", path, LAST_PATHS));
 	return env;
+}
+
+/* By what every image with a shell has, and with nothing that a client has set. */
+static void run_ours(struct build *b)
+{
+	const struct build_step *st = current(b);
+	autojson json_t *args = json_pack("[s,s]", "-c", build_step_arg(st, 0));
+	autojson json_t *env = json_pack("{s:s}", "PATH", LAST_PATHS + 1);
+	struct run_spec sp = {
+		.id = b->box, .request = "", .as_user = build_step_arg(st, 1), .cmd = "/bin/sh", .args = args, .envs = env, .cwd = "/",
+	};
+
+	b->run = init_run_new(b->front, &sp, &run_ops, b);
 }
 
 static void run_command(struct build *b)
@@ -205,7 +228,7 @@ static void run_step(struct build *b)
 
 	switch (st->type) {
 	case STEP_RUN:
-		run_command(b);
+		(st->is_ours ? run_ours : run_command)(b);
 		return;
 	case STEP_COPY:
 		copy_files(b);
@@ -235,9 +258,18 @@ void steps_run(struct build *b)
 		final_run(b);
 		return;
 	}
-	(void)snprintf(phase, sizeof phase, "%zu", b->at + 1);
+	if (current(b)->is_ours) {
+		build_phase(b, "base");
+		(void)snprintf(b->label, sizeof b->label, "base");
+		build_log(b, "info", "[base] packages of every image: %s", b->front->opt.image_packages);
+		run_step(b);
+		return;
+	}
+	size_t ours = build_spec_ours(&b->spec);
+
+	(void)snprintf(phase, sizeof phase, "%zu", b->at + 1 - ours);
 	build_phase(b, phase);
-	(void)snprintf(b->label, sizeof b->label, "builder %zu/%zu", b->at + 1, b->spec.n);
+	(void)snprintf(b->label, sizeof b->label, "builder %zu/%zu", b->at + 1 - ours, b->spec.n - ours);
 	build_step_label(current(b), &label);
 	build_log(b, "info", "[%s] %.*s", b->label, STR_ARG(buf_view(&label)));
 	run_step(b);

@@ -70,6 +70,7 @@ struct front_options {
 	uint32_t rate_limit;		/* requests per second and key, 0: none; of teams without their own */
 	uint32_t team_max_sandboxes;	/* 0: none; of teams without their own */
 	uint32_t mem_total_mb;		/* of all sandboxes; 0: not set */
+	const char *image_packages;	/* Debian packages that templates of images get, with blanks between them; NULL: none */
 	const char *image_map;		/* "IMAGE=TEMPLATE,..." or NULL */
 	uint32_t template_cache_mb, template_uploads_mb, template_upload_max_mb;	/* layers of builds; archives for them, all and one */
 	uint32_t build_timeout_s, ready_timeout_s;

@@ -321,7 +321,7 @@ static int usage_error(const char *what)
 	return -EINVAL;
 }
 
-enum { OPT_EVENTS_KEPT = 256, OPT_HOOK_TIMEOUT, OPT_HOOK_ATTEMPTS, OPT_HOOK_RETRY, OPT_HOOK_PRIVATE, OPT_TOKEN, OPT_DOMAIN_DEFAULT, OPT_ALERT };
+enum { OPT_EVENTS_KEPT = 256, OPT_HOOK_TIMEOUT, OPT_HOOK_ATTEMPTS, OPT_HOOK_RETRY, OPT_HOOK_PRIVATE, OPT_TOKEN, OPT_DOMAIN_DEFAULT, OPT_IMAGE_PACKAGES, OPT_ALERT };
 
 static uint32_t *number_option(int c, struct front_options *opt)
 {
@@ -454,6 +454,7 @@ static const struct option longs[] = {
 	{ "alert-disk", required_argument, NULL, OPT_ALERT + ALERT_DISK }, { "alert-processes", required_argument, NULL, OPT_ALERT + ALERT_PROCESSES },
 	{ "alert-egress", required_argument, NULL, OPT_ALERT + ALERT_EGRESS },
 	{ "webhook-allow-private", no_argument, NULL, OPT_HOOK_PRIVATE },
+	{ "image-packages", required_argument, NULL, OPT_IMAGE_PACKAGES },
 	{ "domain-default", no_argument, NULL, OPT_DOMAIN_DEFAULT },
 	{ "open", no_argument, NULL, 'o' },		{ "metrics-open", no_argument, NULL, 'm' },
 	{ "text-from-stdout", no_argument, NULL, 'x' }, { "interpreter-token", required_argument, NULL, OPT_TOKEN },
@@ -482,6 +483,9 @@ static int parse_options(int argc, char **argv, struct front *f)
 			break;
 		case 'k':
 			opt->key_file = optarg;
+			break;
+		case OPT_IMAGE_PACKAGES:
+			opt->image_packages = optarg;
 			break;
 		case OPT_DOMAIN_DEFAULT:
 			opt->domain_is_default = true;

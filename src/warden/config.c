@@ -66,6 +66,7 @@ static const struct key keys[] = {
 	{ "max_timeout_s", KIND_NUMBER, FIELD(max_timeout_s), 1, 366 * 86400 },
 	{ "checkpoint_after_s", KIND_NUMBER, FIELD(checkpoint_after_s), 0, 86400 },
 	{ "image_map", KIND_TEXT, FIELD(image_map) },
+	{ "image_packages", KIND_TEXT, FIELD(image_packages) },
 	{ "prices", KIND_PRICES, FIELD(prices) },
 	{ "events_kept_s", KIND_NUMBER, FIELD(events_kept_s), 0, 3660ull * 86400 },
 	{ "webhook_timeout_s", KIND_NUMBER, FIELD(webhook_timeout_s), 1, 300 },
@@ -175,6 +176,7 @@ void config_defaults(struct config *c)
 		.checkpoint_after_s = 5,
 		.image_max_mb = 8192,
 		.image_cache_mb = 10240,
+		.image_packages = "sudo socat curl ca-certificates git less iputils-ping jq iproute2",
 		.image_map = "e2bdev/base=base,e2bdev/code-interpreter=code-interpreter-v1,base=base",
 		.template_cache_mb = 10240,
 		.template_uploads_mb = 2048,
@@ -603,6 +605,8 @@ int config_settle(struct config *c, struct err *e)
 	if (c->warm_pool_size > c->warm_pool_max)
 		return err_set(e, EINVAL, "warm_pool_size is above warm_pool_max (%llu > %llu)",
 			(unsigned long long)c->warm_pool_size, (unsigned long long)c->warm_pool_max);
+	if (c->image_packages[strspn(c->image_packages, "abcdefghijklmnopqrstuvwxyz0123456789+.- ")])
+		return err_set(e, EINVAL, "image_packages = '%s': want names of Debian packages with blanks between them", c->image_packages);
 	const char *trusting = c->open ? "open" : c->metrics_open ? "metrics_open" : NULL;
 
 	if (trusting && (all_loopback(trusting, "listen", c->listen, e) < 0 ||

@@ -40,6 +40,7 @@ struct config {
 	uint64_t mem_total_mb;			/* 0: the engine's choice */
 	uint64_t max_sandboxes, max_timeout_s;
 	uint64_t checkpoint_after_s;		/* after a pause; sooner only costs whoever resumes at once */
+	char image_packages[1024];		/* Debian packages, with blanks between them; "none": none */
 	char image_map[2048];			/* "IMAGE=TEMPLATE,...": images that stand for templates of the server */
 	char prices[256];			/* of usage, see base/prices.h; "": none */
 	uint64_t events_kept_s;			/* of sandboxes, and what became of their deliveries */

@@ -177,7 +177,7 @@ int front_open(struct warden *w, int exe_fd, const char *exe, const char *state_
 	argv[n++] = exe;
 	const char *pairs[][2] = { { "--state", state_dir }, { "--key-file", key }, { "--url", w->ready_url },
 		{ "--log-level", level_word[w->cfg.log_level] }, { "--domain", w->domain },
-		{ "--image-map", w->cfg.image_map }, { "--prices", w->cfg.prices },
+		{ "--image-map", w->cfg.image_map }, { "--image-packages", strcmp(w->cfg.image_packages, "none") == 0 ? "" : w->cfg.image_packages }, { "--prices", w->cfg.prices },
 		{ "--audit", audit_word[w->cfg.audit] }, { "--interpreter-token", token_word[w->cfg.interpreter_token] } };
 
 	for (size_t i = 0; i < ARRAY_LEN(pairs); i++) {

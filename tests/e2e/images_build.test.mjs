@@ -164,6 +164,63 @@ test('W2: no byte of an image runs with more power than a sandbox, whatever path
 	}
 })
 
+// A repository of packages in the image itself: the real sudo, and one that is made here.
+function packagesLayer() {
+	const repo = path.join(dir, 'repo')
+	fs.mkdirSync(path.join(repo, 'jq/DEBIAN'), { recursive: true })
+	fs.mkdirSync(path.join(repo, 'jq/usr/bin'), { recursive: true })
+	fs.writeFileSync(path.join(repo, 'jq/DEBIAN/control'), 'Package: jq\nVersion: 1\nArchitecture: all\nMaintainer: nobody <nobody@localhost>\nDescription: a test\n')
+	fs.writeFileSync(path.join(repo, 'jq/usr/bin/jq'), '#!/bin/sh\necho jq of the test\n', { mode: 0o755 })
+	execFileSync('dpkg-deb', ['--build', '--root-owner-group', 'jq', 'jq.deb'], { cwd: repo, stdio: 'ignore' })
+	if (spawnSync('apt-get', ['download', 'sudo'], { cwd: repo, stdio: 'ignore' }).status !== 0)
+		return null
+	const debs = fs.readdirSync(repo).filter((name) => name.endsWith('.deb'))
+	const index = debs.map((name) => {
+		const bytes = fs.readFileSync(path.join(repo, name))
+		const control = execFileSync('dpkg-deb', ['-f', path.join(repo, name)], { encoding: 'utf8' }).trimEnd()
+		return `${control}\nFilename: ./${name}\nSize: ${bytes.length}\nSHA256: ${sha256(bytes).slice('sha256:'.length)}\n`
+	}).join('\n')
+	return write('packages.tar', tarOf([{ name: 'etc/apt/sources.list', data: 'deb [trusted=yes] file:/repo ./\n' }, { name: 'repo/Packages', data: index },
+		...debs.map((name) => ({ name: `repo/${name}`, data: fs.readFileSync(path.join(repo, name)) }))]))
+}
+
+test('C3: an image gets the packages that every image has, once', { skip, timeout: 300000 }, async (t) => {
+	const { Sandbox, Template } = sdk()
+	const layer = packagesLayer()
+	if (!layer) {
+		t.skip('apt cannot download sudo')
+		return
+	}
+	registry.push(makeImage(path.join(dir, 'layout'), 'packages', [debianTar(), layer]), 'library/packages:1')
+	registry.push(makeImage(path.join(dir, 'layout'), 'bare', [debianTar(), write('bare.tar', tarOf([{ name: 'usr/bin/.wh.apt-get', data: '' }]))]), 'library/bare:1')
+	const own = await newServer(server.buildDir, { registry_mirrors: `docker.io=${registry.url}`, image_packages: 'sudo jq' }).start()
+	try {
+		const opts = { apiKey: own.key, apiUrl: own.url, sandboxUrl: own.url, cpuCount: 1, memoryMB: 512 }
+		const build = async (template, name) => {
+			const lines = []
+			await Template.build(template, name, { ...opts, onBuildLogs: (l) => lines.push(l.message) })
+			return lines.join('\n')
+		}
+		const first = await build(Template().fromImage('packages:1').runCmd('sudo apt-get update').runCmd('jq > /tmp/jq'), 'with-packages')
+		assert.match(first, /\[base\] packages of every image: sudo jq/)
+		assert.match(first, /installing sudo jq/)
+		assert.match(first, /\[builder 1\/2\] RUN sudo apt-get update/)
+		const sbx = await Sandbox.create('with-packages', { ...opts, timeoutMs: 60000 })
+		assert.equal((await sbx.commands.run('whoami; sudo id -u; cat /tmp/jq')).stdout, 'user\n0\njq of the test\n')
+		await sbx.kill()
+		assert.match(await build(Template().fromImage('packages:1').runCmd('true'), 'with-packages-too'), /CACHED \[base\] packages of every image/)
+		let told
+		await assert.rejects(build(Template().fromImage('packages:1').runCmd('true').runCmd('exit 9'), 'failing'), (err) => { told = err; return /exit/.test(err.message) })
+		assert.match(told.stack, /images_build\.test\.mjs/, 'a step that fails is told as the client has numbered it')
+		// Without apt it goes on, and says so.
+		const bare = await build(Template().fromImage('bare:1').runCmd('true'), 'bare')
+		assert.match(bare, /this image has no apt-get/)
+		assert.match(bare, /going on without the packages of every image/)
+	} finally {
+		await own.stop()
+	}
+})
+
 // What `docker save a b` writes: two images, which share a layer.
 function saveTwo(file) {
 	const config = (layers) => Buffer.from(JSON.stringify({ os: 'linux', architecture: { x64: 'amd64' }[process.arch] ?? process.arch, config: { OnBuild: ['RUN echo later'] }, rootfs: { type: 'layers', diff_ids: layers.map((l) => sha256(l)) } }))

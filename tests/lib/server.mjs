@@ -20,6 +20,7 @@ const DEFAULTS = {
 	default_memory_mb: 512,
 	default_pids: 512,
 	default_disk_mb: 512,
+	image_packages: 'none',	// nothing is fetched from outside unless a test is about that
 }
 
 const given = new Set()

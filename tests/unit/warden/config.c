@@ -183,6 +183,9 @@ static void tls_settings_belong_together(void **state)
 {
 	(void)state;
 	assert_text("tls_listen = 127.0.0.1:8443 [::1]:8443\n", NULL);
+	assert_text("image_packages = none\n", NULL);
+	assert_text("image_packages = g++ libstdc++-12-dev jq\n", NULL);
+	assert_text("image_packages = jq; reboot\n", "image_packages = 'jq; reboot': want names of Debian packages with blanks between them");
 	assert_text("tls_listen = 0.0.0.0:443\ntls_cert = /a\ntls_key = /b\n", NULL);
 	assert_text("tls_listen = 0.0.0.0:443\ntls_cert = /a\n", "tls_cert and tls_key belong together: only tls_cert is given");
 	assert_text("tls_listen = 0.0.0.0:443\ntls_key = /a\n", "tls_cert and tls_key belong together: only tls_key is given");
