@@ -167,7 +167,8 @@ struct engine_ops {
 	 * warden began still needs it; call again. */
 	int (*freeze)(struct engine *en, const struct engine_record *r, bool on, struct err *e);
 	/* What it may reach from now on: all that is not private, with p NULL and without no_internet. All or nothing of the change
-	 * is in force afterwards. Also before start(), in the builder. */
+	 * is in force afterwards. It reads all of the host's firewall, so it is called in a child, also before start(); without one only by a
+	 * warden that takes over. */
 	int (*network)(struct engine *en, const struct engine_record *r, bool no_internet, const struct engine_policy *p, struct err *e);
 
 	/* Other limits from now on, all but open_files; r has the old ones. It may wait for memory to be written out, so it is called in

@@ -395,12 +395,20 @@ static int ns_freeze(struct engine *en, const struct engine_record *r, bool on, 
 	return 0;
 }
 
+/* With a socket of its own: this is a child, and the warden reads its answers from the one that we were born with. */
+static int silence(struct engine *en, uint32_t slot, bool on, struct err *e)
+{
+	autoclose int fd = nft_open();
+
+	return fd < 0 ? err_set(e, -fd, "open a firewall socket: %s", strerror(-fd)) : nft_silence(fd, en->cfg.instance, slot, on, e);
+}
+
 static int ns_network(struct engine *en, const struct engine_record *r, bool no_internet, const struct engine_policy *p, struct err *e)
 {
 	const struct engine_config *c = &en->cfg;
 	struct slot s;
 	int no = p || r->spec.ruled ? -net_policy_set(c->instance, r->spec.slot, c->proxy_port, no_internet, p, e)
-				    : -nft_silence(en->nft_fd, c->instance, r->spec.slot, no_internet, e);
+				    : -silence(en, r->spec.slot, no_internet, e);
 
 	slot_fill(c->instance, r->spec.slot, &s);
 	if (no == 0 && no_internet && r->pid > 0)	/* else whoever it talked to could go on sending */

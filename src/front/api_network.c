@@ -125,6 +125,8 @@ static void on_changed(void *user, const struct warden_reply *re)
 
 	if (sandbox_gone(sb)) {
 		reply_no_sandbox(ch->r, str_of(sb->id));
+	} else if (re->no == EBUSY) {
+		reply_error(ch->r, 429, "too many changes of the network of sandbox '%s' at once", sb->id);
 	} else if (re->no) {
 		reply_error(ch->r, 500, "could not change the network: %s", re->text);
 	} else {

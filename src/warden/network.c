@@ -1,9 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* network: what a running sandbox may reach, changed or put back. */
+/* network: what a running sandbox may reach, changed or put back.
+ *
+ * The firewall is changed by a library that reads all tables of the host, which takes a while: a child does it, one at a time for each
+ * sandbox and a few at a time in all, so that whoever asks for many changes waits for himself. A change that comes meanwhile waits;
+ * one that comes after that takes its place, since nobody would ever have seen the one before, and both are answered when it holds. The
+ * record is written first: a warden that takes over goes by it. */
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/fd.h"
+#include "base/log.h"
 #include "engine/engine.h"
+#include "warden/aside.h"
 #include "warden/egress.h"
 #include "warden/front.h"
 #include "warden/policy.h"
@@ -11,19 +21,36 @@
 #include "warden/sandbox.h"
 #include "warden/warden.h"
 
+#define CHILDREN_MAX 4			/* at work for all sandboxes together */
+#define WAITING_MAX 32			/* requests that wait for one change */
+#define CHILD_S 30			/* a child that takes longer is ended */
+
+struct network_change {
+	struct warden *w;
+	struct engine_record er;	/* as it is when the child begins */
+	bool no_internet;
+	struct held_policy *policy;	/* NULL: all or nothing */
+	struct {
+		uint32_t seq;
+		uint64_t life;
+	} waiting[WAITING_MAX];		/* the last one is that of this change, the others were overtaken by it */
+	size_t n_waiting;
+	int report[2];			/* a struct err */
+};
+
 /* The engine told what a sandbox is to reach; policy NULL: all or nothing. */
-static int enforce(struct sandbox *sb, bool no_internet, const struct held_policy *policy, struct err *e)
+static int enforce(struct warden *w, const struct engine_record *er, bool no_internet, const struct held_policy *policy, struct err *e)
 {
 	struct engine_policy p;
 
 	if (policy && policy_for_engine(policy, &p, e) < 0)
 		return -e->no;
-	return sb->w->ops->network(sb->w->engine, &sb->er, no_internet, policy ? &p : NULL, e);
+	return w->ops->network(w->engine, er, no_internet, policy ? &p : NULL, e);
 }
 
 int sandbox_enforce(struct sandbox *sb, struct err *e)
 {
-	return enforce(sb, sb->er.spec.no_internet, sb->policy, e);
+	return enforce(sb->w, &sb->er, sb->er.spec.no_internet, sb->policy, e);
 }
 
 /* The answer to whoever waits for the policy: a change of it, or the start that it came with. */
@@ -45,47 +72,190 @@ void sandbox_told(struct sandbox *sb)
 }
 
 /* What was told before and not yet answered is overtaken by this. */
-static void tell(struct sandbox *sb, uint32_t seq, bool had)
+static void tell(struct sandbox *sb, uint32_t seq, uint64_t life, bool had)
 {
 	if (sb->telling.seq)
 		answer_waiting(sb);
 	sb->telling.front_seq = seq;
-	sb->telling.life = sb->w->life;
+	sb->telling.life = life;
 	egress_tell(sb, had);
+}
+
+static void change_free(struct network_change *ch)
+{
+	if (!ch)
+		return;
+	fd_close(ch->report[0]);
+	fd_close(ch->report[1]);
+	free(ch->policy);
+	free(ch);
+}
+
+static void fail_all(struct network_change *ch, const struct err *e)
+{
+	for (size_t i = 0; i < ch->n_waiting; i++)
+		front_error(ch->w, ch->waiting[i].life, ch->waiting[i].seq, e->no, e->text);
+	change_free(ch);
+}
+
+static int note(struct sandbox *sb, const struct network_change *ch, struct err *e)
+{
+	struct record rec = { .stage = RECORD_LIVE, .frozen = sb->frozen, .er = sb->er, .policy = ch ? ch->policy : sb->policy };
+
+	if (ch) {
+		rec.er.spec.no_internet = ch->no_internet;
+		rec.er.spec.ruled = ch->policy != NULL;
+	}
+	return record_write(sb->w->records_dir, &rec, e);
+}
+
+static void in_child(void *arg)
+{
+	struct network_change *ch = arg;
+	struct err e = ERR_INIT;
+
+	(void)alarm(CHILD_S);
+	if (enforce(ch->w, &ch->er, ch->no_internet, ch->policy, &e) >= 0)
+		e = ERR_INIT;
+	(void)!write(ch->report[1], &e, sizeof e);
+}
+
+static void on_done(void *arg);
+
+/* 0, or it is as before and the caller answers. */
+static int begin(struct sandbox *sb, struct network_change *ch, struct err *e)
+{
+	struct err ignored = ERR_INIT;
+
+	ch->er = sb->er;
+	if (pipe2(ch->report, O_CLOEXEC | O_NONBLOCK) < 0)
+		return err_sys(e, "make a pipe");
+	if (note(sb, ch, e) < 0)
+		return -e->no;
+	int r = aside_run(sb->w->loop, in_child, on_done, ch);
+
+	if (r < 0) {
+		(void)note(sb, NULL, &ignored);
+		return err_set(e, -r, "fork: %s", strerror(-r));
+	}
+	sb->networking = true;
+	sb->w->n_networking++;
+	return 0;
+}
+
+/* The next one after the sandbox that was served last, so that all have their turn. */
+static void begin_next(struct warden *w)
+{
+	for (uint32_t i = 0; i < w->n_slots && w->n_networking < CHILDREN_MAX; i++) {
+		struct sandbox *sb = w->slots[(w->next_networking + i) % w->n_slots];
+		struct err e = ERR_INIT;
+
+		if (!sb || sb->networking || !sb->next_network)
+			continue;
+		struct network_change *ch = take_ptr(&sb->next_network);
+
+		if (begin(sb, ch, &e) < 0)
+			fail_all(ch, &e);
+		else
+			w->next_networking = (sb->er.spec.slot + 1) % w->n_slots;
+	}
+}
+
+/* It holds: those that were overtaken are answered, the last one when atoll-egress knows, too. */
+static void settle(struct sandbox *sb, struct network_change *ch)
+{
+	bool had = held_policy_proxied(sb->policy);
+	size_t last = ch->n_waiting - 1;
+
+	free(sb->policy);
+	sb->policy = take_ptr(&ch->policy);
+	sb->er.spec.no_internet = ch->no_internet;
+	sb->er.spec.ruled = sb->policy != NULL;
+	for (size_t i = 0; i < last; i++)
+		front_ok(sb->w, ch->waiting[i].life, ch->waiting[i].seq);
+	tell(sb, ch->waiting[last].seq, ch->waiting[last].life, had);
+	change_free(ch);
+}
+
+static void on_done(void *arg)
+{
+	struct network_change *ch = arg;
+	struct warden *w = ch->w;
+	struct sandbox *sb = sandbox_find(w, ch->er.spec.id);	/* its slot is not free before we are done */
+	struct err e = ERR_INIT, again = ERR_INIT;
+
+	w->n_networking--;
+	if (read(ch->report[0], &e, sizeof e) != (ssize_t)sizeof e)
+		(void)err_set(&e, EPIPE, "the network was not changed: a helper ended early");
+	if (sb)
+		sb->networking = false;
+	if (!sb || sb->state != SANDBOX_RUNNING) {
+		if (sb)
+			sb->er.spec.ruled = sb->er.spec.ruled || ch->policy;	/* so that it is cleared away */
+		(void)err_set(&e, ENOENT, "the sandbox has ended");
+		fail_all(ch, &e);
+	} else if (e.no) {
+		fail_all(ch, &e);
+	} else {
+		settle(sb, ch);
+	}
+	/* In any case: it may have been frozen, thawed or given other limits meanwhile, and the record written with the old ones. */
+	if (sb && sb->state == SANDBOX_RUNNING && note(sb, NULL, &again) < 0)
+		log_error("the record of a sandbox may tell of a network that it has not", "id=%s err=%s", sb->er.spec.id, again.text);
+	begin_next(w);
+}
+
+/* Takes the place of one that waits. -EBUSY: too many wait already. */
+static int queue(struct sandbox *sb, struct network_change *ch)
+{
+	struct network_change *old = sb->next_network;
+
+	if (old && old->n_waiting == WAITING_MAX)
+		return -EBUSY;
+	if (old) {
+		ch->waiting[old->n_waiting] = ch->waiting[0];
+		memcpy(ch->waiting, old->waiting, old->n_waiting * sizeof *old->waiting);
+		ch->n_waiting = old->n_waiting + 1;
+		change_free(old);
+	}
+	sb->next_network = ch;
+	return 0;
 }
 
 int sandbox_network(struct sandbox *sb, uint32_t seq, bool no_internet, const void *policy, size_t n, struct err *e)
 {
-	bool had = held_policy_proxied(sb->policy);
-	struct record rec = { .stage = RECORD_LIVE, .frozen = sb->frozen, .er = sb->er };
-	struct err again;
+	struct warden *w = sb->w;
+	bool idle = !sb->networking && !sb->next_network;
 
-	if (sb->er.spec.no_internet == no_internet && n == 0 && !sb->policy) {
-		front_ok(sb->w, sb->w->life, seq);
+	if (idle && sb->er.spec.no_internet == no_internet && n == 0 && !sb->policy) {
+		front_ok(w, w->life, seq);
 		return 0;
 	}
-	rec.policy = n ? held_policy_new(policy, n) : NULL;
-	if (n && !rec.policy)
-		return err_set(e, ENOMEM, "out of memory");
-	rec.er.spec.no_internet = no_internet;
-	rec.er.spec.ruled = n > 0;
-	if (enforce(sb, no_internet, rec.policy, e) < 0) {
-		free(rec.policy);
-		return -e->no;
-	}
-	if (record_write(sb->w->records_dir, &rec, e) < 0) {
-		/* The next warden would go by the record: what it says and what is must not differ. */
-		bool was = sb->er.spec.ruled;
+	struct network_change *ch = calloc(1, sizeof *ch);
 
-		sb->er.spec.ruled = true;
-		(void)enforce(sb, sb->er.spec.no_internet, sb->policy, &again);
-		sb->er.spec.ruled = was;
-		free(rec.policy);
-		return -e->no;
+	if (!ch)
+		return err_set(e, ENOMEM, "out of memory");
+	*ch = (struct network_change) { .w = w, .no_internet = no_internet, .policy = n ? held_policy_new(policy, n) : NULL,
+		.waiting = { { seq, w->life } }, .n_waiting = 1, .report = { -1, -1 } };
+	if (n && !ch->policy) {
+		change_free(ch);
+		return err_set(e, ENOMEM, "out of memory");
 	}
-	free(sb->policy);
-	sb->policy = rec.policy;
-	sb->er.spec = rec.er.spec;
-	tell(sb, seq, had);
-	return 0;
+	int r = idle && w->n_networking < CHILDREN_MAX ? begin(sb, ch, e) : queue(sb, ch);
+
+	if (r == -EBUSY)
+		(void)err_set(e, EBUSY, "%d changes of its network are waiting already", WAITING_MAX);
+	if (r < 0)
+		change_free(ch);
+	return r;
+}
+
+void sandbox_network_end(struct sandbox *sb)
+{
+	struct err e = ERR_INIT;
+
+	if (!sb->next_network)
+		return;
+	(void)err_set(&e, ENOENT, "the sandbox has ended");
+	fail_all(take_ptr(&sb->next_network), &e);
 }

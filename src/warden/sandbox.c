@@ -90,6 +90,7 @@ static void sandbox_free(struct sandbox *sb)
 	watch_free(sb->watch);
 	timer_free(sb->timer);
 	sandbox_freeze_end(sb);
+	sandbox_network_end(sb);
 	fd_close(sb->pidfd);
 	free(sb->policy);
 	free(sb);
@@ -140,6 +141,10 @@ static void on_reap(void *user)
 	struct warden *w = sb->w;
 	struct err e = ERR_INIT;
 
+	if (sb->networking) {		/* it works on the chains of this slot */
+		reap_later(sb, -EAGAIN, "its network is being changed");
+		return;
+	}
 	if (w->cfg.no_pool && !sb->swept) {
 		sb->swept = true;
 		if (aside_run(w->loop, sweep, on_reap, sb) == 0)
@@ -194,6 +199,7 @@ static void sandbox_end(struct sandbox *sb)
 		start_failed(sb, ECANCELED, "it ended");
 	if (sb->telling.front_seq)
 		front_error(w, sb->telling.life, sb->telling.front_seq, ENOENT, "the sandbox has ended");
+	sandbox_network_end(sb);
 	watch_free(take_ptr(&sb->watch));
 	oom_end(sb);
 	sb->ending_since_ms = clock_mono_ms();

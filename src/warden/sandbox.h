@@ -18,6 +18,7 @@
 struct builder;
 struct held_policy;
 struct keeper;
+struct network_change;
 struct record;
 struct timer;
 struct warden;
@@ -58,6 +59,8 @@ struct sandbox {
 		uint64_t cpu_ns, sent_bytes;
 	} last;				/* what it had used when it ended */
 	bool limiting;			/* its limits are being changed */
+	bool networking;		/* a child is changing what it may reach */
+	struct network_change *next_network;	/* what waits for that, or for a place; NULL: nothing */
 	struct keeper *keeper;		/* its disk or memory is being written; NULL: not */
 	bool restoring;			/* while it is being built: from a kept memory */
 	bool unwanted;			/* killed, or its front has gone, while it was being built */
@@ -94,8 +97,10 @@ void sandbox_freeze_end(struct sandbox *sb);	/* it is no more: whoever still wai
 int sandbox_enforce(struct sandbox *sb, struct err *e);	/* its policy, in an engine that does not know of it */
 void sandbox_told(struct sandbox *sb);			/* called by egress.c: it knows the policy */
 
-/* policy: checked bytes, none with n 0. The front is answered when it holds. On failure the old one does, and the caller answers. */
+/* policy: checked bytes, none with n 0. The front is answered when it holds, or when it does not and the old one does; on failure here the
+ * caller answers. -EBUSY: too many of them wait. */
 int sandbox_network(struct sandbox *sb, uint32_t seq, bool no_internet, const void *policy, size_t n, struct err *e);
+void sandbox_network_end(struct sandbox *sb);		/* it is no more: whoever waits for a change hears so */
 
 /* All but open_files. The front is answered when they hold; on failure the caller answers. */
 int sandbox_limit(struct sandbox *sb, uint32_t seq, const struct msg_limits *to, struct err *e);

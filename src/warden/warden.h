@@ -82,6 +82,8 @@ struct warden {
 	struct sandbox *slots[SLOTS_MAX];
 	uint32_t n_slots, n_sandboxes, next_slot;
 	struct sandbox *first_queued, **last_queued;
+	uint32_t n_networking;		/* children that change what a sandbox may reach */
+	uint32_t next_networking;	/* the slot whose turn is next */
 	uint32_t n_builders, max_builders;
 
 	struct volume_job *volume_jobs[ENGINE_VOLUME_PLACES];	/* programs that serve volumes, by their places */

@@ -2,10 +2,11 @@
 // Allow and deny lists of addresses: what they say holds, at once, and after a restart.
 import { test, after, before } from '../lib/case.mjs'
 import assert from 'node:assert/strict'
+import fs from 'node:fs'
 import { execFileSync } from 'node:child_process'
 import { addressOf, api, createRaw, endOf, killRaw, outputOf, server, start, stream, withRaw } from '../lib/client.mjs'
 import { newServer } from '../lib/server.mjs'
-import { sleep, traceOf, until } from '../lib/host.mjs'
+import { childrenOf, commOf, sleep, traceOf, until } from '../lib/host.mjs'
 import { outside } from '../lib/outside.mjs'
 
 let out
@@ -272,5 +273,62 @@ print(n)"`, own.url))
 		}, opt)
 	} finally {
 		await own.stop()
+	}
+})
+
+// The children of the warden that change a firewall are copies of it; its helpers have names of their own.
+const copiesOf = (pid) => childrenOf(pid).filter((child) => commOf(child) === 'atolld')
+const stateOf = (pid) => {
+	try {
+		return /^State:\s+(\S)/m.exec(fs.readFileSync(`/proc/${pid}/status`, 'utf8'))[1]
+	} catch {
+		return ''
+	}
+}
+
+test('W8: a change of a network that takes for ever holds nobody else up, and the last one wins', async () => {
+	const own = await newServer(server.buildDir).start()
+	const opt = { base: own.url, key: own.key }
+	const put = (sbx, body) => api('PUT', `/sandboxes/${sbx.sandboxID}/network`, body, { ...opt, timeout: 120000 })
+	let stopped
+	try {
+		const [busy, other] = [await createRaw({ timeout: 600 }, opt), await createRaw({ timeout: 600 }, opt)]
+		// Whatever it does when it starts is over.
+		assert.ok(await until(() => copiesOf(own.pid).length === 0, 120000), 'the warden has something else to do')
+		const flood = []
+		assert.ok(await until(async () => {
+			if (flood.length < 24)
+				flood.push(put(busy, { denyOut: [`198.51.100.${flood.length}/32`] }))
+			const pid = copiesOf(own.pid)[0]
+			if (!pid)
+				return false
+			process.kill(pid, 'SIGSTOP')
+			if (await until(() => ['T', 'Z', ''].includes(stateOf(pid)), 1000, 1) && stateOf(pid) === 'T')
+				stopped = pid
+			return stopped
+		}, 60000, 1), 'no child was caught at it')
+		flood.push(...Array.from({ length: 40 }, (_, i) => put(busy, { denyOut: [`203.0.113.${i}/32`] })))
+		const last = put(busy, { allow_internet_access: false })
+		assert.ok((await api('GET', '/health', undefined, opt)).status < 300)
+		assert.equal((await put(other, { denyOut: [ALL] })).status, 204)
+		const young = await createRaw({ timeout: 600 }, opt)
+		assert.equal(await run(young, 'echo here', own.url), 'here')
+		await killRaw(young, opt)
+		assert.equal(stateOf(stopped), 'T')
+		process.kill(stopped, 'SIGCONT')
+		const codes = (await Promise.all(flood)).map((r) => r.status)
+		assert.ok(codes.every((code) => code === 204 || code === 429), codes.join())
+		assert.ok(codes.includes(429), 'as many as one likes may wait')
+		// The last one may be among those that were too many; then it is not in force, and was not said to be.
+		assert.ok([204, 429].includes((await last).status))
+		assert.equal((await put(busy, { allow_internet_access: false })).status, 204)
+		assert.equal(await reach(busy, out.at(2), 7, 'tcp', own.url), 'refused')
+		await killRaw(busy, opt)
+		await killRaw(other, opt)
+	} finally {
+		if (stopped && stateOf(stopped) === 'T')
+			process.kill(stopped, 'SIGCONT')
+		const end = await own.stop()
+		assert.ok(end.clean, JSON.stringify(end.left))
 	}
 })
