@@ -45,7 +45,8 @@ static uint64_t can_grow(const struct sweeper_job *j)
 
 	if (j->file_fd < 0 || j->bytes >= j->max_bytes || fstatvfs(j->file_fd, &host) < 0)
 		return 0;
-	uint64_t free_bytes = (uint64_t)host.f_bavail * host.f_frsize, keep = (uint64_t)host.f_blocks * host.f_frsize / HOST_KEEP;
+	uint64_t free_bytes = (uint64_t)host.f_bavail * host.f_frsize;
+	uint64_t keep = (uint64_t)host.f_blocks * host.f_frsize / HOST_KEEP;
 	uint64_t most = free_bytes > keep ? free_bytes - keep : 0;
 
 	return j->max_bytes - j->bytes < most ? j->max_bytes - j->bytes : most;
@@ -86,7 +87,7 @@ static void grow(struct sweeper_job *j, uint64_t room)
 	log_info("pool grown", "mib=%llu", (unsigned long long)(j->bytes >> 20));
 }
 
-/* Grows it, and sees to it that nobody takes all. Returns how long the next look may wait in ms, -1: until the next tick. */
+/* Grows it, and sees to it that nobody takes all. Returns how many ms the next look may wait; -1: until the next tick. */
 static int look(struct sweeper_job *j, uint64_t room)
 {
 	grow(j, room);

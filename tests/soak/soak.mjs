@@ -9,17 +9,21 @@ import { SoakWorld } from './world.mjs'
 import { random } from '../torture/world.mjs'
 import { sleep, until } from '../lib/host.mjs'
 
-const ACTS = { code: 30, command: 20, files: 16, look: 10, watch: 8, plot: 6, replace: 10, pause: 8, expire: 2, snapshot: 2 }
+const ACTS = {
+	code: 30, command: 20, files: 16, look: 10, watch: 8, plot: 6, replace: 10, pause: 8, expire: 2, snapshot: 2,
+}
 const NEED_PYTHON = ['code', 'plot']
 const FAILURES_MAX = 0.001
 const GROWTH_MAX = 0.10
 const GROWTH_SPARE = 2 ** 20		// bytes: a tenth of a small program is less than what it allocates for one request
 const WARM_UP_S = 600				// what is cached, is cached then
 const SAMPLES = 240				// of the memory, evenly over the time
-const USAGE = 'tests/soak/run [--duration SECONDS] [--sandboxes N] [--users N] [--rate N] [--seed N] [--build-dir DIR] [--keep] [--verbose]'
+const USAGE = 'tests/soak/run [--duration SECONDS] [--sandboxes N] [--users N] [--rate ACTS_PER_SECOND] [--seed N] ' +
+	'[--build-dir DIR] [--keep] [--verbose]'
 
 function options(argv) {
-	const opt = { duration: 3600, sandboxes: 200, users: 8, rate: 10, seed: Math.floor(Math.random() * 2 ** 31), keep: false, verbose: false,
+	const opt = { duration: 3600, sandboxes: 200, users: 8, rate: 10, seed: Math.floor(Math.random() * 2 ** 31),
+		keep: false, verbose: false,
 		buildDir: path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../../build') }
 	for (let i = 0; i < argv.length; i++) {
 		const name = argv[i].replace(/^--/, '')
@@ -95,7 +99,8 @@ class Soak {
 		while (this.seconds() < this.opt.duration && !this.stopped) {
 			const began = performance.now(), growing = this.acts.boxes.size < this.opt.sandboxes
 			await this.actOnce()
-			const spare = this.opt.users * 1000 / this.opt.rate * (0.5 + this.rnd.below(1000) / 1000) - (performance.now() - began)
+			const pause = this.opt.users * 1000 / this.opt.rate * (0.5 + this.rnd.below(1000) / 1000)
+			const spare = pause - (performance.now() - began)
 			if (!growing && spare > 0)
 				await sleep(spare)
 		}
@@ -104,7 +109,8 @@ class Soak {
 	async observe() {
 		const step = this.opt.duration / SAMPLES
 		for (let n = 1; this.seconds() < this.opt.duration && !this.stopped; n++) {
-			await until(() => this.stopped || this.seconds() >= Math.min(n * step, this.opt.duration), this.opt.duration * 1000, 200)
+			const at = Math.min(n * step, this.opt.duration)
+			await until(() => this.stopped || this.seconds() >= at, this.opt.duration * 1000, 200)
 			this.samples.push({ at: this.seconds(), memory: this.world.memory(), alive: this.acts.boxes.size })
 			if (n % 20 === 0 || this.opt.verbose)
 				this.say(this.progress())
@@ -125,7 +131,8 @@ class Soak {
 
 	failed() {
 		const share = this.failures.length / Math.max(1, this.total())
-		return share < FAILURES_MAX ? [] : [`failures: ${this.failures.length} of ${this.total()} acts, ${(100 * share).toFixed(2)} %, must be < ${100 * FAILURES_MAX} %`]
+		const what = `failures: ${this.failures.length} of ${this.total()} acts, ${(100 * share).toFixed(2)} %`
+		return share < FAILURES_MAX ? [] : [`${what}, must be < ${100 * FAILURES_MAX} %`]
 	}
 
 	// The middle of the first third after the warm-up against that of the last one.
@@ -137,9 +144,10 @@ class Soak {
 			const of = (list) => middle(list.map((s) => s.memory[name] ?? 0))
 			const first = of(later.slice(0, third)), last = of(later.slice(-third))
 			const limit = Math.max(first * (1 + GROWTH_MAX), first + GROWTH_SPARE)
-			console.log(`  ${name.padEnd(14)} ${mb(first).padStart(7)} MB then, ${mb(last).padStart(7)} MB at the end, at most ${mb(limit)}`)
+			const text = `${mb(first)} MB after ${Math.round(warm)} s, ${mb(last)} MB at the end, at most ${mb(limit)}`
+			console.log(`  ${name.padEnd(14)} ${text}`)
 			if (last > limit)
-				missed.push(`memory of ${name}: ${mb(first)} MB after ${Math.round(warm)} s, ${mb(last)} MB at the end, at most ${mb(limit)}`)
+				missed.push(`memory of ${name}: ${text}`)
 		}
 		return missed
 	}
@@ -166,8 +174,10 @@ class Soak {
 	report() {
 		console.log('acts:')
 		for (const [name, list] of Object.entries(this.done)) {
-			const sorted = [...list].sort((a, b) => a - b), at = (q) => sorted[Math.min(sorted.length - 1, Math.floor(q * sorted.length))].toFixed(0)
-			console.log(`  ${name.padEnd(10)} ${String(list.length).padStart(7)}   p50 ${at(0.5)} ms  p99 ${at(0.99)} ms  max ${sorted.at(-1).toFixed(0)} ms`)
+			const sorted = [...list].sort((a, b) => a - b)
+			const at = (q) => sorted[Math.min(sorted.length - 1, Math.floor(q * sorted.length))].toFixed(0)
+			const times = `p50 ${at(0.5)} ms  p99 ${at(0.99)} ms  max ${at(1)} ms`
+			console.log(`  ${name.padEnd(10)} ${String(list.length).padStart(7)}   ${times}`)
 		}
 	}
 
@@ -195,7 +205,8 @@ class Soak {
 		const missed = []
 		try {
 			await this.world.begin()
-			console.log(`soak: seed ${this.opt.seed}, ${this.opt.sandboxes} sandboxes, ${this.opt.users} users, ${this.opt.duration} s, log ${this.world.server.log}`)
+			const { seed, sandboxes, users, duration } = this.opt
+			console.log(`soak: seed ${seed}, ${sandboxes} sandboxes, ${users} users, ${duration} s, log ${this.world.server.log}`)
 			missed.push(...await this.use())
 		} catch (err) {
 			missed.push(`it broke off: ${err.stack}`)
@@ -214,7 +225,8 @@ export async function soak(argv) {
 	const { missed, acts, failures } = await new Soak(opt).run()
 	for (const one of missed)
 		console.log(`MISSED ${one}`)
-	console.log(`soak: seed ${opt.seed}, ${opt.duration} s, ${opt.sandboxes} sandboxes, ${acts} acts, ${failures} failed, ${missed.length} bounds missed`)
+	console.log(`soak: seed ${opt.seed}, ${opt.duration} s, ${opt.sandboxes} sandboxes, ${acts} acts, ${failures} failed, ` +
+		`${missed.length} bounds missed`)
 	return missed.length
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The short form of the soak: enough to see that it works at all, and that what comes goes again. `make soak` is the long one.
+// The short form of the soak: enough to see that it works at all, and that what comes goes again. `make soak` is the long
+// one.
 import path from 'node:path'
 import { test } from '../lib/case.mjs'
 import assert from 'node:assert/strict'
@@ -11,7 +12,8 @@ const HERE = path.dirname(fileURLToPath(import.meta.url))
 
 function run(...args) {
 	return new Promise((done, fail) => {
-		const child = spawn(path.join(HERE, 'run'), ['--build-dir', server.buildDir, ...args], { stdio: ['ignore', 'pipe', 'pipe'] })
+		const child = spawn(path.join(HERE, 'run'), ['--build-dir', server.buildDir, ...args],
+			{ stdio: ['ignore', 'pipe', 'pipe'] })
 		let text = ''
 		for (const out of [child.stdout, child.stderr])
 			out.on('data', (part) => { text += part })

@@ -6,9 +6,12 @@ import { childrenOf, commOf, fdsOf, processesOf } from '../lib/host.mjs'
 import { World } from '../torture/world.mjs'
 
 // Rows that belong to something that lives. All other tables are histories, which the server's own retention bounds.
-const LIVE_ROWS = ['sandboxes WHERE ended_ms IS NULL', 'snapshots', 'volumes', 'templates', 'builds', 'layers', 'webhooks', 'deliveries']
+const LIVE_ROWS = [
+	'sandboxes WHERE ended_ms IS NULL', 'snapshots', 'volumes', 'templates', 'builds', 'layers', 'webhooks', 'deliveries',
+]
 
-const DAEMONS = ['front', 'egress', 'agent', 'audit', 'hooks', 'sweeper', 'ckpt', 'guard', 'holder'].map((name) => `atoll-${name}`).concat('atolld')
+const DAEMONS = ['atolld', 'atoll-front', 'atoll-egress', 'atoll-agent', 'atoll-audit', 'atoll-hooks', 'atoll-sweeper',
+	'atoll-ckpt', 'atoll-guard', 'atoll-holder']
 
 function pssOf(pid) {
 	try {
@@ -49,7 +52,8 @@ export class SoakWorld extends World {
 
 	// Quota groups of the pool: one for each subvolume that has not been forgotten.
 	counters() {
-		const run = spawnSync('nsenter', ['-t', String(this.server.pid), '-m', 'btrfs', 'qgroup', 'show', `${this.server.runDir}/private/pool`], { encoding: 'utf8' })
+		const show = ['-m', 'btrfs', 'qgroup', 'show', `${this.server.runDir}/private/pool`]
+		const run = spawnSync('nsenter', ['-t', String(this.server.pid), ...show], { encoding: 'utf8' })
 		return run.status === 0 ? run.stdout.trim().split('\n').length : 0
 	}
 
