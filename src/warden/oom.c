@@ -19,8 +19,8 @@
 
 #define LOOK_MS 3
 #define LOOKS 100
-#define HURRY_LOOK_MS 100		/* no kill for so long: it is over */
-#define HURRY_MAX_MS 2000
+#define HURRY_LOOK_MS 250		/* no kill for so long: it is over */
+#define HURRY_MAX_MS 3000
 #define HURRY_REST 9			/* so many times as long it has its quota afterwards */
 
 static void hurry_end(struct sandbox *sb)
