@@ -158,13 +158,18 @@ static int copy_file(const struct backup *b, const char *from, const char *name,
 {
 	autofree char *path = str_fmt("%s/%s", b->state, from);
 	struct stat st;
-	autoclose int in = path ? open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW) : -1;
+	autoclose int in = path ? open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY) : -1;
 
 	if (in < 0 && errno == ENOENT && !needed)
 		return 0;
-	autoclose int out = in < 0 ? -1 : openat(b->dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	/* The folder is the front's: what stands there may be a pipe by now, or anything else. */
+	if (in < 0 || fstat(in, &st) < 0)
+		return err_sys(e, "copy '%s/%s'", b->state, from);
+	if (!S_ISREG(st.st_mode))
+		return err_set(e, EBADMSG, "copy '%s/%s': it is no regular file", b->state, from);
+	autoclose int out = openat(b->dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 
-	if (in < 0 || out < 0 || fstat(in, &st) < 0)
+	if (out < 0)
 		return err_sys(e, "copy '%s/%s'", b->state, from);
 	while (st.st_size > 0) {
 		ssize_t n = sendfile(out, in, NULL, (size_t)st.st_size);
@@ -187,7 +192,7 @@ static int copy_dir(const struct backup *b, const char *dir, struct err *e)
 	for (struct dirent *de; e->no == 0 && (de = readdir(d));) {
 		autofree char *from = str_fmt("%s/%s", dir, de->d_name), *to = str_fmt("%s-%s", dir, de->d_name);
 
-		if (de->d_name[0] != '.' && de->d_type == DT_REG && (!from || !to || copy_file(b, from, to, true, e) < 0) && !e->no)
+		if (de->d_name[0] != '.' && (de->d_type == DT_REG || de->d_type == DT_UNKNOWN) && (!from || !to || copy_file(b, from, to, true, e) < 0) && !e->no)
 			(void)err_set(e, ENOMEM, "out of memory");
 	}
 	(void)closedir(d);
@@ -229,12 +234,20 @@ static int write_manifest(const struct backup *b, struct err *e)
 	return !text || fd < 0 || fd_write_all(fd, text, strlen(text)) < 0 ? err_sys(e, "write the manifest") : 0;
 }
 
+/* With the key of the server, which is not in the backup: whoever can write to where backups are kept cannot make one. */
+static int sign(const struct backup *b, struct err *e)
+{
+	autofree char *key = str_fmt("%s/" BACKUP_KEY, b->state);
+
+	return key ? sums_write(b->dir_fd, key, e) : err_set(e, ENOMEM, "out of memory");
+}
+
 static int write_all(struct backup *b, struct err *e)
 {
 	if (copy_both(b, e) < 0 || write_streams(b, e) < 0 || copy_file(b, "key", "key", true, e) < 0 ||
 	    copy_file(b, "sdk-key", "sdk-key", false, e) < 0 ||
 	    copy_file(b, "front/secrets.key", "secrets.key", false, e) < 0 || copy_dir(b, "tls", e) < 0 || copy_trail(b, e) < 0 || write_manifest(b, e) < 0 ||
-	    sums_write(b->dir_fd, e) < 0)
+	    sign(b, e) < 0)
 		return -e->no;
 	return syncfs(b->dir_fd) < 0 ? err_sys(e, "write it to the disk") : 0;
 }
@@ -372,7 +385,8 @@ const struct verb verb_backup = {
 	.help = "      --state DIR  of the server (default: " STATE_DIR_DEFAULT ")\n"
 		"      --run DIR    likewise (default: as 'atoll serve' chooses it)\n\n"
 		"DIR must not be there yet. It gets the databases, keys and certificates, the audit trail and notebooks, volumes, paused\n"
-		"sandboxes, snapshots and built templates, and SHA256SUMS. It holds secrets: keep it as safe as the server. The server goes on meanwhile. Sandboxes\n"
+		"sandboxes, snapshots and built templates, and SHA256SUMS, signed with export.key of the state directory, which is not in it:\n"
+		"keep a copy of that key elsewhere, 'atoll restore' needs it. The rest holds secrets, too: keep it as safe as the server. The server goes on meanwhile. Sandboxes\n"
 		"that run are not in it: pause or snapshot what must not be lost. The templates that come with atoll are not in it, they\n"
 		"are built again where they are missing.\n",
 	.run = run,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/backup: what a backup consists of; a directory with these files and SHA256SUMS.
+/* cli/backup: what a backup consists of; a directory with these files, SHA256SUMS and the signature of that.
  *
  *	manifest		BACKUP_FORMAT and what the copy was taken from, a line each
  *	atoll.db		the database
@@ -13,6 +13,7 @@ struct err;
 #define BACKUP_FORMAT 1
 #define BACKUP_COPY "b"			/* NAMEd+b is a copy of NAME+d in the pool while it is being written; a server that starts, and the next backup, remove it */
 #define BACKUP_STREAM ".btrfs"
+#define BACKUP_KEY "export.key"	/* in the state directory: 32 bytes that backups and exported snapshots are signed with */
 
 /* From then on we see the file system as the server does: the pool is mounted for it alone. */
 int backup_join_warden(const char *run_dir, struct err *e);

@@ -20,6 +20,7 @@
 #include "cli/cli.h"
 #include "cli/paths.h"
 #include "cli/settings.h"
+#include "cli/snapshot_file.h"
 #include "cli/sums.h"
 #include "engine/btrfs.h"
 #include "store/copy.h"
@@ -34,6 +35,8 @@ struct restore {
 	uid_t uid;			/* of the front */
 	gid_t gid;
 	size_t n_parts;
+	struct sums sums;		/* what the files have to be */
+	const char *key_file;		/* NULL: they are believed as they are */
 };
 
 /* --- what is there ------------------------------------------------------------------------------------------ */
@@ -71,13 +74,14 @@ static int read_manifest(struct restore *r, struct err *e)
 
 static int put_file(const struct restore *r, const char *name, const char *to, bool fronts, struct err *e)
 {
-	autoclose int in = openat(r->from_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	autoclose int out = in < 0 ? -1 : openat(r->dir_fd, to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	autoclose int in = -1, out = -1;
 	struct stat st;
+	int no = sums_copy(r->from_fd, &r->sums, name, r->dir, &in, e);
 
-	if (in < 0 && errno == ENOENT)
-		return 0;
-	if (in < 0 || out < 0 || fstat(in, &st) < 0)
+	if (no < 0)
+		return no == -ENOENT && !e->no ? 0 : no;
+	out = openat(r->dir_fd, to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (out < 0 || fstat(in, &st) < 0)
 		return err_sys(e, "write '%s'", to);
 	while (st.st_size > 0) {
 		ssize_t n = sendfile(out, in, NULL, (size_t)st.st_size);
@@ -171,17 +175,30 @@ static int make_pool(struct restore *r, struct err *e)
 	return btrfs_metadata_room(r->pool_fd, e) < 0 ? -e->no : btrfs_quota_enable(r->pool_fd, &simple, e);
 }
 
+/* From our own copy, by a btrfs that sees nothing but the pool. */
+static int receive_stream(const struct restore *r, int in, struct err *e)
+{
+	char file[32];
+
+	(void)snprintf(file, sizeof file, "/proc/self/fd/%d", in);
+	if (fd_cloexec(in, false) < 0)
+		return err_sys(e, "pass a stream on");
+	return run_tool((const char *[]) { "btrfs", "receive", "-q", "-C", "-f", file, r->at, NULL }, e);
+}
+
 static int receive(struct restore *r, const char *name, char kind, uint64_t bytes, struct err *e)
 {
-	autofree char *file = str_fmt("%s/%s+%c" BACKUP_STREAM, r->from, name, kind);
+	autofree char *file = str_fmt("%s+%c" BACKUP_STREAM, name, kind);
 	char got[NAME_SIZE + 8], to[NAME_SIZE + 4];
-	autoclose int fd = -1, own = -1;
+	autoclose int in = -1, fd = -1, own = -1;
 
 	if (!file || strlen(name) >= NAME_SIZE || strchr(name, '/'))
 		return err_set(e, EBADMSG, "'%s' is no name of a part", name);
-	if (access(file, F_OK) < 0)
-		return errno == ENOENT && kind == 'm' ? 0 : err_sys(e, "the backup lacks '%s'", file);
-	if (run_tool((const char *[]) { "btrfs", "receive", "-q", "-f", file, r->at, NULL }, e) < 0)
+	int had = sums_copy(r->from_fd, &r->sums, file, r->dir, &in, e);
+
+	if (had == -ENOENT && !e->no)
+		return kind == 'm' ? 0 : err_set(e, ENOENT, "the backup lacks '%s'", file);
+	if (had < 0 || receive_stream(r, in, e) < 0)
 		return -e->no;
 	(void)snprintf(got, sizeof got, "%s%c+" BACKUP_COPY, name, kind);
 	(void)snprintf(to, sizeof to, "%s+%c", name, kind);
@@ -254,6 +271,22 @@ static bool is_empty(const char *path)
 	return empty;
 }
 
+/* The server goes on with the key that the backup was signed with. */
+static int keep_key(const struct restore *r, struct err *e)
+{
+	uint8_t key[SNAPSHOT_KEY_BYTES];
+
+	if (!r->key_file)
+		return 0;
+	if (snapshot_key(r->key_file, false, key, e) < 0)
+		return -e->no;
+	autoclose int fd = openat(r->dir_fd, BACKUP_KEY, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	int no = fd < 0 ? -errno : fd_write_all(fd, key, sizeof key);
+
+	explicit_bzero(key, sizeof key);
+	return no < 0 ? err_set(e, -no, "write '%s/" BACKUP_KEY "': %s", r->dir, strerror(-no)) : 0;
+}
+
 static int restore_all(struct restore *r, const char *state, struct err *e)
 {
 	if (mkdir(r->dir, 0700) < 0)
@@ -261,17 +294,17 @@ static int restore_all(struct restore *r, const char *state, struct err *e)
 	r->dir_fd = open(r->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (r->dir_fd < 0)
 		return err_sys(e, "open '%s'", r->dir);
-	if (put_files(r, e) < 0 || make_pool(r, e) < 0 || fill_pool(r, e) < 0)
+	if (put_files(r, e) < 0 || keep_key(r, e) < 0 || make_pool(r, e) < 0 || fill_pool(r, e) < 0)
 		return -e->no;
 	(void)rmdir(state);		/* an empty one */
 	return syncfs(r->dir_fd) < 0 || rename(r->dir, state) < 0 ? err_sys(e, "rename '%s'", r->dir) : 0;
 }
 
-static int restore(const char *from, const char *state, const char *user)
+static int restore(const char *from, const char *state, const char *user, const char *key_file)
 {
 	autofree char *source = path_absolute(from), *to = path_absolute(state);
 	autofree char *dir = to ? str_fmt("%s.restoring", to) : NULL, *at = dir ? str_fmt("%s/pool", dir) : NULL;
-	struct restore r = { .from_fd = -1, .dir_fd = -1, .pool_fd = -1, .from = source, .dir = dir, .at = at };
+	struct restore r = { .from_fd = -1, .dir_fd = -1, .pool_fd = -1, .from = source, .dir = dir, .at = at, .key_file = key_file };
 	struct err e = ERR_INIT;
 
 	if (!source || !at)
@@ -281,11 +314,12 @@ static int restore(const char *from, const char *state, const char *user)
 	r.from_fd = open(r.from, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (r.from_fd < 0)
 		(void)err_sys(&e, "open '%s'", r.from);
-	else if (read_manifest(&r, &e) == 0 && sums_check(r.from_fd, &e) == 0 && find_user(&r, user, &e) == 0)
+	else if (sums_read(r.from_fd, key_file, &r.sums, &e) == 0 && read_manifest(&r, &e) == 0 && sums_check(r.from_fd, &r.sums, &e) == 0 && find_user(&r, user, &e) == 0)
 		(void)restore_all(&r, to, &e);
 	fd_close(r.from_fd);
 	fd_close(r.dir_fd);
 	fd_close(r.pool_fd);
+	sums_done(&r.sums);
 	if (!e.no)
 		(void)printf("%s: %zu volumes, disks and memories; 'atoll serve --state %s' goes on with it\n", to, r.n_parts, to);
 	else if (access(r.dir, F_OK) == 0)
@@ -295,24 +329,31 @@ static int restore(const char *from, const char *state, const char *user)
 
 static int run(const struct verb *v, int argc, char **argv)
 {
-	const char *state = STATE_DIR_DEFAULT, *user = "atoll";
-	const struct opt opts[] = { { "state", 0, OPT_STR, &state }, { "user", 0, OPT_STR, &user } };
+	const char *state = STATE_DIR_DEFAULT, *user = "atoll", *key_file = NULL;
+	bool is_unsigned = false;
+	const struct opt opts[] = { { "state", 0, OPT_STR, &state }, { "user", 0, OPT_STR, &user }, { "key-file", 0, OPT_STR, &key_file },
+		{ "unsigned", 0, OPT_FLAG, &is_unsigned } };
 	int n, rc = verb_operands(v, opts, ARRAY_LEN(opts), OPERANDS_ONE("from where? give a directory that 'atoll backup' has made"), argc, argv, &n);
 
 	if (rc >= 0)
 		return rc;
 	if (geteuid() != 0)
 		return fail("'atoll restore' has to run as root: use sudo");
-	return restore(argv[0], state, user);
+	if (!key_file == !is_unsigned)
+		return usage_error(v, "give --key-file FILE, the " BACKUP_KEY " of the server that made the backup, or --unsigned to believe it without");
+	return restore(argv[0], state, user, key_file);
 }
 
 const struct verb verb_restore = {
 	.name = "restore",
 	.summary = "Make a state directory from a backup",
-	.synopsis = "DIR [--state DIR] [--user NAME]",
-	.help = "      --state DIR  to make; it must be empty or not there (default: " STATE_DIR_DEFAULT ")\n"
-		"      --user NAME  whom the front runs as (default: atoll)\n\n"
-		"The sums of all files are checked before anything is written. Sandboxes that ran when the backup was made are told as\n"
+	.synopsis = "DIR --key-file FILE | --unsigned [--state DIR] [--user NAME]",
+	.help = "      --key-file FILE  " BACKUP_KEY " of the server that made it, which the backup does not have; the new state gets it\n"
+		"      --unsigned       believe the backup as it is: one of an older atoll, or without that key. What it says is restored\n"
+		"                       with root's power: only if nobody else could write to it\n"
+		"      --state DIR      to make; it must be empty or not there (default: " STATE_DIR_DEFAULT ")\n"
+		"      --user NAME      whom the front runs as (default: atoll)\n\n"
+		"The signature and the sums of all files are checked before anything is written. Sandboxes that ran when the backup was made are told as\n"
 		"ended; paused ones can be resumed if their template is there.\n",
 	.run = run,
 	.operand = OPERAND_FILE,

@@ -20,6 +20,7 @@
 #include "cli/paths.h"
 #include "cli/settings.h"
 #include "cli/snapshot_file.h"
+#include "cli/sums.h"
 #include "engine/btrfs.h"
 #include "store/copy.h"
 #include "store/db.h"
@@ -237,6 +238,16 @@ static int check_file(const struct job *j, int in, struct snapshot_head *h, json
 	return *ret_meta ? 0 : err_set(e, EBADMSG, "what it says of itself is damaged");
 }
 
+/* What was checked must be what is read afterwards, whoever can write to the file: from here on there is only our own copy of it. */
+static int copy_file(const struct job *j, int given, int *ret_fd, struct err *e)
+{
+	struct stat st;
+
+	if (fstat(given, &st) < 0)
+		return err_sys(e, "read it");
+	return S_ISREG(st.st_mode) ? private_copy(given, j->state, ret_fd, e) : err_set(e, EBADMSG, "it is no file");
+}
+
 /* Into the pool as NEW+kind. */
 static int receive_part(const struct job *j, int in, uint64_t at, const char *old, const char *new, char kind, struct err *e)
 {
@@ -247,7 +258,7 @@ static int receive_part(const struct job *j, int in, uint64_t at, const char *ol
 	(void)btrfs_subvol_delete(j->pool_fd, got);
 	if (lseek(in, (off_t)at, SEEK_SET) < 0)
 		return err_sys(e, "read it");
-	if (run_btrfs((char *const[]) { "btrfs", "receive", "-q", "-e", j->pool, NULL }, in, STDIN_FILENO, e) == 0) {
+	if (run_btrfs((char *const[]) { "btrfs", "receive", "-q", "-e", "-C", j->pool, NULL }, in, STDIN_FILENO, e) == 0) {
 		autoclose int fd = openat(j->pool_fd, got, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 
 		if (fd < 0)
@@ -297,7 +308,7 @@ static int adopt(const struct settings_opts *conn, json_t *meta, const char *new
 static int import_from(const struct place_opts *o, const char *from, const char *name)
 {
 	autofree char *at = path_absolute(from);
-	autoclose int in = at ? open(at, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK) : -1;
+	autoclose int given = at ? open(at, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK) : -1, in = -1;
 	struct err e = ERR_INIT;
 	struct snapshot_head h;
 	json_t *meta = NULL;
@@ -306,9 +317,9 @@ static int import_from(const struct place_opts *o, const char *from, const char 
 	int rc = EXIT_FAILURE;
 	bool unsure = false;
 
-	if (in < 0)
+	if (given < 0)
 		return fail("open '%s': %s", from, strerror(errno));
-	if (job_open(&j, o, &e) == 0 && check_file(&j, in, &h, &meta, &e) == 0) {
+	if (job_open(&j, o, &e) == 0 && copy_file(&j, given, &in, &e) == 0 && check_file(&j, in, &h, &meta, &e) == 0) {
 		const char *old = json_string_value(json_object_get(meta, "kept"));
 		uint64_t disk_at = sizeof h + h.meta_bytes;
 

@@ -4,10 +4,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <sqlite3.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/fd.h"
+#include "base/str.h"
 #include "store/db.h"
 #include "store/db_stmt.h"
 
@@ -51,14 +55,38 @@ static int copy_all(sqlite3 *from, sqlite3 *to, const char *path, struct err *e)
 	return is_whole(to, path, e);
 }
 
+/* The files of a database are the front's, who may have put anything in their place: a link would lead root elsewhere, a pipe would never answer. */
+static int check_files(const char *path, struct err *e)
+{
+	static const char *const more[] = { "", "-wal", "-shm", "-journal" };
+
+	for (size_t i = 0; i < ARRAY_LEN(more); i++) {
+		autofree char *name = str_fmt("%s%s", path, more[i]);
+		struct stat st;
+
+		if (!name)
+			return err_set(e, ENOMEM, "out of memory");
+		if (lstat(name, &st) == 0 ? !S_ISREG(st.st_mode) : errno != ENOENT)
+			return err_set(e, EBADMSG, "'%s' is no regular file", name);
+	}
+	return 0;
+}
+
 int store_copy(const char *from, const char *to, struct err *e)
 {
+	char real[PATH_MAX];
+
+	if (!realpath(from, real))	/* what is above it is root's, and may be a link of root's */
+		return err_sys(e, "open '%s'", from);
+	if (check_files(from, e) < 0)
+		return -e->no;
+	from = real;
 	sqlite3 *a = NULL, *b = NULL;
 	autoclose int fd = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 
 	if (fd < 0)
 		return err_sys(e, "create '%s'", to);
-	if (sqlite3_open_v2(from, &a, SQLITE_OPEN_READONLY, NULL) != SQLITE_OK)
+	if (sqlite3_open_v2(from, &a, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOFOLLOW, NULL) != SQLITE_OK)
 		(void)fail(a, e, "open", from);
 	else if (sqlite3_open_v2(to, &b, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK)
 		(void)fail(b, e, "create", to);

@@ -32,10 +32,12 @@ async function sh(own, sbx, command) {
 const content = (own, v, method, what, file, body) => request(method, `/volumecontent/${v.volumeID}/${what}?${new URLSearchParams({ path: file })}`,
 	{ base: own.url, body, headers: { Authorization: `Bearer ${v.token}` } })
 
+const signedBy = (own) => ['--key-file', path.join(own.stateDir, 'export.key')]
+
 // The same state somewhere else, as on another machine.
 async function restored(own, from) {
 	const next = newServer(server.buildDir, CONFIG)
-	const done = atoll(own, 'restore', from, '--state', next.stateDir)
+	const done = atoll(own, 'restore', from, '--state', next.stateDir, ...signedBy(own))
 	assert.equal(done.status, 0, done.stderr)
 	return next.start()
 }
@@ -150,7 +152,7 @@ test('a backup that is damaged or newer is refused, and nothing is ever restored
 	const own = await newServer(server.buildDir, CONFIG).start()
 	const to = path.join(own.base, 'backup'), state = path.join(own.base, 'elsewhere')
 	const refused = (what) => {
-		const done = atoll(own, 'restore', to, '--state', state)
+		const done = atoll(own, 'restore', to, '--state', state, ...signedBy(own))
 		assert.equal(done.status, 1, done.stdout)
 		assert.match(done.stderr, what)
 		assert.ok(!fs.existsSync(state))
@@ -158,7 +160,7 @@ test('a backup that is damaged or newer is refused, and nothing is ever restored
 	try {
 		assert.match(atoll(own, 'backup', to, '--state', '/nonexistent').stderr, /no server runs/)
 		assert.equal(atoll(own, 'backup', to, '--state', own.stateDir, '--run', own.runDir).status, 0)
-		const over = atoll(own, 'restore', to, '--state', own.stateDir)
+		const over = atoll(own, 'restore', to, '--state', own.stateDir, ...signedBy(own))
 		assert.equal(over.status, 1)
 		assert.match(over.stderr, /is not empty/)
 		fs.appendFileSync(path.join(to, 'atoll.db'), 'x')
@@ -175,5 +177,49 @@ test('a backup that is damaged or newer is refused, and nothing is ever restored
 	} finally {
 		const end = await own.stop()
 		assert.ok(end.clean, JSON.stringify(end.left))
+	}
+})
+
+test('W5: a backup is restored only if it is signed with the key of the server, and read once', async () => {
+	const own = await newServer(server.buildDir, CONFIG).start()
+	const to = path.join(own.base, 'backup'), state = path.join(own.base, 'restored'), other = path.join(own.base, 'other.key')
+	const restore = (...args) => atoll(own, 'restore', to, '--state', state, ...args)
+	const sums = () => spawnSync('sh', ['-c', 'ls | grep -v SHA256SUMS | xargs sha256sum >SHA256SUMS'], { cwd: to })
+	try {
+		assert.equal(atoll(own, 'backup', to, '--state', own.stateDir, '--run', own.runDir).status, 0)
+		assert.ok(!fs.readdirSync(to).includes('export.key'))
+		assert.match(restore().stderr, /--key-file.*--unsigned/)
+		fs.writeFileSync(other, Buffer.alloc(32, 7))
+		assert.match(restore('--key-file', other).stderr, /was changed, or was not signed with the key/)
+		/* whoever can write to the directory can make the sums fit, but not the signature */
+		fs.appendFileSync(path.join(to, 'key'), '\n')
+		sums()
+		assert.match(restore(...signedBy(own)).stderr, /was changed, or was not signed with the key/)
+		assert.ok(!fs.existsSync(state))
+		fs.rmSync(path.join(to, 'SHA256SUMS.hmac'))
+		assert.match(restore(...signedBy(own)).stderr, /not signed.*--unsigned/)
+		assert.equal(restore('--unsigned').status, 0, 'as one of an older version')
+	} finally {
+		await own.stop()
+	}
+})
+
+test('W10: what stands in the folder of the front is not believed to be a file', async () => {
+	const own = await newServer(server.buildDir, CONFIG).start()
+	const to = path.join(own.base, 'backup'), at = path.join(own.stateDir, 'front/secrets.key'), kept = `${at}.kept`
+	const backup = () => spawnSync(own.atoll(), ['backup', to, '--state', own.stateDir, '--run', own.runDir], { encoding: 'utf8', timeout: 60000 })
+	try {
+		fs.renameSync(at, kept)
+		for (const put of [() => spawnSync('mkfifo', [at]), () => fs.symlinkSync('/etc/hostname', at)]) {
+			put()
+			const run = backup()
+			assert.equal(run.status, 1, `${run.signal} ${run.stderr}`)
+			assert.ok(!fs.existsSync(to))
+			fs.rmSync(at)
+		}
+		fs.renameSync(kept, at)
+		assert.equal(backup().status, 0)
+	} finally {
+		await own.stop()
 	}
 })
