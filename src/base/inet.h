@@ -40,3 +40,6 @@ bool inet_never_open(struct inet_range r);
 struct sockaddr;
 bool inet_addr_is_private(const struct sockaddr *sa);
 bool inet_addr_never_open(const struct sockaddr *sa);
+
+/* Is it an address of this host, public ones included? Asks the kernel for the way there. */
+bool inet_addr_is_own(const struct sockaddr *sa);

@@ -34,16 +34,11 @@ void dial_allow(const struct inet_range *r, size_t n)
 	memcpy(allowed, r, n_allowed * sizeof *r);
 }
 
-/* An address of this host is its own source. */
-static bool is_local(uint32_t ip)
+static bool is_own(uint32_t ip)
 {
-	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(9), .sin_addr.s_addr = htonl(ip) }, from = { 0 };
-	autoclose int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	socklen_t n = sizeof from;
+	const struct sockaddr_in to = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(ip) };
 
-	if (fd < 0 || connect(fd, (struct sockaddr *)&to, sizeof to) < 0)	/* sends nothing */
-		return false;			/* no way leads there: connecting will tell */
-	return getsockname(fd, (struct sockaddr *)&from, &n) < 0 || from.sin_addr.s_addr == to.sin_addr.s_addr;
+	return inet_addr_is_own((const struct sockaddr *)&to);
 }
 
 bool dial_may(uint32_t ip)
@@ -52,7 +47,7 @@ bool dial_may(uint32_t ip)
 
 	for (size_t i = 0; !open && i < n_allowed; i++)
 		open = inet_in(allowed[i], ip);
-	return open && !is_local(ip);
+	return open && !is_own(ip);
 }
 
 static void dial_done(struct dial *d, int fd)

@@ -109,7 +109,8 @@ static bool take_option(struct sender_options *o, const char *name, const char *
 		o->ca_file = value;
 		return true;
 	}
-	o->allow_private = strcmp(value, "yes") == 0;
+	o->allow_own = strcmp(value, "own") == 0;
+	o->allow_private = o->allow_own || strcmp(value, "yes") == 0;
 	return strcmp(name, "--allow-private") == 0 && (o->allow_private || strcmp(value, "no") == 0);
 }
 

@@ -50,28 +50,13 @@ struct sender {
 
 /* --- called by libcurl --- */
 
-/* An address of this host is its own source. */
-static bool is_own(const struct sockaddr *sa, socklen_t n)
-{
-	struct sockaddr_storage from = { 0 };
-	socklen_t n_from = sizeof from;
-	autoclose int fd = socket(sa->sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-
-	if (fd < 0 || connect(fd, sa, n) < 0)		/* sends nothing */
-		return false;			/* no way leads there: connecting will tell */
-	if (getsockname(fd, (struct sockaddr *)&from, &n_from) < 0)
-		return true;
-	if (sa->sa_family == AF_INET)
-		return ((const struct sockaddr_in *)(const void *)sa)->sin_addr.s_addr == ((struct sockaddr_in *)&from)->sin_addr.s_addr;
-	return memcmp(&((const struct sockaddr_in6 *)(const void *)sa)->sin6_addr, &((struct sockaddr_in6 *)&from)->sin6_addr,
-		sizeof(struct in6_addr)) == 0;
-}
-
 /* The last moment before a packet leaves. */
 static curl_socket_t on_socket(void *user, curlsocktype purpose, struct curl_sockaddr *sa)
 {
 	struct job *j = user;
-	bool open = j->sender->o.allow_private ? !inet_addr_never_open(&sa->addr) : !inet_addr_is_private(&sa->addr) && !is_own(&sa->addr, sa->addrlen);
+	const struct sender_options *o = &j->sender->o;
+	bool open = (o->allow_private ? !inet_addr_never_open(&sa->addr) : !inet_addr_is_private(&sa->addr)) &&
+		    (o->allow_own || !inet_addr_is_own(&sa->addr));
 
 	(void)purpose;
 	if (!open) {

@@ -18,7 +18,7 @@ struct sender;
 typedef void sender_fn(void *user, const struct hk_done *done);
 
 struct sender_options {
-	bool allow_private;
+	bool allow_private, allow_own;	/* own: addresses of this host, too */
 	const char *ca_file;		/* more authorities than the system's; "": none */
 };
 

@@ -65,7 +65,7 @@ static curl_socket_t on_socket(void *user, curlsocktype purpose, struct curl_soc
 	char text[INET6_ADDRSTRLEN] = "?";
 
 	(void)purpose;
-	if (policy_is_private(&sa->addr) && !policy_may_be_private(h->policy, &h->sp->at)) {
+	if (!h->sp->named && policy_is_closed(&sa->addr)) {
 		if (sa->family == AF_INET)
 			(void)inet_ntop(AF_INET, &((struct sockaddr_in *)(void *)&sa->addr)->sin_addr, text, sizeof text);
 		else if (sa->family == AF_INET6)

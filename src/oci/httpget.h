@@ -29,6 +29,7 @@ struct httpget_spec {
 	httpget_sink *sink;		/* gets what stands from there on, if the answer is a good one */
 	void *user;
 	bool small;			/* a document, not a layer: it must be here soon */
+	bool named;			/* the operator has named who is asked: it may be at a private address */
 };
 
 struct httpget_answer {

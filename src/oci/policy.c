@@ -127,7 +127,7 @@ bool policy_endpoint(const struct policy *p, const char *host, size_t i, struct 
 			continue;
 		ret->at = p->entry[k].at;
 		memcpy(ret->path, p->entry[k].path, sizeof ret->path);
-		ret->mirror = true;
+		ret->mirror = ret->named = true;
 		return true;
 	}
 	if (i > 0)
@@ -140,6 +140,7 @@ bool policy_endpoint(const struct policy *p, const char *host, size_t i, struct 
 			memcpy(ret->path, p->entry[k].path, sizeof ret->path);
 		}
 	}
+	ret->named = policy_is_registry(p, &ret->at);
 	return true;
 }
 
@@ -157,12 +158,21 @@ bool policy_may_ask(const struct policy *p, const struct origin *o)
 	return !o->http || is_named(p, o);
 }
 
-bool policy_may_be_private(const struct policy *p, const struct origin *o)
+bool policy_is_registry(const struct policy *p, const struct origin *o)
 {
-	return is_named(p, o);
+	for (size_t k = 0; k < p->n; k++) {
+		if (!p->entry[k].of[0] && origin_eq(&p->entry[k].at, o))
+			return true;
+	}
+	return false;
 }
 
 bool policy_is_private(const struct sockaddr *sa)
 {
 	return inet_addr_is_private(sa);
+}
+
+bool policy_is_closed(const struct sockaddr *sa)
+{
+	return inet_addr_is_private(sa) || inet_addr_is_own(sa);
 }

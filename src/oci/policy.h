@@ -3,8 +3,9 @@
  *
  * An image is fetched from the host's own network, and its name is chosen by users: without rules anybody who may build a template
  * could reach what only this host reaches (a service on loopback, the metadata address of a cloud, the neighbours).
- * So an address that is not a public one is refused, whatever name led to it, unless the operator has named that very registry,
- * as one to be used or as a mirror; and plain HTTP is spoken only with those that were named so. */
+ * So an address that is not a public one, or is one of this host, is refused, whatever name led to it, unless the operator has named
+ * that very registry, as one to be used or as a mirror of the one that is asked for. What a registry leads to (a redirect, a token service) is
+ * another's word, and no way around that; and plain HTTP is spoken only with those that were named so. */
 #pragma once
 
 #include <stdbool.h>
@@ -46,6 +47,7 @@ struct endpoint {			/* a place where a registry's images are */
 	struct origin at;
 	char path[POLICY_PATH_SIZE];
 	bool mirror;
+	bool named;			/* by the operator, for images of that host: it may be at a private address */
 };
 
 /* The i-th place for images of that host, mirrors first; false: there are no more. */
@@ -55,9 +57,12 @@ bool policy_endpoint(const struct policy *p, const char *host, size_t i, struct 
 int origin_parse(struct str url, struct origin *ret, struct str *ret_path);
 bool origin_eq(const struct origin *a, const struct origin *b);
 
-/* May this be asked at all (false: plain HTTP with one that was not named so), and may it be at a private address? */
+/* May this be asked at all? false: plain HTTP with one that was not named so. */
 bool policy_may_ask(const struct policy *p, const struct origin *o);
-bool policy_may_be_private(const struct policy *p, const struct origin *o);
+
+/* Was it named as a registry that may be used as itself? */
+bool policy_is_registry(const struct policy *p, const struct origin *o);
 
 /* Loopback, private, link-local, shared, metadata, multicast, and addresses of IPv6 that stand for one of those. */
 bool policy_is_private(const struct sockaddr *sa);
+bool policy_is_closed(const struct sockaddr *sa);	/* and those of this host */

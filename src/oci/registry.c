@@ -105,6 +105,8 @@ static int fetch_token(struct registry *r, const struct challenge *c, struct err
 	sp.url = buf_cstr(&url);
 	if (!sp.url || origin_parse(buf_view(&url), &sp.at, NULL) < 0)
 		return err_set(e, EBADMSG, "the registry's token service has no proper address");
+	/* Of a registry that the operator has named, and itself that registry or another that he has named. */
+	sp.named = r->at.named && (origin_eq(&sp.at, &r->at.at) || policy_is_registry(r->sp.policy, &sp.at));
 	if (r->sp.creds->user && !r->at.mirror) {
 		creds_put_basic(&basic, r->sp.creds);
 		sp.auth = buf_cstr(&basic);
@@ -131,7 +133,7 @@ static int ask_aws(struct registry *r, struct err *e)
 	const struct creds *c = r->sp.creds;
 	autobuf struct buf text = BUF_INIT(TOKEN_TEXT_MAX);
 	char url[REF_HOST_SIZE + 16];
-	struct httpget_spec sp = { .url = url, .at.http = r->at.at.http, .sink = into_buf, .user = &text, .small = true };
+	struct httpget_spec sp = { .url = url, .at.http = r->at.at.http, .sink = into_buf, .user = &text, .small = true, .named = r->at.named };
 	struct httpget_answer a;
 	struct aws_place at;
 	struct aws_call call;
@@ -205,6 +207,7 @@ static int follow(struct registry *r, const struct want *w, struct httpget_answe
 			return err_set(e, EBADMSG, "the registry redirects to something that is no address");
 		bool home = origin_eq(&sp.at, &r->at.at);
 
+		sp.named = home && r->at.named;		/* where else it leads to is its own word */
 		sp.accept = w->accept;
 		sp.auth = home && r->auth.n > 0 ? buf_cstr(&r->auth) : NULL;
 		if (httpget_run(r->http, &sp, a, e) < 0)

@@ -73,6 +73,7 @@ static const struct key keys[] = {
 	{ "webhook_attempts", KIND_NUMBER, FIELD(webhook_attempts), 1, 20 },
 	{ "webhook_retry_ms", KIND_NUMBER, FIELD(webhook_retry_ms), 10, 60000 },
 	{ "webhook_allow_private", KIND_BOOL, FIELD(webhook_allow_private) },
+	{ "webhook_allow_own", KIND_BOOL, FIELD(webhook_allow_own) },
 	{ "webhook_ca_file", KIND_PATH, FIELD(webhook_ca_file) },
 	{ "alert_memory_percent", KIND_NUMBER, FIELD(alert_memory_percent), 0, 100 },
 	{ "alert_cpu_percent", KIND_NUMBER, FIELD(alert_cpu_percent), 0, 100 },

@@ -45,7 +45,7 @@ struct config {
 	char prices[256];			/* of usage, see base/prices.h; "": none */
 	uint64_t events_kept_s;			/* of sandboxes, and what became of their deliveries */
 	uint64_t webhook_timeout_s, webhook_attempts, webhook_retry_ms;
-	bool webhook_allow_private;
+	bool webhook_allow_private, webhook_allow_own;	/* own: and this host's own addresses */
 	char webhook_ca_file[PATH_MAX];		/* more authorities that webhooks may be of; "": none */
 	uint64_t alert_memory_percent, alert_cpu_percent, alert_disk_percent, alert_processes_percent, alert_egress_percent;	/* 0: none */
 	char registry_mirrors[1024], registries[1024];	/* of images; atoll-pull knows what they mean */

@@ -200,7 +200,7 @@ int front_open(struct warden *w, int exe_fd, const char *exe, const char *state_
 		argv[n++] = "--domain-default";
 	if (w->cfg.open)
 		argv[n++] = "--open";
-	if (w->cfg.webhook_allow_private)
+	if (w->cfg.webhook_allow_private || w->cfg.webhook_allow_own)
 		argv[n++] = "--webhook-allow-private";
 	if (w->cfg.metrics_open)
 		argv[n++] = "--metrics-open";

@@ -90,7 +90,7 @@ int hooks_open(struct warden *w, struct err *e)
 	argv[n++] = "--log-level";
 	argv[n++] = level_word[w->cfg.log_level];
 	argv[n++] = "--allow-private";
-	argv[n++] = w->cfg.webhook_allow_private ? "yes" : "no";
+	argv[n++] = w->cfg.webhook_allow_own ? "own" : w->cfg.webhook_allow_private ? "yes" : "no";
 	if (w->cfg.webhook_ca_file[0]) {
 		argv[n++] = "--ca-file";
 		argv[n++] = w->cfg.webhook_ca_file;

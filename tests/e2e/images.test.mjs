@@ -383,9 +383,13 @@ test('a redirect leads neither to private addresses nor takes credentials along'
 		// Nobody has allowed that other host.
 		await refuses(image, /without TLS/, { odd, args: ['--auth-file', auth] })
 		assert.equal(elsewhere.seen.length, 0)
-		const r = await liar(serve(image, odd), (reg) => pullFrom(reg, ['--registry', elsewhere.url, '--auth-file', auth]))
+		// W7: nor does it help that it is a registry of the operator's, or a mirror: it was not asked for.
+		for (const args of [['--registry', elsewhere.url], ['--mirror', `docker.io=${elsewhere.url}`]]) {
+			await refuses(image, /not a public address/, { odd, args: [...args, '--auth-file', auth] })
+			assert.equal(elsewhere.seen.length, 0)
+		}
+		const r = await liar(serve(image, (req, res) => req.headers.authorization === undefined && odd(req, res)), (reg) => pullFrom(reg, ['--auth-file', auth]))
 		assert.equal(r.code, 0, JSON.stringify(r.events))
-		assert.deepEqual(elsewhere.seen.map((s) => s.auth), [undefined])
 		const loop = (req, res) => req.url.includes(sha256(layer)) && ((res.statusCode = 302), res.setHeader('location', req.url), res.end(), true)
 		fs.rmSync(path.join(cache, 'images/blobs', sha256(layer).slice(7)), { force: true })
 		fs.rmSync(path.join(cache, 'templates', r.key), { recursive: true })
@@ -424,7 +428,7 @@ test('a registry that is never content with who we are is asked no more', { skip
 	const image = imageOf([tarOf([{ name: 'x', data: 'x'.repeat(1000) }])])
 	const auth = write('auth3.json', JSON.stringify({ type: 'registry', username: 'user', password: 'secret' }))
 	for (const [realm, why] of [[(host) => `http://${host}/token`, /refuses access to 'x' with these credentials/], [() => 'https://169.254.169.254/token', /not a public address/],
-		[() => 'http://127.0.0.1:1/token', /without TLS/], [() => 'file:///etc/passwd', /no proper address/], [() => 'https://user@127.0.0.1/', /no proper address/]]) {
+		[() => 'http://127.0.0.1:1/token', /without TLS/], [() => 'https://127.0.0.1:1/token', /not a public address/], [() => 'file:///etc/passwd', /no proper address/], [() => 'https://user@127.0.0.1/', /no proper address/]]) {
 		let asked = 0
 		const r = await liar((req, res) => {
 			asked++

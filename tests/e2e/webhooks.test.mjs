@@ -93,7 +93,7 @@ before(async () => {
 		s.on('tlsClientError', () => {})
 		s.listen(0, '127.0.0.1', () => done(s))
 	})))
-	own = await newServer(shared.buildDir, { webhook_allow_private: true, webhook_retry_ms: 100, webhook_attempts: 3, webhook_timeout_s: 2, webhook_ca_file: `${dir}/ca.pem`,
+	own = await newServer(shared.buildDir, { webhook_allow_own: true, webhook_retry_ms: 100, webhook_attempts: 3, webhook_timeout_s: 2, webhook_ca_file: `${dir}/ca.pem`,
 		default_memory_mb: 256 }).start()
 })
 
@@ -204,7 +204,7 @@ test('TLS: an authority that is trusted and the right name, or nothing is sent',
 
 test('what waits survives the front and atoll-hooks, and comes in order', async () => {
 	const port = await new Promise((done) => { const s = net.createServer().listen(0, '127.0.0.1', () => { const p = s.address().port; s.close(() => done(p)) }) })
-	const slow = await newServer(shared.buildDir, { webhook_allow_private: true, webhook_retry_ms: 1000, webhook_timeout_s: 2 }).start()
+	const slow = await newServer(shared.buildDir, { webhook_allow_own: true, webhook_retry_ms: 1000, webhook_timeout_s: 2 }).start()
 	const got = []
 	let late
 	try {

@@ -33,14 +33,19 @@ static void on_done(void *user, const struct hk_done *done)
 	s->last = *done;
 }
 
-static struct sender *sender_make(struct seen *s)
+static struct sender *sender_open(struct seen *s, bool allow_own)
 {
-	const struct sender_options o = { .allow_private = true, .ca_file = "" };
+	const struct sender_options o = { .allow_private = true, .allow_own = allow_own, .ca_file = "" };
 	struct sender *ret = NULL;
 	struct err e = ERR_INIT;
 
 	assert_int_equal(sender_new(&o, on_done, s, &ret, &e), 0);
 	return ret;
+}
+
+static struct sender *sender_make(struct seen *s)
+{
+	return sender_open(s, true);
 }
 
 static void add(struct sender *s, uint32_t seq, uint32_t timeout_ms, const char *url)
@@ -115,6 +120,28 @@ static void others_go_on_meanwhile(void **state)
 	names_answer();
 }
 
+/* W10: private addresses that are allowed are those of others. */
+static void own_addresses_stay_closed(void **state)
+{
+	static const char *const own[] = { "127.0.0.1", "127.0.0.2", "[::1]", "[::ffff:127.0.0.1]" };
+	struct seen seen = { .n = 0 };
+	struct sender *s = sender_open(&seen, false);
+	uint16_t port;
+	autoclose int door = listening(&port);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
+		autofree char *url = str_fmt("http://%s:%u/", own[i], port);
+
+		add(s, (uint32_t)i + 1, 60000, url);
+		while (seen.n <= i)
+			turn(s);
+		assert_int_equal(seen.last.outcome, HK_REFUSED);
+	}
+	assert_true(accept4(door, NULL, NULL, SOCK_CLOEXEC) < 0);
+	sender_free(s);
+}
+
 static void nobody_waits_for_names_at_the_end(void **state)
 {
 	struct seen seen = { .n = 0 };
@@ -138,6 +165,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_slow_name_is_a_timeout),
 		cmocka_unit_test(others_go_on_meanwhile),
+		cmocka_unit_test(own_addresses_stay_closed),
 		cmocka_unit_test(nobody_waits_for_names_at_the_end),
 	};
 

@@ -13,6 +13,7 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 
+#include "base/inet.h"
 #include "oci/policy.h"
 
 static bool private_v4(const char *z)
@@ -71,12 +72,20 @@ static void mirrors_come_first(void **state)
 	assert_true(policy_endpoint(&p, "10.0.0.2:5000", 0, &ep) && !ep.at.http);
 	/* A mirror is no registry that users may name, and nothing else is spoken to without TLS. */
 	assert_true(policy_endpoint(&p, "127.0.0.1:5000", 0, &ep));
-	assert_false(ep.at.http || policy_may_be_private(&p, &ep.at));
+	assert_false(ep.at.http || ep.named || policy_is_registry(&p, &ep.at));
 	assert_true(policy_may_ask(&p, &ep.at));
 	ep.at.http = true;
 	assert_true(policy_may_ask(&p, &ep.at));
 	(void)str_copy(ep.at.host, sizeof ep.at.host, STR_LIT("127.0.0.1:5001"));
-	assert_false(policy_may_ask(&p, &ep.at) || policy_may_be_private(&p, &ep.at));
+	assert_false(policy_may_ask(&p, &ep.at) || policy_is_registry(&p, &ep.at));
+	/* W7: not even by its right address, */
+	assert_true(policy_endpoint(&p, "m.example", 0, &ep));
+	assert_false(ep.named || ep.mirror);
+	/* and a name is one of the operator's where he named it only. */
+	assert_true(policy_endpoint(&p, "docker.io", 1, &ep) && ep.named);
+	assert_true(policy_endpoint(&p, "docker.io", 2, &ep) && !ep.named);
+	assert_true(policy_endpoint(&p, "10.0.0.1", 0, &ep) && ep.named);
+	assert_true(policy_endpoint(&p, "ghcr.io", 1, &ep) && !ep.named);
 }
 
 static void what_is_no_mirror_is_refused(void **state)
@@ -94,10 +103,28 @@ static void what_is_no_mirror_is_refused(void **state)
 	assert_int_equal(p.n, 0);
 }
 
+/* W7: an address of this host is closed, whatever it is. */
+static void own_addresses_are_closed(void **state)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in6 b = { .sin6_family = AF_INET6 };
+
+	(void)state;
+	assert_true(inet_addr_is_own((struct sockaddr *)&a));
+	assert_true(policy_is_closed((struct sockaddr *)&a));
+	assert_int_equal(inet_pton(AF_INET, "192.0.2.77", &a.sin_addr), 1);
+	assert_false(inet_addr_is_own((struct sockaddr *)&a));
+	assert_false(policy_is_closed((struct sockaddr *)&a));
+	assert_int_equal(inet_pton(AF_INET6, "2001:4860:4860::8888", &b.sin6_addr), 1);
+	assert_false(inet_addr_is_own((struct sockaddr *)&b));
+	assert_true(inet_addr_is_own(&(struct sockaddr) { .sa_family = AF_UNIX }));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(private_addresses),
+		cmocka_unit_test(own_addresses_are_closed),
 		cmocka_unit_test(mirrors_come_first),
 		cmocka_unit_test(what_is_no_mirror_is_refused),
 	};
