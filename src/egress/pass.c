@@ -147,7 +147,8 @@ static bool take_head(struct pass *p, size_t n)
 
 	if (message_request(&p->m, (struct str){ p->in.p, n }, &p->headers) < 0 || !is_ours(p))
 		return false;
-	if (p->ops->fields)
+	/* The answer to TRACE is the request itself: what is put into it would come back to the sandbox. */
+	if (p->ops->fields && p->m.parser.method != HTTP_TRACE)
 		set = p->ops->fields(p->user, &ok);
 	if (!ok)
 		return false;

@@ -144,6 +144,16 @@ static void fields_are_set_in_place_of_what_was_there(void **state)
 	assert_int_equal(ends, 1);
 }
 
+/* W10: the answer to TRACE is the request. */
+static void nothing_is_set_in_what_comes_back(void **state)
+{
+	(void)state;
+	start("TRACE / HTTP/1.1\r\nHost: a.com\r\nAuthorization: mine\r\n\r\n", &token);
+	server_got("TRACE / HTTP/1.1\r\nHost: a.com\r\nAuthorization: mine\r\n\r\n");
+	say("GET / HTTP/1.1\r\nHost: a.com\r\n\r\n");
+	server_got("GET / HTTP/1.1\r\nHost: a.com\r\nAuthorization: Bearer s3cret\r\n\r\n");
+}
+
 static void answers_come_back_as_they_are(void **state)
 {
 	(void)state;
@@ -235,7 +245,7 @@ int main(void)
 		CASE(a_request_for_another_host_cuts_the_connection),
 		CASE(what_two_readers_could_read_differently_is_cut),
 		CASE(fields_are_set_in_place_of_what_was_there),
-		CASE(answers_come_back_as_they_are),
+		CASE(nothing_is_set_in_what_comes_back), CASE(answers_come_back_as_they_are),
 		CASE(an_upgrade_that_is_taken_opens_a_tunnel),
 		CASE(an_upgrade_that_is_not_taken_is_the_last_request),
 		CASE(large_answers_come_back_whole_and_an_upgrade_is_seen_behind_them),
