@@ -179,3 +179,30 @@ test('atoll-init is static', () => {
 	const head = execFileSync('readelf', ['-lW', path.join(server.buildDir, 'src/init/atoll-init')], { encoding: 'utf8' })
 	assert.ok(!/INTERP/.test(head))
 })
+
+// What the loader and the kernel read of a program: its kind, its segments, and the flags of its dynamic section.
+function elfOf(file) {
+	const b = fs.readFileSync(file), at = (o) => Number(b.readBigUInt64LE(o)), segments = []
+	for (let i = 0, o = at(32); i < b.readUInt16LE(56); i++, o += b.readUInt16LE(54))
+		segments.push({ type: b.readUInt32LE(o), flags: b.readUInt32LE(o + 4), offset: at(o + 8), size: at(o + 32) })
+	const dynamic = segments.find((s) => s.type === 2), tags = {}
+	for (let o = dynamic?.offset ?? 0; dynamic && o < dynamic.offset + dynamic.size; o += 16)
+		tags[at(o)] = at(o + 8)
+	return { kind: b.readUInt16LE(16), segments, tags }
+}
+
+test('W10: all programs are position independent, and nothing that is linked can be changed later', () => {
+	const top = path.join(server.buildDir, 'src')
+	const programs = fs.readdirSync(top).flatMap((dir) => fs.readdirSync(path.join(top, dir)).map((name) => path.join(top, dir, name)))
+		.filter((file) => /^atoll[a-z-]*$/.test(path.basename(file)) && fs.statSync(file).isFile())
+	assert.ok(['atoll', 'atolld', 'atoll-front', 'atoll-init', 'atoll-holder', 'atoll-egress', 'atoll-pull'].every((name) => programs.some((file) => path.basename(file) === name)), programs.join())
+	for (const file of programs) {
+		const { kind, segments, tags } = elfOf(file), name = path.basename(file)
+		assert.equal(kind, 3, `${name} is not position independent`)
+		assert.ok(tags[0x6ffffffb] & 0x08000000, `${name} is no PIE`)
+		assert.ok(tags[0x6ffffffb] & 1 || tags[30] & 8, `${name} is not bound at its start`)
+		assert.ok(segments.some((s) => s.type === 0x6474e552), `${name} has no part that becomes read-only`)
+		assert.ok(segments.some((s) => s.type === 0x6474e551 && !(s.flags & 1)), `the stack of ${name} can be executed`)
+		assert.ok(!segments.some((s) => s.type === 1 && (s.flags & 3) === 3), `${name} has a segment to write and execute`)
+	}
+})
