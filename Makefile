@@ -18,7 +18,7 @@ TSAN_BUILD := build-tsan
 ASAN_FLAGS := -Db_sanitize=address,undefined -Db_lundef=false
 DEMO = $(SUDO) scripts/run-demo --build-dir $(BUILD) --state $(STATE) --run $(RUN) --listen $(LISTEN)
 
-.PHONY: build setup template ready run demo test escape-table compat torture soak check-asan check-tsan bench install clean help
+.PHONY: build setup template ready run demo test escape-table escape-long compat torture soak check-asan check-tsan bench install clean help
 .DEFAULT_GOAL := build
 
 help:
@@ -28,6 +28,7 @@ help:
 	@echo 'make setup       install the packages and make the users that it needs (run, demo, test and bench do that, too)'
 	@echo 'make test        units, then end-to-end tests with the official SDK (TESTS=PATTERN for some of them)'
 	@echo 'make escape-table  write tests/escape/suite/syscalls.tbl after a change of the system call filter'
+	@echo 'make escape-long  tests/escape/restore with each descriptor number, which takes an hour or more'
 	@echo 'make compat      try every client and write docs/compatibility.md'
 	@echo 'make torture     records, pauses, forks, kills and full disks, CYCLES=$(CYCLES) times; nothing may be lost (SEED=N)'
 	@echo 'make soak        mixed use for DURATION=$(DURATION) seconds with SANDBOXES=$(SANDBOXES) alive; nothing may fail, grow or stay (SOAK_FLAGS=…)'
@@ -73,6 +74,9 @@ test: ready
 # What a sandbox gets for each system call; to be looked at and committed after a change of the filter.
 escape-table: ready
 	@$(SUDO) env ATOLL_ESCAPE_WRITE=1 scripts/with-node tests/run --build-dir $(BUILD) --only escape/selftest
+
+escape-long: ready
+	@$(SUDO) env ATOLL_LONG=1 scripts/with-node tests/run --build-dir $(BUILD) --only escape/restore
 
 compat: ready
 	@$(SUDO) env ATOLL_COMPAT_WRITE=1 scripts/with-node tests/run --build-dir $(BUILD) --only compat/

@@ -108,11 +108,11 @@ static int put(int root, const char *path, int mount_fd, struct err *e)
 	return mount_target(root, path, &at, e) < 0 ? -e->no : mount_put(mount_fd, at, "", e);
 }
 
-static int put_new(int root, const char *path, const char *type, struct err *e)
+static int put_new(int root, const char *path, const char *type, const struct mount_opt *opt, struct err *e)
 {
 	autoclose int fd = -1;
 
-	return mount_new(type, NULL, 0, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC, &fd, e) < 0 ? -e->no :
+	return mount_new(type, opt, opt ? 1 : 0, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC, &fd, e) < 0 ? -e->no :
 		put(root, path, fd, e);
 }
 
@@ -123,13 +123,16 @@ static int cover_ids(const struct criu *c, struct err *e)
 	return mount_clone(c->tmp, CRIU_IDS, MOUNT_ATTR_RDONLY, &file, e) < 0 ? -e->no : put(c->mounts[MOUNT_IMAGE], c->ids, file, e);
 }
 
-/* proc and sys whole: a sandbox that is restored mounts its own, and the kernel allows that only to who already sees one. */
+/* proc and sys whole: a sandbox that is restored mounts its own, and the kernel allows that only to who already sees one. In proc each process
+ * that is restored finds those that it may trace, so none of a sandbox finds one of the host. */
 static int enter_root(const struct criu *c, struct err *e)
 {
-	if (mount_put(c->tools, AT_FDCWD, c->stage, e) < 0 || put_new(c->tools, "proc", "proc", e) < 0 ||
-	    put_new(c->tools, "sys", "sysfs", e) < 0)
+	static const struct mount_opt traceable = { "hidepid", "ptraceable" };
+
+	if (mount_put(c->tools, AT_FDCWD, c->stage, e) < 0 || put_new(c->tools, "proc", "proc", c->restores ? &traceable : NULL, e) < 0 ||
+	    put_new(c->tools, "sys", "sysfs", NULL, e) < 0)
 		return -e->no;
-	if (put(c->tools, "dev", c->dev, e) < 0 || put_new(c->tools, "dev/pts", "devpts", e) < 0 ||
+	if (put(c->tools, "dev", c->dev, e) < 0 || put_new(c->tools, "dev/pts", "devpts", NULL, e) < 0 ||
 	    put(c->tools, "run", c->run, e) < 0 ||
 	    put(c->tools, "tmp", c->tmp, e) < 0)
 		return -e->no;
@@ -158,7 +161,7 @@ static int become(const struct criu *c, struct err *e)
 {
 	/* gzip works on what is in /dev/shm, while all of the sandbox waits. */
 	char owner[32];
-	char *envp[] = { "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "GZIP=-1", "LD_PRELOAD=/run/" PRELOAD, owner, NULL };
+	char *envp[] = { "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "GZIP=-1", "LD_PRELOAD=/run/" PRELOAD, owner, c->restores ? "ATOLL_GUARD=1" : NULL, NULL };
 
 	if (c->seat && cgroup_sit(c->seat, 0, e) < 0)
 		return -e->no;

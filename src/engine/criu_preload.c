@@ -7,17 +7,23 @@
  *   may not have that. All the rest of CRIU needs root. The caller has seen to it that a change of uid takes no capability away.
  * - To see whether all namespaces belong to the user namespace, CRIU joins that and opens the others from there. Pid 1 lets
  *   nobody inside look at it, and once it was restored the kernel takes that so literally that root of the user namespace
- *   may not either. So they are opened before, and used when they are asked for. */
+ *   may not either. So they are opened before, and used when they are asked for.
+ * - A file that a process had open is opened again by its path ($ATOLL_GUARD: while it is restored). The path is the one that the kernel told
+ *   at the dump, without a link in it; if there is one now, somebody has put it there, and it is not followed. Nor is a pipe waited for
+ *   that has taken the place of a file. CRIU sets the flags of each mount anew, and must not clear nosymfollow by that. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <linux/sched.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 typedef long call(long number, ...);
@@ -72,6 +78,49 @@ long syscall(long number, ...)
 	return number == SYS_prlimit64 && r < 0 && errno == EPERM ? as_owner(real, number, a) : r;
 }
 
+/* --- paths of a sandbox ------------------------------------------------------------------------------------- */
+
+#define LARGEFILE 0100000		/* 0 in the headers of a 64-bit system, but the kernel tells it of each file */
+#define FLAGS_OF_PATH (O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+#define FLAGS_OF_FILE (O_ACCMODE | O_CREAT | O_EXCL | O_NOCTTY | O_TRUNC | O_APPEND | O_NONBLOCK | O_SYNC | O_ASYNC | O_DIRECT | LARGEFILE | \
+	O_DIRECTORY | O_NOFOLLOW | O_NOATIME | O_CLOEXEC | __O_TMPFILE)
+#define KEEPS_LINKS 256			/* MS_NOSYMFOLLOW */
+#define HAS_NOSYMFOLLOW 0x2000		/* ST_NOSYMFOLLOW */
+#define IS_PROC 0x9fa0
+
+/* What CRIU opens in /proc, where links are part of it, and by absolute paths in its own root, is none of the sandbox. */
+static int is_guarded(int dir, const char *path)
+{
+	struct statfs fs;
+
+	return dir >= 0 && path[0] != '/' && getenv("ATOLL_GUARD") && fstatfs(dir, &fs) == 0 && fs.f_type != IS_PROC;
+}
+
+static int open_guarded(int dir, const char *path, int flags, int mode)
+{
+	struct open_how how = { .resolve = RESOLVE_NO_SYMLINKS };
+
+	how.flags = (unsigned)(flags & O_PATH ? flags & FLAGS_OF_PATH : (flags & FLAGS_OF_FILE) | O_NONBLOCK);
+	how.mode = (unsigned)mode & 07777;
+	int fd = (int)syscall(SYS_openat2, dir, path, &how, sizeof how);
+
+	if (fd >= 0 && !(flags & (O_PATH | O_NONBLOCK)))
+		(void)fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
+	return fd;
+}
+
+int mount(const char *source, const char *target, const char *type, unsigned long flags, const void *data)
+{
+	static int (*real)(const char *, const char *, const char *, unsigned long, const void *);
+	struct statfs fs;
+
+	if (!real)
+		real = (int (*)(const char *, const char *, const char *, unsigned long, const void *))(uintptr_t)next("mount");
+	if (flags & MS_REMOUNT && flags & MS_BIND && statfs(target, &fs) == 0 && fs.f_flags & HAS_NOSYMFOLLOW)
+		flags |= KEEPS_LINKS;
+	return real(source, target, type, flags, data);
+}
+
 /* --- namespaces --------------------------------------------------------------------------------------------- */
 
 typedef int open_call(int dir, const char *path, int flags, ...);
@@ -98,7 +147,7 @@ int openat64(int dir, const char *path, int flags, ...)
 	va_start(ap, flags);
 	int mode = flags & (O_CREAT | __O_TMPFILE) ? va_arg(ap, int) : 0;
 	va_end(ap);
-	int fd = real_open()(dir, path, flags, mode);
+	int fd = is_guarded(dir, path) ? open_guarded(dir, path, flags, mode) : real_open()(dir, path, flags, mode);
 
 	if (strcmp(path, "ns/user") == 0)
 		process = dir;

@@ -81,6 +81,13 @@ int mount_idmap(int mount_fd, int userns_fd, struct err *e)
 	return set_attr(mount_fd, &attr) < 0 ? err_sys(e, "map the ids of a mount") : 0;
 }
 
+int mount_change(int mount_fd, unsigned flags, uint64_t set, uint64_t clear, struct err *e)
+{
+	struct mount_attr attr = { .attr_set = set, .attr_clr = clear };
+
+	return syscall(SYS_mount_setattr, mount_fd, "", AT_EMPTY_PATH | flags, &attr, sizeof attr) < 0 ? err_sys(e, "change a mount") : 0;
+}
+
 int mount_put(int mount_fd, int dirfd, const char *path, struct err *e)
 {
 	unsigned flags = MOVE_MOUNT_F_EMPTY_PATH | (*path ? 0 : MOVE_MOUNT_T_EMPTY_PATH);

@@ -22,6 +22,9 @@ int mount_clone(int dirfd, const char *path, uint64_t attr, int *ret_fd, struct 
 /* The ids of that user namespace stand for those on disk from here on. Before the mount is put anywhere. */
 int mount_idmap(int mount_fd, int userns_fd, struct err *e);
 
+/* Of a mount, and of all below it (AT_RECURSIVE in flags): what is set, what is cleared. */
+int mount_change(int mount_fd, unsigned flags, uint64_t set, uint64_t clear, struct err *e);
+
 /* Puts it on top of dirfd/path. */
 int mount_put(int mount_fd, int dirfd, const char *path, struct err *e);
 

@@ -24,6 +24,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/log.h"
 #include "base/str.h"
 #include "engine/base.h"
 #include "engine/cgroup.h"
@@ -32,6 +33,7 @@
 #include "engine/dev.h"
 #include "engine/holder.h"
 #include "engine/image.h"
+#include "engine/inside.h"
 #include "engine/limits.h"
 #include "engine/mounts.h"
 #include "engine/net_ct.h"
@@ -57,11 +59,15 @@ static const char *const arguments[] = {
 	"--external", "mnt[init]:" CRIU_INIT, "--external", "mnt[view]:" CRIU_VIEW, "--action-script", CRIU_HOOK,
 };
 
-/* Run by CRIU at each stage; at this one the new network is there, and nothing has been put into it yet. */
+#define MAKE_NETWORK "setup-namespaces"
+#define LOOK "pre-resume"
+
+/* Run by CRIU at each stage. At the first of these the new network is there, and nothing has been put into it yet; at the second, all processes
+ * are what they were and none of them runs. */
 static const char hook[] =
 	"#!/bin/sh\n"
-	"[ \"$CRTOOLS_SCRIPT_ACTION\" = setup-namespaces ] || exit 0\n"
-	"echo \"$CRTOOLS_INIT_PID\" >/tmp/" ASK " && read -r answer </tmp/" ANSWER " && [ \"$answer\" = ok ]\n";
+	"case $CRTOOLS_SCRIPT_ACTION in " MAKE_NETWORK " | " LOOK ") ;; *) exit 0 ;; esac\n"
+	"echo \"$CRTOOLS_SCRIPT_ACTION $CRTOOLS_INIT_PID\" >/tmp/" ASK " && read -r answer </tmp/" ANSWER " && [ \"$answer\" = ok ]\n";
 
 struct restore {
 	struct engine *en;
@@ -73,6 +79,7 @@ struct restore {
 	char volumes[ENGINE_VOLUMES_MAX][96];	/* arguments */
 	int template_fd, own_fd, dev_fd, ask, answer;
 	char inherit[BASE_LABEL_SIZE + 16];	/* another */
+	bool looked;			/* all that it has is its own */
 	bool cold;			/* nobody has used its base since the pool was mounted */
 	pid_t pid;
 	int pidfd;
@@ -181,6 +188,20 @@ static int make_root(struct restore *rs, struct err *e)
 	return overlay_make(&sp, &rs->criu.mounts[MOUNT_ROOT], e);
 }
 
+/* Links in them are followed again when it runs: see let_follow(). */
+static int clone_volumes(struct restore *rs, struct err *e)
+{
+	int *fds = &rs->criu.mounts[MOUNT_VOLUME];
+
+	if (volume_mounts_clone(rs->en, rs->spec, fds, e) < 0)
+		return -e->no;
+	for (uint32_t i = 0; i < rs->spec->n_volumes; i++) {
+		if (mount_change(fds[i], 0, MOUNT_ATTR_NOSYMFOLLOW, 0, e) < 0)
+			return -e->no;
+	}
+	return 0;
+}
+
 static int make_parts(struct restore *rs, struct err *e)
 {
 	const struct engine_limits *l = &rs->spec->limits;
@@ -198,8 +219,7 @@ static int make_parts(struct restore *rs, struct err *e)
 		return -e->no;
 	if (pool_make_from(en->pool, rs->spec->from, rs->spec->id, l->disk_bytes, &own, e) < 0 ||
 	    mount_clone(own, "", 0, &rs->own_fd, e) < 0 || clone_init(rs, e) < 0 || make_dev(rs, e) < 0 ||
-	    volume_mounts_clone(en, rs->spec, &rs->criu.mounts[MOUNT_VOLUME], e) < 0 ||
-	    view_clone(&en->view, rs->spec->slot, &rs->criu.mounts[MOUNT_VIEW], e) < 0)
+	    clone_volumes(rs, e) < 0 || view_clone(&en->view, rs->spec->slot, &rs->criu.mounts[MOUNT_VIEW], e) < 0)
 		return -e->no;
 	if (unshare(CLONE_NEWNS) < 0)		/* for the layers of the root; it goes with this process */
 		return err_sys(e, "make a mount namespace");
@@ -222,20 +242,17 @@ static int make_hook(struct restore *rs, struct err *e)
 }
 
 /* Which process has been made; its network is still empty. */
-static int meet(struct restore *rs, struct err *e)
+static int meet(struct restore *rs, struct str number, struct err *e)
 {
-	char z[16] = "";
 	uint64_t pid;
-	ssize_t n = read(rs->ask, z, sizeof z - 1);
 
-	if (n <= 1 || str_to_u64((struct str) { z, (size_t)n - 1 }, INT32_MAX, &pid) < 0)
+	if (rs->pidfd >= 0 || str_to_u64(number, INT32_MAX, &pid) < 0)
 		return err_set(e, EBADMSG, "criu tells no process");
 	rs->pid = (pid_t)pid;
 	rs->pidfd = (int)syscall(SYS_pidfd_open, rs->pid, 0);
 	return rs->pidfd < 0 ? err_sys(e, "find the restored process") : 0;
 }
 
-/* In a child, which joins the new network for it. */
 static int set_inside(const struct restore *rs, int netns, struct err *e)
 {
 	if (setns(netns, CLONE_NEWNET) < 0)
@@ -248,7 +265,8 @@ static int set_inside(const struct restore *rs, int netns, struct err *e)
 	return link_sysctls(rs->slot.root, SLOT_UIDS, e);
 }
 
-static int set_inside_in_child(const struct restore *rs, int netns, struct err *e)
+/* fn in a child, which joins a namespace of the sandbox for it. */
+static int in_child(const struct restore *rs, int (*fn)(const struct restore *rs, int ns, struct err *e), int ns, struct err *e)
 {
 	int pipes[2];
 	struct err why = ERR_INIT;
@@ -258,7 +276,7 @@ static int set_inside_in_child(const struct restore *rs, int netns, struct err *
 	pid_t pid = fork();
 
 	if (pid == 0) {
-		(void)set_inside(rs, netns, &why);
+		(void)fn(rs, ns, &why);
 		_exit(fd_write_all(pipes[1], &why, sizeof why) < 0);
 	}
 	close(pipes[1]);
@@ -278,8 +296,6 @@ static int make_network(struct restore *rs, struct err *e)
 {
 	char path[48];
 
-	if (meet(rs, e) < 0)
-		return -e->no;
 	(void)snprintf(path, sizeof path, "/proc/%d/ns/net", rs->pid);
 	autoclose int netns = open(path, O_RDONLY | O_CLOEXEC);
 
@@ -289,13 +305,65 @@ static int make_network(struct restore *rs, struct err *e)
 		return -e->no;
 	if (ct_forget(rs->slot.ip, e) < 0 || link_make(&rs->slot, netns, rs->en->mtu, e) < 0)
 		return -e->no;
-	return set_inside_in_child(rs, netns, e) < 0 ? err_wrap(e, "set up the network") : 0;
+	return in_child(rs, set_inside, netns, e) < 0 ? err_wrap(e, "set up the network") : 0;
+}
+
+/* --- before it runs ----------------------------------------------------------------------------------------- */
+
+/* No path is resolved: it begins at the top of the sandbox's mounts, which is all of them. */
+static int let_follow_here(const struct restore *rs, int mntns, struct err *e)
+{
+	(void)rs;
+	if (setns(mntns, CLONE_NEWNS) < 0)
+		return err_sys(e, "join its mounts");
+	autoclose int top = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	return top < 0 ? err_sys(e, "open its root") : mount_change(top, AT_RECURSIVE, 0, MOUNT_ATTR_NOSYMFOLLOW, e);
+}
+
+static int let_follow(const struct restore *rs, struct err *e)
+{
+	char path[48];
+
+	(void)snprintf(path, sizeof path, "/proc/%d/ns/mnt", rs->pid);
+	autoclose int mntns = open(path, O_RDONLY | O_CLOEXEC);
+
+	return mntns < 0 ? err_sys(e, "open its mounts") : in_child(rs, let_follow_here, mntns, e);
+}
+
+/* A CRIU that made these mounts in another way than we know would leave a wall out. */
+static int check_followed_no_links(const struct restore *rs, struct err *e)
+{
+	autofree char *mountinfo = NULL;
+	uint32_t n = 0;
+
+	if (volume_mounts_read(rs->pid, &mountinfo, e) < 0)
+		return -e->no;
+	for (const char *at = mountinfo; (at = strstr(at, ",nosymfollow")); at++)
+		n++;
+	return n >= rs->spec->n_volumes ? 0 : err_set(e, EPROTO, "links in its volumes could have been followed");
+}
+
+static int look(struct restore *rs, struct err *e)
+{
+	FILE *pids = cgroup_procs_of(rs->en->cgroups, rs->spec->id);
+
+	if (!pids)
+		return err_sys(e, "list its processes");
+	int r = inside_check(pids, rs->pid, rs->criu.inherit, e);
+
+	(void)fclose(pids);
+	if (r == -ESTALE)
+		log_error("a restored sandbox got a file that is not its own, it was ended", "id=%s what=%s", rs->spec->id, e->text);
+	if (r == 0 && rs->spec->n_volumes > 0 && (check_followed_no_links(rs, e) < 0 || let_follow(rs, e) < 0))
+		r = -e->no;
+	rs->looked = r == 0;
+	return r;
 }
 
 /* --- CRIU --------------------------------------------------------------------------------------------------- */
 
-/* Until it asks for the network or ends. */
-static int serve_hook(struct restore *rs, struct err *e)
+static bool is_asked(const struct restore *rs)
 {
 	struct pollfd p[] = {
 		{ .fd = rs->ask, .events = POLLIN },
@@ -306,18 +374,55 @@ static int serve_hook(struct restore *rs, struct err *e)
 	do
 		n = poll(p, ARRAY_LEN(p), TIMEOUT_MS);
 	while (n < 0 && errno == EINTR);
-	if (n < 0)
-		return err_sys(e, "wait for criu");
-	if (n == 0 || !p[0].revents)
-		return 0;			/* criu_wait() tells why */
-	int r = make_network(rs, e);
+	return n > 0 && p[0].revents;
+}
 
-	if (r < 0 && proc_wait_gone(rs->criu.pidfd, 0) == 0) {	/* it had ended before: criu_wait() tells why */
-		*e = ERR_INIT;
-		return 0;
+static int serve_question(struct restore *rs, struct err *e)
+{
+	char z[48] = "";
+	ssize_t n = read(rs->ask, z, sizeof z - 1);
+	struct str number = { z, n > 0 ? (size_t)n - 1 : 0 }, what = str_cut(&number, ' ');
+
+	if (str_is(what, MAKE_NETWORK))
+		return meet(rs, number, e) < 0 ? -e->no : make_network(rs, e);
+	if (!str_is(what, LOOK) || rs->pidfd < 0)
+		return err_set(e, EBADMSG, "criu asks for what is not known");
+	return look(rs, e);
+}
+
+/* Until it was looked at, or CRIU ends: then criu_wait() tells why. CRIU would let it run whatever the answer is to the second question, so
+ * it is ended before that is given. */
+static int serve_hook(struct restore *rs, struct err *e)
+{
+	int r = 0;
+
+	while (r == 0 && !rs->looked && is_asked(rs)) {
+		r = serve_question(rs, e);
+		if (r < 0 && rs->pidfd >= 0)
+			(void)proc_kill(rs->pidfd);
+		if (r < 0 && proc_wait_gone(rs->criu.pidfd, 0) == 0) {	/* it had ended before: criu_wait() tells why */
+			*e = ERR_INIT;
+			return 0;
+		}
+		(void)fd_write_all(rs->answer, r == 0 ? "ok\n" : "no\n", 3);
 	}
-	(void)fd_write_all(rs->answer, r == 0 ? "ok\n" : "no\n", 3);
 	return r;
+}
+
+/* What CRIU says when a file is not there, or is another than it was; with a volume it is most likely one of those. */
+static void blame_volume(const struct restore *rs, struct err *e)
+{
+	static const char *const words[] = { "Can't open file", "has bad ", "Can't open vma", "Can't change working dir", "Unable to open", "Can't open 0x",
+		"Can't restore file pos", "Too many levels of symbolic links", "Can't bind unix socket", "Can't connect", "Can't create ghost",
+		"Can't link", "unlink remap" };
+	char text[sizeof e->text];
+
+	for (size_t i = 0; rs->spec->n_volumes > 0 && e->no == EIO && i < ARRAY_LEN(words); i++) {
+		if (!strstr(e->text, words[i]))
+			continue;
+		memcpy(text, e->text, sizeof text);
+		(void)err_set(e, ESTALE, "a file that it had open, most likely in a volume, is not as it was (%.110s)", text);
+	}
 }
 
 static int run_criu(struct restore *rs, struct err *e)
@@ -328,6 +433,7 @@ static int run_criu(struct restore *rs, struct err *e)
 	c->stage = rs->en->stage_dir;
 	c->log = LOG;
 	c->seat = &rs->seat;
+	c->restores = true;
 	c->own_core = rs->en->cfg.core_scheduling;
 	c->owner = rs->slot.z_base + rs->slot.owner;
 	for (size_t i = 0; i < ARRAY_LEN(arguments); i++)
@@ -346,8 +452,9 @@ static int run_criu(struct restore *rs, struct err *e)
 	(void)serve_hook(rs, e);
 	if (criu_wait(c, TIMEOUT_MS, &why) < 0 && e->no == 0)
 		*e = why;
-	if (e->no == 0 && rs->pidfd < 0)
-		(void)err_set(e, EPROTO, "criu did not ask for the network");
+	if (e->no == 0 && (rs->pidfd < 0 || !rs->looked))
+		(void)err_set(e, EPROTO, "criu did not ask for the network, or did not wait to be looked at");
+	blame_volume(rs, e);
 	if (e->no == 0)
 		(void)dev_shut(rs->dev_fd, e);		/* not sooner: CRIU looks for pid 1's program in there, as root of the sandbox */
 	return -e->no;

@@ -44,7 +44,7 @@ struct forks {
 
 static json_t *error_json(const struct err *e)
 {
-	int code = e->no == EDQUOT || e->no == EMFILE ? 429 : 500;
+	int code = e->no == EDQUOT || e->no == EMFILE ? 429 : e->no == ESTALE ? 409 : 500;
 
 	return json_pack("{s:{s:i,s:s}}", "error", "code", code, "message", e->text);
 }
@@ -149,8 +149,8 @@ void api_fork(struct req *r)
 		reply_err(r, &e);
 		return;
 	}
-	if (sb->state == SANDBOX_KEEPING) {
-		req_again(r, sb, api_fork);
+	if (sb->being_kept) {
+		req_again(r, sb, api_fork);	/* when that snapshot or fork is made */
 		return;
 	}
 	if (sb->state != SANDBOX_RUNNING) {

@@ -110,6 +110,7 @@ static int status_of(int no)
 	case ENOENT:
 		return 404;
 	case EEXIST:
+	case ESTALE:		/* a volume is not as it was */
 		return 409;
 	case EMFILE:		/* all places are taken */
 	case EDQUOT:

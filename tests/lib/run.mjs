@@ -13,7 +13,7 @@ import { newServer, tail } from './server.mjs'
 const HERE = path.dirname(fileURLToPath(import.meta.url))
 const TESTS = path.dirname(HERE)
 const SUITES = ['docs', 'e2e', 'escape', 'compat', 'ckpt', 'torture', 'soak']
-const FILE_MS = (process.argv.includes('--asan') ? 30 : 15) * 60 * 1000	// for hangs alone: the longest takes 3 minutes on a busy machine
+const FILE_MS = (process.env.ATOLL_LONG ? 600 : process.argv.includes('--asan') ? 30 : 15) * 60 * 1000	// for hangs alone: the longest takes 3 minutes on a busy machine
 const PROGRAMS = ['src/cli/atoll', 'src/warden/atolld', 'src/front/atoll-front', 'src/init/atoll-init', 'src/egress/atoll-egress', 'src/agent/atoll-agent', 'src/audit/atoll-audit', 'src/hooks/atoll-hooks']
 
 function usage(text) {
