@@ -197,14 +197,14 @@ static void paused(struct req *r, struct sandbox *sb)
 
 static void pause_now(struct req *r, struct sandbox *sb, bool memory)
 {
-	if (sb->state == SANDBOX_RUNNING) {
+	if (sb->state == SANDBOX_KEEPING || (sb->state == SANDBOX_RUNNING && sb->being_kept)) {
+		req_again(r, sb, api_pause);	/* a snapshot that was begun is finished first */
+	} else if (sb->state == SANDBOX_RUNNING) {
 		sandbox_by(sb, r->id);
 		req_wait(r, sb, paused);
 		sandbox_pause(sb, memory);
 	} else if (sb->state == SANDBOX_PAUSING) {
 		req_wait(r, sb, paused);	/* by whomever, it is what this one asks for */
-	} else if (sb->state == SANDBOX_KEEPING) {
-		req_again(r, sb, api_pause);
 	} else if (sb->state == SANDBOX_PAUSED || sb->state == SANDBOX_RESUMING) {
 		reply_error(r, 409, "sandbox '%s' is %s", sb->id, sb->state == SANDBOX_RESUMING ? "being resumed" : "already paused");
 	} else {
@@ -290,8 +290,8 @@ void api_resume(struct req *r)
 		return;
 	if (json_get_bool(body, "autoPause", &auto_pause, &e) < 0) {
 		reply_err(r, &e);
-	} else if (sb->state == SANDBOX_RUNNING) {
-		reply_error(r, 409, "sandbox '%s' is already running", sb->id);
+	} else if (sb->state == SANDBOX_RUNNING || sb->state == SANDBOX_KEEPING) {
+		reply_error(r, 409, "sandbox '%s' is already running%s", sb->id, sb->being_kept ? ", a snapshot of it is being made" : "");
 	} else {
 		if (auto_pause)
 			sb->spec.flags |= SPEC_AUTO_PAUSE;

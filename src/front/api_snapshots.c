@@ -122,8 +122,8 @@ void api_snapshot(struct req *r)
 		reply_err(r, &e);
 		return;
 	}
-	if (sb->state == SANDBOX_KEEPING) {
-		req_again(r, sb, api_snapshot);
+	if (sb->being_kept) {
+		reply_error(r, 409, "sandbox '%s' cannot be kept: a snapshot or a fork of it is being made", sb->id);
 		return;
 	}
 	if (sb->state != SANDBOX_RUNNING) {

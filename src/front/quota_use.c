@@ -227,7 +227,7 @@ static void hold_up(struct front *f)
 
 	for (sb = sandbox_table_next(f->sandboxes, NULL); sb; sb = next) {
 		next = sandbox_table_next(f->sandboxes, sb);
-		if (sb->state != SANDBOX_RUNNING || quota_check_resume(f, sb->team, sb->key, &h) == 0)
+		if (sb->state != SANDBOX_RUNNING || sb->being_kept || quota_check_resume(f, sb->team, sb->key, &h) == 0)
 			continue;
 		log_info("pausing, a quota is used up", "id=%s scope=%s what=%s limit=%lld", sb->id, h.scope, h.what, (long long)h.limit);
 		sandbox_by(sb, "");

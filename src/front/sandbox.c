@@ -35,6 +35,7 @@
 
 #define BIT(s) (1u << (s))
 #define OVER (BIT(SANDBOX_ENDING) | BIT(SANDBOX_DEAD))
+#define KEPT_FIRST_MS 200		/* a snapshot that was begun is finished before a pause that is due */
 #define IN_TRANSITION (BIT(SANDBOX_STARTING) | BIT(SANDBOX_PAUSING) | BIT(SANDBOX_RESUMING) | BIT(SANDBOX_KEEPING))
 
 static const unsigned may_follow[] = {
@@ -308,6 +309,15 @@ void sandbox_set_state(struct sandbox *sb, enum sandbox_state to)
 	sandbox_unref(sb);
 }
 
+void sandbox_was_kept(struct sandbox *sb)
+{
+	sb->being_kept = false;
+	if (sb->state == SANDBOX_KEEPING)
+		sandbox_set_state(sb, SANDBOX_RUNNING);
+	else if (!(BIT(sb->state) & IN_TRANSITION))
+		wake_waiters(sb);
+}
+
 uint64_t sandbox_latest_end(const struct sandbox *sb, uint64_t end_ms)
 {
 	uint64_t most = sb->started_us / 1000 + sb->front->opt.max_lifetime_s * 1000ull;
@@ -553,7 +563,9 @@ void sandbox_expired(struct expiry_entry *en)
 	struct sandbox *sb = container_of(en, struct sandbox, expiry);
 
 	sandbox_by(sb, "");
-	if (sb->spec.flags & SPEC_AUTO_PAUSE)
+	if ((sb->spec.flags & SPEC_AUTO_PAUSE) && sb->being_kept)
+		expiry_set(sb->front->expiry, en, clock_mono_ms() + KEPT_FIRST_MS);
+	else if (sb->spec.flags & SPEC_AUTO_PAUSE)
 		sandbox_pause(sb, !(sb->spec.flags & SPEC_PAUSE_DISK));
 	else
 		sandbox_kill(sb, END_EXPIRED, "expired");

@@ -39,7 +39,8 @@ enum sandbox_state {
 	SANDBOX_STARTING, SANDBOX_RUNNING, SANDBOX_PAUSING, SANDBOX_PAUSED, SANDBOX_RESUMING, SANDBOX_KEEPING, SANDBOX_ENDING, SANDBOX_DEAD,
 };
 
-/* Called once, when the state has settled (anything but STARTING, PAUSING, RESUMING and KEEPING); unhooked before the call. */
+/* Called once, when the state has settled (anything but STARTING, PAUSING, RESUMING and KEEPING), or all that was kept of it is written;
+ * unhooked before the call. */
 struct sandbox_waiter {
 	LIST_ENTRY(sandbox_waiter) link;
 	void (*fn)(struct sandbox_waiter *w, struct sandbox *sb);
@@ -93,6 +94,7 @@ struct sandbox {
 	uint32_t users;			/* requests and tunnels that are under way */
 	uint32_t resume_timeout_s;	/* while RESUMING */
 	uint64_t resume_by_ms;		/* ... and how long it waits for its last life to be cleared away; monotonic */
+	bool being_kept;		/* by sandbox_keep(): it may run again while its memory is still being written */
 	bool keeps_memory;		/* while PAUSING */
 	bool ends_first;		/* RESUMING: its end is waited for, it begins again then */
 	bool evicted;			/* PAUSED: its end has been asked for, it is on disk */

@@ -7,6 +7,7 @@
 #include "front/warden_link.h"
 
 void sandbox_set_state(struct sandbox *sb, enum sandbox_state to);	/* the one place where the state changes */
+void sandbox_was_kept(struct sandbox *sb);	/* all is written that sandbox_keep() was asked for: who waits for that goes on */
 void sandbox_note_life(struct sandbox *sb, enum log_level level, const char *message);
 uint64_t sandbox_now_us(void);		/* wall clock; two that started within a millisecond still have an order */
 

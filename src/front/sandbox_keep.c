@@ -31,8 +31,7 @@ static void finish(struct keep *k)
 {
 	if (k->re.e.no && k->re.name[0])	/* in part, perhaps */
 		forget_kept(k->sb->front, k->re.name);
-	if (k->sb->state == SANDBOX_KEEPING)
-		sandbox_set_state(k->sb, SANDBOX_RUNNING);
+	sandbox_was_kept(k->sb);
 	k->fn(k->user, &k->re);
 	sandbox_unref(k->sb);
 	free(k);
@@ -99,10 +98,8 @@ static void on_memory(void *user, const struct warden_reply *re)
 	if (re->no == EAGAIN && !k->tried && (!k->released || k->sb->state == SANDBOX_RUNNING)) {
 		log_info("a sandbox could not be stopped where it was, trying once more", "id=%s err=%s", k->sb->id, re->text);
 		k->again = k->tried = true;
-	} else if (re->no && k->memory == KEEP_MEMORY_NEEDED) {
+	} else if (re->no) {			/* whoever asked for it must not take a disk for it */
 		(void)err_set(&k->re.e, re->no, "%s", re->text);
-	} else if (re->no) {
-		log_warn("the memory of a sandbox could not be kept, its disk is", "id=%s err=%s", k->sb->id, re->text);
 	} else {
 		k->re.what |= KEPT_MEMORY;
 	}
@@ -182,6 +179,7 @@ void sandbox_keep(struct sandbox *sb, enum keep_memory memory, bool brief, keep_
 	struct keep *k = must_alloc(sizeof *k);
 
 	*k = (struct keep) { .sb = sandbox_ref(sb), .memory = memory, .brief = brief, .fn = fn, .user = user };
+	sb->being_kept = true;
 	sandbox_set_state(sb, SANDBOX_KEEPING);
 	begin(k);
 }

@@ -21,12 +21,12 @@ struct keep_result {
 
 enum keep_memory {
 	KEEP_MEMORY_NOT,		/* others boot from its disk */
-	KEEP_MEMORY_IF,			/* left out if it cannot be kept */
+	KEEP_MEMORY_IF,			/* left out on a server that cannot keep any */
 	KEEP_MEMORY_NEEDED,
 };
 
 typedef void keep_fn(void *user, const struct keep_result *re);
 
-/* RUNNING only; KEEPING until its memory has been read. fn is called when all is kept, never from inside.
+/* RUNNING and not being_kept only; KEEPING until its memory has been read. fn is called when all is kept, never from inside.
  * brief: it will be forgotten soon and need not outlive the host. */
 void sandbox_keep(struct sandbox *sb, enum keep_memory memory, bool brief, keep_fn *fn, void *user);

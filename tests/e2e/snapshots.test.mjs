@@ -275,6 +275,40 @@ test('what cannot be kept or forked is refused, and nothing happens to it', asyn
 	})
 })
 
+test('C2: while a snapshot is made, a second and a resume are 409, and a pause waits for it', { skip: noMemory }, async () => {
+	await withServer(async (own, at) => {
+		const sbx = await at.create()
+		const post = (what, body) => at.call('POST', `/sandboxes/${sbx.sandboxID}/${what}`, body)
+		assert.equal((await at.code(sbx, 'import os\nx = os.urandom(200 << 20)\ny = 7')).error, undefined)
+		// Asked for at the same time. On a machine that is busy with something else one may be over before the next is read: then once more.
+		const seen = new Set()
+		for (let i = 0; i < 10 && !(seen.has('second') && seen.has('resume')); i++) {
+			const [first, second, resume, paused] = await Promise.all([at.snapshot(sbx), at.snapshot(sbx), post('resume', {}), post('pause', {})])
+			assert.equal(paused.status, 204, paused.text)
+			assert.ok([201, 409].includes(first.status) && [201, 409].includes(second.status), first.text + second.text)
+			for (const one of [first, second]) {
+				if (one.status === 201)
+					assert.equal(one.json.memory, true, one.text)
+				else if (/snapshot or a fork of it is being made/.test(one.json.message))
+					seen.add('second')
+			}
+			assert.ok([201, 409].includes(resume.status), resume.text)
+			if (/snapshot of it is being made/.test(resume.json.message ?? ''))
+				seen.add('resume')
+			assert.ok([200, 201].includes((await post('connect', { timeout: 600 })).status))
+		}
+		assert.deepEqual([...seen].sort(), ['resume', 'second'])
+		// What does not change it waits for as long as it stands still; a kill does not.
+		const [made, timeout, connect, code] = await Promise.all([at.snapshot(sbx), post('timeout', { timeout: 500 }), post('connect', { timeout: 500 }), at.code(sbx, 'y')])
+		assert.deepEqual([made.status, timeout.status, connect.status, code.text], [201, 204, 200, '7'])
+		const [last, killed] = await Promise.all([at.snapshot(sbx), at.kill(sbx)])
+		assert.equal(killed.status, 204)
+		assert.ok([201, 404].includes(last.status), last.text)
+		for (const one of await at.list())
+			assert.equal((await at.drop(one.snapshotID)).status, 204)
+	})
+})
+
 test('quotas hold for forks, one by one', { skip: noMemory }, async () => {
 	await withServer(async (own, at) => {
 		const team = (await at.call('POST', '/admin/teams', { name: 'small', maxSandboxes: 2 })).json
