@@ -3,12 +3,14 @@
 #include "engine/ckpt.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -21,6 +23,8 @@
 #include "engine/ns.h"
 #include "engine/pool.h"
 
+#define STOP_MS 5000
+#define GONE "atoll-ckpt has ended; restart the server"
 #define AGAIN_NS 100000000		/* between one that was killed and the next */
 
 enum op { OP_CHECKPOINT = 1, OP_RESTORE };
@@ -93,14 +97,26 @@ static void learn(struct engine *en, int sock)
 	_exit(0);
 }
 
-/* Ends with its last client. Those at work go on: see ckpt.h. */
-static void serve(struct engine *en, int sock)
+enum over { LAST_CLIENT, LAST_KEEPER };
+
+/* Whichever comes first: a request, or the end of whoever would start another one of us. */
+static bool keeper_lives(int sock, int keeper)
+{
+	struct pollfd p[] = { { .fd = sock, .events = POLLIN }, { .fd = keeper, .events = POLLIN } };
+
+	while (poll(p, ARRAY_LEN(p), -1) < 0 && errno == EINTR)
+		;
+	return !p[1].revents;
+}
+
+/* Ends with its last client, or its keeper. Those at work go on: see ckpt.h. */
+static enum over serve(struct engine *en, int sock, int keeper)
 {
 	struct request rq;
 
 	(void)signal(SIGCHLD, SIG_IGN);		/* nobody waits for them: they report by themselves */
 	learn(en, sock);
-	for (;;) {
+	while (keeper_lives(sock, keeper)) {
 		size_t n_fds = 0;
 		autoclose int answer = -1;
 		ssize_t n = fd_recv(sock, &rq, sizeof rq, &answer, 1, &n_fds);
@@ -108,35 +124,54 @@ static void serve(struct engine *en, int sock)
 		if (n == -EINTR)
 			continue;
 		if (n <= 0)
-			return;
+			return LAST_CLIENT;
 		if (n != (ssize_t)sizeof rq || n_fds != 1)
 			continue;
 		pid_t pid = fork();
 
 		if (pid == 0) {
 			fd_close(sock);
+			fd_close(keeper);
 			work(en, &rq, answer);
 		}
 		if (pid < 0)
 			refuse(answer, errno);
 	}
+	return LAST_KEEPER;
 }
 
-/* The warden could not make another one: it has a system call filter by then. So one waits here to do that, and does nothing else. Who asks
- * meanwhile is heard by the next, since his request waits in the socket; and who is at work is nobody's child and goes on. */
+/* Of those that it has: one that took over has others, too. */
+static int wait_for(pid_t pid)
+{
+	int status = 0;
+	pid_t got;
+
+	do
+		got = waitpid(-1, &status, 0);
+	while (got != pid && (got > 0 || errno == EINTR));
+	return status;
+}
+
+/* The warden could not make another one: it has a system call filter by then. So one, the keeper, waits here to do that, and does nothing else. Who
+ * asks meanwhile is heard by the next, since his request waits in the socket; and who is at work is nobody's child and goes on. If it is the
+ * keeper that ends, the one who serves takes its place, and makes another to serve. */
 static void keep_serving(struct engine *en, int sock)
 {
-	set_up(en, sock);
+	(void)signal(SIGCHLD, SIG_DFL);
 	for (;;) {
-		int status = 0;
-		pid_t pid = fork();
+		autoclose int self = (int)syscall(SYS_pidfd_open, getpid(), 0);
+		pid_t pid = self < 0 ? -1 : fork();
 
 		if (pid == 0) {
-			serve(en, sock);
+			if (serve(en, sock, self) == LAST_CLIENT)
+				_exit(0);
+			log_error("the keeper of atoll-ckpt was killed, going on in its place", "pid=%d", (int)getpid());
+			fd_close(take_fd(&self));
+			keep_serving(en, sock);
 			_exit(0);
 		}
-		while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
-			;
+		int status = pid < 0 ? 0 : wait_for(pid);
+
 		if (pid > 0 && WIFEXITED(status))
 			return;
 		log_error(pid < 0 ? "cannot fork atoll-ckpt, trying again" : "atoll-ckpt was killed, starting another", "status=%d", status);
@@ -180,6 +215,7 @@ int ckpt_start(struct engine *en, struct ckpt *ret, struct err *e)
 
 	if (pid == 0) {
 		close(sock[0]);
+		set_up(en, sock[1]);
 		keep_serving(en, sock[1]);
 		_exit(0);
 	}
@@ -190,13 +226,40 @@ int ckpt_start(struct engine *en, struct ckpt *ret, struct err *e)
 	}
 	ret->sock = sock[0];
 	ret->pid = pid;
+	ret->was_there = true;
 	return 0;
 }
 
-void ckpt_stop(struct ckpt *c)
+static void reap(struct ckpt *c)
 {
 	int status;
 
+	if (c->pid > 0 && waitpid(c->pid, &status, WNOHANG) == c->pid)
+		c->pid = -1;
+}
+
+void ckpt_tick(struct ckpt *c)
+{
+	struct pollfd p = { .fd = c->sock, .events = POLLHUP };
+
+	reap(c);
+	if (c->sock < 0 || poll(&p, 1, 0) <= 0 || !(p.revents & POLLHUP))
+		return;
+	(void)snprintf(c->why_not, sizeof c->why_not, GONE);
+	log_error("all of atoll-ckpt have ended: until the server is restarted, no memory of a sandbox is written to disk or comes back from there", "pid=%d",
+		(int)getpid());
+	fd_close(c->sock);
+	c->sock = -1;
+}
+
+/* All of them end when there is nobody left to ask, and the other end of the socket is closed with the last of them. */
+void ckpt_stop(struct ckpt *c)
+{
+	struct pollfd p = { .fd = c->sock, .events = POLLIN };
+	int status;
+
+	if (c->sock >= 0 && shutdown(c->sock, SHUT_WR) == 0)
+		(void)poll(&p, 1, STOP_MS);
 	fd_close(c->sock);
 	while (c->pid > 0 && waitpid(c->pid, &status, 0) < 0 && errno == EINTR)
 		;
@@ -230,12 +293,16 @@ static int ask(struct ckpt *c, const struct request *rq, int *ret_sock, struct e
 	int pair[2];
 
 	if (c->sock < 0)
-		return err_set(e, ENOTSUP, "the memory of a sandbox cannot be written to disk here: %s", c->why_not);
+		return err_set(e, c->was_there ? ESHUTDOWN : ENOTSUP, "the memory of a sandbox cannot be written to disk here: %s", c->why_not);
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_sys(e, "make a socket pair");
 	ssize_t n = fd_send(c->sock, rq, sizeof *rq, &pair[1], 1);
 
 	close(pair[1]);
+	if (n == -EPIPE || n == -ECONNRESET) {
+		close(pair[0]);
+		return err_set(e, ESHUTDOWN, GONE);
+	}
 	if (n < 0) {
 		close(pair[0]);
 		return err_set(e, (int)-n, "ask atoll-ckpt: %s", strerror((int)-n));

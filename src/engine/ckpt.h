@@ -2,13 +2,15 @@
 /* ckpt: the memory of a sandbox, written to disk and brought back to life, by a helper process that runs CRIU.
  *
  * The helper atoll-ckpt is forked while the engine is opened, before the warden gives up power: the kernel lets nobody with a
- * system call filter of his own suspend another's, and CRIU must. Each request is worked on by a child of it, so several
+ * system call filter of his own suspend another's, and CRIU must. There are two of it, of which each puts another in the place of the one that was killed;
+ * only if both are killed at once, nobody can make a new one before the server is started again. Each request is worked on by a child of it, so several
  * go on at once, and a dump that was begun is finished even when the warden ends: half a dump leaves foreign code in the
  * sandbox's processes.
  *
  * What belongs to an image besides CRIU's files is in image.h. */
 #pragma once
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "base/err.h"
@@ -16,13 +18,15 @@
 
 struct ckpt {
 	int sock;			/* -1: this host cannot */
-	pid_t pid;
+	pid_t pid;			/* of the first; -1: it has ended, and another took its place or none did */
+	bool was_there;
 	char why_not[160];
 };
 
 /* Last, when all of the engine is open but the warden is not confined yet. Without tools it is no error: why_not tells. */
 int ckpt_start(struct engine *en, struct ckpt *ret, struct err *e);
 void ckpt_stop(struct ckpt *c);
+void ckpt_tick(struct ckpt *c);		/* notices its end */
 
 /* Of the engine's table; see engine.h. Both block. */
 int ckpt_checkpoint(struct engine *en, const struct engine_record *r, const char *name, bool brief, void (*released)(void *arg),

@@ -609,6 +609,7 @@ static void ns_tick(struct engine *en)
 	pool_tick(en->pool);
 	guard_tick(en->cgroups, &en->guard);
 	view_tick(&en->view);
+	ckpt_tick(&en->ckpt);
 }
 
 static void ns_close(struct engine *en, bool all)
