@@ -16,6 +16,8 @@
 #include <sys/file.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -32,6 +34,8 @@
 
 #define TRIES 5
 #define NAME_SIZE 40
+#define LOOK_NS 50000000
+#define STILL_MS 60000			/* that nothing comes to the pool: then the server does not write */
 
 struct part {
 	char name[NAME_SIZE];		/* without its kind */
@@ -44,6 +48,8 @@ struct backup {
 	int dir_fd, pool_fd;
 	struct part *parts;		/* that have a copy in the pool */
 	size_t n_parts, n_volumes;
+	struct part *unwritten;		/* ids of paused sandboxes whose memory is not in it */
+	size_t n_unwritten;
 	int version;			/* of the schema */
 };
 
@@ -62,7 +68,7 @@ static void drop_copies(struct backup *b)
 		copy_name(&b->parts[i], z);
 		(void)btrfs_subvol_delete(b->pool_fd, z);
 	}
-	b->n_parts = b->n_volumes = 0;
+	b->n_parts = b->n_volumes = b->n_unwritten = 0;
 }
 
 static int copy_part(struct backup *b, const char *name, char kind, struct err *e)
@@ -91,12 +97,25 @@ static int copy_part(struct backup *b, const char *name, char kind, struct err *
 	return 0;
 }
 
+static int note_unwritten(struct backup *b, const char *id)
+{
+	struct part *grown = realloc(b->unwritten, (b->n_unwritten + 1) * sizeof *grown);
+
+	if (!grown)
+		return -ENOMEM;
+	b->unwritten = grown;
+	(void)snprintf(grown[b->n_unwritten++].name, NAME_SIZE, "%s", id);
+	return 0;
+}
+
 static int on_part(void *user, enum store_part what, const char *name, uint64_t bytes)
 {
 	struct backup *b = user;
 	struct err e = ERR_INIT;
 
 	(void)bytes;
+	if (what == STORE_UNWRITTEN)
+		return note_unwritten(b, name);
 	int r = copy_part(b, name, what == STORE_VOLUME ? 'v' : 'd', &e);
 
 	if (r == 0 && what == STORE_KEPT && (r = copy_part(b, name, 'm', &e)) == -ENOENT)
@@ -151,6 +170,48 @@ static int write_streams(struct backup *b, struct err *e)
 			return -e->no;
 	}
 	return 0;
+}
+
+/* --- memory that is not on disk yet ------------------------------------------------------------------------- */
+
+static off_t blocks_in_use(const struct backup *b)
+{
+	struct statfs fs;
+
+	return fstatfs(b->pool_fd, &fs) < 0 ? 0 : (off_t)(fs.f_blocks - fs.f_bfree);
+}
+
+/* A sandbox that was just paused is in memory alone. The server is told to write it, by a file that it removes when there is nothing left to
+ * write; it is given up only when nothing has come to the pool for a while. */
+static int write_memories(const struct backup *b, struct err *e)
+{
+	autofree char *flag = str_fmt("%s/front/" BACKUP_HURRY, b->state);
+	uint64_t since = clock_mono_ms();
+	off_t had = blocks_in_use(b);
+
+	if (!flag)
+		return err_set(e, ENOMEM, "out of memory");
+	autoclose int fd = open(flag, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+
+	if (fd < 0)
+		return err_sys(e, "make '%s'", flag);
+	while (access(flag, F_OK) == 0 && clock_mono_ms() - since < STILL_MS) {
+		off_t has = blocks_in_use(b);
+
+		if (has != had)
+			since = clock_mono_ms();
+		had = has;
+		(void)nanosleep(&(struct timespec) { .tv_nsec = LOOK_NS }, NULL);
+	}
+	(void)unlink(flag);
+	return 0;
+}
+
+static void tell_unwritten(const struct backup *b)
+{
+	for (size_t i = 0; i < b->n_unwritten; i++)
+		say("left out: what sandbox '%s' has in memory could not be written to disk ('atoll info %s' tells why); from this backup it can only boot from its disk",
+			b->unwritten[i].name, b->unwritten[i].name);
 }
 
 /* needed: that it is not there is an error. */
@@ -244,7 +305,7 @@ static int sign(const struct backup *b, struct err *e)
 
 static int write_all(struct backup *b, struct err *e)
 {
-	if (copy_both(b, e) < 0 || write_streams(b, e) < 0 || copy_file(b, "key", "key", true, e) < 0 ||
+	if (write_memories(b, e) < 0 || copy_both(b, e) < 0 || write_streams(b, e) < 0 || copy_file(b, "key", "key", true, e) < 0 ||
 	    copy_file(b, "sdk-key", "sdk-key", false, e) < 0 ||
 	    copy_file(b, "front/secrets.key", "secrets.key", false, e) < 0 || copy_dir(b, "tls", e) < 0 || copy_trail(b, e) < 0 || write_manifest(b, e) < 0 ||
 	    sign(b, e) < 0)
@@ -353,6 +414,8 @@ static int backup(const char *state, const char *run_dir, const char *to)
 		(void)err_sys(&e, "rename '%s'", b.dir);
 	size_t n = b.n_parts, volumes = b.n_volumes;
 
+	if (!e.no)
+		tell_unwritten(&b);
 	if (b.pool_fd >= 0)
 		drop_copies(&b);
 	if (e.no && b.dir_fd >= 0)
@@ -362,6 +425,7 @@ static int backup(const char *state, const char *run_dir, const char *to)
 	fd_close(b.dir_fd);
 	fd_close(b.pool_fd);
 	free(b.parts);
+	free(b.unwritten);
 	return e.no ? fail("%s", e.text) : 0;
 }
 
@@ -387,7 +451,8 @@ const struct verb verb_backup = {
 		"DIR must not be there yet. It gets the databases, keys and certificates, the audit trail and notebooks, volumes, paused\n"
 		"sandboxes, snapshots and built templates, and SHA256SUMS, signed with export.key of the state directory, which is not in it:\n"
 		"keep a copy of that key elsewhere, 'atoll restore' needs it. The rest holds secrets, too: keep it as safe as the server. The server goes on meanwhile. Sandboxes\n"
-		"that run are not in it: pause or snapshot what must not be lost. The templates that come with atoll are not in it, they\n"
+		"that run are not in it: pause or snapshot what must not be lost. The memory of one that was just paused is written first; what cannot be\n"
+		"written is told. The templates that come with atoll are not in it, they\n"
 		"are built again where they are missing.\n",
 	.run = run,
 	.operand = OPERAND_FILE,

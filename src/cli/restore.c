@@ -225,6 +225,8 @@ static int on_part(void *user, enum store_part what, const char *name, uint64_t 
 {
 	struct receiving *rc = user;
 
+	if (what == STORE_UNWRITTEN)	/* it has its disk */
+		return 0;
 	if (what == STORE_VOLUME)
 		return receive(rc->r, name, 'v', bytes, rc->e);
 	return receive(rc->r, name, 'd', 0, rc->e) < 0 ? -rc->e->no : receive(rc->r, name, 'm', 0, rc->e);

@@ -285,6 +285,7 @@ static void on_tick(void *user)
 	uint64_t now = loop_now_ms(f->loop);
 	uint32_t n = 0;
 
+	sandbox_hurry_look(f);
 	for (struct sandbox *sb = sandbox_table_next(f->sandboxes, NULL); sb; sb = sandbox_table_next(f->sandboxes, sb)) {
 		usage_tick(sb, now);
 		sandbox_pause_tick(sb);
@@ -294,6 +295,7 @@ static void on_tick(void *user)
 		if ((f->ticks + n) % METER_EVERY_S == 0)
 			meter_note(sb);
 	}
+	sandbox_hurry_done(f);
 	warden_link_tick(f->warden);
 	req_waiting_tick(f);
 	rows_tick(f);

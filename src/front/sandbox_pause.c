@@ -12,11 +12,13 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/rand.h"
+#include "base/str.h"
 #include "front/forget.h"
 #include "front/front.h"
 #include "front/mem.h"
@@ -237,12 +239,45 @@ void sandbox_pause_tick(struct sandbox *sb)
 		return;
 	uint64_t now = clock_wall_ms();
 
-	if (now < sb->kept.next_try_ms || now < sb->end_ms + f->opt.checkpoint_after_s * 1000ull)
+	if (now < sb->kept.next_try_ms || (!f->hurries && now < sb->end_ms + f->opt.checkpoint_after_s * 1000ull))
 		return;
 	sb->kept.tries++;
 	sb->kept.next_try_ms = UINT64_MAX;	/* until this one is answered */
 	f->checkpoints++;
 	ask_keep(sandbox_ref(sb), OP_CHECKPOINT, on_memory_kept);
+}
+
+static char *hurry_path(const struct front *f)
+{
+	return str_fmt("%s/" SANDBOX_HURRY, f->opt.state_dir);
+}
+
+void sandbox_hurry_look(struct front *f)
+{
+	autofree char *path = hurry_path(f);
+
+	f->hurries = path && access(path, F_OK) == 0;
+}
+
+static bool will_be_written(const struct sandbox *sb)
+{
+	return sb->state == SANDBOX_PAUSING ? sb->keeps_memory :
+		sb->state == SANDBOX_PAUSED && sb->live && sb->kept.what == KEPT_DISK && sb->kept.tries < TRIES_MAX;
+}
+
+/* One that was tried as often as it can be is not waited for: whoever asked sees in the store that it is not there. */
+void sandbox_hurry_done(struct front *f)
+{
+	if (!f->hurries || f->checkpoints > 0)
+		return;
+	for (const struct sandbox *sb = sandbox_table_next(f->sandboxes, NULL); f->can_checkpoint && sb; sb = sandbox_table_next(f->sandboxes, sb)) {
+		if (will_be_written(sb))
+			return;
+	}
+	autofree char *path = hurry_path(f);
+
+	if (path && unlink(path) < 0)
+		log_warn("could not tell that all memory is written", "file=" SANDBOX_HURRY " err=%m");
 }
 
 uint64_t sandbox_memory(const struct sandbox *sb)
@@ -407,7 +442,7 @@ static void begin_again(struct sandbox *sb)
 	if (!has(sb, KEPT_DISK))
 		resume_failed(sb, ENOTSUP, "its disk was not kept");
 	else if (!boots && !has(sb, KEPT_MEMORY))
-		resume_failed(sb, EIO, "what it had in memory is lost; with memory: false it boots from its disk");
+		resume_failed(sb, ESTALE, "what it had in memory is lost; with memory: false it boots from its disk");
 	else
 		sandbox_ask_start(sandbox_ref(sb), boots ? START_KEPT : START_RESTORE, sb->kept.name, on_begun, sb);
 }

@@ -101,6 +101,7 @@ static const struct { enum store_part what; const char *sql; } parts[] = {
 	{ STORE_KEPT, "SELECT kept_name, 0 FROM sandboxes WHERE state=2 AND kept_name IS NOT NULL AND kept<>0 UNION SELECT kept_name, 0 FROM snapshots"
 		      " UNION SELECT kept, 0 FROM builds WHERE kept<>'' AND status='ready' UNION SELECT kept, 0 FROM layers WHERE kept<>''" },
 	{ STORE_VOLUME, "SELECT id, bytes FROM volumes WHERE state=1" },
+	{ STORE_UNWRITTEN, "SELECT id, 0 FROM sandboxes WHERE state=2 AND kept_name IS NOT NULL AND kept=1" },	/* KEPT_DISK alone */
 };
 
 static int each(sqlite3 *db, const char *path, size_t i, store_part_fn *fn, void *user, struct err *e)

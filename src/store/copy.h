@@ -12,6 +12,7 @@ int store_copy(const char *from, const char *to, struct err *e);
 enum store_part {
 	STORE_KEPT,			/* of a sandbox, a snapshot or a template: a name that the warden knows */
 	STORE_VOLUME,
+	STORE_UNWRITTEN,		/* the id of a paused sandbox whose memory is not on disk; it has a part STORE_KEPT as well */
 };
 
 /* Each name once. bytes: how much a volume may hold. A negative value of fn ends the walk and is returned. */

@@ -114,6 +114,38 @@ test('keys, secrets, volumes, snapshots and paused sandboxes come back from a ba
 	}
 })
 
+test('A9: a backup right after a pause has what is in memory, and tells of what could not be written', { skip: noMemory }, async () => {
+	const own = await newServer(server.buildDir, { ...CONFIG, checkpoint_after_s: 3600, default_disk_mb: 1024 }).start()
+	const to = path.join(own.base, 'backup')
+	let next
+	try {
+		const opt = { base: own.url, key: own.key }
+		const good = await createRaw({ timeout: 600 }, opt), bad = await createRaw({ timeout: 600 }, opt)
+		await sh(own, good, 'sleep 100000 >/dev/null 2>&1 & echo $! >/home/user/pid')
+		// Larger than what CRIU takes of a file without a name.
+		await sh(own, bad, 'echo kept >/home/user/f; exec 9>/home/user/ghost; rm /home/user/ghost; dd if=/dev/zero bs=1M count=300 >&9 2>/dev/null; sleep 100000 >/dev/null 2>&1 &')
+		for (const sbx of [good, bad])
+			assert.equal((await call(own, 'POST', `/sandboxes/${sbx.sandboxID}/pause`)).status, 204)
+		const done = atoll(own, 'backup', to, '--state', own.stateDir, '--run', own.runDir)
+		assert.equal(done.status, 0, done.stderr)
+		assert.match(done.stderr, new RegExp(`left out: what sandbox '${bad.sandboxID}' has in memory`))
+		assert.ok(!done.stderr.includes(good.sandboxID), done.stderr)
+		assert.ok(!fs.existsSync(path.join(own.stateDir, 'front/write-memory')))
+		next = await restored(own, to)
+		const wake = (sbx, body) => call(next, 'POST', `/sandboxes/${sbx.sandboxID}/connect`, { timeout: 600, ...body })
+		assert.equal((await wake(good)).status, 201)
+		assert.equal(await sh(next, good, 'kill -0 $(cat /home/user/pid) && echo alive'), 'alive')
+		const no = await wake(bad)
+		assert.equal(no.status, 409, no.text)
+		assert.match(no.json.message, /memory is lost; with memory: false it boots from its disk/)
+		assert.equal((await wake(bad, { memory: false })).status, 201)
+		assert.equal(await sh(next, bad, 'cat /home/user/f'), 'kept')
+	} finally {
+		for (const end of [await own.stop(), ...(next ? [await next.stop()] : [])])
+			assert.ok(end.clean, JSON.stringify(end.left))
+	}
+})
+
 test('what a killed backup left goes with the next, and two at once wait for each other', async () => {
 	const own = await newServer(server.buildDir, CONFIG).start()
 	const where = ['--state', own.stateDir, '--run', own.runDir], to = path.join(own.base, 'backup'), pool = `${own.runDir}/private/pool`
