@@ -37,7 +37,7 @@ int main(void)
 			return 1;		/* somebody answers on port 9? */
 		(void)clock_gettime(CLOCK_MONOTONIC, &to);
 		atoll_failure_of(&e, NULL, "ask for its health", 0, &f);
-		(void)printf("%s, the breaker is %s\n", f.code, atoll_breaker_state(b));
+		(void)printf("%s, the breaker is %s\n", f.type, atoll_breaker_state(b));
 	}
 	(void)printf("%s\n", f.remedy);
 	(void)printf("the last one was refused in %.3f ms: %s\n", (double)(to.tv_sec - from.tv_sec) * 1e3 + (double)(to.tv_nsec - from.tv_nsec) / 1e6, e.text);

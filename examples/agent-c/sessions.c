@@ -28,7 +28,7 @@ static int run(struct atoll_sessions *m, struct atoll *a, const char *id, const 
 		struct atoll_failure f;
 
 		atoll_failure_of(&e, id, "run code", 0, &f);
-		(void)printf("%s: %s\n%s\n", f.code, f.message, f.remedy);
+		(void)printf("%s: %s\n%s\n", f.type, f.message, f.remedy);
 		return 1;
 	}
 	(void)printf("%s%s\n", r.recovered ? "(in a new sandbox) " : "", r.json);

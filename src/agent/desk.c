@@ -180,7 +180,7 @@ int desk_open(const char *state_dir, const char *config, struct loop *l, struct 
 	const struct atoll_sessions_config cfg = {
 		.environment = the.settings->environment, .timeout_ms = the.settings->session_timeout_ms, .max_sessions = the.settings->max_sessions,
 		.limits = the.settings->limits, .on_created = on_created, .on_destroyed = on_destroyed, .on_changed = on_changed, .cache = the.cache,
-		.retry = &the.settings->retry, .redact = the.settings->redact,
+		.retry = &the.settings->retry, .redact = the.settings->redact, .alerts = the.settings->alerts,
 	};
 
 	if (atoll_sessions_new(&cfg, &the.sessions, &ae) < 0)

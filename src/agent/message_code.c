@@ -127,7 +127,7 @@ void message_code(struct message *m, const struct intent *i)
 		message_say(m, "Would run %zu bytes of %s.", strlen(i->code), i->language ? i->language : atoll_language_guess(i->code));
 		return;
 	}
-	struct run_place place = { .owner = m->owner, .session_id = *m->session.id ? m->session.id : NULL, .make = make_place, .user = m };
+	struct run_place place = { .owner = m->owner, .session_id = *m->session.id ? m->session.id : NULL, .make = make_place, .user = m, .dir = m->dir };
 
 	(void)run_in_session(m->v, &place, i->language, i->code, m->timeout_ms, &out);
 	m->away |= out.away;

@@ -8,6 +8,7 @@
 
 #include "agent/messages.h"
 #include "agent/routes.h"
+#include "agent/run.h"
 #include "agent/visit.h"
 #include "http/json.h"
 
@@ -157,7 +158,7 @@ void agent_messages(struct visit *v)
 	desk_owner(&v->who, m.owner);
 	if (take_text(body, &text, &why) < 0 || json_get_str(body, "agentId", &m.agent_id, &why) < 0 || json_get_str(body, "userId", &m.user_id, &why) < 0 ||
 	    json_get_str(body, "workingDirectory", &m.dir, &why) < 0 || json_get_bool(body, "dryRun", &m.dry_run, &why) < 0 ||
-	    json_get_int(body, "timeout", 1, 86400000, &timeout, &why) < 0) {
+	    take_timeout(body, &timeout, &why) < 0) {
 		visit_error(v, 400, "%s", why.text);
 		return;
 	}

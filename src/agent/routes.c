@@ -14,6 +14,7 @@ static const struct route routes[] = {
 	{ "DELETE", "/mcp", 0, mcp_delete },
 	{ "GET", "/agent/tools", 0, agent_tools, .quick = agent_tools_quick },
 	{ "POST", "/agent/tools/{name}", TOOL, agent_tool_call },
+	{ "POST", "/agent/tool-records", 4096, agent_tool_record },
 	{ "GET", "/agent/health", 0, agent_health },
 	{ "GET", "/agent/state", 0, agent_state },
 	{ "GET", "/agent/metrics", 0, agent_metrics },

@@ -31,6 +31,7 @@ void mcp_delete(struct visit *v);
 bool agent_tools_quick(const struct visit *v);
 void agent_tools(struct visit *v);
 void agent_tool_call(struct visit *v);
+void agent_tool_record(struct visit *v);
 
 /* agent/health.c */
 void agent_health(struct visit *v);

@@ -9,6 +9,7 @@
 #include "agent/desk.h"
 #include "agent/visit.h"
 #include "base/fd.h"
+#include "client/client.h"
 #include "http/json.h"
 
 static int failed(struct visit *v, const struct atoll_error *ae, const char *session_id, const char *language, struct str code, unsigned timeout_ms,
@@ -17,6 +18,7 @@ static int failed(struct visit *v, const struct atoll_error *ae, const char *ses
 	struct atoll_failure f;
 
 	atoll_failure_of(ae, session_id, "run code", timeout_ms, &f);
+	f.code = code.p;
 	autofree char *text = atoll_failure_json(&f);
 
 	ret->away = f.transport;
@@ -24,15 +26,17 @@ static int failed(struct visit *v, const struct atoll_error *ae, const char *ses
 		"error", text ? json_loads(text, 0, NULL) : NULL);
 	desk_count(COUNT_FAILED);
 	if (language)
-		desk_executed(v, session_id, language, code, f.code);
+		desk_executed(v, session_id, language, code, f.type);
 	return f.transport ? 503 : ae->no == EINVAL ? 400 : ae->no == E2BIG ? 413 : ae->status == 429 ? 429 : ae->no == ENOENT && ae->status == 404 ? 404 : 200;
 }
 
-static int refused(const struct atoll_verdict *verdict, const char *language, struct run_outcome *ret)
+static int refused(const struct atoll_verdict *verdict, const struct run_place *p, const char *language, const char *code, struct run_outcome *ret)
 {
-	ret->json = json_pack("{s:b,s:s,s:n,s:[],s:{s:[],s:[]},s:{s:s,s:s,s:s,s:s,s:s,s:s}}", "success", 0, "language", language, "text", "results", "logs", "stdout", "stderr",
-		"error", "name", "PolicyError", "code", "POLICY", "message", ATOLL_REFUSED, "rule", verdict->rule, "severity", atoll_severity_name(verdict->severity),
-		"reason", verdict->reason);
+	json_t *error = json_pack("{s:s,s:s,s:s,s:s,s:s,s:s,s:s?,s:s}", "name", "PolicyError", "type", "POLICY", "code", code, "message", ATOLL_REFUSED, "cause", verdict->reason,
+		"remedy", "Do it another way: the rule tells what is not allowed. Trying the same again does not help.", "sessionId", p->session_id, "context", "run code");
+
+	(void)json_object_update_new(error, json_pack("{s:s,s:s,s:s}", "rule", verdict->rule, "severity", atoll_severity_name(verdict->severity), "reason", verdict->reason));
+	ret->json = json_pack("{s:b,s:s,s:n,s:[],s:{s:[],s:[]},s:o}", "success", 0, "language", language, "text", "results", "logs", "stdout", "stderr", "error", error);
 	return 403;
 }
 
@@ -50,7 +54,7 @@ static void add_text(json_t *j)
 }
 
 /* The server tells of code that met the memory limit as an error of the code: what to do about it is the same as for other failures. */
-static void add_remedy(json_t *j)
+static void add_remedy(json_t *j, const char *session_id, const char *code)
 {
 	json_t *error = json_object_get(j, "error");
 	const char *name = json_string_value(json_object_get(error, "name"));
@@ -58,16 +62,20 @@ static void add_remedy(json_t *j)
 
 	if (!name || strcmp(name, "MEMORY_LIMIT") != 0)
 		return;
-	atoll_failure_of(&(struct atoll_error) { .no = ENOMEM, .text = "memory limit" }, NULL, NULL, 0, &f);
-	(void)json_object_set_new(error, "code", json_string(f.code));
-	(void)json_object_set_new(error, "remedy", json_string(f.remedy));
+	struct atoll_error e = { .no = ENOMEM };
+
+	(void)str_copy(e.text, sizeof e.text, str_of(json_text(error, "value")));
+	atoll_failure_of(&e, session_id, "run code", 0, &f);
+	f.code = code;
+	autofree char *text = atoll_failure_json(&f);
+
+	(void)json_object_update_new(error, text ? json_loads(text, 0, NULL) : NULL);	/* beside value and traceback */
 }
 
 /* Names of warnings, and what has become of the sandbox, beside what the code gave. */
 static void add_more(json_t *j, const char *language, const struct atoll_session_result *r, const struct atoll_verdict *verdict)
 {
 	add_text(j);
-	add_remedy(j);
 	(void)json_object_set_new(j, "language", json_string(language));
 	(void)json_object_set_new(j, "success", json_boolean(!json_is_object(json_object_get(j, "error"))));
 	if (r->cached)
@@ -79,6 +87,27 @@ static void add_more(json_t *j, const char *language, const struct atoll_session
 	if (verdict->severity != ATOLL_SEVERITY_NONE)
 		(void)json_object_set_new(j, "warning", json_pack("{s:s,s:s,s:s}", "rule", verdict->rule, "severity", atoll_severity_name(verdict->severity),
 			"reason", verdict->reason));
+}
+
+/* Code of one context keeps its directory: it goes there before, and what comes of that is only told if it fails. 1: it is there. */
+static int go_to(struct run_place *p, const char *language, unsigned timeout_ms, struct atoll_session_result *r, struct atoll_error *ae)
+{
+	autofree char *code = NULL;
+
+	if (!p->dir)
+		return 1;
+	if (client_chdir_code(language, p->dir, &code, ae) < 0)
+		return -ae->no;
+	const struct atoll_code what = { .code = code, .language = language, .timeout_ms = timeout_ms };
+
+	if (atoll_session_run(desk()->sessions, p->a, p->owner, p->session_id, &what, NULL, r, ae) < 0)
+		return -ae->no;
+	autojson json_t *j = json_loads(r->json, 0, NULL);
+
+	if (json_is_object(json_object_get(j, "error")))
+		return 0;
+	atoll_session_result_done(r);
+	return 1;
 }
 
 int run_in_session(struct visit *v, struct run_place *p, const char *language, const char *code, unsigned timeout_ms, struct run_outcome *ret)
@@ -94,18 +123,22 @@ int run_in_session(struct visit *v, struct run_place *p, const char *language, c
 		return failed(v, &ae, p->session_id, NULL, str_of(code), 0, ret);
 	atoll_policy_code(desk()->settings->policy, desk_policy_key(&v->who), name, text, &verdict);
 	if (desk_refuses(v, &verdict, "EXECUTE_CODE", p->session_id))
-		return refused(&verdict, name, ret);
+		return refused(&verdict, p, name, code, ret);
 	if (p->make && p->make(p, &ae) < 0)
 		return failed(v, &ae, p->session_id, NULL, str_of(code), 0, ret);
 	/* The imports that were put before it are no part of what may come from the cache. */
 	const char *run = atoll_cache_enabled(desk()->cache, p->session_id) && atoll_code_pure(name, code) ? code : text;
 	const struct atoll_code what = { .code = run, .language = name, .timeout_ms = timeout_ms };
 
-	if (atoll_session_run(desk()->sessions, p->a, p->owner, p->session_id, &what, NULL, &r, &ae) < 0)
+	int there = go_to(p, name, timeout_ms, &r, &ae);
+
+	if (there < 0 || (there && atoll_session_run(desk()->sessions, p->a, p->owner, p->session_id, &what, NULL, &r, &ae) < 0))
 		return failed(v, &ae, p->session_id, name, str_of(code), timeout_ms, ret);
 	ret->json = json_loads(r.json, 0, NULL);
-	if (ret->json)
+	if (ret->json) {
+		add_remedy(ret->json, p->session_id, code);
 		add_more(ret->json, name, &r, &verdict);
+	}
 	ret->success = json_is_true(json_object_get(ret->json, "success"));
 	desk_count(r.cached ? COUNT_CACHED : ret->success ? COUNT_OK : COUNT_ERROR);
 	if (r.recovered)

@@ -5,6 +5,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
+#include "base/err.h"
 #include "client/atoll.h"
 
 struct visit;
@@ -18,6 +19,7 @@ struct run_outcome {
 struct run_place {			/* where: a session, which may be made only when the code is found fit to run */
 	struct atoll *a;
 	const char *owner, *session_id;
+	const char *dir;		/* where the code begins; NULL: where its context is */
 	int (*make)(struct run_place *p, struct atoll_error *e);	/* fills a and session_id; NULL: they are there */
 	void *user;
 };
@@ -27,4 +29,5 @@ int run_in_session(struct visit *v, struct run_place *p, const char *language, c
 
 struct atoll_list;
 json_t *agent_sandbox_rows(const struct atoll_list *l);
+int take_timeout(const json_t *body, int64_t *ret, struct err *why);	/* timeout_ms, in whatever spelling; *ret stays if there is none */
 json_t *agent_session_json(const struct atoll_session *s);

@@ -45,10 +45,10 @@ static struct {
 static void put_line(struct buf *out, const struct atoll_session *s, bool gone)
 {
 	autojson json_t *j = gone ? json_pack("{s:s,s:b}", "id", s->id, "gone", 1) :
-		json_pack("{s:s,s:s,s:s,s:s,s:s,s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:s,s:s,s:b}", "id", s->id, "sandbox", s->sandbox_id, "agent", s->agent_id, "user", s->user_id,
+		json_pack("{s:s,s:s,s:s,s:s,s:s,s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:s,s:s,s:b,s:[i,i,i]}", "id", s->id, "sandbox", s->sandbox_id, "agent", s->agent_id, "user", s->user_id,
 			"environment", s->environment, "owner", s->owner, "created", (json_int_t)s->created_ms, "used", (json_int_t)s->last_used_ms,
 			"memory", (json_int_t)s->limits.memory_mb, "cpu", (json_int_t)s->limits.cpu_permille, "disk", (json_int_t)s->limits.disk_mb,
-			"recoveries", (json_int_t)s->recoveries, "holder", s->holder, "scope", s->scope, "disposable", s->disposable);
+			"recoveries", (json_int_t)s->recoveries, "holder", s->holder, "scope", s->scope, "disposable", s->disposable, "alerts", (int)s->alerts.memory, (int)s->alerts.cpu, (int)s->alerts.disk);
 
 	if (!j)
 		return;
@@ -91,6 +91,7 @@ int session_log_parse(struct str line, struct atoll_session *ret, bool *ret_gone
 			   !take(s.owner, sizeof s.owner, o, "owner")))
 		return -EINVAL;
 	take_holder(&s, o);
+	(void)json_unpack(json_object_get(o, "alerts"), "[i,i,i]", (int *)&s.alerts.memory, (int *)&s.alerts.cpu, (int *)&s.alerts.disk);
 	s.created_ms = json_integer_value(json_object_get(o, "created"));
 	s.last_used_ms = json_integer_value(json_object_get(o, "used"));
 	s.limits.memory_mb = (uint64_t)json_integer_value(json_object_get(o, "memory"));

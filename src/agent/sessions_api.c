@@ -14,13 +14,27 @@
 
 #define LIST_MAX 1000
 #define ENVS_MAX 256
-#define ALERT_PERCENT 80		/* of a limit */
+
+static const char *const create_fields[] = { "agentId", "userId", "environment", "resourceLimits", "alertThresholds", "envs", "cache", "getOrCreate", NULL };
+static const char *const execute_fields[] = { "code", "language", "timeout", "timeout_ms", "timeoutMs", "workingDirectory", NULL };
 
 json_t *agent_session_json(const struct atoll_session *s)
 {
 	autofree char *text = atoll_session_json(s);
 
 	return text ? json_loads(text, 0, NULL) : NULL;
+}
+
+/* In milliseconds, by any of its names. */
+int take_timeout(const json_t *body, int64_t *ret, struct err *why)
+{
+	static const char *const names[] = { "timeout_ms", "timeoutMs", "timeout" };
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		if (json_object_get(body, names[i]))
+			return json_get_int(body, names[i], 1, 86400000, ret, why);
+	}
+	return 0;
 }
 
 static void refuse(struct visit *v, const struct err *why)
@@ -64,15 +78,15 @@ void agent_sessions_create(struct visit *v)
 	struct atoll_session s;
 	struct atoll_error ae = { 0 };
 	struct err why = ERR_INIT;
-	json_t *limits = NULL, *envs = NULL;
+	json_t *limits = NULL, *envs = NULL, *alerts = NULL;
 	struct atoll_pair pairs[ENVS_MAX];
 	bool reuse = false;
 
 	if (!body)
 		return;
 	desk_owner(&v->who, owner);
-	if (json_get_str(body, "agentId", &spec.agent_id, &why) < 0 || json_get_str(body, "userId", &spec.user_id, &why) < 0 ||
-	    json_get_str(body, "environment", &spec.environment, &why) < 0 || json_get_obj(body, "resourceLimits", &limits, &why) < 0 ||
+	if (json_only(body, create_fields, &why) < 0 || json_get_str(body, "agentId", &spec.agent_id, &why) < 0 || json_get_str(body, "userId", &spec.user_id, &why) < 0 ||
+	    json_get_str(body, "environment", &spec.environment, &why) < 0 || json_get_obj(body, "resourceLimits", &limits, &why) < 0 || json_get_obj(body, "alertThresholds", &alerts, &why) < 0 ||
 	    json_get_bool(body, "cache", &spec.cache, &why) < 0 || json_get_bool(body, "getOrCreate", &reuse, &why) < 0 ||
 	    json_get_obj(body, "envs", &envs, &why) < 0 || (envs && json_check_str_map(envs, "envs", &why) < 0)) {
 		refuse(v, &why);
@@ -93,7 +107,7 @@ void agent_sessions_create(struct visit *v)
 	json_object_foreach(envs, name, value)
 		pairs[spec.n_envs++] = (struct atoll_pair) { name, json_string_value(value) };
 	spec.envs = pairs;
-	if (!a || client_resources(limits, &spec.limits, &ae) < 0) {
+	if (!a || client_resources(limits, &spec.limits, &ae) < 0 || client_thresholds(alerts, &spec.alerts, &ae) < 0) {
 		visit_fail(v, &ae);
 		return;
 	}
@@ -138,7 +152,7 @@ void agent_session_execute(struct visit *v)
 {
 	autojson json_t *body = visit_body(v, false);
 	char owner[DESK_OWNER_SIZE];
-	const char *code = NULL, *language = NULL;
+	const char *code = NULL, *language = NULL, *dir = NULL;
 	int64_t timeout = desk()->settings->retry.timeout_ms;
 	struct atoll_session s;
 	struct atoll_error ae = { 0 };
@@ -147,8 +161,8 @@ void agent_session_execute(struct visit *v)
 	if (!body)
 		return;
 	desk_owner(&v->who, owner);
-	if (json_need_str(body, "code", &code, &why) < 0 || json_get_str(body, "language", &language, &why) < 0 ||
-	    json_get_int(body, "timeout", 1, 86400000, &timeout, &why) < 0) {
+	if (json_only(body, execute_fields, &why) < 0 || json_need_str(body, "code", &code, &why) < 0 || json_get_str(body, "workingDirectory", &dir, &why) < 0 || json_get_str(body, "language", &language, &why) < 0 ||
+	    take_timeout(body, &timeout, &why) < 0) {
 		refuse(v, &why);
 		return;
 	}
@@ -161,7 +175,7 @@ void agent_session_execute(struct visit *v)
 	struct run_outcome out = { 0 };
 	if (!language && strncmp(code, "```", 3) != 0)
 		language = "python";
-	struct run_place place = { .a = a, .owner = owner, .session_id = s.id };
+	struct run_place place = { .a = a, .owner = owner, .session_id = s.id, .dir = dir };
 	int status = run_in_session(v, &place, language, code, (unsigned)timeout, &out);
 
 	visit_json(v, status, out.json);
@@ -169,10 +183,10 @@ void agent_session_execute(struct visit *v)
 
 /* --- what it uses --- */
 
-static void add_alert(json_t *alerts, const char *what, uint64_t used, uint64_t total)
+static void add_alert(json_t *alerts, const char *what, unsigned percent, uint64_t used, uint64_t total)
 {
-	if (total > 0 && used * 100 >= total * ALERT_PERCENT)
-		(void)json_array_append_new(alerts, json_pack("{s:s,s:I,s:I}", "resource", what, "percent", (json_int_t)(used * 100 / total), "threshold", (json_int_t)ALERT_PERCENT));
+	if (total > 0 && used * 100 >= total * percent)
+		(void)json_array_append_new(alerts, json_pack("{s:s,s:I,s:I}", "resource", what, "percent", (json_int_t)(used * 100 / total), "threshold", (json_int_t)percent));
 }
 
 static json_t *usage_json(const struct atoll_session *s, const struct atoll_point *p)
@@ -180,9 +194,9 @@ static json_t *usage_json(const struct atoll_session *s, const struct atoll_poin
 	json_t *alerts = json_array();
 
 	if (p) {
-		add_alert(alerts, "memory", p->mem_used, p->mem_total);
-		add_alert(alerts, "diskSpace", p->disk_used, p->disk_total);
-		add_alert(alerts, "cpu", (uint64_t)(p->cpu_pct * 10), s->limits.cpu_permille);
+		add_alert(alerts, "memory", s->alerts.memory, p->mem_used, p->mem_total);
+		add_alert(alerts, "diskSpace", s->alerts.disk, p->disk_used, p->disk_total);
+		add_alert(alerts, "cpu", s->alerts.cpu, (uint64_t)(p->cpu_pct * 10), s->limits.cpu_permille);
 	}
 	return json_pack("{s:s,s:s,s:s*,s:f,s:I,s:I,s:I,s:I,s:I,s:o}", "sessionId", s->id, "sandboxId", s->sandbox_id, "at", p ? p->at : NULL, "cpuPercent", p ? p->cpu_pct : 0,
 		"memoryUsed", (json_int_t)(p ? p->mem_used : 0), "memoryTotal", (json_int_t)(p ? p->mem_total : 0), "diskUsed", (json_int_t)(p ? p->disk_used : 0), "diskTotal",

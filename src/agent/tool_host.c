@@ -2,6 +2,8 @@
 /* agent/tool_host: the tools as /agent/tools, and what they are given. */
 #include "agent/tool_host.h"
 
+#include <errno.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -96,4 +98,67 @@ void agent_tool_call(struct visit *v)
 
 	(void)mcp_fit(result, MCP_ANSWER_FIT);
 	visit_json(v, 200, result);
+}
+
+/* --- /agent/tool-records ------------------------------------------------------------------------------------- */
+
+static bool is_word(const char *z, size_t max)
+{
+	return z && *z && strlen(z) <= max && z[strspn(z, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.")] == '\0';
+}
+
+static bool is_one_of(const char *z, const char *const *all)
+{
+	while (z && *all && strcmp(*all, z) != 0)
+		all++;
+	return z && *all;
+}
+
+/* The fields of a record, and nothing that is not one of their words: a client cannot write what it likes into the trail. */
+static json_t *record_fields(const json_t *body, bool call, struct err *why)
+{
+	static const char *const outcomes[] = { "ok", "error", "refused", "cancelled", NULL }, *const severities[] = { "low", "medium", "high", "critical", NULL };
+	const char *tool = NULL, *outcome = NULL, *rule = NULL, *severity = NULL;
+	int64_t ms = 0;
+
+	if (json_need_str(body, "tool", &tool, why) < 0 || json_get_str(body, "outcome", &outcome, why) < 0 || json_get_str(body, "rule", &rule, why) < 0 ||
+	    json_get_str(body, "severity", &severity, why) < 0 || json_get_int(body, "ms", 0, INT32_MAX, &ms, why) < 0)
+		return NULL;
+	if (!tool_find(tool))
+		(void)err_set(why, EINVAL, "field 'tool' is not the name of a tool");
+	else if (call && !is_one_of(outcome, outcomes))
+		(void)err_set(why, EINVAL, "field 'outcome' must be ok, error, refused or cancelled");
+	else if (!call && (!is_word(rule, 64) || !is_one_of(severity, severities)))
+		(void)err_set(why, EINVAL, "fields 'rule' and 'severity' must be those of a rule of the policy");
+	if (why->no)
+		return NULL;
+	return call ? json_pack("{s:s,s:s,s:I,s:s}", "tool", tool, "outcome", outcome, "ms", (json_int_t)ms, "reportedBy", "client") :
+		json_pack("{s:s,s:s,s:s,s:s}", "tool", tool, "rule", rule, "severity", severity, "reportedBy", "client");
+}
+
+/* `atoll mcp` runs tools in a process of its caller's, which tells of them here. Whose record it is says the key; that a client said so says the record. */
+void agent_tool_record(struct visit *v)
+{
+	static const char *const known[] = { "kind", "tool", "outcome", "ms", "rule", "severity", "sandbox", "session", NULL };
+	static const char *const kinds[] = { "mcp.tool", "agent.refused", "agent.warned", NULL };
+	autojson json_t *body = visit_body(v, false);
+	const char *kind = NULL, *sandbox = NULL, *session = NULL;
+	struct err why = ERR_INIT;
+
+	if (!body)
+		return;
+	if (json_only(body, known, &why) == 0 && json_need_str(body, "kind", &kind, &why) == 0 && json_get_str(body, "sandbox", &sandbox, &why) == 0)
+		(void)json_get_str(body, "session", &session, &why);
+	if (!why.no && !is_one_of(kind, kinds))
+		(void)err_set(&why, EINVAL, "field 'kind' must be mcp.tool, agent.refused or agent.warned");
+	if (!why.no && ((sandbox && !is_word(sandbox, 63)) || (session && !is_word(session, 63))))
+		(void)err_set(&why, EINVAL, "field '%s' is not an id", sandbox && !is_word(sandbox, 63) ? "sandbox" : "session");
+	json_t *fields = why.no ? NULL : record_fields(body, strcmp(kind, "mcp.tool") == 0, &why);
+
+	if (!fields) {
+		visit_error(v, why.no ? 400 : 503, "%s", why.no ? why.text : "out of memory");
+		return;
+	}
+	visit_audit(v, json_pack("{s:s,s:s*,s:s*,s:o}", "kind", kind, "sandbox", sandbox, "session", session, "fields", fields));
+	visit_text(v, 204, NULL, NULL, STR_NULL);
 }

@@ -44,6 +44,7 @@ struct call {
 	struct mcp_peer peer;
 	json_t *text;			/* owner of what msg points to */
 	struct rpc_msg msg;
+	const struct tool_run *run;
 	atomic_bool cancelled;
 };
 
@@ -104,6 +105,7 @@ static void *call_main(void *arg)
 {
 	struct call *c = arg;
 	struct tool_run r = { .host = &c->s->host, .agent = "mcp:stdio", .stopped = is_stopped, .user = c };
+	c->run = &r;
 	json_t *answer = mcp_call(&c->peer, &c->msg, &r, on_note);
 
 	if (answer)
@@ -278,6 +280,29 @@ static void leave(struct server *s, bool keep)
 		(void)boxes_session_end(s->host.boxes, "mcp:stdio", NULL, id, &e);
 }
 
+/* --- records of what was done -------------------------------------------------------------------------------- */
+
+static bool is_away(int no)
+{
+	return no == ECONNREFUSED || no == ECONNRESET || no == EPIPE || no == EHOSTUNREACH || no == EHOSTDOWN || no == ENOTCONN;
+}
+
+/* To the audit trail of the server, unless that was not reached. Another server of the same API has no such route. */
+static void on_audit(void *user, const char *kind, const char *sandbox, const char *session, json_t *fields)
+{
+	static atomic_bool unknown;
+	struct call *c = user;
+	autojson json_t *j = json_pack("{s:s,s:s*,s:s*}", "kind", kind, "sandbox", sandbox, "session", session && *session ? session : NULL);
+	struct atoll_error e = { 0 };
+
+	(void)json_object_del(fields, "reason");		/* follows from the rule */
+	(void)json_object_update_new(j, fields);
+	autofree char *body = j ? json_dumps(j, JSON_COMPACT) : NULL;
+
+	if (body && !is_away(c->run->no) && !atomic_load(&unknown) && boxes_report(c->s->host.boxes, body, &e) < 0 && (e.status == 404 || e.status == 405))
+		atomic_store(&unknown, true);
+}
+
 /* --- the verb ------------------------------------------------------------------------------------------------ */
 
 static int set_up(struct server *s, const struct settings *set, const char *policy_file, struct err *e)
@@ -298,6 +323,7 @@ static int set_up(struct server *s, const struct settings *set, const char *poli
 	s->host.boxes = boxes_new(a, sessions, "stdio");
 	s->host.policy = policy;
 	s->host.url = set->api_url;
+	s->host.audit = on_audit;
 	s->host.environment = sc.environment;
 	s->host.timeout_ms = retry.timeout_ms;
 	s->host.retry = &retry;

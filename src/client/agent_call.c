@@ -8,6 +8,8 @@
 #include "client/client.h"
 #include "http/json.h"
 
+#define REPORT_MS 5000
+
 int atoll_agent_call(struct atoll *a, const char *method, const char *path, const char *body, char **ret, struct atoll_error *e)
 {
 	NEED(e, a && method && path);
@@ -29,4 +31,15 @@ int atoll_agent_call(struct atoll *a, const char *method, const char *path, cons
 		*ret = take_ptr(&text);
 	free(text);
 	return rc;
+}
+
+int client_report(struct atoll *a, const char *body, struct atoll_error *e)
+{
+	autocall struct call c = CALL_INIT("POST", a->api_url, "/agent/tool-records");
+
+	c.timeout_ms = REPORT_MS;
+	if (call_header(&c, "Content-Type: application/json") < 0)
+		return client_no_memory(e);
+	c.body = str_of(body);
+	return api_call(a, &c, e);
 }

@@ -916,7 +916,8 @@ bool atoll_path_resolve(const char *home, const char *path, char *ret, size_t si
 
 struct atoll_failure {
 	char session_id[64];
-	const char *code;		/* "TIMEOUT", "MEMORY_LIMIT", "SANDBOX_UNAVAILABLE", "SERVICE_UNAVAILABLE", "LIMIT_REACHED", "REFUSED", "OTHER" */
+	const char *type;		/* "TIMEOUT", "MEMORY_LIMIT", "SANDBOX_UNAVAILABLE", "SERVICE_UNAVAILABLE", "LIMIT_REACHED", "REFUSED", "OTHER" */
+	const char *code;		/* the source text that failed; borrowed, set by the caller; NULL: there was none */
 	const char *remedy;		/* in words */
 	char context[64];		/* what was attempted */
 	char cause[480];		/* the error behind it */
@@ -1025,6 +1026,10 @@ struct atoll_resources {
 	uint64_t disk_mb;		/* 0: 1024 */
 };
 
+struct atoll_thresholds {		/* percent of a limit from which on its use is worth an alert */
+	unsigned memory, cpu, disk;	/* 0: 80 */
+};
+
 struct atoll_session {
 	char id[64], sandbox_id[64];	/* sandbox_id: "" while it is being made */
 	char agent_id[128], user_id[128], environment[128];	/* user_id: may be ""; environment: the template */
@@ -1035,6 +1040,7 @@ struct atoll_session {
 	char holder[64];		/* who used it last, among those of its owner: it counts for them; may be "" */
 	char scope[128];		/* whose agent of that name it is, among those of its owner; "": there is one */
 	bool disposable;		/* nobody asked for it by name: while it is idle its sandbox may be ended to make room for another session */
+	struct atoll_thresholds alerts;
 };
 
 struct atoll_sessions_config {
@@ -1054,6 +1060,7 @@ struct atoll_sessions_config {
 	struct atoll_breaker *breaker;	/* likewise */
 	bool redact;			/* take tokens and keys out of results and of what callbacks get: see atoll_redact(). A word goes to a callback when it is whole */
 	const struct atoll_retry *retry;	/* NULL: the defaults */
+	struct atoll_thresholds alerts;
 };
 
 struct atoll_session_spec {
@@ -1066,6 +1073,7 @@ struct atoll_session_spec {
 	size_t n_envs;
 	const char *scope;		/* agents of the same name but of another scope have sessions of their own; NULL: "" */
 	bool disposable;
+	struct atoll_thresholds alerts;	/* 0: the manager's */
 };
 
 int atoll_sessions_new(const struct atoll_sessions_config *cfg, struct atoll_sessions **ret, struct atoll_error *e);	/* cfg NULL: defaults */
@@ -1159,6 +1167,7 @@ struct atoll_agent_settings {
 	unsigned breaker_failures, breaker_open_ms;
 	bool redact;
 	struct atoll_policy *policy;
+	struct atoll_thresholds alerts;
 };
 
 struct atoll_agent_settings *atoll_agent_settings_default(void);	/* NULL: no memory */

@@ -86,6 +86,14 @@ void handle_give(struct atoll *a, CURL *h);
 int client_via(struct atoll *a, int (*open)(void *user), void (*give_back)(void *user, int fd, bool clean), void *user, const char *team, bool keyless,
 	       struct atoll_error *e);
 
+int client_thresholds(const json_t *o, struct atoll_thresholds *ret, struct atoll_error *e);	/* of "alertThresholds" */
+
+/* Code that changes the working directory. -EINVAL: not in that language. */
+int client_chdir_code(const char *language, const char *dir, char **ret, struct atoll_error *e);
+
+/* Tells the agent layer of a server of a tool that was run here: one record, JSON. */
+int client_report(struct atoll *a, const char *body, struct atoll_error *e);
+
 /* rc of a call about a sandbox that was to be used: one that was not answered in time is marked as the server's doing (504), not as code that was slow. */
 int client_late(int rc, struct atoll_error *e);
 

@@ -7,6 +7,7 @@
 
 #include "base/fd.h"
 #include "client/client.h"
+#include "http/json.h"
 
 static const struct {
 	const char *alias, *name;
@@ -200,4 +201,46 @@ int atoll_prepare_code(const char *language, const char *code, const char **ret_
 		*ret_language = name;
 	*ret = text;
 	return 0;
+}
+
+/* --- where --- */
+
+static char *shell_quoted(const char *z)
+{
+	autobuf struct buf out = BUF_INIT(64 * 1024);
+
+	buf_ch(&out, '\'');
+	for (; *z; z++) {
+		if (*z == '\'')
+			buf_z(&out, "'\\''");
+		else
+			buf_ch(&out, *z);
+	}
+	buf_ch(&out, '\'');
+	return out.bad ? NULL : str_dup(buf_view(&out));
+}
+
+int client_chdir_code(const char *language, const char *dir, char **ret, struct atoll_error *e)
+{
+	static const struct {
+		const char *language, *head, *tail;
+	} all[] = {
+		{ "python", "__import__('os').chdir(", ")" }, { "javascript", "process.chdir(", ")" }, { "typescript", "process.chdir(", ")" },
+		{ "bash", "cd -- ", "" }, { "r", "invisible(setwd(", "))" },
+	};
+	size_t i = 0;
+
+	while (i < ARRAY_LEN(all) && strcmp(all[i].language, language) != 0)
+		i++;
+	if (i == ARRAY_LEN(all))
+		return client_fail(e, EINVAL, 400, "field 'workingDirectory' is not supported for %s", language);
+	if (!*dir || strlen(dir) > 4096 || strpbrk(dir, "\r\n"))
+		return client_fail(e, EINVAL, 400, "field 'workingDirectory' must be the path of a directory");
+	autojson json_t *j = json_string(dir);
+	autofree char *quoted = i == 3 ? shell_quoted(dir) : j ? json_dumps(j, JSON_ENCODE_ANY) : NULL;	/* a string of JSON is one of these languages, too */
+
+	if (!j)
+		return client_fail(e, EINVAL, 400, "field 'workingDirectory' is not valid UTF-8");
+	*ret = quoted ? str_fmt("%s%s%s", all[i].head, quoted, all[i].tail) : NULL;
+	return *ret ? 0 : client_no_memory(e);
 }

@@ -20,7 +20,7 @@
 enum kind { KIND_TIMEOUT, KIND_MEMORY, KIND_SANDBOX, KIND_SERVICE, KIND_LIMIT, KIND_REFUSED, KIND_OTHER };
 
 static const struct {
-	const char *code, *remedy;
+	const char *type, *remedy;
 } kinds[] = {
 	[KIND_TIMEOUT] = { "TIMEOUT", "The code was interrupted; variables of earlier cells are still there. Do less at a time, or give a longer timeout." },
 	[KIND_MEMORY] = { "MEMORY_LIMIT", "The code needed more memory than the sandbox has and was ended. Work on smaller pieces, free what is not needed, or ask for a higher memory limit." },
@@ -80,7 +80,7 @@ void atoll_failure_of(const struct atoll_error *why, const char *session_id, con
 	enum kind k = kind_of(why);
 
 	*ret = (struct atoll_failure) {
-		.code = kinds[k].code, .remedy = kinds[k].remedy, .no = why->no, .status = why->status, .transport = k == KIND_SERVICE,
+		.type = kinds[k].type, .remedy = kinds[k].remedy, .no = why->no, .status = why->status, .transport = k == KIND_SERVICE,
 	};
 	(void)snprintf(ret->session_id, sizeof ret->session_id, "%s", session_id ? session_id : "");
 	(void)snprintf(ret->context, sizeof ret->context, "%s", context ? context : "");
@@ -93,8 +93,8 @@ void atoll_failure_of(const struct atoll_error *why, const char *session_id, con
 
 char *atoll_failure_json(const struct atoll_failure *f)
 {
-	autojson json_t *j = json_pack("{s:s,s:s,s:s,s:s,s:s,s:s*,s:s*}", "name", "E2BExecutionError", "code", f->code, "message", f->message, "cause", f->cause,
-		"remedy", f->remedy, "sessionId", *f->session_id ? f->session_id : NULL, "context", *f->context ? f->context : NULL);
+	autojson json_t *j = json_pack("{s:s,s:s,s:s?,s:s,s:s,s:s,s:s?,s:s?}", "name", "E2BExecutionError", "type", f->type, "code", f->code, "message", f->message,
+		"cause", f->cause, "remedy", f->remedy, "sessionId", *f->session_id ? f->session_id : NULL, "context", *f->context ? f->context : NULL);
 
 	return j ? json_dumps(j, JSON_COMPACT | JSON_ENSURE_ASCII) : NULL;
 }

@@ -21,6 +21,7 @@
 #define MEMORY_MB 512
 #define CPU_PERMILLE 500
 #define DISK_MB 1024
+#define ALERT_PERCENT 80
 #define EXTEND_EVERY_MS 30000
 #define IDLE_MS 60000			/* unused for so long, a session that nobody asked for by name may lose its sandbox to another */
 #define RUN_MARGIN_MS 60000		/* that a sandbox is there for after the last of what runs in it */
@@ -38,6 +39,13 @@ static struct atoll_resources resources_or(struct atoll_resources r, struct atol
 	};
 }
 
+static struct atoll_thresholds thresholds_or(struct atoll_thresholds t, struct atoll_thresholds otherwise)
+{
+	return (struct atoll_thresholds) {
+		.memory = t.memory ? t.memory : otherwise.memory, .cpu = t.cpu ? t.cpu : otherwise.cpu, .disk = t.disk ? t.disk : otherwise.disk,
+	};
+}
+
 int atoll_sessions_new(const struct atoll_sessions_config *cfg, struct atoll_sessions **ret, struct atoll_error *e)
 {
 	NEED(e, ret);
@@ -52,6 +60,7 @@ int atoll_sessions_new(const struct atoll_sessions_config *cfg, struct atoll_ses
 	m->cfg.timeout_ms = m->cfg.timeout_ms ? m->cfg.timeout_ms : TIMEOUT_MS;
 	m->cfg.max_sessions = m->cfg.max_sessions ? m->cfg.max_sessions : SESSIONS_MAX;
 	m->cfg.limits = resources_or(m->cfg.limits, (struct atoll_resources) { MEMORY_MB, CPU_PERMILLE, DISK_MB });
+	m->cfg.alerts = thresholds_or(m->cfg.alerts, (struct atoll_thresholds) { ALERT_PERCENT, ALERT_PERCENT, ALERT_PERCENT });
 	m->retry = m->cfg.retry ? *m->cfg.retry : ATOLL_RETRY_DEFAULT;
 	m->environment = strdup(m->cfg.environment ? m->cfg.environment : ATOLL_TEMPLATE_DEFAULT);
 	(void)pthread_mutex_init(&m->lock, NULL);
@@ -336,6 +345,7 @@ static int session_new(struct atoll_sessions *m, const struct atoll *a, const st
 	(void)snprintf(s->pub.scope, sizeof s->pub.scope, "%s", spec->scope ? spec->scope : "");
 	(void)snprintf(s->pub.holder, sizeof s->pub.holder, "%s", a->holder ? a->holder : "");
 	s->pub.disposable = spec->disposable;
+	s->pub.alerts = thresholds_or(spec->alerts, m->cfg.alerts);
 	s->pub.limits = resources_or(spec->limits, m->cfg.limits);
 	s->pub.created_ms = s->pub.last_used_ms = s->extended_ms = sessions_now(m);
 	*ret = s;
@@ -544,6 +554,7 @@ int atoll_sessions_adopt(struct atoll_sessions *m, const struct atoll_session *s
 	if (!mine)
 		return client_no_memory(e);
 	mine->pub = *s;
+	mine->pub.alerts = thresholds_or(s->alerts, m->cfg.alerts);	/* earlier versions kept none */
 	mine->state = SESSION_READY;
 	mine->left = s->disposable;	/* whatever connection it was of is gone */
 	(void)pthread_mutex_lock(&m->lock);

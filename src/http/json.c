@@ -71,6 +71,22 @@ static json_t *field_get(const json_t *o, const char *field)
 	return v && !json_is_null(v) ? v : NULL;
 }
 
+int json_only(const json_t *o, const char *const *names, struct err *e)
+{
+	const char *name;
+	json_t *v;
+
+	json_object_foreach((json_t *)o, name, v) {
+		size_t i = 0;
+
+		while (names[i] && strcmp(names[i], name) != 0)
+			i++;
+		if (!names[i])
+			return err_set(e, EINVAL, "field '%.60s' is not known", name);
+	}
+	return 0;
+}
+
 int json_get_str(const json_t *o, const char *field, const char **ret, struct err *e)
 {
 	const json_t *v = field_get(o, field);

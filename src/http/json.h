@@ -27,6 +27,9 @@ const char *json_too_much(struct str text);
 
 /* Fields of an object. Absent or null: *ret stays as it is and 0 is returned (need_: -EINVAL). Wrong type or range:
  * -EINVAL, "field 'timeout' must be an integer from 0 to 86400". Strings are borrowed from the object. */
+/* -EINVAL: it has a field that is not in the list, which ends with NULL; the text names it. */
+int json_only(const json_t *o, const char *const *names, struct err *e);
+
 int json_get_str(const json_t *o, const char *field, const char **ret, struct err *e);
 int json_need_str(const json_t *o, const char *field, const char **ret, struct err *e);
 int json_get_bool(const json_t *o, const char *field, bool *ret, struct err *e);

@@ -340,3 +340,8 @@ int boxes_session_end(struct boxes *b, const char *agent, const char *id, char r
 	}
 	return fail(e, ENOENT, id ? "there is no such session" : "this client has no session");
 }
+
+int boxes_report(struct boxes *b, const char *record, struct atoll_error *e)
+{
+	return client_report(b->a, record, e);
+}

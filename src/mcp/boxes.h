@@ -41,6 +41,8 @@ struct atoll_session *boxes_sessions(struct boxes *b, size_t *ret_n);	/* all tha
 
 void boxes_written(struct boxes *b, const char *id);	/* results of that session that were kept hold no more */
 
+int boxes_report(struct boxes *b, const char *record, struct atoll_error *e);	/* to the audit trail of an atoll server; JSON */
+
 void boxes_put(struct boxes *b, struct box *box);	/* NULL is fine */
 
 /* It does not answer: not to be lent again. The next one to want it opens it anew, or finds that it is gone. */

@@ -42,9 +42,21 @@ bool run_bool(const struct tool_run *r, const char *name)
 	return json_is_true(json_object_get(r->args, name));
 }
 
+unsigned run_timeout_or(const struct tool_run *r, unsigned otherwise)
+{
+	return (unsigned)run_int(r, "timeout_ms", run_int(r, "timeout", otherwise));
+}
+
 unsigned run_timeout_ms(const struct tool_run *r)
 {
-	return (unsigned)run_int(r, "timeout_ms", run_int(r, "timeout", r->host->timeout_ms));
+	return run_timeout_or(r, r->host->timeout_ms);
+}
+
+unsigned run_lifetime_s(const struct tool_run *r, unsigned otherwise)
+{
+	int64_t ms = run_int(r, "timeout_ms", 0);
+
+	return ms ? (unsigned)((ms + 999) / 1000) : (unsigned)run_int(r, "timeout_s", otherwise);
 }
 
 struct atoll_pair *run_pairs(const struct tool_run *r, const char *name, size_t *ret_n)

@@ -88,6 +88,8 @@ const char *run_str(const struct tool_run *r, const char *name);	/* NULL: not gi
 const char *run_some(const struct tool_run *r, const char *name);	/* likewise; "" is as good as not given */
 int64_t run_int(const struct tool_run *r, const char *name, int64_t otherwise);
 bool run_bool(const struct tool_run *r, const char *name);
+unsigned run_timeout_or(const struct tool_run *r, unsigned otherwise);	/* timeout_ms, or timeout, its older name */
+unsigned run_lifetime_s(const struct tool_run *r, unsigned otherwise);	/* of a sandbox: timeout_ms, or timeout_s, its older name */
 unsigned run_timeout_ms(const struct tool_run *r);		/* timeout_ms or timeout, or the host's */
 
 struct box *run_box(struct tool_run *r);	/* the sandbox that is meant; NULL: told */
@@ -119,5 +121,7 @@ extern const struct tool tools_code[], tools_process[], tools_files[], tools_san
 /* Properties that many of them have. */
 #define P_SANDBOX "'sandbox_id':{'type':'string','maxLength':64,'description':'Sandbox to use. Left out: the one of this session, made when first needed.'}"
 #define P_SESSION "'session_id':{'type':'string','maxLength':128,'description':'Session that an earlier call has told; its sandbox is used.'}"
-#define P_TIMEOUT "'timeout_ms':{'type':'integer','minimum':1,'maximum':86400000,'description':'Milliseconds after which it is stopped.'}"
+#define P_TIMEOUT "'timeout_ms':{'type':'integer','minimum':1,'maximum':86400000,'description':'Milliseconds after which it is stopped.'},'timeout':{'type':'number','minimum':1,'maximum':86400000,'description':'Older name of timeout_ms.'}"
+#define P_LIFETIME(most_ms, most_s) "'timeout_ms':{'type':'integer','minimum':1,'maximum':" most_ms ",'description':'Milliseconds from now on after which it ends by itself.'}," \
+	"'timeout_s':{'type':'integer','minimum':1,'maximum':" most_s ",'description':'Older way to say it, in seconds.'}"
 #define O_SANDBOX "'sandboxId':{'type':'string'}"

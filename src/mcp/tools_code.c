@@ -204,7 +204,7 @@ static void install_packages(struct tool_run *r)
 		argv[n++] = json_string_value(json_array_get(list, i));
 	argv[n] = NULL;
 	struct atoll_command cmd = { .argv = argv, .as_user = managers[m].user, .envs = quiet, .n_envs = 1,
-		.timeout_ms = (unsigned)run_int(r, "timeout_ms", 300000) };
+		.timeout_ms = run_timeout_or(r, 300000) };
 
 	if (!may_install(r, managers[m].name, argv, list) || !run_box(r))
 		return;

@@ -18,7 +18,7 @@
 static struct atoll_git git_of(const struct tool_run *r)
 {
 	return (struct atoll_git) { .dir = run_str(r, "path"), .pull = run_str(r, "how"), .keep_conflict = run_bool(r, "keep_conflict"), .username = run_str(r, "username"), .password = run_str(r, "password"),
-		.timeout_ms = (unsigned)run_int(r, "timeout_ms", GIT_MS) };
+		.timeout_ms = run_timeout_or(r, GIT_MS) };
 }
 
 static char *decoded(struct str raw)

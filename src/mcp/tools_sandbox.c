@@ -29,7 +29,7 @@ static void create_sandbox(struct tool_run *r)
 	size_t n_envs, n_metadata;
 	autofree struct atoll_pair *envs = run_pairs(r, "envs", &n_envs), *metadata = run_pairs(r, "metadata", &n_metadata);
 	const json_t *internet = json_object_get(r->args, "internet");
-	struct atoll_spec spec = { .template_id = template ? template : r->host->environment, .timeout_s = (unsigned)run_int(r, "timeout_s", 300),
+	struct atoll_spec spec = { .template_id = template ? template : r->host->environment, .timeout_s = run_lifetime_s(r, 300),
 		.envs = envs, .n_envs = n_envs, .metadata = metadata, .n_metadata = n_metadata, .no_internet = json_is_false(internet) };
 	struct atoll_sandbox *sb;
 	struct atoll_error e;
@@ -100,9 +100,13 @@ static void sandbox_info(struct tool_run *r)
 
 static void set_timeout(struct tool_run *r)
 {
-	unsigned s = (unsigned)run_int(r, "timeout_s", 0);
+	unsigned s = run_lifetime_s(r, 0);
 	struct atoll_error e;
 
+	if (s == 0) {
+		run_refuse(r, "argument 'timeout_ms' is missing");
+		return;
+	}
 	if (!run_box(r))
 		return;
 	if (atoll_set_timeout(boxes_client(r->host->boxes), r->box->id, s, &e) < 0) {
@@ -247,13 +251,13 @@ static void sandbox_metrics(struct tool_run *r)
 
 const struct tool tools_sandbox[] = {
 	{ "create_sandbox", "Create a sandbox", "Makes a new sandbox and returns its id, to be given to other tools. Not needed for a start: each session has one of its own.",
-		"{'type':'object','properties':{'template':{'type':'string','minLength':1,'maxLength':128,'description':'Template to make it from. Left out: the default of the server, code-interpreter-v1 unless its settings name another.'},'timeout_s':{'type':'integer','minimum':1,'maximum':86400,'default':300,'description':'Seconds after which it ends by itself.'}," P_STRINGS("envs") "," P_STRINGS("metadata") ",'internet':{'type':'boolean','default':true}},'additionalProperties':false}",
+		"{'type':'object','properties':{'template':{'type':'string','minLength':1,'maxLength':128,'description':'Template to make it from. Left out: the default of the server, code-interpreter-v1 unless its settings name another.'}," P_LIFETIME("86400000", "86400") "," P_STRINGS("envs") "," P_STRINGS("metadata") ",'internet':{'type':'boolean','default':true}},'additionalProperties':false}",
 		"{'type':'object','properties':{" O_SANDBOX ",'templateId':{'type':'string'},'timeoutS':{'type':'integer'}},'required':['sandboxId']}", 0, create_sandbox },
 	{ "list_sandboxes", "List sandboxes", "Lists all sandboxes of this API key.", "{'type':'object','properties':{},'additionalProperties':false}",
 		"{'type':'object','properties':{'sandboxes':{'type':'array','items':{'type':'object','properties':{" O_SANDBOX "," O_INFO "}}}},'required':['sandboxes']}", TOOL_READS | TOOL_OUTSIDE, list_sandboxes },
 	{ "sandbox_info", "About a sandbox", "State, limits and end of a sandbox.", BOX_IN, "{'type':'object','properties':{" O_SANDBOX "," O_INFO "}}", TOOL_READS | TOOL_OUTSIDE, sandbox_info },
-	{ "set_timeout", "Set the timeout", "Lets a sandbox live for so many seconds from now on.",
-		"{'type':'object','properties':{'timeout_s':{'type':'integer','minimum':1,'maximum':31622400}," P_SANDBOX "," P_SESSION "},'required':['timeout_s'],'additionalProperties':false}",
+	{ "set_timeout", "Set the timeout", "Sets how long a sandbox lives from now on.",
+		"{'type':'object','properties':{" P_LIFETIME("31622400000", "31622400") "," P_SANDBOX "," P_SESSION "},'additionalProperties':false}",
 		"{'type':'object','properties':{'timeoutS':{'type':'integer'}," O_SANDBOX "}}", TOOL_REPEATS | TOOL_OUTSIDE, set_timeout },
 	{ "kill_sandbox", "End a sandbox", "Ends a sandbox for good, with all that is in it.",
 		"{'type':'object','properties':{'sandbox_id':{'type':'string','minLength':1,'maxLength':64}},'required':['sandbox_id'],'additionalProperties':false}",

@@ -529,7 +529,10 @@ static int take_option(struct config *c, int argc, char **argv, int *i, bool onl
 	if (!k)
 		return err_set(e, EINVAL, "unknown option '--%.*s'", STR_ARG(name));
 	if (!value.p && k->kind == KIND_BOOL) {
-		value = STR_LIT("true");
+		const char *next = *i + 1 < argc ? argv[*i + 1] : "";
+		bool said = strcmp(next, "true") == 0 || strcmp(next, "false") == 0;
+
+		value = said ? str_of(argv[++*i]) : STR_LIT("true");
 	} else if (!value.p) {
 		if (*i + 1 >= argc)
 			return err_set(e, EINVAL, "option '%s' wants a value", arg);

@@ -43,7 +43,7 @@ async function works() {
 // What an agent sees of it: a code, a cause, a remedy; sums, state and tools are there all the same.
 async function cannot(code, cause, key) {
 	const r = await say(CODE, key), { error } = r.data.executionResults[0]
-	assert.deepEqual([r.values.success, error.code, r.e2bSessionId], [false, code, null], JSON.stringify(r))
+	assert.deepEqual([r.values.success, error.type, r.e2bSessionId], [false, code, null], JSON.stringify(r))
 	assert.match(error.cause, cause)
 	assert.ok(error.remedy.length > 20)
 	assert.ok(r.text.includes(error.remedy), r.text)

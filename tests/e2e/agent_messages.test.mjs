@@ -244,7 +244,7 @@ test('while no sandbox can be had, messages are answered, with what to do, and t
 	assert.equal((await set(0)).status, 200)
 	const r = await say(block('python', '1'), { agentId: 'nobody' })
 	assert.equal(r.values.success, false)
-	assert.equal(r.data.executionResults[0].error.code, 'LIMIT_REACHED', JSON.stringify(r))
+	assert.equal(r.data.executionResults[0].error.type, 'LIMIT_REACHED', JSON.stringify(r))
 	assert.ok(r.data.executionResults[0].error.remedy)
 	assert.equal((await say('What is 2 + 3?')).data.executionResults[0].text, '5')
 	assert.equal((await set(null)).status, 200)

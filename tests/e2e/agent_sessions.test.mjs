@@ -19,7 +19,7 @@ before(async () => {
 	fs.chmodSync(dir, 0o755)
 	fs.writeFileSync(file, JSON.stringify({
 		apiKey: '${E2B_API_KEY}', defaultEnvironment: 'base', sessionTimeout: 3600000, maxConcurrentSessions: 3,
-		resourceLimits: { memory: '512MB', cpu: 0.5, diskSpace: '1GB' }, policy: { rules: [{ id: 'no-docker', pattern: '^docker\\b', reason: 'starts a container' }] },
+		resourceLimits: { memory: '512MB', cpu: '0.5', diskSpace: '1GB' }, alertThresholds: { cpu: 90 }, policy: { rules: [{ id: 'no-docker', pattern: '^docker\\b', reason: 'starts a container' }] },
 	}))
 	own = await newServer(server.buildDir, { agent_config: file }).start()
 })
@@ -121,16 +121,57 @@ test('errors of code are data; a time limit and the memory limit have a name and
 		assert.equal(r.json.error.name, 'ZeroDivisionError')
 		assert.match(r.json.error.traceback, /ZeroDivisionError/)
 		r = await execute(id, 'y = 1\nwhile True: pass', { timeout: 1500 })
-		assert.equal(r.json.error.code, 'TIMEOUT')
+		assert.equal(r.json.error.type, 'TIMEOUT')
 		assert.equal(r.json.error.message, 'E2B execution failed: Execution timed out after 1500 ms')
 		assert.equal(r.json.error.sessionId, id)
 		assert.ok(r.json.error.remedy && r.json.error.cause)
 		assert.equal((await execute(id, 'y')).json.text, '1')
 		r = await execute(id, 'a = bytearray(900 << 20)\nfor i in range(0, len(a), 4096): a[i] = 1')
-		assert.equal(r.json.error.code, 'MEMORY_LIMIT', r.text)
+		assert.equal(r.json.error.type, 'MEMORY_LIMIT', r.text)
 		assert.ok(r.json.error.remedy)
 		assert.equal((await execute(id, '1')).json.text, '1')
 	})
+})
+
+const SHAPE = ['cause', 'code', 'context', 'message', 'name', 'remedy', 'sessionId', 'type']
+
+test('A7: every failure has the same shape; code is what failed, type is the kind', async () => {
+	await withSession({ resourceLimits: { memory: '512MB', cpu: '0.5' } }, async ({ sessionId: id, resourceLimits }) => {
+		assert.deepEqual([resourceLimits.memory, resourceLimits.cpu], ['512MB', 0.5])
+		for (const [code, more, type] of [['while True: pass', { timeout_ms: 1000 }, 'TIMEOUT'], ['a = bytearray(900 << 20)\nfor i in range(0, len(a), 4096): a[i] = 1', {}, 'MEMORY_LIMIT'],
+			['import os; os.system("sudo ls")', {}, 'POLICY']]) {
+			const { error } = (await execute(id, code, more)).json
+			assert.deepEqual(SHAPE.filter((name) => !(name in error)), [], JSON.stringify(error))
+			assert.deepEqual([error.type, error.code, error.sessionId, error.context], [type, code, id, 'run code'])
+		}
+	})
+	const missing = (await call('POST', '/agent/messages', { text: '```python\n1\n```', agentId: 'x'.repeat(200) })).json.data.executionResults[0].error
+	assert.deepEqual(SHAPE.filter((name) => !(name in missing)), [], JSON.stringify(missing))
+	for (const [limits, text] of [[{ cpu: 'half' }, /resourceLimits\.cpu/], [{ cpu: '0.5x' }, /resourceLimits\.cpu/], [{ memory: 'much' }, /resourceLimits\.memory/]]) {
+		const r = await call('POST', '/agent/sessions', { resourceLimits: limits })
+		assert.equal(r.status, 400)
+		assert.match(r.json.message, text)
+	}
+})
+
+test('A7: workingDirectory holds for code in each language; thresholds of alerts are those of the session', async () => {
+	await withSession({ alertThresholds: { memory: 1, diskSpace: 100 } }, async ({ sessionId: id }) => {
+		const dir = `/home/user/it's a "dir"`
+		assert.equal((await execute(id, `import os\nos.mkdir(${JSON.stringify(dir)})`)).json.success, true)
+		for (const [language, code] of [['python', 'import os\nprint(os.getcwd())'], ['javascript', 'console.log(process.cwd())'], ['bash', 'pwd']]) {
+			const r = (await execute(id, code, { language, workingDirectory: dir })).json
+			assert.equal(r.logs.stdout.join(''), `${dir}\n`, JSON.stringify(r))
+		}
+		assert.equal((await execute(id, '1', { workingDirectory: '/none' })).json.error.name, 'FileNotFoundError')
+		assert.match((await execute(id, 'x', { language: 'java', workingDirectory: dir })).json.error.cause, /workingDirectory/)
+		const said = (await call('POST', '/agent/messages', { text: '```python\nimport os\nos.getcwd()\n```', e2bSessionId: id, workingDirectory: '/tmp' })).json
+		assert.equal(said.data.executionResults[0].text, '/tmp')
+		const usage = () => call('GET', `/agent/sessions/${id}/usage`)
+		assert.ok(await until(async () => (await usage()).json.alerts.some((a) => a.resource === 'memory' && a.threshold === 1), 60000, 200))
+		assert.ok((await usage()).json.alerts.every((a) => a.resource !== 'diskSpace'))
+	})
+	const r = await call('POST', '/agent/sessions', { alertThresholds: { memory: 101 } })
+	assert.deepEqual([r.status, /alertThresholds\.memory/.test(r.json.message)], [400, true], r.text)
 })
 
 test('a session goes on in a new sandbox, and says so; with its files if there is a snapshot', async () => {
@@ -275,7 +316,7 @@ test('bad input: the field is named, nothing is made', async () => {
 	assert.equal((await call('GET', '/agent/sessions')).json.length, before)
 	await withSession({}, async ({ sessionId: id }) => {
 		for (const [body, status, text] of [
-			[{}, 400, /'code'/], [{ code: 1 }, 400, /'code'/], [{ code: '1', timeout: 0 }, 400, /'timeout'/], [{ code: '1', timeout: 'x' }, 400, /'timeout'/],
+			[{}, 400, /'code'/], [{ code: 1 }, 400, /'code'/], [{ code: '1', timeout: 0 }, 400, /'timeout'/], [{ code: '1', timeout: 'x' }, 400, /'timeout'/], [{ code: '1', timeout_ms: 0 }, 400, /'timeout_ms'/], [{ code: '1', lang: 'js' }, 400, /field 'lang' is not known/],
 			[{ code: 'x', language: 'cobol' }, 400, /Unsupported language: cobol/], [{ code: 'x'.repeat((1 << 20) + 1) }, 413, /longer than/],
 		]) {
 			const r = await call('POST', `/agent/sessions/${id}/execute`, body)

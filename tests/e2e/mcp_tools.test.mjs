@@ -188,7 +188,10 @@ test('sandboxes: info, list, timeout, metrics, links', async () => {
 	const info = (await tool('sandbox_info', { sandbox_id: box })).structuredContent
 	assert.deepEqual([info.sandboxId, info.state], [box, 'running'])
 	assert.ok((await tool('list_sandboxes')).structuredContent.sandboxes.some((s) => s.sandboxId === box))
+	await tool('set_timeout', { timeout_ms: 1000e3, sandbox_id: box })	// A10: one name everywhere, the older one is accepted
 	await tool('set_timeout', { timeout_s: 1200, sandbox_id: box })
+	await refused('set_timeout', { sandbox_id: box }, /argument 'timeout_ms' is missing/)
+	assert.equal((await tool('run_command', { command: 'true', timeout: 30000, sandbox_id: box })).structuredContent.exitCode, 0)
 	assert.ok(Date.parse((await tool('sandbox_info', { sandbox_id: box })).structuredContent.endAt) > Date.now() + 1100e3)
 	await tool('sandbox_metrics', { sandbox_id: box })
 	await tool('write_file', { path: '/tmp/link.txt', content: 'by link', sandbox_id: box })
@@ -295,6 +298,30 @@ test('a command that the policy refuses is not executed, and is one record of th
 	await refused('read_file', { path: '/tmp/refused' }, /^NOT_FOUND/)
 	assert.ok(await until(() => count() - before_ === 4))
 	assert.match(text(await tool('run_command', { command: 'git log --format=%s 2>/dev/null; echo passes' })), /passes/)
+})
+
+test('A8: atoll mcp over stdio reports its calls to the audit trail, and such a report can say nothing else', async () => {
+	const lines = () => trailFiles().flatMap((f) => fs.readFileSync(f, 'utf8').split('\n')).filter((l) => l.includes('"reportedBy":"client"'))
+	const had = lines().length
+	const child = spawn(path.join(server.buildDir, 'src/cli/atoll'), ['mcp'], { stdio: ['pipe', 'pipe', 'inherit'], env: { ...process.env, E2B_API_URL: server.url, E2B_API_KEY: server.key } })
+	const ended = new Promise((done) => child.once('close', done))
+	let out = ''
+	child.stdout.on('data', (d) => { out += d })
+	const ask = (id, method, params) => child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', id, method, params })}\n`)
+	ask(1, 'initialize', { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 't', version: '1' } })
+	ask(2, 'tools/call', { name: 'list_sandboxes', arguments: {} })
+	ask(3, 'tools/call', { name: 'run_command', arguments: { command: 'sudo ls' } })
+	assert.ok(await until(() => out.includes('"id":2') && out.includes('"id":3'), 60000), out)
+	child.stdin.end()
+	await ended
+	assert.ok(await until(() => lines().length - had === 3), lines().slice(had).join('\n'))
+	const all = lines().slice(had).join('\n')
+	assert.match(all, /"kind":"mcp.tool"[^\n]*"tool":"list_sandboxes"/)
+	assert.match(all, /"kind":"agent.refused"[^\n]*"tool":"run_command"/)
+	for (const bad of [{ kind: 'key.create', tool: 'run_code', outcome: 'ok' }, { kind: 'mcp.tool', tool: 'none', outcome: 'ok' }, { kind: 'mcp.tool', tool: 'run_code', outcome: 'fine' },
+		{ kind: 'mcp.tool', tool: 'run_code', outcome: 'ok', team: 'x' }, { kind: 'agent.refused', tool: 'run_code', rule: 'a b', severity: 'low' }, { kind: 'mcp.tool', tool: 'run_code', outcome: 'ok', sandbox: 'a/b' }])
+		assert.equal((await api('POST', '/agent/tool-records', bad)).status, 400, JSON.stringify(bad))
+	assert.equal((await api('POST', '/agent/tool-records', { kind: 'mcp.tool', tool: 'run_code', outcome: 'ok' }, { key: 'e2b_' + '0'.repeat(40) })).status, 401)
 })
 
 test('tokens of the environment are not in what tools show', async () => {

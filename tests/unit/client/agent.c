@@ -71,15 +71,16 @@ static void failures_have_a_name_and_a_remedy(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
 		atoll_failure_of(&all[i].e, "ses_1", "run code", 0, &f);
-		assert_string_equal(f.code, all[i].code);
+		assert_string_equal(f.type, all[i].code);
 		assert_int_equal(f.transport, all[i].transport);
 		assert_true(*f.remedy);
 	}
 	atoll_failure_of(&all[0].e, "ses_1", "run code", 2000, &f);
 	assert_string_equal(f.message, "E2B execution failed: Execution timed out after 2000 ms");
+	f.code = "1/0";			/* A7: what failed; the kind is the type */
 	char *json = atoll_failure_json(&f);
 
-	assert_non_null(strstr(json, "\"name\":\"E2BExecutionError\",\"code\":\"TIMEOUT\""));
+	assert_non_null(strstr(json, "\"name\":\"E2BExecutionError\",\"type\":\"TIMEOUT\",\"code\":\"1/0\""));
 	assert_non_null(strstr(json, "\"sessionId\":\"ses_1\",\"context\":\"run code\""));
 	free(json);
 }

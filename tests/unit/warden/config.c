@@ -112,15 +112,18 @@ static void command_line_wins_over_the_file(void **state)
 	char path[] = "/tmp/atoll-unit-XXXXXX";
 	int fd = mkstemp(path);
 	struct err e = ERR_INIT;
+	/* A10: a switch may have its value behind it. */
 	char *argv[] = { "atolld", "--max-pids", "600", "--config", path, "--no-pool", "--template=base=" KEY, "--state", "rel/",
-		"--foreground", NULL };
+		"--foreground", "--open", "false", "--metrics-open", "true", NULL };
 	char cwd[PATH_MAX], want[PATH_MAX + 8];
 
 	(void)state;
 	assert_true(fd >= 0);
 	assert_int_equal(write(fd, "max_pids = 700\nmax_timeout_s = 60\n", 34), 34);
 	(void)close(fd);
-	assert_int_equal(config_load(&c, 10, argv, &e), 0);
+	assert_int_equal(config_load(&c, 14, argv, &e), 0);
+	assert_false(c.open);
+	assert_true(c.metrics_open);
 	(void)unlink(path);
 	assert_int_equal(c.maxima[LIM_PIDS], 600);
 	assert_int_equal(c.max_timeout_s, 60);
