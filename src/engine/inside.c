@@ -45,18 +45,22 @@ static int look(int fd, struct statx *ret)
 {
 	unsigned want = STATX_TYPE | STATX_INO | STATX_MNT_ID;
 
-	return statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, want, ret) < 0 ? -errno : (ret->stx_mask & STATX_MNT_ID) ? 0 : -ENOTSUP;
+	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, want, ret) < 0)
+		return -errno;
+	return ret->stx_mask & STATX_MNT_ID ? 0 : -ENOTSUP;
 }
 
 /* --- what is its own ---------------------------------------------------------------------------------------- */
 
 static int read_mount(struct inside *in, struct str line, struct err *e)
 {
-	struct str id = str_cut(&line, ' '), parent = str_cut(&line, ' '), minor = str_cut(&line, ' '), major = str_cut(&minor, ':');
+	struct str id = str_cut(&line, ' '), parent = str_cut(&line, ' ');
+	struct str minor = str_cut(&line, ' '), major = str_cut(&minor, ':');
 	uint64_t number, high, low;
 
 	(void)parent;
-	if (!minor.p || str_to_u64(id, UINT64_MAX, &number) < 0 || str_to_u64(major, 0xfff, &high) < 0 || str_to_u64(minor, 0xfffff, &low) < 0)
+	if (!minor.p || str_to_u64(id, UINT64_MAX, &number) < 0 || str_to_u64(major, 0xfff, &high) < 0 ||
+	    str_to_u64(minor, 0xfffff, &low) < 0)
 		return err_set(e, EBADMSG, "its mounts cannot be read");
 	if (in->n_mounts == MOUNTS_MAX)
 		return err_set(e, E2BIG, "it has more than %d mounts", MOUNTS_MAX);
@@ -142,13 +146,15 @@ static bool is_own_dev(const struct inside *in, uint64_t dev)
 
 static int foreign(const char *name, struct err *e)
 {
-	return err_set(e, ESTALE, "one of its processes got something that is not of the sandbox (%s): a file of a volume is not what it was", name);
+	return err_set(e, ESTALE, "one of its processes got something that is not of the sandbox (%s): "
+		"a file of a volume is not what it was", name);
 }
 
 /* A line of a descriptor that watches: "inotify wd:1 ino:2 sdev:3 ..." What is watched is told by its device. */
 static bool is_foreign_watch(const struct inside *in, const char *line)
 {
-	const char *dev = strncmp(line, "inotify ", 8) == 0 || strncmp(line, "fanotify ", 9) == 0 ? strstr(line, " sdev:") : NULL;
+	bool watches = strncmp(line, "inotify ", 8) == 0 || strncmp(line, "fanotify ", 9) == 0;
+	const char *dev = watches ? strstr(line, " sdev:") : NULL;
 
 	return dev && !is_own_dev(in, strtoull(dev + 6, NULL, 16));
 }

@@ -31,7 +31,7 @@ static int look(void *user, enum store_part what, const char *name, uint64_t byt
 	size_t n = strlen(seen);
 
 	(void)user;
-	(void)snprintf(seen + n, sizeof seen - n, "%c:%s=%llu;", what == STORE_VOLUME ? 'v' : 'k', name, (unsigned long long)bytes);
+	(void)snprintf(seen + n, sizeof seen - n, "%c:%s=%llu;", what == STORE_VOLUME ? 'v' : what == STORE_UNWRITTEN ? 'u' : 'k', name, (unsigned long long)bytes);
 	return 0;
 }
 
@@ -60,7 +60,7 @@ static void a_copy_is_whole_and_names_what_belongs_to_it(void **state)
 	add_sandbox("ilater", "t", ROW_PAUSED, "klater");
 	seen[0] = '\0';
 	assert_int_equal(store_parts(copy, look, NULL, &version, &e), 0);
-	assert_string_equal(seen, "k:kpaused=0;k:ksnap=0;v:va=7;");
+	assert_string_equal(seen, "k:kpaused=0;k:ksnap=0;v:va=7;u:ipaused=0;");
 	assert_int_equal(version, store_version(s));
 	assert_int_equal(store_copy(path, copy, &e), -EEXIST);	/* never over anything */
 	e = ERR_INIT;
