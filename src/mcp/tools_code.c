@@ -255,6 +255,7 @@ static void install_packages(struct tool_run *r)
 const struct tool tools_code[] = {
 	{ "run_code", "Run code", ABOUT_CODE, RUN_CODE_IN, RUN_CODE_OUT, 0, run_code },
 	{ "execute_code", "Run code", ABOUT_CODE, RUN_CODE_IN, RUN_CODE_OUT, 0, run_code },
+	{ "notebook_execCell", "Run code", ABOUT_CODE, RUN_CODE_IN, RUN_CODE_OUT, 0, run_code },	/* as SDKs before 1.0 called it */
 	{ "executeCode", "Execute code", ABOUT_CODE, EXECUTE_CODE_IN, RUN_CODE_OUT, 0, run_code },
 	{ "install_packages", "Install packages", "Installs packages into the sandbox with pip, npm or apt. Many Python packages are there already.",
 		"{'type':'object','properties':{'packages':{'type':'array','minItems':1,'maxItems':100,'items':{'type':'string','minLength':1,'maxLength':200},'description':'Names, with versions if need be.'},"

@@ -130,6 +130,8 @@ test('the languages of executeCode', async () => {
 
 test('code that takes too long', async () => {
 	await refused('run_code', { code: 'while True: pass', timeout_ms: 700, sandbox_id: box }, /^TIMEOUT: /)
+	for (const name of ['notebook_execCell', 'notebook.execCell'])
+		assert.equal((await tool(name, { code: '2', sandbox_id: box })).structuredContent.text, '2')
 	assert.equal((await tool('run_code', { code: '1', sandbox_id: box })).structuredContent.text, '1')
 })
 
