@@ -56,7 +56,7 @@ uint64_t view_now(void)
 static const int allowed[] = {
 	SCMP_SYS(read), SCMP_SYS(write), SCMP_SYS(writev), SCMP_SYS(close), SCMP_SYS(poll), SCMP_SYS(ppoll), SCMP_SYS(accept4),
 	SCMP_SYS(sendmsg), SCMP_SYS(clock_gettime), SCMP_SYS(brk), SCMP_SYS(munmap), SCMP_SYS(mremap), SCMP_SYS(rt_sigreturn),
-	SCMP_SYS(restart_syscall), SCMP_SYS(getpid), SCMP_SYS(gettid), SCMP_SYS(rt_sigprocmask), SCMP_SYS(futex), SCMP_SYS(fstat),
+	SCMP_SYS(restart_syscall), SCMP_SYS(getpid), SCMP_SYS(getppid), SCMP_SYS(gettid), SCMP_SYS(rt_sigprocmask), SCMP_SYS(futex), SCMP_SYS(fstat),
 	SCMP_SYS(newfstatat), SCMP_SYS(dup3), SCMP_SYS(exit), SCMP_SYS(exit_group),
 };
 

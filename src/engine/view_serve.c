@@ -352,9 +352,23 @@ static bool hand_over(const struct view *v)
 	return fd >= 0 && fd_send(fd, "v", 1, (int[]) { v->device, v->mount }, 2) == 1;
 }
 
+/* Whether any of those that were known still runs. */
+static bool is_needed(const struct server *s)
+{
+	struct cgroup_detail d;
+	struct view_row row;
+
+	for (size_t k = 0; k < s->v->n_rows; k++) {
+		if (s->v->rows[k].id[0] && read_row(&s->v->rows[k], &row) && cgroup_detail(s->v->cgroups, row.id, &d) == 0)
+			return true;
+	}
+	return false;
+}
+
 _Noreturn void view_serve(const struct view *v, int device)
 {
 	static struct server s;
+	pid_t warden = getppid();
 	struct pollfd p[] = { { .fd = device, .events = POLLIN }, { .fd = v->listener, .events = POLLIN } };
 
 	s = (struct server) { .v = v, .device = device, .past = calloc(v->n_rows, sizeof *s.past) };
@@ -370,6 +384,9 @@ _Noreturn void view_serve(const struct view *v, int device)
 		if (p[0].revents && !take_some(&s))
 			break;
 		serve_held(&s);
+		/* The warden is gone: as long as nobody takes over, we are there for the sandboxes that it has left. */
+		if (!p[0].revents && !p[1].revents && s.n_held == 0 && getppid() != warden && !is_needed(&s))
+			_exit(0);
 		if (p[1].revents && hand_over(v))
 			_exit(0);
 	}
