@@ -17,7 +17,7 @@
 #define TOOLS_MAX 64
 #define HEARTBEAT_MS 5000		/* progress of work that says nothing */
 
-static const struct tool *const groups[] = { tools_code, tools_process, tools_files, tools_sandbox, tools_session, tools_git };
+static const struct tool *const groups[] = { tools_code, tools_check, tools_process, tools_files, tools_sandbox, tools_session, tools_git };
 
 static struct {
 	const struct tool *v[TOOLS_MAX];

@@ -116,7 +116,7 @@ struct atoll_pair *run_pairs(const struct tool_run *r, const char *name, size_t 
 /* Output came: the tail of it goes to whoever wants to know. Non-zero: the call has been given up. */
 int run_output(struct tool_run *r, const char *text, size_t n);
 
-extern const struct tool tools_code[], tools_process[], tools_files[], tools_sandbox[], tools_session[], tools_git[];	/* each ends with a NULL name */
+extern const struct tool tools_code[], tools_check[], tools_process[], tools_files[], tools_sandbox[], tools_session[], tools_git[];	/* each ends with a NULL name */
 
 /* Properties that many of them have. */
 #define P_SANDBOX "'sandbox_id':{'type':'string','maxLength':64,'description':'Sandbox to use. Left out: the one of this session, made when first needed.'}"

@@ -184,6 +184,17 @@ test('packages that are there already', async () => {
 	await refused('install_packages', { packages: ['http://127.0.0.1/x.tgz'], manager: 'npm', sandbox_id: box }, /packages\[0\].*not the name of a package/)
 })
 
+test('check_code: syntax errors, missing imports and undefined names, without running anything', async () => {
+	const check = async (code, language) => (await tool('check_code', { code, ...(language && { language }), sandbox_id: box })).structuredContent
+	assert.deepEqual((await check('x = 1\nif x\n  print(x)')).problems.map((p) => [p.kind, p.line]), [['syntax', 2]])
+	const found = await check('import numpy as np, nosuchmodule\nopen("/tmp/checked", "w")\nfor i in range(3): print(np.sum(i), tabel)\n!ls')
+	assert.deepEqual(found.problems.map((p) => [p.kind, p.line]), [['import', 1], ['name', 3]])
+	assert.deepEqual(await check('def f(a, *b):\n    return [a for c in b]\nprint(f(1))').then((r) => [r.ok, r.problems]), [true, []])
+	assert.deepEqual([(await check('let x = ;', 'javascript')).ok, (await check('if true; then', 'bash')).ok, (await check('echo 1', 'bash')).ok], [false, false, true])
+	await refused('read_file', { path: '/tmp/checked', sandbox_id: box }, /^NOT_FOUND/)
+	assert.equal((await tool('run_command', { command: 'ls -a /tmp | grep -c .check-; true', sandbox_id: box })).structuredContent.stdout, '0\n')
+})
+
 // --- sandboxes ---
 
 test('sandboxes: info, list, timeout, metrics, links', async () => {
