@@ -31,6 +31,7 @@
 #define QUIET_MS 1000			/* what init may take to close its connections; without it memory may not be kept on disk */
 #define RUN_ON_MS 5000			/* one that could not be paused at its end is not due again at once */
 #define TRIES_MAX 4			/* what is in the way is seldom gone by itself */
+#define HURRY_TRIES 2			/* a backup does not wait for more */
 #define TRY_AGAIN_MS 500ull		/* then four times as long each time */
 #define CHECKPOINTS_MAX 1		/* at once: they read and write much */
 #define GONE_MS 10000ull		/* what its last life may take to be cleared away */
@@ -262,7 +263,7 @@ void sandbox_hurry_look(struct front *f)
 static bool will_be_written(const struct sandbox *sb)
 {
 	return sb->state == SANDBOX_PAUSING ? sb->keeps_memory :
-		sb->state == SANDBOX_PAUSED && sb->live && sb->kept.what == KEPT_DISK && sb->kept.tries < TRIES_MAX;
+		sb->state == SANDBOX_PAUSED && sb->live && sb->kept.what == KEPT_DISK && sb->kept.tries < HURRY_TRIES;
 }
 
 /* One that was tried as often as it can be is not waited for: whoever asked sees in the store that it is not there. */
