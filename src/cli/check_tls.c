@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/check_tls: the certificate that `atoll tls init` has made, and whether this machine finds names below its domain. One that the operator
- * brings (tls_cert) is the server's to judge: it tells in /metrics when that ends. */
+/* cli/check_tls: the certificate that the server or `atoll tls init` has made, and whether this machine finds names below
+ * its domain. The server itself checks a certificate of the operator (tls_cert) and shows in /metrics when it expires. */
 #include <fcntl.h>
 #include <netdb.h>
 #include <stdlib.h>
@@ -11,11 +11,11 @@
 #include "base/str.h"
 #include "cli/check.h"
 #include "cli/settings.h"
+#include "cli/tls.h"
 #include "cli/x509.h"
 
 #define CERT_MAX (64 * 1024)
 #define SOON_DAYS 14
-#define NONE_TEXT "not set up: clients reach this server by one URL ('atoll tls init' makes host names)"
 
 /* The domain; NULL: there is none, or nobody but root can tell. */
 static char *domain_of(const struct check_host *h)
@@ -47,7 +47,7 @@ void check_certificate(const struct check_host *h, struct check_result *r)
 		return;
 	domain = domain_of(h);
 	if (!domain) {
-		check_found(r, CHECK_OK, NONE_TEXT);
+		check_found(r, CHECK_OK, "none yet: the server makes one for '%s' when it starts (local_tls)", TLS_DOMAIN_DEFAULT);
 		return;
 	}
 	if (read_cert(h, &info, &e) < 0) {
@@ -71,19 +71,21 @@ void check_names(const struct check_host *h, struct check_result *r)
 	if (!check_is_root(r))
 		return;
 	domain = domain_of(h);
+	if (!domain)	/* no server has run yet: the one that it will have */
+		domain = strdup(TLS_DOMAIN_DEFAULT);
 	if (!domain) {
-		check_found(r, CHECK_OK, NONE_TEXT);
+		check_found(r, CHECK_WARN, "out of memory");
 		return;
 	}
 	name = str_fmt("8000-i0000000000000000000.%s", domain);
 	int no = name ? getaddrinfo(name, NULL, &(struct addrinfo) { .ai_socktype = SOCK_STREAM }, &found) : EAI_MEMORY;
 
 	if (no == 0) {
-		check_found(r, CHECK_OK, "names below '%s' lead somewhere from here", domain);
+		check_found(r, CHECK_OK, "names below '%s' can be resolved from here", domain);
 		freeaddrinfo(found);
 		return;
 	}
-	check_found(r, CHECK_WARN, "names below '%s' cannot be found from here: %s", domain, gai_strerror(no));
+	check_found(r, CHECK_WARN, "names below '%s' cannot be resolved from here: %s", domain, gai_strerror(no));
 	size_t n = strlen(domain), l = strlen(".localhost");
 
 	if (n > l && strcmp(domain + n - l, ".localhost") == 0)

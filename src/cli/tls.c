@@ -18,7 +18,6 @@
 #include "cli/tls.h"
 #include "cli/x509.h"
 
-#define DOMAIN_DEFAULT "atoll.localhost"
 #define CA_DAYS 3650
 #define CERT_DAYS 397			/* the longest that all clients take */
 #define CERT_RENEW_DAYS 200		/* with less left a start of the server makes another: it may run for long */
@@ -230,7 +229,7 @@ int tls_make_local(const char *state, const char *run_dir, struct err *e)
 
 	if (!dir || !in_run)
 		return err_set(e, ENOMEM, "out of memory");
-	j.domain = settings_read_line(dir, "domain", &domain) == 0 ? domain : DOMAIN_DEFAULT;
+	j.domain = settings_read_line(dir, "domain", &domain) == 0 ? domain : TLS_DOMAIN_DEFAULT;
 	const char *first = strcmp(state, STATE_DIR_DEFAULT) == 0 ? TLS_PUBLIC_DEFAULT : in_run;
 
 	if (settings_read_line(dir, "public", &known) == 0 && strcmp(known, dir) != 0)
@@ -313,7 +312,7 @@ static int run_init(const struct verb *v, int argc, char **argv)
 	if (!j.domain && settings_read_line(dir, "domain", &known) == 0)
 		j.domain = known;
 	if (!j.domain)
-		j.domain = DOMAIN_DEFAULT;
+		j.domain = TLS_DOMAIN_DEFAULT;
 	rc = check_domain(v, j.domain);
 	if (rc != 0)
 		return rc;
@@ -338,7 +337,7 @@ static const struct verb verb_tls_init = {
 	.synopsis = "[--domain NAME] [--days N] [--trust] [--new-ca] [--public DIR] [--state DIR]",
 	.help = "Makes a certificate authority (once) and a certificate for NAME and *.NAME, below the server's\n"
 		"state directory. Run again, it renews the certificate and keeps the authority.\n\n"
-		"      --domain NAME  below which sandboxes have their names (default: the last one, else " DOMAIN_DEFAULT ",\n"
+		"      --domain NAME  below which sandboxes have their names (default: the last one, else " TLS_DOMAIN_DEFAULT ",\n"
 		"                     which clients on this machine resolve with libnss-myhostname)\n"
 		"      --days N       how long it is good for (default: 397)\n"
 		"      --trust        also make all programs of this machine trust the authority (update-ca-certificates)\n"

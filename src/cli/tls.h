@@ -6,6 +6,7 @@
 
 #include "base/err.h"
 
+#define TLS_DOMAIN_DEFAULT "atoll.localhost"
 #define TLS_PUBLIC_DEFAULT "/etc/atoll/tls"	/* of the default state directory */
 
 /* Makes sure that there is a certificate, as `atoll tls init` makes it, that is good for a while yet, and that all users of the
