@@ -16,7 +16,6 @@
 #include <sys/file.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -35,7 +34,7 @@
 #define TRIES 5
 #define NAME_SIZE 40
 #define LOOK_NS 50000000
-#define STILL_MS 60000			/* that nothing comes to the pool: then the server does not write */
+#define STILL_MS 20000			/* that the server tells nothing: then it is one that does not know of this */
 
 struct part {
 	char name[NAME_SIZE];		/* without its kind */
@@ -174,34 +173,51 @@ static int write_streams(struct backup *b, struct err *e)
 
 /* --- memory that is not on disk yet ------------------------------------------------------------------------- */
 
-static off_t blocks_in_use(const struct backup *b)
+/* Its last byte, and whether there are more than before; see hurry_tell() in the front. */
+static char last_word(int fd, off_t *size)
 {
-	struct statfs fs;
+	struct stat st;
+	char word = '\0';
 
-	return fstatfs(b->pool_fd, &fs) < 0 ? 0 : (off_t)(fs.f_blocks - fs.f_bfree);
+	if (fstat(fd, &st) < 0 || st.st_size <= *size)
+		return '\0';
+	*size = st.st_size;
+	return pread(fd, &word, 1, st.st_size - 1) == 1 ? word : '\0';
 }
 
-/* A sandbox that was just paused is in memory alone. The server is told to write it, by a file that it removes when there is nothing left to
- * write; it is given up only when nothing has come to the pool for a while. */
+/* For the front's user, who owns the directory. */
+static int make_flag(const char *path, const char *dir, struct err *e)
+{
+	struct stat st;
+	autoclose int fd = -1;
+
+	(void)unlink(path);		/* of a backup that was killed */
+	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0 || stat(dir, &st) < 0 || fchown(fd, st.st_uid, st.st_gid) < 0)
+		return err_sys(e, "make '%s'", path);
+	return take_fd(&fd);
+}
+
+/* A sandbox that was just paused is in memory alone. The server is told to write it, by a file in which it tells how far that is; it is
+ * waited for as long as it tells anything. */
 static int write_memories(const struct backup *b, struct err *e)
 {
-	autofree char *flag = str_fmt("%s/front/" BACKUP_HURRY, b->state);
+	autofree char *dir = str_fmt("%s/front", b->state), *flag = str_fmt("%s/front/" BACKUP_HURRY, b->state);
 	uint64_t since = clock_mono_ms();
-	off_t had = blocks_in_use(b);
+	off_t size = 0;
+	char word = '\0';
 
-	if (!flag)
+	if (!dir || !flag)
 		return err_set(e, ENOMEM, "out of memory");
-	autoclose int fd = open(flag, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+	autoclose int fd = make_flag(flag, dir, e);
 
 	if (fd < 0)
-		return err_sys(e, "make '%s'", flag);
-	while (access(flag, F_OK) == 0 && clock_mono_ms() - since < STILL_MS) {
-		off_t has = blocks_in_use(b);
-
-		if (has != had)
-			since = clock_mono_ms();
-		had = has;
+		return fd;
+	while (word != 'd' && clock_mono_ms() - since < STILL_MS) {
 		(void)nanosleep(&(struct timespec) { .tv_nsec = LOOK_NS }, NULL);
+		word = last_word(fd, &size);
+		if (word)
+			since = clock_mono_ms();
 	}
 	(void)unlink(flag);
 	return 0;

@@ -10,6 +10,7 @@
  * before anything is given up: whoever comes after a crash finds either the sandbox or what is kept of it. */
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -248,14 +249,20 @@ void sandbox_pause_tick(struct sandbox *sb)
 	ask_keep(sandbox_ref(sb), OP_CHECKPOINT, on_memory_kept);
 }
 
-static char *hurry_path(const struct front *f)
+/* Whoever made it reads what is written here: 'w' in each second in which there is something to wait for, 'd' when there is not. The front may
+ * not remove a file. */
+static void hurry_tell(struct front *f, char word)
 {
-	return str_fmt("%s/" SANDBOX_HURRY, f->opt.state_dir);
+	autofree char *path = str_fmt("%s/" SANDBOX_HURRY, f->opt.state_dir);
+	autoclose int fd = path ? open(path, O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) : -1;
+
+	if (fd >= 0 && write(fd, &word, 1) != 1)
+		log_warn("could not tell how far memory is written", "file=" SANDBOX_HURRY " err=%m");
 }
 
 void sandbox_hurry_look(struct front *f)
 {
-	autofree char *path = hurry_path(f);
+	autofree char *path = str_fmt("%s/" SANDBOX_HURRY, f->opt.state_dir);
 
 	f->hurries = path && access(path, F_OK) == 0;
 }
@@ -269,16 +276,14 @@ static bool will_be_written(const struct sandbox *sb)
 /* One that was tried as often as it can be is not waited for: whoever asked sees in the store that it is not there. */
 void sandbox_hurry_done(struct front *f)
 {
-	if (!f->hurries || f->checkpoints > 0)
-		return;
-	for (const struct sandbox *sb = sandbox_table_next(f->sandboxes, NULL); f->can_checkpoint && sb; sb = sandbox_table_next(f->sandboxes, sb)) {
-		if (will_be_written(sb))
-			return;
-	}
-	autofree char *path = hurry_path(f);
+	bool works = f->checkpoints > 0;
 
-	if (path && unlink(path) < 0)
-		log_warn("could not tell that all memory is written", "file=" SANDBOX_HURRY " err=%m");
+	if (!f->hurries)
+		return;
+	for (const struct sandbox *sb = sandbox_table_next(f->sandboxes, NULL); f->can_checkpoint && sb && !works;
+	     sb = sandbox_table_next(f->sandboxes, sb))
+		works = will_be_written(sb);
+	hurry_tell(f, works ? 'w' : 'd');
 }
 
 uint64_t sandbox_memory(const struct sandbox *sb)
