@@ -9,6 +9,7 @@
 #include "front/api.h"
 #include "front/census.h"
 #include "front/front.h"
+#include "front/mem.h"
 #include "front/metrics.h"
 #include "front/proxy_route.h"
 #include "front/reply.h"
@@ -64,7 +65,42 @@ static json_t *sample_json(const struct sandbox *sb, const struct usage_sample *
 			 "processCount", (json_int_t)s->pids);
 }
 
-void api_metrics(struct req *r)
+/* An answer that waits for the first samples of sandboxes that have none yet. */
+struct early {
+	struct req *r;
+	void (*answer)(struct req *r);
+	size_t left;
+};
+
+static struct early *early_new(struct req *r, void (*answer)(struct req *r))
+{
+	struct early *early = must_alloc(sizeof *early);
+
+	*early = (struct early) { .r = req_ref(r), .answer = answer, .left = 1 };	/* the caller's, until it has asked for all */
+	return early;
+}
+
+static void early_drop(void *user)
+{
+	struct early *early = user;
+
+	if (--early->left > 0)
+		return;
+	if (early->r->http)
+		early->answer(early->r);
+	req_unref(early->r);
+	free(early);
+}
+
+static void early_ask(struct early *early, struct sandbox *sb)
+{
+	if (usage_lacks_first(sb)) {
+		early->left++;
+		usage_first(sb, early_drop, early);
+	}
+}
+
+static void list_samples(struct req *r)
 {
 	struct sandbox *sb = req_sandbox(r);
 	uint64_t from = 0, to = UINT32_MAX * 16ull;
@@ -82,8 +118,20 @@ void api_metrics(struct req *r)
 	reply_json(r, 200, list, NULL);
 }
 
+void api_metrics(struct req *r)
+{
+	struct sandbox *sb = req_sandbox(r);
+	struct early *early;
+
+	if (!sb)
+		return;
+	early = early_new(r, list_samples);
+	early_ask(early, sb);
+	early_drop(early);
+}
+
 /* "a,b": the newest sample of each that is the caller's; the others are left out. */
-void api_metrics_many(struct req *r)
+static void newest_samples(struct req *r)
 {
 	autofree char *ids = NULL;
 	size_t n = 0;
@@ -109,6 +157,24 @@ void api_metrics_many(struct req *r)
 			(void)json_object_set_new(found, sb->id, sample_json(sb, usage_get(&sb->usage, sb->usage.n - 1)));
 	}
 	reply_json(r, 200, json_pack("{s:o}", "sandboxes", found), NULL);
+}
+
+void api_metrics_many(struct req *r)
+{
+	struct early *early = early_new(r, newest_samples);
+	autofree char *ids = NULL;
+
+	if (query_get(r->http->query, "sandbox_ids", &ids) == 0) {
+		struct str rest = str_of(ids);
+
+		for (size_t n = 0; rest.p && n < IDS_MAX; n++) {
+			struct sandbox *sb = sandbox_table_find(r->front->sandboxes, str_cut(&rest, ','));
+
+			if (sb && strcmp(sb->team, r->caller.team) == 0)
+				early_ask(early, sb);
+		}
+	}
+	early_drop(early);
 }
 
 /* --- teams --- */

@@ -7,7 +7,6 @@
 #include <jansson.h>
 #include <stdlib.h>
 
-#include "base/clock.h"
 #include "base/fd.h"
 #include "front/cors.h"
 #include "front/front.h"
@@ -58,12 +57,10 @@ static void on_usage(void *user, const struct warden_reply *re)
 	struct sandbox *sb = a->sb;
 
 	a->call = NULL;
-	if (sandbox_gone(sb) || re->no || re->msg->type != RE_USAGE) {
+	if (usage_take(sb, re))
+		answer(sb, a->rq);
+	else
 		proxy_not_found(a->rq, str_of(sb->id), PORT_ENVD);
-		return;
-	}
-	usage_add(&sb->usage, (const struct msg_usage *)re->msg, clock_mono_ms(), clock_wall_ms());
-	answer(sb, a->rq);
 }
 
 static void on_close(struct http_req *rq, bool lost)

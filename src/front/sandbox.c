@@ -425,7 +425,7 @@ void sandbox_started(struct sandbox *sb)
 	sb->started_us = sandbox_now_us();
 	sb->end_ms = sandbox_latest_end(sb, sb->started_us / 1000 + sb->spec.timeout_s * 1000ull);
 	sb->active_ms = sb->started_us / 1000;
-	usage_init(&sb->usage, clock_mono_ms());
+	sb->usage.next_mono_ms = clock_mono_ms() + USAGE_FIRST_MS;	/* its processor time counts from before the start, and so does the time */
 	if (sb->noted ? row_try(sb, ROW_RUNNING, &sb->fail) < 0 : row_add(sb, ROW_RUNNING, &sb->fail) < 0) {
 		(void)err_wrap(&sb->fail, "record the sandbox");
 		sandbox_kill(sb, END_FAILED, "start failed");

@@ -78,23 +78,31 @@ double usage_cpu_pct(const struct usage_sample *s, const struct msg_limits *lim)
 	return (double)(int64_t)(s->cpu_pct * 100.0 / (n ? n : 1) + 0.999) / 100;	/* upwards: little is not nothing */
 }
 
+const struct msg_usage *usage_take(struct sandbox *sb, const struct warden_reply *re)
+{
+	const struct msg_usage *m = re->no == 0 && re->msg->type == RE_USAGE ? (const struct msg_usage *)re->msg : NULL;
+
+	if (!m)
+		return NULL;
+	sb->front->memory.used_bytes = m->all_bytes;
+	if (sandbox_gone(sb))
+		return NULL;
+	if (!sb->paid.known)
+		usage_adopt(&sb->usage, m);
+	quota_account(sb, m->cpu_ns, m->sent_bytes);
+	meter_sent(sb, m->sent_bytes);
+	usage_add(&sb->usage, m, clock_mono_ms(), clock_wall_ms());
+	return m;
+}
+
 static void on_usage(void *user, const struct warden_reply *re)
 {
 	struct sandbox *sb = user;
-	const struct msg_usage *m = re->no == 0 && re->msg->type == RE_USAGE ? (const struct msg_usage *)re->msg : NULL;
+	const struct msg_usage *m = usage_take(sb, re);
 
 	sb->usage.asked = false;
-	if (m && !sandbox_gone(sb)) {
-		if (!sb->paid.known)
-			usage_adopt(&sb->usage, m);
-		quota_account(sb, m->cpu_ns, m->sent_bytes);
-		meter_sent(sb, m->sent_bytes);
-		usage_add(&sb->usage, m, clock_mono_ms(), clock_wall_ms());
-		if (sb->state == SANDBOX_RUNNING)
-			alerts_look(sb, m);
-	}
-	if (m)
-		sb->front->memory.used_bytes = m->all_bytes;
+	if (m && sb->state == SANDBOX_RUNNING)
+		alerts_look(sb, m);
 	sandbox_unref(sb);
 }
 
@@ -102,9 +110,38 @@ void usage_tick(struct sandbox *sb, uint64_t now_mono_ms)
 {
 	struct usage_ring *r = &sb->usage;
 
-	if (sb->state != SANDBOX_RUNNING || r->asked || now_mono_ms < r->next_mono_ms)
+	if (sb->state != SANDBOX_RUNNING || r->asked || now_mono_ms < r->next_mono_ms || warden_silent(sb->front->warden))
 		return;
 	r->asked = true;
 	r->next_mono_ms = now_mono_ms + USAGE_EVERY_MS;
 	(void)warden_ask_id(sb->front->warden, OP_USAGE, sb->id, "", on_usage, sandbox_ref(sb));
+}
+
+struct first {
+	struct sandbox *sb;
+	void (*then)(void *user);
+	void *user;
+};
+
+static void on_first(void *user, const struct warden_reply *re)
+{
+	struct first *first = user;
+
+	(void)usage_take(first->sb, re);
+	sandbox_unref(first->sb);
+	first->then(first->user);
+	free(first);
+}
+
+bool usage_lacks_first(const struct sandbox *sb)
+{
+	return sb->usage.n == 0 && sb->state == SANDBOX_RUNNING && !warden_silent(sb->front->warden);
+}
+
+void usage_first(struct sandbox *sb, void (*then)(void *user), void *user)
+{
+	struct first *first = must_alloc(sizeof *first);
+
+	*first = (struct first) { .sb = sandbox_ref(sb), .then = then, .user = user };
+	(void)warden_ask_id(sb->front->warden, OP_USAGE, sb->id, "", on_first, first);
 }

@@ -10,6 +10,7 @@ struct front;
 struct msg_limits;
 struct msg_usage;
 struct sandbox;
+struct warden_reply;
 
 #define USAGE_EVERY_MS 5000
 #define USAGE_FIRST_MS 1000		/* a client that asks early should find a point */
@@ -43,3 +44,9 @@ const struct usage_sample *usage_get(const struct usage_ring *r, size_t i);	/* 0
 uint32_t usage_cpus(const struct msg_limits *lim);				/* processors that the client is told of */
 double usage_cpu_pct(const struct usage_sample *s, const struct msg_limits *lim);	/* of all of these, as clients know it */
 void usage_tick(struct sandbox *sb, uint64_t now_mono_ms);			/* asks the warden when it is time */
+const struct msg_usage *usage_take(struct sandbox *sb, const struct warden_reply *re);	/* adds the sample of a reply; NULL: there is none */
+
+/* It runs and has no sample yet: it was started a moment ago, or this front was. usage_first() asks for one, then calls `then` also if there is none to be
+ * had. */
+bool usage_lacks_first(const struct sandbox *sb);
+void usage_first(struct sandbox *sb, void (*then)(void *user), void *user);

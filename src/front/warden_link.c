@@ -351,15 +351,16 @@ static void on_there(void *user, const struct warden_reply *re)
 	w->asked = 0;
 }
 
-/* Whoever wants a connection is told that there is none to be had. All other questions change something, or ask how that went: their answer will come. */
-static void give_up_connecting(struct warden_link *w)
+/* Whoever wants a connection or a sample is told that there is none to be had. All other questions change something, or ask how that went: their answer
+ * will come. */
+static void give_up_asking(struct warden_link *w)
 {
 	const struct warden_reply re = { .no = EHOSTDOWN, .text = "the warden does not answer", .fd = -1 };
 	struct warden_call *c;
 
 	for (size_t i = 0; i < BUCKETS; i++) {
 		LIST_FOREACH(c, &w->calls[i], link) {
-			warden_fn *fn = c->op == OP_CONNECT ? c->fn : NULL;
+			warden_fn *fn = c->op == OP_CONNECT || c->op == OP_USAGE ? c->fn : NULL;
 
 			if (fn) {
 				c->fn = NULL;	/* the fd of a late answer is closed */
@@ -384,7 +385,7 @@ void warden_link_tick(struct warden_link *w)
 		log_error("the warden does not answer", "pending=%zu for_s=%u", w->n_calls, w->asked);
 	}
 	if (w->silent)
-		give_up_connecting(w);
+		give_up_asking(w);
 }
 
 bool warden_silent(const struct warden_link *w)

@@ -292,6 +292,8 @@ test('secrets of the environment reach the code, and not what is shown of it', a
 test('what a session uses, with an alert at 80 % of a limit', async () => {
 	await withSession({ agentId: 'usage' }, async (s) => {
 		const usage = async () => (await call('GET', `/agent/sessions/${s.sessionId}/usage`)).json
+		const first = await usage()	/* A10: not 0 right after its start */
+		assert.ok(first.at && first.memoryUsed > 0 && first.memoryTotal > 0 && first.processes > 0, JSON.stringify(first))
 		await execute(s.sessionId, 'a = bytearray(430 << 20)\nfor i in range(0, len(a), 4096): a[i] = 1')
 		assert.ok(await until(async () => (await usage()).alerts.some((one) => one.resource === 'memory' && one.percent >= 80), 30000, 500), JSON.stringify(await usage()))
 		const now = await usage()

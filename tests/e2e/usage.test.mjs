@@ -92,6 +92,26 @@ test('one that runs counts up to now, a paused one does not', async () => {
 	await killRaw(sbx, { base: own.url, key })
 })
 
+test('A10: what one uses is known right after its start, and right after a start of the front', async () => {
+	const key = keys[1].key
+	const sbx = await createRaw({ timeout: 300 }, { base: own.url, key })
+	const points = async () => [(await call('GET', `/sandboxes/metrics?sandbox_ids=${sbx.sandboxID}`, undefined, key)).json.sandboxes[sbx.sandboxID],
+		...(await call('GET', `/sandboxes/${sbx.sandboxID}/metrics`, undefined, key)).json]
+	const check = (list) => {
+		assert.ok(list.length >= 2 && list[0], JSON.stringify(list))
+		for (const one of list)
+			assert.ok(one.memUsed > 0 && one.memTotal === 768 << 20 && one.processCount > 0 && one.cpuUsedPct < 1000, JSON.stringify(one))
+	}
+	check(await points())
+	assert.ok((await usage('?by=sandbox')).rows.find((row) => row.by.sandbox === sbx.sandboxID).seconds > 0)
+	const front = childrenOf(own.pid).find((pid) => nameOf(pid) === 'atoll-front')
+	process.kill(front, 'SIGKILL')
+	assert.ok(await until(() => !alive(front), 5000))
+	assert.ok(await until(async () => (await call('GET', '/health').catch(() => ({}))).status === 204, 20000, 5))
+	check(await points())
+	await killRaw(sbx, { base: own.url, key })
+})
+
 test('a front that is killed loses nothing of what runs on', async () => {
 	const key = keys[0].key
 	const began = Date.now()
