@@ -45,6 +45,7 @@ int rest_status(const struct err *e)
 {
 	switch (e->no) {
 	case EINVAL:
+	case ENOTDIR:		/* a working directory that is none */
 		return 400;
 	case ENOENT:		/* the official clients show the text of this answer only */
 		return 404;

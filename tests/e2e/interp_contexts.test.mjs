@@ -66,8 +66,11 @@ test('bad requests are refused with a reason, and the interpreter goes on', asyn
 	assert.match((await post({ code: '1', env_vars: { A: 1 } })).text, /env_vars/)
 	assert.equal((await post({ code: '1', language: 'python', context_id: 'x' })).status, 400)
 	assert.equal((await post({ code: '1', language: null, context_id: null, env_vars: null })).status, 200)
-	assert.equal((await interp(sbx, 'POST', '/contexts', { cwd: '/nowhere' })).status, 500)
-	assert.equal((await interp(sbx, 'POST', '/contexts', { cwd: 'relative' })).status, 500)
+	for (const [cwd, why] of [['/nowhere', /'\/nowhere': no such/i], ['relative', /'relative' is not an absolute path/], ['/etc/passwd', /not a directory/]]) {
+		const res = await interp(sbx, 'POST', '/contexts', { cwd })	/* F6: what the client got wrong is not an error of the server */
+		assert.equal(res.status, 400, res.text)
+		assert.match(res.text, why)
+	}
 	assert.equal((await interp(sbx, 'POST', '/contexts', { language: 'cobol' })).text, 'Unsupported language: cobol')
 	assert.equal((await interp(sbx, 'POST', '/contexts/none/restart')).status, 404)
 	assert.equal((await interp(sbx, 'PUT', '/contexts')).status, 405)
