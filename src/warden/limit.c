@@ -71,17 +71,20 @@ static void in_child(void *arg)
 static void on_done(void *arg)
 {
 	struct change *ch = arg;
-	struct sandbox *sb = sandbox_find(ch->w, ch->er.spec.id);
+	struct sandbox *sb = sandbox_find(ch->w, ch->er.spec.id);	/* its slot is not free before we are done */
 	struct err e = ERR_INIT, again = ERR_INIT;
 
 	if (read(ch->report[0], &e, sizeof e) != (ssize_t)sizeof e)
 		(void)err_set(&e, EPIPE, "the limits were not changed: a helper ended early");
+	if (sb)
+		sb->limiting = false;
 	if (!sb || sb->state != SANDBOX_RUNNING) {
+		if (sb && (ch->to.egress_bytes || ch->to.egress_bytes_s))
+			sb->er.spec.limits = ch->to;	/* so that what the firewall counts for it is cleared away */
 		front_error(ch->w, ch->life, ch->seq, ENOENT, "the sandbox has ended");
 		change_free(ch);
 		return;
 	}
-	sb->limiting = false;
 	if (e.no == 0)
 		sb->er.spec.limits = ch->to;
 	/* In any case: it may have been frozen, thawed or given another network meanwhile, and the record written with the old ones. */

@@ -141,8 +141,8 @@ static void on_reap(void *user)
 	struct warden *w = sb->w;
 	struct err e = ERR_INIT;
 
-	if (sb->networking) {		/* it works on the chains of this slot */
-		reap_later(sb, -EAGAIN, "its network is being changed");
+	if (sb->networking || sb->limiting) {	/* a child works on the chains, the cgroup and the link of this slot */
+		reap_later(sb, -EAGAIN, sb->networking ? "its network is being changed" : "its limits are being changed");
 		return;
 	}
 	if (w->cfg.no_pool && !sb->swept) {

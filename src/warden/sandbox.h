@@ -58,7 +58,7 @@ struct sandbox {
 	struct {
 		uint64_t cpu_ns, sent_bytes;
 	} last;				/* what it had used when it ended */
-	bool limiting;			/* its limits are being changed */
+	bool limiting;			/* a child is changing its limits */
 	bool networking;		/* a child is changing what it may reach */
 	struct network_change *next_network;	/* what waits for that, or for a place; NULL: nothing */
 	struct keeper *keeper;		/* its disk or memory is being written; NULL: not */

@@ -6,8 +6,9 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { addressOf, api, createRaw, endOf, killRaw, server, shell, start, withRaw } from '../lib/client.mjs'
 import { runCode } from '../lib/interp.mjs'
-import { sleep, traceOf, until } from '../lib/host.mjs'
+import { childrenOf, commOf, sleep, traceOf, until } from '../lib/host.mjs'
 import { outside } from '../lib/outside.mjs'
+import { newServer } from '../lib/server.mjs'
 
 const MIB = 1 << 20
 const FIELDS = ['cpus', 'diskMB', 'egressKBps', 'egressMB', 'ioMBps', 'iops', 'memoryMB', 'openFiles', 'processes', 'swapMB']
@@ -357,4 +358,50 @@ test('what it has sent is told', async () => {
 		await run(sbx, send(3))
 		assert.ok(await until(async () => ((await limitsOf(sbx)).used?.egressMB ?? 0) >= 3, 15000, 500))
 	})
+})
+
+// A child of the warden that changes limits is a copy of it; its helpers have names of their own.
+const copiesOf = (pid) => childrenOf(pid).filter((child) => commOf(child) === 'atolld')
+const stateOf = (pid) => {
+	try {
+		return /^State:\s+(\S)/m.exec(fs.readFileSync(`/proc/${pid}/status`, 'utf8'))[1]
+	} catch {
+		return ''
+	}
+}
+
+test('W8: a sandbox that ends while its limits change keeps its slot until that is over', async () => {
+	const own = await newServer(server.buildDir).start()
+	const opt = { base: own.url, key: own.key }
+	const ended = (sbx) => new RegExp(`sandbox ended.*${sbx.sandboxID}`).test(fs.readFileSync(own.log, 'utf8'))
+	let stopped, changing
+	try {
+		const [sbx, other] = [await createRaw({ timeout: 600 }, opt), await createRaw({ timeout: 600 }, opt)]
+		assert.ok(await until(() => copiesOf(own.pid).length === 0, 120000), 'the warden has something else to do')
+		for (let i = 0; i < 100 && !stopped; i++) {
+			let done = false
+			changing = api('PATCH', `/sandboxes/${sbx.sandboxID}/limits`, { egressMB: 1000 + i }, { ...opt, timeout: 120000 }).finally(() => { done = true })
+			await until(() => {
+				const pid = copiesOf(own.pid)[0]
+				if (pid)
+					process.kill(pid, 'SIGSTOP')
+				stopped = pid && stateOf(pid) === 'T' ? pid : undefined
+				return stopped || done
+			}, 60000, 1)
+		}
+		assert.ok(stopped, 'no child was caught at it')
+		const killed = killRaw(sbx, opt)
+		await killRaw(other, opt)
+		assert.ok(await until(() => ended(other), 60000), 'the other one does not end')
+		assert.equal(ended(sbx), false, 'its slot is free while a child works on it')
+		process.kill(stopped, 'SIGCONT')
+		assert.ok([404, 500].includes((await changing).status))
+		await killed
+		assert.ok(await until(() => ended(sbx), 60000), 'it does not end afterwards')
+	} finally {
+		if (stopped && stateOf(stopped) === 'T')
+			process.kill(stopped, 'SIGCONT')
+		const end = await own.stop()
+		assert.ok(end.clean, JSON.stringify(end.left))
+	}
 })
