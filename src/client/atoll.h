@@ -775,6 +775,10 @@ struct atoll_execution {
  * context; -EFBIG: more output than 64 MiB, which is only kept if ret is given; -ESRCH: the sandbox is gone. */
 int atoll_run_code(struct atoll_sandbox *sb, const struct atoll_code *code, const struct atoll_code_events *on,
 		   struct atoll_execution **ret, struct atoll_error *e);
+
+/* The same as atoll_run_code(), by the name that SDKs before 1.0 had for it: notebook.execCell. */
+int atoll_notebook_exec_cell(struct atoll_sandbox *sb, const struct atoll_code *code, const struct atoll_code_events *on,
+			     struct atoll_execution **ret, struct atoll_error *e);
 void atoll_execution_free(struct atoll_execution *x);
 
 /* The same without waiting, for programs that have a loop of their own: the code runs, and atoll_run_poll() moves it on. Callbacks are called by
@@ -1111,7 +1115,7 @@ int atoll_session_open(struct atoll_sessions *m, struct atoll *a, const char *ow
 		       struct atoll_sandbox **ret, bool *ret_recovered, struct atoll_error *e);
 
 /* Code and files by session: from the cache if that is on, tried again if the way to the server fails before it began, in a new
- * sandbox if the old one is gone. */
+ * sandbox if the old one is gone. No policy is asked: a program that wants one calls atoll_policy_code() first. */
 struct atoll_session_result {
 	char *json;			/* of the execution, as of atoll_execution_json() */
 	bool cached;			/* nothing was run */

@@ -164,6 +164,12 @@ int atoll_run_code(struct atoll_sandbox *sb, const struct atoll_code *code, cons
 	return rc;
 }
 
+int atoll_notebook_exec_cell(struct atoll_sandbox *sb, const struct atoll_code *code, const struct atoll_code_events *on,
+			     struct atoll_execution **ret, struct atoll_error *e)
+{
+	return atoll_run_code(sb, code, on, ret, e);
+}
+
 /* --- without waiting --- */
 
 int atoll_run_start(struct atoll_sandbox *sb, const struct atoll_code *code, const struct atoll_code_events *on, struct atoll_run **ret,

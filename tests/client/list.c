@@ -126,6 +126,30 @@ static int on_error(void *user, const struct atoll_code_error *err)
 	return 0;
 }
 
+/* Correction 35: notebook.execCell. */
+static void exec_cell_is_run_code(void **state)
+{
+	const struct atoll_code both[] = { { .code = "print('a')\n3" }, { .code = "nobody_knows_me" } };
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct atoll_execution *x = NULL, *y = NULL;
+		struct seen seen = { .results = 0 };
+		const struct atoll_code_events on = { .on_stdout = on_out, .on_result = on_result, .on_error = on_error, .user = &seen };
+
+		ok(atoll_run_code(sb, &both[i], NULL, &x, &e));
+		ok(atoll_notebook_exec_cell(sb, &both[i], &on, &y, &e));
+		assert_string_equal(seen.out, y->out);
+		assert_string_equal(x->out, y->out);
+		assert_int_equal(x->n_results, y->n_results);
+		assert_string_equal(x->text ? x->text : "", y->text ? y->text : "");
+		assert_string_equal(x->error ? x->error->name : "", y->error ? y->error->name : "");
+		atoll_execution_free(x);
+		atoll_execution_free(y);
+	}
+	assert_int_equal(atoll_notebook_exec_cell(NULL, &both[0], NULL, NULL, &e), -EINVAL);
+}
+
 static void callbacks_get_all_as_it_comes(void **state)
 {
 	struct seen seen = { .results = 0 };
@@ -603,6 +627,7 @@ int main(void)
 		cmocka_unit_test(variables_stay),
 		cmocka_unit_test(output_is_kept_and_written_as_json),
 		cmocka_unit_test(an_error_is_a_result_not_a_failure),
+		cmocka_unit_test(exec_cell_is_run_code),
 		cmocka_unit_test(callbacks_get_all_as_it_comes),
 		cmocka_unit_test(a_callback_can_end_it),
 		cmocka_unit_test(code_has_a_time), cmocka_unit_test(code_runs_beside_other_things),
