@@ -219,7 +219,8 @@ static int reconcile(struct boot *b, struct err *e)
 	for (size_t i = 0; i < b->n; i++) {
 		if (b->known[i])
 			continue;
-		log_warn("killing a sandbox that nobody owns", "id=%s", b->have[i].id);
+		/* Of the warm pool, as a rule, or one whose creation a crash has cut short. */
+		log_info("killing a sandbox that no team owns", "id=%s", b->have[i].id);
 		(void)warden_ask_id(f->warden, OP_KILL, b->have[i].id, "", ignore_reply, NULL);
 	}
 	if (volumes_load(f, e) < 0 || snapshots_load(f, is_kept, b, e) < 0 || builds_load(f, is_kept, b, e) < 0)

@@ -448,7 +448,7 @@ static void begin_again(struct sandbox *sb)
 	if (!has(sb, KEPT_DISK))
 		resume_failed(sb, ENOTSUP, "its disk was not kept");
 	else if (!boots && !has(sb, KEPT_MEMORY))
-		resume_failed(sb, ESTALE, "what it had in memory is lost; with memory: false it boots from its disk");
+		resume_failed(sb, ESTALE, "what it had in memory is lost; with memory: false it boots from its disk (atoll resume --boot)");
 	else
 		sandbox_ask_start(sandbox_ref(sb), boots ? START_KEPT : START_RESTORE, sb->kept.name, on_begun, sb);
 }

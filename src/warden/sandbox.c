@@ -274,7 +274,11 @@ static int slot_find(struct warden *w, uint32_t *ret)
 
 static void start_failed(struct sandbox *sb, int no, const char *text)
 {
-	log_warn("sandbox not started", "id=%s err=%s request=%s", sb->er.spec.id, text, sb->request);
+	/* A cancelled start is no failure: a server that stops gives up what it was making for the pool. */
+	if (no == ECANCELED)
+		log_info("sandbox start cancelled", "id=%s request=%s", sb->er.spec.id, sb->request);
+	else
+		log_warn("sandbox not started", "id=%s err=%s request=%s", sb->er.spec.id, text, sb->request);
 	front_error(sb->w, sb->life, sb->seq, no, text);
 	sb->seq = 0;
 }
@@ -418,7 +422,7 @@ void sandbox_built(struct sandbox *sb, int r, const struct engine_record *er, in
 		start_failed(sb, own.no, own.text);
 		sandbox_undo(sb);
 	} else if (sb->unwanted || sb->life != w->life) {
-		start_failed(sb, ECANCELED, "not wanted any more");
+		start_failed(sb, ECANCELED, "the start was cancelled");
 		sandbox_undo(sb);
 	} else {
 		sandbox_set_state(sb, SANDBOX_RUNNING);
