@@ -12,7 +12,7 @@ static void print_help(FILE *to)
 	(void)fprintf(to, "usage: atoll VERB [OPTIONS] ...\n\n");
 	for (size_t i = 0; verbs[i]; i++)
 		(void)fprintf(to, "  %-10s %s\n", verbs[i]->name, verbs[i]->summary);
-	(void)fprintf(to, "\n'atoll VERB --help' tells more, 'atoll --version' the version; manual: atoll(1)\n");
+	(void)fprintf(to, "\nFor details: atoll VERB --help, or atoll(1). For the version: atoll --version\n");
 }
 
 static const struct verb *find_verb(const char *name)
@@ -41,7 +41,10 @@ int main(int argc, char **argv)
 	}
 	const struct verb *v = find_verb(argv[1]);
 	if (!v) {
-		say("unknown verb '%s' (see 'atoll --help')", argv[1]);
+		if (argv[1][0] == '-')
+			say("a verb comes first, then its options: atoll VERB %s (see 'atoll --help')", argv[1]);
+		else
+			say("unknown verb '%s' (see 'atoll --help')", argv[1]);
 		return EXIT_USAGE;
 	}
 	int rc = v->run(v, argc - 2, argv + 2);

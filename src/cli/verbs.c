@@ -28,10 +28,15 @@ const struct verb *verb_find(const struct verb *const *v, const char *name)
 
 static void print_group(FILE *to, const struct verb *v)
 {
+	size_t width = 0;
+
+	for (size_t i = 0; v->subs[i]; i++)
+		if (strlen(v->subs[i]->name) > width)
+			width = strlen(v->subs[i]->name);
 	(void)fprintf(to, "usage: atoll %s %s\n\n", v->name, v->synopsis);
 	for (size_t i = 0; v->subs[i]; i++)
-		(void)fprintf(to, "  %-12s %s\n", v->subs[i]->name, v->subs[i]->summary);
-	(void)fprintf(to, "\n'atoll %s VERB --help' tells more.\n", v->name);
+		(void)fprintf(to, "  %-*s  %s\n", (int)width, v->subs[i]->name, v->subs[i]->summary);
+	(void)fprintf(to, "\nFor details: atoll %s VERB --help\n", v->name);
 }
 
 int verb_group(const struct verb *v, int argc, char **argv)

@@ -21,6 +21,7 @@ test('help and version', () => {
 	assert.equal(bad.code, 2)
 	assert.match(bad.err, /frobnicate/)
 	assert.equal(atoll(['create', '--nonsense']).code, 2)
+	assert.match(atoll(['--state', '/nowhere', 'list']).err, /a verb comes first, then its options: atoll VERB --state/)
 })
 
 test('env prints what points an SDK here', () => {
