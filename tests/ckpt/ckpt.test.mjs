@@ -53,7 +53,8 @@ async function pulse() {
 async function view() {
 	return {
 		processes: (await sh('ps -eo pid,ppid,user:20,comm --no-headers | grep -vE " (bash|ps|grep|sort)$" | sort -n')).split('\n'),
-		mounts: (await sh('cut -d " " -f 4-6 /proc/1/mountinfo | sort')).split('\n'),
+		// A file of its view of the machine is mounted out of its slot's directory.
+		mounts: (await sh('cut -d " " -f 4-6 /proc/1/mountinfo | sed -E "s|^/[0-9]+([/ ])|/slot\\1|" | sort')).split('\n'),
 		power: await sh('grep -hE "^(Cap|Seccomp|NoNewPrivs|Groups|Uid)" /proc/1/status /proc/self/status'),
 		ids: await sh('awk "{ print \\$1, \\$3 }" /proc/self/uid_map /proc/self/gid_map'),
 		cgroups: await sh('sort /proc/self/cgroup'),
