@@ -106,20 +106,6 @@ static int check_link(struct req *r, struct template_row *t, struct err *e)
 	return ms < clock_wall_ms() ? err_set(e, EACCES, "the time of this address is over: ask for another") : 0;
 }
 
-/* What has come counts at once, so that nobody fills the disk with what is never finished. */
-static int flush(struct req *r, struct taking *t, struct err *e)
-{
-	struct front *f = r->front;
-
-	if (r->body.n == 0)
-		return 0;
-	if (uploads_put(f->uploads, t->id, t->pieces++, r->body.p, r->body.n, e) < 0 ||
-	    uploads_fit(f->uploads, f->opt.template_uploads_mb * MIB, e) < 0)
-		return -e->no;
-	buf_clear(&r->body);
-	return 0;
-}
-
 static void begun(struct req *r, struct taking *t, const char *team)
 {
 	t->begun = true;
@@ -163,6 +149,53 @@ static void refuse(struct req *r, int status, const char *text)
 	if (r->http)
 		http_close_after(r->http);
 	reply_error(r, status, "%s", text);
+}
+
+/* --- room for it --- */
+
+static uint64_t bytes_of(const struct front *f, const char *team)
+{
+	const struct taking *t;
+	uint64_t n = 0;
+
+	LIST_FOREACH(t, &f->takings, link)
+		n += strcmp(t->team, team) == 0 ? t->bytes : 0;
+	return n;
+}
+
+/* Ends the largest that is being sent by a team that takes more than this one's. False: there is none. */
+static bool make_way(struct front *f, const struct taking *mine)
+{
+	uint64_t ours = bytes_of(f, mine->team);
+	struct taking *t, *largest = NULL;
+
+	LIST_FOREACH(t, &f->takings, link) {
+		if ((!largest || t->bytes > largest->bytes) && bytes_of(f, t->team) > ours)
+			largest = t;
+	}
+	if (largest)
+		refuse(largest->r, 507, "the room for files for builds is needed by a team that takes less of it: send it again later");
+	return largest;
+}
+
+/* What has come counts at once, so that nobody fills the disk with what is never finished; and what one team never finishes does not
+ * keep the others out. */
+static int flush(struct req *r, struct taking *t, struct err *e)
+{
+	struct front *f = r->front;
+	uint64_t most = f->opt.template_uploads_mb * MIB;
+
+	if (r->body.n == 0)
+		return 0;
+	if (uploads_put(f->uploads, t->id, t->pieces++, r->body.p, r->body.n, e) < 0)
+		return -e->no;
+	while (uploads_fit(f->uploads, most, e) < 0) {
+		if (e->no != ENOSPC || !make_way(f, t))
+			return -e->no;
+		*e = ERR_INIT;
+	}
+	buf_clear(&r->body);
+	return 0;
 }
 
 int api_upload_begin(struct req *r)

@@ -4,6 +4,9 @@
 
 #include "store/db_stmt.h"
 
+#define NUMBER(n) NUMBER_(n)
+#define NUMBER_(n) #n
+
 static const char schema[] =
 	"CREATE TABLE IF NOT EXISTS uploads (id INTEGER PRIMARY KEY, team TEXT NOT NULL, hash TEXT NOT NULL, bytes INTEGER NOT NULL,"
 	" done INTEGER NOT NULL, used_ms INTEGER NOT NULL) STRICT;"
@@ -22,7 +25,9 @@ static const char drop_sql[] = "DELETE FROM uploads WHERE id=?";
 static const char find_sql[] = "UPDATE uploads SET used_ms=?3 WHERE team=?1 AND hash=?2 AND done=1 RETURNING id, bytes";
 static const char read_sql[] = "SELECT data FROM pieces WHERE upload=? AND n=?";
 static const char sum_sql[] = "SELECT coalesce(sum(bytes + ?), 0) FROM uploads";
-static const char oldest_sql[] = "SELECT id FROM uploads WHERE done=1 ORDER BY used_ms LIMIT 1";
+/* Of the team that has most: nobody pushes out what others have just sent. */
+static const char oldest_sql[] = "SELECT id FROM uploads JOIN (SELECT team, sum(bytes + " NUMBER(UPLOAD_OVERHEAD) ") AS has FROM uploads"
+	" GROUP BY team) USING (team) WHERE done=1 ORDER BY has DESC, used_ms LIMIT 1";
 
 int uploads_open(const char *path, struct store **ret, struct err *e)
 {

@@ -545,6 +545,20 @@ test('W6: files that are never finished fill nothing', async () => {
 		const theirs = (await api('POST', '/v3/templates', { name: 'w6', cpuCount: 1, memoryMB: 512 }, { ...at, key })).json.templateID
 		const { url } = (await api('GET', `/templates/${theirs}/files/${hash(1)}`, undefined, { ...at, key })).json
 		assert.equal((await fetch(url, { method: 'PUT', body: 'y' })).status, 200, 'another team has its own')
+
+		/* what one team does not finish does not keep another out */
+		const third = (await api('POST', '/admin/teams', { name: 'w6-third' }, at)).json.teamID
+		const as = { ...at, key: (await api('POST', `/admin/teams/${third}/api-keys`, { name: 'k' }, at)).json.key }
+		const last = (await api('POST', '/v3/templates', { name: 'w6', cpuCount: 1, memoryMB: 512 }, as)).json.templateID
+		const to = (await api('GET', `/templates/${last}/files/${hash(1)}`, undefined, as)).json.url
+		const hoard = sending((await api('GET', `/templates/${theirs}/files/${hash(2)}`, undefined, { ...at, key })).json.url)
+		all.push(hoard)
+		const script = "import sqlite3, sys; print(sqlite3.connect(sys.argv[1]).execute('SELECT sum(bytes) FROM uploads WHERE done=0').fetchone()[0])"
+		const begun = () => Number(spawnSync('python3', ['-c', script, path.join(own.stateDir, 'front/uploads.db')], { encoding: 'utf8' }).stdout)
+		await hoard.send(Buffer.alloc(7 << 19, 3))
+		assert.ok(await until(() => begun() >= 3 << 20, 2500, 50))
+		assert.equal((await fetch(to, { method: 'PUT', body: Buffer.alloc(2 << 20, 4) })).status, 200)
+		assert.ok([507, 408].includes(await hoard.answer))
 	} finally {
 		for (const s of all)
 			s.req.destroy()

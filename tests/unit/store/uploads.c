@@ -21,16 +21,21 @@ static char dir[] = "/tmp/atoll-unit-XXXXXX", path[64];
 static struct store *s;
 static struct err e;
 
-static uint64_t send_one(const char *hash, const char *text, uint64_t ms, bool finish)
+static uint64_t send_of(const char *team, const char *hash, const char *text, uint64_t ms, bool finish)
 {
 	uint64_t id;
 
-	assert_int_equal(uploads_begin(s, "team", hash, ms, &id, &e), 0);
+	assert_int_equal(uploads_begin(s, team, hash, ms, &id, &e), 0);
 	assert_int_equal(uploads_put(s, id, 0, text, strlen(text), &e), 0);
 	assert_int_equal(uploads_put(s, id, 1, "end", 3, &e), 0);
 	if (finish)
 		assert_int_equal(uploads_finish(s, id, strlen(text) + 3, &e), 0);
 	return id;
+}
+
+static uint64_t send_one(const char *hash, const char *text, uint64_t ms, bool finish)
+{
+	return send_of("team", hash, text, ms, finish);
 }
 
 static void pieces_come_back(void **state)
@@ -95,6 +100,25 @@ static void what_is_unfinished_counts(void **state)
 	assert_int_equal(bytes, 0);
 }
 
+/* W6: whoever sends much pushes out his own. */
+static void the_team_that_has_most_goes_first(void **state)
+{
+	uint64_t found, bytes;
+
+	(void)state;
+	(void)send_of("small", "s", "few", 1, true);
+	for (uint64_t i = 2; i < 5; i++) {
+		char hash[2] = { (char)('0' + i), '\0' };
+
+		(void)send_of("large", hash, "0123456789", i, true);
+	}
+	assert_int_equal(uploads_trim(s, 6 + 2 * 13 + 3 * UPLOAD_OVERHEAD, &e), 1);
+	assert_int_equal(uploads_find(s, "small", "s", 5, &found, &bytes, &e), 0);
+	assert_int_equal(uploads_find(s, "large", "2", 5, &found, &bytes, &e), -ENOENT);
+	assert_int_equal(uploads_find(s, "large", "4", 5, &found, &bytes, &e), 0);
+	assert_int_equal(uploads_trim(s, 0, &e), 3);
+}
+
 static void what_was_cut_off_is_gone_after_a_restart(void **state)
 {
 	uint64_t id = send_one("c", "ccccc", 1, false);
@@ -152,6 +176,7 @@ int main(void)
 		cmocka_unit_test(a_second_one_takes_the_place_of_the_first),
 		cmocka_unit_test(the_one_used_longest_ago_goes_first),
 		cmocka_unit_test(what_is_unfinished_counts),
+		cmocka_unit_test(the_team_that_has_most_goes_first),
 		cmocka_unit_test(what_was_cut_off_is_gone_after_a_restart),
 		cmocka_unit_test(a_damaged_file_is_made_anew),
 	};
