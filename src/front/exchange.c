@@ -15,6 +15,7 @@
 #include "front/dial_tls.h"
 #include "front/cors.h"
 #include "front/front.h"
+#include "front/keyring.h"
 #include "front/mem.h"
 #include "front/metrics.h"
 #include "front/proxy_error.h"
@@ -464,10 +465,18 @@ static void wait_for(struct exchange *ex)
 	sandbox_wait(ex->sb, &ex->waiter);
 }
 
+/* A blocked team makes nothing run, by whatever way. */
+static bool may_resume(const struct sandbox *sb)
+{
+	const struct team *t = keyring_team(sb->front->keyring, str_of(sb->team));
+	struct quota_hit hit;
+
+	return !(t && t->blocked) && quota_check_resume(sb->front, sb->team, sb->key, &hit) == 0;
+}
+
 static void when_running(struct exchange *ex)
 {
 	struct sandbox *sb = ex->sb;
-	struct quota_hit hit;
 	bool wakes = sb->spec.flags & SPEC_AUTO_RESUME && !(sb->kept.what & KEPT_NO_RAM);	/* a boot is not what traffic is for */
 
 	if (sb->state == SANDBOX_RUNNING) {
@@ -478,7 +487,7 @@ static void when_running(struct exchange *ex)
 		wait_for(ex);
 	} else if (sb->state == SANDBOX_PAUSED && wakes && warden_silent(ex->front->warden)) {
 		unreachable(ex);
-	} else if (sb->state == SANDBOX_PAUSED && wakes && !ex->woke && quota_check_resume(sb->front, sb->team, sb->key, &hit) == 0) {
+	} else if (sb->state == SANDBOX_PAUSED && wakes && !ex->woke && may_resume(sb)) {
 		ex->woke = true;
 		wait_for(ex);
 		sandbox_by(sb, ex->id);
@@ -525,6 +534,7 @@ static void on_close(struct http_req *rq, bool lost)
 	witness_free(ex->witness);
 	drop_up(ex);
 	ex->front->exchanges--;
+	ex->sb->exchanges--;
 	front_request_over(ex->front);
 	sandbox_unref(ex->sb);
 	free(ex->path);
@@ -577,6 +587,7 @@ void exchange_begin(struct sandbox *sb, struct http_req *rq, uint16_t port)
 	http_share(rq, &sb->share);
 	front_request_begun(ex->front);
 	ex->front->exchanges++;
+	sb->exchanges++;
 	http_body_want(rq, false);	/* until there is somebody to send it to */
 	when_running(ex);
 }

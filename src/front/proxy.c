@@ -102,9 +102,17 @@ static bool may_pass(struct sandbox *sb, struct http_req *rq, uint16_t port)
 	}
 }
 
+/* One sandbox has at most as many under way as there is still room for: however many somebody begins, others have room. */
+static bool is_crowded(const struct sandbox *sb)
+{
+	uint32_t most = front_max_exchanges(sb->front), all = sb->front->exchanges;
+
+	return all >= most || sb->exchanges >= most - all;
+}
+
 void proxy_pass(struct sandbox *sb, struct http_req *rq, uint16_t port)
 {
-	if (sb->front->exchanges >= front_max_exchanges(sb->front))
+	if (is_crowded(sb))
 		proxy_refuse(rq, 429, str_of(sb->id), port, "Too many requests are under way");
 	else if (!may_pass(sb, rq, port))
 		return;

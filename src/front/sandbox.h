@@ -113,6 +113,7 @@ struct sandbox {
 	struct sandbox_waiters waiters;
 	struct sandbox_links links;
 	struct upstream_pool pool;
+	uint32_t exchanges;		/* requests into it that are under way */
 	struct share share;		/* of the front's time: all that its requests and answers take */
 	struct usage_ring usage;
 	struct alert_marks alerts;	/* which limits it is near */

@@ -261,6 +261,8 @@ test('C6: a blocked team can look and delete only; a deleted one gets 401, one w
 	const team = await makeTeam()
 	const key = (await makeKey(team)).key
 	const sbx = await createRaw({ timeout: 60 }, { key })
+	const asleep = await createRaw({ timeout: 60, autoPause: true, autoResume: { enabled: true } }, { key })
+	assert.equal((await api('POST', `/sandboxes/${asleep.sandboxID}/pause`, {}, { key })).status, 204)
 	assert.equal((await api('DELETE', `/admin/teams/${team.teamID}`)).status, 409)
 	assert.equal((await api('PATCH', `/admin/teams/${team.teamID}`, { blocked: true })).json.blocked, true)
 	const as = async (method, path, body) => (await api(method, path, body, { key })).status
@@ -272,8 +274,12 @@ test('C6: a blocked team can look and delete only; a deleted one gets 401, one w
 		const res = await api(method, path, body, { key })
 		assert.deepEqual([res.status, /team is blocked/.test(res.json.message)], [403, true], `${method} ${path}`)
 	}
+	assert.equal((await envd(asleep, 'GET', '/health')).status, 502, 'nor is one that is paused woken by traffic')
+	assert.equal((await api('GET', `/sandboxes/${asleep.sandboxID}`, undefined, { key })).json.state, 'paused')
 	assert.equal(await as('DELETE', `/sandboxes/${sbx.sandboxID}`), 204)
 	assert.equal((await api('PATCH', `/admin/teams/${team.teamID}`, { blocked: false })).status, 200)
+	assert.equal((await envd(asleep, 'GET', '/health')).status, 204)
+	assert.equal(await as('DELETE', `/sandboxes/${asleep.sandboxID}`), 204)
 	assert.equal((await api('DELETE', `/admin/teams/${team.teamID}`)).status, 204)
 	assert.equal((await api('GET', '/sandboxes', undefined, { key })).status, 401)
 	assert.equal((await api('GET', `/admin/teams/${team.teamID}`)).status, 404)

@@ -6,7 +6,7 @@ import fs from 'node:fs'
 import http from 'node:http'
 import net from 'node:net'
 import { execFileSync, spawn } from 'node:child_process'
-import { api, createRaw, envd, killRaw, request, routeHeaders, server as shared } from '../lib/client.mjs'
+import { api, createRaw, envd, killRaw, request, routeHeaders, server as shared, shell } from '../lib/client.mjs'
 import { alive, childrenOf, commOf, until } from '../lib/host.mjs'
 import { newServer } from '../lib/server.mjs'
 
@@ -128,6 +128,24 @@ test('ten thousand idle connections are held and cheap; of more, the holder pays
 	early.end()
 	await clients.end()
 	assert.ok(await until(async () => await gauge('atoll_connections') < 100, 20000, 100))
+})
+
+test('requests that wait in one sandbox do not keep others from theirs', { timeout: 120000 }, async () => {
+	const at = { base: own.url, key: own.key }, places = 1024 / 8
+	const [hog, other] = await Promise.all([1, 2].map(() => createRaw({ templateID: 'base', timeout: 300 }, at)))
+	try {
+		const mute = 'import socket, time; s = socket.socket(); s.bind(("", 8000)); s.listen(500); open("/tmp/on", "w"); time.sleep(300)'
+		assert.equal((await shell(hog, `(python3 -c '${mute}' >/dev/null 2>&1 &); until [ -e /tmp/on ]; do sleep 0.1; done`, at)).code, 0)
+		const clients = holder(own, `GET / HTTP/1.1\r\nHost: x\r\nE2b-Sandbox-Id: ${hog.sandboxID}\r\nE2b-Sandbox-Port: 8000\r\n\r\n`)
+		clients.open(places + 10)
+		assert.ok(await until(() => clients.answered >= 10, 30000, 20), JSON.stringify(clients))	/* "too many" */
+		for (let i = 0; i < 5; i++)
+			assert.equal((await envd(other, 'GET', '/health', undefined, { ...at, ...PATIENCE })).status, 204)
+		await clients.end()
+		assert.ok(await until(async () => (await envd(hog, 'GET', '/health', undefined, { ...at, ...PATIENCE })).status === 204, 30000, 50))
+	} finally {
+		await Promise.all([hog, other].map((one) => killRaw(one, at)))
+	}
 })
 
 test('newcomers are let in at once, for those idle for longest', async () => {
