@@ -36,6 +36,7 @@ const struct check checks[] = {
 	{ "template", false, check_template },
 	{ "CRIU", false, check_criu },
 	{ "state directory", false, check_state_space },
+	{ "disk promised", false, check_promises },
 	{ "template cache", false, check_cache_space },
 	{ "listen address", false, check_listen },
 	{ "certificate", false, check_certificate },

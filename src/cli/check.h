@@ -11,6 +11,7 @@ enum check_level { CHECK_OK, CHECK_WARN, CHECK_FAIL };
 
 struct check_host {			/* what the server would use */
 	const char *state, *cache, *listen;
+	const char *config;		/* NULL: there is none */
 };
 
 struct check_result {
@@ -58,6 +59,7 @@ void check_idmap(const struct check_host *h, struct check_result *r);
 void check_btrfs(const struct check_host *h, struct check_result *r);
 void check_loop(const struct check_host *h, struct check_result *r);
 void check_state_space(const struct check_host *h, struct check_result *r);
+void check_promises(const struct check_host *h, struct check_result *r);
 void check_cache_space(const struct check_host *h, struct check_result *r);
 
 /* check_net.c */

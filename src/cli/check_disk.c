@@ -15,10 +15,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/defaults.h"
 #include "base/fd.h"
 #include "base/str.h"
 #include "cli/check.h"
 #include "cli/child.h"
+#include "cli/conffile.h"
 #include "cli/paths.h"
 #include "cli/template.h"
 
@@ -228,6 +230,55 @@ static void check_space(const char *what, uint64_t need_mib, uint64_t want_mib, 
 void check_state_space(const struct check_host *h, struct check_result *r)
 {
 	check_space(h->state, 1024, 8 * 1024, r);
+}
+
+/* How large the pool may become: by its settings, and by the disk that it is on. */
+static int pool_most_mib(const struct check_host *h, uint64_t *ret)
+{
+	autofree char *dir = existing_parent(h->state), *image = str_fmt("%s/pool.img", h->state);
+	uint64_t size = conffile_number(h->config, "pool_size_mb", 0), most = conffile_number(h->config, "pool_max_mb", 0);
+	struct stat st = { 0 };
+	struct statvfs fs;
+
+	if (!dir || !image || statvfs(dir, &fs) < 0)
+		return -errno;
+	uint64_t free_mib = (uint64_t)fs.f_bavail * fs.f_frsize / MIB;
+	uint64_t now = stat(image, &st) == 0 ? (uint64_t)st.st_size / MIB : 0;
+
+	default_pool_sizes(free_mib, &size, &most);
+	if (most > now + free_mib)
+		most = now + free_mib;
+	*ret = most > now ? most : now;
+	return 0;
+}
+
+/* Disk limits may add up to more than there is, since most sandboxes use little of theirs; the operator should know how
+ * much more. */
+void check_promises(const struct check_host *h, struct check_result *r)
+{
+	uint64_t each = conffile_number(h->config, "default_disk_mb", DEFAULT_DISK_MB), pool;
+	uint64_t n = conffile_number(h->config, "max_sandboxes", DEFAULT_MAX_SANDBOXES);
+	autofree char *none = h->config ? conffile_get(h->config, "no_pool") : NULL;
+	int rc = pool_most_mib(h, &pool);
+
+	if (none && strcmp(none, "true") == 0) {
+		check_found(r, CHECK_WARN, "there is no pool (no_pool): nothing limits what sandboxes write");
+		check_remedy(r, "set no_pool = false");
+	} else if (rc < 0) {
+		check_found(r, CHECK_WARN, "how large the pool may become cannot be told: %s", strerrordesc_np(-rc));
+	} else {
+		uint64_t full = pool / (each ? each : 1);
+		double gib = 1024;
+
+		check_found(r, n <= full ? CHECK_OK : CHECK_WARN,
+			"the pool may take %.1f GB; %llu sandboxes (max_sandboxes) of %.1f GB (default_disk_mb) are promised %.1f GB%s",
+			(double)pool / gib, (unsigned long long)n, (double)each / gib, (double)(n * each) / gib,
+			n <= full ? "" : ": those that use most will get less");
+		if (n > full)
+			check_remedy(r, "if each is to have all of its disk: max_sandboxes = %llu, a smaller default_disk_mb, "
+				"or a larger pool_max_mb on a larger disk. Volumes and snapshots need room besides",
+				(unsigned long long)(full ? full : 1));
+	}
 }
 
 void check_cache_space(const struct check_host *h, struct check_result *r)

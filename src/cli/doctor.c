@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* atoll doctor: what this host has and lacks, with the remedy. */
+#include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "cli/check.h"
 #include "cli/cli.h"
+#include "cli/conffile.h"
 #include "cli/listen.h"
 #include "cli/settings.h"
 #include "cli/template.h"
@@ -66,7 +69,8 @@ static int run(const struct verb *v, int argc, char **argv)
 	struct check_host h = { .state = STATE_DIR_DEFAULT, .cache = template_cache(), .listen = LISTEN_DEFAULT };
 	bool json = false;
 	const struct opt opts[] = {
-		{ "state", 0, OPT_STR, &h.state }, { "listen", 0, OPT_STR, &h.listen }, { "json", 0, OPT_FLAG, &json },
+		{ "state", 0, OPT_STR, &h.state }, { "listen", 0, OPT_STR, &h.listen }, { "config", 0, OPT_STR, &h.config },
+		{ "json", 0, OPT_FLAG, &json },
 	};
 	struct listen_addr addr;
 	struct err e = ERR_INIT;
@@ -78,16 +82,22 @@ static int run(const struct verb *v, int argc, char **argv)
 		return usage_error(v, "unexpected argument '%s'", argv[0]);
 	if (listen_parse(h.listen, &addr, &e) < 0)
 		return usage_error(v, "%s", e.text);
+	if (h.config && access(h.config, R_OK) < 0)
+		return fail("'%s': %s", h.config, strerrordesc_np(errno));
+	if (!h.config && access(CONFIG_DEFAULT, R_OK) == 0)
+		h.config = CONFIG_DEFAULT;
 	return examine(&h, json);
 }
 
 const struct verb verb_doctor = {
 	.name = "doctor",
 	.summary = "Tell what this host has and lacks, with the remedy",
-	.synopsis = "[--json] [--state DIR] [--listen ADDRESS:PORT]",
+	.synopsis = "[--json] [--state DIR] [--listen ADDRESS:PORT] [--config FILE]",
 	.help = "      --json                 for programs\n"
 		"      --state DIR            state directory to look at (default: " STATE_DIR_DEFAULT ")\n"
-		"      --listen ADDRESS:PORT  address to look at (default: " LISTEN_DEFAULT ")\n\n"
+		"      --listen ADDRESS:PORT  address to look at (default: " LISTEN_DEFAULT ")\n"
+		"      --config FILE          settings to look at, see atoll.conf(5)\n"
+		"                             (default: " CONFIG_DEFAULT ", if it is there)\n\n"
 		"Nothing is changed. Some checks need root. The exit status is 1 if something is missing without which the\n"
 		"server does not work, or if a sandbox can reach a known hole of the kernel.\n",
 	.run = run,

@@ -13,13 +13,13 @@
 #include "cli/check.h"
 #include "cli/child.h"
 #include "cli/cli.h"
+#include "cli/conffile.h"
 #include "cli/listen.h"
 #include "cli/paths.h"
 #include "cli/settings.h"
 #include "cli/template.h"
 #include "cli/tls.h"
 
-#define CONFIG_DEFAULT "/etc/atoll/atoll.conf"
 #define ARGS_MAX 128
 
 /* What every server offers, in the order in which it is built. Without the first there is no server. */
@@ -72,27 +72,6 @@ static int prepare_template(const struct paths *p, const char *cache, const stru
 	return 0;
 }
 
-/* One of the settings that we need ourselves; atolld reads and checks all of them. */
-static char *setting_of_file(const char *config, const char *key)
-{
-	FILE *f = fopen(config, "re");
-	char line[4096];
-	char *found = NULL;
-
-	while (f && !found && fgets(line, sizeof(line), f)) {
-		struct str value = str_of(line);
-		struct str name = str_trim(str_cut(&value, '='));
-
-		if (value.n > 0 && value.p[value.n - 1] == '\n')
-			value.n--;
-		if (value.p && str_is(name, key))
-			found = str_dup(str_trim(value));
-	}
-	if (f)
-		(void)fclose(f);
-	return found;
-}
-
 static void add(struct args *a, const char *name, const char *value)
 {
 	const char *const words[] = { name, value };
@@ -120,8 +99,8 @@ static bool option_given(const struct args *a, const char *option, const char **
 /* Does `listen` serve TLS, too, with a certificate that is made here? */
 static bool wants_local_tls(const struct serve_opts *o)
 {
-	autofree char *elsewhere = o->config ? setting_of_file(o->config, "tls_listen") : NULL;
-	autofree char *local = o->config ? setting_of_file(o->config, "local_tls") : NULL;
+	autofree char *elsewhere = o->config ? conffile_get(o->config, "tls_listen") : NULL;
+	autofree char *local = o->config ? conffile_get(o->config, "local_tls") : NULL;
 	const char *value;
 
 	if ((elsewhere && elsewhere[0]) || option_given(&o->more, "--tls-listen", &value))
@@ -285,7 +264,7 @@ static int run(const struct verb *v, int argc, char **argv)
 	if (!o.config && access(CONFIG_DEFAULT, R_OK) == 0)
 		o.config = CONFIG_DEFAULT;
 	if (!o.cache && o.config && !getenv("ATOLL_CACHE"))
-		o.cache = file_cache = setting_of_file(o.config, "cache");
+		o.cache = file_cache = conffile_get(o.config, "cache");
 	if (!o.cache)
 		o.cache = template_cache();
 	return serve(&o);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include <fcntl.h>
 
+#include "base/defaults.h"
 #include "base/fd.h"
 #include "base/prices.h"
 #include "ipc/check.h"
@@ -170,7 +171,7 @@ void config_defaults(struct config *c)
 		.alert_disk_percent = 80,
 		.alert_processes_percent = 80,
 		.alert_egress_percent = 80,
-		.max_sandboxes = 1000,
+		.max_sandboxes = DEFAULT_MAX_SANDBOXES,
 		.cpu_weight = 100,
 		.warm_pool_size = WARM_POOL_SIZE,
 		.max_timeout_s = 86400,

@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 #include <sys/sysinfo.h>
 
+#include "base/defaults.h"
 #include "base/fd.h"
 #include "warden/config.h"
 
@@ -17,7 +18,7 @@ static const struct {
 	bool optional;			/* 0 is no limit, and as a maximum: no limit to that */
 } limits[LIM_COUNT] = {
 	[LIM_MEMORY_MB] = { "memory_mb", 1024 }, [LIM_CPUS] = { "cpus", 2000 }, [LIM_PIDS] = { "pids", 512 },
-	[LIM_DISK_MB] = { "disk_mb", 2048 }, [LIM_SWAP_MB] = { "swap_mb", 0 }, [LIM_OPEN_FILES] = { "open_files", 65536 },
+	[LIM_DISK_MB] = { "disk_mb", DEFAULT_DISK_MB }, [LIM_SWAP_MB] = { "swap_mb", 0 }, [LIM_OPEN_FILES] = { "open_files", 65536 },
 	[LIM_IO_MB_S] = { "io_mb_s", 0, true }, [LIM_IOPS] = { "iops", 0, true },
 	[LIM_EGRESS_MB] = { "egress_mb", 0, true }, [LIM_EGRESS_KB_S] = { "egress_kb_s", 0, true },
 };

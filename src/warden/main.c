@@ -11,6 +11,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "base/defaults.h"
 #include "base/fd.h"
 #include "base/inherited.h"
 #include "base/log.h"
@@ -37,9 +38,7 @@
 #define TICK_MS 1000
 #define DAEMON_NICE (-10)
 #define STOP_GRACE_MS 15000		/* for the front: it gives its answers three seconds, and then writes what it has */
-#define POOL_MB 8192
-#define POOL_MAX_MB (64 * 1024)
-#define POOL_MIN_MB 256
+#define UNKNOWN_FREE_MB 8192
 #define SLOTS_SPARE 16			/* for sandboxes that are ending */
 
 struct programs {
@@ -172,26 +171,17 @@ static int open_places(struct warden *w, struct err *e)
 	return doors_open(w, e);
 }
 
-static uint64_t least(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
-/* The pool takes disk space away from others, so without a word from the operator it stays modest. */
 static void choose_pool(struct config *c)
 {
 	struct statvfs fs;
-	uint64_t free_mb = statvfs(c->state, &fs) == 0 ? (uint64_t)fs.f_bavail * fs.f_frsize >> 20 : POOL_MB;
+	uint64_t free_mb = statvfs(c->state, &fs) == 0 ? (uint64_t)fs.f_bavail * fs.f_frsize >> 20 : UNKNOWN_FREE_MB;
 
-	if (!c->pool_size_mb) {
-		c->pool_size_mb = least(POOL_MB, free_mb / 4 > POOL_MIN_MB ? free_mb / 4 : POOL_MIN_MB);
-		if (c->pool_max_mb)
-			c->pool_size_mb = least(c->pool_size_mb, c->pool_max_mb);
-	}
-	if (!c->pool_max_mb)
-		c->pool_max_mb = least(POOL_MAX_MB, free_mb / 2);
-	if (c->pool_max_mb < c->pool_size_mb)
-		c->pool_max_mb = c->pool_size_mb;
+	default_pool_sizes(free_mb, &c->pool_size_mb, &c->pool_max_mb);
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
 }
 
 static int open_loop(struct warden *w, struct err *e)

@@ -147,6 +147,27 @@ test('doctor tells what this host has, and serve runs here so nothing fatal is m
 	assert.equal(atoll(['doctor', 'x']).code, 2)
 })
 
+test('F5: doctor compares the disk that is promised with what the pool may take', () => {
+	const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'atoll-doctor-')), file = path.join(dir, 'atoll.conf')
+	const look = (text) => {
+		fs.writeFileSync(file, text)
+		return JSON.parse(atoll(['doctor', '--json', '--state', dir, '--config', file]).out).checks.find((c) => c.name === 'disk promised')
+	}
+	try {
+		const few = look('pool_size_mb = 256\npool_max_mb = 512\nmax_sandboxes = 4\ndefault_disk_mb = 128\n')
+		assert.deepEqual([few.status, few.remedy], ['ok', undefined], few.detail)
+		const many = look('pool_size_mb = 256\npool_max_mb = 512\nmax_sandboxes = 5\ndefault_disk_mb = 128\n')
+		assert.equal(many.status, 'warn', many.detail)
+		assert.match(many.detail, /may take 0\.5 GB; 5 sandboxes .* promised 0\.6 GB/)
+		assert.match(many.remedy, /max_sandboxes = 4,/)
+		assert.equal(look('').status, 'warn')	// 1000 of 2 GB each, and 64 GB at most
+		assert.match(look('no_pool = true\n').detail, /no pool/)
+		assert.match(atoll(['doctor', '--config', path.join(dir, 'none')]).err, /none/)
+	} finally {
+		fs.rmSync(dir, { recursive: true, force: true })
+	}
+})
+
 test('doctor tells when the certificate ends, and whether names are found', () => {
 	const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'atoll-doctor-'))
 	const look = () => Object.fromEntries(JSON.parse(atoll(['doctor', '--json', '--state', dir]).out).checks.map((c) => [c.name, c]))
