@@ -113,7 +113,7 @@ struct sandbox {
 	struct sandbox_waiters waiters;
 	struct sandbox_links links;
 	struct upstream_pool pool;
-	uint32_t exchanges;		/* requests into it that are under way */
+	uint32_t exchanges, tunnels;	/* requests into it that are under way, and upgraded connections */
 	struct share share;		/* of the front's time: all that its requests and answers take */
 	struct usage_ring usage;
 	struct alert_marks alerts;	/* which limits it is near */

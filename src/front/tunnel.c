@@ -24,6 +24,7 @@ static void on_over(void *user)
 
 	sandbox_detach(&t->link);
 	t->sb->front->tunnels--;
+	t->sb->tunnels--;
 	sandbox_use_end(t->sb);
 	sandbox_unref(t->sb);
 	free(t);
@@ -53,6 +54,7 @@ void tunnel_begin(struct sandbox *sb, struct stream *client, struct str early_cl
 
 	t->sb = sandbox_ref(sb);
 	sb->front->tunnels++;
+	sb->tunnels++;
 	sandbox_use_begin(sb);
 	t->link.broken = on_broken;
 	sandbox_attach(sb, &t->link);

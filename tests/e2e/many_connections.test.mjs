@@ -148,6 +148,31 @@ test('requests that wait in one sandbox do not keep others from theirs', { timeo
 	}
 })
 
+test('upgraded connections of one sandbox leave room for those of others', { timeout: 120000 }, async () => {
+	const at = { base: own.url, key: own.key }, places = 1024 / 16
+	const [hog, other] = await Promise.all([1, 2].map(() => createRaw({ templateID: 'base', timeout: 300 }, at)))
+	const upgrade = `import socket
+s = socket.socket(); s.bind(("", 8000)); s.listen(500); open("/tmp/on", "w"); keep = []
+while True:
+    c, _ = s.accept(); keep.append(c); c.recv(65536); c.sendall(b"HTTP/1.1 101 Go\\r\\nConnection: upgrade\\r\\nUpgrade: x\\r\\n\\r\\n")`
+	const head = (sbx) => `GET / HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: x\r\nE2b-Sandbox-Id: ${sbx.sandboxID}\r\nE2b-Sandbox-Port: 8000\r\n\r\n`
+	try {
+		for (const sbx of [hog, other])
+			assert.equal((await shell(sbx, `(python3 -c '${upgrade}' >/dev/null 2>&1 &); until [ -e /tmp/on ]; do sleep 0.1; done`, at)).code, 0)
+		const clients = holder(own, head(hog))
+		clients.open(places + 10)
+		assert.ok(await until(() => clients.answered >= places + 10, 30000, 20), JSON.stringify(clients))	/* some with "too many" */
+		const first = await new Promise((done, fail) => {
+			const s = net.connect(own.port, '127.0.0.1', () => s.write(head(other))).once('error', fail)
+			s.once('data', (d) => { s.destroy(); done(d.toString().split('\r\n')[0]) })
+		})
+		assert.match(first, / 101 /)
+		await clients.end()
+	} finally {
+		await Promise.all([hog, other].map((one) => killRaw(one, at)))
+	}
+})
+
 test('newcomers are let in at once, for those idle for longest', async () => {
 	const places = Math.floor(1024 / 2) + Math.floor(1024 / 16)
 	const clients = holder(own, HEALTH)
