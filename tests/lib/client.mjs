@@ -13,7 +13,8 @@ export function sdk(name) {
 }
 
 // One HTTP request on a connection of its own. body: string, Buffer or anything JSON; `chunked` sends no length.
-export function request(method, path, { headers = {}, body, base = server.url, chunked = false, timeout = 60000 } = {}) {
+// from: the address that it comes from, 127.0.0.x; who sends what is wrong is made to wait by its address.
+export function request(method, path, { headers = {}, body, base = server.url, chunked = false, timeout = 60000, from } = {}) {
 	const url = new URL(base)
 	const raw = body === undefined || typeof body === 'string' || Buffer.isBuffer(body)
 	const bytes = body === undefined ? null : Buffer.from(raw ? body : JSON.stringify(body))
@@ -21,7 +22,7 @@ export function request(method, path, { headers = {}, body, base = server.url, c
 	if (bytes && !chunked)
 		all['Content-Length'] = bytes.length
 	return new Promise((done, fail) => {
-		const req = http.request({ host: url.hostname, port: url.port, method, path, headers: all, agent: false, timeout })
+		const req = http.request({ host: url.hostname, port: url.port, method, path, headers: all, agent: false, timeout, ...(from && { localAddress: from }) })
 		req.once('timeout', () => req.destroy(new Error(`no answer to ${method} ${path} within ${timeout} ms`)))
 		req.once('error', fail)
 		req.once('response', (res) => {
