@@ -340,8 +340,8 @@ int backup_join_warden(const char *run_dir, struct err *e)
 	int n = file ? file_read(AT_FDCWD, file, text, sizeof text) : -ENOMEM;
 
 	if (n < 0)
-		return err_set(e, -n, "no server runs on this state directory ('%s': %s); of one that is stopped, copy the directory", file ? file : "",
-			strerror(-n));
+		return err_set(e, -n, "no running server found ('%s': %s). If it was started with --run, give the same --run here; "
+			"if it is stopped, copy the state directory", file ? file : "", strerror(-n));
 	text[strcspn(text, "\n")] = '\0';
 	if (str_to_u64(str_of(text), INT32_MAX, &pid) < 0)
 		return err_set(e, EBADMSG, "'%s' has no pid", file);

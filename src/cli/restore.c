@@ -342,7 +342,8 @@ static int run(const struct verb *v, int argc, char **argv)
 	if (geteuid() != 0)
 		return fail("'atoll restore' has to run as root: use sudo");
 	if (!key_file == !is_unsigned)
-		return usage_error(v, "give --key-file FILE, the " BACKUP_KEY " of the server that made the backup, or --unsigned to believe it without");
+		return usage_error(v, "give --key-file FILE, the " BACKUP_KEY " of the server that made the backup, "
+			"or --unsigned to skip the check of its signature");
 	return restore(argv[0], state, user, key_file);
 }
 
@@ -351,8 +352,8 @@ const struct verb verb_restore = {
 	.summary = "Make a state directory from a backup",
 	.synopsis = "DIR --key-file FILE | --unsigned [--state DIR] [--user NAME]",
 	.help = "      --key-file FILE  " BACKUP_KEY " of the server that made it, which the backup does not have; the new state gets it\n"
-		"      --unsigned       believe the backup as it is: one of an older atoll, or without that key. What it says is restored\n"
-		"                       with root's power: only if nobody else could write to it\n"
+		"      --unsigned       do not check the signature, for a backup of an older atoll or one whose key is lost. Use it only\n"
+		"                       if nobody else could write to the backup: root restores whatever it contains\n"
 		"      --state DIR      to make; it must be empty or not there (default: " STATE_DIR_DEFAULT ")\n"
 		"      --user NAME      whom the front runs as (default: atoll)\n\n"
 		"The signature and the sums of all files are checked before anything is written. Sandboxes that ran when the backup was made are told as\n"

@@ -190,7 +190,7 @@ test('a backup that is damaged or newer is refused, and nothing is ever restored
 		assert.ok(!fs.existsSync(state))
 	}
 	try {
-		assert.match(atoll(own, 'backup', to, '--state', '/nonexistent').stderr, /no server runs/)
+		assert.match(atoll(own, 'backup', to, '--state', '/nonexistent').stderr, /no running server found/)
 		assert.equal(atoll(own, 'backup', to, '--state', own.stateDir, '--run', own.runDir).status, 0)
 		const over = atoll(own, 'restore', to, '--state', own.stateDir, ...signedBy(own))
 		assert.equal(over.status, 1)
