@@ -78,6 +78,15 @@ double usage_cpu_pct(const struct usage_sample *s, const struct msg_limits *lim)
 	return (double)(int64_t)(s->cpu_pct * 100.0 / (n ? n : 1) + 0.999) / 100;	/* upwards: little is not nothing */
 }
 
+/* The first one may be of a few milliseconds, and has all that its start took: more than its limit says nothing. */
+static void clamp_first(struct usage_ring *r, const struct msg_limits *lim)
+{
+	float most = (float)lim->cpu_permille / 10;
+
+	if (r->n == 1 && r->v[0].cpu_pct > most)
+		r->v[0].cpu_pct = most;
+}
+
 const struct msg_usage *usage_take(struct sandbox *sb, const struct warden_reply *re)
 {
 	const struct msg_usage *m = re->no == 0 && re->msg->type == RE_USAGE ? (const struct msg_usage *)re->msg : NULL;
@@ -92,6 +101,7 @@ const struct msg_usage *usage_take(struct sandbox *sb, const struct warden_reply
 	quota_account(sb, m->cpu_ns, m->sent_bytes);
 	meter_sent(sb, m->sent_bytes);
 	usage_add(&sb->usage, m, clock_mono_ms(), clock_wall_ms());
+	clamp_first(&sb->usage, &sb->spec.limits);
 	return m;
 }
 
