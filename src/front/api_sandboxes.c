@@ -32,15 +32,14 @@ static json_t *text_or_null(const char *z)
 	return z && *z ? json_string(z) : json_null();
 }
 
-/* Ours, if somebody has set one. Else the one that the client has come by, through a proxy that we know nothing of; else the one that
- * works on this machine. */
+/* Ours, if somebody has set one; else the one that the client has come by, ours or that of a proxy that we know nothing of. A client that came by
+ * an address is told none: it would take that before the domain it was configured with (E2B_DOMAIN), which may be that of such a proxy. */
 json_t *domain_json(const struct req *r)
 {
 	const struct front_options *o = &r->front->opt;
-	struct str host = r->http ? r->http->host : STR_NULL;
-	struct str came_by = o->domain_is_default && !host_is_local(host, o->domain) ? host_domain(host) : STR_NULL;
+	struct str came_by = o->domain_is_default && r->http ? host_domain(r->http->host) : STR_NULL;
 
-	return came_by.n ? json_stringn(came_by.p, came_by.n) : text_or_null(o->domain);
+	return came_by.n ? json_stringn(came_by.p, came_by.n) : text_or_null(o->domain_is_default ? NULL : o->domain);
 }
 
 json_t *sandbox_json(const struct req *r, const struct sandbox *sb)
