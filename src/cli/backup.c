@@ -34,7 +34,7 @@
 #define TRIES 5
 #define NAME_SIZE 40
 #define LOOK_NS 50000000
-#define STILL_MS 20000			/* that the server tells nothing: then it is one that does not know of this */
+#define STILL_MS 20000			/* that the server tells nothing: then it hangs, and what is not there is named */
 
 struct part {
 	char name[NAME_SIZE];		/* without its kind */
@@ -173,7 +173,7 @@ static int write_streams(struct backup *b, struct err *e)
 
 /* --- memory that is not on disk yet ------------------------------------------------------------------------- */
 
-/* Its last byte, and whether there are more than before; see hurry_tell() in the front. */
+/* Its last byte, and whether there are more than before; see sandbox_hurry_open() in the front. */
 static char last_word(int fd, off_t *size)
 {
 	struct stat st;
@@ -185,32 +185,38 @@ static char last_word(int fd, off_t *size)
 	return pread(fd, &word, 1, st.st_size - 1) == 1 ? word : '\0';
 }
 
-/* For the front's user, who owns the directory. */
-static int make_flag(const char *path, const char *dir, struct err *e)
+/* The file is the front's: nothing in its place but a plain one is written to. -ENOENT: a server that does not know of this. */
+static int ask_for_memory(const char *path, struct err *e)
 {
 	struct stat st;
-	autoclose int fd = -1;
+	autoclose int fd = open(path, O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
 
-	(void)unlink(path);		/* of a backup that was killed */
-	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (fd < 0 || stat(dir, &st) < 0 || fchown(fd, st.st_uid, st.st_gid) < 0)
-		return err_sys(e, "make '%s'", path);
+	if (fd < 0)
+		return err_sys(e, "open '%s'", path);
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_nlink != 1)
+		return err_set(e, EINVAL, "'%s' is not a plain file", path);
+	if (ftruncate(fd, 0) < 0 || write(fd, "r", 1) != 1)
+		return err_sys(e, "write to '%s'", path);
 	return take_fd(&fd);
 }
 
-/* A sandbox that was just paused is in memory alone. The server is told to write it, by a file in which it tells how far that is; it is
+/* A sandbox that was just paused is in memory alone. The server is asked to write it, by a file in which it tells how far that is; it is
  * waited for as long as it tells anything. */
 static int write_memories(const struct backup *b, struct err *e)
 {
-	autofree char *dir = str_fmt("%s/front", b->state), *flag = str_fmt("%s/front/" BACKUP_HURRY, b->state);
+	autofree char *path = str_fmt("%s/front/" BACKUP_HURRY, b->state);
 	uint64_t since = clock_mono_ms();
-	off_t size = 0;
+	off_t size = 1;			/* of what we have written */
 	char word = '\0';
 
-	if (!dir || !flag)
+	if (!path)
 		return err_set(e, ENOMEM, "out of memory");
-	autoclose int fd = make_flag(flag, dir, e);
+	autoclose int fd = ask_for_memory(path, e);
 
+	if (fd == -ENOENT) {
+		*e = ERR_INIT;
+		return 0;
+	}
 	if (fd < 0)
 		return fd;
 	while (word != 'd' && clock_mono_ms() - since < STILL_MS) {
@@ -219,7 +225,6 @@ static int write_memories(const struct backup *b, struct err *e)
 		if (word)
 			since = clock_mono_ms();
 	}
-	(void)unlink(flag);
 	return 0;
 }
 

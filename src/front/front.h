@@ -155,6 +155,7 @@ struct front {
 	uint32_t requests;		/* under way */
 	uint32_t starts;		/* ... of sandboxes that somebody waits for */
 	uint32_t checkpoints;		/* under way */
+	int hurry_fd;			/* see sandbox_hurry_open() */
 	bool hurries;			/* what is paused is to be written to disk now: see sandbox_hurry_look() */
 	bool can_checkpoint;		/* the memory of a sandbox can be kept on disk */
 	uint32_t ticks;

@@ -549,7 +549,7 @@ static int open_state(struct front *f, struct err *e)
 
 	if (!path || !uploads || !sdk_key)
 		return err_set(e, ENOMEM, "name the state file");
-	if (store_open(path, &f->store, e) < 0 || uploads_open(uploads, &f->uploads, e) < 0 || vault_open(f->opt.state_dir, &f->vault, e) < 0 || trail_new(f, f->opt.state_dir, e) < 0 || notebooks_new(f, f->opt.state_dir, e) < 0 || keyring_open(f->store, f->opt.key_file, &f->keyring, e) < 0 ||
+	if (store_open(path, &f->store, e) < 0 || uploads_open(uploads, &f->uploads, e) < 0 || vault_open(f->opt.state_dir, &f->vault, e) < 0 || trail_new(f, f->opt.state_dir, e) < 0 || notebooks_new(f, f->opt.state_dir, e) < 0 || sandbox_hurry_open(f, e) < 0 || keyring_open(f->store, f->opt.key_file, &f->keyring, e) < 0 ||
 	    keyring_add_sdk_key(f->keyring, sdk_key, e) < 0 || quota_open(f, e) < 0)
 		return -e->no;
 	return 0;

@@ -157,9 +157,10 @@ void sandbox_put_settings(
 void sandbox_pause(struct sandbox *sb, bool memory);	/* RUNNING only; ends in PAUSED, or in RUNNING with `fail` set */
 void sandbox_resume(struct sandbox *sb, uint32_t timeout_s, bool memory);	/* PAUSED only; ends in RUNNING, or in PAUSED with `fail` set */
 void sandbox_run_on(struct sandbox *sb);	/* PAUSING, by a front that is no more and has promised nothing */
-/* 'atoll backup' makes this file in the front's directory: memory that is not on disk yet is written at once, and the file tells how far that is.
- * Look, then the ticks of all, then done. */
+/* 'atoll backup' asks by this file in the front's directory for memory that is not on disk yet to be written at once, and reads there how far that
+ * is. Look, then the ticks of all, then done. */
 #define SANDBOX_HURRY "write-memory"
+int sandbox_hurry_open(struct front *f, struct err *e);
 void sandbox_hurry_look(struct front *f);
 void sandbox_hurry_done(struct front *f);
 void sandbox_pause_tick(struct sandbox *sb);	/* once a second: keeps the memory of a paused one on disk, too */

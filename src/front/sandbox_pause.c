@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -249,22 +250,26 @@ void sandbox_pause_tick(struct sandbox *sb)
 	ask_keep(sandbox_ref(sb), OP_CHECKPOINT, on_memory_kept);
 }
 
-/* Whoever made it reads what is written here: 'w' in each second in which there is something to wait for, 'd' when there is not. The front may
- * not remove a file. */
-static void hurry_tell(struct front *f, char word)
+/* The front can open no file once it serves, so it has this one open from the start. Its last byte tells where things stand: 'r' is written by
+ * who wants memory to be on disk, 'w' by us in each second in which there is something to wait for, 'd' when there is not. */
+int sandbox_hurry_open(struct front *f, struct err *e)
 {
 	autofree char *path = str_fmt("%s/" SANDBOX_HURRY, f->opt.state_dir);
-	autoclose int fd = path ? open(path, O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) : -1;
 
-	if (fd >= 0 && write(fd, &word, 1) != 1)
-		log_warn("could not tell how far memory is written", "file=" SANDBOX_HURRY " err=%m");
+	if (!path)
+		return err_set(e, ENOMEM, "out of memory");
+	f->hurry_fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+	return f->hurry_fd < 0 ? err_sys(e, "open '%s'", path) : 0;
 }
 
 void sandbox_hurry_look(struct front *f)
 {
-	autofree char *path = str_fmt("%s/" SANDBOX_HURRY, f->opt.state_dir);
+	struct stat st;
+	char word = '\0';
 
-	f->hurries = path && access(path, F_OK) == 0;
+	if (fstat(f->hurry_fd, &st) == 0 && st.st_size > 0 && pread(f->hurry_fd, &word, 1, st.st_size - 1) < 0)
+		word = '\0';
+	f->hurries = word == 'r' || word == 'w';
 }
 
 static bool will_be_written(const struct sandbox *sb)
@@ -283,7 +288,8 @@ void sandbox_hurry_done(struct front *f)
 	for (const struct sandbox *sb = sandbox_table_next(f->sandboxes, NULL); f->can_checkpoint && sb && !works;
 	     sb = sandbox_table_next(f->sandboxes, sb))
 		works = will_be_written(sb);
-	hurry_tell(f, works ? 'w' : 'd');
+	if (write(f->hurry_fd, works ? "w" : "d", 1) != 1)
+		log_warn("could not tell how far memory is written", "file=" SANDBOX_HURRY " err=%m");
 }
 
 uint64_t sandbox_memory(const struct sandbox *sb)
