@@ -23,6 +23,7 @@
 #include "engine/proc.h"
 #include "engine/zygote_impl.h"
 
+#define END_MS 5000			/* for one that was killed to be gone */
 #define FORK_MS 10000			/* whoever waits for its copy does so aside; many may stand in line */
 #define ANSWER_MS 10000			/* one that is not heard for so long hangs */
 
@@ -157,13 +158,24 @@ bool zygote_answers(const struct zygote_config *cfg, const char *key)
 	return poll(&p, 1, ANSWER_MS) > 0 && recv(conn, &c, 1, MSG_DONTWAIT) == 1;
 }
 
+/* By its record: somebody may have taken it out of its cgroup, or that away. */
+static bool end_recorded(const struct zygote_config *cfg, const char *name)
+{
+	autoclose int pidfd = -1;
+
+	if (proc_record_open(cfg->dir_fd, name, cfg->boot_id, &pidfd) < 0)
+		return false;
+	(void)proc_kill(pidfd);
+	(void)proc_wait_gone(pidfd, END_MS);
+	return true;
+}
+
 /* One that hangs, one of another version of ours, one whose maker was killed before it was ready: all that is in its cgroup. */
 static void end_old(const struct zygote_config *cfg, const char *key)
 {
-	autoclose int pidfd = -1;
 	char id[ZYGOTE_NAME_SIZE];
 
-	if (proc_record_open(cfg->dir_fd, key, cfg->boot_id, &pidfd) == 0)
+	if (end_recorded(cfg, key))
 		log_warn("replacing a zygote that does not answer", "template=%.8s", key);
 	zygote_cgroup(key, id);
 	cgroup_end(cfg->cgroups, id);
@@ -261,8 +273,10 @@ static void forget_others(const struct zygote_config *cfg)
 
 		for (size_t i = 0; !keep && i < cfg->n_keys; i++)
 			keep = strncmp(name, cfg->keys[i], strlen(cfg->keys[i])) == 0;
-		if (!keep)
-			(void)unlinkat(cfg->dir_fd, de->d_name, 0);
+		if (keep)
+			continue;
+		(void)end_recorded(cfg, de->d_name);
+		(void)unlinkat(cfg->dir_fd, de->d_name, 0);
 	}
 	if (d)
 		(void)closedir(d);

@@ -250,6 +250,8 @@ int message_body(struct message *m, struct str *in, struct str *ret_piece)
 {
 	const char *p = in->p ? in->p : "";
 
+	if (m->refuse)			/* told before, behind a piece that was given first */
+		return -EBADMSG;
 	if (m->done)
 		return MESSAGE_END;
 	if (m->left > 0)
