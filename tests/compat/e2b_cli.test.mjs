@@ -124,14 +124,7 @@ cli('sandbox logs', [], async () => {
 	assert.doesNotMatch(await ok('sandbox', 'logs', '--level', 'ERROR', sbx.sandboxID), /sandbox created/)
 })
 
-cli('template list', [], async () => {
-	assert.match(await ok('template', 'list'), /base/)
-	const text = await ok('template', 'list', '--format', 'json')
-	const base = JSON.parse(text.slice(text.indexOf('['))).find((one) => one.names.includes('base'))
-	assert.deepEqual([base.buildStatus, base.envdVersion], ['ready', sbx.envdVersion])
-})
-
-cli('template create from a Dockerfile, publish, delete', [], async () => {
+cli('template create from a Dockerfile, list, publish, delete', [], async () => {
 	const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'atoll-e2b-cli-'))
 	const name = `cli-made-${process.pid}`
 	try {
@@ -139,6 +132,11 @@ cli('template create from a Dockerfile, publish, delete', [], async () => {
 		fs.writeFileSync(path.join(dir, 'page.txt'), 'a page\n')
 		const create = ['template', 'create', name, '--path', dir, '--cpu-count', '1', '--memory-mb', '512', '--cmd', 'sleep 4321', '--ready-cmd', 'pgrep -f "sleep 4321"']
 		assert.match(await ok(...create), new RegExp(`${name}.* finished`))
+		const text = await ok('template', 'list', '--format', 'json'), listed = JSON.parse(text.slice(text.indexOf('[')))
+		const one = listed.find((t) => t.aliases.includes(name))
+		assert.deepEqual([one.buildStatus, one.envdVersion], ['ready', sbx.envdVersion])
+		assert.ok(!listed.some((t) => t.aliases.includes('base')), 'the templates of the server are no team\'s')
+		assert.match(await ok('template', 'list'), new RegExp(name))
 		const made = await createRaw({ templateID: name, timeout: 60 })
 		try {
 			assert.equal(await ok('sandbox', 'exec', made.sandboxID, 'sh', '-c', 'cat /srv/copy.txt; echo $COLOUR; pgrep -fc "^sleep 4321"'), 'a page\ngreen\n1\n')
