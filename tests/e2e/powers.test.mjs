@@ -33,7 +33,7 @@ const NOTHING = '0'.repeat(16)
 
 for (const [name, user, own] of [
 	/* its stores, the segment of the trail that it appends to, how large it is, what memory is left */
-	['atoll-front', 'atoll', /\/(atoll|uploads|audit|notebooks)\.db(-wal|-shm)?$|\/audit\/\d{8}\.jsonl$|^\/proc\/(\d+\/statm|meminfo)$/],
+	['atoll-front', 'atoll', /\/(atoll|uploads|audit|notebooks)\.db(-wal|-shm)?$|\/audit\/\d{8}\.jsonl$|\/front\/write-memory$|^\/proc\/(\d+\/statm|meminfo)$/],
 	['atoll-agent', 'atoll', /\/sessions\.log$/],
 	['atoll-egress', 'atoll-egress', /^\/etc$/],	/* to see a new resolv.conf */
 	['atoll-hooks', 'atoll-hooks', /^$/],
