@@ -196,7 +196,7 @@ int front_open(struct warden *w, int exe_fd, const char *exe, const char *state_
 		argv[n++] = "--door";
 		argv[n++] = w->doors[i].kind;
 	}
-	if (!w->cfg.domain[0])
+	if (!w->cfg.domain[0] && !w->cfg.tls_listen[0])
 		argv[n++] = "--domain-default";
 	if (w->cfg.open)
 		argv[n++] = "--open";
