@@ -50,7 +50,7 @@ export async function images(buildDir, bytes, rounds) {
 		let clean = true
 		for (let i = 0; i < rounds; i++) {
 			execFileSync('sync', ['-f', dir])
-			ours.push(timed(() => run(path.join(buildDir, 'src/pull/atoll-pull'), ['--cache', `${dir}/cache`, '--registry', registry.url, `${registry.host}/big:1`])))
+			ours.push(timed(() => run(path.join(buildDir, 'src/oci/atoll-pull'), ['--cache', `${dir}/cache`, '--registry', registry.url, `${registry.host}/big:1`])))
 			clean &&= fs.readdirSync(`${dir}/cache/images/work`).length === 0
 			remove('cache')
 			execFileSync('sync', ['-f', dir])

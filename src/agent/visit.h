@@ -64,7 +64,7 @@ void visit_write(struct visit *v, struct str data);
 void visit_stay(struct visit *v, void (*on_gone)(struct visit *v, void *user), void *user);
 void visit_end(struct visit *v);
 
-/* One record of the audit log: takes the event ({"kind" or "event", "sandbox", "session", "fields" or others}, see front/trail.h), adds request, team
+/* One record of the audit log: takes the event ({"kind" or "event", "sandbox", "session", "fields" or others}, see front/record/audit.h), adds request, team
  * and key. Text that may hold secrets must not be in it. */
 void visit_audit(const struct visit *v, json_t *event);
 

@@ -16,9 +16,9 @@
 #include "cli/paths.h"
 #include "cli/settings.h"
 #include "store/db.h"
-#include "store/trail.h"
-#include "trail/key.h"
-#include "trail/verify.h"
+#include "store/audit.h"
+#include "audit/key.h"
+#include "audit/verify.h"
 
 #define PIECE (1024 * 1024)
 #define TORN_TRIES 20			/* a server may be in the middle of writing it */
@@ -27,8 +27,8 @@
 struct job {
 	const char *state, *key_file, *expect;
 	bool whole;
-	struct trail_verify v;
-	struct trail_point known;
+	struct audit_verify v;
+	struct audit_point known;
 	bool has_key;
 };
 
@@ -41,7 +41,7 @@ static int take_lines(struct job *j, struct buf *b, const char *file, uint64_t *
 	while ((nl = memchr(b->p + used, '\n', b->n - used))) {
 		struct str line = { b->p + used, (size_t)(nl - b->p) - used };
 
-		if (trail_verify_line(&j->v, line, file, ++*line_no, e) < 0)
+		if (audit_verify_line(&j->v, line, file, ++*line_no, e) < 0)
 			return -e->no;
 		used = (size_t)(nl - b->p) + 1;
 	}
@@ -52,7 +52,7 @@ static int take_lines(struct job *j, struct buf *b, const char *file, uint64_t *
 static int verify_file(struct job *j, const char *path, struct err *e)
 {
 	autoclose int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	autobuf struct buf b = BUF_INIT(PIECE + 2 * TRAIL_LINE_MAX);
+	autobuf struct buf b = BUF_INIT(PIECE + 2 * AUDIT_LINE_MAX);
 	const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
 	uint64_t line_no = 0;
 	unsigned tries = 0;
@@ -74,11 +74,11 @@ static int verify_file(struct job *j, const char *path, struct err *e)
 		b.n += (size_t)n;
 		if (take_lines(j, &b, name, &line_no, e) < 0)
 			return -e->no;
-		if (b.n > TRAIL_LINE_MAX)
+		if (b.n > AUDIT_LINE_MAX)
 			return err_set(e, EBADMSG, "record %llu (%s, line %llu) is damaged: the line has no end", (unsigned long long)j->v.at.seq + 1, name,
 				(unsigned long long)line_no + 1);
 	}
-	return b.n ? trail_verify_torn(&j->v, b.n, name, e) : 0;
+	return b.n ? audit_verify_torn(&j->v, b.n, name, e) : 0;
 }
 
 static int is_segment(const struct dirent *d)
@@ -114,7 +114,7 @@ static int read_expected(struct job *j, struct err *e)
 {
 	struct str hash = str_of(j->expect), seq = str_cut(&hash, ':');
 
-	if (!hash.p || str_to_u64(seq, UINT64_MAX - 1, &j->known.seq) < 0 || trail_unhex(hash, j->known.hash, sizeof j->known.hash) < 0)
+	if (!hash.p || str_to_u64(seq, UINT64_MAX - 1, &j->known.seq) < 0 || audit_unhex(hash, j->known.hash, sizeof j->known.hash) < 0)
 		return err_set(e, EINVAL, "--expect '%s': wants NUMBER:HASH, as a verify has printed them", j->expect);
 	j->v.known = &j->known;
 	return 0;
@@ -130,16 +130,16 @@ static int read_head(struct job *j, struct err *e)
 		return err_set(e, ENOMEM, "out of memory");
 	if (store_open_read(path, &s, e) < 0)
 		return e->no == ENOENT ? (*e = ERR_INIT, 0) : -e->no;
-	if (trail_db_head(s, &j->known, e) == 0 && j->known.seq)
+	if (audit_db_head(s, &j->known, e) == 0 && j->known.seq)
 		j->v.known = &j->known;
 	store_close(s);
 	return -e->no;
 }
 
-static int read_key(struct job *j, uint8_t key[TRAIL_KEY_SIZE], struct err *e)
+static int read_key(struct job *j, uint8_t key[AUDIT_KEY_SIZE], struct err *e)
 {
 	autofree char *dir = str_fmt("%s/front", j->state);
-	int r = j->key_file ? trail_key_read_file(j->key_file, key, e) : dir ? trail_key_read(dir, false, key, e) : -ENOMEM;
+	int r = j->key_file ? audit_key_read_file(j->key_file, key, e) : dir ? audit_key_read(dir, false, key, e) : -ENOMEM;
 
 	j->has_key = r == 0;
 	if (r < 0 && !j->key_file && e->no == ENOENT)
@@ -149,9 +149,9 @@ static int read_key(struct job *j, uint8_t key[TRAIL_KEY_SIZE], struct err *e)
 
 static void print_result(const struct job *j, double seconds)
 {
-	char hex[TRAIL_HEX_SIZE];
+	char hex[AUDIT_HEX_SIZE];
 
-	trail_hex(j->v.at.hash, sizeof j->v.at.hash, hex);
+	audit_hex(j->v.at.hash, sizeof j->v.at.hash, hex);
 	(void)printf("ok: %llu records, %llu to %llu, in %.2f s\n", (unsigned long long)j->v.records, (unsigned long long)j->v.first_seq,
 		(unsigned long long)j->v.at.seq, seconds);
 	(void)printf("head: %llu:%s\n", (unsigned long long)j->v.at.seq, hex);
@@ -170,7 +170,7 @@ int audit_verify(const struct verb *v, int argc, char **argv)
 {
 	struct job j = { .state = STATE_DIR_DEFAULT };
 	const struct opt opts[] = { { "state", 0, OPT_STR, &j.state }, { "key-file", 0, OPT_STR, &j.key_file }, { "expect", 0, OPT_STR, &j.expect } };
-	uint8_t key[TRAIL_KEY_SIZE];
+	uint8_t key[AUDIT_KEY_SIZE];
 	struct err e = ERR_INIT;
 	int n, rc = verb_operands(v, opts, ARRAY_LEN(opts), OPERANDS_ANY, argc, argv, &n);
 
@@ -181,7 +181,7 @@ int audit_verify(const struct verb *v, int argc, char **argv)
 		return fail("%s", e.text);
 	if ((j.expect ? read_expected(&j, &e) : j.whole ? read_head(&j, &e) : 0) < 0)
 		return fail("%s", e.text);
-	j.v.seal = trail_seal_new(j.has_key ? key : NULL);
+	j.v.seal = audit_seal_new(j.has_key ? key : NULL);
 	if (!j.v.seal)
 		return fail("out of memory");
 
@@ -191,8 +191,8 @@ int audit_verify(const struct verb *v, int argc, char **argv)
 	for (int i = 0; r == 0 && i < n; i++)
 		r = verify_file(&j, argv[i], &e);
 	if (r == 0)
-		r = trail_verify_end(&j.v, j.whole, &e);
-	trail_seal_free(j.v.seal);
+		r = audit_verify_end(&j.v, j.whole, &e);
+	audit_seal_free(j.v.seal);
 	if (r < 0)
 		return fail("%s%s", e.no == EBADMSG ? "the audit trail is damaged: " : "", e.text);
 	print_result(&j, (double)(clock_mono_us() - began) / 1e6);

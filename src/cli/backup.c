@@ -42,9 +42,9 @@ struct part {
 };
 
 struct backup {
-	char *state, *pool;		/* absolute */
+	char *state, *storage;		/* absolute */
 	char *dir;			/* where it is written, under a name of its own until it is whole */
-	int dir_fd, pool_fd;
+	int dir_fd, storage_fd;
 	struct part *parts;		/* that have a copy in the pool */
 	size_t n_parts, n_volumes;
 	struct part *unwritten;		/* ids of paused sandboxes whose memory is not in it */
@@ -65,7 +65,7 @@ static void drop_copies(struct backup *b)
 		char z[NAME_SIZE + 8];
 
 		copy_name(&b->parts[i], z);
-		(void)btrfs_subvol_delete(b->pool_fd, z);
+		(void)btrfs_subvol_delete(b->storage_fd, z);
 	}
 	b->n_parts = b->n_volumes = b->n_unwritten = 0;
 }
@@ -82,14 +82,14 @@ static int copy_part(struct backup *b, const char *name, char kind, struct err *
 	if ((size_t)snprintf(p.name, sizeof p.name, "%s", name) >= sizeof p.name)
 		return err_set(e, EBADMSG, "'%s' is no name of a part", name);
 	(void)snprintf(from, sizeof from, "%s+%c", name, kind);
-	fd = openat(b->pool_fd, from, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	fd = openat(b->storage_fd, from, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0)
 		return errno == ENOENT ? -ENOENT : err_sys(e, "open '%s' in the pool", from);
 	if (kind == 'm' && faccessat(fd, "record", F_OK, AT_SYMLINK_NOFOLLOW) < 0)
 		return -ENOENT;		/* still being written */
 	copy_name(&p, to);
-	(void)btrfs_subvol_delete(b->pool_fd, to);	/* of an earlier backup that was cut short */
-	if (btrfs_snapshot(fd, b->pool_fd, to, true, e) < 0)
+	(void)btrfs_subvol_delete(b->storage_fd, to);	/* of an earlier backup that was cut short */
+	if (btrfs_snapshot(fd, b->storage_fd, to, true, e) < 0)
 		return -e->no;
 	b->parts[b->n_parts++] = p;
 	b->n_volumes += kind == 'v';
@@ -161,7 +161,7 @@ static int write_streams(struct backup *b, struct err *e)
 		char z[NAME_SIZE + 8];
 
 		copy_name(&b->parts[i], z);
-		autofree char *file = str_fmt("%s/%s+%c" BACKUP_STREAM, b->dir, b->parts[i].name, b->parts[i].kind), *from = str_fmt("%s/%s", b->pool, z);
+		autofree char *file = str_fmt("%s/%s+%c" BACKUP_STREAM, b->dir, b->parts[i].name, b->parts[i].kind), *from = str_fmt("%s/%s", b->storage, z);
 
 		if (!file || !from)
 			return err_set(e, ENOMEM, "out of memory");
@@ -293,7 +293,7 @@ static int copy_db(const struct backup *b, const char *name, struct err *e)
 
 /* What was done, and by whom. The table comes last: what it has and the files have not, the server puts back into them when it
  * starts. */
-static int copy_trail(const struct backup *b, struct err *e)
+static int copy_audit(const struct backup *b, struct err *e)
 {
 	if (copy_file(b, "front/audit.key", "audit.key", false, e) < 0 || copy_dir(b, "audit", e) < 0 || copy_db(b, "audit.db", e) < 0)
 		return -e->no;
@@ -328,7 +328,7 @@ static int write_all(struct backup *b, struct err *e)
 {
 	if (write_memories(b, e) < 0 || copy_both(b, e) < 0 || write_streams(b, e) < 0 || copy_file(b, "key", "key", true, e) < 0 ||
 	    copy_file(b, "sdk-key", "sdk-key", false, e) < 0 ||
-	    copy_file(b, "front/secrets.key", "secrets.key", false, e) < 0 || copy_dir(b, "tls", e) < 0 || copy_trail(b, e) < 0 || write_manifest(b, e) < 0 ||
+	    copy_file(b, "front/secrets.key", "secrets.key", false, e) < 0 || copy_dir(b, "tls", e) < 0 || copy_audit(b, e) < 0 || write_manifest(b, e) < 0 ||
 	    sign(b, e) < 0)
 		return -e->no;
 	return syncfs(b->dir_fd) < 0 ? err_sys(e, "write it to the disk") : 0;
@@ -358,13 +358,13 @@ int backup_join_warden(const char *run_dir, struct err *e)
 	return 0;
 }
 
-int backup_lock(int pool_fd, struct err *e)
+int backup_lock(int storage_fd, struct err *e)
 {
-	if (flock(pool_fd, LOCK_EX | LOCK_NB) == 0)
+	if (flock(storage_fd, LOCK_EX | LOCK_NB) == 0)
 		return 0;
 	if (errno == EWOULDBLOCK)
 		say("waiting for another backup, export or import of this server");
-	while (flock(pool_fd, LOCK_EX) < 0) {
+	while (flock(storage_fd, LOCK_EX) < 0) {
 		if (errno != EINTR)
 			return err_sys(e, "lock the pool");
 	}
@@ -374,7 +374,7 @@ int backup_lock(int pool_fd, struct err *e)
 /* Whoever was killed while it made one could not remove its copies, which hold space. We have the lock: they are nobody's. */
 static void drop_stale(const struct backup *b)
 {
-	int fd = openat(b->pool_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = openat(b->storage_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
 
 	if (!d) {
@@ -385,7 +385,7 @@ static void drop_stale(const struct backup *b)
 		const char *at = strchr(de->d_name, '+');
 
 		if (at && strcmp(at + 1, BACKUP_COPY) == 0)
-			(void)btrfs_subvol_delete(b->pool_fd, de->d_name);
+			(void)btrfs_subvol_delete(b->storage_fd, de->d_name);
 	}
 	(void)closedir(d);
 }
@@ -396,10 +396,10 @@ static int open_places(struct backup *b, struct err *e)
 
 	if (!image || access(image, F_OK) < 0)
 		return err_set(e, ENOTSUP, "the server has no pool (no_pool is set): stop it and copy '%s'", b->state);
-	b->pool_fd = open(b->pool, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (b->pool_fd < 0)
-		return err_sys(e, "open '%s'", b->pool);
-	if (backup_lock(b->pool_fd, e) < 0)
+	b->storage_fd = open(b->storage, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (b->storage_fd < 0)
+		return err_sys(e, "open '%s'", b->storage);
+	if (backup_lock(b->storage_fd, e) < 0)
 		return -e->no;
 	drop_stale(b);
 	if (mkdir(b->dir, 0700) < 0)
@@ -423,11 +423,11 @@ static void remove_half(const struct backup *b)
 static int backup(const char *state, const char *run_dir, const char *to)
 {
 	autofree char *from = path_absolute(state), *run = run_dir ? path_absolute(run_dir) : from ? path_run_dir(from) : NULL;
-	autofree char *at = path_absolute(to), *pool = run ? str_fmt("%s/private/pool", run) : NULL, *dir = at ? str_fmt("%s.partial", at) : NULL;
-	struct backup b = { .dir_fd = -1, .pool_fd = -1, .state = from, .pool = pool, .dir = dir };
+	autofree char *at = path_absolute(to), *storage = run ? str_fmt("%s/private/pool", run) : NULL, *dir = at ? str_fmt("%s.partial", at) : NULL;
+	struct backup b = { .dir_fd = -1, .storage_fd = -1, .state = from, .storage = storage, .dir = dir };
 	struct err e = ERR_INIT;
 
-	if (!from || !pool || !dir)
+	if (!from || !storage || !dir)
 		return fail("out of memory");
 	if (access(at, F_OK) == 0)
 		return fail("'%s' is there already: give another name", at);
@@ -437,14 +437,14 @@ static int backup(const char *state, const char *run_dir, const char *to)
 
 	if (!e.no)
 		tell_unwritten(&b);
-	if (b.pool_fd >= 0)
+	if (b.storage_fd >= 0)
 		drop_copies(&b);
 	if (e.no && b.dir_fd >= 0)
 		remove_half(&b);
 	if (!e.no)
 		(void)printf("%s: databases, keys, audit trail, %zu volumes, %zu disks and memories\n", at, volumes, n - volumes);
 	fd_close(b.dir_fd);
-	fd_close(b.pool_fd);
+	fd_close(b.storage_fd);
 	free(b.parts);
 	free(b.unwritten);
 	return e.no ? fail("%s", e.text) : 0;

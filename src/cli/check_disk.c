@@ -233,7 +233,7 @@ void check_state_space(const struct check_host *h, struct check_result *r)
 }
 
 /* How large the pool may become: by its settings, and by the disk that it is on. */
-static int pool_most_mib(const struct check_host *h, uint64_t *ret)
+static int storage_most_mib(const struct check_host *h, uint64_t *ret)
 {
 	autofree char *dir = existing_parent(h->state), *image = str_fmt("%s/pool.img", h->state);
 	uint64_t size = conffile_number(h->config, "pool_size_mb", 0), most = conffile_number(h->config, "pool_max_mb", 0);
@@ -256,10 +256,10 @@ static int pool_most_mib(const struct check_host *h, uint64_t *ret)
  * much more. */
 void check_promises(const struct check_host *h, struct check_result *r)
 {
-	uint64_t each = conffile_number(h->config, "default_disk_mb", DEFAULT_DISK_MB), pool;
+	uint64_t each = conffile_number(h->config, "default_disk_mb", DEFAULT_DISK_MB), storage;
 	uint64_t n = conffile_number(h->config, "max_sandboxes", DEFAULT_MAX_SANDBOXES);
 	autofree char *none = h->config ? conffile_get(h->config, "no_pool") : NULL;
-	int rc = pool_most_mib(h, &pool);
+	int rc = storage_most_mib(h, &storage);
 
 	if (none && strcmp(none, "true") == 0) {
 		check_found(r, CHECK_WARN, "there is no pool (no_pool): nothing limits what sandboxes write");
@@ -267,12 +267,12 @@ void check_promises(const struct check_host *h, struct check_result *r)
 	} else if (rc < 0) {
 		check_found(r, CHECK_WARN, "how large the pool may become cannot be told: %s", strerrordesc_np(-rc));
 	} else {
-		uint64_t full = pool / (each ? each : 1);
+		uint64_t full = storage / (each ? each : 1);
 		double gib = 1024;
 
 		check_found(r, n <= full ? CHECK_OK : CHECK_WARN,
 			"the pool may take %.1f GB; %llu sandboxes (max_sandboxes) of %.1f GB (default_disk_mb) are promised %.1f GB%s",
-			(double)pool / gib, (unsigned long long)n, (double)each / gib, (double)(n * each) / gib,
+			(double)storage / gib, (unsigned long long)n, (double)each / gib, (double)(n * each) / gib,
 			n <= full ? "" : ": those that use most will get less");
 		if (n > full)
 			check_remedy(r, "if each is to have all of its disk: max_sandboxes = %llu, a smaller default_disk_mb, "

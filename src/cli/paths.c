@@ -20,9 +20,9 @@ static const struct {
 	[PROGRAM_INIT] = { "atoll-init", "init" },
 	[PROGRAM_EGRESS] = { "atoll-egress", "egress" },
 	[PROGRAM_AGENT] = { "atoll-agent", "agent" },
-	[PROGRAM_AUDIT] = { "atoll-audit", "audit" },
-	[PROGRAM_HOOKS] = { "atoll-hooks", "hooks" },
-	[PROGRAM_PULL] = { "atoll-pull", "pull" },
+	[PROGRAM_REFUSALS] = { "atoll-refusals", "refusals" },
+	[PROGRAM_WEBHOOKS] = { "atoll-webhooks", "webhooks" },
+	[PROGRAM_PULL] = { "atoll-pull", "oci" },
 };
 
 const char *program_name(enum program which)

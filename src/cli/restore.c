@@ -30,8 +30,8 @@
 struct restore {
 	char *from, *dir;		/* absolute; dir: under a name of its own until it is whole */
 	char *at;			/* where the pool is mounted */
-	int from_fd, dir_fd, pool_fd;
-	uint64_t pool_bytes;
+	int from_fd, dir_fd, storage_fd;
+	uint64_t storage_bytes;
 	uid_t uid;			/* of the front */
 	gid_t gid;
 	size_t n_parts;
@@ -67,7 +67,7 @@ static int read_manifest(struct restore *r, struct err *e)
 	if (format != BACKUP_FORMAT)
 		return err_set(e, EPROTO, "the backup has format %llu, this program knows %d: it was made by a newer atoll", (unsigned long long)format,
 			BACKUP_FORMAT);
-	return manifest_number(text, "pool_bytes", &r->pool_bytes, e);
+	return manifest_number(text, "pool_bytes", &r->storage_bytes, e);
 }
 
 /* --- files -------------------------------------------------------------------------------------------------- */
@@ -151,7 +151,7 @@ static int run_tool(const char *const *argv, struct err *e)
 }
 
 /* As the server makes it, mounted for us alone; gone from the host with this process at the latest. */
-static int make_pool(struct restore *r, struct err *e)
+static int make_storage(struct restore *r, struct err *e)
 {
 	autofree char *image = str_fmt("%s/pool.img", r->dir);
 	autoclose int fd = image ? open(image, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600) : -1;
@@ -159,20 +159,20 @@ static int make_pool(struct restore *r, struct err *e)
 
 	if (fd < 0)
 		return err_sys(e, "make '%s/pool.img'", r->dir);
-	int no = posix_fallocate(fd, 0, (off_t)r->pool_bytes);
+	int no = posix_fallocate(fd, 0, (off_t)r->storage_bytes);
 
 	if (no)
-		return err_set(e, no, "reserve %llu MiB for '%s': %s", (unsigned long long)(r->pool_bytes >> 20), image, strerror(no));
+		return err_set(e, no, "reserve %llu MiB for '%s': %s", (unsigned long long)(r->storage_bytes >> 20), image, strerror(no));
 	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 || mkdir(r->at, 0700) < 0)
 		return err_sys(e, "make a place for the pool");
 	if (run_tool((const char *[]) { "mkfs.btrfs", "-q", "-f", "-K", "-m", "single", "-L", "atoll", image, NULL }, e) < 0 ||
 	    run_tool((const char *[]) { "mount", "-t", "btrfs", "-o", "loop,nodiscard,noatime", image, r->at, NULL }, e) < 0)
 		return -e->no;
-	r->pool_fd = open(r->at, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (r->pool_fd < 0)
+	r->storage_fd = open(r->at, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (r->storage_fd < 0)
 		return err_sys(e, "open the pool");
 	/* Before there is anything in it: simple quotas count only what is written from now on. */
-	return btrfs_metadata_room(r->pool_fd, e) < 0 ? -e->no : btrfs_quota_enable(r->pool_fd, &simple, e);
+	return btrfs_metadata_room(r->storage_fd, e) < 0 ? -e->no : btrfs_quota_enable(r->storage_fd, &simple, e);
 }
 
 /* From our own copy, by a btrfs that sees nothing but the pool. */
@@ -202,16 +202,16 @@ static int receive(struct restore *r, const char *name, char kind, uint64_t byte
 		return -e->no;
 	(void)snprintf(got, sizeof got, "%s%c+" BACKUP_COPY, name, kind);
 	(void)snprintf(to, sizeof to, "%s+%c", name, kind);
-	fd = openat(r->pool_fd, got, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	fd = openat(r->storage_fd, got, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0)
 		return err_sys(e, "find '%s' in the pool", got);
-	if (btrfs_snapshot(fd, r->pool_fd, to, kind == 'd', e) < 0)
+	if (btrfs_snapshot(fd, r->storage_fd, to, kind == 'd', e) < 0)
 		return -e->no;
-	int no = -btrfs_subvol_delete(r->pool_fd, got);
+	int no = -btrfs_subvol_delete(r->storage_fd, got);
 
 	if (no)
 		return err_set(e, no, "remove '%s': %s", got, strerror(no));
-	own = kind == 'v' ? openat(r->pool_fd, to, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW) : -1;
+	own = kind == 'v' ? openat(r->storage_fd, to, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW) : -1;
 	r->n_parts++;
 	return kind == 'v' ? btrfs_limit(own, bytes, e) : 0;
 }
@@ -232,15 +232,15 @@ static int on_part(void *user, enum store_part what, const char *name, uint64_t 
 	return receive(rc->r, name, 'd', 0, rc->e) < 0 ? -rc->e->no : receive(rc->r, name, 'm', 0, rc->e);
 }
 
-static int fill_pool(struct restore *r, struct err *e)
+static int fill_storage(struct restore *r, struct err *e)
 {
 	autofree char *db = str_fmt("%s/front/atoll.db", r->dir);
 	struct receiving rc = { r, e };
 	int version, no = db ? store_parts(db, on_part, &rc, &version, e) : err_set(e, ENOMEM, "out of memory");
 
-	if (no == 0 && (syncfs(r->pool_fd) < 0 || chown(db, r->uid, r->gid) < 0))
+	if (no == 0 && (syncfs(r->storage_fd) < 0 || chown(db, r->uid, r->gid) < 0))
 		no = err_sys(e, "finish the pool");
-	fd_close(take_fd(&r->pool_fd));
+	fd_close(take_fd(&r->storage_fd));
 	if (umount2(r->at, 0) < 0 && no == 0)
 		no = err_sys(e, "unmount the pool");
 	(void)rmdir(r->at);
@@ -296,7 +296,7 @@ static int restore_all(struct restore *r, const char *state, struct err *e)
 	r->dir_fd = open(r->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (r->dir_fd < 0)
 		return err_sys(e, "open '%s'", r->dir);
-	if (put_files(r, e) < 0 || keep_key(r, e) < 0 || make_pool(r, e) < 0 || fill_pool(r, e) < 0)
+	if (put_files(r, e) < 0 || keep_key(r, e) < 0 || make_storage(r, e) < 0 || fill_storage(r, e) < 0)
 		return -e->no;
 	(void)rmdir(state);		/* an empty one */
 	return syncfs(r->dir_fd) < 0 || rename(r->dir, state) < 0 ? err_sys(e, "rename '%s'", r->dir) : 0;
@@ -306,7 +306,7 @@ static int restore(const char *from, const char *state, const char *user, const 
 {
 	autofree char *source = path_absolute(from), *to = path_absolute(state);
 	autofree char *dir = to ? str_fmt("%s.restoring", to) : NULL, *at = dir ? str_fmt("%s/pool", dir) : NULL;
-	struct restore r = { .from_fd = -1, .dir_fd = -1, .pool_fd = -1, .from = source, .dir = dir, .at = at, .key_file = key_file };
+	struct restore r = { .from_fd = -1, .dir_fd = -1, .storage_fd = -1, .from = source, .dir = dir, .at = at, .key_file = key_file };
 	struct err e = ERR_INIT;
 
 	if (!source || !at)
@@ -320,7 +320,7 @@ static int restore(const char *from, const char *state, const char *user, const 
 		(void)restore_all(&r, to, &e);
 	fd_close(r.from_fd);
 	fd_close(r.dir_fd);
-	fd_close(r.pool_fd);
+	fd_close(r.storage_fd);
 	sums_done(&r.sums);
 	if (!e.no)
 		(void)printf("%s: %zu volumes, disks and memories; 'atoll serve --state %s' goes on with it\n", to, r.n_parts, to);

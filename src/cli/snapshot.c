@@ -27,11 +27,11 @@
 #include "store/snapshots.h"
 
 #define NAME_SIZE 40
-#define KEPT_MEMORY 2u			/* as in front/sandbox.h */
+#define KEPT_MEMORY 2u			/* as in front/sandbox/sandbox.h */
 
 struct job {
-	char *state, *pool, *key_file;
-	int pool_fd;
+	char *state, *storage, *key_file;
+	int storage_fd;
 	struct err e;
 };
 
@@ -41,26 +41,26 @@ struct place_opts {
 
 static void job_done(struct job *j)
 {
-	fd_close(j->pool_fd);
+	fd_close(j->storage_fd);
 	free(j->state);
-	free(j->pool);
+	free(j->storage);
 	free(j->key_file);
 }
 
 /* Paths first, then the server's own view of the file system, where the pool is. */
 static int job_open(struct job *j, const struct place_opts *o, struct err *e)
 {
-	*j = (struct job) { .pool_fd = -1, .state = path_absolute(o->state) };
+	*j = (struct job) { .storage_fd = -1, .state = path_absolute(o->state) };
 	autofree char *run = o->run ? path_absolute(o->run) : j->state ? path_run_dir(j->state) : NULL;
 
-	j->pool = run ? str_fmt("%s/private/pool", run) : NULL;
+	j->storage = run ? str_fmt("%s/private/pool", run) : NULL;
 	j->key_file = o->key_file ? path_absolute(o->key_file) : j->state ? str_fmt("%s/export.key", j->state) : NULL;
-	if (!j->pool || !j->key_file)
+	if (!j->storage || !j->key_file)
 		return err_set(e, ENOMEM, "out of memory");
 	if (backup_join_warden(run, e) < 0)
 		return -e->no;
-	j->pool_fd = open(j->pool, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return j->pool_fd < 0 ? err_sys(e, "open the pool '%s' (does the server have one?)", j->pool) : backup_lock(j->pool_fd, e);
+	j->storage_fd = open(j->storage, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return j->storage_fd < 0 ? err_sys(e, "open the pool '%s' (does the server have one?)", j->storage) : backup_lock(j->storage_fd, e);
 }
 
 /* btrfs, with standard input or output being fd. */
@@ -136,17 +136,17 @@ static int send_part(const struct job *j, const char *name, char kind, int out, 
 
 	(void)snprintf(from, sizeof from, "%s+%c", name, kind);
 	(void)snprintf(copy, sizeof copy, "%s%c+" BACKUP_COPY, name, kind);
-	autoclose int fd = openat(j->pool_fd, from, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	autoclose int fd = openat(j->storage_fd, from, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 
 	if (fd < 0)
 		return err_sys(e, "open '%s' in the pool", from);
-	(void)btrfs_subvol_delete(j->pool_fd, copy);
-	if (btrfs_snapshot(fd, j->pool_fd, copy, true, e) < 0)
+	(void)btrfs_subvol_delete(j->storage_fd, copy);
+	if (btrfs_snapshot(fd, j->storage_fd, copy, true, e) < 0)
 		return -e->no;
-	autofree char *path = str_fmt("%s/%s", j->pool, copy);
+	autofree char *path = str_fmt("%s/%s", j->storage, copy);
 
 	(void)run_btrfs((char *const[]) { "btrfs", "send", "-q", path, NULL }, out, STDOUT_FILENO, e);
-	(void)btrfs_subvol_delete(j->pool_fd, copy);
+	(void)btrfs_subvol_delete(j->storage_fd, copy);
 	*ret_bytes = (uint64_t)(lseek(out, 0, SEEK_CUR) - began);
 	return -e->no;
 }
@@ -255,18 +255,18 @@ static int receive_part(const struct job *j, int in, uint64_t at, const char *ol
 
 	(void)snprintf(got, sizeof got, "%s%c+" BACKUP_COPY, old, kind);
 	(void)snprintf(to, sizeof to, "%s+%c", new, kind);
-	(void)btrfs_subvol_delete(j->pool_fd, got);
+	(void)btrfs_subvol_delete(j->storage_fd, got);
 	if (lseek(in, (off_t)at, SEEK_SET) < 0)
 		return err_sys(e, "read it");
-	if (run_btrfs((char *const[]) { "btrfs", "receive", "-q", "-e", "-C", j->pool, NULL }, in, STDIN_FILENO, e) == 0) {
-		autoclose int fd = openat(j->pool_fd, got, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (run_btrfs((char *const[]) { "btrfs", "receive", "-q", "-e", "-C", j->storage, NULL }, in, STDIN_FILENO, e) == 0) {
+		autoclose int fd = openat(j->storage_fd, got, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 
 		if (fd < 0)
 			(void)err_sys(e, "find '%s' in the pool", got);
 		else
-			(void)btrfs_snapshot(fd, j->pool_fd, to, kind == 'd', e);
+			(void)btrfs_snapshot(fd, j->storage_fd, to, kind == 'd', e);
 	}
-	(void)btrfs_subvol_delete(j->pool_fd, got);
+	(void)btrfs_subvol_delete(j->storage_fd, got);
 	return -e->no;
 }
 
@@ -276,7 +276,7 @@ static void drop_new(const struct job *j, const char *new)
 
 	for (const char *kind = "dm"; *kind; kind++) {
 		(void)snprintf(z, sizeof z, "%s+%c", new, *kind);
-		(void)btrfs_subvol_delete(j->pool_fd, z);
+		(void)btrfs_subvol_delete(j->storage_fd, z);
 	}
 }
 

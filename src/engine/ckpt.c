@@ -21,7 +21,7 @@
 #include "engine/criu.h"
 #include "engine/net_nft.h"
 #include "engine/ns.h"
-#include "engine/pool.h"
+#include "engine/storage.h"
 
 #define STOP_MS 5000
 #define GONE "atoll-ckpt has ended; restart the server"
@@ -43,7 +43,7 @@ static void set_up(struct engine *en, int sock)
 	const struct cgroup_tree *t = en->cgroups;
 	int keep[2 * CGROUP_V1_MAX + 13] = {
 		sock, en->private_fd, en->holders_fd, en->templates_fd, en->init_fd, en->netns_fd, en->tools_fd, en->criu_run_fd,
-		t->v2_fd, pool_for_helper(en->pool), en->bases_fd, t->v2_root_fd, en->view.dir,
+		t->v2_fd, storage_for_helper(en->storage), en->bases_fd, t->v2_root_fd, en->view.dir,
 	};
 	sigset_t none;
 
@@ -322,7 +322,7 @@ int ckpt_checkpoint(struct engine *en, const struct engine_record *r, const char
 		return err_set(e, EINVAL, "'%s' is no name for an image", name);
 	uint64_t room;
 
-	if (en->ckpt.sock >= 0 && (dump_room(en, r, &room, e) < 0 || pool_make_room(en->pool, room, e) < 0))
+	if (en->ckpt.sock >= 0 && (dump_room(en, r, &room, e) < 0 || storage_make_room(en->storage, room, e) < 0))
 		return -e->no;
 	if (ask(&en->ckpt, &rq, &sock, e) < 0)
 		return -e->no;

@@ -23,7 +23,7 @@
 #include "engine/image.h"
 #include "engine/mounts.h"
 #include "engine/ns.h"
-#include "engine/pool.h"
+#include "engine/storage.h"
 #include "engine/proc.h"
 #include "engine/userns.h"
 #include "engine/volume.h"
@@ -230,7 +230,7 @@ static int lock_sandbox(struct dump *d, struct err *e)
 {
 	const char *id = d->r->spec.id;
 
-	if (pool_lock(d->en->pool, id, &d->lock, e) == 0 && cgroup_is_frozen(d->en->cgroups, id))
+	if (storage_lock(d->en->storage, id, &d->lock, e) == 0 && cgroup_is_frozen(d->en->cgroups, id))
 		return 0;
 	d->released = true;
 	return e->no ? -e->no : err_set(e, EBUSY, "it is not frozen any more");
@@ -242,7 +242,7 @@ int dump_run(struct engine *en, const struct engine_record *r, const char *name,
 	autoclose int image = -1;
 	struct err ignored = ERR_INIT;
 
-	int made = pool_keep_memory(en->pool, name, &image, e);
+	int made = storage_keep_memory(en->storage, name, &image, e);
 
 	if (made == -EEXIST) {			/* the last warden did not live to hear of it */
 		*e = ERR_INIT;
@@ -258,6 +258,6 @@ int dump_run(struct engine *en, const struct engine_record *r, const char *name,
 		result = result < 0 ? result : -e->no;
 	fd_close(d.base.fd);
 	if (result < 0)
-		(void)pool_forget_memory(en->pool, name, &ignored);
+		(void)storage_forget_memory(en->storage, name, &ignored);
 	return result < 0 ? err_wrap(e, "write the memory of sandbox '%s'", r->spec.id) : 0;
 }

@@ -105,7 +105,7 @@ struct engine_refusal {			/* a packet of a sandbox that the firewall refused */
 struct engine_room {			/* of the host; 0: not known, or there is none */
 	uint64_t mem_bytes;		/* that all sandboxes use together */
 	uint64_t pids, pids_used;
-	uint64_t pool_bytes, pool_free_bytes, pool_grow_bytes;
+	uint64_t storage_bytes, storage_free_bytes, storage_grow_bytes;
 };
 
 struct engine_image {			/* of the memory of a sandbox, as checkpoint() has written it */
@@ -122,8 +122,8 @@ struct engine_config {			/* the instance; strings live as long as the engine */
 	const char *init_path;		/* the atoll-init binary */
 	const char *tools_key;		/* of the root with CRIU, among the templates; NULL or "": there is none */
 	const char *own_keys[ENGINE_OWN_MAX];	/* of the server's own templates, NULL after the last one: only these are ever warm */
-	uint64_t pool_bytes, pool_max_bytes;
-	bool no_pool;			/* run without the btrfs pool: no disk limits */
+	uint64_t storage_bytes, storage_max_bytes;
+	bool no_storage;			/* run without the btrfs pool: no disk limits */
 	uint32_t cpu_weight;		/* of all sandboxes together, against what else the host does; 0: 100 */
 	uint64_t mem_total_bytes;	/* of all sandboxes together; 0: the host's minus a reserve */
 	const struct inet_range *open_ranges;	/* private ones that sandboxes may reach */

@@ -30,7 +30,7 @@
 #include "engine/net_nft.h"
 #include "engine/net_policy.h"
 #include "engine/net_refused.h"
-#include "engine/pool.h"
+#include "engine/storage.h"
 #include "engine/powers.h"
 #include "engine/probe.h"
 #include "engine/slot.h"
@@ -102,7 +102,7 @@ static int open_dirs(struct engine *en, struct err *e)
 	    open_dir(c->run_dir, "holders", 0700, NULL, &en->holders_fd, e) < 0 ||
 	    open_dir(c->run_dir, "zygotes", 0700, NULL, &en->zygotes_fd, e) < 0 ||
 	    open_dir(c->cache_dir, "templates", 0755, NULL, &en->templates_fd, e) < 0 ||
-	    open_dir(en->private_dir, "pool", 0700, &en->pool_dir, NULL, e) < 0 ||
+	    open_dir(en->private_dir, "pool", 0700, &en->storage_dir, NULL, e) < 0 ||
 	    open_dir(en->private_dir, "stage", 0700, &en->stage_dir, NULL, e) < 0 ||
 	    open_dir(en->stage_dir, "l", 0700, NULL, NULL, e) < 0 || open_dir(en->stage_dir, "u", 0700, NULL, NULL, e) < 0)
 		return -e->no;
@@ -193,7 +193,7 @@ static uint64_t disk_of(uint64_t dev)
 static void open_disks(struct engine *en)
 {
 	struct stat st;
-	uint64_t dev[2] = { pool_device(en->pool), 0 };
+	uint64_t dev[2] = { storage_device(en->storage), 0 };
 
 	if (fstat(en->templates_fd, &st) == 0)
 		dev[1] = disk_of(st.st_dev);
@@ -213,7 +213,7 @@ static int open_parts(struct engine *en, const struct engine_record *live, size_
 {
 	const struct engine_config *c = &en->cfg;
 
-	if (probe_kernel(c->no_pool, e) < 0 || boot_id_read(en->boot_id, e) < 0)
+	if (probe_kernel(c->no_storage, e) < 0 || boot_id_read(en->boot_id, e) < 0)
 		return -e->no;
 	en->netns_fd = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
 	if (en->netns_fd < 0)
@@ -223,16 +223,16 @@ static int open_parts(struct engine *en, const struct engine_record *live, size_
 	if (open_dirs(en, e) < 0 || seccomp_filter_build(&en->filter, c->tell_refusals ? SECCOMP_TOLD : 0, e) < 0 ||
 	    cgroup_tree_open(c->instance, c->mem_total_bytes, c->cpu_weight, &en->cgroups, e) < 0)
 		return -e->no;
-	struct pool_config pc = {
-		.state_dir = c->state_dir, .mount_at = en->pool_dir, .node_fd = en->private_fd,
-		.bytes = c->pool_bytes, .max_bytes = c->pool_max_bytes, .plain = c->no_pool,
+	struct storage_config pc = {
+		.state_dir = c->state_dir, .mount_at = en->storage_dir, .node_fd = en->private_fd,
+		.bytes = c->storage_bytes, .max_bytes = c->storage_max_bytes, .plain = c->no_storage,
 	};
 
-	if (pool_open(&pc, &en->pool, e) < 0 || pool_bases(en->pool, &en->bases_fd, e) < 0 || open_network(en, live, n_live, e) < 0)
+	if (storage_open(&pc, &en->storage, e) < 0 || storage_bases(en->storage, &en->bases_fd, e) < 0 || open_network(en, live, n_live, e) < 0)
 		return -e->no;
 	open_disks(en);
 	cgroup_keep_only(en->cgroups, is_live, &(struct live) { live, n_live });
-	pool_keep_only(en->pool, is_live, &(struct live) { live, n_live });
+	storage_keep_only(en->storage, is_live, &(struct live) { live, n_live });
 	/* A count of one is the whole instance: its sandboxes are one user to the host's namespace. */
 	raise_to("/proc/sys/fs/inotify/max_user_instances", 256ull * c->max_sandboxes);
 	raise_to("/proc/sys/fs/inotify/max_user_watches", 4ull << 20);
@@ -384,7 +384,7 @@ static int ns_freeze(struct engine *en, const struct engine_record *r, bool on, 
 	autoclose int lock = -1;
 	struct err why = ERR_INIT;
 
-	if (pool_lock(en->pool, r->spec.id, &lock, &why) == -EBUSY)
+	if (storage_lock(en->storage, r->spec.id, &lock, &why) == -EBUSY)
 		return on ? 0 : err_set(e, EAGAIN, "sandbox '%s': its memory is being read", r->spec.id);
 	if (on)
 		limit_io(en, r, &r->spec.limits, true);		/* before: who waits for the disk stops only when that has answered */
@@ -472,7 +472,7 @@ static int apply_limits(struct engine *en, const struct engine_record *r, const 
 	if (cgroup_limit(en->cgroups, r->spec.id, &lim, e) < 0 || ns_cap_egress(en, &r->spec, to, true, e) < 0)
 		return -e->no;
 	view_set(&en->view, &r->spec, to, r->extra_bytes, 0);
-	return pool_limit(en->pool, r->spec.id, to->disk_bytes, e);
+	return storage_limit(en->storage, r->spec.id, to->disk_bytes, e);
 }
 
 static int ns_limit(struct engine *en, const struct engine_record *r, const struct engine_limits *to, struct err *e)
@@ -524,7 +524,7 @@ static int ns_usage(struct engine *en, const struct engine_record *r, struct eng
 		.mem_bytes = cg.mem_bytes, .mem_cache_bytes = cg.mem_cache_bytes, .cpu_ns = cg.cpu_ns, .pids = cg.pids,
 		.oom_kills = cg.oom_kills,
 	};
-	(void)pool_usage(en->pool, r->spec.id, &ret->disk_bytes);	/* 0 where nothing counts it */
+	(void)storage_usage(en->storage, r->spec.id, &ret->disk_bytes);	/* 0 where nothing counts it */
 	uint64_t now = clock_mono_ms();
 
 	if (now - en->all_bytes_ms > ALL_BYTES_MS && cgroup_all_memory(en->cgroups, &en->all_bytes) == 0)
@@ -547,18 +547,18 @@ int ns_reap(struct engine *en, const struct engine_record *r, struct err *e)
 	else if (no == 0 && r->spec.no_internet)
 		no = -nft_silence(en->nft_fd, en->cfg.instance, r->spec.slot, false, e);
 	if (no == 0)
-		no = -pool_remove(en->pool, r->spec.id, e);
+		no = -storage_remove(en->storage, r->spec.id, e);
 	return no ? err_wrap(e, "clean up after sandbox '%s'", r->spec.id) : 0;	/* -EAGAIN from the pool: it is busy */
 }
 
 static int ns_snapshot(struct engine *en, const struct engine_record *r, const char *name, struct err *e)
 {
-	return pool_keep_disk(en->pool, r->spec.id, name, e) < 0 ? err_wrap(e, "keep the disk of sandbox '%s'", r->spec.id) : 0;
+	return storage_keep_disk(en->storage, r->spec.id, name, e) < 0 ? err_wrap(e, "keep the disk of sandbox '%s'", r->spec.id) : 0;
 }
 
 static int ns_forget(struct engine *en, const char *name, struct err *e)
 {
-	return pool_forget(en->pool, name, e) < 0 ? err_wrap(e, "forget what is kept as '%s'", name) : 0;
+	return storage_forget(en->storage, name, e) < 0 ? err_wrap(e, "forget what is kept as '%s'", name) : 0;
 }
 
 static int ns_warm(struct engine *en, const char *template_key, struct err *e)
@@ -568,7 +568,7 @@ static int ns_warm(struct engine *en, const char *template_key, struct err *e)
 
 static int ns_kept(struct engine *en, void (*fn)(void *arg, const char *name, bool disk, bool memory), void *arg, struct err *e)
 {
-	return pool_kept(en->pool, fn, arg, e);
+	return storage_kept(en->storage, fn, arg, e);
 }
 
 /* Tasks of the host, in all: "0.00 0.01 0.05 1/234 5678" */
@@ -596,7 +596,7 @@ static void ns_room(struct engine *en, struct engine_room *ret)
 	(void)cgroup_all_memory(en->cgroups, &ret->mem_bytes);
 	ret->pids = cgroup_host_pids();
 	ret->pids_used = tasks_now();
-	pool_size(en->pool, &ret->pool_bytes, &ret->pool_free_bytes, &ret->pool_grow_bytes);
+	storage_size(en->storage, &ret->storage_bytes, &ret->storage_free_bytes, &ret->storage_grow_bytes);
 }
 
 static const char *ns_no_checkpoint(struct engine *en)
@@ -606,7 +606,7 @@ static const char *ns_no_checkpoint(struct engine *en)
 
 static void ns_tick(struct engine *en)
 {
-	pool_tick(en->pool);
+	storage_tick(en->storage);
 	guard_tick(en->cgroups, &en->guard);
 	view_tick(&en->view);
 	ckpt_tick(&en->ckpt);
@@ -628,7 +628,7 @@ static void ns_close(struct engine *en, bool all)
 	view_close(&en->view, all);
 	helper_stop(&en->guard);
 	ckpt_stop(&en->ckpt);
-	pool_close(en->pool, true);
+	storage_close(en->storage, true);
 	cgroup_tree_close(en->cgroups, all);
 	seccomp_filter_done(&en->filter);
 	fd_close(en->init_fd);
@@ -644,7 +644,7 @@ static void ns_close(struct engine *en, bool all)
 	if (en->private_dir)
 		(void)umount2(en->private_dir, MNT_DETACH);
 	free(en->private_dir);
-	free(en->pool_dir);
+	free(en->storage_dir);
 	free(en->stage_dir);
 	free(en);
 }

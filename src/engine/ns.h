@@ -13,7 +13,7 @@
 #include "engine/view.h"
 #include "engine/zygote.h"
 
-struct pool;
+struct storage;
 
 enum start_stage {			/* what a start's time goes into, as the builder sees it */
 	STAGE_CGROUP,
@@ -39,7 +39,7 @@ struct engine {
 	struct engine_config cfg;
 	char boot_id[BOOT_ID_SIZE];
 	char *private_dir;		/* RUN/private: a tmpfs of ours; nodes, init's copy, stage, pool */
-	char *pool_dir, *stage_dir;
+	char *storage_dir, *stage_dir;
 	int private_fd, holders_fd, zygotes_fd, templates_fd, init_fd, netns_fd, nft_fd;
 	int bases_fd;			/* -1: without a pool */
 	const char *own[ENGINE_OWN_MAX];	/* keys of templates that the server has built */
@@ -48,7 +48,7 @@ struct engine {
 	uint32_t mtu;
 	struct cgroup_tree *cgroups;
 	uint64_t all_bytes, all_bytes_ms;	/* memory of all, and when that was looked at */
-	struct pool *pool;
+	struct storage *storage;
 	struct view view;
 	struct helper guard;
 	struct ckpt ckpt;

@@ -66,7 +66,7 @@ static int probe_mount_namespace(struct err *e)
 	return 0;
 }
 
-int probe_kernel(bool no_pool, struct err *e)
+int probe_kernel(bool no_storage, struct err *e)
 {
 	if (geteuid() != 0)
 		return err_set(e, EPERM, "must be run as root");
@@ -74,7 +74,7 @@ int probe_kernel(bool no_pool, struct err *e)
 		return -e->no;
 	if (probe_filesystem("overlay", "load the module 'overlay'", e) < 0)
 		return -e->no;
-	if (!no_pool && probe_filesystem("btrfs", "load the module 'btrfs', or set pool = none to run without disk limits", e) < 0)
+	if (!no_storage && probe_filesystem("btrfs", "load the module 'btrfs', or set pool = none to run without disk limits", e) < 0)
 		return -e->no;
 	return 0;
 }

@@ -7,4 +7,4 @@
 #include "base/err.h"
 
 /* The first thing that is missing, with the remedy. */
-int probe_kernel(bool no_pool, struct err *e);
+int probe_kernel(bool no_storage, struct err *e);

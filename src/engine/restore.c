@@ -41,7 +41,7 @@
 #include "engine/net_nft.h"
 #include "engine/ns.h"
 #include "engine/overlay.h"
-#include "engine/pool.h"
+#include "engine/storage.h"
 #include "engine/powers.h"
 #include "engine/slot.h"
 #include "engine/userns.h"
@@ -64,7 +64,7 @@ static const char *const arguments[] = {
 
 /* Run by CRIU at each stage. At the first of these the new network is there, and nothing has been put into it yet; at the second, all processes
  * are what they were and none of them runs. */
-static const char hook[] =
+static const char webhook[] =
 	"#!/bin/sh\n"
 	"case $CRTOOLS_SCRIPT_ACTION in " MAKE_NETWORK " | " LOOK ") ;; *) exit 0 ;; esac\n"
 	"echo \"$CRTOOLS_SCRIPT_ACTION $CRTOOLS_INIT_PID\" >/tmp/" ASK " && read -r answer </tmp/" ANSWER " && [ \"$answer\" = ok ]\n";
@@ -125,7 +125,7 @@ static int open_image(struct restore *rs, struct err *e)
 {
 	autoclose int image = -1;
 
-	if (pool_kept_memory(rs->en->pool, rs->spec->from, &image, e) < 0 || image_read_record(image, &rs->record, e) < 0)
+	if (storage_kept_memory(rs->en->storage, rs->spec->from, &image, e) < 0 || image_read_record(image, &rs->record, e) < 0)
 		return -e->no;
 	if (strcmp(rs->record.spec.template_key, rs->spec->template_key) != 0)
 		return err_set(e, EINVAL, "the image is of another template");
@@ -217,7 +217,7 @@ static int make_parts(struct restore *rs, struct err *e)
 		return -e->no;
 	if (cgroup_make(en->cgroups, rs->spec->id, &lim, e) < 0 || cgroup_seat_open(en->cgroups, rs->spec->id, &rs->seat, e) < 0)
 		return -e->no;
-	if (pool_make_from(en->pool, rs->spec->from, rs->spec->id, l->disk_bytes, &own, e) < 0 ||
+	if (storage_make_from(en->storage, rs->spec->from, rs->spec->id, l->disk_bytes, &own, e) < 0 ||
 	    mount_clone(own, "", 0, &rs->own_fd, e) < 0 || clone_init(rs, e) < 0 || make_dev(rs, e) < 0 ||
 	    clone_volumes(rs, e) < 0 || view_clone(&en->view, rs->spec->slot, &rs->criu.mounts[MOUNT_VIEW], e) < 0)
 		return -e->no;
@@ -233,7 +233,7 @@ static int make_hook(struct restore *rs, struct err *e)
 	int tmp = rs->criu.tmp;
 	autoclose int fd = openat(tmp, "hook", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0755);
 
-	if (fd < 0 || fd_write_all(fd, hook, sizeof hook - 1) < 0 || mkfifoat(tmp, ASK, 0600) < 0 || mkfifoat(tmp, ANSWER, 0600) < 0)
+	if (fd < 0 || fd_write_all(fd, webhook, sizeof webhook - 1) < 0 || mkfifoat(tmp, ASK, 0600) < 0 || mkfifoat(tmp, ANSWER, 0600) < 0)
 		return err_sys(e, "make the script of criu");
 	/* For reading and writing, so that neither end waits for the other to open it. */
 	rs->ask = openat(tmp, ASK, O_RDWR | O_CLOEXEC | O_NONBLOCK);

@@ -26,7 +26,7 @@
 #define NERVOUS_MS 100			/* while less than three quarters are free */
 #define EACH_MORE 200			/* so many more of them make looking as much dearer, and it is done as much less often */
 
-uint64_t room_reserve(const struct room_pool *p)
+uint64_t room_reserve(const struct room_storage *p)
 {
 	uint64_t small = p->bytes / RESERVE_SMALL_PART < RESERVE_SMALL ? p->bytes / RESERVE_SMALL_PART : RESERVE_SMALL;
 
@@ -34,7 +34,7 @@ uint64_t room_reserve(const struct room_pool *p)
 }
 
 /* Who is large: half of what the largest has, and less than that the less is left. */
-static bool is_large(const struct room_pool *p, const struct room_use *u, uint64_t most)
+static bool is_large(const struct room_storage *p, const struct room_use *u, uint64_t most)
 {
 	uint64_t reserve = room_reserve(p), bar = most / 2;
 
@@ -43,7 +43,7 @@ static bool is_large(const struct room_pool *p, const struct room_use *u, uint64
 	return u->used >= bar;
 }
 
-uint64_t room_held(const struct room_pool *p, const struct room_use *u, uint64_t most)
+uint64_t room_held(const struct room_storage *p, const struct room_use *u, uint64_t most)
 {
 	uint64_t reserve = room_reserve(p), spare = p->free_bytes > reserve ? p->free_bytes - reserve : 0;
 	uint64_t left = p->free_bytes - spare;
@@ -126,7 +126,7 @@ static size_t read_all(int fs_fd, struct room_use **ret)
 }
 
 /* What is about to be written is not in statvfs(). */
-static bool read_pool(int fs_fd, uint64_t grow_bytes, struct room_pool *ret)
+static bool read_storage(int fs_fd, uint64_t grow_bytes, struct room_storage *ret)
 {
 	autoclose int data = open_sysfs(fs_fd, "allocation/data");
 	struct statvfs fs;
@@ -146,7 +146,7 @@ static bool differs(uint64_t a, uint64_t b, uint64_t slack)
 	return (a == ROOM_NONE) != (b == ROOM_NONE) || (a > b ? a - b : b - a) > slack;
 }
 
-static void apply(int fs_fd, const struct room_pool *p, const struct room_use *v, size_t n)
+static void apply(int fs_fd, const struct room_storage *p, const struct room_use *v, size_t n)
 {
 	uint64_t most = 0, slack = room_reserve(p) / SLACK_PART;
 	size_t stopped = 0;
@@ -170,9 +170,9 @@ static void apply(int fs_fd, const struct room_pool *p, const struct room_use *v
 int room_look(int fs_fd, uint64_t grow_bytes)
 {
 	autofree struct room_use *v = NULL;
-	struct room_pool p;
+	struct room_storage p;
 
-	if (!read_pool(fs_fd, grow_bytes, &p))
+	if (!read_storage(fs_fd, grow_bytes, &p))
 		return -1;
 	size_t n = read_all(fs_fd, &v);
 

@@ -36,7 +36,7 @@
 #include "engine/net_nft.h"
 #include "engine/ns.h"
 #include "engine/overlay.h"
-#include "engine/pool.h"
+#include "engine/storage.h"
 #include "engine/slot.h"
 #include "engine/step.h"
 #include "engine/userns.h"
@@ -286,8 +286,8 @@ static int start_disk(struct start *st, struct err *e)
 	const struct engine_spec *sp = st->spec;
 	autoclose int own = -1;
 
-	if (sp->from[0] ? pool_make_from(st->en->pool, sp->from, sp->id, sp->limits.disk_bytes, &own, e) < 0 :
-	    pool_make(st->en->pool, sp->id, sp->limits.disk_bytes, &own, e) < 0)
+	if (sp->from[0] ? storage_make_from(st->en->storage, sp->from, sp->id, sp->limits.disk_bytes, &own, e) < 0 :
+	    storage_make(st->en->storage, sp->id, sp->limits.disk_bytes, &own, e) < 0)
 		return -e->no;
 	if (mount_clone(own, "", 0, &st->own_fd, e) < 0)
 		return -e->no;

@@ -17,7 +17,7 @@
 #include "engine/limits.h"
 #include "engine/mounts.h"
 #include "engine/ns.h"
-#include "engine/pool.h"
+#include "engine/storage.h"
 #include "engine/seccomp.h"
 #include "engine/slot.h"
 #include "engine/userns.h"
@@ -30,17 +30,17 @@ _Static_assert(SLOT_VOLUME_PLACES == ENGINE_VOLUME_PLACES, "each has its ids");
 
 int volume_set(struct engine *en, const char *name, uint64_t bytes, struct err *e)
 {
-	return pool_volume_set(en->pool, name, bytes, e) < 0 ? err_wrap(e, "make volume '%s'", name) : 0;
+	return storage_volume_set(en->storage, name, bytes, e) < 0 ? err_wrap(e, "make volume '%s'", name) : 0;
 }
 
 int volume_drop(struct engine *en, const char *name, struct err *e)
 {
-	return pool_volume_drop(en->pool, name, e) < 0 ? err_wrap(e, "remove volume '%s'", name) : 0;
+	return storage_volume_drop(en->storage, name, e) < 0 ? err_wrap(e, "remove volume '%s'", name) : 0;
 }
 
 int volume_each(struct engine *en, void (*fn)(void *arg, const char *name, uint64_t used_bytes), void *arg, struct err *e)
 {
-	return pool_volumes(en->pool, fn, arg, e);
+	return storage_volumes(en->storage, fn, arg, e);
 }
 
 /* --- serving ------------------------------------------------------------------------------------------------ */
@@ -51,7 +51,7 @@ static int enter_volume(struct engine *en, const char *name, int userns_fd, stru
 {
 	autoclose int dir = -1, m = -1;
 
-	if (pool_volume_open(en->pool, name, &dir, e) < 0 ||
+	if (storage_volume_open(en->storage, name, &dir, e) < 0 ||
 	    mount_clone(dir, "", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC, &m, e) < 0 || mount_idmap(m, userns_fd, e) < 0)
 		return -e->no;
 	if (unshare(CLONE_NEWNS) < 0)

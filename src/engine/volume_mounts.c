@@ -13,7 +13,7 @@
 #include "base/str.h"
 #include "engine/mounts.h"
 #include "engine/ns.h"
-#include "engine/pool.h"
+#include "engine/storage.h"
 #include "engine/volume.h"
 
 #define MOUNTINFO_MAX (256 * 1024)
@@ -23,7 +23,7 @@ int volume_mounts_clone(struct engine *en, const struct engine_spec *spec, int *
 	for (uint32_t i = 0; i < spec->n_volumes; i++) {
 		autoclose int fd = -1;
 
-		if (pool_volume_open(en->pool, spec->volumes[i].name, &fd, e) < 0)
+		if (storage_volume_open(en->storage, spec->volumes[i].name, &fd, e) < 0)
 			return err_wrap(e, "open volume '%s'", spec->volumes[i].name);
 		/* nosuid: one sandbox must not be able to leave a program for another to become root by. */
 		if (mount_clone(fd, "", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, &ret_fds[i], e) < 0)

@@ -10,25 +10,25 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
-#include "front/certs.h"
+#include "front/link/certs.h"
 #include "front/confine.h"
-#include "front/dial_tls.h"
-#include "front/debug.h"
-#include "front/events.h"
-#include "front/dispatch.h"
-#include "front/forget.h"
+#include "front/link/dial_tls.h"
+#include "front/proxy/debug.h"
+#include "front/record/events.h"
+#include "front/api/dispatch.h"
+#include "front/link/forget.h"
 #include "front/front.h"
-#include "front/image_gc.h"
-#include "front/history.h"
-#include "front/logbook.h"
-#include "front/mem.h"
-#include "front/pool.h"
-#include "front/rules.h"
-#include "front/sandbox.h"
-#include "front/sandbox_row.h"
-#include "front/sandbox_table.h"
-#include "front/trail_acts.h"
-#include "front/warden_link.h"
+#include "front/template/image_gc.h"
+#include "front/record/history.h"
+#include "front/record/logbook.h"
+#include "front/util/mem.h"
+#include "front/sandbox/warm_pool.h"
+#include "front/link/rules.h"
+#include "front/sandbox/sandbox.h"
+#include "front/sandbox/sandbox_row.h"
+#include "front/sandbox/sandbox_table.h"
+#include "front/record/audit_acts.h"
+#include "front/link/warden_link.h"
 #include "http/h2.h"
 #include "http/server.h"
 #include "ipc/check.h"
@@ -209,7 +209,7 @@ static int reconcile(struct boot *b, struct err *e)
 		return -e->no;
 	for (size_t i = 0; i < b->n_lost; i++) {
 		log_info("sandbox has ended meanwhile", "id=%s why='%s'", b->lost[i].id, b->lost[i].why);
-		trail_lost(f, b->lost[i].id, b->lost[i].team, b->lost[i].why);
+		audit_lost(f, b->lost[i].id, b->lost[i].team, b->lost[i].why);
 		if (b->lost[i].started)		/* else nobody knows its id */
 			log_lost(f, &b->lost[i]);
 		row_end_id(f, b->lost[i].id, b->lost[i].why);
@@ -273,8 +273,8 @@ static void serve(struct front *f)
 	http_server_limit(f->server, front_max_conns(f));
 	http_server_head_timeout(f->server, f->opt.head_timeout_s * 1000ull);
 	timer_arm(f->tick, 1000);
-	if (f->pool)
-		pool_begin(f->pool);
+	if (f->warm_pool)
+		warm_pool_begin(f->warm_pool);
 	log_info("serving", "url=%s sandboxes=%zu", f->opt.url, sandbox_table_count(f->sandboxes));
 }
 
@@ -341,7 +341,7 @@ static bool wants_tls(const struct front *f)
 	return false;
 }
 
-static void on_trail(struct front *f, const struct err *e)
+static void on_audit(struct front *f, const struct err *e)
 {
 	struct msg_list list = { 0 };
 
@@ -388,12 +388,12 @@ static void on_hello(void *user, const struct warden_reply *re)
 	if (m->log_level <= LOG_LVL_ERROR)
 		front_log_level(f, (enum log_level)m->log_level);
 	memory_open(&f->memory);
-	f->pool = f->opt.pool_size ? pool_new(f) : NULL;
-	if (f->opt.pool_size && !f->pool) {
+	f->warm_pool = f->opt.warm_pool_size ? warm_pool_new(f) : NULL;
+	if (f->opt.warm_pool_size && !f->warm_pool) {
 		boot_fail(f, "make the pool", "out of memory");
 		return;
 	}
-	trail_begin(f, on_trail);	/* first: what is found out from here on is recorded */
+	audit_begin(f, on_audit);	/* first: what is found out from here on is recorded */
 }
 
 void boot_begin(struct front *f)

@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* front: coming to an end in good order. */
-#include "front/agent_link.h"
+#include "front/link/agent_link.h"
 #include "front/front.h"
 
 #include "base/fd.h"
 #include "base/log.h"
 #include "front/boot.h"
-#include "front/capacity.h"
-#include "front/census.h"
-#include "front/certs.h"
-#include "front/debug.h"
-#include "front/expiry.h"
-#include "front/hold.h"
-#include "front/hooks.h"
-#include "front/keyring.h"
-#include "front/logbook.h"
-#include "front/metrics.h"
-#include "front/penalty.h"
-#include "front/pool.h"
-#include "front/quota.h"
-#include "front/rules.h"
-#include "front/sandbox.h"
-#include "front/sandbox_row.h"
-#include "front/sandbox_table.h"
-#include "front/vault.h"
-#include "front/warden_link.h"
+#include "front/account/capacity.h"
+#include "front/account/census.h"
+#include "front/link/certs.h"
+#include "front/proxy/debug.h"
+#include "front/util/expiry.h"
+#include "front/api/hold.h"
+#include "front/record/webhooks.h"
+#include "front/account/keyring.h"
+#include "front/record/logbook.h"
+#include "front/account/metrics.h"
+#include "front/account/penalty.h"
+#include "front/sandbox/warm_pool.h"
+#include "front/account/quota.h"
+#include "front/link/rules.h"
+#include "front/sandbox/sandbox.h"
+#include "front/sandbox/sandbox_row.h"
+#include "front/sandbox/sandbox_table.h"
+#include "front/util/vault.h"
+#include "front/link/warden_link.h"
 #include "http/server.h"
 #include "loop/loop.h"
 #include "store/db.h"
@@ -47,7 +47,7 @@ void front_stop(struct front *f)
 		http_server_stop_accepting(f->server);
 	debug_stop_accepting(f->debug);
 	builds_stop(f);
-	pool_stop(f->pool);
+	warm_pool_stop(f->warm_pool);
 	if (f->requests == 0)
 		loop_stop(f->loop);
 	else
@@ -84,7 +84,7 @@ void front_done(struct front *f)
 	rows_free(f);
 	if (f->sandboxes && f->metrics)
 		capacity_free(take_ptr(&f->capacity));
-	pool_free(f->pool);
+	warm_pool_free(f->warm_pool);
 	memory_close(&f->memory);
 	for (sb = f->sandboxes ? sandbox_table_next(f->sandboxes, NULL) : NULL; sb; sb = sandbox_table_next(f->sandboxes, sb))
 		init_watch_end(sb);
@@ -98,7 +98,7 @@ void front_done(struct front *f)
 	/* All that is still written is written before the link goes: the warden takes a front without one for gone, and ends it. */
 	census_free(f->census);
 	notebooks_free(f);
-	trail_free(f);
+	audit_free(f);
 	warden_link_free(f->warden);
 	expiry_free(f->expiry);
 	timer_free(f->tick);
@@ -106,7 +106,7 @@ void front_done(struct front *f)
 	sigwatch_free(f->on_term);
 	sigwatch_free(f->on_int);
 	rules_link_free(f->rules);
-	hooks_free(take_ptr(&f->hooks));
+	webhooks_free(take_ptr(&f->webhooks));
 	keyring_free(f->keyring);
 	penalties_free(f->penalties);
 	metrics_free(f->metrics);

@@ -12,17 +12,17 @@
 #include "base/boot_id.h"
 #include "base/log.h"
 #include "base/prices.h"
-#include "front/alerts.h"
-#include "front/build.h"
-#include "front/envd_check.h"
-#include "front/memory.h"
-#include "front/notebook.h"
-#include "front/snapshots.h"
-#include "front/trail.h"
-#include "front/volumes.h"
-#include "front/template.h"
+#include "front/account/alerts.h"
+#include "front/template/build.h"
+#include "front/proxy/envd_check.h"
+#include "front/sandbox/memory.h"
+#include "front/record/notebook.h"
+#include "front/sandbox/snapshots.h"
+#include "front/record/audit.h"
+#include "front/sandbox/volumes.h"
+#include "front/sandbox/template.h"
 #include "ipc/msg.h"
-#include "front/request.h"
+#include "front/api/request.h"
 
 struct agent_link;
 struct boot;
@@ -37,7 +37,7 @@ struct keyring;
 struct loop;
 struct metrics;
 struct penalties;
-struct pool;
+struct warm_pool;
 struct row_ends;
 struct sandbox_table;
 struct init_watch;
@@ -63,7 +63,7 @@ struct front_options {
 	uint32_t history_kept_s;	/* what is known of a sandbox after its end */
 	uint32_t paused_kept_s, snapshots_kept_s;	/* 0: for ever */
 	uint32_t max_lifetime_s;	/* of a sandbox without a pause, however often its timeout is set; 0: any */
-	struct trail_options trail;	/* the audit trail */
+	struct audit_options audit;	/* the audit trail */
 	struct notebook_options notebooks;
 	uint32_t logs_kept_s, logs_max_mb;	/* of sandboxes that have ended */
 	uint32_t head_timeout_s, body_timeout_s;	/* of requests of the API; the head's of all */
@@ -76,7 +76,7 @@ struct front_options {
 	uint32_t build_timeout_s, ready_timeout_s;
 	uint32_t volume_mb, volume_max_mb;	/* how much one may hold: if nobody says, and at most */
 	uint32_t team_max_volumes;
-	uint32_t pool_size, pool_max;	/* finished sandboxes per template: at least, at most; 0: none */
+	uint32_t warm_pool_size, warm_pool_max;	/* finished sandboxes per template: at least, at most; 0: none */
 	struct prices prices;		/* of usage */
 	uint32_t events_kept_s;
 	uint32_t webhook_timeout_s, webhook_attempts, webhook_retry_ms;
@@ -109,18 +109,18 @@ struct front {
 	struct build_list builds;	/* under way */
 	struct image_gc *image_gc;	/* NULL: none is under way */
 	struct vault *vault;
-	struct trail *trail;		/* NULL: without */
+	struct audit *audit;		/* NULL: without */
 	struct notebooks *notebooks;	/* likewise */
 	uint64_t witnessed;		/* bytes of requests and answers that witnesses hold */
 	struct rules_link *rules;
 	struct agent_link *agent;
 	uint32_t agent_calls;		/* passed on to atoll-agent, now */
 	struct capacity *capacity;
-	struct hooks *hooks;		/* webhooks and what is to be delivered */
+	struct webhooks *webhooks;		/* webhooks and what is to be delivered */
 	struct warden_link *warden;
 	struct http_server *server;
 	struct sandbox_table *sandboxes;
-	struct pool *pool;		/* NULL: without */
+	struct warm_pool *warm_pool;		/* NULL: without */
 	struct memory memory;
 	struct expiry *expiry;
 	struct keyring *keyring;
@@ -139,7 +139,7 @@ struct front {
 	struct msg_limits defaults, maxima;	/* of a sandbox */
 	struct msg_template_limits template_limits[TEMPLATES_MAX];	/* ... of those of a template */
 	uint32_t n_template_limits;
-	struct row_ends *row_ends;	/* see front/sandbox_row.h */
+	struct row_ends *row_ends;	/* see front/sandbox/sandbox_row.h */
 	char host[BOOT_ID_SIZE];	/* the start of it that the rows are of, if that is not written yet; else "" */
 	uint32_t max_sandboxes;
 	struct boot *boot;		/* until it serves */
@@ -190,7 +190,7 @@ static inline uint32_t front_max_exchanges(const struct front *f)
 	return f->fds / 8;
 }
 
-/* Requests that atoll-agent has, each with a connection to it; those that it makes for them are counted there (front/agent_link.c). */
+/* Requests that atoll-agent has, each with a connection to it; those that it makes for them are counted there (front/link/agent_link.c). */
 static inline uint32_t front_max_agent_calls(const struct front *f)
 {
 	return f->fds / 16 < 1024 ? f->fds / 16 : 1024;

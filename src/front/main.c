@@ -15,33 +15,33 @@
 #include "base/inet.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "front/agent_link.h"
-#include "front/api.h"
+#include "front/link/agent_link.h"
+#include "front/api/api.h"
 #include "front/boot.h"
-#include "front/build.h"
-#include "front/capacity.h"
-#include "front/census.h"
-#include "front/certs.h"
+#include "front/template/build.h"
+#include "front/account/capacity.h"
+#include "front/account/census.h"
+#include "front/link/certs.h"
 #include "front/confine.h"
-#include "front/debug.h"
-#include "front/expiry.h"
+#include "front/proxy/debug.h"
+#include "front/util/expiry.h"
 #include "front/front.h"
-#include "front/history.h"
-#include "front/hooks.h"
-#include "front/keyring.h"
-#include "front/logbook.h"
-#include "front/meter.h"
-#include "front/metrics.h"
-#include "front/penalty.h"
-#include "front/pool.h"
-#include "front/quota.h"
-#include "front/rules.h"
-#include "front/sandbox.h"
-#include "front/sandbox_row.h"
-#include "front/sandbox_table.h"
-#include "front/trail_acts.h"
-#include "front/vault.h"
-#include "front/warden_link.h"
+#include "front/record/history.h"
+#include "front/record/webhooks.h"
+#include "front/account/keyring.h"
+#include "front/record/logbook.h"
+#include "front/account/meter.h"
+#include "front/account/metrics.h"
+#include "front/account/penalty.h"
+#include "front/sandbox/warm_pool.h"
+#include "front/account/quota.h"
+#include "front/link/rules.h"
+#include "front/sandbox/sandbox.h"
+#include "front/sandbox/sandbox_row.h"
+#include "front/sandbox/sandbox_table.h"
+#include "front/record/audit_acts.h"
+#include "front/util/vault.h"
+#include "front/link/warden_link.h"
 #include "http/server.h"
 #include "ipc/check.h"
 #include "loop/carrier.h"
@@ -89,7 +89,7 @@ static void on_exited(void *user, const struct msg_exited *m)
 
 	struct sandbox *sb = sandbox_table_find(f->sandboxes, str_of(m->id));
 
-	if (!sb && (build_exited(f, m->id) || pool_exited(f->pool, m->id)))
+	if (!sb && (build_exited(f, m->id) || warm_pool_exited(f->warm_pool, m->id)))
 		return;
 	if (sb && sandbox_paused_exited(sb))
 		return;
@@ -173,7 +173,7 @@ static void on_refused(void *user, const struct msg_refused *m)
 	f->metrics->refused_calls += m->count;
 	if (!sb || sb->pooled)
 		return;
-	trail_syscall(sb, m);
+	audit_syscall(sb, m);
 	if (!may_note_refusal(sb))
 		return;
 	if (!m->call[0]) {
@@ -208,7 +208,7 @@ static void on_blocked(void *user, const struct msg_blocked *m)
 
 	if (!sb || sb->pooled)
 		return;
-	trail_blocked(sb, m, proto);
+	audit_blocked(sb, m, proto);
 	if (!may_note_refusal(sb))
 		return;
 	(void)snprintf(to, sizeof to, "%s:%u", inet_text(m->ip, ip), m->port);
@@ -230,11 +230,11 @@ static void on_agent(void *user, int fd)
 	agent_link_set(f->agent, fd);
 }
 
-static void on_hooks(void *user, int fd)
+static void on_webhooks(void *user, int fd)
 {
 	struct front *f = user;
 
-	hooks_link(f->hooks, fd);
+	webhooks_link(f->webhooks, fd);
 }
 
 static void on_answered(void *user, enum msg_type op, uint64_t us)
@@ -256,7 +256,7 @@ static const struct warden_ops warden_ops = {
 	.on_lost = on_lost,
 	.on_egress = on_egress,
 	.on_agent = on_agent,
-	.on_hooks = on_hooks,
+	.on_webhooks = on_webhooks,
 };
 
 static void on_expired(void *user, struct expiry_entry *en)
@@ -307,9 +307,9 @@ static void on_tick(void *user)
 	memory_tick(f);
 	quota_tick(f);
 	capacity_tick(f->capacity);
-	trail_tick(f);
+	audit_tick(f);
 	volumes_tick(f);
-	pool_tick(f->pool);
+	warm_pool_tick(f->warm_pool);
 	history_tick(f);
 	if (f->ticks++ % TIDY_EVERY_S == 0)
 		keyring_tidy(f->keyring, clock_wall_ms());
@@ -323,7 +323,7 @@ static int usage_error(const char *what)
 	return -EINVAL;
 }
 
-enum { OPT_EVENTS_KEPT = 256, OPT_HOOK_TIMEOUT, OPT_HOOK_ATTEMPTS, OPT_HOOK_RETRY, OPT_HOOK_PRIVATE, OPT_TOKEN, OPT_DOMAIN_DEFAULT, OPT_IMAGE_PACKAGES, OPT_ALERT };
+enum { OPT_EVENTS_KEPT = 256, OPT_WEBHOOK_TIMEOUT, OPT_WEBHOOK_ATTEMPTS, OPT_WEBHOOK_RETRY, OPT_WEBHOOK_PRIVATE, OPT_TOKEN, OPT_DOMAIN_DEFAULT, OPT_IMAGE_PACKAGES, OPT_ALERT };
 
 static uint32_t *number_option(int c, struct front_options *opt)
 {
@@ -332,11 +332,11 @@ static uint32_t *number_option(int c, struct front_options *opt)
 	switch (c) {
 	case OPT_EVENTS_KEPT:
 		return &opt->events_kept_s;
-	case OPT_HOOK_TIMEOUT:
+	case OPT_WEBHOOK_TIMEOUT:
 		return &opt->webhook_timeout_s;
-	case OPT_HOOK_ATTEMPTS:
+	case OPT_WEBHOOK_ATTEMPTS:
 		return &opt->webhook_attempts;
-	case OPT_HOOK_RETRY:
+	case OPT_WEBHOOK_RETRY:
 		return &opt->webhook_retry_ms;
 	case 't':
 		return &opt->max_timeout_s;
@@ -355,7 +355,7 @@ static uint32_t *number_option(int c, struct front_options *opt)
 	case 'M':
 		return &opt->mem_total_mb;
 	case 'p':
-		return &opt->pool_size;
+		return &opt->warm_pool_size;
 	case 'c':
 		return &opt->checkpoint_after_s;
 	case 'C':
@@ -383,11 +383,11 @@ static uint32_t *number_option(int c, struct front_options *opt)
 	case 'n':
 		return &opt->team_max_volumes;
 	case 'A':
-		return &opt->trail.kept_s;
+		return &opt->audit.kept_s;
 	case 'g':
-		return &opt->trail.max_mb;
+		return &opt->audit.max_mb;
 	case 'K':
-		return &opt->trail.segment_kb;
+		return &opt->audit.segment_kb;
 	case 'N':
 		return &opt->notebooks.each_mb;
 	case 'O':
@@ -395,7 +395,7 @@ static uint32_t *number_option(int c, struct front_options *opt)
 	case 'Q':
 		return &opt->notebooks.kept_s;
 	default:
-		return &opt->pool_max;
+		return &opt->warm_pool_max;
 	}
 }
 
@@ -450,12 +450,12 @@ static const struct option longs[] = {
 	{ "audit-segment-kb", required_argument, NULL, 'K' },
 	{ "notebook-mb", required_argument, NULL, 'N' }, { "notebooks-max-mb", required_argument, NULL, 'O' },
 	{ "notebooks-kept", required_argument, NULL, 'Q' },
-	{ "events-kept", required_argument, NULL, OPT_EVENTS_KEPT }, { "webhook-timeout", required_argument, NULL, OPT_HOOK_TIMEOUT },
-	{ "webhook-attempts", required_argument, NULL, OPT_HOOK_ATTEMPTS }, { "webhook-retry-ms", required_argument, NULL, OPT_HOOK_RETRY },
+	{ "events-kept", required_argument, NULL, OPT_EVENTS_KEPT }, { "webhook-timeout", required_argument, NULL, OPT_WEBHOOK_TIMEOUT },
+	{ "webhook-attempts", required_argument, NULL, OPT_WEBHOOK_ATTEMPTS }, { "webhook-retry-ms", required_argument, NULL, OPT_WEBHOOK_RETRY },
 	{ "alert-memory", required_argument, NULL, OPT_ALERT + ALERT_MEMORY }, { "alert-cpu", required_argument, NULL, OPT_ALERT + ALERT_CPU },
 	{ "alert-disk", required_argument, NULL, OPT_ALERT + ALERT_DISK }, { "alert-processes", required_argument, NULL, OPT_ALERT + ALERT_PROCESSES },
 	{ "alert-egress", required_argument, NULL, OPT_ALERT + ALERT_EGRESS },
-	{ "webhook-allow-private", no_argument, NULL, OPT_HOOK_PRIVATE },
+	{ "webhook-allow-private", no_argument, NULL, OPT_WEBHOOK_PRIVATE },
 	{ "image-packages", required_argument, NULL, OPT_IMAGE_PACKAGES },
 	{ "domain-default", no_argument, NULL, OPT_DOMAIN_DEFAULT },
 	{ "open", no_argument, NULL, 'o' },		{ "metrics-open", no_argument, NULL, 'm' },
@@ -492,7 +492,7 @@ static int parse_options(int argc, char **argv, struct front *f)
 		case OPT_DOMAIN_DEFAULT:
 			opt->domain_is_default = true;
 			break;
-		case OPT_HOOK_PRIVATE:
+		case OPT_WEBHOOK_PRIVATE:
 			opt->webhook_allow_private = true;
 			break;
 		case 'D':
@@ -504,11 +504,11 @@ static int parse_options(int argc, char **argv, struct front *f)
 				return usage_error("--prices is malformed");
 			break;
 		case 'a':
-			opt->trail.on = strcmp(optarg, "off") != 0;
-			opt->trail.required = strcmp(optarg, "required") == 0;
+			opt->audit.on = strcmp(optarg, "off") != 0;
+			opt->audit.required = strcmp(optarg, "required") == 0;
 			break;
 		case 'f':
-			opt->trail.full = true;
+			opt->audit.full = true;
 			break;
 		case 'o':
 			opt->open = true;
@@ -549,7 +549,7 @@ static int open_state(struct front *f, struct err *e)
 
 	if (!path || !uploads || !sdk_key)
 		return err_set(e, ENOMEM, "name the state file");
-	if (store_open(path, &f->store, e) < 0 || uploads_open(uploads, &f->uploads, e) < 0 || vault_open(f->opt.state_dir, &f->vault, e) < 0 || trail_new(f, f->opt.state_dir, e) < 0 || notebooks_new(f, f->opt.state_dir, e) < 0 || sandbox_hurry_open(f, e) < 0 || keyring_open(f->store, f->opt.key_file, &f->keyring, e) < 0 ||
+	if (store_open(path, &f->store, e) < 0 || uploads_open(uploads, &f->uploads, e) < 0 || vault_open(f->opt.state_dir, &f->vault, e) < 0 || audit_new(f, f->opt.state_dir, e) < 0 || notebooks_new(f, f->opt.state_dir, e) < 0 || sandbox_hurry_open(f, e) < 0 || keyring_open(f->store, f->opt.key_file, &f->keyring, e) < 0 ||
 	    keyring_add_sdk_key(f->keyring, sdk_key, e) < 0 || quota_open(f, e) < 0)
 		return -e->no;
 	return 0;
@@ -568,7 +568,7 @@ static int set_up(struct front *f, struct err *e)
 	f->sandboxes = sandbox_table_new();
 	f->rules = rules_link_new(f);
 	f->agent = agent_link_new(f);
-	f->hooks = hooks_new(f);
+	f->webhooks = webhooks_new(f);
 	f->capacity = capacity_new(f);
 	f->penalties = penalties_new();
 	f->metrics = metrics_new();
@@ -594,7 +594,7 @@ static int set_up(struct front *f, struct err *e)
 		return err_set(e, ENOMEM, "set up the loop");
 	f->on_term = sigwatch_new(f->loop, SIGTERM, on_signal, f);
 	f->on_int = sigwatch_new(f->loop, SIGINT, on_signal, f);
-	if (hooks_load(f->hooks, e) < 0)
+	if (webhooks_load(f->webhooks, e) < 0)
 		return -e->no;
 	if (!f->on_term || !f->on_int)
 		return err_set(e, ENOMEM, "watch signals");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* http/h2: the session of one connection and its streams. Internal to http/h2*.c.
+/* http/h2_impl: the session of one connection and its streams. Internal to http/h2*.c.
  *
  * nghttp2 parses and frames; it calls us while it takes bytes (h2.c), and asks for the bytes of answers when it makes frames.
  * Handlers are called from these callbacks, or from h2_run() for what had to wait: a body that is wanted again, a queue that is

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* http/h2: one stream: the body of the request on its way in, the answer on its way out. */
+/* http/h2_stream: one stream: the body of the request on its way in, the answer on its way out. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

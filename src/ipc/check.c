@@ -144,8 +144,8 @@ size_t msg_size(enum msg_type t)
 	case RE_KEPT_ITEM: return sizeof(struct msg_kept);
 	case OP_PULL: return sizeof(struct msg_pull);
 	case OP_TLS_FILE: return sizeof(struct msg_tls_file);
-	case OP_TRAIL: return sizeof(struct msg_trail);
-	case RE_TRAIL: return sizeof(struct msg_trail_file);
+	case OP_AUDIT: return sizeof(struct msg_audit);
+	case RE_AUDIT: return sizeof(struct msg_audit_file);
 	case OP_LIST: return sizeof(struct msg_list);
 	case OP_ROOM: return sizeof(struct msg_list);
 	case RE_ROOM: return sizeof(struct msg_room);
@@ -162,7 +162,7 @@ size_t msg_size(enum msg_type t)
 	case EV_TLS_FILES:
 	case EV_EGRESS:
 	case EV_AGENT:
-	case EV_HOOKS:
+	case EV_WEBHOOKS:
 	case EV_SHUTDOWN: return sizeof(struct msg_ok);
 	case MSG_NONE:
 	case OP_COUNT: break;

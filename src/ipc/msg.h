@@ -50,7 +50,7 @@ enum msg_type {
 	OP_VOLUMES,		/* answered by RE_VOLUME_ITEM per volume, then RE_OK */
 	OP_LIMIT,		/* other limits for a running sandbox */
 	OP_PULL,		/* RE_OK carries one fd: a stream to a program that fetches an image */
-	OP_TRAIL,		/* RE_TRAIL carries one fd: a segment of the audit trail; RE_OK when one was dropped */
+	OP_AUDIT,		/* RE_TRAIL carries one fd: a segment of the audit trail; RE_OK when one was dropped */
 	OP_DIAL,		/* RE_OK carries one fd: a TCP socket on its way to a port on the sandbox's loopback */
 	OP_ROOM,		/* struct msg_list; answered by RE_ROOM */
 	OP_COUNT,		/* not a message: number of requests + 1 */
@@ -64,7 +64,7 @@ enum msg_type {
 	RE_RELEASED,		/* struct msg_ok: before RE_IMAGE */
 	RE_KEPT_ITEM,		/* struct msg_kept */
 	RE_VOLUME_ITEM,		/* struct msg_volume_item */
-	RE_TRAIL,		/* struct msg_trail_file */
+	RE_AUDIT,		/* struct msg_trail_file */
 	RE_ROOM,		/* struct msg_room */
 
 	EV_EXITED = 96,		/* struct msg_exited: a sandbox ended, for whatever reason, and all of it is gone */
@@ -76,7 +76,7 @@ enum msg_type {
 	EV_OOM,			/* struct msg_oom: a process of a sandbox was killed because it is at its memory limit */
 	EV_EGRESS,		/* struct msg_ok and one fd: a socket to atoll-egress, in place of any earlier one (ipc/rules.h) */
 	EV_AGENT,		/* the same for atoll-agent (ipc/agent.h) */
-	EV_HOOKS,		/* struct msg_ok and one fd: a socket to atoll-hooks, in place of any earlier one (ipc/hooks.h) */
+	EV_WEBHOOKS,		/* struct msg_ok and one fd: a socket to atoll-webhooks, in place of any earlier one (ipc/webhooks.h) */
 };
 
 struct msg_head {
@@ -262,20 +262,20 @@ struct msg_tls_file {
 	uint8_t pad[4];
 };
 
-enum trail_what {
-	TRAIL_LAST,		/* the last one that has records, or the first of all; n is 0 */
-	TRAIL_NEXT,		/* n: the one behind it, empty */
-	TRAIL_DROP,		/* n: the first one, which may go because of its age or because there is too much */
-	TRAIL_WHATS,		/* not one of them: how many there are */
+enum audit_what {
+	AUDIT_LAST,		/* the last one that has records, or the first of all; n is 0 */
+	AUDIT_NEXT,		/* n: the one behind it, empty */
+	AUDIT_DROP,		/* n: the first one, which may go because of its age or because there is too much */
+	AUDIT_WHATS,		/* not one of them: how many there are */
 };
 
-struct msg_trail {
+struct msg_audit {
 	struct msg_head head;
 	uint32_t what;
 	uint32_t n;		/* segments count from 1 */
 };
 
-struct msg_trail_file {
+struct msg_audit_file {
 	struct msg_head head;
 	uint32_t n;		/* which one it is, */
 	uint32_t first;		/* ... and which is the first that there is */
@@ -318,8 +318,8 @@ struct msg_room {		/* what the host has for sandboxes, and how much of it is tak
 	uint32_t slots, slots_used;		/* addresses and the like */
 	uint64_t mem_bytes;			/* of all sandboxes together; 0: not known */
 	uint64_t pids, pids_used;		/* of the host */
-	uint64_t pool_bytes, pool_free_bytes;	/* 0: there is no pool */
-	uint64_t pool_grow_bytes;		/* that it may still become larger by */
+	uint64_t storage_bytes, storage_free_bytes;	/* 0: there is no pool */
+	uint64_t storage_grow_bytes;		/* that it may still become larger by */
 };
 
 struct msg_oom {

@@ -21,7 +21,7 @@ struct build_row {
 	char status[BUILD_STATUS_SIZE];	/* "waiting", "building", "ready", "error" */
 	char base_key[TEMPLATE_KEY_SIZE];	/* image below it; "" before it is ready, as the next two */
 	char kept[ID_SIZE];		/* what the warden has of it */
-	uint32_t what;			/* KEPT_* of front/sandbox.h */
+	uint32_t what;			/* KEPT_* of front/sandbox/sandbox.h */
 	uint64_t mem_bytes, disk_bytes;
 	uint32_t cpu_permille, pids;
 	char step[BUILD_STEP_SIZE];	/* where it failed */

@@ -1,236 +1,186 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* audit: one more helper, and what it tells. */
+/* audit: STATE/audit/NNNNNNNN.jsonl. */
 #include "warden/audit.h"
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <stdio.h>
-#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
 
-#include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "engine/seccomp.h"
-#include "engine/slot.h"
-#include "ipc/audit.h"
-#include "ipc/check.h"
-#include "ipc/msg.h"
-#include "warden/audit_rule.h"
-#include "warden/layout.h"
-#include "warden/link.h"
-#include "warden/sandbox.h"
-#include "warden/service.h"
-#include "warden/warden.h"
+#include "warden/config.h"
 
-#define LOG_EVERY_MS 10000 /* about one sandbox */
-#define SILENT_MS 60000 /* a sandbox that floods; if it goes on then, again */
+#define NAME_SIZE 32
+#define DIGITS 8
+#define SUFFIX ".jsonl"
+#define N_MAX 99999999u
+#define AGE_S 86400			/* of a segment that is not full, before another one is begun */
 
-static int silence(struct warden *w, uint32_t k, bool silent)
+struct survey {
+	uint32_t first, last;		/* 0: there is none; last: that was ever written to */
+	uint64_t bytes;			/* of all */
+	uint64_t last_bytes;
+	int64_t last_born_s;
+};
+
+struct segment {
+	uint64_t bytes;
+	int64_t born_s;
+	bool unused;
+};
+
+static void name_of(uint32_t n, char ret[NAME_SIZE])
 {
-	struct slot s;
-
-	slot_fill(w->instance, k, &s);
-	return audit_rule_silence(s.root, s.root + SLOT_UIDS - 1, silent);
+	(void)snprintf(ret, NAME_SIZE, "%08u" SUFFIX, n);
 }
 
-void audit_listen(struct warden *w)
+static uint32_t number_of(const char *name)
 {
-	struct err e = ERR_INIT;
+	struct str s = str_of(name);
+	uint64_t n;
 
-	if (!w->cfg.explain_refusals)
-		return;
-	if (layout_program(w->cfg.libexec, "atoll-audit", w->audit.exe, sizeof w->audit.exe, &w->audit.exe_fd, &e) < 0 ||
-		audit_socket(&w->audit.fd, &e) < 0)
-		log_warn("refused system calls cannot be explained, going on", "err=%s", e.text);
-}
-
-/* --- what it tells ----------------------------------------------------------------------------------------------- */
-
-/* Its sandbox, unless that has never been heard of or is gone. */
-static struct sandbox *sandbox_of(const struct warden *w, uint32_t uid)
-{
-	struct slot first;
-
-	slot_fill(w->instance, 0, &first);
-	uint32_t k = uid < first.root ? SLOTS_MAX : (uid - first.root) / SLOT_UIDS;
-
-	return k < SLOTS_MAX ? w->slots[k] : NULL;
-}
-
-static void tell_front(struct sandbox *sb, struct msg_refused *m)
-{
-	struct warden *w = sb->w;
-
-	m->head = (struct msg_head){ MSG_VERSION, EV_REFUSED, 0 };
-	memcpy(m->id, sb->er.spec.id, sizeof m->id);
-	if (w->link && w->proto.phase == PHASE_SERVE)
-		link_send(w->link, m, sizeof *m, -1);
-}
-
-static void on_denied(struct sandbox *sb, const struct au_event *ev)
-{
-	struct warden *w = sb->w;
-	uint32_t k = sb->er.spec.slot;
-	struct msg_refused m = { .pid = ev->pid, .count = ev->count };
-	char name[SECCOMP_NAME_SIZE];
-	const char *why = seccomp_explain(ev->arch, ev->nr, name);
-
-	(void)str_copy(m.call, sizeof m.call, str_of(name));
-	(void)str_copy(m.process, sizeof m.process, str_of(ev->comm));
-	(void)str_copy(m.why, sizeof m.why, (struct str){ why, strnlen(why, sizeof m.why - 1) });
-	/* one line now and then; the front has them all */
-	bool loud = clock_mono_ms() - w->audit.logged_ms[k] >= LOG_EVERY_MS;
-
-	if (loud)
-		w->audit.logged_ms[k] = clock_mono_ms();
-	log_at(loud ? LOG_LVL_INFO : LOG_LVL_DEBUG, "system call refused", "id=%s call=%s process=%s pid=%u count=%u",
-		sb->er.spec.id, m.call, m.process, m.pid, m.count);
-	tell_front(sb, &m);
-}
-
-static void on_flood(struct sandbox *sb)
-{
-	struct warden *w = sb->w;
-	uint32_t k = sb->er.spec.slot;
-
-	if (w->audit.silent_until_ms[k])
-		return;
-	int r = silence(w, k, true);
-
-	if (r < 0 && r != -EEXIST) {
-		log_warn("a sandbox floods the kernel's audit system, and cannot be silenced", "id=%s err=%s",
-			sb->er.spec.id, strerror(-r));
-		return;
-	}
-	w->audit.silent_until_ms[k] = clock_mono_ms() + SILENT_MS;
-	log_warn("a sandbox is refused system calls all the time, not listening to it for a while", "id=%s s=%d",
-		sb->er.spec.id, SILENT_MS / 1000);
-	tell_front(sb, &(struct msg_refused){ .count = 0 });
-}
-
-static void on_packet(void *user, const void *p, size_t n, const int *fds, size_t n_fds)
-{
-	struct warden *w = user;
-	struct au_event ev;
-
-	(void)fds;
-	memcpy(&ev, p, n < sizeof ev ? n : sizeof ev);
-	if (n != sizeof ev || n_fds || ev.version != AU_VERSION || (ev.type != AU_DENIED && ev.type != AU_FLOOD) ||
-		!check_text(ev.comm, sizeof ev.comm)) {
-		log_error("atoll-audit makes no sense, starting it again", "bytes=%zu", n);
-		service_restart(w->audit.service);
-		return;
-	}
-	struct sandbox *sb = sandbox_of(w, ev.uid);
-
-	if (!sb || sb->state != SANDBOX_RUNNING)
-		return;
-	if (ev.type == AU_FLOOD)
-		on_flood(sb);
-	else if (!w->audit.silent_until_ms[sb->er.spec.slot]) /* else from before it was silenced, and told too late */
-		on_denied(sb, &ev);
-}
-
-static void on_gone(void *user, const char *why)
-{
-	struct warden *w = user;
-
-	(void)why;
-	link_free(take_ptr(&w->audit.link));
-	service_restart(w->audit.service);
-}
-
-static const struct link_ops link_ops = { .on_packet = on_packet, .on_gone = on_gone };
-
-/* --- its life ---------------------------------------------------------------------------------------------------- */
-
-static void on_up(void *user, int fd)
-{
-	struct warden *w = user;
-
-	w->audit.link = link_new(w->loop, fd, &link_ops, w);
-	if (!w->audit.link)
-		service_restart(w->audit.service);
-}
-
-static void on_down(void *user, const char *how)
-{
-	struct warden *w = user;
-
-	(void)how;
-	link_free(take_ptr(&w->audit.link));
-	warden_settle(w);
-}
-
-static const struct service_ops service_ops = { .on_up = on_up, .on_down = on_down };
-
-int audit_open(struct warden *w, struct err *e)
-{
-	static char base[16], *argv[6]; /* live as long as the service, of which a process has one */
-	struct service_spec spec = { .name = "atoll-audit",
-		.argv = argv,
-		.fds = { w->audit.fd },
-		.n_fds = 1,
-		.exe_fd = w->audit.exe_fd,
-		.delay_max_ms = w->cfg.restart_max_ms };
-	struct slot first;
-
-	if (w->audit.fd < 0)
+	if (s.n != DIGITS + sizeof SUFFIX - 1 || !str_ends(s, SUFFIX) || str_to_u64((struct str) { s.p, DIGITS }, N_MAX, &n) < 0)
 		return 0;
-	slot_fill(w->instance, 0, &first);
-	(void)snprintf(base, sizeof base, "%u", first.root);
-	memcpy(argv, ((char *[]){ w->audit.exe, "--run", w->cfg.run, "--uid-base", base, NULL }), sizeof argv);
-	if (user_find(w->cfg.egress_user, &spec.uid, &spec.gid, e) < 0)
+	return (uint32_t)n;
+}
+
+static int open_dir(const struct config *c, struct err *e)
+{
+	char path[PATH_MAX + 16];
+
+	(void)snprintf(path, sizeof path, "%s/" AUDIT_DIR, c->state);
+	if (mkdir(path, 0700) < 0 && errno != EEXIST)
+		return err_sys(e, "make '%s'", path);
+
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	return fd < 0 ? err_sys(e, "open '%s'", path) : fd;
+}
+
+/* The front can give its file any length without filling it: what takes no room on the disk does not count. And it can empty it, so
+ * an empty file is unused only if nothing was done to it since it was made (the times of a file are its owner's to set, and that is root). */
+static bool segment_look(int dirfd, const char *name, struct segment *ret)
+{
+	struct statx st;
+
+	if (statx(dirfd, name, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS | STATX_BTIME, &st) < 0 || !S_ISREG(st.stx_mode))
+		return false;
+
+	bool has_birth = st.stx_mask & STATX_BTIME;
+
+	ret->bytes = st.stx_size < st.stx_blocks * 512 ? st.stx_size : st.stx_blocks * 512;
+	ret->born_s = has_birth ? st.stx_btime.tv_sec : st.stx_ctime.tv_sec;
+	ret->unused = st.stx_size == 0 && has_birth && st.stx_mtime.tv_sec == st.stx_btime.tv_sec && st.stx_mtime.tv_nsec == st.stx_btime.tv_nsec;
+	return true;
+}
+
+static int look(int dirfd, struct survey *ret, struct err *e)
+{
+	int copy = fcntl(dirfd, F_DUPFD_CLOEXEC, 3);
+	DIR *d = copy < 0 ? NULL : fdopendir(copy);
+	struct survey sv = { 0 };
+	struct segment sg;
+	struct dirent *en;
+
+	if (!d) {
+		(void)err_sys(e, "read the directory of the audit trail");
+		fd_close(copy);
 		return -e->no;
-	/* of an earlier life that did not live to take them back */
-	audit_rule_forget(first.root, first.z_base + SLOT_Z_UIDS - 1);
-	w->audit.service = service_new(w->loop, &spec, &service_ops, w);
-	if (!w->audit.service)
-		return err_set(e, ENOMEM, "start atoll-audit: out of memory");
-	return service_start(w->audit.service, e);
-}
+	}
+	rewinddir(d);
+	while ((en = readdir(d))) {
+		uint32_t n = number_of(en->d_name);
 
-void audit_close(struct warden *w)
-{
-	for (uint32_t k = 0; k < SLOTS_MAX; k++)
-		audit_slot_free(w, k);
-	link_free(take_ptr(&w->audit.link));
-	service_free(take_ptr(&w->audit.service));
-}
-
-void audit_blocked(struct warden *w)
-{
-	struct engine_refusal v[ENGINE_REFUSALS_MAX];
-	int n = w->ops->refusals ? w->ops->refusals(w->engine, v, ARRAY_LEN(v)) : 0;
-
-	if (n < 0 && !w->audit.blocked_failed)
-		log_warn("what the firewall refuses cannot be read, and is not recorded", "err=%s", strerror(-n));
-	w->audit.blocked_failed = n < 0;
-	for (int i = 0; i < n; i++) {
-		const struct sandbox *sb = v[i].slot < SLOTS_MAX ? w->slots[v[i].slot] : NULL;
-		struct msg_blocked m = { .head = { MSG_VERSION, EV_BLOCKED, 0 }, .ip = v[i].ip, .port = v[i].port, .proto = v[i].proto };
-
-		if (!sb || !w->link || w->proto.phase != PHASE_SERVE)
+		if (!n || !segment_look(dirfd, en->d_name, &sg) || sg.unused)
 			continue;
-		memcpy(m.id, sb->er.spec.id, sizeof m.id);
-		link_send(w->link, &m, sizeof m, -1);
+		if (!sv.first || n < sv.first)
+			sv.first = n;
+		if (n > sv.last) {
+			sv.last = n;
+			sv.last_bytes = sg.bytes;
+			sv.last_born_s = sg.born_s;
+		}
+		sv.bytes += sg.bytes;
 	}
+	(void)closedir(d);
+	*ret = sv;
+	return 0;
 }
 
-void audit_tick(struct warden *w)
+static uint64_t segment_bytes(const struct config *c)
 {
-	uint64_t now = clock_mono_ms();
-
-	audit_blocked(w);
-	for (uint32_t k = 0; k < w->n_slots; k++) {
-		if (w->audit.silent_until_ms[k] && now >= w->audit.silent_until_ms[k])
-			audit_slot_free(w, k);
-	}
+	return c->audit_segment_kb << 10;
 }
 
-void audit_slot_free(struct warden *w, uint32_t slot)
+/* Else a front could make files without end. A file system that compresses may take a fraction of the size. */
+static bool may_follow(const struct config *c, const struct survey *sv)
 {
-	if (!w->audit.silent_until_ms[slot])
-		return;
-	w->audit.silent_until_ms[slot] = 0;
-	(void)silence(w, slot, false);
+	uint64_t age_s = c->audit_kept_s && c->audit_kept_s / 4 < AGE_S ? c->audit_kept_s / 4 : AGE_S;
+	time_t now = time(NULL);
+
+	return !sv->last || sv->last_bytes >= segment_bytes(c) / 8 || (now > sv->last_born_s && (uint64_t)(now - sv->last_born_s) >= age_s);
+}
+
+int audit_open(const struct config *c, uint32_t n, struct msg_audit_file *re, int *ret_fd, struct err *e)
+{
+	autoclose int dir = open_dir(c, e);
+	char name[NAME_SIZE];
+	struct survey sv;
+	struct stat st;
+
+	if (dir < 0 || look(dir, &sv, e) < 0)
+		return -e->no;
+	if (n && n != sv.last + 1)
+		return err_set(e, EINVAL, "segment %u of the audit trail is not the next one", n);
+	if (n && !may_follow(c, &sv))
+		return err_set(e, EPERM, "segment %u of the audit trail is neither full nor old enough for another one", sv.last);
+	if (!n)
+		n = sv.last ? sv.last : 1;
+	if (n > N_MAX)
+		return err_set(e, EOVERFLOW, "the audit trail has no more numbers for segments");
+	name_of(n, name);
+
+	autoclose int fd = openat(dir, name, O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600);
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return err_sys(e, "open '%s' of the audit trail", name);
+	if (!S_ISREG(st.st_mode))
+		return err_set(e, EINVAL, "'%s' of the audit trail is not a file", name);
+	(void)fsync(dir);		/* the name, too, outlives a crash of the host */
+	re->n = n;
+	re->first = sv.first ? sv.first : n;
+	re->bytes = n == sv.last ? sv.bytes - sv.last_bytes : sv.bytes;
+	*ret_fd = take_fd(&fd);
+	return 0;
+}
+
+int audit_drop(const struct config *c, uint32_t n, struct err *e)
+{
+	autoclose int dir = open_dir(c, e);
+	char name[NAME_SIZE];
+	struct survey sv;
+	struct stat st;
+	time_t now = time(NULL);
+
+	if (dir < 0 || look(dir, &sv, e) < 0)
+		return -e->no;
+	if (n != sv.first || n == sv.last)
+		return err_set(e, EINVAL, "segment %u of the audit trail is not the first of several", n);
+	name_of(n, name);
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return err_sys(e, "look at '%s' of the audit trail", name);
+
+	bool is_old = c->audit_kept_s && now > st.st_mtime && (uint64_t)(now - st.st_mtime) >= c->audit_kept_s;
+
+	uint64_t bytes = sv.bytes - (sv.last_bytes > segment_bytes(c) ? sv.last_bytes - segment_bytes(c) : 0);
+
+	if (!is_old && bytes <= c->audit_max_mb << 20)	/* the last one can be made as large as the disk at once */
+		return err_set(e, EPERM, "segment %u of the audit trail is not to be dropped yet", n);
+	if (unlinkat(dir, name, 0) < 0)
+		return err_sys(e, "remove '%s' of the audit trail", name);
+	log_info("segment of the audit trail dropped", "segment=%u why=%s", n, is_old ? "age" : "size");
+	return 0;
 }

@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* audit: keeps atoll-audit running, which reads from the kernel what system calls were refused to sandboxes,
- * and passes on what it tells.
+/* audit: the files of the audit trail, opened for the front, which can open none.
  *
- * A sandbox that does little else than being refused costs the host's kernel work that is on nobody's account:
- * the kernel is then told to be silent about it for a while, by a rule of its audit system about the sandbox's
- * uids. */
+ * They lie in a directory that only root can enter: of what the front has written before, it has no more than an fd of the last
+ * segment. What is dropped is checked here, so that a front that was taken over cannot remove what it did. The warden does not look
+ * into the files. (Records of refused system calls, of which warden/refusals.h tells, are something else.) */
 #pragma once
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"
+#include "ipc/msg.h"
 
-struct warden;
+struct config;
 
-/* Before our power goes: the socket. Without it all works, but no refusal is ever explained. */
-void audit_listen(struct warden *w);
-int audit_open(struct warden *w, struct err *e); /* the program, if there is the socket */
-void audit_close(struct warden *w);
-void audit_blocked(struct warden *w); /* tells the front what the firewall has refused until now; before a slot changes hands */
-void audit_tick(struct warden *w); /* about once a second: who was silenced long enough is heard again */
-void audit_slot_free(struct warden *w, uint32_t slot); /* who comes next there is heard */
+#define AUDIT_DIR "audit"		/* below the state directory */
+
+/* n: 0 for the last segment that was ever written to (also if it is empty now: there is no way back to an older one), or the first of all;
+ * else the number of the one behind it, empty. The fd is for reading and appending; fills in what *re tells of it. -EPERM: it is too early
+ * for another one. */
+int audit_open(const struct config *c, uint32_t n, struct msg_audit_file *re, int *ret_fd, struct err *e);
+
+/* n: the first one, not the last. -EPERM: it is neither old enough, nor is there too much. */
+int audit_drop(const struct config *c, uint32_t n, struct err *e);

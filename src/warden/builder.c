@@ -15,12 +15,12 @@
 #include "warden/aside.h"
 #include "warden/link.h"
 #include "warden/policy.h"
-#include "warden/sandbox.h"
+#include "warden/unit.h"
 #include "warden/warden.h"
 #include "warden/warm.h"
 
 struct builder {
-	struct sandbox *sb;
+	struct unit *sb;
 	struct loop *loop;
 	pid_t pid;
 	bool reported;			/* ends by itself */
@@ -38,7 +38,7 @@ struct report {
 /* --- in the child ------------------------------------------------------------------------------------------ */
 
 /* The policy first: it is in force before there is anything that it could concern. */
-static int child_build(const struct sandbox *sb, struct engine_record *ret, int *ret_pidfd, struct err *e)
+static int child_build(const struct unit *sb, struct engine_record *ret, int *ret_pidfd, struct err *e)
 {
 	const struct warden *w = sb->w;
 	struct engine_policy p;
@@ -50,7 +50,7 @@ static int child_build(const struct sandbox *sb, struct engine_record *ret, int 
 	return (sb->restoring ? w->ops->restore : w->ops->start)(w->engine, &sb->er.spec, ret, ret_pidfd, e);
 }
 
-static __attribute__((noreturn)) void child_main(const struct sandbox *sb, int sock, pid_t warden)
+static __attribute__((noreturn)) void child_main(const struct unit *sb, int sock, pid_t warden)
 {
 	struct report rp;
 	int pidfd = -1;
@@ -72,11 +72,11 @@ static __attribute__((noreturn)) void child_main(const struct sandbox *sb, int s
 
 static void builder_finish(struct builder *b, int r, const struct engine_record *er, int pidfd, const struct err *e)
 {
-	struct sandbox *sb = b->sb;
+	struct unit *sb = b->sb;
 
 	builder_free(b);
 	sb->builder = NULL;
-	sandbox_built(sb, r, er, pidfd, e);
+	unit_built(sb, r, er, pidfd, e);
 }
 
 static void on_report(void *user, int events)
@@ -107,7 +107,7 @@ static void on_report(void *user, int events)
 	}
 }
 
-static int builder_ms(const struct sandbox *sb)
+static int builder_ms(const struct unit *sb)
 {
 	return sb->restoring ? BUILDER_RESTORE_MS : BUILDER_MS;
 }
@@ -122,7 +122,7 @@ static void on_stuck(void *user)
 	builder_finish(b, -ETIMEDOUT, NULL, -1, &e);
 }
 
-int builder_new(struct sandbox *sb, struct builder **ret, struct err *e)
+int builder_new(struct unit *sb, struct builder **ret, struct err *e)
 {
 	struct loop *l = sb->w->loop;
 	struct builder *b = calloc(1, sizeof *b);

@@ -8,12 +8,12 @@
 #include "base/err.h"
 
 struct builder;
-struct sandbox;
+struct unit;
 
 #define BUILDER_MS 20000
 #define BUILDER_RESTORE_MS 150000	/* a memory of gigabytes has to be read from disk */
 
 /* Calls sandbox_built() later, unless it fails right away. */
-int builder_new(struct sandbox *sb, struct builder **ret, struct err *e);
+int builder_new(struct unit *sb, struct builder **ret, struct err *e);
 
 void builder_free(struct builder *b);		/* kills it unless it has reported; NULL is fine */

@@ -58,7 +58,7 @@ static const struct key keys[] = {
 	{ "hooks_user", KIND_TEXT, FIELD(hooks_user) },
 	{ "pool_size_mb", KIND_NUMBER, FIELD(pool_size_mb), 256, MB_MAX },
 	{ "pool_max_mb", KIND_NUMBER, FIELD(pool_max_mb), 256, MB_MAX },
-	{ "no_pool", KIND_BOOL, FIELD(no_pool) },
+	{ "no_pool", KIND_BOOL, FIELD(no_storage) },
 	{ "cpu_weight", KIND_NUMBER, FIELD(cpu_weight), 1, 10000 },
 	{ "mem_total_mb", KIND_NUMBER, FIELD(mem_total_mb), 64, MB_MAX },
 	{ "max_sandboxes", KIND_NUMBER, FIELD(max_sandboxes), 1, 2000 },

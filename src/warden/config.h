@@ -81,7 +81,7 @@ struct config {
 	char dns_servers[256];			/* addresses with commas between them; "": those of the host */
 	struct inet_range allow_private[CONFIG_RANGES_MAX];	/* private ranges that sandboxes may reach */
 	uint32_t n_allow_private;
-	bool no_pool;
+	bool no_storage;
 	bool keep_on_stop;
 	bool version;				/* only print it */
 	enum log_level log_level;

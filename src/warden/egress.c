@@ -17,7 +17,7 @@
 #include "warden/layout.h"
 #include "warden/link.h"
 #include "warden/policy.h"
-#include "warden/sandbox.h"
+#include "warden/unit.h"
 #include "warden/service.h"
 #include "warden/warden.h"
 
@@ -34,7 +34,7 @@ static struct eg_head next_head(struct warden *w, enum eg_type type)
 	return (struct eg_head){ EG_VERSION, (uint16_t)type, eg->sent };
 }
 
-static uint32_t address_of(const struct sandbox *sb)
+static uint32_t address_of(const struct unit *sb)
 {
 	struct slot s;
 
@@ -42,7 +42,7 @@ static uint32_t address_of(const struct sandbox *sb)
 	return s.ip;
 }
 
-static void send_policy(struct sandbox *sb)
+static void send_policy(struct unit *sb)
 {
 	struct warden *w = sb->w;
 	autobuf struct buf b = BUF_INIT(EG_MAX);
@@ -57,7 +57,7 @@ static void send_policy(struct sandbox *sb)
 		service_restart(w->egress); /* without memory: the next one is told of it */
 }
 
-static void send_clear(struct sandbox *sb)
+static void send_clear(struct unit *sb)
 {
 	struct eg_clear m = { .head = next_head(sb->w, EG_CLEAR), .ip = address_of(sb) };
 
@@ -80,10 +80,10 @@ static void on_packet(void *user, const void *p, size_t n, const int *fds, size_
 	}
 	w->eg.asked_ms = m.head.seq == w->eg.sent ? 0 : clock_mono_ms();
 	for (size_t i = 0; i < SLOTS_MAX; i++) {
-		struct sandbox *sb = w->slots[i];
+		struct unit *sb = w->slots[i];
 
 		if (sb && sb->telling.seq == m.head.seq)
-			sandbox_told(sb);
+			unit_told(sb);
 	}
 }
 
@@ -111,9 +111,9 @@ static void on_up(void *user, int fd)
 		return;
 	}
 	for (size_t i = 0; i < SLOTS_MAX; i++) {
-		struct sandbox *sb = w->slots[i];
+		struct unit *sb = w->slots[i];
 
-		if (!sb || sb->state == SANDBOX_ENDING || !held_policy_proxied(sb->policy))
+		if (!sb || sb->state == UNIT_ENDING || !held_policy_proxied(sb->policy))
 			continue;
 		send_policy(sb);
 		if (sb->telling.seq)
@@ -123,7 +123,7 @@ static void on_up(void *user, int fd)
 
 	link_send(w->eg.link, &ready, sizeof ready, -1);
 	for (size_t i = 0; i < SLOTS_MAX; i++) { /* what was to be forgotten is not known to this one */
-		struct sandbox *sb = w->slots[i];
+		struct unit *sb = w->slots[i];
 
 		if (sb && sb->telling.seq && !held_policy_proxied(sb->policy))
 			sb->telling.seq = w->eg.sent;
@@ -238,13 +238,13 @@ void egress_introduce(struct warden *w)
 
 /* --- what it is told ----------------------------------------------------------------------------------------- */
 
-void egress_tell(struct sandbox *sb, bool had)
+void egress_tell(struct unit *sb, bool had)
 {
 	struct warden *w = sb->w;
 	bool has = held_policy_proxied(sb->policy);
 
 	if (!has && !had) {
-		sandbox_told(sb);
+		unit_told(sb);
 		return;
 	}
 	if (w->eg.link && has)
@@ -255,7 +255,7 @@ void egress_tell(struct sandbox *sb, bool had)
 	sb->telling.seq = w->eg.link ? w->eg.sent : UINT32_MAX;
 }
 
-void egress_forget(struct sandbox *sb)
+void egress_forget(struct unit *sb)
 {
 	if (sb->w->eg.link && held_policy_proxied(sb->policy))
 		send_clear(sb);

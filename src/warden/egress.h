@@ -8,7 +8,7 @@
 
 #include "base/err.h"
 
-struct sandbox;
+struct unit;
 struct warden;
 
 int egress_open(struct warden *w, int exe_fd, const char *exe, struct err *e);
@@ -19,5 +19,5 @@ void egress_introduce(struct warden *w); /* front and atoll-egress, if both are 
 
 /* The sandbox's policy is another one than before; had: the last one was told of. sandbox_told() is called when it
  * holds, or at once if there is nothing to tell. */
-void egress_tell(struct sandbox *sb, bool had);
-void egress_forget(struct sandbox *sb); /* it has ended */
+void egress_tell(struct unit *sb, bool had);
+void egress_forget(struct unit *sb); /* it has ended */

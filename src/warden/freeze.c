@@ -10,14 +10,14 @@
 #include "warden/front.h"
 #include "warden/keeper.h"
 #include "warden/records.h"
-#include "warden/sandbox.h"
+#include "warden/unit.h"
 #include "warden/warden.h"
 
 #define LOOK_MS 5
 #define GIVE_UP_MS 10000
 #define GIVE_UP_THAW_MS 60000		/* somebody of before is still reading its memory */
 
-static void answer(struct sandbox *sb, int r, const struct err *e)
+static void answer(struct unit *sb, int r, const struct err *e)
 {
 	uint32_t seq = sb->freezing.seq;
 
@@ -29,7 +29,7 @@ static void answer(struct sandbox *sb, int r, const struct err *e)
 		front_ok(sb->w, sb->freezing.life, seq);
 }
 
-static int note(struct sandbox *sb, bool frozen, struct err *e)
+static int note(struct unit *sb, bool frozen, struct err *e)
 {
 	struct record rec = { .stage = RECORD_LIVE, .frozen = frozen, .er = sb->er, .policy = sb->policy };
 
@@ -38,21 +38,21 @@ static int note(struct sandbox *sb, bool frozen, struct err *e)
 }
 
 /* It runs on, as if nobody had asked. */
-static void give_up(struct sandbox *sb, const struct err *why)
+static void give_up(struct unit *sb, const struct err *why)
 {
 	struct err e = ERR_INIT;
 
-	if (!sb->freezing.thaws && sb->state == SANDBOX_RUNNING && sb->w->ops->freeze(sb->w->engine, &sb->er, false, &e) < 0)
+	if (!sb->freezing.thaws && sb->state == UNIT_RUNNING && sb->w->ops->freeze(sb->w->engine, &sb->er, false, &e) < 0)
 		log_warn("could not thaw a sandbox", "id=%s err=%s", sb->er.spec.id, e.text);
 	answer(sb, -why->no, why);
 }
 
-static void look(struct sandbox *sb)
+static void look(struct unit *sb)
 {
 	bool on = !sb->freezing.thaws;
 	struct err e = ERR_INIT;
 
-	if (sb->state != SANDBOX_RUNNING) {
+	if (sb->state != UNIT_RUNNING) {
 		(void)err_set(&e, ENOENT, "no sandbox '%s'", sb->er.spec.id);
 		answer(sb, -ENOENT, &e);
 		return;
@@ -77,7 +77,7 @@ static void on_look(void *user)
 	look(user);
 }
 
-static void begin(struct sandbox *sb, uint32_t seq, bool thaws, uint64_t give_up_ms)
+static void begin(struct unit *sb, uint32_t seq, bool thaws, uint64_t give_up_ms)
 {
 	if (!sb->freezing.timer)
 		sb->freezing.timer = timer_new(sb->w->loop, on_look, sb);
@@ -92,7 +92,7 @@ static void begin(struct sandbox *sb, uint32_t seq, bool thaws, uint64_t give_up
 	look(sb);
 }
 
-void sandbox_freeze(struct sandbox *sb, uint32_t seq)
+void unit_freeze(struct unit *sb, uint32_t seq)
 {
 	if (sb->frozen && !sb->freezing.seq)
 		front_ok(sb->w, sb->w->life, seq);
@@ -100,7 +100,7 @@ void sandbox_freeze(struct sandbox *sb, uint32_t seq)
 		begin(sb, seq, false, GIVE_UP_MS);
 }
 
-void sandbox_thaw_quietly(struct sandbox *sb)
+void unit_thaw_quietly(struct unit *sb)
 {
 	struct err e = ERR_INIT;
 
@@ -108,7 +108,7 @@ void sandbox_thaw_quietly(struct sandbox *sb)
 		log_error("could not thaw a sandbox", "id=%s err=%s", sb->er.spec.id, e.text);
 }
 
-void sandbox_thaw(struct sandbox *sb, uint32_t seq)
+void unit_thaw(struct unit *sb, uint32_t seq)
 {
 	struct warden *w = sb->w;
 	struct err e = ERR_INIT;
@@ -126,7 +126,7 @@ void sandbox_thaw(struct sandbox *sb, uint32_t seq)
 		front_ok(w, w->life, seq);
 }
 
-void sandbox_freeze_end(struct sandbox *sb)
+void unit_freeze_end(struct unit *sb)
 {
 	struct err e = ERR_INIT;
 

@@ -11,7 +11,7 @@
 #include "warden/layout.h"
 #include "warden/link.h"
 #include "warden/ops.h"
-#include "warden/sandbox.h"
+#include "warden/unit.h"
 #include "warden/service.h"
 #include "warden/warden.h"
 
@@ -30,7 +30,7 @@ static void front_unlink(struct warden *w, const char *why)
 	link_free(take_ptr(&w->link));
 	w->life++;
 	timer_disarm(w->hello_timer);
-	sandboxes_disown(w);
+	units_disown(w);
 }
 
 /* Ends this front. The service starts the next one. */
@@ -262,7 +262,7 @@ void front_error(struct warden *w, uint64_t life, uint32_t seq, int no, const ch
 	answer(w, life, &re, sizeof re);
 }
 
-void front_exited(struct warden *w, const struct sandbox *sb)
+void front_exited(struct warden *w, const struct unit *sb)
 {
 	struct msg_exited ev;
 
@@ -277,7 +277,7 @@ void front_exited(struct warden *w, const struct sandbox *sb)
 		answer(w, w->life, &ev, sizeof ev);
 }
 
-void front_oom(struct warden *w, const struct sandbox *sb)
+void front_oom(struct warden *w, const struct unit *sb)
 {
 	struct msg_oom ev;
 

@@ -6,7 +6,7 @@
 
 #include "base/err.h"
 
-struct sandbox;
+struct unit;
 struct warden;
 
 int front_open(struct warden *w, int exe_fd, const char *exe, const char *state_dir, struct err *e);
@@ -18,8 +18,8 @@ void front_released(struct warden *w, uint64_t life, uint32_t seq);	/* more will
 void front_image(struct warden *w, uint64_t life, uint32_t seq, uint64_t bytes, uint64_t dump_us);
 void front_error(struct warden *w, uint64_t life, uint32_t seq, int no, const char *text);
 
-void front_exited(struct warden *w, const struct sandbox *sb);
-void front_oom(struct warden *w, const struct sandbox *sb);
+void front_exited(struct warden *w, const struct unit *sb);
+void front_oom(struct warden *w, const struct unit *sb);
 void front_shutdown(struct warden *w);
 void front_log_level(struct warden *w);		/* as it is now in the configuration */
 void front_tls_files(struct warden *w);		/* they may have changed */

@@ -14,11 +14,11 @@
 #include "loop/loop.h"
 #include "warden/aside.h"
 #include "warden/front.h"
-#include "warden/sandbox.h"
+#include "warden/unit.h"
 #include "warden/warden.h"
 
 struct keeper {
-	struct sandbox *sb;
+	struct unit *sb;
 	enum msg_type op;
 	uint32_t flags;			/* KEEP_* */
 	uint32_t seq, thaw_seq;		/* 0: nobody waits */
@@ -52,7 +52,7 @@ static void say_released(void *arg)
 
 static __attribute__((noreturn)) void child_main(const struct keeper *k, int sock, pid_t warden)
 {
-	const struct sandbox *sb = k->sb;
+	const struct unit *sb = k->sb;
 	struct warden *w = sb->w;
 	struct report rp;
 
@@ -99,19 +99,19 @@ static void release(struct keeper *k)
 		return;
 	k->released = true;
 	k->thaw_seq = 0;
-	if (k->flags & KEEP_THAW && k->sb->state == SANDBOX_RUNNING && k->sb->frozen) {
-		sandbox_thaw_quietly(k->sb);
+	if (k->flags & KEEP_THAW && k->sb->state == UNIT_RUNNING && k->sb->frozen) {
+		unit_thaw_quietly(k->sb);
 		front_released(k->sb->w, k->life, k->seq);
 	}
-	if (seq && k->sb->state != SANDBOX_RUNNING)
+	if (seq && k->sb->state != UNIT_RUNNING)
 		front_error(k->sb->w, k->thaw_life, seq, ENOENT, "the sandbox has ended");
 	else if (seq && k->thaw_life == k->sb->w->life)	/* else whoever asked is gone */
-		sandbox_thaw(k->sb, seq);
+		unit_thaw(k->sb, seq);
 }
 
 static void finish(struct keeper *k, const struct report *rp)
 {
-	struct sandbox *sb = k->sb;
+	struct unit *sb = k->sb;
 
 	if (rp->how == KEEPER_FAILED)
 		log_warn("could not keep a sandbox", "id=%s name=%s request=%s err=%s", sb->er.spec.id, k->name, k->request, rp->e.text);
@@ -166,7 +166,7 @@ static int keeper_fork(struct keeper *k, struct err *e)
 	return k->pid < 0 ? err_sys(e, "fork the keeper") : 0;
 }
 
-void keeper_begin(struct sandbox *sb, const struct msg_keep *m)
+void keeper_begin(struct unit *sb, const struct msg_keep *m)
 {
 	struct warden *w = sb->w;
 	struct keeper *k = sb->keeper ? NULL : calloc(1, sizeof *k);
@@ -193,7 +193,7 @@ void keeper_begin(struct sandbox *sb, const struct msg_keep *m)
 	sb->keeper = k;
 }
 
-bool keeper_puts_off(struct sandbox *sb, uint32_t seq)
+bool keeper_puts_off(struct unit *sb, uint32_t seq)
 {
 	struct keeper *k = sb->keeper;
 

@@ -12,14 +12,14 @@
 #include "ipc/msg.h"
 
 struct keeper;
-struct sandbox;
+struct unit;
 struct warden;
 
 /* OP_SNAPSHOT or OP_CHECKPOINT, checked, of a running sandbox; answers the front by itself. */
-void keeper_begin(struct sandbox *sb, const struct msg_keep *m);
+void keeper_begin(struct unit *sb, const struct msg_keep *m);
 
 /* Is the sandbox in use by it? Then the thaw with that seq is put off until it is not, and true is returned. */
-bool keeper_puts_off(struct sandbox *sb, uint32_t seq);
+bool keeper_puts_off(struct unit *sb, uint32_t seq);
 
 bool keeper_writes(const struct warden *w, const char *name);	/* one of them, under that name */
 void keeper_free(struct keeper *k);		/* NULL is fine; who waits for it is told that it was cancelled */

@@ -13,7 +13,7 @@
 #include "warden/aside.h"
 #include "warden/front.h"
 #include "warden/records.h"
-#include "warden/sandbox.h"
+#include "warden/unit.h"
 #include "warden/warden.h"
 
 struct change {
@@ -50,7 +50,7 @@ static void change_free(struct change *ch)
 	free(ch);
 }
 
-static int note(struct sandbox *sb, const struct engine_limits *l, struct err *e)
+static int note(struct unit *sb, const struct engine_limits *l, struct err *e)
 {
 	struct record rec = { .stage = RECORD_LIVE, .frozen = sb->frozen, .er = sb->er, .policy = sb->policy };
 
@@ -71,14 +71,14 @@ static void in_child(void *arg)
 static void on_done(void *arg)
 {
 	struct change *ch = arg;
-	struct sandbox *sb = sandbox_find(ch->w, ch->er.spec.id);	/* its slot is not free before we are done */
+	struct unit *sb = unit_find(ch->w, ch->er.spec.id);	/* its slot is not free before we are done */
 	struct err e = ERR_INIT, again = ERR_INIT;
 
 	if (read(ch->report[0], &e, sizeof e) != (ssize_t)sizeof e)
 		(void)err_set(&e, EPIPE, "the limits were not changed: a helper ended early");
 	if (sb)
 		sb->limiting = false;
-	if (!sb || sb->state != SANDBOX_RUNNING) {
+	if (!sb || sb->state != UNIT_RUNNING) {
 		if (sb && (ch->to.egress_bytes || ch->to.egress_bytes_s))
 			sb->er.spec.limits = ch->to;	/* so that what the firewall counts for it is cleared away */
 		front_error(ch->w, ch->life, ch->seq, ENOENT, "the sandbox has ended");
@@ -98,7 +98,7 @@ static void on_done(void *arg)
 }
 
 /* The answer comes when they hold, or when they do not and the old ones do. */
-int sandbox_limit(struct sandbox *sb, uint32_t seq, const struct msg_limits *to, struct err *e)
+int unit_limit(struct unit *sb, uint32_t seq, const struct msg_limits *to, struct err *e)
 {
 	struct warden *w = sb->w;
 	struct change *ch = calloc(1, sizeof *ch);

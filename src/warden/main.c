@@ -18,18 +18,18 @@
 #include "loop/loop.h"
 #include "warden/agent.h"
 #include "warden/aside.h"
-#include "warden/audit.h"
+#include "warden/refusals.h"
 #include "warden/certs.h"
 #include "warden/doors.h"
 #include "warden/egress.h"
 #include "warden/front.h"
-#include "warden/hooks.h"
+#include "warden/webhooks.h"
 #include "warden/isolate.h"
 #include "warden/layout.h"
 #include "warden/pull.h"
 #include "warden/records.h"
 #include "warden/registry.h"
-#include "warden/sandbox.h"
+#include "warden/unit.h"
 #include "warden/service.h"
 #include "warden/volume.h"
 #include "warden/warden.h"
@@ -53,9 +53,9 @@ static bool work_left(const struct warden *w)
 	if (!w->cfg.keep_on_stop)
 		return w->n_sandboxes > 0;
 	for (size_t i = 0; i < SLOTS_MAX; i++) {
-		const struct sandbox *sb = w->slots[i];
+		const struct unit *sb = w->slots[i];
 
-		if (sb && (sb->state != SANDBOX_RUNNING || sb->reason))	/* a reason: it has been killed and is about to end */
+		if (sb && (sb->state != UNIT_RUNNING || sb->reason))	/* a reason: it has been killed and is about to end */
 			return true;
 	}
 	return false;
@@ -73,12 +73,12 @@ void warden_settle(struct warden *w)
 		service_stop(w->egress, true);
 		return;
 	}
-	if (service_running(w->audit.service)) {
-		service_stop(w->audit.service, true);
+	if (service_running(w->refusals.service)) {
+		service_stop(w->refusals.service, true);
 		return;
 	}
-	if (service_running(w->hooks.service)) {
-		service_stop(w->hooks.service, true);
+	if (service_running(w->webhooks.service)) {
+		service_stop(w->webhooks.service, true);
 		return;
 	}
 	loop_stop(w->loop);
@@ -101,9 +101,9 @@ static void on_stop(void *user, int signo)
 	w->stopping = true;
 	front_shutdown(w);
 	service_stop(w->front, !w->link);
-	sandboxes_cancel_queue(w);
+	units_cancel_queue(w);
 	if (!w->cfg.keep_on_stop)
-		sandboxes_kill_all(w);
+		units_kill_all(w);
 	timer_arm(w->stop_timer, STOP_GRACE_MS);
 	warden_settle(w);
 }
@@ -144,7 +144,7 @@ static void on_tick(void *user)
 
 	w->ops->tick(w->engine);
 	egress_tick(w);
-	audit_tick(w);
+	refusals_tick(w);
 	warm_tick(w->warm);
 	aside_reap_orphans();
 	timer_arm(w->tick_timer, TICK_MS);
@@ -167,7 +167,7 @@ static int open_places(struct warden *w, struct err *e)
 	isolate_host();
 	if (isolate_mounts(e) < 0 || layout_records_dir(c, &w->records_dir, e) < 0 || layout_helper_states(c, e) < 0)
 		return -e->no;
-	audit_listen(w);
+	refusals_listen(w);
 	return doors_open(w, e);
 }
 
@@ -226,13 +226,13 @@ static int open_engine(struct warden *w, const char *init, struct err *e)
 	choose_pool(&w->cfg);
 	struct engine_config ec = {
 		.instance = w->instance, .max_sandboxes = w->n_slots, .state_dir = w->cfg.state, .run_dir = w->cfg.run,
-		.cache_dir = w->cfg.cache, .init_path = init, .tools_key = w->cfg.tools, .pool_bytes = w->cfg.pool_size_mb << 20,
-		.pool_max_bytes = w->cfg.pool_max_mb << 20, .no_pool = w->cfg.no_pool, .mem_total_bytes = w->cfg.mem_total_mb << 20,
+		.cache_dir = w->cfg.cache, .init_path = init, .tools_key = w->cfg.tools, .storage_bytes = w->cfg.pool_size_mb << 20,
+		.storage_max_bytes = w->cfg.pool_max_mb << 20, .no_storage = w->cfg.no_storage, .mem_total_bytes = w->cfg.mem_total_mb << 20,
 		.cpu_weight = (uint32_t)w->cfg.cpu_weight,
 		.open_ranges = w->cfg.allow_private, .n_open_ranges = w->cfg.n_allow_private,
 		.egress_uid = egress_uid, .proxy_port = LAYOUT_PROXY_PORT,
 		.names_port = w->names_port, .names_door = LAYOUT_NAMES_PORT,
-		.core_scheduling = w->cfg.core_scheduling, .no_view = !w->cfg.own_view, .tell_refusals = w->audit.fd >= 0,
+		.core_scheduling = w->cfg.core_scheduling, .no_view = !w->cfg.own_view, .tell_refusals = w->refusals.fd >= 0,
 	};
 	_Static_assert(TEMPLATES_MAX <= ENGINE_OWN_MAX, "the engine is told of all");
 	for (uint32_t i = 0; i < w->cfg.n_templates && i < ENGINE_OWN_MAX; i++)
@@ -245,7 +245,7 @@ static int open_engine(struct warden *w, const char *init, struct err *e)
 		r = -e->no;
 	}
 	for (size_t i = 0; r == 0 && i < n; i++)
-		sandbox_adopt(w, &list[i]);	/* with its policy */
+		unit_adopt(w, &list[i]);	/* with its policy */
 	free(live);
 	free(list);
 	return r < 0 ? err_wrap(e, "open the %s engine", w->ops->name) : 0;
@@ -276,8 +276,8 @@ static int find_programs(const struct config *c, struct programs *p, struct err 
 static int open_helpers(struct warden *w, const struct programs *p, struct err *e)
 {
 	if (layout_gateway(w->instance, &w->dns_udp, &w->dns_tcp, &w->proxy, e) < 0 || isolate_power(e) < 0 ||
-	    egress_open(w, p->egress_fd, p->egress, e) < 0 || audit_open(w, e) < 0 ||
-	    agent_open(w, p->agent_fd, p->agent, e) < 0 || hooks_open(w, e) < 0)
+	    egress_open(w, p->egress_fd, p->egress, e) < 0 || refusals_open(w, e) < 0 ||
+	    agent_open(w, p->agent_fd, p->agent, e) < 0 || webhooks_open(w, e) < 0)
 		return -e->no;
 	return front_open(w, p->front_fd, p->front, FRONT_STATE, e);
 }
@@ -326,12 +326,12 @@ static void warden_close(struct warden *w)
 		front_close(w);
 		egress_close(w);
 		agent_close(w);
-		audit_close(w);
-		hooks_close(w);
+		refusals_close(w);
+		webhooks_close(w);
 		warm_free(w->warm);
 		aside_leave();
 		volumes_free(w);
-		sandboxes_free(w);
+		units_free(w);
 		sigwatch_free(w->on_term);
 		sigwatch_free(w->on_int);
 		sigwatch_free(w->on_hup);
@@ -355,7 +355,7 @@ static void warden_close(struct warden *w)
 
 int main(int argc, char **argv)
 {
-	static struct warden w = { .registry_fd = -1, .pid_fd = -1, .dns_udp = -1, .dns_tcp = -1, .proxy = -1, .audit = { .fd = -1, .exe_fd = -1 }, .hooks = { .exe_fd = -1 },
+	static struct warden w = { .registry_fd = -1, .pid_fd = -1, .dns_udp = -1, .dns_tcp = -1, .proxy = -1, .refusals = { .fd = -1, .exe_fd = -1 }, .webhooks = { .exe_fd = -1 },
 		.records_dir = -1, .ops = &engine_ns };
 	static struct programs p = { .front_fd = -1, .egress_fd = -1, .agent_fd = -1 };
 	struct err e = ERR_INIT;

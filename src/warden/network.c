@@ -18,7 +18,7 @@
 #include "warden/front.h"
 #include "warden/policy.h"
 #include "warden/records.h"
-#include "warden/sandbox.h"
+#include "warden/unit.h"
 #include "warden/warden.h"
 
 #define CHILDREN_MAX 4			/* at work for all sandboxes together */
@@ -48,31 +48,31 @@ static int enforce(struct warden *w, const struct engine_record *er, bool no_int
 	return w->ops->network(w->engine, er, no_internet, policy ? &p : NULL, e);
 }
 
-int sandbox_enforce(struct sandbox *sb, struct err *e)
+int unit_enforce(struct unit *sb, struct err *e)
 {
 	return enforce(sb->w, &sb->er, sb->er.spec.no_internet, sb->policy, e);
 }
 
 /* The answer to whoever waits for the policy: a change of it, or the start that it came with. */
-static void answer_waiting(struct sandbox *sb)
+static void answer_waiting(struct unit *sb)
 {
 	if (sb->telling.front_seq) {
 		front_ok(sb->w, sb->telling.life, sb->telling.front_seq);
 		sb->telling.front_seq = 0;
-	} else if (sb->seq && sb->state == SANDBOX_RUNNING) {
+	} else if (sb->seq && sb->state == UNIT_RUNNING) {
 		front_ok(sb->w, sb->life, sb->seq);
 		sb->seq = 0;
 	}
 }
 
-void sandbox_told(struct sandbox *sb)
+void unit_told(struct unit *sb)
 {
 	sb->telling.seq = 0;
 	answer_waiting(sb);
 }
 
 /* What was told before and not yet answered is overtaken by this. */
-static void tell(struct sandbox *sb, uint32_t seq, uint64_t life, bool had)
+static void tell(struct unit *sb, uint32_t seq, uint64_t life, bool had)
 {
 	if (sb->telling.seq)
 		answer_waiting(sb);
@@ -98,7 +98,7 @@ static void fail_all(struct network_change *ch, const struct err *e)
 	change_free(ch);
 }
 
-static int note(struct sandbox *sb, const struct network_change *ch, struct err *e)
+static int note(struct unit *sb, const struct network_change *ch, struct err *e)
 {
 	struct record rec = { .stage = RECORD_LIVE, .frozen = sb->frozen, .er = sb->er, .policy = ch ? ch->policy : sb->policy };
 
@@ -123,7 +123,7 @@ static void in_child(void *arg)
 static void on_done(void *arg);
 
 /* 0, or it is as before and the caller answers. */
-static int begin(struct sandbox *sb, struct network_change *ch, struct err *e)
+static int begin(struct unit *sb, struct network_change *ch, struct err *e)
 {
 	struct err ignored = ERR_INIT;
 
@@ -147,7 +147,7 @@ static int begin(struct sandbox *sb, struct network_change *ch, struct err *e)
 static void begin_next(struct warden *w)
 {
 	for (uint32_t i = 0; i < w->n_slots && w->n_networking < CHILDREN_MAX; i++) {
-		struct sandbox *sb = w->slots[(w->next_networking + i) % w->n_slots];
+		struct unit *sb = w->slots[(w->next_networking + i) % w->n_slots];
 		struct err e = ERR_INIT;
 
 		if (!sb || sb->networking || !sb->next_network)
@@ -162,7 +162,7 @@ static void begin_next(struct warden *w)
 }
 
 /* It holds: those that were overtaken are answered, the last one when atoll-egress knows, too. */
-static void settle(struct sandbox *sb, struct network_change *ch)
+static void settle(struct unit *sb, struct network_change *ch)
 {
 	bool had = held_policy_proxied(sb->policy);
 	size_t last = ch->n_waiting - 1;
@@ -181,7 +181,7 @@ static void on_done(void *arg)
 {
 	struct network_change *ch = arg;
 	struct warden *w = ch->w;
-	struct sandbox *sb = sandbox_find(w, ch->er.spec.id);	/* its slot is not free before we are done */
+	struct unit *sb = unit_find(w, ch->er.spec.id);	/* its slot is not free before we are done */
 	struct err e = ERR_INIT, again = ERR_INIT;
 
 	w->n_networking--;
@@ -189,7 +189,7 @@ static void on_done(void *arg)
 		(void)err_set(&e, EPIPE, "the network was not changed: a helper ended early");
 	if (sb)
 		sb->networking = false;
-	if (!sb || sb->state != SANDBOX_RUNNING) {
+	if (!sb || sb->state != UNIT_RUNNING) {
 		if (sb)
 			sb->er.spec.ruled = sb->er.spec.ruled || ch->policy;	/* so that it is cleared away */
 		(void)err_set(&e, ENOENT, "the sandbox has ended");
@@ -200,13 +200,13 @@ static void on_done(void *arg)
 		settle(sb, ch);
 	}
 	/* In any case: it may have been frozen, thawed or given other limits meanwhile, and the record written with the old ones. */
-	if (sb && sb->state == SANDBOX_RUNNING && note(sb, NULL, &again) < 0)
+	if (sb && sb->state == UNIT_RUNNING && note(sb, NULL, &again) < 0)
 		log_error("the record of a sandbox may tell of a network that it has not", "id=%s err=%s", sb->er.spec.id, again.text);
 	begin_next(w);
 }
 
 /* Takes the place of one that waits. -EBUSY: too many wait already. */
-static int queue(struct sandbox *sb, struct network_change *ch)
+static int queue(struct unit *sb, struct network_change *ch)
 {
 	struct network_change *old = sb->next_network;
 
@@ -222,7 +222,7 @@ static int queue(struct sandbox *sb, struct network_change *ch)
 	return 0;
 }
 
-int sandbox_network(struct sandbox *sb, uint32_t seq, bool no_internet, const void *policy, size_t n, struct err *e)
+int unit_network(struct unit *sb, uint32_t seq, bool no_internet, const void *policy, size_t n, struct err *e)
 {
 	struct warden *w = sb->w;
 	bool idle = !sb->networking && !sb->next_network;
@@ -250,7 +250,7 @@ int sandbox_network(struct sandbox *sb, uint32_t seq, bool no_internet, const vo
 	return r;
 }
 
-void sandbox_network_end(struct sandbox *sb)
+void unit_network_end(struct unit *sb)
 {
 	struct err e = ERR_INIT;
 

@@ -14,7 +14,7 @@
 #include "base/log.h"
 #include "loop/loop.h"
 #include "warden/front.h"
-#include "warden/sandbox.h"
+#include "warden/unit.h"
 #include "warden/warden.h"
 
 #define LOOK_MS 3
@@ -23,7 +23,7 @@
 #define HURRY_MAX_MS 3000
 #define HURRY_REST 9			/* so many times as long it has its quota afterwards */
 
-static void hurry_end(struct sandbox *sb)
+static void hurry_end(struct unit *sb)
 {
 	uint64_t now = loop_now_ms(sb->w->loop);
 	int r = sb->w->ops->hurry(sb->w->engine, &sb->er, false);
@@ -36,11 +36,11 @@ static void hurry_end(struct sandbox *sb)
 
 static void on_hurry(void *user)
 {
-	struct sandbox *sb = user;
+	struct unit *sb = user;
 	struct engine_usage us = { 0 };
 	struct err e = ERR_INIT;
 
-	if (sb->state != SANDBOX_RUNNING)
+	if (sb->state != UNIT_RUNNING)
 		return;
 	bool more = sb->w->ops->usage(sb->w->engine, &sb->er, &us, &e) == 0 && us.oom_kills > sb->oom.hurry_kills;
 
@@ -52,7 +52,7 @@ static void on_hurry(void *user)
 	timer_arm(sb->oom.hurry, HURRY_LOOK_MS);
 }
 
-static void hurry(struct sandbox *sb, uint32_t kills)
+static void hurry(struct unit *sb, uint32_t kills)
 {
 	uint64_t now = loop_now_ms(sb->w->loop);
 
@@ -66,12 +66,12 @@ static void hurry(struct sandbox *sb, uint32_t kills)
 	timer_arm(sb->oom.hurry, HURRY_LOOK_MS);
 }
 
-static void look(struct sandbox *sb)
+static void look(struct unit *sb)
 {
 	struct engine_usage us = { 0 };
 	struct err e = ERR_INIT;
 
-	if (sb->state != SANDBOX_RUNNING || sb->w->ops->usage(sb->w->engine, &sb->er, &us, &e) < 0)
+	if (sb->state != UNIT_RUNNING || sb->w->ops->usage(sb->w->engine, &sb->er, &us, &e) < 0)
 		return;
 	if (us.oom_kills > sb->oom.seen) {
 		log_info("a process was killed at the memory limit", "id=%s kills=%u", sb->er.spec.id, us.oom_kills);
@@ -91,7 +91,7 @@ static void on_timer(void *user)
 
 static void on_event(void *user, int events)
 {
-	struct sandbox *sb = user;
+	struct unit *sb = user;
 	char z[1024];
 
 	(void)events;
@@ -101,7 +101,7 @@ static void on_event(void *user, int events)
 	look(sb);
 }
 
-void oom_begin(struct sandbox *sb)
+void oom_begin(struct unit *sb)
 {
 	struct warden *w = sb->w;
 	struct engine_usage us = { 0 };
@@ -119,7 +119,7 @@ void oom_begin(struct sandbox *sb)
 	sb->oom.watch = watch_new(w->loop, sb->oom.fd, WATCH_IN, on_event, sb);
 }
 
-void oom_end(struct sandbox *sb)
+void oom_end(struct unit *sb)
 {
 	watch_free(take_ptr(&sb->oom.watch));
 	timer_free(take_ptr(&sb->oom.timer));

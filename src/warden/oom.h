@@ -2,7 +2,7 @@
 /* oom: tells the front when the kernel has killed a process of a sandbox for want of memory. */
 #pragma once
 
-struct sandbox;
+struct unit;
 
-void oom_begin(struct sandbox *sb);	/* it runs; without a watch it runs all the same */
-void oom_end(struct sandbox *sb);	/* fine without */
+void oom_begin(struct unit *sb);	/* it runs; without a watch it runs all the same */
+void oom_end(struct unit *sb);	/* fine without */

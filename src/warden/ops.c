@@ -12,12 +12,12 @@
 #include "warden/agent.h"
 #include "warden/egress.h"
 #include "warden/front.h"
-#include "warden/hooks.h"
+#include "warden/webhooks.h"
 #include "warden/keeper.h"
 #include "warden/link.h"
 #include "warden/pull.h"
-#include "warden/sandbox.h"
-#include "warden/trail.h"
+#include "warden/unit.h"
+#include "warden/audit.h"
 #include "warden/volume.h"
 #include "warden/warden.h"
 #include "warden/warm.h"
@@ -41,12 +41,12 @@ static void fail(struct warden *w, uint32_t seq, const struct err *e)
 }
 
 /* The running sandbox that the request names; NULL when an error was sent. */
-static struct sandbox *running(struct warden *w, const struct msg_id *m)
+static struct unit *running(struct warden *w, const struct msg_id *m)
 {
-	struct sandbox *sb = sandbox_find(w, m->id);
+	struct unit *sb = unit_find(w, m->id);
 	struct err e = ERR_INIT;
 
-	if (sb && sb->state == SANDBOX_RUNNING)
+	if (sb && sb->state == UNIT_RUNNING)
 		return sb;
 	(void)err_set(&e, ENOENT, "no sandbox '%s'", m->id);
 	fail(w, m->head.seq, &e);
@@ -88,7 +88,7 @@ static void op_hello(struct warden *w, const void *msg)
 	send_out(w, &re, sizeof re, -1);
 	egress_introduce(w);
 	agent_introduce(w);
-	hooks_introduce(w);
+	webhooks_introduce(w);
 }
 
 static void op_start(struct warden *w, const void *msg)
@@ -105,46 +105,46 @@ static void op_start(struct warden *w, const void *msg)
 		fail(w, m->head.seq, &e);
 		return;
 	}
-	if (sandbox_start(w, m, &e) < 0)	/* else the answer comes when it runs */
+	if (unit_start(w, m, &e) < 0)	/* else the answer comes when it runs */
 		fail(w, m->head.seq, &e);
 }
 
 static void op_kill(struct warden *w, const void *msg)
 {
 	const struct msg_id *m = msg;
-	struct sandbox *sb = sandbox_find(w, m->id);
+	struct unit *sb = unit_find(w, m->id);
 	struct err e = ERR_INIT;
 
-	if (!sb || sb->state == SANDBOX_ENDING) {
+	if (!sb || sb->state == UNIT_ENDING) {
 		(void)err_set(&e, ENOENT, "no sandbox '%s'", m->id);
 		fail(w, m->head.seq, &e);
 		return;
 	}
 	log_info("kill", "id=%s request=%s", m->id, m->request);
-	sandbox_kill(sb);
+	unit_kill(sb);
 	front_ok(w, w->life, m->head.seq);
 }
 
 static void op_freeze(struct warden *w, const void *msg)
 {
 	const struct msg_id *m = msg;
-	struct sandbox *sb = running(w, m);
+	struct unit *sb = running(w, m);
 
 	if (!sb)
 		return;
 	log_info("freeze", "id=%s request=%s", m->id, m->request);
-	sandbox_freeze(sb, m->head.seq);
+	unit_freeze(sb, m->head.seq);
 }
 
 static void op_thaw(struct warden *w, const void *msg)
 {
 	const struct msg_id *m = msg;
-	struct sandbox *sb = running(w, m);
+	struct unit *sb = running(w, m);
 
 	if (!sb)
 		return;
 	log_info("thaw", "id=%s request=%s", m->id, m->request);
-	sandbox_thaw(sb, m->head.seq);
+	unit_thaw(sb, m->head.seq);
 }
 
 /* OP_SNAPSHOT and OP_CHECKPOINT */
@@ -154,7 +154,7 @@ static void op_keep(struct warden *w, const void *msg)
 	struct msg_id who = { .head = m->head };
 
 	memcpy(who.id, m->id, sizeof who.id);
-	struct sandbox *sb = running(w, &who);
+	struct unit *sb = running(w, &who);
 
 	if (!sb)
 		return;
@@ -209,7 +209,7 @@ static void op_kept(struct warden *w, const void *msg)
 static void op_connect(struct warden *w, const void *msg)
 {
 	const struct msg_id *m = msg;
-	struct sandbox *sb = running(w, m);
+	struct unit *sb = running(w, m);
 	struct msg_ok re = { .head = head_of(RE_OK, m->head.seq) };
 	struct err e = ERR_INIT;
 	int fd = -1;
@@ -232,7 +232,7 @@ static void op_dial(struct warden *w, const void *msg)
 	int fd = -1;
 
 	memcpy(who.id, m->id, sizeof who.id);
-	struct sandbox *sb = running(w, &who);
+	struct unit *sb = running(w, &who);
 
 	if (!sb)
 		return;
@@ -248,10 +248,10 @@ static void op_list(struct warden *w, const void *msg)
 	const struct msg_list *m = msg;
 
 	for (size_t i = 0; i < SLOTS_MAX; i++) {
-		const struct sandbox *sb = w->slots[i];
+		const struct unit *sb = w->slots[i];
 		struct msg_sandbox item;
 
-		if (!sb || sb->state != SANDBOX_RUNNING)
+		if (!sb || sb->state != UNIT_RUNNING)
 			continue;
 		memset(&item, 0, sizeof item);
 		item.head = head_of(RE_LIST_ITEM, m->head.seq);
@@ -268,7 +268,7 @@ static void op_list(struct warden *w, const void *msg)
 static void op_usage(struct warden *w, const void *msg)
 {
 	const struct msg_id *m = msg;
-	struct sandbox *sb = running(w, m);
+	struct unit *sb = running(w, m);
 	struct engine_usage us = { 0 };
 	struct err e = ERR_INIT;
 
@@ -278,7 +278,7 @@ static void op_usage(struct warden *w, const void *msg)
 		fail(w, m->head.seq, &e);
 		return;
 	}
-	sandbox_used(sb, &us);
+	unit_used(sb, &us);
 	struct msg_usage re = {
 		.head = head_of(RE_USAGE, m->head.seq),
 		.mem_bytes = us.mem_bytes, .mem_cache_bytes = us.mem_cache_bytes, .mem_limit_bytes = sb->er.spec.limits.mem_bytes,
@@ -301,7 +301,7 @@ static void op_room(struct warden *w, const void *msg)
 		w->ops->room(w->engine, &room);
 	struct msg_room re = {
 		.head = head_of(RE_ROOM, m->head.seq), .slots = w->n_slots, .slots_used = w->n_sandboxes, .mem_bytes = room.mem_bytes, .pids = room.pids,
-		.pids_used = room.pids_used, .pool_bytes = room.pool_bytes, .pool_free_bytes = room.pool_free_bytes, .pool_grow_bytes = room.pool_grow_bytes,
+		.pids_used = room.pids_used, .storage_bytes = room.storage_bytes, .storage_free_bytes = room.storage_free_bytes, .storage_grow_bytes = room.storage_grow_bytes,
 	};
 
 	send_out(w, &re, sizeof re, -1);
@@ -314,13 +314,13 @@ static void op_limit(struct warden *w, const void *msg)
 	struct err e = ERR_INIT;
 
 	memcpy(who.id, m->id, sizeof who.id);
-	struct sandbox *sb = running(w, &who);
+	struct unit *sb = running(w, &who);
 
 	if (!sb)
 		return;
 	log_info("limit", "id=%s memory=%llu disk=%llu cpu=%u pids=%u request=%s", m->id, (unsigned long long)m->limits.mem_bytes,
 		(unsigned long long)m->limits.disk_bytes, m->limits.cpu_permille, m->limits.pids, m->request);
-	if (sandbox_limit(sb, m->head.seq, &m->limits, &e) < 0)
+	if (unit_limit(sb, m->head.seq, &m->limits, &e) < 0)
 		fail(w, m->head.seq, &e);
 }
 
@@ -331,12 +331,12 @@ static void op_network(struct warden *w, const void *msg)
 	struct err e = ERR_INIT;
 
 	memcpy(who.id, m->id, sizeof who.id);
-	struct sandbox *sb = running(w, &who);
+	struct unit *sb = running(w, &who);
 
 	if (!sb)
 		return;
 	log_info("network", "id=%s flags=%u policy=%u request=%s", m->id, m->flags, m->n_policy, m->request);
-	if (sandbox_network(sb, m->head.seq, m->flags & NETWORK_NO_INTERNET, m + 1, m->n_policy, &e) < 0)
+	if (unit_network(sb, m->head.seq, m->flags & NETWORK_NO_INTERNET, m + 1, m->n_policy, &e) < 0)
 		fail(w, m->head.seq, &e);
 }
 
@@ -363,19 +363,19 @@ static void op_tls_file(struct warden *w, const void *msg)
 		send_out(w, &re, sizeof re, fd);
 }
 
-static void op_trail(struct warden *w, const void *msg)
+static void op_audit(struct warden *w, const void *msg)
 {
-	const struct msg_trail *m = msg;
-	struct msg_trail_file re = { .head = head_of(RE_TRAIL, m->head.seq) };
+	const struct msg_audit *m = msg;
+	struct msg_audit_file re = { .head = head_of(RE_AUDIT, m->head.seq) };
 	struct err e = ERR_INIT;
 	int fd = -1;
 
-	if (m->what == TRAIL_DROP) {
-		if (trail_drop(&w->cfg, m->n, &e) < 0)
+	if (m->what == AUDIT_DROP) {
+		if (audit_drop(&w->cfg, m->n, &e) < 0)
 			fail(w, m->head.seq, &e);
 		else
 			front_ok(w, w->life, m->head.seq);
-	} else if (trail_open(&w->cfg, m->n, &re, &fd, &e) < 0) {
+	} else if (audit_open(&w->cfg, m->n, &re, &fd, &e) < 0) {
 		fail(w, m->head.seq, &e);
 	} else {
 		send_out(w, &re, sizeof re, fd);
@@ -387,7 +387,7 @@ static void (*const handlers[OP_COUNT])(struct warden *w, const void *msg) = {
 	[OP_THAW] = op_thaw, [OP_CONNECT] = op_connect, [OP_DIAL] = op_dial, [OP_LIST] = op_list, [OP_USAGE] = op_usage,
 	[OP_NETWORK] = op_network, [OP_LOG_LEVEL] = op_log_level, [OP_TLS_FILE] = op_tls_file,
 	[OP_VOLUME] = volume_op_set, [OP_VOLUME_DROP] = volume_op_drop, [OP_VOLUME_CONNECT] = volume_op_connect, [OP_VOLUMES] = volume_op_list,
-	[OP_PULL] = pull_op, [OP_TRAIL] = op_trail,
+	[OP_PULL] = pull_op, [OP_AUDIT] = op_audit,
 	[OP_SNAPSHOT] = op_keep, [OP_CHECKPOINT] = op_keep, [OP_FORGET] = op_forget, [OP_KEPT] = op_kept,
 	[OP_LIMIT] = op_limit, [OP_ROOM] = op_room,
 };

@@ -92,14 +92,14 @@ static const char *fields_tls_file(const struct proto *pr, const void *msg)
 	return m->which == TLS_FILE_CERT || m->which == TLS_FILE_KEY ? NULL : "no such file";
 }
 
-static const char *fields_trail(const struct proto *pr, const void *msg)
+static const char *fields_audit(const struct proto *pr, const void *msg)
 {
-	const struct msg_trail *m = msg;
+	const struct msg_audit *m = msg;
 
 	(void)pr;
-	if (m->what >= TRAIL_WHATS)
+	if (m->what >= AUDIT_WHATS)
 		return "no such thing to do with the trail";
-	return (m->what == TRAIL_LAST) == (m->n == 0) ? NULL : "bad segment";
+	return (m->what == AUDIT_LAST) == (m->n == 0) ? NULL : "bad segment";
 }
 
 static const char *fields_keep(const struct proto *pr, const void *msg)
@@ -218,7 +218,7 @@ static const struct request requests[OP_COUNT] = {
 	[OP_ROOM] = { sizeof(struct msg_list), 0, .in = PHASE_SERVE },
 	[OP_PULL] = { sizeof(struct msg_pull), 0, .in = PHASE_SERVE, .fields = fields_pull },
 	[OP_TLS_FILE] = { sizeof(struct msg_tls_file), 0, .in = PHASE_SERVE, .fields = fields_tls_file },
-	[OP_TRAIL] = { sizeof(struct msg_trail), 0, .in = PHASE_SERVE, .fields = fields_trail },
+	[OP_AUDIT] = { sizeof(struct msg_audit), 0, .in = PHASE_SERVE, .fields = fields_audit },
 };
 
 static const char *check_mounts(const char *p, uint32_t n)

@@ -17,7 +17,7 @@
 #include "warden/aside.h"
 #include "warden/front.h"
 #include "warden/link.h"
-#include "warden/sandbox.h"
+#include "warden/unit.h"
 #include "warden/warden.h"
 
 #define NO_PLACE UINT32_MAX

@@ -16,7 +16,7 @@
 
 struct link;
 struct loop;
-struct sandbox;
+struct unit;
 struct service;
 struct sigwatch;
 struct timer;
@@ -59,7 +59,7 @@ struct warden {
 		uint32_t sent;			/* number of the last message */
 		struct timer *again;		/* to be introduced to the same front once more */
 	} ag;
-	struct audit_state {
+	struct refusals_state {
 		int fd;				/* what the kernel tells; -1: nothing */
 		int exe_fd;
 		char exe[PATH_MAX];
@@ -68,20 +68,20 @@ struct warden {
 		uint64_t silent_until_ms[SLOTS_MAX];	/* 0: it is heard */
 		bool blocked_failed;	/* and the log knows it */
 		uint64_t logged_ms[SLOTS_MAX];		/* when it was last told of */
-	} audit;
-	struct hooks_state {
+	} refusals;
+	struct webhooks_state {
 		int exe_fd;
 		struct service *service;	/* NULL: nothing is delivered */
 		struct link *link;		/* NULL while there is none */
-	} hooks;
+	} webhooks;
 	uint64_t life;				/* which front: answers to an earlier one go nowhere */
 	struct proto proto;
 	bool ready;				/* a front has said hello */
 	unsigned failed_fronts;			/* that ended before any was ready */
 
-	struct sandbox *slots[SLOTS_MAX];
+	struct unit *slots[SLOTS_MAX];
 	uint32_t n_slots, n_sandboxes, next_slot;
-	struct sandbox *first_queued, **last_queued;
+	struct unit *first_queued, **last_queued;
 	uint32_t n_networking;		/* children that change what a sandbox may reach */
 	uint32_t next_networking;	/* the slot whose turn is next */
 	uint32_t n_builders, max_builders;

@@ -304,7 +304,7 @@ static void parse(int argc, char **argv, struct drive *d)
 int main(int argc, char **argv)
 {
 	struct drive d = {
-		.cfg = { .max_sandboxes = 16, .pool_bytes = 1ull << 30, .pool_max_bytes = 4ull << 30 }, .pidfd = -1,
+		.cfg = { .max_sandboxes = 16, .storage_bytes = 1ull << 30, .storage_max_bytes = 4ull << 30 }, .pidfd = -1,
 	};
 	struct err e = ERR_INIT;
 	int registry = -1;

@@ -121,13 +121,13 @@ test('atolld(8) speaks of options that there are, and of those that are in no fi
 })
 
 test('atoll-pull(8) has every option, and no other', () => {
-	const longs = /static const struct option longs\[\] = \{\n([^]*?)^\};/m.exec(fs.readFileSync(path.join(TOP, 'src/pull/main.c'), 'utf8'))[1]
+	const longs = /static const struct option longs\[\] = \{\n([^]*?)^\};/m.exec(fs.readFileSync(path.join(TOP, 'src/oci/main.c'), 'utf8'))[1]
 	assert.deepEqual(toldOptions('docs/man/atoll-pull.8'), [...longs.matchAll(/\{ "([a-z-]+)"/g)].map((m) => m[1]).sort())
 })
 
 // --- routes ------------------------------------------------------------------------------------------------------
 
-const ROUTES = [...fs.readFileSync(path.join(TOP, 'src/front/routes.c'), 'utf8').matchAll(/^\t\{ "([A-Z]+)", "(\/[^"]*)"/gm)].map(([, method, route]) => ({ method, route }))
+const ROUTES = [...fs.readFileSync(path.join(TOP, 'src/front/api/routes.c'), 'utf8').matchAll(/^\t\{ "([A-Z]+)", "(\/[^"]*)"/gm)].map(([, method, route]) => ({ method, route }))
 const plain = (route) => route.replace(/\{[^}]*\}/g, '{}').replace(/\/$/, '')
 
 // "POST /sandboxes/{id}/fork", "`GET`, `POST`, `DELETE /secrets/{id}`": what stands for something else, like /..., is left out.

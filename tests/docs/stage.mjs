@@ -105,7 +105,7 @@ export class Stage {
 		for (const dir of [this.cwd, bin])
 			fs.mkdirSync(dir)
 		fs.writeFileSync(path.join(bin, 'sudo'), SUDO, { mode: 0o755 })
-		for (const [name, file] of [['atoll', 'src/cli/atoll'], ['atolld', 'src/warden/atolld'], ['atoll-pull', 'src/pull/atoll-pull']])
+		for (const [name, file] of [['atoll', 'src/cli/atoll'], ['atolld', 'src/warden/atolld'], ['atoll-pull', 'src/oci/atoll-pull']])
 			fs.symlinkSync(path.join(server.buildDir, file), path.join(bin, name))
 		fs.writeFileSync(path.join(this.dir, 'cwd'), this.cwd)
 		fs.symlinkSync(server.buildDir, path.join(this.cwd, 'build'))

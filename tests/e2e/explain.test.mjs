@@ -9,7 +9,7 @@ import { childrenOf, nameOf, until } from '../lib/host.mjs'
 import { newServer } from '../lib/server.mjs'
 import { built } from '../ckpt/drive.mjs'
 
-const reader = () => childrenOf(server.pid).find((pid) => nameOf(pid) === 'atoll-audit')
+const reader = () => childrenOf(server.pid).find((pid) => nameOf(pid) === 'atoll-refusals')
 const skip = reader() ? false : 'the kernel has no audit system that can be listened to'
 const explain = (id) => JSON.parse(ok(['explain', id, '--json']))
 const refused = (id, call) => explain(id).find((row) => row.refused === call)
@@ -113,7 +113,7 @@ test('it belongs to the team, as the rest of the log', { skip }, () => {
 	assert.equal(atoll(['explain', 'a', 'b']).code, 2)
 })
 
-test('atoll-audit is started again when it ends', { skip }, async () => {
+test('atoll-refusals is started again when it ends', { skip }, async () => {
 	const pid = reader()
 	process.kill(pid, 'SIGKILL')
 	assert.ok(await until(() => reader() && reader() !== pid, 60000, 50))

@@ -30,7 +30,7 @@ after(async () => {
 
 function pull(args, opts = {}) {
 	return new Promise((done) => {
-		const child = spawn(path.join(server.buildDir, 'src/pull/atoll-pull'), ['--cache', opts.cache ?? cache, '--stall-s', '20', ...args], { stdio: ['ignore', 'pipe', 'pipe'] })
+		const child = spawn(path.join(server.buildDir, 'src/oci/atoll-pull'), ['--cache', opts.cache ?? cache, '--stall-s', '20', ...args], { stdio: ['ignore', 'pipe', 'pipe'] })
 		let text = ''
 		child.stdout.on('data', (d) => (text += d))
 		opts.onChild?.(child)

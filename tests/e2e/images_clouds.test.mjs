@@ -23,7 +23,7 @@ function pull(port, name, auth, more = []) {
 	const file = path.join(dir, `auth-${crypto.randomUUID()}`)
 	fs.writeFileSync(file, JSON.stringify(auth))
 	return new Promise((done) => {
-		const child = spawn(path.join(server.buildDir, 'src/pull/atoll-pull'), ['--cache', path.join(dir, 'cache'), '--stall-s', '2', '--registry', `http://${ACCOUNT}:${port}`,
+		const child = spawn(path.join(server.buildDir, 'src/oci/atoll-pull'), ['--cache', path.join(dir, 'cache'), '--stall-s', '2', '--registry', `http://${ACCOUNT}:${port}`,
 			'--auth-file', file, ...more, name], { stdio: ['ignore', 'pipe', 'inherit'] })
 		let text = ''
 		child.stdout.on('data', (d) => (text += d))

@@ -36,9 +36,9 @@ for (const [name, user, own] of [
 	['atoll-front', 'atoll', /\/(atoll|uploads|audit|notebooks)\.db(-wal|-shm)?$|\/audit\/\d{8}\.jsonl$|\/front\/write-memory$|^\/proc\/(\d+\/statm|meminfo)$/],
 	['atoll-agent', 'atoll', /\/sessions\.log$/],
 	['atoll-egress', 'atoll-egress', /^\/etc$/],	/* to see a new resolv.conf */
-	['atoll-hooks', 'atoll-hooks', /^$/],
+	['atoll-webhooks', 'atoll-hooks', /^$/],
 	['atoll-view', 'atoll-egress', /^\/dev\/fuse$|^\/\d?$/],	/* the device, and the mounts of its root and of the file system */
-	...(childrenOf(server.pid).some((pid) => nameOf(pid) === 'atoll-audit') ? [['atoll-audit', 'atoll-egress', /^$/]] : []),	/* none where the kernel tells nothing */
+	...(childrenOf(server.pid).some((pid) => nameOf(pid) === 'atoll-refusals') ? [['atoll-refusals', 'atoll-egress', /^$/]] : []),	/* none where the kernel tells nothing */
 ]) {
 	test(`${name} has a uid of its own, no capability, a filter`, () => {
 		const pid = pidOf(name)

@@ -80,7 +80,7 @@ function rawServer(text, again) {
 }
 
 before(async () => {
-	dir = fs.mkdtempSync(path.join(os.tmpdir(), 'atoll-hooks-'))
+	dir = fs.mkdtempSync(path.join(os.tmpdir(), 'atoll-webhooks-'))
 	for (const [name, san] of [['good', 'IP:127.0.0.1'], ['other', 'DNS:elsewhere.test'], ['stranger', 'IP:127.0.0.1']])
 		execFileSync('openssl', ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2', '-subj', `/CN=${name}`, '-addext', `subjectAltName=${san}`,
 			'-keyout', `${name}.key`, '-out', `${name}.pem`], { cwd: dir, stdio: 'pipe' })
@@ -202,7 +202,7 @@ test('TLS: an authority that is trusted and the right name, or nothing is sent',
 	assert.equal(told('/tls').length, 1)
 })
 
-test('what waits survives the front and atoll-hooks, and comes in order', async () => {
+test('what waits survives the front and atoll-webhooks, and comes in order', async () => {
 	const port = await new Promise((done) => { const s = net.createServer().listen(0, '127.0.0.1', () => { const p = s.address().port; s.close(() => done(p)) }) })
 	const slow = await newServer(shared.buildDir, { webhook_allow_own: true, webhook_retry_ms: 1000, webhook_timeout_s: 2 }).start()
 	const got = []
@@ -213,7 +213,7 @@ test('what waits survives the front and atoll-hooks, and comes in order', async 
 		const boxes = []
 		for (let i = 0; i < 3; i++)
 			boxes.push(await createRaw({ timeout: 300 }, { base: slow.url, key: slow.key }))
-		for (const name of ['atoll-hooks', 'atoll-front']) {
+		for (const name of ['atoll-webhooks', 'atoll-front']) {
 			const pid = childrenOf(slow.pid).find((child) => nameOf(child) === name)
 			process.kill(pid, 'SIGKILL')
 			assert.ok(await until(() => !alive(pid), 5000))

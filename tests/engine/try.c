@@ -326,7 +326,7 @@ static void parse(int argc, char **argv, struct options *o)
 		case 'S': o->silent = true; break;
 		case 'k': o->keep = true; break;
 		case 'a': o->adopt = true; break;
-		case 'p': o->cfg.no_pool = true; break;
+		case 'p': o->cfg.no_storage = true; break;
 		case 'V': o->cfg.no_view = true; break;
 		case 'f': o->freeze = true; break;
 		case 'F': o->freeze = o->frozen = true; break;
@@ -363,7 +363,7 @@ int main(int argc, char **argv)
 	struct options o = {
 		.cfg = {
 			.instance = 15, .max_sandboxes = 1000, .state_dir = "/tmp/engine-try/state", .run_dir = "/tmp/engine-try/run",
-			.cache_dir = "/var/cache/atoll", .pool_bytes = 2ull << 30, .pool_max_bytes = 8ull << 30,
+			.cache_dir = "/var/cache/atoll", .storage_bytes = 2ull << 30, .storage_max_bytes = 8ull << 30,
 		},
 		.count = 1, .cycles = 1,
 	};

@@ -93,7 +93,7 @@ static size_t put_request(uint8_t *p, enum msg_type op)
 	case OP_DIAL: return PUT(p, (struct msg_dial) { h, .id = "ione", .port = 8080, .family = DIAL_V6 });
 	case OP_PULL: return PUT(p, (struct msg_pull) { h, .ref = "ubuntu:22.04" });
 	case OP_TLS_FILE: return PUT(p, (struct msg_tls_file) { h, .which = TLS_FILE_KEY });
-	case OP_TRAIL: return PUT(p, (struct msg_trail) { h, .what = TRAIL_NEXT, .n = 2 });
+	case OP_AUDIT: return PUT(p, (struct msg_audit) { h, .what = AUDIT_NEXT, .n = 2 });
 	case OP_VOLUME: return PUT(p, (struct msg_volume) { h, .name = "vone", .bytes = 4096 });
 	case OP_LOG_LEVEL: return PUT(p, (struct msg_level) { h, .level = 1 });
 	case OP_KEPT:
@@ -166,7 +166,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		} else if (type == OP_NETWORK)
 			n_policy = ((struct msg_network *)msg)->n_policy;
 		MUST(n_mounts <= MOUNTS_MAX && size == msg_size(type) + n_policy + n_mounts * sizeof(struct msg_mount));
-		if (type != OP_LIST && type != OP_LOG_LEVEL && type != OP_KEPT && type != OP_TLS_FILE && type != OP_TRAIL && type != OP_PULL && type != OP_ROOM)
+		if (type != OP_LIST && type != OP_LOG_LEVEL && type != OP_KEPT && type != OP_TLS_FILE && type != OP_AUDIT && type != OP_PULL && type != OP_ROOM)
 			must_be_label(((struct msg_id *)msg)->id);
 		if (type == OP_START) {
 			const struct msg_start *m = (struct msg_start *)msg;

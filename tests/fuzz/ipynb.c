@@ -3,7 +3,7 @@
 #include <jansson.h>
 #include <string.h>
 
-#include "front/ipynb.h"
+#include "front/record/ipynb.h"
 #include "fuzz.h"
 #include "store/notebooks.h"
 

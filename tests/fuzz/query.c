@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "front/list_query.h"
-#include "front/log_query.h"
+#include "front/api/list_query.h"
+#include "front/api/log_query.h"
 #include "fuzz.h"
 #include "http/url.h"
 

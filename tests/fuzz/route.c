@@ -3,8 +3,8 @@
  * sandbox is a port and an id, and without the token nobody comes past the check of envd. */
 #include <string.h>
 
-#include "front/envd_check.h"
-#include "front/proxy_route.h"
+#include "front/proxy/envd_check.h"
+#include "front/proxy/proxy_route.h"
 #include "fuzz.h"
 
 #define TOKEN "0123456789abcdef"

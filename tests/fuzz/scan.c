@@ -2,7 +2,7 @@
 /* Fuzz target: what a sandbox answers is scanned to the same result however it is cut into pieces. */
 #include <string.h>
 
-#include "front/scan.h"
+#include "front/record/scan.h"
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

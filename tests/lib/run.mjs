@@ -14,7 +14,7 @@ const HERE = path.dirname(fileURLToPath(import.meta.url))
 const TESTS = path.dirname(HERE)
 const SUITES = ['docs', 'e2e', 'escape', 'compat', 'ckpt', 'torture', 'soak']
 const FILE_MS = (process.env.ATOLL_LONG ? 600 : process.argv.includes('--asan') ? 30 : 15) * 60 * 1000	// for hangs alone: the longest takes 3 minutes on a busy machine
-const PROGRAMS = ['src/cli/atoll', 'src/warden/atolld', 'src/front/atoll-front', 'src/init/atoll-init', 'src/egress/atoll-egress', 'src/agent/atoll-agent', 'src/audit/atoll-audit', 'src/hooks/atoll-hooks']
+const PROGRAMS = ['src/cli/atoll', 'src/warden/atolld', 'src/front/atoll-front', 'src/init/atoll-init', 'src/egress/atoll-egress', 'src/agent/atoll-agent', 'src/refusals/atoll-refusals', 'src/webhooks/atoll-webhooks']
 
 function usage(text) {
 	console.error(`${text}\nusage: tests/run [--build-dir DIR] [--only PATTERN] [--jobs N] [--asan] [--keep]`)

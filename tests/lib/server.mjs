@@ -93,7 +93,7 @@ export function dropImages(buildDir, stateDir) {
 	if (!fs.existsSync(path.join(CACHE, 'images/users', user)))
 		return undefined
 	return new Promise((done) => {
-		const child = spawn(path.join(buildDir, 'src/pull/atoll-pull'), ['--cache', CACHE, '--gc', '--images'], { stdio: ['ignore', 'pipe', 'ignore'], detached: true })
+		const child = spawn(path.join(buildDir, 'src/oci/atoll-pull'), ['--cache', CACHE, '--gc', '--images'], { stdio: ['ignore', 'pipe', 'ignore'], detached: true })
 		child.once('error', done)
 		child.once('close', done)
 		child.stdout.once('data', () => {	// they are out of sight; it goes on by itself until they are deleted

@@ -10,7 +10,7 @@ const LIVE_ROWS = [
 	'sandboxes WHERE ended_ms IS NULL', 'snapshots', 'volumes', 'templates', 'builds', 'layers', 'webhooks', 'deliveries',
 ]
 
-const DAEMONS = ['atolld', 'atoll-front', 'atoll-egress', 'atoll-agent', 'atoll-audit', 'atoll-hooks', 'atoll-sweeper',
+const DAEMONS = ['atolld', 'atoll-front', 'atoll-egress', 'atoll-agent', 'atoll-refusals', 'atoll-webhooks', 'atoll-sweeper',
 	'atoll-ckpt', 'atoll-guard', 'atoll-holder']
 
 function pssOf(pid) {

@@ -85,7 +85,7 @@ static int in(void *msg, int *fd)
 		*fd = -1;
 	uint16_t type = n > 0 ? ((struct msg_head *)msg)->type : 0;
 
-	if (type == EV_EGRESS || type == EV_AGENT || type == EV_HOOKS) {
+	if (type == EV_EGRESS || type == EV_AGENT || type == EV_WEBHOOKS) {
 		if (n_fds != 1)
 			wrong("no socket to a helper");
 		fd_close(*fd);
@@ -207,9 +207,9 @@ BAD_POLICY(net_allow, p.net.allow = 2)
 static void net_id(void) { hello(); struct msg_network m = { .head = head(OP_NETWORK), .id = "../x" }; out(&m, sizeof m, 0); }
 static void tls_file(void) { hello(); struct msg_tls_file m = { .head = head(OP_TLS_FILE), .which = 3 }; out(&m, sizeof m, 0); }
 static void tls_file_pad(void) { hello(); struct msg_tls_file m = { .head = head(OP_TLS_FILE), .which = 1, .pad = { 1 } }; out(&m, sizeof m, 0); }
-static void trail_what(void) { hello(); struct msg_trail m = { .head = head(OP_TRAIL), .what = TRAIL_WHATS, .n = 1 }; out(&m, sizeof m, 0); }
-static void trail_last_n(void) { hello(); struct msg_trail m = { .head = head(OP_TRAIL), .what = TRAIL_LAST, .n = 1 }; out(&m, sizeof m, 0); }
-static void trail_next_0(void) { hello(); struct msg_trail m = { .head = head(OP_TRAIL), .what = TRAIL_NEXT }; out(&m, sizeof m, 0); }
+static void audit_what(void) { hello(); struct msg_audit m = { .head = head(OP_AUDIT), .what = AUDIT_WHATS, .n = 1 }; out(&m, sizeof m, 0); }
+static void audit_last_n(void) { hello(); struct msg_audit m = { .head = head(OP_AUDIT), .what = AUDIT_LAST, .n = 1 }; out(&m, sizeof m, 0); }
+static void audit_next_0(void) { hello(); struct msg_audit m = { .head = head(OP_AUDIT), .what = AUDIT_NEXT }; out(&m, sizeof m, 0); }
 static void keep_name(void) { hello(); struct msg_keep m = { .head = head(OP_SNAPSHOT), .id = "ione", .name = "k+d" }; out(&m, sizeof m, 0); }
 static void keep_id(void) { hello(); struct msg_keep m = { .head = head(OP_CHECKPOINT), .id = "", .name = "kone" }; out(&m, sizeof m, 0); }
 static void keep_flag(void) { hello(); struct msg_keep m = { .head = head(OP_SNAPSHOT), .id = "ione", .name = "kone", .flags = KEEP_THAW }; out(&m, sizeof m, 0); }
@@ -337,9 +337,9 @@ static const struct {
 	{ "network: path as id", "bad sandbox id", net_id },
 	{ "log level: out of range", "no such log level", level_high },
 	{ "tls file: unknown", "no such file", tls_file },
-	{ "trail: unknown act", "no such thing to do with the trail", trail_what },
-	{ "trail: last with a number", "bad segment", trail_last_n },
-	{ "trail: next without", "bad segment", trail_next_0 },
+	{ "trail: unknown act", "no such thing to do with the trail", audit_what },
+	{ "trail: last with a number", "bad segment", audit_last_n },
+	{ "trail: next without", "bad segment", audit_next_0 },
 	{ "tls file: padding", "padding is not zero", tls_file_pad },
 	{ "start: empty id", "bad sandbox id", start_id_empty },
 	{ "start: id without end", "bad sandbox id", start_id_open_end },

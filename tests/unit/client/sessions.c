@@ -17,7 +17,7 @@ static int64_t now = 1700000000000;
 static struct {
 	int created, destroyed, changed;
 	char why[16];
-} hooks;
+} webhooks;
 
 static int64_t clock_of_test(void *user)
 {
@@ -29,20 +29,20 @@ static void on_created(void *user, const struct atoll_session *s)
 {
 	(void)user;
 	assert_true(*s->sandbox_id);
-	hooks.created++;
+	webhooks.created++;
 }
 
 static void on_destroyed(void *user, const struct atoll_session *s, const char *why)
 {
 	(void)user, (void)s;
-	hooks.destroyed++;
-	(void)snprintf(hooks.why, sizeof hooks.why, "%s", why);
+	webhooks.destroyed++;
+	(void)snprintf(webhooks.why, sizeof webhooks.why, "%s", why);
 }
 
 static void on_changed(void *user, const struct atoll_session *s)
 {
 	(void)user, (void)s;
-	hooks.changed++;
+	webhooks.changed++;
 }
 
 static struct atoll_sessions *manager(struct atoll_cache *cache, struct atoll_breaker *breaker)
@@ -54,7 +54,7 @@ static struct atoll_sessions *manager(struct atoll_cache *cache, struct atoll_br
 	struct atoll_sessions *m = NULL;
 	struct atoll_error e;
 
-	memset(&hooks, 0, sizeof hooks);
+	memset(&webhooks, 0, sizeof webhooks);
 	assert_int_equal(atoll_sessions_new(&cfg, &m, &e), 0);
 	return m;
 }
@@ -102,9 +102,9 @@ static void record_has_eight_fields(void **state)
 	assert_int_equal(atoll_session_destroy(m, a, "k2", s.id, &e), -ENOENT);
 	assert_int_equal(atoll_session_destroy(m, a, "k1", s.id, &e), 0);
 	assert_int_equal(atoll_session_destroy(m, a, "k1", s.id, &e), -ENOENT);
-	assert_int_equal(hooks.created, 1);
-	assert_int_equal(hooks.destroyed, 1);
-	assert_string_equal(hooks.why, "destroyed");
+	assert_int_equal(webhooks.created, 1);
+	assert_int_equal(webhooks.destroyed, 1);
+	assert_string_equal(webhooks.why, "destroyed");
 	atoll_sessions_free(m);
 }
 
@@ -123,7 +123,7 @@ static void expire_and_tell(void **state)
 	assert_int_equal(atoll_session_get(m, "k1", s.id, &s, &e), -ENOENT);
 	assert_int_equal(atoll_sessions_expire(m, a, NULL), 1);
 	assert_int_equal(server.killed, killed + 1);
-	assert_string_equal(hooks.why, "expired");
+	assert_string_equal(webhooks.why, "expired");
 	atoll_sessions_free(m);
 }
 
@@ -194,7 +194,7 @@ static void idle_ones_make_room(void **state)
 	assert_int_equal(atoll_session_create(m, a, &agent, &s, &e), -EDQUOT);		/* all were just used */
 	sessions_leave(m, "k1", "left");
 	assert_int_equal(atoll_session_create(m, a, &agent, &s, &e), 0);
-	assert_string_equal(hooks.why, "evicted");
+	assert_string_equal(webhooks.why, "evicted");
 	assert_int_equal(atoll_session_get(m, "k1", second.id, &s, &e), -ENOENT);
 	assert_int_equal(atoll_session_create(m, a, &agent, &s, &e), -EDQUOT);
 	now += 60000;
@@ -281,7 +281,7 @@ static void goes_on_in_another_sandbox(void **state)
 	assert_int_equal(atoll_session_get(m, "k1", s.id, &t, &e), 0);
 	assert_string_not_equal(t.sandbox_id, s.sandbox_id);
 	assert_int_equal(t.recoveries, 1);
-	assert_int_equal(hooks.changed, 1);
+	assert_int_equal(webhooks.changed, 1);
 	assert_int_equal(run(m, s.id, "x", &r, &e), 0);
 	assert_false(r.recovered);
 	atoll_session_result_done(&r);

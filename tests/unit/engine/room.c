@@ -11,7 +11,7 @@
 
 #define GIB (1ull << 30)
 
-static uint64_t more(struct room_pool p, uint64_t used, uint64_t promised, uint64_t most)
+static uint64_t more(struct room_storage p, uint64_t used, uint64_t promised, uint64_t most)
 {
 	const struct room_use u = { .used = used, .promised = promised, .held = ROOM_NONE };
 	uint64_t held = room_held(&p, &u, most);
@@ -24,12 +24,12 @@ static void with_room_for_all_nobody_is_held(void **state)
 	const struct room_use u = { .used = GIB, .promised = 2 * GIB, .held = ROOM_NONE };
 
 	(void)state;
-	assert_true(room_held(&(struct room_pool) { 64 * GIB, 40 * GIB }, &u, GIB) == ROOM_NONE);
+	assert_true(room_held(&(struct room_storage) { 64 * GIB, 40 * GIB }, &u, GIB) == ROOM_NONE);
 }
 
 static void nobody_gets_at_the_reserve_at_once(void **state)
 {
-	const struct room_pool p = { 16 * GIB, 15 * GIB };
+	const struct room_storage p = { 16 * GIB, 15 * GIB };
 
 	(void)state;
 	assert_true(room_reserve(&p) == 2 * GIB);
@@ -38,7 +38,7 @@ static void nobody_gets_at_the_reserve_at_once(void **state)
 
 static void the_largest_stops_at_the_reserve_and_the_small_go_on(void **state)
 {
-	const struct room_pool p = { 16 * GIB, 2 * GIB };
+	const struct room_storage p = { 16 * GIB, 2 * GIB };
 
 	(void)state;
 	assert_true(more(p, 12 * GIB, 20 * GIB, 12 * GIB) == 0);
@@ -49,7 +49,7 @@ static void the_largest_stops_at_the_reserve_and_the_small_go_on(void **state)
 
 static void the_less_is_left_the_smaller_one_must_be(void **state)
 {
-	const struct room_pool half = { 16 * GIB, GIB }, none = { 16 * GIB, 0 };
+	const struct room_storage half = { 16 * GIB, GIB }, none = { 16 * GIB, 0 };
 
 	(void)state;
 	assert_true(more(half, 4 * GIB, 20 * GIB, 12 * GIB) == 0);
@@ -60,9 +60,9 @@ static void the_less_is_left_the_smaller_one_must_be(void **state)
 static void a_small_pool_keeps_a_larger_part(void **state)
 {
 	(void)state;
-	assert_true(room_reserve(&(struct room_pool) { GIB, GIB }) == GIB / 4);
-	assert_true(room_reserve(&(struct room_pool) { 4 * GIB, 0 }) == GIB);
-	assert_true(room_reserve(&(struct room_pool) { 64 * GIB, 0 }) == 8 * GIB);
+	assert_true(room_reserve(&(struct room_storage) { GIB, GIB }) == GIB / 4);
+	assert_true(room_reserve(&(struct room_storage) { 4 * GIB, 0 }) == GIB);
+	assert_true(room_reserve(&(struct room_storage) { 64 * GIB, 0 }) == 8 * GIB);
 }
 
 int main(void)

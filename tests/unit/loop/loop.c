@@ -12,7 +12,7 @@
 
 #include "loop/loop.h"
 
-struct trail {
+struct audit {
 	struct loop *l;
 	struct watch *w;
 	struct timer *t;
@@ -27,14 +27,14 @@ static void stop(void *l)
 
 static void count(void *p)
 {
-	struct trail *tr = p;
+	struct audit *tr = p;
 
 	tr->n++;
 }
 
 static void count_again(void *p)
 {
-	struct trail *tr = p;
+	struct audit *tr = p;
 
 	if (++tr->n < 3)
 		loop_defer(tr->l, count_again, tr);
@@ -44,7 +44,7 @@ static void count_again(void *p)
 
 static void deferred_calls_come_once_and_do_not_need_events(void **state)
 {
-	struct trail tr = { .l = loop_new() };
+	struct audit tr = { .l = loop_new() };
 
 	(void)state;
 	loop_defer(tr.l, count, &tr);
@@ -63,7 +63,7 @@ static void deferred_calls_come_once_and_do_not_need_events(void **state)
 
 static void on_timer(void *user)
 {
-	struct trail *tr = user;
+	struct audit *tr = user;
 
 	tr->n++;
 	timer_free(tr->t);				/* inside its own callback */
@@ -73,7 +73,7 @@ static void on_timer(void *user)
 
 static void a_timer_fires_once_and_may_free_itself(void **state)
 {
-	struct trail tr = { .l = loop_new() };
+	struct audit tr = { .l = loop_new() };
 
 	(void)state;
 	tr.t = timer_new(tr.l, on_timer, &tr);
@@ -93,7 +93,7 @@ static void a_timer_fires_once_and_may_free_itself(void **state)
 
 static void on_event(void *user, int events)
 {
-	struct trail *tr = user;
+	struct audit *tr = user;
 
 	tr->n++;
 	tr->last = events;
@@ -104,7 +104,7 @@ static void on_event(void *user, int events)
 
 static void a_watch_may_free_itself_and_its_fd_can_be_watched_again(void **state)
 {
-	struct trail tr = { .l = loop_new() };
+	struct audit tr = { .l = loop_new() };
 	int sv[2];
 
 	(void)state;
@@ -131,7 +131,7 @@ static void a_watch_may_free_itself_and_its_fd_can_be_watched_again(void **state
 
 static void errors_show_as_readable(void **state)
 {
-	struct trail tr = { .l = loop_new() };
+	struct audit tr = { .l = loop_new() };
 	int p[2];
 
 	(void)state;
@@ -146,7 +146,7 @@ static void errors_show_as_readable(void **state)
 
 static void on_signal(void *user, int signo)
 {
-	struct trail *tr = user;
+	struct audit *tr = user;
 
 	tr->n++;
 	tr->last = signo;
@@ -157,7 +157,7 @@ static void on_signal(void *user, int signo)
 
 static void signals_come_through_the_loop(void **state)
 {
-	struct trail tr = { .l = loop_new() };
+	struct audit tr = { .l = loop_new() };
 
 	(void)state;
 	tr.s = sigwatch_new(tr.l, SIGUSR1, on_signal, &tr);

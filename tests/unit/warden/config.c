@@ -43,7 +43,7 @@ static void file_takes_comments_blanks_and_values(void **state)
 	assert_string_equal(c.listen, "0.0.0.0:80");
 	assert_int_equal(c.defaults[LIM_CPUS], 500);
 	assert_int_equal(c.maxima[LIM_CPUS], 1250);
-	assert_true(c.no_pool);
+	assert_true(c.no_storage);
 	assert_true(c.keep_on_stop);
 	assert_int_equal(c.log_level, LOG_LVL_DEBUG);
 }
@@ -127,7 +127,7 @@ static void command_line_wins_over_the_file(void **state)
 	(void)unlink(path);
 	assert_int_equal(c.maxima[LIM_PIDS], 600);
 	assert_int_equal(c.max_timeout_s, 60);
-	assert_true(c.no_pool);
+	assert_true(c.no_storage);
 	assert_int_equal(c.n_templates, 1);
 	assert_string_equal(c.templates[0].name, "base");
 	assert_string_equal(c.templates[0].key, KEY);

@@ -114,8 +114,8 @@ static void every_other_size_is_refused(void **state)
 				memcpy(big, &(struct msg_pull) { .head = m.head, .ref = "ubuntu:22.04" }, sizeof(struct msg_pull));
 			if (op == OP_TLS_FILE)
 				memcpy(big, &(struct msg_tls_file){ .head = m.head, .which = TLS_FILE_KEY }, sizeof(struct msg_tls_file));
-			if (op == OP_TRAIL)
-				memcpy(big, &(struct msg_trail) { .head = m.head, .what = TRAIL_NEXT, .n = 2 }, sizeof(struct msg_trail));
+			if (op == OP_AUDIT)
+				memcpy(big, &(struct msg_audit) { .head = m.head, .what = AUDIT_NEXT, .n = 2 }, sizeof(struct msg_audit));
 			taken += proto_check(&pr, big, n, 0, &t) == NULL;
 		}
 		assert_int_equal(taken, 1);

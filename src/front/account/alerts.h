@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* front/account/alerts: tells when a sandbox is near one of its limits: once, when it gets there, and again only after it has been well below. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct msg_usage;
+struct sandbox;
+
+enum alert { ALERT_MEMORY, ALERT_CPU, ALERT_DISK, ALERT_PROCESSES, ALERT_EGRESS, ALERTS };
+
+#define ALERT_BELOW 10			/* percent under the threshold: then the next time counts again */
+
+struct alert_marks {			/* zeroed: all is quiet */
+	bool on[ALERTS];
+};
+
+/* Whether this use of a limit (0: it has none) is to be told of; percent 0: never. */
+bool alert_crossed(struct alert_marks *m, enum alert a, uint32_t percent, double used, double limit);
+
+const char *alert_name(enum alert a);
+void alerts_look(struct sandbox *sb, const struct msg_usage *m);	/* at each sample of its use, after it was noted */

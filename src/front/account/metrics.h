@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* front/account/metrics: what the front counts about itself, and how it is written for Prometheus. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "front/account/alerts.h"
+#include "front/record/executions.h"
+#include "ipc/webhooks.h"
+#include "ipc/msg.h"
+
+struct front;
+
+#define HISTOGRAM_BUCKETS 14
+#define METRICS_ROUTES_MAX 128
+#define METRICS_SANDBOXES_MAX 200	/* whose own numbers are given */
+
+enum outcome { OUTCOME_OK, OUTCOME_CLIENT_ERROR, OUTCOME_SERVER_ERROR, OUTCOME_LOST, OUTCOMES };
+
+enum error_class {
+	CLASS_AUTH,
+	CLASS_FORBIDDEN,
+	CLASS_NOT_FOUND,
+	CLASS_BAD_REQUEST,
+	CLASS_CONFLICT,
+	CLASS_TOO_LARGE,
+	CLASS_QUOTA,
+	CLASS_RATE,
+	CLASS_UNAVAILABLE,
+	CLASS_INTERNAL,
+	CLASSES,
+};
+
+enum end_reason { END_KILLED, END_EXPIRED, END_DIED, END_OOM, END_FAILED, END_REASONS };
+enum port_kind { PORT_KIND_ENVD, PORT_KIND_INTERPRETER, PORT_KIND_USER, PORT_KINDS };
+
+struct histogram {
+	uint64_t n[HISTOGRAM_BUCKETS + 1];	/* the last one: beyond all bounds */
+	uint64_t sum_us;
+};
+
+struct timed {
+	uint64_t n[OUTCOMES];
+	struct histogram time;
+};
+
+struct executions {
+	uint64_t n[EXECUTION_OUTCOMES];
+	struct histogram time;
+};
+
+struct metrics {
+	struct executions executions[EXECUTION_KINDS];
+	uint64_t execution_errors[ERROR_CLASSES];
+	struct timed routes[METRICS_ROUTES_MAX + 1];	/* by route_index(); the last one: no such path */
+	uint64_t errors[CLASSES];
+	struct timed ports[PORT_KINDS];
+	uint64_t bytes_up, bytes_down;
+	uint64_t starts_ok, starts_failed, ends[END_REASONS];
+	uint64_t oom_kills;
+	struct histogram create;
+	struct histogram warden[OP_COUNT];
+	uint64_t auth_failures;
+	uint64_t webhooks_tried[HK_OUTCOMES], webhooks_failed, webhooks_dropped;	/* deliveries: attempts, given up, not queued */
+	uint64_t alerts[ALERTS];
+	uint64_t refused_calls;			/* of sandboxes, as far as they are told of */
+	uint64_t started_wall_ms;
+	long host_cpus;				/* of the machine; as statm_fd */
+	uint64_t host_mem_bytes;
+	char host_arch[65];
+	int statm_fd;				/* of this process: later nothing can be opened */
+};
+
+struct metrics *metrics_new(void);
+void metrics_free(struct metrics *m);
+
+void histogram_add(struct histogram *h, uint64_t us);
+double histogram_bound(size_t i);			/* of bucket i, in seconds */
+enum outcome outcome_of(int status, bool lost);
+void metrics_error(struct metrics *m, int status, bool is_rate); /* counts an answer of that status, if it is an error */
+enum port_kind port_kind(uint16_t port);
+
+void metrics_put(const struct front *f, struct buf *out);	/* all of it as text */

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* front/api/dispatch: API or sandbox? */
+#include "front/api/dispatch.h"
+
+#include "front/front.h"
+#include "front/proxy/proxy.h"
+#include "front/proxy/proxy_error.h"
+#include "front/proxy/proxy_route.h"
+#include "front/api/request.h"
+#include "front/proxy/volume_content.h"
+#include "http/server.h"
+
+static void on_request(void *user, struct http_req *rq)
+{
+	struct front *f = user;
+	struct proxy_target t;
+
+	if (f->stopping)
+		http_close_after(rq);
+	switch (proxy_route(rq->host, http_header_get(&rq->headers, "e2b-sandbox-id"),
+			    http_header_get(&rq->headers, "e2b-sandbox-port"), f->opt.domain, &t)) {
+	case ROUTE_PORT:
+		proxy_begin(f, rq, &t);
+		break;
+	case ROUTE_BAD:
+		proxy_plain(rq, 400, t.why);
+		break;
+	case ROUTE_API:
+		if (volume_content_is(rq))
+			volume_content_begin(f, rq);
+		else if (!proxy_begin_signed(f, rq))
+			req_begin(f, rq);
+		break;
+	}
+}
+
+const struct http_server_ops dispatch_ops = { .on_request = on_request };

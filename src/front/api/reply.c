@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* front/api/reply: status, JSON, CORS and the request id, in one place. */
+#include "front/api/reply.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "front/util/cors.h"
+#include "front/front.h"
+#include "front/api/request.h"
+#include "front/record/audit_acts.h"
+#include "http/json.h"
+#include "http/server.h"
+#include "store/sandboxes.h"
+
+#define REPLY_MAX (8 * 1024 * 1024)	/* a page of 100 sandboxes with large metadata */
+#define HEADERS_MAX 2048
+
+static void send_it(struct req *r, int status, const char *type, const char *extra, struct str body)
+{
+	autobuf struct buf headers = BUF_INIT(HEADERS_MAX);
+
+	if (r->status)
+		return;
+	r->status = status;
+	audit_request(r);		/* before anybody is told that it was done */
+	if (!r->http)
+		return;
+	buf_z(&headers, CORS_API_HEADERS);
+	buf_fmt(&headers, "X-Request-Id: %s\r\n", r->id);
+	if (r->caller.rate.limit)
+		buf_fmt(&headers, "RateLimit-Limit: %u\r\nRateLimit-Remaining: %u\r\nRateLimit-Reset: %u\r\n",
+			r->caller.rate.limit, r->caller.rate.remaining, r->caller.rate.reset_s);
+	if (extra)
+		buf_z(&headers, extra);
+	http_respond(r->http, status, type, buf_cstr(&headers), body);
+}
+
+void reply_empty(struct req *r, int status)
+{
+	send_it(r, status, NULL, NULL, STR_NULL);
+}
+
+void reply_text(struct req *r, const char *type, struct str text)
+{
+	send_it(r, 200, type, NULL, text);
+}
+
+void reply_text_with(struct req *r, const char *type, struct str text, const char *headers)
+{
+	send_it(r, 200, type, headers, text);
+}
+
+void reply_json_text(struct req *r, int status, struct str text, const char *headers)
+{
+	send_it(r, status, "application/json", headers, text);
+}
+
+void reply_json(struct req *r, int status, json_t *j, const char *headers)
+{
+	autojson json_t *own = j;
+	autobuf struct buf out = BUF_INIT(REPLY_MAX);
+
+	json_put(&out, own);
+	if (out.bad)
+		send_it(r, 500, "application/json", NULL, STR_LIT("{\"code\":500,\"message\":\"answer is too large\"}"));
+	else
+		send_it(r, status, "application/json", headers, buf_view(&out));
+}
+
+static void send_error(struct req *r, int status, const char *text, const char *headers)
+{
+	/* A piece of the client's own text may be in it: cut or broken UTF-8 is not JSON. */
+	json_t *j = json_pack("{s:i,s:s}", "code", status, "message", text);
+
+	reply_json(r, status, j ? j : json_pack("{s:i,s:s}", "code", status, "message", "request refused"), headers);
+}
+
+void reply_error(struct req *r, int status, const char *fmt, ...)
+{
+	char text[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	send_error(r, status, text, NULL);
+}
+
+void reply_away(struct req *r)
+{
+	send_error(r, 503, "the server cannot reach its sandboxes at the moment: the warden does not answer. Nothing was done; try again later", "Retry-After: 5\r\n");
+}
+
+void reply_late(struct req *r)
+{
+	send_error(r, 503, "the server cannot reach its sandboxes at the moment: the warden does not answer. Whether this was done shows when it is back; try again later",
+		"Retry-After: 5\r\n");
+}
+
+static int status_of(int no)
+{
+	switch (no) {
+	case EINVAL:
+		return 400;
+	case EPERM:
+		return 403;
+	case ENOENT:
+		return 404;
+	case EEXIST:
+	case ESTALE:		/* a volume is not as it was */
+		return 409;
+	case EMFILE:		/* all places are taken */
+	case EDQUOT:
+		return 429;
+	case EAGAIN:
+	case EBUSY:
+	case ENOSPC:
+	case EROFS:		/* the state, or the pool */
+	case ESHUTDOWN:
+		return 503;
+	case ETIMEDOUT:
+		return 504;
+	default:
+		return 500;
+	}
+}
+
+void reply_no_sandbox(struct req *r, struct str id)
+{
+	char own[ID_SIZE] = "", reason[END_REASON_SIZE], at[CLOCK_RFC3339_SIZE];
+	uint64_t ended_ms;
+	struct err e = ERR_INIT;
+
+	/* Whose it was may know what became of it. */
+	if (!str_copy(own, sizeof own, id) || sandboxes_ended(r->front->store, own, r->caller.team, &ended_ms, reason, &e) < 0) {
+		reply_error(r, 404, "sandbox \"%.*s\" doesn't exist or you don't have access to it", id.n < 64 ? (int)id.n : 64, id.p);
+		return;
+	}
+	clock_rfc3339(ended_ms, at);
+	reply_error(r, 404, "sandbox \"%s\" doesn't exist or you don't have access to it: it ended at %s (%s)", own, at, reason[0] ? reason : "unknown");
+}
+
+void reply_err(struct req *r, const struct err *e)
+{
+	/* Newer clients try a 429 again by themselves; a quota is as full then as it is now. */
+	send_error(r, status_of(e->no), e->text, e->no == EDQUOT ? "Should-Retry: false\r\n" : NULL);
+}

@@ -1,0 +1,436 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* front/api/request: route, key, body, handler, in this order. */
+#include "front/api/request.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/rand.h"
+#include "front/api/auth.h"
+#include "front/util/cors.h"
+#include "front/proxy/debug.h"
+#include "front/front.h"
+#include "front/api/hold.h"
+#include "front/account/keyring.h"
+#include "front/util/mem.h"
+#include "front/account/metrics.h"
+#include "front/proxy/proxy_route.h"
+#include "front/api/reply.h"
+#include "front/api/routes.h"
+#include "front/sandbox/sandbox.h"
+#include "front/sandbox/sandbox_table.h"
+#include "front/record/audit_acts.h"
+#include "front/link/warden_link.h"
+#include "http/json.h"
+#include "http/server.h"
+#include "http/url.h"
+#include "ipc/check.h"
+
+#define PARAM_MAX 512
+
+struct req *req_ref(struct req *r)
+{
+	r->refs++;
+	return r;
+}
+
+void req_unref(struct req *r)
+{
+	if (!r || --r->refs > 0)
+		return;
+	buf_done(&r->body);
+	free(r->param);
+	free(r->param2);
+	free(r->work);
+	free(r);
+}
+
+static bool is_harmless(struct str id)
+{
+	char field[REQUEST_ID_SIZE] = "";
+
+	return id.n > 0 && id.n <= REQUEST_ID_MAX && str_copy(field, sizeof field, id) && check_request(field);
+}
+
+void request_id(const struct http_req *rq, char ret[REQUEST_ID_SIZE])
+{
+	struct str given = http_header_get(&rq->headers, "x-request-id");
+	uint64_t v;
+
+	memset(ret, 0, REQUEST_ID_SIZE);	/* goes into messages as it is */
+	if (is_harmless(given)) {
+		(void)str_copy(ret, REQUEST_ID_SIZE, given);
+		return;
+	}
+	rand_bytes(&v, sizeof v);
+	(void)snprintf(ret, REQUEST_ID_SIZE, "%016" PRIx64, v);
+}
+
+void request_session(const struct http_req *rq, char ret[REQUEST_ID_SIZE])
+{
+	struct str given = http_header_get(&rq->headers, "x-atoll-session");
+
+	memset(ret, 0, REQUEST_ID_SIZE);
+	if (is_harmless(given))
+		(void)str_copy(ret, REQUEST_ID_SIZE, given);
+}
+
+static void stop_reading(struct req *r)
+{
+	if (r->is_reading)
+		TAILQ_REMOVE(&r->front->reading, r, reading);
+	r->is_reading = false;
+}
+
+static void on_body(struct http_req *rq, struct str data)
+{
+	struct req *r = rq->user;
+
+	if (r->status || !r->route || r->route->body_max == 0)
+		return;
+	if (r->route->on_data) {
+		r->route->on_data(r, data);
+		return;
+	}
+	buf_str(&r->body, data);
+	if (r->body.bad) {
+		http_close_after(rq);
+		reply_error(r, 413, "request body is larger than %zu bytes", r->route->body_max);
+	}
+}
+
+/* The team may have gone while the body came in. */
+static void handle(struct req *r)
+{
+	if (*r->caller.team && !keyring_team(r->front->keyring, str_of(r->caller.team)))
+		reply_error(r, 401, "API key is not known here");
+	else
+		r->route->handler(r);
+}
+
+static void on_body_end(struct http_req *rq)
+{
+	struct req *r = rq->user;
+
+	stop_reading(r);
+	if (!r->status && r->ready)
+		handle(r);
+}
+
+static void count(struct req *r, bool lost)
+{
+	struct metrics *m = r->front->metrics;
+	struct timed *t = &m->routes[route_index(r->route)];
+
+	t->n[outcome_of(r->status, lost)]++;
+	histogram_add(&t->time, clock_mono_us() - r->began_us);
+	metrics_error(m, r->status, r->is_rate);
+}
+
+static void on_close(struct http_req *rq, bool lost)
+{
+	struct req *r = rq->user;
+	bool quiet = r->route && r->route->quiet && r->status < 400;
+
+	r->http = NULL;
+	stop_reading(r);
+	if (lost && r->route && r->route->on_lost && r->work)
+		r->route->on_lost(r);
+	if (r->route && r->route->on_over)
+		r->route->on_over(r);
+	count(r, lost);
+	log_at(quiet ? LOG_LVL_DEBUG : LOG_LVL_INFO, "request",
+		"request=%s method=%s route=%s status=%d ms=%.1f team=%s%s%s%s", r->id, r->method,
+		r->route ? r->route->pattern : "none", r->status, (double)(clock_mono_us() - r->began_us) / 1000,
+		*r->caller.team ? r->caller.team : "none", *r->sandbox ? " id=" : "", r->sandbox, lost ? " lost=1" : "");
+	front_request_over(r->front);
+	req_unref(r);
+}
+
+static void on_drain(struct http_req *rq)
+{
+	struct req *r = rq->user;
+
+	if (r->route && r->route->on_drain)
+		r->route->on_drain(r);
+}
+
+static const struct http_req_ops ops = { .on_body = on_body, .on_body_end = on_body_end, .on_drain = on_drain, .on_close = on_close };
+
+/* A part of the path that stands for an id or a name. */
+static int take_param(struct req *r, struct str raw, char **ret)
+{
+	autobuf struct buf out = BUF_INIT(PARAM_MAX);
+
+	if (!raw.p)
+		return 0;
+	if (url_decode(raw, false, &out) < 0 || out.bad) {
+		reply_error(r, 400, "path has a malformed or too long part");
+		return -EINVAL;
+	}
+	*ret = must_dup_str(buf_view(&out));
+	return 0;
+}
+
+static bool has_key(const struct http_headers *h)
+{
+	return http_header_get(h, "x-api-key").n > 0 || http_header_get(h, "x-admin-token").n > 0 ||
+	       http_header_get(h, "authorization").n > 0;
+}
+
+/* Answers by itself when the caller may not. */
+static int check_caller(struct req *r)
+{
+	autofree char *retry = NULL;
+	struct err e;
+	int no = auth_check(r->front, r->http, r->route->access, &r->caller, &e);
+
+	if (no == 0 && r->caller.blocked && !route_for_blocked(r->route))
+		no = err_set(&e, EPERM, "team is blocked: it can look at what it has and delete it, but make and change nothing");
+	switch (no) {
+	case 0:
+		return 0;
+	case -EACCES:
+		if (has_key(&r->http->headers)) {
+			hold_wrong_key(r, e.text);
+		} else {
+			audit_auth_failed(r, e.text);
+			reply_error(r, 401, "%s", e.text);
+		}
+		break;
+	case -EPERM:
+		audit_auth_failed(r, e.text);
+		reply_error(r, 403, "%s", e.text);
+		break;
+	case -EDQUOT:
+		r->is_rate = true;
+		audit_rate(r);
+		retry = str_fmt("Retry-After: %u\r\n", r->caller.rate.retry_s);
+		reply_json(r, 429, json_pack("{s:i,s:s}", "code", 429, "message", e.text), retry);
+		break;
+	default:
+		reply_err(r, &e);
+	}
+	return no;
+}
+
+static void check_and_read(struct req *r, const struct str raw[2])
+{
+	struct http_req *rq = r->http;
+
+	if (check_caller(r) < 0 || take_param(r, raw[0], &r->param) < 0 || take_param(r, raw[1], &r->param2) < 0)
+		return;
+	if (r->route->warden && warden_silent(r->front->warden)) {
+		reply_away(r);
+		return;
+	}
+	if (rq->content_length > 0 && (uint64_t)rq->content_length > r->route->body_max && r->route->body_max > 0) {
+		http_close_after(rq);
+		reply_error(r, 413, "request body is larger than %zu bytes", r->route->body_max);
+		return;
+	}
+	/* A route without a body answers at once; what the client sends all the same is read and dropped. */
+	if (r->route->body_max == 0) {
+		handle(r);
+		return;
+	}
+	if (audit_blocks(r->front)) {
+		reply_error(r, 503, "the audit trail cannot be written, and nothing may be done without it (audit = required)");
+		return;
+	}
+	r->ready = true;
+	if (r->route->begin) {		/* for as long as it takes: whoever sends it has shown that he may */
+		(void)r->route->begin(r);
+		return;
+	}
+	r->is_reading = true;
+	TAILQ_INSERT_TAIL(&r->front->reading, r, reading);
+}
+
+void req_end_slow(struct front *f)
+{
+	uint64_t now_us = clock_mono_us();
+	struct req *r;
+
+	while ((r = TAILQ_FIRST(&f->reading)) && now_us - r->began_us > f->opt.body_timeout_s * 1000000ull) {
+		stop_reading(r);
+		http_close_after(r->http);
+		reply_error(r, 408, "request body took longer than %u seconds", f->opt.body_timeout_s);
+	}
+}
+
+void req_begin(struct front *f, struct http_req *rq)
+{
+	autobuf struct buf allow = BUF_INIT(256);
+	struct str raw[2] = { STR_NULL, STR_NULL };
+	struct req *r = must_alloc(sizeof *r);
+
+	r->front = f;
+	r->http = rq;
+	r->refs = 1;			/* the connection's */
+	r->began_us = clock_mono_us();
+	request_id(rq, r->id);
+	request_session(rq, r->session);
+	(void)str_copy(r->method, sizeof r->method, rq->method);
+	rq->ops = &ops;
+	rq->user = r;
+	front_request_begun(f);
+
+	if (str_is(rq->method, "OPTIONS")) {
+		r->status = 204;
+		cors_preflight_api(rq);
+		return;
+	}
+	r->route = route_find(rq->method, rq->path, raw, &allow);
+	if (r->route) {
+		r->body = BUF_INIT(r->route->body_max);
+		check_and_read(r, raw);
+	} else if (allow.n > 0) {
+		autofree char *line = str_fmt("Allow: %s, OPTIONS\r\n", buf_cstr(&allow));
+
+		reply_json(r, 405, json_pack("{s:i,s:s}", "code", 405, "message", "method not allowed"), line);
+	} else {
+		reply_error(r, 404, "no such path");
+	}
+}
+
+/* The member of the body in which a NUL stands; the parser only says that there is one. */
+static const char *find_nul(const json_t *j)
+{
+	const char *key;
+	json_t *v;
+	size_t i;
+
+	if (json_is_string(j))
+		return strlen(json_string_value(j)) != json_string_length(j) ? "" : NULL;
+	json_array_foreach((json_t *)j, i, v) {
+		if (find_nul(v))
+			return "";
+	}
+	json_object_foreach((json_t *)j, key, v) {
+		if (find_nul(v))
+			return key;
+	}
+	return NULL;
+}
+
+static void reply_bad_json(struct req *r, const struct err *e)
+{
+	autojson json_t *j = strstr(e->text, "u0000") ? json_loadb(r->body.p, r->body.n, JSON_ALLOW_NUL, NULL) : NULL;
+	const char *field = j ? find_nul(j) : NULL;
+
+	if (field)
+		reply_error(r, 400, "field '%s' must not contain a NUL character", field);
+	else
+		reply_err(r, e);
+}
+
+json_t *req_json(struct req *r, bool allow_empty)
+{
+	json_t *j;
+	struct err e;
+
+	if (json_read_object(buf_view(&r->body), allow_empty, &j, &e) < 0) {
+		reply_bad_json(r, &e);
+		return NULL;
+	}
+	return j;
+}
+
+int req_sandbox_id(struct req *r, struct str *ret)
+{
+	const char *debug = strcmp(r->param, DEBUG_ID) == 0 ? debug_id(r->front->debug) : NULL;
+	struct str rest = str_of(debug ? debug : r->param);
+	struct str id = str_cut(&rest, '-');
+
+	/* "{id}-{client id}" was the form of old ids. */
+	if (!sandbox_id_valid(id) || (rest.p && memchr(rest.p, '-', rest.n))) {
+		reply_error(r, 400, "sandbox id is malformed");
+		return -EINVAL;
+	}
+	(void)str_copy(r->sandbox, sizeof r->sandbox, id);
+	*ret = id;
+	return 0;
+}
+
+bool req_owns_sandbox(const struct req *r)
+{
+	const struct sandbox *sb = sandbox_table_find(r->front->sandboxes, str_of(r->sandbox));
+
+	return sb && sb->state != SANDBOX_STARTING && strcmp(sb->team, r->caller.team) == 0;
+}
+
+struct sandbox *req_sandbox(struct req *r)
+{
+	struct str id;
+
+	if (req_sandbox_id(r, &id) < 0)
+		return NULL;
+
+	struct sandbox *sb = sandbox_table_find(r->front->sandboxes, id);
+
+	if (!sb || sb->state == SANDBOX_STARTING || strcmp(sb->team, r->caller.team) != 0) {
+		reply_no_sandbox(r, id);
+		return NULL;
+	}
+	return sb;
+}
+
+struct req_wait_entry {
+	struct sandbox_waiter w;
+	LIST_ENTRY(req_wait_entry) link;	/* of f->waiting */
+	struct req *r;
+	void (*then)(struct req *r, struct sandbox *sb);
+	void (*handler)(struct req *r);	/* or this */
+};
+
+static void on_settled(struct sandbox_waiter *w, struct sandbox *sb)
+{
+	struct req_wait_entry *wt = container_of(w, struct req_wait_entry, w);
+
+	LIST_REMOVE(wt, link);
+	if (wt->handler && !wt->r->status)	/* one that has been told that the warden does not answer is over */
+		wt->handler(wt->r);
+	else if (!wt->handler)
+		wt->then(wt->r, sb);
+	req_unref(wt->r);
+	free(wt);
+}
+
+static void wait_for(struct req *r, struct sandbox *sb, struct req_wait_entry how)
+{
+	struct req_wait_entry *wt = must_alloc(sizeof *wt);
+
+	*wt = how;
+	wt->w.fn = on_settled;
+	wt->r = req_ref(r);
+	LIST_INSERT_HEAD(&r->front->waiting, wt, link);
+	sandbox_wait(sb, &wt->w);
+}
+
+void req_wait(struct req *r, struct sandbox *sb, void (*then)(struct req *r, struct sandbox *sb))
+{
+	wait_for(r, sb, (struct req_wait_entry) { .then = then });
+}
+
+void req_again(struct req *r, struct sandbox *sb, void (*handler)(struct req *r))
+{
+	wait_for(r, sb, (struct req_wait_entry) { .handler = handler });
+}
+
+void req_waiting_tick(struct front *f)
+{
+	struct req_wait_entry *wt;
+
+	if (!warden_silent(f->warden))
+		return;
+	LIST_FOREACH(wt, &f->waiting, link) {
+		if (!wt->r->status && wt->r->http)
+			reply_late(wt->r);
+	}
+}

@@ -1,7 +1,0 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-/* front/dispatch: the first look at each request. */
-#pragma once
-
-struct http_server_ops;
-
-extern const struct http_server_ops dispatch_ops;	/* user: struct front */

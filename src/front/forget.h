@@ -1,7 +1,0 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-/* front/forget: has the warden remove what was kept of a sandbox; asks again while the warden is too busy for it. */
-#pragma once
-
-struct front;
-
-void forget_kept(struct front *f, const char *name);

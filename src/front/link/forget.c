@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* front/link/forget: has the warden remove what was kept of a sandbox. */
+#include "front/link/forget.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/str.h"
+#include "front/front.h"
+#include "front/util/mem.h"
+#include "front/link/warden_link.h"
+#include "loop/loop.h"
+
+#define AGAIN_MS 500
+
+struct forget {
+	struct front *f;
+	struct timer *timer;
+	char name[ID_SIZE];
+};
+
+static void ask(void *user);
+
+static void on_answer(void *user, const struct warden_reply *re)
+{
+	struct forget *g = user;
+
+	if (re->no == EAGAIN) {
+		if (!g->timer)
+			g->timer = timer_new(g->f->loop, ask, g);
+		if (g->timer) {
+			timer_arm(g->timer, AGAIN_MS);
+			return;
+		}
+	}
+	if (re->no)			/* the next front finds it without an owner */
+		log_warn("could not remove what was kept of a sandbox, leaving it", "name=%s err=%s", g->name, re->text);
+	timer_free(g->timer);
+	free(g);
+}
+
+static void ask(void *user)
+{
+	struct forget *g = user;
+	struct msg_name m = { 0 };
+
+	memcpy(m.name, g->name, sizeof m.name);
+	(void)warden_ask(g->f->warden, OP_FORGET, &m, sizeof m, on_answer, g);
+}
+
+void forget_kept(struct front *f, const char *name)
+{
+	struct forget *g = must_alloc(sizeof *g);
+
+	g->f = f;
+	(void)str_copy(g->name, sizeof g->name, str_of(name));
+	ask(g);
+}

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* front/link/init_watch: GET /atoll/events of init, which goes on as long as we listen. */
+#include "front/link/init_watch.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "front/front.h"
+#include "front/record/logbook.h"
+#include "front/util/mem.h"
+#include "front/sandbox/sandbox.h"
+#include "front/link/warden_link.h"
+#include "http/call.h"
+#include "http/json.h"
+#include "loop/loop.h"
+
+#define LINE_MAX_BYTES 4096
+#define SYNC_MS 2000
+#define NOTES_MAX 10			/* of init's own, in */
+#define NOTES_MS 60000
+
+struct waiter {
+	LIST_ENTRY(waiter) link;
+	void (*fn)(void *user);
+	void *user;
+};
+
+struct init_watch {
+	struct sandbox *sb;
+	struct sandbox_link link;
+	struct warden_call *connecting;
+	struct http_call *call;
+	struct timer *timer;		/* while anybody waits */
+	LIST_HEAD(, waiter) waiters;	/* until what init remembers is told */
+	TAILQ_ENTRY(init_watch) used;
+	struct buf line;		/* that is coming in */
+	bool caught_up;
+	bool reused;			/* the connection has served other requests before */
+	bool answered;
+};
+
+static void wake(struct init_watch *w)
+{
+	struct waiter *wt;
+
+	while ((wt = LIST_FIRST(&w->waiters))) {
+		LIST_REMOVE(wt, link);
+		wt->fn(wt->user);
+		free(wt);
+	}
+	timer_free(take_ptr(&w->timer));
+}
+
+static void watch_done(struct init_watch *w)
+{
+	struct front *f = w->sb->front;
+
+	w->sb->watch = NULL;
+	sandbox_detach(&w->link);
+	warden_cancel(w->connecting);
+	http_call_free(w->call);
+	TAILQ_REMOVE(&f->watches, w, used);
+	f->n_watches--;
+	wake(w);
+	buf_done(&w->line);
+	free(w);
+}
+
+/* --- what is told --- */
+
+static uint64_t key_of(struct str line)
+{
+	uint64_t h = 14695981039346656037u;
+
+	for (size_t i = 0; i < line.n; i++)
+		h = (h ^ (uint8_t)line.p[i]) * 1099511628211u;
+	return h;
+}
+
+/* Is it in the log already? If not, it is now. */
+static bool is_known(struct event_mark *m, uint64_t at_ms, uint64_t key)
+{
+	if (at_ms < m->at_ms)
+		return true;
+	if (at_ms > m->at_ms)
+		*m = (struct event_mark) { .at_ms = at_ms, .known = true };
+	for (unsigned i = 0; i < m->n_keys; i++) {
+		if (m->keys[i] == key)
+			return true;
+	}
+	if (m->n_keys < EVENT_KEYS)
+		m->keys[m->n_keys++] = key;
+	return false;
+}
+
+/* What init has to say of itself goes to our own log. Whoever has taken over a sandbox cannot fill it: after some in a minute the rest is
+ * only counted. */
+static void take_note(struct sandbox *sb, const char *text)
+{
+	uint64_t now_ms = clock_mono_ms();
+
+	if (now_ms - sb->notes.since_ms > NOTES_MS) {
+		if (sb->notes.n > NOTES_MAX)
+			log_warn("init had more to say", "id=%s left_out=%u", sb->id, sb->notes.n - NOTES_MAX);
+		sb->notes.since_ms = now_ms;
+		sb->notes.n = 0;
+	}
+	if (++sb->notes.n <= NOTES_MAX)
+		log_warn("init says", "id=%s text='%.160s'", sb->id, text ? text : "");
+}
+
+/* {"at":ms, "message":"...", "fields":{...}}; what has another form is left out. */
+static void take_event(struct init_watch *w, struct str line)
+{
+	autojson json_t *ev = NULL;
+	struct journal_entry en = { .level = LOG_LVL_INFO, .kind = JOURNAL_PROCESS };
+	char mark[64];
+	struct err e;
+	const char *name;
+	json_t *v;
+
+	if (json_read_object(line, false, &ev, &e) < 0)
+		return;
+
+	const char *message = json_string_value(json_object_get(ev, "message"));
+	json_int_t at = json_integer_value(json_object_get(ev, "at"));
+	uint64_t key = key_of(line);
+
+	if (!message || at <= 0)
+		return;
+	if (is_known(&w->sb->events, (uint64_t)at, key) && !w->caught_up)
+		return;
+	if (json_is_true(json_object_get(ev, "own"))) {
+		take_note(w->sb, json_string_value(json_object_get(json_object_get(ev, "fields"), "text")));
+		return;
+	}
+	en.at_ms = (uint64_t)at;
+	en.message = str_of(message);
+	(void)snprintf(mark, sizeof mark, "%llu.%llx", (unsigned long long)at, (unsigned long long)key);
+	en.fields[en.n_fields].name = STR_LIT(LOG_MARK);
+	en.fields[en.n_fields++].value = str_of(mark);
+	json_object_foreach(json_object_get(ev, "fields"), name, v) {
+		if (!json_is_string(v) || en.n_fields == JOURNAL_FIELDS_MAX || name[0] == LOG_MARK[0])
+			continue;
+		en.fields[en.n_fields].name = str_of(name);
+		en.fields[en.n_fields++].value = str_of(json_string_value(v));
+	}
+	sandbox_note_entry(w->sb, &en);
+}
+
+static void on_data(void *user, struct str data)
+{
+	struct init_watch *w = user;
+
+	while (data.n) {
+		struct str rest = data, part = str_cut(&rest, '\n');
+
+		buf_str(&w->line, part);
+		if (!rest.p)
+			return;			/* the rest of the line is still to come */
+		if (w->line.n == 0 && !w->line.bad && !w->caught_up) {
+			w->caught_up = true;
+			wake(w);
+		} else if (!w->line.bad) {
+			take_event(w, buf_view(&w->line));
+		}
+		buf_done(&w->line);
+		w->line = BUF_INIT(LINE_MAX_BYTES);
+		data = rest;
+	}
+}
+
+static void on_answer(void *user, const struct http_answer *a)
+{
+	struct init_watch *w = user;
+
+	w->answered = true;
+	if (a->status != 200)
+		watch_done(w);
+}
+
+static void on_end(void *user)
+{
+	watch_done(user);
+}
+
+static void on_connected(void *user, const struct warden_reply *re);
+
+static void on_error(void *user, int no)
+{
+	struct init_watch *w = user;
+
+	(void)no;
+	if (!w->reused || w->answered) {
+		watch_done(w);
+		return;
+	}
+	http_call_free(take_ptr(&w->call));	/* an idle connection that init closed in this very moment */
+	w->reused = false;
+	w->connecting = warden_ask_id(w->sb->front->warden, OP_CONNECT, w->sb->id, "", on_connected, w);
+}
+
+static const struct http_call_ops ops = { .on_answer = on_answer, .on_data = on_data, .on_end = on_end, .on_error = on_error };
+
+/* --- beginning and ending --- */
+
+/* After a restart of the front: what of the events the stored log has. */
+static void learn_mark(struct sandbox *sb)
+{
+	struct journal j = { 0 };
+	char room[JOURNAL_ENTRY_MAX];
+	struct journal_entry en;
+	struct err e;
+	size_t pos = 0;
+
+	sb->events.known = true;
+	if (logbook_read(sb->front->logbook, str_of(sb->id), sb->team, &j, &e) < 0)
+		return;
+	while (journal_next(&j, &pos, room, &en)) {
+		unsigned long long at, key;
+
+		if (en.kind == JOURNAL_PROCESS && en.n_fields > 0 && str_is(en.fields[0].name, LOG_MARK) &&
+		    sscanf(en.fields[0].value.p, "%llu.%llx", &at, &key) == 2)
+			(void)is_known(&sb->events, at, key);
+	}
+	journal_done(&j);
+}
+
+static void listen_on(struct init_watch *w, int fd)
+{
+	w->call = http_call_new(w->sb->front->loop, fd, &ops, w);
+	if (w->call)
+		http_call_head(w->call, STR_LIT("GET /atoll/events HTTP/1.1\r\nHost: init\r\n\r\n"), false, false);
+	else
+		watch_done(w);
+}
+
+static void on_connected(void *user, const struct warden_reply *re)
+{
+	struct init_watch *w = user;
+
+	w->connecting = NULL;
+	if (re->no)
+		watch_done(w);
+	else
+		listen_on(w, re->fd);
+}
+
+/* What has arrived is read first: of a sandbox that is being killed there is no second chance. */
+static void watch_end(struct init_watch *w)
+{
+	struct sandbox *sb = w->sb;
+
+	if (w->call)
+		http_call_pull(w->call);
+	if (sb->watch == w)
+		watch_done(w);
+}
+
+static void on_broken(struct sandbox_link *l, struct sandbox *sb)
+{
+	(void)sb;
+	watch_end(container_of(l, struct init_watch, link));
+}
+
+static void watch_begin(struct sandbox *sb)
+{
+	struct front *f = sb->front;
+	struct init_watch *w = must_alloc(sizeof *w);
+
+	if (!sb->events.known)
+		learn_mark(sb);
+	if (f->n_watches >= front_max_watches(f))
+		watch_end(TAILQ_LAST(&f->watches, watch_list));
+	w->sb = sb;
+	w->link.broken = on_broken;
+	w->line = BUF_INIT(LINE_MAX_BYTES);
+	LIST_INIT(&w->waiters);
+	TAILQ_INSERT_HEAD(&f->watches, w, used);
+	f->n_watches++;
+	sb->watch = w;
+	sandbox_attach(sb, &w->link);
+
+	int fd = sandbox_idle_take(sb);
+
+	w->reused = fd >= 0;
+	if (fd >= 0)
+		listen_on(w, fd);
+	else
+		w->connecting = warden_ask_id(f->warden, OP_CONNECT, sb->id, "", on_connected, w);
+}
+
+void init_watch_use(struct sandbox *sb)
+{
+	struct front *f = sb->front;
+
+	if (sb->state != SANDBOX_RUNNING)
+		return;
+	if (!sb->watch) {
+		watch_begin(sb);
+	} else if (TAILQ_FIRST(&f->watches) != sb->watch) {
+		TAILQ_REMOVE(&f->watches, sb->watch, used);
+		TAILQ_INSERT_HEAD(&f->watches, sb->watch, used);
+	}
+}
+
+void init_watch_end(struct sandbox *sb)
+{
+	if (sb->watch)
+		watch_end(sb->watch);
+}
+
+static void on_late(void *user)
+{
+	struct init_watch *w = user;
+
+	wake(w);
+}
+
+void init_watch_sync(struct sandbox *sb, void (*fn)(void *user), void *user)
+{
+	init_watch_use(sb);
+
+	struct init_watch *w = sb->watch;
+
+	if (w && w->call && w->caught_up)
+		http_call_pull(w->call);
+	if (!sb->watch || w->caught_up) {
+		fn(user);
+		return;
+	}
+
+	struct waiter *wt = must_alloc(sizeof *wt);
+
+	*wt = (struct waiter) { .fn = fn, .user = user };
+	LIST_INSERT_HEAD(&w->waiters, wt, link);
+	if (!w->timer)
+		w->timer = timer_new(sb->front->loop, on_late, w);
+	if (w->timer)
+		timer_arm(w->timer, SYNC_MS);
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* front/link/upstream: idle connections to a sandbox's init, kept a while for the next request. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define UPSTREAM_IDLE_MAX 4		/* per sandbox */
+#define UPSTREAM_IDLE_MS (30 * 1000)
+
+struct upstream_idle {
+	struct {
+		int fd;
+		uint64_t since_ms;
+	} idle[UPSTREAM_IDLE_MAX];
+	size_t n;
+};
+
+int upstream_take(struct upstream_idle *p);			/* one that still looks alive, or -1 */
+void upstream_put(struct upstream_idle *p, int fd, uint64_t now_ms);	/* now the pool's; closed when there are enough */
+void upstream_expire(struct upstream_idle *p, uint64_t now_ms);
+void upstream_close_all(struct upstream_idle *p);

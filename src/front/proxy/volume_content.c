@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* front/proxy/volume_content: token, connection, body up, answer down. */
+#include "front/proxy/volume_content.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "front/util/cors.h"
+#include "front/front.h"
+#include "front/account/keyring.h"
+#include "front/util/mem.h"
+#include "front/api/request.h"
+#include "front/util/token.h"
+#include "front/sandbox/volumes.h"
+#include "front/link/warden_link.h"
+#include "http/call.h"
+#include "http/json.h"
+#include "http/server.h"
+#include "loop/loop.h"
+#include "loop/stream.h"
+
+#define PREFIX "/volumecontent/"
+#define HEAD_MAX (HTTP_HEAD_MAX + 4096)
+#define CONNS_MAX 32			/* fewer than the warden has places for, some of which may be ending */
+#define TRIES_MAX 200			/* until there is room */
+#define RETRY_MS 50
+
+struct content {
+	struct front *front;
+	struct http_req *rq;
+	struct volume *v;
+	struct warden_call *connecting;
+	struct timer *retry;
+	unsigned tries;
+	struct http_call *call;
+	bool counted;			/* in front->volume_calls */
+	bool reused;			/* its connection has served another request before */
+	bool head_sent, body_sent, body_ended, answered;
+	int status;
+	uint64_t began_us, up, down;
+	char method[16];
+	char id[REQUEST_ID_SIZE];
+};
+
+static void connect_up(struct content *c);
+static const struct http_call_ops up_ops;
+
+bool volume_content_is(const struct http_req *rq)
+{
+	return str_starts(rq->path, PREFIX);
+}
+
+/* --- refusals ----------------------------------------------------------------------------------------------- */
+
+/* Codes of this API are words. */
+static void refuse(struct http_req *rq, int status, const char *code, const char *text, const char *request)
+{
+	autojson json_t *j = json_pack("{s:s,s:s}", "code", code, "message", text);
+	autobuf struct buf out = BUF_INIT(4096), headers = BUF_INIT(1024);
+
+	json_put(&out, j);
+	buf_z(&headers, CORS_API_HEADERS);
+	buf_fmt(&headers, "X-Request-Id: %s\r\n", request);
+	http_respond(rq, status, "application/json", buf_cstr(&headers), buf_view(&out));
+}
+
+static void drop_up(struct content *c)
+{
+	warden_cancel(take_ptr(&c->connecting));
+	http_call_free(take_ptr(&c->call));
+	timer_free(take_ptr(&c->retry));
+	if (c->counted)
+		c->front->volume_calls--;
+	c->counted = c->head_sent = false;
+}
+
+static void lost(struct content *c, int status, const char *code, const char *text)
+{
+	drop_up(c);
+	c->status = status;
+	if (http_started(c->rq))
+		http_abort(c->rq);
+	else
+		refuse(c->rq, status, code, text, c->id);
+}
+
+/* --- up ----------------------------------------------------------------------------------------------------- */
+
+static void on_body(struct http_req *rq, struct str data)
+{
+	struct content *c = rq->user;
+	char size[24];
+
+	if (!c->call)
+		return;			/* answered or broken already */
+	c->body_sent = true;
+	c->up += data.n;
+	if (rq->content_length < 0) {
+		int n = snprintf(size, sizeof size, "%zx\r\n", data.n);
+
+		http_call_writev(c->call, (struct str[]) { { size, (size_t)n }, data, STR_LIT("\r\n") }, 3);
+	} else {
+		http_call_write(c->call, data);
+	}
+	if (http_call_queued(c->call) > STREAM_HIGH)
+		http_body_want(rq, false);
+}
+
+static void finish_body(struct content *c)
+{
+	if (c->rq->content_length < 0)
+		http_call_write(c->call, STR_LIT("0\r\n\r\n"));
+}
+
+static void on_body_end(struct http_req *rq)
+{
+	struct content *c = rq->user;
+
+	c->body_ended = true;
+	if (c->call && c->head_sent)
+		finish_body(c);
+}
+
+static void on_up_drain(void *user)
+{
+	struct content *c = user;
+
+	http_body_want(c->rq, true);
+}
+
+/* Nothing of the client's goes on but what is asked for: not the token, which is of no use there. */
+static void put_head(const struct content *c, struct buf *out)
+{
+	static const char *const passed[] = { "content-type", "range", "if-range", "if-match", "if-none-match", "if-modified-since",
+		"if-unmodified-since", "accept-encoding" };
+	const struct http_req *rq = c->rq;
+
+	buf_str(out, rq->method);
+	buf_ch(out, ' ');
+	buf_str(out, rq->path);
+	buf_ch(out, '?');
+	buf_str(out, rq->query);
+	buf_fmt(out, " HTTP/1.1\r\nHost: volume\r\nX-Request-Id: %s\r\n", c->id);
+	for (size_t i = 0; i < ARRAY_LEN(passed); i++) {
+		struct str value = http_header_get(&rq->headers, passed[i]);
+
+		if (value.p)
+			buf_fmt(out, "%s: %.*s\r\n", passed[i], (int)value.n, value.p);
+	}
+	if (rq->content_length < 0)
+		buf_z(out, "Transfer-Encoding: chunked\r\n");
+	else if (!str_is(rq->method, "GET") && !str_is(rq->method, "HEAD"))
+		buf_fmt(out, "Content-Length: %lld\r\n", (long long)rq->content_length);
+	else if (rq->content_length > 0)
+		buf_fmt(out, "Content-Length: %lld\r\n", (long long)rq->content_length);
+	buf_z(out, "\r\n");
+}
+
+static void send_request(struct content *c, int fd)
+{
+	autobuf struct buf head = BUF_INIT(HEAD_MAX);
+
+	put_head(c, &head);
+	c->call = http_call_new(c->front->loop, fd, &up_ops, c);
+	if (!c->call || head.bad) {
+		lost(c, 503, "internal", "out of memory");
+		return;
+	}
+	stream_share(http_call_stream(c->call), &c->v->share);
+	http_share(c->rq, &c->v->share);
+	http_call_head(c->call, buf_view(&head), str_is(c->rq->method, "HEAD"), false);
+	c->head_sent = true;
+	if (c->body_ended)
+		finish_body(c);
+	http_body_want(c->rq, true);
+}
+
+/* --- down --------------------------------------------------------------------------------------------------- */
+
+static void slow_down(struct content *c)
+{
+	if (c->call && http_queued(c->rq) > STREAM_HIGH)
+		http_call_read(c->call, false);
+}
+
+static void on_drain(struct http_req *rq)
+{
+	struct content *c = rq->user;
+
+	if (c->call)
+		http_call_read(c->call, true);
+}
+
+static void on_answer(void *user, const struct http_answer *a)
+{
+	static const char *const passed[] = { "content-type", "content-disposition", "content-encoding", "content-range", "accept-ranges",
+		"last-modified", "vary" };
+	struct content *c = user;
+	autobuf struct buf lines = BUF_INIT(HEAD_MAX);
+
+	c->answered = true;
+	c->status = a->status;
+	for (size_t i = 0; i < ARRAY_LEN(passed); i++) {
+		struct str value = http_header_get(&a->headers, passed[i]);
+
+		if (value.p)
+			buf_fmt(&lines, "%s: %.*s\r\n", passed[i], (int)value.n, value.p);
+	}
+	buf_fmt(&lines, CORS_API_HEADERS "X-Request-Id: %s\r\n", c->id);
+	if (a->upgrade || lines.bad) {
+		lost(c, 502, "internal", "the volume's server does not make sense");
+		return;
+	}
+	http_begin(c->rq, a->status, NULL, buf_cstr(&lines), a->content_length);
+	slow_down(c);
+}
+
+static void on_data(void *user, struct str data)
+{
+	struct content *c = user;
+
+	c->down += data.n;
+	http_write(c->rq, data);
+	slow_down(c);
+}
+
+static void on_end(void *user)
+{
+	struct content *c = user;
+	bool reusable = false;
+	int fd = -1;
+
+	if (c->body_ended)
+		fd = http_call_done(take_ptr(&c->call), &reusable);
+	drop_up(c);
+	if (fd >= 0 && reusable && !c->v->gone)
+		upstream_put(&c->v->idle, fd, loop_now_ms(c->front->loop));
+	else
+		fd_close(fd);
+	http_end(c->rq);
+}
+
+static void on_up_error(void *user, int no)
+{
+	struct content *c = user;
+
+	(void)no;
+	if (c->reused && !c->answered && !c->body_sent) {	/* an idle one that was ending */
+		drop_up(c);
+		http_body_want(c->rq, false);
+		connect_up(c);
+		return;
+	}
+	lost(c, 502, "internal", "the volume's server is gone");
+}
+
+static const struct http_call_ops up_ops = {
+	.on_answer = on_answer, .on_data = on_data, .on_end = on_end, .on_drain = on_up_drain, .on_error = on_up_error,
+};
+
+/* --- connecting --------------------------------------------------------------------------------------------- */
+
+static void on_retry(void *user)
+{
+	connect_up(user);
+}
+
+static void try_later(struct content *c)
+{
+	if (!c->retry)
+		c->retry = timer_new(c->front->loop, on_retry, c);
+	if (!c->retry || ++c->tries > TRIES_MAX)
+		lost(c, 503, "busy", "too many volumes are in use, try again later");
+	else
+		timer_arm(c->retry, RETRY_MS);
+}
+
+static void on_connected(void *user, const struct warden_reply *re)
+{
+	struct content *c = user;
+
+	c->connecting = NULL;
+	if (re->no == 0) {
+		send_request(c, re->fd);
+		return;
+	}
+	c->counted = false;
+	c->front->volume_calls--;
+	if (re->no == EBUSY) {
+		try_later(c);
+		return;
+	}
+	log_warn("cannot serve a volume", "request=%s volume=%s err=%s", c->id, c->v->id, re->text);
+	lost(c, re->no == ENOENT ? 404 : 503, re->no == ENOENT ? "volume_not_found" : "internal", "the volume cannot be served");
+}
+
+static void connect_up(struct content *c)
+{
+	struct front *f = c->front;
+	int fd = c->reused ? -1 : upstream_take(&c->v->idle);
+	struct msg_name m = { 0 };
+
+	if (fd < 0 && volumes_conns(f) >= CONNS_MAX) {
+		volumes_make_room(f);
+		try_later(c);
+		return;
+	}
+	f->volume_calls++;
+	c->counted = true;
+	c->reused = fd >= 0;
+	if (fd >= 0) {
+		send_request(c, fd);
+		return;
+	}
+	memcpy(m.name, c->v->id, sizeof m.name);
+	memcpy(m.request, c->id, sizeof m.request);
+	c->connecting = warden_ask(f->warden, OP_VOLUME_CONNECT, &m, sizeof m, on_connected, c);
+}
+
+/* --- a request ---------------------------------------------------------------------------------------------- */
+
+static void on_close(struct http_req *rq, bool is_lost)
+{
+	struct content *c = rq->user;
+
+	log_info("volume content", "request=%s volume=%s method=%s status=%d ms=%.1f up=%llu down=%llu%s", c->id, c->v ? c->v->id : "none", c->method,
+		c->status, (double)(clock_mono_us() - c->began_us) / 1000, (unsigned long long)c->up, (unsigned long long)c->down,
+		is_lost ? " lost=1" : "");
+	drop_up(c);
+	front_request_over(c->front);
+	volume_unref(c->v);
+	free(c);
+}
+
+static const struct http_req_ops down_ops = { .on_body = on_body, .on_body_end = on_body_end, .on_drain = on_drain, .on_close = on_close };
+
+/* The volume that the request is for and may have; NULL: it was refused. */
+static struct volume *check(struct content *c)
+{
+	struct str rest = c->rq->path, bearer = http_header_get(&c->rq->headers, "authorization");
+	struct str scheme = str_cut(&bearer, ' ');
+
+	(void)str_cut(&rest, '/');
+	(void)str_cut(&rest, '/');
+	struct volume *v = volume_by_id(c->front, str_cut(&rest, '/'));
+	const struct team *t = v ? keyring_team(c->front->keyring, str_of(v->team)) : NULL;
+
+	if (!str_ieq(scheme, STR_LIT("bearer")) || !bearer.p)
+		lost(c, 401, "unauthenticated", "no volume token: send it in the header Authorization, as Bearer");
+	else if (!v || !secret_eq(str_trim(bearer), str_of(v->token)))	/* nobody learns which volumes there are */
+		lost(c, 401, "unauthenticated", "the token is not that of this volume");
+	else if (!t || t->blocked)
+		lost(c, 403, "forbidden", "team is blocked");
+	else
+		return v;
+	return NULL;
+}
+
+void volume_content_begin(struct front *f, struct http_req *rq)
+{
+	struct content *c;
+
+	if (str_is(rq->method, "OPTIONS")) {
+		cors_preflight_api(rq);
+		return;
+	}
+	c = must_alloc(sizeof *c);
+	c->front = f;
+	c->rq = rq;
+	c->began_us = clock_mono_us();
+	(void)str_copy(c->method, sizeof c->method, rq->method);
+	request_id(rq, c->id);
+	rq->ops = &down_ops;
+	rq->user = c;
+	front_request_begun(f);
+	struct volume *v = check(c);
+
+	if (!v)
+		return;
+	c->v = volume_ref(v);
+	http_body_want(rq, false);	/* until there is somebody to send it to */
+	connect_up(c);
+}

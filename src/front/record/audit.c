@@ -1,0 +1,618 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* front/record/audit: composing records and writing them; segments. */
+#include "front/record/audit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "front/front.h"
+#include "front/util/mem.h"
+#include "front/record/audit_impl.h"
+#include "front/link/warden_link.h"
+#include "http/json.h"
+#include "loop/loop.h"
+#include "store/db.h"
+#include "store/audit.h"
+#include "audit/key.h"
+
+#define SAVE_AFTER_MS 250
+#define PENDING_MAX (4 * 1024 * 1024)	/* bytes of lines that wait for the database */
+#define SAVE_BYTES (256 * 1024)		/* ... and when it is time to stop waiting */
+#define LISTED_MAX 60			/* records of a class that are written one by one in each ... */
+#define CLASS_EVERY_MS 60000
+#define GAP_ROOM (16 << 10)		/* free bytes that end a time without records */
+#define SEGMENT_AGE_MS (24ull * 3600 * 1000)
+#define RETRY_S 5
+#define TEXT_MAX (256 * 1024)		/* of one, with audit_code = full */
+#define FORGET_TEXTS 64			/* at once */
+#define PURGE_MS 5
+
+static uint64_t segment_bytes(const struct audit *t)
+{
+	return (uint64_t)t->front->opt.audit.segment_kb << 10;
+}
+
+void audit_flush(struct audit *t)
+{
+	struct str rest = buf_view(&t->pending);
+	struct audit_point head = { 0 };
+	struct audit_line l;
+	struct err e = ERR_INIT;
+
+	timer_disarm(t->timer);
+	if (rest.n == 0)
+		return;
+
+	int r = audit_db_begin(t->db, &e);
+
+	while (r >= 0 && rest.n > 0) {
+		struct str line = str_cut(&rest, '\n');
+
+		if (audit_read(line, &l) < 0)
+			continue;
+		r = audit_db_add(t->db, &l, line, &e);
+		head.seq = l.seq;
+		memcpy(head.hash, l.hash, sizeof head.hash);
+	}
+	if (r >= 0)
+		r = audit_db_commit(t->db, head.seq && !t->has_gap ? &head : NULL, &e);
+	if (r < 0) {
+		audit_db_rollback(t->db);
+		if (!t->unsaved)
+			log_error("could not bring the table of the audit trail up to date, trying again", "err=%s", e.text);
+		t->unsaved = true;
+		timer_arm(t->timer, RETRY_S * 1000);
+		return;
+	}
+	t->unsaved = false;
+	buf_clear(&t->pending);
+}
+
+void audit_pend(struct audit *t, struct str line)
+{
+	if (t->pending.n + line.n + 1 > PENDING_MAX) {
+		if (!t->has_gap)
+			log_error("too much waits for the table of the audit trail, it has a gap until the next start", "bytes=%zu", t->pending.n);
+		t->has_gap = true;
+		return;
+	}
+	buf_str(&t->pending, line);
+	buf_ch(&t->pending, '\n');
+	if (t->pending.bad) {		/* no memory: as if there were no room */
+		buf_clear(&t->pending);
+		t->has_gap = true;
+	}
+}
+
+static void on_timer(void *user)
+{
+	audit_flush(user);
+}
+
+/* Bytes that did go to the disk before it was full must not stay: the next record would stand behind half of this one. */
+int audit_write(struct audit *t, struct str line, struct err *e)
+{
+	ssize_t n;
+
+	if (t->fd < 0)
+		return err_set(e, EBADF, "the file is not open");
+	do
+		n = write(t->fd, line.p, line.n);
+	while (n < 0 && errno == EINTR);
+	if (n == (ssize_t)line.n) {
+		t->bytes += line.n;
+		return 0;
+	}
+	int no = n < 0 ? errno : ENOSPC;
+
+	if (n > 0 && ftruncate(t->fd, (off_t)t->bytes) < 0)
+		log_error("half a record is left in the audit trail", "errno=%d", errno);
+	errno = no;
+	return err_sys(e, "write the audit trail");
+}
+
+static struct str word(const char *z)
+{
+	struct str s = str_of(z ? z : "");
+
+	return audit_word_valid(s) ? s : STR_NULL;
+}
+
+static int put(struct audit *t, const char *kind, const struct audit_who *who, struct str fields, struct err *e)
+{
+	autobuf struct buf line = BUF_INIT(AUDIT_LINE_MAX);
+	struct audit_point at = t->at;
+	struct audit_record rec = { .at_ms = clock_wall_ms(), .kind = str_of(kind), .fields = fields };
+
+	if (who) {
+		rec.request = word(who->request);
+		rec.team = word(who->team);
+		rec.key = word(who->key);
+		rec.sandbox = word(who->sandbox);
+		rec.session = word(who->session);
+	}
+
+	int r = audit_compose(t->seal, &rec, &at, &line);
+
+	if (r < 0)
+		return err_set(e, -r, "record of kind '%s' %s", kind, r == -EINVAL ? "is malformed" : "does not fit into memory");
+	if (audit_write(t, buf_view(&line), e) < 0)
+		return -e->no;
+	t->at = at;
+	t->records++;
+	if (!t->began_ms)
+		t->began_ms = rec.at_ms;
+	if (t->pending.n == 0)
+		timer_arm(t->timer, SAVE_AFTER_MS);
+	audit_pend(t, (struct str) { line.p, line.n - 1 });
+	if (t->pending.n > SAVE_BYTES && !t->unsaved)
+		audit_flush(t);
+	return 0;
+}
+
+/* A disk that is full may still take the few bytes that tell of the gap, and then nothing of what comes after them. */
+static bool has_room(const struct audit *t)
+{
+	return t->fd < 0 || fallocate(t->fd, FALLOC_FL_KEEP_SIZE, (off_t)t->bytes, GAP_ROOM) == 0 || (errno != ENOSPC && errno != EDQUOT);
+}
+
+/* Before the first record after a time without: how many are missing. */
+static int tell_gap(struct audit *t, struct err *e)
+{
+	char since[CLOCK_RFC3339_SIZE], fields[128];
+
+	if (t->lost == 0)
+		return 0;
+	if (!has_room(t))
+		return err_set(e, ENOSPC, "write the audit trail: there is still no room");
+	clock_rfc3339(t->lost_since_ms, since);
+	(void)snprintf(fields, sizeof fields, "{\"lost\":%llu,\"since\":\"%s\"}", (unsigned long long)t->lost, since);
+	if (put(t, "trail.gap", NULL, str_of(fields), e) < 0)
+		return -e->no;
+	log_warn("the audit trail is written again", "lost=%llu since=%s", (unsigned long long)t->lost, since);
+	t->lost = 0;
+	return 0;
+}
+
+uint64_t audit_put(struct audit *t, const char *kind, const struct audit_who *who, struct str fields)
+{
+	struct err e = ERR_INIT;
+
+	if (tell_gap(t, &e) == 0 && (put(t, kind, who, fields, &e) == 0 ||
+	    (e.no == EINVAL && put(t, kind, who, STR_LIT("{\"unwritable\":true}"), &e) == 0))) {
+		t->failing = false;
+		return t->at.seq;
+	}
+	t->failures++;
+	if (e.no == EINVAL) {
+		log_error("a record of the audit trail was refused, which should not be", "err=%s", e.text);
+		return 0;
+	}
+	if (t->lost++ == 0) {
+		t->lost_since_ms = clock_wall_ms();
+		log_error("could not write the audit trail", "err=%s then='%s'", e.text,
+			t->front->opt.audit.required ? "refusing all that would have to be recorded" : "going on without");
+	}
+	t->failing = true;
+	return 0;
+}
+
+static void want_next(struct audit *t);
+
+uint64_t audit_add(struct front *f, const char *kind, const struct audit_who *who, json_t *fields)
+{
+	autojson json_t *own = fields;
+	autobuf struct buf text = BUF_INIT(AUDIT_FIELDS_MAX);
+	struct audit *t = f->audit;
+
+	if (!t)
+		return 0;
+	if (own)
+		json_put(&text, own);
+	else
+		buf_z(&text, "{}");
+
+	uint64_t seq = audit_put(t, kind, who, text.bad ? STR_LIT("{\"truncated\":true}") : buf_view(&text));
+
+	if (t->bytes >= segment_bytes(t))
+		want_next(t);
+	return seq;
+}
+
+static void tell_more(struct front *f, enum audit_class c)
+{
+	struct audit *t = f->audit;
+	char since[CLOCK_RFC3339_SIZE];
+
+	if (t->classes[c].more == 0)
+		return;
+	clock_rfc3339(t->classes[c].since_ms, since);
+	(void)audit_add(f, t->classes[c].kind, NULL, json_pack("{s:I,s:s}", "more", (json_int_t)t->classes[c].more, "since", since));
+	t->classes[c].more = 0;
+}
+
+void audit_add_limited(struct front *f, enum audit_class class, const char *kind, const struct audit_who *who, json_t *fields)
+{
+	struct audit *t = f->audit;
+	uint64_t now = clock_wall_ms();
+
+	if (!t) {
+		json_decref(fields);
+		return;
+	}
+	if (now < t->classes[class].since_ms || now - t->classes[class].since_ms >= CLASS_EVERY_MS) {
+		tell_more(f, class);
+		t->classes[class].since_ms = now;
+		t->classes[class].listed = 0;
+	}
+	if (t->classes[class].listed < LISTED_MAX) {
+		t->classes[class].listed++;
+		(void)audit_add(f, kind, who, fields);
+		return;
+	}
+	json_decref(fields);
+	t->classes[class].more++;
+	(void)str_copy(t->classes[class].kind, sizeof t->classes[class].kind, str_of(kind));
+}
+
+/* What is not one of the members of a record is a field of it. */
+static json_t *event_fields(const json_t *event)
+{
+	static const char *const own[] = { "kind", "request", "team", "key", "sandbox", "session", "fields" };
+	json_t *fields = json_object_get(event, "fields") ? json_copy(json_object_get(event, "fields")) : json_object();
+	const char *name;
+	json_t *v;
+
+	json_object_foreach((json_t *)event, name, v) {
+		size_t i = 0;
+
+		while (i < ARRAY_LEN(own) && strcmp(own[i], name) != 0)
+			i++;
+		if (i == ARRAY_LEN(own))
+			(void)json_object_set(fields, name, v);
+	}
+	return fields;
+}
+
+int audit_event(struct front *f, struct str text, struct err *e)
+{
+	autojson json_t *j = NULL;
+	const char *given = NULL;
+	char kind[AUDIT_WORD_MAX + 1];
+	struct audit_who who = { NULL };
+	json_t *fields = NULL;
+
+	if (text.n > AUDIT_FIELDS_MAX)
+		return err_set(e, EINVAL, "event is longer than %d bytes", AUDIT_FIELDS_MAX);
+	if (json_read_object(text, false, &j, e) < 0 || json_need_str(j, "kind", &given, e) < 0 || json_get_str(j, "request", &who.request, e) < 0 ||
+	    json_get_str(j, "team", &who.team, e) < 0 || json_get_str(j, "key", &who.key, e) < 0 || json_get_str(j, "sandbox", &who.sandbox, e) < 0 ||
+	    json_get_str(j, "session", &who.session, e) < 0 || json_get_obj(j, "fields", &fields, e) < 0)
+		return -e->no;
+
+	/* Whatever it calls itself, it must not look like something that the front has seen. */
+	bool named = str_starts(str_of(given), "agent.") || str_starts(str_of(given), "mcp.");
+
+	if (snprintf(kind, sizeof kind, "%s%s", named ? "" : "agent.", given) >= (int)sizeof kind || !*given || !audit_word_valid(str_of(kind)))
+		return err_set(e, EINVAL, "field 'kind' must be a word of letters, digits, '.', '_' and '-'");
+	(void)audit_add(f, kind, &who, event_fields(j));
+	return 0;
+}
+
+/* Of all texts there may be so much that the table is twice as large as the trail: the oldest ones make room. */
+static int keep_text(struct front *f, uint64_t seq, const char *team, struct str text, struct err *e)
+{
+	struct store *db = f->audit->db;
+	uint64_t bytes, max = (uint64_t)f->opt.audit.max_mb << 21;
+	autobuf struct buf cut = BUF_INIT(TEXT_MAX + 64);
+
+	if (audit_db_bytes(db, &bytes, e) < 0)
+		return -e->no;
+	if (bytes + text.n > max && audit_db_forget_texts(db, FORGET_TEXTS, e) <= 0)
+		return e->no ? -e->no : err_set(e, EDQUOT, "the table is larger than %llu bytes", (unsigned long long)max);
+	if (text.n > TEXT_MAX) {
+		size_t n = TEXT_MAX;
+
+		while (n > 0 && ((unsigned char)text.p[n] & 0xc0) == 0x80)	/* no half of a letter */
+			n--;
+		buf_put(&cut, text.p, n);
+		buf_fmt(&cut, "\n[cut off: it has %zu bytes]", text.n);
+		text = buf_view(&cut);
+	}
+	return audit_db_text(db, seq, team, text, e);
+}
+
+void audit_text(struct front *f, uint64_t seq, const char *team, struct str text)
+{
+	struct err e = ERR_INIT;
+
+	if (f->audit && f->opt.audit.full && seq && keep_text(f, seq, team, text, &e) < 0)
+		log_error("could not keep a text of the audit trail", "seq=%llu err=%s", (unsigned long long)seq, e.text);
+}
+
+bool audit_blocks(const struct front *f)
+{
+	return f->audit && f->opt.audit.required && f->audit->failing;
+}
+
+/* --- segments --- */
+
+static void adopt_next(struct audit *t, int fd, const struct msg_audit_file *m)
+{
+	char fields[160], hex[AUDIT_HEX_SIZE];
+
+	audit_flush(t);			/* so that the database knows the end of the old one before anything stands in the new one */
+	fd_close(t->fd);
+	t->fd = fd;
+	t->segment = m->n;
+	t->first = m->first;
+	t->other_bytes = m->bytes;
+	t->bytes = 0;
+	t->began_ms = 0;
+	t->segment_seq = t->at.seq + 1;
+	audit_hex(t->at.hash, sizeof t->at.hash, hex);
+	(void)snprintf(fields, sizeof fields, "{\"segment\":%u}", t->segment);
+	/* Also in the log, which goes elsewhere: so there is a witness of it outside of the state directory. */
+	log_info("the audit trail goes on in a new file", "segment=%u seq=%llu hash=%s", t->segment, (unsigned long long)t->at.seq, hex);
+	(void)audit_put(t, "trail.segment", NULL, str_of(fields));
+}
+
+static void on_next(void *user, const struct warden_reply *re)
+{
+	struct audit *t = user;
+
+	t->asking = NULL;
+	if (re->no || re->msg->type != RE_AUDIT || re->fd < 0) {
+		log_warn("no new file for the audit trail, going on in the old one", "err=%s", re->no ? re->text : "unexpected answer");
+		fd_close(re->fd);
+		return;
+	}
+	adopt_next(t, re->fd, (const struct msg_audit_file *)re->msg);
+}
+
+static void want_next(struct audit *t)
+{
+	struct msg_audit m = { .what = AUDIT_NEXT, .n = t->segment + 1 };
+
+	if (t->asking || t->fd < 0 || t->bytes == 0 || !t->front->warden)
+		return;
+	t->asking = warden_ask(t->front->warden, OP_AUDIT, &m, sizeof m, on_next, t);
+}
+
+static void on_first(void *user, const struct warden_reply *re)
+{
+	struct audit *t = user;
+	const struct msg_audit_file *m = (const struct msg_audit_file *)re->msg;
+	void (*then)(struct front *f, const struct err *e) = take_ptr(&t->then);
+	struct err e = ERR_INIT;
+
+	t->asking = NULL;
+	if (re->no || re->msg->type != RE_AUDIT || re->fd < 0) {
+		fd_close(re->fd);
+		(void)err_set(&e, re->no ? re->no : EPROTO, "open the audit trail: %s", re->no ? re->text : "unexpected answer");
+	} else {
+		t->fd = re->fd;
+		t->segment = m->n;
+		t->first = m->first;
+		t->other_bytes = m->bytes;
+		(void)audit_adopt(t, &e);
+	}
+	if (e.no) {
+		t->failing = true;
+		log_error("the audit trail is not written, trying again", "err=%s", e.text);
+		fd_close(take_fd(&t->fd));
+	} else {
+		t->failing = false;
+		(void)audit_add(t->front, "server.start", NULL, json_pack("{s:s}", "version", ATOLL_VERSION));
+		audit_flush(t);		/* makes the files of the database that it needs later */
+	}
+	if (then)
+		then(t->front, e.no && t->front->opt.audit.required ? &e : NULL);
+}
+
+static void want_first(struct audit *t)
+{
+	struct msg_audit m = { .what = AUDIT_LAST };
+
+	if (!t->asking)
+		t->asking = warden_ask(t->front->warden, OP_AUDIT, &m, sizeof m, on_first, t);
+}
+
+void audit_tick(struct front *f)
+{
+	struct audit *t = f->audit;
+	uint64_t now = clock_wall_ms();
+	struct err e = ERR_INIT;
+
+	if (!t)
+		return;
+	for (enum audit_class c = 0; c < AUDIT_CLASSES; c++) {
+		if (now - t->classes[c].since_ms >= CLASS_EVERY_MS)
+			tell_more(f, c);
+	}
+	if (t->fd < 0 && f->ticks % RETRY_S == 0)
+		want_first(t);
+	else if (t->lost > 0 && tell_gap(t, &e) == 0)	/* nothing may come that would try it */
+		t->failing = false;
+}
+
+/* --- forgetting --- */
+
+/* Where a segment ends is in no index of ours: the first record of its successor tells. */
+struct edge {
+	uint32_t segment;
+	struct audit_point last;	/* of the segment before it */
+	uint64_t at_ms;
+	bool found;
+};
+
+static int on_segment_row(void *user, uint64_t seq, struct str line, const char *text)
+{
+	struct edge *ed = user;
+	struct audit_line l;
+	char want[48];
+
+	(void)text;
+	(void)snprintf(want, sizeof want, "{\"segment\":%u}", ed->segment);
+	if (audit_read(line, &l) < 0 || !str_is(l.rec.fields, want))
+		return 0;
+	ed->last.seq = seq - 1;
+	memcpy(ed->last.hash, l.prev, sizeof l.prev);
+	ed->at_ms = l.rec.at_ms;
+	ed->found = true;
+	return -1;
+}
+
+static void on_dropped(void *user, const struct warden_reply *re)
+{
+	struct audit *t = user;
+	struct err e = ERR_INIT;
+
+	t->asking = NULL;
+	if (re->no) {
+		log_warn("a segment of the audit trail could not be dropped, trying again", "segment=%u err=%s", t->first, re->text);
+		return;
+	}
+	t->first++;
+	if (audit_db_prune(t->db, t->dropping.seq + 1, &e) < 0)
+		log_warn("could not forget old rows of the audit trail, ignoring", "err=%s", e.text);
+}
+
+/* What is dropped stays known: a record tells with which hash the rest of the chain begins. It is written first: a chain that begins
+ * somewhere without a word about it counts as damaged. */
+static void drop_first(struct audit *t, const struct edge *ed)
+{
+	struct msg_audit m = { .what = AUDIT_DROP, .n = t->first };
+	char hex[AUDIT_HEX_SIZE];
+
+	audit_hex(ed->last.hash, sizeof ed->last.hash, hex);
+	if (t->dropping.seq != ed->last.seq && !audit_add(t->front, "trail.retention", NULL, json_pack("{s:i,s:I,s:s}", "segment",
+		(int)t->first, "last_seq", (json_int_t)ed->last.seq, "last_hash", hex)))
+		return;
+	t->dropping = ed->last;
+	t->asking = warden_ask(t->front->warden, OP_AUDIT, &m, sizeof m, on_dropped, t);
+}
+
+void audit_prune(struct front *f)
+{
+	struct audit *t = f->audit;
+	uint64_t now = clock_wall_ms();
+	struct audit_query q = { .kind = "trail.segment", .max = UINT32_MAX };
+	struct err e = ERR_INIT;
+
+	if (!t || t->fd < 0 || t->asking || !f->warden)
+		return;
+
+	uint64_t kept_ms = f->opt.audit.kept_s * 1000ull, age_ms = kept_ms && kept_ms / 4 < SEGMENT_AGE_MS ? kept_ms / 4 : SEGMENT_AGE_MS;
+	bool is_old = t->began_ms && now > t->began_ms && now - t->began_ms > age_ms;
+
+	if (is_old && t->at.seq > t->segment_seq) {
+		want_next(t);
+		return;
+	}
+	if (t->first >= t->segment)
+		return;
+
+	struct edge ed = { .segment = t->first + 1 };
+
+	audit_flush(t);
+	if (audit_db_each(t->db, &q, on_segment_row, &ed, &e) < 0 || !ed.found)
+		return;
+	if ((kept_ms && now > ed.at_ms + kept_ms) || t->other_bytes + t->bytes > (uint64_t)f->opt.audit.max_mb << 20)
+		drop_first(t, &ed);
+}
+
+/* --- its life --- */
+
+int audit_new(struct front *f, const char *state_dir, struct err *e)
+{
+	autofree char *path = str_fmt("%s/audit.db", state_dir);
+	uint8_t key[AUDIT_KEY_SIZE];
+
+	if (!f->opt.audit.on)
+		return 0;
+
+	struct audit *t = f->audit = must_alloc(sizeof *t);
+
+	t->front = f;
+	t->fd = -1;
+	t->pending = BUF_INIT(PENDING_MAX);
+	if (!path)
+		return err_set(e, ENOMEM, "name the table of the audit trail");
+	if (audit_key_read(state_dir, true, key, e) < 0 || audit_db_open(path, &t->db, e) < 0)
+		return -e->no;
+	t->seal = audit_seal_new(key);
+	explicit_bzero(key, sizeof key);
+	return t->seal ? 0 : err_set(e, ENOMEM, "open the audit trail");
+}
+
+void audit_begin(struct front *f, void (*then)(struct front *f, const struct err *e))
+{
+	struct audit *t = f->audit;
+
+	if (!t) {
+		then(f, NULL);
+		return;
+	}
+	t->timer = timer_new(f->loop, on_timer, t);
+	if (!t->timer) {
+		struct err e;
+
+		(void)err_set(&e, ENOMEM, "open the audit trail");
+		then(f, &e);
+		return;
+	}
+	t->then = then;
+	want_first(t);
+}
+
+void audit_save(struct front *f)
+{
+	if (f->audit)
+		audit_flush(f->audit);
+}
+
+void audit_free(struct front *f)
+{
+	struct audit *t = take_ptr(&f->audit);
+
+	if (!t)
+		return;
+	if (t->timer)
+		audit_flush(t);
+	timer_free(t->timer);
+	fd_close(t->fd);
+	buf_done(&t->pending);
+	store_close(t->db);
+	audit_seal_free(t->seal);
+	free(t);
+}
+
+int audit_purge(struct front *f, const char *team, int64_t *total, struct err *e)
+{
+	if (!f->audit)
+		return 0;
+	audit_flush(f->audit);
+	return audit_db_purge_some(f->audit->db, team, PURGE_MS, total, e);
+}
+
+struct store *audit_db(struct front *f)
+{
+	return f->audit ? f->audit->db : NULL;
+}
+
+bool audit_counts(const struct front *f, struct audit_counts *ret)
+{
+	const struct audit *t = f->audit;
+
+	if (!t)
+		return false;
+	*ret = (struct audit_counts) { .records = t->records, .failures = t->failures, .seq = t->at.seq, .bytes = t->other_bytes + t->bytes,
+		.segment = t->segment, .failing = t->failing };
+	return true;
+}

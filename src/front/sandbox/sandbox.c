@@ -1,0 +1,572 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* front/sandbox/sandbox: the states of a sandbox and what moves it from one to the next. */
+#include "front/sandbox/sandbox.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/rand.h"
+#include "front/api/api.h"
+#include "front/account/census.h"
+#include "front/record/events.h"
+#include "front/front.h"
+#include "front/record/logbook.h"
+#include "front/util/mem.h"
+#include "front/account/meter.h"
+#include "front/sandbox/warm_pool.h"
+#include "front/account/quota.h"
+#include "front/sandbox/sandbox_impl.h"
+#include "front/sandbox/sandbox_row.h"
+#include "front/sandbox/sandbox_table.h"
+#include "front/record/audit_acts.h"
+#include "front/link/warden_link.h"
+#include "loop/loop.h"
+#include "store/sandboxes.h"
+
+#define KILL_TRIES 5
+#define KILL_RETRY_MS 300
+
+#define BIT(s) (1u << (s))
+#define OVER (BIT(SANDBOX_ENDING) | BIT(SANDBOX_DEAD))
+#define KEPT_FIRST_MS 200		/* a snapshot that was begun is finished before a pause that is due */
+#define IN_TRANSITION (BIT(SANDBOX_STARTING) | BIT(SANDBOX_PAUSING) | BIT(SANDBOX_RESUMING) | BIT(SANDBOX_KEEPING))
+
+static const unsigned may_follow[] = {
+	[SANDBOX_STARTING] = BIT(SANDBOX_RUNNING) | OVER,
+	[SANDBOX_RUNNING] = BIT(SANDBOX_PAUSING) | BIT(SANDBOX_KEEPING) | OVER,
+	[SANDBOX_PAUSING] = BIT(SANDBOX_PAUSED) | BIT(SANDBOX_RUNNING) | OVER,
+	[SANDBOX_PAUSED] = BIT(SANDBOX_RESUMING) | OVER,
+	[SANDBOX_RESUMING] = BIT(SANDBOX_RUNNING) | BIT(SANDBOX_PAUSED) | OVER,
+	[SANDBOX_KEEPING] = BIT(SANDBOX_RUNNING) | OVER,
+	[SANDBOX_ENDING] = BIT(SANDBOX_DEAD),
+	[SANDBOX_DEAD] = 0,
+};
+
+static const char *const state_name[] = {
+	[SANDBOX_STARTING] = "starting",
+	[SANDBOX_RUNNING] = "running",
+	[SANDBOX_PAUSING] = "pausing",
+	[SANDBOX_PAUSED] = "paused",
+	[SANDBOX_RESUMING] = "resuming",
+	[SANDBOX_KEEPING] = "keeping",
+	[SANDBOX_ENDING] = "ending",
+	[SANDBOX_DEAD] = "dead",
+};
+
+const char *sandbox_state_name(const struct sandbox *sb)
+{
+	return BIT(sb->state) & (BIT(SANDBOX_PAUSING) | BIT(SANDBOX_PAUSED)) ? "paused" : "running";
+}
+
+struct sandbox *sandbox_ref(struct sandbox *sb)
+{
+	sb->refs++;
+	return sb;
+}
+
+static void idle_close_all(struct sandbox *sb)
+{
+	sb->front->idle -= (uint32_t)sb->warm_pool.n;
+	upstream_close_all(&sb->warm_pool);
+}
+
+int sandbox_idle_take(struct sandbox *sb)
+{
+	size_t before = sb->warm_pool.n;
+	int fd = upstream_take(&sb->warm_pool);
+
+	sb->front->idle -= (uint32_t)(before - sb->warm_pool.n);
+	return fd;
+}
+
+void sandbox_idle_put(struct sandbox *sb, int fd)
+{
+	size_t before = sb->warm_pool.n;
+
+	if (sb->state != SANDBOX_RUNNING || sb->front->idle >= front_max_idle(sb->front)) {
+		fd_close(fd);
+		return;
+	}
+	upstream_put(&sb->warm_pool, fd, loop_now_ms(sb->front->loop));
+	sb->front->idle += (uint32_t)(sb->warm_pool.n - before);
+}
+
+void sandbox_idle_tick(struct sandbox *sb)
+{
+	size_t before = sb->warm_pool.n;
+
+	upstream_expire(&sb->warm_pool, loop_now_ms(sb->front->loop));
+	sb->front->idle -= (uint32_t)(before - sb->warm_pool.n);
+}
+
+void sandbox_unref(struct sandbox *sb)
+{
+	if (!sb || --sb->refs > 0)
+		return;
+	timer_free(sb->retry);
+	spec_done(&sb->spec);
+	json_decref(sb->secrets);
+	usage_done(&sb->usage);
+	logbook_drop(sb->log);
+	idle_close_all(sb);
+	fd_close(sb->warm_fd);
+	free(sb->once);
+	share_done(&sb->share);
+	free(sb);
+}
+
+void sandbox_wait(struct sandbox *sb, struct sandbox_waiter *w)
+{
+	LIST_INSERT_HEAD(&sb->waiters, w, link);
+}
+
+void sandbox_attach(struct sandbox *sb, struct sandbox_link *l)
+{
+	LIST_INSERT_HEAD(&sb->links, l, link);
+	l->hooked = true;
+}
+
+void sandbox_detach(struct sandbox_link *l)
+{
+	if (l->hooked)
+		LIST_REMOVE(l, link);
+	l->hooked = false;
+}
+
+void sandbox_by(struct sandbox *sb, const char *request)
+{
+	memset(sb->request, 0, sizeof sb->request);
+	(void)str_copy(sb->request, sizeof sb->request, str_of(request));
+}
+
+void sandbox_use_begin(struct sandbox *sb)
+{
+	sb->users++;
+}
+
+void sandbox_use_end(struct sandbox *sb)
+{
+	sb->users--;
+	sb->active_ms = clock_wall_ms();
+}
+
+uint64_t sandbox_active_ms(const struct sandbox *sb)
+{
+	return sb->users > 0 ? clock_wall_ms() : sb->active_ms;
+}
+
+void sandbox_note_entry(struct sandbox *sb, struct journal_entry *en)
+{
+	uint64_t now_ms = clock_wall_ms();
+
+	if (sandbox_gone(sb))
+		return;			/* its log has been closed */
+	if (en->at_ms > now_ms)
+		en->at_ms = now_ms;
+	if (en->at_ms < sb->noted_ms)
+		en->at_ms = sb->noted_ms;
+	sb->noted_ms = en->at_ms;
+	if (!sb->log)
+		sb->log = logbook_open(sb->front->logbook, sb->id, sb->team, true);
+	logbook_add(sb->log, en);
+}
+
+void sandbox_note(struct sandbox *sb, enum log_level level, enum journal_kind kind, const char *message, const char *fmt, ...)
+{
+	struct journal_entry en = { .at_ms = UINT64_MAX, .level = level, .kind = kind, .message = str_of(message) };
+	char text[1024];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+
+	struct str rest = str_of(text);
+
+	while (rest.n > 0 && en.n_fields < JOURNAL_FIELDS_MAX) {
+		struct str value = str_cut(&rest, ' ');
+		struct str name = str_cut(&value, '=');
+
+		if (!value.n)
+			continue;
+		en.fields[en.n_fields].name = name;
+		en.fields[en.n_fields++].value = value;
+	}
+	sandbox_note_entry(sb, &en);
+}
+
+void sandbox_note_life(struct sandbox *sb, enum log_level level, const char *message)
+{
+	sandbox_note(sb, level, JOURNAL_LIFECYCLE, message, "request=%s", sb->request);
+}
+
+static void break_links(struct sandbox *sb)
+{
+	struct sandbox_link *l;
+
+	while ((l = LIST_FIRST(&sb->links))) {
+		sandbox_detach(l);
+		l->broken(l, sb);
+	}
+	idle_close_all(sb);
+}
+
+/* Only those that waited before the change: a woken one may wait again for the next. */
+static void wake_waiters(struct sandbox *sb)
+{
+	struct sandbox_waiters woken = LIST_HEAD_INITIALIZER(woken);
+	struct sandbox_waiter *w;
+
+	while ((w = LIST_FIRST(&sb->waiters))) {
+		LIST_REMOVE(w, link);
+		LIST_INSERT_HEAD(&woken, w, link);	/* turns the order round: first come, first served */
+	}
+	while ((w = LIST_FIRST(&woken))) {
+		LIST_REMOVE(w, link);
+		w->fn(w, sb);
+	}
+}
+
+uint64_t sandbox_now_us(void)
+{
+	struct timespec ts;
+
+	(void)clock_gettime(CLOCK_REALTIME, &ts);
+	return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
+}
+
+static void arm_expiry(struct sandbox *sb)
+{
+	uint64_t now = clock_wall_ms();
+
+	expiry_set(sb->front->expiry, &sb->expiry, clock_mono_ms() + (sb->end_ms > now ? sb->end_ms - now : 0));
+}
+
+/* It runs, as far as the report of usage goes. */
+static bool counts(enum sandbox_state s)
+{
+	return BIT(s) & (BIT(SANDBOX_RUNNING) | BIT(SANDBOX_PAUSING) | BIT(SANDBOX_KEEPING));
+}
+
+static void tell_event(struct sandbox *sb, enum sandbox_state from, enum sandbox_state to)
+{
+	static const char *const why[END_REASONS] = {
+		[END_KILLED] = "request", [END_EXPIRED] = "timeout", [END_DIED] = "died", [END_OOM] = "out_of_memory", [END_FAILED] = "failed",
+	};
+
+	if ((BIT(to) & OVER) && !(BIT(from) & OVER) && from != SANDBOX_STARTING)
+		event_note(sb, EVENT_KILLED, json_pack("{s:s}", "kill_reason", why[sb->end_why]));
+	else if (to == SANDBOX_RUNNING && (from == SANDBOX_STARTING || from == SANDBOX_RESUMING))
+		event_note(sb, from == SANDBOX_STARTING ? EVENT_CREATED : EVENT_RESUMED, NULL);
+	else if (to == SANDBOX_PAUSED && from != SANDBOX_RESUMING)
+		event_note(sb, EVENT_PAUSED, NULL);
+}
+
+void sandbox_set_state(struct sandbox *sb, enum sandbox_state to)
+{
+	enum sandbox_state from = sb->state;
+
+	assert(may_follow[from] & BIT(to));
+	log_info("sandbox state", "id=%s from=%s to=%s request=%s", sb->id, state_name[from], state_name[to], sb->request);
+	sandbox_ref(sb);		/* the wake-ups below may drop the last one */
+	sb->state = to;
+	if (counts(from) && !counts(to))
+		meter_stop(sb);
+	if (!counts(from) && counts(to))
+		meter_start(sb);
+	if ((from == SANDBOX_RUNNING) != (to == SANDBOX_RUNNING))
+		census_running(sb->front->census, sb->team, to == SANDBOX_RUNNING ? 1 : -1);
+	if (to == SANDBOX_RUNNING && (from == SANDBOX_STARTING || from == SANDBOX_RESUMING))
+		audit_life(sb, from == SANDBOX_STARTING ? "sandbox.started" : "sandbox.resumed");
+	if (to == SANDBOX_PAUSED && from == SANDBOX_PAUSING)
+		audit_life(sb, "sandbox.paused");
+	if (to == SANDBOX_RUNNING)
+		arm_expiry(sb);
+	else
+		expiry_clear(sb->front->expiry, &sb->expiry);
+	if (!(BIT(from) & OVER) && (BIT(to) & OVER)) {
+		if (from != SANDBOX_STARTING)	/* of such a one no word comes */
+			quota_leaves(sb);
+		sandbox_table_drop(sb->front->sandboxes, sb);
+		sandbox_unref(sb);	/* the table's */
+		if (from == SANDBOX_STARTING)	/* nobody knows its id */
+			logbook_drop(take_ptr(&sb->log));
+		else
+			logbook_end(take_ptr(&sb->log), clock_wall_ms());
+	}
+	tell_event(sb, from, to);
+	if (to != SANDBOX_RUNNING)
+		break_links(sb);
+	if (!(BIT(to) & IN_TRANSITION))
+		wake_waiters(sb);
+	sandbox_unref(sb);
+}
+
+void sandbox_was_kept(struct sandbox *sb)
+{
+	sb->being_kept = false;
+	if (sb->state == SANDBOX_KEEPING)
+		sandbox_set_state(sb, SANDBOX_RUNNING);
+	else if (!(BIT(sb->state) & IN_TRANSITION))
+		wake_waiters(sb);
+}
+
+uint64_t sandbox_latest_end(const struct sandbox *sb, uint64_t end_ms)
+{
+	uint64_t most = sb->started_us / 1000 + sb->front->opt.max_lifetime_s * 1000ull;
+
+	return sb->front->opt.max_lifetime_s && end_ms > most ? most : end_ms;
+}
+
+static struct sandbox *sandbox_alloc(struct front *f)
+{
+	struct sandbox *sb = must_alloc(sizeof *sb);
+
+	sb->front = f;
+	sb->refs = 1;			/* the table's */
+	sb->warm_fd = -1;
+	sb->live = true;
+	LIST_INIT(&sb->waiters);
+	LIST_INIT(&sb->links);
+	share_init(&sb->share, f->loop);
+	usage_init(&sb->usage, clock_mono_ms());
+	return sb;
+}
+
+void sandbox_make_id(const struct front *f, char id[ID_SIZE])
+{
+	do {
+		id[0] = 'i';
+		rand_label(id + 1, 19);
+	} while (sandbox_table_find(f->sandboxes, str_of(id)));
+}
+
+int sandbox_new(struct front *f, const char *team, const char *key, struct spec *sp, struct sandbox **ret, struct err *e)
+{
+	struct sandbox *sb = sandbox_alloc(f);
+	struct warm_pool_gift gift;
+
+	sb->pooled = warm_pool_take(f->warm_pool, sp, &gift);
+	if (sb->pooled) {
+		memcpy(sb->id, gift.id, sizeof sb->id);
+		sb->warm_fd = gift.fd;
+		sb->usage.last_cpu_ns = sb->paid.cpu_ns = gift.cpu_ns;
+	} else {
+		sandbox_make_id(f, sb->id);
+	}
+	(void)str_copy(sb->team, sizeof sb->team, str_of(team));
+	(void)str_copy(sb->key, sizeof sb->key, str_of(key));
+	sb->paid.known = true;
+	sb->spec = *sp;
+	*sp = (struct spec) { 0 };
+	if (sb->spec.flags & SPEC_SECURE)
+		token_make(sb->envd_token);
+	if (sb->spec.flags & SPEC_PRIVATE_TRAFFIC)
+		token_make(sb->traffic_token);
+	sb->events.known = true;	/* there are none yet */
+	sb->created_ms = clock_wall_ms();
+	sb->started_us = sb->created_ms * 1000;
+	sb->active_ms = sb->noted_active_ms = sb->created_ms;
+	sb->end_ms = sb->created_ms + sb->spec.timeout_s * 1000ull;
+	if (!sb->pooled && row_add(sb, ROW_STARTING, e) < 0) {
+		sandbox_unref(sb);
+		return err_wrap(e, "record the sandbox");
+	}
+	sandbox_table_put(f->sandboxes, sb);
+	*ret = sb;
+	return 0;
+}
+
+struct sandbox *sandbox_restore(struct front *f, const struct sandbox_row *row, bool live, bool frozen)
+{
+	struct sandbox *sb = sandbox_alloc(f);
+	/* The front before us died before a freeze, or after a thaw, was noted. */
+	bool is_caught = frozen && row->state == ROW_RUNNING, is_freed = !frozen && row->state == ROW_PAUSED;
+
+	if (row_load(sb, row) < 0) {
+		sandbox_unref(sb);
+		return NULL;
+	}
+	sb->live = live;
+	if (row->state == ROW_PAUSED)
+		sb->stopped_ms = row->end_ms;
+	if (!frozen)			/* what was kept of it is older than what it is now */
+		memset(&sb->kept, 0, sizeof sb->kept);
+	sb->state = is_caught ? SANDBOX_PAUSING : frozen ? SANDBOX_PAUSED : SANDBOX_RUNNING;
+	if (is_freed) {
+		sb->end_ms = clock_wall_ms() + sb->spec.timeout_s * 1000ull;
+		row_save(sb);
+	}
+	sandbox_table_put(f->sandboxes, sb);
+	sb->log = logbook_open(f->logbook, sb->id, sb->team, false);
+	meter_load(sb);
+	if (is_freed)			/* it was paused until about now */
+		meter_start(sb);
+	else if (counts(sb->state))
+		meter_adopt(sb);
+	if (is_caught)
+		sandbox_run_on(sb);
+	if (!frozen) {
+		census_running(f->census, sb->team, 1);
+		arm_expiry(sb);
+	}
+	return sb;
+}
+
+void sandbox_started(struct sandbox *sb)
+{
+	sb->started_us = sandbox_now_us();
+	sb->end_ms = sandbox_latest_end(sb, sb->started_us / 1000 + sb->spec.timeout_s * 1000ull);
+	sb->active_ms = sb->started_us / 1000;
+	sb->usage.next_mono_ms = clock_mono_ms() + USAGE_FIRST_MS;	/* its processor time counts from before the start, and so does the time */
+	if (sb->noted ? row_try(sb, ROW_RUNNING, &sb->fail) < 0 : row_add(sb, ROW_RUNNING, &sb->fail) < 0) {
+		(void)err_wrap(&sb->fail, "record the sandbox");
+		sandbox_kill(sb, END_FAILED, "start failed");
+		return;
+	}
+	sb->front->metrics->starts_ok++;
+	census_started(sb->front->census, sb->team);
+	sandbox_note(sb, LOG_LVL_INFO, JOURNAL_LIFECYCLE, "sandbox created", "template=%s timeout_s=%u request=%s",
+		sb->spec.tpl.name, sb->spec.timeout_s, sb->request);
+	sandbox_ref(sb);
+	sandbox_set_state(sb, SANDBOX_RUNNING);
+	init_watch_use(sb);		/* who asked for it has his answer by now */
+	sandbox_unref(sb);
+}
+
+static void ignore_reply(void *user, const struct warden_reply *re)
+{
+	(void)user;
+	(void)re;
+}
+
+/* Nobody knows its id yet: it can have another one. */
+void sandbox_start_afresh(struct sandbox *sb)
+{
+	struct front *f = sb->front;
+
+	(void)warden_ask_id(f->warden, OP_KILL, sb->id, sb->request, ignore_reply, NULL);	/* in case that it lives */
+	warm_pool_taken(f->warm_pool, &sb->spec, false);
+	sandbox_table_drop(f->sandboxes, sb);
+	sandbox_make_id(f, sb->id);
+	sandbox_table_put(f->sandboxes, sb);
+	sb->pooled = false;
+	sb->usage.last_cpu_ns = sb->paid.cpu_ns = 0;
+	if (row_add(sb, ROW_STARTING, &sb->fail) < 0) {
+		(void)err_wrap(&sb->fail, "record the sandbox");
+		sandbox_exited(sb, END_FAILED, "start failed");
+		return;
+	}
+	sandbox_start(sb);
+}
+
+void sandbox_set_timeout(struct sandbox *sb, uint32_t timeout_s, bool extend_only)
+{
+	uint64_t end = sandbox_latest_end(sb, clock_wall_ms() + timeout_s * 1000ull);
+
+	assert(sb->state == SANDBOX_RUNNING);
+	if (extend_only && end <= sb->end_ms)
+		return;
+	sb->end_ms = end;
+	row_set(sb, ROW_RUNNING);
+	arm_expiry(sb);
+	event_note(sb, EVENT_UPDATED, json_pack("{s:o}", "set_timeout", time_json(end)));
+	sandbox_note(sb, LOG_LVL_INFO, JOURNAL_LIFECYCLE, "timeout set", "timeout_s=%u request=%s", timeout_s, sb->request);
+}
+
+static void ask_kill(void *user);
+
+static void on_killed(void *user, const struct warden_reply *re)
+{
+	struct sandbox *sb = user;
+
+	if (re->no && re->no != ENOENT && ++sb->kill_tries < KILL_TRIES) {
+		log_warn("could not kill, trying again", "id=%s err=%s", sb->id, re->text);
+		if (!sb->retry)
+			sb->retry = timer_new(sb->front->loop, ask_kill, sb);
+		if (sb->retry) {
+			timer_arm(sb->retry, KILL_RETRY_MS);	/* keeps the reference */
+			return;
+		}
+	}
+	if (re->no && re->no != ENOENT) {
+		(void)err_set(&sb->fail, re->no, "kill: %s", re->text);
+		log_error("could not kill, giving up", "id=%s err=%s", sb->id, re->text);
+	}
+	sandbox_set_state(sb, SANDBOX_DEAD);
+	sandbox_unref(sb);
+}
+
+static void ask_kill(void *user)
+{
+	struct sandbox *sb = user;
+
+	(void)warden_ask_id(sb->front->warden, OP_KILL, sb->id, sb->request, on_killed, sb);
+}
+
+static void count_end(struct sandbox *sb, enum end_reason why)
+{
+	sb->end_why = why;
+	sb->front->metrics->ends[why]++;
+	if (sb->state == SANDBOX_STARTING)
+		sb->front->metrics->starts_failed++;
+}
+
+void sandbox_kill(struct sandbox *sb, enum end_reason why, const char *reason)
+{
+	log_info("killing sandbox", "id=%s reason='%s' request=%s", sb->id, reason, sb->request);
+	count_end(sb, why);
+	audit_ended(sb, reason);
+	notebook_end(sb);
+	init_watch_end(sb);
+	sandbox_note_life(sb, LOG_LVL_INFO, why == END_EXPIRED ? "sandbox expired" : "sandbox killed");
+	sandbox_drop_kept(sb);
+	ask_kill(sandbox_ref(sb));	/* first, so that the processes end while the rest is tidied up */
+	row_end(sb, reason);
+	sandbox_set_state(sb, SANDBOX_ENDING);
+}
+
+void sandbox_exited(struct sandbox *sb, enum end_reason why, const char *reason)
+{
+	log_info("sandbox ended by itself", "id=%s reason='%s'", sb->id, reason);
+	count_end(sb, why);
+	audit_ended(sb, reason);
+	notebook_end(sb);
+	init_watch_end(sb);
+	sandbox_note_life(sb, LOG_LVL_ERROR, why == END_OOM ? "sandbox ran out of memory" : "sandbox died");
+	if (sb->state == SANDBOX_STARTING && !sb->fail.no)
+		(void)err_set(&sb->fail, ECHILD, "sandbox ended while it was starting: %s", reason);
+	row_end(sb, reason);
+	sandbox_drop_kept(sb);
+	sandbox_set_state(sb, SANDBOX_DEAD);
+}
+
+void sandbox_forget(struct sandbox *sb)
+{
+	row_note_active(sb);
+	meter_stop(sb);
+	expiry_clear(sb->front->expiry, &sb->expiry);
+	sandbox_table_drop(sb->front->sandboxes, sb);
+	break_links(sb);
+	sandbox_unref(sb);
+}
+
+void sandbox_expired(struct expiry_entry *en)
+{
+	struct sandbox *sb = container_of(en, struct sandbox, expiry);
+
+	sandbox_by(sb, "");
+	if ((sb->spec.flags & SPEC_AUTO_PAUSE) && sb->being_kept)
+		expiry_set(sb->front->expiry, en, clock_mono_ms() + KEPT_FIRST_MS);
+	else if (sb->spec.flags & SPEC_AUTO_PAUSE)
+		sandbox_pause(sb, !(sb->spec.flags & SPEC_PAUSE_DISK));
+	else
+		sandbox_kill(sb, END_EXPIRED, "expired");
+}

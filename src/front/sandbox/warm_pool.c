@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* front/sandbox/warm_pool: how many, for whom, and when.
+ *
+ * The target of a template is what the configuration says, or more when more were asked for lately. Members are made one or
+ * two at a time, and never while somebody waits for a sandbox of his own: whoever waits comes first, and what is made ahead is
+ * work that the next one is spared. Only when one client after the other never leaves it quiet, one is made in between. */
+#include "front/sandbox/warm_pool.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "front/util/demand.h"
+#include "front/front.h"
+#include "front/account/limits.h"
+#include "front/util/mem.h"
+#include "front/sandbox/warm_member.h"
+#include "front/sandbox/sandbox.h"
+#include "front/sandbox/sandbox_table.h"
+#include "front/sandbox/spec.h"
+#include "loop/loop.h"
+
+#define QUIET_MS 20			/* nobody has asked for a sandbox for so long */
+#define PATIENCE_MS 250			/* after that one is made although it never was quiet */
+#define CALM_MS 1000			/* nobody has for so long: two at a time */
+#define WARMING_MS 250			/* its template is being warmed: a member made now would be a slow and large one */
+#define BUILT_IDLE_MS 600000		/* nobody has asked for a template that was built for so long: none is kept ready */
+#define BUILT_FULL_MS 60000		/* ... and for so long: as many as of the server's own, then one */
+#define BUILT_BUSY_MS 1000
+#define KINDS_BUILT 32
+#define RETRY_MIN_MS 1000		/* after one could not be made */
+#define RETRY_MAX_MS 60000
+
+struct kind {				/* the members of one image */
+	struct warm_pool *warm_pool;
+	struct template tpl;		/* the first name of it; key "": this place is free */
+	struct member_start start;
+	bool built;			/* a template that a team has built: only while it is being used */
+	uint64_t used_ms;		/* then: when it was asked for last */
+	struct member_list members;	/* oldest first */
+	uint32_t ready, starting;
+	struct demand demand;
+	uint64_t hits, misses;
+	uint64_t retry_at_ms, retry_ms;
+};
+
+struct warm_pool {
+	struct front *front;
+	struct timer *timer;
+	struct kind kinds[TEMPLATES_ALL + KINDS_BUILT];
+	size_t n_kinds;
+	uint32_t members;
+	uint64_t gone_hits, gone_misses;	/* of kinds whose places others have */
+	uint64_t asked_ms;		/* when somebody wanted a sandbox last */
+	uint64_t made_ms;		/* when the last member was begun */
+	bool stopped;
+};
+
+static void warm_pool_kick(struct warm_pool *p);
+
+/* --- how many --- */
+
+static struct kind *kind_of(struct warm_pool *p, const char *key, const char *from)
+{
+	for (size_t i = 0; i < p->n_kinds; i++) {
+		struct kind *k = &p->kinds[i];
+
+		if (strcmp(k->tpl.key, key) == 0 && strcmp(k->start.from, from) == 0)
+			return k;
+	}
+	return NULL;
+}
+
+/* A place for one more, perhaps of one that nobody has asked for since longest; NULL: all are in use. */
+static struct kind *kind_place(struct warm_pool *p, uint64_t now_ms)
+{
+	struct kind *oldest = NULL;
+
+	for (size_t i = 0; i < p->n_kinds; i++) {
+		struct kind *k = &p->kinds[i];
+
+		if (k->built && !k->tpl.key[0])
+			return k;
+		if (k->built && TAILQ_EMPTY(&k->members) && now_ms - k->used_ms > BUILT_BUSY_MS && (!oldest || k->used_ms < oldest->used_ms))
+			oldest = k;
+	}
+	return p->n_kinds < ARRAY_LEN(p->kinds) ? &p->kinds[p->n_kinds++] : oldest;
+}
+
+/* Of the template that sp asks for; one that was built gets its place when it is first asked for. */
+static struct kind *kind_for(struct warm_pool *p, const struct spec *sp)
+{
+	struct kind *k = kind_of(p, sp->tpl.key, sp->from);
+
+	if (k || !sp->from_built)
+		return k;
+	k = kind_place(p, clock_mono_ms());
+	if (!k)
+		return NULL;
+	p->gone_hits += k->hits;
+	p->gone_misses += k->misses;
+	*k = (struct kind) { .warm_pool = p, .tpl = sp->tpl, .built = true, .used_ms = clock_mono_ms() };
+	k->start = (struct member_start) { .limits = sp->limits, .restore = sp->from_what & KEPT_MEMORY, .run_start = sp->from_what & KEPT_START };
+	memcpy(k->start.from, sp->from, sizeof k->start.from);
+	TAILQ_INIT(&k->members);
+	return k;
+}
+
+static uint32_t kind_target(struct kind *k, uint64_t now_ms)
+{
+	const struct front_options *opt = &k->warm_pool->front->opt;
+	uint32_t level = demand_level(&k->demand, now_ms);
+
+	if (k->warm_pool->front->memory.is_short || opt->warm_pool_size == 0 || !k->tpl.key[0] || (k->built && now_ms - k->used_ms > BUILT_IDLE_MS))
+		return 0;
+	if (k->built && now_ms - k->used_ms > BUILT_FULL_MS)
+		return 1;
+	if (level < opt->warm_pool_size)
+		return opt->warm_pool_size;
+	return level < opt->warm_pool_max ? level : opt->warm_pool_max;
+}
+
+/* --- coming and going --- */
+
+static void forget(struct kind *k, struct member *m)
+{
+	TAILQ_REMOVE(&k->members, m, link);
+	*(m->ready ? &k->ready : &k->starting) -= 1;
+	k->warm_pool->members--;
+}
+
+static void drop(struct kind *k, struct member *m, bool wait)
+{
+	forget(k, m);
+	member_end(m, wait);
+}
+
+static void on_member(struct member *m, const struct err *e)
+{
+	struct kind *k = m->owner;
+
+	if (!e) {
+		k->starting--;
+		k->ready++;
+		k->retry_ms = 0;
+		log_info("pool member ready", "id=%s template=%s ready=%u", m->id, k->tpl.name, k->ready);
+	} else if (e->no == EAGAIN) {
+		k->retry_at_ms = clock_mono_ms() + WARMING_MS;
+		drop(k, m, false);
+	} else {
+		k->retry_ms = k->retry_ms ? k->retry_ms * 2 : RETRY_MIN_MS;
+		if (k->retry_ms > RETRY_MAX_MS)
+			k->retry_ms = RETRY_MAX_MS;
+		k->retry_at_ms = clock_mono_ms() + k->retry_ms;
+		log_warn("could not make a pool member, trying again later", "id=%s template=%s err=%s again_ms=%" PRIu64, m->id,
+			k->tpl.name, e->text, k->retry_ms);
+		drop(k, m, false);
+	}
+	warm_pool_kick(k->warm_pool);
+}
+
+/* The one that lacks most; NULL: none, or there is no room. */
+static struct kind *neediest(struct warm_pool *p, uint64_t now_ms)
+{
+	const struct front *f = p->front;
+	struct kind *found = NULL;
+	int64_t most = 0;
+
+	if (sandbox_table_count(f->sandboxes) + p->members >= f->max_sandboxes || p->members >= front_max_idle(f))
+		return NULL;
+	for (size_t i = 0; i < p->n_kinds; i++) {
+		struct kind *k = &p->kinds[i];
+		int64_t lacks = (int64_t)kind_target(k, now_ms) - k->ready - k->starting;
+
+		if (lacks > most && now_ms >= k->retry_at_ms) {
+			most = lacks;
+			found = k;
+		}
+	}
+	return found;
+}
+
+static uint32_t starting(const struct warm_pool *p)
+{
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < p->n_kinds; i++)
+		n += p->kinds[i].starting;
+	return n;
+}
+
+static bool others_first(const struct warm_pool *p, uint64_t now_ms)
+{
+	if (p->front->starts > 1)
+		return true;		/* a rush: the processors have enough to do */
+	if (now_ms - p->made_ms >= PATIENCE_MS && starting(p) == 0)
+		return false;
+	return p->front->starts > 0 || now_ms - p->asked_ms < QUIET_MS;
+}
+
+/* One step: whatever happens next kicks again. */
+static void fill(void *user)
+{
+	struct warm_pool *p = user;
+	uint64_t now_ms = clock_mono_ms();
+	struct kind *k = p->stopped ? NULL : neediest(p, now_ms);
+
+	if (!k || starting(p) >= (now_ms - p->asked_ms < CALM_MS ? 1u : 2u))
+		return;
+	if (others_first(p, now_ms)) {
+		timer_arm(p->timer, QUIET_MS);
+		return;
+	}
+	struct member *m = member_new(p->front, &k->tpl, &k->start, on_member, k);
+
+	TAILQ_INSERT_TAIL(&k->members, m, link);
+	k->starting++;
+	p->members++;
+	p->made_ms = now_ms;
+	warm_pool_kick(p);
+}
+
+static void warm_pool_kick(struct warm_pool *p)
+{
+	if (!p->stopped)
+		timer_arm(p->timer, 1);
+}
+
+static struct member *oldest_ready(struct kind *k)
+{
+	struct member *m = TAILQ_FIRST(&k->members);
+
+	while (m && !m->ready)
+		m = TAILQ_NEXT(m, link);
+	return m;
+}
+
+void warm_pool_tick(struct warm_pool *p)
+{
+	if (!p || p->stopped)
+		return;
+	for (size_t i = 0; i < p->n_kinds; i++) {
+		struct kind *k = &p->kinds[i];
+		struct member *m = k->ready > kind_target(k, clock_mono_ms()) ? oldest_ready(k) : NULL;
+
+		if (!m)
+			continue;
+		log_info("pool member ended, fewer are wanted now", "id=%s template=%s ready=%u", m->id, k->tpl.name, k->ready - 1);
+		drop(k, m, false);	/* one in a second: the next rush may be near */
+	}
+	warm_pool_kick(p);
+}
+
+/* --- for whom --- */
+
+/* Whatever the warden is told in OP_START because of a client has to have its default. */
+static bool is_plain(const struct kind *k, const struct spec *sp)
+{
+	return !sp->volumes && !(sp->flags & SPEC_NO_INTERNET) && !sp->policy && limits_equal(&sp->limits, &k->start.limits);
+}
+
+bool warm_pool_take(struct warm_pool *p, const struct spec *sp, struct warm_pool_gift *ret)
+{
+	struct kind *k = p ? kind_for(p, sp) : NULL;
+
+	if (!k || p->stopped)
+		return false;
+	p->asked_ms = clock_mono_ms();
+	k->used_ms = p->asked_ms;
+	warm_pool_kick(p);
+	if (!is_plain(k, sp))
+		return false;
+	demand_note(&k->demand, p->asked_ms);
+
+	struct member *m = oldest_ready(k);
+
+	if (!m) {
+		k->misses++;
+		return false;
+	}
+	*ret = (struct warm_pool_gift) { .fd = upstream_take(&m->conn), .cpu_ns = m->cpu_ns };
+	memcpy(ret->id, m->id, sizeof ret->id);
+	forget(k, m);
+	member_free(m);
+	return true;
+}
+
+void warm_pool_taken(struct warm_pool *p, const struct spec *sp, bool good)
+{
+	struct kind *k = p ? kind_of(p, sp->tpl.key, sp->from) : NULL;
+
+	if (k)
+		*(good ? &k->hits : &k->misses) += 1;
+}
+
+bool warm_pool_exited(struct warm_pool *p, const char *id)
+{
+	for (size_t i = 0; p && i < p->n_kinds; i++) {
+		struct kind *k = &p->kinds[i];
+		struct member *m;
+
+		TAILQ_FOREACH(m, &k->members, link) {
+			if (strcmp(m->id, id) != 0)
+				continue;
+			log_warn("a pool member has ended by itself, replacing it", "id=%s template=%s", id, k->tpl.name);
+			forget(k, m);
+			member_free(m);
+			warm_pool_kick(p);
+			return true;
+		}
+	}
+	return false;
+}
+
+void warm_pool_make_room(struct warm_pool *p)
+{
+	struct kind *most = NULL;
+
+	if (!p || sandbox_table_count(p->front->sandboxes) + p->members <= p->front->max_sandboxes)
+		return;
+	for (size_t i = 0; i < p->n_kinds; i++) {
+		struct kind *k = &p->kinds[i];
+
+		if (!TAILQ_EMPTY(&k->members) && (!most || k->ready + k->starting > most->ready + most->starting))
+			most = k;
+	}
+	if (most)
+		drop(most, TAILQ_FIRST(&most->members), false);
+}
+
+void warm_pool_prime(struct warm_pool *p, const struct spec *sp)
+{
+	struct kind *k = p && !p->stopped ? kind_for(p, sp) : NULL;
+
+	if (!k)
+		return;
+	k->used_ms = clock_mono_ms() - BUILT_FULL_MS - 1;	/* one: nobody has asked for it yet */
+	warm_pool_kick(p);
+}
+
+void warm_pool_forget(struct warm_pool *p, const char *from)
+{
+	for (size_t i = 0; p && i < p->n_kinds; i++) {
+		struct kind *k = &p->kinds[i];
+		struct member *m;
+
+		if (!k->built || strcmp(k->start.from, from) != 0)
+			continue;
+		while ((m = TAILQ_FIRST(&k->members)))
+			drop(k, m, false);
+		k->tpl.key[0] = '\0';
+		k->start.from[0] = '\0';
+	}
+}
+
+/* --- all of it --- */
+
+struct warm_pool *warm_pool_new(struct front *f)
+{
+	struct warm_pool *p = must_alloc(sizeof *p);
+
+	p->front = f;
+	for (size_t i = 0; i < f->templates.n; i++) {
+		struct kind *k = &p->kinds[p->n_kinds];
+
+		if (kind_of(p, f->templates.v[i].key, ""))
+			continue;
+		struct limits_range made;
+
+		limits_of_template(f, &f->templates.v[i], &made);
+		*k = (struct kind) { .warm_pool = p, .tpl = f->templates.v[i], .start = { .limits = made.defaults } };
+		TAILQ_INIT(&k->members);
+		p->n_kinds++;
+	}
+	p->timer = timer_new(f->loop, fill, p);
+	if (!p->timer) {
+		warm_pool_free(p);
+		return NULL;
+	}
+	return p;
+}
+
+void warm_pool_free(struct warm_pool *p)
+{
+	if (!p)
+		return;
+	for (size_t i = 0; i < p->n_kinds; i++) {
+		struct kind *k = &p->kinds[i];
+		struct member *m;
+
+		while ((m = TAILQ_FIRST(&k->members))) {
+			forget(k, m);
+			member_free(m);
+		}
+	}
+	timer_free(p->timer);
+	free(p);
+}
+
+void warm_pool_begin(struct warm_pool *p)
+{
+	warm_pool_kick(p);
+}
+
+void warm_pool_stop(struct warm_pool *p)
+{
+	if (!p || p->stopped)
+		return;
+	p->stopped = true;
+	for (size_t i = 0; i < p->n_kinds; i++) {
+		struct member *m;
+
+		while ((m = TAILQ_FIRST(&p->kinds[i].members)))
+			drop(&p->kinds[i], m, true);
+	}
+}
+
+static void put(struct warm_pool *p, struct buf *out, const char *name, const char *type, const char *help,
+	uint64_t (*value)(struct kind *k))
+{
+	buf_fmt(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+	for (size_t i = 0; i < p->n_kinds; i++)
+		if (p->kinds[i].tpl.key[0])
+			buf_fmt(out, "%s{template=\"%s\"} %" PRIu64 "\n", name, p->kinds[i].tpl.name, value(&p->kinds[i]));
+}
+
+static uint64_t get_ready(struct kind *k) { return k->ready; }
+static uint64_t get_starting(struct kind *k) { return k->starting; }
+static uint64_t get_target(struct kind *k) { return kind_target(k, clock_mono_ms()); }
+static uint64_t get_hits(struct kind *k) { return k->hits; }
+static uint64_t get_misses(struct kind *k) { return k->misses; }
+
+void warm_pool_counts(const struct warm_pool *p, uint64_t *hits, uint64_t *misses, uint64_t *ready)
+{
+	if (!p)
+		return;
+	*hits = p->gone_hits;
+	*misses = p->gone_misses;
+	for (size_t i = 0; i < p->n_kinds; i++) {
+		*hits += p->kinds[i].hits;
+		*misses += p->kinds[i].misses;
+		if (ready)
+			*ready += p->kinds[i].ready;
+	}
+}
+
+void warm_pool_put_metrics(struct warm_pool *p, struct buf *out)
+{
+	if (!p)
+		return;
+	put(p, out, "atoll_pool_ready", "gauge", "finished sandboxes that nobody has used yet", get_ready);
+	put(p, out, "atoll_pool_starting", "gauge", "sandboxes that are being made for the pool", get_starting);
+	put(p, out, "atoll_pool_target", "gauge", "how many there should be now", get_target);
+	put(p, out, "atoll_pool_hits_total", "counter", "sandboxes that came out of the pool", get_hits);
+	put(p, out, "atoll_pool_misses_total", "counter", "sandboxes that would have, had there been one", get_misses);
+}

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* front/template/build_recipe: a Debian of one's own below the steps.
+ *
+ *	a sandbox of `base`: mmdebstrap --> archive --> atoll-pull --> an image
+ *	a sandbox of that image: apt-get install --> a layer, the base of the build
+ *
+ * Both sandboxes have the limits of the template and the network of any other; the host runs nothing and unpacks the archive in the jail for
+ * images. Layers of the bare system and of all of it are found again by the recipe, the team and the key of `base`. */
+#include <string.h>
+
+#include "base/clock.h"
+#include "front/template/build_impl.h"
+#include "front/link/forget.h"
+#include "front/front.h"
+#include "front/template/image.h"
+#include "front/template/recipe.h"
+#include "front/sandbox/template.h"
+#include "http/json.h"
+
+/* Of the bare system, which recipes share, and of all of it. */
+static void make_keys(struct build *b, const struct recipe *r, const char *base_key)
+{
+	autobuf struct buf text = BUF_INIT(64 * 1024);
+
+	buf_fmt(&text, "recipe %s %s %s %s", b->row.team, base_key, r->suite, r->components);
+	build_layer_key(buf_cstr(&text), NULL, b->recipe.system_key);
+	b->recipe.n_packages = json_array_size(r->packages);
+	for (size_t i = 0; i < b->recipe.n_packages; i++)
+		buf_fmt(&text, ",%s", json_string_value(json_array_get(r->packages, i)));
+	build_layer_key(buf_cstr(&text), NULL, b->recipe.key);
+}
+
+/* What the sandbox before had told of itself. */
+static void end_box(struct build *b)
+{
+	box_end(b);
+	json_decref(b->base_env);
+	json_decref(b->homes);
+	b->base_env = b->homes = NULL;
+	(void)json_object_clear(b->env);
+	b->user[0] = b->workdir[0] = '\0';
+}
+
+static void use(struct build *b, const struct layer_row *row)
+{
+	memcpy(b->base_key, row->base_key, sizeof b->base_key);
+	memcpy(b->base_from, row->kept, sizeof b->base_from);
+	b->fresh = false;
+	build_base_ready(b);
+}
+
+/* --- a script in the sandbox ------------------------------------------------------------------------------------ */
+
+static void on_output(void *user, bool is_stderr, struct str data)
+{
+	build_output(user, is_stderr, data);
+}
+
+/* false: it has failed, and the build with it. */
+static bool went_well(struct build *b, const char *what, const struct run_end *end)
+{
+	b->run = NULL;
+	build_output_end(b);
+	if (!end->no && !end->refused && end->code == 0)
+		return true;
+	build_fail(b, "the recipe '%.200s': %s: %s; see the log", b->spec.from_image, what, end->text);
+	return false;
+}
+
+static void run(struct build *b, json_t *args, const struct run_ops *ops)
+{
+	autojson json_t *own = args;
+	struct run_spec sp = { .id = b->box, .request = "", .as_user = "root", .cmd = "/bin/bash", .args = own, .cwd = "/" };
+
+	b->run = init_run_new(b->front, &sp, ops, b);
+}
+
+/* --- the packages ----------------------------------------------------------------------------------------------- */
+
+/* Notes what was kept. 1: another build was faster, and others may begin with what it made, so that is taken; 0: ours; -errno: the build is gone. */
+static int note_layer(struct build *b, const char *key, const char *name, uint32_t what, struct layer_row *ret)
+{
+	struct layer_row row = { .what = what, .bytes = b->disk_bytes, .created_ms = clock_wall_ms(), .used_ms = clock_wall_ms() }, old;
+	struct err e = ERR_INIT;
+	bool had = layers_find(b->front->store, key, clock_wall_ms(), &old, &e) == 0;
+
+	if (had && !b->spec.force) {
+		*ret = old;
+		return 1;
+	}
+	memcpy(row.key, key, sizeof row.key);
+	memcpy(row.base_key, b->base_key, sizeof row.base_key);
+	memcpy(row.kept, name, sizeof row.kept);
+	if (layers_put(b->front->store, &row, &e) < 0) {
+		build_fail(b, "%s", e.text);
+		return -e.no;
+	}
+	b->keep_name[0] = '\0';
+	if (had)
+		build_release(b->front, old.kept);
+	*ret = row;
+	return 0;
+}
+
+static void on_kept(struct build *b, const char *name, uint32_t what)
+{
+	struct layer_row row;
+
+	if (note_layer(b, b->recipe.key, name, what, &row) < 0)
+		return;
+	end_box(b);
+	use(b, &row);
+}
+
+static void on_installed(void *user, const struct run_end *end)
+{
+	struct build *b = user;
+
+	if (went_well(b, "its packages could not be installed", end))
+		box_keep(b, false, on_kept);
+}
+
+static const struct run_ops install_ops = { .on_output = on_output, .on_end = on_installed };
+
+static void install(struct build *b)
+{
+	struct recipe r;
+	struct err e = ERR_INIT;
+
+	if (recipe_read(b->spec.from_image, &r, &e) < 0) {
+		build_fail(b, "%s", e.text);
+		return;
+	}
+	build_log(b, "info", "[base] installing packages: %zu", b->recipe.n_packages);
+	run(b, recipe_install(&r), &install_ops);
+	recipe_done(&r);
+}
+
+/* --- the bare system -------------------------------------------------------------------------------------------- */
+
+static void on_system_kept(struct build *b, const char *name, uint32_t what)
+{
+	struct layer_row row;
+
+	if (b->recipe.n_packages == 0) {
+		on_kept(b, name, what);
+		return;
+	}
+	int r = note_layer(b, b->recipe.system_key, name, what, &row);
+
+	if (r == 1) {			/* ours is not needed */
+		forget_kept(b->front, b->keep_name);
+		b->keep_name[0] = '\0';
+	}
+	if (r >= 0)
+		install(b);
+}
+
+static void on_second_box(struct build *b)
+{
+	box_keep(b, false, on_system_kept);
+}
+
+static void on_image(void *user, const struct image_result *re)
+{
+	struct build *b = user;
+
+	b->image = NULL;
+	if (re->no) {
+		build_fail(b, "%s", re->text);
+		return;
+	}
+	end_box(b);
+	memcpy(b->base_key, re->key, sizeof b->base_key);
+	b->fresh = true;
+	box_start(b, on_second_box);
+}
+
+static void on_image_line(void *user, const char *line)
+{
+	build_log(user, "info", "[base] %s", line);
+}
+
+static void on_bootstrapped(void *user, const struct run_end *end)
+{
+	struct build *b = user;
+	const struct image_source from = { .ref = b->spec.from_image, .box = b->box, .path = RECIPE_ARCHIVE };
+
+	if (went_well(b, "mmdebstrap could not make it", end))
+		b->image = image_get(b->front, &from, on_image_line, on_image, b);
+}
+
+static const struct run_ops bootstrap_ops = { .on_output = on_output, .on_end = on_bootstrapped };
+
+static void on_first_box(struct build *b)
+{
+	struct recipe r;
+	struct err e = ERR_INIT;
+
+	if (recipe_read(b->spec.from_image, &r, &e) < 0) {
+		build_fail(b, "%s", e.text);
+		return;
+	}
+	build_log(b, "info", "[base] making a Debian %s (%s) in a sandbox", r.suite, r.components);
+	run(b, recipe_bootstrap(&r), &bootstrap_ops);
+	recipe_done(&r);
+}
+
+void build_recipe(struct build *b)
+{
+	const struct template *base = NULL;
+	struct layer_row row;
+	struct recipe r = { 0 };
+	struct err e = ERR_INIT;
+
+	build_log(b, "info", "[base] FROM %s", b->spec.from_image);
+	if (recipe_read(b->spec.from_image, &r, &e) < 0 || templates_find(&b->front->templates, STR_LIT("base"), &base, &e) < 0) {
+		recipe_done(&r);
+		build_fail(b, "the recipe '%.200s': %s", b->spec.from_image, e.text);
+		return;
+	}
+	make_keys(b, &r, base->key);
+	recipe_done(&r);
+	(void)str_copy(b->label, sizeof b->label, STR_LIT("base"));
+	if (!b->spec.force && layers_find(b->front->store, b->recipe.key, clock_wall_ms(), &row, &e) == 0) {
+		build_log(b, "info", "CACHED [base] %s", b->spec.from_image);
+		use(b, &row);
+	} else if (!b->spec.force && layers_find(b->front->store, b->recipe.system_key, clock_wall_ms(), &row, &e) == 0) {
+		build_log(b, "info", "CACHED [base] the bare system");
+		memcpy(b->base_key, row.base_key, sizeof b->base_key);
+		memcpy(b->from, row.kept, sizeof b->from);
+		box_start(b, install);
+	} else {
+		memcpy(b->base_key, base->key, sizeof b->base_key);
+		box_start(b, on_first_box);
+	}
+}

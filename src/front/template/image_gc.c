@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* front/template/image_gc: one at a time; whoever asks meanwhile waits for the next one. */
+#include "front/template/image_gc.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "front/template/build_impl.h"
+#include "front/front.h"
+#include "front/util/mem.h"
+#include "front/link/warden_link.h"
+#include "http/json.h"
+#include "loop/loop.h"
+#include "loop/stream.h"
+
+#define KEYS_MAX (4u << 20)		/* of text */
+#define ANSWER_MAX 4096
+
+struct asker {
+	image_gc_fn *fn;
+	void *user;
+	bool all;
+};
+
+struct image_gc {
+	struct front *front;
+	struct warden_call *asked;
+	struct stream *stream;
+	struct buf keys, answer;
+	struct asker *now, *next;	/* who asked for this one, and for the one after it */
+	size_t n_now, n_next;
+};
+
+bool image_gc_busy(const struct front *f)
+{
+	return f->image_gc != NULL;
+}
+
+static void gc_free(struct image_gc *g)
+{
+	warden_cancel(g->asked);
+	stream_close(g->stream);
+	buf_done(&g->keys);
+	buf_done(&g->answer);
+	free(g->now);
+	free(g->next);
+	free(g);
+}
+
+void image_gc_stop(struct front *f)
+{
+	if (f->image_gc)
+		gc_free(take_ptr(&f->image_gc));
+}
+
+static void finish(struct image_gc *g, unsigned removed, const struct err *e)
+{
+	struct front *f = g->front;
+	struct asker *now = g->now, *next = g->next;
+	size_t n_now = g->n_now, n_next = g->n_next;
+
+	if (e)
+		log_warn("cannot tidy the images", "err=%s", e->text);
+	else if (removed)
+		log_info("images removed", "count=%u", removed);
+	g->now = g->next = NULL;
+	f->image_gc = NULL;
+	gc_free(g);
+	for (size_t i = 0; i < n_now; i++) {
+		if (now[i].fn)
+			now[i].fn(now[i].user, removed, e);
+	}
+	for (size_t i = 0; i < n_next; i++)
+		image_gc(f, next[i].all, next[i].fn, next[i].user);
+	free(now);
+	free(next);
+}
+
+static void fail(struct image_gc *g, int no, const char *text)
+{
+	struct err e = ERR_INIT;
+
+	(void)err_set(&e, no ? no : EIO, "%s", text);
+	finish(g, 0, &e);
+}
+
+/* --- what atoll-pull says: one line --------------------------------------------------------------------------- */
+
+static void on_data(void *user, struct str data)
+{
+	struct image_gc *g = user;
+	autojson json_t *j = NULL;
+	struct err e = ERR_INIT;
+
+	buf_str(&g->answer, data);
+	if (!g->answer.bad && !memchr(data.p, '\n', data.n))
+		return;
+	const char *why = NULL;
+
+	if (g->answer.bad || json_read_object(buf_view(&g->answer), false, &j, &e) < 0 || json_get_str(j, "message", &why, &e) < 0)
+		fail(g, EPROTO, "atoll-pull says something that nobody understands");
+	else if (why)
+		fail(g, (int)json_integer_value(json_object_get(j, "errno")), why);
+	else
+		finish(g, (unsigned)json_integer_value(json_object_get(j, "images")), NULL);
+}
+
+static void on_eof(void *user)
+{
+	fail(user, EIO, "atoll-pull ended without a word");
+}
+
+static void on_error(void *user, int no)
+{
+	fail(user, no, "the connection to atoll-pull broke");
+}
+
+static const struct stream_ops ops = { .on_data = on_data, .on_eof = on_eof, .on_error = on_error };
+
+static void on_started(void *user, const struct warden_reply *re)
+{
+	struct image_gc *g = user;
+
+	g->asked = NULL;
+	if (re->no) {
+		fd_close(re->fd);
+		fail(g, re->no, re->text);
+		return;
+	}
+	if (re->fd < 0 || fd_nonblock(re->fd, true) < 0 || !(g->stream = stream_new(g->front->loop, re->fd, &ops, g))) {
+		fail(g, ENOMEM, "connect to atoll-pull: out of memory");
+		return;
+	}
+	stream_write(g->stream, buf_view(&g->keys));
+	stream_read(g->stream, true);
+}
+
+/* --- what is needed -------------------------------------------------------------------------------------------- */
+
+static int on_key(void *user, const char *key)
+{
+	struct buf *keys = user;
+
+	if (key[0])
+		buf_fmt(keys, "%s\n", key);
+	return 0;
+}
+
+static int list_keys(const struct front *f, struct buf *keys, struct err *e)
+{
+	const struct build *b;
+
+	if (base_keys_each(f->store, on_key, keys, e) < 0)
+		return -e->no;
+	TAILQ_FOREACH(b, &f->builds, link)
+		(void)on_key(keys, b->base_key);
+	buf_ch(keys, '\n');
+	return keys->bad ? err_set(e, ENOMEM, "out of memory") : 0;
+}
+
+static bool is_fetching(const struct front *f)
+{
+	const struct build *b;
+
+	TAILQ_FOREACH(b, &f->builds, link) {
+		if (b->image)
+			return true;
+	}
+	return false;
+}
+
+static void add_asker(struct asker **v, size_t *n, struct asker a)
+{
+	*v = must_grow(*v, (*n + 1) * sizeof **v);
+	(*v)[(*n)++] = a;
+}
+
+void image_gc(struct front *f, bool all, image_gc_fn *fn, void *user)
+{
+	struct msg_pull m = { .what = PULL_COLLECT, .idle_s = all ? 0 : IMAGE_GC_IDLE_S };
+	struct asker a = { fn, user, all };
+	struct image_gc *g = f->image_gc;
+	struct err e = ERR_INIT;
+
+	if (g && (fn || g->n_next == 0)) {
+		add_asker(&g->next, &g->n_next, a);
+		return;
+	}
+	if (g || is_fetching(f)) {
+		if (fn)
+			fn(user, 0, NULL);
+		return;
+	}
+	g = f->image_gc = must_alloc(sizeof *g);
+	*g = (struct image_gc) { .front = f, .keys = BUF_INIT(KEYS_MAX), .answer = BUF_INIT(ANSWER_MAX) };
+	add_asker(&g->now, &g->n_now, a);
+	if (list_keys(f, &g->keys, &e) < 0)
+		fail(g, e.no, e.text);
+	else
+		g->asked = warden_ask(f->warden, OP_PULL, &m, sizeof m, on_started, g);
+}
+
+static int on_foreign_key(void *user, const char *key)
+{
+	struct front *f = user;
+
+	for (size_t i = 0; i < f->templates.n; i++) {
+		if (strcmp(f->templates.v[i].key, key) == 0)
+			return 0;
+	}
+	return key[0] ? -EEXIST : 0;
+}
+
+void image_gc_begin(struct front *f)
+{
+	struct err e = ERR_INIT;
+
+	if (base_keys_each(f->store, on_foreign_key, f, &e) == -EEXIST)
+		image_gc(f, false, NULL, NULL);
+}

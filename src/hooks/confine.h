@@ -1,7 +1,0 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-/* confine: what atoll-hooks gives up before its first job. */
-#pragma once
-
-#include "base/err.h"
-
-int confine(struct err *e);

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* atoll-refusals: hears from the kernel which system calls it refused to whom, and tells the warden. Started by
+ * the warden, without any power, with two fds: 3 is the link to it, 4 a socket that it has bound to the
+ * kernel's audit log and locked to records of this one kind.
+ *
+ * So nobody of us holds CAP_AUDIT_READ while there is anything to read, and text, even the kernel's, is not
+ * parsed with root's power. */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/audit.h>
+#include <linux/netlink.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "refusals/confine.h"
+#include "refusals/record.h"
+#include "refusals/tally.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/str.h"
+
+enum { FD_WARDEN = 3, FD_AUDIT };
+
+#define ROUND_MAX 256 /* records read at a time */
+#define REST_MS 20 /* after that many: a flood costs us, and the machine, no more than this */
+#define RECORD_MAX 8192
+
+static uint32_t pid_inside(uint32_t pid, uint32_t slot_base)
+{
+	char path[32], text[4096];
+
+	(void)snprintf(path, sizeof path, "/proc/%u/status", pid);
+	ssize_t n = file_read(AT_FDCWD, path, text, sizeof text);
+
+	return n <= 0 ? 0
+		      : record_pid_inside((struct str){ text, (size_t)n }, slot_base, slot_base + TALLY_SLOT_UIDS - 1);
+}
+
+static void take_record(struct tally *t, const char *p, size_t n)
+{
+	const struct nlmsghdr *h = (const struct nlmsghdr *)p;
+	struct record r;
+
+	/* Its length is that of the text alone in some kernels, so the packet's counts. */
+	if (n <= NLMSG_HDRLEN || h->nlmsg_type != AUDIT_SECCOMP)
+		return;
+	if (record_parse((struct str){ p + NLMSG_HDRLEN, strnlen(p + NLMSG_HDRLEN, n - NLMSG_HDRLEN) }, &r) < 0)
+		return;
+	struct au_event *ev = tally_add(t, &r, clock_mono_ms());
+
+	if (ev)
+		ev->pid = pid_inside(r.pid, r.uid - (r.uid - t->base) % TALLY_SLOT_UIDS);
+}
+
+static void read_some(struct tally *t)
+{
+	_Alignas(struct nlmsghdr) char msg[RECORD_MAX];
+	size_t i;
+
+	for (i = 0; i < ROUND_MAX; i++) {
+		ssize_t n = recv(FD_AUDIT, msg, sizeof msg, MSG_DONTWAIT);
+
+		if (n < 0 && errno == ENOBUFS) /* some were lost, which is what happens in a flood */
+			continue;
+		if (n <= 0)
+			return;
+		take_record(t, msg, (size_t)n);
+	}
+	(void)nanosleep(&(struct timespec){ .tv_nsec = REST_MS * 1000000L }, NULL);
+}
+
+/* Does not wait for a warden that is busy: these events can be missed. */
+static void tell(struct tally *t)
+{
+	struct au_event ev;
+
+	while (tally_take(t, clock_mono_ms(), &ev))
+		(void)send(FD_WARDEN, &ev, sizeof ev, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+static int serve(uint32_t base)
+{
+	static struct tally t;
+	struct pollfd fds[] = { { .fd = FD_WARDEN, .events = POLLIN }, { .fd = FD_AUDIT, .events = POLLIN } };
+
+	tally_init(&t, base);
+	for (;;) {
+		int n = poll(fds, ARRAY_LEN(fds), tally_wait_ms(&t, clock_mono_ms()));
+
+		if (n < 0 && errno != EINTR)
+			return 1;
+		if (n > 0 && fds[0].revents) /* nothing is ever sent: the end of the warden */
+			return 0;
+		if (n > 0 && fds[1].revents)
+			read_some(&t);
+		tell(&t);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	struct err e = ERR_INIT;
+	uint64_t base;
+
+	log_setup("atoll-refusals", LOG_LVL_INFO);
+	/* --run only tells whose it is in a list of processes */
+	if (argc != 5 || strcmp(argv[1], "--run") != 0 || strcmp(argv[3], "--uid-base") != 0 ||
+		str_to_u64(str_of(argv[4]), UINT32_MAX, &base) < 0 || fd_cloexec(FD_WARDEN, true) < 0 ||
+		fd_cloexec(FD_AUDIT, true) < 0) {
+		(void)fprintf(stderr, "atoll-refusals: this program is started by atolld\n");
+		return 2;
+	}
+	if (confine(&e) < 0) {
+		log_error("could not start", "err=%s", e.text);
+		return 1;
+	}
+	return serve((uint32_t)base);
+}

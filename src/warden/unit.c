@@ -1,0 +1,521 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* unit: slots, the queue of builders, and ends. */
+#include "warden/unit.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "loop/loop.h"
+#include "warden/aside.h"
+#include "warden/refusals.h"
+#include "warden/builder.h"
+#include "warden/egress.h"
+#include "warden/front.h"
+#include "warden/keeper.h"
+#include "warden/oom.h"
+#include "warden/policy.h"
+#include "warden/records.h"
+#include "warden/warden.h"
+
+#define REAP_FIRST_MS 2
+#define REAP_STEP_MAX_MS 50
+#define REAP_LATE_MS 30000		/* then it is reported, and tried once a second */
+#define REAP_LATE_STEP_MS 1000
+
+#define BIT(n) (1u << (n))
+
+static const char *const state_name[] = {
+	[UNIT_QUEUED] = "queued", [UNIT_BUILDING] = "building", [UNIT_RUNNING] = "running", [UNIT_ENDING] = "ending",
+};
+
+static const unsigned may_follow[] = {
+	[UNIT_QUEUED]   = BIT(UNIT_BUILDING) | BIT(UNIT_RUNNING) | BIT(UNIT_ENDING),
+	[UNIT_BUILDING] = BIT(UNIT_RUNNING) | BIT(UNIT_ENDING),
+	[UNIT_RUNNING]  = BIT(UNIT_ENDING),
+	[UNIT_ENDING]   = 0,
+};
+
+static void queue_run(struct warden *w);
+static void unit_end(struct unit *sb);
+static void start_failed(struct unit *sb, int no, const char *text);
+
+static void unit_set_state(struct unit *sb, enum unit_state to)
+{
+	assert(may_follow[sb->state] & BIT(to));
+	log_debug("sandbox state", "id=%s to=%s", sb->er.spec.id, state_name[to]);
+	sb->state = to;
+}
+
+struct unit *unit_find(struct warden *w, const char *id)
+{
+	for (size_t i = 0; i < SLOTS_MAX; i++) {
+		if (w->slots[i] && strcmp(w->slots[i]->er.spec.id, id) == 0)
+			return w->slots[i];
+	}
+	return NULL;
+}
+
+static struct unit *unit_new(struct warden *w, uint32_t slot)
+{
+	struct unit *sb = calloc(1, sizeof *sb);
+
+	if (!sb)
+		return NULL;
+	sb->w = w;
+	sb->pidfd = -1;
+	sb->oom.fd = -1;
+	sb->er.spec.slot = slot;
+	w->slots[slot] = sb;
+	w->n_sandboxes++;
+	return sb;
+}
+
+/* Memory and fds; its slot is free from here on. */
+static void unit_free(struct unit *sb)
+{
+	struct warden *w = sb->w;
+
+	refusals_blocked(w);
+	w->slots[sb->er.spec.slot] = NULL;
+	refusals_slot_free(w, sb->er.spec.slot);
+	w->n_sandboxes--;
+	builder_free(sb->builder);
+	keeper_free(sb->keeper);
+	oom_end(sb);
+	watch_free(sb->watch);
+	timer_free(sb->timer);
+	unit_freeze_end(sb);
+	unit_network_end(sb);
+	fd_close(sb->pidfd);
+	free(sb->policy);
+	free(sb);
+}
+
+static void unit_free_later(void *user)
+{
+	struct unit *sb = user;
+	struct warden *w = sb->w;
+
+	unit_free(sb);
+	warden_settle(w);
+}
+
+/* --- ends --------------------------------------------------------------------------------------------------- */
+
+static void reap_later(struct unit *sb, int r, const char *why)
+{
+	uint64_t waited = clock_mono_ms() - sb->ending_since_ms;
+
+	if (!sb->late && (waited > REAP_LATE_MS || r != -EAGAIN)) {
+		log_warn("could not clear a sandbox, retrying", "id=%s after_ms=%llu err=%s", sb->er.spec.id,
+			(unsigned long long)waited, why);
+		sb->late = true;
+	}
+	sb->delay_ms = sb->delay_ms ? sb->delay_ms * 2 : REAP_FIRST_MS;
+	if (sb->delay_ms > REAP_STEP_MAX_MS)
+		sb->delay_ms = REAP_STEP_MAX_MS;
+	timer_arm(sb->timer, waited > REAP_LATE_MS ? REAP_LATE_STEP_MS : sb->delay_ms);
+}
+
+static void on_reap(void *user);
+
+/* In a child: without the pool a sandbox's files are removed one by one. */
+static void sweep(void *user)
+{
+	struct unit *sb = user;
+	uint64_t end = clock_mono_ms() + REAP_LATE_MS;
+	struct err e = ERR_INIT;
+
+	while (sb->w->ops->reap(sb->w->engine, &sb->er, &e) < 0 && clock_mono_ms() < end)
+		(void)usleep(REAP_FIRST_MS * 1000);
+}
+
+static void on_reap(void *user)
+{
+	struct unit *sb = user;
+	struct warden *w = sb->w;
+	struct err e = ERR_INIT;
+
+	if (sb->networking || sb->limiting) {	/* a child works on the chains, the cgroup and the link of this slot */
+		reap_later(sb, -EAGAIN, sb->networking ? "its network is being changed" : "its limits are being changed");
+		return;
+	}
+	if (w->cfg.no_storage && !sb->swept) {
+		sb->swept = true;
+		if (aside_run(w->loop, sweep, on_reap, sb) == 0)
+			return;
+	}
+	int r = w->ops->reap(w->engine, &sb->er, &e);
+
+	if (r < 0) {
+		reap_later(sb, r, e.text);
+		if (sb->pidfd < 0)	/* a builder's child may have come after the first kill */
+			(void)w->ops->kill(w->engine, &sb->er, -1, &e);
+		return;
+	}
+	record_remove(w->records_dir, sb->er.spec.id);
+	egress_forget(sb);
+	log_info("sandbox ended", "id=%s reason=%u cpu_ms=%llu ms=%llu", sb->er.spec.id, sb->reason, (unsigned long long)(sb->last.cpu_ns / 1000000),
+		(unsigned long long)(clock_mono_ms() - sb->ending_since_ms));
+	if (sb->announced)
+		front_exited(w, sb);
+	loop_defer(w->loop, unit_free_later, sb);
+}
+
+/* The kernel takes the link away by itself when the last process has gone, and with it what it counted: that may be before we hear of
+ * the end. Then what was seen last is what it had used. */
+void unit_used(struct unit *sb, const struct engine_usage *us)
+{
+	if (us->cpu_ns > sb->last.cpu_ns)
+		sb->last.cpu_ns = us->cpu_ns;
+	if (us->sent_bytes > sb->last.sent_bytes)
+		sb->last.sent_bytes = us->sent_bytes;
+}
+
+static void unit_look(struct unit *sb, struct engine_usage *ret)
+{
+	struct err e = ERR_INIT;
+
+	if (sb->w->ops->usage(sb->w->engine, &sb->er, ret, &e) == 0)
+		unit_used(sb, ret);
+}
+
+/* Its first process is gone, or never came to be: clears what is left of it. */
+static void unit_end(struct unit *sb)
+{
+	struct warden *w = sb->w;
+	struct engine_usage us = { 0 };
+
+	unit_look(sb, &us);
+	if (!sb->reason)
+		sb->reason = us.oom_kills > 0 ? EXIT_OOM : EXIT_DIED;
+	unit_set_state(sb, UNIT_ENDING);
+	if (sb->seq && sb->announced)		/* it ended before atoll-egress knew of it */
+		start_failed(sb, ECANCELED, "it ended");
+	if (sb->telling.front_seq)
+		front_error(w, sb->telling.life, sb->telling.front_seq, ENOENT, "the sandbox has ended");
+	unit_network_end(sb);
+	watch_free(take_ptr(&sb->watch));
+	oom_end(sb);
+	sb->ending_since_ms = clock_mono_ms();
+	on_reap(sb);
+}
+
+static void on_pidfd(void *user, int events)
+{
+	(void)events;
+	unit_end(user);
+}
+
+/* A start that came to nothing: whatever a builder left behind has to go, and nobody is told of it. */
+static void unit_undo(struct unit *sb)
+{
+	struct err e = ERR_INIT;
+
+	sb->reason = EXIT_KILLED;
+	if (sb->w->ops->kill(sb->w->engine, &sb->er, sb->pidfd, &e) < 0 && e.no != ESRCH && e.no != ENOENT)
+		log_warn("could not kill a half-made sandbox", "id=%s err=%s", sb->er.spec.id, e.text);
+	unit_end(sb);
+}
+
+static bool unit_watch(struct unit *sb, int pidfd)
+{
+	sb->pidfd = pidfd;
+	sb->watch = watch_new(sb->w->loop, pidfd, WATCH_IN, on_pidfd, sb);
+	return sb->watch != NULL;
+}
+
+void unit_kill(struct unit *sb)
+{
+	struct engine_usage us = { 0 };
+	struct err e = ERR_INIT;
+
+	if (sb->state == UNIT_QUEUED || sb->state == UNIT_BUILDING) {
+		sb->unwanted = true;
+		return;
+	}
+	if (sb->state != UNIT_RUNNING)
+		return;
+	unit_look(sb, &us);
+	sb->reason = EXIT_KILLED;
+	if (sb->w->ops->kill(sb->w->engine, &sb->er, sb->pidfd, &e) < 0 && e.no != ESRCH)
+		log_warn("could not kill a sandbox", "id=%s err=%s", sb->er.spec.id, e.text);
+}
+
+/* --- starts ------------------------------------------------------------------------------------------------- */
+
+/* Slots are used in turn, so that one just given back has time to settle (the kernel takes its time with links).
+ * There are some more than sandboxes are allowed: one that is ending, or has been told to, holds its slot, but nobody has to
+ * wait for it. */
+static int slot_find(struct warden *w, uint32_t *ret)
+{
+	uint32_t live = 0, found = w->n_slots;
+
+	for (uint32_t i = 0; i < w->n_slots; i++) {
+		uint32_t slot = (w->next_slot + i) % w->n_slots;
+		const struct unit *sb = w->slots[slot];
+
+		if (sb)
+			live += sb->state != UNIT_ENDING && !sb->reason && !sb->unwanted;
+		else if (found == w->n_slots)
+			found = slot;
+	}
+	if (found == w->n_slots || live >= w->cfg.max_sandboxes)
+		return -EMFILE;
+	w->next_slot = (found + 1) % w->n_slots;
+	*ret = found;
+	return 0;
+}
+
+static void start_failed(struct unit *sb, int no, const char *text)
+{
+	/* A cancelled start is no failure: a server that stops gives up what it was making for the pool. */
+	if (no == ECANCELED)
+		log_info("sandbox start cancelled", "id=%s request=%s", sb->er.spec.id, sb->request);
+	else
+		log_warn("sandbox not started", "id=%s err=%s request=%s", sb->er.spec.id, text, sb->request);
+	front_error(sb->w, sb->life, sb->seq, no, text);
+	sb->seq = 0;
+}
+
+static void queue_push(struct unit *sb)
+{
+	struct warden *w = sb->w;
+
+	*w->last_queued = sb;
+	w->last_queued = &sb->next_queued;
+}
+
+static struct unit *queue_pop(struct warden *w)
+{
+	struct unit *sb = w->first_queued;
+
+	w->first_queued = sb->next_queued;
+	sb->next_queued = NULL;
+	if (!w->first_queued)
+		w->last_queued = &w->first_queued;
+	return sb;
+}
+
+/* Before anything is made there is a record, so that a warden that takes over knows where to look. */
+static int build(struct unit *sb, struct err *e)
+{
+	struct record rec = { .stage = RECORD_STARTING, .er = sb->er, .policy = sb->policy };
+
+	if (record_write(sb->w->records_dir, &rec, e) < 0)
+		return -e->no;
+	if (builder_new(sb, &sb->builder, e) < 0) {
+		record_remove(sb->w->records_dir, sb->er.spec.id);
+		return -e->no;
+	}
+	unit_set_state(sb, UNIT_BUILDING);
+	sb->w->n_builders++;
+	return 0;
+}
+
+static void queue_run(struct warden *w)
+{
+	while (w->first_queued && w->n_builders < w->max_builders) {
+		struct unit *sb = queue_pop(w);
+		struct err e = ERR_INIT;
+
+		if (sb->unwanted)
+			start_failed(sb, ECANCELED, "cancelled");
+		else if (build(sb, &e) == 0)
+			continue;
+		else
+			start_failed(sb, e.no, e.text);
+		loop_defer(w->loop, unit_free_later, sb);
+	}
+}
+
+/* The policy in a request, which has been checked: it stands behind the message. */
+static int take_policy(struct unit *sb, const void *bytes, size_t n)
+{
+	if (n == 0)
+		return 0;
+	sb->policy = held_policy_new(bytes, n);
+	sb->er.spec.ruled = true;
+	return sb->policy ? 0 : -ENOMEM;
+}
+
+static void take_mounts(struct engine_spec *sp, const char *p, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		struct msg_mount m;
+
+		memcpy(&m, p + i * sizeof m, sizeof m);
+		memcpy(sp->volumes[i].name, m.name, sizeof m.name);
+		memcpy(sp->volumes[i].path, m.path, sizeof m.path);
+	}
+	sp->n_volumes = n;
+}
+
+int unit_start(struct warden *w, const struct msg_start *m, struct err *e)
+{
+	uint32_t slot;
+
+	if (w->stopping)
+		return err_set(e, ESHUTDOWN, "the server is stopping");
+	if (unit_find(w, m->id))
+		return err_set(e, EEXIST, "sandbox '%s' exists", m->id);
+	if (slot_find(w, &slot) < 0)
+		return err_set(e, EMFILE, "all %u places for sandboxes are taken", (unsigned)w->cfg.max_sandboxes);
+	struct unit *sb = unit_new(w, slot);
+
+	if (sb)
+		sb->timer = timer_new(w->loop, on_reap, sb);
+	if (!sb || !sb->timer || take_policy(sb, m + 1, m->n_policy) < 0) {
+		if (sb)
+			unit_free(sb);
+		return err_set(e, ENOMEM, "out of memory");
+	}
+	struct engine_spec *sp = &sb->er.spec;
+
+	memcpy(sp->id, m->id, sizeof sp->id);
+	memcpy(sp->template_key, m->template_key, sizeof sp->template_key);
+	memcpy(sp->from, m->from, sizeof sp->from);
+	sb->restoring = m->flags & START_RESTORE;
+	sp->no_internet = m->flags & START_NO_INTERNET;
+	take_mounts(sp, (const char *)(m + 1) + m->n_policy, m->n_mounts);
+	sp->limits = limits_from_msg(&m->limits);
+	sb->seq = m->head.seq;
+	memcpy(sb->request, m->request, sizeof sb->request);
+	sb->life = w->life;
+	sb->asked_ms = clock_mono_ms();
+	if (held_policy_proxied(sb->policy))
+		egress_tell(sb, false);		/* while it is being built */
+	queue_push(sb);
+	queue_run(w);
+	return 0;
+}
+
+/* The record of the engine is taken but for what we asked for, which stays as it was checked. */
+static int settle_built(struct unit *sb, const struct engine_record *er, int pidfd, struct err *e)
+{
+	struct engine_spec asked = sb->er.spec;
+
+	sb->er = *er;
+	sb->er.spec = asked;
+	if (!unit_watch(sb, pidfd))
+		return err_set(e, ENOMEM, "watch the sandbox: out of memory");
+	struct record rec = { .stage = RECORD_LIVE, .er = sb->er, .policy = sb->policy };
+
+	return record_write(sb->w->records_dir, &rec, e);
+}
+
+void unit_built(struct unit *sb, int r, const struct engine_record *er, int pidfd, const struct err *e)
+{
+	struct warden *w = sb->w;
+	struct err own = ERR_INIT;
+
+	w->n_builders--;
+	if (r < 0) {
+		start_failed(sb, -r, e->text);
+		unit_undo(sb);
+	} else if (settle_built(sb, er, pidfd, &own) < 0) {
+		start_failed(sb, own.no, own.text);
+		unit_undo(sb);
+	} else if (sb->unwanted || sb->life != w->life) {
+		start_failed(sb, ECANCELED, "the start was cancelled");
+		unit_undo(sb);
+	} else {
+		unit_set_state(sb, UNIT_RUNNING);
+		sb->announced = true;
+		oom_begin(sb);
+		log_info("sandbox started", "id=%s slot=%u pid=%d request=%s ms=%llu", sb->er.spec.id, sb->er.spec.slot, (int)sb->er.pid,
+			sb->request, (unsigned long long)(clock_mono_ms() - sb->asked_ms));
+		if (!sb->telling.seq)		/* else the answer waits for it */
+			unit_told(sb);
+	}
+	queue_run(w);
+}
+
+/* What it may send: the firewall was loaded anew. */
+static void put_back_cap(struct unit *sb)
+{
+	const struct engine_limits *l = &sb->er.spec.limits;
+	struct err e = ERR_INIT;
+
+	if ((l->egress_bytes || l->egress_bytes_s) && sb->w->ops->limit(sb->w->engine, &sb->er, l, &e) < 0)
+		log_error("could not put back what a sandbox may send", "id=%s err=%s", sb->er.spec.id, e.text);
+}
+
+void unit_adopt(struct warden *w, const struct record *r)
+{
+	struct unit *sb = unit_new(w, r->er.spec.slot);
+	struct err e = ERR_INIT;
+	int pidfd = -1;
+
+	if (sb)
+		sb->timer = timer_new(w->loop, on_reap, sb);
+	if (!sb || !sb->timer) {
+		log_error("could not adopt a sandbox: out of memory", "id=%s", r->er.spec.id);
+		return;
+	}
+	sb->er = r->er;
+	sb->frozen = r->frozen;
+	sb->policy = r->policy;
+	if (r->stage == RECORD_STARTING) {
+		log_info("clearing a sandbox that was being started", "id=%s", sb->er.spec.id);
+		unit_undo(sb);
+	} else if (w->ops->adopt(w->engine, &sb->er, &pidfd, &e) < 0 || !unit_watch(sb, pidfd)) {
+		log_info("a sandbox is gone, clearing it", "id=%s err=%s", sb->er.spec.id, e.text);
+		unit_undo(sb);
+	} else {
+		unit_set_state(sb, UNIT_RUNNING);
+		sb->announced = true;
+		oom_begin(sb);
+		put_back_cap(sb);
+		/* The warden before us may have died between doing and noting it, or while it had lifted a quota (oom.c). */
+		(void)w->ops->hurry(w->engine, &sb->er, false);
+		if (w->ops->freeze(w->engine, &sb->er, sb->frozen, &e) < 0 && e.no != EAGAIN)
+			log_error("could not freeze or thaw a sandbox", "id=%s err=%s", sb->er.spec.id, e.text);
+		if (sb->policy && unit_enforce(sb, &e) < 0)
+			log_error("could not put back a policy, the sandbox reaches nothing", "id=%s err=%s", sb->er.spec.id, e.text);
+		log_info("sandbox adopted", "id=%s slot=%u pid=%d", sb->er.spec.id, sb->er.spec.slot, (int)sb->er.pid);
+	}
+}
+
+/* --- all of them -------------------------------------------------------------------------------------------- */
+
+void units_kill_all(struct warden *w)
+{
+	for (size_t i = 0; i < SLOTS_MAX; i++) {
+		if (w->slots[i])
+			unit_kill(w->slots[i]);
+	}
+}
+
+void units_cancel_queue(struct warden *w)
+{
+	while (w->first_queued) {
+		struct unit *sb = queue_pop(w);
+
+		start_failed(sb, ESHUTDOWN, "the server is stopping");
+		loop_defer(w->loop, unit_free_later, sb);
+	}
+}
+
+void units_disown(struct warden *w)
+{
+	for (size_t i = 0; i < SLOTS_MAX; i++) {
+		struct unit *sb = w->slots[i];
+
+		if (sb && (sb->state == UNIT_QUEUED || sb->state == UNIT_BUILDING))
+			sb->unwanted = true;
+	}
+}
+
+void units_free(struct warden *w)
+{
+	for (size_t i = 0; i < SLOTS_MAX; i++) {
+		if (w->slots[i])
+			unit_free(w->slots[i]);
+	}
+}

@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* confine: what atoll-webhooks gives up before its first job. */
+#pragma once
+
+#include "base/err.h"
+
+int confine(struct err *e);

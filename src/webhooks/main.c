@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* atoll-webhooks: delivers webhooks: speaks TLS to hosts that users have named, and reads what they answer. Started by the
+ * warden with fd 3, the socket to it, over which it gets the one to the front of the day; from there come jobs (ipc/webhooks.h). It
+ * knows no secret but the URLs, keeps nothing, and forgets what is under way when the front ends: the next one asks again. */
+#include <errno.h>
+#include <netdb.h>
+#include <nss.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "webhooks/confine.h"
+#include "webhooks/send.h"
+#include "ipc/webhooks.h"
+
+#define FD_WARDEN 3
+#define ROUND_MAX 64
+
+struct webhooks {
+	struct sender *sender;
+	int front;			/* -1: none */
+};
+
+static void drop_front(struct webhooks *h, const char *why)
+{
+	if (h->front >= 0)
+		log_info("the link to the front has ended, waiting for the next", "why=%s", why);
+	fd_close(take_fd(&h->front));
+	sender_drop_all(h->sender);
+}
+
+static void on_done(void *user, const struct hk_done *done)
+{
+	struct webhooks *h = user;
+
+	if (h->front >= 0 && fd_send(h->front, done, sizeof *done, NULL, 0) < 0)
+		drop_front(h, "it does not read");
+}
+
+/* false: the warden is gone. */
+static bool read_warden(struct webhooks *h)
+{
+	struct hk_head m;
+	size_t n_fds = 0;
+	int fd = -1;
+	ssize_t n = fd_recv(FD_WARDEN, &m, sizeof m, &fd, 1, &n_fds);
+
+	if (n == -EAGAIN || n == -EINTR)
+		return true;
+	if (n != sizeof m || m.version != HK_VERSION || m.type != HK_FRONT || n_fds != 1) {
+		if (n != 0)
+			log_error("the warden makes no sense, ending", "bytes=%zd", n);
+		fd_close(n_fds == 1 ? fd : -1);
+		return false;
+	}
+	drop_front(h, "another has come");
+	if (fd_nonblock(fd, true) < 0)
+		fd_close(fd);
+	else
+		h->front = fd;
+	return true;
+}
+
+static void refuse(struct webhooks *h, uint32_t seq, const char *why)
+{
+	struct hk_done d = { .head = { HK_VERSION, HK_DONE, seq }, .outcome = HK_LOST };
+
+	(void)snprintf(d.text, sizeof d.text, "%s", why);
+	on_done(h, &d);
+}
+
+static void read_front(struct webhooks *h)
+{
+	static _Alignas(8) char msg[HK_MAX];
+
+	for (int i = 0; i < ROUND_MAX && h->front >= 0; i++) {
+		struct hk_job m;
+		struct str url, body;
+		size_t n_fds;
+		ssize_t n = fd_recv(h->front, msg, sizeof msg, NULL, 0, &n_fds);
+
+		if (n == -EAGAIN || n == -EINTR)
+			return;
+		if (n <= 0 || hk_job_check(msg, (size_t)n, &m, &url, &body) < 0) {
+			drop_front(h, n == 0 ? "closed" : n < 0 ? strerror((int)-n) : "it makes no sense");
+			return;
+		}
+		int r = sender_add(h->sender, &m, url, body);
+
+		if (r < 0)
+			refuse(h, m.head.seq, r == -EBUSY ? "too many at once" : "out of memory");
+	}
+}
+
+static bool take_option(struct sender_options *o, const char *name, const char *value)
+{
+	enum log_level level;
+
+	if (strcmp(name, "--run") == 0)		/* only for those who look at the process list */
+		return true;
+	if (strcmp(name, "--log-level") == 0 && log_level_parse(value, &level) == 0) {
+		log_set_level(level);
+		return true;
+	}
+	if (strcmp(name, "--ca-file") == 0) {
+		o->ca_file = value;
+		return true;
+	}
+	o->allow_own = strcmp(value, "own") == 0;
+	o->allow_private = o->allow_own || strcmp(value, "yes") == 0;
+	return strcmp(name, "--allow-private") == 0 && (o->allow_private || strcmp(value, "no") == 0);
+}
+
+static int open_all(struct webhooks *h, const struct sender_options *o, struct err *e)
+{
+	if (fd_cloexec(FD_WARDEN, true) < 0 || fd_nonblock(FD_WARDEN, true) < 0)
+		return err_set(e, EBADF, "the warden's fd is missing");
+	/* These two are part of libc: others would be loaded when they are needed, and cannot be then. */
+	if (__nss_configure_lookup("hosts", "files dns") < 0)
+		return err_sys(e, "choose how names are resolved");
+	if (sender_new(o, on_done, h, &h->sender, e) < 0)
+		return -e->no;
+	return confine(e);
+}
+
+int main(int argc, char **argv)
+{
+	struct sender_options o = { .ca_file = "" };
+	struct webhooks h = { .front = -1 };
+	struct err e = ERR_INIT;
+
+	log_setup("atoll-webhooks", LOG_LVL_INFO);
+	for (int i = 1; i < argc; i += 2) {
+		if (i + 1 == argc || !take_option(&o, argv[i], argv[i + 1])) {
+			(void)fprintf(stderr, "atoll-webhooks: unexpected argument '%s'\n", argv[i]);
+			return 2;
+		}
+	}
+	if (open_all(&h, &o, &e) < 0) {
+		log_error("could not start", "err=%s", e.text);
+		return 1;
+	}
+	for (;;) {
+		const int fds[2] = { FD_WARDEN, h.front };
+		bool ready[2];
+
+		if (sender_wait(h.sender, fds, ready) < 0) {
+			log_error("libcurl does not work, ending", "jobs=?");
+			return 1;
+		}
+		if (ready[0] && !read_warden(&h))
+			break;
+		if (ready[1] && h.front == fds[1])
+			read_front(&h);
+	}
+	drop_front(&h, "the end");
+	sender_free(h.sender);
+	return 0;
+}
