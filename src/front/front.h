@@ -139,7 +139,7 @@ struct front {
 	struct msg_limits defaults, maxima;	/* of a sandbox */
 	struct msg_template_limits template_limits[TEMPLATES_MAX];	/* ... of those of a template */
 	uint32_t n_template_limits;
-	struct row_ends *row_ends;	/* see front/sandbox/sandbox_row.h */
+	struct row_ends *row_ends;	/* see front/sandbox/row.h */
 	char host[BOOT_ID_SIZE];	/* the start of it that the rows are of, if that is not written yet; else "" */
 	uint32_t max_sandboxes;
 	struct boot *boot;		/* until it serves */

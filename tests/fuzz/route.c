@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "front/proxy/envd_check.h"
-#include "front/proxy/proxy_route.h"
+#include "front/proxy/route.h"
 #include "fuzz.h"
 
 #define TOKEN "0123456789abcdef"

@@ -11,7 +11,7 @@
 #include "front/account/metrics.h"
 #include "front/sandbox/warm_pool.h"
 #include "front/sandbox/sandbox.h"
-#include "front/sandbox/sandbox_table.h"
+#include "front/sandbox/table.h"
 #include "store/capacity.h"
 
 #define HOUR_MS 3600000ull

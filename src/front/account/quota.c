@@ -14,7 +14,7 @@
 #include "front/api/reply.h"
 #include "front/api/request.h"
 #include "front/sandbox/sandbox.h"
-#include "front/sandbox/sandbox_table.h"
+#include "front/sandbox/table.h"
 #include "http/json.h"
 
 #define DAY_S 86400u

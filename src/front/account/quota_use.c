@@ -14,7 +14,7 @@
 #include "front/account/meter.h"
 #include "front/account/quota.h"
 #include "front/sandbox/sandbox.h"
-#include "front/sandbox/sandbox_table.h"
+#include "front/sandbox/table.h"
 #include "front/record/audit_acts.h"
 #include "http/json.h"
 #include "store/meter.h"

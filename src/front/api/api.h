@@ -15,7 +15,7 @@ struct req;
 struct sandbox;
 struct team;
 
-/* api_sandboxes.c */
+/* sandboxes.c */
 void api_create_v1(struct req *r);
 void api_create_v2(struct req *r);
 void api_info(struct req *r);
@@ -24,12 +24,12 @@ json_t *sandbox_json(const struct req *r, const struct sandbox *sb);	/* as creat
 json_t *domain_json(const struct req *r);			/* below which this client finds names of sandboxes */
 void sandbox_put_listed(struct buf *out, const struct sandbox *sb, bool with_team);	/* as the lists have it */
 
-/* api_list.c */
+/* list.c */
 void api_list_v1(struct req *r);
 void api_list_v2(struct req *r);
 void admin_sandboxes(struct req *r);
 
-/* api_lifecycle.c */
+/* lifecycle.c */
 void api_timeout(struct req *r);
 void api_refresh(struct req *r);
 void api_connect_v1(struct req *r);
@@ -37,21 +37,21 @@ void api_connect_v2(struct req *r);
 void api_pause(struct req *r);
 void api_resume(struct req *r);
 
-/* api_limits.c */
+/* limits.c */
 void api_limits(struct req *r);
 void api_limits_set(struct req *r);
 
-/* api_network.c */
+/* network.c */
 void api_network(struct req *r);
 
-/* api_secrets.c */
+/* secrets.c */
 void api_secrets(struct req *r);
 void api_secret_add(struct req *r);
 void api_secret(struct req *r);
 void api_secret_set(struct req *r);
 void api_secret_drop(struct req *r);
 
-/* api_capacity.c */
+/* capacity.c */
 void admin_capacity(struct req *r);
 
 /* api_events.c, api_webhooks.c */
@@ -65,31 +65,31 @@ void api_webhook_drop(struct req *r);
 void api_webhook_test(struct req *r);
 void api_webhook_deliveries(struct req *r);
 
-/* api_notebook.c */
+/* notebook.c */
 void api_notebook(struct req *r);
 void api_notebook_drain(struct req *r);
 void api_notebook_over(struct req *r);
 
-/* api_audit.c */
+/* audit.c */
 void api_audit(struct req *r);
 void admin_audit(struct req *r);	/* of all teams */
 
-/* api_purge.c */
+/* purge.c */
 void api_purge(struct req *r);
-int64_t templates_purge(struct front *f, const char *team, int64_t *failed);	/* api_templates.c: how many went, and how many could not */
+int64_t templates_purge(struct front *f, const char *team, int64_t *failed);	/* templates.c: how many went, and how many could not */
 
-/* api_volumes.c */
+/* volumes.c */
 void api_volumes(struct req *r);
 void api_volume_add(struct req *r);
 void api_volume(struct req *r);
 void api_volume_set(struct req *r);
 void api_volume_drop(struct req *r);
 
-/* api_logs.c */
+/* logs.c */
 void api_logs_v1(struct req *r);
 void api_logs_v2(struct req *r);
 
-/* api_usage.c */
+/* usage.c */
 void api_metrics(struct req *r);
 void api_metrics_many(struct req *r);
 void api_team_metrics(struct req *r);
@@ -98,14 +98,14 @@ void api_meter(struct req *r);
 void admin_meter(struct req *r);	/* of all teams */
 void api_prometheus(struct req *r);
 
-/* api_misc.c */
+/* misc.c */
 void api_health(struct req *r);
 void api_teams(struct req *r);
 void api_access_tokens(struct req *r);
 json_t *time_json(uint64_t wall_ms);
 json_t *time_or_null(uint64_t wall_ms);				/* 0: null */
 
-/* api_templates.c */
+/* templates.c */
 void api_templates(struct req *r);
 void api_templates_v2(struct req *r);
 void api_default_templates(struct req *r);
@@ -116,19 +116,19 @@ void api_template_drop(struct req *r);
 void api_build_request(struct req *r);
 void api_build_request_v1(struct req *r);
 
-/* api_tags.c */
+/* tags.c */
 void api_tags_add(struct req *r);
 void api_tags_drop(struct req *r);
 void api_template_tags(struct req *r);
 int tag_parse(struct str text, char ret[64]);			/* in lower case; -EINVAL */
 
-/* api_tag_groups.c */
+/* tag_groups.c */
 void api_tag_groups(struct req *r);
 void api_tag_assignments(struct req *r);
 void api_tags_count(struct req *r);
 void api_tag_exists(struct req *r);
 
-/* api_builds.c */
+/* builds.c */
 void api_build_start(struct req *r);
 void api_build_start_v1(struct req *r);
 void api_build_status(struct req *r);
@@ -136,7 +136,7 @@ void api_build_logs(struct req *r);
 void api_build_cancel(struct req *r);
 void admin_template_gc(struct req *r);
 
-/* api_uploads.c */
+/* uploads.c */
 void api_upload_link(struct req *r);
 int api_upload_begin(struct req *r);
 void api_upload_data(struct req *r, struct str data);
@@ -158,7 +158,7 @@ void api_snapshot_adopt(struct req *r);
 bool api_snapshot_drop(struct req *r);	/* false: the path names none, and nothing was answered */
 int api_check_room(const struct front *f, const char *team, struct err *e);	/* for one more sandbox; -EDQUOT */
 
-/* api_keys.c */
+/* keys.c */
 void api_keys(struct req *r);
 void api_key_add(struct req *r);
 void api_key_rename(struct req *r);
@@ -173,7 +173,7 @@ void uploads_tick(struct front *f);			/* ends those that stand still */
 bool req_has_quota(struct req *r);				/* is the caller's key one with a quota of its own, and no admin key? */
 struct team *req_team(struct req *r);				/* of the path; answers 404 by itself and returns NULL */
 
-/* api_admin.c */
+/* admin.c */
 void admin_teams(struct req *r);
 void admin_team_add(struct req *r);
 void admin_team(struct req *r);

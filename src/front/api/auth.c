@@ -16,7 +16,7 @@
 #include "base/str.h"
 #include "front/front.h"
 #include "front/account/keyring.h"
-#include "front/proxy/proxy_route.h"
+#include "front/proxy/route.h"
 #include "http/server.h"
 
 static struct str presented_key(const struct http_headers *h, bool *ret_as_admin)

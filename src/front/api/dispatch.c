@@ -4,8 +4,8 @@
 
 #include "front/front.h"
 #include "front/proxy/proxy.h"
-#include "front/proxy/proxy_error.h"
-#include "front/proxy/proxy_route.h"
+#include "front/proxy/error.h"
+#include "front/proxy/route.h"
 #include "front/api/request.h"
 #include "front/proxy/volume_content.h"
 #include "http/server.h"

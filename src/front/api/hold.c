@@ -16,7 +16,7 @@
 #include "front/util/mem.h"
 #include "front/account/metrics.h"
 #include "front/account/penalty.h"
-#include "front/proxy/proxy_error.h"
+#include "front/proxy/error.h"
 #include "front/api/reply.h"
 #include "front/api/request.h"
 #include "front/api/routes.h"

@@ -15,7 +15,7 @@
 #include "front/sandbox/warm_pool.h"
 #include "front/api/routes.h"
 #include "front/sandbox/sandbox.h"
-#include "front/sandbox/sandbox_table.h"
+#include "front/sandbox/table.h"
 #include "http/server.h"
 
 static const char *const outcome_name[OUTCOMES] = { "ok", "client_error", "server_error", "lost" };

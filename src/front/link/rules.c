@@ -14,7 +14,7 @@
 #include "front/util/mem.h"
 #include "front/sandbox/sandbox.h"
 #include "front/record/audit_acts.h"
-#include "front/sandbox/sandbox_table.h"
+#include "front/sandbox/table.h"
 #include "front/sandbox/spec_rules.h"
 #include "front/util/vault.h"
 #include "ipc/policy.h"

@@ -11,7 +11,7 @@
 #include "front/util/cors.h"
 #include "front/front.h"
 #include "front/util/mem.h"
-#include "front/proxy/proxy_error.h"
+#include "front/proxy/error.h"
 #include "front/sandbox/sandbox.h"
 #include "front/account/usage.h"
 #include "front/link/warden_link.h"

@@ -12,7 +12,7 @@
 #include "front/record/logbook.h"
 #include "front/account/meter.h"
 #include "front/sandbox/sandbox.h"
-#include "front/sandbox/sandbox_table.h"
+#include "front/sandbox/table.h"
 #include "front/sandbox/snapshots.h"
 #include "store/capacity.h"
 #include "store/db.h"

@@ -11,7 +11,7 @@
 #include "front/front.h"
 #include "front/util/mem.h"
 #include "front/sandbox/sandbox.h"
-#include "front/sandbox/sandbox_table.h"
+#include "front/sandbox/table.h"
 #include "http/json.h"
 #include "loop/loop.h"
 #include "store/db.h"

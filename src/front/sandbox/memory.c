@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "front/front.h"
 #include "front/sandbox/sandbox.h"
-#include "front/sandbox/sandbox_table.h"
+#include "front/sandbox/table.h"
 
 #define KEPT_PART 8			/* that part of the memory stays free */
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/fd.h"
-#include "front/proxy/proxy_head.h"
+#include "front/proxy/head.h"
 #include "front/sandbox/spec.h"
 #include "front/sandbox/spec_egress.h"
 #include "front/sandbox/spec_rules.h"

@@ -13,7 +13,7 @@
 #include "front/front.h"
 #include "front/util/mem.h"
 #include "front/sandbox/sandbox.h"
-#include "front/sandbox/sandbox_table.h"
+#include "front/sandbox/table.h"
 #include "front/link/warden_link.h"
 #include "ipc/check.h"
 #include "loop/loop.h"

@@ -22,7 +22,7 @@
 #include "front/util/mem.h"
 #include "front/sandbox/warm_member.h"
 #include "front/sandbox/sandbox.h"
-#include "front/sandbox/sandbox_table.h"
+#include "front/sandbox/table.h"
 #include "front/sandbox/spec.h"
 #include "loop/loop.h"
 

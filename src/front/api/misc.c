@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* front/api/misc: health, templates, teams. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "front/api/api.h"
+#include "front/front.h"
+#include "front/account/keyring.h"
+#include "front/api/reply.h"
+#include "front/api/request.h"
+#include "front/link/warden_link.h"
+#include "http/server.h"
+#include "http/url.h"
+
+void api_health(struct req *r)
+{
+	if (warden_silent(r->front->warden))
+		reply_away(r);
+	else
+		reply_empty(r, 204);
+}
+
+json_t *time_json(uint64_t wall_ms)
+{
+	char text[CLOCK_RFC3339_SIZE];
+
+	clock_rfc3339(wall_ms, text);
+	return json_string(text);
+}
+
+json_t *time_or_null(uint64_t wall_ms)
+{
+	return wall_ms ? time_json(wall_ms) : json_null();
+}
+
+void api_teams(struct req *r)
+{
+	const struct team *t = keyring_team(r->front->keyring, str_of(r->caller.team));
+	struct str key = http_header_get(&r->http->headers, "x-api-key");
+
+	if (!key.n) {			/* "Bearer KEY" */
+		key = http_header_get(&r->http->headers, "authorization");
+		(void)str_cut(&key, ' ');
+	}
+	/* The key is not kept anywhere in the clear: the caller gets back the one that he showed. */
+	reply_json(r, 200, json_pack("[{s:s,s:s,s:s%,s:b}]", "teamID", t->id, "name", t->name, "apiKey", key.p ? key.p : "", key.n,
+				     "isDefault", 1), NULL);
+}
+
+void api_access_tokens(struct req *r)
+{
+	reply_error(r, 410, "there are no access tokens here: use an API key");
+}

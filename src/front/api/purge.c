@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* front/api/purge: POST /purge: ends and forgets all that is a team's, but for the team and its keys. Which team: the caller's, or {"key": ID} that
+ * of a key, for an admin.
+ *
+ * First its sandboxes, running and paused; when the last of them has ended, what nothing uses any more: snapshots, volumes, templates; then
+ * its secrets, and what is remembered of the past. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "front/api/api.h"
+#include "front/template/build.h"
+#include "front/sandbox/catalog.h"
+#include "front/front.h"
+#include "front/record/webhooks.h"
+#include "front/account/keyring.h"
+#include "front/record/logbook.h"
+#include "front/util/mem.h"
+#include "front/api/reply.h"
+#include "front/api/request.h"
+#include "front/link/rules.h"
+#include "front/sandbox/sandbox.h"
+#include "front/sandbox/table.h"
+#include "front/sandbox/snapshots.h"
+#include "front/sandbox/volumes.h"
+#include "http/json.h"
+#include "loop/loop.h"
+#include "store/purge.h"
+
+#define MORE_AFTER_MS 5
+#define ROWS_MS 20
+
+struct purging {
+	char team[TEAM_ID_SIZE];
+	unsigned left;			/* sandboxes that are still to end, and one for ourselves */
+	int64_t sandboxes, snapshots, volumes, templates, failed, audit, notebooks;
+	struct purge rows;		/* of the database */
+	struct timer *timer;
+};
+
+static const char *team_of(const struct req *r)
+{
+	const struct purging *p = r->work;
+
+	return p->team;
+}
+
+static void drop_snapshots(struct req *r, struct purging *p)
+{
+	struct snapshot *sn, *next;
+
+	for (sn = LIST_FIRST(&r->front->snapshots); sn; sn = next) {
+		struct err e = ERR_INIT;
+
+		next = LIST_NEXT(sn, link);
+		if (strcmp(sn->team, team_of(r)) != 0)
+			continue;
+		if (snapshot_remove(r->front, sn, &e) == 0)
+			p->snapshots++;
+		else
+			p->failed++;
+	}
+}
+
+static void drop_volumes(struct req *r, struct purging *p)
+{
+	struct volume *v, *next;
+
+	for (v = LIST_FIRST(&r->front->volumes); v; v = next) {
+		struct err e = ERR_INIT;
+
+		next = LIST_NEXT(v, link);
+		if (strcmp(v->team, team_of(r)) != 0)
+			continue;
+		if (volume_drop(v, r->id, &e) == 0)
+			p->volumes++;
+		else
+			p->failed++;
+	}
+}
+
+static void tell(struct req *r)
+{
+	const struct purging *p = r->work;
+
+	log_info("team purged", "team=%s request=%s sandboxes=%lld snapshots=%lld volumes=%lld templates=%lld failed=%lld", team_of(r), r->id,
+		(long long)p->sandboxes, (long long)p->snapshots, (long long)p->volumes, (long long)p->templates, (long long)p->failed);
+	reply_json(r, p->failed ? 500 : 200, json_pack("{s:i,s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I}", "code", p->failed ? 500 : 200, "message",
+		p->failed ? "not all of it could be removed, try again" : "all of it is gone", "sandboxes", (json_int_t)p->sandboxes, "snapshots",
+		(json_int_t)p->snapshots, "volumes", (json_int_t)p->volumes, "templates", (json_int_t)p->templates, "secrets", (json_int_t)p->rows.rows[PURGE_SECRETS],
+		"records", (json_int_t)p->rows.rows[PURGE_SANDBOXES], "logs", (json_int_t)p->rows.rows[PURGE_LOGS], "audit", (json_int_t)p->audit, "notebooks", (json_int_t)p->notebooks), NULL);
+}
+
+/* There may be gigabytes of rows, records and notebooks, and nobody else is served meanwhile: some of it at a time. It goes on also when the client has left. */
+static void forget_more(void *user)
+{
+	struct req *r = user;
+	struct purging *p = r->work;
+	struct err e = ERR_INIT;
+	bool had_webhooks = p->rows.step <= PURGE_WEBHOOKS;
+	int n = purge_team_some(r->front->store, team_of(r), ROWS_MS, &p->rows, &e);
+
+	if (had_webhooks && p->rows.step > PURGE_WEBHOOKS)		/* right away: one that is made from now on stays */
+		webhooks_forget(r->front->webhooks, team_of(r));
+	if (n == 0)
+		n = audit_purge(r->front, team_of(r), &p->audit, &e);
+	if (n == 0)
+		n = notebook_purge_more(r->front, &e);
+	if (n == 1) {
+		timer_arm(p->timer, MORE_AFTER_MS);
+		return;
+	}
+	timer_free(p->timer);
+	rules_refresh(r->front, team_of(r));
+	if (n < 0)
+		reply_err(r, &e);
+	else
+		tell(r);
+	req_unref(r);
+}
+
+/* Nothing of it is alive any more. */
+static void forget_all(struct req *r)
+{
+	struct purging *p = r->work;
+	struct err e = ERR_INIT;
+
+	drop_snapshots(r, p);
+	drop_volumes(r, p);
+	p->templates = templates_purge(r->front, team_of(r), &p->failed);
+	logbook_save(r->front->logbook);	/* what is still in memory would be written later */
+	p->timer = timer_new(r->front->loop, forget_more, r);
+	if (!p->timer)
+		(void)err_set(&e, ENOMEM, "out of memory");
+	if (e.no || notebook_purge(r->front, team_of(r), &p->notebooks, &e) < 0) {
+		timer_free(p->timer);
+		reply_err(r, &e);
+		return;
+	}
+	(void)req_ref(r);
+	timer_arm(p->timer, 0);
+}
+
+static void one_ended(struct req *r, struct sandbox *sb)
+{
+	struct purging *p = r->work;
+
+	if (sb->fail.no)
+		p->failed++;
+	else
+		p->sandboxes++;
+	if (--p->left == 0)
+		forget_all(r);
+}
+
+/* The team that the body names by the id of one of its keys; else the caller's. Answers by itself. */
+static int read_team(struct req *r, char ret[TEAM_ID_SIZE])
+{
+	autojson json_t *body = req_json(r, true);
+	const char *id = NULL, *team = r->caller.team;
+	struct err e = ERR_INIT;
+
+	if (!body)
+		return -EINVAL;
+	if (json_get_str(body, "key", &id, &e) < 0) {
+		reply_err(r, &e);
+		return -EINVAL;
+	}
+	if (id) {
+		struct key *k = keyring_next_key(r->front->keyring, NULL);
+
+		while (k && strcmp(k->id, id) != 0)
+			k = keyring_next_key(r->front->keyring, k);
+		team = k ? k->team->id : NULL;
+		if (!team || (!r->caller.admin && strcmp(team, r->caller.team) != 0)) {
+			reply_error(r, 404, "field 'key': there is no key '%.60s'", id);
+			return -ENOENT;
+		}
+	}
+	return str_copy(ret, TEAM_ID_SIZE, str_of(team)) ? 0 : -EINVAL;
+}
+
+void api_purge(struct req *r)
+{
+	struct sandbox *sb, *next;
+	char team[TEAM_ID_SIZE];
+
+	if (req_has_quota(r)) {		/* it was given a share of the team, not all of it */
+		reply_error(r, 403, "a key with a quota cannot remove all that its team has");
+		return;
+	}
+	if (read_team(r, team) < 0)
+		return;
+	struct purging *p = r->work = must_alloc(sizeof *p);
+
+	memcpy(p->team, team, sizeof p->team);
+	p->left = 1;
+	for (sb = sandbox_table_next(r->front->sandboxes, NULL); sb; sb = next) {
+		next = sandbox_table_next(r->front->sandboxes, sb);
+		if (strcmp(sb->team, team_of(r)) != 0 || sb->state == SANDBOX_STARTING)
+			continue;
+		p->left++;
+		sb->fail = ERR_INIT;
+		sandbox_by(sb, r->id);
+		sandbox_ref(sb);
+		sandbox_kill(sb, END_KILLED, "purged");
+		req_wait(r, sb, one_ended);
+		sandbox_unref(sb);
+	}
+	if (--p->left == 0)
+		forget_all(r);
+}

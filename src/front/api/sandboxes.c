@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* front/api/sandboxes: create, look at and kill a sandbox. */
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "front/api/api.h"
+#include "front/front.h"
+#include "front/account/keyring.h"
+#include "front/account/limits.h"
+#include "front/account/metrics.h"
+#include "front/proxy/route.h"
+#include "front/account/quota.h"
+#include "front/api/reply.h"
+#include "front/api/request.h"
+#include "front/sandbox/sandbox.h"
+#include "front/sandbox/table.h"
+#include "front/sandbox/spec_rules.h"
+#include "http/json.h"
+#include "http/server.h"
+#include "store/templates.h"
+
+#define MIB (1024 * 1024)
+#define DETAIL_MAX (2 * 1024 * 1024)
+#define ONCE_MAX 255
+#define ONCE_CHARS "abcdefghijklmnopqrstuvwxyz0123456789-"
+
+static json_t *text_or_null(const char *z)
+{
+	return z && *z ? json_string(z) : json_null();
+}
+
+/* Ours, if somebody has set one; else the one that the client has come by, ours or that of a proxy that we know nothing of. A client that came by
+ * an address is told none: it would take that before the domain it was configured with (E2B_DOMAIN), which may be that of such a proxy. */
+json_t *domain_json(const struct req *r)
+{
+	const struct front_options *o = &r->front->opt;
+	struct str came_by = o->domain_is_default && r->http ? host_domain(r->http->host) : STR_NULL;
+
+	return came_by.n ? json_stringn(came_by.p, came_by.n) : text_or_null(o->domain_is_default ? NULL : o->domain);
+}
+
+json_t *sandbox_json(const struct req *r, const struct sandbox *sb)
+{
+	json_t *j = json_pack("{s:s,s:s,s:s,s:s,s:s,s:o,s:o}", "templateID", sb->spec.tpl.id, "sandboxID", sb->id,
+			      "clientID", CLIENT_ID, "envdVersion", ENVD_VERSION, "alias", sb->spec.tpl.name,
+			      "trafficAccessToken", text_or_null(sb->traffic_token), "domain", domain_json(r));
+
+	if (*sb->envd_token)
+		(void)json_object_set_new(j, "envdAccessToken", json_string(sb->envd_token));
+	return j;
+}
+
+/* A text of ours that needs no escapes, or any text. */
+static void put_text(struct buf *out, const char *z)
+{
+	if (!z[strspn(z, "abcdefghijklmnopqrstuvwxyz0123456789-_./")]) {
+		buf_ch(out, '"');
+		buf_z(out, z);
+		buf_ch(out, '"');
+	} else {
+		autojson json_t *j = json_string(z);
+
+		json_put(out, j);
+	}
+}
+
+static void put_time(struct buf *out, const char *name, uint64_t wall_ms)
+{
+	char text[CLOCK_RFC3339_SIZE];
+
+	clock_rfc3339(wall_ms, text);
+	buf_z(out, name);
+	buf_z(out, text);
+	buf_ch(out, '"');
+}
+
+/* All but the closing brace. */
+static void put_common(struct buf *out, const struct sandbox *sb)
+{
+	const struct msg_limits *lim = &sb->spec.limits;
+	uint32_t cpus = (lim->cpu_permille + 999) / 1000;
+
+	buf_z(out, "{\"templateID\":");
+	put_text(out, sb->spec.tpl.id);
+	buf_z(out, ",\"alias\":");
+	put_text(out, sb->spec.tpl.name);
+	buf_z(out, ",\"sandboxID\":\"");
+	buf_z(out, sb->id);
+	buf_z(out, "\",\"clientID\":\"" CLIENT_ID "\"");
+	put_time(out, ",\"startedAt\":\"", sb->started_us / 1000);
+	put_time(out, ",\"endAt\":\"", sb->end_ms);
+	put_time(out, ",\"lastActivityAt\":\"", sandbox_active_ms(sb));
+	buf_fmt(out, ",\"cpuCount\":%u,\"memoryMB\":%llu,\"diskSizeMB\":%llu,\"state\":\"%s\"", cpus ? cpus : 1,
+		(unsigned long long)(lim->mem_bytes / MIB), (unsigned long long)(lim->disk_bytes / MIB), sandbox_state_name(sb));
+	buf_z(out, ",\"envdVersion\":\"" ENVD_VERSION "\",\"volumeMounts\":");
+	if (sb->spec.volumes) {
+		autojson json_t *volumes = spec_volumes_shown(&sb->spec);
+
+		json_put(out, volumes);
+	} else {
+		buf_z(out, "[]");
+	}
+	buf_z(out, ",\"metadata\":");
+	if (sb->spec.metadata)
+		json_put(out, sb->spec.metadata);
+	else
+		buf_z(out, "{}");
+}
+
+void sandbox_put_listed(struct buf *out, const struct sandbox *sb, bool with_team)
+{
+	put_common(out, sb);
+	if (with_team) {
+		buf_z(out, ",\"teamID\":");
+		put_text(out, sb->team);
+	}
+	buf_ch(out, '}');
+}
+
+static void put_detail(struct buf *out, const struct req *r, const struct sandbox *sb)
+{
+	uint32_t fl = sb->spec.flags;
+	autojson json_t *more = json_pack("{s:o,s:o,s:I,s:o,s:{s:b,s:s}}",
+		"allowInternetAccess", fl & SPEC_INTERNET_ASKED ? json_boolean(!(fl & SPEC_INTERNET_FALSE)) : json_null(),
+		"createdAt", time_json(sb->created_ms), "timeoutSeconds", (json_int_t)sb->spec.timeout_s,
+		"domain", domain_json(r),
+		"lifecycle", "autoResume", (fl & SPEC_AUTO_RESUME) != 0, "onTimeout", fl & SPEC_AUTO_PAUSE ? "pause" : "kill");
+
+	(void)json_object_set_new(more, "limits", limits_json(&sb->spec.limits));
+	if (sb->state == SANDBOX_PAUSED) {
+		(void)json_object_set_new(more, "pausedMemory", json_string(sandbox_memory_name(sb)));
+		(void)json_object_set_new(more, "pauseMode", json_string(sb->kept.what & KEPT_NO_RAM ? "filesystem" : "full"));
+	}
+	if (sb->state == SANDBOX_PAUSED && sb->kept.why_not[0])
+		(void)json_object_set_new(more, "pausedMemoryReason", json_string(sb->kept.why_not));
+	if (*sb->envd_token)
+		(void)json_object_set_new(more, "envdAccessToken", json_string(sb->envd_token));
+	if (sb->spec.network)
+		(void)json_object_set_new(more, "network", spec_network_shown(sb->spec.network));
+	put_common(out, sb);
+	buf_ch(out, ',');
+
+	size_t brace = out->n;
+
+	json_put(out, more);
+	if (!out->bad)
+		memmove(out->p + brace, out->p + brace + 1, --out->n - brace);	/* its opening brace: both are one object */
+}
+
+static void created(struct req *r, struct sandbox *sb)
+{
+	histogram_add(&r->front->metrics->create, clock_mono_us() - r->began_us);
+	if (r->status && !sb->once && sb->state == SANDBOX_RUNNING) {	/* it was told that there is none (reply_late), and nobody knows its id */
+		log_warn("a sandbox was made too late, ending it", "request=%s id=%s", r->id, sb->id);
+		sandbox_kill(sb, END_KILLED, "made too late");
+		return;
+	}
+	if (sb->state == SANDBOX_RUNNING) {
+		log_info("sandbox created", "request=%s id=%s template=%s timeout_s=%u", r->id, sb->id, sb->spec.tpl.name,
+			 sb->spec.timeout_s);
+		reply_json(r, 201, sandbox_json(r, sb), NULL);
+		return;
+	}
+	log_warn("could not create a sandbox", "request=%s id=%s err=%s", r->id, sb->id, sb->fail.text);
+	reply_err(r, &sb->fail);
+}
+
+/* Asked for twice: the answer of the first request was lost, or is still under way. */
+static void created_before(struct req *r, struct sandbox *sb)
+{
+	if (sb->state == SANDBOX_ENDING || sb->state == SANDBOX_DEAD)
+		reply_err(r, &sb->fail);
+	else
+		reply_json(r, 201, sandbox_json(r, sb), NULL);
+}
+
+/* The request's Idempotency-Key. 1: it has one, 0: it has none, -EINVAL: answered with 400. */
+static int read_once(struct req *r, char ret[ONCE_MAX + 1])
+{
+	struct str key = http_header_get(&r->http->headers, "idempotency-key");
+
+	if (!key.p)
+		return 0;
+	if (!str_copy(ret, ONCE_MAX + 1, key) || key.n == 0 || strspn(ret, ONCE_CHARS) != key.n) {
+		reply_error(r, 400, "header 'Idempotency-Key' must have 1 to %d of a-z, 0-9 and -", ONCE_MAX);
+		return -EINVAL;
+	}
+	return 1;
+}
+
+static struct sandbox *find_once(const struct front *f, const char *team, const char *once)
+{
+	for (struct sandbox *sb = sandbox_table_next(f->sandboxes, NULL); sb; sb = sandbox_table_next(f->sandboxes, sb)) {
+		if (sb->once && strcmp(sb->once, once) == 0 && strcmp(sb->team, team) == 0)
+			return sb;
+	}
+	return NULL;
+}
+
+/* No Retry-After goes with this: waiting does not help. */
+int api_check_room(const struct front *f, const char *team, struct err *e)
+{
+	const struct team *t = keyring_team(f->keyring, str_of(team));
+	uint64_t max = t->max_sandboxes == LIMIT_DEFAULT ? f->opt.team_max_sandboxes : (uint64_t)t->max_sandboxes;
+	bool limited = t->max_sandboxes != LIMIT_DEFAULT || max > 0;
+
+	if (limited && team_sandboxes(f, team) >= max)
+		return err_set(e, EDQUOT, "the team's maximum of %llu sandboxes is reached", (unsigned long long)max);
+	if (sandbox_table_count(f->sandboxes) >= f->max_sandboxes)
+		return err_set(e, EDQUOT, "the server's maximum of %u sandboxes is reached", f->max_sandboxes);
+	return 0;
+}
+
+/* True: it has been answered, or will be. */
+static bool give_again(struct req *r, const char *once)
+{
+	struct sandbox *sb = find_once(r->front, r->caller.team, once);
+
+	if (!sb)
+		return false;
+	memcpy(r->sandbox, sb->id, sizeof r->sandbox);
+	if (sb->state == SANDBOX_STARTING)
+		req_wait(r, sb, created_before);
+	else
+		created_before(r, sb);
+	return true;
+}
+
+static void create(struct req *r, enum spec_version ver)
+{
+	struct front *f = r->front;
+	char once[ONCE_MAX + 1];
+	int has_once = read_once(r, once);
+	autojson json_t *body = has_once < 0 ? NULL : req_json(r, false);
+	struct quota_hit hit;
+	struct spec sp;
+	struct sandbox *sb;
+	struct err e;
+
+	if (!body || (has_once && give_again(r, once)))
+		return;
+	if (spec_parse(f, r->caller.team, body, ver, &sp, &e) < 0) {
+		reply_err(r, &e);
+		return;
+	}
+	if (spec_limits(f, r->caller.team, r->caller.key, body, &sp, &e) < 0 || spec_check_secrets(f, r->caller.team, &sp, &e) < 0 ||
+	    api_check_room(f, r->caller.team, &e) < 0) {
+		spec_done(&sp);
+		reply_err(r, &e);
+		return;
+	}
+	if (quota_check_create(f, r->caller.team, r->caller.key, &hit) < 0) {
+		spec_done(&sp);
+		quota_refuse(r, &hit);
+		return;
+	}
+	if (sandbox_new(f, r->caller.team, r->caller.key, &sp, &sb, &e) < 0) {
+		log_error("could not create a sandbox", "request=%s err=%s", r->id, e.text);
+		reply_err(r, &e);
+		return;
+	}
+	quota_note_create(f, r->caller.team, r->caller.key);
+	if (sb->spec.from_built && templates_spawned(f->store, sb->spec.tpl.id, clock_wall_ms(), &e) < 0)
+		log_warn("cannot count the sandboxes of a template", "template=%s err=%s", sb->spec.tpl.id, e.text);
+	sb->once = has_once ? strdup(once) : NULL;
+	sandbox_by(sb, r->id);
+	memcpy(r->sandbox, sb->id, sizeof r->sandbox);
+	req_wait(r, sb, created);
+	sandbox_start(sb);
+}
+
+void api_create_v1(struct req *r)
+{
+	create(r, SPEC_V1);
+}
+
+void api_create_v2(struct req *r)
+{
+	create(r, SPEC_V2);
+}
+
+void api_info(struct req *r)
+{
+	struct sandbox *sb = req_sandbox(r);
+
+	autobuf struct buf out = BUF_INIT(DETAIL_MAX);
+
+	if (!sb)
+		return;
+	put_detail(&out, r, sb);
+	if (out.bad)
+		reply_error(r, 500, "answer is too large");
+	else
+		reply_json_text(r, 200, buf_view(&out), NULL);
+}
+
+static void killed(struct req *r, struct sandbox *sb)
+{
+	if (sb->fail.no)
+		reply_error(r, 500, "%s", sb->fail.text);
+	else
+		reply_empty(r, 204);
+}
+
+void api_kill(struct req *r)
+{
+	struct sandbox *sb = req_sandbox(r);
+
+	if (!sb)
+		return;
+	sb->fail = ERR_INIT;
+	sandbox_ref(sb);
+	sandbox_by(sb, r->id);
+	sandbox_kill(sb, END_KILLED, "killed by request");
+	req_wait(r, sb, killed);	/* now ENDING: the next state is DEAD */
+	sandbox_unref(sb);
+}

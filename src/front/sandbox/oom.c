@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* front/sandbox/oom: the kernel has killed a process of a sandbox that is at its memory limit: its log, our counters, and its init,
+ * which may be waiting for word before it tells how a command ended. */
+#include <stdio.h>
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "front/front.h"
+#include "front/link/init_call.h"
+#include "front/account/metrics.h"
+#include "front/sandbox/sandbox.h"
+
+#define TELL_MS 2000
+
+static void on_told(void *user, const struct init_result *re)
+{
+	struct sandbox *sb = user;
+
+	if (re->no)
+		log_debug("init did not hear that it is at its memory limit", "id=%s err=%s", sb->id, re->text);
+	if (re->fd >= 0)
+		sandbox_idle_put(sb, re->fd);
+	sandbox_unref(sb);
+}
+
+void sandbox_oom(struct sandbox *sb, uint32_t kills)
+{
+	uint32_t more = kills > sb->oom_kills ? kills - sb->oom_kills : 1;
+	unsigned long long limit_mb = sb->spec.limits.mem_bytes >> 20;
+	char body[80];
+
+	sb->oom_kills = kills;
+	sb->front->metrics->oom_kills += more;
+	log_info("memory limit reached", "id=%s kills=%u limit_mb=%llu", sb->id, kills, limit_mb);
+	sandbox_note(sb, LOG_LVL_WARN, JOURNAL_LIFECYCLE, "memory limit reached, a process was killed",
+		"error=MEMORY_LIMIT kills=%u limit_mb=%llu", kills, limit_mb);
+	if (sb->state != SANDBOX_RUNNING)
+		return;
+	(void)snprintf(body, sizeof body, "{\"kills\":%u,\"limitMB\":%llu}", kills, limit_mb);
+	struct init_request rq = {
+		.id = sb->id, .request = "", .method = "POST", .path = "/atoll/oom", .body = str_of(body), .fd = -1,
+		.wait_ms = TELL_MS,
+	};
+
+	(void)init_call_new(sb->front, &rq, on_told, sandbox_ref(sb));
+}
