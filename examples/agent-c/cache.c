@@ -18,7 +18,8 @@ int main(void)
 
 	if (atoll_new(&(struct atoll_config) { 0 }, &a, &e) < 0 || atoll_cache_new(0, &c, &e) < 0 ||
 	    atoll_sessions_new(&(struct atoll_sessions_config) { .cache = c }, &m, &e) < 0 ||
-	    atoll_session_create(m, a, &(struct atoll_session_spec) { .agent_id = "example", .cache = true }, &s, &e) < 0) {
+	    atoll_session_create(m, a, &(struct atoll_session_spec) { .agent_id = "example", .cache = true }, &s, &e) <
+		0) {
 		(void)fprintf(stderr, "cache: %s\n", e.text);
 		return 1;
 	}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a model wrote, made ready to run; and a package that its code needs. Names of packages are names: nothing of them reaches a shell.
+/* What a model wrote, made ready to run; and a package that its code needs. Names of packages are names: nothing of
+ *them reaches a shell.
  *
  *	E2B_API_KEY=... ./packages six
  */
@@ -36,7 +37,8 @@ int main(int argc, char **argv)
 		(void)printf("%s\n", e.text);
 		return 2;
 	}
-	if (atoll_new(&(struct atoll_config) { 0 }, &a, &e) < 0 || atoll_sandbox_create(a, &(struct atoll_spec) { .template_id = "base", .timeout_s = 120 }, &sb, &e) < 0 ||
+	if (atoll_new(&(struct atoll_config) { 0 }, &a, &e) < 0 ||
+	    atoll_sandbox_create(a, &(struct atoll_spec) { .template_id = "base", .timeout_s = 120 }, &sb, &e) < 0 ||
 	    atoll_install(sb, "pip", names, 1, 0, &out, &e) < 0) {
 		(void)fprintf(stderr, "packages: %s\n", e.text);
 		return 1;

@@ -11,12 +11,14 @@ static void tell(const char *what, const struct atoll_verdict *v)
 	if (v->severity == ATOLL_SEVERITY_NONE)
 		(void)printf("%s: allowed\n", what);
 	else
-		(void)printf("%s: %s: %s (rule %s, severity %s)\n", what, v->allowed ? "warning" : ATOLL_REFUSED, v->reason, v->rule, atoll_severity_name(v->severity));
+		(void)printf("%s: %s: %s (rule %s, severity %s)\n", what, v->allowed ? "warning" : ATOLL_REFUSED,
+		    v->reason, v->rule, atoll_severity_name(v->severity));
 }
 
 int main(int argc, char **argv)
 {
-	static const char rules[] = "{\"rules\":[{\"id\":\"no-docker\",\"pattern\":\"^docker\\\\b\",\"reason\":\"starts a container\"}]}";
+	static const char rules[] =
+	    "{\"rules\":[{\"id\":\"no-docker\",\"pattern\":\"^docker\\\\b\",\"reason\":\"starts a container\"}]}";
 	struct atoll_policy *p;
 	struct atoll_verdict v;
 	struct atoll_error e;

@@ -48,7 +48,8 @@ static int work(struct atoll_sessions *m, struct atoll *a)
 		(void)fprintf(stderr, "session: %s\n", e.text);
 		return 1;
 	}
-	int bad = run(m, a, s.id, "x = int(open('/home/user/in.txt').read())") + run(m, a, s.id, "open('/home/user/out.txt', 'w').write(str(x * 2))");
+	int bad = run(m, a, s.id, "x = int(open('/home/user/in.txt').read())") +
+	    run(m, a, s.id, "open('/home/user/out.txt', 'w').write(str(x * 2))");
 
 	if (atoll_session_download(m, a, NULL, s.id, "/home/user/out.txt", &back, &n, &e) == 0)
 		(void)printf("out.txt: %s\n", back);
@@ -65,7 +66,9 @@ int main(void)
 	struct atoll_error e;
 
 	if (atoll_new(&(struct atoll_config) { 0 }, &a, &e) < 0 ||
-	    atoll_sessions_new(&(struct atoll_sessions_config) { .on_created = on_created, .on_destroyed = on_destroyed }, &m, &e) < 0) {
+	    atoll_sessions_new(
+		&(struct atoll_sessions_config) { .on_created = on_created, .on_destroyed = on_destroyed }, &m, &e) <
+		0) {
 		(void)fprintf(stderr, "sessions: %s\n", e.text);
 		return 1;
 	}

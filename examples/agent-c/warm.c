@@ -14,7 +14,8 @@ int main(void)
 	struct atoll_error e;
 
 	if (atoll_new(&(struct atoll_config) { 0 }, &a, &e) < 0 ||
-	    atoll_warm_new(a, &(struct atoll_spec) { .template_id = "base", .timeout_s = 60 }, 2, &w, &e) < 0 || atoll_warm_fill(w, &e) < 0) {
+	    atoll_warm_new(a, &(struct atoll_spec) { .template_id = "base", .timeout_s = 60 }, 2, &w, &e) < 0 ||
+	    atoll_warm_fill(w, &e) < 0) {
 		(void)fprintf(stderr, "warm: %s\n", e.text);
 		return 1;
 	}
@@ -22,11 +23,13 @@ int main(void)
 		struct atoll_sandbox *sb = NULL;
 		struct atoll_output *out = NULL;
 
-		if (atoll_warm_take(w, &sb, &e) < 0 || atoll_command_run(sb, &(struct atoll_command) { .line = "ls /tmp/used 2>&1; touch /tmp/used" }, NULL, NULL, &out, &e) < 0) {
+		if (atoll_warm_take(w, &sb, &e) < 0 ||
+		    atoll_command_run(sb, &(struct atoll_command) { .line = "ls /tmp/used 2>&1; touch /tmp/used" },
+			NULL, NULL, &out, &e) < 0) {
 			(void)fprintf(stderr, "warm: %s\n", e.text);
 			return 1;
 		}
-		(void)printf("%s", out->out);	/* never used before: there is no such file, each time */
+		(void)printf("%s", out->out); /* never used before: there is no such file, each time */
 		atoll_output_free(out);
 		(void)atoll_warm_give(w, sb, &e);
 	}

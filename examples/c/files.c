@@ -19,7 +19,9 @@ static int work(struct atoll_sandbox *sb, struct atoll_error *e)
 	if (atoll_file_put(sb, "/home/user/data/in.txt", NULL, text, strlen(text), e) < 0)
 		return -1;
 	/* A command that fails is no failure of the call: its status is in what comes back. */
-	if (atoll_command_run(sb, &(struct atoll_command) { .line = "cat /home/user/data/in.txt; echo done >&2; exit 4" }, NULL, NULL, &out, e) < 0)
+	if (atoll_command_run(sb,
+		&(struct atoll_command) { .line = "cat /home/user/data/in.txt; echo done >&2; exit 4" }, NULL, NULL,
+		&out, e) < 0)
 		return -1;
 	(void)printf("%s%sstatus %d\n", out->out, out->err, out->exit.code);
 	atoll_output_free(out);
@@ -31,7 +33,8 @@ static int work(struct atoll_sandbox *sb, struct atoll_error *e)
 	if (atoll_dir_list(sb, "/home/user/data", NULL, 1, &list, e) < 0)
 		return -1;
 	for (size_t i = 0; i < list->n; i++)
-		(void)printf("%s %llu %s\n", list->v[i].permissions, (unsigned long long)list->v[i].size, list->v[i].path);
+		(void)printf("%s %llu %s\n", list->v[i].permissions, (unsigned long long)list->v[i].size,
+		    list->v[i].path);
 	atoll_entries_free(list);
 	return 0;
 }
@@ -43,7 +46,8 @@ int main(void)
 	struct atoll_error e;
 	int rc = -1;
 
-	if (atoll_new(NULL, &a, &e) == 0 && atoll_sandbox_create(a, &(struct atoll_spec) { .timeout_s = 60 }, &sb, &e) == 0) {
+	if (atoll_new(NULL, &a, &e) == 0 &&
+	    atoll_sandbox_create(a, &(struct atoll_spec) { .timeout_s = 60 }, &sb, &e) == 0) {
 		rc = work(sb, &e);
 		(void)atoll_kill(a, atoll_sandbox_id(sb), NULL);
 	}

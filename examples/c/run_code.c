@@ -14,7 +14,7 @@ static int on_stdout(void *user, const char *text, size_t n)
 {
 	(void)user;
 	(void)fwrite(text, 1, n, stdout);
-	return fflush(stdout);			/* a reader that is gone ends the code, too */
+	return fflush(stdout); /* a reader that is gone ends the code, too */
 }
 
 static int on_result(void *user, const struct atoll_result *r)
@@ -52,7 +52,8 @@ int main(int argc, char **argv)
 	struct atoll_error e;
 	int status = EXIT_FAILURE;
 
-	/* NULL: key and address from E2B_API_KEY, E2B_DOMAIN and so on, as all SDKs of E2B; else the server on this machine. */
+	/* NULL: key and address from E2B_API_KEY, E2B_DOMAIN and so on, as all SDKs of E2B; else the server on this
+	 * machine. */
 	if (atoll_new(NULL, &a, &e) < 0 || atoll_sandbox_create(a, NULL, &sb, &e) < 0) {
 		(void)fprintf(stderr, "%s\n", e.text);
 	} else {

@@ -11,7 +11,7 @@
 #define THREADS 4
 
 struct job {
-	struct atoll_sandbox *sb;	/* shared: a sandbox may be used by all threads at once */
+	struct atoll_sandbox *sb; /* shared: a sandbox may be used by all threads at once */
 	int number;
 	char result[64];
 };
@@ -21,14 +21,17 @@ static void *work(void *arg)
 	struct job *j = arg;
 	struct atoll_contexts *c = NULL;
 	struct atoll_execution *x = NULL;
-	struct atoll_error e = { 0 };		/* one per thread */
+	struct atoll_error e = { 0 }; /* one per thread */
 	char code[64];
 
 	(void)snprintf(code, sizeof(code), "n = %d", j->number);
 	(void)snprintf(j->result, sizeof(j->result), "failed");
 	if (atoll_context_create(j->sb, "python", NULL, &c, &e) == 0 &&
-	    atoll_run_code(j->sb, &(struct atoll_code) { .code = code, .context_id = c->v[0].id }, NULL, NULL, &e) == 0 &&
-	    atoll_run_code(j->sb, &(struct atoll_code) { .code = "n * n", .context_id = c->v[0].id }, NULL, &x, &e) == 0 && x->text)
+	    atoll_run_code(j->sb, &(struct atoll_code) { .code = code, .context_id = c->v[0].id }, NULL, NULL, &e) ==
+		0 &&
+	    atoll_run_code(j->sb, &(struct atoll_code) { .code = "n * n", .context_id = c->v[0].id }, NULL, &x, &e) ==
+		0 &&
+	    x->text)
 		(void)snprintf(j->result, sizeof(j->result), "%s", x->text);
 	else
 		(void)fprintf(stderr, "threads: %s\n", e.text);

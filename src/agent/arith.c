@@ -16,14 +16,14 @@
 struct num {
 	bool whole;
 	int64_t i;
-	double d;			/* also of whole ones */
+	double d; /* also of whole ones */
 };
 
 struct parser {
 	struct str in;
 	size_t at;
 	unsigned depth, operators;
-	int rc;				/* -EINVAL: no expression here; -EDOM; -ERANGE */
+	int rc; /* -EINVAL: no expression here; -EDOM; -ERANGE */
 };
 
 static struct num expression(struct parser *p);
@@ -69,7 +69,8 @@ static bool take(struct parser *p, const char *z)
 	skip_blanks(p);
 	struct str rest = rest_of(p);
 
-	if (rest.n < n || strncasecmp(rest.p, z, n) != 0 || (is_letter(z[n - 1]) && rest.n > n && (is_letter(rest.p[n]) || rest.p[n] == '_')))
+	if (rest.n < n || strncasecmp(rest.p, z, n) != 0 ||
+	    (is_letter(z[n - 1]) && rest.n > n && (is_letter(rest.p[n]) || rest.p[n] == '_')))
 		return false;
 	p->at += n;
 	return true;
@@ -88,7 +89,7 @@ static struct num number(struct parser *p)
 		if (c == '.' && !point && digit_next)
 			point = true;
 		else if (c == ',' && n > 0 && digit_next && !point && p->in.n - p->at >= 4)
-			continue;		/* 1,000 */
+			continue; /* 1,000 */
 		else if (c < '0' || c > '9')
 			break;
 		z[n++] = c;
@@ -122,8 +123,9 @@ static struct num primary(struct parser *p)
 	static const struct {
 		const char *name;
 		double (*fn)(double);
-	} functions[] = { { "sqrt", sqrt }, { "abs", fabs }, { "sin", sin }, { "cos", cos }, { "tan", tan }, { "log", log }, { "ln", log }, { "log10", log10 }, { "exp", exp },
-		{ "floor", floor }, { "ceil", ceil }, { "round", round } };
+	} functions[] = { { "sqrt", sqrt }, { "abs", fabs }, { "sin", sin }, { "cos", cos }, { "tan", tan },
+		{ "log", log }, { "ln", log }, { "log10", log10 }, { "exp", exp }, { "floor", floor }, { "ceil", ceil },
+		{ "round", round } };
 
 	if (take(p, "(")) {
 		struct num v = expression(p);
@@ -175,7 +177,7 @@ static struct num unary(struct parser *p)
 
 	if (p->rc == 0 && (take(p, "**") || take(p, "^"))) {
 		p->operators++;
-		v = power(p, v, unary(p));	/* to the right: 2^3^2 is 2^9, and -2^2 is -4 */
+		v = power(p, v, unary(p)); /* to the right: 2^3^2 is 2^9, and -2^2 is -4 */
 	}
 	p->depth--;
 	if (!minus)
@@ -213,14 +215,15 @@ static struct num term(struct parser *p)
 
 	while (p->rc == 0) {
 		size_t was = p->at;
-		bool times = take_times(p), over = !times && take_over(p), rest = !times && !over && (take(p, "%") || take(p, "mod"));
+		bool times = take_times(p), over = !times && take_over(p),
+		     rest = !times && !over && (take(p, "%") || take(p, "mod"));
 		int64_t v;
 
 		if (!times && !over && !rest)
 			break;
 		struct num b = unary(p);
 
-		if (p->rc == -EINVAL) {		/* "5 x" and no more: not part of it */
+		if (p->rc == -EINVAL) { /* "5 x" and no more: not part of it */
 			p->rc = 0;
 			p->at = was;
 			break;
@@ -244,7 +247,8 @@ static struct num expression(struct parser *p)
 	a = term(p);
 	while (p->rc == 0) {
 		size_t was = p->at;
-		bool plus = take(p, "+") || take(p, "plus"), minus = !plus && (take(p, "-") || take(p, "minus") || take(p, "\xe2\x88\x92"));
+		bool plus = take(p, "+") || take(p, "plus"),
+		     minus = !plus && (take(p, "-") || take(p, "minus") || take(p, "\xe2\x88\x92"));
 		int64_t v;
 
 		if (!plus && !minus)
@@ -257,7 +261,8 @@ static struct num expression(struct parser *p)
 			break;
 		}
 		p->operators++;
-		bool fits = a.whole && b.whole && !(plus ? __builtin_add_overflow(a.i, b.i, &v) : __builtin_sub_overflow(a.i, b.i, &v));
+		bool fits = a.whole && b.whole &&
+		    !(plus ? __builtin_add_overflow(a.i, b.i, &v) : __builtin_sub_overflow(a.i, b.i, &v));
 
 		a = fits ? whole(v) : real(plus ? a.d + b.d : a.d - b.d);
 	}

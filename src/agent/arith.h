@@ -7,6 +7,6 @@
 #define ARITH_TEXT_MAX 4096
 #define ARITH_RESULT_SIZE 64
 
-/* 0: *ret_value is the result of the expression, and *ret_expr where it stands in the text. -ENOENT: there is none in it that has an operator;
- * -EDOM: it has no result, such as a division by zero; -ERANGE: one too large. */
+/* 0: *ret_value is the result of the expression, and *ret_expr where it stands in the text. -ENOENT: there is none in
+ * it that has an operator; -EDOM: it has no result, such as a division by zero; -ERANGE: one too large. */
 int arith_find(struct str text, struct str *ret_expr, char ret_value[ARITH_RESULT_SIZE]);

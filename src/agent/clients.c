@@ -14,9 +14,10 @@
 #include "client/client.h"
 #include "mcp/boxes.h"
 
-#define CLIENTS_MAX 128			/* that are kept for the next call */
+#define CLIENTS_MAX 128 /* that are kept for the next call */
 
-#define KEEP_MAX (2u * 1024 * 1024)	/* of each stream of what they run: many run at once, and whoever asks reads it as text */
+/* of each stream of what they run: many run at once, and whoever asks reads it as text */
+#define KEEP_MAX (2u * 1024 * 1024)
 
 struct client {
 	TAILQ_ENTRY(client) link;
@@ -33,7 +34,8 @@ static struct {
 	struct atoll_breaker_config breaker;
 } the = { .lock = PTHREAD_MUTEX_INITIALIZER, .all = TAILQ_HEAD_INITIALIZER(the.all) };
 
-void clients_open(struct atoll_sessions *sessions, void (*owner_of)(const struct caller *who, char ret[128]), const struct atoll_breaker_config *breaker)
+void clients_open(struct atoll_sessions *sessions, void (*owner_of)(const struct caller *who, char ret[128]),
+    const struct atoll_breaker_config *breaker)
 {
 	the.breaker = *breaker;
 	the.sessions = sessions;
@@ -67,7 +69,9 @@ static void client_free(struct client *c)
 static int client_new(const struct caller *who, struct client **ret, struct atoll_error *e)
 {
 	/* Where it is does not matter: every connection is one that the front gets from us. */
-	struct atoll_config cfg = { .no_env = true, .api_url = "http://127.0.0.1", .api_key = who->key[0] ? who->key : "none" };
+	struct atoll_config cfg = { .no_env = true,
+		.api_url = "http://127.0.0.1",
+		.api_key = who->key[0] ? who->key : "none" };
 	struct client *c = calloc(1, sizeof *c);
 	struct atoll *a;
 	char owner[128];
@@ -81,7 +85,8 @@ static int client_new(const struct caller *who, struct client **ret, struct atol
 		client_free(c);
 		return -e->no;
 	}
-	if (client_via(a, open_socket, give_back, NULL, who->team, !who->key[0], e) < 0 || atoll_breaker_new(&the.breaker, &a->breaker, e) < 0) {
+	if (client_via(a, open_socket, give_back, NULL, who->team, !who->key[0], e) < 0 ||
+	    atoll_breaker_new(&the.breaker, &a->breaker, e) < 0) {
 		atoll_free(a);
 		client_free(c);
 		return -e->no;
@@ -105,7 +110,8 @@ static struct boxes *find(const struct caller *who)
 	struct client *c;
 
 	(void)pthread_mutex_lock(&the.lock);
-	TAILQ_FOREACH(c, &the.all, link) {
+	TAILQ_FOREACH(c, &the.all, link)
+	{
 		if (strcmp(c->key, who->key) == 0 && strcmp(c->team, who->team) == 0)
 			break;
 	}
@@ -131,7 +137,8 @@ int clients_take(const struct caller *who, struct boxes **ret, struct atoll_erro
 	*ret = c->boxes;
 	boxes_ref(c->boxes);
 	(void)pthread_mutex_lock(&the.lock);
-	TAILQ_INSERT_HEAD(&the.all, c, link);	/* if another thread did the same just now, one of the two is never found again and goes in its time */
+	/* if another thread did the same just now, one of the two is never found again and goes in its time */
+	TAILQ_INSERT_HEAD(&the.all, c, link);
 	if (++the.n > CLIENTS_MAX) {
 		old = TAILQ_LAST(&the.all, client_list);
 		TAILQ_REMOVE(&the.all, old, link);
@@ -149,7 +156,7 @@ size_t clients_broken(void)
 
 	(void)pthread_mutex_lock(&the.lock);
 	TAILQ_FOREACH(c, &the.all, link)
-		n += strcmp(atoll_breaker_state(boxes_client(c->boxes)->breaker), "closed") != 0;
+	n += strcmp(atoll_breaker_state(boxes_client(c->boxes)->breaker), "closed") != 0;
 	(void)pthread_mutex_unlock(&the.lock);
 	return n;
 }

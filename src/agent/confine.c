@@ -85,8 +85,8 @@ static const int allowed[] = {
 	SCMP_SYS(exit_group),
 };
 
-/* Our sockets are connected when libcurl gets them. Its version 7.88, of Debian 12, calls connect() on them all the same: it is told that
- * this worked, and nothing is done. */
+/* Our sockets are connected when libcurl gets them. Its version 7.88, of Debian 12, calls connect() on them all the
+ * same: it is told that this worked, and nothing is done. */
 static int add_connect(scmp_filter_ctx ctx)
 {
 	return seccomp_rule_add(ctx, SCMP_ACT_ERRNO(0), SCMP_SYS(connect), 0);
@@ -112,7 +112,8 @@ static int add_more(scmp_filter_ctx ctx)
 	int r = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
 
 	if (r == 0)
-		r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(clone), 1, SCMP_A0(SCMP_CMP_MASKED_EQ, thread, thread));
+		r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(clone), 1,
+		    SCMP_A0(SCMP_CMP_MASKED_EQ, thread, thread));
 	if (r == 0)
 		r = add_connect(ctx);
 	if (r == 0)
@@ -126,6 +127,10 @@ int agent_confine(const char *state_dir, struct err *e)
 
 	if (build_is_sanitized)
 		return only_connect(e);
-	return cage_close(&(struct cage) { .calls = allowed, .n_calls = ARRAY_LEN(allowed), .more = add_more, .paths = paths,
-		.n_paths = ARRAY_LEN(paths) }, e);
+	return cage_close(&(struct cage) { .calls = allowed,
+			      .n_calls = ARRAY_LEN(allowed),
+			      .more = add_more,
+			      .paths = paths,
+			      .n_paths = ARRAY_LEN(paths) },
+	    e);
 }

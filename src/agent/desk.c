@@ -57,7 +57,8 @@ bool desk_can_execute(const struct atoll *a, struct atoll_error *e)
 	if (strcmp(atoll_breaker_state(a->breaker), "open") != 0)
 		return true;
 	*e = (struct atoll_error) { .no = EHOSTDOWN };
-	(void)snprintf(e->text, sizeof e->text, "running code has failed several times in a row, and is not tried for a while");
+	(void)snprintf(e->text, sizeof e->text,
+	    "running code has failed several times in a row, and is not tried for a while");
 	return false;
 }
 
@@ -91,13 +92,15 @@ struct wanted {
 static int make_session(void *user, struct atoll_error *e)
 {
 	struct wanted *w = user;
-	int rc = w->get ? atoll_session_get_or_create(the.sessions, w->a, w->spec, w->ret, e) : atoll_session_create(the.sessions, w->a, w->spec, w->ret, e);
+	int rc = w->get ? atoll_session_get_or_create(the.sessions, w->a, w->spec, w->ret, e)
+			: atoll_session_create(the.sessions, w->a, w->spec, w->ret, e);
 
 	w->made = rc > 0 || (rc == 0 && !w->get);
 	return rc < 0 ? client_late(rc, e) : 0;
 }
 
-int desk_session(struct atoll *a, const struct atoll_session_spec *spec, bool get, struct atoll_session *ret, bool *ret_made, struct atoll_error *e)
+int desk_session(struct atoll *a, const struct atoll_session_spec *spec, bool get, struct atoll_session *ret,
+    bool *ret_made, struct atoll_error *e)
 {
 	struct wanted w = { .a = a, .spec = spec, .get = get, .ret = ret };
 	int rc = desk_try(a, make_session, &w, e);
@@ -178,9 +181,17 @@ int desk_open(const char *state_dir, const char *config, struct loop *l, struct 
 	if (atoll_agent_settings_load(config, &the.settings, &ae) < 0 || atoll_cache_new(0, &the.cache, &ae) < 0)
 		return err_set(e, ae.no, "%s", ae.text);
 	const struct atoll_sessions_config cfg = {
-		.environment = the.settings->environment, .timeout_ms = the.settings->session_timeout_ms, .max_sessions = the.settings->max_sessions,
-		.limits = the.settings->limits, .on_created = on_created, .on_destroyed = on_destroyed, .on_changed = on_changed, .cache = the.cache,
-		.retry = &the.settings->retry, .redact = the.settings->redact, .alerts = the.settings->alerts,
+		.environment = the.settings->environment,
+		.timeout_ms = the.settings->session_timeout_ms,
+		.max_sessions = the.settings->max_sessions,
+		.limits = the.settings->limits,
+		.on_created = on_created,
+		.on_destroyed = on_destroyed,
+		.on_changed = on_changed,
+		.cache = the.cache,
+		.retry = &the.settings->retry,
+		.redact = the.settings->redact,
+		.alerts = the.settings->alerts,
 	};
 
 	if (atoll_sessions_new(&cfg, &the.sessions, &ae) < 0)
@@ -201,12 +212,15 @@ bool desk_refuses(const struct visit *v, const struct atoll_verdict *verdict, co
 	if (verdict->severity == ATOLL_SEVERITY_NONE)
 		return false;
 	desk_count(verdict->allowed ? COUNT_WARNED : COUNT_REFUSED);
-	visit_audit(v, json_pack("{s:s,s:s,s:s,s:s,s:b,s:s*}", "kind", "agent.violation", "what", what, "rule", verdict->rule, "severity",
-		atoll_severity_name(verdict->severity), "allowed", verdict->allowed, "session", session_id));
+	visit_audit(v,
+	    json_pack("{s:s,s:s,s:s,s:s,s:b,s:s*}", "kind", "agent.violation", "what", what, "rule", verdict->rule,
+		"severity", atoll_severity_name(verdict->severity), "allowed", verdict->allowed, "session",
+		session_id));
 	return !verdict->allowed;
 }
 
-void desk_executed(const struct visit *v, const char *session_id, const char *language, struct str code, const char *outcome)
+void desk_executed(const struct visit *v, const char *session_id, const char *language, struct str code,
+    const char *outcome)
 {
 	unsigned char digest[EVP_MAX_MD_SIZE];
 	char hex[2 * EVP_MAX_MD_SIZE + 1] = "";
@@ -216,6 +230,7 @@ void desk_executed(const struct visit *v, const char *session_id, const char *la
 		n = 0;
 	for (unsigned i = 0; i < n; i++)
 		(void)snprintf(hex + 2 * i, 3, "%02x", digest[i]);
-	visit_audit(v, json_pack("{s:s,s:s*,s:s,s:s,s:I,s:s}", "kind", "agent.execution", "session", session_id, "language", language, "codeSha256", hex, "codeBytes",
-		(json_int_t)code.n, "outcome", outcome));
+	visit_audit(v,
+	    json_pack("{s:s,s:s*,s:s,s:s,s:I,s:s}", "kind", "agent.execution", "session", session_id, "language",
+		language, "codeSha256", hex, "codeBytes", (json_int_t)code.n, "outcome", outcome));
 }

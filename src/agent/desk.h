@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* agent/desk: what the handlers of atoll-agent share: settings, policy, sessions, results. There is one; any thread may use it. */
+/* agent/desk: what the handlers of atoll-agent share: settings, policy, sessions, results. There is one; any thread may
+ * use it. */
 #pragma once
 
 #include <jansson.h>
@@ -13,12 +14,22 @@ struct loop;
 struct visit;
 
 #define DESK_OWNER_SIZE 128
-#define DESK_AGENT "default"		/* of whoever names none */
+#define DESK_AGENT "default" /* of whoever names none */
 
-enum desk_count { COUNT_OK, COUNT_ERROR, COUNT_CACHED, COUNT_FAILED, COUNT_REFUSED, COUNT_WARNED, COUNT_RECOVERED, COUNT_MESSAGES, COUNT_END };
+enum desk_count {
+	COUNT_OK,
+	COUNT_ERROR,
+	COUNT_CACHED,
+	COUNT_FAILED,
+	COUNT_REFUSED,
+	COUNT_WARNED,
+	COUNT_RECOVERED,
+	COUNT_MESSAGES,
+	COUNT_END
+};
 
 struct desk {
-	struct atoll_agent_settings *settings;	/* with the policy */
+	struct atoll_agent_settings *settings; /* with the policy */
 	struct atoll_sessions *sessions;
 	struct atoll_cache *cache;
 };
@@ -30,7 +41,7 @@ const struct desk *desk(void);
 /* Whose sessions they are: the team's, so that they outlive each of its keys. */
 void desk_owner(const struct caller *who, char ret[DESK_OWNER_SIZE]);
 
-void desk_left(const struct caller *who, const char *agent);	/* the connection of that agent is closed */
+void desk_left(const struct caller *who, const char *agent); /* the connection of that agent is closed */
 
 void desk_count(enum desk_count what);
 uint64_t desk_counted(enum desk_count what);
@@ -42,13 +53,16 @@ bool desk_can_execute(const struct atoll *a, struct atoll_error *e);
 int desk_try(struct atoll *a, int (*fn)(void *user, struct atoll_error *e), void *user, struct atoll_error *e);
 
 /* A session, made or found: *ret_made if it was made. */
-int desk_session(struct atoll *a, const struct atoll_session_spec *spec, bool get, struct atoll_session *ret, bool *ret_made, struct atoll_error *e);
+int desk_session(struct atoll *a, const struct atoll_session_spec *spec, bool get, struct atoll_session *ret,
+    bool *ret_made, struct atoll_error *e);
 
 /* By which of its names the policy knows the key: its id, its name, its team; NULL: by none. */
 const char *desk_policy_key(const struct caller *who);
 
-/* Tells the audit log of what the policy found in a call of `what` (EXECUTE_CODE, run_command): the rule, never the text. True: it is refused. */
+/* Tells the audit log of what the policy found in a call of `what` (EXECUTE_CODE, run_command): the rule, never the
+ * text. True: it is refused. */
 bool desk_refuses(const struct visit *v, const struct atoll_verdict *verdict, const char *what, const char *session_id);
 
 /* One execution, for the audit log: a hash of the code and how it ended, not the code. */
-void desk_executed(const struct visit *v, const char *session_id, const char *language, struct str code, const char *outcome);
+void desk_executed(const struct visit *v, const char *session_id, const char *language, struct str code,
+    const char *outcome);

@@ -11,7 +11,8 @@ void agent_health(struct visit *v)
 	struct atoll *a = visit_client(v, &e);
 
 	if (!a || atoll_health(a, &e) < 0 || !desk_can_execute(a, &e))
-		visit_json(v, 503, json_pack("{s:s,s:b,s:s}", "status", "degraded", "canExecuteCode", 0, "message", e.text));
+		visit_json(v, 503,
+		    json_pack("{s:s,s:b,s:s}", "status", "degraded", "canExecuteCode", 0, "message", e.text));
 	else
 		visit_json(v, 200, json_pack("{s:s,s:b}", "status", "ok", "canExecuteCode", 1));
 }

@@ -16,10 +16,14 @@ const char *intent_action(enum intent_kind k)
 {
 	switch (k) {
 	case INTENT_CODE:
-	case INTENT_SUM: return "EXECUTE_CODE";
-	case INTENT_INSTALL: return "INSTALL_PACKAGES";
-	case INTENT_GIT: return "GIT";
-	default: return "MANAGE_SANDBOX";
+	case INTENT_SUM:
+		return "EXECUTE_CODE";
+	case INTENT_INSTALL:
+		return "INSTALL_PACKAGES";
+	case INTENT_GIT:
+		return "GIT";
+	default:
+		return "MANAGE_SANDBOX";
 	}
 }
 
@@ -123,7 +127,8 @@ static int take_fences(struct str text, struct intents *code, struct buf *prose)
 
 static bool line_is_code(struct str line)
 {
-	static const char *const starts[] = { "import ", "from ", "def ", "class ", "print(", "console.", "const ", "let ", "var ", "function ", "for ", "while ", "if ", "return ", "#!", "!pip ", "!npm " };
+	static const char *const starts[] = { "import ", "from ", "def ", "class ", "print(", "console.", "const ",
+		"let ", "var ", "function ", "for ", "while ", "if ", "return ", "#!", "!pip ", "!npm " };
 	size_t n = line.n;
 
 	while (n > 0 && (line.p[n - 1] == ' ' || line.p[n - 1] == '\r'))
@@ -133,13 +138,18 @@ static bool line_is_code(struct str line)
 		if (!str_starts(line, starts[i]))
 			continue;
 		/* These are English, too: they want the colon or bracket of code behind them. */
-		if (str_is((struct str) { starts[i], 3 }, "for") || str_is((struct str) { starts[i], 3 }, "if ") || str_is((struct str) { starts[i], 3 }, "whi") ||
-		    str_is((struct str) { starts[i], 3 }, "def") || str_is((struct str) { starts[i], 3 }, "cla"))
-			return n > 0 && (line.p[n - 1] == ':' || line.p[n - 1] == '{') && (strchr("dc", starts[i][0]) || memchr(line.p, '(', n) || memmem(line.p, n, " in ", 4) || memmem(line.p, n, "==", 2) || memchr(line.p, '<', n) || memchr(line.p, '>', n));
+		if (str_is((struct str) { starts[i], 3 }, "for") || str_is((struct str) { starts[i], 3 }, "if ") ||
+		    str_is((struct str) { starts[i], 3 }, "whi") || str_is((struct str) { starts[i], 3 }, "def") ||
+		    str_is((struct str) { starts[i], 3 }, "cla"))
+			return n > 0 && (line.p[n - 1] == ':' || line.p[n - 1] == '{') &&
+			    (strchr("dc", starts[i][0]) || memchr(line.p, '(', n) || memmem(line.p, n, " in ", 4) ||
+				memmem(line.p, n, "==", 2) || memchr(line.p, '<', n) || memchr(line.p, '>', n));
 		if (str_starts(line, "from "))
 			return memmem(line.p, n, " import ", 8) != NULL;
 		if (str_starts(line, "import "))
-			return n < 80 && !memchr(line.p + 7, ' ', n - 7) ? true : memmem(line.p, n, " as ", 4) != NULL || memchr(line.p, ',', n) != NULL || memchr(line.p, ';', n) != NULL;
+			return n < 80 && !memchr(line.p + 7, ' ', n - 7) ? true
+									 : memmem(line.p, n, " as ", 4) != NULL ||
+				memchr(line.p, ',', n) != NULL || memchr(line.p, ';', n) != NULL;
 		if (str_starts(line, "let ") || str_starts(line, "const ") || str_starts(line, "var "))
 			return memchr(line.p, '=', n) != NULL;
 		if (str_starts(line, "return "))
@@ -162,8 +172,10 @@ static struct str bare_code(struct str prose)
 		if (!on && line_is_code(line)) {
 			found = line;
 			on = true;
-		} else if (on && (line.n == 0 || indented || line_is_code(line) || str_starts(line, "else") || str_starts(line, "elif ") || str_starts(line, "except") ||
-				  str_starts(line, "finally") || *line.p == '}' || *line.p == '#' || str_starts(line, "//"))) {
+		} else if (on &&
+		    (line.n == 0 || indented || line_is_code(line) || str_starts(line, "else") ||
+			str_starts(line, "elif ") || str_starts(line, "except") || str_starts(line, "finally") ||
+			*line.p == '}' || *line.p == '#' || str_starts(line, "//"))) {
 			found.n = (size_t)(line.p + line.n - found.p);
 		} else if (on) {
 			break;
@@ -183,7 +195,8 @@ static struct str inline_code(struct str prose)
 	if (end && end > from + 1)
 		return (struct str) { from + 1, (size_t)(end - from - 1) };
 	for (struct str rest = prose; rest.n > 0; str_skip(&rest, 1)) {
-		static const char *const verbs[] = { "run ", "execute ", "evaluate ", "calculate ", "python: ", "code: " };
+		static const char *const verbs[] = { "run ", "execute ", "evaluate ", "calculate ",
+			"python: ", "code: " };
 
 		for (size_t i = 0; i < ARRAY_LEN(verbs); i++) {
 			if (rest.n <= strlen(verbs[i]) || strncasecmp(rest.p, verbs[i], strlen(verbs[i])) != 0)
@@ -191,7 +204,8 @@ static struct str inline_code(struct str prose)
 			struct str tail = { rest.p + strlen(verbs[i]), rest.n - strlen(verbs[i]) };
 
 			tail = str_trim(str_cut(&tail, '\n'));
-			while (tail.n > 0 && (tail.p[tail.n - 1] == '.' || tail.p[tail.n - 1] == '?' || tail.p[tail.n - 1] == '!'))
+			while (tail.n > 0 &&
+			    (tail.p[tail.n - 1] == '.' || tail.p[tail.n - 1] == '?' || tail.p[tail.n - 1] == '!'))
 				tail.n--;
 			if (line_is_code(tail))
 				return tail;

@@ -37,7 +37,8 @@ int words_split(struct str text, struct words *ret)
 
 		ret->raw[ret->n] = raw;
 		for (size_t k = 0; k < WORD_SIZE; k++)
-			ret->lower[ret->n][k] = k < raw.n && k < WORD_SIZE - 1 ? (char)tolower((unsigned char)raw.p[k]) : '\0';
+			ret->lower[ret->n][k] = k < raw.n && k < WORD_SIZE - 1 ? (char)tolower((unsigned char)raw.p[k])
+									       : '\0';
 		ret->n++;
 	}
 	return 0;
@@ -52,7 +53,7 @@ static bool is_one_of(const char *z, const char *const *all)
 	return false;
 }
 
-#define ONE_OF(z, ...) is_one_of(z, (const char *const []) { __VA_ARGS__, NULL })
+#define ONE_OF(z, ...) is_one_of(z, (const char *const[]) { __VA_ARGS__, NULL })
 
 static bool has(const struct words *w, const char *z)
 {
@@ -71,8 +72,10 @@ static size_t skip_polite(const struct words *w)
 	/* "I want to run ...", but not "I run ...". */
 	if (w->n > 1 && ONE_OF(w->lower[0], "i", "we") && ONE_OF(w->lower[1], "want", "need", "would", "should"))
 		i = 2;
-	while (i < w->n && ONE_OF(w->lower[i], "please", "can", "could", "would", "will", "you", "hey", "hi", "hello", "ok", "okay", "now", "then", "first", "let's", "lets", "just",
-		"like", "want", "to", "need", "should", "kindly", "and", "go", "ahead", "the", "agent", "also", "help", "me"))
+	while (i < w->n &&
+	    ONE_OF(w->lower[i], "please", "can", "could", "would", "will", "you", "hey", "hi", "hello", "ok", "okay",
+		"now", "then", "first", "let's", "lets", "just", "like", "want", "to", "need", "should", "kindly",
+		"and", "go", "ahead", "the", "agent", "also", "help", "me"))
 		i++;
 	return i;
 }
@@ -84,7 +87,8 @@ static bool is_not_meant(const struct words *w)
 		if (ONE_OF(w->lower[i], "don't", "dont", "never", "not", "won't", "shouldn't", "mustn't", "without"))
 			return true;
 	}
-	return w->n > 0 && (ONE_OF(w->lower[0], "how", "why", "when", "should", "did", "does", "who", "if", "is", "are", "was"));
+	return w->n > 0 &&
+	    (ONE_OF(w->lower[0], "how", "why", "when", "should", "did", "does", "who", "if", "is", "are", "was"));
 }
 
 /* --- code --- */
@@ -123,7 +127,8 @@ static bool is_prose(struct str s)
 		char word[16] = "";
 
 		(void)str_copy(word, sizeof word, (struct str) { s.p + from, i - from });
-		bool joins = ONE_OF(word, "if", "else", "for", "in", "and", "or", "not", "is", "lambda", "await", "new", "async", "function", "yield", "typeof", "of");
+		bool joins = ONE_OF(word, "if", "else", "for", "in", "and", "or", "not", "is", "lambda", "await", "new",
+		    "async", "function", "yield", "typeof", "of");
 
 		if (word_before && !joins)
 			return true;
@@ -154,7 +159,8 @@ bool intent_is_call(struct str line)
 
 	while (line.n > 0 && strchr("; ", line.p[line.n - 1]))
 		line.n--;
-	return open && line.n > 0 && line.p[line.n - 1] == ')' && is_name((struct str) { line.p, (size_t)(open - line.p) });
+	return open && line.n > 0 && line.p[line.n - 1] == ')' &&
+	    is_name((struct str) { line.p, (size_t)(open - line.p) });
 }
 
 bool intent_asks_for_sum(const struct words *w)
@@ -168,7 +174,8 @@ bool intent_asks_for_sum(const struct words *w)
 	return false;
 }
 
-/* "run" is also what people do in the morning: it counts where a request begins, or with what can be run close behind it. */
+/* "run" is also what people do in the morning: it counts where a request begins, or with what can be run close behind
+ * it. */
 bool intent_asks_to_run(const struct words *w)
 {
 	size_t first = skip_polite(w);
@@ -183,7 +190,8 @@ bool intent_asks_to_run(const struct words *w)
 		if (i == first && i + 1 < w->n)
 			return true;
 		for (size_t k = i + 1; k < w->n && k <= i + 4; k++) {
-			if (ONE_OF(w->lower[k], "script", "program", "snippet", "following", "block", "cell", "command", "print"))
+			if (ONE_OF(w->lower[k], "script", "program", "snippet", "following", "block", "cell", "command",
+				"print"))
 				return true;
 		}
 	}
@@ -269,10 +277,15 @@ int intent_ids(const struct words *w, struct intent *to)
 	bool seen = false;
 
 	for (size_t i = 0; i < w->n; i++) {
-		bool behind = i > 0 && (names_sandbox(w->lower[i - 1]) || (seen && ONE_OF(w->lower[i - 1], "id", "named", "called")));
+		bool behind = i > 0 &&
+		    (names_sandbox(w->lower[i - 1]) || (seen && ONE_OF(w->lower[i - 1], "id", "named", "called")));
 
 		seen |= names_sandbox(w->lower[i]);
-		if (is_id(w->raw[i], behind) || (behind && !ONE_OF(w->lower[i], "now", "please", "id", "with", "named", "called", "and", "that", "the", "which", "immediately", "for", "you", "all", "in", "at", "is") && !names_sandbox(w->lower[i]))) {
+		if (is_id(w->raw[i], behind) ||
+		    (behind &&
+			!ONE_OF(w->lower[i], "now", "please", "id", "with", "named", "called", "and", "that", "the",
+			    "which", "immediately", "for", "you", "all", "in", "at", "is") &&
+			!names_sandbox(w->lower[i]))) {
 			if (add_name(to, w->raw[i]) < 0)
 				return -ENOMEM;
 		}
@@ -292,15 +305,20 @@ int intent_install(const struct words *w, struct intent *to)
 		at++;
 	if (at >= w->n || at >= 8 || strcmp(w->lower[at], "install") != 0)
 		return 0;
-	*to = (struct intent) { .kind = INTENT_INSTALL, .manager = has(w, "npm") || has(w, "node") ? "npm" : has(w, "apt") || has(w, "apt-get") || has(w, "debian") ? "apt" : "pip" };
+	*to = (struct intent) { .kind = INTENT_INSTALL,
+		.manager = has(w, "npm") || has(w, "node")                   ? "npm"
+		    : has(w, "apt") || has(w, "apt-get") || has(w, "debian") ? "apt"
+									     : "pip" };
 	for (size_t i = at + 1; i < w->n; i++) {
 		const char *z = w->lower[i];
 
-		if (ONE_OF(z, "then", "so", "because", "before", "after", "in", "into", "for", "with", "using", "via", "from", "by"))
+		if (ONE_OF(z, "then", "so", "because", "before", "after", "in", "into", "for", "with", "using", "via",
+			"from", "by"))
 			break;
-		if (ONE_OF(z, "the", "a", "and", "package", "packages", "library", "libraries", "module", "modules", "python", "npm", "pip", "node", "please", "apt", "latest", "version", "of", "some", "me", "&"))
+		if (ONE_OF(z, "the", "a", "and", "package", "packages", "library", "libraries", "module", "modules",
+			"python", "npm", "pip", "node", "please", "apt", "latest", "version", "of", "some", "me", "&"))
 			continue;
-		for (struct str rest = w->raw[i]; rest.p;) {		/* "numpy,pandas" */
+		for (struct str rest = w->raw[i]; rest.p;) { /* "numpy,pandas" */
 			struct str name = str_cut(&rest, ',');
 
 			if (name.n > 0 && add_name(to, name) < 0)
@@ -332,7 +350,8 @@ static const char *git_verb(const struct words *w, size_t *ret_at)
 
 static bool is_url(struct str s)
 {
-	return str_starts(s, "http://") || str_starts(s, "https://") || str_starts(s, "git://") || str_starts(s, "ssh://") || str_starts(s, "git@");
+	return str_starts(s, "http://") || str_starts(s, "https://") || str_starts(s, "git://") ||
+	    str_starts(s, "ssh://") || str_starts(s, "git@");
 }
 
 /* What stands between quotes. */
@@ -340,7 +359,9 @@ static struct str quoted(struct str text)
 {
 	for (size_t i = 0; i < text.n; i++) {
 		char q = text.p[i];
-		const char *end = (q == '"' || (q == '\'' && (i == 0 || is_blank(text.p[i - 1])))) ? memchr(text.p + i + 1, q, text.n - i - 1) : NULL;
+		const char *end = (q == '"' || (q == '\'' && (i == 0 || is_blank(text.p[i - 1]))))
+		    ? memchr(text.p + i + 1, q, text.n - i - 1)
+		    : NULL;
 
 		if (end)
 			return (struct str) { text.p + i + 1, (size_t)(end - text.p - i - 1) };
@@ -359,7 +380,10 @@ int intent_git(struct str prose, const struct words *w, struct intent *to)
 	for (size_t i = at + 1; i < w->n; i++) {
 		if (is_url(w->raw[i]) && !it.url)
 			it.url = str_dup(w->raw[i]);
-		if (i > 0 && ONE_OF(w->lower[i - 1], "in", "into", "to") && !it.dir && (w->raw[i].p[0] == '/' || w->raw[i].p[0] == '~' || w->raw[i].p[0] == '.' || strcmp(w->lower[i - 1], "to") != 0) && !is_url(w->raw[i]))
+		if (i > 0 && ONE_OF(w->lower[i - 1], "in", "into", "to") && !it.dir &&
+		    (w->raw[i].p[0] == '/' || w->raw[i].p[0] == '~' || w->raw[i].p[0] == '.' ||
+			strcmp(w->lower[i - 1], "to") != 0) &&
+		    !is_url(w->raw[i]))
 			it.dir = str_dup(w->raw[i]);
 	}
 	struct str text = quoted(prose);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* agent/link: the warden tells where the front is; connections go both ways, events one way. A socket to the front that has ended, or on which something
- * came that makes no sense, is given up, and the warden asked for the next. */
+/* agent/link: the warden tells where the front is; connections go both ways, events one way. A socket to the front that
+ * has ended, or on which something came that makes no sense, is given up, and the warden asked for the next. */
 #include "agent/link.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@
 
 #define ROUND_MAX 64
 #define IDLE_MAX 64
-#define SEND_MS 2000			/* the front reads all the time */
+#define SEND_MS 2000 /* the front reads all the time */
 
 static struct {
 	struct loop *loop;
@@ -25,12 +25,12 @@ static struct {
 	void *user;
 	int warden;
 	struct watch *warden_watch;
-	pthread_mutex_t lock;		/* of front, which other threads send on */
-	int front;			/* -1: none */
+	pthread_mutex_t lock; /* of front, which other threads send on */
+	int front;            /* -1: none */
 	struct watch *front_watch;
-	int idle[IDLE_MAX];		/* connections to that front; the one used last is the last */
+	int idle[IDLE_MAX]; /* connections to that front; the one used last is the last */
 	size_t n_idle;
-	uint32_t lost;			/* sockets to a front, so far */
+	uint32_t lost; /* sockets to a front, so far */
 } the = { .warden = -1, .front = -1, .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static void set_front(int fd)
@@ -56,9 +56,13 @@ static void on_front(void *user, int events)
 		if (n == -EAGAIN || n == -EINTR)
 			return;
 		if (n != (ssize_t)sizeof h || h.version != FA_VERSION || h.type != FA_CONN || h.n || fd < 0) {
-			log_info("the front is gone, waiting for the next", "err=%s", n < 0 ? strerror((int)-n) : n ? "bad message" : "closed");
+			log_info("the front is gone, waiting for the next", "err=%s",
+			    n < 0   ? strerror((int)-n)
+				: n ? "bad message"
+				    : "closed");
 			set_front(-1);
-			(void)fd_send(the.warden, &(struct ag_msg) { AG_VERSION, AG_LOST, ++the.lost }, sizeof(struct ag_msg), NULL, 0);
+			(void)fd_send(the.warden, &(struct ag_msg) { AG_VERSION, AG_LOST, ++the.lost },
+			    sizeof(struct ag_msg), NULL, 0);
 			return;
 		}
 		if (fd_nonblock(fd, true) == 0)

@@ -11,15 +11,18 @@
 struct loop;
 
 struct link_ops {
-	void (*on_conn)(void *user, int fd);		/* a connection on which we are the server; owned */
+	void (*on_conn)(void *user, int fd); /* a connection on which we are the server; owned */
 	void (*on_warden_gone)(void *user);
 };
 
 int link_open(struct loop *l, int warden_fd, const struct link_ops *ops, void *user, struct err *e);
 
-/* From any thread: a connection on which the front is the server, maybe one that was given back, or -ENOTCONN while there is no front. */
+/* From any thread: a connection on which the front is the server, maybe one that was given back, or -ENOTCONN while
+ * there is no front. */
 int link_connect(void);
-void link_give_back(int fd, bool clean);	/* owned; clean: nothing of a call is left on it, and it may be used again */
+/* owned; clean: nothing of a call is left on it, and it may be used again */
+void link_give_back(int fd, bool clean);
 
-/* From any thread: one event for the audit log, a JSON object. -EMSGSIZE: too long; -ENOTCONN: there is no front, and it is lost. */
+/* From any thread: one event for the audit log, a JSON object. -EMSGSIZE: too long; -ENOTCONN: there is no front, and
+ * it is lost. */
 int link_event(struct str json);

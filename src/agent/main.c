@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* atoll-agent: the agent layer: MCP and what stands below /agent. Started by the warden with fd 3, the socket to it, over which comes
- * the one to the front.
+/* atoll-agent: the agent layer: MCP and what stands below /agent. Started by the warden with fd 3, the socket to it,
+ * over which comes the one to the front.
  *
- * It reads what strangers send, and holds no power: whatever is to be done, it asks the front for, as a client of libatoll with
- * the key of whoever wants it. */
+ * It reads what strangers send, and holds no power: whatever is to be done, it asks the front for, as a client of
+ * libatoll with the key of whoever wants it. */
 #include <curl/curl.h>
 #include <malloc.h>
 #include <stdio.h>
@@ -27,8 +27,9 @@
 
 #define FD_WARDEN 3
 #define CONNS_MAX 2048
-#define DATA_MAX (2ull << 30)		/* bytes of memory, should all other bounds not be enough: others live on the machine too */
-#define ARENAS 4			/* of the allocator; one per thread would keep what each of them once needed */
+/* bytes of memory, should all other bounds not be enough: others live on the machine too */
+#define DATA_MAX (2ull << 30)
+#define ARENAS 4 /* of the allocator; one per thread would keep what each of them once needed */
 
 struct agent {
 	const char *state_dir, *config;
@@ -50,7 +51,7 @@ static void on_warden_gone(void *user)
 {
 	(void)user;
 	log_debug("the warden is gone, ending", "%s", "");
-	_exit(0);			/* the next warden starts another */
+	_exit(0); /* the next warden starts another */
 }
 
 static const struct link_ops link_ops = { .on_conn = on_conn, .on_warden_gone = on_warden_gone };
@@ -79,7 +80,7 @@ static int agent_open(struct agent *ag, struct err *e)
 	(void)mallopt(M_ARENA_MAX, ARENAS);
 	if (cage_refuse_rings(e) < 0)
 		return -e->no;
-	json_object_seed(0);		/* before there are threads; both of these read files */
+	json_object_seed(0); /* before there are threads; both of these read files */
 	if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
 		return err_set(e, ENOMEM, "set up libcurl");
 	ag->loop = loop_new();
@@ -89,7 +90,8 @@ static int agent_open(struct agent *ag, struct err *e)
 		return err_set(e, ENOMEM, "make the event loop");
 	http_server_limit(ag->server, CONNS_MAX);
 	visits_open(ag->loop, ag->work);
-	if (desk_open(ag->state_dir, ag->config, ag->loop, e) < 0 || tool_host_open(e) < 0 || mcp_http_open(ag->loop, e) < 0)
+	if (desk_open(ag->state_dir, ag->config, ag->loop, e) < 0 || tool_host_open(e) < 0 ||
+	    mcp_http_open(ag->loop, e) < 0)
 		return -e->no;
 	if (link_open(ag->loop, FD_WARDEN, &link_ops, ag, e) < 0)
 		return -e->no;
@@ -100,7 +102,7 @@ static bool take_option(struct agent *ag, const char *name, const char *value)
 {
 	enum log_level level;
 
-	if (strcmp(name, "--run") == 0)		/* only for those who look at the process list */
+	if (strcmp(name, "--run") == 0) /* only for those who look at the process list */
 		return true;
 	if (strcmp(name, "--state") == 0) {
 		ag->state_dir = value;

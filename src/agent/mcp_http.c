@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* agent/mcp_http: MCP over streamable HTTP: POST, GET and DELETE of /mcp.
  *
- * A request of revision 2026-07-28 says all about itself, and its header lines must say the same; those of earlier revisions belong to a
- * session that initialize began. What only has to be looked up is answered on the loop; tools run on threads, and answer with events if
- * whoever asks wants to hear of their progress. */
+ * A request of revision 2026-07-28 says all about itself, and its header lines must say the same; those of earlier
+ * revisions belong to a session that initialize began. What only has to be looked up is answered on the loop; tools run
+ * on threads, and answer with events if whoever asks wants to hear of their progress. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -26,14 +26,15 @@
 #include "mcp/server.h"
 
 #define ANSWER_MAX (64u * 1024 * 1024)
-#define EVENT_MAX 1000000		/* bytes of an answer that comes as an event: clients take a megabyte of them (the SDK of Python) */
-#define BATCH_FIT (16u * 1024 * 1024)	/* of one in a batch */
-#define BATCH_MAX (32u * 1024 * 1024)	/* of answers, after which the rest of a batch is not done */
+/* bytes of an answer that comes as an event: clients take a megabyte of them (the SDK of Python) */
+#define EVENT_MAX 1000000
+#define BATCH_FIT (16u * 1024 * 1024) /* of one in a batch */
+#define BATCH_MAX (32u * 1024 * 1024) /* of answers, after which the rest of a batch is not done */
 #define EVENTS "text/event-stream"
 #define EVENT_LINES "Cache-Control: no-cache\r\nX-Accel-Buffering: no\r\n"
-#define ALIVE_MS 20000			/* between two signs of life on a stream that has nothing to say */
+#define ALIVE_MS 20000 /* between two signs of life on a stream that has nothing to say */
 #define AGENT_NAME_MAX 64
-#define STAYS_EACH 64			/* streams of one key: connections are for all */
+#define STAYS_EACH 64 /* streams of one key: connections are for all */
 
 /* --- what is said -------------------------------------------------------------------------------------------- */
 
@@ -74,7 +75,7 @@ struct stay {
 };
 
 static struct {
-	LIST_HEAD(, stay) all;		/* the loop's */
+	LIST_HEAD(, stay) all; /* the loop's */
 	struct timer *timer;
 } stays = { .all = LIST_HEAD_INITIALIZER(stays.all) };
 
@@ -84,7 +85,7 @@ static void on_alive(void *user)
 
 	(void)user;
 	LIST_FOREACH(s, &stays.all, link)
-		visit_write(s->v, STR_LIT(":\n\n"));
+	visit_write(s->v, STR_LIT(":\n\n"));
 	mcp_sessions_expire(clock_mono_ms());
 	timer_arm(stays.timer, ALIVE_MS);
 }
@@ -98,13 +99,15 @@ int mcp_http_open(struct loop *l, struct err *e)
 	return 0;
 }
 
-/* Clients that close their connection do not all end their session (DELETE): without any stream, its client counts as gone. */
+/* Clients that close their connection do not all end their session (DELETE): without any stream, its client counts as
+ * gone. */
 static void session_left(const struct visit *v)
 {
 	char agent[AGENT_NAME_MAX + 8];
 	const struct stay *s;
 
-	LIST_FOREACH(s, &stays.all, link) {
+	LIST_FOREACH(s, &stays.all, link)
+	{
 		if (strcmp(s->v->session, v->session) == 0 && strcmp(s->v->who.team, v->who.team) == 0)
 			return;
 	}
@@ -128,7 +131,7 @@ static size_t stays_of(const struct caller *who)
 	size_t n = 0;
 
 	LIST_FOREACH(s, &stays.all, link)
-		n += strcmp(s->v->who.team, who->team) == 0 && strcmp(s->v->who.key_id, who->key_id) == 0;
+	n += strcmp(s->v->who.team, who->team) == 0 && strcmp(s->v->who.key_id, who->key_id) == 0;
 	return n;
 }
 
@@ -137,7 +140,8 @@ static void stay_open(struct visit *v, json_t *first)
 {
 	if (stays_of(&v->who) >= STAYS_EACH) {
 		json_decref(first);
-		visit_text(v, 429, "application/json", "Retry-After: 1\r\n", STR_LIT("{\"code\":429,\"message\":\"too many streams of this key are open\"}"));
+		visit_text(v, 429, "application/json", "Retry-After: 1\r\n",
+		    STR_LIT("{\"code\":429,\"message\":\"too many streams of this key are open\"}"));
 		return;
 	}
 	struct stay *s = calloc(1, sizeof *s);
@@ -197,13 +201,14 @@ static const char *header_mismatch(const struct visit *v, const struct rpc_msg *
 		return NULL;
 	if (!v->rpc_name[0])
 		return "Header mismatch: header Mcp-Name is missing";
-	return name && !header_says(v->rpc_name, name) ? "Header mismatch: header Mcp-Name is not that of the body" : NULL;
+	return name && !header_says(v->rpc_name, name) ? "Header mismatch: header Mcp-Name is not that of the body"
+						       : NULL;
 }
 
 /* --- POST ---------------------------------------------------------------------------------------------------- */
 
-struct post {				/* v->work */
-	json_t *text;			/* parsed; NULL: `error` is the answer */
+struct post {         /* v->work */
+	json_t *text; /* parsed; NULL: `error` is the answer */
 	json_t *error;
 	struct mcp_session *session;
 };
@@ -227,7 +232,7 @@ static bool is_call(json_t *j)
 
 bool mcp_post_quick(const struct visit *cv)
 {
-	struct visit *v = (struct visit *)(uintptr_t)cv;	/* what is parsed here is kept for the handler */
+	struct visit *v = (struct visit *)(uintptr_t)cv; /* what is parsed here is kept for the handler */
 	struct post *p = calloc(1, sizeof *p);
 	bool call = false;
 	json_t *one;
@@ -240,13 +245,12 @@ bool mcp_post_quick(const struct visit *cv)
 	p->text = rpc_parse(v->body, &p->error);
 	if (json_is_object(p->text))
 		call = is_call(p->text);
-	json_array_foreach(p->text, i, one)
-		call = call || is_call(one);
+	json_array_foreach(p->text, i, one) call = call || is_call(one);
 	return !call;
 }
 
-struct running {			/* user of a tool's run */
-	struct tool_visit tv;		/* first */
+struct running {              /* user of a tool's run */
+	struct tool_visit tv; /* first */
 	struct mcp_flight *flight;
 	bool events;
 };
@@ -276,7 +280,8 @@ static void agent_name(const struct rpc_msg *m, const struct mcp_session *s, cha
 	ret[n] = '\0';
 }
 
-static json_t *call_tool(struct visit *v, struct mcp_session *s, const struct mcp_peer *peer, const struct rpc_msg *m, bool events)
+static json_t *call_tool(struct visit *v, struct mcp_session *s, const struct mcp_peer *peer, const struct rpc_msg *m,
+    bool events)
 {
 	struct running run = { .tv = { .v = v }, .flight = mcp_flight_new(s, m->id), .events = events };
 	struct tool_run r = { .user = &run, .stopped = is_stopped };
@@ -304,7 +309,9 @@ static int status_of(const struct mcp_peer *peer, const json_t *answer)
 
 	if (!peer->modern)
 		return 200;
-	return code == RPC_METHOD_NOT_FOUND ? 404 : code == RPC_UNSUPPORTED_VERSION || code == RPC_HEADER_MISMATCH ? 400 : 200;
+	return code == RPC_METHOD_NOT_FOUND                                  ? 404
+	    : code == RPC_UNSUPPORTED_VERSION || code == RPC_HEADER_MISMATCH ? 400
+									     : 200;
 }
 
 static void begin_session(struct visit *v, struct post *p, const struct mcp_peer *peer, json_t *answer)
@@ -358,7 +365,7 @@ static void take_one(struct visit *v, struct post *p, struct mcp_peer *peer, con
 			send_event(v, re);
 		else if (re)
 			send_json(v, 200, NULL, re);
-		else			/* it was cancelled: there is nothing to say */
+		else /* it was cancelled: there is nothing to say */
 			visit_text(v, 202, NULL, NULL, STR_NULL);
 		break;
 	}
@@ -370,7 +377,8 @@ static void take_batch(struct visit *v, struct post *p, struct mcp_peer *peer)
 	json_t *answers = json_array(), *one;
 	size_t i, size = 0;
 
-	json_array_foreach(p->text, i, one) {
+	json_array_foreach(p->text, i, one)
+	{
 		json_t *re = NULL;
 		struct rpc_msg m;
 
@@ -379,12 +387,16 @@ static void take_batch(struct visit *v, struct post *p, struct mcp_peer *peer)
 			continue;
 		}
 		if (m.method && strcmp(m.method, "initialize") == 0) {
-			json_array_append_new(answers, rpc_error(m.id, RPC_INVALID_REQUEST, "Invalid Request: initialize must not be part of a batch", NULL));
+			json_array_append_new(answers,
+			    rpc_error(m.id, RPC_INVALID_REQUEST,
+				"Invalid Request: initialize must not be part of a batch", NULL));
 			continue;
 		}
 		if (size > BATCH_MAX) {
 			if (m.kind == RPC_REQUEST)
-				json_array_append_new(answers, rpc_error(m.id, RPC_INTERNAL_ERROR, "the answers of this batch are too large: this was not done", NULL));
+				json_array_append_new(answers,
+				    rpc_error(m.id, RPC_INTERNAL_ERROR,
+					"the answers of this batch are too large: this was not done", NULL));
 			continue;
 		}
 		switch (mcp_take(peer, &m, &re)) {
@@ -422,7 +434,8 @@ static void take_batch(struct visit *v, struct post *p, struct mcp_peer *peer)
 static bool find_session(struct visit *v, struct post *p, const struct rpc_msg *m)
 {
 	if (!v->session[0]) {
-		refuse(v, 400, m->id, RPC_INVALID_REQUEST, "Bad Request: header Mcp-Session-Id is missing; begin with initialize");
+		refuse(v, 400, m->id, RPC_INVALID_REQUEST,
+		    "Bad Request: header Mcp-Session-Id is missing; begin with initialize");
 		return false;
 	}
 	p->session = mcp_session_find(&v->who, v->session);
@@ -442,7 +455,8 @@ static void take_batches(struct visit *v, struct post *p)
 	if (mcp_batches(&peer))
 		take_batch(v, p, &peer);
 	else
-		refuse(v, 400, NULL, RPC_INVALID_REQUEST, "Invalid Request: this revision of the protocol has no batches");
+		refuse(v, 400, NULL, RPC_INVALID_REQUEST,
+		    "Invalid Request: this revision of the protocol has no batches");
 }
 
 void mcp_post(struct visit *v)
@@ -456,11 +470,13 @@ void mcp_post(struct visit *v)
 		return;
 	}
 	if (v->content_type[0] && !strstr(v->content_type, "application/json")) {
-		refuse(v, 415, NULL, RPC_INVALID_REQUEST, "Unsupported Media Type: Content-Type must be application/json");
+		refuse(v, 415, NULL, RPC_INVALID_REQUEST,
+		    "Unsupported Media Type: Content-Type must be application/json");
 		return;
 	}
 	if (!accepts(v, "application/json")) {
-		refuse(v, 406, NULL, RPC_INVALID_REQUEST, "Not Acceptable: Accept must have application/json and " EVENTS);
+		refuse(v, 406, NULL, RPC_INVALID_REQUEST,
+		    "Not Acceptable: Accept must have application/json and " EVENTS);
 		return;
 	}
 	if (!p->text) {
@@ -483,8 +499,10 @@ void mcp_post(struct visit *v)
 		return;
 	}
 	if (!modern && v->protocol[0] && !mcp_knows_version(v->protocol)) {
-		send_json(v, 400, NULL, rpc_error(m.id, RPC_UNSUPPORTED_VERSION, "Unsupported protocol version",
-			json_pack("{s:[s,s],s:s}", "supported", MCP_LATEST, MCP_LATEST_LEGACY, "requested", v->protocol)));
+		send_json(v, 400, NULL,
+		    rpc_error(m.id, RPC_UNSUPPORTED_VERSION, "Unsupported protocol version",
+			json_pack("{s:[s,s],s:s}", "supported", MCP_LATEST, MCP_LATEST_LEGACY, "requested",
+			    v->protocol)));
 		return;
 	}
 	bool begins = m.method && strcmp(m.method, "initialize") == 0;
@@ -510,7 +528,8 @@ void mcp_get(struct visit *v)
 	struct mcp_session *s = v->session[0] ? mcp_session_find(&v->who, v->session) : NULL;
 
 	if (!v->session[0])
-		visit_text(v, 405, "application/json", "Allow: POST\r\n", STR_LIT("{\"code\":405,\"message\":\"GET needs the header Mcp-Session-Id\"}"));
+		visit_text(v, 405, "application/json", "Allow: POST\r\n",
+		    STR_LIT("{\"code\":405,\"message\":\"GET needs the header Mcp-Session-Id\"}"));
 	else if (!s)
 		refuse(v, 404, NULL, RPC_INVALID_REQUEST, "Session not found: begin anew with initialize");
 	else if (!v->accept[0] || !accepts(v, EVENTS))
@@ -529,7 +548,8 @@ void mcp_delete(struct visit *v)
 	struct rpc_msg none = { 0 };
 
 	if (!s || !b) {
-		refuse(v, v->session[0] ? 404 : 400, NULL, RPC_INVALID_REQUEST, v->session[0] ? "Session not found" : "Bad Request: header Mcp-Session-Id is missing");
+		refuse(v, v->session[0] ? 404 : 400, NULL, RPC_INVALID_REQUEST,
+		    v->session[0] ? "Session not found" : "Bad Request: header Mcp-Session-Id is missing");
 	} else {
 		agent_name(&none, s, agent);
 		(void)mcp_session_end(&v->who, v->session);

@@ -6,4 +6,4 @@
 
 struct loop;
 
-int mcp_http_open(struct loop *l, struct err *e);	/* at start */
+int mcp_http_open(struct loop *l, struct err *e); /* at start */

@@ -12,7 +12,7 @@
 #include "base/rand.h"
 
 #define SESSIONS_MAX 2000
-#define SESSIONS_EACH 100		/* of one key, so that who begins many loses its own */
+#define SESSIONS_EACH 100 /* of one key, so that who begins many loses its own */
 #define IDLE_MS (3600 * 1000ull)
 
 struct mcp_session {
@@ -21,14 +21,14 @@ struct mcp_session {
 	char *team, *key_id;
 	struct mcp_peer peer;
 	struct mcp_flight *flights;
-	unsigned refs;			/* the list's, and those of calls */
+	unsigned refs; /* the list's, and those of calls */
 	bool listed;
 	uint64_t used_ms;
 };
 
 static struct {
 	pthread_mutex_t lock;
-	TAILQ_HEAD(session_list, mcp_session) all;	/* the one used last first */
+	TAILQ_HEAD(session_list, mcp_session) all; /* the one used last first */
 	unsigned n;
 } the = { .lock = PTHREAD_MUTEX_INITIALIZER, .all = TAILQ_HEAD_INITIALIZER(the.all) };
 
@@ -62,7 +62,8 @@ static void trim_locked(const struct caller *who)
 	struct mcp_session *s, *oldest = NULL;
 	size_t n = 0;
 
-	TAILQ_FOREACH(s, &the.all, link) {
+	TAILQ_FOREACH(s, &the.all, link)
+	{
 		if (counts_for(s, who)) {
 			oldest = s;
 			n++;
@@ -80,7 +81,11 @@ struct mcp_session *mcp_session_new(const struct caller *who, const struct mcp_p
 
 	if (!s)
 		return NULL;
-	*s = (struct mcp_session) { .team = strdup(who->team), .key_id = strdup(who->key_id), .peer = *peer, .refs = 2, .listed = true,
+	*s = (struct mcp_session) { .team = strdup(who->team),
+		.key_id = strdup(who->key_id),
+		.peer = *peer,
+		.refs = 2,
+		.listed = true,
 		.used_ms = clock_mono_ms() };
 	rand_hex(s->id, MCP_SESSION_ID_SIZE - 1);
 	if (!s->team || !s->key_id) {
@@ -100,7 +105,8 @@ static struct mcp_session *find_locked(const struct caller *who, const char *id)
 {
 	struct mcp_session *s;
 
-	TAILQ_FOREACH(s, &the.all, link) {
+	TAILQ_FOREACH(s, &the.all, link)
+	{
 		if (strcmp(s->id, id) == 0 && strcmp(s->team, who->team) == 0)
 			return s;
 	}

@@ -42,7 +42,10 @@ static void create_sandbox(struct message *m, const struct intent *i)
 {
 	const struct atoll_pair metadata[] = { { "agent", m->agent_id ? m->agent_id : DESK_AGENT } };
 	const struct atoll_spec spec = {
-		.template_id = desk()->settings->environment, .timeout_s = i->timeout_s ? i->timeout_s : TIMEOUT_S, .metadata = metadata, .n_metadata = 1,
+		.template_id = desk()->settings->environment,
+		.timeout_s = i->timeout_s ? i->timeout_s : TIMEOUT_S,
+		.metadata = metadata,
+		.n_metadata = 1,
 	};
 	struct atoll_sandbox *sb = NULL;
 	struct atoll_error e = { 0 };
@@ -57,7 +60,8 @@ static void create_sandbox(struct message *m, const struct intent *i)
 		return;
 	}
 	message_say(m, "Created sandbox %s. It ends after %u seconds.", atoll_sandbox_id(sb), spec.timeout_s);
-	(void)json_object_set_new(m->data, "sandbox", json_pack("{s:s,s:s,s:I}", "sandboxId", atoll_sandbox_id(sb), "template", spec.template_id, "timeoutMs",
+	(void)json_object_set_new(m->data, "sandbox",
+	    json_pack("{s:s,s:s,s:I}", "sandboxId", atoll_sandbox_id(sb), "template", spec.template_id, "timeoutMs",
 		(json_int_t)spec.timeout_s * 1000));
 	atoll_sandbox_free(sb);
 }
@@ -67,9 +71,11 @@ json_t *agent_sandbox_rows(const struct atoll_list *l)
 	json_t *rows = json_array();
 
 	for (size_t i = 0; i < l->n; i++)
-		(void)json_array_append_new(rows, json_pack("{s:s,s:b,s:s,s:s,s:s*,s:s}", "sandboxId", l->v[i].id, "isActive", strcmp(l->v[i].state, "running") == 0,
-			"template", l->v[i].alias ? l->v[i].alias : l->v[i].template_id, "createdAt", l->v[i].started_at, "lastActivity", l->v[i].last_activity_at,
-			"endAt", l->v[i].end_at));
+		(void)json_array_append_new(rows,
+		    json_pack("{s:s,s:b,s:s,s:s,s:s*,s:s}", "sandboxId", l->v[i].id, "isActive",
+			strcmp(l->v[i].state, "running") == 0, "template",
+			l->v[i].alias ? l->v[i].alias : l->v[i].template_id, "createdAt", l->v[i].started_at,
+			"lastActivity", l->v[i].last_activity_at, "endAt", l->v[i].end_at));
 	return rows;
 }
 
@@ -87,9 +93,14 @@ static void list_sandboxes(struct message *m)
 		message_failed(m, "list the sandboxes", &e);
 		return;
 	}
-	message_say(m, l->n == 0 ? "There are no sandboxes." : l->n == 1 ? "There is 1 sandbox:" : "There are %zu sandboxes:", l->n);
+	message_say(m,
+	    l->n == 0       ? "There are no sandboxes."
+		: l->n == 1 ? "There is 1 sandbox:"
+			    : "There are %zu sandboxes:",
+	    l->n);
 	for (size_t i = 0; i < l->n; i++)
-		message_say(m, "- %s: %s, from %s, ends %s", l->v[i].id, l->v[i].state, l->v[i].alias ? l->v[i].alias : l->v[i].template_id, l->v[i].end_at);
+		message_say(m, "- %s: %s, from %s, ends %s", l->v[i].id, l->v[i].state,
+		    l->v[i].alias ? l->v[i].alias : l->v[i].template_id, l->v[i].end_at);
 	(void)json_object_set_new(m->data, "sandboxes", agent_sandbox_rows(l));
 	atoll_list_free(l);
 }
@@ -181,14 +192,15 @@ static void install(struct message *m, const struct intent *i)
 		message_say(m, "- %s", i->names[k]);
 	if (!ok)
 		message_say(m, "%.*s", out->n_err > 2000 ? 2000 : (int)out->n_err, out->err);
-	(void)json_object_set_new(m->data, "install", json_pack("{s:s,s:i,s:o,s:o}", "manager", i->manager, "exitCode", out->exit.code, "stdout", text_json(out->out),
-		"stderr", text_json(out->err)));
+	(void)json_object_set_new(m->data, "install",
+	    json_pack("{s:s,s:i,s:o,s:o}", "manager", i->manager, "exitCode", out->exit.code, "stdout",
+		text_json(out->out), "stderr", text_json(out->err)));
 	atoll_output_free(out);
 }
 
 /* --- git --- */
 
-struct remote {				/* what of a URL may be shown, and what not */
+struct remote { /* what of a URL may be shown, and what not */
 	char *url, *username, *password;
 };
 
@@ -201,9 +213,14 @@ static void remote_done(struct remote *r)
 	free(r->password);
 }
 
-static int git_act(struct message *m, const struct intent *i, struct atoll_sandbox *sb, const struct remote *r, struct atoll_error *e)
+static int git_act(struct message *m, const struct intent *i, struct atoll_sandbox *sb, const struct remote *r,
+    struct atoll_error *e)
 {
-	const struct atoll_git g = { .dir = i->dir ? i->dir : strcmp(i->verb, "clone") == 0 ? NULL : m->dir, .username = r->username, .password = r->password };
+	const struct atoll_git g = { .dir = i->dir  ? i->dir
+		    : strcmp(i->verb, "clone") == 0 ? NULL
+						    : m->dir,
+		.username = r->username,
+		.password = r->password };
 	const struct atoll_git_commit commit = { .message = i->text, .all = true };
 	autofree char *diff = NULL;
 	struct atoll_git_status *st = NULL;
@@ -257,11 +274,15 @@ static void git(struct message *m, const struct intent *i)
 
 	if ((clone && !i->url) || (strcmp(i->verb, "commit") == 0 && !i->text) || (!clone && !i->dir && !m->dir)) {
 		m->success = false;
-		message_say(m, clone ? "Which repository? Give its URL." : i->dir || m->dir ? "Give the message of the commit in quotes." :
-			"In which directory? Say it ('in /home/user/project'), or give workingDirectory.");
+		message_say(m,
+		    clone ? "Which repository? Give its URL."
+			: i->dir || m->dir
+			? "Give the message of the commit in quotes."
+			: "In which directory? Say it ('in /home/user/project'), or give workingDirectory.");
 		return;
 	}
-	/* A token in a URL would be in .git/config, in lists of processes and in every log: it is taken out, and given to git another way. */
+	/* A token in a URL would be in .git/config, in lists of processes and in every log: it is taken out, and given
+	 * to git another way. */
 	if (i->url && tool_split_url(i->url, &r.url, &r.username, &r.password) < 0) {
 		m->success = false;
 		message_say(m, "That is not a URL of a repository.");
@@ -281,18 +302,31 @@ static void git(struct message *m, const struct intent *i)
 		message_failed(m, "run git", &e);
 	else
 		message_say(m, clone ? "Cloned %s." : "git %s: done.", clone ? r.url : i->verb);
-	(void)json_object_set_new(m->data, "git", json_pack("{s:s,s:b,s:s*}", "operation", i->verb, "success", rc == 0, "url", r.url));
+	(void)json_object_set_new(m->data, "git",
+	    json_pack("{s:s,s:b,s:s*}", "operation", i->verb, "success", rc == 0, "url", r.url));
 }
 
 void message_do(struct message *m, const struct intent *i)
 {
 	switch (i->kind) {
 	case INTENT_CODE:
-	case INTENT_SUM: message_code(m, i); break;
-	case INTENT_CREATE: create_sandbox(m, i); break;
-	case INTENT_LIST: list_sandboxes(m); break;
-	case INTENT_KILL: kill_sandboxes(m, i); break;
-	case INTENT_INSTALL: install(m, i); break;
-	case INTENT_GIT: git(m, i); break;
+	case INTENT_SUM:
+		message_code(m, i);
+		break;
+	case INTENT_CREATE:
+		create_sandbox(m, i);
+		break;
+	case INTENT_LIST:
+		list_sandboxes(m);
+		break;
+	case INTENT_KILL:
+		kill_sandboxes(m, i);
+		break;
+	case INTENT_INSTALL:
+		install(m, i);
+		break;
+	case INTENT_GIT:
+		git(m, i);
+		break;
 	}
 }

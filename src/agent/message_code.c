@@ -7,7 +7,7 @@
 #include "agent/messages.h"
 #include "agent/run.h"
 
-#define SHOWN_MAX 8000			/* bytes of one output that are said; all of it is in the data */
+#define SHOWN_MAX 8000 /* bytes of one output that are said; all of it is in the data */
 
 /* A fence that is longer than any in the text, so that the text cannot end it. */
 static void say_block(struct message *m, const char *title, const char *text)
@@ -39,8 +39,7 @@ static void say_lines(struct message *m, const char *title, const json_t *lines)
 	const json_t *line;
 	size_t i;
 
-	json_array_foreach(lines, i, line)
-		buf_z(&all, json_string_value(line) ? json_string_value(line) : "");
+	json_array_foreach(lines, i, line) buf_z(&all, json_string_value(line) ? json_string_value(line) : "");
 	if (all.n && !all.bad)
 		say_block(m, title, buf_cstr(&all));
 	buf_done(&all);
@@ -84,19 +83,24 @@ static void add_sum(struct message *m, const struct intent *i)
 	m->success &= i->why == NULL;
 	if (i->why) {
 		message_say(m, "**Error:** %s", i->why);
-		(void)json_array_append_new(m->executions, json_pack("{s:b,s:s,s:n,s:[],s:{s:[],s:[]},s:{s:s,s:s,s:s}}", "success", 0, "language", "arithmetic", "text", "results",
-			"logs", "stdout", "stderr", "error", "name", "ArithmeticError", "value", i->why, "traceback", ""));
+		(void)json_array_append_new(m->executions,
+		    json_pack("{s:b,s:s,s:n,s:[],s:{s:[],s:[]},s:{s:s,s:s,s:s}}", "success", 0, "language",
+			"arithmetic", "text", "results", "logs", "stdout", "stderr", "error", "name", "ArithmeticError",
+			"value", i->why, "traceback", ""));
 		return;
 	}
 	message_say(m, "%s = %s", i->code, i->value);
-	(void)json_array_append_new(m->executions, json_pack("{s:b,s:s,s:s,s:[],s:{s:[],s:[]},s:n}", "success", 1, "language", "arithmetic", "text", i->value, "results", "logs",
-		"stdout", "stderr", "error"));
+	(void)json_array_append_new(m->executions,
+	    json_pack("{s:b,s:s,s:s,s:[],s:{s:[],s:[]},s:n}", "success", 1, "language", "arithmetic", "text", i->value,
+		"results", "logs", "stdout", "stderr", "error"));
 }
 
 static void no_code(struct message *m)
 {
 	m->success = false;
-	message_say(m, "There is no code in the message. Put it between two lines of three backquotes, with the language behind the first.");
+	message_say(m,
+	    "There is no code in the message. Put it between two lines of three backquotes, with the language behind "
+	    "the first.");
 }
 
 /* What cannot or may not be run needs no sandbox. */
@@ -124,10 +128,15 @@ void message_code(struct message *m, const struct intent *i)
 		return;
 	}
 	if (m->dry_run) {
-		message_say(m, "Would run %zu bytes of %s.", strlen(i->code), i->language ? i->language : atoll_language_guess(i->code));
+		message_say(m, "Would run %zu bytes of %s.", strlen(i->code),
+		    i->language ? i->language : atoll_language_guess(i->code));
 		return;
 	}
-	struct run_place place = { .owner = m->owner, .session_id = *m->session.id ? m->session.id : NULL, .make = make_place, .user = m, .dir = m->dir };
+	struct run_place place = { .owner = m->owner,
+		.session_id = *m->session.id ? m->session.id : NULL,
+		.make = make_place,
+		.user = m,
+		.dir = m->dir };
 
 	(void)run_in_session(m->v, &place, i->language, i->code, m->timeout_ms, &out);
 	m->away |= out.away;

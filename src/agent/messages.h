@@ -9,17 +9,17 @@
 #include "agent/intent.h"
 #include "base/buf.h"
 
-struct message {			/* under way */
+struct message { /* under way */
 	struct visit *v;
-	struct atoll *a;		/* NULL until it is needed */
+	struct atoll *a; /* NULL until it is needed */
 	char owner[DESK_OWNER_SIZE];
-	const char *agent_id, *user_id, *dir;	/* agent_id NULL: that of the key */
-	struct atoll_session session;	/* id "": none was needed yet */
+	const char *agent_id, *user_id, *dir; /* agent_id NULL: that of the key */
+	struct atoll_session session;         /* id "": none was needed yet */
 	unsigned timeout_ms;
 	bool dry_run;
-	bool success;			/* of all so far */
-	bool away;			/* the server could not be reached */
-	json_t *executions;		/* data.executionResults */
+	bool success;       /* of all so far */
+	bool away;          /* the server could not be reached */
+	json_t *executions; /* data.executionResults */
 	json_t *data;
 	struct buf reply;
 };
@@ -35,5 +35,5 @@ int message_sandbox(struct message *m, struct atoll_sandbox **ret, struct atoll_
 void message_failed(struct message *m, const char *what, const struct atoll_error *e);
 void message_say(struct message *m, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-void message_do(struct message *m, const struct intent *i);	/* agent/message_acts.c */
-void message_code(struct message *m, const struct intent *i);	/* agent/message_code.c */
+void message_do(struct message *m, const struct intent *i);   /* agent/message_acts.c */
+void message_code(struct message *m, const struct intent *i); /* agent/message_code.c */

@@ -45,8 +45,10 @@ struct atoll *message_client(struct message *m, struct atoll_error *e)
 
 int message_session(struct message *m, struct atoll_error *e)
 {
-	const struct atoll_session_spec spec = { .owner = m->owner, .agent_id = m->agent_id ? m->agent_id : DESK_AGENT,
-		.user_id = m->user_id, .scope = m->agent_id ? NULL : m->v->who.key_name };
+	const struct atoll_session_spec spec = { .owner = m->owner,
+		.agent_id = m->agent_id ? m->agent_id : DESK_AGENT,
+		.user_id = m->user_id,
+		.scope = m->agent_id ? NULL : m->v->who.key_name };
 
 	bool made;
 
@@ -80,7 +82,7 @@ static int take_text(const json_t *body, const char **ret, struct err *why)
 {
 	const json_t *content = json_object_get(body, "content");
 
-	if (json_is_object(content))		/* as ElizaOS writes it */
+	if (json_is_object(content)) /* as ElizaOS writes it */
 		return json_need_str(content, "text", ret, why);
 	return json_need_str(body, "text", ret, why);
 }
@@ -91,7 +93,8 @@ static int take_session(struct message *m, const json_t *body, struct atoll_erro
 	const char *id = NULL;
 	struct err why = ERR_INIT;
 
-	if (json_get_str(body, "e2bSessionId", &id, &why) < 0 || (!id && json_get_str(body, "sessionId", &id, &why) < 0)) {
+	if (json_get_str(body, "e2bSessionId", &id, &why) < 0 ||
+	    (!id && json_get_str(body, "sessionId", &id, &why) < 0)) {
 		*e = (struct atoll_error) { .no = EINVAL, .status = 400 };
 		(void)snprintf(e->text, sizeof e->text, "%s", why.text);
 		return -EINVAL;
@@ -121,15 +124,18 @@ static json_t *answer(struct message *m, const struct intents *l)
 	(void)json_object_set(m->data, "executionResults", m->executions);
 	json_t *text = json_stringn(m->reply.p ? m->reply.p : "", m->reply.n);
 
-	return json_pack("{s:o,s:o,s:{s:b},s:O,s:o,s:o,s:b,s:b}", "text", text ? text : json_string("The reply is not valid UTF-8; see data."), "actions", actions,
-		"values", "success", l->n > 0 && m->success, "data", m->data, "e2bSessionId", *m->session.id ? json_string(m->session.id) : json_null(), "workingDirectory",
-		m->dir ? json_string(m->dir) : json_null(), "dryRun", m->dry_run, "degraded", m->away);
+	return json_pack("{s:o,s:o,s:{s:b},s:O,s:o,s:o,s:b,s:b}", "text",
+	    text ? text : json_string("The reply is not valid UTF-8; see data."), "actions", actions, "values",
+	    "success", l->n > 0 && m->success, "data", m->data, "e2bSessionId",
+	    *m->session.id ? json_string(m->session.id) : json_null(), "workingDirectory",
+	    m->dir ? json_string(m->dir) : json_null(), "dryRun", m->dry_run, "degraded", m->away);
 }
 
 static void work_off(struct message *m, const struct intents *l)
 {
 	if (l->n == 0)
-		message_say(m, "The message asks for nothing that is done here: code to run, sandboxes, packages, git.");
+		message_say(m,
+		    "The message asks for nothing that is done here: code to run, sandboxes, packages, git.");
 	for (size_t i = 0; i < l->n && !visit_gone(m->v); i++) {
 		if (l->n > 1)
 			message_say(m, "%s%zu of %zu:", i ? "\n" : "", i + 1, l->n);
@@ -140,13 +146,17 @@ static void work_off(struct message *m, const struct intents *l)
 		message_say(m, "There was more in the message than %d parts; the rest was not done.", INTENTS_MAX);
 	}
 	if (m->away)
-		message_say(m, "Running code is off for now, because the server cannot be reached; all else is answered.");
+		message_say(m,
+		    "Running code is off for now, because the server cannot be reached; all else is answered.");
 }
 
 void agent_messages(struct visit *v)
 {
 	autojson json_t *body = visit_body(v, false);
-	struct message m = { .v = v, .timeout_ms = desk()->settings->retry.timeout_ms, .success = true, .reply = BUF_INIT(REPLY_MAX) };
+	struct message m = { .v = v,
+		.timeout_ms = desk()->settings->retry.timeout_ms,
+		.success = true,
+		.reply = BUF_INIT(REPLY_MAX) };
 	struct atoll_error ae = { 0 };
 	struct err why = ERR_INIT;
 	struct intents *l;
@@ -156,9 +166,10 @@ void agent_messages(struct visit *v)
 	if (!body)
 		return;
 	desk_owner(&v->who, m.owner);
-	if (take_text(body, &text, &why) < 0 || json_get_str(body, "agentId", &m.agent_id, &why) < 0 || json_get_str(body, "userId", &m.user_id, &why) < 0 ||
-	    json_get_str(body, "workingDirectory", &m.dir, &why) < 0 || json_get_bool(body, "dryRun", &m.dry_run, &why) < 0 ||
-	    take_timeout(body, &timeout, &why) < 0) {
+	if (take_text(body, &text, &why) < 0 || json_get_str(body, "agentId", &m.agent_id, &why) < 0 ||
+	    json_get_str(body, "userId", &m.user_id, &why) < 0 ||
+	    json_get_str(body, "workingDirectory", &m.dir, &why) < 0 ||
+	    json_get_bool(body, "dryRun", &m.dry_run, &why) < 0 || take_timeout(body, &timeout, &why) < 0) {
 		visit_error(v, 400, "%s", why.text);
 		return;
 	}
@@ -170,7 +181,8 @@ void agent_messages(struct visit *v)
 	int rc = l ? intents_parse(str_of(text), l) : -ENOMEM;
 
 	if (rc < 0) {
-		visit_error(v, rc == -E2BIG ? 413 : 500, rc == -E2BIG ? "field 'text' is longer than %d bytes" : "out of memory", INTENT_TEXT_MAX);
+		visit_error(v, rc == -E2BIG ? 413 : 500,
+		    rc == -E2BIG ? "field 'text' is longer than %d bytes" : "out of memory", INTENT_TEXT_MAX);
 		free(l);
 		return;
 	}

@@ -5,8 +5,8 @@
 #include "base/fd.h"
 
 #define SMALL (64 * 1024)
-#define CODE (8 * 1024 * 1024)		/* ATOLL_CODE_MAX, all of it escaped */
-#define TOOL (16 * 1024 * 1024)		/* as the front: a file to be written may be in it */
+#define CODE (8 * 1024 * 1024)  /* ATOLL_CODE_MAX, all of it escaped */
+#define TOOL (16 * 1024 * 1024) /* as the front: a file to be written may be in it */
 
 static const struct route routes[] = {
 	{ "POST", "/mcp", TOOL, mcp_post, .quick = mcp_post_quick },

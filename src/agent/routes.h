@@ -11,13 +11,15 @@
 struct visit;
 
 struct route {
-	const char *method, *pattern;	/* "{name}" stands for one non-empty segment, of which a pattern has at most one */
+	const char *method,
+	    *pattern; /* "{name}" stands for one non-empty segment, of which a pattern has at most one */
 	size_t body_max;
-	void (*handler)(struct visit *v);	/* on a thread of its own, see agent/visit.h */
-	bool (*quick)(const struct visit *v);	/* may be NULL; true: it does not block, so the loop itself calls it */
+	void (*handler)(struct visit *v);     /* on a thread of its own, see agent/visit.h */
+	bool (*quick)(const struct visit *v); /* may be NULL; true: it does not block, so the loop itself calls it */
 };
 
-/* The route, or NULL; *ret_allow lists the methods of the path when only the method is wrong. ret_param: raw text of the "{}". */
+/* The route, or NULL; *ret_allow lists the methods of the path when only the method is wrong. ret_param: raw text of
+ * the "{}". */
 const struct route *agent_route_find(struct str method, struct str path, struct str *ret_param, struct buf *ret_allow);
 
 /* agent/mcp_http.c */
@@ -44,6 +46,6 @@ void agent_session_delete(struct visit *v);
 void agent_session_execute(struct visit *v);
 void agent_session_usage(struct visit *v);
 
-void agent_messages(struct visit *v);		/* agent/messages_api.c */
-void agent_state(struct visit *v);		/* agent/state_api.c */
+void agent_messages(struct visit *v); /* agent/messages_api.c */
+void agent_state(struct visit *v);    /* agent/state_api.c */
 void agent_metrics(struct visit *v);

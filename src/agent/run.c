@@ -12,8 +12,8 @@
 #include "client/client.h"
 #include "http/json.h"
 
-static int failed(struct visit *v, const struct atoll_error *ae, const char *session_id, const char *language, struct str code, unsigned timeout_ms,
-		  struct run_outcome *ret)
+static int failed(struct visit *v, const struct atoll_error *ae, const char *session_id, const char *language,
+    struct str code, unsigned timeout_ms, struct run_outcome *ret)
 {
 	struct atoll_failure f;
 
@@ -22,21 +22,32 @@ static int failed(struct visit *v, const struct atoll_error *ae, const char *ses
 	autofree char *text = atoll_failure_json(&f);
 
 	ret->away = f.transport;
-	ret->json = json_pack("{s:b,s:s*,s:n,s:[],s:{s:[],s:[]},s:o*}", "success", 0, "language", language, "text", "results", "logs", "stdout", "stderr",
-		"error", text ? json_loads(text, 0, NULL) : NULL);
+	ret->json = json_pack("{s:b,s:s*,s:n,s:[],s:{s:[],s:[]},s:o*}", "success", 0, "language", language, "text",
+	    "results", "logs", "stdout", "stderr", "error", text ? json_loads(text, 0, NULL) : NULL);
 	desk_count(COUNT_FAILED);
 	if (language)
 		desk_executed(v, session_id, language, code, f.type);
-	return f.transport ? 503 : ae->no == EINVAL ? 400 : ae->no == E2BIG ? 413 : ae->status == 429 ? 429 : ae->no == ENOENT && ae->status == 404 ? 404 : 200;
+	return f.transport                          ? 503
+	    : ae->no == EINVAL                      ? 400
+	    : ae->no == E2BIG                       ? 413
+	    : ae->status == 429                     ? 429
+	    : ae->no == ENOENT && ae->status == 404 ? 404
+						    : 200;
 }
 
-static int refused(const struct atoll_verdict *verdict, const struct run_place *p, const char *language, const char *code, struct run_outcome *ret)
+static int refused(const struct atoll_verdict *verdict, const struct run_place *p, const char *language,
+    const char *code, struct run_outcome *ret)
 {
-	json_t *error = json_pack("{s:s,s:s,s:s,s:s,s:s,s:s,s:s?,s:s}", "name", "PolicyError", "type", "POLICY", "code", code, "message", ATOLL_REFUSED, "cause", verdict->reason,
-		"remedy", "Do it another way: the rule tells what is not allowed. Trying the same again does not help.", "sessionId", p->session_id, "context", "run code");
+	json_t *error = json_pack("{s:s,s:s,s:s,s:s,s:s,s:s,s:s?,s:s}", "name", "PolicyError", "type", "POLICY", "code",
+	    code, "message", ATOLL_REFUSED, "cause", verdict->reason, "remedy",
+	    "Do it another way: the rule tells what is not allowed. Trying the same again does not help.", "sessionId",
+	    p->session_id, "context", "run code");
 
-	(void)json_object_update_new(error, json_pack("{s:s,s:s,s:s}", "rule", verdict->rule, "severity", atoll_severity_name(verdict->severity), "reason", verdict->reason));
-	ret->json = json_pack("{s:b,s:s,s:n,s:[],s:{s:[],s:[]},s:o}", "success", 0, "language", language, "text", "results", "logs", "stdout", "stderr", "error", error);
+	(void)json_object_update_new(error,
+	    json_pack("{s:s,s:s,s:s}", "rule", verdict->rule, "severity", atoll_severity_name(verdict->severity),
+		"reason", verdict->reason));
+	ret->json = json_pack("{s:b,s:s,s:n,s:[],s:{s:[],s:[]},s:o}", "success", 0, "language", language, "text",
+	    "results", "logs", "stdout", "stderr", "error", error);
 	return 403;
 }
 
@@ -47,13 +58,16 @@ static void add_text(json_t *j)
 	size_t i;
 
 	(void)json_object_set_new(j, "text", json_null());
-	json_array_foreach(json_object_get(j, "results"), i, one) {
-		if (json_is_true(json_object_get(one, "is_main_result")) && json_is_string(json_object_get(one, "text")))
+	json_array_foreach(json_object_get(j, "results"), i, one)
+	{
+		if (json_is_true(json_object_get(one, "is_main_result")) &&
+		    json_is_string(json_object_get(one, "text")))
 			(void)json_object_set(j, "text", json_object_get(one, "text"));
 	}
 }
 
-/* The server tells of code that met the memory limit as an error of the code: what to do about it is the same as for other failures. */
+/* The server tells of code that met the memory limit as an error of the code: what to do about it is the same as for
+ * other failures. */
 static void add_remedy(json_t *j, const char *session_id, const char *code)
 {
 	json_t *error = json_object_get(j, "error");
@@ -69,11 +83,12 @@ static void add_remedy(json_t *j, const char *session_id, const char *code)
 	f.code = code;
 	autofree char *text = atoll_failure_json(&f);
 
-	(void)json_object_update_new(error, text ? json_loads(text, 0, NULL) : NULL);	/* beside value and traceback */
+	(void)json_object_update_new(error, text ? json_loads(text, 0, NULL) : NULL); /* beside value and traceback */
 }
 
 /* Names of warnings, and what has become of the sandbox, beside what the code gave. */
-static void add_more(json_t *j, const char *language, const struct atoll_session_result *r, const struct atoll_verdict *verdict)
+static void add_more(json_t *j, const char *language, const struct atoll_session_result *r,
+    const struct atoll_verdict *verdict)
 {
 	add_text(j);
 	(void)json_object_set_new(j, "language", json_string(language));
@@ -81,16 +96,23 @@ static void add_more(json_t *j, const char *language, const struct atoll_session
 	if (r->cached)
 		(void)json_object_set_new(j, "cached", json_true());
 	if (r->recovered)
-		(void)json_object_set_new(j, "recovered", json_pack("{s:s,s:b,s:s}", "strategy", "SANDBOX_UNAVAILABLE", "fromSnapshot", r->from_snapshot, "note",
-			r->from_snapshot ? "The earlier sandbox was gone. This ran in a new one with the files of its last snapshot; variables are gone." :
-			"The earlier sandbox was gone. This ran in a new, empty one; variables and files are gone."));
+		(void)json_object_set_new(j, "recovered",
+		    json_pack("{s:s,s:b,s:s}", "strategy", "SANDBOX_UNAVAILABLE", "fromSnapshot", r->from_snapshot,
+			"note",
+			r->from_snapshot ? "The earlier sandbox was gone. This ran in a new one with the files of its "
+					   "last snapshot; variables are gone."
+					 : "The earlier sandbox was gone. This ran in a new, empty one; variables and "
+					   "files are gone."));
 	if (verdict->severity != ATOLL_SEVERITY_NONE)
-		(void)json_object_set_new(j, "warning", json_pack("{s:s,s:s,s:s}", "rule", verdict->rule, "severity", atoll_severity_name(verdict->severity),
-			"reason", verdict->reason));
+		(void)json_object_set_new(j, "warning",
+		    json_pack("{s:s,s:s,s:s}", "rule", verdict->rule, "severity",
+			atoll_severity_name(verdict->severity), "reason", verdict->reason));
 }
 
-/* Code of one context keeps its directory: it goes there before, and what comes of that is only told if it fails. 1: it is there. */
-static int go_to(struct run_place *p, const char *language, unsigned timeout_ms, struct atoll_session_result *r, struct atoll_error *ae)
+/* Code of one context keeps its directory: it goes there before, and what comes of that is only told if it fails. 1: it
+ * is there. */
+static int go_to(struct run_place *p, const char *language, unsigned timeout_ms, struct atoll_session_result *r,
+    struct atoll_error *ae)
 {
 	autofree char *code = NULL;
 
@@ -110,7 +132,8 @@ static int go_to(struct run_place *p, const char *language, unsigned timeout_ms,
 	return 1;
 }
 
-int run_in_session(struct visit *v, struct run_place *p, const char *language, const char *code, unsigned timeout_ms, struct run_outcome *ret)
+int run_in_session(struct visit *v, struct run_place *p, const char *language, const char *code, unsigned timeout_ms,
+    struct run_outcome *ret)
 {
 	struct atoll_session_result r = { 0 };
 	struct atoll_error ae = { 0 };
@@ -127,12 +150,14 @@ int run_in_session(struct visit *v, struct run_place *p, const char *language, c
 	if (p->make && p->make(p, &ae) < 0)
 		return failed(v, &ae, p->session_id, NULL, str_of(code), 0, ret);
 	/* The imports that were put before it are no part of what may come from the cache. */
-	const char *run = atoll_cache_enabled(desk()->cache, p->session_id) && atoll_code_pure(name, code) ? code : text;
+	const char *run = atoll_cache_enabled(desk()->cache, p->session_id) && atoll_code_pure(name, code) ? code
+													   : text;
 	const struct atoll_code what = { .code = run, .language = name, .timeout_ms = timeout_ms };
 
 	int there = go_to(p, name, timeout_ms, &r, &ae);
 
-	if (there < 0 || (there && atoll_session_run(desk()->sessions, p->a, p->owner, p->session_id, &what, NULL, &r, &ae) < 0))
+	if (there < 0 ||
+	    (there && atoll_session_run(desk()->sessions, p->a, p->owner, p->session_id, &what, NULL, &r, &ae) < 0))
 		return failed(v, &ae, p->session_id, name, str_of(code), timeout_ms, ret);
 	ret->json = json_loads(r.json, 0, NULL);
 	if (ret->json) {

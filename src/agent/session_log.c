@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* agent/session_log: a line of JSON for each change. A line that a crash cut short is passed over.
  *
- * Variables of a session may be secrets: each session has a file of its own for them, which is removed with it; in the lines they would stay until
- * all is written anew. */
+ * Variables of a session may be secrets: each session has a file of its own for them, which is removed with it; in the
+ * lines they would stay until all is written anew. */
 #include "agent/session_log.h"
 
 #include <dirent.h>
@@ -22,12 +22,12 @@
 #include "http/json.h"
 
 #define NAME "sessions.log"
-#define ENVS "envs."			/* and the id of the session */
+#define ENVS "envs." /* and the id of the session */
 #define ENVS_MAX_BYTES (1024 * 1024)
 #define FILE_MAX_BYTES (64u * 1024 * 1024)
 #define REWRITE_AT (4u * 1024 * 1024)
 
-struct kept {				/* what the file says, in memory, to write it anew */
+struct kept { /* what the file says, in memory, to write it anew */
 	struct kept *next;
 	struct atoll_session s;
 };
@@ -44,11 +44,15 @@ static struct {
 
 static void put_line(struct buf *out, const struct atoll_session *s, bool gone)
 {
-	autojson json_t *j = gone ? json_pack("{s:s,s:b}", "id", s->id, "gone", 1) :
-		json_pack("{s:s,s:s,s:s,s:s,s:s,s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:s,s:s,s:b,s:[i,i,i]}", "id", s->id, "sandbox", s->sandbox_id, "agent", s->agent_id, "user", s->user_id,
-			"environment", s->environment, "owner", s->owner, "created", (json_int_t)s->created_ms, "used", (json_int_t)s->last_used_ms,
-			"memory", (json_int_t)s->limits.memory_mb, "cpu", (json_int_t)s->limits.cpu_permille, "disk", (json_int_t)s->limits.disk_mb,
-			"recoveries", (json_int_t)s->recoveries, "holder", s->holder, "scope", s->scope, "disposable", s->disposable, "alerts", (int)s->alerts.memory, (int)s->alerts.cpu, (int)s->alerts.disk);
+	autojson json_t *j = gone
+	    ? json_pack("{s:s,s:b}", "id", s->id, "gone", 1)
+	    : json_pack("{s:s,s:s,s:s,s:s,s:s,s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:s,s:s,s:b,s:[i,i,i]}", "id", s->id,
+		  "sandbox", s->sandbox_id, "agent", s->agent_id, "user", s->user_id, "environment", s->environment,
+		  "owner", s->owner, "created", (json_int_t)s->created_ms, "used", (json_int_t)s->last_used_ms,
+		  "memory", (json_int_t)s->limits.memory_mb, "cpu", (json_int_t)s->limits.cpu_permille, "disk",
+		  (json_int_t)s->limits.disk_mb, "recoveries", (json_int_t)s->recoveries, "holder", s->holder, "scope",
+		  s->scope, "disposable", s->disposable, "alerts", (int)s->alerts.memory, (int)s->alerts.cpu,
+		  (int)s->alerts.disk);
 
 	if (!j)
 		return;
@@ -86,12 +90,15 @@ int session_log_parse(struct str line, struct atoll_session *ret, bool *ret_gone
 	if (json_read_object(line, false, &o, &e) < 0 || !take(s.id, sizeof s.id, o, "id"))
 		return -EINVAL;
 	*ret_gone = json_is_true(json_object_get(o, "gone"));
-	if (!*ret_gone && (!take(s.sandbox_id, sizeof s.sandbox_id, o, "sandbox") || !take(s.agent_id, sizeof s.agent_id, o, "agent") ||
-			   !take(s.user_id, sizeof s.user_id, o, "user") || !take(s.environment, sizeof s.environment, o, "environment") ||
-			   !take(s.owner, sizeof s.owner, o, "owner")))
+	if (!*ret_gone &&
+	    (!take(s.sandbox_id, sizeof s.sandbox_id, o, "sandbox") ||
+		!take(s.agent_id, sizeof s.agent_id, o, "agent") || !take(s.user_id, sizeof s.user_id, o, "user") ||
+		!take(s.environment, sizeof s.environment, o, "environment") ||
+		!take(s.owner, sizeof s.owner, o, "owner")))
 		return -EINVAL;
 	take_holder(&s, o);
-	(void)json_unpack(json_object_get(o, "alerts"), "[i,i,i]", (int *)&s.alerts.memory, (int *)&s.alerts.cpu, (int *)&s.alerts.disk);
+	(void)json_unpack(json_object_get(o, "alerts"), "[i,i,i]", (int *)&s.alerts.memory, (int *)&s.alerts.cpu,
+	    (int *)&s.alerts.disk);
 	s.created_ms = json_integer_value(json_object_get(o, "created"));
 	s.last_used_ms = json_integer_value(json_object_get(o, "used"));
 	s.limits.memory_mb = (uint64_t)json_integer_value(json_object_get(o, "memory"));
@@ -199,7 +206,9 @@ char *session_log_envs(const char *id)
 	autofree char *path = envs_path(id);
 	autoclose int fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW) : -1;
 	struct stat st;
-	char *json = fd >= 0 && fstat(fd, &st) == 0 && st.st_size > 0 && st.st_size <= ENVS_MAX_BYTES ? calloc(1, (size_t)st.st_size + 1) : NULL;
+	char *json = fd >= 0 && fstat(fd, &st) == 0 && st.st_size > 0 && st.st_size <= ENVS_MAX_BYTES
+	    ? calloc(1, (size_t)st.st_size + 1)
+	    : NULL;
 
 	if (json && fd_read_all(fd, json, (size_t)st.st_size) < 0) {
 		free(json);
@@ -235,7 +244,8 @@ static void remove_stale_envs(void)
 		(void)closedir(d);
 }
 
-int session_log_open(const char *dir, void (*on_session)(void *user, const struct atoll_session *s), void *user, struct err *e)
+int session_log_open(const char *dir, void (*on_session)(void *user, const struct atoll_session *s), void *user,
+    struct err *e)
 {
 	while (the.all) {
 		struct kept *old = the.all;

@@ -15,8 +15,10 @@
 #define LIST_MAX 1000
 #define ENVS_MAX 256
 
-static const char *const create_fields[] = { "agentId", "userId", "environment", "resourceLimits", "alertThresholds", "envs", "cache", "getOrCreate", NULL };
-static const char *const execute_fields[] = { "code", "language", "timeout", "timeout_ms", "timeoutMs", "workingDirectory", NULL };
+static const char *const create_fields[] = { "agentId", "userId", "environment", "resourceLimits", "alertThresholds",
+	"envs", "cache", "getOrCreate", NULL };
+static const char *const execute_fields[] = { "code", "language", "timeout", "timeout_ms", "timeoutMs",
+	"workingDirectory", NULL };
 
 json_t *agent_session_json(const struct atoll_session *s)
 {
@@ -85,10 +87,14 @@ void agent_sessions_create(struct visit *v)
 	if (!body)
 		return;
 	desk_owner(&v->who, owner);
-	if (json_only(body, create_fields, &why) < 0 || json_get_str(body, "agentId", &spec.agent_id, &why) < 0 || json_get_str(body, "userId", &spec.user_id, &why) < 0 ||
-	    json_get_str(body, "environment", &spec.environment, &why) < 0 || json_get_obj(body, "resourceLimits", &limits, &why) < 0 || json_get_obj(body, "alertThresholds", &alerts, &why) < 0 ||
-	    json_get_bool(body, "cache", &spec.cache, &why) < 0 || json_get_bool(body, "getOrCreate", &reuse, &why) < 0 ||
-	    json_get_obj(body, "envs", &envs, &why) < 0 || (envs && json_check_str_map(envs, "envs", &why) < 0)) {
+	if (json_only(body, create_fields, &why) < 0 || json_get_str(body, "agentId", &spec.agent_id, &why) < 0 ||
+	    json_get_str(body, "userId", &spec.user_id, &why) < 0 ||
+	    json_get_str(body, "environment", &spec.environment, &why) < 0 ||
+	    json_get_obj(body, "resourceLimits", &limits, &why) < 0 ||
+	    json_get_obj(body, "alertThresholds", &alerts, &why) < 0 ||
+	    json_get_bool(body, "cache", &spec.cache, &why) < 0 ||
+	    json_get_bool(body, "getOrCreate", &reuse, &why) < 0 || json_get_obj(body, "envs", &envs, &why) < 0 ||
+	    (envs && json_check_str_map(envs, "envs", &why) < 0)) {
 		refuse(v, &why);
 		return;
 	}
@@ -105,7 +111,7 @@ void agent_sessions_create(struct visit *v)
 		return;
 	}
 	json_object_foreach(envs, name, value)
-		pairs[spec.n_envs++] = (struct atoll_pair) { name, json_string_value(value) };
+	    pairs[spec.n_envs++] = (struct atoll_pair) { name, json_string_value(value) };
 	spec.envs = pairs;
 	if (!a || client_resources(limits, &spec.limits, &ae) < 0 || client_thresholds(alerts, &spec.alerts, &ae) < 0) {
 		visit_fail(v, &ae);
@@ -161,8 +167,9 @@ void agent_session_execute(struct visit *v)
 	if (!body)
 		return;
 	desk_owner(&v->who, owner);
-	if (json_only(body, execute_fields, &why) < 0 || json_need_str(body, "code", &code, &why) < 0 || json_get_str(body, "workingDirectory", &dir, &why) < 0 || json_get_str(body, "language", &language, &why) < 0 ||
-	    take_timeout(body, &timeout, &why) < 0) {
+	if (json_only(body, execute_fields, &why) < 0 || json_need_str(body, "code", &code, &why) < 0 ||
+	    json_get_str(body, "workingDirectory", &dir, &why) < 0 ||
+	    json_get_str(body, "language", &language, &why) < 0 || take_timeout(body, &timeout, &why) < 0) {
 		refuse(v, &why);
 		return;
 	}
@@ -186,7 +193,9 @@ void agent_session_execute(struct visit *v)
 static void add_alert(json_t *alerts, const char *what, unsigned percent, uint64_t used, uint64_t total)
 {
 	if (total > 0 && used * 100 >= total * percent)
-		(void)json_array_append_new(alerts, json_pack("{s:s,s:I,s:I}", "resource", what, "percent", (json_int_t)(used * 100 / total), "threshold", (json_int_t)percent));
+		(void)json_array_append_new(alerts,
+		    json_pack("{s:s,s:I,s:I}", "resource", what, "percent", (json_int_t)(used * 100 / total),
+			"threshold", (json_int_t)percent));
 }
 
 static json_t *usage_json(const struct atoll_session *s, const struct atoll_point *p)
@@ -198,9 +207,11 @@ static json_t *usage_json(const struct atoll_session *s, const struct atoll_poin
 		add_alert(alerts, "diskSpace", s->alerts.disk, p->disk_used, p->disk_total);
 		add_alert(alerts, "cpu", s->alerts.cpu, (uint64_t)(p->cpu_pct * 10), s->limits.cpu_permille);
 	}
-	return json_pack("{s:s,s:s,s:s*,s:f,s:I,s:I,s:I,s:I,s:I,s:o}", "sessionId", s->id, "sandboxId", s->sandbox_id, "at", p ? p->at : NULL, "cpuPercent", p ? p->cpu_pct : 0,
-		"memoryUsed", (json_int_t)(p ? p->mem_used : 0), "memoryTotal", (json_int_t)(p ? p->mem_total : 0), "diskUsed", (json_int_t)(p ? p->disk_used : 0), "diskTotal",
-		(json_int_t)(p ? p->disk_total : 0), "processes", (json_int_t)(p ? p->pids : 0), "alerts", alerts);
+	return json_pack("{s:s,s:s,s:s*,s:f,s:I,s:I,s:I,s:I,s:I,s:o}", "sessionId", s->id, "sandboxId", s->sandbox_id,
+	    "at", p ? p->at : NULL, "cpuPercent", p ? p->cpu_pct : 0, "memoryUsed", (json_int_t)(p ? p->mem_used : 0),
+	    "memoryTotal", (json_int_t)(p ? p->mem_total : 0), "diskUsed", (json_int_t)(p ? p->disk_used : 0),
+	    "diskTotal", (json_int_t)(p ? p->disk_total : 0), "processes", (json_int_t)(p ? p->pids : 0), "alerts",
+	    alerts);
 }
 
 void agent_session_usage(struct visit *v)
@@ -213,7 +224,7 @@ void agent_session_usage(struct visit *v)
 
 	desk_owner(&v->who, owner);
 	if (!a || atoll_session_get(desk()->sessions, owner, v->param, &s, &ae) < 0 ||
-	    atoll_metrics_latest(a, (const char *const []) { s.sandbox_id }, 1, &points, &ae) < 0) {
+	    atoll_metrics_latest(a, (const char *const[]) { s.sandbox_id }, 1, &points, &ae) < 0) {
 		visit_fail(v, &ae);
 		return;
 	}

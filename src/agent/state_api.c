@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* agent/state_api: what an agent should know of its sandboxes before it speaks: GET /agent/state; and the numbers of all of them: GET /agent/metrics. */
+/* agent/state_api: what an agent should know of its sandboxes before it speaks: GET /agent/state; and the numbers of
+ * all of them: GET /agent/metrics. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,16 +16,19 @@
 
 static json_t *capabilities(bool can_execute)
 {
-	return json_pack("{s:b,s:[s,s,s,s,s,s],s:[s,s,s,s],s:[s,s,s],s:b,s:b}", "codeExecution", can_execute, "languages", "python", "javascript", "typescript", "bash", "r", "java",
-		"actions", "EXECUTE_CODE", "MANAGE_SANDBOX", "INSTALL_PACKAGES", "GIT", "packageManagers", "pip", "npm", "apt", "fileOperations", can_execute, "internet", can_execute);
+	return json_pack("{s:b,s:[s,s,s,s,s,s],s:[s,s,s,s],s:[s,s,s],s:b,s:b}", "codeExecution", can_execute,
+	    "languages", "python", "javascript", "typescript", "bash", "r", "java", "actions", "EXECUTE_CODE",
+	    "MANAGE_SANDBOX", "INSTALL_PACKAGES", "GIT", "packageManagers", "pip", "npm", "apt", "fileOperations",
+	    can_execute, "internet", can_execute);
 }
 
 static json_t *limits_json(void)
 {
 	const struct atoll_agent_settings *s = desk()->settings;
 
-	return json_pack("{s:I,s:I,s:I,s:s}", "sessionTimeoutMs", (json_int_t)s->session_timeout_ms, "maxConcurrentSessions", (json_int_t)s->max_sessions, "timeoutMs",
-		(json_int_t)s->retry.timeout_ms, "environment", s->environment);
+	return json_pack("{s:I,s:I,s:I,s:s}", "sessionTimeoutMs", (json_int_t)s->session_timeout_ms,
+	    "maxConcurrentSessions", (json_int_t)s->max_sessions, "timeoutMs", (json_int_t)s->retry.timeout_ms,
+	    "environment", s->environment);
 }
 
 static json_t *cache_json(void)
@@ -32,7 +36,8 @@ static json_t *cache_json(void)
 	struct atoll_cache_stats st;
 
 	atoll_cache_stats(desk()->cache, &st);
-	return json_pack("{s:I,s:I,s:I,s:I}", "hits", (json_int_t)st.hits, "misses", (json_int_t)st.misses, "entries", (json_int_t)st.entries, "bytes", (json_int_t)st.bytes);
+	return json_pack("{s:I,s:I,s:I,s:I}", "hits", (json_int_t)st.hits, "misses", (json_int_t)st.misses, "entries",
+	    (json_int_t)st.entries, "bytes", (json_int_t)st.bytes);
 }
 
 void agent_state(struct visit *v)
@@ -41,7 +46,8 @@ void agent_state(struct visit *v)
 	struct atoll_error ae = { 0 };
 	struct atoll_list *l = NULL;
 	struct atoll *a = visit_client(v, &ae);
-	bool reached = a && atoll_list_sandboxes(a, &l, &ae) == 0, healthy = reached && atoll_health(a, &ae) == 0 && desk_can_execute(a, &ae);
+	bool reached = a && atoll_list_sandboxes(a, &l, &ae) == 0,
+	     healthy = reached && atoll_health(a, &ae) == 0 && desk_can_execute(a, &ae);
 	size_t running = 0, n = reached ? l->n : 0;
 	autobuf struct buf text = BUF_INIT(64 * 1024);
 
@@ -51,13 +57,17 @@ void agent_state(struct visit *v)
 	for (size_t i = 0; i < n; i++)
 		running += strcmp(l->v[i].state, "running") == 0;
 	if (healthy)
-		buf_fmt(&text, "Code can be run in sandboxes. %zu of %zu sandboxes are running, %zu sessions are open.", running, n, sessions);
+		buf_fmt(&text, "Code can be run in sandboxes. %zu of %zu sandboxes are running, %zu sessions are open.",
+		    running, n, sessions);
 	else
 		buf_fmt(&text, "Code cannot be run now: %s", ae.text);
-	visit_json(v, 200, json_pack("{s:s,s:b,s:b,s:{s:I,s:I,s:I},s:o,s:o,s:o,s:s,s:o,s:s}", "text", buf_cstr(&text), "canExecuteCode", healthy, "isHealthy", healthy, "counts",
-		"sandboxes", (json_int_t)n, "running", (json_int_t)running, "sessions", (json_int_t)sessions, "sandboxes", reached ? agent_sandbox_rows(l) : json_array(),
-		"capabilities", capabilities(healthy), "limits", limits_json(), "breaker", a ? atoll_breaker_state(a->breaker) : "closed", "cache", cache_json(), "status",
-		healthy ? "ok" : "degraded"));
+	visit_json(v, 200,
+	    json_pack("{s:s,s:b,s:b,s:{s:I,s:I,s:I},s:o,s:o,s:o,s:s,s:o,s:s}", "text", buf_cstr(&text),
+		"canExecuteCode", healthy, "isHealthy", healthy, "counts", "sandboxes", (json_int_t)n, "running",
+		(json_int_t)running, "sessions", (json_int_t)sessions, "sandboxes",
+		reached ? agent_sandbox_rows(l) : json_array(), "capabilities", capabilities(healthy), "limits",
+		limits_json(), "breaker", a ? atoll_breaker_state(a->breaker) : "closed", "cache", cache_json(),
+		"status", healthy ? "ok" : "degraded"));
 	atoll_list_free(l);
 }
 
@@ -73,11 +83,15 @@ static void put_executions(struct buf *out)
 	static const struct {
 		enum desk_count what;
 		const char *outcome;
-	} all[] = { { COUNT_OK, "ok" }, { COUNT_ERROR, "error" }, { COUNT_CACHED, "cached" }, { COUNT_FAILED, "failed" } };
+	} all[] = { { COUNT_OK, "ok" }, { COUNT_ERROR, "error" }, { COUNT_CACHED, "cached" },
+		{ COUNT_FAILED, "failed" } };
 
-	buf_z(out, "# HELP atoll_agent_executions_total Pieces of code by what became of them.\n# TYPE atoll_agent_executions_total counter\n");
+	buf_z(out,
+	    "# HELP atoll_agent_executions_total Pieces of code by what became of them.\n# TYPE "
+	    "atoll_agent_executions_total counter\n");
 	for (size_t i = 0; i < ARRAY_LEN(all); i++)
-		buf_fmt(out, "atoll_agent_executions_total{outcome=\"%s\"} %" PRIu64 "\n", all[i].outcome, desk_counted(all[i].what));
+		buf_fmt(out, "atoll_agent_executions_total{outcome=\"%s\"} %" PRIu64 "\n", all[i].outcome,
+		    desk_counted(all[i].what));
 }
 
 void agent_metrics(struct visit *v)
@@ -89,12 +103,19 @@ void agent_metrics(struct visit *v)
 	put_executions(&out);
 	put_counter(&out, "atoll_agent_messages_total", "Messages that were read.", desk_counted(COUNT_MESSAGES));
 	put_counter(&out, "atoll_agent_refused_total", "What the policy refused.", desk_counted(COUNT_REFUSED));
-	put_counter(&out, "atoll_agent_warned_total", "What the policy found and let pass.", desk_counted(COUNT_WARNED));
-	put_counter(&out, "atoll_agent_recovered_total", "Sessions that went on in a new sandbox.", desk_counted(COUNT_RECOVERED));
+	put_counter(&out, "atoll_agent_warned_total", "What the policy found and let pass.",
+	    desk_counted(COUNT_WARNED));
+	put_counter(&out, "atoll_agent_recovered_total", "Sessions that went on in a new sandbox.",
+	    desk_counted(COUNT_RECOVERED));
 	put_counter(&out, "atoll_agent_cache_hits_total", "Results from the cache.", st.hits);
 	put_counter(&out, "atoll_agent_cache_misses_total", "Results that were not in the cache.", st.misses);
-	buf_fmt(&out, "# HELP atoll_agent_cache_bytes Size of the cache.\n# TYPE atoll_agent_cache_bytes gauge\natoll_agent_cache_bytes %zu\n", st.bytes);
-	buf_fmt(&out, "# HELP atoll_agent_breaker_open Callers whose calls into sandboxes are refused at once.\n# TYPE atoll_agent_breaker_open gauge\natoll_agent_breaker_open %zu\n",
-		clients_broken());
+	buf_fmt(&out,
+	    "# HELP atoll_agent_cache_bytes Size of the cache.\n# TYPE atoll_agent_cache_bytes "
+	    "gauge\natoll_agent_cache_bytes %zu\n",
+	    st.bytes);
+	buf_fmt(&out,
+	    "# HELP atoll_agent_breaker_open Callers whose calls into sandboxes are refused at once.\n# TYPE "
+	    "atoll_agent_breaker_open gauge\natoll_agent_breaker_open %zu\n",
+	    clients_broken());
 	visit_text(v, 200, "text/plain; version=0.0.4", NULL, buf_view(&out));
 }

@@ -19,7 +19,9 @@
 
 int tool_host_open(struct err *e)
 {
-	clients_open(desk()->sessions, desk_owner, &(struct atoll_breaker_config) { .failures = desk()->settings->breaker_failures, .open_ms = desk()->settings->breaker_open_ms });
+	clients_open(desk()->sessions, desk_owner,
+	    &(struct atoll_breaker_config) { .failures = desk()->settings->breaker_failures,
+		.open_ms = desk()->settings->breaker_open_ms });
 	return tools_open(e);
 }
 
@@ -27,8 +29,9 @@ static void on_audit(void *user, const char *kind, const char *sandbox, const ch
 {
 	struct tool_visit *tv = user;
 
-	visit_audit(tv->v, json_pack("{s:s,s:s*,s:s*,s:o}", "kind", kind, "sandbox", sandbox, "session", session && *session ? session : NULL,
-		"fields", fields));
+	visit_audit(tv->v,
+	    json_pack("{s:s,s:s*,s:s*,s:o}", "kind", kind, "sandbox", sandbox, "session",
+		session && *session ? session : NULL, "fields", fields));
 }
 
 int tool_host_for(struct visit *v, struct tool_host *ret, struct atoll_error *e)
@@ -37,9 +40,17 @@ int tool_host_for(struct visit *v, struct tool_host *ret, struct atoll_error *e)
 
 	if (!b)
 		return -e->no;
-	*ret = (struct tool_host) { .boxes = b, .policy = desk()->settings->policy, .key = desk_policy_key(&v->who), .url = v->url, .environment = desk()->settings->environment,
-		.timeout_ms = desk()->settings->retry.timeout_ms, .retry = &desk()->settings->retry, .redact = desk()->settings->redact, .breaker = boxes_client(b)->breaker,
-		.breaks_inside = true, .audit = on_audit };
+	*ret = (struct tool_host) { .boxes = b,
+		.policy = desk()->settings->policy,
+		.key = desk_policy_key(&v->who),
+		.url = v->url,
+		.environment = desk()->settings->environment,
+		.timeout_ms = desk()->settings->retry.timeout_ms,
+		.retry = &desk()->settings->retry,
+		.redact = desk()->settings->redact,
+		.breaker = boxes_client(b)->breaker,
+		.breaks_inside = true,
+		.audit = on_audit };
 	return 0;
 }
 
@@ -104,7 +115,8 @@ void agent_tool_call(struct visit *v)
 
 static bool is_word(const char *z, size_t max)
 {
-	return z && *z && strlen(z) <= max && z[strspn(z, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.")] == '\0';
+	return z && *z && strlen(z) <= max &&
+	    z[strspn(z, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.")] == '\0';
 }
 
 static bool is_one_of(const char *z, const char *const *all)
@@ -114,15 +126,18 @@ static bool is_one_of(const char *z, const char *const *all)
 	return z && *all;
 }
 
-/* The fields of a record, and nothing that is not one of their words: a client cannot write what it likes into the trail. */
+/* The fields of a record, and nothing that is not one of their words: a client cannot write what it likes into the
+ * trail. */
 static json_t *record_fields(const json_t *body, bool call, struct err *why)
 {
-	static const char *const outcomes[] = { "ok", "error", "refused", "cancelled", NULL }, *const severities[] = { "low", "medium", "high", "critical", NULL };
+	static const char *const outcomes[] = { "ok", "error", "refused", "cancelled", NULL },
+				 *const severities[] = { "low", "medium", "high", "critical", NULL };
 	const char *tool = NULL, *outcome = NULL, *rule = NULL, *severity = NULL;
 	int64_t ms = 0;
 
-	if (json_need_str(body, "tool", &tool, why) < 0 || json_get_str(body, "outcome", &outcome, why) < 0 || json_get_str(body, "rule", &rule, why) < 0 ||
-	    json_get_str(body, "severity", &severity, why) < 0 || json_get_int(body, "ms", 0, INT32_MAX, &ms, why) < 0)
+	if (json_need_str(body, "tool", &tool, why) < 0 || json_get_str(body, "outcome", &outcome, why) < 0 ||
+	    json_get_str(body, "rule", &rule, why) < 0 || json_get_str(body, "severity", &severity, why) < 0 ||
+	    json_get_int(body, "ms", 0, INT32_MAX, &ms, why) < 0)
 		return NULL;
 	if (!tool_find(tool))
 		(void)err_set(why, EINVAL, "field 'tool' is not the name of a tool");
@@ -132,14 +147,18 @@ static json_t *record_fields(const json_t *body, bool call, struct err *why)
 		(void)err_set(why, EINVAL, "fields 'rule' and 'severity' must be those of a rule of the policy");
 	if (why->no)
 		return NULL;
-	return call ? json_pack("{s:s,s:s,s:I,s:s}", "tool", tool, "outcome", outcome, "ms", (json_int_t)ms, "reportedBy", "client") :
-		json_pack("{s:s,s:s,s:s,s:s}", "tool", tool, "rule", rule, "severity", severity, "reportedBy", "client");
+	return call
+	    ? json_pack("{s:s,s:s,s:I,s:s}", "tool", tool, "outcome", outcome, "ms", (json_int_t)ms, "reportedBy",
+		  "client")
+	    : json_pack("{s:s,s:s,s:s,s:s}", "tool", tool, "rule", rule, "severity", severity, "reportedBy", "client");
 }
 
-/* `atoll mcp` runs tools in a process of its caller's, which tells of them here. Whose record it is says the key; that a client said so says the record. */
+/* `atoll mcp` runs tools in a process of its caller's, which tells of them here. Whose record it is says the key; that
+ * a client said so says the record. */
 void agent_tool_record(struct visit *v)
 {
-	static const char *const known[] = { "kind", "tool", "outcome", "ms", "rule", "severity", "sandbox", "session", NULL };
+	static const char *const known[] = { "kind", "tool", "outcome", "ms", "rule", "severity", "sandbox", "session",
+		NULL };
 	static const char *const kinds[] = { "mcp.tool", "agent.refused", "agent.warned", NULL };
 	autojson json_t *body = visit_body(v, false);
 	const char *kind = NULL, *sandbox = NULL, *session = NULL;
@@ -147,18 +166,21 @@ void agent_tool_record(struct visit *v)
 
 	if (!body)
 		return;
-	if (json_only(body, known, &why) == 0 && json_need_str(body, "kind", &kind, &why) == 0 && json_get_str(body, "sandbox", &sandbox, &why) == 0)
+	if (json_only(body, known, &why) == 0 && json_need_str(body, "kind", &kind, &why) == 0 &&
+	    json_get_str(body, "sandbox", &sandbox, &why) == 0)
 		(void)json_get_str(body, "session", &session, &why);
 	if (!why.no && !is_one_of(kind, kinds))
 		(void)err_set(&why, EINVAL, "field 'kind' must be mcp.tool, agent.refused or agent.warned");
 	if (!why.no && ((sandbox && !is_word(sandbox, 63)) || (session && !is_word(session, 63))))
-		(void)err_set(&why, EINVAL, "field '%s' is not an id", sandbox && !is_word(sandbox, 63) ? "sandbox" : "session");
+		(void)err_set(&why, EINVAL, "field '%s' is not an id",
+		    sandbox && !is_word(sandbox, 63) ? "sandbox" : "session");
 	json_t *fields = why.no ? NULL : record_fields(body, strcmp(kind, "mcp.tool") == 0, &why);
 
 	if (!fields) {
 		visit_error(v, why.no ? 400 : 503, "%s", why.no ? why.text : "out of memory");
 		return;
 	}
-	visit_audit(v, json_pack("{s:s,s:s*,s:s*,s:o}", "kind", kind, "sandbox", sandbox, "session", session, "fields", fields));
+	visit_audit(v,
+	    json_pack("{s:s,s:s*,s:s*,s:o}", "kind", kind, "sandbox", sandbox, "session", session, "fields", fields));
 	visit_text(v, 204, NULL, NULL, STR_NULL);
 }

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* agent/tool_host: what the tools of agents (mcp/tools.h) get from this process: the caller's sandboxes, the policy, the audit log. */
+/* agent/tool_host: what the tools of agents (mcp/tools.h) get from this process: the caller's sandboxes, the policy,
+ * the audit log. */
 #pragma once
 
 #include "mcp/tools.h"
 
 struct visit;
 
-struct tool_visit {			/* the first member of the `user` of a struct tool_run */
+struct tool_visit { /* the first member of the `user` of a struct tool_run */
 	struct visit *v;
 };
 
-int tool_host_open(struct err *e);		/* at start, after desk_open() */
+int tool_host_open(struct err *e); /* at start, after desk_open() */
 int tool_host_for(struct visit *v, struct tool_host *ret, struct atoll_error *e);

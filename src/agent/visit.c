@@ -27,26 +27,26 @@
 
 #define PARAM_MAX 512
 #define ANSWER_MAX (64u * 1024 * 1024)
-#define UNSENT_MAX (1024 * 1024)	/* of pieces: then the handler waits */
+#define UNSENT_MAX (1024 * 1024) /* of pieces: then the handler waits */
 
-struct own {				/* a visit, and what only this file knows of it */
+struct own { /* a visit, and what only this file knows of it */
 	struct visit pub;
 	const struct route *route;
-	struct http_req *rq;		/* the loop's; NULL: the visitor has gone, or all is said */
+	struct http_req *rq; /* the loop's; NULL: the visitor has gone, or all is said */
 	struct buf body;
 	struct boxes *boxes;
 	uint64_t began_us;
-	int status;			/* of the answer; the handler's */
-	bool begun;			/* in pieces */
-	bool on_loop;			/* the handler is quick */
+	int status;   /* of the answer; the handler's */
+	bool begun;   /* in pieces */
+	bool on_loop; /* the handler is quick */
 	bool stays;
 	void (*on_gone)(struct visit *v, void *user);
 	void *gone_user;
 	atomic_uint refs;
 	atomic_bool gone;
 	pthread_mutex_t lock;
-	pthread_cond_t less;		/* unsent has become less */
-	size_t unsent;			/* bytes of pieces on their way to the loop, and in its queue */
+	pthread_cond_t less; /* unsent has become less */
+	size_t unsent;       /* bytes of pieces on their way to the loop, and in its queue */
 };
 
 static struct {
@@ -65,11 +65,11 @@ static struct {
 	struct busy *all;
 } busy = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-static _Thread_local struct own *at_work;	/* whose handler this thread runs */
+static _Thread_local struct own *at_work; /* whose handler this thread runs */
 
 enum said { SAID_ALL, SAID_BEGIN, SAID_PIECE, SAID_END };
 
-struct saying {				/* from a handler to the loop */
+struct saying { /* from a handler to the loop */
 	struct own *o;
 	enum said what;
 	int status;
@@ -85,7 +85,7 @@ void visits_open(struct loop *l, struct work *w)
 
 static struct own *own_of(const struct visit *v)
 {
-	return (struct own *)(uintptr_t)v;	/* its first member */
+	return (struct own *)(uintptr_t)v; /* its first member */
 }
 
 static void forget(char *z)
@@ -102,8 +102,8 @@ static void unref(struct own *o)
 	if (atomic_fetch_sub(&o->refs, 1) > 1)
 		return;
 	forget(v->who.key);
-	char *texts[] = { v->who.team, v->who.key_id, v->who.key_name, v->who.request, v->method, v->path, v->param, v->query, v->accept, v->session,
-		v->protocol, v->content_type, v->rpc_method, v->rpc_name, v->url };
+	char *texts[] = { v->who.team, v->who.key_id, v->who.key_name, v->who.request, v->method, v->path, v->param,
+		v->query, v->accept, v->session, v->protocol, v->content_type, v->rpc_method, v->rpc_name, v->url };
 
 	if (v->work && v->work_free)
 		v->work_free(v->work);
@@ -161,10 +161,14 @@ static void tell(struct own *o, enum said what, int status, const char *type, co
 
 	if (!s) {
 		log_error("out of memory", "request=%s", o->pub.who.request);
-		abort();		/* the warden starts us again */
+		abort(); /* the warden starts us again */
 	}
-	*s = (struct saying) { .o = o, .what = what, .status = status, .type = type ? strdup(type) : NULL,
-		.headers = headers ? strdup(headers) : NULL, .data = BUF_INIT(ANSWER_MAX) };
+	*s = (struct saying) { .o = o,
+		.what = what,
+		.status = status,
+		.type = type ? strdup(type) : NULL,
+		.headers = headers ? strdup(headers) : NULL,
+		.data = BUF_INIT(ANSWER_MAX) };
 	buf_str(&s->data, data);
 	if (s->data.bad && what == SAID_ALL) {
 		s->status = 500;
@@ -256,13 +260,22 @@ void visit_fail(struct visit *v, const struct atoll_error *ae)
 	int status = ae->status >= 400 ? ae->status : 502;
 
 	switch (ae->no) {
-	case EINVAL: status = 400; break;
-	case ENOENT: status = 404; break;
+	case EINVAL:
+		status = 400;
+		break;
+	case ENOENT:
+		status = 404;
+		break;
 	case ENOTCONN:
 	case ECONNREFUSED:
-	case ECONNRESET: status = 503; break;
-	case ETIMEDOUT: status = 504; break;
-	default: break;
+	case ECONNRESET:
+		status = 503;
+		break;
+	case ETIMEDOUT:
+		status = 504;
+		break;
+	default:
+		break;
 	}
 	visit_error(v, status, "%s", ae->text);
 }
@@ -384,8 +397,9 @@ static void run(void *arg)
 	boxes_unref(take_ptr(&o->boxes));
 	if (!o->on_loop)
 		busy_end(&v->who);
-	log_info("served", "request=%s method=%s path=%s status=%d ms=%.1f team=%s%s", v->who.request, v->method, o->route->pattern, o->status,
-		(double)(clock_mono_us() - o->began_us) / 1000, v->who.team, visit_gone(v) ? " gone=1" : "");
+	log_info("served", "request=%s method=%s path=%s status=%d ms=%.1f team=%s%s", v->who.request, v->method,
+	    o->route->pattern, o->status, (double)(clock_mono_us() - o->began_us) / 1000, v->who.team,
+	    visit_gone(v) ? " gone=1" : "");
 	unref(o);
 }
 
@@ -451,7 +465,10 @@ static void on_close(struct http_req *rq, bool lost)
 	unref(o);
 }
 
-static const struct http_req_ops ops = { .on_body = on_body, .on_body_end = on_body_end, .on_drain = on_drain, .on_close = on_close };
+static const struct http_req_ops ops = { .on_body = on_body,
+	.on_body_end = on_body_end,
+	.on_drain = on_drain,
+	.on_close = on_close };
 
 static char *header_copy(const struct http_req *rq, const char *name)
 {
@@ -483,8 +500,11 @@ static int fill(struct own *o, struct http_req *rq)
 {
 	struct visit *v = &o->pub;
 
-	v->who = (struct caller) { .key = header_copy(rq, "x-atoll-key"), .team = header_copy(rq, "x-atoll-team"),
-		.key_id = header_copy(rq, "x-atoll-key-id"), .key_name = header_decoded(rq, "x-atoll-key-name"), .request = header_copy(rq, "x-request-id"),
+	v->who = (struct caller) { .key = header_copy(rq, "x-atoll-key"),
+		.team = header_copy(rq, "x-atoll-team"),
+		.key_id = header_copy(rq, "x-atoll-key-id"),
+		.key_name = header_decoded(rq, "x-atoll-key-name"),
+		.request = header_copy(rq, "x-request-id"),
 		.admin = http_header_get(&rq->headers, "x-atoll-admin").n > 0 };
 	v->method = str_dup(rq->method);
 	v->path = str_dup(rq->path);
@@ -496,8 +516,11 @@ static int fill(struct own *o, struct http_req *rq)
 	v->rpc_method = header_copy(rq, "mcp-method");
 	v->rpc_name = header_copy(rq, "mcp-name");
 	v->url = header_copy(rq, "x-atoll-url");
-	return v->who.key && v->who.team && v->who.key_id && v->who.key_name && v->who.request && v->method && v->path && v->query && v->accept && v->session &&
-		v->protocol && v->content_type && v->rpc_method && v->rpc_name && v->url ? 0 : -ENOMEM;
+	return v->who.key && v->who.team && v->who.key_id && v->who.key_name && v->who.request && v->method &&
+		v->path && v->query && v->accept && v->session && v->protocol && v->content_type && v->rpc_method &&
+		v->rpc_name && v->url
+	    ? 0
+	    : -ENOMEM;
 }
 
 static void ignore_close(struct http_req *rq, bool lost)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* agent/visit: one request that the front has passed on, as its handler sees it.
  *
- * A handler (agent/routes.h) runs on a thread of its own and may block: in calls of libatoll above all, with the client that
- * visit_client() gives. That client has the rights of whoever asked and no others, and its calls end with -ECANCELED when
- * whoever asked has gone. The handler answers once, whole (visit_json, visit_error) or in pieces (visit_begin, visit_write), before it
- * returns; if it does not, the visitor gets 500. What is in the visit lives until the handler returns. */
+ * A handler (agent/routes.h) runs on a thread of its own and may block: in calls of libatoll above all, with the client
+ * that visit_client() gives. That client has the rights of whoever asked and no others, and its calls end with
+ * -ECANCELED when whoever asked has gone. The handler answers once, whole (visit_json, visit_error) or in pieces
+ * (visit_begin, visit_write), before it returns; if it does not, the visitor gets 500. What is in the visit lives until
+ * the handler returns. */
 #pragma once
 
 #include <jansson.h>
@@ -23,49 +24,54 @@ struct route;
 struct visit;
 struct work;
 
-struct caller {				/* who asks; the front has checked it */
-	char *key;			/* the API key; "": none, the server is open */
-	char *team;			/* id; all that is kept for a caller is the team's and the key's, never anybody else's */
-	char *key_id;			/* "": none */
-	char *key_name;			/* whoever has the key may give it any */
-	char *request;			/* id of the request, for logs */
+struct caller {    /* who asks; the front has checked it */
+	char *key; /* the API key; "": none, the server is open */
+	/* id; all that is kept for a caller is the team's and the key's, never anybody else's */
+	char *team;
+	char *key_id;   /* "": none */
+	char *key_name; /* whoever has the key may give it any */
+	char *request;  /* id of the request, for logs */
 	bool admin;
 };
 
 struct visit {
 	struct caller who;
-	char *method, *path;		/* "POST", "/agent/sessions/abc" */
-	char *param;			/* what stands for the {} of the route, decoded; NULL without one */
-	char *query;			/* still encoded, may be "" */
-	struct str body;		/* all of it */
+	char *method, *path; /* "POST", "/agent/sessions/abc" */
+	char *param;         /* what stands for the {} of the route, decoded; NULL without one */
+	char *query;         /* still encoded, may be "" */
+	struct str body;     /* all of it */
 	/* Header lines; "" without: */
 	char *accept, *session, *protocol, *content_type, *rpc_method, *rpc_name;
-	char *url;			/* where the caller reaches the server: "http://127.0.0.1:8080" */
-	void *work;			/* of the handler; */
-	void (*work_free)(void *work);	/* ... called with it at the end, if it is set */
+	char *url;                     /* where the caller reaches the server: "http://127.0.0.1:8080" */
+	void *work;                    /* of the handler; */
+	void (*work_free)(void *work); /* ... called with it at the end, if it is set */
 };
 
-struct boxes *visit_boxes(struct visit *v, struct atoll_error *e);	/* likewise: the caller's sandboxes and sessions */
-struct atoll *visit_client(struct visit *v, struct atoll_error *e);	/* NULL: e tells; lent until the handler returns */
-json_t *visit_body(struct visit *v, bool allow_empty);	/* an object; answers 400 by itself and returns NULL. New reference */
-bool visit_gone(const struct visit *v);			/* nobody waits for the answer any more */
+/* likewise: the caller's sandboxes and sessions */
+struct boxes *visit_boxes(struct visit *v, struct atoll_error *e);
+/* NULL: e tells; lent until the handler returns */
+struct atoll *visit_client(struct visit *v, struct atoll_error *e);
+/* an object; answers 400 by itself and returns NULL. New reference */
+json_t *visit_body(struct visit *v, bool allow_empty);
+bool visit_gone(const struct visit *v); /* nobody waits for the answer any more */
 
-void visit_json(struct visit *v, int status, json_t *j);	/* takes j */
-void visit_text(struct visit *v, int status, const char *type, const char *headers, struct str body);	/* headers: lines, or NULL */
+void visit_json(struct visit *v, int status, json_t *j); /* takes j */
+/* headers: lines, or NULL */
+void visit_text(struct visit *v, int status, const char *type, const char *headers, struct str body);
 void visit_error(struct visit *v, int status, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-void visit_fail(struct visit *v, const struct atoll_error *ae);	/* what libatoll said, with the status that fits */
+void visit_fail(struct visit *v, const struct atoll_error *ae); /* what libatoll said, with the status that fits */
 
 /* In pieces. Writing waits while the visitor is slow (not in a handler that is quick). */
 void visit_begin(struct visit *v, int status, const char *type, const char *headers);
 void visit_write(struct visit *v, struct str data);
 
-/* The answer goes on after the handler has returned, until visit_end(). on_gone comes once, on the loop, when it is over, be it by that or
- * because the visitor has left; the visit must not be touched after it. */
+/* The answer goes on after the handler has returned, until visit_end(). on_gone comes once, on the loop, when it is
+ * over, be it by that or because the visitor has left; the visit must not be touched after it. */
 void visit_stay(struct visit *v, void (*on_gone)(struct visit *v, void *user), void *user);
 void visit_end(struct visit *v);
 
-/* One record of the audit log: takes the event ({"kind" or "event", "sandbox", "session", "fields" or others}, see front/record/audit.h), adds request, team
- * and key. Text that may hold secrets must not be in it. */
+/* One record of the audit log: takes the event ({"kind" or "event", "sandbox", "session", "fields" or others}, see
+ * front/record/audit.h), adds request, team and key. Text that may hold secrets must not be in it. */
 void visit_audit(const struct visit *v, json_t *event);
 
 /* Has the visitor of this thread's handler gone, or given up the call of a tool? For atoll_set_stop(). */
@@ -74,4 +80,4 @@ bool visit_stopping(void *user);
 /* --- for main.c --- */
 
 void visits_open(struct loop *l, struct work *w);
-void visit_arrive(struct http_req *rq);			/* reads the body, then calls the handler */
+void visit_arrive(struct http_req *rq); /* reads the body, then calls the handler */

@@ -16,7 +16,7 @@
 #include "base/log.h"
 #include "loop/loop.h"
 
-#define STACK_BYTES (512 * 1024)	/* of addresses; of memory, what is touched */
+#define STACK_BYTES (512 * 1024) /* of addresses; of memory, what is touched */
 #define IDLE_S 60
 
 struct job {
@@ -29,11 +29,11 @@ STAILQ_HEAD(job_list, job);
 
 struct work {
 	pthread_mutex_t lock;
-	pthread_cond_t some;		/* there is a job */
+	pthread_cond_t some; /* there is a job */
 	struct job_list jobs, posts;
 	size_t n_jobs;
 	unsigned threads, idle;
-	int event;			/* readable: there are posts */
+	int event; /* readable: there are posts */
 	struct watch *watch;
 };
 
@@ -117,7 +117,7 @@ int work_run(struct work *w, work_fn *fn, void *arg)
 		r = thread_start(w);
 		if (r == 0)
 			w->threads++;
-		else if (w->threads)	/* the others will come to it */
+		else if (w->threads) /* the others will come to it */
 			r = 0;
 	}
 	if (r == 0) {
@@ -138,7 +138,7 @@ void work_post(struct work *w, work_fn *fn, void *arg)
 
 	if (!j) {
 		log_error("out of memory", "for=%s", "an answer");
-		abort();		/* somebody would wait for ever; the warden starts us again */
+		abort(); /* somebody would wait for ever; the warden starts us again */
 	}
 	(void)pthread_mutex_lock(&w->lock);
 	bool first = STAILQ_EMPTY(&w->posts);

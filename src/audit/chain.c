@@ -10,12 +10,12 @@
 
 #include "base/clock.h"
 
-#define BLOCK 64			/* of SHA-256 */
+#define BLOCK 64 /* of SHA-256 */
 
 struct audit_seal {
 	EVP_MD *md;
 	EVP_MD_CTX *ctx;
-	EVP_MD_CTX *inner, *outer;	/* HMAC's two hashes with the key already in them; NULL without a key */
+	EVP_MD_CTX *inner, *outer; /* HMAC's two hashes with the key already in them; NULL without a key */
 };
 
 static EVP_MD_CTX *keyed(const EVP_MD *md, const uint8_t key[AUDIT_KEY_SIZE], uint8_t pad)
@@ -39,7 +39,7 @@ struct audit_seal *audit_seal_new(const uint8_t key[AUDIT_KEY_SIZE])
 
 	if (!s)
 		return NULL;
-	s->md = EVP_MD_fetch(NULL, "SHA256", NULL);	/* once: looking it up takes as long as hashing a line */
+	s->md = EVP_MD_fetch(NULL, "SHA256", NULL); /* once: looking it up takes as long as hashing a line */
 	s->ctx = EVP_MD_CTX_new();
 	if (key && s->md) {
 		s->inner = keyed(s->md, key, 0x36);
@@ -132,7 +132,8 @@ bool audit_word_valid(struct str s)
 	for (size_t i = 0; i < s.n; i++) {
 		char c = s.p[i];
 
-		if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' || c == ':' || c == '-'))
+		if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+			c == '.' || c == ':' || c == '-'))
 			return false;
 	}
 	return true;
@@ -156,14 +157,17 @@ int audit_compose(struct audit_seal *s, const struct audit_record *rec, struct a
 	uint8_t sum[AUDIT_HASH_SIZE], code[AUDIT_MAC_SIZE];
 	size_t begin = out->n;
 
-	if (rec->kind.n == 0 || !audit_word_valid(rec->kind) || !audit_word_valid(rec->request) || !audit_word_valid(rec->team) ||
-	    !audit_word_valid(rec->key) || !audit_word_valid(rec->sandbox) || !audit_word_valid(rec->session) || !fields_valid(rec->fields))
+	if (rec->kind.n == 0 || !audit_word_valid(rec->kind) || !audit_word_valid(rec->request) ||
+	    !audit_word_valid(rec->team) || !audit_word_valid(rec->key) || !audit_word_valid(rec->sandbox) ||
+	    !audit_word_valid(rec->session) || !fields_valid(rec->fields))
 		return -EINVAL;
 	clock_rfc3339(rec->at_ms, when);
 	audit_hex(at->hash, sizeof at->hash, hex);
-	buf_fmt(out, "{\"seq\":%llu,\"time\":\"%s\",\"kind\":\"%.*s\",\"request\":\"%.*s\",\"team\":\"%.*s\",\"key\":\"%.*s\",\"sandbox\":\"%.*s\",\"session\":\"%.*s\",\"fields\":",
-		(unsigned long long)at->seq + 1, when, STR_ARG(rec->kind), STR_ARG(rec->request), STR_ARG(rec->team), STR_ARG(rec->key),
-		STR_ARG(rec->sandbox), STR_ARG(rec->session));
+	buf_fmt(out,
+	    "{\"seq\":%llu,\"time\":\"%s\",\"kind\":\"%.*s\",\"request\":\"%.*s\",\"team\":\"%.*s\",\"key\":\"%.*s\","
+	    "\"sandbox\":\"%.*s\",\"session\":\"%.*s\",\"fields\":",
+	    (unsigned long long)at->seq + 1, when, STR_ARG(rec->kind), STR_ARG(rec->request), STR_ARG(rec->team),
+	    STR_ARG(rec->key), STR_ARG(rec->sandbox), STR_ARG(rec->session));
 	buf_str(out, rec->fields);
 	buf_fmt(out, ",\"prev\":\"%s\"", hex);
 	if (out->bad)
@@ -233,16 +237,19 @@ static int read_tail(struct str *rest, const char *begin, struct audit_line *ret
 		return -EBADMSG;
 	tail = (struct str) { rest->p + rest->n - TAIL_MAC - TAIL_HASH - TAIL_PREV, TAIL_MAC + TAIL_HASH + TAIL_PREV };
 	rest->n -= tail.n;
-	if (!skip_text(&tail, ",\"prev\":\"") || audit_unhex((struct str) { tail.p, 2 * AUDIT_HASH_SIZE }, ret->prev, AUDIT_HASH_SIZE) < 0)
+	if (!skip_text(&tail, ",\"prev\":\"") ||
+	    audit_unhex((struct str) { tail.p, 2 * AUDIT_HASH_SIZE }, ret->prev, AUDIT_HASH_SIZE) < 0)
 		return -EBADMSG;
 	str_skip(&tail, 2 * AUDIT_HASH_SIZE);
 	if (!skip_text(&tail, "\""))
 		return -EBADMSG;
 	ret->covered = (struct str) { begin, (size_t)(tail.p - begin) };
-	if (!skip_text(&tail, ",\"hash\":\"") || audit_unhex((struct str) { tail.p, 2 * AUDIT_HASH_SIZE }, ret->hash, AUDIT_HASH_SIZE) < 0)
+	if (!skip_text(&tail, ",\"hash\":\"") ||
+	    audit_unhex((struct str) { tail.p, 2 * AUDIT_HASH_SIZE }, ret->hash, AUDIT_HASH_SIZE) < 0)
 		return -EBADMSG;
 	str_skip(&tail, 2 * AUDIT_HASH_SIZE);
-	if (!skip_text(&tail, "\",\"mac\":\"") || audit_unhex((struct str) { tail.p, 2 * AUDIT_MAC_SIZE }, ret->mac, AUDIT_MAC_SIZE) < 0)
+	if (!skip_text(&tail, "\",\"mac\":\"") ||
+	    audit_unhex((struct str) { tail.p, 2 * AUDIT_MAC_SIZE }, ret->mac, AUDIT_MAC_SIZE) < 0)
 		return -EBADMSG;
 	str_skip(&tail, 2 * AUDIT_MAC_SIZE);
 	return str_is(tail, "\"}") ? 0 : -EBADMSG;
@@ -254,11 +261,12 @@ int audit_read(struct str line, struct audit_line *ret)
 	struct str rest = line, when;
 	uint64_t us;
 
-	if (line.n > AUDIT_LINE_MAX || !read_seq(&rest, &l.seq) || !read_word(&rest, ",\"time\":\"", &when) || clock_parse_rfc3339(when, &us) < 0 ||
-	    !read_word(&rest, ",\"kind\":\"", &l.rec.kind) || l.rec.kind.n == 0 || !read_word(&rest, ",\"request\":\"", &l.rec.request) ||
-	    !read_word(&rest, ",\"team\":\"", &l.rec.team) || !read_word(&rest, ",\"key\":\"", &l.rec.key) ||
-	    !read_word(&rest, ",\"sandbox\":\"", &l.rec.sandbox) || !read_word(&rest, ",\"session\":\"", &l.rec.session) ||
-	    !skip_text(&rest, ",\"fields\":") || read_tail(&rest, line.p, &l) < 0 || !fields_valid(rest))
+	if (line.n > AUDIT_LINE_MAX || !read_seq(&rest, &l.seq) || !read_word(&rest, ",\"time\":\"", &when) ||
+	    clock_parse_rfc3339(when, &us) < 0 || !read_word(&rest, ",\"kind\":\"", &l.rec.kind) || l.rec.kind.n == 0 ||
+	    !read_word(&rest, ",\"request\":\"", &l.rec.request) || !read_word(&rest, ",\"team\":\"", &l.rec.team) ||
+	    !read_word(&rest, ",\"key\":\"", &l.rec.key) || !read_word(&rest, ",\"sandbox\":\"", &l.rec.sandbox) ||
+	    !read_word(&rest, ",\"session\":\"", &l.rec.session) || !skip_text(&rest, ",\"fields\":") ||
+	    read_tail(&rest, line.p, &l) < 0 || !fields_valid(rest))
 		return -EBADMSG;
 	l.rec.at_ms = us / 1000;
 	l.rec.fields = rest;

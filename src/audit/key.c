@@ -47,7 +47,8 @@ static int make_key(int dir, uint8_t ret[AUDIT_KEY_SIZE], struct err *e)
 int audit_key_read(const char *dir, bool make, uint8_t ret[AUDIT_KEY_SIZE], struct err *e)
 {
 	autoclose int dirfd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	autoclose int fd = dirfd < 0 ? -1 : openat(dirfd, AUDIT_KEY_FILE, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+	autoclose int fd = dirfd < 0 ? -1
+				     : openat(dirfd, AUDIT_KEY_FILE, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
 
 	if (dirfd < 0)
 		return err_sys(e, "open '%s'", dir);

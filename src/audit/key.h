@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/err.h"
 #include "audit/chain.h"
+#include "base/err.h"
 
 #define AUDIT_KEY_FILE "audit.key"
 

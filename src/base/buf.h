@@ -14,22 +14,22 @@
 struct buf {
 	char *p;
 	size_t n, cap;
-	size_t max;		/* ceiling in bytes */
-	bool bad;		/* something did not fit, or memory ran out */
+	size_t max; /* ceiling in bytes */
+	bool bad;   /* something did not fit, or memory ran out */
 };
 
 #define BUF_INIT(ceiling) ((struct buf) { .max = (ceiling) })
 
-void buf_done(struct buf *b);			/* frees; fine on a zeroed one */
-void buf_clear(struct buf *b);			/* empty again, memory kept, bad forgotten */
+void buf_done(struct buf *b);  /* frees; fine on a zeroed one */
+void buf_clear(struct buf *b); /* empty again, memory kept, bad forgotten */
 void buf_put(struct buf *b, const void *p, size_t n);
 void buf_str(struct buf *b, struct str s);
-void buf_z(struct buf *b, const char *z);	/* appends a C string (without its NUL) */
+void buf_z(struct buf *b, const char *z); /* appends a C string (without its NUL) */
 void buf_ch(struct buf *b, char c);
 void buf_fmt(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-void buf_consume(struct buf *b, size_t n);	/* drops n bytes at the front */
-char *buf_room(struct buf *b, size_t n);	/* n writable bytes at the end, or NULL (and bad); then n += used */
-char *buf_cstr(struct buf *b);			/* NUL-terminated view, valid until the next change; NULL when bad */
+void buf_consume(struct buf *b, size_t n); /* drops n bytes at the front */
+char *buf_room(struct buf *b, size_t n);   /* n writable bytes at the end, or NULL (and bad); then n += used */
+char *buf_cstr(struct buf *b);             /* NUL-terminated view, valid until the next change; NULL when bad */
 
 static inline struct str buf_view(const struct buf *b)
 {

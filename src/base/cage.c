@@ -16,7 +16,8 @@ static int add_common(scmp_filter_ctx ctx)
 {
 	static const int mapping[] = { SCMP_SYS(mmap), SCMP_SYS(mprotect) };
 	static const unsigned long questions[] = { FIONBIO, FIONREAD };
-	int r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 1, SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)getpid()));
+	int r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 1,
+	    SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)getpid()));
 
 	for (size_t i = 0; r == 0 && i < ARRAY_LEN(mapping); i++)
 		r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, mapping[i], 1, SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));

@@ -11,10 +11,11 @@
 #include "base/landlock.h"
 
 struct cage {
-	/* SCMP_SYS() numbers. Every other call fails with EPERM: a library that probes for something new goes on without it. */
+	/* SCMP_SYS() numbers. Every other call fails with EPERM: a library that probes for something new goes on
+	 * without it. */
 	const int *calls;
 	size_t n_calls;
-	int (*more)(scmp_filter_ctx ctx); /* adds calls with conditions; NULL: none */
+	int (*more)(scmp_filter_ctx ctx);  /* adds calls with conditions; NULL: none */
 	const struct landlock_path *paths; /* all of the file system that is left, for what is not open yet */
 	size_t n_paths;
 	unsigned landlock_flags;

@@ -10,7 +10,7 @@ static uint64_t now_ms(clockid_t id)
 {
 	struct timespec ts;
 
-	(void)clock_gettime(id, &ts);		/* cannot fail for the ids used here */
+	(void)clock_gettime(id, &ts); /* cannot fail for the ids used here */
 	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
 }
 
@@ -113,8 +113,12 @@ int clock_parse_rfc3339(struct str s, uint64_t *ret_wall_us)
 	    digits(&s, 2, 59, &mi) < 0 || expect(&s, ":") < 0 || digits(&s, 2, 60, &sec) < 0 ||
 	    parse_fraction(&s, &us) < 0 || parse_offset(&s, &off) < 0 || y < 1970 || mo == 0 || d == 0)
 		return -EINVAL;
-	struct tm tm = { .tm_year = (int)y - 1900, .tm_mon = (int)mo - 1, .tm_mday = (int)d,
-			 .tm_hour = (int)h, .tm_min = (int)mi, .tm_sec = (int)sec };
+	struct tm tm = { .tm_year = (int)y - 1900,
+		.tm_mon = (int)mo - 1,
+		.tm_mday = (int)d,
+		.tm_hour = (int)h,
+		.tm_min = (int)mi,
+		.tm_sec = (int)sec };
 	int64_t t = (int64_t)timegm(&tm) - off;
 	if (t < 0)
 		return -EINVAL;

@@ -9,8 +9,8 @@
 
 uint64_t clock_mono_ms(void);
 uint64_t clock_mono_us(void);
-uint64_t clock_cpu_us(void);			/* that this thread has used */
-uint64_t clock_wall_ms(void);			/* since 1970, UTC */
+uint64_t clock_cpu_us(void);  /* that this thread has used */
+uint64_t clock_wall_ms(void); /* since 1970, UTC */
 
 #define CLOCK_RFC3339_SIZE 32
 

@@ -8,8 +8,8 @@
 #include <errno.h>
 
 struct err {
-	int no;			/* errno value, 0 while all is well */
-	char text[232];		/* "start sandbox 'k3x': attach volumes: ..." */
+	int no;         /* errno value, 0 while all is well */
+	char text[232]; /* "start sandbox 'k3x': attach volumes: ..." */
 };
 
 #define ERR_INIT ((struct err) { 0 })

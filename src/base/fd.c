@@ -33,7 +33,7 @@ void fd_close_others(int *keep, size_t n)
 
 	qsort(keep, n, sizeof *keep, by_number);
 	for (size_t i = 0; i < n; i++) {
-		if (keep[i] < (int)from)	/* not there, or twice */
+		if (keep[i] < (int)from) /* not there, or twice */
 			continue;
 		if (keep[i] > (int)from)
 			(void)syscall(SYS_close_range, from, (unsigned)keep[i] - 1, 0);
@@ -173,7 +173,10 @@ ssize_t fd_recv(int sock, void *p, size_t n, int *fds, size_t max_fds, size_t *r
 		char space[CMSG_SPACE(sizeof(int) * FD_PASS_MAX)];
 	} ctl;
 	struct iovec iov = { p, n };
-	struct msghdr mh = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = ctl.space, .msg_controllen = sizeof ctl.space };
+	struct msghdr mh = { .msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = ctl.space,
+		.msg_controllen = sizeof ctl.space };
 	ssize_t r;
 
 	*ret_n_fds = 0;

@@ -13,7 +13,7 @@
 static inline void fd_close(int fd)
 {
 	if (fd >= 0)
-		(void)close(fd);	/* never retried: the number may be somebody else's by then */
+		(void)close(fd); /* never retried: the number may be somebody else's by then */
 }
 
 static inline void fd_cleanup(int *fd)
@@ -48,11 +48,11 @@ static inline void *take_ptr_(void **pp)
 #define container_of(ptr, type, member) ((type *)((char *)(ptr) - offsetof(type, member)))
 #define ARRAY_LEN(a) (sizeof(a) / sizeof(*(a)))
 
-int fd_nonblock(int fd, bool on);				/* -errno */
+int fd_nonblock(int fd, bool on); /* -errno */
 int fd_cloexec(int fd, bool on);
 
-/* Closes every fd from 3 on that is not among the n in keep, which are sorted by it; -1 stands for none. For a helper that
- * was forked: locks, listeners and links of its parent would outlive it in there. */
+/* Closes every fd from 3 on that is not among the n in keep, which are sorted by it; -1 stands for none. For a helper
+ * that was forked: locks, listeners and links of its parent would outlive it in there. */
 void fd_close_others(int *keep, size_t n);
 
 /* All n bytes or an error; a short read is -EPIPE. */

@@ -17,7 +17,7 @@ static const struct inet_range private_ranges[] = {
 	{ A(10, 0, 0, 0), 8 },
 	{ A(100, 64, 0, 0), 10 },
 	{ A(127, 0, 0, 0), 8 },
-	{ A(168, 63, 129, 16), 32 },	/* Azure's, which gives a machine its configuration; public in looks only */
+	{ A(168, 63, 129, 16), 32 }, /* Azure's, which gives a machine its configuration; public in looks only */
 	{ A(169, 254, 0, 0), 16 },
 	{ A(172, 16, 0, 0), 12 },
 	{ A(192, 0, 0, 0), 24 },
@@ -28,7 +28,7 @@ static const struct inet_range private_ranges[] = {
 
 static const struct inet_range never[] = {
 	{ A(0, 0, 0, 0), 8 },
-	{ A(10, 200, 0, 0), 13 },	/* the sandboxes of all instances: 10.200 to 10.215 */
+	{ A(10, 200, 0, 0), 13 }, /* the sandboxes of all instances: 10.200 to 10.215 */
 	{ A(10, 208, 0, 0), 13 },
 	{ A(127, 0, 0, 0), 8 },
 	{ A(168, 63, 129, 16), 32 },
@@ -129,18 +129,20 @@ bool inet_never_open(struct inet_range r)
 
 static bool v6_is_private(const unsigned char *a)
 {
-	static const unsigned char zero[12], mapped[12] = { [10] = 0xff, [11] = 0xff }, nat64[12] = { 0x00, 0x64, 0xff, 0x9b };
+	static const unsigned char zero[12], mapped[12] = { [10] = 0xff, [11] = 0xff },
+					     nat64[12] = { 0x00, 0x64, 0xff, 0x9b };
 	uint32_t low = (uint32_t)a[12] << 24 | (uint32_t)a[13] << 16 | (uint32_t)a[14] << 8 | a[15];
 
-	if (memcmp(a, zero, 12) == 0)			/* ::, ::1 and addresses of IPv4 in an old dress */
+	if (memcmp(a, zero, 12) == 0) /* ::, ::1 and addresses of IPv4 in an old dress */
 		return true;
 	if (memcmp(a, mapped, 12) == 0 || memcmp(a, nat64, 12) == 0)
 		return inet_is_private(low);
-	if (a[0] == 0x20 && a[1] == 0x02)		/* 6to4: the address of IPv4 stands behind the prefix */
+	if (a[0] == 0x20 && a[1] == 0x02) /* 6to4: the address of IPv4 stands behind the prefix */
 		return inet_is_private((uint32_t)a[2] << 24 | (uint32_t)a[3] << 16 | (uint32_t)a[4] << 8 | a[5]);
-	if (a[0] == 0x20 && a[1] == 0x01 && a[2] == 0 && a[3] == 0)	/* Teredo */
+	if (a[0] == 0x20 && a[1] == 0x01 && a[2] == 0 && a[3] == 0) /* Teredo */
 		return true;
-	return (a[0] & 0xfe) == 0xfc || (a[0] == 0xfe && (a[1] & 0x80)) || a[0] == 0xff || (a[0] == 0x00 && a[1] == 0x64);
+	return (a[0] & 0xfe) == 0xfc || (a[0] == 0xfe && (a[1] & 0x80)) || a[0] == 0xff ||
+	    (a[0] == 0x00 && a[1] == 0x64);
 }
 
 bool inet_addr_is_private(const struct sockaddr *sa)
@@ -155,7 +157,7 @@ bool inet_addr_is_private(const struct sockaddr *sa)
 bool inet_addr_never_open(const struct sockaddr *sa)
 {
 	static const unsigned char mapped[12] = { [10] = 0xff, [11] = 0xff }, nat64[12] = { 0x00, 0x64, 0xff, 0x9b };
-	static const unsigned char metadata[4] = { 0xfd, 0x00, 0x0e, 0xc2 };	/* of a cloud's machines */
+	static const unsigned char metadata[4] = { 0xfd, 0x00, 0x0e, 0xc2 }; /* of a cloud's machines */
 	const unsigned char *a = ((const struct sockaddr_in6 *)(const void *)sa)->sin6_addr.s6_addr;
 	uint32_t ip;
 
@@ -167,7 +169,7 @@ bool inet_addr_never_open(const struct sockaddr *sa)
 		return true;
 	else if (memcmp(a, mapped, 12) == 0 || memcmp(a, nat64, 12) == 0)
 		ip = A(a[12], a[13], a[14], a[15]);
-	else if (a[0] == 0x20 && a[1] == 0x02)		/* 6to4 */
+	else if (a[0] == 0x20 && a[1] == 0x02) /* 6to4 */
 		ip = A(a[2], a[3], a[4], a[5]);
 	else
 		return false;

@@ -26,7 +26,7 @@ bool inet_addr_is_own(const struct sockaddr *sa)
 	if (!v4 && sa->sa_family != AF_INET6)
 		return true;
 	memcpy(&to, sa, n);
-	if (is_loopback(&to))		/* of those one is the source of all */
+	if (is_loopback(&to)) /* of those one is the source of all */
 		return true;
 	if (v4)
 		((struct sockaddr_in *)&to)->sin_port = htons(9);
@@ -34,11 +34,12 @@ bool inet_addr_is_own(const struct sockaddr *sa)
 		((struct sockaddr_in6 *)&to)->sin6_port = htons(9);
 	autoclose int fd = socket(to.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
-	if (fd < 0 || connect(fd, (struct sockaddr *)&to, n) < 0)	/* sends nothing */
-		return false;			/* no way leads there: connecting will tell */
+	if (fd < 0 || connect(fd, (struct sockaddr *)&to, n) < 0) /* sends nothing */
+		return false;                                     /* no way leads there: connecting will tell */
 	if (getsockname(fd, (struct sockaddr *)&from, &n_from) < 0)
 		return true;
 	if (v4)
 		return ((struct sockaddr_in *)&to)->sin_addr.s_addr == ((struct sockaddr_in *)&from)->sin_addr.s_addr;
-	return memcmp(&((struct sockaddr_in6 *)&to)->sin6_addr, &((struct sockaddr_in6 *)&from)->sin6_addr, sizeof(struct in6_addr)) == 0;
+	return memcmp(&((struct sockaddr_in6 *)&to)->sin6_addr, &((struct sockaddr_in6 *)&from)->sin6_addr,
+		   sizeof(struct in6_addr)) == 0;
 }

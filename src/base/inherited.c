@@ -24,7 +24,7 @@
 #include "base/fd.h"
 #include "base/str.h"
 
-#define STACK_BYTES (8u << 20)		/* the kernel's own default; "unlimited" changes the layout of memory */
+#define STACK_BYTES (8u << 20) /* the kernel's own default; "unlimited" changes the layout of memory */
 #define CORE_PATTERN "/proc/sys/kernel/core_pattern"
 
 extern char **environ;
@@ -46,8 +46,8 @@ static void reset_files(void)
 
 /* --- signals ------------------------------------------------------------------------------------------------ */
 
-/* An ignored SIGCHLD, which outlives an exec, takes the status of every child away. What nohup and a shell's `&` ignore stays ignored
- * while a template is built; atolld handles SIGHUP and SIGINT itself. */
+/* An ignored SIGCHLD, which outlives an exec, takes the status of every child away. What nohup and a shell's `&` ignore
+ * stays ignored while a template is built; atolld handles SIGHUP and SIGINT itself. */
 static void reset_signals(void)
 {
 	sigset_t none;
@@ -65,13 +65,13 @@ static void reset_signals(void)
 
 /* --- limits ------------------------------------------------------------------------------------------------- */
 
-/* What all sandboxes of a template have together is bound by the limits that their outer namespace is made with, so these are lifted
- * here; each sandbox gets its own in engine/limits.c and by cgroups. */
+/* What all sandboxes of a template have together is bound by the limits that their outer namespace is made with, so
+ * these are lifted here; each sandbox gets its own in engine/limits.c and by cgroups. */
 static const struct {
 	int what;
 	rlim_t soft, hard;
 } wanted[] = {
-	{ RLIMIT_CORE, 0, 1 },		/* 1 is what sandboxes get, and nobody can raise it in there */
+	{ RLIMIT_CORE, 0, 1 }, /* 1 is what sandboxes get, and nobody can raise it in there */
 	{ RLIMIT_STACK, STACK_BYTES, RLIM_INFINITY },
 	{ RLIMIT_CPU, RLIM_INFINITY, RLIM_INFINITY },
 	{ RLIMIT_FSIZE, RLIM_INFINITY, RLIM_INFINITY },
@@ -84,7 +84,7 @@ static const struct {
 	{ RLIMIT_MEMLOCK, RLIM_INFINITY, RLIM_INFINITY },
 	{ RLIMIT_SIGPENDING, RLIM_INFINITY, RLIM_INFINITY },
 	{ RLIMIT_MSGQUEUE, RLIM_INFINITY, RLIM_INFINITY },
-	{ RLIMIT_NICE, 0, 0 },		/* not for sandboxes: it would let them take priority */
+	{ RLIMIT_NICE, 0, 0 }, /* not for sandboxes: it would let them take priority */
 	{ RLIMIT_RTPRIO, 0, 0 },
 };
 
@@ -129,7 +129,8 @@ bool inherited_core_pattern(void)
 {
 	char pattern[256];
 
-	return file_read(AT_FDCWD, CORE_PATTERN, pattern, sizeof pattern) > 0 && (pattern[0] == '|' || pattern[0] == '@');
+	return file_read(AT_FDCWD, CORE_PATTERN, pattern, sizeof pattern) > 0 &&
+	    (pattern[0] == '|' || pattern[0] == '@');
 }
 
 int inherited_core(struct err *e)
@@ -138,8 +139,10 @@ int inherited_core(struct err *e)
 
 	if ((getrlimit(RLIMIT_CORE, &l) == 0 && l.rlim_max >= 1) || !inherited_core_pattern())
 		return 0;
-	return err_set(e, EPERM, "the hard limit of core files is 0 and cannot be raised (no CAP_SYS_RESOURCE), and " CORE_PATTERN
-		" names a program or socket of the host, which would get every crash in a sandbox: start with a hard limit of 1 or more");
+	return err_set(e, EPERM,
+	    "the hard limit of core files is 0 and cannot be raised (no CAP_SYS_RESOURCE), and " CORE_PATTERN
+	    " names a program or socket of the host, which would get every crash in a sandbox: start with a hard limit "
+	    "of 1 or more");
 }
 
 /* --- power -------------------------------------------------------------------------------------------------- */
@@ -150,7 +153,7 @@ static void reset_ids(void)
 		return;
 	(void)setgroups(0, NULL);
 	if (setresgid(0, 0, 0) < 0 || setresuid(0, 0, 0) < 0)
-		return;		/* not in this user namespace: then they cannot be others either */
+		return; /* not in this user namespace: then they cannot be others either */
 }
 
 static void reset_caps(void)
@@ -205,9 +208,36 @@ static void reset_personality(void)
 
 /* What sudo keeps, how to reach a mirror of packages, and our own. */
 static const char *const kept[] = {
-	"HOME=", "USER=", "LOGNAME=", "SHELL=", "TERM=", "COLORTERM=", "COLUMNS=", "LINES=", "NO_COLOR=", "LANG=", "LANGUAGE=", "LC_", "TZ=",
-	"http_proxy=", "https_proxy=", "ftp_proxy=", "no_proxy=", "all_proxy=", "HTTP_PROXY=", "HTTPS_PROXY=", "NO_PROXY=", "ALL_PROXY=",
-	"SSL_CERT_FILE=", "SSL_CERT_DIR=", "CURL_CA_BUNDLE=", "PATH=", "ATOLL_", "ASAN_OPTIONS=", "UBSAN_OPTIONS=", "LSAN_OPTIONS=",
+	"HOME=",
+	"USER=",
+	"LOGNAME=",
+	"SHELL=",
+	"TERM=",
+	"COLORTERM=",
+	"COLUMNS=",
+	"LINES=",
+	"NO_COLOR=",
+	"LANG=",
+	"LANGUAGE=",
+	"LC_",
+	"TZ=",
+	"http_proxy=",
+	"https_proxy=",
+	"ftp_proxy=",
+	"no_proxy=",
+	"all_proxy=",
+	"HTTP_PROXY=",
+	"HTTPS_PROXY=",
+	"NO_PROXY=",
+	"ALL_PROXY=",
+	"SSL_CERT_FILE=",
+	"SSL_CERT_DIR=",
+	"CURL_CA_BUNDLE=",
+	"PATH=",
+	"ATOLL_",
+	"ASAN_OPTIONS=",
+	"UBSAN_OPTIONS=",
+	"LSAN_OPTIONS=",
 	"TSAN_OPTIONS=",
 };
 
@@ -223,7 +253,8 @@ static bool is_kept(const char *variable)
 /* su and cron leave out the directories of system programs, and mkfs and nft are there. */
 static void complete_path(void)
 {
-	static const char *const places[] = { "/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin" };
+	static const char *const places[] = { "/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin",
+		"/bin" };
 	const char *is = getenv("PATH");
 	char path[8192];
 	size_t n = (size_t)snprintf(path, sizeof path, "%s", is ? is : "");
@@ -284,7 +315,9 @@ static _Noreturn void reap_until(pid_t child)
 	do
 		pid = waitpid(-1, &status, 0);
 	while (pid != child && (pid > 0 || errno == EINTR));
-	_exit(pid == child && WIFEXITED(status) ? WEXITSTATUS(status) : pid == child ? 128 + WTERMSIG(status) : EXIT_FAILURE);
+	_exit(pid == child && WIFEXITED(status) ? WEXITSTATUS(status)
+		: pid == child                  ? 128 + WTERMSIG(status)
+						: EXIT_FAILURE);
 }
 
 void inherited_pid_one(void)
@@ -297,7 +330,7 @@ void inherited_pid_one(void)
 	(void)sigemptyset(&set);
 	for (size_t i = 0; i < ARRAY_LEN(passed); i++)
 		(void)sigaddset(&set, passed[i]);
-	(void)sigprocmask(SIG_BLOCK, &set, &was);	/* none may come before it is known whom it is for */
+	(void)sigprocmask(SIG_BLOCK, &set, &was); /* none may come before it is known whom it is for */
 	main_child = fork();
 	for (size_t i = 0; main_child > 0 && i < ARRAY_LEN(passed); i++)
 		(void)signal(passed[i], pass_on);

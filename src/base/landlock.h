@@ -10,13 +10,13 @@
 #include <stddef.h>
 
 enum landlock_access {
-	LANDLOCK_READ_FILES = 1, /* and list directories */
+	LANDLOCK_READ_FILES = 1,   /* and list directories */
 	LANDLOCK_CHANGE_FILES = 2, /* write, make and remove plain files */
 };
 
 struct landlock_path {
 	const char *path; /* all below it; one that is not there is no matter */
-	unsigned access; /* enum landlock_access */
+	unsigned access;  /* enum landlock_access */
 };
 
 #define LANDLOCK_MAY_CONNECT 1u

@@ -78,7 +78,8 @@ void log_at(enum log_level lvl, const char *event, const char *fmt, ...)
 	va_start(ap, fmt);
 	(void)vsnprintf(kv, sizeof kv, fmt, ap);
 	va_end(ap);
-	buf_fmt(&line, "{\"time\":\"%s\",\"level\":\"%s\",\"program\":\"%s\",\"event\":\"", when, level_name[lvl], cfg.program);
+	buf_fmt(&line, "{\"time\":\"%s\",\"level\":\"%s\",\"program\":\"%s\",\"event\":\"", when, level_name[lvl],
+	    cfg.program);
 	put_escaped(&line, event);
 	if (kv[0]) {
 		buf_z(&line, "\",\"kv\":\"");

@@ -15,7 +15,7 @@ void log_set_level(enum log_level at_least);
 /* fn is told of each line, too: for a program whose stderr nobody reads. It must not log. */
 void log_listen(void (*fn)(void *user, const char *event, const char *kv), void *user);
 
-int log_level_parse(const char *name, enum log_level *ret);	/* -EINVAL */
+int log_level_parse(const char *name, enum log_level *ret); /* -EINVAL */
 void log_at(enum log_level lvl, const char *event, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 #define log_debug(event, ...) log_at(LOG_LVL_DEBUG, event, "" __VA_ARGS__)

@@ -14,7 +14,10 @@ static mode_t take_who(const char **p)
 	mode_t who = 0;
 
 	for (; **p && strchr("ugoa", **p); ++*p)
-		who |= **p == 'u' ? S_IRWXU | S_ISUID : **p == 'g' ? S_IRWXG | S_ISGID : **p == 'o' ? S_IRWXO : ALL | S_ISUID | S_ISGID;
+		who |= **p == 'u' ? S_IRWXU | S_ISUID
+		    : **p == 'g'  ? S_IRWXG | S_ISGID
+		    : **p == 'o'  ? S_IRWXO
+				  : ALL | S_ISUID | S_ISGID;
 	return who;
 }
 
@@ -35,12 +38,24 @@ static mode_t take_perms(const char **p, mode_t m, bool is_dir)
 		return copy_of(*(*p)++, m);
 	for (; **p && strchr("rwxXst", **p); ++*p) {
 		switch (**p) {
-		case 'r': perms |= 0444; break;
-		case 'w': perms |= 0222; break;
-		case 'x': perms |= 0111; break;
-		case 'X': perms |= is_dir || (m & 0111) ? 0111 : 0; break;
-		case 's': perms |= S_ISUID | S_ISGID; break;
-		default: perms |= S_ISVTX; break;
+		case 'r':
+			perms |= 0444;
+			break;
+		case 'w':
+			perms |= 0222;
+			break;
+		case 'x':
+			perms |= 0111;
+			break;
+		case 'X':
+			perms |= is_dir || (m & 0111) ? 0111 : 0;
+			break;
+		case 's':
+			perms |= S_ISUID | S_ISGID;
+			break;
+		default:
+			perms |= S_ISVTX;
+			break;
 		}
 	}
 	return perms;

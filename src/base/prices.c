@@ -52,7 +52,8 @@ int prices_parse(struct str text, struct prices *ret)
 		const struct {
 			const char *name;
 			double *at;
-		} known[] = { { "vcpu_hour", &p.vcpu_hour }, { "gib_hour", &p.gib_hour }, { "egress_gib", &p.egress_gib }, { "currency", NULL } };
+		} known[] = { { "vcpu_hour", &p.vcpu_hour }, { "gib_hour", &p.gib_hour },
+			{ "egress_gib", &p.egress_gib }, { "currency", NULL } };
 		size_t i = 0;
 
 		while (i < sizeof known / sizeof *known && !str_is(name, known[i].name))

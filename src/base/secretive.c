@@ -9,7 +9,8 @@
 
 bool secretive_name(const char *name)
 {
-	static const char *const parts[] = { "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "APIKEY", "API_KEY", "ACCESS_KEY", "PRIVATE_KEY", "CREDENTIAL" };
+	static const char *const parts[] = { "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "APIKEY", "API_KEY",
+		"ACCESS_KEY", "PRIVATE_KEY", "CREDENTIAL" };
 	size_t n = strlen(name);
 
 	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
@@ -17,5 +18,6 @@ bool secretive_name(const char *name)
 			return true;
 	}
 	/* MONKEY and KEYBOARD are none. */
-	return strcasestr(name, "_KEY_") || (n > 4 && strcasecmp(name + n - 4, "_KEY") == 0) || strcasecmp(name, "KEY") == 0;
+	return strcasestr(name, "_KEY_") || (n > 4 && strcasecmp(name + n - 4, "_KEY") == 0) ||
+	    strcasecmp(name, "KEY") == 0;
 }

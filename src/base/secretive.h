@@ -4,8 +4,8 @@
 
 #include <stdbool.h>
 
-#define SECRET_MIN 6			/* bytes of a value: shorter ones are found everywhere */
-#define SECRET_MAX (32 * 1024)		/* longer ones are no keys, and many would have to be held */
-#define REDACTED "[redacted]"		/* what stands in its place */
+#define SECRET_MIN 6           /* bytes of a value: shorter ones are found everywhere */
+#define SECRET_MAX (32 * 1024) /* longer ones are no keys, and many would have to be held */
+#define REDACTED "[redacted]"  /* what stands in its place */
 
-bool secretive_name(const char *name);	/* GITHUB_TOKEN, db_password, OPENAI_API_KEY */
+bool secretive_name(const char *name); /* GITHUB_TOKEN, db_password, OPENAI_API_KEY */

@@ -14,7 +14,7 @@ struct str {
 
 #define STR_LIT(s) ((struct str) { (s), sizeof(s) - 1 })
 #define STR_NULL ((struct str) { NULL, 0 })
-#define STR_ARG(s) (int)(s).n, (s).p		/* for "%.*s" */
+#define STR_ARG(s) (int)(s).n, (s).p /* for "%.*s" */
 
 static inline struct str str_of(const char *z)
 {
@@ -37,10 +37,10 @@ static inline void str_skip(struct str *s, size_t n)
 	s->n -= n;
 }
 
-bool str_ieq(struct str a, struct str b);			/* ASCII case folded */
+bool str_ieq(struct str a, struct str b); /* ASCII case folded */
 bool str_starts(struct str s, const char *prefix);
 bool str_ends(struct str s, const char *suffix);
-struct str str_trim(struct str s);				/* blanks and tabs on both sides */
+struct str str_trim(struct str s); /* blanks and tabs on both sides */
 
 /* Splits at the first `sep`: returns what stands before it and moves *s behind it. Without a
  * `sep` returns all and leaves *s empty with p == NULL. */

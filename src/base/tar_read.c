@@ -6,7 +6,7 @@
 #include "base/tar.h"
 #include "base/tar_head.h"
 
-#define EXTRA_MAX (64 * 1024)		/* of one pax header or long name */
+#define EXTRA_MAX (64 * 1024) /* of one pax header or long name */
 
 enum state { IN_HEADER, IN_EXTRA, IN_FILE, IN_PADDING, AT_END };
 
@@ -14,11 +14,11 @@ struct tar_reader {
 	const struct tar_reader_ops *ops;
 	void *user;
 	enum state state;
-	struct buf block;		/* a header that is not complete yet */
-	struct buf extra;		/* content of a pax header or a long name */
+	struct buf block; /* a header that is not complete yet */
+	struct buf extra; /* content of a pax header or a long name */
 	char extra_type;
-	uint64_t left, padding;		/* bytes of the content, and zeroes behind it */
-	bool zero_before;		/* the last block was empty */
+	uint64_t left, padding; /* bytes of the content, and zeroes behind it */
+	bool zero_before;       /* the last block was empty */
 	/* for the next entry, from what came before it; name and target empty, size -1 unless given */
 	struct buf name, target;
 	int64_t size;
@@ -67,7 +67,8 @@ static int read_name(struct tar_reader *r, const char *b)
 
 	if (r->name.n > 0) {
 		name = buf_view(&r->name);
-	} else if (memcmp(b + TAR_MAGIC, "ustar\0", 6) == 0 && prefix.n > 0) {	/* GNU's own form has other things there */
+	} else if (memcmp(b + TAR_MAGIC, "ustar\0", 6) == 0 &&
+	    prefix.n > 0) { /* GNU's own form has other things there */
 		buf_str(&whole, prefix);
 		buf_ch(&whole, '/');
 		buf_str(&whole, name);
@@ -85,11 +86,18 @@ static int read_name(struct tar_reader *r, const char *b)
 static enum tar_type type_of(char c)
 {
 	switch (c) {
-	case '0': case '\0': case '7': return TAR_FILE;
-	case '1': return TAR_HARDLINK;
-	case '2': return TAR_SYMLINK;
-	case '5': return TAR_DIR;
-	default: return TAR_OTHER;
+	case '0':
+	case '\0':
+	case '7':
+		return TAR_FILE;
+	case '1':
+		return TAR_HARDLINK;
+	case '2':
+		return TAR_SYMLINK;
+	case '5':
+		return TAR_DIR;
+	default:
+		return TAR_OTHER;
 	}
 }
 
@@ -117,7 +125,7 @@ static int begin_entry(struct tar_reader *r, const char *b, int64_t size)
 	if (r->size >= 0)
 		size = r->size;
 	forget_extra(r);
-	if (e.type == TAR_FILE && str_ends(str_of(r->name_z), "/"))	/* how the oldest tars tell a directory */
+	if (e.type == TAR_FILE && str_ends(str_of(r->name_z), "/")) /* how the oldest tars tell a directory */
 		e.type = TAR_DIR;
 	e.mode = (unsigned)mode & 0777;
 	e.mtime_s = mtime;
@@ -196,7 +204,7 @@ static int take_extra(struct tar_reader *r)
 		return -EBADMSG;
 	if (r->extra_type == 'x')
 		return take_pax(r);
-	if (r->extra_type == 'g')		/* of all entries: nothing that matters here */
+	if (r->extra_type == 'g') /* of all entries: nothing that matters here */
 		return 0;
 	struct buf *to = r->extra_type == 'L' ? &r->name : &r->target;
 	buf_clear(to);

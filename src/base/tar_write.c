@@ -5,7 +5,7 @@
 
 #include "base/tar.h"
 
-#define USTAR_SIZE_MAX 077777777777ull	/* 8 GiB - 1 */
+#define USTAR_SIZE_MAX 077777777777ull /* 8 GiB - 1 */
 
 bool tar_name_ok(const char *name)
 {
@@ -23,7 +23,7 @@ bool tar_name_ok(const char *name)
 bool tar_link_inside(const char *name, const char *target)
 {
 	struct str rest = str_of(name);
-	int64_t up = -1;		/* how many ".." are too many less one: the link's own name is not a directory */
+	int64_t up = -1; /* how many ".." are too many less one: the link's own name is not a directory */
 	bool down = false;
 
 	while (rest.p) {

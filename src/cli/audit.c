@@ -22,9 +22,12 @@
 #define FOLLOW_EVERY_MS 500
 
 #define QUERY_OPTS(q) \
-	{ "key", 0, OPT_STR, &(q)->key }, { "sandbox", 0, OPT_STR, &(q)->sandbox }, { "session", 0, OPT_STR, &(q)->session }, \
-	{ "kind", 0, OPT_STR, &(q)->kind }, { "request", 0, OPT_STR, &(q)->request }, { "team", 0, OPT_STR, &(q)->team }, \
-	{ "all-teams", 0, OPT_FLAG, &(q)->all_teams }
+	{ "key", 0, OPT_STR, &(q)->key }, { "sandbox", 0, OPT_STR, &(q)->sandbox }, \
+	    { "session", 0, OPT_STR, &(q)->session }, { "kind", 0, OPT_STR, &(q)->kind }, \
+	    { "request", 0, OPT_STR, &(q)->request }, { "team", 0, OPT_STR, &(q)->team }, \
+	{ \
+		"all-teams", 0, OPT_FLAG, &(q)->all_teams \
+	}
 #define QUERY_HELP \
 	"      --key ID          only what was done with that API key\n" \
 	"      --sandbox ID      ... in or to that sandbox\n" \
@@ -38,7 +41,7 @@ struct job {
 	struct atoll_audit_query q;
 	bool json, csv;
 	FILE *to;
-	uint64_t last;			/* record shown */
+	uint64_t last; /* record shown */
 };
 
 static const char *text_of(const json_t *o, const char *name)
@@ -52,8 +55,9 @@ static void put_row(FILE *to, const json_t *o)
 {
 	autofree char *fields = json_dumps(json_object_get(o, "fields"), JSON_COMPACT | JSON_ENSURE_ASCII);
 
-	(void)fprintf(to, "%6" JSON_INTEGER_FORMAT "  %s  %-18s %-20s %s\n", json_integer_value(json_object_get(o, "seq")), text_of(o, "time"),
-		text_of(o, "kind"), text_of(o, "sandbox"), fields ? fields : "");
+	(void)fprintf(to, "%6" JSON_INTEGER_FORMAT "  %s  %-18s %-20s %s\n",
+	    json_integer_value(json_object_get(o, "seq")), text_of(o, "time"), text_of(o, "kind"),
+	    text_of(o, "sandbox"), fields ? fields : "");
 }
 
 /* Quoted, and with nothing at the start that a spreadsheet would take for a formula. */
@@ -135,7 +139,11 @@ static int run_tail(const struct verb *v, int argc, char **argv)
 	int64_t limit = 20;
 	bool follows = false;
 	const struct opt opts[] = {
-		SETTINGS_OPTS(&conn), QUERY_OPTS(&j.q), { "follow", 'f', OPT_FLAG, &follows }, { "limit", 'n', OPT_NUMBER, &limit }, { "json", 0, OPT_FLAG, &j.json },
+		SETTINGS_OPTS(&conn),
+		QUERY_OPTS(&j.q),
+		{ "follow", 'f', OPT_FLAG, &follows },
+		{ "limit", 'n', OPT_NUMBER, &limit },
+		{ "json", 0, OPT_FLAG, &j.json },
 	};
 	autoatoll struct atoll *a = NULL;
 	int n, rc = verb_operands(v, opts, ARRAY_LEN(opts), OPERANDS_NONE, argc, argv, &n);
@@ -161,8 +169,13 @@ static int run_export(const struct verb *v, int argc, char **argv)
 	struct job j = { .to = stdout, .q = { .size = sizeof j.q } };
 	const char *format = "jsonl", *file = NULL;
 	const struct opt opts[] = {
-		SETTINGS_OPTS(&conn), QUERY_OPTS(&j.q), { "from", 0, OPT_STR, &j.q.from }, { "to", 0, OPT_STR, &j.q.to },
-		{ "format", 0, OPT_STR, &format }, { "text", 0, OPT_FLAG, &j.q.text }, { "output", 'o', OPT_STR, &file },
+		SETTINGS_OPTS(&conn),
+		QUERY_OPTS(&j.q),
+		{ "from", 0, OPT_STR, &j.q.from },
+		{ "to", 0, OPT_STR, &j.q.to },
+		{ "format", 0, OPT_STR, &format },
+		{ "text", 0, OPT_FLAG, &j.q.text },
+		{ "output", 'o', OPT_STR, &file },
 	};
 	autoatoll struct atoll *a = NULL;
 	int n, rc = verb_operands(v, opts, ARRAY_LEN(opts), OPERANDS_NONE, argc, argv, &n);
@@ -188,7 +201,8 @@ static int run_export(const struct verb *v, int argc, char **argv)
 static const struct verb audit_tail_verb = {
 	.name = "audit tail",
 	.summary = "Show the last records of the audit trail",
-	.synopsis = "[--follow] [--limit N] [--sandbox ID] [--key ID] [--session NAME] [--kind KIND] [--request ID] [--all-teams] [--json]",
+	.synopsis = "[--follow] [--limit N] [--sandbox ID] [--key ID] [--session NAME] [--kind KIND] [--request ID] "
+		    "[--all-teams] [--json]",
 	.help = "  -f, --follow          go on with what is recorded from now\n"
 		"  -n, --limit N         the last N (default: 20)\n" QUERY_HELP
 		"      --json            the records as they are, a line each\n\n" SETTINGS_HELP,
@@ -198,13 +212,16 @@ static const struct verb audit_tail_verb = {
 static const struct verb audit_export_verb = {
 	.name = "audit export",
 	.summary = "Write records of the audit trail to a file",
-	.synopsis = "[--from TIME] [--to TIME] [--sandbox ID] [--key ID] [--session NAME] [--kind KIND] [--all-teams] [--format jsonl|csv] [--output FILE]",
+	.synopsis = "[--from TIME] [--to TIME] [--sandbox ID] [--key ID] [--session NAME] [--kind KIND] [--all-teams] "
+		    "[--format jsonl|csv] [--output FILE]",
 	.help = "      --from TIME       as in 2026-11-15T00:00:00Z\n"
 		"      --to TIME         the last moment of it\n" QUERY_HELP
-		"      --text            with the code and commands whose hashes they have, if those are kept (audit_code = full)\n"
+		"      --text            with the code and commands whose hashes they have, if those are kept "
+		"(audit_code = full)\n"
 		"      --format FORMAT   jsonl: the records as they are (default); csv: for a spreadsheet\n"
 		"  -o, --output FILE     there, not on the standard output\n\n"
-		"What was exported with --all-teams and nothing else is a chain that 'atoll audit verify FILE' can check.\n\n" SETTINGS_HELP,
+		"What was exported with --all-teams and nothing else is a chain that 'atoll audit verify FILE' can "
+		"check.\n\n" SETTINGS_HELP,
 	.run = run_export,
 };
 
@@ -214,9 +231,12 @@ static const struct verb audit_verify_verb = {
 	.synopsis = "[--state DIR] [--key-file FILE] [--expect NUMBER:HASH] [FILE ...]",
 	.help = "      --state DIR           of the server whose trail it is (default: " STATE_DIR_DEFAULT ")\n"
 		"      --key-file FILE       with what its records are sealed (default: front/audit.key in DIR)\n"
-		"      --expect NUMBER:HASH  that record must be in it with that hash: what an earlier verify has printed as its head\n\n"
-		"Without files: all of the trail in DIR, against the end that the server's database remembers. With files: these, in this\n"
-		"order, as parts of a trail. No server is needed. If a record was changed, left out, moved, put in or cut off, the first such is named, and\n"
+		"      --expect NUMBER:HASH  that record must be in it with that hash: what an earlier verify has "
+		"printed as its head\n\n"
+		"Without files: all of the trail in DIR, against the end that the server's database remembers. With "
+		"files: these, in this\n"
+		"order, as parts of a trail. No server is needed. If a record was changed, left out, moved, put in or "
+		"cut off, the first such is named, and\n"
 		"the exit status is 1.\n",
 	.run = audit_verify,
 	.operand = OPERAND_FILE,

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "audit/key.h"
+#include "audit/verify.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/fd.h"
@@ -15,13 +17,11 @@
 #include "cli/cli.h"
 #include "cli/paths.h"
 #include "cli/settings.h"
-#include "store/db.h"
 #include "store/audit.h"
-#include "audit/key.h"
-#include "audit/verify.h"
+#include "store/db.h"
 
 #define PIECE (1024 * 1024)
-#define TORN_TRIES 20			/* a server may be in the middle of writing it */
+#define TORN_TRIES 20 /* a server may be in the middle of writing it */
 #define TORN_WAIT_US 10000
 
 struct job {
@@ -75,8 +75,8 @@ static int verify_file(struct job *j, const char *path, struct err *e)
 		if (take_lines(j, &b, name, &line_no, e) < 0)
 			return -e->no;
 		if (b.n > AUDIT_LINE_MAX)
-			return err_set(e, EBADMSG, "record %llu (%s, line %llu) is damaged: the line has no end", (unsigned long long)j->v.at.seq + 1, name,
-				(unsigned long long)line_no + 1);
+			return err_set(e, EBADMSG, "record %llu (%s, line %llu) is damaged: the line has no end",
+			    (unsigned long long)j->v.at.seq + 1, name, (unsigned long long)line_no + 1);
 	}
 	return b.n ? audit_verify_torn(&j->v, b.n, name, e) : 0;
 }
@@ -99,7 +99,8 @@ static int verify_dir(struct job *j, struct err *e)
 
 		if (path)
 			(void)verify_file(j, path, e);
-		if (e->no == ENOENT && j->v.first_seq == 0 && i + 1 < n)	/* dropped meanwhile, and the rest says so */
+		/* dropped meanwhile, and the rest says so */
+		if (e->no == ENOENT && j->v.first_seq == 0 && i + 1 < n)
 			*e = ERR_INIT;
 		free(names[i]);
 	}
@@ -114,7 +115,8 @@ static int read_expected(struct job *j, struct err *e)
 {
 	struct str hash = str_of(j->expect), seq = str_cut(&hash, ':');
 
-	if (!hash.p || str_to_u64(seq, UINT64_MAX - 1, &j->known.seq) < 0 || audit_unhex(hash, j->known.hash, sizeof j->known.hash) < 0)
+	if (!hash.p || str_to_u64(seq, UINT64_MAX - 1, &j->known.seq) < 0 ||
+	    audit_unhex(hash, j->known.hash, sizeof j->known.hash) < 0)
 		return err_set(e, EINVAL, "--expect '%s': wants NUMBER:HASH, as a verify has printed them", j->expect);
 	j->v.known = &j->known;
 	return 0;
@@ -139,7 +141,9 @@ static int read_head(struct job *j, struct err *e)
 static int read_key(struct job *j, uint8_t key[AUDIT_KEY_SIZE], struct err *e)
 {
 	autofree char *dir = str_fmt("%s/front", j->state);
-	int r = j->key_file ? audit_key_read_file(j->key_file, key, e) : dir ? audit_key_read(dir, false, key, e) : -ENOMEM;
+	int r = j->key_file ? audit_key_read_file(j->key_file, key, e)
+	    : dir           ? audit_key_read(dir, false, key, e)
+			    : -ENOMEM;
 
 	j->has_key = r == 0;
 	if (r < 0 && !j->key_file && e->no == ENOENT)
@@ -152,24 +156,27 @@ static void print_result(const struct job *j, double seconds)
 	char hex[AUDIT_HEX_SIZE];
 
 	audit_hex(j->v.at.hash, sizeof j->v.at.hash, hex);
-	(void)printf("ok: %llu records, %llu to %llu, in %.2f s\n", (unsigned long long)j->v.records, (unsigned long long)j->v.first_seq,
-		(unsigned long long)j->v.at.seq, seconds);
+	(void)printf("ok: %llu records, %llu to %llu, in %.2f s\n", (unsigned long long)j->v.records,
+	    (unsigned long long)j->v.first_seq, (unsigned long long)j->v.at.seq, seconds);
 	(void)printf("head: %llu:%s\n", (unsigned long long)j->v.at.seq, hex);
 	(void)printf("seals: %s\n", j->has_key ? "all are of the server's key" : "not checked, there is no key here");
-	(void)printf("end: %s\n", j->v.known ? "as it is known elsewhere, or later" : "not checked, nothing tells how many there should be");
+	(void)printf("end: %s\n",
+	    j->v.known ? "as it is known elsewhere, or later" : "not checked, nothing tells how many there should be");
 	if (j->v.first_seq > 1)
-		(void)printf("beginning: earlier records were %s\n", j->v.anchored ? "dropped because of their age or number" : "not given");
+		(void)printf("beginning: earlier records were %s\n",
+		    j->v.anchored ? "dropped because of their age or number" : "not given");
 	if (j->v.repairs)
 		(void)printf("repairs: %llu lines that a crash had torn\n", (unsigned long long)j->v.repairs);
 	if (j->v.gaps)
-		(void)printf("gaps: %llu times the trail could not be written, %llu records are missing\n", (unsigned long long)j->v.gaps,
-			(unsigned long long)j->v.lost);
+		(void)printf("gaps: %llu times the trail could not be written, %llu records are missing\n",
+		    (unsigned long long)j->v.gaps, (unsigned long long)j->v.lost);
 }
 
 int audit_verify(const struct verb *v, int argc, char **argv)
 {
 	struct job j = { .state = STATE_DIR_DEFAULT };
-	const struct opt opts[] = { { "state", 0, OPT_STR, &j.state }, { "key-file", 0, OPT_STR, &j.key_file }, { "expect", 0, OPT_STR, &j.expect } };
+	const struct opt opts[] = { { "state", 0, OPT_STR, &j.state }, { "key-file", 0, OPT_STR, &j.key_file },
+		{ "expect", 0, OPT_STR, &j.expect } };
 	uint8_t key[AUDIT_KEY_SIZE];
 	struct err e = ERR_INIT;
 	int n, rc = verb_operands(v, opts, ARRAY_LEN(opts), OPERANDS_ANY, argc, argv, &n);

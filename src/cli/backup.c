@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* atoll backup: all that a server must not lose, while it runs.
  *
- * The database is copied as of one moment. What that copy says is kept of sandboxes, and all volumes, are then copied within the pool, which takes
- * milliseconds each; if something is gone by then the database has moved on, and all of it is begun again. The copies are written out
- * one by one, by btrfs itself: no path in them is looked at here. */
+ * The database is copied as of one moment. What that copy says is kept of sandboxes, and all volumes, are then copied
+ * within the pool, which takes milliseconds each; if something is gone by then the database has moved on, and all of it
+ * is begun again. The copies are written out one by one, by btrfs itself: no path in them is looked at here. */
 #include "cli/backup.h"
 
 #include <dirent.h>
@@ -34,22 +34,23 @@
 #define TRIES 5
 #define NAME_SIZE 40
 #define LOOK_NS 50000000
-#define STILL_MS 20000			/* that the server tells nothing: then it hangs, and what is not there is named */
+/* that the server tells nothing: then it hangs, and what is not there is named */
+#define STILL_MS 20000
 
 struct part {
-	char name[NAME_SIZE];		/* without its kind */
+	char name[NAME_SIZE]; /* without its kind */
 	char kind;
 };
 
 struct backup {
-	char *state, *storage;		/* absolute */
-	char *dir;			/* where it is written, under a name of its own until it is whole */
+	char *state, *storage; /* absolute */
+	char *dir;             /* where it is written, under a name of its own until it is whole */
 	int dir_fd, storage_fd;
-	struct part *parts;		/* that have a copy in the pool */
+	struct part *parts; /* that have a copy in the pool */
 	size_t n_parts, n_volumes;
-	struct part *unwritten;		/* ids of paused sandboxes whose memory is not in it */
+	struct part *unwritten; /* ids of paused sandboxes whose memory is not in it */
 	size_t n_unwritten;
-	int version;			/* of the schema */
+	int version; /* of the schema */
 };
 
 /* --- copies in the pool ------------------------------------------------------------------------------------- */
@@ -86,9 +87,9 @@ static int copy_part(struct backup *b, const char *name, char kind, struct err *
 	if (fd < 0)
 		return errno == ENOENT ? -ENOENT : err_sys(e, "open '%s' in the pool", from);
 	if (kind == 'm' && faccessat(fd, "record", F_OK, AT_SYMLINK_NOFOLLOW) < 0)
-		return -ENOENT;		/* still being written */
+		return -ENOENT; /* still being written */
 	copy_name(&p, to);
-	(void)btrfs_subvol_delete(b->storage_fd, to);	/* of an earlier backup that was cut short */
+	(void)btrfs_subvol_delete(b->storage_fd, to); /* of an earlier backup that was cut short */
 	if (btrfs_snapshot(fd, b->storage_fd, to, true, e) < 0)
 		return -e->no;
 	b->parts[b->n_parts++] = p;
@@ -118,7 +119,7 @@ static int on_part(void *user, enum store_part what, const char *name, uint64_t 
 	int r = copy_part(b, name, what == STORE_VOLUME ? 'v' : 'd', &e);
 
 	if (r == 0 && what == STORE_KEPT && (r = copy_part(b, name, 'm', &e)) == -ENOENT)
-		r = 0;			/* a disk alone */
+		r = 0; /* a disk alone */
 	if (r < 0 && r != -ENOENT)
 		say("%s", e.text);
 	return r;
@@ -141,7 +142,8 @@ static int copy_both(struct backup *b, struct err *e)
 		if (r < 0 && r != -ENOENT)
 			return e->no ? -e->no : err_set(e, -r, "copy within the pool");
 	}
-	return r == 0 ? 0 : err_set(e, EAGAIN, "what is kept changes all the time, or is gone from the pool; try again");
+	return r == 0 ? 0
+		      : err_set(e, EAGAIN, "what is kept changes all the time, or is gone from the pool; try again");
 }
 
 /* --- files -------------------------------------------------------------------------------------------------- */
@@ -161,7 +163,8 @@ static int write_streams(struct backup *b, struct err *e)
 		char z[NAME_SIZE + 8];
 
 		copy_name(&b->parts[i], z);
-		autofree char *file = str_fmt("%s/%s+%c" BACKUP_STREAM, b->dir, b->parts[i].name, b->parts[i].kind), *from = str_fmt("%s/%s", b->storage, z);
+		autofree char *file = str_fmt("%s/%s+%c" BACKUP_STREAM, b->dir, b->parts[i].name, b->parts[i].kind),
+			      *from = str_fmt("%s/%s", b->storage, z);
 
 		if (!file || !from)
 			return err_set(e, ENOMEM, "out of memory");
@@ -185,7 +188,8 @@ static char last_word(int fd, off_t *size)
 	return pread(fd, &word, 1, st.st_size - 1) == 1 ? word : '\0';
 }
 
-/* The file is the front's: nothing in its place but a plain one is written to. -ENOENT: a server that does not know of this. */
+/* The file is the front's: nothing in its place but a plain one is written to. -ENOENT: a server that does not know of
+ * this. */
 static int ask_for_memory(const char *path, struct err *e)
 {
 	struct stat st;
@@ -200,13 +204,13 @@ static int ask_for_memory(const char *path, struct err *e)
 	return take_fd(&fd);
 }
 
-/* A sandbox that was just paused is in memory alone. The server is asked to write it, by a file in which it tells how far that is; it is
- * waited for as long as it tells anything. */
+/* A sandbox that was just paused is in memory alone. The server is asked to write it, by a file in which it tells how
+ * far that is; it is waited for as long as it tells anything. */
 static int write_memories(const struct backup *b, struct err *e)
 {
 	autofree char *path = str_fmt("%s/front/" BACKUP_HURRY, b->state);
 	uint64_t since = clock_mono_ms();
-	off_t size = 1;			/* of what we have written */
+	off_t size = 1; /* of what we have written */
 	char word = '\0';
 
 	if (!path)
@@ -231,8 +235,9 @@ static int write_memories(const struct backup *b, struct err *e)
 static void tell_unwritten(const struct backup *b)
 {
 	for (size_t i = 0; i < b->n_unwritten; i++)
-		say("left out: what sandbox '%s' has in memory could not be written to disk ('atoll info %s' tells why); from this backup it can only boot from its disk",
-			b->unwritten[i].name, b->unwritten[i].name);
+		say("left out: what sandbox '%s' has in memory could not be written to disk ('atoll info %s' tells "
+		    "why); from this backup it can only boot from its disk",
+		    b->unwritten[i].name, b->unwritten[i].name);
 }
 
 /* needed: that it is not there is an error. */
@@ -257,7 +262,8 @@ static int copy_file(const struct backup *b, const char *from, const char *name,
 		ssize_t n = sendfile(out, in, NULL, (size_t)st.st_size);
 
 		if (n <= 0)
-			return err_set(e, n < 0 ? errno : EIO, "copy '%s/%s': %s", b->state, from, strerror(n < 0 ? errno : EIO));
+			return err_set(e, n < 0 ? errno : EIO, "copy '%s/%s': %s", b->state, from,
+			    strerror(n < 0 ? errno : EIO));
 		st.st_size -= n;
 	}
 	return 0;
@@ -274,7 +280,8 @@ static int copy_dir(const struct backup *b, const char *dir, struct err *e)
 	for (struct dirent *de; e->no == 0 && (de = readdir(d));) {
 		autofree char *from = str_fmt("%s/%s", dir, de->d_name), *to = str_fmt("%s-%s", dir, de->d_name);
 
-		if (de->d_name[0] != '.' && (de->d_type == DT_REG || de->d_type == DT_UNKNOWN) && (!from || !to || copy_file(b, from, to, true, e) < 0) && !e->no)
+		if (de->d_name[0] != '.' && (de->d_type == DT_REG || de->d_type == DT_UNKNOWN) &&
+		    (!from || !to || copy_file(b, from, to, true, e) < 0) && !e->no)
 			(void)err_set(e, ENOMEM, "out of memory");
 	}
 	(void)closedir(d);
@@ -291,13 +298,15 @@ static int copy_db(const struct backup *b, const char *name, struct err *e)
 	return access(from, F_OK) < 0 && errno == ENOENT ? 0 : store_copy(from, to, e);
 }
 
-/* What was done, and by whom. The table comes last: what it has and the files have not, the server puts back into them when it
- * starts. */
+/* What was done, and by whom. The table comes last: what it has and the files have not, the server puts back into them
+ * when it starts. */
 static int copy_audit(const struct backup *b, struct err *e)
 {
-	if (copy_file(b, "front/audit.key", "audit.key", false, e) < 0 || copy_dir(b, "audit", e) < 0 || copy_db(b, "audit.db", e) < 0)
+	if (copy_file(b, "front/audit.key", "audit.key", false, e) < 0 || copy_dir(b, "audit", e) < 0 ||
+	    copy_db(b, "audit.db", e) < 0)
 		return -e->no;
-	return copy_db(b, "notebooks.db", e) < 0 ? -e->no : copy_file(b, "agent/sessions.log", "sessions.log", false, e);
+	return copy_db(b, "notebooks.db", e) < 0 ? -e->no
+						 : copy_file(b, "agent/sessions.log", "sessions.log", false, e);
 }
 
 static int write_manifest(const struct backup *b, struct err *e)
@@ -309,14 +318,15 @@ static int write_manifest(const struct backup *b, struct err *e)
 	if (!image || stat(image, &st) < 0)
 		return err_sys(e, "look at '%s'", image ? image : b->state);
 	clock_rfc3339(clock_wall_ms(), now);
-	autofree char *text = str_fmt("format=%d\natoll=" ATOLL_VERSION "\nmade=%s\nschema=%d\npool_bytes=%llu\n", BACKUP_FORMAT, now, b->version,
-		(unsigned long long)st.st_size);
+	autofree char *text = str_fmt("format=%d\natoll=" ATOLL_VERSION "\nmade=%s\nschema=%d\npool_bytes=%llu\n",
+	    BACKUP_FORMAT, now, b->version, (unsigned long long)st.st_size);
 	autoclose int fd = openat(b->dir_fd, "manifest", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 
 	return !text || fd < 0 || fd_write_all(fd, text, strlen(text)) < 0 ? err_sys(e, "write the manifest") : 0;
 }
 
-/* With the key of the server, which is not in the backup: whoever can write to where backups are kept cannot make one. */
+/* With the key of the server, which is not in the backup: whoever can write to where backups are kept cannot make
+ * one. */
 static int sign(const struct backup *b, struct err *e)
 {
 	autofree char *key = str_fmt("%s/" BACKUP_KEY, b->state);
@@ -326,10 +336,10 @@ static int sign(const struct backup *b, struct err *e)
 
 static int write_all(struct backup *b, struct err *e)
 {
-	if (write_memories(b, e) < 0 || copy_both(b, e) < 0 || write_streams(b, e) < 0 || copy_file(b, "key", "key", true, e) < 0 ||
-	    copy_file(b, "sdk-key", "sdk-key", false, e) < 0 ||
-	    copy_file(b, "front/secrets.key", "secrets.key", false, e) < 0 || copy_dir(b, "tls", e) < 0 || copy_audit(b, e) < 0 || write_manifest(b, e) < 0 ||
-	    sign(b, e) < 0)
+	if (write_memories(b, e) < 0 || copy_both(b, e) < 0 || write_streams(b, e) < 0 ||
+	    copy_file(b, "key", "key", true, e) < 0 || copy_file(b, "sdk-key", "sdk-key", false, e) < 0 ||
+	    copy_file(b, "front/secrets.key", "secrets.key", false, e) < 0 || copy_dir(b, "tls", e) < 0 ||
+	    copy_audit(b, e) < 0 || write_manifest(b, e) < 0 || sign(b, e) < 0)
 		return -e->no;
 	return syncfs(b->dir_fd) < 0 ? err_sys(e, "write it to the disk") : 0;
 }
@@ -345,8 +355,10 @@ int backup_join_warden(const char *run_dir, struct err *e)
 	int n = file ? file_read(AT_FDCWD, file, text, sizeof text) : -ENOMEM;
 
 	if (n < 0)
-		return err_set(e, -n, "no running server found ('%s': %s). If it was started with --run, give the same --run here; "
-			"if it is stopped, copy the state directory", file ? file : "", strerror(-n));
+		return err_set(e, -n,
+		    "no running server found ('%s': %s). If it was started with --run, give the same --run here; "
+		    "if it is stopped, copy the state directory",
+		    file ? file : "", strerror(-n));
 	text[strcspn(text, "\n")] = '\0';
 	if (str_to_u64(str_of(text), INT32_MAX, &pid) < 0)
 		return err_set(e, EBADMSG, "'%s' has no pid", file);
@@ -371,7 +383,8 @@ int backup_lock(int storage_fd, struct err *e)
 	return 0;
 }
 
-/* Whoever was killed while it made one could not remove its copies, which hold space. We have the lock: they are nobody's. */
+/* Whoever was killed while it made one could not remove its copies, which hold space. We have the lock: they are
+ * nobody's. */
 static void drop_stale(const struct backup *b)
 {
 	int fd = openat(b->storage_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -403,8 +416,9 @@ static int open_places(struct backup *b, struct err *e)
 		return -e->no;
 	drop_stale(b);
 	if (mkdir(b->dir, 0700) < 0)
-		return errno == EEXIST ? err_set(e, EEXIST, "'%s' is there, of a backup that was cut short: remove it first", b->dir) :
-			err_sys(e, "make '%s'", b->dir);
+		return errno == EEXIST
+		    ? err_set(e, EEXIST, "'%s' is there, of a backup that was cut short: remove it first", b->dir)
+		    : err_sys(e, "make '%s'", b->dir);
 	b->dir_fd = open(b->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	return b->dir_fd < 0 ? err_sys(e, "open '%s'", b->dir) : 0;
 }
@@ -422,8 +436,12 @@ static void remove_half(const struct backup *b)
 
 static int backup(const char *state, const char *run_dir, const char *to)
 {
-	autofree char *from = path_absolute(state), *run = run_dir ? path_absolute(run_dir) : from ? path_run_dir(from) : NULL;
-	autofree char *at = path_absolute(to), *storage = run ? str_fmt("%s/private/pool", run) : NULL, *dir = at ? str_fmt("%s.partial", at) : NULL;
+	autofree char *from = path_absolute(state),
+		      *run = run_dir ? path_absolute(run_dir)
+	    : from                   ? path_run_dir(from)
+				     : NULL;
+	autofree char *at = path_absolute(to), *storage = run ? str_fmt("%s/private/pool", run) : NULL,
+		      *dir = at ? str_fmt("%s.partial", at) : NULL;
 	struct backup b = { .dir_fd = -1, .storage_fd = -1, .state = from, .storage = storage, .dir = dir };
 	struct err e = ERR_INIT;
 
@@ -431,7 +449,8 @@ static int backup(const char *state, const char *run_dir, const char *to)
 		return fail("out of memory");
 	if (access(at, F_OK) == 0)
 		return fail("'%s' is there already: give another name", at);
-	if (backup_join_warden(run, &e) == 0 && open_places(&b, &e) == 0 && write_all(&b, &e) == 0 && rename(b.dir, at) < 0)
+	if (backup_join_warden(run, &e) == 0 && open_places(&b, &e) == 0 && write_all(&b, &e) == 0 &&
+	    rename(b.dir, at) < 0)
 		(void)err_sys(&e, "rename '%s'", b.dir);
 	size_t n = b.n_parts, volumes = b.n_volumes;
 
@@ -442,7 +461,8 @@ static int backup(const char *state, const char *run_dir, const char *to)
 	if (e.no && b.dir_fd >= 0)
 		remove_half(&b);
 	if (!e.no)
-		(void)printf("%s: databases, keys, audit trail, %zu volumes, %zu disks and memories\n", at, volumes, n - volumes);
+		(void)printf("%s: databases, keys, audit trail, %zu volumes, %zu disks and memories\n", at, volumes,
+		    n - volumes);
 	fd_close(b.dir_fd);
 	fd_close(b.storage_fd);
 	free(b.parts);
@@ -454,7 +474,9 @@ static int run(const struct verb *v, int argc, char **argv)
 {
 	const char *state = STATE_DIR_DEFAULT, *run_dir = NULL;
 	const struct opt opts[] = { { "state", 0, OPT_STR, &state }, { "run", 0, OPT_STR, &run_dir } };
-	int n, rc = verb_operands(v, opts, ARRAY_LEN(opts), OPERANDS_ONE("where to? give a directory that is not there yet"), argc, argv, &n);
+	int n,
+	    rc = verb_operands(v, opts, ARRAY_LEN(opts),
+		OPERANDS_ONE("where to? give a directory that is not there yet"), argc, argv, &n);
 
 	if (rc >= 0)
 		return rc;
@@ -469,10 +491,14 @@ const struct verb verb_backup = {
 	.synopsis = "DIR [--state DIR] [--run DIR]",
 	.help = "      --state DIR  of the server (default: " STATE_DIR_DEFAULT ")\n"
 		"      --run DIR    likewise (default: as 'atoll serve' chooses it)\n\n"
-		"DIR must not be there yet. It gets the databases, keys and certificates, the audit trail and notebooks, volumes, paused\n"
-		"sandboxes, snapshots and built templates, and SHA256SUMS, signed with export.key of the state directory, which is not in it:\n"
-		"keep a copy of that key elsewhere, 'atoll restore' needs it. The rest holds secrets, too: keep it as safe as the server. The server goes on meanwhile. Sandboxes\n"
-		"that run are not in it: pause or snapshot what must not be lost. The memory of one that was just paused is written first; what cannot be\n"
+		"DIR must not be there yet. It gets the databases, keys and certificates, the audit trail and "
+		"notebooks, volumes, paused\n"
+		"sandboxes, snapshots and built templates, and SHA256SUMS, signed with export.key of the state "
+		"directory, which is not in it:\n"
+		"keep a copy of that key elsewhere, 'atoll restore' needs it. The rest holds secrets, too: keep it as "
+		"safe as the server. The server goes on meanwhile. Sandboxes\n"
+		"that run are not in it: pause or snapshot what must not be lost. The memory of one that was just "
+		"paused is written first; what cannot be\n"
 		"written is told. The templates that come with atoll are not in it, they\n"
 		"are built again where they are missing.\n",
 	.run = run,

@@ -11,13 +11,17 @@
 struct err;
 
 #define BACKUP_FORMAT 1
-#define BACKUP_COPY "b"			/* NAMEd+b is a copy of NAME+d in the pool while it is being written; a server that starts, and the next backup, remove it */
+/* NAMEd+b is a copy of NAME+d in the pool while it is being written; a server that starts, and the next backup, remove
+ * it */
+#define BACKUP_COPY "b"
 #define BACKUP_STREAM ".btrfs"
-#define BACKUP_KEY "export.key"	/* in the state directory: 32 bytes that backups and exported snapshots are signed with */
-#define BACKUP_HURRY "write-memory"	/* in the front's directory: see SANDBOX_HURRY in front/sandbox/sandbox.h */
+/* in the state directory: 32 bytes that backups and exported snapshots are signed with */
+#define BACKUP_KEY "export.key"
+#define BACKUP_HURRY "write-memory" /* in the front's directory: see SANDBOX_HURRY in front/sandbox/sandbox.h */
 
 /* From then on we see the file system as the server does: the pool is mounted for it alone. */
 int backup_join_warden(const char *run_dir, struct err *e);
 
-/* Copies in the pool have names that any other would take, too: one backup, export or import at a time. Held until pool_fd is closed. */
+/* Copies in the pool have names that any other would take, too: one backup, export or import at a time. Held until
+ * pool_fd is closed. */
 int backup_lock(int storage_fd, struct err *e);

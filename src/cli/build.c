@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* atoll template build: a Dockerfile, or an image, becomes a template of the server.
  *
- * Stages that others need are built first, as versions of the same template with tags of their own that go away at the end; what a later
- * stage copies from one is fetched out of a sandbox of it. */
+ * Stages that others need are built first, as versions of the same template with tags of their own that go away at the
+ * end; what a later stage copies from one is fetched out of a sandbox of it. */
 #include "cli/build.h"
 
 #include <errno.h>
@@ -36,10 +36,10 @@ struct building {
 	const struct build_opts *o;
 	struct plan plan;
 	struct context context;
-	struct archive image;		/* the base, if it lies in a file here */
+	struct archive image; /* the base, if it lies in a file here */
 	bool has_image;
-	char **tags;			/* of stages that are built; NULL: not yet */
-	char run[12];			/* tells this build from others, in those tags */
+	char **tags;  /* of stages that are built; NULL: not yet */
+	char run[12]; /* tells this build from others, in those tags */
 	struct progress progress;
 	struct atoll_error e;
 };
@@ -113,10 +113,14 @@ static struct str reason(const struct fetching *f)
 }
 
 /* dir: where its names begin. */
-static int run_tar(struct building *b, struct atoll_sandbox *sb, const char *dir, const char *source, struct fetching *f)
+static int run_tar(struct building *b, struct atoll_sandbox *sb, const char *dir, const char *source,
+    struct fetching *f)
 {
 	/* A pattern is one there, too: no word is split, but names are found; a single one is told. */
-	const char *argv[] = { "sh", "-c", "IFS=; cd \"/$2\" && set -- $1 && if [ $# = 1 ]; then echo \"" ONE "$1\" >&2; fi && tar -cf - -- \"$@\"", "copy", source, dir, NULL };
+	const char *argv[] = { "sh", "-c",
+		"IFS=; cd \"/$2\" && set -- $1 && if [ $# = 1 ]; then echo \"" ONE
+		"$1\" >&2; fi && tar -cf - -- \"$@\"",
+		"copy", source, dir, NULL };
 	struct atoll_command cmd = { .argv = argv, .as_user = "root", .cwd = "/" };
 	struct atoll_process *p;
 	int r;
@@ -202,7 +206,8 @@ static int send_copy(struct building *b, struct atoll_build *bd, const struct pl
 
 	if (c->stage >= 0)
 		status = fetch(b, b->tags[c->stage], c, step, &a);
-	else if (c->text ? archive_of_text(c->source, str_of(c->text), &a, &e) < 0 : pack_source(b, c, step, &a, &e) < 0)
+	else if (c->text ? archive_of_text(c->source, str_of(c->text), &a, &e) < 0
+			 : pack_source(b, c, step, &a, &e) < 0)
 		status = c->line ? fail("line %u: %s", c->line, e.text) : fail("%s", e.text);
 	if (status == 0)
 		status = send_archive(b, bd, &a, c->source);
@@ -225,7 +230,7 @@ static char *spec_text(const struct building *b, const struct plan_stage *st, bo
 		(void)json_object_set_new(o, "fromUpload", json_string(b->image.hash));
 	else
 		(void)json_object_set_new(o, is_template || !st->image ? "fromTemplate" : "fromImage",
-			json_string(st->image ? st->image : b->tags[st->below]));
+		    json_string(st->image ? st->image : b->tags[st->below]));
 	if (is_last && *start)
 		(void)json_object_set_new(o, "startCmd", json_string(start));
 	if (is_last && b->o->ready)
@@ -233,8 +238,9 @@ static char *spec_text(const struct building *b, const struct plan_stage *st, bo
 	if (b->o->no_cache)
 		(void)json_object_set_new(o, "force", json_true());
 	if (st->image && b->o->registry_user)
-		(void)json_object_set_new(o, "fromImageRegistry", json_pack("{s:s,s:s,s:s}", "type", "registry", "username", b->o->registry_user,
-			"password", b->o->registry_password ? b->o->registry_password : ""));
+		(void)json_object_set_new(o, "fromImageRegistry",
+		    json_pack("{s:s,s:s,s:s}", "type", "registry", "username", b->o->registry_user, "password",
+			b->o->registry_password ? b->o->registry_password : ""));
 	char *text = json_dumps(o, JSON_COMPACT);
 
 	json_decref(o);
@@ -289,7 +295,9 @@ static int build_stage(struct building *b, size_t i)
 
 	(void)snprintf(tag, sizeof tag, "stage-%s-%zu", b->run, i);
 	staged = str_fmt("%.*s:%s", STR_ARG(name), tag);
-	struct atoll_build_spec spec = { .name = is_last ? b->o->name : staged, .cpu_count = b->o->cpus, .memory_mb = b->o->memory_mb };
+	struct atoll_build_spec spec = { .name = is_last ? b->o->name : staged,
+		.cpu_count = b->o->cpus,
+		.memory_mb = b->o->memory_mb };
 	struct atoll_build *bd;
 
 	if (!staged)
@@ -368,7 +376,8 @@ static bool is_archive(const char *path)
 
 	if (fd < 0 || read(fd, head, sizeof head) < (ssize_t)sizeof zstd)
 		return false;
-	return memcmp(head, gzip, sizeof gzip) == 0 || memcmp(head, zstd, sizeof zstd) == 0 || memcmp(head + 257, "ustar", 5) == 0;
+	return memcmp(head, gzip, sizeof gzip) == 0 || memcmp(head, zstd, sizeof zstd) == 0 ||
+	    memcmp(head + 257, "ustar", 5) == 0;
 }
 
 static bool is_layout(const char *dir)
@@ -422,7 +431,8 @@ static int read_source(struct building *b)
 	if (!is_file)
 		return plan_of_image(what, &b->plan, &e) < 0 ? fail("%s", e.text) : 0;
 	if (!b->o->file && (S_ISDIR(st.st_mode) ? is_layout(what) : is_archive(what))) {
-		b->has_image = plan_of_image("an archive", &b->plan, &e) == 0 && read_image(what, S_ISDIR(st.st_mode), &b->image, &e) == 0;
+		b->has_image = plan_of_image("an archive", &b->plan, &e) == 0 &&
+		    read_image(what, S_ISDIR(st.st_mode), &b->image, &e) == 0;
 		return b->has_image ? 0 : fail("%s", e.text);
 	}
 	autofree char *dir = S_ISDIR(st.st_mode) ? strdup(what) : NULL;
@@ -445,8 +455,7 @@ static void tell_notices(const struct building *b)
 	json_t *line;
 	size_t i;
 
-	json_array_foreach(b->plan.notices, i, line)
-		(void)fprintf(stderr, "%s\n", json_string_value(line));
+	json_array_foreach(b->plan.notices, i, line)(void) fprintf(stderr, "%s\n", json_string_value(line));
 }
 
 int build_run(struct atoll *a, const struct build_opts *o)

@@ -132,7 +132,8 @@ static void give_proxies(struct planner *pl)
 	for (size_t i = 0; pl->args && i < pl->args->n; i++) {
 		for (size_t k = 0; k < ARRAY_LEN(names); k++) {
 			if (strcasecmp(pl->args->v[i].name, names[k]) == 0)
-				(void)json_object_set_new(pl->at->args, pl->args->v[i].name, json_string(pl->args->v[i].value));
+				(void)json_object_set_new(pl->at->args, pl->args->v[i].name,
+				    json_string(pl->args->v[i].value));
 		}
 	}
 }
@@ -150,7 +151,9 @@ static int inherit(struct planner *pl, const struct plan_stage *from)
 	st->cmd_is_shell = from->cmd_is_shell;
 	st->has_user = from->has_user;
 	st->has_workdir = from->has_workdir;
-	return !st->entrypoint == !from->entrypoint && !st->cmd == !from->cmd && !st->shell == !from->shell ? 0 : plan_no_memory(pl);
+	return !st->entrypoint == !from->entrypoint && !st->cmd == !from->cmd && !st->shell == !from->shell
+	    ? 0
+	    : plan_no_memory(pl);
 }
 
 int plan_new_stage(struct planner *pl, const char *image, const char *name, unsigned line)
@@ -162,8 +165,12 @@ int plan_new_stage(struct planner *pl, const char *image, const char *name, unsi
 	struct plan_stage *st = &pl->p->v[pl->p->n++];
 
 	*st = (struct plan_stage) {
-		.name = strdup(name), .image = below < 0 ? strdup(image) : NULL, .below = below, .steps = json_array(),
-		.copies = calloc(PLAN_COPIES_MAX, sizeof(struct plan_copy)), .env = json_object(),
+		.name = strdup(name),
+		.image = below < 0 ? strdup(image) : NULL,
+		.below = below,
+		.steps = json_array(),
+		.copies = calloc(PLAN_COPIES_MAX, sizeof(struct plan_copy)),
+		.env = json_object(),
 		.args = json_object(),
 	};
 	if (!st->name || (below < 0 && !st->image) || !st->steps || !st->copies || !st->env || !st->args)
@@ -181,7 +188,8 @@ static int run_triggers(struct planner *pl, unsigned line)
 	json_t *text;
 	size_t i;
 
-	json_array_foreach(pl->p->v[pl->at->below].onbuild, i, text) {
+	json_array_foreach(pl->p->v[pl->at->below].onbuild, i, text)
+	{
 		struct dockerfile d autodockerfile = { 0 };
 
 		if (dockerfile_parse(str_of(json_string_value(text)), &d, pl->e) < 0)
@@ -200,7 +208,9 @@ static int begin_stage(struct planner *pl, unsigned line)
 {
 	if (!pl->at->image)
 		return run_triggers(pl, line);
-	return plan_add_step(pl, plan_step("USER", "root", NULL, NULL, NULL)) < 0 ? -pl->e->no : plan_add_step(pl, plan_step("WORKDIR", "/", NULL, NULL, NULL));
+	return plan_add_step(pl, plan_step("USER", "root", NULL, NULL, NULL)) < 0
+	    ? -pl->e->no
+	    : plan_add_step(pl, plan_step("WORKDIR", "/", NULL, NULL, NULL));
 }
 
 /* Images are taken for the machine that the server runs on. */
@@ -210,7 +220,8 @@ static void check_platform(struct planner *pl, const struct df_instr *in)
 	autofree char *platform = asked ? expanded(asked, value_in, pl->global, false) : NULL;
 
 	if (platform && *platform && own && strcmp(platform, own) != 0)
-		plan_notice(pl, in->line, "FROM --platform has no effect: the image is that for the server's own processor");
+		plan_notice(pl, in->line,
+		    "FROM --platform has no effect: the image is that for the server's own processor");
 }
 
 static int plan_from(struct planner *pl, const struct df_instr *in)
@@ -220,19 +231,23 @@ static int plan_from(struct planner *pl, const struct df_instr *in)
 
 	for (size_t i = 0; i < in->n_flags; i++) {
 		if (strcmp(in->flags[i].name, "platform") != 0)
-			return err_set(pl->e, EINVAL, "line %u: FROM --%.40s is not supported", in->line, in->flags[i].name);
+			return err_set(pl->e, EINVAL, "line %u: FROM --%.40s is not supported", in->line,
+			    in->flags[i].name);
 	}
 	check_platform(pl, in);
 	if (!image || !*image || (in->n_words != 1 && !named))
 		return err_set(pl->e, EINVAL, "line %u: FROM should be: FROM IMAGE [AS NAME]", in->line);
 	if (strcmp(image, "scratch") == 0)
-		return err_set(pl->e, EINVAL, "line %u: FROM scratch: there is nothing in it that could run a step", in->line);
-	return plan_new_stage(pl, image, named ? in->words[2] : "", in->line) < 0 ? -pl->e->no : begin_stage(pl, in->line);
+		return err_set(pl->e, EINVAL, "line %u: FROM scratch: there is nothing in it that could run a step",
+		    in->line);
+	return plan_new_stage(pl, image, named ? in->words[2] : "", in->line) < 0 ? -pl->e->no
+										  : begin_stage(pl, in->line);
 }
 
 /* --- the others --------------------------------------------------------------------------------------------------- */
 
-/* What an ARG is worth: given with --build-arg, else what it says, else what one before the first FROM said. NULL: nothing. */
+/* What an ARG is worth: given with --build-arg, else what it says, else what one before the first FROM said. NULL:
+ * nothing. */
 static char *arg_value(struct planner *pl, const char *name, const char *own)
 {
 	const char *given = given_arg(pl, name), *global = json_string_value(json_object_get(pl->global, name));
@@ -244,8 +259,8 @@ static char *arg_value(struct planner *pl, const char *name, const char *own)
 	return global ? strdup(global) : NULL;
 }
 
-/* Known to the instructions behind it in this stage, and to nobody in the template. In one instruction all have the values from before it; not
- * so before the first FROM, as Docker has it. */
+/* Known to the instructions behind it in this stage, and to nobody in the template. In one instruction all have the
+ * values from before it; not so before the first FROM, as Docker has it. */
 static int plan_arg(struct planner *pl, const struct df_instr *in)
 {
 	json_t *own = pl->at ? json_object() : json_incref(pl->global);
@@ -263,18 +278,22 @@ static int plan_arg(struct planner *pl, const struct df_instr *in)
 	return r;
 }
 
-/* What the image has set is known to the server only, so it expands that. What is set here is known from the next instruction on. */
+/* What the image has set is known to the server only, so it expands that. What is set here is known from the next
+ * instruction on. */
 static int plan_env(struct planner *pl, const struct df_instr *in)
 {
 	json_t *args = json_array(), *own = json_object();
 
 	for (size_t i = 0; i < in->n_words; i += 2) {
-		autofree char *value = plan_expand(pl, in->words[i + 1]), *some = plan_expand_args(pl, in->words[i + 1]);
+		autofree char *value = plan_expand(pl, in->words[i + 1]),
+			      *some = plan_expand_args(pl, in->words[i + 1]);
 
-		if (!value || !some || json_array_append_new(args, json_string(in->words[i])) < 0 || json_array_append_new(args, json_string(some)) < 0) {
+		if (!value || !some || json_array_append_new(args, json_string(in->words[i])) < 0 ||
+		    json_array_append_new(args, json_string(some)) < 0) {
 			json_decref(args);
 			json_decref(own);
-			return err_set(pl->e, EINVAL, "line %u: ENV %.40s is too long, or not UTF-8", in->line, in->words[i]);
+			return err_set(pl->e, EINVAL, "line %u: ENV %.40s is too long, or not UTF-8", in->line,
+			    in->words[i]);
 		}
 		(void)json_object_set_new(own, in->words[i], json_string(value));
 	}
@@ -352,7 +371,8 @@ static int plan_onbuild(struct planner *pl, const struct df_instr *in)
 static void tell_ignored(struct planner *pl, const struct df_instr *in)
 {
 	if (strcmp(in->keyword, "HEALTHCHECK") == 0)
-		plan_notice(pl, in->line, "HEALTHCHECK has no effect: see --ready for a command that says when the template is ready");
+		plan_notice(pl, in->line,
+		    "HEALTHCHECK has no effect: see --ready for a command that says when the template is ready");
 	else if (strcmp(in->keyword, "STOPSIGNAL") == 0)
 		plan_notice(pl, in->line, "STOPSIGNAL has no effect: a sandbox is ended as a whole");
 }
@@ -415,11 +435,14 @@ static void need(struct plan *p, size_t i)
 static void give_platform(struct planner *pl)
 {
 	struct utsname u;
-	const char *arch = uname(&u) < 0 || strcmp(u.machine, "x86_64") == 0 ? "amd64" : strcmp(u.machine, "aarch64") == 0 ? "arm64" : u.machine;
+	const char *arch = uname(&u) < 0 || strcmp(u.machine, "x86_64") == 0 ? "amd64"
+	    : strcmp(u.machine, "aarch64") == 0                              ? "arm64"
+									     : u.machine;
 
 	for (size_t i = 0; i < 2; i++) {
 		const char *who = i ? "BUILD" : "TARGET";
-		autofree char *platform = str_fmt("%sPLATFORM", who), *os = str_fmt("%sOS", who), *cpu = str_fmt("%sARCH", who);
+		autofree char *platform = str_fmt("%sPLATFORM", who), *os = str_fmt("%sOS", who),
+			      *cpu = str_fmt("%sARCH", who);
 
 		if (!platform || !os || !cpu)
 			return;

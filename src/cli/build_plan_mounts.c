@@ -13,8 +13,8 @@
 #define ASIDE "/.atoll-mount"
 
 struct mount {
-	char *type, *target, *source, *from;	/* NULL: not given */
-	char *mode, *uid, *gid;			/* of a cache */
+	char *type, *target, *source, *from; /* NULL: not given */
+	char *mode, *uid, *gid;              /* of a cache */
 };
 
 static void mount_done(struct mount *m)
@@ -37,11 +37,20 @@ static int bad(struct planner *pl, const struct df_instr *in, const char *value,
 /* Where an option goes; NULL: it has no meaning here. *ret_known: Docker has it. */
 static char **place_of(struct mount *m, struct str name, bool *ret_known)
 {
-	static const struct { const char *name; size_t at; } places[] = {
-		{ "type", offsetof(struct mount, type) }, { "target", offsetof(struct mount, target) }, { "dst", offsetof(struct mount, target) },
-		{ "destination", offsetof(struct mount, target) }, { "source", offsetof(struct mount, source) },
-		{ "src", offsetof(struct mount, source) }, { "from", offsetof(struct mount, from) },
-		{ "mode", offsetof(struct mount, mode) }, { "uid", offsetof(struct mount, uid) }, { "gid", offsetof(struct mount, gid) },
+	static const struct {
+		const char *name;
+		size_t at;
+	} places[] = {
+		{ "type", offsetof(struct mount, type) },
+		{ "target", offsetof(struct mount, target) },
+		{ "dst", offsetof(struct mount, target) },
+		{ "destination", offsetof(struct mount, target) },
+		{ "source", offsetof(struct mount, source) },
+		{ "src", offsetof(struct mount, source) },
+		{ "from", offsetof(struct mount, from) },
+		{ "mode", offsetof(struct mount, mode) },
+		{ "uid", offsetof(struct mount, uid) },
+		{ "gid", offsetof(struct mount, gid) },
 	};
 	static const char *const others[] = { "rw", "readwrite", "ro", "readonly", "id", "sharing", "size" };
 
@@ -96,7 +105,8 @@ static char *shell_path(const char *target)
 }
 
 /* i: which of the RUN, it names the place aside. */
-static int put_bind(struct planner *pl, const struct df_instr *in, const struct mount *m, size_t i, struct plan_around *a)
+static int put_bind(struct planner *pl, const struct df_instr *in, const struct mount *m, size_t i,
+    struct plan_around *a)
 {
 	autofree char *to = shell_path(m->target), *aside = str_fmt(ASIDE "/%zu", i);
 	bool empty = strcmp(m->type, "tmpfs") == 0;
@@ -105,16 +115,20 @@ static int put_bind(struct planner *pl, const struct df_instr *in, const struct 
 		return plan_no_memory(pl);
 	if (!empty && plan_copy_aside(pl, in, m->from, m->source ? m->source : ".", aside) < 0)
 		return -pl->e->no;
-	autofree char *after = a->after.n ? str_dup(buf_view(&a->after)) : strdup("");	/* the last one goes first */
+	autofree char *after = a->after.n ? str_dup(buf_view(&a->after)) : strdup(""); /* the last one goes first */
 
-	buf_fmt(&a->before, "%st=%s && mkdir -p " ASIDE " \"$(dirname \"$t\")\" && if [ -e \"$t\" ] || [ -L \"$t\" ]; then mv \"$t\" %s.was; fi", a->before.n ? " && " : "",
-		to, aside);
+	buf_fmt(&a->before,
+	    "%st=%s && mkdir -p " ASIDE
+	    " \"$(dirname \"$t\")\" && if [ -e \"$t\" ] || [ -L \"$t\" ]; then mv \"$t\" %s.was; fi",
+	    a->before.n ? " && " : "", to, aside);
 	if (empty)
 		buf_fmt(&a->before, " && mkdir -m 1777 \"$t\"");
 	else
 		buf_fmt(&a->before, " && mv %s \"$t\"", aside);
 	a->after.n = 0;
-	buf_fmt(&a->after, "t=%s && rm -rf \"$t\" && if [ -e %s.was ] || [ -L %s.was ]; then mv %s.was \"$t\"; fi && %s", to, aside, aside, aside, after ? after : "");
+	buf_fmt(&a->after,
+	    "t=%s && rm -rf \"$t\" && if [ -e %s.was ] || [ -L %s.was ]; then mv %s.was \"$t\"; fi && %s", to, aside,
+	    aside, aside, after ? after : "");
 	return after && !a->before.bad && !a->after.bad ? 0 : plan_no_memory(pl);
 }
 
@@ -128,8 +142,10 @@ static int put_cache(struct planner *pl, const struct df_instr *in, const struct
 		if (numbers[i] && (!*numbers[i] || strspn(numbers[i], "0123456789") != strlen(numbers[i])))
 			return bad(pl, in, m->target, "has a mode, uid or gid that is not a number");
 	}
-	buf_fmt(&a->before, "%st=%s && if [ ! -d \"$t\" ]; then mkdir -p \"$t\" && chmod %s \"$t\" && chown %s:%s \"$t\"; fi", a->before.n ? " && " : "",
-		to ? to : "", m->mode ? m->mode : "755", m->uid ? m->uid : "0", m->gid ? m->gid : "0");
+	buf_fmt(&a->before,
+	    "%st=%s && if [ ! -d \"$t\" ]; then mkdir -p \"$t\" && chmod %s \"$t\" && chown %s:%s \"$t\"; fi",
+	    a->before.n ? " && " : "", to ? to : "", m->mode ? m->mode : "755", m->uid ? m->uid : "0",
+	    m->gid ? m->gid : "0");
 	return to && !a->before.bad ? 0 : plan_no_memory(pl);
 }
 
@@ -138,7 +154,8 @@ static int put_mount(struct planner *pl, const struct df_instr *in, const char *
 	struct mount m automount = { 0 };
 
 	if (strstr(text, "type=secret") || strstr(text, "type=ssh"))
-		return bad(pl, in, text, "is not supported: what a step is given stays in its layer, so a secret would be in the template");
+		return bad(pl, in, text,
+		    "is not supported: what a step is given stays in its layer, so a secret would be in the template");
 	if (read_mount(pl, in, text, &m) < 0)
 		return -pl->e->no;
 	if (!m.type && !(m.type = strdup("bind")))

@@ -38,7 +38,10 @@ char *plan_start_cmd(const struct plan_stage *st)
 static void put_script(struct buf *b, const char *body)
 {
 	if (strncmp(body, "#!", 2) == 0)
-		buf_fmt(b, "f=$(mktemp) && cat >\"$f\" <<'" HEREDOC_END "'\n%s" HEREDOC_END "\nchmod +x \"$f\" && \"$f\"; r=$?; rm -f \"$f\"; exit $r", body);
+		buf_fmt(b,
+		    "f=$(mktemp) && cat >\"$f\" <<'" HEREDOC_END "'\n%s" HEREDOC_END
+		    "\nchmod +x \"$f\" && \"$f\"; r=$?; rm -f \"$f\"; exit $r",
+		    body);
 	else
 		buf_z(b, body);
 }
@@ -71,7 +74,8 @@ static char *by_shell(const char *shell, const char *text)
 /* bash has these for itself, so that ARG UID means nothing to it: then the shell is Docker's. */
 static bool bash_keeps(const char *name)
 {
-	static const char *const names[] = { "UID", "EUID", "PPID", "GROUPS", "BASHOPTS", "SHELLOPTS", "BASH_VERSINFO" };
+	static const char *const names[] = { "UID", "EUID", "PPID", "GROUPS", "BASHOPTS", "SHELLOPTS",
+		"BASH_VERSINFO" };
 
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 		if (strcmp(name, names[i]) == 0)
@@ -87,17 +91,17 @@ static void put_args(const struct plan_stage *st, struct buf *cmd, bool *ret_pla
 	json_t *value;
 
 	*ret_plain = false;
-	json_object_foreach(st->env, name, value)
-		*ret_plain = *ret_plain || bash_keeps(name);
-	json_object_foreach(st->args, name, value)
-		*ret_plain = *ret_plain || bash_keeps(name);
-	json_object_foreach(*ret_plain ? st->env : NULL, name, value) {
+	json_object_foreach(st->env, name, value) *ret_plain = *ret_plain || bash_keeps(name);
+	json_object_foreach(st->args, name, value) *ret_plain = *ret_plain || bash_keeps(name);
+	json_object_foreach(*ret_plain ? st->env : NULL, name, value)
+	{
 		if (!bash_keeps(name))
 			continue;
 		buf_fmt(cmd, "%s%s=", cmd->n ? " " : "env ", name);
 		plan_put_quoted(cmd, json_string_value(value));
 	}
-	json_object_foreach(st->args, name, value) {
+	json_object_foreach(st->args, name, value)
+	{
 		if (json_object_get(st->env, name))
 			continue;
 		buf_fmt(cmd, "%s%s=", cmd->n ? " " : *ret_plain ? "env " : "export ", name);
@@ -115,31 +119,43 @@ static void around_done(struct plan_around *a)
 
 int plan_root_run(struct planner *pl, struct buf *cmd)
 {
-	return !cmd->n ? 0 : !buf_cstr(cmd) ? plan_no_memory(pl) : plan_add_step(pl, plan_step("RUN", buf_cstr(cmd), "root", NULL, NULL));
+	return !cmd->n       ? 0
+	    : !buf_cstr(cmd) ? plan_no_memory(pl)
+			     : plan_add_step(pl, plan_step("RUN", buf_cstr(cmd), "root", NULL, NULL));
 }
 
 int plan_run(struct planner *pl, const struct df_instr *in)
 {
 	autobuf struct buf cmd = BUF_INIT(2 * PLAN_TEXT_MAX);
-	struct plan_around around __attribute__((cleanup(around_done))) = { BUF_INIT(PLAN_TEXT_MAX), BUF_INIT(PLAN_TEXT_MAX) };
+	struct plan_around around
+	    __attribute__((cleanup(around_done))) = { BUF_INIT(PLAN_TEXT_MAX), BUF_INIT(PLAN_TEXT_MAX) };
 	autofree char *text = run_text(in);
 	bool plain;
 
 	for (size_t i = 0; i < in->n_flags; i++) {
 		const struct df_flag *f = &in->flags[i];
 
-		if (strcmp(f->name, "mount") != 0 && (strcmp(f->name, "network") != 0 || strcmp(f->value, "default") != 0))
-			return err_set(pl->e, EINVAL, "line %u: RUN --%.40s=%.60s is not supported", in->line, f->name, f->value);
+		if (strcmp(f->name, "mount") != 0 &&
+		    (strcmp(f->name, "network") != 0 || strcmp(f->value, "default") != 0))
+			return err_set(pl->e, EINVAL, "line %u: RUN --%.40s=%.60s is not supported", in->line, f->name,
+			    f->value);
 	}
 	if (plan_mounts(pl, in, &around) < 0 || plan_root_run(pl, &around.before) < 0)
 		return -pl->e->no;
 	put_args(pl->at, &cmd, &plain);
-	autofree char *whole = !text ? NULL : in->exec ? strdup(text) : by_shell(pl->at->shell ? pl->at->shell : plain ? "/bin/sh -c" : NULL, text);
+	autofree char *whole = !text ? NULL
+	    : in->exec               ? strdup(text)
+				     : by_shell(pl->at->shell ? pl->at->shell
+					       : plain        ? "/bin/sh -c"
+							      : NULL,
+			     text);
 
 	buf_z(&cmd, whole ? whole : "");
 	if (!whole || cmd.bad)
 		return plan_no_memory(pl);
-	return plan_add_step(pl, plan_step("RUN", buf_cstr(&cmd), NULL, NULL, NULL)) < 0 ? -pl->e->no : plan_root_run(pl, &around.after);
+	return plan_add_step(pl, plan_step("RUN", buf_cstr(&cmd), NULL, NULL, NULL)) < 0
+	    ? -pl->e->no
+	    : plan_root_run(pl, &around.after);
 }
 
 int plan_command(struct planner *pl, const struct df_instr *in)
@@ -156,7 +172,7 @@ int plan_command(struct planner *pl, const struct df_instr *in)
 		st->cmd_is_shell = !in->exec;
 		return 0;
 	}
-	if (!st->has_cmd) {			/* as Docker: it takes away what the base had */
+	if (!st->has_cmd) { /* as Docker: it takes away what the base had */
 		free(st->cmd);
 		st->cmd = NULL;
 	}
@@ -167,7 +183,8 @@ int plan_command(struct planner *pl, const struct df_instr *in)
 int plan_shell(struct planner *pl, const struct df_instr *in)
 {
 	if (!in->exec || in->n_words == 0)
-		return err_set(pl->e, EINVAL, "line %u: SHELL should be: SHELL [\"PROGRAM\", \"ARGUMENT\"...]", in->line);
+		return err_set(pl->e, EINVAL, "line %u: SHELL should be: SHELL [\"PROGRAM\", \"ARGUMENT\"...]",
+		    in->line);
 	free(pl->at->shell);
 	pl->at->shell = join(in);
 	return pl->at->shell ? 0 : plan_no_memory(pl);

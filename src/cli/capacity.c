@@ -13,17 +13,27 @@
 static int print(const struct atoll_capacity_now *c)
 {
 	static const struct column columns[] = {
-		{ "FROM (UTC)", false }, { "SANDBOXES", true }, { "MEMORY-MIB", true }, { "LIMITS-MIB", true }, { "CORES", true }, { "STARTS", true },
-		{ "POOL-HITS", true }, { "POOL-MISSES", true },
+		{ "FROM (UTC)", false },
+		{ "SANDBOXES", true },
+		{ "MEMORY-MIB", true },
+		{ "LIMITS-MIB", true },
+		{ "CORES", true },
+		{ "STARTS", true },
+		{ "POOL-HITS", true },
+		{ "POOL-MISSES", true },
 	};
 	autotable struct table t = TABLE_INIT(columns);
 
-	(void)printf("sandboxes  %lld running, %lld paused, %lld at most\n", (long long)c->running, (long long)c->paused, (long long)c->max);
-	(void)printf("memory     %.0f MiB used, %.0f MiB left\n", (double)c->memory_bytes / MIB, (double)c->memory_left_bytes / MIB);
+	(void)printf("sandboxes  %lld running, %lld paused, %lld at most\n", (long long)c->running,
+	    (long long)c->paused, (long long)c->max);
+	(void)printf("memory     %.0f MiB used, %.0f MiB left\n", (double)c->memory_bytes / MIB,
+	    (double)c->memory_left_bytes / MIB);
 	(void)printf("processor  %.2f of %lld cores used\n", c->cpu_cores, (long long)c->cores);
-	(void)printf("pool       %lld hits, %lld misses since the server started\n", (long long)c->pool_hits, (long long)c->pool_misses);
-	(void)printf("fits       %lld more like those that run (%s is used up first), %lld if each uses all that it may (%s)\n\n", (long long)c->more,
-		c->bound, (long long)c->more_at_full_use, c->bound_at_full_use);
+	(void)printf("pool       %lld hits, %lld misses since the server started\n", (long long)c->pool_hits,
+	    (long long)c->pool_misses);
+	(void)printf("fits       %lld more like those that run (%s is used up first), %lld if each uses all that it "
+		     "may (%s)\n\n",
+	    (long long)c->more, c->bound, (long long)c->more_at_full_use, c->bound_at_full_use);
 	for (size_t i = 0; i < c->n_peaks; i++) {
 		const struct atoll_capacity_peak *p = &c->peaks[i];
 
@@ -45,7 +55,10 @@ static int run(const struct verb *v, int argc, char **argv)
 	int64_t days = 7;
 	bool hours = false, json = false;
 	const struct opt opts[] = {
-		SETTINGS_OPTS(&conn), { "days", 0, OPT_NUMBER, &days }, { "hours", 0, OPT_FLAG, &hours }, { "json", 0, OPT_FLAG, &json },
+		SETTINGS_OPTS(&conn),
+		{ "days", 0, OPT_NUMBER, &days },
+		{ "hours", 0, OPT_FLAG, &hours },
+		{ "json", 0, OPT_FLAG, &json },
 	};
 	autoatoll struct atoll *a = NULL;
 	struct atoll_capacity *c;
@@ -70,6 +83,7 @@ const struct verb verb_capacity = {
 	.help = "      --days N  so many days of peaks, up to 400 (default: 7)\n"
 		"      --hours   hour by hour, not day by day\n"
 		"      --json    all that the server tells\n\n"
-		"Needs an admin key. How many more fit is reckoned with what those that run use on average, and with what they may use at most.\n\n" SETTINGS_HELP,
+		"Needs an admin key. How many more fit is reckoned with what those that run use on average, and with "
+		"what they may use at most.\n\n" SETTINGS_HELP,
 	.run = run,
 };

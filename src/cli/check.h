@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cli/check: what a host needs in order to run sandboxes: one function per need, each with its remedy.
  *
- * A check looks and probes, and changes nothing that outlives it: what could is done in a child with namespaces of its own. */
+ * A check looks and probes, and changes nothing that outlives it: what could is done in a child with namespaces of its
+ * own. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,32 +10,33 @@
 
 enum check_level { CHECK_OK, CHECK_WARN, CHECK_FAIL };
 
-struct check_host {			/* what the server would use */
+struct check_host { /* what the server would use */
 	const char *state, *cache, *listen;
-	const char *config;		/* NULL: there is none */
+	const char *config; /* NULL: there is none */
 };
 
 struct check_result {
 	enum check_level level;
-	char text[240];			/* what was found */
-	char remedy[320];		/* empty: nothing to do */
+	char text[240];   /* what was found */
+	char remedy[320]; /* empty: nothing to do */
 };
 
 #define CHECK_RESULT_INIT ((struct check_result) { .level = CHECK_OK })
 
 struct check {
 	const char *name;
-	bool at_start;			/* quick, and without it a server cannot work */
+	bool at_start; /* quick, and without it a server cannot work */
 	void (*run)(const struct check_host *h, struct check_result *r);
 };
 
 extern const struct check checks[];
 extern const size_t n_checks;
 
-void check_found(struct check_result *r, enum check_level level, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+void check_found(struct check_result *r, enum check_level level, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 void check_remedy(struct check_result *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-bool check_is_root(struct check_result *r);	/* false: says that only root can tell */
+bool check_is_root(struct check_result *r); /* false: says that only root can tell */
 
 /* check_kernel.c */
 void check_kernel(const struct check_host *h, struct check_result *r);

@@ -49,7 +49,9 @@ static int probe_overlay(void *arg)
 		rc = do_mount("tmpfs", "/tmp", "tmpfs", 0, NULL);
 	for (size_t i = 0; rc == 0 && i < ARRAY_LEN(dirs); i++)
 		rc = mkdir(dirs[i], 0755) < 0 ? -errno : 0;
-	return rc < 0 ? rc : do_mount("overlay", dirs[3], "overlay", 0, "lowerdir=/tmp/lower,upperdir=/tmp/upper,workdir=/tmp/work");
+	return rc < 0
+	    ? rc
+	    : do_mount("overlay", dirs[3], "overlay", 0, "lowerdir=/tmp/lower,upperdir=/tmp/upper,workdir=/tmp/work");
 }
 
 void check_overlay(const struct check_host *h, struct check_result *r)
@@ -63,8 +65,9 @@ void check_overlay(const struct check_host *h, struct check_result *r)
 		return;
 	}
 	check_found(r, CHECK_FAIL, "cannot be mounted: %s", strerrordesc_np(-rc));
-	check_remedy(r, rc == -ENODEV ? "modprobe overlay; if there is no such module, boot a distribution's kernel" :
-			"run atoll on the machine itself, not in a container that may not mount");
+	check_remedy(r,
+	    rc == -ENODEV ? "modprobe overlay; if there is no such module, boot a distribution's kernel"
+			  : "run atoll on the machine itself, not in a container that may not mount");
 }
 
 /* --- idmapped mounts --- */
@@ -221,10 +224,10 @@ static void check_space(const char *what, uint64_t need_mib, uint64_t want_mib, 
 	enum check_level level = mib < need_mib ? CHECK_FAIL : mib < want_mib ? CHECK_WARN : CHECK_OK;
 
 	check_found(r, level, "'%s' has %llu.%llu GB free", what, (unsigned long long)(mib / 1024),
-		    (unsigned long long)(mib % 1024 * 10 / 1024));
+	    (unsigned long long)(mib % 1024 * 10 / 1024));
 	if (level != CHECK_OK)
 		check_remedy(r, "make room, or choose a directory elsewhere: %llu GB are good to have",
-			     (unsigned long long)(want_mib / 1024));
+		    (unsigned long long)(want_mib / 1024));
 }
 
 void check_state_space(const struct check_host *h, struct check_result *r)
@@ -236,7 +239,8 @@ void check_state_space(const struct check_host *h, struct check_result *r)
 static int storage_most_mib(const struct check_host *h, uint64_t *ret)
 {
 	autofree char *dir = existing_parent(h->state), *image = str_fmt("%s/pool.img", h->state);
-	uint64_t size = conffile_number(h->config, "pool_size_mb", 0), most = conffile_number(h->config, "pool_max_mb", 0);
+	uint64_t size = conffile_number(h->config, "pool_size_mb", 0),
+		 most = conffile_number(h->config, "pool_max_mb", 0);
 	struct stat st = { 0 };
 	struct statvfs fs;
 
@@ -271,13 +275,15 @@ void check_promises(const struct check_host *h, struct check_result *r)
 		double gib = 1024;
 
 		check_found(r, n <= full ? CHECK_OK : CHECK_WARN,
-			"the pool may take %.1f GB; %llu sandboxes (max_sandboxes) of %.1f GB (default_disk_mb) are promised %.1f GB%s",
-			(double)storage / gib, (unsigned long long)n, (double)each / gib, (double)(n * each) / gib,
-			n <= full ? "" : ": those that use most will get less");
+		    "the pool may take %.1f GB; %llu sandboxes (max_sandboxes) of %.1f GB (default_disk_mb) are "
+		    "promised %.1f GB%s",
+		    (double)storage / gib, (unsigned long long)n, (double)each / gib, (double)(n * each) / gib,
+		    n <= full ? "" : ": those that use most will get less");
 		if (n > full)
-			check_remedy(r, "if each is to have all of its disk: max_sandboxes = %llu, a smaller default_disk_mb, "
-				"or a larger pool_max_mb on a larger disk. Volumes and snapshots need room besides",
-				(unsigned long long)(full ? full : 1));
+			check_remedy(r,
+			    "if each is to have all of its disk: max_sandboxes = %llu, a smaller default_disk_mb, "
+			    "or a larger pool_max_mb on a larger disk. Volumes and snapshots need room besides",
+			    (unsigned long long)(full ? full : 1));
 	}
 }
 
@@ -287,7 +293,7 @@ void check_cache_space(const struct check_host *h, struct check_result *r)
 	char key[TEMPLATE_KEY_LEN + 1];
 	struct err e = ERR_INIT;
 	bool built = paths_find(&p, &e) == 0 && template_key(p.build_script, "base", key, &e) == 0 &&
-		     template_cached(h->cache, key);
+	    template_cached(h->cache, key);
 
 	if (built)
 		check_space(h->cache, 0, 1024, r);

@@ -34,7 +34,8 @@ void check_kernel(const struct check_host *h, struct check_result *r)
 	}
 	if (major < KERNEL_MAJOR || (major == KERNEL_MAJOR && minor < KERNEL_MINOR)) {
 		check_found(r, CHECK_FAIL, "Linux %s is older than %d.%d", u.release, KERNEL_MAJOR, KERNEL_MINOR);
-		check_remedy(r, "boot a newer kernel: Debian 12 or later has one, Ubuntu 22.04 as linux-generic-hwe-22.04");
+		check_remedy(r,
+		    "boot a newer kernel: Debian 12 or later has one, Ubuntu 22.04 as linux-generic-hwe-22.04");
 	} else if (strcmp(u.machine, "x86_64") != 0) {
 		check_found(r, CHECK_FAIL, "Linux %s on %s: only x86_64 is supported so far", u.release, u.machine);
 	} else {
@@ -49,11 +50,21 @@ static const struct cap {
 	const char *name;
 	bool needed;
 } caps[] = {
-	{ CAP_CHOWN, "CHOWN", true }, { CAP_DAC_OVERRIDE, "DAC_OVERRIDE", true }, { CAP_FOWNER, "FOWNER", true },
-	{ CAP_FSETID, "FSETID", true }, { CAP_KILL, "KILL", true }, { CAP_SETGID, "SETGID", true },
-	{ CAP_SETUID, "SETUID", true }, { CAP_SETPCAP, "SETPCAP", true }, { CAP_NET_ADMIN, "NET_ADMIN", true },
-	{ CAP_SYS_CHROOT, "SYS_CHROOT", true }, { CAP_SYS_PTRACE, "SYS_PTRACE", true }, { CAP_SYS_ADMIN, "SYS_ADMIN", true },
-	{ CAP_MKNOD, "MKNOD", true }, { CAP_SETFCAP, "SETFCAP", true }, { CAP_SYS_RESOURCE, "SYS_RESOURCE", false },
+	{ CAP_CHOWN, "CHOWN", true },
+	{ CAP_DAC_OVERRIDE, "DAC_OVERRIDE", true },
+	{ CAP_FOWNER, "FOWNER", true },
+	{ CAP_FSETID, "FSETID", true },
+	{ CAP_KILL, "KILL", true },
+	{ CAP_SETGID, "SETGID", true },
+	{ CAP_SETUID, "SETUID", true },
+	{ CAP_SETPCAP, "SETPCAP", true },
+	{ CAP_NET_ADMIN, "NET_ADMIN", true },
+	{ CAP_SYS_CHROOT, "SYS_CHROOT", true },
+	{ CAP_SYS_PTRACE, "SYS_PTRACE", true },
+	{ CAP_SYS_ADMIN, "SYS_ADMIN", true },
+	{ CAP_MKNOD, "MKNOD", true },
+	{ CAP_SETFCAP, "SETFCAP", true },
+	{ CAP_SYS_RESOURCE, "SYS_RESOURCE", false },
 };
 
 static int effective_caps(uint64_t *ret)
@@ -90,9 +101,12 @@ void check_capabilities(const struct check_host *h, struct check_result *r)
 	}
 	if (lacks[0]) {
 		check_found(r, CHECK_FAIL, "root lacks%s", lacks);
-		check_remedy(r, "this looks like a container with reduced powers: run atoll on the machine itself, or give it these");
+		check_remedy(r,
+		    "this looks like a container with reduced powers: run atoll on the machine itself, or give it "
+		    "these");
 	} else if (may_lack[0]) {
-		check_found(r, CHECK_OK, "all that are needed (without%s: limits that are set cannot be raised)", may_lack);
+		check_found(r, CHECK_OK, "all that are needed (without%s: limits that are set cannot be raised)",
+		    may_lack);
 	} else {
 		check_found(r, CHECK_OK, "all that are needed");
 	}
@@ -104,10 +118,11 @@ void check_capabilities(const struct check_host *h, struct check_result *r)
 static int probe_userns(void *arg)
 {
 	(void)arg;
-	if (geteuid() == 0 && (setgroups(0, NULL) < 0 || setresgid(NOBODY, NOBODY, NOBODY) < 0 ||
-			       setresuid(NOBODY, NOBODY, NOBODY) < 0))
+	if (geteuid() == 0 &&
+	    (setgroups(0, NULL) < 0 || setresgid(NOBODY, NOBODY, NOBODY) < 0 || setresuid(NOBODY, NOBODY, NOBODY) < 0))
 		return -errno;
-	if (unshare(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP) < 0)
+	if (unshare(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS |
+		CLONE_NEWCGROUP) < 0)
 		return -errno;
 	return sethostname("probe", 5) < 0 ? -errno : 0;
 }
@@ -132,8 +147,9 @@ void check_userns(const struct check_host *h, struct check_result *r)
 	if (sysctl_is("/proc/sys/user/max_user_namespaces", "0"))
 		check_remedy(r, "sysctl -w user.max_user_namespaces=10000, and keep it in /etc/sysctl.d");
 	else if (sysctl_is("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1"))
-		check_remedy(r, "AppArmor restricts them (Ubuntu): sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, "
-				"and keep it in /etc/sysctl.d");
+		check_remedy(r,
+		    "AppArmor restricts them (Ubuntu): sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, "
+		    "and keep it in /etc/sysctl.d");
 	else if (sysctl_is("/proc/sys/kernel/unprivileged_userns_clone", "0"))
 		check_remedy(r, "sysctl -w kernel.unprivileged_userns_clone=1, and keep it in /etc/sysctl.d");
 	else
@@ -206,7 +222,8 @@ static void check_cgroup_v2(struct check_result *r)
 	missing_controllers(text, needed, lacks, sizeof(lacks));
 	if (lacks[0]) {
 		check_found(r, CHECK_FAIL, "version 2, but without the controllers%s", lacks);
-		check_remedy(r, "remove 'cgroup_disable=' from the kernel's command line; in a container, delegate them");
+		check_remedy(r,
+		    "remove 'cgroup_disable=' from the kernel's command line; in a container, delegate them");
 	} else if (access("/sys/fs/cgroup", W_OK) < 0 && geteuid() == 0) {
 		check_found(r, CHECK_FAIL, "version 2, but /sys/fs/cgroup is read-only");
 		check_remedy(r, "mount -o remount,rw /sys/fs/cgroup (a container has to be given that)");
@@ -231,11 +248,14 @@ void check_view(const struct check_host *h, struct check_result *r)
 	has[strcspn(has, "\n")] = '\0';
 	missing_controllers(has, needed, lacks, sizeof(lacks));
 	if (!fuse) {
-		check_found(r, CHECK_WARN, "/dev/fuse is missing: programs in a sandbox see the memory and the processors of the host");
+		check_found(r, CHECK_WARN,
+		    "/dev/fuse is missing: programs in a sandbox see the memory and the processors of the host");
 		check_remedy(r, "modprobe fuse (a container has to be given /dev/fuse)");
 	} else if (lacks[0]) {
-		check_found(r, CHECK_WARN, "the cpuset controller is missing: nproc in a sandbox counts the processors of the host");
-		check_remedy(r, "boot without 'cgroup_disable=cpuset'; on version 1, mount it; in a container, delegate it");
+		check_found(r, CHECK_WARN,
+		    "the cpuset controller is missing: nproc in a sandbox counts the processors of the host");
+		check_remedy(r,
+		    "boot without 'cgroup_disable=cpuset'; on version 1, mount it; in a container, delegate it");
 	} else {
 		check_found(r, CHECK_OK, "sandboxes see their own memory and processors");
 	}
@@ -260,11 +280,13 @@ void check_cgroup(const struct check_host *h, struct check_result *r)
 		check_remedy(r, "mount -t cgroup2 none /sys/fs/cgroup");
 	} else if (lacks[0]) {
 		check_found(r, CHECK_FAIL, "version 1, but without the controllers%s", lacks);
-		check_remedy(r, "boot with systemd.unified_cgroup_hierarchy=1 to use version 2, or mount what is missing");
+		check_remedy(r,
+		    "boot with systemd.unified_cgroup_hierarchy=1 to use version 2, or mount what is missing");
 	} else if (!writable && geteuid() == 0) {
 		check_found(r, CHECK_FAIL, "version 1, but mounted read-only");
 		check_remedy(r, "remount them read-write (a container has to be given that)");
 	} else {
-		check_found(r, CHECK_OK, "version 1, with all needed controllers (version 2 is better supported by Linux)");
+		check_found(r, CHECK_OK,
+		    "version 1, with all needed controllers (version 2 is better supported by Linux)");
 	}
 }

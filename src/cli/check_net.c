@@ -54,9 +54,10 @@ static int netlink_ask(int protocol, struct nl_msg *m)
 static int probe_nftables(void *arg)
 {
 	struct nl_msg m = { .head = {
-		.nlmsg_len = NLMSG_LENGTH(sizeof(struct nfgenmsg)),
-		.nlmsg_type = NFNL_SUBSYS_NFTABLES << 8 | NFT_MSG_GETGEN, .nlmsg_flags = NLM_F_REQUEST,
-	} };
+				.nlmsg_len = NLMSG_LENGTH(sizeof(struct nfgenmsg)),
+				.nlmsg_type = NFNL_SUBSYS_NFTABLES << 8 | NFT_MSG_GETGEN,
+				.nlmsg_flags = NLM_F_REQUEST,
+			    } };
 
 	(void)arg;
 	return netlink_ask(NETLINK_NETFILTER, &m);
@@ -73,8 +74,9 @@ void check_nftables(const struct check_host *h, struct check_result *r)
 		return;
 	}
 	check_found(r, CHECK_FAIL, "cannot be used: %s", strerrordesc_np(-rc));
-	check_remedy(r, rc == -EPERM ? "run atoll on the machine itself, with all powers of root" :
-			"modprobe nf_tables; if there is no such module, boot a distribution's kernel");
+	check_remedy(r,
+	    rc == -EPERM ? "run atoll on the machine itself, with all powers of root"
+			 : "modprobe nf_tables; if there is no such module, boot a distribution's kernel");
 }
 
 static void put_attr(struct nl_msg *m, unsigned short type, const char *text)
@@ -91,9 +93,10 @@ static void put_attr(struct nl_msg *m, unsigned short type, const char *text)
 static int probe_veth(void *arg)
 {
 	struct nl_msg m = { .head = {
-		.nlmsg_len = NLMSG_LENGTH(sizeof(struct ifinfomsg)), .nlmsg_type = RTM_NEWLINK,
-		.nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL,
-	} };
+				.nlmsg_len = NLMSG_LENGTH(sizeof(struct ifinfomsg)),
+				.nlmsg_type = RTM_NEWLINK,
+				.nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL,
+			    } };
 
 	(void)arg;
 	if (unshare(CLONE_NEWNET) < 0)
@@ -117,8 +120,9 @@ void check_veth(const struct check_host *h, struct check_result *r)
 		return;
 	}
 	check_found(r, CHECK_FAIL, "a pair cannot be made: %s", strerrordesc_np(-rc));
-	check_remedy(r, rc == -EOPNOTSUPP ? "modprobe veth; if there is no such module, boot a distribution's kernel" :
-			"run atoll on the machine itself, with all powers of root");
+	check_remedy(r,
+	    rc == -EOPNOTSUPP ? "modprobe veth; if there is no such module, boot a distribution's kernel"
+			      : "run atoll on the machine itself, with all powers of root");
 }
 
 /* --- forwarding --- */
@@ -139,8 +143,8 @@ void check_forwarding(const struct check_host *h, struct check_result *r)
 		check_found(r, CHECK_WARN, "off; a server started by root turns it on");
 }
 
-/* The first chain that drops what is forwarded, of `nft list chains`: "table ip filter {", "chain FORWARD {", "type filter hook
- * forward priority filter; policy drop;". */
+/* The first chain that drops what is forwarded, of `nft list chains`: "table ip filter {", "chain FORWARD {", "type
+ * filter hook forward priority filter; policy drop;". */
 static bool find_forward_drop(char *listing, char *ret, size_t size)
 {
 	char table[96] = "", chain[96] = "", *save;
@@ -177,10 +181,13 @@ void check_forward_policy(const struct check_host *h, struct check_result *r)
 		check_found(r, CHECK_OK, "no firewall chain drops forwarded packets by default");
 		return;
 	}
-	check_found(r, CHECK_WARN, "chain '%s' drops forwarded packets (Docker and firewalls do that): sandboxes may have no "
-		    "network", chain);
-	check_remedy(r, "let links named at* pass; with Docker: iptables -I DOCKER-USER -i at+ -j ACCEPT; "
-			"iptables -I DOCKER-USER -o at+ -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT");
+	check_found(r, CHECK_WARN,
+	    "chain '%s' drops forwarded packets (Docker and firewalls do that): sandboxes may have no "
+	    "network",
+	    chain);
+	check_remedy(r,
+	    "let links named at* pass; with Docker: iptables -I DOCKER-USER -i at+ -j ACCEPT; "
+	    "iptables -I DOCKER-USER -o at+ -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT");
 }
 
 /* --- names and addresses --- */

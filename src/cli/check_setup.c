@@ -39,18 +39,25 @@ void check_start(const struct check_host *h, struct check_result *r)
 	if (!check_is_root(r))
 		return;
 	if (child_probe(probe_core, NULL) < 0) {
-		check_found(r, CHECK_FAIL, "the hard limit of core files is 0 and cannot be raised, and kernel.core_pattern names a program, which "
-			"would get every crash in a sandbox");
-		check_remedy(r, "start with 'ulimit -Hc' of 1 or more (sudo: Defaults rlimit_core=default, systemd: LimitCORE=1, Docker: --ulimit "
-			"core=1), or give CAP_SYS_RESOURCE, or set kernel.core_pattern to 'core'");
+		check_found(r, CHECK_FAIL,
+		    "the hard limit of core files is 0 and cannot be raised, and kernel.core_pattern names a program, "
+		    "which "
+		    "would get every crash in a sandbox");
+		check_remedy(r,
+		    "start with 'ulimit -Hc' of 1 or more (sudo: Defaults rlimit_core=default, systemd: LimitCORE=1, "
+		    "Docker: --ulimit "
+		    "core=1), or give CAP_SYS_RESOURCE, or set kernel.core_pattern to 'core'");
 	} else if (inherited_no_new_privs()) {
-		check_found(r, CHECK_WARN, "no_new_privs is set: a server started from here has sandboxes in which sudo does not work");
-		check_remedy(r, "systemd: NoNewPrivileges=no; Docker: without no-new-privileges; setpriv: without --no-new-privs");
+		check_found(r, CHECK_WARN,
+		    "no_new_privs is set: a server started from here has sandboxes in which sudo does not work");
+		check_remedy(r,
+		    "systemd: NoNewPrivileges=no; Docker: without no-new-privileges; setpriv: without --no-new-privs");
 	} else {
 		bool zero = getrlimit(RLIMIT_CORE, &core) == 0 && core.rlim_max == 0;
 
-		check_found(r, CHECK_OK, "limits, files, signals and environment are set to the same whoever starts the server%s",
-			zero ? "; the hard limit of core files is 0 here, which is no hindrance" : "");
+		check_found(r, CHECK_OK,
+		    "limits, files, signals and environment are set to the same whoever starts the server%s",
+		    zero ? "; the hard limit of core files is 0 here, which is no hindrance" : "");
 	}
 }
 
@@ -69,10 +76,12 @@ void check_users(const struct check_host *h, struct check_result *r)
 		return;
 	}
 	check_found(r, CHECK_FAIL, "%s%s%s missing", front ? "" : "atoll", !front && !egress ? " and " : "",
-		    egress ? " is" : front ? "atoll-egress is" : "atoll-egress are");
+	    egress      ? " is"
+		: front ? "atoll-egress is"
+			: "atoll-egress are");
 	check_remedy(r, "%s%s%s", front ? "" : "adduser --system --group --no-create-home --home /nonexistent atoll",
-		     !front && !egress ? "; " : "",
-		     egress ? "" : "adduser --system --group --no-create-home --home /nonexistent atoll-egress");
+	    !front && !egress ? "; " : "",
+	    egress ? "" : "adduser --system --group --no-create-home --home /nonexistent atoll-egress");
 }
 
 static void programs_found(struct check_result *r)
@@ -81,7 +90,8 @@ static void programs_found(struct check_result *r)
 	size_t n = 0;
 
 	for (size_t i = 0; i < N_PROGRAMS && n < sizeof names; i++)
-		n += (size_t)snprintf(names + n, sizeof names - n, "%s%s", i ? ", " : "", program_name((enum program)i));
+		n += (size_t)snprintf(names + n, sizeof names - n, "%s%s", i ? ", " : "",
+		    program_name((enum program)i));
 	check_found(r, CHECK_OK, "%s and the recipes of templates are there", names);
 }
 
@@ -119,8 +129,8 @@ void check_mmdebstrap(const struct check_host *h, struct check_result *r)
 		return;
 	}
 	bool built = geteuid() == 0 && find_built(h, TEMPLATE, key, &e) == 1;
-	check_found(r, built ? CHECK_WARN : CHECK_FAIL, "missing: %s", built ? "the template is built, but could not be rebuilt" :
-		    "the template cannot be built");
+	check_found(r, built ? CHECK_WARN : CHECK_FAIL, "missing: %s",
+	    built ? "the template is built, but could not be rebuilt" : "the template cannot be built");
 	check_remedy(r, "apt-get install mmdebstrap");
 }
 
@@ -160,15 +170,18 @@ void check_template(const struct check_host *h, struct check_result *r)
 		return;
 	}
 	if (rc == 0) {
-		check_found(r, CHECK_OK, "'" TEMPLATE "' is not built yet; the first 'atoll serve' does it in a few minutes");
+		check_found(r, CHECK_OK,
+		    "'" TEMPLATE "' is not built yet; the first 'atoll serve' does it in a few minutes");
 		return;
 	}
 	int64_t days = template_age_days(h->cache, key);
 	if (days > OLD_DAYS) {
-		check_found(r, CHECK_WARN, "'" TEMPLATE "' is %lld days old and lacks the security updates since", (long long)days);
+		check_found(r, CHECK_WARN, "'" TEMPLATE "' is %lld days old and lacks the security updates since",
+		    (long long)days);
 		check_remedy(r, "stop the server, rm -rf '%s/templates/%s', start it again", h->cache, key);
 	} else {
-		check_found(r, CHECK_OK, "'" TEMPLATE "' is built, %lld day%s old", (long long)days, days == 1 ? "" : "s");
+		check_found(r, CHECK_OK, "'" TEMPLATE "' is built, %lld day%s old", (long long)days,
+		    days == 1 ? "" : "s");
 	}
 }
 
@@ -188,6 +201,8 @@ void check_criu(const struct check_host *h, struct check_result *r)
 		check_found(r, CHECK_WARN, "%s", e.text);
 	} else {
 		check_found(r, CHECK_WARN, "not there: what paused sandboxes have in memory would not be kept on disk");
-		check_remedy(r, "start the server where Debian's mirror can be reached, which fetches it; or run 'templates/build " TOOLS "'");
+		check_remedy(r,
+		    "start the server where Debian's mirror can be reached, which fetches it; or run "
+		    "'templates/build " TOOLS "'");
 	}
 }

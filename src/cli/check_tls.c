@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/check_tls: the certificate that the server or `atoll tls init` has made, and whether this machine finds names below
- * its domain. The server itself checks a certificate of the operator (tls_cert) and shows in /metrics when it expires. */
+/* cli/check_tls: the certificate that the server or `atoll tls init` has made, and whether this machine finds names
+ * below its domain. The server itself checks a certificate of the operator (tls_cert) and shows in /metrics when it
+ * expires. */
 #include <fcntl.h>
 #include <netdb.h>
 #include <stdlib.h>
@@ -47,7 +48,8 @@ void check_certificate(const struct check_host *h, struct check_result *r)
 		return;
 	domain = domain_of(h);
 	if (!domain) {
-		check_found(r, CHECK_OK, "none yet: the server makes one for '%s' when it starts (local_tls)", TLS_DOMAIN_DEFAULT);
+		check_found(r, CHECK_OK, "none yet: the server makes one for '%s' when it starts (local_tls)",
+		    TLS_DOMAIN_DEFAULT);
 		return;
 	}
 	if (read_cert(h, &info, &e) < 0) {
@@ -57,8 +59,9 @@ void check_certificate(const struct check_host *h, struct check_result *r)
 	}
 	long long days = (info.not_after - (int64_t)(clock_wall_ms() / 1000)) / (24 * 3600);
 
-	check_found(r, days < SOON_DAYS ? CHECK_WARN : CHECK_OK, days < 0 ? "for '%s': ended %lld days ago" : "for '%s': good for %lld days", domain,
-		days < 0 ? -days : days);
+	check_found(r, days < SOON_DAYS ? CHECK_WARN : CHECK_OK,
+	    days < 0 ? "for '%s': ended %lld days ago" : "for '%s': good for %lld days", domain,
+	    days < 0 ? -days : days);
 	if (days < SOON_DAYS)
 		check_remedy(r, "atoll tls init, then tell the server: systemctl reload atoll, or SIGHUP to atolld");
 }
@@ -71,7 +74,7 @@ void check_names(const struct check_host *h, struct check_result *r)
 	if (!check_is_root(r))
 		return;
 	domain = domain_of(h);
-	if (!domain)	/* no server has run yet: the one that it will have */
+	if (!domain) /* no server has run yet: the one that it will have */
 		domain = strdup(TLS_DOMAIN_DEFAULT);
 	if (!domain) {
 		check_found(r, CHECK_WARN, "out of memory");

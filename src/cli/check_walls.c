@@ -60,17 +60,17 @@ void check_kernel_bugs(const struct check_host *h, struct check_result *r)
 	}
 	if (worst) {
 		check_found(r, v.exact ? CHECK_FAIL : CHECK_WARN, "a sandbox can reach %s%s%s%s", open,
-			v.exact ? "" : " unless your distribution has fixed it",
-			closed[0] ? "; out of its reach: " : "", closed);
+		    v.exact ? "" : " unless your distribution has fixed it", closed[0] ? "; out of its reach: " : "",
+		    closed);
 		check_remedy(r, "update the kernel and restart the machine (%s: %s; %s)", worst->cve, worst->what,
-			worst->why);
+		    worst->why);
 	} else if (closed[0]) {
 		check_found(r, CHECK_WARN, "out of a sandbox's reach, but known: %s%s", closed,
-			v.exact ? "" : " (unless your distribution has fixed them)");
+		    v.exact ? "" : " (unless your distribution has fixed them)");
 		check_remedy(r, "update the kernel and restart the machine");
 	} else {
 		check_found(r, CHECK_OK, "none of the %zu on our list; keep the kernel up to date all the same",
-			n_kernel_bugs);
+		    n_kernel_bugs);
 	}
 }
 
@@ -96,8 +96,9 @@ void check_processor(const struct check_host *h, struct check_result *r)
 		check_found(r, CHECK_WARN, "not checked: %s is not there", dir_path);
 	} else if (open[0]) {
 		check_found(r, CHECK_WARN, "the kernel calls it vulnerable: %s", open);
-		check_remedy(r, "install the processor's microcode (of a virtual machine: on its host) and do not "
-				"start with mitigations=off");
+		check_remedy(r,
+		    "install the processor's microcode (of a virtual machine: on its host) and do not "
+		    "start with mitigations=off");
 	} else {
 		check_found(r, CHECK_OK, "the kernel has an answer to all %u weaknesses it knows of processors", n);
 	}
@@ -115,8 +116,9 @@ void check_landlock(const struct check_host *h, struct check_result *r)
 		return;
 	}
 	check_found(r, CHECK_WARN, "not there: the daemons without power have their system call filter alone");
-	check_remedy(r, "boot with lsm=landlock,... (the kernel's own list is in /sys/kernel/security/lsm), or a "
-			"distribution's kernel");
+	check_remedy(r,
+	    "boot with lsm=landlock,... (the kernel's own list is in /sys/kernel/security/lsm), or a "
+	    "distribution's kernel");
 }
 
 void check_core_scheduling(const struct check_host *h, struct check_result *r)
@@ -132,8 +134,9 @@ void check_core_scheduling(const struct check_host *h, struct check_result *r)
 	} else if (there) {
 		check_found(r, CHECK_OK, "the kernel has it: no core for two sandboxes at a time");
 	} else {
-		check_found(r, CHECK_WARN, "the kernel lacks it, and cores run two threads: sandboxes may spy on each "
-					   "other through the processor");
+		check_found(r, CHECK_WARN,
+		    "the kernel lacks it, and cores run two threads: sandboxes may spy on each "
+		    "other through the processor");
 		check_remedy(r, "boot a kernel with CONFIG_SCHED_CORE, or with nosmt");
 	}
 }
@@ -160,20 +163,23 @@ void check_audit(const struct check_host *h, struct check_result *r)
 		return;
 	int rc = child_probe(probe_audit, NULL);
 	if (rc == 0 && file_read(AT_FDCWD, "/proc/sys/kernel/seccomp/actions_logged", text, sizeof(text)) > 0 &&
-		strstr(text, "errno")) {
+	    strstr(text, "errno")) {
 		check_found(r, CHECK_OK, "can be listened to: 'atoll explain' tells of refused system calls");
 		return;
 	}
 	check_found(r, CHECK_WARN, "refused system calls cannot be explained: %s",
-		rc == 0 ? "kernel.seccomp.actions_logged lacks errno" :
-		rc == -ENONET ? "this is not the host's own network namespace" : strerrordesc_np(-rc));
+	    rc == 0             ? "kernel.seccomp.actions_logged lacks errno"
+		: rc == -ENONET ? "this is not the host's own network namespace"
+				: strerrordesc_np(-rc));
 	if (rc == -EPERM || rc == -ENONET)
-		check_remedy(r, "run atoll on the machine itself, not in a container: it takes CAP_AUDIT_READ, and the host's own "
-				"network namespace");
+		check_remedy(r,
+		    "run atoll on the machine itself, not in a container: it takes CAP_AUDIT_READ, and the host's own "
+		    "network namespace");
 	else
-		check_remedy(r, rc == 0 ? "sysctl -w kernel.seccomp.actions_logged=\"kill_process kill_thread trap "
-					  "errno user_notif trace log\""
-					: "boot a kernel with CONFIG_AUDIT, and without audit=0");
+		check_remedy(r,
+		    rc == 0 ? "sysctl -w kernel.seccomp.actions_logged=\"kill_process kill_thread trap "
+			      "errno user_notif trace log\""
+			    : "boot a kernel with CONFIG_AUDIT, and without audit=0");
 }
 
 void check_quota(const struct check_host *h, struct check_result *r)
@@ -224,13 +230,14 @@ void check_limits(const struct check_host *h, struct check_result *r)
 		put(low, sizeof(low), item);
 	}
 	if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_max < FILES_WANTED) {
-		(void)snprintf(
-			item, sizeof(item), "ulimit -Hn=%llu (%llu)", (unsigned long long)files.rlim_max, FILES_WANTED);
+		(void)snprintf(item, sizeof(item), "ulimit -Hn=%llu (%llu)", (unsigned long long)files.rlim_max,
+		    FILES_WANTED);
 		put(low, sizeof(low), item);
 	}
 	if (!low[0]) {
-		check_found(r, CHECK_OK, "processes, open files, namespaces, terminals and tracked connections are "
-					 "enough for hundreds of sandboxes");
+		check_found(r, CHECK_OK,
+		    "processes, open files, namespaces, terminals and tracked connections are "
+		    "enough for hundreds of sandboxes");
 		return;
 	}
 	check_found(r, CHECK_WARN, "low for hundreds of sandboxes, in brackets what is good to have: %s", low);

@@ -44,7 +44,7 @@ static int spawn(const char *const *argv, const posix_spawn_file_actions_t *fa, 
 	return no == 0 ? 0 : err_set(e, no, "run '%s': %s", argv[0], strerrordesc_np(no));
 }
 
-static volatile sig_atomic_t running;		/* the child that signals are passed on to */
+static volatile sig_atomic_t running; /* the child that signals are passed on to */
 
 static void pass_on(int sig)
 {
@@ -53,8 +53,14 @@ static void pass_on(int sig)
 }
 
 /* A terminal's Ctrl-C reaches the child by itself; what is sent to us alone has to be passed on. */
-static const struct { int sig; void (*handler)(int); } held[] = {
-	{ SIGINT, SIG_IGN }, { SIGQUIT, SIG_IGN }, { SIGTERM, pass_on }, { SIGHUP, pass_on },
+static const struct {
+	int sig;
+	void (*handler)(int);
+} held[] = {
+	{ SIGINT, SIG_IGN },
+	{ SIGQUIT, SIG_IGN },
+	{ SIGTERM, pass_on },
+	{ SIGHUP, pass_on },
 };
 
 int child_run(const char *const *argv, bool quiet, int *ret_status, struct err *e)
@@ -128,7 +134,7 @@ int child_probe(int (*fn)(void *arg), void *arg)
 	if (pid < 0)
 		return -errno;
 	if (pid == 0) {
-		(void)alarm(10);	/* a probe that hangs is a probe that failed */
+		(void)alarm(10); /* a probe that hangs is a probe that failed */
 		_exit(-fn(arg) & 0xff);
 	}
 	if (wait_for(pid, &status) < 0 || status > 128)

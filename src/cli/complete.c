@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* atoll __complete: what the completion scripts of the shells ask. Options are read from the help texts, so that there is
- * one place that knows them. */
+/* atoll __complete: what the completion scripts of the shells ask. Options are read from the help texts, so that there
+ * is one place that knows them. */
 #include "cli/complete.h"
 
 #include <stdio.h>
@@ -15,7 +15,7 @@
 #include "cli/settings.h"
 
 #define OUT_MAX (4u * 1024 * 1024)
-#define PATIENCE_MS 3000		/* a shell waits for us */
+#define PATIENCE_MS 3000 /* a shell waits for us */
 
 static void candidate(struct buf *out, struct str text, const char *cur, struct str about)
 {
@@ -38,7 +38,7 @@ static void candidates(struct buf *out, const char *const *v, const char *cur)
 /* --- options, from lines like "  -q, --quiet NAME  what it does" --- */
 
 struct option {
-	struct str name, letter;		/* "--quiet", "-q" or empty */
+	struct str name, letter; /* "--quiet", "-q" or empty */
 	bool takes_value;
 	struct str about;
 };
@@ -54,7 +54,7 @@ static bool read_option(struct str line, struct option *ret)
 	if (!str_starts(line, "--"))
 		return false;
 	ret->name = str_cut(&line, ' ');
-	if (ret->name.n < 3 || ret->name.p[2] < 'a' || ret->name.p[2] > 'z')	/* "--SETTING VALUE": many, not one */
+	if (ret->name.n < 3 || ret->name.p[2] < 'a' || ret->name.p[2] > 'z') /* "--SETTING VALUE": many, not one */
 		return false;
 	if (!line.p)
 		return true;
@@ -92,7 +92,8 @@ static bool takes_value(const struct verb *v, const char *word)
 			return strcmp(word, "--mock") != 0;
 	}
 	while (help.p) {
-		if (read_option(str_cut(&help, '\n'), &o) && (str_is(o.name, word) || (o.letter.n && str_is(o.letter, word))))
+		if (read_option(str_cut(&help, '\n'), &o) &&
+		    (str_is(o.name, word) || (o.letter.n && str_is(o.letter, word))))
 			return o.takes_value;
 	}
 	return false;
@@ -126,14 +127,22 @@ static enum complete_more put_value(struct buf *out, const char *option, const c
 static enum complete_more put_operand(struct buf *out, const struct verb *v, size_t before, const char *cur)
 {
 	switch (v->operand) {
-	case OPERAND_NONE: return MORE_NONE;
-	case OPERAND_ID: return before == 0 ? MORE_IDS : MORE_NONE;
-	case OPERAND_IDS: return MORE_IDS;
-	case OPERAND_FILE: return MORE_FILES;
-	case OPERAND_COPY: return before < 2 ? MORE_COPY : MORE_NONE;
-	case OPERAND_KEY: return before == 0 ? MORE_KEYS : MORE_NONE;
-	case OPERAND_TEAM: return before == 0 ? MORE_TEAMS : MORE_NONE;
-	case OPERAND_VOLUME: return before == 0 ? MORE_VOLUMES : MORE_NONE;
+	case OPERAND_NONE:
+		return MORE_NONE;
+	case OPERAND_ID:
+		return before == 0 ? MORE_IDS : MORE_NONE;
+	case OPERAND_IDS:
+		return MORE_IDS;
+	case OPERAND_FILE:
+		return MORE_FILES;
+	case OPERAND_COPY:
+		return before < 2 ? MORE_COPY : MORE_NONE;
+	case OPERAND_KEY:
+		return before == 0 ? MORE_KEYS : MORE_NONE;
+	case OPERAND_TEAM:
+		return before == 0 ? MORE_TEAMS : MORE_NONE;
+	case OPERAND_VOLUME:
+		return before == 0 ? MORE_VOLUMES : MORE_NONE;
 	case OPERAND_LEVEL:
 		if (before == 0)
 			candidates(out, levels, cur);
@@ -142,8 +151,8 @@ static enum complete_more put_operand(struct buf *out, const struct verb *v, siz
 	return MORE_NONE;
 }
 
-/* The verb that the words name, its own verbs included; *at: where its arguments start. NULL: not named yet, and *list has
- * what may stand there (NULL if nothing). */
+/* The verb that the words name, its own verbs included; *at: where its arguments start. NULL: not named yet, and *list
+ * has what may stand there (NULL if nothing). */
 static const struct verb *named_verb(char *const *words, size_t n, size_t *at, const struct verb *const **list)
 {
 	*list = verbs;
@@ -285,7 +294,8 @@ static const char *value_of(char *const *words, size_t n, const char *option)
 static void ask_server(enum complete_more more, char *const *words, size_t n, struct buf *out)
 {
 	const struct settings_opts conn = {
-		.api_url = value_of(words, n, "--api-url"), .api_key = value_of(words, n, "--api-key"),
+		.api_url = value_of(words, n, "--api-url"),
+		.api_key = value_of(words, n, "--api-key"),
 		.state_dir = value_of(words, n, "--state"),
 	};
 	autosettings struct settings s = SETTINGS_NONE;
@@ -296,7 +306,10 @@ static void ask_server(enum complete_more more, char *const *words, size_t n, st
 
 	if (settings_load(&conn, &s, &e) < 0)
 		return;
-	const struct atoll_config cfg = { .api_url = s.api_url, .sandbox_url = s.sandbox_url, .api_key = s.api_key, .domain = s.domain };
+	const struct atoll_config cfg = { .api_url = s.api_url,
+		.sandbox_url = s.sandbox_url,
+		.api_key = s.api_key,
+		.domain = s.domain };
 	if (atoll_new(&cfg, &a, &ae) < 0)
 		return;
 	atoll_set_stop(a, too_late, &until);

@@ -4,16 +4,16 @@
 
 #include "base/buf.h"
 
-enum complete_more {			/* what has to be asked elsewhere */
+enum complete_more { /* what has to be asked elsewhere */
 	MORE_NONE,
-	MORE_IDS,			/* sandboxes */
-	MORE_COPY,			/* sandboxes with a colon behind them, and files */
+	MORE_IDS,  /* sandboxes */
+	MORE_COPY, /* sandboxes with a colon behind them, and files */
 	MORE_FILES,
 	MORE_KEYS,
 	MORE_TEAMS,
 	MORE_VOLUMES,
 };
 
-/* words: what stands behind "atoll", the last one (maybe empty) to be completed. Puts a line for each candidate, with a tab
- * and what it means if that is known. */
+/* words: what stands behind "atoll", the last one (maybe empty) to be completed. Puts a line for each candidate, with a
+ * tab and what it means if that is known. */
 enum complete_more complete_words(char *const *words, size_t n, struct buf *out);

@@ -6,5 +6,5 @@
 
 #define CONFIG_DEFAULT "/etc/atoll/atoll.conf"
 
-char *conffile_get(const char *path, const char *key);	/* NULL: it is not there. To be free()d */
-uint64_t conffile_number(const char *path, const char *key, uint64_t unset);	/* path may be NULL */
+char *conffile_get(const char *path, const char *key);                       /* NULL: it is not there. To be free()d */
+uint64_t conffile_number(const char *path, const char *key, uint64_t unset); /* path may be NULL */

@@ -118,8 +118,9 @@ int archive_of_text(const char *name, struct str text, struct archive *ret, stru
 
 	if (archive_begin(&a, e) < 0)
 		return -e->no;
-	if (put_head(&a, &t, e) < 0 || archive_put(&a, text.p, text.n, e) < 0 || put_zeroes(&a, tar_padding(text.n), e) < 0 ||
-	    put_zeroes(&a, TAR_END_SIZE, e) < 0 || archive_finish(&a, e) < 0) {
+	if (put_head(&a, &t, e) < 0 || archive_put(&a, text.p, text.n, e) < 0 ||
+	    put_zeroes(&a, tar_padding(text.n), e) < 0 || put_zeroes(&a, TAR_END_SIZE, e) < 0 ||
+	    archive_finish(&a, e) < 0) {
 		archive_done(&a);
 		return -e->no;
 	}
@@ -135,7 +136,9 @@ static int open_ignore(const char *before, const char *name, int *ret, struct er
 	autofree char *path = str_fmt("%s%s", before, name);
 
 	*ret = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-	return !path ? err_set(e, ENOMEM, "out of memory") : *ret < 0 && errno != ENOENT ? err_sys(e, "open '%s'", path) : 0;
+	return !path                      ? err_set(e, ENOMEM, "out of memory")
+	    : *ret < 0 && errno != ENOENT ? err_sys(e, "open '%s'", path)
+					  : 0;
 }
 
 static int read_ignore(struct context *c, const char *dockerfile, struct err *e)
@@ -143,7 +146,8 @@ static int read_ignore(struct context *c, const char *dockerfile, struct err *e)
 	autofree char *text = malloc(IGNORE_MAX);
 	autoclose int fd = -1;
 
-	if (open_ignore(dockerfile, IGNORE_FILE, &fd, e) < 0 || (fd < 0 && open_ignore(c->dir, "/" IGNORE_FILE, &fd, e) < 0))
+	if (open_ignore(dockerfile, IGNORE_FILE, &fd, e) < 0 ||
+	    (fd < 0 && open_ignore(c->dir, "/" IGNORE_FILE, &fd, e) < 0))
 		return -e->no;
 	if (fd < 0)
 		return 0;
@@ -151,7 +155,9 @@ static int read_ignore(struct context *c, const char *dockerfile, struct err *e)
 
 	if (n < 0 || n == IGNORE_MAX)
 		return err_set(e, EFBIG, "the " IGNORE_FILE " is too large");
-	return text && (n == 0 || ignore_parse((struct str) { text, (size_t)n }, &c->ignore) == 0) ? 0 : err_set(e, ENOMEM, "out of memory");
+	return text && (n == 0 || ignore_parse((struct str) { text, (size_t)n }, &c->ignore) == 0)
+	    ? 0
+	    : err_set(e, ENOMEM, "out of memory");
 }
 
 int context_open(const char *dir, const char *dockerfile, struct context *ret, struct err *e)
@@ -188,10 +194,10 @@ static bool is_pattern(const char *source)
 struct packing {
 	const struct context *c;
 	struct archive *a;
-	size_t strip;			/* bytes of a path that its name in the archive has not */
-	const char *dir;		/* below which it is there; "": nothing */
-	struct ignore exclude;		/* below from */
-	size_t from;			/* bytes of a path */
+	size_t strip;          /* bytes of a path that its name in the archive has not */
+	const char *dir;       /* below which it is there; "": nothing */
+	struct ignore exclude; /* below from */
+	size_t from;           /* bytes of a path */
 	struct err *e;
 };
 
@@ -230,7 +236,8 @@ static int add_entry(const struct packing *pk, const FTSENT *f)
 		return 0;
 	if (f->fts_info == FTS_D) {
 		t.type = TAR_DIR;
-		return !*own || ignore_has(&c->ignore, name) ? 0 : put_head(a, &t, e);	/* what is kept in it makes it, too */
+		/* what is kept in it makes it, too */
+		return !*own || ignore_has(&c->ignore, name) ? 0 : put_head(a, &t, e);
 	}
 	if (f->fts_info == FTS_F)
 		return put_file(a, f->fts_path, &t, e);
@@ -258,7 +265,10 @@ static int add_tree(const struct packing *pk, char *path, const char *only)
 	while (r == 0 && (errno = 0, f = fts_read(walk))) {
 		if (f->fts_info == FTS_DNR || f->fts_info == FTS_ERR || f->fts_info == FTS_NS)
 			r = err_set(e, f->fts_errno, "read '%s': %s", f->fts_path, strerrordesc_np(f->fts_errno));
-		else if (f->fts_info != FTS_DP && (!only || (f->fts_info != FTS_D && f->fts_pathlen > n_dir && ignore_match(only, str_of(f->fts_path + n_dir)))))
+		else if (f->fts_info != FTS_DP &&
+		    (!only ||
+			(f->fts_info != FTS_D && f->fts_pathlen > n_dir &&
+			    ignore_match(only, str_of(f->fts_path + n_dir)))))
 			r = add_entry(pk, f);
 	}
 	if (walk)
@@ -313,7 +323,8 @@ static int find_all(const struct context *c, const char *source, glob_t *ret, st
 	return r == 0 ? 0 : err_set(e, r == GLOB_NOMATCH ? ENOENT : EIO, "'%s' is not in the context", source);
 }
 
-/* One of those that a pattern names: as Docker, a file by its last name, and of a directory what is in it, all below where the pattern begins. */
+/* One of those that a pattern names: as Docker, a file by its last name, and of a directory what is in it, all below
+ * where the pattern begins. */
 static int add_match(struct packing *pk, char *path, const char *dir)
 {
 	const char *slash = strrchr(path, '/');
@@ -335,7 +346,8 @@ static int add_parents(struct packing *pk, const char *source)
 	glob_t g = { 0 };
 
 	if (goes_up(source) || (pivot && strpbrk(source, "*?[") && strpbrk(source, "*?[") < pivot))
-		return err_set(pk->e, EINVAL, "'%s': it is outside of the context, or there is a pattern before \"/./\"", source);
+		return err_set(pk->e, EINVAL,
+		    "'%s': it is outside of the context, or there is a pattern before \"/./\"", source);
 	autofree char *flat = pivot ? str_fmt("%.*s%s", (int)(pivot - source), source, pivot + 2) : strdup(source);
 
 	pk->strip = pk->from = strlen(c->dir) + (pivot ? 1 + (size_t)(pivot - source) : 0);
@@ -346,7 +358,8 @@ static int add_parents(struct packing *pk, const char *source)
 	int r = find_all(c, flat, &g, pk->e);
 
 	for (size_t i = 0; r == 0 && i < g.gl_pathc; i++)
-		r = is_inside(c, g.gl_pathv[i]) ? add_tree(pk, g.gl_pathv[i], NULL) : err_set(pk->e, EINVAL, "'%s' is outside of the context", source);
+		r = is_inside(c, g.gl_pathv[i]) ? add_tree(pk, g.gl_pathv[i], NULL)
+						: err_set(pk->e, EINVAL, "'%s' is outside of the context", source);
 	globfree(&g);
 	return r;
 }
@@ -399,7 +412,8 @@ int context_single(const struct context *c, const char *source, char **ret, stru
 	return no_memory ? err_set(e, ENOMEM, "out of memory") : 0;
 }
 
-static int pack_into(const struct context *c, const char *source, const struct context_how *how, struct archive *a, struct err *e)
+static int pack_into(const struct context *c, const char *source, const struct context_how *how, struct archive *a,
+    struct err *e)
 {
 	struct packing pk = { .c = c, .a = a, .strip = strlen(c->dir), .dir = "", .e = e };
 
@@ -411,7 +425,8 @@ static int pack_into(const struct context *c, const char *source, const struct c
 	return r < 0 ? r : a->files == 0 && !how->exclude ? nothing_found(source, e) : put_zeroes(a, TAR_END_SIZE, e);
 }
 
-int context_pack(const struct context *c, const char *source, const struct context_how *how, struct archive *ret, struct err *e)
+int context_pack(const struct context *c, const char *source, const struct context_how *how, struct archive *ret,
+    struct err *e)
 {
 	struct archive a;
 

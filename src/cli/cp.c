@@ -15,7 +15,7 @@
 #include "cli/settings.h"
 #include "cli/signals.h"
 
-#define NEW_FILE_MODE 0644		/* what a sandbox gives to a file that is new */
+#define NEW_FILE_MODE 0644 /* what a sandbox gives to a file that is new */
 
 struct job {
 	struct cp_path from, to;
@@ -80,7 +80,8 @@ static int up_file(const struct job *j, int fd, const struct stat *st, const cha
 
 static int up(const struct job *j)
 {
-	autoclose int fd = j->from.is_stream ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3) : open(j->from.path, O_RDONLY | O_CLOEXEC);
+	autoclose int fd = j->from.is_stream ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
+					     : open(j->from.path, O_RDONLY | O_CLOEXEC);
 	struct atoll_file there;
 	struct stat st;
 	bool exists;
@@ -109,7 +110,7 @@ static int up(const struct job *j)
 
 struct sink {
 	int fd;
-	int rc;				/* of the write that failed */
+	int rc; /* of the write that failed */
 };
 
 static int take(void *user, const void *p, size_t n)
@@ -161,8 +162,9 @@ static int down(const struct job *j)
 	if (!exists)
 		return fail("there is no '%s' in sandbox '%s'", j->from.path, j->from.id);
 	if (j->to.is_stream)
-		return file.type == ATOLL_DIRECTORY ? fail("'%s' is a directory: it cannot be copied to '-'", j->from.path) :
-						      down_to(j, STDOUT_FILENO, "-");
+		return file.type == ATOLL_DIRECTORY
+		    ? fail("'%s' is a directory: it cannot be copied to '-'", j->from.path)
+		    : down_to(j, STDOUT_FILENO, "-");
 	bool here = stat(j->to.path, &st) == 0, into = here && S_ISDIR(st.st_mode);
 	if (!here && errno != ENOENT)
 		return fail("open '%s': %s", j->to.path, strerrordesc_np(errno));
@@ -214,8 +216,9 @@ static int run(const struct verb *v, int argc, char **argv)
 	if (cp_path_parse(argv[0], &j.from, &e) < 0 || cp_path_parse(argv[1], &j.to, &e) < 0)
 		return usage_error(v, "%s", e.text);
 	if (!j.from.id[0] == !j.to.id[0])
-		return usage_error(v, j.to.id[0] ? "one of the two has to be here, not in a sandbox" :
-						   "one of the two has to be in a sandbox: ID:PATH");
+		return usage_error(v,
+		    j.to.id[0] ? "one of the two has to be here, not in a sandbox"
+			       : "one of the two has to be in a sandbox: ID:PATH");
 	return copy(&conn, &j);
 }
 

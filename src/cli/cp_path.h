@@ -8,10 +8,10 @@
 #include "base/str.h"
 
 struct cp_path {
-	char id[64];			/* of a sandbox; empty: here */
-	const char *path;		/* into the argument; "." for "ID:" */
-	bool is_stream;			/* "-", standard input or output */
-	bool wants_dir;			/* it ends with a slash */
+	char id[64];      /* of a sandbox; empty: here */
+	const char *path; /* into the argument; "." for "ID:" */
+	bool is_stream;   /* "-", standard input or output */
+	bool wants_dir;   /* it ends with a slash */
 };
 
 /* "ID:PATH" is in a sandbox, as with scp: a colon that no slash stands before. "./a:b" is here. */

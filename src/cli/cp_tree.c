@@ -16,16 +16,16 @@
 #include "cli/signals.h"
 #include "cli/unpack.h"
 
-#define ERRORS_MAX (16 * 1024)		/* of what tar complains about */
+#define ERRORS_MAX (16 * 1024) /* of what tar complains about */
 
 struct copy {
 	struct atoll_process *p;
-	struct pack *pack;		/* up, until all of it is sent */
-	struct unpack *unpack;		/* down */
-	char *piece;			/* of ATOLL_INPUT_MAX */
-	struct buf errors;		/* what the command wrote to its standard error */
+	struct pack *pack;     /* up, until all of it is sent */
+	struct unpack *unpack; /* down */
+	char *piece;           /* of ATOLL_INPUT_MAX */
+	struct buf errors;     /* what the command wrote to its standard error */
 	struct err e;
-	bool failed;			/* here: reason in e */
+	bool failed; /* here: reason in e */
 };
 
 static int on_output(void *user, enum atoll_stream which, const void *p, size_t n)
@@ -58,7 +58,7 @@ static int feed(struct copy *c)
 		return 0;
 	if (n == 0)
 		(void)atoll_process_close_stdin(c->p);
-	c->pack = NULL;			/* all sent, or nobody wants any more */
+	c->pack = NULL; /* all sent, or nobody wants any more */
 	return 0;
 }
 
@@ -97,7 +97,7 @@ static int outcome(const struct cp_end *in, struct copy *c, int rc, struct atoll
 	struct atoll_error ignored;
 
 	if (rc != 1 && atoll_process_pid(c->p) > 0) {
-		atoll_set_stop(in->a, NULL, NULL);	/* the signal that ends us must not end this call too */
+		atoll_set_stop(in->a, NULL, NULL); /* the signal that ends us must not end this call too */
 		(void)atoll_process_signal(c->p, SIGKILL, &ignored);
 	}
 	show_errors(c);
@@ -109,13 +109,17 @@ static int outcome(const struct cp_end *in, struct copy *c, int rc, struct atoll
 		return fail("%s", e->text);
 	const struct atoll_exit *x = atoll_process_exit(c->p);
 	if (x->code != 0)
-		return c->errors.n ? EXIT_FAILURE : fail("the command of the copy failed in the sandbox (%s)", x->status);
+		return c->errors.n ? EXIT_FAILURE
+				   : fail("the command of the copy failed in the sandbox (%s)", x->status);
 	return 0;
 }
 
 static int run(const struct cp_end *in, const char *const *argv, struct copy *c)
 {
-	const struct atoll_command cmd = { .argv = argv, .cwd = "~", .as_user = in->user, .with_stdin = c->pack != NULL };
+	const struct atoll_command cmd = { .argv = argv,
+		.cwd = "~",
+		.as_user = in->user,
+		.with_stdin = c->pack != NULL };
 	struct atoll_error e = { .no = 0 };
 
 	c->errors = BUF_INIT(ERRORS_MAX);
@@ -136,7 +140,12 @@ int cp_tree_up(const struct cp_end *in, const char *local, const char *remote)
 {
 	/* No names of users of this machine, and the modes as they are here. */
 	const char *const argv[] = {
-		"/bin/sh", "-c", "mkdir -p -- \"$1\" && cd -- \"$1\" && exec tar -x -p -o -f -", "atoll-cp", remote, NULL,
+		"/bin/sh",
+		"-c",
+		"mkdir -p -- \"$1\" && cd -- \"$1\" && exec tar -x -p -o -f -",
+		"atoll-cp",
+		remote,
+		NULL,
 	};
 	autofree char *piece = malloc(ATOLL_INPUT_MAX);
 	struct copy c = { .piece = piece };

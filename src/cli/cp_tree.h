@@ -7,7 +7,7 @@
 struct cp_end {
 	struct atoll *a;
 	struct atoll_sandbox *sb;
-	const char *user;		/* NULL: the template's */
+	const char *user; /* NULL: the template's */
 };
 
 /* Content of one directory into another, which is made if need be. `remote`: relative to the user's home. 0 or

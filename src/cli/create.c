@@ -36,9 +36,13 @@ static int run(const struct verb *v, int argc, char **argv)
 	unsigned timeout_s = 0;
 	bool json = false;
 	const struct opt opts[] = {
-		SETTINGS_OPTS(&conn), { "template", 't', OPT_STR, &template }, { "timeout", 0, OPT_SECONDS, &timeout_s },
-		{ "meta", 'm', OPT_PAIR, &meta }, { "env", 'e', OPT_PAIR, &envs },
-		{ "volume", 0, OPT_PAIR, &volumes }, { "json", 0, OPT_FLAG, &json },
+		SETTINGS_OPTS(&conn),
+		{ "template", 't', OPT_STR, &template },
+		{ "timeout", 0, OPT_SECONDS, &timeout_s },
+		{ "meta", 'm', OPT_PAIR, &meta },
+		{ "env", 'e', OPT_PAIR, &envs },
+		{ "volume", 0, OPT_PAIR, &volumes },
+		{ "json", 0, OPT_FLAG, &json },
 	};
 	int n, rc = verb_parse(v, opts, ARRAY_LEN(opts), OPTS_MIXED, argc, argv, &n);
 
@@ -47,8 +51,14 @@ static int run(const struct verb *v, int argc, char **argv)
 	if (n > 0)
 		return usage_error(v, "unexpected argument '%s'", argv[0]);
 	const struct atoll_spec spec = {
-		.template_id = template, .timeout_s = timeout_s, .metadata = meta.v, .n_metadata = meta.n,
-		.envs = envs.v, .n_envs = envs.n, .volumes = volumes.v, .n_volumes = volumes.n,
+		.template_id = template,
+		.timeout_s = timeout_s,
+		.metadata = meta.v,
+		.n_metadata = meta.n,
+		.envs = envs.v,
+		.n_envs = envs.n,
+		.volumes = volumes.v,
+		.n_volumes = volumes.n,
 	};
 	return create(&conn, &spec, json);
 }
@@ -56,8 +66,10 @@ static int run(const struct verb *v, int argc, char **argv)
 const struct verb verb_create = {
 	.name = "create",
 	.summary = "Make a sandbox and print its id",
-	.synopsis = "[--template NAME] [--timeout SECONDS] [--meta NAME=VALUE]... [--env NAME=VALUE]... [--volume NAME=PATH]... [--json]",
-	.help = "  -t, --template NAME    what it is made from (default: $E2B_TEMPLATE_ID, else " ATOLL_TEMPLATE_DEFAULT ")\n"
+	.synopsis = "[--template NAME] [--timeout SECONDS] [--meta NAME=VALUE]... [--env NAME=VALUE]... [--volume "
+		    "NAME=PATH]... [--json]",
+	.help = "  -t, --template NAME    what it is made from (default: $E2B_TEMPLATE_ID, else " ATOLL_TEMPLATE_DEFAULT
+		")\n"
 		"      --timeout SECONDS  when it ends by itself (default: the server's, 300)\n"
 		"  -m, --meta NAME=VALUE  a note that lists show and can be filtered by\n"
 		"  -e, --env NAME=VALUE   a variable of every process in it\n"

@@ -11,21 +11,37 @@
 
 #include "base/fd.h"
 
-#define LINE_MAX_ (256 * 1024)		/* of one instruction, continued lines and all */
+#define LINE_MAX_ (256 * 1024) /* of one instruction, continued lines and all */
 
-static const struct { const char *name; enum df_kind kind; } keywords[] = {
-	{ "FROM", DF_FROM }, { "RUN", DF_RUN }, { "COPY", DF_COPY }, { "ADD", DF_ADD }, { "ENV", DF_ENV }, { "ARG", DF_ARG },
-	{ "WORKDIR", DF_WORKDIR }, { "USER", DF_USER }, { "CMD", DF_CMD }, { "ENTRYPOINT", DF_ENTRYPOINT },
-	{ "SHELL", DF_SHELL }, { "ONBUILD", DF_ONBUILD },
-	{ "LABEL", DF_IGNORED }, { "EXPOSE", DF_IGNORED }, { "VOLUME", DF_VOLUME }, { "STOPSIGNAL", DF_IGNORED },
-	{ "HEALTHCHECK", DF_IGNORED }, { "MAINTAINER", DF_IGNORED },
+static const struct {
+	const char *name;
+	enum df_kind kind;
+} keywords[] = {
+	{ "FROM", DF_FROM },
+	{ "RUN", DF_RUN },
+	{ "COPY", DF_COPY },
+	{ "ADD", DF_ADD },
+	{ "ENV", DF_ENV },
+	{ "ARG", DF_ARG },
+	{ "WORKDIR", DF_WORKDIR },
+	{ "USER", DF_USER },
+	{ "CMD", DF_CMD },
+	{ "ENTRYPOINT", DF_ENTRYPOINT },
+	{ "SHELL", DF_SHELL },
+	{ "ONBUILD", DF_ONBUILD },
+	{ "LABEL", DF_IGNORED },
+	{ "EXPOSE", DF_IGNORED },
+	{ "VOLUME", DF_VOLUME },
+	{ "STOPSIGNAL", DF_IGNORED },
+	{ "HEALTHCHECK", DF_IGNORED },
+	{ "MAINTAINER", DF_IGNORED },
 };
 
 struct reader {
-	struct str rest;		/* p NULL: at the end */
-	unsigned line;			/* of the line taken last */
+	struct str rest; /* p NULL: at the end */
+	unsigned line;   /* of the line taken last */
 	char escape;
-	bool any;			/* something other than a directive has been seen */
+	bool any; /* something other than a directive has been seen */
 	struct err *e;
 };
 
@@ -85,7 +101,7 @@ static int take_logical(struct reader *r, struct buf *out, unsigned *ret_line)
 		struct str line = take_line(r), trimmed = str_trim(line);
 
 		if (trimmed.n == 0)
-			continue;		/* also in the middle of one, as Docker does */
+			continue; /* also in the middle of one, as Docker does */
 		if (trimmed.p[0] == '#') {
 			int d = directive(r, trimmed);
 
@@ -102,7 +118,8 @@ static int take_logical(struct reader *r, struct buf *out, unsigned *ret_line)
 		more = continues(r, &part);
 		buf_str(out, part);
 		if (out->bad)
-			return err_set(r->e, EINVAL, "line %u: the instruction is longer than %d bytes", *ret_line, LINE_MAX_);
+			return err_set(r->e, EINVAL, "line %u: the instruction is longer than %d bytes", *ret_line,
+			    LINE_MAX_);
 		if (!more)
 			break;
 	}
@@ -111,7 +128,7 @@ static int take_logical(struct reader *r, struct buf *out, unsigned *ret_line)
 
 /* --- heredocs ----------------------------------------------------------------------------------------------------- */
 
-struct mark {				/* "<<-'NAME'" */
+struct mark { /* "<<-'NAME'" */
 	struct str name;
 	bool expand, tabs;
 };
@@ -149,7 +166,7 @@ static bool next_mark(struct str *s, struct mark *ret)
 		if (n == 0 || isdigit((unsigned char)s->p[0]) || (q && (n == s->n || s->p[n] != q))) {
 			if (s->n == 0)
 				return false;
-			continue;		/* "<<" as in arithmetic */
+			continue; /* "<<" as in arithmetic */
 		}
 		ret->name = (struct str) { s->p, n };
 		ret->expand = !q;
@@ -171,8 +188,12 @@ static int take_doc(struct reader *r, struct df_instr *in, const struct mark *m)
 		if (str_eq(line, m->name)) {
 			struct df_doc *d = &in->docs[in->n_docs++];
 
-			*d = (struct df_doc) { .name = str_dup(m->name), .body = body.n ? str_dup(buf_view(&body)) : strdup(""), .expand = m->expand };
-			return d->name && d->body && !body.bad ? 0 : err_set(r->e, ENOMEM, "line %u: the heredoc is too long", in->line);
+			*d = (struct df_doc) { .name = str_dup(m->name),
+				.body = body.n ? str_dup(buf_view(&body)) : strdup(""),
+				.expand = m->expand };
+			return d->name && d->body && !body.bad
+			    ? 0
+			    : err_set(r->e, ENOMEM, "line %u: the heredoc is too long", in->line);
 		}
 		buf_str(&body, line);
 		buf_ch(&body, '\n');
@@ -229,11 +250,11 @@ static bool take_array(struct df_instr *in)
 	size_t i;
 	bool good = json_is_array(j);
 
-	json_array_foreach(j, i, v)
-		good = good && json_is_string(v);
+	json_array_foreach(j, i, v) good = good && json_is_string(v);
 	in->words = good ? calloc(json_array_size(j) + 1, sizeof(char *)) : NULL;
 	if (in->words) {
-		json_array_foreach(j, i, v) {
+		json_array_foreach(j, i, v)
+		{
 			in->words[i] = strdup(json_string_value(v));
 			good = good && in->words[i];
 		}
@@ -251,7 +272,7 @@ static int put_pair(struct df_instr *in, char **v, size_t *n, const char *word, 
 	if (!eq && need_value)
 		return err_set(e, EINVAL, "line %u: '%.60s' should be NAME=VALUE", in->line, word);
 	v[*n] = str_dup((struct str) { word, eq ? (size_t)(eq - word) : strlen(word) });
-	v[*n + 1] = eq ? strdup(eq + 1) : NULL;	/* ARG NAME: no value of its own */
+	v[*n + 1] = eq ? strdup(eq + 1) : NULL; /* ARG NAME: no value of its own */
 	if (!v[*n] || (eq && !v[*n + 1]))
 		return err_set(e, ENOMEM, "out of memory");
 	*n += 2;
@@ -290,15 +311,16 @@ static int take_words(struct df_instr *in, struct err *e)
 {
 	char **words = NULL;
 	size_t n = 0;
-	bool may_be_array = in->kind == DF_RUN || in->kind == DF_COPY || in->kind == DF_ADD || in->kind == DF_CMD || in->kind == DF_ENTRYPOINT ||
-		in->kind == DF_SHELL || in->kind == DF_VOLUME;
+	bool may_be_array = in->kind == DF_RUN || in->kind == DF_COPY || in->kind == DF_ADD || in->kind == DF_CMD ||
+	    in->kind == DF_ENTRYPOINT || in->kind == DF_SHELL || in->kind == DF_VOLUME;
 
 	if (may_be_array && take_array(in))
 		return 0;
 	if (in->exec)
 		return err_set(e, ENOMEM, "out of memory");
-	if (in->kind == DF_RUN || in->kind == DF_CMD || in->kind == DF_ENTRYPOINT || in->kind == DF_IGNORED || in->kind == DF_ONBUILD || in->kind == DF_SHELL)
-		return 0;			/* a shell will read it */
+	if (in->kind == DF_RUN || in->kind == DF_CMD || in->kind == DF_ENTRYPOINT || in->kind == DF_IGNORED ||
+	    in->kind == DF_ONBUILD || in->kind == DF_SHELL)
+		return 0; /* a shell will read it */
 	int r = df_split(str_of(in->text), &words, &n);
 
 	if (r < 0)
@@ -326,19 +348,20 @@ static int take_instr(struct reader *r, struct str s, struct df_instr *in)
 	in->keyword = str_dup((struct str) { s.p, n });
 	if (!in->keyword)
 		return err_set(r->e, ENOMEM, "out of memory");
-	in->kind = (enum df_kind)-1;
+	in->kind = (enum df_kind) - 1;
 	for (size_t i = 0; i < ARRAY_LEN(keywords); i++) {
 		if (strcasecmp(keywords[i].name, in->keyword) == 0)
 			in->kind = keywords[i].kind;
 	}
 	for (char *p = in->keyword; *p; p++)
 		*p = (char)toupper((unsigned char)*p);
-	if (in->kind == (enum df_kind)-1)
+	if (in->kind == (enum df_kind) - 1)
 		return err_set(r->e, EINVAL, "line %u: unknown instruction '%.40s'", in->line, in->keyword);
 	str_skip(&s, n);
 	while (s.n && isspace((unsigned char)s.p[0]))
 		str_skip(&s, 1);
-	if ((in->kind == DF_FROM || in->kind == DF_RUN || in->kind == DF_COPY || in->kind == DF_ADD) && take_flags(in, &s, r->e) < 0)
+	if ((in->kind == DF_FROM || in->kind == DF_RUN || in->kind == DF_COPY || in->kind == DF_ADD) &&
+	    take_flags(in, &s, r->e) < 0)
 		return -r->e->no;
 	in->text = str_dup(s);
 	if (!in->text)

@@ -49,9 +49,10 @@ static int take_word(struct str *s, struct buf *out)
 	while (s->n && (quote || !isspace((unsigned char)s->p[0]))) {
 		char c = s->p[0];
 
-		if (quote != '\'' && c == '\\' && s->n > 1 && (!quote || s->p[1] == '"' || s->p[1] == '\\' || s->p[1] == '$')) {
+		if (quote != '\'' && c == '\\' && s->n > 1 &&
+		    (!quote || s->p[1] == '"' || s->p[1] == '\\' || s->p[1] == '$')) {
 			if (s->p[1] == '$')
-				buf_ch(out, '\\');	/* it must not be expanded later */
+				buf_ch(out, '\\'); /* it must not be expanded later */
 			buf_ch(out, s->p[1]);
 			str_skip(s, 2);
 			continue;
@@ -105,7 +106,7 @@ int df_split(struct str text, char ***ret, size_t *ret_n)
 struct lookup {
 	const char *(*value)(void *user, const char *name);
 	void *user;
-	bool some;			/* what is not set stays as it is */
+	bool some; /* what is not set stays as it is */
 };
 
 static const char *value_of(const struct lookup *l, const char *p, size_t n)

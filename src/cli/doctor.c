@@ -16,12 +16,13 @@
 #include "cli/template.h"
 
 static const char *const level_name[] = { [CHECK_OK] = "ok", [CHECK_WARN] = "warn", [CHECK_FAIL] = "fail" };
-static const char *const level_colour[] = { [CHECK_OK] = "\033[32m", [CHECK_WARN] = "\033[33m", [CHECK_FAIL] = "\033[31m" };
+static const char
+    *const level_colour[] = { [CHECK_OK] = "\033[32m", [CHECK_WARN] = "\033[33m", [CHECK_FAIL] = "\033[31m" };
 
 static void print_text(const struct check *c, const struct check_result *r, bool colour)
 {
-	(void)printf("%s%-4s%s  %-16s %s\n", colour ? level_colour[r->level] : "", level_name[r->level], colour ? "\033[0m" : "",
-		     c->name, r->text);
+	(void)printf("%s%-4s%s  %-16s %s\n", colour ? level_colour[r->level] : "", level_name[r->level],
+	    colour ? "\033[0m" : "", c->name, r->text);
 	if (r->remedy[0])
 		(void)printf("%22s -> %s\n", "", r->remedy);
 }
@@ -58,7 +59,8 @@ static int examine(const struct check_host *h, bool json)
 			(void)putchar('\n');
 		json_decref(o);
 	} else {
-		(void)printf("%u ok, %u to look at, %u missing\n", count[CHECK_OK], count[CHECK_WARN], count[CHECK_FAIL]);
+		(void)printf("%u ok, %u to look at, %u missing\n", count[CHECK_OK], count[CHECK_WARN],
+		    count[CHECK_FAIL]);
 	}
 	json_decref(all);
 	return count[CHECK_FAIL] ? EXIT_FAILURE : 0;
@@ -69,7 +71,9 @@ static int run(const struct verb *v, int argc, char **argv)
 	struct check_host h = { .state = STATE_DIR_DEFAULT, .cache = template_cache(), .listen = LISTEN_DEFAULT };
 	bool json = false;
 	const struct opt opts[] = {
-		{ "state", 0, OPT_STR, &h.state }, { "listen", 0, OPT_STR, &h.listen }, { "config", 0, OPT_STR, &h.config },
+		{ "state", 0, OPT_STR, &h.state },
+		{ "listen", 0, OPT_STR, &h.listen },
+		{ "config", 0, OPT_STR, &h.config },
 		{ "json", 0, OPT_FLAG, &json },
 	};
 	struct listen_addr addr;
@@ -98,7 +102,8 @@ const struct verb verb_doctor = {
 		"      --listen ADDRESS:PORT  address to look at (default: " LISTEN_DEFAULT ")\n"
 		"      --config FILE          settings to look at, see atoll.conf(5)\n"
 		"                             (default: " CONFIG_DEFAULT ", if it is there)\n\n"
-		"Nothing is changed. Some checks need root. The exit status is 1 if something is missing without which the\n"
+		"Nothing is changed. Some checks need root. The exit status is 1 if something is missing without which "
+		"the\n"
 		"server does not work, or if a sandbox can reach a known hole of the kernel.\n",
 	.run = run,
 };

@@ -19,7 +19,8 @@ enum way { WAY_URL, WAY_TLS, WAY_DEBUG, WAYS };
 static const char *const way_name[WAYS] = { [WAY_URL] = "url", [WAY_TLS] = "tls", [WAY_DEBUG] = "debug" };
 
 /* What a client takes from one way must not be left over from another. */
-static const char *const all_vars[] = { "E2B_API_URL", "E2B_SANDBOX_URL", "E2B_VOLUME_API_URL", "E2B_DOMAIN", "E2B_DEBUG" };
+static const char *const all_vars[] = { "E2B_API_URL", "E2B_SANDBOX_URL", "E2B_VOLUME_API_URL", "E2B_DOMAIN",
+	"E2B_DEBUG" };
 
 struct var {
 	const char *name;
@@ -54,7 +55,8 @@ static int add_tls(struct vars *vs, const char *state, struct err *e)
 	if (settings_read_line(state, "domain", &domain) == 0)
 		add(vs, "E2B_DOMAIN", NULL, domain);
 	if (!domain || settings_read_line(state, "tls-url", &url) < 0)
-		return err_set(e, ENOENT, "the server of '%s' has no TLS: start it with --tls-listen ADDRESS:PORT", state);
+		return err_set(e, ENOENT, "the server of '%s' has no TLS: start it with --tls-listen ADDRESS:PORT",
+		    state);
 	/* Without it the certificate is the operator's own, and clients know who signed it. */
 	if (settings_read_line(dir, "public", &certs) < 0)
 		return 0;
@@ -66,7 +68,8 @@ static int add_tls(struct vars *vs, const char *state, struct err *e)
 	return 0;
 }
 
-/* One URL for clients that know of it, and host names for the others and for getHost(). Those are all that is wrong without TLS. */
+/* One URL for clients that know of it, and host names for the others and for getHost(). Those are all that is wrong
+ * without TLS. */
 static int add_url(struct vars *vs, const char *state, const struct settings *s)
 {
 	struct err none = ERR_INIT;
@@ -85,7 +88,8 @@ static void warn_of_names(const struct vars *vs)
 		if (strcmp(vs->v[i].name, "E2B_DOMAIN") != 0 || !vs->v[i].value || tls_names_resolve(vs->v[i].value))
 			continue;
 		say("names below %s lead nowhere from this machine, so getHost() and SDKs before 2.7 will not work: "
-		    "'atoll doctor' has the remedy", vs->v[i].value);
+		    "'atoll doctor' has the remedy",
+		    vs->v[i].value);
 	}
 }
 
@@ -200,8 +204,11 @@ static int run(const struct verb *v, int argc, char **argv)
 	struct err e = ERR_INIT;
 	bool tls = false, debug = false, json = false, admin = false;
 	const struct opt opts[] = {
-		{ "state", 0, OPT_STR, &conn.state_dir }, { "tls", 0, OPT_FLAG, &tls }, { "debug", 0, OPT_FLAG, &debug },
-		{ "json", 0, OPT_FLAG, &json }, { "admin", 0, OPT_FLAG, &admin },
+		{ "state", 0, OPT_STR, &conn.state_dir },
+		{ "tls", 0, OPT_FLAG, &tls },
+		{ "debug", 0, OPT_FLAG, &debug },
+		{ "json", 0, OPT_FLAG, &json },
+		{ "admin", 0, OPT_FLAG, &admin },
 	};
 	int n, rc = verb_parse(v, opts, ARRAY_LEN(opts), OPTS_MIXED, argc, argv, &n);
 
@@ -223,7 +230,8 @@ const struct verb verb_env = {
 	.summary = "Print the variables that point an E2B SDK at the server here",
 	.synopsis = "[--tls | --debug | --json] [--admin] [--state DIR]",
 	.help = "Use it as: eval \"$(sudo atoll env)\"\n\n"
-		"Without an option: all that any SDK needs. SDKs from 2.7 on use one URL, older ones and getHost() host names over\n"
+		"Without an option: all that any SDK needs. SDKs from 2.7 on use one URL, older ones and getHost() "
+		"host names over\n"
 		"TLS, which the server has unless told otherwise (local_tls in atoll.conf(5)).\n\n"
 		"      --tls        host names over TLS for every SDK\n"
 		"      --debug      the fixed ports of E2B_DEBUG (the server has --debug-ports)\n"

@@ -34,7 +34,7 @@ static struct row row_of(const struct atoll_log *l)
 	const char *call = field(l, "call");
 	unsigned long long n = strtoull(field(l, "count"), NULL, 10);
 
-	return (struct row){ .newest = l,
+	return (struct row) { .newest = l,
 		.what = *call ? call : l->message,
 		.process = field(l, "process"),
 		.pid = field(l, "pid"),
@@ -97,7 +97,7 @@ static int print_json(const struct row *rows, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		const struct row *r = &rows[i];
 		json_t *o = json_pack("{s:s,s:I,s:s,s:s}", "last", r->newest->at, "times", (json_int_t)r->times,
-			"refused", r->what, "why", r->why);
+		    "refused", r->what, "why", r->why);
 
 		if (*r->process)
 			(void)json_object_set_new(o, "process", json_string(r->process));

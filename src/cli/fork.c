@@ -8,7 +8,7 @@
 #include "cli/settings.h"
 #include "client/atoll.h"
 
-#define COUNT_MAX 100			/* of the API */
+#define COUNT_MAX 100 /* of the API */
 
 static int report(const char *id, const struct atoll_forks *f)
 {
@@ -29,7 +29,9 @@ static int run_fork(const struct verb *v, int argc, char **argv)
 	struct atoll_fork_spec spec = { .timeout_s = 300 };
 	int64_t count = 1;
 	const struct opt opts[] = {
-		SETTINGS_OPTS(&conn), { "count", 'n', OPT_NUMBER, &count }, { "timeout", 0, OPT_SECONDS, &spec.timeout_s },
+		SETTINGS_OPTS(&conn),
+		{ "count", 'n', OPT_NUMBER, &count },
+		{ "timeout", 0, OPT_SECONDS, &spec.timeout_s },
 		{ "with-secrets", 0, OPT_FLAG, &spec.inherit_secrets },
 	};
 	autoatoll struct atoll *a = NULL;
@@ -57,8 +59,10 @@ const struct verb verb_fork = {
 	.synopsis = "[--count N] [--timeout SECONDS] [--with-secrets] ID",
 	.help = "  -n, --count N          so many copies (default: 1)\n"
 		"      --timeout SECONDS  when they end by themselves, from now (default: 300)\n"
-		"      --with-secrets     let what is put into the requests of the source (headers of network rules, who it is to\n"
-		"                         its proxy) be put into theirs, too; else they have the rest of its network rules\n\n"
+		"      --with-secrets     let what is put into the requests of the source (headers of network rules, "
+		"who it is to\n"
+		"                         its proxy) be put into theirs, too; else they have the rest of its network "
+		"rules\n\n"
 		"The sandbox stands still for a moment and goes on. Prints the id of each copy.\n\n" SETTINGS_HELP,
 	.run = run_fork,
 	.operand = OPERAND_ID,

@@ -72,7 +72,8 @@ void duration_format(uint64_t s, char out[FORMAT_SIZE])
 	else if (s < 86400)
 		(void)snprintf(out, FORMAT_SIZE, "%uh%um", (unsigned)(s / 3600), (unsigned)(s % 3600 / 60));
 	else
-		(void)snprintf(out, FORMAT_SIZE, "%llud%uh", (unsigned long long)(s / 86400), (unsigned)(s % 86400 / 3600));
+		(void)snprintf(out, FORMAT_SIZE, "%llud%uh", (unsigned long long)(s / 86400),
+		    (unsigned)(s % 86400 / 3600));
 }
 
 void size_format(uint64_t bytes, char out[FORMAT_SIZE])
@@ -126,7 +127,7 @@ void put_clean(struct buf *out, const char *z)
 
 		if (c < 0x20 || c == 0x7f) {
 			buf_ch(out, '?');
-		} else if (c == 0xc2 && next >= 0x80 && next <= 0x9f) {	/* the second set of control characters */
+		} else if (c == 0xc2 && next >= 0x80 && next <= 0x9f) { /* the second set of control characters */
 			buf_ch(out, '?');
 			z++;
 		} else {

@@ -9,7 +9,7 @@
 #include "base/fd.h"
 
 #define RULES_MAX 4096
-#define STEPS_MAX 100000		/* of one match: patterns with many stars could go on for ever */
+#define STEPS_MAX 100000 /* of one match: patterns with many stars could go on for ever */
 
 /* [..] at *p against c; *p is moved behind it. */
 static bool match_class(const char **p, char c)
@@ -35,7 +35,7 @@ static bool match_class(const char **p, char c)
 
 static bool match(const char *p, const char *s, const char *end, unsigned *steps)
 {
-	for (; *p; ) {
+	for (; *p;) {
 		if ((*steps)++ > STEPS_MAX)
 			return false;
 		if (p[0] == '*' && p[1] == '*') {
@@ -49,7 +49,7 @@ static bool match(const char *p, const char *s, const char *end, unsigned *steps
 			return false;
 		}
 		if (*p == '*') {
-			for (const char *at = s; ; at++) {
+			for (const char *at = s;; at++) {
 				if (match(p + 1, at, end, steps))
 					return true;
 				if (at == end || *at == '/')

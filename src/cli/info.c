@@ -50,7 +50,7 @@ static void print_info(const struct atoll_info *i)
 		line("last call", "%s (%s ago)", i->last_activity_at, span);
 	}
 	line("limits", "%u processors, %llu MiB memory, %llu MiB disk", i->cpu_count, (unsigned long long)i->memory_mb,
-	     (unsigned long long)i->disk_mb);
+	    (unsigned long long)i->disk_mb);
 	for (size_t k = 0; k < i->n_metadata; k++)
 		line("metadata", "%s=%s", i->metadata[k].name, i->metadata[k].value);
 }

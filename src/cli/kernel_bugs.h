@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cli/kernel_bugs: holes of the Linux kernel that are of public record, by version. No I/O.
  *
- * A short list: those that were used to get out of containers, or could be, of kernels that atoll runs on at all. That a kernel has none of
- * them does not make it a good one. */
+ * A short list: those that were used to get out of containers, or could be, of kernels that atoll runs on at all. That
+ * a kernel has none of them does not make it a good one. */
 #pragma once
 
 #include <stdbool.h>
@@ -11,14 +11,15 @@
 
 struct kernel_version {
 	uint32_t number; /* KERNEL(6, 1, 76) */
-	bool exact; /* fixes come with a new number: kernel.org, Debian; else they may have been taken over without one */
+	/* fixes come with a new number: kernel.org, Debian; else they may have been taken over without one */
+	bool exact;
 };
 
 #define KERNEL(a, b, c) ((uint32_t)(a) << 24 | (uint32_t)(b) << 16 | (uint32_t)(c))
 
 struct kernel_bug {
 	const char *cve, *what;
-	bool reachable; /* with what programs in a sandbox may call */
+	bool reachable;  /* with what programs in a sandbox may call */
 	const char *why; /* it is, or is not */
 	struct {
 		uint32_t from, until;

@@ -17,7 +17,12 @@
 static int print_keys(const struct atoll_keys *k)
 {
 	static const struct column columns[] = {
-		{ "ID", false }, { "NAME", false }, { "KEY", false }, { "ADMIN", false }, { "AGE", false }, { "LAST USED", false },
+		{ "ID", false },
+		{ "NAME", false },
+		{ "KEY", false },
+		{ "ADMIN", false },
+		{ "AGE", false },
+		{ "LAST USED", false },
 		{ "ENDS IN", false },
 	};
 	autotable struct table t = TABLE_INIT(columns);
@@ -86,7 +91,8 @@ static int run_list(const struct verb *v, int argc, char **argv)
 	struct settings_opts conn = { NULL };
 	const char *team = NULL;
 	bool json = false;
-	const struct opt opts[] = { SETTINGS_OPTS(&conn), { "team", 0, OPT_STR, &team }, { "json", 0, OPT_FLAG, &json } };
+	const struct opt opts[] = { SETTINGS_OPTS(&conn), { "team", 0, OPT_STR, &team },
+		{ "json", 0, OPT_FLAG, &json } };
 	autoatoll struct atoll *a = NULL;
 	struct atoll_keys *k;
 	struct atoll_error e;
@@ -107,12 +113,16 @@ static int run_create(const struct verb *v, int argc, char **argv)
 	const char *team = NULL;
 	bool json = false, admin = false;
 	const struct opt opts[] = {
-		SETTINGS_OPTS(&conn), { "team", 0, OPT_STR, &team }, { "json", 0, OPT_FLAG, &json }, { "admin", 0, OPT_FLAG, &admin },
+		SETTINGS_OPTS(&conn),
+		{ "team", 0, OPT_STR, &team },
+		{ "json", 0, OPT_FLAG, &json },
+		{ "admin", 0, OPT_FLAG, &admin },
 	};
 	autoatoll struct atoll *a = NULL;
 	struct atoll_keys *k;
 	struct atoll_error e;
-	int n, rc = verb_connect(v, opts, ARRAY_LEN(opts), &conn, OPERANDS_ONE("a key needs a name"), argc, argv, &n, &a);
+	int n,
+	    rc = verb_connect(v, opts, ARRAY_LEN(opts), &conn, OPERANDS_ONE("a key needs a name"), argc, argv, &n, &a);
 
 	if (rc >= 0)
 		return rc;
@@ -148,7 +158,10 @@ static int run_rotate(const struct verb *v, int argc, char **argv)
 	unsigned grace_s = 0;
 	bool json = false;
 	const struct opt opts[] = {
-		SETTINGS_OPTS(&conn), { "team", 0, OPT_STR, &team }, { "grace", 0, OPT_DURATION, &grace_s }, { "json", 0, OPT_FLAG, &json },
+		SETTINGS_OPTS(&conn),
+		{ "team", 0, OPT_STR, &team },
+		{ "grace", 0, OPT_DURATION, &grace_s },
+		{ "json", 0, OPT_FLAG, &json },
 	};
 	autoatoll struct atoll *a = NULL;
 	struct atoll_keys *k;
@@ -169,9 +182,8 @@ static const struct verb key_create = {
 	.name = "key create",
 	.summary = "Make a key and print it, this once",
 	.synopsis = "NAME [--team TEAM] [--admin] [--json]",
-	.help = TEAM_HELP
-		"      --admin      it may do everything, for all teams; needs an admin key\n"
-		"      --json       all that the server tells\n\n" SETTINGS_HELP,
+	.help = TEAM_HELP "      --admin      it may do everything, for all teams; needs an admin key\n"
+			  "      --json       all that the server tells\n\n" SETTINGS_HELP,
 	.run = run_create,
 };
 
@@ -187,7 +199,8 @@ static const struct verb key_revoke = {
 	.name = "key revoke",
 	.summary = "End a key at once",
 	.synopsis = "ID|NAME [--team TEAM]",
-	.help = TEAM_HELP "\nA name counts if only one key has it. Sandboxes belong to the team and live on.\n\n" SETTINGS_HELP,
+	.help = TEAM_HELP
+	"\nA name counts if only one key has it. Sandboxes belong to the team and live on.\n\n" SETTINGS_HELP,
 	.run = run_revoke,
 	.operand = OPERAND_KEY,
 };
@@ -197,8 +210,8 @@ static const struct verb key_rotate = {
 	.summary = "Make a key in place of another and print it, this once",
 	.synopsis = "ID|NAME [--grace DURATION] [--team TEAM] [--json]",
 	.help = TEAM_HELP
-		"      --grace DURATION  for how long the old one still works: 10m, 1d (default: not at all)\n"
-		"      --json       all that the server tells\n\n" SETTINGS_HELP,
+	"      --grace DURATION  for how long the old one still works: 10m, 1d (default: not at all)\n"
+	"      --json       all that the server tells\n\n" SETTINGS_HELP,
 	.run = run_rotate,
 	.operand = OPERAND_KEY,
 };

@@ -55,7 +55,8 @@ bool lang_by_first_line(struct str head, struct lang *ret)
 		line.n--;
 	line = str_trim(line);
 	*ret = (struct lang) { .extension = "" };
-	if (line.n == 0 || line.p[0] != '/' || memchr(line.p, '\0', line.n) || !str_copy(ret->text, sizeof(ret->text), line))
+	if (line.n == 0 || line.p[0] != '/' || memchr(line.p, '\0', line.n) ||
+	    !str_copy(ret->text, sizeof(ret->text), line))
 		return false;
 	ret->words[ret->n++] = ret->text;
 	char *arg = strpbrk(ret->text, " \t");

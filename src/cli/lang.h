@@ -8,13 +8,13 @@
 #include "base/str.h"
 
 #define LANG_WORDS_MAX 4
-#define LANG_TEXT_MAX 256		/* of a first line that counts */
+#define LANG_TEXT_MAX 256 /* of a first line that counts */
 
-struct lang {				/* the words before the file's name */
+struct lang { /* the words before the file's name */
 	char text[LANG_TEXT_MAX];
-	const char *words[LANG_WORDS_MAX];	/* into text */
+	const char *words[LANG_WORDS_MAX]; /* into text */
 	size_t n;
-	const char *extension;		/* for a file that has no name of its own: ".py" */
+	const char *extension; /* for a file that has no name of its own: ".py" */
 };
 
 /* "python", "py", "python3", "javascript", "js", "node", "bash", "sh", in any case. False: unknown. */

@@ -59,7 +59,9 @@ static int run_resume(const struct verb *v, int argc, char **argv)
 	unsigned timeout_s = 0;
 	bool boot = false;
 	const struct opt opts[] = {
-		SETTINGS_OPTS(&conn), { "timeout", 0, OPT_SECONDS, &timeout_s }, { "boot", 0, OPT_FLAG, &boot },
+		SETTINGS_OPTS(&conn),
+		{ "timeout", 0, OPT_SECONDS, &timeout_s },
+		{ "boot", 0, OPT_FLAG, &boot },
 	};
 	autoatoll struct atoll *a = NULL;
 	int n, rc = verb_connect(v, opts, ARRAY_LEN(opts), &conn, OPERANDS_SOME("which sandbox?"), argc, argv, &n, &a);
@@ -92,7 +94,8 @@ const struct verb verb_pause = {
 	.summary = "Freeze sandboxes, with all that runs in them",
 	.synopsis = "[--disk-only] ID...",
 	.help = "      --disk-only        keep its files and nothing else; it boots when it is resumed\n\n"
-		"Its timeout does not pass meanwhile. Prints the id of each sandbox that was paused. A frozen one is also written\n"
+		"Its timeout does not pass meanwhile. Prints the id of each sandbox that was paused. A frozen one is "
+		"also written\n"
 		"to disk after a while, and then outlives the server; 'atoll info' tells.\n\n" SETTINGS_HELP,
 	.run = run_pause,
 	.operand = OPERAND_IDS,
@@ -113,7 +116,8 @@ const struct verb verb_timeout = {
 	.name = "timeout",
 	.summary = "Set when a sandbox ends by itself",
 	.synopsis = "ID SECONDS",
-	.help = "It ends so many seconds (or 15m, 1h30m, ...) from now, be that sooner or later than before.\n\n" SETTINGS_HELP,
+	.help = "It ends so many seconds (or 15m, 1h30m, ...) from now, be that sooner or later than "
+		"before.\n\n" SETTINGS_HELP,
 	.run = run_timeout,
 	.operand = OPERAND_ID,
 };

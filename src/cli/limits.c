@@ -11,13 +11,21 @@
 static const struct {
 	const char *option, *field;
 } fields[] = {
-	{ "memory", "memoryMB" }, { "swap", "swapMB" }, { "cpus", "cpus" }, { "processes", "processes" }, { "disk", "diskMB" },
-	{ "io", "ioMBps" }, { "iops", "iops" }, { "egress", "egressMB" }, { "egress-rate", "egressKBps" },
+	{ "memory", "memoryMB" },
+	{ "swap", "swapMB" },
+	{ "cpus", "cpus" },
+	{ "processes", "processes" },
+	{ "disk", "diskMB" },
+	{ "io", "ioMBps" },
+	{ "iops", "iops" },
+	{ "egress", "egressMB" },
+	{ "egress-rate", "egressKBps" },
 };
 
 static int print(const struct atoll_limits *l)
 {
-	static const struct column columns[] = { { "LIMIT", false }, { "VALUE", true }, { "MOST", true }, { "USED", true } };
+	static const struct column columns[] = { { "LIMIT", false }, { "VALUE", true }, { "MOST", true },
+		{ "USED", true } };
 	autotable struct table t = TABLE_INIT(columns);
 
 	for (size_t i = 0; i < l->n; i++) {
@@ -36,9 +44,16 @@ static int run(const struct verb *v, int argc, char **argv)
 	struct atoll_pair set[ARRAY_LEN(fields)];
 	bool json = false;
 	const struct opt opts[] = {
-		SETTINGS_OPTS(&conn), { "json", 0, OPT_FLAG, &json }, { "memory", 0, OPT_STR, &given[0] }, { "swap", 0, OPT_STR, &given[1] },
-		{ "cpus", 0, OPT_STR, &given[2] }, { "processes", 0, OPT_STR, &given[3] }, { "disk", 0, OPT_STR, &given[4] },
-		{ "io", 0, OPT_STR, &given[5] }, { "iops", 0, OPT_STR, &given[6] }, { "egress", 0, OPT_STR, &given[7] },
+		SETTINGS_OPTS(&conn),
+		{ "json", 0, OPT_FLAG, &json },
+		{ "memory", 0, OPT_STR, &given[0] },
+		{ "swap", 0, OPT_STR, &given[1] },
+		{ "cpus", 0, OPT_STR, &given[2] },
+		{ "processes", 0, OPT_STR, &given[3] },
+		{ "disk", 0, OPT_STR, &given[4] },
+		{ "io", 0, OPT_STR, &given[5] },
+		{ "iops", 0, OPT_STR, &given[6] },
+		{ "egress", 0, OPT_STR, &given[7] },
 		{ "egress-rate", 0, OPT_STR, &given[8] },
 	};
 	autoatoll struct atoll *a = NULL;
@@ -63,7 +78,8 @@ static int run(const struct verb *v, int argc, char **argv)
 const struct verb verb_limits = {
 	.name = "limits",
 	.summary = "Show what a sandbox may use, and change it",
-	.synopsis = "SANDBOX [--memory MB] [--cpus N] [--processes N] [--disk MB] [--swap MB] [--io MB] [--iops N] [--egress MB] [--egress-rate KB] [--json]",
+	.synopsis = "SANDBOX [--memory MB] [--cpus N] [--processes N] [--disk MB] [--swap MB] [--io MB] [--iops N] "
+		    "[--egress MB] [--egress-rate KB] [--json]",
 	.help = "      --memory MB       memory\n"
 		"      --swap MB         swap beyond it\n"
 		"      --cpus N          processors, also parts of one like 0.5\n"
@@ -73,7 +89,8 @@ const struct verb verb_limits = {
 		"      --egress MB       what it may send in its life\n"
 		"      --egress-rate KB  what it may send in a second\n"
 		"      --json            as a JSON array\n\n"
-		"Each may be 'default': what sandboxes of its template get. Changed at once, or not at all.\n\n" SETTINGS_HELP,
+		"Each may be 'default': what sandboxes of its template get. Changed at once, or not at "
+		"all.\n\n" SETTINGS_HELP,
 	.run = run,
 	.operand = OPERAND_ID,
 };

@@ -31,7 +31,12 @@ static void add_row(struct table *t, const struct atoll_info *i, uint64_t now)
 static int print_table(const struct atoll_list *l)
 {
 	static const struct column columns[] = {
-		{ "ID", false }, { "TEMPLATE", false }, { "STATE", false }, { "AGE", false }, { "ENDS IN", false }, { "METADATA", false },
+		{ "ID", false },
+		{ "TEMPLATE", false },
+		{ "STATE", false },
+		{ "AGE", false },
+		{ "ENDS IN", false },
+		{ "METADATA", false },
 	};
 	autotable struct table t = TABLE_INIT(columns);
 	uint64_t now = now_ms();
@@ -59,7 +64,9 @@ static int run(const struct verb *v, int argc, char **argv)
 	struct settings_opts conn = { NULL };
 	bool json = false, quiet = false;
 	const struct opt opts[] = {
-		SETTINGS_OPTS(&conn), { "json", 0, OPT_FLAG, &json }, { "quiet", 'q', OPT_FLAG, &quiet },
+		SETTINGS_OPTS(&conn),
+		{ "json", 0, OPT_FLAG, &json },
+		{ "quiet", 'q', OPT_FLAG, &quiet },
 	};
 	autoatoll struct atoll *a = NULL;
 	struct atoll_list *l;

@@ -37,5 +37,6 @@ int listen_parse(const char *text, struct listen_addr *ret, struct err *e)
 		ret->len = sizeof(*in4);
 		return 0;
 	}
-	return err_set(e, EINVAL, "'%s' has no numeric address before its port (as in 127.0.0.1:8080 or [::1]:8080)", text);
+	return err_set(e, EINVAL, "'%s' has no numeric address before its port (as in 127.0.0.1:8080 or [::1]:8080)",
+	    text);
 }

@@ -13,4 +13,4 @@ struct listen_addr {
 	socklen_t len;
 };
 
-int listen_parse(const char *text, struct listen_addr *ret, struct err *e);	/* -EINVAL */
+int listen_parse(const char *text, struct listen_addr *ret, struct err *e); /* -EINVAL */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/login: a command as a login shell runs it, with the PATH and variables of the sandbox's profile, as the SDKs do it. */
+/* cli/login: a command as a login shell runs it, with the PATH and variables of the sandbox's profile, as the SDKs do
+ * it. */
 #pragma once
 
 #include <stddef.h>

@@ -28,7 +28,8 @@ const struct verb verb_log_level = {
 	.name = "log-level",
 	.summary = "Show or set how much the server logs",
 	.synopsis = "[debug | info | warn | error]",
-	.help = "Until the next restart of the server; its configuration stays as it is. Needs an admin key.\n\n" SETTINGS_HELP,
+	.help = "Until the next restart of the server; its configuration stays as it is. Needs an admin "
+		"key.\n\n" SETTINGS_HELP,
 	.run = run,
 	.operand = OPERAND_LEVEL,
 };

@@ -18,7 +18,7 @@
 #define LIMIT_MAX 1000
 #define LINE_MAX_BYTES (1024 * 1024)
 
-struct shown {				/* the last millisecond of which anything was shown, and what */
+struct shown { /* the last millisecond of which anything was shown, and what */
 	int64_t at_ms;
 	char **lines;
 	size_t n;
@@ -55,7 +55,8 @@ static char *json_line(const struct atoll_log *l)
 
 	for (size_t i = 0; i < l->n_fields; i++)
 		(void)json_object_set_new(fields, l->fields[i].name, json_string(l->fields[i].value));
-	json_t *o = json_pack("{s:s,s:s,s:s,s:o}", "timestamp", l->at, "level", l->level, "message", l->message, "fields", fields);
+	json_t *o = json_pack("{s:s,s:s,s:s,s:o}", "timestamp", l->at, "level", l->level, "message", l->message,
+	    "fields", fields);
 	char *text = json_dumps(o, JSON_COMPACT);
 	json_decref(o);
 	return text;
@@ -171,8 +172,12 @@ static int run(const struct verb *v, int argc, char **argv)
 	int64_t limit = 0;
 	bool follows = false;
 	const struct opt opts[] = {
-		SETTINGS_OPTS(&conn), { "follow", 'f', OPT_FLAG, &follows }, { "since", 0, OPT_DURATION, &since_s },
-		{ "limit", 'n', OPT_NUMBER, &limit }, { "level", 0, OPT_STR, &j.q.level }, { "search", 0, OPT_STR, &j.q.search },
+		SETTINGS_OPTS(&conn),
+		{ "follow", 'f', OPT_FLAG, &follows },
+		{ "since", 0, OPT_DURATION, &since_s },
+		{ "limit", 'n', OPT_NUMBER, &limit },
+		{ "level", 0, OPT_STR, &j.q.level },
+		{ "search", 0, OPT_STR, &j.q.search },
 		{ "json", 0, OPT_FLAG, &j.json },
 	};
 	autoatoll struct atoll *a = NULL;
@@ -202,14 +207,15 @@ const struct verb verb_logs = {
 	.name = "logs",
 	.summary = "Show what happened in and to a sandbox",
 	.synopsis = "[--follow] [--since DURATION] [--limit N] [--level LEVEL] [--search TEXT] [--json] ID",
-	.help = "  -f, --follow          go on with what happens from now, until the sandbox ends\n"
-		"      --since DURATION  only the last 90s, 5m, ...\n"
-		"  -n, --limit N         the last N entries (default: all that are kept, 1000 at most)\n"
-		"      --level LEVEL     at least debug, info, warn or error\n"
-		"      --search TEXT     only entries with this text\n"
-		"      --json            a JSON object a line\n\n"
-		"Shown are its life (created, paused, ended), calls into it, processes, and refused tokens; what its\n"
-		"programs write is not kept. A sandbox's log can be read for ten minutes after its end.\n\n" SETTINGS_HELP,
+	.help =
+	    "  -f, --follow          go on with what happens from now, until the sandbox ends\n"
+	    "      --since DURATION  only the last 90s, 5m, ...\n"
+	    "  -n, --limit N         the last N entries (default: all that are kept, 1000 at most)\n"
+	    "      --level LEVEL     at least debug, info, warn or error\n"
+	    "      --search TEXT     only entries with this text\n"
+	    "      --json            a JSON object a line\n\n"
+	    "Shown are its life (created, paused, ended), calls into it, processes, and refused tokens; what its\n"
+	    "programs write is not kept. A sandbox's log can be read for ten minutes after its end.\n\n" SETTINGS_HELP,
 	.run = run,
 	.operand = OPERAND_ID,
 };

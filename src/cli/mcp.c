@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* atoll mcp: an MCP server on standard input and output, for programs that start their tools as children.
  *
- * The first thread reads a message a line and answers what only has to be looked up; each call of a tool has a thread, so that it can be
- * cancelled, and so that one that takes long holds up no other. What is written is a message a line, too. */
+ * The first thread reads a message a line and answers what only has to be looked up; each call of a tool has a thread,
+ * so that it can be cancelled, and so that one that takes long holds up no other. What is written is a message a line,
+ * too. */
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -27,14 +28,14 @@
 #define OUT_MAX (96u * 1024 * 1024)
 #define CALLS_MAX 64
 #define STACK_BYTES (512 * 1024)
-#define LEAVE_S 5			/* for calls to end after they have been given up */
+#define LEAVE_S 5 /* for calls to end after they have been given up */
 
 struct server {
 	struct tool_host host;
-	struct mcp_peer peer;		/* of revisions that begin with initialize; the reader's */
+	struct mcp_peer peer; /* of revisions that begin with initialize; the reader's */
 	pthread_mutex_t out, lock;
 	pthread_cond_t fewer;
-	struct call *calls;		/* under way; lock */
+	struct call *calls; /* under way; lock */
 	unsigned n_calls;
 };
 
@@ -42,7 +43,7 @@ struct call {
 	struct call *next, **prev;
 	struct server *s;
 	struct mcp_peer peer;
-	json_t *text;			/* owner of what msg points to */
+	json_t *text; /* owner of what msg points to */
 	struct rpc_msg msg;
 	const struct tool_run *run;
 	atomic_bool cancelled;
@@ -170,7 +171,7 @@ static void take_message(struct server *s, json_t *j)
 	switch (mcp_take(&peer, &m, &re)) {
 	case MCP_ANSWER:
 		if (!peer.modern)
-			s->peer = peer;		/* initialize may have set its version */
+			s->peer = peer; /* initialize may have set its version */
 		send_line(s, re);
 		break;
 	case MCP_LISTEN:
@@ -204,15 +205,17 @@ static void take_line(struct server *s, struct str line)
 	} else if (json_is_object(j)) {
 		take_message(s, j);
 	} else if (!mcp_batches(&s->peer)) {
-		send_line(s, rpc_error(NULL, RPC_INVALID_REQUEST, "Invalid Request: this revision of the protocol has no batches", NULL));
+		send_line(s,
+		    rpc_error(NULL, RPC_INVALID_REQUEST,
+			"Invalid Request: this revision of the protocol has no batches", NULL));
 	} else {
 		/* On a stream of lines the answers need not be one array again. */
-		json_array_foreach(j, i, one)
-			take_message(s, one);
+		json_array_foreach(j, i, one) take_message(s, one);
 	}
 }
 
-/* Takes the lines that are complete. A line without an end is refused when it gets too long, and dropped up to its end. */
+/* Takes the lines that are complete. A line without an end is refused when it gets too long, and dropped up to its
+ * end. */
 static void take_bytes(struct server *s, struct buf *in, bool *skipping)
 {
 	char *end;
@@ -275,7 +278,7 @@ static void leave(struct server *s, bool keep)
 	while (s->n_calls > 0 && pthread_cond_timedwait(&s->fewer, &s->lock, &until) == 0)
 		;
 	(void)pthread_mutex_unlock(&s->lock);
-	atomic_store(&closing, false);	/* else the next call would be given up as well */
+	atomic_store(&closing, false); /* else the next call would be given up as well */
 	if (!keep)
 		(void)boxes_session_end(s->host.boxes, "mcp:stdio", NULL, id, &e);
 }
@@ -284,7 +287,8 @@ static void leave(struct server *s, bool keep)
 
 static bool is_away(int no)
 {
-	return no == ECONNREFUSED || no == ECONNRESET || no == EPIPE || no == EHOSTUNREACH || no == EHOSTDOWN || no == ENOTCONN;
+	return no == ECONNREFUSED || no == ECONNRESET || no == EPIPE || no == EHOSTUNREACH || no == EHOSTDOWN ||
+	    no == ENOTCONN;
 }
 
 /* To the audit trail of the server, unless that was not reached. Another server of the same API has no such route. */
@@ -292,14 +296,16 @@ static void on_audit(void *user, const char *kind, const char *sandbox, const ch
 {
 	static atomic_bool unknown;
 	struct call *c = user;
-	autojson json_t *j = json_pack("{s:s,s:s*,s:s*}", "kind", kind, "sandbox", sandbox, "session", session && *session ? session : NULL);
+	autojson json_t *j = json_pack("{s:s,s:s*,s:s*}", "kind", kind, "sandbox", sandbox, "session",
+	    session && *session ? session : NULL);
 	struct atoll_error e = { 0 };
 
-	(void)json_object_del(fields, "reason");		/* follows from the rule */
+	(void)json_object_del(fields, "reason"); /* follows from the rule */
 	(void)json_object_update_new(j, fields);
 	autofree char *body = j ? json_dumps(j, JSON_COMPACT) : NULL;
 
-	if (body && !is_away(c->run->no) && !atomic_load(&unknown) && boxes_report(c->s->host.boxes, body, &e) < 0 && (e.status == 404 || e.status == 405))
+	if (body && !is_away(c->run->no) && !atomic_load(&unknown) && boxes_report(c->s->host.boxes, body, &e) < 0 &&
+	    (e.status == 404 || e.status == 405))
 		atomic_store(&unknown, true);
 }
 
@@ -308,7 +314,7 @@ static void on_audit(void *user, const char *kind, const char *sandbox, const ch
 static int set_up(struct server *s, const struct settings *set, const char *policy_file, struct err *e)
 {
 	struct atoll_config cfg = { .api_url = set->api_url, .sandbox_url = set->sandbox_url, .api_key = set->api_key };
-	static struct atoll_retry retry;	/* lives as long as the server, of which a process has one */
+	static struct atoll_retry retry; /* lives as long as the server, of which a process has one */
 	struct atoll_sessions_config sc = { .environment = template_default(), .retry = &retry };
 	struct atoll_sessions *sessions;
 	struct atoll_policy *policy;
@@ -316,7 +322,8 @@ static int set_up(struct server *s, const struct settings *set, const char *poli
 	struct atoll *a;
 
 	if (atoll_retry_env(&retry, &ae) < 0 || atoll_policy_new(&policy, &ae) < 0 ||
-	    (policy_file && atoll_policy_load(policy, policy_file, &ae) < 0) || atoll_sessions_new(&sc, &sessions, &ae) < 0 || atoll_breaker_new(NULL, &s->host.breaker, &ae) < 0 ||
+	    (policy_file && atoll_policy_load(policy, policy_file, &ae) < 0) ||
+	    atoll_sessions_new(&sc, &sessions, &ae) < 0 || atoll_breaker_new(NULL, &s->host.breaker, &ae) < 0 ||
 	    atoll_new(&cfg, &a, &ae) < 0)
 		return err_set(e, ae.no, "%s", ae.text);
 	atoll_set_stop(a, tool_stopping, NULL);
@@ -332,12 +339,14 @@ static int set_up(struct server *s, const struct settings *set, const char *poli
 
 static int run(const struct verb *v, int argc, char **argv)
 {
-	static struct server s = { .out = PTHREAD_MUTEX_INITIALIZER, .lock = PTHREAD_MUTEX_INITIALIZER, .fewer = PTHREAD_COND_INITIALIZER };
+	static struct server s = { .out = PTHREAD_MUTEX_INITIALIZER,
+		.lock = PTHREAD_MUTEX_INITIALIZER,
+		.fewer = PTHREAD_COND_INITIALIZER };
 	struct settings_opts conn = { NULL };
 	bool keep = false, no_redact = false;
 	const char *policy = NULL;
-	const struct opt opts[] = { SETTINGS_OPTS(&conn), { "keep", 0, OPT_FLAG, &keep }, { "no-redact", 0, OPT_FLAG, &no_redact },
-		{ "policy", 0, OPT_STR, &policy } };
+	const struct opt opts[] = { SETTINGS_OPTS(&conn), { "keep", 0, OPT_FLAG, &keep },
+		{ "no-redact", 0, OPT_FLAG, &no_redact }, { "policy", 0, OPT_STR, &policy } };
 	autosettings struct settings set = { NULL, NULL, NULL };
 	struct sigaction sa = { .sa_handler = on_signal };
 	struct err e = ERR_INIT;

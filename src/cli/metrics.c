@@ -12,7 +12,12 @@
 static int print_points(const struct atoll_points *p)
 {
 	static const struct column columns[] = {
-		{ "TIME", false }, { "CPU%", true }, { "MEMORY", true }, { "CACHE", true }, { "LIMIT", true }, { "DISK", true },
+		{ "TIME", false },
+		{ "CPU%", true },
+		{ "MEMORY", true },
+		{ "CACHE", true },
+		{ "LIMIT", true },
+		{ "DISK", true },
 		{ "LIMIT", true },
 	};
 	autotable struct table t = TABLE_INIT(columns);
@@ -38,7 +43,9 @@ static int run(const struct verb *v, int argc, char **argv)
 	unsigned since_s = 0;
 	bool json = false;
 	const struct opt opts[] = {
-		SETTINGS_OPTS(&conn), { "json", 0, OPT_FLAG, &json }, { "since", 0, OPT_DURATION, &since_s },
+		SETTINGS_OPTS(&conn),
+		{ "json", 0, OPT_FLAG, &json },
+		{ "since", 0, OPT_DURATION, &since_s },
 	};
 	autoatoll struct atoll *a = NULL;
 	struct atoll_points *p;

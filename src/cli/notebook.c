@@ -40,7 +40,8 @@ static int run(const struct verb *v, int argc, char **argv)
 {
 	struct settings_opts conn = { NULL };
 	const char *file = NULL, *context = NULL;
-	const struct opt opts[] = { SETTINGS_OPTS(&conn), { "output", 'o', OPT_STR, &file }, { "context", 0, OPT_STR, &context } };
+	const struct opt opts[] = { SETTINGS_OPTS(&conn), { "output", 'o', OPT_STR, &file },
+		{ "context", 0, OPT_STR, &context } };
 	autoatoll struct atoll *a = NULL;
 	struct atoll_error e;
 	int n, rc = verb_operands(v, opts, ARRAY_LEN(opts), OPERANDS_ONE("which sandbox?"), argc, argv, &n);
@@ -62,8 +63,10 @@ const struct verb verb_notebook = {
 	.synopsis = "[--output FILE] [--context ID] ID",
 	.help = "  -o, --output FILE  there, not on the standard output\n"
 		"      --context ID   only what ran in that context\n\n"
-		"Code that went through contexts, in its order, with its outputs: text, tables, pictures, charts, errors. Commands are not in\n"
-		"it. It can be had for a week after the end of the sandbox, unless the server is set otherwise.\n\n" SETTINGS_HELP,
+		"Code that went through contexts, in its order, with its outputs: text, tables, pictures, charts, "
+		"errors. Commands are not in\n"
+		"it. It can be had for a week after the end of the sandbox, unless the server is set "
+		"otherwise.\n\n" SETTINGS_HELP,
 	.run = run,
 	.operand = OPERAND_ID,
 };

@@ -50,12 +50,14 @@ static int take_value(const struct opt *o, const char *value, struct err *e)
 		return 0;
 	case OPT_SECONDS:
 		if (str_to_u64(str_of(value), SECONDS_MAX, &num) < 0 || num == 0)
-			return err_set(e, EINVAL, "option '--%s' needs a number of seconds above 0, not '%s'", o->name, value);
+			return err_set(e, EINVAL, "option '--%s' needs a number of seconds above 0, not '%s'", o->name,
+			    value);
 		*(unsigned *)o->to = (unsigned)num;
 		return 0;
 	case OPT_DURATION:
 		if (duration_parse(str_of(value), SECONDS_MAX, &num) < 0)
-			return err_set(e, EINVAL, "option '--%s' needs a duration like 90s, 15m or 1h30m, not '%s'", o->name, value);
+			return err_set(e, EINVAL, "option '--%s' needs a duration like 90s, 15m or 1h30m, not '%s'",
+			    o->name, value);
 		*(unsigned *)o->to = (unsigned)num;
 		return 0;
 	case OPT_LIMIT:
@@ -67,7 +69,7 @@ static int take_value(const struct opt *o, const char *value, struct err *e)
 	case OPT_NUMBER:
 		if (str_to_u64(str_of(value), NUMBER_MAX, &num) < 0)
 			return err_set(e, EINVAL, "option '--%s' needs a number%s, not '%s'", o->name,
-				       o->kind == OPT_LIMIT ? " or 'default'" : "", value);
+			    o->kind == OPT_LIMIT ? " or 'default'" : "", value);
 		*(int64_t *)o->to = (int64_t)num;
 		return 0;
 	case OPT_PAIR:

@@ -10,23 +10,23 @@
 #include "client/atoll.h"
 
 enum opt_kind {
-	OPT_FLAG,			/* bool */
-	OPT_STR,			/* const char *; points into argv */
-	OPT_SECONDS,			/* unsigned, at least 1 */
-	OPT_DURATION,			/* unsigned; seconds, or 90s, 15m, 1h30m, 2d */
-	OPT_NUMBER,			/* int64_t, 0 or more */
-	OPT_LIMIT,			/* int64_t, 0 or more, or "default": ATOLL_DEFAULT */
-	OPT_PAIR,			/* struct pairs; NAME=VALUE, may be given again */
+	OPT_FLAG,     /* bool */
+	OPT_STR,      /* const char *; points into argv */
+	OPT_SECONDS,  /* unsigned, at least 1 */
+	OPT_DURATION, /* unsigned; seconds, or 90s, 15m, 1h30m, 2d */
+	OPT_NUMBER,   /* int64_t, 0 or more */
+	OPT_LIMIT,    /* int64_t, 0 or more, or "default": ATOLL_DEFAULT */
+	OPT_PAIR,     /* struct pairs; NAME=VALUE, may be given again */
 };
 
 struct opt {
-	const char *name;		/* without the dashes */
-	char letter;			/* 0: none */
+	const char *name; /* without the dashes */
+	char letter;      /* 0: none */
 	enum opt_kind kind;
 	void *to;
 };
 
-struct pairs {				/* names are owned, values point into argv */
+struct pairs { /* names are owned, values point into argv */
 	struct atoll_pair *v;
 	size_t n;
 };
@@ -34,8 +34,8 @@ struct pairs {				/* names are owned, values point into argv */
 void pairs_done(struct pairs *p);
 #define autopairs __attribute__((cleanup(pairs_done)))
 
-#define OPTS_MIXED INT_MAX		/* options may follow operands */
-#define OPTS_HELP 1			/* --help or -h was given */
+#define OPTS_MIXED INT_MAX /* options may follow operands */
+#define OPTS_HELP 1        /* --help or -h was given */
 
 /* Moves the operands to the front of argv. After `end_after` operands no more options are looked for: what follows is
  * another program's. 0, OPTS_HELP, or -EINVAL with a text. */

@@ -12,19 +12,19 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "cli/cli.h"
 #include "base/tar.h"
+#include "cli/cli.h"
 
 #define OUT_MAX (64 * 1024)
 
 struct pack {
 	FTS *walk;
 	char *dir;
-	size_t dir_len;			/* of the names that fts gives, what is before the part below */
-	int fd;				/* of the file being read, or -1 */
-	uint64_t left;			/* bytes of it */
+	size_t dir_len; /* of the names that fts gives, what is before the part below */
+	int fd;         /* of the file being read, or -1 */
+	uint64_t left;  /* bytes of it */
 	size_t padding;
-	struct buf out;			/* headers and padding that wait to be taken */
+	struct buf out; /* headers and padding that wait to be taken */
 	bool ended;
 	size_t skipped;
 };
@@ -113,7 +113,8 @@ static int add(struct pack *p, const FTSENT *f)
 
 	while (*below == '/')
 		below++;
-	if (snprintf(name, sizeof(name), "./%s%s", below, f->fts_info == FTS_D && *below ? "/" : "") >= (int)sizeof(name))
+	if (snprintf(name, sizeof(name), "./%s%s", below, f->fts_info == FTS_D && *below ? "/" : "") >=
+	    (int)sizeof(name))
 		return skip(p, f, strerrordesc_np(ENAMETOOLONG));
 	struct tar_entry t = { .name = name, .target = target, .mode = st->st_mode & 0777, .mtime_s = st->st_mtime };
 	if (f->fts_info == FTS_F)
@@ -144,11 +145,21 @@ static int next(struct pack *p)
 		return p->out.bad ? -ENOMEM : 0;
 	}
 	switch (f->fts_info) {
-	case FTS_DP: return 0;
-	case FTS_D: case FTS_F: case FTS_SL: case FTS_SLNONE: return add(p, f);
-	case FTS_DNR: case FTS_ERR: case FTS_NS: return skip(p, f, strerrordesc_np(f->fts_errno));
-	case FTS_DC: return skip(p, f, "the directory contains itself");
-	default: return skip(p, f, "it is neither a file nor a directory nor a link");
+	case FTS_DP:
+		return 0;
+	case FTS_D:
+	case FTS_F:
+	case FTS_SL:
+	case FTS_SLNONE:
+		return add(p, f);
+	case FTS_DNR:
+	case FTS_ERR:
+	case FTS_NS:
+		return skip(p, f, strerrordesc_np(f->fts_errno));
+	case FTS_DC:
+		return skip(p, f, "the directory contains itself");
+	default:
+		return skip(p, f, "it is neither a file nor a directory nor a link");
 	}
 }
 

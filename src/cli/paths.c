@@ -13,7 +13,7 @@
 #include "cli/settings.h"
 
 static const struct {
-	const char *name, *folder;	/* folder: of its sources */
+	const char *name, *folder; /* folder: of its sources */
 } programs[N_PROGRAMS] = {
 	[PROGRAM_ATOLLD] = { "atolld", "warden" },
 	[PROGRAM_FRONT] = { "atoll-front", "front" },
@@ -58,8 +58,8 @@ static int set(char **to, const char *dir, const char *tail, struct err *e)
 static int find_programs(struct paths *p, const char *dir, bool built, struct err *e)
 {
 	for (size_t i = 0; i < N_PROGRAMS; i++) {
-		autofree char *tail = built ? str_fmt("../%s/%s", programs[i].folder, programs[i].name) :
-					      str_fmt("../libexec/atoll/%s", programs[i].name);
+		autofree char *tail = built ? str_fmt("../%s/%s", programs[i].folder, programs[i].name)
+					    : str_fmt("../libexec/atoll/%s", programs[i].name);
 
 		if (!tail || set(&p->program[i], dir, tail, e) < 0)
 			return err_set(e, ENOMEM, "out of memory");
@@ -69,7 +69,8 @@ static int find_programs(struct paths *p, const char *dir, bool built, struct er
 
 static int check_runs(const char *path, struct err *e)
 {
-	return access(path, X_OK) < 0 ? err_sys(e, "'%s' cannot be run (is atoll fully built and installed?)", path) : 0;
+	return access(path, X_OK) < 0 ? err_sys(e, "'%s' cannot be run (is atoll fully built and installed?)", path)
+				      : 0;
 }
 
 int paths_check(const struct paths *p, struct err *e)
@@ -86,9 +87,10 @@ static int find_templates(struct paths *p, const char *dir, bool built, struct e
 	const char *given = getenv("ATOLL_TEMPLATES");
 
 	if (given && *given) {
-		autofree char *path = path_absolute(given);	/* a build runs in another directory */
+		autofree char *path = path_absolute(given); /* a build runs in another directory */
 
-		return path ? set(&p->build_script, path, "build", e) : err_set(e, ENOENT, "find '%s' of ATOLL_TEMPLATES", given);
+		return path ? set(&p->build_script, path, "build", e)
+			    : err_set(e, ENOENT, "find '%s' of ATOLL_TEMPLATES", given);
 	}
 	if (built)
 		return set(&p->build_script, ATOLL_SOURCE_DIR, "templates/build", e);
@@ -139,7 +141,7 @@ char *path_absolute(const char *path)
 char *path_run_dir(const char *state)
 {
 	struct str s = str_of(state);
-	uint32_t hash = 2166136261u;	/* FNV-1a: a name, not a secret */
+	uint32_t hash = 2166136261u; /* FNV-1a: a name, not a secret */
 
 	while (s.n > 1 && s.p[s.n - 1] == '/')
 		s.n--;

@@ -34,8 +34,8 @@ static int print_verdict(const struct atoll_verdict *v, bool json)
 	} else if (v->severity == ATOLL_SEVERITY_NONE) {
 		(void)puts("allowed");
 	} else {
-		(void)printf("%s: %s (rule %s, severity %s)\n", v->allowed ? "allowed, with a warning" : ATOLL_REFUSED, v->reason, v->rule,
-			atoll_severity_name(v->severity));
+		(void)printf("%s: %s (rule %s, severity %s)\n", v->allowed ? "allowed, with a warning" : ATOLL_REFUSED,
+		    v->reason, v->rule, atoll_severity_name(v->severity));
 	}
 	return v->allowed ? 0 : EXIT_FAILURE;
 }
@@ -45,12 +45,17 @@ static int run_test(const struct verb *v, int argc, char **argv)
 	const char *file = NULL, *key = NULL, *language = NULL, *operation = NULL;
 	bool json = false;
 	const struct opt opts[] = {
-		{ "policy", 0, OPT_STR, &file }, { "key", 0, OPT_STR, &key }, { "code", 0, OPT_STR, &language }, { "file", 0, OPT_STR, &operation },
+		{ "policy", 0, OPT_STR, &file },
+		{ "key", 0, OPT_STR, &key },
+		{ "code", 0, OPT_STR, &language },
+		{ "file", 0, OPT_STR, &operation },
 		{ "json", 0, OPT_FLAG, &json },
 	};
 	__attribute__((cleanup(policy_cleanup))) struct atoll_policy *p = NULL;
 	struct atoll_verdict verdict;
-	int n, rc = verb_operands(v, opts, ARRAY_LEN(opts), OPERANDS_ONE("which command? give it as one argument, in quotes"), argc, argv, &n);
+	int n,
+	    rc = verb_operands(v, opts, ARRAY_LEN(opts),
+		OPERANDS_ONE("which command? give it as one argument, in quotes"), argc, argv, &n);
 
 	if (rc >= 0)
 		return rc;

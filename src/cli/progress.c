@@ -56,8 +56,8 @@ static void draw(struct progress *p)
 		return;
 	progress_end(p);
 	put_bar(p->done, p->total);
-	(void)snprintf(line, sizeof line, " %u/%u %s %.1fs%s%s", p->done, p->total, p->label, (double)(clock_mono_ms() - p->step_ms) / 1000,
-		p->last[0] ? " | " : "", p->last);
+	(void)snprintf(line, sizeof line, " %u/%u %s %.1fs%s%s", p->done, p->total, p->label,
+	    (double)(clock_mono_ms() - p->step_ms) / 1000, p->last[0] ? " | " : "", p->last);
 	(void)fprintf(stderr, "%.*s", p->cols > BAR + 4 ? (int)(p->cols - BAR - 4) : 40, line);
 	(void)fflush(stderr);
 	p->shown = true;
@@ -90,14 +90,16 @@ static bool is_step(const char *text, unsigned *at, unsigned *total, const char 
 	return true;
 }
 
-/* "[base] layer 2 of 5: downloading 3.0 of 20.5 MB". They are fetched side by side, so that each is shown when something is said of it. */
+/* "[base] layer 2 of 5: downloading 3.0 of 20.5 MB". They are fetched side by side, so that each is shown when
+ * something is said of it. */
 static bool show_layer(struct progress *p, const char *text)
 {
 	unsigned at, layers;
 	char what[16];
 	double done, total;
 
-	if (sscanf(text, "[base] layer %u of %u: %15s %lf of %lf MB", &at, &layers, what, &done, &total) != 5 || done < 0 || total < done)
+	if (sscanf(text, "[base] layer %u of %u: %15s %lf of %lf MB", &at, &layers, what, &done, &total) != 5 ||
+	    done < 0 || total < done)
 		return false;
 	progress_end(p);
 	put_bar((uint64_t)(done * 10), (uint64_t)(total * 10));
@@ -157,7 +159,8 @@ void progress_part(struct progress *p, const char *what, uint64_t done, uint64_t
 		return;
 	progress_end(p);
 	put_bar(done, total);
-	(void)fprintf(stderr, " sending %.60s %.1f/%.1f MiB", what, (double)done / (1024 * 1024), (double)total / (1024 * 1024));
+	(void)fprintf(stderr, " sending %.60s %.1f/%.1f MiB", what, (double)done / (1024 * 1024),
+	    (double)total / (1024 * 1024));
 	(void)fflush(stderr);
 	p->shown = true;
 	p->drawn_ms = clock_mono_ms();

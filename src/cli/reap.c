@@ -73,7 +73,9 @@ static int run(const struct verb *v, int argc, char **argv)
 	struct settings_opts conn = { NULL };
 	struct job j = { .idle_s = 0 };
 	const struct opt opts[] = {
-		SETTINGS_OPTS(&conn), { "idle", 0, OPT_DURATION, &j.idle_s }, { "dry-run", 'n', OPT_FLAG, &j.dry_run },
+		SETTINGS_OPTS(&conn),
+		{ "idle", 0, OPT_DURATION, &j.idle_s },
+		{ "dry-run", 'n', OPT_FLAG, &j.dry_run },
 		{ "paused", 0, OPT_FLAG, &j.paused },
 	};
 	autoatoll struct atoll *a = NULL;
@@ -95,6 +97,7 @@ const struct verb verb_reap = {
 	.help = "      --idle DURATION  without a call into it for so long: 90s, 15m, 1h, 2d\n"
 		"      --paused         also those that are paused\n"
 		"  -n, --dry-run        only print which\n\n"
-		"Prints the id of each sandbox that was killed. What runs inside does not count as use; calls do.\n\n" SETTINGS_HELP,
+		"Prints the id of each sandbox that was killed. What runs inside does not count as use; calls "
+		"do.\n\n" SETTINGS_HELP,
 	.run = run,
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* atoll restore: a state directory from a backup. It is checked whole before anything is written, and nothing is ever written over. */
+/* atoll restore: a state directory from a backup. It is checked whole before anything is written, and nothing is ever
+ * written over. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -28,15 +29,15 @@
 #define NAME_SIZE 40
 
 struct restore {
-	char *from, *dir;		/* absolute; dir: under a name of its own until it is whole */
-	char *at;			/* where the pool is mounted */
+	char *from, *dir; /* absolute; dir: under a name of its own until it is whole */
+	char *at;         /* where the pool is mounted */
 	int from_fd, dir_fd, storage_fd;
 	uint64_t storage_bytes;
-	uid_t uid;			/* of the front */
+	uid_t uid; /* of the front */
 	gid_t gid;
 	size_t n_parts;
-	struct sums sums;		/* what the files have to be */
-	const char *key_file;		/* NULL: they are believed as they are */
+	struct sums sums;     /* what the files have to be */
+	const char *key_file; /* NULL: they are believed as they are */
 };
 
 /* --- what is there ------------------------------------------------------------------------------------------ */
@@ -65,8 +66,9 @@ static int read_manifest(struct restore *r, struct err *e)
 	if (manifest_number(text, "format", &format, e) < 0)
 		return -e->no;
 	if (format != BACKUP_FORMAT)
-		return err_set(e, EPROTO, "the backup has format %llu, this program knows %d: it was made by a newer atoll", (unsigned long long)format,
-			BACKUP_FORMAT);
+		return err_set(e, EPROTO,
+		    "the backup has format %llu, this program knows %d: it was made by a newer atoll",
+		    (unsigned long long)format, BACKUP_FORMAT);
 	return manifest_number(text, "pool_bytes", &r->storage_bytes, e);
 }
 
@@ -118,9 +120,14 @@ static int put_files(const struct restore *r, struct err *e)
 		const char *name, *to;
 		bool fronts;
 	} files[] = {
-		{ "atoll.db", "front/atoll.db", true }, { "secrets.key", "front/secrets.key", true }, { "audit.key", "front/audit.key", true },
-		{ "audit.db", "front/audit.db", true }, { "notebooks.db", "front/notebooks.db", true },
-		{ "sessions.log", "agent/sessions.log", true }, { "key", "key", false }, { "sdk-key", "sdk-key", false },
+		{ "atoll.db", "front/atoll.db", true },
+		{ "secrets.key", "front/secrets.key", true },
+		{ "audit.key", "front/audit.key", true },
+		{ "audit.db", "front/audit.db", true },
+		{ "notebooks.db", "front/notebooks.db", true },
+		{ "sessions.log", "agent/sessions.log", true },
+		{ "key", "key", false },
+		{ "sdk-key", "sdk-key", false },
 	};
 	static const char *const dirs[] = { "front", "agent" };
 	DIR *d = fdopendir(dup(r->from_fd));
@@ -162,11 +169,14 @@ static int make_storage(struct restore *r, struct err *e)
 	int no = posix_fallocate(fd, 0, (off_t)r->storage_bytes);
 
 	if (no)
-		return err_set(e, no, "reserve %llu MiB for '%s': %s", (unsigned long long)(r->storage_bytes >> 20), image, strerror(no));
+		return err_set(e, no, "reserve %llu MiB for '%s': %s", (unsigned long long)(r->storage_bytes >> 20),
+		    image, strerror(no));
 	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 || mkdir(r->at, 0700) < 0)
 		return err_sys(e, "make a place for the pool");
-	if (run_tool((const char *[]) { "mkfs.btrfs", "-q", "-f", "-K", "-m", "single", "-L", "atoll", image, NULL }, e) < 0 ||
-	    run_tool((const char *[]) { "mount", "-t", "btrfs", "-o", "loop,nodiscard,noatime", image, r->at, NULL }, e) < 0)
+	if (run_tool((const char *[]) { "mkfs.btrfs", "-q", "-f", "-K", "-m", "single", "-L", "atoll", image, NULL },
+		e) < 0 ||
+	    run_tool((const char *[]) { "mount", "-t", "btrfs", "-o", "loop,nodiscard,noatime", image, r->at, NULL },
+		e) < 0)
 		return -e->no;
 	r->storage_fd = open(r->at, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (r->storage_fd < 0)
@@ -225,7 +235,7 @@ static int on_part(void *user, enum store_part what, const char *name, uint64_t 
 {
 	struct receiving *rc = user;
 
-	if (what == STORE_UNWRITTEN)	/* it has its disk */
+	if (what == STORE_UNWRITTEN) /* it has its disk */
 		return 0;
 	if (what == STORE_VOLUME)
 		return receive(rc->r, name, 'v', bytes, rc->e);
@@ -254,7 +264,8 @@ static int find_user(struct restore *r, const char *user, struct err *e)
 	const struct passwd *pw = getpwnam(user);
 
 	if (!pw)
-		return err_set(e, ENOENT, "there is no user '%s': run scripts/setup of atoll first, or give --user", user);
+		return err_set(e, ENOENT, "there is no user '%s': run scripts/setup of atoll first, or give --user",
+		    user);
 	r->uid = pw->pw_uid;
 	r->gid = pw->pw_gid;
 	return 0;
@@ -298,7 +309,7 @@ static int restore_all(struct restore *r, const char *state, struct err *e)
 		return err_sys(e, "open '%s'", r->dir);
 	if (put_files(r, e) < 0 || keep_key(r, e) < 0 || make_storage(r, e) < 0 || fill_storage(r, e) < 0)
 		return -e->no;
-	(void)rmdir(state);		/* an empty one */
+	(void)rmdir(state); /* an empty one */
 	return syncfs(r->dir_fd) < 0 || rename(r->dir, state) < 0 ? err_sys(e, "rename '%s'", r->dir) : 0;
 }
 
@@ -306,7 +317,13 @@ static int restore(const char *from, const char *state, const char *user, const 
 {
 	autofree char *source = path_absolute(from), *to = path_absolute(state);
 	autofree char *dir = to ? str_fmt("%s.restoring", to) : NULL, *at = dir ? str_fmt("%s/pool", dir) : NULL;
-	struct restore r = { .from_fd = -1, .dir_fd = -1, .storage_fd = -1, .from = source, .dir = dir, .at = at, .key_file = key_file };
+	struct restore r = { .from_fd = -1,
+		.dir_fd = -1,
+		.storage_fd = -1,
+		.from = source,
+		.dir = dir,
+		.at = at,
+		.key_file = key_file };
 	struct err e = ERR_INIT;
 
 	if (!source || !at)
@@ -316,14 +333,16 @@ static int restore(const char *from, const char *state, const char *user, const 
 	r.from_fd = open(r.from, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (r.from_fd < 0)
 		(void)err_sys(&e, "open '%s'", r.from);
-	else if (sums_read(r.from_fd, key_file, &r.sums, &e) == 0 && read_manifest(&r, &e) == 0 && sums_check(r.from_fd, &r.sums, &e) == 0 && find_user(&r, user, &e) == 0)
+	else if (sums_read(r.from_fd, key_file, &r.sums, &e) == 0 && read_manifest(&r, &e) == 0 &&
+	    sums_check(r.from_fd, &r.sums, &e) == 0 && find_user(&r, user, &e) == 0)
 		(void)restore_all(&r, to, &e);
 	fd_close(r.from_fd);
 	fd_close(r.dir_fd);
 	fd_close(r.storage_fd);
 	sums_done(&r.sums);
 	if (!e.no)
-		(void)printf("%s: %zu volumes, disks and memories; 'atoll serve --state %s' goes on with it\n", to, r.n_parts, to);
+		(void)printf("%s: %zu volumes, disks and memories; 'atoll serve --state %s' goes on with it\n", to,
+		    r.n_parts, to);
 	else if (access(r.dir, F_OK) == 0)
 		say("what was begun is in '%s', and can be removed", r.dir);
 	return e.no ? fail("%s", e.text) : 0;
@@ -333,17 +352,20 @@ static int run(const struct verb *v, int argc, char **argv)
 {
 	const char *state = STATE_DIR_DEFAULT, *user = "atoll", *key_file = NULL;
 	bool is_unsigned = false;
-	const struct opt opts[] = { { "state", 0, OPT_STR, &state }, { "user", 0, OPT_STR, &user }, { "key-file", 0, OPT_STR, &key_file },
-		{ "unsigned", 0, OPT_FLAG, &is_unsigned } };
-	int n, rc = verb_operands(v, opts, ARRAY_LEN(opts), OPERANDS_ONE("from where? give a directory that 'atoll backup' has made"), argc, argv, &n);
+	const struct opt opts[] = { { "state", 0, OPT_STR, &state }, { "user", 0, OPT_STR, &user },
+		{ "key-file", 0, OPT_STR, &key_file }, { "unsigned", 0, OPT_FLAG, &is_unsigned } };
+	int n,
+	    rc = verb_operands(v, opts, ARRAY_LEN(opts),
+		OPERANDS_ONE("from where? give a directory that 'atoll backup' has made"), argc, argv, &n);
 
 	if (rc >= 0)
 		return rc;
 	if (geteuid() != 0)
 		return fail("'atoll restore' has to run as root: use sudo");
 	if (!key_file == !is_unsigned)
-		return usage_error(v, "give --key-file FILE, the " BACKUP_KEY " of the server that made the backup, "
-			"or --unsigned to skip the check of its signature");
+		return usage_error(v,
+		    "give --key-file FILE, the " BACKUP_KEY " of the server that made the backup, "
+		    "or --unsigned to skip the check of its signature");
 	return restore(argv[0], state, user, key_file);
 }
 
@@ -351,12 +373,15 @@ const struct verb verb_restore = {
 	.name = "restore",
 	.summary = "Make a state directory from a backup",
 	.synopsis = "DIR --key-file FILE | --unsigned [--state DIR] [--user NAME]",
-	.help = "      --key-file FILE  " BACKUP_KEY " of the server that made it, which the backup does not have; the new state gets it\n"
-		"      --unsigned       do not check the signature, for a backup of an older atoll or one whose key is lost. Use it only\n"
+	.help = "      --key-file FILE  " BACKUP_KEY
+		" of the server that made it, which the backup does not have; the new state gets it\n"
+		"      --unsigned       do not check the signature, for a backup of an older atoll or one whose key is "
+		"lost. Use it only\n"
 		"                       if nobody else could write to the backup: root restores whatever it contains\n"
 		"      --state DIR      to make; it must be empty or not there (default: " STATE_DIR_DEFAULT ")\n"
 		"      --user NAME      whom the front runs as (default: atoll)\n\n"
-		"The signature and the sums of all files are checked before anything is written. Sandboxes that ran when the backup was made are told as\n"
+		"The signature and the sums of all files are checked before anything is written. Sandboxes that ran "
+		"when the backup was made are told as\n"
 		"ended; paused ones can be resumed if their template is there.\n",
 	.run = run,
 	.operand = OPERAND_FILE,

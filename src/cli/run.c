@@ -21,11 +21,11 @@
 #define HOME "/home/user"
 
 struct program {
-	int fd;				/* content, from where head ends */
-	char head[LANG_TEXT_MAX];	/* its first bytes, read already */
+	int fd;                   /* content, from where head ends */
+	char head[LANG_TEXT_MAX]; /* its first bytes, read already */
 	size_t n_head, given;
 	struct lang lang;
-	char *remote;			/* its path in the sandbox */
+	char *remote; /* its path in the sandbox */
 };
 
 static void program_done(struct program *p)
@@ -92,7 +92,8 @@ static int find_language(struct program *p, const char *name, const char *lang)
 	bool is_stdin = strcmp(name, "-") == 0;
 
 	if (lang)
-		return lang_by_name(lang, &p->lang) ? 0 : fail("unsupported language '%s' (known: " LANG_NAMES ")", lang);
+		return lang_by_name(lang, &p->lang) ? 0
+						    : fail("unsupported language '%s' (known: " LANG_NAMES ")", lang);
 	if (!is_stdin && lang_by_extension(name, &p->lang))
 		return 0;
 	if (lang_by_first_line(head, &p->lang))
@@ -100,7 +101,8 @@ static int find_language(struct program *p, const char *name, const char *lang)
 	if (is_stdin)
 		return lang_by_name("python", &p->lang) ? 0 : EXIT_FAILURE;
 	return fail("cannot tell how to run '%s': it has none of the extensions " LANG_EXTENSIONS
-		    " and no #! line; use --lang", name);
+		    " and no #! line; use --lang",
+	    name);
 }
 
 static int program_open(struct program *p, const char *name, const char *lang)
@@ -155,7 +157,9 @@ static int run_in(struct atoll_sandbox *sb, const struct job *j)
 	if (atoll_file_write(sb, j->program->remote, NULL, give_content, j->program, &e) < 0)
 		return e.no == ECANCELED ? EXIT_FAILURE : fail("copy the program into the sandbox: %s", e.text);
 	return session_run(&(struct session) {
-		.sb = sb, .cmd = { .argv = j->argv, .with_stdin = j->with_stdin }, .on_interrupt = STOP_NOW,
+	    .sb = sb,
+	    .cmd = { .argv = j->argv, .with_stdin = j->with_stdin },
+	    .on_interrupt = STOP_NOW,
 	});
 }
 
@@ -202,9 +206,13 @@ static int run(const struct verb *v, int argc, char **argv)
 	const char *lang = NULL;
 	bool no_stdin = false;
 	const struct opt opts[] = {
-		SETTINGS_OPTS(&j.conn), { "template", 't', OPT_STR, &j.spec.template_id },
-		{ "timeout", 0, OPT_SECONDS, &j.spec.timeout_s }, { "env", 'e', OPT_PAIR, &envs },
-		{ "lang", 'l', OPT_STR, &lang }, { "keep", 'k', OPT_FLAG, &j.keep }, { "no-stdin", 'n', OPT_FLAG, &no_stdin },
+		SETTINGS_OPTS(&j.conn),
+		{ "template", 't', OPT_STR, &j.spec.template_id },
+		{ "timeout", 0, OPT_SECONDS, &j.spec.timeout_s },
+		{ "env", 'e', OPT_PAIR, &envs },
+		{ "lang", 'l', OPT_STR, &lang },
+		{ "keep", 'k', OPT_FLAG, &j.keep },
+		{ "no-stdin", 'n', OPT_FLAG, &no_stdin },
 	};
 	int n, rc = verb_parse(v, opts, ARRAY_LEN(opts), 1, argc, argv, &n);
 
@@ -229,10 +237,12 @@ static int run(const struct verb *v, int argc, char **argv)
 const struct verb verb_run = {
 	.name = "run",
 	.summary = "Run a program file in a sandbox of its own, then end the sandbox",
-	.synopsis = "[--lang NAME] [--template NAME] [--timeout SECONDS] [--env NAME=VALUE]... [--keep] FILE|- [ARGUMENT]...",
+	.synopsis =
+	    "[--lang NAME] [--template NAME] [--timeout SECONDS] [--env NAME=VALUE]... [--keep] FILE|- [ARGUMENT]...",
 	.help = "  -l, --lang NAME        " LANG_NAMES "; else by the extension (" LANG_EXTENSIONS "),\n"
 		"                         else by the #! line; standard input (-) is Python unless told\n"
-		"  -t, --template NAME    what the sandbox is made from (default: $E2B_TEMPLATE_ID, else " ATOLL_TEMPLATE_DEFAULT ")\n"
+		"  -t, --template NAME    what the sandbox is made from (default: $E2B_TEMPLATE_ID, "
+		"else " ATOLL_TEMPLATE_DEFAULT ")\n"
 		"      --timeout SECONDS  the longest it may take (default: 300)\n"
 		"  -e, --env NAME=VALUE   a variable of the program\n"
 		"  -k, --keep             leave the sandbox running until its timeout\n"

@@ -49,22 +49,28 @@ static int run(const struct verb *v, int argc, char **argv)
 	const char *agent = NULL, *session = NULL, *dir = NULL;
 	bool dry_run = false, as_json = false;
 	const struct opt opts[] = {
-		SETTINGS_OPTS(&conn), { "agent", 0, OPT_STR, &agent }, { "session", 0, OPT_STR, &session }, { "directory", 0, OPT_STR, &dir },
-		{ "dry-run", 'n', OPT_FLAG, &dry_run }, { "json", 0, OPT_FLAG, &as_json },
+		SETTINGS_OPTS(&conn),
+		{ "agent", 0, OPT_STR, &agent },
+		{ "session", 0, OPT_STR, &session },
+		{ "directory", 0, OPT_STR, &dir },
+		{ "dry-run", 'n', OPT_FLAG, &dry_run },
+		{ "json", 0, OPT_FLAG, &as_json },
 	};
 	autoatoll struct atoll *a = NULL;
 	autobuf struct buf text = BUF_INIT(TEXT_MAX);
 	autofree char *answer = NULL;
 	struct atoll_error e = { 0 };
-	int n, rc = verb_connect(v, opts, ARRAY_LEN(opts), &conn, OPERANDS_SOME("what? give a message, or - for standard input"), argc, argv, &n, &a);
+	int n,
+	    rc = verb_connect(v, opts, ARRAY_LEN(opts), &conn,
+		OPERANDS_SOME("what? give a message, or - for standard input"), argc, argv, &n, &a);
 
 	if (rc >= 0)
 		return rc;
 	rc = read_text(n, argv, &text);
 	if (rc != 0)
 		return rc;
-	autojson json_t *body = json_pack("{s:s#,s:b,s:s*,s:s*,s:s*}", "text", text.p ? text.p : "", (int)text.n, "dryRun", dry_run, "agentId", agent, "e2bSessionId", session,
-		"workingDirectory", dir);
+	autojson json_t *body = json_pack("{s:s#,s:b,s:s*,s:s*,s:s*}", "text", text.p ? text.p : "", (int)text.n,
+	    "dryRun", dry_run, "agentId", agent, "e2bSessionId", session, "workingDirectory", dir);
 	autofree char *request = body ? json_dumps(body, JSON_COMPACT) : NULL;
 
 	if (!request)
@@ -78,13 +84,14 @@ const struct verb verb_say = {
 	.name = "say",
 	.summary = "Give the agent layer a message: code to run, sandboxes, packages, git",
 	.synopsis = "[--agent ID] [--session ID] [--directory DIR] [--dry-run] [--json] TEXT...|-",
-	.help = "      --agent ID       whose session it is (default: default)\n"
-		"      --session ID     that session\n"
-		"      --directory DIR  the working directory, for git\n"
-		"  -n, --dry-run        only tell what would be done\n"
-		"      --json           the whole answer\n\n"
-		"All fenced blocks of the message are run, in their order; so are sentences like 'Create a new\n"
-		"sandbox with 10 minute timeout', 'Show me all active sandboxes', 'Kill sandbox ID',\n"
-		"'Install numpy', 'What is 15 * 23?'. The exit status is 1 if something of it failed.\n\n" SETTINGS_HELP,
+	.help =
+	    "      --agent ID       whose session it is (default: default)\n"
+	    "      --session ID     that session\n"
+	    "      --directory DIR  the working directory, for git\n"
+	    "  -n, --dry-run        only tell what would be done\n"
+	    "      --json           the whole answer\n\n"
+	    "All fenced blocks of the message are run, in their order; so are sentences like 'Create a new\n"
+	    "sandbox with 10 minute timeout', 'Show me all active sandboxes', 'Kill sandbox ID',\n"
+	    "'Install numpy', 'What is 15 * 23?'. The exit status is 1 if something of it failed.\n\n" SETTINGS_HELP,
 	.run = run,
 };

@@ -19,7 +19,8 @@
 
 #define DETAIL_SIZE 400
 
-const char *const verdict_name[VERDICTS] = { [HELD] = "held", [BROKEN] = "BROKEN", [UNCLEAR] = "unclear", [SKIPPED] = "skipped" };
+const char *const
+    verdict_name[VERDICTS] = { [HELD] = "held", [BROKEN] = "BROKEN", [UNCLEAR] = "unclear", [SKIPPED] = "skipped" };
 
 /* --- findings --- */
 
@@ -40,7 +41,8 @@ static char *tame(const char *z)
 	return own;
 }
 
-static void add(struct selftest *t, enum verdict v, const char *name, const char *guarantee, const char *where, const char *detail)
+static void add(struct selftest *t, enum verdict v, const char *name, const char *guarantee, const char *where,
+    const char *detail)
 {
 	if (!selftest_wants(t, name))
 		return;
@@ -58,10 +60,12 @@ static void add(struct selftest *t, enum verdict v, const char *name, const char
 	*f = (struct finding) { v, tame(name), tame(guarantee), tame(detail), tame(where) };
 	t->counts[v]++;
 	if (t->loud && (v == BROKEN || v == UNCLEAR))
-		(void)fprintf(stderr, "%s %s (%s): %s: %s\n", verdict_name[v], f->name, f->where, f->guarantee, f->detail);
+		(void)fprintf(stderr, "%s %s (%s): %s: %s\n", verdict_name[v], f->name, f->where, f->guarantee,
+		    f->detail);
 }
 
-void selftest_note(struct selftest *t, enum verdict v, const char *name, const char *guarantee, const char *where, const char *fmt, ...)
+void selftest_note(struct selftest *t, enum verdict v, const char *name, const char *guarantee, const char *where,
+    const char *fmt, ...)
 {
 	char detail[DETAIL_SIZE];
 	va_list ap;
@@ -108,7 +112,12 @@ static void selftest_done(struct selftest *t)
 static int print_groups(const struct selftest *t)
 {
 	static const struct column columns[] = {
-		{ "GROUP", false }, { "ATTEMPTS", true }, { "HELD", true }, { "SKIPPED", true }, { "UNCLEAR", true }, { "BROKEN", true },
+		{ "GROUP", false },
+		{ "ATTEMPTS", true },
+		{ "HELD", true },
+		{ "SKIPPED", true },
+		{ "UNCLEAR", true },
+		{ "BROKEN", true },
 	};
 	autotable struct table table = TABLE_INIT(columns);
 
@@ -156,14 +165,16 @@ static int print_text(const struct selftest *t)
 		const struct finding *f = &t->v[i];
 
 		if (f->verdict != HELD)
-			(void)printf("%-8s %s (%s): %s: %s\n", verdict_name[f->verdict], f->name, f->where, f->guarantee, f->detail);
+			(void)printf("%-8s %s (%s): %s: %s\n", verdict_name[f->verdict], f->name, f->where,
+			    f->guarantee, f->detail);
 	}
 	if (t->counts[HELD] != t->n)
 		(void)putchar('\n');
 	int rc = print_groups(t);
 
-	(void)printf("\nattempts: %zu (of %zu kinds), held: %zu, unclear: %zu, succeeded: %zu; skipped: %zu\n", t->n - t->counts[SKIPPED],
-		count_names(t), t->counts[HELD], t->counts[UNCLEAR], t->counts[BROKEN], t->counts[SKIPPED]);
+	(void)printf("\nattempts: %zu (of %zu kinds), held: %zu, unclear: %zu, succeeded: %zu; skipped: %zu\n",
+	    t->n - t->counts[SKIPPED], count_names(t), t->counts[HELD], t->counts[UNCLEAR], t->counts[BROKEN],
+	    t->counts[SKIPPED]);
 	return rc;
 }
 
@@ -174,12 +185,14 @@ static int print_json(const struct selftest *t)
 	for (size_t i = 0; i < t->n; i++) {
 		const struct finding *f = &t->v[i];
 
-		json_array_append_new(all, json_pack("{s:s, s:s, s:s, s:s, s:s}", "name", f->name, "guarantee", f->guarantee, "where", f->where,
-			"result", verdict_name[f->verdict], "detail", f->detail));
+		json_array_append_new(all,
+		    json_pack("{s:s, s:s, s:s, s:s, s:s}", "name", f->name, "guarantee", f->guarantee, "where",
+			f->where, "result", verdict_name[f->verdict], "detail", f->detail));
 	}
-	top = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "attempts", (json_int_t)(t->n - t->counts[SKIPPED]), "kinds", (json_int_t)count_names(t),
-		"held", (json_int_t)t->counts[HELD], "skipped", (json_int_t)t->counts[SKIPPED], "unclear", (json_int_t)t->counts[UNCLEAR],
-		"succeeded", (json_int_t)t->counts[BROKEN], "results", all);
+	top = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "attempts", (json_int_t)(t->n - t->counts[SKIPPED]),
+	    "kinds", (json_int_t)count_names(t), "held", (json_int_t)t->counts[HELD], "skipped",
+	    (json_int_t)t->counts[SKIPPED], "unclear", (json_int_t)t->counts[UNCLEAR], "succeeded",
+	    (json_int_t)t->counts[BROKEN], "results", all);
 	if (!top)
 		return fail("out of memory");
 	int rc = json_dumpf(top, stdout, JSON_INDENT(1)) < 0 ? EXIT_FAILURE : 0;
@@ -229,8 +242,12 @@ static int run(const struct verb *v, int argc, char **argv)
 	struct err e = ERR_INIT;
 	bool json = false;
 	const struct opt opts[] = {
-		SETTINGS_OPTS(&conn), { "template", 't', OPT_STR, &t.template_id }, { "json", 0, OPT_FLAG, &json },
-		{ "quick", 0, OPT_FLAG, &t.quick }, { "only", 0, OPT_STR, &t.only }, { "suite", 0, OPT_STR, &t.suite },
+		SETTINGS_OPTS(&conn),
+		{ "template", 't', OPT_STR, &t.template_id },
+		{ "json", 0, OPT_FLAG, &json },
+		{ "quick", 0, OPT_FLAG, &t.quick },
+		{ "only", 0, OPT_STR, &t.only },
+		{ "suite", 0, OPT_STR, &t.suite },
 	};
 	int n, rc = verb_operands(v, opts, ARRAY_LEN(opts), OPERANDS_NONE, argc, argv, &n);
 
@@ -250,15 +267,17 @@ const struct verb verb_selftest = {
 	.name = "selftest",
 	.summary = "Try to break out of this server's sandboxes, and print how the walls stood",
 	.synopsis = "[--quick] [--only TEXT] [--template NAME] [--json]",
-	.help = "      --quick          without the programs that take all they can get of something\n"
-		"      --only TEXT      only attempts with TEXT in their name, as 'mounts/' or 'bombs/fork'\n"
-		"  -t, --template NAME  in sandboxes from this one (default: $E2B_TEMPLATE_ID, else " ATOLL_TEMPLATE_DEFAULT ")\n"
-		"      --suite DIR      where the suite's programs are (default: as installed)\n"
-		"      --json           every attempt as JSON, with what it tried and what came of it\n\n"
-		"It makes sandboxes of its own, attacks from inside them as user and as root, and ends them. Each\n"
-		"attempt is \"held\" (refused as it must be), \"BROKEN\" (it worked), \"unclear\" (it failed in another\n"
-		"way than it should, so nothing is shown) or \"skipped\" (this host has no such thing). The exit\n"
-		"status is 1 if anything was broken or unclear. Run it on the server's own machine: then it also\n"
-		"tries to reach services of the host. It loads the server for some minutes.\n\n" SETTINGS_HELP,
+	.help =
+	    "      --quick          without the programs that take all they can get of something\n"
+	    "      --only TEXT      only attempts with TEXT in their name, as 'mounts/' or 'bombs/fork'\n"
+	    "  -t, --template NAME  in sandboxes from this one (default: $E2B_TEMPLATE_ID, else " ATOLL_TEMPLATE_DEFAULT
+	    ")\n"
+	    "      --suite DIR      where the suite's programs are (default: as installed)\n"
+	    "      --json           every attempt as JSON, with what it tried and what came of it\n\n"
+	    "It makes sandboxes of its own, attacks from inside them as user and as root, and ends them. Each\n"
+	    "attempt is \"held\" (refused as it must be), \"BROKEN\" (it worked), \"unclear\" (it failed in another\n"
+	    "way than it should, so nothing is shown) or \"skipped\" (this host has no such thing). The exit\n"
+	    "status is 1 if anything was broken or unclear. Run it on the server's own machine: then it also\n"
+	    "tries to reach services of the host. It loads the server for some minutes.\n\n" SETTINGS_HELP,
 	.run = run,
 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cli/selftest: the escape suite against a server: what its parts share.
  *
- * The attempts are programs (tests/escape/suite) that are copied into sandboxes and print one line each: RESULT, NAME, GUARANTEE and
- * DETAIL with tabs between, and "end N" at last. What they cannot see for themselves (a neighbour, the host, the server) the
- * runner looks at from outside. */
+ * The attempts are programs (tests/escape/suite) that are copied into sandboxes and print one line each: RESULT, NAME,
+ * GUARANTEE and DETAIL with tabs between, and "end N" at last. What they cannot see for themselves (a neighbour, the
+ * host, the server) the runner looks at from outside. */
 #pragma once
 
 #include <stdbool.h>
@@ -14,7 +14,7 @@
 #include "client/atoll.h"
 
 enum verdict { HELD, BROKEN, UNCLEAR, SKIPPED, VERDICTS };
-extern const char *const verdict_name[VERDICTS];	/* as the programs print them */
+extern const char *const verdict_name[VERDICTS]; /* as the programs print them */
 
 struct finding {
 	enum verdict verdict;
@@ -24,31 +24,32 @@ struct finding {
 struct selftest {
 	struct atoll *a;
 	const char *api_url;
-	const char *suite;		/* directory of the programs */
-	const char *template_id, *only;	/* only: NULL, or a part of the names that are wanted */
-	bool quick, loud;		/* without bombs; what fails is told at once */
+	const char *suite;              /* directory of the programs */
+	const char *template_id, *only; /* only: NULL, or a part of the names that are wanted */
+	bool quick, loud;               /* without bombs; what fails is told at once */
 	struct finding *v;
 	size_t n, room;
 	size_t counts[VERDICTS];
-	size_t recorded;		/* lines since the program began */
+	size_t recorded; /* lines since the program began */
 };
 
 /* A finding of the runner's own, or of a line that a program printed. */
-void selftest_note(struct selftest *t, enum verdict v, const char *name, const char *guarantee, const char *where, const char *fmt, ...)
-	__attribute__((format(printf, 6, 7)));
+void selftest_note(struct selftest *t, enum verdict v, const char *name, const char *guarantee, const char *where,
+    const char *fmt, ...) __attribute__((format(printf, 6, 7)));
 /* 1: it was one, 0: something else. */
 int selftest_line(struct selftest *t, const char *where, char *line);
 bool selftest_wants(const struct selftest *t, const char *name);
 
 /* --- sandboxes of the test --- */
 
-#define PLACE "/tmp/atoll-escape"	/* where the programs lie inside */
-#define SELFTEST_MARK { "purpose", "atoll selftest" }	/* metadata of its sandboxes */
+#define PLACE "/tmp/atoll-escape"                     /* where the programs lie inside */
+#define SELFTEST_MARK { "purpose", "atoll selftest" } /* metadata of its sandboxes */
 
-struct atoll_sandbox *place_new(struct selftest *t, bool no_internet, struct err *e);	/* with the programs in it; NULL */
-void place_end(struct selftest *t, struct atoll_sandbox *sb);				/* NULL is fine */
+/* with the programs in it; NULL */
+struct atoll_sandbox *place_new(struct selftest *t, bool no_internet, struct err *e);
+void place_end(struct selftest *t, struct atoll_sandbox *sb); /* NULL is fine */
 
-struct job {				/* one program in a sandbox */
+struct job { /* one program in a sandbox */
 	const char *const *argv;
 	const char *as_user;
 	const struct atoll_pair *envs;
@@ -65,11 +66,13 @@ int job_run(struct atoll_sandbox *sb, const struct job *j, line_fn *fn, void *us
 /* One that stays: until it prints a line that fn likes (returns 1), then it is left running. */
 struct guest;
 struct guest *guest_start(struct atoll_sandbox *sb, const struct job *j, line_fn *fn, void *user, struct err *e);
-int guest_wait(struct guest *g, unsigned limit_s, struct err *e);	/* 0: fn liked a line; -1: it ended or the time is over */
-void guest_look(struct guest *g);					/* takes what has come meanwhile */
+/* 0: fn liked a line; -1: it ended or the time is over */
+int guest_wait(struct guest *g, unsigned limit_s, struct err *e);
+void guest_look(struct guest *g); /* takes what has come meanwhile */
 void guest_free(struct guest *g);
 
 /* --- parts --- */
 
-int selftest_walls(struct selftest *t, struct err *e);			/* all attempts inside, and what others saw of them */
+/* all attempts inside, and what others saw of them */
+int selftest_walls(struct selftest *t, struct err *e);
 int selftest_bombs(struct selftest *t, struct err *e);

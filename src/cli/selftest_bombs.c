@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/selftest_bombs: one sandbox takes all that it can get of something; while it holds that, its neighbour, the server and a
- * new sandbox must work, and when it is gone too. How fast they do is measured by the benchmarks, not here. */
+/* cli/selftest_bombs: one sandbox takes all that it can get of something; while it holds that, its neighbour, the
+ * server and a new sandbox must work, and when it is gone too. How fast they do is measured by the benchmarks, not
+ * here. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +11,7 @@
 #include "cli/selftest.h"
 
 #define TAKE_LIMIT_S 60
-#define STEP_LIMIT_S 60			/* of each look: generous, because slow is not broken */
+#define STEP_LIMIT_S 60 /* of each look: generous, because slow is not broken */
 
 static const char promise[] = "what one sandbox takes is bound, and others do not miss it";
 
@@ -50,7 +51,10 @@ static int works(struct atoll_sandbox *sb, struct err *e)
 static int others_work(struct bombs *b, struct err *e)
 {
 	static const struct atoll_pair mark = SELFTEST_MARK;
-	struct atoll_spec spec = { .template_id = b->t->template_id, .timeout_s = 300, .metadata = &mark, .n_metadata = 1 };
+	struct atoll_spec spec = { .template_id = b->t->template_id,
+		.timeout_s = 300,
+		.metadata = &mark,
+		.n_metadata = 1 };
 	struct atoll_sandbox *next = NULL;
 	struct atoll_error why;
 
@@ -93,7 +97,8 @@ static void one(struct bombs *b, const char *bomb)
 	if (!b->taken[0])
 		selftest_note(b->t, UNCLEAR, name, promise, "bomb/root", "%s", e.text);
 	else
-		selftest_note(b->t, e.no ? BROKEN : HELD, name, promise, "bomb/root", "%s%s%s", b->taken, e.no ? "; " : "", e.text);
+		selftest_note(b->t, e.no ? BROKEN : HELD, name, promise, "bomb/root", "%s%s%s", b->taken,
+		    e.no ? "; " : "", e.text);
 }
 
 struct names {

@@ -14,11 +14,18 @@
 #include "cli/cli.h"
 #include "cli/selftest.h"
 
-#define LIFE_S 1800			/* should we not live to end it */
-#define LINE_BYTES_MAX (256 * 1024)	/* more than that without an end is no line of ours */
+#define LIFE_S 1800                 /* should we not live to end it */
+#define LINE_BYTES_MAX (256 * 1024) /* more than that without an end is no line of ours */
 
-static const struct { const char *name; bool program; } files[] = {
-	{ "escape", true }, { "escape.py", false }, { "escape.sh", false }, { "escape.js", false }, { "syscalls.tbl", false },
+static const struct {
+	const char *name;
+	bool program;
+} files[] = {
+	{ "escape", true },
+	{ "escape.py", false },
+	{ "escape.sh", false },
+	{ "escape.js", false },
+	{ "syscalls.tbl", false },
 };
 
 /* --- programs --- */
@@ -28,7 +35,7 @@ struct guest {
 	struct buf out;
 	line_fn *fn;
 	void *user;
-	int said;			/* of fn, when it was not 0 */
+	int said; /* of fn, when it was not 0 */
 };
 
 static int on_output(void *user, enum atoll_stream which, const void *p, size_t n)
@@ -62,7 +69,11 @@ void guest_free(struct guest *g)
 
 struct guest *guest_start(struct atoll_sandbox *sb, const struct job *j, line_fn *fn, void *user, struct err *e)
 {
-	struct atoll_command cmd = { .argv = j->argv, .as_user = j->as_user, .envs = j->envs, .n_envs = j->n_envs, .cwd = "/" };
+	struct atoll_command cmd = { .argv = j->argv,
+		.as_user = j->as_user,
+		.envs = j->envs,
+		.n_envs = j->n_envs,
+		.cwd = "/" };
 	struct guest *g = calloc(1, sizeof *g);
 	struct atoll_error why;
 
@@ -104,7 +115,8 @@ int guest_wait(struct guest *g, unsigned limit_s, struct err *e)
 	int r = guest_go_on(g, limit_s, e);
 
 	if (r == 1 && g->said == 0)
-		(void)err_set(e, EPIPE, "it ended early (%s)", atoll_process_exit(g->p) ? atoll_process_exit(g->p)->status : "?");
+		(void)err_set(e, EPIPE, "it ended early (%s)",
+		    atoll_process_exit(g->p) ? atoll_process_exit(g->p)->status : "?");
 	return g->said == 1 ? 0 : -1;
 }
 
@@ -151,7 +163,8 @@ static int put_files(const struct selftest *t, struct atoll_sandbox *sb, struct 
 	struct atoll_error why;
 
 	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
-		autofree char *from = str_fmt("%s/%s", t->suite, files[i].name), *to = str_fmt(PLACE "/%s", files[i].name);
+		autofree char *from = str_fmt("%s/%s", t->suite, files[i].name),
+			      *to = str_fmt(PLACE "/%s", files[i].name);
 		autoclose int fd = from && to ? open(from, O_RDONLY | O_CLOEXEC) : -1;
 
 		if (fd < 0)
@@ -162,14 +175,20 @@ static int put_files(const struct selftest *t, struct atoll_sandbox *sb, struct 
 	const char *const argv[] = { "/bin/chmod", "755", PLACE, PLACE "/escape", NULL };
 	struct job j = { .argv = argv, .limit_s = 30 };
 
-	return job_run(sb, &j, ignore_line, NULL, e) == 0 ? 0 : err_set(e, EIO, "the program of the suite cannot be made executable");
+	return job_run(sb, &j, ignore_line, NULL, e) == 0
+	    ? 0
+	    : err_set(e, EIO, "the program of the suite cannot be made executable");
 }
 
 struct atoll_sandbox *place_new(struct selftest *t, bool no_internet, struct err *e)
 {
 	static const struct atoll_pair mark = SELFTEST_MARK;
 	struct atoll_spec spec = {
-		.template_id = t->template_id, .timeout_s = LIFE_S, .no_internet = no_internet, .metadata = &mark, .n_metadata = 1,
+		.template_id = t->template_id,
+		.timeout_s = LIFE_S,
+		.no_internet = no_internet,
+		.metadata = &mark,
+		.n_metadata = 1,
 	};
 	struct atoll_sandbox *sb = NULL;
 	struct atoll_error why;

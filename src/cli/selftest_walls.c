@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/selftest_walls: the attempts inside, as user and as root, in sandboxes of several kinds; a neighbour and, on the server's own
- * machine, a service of the host stand by to see whether anybody comes. That both can be reached at all is tried first. */
+/* cli/selftest_walls: the attempts inside, as user and as root, in sandboxes of several kinds; a neighbour and, on the
+ * server's own machine, a service of the host stand by to see whether anybody comes. That both can be reached at all is
+ * tried first. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <ifaddrs.h>
@@ -20,7 +21,7 @@
 #define HOSTS_MAX 8
 #define GROUP_LIMIT_S 180
 
-struct host {				/* a service on every address of this machine */
+struct host { /* a service on every address of this machine */
 	int tcp, udp;
 	char addresses[HOSTS_MAX * INET_ADDRSTRLEN + 1], ports[32];
 };
@@ -30,7 +31,7 @@ struct walls {
 	struct atoll_sandbox *neighbour;
 	struct guest *target;
 	char address[64];
-	size_t touched;			/* lines of the target since the control */
+	size_t touched; /* lines of the target since the control */
 	struct host host;
 	struct atoll_pair envs[4];
 	size_t n_envs;
@@ -61,9 +62,11 @@ static void list_addresses(struct host *h)
 		char z[INET_ADDRSTRLEN];
 		const struct sockaddr_in *a = (const struct sockaddr_in *)i->ifa_addr;
 
-		if (!a || a->sin_family != AF_INET || ntohl(a->sin_addr.s_addr) >> 24 == 127 || !inet_ntop(AF_INET, &a->sin_addr, z, sizeof z))
+		if (!a || a->sin_family != AF_INET || ntohl(a->sin_addr.s_addr) >> 24 == 127 ||
+		    !inet_ntop(AF_INET, &a->sin_addr, z, sizeof z))
 			continue;
-		(void)snprintf(h->addresses + strlen(h->addresses), sizeof h->addresses - strlen(h->addresses), "%s%s", n++ ? "," : "", z);
+		(void)snprintf(h->addresses + strlen(h->addresses), sizeof h->addresses - strlen(h->addresses), "%s%s",
+		    n++ ? "," : "", z);
 	}
 	freeifaddrs(all);
 }
@@ -146,7 +149,8 @@ static int neighbour_open(struct walls *w, struct err *e)
 {
 	const char *const target[] = { PLACE "/escape", "target", NULL }, *const name[] = { "hostname", "-I", NULL };
 	const char *const touch[] = { PLACE "/escape", "touch", w->address, NULL };
-	struct job stand = { .argv = target }, ask = { .argv = name, .limit_s = 30 }, control = { .argv = touch, .limit_s = 30 };
+	struct job stand = { .argv = target }, ask = { .argv = name, .limit_s = 30 },
+		   control = { .argv = touch, .limit_s = 30 };
 
 	w->neighbour = place_new(w->t, false, e);
 	if (!w->neighbour)
@@ -157,7 +161,8 @@ static int neighbour_open(struct walls *w, struct err *e)
 	if (job_run(w->neighbour, &ask, on_address, w, e) != 0 || !w->address[0])
 		return err_set(e, EIO, "the neighbour does not tell its address");
 	if (job_run(w->neighbour, &control, on_address, &(struct walls) { 0 }, e) != 0)
-		return err_set(e, EIO, "the neighbour's target cannot be reached from its own sandbox, so nothing would be shown");
+		return err_set(e, EIO,
+		    "the neighbour's target cannot be reached from its own sandbox, so nothing would be shown");
 	guest_look(w->target);
 	guest_look(w->target);
 	w->touched = 0;
@@ -169,16 +174,16 @@ static void neighbour_judge(struct walls *w)
 {
 	guest_look(w->target);
 	guest_look(w->target);
-	selftest_note(w->t, w->touched ? BROKEN : HELD, "neighbour/seen-by-it", "no sandbox reaches another", "neighbour",
-		"%zu came", w->touched);
+	selftest_note(w->t, w->touched ? BROKEN : HELD, "neighbour/seen-by-it", "no sandbox reaches another",
+	    "neighbour", "%zu came", w->touched);
 }
 
 /* --- attempts --- */
 
-struct group {				/* a run of one program */
+struct group { /* a run of one program */
 	struct walls *w;
 	const char *where;
-	long end;			/* that it announced; -1: none */
+	long end; /* that it announced; -1: none */
 };
 
 static int on_line(void *user, char *line)
@@ -193,10 +198,15 @@ static int on_line(void *user, char *line)
 }
 
 /* A program that does not come to its end has shown nothing: that is a finding too. */
-static void run_program(struct walls *w, struct atoll_sandbox *sb, const char *what, const char *user, const char *where, const char *const *argv)
+static void run_program(struct walls *w, struct atoll_sandbox *sb, const char *what, const char *user,
+    const char *where, const char *const *argv)
 {
 	struct group g = { w, where, -1 };
-	struct job j = { .argv = argv, .as_user = user, .envs = w->envs, .n_envs = w->n_envs, .limit_s = GROUP_LIMIT_S };
+	struct job j = { .argv = argv,
+		.as_user = user,
+		.envs = w->envs,
+		.n_envs = w->n_envs,
+		.limit_s = GROUP_LIMIT_S };
 	struct err e = ERR_INIT;
 	char name[64];
 
@@ -206,15 +216,18 @@ static void run_program(struct walls *w, struct atoll_sandbox *sb, const char *w
 	if (g.end >= 0 && (size_t)g.end == w->t->recorded)
 		return;
 	(void)snprintf(name, sizeof name, "suite/%s", what);
-	selftest_note(w->t, UNCLEAR, name, "the suite runs to its end", where, "%zu of %ld attempts reported, status %d%s%s", w->t->recorded, g.end,
-		status, e.text[0] ? ": " : "", e.text);
+	selftest_note(w->t, UNCLEAR, name, "the suite runs to its end", where,
+	    "%zu of %ld attempts reported, status %d%s%s", w->t->recorded, g.end, status, e.text[0] ? ": " : "",
+	    e.text);
 }
 
 static void run_inside(struct walls *w, struct atoll_sandbox *sb, const char *kind)
 {
 	static const char *const users[] = { "user", "root" };
-	const char *const c[] = { PLACE "/escape", "run", NULL }, *const sweep[] = { PLACE "/escape", "sweep", PLACE "/syscalls.tbl", NULL };
-	const char *const py[] = { "python3", PLACE "/escape.py", NULL }, *const sh[] = { "bash", PLACE "/escape.sh", NULL };
+	const char *const c[] = { PLACE "/escape", "run", NULL },
+			  *const sweep[] = { PLACE "/escape", "sweep", PLACE "/syscalls.tbl", NULL };
+	const char *const py[] = { "python3", PLACE "/escape.py", NULL },
+			  *const sh[] = { "bash", PLACE "/escape.sh", NULL };
 	const char *const js[] = { "node", PLACE "/escape.js", NULL };
 
 	for (size_t i = 0; i < ARRAY_LEN(users); i++) {
@@ -240,10 +253,12 @@ static void run_returned(struct walls *w, bool memory)
 	const char *id = sb ? atoll_sandbox_id(sb) : "";
 
 	if (!sb)
-		selftest_note(w->t, UNCLEAR, "suite/returned", "a sandbox that comes back has the same walls", kind, "%s", e.text);
+		selftest_note(w->t, UNCLEAR, "suite/returned", "a sandbox that comes back has the same walls", kind,
+		    "%s", e.text);
 	else if ((memory ? atoll_pause(w->t->a, id, &why) : atoll_pause_disk(w->t->a, id, &why)) < 0 ||
-		 (memory ? atoll_resume(w->t->a, id, 600, &why) : atoll_boot(w->t->a, id, 600, &why)) < 0)
-		selftest_note(w->t, UNCLEAR, "suite/returned", "a sandbox that comes back has the same walls", kind, "%s", why.text);
+	    (memory ? atoll_resume(w->t->a, id, 600, &why) : atoll_boot(w->t->a, id, 600, &why)) < 0)
+		selftest_note(w->t, UNCLEAR, "suite/returned", "a sandbox that comes back has the same walls", kind,
+		    "%s", why.text);
 	else
 		run_program(w, sb, "returned", "root", kind, c);
 	place_end(w->t, sb);
@@ -259,7 +274,8 @@ static void run_offline(struct walls *w)
 	if (sb)
 		run_program(w, sb, "offline", "root", "offline/root", c);
 	else
-		selftest_note(w->t, UNCLEAR, "suite/offline", "the suite runs to its end", "offline/root", "%s", e.text);
+		selftest_note(w->t, UNCLEAR, "suite/offline", "the suite runs to its end", "offline/root", "%s",
+		    e.text);
 	w->n_envs--;
 	place_end(w->t, sb);
 }
@@ -272,8 +288,8 @@ static void still_serves(struct walls *w, struct atoll_sandbox *sb)
 	struct err e = ERR_INIT;
 	int status = job_run(sb, &j, on_address, &(struct walls) { 0 }, &e);
 
-	selftest_note(w->t, status == 0 ? HELD : BROKEN, "server/serves-afterwards", "what is forged inside does not break pid 1", "fresh", "%s",
-		status == 0 ? "a command runs in it" : e.text);
+	selftest_note(w->t, status == 0 ? HELD : BROKEN, "server/serves-afterwards",
+	    "what is forged inside does not break pid 1", "fresh", "%s", status == 0 ? "a command runs in it" : e.text);
 }
 
 static int run_all(struct walls *w, struct err *e)

@@ -24,17 +24,17 @@
 
 /* What every server offers, in the order in which it is built. Without the first there is no server. */
 static const char *const templates[] = { "base", "code-interpreter-v1" };
-#define TOOLS "tools"			/* built beside them: programs that the engine runs */
+#define TOOLS "tools" /* built beside them: programs that the engine runs */
 #define TEMPLATE_WORD_SIZE (64 + TEMPLATE_KEY_LEN)
 
-struct args {				/* of atolld, with room for the NULL */
+struct args { /* of atolld, with room for the NULL */
 	const char *v[ARGS_MAX + 1];
 	size_t n;
 };
 
 struct serve_opts {
 	const char *listen, *state, *run, *config, *cache;
-	struct args more;		/* options that atolld understands, not we */
+	struct args more; /* options that atolld understands, not we */
 };
 
 /* What would stop the server anyway, told in words and with the remedy. */
@@ -68,7 +68,8 @@ static int prepare_template(const struct paths *p, const char *cache, const stru
 	if (template_build(p->build_script, cache, t->name, e) < 0)
 		return -e->no;
 	if (!template_cached(cache, t->key))
-		return err_set(e, ENOENT, "template '%s' was built, but '%s/templates/%s' is not there", t->name, cache, t->key);
+		return err_set(e, ENOENT, "template '%s' was built, but '%s/templates/%s' is not there", t->name, cache,
+		    t->key);
 	return 0;
 }
 
@@ -122,8 +123,8 @@ static int try_atolld(struct args a, struct err *e)
 }
 
 /* Adds --template NAME=KEY for each one that could be made ready; the words stay in `room`. */
-static int prepare_templates(const struct paths *p, const char *cache, const struct template_asked *asked, struct args *a,
-			     char room[ARRAY_LEN(templates)][TEMPLATE_WORD_SIZE], struct err *e)
+static int prepare_templates(const struct paths *p, const char *cache, const struct template_asked *asked,
+    struct args *a, char room[ARRAY_LEN(templates)][TEMPLATE_WORD_SIZE], struct err *e)
 {
 	for (size_t i = 0; i < ARRAY_LEN(templates); i++) {
 		if (prepare_template(p, cache, &asked[i], e) < 0) {
@@ -140,7 +141,8 @@ static int prepare_templates(const struct paths *p, const char *cache, const str
 }
 
 /* Without them the memory of a sandbox stays in memory; all the rest works. */
-static int prepare_tools(const struct paths *p, const char *cache, const struct template_asked *tools, struct args *a, struct err *e)
+static int prepare_tools(const struct paths *p, const char *cache, const struct template_asked *tools, struct args *a,
+    struct err *e)
 {
 	if (prepare_template(p, cache, tools, e) == 0) {
 		add(a, "--tools", tools->key);
@@ -185,7 +187,8 @@ static int serve(const struct serve_opts *o)
 		add(&a, o->more.v[i], NULL);
 	if (try_atolld(a, &e) < 0)
 		return fail("%s", e.text);
-	/* Builds run from a directory that is there and can be read; paths among atolld's options may be relative to the one we are in. */
+	/* Builds run from a directory that is there and can be read; paths among atolld's options may be relative to
+	 * the one we are in. */
 	autoclose int here = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
 	if (here >= 0 && chdir("/") < 0)
@@ -195,7 +198,8 @@ static int serve(const struct serve_opts *o)
 		say("host names over TLS are not served: %s", e.text);
 		e = ERR_INIT;
 	}
-	if (prepare_templates(&p, cache, asked, &a, words, &e) < 0 || prepare_tools(&p, cache, &asked[ARRAY_LEN(templates)], &a, &e) < 0)
+	if (prepare_templates(&p, cache, asked, &a, words, &e) < 0 ||
+	    prepare_tools(&p, cache, &asked[ARRAY_LEN(templates)], &a, &e) < 0)
 		return fail("%s", e.text);
 	if (here >= 0 && fchdir(here) < 0)
 		return fail("change back to the working directory: %s", strerrordesc_np(errno));
@@ -213,7 +217,8 @@ static bool is_own(const struct opt *own, size_t n_own, struct str name)
 	return name.n == 0 || str_is(name, "help");
 }
 
-/* Takes what is atolld's out of argv: options that are not in `own`, each with the word behind it if that could be its value. */
+/* Takes what is atolld's out of argv: options that are not in `own`, each with the word behind it if that could be its
+ * value. */
 static int split(const struct opt *own, size_t n_own, int argc, char **argv, struct args *more)
 {
 	int kept = 0;
@@ -237,8 +242,11 @@ static int run(const struct verb *v, int argc, char **argv)
 {
 	struct serve_opts o = { .state = STATE_DIR_DEFAULT };
 	const struct opt opts[] = {
-		{ "listen", 0, OPT_STR, &o.listen }, { "state", 0, OPT_STR, &o.state }, { "run", 0, OPT_STR, &o.run },
-		{ "config", 0, OPT_STR, &o.config }, { "cache", 0, OPT_STR, &o.cache },
+		{ "listen", 0, OPT_STR, &o.listen },
+		{ "state", 0, OPT_STR, &o.state },
+		{ "run", 0, OPT_STR, &o.run },
+		{ "config", 0, OPT_STR, &o.config },
+		{ "cache", 0, OPT_STR, &o.cache },
 	};
 	int n, rc;
 	struct err e = ERR_INIT;
@@ -258,7 +266,8 @@ static int run(const struct verb *v, int argc, char **argv)
 	if (*o.state == '\0' || (o.run && *o.run == '\0') || (o.cache && *o.cache == '\0'))
 		return usage_error(v, "a directory's name is empty");
 	if (geteuid() != 0)
-		return fail("'atoll serve' has to run as root, which makes namespaces and mounts for the sandboxes: use sudo");
+		return fail(
+		    "'atoll serve' has to run as root, which makes namespaces and mounts for the sandboxes: use sudo");
 	inherited_reset();
 	inherited_pid_one();
 	if (!o.config && access(CONFIG_DEFAULT, R_OK) == 0)
@@ -273,15 +282,18 @@ static int run(const struct verb *v, int argc, char **argv)
 const struct verb verb_serve = {
 	.name = "serve",
 	.summary = "Start the server in the foreground",
-	.synopsis = "[--listen ADDRESS:PORT] [--state DIR] [--run DIR] [--config FILE] [--cache DIR] [--SETTING VALUE]...",
-	.help = "      --listen ADDRESS:PORT  where clients connect (default: " LISTEN_DEFAULT ")\n"
-		"      --state DIR            what outlives a restart of the machine (default: " STATE_DIR_DEFAULT ")\n"
-		"      --run DIR              what does not (default: /run/atoll/main, or one that follows from --state)\n"
-		"      --config FILE          settings, see atoll.conf(5) (default: " CONFIG_DEFAULT ", if it is there)\n"
-		"      --cache DIR            built templates (default: $ATOLL_CACHE, else /var/cache/atoll)\n"
-		"      --SETTING VALUE        any setting of atoll.conf(5), with dashes: --max-sandboxes 50\n\n"
-		"The first start builds the templates of the sandboxes, which takes a few minutes. When clients can connect,\n"
-		"'atoll: ready on URL' is printed. Servers with directories of their own run side by side.\n\n"
-		"ATOLL_TEMPLATES names another directory of recipes of templates.\n",
+	.synopsis =
+	    "[--listen ADDRESS:PORT] [--state DIR] [--run DIR] [--config FILE] [--cache DIR] [--SETTING VALUE]...",
+	.help =
+	    "      --listen ADDRESS:PORT  where clients connect (default: " LISTEN_DEFAULT ")\n"
+	    "      --state DIR            what outlives a restart of the machine (default: " STATE_DIR_DEFAULT ")\n"
+	    "      --run DIR              what does not (default: /run/atoll/main, or one that follows from --state)\n"
+	    "      --config FILE          settings, see atoll.conf(5) (default: " CONFIG_DEFAULT ", if it is there)\n"
+	    "      --cache DIR            built templates (default: $ATOLL_CACHE, else /var/cache/atoll)\n"
+	    "      --SETTING VALUE        any setting of atoll.conf(5), with dashes: --max-sandboxes 50\n\n"
+	    "The first start builds the templates of the sandboxes, which takes a few minutes. When clients can "
+	    "connect,\n"
+	    "'atoll: ready on URL' is printed. Servers with directories of their own run side by side.\n\n"
+	    "ATOLL_TEMPLATES names another directory of recipes of templates.\n",
 	.run = run,
 };

@@ -19,8 +19,8 @@
 #include "cli/signals.h"
 #include "cli/terminal.h"
 
-#define KILL_AFTER_MS 3000		/* SIGTERM, then this, then SIGKILL */
-#define KEYS_MAX (64 * 1024)		/* typed or pasted, and not sent yet */
+#define KILL_AFTER_MS 3000   /* SIGTERM, then this, then SIGKILL */
+#define KEYS_MAX (64 * 1024) /* typed or pasted, and not sent yet */
 
 int session_exit_status(const struct atoll_exit *x)
 {
@@ -44,15 +44,15 @@ struct run {
 	const struct session *s;
 	struct atoll_process *p;
 	bool input_open;
-	int output_no;			/* errno of our own output: nobody reads it any more */
-	unsigned n_signals;		/* that have been acted on */
-	uint64_t kill_at_ms;		/* 0: it may go on */
-	bool asked;			/* it was sent a SIGTERM */
-	struct buf in;			/* input that was read and not sent yet */
+	int output_no;       /* errno of our own output: nobody reads it any more */
+	unsigned n_signals;  /* that have been acted on */
+	uint64_t kill_at_ms; /* 0: it may go on */
+	bool asked;          /* it was sent a SIGTERM */
+	struct buf in;       /* input that was read and not sent yet */
 	struct terminal terminal;
 	struct escape escape;
-	bool left;			/* by the escape keys, or the terminal is gone */
-	bool resize;			/* the size has to be told */
+	bool left;   /* by the escape keys, or the terminal is gone */
+	bool resize; /* the size has to be told */
 };
 
 /* The terminal or pipe may have been made non-blocking by whoever shares it. */
@@ -86,7 +86,8 @@ static int on_output(void *user, enum atoll_stream which, const void *p, size_t 
 
 /* --- input --- */
 
-/* A pipe is read when its bytes can be sent. Keys are read always: those that leave must work when nothing else does. */
+/* A pipe is read when its bytes can be sent. Keys are read always: those that leave must work when nothing else
+ * does. */
 static bool wants_input(const struct run *r)
 {
 	if (!r->input_open)
@@ -130,7 +131,7 @@ static void send_input(struct run *r)
 
 	if (rc == -EAGAIN)
 		return;
-	buf_consume(&r->in, rc == 0 ? n : r->in.n);	/* nobody reads it any more: as with a local pipe it is lost */
+	buf_consume(&r->in, rc == 0 ? n : r->in.n); /* nobody reads it any more: as with a local pipe it is lost */
 	if (rc < 0)
 		r->input_open = r->s->tty;
 }
@@ -144,7 +145,7 @@ static void tell_size(struct run *r)
 
 	if (signals_take_resize()) {
 		r->resize = true;
-		(void)terminal_raw(&r->terminal);	/* whoever stopped us may have changed it */
+		(void)terminal_raw(&r->terminal); /* whoever stopped us may have changed it */
 	}
 	if (!r->resize || atoll_process_pid(r->p) == 0)
 		return;
@@ -153,7 +154,8 @@ static void tell_size(struct run *r)
 	(void)atoll_process_resize(r->p, cols, rows, &e);
 }
 
-/* Ends the command once it is known to run: before that nobody can, and it would be left behind. True: leave the session. */
+/* Ends the command once it is known to run: before that nobody can, and it would be left behind. True: leave the
+ * session. */
 static bool interrupted(struct run *r)
 {
 	uint64_t now = clock_mono_ms();
@@ -184,7 +186,8 @@ static bool interrupted(struct run *r)
 static int pump(struct run *r, struct atoll_error *e)
 {
 	for (;;) {
-		struct pollfd fds[2] = { { .fd = signals_fd(), .events = POLLIN }, { .fd = STDIN_FILENO, .events = POLLIN } };
+		struct pollfd fds[2] = { { .fd = signals_fd(), .events = POLLIN },
+			{ .fd = STDIN_FILENO, .events = POLLIN } };
 		bool ask_input = wants_input(r);
 		int rc = atoll_process_poll(r->p, fds, ask_input ? 2 : 1, r->kill_at_ms ? 200 : -1, e);
 
@@ -242,7 +245,9 @@ static int outcome(const struct run *r, int rc, const struct atoll_error *e)
 int session_run(const struct session *s)
 {
 	struct run r = {
-		.s = s, .input_open = s->cmd.with_stdin || s->tty, .in = BUF_INIT(s->tty ? KEYS_MAX : ATOLL_INPUT_MAX),
+		.s = s,
+		.input_open = s->cmd.with_stdin || s->tty,
+		.in = BUF_INIT(s->tty ? KEYS_MAX : ATOLL_INPUT_MAX),
 		.terminal = TERMINAL_INIT(STDIN_FILENO),
 	};
 	struct atoll_command cmd = s->cmd;
@@ -271,7 +276,9 @@ static int tty_envs(const struct atoll_command *cmd, struct atoll_pair **ret, si
 {
 	const char *term = getenv("TERM");
 	const struct atoll_pair first[] = {
-		{ "TERM", term && *term ? term : "xterm-256color" }, { "LANG", "C.UTF-8" }, { "LC_ALL", "C.UTF-8" },
+		{ "TERM", term && *term ? term : "xterm-256color" },
+		{ "LANG", "C.UTF-8" },
+		{ "LC_ALL", "C.UTF-8" },
 	};
 	struct atoll_pair *v = calloc(ARRAY_LEN(first) + cmd->n_envs, sizeof(*v));
 

@@ -7,15 +7,16 @@
 #include "client/atoll.h"
 
 enum session_stop {
-	STOP_COMMAND,			/* an interrupt ends the command: SIGTERM, SIGKILL at the second or after a while */
-	STOP_NOW,			/* an interrupt ends the session; the caller ends the sandbox */
+	/* an interrupt ends the command: SIGTERM, SIGKILL at the second or after a while */
+	STOP_COMMAND,
+	STOP_NOW, /* an interrupt ends the session; the caller ends the sandbox */
 };
 
 struct session {
 	struct atoll_sandbox *sb;
-	struct atoll_command cmd;	/* with_stdin: our standard input is passed on */
+	struct atoll_command cmd; /* with_stdin: our standard input is passed on */
 	enum session_stop on_interrupt;
-	bool tty;			/* it gets our terminal, which standard input must be: its keys, its size */
+	bool tty; /* it gets our terminal, which standard input must be: its keys, its size */
 };
 
 /* To be called after signals_hold(). Returns the exit status: the command's, 128 + n if a signal ended it, EXIT_FAILURE

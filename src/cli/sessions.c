@@ -32,7 +32,8 @@ static char *path_of(const char *id, const char *tail)
 
 static int run_list(const struct verb *v, int argc, char **argv)
 {
-	static const struct column columns[] = { { "SESSION", false }, { "AGENT", false }, { "SANDBOX", false }, { "ENVIRONMENT", false }, { "LAST USED", false } };
+	static const struct column columns[] = { { "SESSION", false }, { "AGENT", false }, { "SANDBOX", false },
+		{ "ENVIRONMENT", false }, { "LAST USED", false } };
 	struct settings_opts conn = { NULL };
 	bool as_json = false;
 	const struct opt opts[] = { SETTINGS_OPTS(&conn), { "json", 0, OPT_FLAG, &as_json } };
@@ -54,7 +55,8 @@ static int run_list(const struct verb *v, int argc, char **argv)
 	const json_t *o;
 	size_t i;
 
-	json_array_foreach(list, i, o) {
+	json_array_foreach(list, i, o)
+	{
 		static const char *const names[] = { "sessionId", "agentId", "sandboxId", "environment", "lastUsed" };
 
 		for (size_t k = 0; k < ARRAY_LEN(names); k++)
@@ -69,8 +71,12 @@ static int run_create(const struct verb *v, int argc, char **argv)
 	const char *agent = NULL, *user = NULL, *environment = NULL;
 	bool cache = false, as_json = false;
 	const struct opt opts[] = {
-		SETTINGS_OPTS(&conn), { "agent", 0, OPT_STR, &agent }, { "user", 0, OPT_STR, &user }, { "template", 't', OPT_STR, &environment },
-		{ "cache", 0, OPT_FLAG, &cache }, { "json", 0, OPT_FLAG, &as_json },
+		SETTINGS_OPTS(&conn),
+		{ "agent", 0, OPT_STR, &agent },
+		{ "user", 0, OPT_STR, &user },
+		{ "template", 't', OPT_STR, &environment },
+		{ "cache", 0, OPT_FLAG, &cache },
+		{ "json", 0, OPT_FLAG, &as_json },
 	};
 	autoatoll struct atoll *a = NULL;
 	autofree char *answer = NULL;
@@ -79,7 +85,8 @@ static int run_create(const struct verb *v, int argc, char **argv)
 
 	if (rc >= 0)
 		return rc;
-	autojson json_t *body = json_pack("{s:s*,s:s*,s:s*,s:b}", "agentId", agent, "userId", user, "environment", environment, "cache", cache);
+	autojson json_t *body = json_pack("{s:s*,s:s*,s:s*,s:b}", "agentId", agent, "userId", user, "environment",
+	    environment, "cache", cache);
 	autofree char *request = body ? json_dumps(body, JSON_COMPACT) : NULL;
 
 	if (!request)
@@ -117,7 +124,9 @@ static int run_run(const struct verb *v, int argc, char **argv)
 	autoatoll struct atoll *a = NULL;
 	autofree char *answer = NULL;
 	struct atoll_error e = { 0 };
-	int n, rc = verb_connect(v, opts, ARRAY_LEN(opts), &conn, (struct operands) { 2, 2, "which session, and which code?" }, argc, argv, &n, &a);
+	int n,
+	    rc = verb_connect(v, opts, ARRAY_LEN(opts), &conn,
+		(struct operands) { 2, 2, "which session, and which code?" }, argc, argv, &n, &a);
 
 	if (rc >= 0)
 		return rc;
@@ -153,12 +162,17 @@ static int run_rm(const struct verb *v, int argc, char **argv)
 }
 
 static const struct verb session_list = {
-	.name = "session list", .summary = "Show the sessions", .synopsis = "[--json]",
-	.help = "      --json  all that the server tells, as a JSON array\n\n" SETTINGS_HELP, .run = run_list,
+	.name = "session list",
+	.summary = "Show the sessions",
+	.synopsis = "[--json]",
+	.help = "      --json  all that the server tells, as a JSON array\n\n" SETTINGS_HELP,
+	.run = run_list,
 };
 
 static const struct verb session_create = {
-	.name = "session create", .summary = "Make a session and print its id", .synopsis = "[--agent ID] [--user ID] [--template NAME] [--cache] [--json]",
+	.name = "session create",
+	.summary = "Make a session and print its id",
+	.synopsis = "[--agent ID] [--user ID] [--template NAME] [--cache] [--json]",
 	.help = "      --agent ID       whose it is (default: default)\n"
 		"      --user ID        for whom the agent works\n"
 		"  -t, --template NAME  what its sandbox is made from (default: the server's)\n"
@@ -168,21 +182,32 @@ static const struct verb session_create = {
 };
 
 static const struct verb session_info = {
-	.name = "session info", .summary = "Show one session, as JSON", .synopsis = "SESSION", .help = SETTINGS_HELP, .run = run_info,
+	.name = "session info",
+	.summary = "Show one session, as JSON",
+	.synopsis = "SESSION",
+	.help = SETTINGS_HELP,
+	.run = run_info,
 };
 
 static const struct verb session_run = {
-	.name = "session run", .summary = "Run code in a session, and print what came of it as JSON", .synopsis = "[--lang NAME] SESSION CODE",
+	.name = "session run",
+	.summary = "Run code in a session, and print what came of it as JSON",
+	.synopsis = "[--lang NAME] SESSION CODE",
 	.help = "  -l, --lang NAME  python (the default), javascript, typescript, bash, r, java\n\n"
 		"The exit status is 1 if it was refused, or ended with an error.\n\n" SETTINGS_HELP,
 	.run = run_run,
 };
 
 static const struct verb session_rm = {
-	.name = "session rm", .summary = "End a session, and its sandbox", .synopsis = "SESSION", .help = SETTINGS_HELP, .run = run_rm,
+	.name = "session rm",
+	.summary = "End a session, and its sandbox",
+	.synopsis = "SESSION",
+	.help = SETTINGS_HELP,
+	.run = run_rm,
 };
 
-static const struct verb *const subs[] = { &session_list, &session_create, &session_info, &session_run, &session_rm, NULL };
+static const struct verb *const subs[] = { &session_list, &session_create, &session_info, &session_run, &session_rm,
+	NULL };
 
 const struct verb verb_session = {
 	.name = "session",

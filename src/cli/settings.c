@@ -49,16 +49,19 @@ static const char *pick(const char *option, const char *variable, bool state_giv
 	return option ? option : z && *z ? z : NULL;
 }
 
-static int from_state(const char *dir, const char *name, const char *what, const char *variable, char **ret, struct err *e)
+static int from_state(const char *dir, const char *name, const char *what, const char *variable, char **ret,
+    struct err *e)
 {
 	int rc = settings_read_line(dir, name, ret);
 
 	if (rc == 0)
 		return 0;
 	if (rc == -EACCES)
-		return err_set(e, EACCES, "no %s: '%s/%s' is for root only; set %s, or use sudo", what, dir, name, variable);
+		return err_set(e, EACCES, "no %s: '%s/%s' is for root only; set %s, or use sudo", what, dir, name,
+		    variable);
 	if (rc == -ENOENT || rc == -ENOTDIR)
-		return err_set(e, ENOENT, "no %s: set %s, or start a server here ('%s/%s' does not exist)", what, variable, dir, name);
+		return err_set(e, ENOENT, "no %s: set %s, or start a server here ('%s/%s' does not exist)", what,
+		    variable, dir, name);
 	return err_set(e, -rc, "no %s: read '%s/%s': %s", what, dir, name, strerrordesc_np(-rc));
 }
 
@@ -102,13 +105,18 @@ int settings_connect(const struct settings_opts *o, struct atoll **ret)
 		return fail("%s", e.text);
 	if (o->mock)
 		say("--mock: there is no server, nothing is run");
-	struct atoll_config cfg = { .api_url = s.api_url, .sandbox_url = s.sandbox_url, .api_key = s.api_key, .domain = s.domain, .mock = o->mock };
+	struct atoll_config cfg = { .api_url = s.api_url,
+		.sandbox_url = s.sandbox_url,
+		.api_key = s.api_key,
+		.domain = s.domain,
+		.mock = o->mock };
 	if (atoll_new(&cfg, ret, &ae) < 0)
 		return fail("%s", ae.text);
 	return 0;
 }
 
-int verb_parse(const struct verb *v, const struct opt *opts, size_t n, int end_after, int argc, char **argv, int *ret_operands)
+int verb_parse(const struct verb *v, const struct opt *opts, size_t n, int end_after, int argc, char **argv,
+    int *ret_operands)
 {
 	struct err e = ERR_INIT;
 	int rc = opts_parse(opts, n, end_after, argc, argv, ret_operands, &e);
@@ -123,7 +131,7 @@ int verb_parse(const struct verb *v, const struct opt *opts, size_t n, int end_a
 }
 
 int verb_operands(const struct verb *v, const struct opt *opts, size_t n, struct operands want, int argc, char **argv,
-	int *ret_operands)
+    int *ret_operands)
 {
 	int rc = verb_parse(v, opts, n, OPTS_MIXED, argc, argv, ret_operands);
 
@@ -136,8 +144,8 @@ int verb_operands(const struct verb *v, const struct opt *opts, size_t n, struct
 	return -1;
 }
 
-int verb_connect(const struct verb *v, const struct opt *opts, size_t n, const struct settings_opts *conn, struct operands want,
-	int argc, char **argv, int *ret_operands, struct atoll **ret)
+int verb_connect(const struct verb *v, const struct opt *opts, size_t n, const struct settings_opts *conn,
+    struct operands want, int argc, char **argv, int *ret_operands, struct atoll **ret)
 {
 	int rc = verb_operands(v, opts, n, want, argc, argv, ret_operands);
 
@@ -147,13 +155,15 @@ int verb_connect(const struct verb *v, const struct opt *opts, size_t n, const s
 	return rc == 0 ? -1 : rc;
 }
 
-int verb_plain(const struct verb *v, struct operands want, int argc, char **argv, bool *json, int *ret_operands, struct atoll **ret)
+int verb_plain(const struct verb *v, struct operands want, int argc, char **argv, bool *json, int *ret_operands,
+    struct atoll **ret)
 {
 	struct settings_opts conn = { NULL };
 	const struct opt opts[] = { SETTINGS_OPTS(&conn), { "json", 0, OPT_FLAG, json } };
 	int n;
 
-	return verb_connect(v, opts, ARRAY_LEN(opts) - (json ? 0 : 1), &conn, want, argc, argv, ret_operands ? ret_operands : &n, ret);
+	return verb_connect(v, opts, ARRAY_LEN(opts) - (json ? 0 : 1), &conn, want, argc, argv,
+	    ret_operands ? ret_operands : &n, ret);
 }
 
 void connection_cleanup(struct atoll **a)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cli/settings: which server to talk to, and with which key.
  *
- * Options come first, then the E2B_* variables, then what a server on this machine left in its state directory (which only
- * root can read). A state directory that is given as an option beats the variables. */
+ * Options come first, then the E2B_* variables, then what a server on this machine left in its state directory (which
+ * only root can read). A state directory that is given as an option beats the variables. */
 #pragma once
 
 #include <limits.h>
@@ -21,19 +21,22 @@ struct settings_opts {
 /* Entries for a verb's table. */
 #define SETTINGS_OPTS(s) \
 	{ "api-url", 0, OPT_STR, &(s)->api_url }, { "sandbox-url", 0, OPT_STR, &(s)->sandbox_url }, \
-	{ "api-key", 0, OPT_STR, &(s)->api_key }, { "state", 0, OPT_STR, &(s)->state_dir }, { "mock", 0, OPT_FLAG, &(s)->mock }
+	    { "api-key", 0, OPT_STR, &(s)->api_key }, { "state", 0, OPT_STR, &(s)->state_dir }, \
+	{ \
+		"mock", 0, OPT_FLAG, &(s)->mock \
+	}
 
 #define SETTINGS_SYNOPSIS "[--state DIR] [--api-url URL] [--api-key KEY]"
 #define SETTINGS_HELP \
 	"Which server: the options --api-url, --sandbox-url and --api-key, else the variables\n" \
-	"E2B_API_URL, E2B_SANDBOX_URL and E2B_API_KEY, else the server whose state directory is\n" \
-	STATE_DIR_DEFAULT " (or --state DIR), which only root can read. With E2B_DOMAIN instead of the\n" \
+	"E2B_API_URL, E2B_SANDBOX_URL and E2B_API_KEY, else the server whose state directory is\n" STATE_DIR_DEFAULT \
+	" (or --state DIR), which only root can read. With E2B_DOMAIN instead of the\n" \
 	"URLs: https://api.DOMAIN, and the host names of sandboxes below it. --mock: no server at\n" \
 	"all, but one that is played by the command itself and forgotten at its end.\n"
 
 struct settings {
-	char *api_url;			/* NULL: by the domain */
-	char *sandbox_url;		/* NULL: by the domain */
+	char *api_url;     /* NULL: by the domain */
+	char *sandbox_url; /* NULL: by the domain */
 	char *api_key, *domain;
 };
 
@@ -48,10 +51,12 @@ int settings_read_line(const char *dir, const char *name, char **ret);
 
 struct atoll;
 struct verb;
-int settings_connect(const struct settings_opts *o, struct atoll **ret);	/* says what is wrong; 0 or EXIT_FAILURE */
+/* says what is wrong; 0 or EXIT_FAILURE */
+int settings_connect(const struct settings_opts *o, struct atoll **ret);
 
 /* Parses; on --help prints it. -1: go on, else the exit status. */
-int verb_parse(const struct verb *v, const struct opt *opts, size_t n, int end_after, int argc, char **argv, int *ret_operands);
+int verb_parse(const struct verb *v, const struct opt *opts, size_t n, int end_after, int argc, char **argv,
+    int *ret_operands);
 
 /* How many operands a verb wants, and what it says when there are fewer. */
 struct operands {
@@ -66,14 +71,16 @@ struct operands {
 
 /* Parses and counts the operands, which are at the start of argv then. -1: go on, else the exit status. */
 int verb_operands(const struct verb *v, const struct opt *opts, size_t n, struct operands want, int argc, char **argv,
-	int *ret_operands);
+    int *ret_operands);
 
 /* And connects, for verbs that have nothing else to check before. -1: go on with *ret. */
-int verb_connect(const struct verb *v, const struct opt *opts, size_t n, const struct settings_opts *conn, struct operands want,
-	int argc, char **argv, int *ret_operands, struct atoll **ret);
+int verb_connect(const struct verb *v, const struct opt *opts, size_t n, const struct settings_opts *conn,
+    struct operands want, int argc, char **argv, int *ret_operands, struct atoll **ret);
 
-/* The same for verbs without options of their own but --json. json NULL: nor that; ret_operands NULL: want says how many. */
-int verb_plain(const struct verb *v, struct operands want, int argc, char **argv, bool *json, int *ret_operands, struct atoll **ret);
+/* The same for verbs without options of their own but --json. json NULL: nor that; ret_operands NULL: want says how
+ * many. */
+int verb_plain(const struct verb *v, struct operands want, int argc, char **argv, bool *json, int *ret_operands,
+    struct atoll **ret);
 
 void connection_cleanup(struct atoll **a);
 #define autoatoll __attribute__((cleanup(connection_cleanup)))

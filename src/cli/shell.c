@@ -12,7 +12,10 @@ static int run(const struct verb *v, int argc, char **argv)
 	autopairs struct pairs envs = { NULL, 0 };
 	const char *user = NULL, *cwd = NULL;
 	const struct opt opts[] = {
-		SETTINGS_OPTS(&conn), { "user", 'u', OPT_STR, &user }, { "cwd", 'w', OPT_STR, &cwd }, { "env", 'e', OPT_PAIR, &envs },
+		SETTINGS_OPTS(&conn),
+		{ "user", 'u', OPT_STR, &user },
+		{ "cwd", 'w', OPT_STR, &cwd },
+		{ "env", 'e', OPT_PAIR, &envs },
 	};
 	int n, rc = verb_parse(v, opts, ARRAY_LEN(opts), OPTS_MIXED, argc, argv, &n);
 
@@ -20,7 +23,11 @@ static int run(const struct verb *v, int argc, char **argv)
 		return rc;
 	if (n != 1)
 		return usage_error(v, n == 0 ? "which sandbox?" : "one sandbox, not several");
-	const struct atoll_command cmd = { .argv = words, .cwd = cwd, .as_user = user, .envs = envs.v, .n_envs = envs.n };
+	const struct atoll_command cmd = { .argv = words,
+		.cwd = cwd,
+		.as_user = user,
+		.envs = envs.v,
+		.n_envs = envs.n };
 	return session_in(&conn, argv[0], &cmd, true);
 }
 
@@ -32,7 +39,8 @@ const struct verb verb_shell = {
 		"  -w, --cwd DIR         where (default: the user's home)\n"
 		"  -e, --env NAME=VALUE  a variable of the shell\n\n"
 		"All keys go to the shell; Enter ~ . ends it if it does not answer any more. The exit status is\n"
-		"the shell's. A paused sandbox is resumed. Its timeout stays as it is: see 'atoll timeout'.\n\n" SETTINGS_HELP,
+		"the shell's. A paused sandbox is resumed. Its timeout stays as it is: see 'atoll "
+		"timeout'.\n\n" SETTINGS_HELP,
 	.run = run,
 	.operand = OPERAND_ID,
 };

@@ -12,12 +12,12 @@
 #include "base/clock.h"
 #include "cli/cli.h"
 
-#define WAIT_FOR_CALL_MS 5000		/* a call under way may finish for so long after an interrupt */
+#define WAIT_FOR_CALL_MS 5000 /* a call under way may finish for so long after an interrupt */
 
-static struct {				/* signals are the process's, so there is one of this */
+static struct { /* signals are the process's, so there is one of this */
 	int fd;
-	int first;			/* the one to die of */
-	unsigned count;			/* how many have come */
+	int first;      /* the one to die of */
+	unsigned count; /* how many have come */
 	bool resized;
 	uint64_t since_ms;
 	sigset_t set;

@@ -27,7 +27,7 @@
 #include "store/snapshots.h"
 
 #define NAME_SIZE 40
-#define KEPT_MEMORY 2u			/* as in front/sandbox/sandbox.h */
+#define KEPT_MEMORY 2u /* as in front/sandbox/sandbox.h */
 
 struct job {
 	char *state, *storage, *key_file;
@@ -60,7 +60,8 @@ static int job_open(struct job *j, const struct place_opts *o, struct err *e)
 	if (backup_join_warden(run, e) < 0)
 		return -e->no;
 	j->storage_fd = open(j->storage, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return j->storage_fd < 0 ? err_sys(e, "open the pool '%s' (does the server have one?)", j->storage) : backup_lock(j->storage_fd, e);
+	return j->storage_fd < 0 ? err_sys(e, "open the pool '%s' (does the server have one?)", j->storage)
+				 : backup_lock(j->storage_fd, e);
 }
 
 /* btrfs, with standard input or output being fd. */
@@ -78,7 +79,9 @@ static int run_btrfs(char *const argv[], int fd, int as, struct err *e)
 		;
 	if (pid < 0)
 		return err_sys(e, "fork");
-	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : err_set(e, EIO, "'btrfs %s' failed (package btrfs-progs)", argv[1]);
+	return WIFEXITED(status) && WEXITSTATUS(status) == 0
+	    ? 0
+	    : err_set(e, EIO, "'btrfs %s' failed (package btrfs-progs)", argv[1]);
 }
 
 /* --- export ------------------------------------------------------------------------------------------------- */
@@ -100,9 +103,10 @@ static int on_row(void *user, const struct snapshot_row *r)
 	if (!str_is(f->tag, r->tag) || f->n++ > 0 || !str_copy(f->kept, sizeof f->kept, str_of(r->kept_name)))
 		return 0;
 	f->memory = r->kept & KEPT_MEMORY;
-	f->meta = json_pack("{s:s*,s:s,s:b,s:{s:s,s:s,s:s},s:{s:I,s:I,s:i,s:i},s:I}", "alias", r->alias, "tag", r->tag, "memory", f->memory,
-		"template", "id", r->base_id, "name", r->base_name, "key", r->base_key, "limits", "memory", (json_int_t)r->mem_bytes, "disk",
-		(json_int_t)r->disk_bytes, "cpu", (int)r->cpu_permille, "pids", (int)r->pids, "created", (json_int_t)r->created_ms);
+	f->meta = json_pack("{s:s*,s:s,s:b,s:{s:s,s:s,s:s},s:{s:I,s:I,s:i,s:i},s:I}", "alias", r->alias, "tag", r->tag,
+	    "memory", f->memory, "template", "id", r->base_id, "name", r->base_name, "key", r->base_key, "limits",
+	    "memory", (json_int_t)r->mem_bytes, "disk", (json_int_t)r->disk_bytes, "cpu", (int)r->cpu_permille, "pids",
+	    (int)r->pids, "created", (json_int_t)r->created_ms);
 	return 0;
 }
 
@@ -122,7 +126,8 @@ static int find_row(const struct job *j, const char *ref, const char *beside, st
 	store_close(st);
 	(void)unlink(copy);
 	if (e->no == 0 && ret->n != 1)
-		(void)err_set(e, ENOENT, ret->n ? "more than one team has a snapshot '%s': give its id" : "there is no snapshot '%s'", ref);
+		(void)err_set(e, ENOENT,
+		    ret->n ? "more than one team has a snapshot '%s': give its id" : "there is no snapshot '%s'", ref);
 	if (e->no == 0 && !ret->meta)
 		(void)err_set(e, ENOMEM, "out of memory");
 	return -e->no;
@@ -158,14 +163,15 @@ static int write_file(const struct job *j, const struct found *f, int out, struc
 	uint64_t disk = 0, memory = 0;
 	struct snapshot_head h;
 
-	(void)json_object_set_new(f->meta, "kept", kept);	/* how its parts are called */
+	(void)json_object_set_new(f->meta, "kept", kept); /* how its parts are called */
 	autofree char *meta = json_dumps(f->meta, JSON_COMPACT);
 
 	if (!meta || snapshot_key(j->key_file, true, key, e) < 0)
 		return e->no ? -e->no : err_set(e, ENOMEM, "out of memory");
 	if (lseek(out, sizeof h, SEEK_SET) < 0 || fd_write_all(out, meta, strlen(meta)) < 0)
 		return err_sys(e, "write it");
-	if (send_part(j, f->kept, 'd', out, &disk, e) < 0 || (f->memory && send_part(j, f->kept, 'm', out, &memory, e) < 0))
+	if (send_part(j, f->kept, 'd', out, &disk, e) < 0 ||
+	    (f->memory && send_part(j, f->kept, 'm', out, &memory, e) < 0))
 		return -e->no;
 	snapshot_head_make(&h, (uint32_t)strlen(meta), disk, memory);
 	if (pwrite(out, &h, sizeof h, 0) != sizeof h)
@@ -238,7 +244,8 @@ static int check_file(const struct job *j, int in, struct snapshot_head *h, json
 	return *ret_meta ? 0 : err_set(e, EBADMSG, "what it says of itself is damaged");
 }
 
-/* What was checked must be what is read afterwards, whoever can write to the file: from here on there is only our own copy of it. */
+/* What was checked must be what is read afterwards, whoever can write to the file: from here on there is only our own
+ * copy of it. */
 static int copy_file(const struct job *j, int given, int *ret_fd, struct err *e)
 {
 	struct stat st;
@@ -249,7 +256,8 @@ static int copy_file(const struct job *j, int given, int *ret_fd, struct err *e)
 }
 
 /* Into the pool as NEW+kind. */
-static int receive_part(const struct job *j, int in, uint64_t at, const char *old, const char *new, char kind, struct err *e)
+static int receive_part(const struct job *j, int in, uint64_t at, const char *old, const char *new, char kind,
+    struct err *e)
 {
 	char got[NAME_SIZE + 8], to[NAME_SIZE + 4];
 
@@ -258,7 +266,8 @@ static int receive_part(const struct job *j, int in, uint64_t at, const char *ol
 	(void)btrfs_subvol_delete(j->storage_fd, got);
 	if (lseek(in, (off_t)at, SEEK_SET) < 0)
 		return err_sys(e, "read it");
-	if (run_btrfs((char *const[]) { "btrfs", "receive", "-q", "-e", "-C", j->storage, NULL }, in, STDIN_FILENO, e) == 0) {
+	if (run_btrfs((char *const[]) { "btrfs", "receive", "-q", "-e", "-C", j->storage, NULL }, in, STDIN_FILENO,
+		e) == 0) {
 		autoclose int fd = openat(j->storage_fd, got, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 
 		if (fd < 0)
@@ -280,8 +289,8 @@ static void drop_new(const struct job *j, const char *new)
 	}
 }
 
-/* Without an answer it may be the server's by now, and must not be taken away from it. If it is not, the server removes it when it
- * starts: nobody owns it. */
+/* Without an answer it may be the server's by now, and must not be taken away from it. If it is not, the server removes
+ * it when it starts: nobody owns it. */
 static int adopt(const struct settings_opts *conn, json_t *meta, const char *new, const char *name, bool *ret_unsure)
 {
 	autoatoll struct atoll *a = NULL;
@@ -299,7 +308,9 @@ static int adopt(const struct settings_opts *conn, json_t *meta, const char *new
 		return EXIT_FAILURE;
 	if (atoll_snapshot_adopt(a, body, id, sizeof id, &e) < 0) {
 		*ret_unsure = e.status == 0;
-		return fail("%s%s", e.text, *ret_unsure ? "; it may be imported all the same: see 'GET /snapshots' before you import it again" : "");
+		return fail("%s%s", e.text,
+		    *ret_unsure ? "; it may be imported all the same: see 'GET /snapshots' before you import it again"
+				: "");
 	}
 	(void)puts(id);
 	return 0;
@@ -324,11 +335,13 @@ static int import_from(const struct place_opts *o, const char *from, const char 
 		uint64_t disk_at = sizeof h + h.meta_bytes;
 
 		rand_label(new + 1, 19);
-		if (!old || strlen(old) >= NAME_SIZE || strspn(old, "abcdefghijklmnopqrstuvwxyz0123456789") != strlen(old))
+		if (!old || strlen(old) >= NAME_SIZE ||
+		    strspn(old, "abcdefghijklmnopqrstuvwxyz0123456789") != strlen(old))
 			(void)err_set(&e, EBADMSG, "what it says of itself is damaged");
 		else if (receive_part(&j, in, disk_at, old, new, 'd', &e) == 0 && h.memory_bytes)
 			(void)receive_part(&j, in, disk_at + h.disk_bytes, old, new, 'm', &e);
-		rc = e.no ? EXIT_FAILURE : adopt(&(struct settings_opts) { .state_dir = o->state }, meta, new, name, &unsure);
+		rc = e.no ? EXIT_FAILURE
+			  : adopt(&(struct settings_opts) { .state_dir = o->state }, meta, new, name, &unsure);
 		if (rc != 0 && !unsure)
 			drop_new(&j, new);
 	}
@@ -339,17 +352,24 @@ static int import_from(const struct place_opts *o, const char *from, const char 
 
 /* --- verbs -------------------------------------------------------------------------------------------------- */
 
-#define PLACE_OPTS(o) { "state", 0, OPT_STR, &(o).state }, { "run", 0, OPT_STR, &(o).run }, { "key-file", 0, OPT_STR, &(o).key_file }
+#define PLACE_OPTS(o) \
+	{ "state", 0, OPT_STR, &(o).state }, { "run", 0, OPT_STR, &(o).run }, \
+	{ \
+		"key-file", 0, OPT_STR, &(o).key_file \
+	}
 #define PLACE_HELP \
 	"      --state DIR      of the server (default: " STATE_DIR_DEFAULT ")\n" \
 	"      --run DIR        likewise (default: as 'atoll serve' chooses it)\n" \
-	"      --key-file FILE  32 bytes that the file is signed with (default: export.key in the state directory, made when it is missing)\n"
+	"      --key-file FILE  32 bytes that the file is signed with (default: export.key in the state directory, " \
+	"made when it is missing)\n"
 
 static int run_export(const struct verb *v, int argc, char **argv)
 {
 	struct place_opts o = { .state = STATE_DIR_DEFAULT };
 	const struct opt opts[] = { PLACE_OPTS(o) };
-	int n, rc = verb_operands(v, opts, ARRAY_LEN(opts), ((struct operands) { 2, 2, "give a snapshot and a file that is not there yet" }), argc, argv, &n);
+	int n,
+	    rc = verb_operands(v, opts, ARRAY_LEN(opts),
+		((struct operands) { 2, 2, "give a snapshot and a file that is not there yet" }), argc, argv, &n);
 
 	if (rc >= 0)
 		return rc;
@@ -363,7 +383,9 @@ static int run_import(const struct verb *v, int argc, char **argv)
 	struct place_opts o = { .state = STATE_DIR_DEFAULT };
 	const char *name = NULL;
 	const struct opt opts[] = { PLACE_OPTS(o), { "name", 0, OPT_STR, &name } };
-	int n, rc = verb_operands(v, opts, ARRAY_LEN(opts), OPERANDS_ONE("give a file that 'atoll snapshot export' has made"), argc, argv, &n);
+	int n,
+	    rc = verb_operands(v, opts, ARRAY_LEN(opts),
+		OPERANDS_ONE("give a file that 'atoll snapshot export' has made"), argc, argv, &n);
 
 	if (rc >= 0)
 		return rc;
@@ -376,7 +398,8 @@ static const struct verb snapshot_export = {
 	.name = "snapshot export",
 	.summary = "Write a snapshot of a running server into one file",
 	.synopsis = "SNAPSHOT FILE [--state DIR] [--run DIR] [--key-file FILE]",
-	.help = PLACE_HELP "\nThe file has the disk, the memory if there is one, and a signature. It is not encrypted: whoever has it can read what the\n"
+	.help = PLACE_HELP "\nThe file has the disk, the memory if there is one, and a signature. It is not encrypted: "
+			   "whoever has it can read what the\n"
 			   "sandbox had.\n",
 	.run = run_export,
 	.operand = OPERAND_FILE,
@@ -387,8 +410,10 @@ static const struct verb snapshot_import = {
 	.summary = "Bring such a file into a running server",
 	.synopsis = "FILE [--name NAME[:TAG]] [--state DIR] [--run DIR] [--key-file FILE]",
 	.help = PLACE_HELP "      --name NAME[:TAG]  another than it had\n\n"
-			   "Only a file that was signed with the same key is taken: what is brought back to life from memory is believed in every byte.\n"
-			   "To take snapshots of another server, copy its export.key, and have the same templates. Nothing is left of a file that is refused.\n",
+			   "Only a file that was signed with the same key is taken: what is brought back to life from "
+			   "memory is believed in every byte.\n"
+			   "To take snapshots of another server, copy its export.key, and have the same templates. "
+			   "Nothing is left of a file that is refused.\n",
 	.run = run_import,
 	.operand = OPERAND_FILE,
 };

@@ -19,7 +19,9 @@
 void snapshot_head_make(struct snapshot_head *ret, uint32_t meta_bytes, uint64_t disk_bytes, uint64_t memory_bytes)
 {
 	*ret = (struct snapshot_head) {
-		.version = htole32(SNAPSHOT_VERSION), .meta_bytes = htole32(meta_bytes), .disk_bytes = htole64(disk_bytes),
+		.version = htole32(SNAPSHOT_VERSION),
+		.meta_bytes = htole32(meta_bytes),
+		.disk_bytes = htole64(disk_bytes),
 		.memory_bytes = htole64(memory_bytes),
 	};
 	memcpy(ret->magic, SNAPSHOT_MAGIC, sizeof SNAPSHOT_MAGIC);
@@ -38,12 +40,15 @@ int snapshot_head_check(const void *p, size_t n, uint64_t file_bytes, struct sna
 	h.disk_bytes = le64toh(h.disk_bytes);
 	h.memory_bytes = le64toh(h.memory_bytes);
 	if (h.version > SNAPSHOT_VERSION)
-		return err_set(e, EPROTO, "it was made by a newer atoll (format %u, this one knows %d)", h.version, SNAPSHOT_VERSION);
-	if (h.version == 0 || memcmp(h.zero, zero, sizeof zero) != 0 || h.meta_bytes == 0 || h.meta_bytes > SNAPSHOT_META_MAX || h.disk_bytes == 0)
+		return err_set(e, EPROTO, "it was made by a newer atoll (format %u, this one knows %d)", h.version,
+		    SNAPSHOT_VERSION);
+	if (h.version == 0 || memcmp(h.zero, zero, sizeof zero) != 0 || h.meta_bytes == 0 ||
+	    h.meta_bytes > SNAPSHOT_META_MAX || h.disk_bytes == 0)
 		return err_set(e, EBADMSG, "its head is damaged");
 	uint64_t rest = sizeof h + h.meta_bytes + SNAPSHOT_MAC_BYTES, streams;
 
-	if (__builtin_add_overflow(h.disk_bytes, h.memory_bytes, &streams) || file_bytes < rest || file_bytes - rest != streams)
+	if (__builtin_add_overflow(h.disk_bytes, h.memory_bytes, &streams) || file_bytes < rest ||
+	    file_bytes - rest != streams)
 		return err_set(e, EBADMSG, "it is cut short, or damaged");
 	*ret = h;
 	return 0;
@@ -53,7 +58,8 @@ static int make_key(const char *file, uint8_t ret[SNAPSHOT_KEY_BYTES], struct er
 {
 	autoclose int fd = open(file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 
-	if (fd < 0 || getrandom(ret, SNAPSHOT_KEY_BYTES, 0) != SNAPSHOT_KEY_BYTES || fd_write_all(fd, ret, SNAPSHOT_KEY_BYTES) < 0 || fsync(fd) < 0)
+	if (fd < 0 || getrandom(ret, SNAPSHOT_KEY_BYTES, 0) != SNAPSHOT_KEY_BYTES ||
+	    fd_write_all(fd, ret, SNAPSHOT_KEY_BYTES) < 0 || fsync(fd) < 0)
 		return err_sys(e, "make '%s'", file);
 	return 0;
 }
@@ -85,7 +91,8 @@ static int feed(EVP_MAC_CTX *ctx, int fd, uint64_t n, struct err *e)
 		ssize_t got = pread(fd, piece, n - at < PIECE ? (size_t)(n - at) : PIECE, (off_t)at);
 
 		if (got <= 0)
-			return err_set(e, got < 0 ? errno : EBADMSG, "read it: %s", got < 0 ? strerror(errno) : "it became shorter");
+			return err_set(e, got < 0 ? errno : EBADMSG, "read it: %s",
+			    got < 0 ? strerror(errno) : "it became shorter");
 		if (EVP_MAC_update(ctx, (unsigned char *)piece, (size_t)got) != 1)
 			return err_set(e, EIO, "compute its MAC");
 		at += (uint64_t)got;
@@ -93,7 +100,8 @@ static int feed(EVP_MAC_CTX *ctx, int fd, uint64_t n, struct err *e)
 	return 0;
 }
 
-int snapshot_mac(int fd, uint64_t n, const uint8_t key[SNAPSHOT_KEY_BYTES], uint8_t ret[SNAPSHOT_MAC_BYTES], struct err *e)
+int snapshot_mac(int fd, uint64_t n, const uint8_t key[SNAPSHOT_KEY_BYTES], uint8_t ret[SNAPSHOT_MAC_BYTES],
+    struct err *e)
 {
 	char digest[] = "SHA256";
 	OSSL_PARAM params[] = { OSSL_PARAM_construct_utf8_string("digest", digest, 0), OSSL_PARAM_construct_end() };
@@ -103,7 +111,8 @@ int snapshot_mac(int fd, uint64_t n, const uint8_t key[SNAPSHOT_KEY_BYTES], uint
 
 	if (!ctx || EVP_MAC_init(ctx, key, SNAPSHOT_KEY_BYTES, params) != 1)
 		(void)err_set(e, ENOMEM, "compute its MAC");
-	else if (feed(ctx, fd, n, e) == 0 && (EVP_MAC_final(ctx, ret, &len, SNAPSHOT_MAC_BYTES) != 1 || len != SNAPSHOT_MAC_BYTES))
+	else if (feed(ctx, fd, n, e) == 0 &&
+	    (EVP_MAC_final(ctx, ret, &len, SNAPSHOT_MAC_BYTES) != 1 || len != SNAPSHOT_MAC_BYTES))
 		(void)err_set(e, EIO, "compute its MAC");
 	EVP_MAC_CTX_free(ctx);
 	EVP_MAC_free(mac);

@@ -7,8 +7,8 @@
  *	memory		another one, or nothing
  *	mac		HMAC-SHA256 over all that stands before it
  *
- * To bring memory back to life is to believe every byte of it, with root's power: what is not made with our key is not looked at any further.
- * So the key is checked first, over the whole file, and what comes after it is our own. */
+ * To bring memory back to life is to believe every byte of it, with root's power: what is not made with our key is not
+ *looked at any further. So the key is checked first, over the whole file, and what comes after it is our own. */
 #pragma once
 
 #include <stddef.h>
@@ -31,9 +31,11 @@ struct snapshot_head {
 
 void snapshot_head_make(struct snapshot_head *ret, uint32_t meta_bytes, uint64_t disk_bytes, uint64_t memory_bytes);
 
-/* The first n bytes of a file of that size. -EBADMSG: not such a file, or not all of it; -EPROTO: of a newer version. */
+/* The first n bytes of a file of that size. -EBADMSG: not such a file, or not all of it; -EPROTO: of a newer
+ * version. */
 int snapshot_head_check(const void *p, size_t n, uint64_t file_bytes, struct snapshot_head *ret, struct err *e);
 
 /* key_file is made if it is not there and may be. */
 int snapshot_key(const char *key_file, int may_make, uint8_t ret[SNAPSHOT_KEY_BYTES], struct err *e);
-int snapshot_mac(int fd, uint64_t n, const uint8_t key[SNAPSHOT_KEY_BYTES], uint8_t ret[SNAPSHOT_MAC_BYTES], struct err *e);
+int snapshot_mac(int fd, uint64_t n, const uint8_t key[SNAPSHOT_KEY_BYTES], uint8_t ret[SNAPSHOT_MAC_BYTES],
+    struct err *e);

@@ -29,7 +29,8 @@ static int open_file(int dirfd, const char *name, struct err *e)
 
 	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
 		return fd;
-	(void)err_set(e, fd < 0 ? errno : EBADMSG, "read '%s': %s", name, fd < 0 ? strerror(errno) : "it is no regular file");
+	(void)err_set(e, fd < 0 ? errno : EBADMSG, "read '%s': %s", name,
+	    fd < 0 ? strerror(errno) : "it is no regular file");
 	fd_close(fd);
 	return -e->no;
 }
@@ -139,8 +140,10 @@ static int sign(struct str text, const char *key_file, bool may_make, char hex[H
 	/* Another use of the key than for snapshots, so another key. */
 	static const char label[] = "atoll backup";
 	uint8_t own[SNAPSHOT_MAC_BYTES];
-	bool ok = EVP_Q_mac(NULL, "HMAC", NULL, "SHA256", NULL, key, sizeof key, (const unsigned char *)label, sizeof label - 1, own, sizeof own, &n) &&
-		  EVP_Q_mac(NULL, "HMAC", NULL, "SHA256", NULL, own, sizeof own, (const unsigned char *)text.p, text.n, mac, sizeof mac, &n);
+	bool ok = EVP_Q_mac(NULL, "HMAC", NULL, "SHA256", NULL, key, sizeof key, (const unsigned char *)label,
+		      sizeof label - 1, own, sizeof own, &n) &&
+	    EVP_Q_mac(NULL, "HMAC", NULL, "SHA256", NULL, own, sizeof own, (const unsigned char *)text.p, text.n, mac,
+		sizeof mac, &n);
 
 	OPENSSL_cleanse(key, sizeof key);
 	OPENSSL_cleanse(own, sizeof own);
@@ -181,7 +184,9 @@ static int check_signature(int dirfd, const char *text, const char *key_file, st
 	ssize_t n = file_read(dirfd, SUMS_SIGNATURE, has, sizeof has);
 
 	if (n == -ENOENT)
-		return err_set(e, EBADMSG, "the backup is not signed: it was made by an older atoll. If nobody else could change it, give --unsigned");
+		return err_set(e, EBADMSG,
+		    "the backup is not signed: it was made by an older atoll. If nobody else could change it, give "
+		    "--unsigned");
 	if (n < 0)
 		return err_set(e, (int)-n, "read '" SUMS_SIGNATURE "': %s", strerror((int)-n));
 	if (sign(str_of(text), key_file, false, want, e) < 0)
@@ -214,7 +219,8 @@ static int read_line(struct str line, struct str *ret_hex, struct str *ret_name,
 {
 	*ret_hex = (struct str) { line.p, HEX };
 	*ret_name = (struct str) { line.p + HEX + 2, line.n - HEX - 2 };
-	if (line.n < HEX + 3 || line.p[HEX] != ' ' || line.p[HEX + 1] != ' ' || memchr(ret_name->p, '/', ret_name->n) || ret_name->p[0] == '.')
+	if (line.n < HEX + 3 || line.p[HEX] != ' ' || line.p[HEX + 1] != ' ' || memchr(ret_name->p, '/', ret_name->n) ||
+	    ret_name->p[0] == '.')
 		return err_set(e, EBADMSG, "'" SUMS_FILE "' is damaged");
 	return 0;
 }
@@ -232,7 +238,8 @@ static int check_line(int dirfd, struct str line, struct err *e)
 		return err_set(e, ENOMEM, "out of memory");
 	if (file_sum(dirfd, name, hex, e) < 0)
 		return err_set(e, EBADMSG, "'%s' is not there or cannot be read", name);
-	return memcmp(hex, want.p, HEX) == 0 ? 0 : err_set(e, EBADMSG, "'%s' is damaged: it is not what was written", name);
+	return memcmp(hex, want.p, HEX) == 0 ? 0
+					     : err_set(e, EBADMSG, "'%s' is damaged: it is not what was written", name);
 }
 
 int sums_check(int dirfd, const struct sums *s, struct err *e)

@@ -13,7 +13,7 @@
 
 #define CELL_MAX 4096
 #define TABLE_MAX (64u * 1024 * 1024)
-#define GAP 2				/* blanks between columns */
+#define GAP 2 /* blanks between columns */
 
 void table_done(struct table *t)
 {

@@ -14,7 +14,10 @@
 	"      --rate-limit N     requests per second and key, 0: any number, or 'default': the server's\n"
 
 #define LIMITS_OPTS(t) \
-	{ "max-sandboxes", 0, OPT_LIMIT, &(t)->max_sandboxes }, { "rate-limit", 0, OPT_LIMIT, &(t)->rate_limit }
+	{ "max-sandboxes", 0, OPT_LIMIT, &(t)->max_sandboxes }, \
+	{ \
+		"rate-limit", 0, OPT_LIMIT, &(t)->rate_limit \
+	}
 #define NO_CHANGE { .max_sandboxes = ATOLL_KEEP, .rate_limit = ATOLL_KEEP, .blocked = ATOLL_KEEP }
 #define ONE_TEAM OPERANDS_ONE("give one team, by name or id")
 
@@ -29,8 +32,14 @@ static void add_limit(struct table *t, int64_t n)
 static int print_teams(const struct atoll_teams *l)
 {
 	static const struct column columns[] = {
-		{ "NAME", false }, { "ID", false }, { "SANDBOXES", true }, { "MAX", true }, { "RATE", true }, { "KEYS", true },
-		{ "AGE", true }, { "NOTE", false },
+		{ "NAME", false },
+		{ "ID", false },
+		{ "SANDBOXES", true },
+		{ "MAX", true },
+		{ "RATE", true },
+		{ "KEYS", true },
+		{ "AGE", true },
+		{ "NOTE", false },
 	};
 	autotable struct table t = TABLE_INIT(columns);
 	uint64_t now = now_ms();
@@ -88,7 +97,8 @@ static int run_create(const struct verb *v, int argc, char **argv)
 	autoatoll struct atoll *a = NULL;
 	struct atoll_teams *l = NULL;
 	struct atoll_error e;
-	int n, rc = verb_connect(v, opts, ARRAY_LEN(opts), &conn, OPERANDS_ONE("a team needs a name"), argc, argv, &n, &a);
+	int n,
+	    rc = verb_connect(v, opts, ARRAY_LEN(opts), &conn, OPERANDS_ONE("a team needs a name"), argc, argv, &n, &a);
 
 	if (rc >= 0)
 		return rc;
@@ -103,8 +113,12 @@ static int run_set(const struct verb *v, int argc, char **argv)
 	struct atoll_team_change t = NO_CHANGE;
 	bool json = false, block = false, unblock = false;
 	const struct opt opts[] = {
-		SETTINGS_OPTS(&conn), { "name", 0, OPT_STR, &t.name }, LIMITS_OPTS(&t), { "block", 0, OPT_FLAG, &block },
-		{ "unblock", 0, OPT_FLAG, &unblock }, { "json", 0, OPT_FLAG, &json },
+		SETTINGS_OPTS(&conn),
+		{ "name", 0, OPT_STR, &t.name },
+		LIMITS_OPTS(&t),
+		{ "block", 0, OPT_FLAG, &block },
+		{ "unblock", 0, OPT_FLAG, &unblock },
+		{ "json", 0, OPT_FLAG, &json },
 	};
 	autoatoll struct atoll *a = NULL;
 	struct atoll_teams *l = NULL;
@@ -144,7 +158,7 @@ static const struct verb team_create = {
 	.summary = "Make a team and print its id",
 	.synopsis = "NAME [--max-sandboxes N] [--rate-limit N] [--json]",
 	.help = LIMITS_HELP "      --json             all that the server tells\n\n"
-		"It has no key yet: see 'atoll key create --team'.\n\n" SETTINGS_HELP,
+			    "It has no key yet: see 'atoll key create --team'.\n\n" SETTINGS_HELP,
 	.run = run_create,
 };
 

@@ -9,15 +9,15 @@
 
 #define TEMPLATE_KEY_LEN 32
 
-const char *template_default(void);		/* $E2B_TEMPLATE_ID, else ATOLL_TEMPLATE_DEFAULT */
-const char *template_cache(void);		/* $ATOLL_CACHE, else /var/cache/atoll */
+const char *template_default(void); /* $E2B_TEMPLATE_ID, else ATOLL_TEMPLATE_DEFAULT */
+const char *template_cache(void);   /* $ATOLL_CACHE, else /var/cache/atoll */
 
 /* The hash of a recipe as `templates/build --key` prints it. */
 int template_key(const char *build_script, const char *name, char ret[TEMPLATE_KEY_LEN + 1], struct err *e);
 struct template_asked {
 	const char *name;
 	char key[TEMPLATE_KEY_LEN + 1];
-	struct err e;			/* no != 0: it has none */
+	struct err e; /* no != 0: it has none */
 };
 
 /* Of several at once: each is a script that reads many files. */

@@ -16,12 +16,14 @@
 #include "cli/signals.h"
 
 #define LIFE_S 3600
-#define CHANGED 1			/* exit status of tar: a file was written to meanwhile, as the start command is running */
+/* exit status of tar: a file was written to meanwhile, as the start command is running */
+#define CHANGED 1
 
-struct export {
+struct export
+{
 	struct atoll *a;
 	int fd;
-	int no;				/* writing has failed */
+	int no; /* writing has failed */
 	struct buf said;
 	struct atoll_error e;
 };
@@ -39,10 +41,12 @@ static int take(void *user, enum atoll_stream which, const void *p, size_t n)
 
 static int run_tar(struct export *x, struct atoll_sandbox *sb)
 {
-	/* Not what is mounted there, like /proc; its mount points are kept. What lies in /tmp and /run belongs to this one sandbox. */
-	static const char *const argv[] = { "tar", "-C", "/", "--one-file-system", "--numeric-owner", "--format=posix", "--xattrs",
-		"--xattrs-include=user.*", "--xattrs-include=security.capability", "--exclude=./tmp/*", "--exclude=./run/*",
-		"--warning=no-file-ignored", "--warning=no-file-changed", "-I", "gzip -1", "-cf", "-", ".", NULL };
+	/* Not what is mounted there, like /proc; its mount points are kept. What lies in /tmp and /run belongs to this
+	 * one sandbox. */
+	static const char *const argv[] = { "tar", "-C", "/", "--one-file-system", "--numeric-owner", "--format=posix",
+		"--xattrs", "--xattrs-include=user.*", "--xattrs-include=security.capability", "--exclude=./tmp/*",
+		"--exclude=./run/*", "--warning=no-file-ignored", "--warning=no-file-changed", "-I", "gzip -1", "-cf",
+		"-", ".", NULL };
 	struct atoll_command cmd = { .argv = (const char **)(uintptr_t)argv, .as_user = "root", .cwd = "/" };
 	struct atoll_process *p;
 	int r;
@@ -52,8 +56,12 @@ static int run_tar(struct export *x, struct atoll_sandbox *sb)
 	while ((r = atoll_process_poll(p, NULL, 0, 1000, &x->e)) == 0 && !signals_first())
 		;
 	const struct atoll_exit *end = r == 1 ? atoll_process_exit(p) : NULL;
-	int status = signals_first() ? fail("called off") : x->no ? fail("write the file: %s", strerror(x->no)) : !end ? fail("%s", x->e.text) :
-		end->code == 0 || end->code == CHANGED ? 0 : fail("tar in a sandbox of the template: %.*s", STR_ARG(str_trim(buf_view(&x->said))));
+	int status = signals_first() ? fail("called off")
+	    : x->no                  ? fail("write the file: %s", strerror(x->no))
+	    : !end                   ? fail("%s", x->e.text)
+	    : end->code == 0 || end->code == CHANGED
+	    ? 0
+	    : fail("tar in a sandbox of the template: %.*s", STR_ARG(str_trim(buf_view(&x->said))));
 
 	atoll_process_free(p);
 	return status;

@@ -24,14 +24,27 @@ static int run_build(const struct verb *v, int argc, char **argv)
 	struct build_opts o = { .args = &args };
 	int64_t cpus = 0, memory_mb = 0;
 	const struct opt opts[] = {
-		SETTINGS_OPTS(&conn), { "tag", 't', OPT_STR, &o.name }, { "file", 'f', OPT_STR, &o.file }, { "build-arg", 0, OPT_PAIR, &args },
-		{ "target", 0, OPT_STR, &o.target }, { "cpus", 0, OPT_NUMBER, &cpus }, { "memory-mb", 0, OPT_NUMBER, &memory_mb },
-		{ "start", 0, OPT_STR, &o.start }, { "ready", 0, OPT_STR, &o.ready }, { "no-start", 0, OPT_FLAG, &o.no_start },
-		{ "image", 0, OPT_STR, &o.image }, { "from-template", 0, OPT_FLAG, &o.from_template }, { "no-cache", 0, OPT_FLAG, &o.no_cache }, { "plain", 0, OPT_FLAG, &o.plain },
-		{ "registry-user", 0, OPT_STR, &o.registry_user }, { "registry-password", 0, OPT_STR, &o.registry_password },
+		SETTINGS_OPTS(&conn),
+		{ "tag", 't', OPT_STR, &o.name },
+		{ "file", 'f', OPT_STR, &o.file },
+		{ "build-arg", 0, OPT_PAIR, &args },
+		{ "target", 0, OPT_STR, &o.target },
+		{ "cpus", 0, OPT_NUMBER, &cpus },
+		{ "memory-mb", 0, OPT_NUMBER, &memory_mb },
+		{ "start", 0, OPT_STR, &o.start },
+		{ "ready", 0, OPT_STR, &o.ready },
+		{ "no-start", 0, OPT_FLAG, &o.no_start },
+		{ "image", 0, OPT_STR, &o.image },
+		{ "from-template", 0, OPT_FLAG, &o.from_template },
+		{ "no-cache", 0, OPT_FLAG, &o.no_cache },
+		{ "plain", 0, OPT_FLAG, &o.plain },
+		{ "registry-user", 0, OPT_STR, &o.registry_user },
+		{ "registry-password", 0, OPT_STR, &o.registry_password },
 	};
 	autoatoll struct atoll *a = NULL;
-	int n, rc = verb_operands(v, opts, ARRAY_LEN(opts), OPERANDS_ONE("give a directory, a Dockerfile, an image or an archive"), argc, argv, &n);
+	int n,
+	    rc = verb_operands(v, opts, ARRAY_LEN(opts),
+		OPERANDS_ONE("give a directory, a Dockerfile, an image or an archive"), argc, argv, &n);
 
 	if (rc >= 0)
 		return rc;
@@ -56,8 +69,15 @@ static int run_build(const struct verb *v, int argc, char **argv)
 static int print_templates(const struct atoll_templates *l)
 {
 	static const struct column columns[] = {
-		{ "NAME", false }, { "ID", false }, { "STATUS", false }, { "CPUS", true }, { "MEMORY MB", true }, { "BUILDS", true },
-		{ "SANDBOXES", true }, { "AGE", true }, { "NOTE", false },
+		{ "NAME", false },
+		{ "ID", false },
+		{ "STATUS", false },
+		{ "CPUS", true },
+		{ "MEMORY MB", true },
+		{ "BUILDS", true },
+		{ "SANDBOXES", true },
+		{ "AGE", true },
+		{ "NOTE", false },
 	};
 	autotable struct table t = TABLE_INIT(columns);
 	uint64_t now = now_ms();
@@ -116,7 +136,8 @@ static int run_rm(const struct verb *v, int argc, char **argv)
 {
 	autoatoll struct atoll *a = NULL;
 	struct atoll_error e;
-	int n, status = 0, rc = verb_plain(v, OPERANDS_SOME("give a template, by name or id"), argc, argv, NULL, &n, &a);
+	int n, status = 0,
+	       rc = verb_plain(v, OPERANDS_SOME("give a template, by name or id"), argc, argv, NULL, &n, &a);
 
 	if (rc >= 0)
 		return rc;
@@ -136,14 +157,16 @@ static int run_tag(const struct verb *v, int argc, char **argv)
 	const struct opt opts[] = { SETTINGS_OPTS(&conn), { "remove", 0, OPT_FLAG, &drop } };
 	autoatoll struct atoll *a = NULL;
 	struct atoll_error e;
-	int n, rc = verb_connect(v, opts, ARRAY_LEN(opts), &conn, ((struct operands) { 2, INT_MAX, "give a template and at least one tag" }), argc,
-		argv, &n, &a);
+	int n,
+	    rc = verb_connect(v, opts, ARRAY_LEN(opts), &conn,
+		((struct operands) { 2, INT_MAX, "give a template and at least one tag" }), argc, argv, &n, &a);
 
 	if (rc >= 0)
 		return rc;
 	const char *const *tags = (const char *const *)argv + 1;
 
-	rc = drop ? atoll_template_untag(a, argv[0], tags, (size_t)n - 1, &e) : atoll_template_tag(a, argv[0], tags, (size_t)n - 1, &e);
+	rc = drop ? atoll_template_untag(a, argv[0], tags, (size_t)n - 1, &e)
+		  : atoll_template_tag(a, argv[0], tags, (size_t)n - 1, &e);
 	return rc < 0 ? fail("%s", e.text) : 0;
 }
 
@@ -166,7 +189,8 @@ static int run_gc(const struct verb *v, int argc, char **argv)
 	struct settings_opts conn = { NULL };
 	int64_t max_mb = -1;
 	bool all = false;
-	const struct opt opts[] = { SETTINGS_OPTS(&conn), { "max-mb", 0, OPT_NUMBER, &max_mb }, { "all", 0, OPT_FLAG, &all } };
+	const struct opt opts[] = { SETTINGS_OPTS(&conn), { "max-mb", 0, OPT_NUMBER, &max_mb },
+		{ "all", 0, OPT_FLAG, &all } };
 	autoatoll struct atoll *a = NULL;
 	struct atoll_error e;
 	struct atoll_gc gone;
@@ -200,11 +224,16 @@ static int run_import(const struct verb *v, int argc, char **argv)
 	struct build_opts o = { .args = &args, .is_archive = true };
 	int64_t cpus = 0, memory_mb = 0;
 	const struct opt opts[] = {
-		SETTINGS_OPTS(&conn), { "tag", 't', OPT_STR, &o.name }, { "cpus", 0, OPT_NUMBER, &cpus }, { "memory-mb", 0, OPT_NUMBER, &memory_mb },
+		SETTINGS_OPTS(&conn),
+		{ "tag", 't', OPT_STR, &o.name },
+		{ "cpus", 0, OPT_NUMBER, &cpus },
+		{ "memory-mb", 0, OPT_NUMBER, &memory_mb },
 		{ "plain", 0, OPT_FLAG, &o.plain },
 	};
 	autoatoll struct atoll *a = NULL;
-	int n, rc = verb_connect(v, opts, ARRAY_LEN(opts), &conn, OPERANDS_ONE("give a file that template export has made"), argc, argv, &n, &a);
+	int n,
+	    rc = verb_connect(v, opts, ARRAY_LEN(opts), &conn,
+		OPERANDS_ONE("give a file that template export has made"), argc, argv, &n, &a);
 
 	if (rc >= 0)
 		return rc;
@@ -230,13 +259,15 @@ static const struct verb template_build_verb = {
 		"      --memory-mb N          memory of its sandboxes\n"
 		"      --start COMMAND        runs in each of its sandboxes (default: ENTRYPOINT and CMD)\n"
 		"      --no-start             ENTRYPOINT and CMD are not run\n"
-		"      --ready COMMAND        tells by its exit status that the start command is ready (default: sleep 20)\n"
+		"      --ready COMMAND        tells by its exit status that the start command is ready (default: sleep "
+		"20)\n"
 		"      --from-template        the operand is a template, not an image\n"
 		"      --image NAME           which image of an archive or layout that has several\n"
 		"      --no-cache             do every step again\n"
 		"      --plain                print all that the build says, without bars\n"
 		"      --registry-user NAME, --registry-password TEXT\n"
-		"                             log in to the image's registry; better: the variable ATOLL_REGISTRY_PASSWORD\n\n"
+		"                             log in to the image's registry; better: the variable "
+		"ATOLL_REGISTRY_PASSWORD\n\n"
 		"Prints the id of the template. Ctrl-C calls the build off.\n\n" SETTINGS_HELP,
 	.run = run_build,
 	.operand = OPERAND_FILE,
@@ -296,9 +327,10 @@ static const struct verb template_export_verb = {
 	.name = "template export",
 	.summary = "Write a template to a file",
 	.synopsis = "TEMPLATE -o FILE",
-	.help = "  -o, --output FILE  where to: a compressed tar of its root directory\n\n"
-		"Its variables, user, directory, start and ready command go along; processors, memory and tags do not.\n"
-		"It is made by tar and gzip in a sandbox of the template.\n\n" SETTINGS_HELP,
+	.help =
+	    "  -o, --output FILE  where to: a compressed tar of its root directory\n\n"
+	    "Its variables, user, directory, start and ready command go along; processors, memory and tags do not.\n"
+	    "It is made by tar and gzip in a sandbox of the template.\n\n" SETTINGS_HELP,
 	.run = run_export,
 };
 
@@ -316,8 +348,16 @@ static const struct verb template_import_verb = {
 };
 
 static const struct verb *const subs[] = {
-	&template_build_verb, &template_list, &template_inspect, &template_tag, &template_publish, &template_rm, &template_gc,
-	&template_export_verb, &template_import_verb, NULL,
+	&template_build_verb,
+	&template_list,
+	&template_inspect,
+	&template_tag,
+	&template_publish,
+	&template_rm,
+	&template_gc,
+	&template_export_verb,
+	&template_import_verb,
+	NULL,
 };
 
 const struct verb verb_template = {

@@ -50,7 +50,7 @@ size_t escape_filter(struct escape *x, const char *in, size_t n, char *out, bool
 			return o;
 		}
 		if (x->at == ESCAPE_TILDE && in[i] != '~')
-			out[o++] = '~';		/* it was one after all */
+			out[o++] = '~'; /* it was one after all */
 		out[o++] = in[i];
 		x->at = in[i] == '\r' || in[i] == '\n' ? ESCAPE_LINE_START : ESCAPE_IN_LINE;
 	}

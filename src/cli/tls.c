@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* atoll tls: a local certificate authority and the server's certificate, for names that no public authority would sign. */
+/* atoll tls: a local certificate authority and the server's certificate, for names that no public authority would
+ * sign. */
 #include <fcntl.h>
 #include <netdb.h>
 #include <stdio.h>
@@ -19,8 +20,8 @@
 #include "cli/x509.h"
 
 #define CA_DAYS 3650
-#define CERT_DAYS 397			/* the longest that all clients take */
-#define CERT_RENEW_DAYS 200		/* with less left a start of the server makes another: it may run for long */
+#define CERT_DAYS 397       /* the longest that all clients take */
+#define CERT_RENEW_DAYS 200 /* with less left a start of the server makes another: it may run for long */
 #define PEM_MAX (256 * 1024)
 #define BUNDLE_MAX (16 * 1024 * 1024)
 #define SYSTEM_ROOTS "/etc/ssl/certs/ca-certificates.crt"
@@ -30,7 +31,7 @@ struct job {
 	const char *state, *domain, *public_dir;
 	int64_t days;
 	bool trust, new_ca;
-	int dir;			/* STATE/tls */
+	int dir; /* STATE/tls */
 	struct buf ca, ca_key;
 };
 
@@ -137,11 +138,12 @@ static int put_public(const struct job *j, struct err *e)
 	dir = open(j->public_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (dir < 0)
 		return err_sys(e, "open '%s'", j->public_dir);
-	(void)get_file(AT_FDCWD, SYSTEM_ROOTS, &bundle);	/* a system may have none */
+	(void)get_file(AT_FDCWD, SYSTEM_ROOTS, &bundle); /* a system may have none */
 	if (bundle.bad)
 		return err_set(e, EFBIG, "read " SYSTEM_ROOTS);
 	buf_str(&bundle, buf_view(&j->ca));
-	if (put_file(dir, "ca.pem", buf_view(&j->ca), 0644, e) < 0 || put_file(dir, "bundle.pem", buf_view(&bundle), 0644, e) < 0)
+	if (put_file(dir, "ca.pem", buf_view(&j->ca), 0644, e) < 0 ||
+	    put_file(dir, "bundle.pem", buf_view(&bundle), 0644, e) < 0)
 		return err_wrap(e, "in '%s'", j->public_dir);
 	return put_file(j->dir, "public", str_of(j->public_dir), 0644, e);
 }
@@ -212,8 +214,8 @@ static bool is_good(struct job *j)
 	struct err e = ERR_INIT;
 
 	return faccessat(j->dir, "key.pem", R_OK, 0) == 0 && get_file(j->dir, "ca.pem", &j->ca) == 0 &&
-	       get_file(j->dir, "cert.pem", &cert) == 0 && x509_info(buf_view(&cert), &info, &e) == 0 &&
-	       info.not_after - (int64_t)time(NULL) > (int64_t)CERT_RENEW_DAYS * 86400;
+	    get_file(j->dir, "cert.pem", &cert) == 0 && x509_info(buf_view(&cert), &info, &e) == 0 &&
+	    info.not_after - (int64_t)time(NULL) > (int64_t)CERT_RENEW_DAYS * 86400;
 }
 
 static int publish_in(struct job *j, const char *dir, bool good, struct err *e)
@@ -224,8 +226,13 @@ static int publish_in(struct job *j, const char *dir, bool good, struct err *e)
 
 int tls_make_local(const char *state, const char *run_dir, struct err *e)
 {
-	struct job j = { .state = state, .days = CERT_DAYS, .dir = -1, .ca = BUF_INIT(PEM_MAX), .ca_key = BUF_INIT(PEM_MAX) };
-	autofree char *dir = str_fmt("%s/tls", state), *in_run = str_fmt("%s/tls", run_dir), *domain = NULL, *known = NULL;
+	struct job j = { .state = state,
+		.days = CERT_DAYS,
+		.dir = -1,
+		.ca = BUF_INIT(PEM_MAX),
+		.ca_key = BUF_INIT(PEM_MAX) };
+	autofree char *dir = str_fmt("%s/tls", state), *in_run = str_fmt("%s/tls", run_dir), *domain = NULL,
+		      *known = NULL;
 
 	if (!dir || !in_run)
 		return err_set(e, ENOMEM, "out of memory");
@@ -239,7 +246,7 @@ int tls_make_local(const char *state, const char *run_dir, struct err *e)
 
 	if (r == 0)
 		r = publish_in(&j, first, good, e);
-	if (r < 0 && j.dir >= 0 && strcmp(first, in_run) != 0) {	/* a machine whose /etc cannot be written */
+	if (r < 0 && j.dir >= 0 && strcmp(first, in_run) != 0) { /* a machine whose /etc cannot be written */
 		*e = ERR_INIT;
 		r = publish_in(&j, in_run, is_good(&j), e);
 	}
@@ -252,7 +259,7 @@ bool tls_names_resolve(const char *domain)
 	autofree char *name = str_fmt("8000-i0000000000000000000.%.*s", (int)strcspn(domain, ":"), domain);
 	struct addrinfo *found = NULL;
 
-	(void)setenv("RES_OPTIONS", "timeout:1 attempts:1", 1);	/* somebody waits for the answer */
+	(void)setenv("RES_OPTIONS", "timeout:1 attempts:1", 1); /* somebody waits for the answer */
 	int no = name ? getaddrinfo(name, NULL, &(struct addrinfo) { .ai_socktype = SOCK_STREAM }, &found) : EAI_MEMORY;
 
 	if (no == 0)
@@ -265,7 +272,7 @@ static void explain(const struct job *j)
 	(void)printf("# For clients (sudo atoll env --tls prints all that they need):\n"
 		     "export NODE_EXTRA_CA_CERTS='%s/ca.pem'\n"
 		     "export SSL_CERT_FILE='%s/bundle.pem' REQUESTS_CA_BUNDLE='%s/bundle.pem'\n",
-		     j->public_dir, j->public_dir, j->public_dir);
+	    j->public_dir, j->public_dir, j->public_dir);
 	say("a server that starts now uses it; tell the one that runs: systemctl reload atoll, or SIGHUP to atolld");
 }
 
@@ -279,21 +286,32 @@ static bool is_below(const char *name, const char *domain)
 static int check_domain(const struct verb *v, const char *domain)
 {
 	if (!x509_name_valid(domain) || domain[0] == '*')
-		return usage_error(v, "--domain '%s': want a name like sandboxes.example.org, in lower case and without a port", domain);
+		return usage_error(v,
+		    "--domain '%s': want a name like sandboxes.example.org, in lower case and without a port", domain);
 	if (!strchr(domain, '.'))
-		return usage_error(v, "--domain '%s': clients do not take a certificate for *.%s: use a name with a dot, like atoll.%s", domain,
-			domain, domain);
+		return usage_error(v,
+		    "--domain '%s': clients do not take a certificate for *.%s: use a name with a dot, like atoll.%s",
+		    domain, domain, domain);
 	if (!is_below(domain, "localhost"))
-		say("clients have to find *.%s at this machine's address: a wildcard record of your DNS does that", domain);
+		say("clients have to find *.%s at this machine's address: a wildcard record of your DNS does that",
+		    domain);
 	return 0;
 }
 
 static int run_init(const struct verb *v, int argc, char **argv)
 {
-	struct job j = { .state = STATE_DIR_DEFAULT, .days = CERT_DAYS, .dir = -1, .ca = BUF_INIT(PEM_MAX), .ca_key = BUF_INIT(PEM_MAX) };
+	struct job j = { .state = STATE_DIR_DEFAULT,
+		.days = CERT_DAYS,
+		.dir = -1,
+		.ca = BUF_INIT(PEM_MAX),
+		.ca_key = BUF_INIT(PEM_MAX) };
 	const struct opt opts[] = {
-		{ "state", 0, OPT_STR, &j.state }, { "domain", 0, OPT_STR, &j.domain }, { "days", 0, OPT_NUMBER, &j.days },
-		{ "public", 0, OPT_STR, &j.public_dir }, { "trust", 0, OPT_FLAG, &j.trust }, { "new-ca", 0, OPT_FLAG, &j.new_ca },
+		{ "state", 0, OPT_STR, &j.state },
+		{ "domain", 0, OPT_STR, &j.domain },
+		{ "days", 0, OPT_NUMBER, &j.days },
+		{ "public", 0, OPT_STR, &j.public_dir },
+		{ "trust", 0, OPT_FLAG, &j.trust },
+		{ "new-ca", 0, OPT_FLAG, &j.new_ca },
 	};
 	struct err e = ERR_INIT;
 	autofree char *state = NULL, *dir = NULL, *known = NULL, *public_dir = NULL;
@@ -335,17 +353,19 @@ static const struct verb verb_tls_init = {
 	.name = "tls init",
 	.summary = "Make or renew the server's certificate, signed by an authority of its own",
 	.synopsis = "[--domain NAME] [--days N] [--trust] [--new-ca] [--public DIR] [--state DIR]",
-	.help = "Makes a certificate authority (once) and a certificate for NAME and *.NAME, below the server's\n"
-		"state directory. Run again, it renews the certificate and keeps the authority.\n\n"
-		"      --domain NAME  below which sandboxes have their names (default: the last one, else " TLS_DOMAIN_DEFAULT ",\n"
-		"                     which clients on this machine resolve with libnss-myhostname)\n"
-		"      --days N       how long it is good for (default: 397)\n"
-		"      --trust        also make all programs of this machine trust the authority (update-ca-certificates)\n"
-		"      --new-ca       make another authority, too\n"
-		"      --public DIR   where clients find ca.pem and bundle.pem (default: " TLS_PUBLIC_DEFAULT ",\n"
-		"                     or tls/ in another state directory)\n"
-		"      --state DIR    the server's state directory (default: " STATE_DIR_DEFAULT ")\n\n"
-		"A certificate of your own goes into the configuration instead: tls_cert and tls_key in atoll.conf(5).\n",
+	.help =
+	    "Makes a certificate authority (once) and a certificate for NAME and *.NAME, below the server's\n"
+	    "state directory. Run again, it renews the certificate and keeps the authority.\n\n"
+	    "      --domain NAME  below which sandboxes have their names (default: the last one, "
+	    "else " TLS_DOMAIN_DEFAULT ",\n"
+	    "                     which clients on this machine resolve with libnss-myhostname)\n"
+	    "      --days N       how long it is good for (default: 397)\n"
+	    "      --trust        also make all programs of this machine trust the authority (update-ca-certificates)\n"
+	    "      --new-ca       make another authority, too\n"
+	    "      --public DIR   where clients find ca.pem and bundle.pem (default: " TLS_PUBLIC_DEFAULT ",\n"
+	    "                     or tls/ in another state directory)\n"
+	    "      --state DIR    the server's state directory (default: " STATE_DIR_DEFAULT ")\n\n"
+	    "A certificate of your own goes into the configuration instead: tls_cert and tls_key in atoll.conf(5).\n",
 	.run = run_init,
 };
 

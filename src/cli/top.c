@@ -16,7 +16,7 @@
 #include "cli/terminal.h"
 #include "cli/top_rows.h"
 
-#define SCREEN_ENTER "\033[?1049h\033[?25l\033[?7l"		/* the other screen, no cursor, no wrapping */
+#define SCREEN_ENTER "\033[?1049h\033[?25l\033[?7l" /* the other screen, no cursor, no wrapping */
 #define SCREEN_LEAVE "\033[?7h\033[?25h\033[?1049l"
 #define SCREEN_MAX (1024 * 1024)
 #define CTRL_C 3
@@ -25,9 +25,9 @@ struct view {
 	struct atoll *a;
 	enum top_sort sort;
 	unsigned interval_s;
-	struct atoll_list *list;		/* NULL before the first answer */
+	struct atoll_list *list; /* NULL before the first answer */
 	struct atoll_points *points;
-	struct atoll_error e;			/* why the last try failed; no == 0: it did not */
+	struct atoll_error e; /* why the last try failed; no == 0: it did not */
 };
 
 static void view_drop(struct view *w)
@@ -119,13 +119,27 @@ static bool take_keys(struct view *w)
 		return true;
 	for (ssize_t i = 0; i < n; i++) {
 		switch (keys[i]) {
-		case 'q': case 'Q': case CTRL_C: return true;
-		case 'c': w->sort = TOP_CPU; break;
-		case 'm': w->sort = TOP_MEMORY; break;
-		case 'd': w->sort = TOP_DISK; break;
-		case 'p': w->sort = TOP_PIDS; break;
-		case 'i': w->sort = TOP_IDLE; break;
-		default: break;
+		case 'q':
+		case 'Q':
+		case CTRL_C:
+			return true;
+		case 'c':
+			w->sort = TOP_CPU;
+			break;
+		case 'm':
+			w->sort = TOP_MEMORY;
+			break;
+		case 'd':
+			w->sort = TOP_DISK;
+			break;
+		case 'p':
+			w->sort = TOP_PIDS;
+			break;
+		case 'i':
+			w->sort = TOP_IDLE;
+			break;
+		default:
+			break;
 		}
 	}
 	return false;
@@ -136,7 +150,8 @@ static int watch(struct view *w)
 	uint64_t next = 0;
 
 	for (;;) {
-		struct pollfd fds[2] = { { .fd = STDIN_FILENO, .events = POLLIN }, { .fd = signals_fd(), .events = POLLIN } };
+		struct pollfd fds[2] = { { .fd = STDIN_FILENO, .events = POLLIN },
+			{ .fd = signals_fd(), .events = POLLIN } };
 		uint64_t now = clock_mono_ms();
 
 		if (now >= next) {
@@ -153,7 +168,7 @@ static int watch(struct view *w)
 			return -errno;
 		if (fds[0].revents && take_keys(w))
 			return 0;
-		(void)signals_take_resize();		/* drawn again in any case */
+		(void)signals_take_resize(); /* drawn again in any case */
 	}
 }
 
@@ -185,8 +200,11 @@ static int run(const struct verb *v, int argc, char **argv)
 	const char *sort = "cpu";
 	bool once = false, json = false;
 	const struct opt opts[] = {
-		SETTINGS_OPTS(&conn), { "once", '1', OPT_FLAG, &once }, { "json", 0, OPT_FLAG, &json },
-		{ "interval", 'n', OPT_SECONDS, &w.interval_s }, { "sort", 's', OPT_STR, &sort },
+		SETTINGS_OPTS(&conn),
+		{ "once", '1', OPT_FLAG, &once },
+		{ "json", 0, OPT_FLAG, &json },
+		{ "interval", 'n', OPT_SECONDS, &w.interval_s },
+		{ "sort", 's', OPT_STR, &sort },
 	};
 	int n, rc = verb_parse(v, opts, ARRAY_LEN(opts), OPTS_MIXED, argc, argv, &n);
 

@@ -11,17 +11,28 @@
 #include "base/fd.h"
 #include "cli/format.h"
 
-#define POINT_OLD_S 30			/* servers take one every five seconds */
+#define POINT_OLD_S 30 /* servers take one every five seconds */
 
 const struct column top_columns[10] = {
-	{ "ID", false }, { "TEMPLATE", false }, { "STATE", false }, { "CPU%", true }, { "MEMORY", true }, { "DISK", true },
-	{ "PIDS", true }, { "IDLE", true }, { "ENDS IN", true }, { "METADATA", false },
+	{ "ID", false },
+	{ "TEMPLATE", false },
+	{ "STATE", false },
+	{ "CPU%", true },
+	{ "MEMORY", true },
+	{ "DISK", true },
+	{ "PIDS", true },
+	{ "IDLE", true },
+	{ "ENDS IN", true },
+	{ "METADATA", false },
 };
 
 int top_sort_parse(const char *name, enum top_sort *ret)
 {
-	static const char *const names[] = { [TOP_CPU] = "cpu", [TOP_MEMORY] = "memory", [TOP_DISK] = "disk", [TOP_PIDS] = "pids",
-						[TOP_IDLE] = "idle" };
+	static const char *const names[] = { [TOP_CPU] = "cpu",
+		[TOP_MEMORY] = "memory",
+		[TOP_DISK] = "disk",
+		[TOP_PIDS] = "pids",
+		[TOP_IDLE] = "idle" };
 
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 		if (strcmp(names[i], name) == 0) {
@@ -36,11 +47,16 @@ int top_sort_parse(const char *name, enum top_sort *ret)
 static double weight(const struct top_row *r, enum top_sort by)
 {
 	switch (by) {
-	case TOP_CPU: return r->point ? r->point->cpu_pct : -1;
-	case TOP_MEMORY: return r->point ? (double)r->point->mem_used : -1;
-	case TOP_DISK: return r->point ? (double)r->point->disk_used : -1;
-	case TOP_PIDS: return r->point ? (double)r->point->pids : -1;
-	case TOP_IDLE: return (double)r->idle_s;
+	case TOP_CPU:
+		return r->point ? r->point->cpu_pct : -1;
+	case TOP_MEMORY:
+		return r->point ? (double)r->point->mem_used : -1;
+	case TOP_DISK:
+		return r->point ? (double)r->point->disk_used : -1;
+	case TOP_PIDS:
+		return r->point ? (double)r->point->pids : -1;
+	case TOP_IDLE:
+		return (double)r->idle_s;
 	}
 	return 0;
 }
@@ -80,7 +96,8 @@ static const struct atoll_point *find_point(const struct atoll_point **v, size_t
 	return at && (*at)->at_s + POINT_OLD_S >= (int64_t)(now_ms / 1000) ? *at : NULL;
 }
 
-int top_rows_make(const struct atoll_list *l, const struct atoll_points *p, uint64_t now_ms, enum top_sort by, struct top_rows *ret)
+int top_rows_make(const struct atoll_list *l, const struct atoll_points *p, uint64_t now_ms, enum top_sort by,
+    struct top_rows *ret)
 {
 	struct top_rows r = { .v = calloc(l->n + 1, sizeof(*r.v)), .n = l->n };
 	autofree const struct atoll_point **points = index_points(p);
@@ -95,8 +112,10 @@ int top_rows_make(const struct atoll_list *l, const struct atoll_points *p, uint
 		struct top_row *row = &r.v[i];
 
 		*row = (struct top_row) {
-			.info = info, .point = paused ? NULL : find_point(points, p->n, info->id, now_ms),
-			.idle_s = span_s(info->last_activity_at, now_ms, false), .left_s = paused ? -1 : span_s(info->end_at, now_ms, true),
+			.info = info,
+			.point = paused ? NULL : find_point(points, p->n, info->id, now_ms),
+			.idle_s = span_s(info->last_activity_at, now_ms, false),
+			.left_s = paused ? -1 : span_s(info->end_at, now_ms, true),
 		};
 		r.running += !paused;
 		if (row->point) {
@@ -168,8 +187,8 @@ void top_rows_title(const struct top_rows *r, struct buf *out)
 
 	size_format(r->mem_used, mem);
 	size_format(r->disk_used, disk);
-	buf_fmt(out, "%zu running, %zu paused, cpu %.1f%%, memory %s, disk %s, pids %" PRIu64, r->running, r->n - r->running, r->cpu_pct,
-		mem, disk, r->pids);
+	buf_fmt(out, "%zu running, %zu paused, cpu %.1f%%, memory %s, disk %s, pids %" PRIu64, r->running,
+	    r->n - r->running, r->cpu_pct, mem, disk, r->pids);
 }
 
 static json_t *row_json(const struct top_row *x)
@@ -178,8 +197,8 @@ static json_t *row_json(const struct top_row *x)
 
 	for (size_t k = 0; k < x->info->n_metadata; k++)
 		(void)json_object_set_new(meta, x->info->metadata[k].name, json_string(x->info->metadata[k].value));
-	o = json_pack("{s:s,s:s,s:s,s:o}", "sandboxID", x->info->id, "template", x->info->alias ? x->info->alias : x->info->template_id,
-		      "state", x->info->state, "metadata", meta);
+	o = json_pack("{s:s,s:s,s:s,s:o}", "sandboxID", x->info->id, "template",
+	    x->info->alias ? x->info->alias : x->info->template_id, "state", x->info->state, "metadata", meta);
 	(void)json_object_set_new(o, "idleSeconds", x->idle_s < 0 ? json_null() : json_integer(x->idle_s));
 	(void)json_object_set_new(o, "endsInSeconds", x->left_s < 0 ? json_null() : json_integer(x->left_s));
 	const struct atoll_point *p = x->point;

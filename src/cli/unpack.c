@@ -12,19 +12,19 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/tar.h"
 #include "cli/cli.h"
 #include "cli/format.h"
-#include "base/tar.h"
 
-#define SAID_MAX 10			/* of what is left out, one by one */
+#define SAID_MAX 10 /* of what is left out, one by one */
 
 struct unpack {
 	struct tar_reader *tar;
 	int root;
-	int fd;				/* of the file that is being written, or -1 */
+	int fd; /* of the file that is being written, or -1 */
 	int64_t mtime_s;
 	size_t skipped;
-	struct err *e;			/* of the call under way */
+	struct err *e; /* of the call under way */
 };
 
 /* For messages: the name is the sandbox's choice. */
@@ -49,7 +49,8 @@ static int skip(struct unpack *u, const char *name, const char *why)
 /* The directory that holds `name`, and what it is called there. */
 static int open_parent(struct unpack *u, const char *name, int *ret_fd, char base[NAME_MAX + 1])
 {
-	struct open_how how = { .flags = O_PATH | O_DIRECTORY | O_CLOEXEC, .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS };
+	struct open_how how = { .flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS };
 	struct str all = str_of(name);
 	char dir[TAR_NAME_MAX];
 
@@ -58,7 +59,8 @@ static int open_parent(struct unpack *u, const char *name, int *ret_fd, char bas
 	const char *slash = memrchr(all.p, '/', all.n);
 	struct str last = slash ? (struct str) { slash + 1, all.n - (size_t)(slash + 1 - all.p) } : all;
 	struct str before = slash ? (struct str) { all.p, (size_t)(slash - all.p) } : STR_LIT(".");
-	if (last.n == 0 || str_is(last, ".") || !str_copy(base, NAME_MAX + 1, last) || !str_copy(dir, sizeof(dir), before))
+	if (last.n == 0 || str_is(last, ".") || !str_copy(base, NAME_MAX + 1, last) ||
+	    !str_copy(dir, sizeof(dir), before))
 		return err_set(u->e, EBADMSG, "the archive has a name that cannot be: '%s'", clean(name));
 	int fd = (int)syscall(SYS_openat2, u->root, dir, &how, sizeof(how));
 	if (fd < 0 && (errno == ELOOP || errno == EXDEV))
@@ -124,7 +126,8 @@ static int on_entry(void *user, const struct tar_entry *t)
 	autoclose int parent = -1;
 
 	if (!tar_name_ok(t->name))
-		return err_set(u->e, EBADMSG, "the archive has a name that leads out of the directory: '%s'", clean(t->name));
+		return err_set(u->e, EBADMSG, "the archive has a name that leads out of the directory: '%s'",
+		    clean(t->name));
 	if (t->type == TAR_DIR && is_root(t->name))
 		return 0;
 	if (t->type == TAR_OTHER)
@@ -134,9 +137,12 @@ static int on_entry(void *user, const struct tar_entry *t)
 	if (open_parent(u, t->name, &parent, base) < 0)
 		return -u->e->no;
 	switch (t->type) {
-	case TAR_DIR: return make_dir(u, parent, base, t);
-	case TAR_HARDLINK: return make_hardlink(u, parent, base, t);
-	default: return make_file(u, parent, base, t);
+	case TAR_DIR:
+		return make_dir(u, parent, base, t);
+	case TAR_HARDLINK:
+		return make_hardlink(u, parent, base, t);
+	default:
+		return make_file(u, parent, base, t);
 	}
 }
 

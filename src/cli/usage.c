@@ -67,7 +67,8 @@ static int print_rows(const struct atoll_usage *l, char *const *names, size_t n_
 	return table_print(&t);
 }
 
-/* RFC 4180. A value that a spreadsheet would take for a formula is made a text: labels come from whoever makes sandboxes. */
+/* RFC 4180. A value that a spreadsheet would take for a formula is made a text: labels come from whoever makes
+ * sandboxes. */
 static void put_csv(const char *z, char end)
 {
 	(void)putchar('"');
@@ -93,7 +94,8 @@ static int print_csv(const struct atoll_usage *l, char *const *names, size_t n_n
 
 		for (size_t k = 0; k < n_names; k++)
 			put_csv(value_of(u, names[k]), ',');
-		(void)printf("%lld,%.3f,%.3f,%.3f,%lld", (long long)u->sandboxes, u->seconds, u->vcpu_seconds, u->gib_seconds, (long long)u->egress_bytes);
+		(void)printf("%lld,%.3f,%.3f,%.3f,%lld", (long long)u->sandboxes, u->seconds, u->vcpu_seconds,
+		    u->gib_seconds, (long long)u->egress_bytes);
 		if (costs)
 			(void)printf(",%.6f", u->cost);
 		(void)putchar('\n');
@@ -107,8 +109,13 @@ static int run(const struct verb *v, int argc, char **argv)
 	struct atoll_usage_query q = { .size = sizeof q };
 	bool json = false, csv = false;
 	const struct opt opts[] = {
-		SETTINGS_OPTS(&conn), { "by", 0, OPT_STR, &q.by }, { "from", 0, OPT_STR, &q.from }, { "to", 0, OPT_STR, &q.to },
-		{ "all-teams", 0, OPT_FLAG, &q.all_teams }, { "json", 0, OPT_FLAG, &json }, { "csv", 0, OPT_FLAG, &csv },
+		SETTINGS_OPTS(&conn),
+		{ "by", 0, OPT_STR, &q.by },
+		{ "from", 0, OPT_STR, &q.from },
+		{ "to", 0, OPT_STR, &q.to },
+		{ "all-teams", 0, OPT_FLAG, &q.all_teams },
+		{ "json", 0, OPT_FLAG, &json },
+		{ "csv", 0, OPT_FLAG, &csv },
 	};
 	autoatoll struct atoll *a = NULL;
 	struct atoll_usage *l;
@@ -144,7 +151,9 @@ const struct verb verb_usage = {
 		"      --all-teams  of everybody; needs an admin key\n"
 		"      --csv        for a spreadsheet\n"
 		"      --json       as a JSON array\n\n"
-		"A sandbox counts from its start to its end, but not while it is paused: in seconds, and these times the processors\n"
-		"and times the GiB of memory that it may use. If the server has prices (see atoll.conf(5)), it shows what that costs.\n\n" SETTINGS_HELP,
+		"A sandbox counts from its start to its end, but not while it is paused: in seconds, and these times "
+		"the processors\n"
+		"and times the GiB of memory that it may use. If the server has prices (see atoll.conf(5)), it shows "
+		"what that costs.\n\n" SETTINGS_HELP,
 	.run = run,
 };

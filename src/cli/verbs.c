@@ -6,16 +6,53 @@
 #include "cli/cli.h"
 
 const struct verb *const verbs[] = {
-	&verb_serve, &verb_env, &verb_run, &verb_create, &verb_list, &verb_info, &verb_exec, &verb_shell, &verb_cp, &verb_logs, &verb_explain,
-	&verb_metrics, &verb_top, &verb_usage, &verb_capacity, &verb_timeout, &verb_limits, &verb_pause, &verb_resume, &verb_fork, &verb_kill, &verb_reap, &verb_key, &verb_team, &verb_template, &verb_volume, &verb_snapshot, &verb_webhook, &verb_purge,
-	&verb_audit, &verb_notebook,
-	&verb_mcp, &verb_say, &verb_session, &verb_policy,
-	&verb_backup, &verb_restore, &verb_tls, &verb_log_level, &verb_doctor, &verb_selftest, NULL,
+	&verb_serve,
+	&verb_env,
+	&verb_run,
+	&verb_create,
+	&verb_list,
+	&verb_info,
+	&verb_exec,
+	&verb_shell,
+	&verb_cp,
+	&verb_logs,
+	&verb_explain,
+	&verb_metrics,
+	&verb_top,
+	&verb_usage,
+	&verb_capacity,
+	&verb_timeout,
+	&verb_limits,
+	&verb_pause,
+	&verb_resume,
+	&verb_fork,
+	&verb_kill,
+	&verb_reap,
+	&verb_key,
+	&verb_team,
+	&verb_template,
+	&verb_volume,
+	&verb_snapshot,
+	&verb_webhook,
+	&verb_purge,
+	&verb_audit,
+	&verb_notebook,
+	&verb_mcp,
+	&verb_say,
+	&verb_session,
+	&verb_policy,
+	&verb_backup,
+	&verb_restore,
+	&verb_tls,
+	&verb_log_level,
+	&verb_doctor,
+	&verb_selftest,
+	NULL,
 };
 
 const struct verb *verb_find(const struct verb *const *v, const char *name)
 {
-	if (strcmp(name, "ls") == 0)		/* the habit of many other programs */
+	if (strcmp(name, "ls") == 0) /* the habit of many other programs */
 		name = "list";
 	for (; *v; v++) {
 		const char *blank = strrchr((*v)->name, ' ');

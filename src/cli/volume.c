@@ -15,7 +15,11 @@
 static int print_volumes(const struct atoll_volumes *l)
 {
 	static const struct column columns[] = {
-		{ "NAME", false }, { "ID", false }, { "SIZE MB", true }, { "SANDBOXES", true }, { "AGE", true },
+		{ "NAME", false },
+		{ "ID", false },
+		{ "SIZE MB", true },
+		{ "SANDBOXES", true },
+		{ "AGE", true },
 	};
 	autotable struct table t = TABLE_INIT(columns);
 	uint64_t now = now_ms();
@@ -66,11 +70,14 @@ static int run_size(const struct verb *v, int argc, char **argv)
 	struct settings_opts conn = { NULL };
 	int64_t size_mb = 0;
 	bool json = false, creates = v->operand == OPERAND_NONE;
-	const struct opt opts[] = { SETTINGS_OPTS(&conn), { "size", 0, OPT_NUMBER, &size_mb }, { "json", 0, OPT_FLAG, &json } };
+	const struct opt opts[] = { SETTINGS_OPTS(&conn), { "size", 0, OPT_NUMBER, &size_mb },
+		{ "json", 0, OPT_FLAG, &json } };
 	autoatoll struct atoll *a = NULL;
 	struct atoll_volumes *l = NULL;
 	struct atoll_error e;
-	int n, rc = verb_operands(v, opts, ARRAY_LEN(opts), creates ? OPERANDS_ONE("a volume needs a name") : ONE_VOLUME, argc, argv, &n);
+	int n,
+	    rc = verb_operands(v, opts, ARRAY_LEN(opts), creates ? OPERANDS_ONE("a volume needs a name") : ONE_VOLUME,
+		argc, argv, &n);
 
 	if (rc >= 0)
 		return rc;
@@ -78,7 +85,8 @@ static int run_size(const struct verb *v, int argc, char **argv)
 		return usage_error(v, "give --size in megabytes, above 0");
 	if (settings_connect(&conn, &a) != 0)
 		return EXIT_FAILURE;
-	rc = creates ? atoll_volume_create(a, argv[0], (unsigned)size_mb, &l, &e) : atoll_volume_resize(a, argv[0], (unsigned)size_mb, &l, &e);
+	rc = creates ? atoll_volume_create(a, argv[0], (unsigned)size_mb, &l, &e)
+		     : atoll_volume_resize(a, argv[0], (unsigned)size_mb, &l, &e);
 	return changed(rc, l, &e, json);
 }
 
@@ -99,8 +107,10 @@ static int run_info(const struct verb *v, int argc, char **argv)
 	if (json)
 		(void)puts(l->json);
 	else
-		(void)printf("name       %s\nid         %s\ncreated    %s\nsize       %llu MB\nused       %lld MB\nsandboxes  %lld\n", x->name, x->id,
-			x->created_at, (unsigned long long)x->size_mb, (long long)(x->used_bytes < 0 ? 0 : x->used_bytes >> 20), (long long)x->sandboxes);
+		(void)printf("name       %s\nid         %s\ncreated    %s\nsize       %llu MB\nused       %lld "
+			     "MB\nsandboxes  %lld\n",
+		    x->name, x->id, x->created_at, (unsigned long long)x->size_mb,
+		    (long long)(x->used_bytes < 0 ? 0 : x->used_bytes >> 20), (long long)x->sandboxes);
 	atoll_volumes_free(l);
 	return 0;
 }
@@ -142,7 +152,8 @@ static const struct verb volume_info = {
 	.name = "volume info",
 	.summary = "Show one volume",
 	.synopsis = "VOLUME [--json]",
-	.help = "      --json  all that the server tells, with the token by which its files can be reached\n\n" SETTINGS_HELP,
+	.help = "      --json  all that the server tells, with the token by which its files can be "
+		"reached\n\n" SETTINGS_HELP,
 	.run = run_info,
 	.operand = OPERAND_VOLUME,
 };
@@ -165,7 +176,8 @@ static const struct verb volume_rm = {
 	.operand = OPERAND_VOLUME,
 };
 
-static const struct verb *const subs[] = { &volume_create, &volume_list, &volume_info, &volume_resize, &volume_rm, NULL };
+static const struct verb *const subs[] = { &volume_create, &volume_list, &volume_info, &volume_resize, &volume_rm,
+	NULL };
 
 const struct verb verb_volume = {
 	.name = "volume",

@@ -50,7 +50,12 @@ static char *find_webhook(struct atoll *a, const char *given)
 static int print_webhooks(const struct atoll_webhooks *w)
 {
 	static const struct column columns[] = {
-		{ "ID", false }, { "NAME", false }, { "ENABLED", false }, { "WAITING", true }, { "AGE", false }, { "URL", false },
+		{ "ID", false },
+		{ "NAME", false },
+		{ "ENABLED", false },
+		{ "WAITING", true },
+		{ "AGE", false },
+		{ "URL", false },
 	};
 	autotable struct table t = TABLE_INIT(columns);
 	char age[FORMAT_SIZE];
@@ -90,16 +95,20 @@ static size_t read_events(char *list, char *out[EVENTS_MAX])
 	size_t n = 0;
 
 	for (char *save, *z = strtok_r(list, ",", &save); z && n < EVENTS_MAX; z = strtok_r(NULL, ",", &save))
-		out[n++] = strchr(z, '.') ? strdup(z) : strcmp(z, "threshold") == 0 ? strdup("sandbox.resource.threshold") : str_fmt("sandbox.lifecycle.%s", z);
+		out[n++] = strchr(z, '.')         ? strdup(z)
+		    : strcmp(z, "threshold") == 0 ? strdup("sandbox.resource.threshold")
+						  : str_fmt("sandbox.lifecycle.%s", z);
 	return n;
 }
 
 static int run_add(const struct verb *v, int argc, char **argv)
 {
 	struct settings_opts conn = { NULL };
-	const char *events = "created,killed,paused,resumed,updated,checkpointed,threshold", *secret = getenv("ATOLL_WEBHOOK_SECRET"), *name = NULL;
+	const char *events = "created,killed,paused,resumed,updated,checkpointed,threshold",
+		   *secret = getenv("ATOLL_WEBHOOK_SECRET"), *name = NULL;
 	bool json = false;
-	const struct opt opts[] = { SETTINGS_OPTS(&conn), { "events", 0, OPT_STR, &events }, { "name", 0, OPT_STR, &name }, { "json", 0, OPT_FLAG, &json } };
+	const struct opt opts[] = { SETTINGS_OPTS(&conn), { "events", 0, OPT_STR, &events },
+		{ "name", 0, OPT_STR, &name }, { "json", 0, OPT_FLAG, &json } };
 	autoatoll struct atoll *a = NULL;
 	struct atoll_webhooks *w;
 	struct atoll_error e;
@@ -111,7 +120,8 @@ static int run_add(const struct verb *v, int argc, char **argv)
 	autofree char *text = str_dup(str_of(events));
 	size_t n_list = text ? read_events(text, list) : 0;
 
-	rc = atoll_webhook_add(a, name ? name : argv[0], argv[0], (const char *const *)list, n_list, secret && *secret ? secret : NULL, &w, &e);
+	rc = atoll_webhook_add(a, name ? name : argv[0], argv[0], (const char *const *)list, n_list,
+	    secret && *secret ? secret : NULL, &w, &e);
 	for (size_t i = 0; i < n_list; i++)
 		free(list[i]);
 	if (rc < 0)
@@ -165,8 +175,15 @@ static int run_test(const struct verb *v, int argc, char **argv)
 static int print_deliveries(const struct atoll_deliveries *l)
 {
 	static const struct column columns[] = {
-		{ "AGE", false }, { "STATE", false }, { "ATTEMPTS", true }, { "OUTCOME", false }, { "STATUS", true }, { "MS", true }, { "EVENT", false },
-		{ "SANDBOX", false }, { "ERROR", false },
+		{ "AGE", false },
+		{ "STATE", false },
+		{ "ATTEMPTS", true },
+		{ "OUTCOME", false },
+		{ "STATUS", true },
+		{ "MS", true },
+		{ "EVENT", false },
+		{ "SANDBOX", false },
+		{ "ERROR", false },
 	};
 	autotable struct table t = TABLE_INIT(columns);
 	char age[FORMAT_SIZE];
@@ -193,7 +210,8 @@ static int run_deliveries(const struct verb *v, int argc, char **argv)
 	struct settings_opts conn = { NULL };
 	int64_t limit = 20;
 	bool json = false;
-	const struct opt opts[] = { SETTINGS_OPTS(&conn), { "limit", 'n', OPT_NUMBER, &limit }, { "json", 0, OPT_FLAG, &json } };
+	const struct opt opts[] = { SETTINGS_OPTS(&conn), { "limit", 'n', OPT_NUMBER, &limit },
+		{ "json", 0, OPT_FLAG, &json } };
 	autoatoll struct atoll *a = NULL;
 	struct atoll_deliveries *l;
 	struct atoll_error e;
@@ -225,9 +243,11 @@ static const struct verb webhook_add = {
 	.summary = "Have a URL called when something happens to a sandbox",
 	.synopsis = "URL [--name NAME] [--events LIST] [--json]",
 	.help = "      --name NAME    of the webhook (default: the URL)\n"
-		"      --events LIST  of created, killed, paused, resumed, updated, checkpointed and threshold, with commas (default: all)\n"
+		"      --events LIST  of created, killed, paused, resumed, updated, checkpointed and threshold, with "
+		"commas (default: all)\n"
 		"      --json         all that the server tells\n\n"
-		"Calls are signed with the text in the variable ATOLL_WEBHOOK_SECRET, or else with one that the server makes up: it is printed\n"
+		"Calls are signed with the text in the variable ATOLL_WEBHOOK_SECRET, or else with one that the server "
+		"makes up: it is printed\n"
 		"behind the id, this once.\n\n" SETTINGS_HELP,
 	.run = run_add,
 };
@@ -257,7 +277,8 @@ static const struct verb webhook_deliveries = {
 	.run = run_deliveries,
 };
 
-static const struct verb *const subs[] = { &webhook_list, &webhook_add, &webhook_rm, &webhook_test, &webhook_deliveries, NULL };
+static const struct verb *const subs[] = { &webhook_list, &webhook_add, &webhook_rm, &webhook_test, &webhook_deliveries,
+	NULL };
 
 const struct verb verb_webhook = {
 	.name = "webhook",

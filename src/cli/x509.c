@@ -18,14 +18,14 @@
 #include "base/fd.h"
 
 #define DAY_S 86400
-#define CLOCK_SLACK_S 3600		/* clients whose clock is a little behind */
+#define CLOCK_SLACK_S 3600 /* clients whose clock is a little behind */
 #define NAMES_MAX 2048
 #define SERIAL_BYTES 16
 
-#define FREE_BY(type, fn)                            \
-	static void fn##_cleanup(type **p)           \
-	{                                            \
-		fn(*p);                              \
+#define FREE_BY(type, fn) \
+	static void fn##_cleanup(type **p) \
+	{ \
+		fn(*p); \
 	}
 FREE_BY(EVP_PKEY, EVP_PKEY_free)
 FREE_BY(X509, X509_free)
@@ -91,10 +91,10 @@ static int fill(X509 *x, const char *common_name, X509 *issuer, EVP_PKEY *key, u
 
 	BN_free(bn);
 	ok = ok && X509_set_version(x, X509_VERSION_3) && X509_gmtime_adj(X509_getm_notBefore(x), -CLOCK_SLACK_S) &&
-	     X509_gmtime_adj(X509_getm_notAfter(x), (long)days * DAY_S) && X509_set_pubkey(x, key) &&
-	     X509_NAME_add_entry_by_txt(subject, "O", MBSTRING_UTF8, (const unsigned char *)"atoll", -1, -1, 0) &&
-	     X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_UTF8, (const unsigned char *)common_name, -1, -1, 0) &&
-	     X509_set_issuer_name(x, issuer ? X509_get_subject_name(issuer) : subject);
+	    X509_gmtime_adj(X509_getm_notAfter(x), (long)days * DAY_S) && X509_set_pubkey(x, key) &&
+	    X509_NAME_add_entry_by_txt(subject, "O", MBSTRING_UTF8, (const unsigned char *)"atoll", -1, -1, 0) &&
+	    X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_UTF8, (const unsigned char *)common_name, -1, -1, 0) &&
+	    X509_set_issuer_name(x, issuer ? X509_get_subject_name(issuer) : subject);
 	return ok ? 0 : ssl_err(e, "fill in a certificate");
 }
 
@@ -104,7 +104,8 @@ static int put_pem(X509 *x, EVP_PKEY *key, struct buf *ret_cert, struct buf *ret
 	autobio BIO *priv = BIO_new(BIO_s_mem());
 	char *p;
 
-	if (!cert || !priv || !PEM_write_bio_X509(cert, x) || !PEM_write_bio_PrivateKey(priv, key, NULL, NULL, 0, NULL, NULL))
+	if (!cert || !priv || !PEM_write_bio_X509(cert, x) ||
+	    !PEM_write_bio_PrivateKey(priv, key, NULL, NULL, 0, NULL, NULL))
 		return ssl_err(e, "write a certificate");
 	long n = BIO_get_mem_data(cert, &p);
 	buf_put(ret_cert, p, (size_t)n);
@@ -132,8 +133,8 @@ static int constraints(const struct x509_names *names, struct buf *b, struct err
 	return buf_cstr(b) ? 0 : err_set(e, E2BIG, "too many names");
 }
 
-int x509_make_ca(const char *common_name, const struct x509_names *names, unsigned days, struct buf *ret_cert, struct buf *ret_key,
-		 struct err *e)
+int x509_make_ca(const char *common_name, const struct x509_names *names, unsigned days, struct buf *ret_cert,
+    struct buf *ret_key, struct err *e)
 {
 	autobuf struct buf limits = BUF_INIT(NAMES_MAX);
 	autokey EVP_PKEY *key = EVP_EC_gen("P-256");
@@ -186,17 +187,17 @@ static int check(X509 *ca, X509 *x, struct err *e)
 		r = ssl_err(e, "check the certificate");
 	else if (X509_verify_cert(ctx) != 1)
 		r = err_set(e, EKEYREJECTED, "the authority cannot sign this certificate: %s",
-			X509_verify_cert_error_string(X509_STORE_CTX_get_error(ctx)));
+		    X509_verify_cert_error_string(X509_STORE_CTX_get_error(ctx)));
 	else if (X509_cmp_time(X509_get0_notAfter(ca), &(time_t) { time(NULL) }) < 0 ||
-		 ASN1_TIME_compare(X509_get0_notAfter(ca), X509_get0_notAfter(x)) < 0)
+	    ASN1_TIME_compare(X509_get0_notAfter(ca), X509_get0_notAfter(x)) < 0)
 		r = err_set(e, EKEYREJECTED, "the authority cannot sign this certificate: it ends before it");
 	X509_STORE_CTX_free(ctx);
 	X509_STORE_free(store);
 	return r;
 }
 
-int x509_make_cert(struct str ca_cert, struct str ca_key, const struct x509_names *names, unsigned days, struct buf *ret_cert,
-		   struct buf *ret_key, struct err *e)
+int x509_make_cert(struct str ca_cert, struct str ca_key, const struct x509_names *names, unsigned days,
+    struct buf *ret_cert, struct buf *ret_key, struct err *e)
 {
 	autobuf struct buf alt = BUF_INIT(NAMES_MAX);
 	autokey EVP_PKEY *key = EVP_EC_gen("P-256");

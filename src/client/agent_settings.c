@@ -50,15 +50,17 @@ uint64_t client_megabytes(const json_t *v)
 	char *end;
 
 	if (json_is_integer(v))
-		return json_integer_value(v) > 0 && json_integer_value(v) <= 1048576 ? (uint64_t)json_integer_value(v) : 0;
+		return json_integer_value(v) > 0 && json_integer_value(v) <= 1048576 ? (uint64_t)json_integer_value(v)
+										     : 0;
 	if (!z || *z < '0' || *z > '9')
 		return 0;
 	double d = strtod(z, &end);
 
 	while (*end == ' ')
 		end++;
-	double mb = !*end || strcasecmp(end, "MB") == 0 || strcasecmp(end, "MiB") == 0 || strcasecmp(end, "M") == 0 ? d :
-		    strcasecmp(end, "GB") == 0 || strcasecmp(end, "GiB") == 0 || strcasecmp(end, "G") == 0 ? d * 1024 : 0;
+	double mb = !*end || strcasecmp(end, "MB") == 0 || strcasecmp(end, "MiB") == 0 || strcasecmp(end, "M") == 0 ? d
+	    : strcasecmp(end, "GB") == 0 || strcasecmp(end, "GiB") == 0 || strcasecmp(end, "G") == 0 ? d * 1024
+												     : 0;
 
 	return mb >= 1 && mb <= 1048576 ? (uint64_t)mb : 0;
 }
@@ -81,13 +83,18 @@ int client_thresholds(const json_t *o, struct atoll_thresholds *ret, struct atol
 	const char *name;
 	json_t *v;
 
-	json_object_foreach((json_t *)o, name, v) {
-		unsigned *to = strcmp(name, "memory") == 0 ? &ret->memory : strcmp(name, "cpu") == 0 ? &ret->cpu : strcmp(name, "diskSpace") == 0 ? &ret->disk : NULL;
+	json_object_foreach((json_t *)o, name, v)
+	{
+		unsigned *to = strcmp(name, "memory") == 0 ? &ret->memory
+		    : strcmp(name, "cpu") == 0             ? &ret->cpu
+		    : strcmp(name, "diskSpace") == 0       ? &ret->disk
+							   : NULL;
 
 		if (!to)
 			return client_fail(e, EINVAL, 400, "field 'alertThresholds.%.40s' is not known", name);
 		if (!json_is_integer(v) || json_integer_value(v) < 1 || json_integer_value(v) > 100)
-			return client_fail(e, EINVAL, 400, "field 'alertThresholds.%.40s' must be a whole number of percent from 1 to 100", name);
+			return client_fail(e, EINVAL, 400,
+			    "field 'alertThresholds.%.40s' must be a whole number of percent from 1 to 100", name);
 		*to = (unsigned)json_integer_value(v);
 	}
 	return 0;
@@ -99,17 +106,21 @@ int client_resources(const json_t *o, struct atoll_resources *ret, struct atoll_
 	const char *name;
 	json_t *v;
 
-	json_object_foreach((json_t *)o, name, v) {
+	json_object_foreach((json_t *)o, name, v)
+	{
 		bool memory = strcmp(name, "memory") == 0, disk = strcmp(name, "diskSpace") == 0;
 		double cpu = processors(v);
 
 		if (memory || disk) {
 			*(memory ? &r.memory_mb : &r.disk_mb) = client_megabytes(v);
 			if (!client_megabytes(v))
-				return client_fail(e, EINVAL, 400, "field 'resourceLimits.%s' must be a size such as \"512MB\" or \"1GB\"", name);
+				return client_fail(e, EINVAL, 400,
+				    "field 'resourceLimits.%s' must be a size such as \"512MB\" or \"1GB\"", name);
 		} else if (strcmp(name, "cpu") == 0) {
 			if (cpu < 0.01 || cpu > 1024)
-				return client_fail(e, EINVAL, 400, "field 'resourceLimits.cpu' must be a number from 0.01 to 1024, such as 0.5 or \"0.5\"");
+				return client_fail(e, EINVAL, 400,
+				    "field 'resourceLimits.cpu' must be a number from 0.01 to 1024, such as 0.5 or "
+				    "\"0.5\"");
 			r.cpu_permille = (unsigned)(cpu * 1000 + 0.5);
 		} else {
 			return client_fail(e, EINVAL, 400, "field 'resourceLimits.%.40s' is not known", name);
@@ -121,7 +132,8 @@ int client_resources(const json_t *o, struct atoll_resources *ret, struct atoll_
 	return 0;
 }
 
-/* "${NAME}" stands for a variable of the environment, and nothing else does: a key in a file is a key that is copied. */
+/* "${NAME}" stands for a variable of the environment, and nothing else does: a key in a file is a key that is
+ * copied. */
 static int take_key(struct atoll_agent_settings *s, const char *z, struct atoll_error *e)
 {
 	struct str name = str_of(z);
@@ -133,7 +145,7 @@ static int take_key(struct atoll_agent_settings *s, const char *z, struct atoll_
 			return client_no_memory(e);
 		z = getenv(var);
 		if (!z)
-			return 0;		/* whoever needs a key says which variable it wants */
+			return 0; /* whoever needs a key says which variable it wants */
 	}
 	s->api_key = strdup(z);
 	return s->api_key ? 0 : client_no_memory(e);
@@ -151,13 +163,15 @@ static int take_number(const json_t *o, const char *name, int64_t min, int64_t m
 
 static int take_all(struct atoll_agent_settings *s, const json_t *o, struct atoll_error *e)
 {
-	static const char *const known[] = { "alertThresholds", "apiKey", "defaultEnvironment", "sessionTimeout", "maxConcurrentSessions", "resourceLimits", "timeout", "maxRetries",
-		"breakerFailures", "breakerOpenMs", "redact", "policy", NULL };
+	static const char *const known[] = { "alertThresholds", "apiKey", "defaultEnvironment", "sessionTimeout",
+		"maxConcurrentSessions", "resourceLimits", "timeout", "maxRetries", "breakerFailures", "breakerOpenMs",
+		"redact", "policy", NULL };
 	const char *key = NULL, *environment = NULL, *name;
 	json_t *limits = NULL, *policy = NULL, *alerts = NULL, *v;
 	struct err why = ERR_INIT;
 
-	json_object_foreach((json_t *)o, name, v) {
+	json_object_foreach((json_t *)o, name, v)
+	{
 		size_t i = 0;
 
 		while (known[i] && strcmp(known[i], name) != 0)
@@ -165,14 +179,19 @@ static int take_all(struct atoll_agent_settings *s, const json_t *o, struct atol
 		if (!known[i])
 			return client_fail(e, EINVAL, 0, "field '%.60s' is not known", name);
 	}
-	if (json_get_str(o, "apiKey", &key, &why) < 0 || json_get_bool(o, "redact", &s->redact, &why) < 0 || json_get_str(o, "defaultEnvironment", &environment, &why) < 0 ||
-	    json_get_obj(o, "resourceLimits", &limits, &why) < 0 || json_get_obj(o, "policy", &policy, &why) < 0 || json_get_obj(o, "alertThresholds", &alerts, &why) < 0 ||
+	if (json_get_str(o, "apiKey", &key, &why) < 0 || json_get_bool(o, "redact", &s->redact, &why) < 0 ||
+	    json_get_str(o, "defaultEnvironment", &environment, &why) < 0 ||
+	    json_get_obj(o, "resourceLimits", &limits, &why) < 0 || json_get_obj(o, "policy", &policy, &why) < 0 ||
+	    json_get_obj(o, "alertThresholds", &alerts, &why) < 0 ||
 	    take_number(o, "sessionTimeout", 1000, 86400000, &s->session_timeout_ms, &why) < 0 ||
-	    take_number(o, "maxConcurrentSessions", 1, 10000, &s->max_sessions, &why) < 0 || take_number(o, "timeout", 1, 86400000, &s->retry.timeout_ms, &why) < 0 ||
-	    take_number(o, "maxRetries", 0, 100, &s->retry.max_retries, &why) < 0 || take_number(o, "breakerFailures", 1, 1000, &s->breaker_failures, &why) < 0 ||
+	    take_number(o, "maxConcurrentSessions", 1, 10000, &s->max_sessions, &why) < 0 ||
+	    take_number(o, "timeout", 1, 86400000, &s->retry.timeout_ms, &why) < 0 ||
+	    take_number(o, "maxRetries", 0, 100, &s->retry.max_retries, &why) < 0 ||
+	    take_number(o, "breakerFailures", 1, 1000, &s->breaker_failures, &why) < 0 ||
 	    take_number(o, "breakerOpenMs", 1, 3600000, &s->breaker_open_ms, &why) < 0)
 		return client_fail(e, EINVAL, 0, "%s", why.text);
-	if (client_resources(limits, &s->limits, e) < 0 || client_thresholds(alerts, &s->alerts, e) < 0 || (key && take_key(s, key, e) < 0))
+	if (client_resources(limits, &s->limits, e) < 0 || client_thresholds(alerts, &s->alerts, e) < 0 ||
+	    (key && take_key(s, key, e) < 0))
 		return -e->no;
 	if (environment) {
 		free(s->environment);

@@ -42,7 +42,8 @@ static void put_query(struct buf *b, const struct atoll_audit_query *q)
 }
 
 /* How many lines there were; *after is the number of the last. */
-static int take_page(struct str page, atoll_audit_fn *fn, void *user, uint64_t *after, bool *more, struct atoll_error *e)
+static int take_page(struct str page, atoll_audit_fn *fn, void *user, uint64_t *after, bool *more,
+    struct atoll_error *e)
 {
 	int n = 0;
 
@@ -64,7 +65,8 @@ static int take_page(struct str page, atoll_audit_fn *fn, void *user, uint64_t *
 	return n;
 }
 
-static int get_page(struct atoll *a, const struct atoll_audit_query *q, struct buf *ret, uint64_t *ret_next, struct atoll_error *e)
+static int get_page(struct atoll *a, const struct atoll_audit_query *q, struct buf *ret, uint64_t *ret_next,
+    struct atoll_error *e)
 {
 	autobuf struct buf path = BUF_INIT(16 * 1024);
 
@@ -79,7 +81,8 @@ static int get_page(struct atoll *a, const struct atoll_audit_query *q, struct b
 	return 0;
 }
 
-static int first_ones(struct atoll *a, struct atoll_audit_query *q, atoll_audit_fn *fn, void *user, struct atoll_error *e)
+static int first_ones(struct atoll *a, struct atoll_audit_query *q, atoll_audit_fn *fn, void *user,
+    struct atoll_error *e)
 {
 	bool more;
 	int n;
@@ -90,12 +93,12 @@ static int first_ones(struct atoll *a, struct atoll_audit_query *q, atoll_audit_
 
 		if (get_page(a, q, &page, &next, e) < 0)
 			return -e->no;
-		more = next != 0;		/* it has not looked any further, */
+		more = next != 0; /* it has not looked any further, */
 		n = take_page(buf_view(&page), fn, user, &q->after, &more, e);
 		if (more && next > q->after)
 			q->after = next;
 		else if (more && n <= 0)
-			break;			/* ... and must not turn us in a circle */
+			break; /* ... and must not turn us in a circle */
 	} while (n == PAGE || (n >= 0 && more));
 	return n < 0 ? n : 0;
 }
@@ -122,7 +125,8 @@ static uint64_t count_lines(struct str page)
 	return n;
 }
 
-static int last_ones(struct atoll *a, struct atoll_audit_query *q, atoll_audit_fn *fn, void *user, struct atoll_error *e)
+static int last_ones(struct atoll *a, struct atoll_audit_query *q, atoll_audit_fn *fn, void *user,
+    struct atoll_error *e)
 {
 	__attribute__((cleanup(pages_done))) struct pages all = { NULL, 0 };
 	uint64_t next, seq = 0;
@@ -152,7 +156,8 @@ static int last_ones(struct atoll *a, struct atoll_audit_query *q, atoll_audit_f
 	return 0;
 }
 
-int atoll_audit(struct atoll *a, const struct atoll_audit_query *q, atoll_audit_fn *fn, void *user, struct atoll_error *e)
+int atoll_audit(struct atoll *a, const struct atoll_audit_query *q, atoll_audit_fn *fn, void *user,
+    struct atoll_error *e)
 {
 	NEED(e, a && q && fn);
 	struct atoll_audit_query own;
@@ -162,7 +167,8 @@ int atoll_audit(struct atoll *a, const struct atoll_audit_query *q, atoll_audit_
 	return own.last ? last_ones(a, &own, fn, user, e) : first_ones(a, &own, fn, user, e);
 }
 
-int atoll_notebook(struct atoll *a, const char *id, const char *context, atoll_taker *taker, void *user, struct atoll_error *e)
+int atoll_notebook(struct atoll *a, const char *id, const char *context, atoll_taker *taker, void *user,
+    struct atoll_error *e)
 {
 	NEED(e, a && id && taker);
 	autobuf struct buf tail = BUF_INIT(4096);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client/breaker: refuses calls at once while a server is away, and lets one through now and then to see whether it is back. */
+/* client/breaker: refuses calls at once while a server is away, and lets one through now and then to see whether it is
+ * back. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -16,8 +17,8 @@ struct atoll_breaker {
 	pthread_mutex_t lock;
 	struct atoll_breaker_config cfg;
 	enum state state;
-	unsigned failures;		/* in a row */
-	int64_t since_ms;		/* it opened, or its probe went out */
+	unsigned failures; /* in a row */
+	int64_t since_ms;  /* it opened, or its probe went out */
 };
 
 static int64_t mono_now(void *user)
@@ -67,7 +68,9 @@ int atoll_breaker_enter(struct atoll_breaker *b, struct atoll_error *e)
 	(void)pthread_mutex_unlock(&b->lock);
 	if (go)
 		return 0;
-	return client_fail(e, EHOSTDOWN, 0, "the server has failed %u times in a row and is not asked again for %lld ms", b->cfg.failures, (long long)left);
+	return client_fail(e, EHOSTDOWN, 0,
+	    "the server has failed %u times in a row and is not asked again for %lld ms", b->cfg.failures,
+	    (long long)left);
 }
 
 void atoll_breaker_report(struct atoll_breaker *b, bool ok)
@@ -91,7 +94,8 @@ const char *atoll_breaker_state(struct atoll_breaker *b)
 	static const char *const names[] = { "closed", "open", "half-open" };
 
 	(void)pthread_mutex_lock(&b->lock);
-	enum state s = b->state == OPEN && b->since_ms + b->cfg.open_ms <= b->cfg.now_ms(b->cfg.user) ? HALF_OPEN : b->state;
+	enum state s = b->state == OPEN && b->since_ms + b->cfg.open_ms <= b->cfg.now_ms(b->cfg.user) ? HALF_OPEN
+												      : b->state;
 	(void)pthread_mutex_unlock(&b->lock);
 	return names[s];
 }

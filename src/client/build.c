@@ -11,8 +11,8 @@
 struct atoll_build {
 	struct atoll *a;
 	char *id, *template_id;
-	char *url;			/* where the archive that was asked about last is to be sent */
-	uint64_t seen;			/* log entries */
+	char *url;     /* where the archive that was asked about last is to be sent */
+	uint64_t seen; /* log entries */
 };
 
 void atoll_build_free(struct atoll_build *b)
@@ -35,7 +35,8 @@ const char *atoll_build_template(const struct atoll_build *b)
 	return b ? b->template_id : NULL;
 }
 
-int atoll_build_new(struct atoll *a, const struct atoll_build_spec *spec, struct atoll_build **ret, struct atoll_error *e)
+int atoll_build_new(struct atoll *a, const struct atoll_build_spec *spec, struct atoll_build **ret,
+    struct atoll_error *e)
 {
 	NEED(e, a && spec && ret);
 	struct atoll_build_spec own;
@@ -72,7 +73,8 @@ int atoll_build_new(struct atoll *a, const struct atoll_build_spec *spec, struct
 int atoll_build_has(struct atoll_build *b, const char *hash, struct atoll_error *e)
 {
 	NEED(e, b && hash);
-	autofree char *tail = str_fmt("/files/%s", hash), *path = tail ? api_path("/templates/", b->template_id, tail) : NULL;
+	autofree char *tail = str_fmt("/files/%s", hash),
+		      *path = tail ? api_path("/templates/", b->template_id, tail) : NULL;
 	autocall struct call c = CALL_INIT("GET", b->a->api_url, path);
 	autojson json_t *root = NULL;
 
@@ -85,7 +87,8 @@ int atoll_build_has(struct atoll_build *b, const char *hash, struct atoll_error 
 	return json_is_true(json_object_get(root, "present"));
 }
 
-int atoll_build_send(struct atoll_build *b, const char *hash, uint64_t bytes, atoll_source *source, void *user, struct atoll_error *e)
+int atoll_build_send(struct atoll_build *b, const char *hash, uint64_t bytes, atoll_source *source, void *user,
+    struct atoll_error *e)
 {
 	NEED(e, b && hash && source);
 	autocall struct call c = CALL_INIT("PUT", "", "");
@@ -111,7 +114,8 @@ int atoll_build_send(struct atoll_build *b, const char *hash, uint64_t bytes, at
 int atoll_build_start(struct atoll_build *b, const char *spec, struct atoll_error *e)
 {
 	NEED(e, b && spec);
-	autofree char *tail = str_fmt("/builds/%s", b->id), *path = tail ? api_path("/v2/templates/", b->template_id, tail) : NULL;
+	autofree char *tail = str_fmt("/builds/%s", b->id),
+		      *path = tail ? api_path("/v2/templates/", b->template_id, tail) : NULL;
 	autocall struct call c = CALL_INIT("POST", b->a->api_url, path);
 	autojson json_t *body = json_loads(spec, 0, NULL);
 
@@ -144,9 +148,13 @@ int atoll_build_poll(struct atoll_build *b, atoll_build_sink *sink, void *user, 
 		if (page(b, &root, e) < 0)
 			return -e->no;
 		n = json_array_size(json_object_get(root, "logEntries"));
-		json_array_foreach(json_object_get(root, "logEntries"), i, v) {
+		json_array_foreach(json_object_get(root, "logEntries"), i, v)
+		{
 			struct atoll_build_log l = {
-				json_text(v, "timestamp"), json_text(v, "level"), json_text(v, "step"), json_text(v, "message"),
+				json_text(v, "timestamp"),
+				json_text(v, "level"),
+				json_text(v, "step"),
+				json_text(v, "message"),
 			};
 
 			if (sink)
@@ -154,7 +162,7 @@ int atoll_build_poll(struct atoll_build *b, atoll_build_sink *sink, void *user, 
 		}
 		b->seen += n;
 		if (n > 0)
-			continue;		/* the last ones may come with the next page */
+			continue; /* the last ones may come with the next page */
 		const char *status = json_text(root, "status");
 
 		if (strcmp(status, "ready") == 0)
@@ -163,15 +171,17 @@ int atoll_build_poll(struct atoll_build *b, atoll_build_sink *sink, void *user, 
 			return 0;
 		const json_t *reason = json_object_get(root, "reason");
 
-		return client_fail(e, EIO, 0, "%s%s: %s", strspn(json_text(reason, "step"), "0123456789") ? "step " : "", json_text(reason, "step"),
-			json_text(reason, "message"));
+		return client_fail(e, EIO, 0, "%s%s: %s",
+		    strspn(json_text(reason, "step"), "0123456789") ? "step " : "", json_text(reason, "step"),
+		    json_text(reason, "message"));
 	}
 }
 
 int atoll_build_cancel(struct atoll_build *b, struct atoll_error *e)
 {
 	NEED(e, b);
-	autofree char *tail = str_fmt("/builds/%s", b->id), *path = tail ? api_path("/templates/", b->template_id, tail) : NULL;
+	autofree char *tail = str_fmt("/builds/%s", b->id),
+		      *path = tail ? api_path("/templates/", b->template_id, tail) : NULL;
 	autocall struct call c = CALL_INIT("DELETE", b->a->api_url, path);
 
 	if (!path)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client/cache: results of code that only computes, by session. A hash of session, language and code is the key; a list in the order of
- * their making says which go first. */
+/* client/cache: results of code that only computes, by session. A hash of session, language and code is the key; a list
+ * in the order of their making says which go first. */
 #include <errno.h>
 #include <openssl/evp.h>
 #include <pthread.h>
@@ -15,7 +15,7 @@
 #define SESSIONS_MAX 10000
 
 struct entry {
-	struct entry *next;		/* in its slot */
+	struct entry *next; /* in its slot */
 	struct entry *older, *newer;
 	unsigned char hash[32];
 	char session[64];
@@ -59,7 +59,8 @@ static void hash_of(const char *session, const char *language, const char *code,
 	memset(ret, 0, 32);
 	if (md && EVP_DigestInit_ex(md, EVP_sha256(), NULL) == 1) {
 		for (size_t i = 0; i < ARRAY_LEN(parts); i++)
-			(void)EVP_DigestUpdate(md, parts[i], strlen(parts[i]) + 1);	/* with the NUL: where one ends is part of it */
+			(void)EVP_DigestUpdate(md, parts[i],
+			    strlen(parts[i]) + 1); /* with the NUL: where one ends is part of it */
 		(void)EVP_DigestFinal_ex(md, ret, &n);
 	}
 	EVP_MD_CTX_free(md);
@@ -201,7 +202,8 @@ static void insert(struct atoll_cache *c, const unsigned char hash[32], const ch
 		drop(c, c->oldest);
 }
 
-void atoll_cache_put(struct atoll_cache *c, const char *session_id, const char *language, const char *code, const char *result)
+void atoll_cache_put(struct atoll_cache *c, const char *session_id, const char *language, const char *code,
+    const char *result)
 {
 	unsigned char hash[32];
 

@@ -150,8 +150,9 @@ static curl_socket_t on_open(void *user, curlsocktype purpose, struct curl_socka
 	return fd < 0 ? CURL_SOCKET_BAD : fd;
 }
 
-/* libcurl keeps no connection whose peer has no address, as those that come from client_via(). So it is told to close each, and whoever gave it
- * gets it back. It may close one later than at the end of its call: that one is not known to be clean. */
+/* libcurl keeps no connection whose peer has no address, as those that come from client_via(). So it is told to close
+ * each, and whoever gave it gets it back. It may close one later than at the end of its call: that one is not known to
+ * be clean. */
 static int on_close(void *user, curl_socket_t fd)
 {
 	struct atoll *a = user;
@@ -173,7 +174,8 @@ void client_setup_handle(struct atoll *a, CURL *h, const char *url)
 {
 	curl_easy_setopt(h, CURLOPT_URL, url);
 	curl_easy_setopt(h, CURLOPT_NOSIGNAL, 1L);
-	curl_easy_setopt(h, CURLOPT_QUICK_EXIT, 1L);	/* a call that has ended does not wait for the thread that resolves its name */
+	/* a call that has ended does not wait for the thread that resolves its name */
+	curl_easy_setopt(h, CURLOPT_QUICK_EXIT, 1L);
 	curl_easy_setopt(h, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_TIMEOUT_MS);
 	curl_easy_setopt(h, CURLOPT_TCP_KEEPALIVE, 1L);
 	curl_easy_setopt(h, CURLOPT_USERAGENT, "libatoll/" ATOLL_VERSION);
@@ -222,7 +224,8 @@ static int refused(const struct call *c, struct atoll_error *e)
 	if (c->status != 401 || c->in_sandbox)
 		return rc;
 	(void)snprintf(why, sizeof(why), "%s", e->text);
-	return client_fail(e, e->no, c->status, "the server refused the key%s: %s", c->log.a->has_found_key ? " that was found on this machine, as E2B_API_KEY is not set" : "", why);
+	return client_fail(e, e->no, c->status, "the server refused the key%s: %s",
+	    c->log.a->has_found_key ? " that was found on this machine, as E2B_API_KEY is not set" : "", why);
 }
 
 /* What came of it. */
@@ -279,7 +282,8 @@ void call_let_go(struct atoll *a, bool clean)
 	via.opened = via.left = -1;
 }
 
-/* libcurl stops sending when a refusal comes early. What of the body is missing would be taken from the next call on that connection. */
+/* libcurl stops sending when a refusal comes early. What of the body is missing would be taken from the next call on
+ * that connection. */
 static bool is_all_sent(const struct call *c, long status)
 {
 	int64_t length = c->source ? c->length : (int64_t)c->body.n;
@@ -288,7 +292,8 @@ static bool is_all_sent(const struct call *c, long status)
 	if ((!c->source && !c->body.p) || (status >= 200 && status < 300))
 		return true;
 	curl_easy_getinfo(c->h, CURLINFO_SIZE_UPLOAD_T, &sent);
-	return (!c->source || length) && sent == length;	/* a source without a length is sent in chunks: its end is not known */
+	/* a source without a length is sent in chunks: its end is not known */
+	return (!c->source || length) && sent == length;
 }
 
 int call_end(struct call *c, CURLcode rc, struct atoll_error *e)

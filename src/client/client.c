@@ -10,7 +10,7 @@
 
 #include "base/fd.h"
 
-#define REASON_MAX 300			/* bytes of a refusal that is not JSON */
+#define REASON_MAX 300 /* bytes of a refusal that is not JSON */
 
 const char *atoll_version(void)
 {
@@ -68,7 +68,8 @@ int client_take_in(void *to, size_t size, const void *from, size_t first, struct
 		return client_fail(e, EINVAL, 0, "the size field of an argument is neither 0 nor its size");
 	for (size_t i = size; i < given; i++) {
 		if (((const char *)from)[i])
-			return client_fail(e, E2BIG, 0, "an argument has fields that this version of libatoll does not know");
+			return client_fail(e, E2BIG, 0,
+			    "an argument has fields that this version of libatoll does not know");
 	}
 	memset(to, 0, size);
 	memcpy(to, from, given < size ? given : size);
@@ -78,18 +79,30 @@ int client_take_in(void *to, size_t size, const void *from, size_t first, struct
 static int errno_of_status(int status)
 {
 	switch (status) {
-	case 400: return EINVAL;
-	case 401: return EACCES;
-	case 403: return EPERM;
-	case 404: return ENOENT;
-	case 409: return EBUSY;
-	case 413: return EFBIG;
-	case 429: return EAGAIN;
-	case 502: return ESRCH;		/* the sandbox is gone, or the port in it is closed */
-	case 503: return EBUSY;
-	case 504: return ETIMEDOUT;
-	case 507: return ENOSPC;
-	default: return EPROTO;
+	case 400:
+		return EINVAL;
+	case 401:
+		return EACCES;
+	case 403:
+		return EPERM;
+	case 404:
+		return ENOENT;
+	case 409:
+		return EBUSY;
+	case 413:
+		return EFBIG;
+	case 429:
+		return EAGAIN;
+	case 502:
+		return ESRCH; /* the sandbox is gone, or the port in it is closed */
+	case 503:
+		return EBUSY;
+	case 504:
+		return ETIMEDOUT;
+	case 507:
+		return ENOSPC;
+	default:
+		return EPROTO;
 	}
 }
 
@@ -100,11 +113,12 @@ int client_refused(struct atoll_error *e, int status, struct str body)
 	const char *text = json_string_value(json_object_get(j, "message"));
 
 	if (status >= 300 && status <= 399)
-		client_fail(e, EPROTO, status, "the server answered with a redirect (%d), which is not followed", status);
+		client_fail(e, EPROTO, status, "the server answered with a redirect (%d), which is not followed",
+		    status);
 	else if (text)
 		client_fail(e, no, status, "%s (%d)", text, status);
 	else if (!j && body.n > 0 && body.n < REASON_MAX && body.p[0] != '<')
-		client_fail(e, no, status, "%.*s (%d)", STR_ARG(body), status);		/* the code service's are plain text */
+		client_fail(e, no, status, "%.*s (%d)", STR_ARG(body), status); /* the code service's are plain text */
 	else
 		client_fail(e, no, status, "the server answered with status %d", status);
 	json_decref(j);
@@ -127,7 +141,7 @@ int client_curl_failed(struct atoll_error *e, CURLcode rc, const char *url)
 	case CURLE_SSL_CACERT_BADFILE:
 	case CURLE_SSL_ISSUER_ERROR:
 		return client_fail(e, EKEYREJECTED, 0, "the certificate of %s is not one to trust for that name (%s)",
-			url, curl_easy_strerror(rc));
+		    url, curl_easy_strerror(rc));
 	case CURLE_URL_MALFORMAT:
 	case CURLE_UNSUPPORTED_PROTOCOL:
 		return client_fail(e, EINVAL, 0, "'%s' is not an http or https URL", url);
@@ -167,7 +181,7 @@ CURL *handle_take(struct atoll *a)
 
 	(void)pthread_mutex_lock(&a->lock);
 	if (a->n_idle > 0)
-		h = a->idle[--a->n_idle];	/* the last one in: its connection is the least likely to be stale */
+		h = a->idle[--a->n_idle]; /* the last one in: its connection is the least likely to be stale */
 	(void)pthread_mutex_unlock(&a->lock);
 	if (h)
 		curl_easy_reset(h);
@@ -185,8 +199,8 @@ void handle_give(struct atoll *a, CURL *h)
 	curl_easy_cleanup(h);
 }
 
-int client_via(struct atoll *a, int (*open)(void *user), void (*give_back)(void *user, int fd, bool clean), void *user, const char *team, bool keyless,
-	       struct atoll_error *e)
+int client_via(struct atoll *a, int (*open)(void *user), void (*give_back)(void *user, int fd, bool clean), void *user,
+    const char *team, bool keyless, struct atoll_error *e)
 {
 	a->open = open;
 	a->give_back = give_back;

@@ -14,12 +14,12 @@
 struct atoll_run {
 	struct atoll_sandbox *sb;
 	struct call c;
-	char *text;			/* of the request; curl reads it */
+	char *text; /* of the request; curl reads it */
 	struct execution *x;
-	int fed;			/* what execution_feed() said last */
-	CURLM *multi;			/* NULL: a call that waits */
+	int fed;      /* what execution_feed() said last */
+	CURLM *multi; /* NULL: a call that waits */
 	bool ended;
-	int result;			/* of the end, and why in error */
+	int result; /* of the end, and why in error */
 	struct atoll_error error;
 };
 
@@ -33,8 +33,9 @@ static int on_bytes(void *user, const void *p, size_t n)
 
 static json_t *request(const struct atoll_code *code, struct atoll_error *e)
 {
-	json_t *envs, *body = json_pack("{s:s,s:s*,s:s*}", "code", code->code, "context_id", code->context_id,
-		"language", code->language);
+	json_t *envs,
+	    *body = json_pack("{s:s,s:s*,s:s*}", "code", code->code, "context_id", code->context_id, "language",
+		code->language);
 
 	if (!body) {
 		client_fail(e, EINVAL, 0, "the code or the name of its language or context is not valid UTF-8");
@@ -71,7 +72,7 @@ int code_call(struct atoll_sandbox *sb, struct call *c, const json_t *body, stru
 /* --- one run --- */
 
 static int run_init(struct atoll_run *r, struct atoll_sandbox *sb, const struct atoll_code *given,
-		    const struct atoll_code_events *given_on, bool keep, struct atoll_error *e)
+    const struct atoll_code_events *given_on, bool keep, struct atoll_error *e)
 {
 	struct atoll_code_events on = { 0 };
 	struct atoll_code code;
@@ -96,7 +97,8 @@ static int run_init(struct atoll_run *r, struct atoll_sandbox *sb, const struct 
 	r->c.taker = on_bytes;
 	r->c.taker_user = r;
 	r->c.log.op = "run_code";
-	r->c.timeout_ms = code.timeout_ms == ATOLL_NO_TIMEOUT ? 0 : (long)(code.timeout_ms ? code.timeout_ms : TIMEOUT_MS);
+	r->c.timeout_ms = code.timeout_ms == ATOLL_NO_TIMEOUT ? 0
+							      : (long)(code.timeout_ms ? code.timeout_ms : TIMEOUT_MS);
 	return 0;
 }
 
@@ -129,7 +131,7 @@ static int explain(const struct atoll_run *r, const struct atoll_error *why, str
 		return client_fail(e, ETIMEDOUT, 0, "the code did not end in time");
 	if (why->status == 502)
 		return client_fail(e, ESRCH, 502,
-			"sandbox '%s' has ended or is paused, or its template cannot run code", sb->id);
+		    "sandbox '%s' has ended or is paused, or its template cannot run code", sb->id);
 	*e = *why;
 	return -e->no;
 }
@@ -147,7 +149,7 @@ static int run_end(struct atoll_run *r, int rc, const struct atoll_error *why, s
 }
 
 int atoll_run_code(struct atoll_sandbox *sb, const struct atoll_code *code, const struct atoll_code_events *on,
-		   struct atoll_execution **ret, struct atoll_error *e)
+    struct atoll_execution **ret, struct atoll_error *e)
 {
 	NEED(e, sb && code);
 	struct atoll_error why = { 0 };
@@ -164,16 +166,16 @@ int atoll_run_code(struct atoll_sandbox *sb, const struct atoll_code *code, cons
 	return rc;
 }
 
-int atoll_notebook_exec_cell(struct atoll_sandbox *sb, const struct atoll_code *code, const struct atoll_code_events *on,
-			     struct atoll_execution **ret, struct atoll_error *e)
+int atoll_notebook_exec_cell(struct atoll_sandbox *sb, const struct atoll_code *code,
+    const struct atoll_code_events *on, struct atoll_execution **ret, struct atoll_error *e)
 {
 	return atoll_run_code(sb, code, on, ret, e);
 }
 
 /* --- without waiting --- */
 
-int atoll_run_start(struct atoll_sandbox *sb, const struct atoll_code *code, const struct atoll_code_events *on, struct atoll_run **ret,
-		    struct atoll_error *e)
+int atoll_run_start(struct atoll_sandbox *sb, const struct atoll_code *code, const struct atoll_code_events *on,
+    struct atoll_run **ret, struct atoll_error *e)
 {
 	NEED(e, sb && code && ret);
 	struct atoll_run *r = calloc(1, sizeof(*r));
@@ -244,7 +246,7 @@ void atoll_run_free(struct atoll_run *r)
 		return;
 	bool runs = r->c.h != NULL;
 
-	if (runs) {			/* the server sees us leave */
+	if (runs) { /* the server sees us leave */
 		r->c.log.failed = ECANCELED;
 		curl_multi_remove_handle(r->multi, r->c.h);
 		handle_give(r->sb->a, take_ptr(&r->c.h));

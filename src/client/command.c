@@ -11,7 +11,7 @@
 #include "client/event.h"
 #include "http/json.h"
 
-#define KEPT_MAX (16u * 1024 * 1024)	/* of each stream */
+#define KEPT_MAX (16u * 1024 * 1024) /* of each stream */
 #define TIMEOUT_MS 60000u
 
 bool command_is_tty(const struct atoll_command *cmd)
@@ -56,8 +56,9 @@ json_t *command_message(const struct atoll_command *cmd, struct atoll_error *e)
 		return NULL;
 	}
 	json_t *process = json_pack("{s:s,s:o,s:o,s:s*}", "cmd", argv[0], "args", args, "envs", envs, "cwd", cmd->cwd);
-	json_t *message = process ? json_pack("{s:o,s:b,s:s*}", "process", process, "stdin", cmd->with_stdin || command_is_tty(cmd),
-		"tag", cmd->tag) : NULL;
+	json_t *message = process ? json_pack("{s:o,s:b,s:s*}", "process", process, "stdin",
+					cmd->with_stdin || command_is_tty(cmd), "tag", cmd->tag)
+				  : NULL;
 
 	if (!message)
 		client_fail(e, EINVAL, 0, "the command, its directory or its tag is not valid UTF-8");
@@ -69,11 +70,11 @@ json_t *command_message(const struct atoll_command *cmd, struct atoll_error *e)
 /* --- to its end --- */
 
 struct run {
-	struct atoll_output pub;	/* first: the public pointer is ours */
+	struct atoll_output pub; /* first: the public pointer is ours */
 	atoll_sink *sink;
 	void *user;
 	struct buf out, err;
-	size_t keep;			/* bytes of each stream; 0: none */
+	size_t keep; /* bytes of each stream; 0: none */
 };
 
 static void keep_output(struct run *r, struct buf *to, const struct buf *data)
@@ -135,7 +136,7 @@ static int finish(struct run *r, struct atoll_output **ret, struct atoll_error *
 }
 
 int atoll_command_run(struct atoll_sandbox *sb, const struct atoll_command *given, atoll_sink *sink, void *user,
-		      struct atoll_output **ret, struct atoll_error *e)
+    struct atoll_output **ret, struct atoll_error *e)
 {
 	NEED(e, sb && given);
 	struct atoll_command cmd;
@@ -182,7 +183,9 @@ static void fill(struct kept *k, void *item, json_t *o)
 
 	(void)k;
 	*p = (struct atoll_process_info) {
-		.pid = json_number(o, "pid", 0), .cwd = json_text_or_null(config, "cwd"), .tag = json_text_or_null(o, "tag"),
+		.pid = json_number(o, "pid", 0),
+		.cwd = json_text_or_null(config, "cwd"),
+		.tag = json_text_or_null(o, "tag"),
 	};
 }
 
@@ -198,7 +201,8 @@ static int fill_words(struct kept *k)
 		return -ENOMEM;
 	k->more = all;
 	for (size_t i = 0; i < k->n; i++) {
-		const json_t *config = json_object_get(kept_item(k, i), "config"), *args = json_object_get(config, "args");
+		const json_t *config = json_object_get(kept_item(k, i), "config"),
+			     *args = json_object_get(config, "args");
 
 		((struct atoll_process_info *)k->items)[i].argv = all + at;
 		all[at++] = json_text(config, "cmd");
@@ -207,7 +211,7 @@ static int fill_words(struct kept *k)
 
 			all[at++] = word ? word : "";
 		}
-		at++;		/* its NULL */
+		at++; /* its NULL */
 	}
 	return 0;
 }
@@ -221,7 +225,8 @@ int atoll_processes_list(struct atoll_sandbox *sb, struct atoll_processes **ret,
 	if (rpc_call(sb, NULL, "/process.Process/List", body, &answer, e) < 0)
 		return -e->no;
 	json_t *all = json_object_get(answer, "processes");
-	if (kept_new(json_is_array(all) ? json_incref(all) : json_array(), sizeof(struct atoll_process_info), fill, NULL, &k, e) < 0)
+	if (kept_new(json_is_array(all) ? json_incref(all) : json_array(), sizeof(struct atoll_process_info), fill,
+		NULL, &k, e) < 0)
 		return -e->no;
 	if (fill_words(k) < 0) {
 		kept_free(k);
@@ -242,7 +247,7 @@ int atoll_process_kill(struct atoll_sandbox *sb, int64_t pid, int sig, struct at
 	if ((sig != SIGKILL && sig != SIGTERM) || pid <= 0)
 		return client_fail(e, EINVAL, 0, "only SIGKILL and SIGTERM can be sent, and only to a process");
 	autojson json_t *body = json_pack("{s:{s:I},s:s}", "process", "pid", (json_int_t)pid, "signal",
-		sig == SIGKILL ? "SIGNAL_SIGKILL" : "SIGNAL_SIGTERM");
+	    sig == SIGKILL ? "SIGNAL_SIGKILL" : "SIGNAL_SIGTERM");
 
 	return rpc_call(sb, NULL, "/process.Process/SendSignal", body, NULL, e);
 }

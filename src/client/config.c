@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client/config: where a server is and the key to it: what was given, else the environment, else a server on this machine. */
+/* client/config: where a server is and the key to it: what was given, else the environment, else a server on this
+ * machine. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -41,7 +42,8 @@ static bool key_ok(const char *key)
 
 static bool domain_ok(const char *z)
 {
-	return *z && *z != '.' && strspn(z, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-:") == strlen(z);
+	return *z && *z != '.' &&
+	    strspn(z, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-:") == strlen(z);
 }
 
 /* The value that counts: what was given, else a variable that is set and not empty. */
@@ -69,7 +71,7 @@ static char *state_line(const struct atoll_config *cfg, const char *name)
 	return ret;
 }
 
-struct found {				/* borrowed, but for local_* */
+struct found { /* borrowed, but for local_* */
 	const char *api_url, *sandbox_url, *api_key, *access_token, *domain;
 	char *local_url, *local_key;
 	char api[512];
@@ -94,8 +96,9 @@ static int find_local(const struct atoll_config *cfg, struct found *f, struct at
 	}
 	if (f->api_url && client_is_loopback(f->api_url))
 		return 0;
-	return client_fail(e, EINVAL, 0, "no API key: set E2B_API_KEY (no server of this machine was found: '%s/key' cannot be read)",
-		cfg->state_dir ? cfg->state_dir : STATE_DIR);
+	return client_fail(e, EINVAL, 0,
+	    "no API key: set E2B_API_KEY (no server of this machine was found: '%s/key' cannot be read)",
+	    cfg->state_dir ? cfg->state_dir : STATE_DIR);
 }
 
 static int find(const struct atoll_config *cfg, struct found *f, struct atoll_error *e)
@@ -124,7 +127,8 @@ static int find(const struct atoll_config *cfg, struct found *f, struct atoll_er
 	if (!f->sandbox_url && !f->domain)
 		f->sandbox_url = f->api_url;
 	if ((f->api_key && !key_ok(f->api_key)) || (f->access_token && !key_ok(f->access_token)))
-		return client_fail(e, EINVAL, 0, "the API key is empty or has characters that no key has (E2B_API_KEY)");
+		return client_fail(e, EINVAL, 0,
+		    "the API key is empty or has characters that no key has (E2B_API_KEY)");
 	return 0;
 }
 
@@ -151,12 +155,13 @@ static int fill(struct atoll *a, const struct atoll_config *cfg, const struct fo
 {
 	const char *template_id = pick(cfg, cfg->template_id, "E2B_TEMPLATE_ID");
 
-	if (set_url(&a->api_url, f->api_url, e) < 0 || (f->sandbox_url && set_url(&a->sandbox_url, f->sandbox_url, e) < 0))
+	if (set_url(&a->api_url, f->api_url, e) < 0 ||
+	    (f->sandbox_url && set_url(&a->sandbox_url, f->sandbox_url, e) < 0))
 		return -e->no;
 	if (copy_to(&a->domain, f->domain, e) < 0 || copy_to(&a->api_key, f->api_key, e) < 0 ||
-		copy_to(&a->access_token, f->access_token, e) < 0 ||
-		copy_to(&a->template_id, template_id ? template_id : ATOLL_TEMPLATE_DEFAULT, e) < 0 ||
-		copy_to(&a->ca_file, pick(cfg, cfg->ca_file, "SSL_CERT_FILE"), e) < 0)
+	    copy_to(&a->access_token, f->access_token, e) < 0 ||
+	    copy_to(&a->template_id, template_id ? template_id : ATOLL_TEMPLATE_DEFAULT, e) < 0 ||
+	    copy_to(&a->ca_file, pick(cfg, cfg->ca_file, "SSL_CERT_FILE"), e) < 0)
 		return -e->no;
 	return open_log(a, cfg, e);
 }

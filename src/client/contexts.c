@@ -12,7 +12,9 @@ static void fill(struct kept *k, void *item, json_t *o)
 	struct atoll_context *c = item;
 
 	(void)k;
-	*c = (struct atoll_context) { .id = json_text(o, "id"), .language = json_text(o, "language"), .cwd = json_text(o, "cwd") };
+	*c = (struct atoll_context) { .id = json_text(o, "id"),
+		.language = json_text(o, "language"),
+		.cwd = json_text(o, "cwd") };
 }
 
 static int contexts_of(const struct call *c, json_type type, struct atoll_contexts **ret, struct atoll_error *e)
@@ -35,7 +37,7 @@ int atoll_contexts_list(struct atoll_sandbox *sb, struct atoll_contexts **ret, s
 }
 
 int atoll_context_create(struct atoll_sandbox *sb, const char *language, const char *cwd, struct atoll_contexts **ret,
-			 struct atoll_error *e)
+    struct atoll_error *e)
 {
 	NEED(e, sb && ret);
 	autocall struct call c = CALL_INIT("POST", sb->code_url, "/contexts");
@@ -46,7 +48,8 @@ int atoll_context_create(struct atoll_sandbox *sb, const char *language, const c
 	return code_call(sb, &c, body, e) < 0 ? -e->no : contexts_of(&c, JSON_OBJECT, ret, e);
 }
 
-static int context_call(struct atoll_sandbox *sb, const char *method, const char *id, const char *tail, struct atoll_error *e)
+static int context_call(struct atoll_sandbox *sb, const char *method, const char *id, const char *tail,
+    struct atoll_error *e)
 {
 	autofree char *path = api_path("/contexts/", id, tail);
 	autocall struct call c = CALL_INIT(method, sb->code_url, path);

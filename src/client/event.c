@@ -77,8 +77,11 @@ static int parse_close(const json_t *root, struct event *ret)
 enum atoll_change event_change(const char *type)
 {
 	static const char *const names[] = {
-		[ATOLL_CREATED] = "EVENT_TYPE_CREATE", [ATOLL_WRITTEN] = "EVENT_TYPE_WRITE", [ATOLL_REMOVED] = "EVENT_TYPE_REMOVE",
-		[ATOLL_RENAMED] = "EVENT_TYPE_RENAME", [ATOLL_MODE_CHANGED] = "EVENT_TYPE_CHMOD",
+		[ATOLL_CREATED] = "EVENT_TYPE_CREATE",
+		[ATOLL_WRITTEN] = "EVENT_TYPE_WRITE",
+		[ATOLL_REMOVED] = "EVENT_TYPE_REMOVE",
+		[ATOLL_RENAMED] = "EVENT_TYPE_RENAME",
+		[ATOLL_MODE_CHANGED] = "EVENT_TYPE_CHMOD",
 	};
 
 	for (size_t i = 1; type && i < sizeof(names) / sizeof(*names); i++) {
@@ -127,7 +130,7 @@ int event_parse(const struct envelope *env, struct event *ret, struct buf *data)
 
 	*ret = (struct event) { .kind = EVENT_OTHER };
 	buf_clear(data);
-	if (env->flags & ENVELOPE_COMPRESSED)		/* we never said that we understand it */
+	if (env->flags & ENVELOPE_COMPRESSED) /* we never said that we understand it */
 		return -EBADMSG;
 	root = json_loadb(env->body.n > 0 ? env->body.p : "", env->body.n, 0, NULL);
 	if (!json_is_object(root))
@@ -137,10 +140,19 @@ int event_parse(const struct envelope *env, struct event *ret, struct buf *data)
 
 int event_errno(const struct event *ev)
 {
-	static const struct { const char *code; int no; } map[] = {
-		{ "not_found", ENOENT }, { "invalid_argument", EINVAL }, { "unauthenticated", EACCES },
-		{ "permission_denied", EPERM }, { "deadline_exceeded", ETIMEDOUT }, { "unavailable", ESRCH },
-		{ "resource_exhausted", EAGAIN }, { "canceled", ECANCELED }, { "unimplemented", ENOSYS },
+	static const struct {
+		const char *code;
+		int no;
+	} map[] = {
+		{ "not_found", ENOENT },
+		{ "invalid_argument", EINVAL },
+		{ "unauthenticated", EACCES },
+		{ "permission_denied", EPERM },
+		{ "deadline_exceeded", ETIMEDOUT },
+		{ "unavailable", ESRCH },
+		{ "resource_exhausted", EAGAIN },
+		{ "canceled", ECANCELED },
+		{ "unimplemented", ENOSYS },
 	};
 
 	for (size_t i = 0; i < sizeof(map) / sizeof(*map); i++) {

@@ -9,14 +9,14 @@
 #include "http/connect.h"
 
 enum event_kind {
-	EVENT_OTHER,			/* keepalive, or something newer than this code */
-	EVENT_START,			/* pid */
-	EVENT_DATA,			/* stream, and the bytes in the buf */
-	EVENT_END,			/* exit */
-	EVENT_WATCHING,			/* from here on changes of files are told */
-	EVENT_CHANGE,			/* change, and the name in the buf */
-	EVENT_CLOSE,			/* end of the stream, all well */
-	EVENT_ERROR,			/* end of the stream: code, message */
+	EVENT_OTHER,    /* keepalive, or something newer than this code */
+	EVENT_START,    /* pid */
+	EVENT_DATA,     /* stream, and the bytes in the buf */
+	EVENT_END,      /* exit */
+	EVENT_WATCHING, /* from here on changes of files are told */
+	EVENT_CHANGE,   /* change, and the name in the buf */
+	EVENT_CLOSE,    /* end of the stream, all well */
+	EVENT_ERROR,    /* end of the stream: code, message */
 };
 
 struct event {
@@ -32,5 +32,5 @@ struct event {
 /* 0 or -EBADMSG. data is cleared, and filled by EVENT_DATA and EVENT_CHANGE. */
 int event_parse(const struct envelope *env, struct event *ret, struct buf *data);
 
-enum atoll_change event_change(const char *type);	/* "EVENT_TYPE_CREATE"; 0: unknown */
-int event_errno(const struct event *ev);	/* of an EVENT_ERROR */
+enum atoll_change event_change(const char *type); /* "EVENT_TYPE_CREATE"; 0: unknown */
+int event_errno(const struct event *ev);          /* of an EVENT_ERROR */

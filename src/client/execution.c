@@ -10,30 +10,31 @@
 #include "client/client.h"
 #include "http/json.h"
 
-#define LINE_MAX_BYTES (64u * 1024 * 1024)	/* a picture is one line */
+#define LINE_MAX_BYTES (64u * 1024 * 1024) /* a picture is one line */
 
 struct result {
-	struct atoll_result pub;	/* first: the public pointer is ours */
-	json_t *from;			/* owns the strings that came as strings */
-	json_t *texts;			/* and the others, as text */
+	struct atoll_result pub; /* first: the public pointer is ours */
+	json_t *from;            /* owns the strings that came as strings */
+	json_t *texts;           /* and the others, as text */
 	struct atoll_pair *extra;
 };
 
 #define CUT "\n[the output was cut here: it is too long]\n"
-#define PIECE_COST 32			/* that each piece counts on top of its bytes: many small ones take more than their text */
+/* that each piece counts on top of its bytes: many small ones take more than their text */
+#define PIECE_COST 32
 
 struct output {
 	bool cut;
 	struct buf text;
-	struct buf ends;		/* of each piece in text, size_t each */
+	struct buf ends; /* of each piece in text, size_t each */
 };
 
 struct execution {
 	struct atoll_execution pub;
 	struct atoll_code_events on;
 	bool ended, stopped;
-	struct buf line;		/* that is not whole yet */
-	size_t kept, max, stream_max;	/* stream_max: 0: as max */
+	struct buf line;              /* that is not whole yet */
+	size_t kept, max, stream_max; /* stream_max: 0: as max */
 	struct output out, err;
 	struct result **results;
 	size_t n_results, cap, n_seen;
@@ -120,7 +121,8 @@ static int put_extra(struct result *r, json_t *extra)
 	r->extra = calloc(json_object_size(extra) + 1, sizeof(*r->extra));
 	if (!r->extra)
 		return -ENOMEM;
-	json_object_foreach(extra, name, v) {
+	json_object_foreach(extra, name, v)
+	{
 		const char *text = as_text(r, v);
 
 		if (text)
@@ -140,12 +142,18 @@ static struct result *result_new(json_t *o)
 	}
 	r->from = json_incref(o);
 	r->pub = (struct atoll_result) {
-		.is_main = json_is_true(json_object_get(o, "is_main_result")), .text = as_text(r, json_object_get(o, "text")),
-		.html = as_text(r, json_object_get(o, "html")), .markdown = as_text(r, json_object_get(o, "markdown")),
-		.svg = as_text(r, json_object_get(o, "svg")), .latex = as_text(r, json_object_get(o, "latex")),
-		.javascript = as_text(r, json_object_get(o, "javascript")), .png = as_text(r, json_object_get(o, "png")),
-		.jpeg = as_text(r, json_object_get(o, "jpeg")), .pdf = as_text(r, json_object_get(o, "pdf")),
-		.json = as_json(r, json_object_get(o, "json")), .data = as_json(r, json_object_get(o, "data")),
+		.is_main = json_is_true(json_object_get(o, "is_main_result")),
+		.text = as_text(r, json_object_get(o, "text")),
+		.html = as_text(r, json_object_get(o, "html")),
+		.markdown = as_text(r, json_object_get(o, "markdown")),
+		.svg = as_text(r, json_object_get(o, "svg")),
+		.latex = as_text(r, json_object_get(o, "latex")),
+		.javascript = as_text(r, json_object_get(o, "javascript")),
+		.png = as_text(r, json_object_get(o, "png")),
+		.jpeg = as_text(r, json_object_get(o, "jpeg")),
+		.pdf = as_text(r, json_object_get(o, "pdf")),
+		.json = as_json(r, json_object_get(o, "json")),
+		.data = as_json(r, json_object_get(o, "data")),
 		.chart = as_json(r, json_object_get(o, "chart")),
 	};
 	if (put_extra(r, json_object_get(o, "extra")) < 0) {
@@ -241,7 +249,8 @@ static int on_error(struct execution *x, json_t *o)
 {
 	json_decref(x->error);
 	x->error = json_incref(o);
-	x->public_error = (struct atoll_code_error) { json_text(o, "name"), json_text(o, "value"), json_text(o, "traceback") };
+	x->public_error = (struct atoll_code_error) { json_text(o, "name"), json_text(o, "value"),
+		json_text(o, "traceback") };
 	x->stopped = x->on.on_error && x->on.on_error(x->on.user, &x->public_error) != 0;
 	return x->stopped ? -ECANCELED : 0;
 }
@@ -269,7 +278,7 @@ static int on_line(struct execution *x, struct str line)
 		x->pub.count = json_number(o, "execution_count", 0);
 	else if (strcmp(type, "end_of_execution") == 0)
 		x->ended = true;
-	return 0;			/* keepalive, or something newer than this code */
+	return 0; /* keepalive, or something newer than this code */
 }
 
 int execution_feed(struct execution *x, const void *p, size_t n)
@@ -368,10 +377,11 @@ char *atoll_execution_json(const struct atoll_execution *pub)
 	autojson json_t *results = json_array();
 	for (size_t i = 0; i < x->n_results; i++)
 		(void)json_array_append_new(results, result_json(x->results[i]));
-	json_t *error = x->error ? json_pack("{s:s,s:s,s:s}", "name", x->public_error.name, "value", x->public_error.value,
-		"traceback", x->public_error.traceback) : json_null();
+	json_t *error = x->error ? json_pack("{s:s,s:s,s:s}", "name", x->public_error.name, "value",
+				       x->public_error.value, "traceback", x->public_error.traceback)
+				 : json_null();
 	autojson json_t *all = json_pack("{s:O,s:{s:o,s:o},s:o}", "results", results, "logs", "stdout", pieces(&x->out),
-		"stderr", pieces(&x->err), "error", error);
+	    "stderr", pieces(&x->err), "error", error);
 
 	if (!all)
 		return NULL;

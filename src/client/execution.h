@@ -7,7 +7,7 @@
 #include "base/buf.h"
 #include "client/atoll.h"
 
-struct execution;			/* behind struct atoll_execution */
+struct execution; /* behind struct atoll_execution */
 
 #define EXECUTION_MAX (64u * 1024 * 1024)
 
@@ -19,6 +19,6 @@ void execution_free(struct execution *x);
 
 /* Bytes of the stream, any cut. 0; -ECANCELED: a callback said so; -EPROTO: not what was expected; -EFBIG; -ENOMEM. */
 int execution_feed(struct execution *x, const void *p, size_t n);
-bool execution_ended(const struct execution *x);	/* the end was told */
+bool execution_ended(const struct execution *x); /* the end was told */
 size_t execution_results(const struct execution *x);
-struct atoll_execution *execution_public(struct execution *x);	/* after the end; NULL: no memory */
+struct atoll_execution *execution_public(struct execution *x); /* after the end; NULL: no memory */

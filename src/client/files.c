@@ -19,7 +19,7 @@ static void put_target(struct buf *b, const char *path, const char *as_user)
 }
 
 int atoll_file_write(struct atoll_sandbox *sb, const char *path, const char *as_user, atoll_source *source, void *user,
-		     struct atoll_error *e)
+    struct atoll_error *e)
 {
 	NEED(e, sb && path && source);
 	autobuf struct buf target = BUF_INIT(64 * 1024);
@@ -35,14 +35,15 @@ int atoll_file_write(struct atoll_sandbox *sb, const char *path, const char *as_
 	c.log.sandbox = sb->id;
 	c.log.counted = "fileCount";
 	c.log.count = 1;
-	c.timeout_ms = 0;		/* as large as it is; atoll_set_stop() can end it */
-	if (!c.path || call_header(&c, "Content-Type: application/octet-stream") < 0 || call_header_sandbox(&c, sb, ENVD_PORT) < 0)
+	c.timeout_ms = 0; /* as large as it is; atoll_set_stop() can end it */
+	if (!c.path || call_header(&c, "Content-Type: application/octet-stream") < 0 ||
+	    call_header_sandbox(&c, sb, ENVD_PORT) < 0)
 		return client_no_memory(e);
 	return call_run(sb->a, &c, e);
 }
 
 int atoll_file_read(struct atoll_sandbox *sb, const char *path, const char *as_user, atoll_taker *taker, void *user,
-		    struct atoll_error *e)
+    struct atoll_error *e)
 {
 	NEED(e, sb && path && taker);
 	autobuf struct buf target = BUF_INIT(64 * 1024);
@@ -70,7 +71,8 @@ static int fill_file(const json_t *entry, struct atoll_file *f, struct atoll_err
 
 	*f = (struct atoll_file) {
 		.type = client_file_type(entry),
-		.mode = (unsigned)json_number(entry, "mode", 0) & 0777, .size = size > 0 ? (uint64_t)size : 0,
+		.mode = (unsigned)json_number(entry, "mode", 0) & 0777,
+		.size = size > 0 ? (uint64_t)size : 0,
 		.is_link = json_text_or_null(entry, "symlinkTarget") != NULL,
 	};
 	if (!str_copy(f->path, sizeof(f->path), str_of(json_text(entry, "path"))))
@@ -78,7 +80,8 @@ static int fill_file(const json_t *entry, struct atoll_file *f, struct atoll_err
 	return 0;
 }
 
-int atoll_file_stat(struct atoll_sandbox *sb, const char *path, const char *as_user, struct atoll_file *ret, struct atoll_error *e)
+int atoll_file_stat(struct atoll_sandbox *sb, const char *path, const char *as_user, struct atoll_file *ret,
+    struct atoll_error *e)
 {
 	NEED(e, sb && path && ret);
 	autojson json_t *body = json_pack("{s:s}", "path", path), *answer = NULL;
@@ -104,7 +107,8 @@ static ssize_t give_rest(void *user, void *p, size_t n)
 	return (ssize_t)n;
 }
 
-int atoll_file_put(struct atoll_sandbox *sb, const char *path, const char *as_user, const void *p, size_t n, struct atoll_error *e)
+int atoll_file_put(struct atoll_sandbox *sb, const char *path, const char *as_user, const void *p, size_t n,
+    struct atoll_error *e)
 {
 	NEED(e, sb && path && (p || n == 0));
 	struct str rest = { p ? p : "", n };
@@ -120,12 +124,12 @@ static int keep(void *user, const void *p, size_t n)
 	return b->bad;
 }
 
-int atoll_file_get(struct atoll_sandbox *sb, const char *path, const char *as_user, size_t max, char **ret, size_t *ret_n,
-		   struct atoll_error *e)
+int atoll_file_get(struct atoll_sandbox *sb, const char *path, const char *as_user, size_t max, char **ret,
+    size_t *ret_n, struct atoll_error *e)
 {
 	NEED(e, sb && path && ret);
 	size_t ceiling = max ? max : WHOLE_MAX;
-	autobuf struct buf b = BUF_INIT(ceiling < SIZE_MAX ? ceiling + 1 : ceiling);	/* and the NUL */
+	autobuf struct buf b = BUF_INIT(ceiling < SIZE_MAX ? ceiling + 1 : ceiling); /* and the NUL */
 	int rc = atoll_file_read(sb, path, as_user, keep, &b, e);
 
 	if (b.bad || b.n > ceiling)

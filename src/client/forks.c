@@ -15,13 +15,15 @@ static void fill_fork(struct kept *k, void *item, json_t *o)
 	(void)k;
 	*f = (struct atoll_fork) {
 		.id = json_text_or_null(json_object_get(o, "sandbox"), "sandboxID"),
-		.error = json_text_or_null(error, "message"), .code = (int)json_number(error, "code", 0),
+		.error = json_text_or_null(error, "message"),
+		.code = (int)json_number(error, "code", 0),
 	};
 	if (!f->id && !f->error)
 		f->error = "the server did not tell why";
 }
 
-int atoll_fork(struct atoll *a, const char *id, const struct atoll_fork_spec *spec, struct atoll_forks **ret, struct atoll_error *e)
+int atoll_fork(struct atoll *a, const char *id, const struct atoll_fork_spec *spec, struct atoll_forks **ret,
+    struct atoll_error *e)
 {
 	NEED(e, a && id && spec && ret);
 	struct atoll_fork_spec own;
@@ -41,7 +43,8 @@ int atoll_fork(struct atoll *a, const char *id, const struct atoll_fork_spec *sp
 		return client_no_memory(e);
 	if (api_send(a, &c, body, e) < 0)
 		return api_no_sandbox(e, id);
-	if (call_json(&c, JSON_ARRAY, &root, e) < 0 || kept_new(root, sizeof(struct atoll_fork), fill_fork, NULL, &k, e) < 0)
+	if (call_json(&c, JSON_ARRAY, &root, e) < 0 ||
+	    kept_new(root, sizeof(struct atoll_fork), fill_fork, NULL, &k, e) < 0)
 		return -e->no;
 	*ret = &k->forks;
 	return 0;

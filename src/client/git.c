@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* client/git: git in a sandbox.
  *
- * Credentials: the variables GIT_CONFIG_* give this one command a credential helper, for the remote's host if that is known, which prints two
- * other variables. So the secret is in the environment of git and its children only: arguments are seen by every process, and
- * a URL with a password in it is kept in .git/config. */
+ * Credentials: the variables GIT_CONFIG_* give this one command a credential helper, for the remote's host if that is
+ * known, which prints two other variables. So the secret is in the environment of git and its children only: arguments
+ * are seen by every process, and a URL with a password in it is kept in .git/config. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,9 @@
 #include "client/git_status.h"
 
 #define ENVS_MAX 64
-#define HELPER "!f() { test \"$1\" = get && printf 'username=%s\\npassword=%s\\n' \"$ATOLL_GIT_USERNAME\" \"$ATOLL_GIT_PASSWORD\"; }; f"
+#define HELPER \
+	"!f() { test \"$1\" = get && printf 'username=%s\\npassword=%s\\n' \"$ATOLL_GIT_USERNAME\" " \
+	"\"$ATOLL_GIT_PASSWORD\"; }; f"
 
 void git_word(struct git_words *w, const char *word)
 {
@@ -26,7 +28,7 @@ void git_word(struct git_words *w, const char *word)
 struct envs {
 	struct atoll_pair v[ENVS_MAX];
 	size_t n;
-	char *key;			/* of the helper's setting; owned */
+	char *key; /* of the helper's setting; owned */
 };
 
 /* "https://host:1/a/b" -> "credential.https://host:1.helper": git hands the secret to no other host. */
@@ -38,7 +40,7 @@ static char *helper_key(const char *url)
 		return str_dup(STR_LIT("credential.helper"));
 	host += 3;
 	size_t n = strcspn(host, "/");
-	const char *at = memchr(host, '@', n);		/* a user name in the URL is git's to ask for */
+	const char *at = memchr(host, '@', n); /* a user name in the URL is git's to ask for */
 
 	if (at) {
 		n -= (size_t)(at + 1 - host);
@@ -72,19 +74,26 @@ static int put_envs(struct envs *to, const struct atoll_git *g, const char *url,
 	to->key = helper_key(url);
 	if (!to->key)
 		return client_no_memory(e);
-	const struct atoll_pair more[] = {		/* an empty helper first: those of the settings are not asked */
-		{ "GIT_CONFIG_COUNT", "3" }, { "GIT_CONFIG_KEY_0", "credential.helper" }, { "GIT_CONFIG_VALUE_0", "" },
-		{ "GIT_CONFIG_KEY_1", to->key }, { "GIT_CONFIG_VALUE_1", HELPER },
-		{ "GIT_CONFIG_KEY_2", "safe.directory" }, { "GIT_CONFIG_VALUE_2", "*" },	/* as the sandbox of a session has it */
-		{ "ATOLL_GIT_USERNAME", g->username }, { "ATOLL_GIT_PASSWORD", g->password },
+	const struct atoll_pair more[] = {
+		/* an empty helper first: those of the settings are not asked */
+		{ "GIT_CONFIG_COUNT", "3" },
+		{ "GIT_CONFIG_KEY_0", "credential.helper" },
+		{ "GIT_CONFIG_VALUE_0", "" },
+		{ "GIT_CONFIG_KEY_1", to->key },
+		{ "GIT_CONFIG_VALUE_1", HELPER },
+		/* as the sandbox of a session has it */
+		{ "GIT_CONFIG_KEY_2", "safe.directory" },
+		{ "GIT_CONFIG_VALUE_2", "*" },
+		{ "ATOLL_GIT_USERNAME", g->username },
+		{ "ATOLL_GIT_PASSWORD", g->password },
 	};
 	for (size_t i = 0; i < ARRAY_LEN(more); i++)
 		to->v[to->n++] = more[i];
 	return 0;
 }
 
-static int run_once(struct atoll_sandbox *sb, const struct atoll_git *g, const char *url, const struct git_words *w, struct atoll_output **ret,
-		    struct atoll_error *e)
+static int run_once(struct atoll_sandbox *sb, const struct atoll_git *g, const char *url, const struct git_words *w,
+    struct atoll_output **ret, struct atoll_error *e)
 {
 	struct envs envs = { .n = 0 };
 
@@ -92,14 +101,21 @@ static int run_once(struct atoll_sandbox *sb, const struct atoll_git *g, const c
 		return client_fail(e, E2BIG, 0, "too many words for one git command");
 	int rc = put_envs(&envs, g, url, e);
 	if (rc == 0)
-		rc = atoll_command_run(sb, &(struct atoll_command) {
-			.argv = w->v, .as_user = g->as_user, .envs = envs.v, .n_envs = envs.n, .timeout_ms = g->timeout_ms,
-		}, NULL, NULL, ret, e);
+		rc = atoll_command_run(sb,
+		    &(struct atoll_command) {
+			.argv = w->v,
+			.as_user = g->as_user,
+			.envs = envs.v,
+			.n_envs = envs.n,
+			.timeout_ms = g->timeout_ms,
+		    },
+		    NULL, NULL, ret, e);
 	free(envs.key);
 	return rc;
 }
 
-int git_run(struct atoll_sandbox *sb, const struct atoll_git *g, const char *url, const struct git_words *w, struct atoll_output **ret, struct atoll_error *e)
+int git_run(struct atoll_sandbox *sb, const struct atoll_git *g, const char *url, const struct git_words *w,
+    struct atoll_output **ret, struct atoll_error *e)
 {
 	int rc = run_once(sb, g, url, w, ret, e);
 
@@ -146,12 +162,12 @@ int git_judge(const char *what, const struct atoll_output *o, const struct atoll
 		str_skip(&s, (size_t)(fatal - s.p));
 	if (is_refusal(text))
 		return client_fail(e, EACCES, 0, "git %s: the remote did not let us in%s: %.*s", what,
-			g->username ? "" : " (no user name and password were given)", (int)(s.n < 300 ? s.n : 300), s.p);
+		    g->username ? "" : " (no user name and password were given)", (int)(s.n < 300 ? s.n : 300), s.p);
 	return client_fail(e, EIO, 0, "git %s: %.*s (%s)", what, (int)(s.n < 300 ? s.n : 300), s.p, o->exit.status);
 }
 
 int git_do(struct atoll_sandbox *sb, const struct atoll_git *g, const char *url, const struct git_words *w,
-	const char *what, char **ret_text, struct atoll_error *e)
+    const char *what, char **ret_text, struct atoll_error *e)
 {
 	struct atoll_output *o = NULL;
 	int rc = git_run(sb, g, url, w, &o, e);
@@ -186,15 +202,16 @@ int git_check_name(const char *what, const char *z, struct atoll_error *e)
 	return client_fail(e, EINVAL, 0, "'%s' is not the name of a %s", z, what);
 }
 
-int atoll_git_clone(struct atoll_sandbox *sb, const struct atoll_git *given, const char *url, const char *branch, unsigned depth,
-		    struct atoll_error *e)
+int atoll_git_clone(struct atoll_sandbox *sb, const struct atoll_git *given, const char *url, const char *branch,
+    unsigned depth, struct atoll_error *e)
 {
 	NEED(e, sb && given && url);
 	autofree char *depth_text = str_fmt("--depth=%u", depth);
 	struct atoll_git g;
 	struct git_words w = { .n = 0 };
 
-	if (TAKE_IN(&g, given, e) < 0 || git_check_name("remote", url, e) < 0 || git_check_name("branch", branch, e) < 0)
+	if (TAKE_IN(&g, given, e) < 0 || git_check_name("remote", url, e) < 0 ||
+	    git_check_name("branch", branch, e) < 0)
 		return -e->no;
 	if (!depth_text)
 		return client_no_memory(e);
@@ -213,7 +230,8 @@ int atoll_git_clone(struct atoll_sandbox *sb, const struct atoll_git *given, con
 	return git_do(sb, &g, url, &w, "clone", NULL, e);
 }
 
-int atoll_git_diff(struct atoll_sandbox *sb, const struct atoll_git *given, bool staged, char **ret, struct atoll_error *e)
+int atoll_git_diff(struct atoll_sandbox *sb, const struct atoll_git *given, bool staged, char **ret,
+    struct atoll_error *e)
 {
 	NEED(e, sb && given && ret);
 	struct atoll_git g;
@@ -228,7 +246,8 @@ int atoll_git_diff(struct atoll_sandbox *sb, const struct atoll_git *given, bool
 	return git_do(sb, &g, NULL, &w, "diff", ret, e);
 }
 
-int atoll_git_add(struct atoll_sandbox *sb, const struct atoll_git *given, const char *const *paths, struct atoll_error *e)
+int atoll_git_add(struct atoll_sandbox *sb, const struct atoll_git *given, const char *const *paths,
+    struct atoll_error *e)
 {
 	NEED(e, sb && given);
 	struct atoll_git g;
@@ -244,7 +263,7 @@ int atoll_git_add(struct atoll_sandbox *sb, const struct atoll_git *given, const
 }
 
 int atoll_git_commit(struct atoll_sandbox *sb, const struct atoll_git *given, const struct atoll_git_commit *given_c,
-	struct atoll_error *e)
+    struct atoll_error *e)
 {
 	NEED(e, sb && given && given_c);
 	struct atoll_git g;
@@ -280,7 +299,8 @@ int atoll_git_commit(struct atoll_sandbox *sb, const struct atoll_git *given, co
 
 char *git_remote_url(struct atoll_sandbox *sb, const struct atoll_git *g, const char *remote)
 {
-	struct git_words w = { .v = { "git", "-C", g->dir, "remote", "get-url", "--", remote ? remote : "origin" }, .n = 7 };
+	struct git_words w = { .v = { "git", "-C", g->dir, "remote", "get-url", "--", remote ? remote : "origin" },
+		.n = 7 };
 	struct atoll_git plain = { .dir = g->dir, .as_user = g->as_user, .envs = g->envs, .n_envs = g->n_envs };
 	struct atoll_error e;
 	char *text = NULL;
@@ -291,13 +311,14 @@ char *git_remote_url(struct atoll_sandbox *sb, const struct atoll_git *g, const 
 	return text;
 }
 
-static int exchange(struct atoll_sandbox *sb, const struct atoll_git *given, const char *verb, const char *option, const char *remote,
-		    const char *branch, struct atoll_error *e)
+static int exchange(struct atoll_sandbox *sb, const struct atoll_git *given, const char *verb, const char *option,
+    const char *remote, const char *branch, struct atoll_error *e)
 {
 	struct atoll_git g;
 	struct git_words w;
 
-	if (git_begin(given, &g, &w, e) < 0 || git_check_name("remote", remote, e) < 0 || git_check_name("branch", branch, e) < 0)
+	if (git_begin(given, &g, &w, e) < 0 || git_check_name("remote", remote, e) < 0 ||
+	    git_check_name("branch", branch, e) < 0)
 		return -e->no;
 	if (branch && !remote)
 		remote = "origin";
@@ -305,7 +326,7 @@ static int exchange(struct atoll_sandbox *sb, const struct atoll_git *given, con
 
 	if (g.username && !url)
 		return client_fail(e, EINVAL, 0, "git %s: the repository has no remote '%s' to give the password to",
-			verb, remote ? remote : "origin");
+		    verb, remote ? remote : "origin");
 	git_word(&w, verb);
 	if (option)
 		git_word(&w, option);
@@ -316,8 +337,8 @@ static int exchange(struct atoll_sandbox *sb, const struct atoll_git *given, con
 	return git_do(sb, &g, url, &w, verb, NULL, e);
 }
 
-int atoll_git_push(struct atoll_sandbox *sb, const struct atoll_git *g, const char *remote, const char *branch, bool set_upstream,
-		   struct atoll_error *e)
+int atoll_git_push(struct atoll_sandbox *sb, const struct atoll_git *g, const char *remote, const char *branch,
+    bool set_upstream, struct atoll_error *e)
 {
 	NEED(e, sb && g);
 	if (set_upstream && !branch)
@@ -325,7 +346,8 @@ int atoll_git_push(struct atoll_sandbox *sb, const struct atoll_git *g, const ch
 	return exchange(sb, g, "push", set_upstream ? "--set-upstream" : NULL, remote, branch, e);
 }
 
-int atoll_git_branch(struct atoll_sandbox *sb, const struct atoll_git *given, const char *name, bool create, struct atoll_error *e)
+int atoll_git_branch(struct atoll_sandbox *sb, const struct atoll_git *given, const char *name, bool create,
+    struct atoll_error *e)
 {
 	NEED(e, sb && given && name);
 	struct atoll_git g;
@@ -355,8 +377,8 @@ int atoll_git_branches(struct atoll_sandbox *sb, const struct atoll_git *given, 
 	return git_do(sb, &g, NULL, &w, "for-each-ref", ret, e);
 }
 
-int atoll_git_run(struct atoll_sandbox *sb, const struct atoll_git *given, const char *const *argv, struct atoll_output **ret,
-		  struct atoll_error *e)
+int atoll_git_run(struct atoll_sandbox *sb, const struct atoll_git *given, const char *const *argv,
+    struct atoll_output **ret, struct atoll_error *e)
 {
 	NEED(e, sb && given && argv && ret);
 	struct atoll_git g;
@@ -371,7 +393,8 @@ int atoll_git_run(struct atoll_sandbox *sb, const struct atoll_git *given, const
 	return git_run(sb, &g, url, &w, ret, e);
 }
 
-int atoll_git_status(struct atoll_sandbox *sb, const struct atoll_git *given, struct atoll_git_status **ret, struct atoll_error *e)
+int atoll_git_status(struct atoll_sandbox *sb, const struct atoll_git *given, struct atoll_git_status **ret,
+    struct atoll_error *e)
 {
 	NEED(e, sb && given && ret);
 	struct atoll_output *o = NULL;

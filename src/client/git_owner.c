@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* client/git_owner: repositories of which code (root) and commands (the template's user) each made a part.
  *
- * Git refuses to work in a repository of another user, and cannot write objects that another one owns. Inside a sandbox the two are one party,
- * as the user may become root, so the files are given to the user: root can write them anyway. */
+ * Git refuses to work in a repository of another user, and cannot write objects that another one owns. Inside a sandbox
+ * the two are one party, as the user may become root, so the files are given to the user: root can write them
+ * anyway. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +14,8 @@
 
 static bool is_about_owner(const char *text)
 {
-	static const char *const signs[] = { "dubious ownership", "insufficient permission", "Permission denied", "unsafe repository" };
+	static const char *const signs[] = { "dubious ownership", "insufficient permission", "Permission denied",
+		"unsafe repository" };
 
 	for (size_t i = 0; i < ARRAY_LEN(signs); i++) {
 		if (strstr(text, signs[i]))
@@ -25,7 +27,8 @@ static bool is_about_owner(const char *text)
 /* Where people work. The system's own directories stay as they are, whatever is kept in them. */
 static bool is_place_of_work(struct str path)
 {
-	static const char *const places[] = { "/home/", "/workspace/", "/tmp/", "/var/tmp/", "/code/", "/mnt/", "/srv/", "/opt/", "/root/" };
+	static const char *const places[] = { "/home/", "/workspace/", "/tmp/", "/var/tmp/", "/code/", "/mnt/", "/srv/",
+		"/opt/", "/root/" };
 
 	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
 		if (str_starts(path, places[i]))
@@ -40,8 +43,12 @@ static char *user_of(struct atoll_sandbox *sb)
 	const char *const argv[] = { "/bin/sh", "-c", "printf %s:%s \"$(id -u)\" \"$(id -g)\"", NULL };
 	struct atoll_output *o = NULL;
 	struct atoll_error e;
-	bool ok = atoll_command_run(sb, &(struct atoll_command) { .argv = argv, .timeout_ms = REPAIR_MS }, NULL, NULL, &o, &e) == 0 && o->exit.code == 0;
-	char *ret = ok && o->n_out > 0 && strspn(o->out, "0123456789:") == o->n_out ? str_dup((struct str) { o->out, o->n_out }) : NULL;
+	bool ok = atoll_command_run(sb, &(struct atoll_command) { .argv = argv, .timeout_ms = REPAIR_MS }, NULL, NULL,
+		      &o, &e) == 0 &&
+	    o->exit.code == 0;
+	char *ret = ok && o->n_out > 0 && strspn(o->out, "0123456789:") == o->n_out
+	    ? str_dup((struct str) { o->out, o->n_out })
+	    : NULL;
 
 	atoll_output_free(o);
 	return ret;
@@ -52,7 +59,9 @@ static char *path_of(struct atoll_sandbox *sb, const char *dir)
 	const char *const argv[] = { "/bin/sh", "-c", "realpath -z -- \"$1\"", "sh", dir, NULL };
 	struct atoll_output *o = NULL;
 	struct atoll_error e;
-	bool ok = atoll_command_run(sb, &(struct atoll_command) { .argv = argv, .timeout_ms = REPAIR_MS }, NULL, NULL, &o, &e) == 0 && o->exit.code == 0;
+	bool ok = atoll_command_run(sb, &(struct atoll_command) { .argv = argv, .timeout_ms = REPAIR_MS }, NULL, NULL,
+		      &o, &e) == 0 &&
+	    o->exit.code == 0;
 	char *ret = ok && o->n_out > 1 ? str_dup((struct str) { o->out, o->n_out - 1 }) : NULL;
 
 	atoll_output_free(o);
@@ -72,8 +81,10 @@ bool git_repair_owner(struct atoll_sandbox *sb, const struct atoll_git *g, const
 	const char *const argv[] = { "/bin/sh", "-c", script, "sh", path, user, NULL };
 	struct atoll_output *out = NULL;
 	struct atoll_error e;
-	bool ok = atoll_command_run(sb, &(struct atoll_command) { .argv = argv, .as_user = "root", .timeout_ms = REPAIR_MS }, NULL, NULL, &out, &e) == 0 &&
-		out->exit.code == 0;
+	bool ok = atoll_command_run(sb,
+		      &(struct atoll_command) { .argv = argv, .as_user = "root", .timeout_ms = REPAIR_MS }, NULL, NULL,
+		      &out, &e) == 0 &&
+	    out->exit.code == 0;
 
 	atoll_output_free(out);
 	return ok;

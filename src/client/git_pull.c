@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client/git_pull: pulls, also of branches that have diverged, which is what happens when several work on one repository. What cannot be joined
- * is undone, so that the next call finds the repository as it was. */
+/* client/git_pull: pulls, also of branches that have diverged, which is what happens when several work on one
+ * repository. What cannot be joined is undone, so that the next call finds the repository as it was. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "base/fd.h"
 #include "client/git.h"
 
-#define NAMED_MAX 300			/* bytes of names in the text of a failure */
+#define NAMED_MAX 300 /* bytes of names in the text of a failure */
 
 static const struct {
 	const char *how, *option;
@@ -27,8 +27,8 @@ static int option_of(const char *how, const char **ret, struct atoll_error *e)
 /* Has this pull begun to join the branches, and stopped? What an earlier one left unfinished is not ours to undo. */
 static bool is_stuck(const struct atoll_output *o)
 {
-	static const char *const signs[] = { "CONFLICT (", "Automatic merge failed", "could not apply", "Committer identity unknown", "empty ident name",
-		"unable to auto-detect email" };
+	static const char *const signs[] = { "CONFLICT (", "Automatic merge failed", "could not apply",
+		"Committer identity unknown", "empty ident name", "unable to auto-detect email" };
 
 	for (size_t i = 0; i < ARRAY_LEN(signs); i++) {
 		if (strstr(o->out, signs[i]) || strstr(o->err, signs[i]))
@@ -37,10 +37,15 @@ static bool is_stuck(const struct atoll_output *o)
 	return false;
 }
 
-static int simple(struct atoll_sandbox *sb, const struct atoll_git *g, const char *verb, const char *const *more, char **ret, struct atoll_error *e)
+static int simple(struct atoll_sandbox *sb, const struct atoll_git *g, const char *verb, const char *const *more,
+    char **ret, struct atoll_error *e)
 {
 	struct git_words w = { .v = { "git", "-C", g->dir, verb }, .n = 4 };
-	struct atoll_git plain = { .dir = g->dir, .as_user = g->as_user, .envs = g->envs, .n_envs = g->n_envs, .timeout_ms = g->timeout_ms };
+	struct atoll_git plain = { .dir = g->dir,
+		.as_user = g->as_user,
+		.envs = g->envs,
+		.n_envs = g->n_envs,
+		.timeout_ms = g->timeout_ms };
 
 	for (; *more; more++)
 		git_word(&w, *more);
@@ -64,7 +69,8 @@ static char *conflicts_of(struct atoll_sandbox *sb, const struct atoll_git *g)
 	struct atoll_error e;
 	char *list = NULL;
 
-	if (git_run(sb, g, NULL, &w, &o, &e) == 0 && o->exit.code == 0 && o->n_out > 0 && o->out[o->n_out - 1] == '\0') {
+	if (git_run(sb, g, NULL, &w, &o, &e) == 0 && o->exit.code == 0 && o->n_out > 0 &&
+	    o->out[o->n_out - 1] == '\0') {
 		list = calloc(1, o->n_out + 1);
 		if (list)
 			memcpy(list, o->out, o->n_out);
@@ -73,7 +79,8 @@ static char *conflicts_of(struct atoll_sandbox *sb, const struct atoll_git *g)
 	return list;
 }
 
-static int stuck(struct atoll_sandbox *sb, const struct atoll_git *g, const struct atoll_output *o, char **ret_conflicts, struct atoll_error *e)
+static int stuck(struct atoll_sandbox *sb, const struct atoll_git *g, const struct atoll_output *o,
+    char **ret_conflicts, struct atoll_error *e)
 {
 	char *list = conflicts_of(sb, g);
 	autobuf struct buf names = BUF_INIT(4096);
@@ -85,15 +92,15 @@ static int stuck(struct atoll_sandbox *sb, const struct atoll_git *g, const stru
 		undo(sb, g);
 	if (list)
 		rc = client_fail(e, EIO, 0, "git pull: conflict in %s; %s", names.bad ? "many files" : buf_cstr(&names),
-			g->keep_conflict ? "the files hold both versions" : "the pull was undone and nothing has changed");
+		    g->keep_conflict ? "the files hold both versions" : "the pull was undone and nothing has changed");
 	if (ret_conflicts)
 		*ret_conflicts = take_ptr(&list);
 	free(list);
 	return rc;
 }
 
-static int pull_once(struct atoll_sandbox *sb, const struct atoll_git *g, const char *url, const char *option, const char *remote, const char *branch,
-		     struct atoll_output **ret, struct atoll_error *e)
+static int pull_once(struct atoll_sandbox *sb, const struct atoll_git *g, const char *url, const char *option,
+    const char *remote, const char *branch, struct atoll_output **ret, struct atoll_error *e)
 {
 	struct git_words w = { .v = { "git", "-C", g->dir, "pull" }, .n = 4 };
 
@@ -106,7 +113,8 @@ static int pull_once(struct atoll_sandbox *sb, const struct atoll_git *g, const 
 	return git_run(sb, g, url, &w, ret, e);
 }
 
-int git_pull(struct atoll_sandbox *sb, const struct atoll_git *given, const char *remote, const char *branch, char **ret_conflicts, struct atoll_error *e)
+int git_pull(struct atoll_sandbox *sb, const struct atoll_git *given, const char *remote, const char *branch,
+    char **ret_conflicts, struct atoll_error *e)
 {
 	struct atoll_output *o = NULL;
 	const char *option = NULL;
@@ -115,26 +123,31 @@ int git_pull(struct atoll_sandbox *sb, const struct atoll_git *given, const char
 
 	if (ret_conflicts)
 		*ret_conflicts = NULL;
-	if (git_begin(given, &g, &w, e) < 0 || git_check_name("remote", remote, e) < 0 || git_check_name("branch", branch, e) < 0 || option_of(g.pull, &option, e) < 0)
+	if (git_begin(given, &g, &w, e) < 0 || git_check_name("remote", remote, e) < 0 ||
+	    git_check_name("branch", branch, e) < 0 || option_of(g.pull, &option, e) < 0)
 		return -e->no;
 	remote = branch && !remote ? "origin" : remote;
 	autofree char *url = g.username ? git_remote_url(sb, &g, remote) : NULL;
 
 	if (g.username && !url)
-		return client_fail(e, EINVAL, 0, "git pull: the repository has no remote '%s' to give the password to", remote ? remote : "origin");
+		return client_fail(e, EINVAL, 0, "git pull: the repository has no remote '%s' to give the password to",
+		    remote ? remote : "origin");
 	int rc = pull_once(sb, &g, url, option, remote, branch, &o, e);
 
-	if (rc == 0 && o->exit.code != 0 && !option && strstr(o->err, "divergent branches")) {	/* git wants to be told how: neither caller nor settings did */
+	/* git wants to be told how: neither caller nor settings did */
+	if (rc == 0 && o->exit.code != 0 && !option && strstr(o->err, "divergent branches")) {
 		atoll_output_free(take_ptr(&o));
 		rc = pull_once(sb, &g, url, options[0].option, remote, branch, &o, e);
 	}
 	if (rc == 0)
-		rc = o->exit.code != 0 && is_stuck(o) ? stuck(sb, &g, o, ret_conflicts, e) : git_judge("pull", o, &g, e);
+		rc = o->exit.code != 0 && is_stuck(o) ? stuck(sb, &g, o, ret_conflicts, e)
+						      : git_judge("pull", o, &g, e);
 	atoll_output_free(o);
 	return rc;
 }
 
-int atoll_git_pull(struct atoll_sandbox *sb, const struct atoll_git *g, const char *remote, const char *branch, struct atoll_error *e)
+int atoll_git_pull(struct atoll_sandbox *sb, const struct atoll_git *g, const char *remote, const char *branch,
+    struct atoll_error *e)
 {
 	NEED(e, sb && g);
 	return git_pull(sb, g, remote, branch, NULL, e);

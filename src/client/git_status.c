@@ -6,8 +6,8 @@
 #include <string.h>
 
 struct status {
-	struct atoll_git_status pub;	/* first: the public pointer is ours */
-	char *text;			/* what git wrote; owns the strings */
+	struct atoll_git_status pub; /* first: the public pointer is ours */
+	char *text;                  /* what git wrote; owns the strings */
 	struct atoll_git_file *files;
 };
 
@@ -41,7 +41,7 @@ static void parse_status(struct status *s, size_t n)
 	char *end = s->text + n;
 
 	for (char *p = s->text, *next; p < end; p = next) {
-		next = p + strlen(p) + 1;	/* before anything is cut */
+		next = p + strlen(p) + 1; /* before anything is cut */
 		if (strncmp(p, "## ", 3) == 0) {
 			parse_branch(s, p + 3);
 			continue;
@@ -65,7 +65,7 @@ struct atoll_git_status *git_status_parse(struct str text)
 	if (!s)
 		return NULL;
 	s->text = str_dup(text);
-	s->files = calloc(text.n / 4 + 1, sizeof(*s->files));		/* no record is shorter */
+	s->files = calloc(text.n / 4 + 1, sizeof(*s->files)); /* no record is shorter */
 	s->pub.v = s->files;
 	if (!s->text || !s->files) {
 		atoll_git_status_free(&s->pub);

@@ -5,4 +5,4 @@
 #include "base/str.h"
 #include "client/atoll.h"
 
-struct atoll_git_status *git_status_parse(struct str text);	/* NULL: no memory */
+struct atoll_git_status *git_status_parse(struct str text); /* NULL: no memory */

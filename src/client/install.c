@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client/install: packages into a sandbox. A name is a name, and maybe a version: nothing that an installer takes for an option or a URL. */
+/* client/install: packages into a sandbox. A name is a name, and maybe a version: nothing that an installer takes for
+ * an option or a URL. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +26,7 @@ static bool pip_ok(const char *z)
 {
 	if (*z == '/')
 		return !strstr(z, "..") && strspn(z, ALNUM "/._-+") == strlen(z) &&
-		       (str_ends(str_of(z), ".whl") || str_ends(str_of(z), ".tar.gz") || str_ends(str_of(z), ".zip"));
+		    (str_ends(str_of(z), ".whl") || str_ends(str_of(z), ".tar.gz") || str_ends(str_of(z), ".zip"));
 	size_t n = name_of(z, ALNUM "._-");
 
 	if (n == 0)
@@ -120,8 +121,8 @@ int atoll_package_check(const char *manager, const char *name, struct atoll_erro
 	return 0;
 }
 
-int atoll_install(struct atoll_sandbox *sb, const char *manager, const char *const *names, size_t n, unsigned timeout_ms,
-		  struct atoll_output **ret, struct atoll_error *e)
+int atoll_install(struct atoll_sandbox *sb, const char *manager, const char *const *names, size_t n,
+    unsigned timeout_ms, struct atoll_output **ret, struct atoll_error *e)
 {
 	NEED(e, sb && manager && names);
 	const char *argv[ARRAY_LEN(managers[0].argv) + NAMES_MAX + 1] = { NULL };
@@ -140,7 +141,9 @@ int atoll_install(struct atoll_sandbox *sb, const char *manager, const char *con
 		argv[k] = managers[m].argv[k];
 	for (size_t i = 0; i < n; i++)
 		argv[k++] = names[i];
-	struct atoll_command cmd = { .argv = argv, .as_user = managers[m].as_user, .timeout_ms = timeout_ms ? timeout_ms : TIMEOUT_MS };
+	struct atoll_command cmd = { .argv = argv,
+		.as_user = managers[m].as_user,
+		.timeout_ms = timeout_ms ? timeout_ms : TIMEOUT_MS };
 
 	if (managers[m].as_user) {
 		cmd.envs = envs;

@@ -33,8 +33,8 @@ const struct atoll_pair *kept_pairs(struct kept *k, json_t *object, size_t *ret_
 	const char *name;
 	json_t *value;
 
-	json_object_foreach(object, name, value)
-		*k->next_pair++ = (struct atoll_pair) { name, json_is_string(value) ? json_string_value(value) : "" };
+	json_object_foreach(object, name, value) *k->next_pair++ = (struct atoll_pair) { name,
+		json_is_string(value) ? json_string_value(value) : "" };
 	*ret_n = (size_t)(k->next_pair - first);
 	return first;
 }
@@ -49,7 +49,8 @@ json_t *kept_item(const struct kept *k, size_t i)
 	return item_at(k->root, i);
 }
 
-int kept_new(json_t *root, size_t item_size, kept_fill *fill, const char *pairs_of, struct kept **ret, struct atoll_error *e)
+int kept_new(json_t *root, size_t item_size, kept_fill *fill, const char *pairs_of, struct kept **ret,
+    struct atoll_error *e)
 {
 	struct kept *k = calloc(1, sizeof(*k));
 	size_t n_pairs = 0;

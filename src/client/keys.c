@@ -15,10 +15,15 @@ static void fill_key(struct kept *k, void *item, json_t *o)
 
 	(void)k;
 	*key = (struct atoll_key) {
-		.id = json_text(o, "id"), .name = json_text(o, "name"), .prefix = json_text(mask, "maskedValuePrefix"),
-		.suffix = json_text(mask, "maskedValueSuffix"), .created_at = json_text(o, "createdAt"),
-		.last_used = json_text_or_null(o, "lastUsed"), .expires_at = json_text_or_null(o, "expiresAt"),
-		.admin = json_is_true(json_object_get(o, "admin")), .secret = json_text_or_null(o, "key"),
+		.id = json_text(o, "id"),
+		.name = json_text(o, "name"),
+		.prefix = json_text(mask, "maskedValuePrefix"),
+		.suffix = json_text(mask, "maskedValueSuffix"),
+		.created_at = json_text(o, "createdAt"),
+		.last_used = json_text_or_null(o, "lastUsed"),
+		.expires_at = json_text_or_null(o, "expiresAt"),
+		.admin = json_is_true(json_object_get(o, "admin")),
+		.secret = json_text_or_null(o, "key"),
 	};
 }
 
@@ -67,7 +72,7 @@ int atoll_keys_list(struct atoll *a, const char *team, struct atoll_keys **ret, 
 }
 
 static int make_key(struct atoll *a, const char *team, const char *id, const char *tail, const json_t *body,
-		    struct atoll_keys **ret, struct atoll_error *e)
+    struct atoll_keys **ret, struct atoll_error *e)
 {
 	autofree char *path = keys_path(team, id, tail);
 	autocall struct call c = CALL_INIT("POST", a->api_url, path);
@@ -81,7 +86,8 @@ static int make_key(struct atoll *a, const char *team, const char *id, const cha
 	return rc < 0 ? rc : keys_of(root, ret, e);
 }
 
-int atoll_key_create(struct atoll *a, const char *team, const char *name, bool admin, struct atoll_keys **ret, struct atoll_error *e)
+int atoll_key_create(struct atoll *a, const char *team, const char *name, bool admin, struct atoll_keys **ret,
+    struct atoll_error *e)
 {
 	NEED(e, a && name && ret);
 	autojson json_t *body = json_pack("{s:s}", "name", name);
@@ -94,7 +100,7 @@ int atoll_key_create(struct atoll *a, const char *team, const char *name, bool a
 }
 
 int atoll_key_rotate(struct atoll *a, const char *team, const char *id, unsigned grace_s, struct atoll_keys **ret,
-		     struct atoll_error *e)
+    struct atoll_error *e)
 {
 	NEED(e, a && id && ret);
 	autojson json_t *body = json_pack("{s:I}", "grace_s", (json_int_t)grace_s);

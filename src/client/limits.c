@@ -15,7 +15,9 @@ static void fill(struct kept *k, void *item, json_t *o)
 
 	(void)k;
 	*l = (struct atoll_limit) {
-		.name = json_text(o, "name"), .value = json_text_or_null(o, "value"), .max = json_text_or_null(o, "max"),
+		.name = json_text(o, "name"),
+		.value = json_text_or_null(o, "value"),
+		.max = json_text_or_null(o, "max"),
 		.used = json_text_or_null(o, "used"),
 	};
 }
@@ -35,10 +37,10 @@ static json_t *rows(const json_t *answer)
 	json_t *all = json_array(), *v;
 	const char *name;
 
-	json_object_foreach(json_object_get(answer, "limits"), name, v)
-		(void)json_array_append_new(all, json_pack("{s:s,s:o,s:o,s:o}", "name", name, "value", number_text(v),
-			"max", number_text(json_object_get(json_object_get(answer, "maxima"), name)),
-			"used", number_text(json_object_get(json_object_get(answer, "used"), name))));
+	json_object_foreach(json_object_get(answer, "limits"), name, v)(void) json_array_append_new(all,
+	    json_pack("{s:s,s:o,s:o,s:o}", "name", name, "value", number_text(v), "max",
+		number_text(json_object_get(json_object_get(answer, "maxima"), name)), "used",
+		number_text(json_object_get(json_object_get(answer, "used"), name))));
 	return all;
 }
 
@@ -74,7 +76,8 @@ json_t *client_limits_json(const struct atoll_pair *set, size_t n, struct atoll_
 	return body;
 }
 
-int atoll_limits(struct atoll *a, const char *id, const struct atoll_pair *set, size_t n, struct atoll_limits **ret, struct atoll_error *e)
+int atoll_limits(struct atoll *a, const char *id, const struct atoll_pair *set, size_t n, struct atoll_limits **ret,
+    struct atoll_error *e)
 {
 	NEED(e, a && id && ret && (set || n == 0));
 	autofree char *path = api_path("/sandboxes/", id, "/limits");

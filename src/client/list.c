@@ -14,13 +14,17 @@ static void fill_info(struct kept *k, void *item, json_t *o)
 	struct atoll_info *i = item;
 
 	*i = (struct atoll_info) {
-		.id = json_text(o, "sandboxID"), .template_id = json_text(o, "templateID"),
-		.alias = json_text_or_null(o, "alias"), .state = json_text(o, "state"),
-		.started_at = json_text(o, "startedAt"), .end_at = json_text(o, "endAt"),
+		.id = json_text(o, "sandboxID"),
+		.template_id = json_text(o, "templateID"),
+		.alias = json_text_or_null(o, "alias"),
+		.state = json_text(o, "state"),
+		.started_at = json_text(o, "startedAt"),
+		.end_at = json_text(o, "endAt"),
 		.last_activity_at = json_text_or_null(o, "lastActivityAt"),
 		.paused_memory = json_text_or_null(o, "pausedMemory"),
 		.on_timeout = json_text_or_null(json_object_get(o, "lifecycle"), "onTimeout"),
-		.cpu_count = (unsigned)json_number(o, "cpuCount", 0), .memory_mb = (uint64_t)json_number(o, "memoryMB", 0),
+		.cpu_count = (unsigned)json_number(o, "cpuCount", 0),
+		.memory_mb = (uint64_t)json_number(o, "memoryMB", 0),
 		.disk_mb = (uint64_t)json_number(o, "diskSizeMB", 0),
 	};
 	i->metadata = kept_pairs(k, json_object_get(o, "metadata"), &i->n_metadata);

@@ -56,5 +56,5 @@ void call_log(const struct call *c)
 		a->log(a->log_user, buf_cstr(&line));
 	buf_ch(&line, '\n');
 	if (a->log_fd >= 0 && !line.bad)
-		(void)fd_write_all(a->log_fd, line.p, line.n);		/* a full disk is no reason to fail the call */
+		(void)fd_write_all(a->log_fd, line.p, line.n); /* a full disk is no reason to fail the call */
 }

@@ -17,7 +17,9 @@ static void fill_log(struct kept *k, void *item, json_t *o)
 	uint64_t us;
 
 	*l = (struct atoll_log) {
-		.at = json_text(o, "timestamp"), .level = json_text(o, "level"), .message = json_text(o, "message"),
+		.at = json_text(o, "timestamp"),
+		.level = json_text(o, "level"),
+		.message = json_text(o, "message"),
 	};
 	if (clock_parse_rfc3339(str_of(l->at), &us) == 0)
 		l->at_ms = (int64_t)(us / 1000);
@@ -51,14 +53,16 @@ static json_t *turned(const json_t *list, int64_t from_ms)
 		json_t *o = json_array_get(list, i);
 		uint64_t us;
 
-		if (from_ms > 0 && clock_parse_rfc3339(str_of(json_text(o, "timestamp")), &us) == 0 && (int64_t)(us / 1000) < from_ms)
+		if (from_ms > 0 && clock_parse_rfc3339(str_of(json_text(o, "timestamp")), &us) == 0 &&
+		    (int64_t)(us / 1000) < from_ms)
 			continue;
 		(void)json_array_append(out, o);
 	}
 	return out;
 }
 
-int atoll_logs(struct atoll *a, const char *id, const struct atoll_log_query *q, struct atoll_logs **ret, struct atoll_error *e)
+int atoll_logs(struct atoll *a, const char *id, const struct atoll_log_query *q, struct atoll_logs **ret,
+    struct atoll_error *e)
 {
 	NEED(e, a && id && q && ret);
 	struct atoll_log_query own;

@@ -25,10 +25,16 @@ static void fill_point(struct kept *k, void *item, json_t *o)
 
 	(void)k;
 	*p = (struct atoll_point) {
-		.id = json_text(o, "sandboxID"), .at = json_text(o, "timestamp"), .at_s = json_number(o, "timestampUnix", 0),
-		.cpu_pct = json_number_value(json_object_get(o, "cpuUsedPct")) * (cpus ? cpus : 1), .cpu_count = cpus,
-		.mem_used = bytes_of(o, "memUsed"), .mem_total = bytes_of(o, "memTotal"), .mem_cache = bytes_of(o, "memCache"),
-		.disk_used = bytes_of(o, "diskUsed"), .disk_total = bytes_of(o, "diskTotal"),
+		.id = json_text(o, "sandboxID"),
+		.at = json_text(o, "timestamp"),
+		.at_s = json_number(o, "timestampUnix", 0),
+		.cpu_pct = json_number_value(json_object_get(o, "cpuUsedPct")) * (cpus ? cpus : 1),
+		.cpu_count = cpus,
+		.mem_used = bytes_of(o, "memUsed"),
+		.mem_total = bytes_of(o, "memTotal"),
+		.mem_cache = bytes_of(o, "memCache"),
+		.disk_used = bytes_of(o, "diskUsed"),
+		.disk_total = bytes_of(o, "diskTotal"),
 		.pids = (unsigned)json_number(o, "processCount", 0),
 	};
 }
@@ -49,14 +55,16 @@ static int name_points(json_t *list, const char *id)
 	size_t i;
 	json_t *o;
 
-	json_array_foreach(list, i, o) {
+	json_array_foreach(list, i, o)
+	{
 		if (json_is_object(o) && json_object_set_new(o, "sandboxID", json_string(id)) < 0)
 			return -ENOMEM;
 	}
 	return 0;
 }
 
-int atoll_metrics(struct atoll *a, const char *id, int64_t from_s, int64_t to_s, struct atoll_points **ret, struct atoll_error *e)
+int atoll_metrics(struct atoll *a, const char *id, int64_t from_s, int64_t to_s, struct atoll_points **ret,
+    struct atoll_error *e)
 {
 	NEED(e, a && id && ret);
 	char query[96] = "/metrics";
@@ -65,7 +73,8 @@ int atoll_metrics(struct atoll *a, const char *id, int64_t from_s, int64_t to_s,
 	if (from_s > 0)
 		n += snprintf(query + n, sizeof(query) - (size_t)n, "?start=%lld", (long long)from_s);
 	if (to_s > 0)
-		(void)snprintf(query + n, sizeof(query) - (size_t)n, "%cend=%lld", from_s > 0 ? '&' : '?', (long long)to_s);
+		(void)snprintf(query + n, sizeof(query) - (size_t)n, "%cend=%lld", from_s > 0 ? '&' : '?',
+		    (long long)to_s);
 
 	autofree char *path = api_path("/sandboxes/", id, query);
 	autocall struct call c = CALL_INIT("GET", a->api_url, path);
@@ -86,7 +95,8 @@ static int collect(json_t *all, json_t *by_id)
 	const char *id;
 	json_t *o;
 
-	json_object_foreach(by_id, id, o) {
+	json_object_foreach(by_id, id, o)
+	{
 		if (!json_is_object(o))
 			continue;
 		if (json_object_set_new(o, "sandboxID", json_string(id)) < 0 || json_array_append(all, o) < 0)
@@ -112,7 +122,8 @@ static int fetch_latest(struct atoll *a, const char *const *ids, size_t n, json_
 	return collect(all, json_object_get(answer, "sandboxes")) < 0 ? client_no_memory(e) : 0;
 }
 
-int atoll_metrics_latest(struct atoll *a, const char *const *ids, size_t n, struct atoll_points **ret, struct atoll_error *e)
+int atoll_metrics_latest(struct atoll *a, const char *const *ids, size_t n, struct atoll_points **ret,
+    struct atoll_error *e)
 {
 	NEED(e, a && ret && (ids || n == 0));
 	autojson json_t *all = json_array();

@@ -139,7 +139,8 @@ void mock_stream_message(struct mock_call *c, const json_t *j)
 void mock_stream_end(struct mock_call *c, const char *code, const char *message)
 {
 	if (code) {
-		autojson json_t *end = *code ? json_pack("{s:{s:s,s:s}}", "error", "code", code, "message", message) : json_object();
+		autojson json_t *end = *code ? json_pack("{s:{s:s,s:s}}", "error", "code", code, "message", message)
+					     : json_object();
 
 		send_envelope(c, ENVELOPE_END, end);
 	}
@@ -196,8 +197,8 @@ static void dispatch(struct mock_call *c)
 		mock_api(c);
 	else if (!sb || !sb->running)
 		mock_json(c, 502,
-			json_pack("{s:s,s:s,s:i}", "sandboxId", c->sandbox, "message", "The sandbox was not found",
-				"code", 502));
+		    json_pack("{s:s,s:s,s:i}", "sandboxId", c->sandbox, "message", "The sandbox was not found", "code",
+			502));
 	else if (strcmp(c->path, "/health") == 0)
 		c->status = 204;
 	else if (!mock_files(c, sb) && !mock_watch(c, sb) && !mock_processes(c, sb) && !mock_code(c, sb))
@@ -220,7 +221,7 @@ static ssize_t read_some(int fd, struct buf *in)
 }
 
 struct head {
-	size_t n;			/* bytes of it */
+	size_t n; /* bytes of it */
 	size_t length;
 	bool chunked;
 };
@@ -396,9 +397,9 @@ static int listen_here(struct mock *m)
 	memcpy(at.sun_path + 1, m->name, strlen(m->name));
 	m->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (m->listener < 0 ||
-		bind(m->listener, (struct sockaddr *)&at,
-			(socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(m->name))) < 0 ||
-		listen(m->listener, 64) < 0)
+	    bind(m->listener, (struct sockaddr *)&at,
+		(socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(m->name))) < 0 ||
+	    listen(m->listener, 64) < 0)
 		return -errno;
 	return mock_thread(m, accept_all, m);
 }
@@ -433,7 +434,7 @@ void mock_free(struct mock *m)
 	(void)pthread_mutex_lock(&m->lock);
 	m->closing = true;
 	if (m->listener >= 0)
-		(void)shutdown(m->listener, SHUT_RDWR);		/* wakes its thread */
+		(void)shutdown(m->listener, SHUT_RDWR); /* wakes its thread */
 	(void)pthread_cond_broadcast(&m->changed);
 	while (m->threads > 0)
 		(void)pthread_cond_wait(&m->changed, &m->lock);

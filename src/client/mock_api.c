@@ -54,13 +54,14 @@ static json_t *time_json(uint64_t wall_ms)
 
 static void set_end(struct mock_sandbox *sb, int64_t timeout_s)
 {
-	(void)json_object_set_new(sb->info, "endAt", time_json(clock_wall_ms() + (uint64_t)(timeout_s > 0 ? timeout_s : 0) * 1000));
+	(void)json_object_set_new(sb->info, "endAt",
+	    time_json(clock_wall_ms() + (uint64_t)(timeout_s > 0 ? timeout_s : 0) * 1000));
 }
 
 static json_t *new_files(void)
 {
 	return json_pack("{s:{s:b},s:{s:b},s:{s:b},s:{s:b}}", "/", "dir", 1, "/home", "dir", 1, "/home/user", "dir", 1,
-		"/tmp", "dir", 1);
+	    "/tmp", "dir", 1);
 }
 
 static void create(struct mock_call *c)
@@ -83,16 +84,16 @@ static void create(struct mock_call *c)
 	sb->next_pid = 1000;
 	(void)snprintf(sb->id, sizeof(sb->id), "mock%016u", ++c->m->next_id);
 	sb->info = json_pack("{s:s,s:s,s:s,s:s,s:s,s:s,s:i,s:i,s:i,s:o,s:O*}", "sandboxID", sb->id, "templateID",
-		template_id, "clientID", "mock", "envdVersion", "0.6.13", "state", "running", "envdAccessToken",
-		"mock-token", "cpuCount", 1, "memoryMB", 512, "diskSizeMB", 512, "startedAt",
-		time_json(clock_wall_ms()), "metadata", metadata);
+	    template_id, "clientID", "mock", "envdVersion", "0.6.13", "state", "running", "envdAccessToken",
+	    "mock-token", "cpuCount", 1, "memoryMB", 512, "diskSizeMB", 512, "startedAt", time_json(clock_wall_ms()),
+	    "metadata", metadata);
 	set_end(sb, json_is_integer(timeout) ? json_integer_value(timeout) : 300);
 	sb->envs = json_deep_copy(json_object_get(c->json, "envVars"));
 	sb->files = new_files();
 	sb->changes = json_array();
 	sb->watchers = json_object();
 	sb->contexts = json_pack("[{s:s,s:s,s:s,s:{},s:i}]", "id", "mock-default", "language", "python", "cwd",
-		"/home/user", "vars", "count", 0);
+	    "/home/user", "vars", "count", 0);
 	sb->next = c->m->sandboxes;
 	c->m->sandboxes = sb;
 	mock_json(c, 201, json_incref(sb->info));
@@ -137,9 +138,9 @@ static void metrics(struct mock_call *c)
 	uint64_t now = clock_wall_ms();
 
 	mock_json(c, 200,
-		json_pack("[{s:o,s:I,s:i,s:f,s:i,s:i,s:i,s:i,s:i}]", "timestamp", time_json(now), "timestampUnix",
-			(json_int_t)(now / 1000), "cpuCount", 1, "cpuUsedPct", 0.0, "memUsed", 1048576, "memTotal",
-			536870912, "memCache", 0, "diskUsed", 0, "diskTotal", 536870912));
+	    json_pack("[{s:o,s:I,s:i,s:f,s:i,s:i,s:i,s:i,s:i}]", "timestamp", time_json(now), "timestampUnix",
+		(json_int_t)(now / 1000), "cpuCount", 1, "cpuUsedPct", 0.0, "memUsed", 1048576, "memTotal", 536870912,
+		"memCache", 0, "diskUsed", 0, "diskTotal", 536870912));
 }
 
 static void one(struct mock_call *c, struct mock_sandbox *sb, const char *what)
@@ -191,7 +192,8 @@ void mock_api(struct mock_call *c)
 		return;
 	}
 	size_t n = strcspn(path + 11, "/");
-	struct mock_sandbox *sb = str_copy(id, sizeof(id), (struct str) { path + 11, n }) ? mock_sandbox_find(c->m, id) : NULL;
+	struct mock_sandbox *sb = str_copy(id, sizeof(id), (struct str) { path + 11, n }) ? mock_sandbox_find(c->m, id)
+											  : NULL;
 
 	if (!sb)
 		mock_refuse(c, 404, "sandbox not found");

@@ -12,7 +12,7 @@
 static json_t *public_context(const json_t *ctx)
 {
 	return json_pack("{s:O,s:O,s:O}", "id", json_object_get(ctx, "id"), "language",
-		json_object_get(ctx, "language"), "cwd", json_object_get(ctx, "cwd"));
+	    json_object_get(ctx, "language"), "cwd", json_object_get(ctx, "cwd"));
 }
 
 static json_t *find(const struct mock_sandbox *sb, const char *id, size_t *ret_i)
@@ -116,7 +116,7 @@ static void create(struct mock_call *c, struct mock_sandbox *sb)
 
 	(void)snprintf(id, sizeof(id), "mock-context-%u", ++sb->next_id);
 	json_t *ctx = json_pack("{s:s,s:s,s:s,s:{},s:i}", "id", id, "language", language ? language : "python", "cwd",
-		cwd ? cwd : "/home/user", "vars", "count", 0);
+	    cwd ? cwd : "/home/user", "vars", "count", 0);
 
 	(void)json_array_append_new(sb->contexts, ctx);
 	mock_json(c, 200, public_context(ctx));

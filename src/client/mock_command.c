@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client/mock_command: commands that the mock pretends to run: echo, cat, pwd, sleep, true, false, exit and python3 FILE, several with ';'
- * between them, with quotes, $NAME and >&2. Any other it says it cannot run, and ends with 127. */
+/* client/mock_command: commands that the mock pretends to run: echo, cat, pwd, sleep, true, false, exit and python3
+ * FILE, several with ';' between them, with quotes, $NAME and >&2. Any other it says it cannot run, and ends with
+ * 127. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -14,7 +15,7 @@
 #define KILLED (-1)
 
 struct line {
-	struct buf text;		/* the words, NUL between them */
+	struct buf text; /* the words, NUL between them */
 	size_t at[WORDS_MAX];
 	size_t n;
 	bool to_stderr;
@@ -147,8 +148,9 @@ static void on_line(void *user, json_t *line)
 	const char *type = json_string_value(json_object_get(line, "type"));
 	const json_t *text = json_object_get(line, strcmp(type, "error") == 0 ? "traceback" : "text");
 
-	if (strcmp(type, "result") != 0)		/* only a prompt would show it */
-		mock_process_put(p, strcmp(type, "stdout") == 0 ? "stdout" : "stderr", json_string_value(text), json_string_length(text));
+	if (strcmp(type, "result") != 0) /* only a prompt would show it */
+		mock_process_put(p, strcmp(type, "stdout") == 0 ? "stdout" : "stderr", json_string_value(text),
+		    json_string_length(text));
 	json_decref(line);
 }
 
@@ -166,9 +168,13 @@ static int run_file(struct mock_process *p, const char *name)
 	autojson json_t *data = json_incref(json_object_get(mock_file(p->sb, buf_cstr(&path)), "data"));
 
 	if (!data)
-		return copy_file(p, name);		/* says that it is not there */
+		return copy_file(p, name); /* says that it is not there */
 	const struct mock_run r = {
-		.vars = vars, .envs = json_object_get(p->config, "envs"), .emit = on_line, .sleep = on_sleep, .user = p,
+		.vars = vars,
+		.envs = json_object_get(p->config, "envs"),
+		.emit = on_line,
+		.sleep = on_sleep,
+		.user = p,
 	};
 	enum mock_end end = mock_eval(&r, json_string_value(data));
 
@@ -199,7 +205,8 @@ static bool run(struct mock_process *p, struct line *l, int *ret)
 		*ret = l->n > 1 ? atoi(word(l, 1)) & 0xff : 0;
 		return false;
 	} else if (strcmp(name, "true") != 0) {
-		autofree char *text = str_fmt("mock: cannot run '%s': this is a mock, no command is really run\n", name);
+		autofree char *text = str_fmt("mock: cannot run '%s': this is a mock, no command is really run\n",
+		    name);
 
 		mock_process_put(p, "stderr", text ? text : "", text ? strlen(text) : 0);
 		*ret = 127;
@@ -233,13 +240,14 @@ static int run_words(struct mock_process *p, const char *cmd, size_t first)
 int mock_command(struct mock_process *p)
 {
 	const json_t *args = json_object_get(p->config, "args");
-	const char *cmd = json_string_value(json_object_get(p->config, "cmd")), *at = json_string_value(json_array_get(args, 2));
+	const char *cmd = json_string_value(json_object_get(p->config, "cmd")),
+		   *at = json_string_value(json_array_get(args, 2));
 	bool more = true;
 	int code = 0;
 
 	if (!cmd || strcmp(cmd, "/bin/bash") != 0 || !at)
 		return cmd ? run_words(p, cmd, 0) : 127;
-	if (strcmp(at, "exec -- \"$@\"") == 0)			/* how the command line gives words to a login shell */
+	if (strcmp(at, "exec -- \"$@\"") == 0) /* how the command line gives words to a login shell */
 		return run_words(p, NULL, 4);
 	while (more && *at) {
 		struct line l;

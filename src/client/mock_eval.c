@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client/mock_eval: the little Python that the mock understands: one statement a line; names, whole numbers, strings, + - * / // %, parentheses,
- * os.environ['NAME'], print(), time.sleep(), import. Anything else is an error that says that this is a mock. */
+/* client/mock_eval: the little Python that the mock understands: one statement a line; names, whole numbers, strings, +
+ * - * / // %, parentheses, os.environ['NAME'], print(), time.sleep(), import. Anything else is an error that says that
+ * this is a mock. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +18,7 @@ struct eval {
 	const struct mock_run *r;
 	const char *at;
 	unsigned depth;
-	char name[32], value[200];	/* of the error; name[0] == 0: none yet */
+	char name[32], value[200]; /* of the error; name[0] == 0: none yet */
 };
 
 static json_t *raise(struct eval *v, const char *name, const char *value)
@@ -145,20 +146,23 @@ static json_t *apply(struct eval *v, char op, json_t *a, json_t *b)
 	if (!json_is_number(x) || !json_is_number(y))
 		return raise(v, "TypeError", "unsupported operand type(s)");
 	if (strchr("/%d", op) && json_number_value(y) == 0)
-		return raise(v, "ZeroDivisionError", op == '/' ? "division by zero" : "integer division or modulo by zero");
+		return raise(v, "ZeroDivisionError",
+		    op == '/' ? "division by zero" : "integer division or modulo by zero");
 	if (op == '/')
 		return json_real(json_number_value(x) / json_number_value(y));
 	if (!json_is_integer(x) || !json_is_integer(y))
 		return puzzled(v);
-	bool over = op == '+' ? __builtin_add_overflow(m, n, &r) : op == '-' ? __builtin_sub_overflow(m, n, &r) :
-		op == '*' ? __builtin_mul_overflow(m, n, &r) : n == -1;
+	bool over = op == '+' ? __builtin_add_overflow(m, n, &r)
+	    : op == '-'       ? __builtin_sub_overflow(m, n, &r)
+	    : op == '*'       ? __builtin_mul_overflow(m, n, &r)
+			      : n == -1;
 
 	if (over)
 		return puzzled(v);
 	if (op == '%' || op == 'd') {
 		json_int_t rest = m % n;
 
-		if (rest != 0 && (rest < 0) != (n < 0))		/* Python's sign */
+		if (rest != 0 && (rest < 0) != (n < 0)) /* Python's sign */
 			rest += n;
 		r = op == '%' ? rest : (m - rest) / n;
 	}
@@ -221,8 +225,9 @@ static void say(struct eval *v, const json_t *value)
 {
 	autojson json_t *text = shown(value);
 
-	v->r->emit(v->r->user, json_pack("{s:s,s:s+,s:s}", "type", "stdout", "text", json_string_value(text), "\n",
-				       "timestamp", "1970-01-01T00:00:00Z"));
+	v->r->emit(v->r->user,
+	    json_pack("{s:s,s:s+,s:s}", "type", "stdout", "text", json_string_value(text), "\n", "timestamp",
+		"1970-01-01T00:00:00Z"));
 }
 
 static bool at_end(struct eval *v)
@@ -280,7 +285,8 @@ static enum mock_end statement(struct eval *v, bool is_last)
 		if (value && !at_end(v))
 			json_decref(value), value = puzzled(v);
 		if (value && is_last)
-			v->r->emit(v->r->user, json_pack("{s:s,s:b,s:o}", "type", "result", "is_main_result", 1, "text", shown(value)));
+			v->r->emit(v->r->user,
+			    json_pack("{s:s,s:b,s:o}", "type", "result", "is_main_result", 1, "text", shown(value)));
 	}
 	json_decref(value);
 	return v->name[0] ? MOCK_RAISED : MOCK_OK;
@@ -309,8 +315,9 @@ enum mock_end mock_eval(const struct mock_run *r, const char *code)
 			continue;
 		end = statement(&v, only_blank(rest));
 		if (end == MOCK_RAISED)
-			r->emit(r->user, json_pack("{s:s,s:s,s:s,s:s+++}", "type", "error", "name", v.name, "value",
-						 v.value, "traceback", v.name, ": ", v.value, "\n"));
+			r->emit(r->user,
+			    json_pack("{s:s,s:s,s:s,s:s+++}", "type", "error", "name", v.name, "value", v.value,
+				"traceback", v.name, ": ", v.value, "\n"));
 	}
 	return end;
 }

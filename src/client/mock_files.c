@@ -63,10 +63,10 @@ static json_t *entry(struct mock_sandbox *sb, const char *path)
 	bool dir = is_dir(f);
 
 	return json_pack("{s:s,s:s,s:s,s:I,s:i,s:s,s:s,s:s,s:s}", "name", name_of(path), "path", path, "type",
-		dir ? "FILE_TYPE_DIRECTORY" : "FILE_TYPE_FILE", "size",
-		(json_int_t)json_string_length(json_object_get(f, "data")), "mode", dir ? 0755 : 0644, "permissions",
-		dir ? "drwxr-xr-x" : "-rw-r--r--", "owner", "user", "group", "user", "modifiedTime",
-		"1970-01-01T00:00:00Z");
+	    dir ? "FILE_TYPE_DIRECTORY" : "FILE_TYPE_FILE", "size",
+	    (json_int_t)json_string_length(json_object_get(f, "data")), "mode", dir ? 0755 : 0644, "permissions",
+	    dir ? "drwxr-xr-x" : "-rw-r--r--", "owner", "user", "group", "user", "modifiedTime",
+	    "1970-01-01T00:00:00Z");
 }
 
 /* --- content --- */
@@ -98,7 +98,7 @@ static void put_content(struct mock_call *c, struct mock_sandbox *sb, const char
 
 	make_parents(sb, path);
 	(void)json_object_set_new(sb->files, path,
-		json_pack("{s:b,s:o}", "dir", 0, "data", json_stringn_nocheck(c->body.n ? c->body.p : "", c->body.n)));
+	    json_pack("{s:b,s:o}", "dir", 0, "data", json_stringn_nocheck(c->body.n ? c->body.p : "", c->body.n)));
 	if (is_new)
 		tell(sb, path, "EVENT_TYPE_CREATE");
 	tell(sb, path, "EVENT_TYPE_WRITE");
@@ -126,7 +126,8 @@ static const char **below(struct mock_sandbox *sb, const char *dir, size_t *ret_
 	json_t *f;
 
 	*ret_n = 0;
-	json_object_foreach(sb->files, path, f) {
+	json_object_foreach(sb->files, path, f)
+	{
 		if (all && is_below(path, dir))
 			all[(*ret_n)++] = path;
 	}

@@ -32,8 +32,9 @@ static void *run(void *arg)
 	char status[32];
 
 	(void)snprintf(status, sizeof(status), "exit status %d", code);
-	put_event(p, json_pack("{s:{s:i,s:b,s:s}}", "end", "exitCode", code, "exited", code >= 0, "status",
-			     code >= 0 ? status : "signal: killed"));
+	put_event(p,
+	    json_pack("{s:{s:i,s:b,s:s}}", "end", "exitCode", code, "exited", code >= 0, "status",
+		code >= 0 ? status : "signal: killed"));
 	p->ended = true;
 	mock_thread_end(m);
 	return NULL;
@@ -57,7 +58,7 @@ static void stream(struct mock_call *c, struct mock_process *p, size_t from, boo
 	if (!p->sb->running && !p->sb->paused) {
 		c->broken = true;
 	} else if (more && !c->broken) {
-		p->killed = is_first || p->killed;		/* the time of a start is that of the process */
+		p->killed = is_first || p->killed; /* the time of a start is that of the process */
 		(void)pthread_cond_broadcast(&c->m->changed);
 		mock_stream_end(c, "deadline_exceeded", "the time is over");
 	} else {
@@ -90,7 +91,8 @@ static void start(struct mock_call *c, struct mock_sandbox *sb)
 
 static struct mock_process *find(const struct mock_call *c, const struct mock_sandbox *sb)
 {
-	const json_t *sel = json_object_get(c->json, "process"), *pid = json_object_get(sel, "pid"), *tag = json_object_get(sel, "tag");
+	const json_t *sel = json_object_get(c->json, "process"), *pid = json_object_get(sel, "pid"),
+		     *tag = json_object_get(sel, "tag");
 
 	for (struct mock_process *p = sb->processes; p; p = p->next) {
 		if (!p->ended && ((pid && json_integer_value(pid) == p->pid) || (tag && json_equal(tag, p->tag))))
@@ -105,8 +107,8 @@ static void list(struct mock_call *c, const struct mock_sandbox *sb)
 
 	for (const struct mock_process *p = sb->processes; p; p = p->next) {
 		if (!p->ended)
-			(void)json_array_append_new(all, json_pack("{s:O,s:I,s:O*}", "config", p->config, "pid",
-								 (json_int_t)p->pid, "tag", p->tag));
+			(void)json_array_append_new(all,
+			    json_pack("{s:O,s:I,s:O*}", "config", p->config, "pid", (json_int_t)p->pid, "tag", p->tag));
 	}
 	mock_json(c, 200, json_pack("{s:o}", "processes", all));
 }

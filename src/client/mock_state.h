@@ -16,7 +16,7 @@ struct mock_process {
 	struct mock_sandbox *sb;
 	int64_t pid;
 	json_t *config, *tag;
-	json_t *events;			/* all messages so far */
+	json_t *events; /* all messages so far */
 	struct buf input;
 	bool with_input, input_closed, killed, ended;
 };
@@ -25,27 +25,27 @@ struct mock_sandbox {
 	struct mock_sandbox *next;
 	struct mock *m;
 	char id[32];
-	bool running, paused;		/* neither: it was killed, and only calls that are under way know it */
-	json_t *info;			/* as the API tells it */
+	bool running, paused; /* neither: it was killed, and only calls that are under way know it */
+	json_t *info;         /* as the API tells it */
 	json_t *envs;
-	json_t *files;			/* path -> {"dir":bool,"data":bytes} */
-	json_t *changes;		/* [{"path","type"}] since it began */
-	json_t *watchers;		/* id -> {"path","recursive","seen"} */
-	json_t *contexts;		/* [{"id","language","cwd","vars":{},"count"}] */
+	json_t *files;    /* path -> {"dir":bool,"data":bytes} */
+	json_t *changes;  /* [{"path","type"}] since it began */
+	json_t *watchers; /* id -> {"path","recursive","seen"} */
+	json_t *contexts; /* [{"id","language","cwd","vars":{},"count"}] */
 	struct mock_process *processes;
 	int64_t next_pid;
 	unsigned next_id;
 };
 
 struct mock {
-	pthread_mutex_t lock;		/* of all that is here and below */
-	pthread_cond_t changed;		/* something happened that a stream or a process may wait for */
+	pthread_mutex_t lock;   /* of all that is here and below */
+	pthread_cond_t changed; /* something happened that a stream or a process may wait for */
 	struct mock_sandbox *sandboxes;
 	unsigned next_id;
 	size_t threads;
 	bool closing;
 	int listener;
-	char name[64];			/* of its socket */
+	char name[64]; /* of its socket */
 };
 
 /* One request. Handlers run with the lock held, and put their answer in place; streams send and wait by themselves. */
@@ -53,32 +53,36 @@ struct mock_call {
 	struct mock *m;
 	int fd;
 	char method[16];
-	char *path, *query;		/* query: "" if none; path as it was sent */
-	char sandbox[64];		/* "": a call of the control API */
+	char *path, *query; /* query: "" if none; path as it was sent */
+	char sandbox[64];   /* "": a call of the control API */
 	unsigned port, timeout_ms;
 	struct str body;
-	json_t *json;			/* of body, if it is that; or NULL */
-	int status;			/* 0: the handler has sent it all */
+	json_t *json; /* of body, if it is that; or NULL */
+	int status;   /* 0: the handler has sent it all */
 	const char *type;
 	struct buf answer;
-	bool broken;			/* the client is gone */
+	bool broken; /* the client is gone */
 };
 
-#define MOCK_TICK_MS 50			/* how often something that waits looks whether the client is still there */
+#define MOCK_TICK_MS 50 /* how often something that waits looks whether the client is still there */
 
 /* --- mock.c --- */
-void mock_json(struct mock_call *c, int status, json_t *j);			/* takes j */
+void mock_json(struct mock_call *c, int status, json_t *j); /* takes j */
 void mock_refuse(struct mock_call *c, int status, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-void mock_rpc_refuse(struct mock_call *c, int status, const char *code, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+void mock_rpc_refuse(struct mock_call *c, int status, const char *code, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
 
 /* A stream: with the lock held, which is free while bytes go out and while it waits. */
 void mock_stream_begin(struct mock_call *c, const char *type);
 void mock_stream_send(struct mock_call *c, const void *p, size_t n);
-void mock_stream_message(struct mock_call *c, const json_t *j);			/* in an envelope */
-void mock_stream_end(struct mock_call *c, const char *code, const char *message);	/* the last envelope, if code is not NULL or "" with it */
-bool mock_stream_wait(struct mock_call *c, uint64_t until_ms);			/* for news; false: the time is over, or the client is gone */
-int mock_thread(struct mock *m, void *(*fn)(void *), void *arg);		/* counted; fn ends with mock_thread_end() */
-void mock_thread_end(struct mock *m);						/* lock held; frees it */
+void mock_stream_message(struct mock_call *c, const json_t *j); /* in an envelope */
+void mock_stream_end(struct mock_call *c, const char *code,
+    const char *message); /* the last envelope, if code is not NULL or "" with it */
+/* for news; false: the time is over, or the client is gone */
+bool mock_stream_wait(struct mock_call *c, uint64_t until_ms);
+/* counted; fn ends with mock_thread_end() */
+int mock_thread(struct mock *m, void *(*fn)(void *), void *arg);
+void mock_thread_end(struct mock *m); /* lock held; frees it */
 
 /* --- mock_api.c --- */
 void mock_api(struct mock_call *c);
@@ -86,8 +90,8 @@ struct mock_sandbox *mock_sandbox_find(struct mock *m, const char *id);
 void mock_sandbox_free(struct mock_sandbox *sb);
 
 /* --- mock_files.c --- */
-bool mock_files(struct mock_call *c, struct mock_sandbox *sb);			/* false: not one of its calls */
-void mock_path(const char *path, struct buf *out);				/* absolute, NUL-terminated */
+bool mock_files(struct mock_call *c, struct mock_sandbox *sb); /* false: not one of its calls */
+void mock_path(const char *path, struct buf *out);             /* absolute, NUL-terminated */
 json_t *mock_file(struct mock_sandbox *sb, const char *path);
 
 /* --- mock_watch.c --- */
@@ -97,7 +101,8 @@ bool mock_watch(struct mock_call *c, struct mock_sandbox *sb);
 bool mock_processes(struct mock_call *c, struct mock_sandbox *sb);
 void mock_process_put(struct mock_process *p, const char *stream, const void *bytes, size_t n);
 
-/* --- mock_command.c: runs with the lock held, which is free while it waits; returns the exit status, -1: it was killed --- */
+/* --- mock_command.c: runs with the lock held, which is free while it waits; returns the exit status, -1: it was killed
+ * --- */
 int mock_command(struct mock_process *p);
 
 /* --- mock_code.c --- */

@@ -36,7 +36,7 @@ static void stream(struct mock_call *c, struct mock_sandbox *sb, const char *dir
 		}
 	} while (sb->running && mock_stream_wait(c, until));
 	if (!sb->running)
-		c->broken = true;		/* a sandbox that is killed ends its streams abruptly */
+		c->broken = true; /* a sandbox that is killed ends its streams abruptly */
 	else
 		mock_stream_end(c, "deadline_exceeded", "the time is over");
 }
@@ -46,7 +46,8 @@ static void create(struct mock_call *c, struct mock_sandbox *sb, const char *dir
 	char id[32];
 
 	(void)snprintf(id, sizeof(id), "mock-watcher-%u", ++sb->next_id);
-	(void)json_object_set_new(sb->watchers, id, json_pack("{s:s,s:b,s:I}", "path", dir, "recursive", recursive, "seen",
+	(void)json_object_set_new(sb->watchers, id,
+	    json_pack("{s:s,s:b,s:I}", "path", dir, "recursive", recursive, "seen",
 		(json_int_t)json_array_size(sb->changes)));
 	mock_json(c, 200, json_pack("{s:s}", "watcherId", id));
 }

@@ -28,7 +28,8 @@ const struct policy_builtin policy_builtins[] = {
 	{ "system-file", ATOLL_SEVERITY_HIGH, "changes a file of the system" },
 	{ "secret-file", ATOLL_SEVERITY_HIGH, "reads accounts, passwords or memory of the system" },
 	{ "bad-path", ATOLL_SEVERITY_MEDIUM, "is not a path that a file can have" },
-	{ "bad-operation", ATOLL_SEVERITY_MEDIUM, "is not an operation on files: read, write, list, remove, upload, download" },
+	{ "bad-operation", ATOLL_SEVERITY_MEDIUM,
+	    "is not an operation on files: read, write, list, remove, upload, download" },
 	{ NULL, ATOLL_SEVERITY_NONE, NULL },
 };
 
@@ -116,7 +117,15 @@ unsigned policy_operation(const char *name)
 static bool is_secret(const char *path)
 {
 	static const char *const all[] = {
-		"/etc/passwd", "/etc/passwd-", "/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers", "/etc/sudoers.d", "/root/.ssh",
+		"/etc/passwd",
+		"/etc/passwd-",
+		"/etc/shadow",
+		"/etc/shadow-",
+		"/etc/gshadow",
+		"/etc/gshadow-",
+		"/etc/sudoers",
+		"/etc/sudoers.d",
+		"/root/.ssh",
 	};
 	const char *name = strrchr(path, '/');
 
@@ -124,13 +133,27 @@ static bool is_secret(const char *path)
 		if (is_below(path, all[i]))
 			return true;
 	}
-	return is_below(path, "/proc") && name && (strcmp(name, "/mem") == 0 || strcmp(name, "/environ") == 0 || strcmp(name, "/kcore") == 0);
+	return is_below(path, "/proc") && name &&
+	    (strcmp(name, "/mem") == 0 || strcmp(name, "/environ") == 0 || strcmp(name, "/kcore") == 0);
 }
 
 static bool is_system(const char *path)
 {
 	static const char *const all[] = {
-		"/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/proc", "/root", "/sbin", "/sys", "/usr", "/var/lib/dpkg", "/run",
+		"/bin",
+		"/boot",
+		"/dev",
+		"/etc",
+		"/lib",
+		"/lib32",
+		"/lib64",
+		"/proc",
+		"/root",
+		"/sbin",
+		"/sys",
+		"/usr",
+		"/var/lib/dpkg",
+		"/run",
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
@@ -200,7 +223,8 @@ void atoll_policy_command(const struct atoll_policy *p, const char *key, const c
 	conclude(&f, ret);
 }
 
-void atoll_policy_code(const struct atoll_policy *p, const char *key, const char *language, const char *code, struct atoll_verdict *ret)
+void atoll_policy_code(const struct atoll_policy *p, const char *key, const char *language, const char *code,
+    struct atoll_verdict *ret)
 {
 	struct finding f = { .p = p };
 
@@ -211,7 +235,8 @@ void atoll_policy_code(const struct atoll_policy *p, const char *key, const char
 	conclude(&f, ret);
 }
 
-void atoll_policy_file(const struct atoll_policy *p, const char *key, const char *operation, const char *path, struct atoll_verdict *ret)
+void atoll_policy_file(const struct atoll_policy *p, const char *key, const char *operation, const char *path,
+    struct atoll_verdict *ret)
 {
 	struct finding f = { .p = p };
 	unsigned op = policy_operation(operation);
@@ -242,8 +267,9 @@ const char *atoll_policy_mode_name(enum atoll_policy_mode m)
 char *atoll_verdict_json(const struct atoll_verdict *v)
 {
 	bool found = v->severity != ATOLL_SEVERITY_NONE;
-	autojson json_t *j = json_pack("{s:b,s:s,s:s,s:s*,s:s*}", "allowed", v->allowed, "mode", atoll_policy_mode_name(v->mode),
-		"severity", atoll_severity_name(v->severity), "rule", found ? v->rule : NULL, "reason", found ? v->reason : NULL);
+	autojson json_t *j = json_pack("{s:b,s:s,s:s,s:s*,s:s*}", "allowed", v->allowed, "mode",
+	    atoll_policy_mode_name(v->mode), "severity", atoll_severity_name(v->severity), "rule",
+	    found ? v->rule : NULL, "reason", found ? v->reason : NULL);
 
 	return j ? json_dumps(j, JSON_COMPACT | JSON_ENSURE_ASCII) : NULL;
 }

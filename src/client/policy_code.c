@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client/policy_code: the shell commands in a piece of code: cells of bash, ! lines, %%bash, and literals that are given to
- * os.system, subprocess and child_process. Whatever is put together at run time is not seen. */
+/* client/policy_code: the shell commands in a piece of code: cells of bash, ! lines, %%bash, and literals that are
+ * given to os.system, subprocess and child_process. Whatever is put together at run time is not seen. */
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -9,7 +9,7 @@
 #include "base/fd.h"
 #include "client/policy.h"
 
-#define LITERALS_MAX 64			/* of one call */
+#define LITERALS_MAX 64 /* of one call */
 
 static bool is_word(char c)
 {
@@ -29,7 +29,7 @@ static void take_literal(struct str *s, struct buf *out)
 			return;
 		}
 		if (*s->p == '\n' && !three && quote != '`')
-			return;			/* not ended: no literal */
+			return; /* not ended: no literal */
 		if (*s->p == '\\' && s->n > 1) {
 			buf_ch(out, s->p[1] == 'n' ? '\n' : s->p[1] == 't' ? '\t' : s->p[1]);
 			str_skip(s, 2);
@@ -71,10 +71,20 @@ static void scan_call(struct finding *f, struct str s)
 }
 
 static const char *const python_calls[] = {
-	"os.system(", "os.popen(", "subprocess.run(", "subprocess.call(", "subprocess.Popen(", "subprocess.check_call(",
-	"subprocess.check_output(", "subprocess.getoutput(", "subprocess.getstatusoutput(", "get_ipython().system(", NULL,
+	"os.system(",
+	"os.popen(",
+	"subprocess.run(",
+	"subprocess.call(",
+	"subprocess.Popen(",
+	"subprocess.check_call(",
+	"subprocess.check_output(",
+	"subprocess.getoutput(",
+	"subprocess.getstatusoutput(",
+	"get_ipython().system(",
+	NULL,
 };
-static const char *const js_calls[] = { "exec(", "execSync(", "spawn(", "spawnSync(", "execFile(", "execFileSync(", NULL };
+static const char *const js_calls[] = { "exec(", "execSync(", "spawn(", "spawnSync(", "execFile(", "execFileSync(",
+	NULL };
 
 static void scan_calls(struct finding *f, struct str code, const char *const *calls)
 {
@@ -138,8 +148,8 @@ void policy_scan_code(struct finding *f, const char *language, struct str code)
 	if (strncasecmp(language, "py", 2) == 0) {
 		scan_magics(f, code);
 		scan_calls(f, code, python_calls);
-	} else if (strcasecmp(language, "js") == 0 || strcasecmp(language, "ts") == 0 || strcasecmp(language, "javascript") == 0 ||
-		   strcasecmp(language, "typescript") == 0) {
+	} else if (strcasecmp(language, "js") == 0 || strcasecmp(language, "ts") == 0 ||
+	    strcasecmp(language, "javascript") == 0 || strcasecmp(language, "typescript") == 0) {
 		scan_calls(f, code, js_calls);
 	}
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* client/policy_config: modes and rules of an operator, and their patterns.
  *
- * Patterns are PCRE2, with limits on the steps, the depth and the memory of one match: whoever wrote the text that is looked at may
- * have had the pattern in mind. A match that hits a limit counts as a match. */
+ * Patterns are PCRE2, with limits on the steps, the depth and the memory of one match: whoever wrote the text that is
+ * looked at may have had the pattern in mind. A match that hits a limit counts as a match. */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <errno.h>
 #include <fcntl.h>
@@ -35,10 +35,12 @@ int policy_compile(struct policy_rule *r, struct atoll_error *e)
 
 	if (strlen(r->pattern) > PATTERN_MAX)
 		return client_fail(e, EINVAL, 0, "rule '%.60s': 'pattern' is longer than %d bytes", r->id, PATTERN_MAX);
-	re = pcre2_compile((PCRE2_SPTR)r->pattern, PCRE2_ZERO_TERMINATED, PCRE2_UTF | PCRE2_MATCH_INVALID_UTF | PCRE2_NEVER_BACKSLASH_C, &no, &at, NULL);
+	re = pcre2_compile((PCRE2_SPTR)r->pattern, PCRE2_ZERO_TERMINATED,
+	    PCRE2_UTF | PCRE2_MATCH_INVALID_UTF | PCRE2_NEVER_BACKSLASH_C, &no, &at, NULL);
 	if (!re) {
 		(void)pcre2_get_error_message(no, (PCRE2_UCHAR *)why, sizeof why);
-		return client_fail(e, EINVAL, 0, "rule '%.60s': 'pattern' at character %zu: %s", r->id, (size_t)at, why);
+		return client_fail(e, EINVAL, 0, "rule '%.60s': 'pattern' at character %zu: %s", r->id, (size_t)at,
+		    why);
 	}
 	r->re = re;
 	return 0;
@@ -68,7 +70,8 @@ void policy_match(struct finding *f, unsigned on, bool raw, const char *language
 
 		if (!(r->on & on) || ((on & POLICY_COMMAND) && r->raw != raw) || r->severity <= f->severity)
 			continue;
-		if ((r->language && language && strcmp(r->language, language) != 0) || (operation && r->operations && !(r->operations & operation)))
+		if ((r->language && language && strcmp(r->language, language) != 0) ||
+		    (operation && r->operations && !(r->operations & operation)))
 			continue;
 		if (matches(r, text))
 			finding_add(f, r->id, r->severity, r->reason);
@@ -116,8 +119,11 @@ static int parse_severity(const char *name, enum atoll_severity *ret)
 
 static int parse_on(const char *name, unsigned *ret)
 {
-	*ret = strcmp(name, "command") == 0 ? POLICY_COMMAND : strcmp(name, "code") == 0 ? POLICY_CODE : strcmp(name, "file") == 0 ? POLICY_FILE :
-	       strcmp(name, "any") == 0 ? POLICY_COMMAND | POLICY_CODE | POLICY_FILE : 0;
+	*ret = strcmp(name, "command") == 0 ? POLICY_COMMAND
+	    : strcmp(name, "code") == 0     ? POLICY_CODE
+	    : strcmp(name, "file") == 0     ? POLICY_FILE
+	    : strcmp(name, "any") == 0      ? POLICY_COMMAND | POLICY_CODE | POLICY_FILE
+					    : 0;
 	return *ret ? 0 : -EINVAL;
 }
 
@@ -126,7 +132,8 @@ static int parse_operations(const json_t *list, unsigned *ret)
 	const json_t *v;
 	size_t i;
 
-	json_array_foreach(list, i, v) {
+	json_array_foreach(list, i, v)
+	{
 		unsigned bit = json_is_string(v) ? policy_operation(json_string_value(v)) : 0;
 
 		if (!bit)
@@ -141,7 +148,8 @@ static int known_fields(const json_t *o, const char *const *known, const char *w
 	const char *name;
 	json_t *v;
 
-	json_object_foreach((json_t *)o, name, v) {
+	json_object_foreach((json_t *)o, name, v)
+	{
 		size_t i = 0;
 
 		while (known[i] && strcmp(known[i], name) != 0)
@@ -154,7 +162,8 @@ static int known_fields(const json_t *o, const char *const *known, const char *w
 
 static int parse_rule(const json_t *o, struct policy_rule *ret, struct atoll_error *e)
 {
-	static const char *const known[] = { "id", "on", "language", "pattern", "severity", "reason", "operations", "raw", NULL };
+	static const char *const known[] = { "id", "on", "language", "pattern", "severity", "reason", "operations",
+		"raw", NULL };
 	const char *id = NULL, *pattern = NULL, *reason = NULL, *on = "command", *severity = "high", *language = NULL;
 	struct err why = ERR_INIT;
 	json_t *operations = NULL;
@@ -164,23 +173,27 @@ static int parse_rule(const json_t *o, struct policy_rule *ret, struct atoll_err
 		return client_fail(e, EINVAL, 0, "each of 'rules' must be an object");
 	if (known_fields(o, known, "rule", e) < 0)
 		return -e->no;
-	if (json_need_str(o, "id", &id, &why) < 0 || json_need_str(o, "pattern", &pattern, &why) < 0 || json_get_str(o, "reason", &reason, &why) < 0 ||
-	    json_get_str(o, "on", &on, &why) < 0 || json_get_str(o, "severity", &severity, &why) < 0 || json_get_str(o, "language", &language, &why) < 0 ||
+	if (json_need_str(o, "id", &id, &why) < 0 || json_need_str(o, "pattern", &pattern, &why) < 0 ||
+	    json_get_str(o, "reason", &reason, &why) < 0 || json_get_str(o, "on", &on, &why) < 0 ||
+	    json_get_str(o, "severity", &severity, &why) < 0 || json_get_str(o, "language", &language, &why) < 0 ||
 	    json_get_bool(o, "raw", &r.raw, &why) < 0 || json_get_arr(o, "operations", &operations, &why) < 0)
 		return from_err(e, &why);
-	if (!*id || strlen(id) >= sizeof((struct atoll_verdict *)NULL)->rule || strspn(id, "abcdefghijklmnopqrstuvwxyz0123456789-_.") != strlen(id))
+	if (!*id || strlen(id) >= sizeof((struct atoll_verdict *)NULL)->rule ||
+	    strspn(id, "abcdefghijklmnopqrstuvwxyz0123456789-_.") != strlen(id))
 		return client_fail(e, EINVAL, 0, "rule: 'id' must be up to 63 of a-z 0-9 - _ .");
 	if (parse_on(on, &r.on) < 0)
 		return client_fail(e, EINVAL, 0, "rule '%s': 'on' is not one of command, code, file, any", id);
 	if (parse_severity(severity, &r.severity) < 0)
 		return client_fail(e, EINVAL, 0, "rule '%s': 'severity' is not one of low, medium, high, critical", id);
 	if (parse_operations(operations, &r.operations) < 0)
-		return client_fail(e, EINVAL, 0, "rule '%s': 'operations' has one that is not read, write, list, remove, upload or download", id);
+		return client_fail(e, EINVAL, 0,
+		    "rule '%s': 'operations' has one that is not read, write, list, remove, upload or download", id);
 	r.id = strdup(id);
 	r.pattern = strdup(pattern);
 	r.reason = strdup(reason ? reason : "matches a pattern of the operator");
 	r.language = language ? strdup(language) : NULL;
-	if (!r.id || !r.pattern || !r.reason || (language && !r.language) ? client_no_memory(e) < 0 : policy_compile(&r, e) < 0) {
+	if (!r.id || !r.pattern || !r.reason || (language && !r.language) ? client_no_memory(e) < 0
+									  : policy_compile(&r, e) < 0) {
 		policy_rule_done(&r);
 		return -e->no;
 	}
@@ -193,11 +206,13 @@ static int add_rules(struct atoll_policy *p, const json_t *list, struct atoll_er
 	const json_t *o;
 	size_t i;
 
-	json_array_foreach(list, i, o) {
+	json_array_foreach(list, i, o)
+	{
 		struct policy_rule *v = p->n_rules < RULES_MAX ? realloc(p->rules, (p->n_rules + 1) * sizeof *v) : NULL;
 
 		if (!v)
-			return client_fail(e, p->n_rules < RULES_MAX ? ENOMEM : E2BIG, 0, "more than %d rules", RULES_MAX);
+			return client_fail(e, p->n_rules < RULES_MAX ? ENOMEM : E2BIG, 0, "more than %d rules",
+			    RULES_MAX);
 		p->rules = v;
 		if (parse_rule(o, &v[p->n_rules], e) < 0)
 			return -e->no;
@@ -211,7 +226,8 @@ static int add_disabled(struct atoll_policy *p, const json_t *list, struct atoll
 	const json_t *o;
 	size_t i;
 
-	json_array_foreach(list, i, o) {
+	json_array_foreach(list, i, o)
+	{
 		const char *id = json_string_value(o);
 		const struct policy_builtin *b = policy_builtins;
 		char **v = realloc(p->disabled, (p->n_disabled + 1) * sizeof *v);
@@ -222,7 +238,8 @@ static int add_disabled(struct atoll_policy *p, const json_t *list, struct atoll
 		while (id && b->id && strcmp(b->id, id) != 0)
 			b++;
 		if (!id || !b->id)
-			return client_fail(e, EINVAL, 0, "'disable' has '%.60s', which is no rule of the library", id ? id : "");
+			return client_fail(e, EINVAL, 0, "'disable' has '%.60s', which is no rule of the library",
+			    id ? id : "");
 		v[p->n_disabled] = strdup(id);
 		if (!v[p->n_disabled])
 			return client_no_memory(e);
@@ -249,7 +266,8 @@ int atoll_policy_set_mode(struct atoll_policy *p, const char *key, enum atoll_po
 	if (v)
 		p->keys = v;
 	if (!copy)
-		return client_fail(e, p->n_keys < KEYS_MAX ? ENOMEM : E2BIG, 0, "more than %d keys have a mode of their own", KEYS_MAX);
+		return client_fail(e, p->n_keys < KEYS_MAX ? ENOMEM : E2BIG, 0,
+		    "more than %d keys have a mode of their own", KEYS_MAX);
 	p->keys[p->n_keys++] = (struct policy_key) { copy, mode };
 	return 0;
 }
@@ -260,10 +278,12 @@ static int add_keys(struct atoll_policy *p, const json_t *o, struct atoll_error 
 	const char *name;
 	json_t *v;
 
-	json_object_foreach((json_t *)o, name, v) {
+	json_object_foreach((json_t *)o, name, v)
+	{
 		if (!json_is_string(v))
 			return client_fail(e, EINVAL, 0, "'keys': the mode of '%.60s' must be a string", name);
-		if (parse_mode(json_string_value(v), "'keys': mode", &mode, e) < 0 || atoll_policy_set_mode(p, name, mode, e) < 0)
+		if (parse_mode(json_string_value(v), "'keys': mode", &mode, e) < 0 ||
+		    atoll_policy_set_mode(p, name, mode, e) < 0)
 			return -e->no;
 	}
 	return 0;
@@ -278,8 +298,8 @@ static int add_all(struct atoll_policy *p, const json_t *o, struct atoll_error *
 
 	if (known_fields(o, known, "policy", e) < 0)
 		return -e->no;
-	if (json_get_str(o, "mode", &mode, &why) < 0 || json_get_obj(o, "keys", &keys, &why) < 0 || json_get_arr(o, "rules", &rules, &why) < 0 ||
-	    json_get_arr(o, "disable", &disable, &why) < 0)
+	if (json_get_str(o, "mode", &mode, &why) < 0 || json_get_obj(o, "keys", &keys, &why) < 0 ||
+	    json_get_arr(o, "rules", &rules, &why) < 0 || json_get_arr(o, "disable", &disable, &why) < 0)
 		return from_err(e, &why);
 	if (mode && parse_mode(mode, "'mode'", &p->mode, e) < 0)
 		return -e->no;
@@ -367,12 +387,16 @@ char *atoll_policy_json(const struct atoll_policy *p)
 	json_t *rules = json_object_get(j, "rules");
 
 	for (size_t i = 0; i < p->n_keys; i++)
-		(void)json_object_set_new(json_object_get(j, "keys"), p->keys[i].key, json_string(atoll_policy_mode_name(p->keys[i].mode)));
+		(void)json_object_set_new(json_object_get(j, "keys"), p->keys[i].key,
+		    json_string(atoll_policy_mode_name(p->keys[i].mode)));
 	for (const struct policy_builtin *b = policy_builtins; b->id; b++)
-		(void)json_array_append_new(rules, json_pack("{s:s,s:s,s:s,s:b}", "id", b->id, "severity", atoll_severity_name(b->severity), "reason", b->reason,
-			"enabled", !is_disabled(p, b->id)));
+		(void)json_array_append_new(rules,
+		    json_pack("{s:s,s:s,s:s,s:b}", "id", b->id, "severity", atoll_severity_name(b->severity), "reason",
+			b->reason, "enabled", !is_disabled(p, b->id)));
 	for (size_t i = 0; i < p->n_rules; i++)
-		(void)json_array_append_new(rules, json_pack("{s:s,s:s,s:s,s:s,s:b}", "id", p->rules[i].id, "severity", atoll_severity_name(p->rules[i].severity),
-			"reason", p->rules[i].reason, "pattern", p->rules[i].pattern, "enabled", true));
+		(void)json_array_append_new(rules,
+		    json_pack("{s:s,s:s,s:s,s:s,s:b}", "id", p->rules[i].id, "severity",
+			atoll_severity_name(p->rules[i].severity), "reason", p->rules[i].reason, "pattern",
+			p->rules[i].pattern, "enabled", true));
 	return j ? json_dumps(j, JSON_COMPACT | JSON_ENSURE_ASCII) : NULL;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* client/policy_shell: what the commands of a shell would do, as far as one can tell without running them.
  *
- * Names are compared without their directory, options apart or joined, paths after they were resolved. What only runs another
- * command (env, timeout, xargs, sh -c, eval, find -exec) is looked through. */
+ * Names are compared without their directory, options apart or joined, paths after they were resolved. What only runs
+ * another command (env, timeout, xargs, sh -c, eval, find -exec) is looked through. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "base/fd.h"
 #include "client/policy.h"
 
-struct cmd {				/* one command, without what stood before its name */
+struct cmd { /* one command, without what stood before its name */
 	struct finding *f;
 	const struct shell_script *s;
 	const struct shell_command *c;
@@ -61,7 +61,8 @@ static bool has_option(const struct cmd *k, const char *letters, const char *lon
 			return false;
 		if (z[0] != '-' || !z[1])
 			continue;
-		if (z[1] == '-' ? long_name && strncmp(z + 2, long_name, strlen(long_name)) == 0 : strpbrk(z + 1, letters) != NULL)
+		if (z[1] == '-' ? long_name && strncmp(z + 2, long_name, strlen(long_name)) == 0
+				: strpbrk(z + 1, letters) != NULL)
 			return true;
 	}
 	return false;
@@ -88,7 +89,23 @@ static bool is_option(const struct cmd *k, size_t i, size_t end)
 static bool is_vital(const struct finding *f, const char *path)
 {
 	static const char *const all[] = {
-		"/", "/bin", "/boot", "/dev", "/etc", "/home", "/lib", "/lib32", "/lib64", "/opt", "/proc", "/root", "/sbin", "/sys", "/usr", "/var", NULL,
+		"/",
+		"/bin",
+		"/boot",
+		"/dev",
+		"/etc",
+		"/home",
+		"/lib",
+		"/lib32",
+		"/lib64",
+		"/opt",
+		"/proc",
+		"/root",
+		"/sbin",
+		"/sys",
+		"/usr",
+		"/var",
+		NULL,
 	};
 	char cut[4096], whole[4096];
 	size_t n = strlen(path);
@@ -96,7 +113,7 @@ static bool is_vital(const struct finding *f, const char *path)
 	while (n > 0 && strchr("*?", path[n - 1]))
 		n--;
 	if (n < strlen(path) && n > 0 && path[n - 1] != '/')
-		return false;			/* /tmp* is not all of / */
+		return false; /* /tmp* is not all of / */
 	if (!str_copy(cut, sizeof cut, (struct str) { path, n }) || (cut[0] != '/' && !f->cwd[0]))
 		return false;
 	return policy_resolve(f->cwd[0] ? f->cwd : "/", cut, whole, sizeof whole) && is_one_of(whole, all);
@@ -118,7 +135,8 @@ static void rule_rm(const struct cmd *k)
 
 static void rule_chmod(const struct cmd *k)
 {
-	static const char *const modes[] = { "777", "0777", "00777", "1777", "2777", "4777", "6777", "7777", "a+rwx", "ugo+rwx", "a=rwx", "ugo=rwx", "+rwx", NULL };
+	static const char *const modes[] = { "777", "0777", "00777", "1777", "2777", "4777", "6777", "7777", "a+rwx",
+		"ugo+rwx", "a=rwx", "ugo=rwx", "+rwx", NULL };
 	size_t end = options_end(k);
 
 	for (size_t i = 1; i < k->n; i++) {
@@ -126,7 +144,7 @@ static void rule_chmod(const struct cmd *k)
 			continue;
 		if (is_one_of(k->w[i].text, modes))
 			finding_builtin(k->f, "chmod-777");
-		return;			/* the first operand is the mode */
+		return; /* the first operand is the mode */
 	}
 }
 
@@ -206,7 +224,7 @@ static const char *download_in(const struct shell_script *s, size_t first, size_
 			if (strcmp(name, "wget") == 0)
 				return "wget-pipe-shell";
 			if (!strchr(name, '='))
-				break;		/* behind assignments only */
+				break; /* behind assignments only */
 		}
 	}
 	return NULL;
@@ -281,7 +299,7 @@ static void rule_interpreter(const struct cmd *k)
 			return;
 		}
 		if (strcmp(z, "-m") == 0)
-			return;			/* python -m json.tool reads data, not a program */
+			return; /* python -m json.tool reads data, not a program */
 		if ((strcmp(z, "-c") == 0 || strcmp(z, "-e") == 0) && i + 1 < k->n) {
 			add_download(k, k->w[i + 1].sub_first, k->w[i + 1].sub_end);
 			if (python || strcmp(k->name, "node") == 0)
@@ -311,7 +329,8 @@ static void rule_cd(const struct cmd *k)
 {
 	char to[sizeof k->f->cwd];
 
-	if (k->n > 1 && (k->w[1].text[0] == '/' || k->f->cwd[0]) && policy_resolve(k->f->cwd[0] ? k->f->cwd : "/", k->w[1].text, to, sizeof to))
+	if (k->n > 1 && (k->w[1].text[0] == '/' || k->f->cwd[0]) &&
+	    policy_resolve(k->f->cwd[0] ? k->f->cwd : "/", k->w[1].text, to, sizeof to))
 		memcpy(k->f->cwd, to, sizeof to);
 	else
 		k->f->cwd[0] = '\0';
@@ -321,15 +340,35 @@ static void rule_cd(const struct cmd *k)
 
 static const struct {
 	const char *name, *id;
-	void (*run)(const struct cmd *k);	/* NULL: the name is enough */
+	void (*run)(const struct cmd *k); /* NULL: the name is enough */
 } names[] = {
-	{ "rm", NULL, rule_rm }, { "chmod", NULL, rule_chmod }, { "dd", NULL, rule_dd }, { "find", NULL, rule_find },
-	{ "systemctl", NULL, rule_systemctl }, { "init", NULL, rule_init }, { "telinit", NULL, rule_init }, { "cd", NULL, rule_cd },
-	{ "eval", NULL, rule_eval }, { "source", NULL, rule_eval }, { ".", NULL, rule_eval },
-	{ "format", "format", NULL }, { "format.com", "format", NULL }, { "mkfs", "mkfs", NULL }, { "mke2fs", "mkfs", NULL }, { "mkswap", "mkfs", NULL },
-	{ "shutdown", "shutdown", NULL }, { "poweroff", "shutdown", NULL }, { "halt", "shutdown", NULL }, { "reboot", "reboot", NULL },
-	{ "sudo", "sudo", NULL }, { "sudoedit", "sudo", NULL }, { "doas", "sudo", NULL }, { "su", "su", NULL }, { "runuser", "su", NULL },
-	{ "passwd", "passwd", NULL }, { "chpasswd", "passwd", NULL },
+	{ "rm", NULL, rule_rm },
+	{ "chmod", NULL, rule_chmod },
+	{ "dd", NULL, rule_dd },
+	{ "find", NULL, rule_find },
+	{ "systemctl", NULL, rule_systemctl },
+	{ "init", NULL, rule_init },
+	{ "telinit", NULL, rule_init },
+	{ "cd", NULL, rule_cd },
+	{ "eval", NULL, rule_eval },
+	{ "source", NULL, rule_eval },
+	{ ".", NULL, rule_eval },
+	{ "format", "format", NULL },
+	{ "format.com", "format", NULL },
+	{ "mkfs", "mkfs", NULL },
+	{ "mke2fs", "mkfs", NULL },
+	{ "mkswap", "mkfs", NULL },
+	{ "shutdown", "shutdown", NULL },
+	{ "poweroff", "shutdown", NULL },
+	{ "halt", "shutdown", NULL },
+	{ "reboot", "reboot", NULL },
+	{ "sudo", "sudo", NULL },
+	{ "sudoedit", "sudo", NULL },
+	{ "doas", "sudo", NULL },
+	{ "su", "su", NULL },
+	{ "runuser", "su", NULL },
+	{ "passwd", "passwd", NULL },
+	{ "chpasswd", "passwd", NULL },
 };
 
 static void scan_named(const struct cmd *k)
@@ -353,13 +392,33 @@ static void scan_named(const struct cmd *k)
 /* --- commands that run other commands --- */
 
 static const struct {
-	const char *name, *with_value;		/* options whose value is the next word */
-	unsigned operands;			/* that come before the command */
+	const char *name, *with_value; /* options whose value is the next word */
+	unsigned operands;             /* that come before the command */
 } wrappers[] = {
-	{ "env", "uCS", 0 }, { "nohup", "", 0 }, { "nice", "n", 0 }, { "ionice", "cnp", 0 }, { "timeout", "sk", 1 }, { "stdbuf", "ioe", 0 },
-	{ "setsid", "", 0 }, { "exec", "a", 0 }, { "command", "", 0 }, { "builtin", "", 0 }, { "xargs", "IniLPdEas", 0 }, { "busybox", "", 0 },
-	{ "toybox", "", 0 }, { "chroot", "", 1 }, { "watch", "nd", 0 }, { "strace", "eopsu", 0 }, { "sudo", "ugpCTRDhU", 0 }, { "doas", "uC", 0 },
-	{ "time", "fo", 0 }, { "flock", "wE", 1 }, { "unshare", "SG", 0 }, { "nsenter", "tSG", 0 }, { "taskset", "", 1 }, { "trap", "", 0 },
+	{ "env", "uCS", 0 },
+	{ "nohup", "", 0 },
+	{ "nice", "n", 0 },
+	{ "ionice", "cnp", 0 },
+	{ "timeout", "sk", 1 },
+	{ "stdbuf", "ioe", 0 },
+	{ "setsid", "", 0 },
+	{ "exec", "a", 0 },
+	{ "command", "", 0 },
+	{ "builtin", "", 0 },
+	{ "xargs", "IniLPdEas", 0 },
+	{ "busybox", "", 0 },
+	{ "toybox", "", 0 },
+	{ "chroot", "", 1 },
+	{ "watch", "nd", 0 },
+	{ "strace", "eopsu", 0 },
+	{ "sudo", "ugpCTRDhU", 0 },
+	{ "doas", "uC", 0 },
+	{ "time", "fo", 0 },
+	{ "flock", "wE", 1 },
+	{ "unshare", "SG", 0 },
+	{ "nsenter", "tSG", 0 },
+	{ "taskset", "", 1 },
+	{ "trap", "", 0 },
 };
 
 static bool is_assignment(const char *z)
@@ -405,7 +464,8 @@ static size_t wrapper_words(const struct cmd *k)
 	return 0;
 }
 
-void policy_scan_words(struct finding *f, const struct shell_script *s, const struct shell_command *c, const struct shell_word *w, size_t n)
+void policy_scan_words(struct finding *f, const struct shell_script *s, const struct shell_command *c,
+    const struct shell_word *w, size_t n)
 {
 	size_t skip;
 

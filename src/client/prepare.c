@@ -12,11 +12,24 @@
 static const struct {
 	const char *alias, *name;
 } languages[] = {
-	{ "python", "python" }, { "python3", "python" }, { "py", "python" }, { "ipython", "python" },
-	{ "javascript", "javascript" }, { "js", "javascript" }, { "node", "javascript" }, { "nodejs", "javascript" }, { "mjs", "javascript" },
-	{ "typescript", "typescript" }, { "ts", "typescript" },
-	{ "bash", "bash" }, { "sh", "bash" }, { "shell", "bash" }, { "zsh", "bash" }, { "console", "bash" },
-	{ "r", "r" }, { "java", "java" },
+	{ "python", "python" },
+	{ "python3", "python" },
+	{ "py", "python" },
+	{ "ipython", "python" },
+	{ "javascript", "javascript" },
+	{ "js", "javascript" },
+	{ "node", "javascript" },
+	{ "nodejs", "javascript" },
+	{ "mjs", "javascript" },
+	{ "typescript", "typescript" },
+	{ "ts", "typescript" },
+	{ "bash", "bash" },
+	{ "sh", "bash" },
+	{ "shell", "bash" },
+	{ "zsh", "bash" },
+	{ "console", "bash" },
+	{ "r", "r" },
+	{ "java", "java" },
 };
 
 const char *atoll_language(const char *name)
@@ -50,9 +63,12 @@ static bool contains(struct str s, const char *z)
 /* How much one line speaks for each. */
 static void weigh(struct str line, int *python, int *js, int *ts, int *bash)
 {
-	static const char *const py_starts[] = { "def ", "import ", "from ", "print(", "elif ", "except", "class ", "with ", "async def ", "@", "!pip", "%" };
-	static const char *const js_starts[] = { "const ", "let ", "var ", "function ", "console.", "async function ", "export ", "//", "} else {", "require(" };
-	static const char *const sh_starts[] = { "echo ", "ls ", "cd ", "mkdir ", "export ", "fi", "done", "apt-get ", "pip install", "npm ", "cat ", "grep ", "curl ", "git ", "sudo ", "set -", "touch ", "rm " };
+	static const char *const py_starts[] = { "def ", "import ", "from ", "print(", "elif ", "except", "class ",
+		"with ", "async def ", "@", "!pip", "%" };
+	static const char *const js_starts[] = { "const ", "let ", "var ", "function ", "console.", "async function ",
+		"export ", "//", "} else {", "require(" };
+	static const char *const sh_starts[] = { "echo ", "ls ", "cd ", "mkdir ", "export ", "fi", "done", "apt-get ",
+		"pip install", "npm ", "cat ", "grep ", "curl ", "git ", "sudo ", "set -", "touch ", "rm " };
 
 	for (size_t i = 0; i < ARRAY_LEN(py_starts); i++)
 		*python += 2 * str_starts(line, py_starts[i]);
@@ -64,7 +80,8 @@ static void weigh(struct str line, int *python, int *js, int *ts, int *bash)
 	*js += line.n > 0 && (line.p[line.n - 1] == ';' || line.p[line.n - 1] == '{');
 	*js += contains(line, "=>") + contains(line, "===");
 	*bash += 2 * (contains(line, "; then") || contains(line, "; do") || contains(line, "$("));
-	*ts += str_starts(line, "interface ") || str_starts(line, "type ") || contains(line, ": string") || contains(line, ": number") || contains(line, ": boolean");
+	*ts += str_starts(line, "interface ") || str_starts(line, "type ") || contains(line, ": string") ||
+	    contains(line, ": number") || contains(line, ": boolean");
 }
 
 const char *atoll_language_guess(const char *code)
@@ -73,7 +90,9 @@ const char *atoll_language_guess(const char *code)
 	struct str rest = str_of(code);
 
 	if (str_starts(rest, "#!"))
-		return contains(str_cut(&rest, '\n'), "python") ? "python" : contains(str_of(code), "node") ? "javascript" : "bash";
+		return contains(str_cut(&rest, '\n'), "python") ? "python"
+		    : contains(str_of(code), "node")            ? "javascript"
+								: "bash";
 	while (rest.p) {
 		struct str line = left_trim(str_cut(&rest, '\n'));
 
@@ -171,7 +190,8 @@ static bool wants_imports(struct str code)
 	return true;
 }
 
-int atoll_prepare_code(const char *language, const char *code, const char **ret_language, char **ret, struct atoll_error *e)
+int atoll_prepare_code(const char *language, const char *code, const char **ret_language, char **ret,
+    struct atoll_error *e)
 {
 	NEED(e, code && ret);
 	char fence[32] = "";
@@ -225,8 +245,11 @@ int client_chdir_code(const char *language, const char *dir, char **ret, struct 
 	static const struct {
 		const char *language, *head, *tail;
 	} all[] = {
-		{ "python", "__import__('os').chdir(", ")" }, { "javascript", "process.chdir(", ")" }, { "typescript", "process.chdir(", ")" },
-		{ "bash", "cd -- ", "" }, { "r", "invisible(setwd(", "))" },
+		{ "python", "__import__('os').chdir(", ")" },
+		{ "javascript", "process.chdir(", ")" },
+		{ "typescript", "process.chdir(", ")" },
+		{ "bash", "cd -- ", "" },
+		{ "r", "invisible(setwd(", "))" },
 	};
 	size_t i = 0;
 
@@ -237,7 +260,8 @@ int client_chdir_code(const char *language, const char *dir, char **ret, struct 
 	if (!*dir || strlen(dir) > 4096 || strpbrk(dir, "\r\n"))
 		return client_fail(e, EINVAL, 400, "field 'workingDirectory' must be the path of a directory");
 	autojson json_t *j = json_string(dir);
-	autofree char *quoted = i == 3 ? shell_quoted(dir) : j ? json_dumps(j, JSON_ENCODE_ANY) : NULL;	/* a string of JSON is one of these languages, too */
+	/* a string of JSON is one of these languages, too */
+	autofree char *quoted = i == 3 ? shell_quoted(dir) : j ? json_dumps(j, JSON_ENCODE_ANY) : NULL;
 
 	if (!j)
 		return client_fail(e, EINVAL, 400, "field 'workingDirectory' is not valid UTF-8");

@@ -21,9 +21,9 @@
 
 enum input_state { INPUT_IDLE, INPUT_SENDING, INPUT_CLOSING, INPUT_SHUT };
 
-struct request {			/* one POST; the strings live as long as curl may use them */
+struct request { /* one POST; the strings live as long as curl may use them */
 	CURL *h;
-	struct call c;			/* headers and, for errors, the answer */
+	struct call c; /* headers and, for errors, the answer */
 	char *url;
 	struct buf body;
 	struct atoll_process *p;
@@ -31,20 +31,20 @@ struct request {			/* one POST; the strings live as long as curl may use them */
 
 struct atoll_process {
 	struct atoll_sandbox *sb;
-	char *user;			/* NULL: the template's */
+	char *user; /* NULL: the template's */
 	CURLM *multi;
 	struct request stream, input;
 	atoll_sink *sink;
 	void *sink_user;
-	struct buf in;			/* bytes of the stream that are not a whole envelope yet */
-	struct buf data;		/* decoded output of one event */
+	struct buf in;   /* bytes of the stream that are not a whole envelope yet */
+	struct buf data; /* decoded output of one event */
 	int64_t pid;
-	bool ended, closed;		/* the end event came; the stream is over */
+	bool ended, closed; /* the end event came; the stream is over */
 	struct atoll_exit exit;
 	enum input_state input_state;
 	bool close_wanted;
 	bool tty;
-	int failed;			/* negative errno, and why in error */
+	int failed; /* negative errno, and why in error */
 	struct atoll_error error;
 };
 
@@ -53,7 +53,10 @@ struct atoll_process {
 static int request_init(struct request *r, struct atoll_process *p, const char *path, const char *type)
 {
 	*r = (struct request) {
-		.h = curl_easy_init(), .c = CALL_INIT("POST", "", ""), .body = BUF_INIT(PIECE_MAX), .p = p,
+		.h = curl_easy_init(),
+		.c = CALL_INIT("POST", "", ""),
+		.body = BUF_INIT(PIECE_MAX),
+		.p = p,
 		.url = str_fmt("%s%s", p->sb->envd_url, path),
 	};
 	if (!r->h || !r->url || call_header(&r->c, "Content-Type: %s", type) < 0 || call_header(&r->c, "Expect:") < 0 ||
@@ -91,7 +94,7 @@ static size_t keep_answer(char *p, size_t size, size_t n, void *user)
 	struct request *r = user;
 
 	buf_put(&r->c.answer, p, size * n);
-	return size * n;		/* too long an answer is of no interest, but no reason to break off */
+	return size * n; /* too long an answer is of no interest, but no reason to break off */
 }
 
 /* --- the stream --- */
@@ -256,7 +259,7 @@ int atoll_process_send(struct atoll_process *p, const void *data, size_t n)
 	if (b64.bad)
 		return -ENOMEM;
 	int rc = input_go(p, "/process.Process/SendInput", "input",
-		json_pack("{s:s%}", p->tty ? "pty" : "stdin", b64.n ? b64.p : "", b64.n));
+	    json_pack("{s:s%}", p->tty ? "pty" : "stdin", b64.n ? b64.p : "", b64.n));
 	if (rc == 0)
 		p->input_state = INPUT_SENDING;
 	return rc;
@@ -276,9 +279,9 @@ int atoll_process_close_stdin(struct atoll_process *p)
 
 /* --- life --- */
 
-struct opening {			/* of the stream */
+struct opening { /* of the stream */
 	const char *path, *as_user;
-	unsigned timeout_ms;		/* 0: none */
+	unsigned timeout_ms; /* 0: none */
 	bool tty, with_stdin, is_new;
 };
 
@@ -308,8 +311,8 @@ static int process_open(struct atoll_process *p, const struct opening *o, const 
 	return 0;
 }
 
-static int process_new(struct atoll_sandbox *sb, const struct opening *o, const json_t *message, atoll_sink *sink, void *user,
-		       struct atoll_process **ret, struct atoll_error *e)
+static int process_new(struct atoll_sandbox *sb, const struct opening *o, const json_t *message, atoll_sink *sink,
+    void *user, struct atoll_process **ret, struct atoll_error *e)
 {
 	struct atoll_process *p = calloc(1, sizeof(*p));
 
@@ -334,7 +337,7 @@ static int process_new(struct atoll_sandbox *sb, const struct opening *o, const 
 }
 
 int atoll_process_start(struct atoll_sandbox *sb, const struct atoll_command *given, atoll_sink *sink, void *user,
-			struct atoll_process **ret, struct atoll_error *e)
+    struct atoll_process **ret, struct atoll_error *e)
 {
 	NEED(e, sb && given && ret);
 	struct atoll_command cmd;
@@ -355,8 +358,8 @@ int atoll_process_start(struct atoll_sandbox *sb, const struct atoll_command *gi
 	return process_new(sb, &o, message, sink, user, ret, e);
 }
 
-int atoll_process_connect(struct atoll_sandbox *sb, int64_t pid, bool is_tty, atoll_sink *sink, void *user, struct atoll_process **ret,
-			  struct atoll_error *e)
+int atoll_process_connect(struct atoll_sandbox *sb, int64_t pid, bool is_tty, atoll_sink *sink, void *user,
+    struct atoll_process **ret, struct atoll_error *e)
 {
 	NEED(e, sb && ret);
 	if (pid <= 0)
@@ -435,7 +438,8 @@ int atoll_process_signal(struct atoll_process *p, int sig, struct atoll_error *e
 		return client_fail(e, EINVAL, 0, "only SIGKILL and SIGTERM can be sent");
 	if (p->pid <= 0)
 		return client_fail(e, ESRCH, 0, "the command has not started");
-	return tell(p, "/process.Process/SendSignal", "signal", json_string(sig == SIGKILL ? "SIGNAL_SIGKILL" : "SIGNAL_SIGTERM"), e);
+	return tell(p, "/process.Process/SendSignal", "signal",
+	    json_string(sig == SIGKILL ? "SIGNAL_SIGKILL" : "SIGNAL_SIGTERM"), e);
 }
 
 int atoll_process_resize(struct atoll_process *p, unsigned cols, unsigned rows, struct atoll_error *e)

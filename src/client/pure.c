@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client/pure: whether code only computes: literals, operators, and names of a short list. No variable, as somebody may have set it; no
- * assignment, as somebody may read it; no loop, no attribute but of a few modules. */
+/* client/pure: whether code only computes: literals, operators, and names of a short list. No variable, as somebody may
+ * have set it; no assignment, as somebody may read it; no loop, no attribute but of a few modules. */
 #include <string.h>
 
 #include "base/fd.h"
@@ -10,14 +10,98 @@
 #define CODE_MAX 65536
 
 static const char *const python_names[] = {
-	"print", "len", "sum", "min", "max", "abs", "round", "range", "sorted", "reversed", "list", "tuple", "set", "dict", "str", "int", "float", "bool", "complex",
-	"repr", "pow", "divmod", "bin", "hex", "oct", "ord", "chr", "all", "any", "zip", "enumerate", "True", "False", "None", "and", "or", "not", "in", "is", "if", "else",
-	"sep", "end", "key", "reverse", "start", NULL,
+	"print",
+	"len",
+	"sum",
+	"min",
+	"max",
+	"abs",
+	"round",
+	"range",
+	"sorted",
+	"reversed",
+	"list",
+	"tuple",
+	"set",
+	"dict",
+	"str",
+	"int",
+	"float",
+	"bool",
+	"complex",
+	"repr",
+	"pow",
+	"divmod",
+	"bin",
+	"hex",
+	"oct",
+	"ord",
+	"chr",
+	"all",
+	"any",
+	"zip",
+	"enumerate",
+	"True",
+	"False",
+	"None",
+	"and",
+	"or",
+	"not",
+	"in",
+	"is",
+	"if",
+	"else",
+	"sep",
+	"end",
+	"key",
+	"reverse",
+	"start",
+	NULL,
 };
 static const char *const js_names[] = {
-	"console", "log", "Math", "sqrt", "pow", "abs", "floor", "ceil", "round", "min", "max", "sin", "cos", "tan", "PI", "E", "log2", "log10", "exp", "hypot", "trunc",
-	"JSON", "stringify", "Number", "String", "Boolean", "parseInt", "parseFloat", "isNaN", "true", "false", "null", "undefined", "typeof", "toFixed", "toString",
-	"toUpperCase", "toLowerCase", "length", "join", "reverse", "slice", NULL,
+	"console",
+	"log",
+	"Math",
+	"sqrt",
+	"pow",
+	"abs",
+	"floor",
+	"ceil",
+	"round",
+	"min",
+	"max",
+	"sin",
+	"cos",
+	"tan",
+	"PI",
+	"E",
+	"log2",
+	"log10",
+	"exp",
+	"hypot",
+	"trunc",
+	"JSON",
+	"stringify",
+	"Number",
+	"String",
+	"Boolean",
+	"parseInt",
+	"parseFloat",
+	"isNaN",
+	"true",
+	"false",
+	"null",
+	"undefined",
+	"typeof",
+	"toFixed",
+	"toString",
+	"toUpperCase",
+	"toLowerCase",
+	"length",
+	"join",
+	"reverse",
+	"slice",
+	NULL,
 };
 
 static bool is_letter(char c)
@@ -39,7 +123,8 @@ static bool is_known(struct str name, const char *const *known)
 	return false;
 }
 
-/* The length of a literal at s.p, 0 if it does not end. Prefixed ones (f"...") and templates can hold names: those are not literals. */
+/* The length of a literal at s.p, 0 if it does not end. Prefixed ones (f"...") and templates can hold names: those are
+ * not literals. */
 static size_t literal(struct str s)
 {
 	char quote = *s.p;
@@ -76,7 +161,8 @@ static bool is_pure(struct str s, const char *const *known)
 		if (is_letter(c)) {
 			while (i + n < s.n && (is_letter(s.p[i + n]) || is_digit(s.p[i + n])))
 				n++;
-			if (!is_known((struct str) { s.p + i, n }, known) || (i + n < s.n && (s.p[i + n] == '"' || s.p[i + n] == '\'')))
+			if (!is_known((struct str) { s.p + i, n }, known) ||
+			    (i + n < s.n && (s.p[i + n] == '"' || s.p[i + n] == '\'')))
 				return false;
 		} else if (is_digit(c)) {
 			while (i + n < s.n && (is_digit(s.p[i + n]) || is_letter(s.p[i + n]) || s.p[i + n] == '.'))

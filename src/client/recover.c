@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* client/recover: which kind of failure it was, what to do about it, and what may be tried again.
  *
- * Code is not tried twice: it may have done half of its work. Only what failed on the way to the server, before the server began with it,
- * is. */
+ * Code is not tried twice: it may have done half of its work. Only what failed on the way to the server, before the
+ * server began with it, is. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,20 +22,34 @@ enum kind { KIND_TIMEOUT, KIND_MEMORY, KIND_SANDBOX, KIND_SERVICE, KIND_LIMIT, K
 static const struct {
 	const char *type, *remedy;
 } kinds[] = {
-	[KIND_TIMEOUT] = { "TIMEOUT", "The code was interrupted; variables of earlier cells are still there. Do less at a time, or give a longer timeout." },
-	[KIND_MEMORY] = { "MEMORY_LIMIT", "The code needed more memory than the sandbox has and was ended. Work on smaller pieces, free what is not needed, or ask for a higher memory limit." },
-	[KIND_SANDBOX] = { "SANDBOX_UNAVAILABLE", "The sandbox has ended. Call again with the same session: it continues in a new sandbox, without earlier variables." },
-	[KIND_SERVICE] = { "SERVICE_UNAVAILABLE", "The server could not be reached. Nothing was run. Wait a little and try again; do the parts that need no code meanwhile." },
-	[KIND_LIMIT] = { "LIMIT_REACHED", "A limit of this key is reached. If it is one of requests per second, wait a moment; else end a session or a sandbox that is no longer needed. Then try again." },
-	[KIND_REFUSED] = { "REFUSED", "The server refused the request as it is. Change what the message names; trying the same again does not help." },
-	[KIND_OTHER] = { "OTHER", "Read the cause. If it does not name something to change, try once more in a new session." },
+	[KIND_TIMEOUT] = { "TIMEOUT",
+	    "The code was interrupted; variables of earlier cells are still there. Do less at a time, or give a longer "
+	    "timeout." },
+	[KIND_MEMORY] = { "MEMORY_LIMIT",
+	    "The code needed more memory than the sandbox has and was ended. Work on smaller pieces, free what is not "
+	    "needed, or ask for a higher memory limit." },
+	[KIND_SANDBOX] = { "SANDBOX_UNAVAILABLE",
+	    "The sandbox has ended. Call again with the same session: it continues in a new sandbox, without earlier "
+	    "variables." },
+	[KIND_SERVICE] = { "SERVICE_UNAVAILABLE",
+	    "The server could not be reached. Nothing was run. Wait a little and try again; do the parts that need no "
+	    "code meanwhile." },
+	[KIND_LIMIT] = { "LIMIT_REACHED",
+	    "A limit of this key is reached. If it is one of requests per second, wait a moment; else end a session or "
+	    "a sandbox that is no longer needed. Then try again." },
+	[KIND_REFUSED] = { "REFUSED",
+	    "The server refused the request as it is. Change what the message names; trying the same again does not "
+	    "help." },
+	[KIND_OTHER] = { "OTHER",
+	    "Read the cause. If it does not name something to change, try once more in a new session." },
 };
 
 static bool is_transport(int no, int status)
 {
 	if (status)
 		return status == 503;
-	return no == ECONNREFUSED || no == ECONNRESET || no == EHOSTUNREACH || no == EHOSTDOWN || no == ENOTCONN || no == EPIPE;
+	return no == ECONNREFUSED || no == ECONNRESET || no == EHOSTUNREACH || no == EHOSTDOWN || no == ENOTCONN ||
+	    no == EPIPE;
 }
 
 /* The server is there and did not get to it: no code was run that could have been slow. */
@@ -70,17 +84,23 @@ static enum kind kind_of(const struct atoll_error *e)
 		return KIND_SERVICE;
 	if (e->status == 429 || e->no == EAGAIN || e->no == EDQUOT)
 		return KIND_LIMIT;
-	if ((e->status >= 400 && e->status < 500) || e->no == EINVAL || e->no == E2BIG || e->no == EACCES || e->no == EPERM)
+	if ((e->status >= 400 && e->status < 500) || e->no == EINVAL || e->no == E2BIG || e->no == EACCES ||
+	    e->no == EPERM)
 		return KIND_REFUSED;
 	return KIND_OTHER;
 }
 
-void atoll_failure_of(const struct atoll_error *why, const char *session_id, const char *context, unsigned timeout_ms, struct atoll_failure *ret)
+void atoll_failure_of(const struct atoll_error *why, const char *session_id, const char *context, unsigned timeout_ms,
+    struct atoll_failure *ret)
 {
 	enum kind k = kind_of(why);
 
 	*ret = (struct atoll_failure) {
-		.type = kinds[k].type, .remedy = kinds[k].remedy, .no = why->no, .status = why->status, .transport = k == KIND_SERVICE,
+		.type = kinds[k].type,
+		.remedy = kinds[k].remedy,
+		.no = why->no,
+		.status = why->status,
+		.transport = k == KIND_SERVICE,
 	};
 	(void)snprintf(ret->session_id, sizeof ret->session_id, "%s", session_id ? session_id : "");
 	(void)snprintf(ret->context, sizeof ret->context, "%s", context ? context : "");
@@ -93,8 +113,9 @@ void atoll_failure_of(const struct atoll_error *why, const char *session_id, con
 
 char *atoll_failure_json(const struct atoll_failure *f)
 {
-	autojson json_t *j = json_pack("{s:s,s:s,s:s?,s:s,s:s,s:s,s:s?,s:s?}", "name", "E2BExecutionError", "type", f->type, "code", f->code, "message", f->message,
-		"cause", f->cause, "remedy", f->remedy, "sessionId", *f->session_id ? f->session_id : NULL, "context", *f->context ? f->context : NULL);
+	autojson json_t *j = json_pack("{s:s,s:s,s:s?,s:s,s:s,s:s,s:s?,s:s?}", "name", "E2BExecutionError", "type",
+	    f->type, "code", f->code, "message", f->message, "cause", f->cause, "remedy", f->remedy, "sessionId",
+	    *f->session_id ? f->session_id : NULL, "context", *f->context ? f->context : NULL);
 
 	return j ? json_dumps(j, JSON_COMPACT | JSON_ENSURE_ASCII) : NULL;
 }
@@ -109,7 +130,8 @@ static int env_number(const char *name, uint64_t min, uint64_t max, unsigned *re
 	if (!z || !*z)
 		return 0;
 	if (str_to_u64(str_of(z), max, &v) < 0 || v < min)
-		return client_fail(e, EINVAL, 0, "%s must be a whole number from %llu to %llu, not '%.40s'", name, (unsigned long long)min, (unsigned long long)max, z);
+		return client_fail(e, EINVAL, 0, "%s must be a whole number from %llu to %llu, not '%.40s'", name,
+		    (unsigned long long)min, (unsigned long long)max, z);
 	*ret = (unsigned)v;
 	return 0;
 }
@@ -119,7 +141,8 @@ int atoll_retry_env(struct atoll_retry *ret, struct atoll_error *e)
 	NEED(e, ret);
 	struct atoll_retry r = ATOLL_RETRY_DEFAULT;
 
-	if (env_number("E2B_MAX_RETRIES", 0, RETRIES_MAX, &r.max_retries, e) < 0 || env_number("E2B_TIMEOUT", 1, TIMEOUT_MAX_MS, &r.timeout_ms, e) < 0)
+	if (env_number("E2B_MAX_RETRIES", 0, RETRIES_MAX, &r.max_retries, e) < 0 ||
+	    env_number("E2B_TIMEOUT", 1, TIMEOUT_MAX_MS, &r.timeout_ms, e) < 0)
 		return -e->no;
 	*ret = r;
 	return 0;
@@ -133,7 +156,8 @@ static void pause_ms(unsigned ms)
 		;
 }
 
-int atoll_retry_run(const struct atoll_retry *r, struct atoll_breaker *b, atoll_attempt *fn, void *user, unsigned *ret_tries, struct atoll_error *e)
+int atoll_retry_run(const struct atoll_retry *r, struct atoll_breaker *b, atoll_attempt *fn, void *user,
+    unsigned *ret_tries, struct atoll_error *e)
 {
 	NEED(e, r && fn);
 	unsigned wait = r->pause_ms;

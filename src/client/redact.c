@@ -12,7 +12,8 @@
 #include "http/json.h"
 
 #define TEXT_MAX (128u * 1024 * 1024)
-#define HELD_MAX (64 * 1024)		/* of a stream: what looks longer than that like the beginning of something is none */
+/* of a stream: what looks longer than that like the beginning of something is none */
+#define HELD_MAX (64 * 1024)
 #define PEM_HEAD_MAX 64
 
 enum set { SET_ALNUM, SET_WORD, SET_UPPER, SET_HEX };
@@ -20,11 +21,24 @@ enum set { SET_ALNUM, SET_WORD, SET_UPPER, SET_HEX };
 static const struct {
 	const char *prefix;
 	enum set set;
-	size_t min;			/* characters behind the prefix */
+	size_t min; /* characters behind the prefix */
 } shapes[] = {
-	{ "ghp_", SET_ALNUM, 20 }, { "gho_", SET_ALNUM, 20 }, { "ghu_", SET_ALNUM, 20 }, { "ghs_", SET_ALNUM, 20 }, { "ghr_", SET_ALNUM, 20 }, { "github_pat_", SET_WORD, 20 },
-	{ "glpat-", SET_WORD, 15 }, { "sk-", SET_WORD, 20 }, { "xoxb-", SET_WORD, 10 }, { "xoxp-", SET_WORD, 10 }, { "AKIA", SET_UPPER, 16 }, { "ASIA", SET_UPPER, 16 },
-	{ "e2b_", SET_HEX, 32 }, { "AIza", SET_WORD, 30 }, { "hf_", SET_ALNUM, 30 }, { "npm_", SET_ALNUM, 30 },
+	{ "ghp_", SET_ALNUM, 20 },
+	{ "gho_", SET_ALNUM, 20 },
+	{ "ghu_", SET_ALNUM, 20 },
+	{ "ghs_", SET_ALNUM, 20 },
+	{ "ghr_", SET_ALNUM, 20 },
+	{ "github_pat_", SET_WORD, 20 },
+	{ "glpat-", SET_WORD, 15 },
+	{ "sk-", SET_WORD, 20 },
+	{ "xoxb-", SET_WORD, 10 },
+	{ "xoxp-", SET_WORD, 10 },
+	{ "AKIA", SET_UPPER, 16 },
+	{ "ASIA", SET_UPPER, 16 },
+	{ "e2b_", SET_HEX, 32 },
+	{ "AIza", SET_WORD, 30 },
+	{ "hf_", SET_ALNUM, 30 },
+	{ "npm_", SET_ALNUM, 30 },
 };
 
 static bool in_set(char c, enum set s)
@@ -32,10 +46,14 @@ static bool in_set(char c, enum set s)
 	unsigned char u = (unsigned char)c;
 
 	switch (s) {
-	case SET_ALNUM: return isalnum(u);
-	case SET_WORD: return isalnum(u) || c == '_' || c == '-';
-	case SET_UPPER: return isupper(u) || isdigit(u);
-	default: return isdigit(u) || (c >= 'a' && c <= 'f');
+	case SET_ALNUM:
+		return isalnum(u);
+	case SET_WORD:
+		return isalnum(u) || c == '_' || c == '-';
+	case SET_UPPER:
+		return isupper(u) || isdigit(u);
+	default:
+		return isdigit(u) || (c >= 'a' && c <= 'f');
 	}
 }
 
@@ -103,7 +121,7 @@ static void note_first(bool first[256], const char *const *secrets, size_t n)
 		first[(unsigned char)secrets[i][0]] = true;
 	for (size_t i = 0; i < ARRAY_LEN(shapes); i++)
 		first[(unsigned char)shapes[i].prefix[0]] = true;
-	first['-'] = true;		/* a private key */
+	first['-'] = true; /* a private key */
 }
 
 static size_t secret_at(struct str in, size_t i, const char *const *secrets, size_t n)
@@ -123,7 +141,8 @@ static void put_redacted(struct str in, const char *const *secrets, size_t n, st
 
 	note_first(first, secrets, n);
 	for (size_t i = 0; i < in.n;) {
-		bool worth_a_look = first[(unsigned char)in.p[i]] || (i && in.p[i - 1] == ':');	/* a password begins with anything */
+		/* a password begins with anything */
+		bool worth_a_look = first[(unsigned char)in.p[i]] || (i && in.p[i - 1] == ':');
 		size_t k = worth_a_look ? secret_at(in, i, secrets, n) : 0;
 
 		if (k == 0) {
@@ -165,7 +184,7 @@ json_t *redact_string(json_t *s, const char *const *secrets)
 static bool is_picture(const json_t *in, const char *name)
 {
 	return strcmp(name, "png") == 0 || strcmp(name, "jpeg") == 0 || strcmp(name, "pdf") == 0 ||
-	       (strcmp(name, "data") == 0 && json_object_get(in, "mimeType"));
+	    (strcmp(name, "data") == 0 && json_object_get(in, "mimeType"));
 }
 
 void redact_json(json_t *j, const char *const *secrets)
@@ -175,13 +194,15 @@ void redact_json(json_t *j, const char *const *secrets)
 	void *tmp;
 	size_t i;
 
-	json_object_foreach_safe(j, tmp, name, v) {
+	json_object_foreach_safe(j, tmp, name, v)
+	{
 		if (!json_is_string(v))
 			redact_json(v, secrets);
 		else if (!is_picture(j, name))
 			(void)json_object_set_new(j, name, redact_string(json_incref(v), secrets));
 	}
-	json_array_foreach(j, i, v) {
+	json_array_foreach(j, i, v)
+	{
 		if (json_is_string(v))
 			(void)json_array_set_new(j, i, redact_string(json_incref(v), secrets));
 		else
@@ -212,7 +233,8 @@ static size_t before_key(struct str s, size_t cut)
 	const char *at = s.p;
 
 	while (at && (at = memmem(at, s.n - (size_t)(at - s.p), begin, sizeof begin - 1))) {
-		size_t from = (size_t)(at++ - s.p), rest = s.n - from, k = private_key_at((struct str) { s.p + from, rest });
+		size_t from = (size_t)(at++ - s.p), rest = s.n - from,
+		       k = private_key_at((struct str) { s.p + from, rest });
 
 		if (from < cut && (k == rest || from + k > cut || (k == 0 && rest < PEM_HEAD_MAX)))
 			cut = from;
@@ -234,7 +256,8 @@ static size_t whole(struct str s, const char *const *secrets, size_t n)
 	return s.n - cut > HELD_MAX ? s.n : cut;
 }
 
-static int let_out(struct redact_stream *st, size_t n, const char *const *secrets, size_t n_secrets, redact_fn *fn, void *user)
+static int let_out(struct redact_stream *st, size_t n, const char *const *secrets, size_t n_secrets, redact_fn *fn,
+    void *user)
 {
 	autobuf struct buf clean = BUF_INIT(TEXT_MAX);
 
@@ -251,7 +274,8 @@ int redact_stream_feed(struct redact_stream *st, struct str text, const struct s
 	buf_str(&st->held, text);
 	if (st->held.bad)
 		return -ENOMEM;
-	return let_out(st, whole(buf_view(&st->held), (const char *const *)s->v, s->n), (const char *const *)s->v, s->n, fn, user);
+	return let_out(st, whole(buf_view(&st->held), (const char *const *)s->v, s->n), (const char *const *)s->v, s->n,
+	    fn, user);
 }
 
 int redact_stream_end(struct redact_stream *st, const struct secrets *s, redact_fn *fn, void *user)
@@ -272,7 +296,8 @@ int redact_pieces(json_t *list, const struct secrets *s)
 	json_t *v, *text;
 	size_t i;
 
-	json_array_foreach(list, i, v) {
+	json_array_foreach(list, i, v)
+	{
 		struct str piece = { json_string_value(v), json_string_length(v) };
 
 		buf_str(&all, piece);
@@ -322,7 +347,7 @@ void secrets_add(struct secrets *s, const char *value)
 	}
 	if (!(z = strdup(value)))
 		return;
-	if (s->n == SECRETS_MAX) {	/* what was given last is more likely to be seen again */
+	if (s->n == SECRETS_MAX) { /* what was given last is more likely to be seen again */
 		explicit_bzero(s->v[0], strlen(s->v[0]));
 		free(s->v[0]);
 		memmove(s->v, s->v + 1, --s->n * sizeof *s->v);
@@ -358,12 +383,15 @@ int secrets_of(struct atoll_sandbox *sb, struct secrets *ret)
 
 	*ret = (struct secrets) { .n = 0 };
 	c.timeout_ms = 5000;
-	if (call_header_sandbox(&c, sb, ENVD_PORT) < 0 || call_run(sb->a, &c, &e) < 0 || call_json(&c, JSON_OBJECT, &envs, &e) < 0)
+	if (call_header_sandbox(&c, sb, ENVD_PORT) < 0 || call_run(sb->a, &c, &e) < 0 ||
+	    call_json(&c, JSON_OBJECT, &envs, &e) < 0)
 		return -EIO;
-	json_object_foreach(envs, name, v) {
+	json_object_foreach(envs, name, v)
+	{
 		const char *z = json_string_value(v);
 
-		if (z && strlen(z) >= SECRET_MIN && secretive_name(name) && ret->n < SECRETS_MAX && (ret->v[ret->n] = strdup(z)))
+		if (z && strlen(z) >= SECRET_MIN && secretive_name(name) && ret->n < SECRETS_MAX &&
+		    (ret->v[ret->n] = strdup(z)))
 			ret->n++;
 	}
 	return 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* redact: what around atoll_redact() the session manager and the tools of agents need: where secrets are looked for, and which are known. */
+/* redact: what around atoll_redact() the session manager and the tools of agents need: where secrets are looked for,
+ * and which are known. */
 #pragma once
 
 #include <jansson.h>
@@ -14,26 +15,29 @@
 struct atoll_pair;
 struct atoll_sandbox;
 
-struct secrets {			/* values that must not be shown */
-	char *v[SECRETS_MAX + 1];	/* with NULL behind them */
+struct secrets {                  /* values that must not be shown */
+	char *v[SECRETS_MAX + 1]; /* with NULL behind them */
 	size_t n;
 };
 
 /* The values of variables of a sandbox whose names say that they are secret. -EIO: it does not tell. */
 int secrets_of(struct atoll_sandbox *sb, struct secrets *ret);
 void secrets_done(struct secrets *s);
-void secrets_add(struct secrets *s, const char *value);	/* a copy, once; too short and too long ones are not taken, and the oldest goes when there are too many */
-void secrets_add_envs(struct secrets *s, const struct atoll_pair *envs, size_t n);	/* those whose names say so */
+/* a copy, once; too short and too long ones are not taken, and the oldest goes when there are too many */
+void secrets_add(struct secrets *s, const char *value);
+void secrets_add_envs(struct secrets *s, const struct atoll_pair *envs, size_t n); /* those whose names say so */
 
-/* Of "NAME=value\0..." the values whose names say that they are secret; ret points into env, which is changed. Their number. */
+/* Of "NAME=value\0..." the values whose names say that they are secret; ret points into env, which is changed. Their
+ * number. */
 size_t redact_env(char *env, size_t n, const char **ret, size_t max);
 
 /* All strings in j, in place; not the data of pictures. secrets: NULL-terminated, or NULL. */
 void redact_json(json_t *j, const char *const *secrets);
-json_t *redact_string(json_t *s, const char *const *secrets);	/* takes s; a string with them taken out, maybe the same */
+/* takes s; a string with them taken out, maybe the same */
+json_t *redact_string(json_t *s, const char *const *secrets);
 
-/* Text that comes in pieces: a secret may be in two of them, so what could be the beginning of one is held back until more comes or the end. What fn returns is
- * returned if it is not 0; else 0, or -ENOMEM. */
+/* Text that comes in pieces: a secret may be in two of them, so what could be the beginning of one is held back until
+ * more comes or the end. What fn returns is returned if it is not 0; else 0, or -ENOMEM. */
 struct redact_stream {
 	struct buf held;
 };
@@ -44,5 +48,6 @@ int redact_stream_feed(struct redact_stream *st, struct str text, const struct s
 int redact_stream_end(struct redact_stream *st, const struct secrets *s, redact_fn *fn, void *user);
 void redact_stream_done(struct redact_stream *st);
 
-/* Strings that are the pieces of one text: if a secret is in two of them, the whole text without it comes in their place. -ENOMEM. */
+/* Strings that are the pieces of one text: if a secret is in two of them, the whole text without it comes in their
+ * place. -ENOMEM. */
 int redact_pieces(json_t *list, const struct secrets *s);

@@ -50,8 +50,12 @@ static const char *op_name(const char *path)
 
 static void count(struct call *c, const json_t *answer)
 {
-	static const struct { const char *field, *counted; } lists[] = {
-		{ "entries", "fileCount" }, { "processes", "processCount" }, { "events", "eventCount" },
+	static const struct {
+		const char *field, *counted;
+	} lists[] = {
+		{ "entries", "fileCount" },
+		{ "processes", "processCount" },
+		{ "events", "eventCount" },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
@@ -64,7 +68,8 @@ static void count(struct call *c, const json_t *answer)
 	}
 }
 
-int rpc_call(struct atoll_sandbox *sb, const char *as_user, const char *path, const json_t *body, json_t **ret, struct atoll_error *e)
+int rpc_call(struct atoll_sandbox *sb, const char *as_user, const char *path, const json_t *body, json_t **ret,
+    struct atoll_error *e)
 {
 	autocall struct call c = CALL_INIT("POST", sb->envd_url, path);
 	autobuf struct buf text = BUF_INIT(1024 * 1024);
@@ -81,7 +86,8 @@ int rpc_call(struct atoll_sandbox *sb, const char *as_user, const char *path, co
 	c.log.op = op_name(path);
 	c.log.sandbox = sb->id;
 	if (call_run(sb->a, &c, e) < 0)
-		return e->status == 502 ? client_fail(e, ESRCH, 502, "sandbox '%s' has ended or is paused", sb->id) : -e->no;
+		return e->status == 502 ? client_fail(e, ESRCH, 502, "sandbox '%s' has ended or is paused", sb->id)
+					: -e->no;
 	if (ret && call_json(&c, JSON_OBJECT, &answer, e) < 0)
 		return -e->no;
 	if (ret)

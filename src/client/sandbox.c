@@ -35,7 +35,7 @@ static bool is_name(const char *z)
 	return *z && strspn(z, "abcdefghijklmnopqrstuvwxyz0123456789-") == strlen(z);
 }
 
-static bool is_host(const char *z)		/* with a port, perhaps */
+static bool is_host(const char *z) /* with a port, perhaps */
 {
 	return *z && strspn(z, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-:") == strlen(z);
 }
@@ -78,7 +78,8 @@ static int sandbox_of(struct atoll *a, const json_t *j, struct atoll_sandbox **r
 	if (!domain || !*domain)
 		domain = a->domain;
 	if (!a->sandbox_url && (!domain || !is_host(domain)))
-		return client_fail(e, EPROTO, 0, "%s tells no domain of its sandboxes: set E2B_DOMAIN or E2B_SANDBOX_URL", a->api_url);
+		return client_fail(e, EPROTO, 0,
+		    "%s tells no domain of its sandboxes: set E2B_DOMAIN or E2B_SANDBOX_URL", a->api_url);
 	if (!id || !is_name(id) || (token && !is_plain(token)) || (traffic && !is_plain(traffic)))
 		return client_fail(e, EPROTO, 0, "%s did not answer as an atoll or E2B server does", a->api_url);
 	struct atoll_sandbox *sb = calloc(1, sizeof(*sb));
@@ -93,7 +94,7 @@ static int sandbox_of(struct atoll *a, const json_t *j, struct atoll_sandbox **r
 	sb->envd_url = service_url(sb, ENVD_PORT);
 	sb->code_url = service_url(sb, CODE_PORT);
 	if (!sb->id || !sb->json || !sb->envd_url || !sb->code_url || (token && !sb->token) ||
-		(traffic && !sb->traffic_token) || (domain && !sb->domain)) {
+	    (traffic && !sb->traffic_token) || (domain && !sb->domain)) {
 		atoll_sandbox_free(sb);
 		return client_no_memory(e);
 	}
@@ -132,7 +133,8 @@ static json_t *mounts_json(const struct atoll_spec *spec)
 
 static json_t *create_message(const struct atoll *a, const struct atoll_spec *spec, struct atoll_error *e)
 {
-	autojson json_t *body = json_pack("{s:s}", "templateID", spec->template_id ? spec->template_id : a->template_id);
+	autojson json_t *body = json_pack("{s:s}", "templateID",
+	    spec->template_id ? spec->template_id : a->template_id);
 	json_t *metadata, *envs;
 
 	if (!body) {
@@ -145,7 +147,8 @@ static json_t *create_message(const struct atoll *a, const struct atoll_spec *sp
 	if (client_pairs_json(spec->envs, spec->n_envs, &envs, e) < 0)
 		return NULL;
 	json_object_set_new(body, "envVars", envs);
-	if (spec->n_volumes > 0 && (!spec->volumes || json_object_set_new(body, "volumeMounts", mounts_json(spec)) < 0)) {
+	if (spec->n_volumes > 0 &&
+	    (!spec->volumes || json_object_set_new(body, "volumeMounts", mounts_json(spec)) < 0)) {
 		client_fail(e, EINVAL, 0, "the name or path of a volume is not valid UTF-8, or not given");
 		return NULL;
 	}
@@ -180,7 +183,8 @@ static int create_first(struct atoll *a, json_t *body, struct atoll_sandbox **re
 	return api_send(a, &c, body, e) < 0 ? -e->no : sandbox_new(a, &c, ret, e);
 }
 
-int atoll_sandbox_create(struct atoll *a, const struct atoll_spec *given, struct atoll_sandbox **ret, struct atoll_error *e)
+int atoll_sandbox_create(struct atoll *a, const struct atoll_spec *given, struct atoll_sandbox **ret,
+    struct atoll_error *e)
 {
 	NEED(e, a && ret);
 	autocall struct call c = CALL_INIT("POST", a->api_url, "/v2/sandboxes");
@@ -197,7 +201,8 @@ int atoll_sandbox_create(struct atoll *a, const struct atoll_spec *given, struct
 	return sandbox_new(a, &c, ret, e);
 }
 
-static int sandbox_resume(struct atoll *a, const char *id, const char *prefix, unsigned timeout_s, struct atoll_sandbox **ret, struct atoll_error *e)
+static int sandbox_resume(struct atoll *a, const char *id, const char *prefix, unsigned timeout_s,
+    struct atoll_sandbox **ret, struct atoll_error *e)
 {
 	autofree char *path = api_path(prefix, id, "/connect");
 	autocall struct call c = CALL_INIT("POST", a->api_url, path);
@@ -210,7 +215,8 @@ static int sandbox_resume(struct atoll *a, const char *id, const char *prefix, u
 	return ret ? sandbox_new(a, &c, ret, e) : 0;
 }
 
-static int sandbox_connect(struct atoll *a, const char *id, unsigned timeout_s, struct atoll_sandbox **ret, struct atoll_error *e)
+static int sandbox_connect(struct atoll *a, const char *id, unsigned timeout_s, struct atoll_sandbox **ret,
+    struct atoll_error *e)
 {
 	if (sandbox_resume(a, id, "/v2/sandboxes/", timeout_s, ret, e) == 0)
 		return 0;
@@ -249,7 +255,8 @@ int atoll_sandbox_host(const struct atoll_sandbox *sb, unsigned port, char *ret,
 	if (port == 0 || port > 65535)
 		return client_fail(e, EINVAL, 0, "%u is not a port", port);
 	if (!sb->domain)
-		return client_fail(e, ENOENT, 0, "sandbox '%s' has no host names: its server has no domain (E2B_DOMAIN)", sb->id);
+		return client_fail(e, ENOENT, 0,
+		    "sandbox '%s' has no host names: its server has no domain (E2B_DOMAIN)", sb->id);
 	int n = snprintf(ret, size, "%u-%s.%s", port, sb->id, sb->domain);
 
 	return n > 0 && (size_t)n < size ? 0 : client_fail(e, ENAMETOOLONG, 0, "no room for the host name");
@@ -341,8 +348,8 @@ int atoll_pause_disk(struct atoll *a, const char *id, struct atoll_error *e)
 
 static int resume(struct atoll *a, const char *id, unsigned timeout_s, int memory, struct atoll_error *e)
 {
-	autojson json_t *body = json_pack("{s:I,s:b}", "timeout", (json_int_t)(timeout_s ? timeout_s : DEFAULT_TIMEOUT_S),
-		"memory", memory);
+	autojson json_t *body = json_pack("{s:I,s:b}", "timeout",
+	    (json_int_t)(timeout_s ? timeout_s : DEFAULT_TIMEOUT_S), "memory", memory);
 
 	return post(a, id, "/resume", body, e);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client/session_envs: the variables that a session was made with. They are kept as the text of a JSON object, because each sandbox that it goes on in
- * gets them too. They may be secrets: what held them is wiped. */
+/* client/session_envs: the variables that a session was made with. They are kept as the text of a JSON object, because
+ * each sandbox that it goes on in gets them too. They may be secrets: what held them is wiped. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,13 +33,15 @@ int session_envs_take(const struct atoll_pair *v, size_t n, char **ret, struct a
 	return *ret ? 0 : client_no_memory(e);
 }
 
-const struct atoll_pair client_git_envs[CLIENT_GIT_ENVS] = { { "GIT_CONFIG_COUNT", "1" }, { "GIT_CONFIG_KEY_0", "safe.directory" }, { "GIT_CONFIG_VALUE_0", "*" } };
+const struct atoll_pair client_git_envs[CLIENT_GIT_ENVS] = { { "GIT_CONFIG_COUNT", "1" },
+	{ "GIT_CONFIG_KEY_0", "safe.directory" }, { "GIT_CONFIG_VALUE_0", "*" } };
 
 int session_envs_for_sandbox(const char *envs, struct session_envs *ret, struct atoll_error *e)
 {
 	if (session_envs_read(envs ? envs : "{}", ret, e) < 0)
 		return -e->no;
-	if (json_object_get(ret->object, client_git_envs[0].name))		/* whoever has settings for git has them as they are */
+	/* whoever has settings for git has them as they are */
+	if (json_object_get(ret->object, client_git_envs[0].name))
 		return 0;
 	for (size_t i = 0; i < CLIENT_GIT_ENVS; i++)
 		ret->v[ret->n++] = client_git_envs[i];
@@ -55,7 +57,8 @@ int session_envs_read(const char *envs, struct session_envs *ret, struct atoll_e
 	*ret = (struct session_envs) { .n = 0 };
 	if (!envs)
 		return 0;
-	if (json_read_object(str_of(envs), false, &ret->object, &why) < 0 || json_check_str_map(ret->object, "envs", &why) < 0) {
+	if (json_read_object(str_of(envs), false, &ret->object, &why) < 0 ||
+	    json_check_str_map(ret->object, "envs", &why) < 0) {
 		session_envs_done(ret);
 		return client_fail(e, EINVAL, 400, "%s", why.text);
 	}
@@ -69,7 +72,7 @@ int session_envs_read(const char *envs, struct session_envs *ret, struct atoll_e
 		return client_no_memory(e);
 	}
 	json_object_foreach(ret->object, name, value)
-		ret->v[ret->n++] = (struct atoll_pair) { name, json_string_value(value) };
+	    ret->v[ret->n++] = (struct atoll_pair) { name, json_string_value(value) };
 	return 0;
 }
 
@@ -92,7 +95,8 @@ char *atoll_session_envs(struct atoll_sessions *m, const char *owner, const char
 	return copy;
 }
 
-int atoll_session_set_envs(struct atoll_sessions *m, const char *owner, const char *id, const char *json, struct atoll_error *e)
+int atoll_session_set_envs(struct atoll_sessions *m, const char *owner, const char *id, const char *json,
+    struct atoll_error *e)
 {
 	NEED(e, m && id && json);
 	struct session_envs envs;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* client/session_run: code and files by session.
  *
- * A run is tried again only while nothing of it has come back: if the way to the server fails, or if the sandbox turns out to be gone
- * before it began, in which case it goes on in a new one. */
+ * A run is tried again only while nothing of it has come back: if the way to the server fails, or if the sandbox turns
+ * out to be gone before it began, in which case it goes on in a new one. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@ struct run {
 	const struct atoll_code *code;
 	const struct atoll_code_events *on;
 	bool begun;
-	struct secrets secrets;		/* with redact */
+	struct secrets secrets; /* with redact */
 	struct redact_stream held_out, held_err;
 	struct atoll_execution *x;
 	struct atoll_session_result *out;
@@ -25,12 +25,14 @@ struct run {
 
 /* --- events are passed on, without secrets if that is wanted; that there was one is noted --- */
 
-static int pass_stream(struct run *r, struct redact_stream *st, int (*fn)(void *user, const char *text, size_t n), const char *text, size_t n)
+static int pass_stream(struct run *r, struct redact_stream *st, int (*fn)(void *user, const char *text, size_t n),
+    const char *text, size_t n)
 {
 	r->begun = true;
 	if (!fn)
 		return 0;
-	return r->m->cfg.redact ? redact_stream_feed(st, (struct str) { text, n }, &r->secrets, fn, r->on->user) : fn(r->on->user, text, n);
+	return r->m->cfg.redact ? redact_stream_feed(st, (struct str) { text, n }, &r->secrets, fn, r->on->user)
+				: fn(r->on->user, text, n);
 }
 
 static int on_stdout(void *user, const char *text, size_t n)
@@ -90,7 +92,8 @@ static struct atoll_pair *clean_pairs(struct clean *c, const struct run *r, cons
 	struct atoll_pair *own = n ? calloc(n, sizeof *own) : NULL;
 
 	for (size_t i = 0; own && i < n; i++) {
-		own[i] = (struct atoll_pair) { v[i].name, atoll_redact(v[i].value, (const char *const *)r->secrets.v, r->secrets.n) };
+		own[i] = (struct atoll_pair) { v[i].name,
+			atoll_redact(v[i].value, (const char *const *)r->secrets.v, r->secrets.n) };
 		c->failed |= !own[i].value;
 	}
 	c->failed |= n && !own;
@@ -111,7 +114,8 @@ static int on_result(void *user, const struct atoll_result *res)
 		return r->on->on_result(r->on->user, res);
 	if ((rc = let_out(r)) != 0)
 		return rc;
-	const char **const texts[] = { &own.text, &own.html, &own.markdown, &own.svg, &own.latex, &own.javascript, &own.json, &own.data, &own.chart };
+	const char **const texts[] = { &own.text, &own.html, &own.markdown, &own.svg, &own.latex, &own.javascript,
+		&own.json, &own.data, &own.chart };
 
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
 		*texts[i] = clean(&c, r, *texts[i]);
@@ -139,7 +143,8 @@ static int on_error(void *user, const struct atoll_code_error *err)
 		return r->on->on_error(r->on->user, err);
 	if ((rc = let_out(r)) != 0)
 		return rc;
-	own = (struct atoll_code_error) { clean(&c, r, err->name), clean(&c, r, err->value), clean(&c, r, err->traceback) };
+	own = (struct atoll_code_error) { clean(&c, r, err->name), clean(&c, r, err->value),
+		clean(&c, r, err->traceback) };
 	return c.failed ? -ENOMEM : r->on->on_error(r->on->user, &own);
 }
 
@@ -173,7 +178,7 @@ static void learn_secrets(struct run *r, struct atoll_sandbox *sb)
 		(void)pthread_mutex_unlock(&r->m->lock);
 		if (known || !it || round > 0)
 			break;
-		told = secrets_of(sb, &s) == 0;		/* else it is asked again next time: it may be gone */
+		told = secrets_of(sb, &s) == 0; /* else it is asked again next time: it may be gone */
 	}
 	secrets_done(&s);
 }
@@ -181,7 +186,11 @@ static void learn_secrets(struct run *r, struct atoll_sandbox *sb)
 static int try_once(void *user, bool *ret_begun, struct atoll_error *e)
 {
 	struct run *r = user;
-	const struct atoll_code_events on = { .on_stdout = on_stdout, .on_stderr = on_stderr, .on_result = on_result, .on_error = on_error, .user = r };
+	const struct atoll_code_events on = { .on_stdout = on_stdout,
+		.on_stderr = on_stderr,
+		.on_result = on_result,
+		.on_error = on_error,
+		.user = r };
 	autofree char *gone = NULL;
 
 	for (int round = 0;; round++) {
@@ -192,7 +201,7 @@ static int try_once(void *user, bool *ret_begun, struct atoll_error *e)
 		r->out->recovered |= recovered;
 		if (rc < 0)
 			return client_late(rc, e);
-		if (r->m->cfg.redact)		/* before there is something to show */
+		if (r->m->cfg.redact) /* before there is something to show */
 			learn_secrets(r, sb);
 		rc = atoll_run_code(sb, r->code, &on, &r->x, e);
 		if (rc != -ECANCELED && r->m->cfg.redact && let_out(r) != 0 && rc == 0)
@@ -213,7 +222,8 @@ static int redact_result(struct run *r)
 
 	json_t *logs = json_object_get(j, "logs");
 
-	if (redact_pieces(json_object_get(logs, "stdout"), &r->secrets) < 0 || redact_pieces(json_object_get(logs, "stderr"), &r->secrets) < 0) {
+	if (redact_pieces(json_object_get(logs, "stdout"), &r->secrets) < 0 ||
+	    redact_pieces(json_object_get(logs, "stderr"), &r->secrets) < 0) {
 		json_decref(j);
 		j = NULL;
 	}
@@ -251,8 +261,9 @@ static void note_snapshot(struct run *r)
 	(void)pthread_mutex_unlock(&r->m->lock);
 }
 
-int atoll_session_run(struct atoll_sessions *m, struct atoll *a, const char *owner, const char *id, const struct atoll_code *code,
-		      const struct atoll_code_events *on, struct atoll_session_result *ret, struct atoll_error *e)
+int atoll_session_run(struct atoll_sessions *m, struct atoll *a, const char *owner, const char *id,
+    const struct atoll_code *code, const struct atoll_code_events *on, struct atoll_session_result *ret,
+    struct atoll_error *e)
 {
 	NEED(e, m && a && id && code && code->code && ret);
 	struct atoll_session_result out = { .tries = 1 };
@@ -310,7 +321,7 @@ struct transfer {
 	struct atoll_sessions *m;
 	struct atoll *a;
 	const char *owner, *id, *path;
-	const void *p;			/* NULL: it is a download */
+	const void *p; /* NULL: it is a download */
 	size_t n;
 	char **ret;
 	size_t *ret_n;
@@ -329,7 +340,8 @@ static int transfer_once(void *user, bool *ret_begun, struct atoll_error *e)
 
 		if (rc < 0)
 			return rc;
-		rc = t->p ? atoll_file_put(sb, t->path, NULL, t->p, t->n, e) : atoll_file_get(sb, t->path, NULL, 0, t->ret, t->ret_n, e);
+		rc = t->p ? atoll_file_put(sb, t->path, NULL, t->p, t->n, e)
+			  : atoll_file_get(sb, t->path, NULL, 0, t->ret, t->ret_n, e);
 		if (rc == -ESRCH && round == 0)
 			gone = strdup(atoll_sandbox_id(sb));
 		atoll_sandbox_free(sb);
@@ -338,8 +350,8 @@ static int transfer_once(void *user, bool *ret_begun, struct atoll_error *e)
 	}
 }
 
-int atoll_session_upload(struct atoll_sessions *m, struct atoll *a, const char *owner, const char *id, const char *path, const void *p, size_t n,
-			 struct atoll_error *e)
+int atoll_session_upload(struct atoll_sessions *m, struct atoll *a, const char *owner, const char *id, const char *path,
+    const void *p, size_t n, struct atoll_error *e)
 {
 	NEED(e, m && a && id && path && (p || n == 0));
 	struct transfer t = { m, a, owner, id, path, p ? p : "", n, NULL, NULL };
@@ -348,8 +360,8 @@ int atoll_session_upload(struct atoll_sessions *m, struct atoll *a, const char *
 	return atoll_retry_run(&m->retry, breaker_of(m, a), transfer_once, &t, NULL, e);
 }
 
-int atoll_session_download(struct atoll_sessions *m, struct atoll *a, const char *owner, const char *id, const char *path, char **ret, size_t *ret_n,
-			   struct atoll_error *e)
+int atoll_session_download(struct atoll_sessions *m, struct atoll *a, const char *owner, const char *id,
+    const char *path, char **ret, size_t *ret_n, struct atoll_error *e)
 {
 	NEED(e, m && a && id && path && ret);
 	size_t unwanted;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* client/sessions: records of sessions, and the sandboxes that they have.
  *
- * The lock is never held while a server is asked. A session whose sandbox is being made is in the list as SESSION_MAKING, so that it
- * counts, and so that a second caller waits for it instead of making another. */
+ * The lock is never held while a server is asked. A session whose sandbox is being made is in the list as
+ * SESSION_MAKING, so that it counts, and so that a second caller waits for it instead of making another. */
 #include "client/sessions.h"
 
 #include <errno.h>
@@ -23,8 +23,9 @@
 #define DISK_MB 1024
 #define ALERT_PERCENT 80
 #define EXTEND_EVERY_MS 30000
-#define IDLE_MS 60000			/* unused for so long, a session that nobody asked for by name may lose its sandbox to another */
-#define RUN_MARGIN_MS 60000		/* that a sandbox is there for after the last of what runs in it */
+/* unused for so long, a session that nobody asked for by name may lose its sandbox to another */
+#define IDLE_MS 60000
+#define RUN_MARGIN_MS 60000 /* that a sandbox is there for after the last of what runs in it */
 
 int64_t sessions_now(struct atoll_sessions *m)
 {
@@ -34,7 +35,8 @@ int64_t sessions_now(struct atoll_sessions *m)
 static struct atoll_resources resources_or(struct atoll_resources r, struct atoll_resources otherwise)
 {
 	return (struct atoll_resources) {
-		.memory_mb = r.memory_mb ? r.memory_mb : otherwise.memory_mb, .cpu_permille = r.cpu_permille ? r.cpu_permille : otherwise.cpu_permille,
+		.memory_mb = r.memory_mb ? r.memory_mb : otherwise.memory_mb,
+		.cpu_permille = r.cpu_permille ? r.cpu_permille : otherwise.cpu_permille,
 		.disk_mb = r.disk_mb ? r.disk_mb : otherwise.disk_mb,
 	};
 }
@@ -42,7 +44,9 @@ static struct atoll_resources resources_or(struct atoll_resources r, struct atol
 static struct atoll_thresholds thresholds_or(struct atoll_thresholds t, struct atoll_thresholds otherwise)
 {
 	return (struct atoll_thresholds) {
-		.memory = t.memory ? t.memory : otherwise.memory, .cpu = t.cpu ? t.cpu : otherwise.cpu, .disk = t.disk ? t.disk : otherwise.disk,
+		.memory = t.memory ? t.memory : otherwise.memory,
+		.cpu = t.cpu ? t.cpu : otherwise.cpu,
+		.disk = t.disk ? t.disk : otherwise.disk,
 	};
 }
 
@@ -60,13 +64,16 @@ int atoll_sessions_new(const struct atoll_sessions_config *cfg, struct atoll_ses
 	m->cfg.timeout_ms = m->cfg.timeout_ms ? m->cfg.timeout_ms : TIMEOUT_MS;
 	m->cfg.max_sessions = m->cfg.max_sessions ? m->cfg.max_sessions : SESSIONS_MAX;
 	m->cfg.limits = resources_or(m->cfg.limits, (struct atoll_resources) { MEMORY_MB, CPU_PERMILLE, DISK_MB });
-	m->cfg.alerts = thresholds_or(m->cfg.alerts, (struct atoll_thresholds) { ALERT_PERCENT, ALERT_PERCENT, ALERT_PERCENT });
+	m->cfg.alerts = thresholds_or(m->cfg.alerts,
+	    (struct atoll_thresholds) { ALERT_PERCENT, ALERT_PERCENT, ALERT_PERCENT });
 	m->retry = m->cfg.retry ? *m->cfg.retry : ATOLL_RETRY_DEFAULT;
 	m->environment = strdup(m->cfg.environment ? m->cfg.environment : ATOLL_TEMPLATE_DEFAULT);
 	(void)pthread_mutex_init(&m->lock, NULL);
 	(void)pthread_cond_init(&m->changed, NULL);
 	if (!m->environment || m->cfg.timeout_ms < 1000 || m->cfg.timeout_ms > TIMEOUT_MAX_MS) {
-		int rc = m->environment ? client_fail(e, EINVAL, 0, "sessionTimeout must be from 1000 to %u ms", TIMEOUT_MAX_MS) : client_no_memory(e);
+		int rc = m->environment
+		    ? client_fail(e, EINVAL, 0, "sessionTimeout must be from 1000 to %u ms", TIMEOUT_MAX_MS)
+		    : client_no_memory(e);
 
 		atoll_sessions_free(m);
 		return rc;
@@ -195,16 +202,20 @@ static void last_snapshot(struct atoll *a, const char *sandbox_id, char ret[128]
 		(void)str_copy(ret, 128, str_of(json_text(json_array_get(j, 0), "snapshotID")));
 }
 
-static int make_sandbox(struct atoll_sessions *m, struct atoll *a, const struct atoll_session *s, const char *template_id, const char *envs,
-			struct atoll_sandbox **ret, struct atoll_error *e)
+static int make_sandbox(struct atoll_sessions *m, struct atoll *a, const struct atoll_session *s,
+    const char *template_id, const char *envs, struct atoll_sandbox **ret, struct atoll_error *e)
 {
 	struct session_envs with;
 	char memory[32], cpus[32], disk[32];
 	const struct atoll_pair limits[] = { { "memoryMB", memory }, { "cpus", cpus }, { "diskMB", disk } };
 	const struct atoll_pair metadata[] = { { "session", s->id }, { "agent", s->agent_id }, { "user", s->user_id } };
 	struct atoll_spec spec = {
-		.template_id = template_id, .timeout_s = (unsigned)((m->cfg.timeout_ms + 999) / 1000), .metadata = metadata,
-		.n_metadata = *s->user_id ? 3 : 2, .limits = limits, .n_limits = ARRAY_LEN(limits),
+		.template_id = template_id,
+		.timeout_s = (unsigned)((m->cfg.timeout_ms + 999) / 1000),
+		.metadata = metadata,
+		.n_metadata = *s->user_id ? 3 : 2,
+		.limits = limits,
+		.n_limits = ARRAY_LEN(limits),
 	};
 
 	(void)snprintf(memory, sizeof memory, "%llu", (unsigned long long)s->limits.memory_mb);
@@ -218,12 +229,13 @@ static int make_sandbox(struct atoll_sessions *m, struct atoll *a, const struct 
 
 	session_envs_done(&with);
 	if (rc == -ETIMEDOUT)
-		e->status = 504;		/* nothing runs yet that could take too long */
+		e->status = 504; /* nothing runs yet that could take too long */
 	return rc;
 }
 
 /* Its sandbox, its results, and whoever wants to know. It is out of the list already. */
-static int end_session(struct atoll_sessions *m, struct atoll *a, const struct atoll_session *pub, const char *why, struct atoll_error *e)
+static int end_session(struct atoll_sessions *m, struct atoll *a, const struct atoll_session *pub, const char *why,
+    struct atoll_error *e)
 {
 	int rc = a && *pub->sandbox_id ? atoll_kill(a, pub->sandbox_id, e) : 0;
 
@@ -231,7 +243,7 @@ static int end_session(struct atoll_sessions *m, struct atoll *a, const struct a
 		atoll_cache_written(m->cfg.cache, pub->id);
 	if (m->cfg.on_destroyed)
 		m->cfg.on_destroyed(m->cfg.user, pub, why);
-	return rc == -ENOENT ? 0 : rc;		/* it had ended before */
+	return rc == -ENOENT ? 0 : rc; /* it had ended before */
 }
 
 /* --- room for one more --- */
@@ -266,13 +278,15 @@ static struct session *find_idle(struct atoll_sessions *m, const struct atoll_se
 			continue;
 		if (!s->left && sessions_now(m) - s->pub.last_used_ms < IDLE_MS)
 			continue;
-		if (!idle || s->left > idle->left || (s->left == idle->left && s->pub.last_used_ms < idle->pub.last_used_ms))
+		if (!idle || s->left > idle->left ||
+		    (s->left == idle->left && s->pub.last_used_ms < idle->pub.last_used_ms))
 			idle = s;
 	}
 	return idle;
 }
 
-/* With the lock held, which it gives up meanwhile. One whose client may come back stays known: it then goes on in a new sandbox, and says so. */
+/* With the lock held, which it gives up meanwhile. One whose client may come back stays known: it then goes on in a new
+ * sandbox, and says so. */
 static void evict(struct atoll_sessions *m, struct atoll *a, struct session *s)
 {
 	struct atoll_session pub = s->pub;
@@ -300,7 +314,8 @@ static int make_room(struct atoll_sessions *m, struct atoll *a, const struct ato
 		if (idle)
 			evict(m, a, idle);
 		else if (looked)
-			return client_fail(e, EDQUOT, 429, "session limit reached: %u sessions are open at once at most", m->cfg.max_sessions);
+			return client_fail(e, EDQUOT, 429,
+			    "session limit reached: %u sessions are open at once at most", m->cfg.max_sessions);
 		else
 			mark_empty(m, a, as->owner);
 	}
@@ -322,10 +337,12 @@ static int check_text(const char *field, const char *z, bool needed, struct atol
 	return 0;
 }
 
-static int session_new(struct atoll_sessions *m, const struct atoll *a, const struct atoll_session_spec *spec, struct session **ret, struct atoll_error *e)
+static int session_new(struct atoll_sessions *m, const struct atoll *a, const struct atoll_session_spec *spec,
+    struct session **ret, struct atoll_error *e)
 {
 	if (check_text("agentId", spec->agent_id, true, e) < 0 || check_text("userId", spec->user_id, false, e) < 0 ||
-	    check_text("environment", spec->environment, false, e) < 0 || check_text("owner", spec->owner, false, e) < 0)
+	    check_text("environment", spec->environment, false, e) < 0 ||
+	    check_text("owner", spec->owner, false, e) < 0)
 		return -e->no;
 	struct session *s = calloc(1, sizeof *s);
 
@@ -341,7 +358,8 @@ static int session_new(struct atoll_sessions *m, const struct atoll *a, const st
 	(void)snprintf(s->pub.agent_id, sizeof s->pub.agent_id, "%s", spec->agent_id);
 	(void)snprintf(s->pub.user_id, sizeof s->pub.user_id, "%s", spec->user_id ? spec->user_id : "");
 	(void)snprintf(s->pub.owner, sizeof s->pub.owner, "%s", spec->owner ? spec->owner : "");
-	(void)snprintf(s->pub.environment, sizeof s->pub.environment, "%s", spec->environment && *spec->environment ? spec->environment : m->environment);
+	(void)snprintf(s->pub.environment, sizeof s->pub.environment, "%s",
+	    spec->environment && *spec->environment ? spec->environment : m->environment);
 	(void)snprintf(s->pub.scope, sizeof s->pub.scope, "%s", spec->scope ? spec->scope : "");
 	(void)snprintf(s->pub.holder, sizeof s->pub.holder, "%s", a->holder ? a->holder : "");
 	s->pub.disposable = spec->disposable;
@@ -377,8 +395,8 @@ static int settle(struct atoll_sessions *m, struct session *s, struct atoll_sand
 }
 
 /* With the lock held, which it gives up: the session is in the list already. */
-static int create_listed(struct atoll_sessions *m, struct atoll *a, struct session *s, const struct atoll_session_spec *spec, struct atoll_session *ret,
-			 struct atoll_error *e)
+static int create_listed(struct atoll_sessions *m, struct atoll *a, struct session *s,
+    const struct atoll_session_spec *spec, struct atoll_session *ret, struct atoll_error *e)
 {
 	struct atoll_session pub = s->pub;
 	struct atoll_sandbox *sb = NULL;
@@ -402,7 +420,8 @@ static int create_listed(struct atoll_sessions *m, struct atoll *a, struct sessi
 	return 0;
 }
 
-static int create(struct atoll_sessions *m, struct atoll *a, const struct atoll_session_spec *spec, bool get, struct atoll_session *ret, struct atoll_error *e)
+static int create(struct atoll_sessions *m, struct atoll *a, const struct atoll_session_spec *spec, bool get,
+    struct atoll_session *ret, struct atoll_error *e)
 {
 	struct session *s = NULL, *there = NULL;
 	int rc = 0;
@@ -414,7 +433,7 @@ static int create(struct atoll_sessions *m, struct atoll *a, const struct atoll_
 	there = get ? find_agent(m, &s->pub) : NULL;
 	if (!there) {
 		rc = make_room(m, a, &s->pub, e);
-		there = get ? find_agent(m, &s->pub) : NULL;	/* another thread may have made it meanwhile */
+		there = get ? find_agent(m, &s->pub) : NULL; /* another thread may have made it meanwhile */
 	}
 	if (there || rc < 0) {
 		rc = there ? wait_ready(m, there, e) : rc;
@@ -429,7 +448,8 @@ static int create(struct atoll_sessions *m, struct atoll *a, const struct atoll_
 	return rc < 0 ? rc : 1;
 }
 
-int atoll_session_create(struct atoll_sessions *m, struct atoll *a, const struct atoll_session_spec *spec, struct atoll_session *ret, struct atoll_error *e)
+int atoll_session_create(struct atoll_sessions *m, struct atoll *a, const struct atoll_session_spec *spec,
+    struct atoll_session *ret, struct atoll_error *e)
 {
 	NEED(e, m && a && spec && ret);
 	int rc = create(m, a, spec, false, ret, e);
@@ -437,13 +457,15 @@ int atoll_session_create(struct atoll_sessions *m, struct atoll *a, const struct
 	return rc < 0 ? rc : 0;
 }
 
-int atoll_session_get_or_create(struct atoll_sessions *m, struct atoll *a, const struct atoll_session_spec *spec, struct atoll_session *ret, struct atoll_error *e)
+int atoll_session_get_or_create(struct atoll_sessions *m, struct atoll *a, const struct atoll_session_spec *spec,
+    struct atoll_session *ret, struct atoll_error *e)
 {
 	NEED(e, m && a && spec && ret);
 	return create(m, a, spec, true, ret, e);
 }
 
-int atoll_session_get(struct atoll_sessions *m, const char *owner, const char *id, struct atoll_session *ret, struct atoll_error *e)
+int atoll_session_get(struct atoll_sessions *m, const char *owner, const char *id, struct atoll_session *ret,
+    struct atoll_error *e)
 {
 	NEED(e, m && id && ret);
 	(void)pthread_mutex_lock(&m->lock);
@@ -456,7 +478,8 @@ int atoll_session_get(struct atoll_sessions *m, const char *owner, const char *i
 	return live ? 0 : no_session(e, id);
 }
 
-int atoll_session_destroy(struct atoll_sessions *m, struct atoll *a, const char *owner, const char *id, struct atoll_error *e)
+int atoll_session_destroy(struct atoll_sessions *m, struct atoll *a, const char *owner, const char *id,
+    struct atoll_error *e)
 {
 	NEED(e, m && id);
 	struct atoll_session pub;
@@ -516,7 +539,9 @@ int atoll_sessions_expire(struct atoll_sessions *m, struct atoll *a, const char 
 		int64_t now = sessions_now(m);
 		struct session *s = m->all;
 
-		while (s && (s->state != SESSION_READY || s->runs > 0 || (owner && strcmp(s->pub.owner, owner) != 0) || now - s->pub.last_used_ms < (int64_t)m->cfg.timeout_ms))
+		while (s &&
+		    (s->state != SESSION_READY || s->runs > 0 || (owner && strcmp(s->pub.owner, owner) != 0) ||
+			now - s->pub.last_used_ms < (int64_t)m->cfg.timeout_ms))
 			s = s->next;
 		found = s != NULL;
 		if (found) {
@@ -554,9 +579,9 @@ int atoll_sessions_adopt(struct atoll_sessions *m, const struct atoll_session *s
 	if (!mine)
 		return client_no_memory(e);
 	mine->pub = *s;
-	mine->pub.alerts = thresholds_or(s->alerts, m->cfg.alerts);	/* earlier versions kept none */
+	mine->pub.alerts = thresholds_or(s->alerts, m->cfg.alerts); /* earlier versions kept none */
 	mine->state = SESSION_READY;
-	mine->left = s->disposable;	/* whatever connection it was of is gone */
+	mine->left = s->disposable; /* whatever connection it was of is gone */
 	(void)pthread_mutex_lock(&m->lock);
 	bool twice = sessions_find(m, s->owner, s->id) != NULL;
 
@@ -578,12 +603,12 @@ static bool wake(struct atoll *a, const char *sandbox_id, struct atoll_sandbox *
 	autojson json_t *j = NULL;
 	struct atoll_error e;
 
-	return *sandbox_id && api_call(a, &c, &e) == 0 && call_json(&c, JSON_OBJECT, &j, &e) == 0 && strcmp(json_text(j, "state"), "paused") == 0 &&
-		atoll_sandbox_open(a, sandbox_id, ret, &e) == 0;
+	return *sandbox_id && api_call(a, &c, &e) == 0 && call_json(&c, JSON_OBJECT, &j, &e) == 0 &&
+	    strcmp(json_text(j, "state"), "paused") == 0 && atoll_sandbox_open(a, sandbox_id, ret, &e) == 0;
 }
 
-static int make_another(struct atoll_sessions *m, struct atoll *a, const struct atoll_session *pub, const char *envs, bool *ret_snapshot, struct atoll_sandbox **ret,
-			struct atoll_error *e)
+static int make_another(struct atoll_sessions *m, struct atoll *a, const struct atoll_session *pub, const char *envs,
+    bool *ret_snapshot, struct atoll_sandbox **ret, struct atoll_error *e)
 {
 	char snapshot[128];
 
@@ -595,7 +620,8 @@ static int make_another(struct atoll_sessions *m, struct atoll *a, const struct 
 }
 
 /* Its sandbox awake again, or another one. With the lock held, which it gives up. */
-static int recover(struct atoll_sessions *m, struct atoll *a, struct session *s, struct atoll_sandbox **ret, bool *ret_woken, struct atoll_error *e)
+static int recover(struct atoll_sessions *m, struct atoll *a, struct session *s, struct atoll_sandbox **ret,
+    bool *ret_woken, struct atoll_error *e)
 {
 	struct atoll_session pub = s->pub;
 	bool from_snapshot = false;
@@ -615,7 +641,7 @@ static int recover(struct atoll_sessions *m, struct atoll *a, struct session *s,
 		s->pub.recoveries++;
 		s->from_snapshot = from_snapshot;
 	} else if (rc < 0) {
-		s->state = SESSION_READY;		/* as it was: the next call tries again */
+		s->state = SESSION_READY; /* as it was: the next call tries again */
 		(void)pthread_cond_broadcast(&m->changed);
 	}
 	(void)pthread_mutex_unlock(&m->lock);
@@ -633,13 +659,16 @@ static int recover(struct atoll_sessions *m, struct atoll *a, struct session *s,
 	return 0;
 }
 
-/* How long the sandbox should be there for, from now on, if what begins now may take run_ms; 0: it is there for long enough. With the lock. */
+/* How long the sandbox should be there for, from now on, if what begins now may take run_ms; 0: it is there for long
+ * enough. With the lock. */
 static uint64_t more_time(struct atoll_sessions *m, struct session *s, uint64_t run_ms)
 {
 	int64_t now = sessions_now(m), since = now - s->extended_ms;
-	uint64_t need = (run_ms < TIMEOUT_MAX_MS ? run_ms : TIMEOUT_MAX_MS) + RUN_MARGIN_MS, ms = need > m->cfg.timeout_ms ? need : m->cfg.timeout_ms;
+	uint64_t need = (run_ms < TIMEOUT_MAX_MS ? run_ms : TIMEOUT_MAX_MS) + RUN_MARGIN_MS,
+		 ms = need > m->cfg.timeout_ms ? need : m->cfg.timeout_ms;
 
-	if (since < EXTEND_EVERY_MS && since < (int64_t)m->cfg.timeout_ms / 4 && (need <= m->cfg.timeout_ms || now + (int64_t)need <= s->until_ms))
+	if (since < EXTEND_EVERY_MS && since < (int64_t)m->cfg.timeout_ms / 4 &&
+	    (need <= m->cfg.timeout_ms || now + (int64_t)need <= s->until_ms))
 		return 0;
 	s->extended_ms = now;
 	if (now + (int64_t)ms > s->until_ms)
@@ -647,7 +676,8 @@ static uint64_t more_time(struct atoll_sessions *m, struct session *s, uint64_t 
 	return ms;
 }
 
-/* It was used: it lives on, and so does its sandbox. What was given to the sandbox is never taken away: something else may still run in it. */
+/* It was used: it lives on, and so does its sandbox. What was given to the sandbox is never taken away: something else
+ * may still run in it. */
 static void touch(struct atoll_sessions *m, struct atoll *a, const struct atoll_session *pub, uint64_t ms)
 {
 	struct atoll_error e = { 0 };
@@ -662,7 +692,8 @@ static void touch(struct atoll_sessions *m, struct atoll *a, const struct atoll_
 }
 
 /* A handle of the sandbox that it has; without a call if the sandbox is known already. */
-static int open_there(struct atoll_sessions *m, struct atoll *a, struct atoll_session *pub, char *json, struct atoll_sandbox **ret, struct atoll_error *e)
+static int open_there(struct atoll_sessions *m, struct atoll *a, struct atoll_session *pub, char *json,
+    struct atoll_sandbox **ret, struct atoll_error *e)
 {
 	if (json)
 		return client_sandbox_again(a, json, ret, e);
@@ -691,7 +722,8 @@ static int name_session(struct atoll_sandbox **sb, const char *id, struct atoll_
 }
 
 /* The sandbox that it had does not answer. With the lock held, which it gives up. */
-static int open_another(struct atoll_sessions *m, struct atoll *a, struct session *s, uint64_t run_ms, struct atoll_sandbox **ret, bool *ret_recovered, struct atoll_error *e)
+static int open_another(struct atoll_sessions *m, struct atoll *a, struct session *s, uint64_t run_ms,
+    struct atoll_sandbox **ret, bool *ret_recovered, struct atoll_error *e)
 {
 	struct atoll_session pub = s->pub;
 	uint64_t ms = 0;
@@ -704,7 +736,7 @@ static int open_another(struct atoll_sessions *m, struct atoll *a, struct sessio
 	(void)pthread_mutex_lock(&m->lock);
 	s = sessions_find(m, pub.owner, pub.id);
 	if (s) {
-		s->extended_ms = woken ? 0 : s->extended_ms;	/* awake, it has what anybody has who wakes one */
+		s->extended_ms = woken ? 0 : s->extended_ms; /* awake, it has what anybody has who wakes one */
 		ms = more_time(m, s, run_ms);
 		pub = s->pub;
 	}
@@ -713,8 +745,8 @@ static int open_another(struct atoll_sessions *m, struct atoll *a, struct sessio
 	return name_session(ret, pub.id, e);
 }
 
-int sessions_open(struct atoll_sessions *m, struct atoll *a, const char *owner, const char *id, const char *recovered_from, uint64_t run_ms,
-		  struct atoll_sandbox **ret, bool *ret_recovered, struct atoll_error *e)
+int sessions_open(struct atoll_sessions *m, struct atoll *a, const char *owner, const char *id,
+    const char *recovered_from, uint64_t run_ms, struct atoll_sandbox **ret, bool *ret_recovered, struct atoll_error *e)
 {
 	(void)atoll_sessions_expire(m, a, owner ? owner : "");
 	(void)pthread_mutex_lock(&m->lock);
@@ -737,7 +769,7 @@ int sessions_open(struct atoll_sessions *m, struct atoll *a, const char *owner, 
 
 	(void)pthread_mutex_unlock(&m->lock);
 	if (ret_recovered)
-		*ret_recovered = recovered_from != NULL;	/* another thread was faster */
+		*ret_recovered = recovered_from != NULL; /* another thread was faster */
 	rc = open_there(m, a, &pub, json, ret, e);
 	if (rc == -ENOENT && !recovered_from)
 		return sessions_open(m, a, owner, id, pub.sandbox_id, run_ms, ret, ret_recovered, e);
@@ -747,8 +779,8 @@ int sessions_open(struct atoll_sessions *m, struct atoll *a, const char *owner, 
 	return name_session(ret, id, e);
 }
 
-int atoll_session_open(struct atoll_sessions *m, struct atoll *a, const char *owner, const char *id, const char *recovered_from,
-		       struct atoll_sandbox **ret, bool *ret_recovered, struct atoll_error *e)
+int atoll_session_open(struct atoll_sessions *m, struct atoll *a, const char *owner, const char *id,
+    const char *recovered_from, struct atoll_sandbox **ret, bool *ret_recovered, struct atoll_error *e)
 {
 	NEED(e, m && a && id && ret);
 	return sessions_open(m, a, owner, id, recovered_from, 0, ret, ret_recovered, e);
@@ -766,7 +798,8 @@ static json_t *size_json(uint64_t mb)
 {
 	char z[32];
 
-	(void)snprintf(z, sizeof z, mb % 1024 == 0 ? "%lluGB" : "%lluMB", (unsigned long long)(mb % 1024 == 0 ? mb / 1024 : mb));
+	(void)snprintf(z, sizeof z, mb % 1024 == 0 ? "%lluGB" : "%lluMB",
+	    (unsigned long long)(mb % 1024 == 0 ? mb / 1024 : mb));
 	return json_string(z);
 }
 
@@ -776,9 +809,11 @@ char *atoll_session_json(const struct atoll_session *s)
 
 	clock_rfc3339((uint64_t)s->created_ms, created);
 	clock_rfc3339((uint64_t)s->last_used_ms, used);
-	autojson json_t *j = json_pack("{s:s,s:s,s:s,s:o,s:s,s:s,s:s,s:{s:o,s:f,s:o}}", "sessionId", s->id, "sandboxId", s->sandbox_id, "agentId", s->agent_id,
-		"userId", *s->user_id ? json_string(s->user_id) : json_null(), "createdAt", created, "lastUsed", used, "environment", s->environment,
-		"resourceLimits", "memory", size_json(s->limits.memory_mb), "cpu", s->limits.cpu_permille / 1000.0, "diskSpace", size_json(s->limits.disk_mb));
+	autojson json_t *j = json_pack("{s:s,s:s,s:s,s:o,s:s,s:s,s:s,s:{s:o,s:f,s:o}}", "sessionId", s->id, "sandboxId",
+	    s->sandbox_id, "agentId", s->agent_id, "userId", *s->user_id ? json_string(s->user_id) : json_null(),
+	    "createdAt", created, "lastUsed", used, "environment", s->environment, "resourceLimits", "memory",
+	    size_json(s->limits.memory_mb), "cpu", s->limits.cpu_permille / 1000.0, "diskSpace",
+	    size_json(s->limits.disk_mb));
 
 	return j ? json_dumps(j, JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(6)) : NULL;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client/shell_words: the commands of a line of shell. A recursive descent over the bytes; depth, commands and bytes are bounded. */
+/* client/shell_words: the commands of a line of shell. A recursive descent over the bytes; depth, commands and bytes
+ * are bounded. */
 #include "client/shell_words.h"
 
 #include <errno.h>
@@ -10,8 +11,8 @@
 
 #define HEREDOCS_MAX 16
 
-struct heredoc {			/* waits for the end of its line */
-	size_t to;			/* the command whose input it is; SIZE_MAX until that is in the list */
+struct heredoc {   /* waits for the end of its line */
+	size_t to; /* the command whose input it is; SIZE_MAX until that is in the list */
 	char *end;
 	bool strip_tabs;
 };
@@ -21,17 +22,17 @@ struct parser {
 	size_t at;
 	struct shell_script *out;
 	unsigned depth;
-	int rc;				/* sticks */
+	int rc; /* sticks */
 };
 
-struct list {				/* what stands between two of ; & newline, or all of them up to an end */
+struct list { /* what stands between two of ; & newline, or all of them up to an end */
 	struct parser *p;
-	char end;			/* ')' '}' or 0 */
-	size_t inherited_first, inherited_end;	/* the pipe that a group reads */
-	size_t pipeline;		/* index of the first command of the pipeline under way */
-	bool piped;			/* the next command reads it */
-	struct shell_command cmd;	/* under way */
-	size_t cmd_first;		/* first of the commands that are part of it */
+	char end;                              /* ')' '}' or 0 */
+	size_t inherited_first, inherited_end; /* the pipe that a group reads */
+	size_t pipeline;                       /* index of the first command of the pipeline under way */
+	bool piped;                            /* the next command reads it */
+	struct shell_command cmd;              /* under way */
+	size_t cmd_first;                      /* first of the commands that are part of it */
 	struct buf word;
 	bool in_word, quoted;
 	size_t sub_first;
@@ -118,7 +119,8 @@ static void word_end(struct list *l)
 /* Words that only say how commands belong together. */
 static bool is_keyword(const char *z)
 {
-	static const char *const all[] = { "!", "if", "then", "elif", "else", "fi", "while", "until", "do", "done", "time", "}", "coproc" };
+	static const char *const all[] = { "!", "if", "then", "elif", "else", "fi", "while", "until", "do", "done",
+		"time", "}", "coproc" };
 
 	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
 		if (strcmp(all[i], z) == 0)
@@ -214,7 +216,10 @@ static bool is_ifs(struct parser *p)
 	struct str rest = { p->in.p + p->at, p->in.n - p->at };
 	size_t n = str_starts(rest, "${IFS}") ? 6 : str_starts(rest, "$IFS") ? 4 : 0;
 
-	if (n == 0 || (n == 4 && rest.n > 4 && (rest.p[4] == '_' || (rest.p[4] >= '0' && rest.p[4] <= '9') || ((rest.p[4] | 32) >= 'a' && (rest.p[4] | 32) <= 'z'))))
+	if (n == 0 ||
+	    (n == 4 && rest.n > 4 &&
+		(rest.p[4] == '_' || (rest.p[4] >= '0' && rest.p[4] <= '9') ||
+		    ((rest.p[4] | 32) >= 'a' && (rest.p[4] | 32) <= 'z'))))
 		return false;
 	p->at += n;
 	return true;
@@ -306,7 +311,8 @@ static void double_quotes(struct list *l)
 static void single_quotes(struct list *l)
 {
 	struct parser *p = l->p;
-	const char *from = p->in.p + p->at + 1, *end = p->at + 1 < p->in.n ? memchr(from, '\'', p->in.n - p->at - 1) : NULL;
+	const char *from = p->in.p + p->at + 1,
+		   *end = p->at + 1 < p->in.n ? memchr(from, '\'', p->in.n - p->at - 1) : NULL;
 	size_t n = end ? (size_t)(end - from) : p->at + 1 < p->in.n ? p->in.n - p->at - 1 : 0;
 
 	buf_put(&l->word, from, n);
@@ -445,8 +451,9 @@ static void greater_than(struct list *l)
 	p->at += peek(p, 0) == '>' || peek(p, 0) == '|' || peek(p, 0) == '&';
 	while (peek(p, 0) == ' ')
 		p->at++;
-	if (peek(p, 0) == '>' && peek(p, 1) == '(') {		/* > >(sh): what it writes is what that reads */
-		/* The writer is not in the list yet: put it there, and go on with what is left of it as one more command. */
+	if (peek(p, 0) == '>' && peek(p, 1) == '(') { /* > >(sh): what it writes is what that reads */
+		/* The writer is not in the list yet: put it there, and go on with what is left of it as one more
+		 * command. */
 		size_t first = l->pipeline;
 
 		p->at += 2;
@@ -544,7 +551,9 @@ static bool separator(struct list *l, int c)
 	struct parser *p = l->p;
 
 	switch (c) {
-	case ' ': case '\t': case '\r':
+	case ' ':
+	case '\t':
+	case '\r':
 		word_end(l);
 		p->at++;
 		return true;
@@ -586,7 +595,7 @@ static bool separator(struct list *l, int c)
 		p->at++;
 		pipeline_end(l);
 		return l->end != ')';
-	default:				/* < or > */
+	default: /* < or > */
 		if (all_digits(&l->word) && !l->quoted)
 			buf_clear(&l->word), l->in_word = false;
 		word_end(l);
@@ -608,7 +617,12 @@ static bool at_brace(const struct list *l, int c, char brace)
 static void parse_list(struct parser *p, char end, size_t from_first, size_t from_end)
 {
 	struct list l = {
-		.p = p, .end = end, .inherited_first = from_first, .inherited_end = from_end, .pipeline = p->out->n, .cmd_first = p->out->n,
+		.p = p,
+		.end = end,
+		.inherited_first = from_first,
+		.inherited_end = from_end,
+		.pipeline = p->out->n,
+		.cmd_first = p->out->n,
 		.word = BUF_INIT(SHELL_TEXT_MAX),
 	};
 

@@ -13,10 +13,15 @@ static void fill_team(struct kept *k, void *item, json_t *o)
 
 	(void)k;
 	*t = (struct atoll_team) {
-		.id = json_text(o, "teamID"), .name = json_text(o, "name"), .created_at = json_text(o, "createdAt"),
-		.is_default = json_is_true(json_object_get(o, "isDefault")), .blocked = json_is_true(json_object_get(o, "blocked")),
-		.max_sandboxes = json_number(o, "maxSandboxes", ATOLL_DEFAULT), .rate_limit = json_number(o, "rateLimit", ATOLL_DEFAULT),
-		.sandboxes = json_number(o, "runningSandboxes", 0), .keys = json_number(o, "keys", 0),
+		.id = json_text(o, "teamID"),
+		.name = json_text(o, "name"),
+		.created_at = json_text(o, "createdAt"),
+		.is_default = json_is_true(json_object_get(o, "isDefault")),
+		.blocked = json_is_true(json_object_get(o, "blocked")),
+		.max_sandboxes = json_number(o, "maxSandboxes", ATOLL_DEFAULT),
+		.rate_limit = json_number(o, "rateLimit", ATOLL_DEFAULT),
+		.sandboxes = json_number(o, "runningSandboxes", 0),
+		.keys = json_number(o, "keys", 0),
 	};
 }
 
@@ -68,7 +73,8 @@ int atoll_teams_list(struct atoll *a, struct atoll_teams **ret, struct atoll_err
 	return teams_of(root, ret, e);
 }
 
-static int send_team(struct atoll *a, struct call *c, const struct atoll_team_change *t, struct atoll_teams **ret, struct atoll_error *e)
+static int send_team(struct atoll *a, struct call *c, const struct atoll_team_change *t, struct atoll_teams **ret,
+    struct atoll_error *e)
 {
 	autojson json_t *body = change_json(t);
 	json_t *root;
@@ -80,7 +86,8 @@ static int send_team(struct atoll *a, struct call *c, const struct atoll_team_ch
 	return teams_of(root, ret, e);
 }
 
-int atoll_team_create(struct atoll *a, const struct atoll_team_change *t, struct atoll_teams **ret, struct atoll_error *e)
+int atoll_team_create(struct atoll *a, const struct atoll_team_change *t, struct atoll_teams **ret,
+    struct atoll_error *e)
 {
 	NEED(e, a && t && ret);
 	struct atoll_team_change own;
@@ -96,7 +103,7 @@ int atoll_team_create(struct atoll *a, const struct atoll_team_change *t, struct
 }
 
 int atoll_team_change(struct atoll *a, const char *team, const struct atoll_team_change *t, struct atoll_teams **ret,
-		      struct atoll_error *e)
+    struct atoll_error *e)
 {
 	NEED(e, a && team && t && ret);
 	struct atoll_team_change own;
@@ -128,9 +135,13 @@ static int purged_of(const struct call *c, struct atoll_purged *ret, struct atol
 	if (call_json(c, JSON_OBJECT, &answer, e) < 0)
 		return -e->no;
 	*ret = (struct atoll_purged) {
-		.sandboxes = json_number(answer, "sandboxes", 0), .snapshots = json_number(answer, "snapshots", 0),
-		.volumes = json_number(answer, "volumes", 0), .templates = json_number(answer, "templates", 0),
-		.secrets = json_number(answer, "secrets", 0), .records = json_number(answer, "records", 0), .logs = json_number(answer, "logs", 0),
+		.sandboxes = json_number(answer, "sandboxes", 0),
+		.snapshots = json_number(answer, "snapshots", 0),
+		.volumes = json_number(answer, "volumes", 0),
+		.templates = json_number(answer, "templates", 0),
+		.secrets = json_number(answer, "secrets", 0),
+		.records = json_number(answer, "records", 0),
+		.logs = json_number(answer, "logs", 0),
 	};
 	return 0;
 }

@@ -13,10 +13,16 @@ static void fill_template(struct kept *k, void *item, json_t *o)
 
 	(void)k;
 	*(struct atoll_template *)item = (struct atoll_template) {
-		.id = json_text(o, "templateID"), .name = name ? name : "", .build_id = json_text(o, "buildID"), .status = json_text(o, "buildStatus"),
-		.created_at = json_text(o, "createdAt"), .is_public = json_is_true(json_object_get(o, "public")),
-		.cpu_count = (unsigned)json_number(o, "cpuCount", 0), .memory_mb = (uint64_t)json_number(o, "memoryMB", 0),
-		.spawn_count = json_number(o, "spawnCount", 0), .build_count = json_number(o, "buildCount", 0),
+		.id = json_text(o, "templateID"),
+		.name = name ? name : "",
+		.build_id = json_text(o, "buildID"),
+		.status = json_text(o, "buildStatus"),
+		.created_at = json_text(o, "createdAt"),
+		.is_public = json_is_true(json_object_get(o, "public")),
+		.cpu_count = (unsigned)json_number(o, "cpuCount", 0),
+		.memory_mb = (uint64_t)json_number(o, "memoryMB", 0),
+		.spawn_count = json_number(o, "spawnCount", 0),
+		.build_count = json_number(o, "buildCount", 0),
 	};
 }
 
@@ -97,8 +103,8 @@ int atoll_template_remove(struct atoll *a, const char *name, struct atoll_error 
 	return api_call(a, &c, e) < 0 ? about(e, name) : 0;
 }
 
-static int send_tags(struct atoll *a, const char *method, const char *field, const char *name, const char *const *tags, size_t n,
-	struct atoll_error *e)
+static int send_tags(struct atoll *a, const char *method, const char *field, const char *name, const char *const *tags,
+    size_t n, struct atoll_error *e)
 {
 	autocall struct call c = CALL_INIT(method, a->api_url, "/templates/tags");
 	autojson json_t *list = json_array(), *body = json_pack("{s:s,s:O}", field, name, "tags", list);
@@ -141,11 +147,13 @@ int atoll_template_gc(struct atoll *a, int64_t max_mb, struct atoll_gc *ret, str
 	autojson json_t *body = max_mb < 0 ? json_object() : json_pack("{s:I}", "maxMB", (json_int_t)max_mb);
 	json_t *root = NULL;
 
-	c.timeout_ms = 0;		/* images have as many files as they have; atoll_set_stop() can end it */
+	c.timeout_ms = 0; /* images have as many files as they have; atoll_set_stop() can end it */
 	if (api_send(a, &c, body, e) < 0 || call_json(&c, JSON_OBJECT, &root, e) < 0)
 		return -e->no;
 	*ret = (struct atoll_gc) {
-		(unsigned)json_number(root, "layers", 0), (unsigned)json_number(root, "uploads", 0), (unsigned)json_number(root, "images", 0),
+		(unsigned)json_number(root, "layers", 0),
+		(unsigned)json_number(root, "uploads", 0),
+		(unsigned)json_number(root, "images", 0),
 	};
 	json_decref(root);
 	return 0;

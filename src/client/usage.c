@@ -18,9 +18,13 @@ static void fill_row(struct kept *k, void *item, json_t *o)
 	struct atoll_usage_row *u = item;
 
 	*u = (struct atoll_usage_row) {
-		.key_name = json_text_or_null(o, "keyName"), .sandboxes = json_number(o, "sandboxes", 0), .seconds = real(o, "seconds"),
-		.vcpu_seconds = real(o, "vcpuSeconds"), .gib_seconds = real(o, "gibSeconds"),
-		.egress_bytes = json_number(o, "egressBytes", 0), .cost = json_object_get(o, "cost") ? real(o, "cost") : -1,
+		.key_name = json_text_or_null(o, "keyName"),
+		.sandboxes = json_number(o, "sandboxes", 0),
+		.seconds = real(o, "seconds"),
+		.vcpu_seconds = real(o, "vcpuSeconds"),
+		.gib_seconds = real(o, "gibSeconds"),
+		.egress_bytes = json_number(o, "egressBytes", 0),
+		.cost = json_object_get(o, "cost") ? real(o, "cost") : -1,
 	};
 	u->by = kept_pairs(k, json_object_get(o, "by"), &u->n_by);
 }
@@ -55,7 +59,8 @@ int atoll_usage(struct atoll *a, const struct atoll_usage_query *q, struct atoll
 	if (api_call(a, &c, e) < 0 || call_json(&c, JSON_OBJECT, &answer, e) < 0)
 		return -e->no;
 	json_t *rows = json_object_get(answer, "rows");
-	if (kept_new(json_is_array(rows) ? json_incref(rows) : json_array(), sizeof(struct atoll_usage_row), fill_row, "by", &k, e) < 0)
+	if (kept_new(json_is_array(rows) ? json_incref(rows) : json_array(), sizeof(struct atoll_usage_row), fill_row,
+		"by", &k, e) < 0)
 		return -e->no;
 	*ret = &k->usage;
 	return 0;

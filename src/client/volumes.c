@@ -13,8 +13,11 @@ static void fill_volume(struct kept *k, void *item, json_t *o)
 
 	(void)k;
 	*v = (struct atoll_volume) {
-		.id = json_text(o, "volumeID"), .name = json_text(o, "name"), .created_at = json_text(o, "createdAt"),
-		.size_mb = (uint64_t)json_number(o, "sizeMB", 0), .used_bytes = json_number(o, "usedBytes", -1),
+		.id = json_text(o, "volumeID"),
+		.name = json_text(o, "name"),
+		.created_at = json_text(o, "createdAt"),
+		.size_mb = (uint64_t)json_number(o, "sizeMB", 0),
+		.used_bytes = json_number(o, "usedBytes", -1),
 		.sandboxes = json_number(o, "sandboxes", 0),
 	};
 }
@@ -47,7 +50,8 @@ int atoll_volumes_list(struct atoll *a, struct atoll_volumes **ret, struct atoll
 	return volumes_of(root, ret, e);
 }
 
-static int send_volume(struct atoll *a, struct call *c, const char *name, unsigned size_mb, struct atoll_volumes **ret, struct atoll_error *e)
+static int send_volume(struct atoll *a, struct call *c, const char *name, unsigned size_mb, struct atoll_volumes **ret,
+    struct atoll_error *e)
 {
 	autojson json_t *body = json_object();
 	json_t *root;
@@ -60,7 +64,8 @@ static int send_volume(struct atoll *a, struct call *c, const char *name, unsign
 	return volumes_of(root, ret, e);
 }
 
-int atoll_volume_create(struct atoll *a, const char *name, unsigned size_mb, struct atoll_volumes **ret, struct atoll_error *e)
+int atoll_volume_create(struct atoll *a, const char *name, unsigned size_mb, struct atoll_volumes **ret,
+    struct atoll_error *e)
 {
 	NEED(e, a && name && ret);
 	autocall struct call c = CALL_INIT("POST", a->api_url, "/volumes");
@@ -82,7 +87,8 @@ int atoll_volume_get(struct atoll *a, const char *volume, struct atoll_volumes *
 	return call_json(&c, JSON_OBJECT, &root, e) < 0 ? -e->no : volumes_of(root, ret, e);
 }
 
-int atoll_volume_resize(struct atoll *a, const char *volume, unsigned size_mb, struct atoll_volumes **ret, struct atoll_error *e)
+int atoll_volume_resize(struct atoll *a, const char *volume, unsigned size_mb, struct atoll_volumes **ret,
+    struct atoll_error *e)
 {
 	NEED(e, a && volume && ret);
 	autofree char *path = api_path("/volumes/", volume, "");

@@ -12,13 +12,14 @@
 struct atoll_warm {
 	pthread_mutex_t lock;
 	struct atoll *a;
-	struct atoll_spec spec;		/* strings and arrays are the caller's */
+	struct atoll_spec spec; /* strings and arrays are the caller's */
 	size_t target, n;
-	struct atoll_sandbox *waiting[TARGET_MAX];	/* the oldest first */
+	struct atoll_sandbox *waiting[TARGET_MAX]; /* the oldest first */
 	struct atoll_warm_stats stats;
 };
 
-int atoll_warm_new(struct atoll *a, const struct atoll_spec *spec, size_t target, struct atoll_warm **ret, struct atoll_error *e)
+int atoll_warm_new(struct atoll *a, const struct atoll_spec *spec, size_t target, struct atoll_warm **ret,
+    struct atoll_error *e)
 {
 	NEED(e, a && spec && ret);
 	if (target > TARGET_MAX)
@@ -78,7 +79,8 @@ int atoll_warm_take(struct atoll_warm *w, struct atoll_sandbox **ret, struct ato
 
 	for (struct atoll_sandbox *sb; !hit && (sb = pop(w));) {
 		/* Its time has run while it waited, and may be over. Whoever takes it has all of it. */
-		hit = atoll_set_timeout(w->a, atoll_sandbox_id(sb), w->spec.timeout_s ? w->spec.timeout_s : 300, e) == 0;
+		hit = atoll_set_timeout(w->a, atoll_sandbox_id(sb), w->spec.timeout_s ? w->spec.timeout_s : 300, e) ==
+		    0;
 		if (hit)
 			*ret = sb;
 		else

@@ -42,7 +42,8 @@ static int on_event(void *user, const struct event *ev, const struct buf *data, 
 	return w->stopped ? client_fail(e, ECANCELED, 0, "interrupted") : 0;
 }
 
-int atoll_watch(struct atoll_sandbox *sb, const struct atoll_watch_spec *given, atoll_on_change *on, void *user, struct atoll_error *e)
+int atoll_watch(struct atoll_sandbox *sb, const struct atoll_watch_spec *given, atoll_on_change *on, void *user,
+    struct atoll_error *e)
 {
 	NEED(e, sb && given && on);
 	struct atoll_watch_spec spec;
@@ -52,8 +53,12 @@ int atoll_watch(struct atoll_sandbox *sb, const struct atoll_watch_spec *given, 
 	autojson json_t *body = json_pack("{s:s,s:b}", "path", spec.path, "recursive", spec.recursive);
 	struct watch w = { &spec, on, user, false };
 	struct rpc_stream s = {
-		.sb = sb, .as_user = spec.as_user, .path = "/filesystem.Filesystem/WatchDir",
-		.timeout_ms = spec.timeout_ms ? spec.timeout_ms : TIMEOUT_MS, .on_event = on_event, .user = &w,
+		.sb = sb,
+		.as_user = spec.as_user,
+		.path = "/filesystem.Filesystem/WatchDir",
+		.timeout_ms = spec.timeout_ms ? spec.timeout_ms : TIMEOUT_MS,
+		.on_event = on_event,
+		.user = &w,
 	};
 	int rc = rpc_stream(&s, body, e);
 
@@ -69,7 +74,8 @@ struct atoll_watcher {
 	char *id, *as_user;
 };
 
-int atoll_watcher_new(struct atoll_sandbox *sb, const struct atoll_watch_spec *given, struct atoll_watcher **ret, struct atoll_error *e)
+int atoll_watcher_new(struct atoll_sandbox *sb, const struct atoll_watch_spec *given, struct atoll_watcher **ret,
+    struct atoll_error *e)
 {
 	NEED(e, sb && given && ret);
 	struct atoll_watch_spec spec;
@@ -104,7 +110,8 @@ int atoll_watcher_poll(struct atoll_watcher *w, atoll_on_change *on, void *user,
 
 	if (rpc_call(w->sb, w->as_user, "/filesystem.Filesystem/GetWatcherEvents", body, &answer, e) < 0)
 		return -e->no;
-	json_array_foreach(json_object_get(answer, "events"), i, ev) {
+	json_array_foreach(json_object_get(answer, "events"), i, ev)
+	{
 		struct atoll_file_event one = { event_change(json_text(ev, "type")), json_text(ev, "name") };
 
 		if (!one.change)

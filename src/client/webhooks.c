@@ -15,8 +15,12 @@ static void fill_webhook(struct kept *k, void *item, json_t *o)
 
 	(void)k;
 	*w = (struct atoll_webhook) {
-		.id = json_text(o, "id"), .name = json_text(o, "name"), .url = json_text(o, "url"), .created_at = json_text(o, "createdAt"),
-		.enabled = json_is_true(json_object_get(o, "enabled")), .waiting = json_number(o, "waiting", 0),
+		.id = json_text(o, "id"),
+		.name = json_text(o, "name"),
+		.url = json_text(o, "url"),
+		.created_at = json_text(o, "createdAt"),
+		.enabled = json_is_true(json_object_get(o, "enabled")),
+		.waiting = json_number(o, "waiting", 0),
 		.secret = json_text_or_null(o, "signatureSecret"),
 	};
 }
@@ -47,8 +51,8 @@ int atoll_webhooks_list(struct atoll *a, struct atoll_webhooks **ret, struct ato
 	return webhooks_of(root, ret, e);
 }
 
-int atoll_webhook_add(struct atoll *a, const char *name, const char *url, const char *const *events, size_t n_events, const char *secret,
-	struct atoll_webhooks **ret, struct atoll_error *e)
+int atoll_webhook_add(struct atoll *a, const char *name, const char *url, const char *const *events, size_t n_events,
+    const char *secret, struct atoll_webhooks **ret, struct atoll_error *e)
 {
 	NEED(e, a && name && url && ret && (events || n_events == 0));
 	autocall struct call c = CALL_INIT("POST", a->api_url, WHERE);
@@ -97,15 +101,23 @@ static void fill_delivery(struct kept *k, void *item, json_t *o)
 
 	(void)k;
 	*d = (struct atoll_delivery) {
-		.id = json_text(o, "id"), .event_id = json_text(o, "eventId"), .event_type = json_text(o, "eventType"),
-		.sandbox = json_text(o, "sandboxId"), .state = json_text(o, "state"), .created_at = json_text(o, "createdAt"),
-		.last_attempt_at = json_text_or_null(o, "lastAttemptAt"), .outcome = json_text_or_null(o, "outcome"),
-		.error = json_text_or_null(o, "error"), .attempts = (unsigned)json_number(o, "attempts", 0),
-		.status = (int)json_number(o, "statusCode", 0), .duration_ms = json_number(o, "durationMs", 0),
+		.id = json_text(o, "id"),
+		.event_id = json_text(o, "eventId"),
+		.event_type = json_text(o, "eventType"),
+		.sandbox = json_text(o, "sandboxId"),
+		.state = json_text(o, "state"),
+		.created_at = json_text(o, "createdAt"),
+		.last_attempt_at = json_text_or_null(o, "lastAttemptAt"),
+		.outcome = json_text_or_null(o, "outcome"),
+		.error = json_text_or_null(o, "error"),
+		.attempts = (unsigned)json_number(o, "attempts", 0),
+		.status = (int)json_number(o, "statusCode", 0),
+		.duration_ms = json_number(o, "durationMs", 0),
 	};
 }
 
-int atoll_webhook_deliveries(struct atoll *a, const char *id, unsigned limit, struct atoll_deliveries **ret, struct atoll_error *e)
+int atoll_webhook_deliveries(struct atoll *a, const char *id, unsigned limit, struct atoll_deliveries **ret,
+    struct atoll_error *e)
 {
 	NEED(e, a && id && ret);
 	autofree char *tail = limit ? str_fmt("/deliveries?limit=%u", limit) : str_dup(STR_LIT("/deliveries"));
@@ -118,7 +130,8 @@ int atoll_webhook_deliveries(struct atoll *a, const char *id, unsigned limit, st
 		return client_fail(e, EINVAL, 0, "the id of the webhook is empty");
 	if (api_call(a, &c, e) < 0)
 		return about(e, id);
-	if (call_json(&c, JSON_ARRAY, &root, e) < 0 || kept_new(root, sizeof(struct atoll_delivery), fill_delivery, NULL, &k, e) < 0)
+	if (call_json(&c, JSON_ARRAY, &root, e) < 0 ||
+	    kept_new(root, sizeof(struct atoll_delivery), fill_delivery, NULL, &k, e) < 0)
 		return -e->no;
 	*ret = &k->deliveries;
 	return 0;

@@ -65,14 +65,14 @@ static EVP_PKEY *key_from(const BIGNUM *n, const EC_GROUP *g)
 	OSSL_PARAM *params = NULL;
 	EVP_PKEY *key = NULL;
 	size_t len = pub && EC_POINT_mul(g, pub, n, NULL, NULL, NULL)
-			     ? EC_POINT_point2oct(g, pub, POINT_CONVERSION_UNCOMPRESSED, point, sizeof point, NULL)
-			     : 0;
+	    ? EC_POINT_point2oct(g, pub, POINT_CONVERSION_UNCOMPRESSED, point, sizeof point, NULL)
+	    : 0;
 
 	if (len && b && kc && OSSL_PARAM_BLD_push_utf8_string(b, OSSL_PKEY_PARAM_GROUP_NAME, "prime256v1", 0) &&
-		OSSL_PARAM_BLD_push_BN(b, OSSL_PKEY_PARAM_PRIV_KEY, n) &&
-		OSSL_PARAM_BLD_push_octet_string(b, OSSL_PKEY_PARAM_PUB_KEY, point, len) &&
-		(params = OSSL_PARAM_BLD_to_param(b)) && EVP_PKEY_fromdata_init(kc) > 0 &&
-		EVP_PKEY_fromdata(kc, &key, EVP_PKEY_KEYPAIR, params) <= 0)
+	    OSSL_PARAM_BLD_push_BN(b, OSSL_PKEY_PARAM_PRIV_KEY, n) &&
+	    OSSL_PARAM_BLD_push_octet_string(b, OSSL_PKEY_PARAM_PUB_KEY, point, len) &&
+	    (params = OSSL_PARAM_BLD_to_param(b)) && EVP_PKEY_fromdata_init(kc) > 0 &&
+	    EVP_PKEY_fromdata(kc, &key, EVP_PKEY_KEYPAIR, params) <= 0)
 		key = NULL;
 	OSSL_PARAM_free(params);
 	OSSL_PARAM_BLD_free(b);
@@ -114,13 +114,13 @@ static X509 *cert_new(const char *cn, const X509_NAME *issuer, EVP_PKEY *key, in
 	BIGNUM *n = RAND_bytes(serial, sizeof serial) == 1 ? BN_bin2bn(serial, sizeof serial, NULL) : NULL;
 	X509_NAME *name = X509_NAME_new();
 	bool well = x && n && name &&
-		    X509_NAME_add_entry_by_txt(name, "O", MBSTRING_ASC, (const unsigned char *)"atoll", -1, -1, 0) &&
-		    (strlen(cn) > 64 || X509_NAME_add_entry_by_txt(
-						name, "CN", MBSTRING_ASC, (const unsigned char *)cn, -1, -1, 0)) &&
-		    X509_set_version(x, X509_VERSION_3) && BN_to_ASN1_INTEGER(n, X509_get_serialNumber(x)) &&
-		    X509_gmtime_adj(X509_getm_notBefore(x), -BACK_S) &&
-		    X509_gmtime_adj(X509_getm_notAfter(x), 86400L * days) && X509_set_subject_name(x, name) &&
-		    X509_set_issuer_name(x, issuer ? issuer : name) && X509_set_pubkey(x, key);
+	    X509_NAME_add_entry_by_txt(name, "O", MBSTRING_ASC, (const unsigned char *)"atoll", -1, -1, 0) &&
+	    (strlen(cn) > 64 ||
+		X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC, (const unsigned char *)cn, -1, -1, 0)) &&
+	    X509_set_version(x, X509_VERSION_3) && BN_to_ASN1_INTEGER(n, X509_get_serialNumber(x)) &&
+	    X509_gmtime_adj(X509_getm_notBefore(x), -BACK_S) && X509_gmtime_adj(X509_getm_notAfter(x), 86400L * days) &&
+	    X509_set_subject_name(x, name) && X509_set_issuer_name(x, issuer ? issuer : name) &&
+	    X509_set_pubkey(x, key);
 
 	X509_NAME_free(name);
 	BN_free(n);
@@ -138,8 +138,8 @@ static X509 *make_ca(const char *id, EVP_PKEY *key)
 	X509 *x = cert_new(cn, NULL, key, CA_DAYS);
 
 	if (x && add_ext(x, x, NID_basic_constraints, "critical,CA:TRUE,pathlen:0") &&
-		add_ext(x, x, NID_key_usage, "critical,keyCertSign,cRLSign") &&
-		add_ext(x, x, NID_subject_key_identifier, "hash") && X509_sign(x, key, EVP_sha256()))
+	    add_ext(x, x, NID_key_usage, "critical,keyCertSign,cRLSign") &&
+	    add_ext(x, x, NID_subject_key_identifier, "hash") && X509_sign(x, key, EVP_sha256()))
 		return x;
 	X509_free(x);
 	return NULL;
@@ -152,10 +152,10 @@ static X509 *make_host(struct authority *a, const char *name)
 
 	(void)snprintf(san, sizeof san, "DNS:%s", name);
 	if (x && add_ext(x, a->cert, NID_subject_alt_name, san) &&
-		add_ext(x, a->cert, NID_basic_constraints, "critical,CA:FALSE") &&
-		add_ext(x, a->cert, NID_key_usage, "critical,digitalSignature") &&
-		add_ext(x, a->cert, NID_ext_key_usage, "serverAuth") &&
-		add_ext(x, a->cert, NID_authority_key_identifier, "keyid") && X509_sign(x, a->key, EVP_sha256()))
+	    add_ext(x, a->cert, NID_basic_constraints, "critical,CA:FALSE") &&
+	    add_ext(x, a->cert, NID_key_usage, "critical,digitalSignature") &&
+	    add_ext(x, a->cert, NID_ext_key_usage, "serverAuth") &&
+	    add_ext(x, a->cert, NID_authority_key_identifier, "keyid") && X509_sign(x, a->key, EVP_sha256()))
 		return x;
 	X509_free(x);
 	return NULL;
@@ -174,8 +174,8 @@ static bool write_pem(struct authority *a)
 	return well;
 }
 
-static int on_alpn(
-	SSL *ssl, const unsigned char **ret, unsigned char *ret_n, const unsigned char *in, unsigned n, void *arg)
+static int on_alpn(SSL *ssl, const unsigned char **ret, unsigned char *ret_n, const unsigned char *in, unsigned n,
+    void *arg)
 {
 	static const unsigned char ours[] = "\10http/1.1";
 	unsigned char *chosen;

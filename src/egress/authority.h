@@ -11,9 +11,9 @@
 
 struct authority;
 
-struct authority *authority_new(
-	const uint8_t seed[RULES_SEED_SIZE], const char *id); /* NULL: no memory, or the library does not work */
-void authority_free(struct authority *a); /* NULL is fine */
+struct authority *authority_new(const uint8_t seed[RULES_SEED_SIZE],
+    const char *id);                                  /* NULL: no memory, or the library does not work */
+void authority_free(struct authority *a);             /* NULL is fine */
 const char *authority_pem(const struct authority *a); /* its certificate */
 
 /* Makes the server's end of a TLS connection for that host; NULL as above. */

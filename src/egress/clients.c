@@ -13,7 +13,7 @@
 
 #define REFUSED_EVERY_MS 60000
 #define REFUSED_MAX 20 /* of one client in that time */
-#define PLACES 65536 /* an instance's range is a /16 */
+#define PLACES 65536   /* an instance's range is a /16 */
 
 struct clients {
 	struct client *at[PLACES];

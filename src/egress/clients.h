@@ -18,18 +18,18 @@ struct client {
 	uint32_t ip;
 	char id[ID_SIZE];
 	struct policy *policy;
-	struct rules *rules; /* from the front, NULL: not told yet */
+	struct rules *rules;         /* from the front, NULL: not told yet */
 	struct authority *authority; /* NULL: none was needed so far */
-	struct flow *flows; /* its connections; proxy.c keeps the list */
+	struct flow *flows;          /* its connections; proxy.c keeps the list */
 	unsigned n_flows;
 	uint64_t refused_since_ms; /* how often somebody was told of a refusal since then */
 	unsigned refused;
 };
 
-/* Somebody wants to know what is refused to sandboxes: of each a few in a minute. name "": none was said; ip and port 0: it got no further than
- * asking for the name. */
-typedef void clients_refused_fn(void *user, const struct client *c, const char *name, uint32_t ip, uint16_t port, const char *why);
-
+/* Somebody wants to know what is refused to sandboxes: of each a few in a minute. name "": none was said; ip and port
+ * 0: it got no further than asking for the name. */
+typedef void clients_refused_fn(void *user, const struct client *c, const char *name, uint32_t ip, uint16_t port,
+    const char *why);
 
 struct clients *clients_new(void); /* NULL: no memory */
 void clients_on_refused(struct clients *cs, clients_refused_fn *fn, void *user);

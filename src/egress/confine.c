@@ -66,7 +66,7 @@ static int add_more(scmp_filter_ctx ctx)
 {
 	/* resolv.conf is read again when it changes; nothing is ever written or made. */
 	int r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(openat), 1,
-		SCMP_A2(SCMP_CMP_MASKED_EQ, O_ACCMODE | O_CREAT | O_TRUNC, O_RDONLY));
+	    SCMP_A2(SCMP_CMP_MASKED_EQ, O_ACCMODE | O_CREAT | O_TRUNC, O_RDONLY));
 
 	if (r == 0)
 		r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(socket), 1, SCMP_A0(SCMP_CMP_EQ, AF_INET));
@@ -88,11 +88,11 @@ int confine(struct err *e)
 		if (real[0])
 			paths[1].path = real;
 	}
-	return cage_close(&(struct cage){ .calls = allowed,
-				  .n_calls = ARRAY_LEN(allowed),
-				  .more = add_more,
-				  .paths = paths,
-				  .n_paths = ARRAY_LEN(paths),
-				  .landlock_flags = LANDLOCK_MAY_CONNECT },
-		e);
+	return cage_close(&(struct cage) { .calls = allowed,
+			      .n_calls = ARRAY_LEN(allowed),
+			      .more = add_more,
+			      .paths = paths,
+			      .n_paths = ARRAY_LEN(paths),
+			      .landlock_flags = LANDLOCK_MAY_CONNECT },
+	    e);
 }

@@ -111,14 +111,14 @@ static void on_readable(void *user, int events)
 	}
 }
 
-struct control *control_new(
-	struct loop *l, int fd, struct clients *cs, struct front *f, const struct control_ops *ops, void *user)
+struct control *control_new(struct loop *l, int fd, struct clients *cs, struct front *f, const struct control_ops *ops,
+    void *user)
 {
 	struct control *co = calloc(1, sizeof *co);
 
 	if (!co)
 		return NULL;
-	*co = (struct control){ .fd = fd, .clients = cs, .front = f, .ops = ops, .user = user };
+	*co = (struct control) { .fd = fd, .clients = cs, .front = f, .ops = ops, .user = user };
 	co->watch = watch_new(l, fd, WATCH_IN, on_readable, co);
 	if (!co->watch) {
 		free(co);

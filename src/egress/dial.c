@@ -140,7 +140,7 @@ int dial_new(struct loop *l, const uint32_t *addrs, size_t n, uint16_t port, dia
 		free(d);
 		return r;
 	}
-	timer_arm(d->timer, 0);			/* so that the answer never comes inside this call */
+	timer_arm(d->timer, 0); /* so that the answer never comes inside this call */
 	*ret = d;
 	return 0;
 }

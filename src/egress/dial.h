@@ -28,7 +28,8 @@ bool dial_may(uint32_t ip);
 typedef void dial_fn(void *user, int fd);
 
 /* -EACCES: none of them may be reached; -ENOMEM. */
-int dial_new(struct loop *l, const uint32_t *addrs, size_t n, uint16_t port, dial_fn *fn, void *user, struct dial **ret);
-void dial_cancel(struct dial *d);		/* NULL is fine */
+int dial_new(struct loop *l, const uint32_t *addrs, size_t n, uint16_t port, dial_fn *fn, void *user,
+    struct dial **ret);
+void dial_cancel(struct dial *d); /* NULL is fine */
 
 void dial_keep_alive(int fd); /* a peer that is gone without a word is found out; no delays */

@@ -10,14 +10,14 @@
 #define FLAG_RD 0x0100
 #define FLAG_RA 0x0080
 #define FLAG_CD 0x0010
-#define ANSWERS_AT 6			/* where the header counts them */
+#define ANSWERS_AT 6 /* where the header counts them */
 #define NAME_POINTER 0xc000
 #define OPCODE(flags) (((flags) >> 11) & 15)
 #define LABEL_MAX 63
-#define OPT_HEAD 11			/* root name, type, class, ttl, length */
+#define OPT_HEAD 11 /* root name, type, class, ttl, length */
 #define OPT_DO 0x8000
 
-struct in {				/* a reader that cannot pass the end; `bad` sticks */
+struct in { /* a reader that cannot pass the end; `bad` sticks */
 	const uint8_t *p;
 	size_t n;
 	bool bad;
@@ -84,7 +84,7 @@ static void get_opt(struct in *in, struct dns_query *q)
 	uint8_t root = get8(in);
 	uint16_t type = get16(in), size = get16(in);
 
-	(void)get8(in);				/* extended rcode */
+	(void)get8(in); /* extended rcode */
 	uint8_t version = get8(in);
 	uint16_t flags = get16(in);
 
@@ -174,7 +174,7 @@ static bool same_name(const uint8_t *a, const uint8_t *b, size_t n)
 		uint8_t x = a[i] >= 'A' && a[i] <= 'Z' ? a[i] | 0x20 : a[i];
 		uint8_t y = b[i] >= 'A' && b[i] <= 'Z' ? b[i] | 0x20 : b[i];
 
-		if (x != y)			/* lengths are below 'A', so folding leaves them alone */
+		if (x != y) /* lengths are below 'A', so folding leaves them alone */
 			return false;
 	}
 	return true;
@@ -222,7 +222,7 @@ size_t dns_build_address(const struct dns_query *q, uint32_t ip, uint32_t ttl_s,
 	uint8_t *at = put_question(put_header(out, q->id, flags, 1, q->edns), q);
 
 	out[ANSWERS_AT + 1] = 1;
-	put16(&at, NAME_POINTER | DNS_HEADER);	/* the name of the question */
+	put16(&at, NAME_POINTER | DNS_HEADER); /* the name of the question */
 	put16(&at, DNS_TYPE_A);
 	put16(&at, DNS_CLASS_IN);
 	put16(&at, (uint16_t)(ttl_s >> 16));

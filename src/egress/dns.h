@@ -12,14 +12,20 @@
 #include "base/str.h"
 
 #define DNS_HEADER 12
-#define DNS_NAME_MAX 255		/* in wire form, with the lengths and the root */
-#define DNS_UDP_MIN 512			/* what every client takes */
-#define DNS_UDP_MAX 1232		/* what we take and tell: passes any path without fragments */
+#define DNS_NAME_MAX 255 /* in wire form, with the lengths and the root */
+#define DNS_UDP_MIN 512  /* what every client takes */
+#define DNS_UDP_MAX 1232 /* what we take and tell: passes any path without fragments */
 #define DNS_TCP_MAX 65535
 #define DNS_QUERY_MAX (DNS_HEADER + DNS_NAME_MAX + 4 + 11)
 
 enum {
-	DNS_TYPE_A = 1, DNS_TYPE_AAAA = 28, DNS_TYPE_OPT = 41, DNS_TYPE_SVCB = 64, DNS_TYPE_HTTPS = 65, DNS_TYPE_IXFR = 251, DNS_TYPE_AXFR = 252,
+	DNS_TYPE_A = 1,
+	DNS_TYPE_AAAA = 28,
+	DNS_TYPE_OPT = 41,
+	DNS_TYPE_SVCB = 64,
+	DNS_TYPE_HTTPS = 65,
+	DNS_TYPE_IXFR = 251,
+	DNS_TYPE_AXFR = 252,
 };
 enum { DNS_CLASS_IN = 1 };
 enum { DNS_NOERROR = 0, DNS_FORMERR = 1, DNS_SERVFAIL = 2, DNS_NXDOMAIN = 3, DNS_NOTIMP = 4, DNS_REFUSED = 5 };
@@ -27,15 +33,15 @@ enum { DNS_NOERROR = 0, DNS_FORMERR = 1, DNS_SERVFAIL = 2, DNS_NXDOMAIN = 3, DNS
 struct dns_query {
 	uint16_t id;
 	uint16_t type, class;
-	uint16_t udp_size;		/* the client takes this much over UDP */
-	bool recursion, checking_off;	/* RD, CD */
+	uint16_t udp_size;            /* the client takes this much over UDP */
+	bool recursion, checking_off; /* RD, CD */
 	bool edns, dnssec_ok;
-	uint8_t n_name;			/* bytes of the name in wire form */
+	uint8_t n_name; /* bytes of the name in wire form */
 	uint8_t name[DNS_NAME_MAX];
 };
 
-/* 0; -ENOMSG: not even a header, or an answer: say nothing; -EBADMSG: answer FORMERR; -EOPNOTSUPP: answer NOTIMP. In the last two
- * cases ret->id is set and ret->n_name is 0. */
+/* 0; -ENOMSG: not even a header, or an answer: say nothing; -EBADMSG: answer FORMERR; -EOPNOTSUPP: answer NOTIMP. In
+ * the last two cases ret->id is set and ret->n_name is 0. */
 int dns_parse_query(const void *p, size_t n, struct dns_query *ret);
 
 /* The query as we send it, with our own id. Returns its length. */

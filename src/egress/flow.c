@@ -24,7 +24,7 @@
 #include "loop/stream.h"
 
 #define SNIFF_MS 10000 /* for the first bytes, where they decide */
-#define QUIET_MS 400 /* ... where they do not: a server that speaks first is waited for no longer */
+#define QUIET_MS 400   /* ... where they do not: a server that speaks first is waited for no longer */
 #define HANDSHAKE_MS 10000
 #define FIRST_MAX (HTTP_HEAD_MAX + SNI_IN_MAX)
 
@@ -43,8 +43,8 @@ struct flow {
 	uint32_t dst_ip;
 	uint16_t dst_port;
 	char name[POLICY_NAME_SIZE]; /* "" without one */
-	bool rewrite; /* requests are changed */
-	struct buf first; /* what the sandbox has sent so far */
+	bool rewrite;                /* requests are changed */
+	struct buf first;            /* what the sandbox has sent so far */
 	struct watch *watch;
 	struct timer *timer;
 	struct reach *reach;
@@ -96,7 +96,7 @@ void flow_free(struct flow *f)
 static void refuse(struct flow *f, const char *why)
 {
 	log_debug("connection refused", "id=%s name=%s port=%u why=%s", f->client->id, f->name[0] ? f->name : "-",
-		f->dst_port, why);
+	    f->dst_port, why);
 	flow_drop(f);
 }
 
@@ -120,7 +120,7 @@ bool flow_still_allowed(const struct flow *f)
 		return true;
 	/* A connection on which requests can be changed is another one than one on which they cannot. */
 	return flow_decide(p, f->name, f->dst_ip, f->dst_port) != FLOW_REFUSE &&
-	       f->rewrite == policy_name_find(p, POLICY_REWRITE, str_of(f->name), f->dst_port);
+	    f->rewrite == policy_name_find(p, POLICY_REWRITE, str_of(f->name), f->dst_port);
 }
 
 /* --- passing on ---------------------------------------------------------------------------------------------- */
@@ -266,7 +266,8 @@ static void on_reached(void *user, int fd)
 	f->reach = NULL;
 	if (fd < 0) {
 		if (fd == -EACCES)
-			client_refused(f->client, f->name, f->dst_ip, f->dst_port, "leads to an address that is closed");
+			client_refused(f->client, f->name, f->dst_ip, f->dst_port,
+			    "leads to an address that is closed");
 		refuse(f, fd == -EACCES ? "leads to an address that is closed" : strerror(-fd));
 		return;
 	}
@@ -356,8 +357,8 @@ static int sniff_http(struct flow *f)
 
 	if (n == 0)
 		return 0;
-	if (n > 0 && message_request(&m, (struct str){ f->first.p, (size_t)n }, &h) == 0 &&
-		host_parse(http_header_get(&h, "host"), f->name) == 0)
+	if (n > 0 && message_request(&m, (struct str) { f->first.p, (size_t)n }, &h) == 0 &&
+	    host_parse(http_header_get(&h, "host"), f->name) == 0)
 		f->kind = KIND_HTTP;
 	else
 		f->name[0] = '\0';
@@ -431,9 +432,12 @@ int flow_new(const struct flow_env *env, struct client *c, int fd, uint32_t dst_
 		env->on_gone(env->user);
 		return -ENOMEM;
 	}
-	*f = (struct flow){
-		.env = *env, .client = c, .fd = fd, .dst_ip = dst_ip, .dst_port = dst_port, .first = BUF_INIT(FIRST_MAX)
-	};
+	*f = (struct flow) { .env = *env,
+		.client = c,
+		.fd = fd,
+		.dst_ip = dst_ip,
+		.dst_port = dst_port,
+		.first = BUF_INIT(FIRST_MAX) };
 	f->watch = watch_new(env->loop, fd, WATCH_IN, on_readable, f);
 	f->timer = timer_new(env->loop, on_timer, f);
 	f->next = c->flows;

@@ -29,7 +29,7 @@ struct flow_env {
 
 /* Owns fd: closed also on failure (-ENOMEM). It takes itself off the client's list at its end. */
 int flow_new(const struct flow_env *env, struct client *c, int fd, uint32_t dst_ip, uint16_t dst_port);
-void flow_free(struct flow *f); /* the sandbox sees a reset */
+void flow_free(struct flow *f);               /* the sandbox sees a reset */
 struct flow *flow_next(const struct flow *f); /* of the same client */
 bool flow_still_allowed(const struct flow *f);
 

@@ -14,14 +14,14 @@
 #include "loop/loop.h"
 #include "loop/stream.h"
 
-#define CLIENT_SLOTS 65536		/* an instance's address range: each client has a counter of its own */
+#define CLIENT_SLOTS 65536 /* an instance's address range: each client has a counter of its own */
 
 struct forwarder {
 	struct loop *loop;
 	struct resolvconf *rc;
 	struct forward *first;
 	unsigned open;
-	unsigned next_up;		/* where the last good answer came from */
+	unsigned next_up; /* where the last good answer came from */
 	uint8_t per_client[CLIENT_SLOTS];
 };
 
@@ -36,7 +36,7 @@ struct forward {
 	unsigned up, tries;
 	forward_fn *fn;
 	void *user;
-	int fd;				/* UDP */
+	int fd; /* UDP */
 	struct watch *watch;
 	struct stream *tcp;
 	struct buf in;
@@ -113,7 +113,8 @@ static void try_next(struct forward *f)
 /* Answers that another server might do better. */
 static bool unsure(const struct forward *f, const struct dns_answer *a)
 {
-	bool weak = a->rcode == DNS_SERVFAIL || a->rcode == DNS_REFUSED || a->rcode == DNS_NOTIMP || a->rcode == DNS_FORMERR;
+	bool weak = a->rcode == DNS_SERVFAIL || a->rcode == DNS_REFUSED || a->rcode == DNS_NOTIMP ||
+	    a->rcode == DNS_FORMERR;
 
 	return weak && f->tries < FORWARD_TRIES && f->tries < f->fw->rc->n;
 }
@@ -204,13 +205,13 @@ static void on_packet(void *user, int events)
 	ssize_t n = recv(f->fd, in, sizeof in, MSG_TRUNC);
 	if (n < 0) {
 		if (errno != EAGAIN && errno != EINTR)
-			try_next(f);		/* refused: nobody is there */
+			try_next(f); /* refused: nobody is there */
 		return;
 	}
 	bool cut = (size_t)n > sizeof in;
 
 	if (dns_check_answer(in, cut ? sizeof in : (size_t)n, &f->q, f->id, &a) < 0)
-		return;				/* not for us, or forged: the real one may follow */
+		return; /* not for us, or forged: the real one may follow */
 	if (a.truncated || cut)
 		ask_over_tcp(f);
 	else
@@ -256,7 +257,8 @@ static void on_timer(void *user)
 	forward_try(f);
 }
 
-int forward_ask(struct forwarder *fw, uint32_t client, const struct dns_query *q, forward_fn *fn, void *user, struct forward **ret)
+int forward_ask(struct forwarder *fw, uint32_t client, const struct dns_query *q, forward_fn *fn, void *user,
+    struct forward **ret)
 {
 	if (fw->open >= FORWARD_MAX || fw->per_client[client % CLIENT_SLOTS] >= FORWARD_CLIENT_MAX)
 		return -EBUSY;
@@ -264,7 +266,13 @@ int forward_ask(struct forwarder *fw, uint32_t client, const struct dns_query *q
 
 	if (!f)
 		return -ENOMEM;
-	*f = (struct forward) { .fw = fw, .client = client, .q = *q, .up = fw->next_up, .fn = fn, .user = user, .fd = -1,
+	*f = (struct forward) { .fw = fw,
+		.client = client,
+		.q = *q,
+		.up = fw->next_up,
+		.fn = fn,
+		.user = user,
+		.fd = -1,
 		.in = BUF_INIT(2 + DNS_TCP_MAX) };
 	f->timer = timer_new(fw->loop, on_timer, f);
 	if (!f->timer) {
@@ -279,8 +287,8 @@ int forward_ask(struct forwarder *fw, uint32_t client, const struct dns_query *q
 	fw->open++;
 	fw->per_client[client % CLIENT_SLOTS]++;
 	*ret = f;
-	/* The first attempt too comes from the loop, so that an answer never comes inside this call. A packet is worth it:
-	 * sending at once and only reporting failures later would need a second path for the same thing. */
+	/* The first attempt too comes from the loop, so that an answer never comes inside this call. A packet is worth
+	 * it: sending at once and only reporting failures later would need a second path for the same thing. */
 	timer_arm(f->timer, 0);
 	return 0;
 }

@@ -18,7 +18,7 @@ struct resolvconf;
 #define FORWARD_MAX 2048
 #define FORWARD_CLIENT_MAX 128
 #define FORWARD_TRY_MS 1200
-#define FORWARD_TRIES 4			/* with the time of one below what clients wait: 5 s */
+#define FORWARD_TRIES 4 /* with the time of one below what clients wait: 5 s */
 
 /* The answer, with the id of the client's query; always called once unless cancelled, never inside forward_ask(). */
 typedef void forward_fn(void *user, const uint8_t *p, size_t n);
@@ -27,5 +27,6 @@ struct forwarder *forwarder_new(struct loop *l, struct resolvconf *rc);
 void forwarder_free(struct forwarder *fw);
 
 /* client: any number that tells clients apart. -EBUSY: too many open questions. */
-int forward_ask(struct forwarder *fw, uint32_t client, const struct dns_query *q, forward_fn *fn, void *user, struct forward **ret);
-void forward_cancel(struct forward *f);		/* NULL is fine */
+int forward_ask(struct forwarder *fw, uint32_t client, const struct dns_query *q, forward_fn *fn, void *user,
+    struct forward **ret);
+void forward_cancel(struct forward *f); /* NULL is fine */

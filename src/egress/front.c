@@ -26,7 +26,8 @@ struct front {
 };
 
 /* Nobody waits for it: what the front has no room for is left out. */
-static void tell_refused(void *user, const struct client *c, const char *name, uint32_t ip, uint16_t port, const char *why)
+static void tell_refused(void *user, const struct client *c, const char *name, uint32_t ip, uint16_t port,
+    const char *why)
 {
 	struct front *f = user;
 	struct fe_refused m = { .head = { FE_VERSION, FE_REFUSED, 0 }, .ip = ip, .port = port };
@@ -44,7 +45,7 @@ struct front *front_new(struct loop *l, struct clients *cs)
 	struct front *f = calloc(1, sizeof *f);
 
 	if (f) {
-		*f = (struct front){ .loop = l, .clients = cs, .fd = -1 };
+		*f = (struct front) { .loop = l, .clients = cs, .fd = -1 };
 		clients_on_refused(cs, tell_refused, f);
 	}
 	return f;
@@ -72,7 +73,7 @@ static int take(struct front *f, const struct fe_rules *m, size_t n)
 	struct rules *r = NULL;
 
 	if (n < sizeof *m || m->head.version != FE_VERSION || m->head.type != FE_RULES || n - sizeof *m != m->n_rules ||
-		!check_id(m->id))
+	    !check_id(m->id))
 		return -EBADMSG;
 	int no = rules_decode(m + 1, m->n_rules, &r);
 
@@ -115,7 +116,7 @@ static void on_readable(void *user, int events)
 		explicit_bzero(msg, n > 0 ? (size_t)n : 0);
 		if (r < 0) {
 			log_at(n == 0 ? LOG_LVL_DEBUG : LOG_LVL_WARN, "the link to the front has ended", "err=%s",
-				strerror(-r));
+			    strerror(-r));
 			hang_up(f);
 			return;
 		}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* atoll-egress: the sandboxes' resolver, and their way out where names are allowed and not addresses. Started by the warden as a user of
- * its own with four fds: 3 is the link to it, 4 UDP port 53, 5 TCP port 53 and 6 the proxy's port of the gateway address. */
+/* atoll-egress: the sandboxes' resolver, and their way out where names are allowed and not addresses. Started by the
+ * warden as a user of its own with four fds: 3 is the link to it, 4 UDP port 53, 5 TCP port 53 and 6 the proxy's port
+ * of the gateway address. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,8 +29,8 @@ enum { FD_WARDEN = 3, FD_UDP, FD_TCP, FD_PROXY };
 
 #define REFRESH_MS 2000
 #define FDS_WANTED 65536
-#define FDS_OTHER 1024			/* for names, and ourselves */
-#define FDS_PER_FLOW 6			/* two sockets, two pipes */
+#define FDS_OTHER 1024 /* for names, and ourselves */
+#define FDS_PER_FLOW 6 /* two sockets, two pipes */
 
 struct egress {
 	struct loop *loop;
@@ -55,7 +56,7 @@ static void on_warden_gone(void *user, const char *why)
 {
 	(void)user;
 	log_debug("the warden is gone, ending", "why=%s", why);
-	_exit(0);				/* nothing to save, and a new warden wants the ports */
+	_exit(0); /* nothing to save, and a new warden wants the ports */
 }
 
 /* The warden has told whose questions are not to be answered: now the others can be. */
@@ -64,7 +65,8 @@ static void on_ready(void *user)
 	struct egress *eg = user;
 	struct proxy *px = proxy_new(eg->loop, FD_PROXY, eg->clients, eg->resolver, eg->max_flows);
 
-	if (!px || !server_udp_new(eg->loop, FD_UDP, eg->fw, eg->clients) || !server_tcp_new(eg->loop, FD_TCP, eg->fw, eg->clients)) {
+	if (!px || !server_udp_new(eg->loop, FD_UDP, eg->fw, eg->clients) ||
+	    !server_tcp_new(eg->loop, FD_TCP, eg->fw, eg->clients)) {
 		log_error("could not start", "err=out of memory");
 		_exit(1);
 	}
@@ -133,7 +135,7 @@ static bool take_option(struct egress *eg, const char *name, const char *value)
 {
 	enum log_level level;
 
-	if (strcmp(name, "--run") == 0)		/* only for those who look at the process list */
+	if (strcmp(name, "--run") == 0) /* only for those who look at the process list */
 		return true;
 	if (strcmp(name, "--log-level") == 0 && log_level_parse(value, &level) == 0) {
 		log_set_level(level);

@@ -31,7 +31,7 @@ struct pass {
 	enum pass_state state;
 	struct message m;
 	struct http_headers headers;
-	struct buf in; /* from the client */
+	struct buf in;     /* from the client */
 	struct buf answer; /* from the server, while an upgrade is asked for */
 	size_t scanned;
 	bool client_eof, server_eof;
@@ -71,8 +71,9 @@ static void pass_over(struct pass *p, bool reset)
 
 static void set_reading(struct pass *p)
 {
-	stream_read(p->client, p->state != PASS_ASKED && p->state != PASS_LAST && !p->client_eof &&
-				       stream_queued(p->server) <= STREAM_HIGH);
+	stream_read(p->client,
+	    p->state != PASS_ASKED && p->state != PASS_LAST && !p->client_eof &&
+		stream_queued(p->server) <= STREAM_HIGH);
 	stream_read(p->server, !p->server_eof && stream_queued(p->client) <= STREAM_HIGH);
 }
 
@@ -129,7 +130,7 @@ static void put_head(struct pass *p, const struct pass_fields *set, bool drop_up
 		if (is_set(set, h->name))
 			continue;
 		if (drop_upgrade &&
-			(str_ieq(h->name, STR_LIT("upgrade")) || str_ieq(h->name, STR_LIT("http2-settings"))))
+		    (str_ieq(h->name, STR_LIT("upgrade")) || str_ieq(h->name, STR_LIT("http2-settings"))))
 			continue;
 		put_field(out, h->name, h->value);
 	}
@@ -145,7 +146,7 @@ static bool take_head(struct pass *p, size_t n)
 	const struct pass_fields *set = NULL;
 	bool ok = true;
 
-	if (message_request(&p->m, (struct str){ p->in.p, n }, &p->headers) < 0 || !is_ours(p))
+	if (message_request(&p->m, (struct str) { p->in.p, n }, &p->headers) < 0 || !is_ours(p))
 		return false;
 	/* The answer to TRACE is the request itself: what is put into it would come back to the sandbox. */
 	if (p->ops->fields && p->m.parser.method != HTTP_TRACE)
@@ -175,7 +176,7 @@ static int take_body(struct pass *p, struct str *in)
 	if (r < 0)
 		return -1;
 	if (rest.n < in->n)
-		stream_write(p->server, (struct str){ in->p, in->n - rest.n });
+		stream_write(p->server, (struct str) { in->p, in->n - rest.n });
 	*in = rest;
 	if (r == MESSAGE_END)
 		p->state = PASS_HEAD;
@@ -277,9 +278,9 @@ static bool run_answer(struct pass *p)
 
 		if (n <= 0)
 			return n == 0 && !p->answer.bad;
-		if (message_answer(&m, (struct str){ p->answer.p, (size_t)n }, false, false, &h) < 0)
+		if (message_answer(&m, (struct str) { p->answer.p, (size_t)n }, false, false, &h) < 0)
 			return false;
-		stream_write(p->client, (struct str){ p->answer.p, (size_t)n });
+		stream_write(p->client, (struct str) { p->answer.p, (size_t)n });
 		buf_consume(&p->answer, (size_t)n);
 		if (m.parser.status_code == 101)
 			p->state = PASS_TUNNEL;
@@ -341,12 +342,15 @@ static void on_error(void *user, int no)
 	pass_over(user, true);
 }
 
-static const struct stream_ops client_ops = {
-	.on_data = on_client_data, .on_eof = on_client_eof, .on_drain = on_drain, .on_error = on_error
-};
-static const struct stream_ops server_ops = {
-	.on_data = on_server_data, .on_eof = on_server_eof, .on_drain = on_drain, .on_error = on_error, .on_moved = on_server_moved
-};
+static const struct stream_ops client_ops = { .on_data = on_client_data,
+	.on_eof = on_client_eof,
+	.on_drain = on_drain,
+	.on_error = on_error };
+static const struct stream_ops server_ops = { .on_data = on_server_data,
+	.on_eof = on_server_eof,
+	.on_drain = on_drain,
+	.on_error = on_error,
+	.on_moved = on_server_moved };
 
 void pass_start(struct pass *p)
 {
@@ -354,7 +358,7 @@ void pass_start(struct pass *p)
 }
 
 struct pass *pass_new(struct stream *client, struct stream *server, const char *name, struct str first,
-	const struct pass_ops *ops, void *user)
+    const struct pass_ops *ops, void *user)
 {
 	struct pass *p = calloc(1, sizeof *p);
 

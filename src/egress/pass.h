@@ -24,7 +24,8 @@ struct pass_fields { /* set in each request, in place of what was there */
 };
 
 struct pass_ops {
-	/* What to set in the next request, NULL: nothing; borrowed for the moment. *ret_ok false: it cannot be sent now. May be NULL. */
+	/* What to set in the next request, NULL: nothing; borrowed for the moment. *ret_ok false: it cannot be sent
+	 * now. May be NULL. */
 	const struct pass_fields *(*fields)(void *user, bool *ret_ok);
 	void (*on_end)(void *user); /* it is over, and both streams are closed; once */
 };
@@ -32,6 +33,6 @@ struct pass_ops {
 /* Owns both streams, also on failure (NULL: no memory). name: the host, as of host_parse(). first: what the client
  * has sent already. */
 struct pass *pass_new(struct stream *client, struct stream *server, const char *name, struct str first,
-	const struct pass_ops *ops, void *user);
+    const struct pass_ops *ops, void *user);
 void pass_start(struct pass *p); /* on_end may come inside this call */
-void pass_free(struct pass *p); /* both peers see a reset; NULL is fine */
+void pass_free(struct pass *p);  /* both peers see a reset; NULL is fine */

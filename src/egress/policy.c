@@ -12,7 +12,7 @@
 /* Names that no name server should be asked for (RFC 6761, 7686). */
 static const char *const never_asked[] = { "localhost", "invalid", "onion" };
 
-static char own_domain[POLICY_NAME_SIZE];	/* "": none */
+static char own_domain[POLICY_NAME_SIZE]; /* "": none */
 static uint32_t own_ip;
 
 bool serve_names(const char *text)
@@ -20,7 +20,8 @@ bool serve_names(const char *text)
 	struct str rest = str_of(text), domain = str_cut(&rest, '=');
 	struct inet_range r;
 
-	if (!rest.p || domain.n == 0 || !str_copy(own_domain, sizeof own_domain, domain) || inet_parse(rest, &r) < 0 || r.len != 32)
+	if (!rest.p || domain.n == 0 || !str_copy(own_domain, sizeof own_domain, domain) || inet_parse(rest, &r) < 0 ||
+	    r.len != 32)
 		return false;
 	own_ip = r.ip;
 	return true;

@@ -90,7 +90,9 @@ struct proxy *proxy_new(struct loop *l, int fd, struct clients *cs, struct resol
 
 	if (!px)
 		return NULL;
-	*px = (struct proxy) { .clients = cs, .fd = fd, .max_flows = max_flows,
+	*px = (struct proxy) { .clients = cs,
+		.fd = fd,
+		.max_flows = max_flows,
 		.env = { .loop = l, .resolver = rv, .on_gone = on_flow_gone, .user = px } };
 	px->watch = watch_new(l, fd, WATCH_IN, on_readable, px);
 	if (!px->watch) {

@@ -13,10 +13,10 @@ struct loop;
 struct proxy;
 struct resolver;
 
-#define PROXY_CLIENT_FLOWS_MAX 512	/* connections of one sandbox at once */
+#define PROXY_CLIENT_FLOWS_MAX 512 /* connections of one sandbox at once */
 
 /* Owns the listening, non-blocking fd. max_flows: of all together. NULL: no memory. */
 struct proxy *proxy_new(struct loop *l, int fd, struct clients *cs, struct resolver *rv, unsigned max_flows);
 
-void proxy_recheck(struct proxy *px, struct client *c);	/* its policy is a new one: cuts what is not allowed any more */
-void proxy_cut(struct proxy *px, struct client *c);	/* all of its connections */
+void proxy_recheck(struct proxy *px, struct client *c); /* its policy is a new one: cuts what is not allowed any more */
+void proxy_cut(struct proxy *px, struct client *c);     /* all of its connections */

@@ -13,7 +13,7 @@ struct rules_socks;
 struct reach_spec {
 	struct loop *loop;
 	struct resolver *resolver;
-	uint32_t client; /* for whom */
+	uint32_t client;  /* for whom */
 	const char *name; /* "": by the address */
 	uint32_t ip;
 	uint16_t port;
@@ -25,4 +25,4 @@ struct reach_spec {
 typedef void reach_fn(void *user, int fd);
 
 struct reach *reach_new(const struct reach_spec *sp, reach_fn *fn, void *user); /* NULL: no memory */
-void reach_cancel(struct reach *r); /* NULL is fine */
+void reach_cancel(struct reach *r);                                             /* NULL is fine */

@@ -14,12 +14,12 @@
 
 #define PIPE_BYTES (256 * 1024)
 #define PIPES_KEPT 64
-#define ROUNDS 8			/* of one direction, then others have their turn */
+#define ROUNDS 8 /* of one direction, then others have their turn */
 
 struct way {
-	int from, to;			/* index of the socket */
-	int pipe[2];			/* -1: none borrowed */
-	size_t held;			/* bytes in the pipe */
+	int from, to; /* index of the socket */
+	int pipe[2];  /* -1: none borrowed */
+	size_t held;  /* bytes in the pipe */
 	bool eof, done;
 };
 
@@ -28,7 +28,7 @@ struct relay {
 	int fd[2];
 	struct watch *watch[2];
 	int events[2];
-	struct way way[2];		/* 0: from the first to the second */
+	struct way way[2]; /* 0: from the first to the second */
 	struct buf first;
 	size_t first_off;
 	relay_fn *fn;
@@ -52,7 +52,7 @@ static int pipe_take(struct way *w)
 		w->pipe[0] = w->pipe[1] = -1;
 		return -errno;
 	}
-	(void)fcntl(w->pipe[1], F_SETPIPE_SZ, PIPE_BYTES);	/* what we get is enough */
+	(void)fcntl(w->pipe[1], F_SETPIPE_SZ, PIPE_BYTES); /* what we get is enough */
 	return 0;
 }
 
@@ -232,7 +232,11 @@ struct relay *relay_new(struct loop *l, int a, int b, struct str first, relay_fn
 		return NULL;
 	}
 	*r = (struct relay) {
-		.loop = l, .fd = { a, b }, .fn = fn, .user = user, .first = BUF_INIT(first.n),
+		.loop = l,
+		.fd = { a, b },
+		.fn = fn,
+		.user = user,
+		.first = BUF_INIT(first.n),
 		.way = { { 0, 1, { -1, -1 }, 0, false, false }, { 1, 0, { -1, -1 }, 0, false, false } },
 	};
 	buf_str(&r->first, first);
@@ -242,6 +246,6 @@ struct relay *relay_new(struct loop *l, int a, int b, struct str first, relay_fn
 		relay_drop(r, true);
 		return NULL;
 	}
-	arm(r);					/* the first bytes go out as soon as the socket takes them */
+	arm(r); /* the first bytes go out as soon as the socket takes them */
 	return r;
 }

@@ -10,8 +10,8 @@
 struct loop;
 struct relay;
 
-typedef void relay_fn(void *user);	/* it is over, and the sockets are closed; once, never inside relay_new() */
+typedef void relay_fn(void *user); /* it is over, and the sockets are closed; once, never inside relay_new() */
 
 /* Owns both fds, also on failure (NULL: no memory or fds). first: what the second one gets before all else. */
 struct relay *relay_new(struct loop *l, int a, int b, struct str first, relay_fn *fn, void *user);
-void relay_free(struct relay *r);	/* both peers see a reset; NULL is fine */
+void relay_free(struct relay *r); /* both peers see a reset; NULL is fine */

@@ -22,11 +22,11 @@ size_t resolvconf_parse(struct str text, union upstream ret[UPSTREAMS_MAX]);
 
 /* The host's file, read again when it has changed. */
 struct resolvconf {
-	int dirfd;			/* of /etc: the file is replaced, not written to */
+	int dirfd; /* of /etc: the file is replaced, not written to */
 	struct stat last;
 	union upstream up[UPSTREAMS_MAX];
 	size_t n;
-	bool fixed;			/* given by the operator: the host's file does not count */
+	bool fixed; /* given by the operator: the host's file does not count */
 };
 
 /* Addresses with commas between them, instead of the host's file. */

@@ -11,7 +11,7 @@
 #include "ipc/policy.h"
 #include "loop/loop.h"
 
-#define PLACES 1024			/* a name has one place; whoever comes later takes it */
+#define PLACES 1024 /* a name has one place; whoever comes later takes it */
 #define TTL_MIN_S 2
 #define TTL_MAX_S 300
 
@@ -32,7 +32,7 @@ struct resolve {
 	struct resolver *rv;
 	char name[POLICY_NAME_SIZE];
 	struct forward *f;
-	struct timer *timer;		/* of an answer from the cache: it too comes from the loop */
+	struct timer *timer; /* of an answer from the cache: it too comes from the loop */
 	uint32_t addrs[RESOLVE_ADDRS_MAX];
 	size_t n;
 	resolve_fn *fn;
@@ -75,7 +75,7 @@ static void keep(struct resolver *rv, const char *name, const uint32_t *addrs, s
 	if (!*at)
 		return;
 	ttl_s = ttl_s < TTL_MIN_S ? TTL_MIN_S : ttl_s > TTL_MAX_S ? TTL_MAX_S : ttl_s;
-	memcpy((*at)->name, name, sizeof (*at)->name);
+	memcpy((*at)->name, name, sizeof(*at)->name);
 	memcpy((*at)->addrs, addrs, n * sizeof *addrs);
 	(*at)->n = n;
 	(*at)->until_ms = loop_now_ms(rv->loop) + 1000ull * ttl_s;

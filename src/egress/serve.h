@@ -27,7 +27,7 @@ struct server_tcp *server_tcp_new(struct loop *l, int fd, struct forwarder *fw, 
 bool serve_names(const char *text);
 
 #define SERVE_FORWARD (-1)
-#define SERVE_NAMES (-2)		/* answered with the address of serve_names() */
+#define SERVE_NAMES (-2) /* answered with the address of serve_names() */
 uint32_t serve_names_ip(void);
 
 /* The rcode of queries that are answered here, without records; or one of the above. from: the address of who asks. */

@@ -15,7 +15,7 @@
 #include "loop/stream.h"
 
 #define ACCEPTS_PER_ROUND 16
-#define IN_MAX 4096			/* unread queries of one connection */
+#define IN_MAX 4096 /* unread queries of one connection */
 
 struct server_tcp {
 	struct loop *loop;
@@ -36,7 +36,7 @@ struct conn {
 	struct timer *idle;
 	struct ask *asks;
 	unsigned n_asks;
-	bool eof;			/* the client asks no more and waits for the rest */
+	bool eof; /* the client asks no more and waits for the rest */
 };
 
 struct ask {

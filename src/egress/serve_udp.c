@@ -12,7 +12,7 @@
 #include "loop/loop.h"
 
 #define PACKETS_PER_ROUND 32
-#define PACKET_MAX 1024			/* larger than any query that is taken */
+#define PACKET_MAX 1024 /* larger than any query that is taken */
 
 struct server_udp {
 	int fd;
@@ -22,7 +22,7 @@ struct server_udp {
 	struct ask *first;
 };
 
-struct ask {				/* one forwarded query */
+struct ask { /* one forwarded query */
 	struct server_udp *s;
 	struct ask *next, **link;
 	struct sockaddr_in from;
@@ -36,7 +36,8 @@ static void reply(struct server_udp *s, const struct sockaddr_in *to, const void
 	(void)sendto(s->fd, p, n, MSG_DONTWAIT | MSG_NOSIGNAL, (const struct sockaddr *)to, sizeof *to);
 }
 
-static void reply_code(struct server_udp *s, const struct sockaddr_in *to, const struct dns_query *q, int rcode, bool truncated)
+static void reply_code(struct server_udp *s, const struct sockaddr_in *to, const struct dns_query *q, int rcode,
+    bool truncated)
 {
 	uint8_t out[DNS_QUERY_MAX];
 
@@ -68,7 +69,8 @@ static void on_answer(void *user, const uint8_t *p, size_t n)
 static bool asked_already(const struct server_udp *s, const struct sockaddr_in *from, uint16_t id)
 {
 	for (const struct ask *a = s->first; a; a = a->next) {
-		if (a->q.id == id && a->from.sin_port == from->sin_port && a->from.sin_addr.s_addr == from->sin_addr.s_addr)
+		if (a->q.id == id && a->from.sin_port == from->sin_port &&
+		    a->from.sin_addr.s_addr == from->sin_addr.s_addr)
 			return true;
 	}
 	return false;

@@ -15,7 +15,7 @@
 #define EXT_SERVER_NAME 0
 #define NAME_HOST 0
 
-struct in {				/* a reader that cannot pass the end; `bad` sticks */
+struct in { /* a reader that cannot pass the end; `bad` sticks */
 	const uint8_t *p;
 	size_t n;
 	bool bad;
@@ -97,12 +97,12 @@ static int parse_extensions(struct in all, char ret[POLICY_NAME_SIZE])
 
 static int parse_hello(struct in hello, char ret[POLICY_NAME_SIZE])
 {
-	(void)get(&hello, 2);				/* legacy version */
+	(void)get(&hello, 2); /* legacy version */
 	for (int i = 0; i < 8; i++)
-		(void)get(&hello, 4);			/* random */
+		(void)get(&hello, 4); /* random */
 	(void)part(&hello, 1, 0, SESSION_ID_MAX);
-	(void)part(&hello, 2, 2, 65534);		/* cipher suites */
-	(void)part(&hello, 1, 1, 255);			/* compression */
+	(void)part(&hello, 2, 2, 65534); /* cipher suites */
+	(void)part(&hello, 1, 1, 255);   /* compression */
 	if (hello.bad)
 		return -EBADMSG;
 	if (hello.n == 0)
@@ -115,7 +115,7 @@ static int parse_hello(struct in hello, char ret[POLICY_NAME_SIZE])
 /* The message may be cut into records anywhere: its bytes are put together first. */
 int sni_parse(struct str in, char ret[POLICY_NAME_SIZE])
 {
-	static uint8_t msg[SNI_HELLO_MAX];		/* one thread, never nested */
+	static uint8_t msg[SNI_HELLO_MAX]; /* one thread, never nested */
 	struct in rest = { (const uint8_t *)in.p, in.n, false };
 	size_t n = 0, want = HANDSHAKE_HEAD;
 
@@ -146,7 +146,7 @@ int sni_parse(struct str in, char ret[POLICY_NAME_SIZE])
 		rest.n -= RECORD_HEAD + len;
 	}
 	if (n > want)
-		return -EBADMSG;			/* a second message already: no client may send one yet */
+		return -EBADMSG; /* a second message already: no client may send one yet */
 	return parse_hello((struct in) { msg + HANDSHAKE_HEAD, want - HANDSHAKE_HEAD, false }, ret);
 }
 

@@ -8,8 +8,8 @@
 #include "base/str.h"
 #include "ipc/policy.h"
 
-#define SNI_HELLO_MAX 16384		/* of the whole first message */
-#define SNI_IN_MAX (SNI_HELLO_MAX + 4096)	/* with the heads of the records that carry it */
+#define SNI_HELLO_MAX 16384               /* of the whole first message */
+#define SNI_IN_MAX (SNI_HELLO_MAX + 4096) /* with the heads of the records that carry it */
 
 enum sni_result { SNI_MORE, SNI_NONE, SNI_NAME };
 

@@ -82,10 +82,10 @@ static void ask(struct socks *s, enum step step, const struct buf *what, size_t 
 /* The answer to the last question is longer than its head says at first. 0: it is all there */
 static size_t more_of_connect(const struct socks *s)
 {
-	size_t address = s->in[3] == BY_IPV4   ? 4
-			 : s->in[3] == BY_IPV6 ? 16
-			 : s->in[3] == BY_NAME ? (size_t)s->in[4] + 1
-					       : 0;
+	size_t address = s->in[3] == BY_IPV4 ? 4
+	    : s->in[3] == BY_IPV6            ? 16
+	    : s->in[3] == BY_NAME            ? (size_t)s->in[4] + 1
+					     : 0;
 
 	return address ? 4 + address + 2 : 0;
 }
@@ -188,7 +188,7 @@ static void compose(struct socks *s, const struct rules_socks *how, const char *
 }
 
 struct socks *socks_new(struct loop *l, int fd, const struct rules_socks *how, const char *name, uint32_t ip,
-	uint16_t port, socks_fn *fn, void *user)
+    uint16_t port, socks_fn *fn, void *user)
 {
 	autobuf struct buf hello = BUF_INIT(8);
 	struct socks *s = calloc(1, sizeof *s);
@@ -197,7 +197,7 @@ struct socks *socks_new(struct loop *l, int fd, const struct rules_socks *how, c
 		fd_close(fd);
 		return NULL;
 	}
-	*s = (struct socks){ .loop = l,
+	*s = (struct socks) { .loop = l,
 		.fd = fd,
 		.fn = fn,
 		.user = user,

@@ -17,5 +17,5 @@ typedef void socks_fn(void *user, int fd);
 
 /* Owns fd, also on failure (NULL: no memory). name "": by the address. What is of *how is copied. */
 struct socks *socks_new(struct loop *l, int fd, const struct rules_socks *how, const char *name, uint32_t ip,
-	uint16_t port, socks_fn *fn, void *user);
+    uint16_t port, socks_fn *fn, void *user);
 void socks_cancel(struct socks *s); /* NULL is fine */

@@ -19,7 +19,7 @@
 struct hop {
 	struct stream *near, *wire;
 	struct timer *timer;
-	bool ready;			/* the handshake is over */
+	bool ready; /* the handshake is over */
 	bool near_ended, wire_ended;
 	unsigned ticks;
 };
@@ -131,9 +131,16 @@ static void on_wire_ready(void *user)
 	stream_read(h->near, true);
 }
 
-static const struct stream_ops near_ops = { .on_data = on_near_data, .on_eof = on_near_eof, .on_drain = on_near_drain, .on_error = on_error };
+static const struct stream_ops near_ops = { .on_data = on_near_data,
+	.on_eof = on_near_eof,
+	.on_drain = on_near_drain,
+	.on_error = on_error };
 static const struct stream_ops wire_ops = {
-	.on_data = on_wire_data, .on_eof = on_wire_eof, .on_drain = on_wire_drain, .on_error = on_error, .on_ready = on_wire_ready,
+	.on_data = on_wire_data,
+	.on_eof = on_wire_eof,
+	.on_drain = on_wire_drain,
+	.on_error = on_error,
+	.on_ready = on_wire_ready,
 };
 
 /* Owns both fds, also on failure. */
@@ -173,7 +180,8 @@ int tls_hop(struct loop *l, int fd, const struct rules_socks *how)
 		fd_close(fd);
 		return -no;
 	}
-	struct hop *h = hop_new(l, pair[1], fd, upstream_tls_proxy(how->server_name[0] ? how->server_name : how->host, how->ca));
+	struct hop *h = hop_new(l, pair[1], fd,
+	    upstream_tls_proxy(how->server_name[0] ? how->server_name : how->host, how->ca));
 
 	if (!h) {
 		fd_close(pair[0]);
@@ -182,6 +190,6 @@ int tls_hop(struct loop *l, int fd, const struct rules_socks *how)
 	dial_keep_alive(fd);
 	timer_arm(h->timer, TLS_HOP_TICK_MS);
 	stream_read(h->wire, true);
-	stream_write(h->wire, STR_NULL);	/* begins the handshake */
+	stream_write(h->wire, STR_NULL); /* begins the handshake */
 	return pair[0];
 }

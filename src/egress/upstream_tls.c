@@ -20,8 +20,8 @@ int upstream_tls_open(const char *ca_file, struct err *e)
 
 	ctx = SSL_CTX_new(TLS_client_method());
 	if (!ctx || !tls_filter_prepare() || SSL_CTX_set_default_verify_paths(ctx) != 1 ||
-		!SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION) ||
-		SSL_CTX_set_alpn_protos(ctx, alpn, sizeof alpn - 1) != 0)
+	    !SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION) ||
+	    SSL_CTX_set_alpn_protos(ctx, alpn, sizeof alpn - 1) != 0)
 		return err_set(e, EIO, "set TLS up");
 	if (ca_file && SSL_CTX_load_verify_locations(ctx, ca_file, NULL) != 1)
 		return err_set(e, EINVAL, "read the authorities in '%s'", ca_file);

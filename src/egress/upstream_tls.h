@@ -11,6 +11,6 @@
 int upstream_tls_open(const char *ca_file, struct err *e);
 SSL *upstream_tls_connect(const char *host); /* NULL: no memory */
 
-/* To a proxy, by its name or address. ca: the certificates (PEM) of the authorities that count; NULL: the host's own. NULL: no
- * memory, or nothing in there. */
+/* To a proxy, by its name or address. ca: the certificates (PEM) of the authorities that count; NULL: the host's own.
+ * NULL: no memory, or nothing in there. */
 SSL *upstream_tls_proxy(const char *host, const char *ca);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* base_use: which pages of a base a sandbox has in use, noted beside its image.
  *
- * To put back a page that a sandbox has a copy of, the kernel reads the page of the file first, only to copy over it; and what it has not
- * copied it reads when it goes on. These pages lie all over the file, and for each the kernel reads megabytes around it while everybody waits. With the
- * note they are asked for at once and no others, which is a third of the file. It is advice and nothing else: an image without it,
- * or with nonsense in it, is restored all the same. */
+ * To put back a page that a sandbox has a copy of, the kernel reads the page of the file first, only to copy over it;
+ * and what it has not copied it reads when it goes on. These pages lie all over the file, and for each the kernel reads
+ * megabytes around it while everybody waits. With the note they are asked for at once and no others, which is a third
+ * of the file. It is advice and nothing else: an image without it, or with nonsense in it, is restored all the same. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,17 +18,18 @@
 #include "engine/cgroup.h"
 
 #define PAGE 4096u
-#define GAP 16				/* pages: closer ones are one read */
+#define GAP 16 /* pages: closer ones are one read */
 #define RANGES_MAX 8192
 #define PRESENT (1ull << 63)
 #define SWAPPED (1ull << 62)
 #define AT_ONCE 512
-#define LOOKS_MAX 64			/* at each page, over all mappings: their number and sizes are the sandbox's choice */
+/* at each page, over all mappings: their number and sizes are the sandbox's choice */
+#define LOOKS_MAX 64
 
 struct use {
-	uint8_t *used;		/* a byte per page of the file */
+	uint8_t *used; /* a byte per page of the file */
 	uint64_t pages;
-	uint64_t left;		/* pages that may still be looked at */
+	uint64_t left; /* pages that may still be looked at */
 	ino_t inode;
 };
 
@@ -38,7 +39,7 @@ static void take_range(struct use *u, int pagemap, uint64_t start, uint64_t end,
 
 	if (first >= u->pages)
 		return;
-	if ((end - start) / PAGE > u->pages - first)	/* a mapping may be larger than its file */
+	if ((end - start) / PAGE > u->pages - first) /* a mapping may be larger than its file */
 		end = start + (u->pages - first) * PAGE;
 	for (uint64_t page = start / PAGE; page < end / PAGE;) {
 		uint64_t want = end / PAGE - page < AT_ONCE ? end / PAGE - page : AT_ONCE;
@@ -72,7 +73,8 @@ static void take_process(struct use *u, int pid)
 		uint64_t start, end, offset, inode;
 
 		if (strstr(line, BASE_PLACE) &&
-		    sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %*s %" SCNu64, &start, &end, &offset, &inode) == 4 &&
+		    sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %*s %" SCNu64, &start, &end, &offset,
+			&inode) == 4 &&
 		    inode == u->inode)
 			take_range(u, pagemap, start, end, offset / PAGE);
 	}
@@ -132,5 +134,6 @@ void base_fetch_use(int image, int base_fd)
 	ssize_t n = ranges && fd >= 0 ? read(fd, ranges, RANGES_MAX * sizeof *ranges) : 0;
 
 	for (size_t i = 0; n > 0 && i < (size_t)n / sizeof *ranges; i++)
-		(void)posix_fadvise(base_fd, (off_t)ranges[i].page * PAGE, (off_t)ranges[i].count * PAGE, POSIX_FADV_WILLNEED);
+		(void)posix_fadvise(base_fd, (off_t)ranges[i].page * PAGE, (off_t)ranges[i].count * PAGE,
+		    POSIX_FADV_WILLNEED);
 }

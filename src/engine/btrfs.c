@@ -13,17 +13,17 @@
 #include "base/fd.h"
 #include "base/str.h"
 
-#ifndef BTRFS_QUOTA_CTL_ENABLE_SIMPLE_QUOTA	/* Linux 6.7 */
+#ifndef BTRFS_QUOTA_CTL_ENABLE_SIMPLE_QUOTA /* Linux 6.7 */
 #define BTRFS_QUOTA_CTL_ENABLE_SIMPLE_QUOTA 4
 #endif
 
 #define SEARCH_BUF (64 << 10)
-#define SWEEP_MAX 64			/* counters removed in one go: each is a small transaction */
+#define SWEEP_MAX 64 /* counters removed in one go: each is a small transaction */
 #define METADATA_MIN (32ull << 20)
 #define SPACES_MAX 16
-#define SUPER_AT 65536			/* the superblock, */
-#define SUPER_MAGIC 64			/* in it: what it is, */
-#define SUPER_TOTAL 112			/* the size of the whole */
+#define SUPER_AT 65536  /* the superblock, */
+#define SUPER_MAGIC 64  /* in it: what it is, */
+#define SUPER_TOTAL 112 /* the size of the whole */
 #define MAGIC "_BHRfS_M"
 
 int btrfs_quota_enable(int fs_fd, bool *ret_simple, struct err *e)
@@ -60,9 +60,9 @@ static int metadata_total(int fs_fd, uint64_t *ret)
 	return 0;
 }
 
-/* mkfs leaves one chunk of 8 MiB for metadata. A sandbox that writes to its limit within a second makes all the rest into data
- * chunks, and then no other can make a file although half of the disk is free. Moving the metadata gives it a chunk of the
- * usual size (a tenth of the disk); on a new file system that takes no time. */
+/* mkfs leaves one chunk of 8 MiB for metadata. A sandbox that writes to its limit within a second makes all the rest
+ * into data chunks, and then no other can make a file although half of the disk is free. Moving the metadata gives it a
+ * chunk of the usual size (a tenth of the disk); on a new file system that takes no time. */
 int btrfs_metadata_room(int fs_fd, struct err *e)
 {
 	struct btrfs_ioctl_balance_args a = { .flags = BTRFS_BALANCE_METADATA };
@@ -72,7 +72,7 @@ int btrfs_metadata_room(int fs_fd, struct err *e)
 		return err_sys(e, "read the space of the pool");
 	if (bytes >= METADATA_MIN)
 		return 0;
-	if (ioctl(fs_fd, BTRFS_IOC_BALANCE_V2, &a) < 0 && errno != ENOSPC)	/* full: as it was made */
+	if (ioctl(fs_fd, BTRFS_IOC_BALANCE_V2, &a) < 0 && errno != ENOSPC) /* full: as it was made */
 		return err_sys(e, "make room for metadata");
 	return 0;
 }
@@ -81,7 +81,9 @@ int btrfs_metadata_room(int fs_fd, struct err *e)
 static int fail(struct err *e, const char *what, const char *name)
 {
 	if (errno == EROFS)
-		return err_set(e, EROFS, "the pool is read-only, because the kernel found it damaged: see its log, and 'The state is damaged' in docs/troubleshooting.md");
+		return err_set(e, EROFS,
+		    "the pool is read-only, because the kernel found it damaged: see its log, and 'The state is "
+		    "damaged' in docs/troubleshooting.md");
 	return err_sys(e, "%s '%s'", what, name);
 }
 
@@ -144,14 +146,18 @@ struct search {
 };
 
 /* Items of one tree with keys from (objectid, type, offset) up to (objectid, type, end). Returns their number. */
-static int search(int fd, struct search *s, uint64_t tree, uint64_t objectid, uint32_t type, uint64_t offset, uint64_t end)
+static int search(int fd, struct search *s, uint64_t tree, uint64_t objectid, uint32_t type, uint64_t offset,
+    uint64_t end)
 {
 	memset(&s->a, 0, sizeof s->a);
 	s->a.key = (struct btrfs_ioctl_search_key) {
 		.tree_id = tree,
-		.min_objectid = objectid, .max_objectid = objectid,
-		.min_type = type, .max_type = type,
-		.min_offset = offset, .max_offset = end,
+		.min_objectid = objectid,
+		.max_objectid = objectid,
+		.min_type = type,
+		.max_type = type,
+		.min_offset = offset,
+		.max_offset = end,
 		.max_transid = UINT64_MAX,
 		.nr_items = 4096,
 	};
@@ -186,7 +192,8 @@ int btrfs_usage(int fs_fd, uint64_t subvol, uint64_t *ret_bytes)
 		return -ENOENT;
 	memcpy(&item, (char *)s->a.buf + sizeof h, sizeof item);
 	*ret_bytes = le64toh(item.rfer);
-	/* The kernel counts when it commits. Until the first time a new subvolume has its root node, and that is not counted yet. */
+	/* The kernel counts when it commits. Until the first time a new subvolume has its root node, and that is not
+	 * counted yet. */
 	return *ret_bytes ? 0 : btrfs_node_size(fs_fd, ret_bytes);
 }
 
@@ -195,9 +202,12 @@ static bool subvol_exists(int fs_fd, uint64_t id, struct search *s)
 	memset(&s->a, 0, sizeof s->a);
 	s->a.key = (struct btrfs_ioctl_search_key) {
 		.tree_id = BTRFS_ROOT_TREE_OBJECTID,
-		.min_objectid = id, .max_objectid = id,
-		.min_type = BTRFS_ROOT_ITEM_KEY, .max_type = BTRFS_ROOT_ITEM_KEY,
-		.max_offset = UINT64_MAX, .max_transid = UINT64_MAX,
+		.min_objectid = id,
+		.max_objectid = id,
+		.min_type = BTRFS_ROOT_ITEM_KEY,
+		.max_type = BTRFS_ROOT_ITEM_KEY,
+		.max_offset = UINT64_MAX,
+		.max_transid = UINT64_MAX,
 		.nr_items = 1,
 	};
 	s->a.buf_size = SEARCH_BUF;
@@ -214,7 +224,7 @@ static bool qgroup_destroy(int fs_fd, uint64_t id)
 int btrfs_qgroup_sweep(int fs_fd, uint64_t *below)
 {
 	autofree struct search *s = malloc(2 * sizeof *s);
-	uint64_t from = BTRFS_FIRST_FREE_OBJECTID, last = UINT64_MAX >> 16;	/* higher levels are not ours */
+	uint64_t from = BTRFS_FIRST_FREE_OBJECTID, last = UINT64_MAX >> 16; /* higher levels are not ours */
 	int left = 0, done = 0;
 
 	if (!s)
@@ -224,7 +234,8 @@ int btrfs_qgroup_sweep(int fs_fd, uint64_t *below)
 		const char *p = (const char *)s->a.buf;
 
 		if (n <= 0) {
-			*below = from;			/* ids only grow: what is seen now is older than what will come */
+			/* ids only grow: what is seen now is older than what will come */
+			*below = from;
 			return n < 0 ? n : left;
 		}
 		for (int i = 0; i < n; i++) {
@@ -266,7 +277,8 @@ void btrfs_look(int file_fd, int no, char *ret, size_t size)
 	memcpy(&total, super + SUPER_TOTAL, sizeof total);
 	total = le64toh(total);
 	if ((uint64_t)st.st_size < total)
-		(void)snprintf(ret, size, "%llu of %llu MiB are there", (unsigned long long)st.st_size >> 20, (unsigned long long)total >> 20);
+		(void)snprintf(ret, size, "%llu of %llu MiB are there", (unsigned long long)st.st_size >> 20,
+		    (unsigned long long)total >> 20);
 	else
 		(void)snprintf(ret, size, "%s", strerror(no));
 }

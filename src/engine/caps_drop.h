@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* caps_drop: gives up all capabilities but some, for good.
  *
- * A header, because it is also done inside a template's interpreter (join_lib), which has nothing of ours but one small library. */
+ * A header, because it is also done inside a template's interpreter (join_lib), which has nothing of ours but one small
+ * library. */
 #pragma once
 
 #include <errno.h>

@@ -16,7 +16,7 @@
 #include "base/str.h"
 #include "engine/cgroup_impl.h"
 
-#define RESERVE_MIN (512ull << 20)	/* what the host keeps for itself at least, and as a part of all */
+#define RESERVE_MIN (512ull << 20) /* what the host keeps for itself at least, and as a part of all */
 #define RESERVE_PART 10
 #define STRAY_TRIES 100
 #define STRAY_WAIT_NS 5000000
@@ -136,8 +136,9 @@ int cgroup_rmdir_tree(int dirfd, const char *name)
 	return unlinkat(dirfd, name, AT_REMOVEDIR) < 0 && errno != ENOENT ? -errno : 0;
 }
 
-/* Freezing is a request: tasks stop at their next return to user space, which for one that waits for the disk may be a while.
- * A quiet sandbox is there in less than a millisecond, so that much is waited for here; the rest is the caller's, by asking again. */
+/* Freezing is a request: tasks stop at their next return to user space, which for one that waits for the disk may be a
+ * while. A quiet sandbox is there in less than a millisecond, so that much is waited for here; the rest is the
+ * caller's, by asking again. */
 int cgroup_look_frozen(int dirfd, const char *id, const char *file, const char *want, struct err *e)
 {
 	char path[128], z[256];
@@ -170,7 +171,7 @@ uint32_t cgroup_host_pids(void)
 	(void)cgroup_number(AT_FDCWD, NULL, "/proc/sys/kernel/pid_max", &ids);
 	(void)cgroup_number(AT_FDCWD, NULL, "/proc/sys/kernel/threads-max", &tasks);
 	if (tasks < ids)
-		ids = tasks;		/* by the host's memory, and root is refused more, too */
+		ids = tasks; /* by the host's memory, and root is refused more, too */
 	return (uint32_t)(ids - ids / 8);
 }
 
@@ -194,7 +195,8 @@ static const struct cgroup_backend *pick(const char *mountinfo, struct err *e)
 
 	if (cgroup_find_mount(mountinfo, "cgroup2", NULL, at, sizeof at) == 0) {
 		(void)snprintf(path, sizeof path, "%s/cgroup.controllers", at);
-		if (file_read(AT_FDCWD, path, z, sizeof z) >= 0 && cgroup_has_word(z, "memory") && cgroup_has_word(z, "pids"))
+		if (file_read(AT_FDCWD, path, z, sizeof z) >= 0 && cgroup_has_word(z, "memory") &&
+		    cgroup_has_word(z, "pids"))
 			return &cgroup_v2;
 	}
 	if (cgroup_find_mount(mountinfo, "cgroup", "memory", at, sizeof at) == 0)
@@ -203,7 +205,8 @@ static const struct cgroup_backend *pick(const char *mountinfo, struct err *e)
 	return NULL;
 }
 
-int cgroup_tree_open(uint32_t instance, uint64_t mem_total_bytes, uint32_t cpu_weight, struct cgroup_tree **ret, struct err *e)
+int cgroup_tree_open(uint32_t instance, uint64_t mem_total_bytes, uint32_t cpu_weight, struct cgroup_tree **ret,
+    struct err *e)
 {
 	autofree char *mountinfo = malloc(MOUNTINFO_MAX);
 	autofree struct cgroup_tree *t = malloc(sizeof *t);
@@ -214,7 +217,11 @@ int cgroup_tree_open(uint32_t instance, uint64_t mem_total_bytes, uint32_t cpu_w
 	n = file_read(AT_FDCWD, "/proc/self/mountinfo", mountinfo, MOUNTINFO_MAX);
 	if (n < 0)
 		return err_set(e, (int)-n, "read /proc/self/mountinfo");
-	*t = (struct cgroup_tree) { .be = pick(mountinfo, e), .mem_total_bytes = mem_total_bytes, .cpu_weight = cpu_weight ? cpu_weight : 100, .v2_fd = -1, .v2_root_fd = -1 };
+	*t = (struct cgroup_tree) { .be = pick(mountinfo, e),
+		.mem_total_bytes = mem_total_bytes,
+		.cpu_weight = cpu_weight ? cpu_weight : 100,
+		.v2_fd = -1,
+		.v2_root_fd = -1 };
 	memset(t->v1_fd, -1, sizeof t->v1_fd);
 	memset(t->v1_root_fd, -1, sizeof t->v1_root_fd);
 	if (!t->be)
@@ -240,7 +247,8 @@ static int mend_parent(const struct cgroup_tree *t, int root, int fd, struct err
 
 	if (fd < 0)
 		return 0;
-	if (fstat(fd, &ours) == 0 && fstatat(root, t->parent, &now, AT_SYMLINK_NOFOLLOW) == 0 && ours.st_dev == now.st_dev && ours.st_ino == now.st_ino)
+	if (fstat(fd, &ours) == 0 && fstatat(root, t->parent, &now, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    ours.st_dev == now.st_dev && ours.st_ino == now.st_ino)
 		return 0;
 	if (mkdirat(root, t->parent, 0755) < 0 && errno != EEXIST)
 		return err_sys(e, "make cgroup '%s' again", t->parent);
@@ -395,9 +403,16 @@ int cgroup_detail(struct cgroup_tree *t, const char *id, struct cgroup_detail *r
 
 void cgroup_memory_fields(const char *text, const char *prefix, struct cgroup_detail *ret)
 {
-	const struct { const char *key; uint64_t *to; } fields[] = {
-		{ "shmem", &ret->shmem }, { "active_anon", &ret->active_anon }, { "inactive_anon", &ret->inactive_anon },
-		{ "active_file", &ret->active_file }, { "inactive_file", &ret->inactive_file }, { "unevictable", &ret->unevictable },
+	const struct {
+		const char *key;
+		uint64_t *to;
+	} fields[] = {
+		{ "shmem", &ret->shmem },
+		{ "active_anon", &ret->active_anon },
+		{ "inactive_anon", &ret->inactive_anon },
+		{ "active_file", &ret->active_file },
+		{ "inactive_file", &ret->inactive_file },
+		{ "unevictable", &ret->unevictable },
 	};
 	char key[48];
 
@@ -497,7 +512,8 @@ static bool is_of(const char *name, const char *prefix)
 	return prefix ? strncmp(name, prefix, strlen(prefix)) == 0 : name[0] != '.' && name[0] != '_';
 }
 
-static void keep_only_in(struct cgroup_tree *t, int dirfd, const char *prefix, bool (*keep)(const char *id, void *arg), void *arg)
+static void keep_only_in(struct cgroup_tree *t, int dirfd, const char *prefix, bool (*keep)(const char *id, void *arg),
+    void *arg)
 {
 	int fd = dirfd < 0 ? -1 : openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
@@ -576,7 +592,9 @@ void cgroup_each(struct cgroup_tree *t, void (*fn)(struct cgroup_tree *t, const 
 		return;
 	}
 	for (struct dirent *de; (de = readdir(d));) {
-		int pid = de->d_type == DT_DIR && de->d_name[0] != '.' && de->d_name[0] != '_' ? first_pid(at, de->d_name) : 0;
+		int pid = de->d_type == DT_DIR && de->d_name[0] != '.' && de->d_name[0] != '_'
+		    ? first_pid(at, de->d_name)
+		    : 0;
 
 		if (pid > 0)
 			fn(t, de->d_name, pid);

@@ -5,17 +5,19 @@
 #include "engine/cgroup.h"
 
 struct cgroup_backend {
-	int (*open)(struct cgroup_tree *t, const char *mountinfo, struct err *e);		/* makes or finds the parents */
+	/* makes or finds the parents */
+	int (*open)(struct cgroup_tree *t, const char *mountinfo, struct err *e);
 	int (*limit_all)(struct cgroup_tree *t, struct err *e);
 	int (*make)(struct cgroup_tree *t, const char *id, const struct cgroup_limits *lim, struct err *e);
 	int (*limit)(struct cgroup_tree *t, const char *id, const struct cgroup_limits *lim, struct err *e);
-	int (*cpu)(struct cgroup_tree *t, const char *id, uint32_t permille);	/* 0: no quota; -errno */
+	int (*cpu)(struct cgroup_tree *t, const char *id, uint32_t permille); /* 0: no quota; -errno */
 	int (*io)(struct cgroup_tree *t, const char *id, const struct cgroup_limits *lim, struct err *e);
 	int (*oom_watch)(struct cgroup_tree *t, const char *id, int *ret_fd, struct err *e);
 	int (*seat)(struct cgroup_tree *t, const char *id, struct cgroup_seat *ret, struct err *e);
 	int (*freeze)(struct cgroup_tree *t, const char *id, bool on, struct err *e);
 	bool (*is_frozen)(struct cgroup_tree *t, const char *id);
-	int (*freezer)(struct cgroup_tree *t);				/* parent directory where they are frozen, or -1 */
+	/* parent directory where they are frozen, or -1 */
+	int (*freezer)(struct cgroup_tree *t);
 	int (*after_kill)(struct cgroup_tree *t, const char *id);
 	int (*usage)(struct cgroup_tree *t, const char *id, struct cgroup_usage *ret, struct err *e);
 	int (*detail)(struct cgroup_tree *t, const char *id, struct cgroup_detail *ret);
@@ -31,22 +33,22 @@ extern const struct cgroup_backend cgroup_v1, cgroup_v2;
 
 struct cgroup_tree {
 	const struct cgroup_backend *be;
-	char parent[24];			/* "atoll3" */
+	char parent[24]; /* "atoll3" */
 	uint64_t mem_total_bytes;
 	uint32_t pids_total, cpu_weight;
-	uint64_t disks[CGROUP_DISKS_MAX];	/* dev_t */
+	uint64_t disks[CGROUP_DISKS_MAX]; /* dev_t */
 	size_t n_disks;
-	int v1_fd[CGROUP_V1_MAX];		/* parent directory per hierarchy, -1: not there; order of v1_names */
-	int v1_root_fd[CGROUP_V1_MAX];		/* the directory that holds it */
+	int v1_fd[CGROUP_V1_MAX];      /* parent directory per hierarchy, -1: not there; order of v1_names */
+	int v1_root_fd[CGROUP_V1_MAX]; /* the directory that holds it */
 	int v2_fd, v2_root_fd;
-	bool v2_moves;				/* processes are moved into them: cgroup_v2_births() said no */
+	bool v2_moves; /* processes are moved into them: cgroup_v2_births() said no */
 };
 
 struct cgroup_setting {
-	const char *controller;			/* v1: the hierarchy it is in */
+	const char *controller; /* v1: the hierarchy it is in */
 	const char *file;
 	char value[128];
-	bool optional;				/* not every kernel has the file */
+	bool optional; /* not every kernel has the file */
 };
 
 #define CGROUP_SETTINGS_MAX 8
@@ -68,12 +70,14 @@ void cgroup_v2_io(const struct cgroup_limits *lim, uint64_t dev, struct cgroup_s
  * with that controller. -ENOENT. */
 int cgroup_find_mount(const char *mountinfo, const char *type, const char *controller, char *ret, size_t size);
 
-bool cgroup_has_word(const char *text, const char *word);		/* "cpu memory pids" has "memory" */
-int cgroup_field(const char *text, const char *key, uint64_t *ret);	/* "key 123" on a line of its own; -ENOENT */
+bool cgroup_has_word(const char *text, const char *word);           /* "cpu memory pids" has "memory" */
+int cgroup_field(const char *text, const char *key, uint64_t *ret); /* "key 123" on a line of its own; -ENOENT */
 int cgroup_number(int dirfd, const char *id, const char *file, uint64_t *ret);
-int cgroup_write(int dirfd, const char *id, const char *file, const char *value);	/* id NULL: in dirfd itself */
-void cgroup_memory_fields(const char *text, const char *prefix, struct cgroup_detail *ret);	/* of memory.stat, where both have the same */
+int cgroup_write(int dirfd, const char *id, const char *file, const char *value); /* id NULL: in dirfd itself */
+/* of memory.stat, where both have the same */
+void cgroup_memory_fields(const char *text, const char *prefix, struct cgroup_detail *ret);
 int cgroup_memory_sum(int dirfd, const char *first, const char *second, uint64_t *ret);
-int cgroup_rmdir_tree(int dirfd, const char *name);		/* one level of children, then itself; 0 when not there */
+/* one level of children, then itself; 0 when not there */
+int cgroup_rmdir_tree(int dirfd, const char *name);
 bool cgroup_says(int dirfd, const char *id, const char *file, const char *want);
 int cgroup_look_frozen(int dirfd, const char *id, const char *file, const char *want, struct err *e);

@@ -2,8 +2,9 @@
 /* cgroup_v1: one directory per sandbox in each hierarchy that limits or counts something.
  *
  * Devices are an exception: the list of allowed nodes is the same for all, so the parent carries it and every sandbox
- * is put into the parent itself. So is blkio: moving a process costs a grace period of the kernel, and few sandboxes have a limit
- * of io, so only those have a directory there; so is cpuset, for those that may use all processors. A missing hierarchy costs its limit; without memory and pids we do not start. */
+ * is put into the parent itself. So is blkio: moving a process costs a grace period of the kernel, and few sandboxes
+ * have a limit of io, so only those have a directory there; so is cpuset, for those that may use all processors. A
+ * missing hierarchy costs its limit; without memory and pids we do not start. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -19,18 +20,26 @@
 #include "engine/cgroup_impl.h"
 
 enum { V1_MEMORY, V1_PIDS, V1_CPU, V1_CPUACCT, V1_FREEZER, V1_BLKIO, V1_CPUSET, V1_DEVICES };
-static const char *const v1_names[CGROUP_V1_MAX] = { "memory", "pids", "cpu", "cpuacct", "freezer", "blkio", "cpuset", "devices" };
+static const char *const v1_names[CGROUP_V1_MAX] = { "memory", "pids", "cpu", "cpuacct", "freezer", "blkio", "cpuset",
+	"devices" };
 
 #define CPU_PERIOD_US 100000u
-#define CPU_SHARES_ONE 1024u		/* what a cgroup is made with */
-#define CPU_SHARES_MAX 262144u		/* more is not taken */
+#define CPU_SHARES_ONE 1024u   /* what a cgroup is made with */
+#define CPU_SHARES_MAX 262144u /* more is not taken */
 #define MOVE_PASSES 64
-#define SOCKETS_PART 16			/* as much of its memory as the kernel gives TCP of the host's */
+#define SOCKETS_PART 16 /* as much of its memory as the kernel gives TCP of the host's */
 #define SOCKETS_MIN (16ull << 20)
 
 /* null zero full random urandom tty console-less ptmx and pts: read and write, never mknod */
 static const char *const v1_devices[] = {
-	"c 1:3 rw", "c 1:5 rw", "c 1:7 rw", "c 1:8 rw", "c 1:9 rw", "c 5:0 rw", "c 5:2 rw", "c 136:* rw",
+	"c 1:3 rw",
+	"c 1:5 rw",
+	"c 1:7 rw",
+	"c 1:8 rw",
+	"c 1:9 rw",
+	"c 5:0 rw",
+	"c 5:2 rw",
+	"c 136:* rw",
 };
 
 size_t cgroup_v1_settings(const struct cgroup_limits *lim, struct cgroup_setting ret[CGROUP_SETTINGS_MAX])
@@ -43,7 +52,8 @@ size_t cgroup_v1_settings(const struct cgroup_limits *lim, struct cgroup_setting
 		(void)snprintf(ret[n++].value, sizeof ret->value, "%" PRIu64, lim->mem_bytes);
 		ret[n] = (struct cgroup_setting) { "memory", "memory.memsw.limit_in_bytes", .optional = true };
 		(void)snprintf(ret[n++].value, sizeof ret->value, "%" PRIu64, lim->mem_bytes + lim->swap_bytes);
-		/* v1 does not count what lies in TCP and UDP queues as memory: unlimited, one sandbox takes the share of all. */
+		/* v1 does not count what lies in TCP and UDP queues as memory: unlimited, one sandbox takes the share
+		 * of all. */
 		uint64_t sockets = lim->mem_bytes / SOCKETS_PART;
 
 		if (sockets < SOCKETS_MIN)
@@ -59,11 +69,13 @@ size_t cgroup_v1_settings(const struct cgroup_limits *lim, struct cgroup_setting
 		ret[n] = (struct cgroup_setting) { "cpu", "cpu.cfs_period_us", .value = "" };
 		(void)snprintf(ret[n++].value, sizeof ret->value, "%u", CPU_PERIOD_US);
 		ret[n] = (struct cgroup_setting) { "cpu", "cpu.cfs_quota_us", .value = "" };
-		(void)snprintf(ret[n++].value, sizeof ret->value, "%" PRIu64, (uint64_t)lim->cpu_permille * CPU_PERIOD_US / 1000);
+		(void)snprintf(ret[n++].value, sizeof ret->value, "%" PRIu64,
+		    (uint64_t)lim->cpu_permille * CPU_PERIOD_US / 1000);
 	}
 	if (lim->cpu_weight) {
 		ret[n] = (struct cgroup_setting) { "cpu", "cpu.shares", .value = "" };
-		(void)snprintf(ret[n++].value, sizeof ret->value, "%" PRIu64, (uint64_t)lim->cpu_weight * CPU_SHARES_ONE / 100);
+		(void)snprintf(ret[n++].value, sizeof ret->value, "%" PRIu64,
+		    (uint64_t)lim->cpu_weight * CPU_SHARES_ONE / 100);
 	}
 	return n;
 }
@@ -71,14 +83,16 @@ size_t cgroup_v1_settings(const struct cgroup_limits *lim, struct cgroup_setting
 void cgroup_v1_io(const struct cgroup_limits *lim, uint64_t dev, struct cgroup_setting ret[CGROUP_V1_IO])
 {
 	static const char *const files[CGROUP_V1_IO] = {
-		"blkio.throttle.read_bps_device", "blkio.throttle.write_bps_device",
-		"blkio.throttle.read_iops_device", "blkio.throttle.write_iops_device",
+		"blkio.throttle.read_bps_device",
+		"blkio.throttle.write_bps_device",
+		"blkio.throttle.read_iops_device",
+		"blkio.throttle.write_iops_device",
 	};
 
 	for (size_t i = 0; i < CGROUP_V1_IO; i++) {
 		ret[i] = (struct cgroup_setting) { "blkio", files[i], .value = "" };
 		(void)snprintf(ret[i].value, sizeof ret->value, "%u:%u %" PRIu64, major(dev), minor(dev),
-			i < 2 ? lim->io_bytes_s : lim->io_ops_s);	/* 0 takes it away */
+		    i < 2 ? lim->io_bytes_s : lim->io_ops_s); /* 0 takes it away */
 	}
 }
 
@@ -196,8 +210,8 @@ static int open_parent(const char *mount, const char *parent, int *ret_root, int
 	return 0;
 }
 
-/* Controllers mounted together (cpu,cpuacct) are one directory: the second finds it made. Its procs file is then written
- * twice, which does nothing the second time. */
+/* Controllers mounted together (cpu,cpuacct) are one directory: the second finds it made. Its procs file is then
+ * written twice, which does nothing the second time. */
 static int v1_open(struct cgroup_tree *t, const char *mountinfo, struct err *e)
 {
 	char at[256];
@@ -224,8 +238,8 @@ static int limit_devices(int fd, struct err *e)
 	return r < 0 ? err_set(e, -r, "limit devices: %s", strerror(-r)) : 0;
 }
 
-/* A weight of 100 is that of one busy task of the host on each processor: the weight of a group is spread over those where it runs,
- * and at the top of v1 it stands beside single tasks. */
+/* A weight of 100 is that of one busy task of the host on each processor: the weight of a group is spread over those
+ * where it runs, and at the top of v1 it stands beside single tasks. */
 uint32_t cgroup_v1_shares_all(uint32_t weight, long cpus)
 {
 	uint64_t shares = (uint64_t)weight * CPU_SHARES_ONE / 100 * (uint64_t)(cpus > 0 ? cpus : 1);
@@ -244,7 +258,8 @@ static int v1_limit_all(struct cgroup_tree *t, struct err *e)
 	if (t->v1_fd[V1_CPU] >= 0) {
 		char shares[16];
 
-		(void)snprintf(shares, sizeof shares, "%u", cgroup_v1_shares_all(t->cpu_weight, sysconf(_SC_NPROCESSORS_ONLN)));
+		(void)snprintf(shares, sizeof shares, "%u",
+		    cgroup_v1_shares_all(t->cpu_weight, sysconf(_SC_NPROCESSORS_ONLN)));
 		(void)cgroup_write(t->v1_fd[V1_CPU], NULL, "cpu.shares", shares);
 	}
 	if (t->v1_fd[V1_CPUSET] >= 0)
@@ -276,7 +291,7 @@ static bool is_moved(const struct cgroup_tree *t, int which, const char *id, str
 	(void)snprintf(path, sizeof path, "/proc/%.*s/cgroup", STR_ARG(pid));
 	(void)snprintf(want, sizeof want, "/%s/%s", t->parent, id);
 	if (file_read(AT_FDCWD, path, own, sizeof own) <= 0)
-		return true;			/* it has ended */
+		return true; /* it has ended */
 	(void)snprintf(name, sizeof name, ":%s:", v1_names[which]);
 	const char *at = strstr(own, name);
 	size_t n = at ? strcspn(at, "\n") : 0, m = strlen(want);
@@ -326,7 +341,8 @@ static int limit_memory(struct cgroup_tree *t, const char *id, const struct cgro
 	struct cgroup_setting set[CGROUP_SETTINGS_MAX];
 	uint64_t had = 0;
 
-	(void)cgroup_v1_settings(&(struct cgroup_limits) { .mem_bytes = lim->mem_bytes, .swap_bytes = lim->swap_bytes }, set);
+	(void)cgroup_v1_settings(&(struct cgroup_limits) { .mem_bytes = lim->mem_bytes, .swap_bytes = lim->swap_bytes },
+	    set);
 	(void)cgroup_number(t->v1_fd[V1_MEMORY], id, "memory.limit_in_bytes", &had);
 	bool up = lim->mem_bytes > had;
 
@@ -397,7 +413,8 @@ static int v1_seat(struct cgroup_tree *t, const char *id, struct cgroup_seat *re
 
 		if (t->v1_fd[i] < 0)
 			continue;
-		(void)snprintf(path, sizeof path, "%s%scgroup.procs", i == V1_DEVICES ? "" : id, i == V1_DEVICES ? "" : "/");
+		(void)snprintf(path, sizeof path, "%s%scgroup.procs", i == V1_DEVICES ? "" : id,
+		    i == V1_DEVICES ? "" : "/");
 		int fd = openat(t->v1_fd[i], path, O_WRONLY | O_CLOEXEC);
 
 		if (fd < 0 && (i == V1_BLKIO || i == V1_CPUSET) && errno == ENOENT)
@@ -434,7 +451,8 @@ static int v1_freezer(struct cgroup_tree *t)
 	return t->v1_fd[V1_FREEZER];
 }
 
-/* What v2 does by cgroup.kill: also those that were not below the process that was killed, or had nobody to kill them. */
+/* What v2 does by cgroup.kill: also those that were not below the process that was killed, or had nobody to kill
+ * them. */
 static void v1_kill_listed(struct cgroup_tree *t, const char *id)
 {
 	char path[128], z[16384];
@@ -481,13 +499,19 @@ static int v1_usage(struct cgroup_tree *t, const char *id, struct cgroup_usage *
 	return 0;
 }
 
-#define TICK_NS 10000000u		/* of cpuacct.stat, whatever the kernel's own clock is */
+#define TICK_NS 10000000u /* of cpuacct.stat, whatever the kernel's own clock is */
 
 static int v1_detail(struct cgroup_tree *t, const char *id, struct cgroup_detail *ret)
 {
-	const struct { const char *key; uint64_t *to; } fields[] = {
-		{ "total_cache", &ret->cache }, { "total_mapped_file", &ret->mapped }, { "total_dirty", &ret->dirty },
-		{ "total_writeback", &ret->writeback }, { "total_swap", &ret->swap_bytes },
+	const struct {
+		const char *key;
+		uint64_t *to;
+	} fields[] = {
+		{ "total_cache", &ret->cache },
+		{ "total_mapped_file", &ret->mapped },
+		{ "total_dirty", &ret->dirty },
+		{ "total_writeback", &ret->writeback },
+		{ "total_swap", &ret->swap_bytes },
 	};
 	char path[128], z[4096];
 	uint64_t v;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cgroup_v2: one directory per sandbox in the unified hierarchy.
  *
- * The parent is at the top of the hierarchy, as with v1, whoever has started us: a restart has to find it where it was. Below the
- * cgroup of a unit it would be in the way: sandboxes outlive the daemon, a directory whose controllers are handed on may hold no
- * process itself, and so the service manager could not start the daemon again beside those that were left there. */
+ * The parent is at the top of the hierarchy, as with v1, whoever has started us: a restart has to find it where it was.
+ * Below the cgroup of a unit it would be in the way: sandboxes outlive the daemon, a directory whose controllers are
+ * handed on may hold no process itself, and so the service manager could not start the daemon again beside those that
+ * were left there. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -42,7 +43,7 @@ size_t cgroup_v2_settings(const struct cgroup_limits *lim, struct cgroup_setting
 	if (lim->cpu_permille) {
 		ret[n] = (struct cgroup_setting) { "cpu", "cpu.max", .value = "" };
 		(void)snprintf(ret[n++].value, sizeof ret->value, "%" PRIu64 " %u",
-			(uint64_t)lim->cpu_permille * CPU_PERIOD_US / 1000, CPU_PERIOD_US);
+		    (uint64_t)lim->cpu_permille * CPU_PERIOD_US / 1000, CPU_PERIOD_US);
 	}
 	if (lim->cpu_weight) {
 		ret[n] = (struct cgroup_setting) { "cpu", "cpu.weight", .value = "" };
@@ -103,7 +104,8 @@ static int v2_cpu(struct cgroup_tree *t, const char *id, uint32_t permille)
 	char value[48];
 
 	if (permille)
-		(void)snprintf(value, sizeof value, "%" PRIu64 " %u", (uint64_t)permille * CPU_PERIOD_US / 1000, CPU_PERIOD_US);
+		(void)snprintf(value, sizeof value, "%" PRIu64 " %u", (uint64_t)permille * CPU_PERIOD_US / 1000,
+		    CPU_PERIOD_US);
 	else
 		(void)snprintf(value, sizeof value, "max %u", CPU_PERIOD_US);
 	return cgroup_write(t->v2_fd, id, "cpu.max", value);
@@ -122,8 +124,8 @@ static int hand_on(int fd, struct err *e)
 	return 0;
 }
 
-/* An empty one that is left over is made anew: Linux (seen with 6.1.190 and 6.18) kills whatever is cloned into a cgroup to which
- * cgroup.kill was ever written. One that is in use stays. */
+/* An empty one that is left over is made anew: Linux (seen with 6.1.190 and 6.18) kills whatever is cloned into a
+ * cgroup to which cgroup.kill was ever written. One that is in use stays. */
 static int make_fresh(int parent, const char *id, struct err *e)
 {
 	int r = mkdirat(parent, id, 0755);
@@ -133,9 +135,10 @@ static int make_fresh(int parent, const char *id, struct err *e)
 	return r < 0 && errno != EEXIST && errno != EBUSY && errno != ENOTEMPTY ? err_sys(e, "make '%s'", id) : 0;
 }
 
-/* Since 6.14, and in older ones that are maintained since 2025, Linux counts the writes to cgroup.kill, each cgroup's, and kills a new process if the
- * count of where it is born is another than when the clone began. But it begins with the count of its maker's cgroup: who was started in one that had
- * been killed can have nobody born elsewhere, and who makes one in a cgroup that was killed neither. They can still be moved there. */
+/* Since 6.14, and in older ones that are maintained since 2025, Linux counts the writes to cgroup.kill, each cgroup's,
+ * and kills a new process if the count of where it is born is another than when the clone began. But it begins with the
+ * count of its maker's cgroup: who was started in one that had been killed can have nobody born elsewhere, and who
+ * makes one in a cgroup that was killed neither. They can still be moved there. */
 bool cgroup_v2_births(int parent_fd)
 {
 	char name[32];
@@ -154,7 +157,8 @@ bool cgroup_v2_births(int parent_fd)
 		;
 	fd_close(pidfd);
 	for (int i = 0; i < REMOVE_TRIES && unlinkat(parent_fd, name, AT_REMOVEDIR) < 0 && errno == EBUSY; i++)
-		(void)nanosleep(&(struct timespec) { .tv_nsec = REMOVE_AGAIN_NS }, NULL);	/* it may be there for a moment longer than wait() knows */
+		(void)nanosleep(&(struct timespec) { .tv_nsec = REMOVE_AGAIN_NS },
+		    NULL); /* it may be there for a moment longer than wait() knows */
 	return pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
@@ -296,9 +300,16 @@ static int v2_usage(struct cgroup_tree *t, const char *id, struct cgroup_usage *
 
 static int v2_detail(struct cgroup_tree *t, const char *id, struct cgroup_detail *ret)
 {
-	const struct { const char *key; uint64_t *to; } fields[] = {
-		{ "file", &ret->cache }, { "file_mapped", &ret->mapped }, { "file_dirty", &ret->dirty }, { "file_writeback", &ret->writeback },
-		{ "slab", &ret->slab }, { "slab_reclaimable", &ret->slab_reclaimable },
+	const struct {
+		const char *key;
+		uint64_t *to;
+	} fields[] = {
+		{ "file", &ret->cache },
+		{ "file_mapped", &ret->mapped },
+		{ "file_dirty", &ret->dirty },
+		{ "file_writeback", &ret->writeback },
+		{ "slab", &ret->slab },
+		{ "slab_reclaimable", &ret->slab_reclaimable },
 	};
 	char path[128], z[8192];
 	uint64_t v;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* child: the set-up process that becomes pid 1 of a sandbox.
  *
- * It starts in namespaces of its own, with the root of Z, no id that means anything and all capabilities over the new user
- * namespace. The stages, in this order because each needs what a later one takes away:
+ * It starts in namespaces of its own, with the root of Z, no id that means anything and all capabilities over the new
+ *user namespace. The stages, in this order because each needs what a later one takes away:
  *
  *	identity	close what we inherited; become root of the sandbox once the map is written
  *	network		lo and eth0, when the builder has put eth0 there
@@ -12,8 +12,8 @@
  *	confine		once in its cgroups: limits, system call filter, capabilities
  *	exec		init
  *
- * No program of the template has run at any point here, but the template's contents are not trusted with paths: targets are
- * opened without following links. */
+ * No program of the template has run at any point here, but the template's contents are not trusted with paths: targets
+ *are opened without following links. */
 #include "engine/child.h"
 
 #include <fcntl.h>
@@ -40,11 +40,11 @@
 #include "engine/volume.h"
 
 #define HOSTNAME "e2b.local"
-#define READY_FD 3			/* what init finds open besides 0, 1 and 2 */
+#define READY_FD 3 /* what init finds open besides 0, 1 and 2 */
 #define SOCK_FD 4
-#define SEED_FD 5			/* or nothing: where a copy of a warm interpreter will listen */
+#define SEED_FD 5 /* or nothing: where a copy of a warm interpreter will listen */
 #define TTY_GID "5"
-#define PTYS_MAX "128"			/* the host has some 3000 for all sandboxes together */
+#define PTYS_MAX "128" /* the host has some 3000 for all sandboxes together */
 
 enum { FD_ROOT, FD_DEV, FD_INIT, FD_VIEW, FD_COUNT };
 
@@ -104,7 +104,9 @@ static const struct fresh fresh[] = {
 	{ "proc", "proc", QUIET, { { "source", "proc" } }, 1 },
 	{ "sysfs", "sys", QUIET | MOUNT_ATTR_RDONLY, { { "source", "sysfs" } }, 1 },
 	{ "devpts", "dev/pts", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC,
-	  { { "source", "devpts" }, { "mode", "620" }, { "ptmxmode", "666" }, { "gid", TTY_GID }, { "max", PTYS_MAX } }, 5 },
+	    { { "source", "devpts" }, { "mode", "620" }, { "ptmxmode", "666" }, { "gid", TTY_GID },
+		{ "max", PTYS_MAX } },
+	    5 },
 	{ "mqueue", "dev/mqueue", QUIET, { { "source", "mqueue" } }, 1 },
 };
 
@@ -121,7 +123,8 @@ static int put_at(int mount_fd, int root, const char *path, struct err *e)
 static int mount_shm(int root, uint64_t mem_bytes, struct err *e)
 {
 	char size[24];
-	struct mount_opt opts[] = { { "source", "shm" }, { "mode", "1777" }, { "size", size }, { "nr_inodes", "65536" } };
+	struct mount_opt opts[] = { { "source", "shm" }, { "mode", "1777" }, { "size", size },
+		{ "nr_inodes", "65536" } };
 	autoclose int m = -1;
 
 	(void)snprintf(size, sizeof size, "%llu", (unsigned long long)mem_bytes / 2);
@@ -148,7 +151,8 @@ static int root_stage(const int fds[FD_COUNT], uint64_t mem_bytes, struct err *e
 {
 	if (mount_put(fds[FD_ROOT], AT_FDCWD, "/r", e) < 0)
 		return -e->no;
-	if (put_at(fds[FD_DEV], fds[FD_ROOT], "dev", e) < 0 || put_at(fds[FD_INIT], fds[FD_ROOT], "dev/" DEV_INIT, e) < 0)
+	if (put_at(fds[FD_DEV], fds[FD_ROOT], "dev", e) < 0 ||
+	    put_at(fds[FD_INIT], fds[FD_ROOT], "dev/" DEV_INIT, e) < 0)
 		return -e->no;
 	if (fds[FD_VIEW] >= 0 && put_at(fds[FD_VIEW], fds[FD_ROOT], "dev/" DEV_VIEW, e) < 0)
 		return -e->no;
@@ -174,13 +178,14 @@ static int write_file(const char *path, const char *text, struct err *e)
 	return 0;
 }
 
-/* Without internet there are no names either; asked over TCP that is known at once, over UDP the host's limit of ICMP messages
- * makes a program wait 5 seconds for it. */
+/* Without internet there are no names either; asked over TCP that is known at once, over UDP the host's limit of ICMP
+ * messages makes a program wait 5 seconds for it. */
 static int files(const struct slot *s, bool no_internet, struct err *e)
 {
 	char resolv[64], gateway[INET_TEXT_SIZE], machine_id[34];
 
-	(void)snprintf(resolv, sizeof resolv, "nameserver %s\noptions edns0%s\n", inet_text(s->gateway, gateway), no_internet ? " use-vc" : "");
+	(void)snprintf(resolv, sizeof resolv, "nameserver %s\noptions edns0%s\n", inet_text(s->gateway, gateway),
+	    no_internet ? " use-vc" : "");
 	rand_hex(machine_id, 32);
 	memcpy(machine_id + 32, "\n", 2);
 	if (write_file("/etc/resolv.conf", resolv, e) < 0 || write_file("/etc/machine-id", machine_id, e) < 0)
@@ -204,19 +209,27 @@ static int cover(const char *from, const char *to, unsigned attr, struct err *e)
 	return mount_put(m, at, "", e) < 0 ? err_wrap(e, "cover '%s'", to) : 0;
 }
 
-/* Most of this root inside could not touch anyway, being nobody to the host; the kernel has forgotten a check before. */
+/* Most of this root inside could not touch anyway, being nobody to the host; the kernel has forgotten a check
+ * before. */
 static int cover_up(struct err *e)
 {
 	static const char *const read_only[] = { "/proc/sys", "/proc/bus", "/proc/irq", "/proc/sysrq-trigger" };
 	static const char *const hidden_files[] = {
-		"/proc/kcore", "/proc/keys", "/proc/timer_list", "/proc/latency_stats", "/proc/kallsyms", "/proc/key-users", "/proc/cmdline",
-		"/proc/config.gz",	/* and /sys/kernel/btf: what an exploit has to know of this very kernel */
-		"/proc/locks",	/* those of open files have no owner, and are shown to everybody */
+		"/proc/kcore", "/proc/keys", "/proc/timer_list", "/proc/latency_stats", "/proc/kallsyms",
+		"/proc/key-users", "/proc/cmdline",
+		"/proc/config.gz", /* and /sys/kernel/btf: what an exploit has to know of this very kernel */
+		"/proc/locks",     /* those of open files have no owner, and are shown to everybody */
 	};
 	/* The last two tell the path of the pool, and what every other sandbox has on its disk. */
 	static const char *const hidden_dirs[] = {
-		"/proc/acpi", "/proc/scsi", "/proc/fs", "/sys/firmware", "/sys/devices/virtual/powercap",
-		"/sys/kernel/btf", "/sys/devices/virtual/block", "/sys/fs/btrfs",
+		"/proc/acpi",
+		"/proc/scsi",
+		"/proc/fs",
+		"/sys/firmware",
+		"/sys/devices/virtual/powercap",
+		"/sys/kernel/btf",
+		"/sys/devices/virtual/block",
+		"/sys/fs/btrfs",
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(read_only); i++) {
@@ -237,10 +250,19 @@ static int cover_up(struct err *e)
 /* Its own memory and processors in place of the host's. */
 static int cover_view(struct err *e)
 {
-	static const struct { enum view_file file; const char *at; } covers[] = {
-		{ VIEW_MEMINFO, "/proc/meminfo" }, { VIEW_CPUINFO, "/proc/cpuinfo" }, { VIEW_STAT, "/proc/stat" }, { VIEW_UPTIME, "/proc/uptime" },
-		{ VIEW_LOADAVG, "/proc/loadavg" }, { VIEW_SWAPS, "/proc/swaps" }, { VIEW_DISKSTATS, "/proc/diskstats" },
-		{ VIEW_CPUS, "/sys/devices/system/cpu/online" }, { VIEW_CPUS, "/sys/devices/system/cpu/possible" },
+	static const struct {
+		enum view_file file;
+		const char *at;
+	} covers[] = {
+		{ VIEW_MEMINFO, "/proc/meminfo" },
+		{ VIEW_CPUINFO, "/proc/cpuinfo" },
+		{ VIEW_STAT, "/proc/stat" },
+		{ VIEW_UPTIME, "/proc/uptime" },
+		{ VIEW_LOADAVG, "/proc/loadavg" },
+		{ VIEW_SWAPS, "/proc/swaps" },
+		{ VIEW_DISKSTATS, "/proc/diskstats" },
+		{ VIEW_CPUS, "/sys/devices/system/cpu/online" },
+		{ VIEW_CPUS, "/sys/devices/system/cpu/possible" },
 		{ VIEW_CPUS, "/sys/devices/system/cpu/present" },
 	};
 	char from[64];
@@ -278,8 +300,8 @@ static int become_init(const struct child_spec *sp, struct err *e)
 		return err_sys(e, "make a cgroup namespace");
 	if (sp->own_core)
 		core_own();
-	if (limits_process(sp->open_files, e) < 0 || limits_ordinary(e) < 0 || stdio(e) < 0 || seccomp_filter_install(sp->filter, e) < 0 ||
-	    caps_confine(e) < 0)
+	if (limits_process(sp->open_files, e) < 0 || limits_ordinary(e) < 0 || stdio(e) < 0 ||
+	    seccomp_filter_install(sp->filter, e) < 0 || caps_confine(e) < 0)
 		return -e->no;
 	(void)fd_cloexec(READY_FD, false);
 	if (sp->has_seed)

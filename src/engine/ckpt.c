@@ -25,15 +25,15 @@
 
 #define STOP_MS 5000
 #define GONE "atoll-ckpt has ended; restart the server"
-#define AGAIN_NS 100000000		/* between one that was killed and the next */
+#define AGAIN_NS 100000000 /* between one that was killed and the next */
 
 enum op { OP_CHECKPOINT = 1, OP_RESTORE };
 
-struct request {			/* with one fd: where the reports go */
+struct request { /* with one fd: where the reports go */
 	uint32_t op;
-	bool brief;			/* checkpoint; */
+	bool brief; /* checkpoint; */
 	char name[ENGINE_NAME_SIZE];
-	struct engine_record record;	/* restore: only its spec */
+	struct engine_record record; /* restore: only its spec */
 };
 
 /* --- the helper --------------------------------------------------------------------------------------------- */
@@ -42,8 +42,19 @@ static void set_up(struct engine *en, int sock)
 {
 	const struct cgroup_tree *t = en->cgroups;
 	int keep[2 * CGROUP_V1_MAX + 13] = {
-		sock, en->private_fd, en->holders_fd, en->templates_fd, en->init_fd, en->netns_fd, en->tools_fd, en->criu_run_fd,
-		t->v2_fd, storage_for_helper(en->storage), en->bases_fd, t->v2_root_fd, en->view.dir,
+		sock,
+		en->private_fd,
+		en->holders_fd,
+		en->templates_fd,
+		en->init_fd,
+		en->netns_fd,
+		en->tools_fd,
+		en->criu_run_fd,
+		t->v2_fd,
+		storage_for_helper(en->storage),
+		en->bases_fd,
+		t->v2_root_fd,
+		en->view.dir,
 	};
 	sigset_t none;
 
@@ -56,7 +67,7 @@ static void set_up(struct engine *en, int sock)
 		(void)signal(s, s == SIGPIPE ? SIG_IGN : SIG_DFL);
 	(void)sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
-	en->nft_fd = -1;			/* the warden's: see work() */
+	en->nft_fd = -1; /* the warden's: see work() */
 }
 
 static _Noreturn void work(struct engine *en, const struct request *rq, int answer)
@@ -65,11 +76,12 @@ static _Noreturn void work(struct engine *en, const struct request *rq, int answ
 
 	(void)signal(SIGCHLD, SIG_DFL);
 	memset(&rp, 0, sizeof rp);
-	en->nft_fd = nft_open();	/* of this one alone: who works beside it would read its answers */
-	if (cgroup_tree_mend(en->cgroups, &rp.e) < 0)		/* ours are not the warden's */
+	en->nft_fd = nft_open(); /* of this one alone: who works beside it would read its answers */
+	if (cgroup_tree_mend(en->cgroups, &rp.e) < 0) /* ours are not the warden's */
 		rp.how = CKPT_FAILED;
 	else if (rq->op == OP_CHECKPOINT)
-		rp.how = dump_run(en, &rq->record, rq->name, rq->brief, answer, &rp.image, &rp.e) == 0 ? CKPT_DONE : CKPT_FAILED;
+		rp.how = dump_run(en, &rq->record, rq->name, rq->brief, answer, &rp.image, &rp.e) == 0 ? CKPT_DONE
+												       : CKPT_FAILED;
 	else
 		(void)restore_run(en, &rq->record.spec, answer, &rp.e);
 	_exit(fd_send(answer, &rp, sizeof rp, NULL, 0) == (ssize_t)sizeof rp ? 0 : 1);
@@ -83,7 +95,8 @@ static void refuse(int answer, int no)
 	(void)fd_send(answer, &rp, sizeof rp, NULL, 0);
 }
 
-/* In a child, so that nobody is kept waiting. One that fails has cost nothing: the first restore finds out by itself. */
+/* In a child, so that nobody is kept waiting. One that fails has cost nothing: the first restore finds out by
+ * itself. */
 static void learn(struct engine *en, int sock)
 {
 	struct err e = ERR_INIT;
@@ -114,7 +127,7 @@ static enum over serve(struct engine *en, int sock, int keeper)
 {
 	struct request rq;
 
-	(void)signal(SIGCHLD, SIG_IGN);		/* nobody waits for them: they report by themselves */
+	(void)signal(SIGCHLD, SIG_IGN); /* nobody waits for them: they report by themselves */
 	learn(en, sock);
 	while (keeper_lives(sock, keeper)) {
 		size_t n_fds = 0;
@@ -152,9 +165,10 @@ static int wait_for(pid_t pid)
 	return status;
 }
 
-/* The warden could not make another one: it has a system call filter by then. So one, the keeper, waits here to do that, and does nothing else. Who
- * asks meanwhile is heard by the next, since his request waits in the socket; and who is at work is nobody's child and goes on. If it is the
- * keeper that ends, the one who serves takes its place, and makes another to serve. */
+/* The warden could not make another one: it has a system call filter by then. So one, the keeper, waits here to do
+ * that, and does nothing else. Who asks meanwhile is heard by the next, since his request waits in the socket; and who
+ * is at work is nobody's child and goes on. If it is the keeper that ends, the one who serves takes its place, and
+ * makes another to serve. */
 static void keep_serving(struct engine *en, int sock)
 {
 	(void)signal(SIGCHLD, SIG_DFL);
@@ -165,7 +179,8 @@ static void keep_serving(struct engine *en, int sock)
 		if (pid == 0) {
 			if (serve(en, sock, self) == LAST_CLIENT)
 				_exit(0);
-			log_error("the keeper of atoll-ckpt was killed, going on in its place", "pid=%d", (int)getpid());
+			log_error("the keeper of atoll-ckpt was killed, going on in its place", "pid=%d",
+			    (int)getpid());
 			fd_close(take_fd(&self));
 			keep_serving(en, sock);
 			_exit(0);
@@ -174,7 +189,8 @@ static void keep_serving(struct engine *en, int sock)
 
 		if (pid > 0 && WIFEXITED(status))
 			return;
-		log_error(pid < 0 ? "cannot fork atoll-ckpt, trying again" : "atoll-ckpt was killed, starting another", "status=%d", status);
+		log_error(pid < 0 ? "cannot fork atoll-ckpt, trying again" : "atoll-ckpt was killed, starting another",
+		    "status=%d", status);
 		(void)nanosleep(&(struct timespec) { .tv_nsec = AGAIN_NS }, NULL);
 	}
 }
@@ -246,8 +262,9 @@ void ckpt_tick(struct ckpt *c)
 	if (c->sock < 0 || poll(&p, 1, 0) <= 0 || !(p.revents & POLLHUP))
 		return;
 	(void)snprintf(c->why_not, sizeof c->why_not, GONE);
-	log_error("all of atoll-ckpt have ended: until the server is restarted, no memory of a sandbox is written to disk or comes back from there", "pid=%d",
-		(int)getpid());
+	log_error("all of atoll-ckpt have ended: until the server is restarted, no memory of a sandbox is written to "
+		  "disk or comes back from there",
+	    "pid=%d", (int)getpid());
 	fd_close(c->sock);
 	c->sock = -1;
 }
@@ -293,7 +310,8 @@ static int ask(struct ckpt *c, const struct request *rq, int *ret_sock, struct e
 	int pair[2];
 
 	if (c->sock < 0)
-		return err_set(e, c->was_there ? ESHUTDOWN : ENOTSUP, "the memory of a sandbox cannot be written to disk here: %s", c->why_not);
+		return err_set(e, c->was_there ? ESHUTDOWN : ENOTSUP,
+		    "the memory of a sandbox cannot be written to disk here: %s", c->why_not);
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_sys(e, "make a socket pair");
 	ssize_t n = fd_send(c->sock, rq, sizeof *rq, &pair[1], 1);
@@ -311,8 +329,8 @@ static int ask(struct ckpt *c, const struct request *rq, int *ret_sock, struct e
 	return 0;
 }
 
-int ckpt_checkpoint(struct engine *en, const struct engine_record *r, const char *name, bool brief, void (*released)(void *arg),
-	void *arg, struct engine_image *ret, struct err *e)
+int ckpt_checkpoint(struct engine *en, const struct engine_record *r, const char *name, bool brief,
+    void (*released)(void *arg), void *arg, struct engine_image *ret, struct err *e)
 {
 	struct request rq = { .op = OP_CHECKPOINT, .brief = brief, .record = *r };
 	struct ckpt_report rp;
@@ -337,7 +355,8 @@ int ckpt_checkpoint(struct engine *en, const struct engine_record *r, const char
 	return 0;
 }
 
-int ckpt_restore(struct engine *en, const struct engine_spec *spec, struct engine_record *ret, int *ret_pidfd, struct err *e)
+int ckpt_restore(struct engine *en, const struct engine_spec *spec, struct engine_record *ret, int *ret_pidfd,
+    struct err *e)
 {
 	struct request rq = { .op = OP_RESTORE, .record = { .spec = *spec } };
 	struct ckpt_report rp;

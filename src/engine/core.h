@@ -16,7 +16,7 @@
 #define PR_SCHED_CORE_CREATE 1
 #define PR_SCHED_CORE_SHARE_FROM 3
 #endif
-#define CORE_THREAD_ 0 /* PIDTYPE_PID */
+#define CORE_THREAD_ 0  /* PIDTYPE_PID */
 #define CORE_PROCESS_ 1 /* PIDTYPE_TGID */
 
 /* A cookie that no other process has. */

@@ -48,8 +48,9 @@ bool cpus_text(const struct cpus *c, char *z, size_t size)
 	for (size_t i = 0, end; i < c->n; i = end) {
 		for (end = i + 1; end < c->n && c->at[end] == c->at[end - 1] + 1; end++)
 			;
-		int n = end - i > 1 ? snprintf(z + used, size - used, "%s%u-%u", used ? "," : "", c->at[i], c->at[end - 1]) :
-			snprintf(z + used, size - used, "%s%u", used ? "," : "", c->at[i]);
+		int n = end - i > 1
+		    ? snprintf(z + used, size - used, "%s%u-%u", used ? "," : "", c->at[i], c->at[end - 1])
+		    : snprintf(z + used, size - used, "%s%u", used ? "," : "", c->at[i]);
 
 		used += (size_t)n;
 		if (used >= size)

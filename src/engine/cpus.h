@@ -10,14 +10,14 @@
 #define CPUS_TEXT_SIZE 128
 
 struct cpus {
-	uint16_t at[CPUS_MAX];		/* ascending */
+	uint16_t at[CPUS_MAX]; /* ascending */
 	size_t n;
 };
 
-void cpus_allowed(struct cpus *ret);	/* those that we may run on ourselves */
+void cpus_allowed(struct cpus *ret); /* those that we may run on ourselves */
 
-/* As many of all as cpu_permille needs, whole ones; 0: all. Slots follow each other, so that sandboxes of one size are spread evenly
- * over the machine. */
+/* As many of all as cpu_permille needs, whole ones; 0: all. Slots follow each other, so that sandboxes of one size are
+ * spread evenly over the machine. */
 void cpus_choose(const struct cpus *all, uint32_t slot, uint32_t cpu_permille, struct cpus *ret);
 
 /* "0-3,8"; false: it does not fit. */

@@ -32,10 +32,24 @@
 
 _Static_assert(ENGINE_VOLUMES_MAX == 8, "each volume has a place");
 
-static const struct { const char *name; bool is_file; } places[CRIU_MOUNTS] = {
-	[MOUNT_IMAGE] = { "image" }, [MOUNT_FREEZER] = { "freezer" }, [MOUNT_ROOT] = { "root" }, [MOUNT_DEV] = { "dev" },
-	[MOUNT_INIT] = { "init", .is_file = true }, [MOUNT_VIEW] = { "view" },
-	[MOUNT_VOLUME] = { "vol0" }, { "vol1" }, { "vol2" }, { "vol3" }, { "vol4" }, { "vol5" }, { "vol6" }, { "vol7" },
+static const struct {
+	const char *name;
+	bool is_file;
+} places[CRIU_MOUNTS] = {
+	[MOUNT_IMAGE] = { "image" },
+	[MOUNT_FREEZER] = { "freezer" },
+	[MOUNT_ROOT] = { "root" },
+	[MOUNT_DEV] = { "dev" },
+	[MOUNT_INIT] = { "init", .is_file = true },
+	[MOUNT_VIEW] = { "view" },
+	[MOUNT_VOLUME] = { "vol0" },
+	{ "vol1" },
+	{ "vol2" },
+	{ "vol3" },
+	{ "vol4" },
+	{ "vol5" },
+	{ "vol6" },
+	{ "vol7" },
 };
 
 int criu_prepare(int run_dir, struct err *e)
@@ -71,9 +85,11 @@ int criu_open(struct criu *c, int tools_dir, int run_dir, int image_dir, bool re
 {
 	c->image = image_dir;
 	if (mount_clone(tools_dir, "", MOUNT_ATTR_RDONLY, &c->tools, e) < 0 ||
-	    mount_clone(run_dir, "", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, &c->run, e) < 0 || dev_make(0, &c->dev, e) < 0)
+	    mount_clone(run_dir, "", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, &c->run, e) < 0 ||
+	    dev_make(0, &c->dev, e) < 0)
 		return -e->no;
-	if (image_dir >= 0 && mount_clone(image_dir, "", read_only ? MOUNT_ATTR_RDONLY : 0, &c->mounts[MOUNT_IMAGE], e) < 0)
+	if (image_dir >= 0 &&
+	    mount_clone(image_dir, "", read_only ? MOUNT_ATTR_RDONLY : 0, &c->mounts[MOUNT_IMAGE], e) < 0)
 		return -e->no;
 	c->argv[c->n_args++] = PROGRAM;
 	return make_tmp(c, e);
@@ -112,29 +128,33 @@ static int put_new(int root, const char *path, const char *type, const struct mo
 {
 	autoclose int fd = -1;
 
-	return mount_new(type, opt, opt ? 1 : 0, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC, &fd, e) < 0 ? -e->no :
-		put(root, path, fd, e);
+	return mount_new(type, opt, opt ? 1 : 0, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC, &fd, e) < 0
+	    ? -e->no
+	    : put(root, path, fd, e);
 }
 
 static int cover_ids(const struct criu *c, struct err *e)
 {
 	autoclose int file = -1;
 
-	return mount_clone(c->tmp, CRIU_IDS, MOUNT_ATTR_RDONLY, &file, e) < 0 ? -e->no : put(c->mounts[MOUNT_IMAGE], c->ids, file, e);
+	return mount_clone(c->tmp, CRIU_IDS, MOUNT_ATTR_RDONLY, &file, e) < 0
+	    ? -e->no
+	    : put(c->mounts[MOUNT_IMAGE], c->ids, file, e);
 }
 
-/* proc and sys whole: a sandbox that is restored mounts its own, and the kernel allows that only to who already sees one. In proc each process
- * that is restored finds those that it may trace, so none of a sandbox finds one of the host. */
+/* proc and sys whole: a sandbox that is restored mounts its own, and the kernel allows that only to who already sees
+ * one. In proc each process that is restored finds those that it may trace, so none of a sandbox finds one of the
+ * host. */
 static int enter_root(const struct criu *c, struct err *e)
 {
 	static const struct mount_opt traceable = { "hidepid", "ptraceable" };
 
-	if (mount_put(c->tools, AT_FDCWD, c->stage, e) < 0 || put_new(c->tools, "proc", "proc", c->restores ? &traceable : NULL, e) < 0 ||
+	if (mount_put(c->tools, AT_FDCWD, c->stage, e) < 0 ||
+	    put_new(c->tools, "proc", "proc", c->restores ? &traceable : NULL, e) < 0 ||
 	    put_new(c->tools, "sys", "sysfs", NULL, e) < 0)
 		return -e->no;
 	if (put(c->tools, "dev", c->dev, e) < 0 || put_new(c->tools, "dev/pts", "devpts", NULL, e) < 0 ||
-	    put(c->tools, "run", c->run, e) < 0 ||
-	    put(c->tools, "tmp", c->tmp, e) < 0)
+	    put(c->tools, "run", c->run, e) < 0 || put(c->tools, "tmp", c->tmp, e) < 0)
 		return -e->no;
 	for (size_t i = 0; i < CRIU_MOUNTS; i++) {
 		if (c->mounts[i] >= 0 && put(c->tmp, places[i].name, c->mounts[i], e) < 0)
@@ -161,7 +181,8 @@ static int become(const struct criu *c, struct err *e)
 {
 	/* gzip works on what is in /dev/shm, while all of the sandbox waits. */
 	char owner[32];
-	char *envp[] = { "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "GZIP=-1", "LD_PRELOAD=/run/" PRELOAD, owner, c->restores ? "ATOLL_GUARD=1" : NULL, NULL };
+	char *envp[] = { "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "GZIP=-1", "LD_PRELOAD=/run/" PRELOAD, owner,
+		c->restores ? "ATOLL_GUARD=1" : NULL, NULL };
 
 	if (c->seat && cgroup_sit(c->seat, 0, e) < 0)
 		return -e->no;
@@ -176,7 +197,7 @@ static int become(const struct criu *c, struct err *e)
 		return -e->no;
 	(void)snprintf(owner, sizeof owner, "ATOLL_OWNER=%u", c->owner);
 	(void)setsid();
-	(void)umask(022);		/* those who are restored read their part of the image, as who they are */
+	(void)umask(022); /* those who are restored read their part of the image, as who they are */
 	(void)syscall(SYS_close_range, 3, ~0u, CLOSE_RANGE_CLOEXEC);
 	if (c->inherit >= 0 && fcntl(c->inherit, F_SETFD, 0) < 0)
 		return err_sys(e, "keep a file for criu");
@@ -214,7 +235,8 @@ int criu_spawn(struct criu *c, struct err *e)
 	return r;
 }
 
-/* Known to be harmless: it wants a higher limit for itself, and to know about tun devices and 32-bit programs, and goes on without. */
+/* Known to be harmless: it wants a higher limit for itself, and to know about tun devices and 32-bit programs, and goes
+ * on without. */
 static bool is_noise(struct str line)
 {
 	static const char *const known[] = { "RLIMIT_NOFILE for self", "Unable to create tun", "ia32 mmap() failed" };
@@ -268,8 +290,10 @@ static void explain(const struct criu *c, struct err *e)
 	if (disk_is_full(c->image))
 		(void)err_set(e, ENOSPC, "criu: the pool is full");
 	else if (str_starts(str_of(why), "Can't read pages data"))
-		(void)err_set(e, EIO, "its memory cannot be read from disk, the pool is damaged there (see the kernel's log); 'atoll resume --boot ID' boots it on its files");
-	else if (str_starts(str_of(why), "Timeout reached"))	/* vfork(): it waits for a child that is stopped already */
+		(void)err_set(e, EIO,
+		    "its memory cannot be read from disk, the pool is damaged there (see the kernel's log); 'atoll "
+		    "resume --boot ID' boots it on its files");
+	else if (str_starts(str_of(why), "Timeout reached")) /* vfork(): it waits for a child that is stopped already */
 		(void)err_set(e, EAGAIN, "criu: one of its processes could not be stopped; try again");
 	else
 		(void)err_set(e, EIO, "criu: %s", why);
@@ -294,7 +318,8 @@ int criu_wait(struct criu *c, int timeout_ms, struct err *e)
 /* A question that costs nothing by itself; what comes before any is what is wanted. */
 int criu_learn(int tools_dir, int run_dir, const char *stage, struct err *e)
 {
-	static const char *const arguments[] = { "check", "--feature", "clone3_set_tid", "--work-dir", "/tmp", "--log-file", LEARN_LOG, "-v1" };
+	static const char *const arguments[] = { "check", "--feature", "clone3_set_tid", "--work-dir", "/tmp",
+		"--log-file", LEARN_LOG, "-v1" };
 	struct criu c = CRIU_NONE;
 	int r = criu_open(&c, tools_dir, run_dir, -1, true, e);
 

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* criu_preload: a library for CRIU alone, carried inside atolld (criu_preload_image.c). It helps where CRIU asks the kernel in a
- * way that does not fit our sandboxes:
+/* criu_preload: a library for CRIU alone, carried inside atolld (criu_preload_image.c). It helps where CRIU asks the
+ * kernel in a way that does not fit our sandboxes:
  *
- * - Two system calls need the effective uid that owns, or shall own, the sandbox's user namespace ($ATOLL_OWNER; see criu.h):
- *   making the namespace, and reading limits of a process in it, for which the kernel wants CAP_SYS_RESOURCE over it, and we
- *   may not have that. All the rest of CRIU needs root. The caller has seen to it that a change of uid takes no capability away.
- * - To see whether all namespaces belong to the user namespace, CRIU joins that and opens the others from there. Pid 1 lets
- *   nobody inside look at it, and once it was restored the kernel takes that so literally that root of the user namespace
+ * - Two system calls need the effective uid that owns, or shall own, the sandbox's user namespace ($ATOLL_OWNER; see
+ * criu.h): making the namespace, and reading limits of a process in it, for which the kernel wants CAP_SYS_RESOURCE
+ * over it, and we may not have that. All the rest of CRIU needs root. The caller has seen to it that a change of uid
+ * takes no capability away.
+ * - To see whether all namespaces belong to the user namespace, CRIU joins that and opens the others from there. Pid 1
+ * lets nobody inside look at it, and once it was restored the kernel takes that so literally that root of the user
+ *   namespace
  *   may not either. So they are opened before, and used when they are asked for.
- * - A file that a process had open is opened again by its path ($ATOLL_GUARD: while it is restored). The path is the one that the kernel told
- *   at the dump, without a link in it; if there is one now, somebody has put it there, and it is not followed. Nor is a pipe waited for
- *   that has taken the place of a file. CRIU sets the flags of each mount anew, and must not clear nosymfollow by that. */
+ * - A file that a process had open is opened again by its path ($ATOLL_GUARD: while it is restored). The path is the
+ * one that the kernel told at the dump, without a link in it; if there is one now, somebody has put it there, and it is
+ * not followed. Nor is a pipe waited for that has taken the place of a file. CRIU sets the flags of each mount anew,
+ * and must not clear nosymfollow by that. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -40,7 +43,8 @@ static void *next(const char *name)
 static void become(call *real, long uid)
 {
 	(void)real(SYS_setresuid, -1L, uid, -1L);
-	(void)real(SYS_prctl, (long)PR_SET_DUMPABLE, 1L, 0L, 0L, 0L);	/* else our own files in /proc are closed to our children */
+	/* else our own files in /proc are closed to our children */
+	(void)real(SYS_prctl, (long)PR_SET_DUMPABLE, 1L, 0L, 0L, 0L);
 }
 
 static long as_owner(call *real, long number, const long a[6])
@@ -53,7 +57,7 @@ static long as_owner(call *real, long number, const long a[6])
 	long r = real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 	int no = errno;
 
-	if (!(number == SYS_clone3 && r == 0))		/* in the new namespace it is root that CRIU becomes next */
+	if (!(number == SYS_clone3 && r == 0)) /* in the new namespace it is root that CRIU becomes next */
 		become(real, 0);
 	errno = no;
 	return r;
@@ -80,15 +84,17 @@ long syscall(long number, ...)
 
 /* --- paths of a sandbox ------------------------------------------------------------------------------------- */
 
-#define LARGEFILE 0100000		/* 0 in the headers of a 64-bit system, but the kernel tells it of each file */
+#define LARGEFILE 0100000 /* 0 in the headers of a 64-bit system, but the kernel tells it of each file */
 #define FLAGS_OF_PATH (O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
-#define FLAGS_OF_FILE (O_ACCMODE | O_CREAT | O_EXCL | O_NOCTTY | O_TRUNC | O_APPEND | O_NONBLOCK | O_SYNC | O_ASYNC | O_DIRECT | LARGEFILE | \
-	O_DIRECTORY | O_NOFOLLOW | O_NOATIME | O_CLOEXEC | __O_TMPFILE)
-#define KEEPS_LINKS 256			/* MS_NOSYMFOLLOW */
-#define HAS_NOSYMFOLLOW 0x2000		/* ST_NOSYMFOLLOW */
+#define FLAGS_OF_FILE \
+	(O_ACCMODE | O_CREAT | O_EXCL | O_NOCTTY | O_TRUNC | O_APPEND | O_NONBLOCK | O_SYNC | O_ASYNC | O_DIRECT | \
+	    LARGEFILE | O_DIRECTORY | O_NOFOLLOW | O_NOATIME | O_CLOEXEC | __O_TMPFILE)
+#define KEEPS_LINKS 256        /* MS_NOSYMFOLLOW */
+#define HAS_NOSYMFOLLOW 0x2000 /* ST_NOSYMFOLLOW */
 #define IS_PROC 0x9fa0
 
-/* What CRIU opens in /proc, where links are part of it, and by absolute paths in its own root, is none of the sandbox. */
+/* What CRIU opens in /proc, where links are part of it, and by absolute paths in its own root, is none of the
+ * sandbox. */
 static int is_guarded(int dir, const char *path)
 {
 	struct statfs fs;
@@ -115,7 +121,8 @@ int mount(const char *source, const char *target, const char *type, unsigned lon
 	struct statfs fs;
 
 	if (!real)
-		real = (int (*)(const char *, const char *, const char *, unsigned long, const void *))(uintptr_t)next("mount");
+		real = (int (*)(const char *, const char *, const char *, unsigned long, const void *))(uintptr_t)next(
+		    "mount");
 	if (flags & MS_REMOUNT && flags & MS_BIND && statfs(target, &fs) == 0 && fs.f_flags & HAS_NOSYMFOLLOW)
 		flags |= KEEPS_LINKS;
 	return real(source, target, type, flags, data);
@@ -128,8 +135,8 @@ typedef int open_call(int dir, const char *path, int flags, ...);
 static const char *const names[] = { "ns/net", "ns/uts", "ns/time", "ns/ipc", "ns/mnt", "ns/cgroup" };
 #define N_NAMES (sizeof names / sizeof *names)
 
-static int process = -1;		/* its directory in /proc: whose user namespace was opened last */
-static int held[N_NAMES];		/* 0: not open */
+static int process = -1;  /* its directory in /proc: whose user namespace was opened last */
+static int held[N_NAMES]; /* 0: not open */
 
 static open_call *real_open(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* criu_preload_image: the library criu_preload as bytes, so that the tools' root need not have it. */
+#include "engine/criu_preload_image.h" /* made by the build: CRIU_PRELOAD, the path of the built library, unquoted */
 #include "engine/criu.h"
-#include "engine/criu_preload_image.h"	/* made by the build: CRIU_PRELOAD, the path of the built library, unquoted */
 
 #define QUOTE_(x) #x
 #define QUOTE(x) QUOTE_(x)
@@ -11,6 +11,6 @@ __asm__(".section .rodata\n"
 	".global criu_preload\n"
 	"criu_preload:\n"
 	".incbin \"" QUOTE(CRIU_PRELOAD) "\"\n"
-	".global criu_preload_end\n"
-	"criu_preload_end:\n"
-	".previous\n");
+					 ".global criu_preload_end\n"
+					 "criu_preload_end:\n"
+					 ".previous\n");

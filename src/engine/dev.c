@@ -12,11 +12,21 @@
 #include "base/rand.h"
 #include "engine/mounts.h"
 
-static const struct { const char *name; unsigned major, minor; } nodes[] = {
-	{ "null", 1, 3 }, { "zero", 1, 5 }, { "full", 1, 7 }, { "random", 1, 8 }, { "urandom", 1, 9 }, { "tty", 5, 0 },
+static const struct {
+	const char *name;
+	unsigned major, minor;
+} nodes[] = {
+	{ "null", 1, 3 },
+	{ "zero", 1, 5 },
+	{ "full", 1, 7 },
+	{ "random", 1, 8 },
+	{ "urandom", 1, 9 },
+	{ "tty", 5, 0 },
 };
 
-static const struct { const char *name, *to; } links[] = {
+static const struct {
+	const char *name, *to;
+} links[] = {
 	{ "ptmx", "pts/ptmx" },
 	{ "fd", "/proc/self/fd" },
 	{ "stdin", "/proc/self/fd/0" },
@@ -62,7 +72,8 @@ static int fill(int fd, uid_t root, struct err *e)
 			return err_sys(e, "make '%s'", nodes[i].name);
 	}
 	for (size_t i = 0; i < ARRAY_LEN(links); i++) {
-		if (symlinkat(links[i].to, fd, links[i].name) < 0 || fchownat(fd, links[i].name, root, root, AT_SYMLINK_NOFOLLOW) < 0)
+		if (symlinkat(links[i].to, fd, links[i].name) < 0 ||
+		    fchownat(fd, links[i].name, root, root, AT_SYMLINK_NOFOLLOW) < 0)
 			return err_sys(e, "make '%s'", links[i].name);
 	}
 	for (size_t i = 0; i < ARRAY_LEN(dirs); i++) {
@@ -77,13 +88,18 @@ static int fill(int fd, uid_t root, struct err *e)
 	return init < 0 ? err_sys(e, "make '" DEV_INIT "'") : write_boot_id(fd, e);
 }
 
-/* The directory itself is the host's, and sticky: root inside has the group's right to put something there and to take that away
- * again, but cannot move .atoll, which the host looks into when it writes the sandbox to disk. */
+/* The directory itself is the host's, and sticky: root inside has the group's right to put something there and to take
+ * that away again, but cannot move .atoll, which the host looks into when it writes the sandbox to disk. */
 int dev_make(uid_t root, int *ret_mount_fd, struct err *e)
 {
 	char id[16];
 	struct mount_opt opts[] = {
-		{ "source", "dev" }, { "mode", "1775" }, { "size", "1m" }, { "nr_inodes", "256" }, { "uid", "0" }, { "gid", id },
+		{ "source", "dev" },
+		{ "mode", "1775" },
+		{ "size", "1m" },
+		{ "nr_inodes", "256" },
+		{ "uid", "0" },
+		{ "gid", id },
 	};
 	autoclose int fd = -1;
 

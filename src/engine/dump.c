@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dump: writes the memory of a frozen sandbox to disk, in a child of atoll-ckpt.
  *
- * CRIU thaws the cgroup once it has stopped every process by itself, and freezes it again before it lets go of them: to the
- * sandbox it is as if it had been frozen all the time. Should CRIU fail or die, we freeze it again ourselves. */
+ * CRIU thaws the cgroup once it has stopped every process by itself, and freezes it again before it lets go of them: to
+ * the sandbox it is as if it had been frozen all the time. Should CRIU fail or die, we freeze it again ourselves. */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -12,7 +13,6 @@
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
-#include <linux/magic.h>
 
 #include "base/clock.h"
 #include "base/fd.h"
@@ -23,26 +23,51 @@
 #include "engine/image.h"
 #include "engine/mounts.h"
 #include "engine/ns.h"
-#include "engine/storage.h"
 #include "engine/proc.h"
+#include "engine/storage.h"
 #include "engine/userns.h"
 #include "engine/volume.h"
 
 #define LOOK_MS 250
-#define TIMEOUT_MS 600000		/* an unfinished one cannot be stopped without harm, so this is long */
+#define TIMEOUT_MS 600000 /* an unfinished one cannot be stopped without harm, so this is long */
 #define LOG "dump.log"
-#define SMALL_BYTES (64ull << 20)	/* for all that is not memory */
+#define SMALL_BYTES (64ull << 20) /* for all that is not memory */
 
 /* What every sandbox is dumped with:
  *	cgroups		are made anew by us
- *	network		its set-up too; connections are kept where the other end is in the sandbox as well, and the rest is reset
+ *	network		its set-up too; connections are kept where the other end is in the sandbox as well, and the
+ *			rest is reset
  *	ghosts		files that are open but have no name any more go into the image, up to this size each
  *	externals	the mounts that the host makes: given again by name when it is restored */
 static const char *const arguments[] = {
-	"dump", "--images-dir", CRIU_IMAGE, "--work-dir", "/tmp", "--log-file", LOG, "-v1", "--leave-running", "--freeze-cgroup", CRIU_FREEZER,
-	"--manage-cgroups=ignore", "--network-lock", "skip", "--empty-ns", "net", "--tcp-established", "--file-locks", "--link-remap",
-	"--ghost-limit", "256M", "--external", "mnt[/dev]:dev", "--external", "mnt[/dev/.atoll/init]:init",
-	"--external", "mnt[/dev/.atoll/view]:view", "--tree",
+	"dump",
+	"--images-dir",
+	CRIU_IMAGE,
+	"--work-dir",
+	"/tmp",
+	"--log-file",
+	LOG,
+	"-v1",
+	"--leave-running",
+	"--freeze-cgroup",
+	CRIU_FREEZER,
+	"--manage-cgroups=ignore",
+	"--network-lock",
+	"skip",
+	"--empty-ns",
+	"net",
+	"--tcp-established",
+	"--file-locks",
+	"--link-remap",
+	"--ghost-limit",
+	"256M",
+	"--external",
+	"mnt[/dev]:dev",
+	"--external",
+	"mnt[/dev/.atoll/init]:init",
+	"--external",
+	"mnt[/dev/.atoll/view]:view",
+	"--tree",
 };
 
 struct dump {
@@ -51,10 +76,10 @@ struct dump {
 	struct criu criu;
 	struct base_found base;
 	char pid[16];
-	char volumes[ENGINE_VOLUMES_MAX][VOLUME_DUMP_SIZE];	/* arguments */
+	char volumes[ENGINE_VOLUMES_MAX][VOLUME_DUMP_SIZE]; /* arguments */
 	bool released;
-	int lock;			/* nobody else may thaw it */
-	uint64_t own_bytes;		/* of its memory are on its own account */
+	int lock;           /* nobody else may thaw it */
+	uint64_t own_bytes; /* of its memory are on its own account */
 };
 
 /* Its pid 1 has no memory any more: it was killed. */
@@ -66,14 +91,14 @@ static bool is_dying(const struct dump *d)
 	return readlink(path, to, sizeof to) < 0 && errno == ENOENT;
 }
 
-/* A sandbox that is killed meanwhile cannot go: its pid 1 waits for all others, of which CRIU has the dead, and CRIU waits for pid 1.
- * Nothing is lost by an end of CRIU then, nor at any other time by looking. */
+/* A sandbox that is killed meanwhile cannot go: its pid 1 waits for all others, of which CRIU has the dead, and CRIU
+ * waits for pid 1. Nothing is lost by an end of CRIU then, nor at any other time by looking. */
 static void give_up_if_killed(struct dump *d)
 {
 	for (int left = TIMEOUT_MS; left > 0 && proc_wait_gone(d->criu.pidfd, LOOK_MS) < 0; left -= LOOK_MS) {
 		if (!is_dying(d))
 			continue;
-		if (proc_wait_gone(d->criu.pidfd, LOOK_MS) < 0)		/* it may have noticed by itself */
+		if (proc_wait_gone(d->criu.pidfd, LOOK_MS) < 0) /* it may have noticed by itself */
 			(void)kill(d->criu.pid, SIGKILL);
 		return;
 	}
@@ -100,8 +125,8 @@ static int run_criu(struct dump *d, int image, struct err *e)
 	autoclose int freezer = -1;
 	struct criu *c = &d->criu;
 
-	if (cgroup_freezer(d->en->cgroups, d->r->spec.id, &freezer, e) < 0 || userns_owner(d->r->pid, &c->owner, e) < 0 ||
-	    base_find(d->en->bases_fd, freezer, &d->base, e) < 0)
+	if (cgroup_freezer(d->en->cgroups, d->r->spec.id, &freezer, e) < 0 ||
+	    userns_owner(d->r->pid, &c->owner, e) < 0 || base_find(d->en->bases_fd, freezer, &d->base, e) < 0)
 		return -e->no;
 	if (criu_open(c, d->en->tools_fd, d->en->criu_run_fd, image, false, e) < 0 ||
 	    mount_clone(freezer, "", 0, &c->mounts[MOUNT_FREEZER], e) < 0)
@@ -114,7 +139,7 @@ static int run_criu(struct dump *d, int image, struct err *e)
 	criu_arg(c, d->pid);
 	if (add_volumes(d, e) < 0)
 		return -e->no;
-	if (d->base.fd >= 0) {		/* its pages are in no image: see engine/base.h */
+	if (d->base.fd >= 0) { /* its pages are in no image: see engine/base.h */
 		criu_arg(c, "--external");
 		criu_arg(c, d->base.label);
 	}
@@ -127,8 +152,8 @@ static int run_criu(struct dump *d, int image, struct err *e)
 	return 0;
 }
 
-/* An image is about as large as the memory in use, of which pages that are shared within the sandbox count twice. What it shares with a
- * warm interpreter is not its own, and not in its image. */
+/* An image is about as large as the memory in use, of which pages that are shared within the sandbox count twice. What
+ * it shares with a warm interpreter is not its own, and not in its image. */
 int dump_room(struct engine *en, const struct engine_record *r, uint64_t *ret_bytes, struct err *e)
 {
 	struct cgroup_usage us;
@@ -175,7 +200,7 @@ static int keep_init(const struct dump *d, int image, struct err *e)
 	char path[32];
 
 	(void)snprintf(path, sizeof path, "/proc/%d/exe", d->r->pid);
-	autoclose int fd = open(path, O_PATH | O_CLOEXEC);	/* what it runs, whatever we would start today */
+	autoclose int fd = open(path, O_PATH | O_CLOEXEC); /* what it runs, whatever we would start today */
 
 	return fd < 0 ? err_sys(e, "open its program") : image_save_init(image, fd, e);
 }
@@ -198,7 +223,7 @@ static int release(struct dump *d, int sock, struct err *e)
 		return err_set(e, why.no, "%s", why.text);
 	memset(&rp, 0, sizeof rp);
 	rp.how = CKPT_RELEASED;
-	(void)fd_send(sock, &rp, sizeof rp, NULL, 0);	/* nobody there any more: no matter */
+	(void)fd_send(sock, &rp, sizeof rp, NULL, 0); /* nobody there any more: no matter */
 	return 0;
 }
 
@@ -216,8 +241,8 @@ static int dump_all(struct dump *d, int image, bool brief, int sock, struct engi
 	if (run_criu(d, dup_image, e) < 0)
 		return -e->no;
 	ret->dump_us = clock_mono_us() - began;
-	if (keep_dev(d, image, e) < 0 || keep_init(d, image, e) < 0 || base_save(image, &d->base, e) < 0 || release(d, sock, e) < 0 ||
-	    image_sync(image, !brief, &ret->bytes, e) < 0)
+	if (keep_dev(d, image, e) < 0 || keep_init(d, image, e) < 0 || base_save(image, &d->base, e) < 0 ||
+	    release(d, sock, e) < 0 || image_sync(image, !brief, &ret->bytes, e) < 0)
 		return -e->no;
 	ret->total_us = clock_mono_us() - began;
 	uint64_t shared = ret->bytes > d->own_bytes ? ret->bytes - d->own_bytes : 0;
@@ -236,7 +261,8 @@ static int lock_sandbox(struct dump *d, struct err *e)
 	return e->no ? -e->no : err_set(e, EBUSY, "it is not frozen any more");
 }
 
-int dump_run(struct engine *en, const struct engine_record *r, const char *name, bool brief, int sock, struct engine_image *ret, struct err *e)
+int dump_run(struct engine *en, const struct engine_record *r, const char *name, bool brief, int sock,
+    struct engine_image *ret, struct err *e)
 {
 	struct dump d = { .en = en, .r = r, .criu = CRIU_NONE, .base = BASE_NONE, .lock = -1 };
 	autoclose int image = -1;
@@ -244,7 +270,7 @@ int dump_run(struct engine *en, const struct engine_record *r, const char *name,
 
 	int made = storage_keep_memory(en->storage, name, &image, e);
 
-	if (made == -EEXIST) {			/* the last warden did not live to hear of it */
+	if (made == -EEXIST) { /* the last warden did not live to hear of it */
 		*e = ERR_INIT;
 		return image_sync(image, true, &ret->bytes, e);
 	}

@@ -15,12 +15,18 @@
 #include "engine/helper.h"
 
 #define LOOK_MS 500
-#define FEW_SOCKETS 32			/* not worth a closer look */
+#define FEW_SOCKETS 32 /* not worth a closer look */
 #define FIELDS_MAX 6
 
-static const struct { const char *file; enum guard_table table; } tables[] = {
-	{ "net/netlink", GUARD_NETLINK }, { "net/icmp", GUARD_PING }, { "net/icmp6", GUARD_PING },
-	{ "net/udp", GUARD_UDP }, { "net/udp6", GUARD_UDP },
+static const struct {
+	const char *file;
+	enum guard_table table;
+} tables[] = {
+	{ "net/netlink", GUARD_NETLINK },
+	{ "net/icmp", GUARD_PING },
+	{ "net/icmp6", GUARD_PING },
+	{ "net/udp", GUARD_UDP },
+	{ "net/udp6", GUARD_UDP },
 };
 
 static size_t split(struct str line, struct str ret[FIELDS_MAX])
@@ -87,7 +93,7 @@ static uint64_t read_table(int proc, const char *file, enum guard_table table)
 		}
 		have -= (size_t)(at - buf);
 		memmove(buf, at, have);
-		if (have == sizeof buf)		/* no line is that long */
+		if (have == sizeof buf) /* no line is that long */
 			break;
 	}
 	return sum;
@@ -100,7 +106,8 @@ static bool has_few_sockets(int proc)
 
 	if (file_read(proc, "net/sockstat", z, sizeof z) < 0 || !str_starts(str_of(z), "sockets: used "))
 		return false;
-	return str_to_u64((struct str) { z + 14, strcspn(z + 14, "\n") }, UINT64_MAX, &used) == 0 && used <= FEW_SOCKETS;
+	return str_to_u64((struct str) { z + 14, strcspn(z + 14, "\n") }, UINT64_MAX, &used) == 0 &&
+	    used <= FEW_SOCKETS;
 }
 
 /* While a sandbox is being made, a helper that is still in the host's network may be in its cgroup. */
@@ -108,7 +115,8 @@ static bool is_in_our_network(int proc)
 {
 	struct stat ours, its;
 
-	return stat("/proc/self/ns/net", &ours) < 0 || fstatat(proc, "ns/net", &its, 0) < 0 || ours.st_ino == its.st_ino;
+	return stat("/proc/self/ns/net", &ours) < 0 || fstatat(proc, "ns/net", &its, 0) < 0 ||
+	    ours.st_ino == its.st_ino;
 }
 
 static void look(struct cgroup_tree *t, const char *id, int pid)
@@ -125,7 +133,8 @@ static void look(struct cgroup_tree *t, const char *id, int pid)
 		sum += read_table(proc, tables[i].file, tables[i].table);
 	if (sum <= GUARD_MAX_BYTES)
 		return;
-	log_warn("a sandbox holds the host's memory in its sockets, ending it", "id=%s mib=%llu", id, (unsigned long long)(sum >> 20));
+	log_warn("a sandbox holds the host's memory in its sockets, ending it", "id=%s mib=%llu", id,
+	    (unsigned long long)(sum >> 20));
 	cgroup_kill(t, id);
 }
 
@@ -137,7 +146,7 @@ static void guard_run(void *arg, int sock)
 	for (;;) {
 		int n = poll(&p, 1, LOOK_MS);
 
-		if (n > 0)			/* nothing is ever sent: the end of the warden */
+		if (n > 0) /* nothing is ever sent: the end of the warden */
 			return;
 		if (n == 0) {
 			cgroup_each(t, look);

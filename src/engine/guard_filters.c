@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* guard: the store of compiled filters.
  *
- * What the kernel makes of a seccomp filter is on nobody's account, and lies in a store that is one for the host: when it is full no program can
- * install one, and so no sandbox can be started. Programs inside may have filters of their own, so while there is room nobody is asked what they
- * are for. When half of it is taken, the sandbox that has most of them ends, as if it were out of memory. */
+ * What the kernel makes of a seccomp filter is on nobody's account, and lies in a store that is one for the host: when
+ * it is full no program can install one, and so no sandbox can be started. Programs inside may have filters of their
+ * own, so while there is room nobody is asked what they are for. When half of it is taken, the sandbox that has most of
+ * them ends, as if it were out of memory. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -17,25 +18,27 @@
 #include "engine/guard.h"
 
 #define KIB 1024ull
-#define TASKS_MAX 8192			/* more than any sandbox can have */
-#define REST 10				/* times as long as a look took: the kernel has an area for each thread of the host */
-#define SETTLE_MS 5000			/* until what an ended one had is free again: the next look must not take an innocent one */
+#define TASKS_MAX 8192 /* more than any sandbox can have */
+/* times as long as a look took: the kernel has an area for each thread of the host */
+#define REST 10
+/* until what an ended one had is free again: the next look must not take an innocent one */
+#define SETTLE_MS 5000
 
 struct count {
-	uint64_t tasks, filters, least;	/* least: what everything in there has anyway, of one task */
+	uint64_t tasks, filters, least; /* least: what everything in there has anyway, of one task */
 };
 
 static struct {
 	char id[64];
 	uint64_t filters;
-} most;					/* during one look */
+} most; /* during one look */
 
 uint64_t guard_store_line(const char *line, size_t n)
 {
 	struct str rest = { line, n };
 	uint64_t bytes;
 
-	(void)str_cut(&rest, ' ');	/* from where to where */
+	(void)str_cut(&rest, ' '); /* from where to where */
 	while (rest.n > 0 && rest.p[0] == ' ')
 		str_skip(&rest, 1);
 	struct str size = str_cut(&rest, ' ');
@@ -95,7 +98,7 @@ static void add_task(struct count *c, int dir, const char *name)
 	int64_t n = file_read(dir, path, z, sizeof z) < 0 ? -1 : guard_filters_of(z);
 
 	if (n < 0)
-		return;			/* it has ended */
+		return; /* it has ended */
 	c->least = c->tasks++ == 0 || (uint64_t)n < c->least ? (uint64_t)n : c->least;
 	c->filters += (uint64_t)n;
 }
@@ -142,8 +145,8 @@ static bool end_most(struct cgroup_tree *t)
 	cgroup_each(t, look);
 	if (most.filters < GUARD_FILTERS_MIN)
 		return false;
-	log_warn("the kernel's store of filters is half full, ending the sandbox that has most of them", "id=%s filters=%llu", most.id,
-		(unsigned long long)most.filters);
+	log_warn("the kernel's store of filters is half full, ending the sandbox that has most of them",
+	    "id=%s filters=%llu", most.id, (unsigned long long)most.filters);
 	cgroup_kill(t, most.id);
 	return true;
 }

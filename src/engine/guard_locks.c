@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* guard: locks of parts of files.
  *
- * A program may lock as many single bytes of its files as it likes; each takes 192 bytes of the kernel's memory, on nobody's account.
- * /proc/locks has them all: whose they are is told by the process that took it or, for those of open files, by the file system that the file is on,
- * if that is the sandbox's own. Only so many lines are read: the kernel begins anew for each piece, and whoever has that many is in every sample. */
+ * A program may lock as many single bytes of its files as it likes; each takes 192 bytes of the kernel's memory, on
+ * nobody's account. /proc/locks has them all: whose they are is told by the process that took it or, for those of open
+ * files, by the file system that the file is on, if that is the sandbox's own. Only so many lines are read: the kernel
+ * begins anew for each piece, and whoever has that many is in every sample. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -22,17 +23,18 @@
 
 #define LINES_MAX (2 * GUARD_LOCKS_MAX)
 #define EVERY_MS 2000
-#define REST 10				/* times what it took of a processor: no more than that share of one, if nothing comes of it */
+/* times what it took of a processor: no more than that share of one, if nothing comes of it */
+#define REST 10
 #define HOLDERS_MAX 4096
 #define PLACES_MAX 4
-#define PIECE 4096			/* the most that the kernel gives at once */
+#define PIECE 4096 /* the most that the kernel gives at once */
 
 struct places {
 	dev_t devs[PLACES_MAX];
 	size_t n;
 };
 
-static struct guard_lock holders[HOLDERS_MAX];	/* during one look */
+static struct guard_lock holders[HOLDERS_MAX]; /* during one look */
 static uint64_t held[HOLDERS_MAX];
 static size_t n_holders;
 static bool ended_one;
@@ -53,7 +55,7 @@ bool guard_lock_line(const char *line, struct guard_lock *ret)
 
 static void add(const struct guard_lock *l)
 {
-	static size_t last;		/* they come in rows of the same */
+	static size_t last; /* they come in rows of the same */
 
 	if (last < n_holders && holders[last].pid == l->pid && holders[last].dev == l->dev) {
 		held[last]++;
@@ -103,7 +105,7 @@ static bool is_at(const struct places *p, uint64_t dev)
 
 bool guard_mount_line(const char *line, uint64_t *ret_dev)
 {
-	static const char *const places[] = { "/", "/dev", "/dev/shm" };	/* that no other sandbox has */
+	static const char *const places[] = { "/", "/dev", "/dev/shm" }; /* that no other sandbox has */
 	unsigned major_no, minor_no;
 	char at[16];
 
@@ -118,7 +120,8 @@ bool guard_mount_line(const char *line, uint64_t *ret_dev)
 	return false;
 }
 
-/* By the kernel's list: what a name in there leads to is the sandbox's choice. but: those that are not wanted, or NULL. */
+/* By the kernel's list: what a name in there leads to is the sandbox's choice. but: those that are not wanted, or
+ * NULL. */
 static void find_places(const char *process, const struct places *but, struct places *ret)
 {
 	char path[32], *line = NULL;
@@ -148,7 +151,8 @@ static uint64_t of_open_files(const struct places *at)
 	return sum;
 }
 
-/* Files without a name, of volumes and of /proc are on file systems that others have, too: there only who has the file open can be asked. */
+/* Files without a name, of volumes and of /proc are on file systems that others have, too: there only who has the file
+ * open can be asked. */
 static uint64_t in_file(int dir, const char *name, const struct places *known)
 {
 	int fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
@@ -162,7 +166,8 @@ static uint64_t in_file(int dir, const char *name, const struct places *known)
 		return 0;
 	}
 	while (n < GUARD_LOCKS_MAX && fgets(line, sizeof line, f))
-		n += strncmp(line, "lock:\t", 6) == 0 && guard_lock_line(line + 6, &l) && l.pid < 0 && !is_at(known, l.dev);
+		n += strncmp(line, "lock:\t", 6) == 0 && guard_lock_line(line + 6, &l) && l.pid < 0 &&
+		    !is_at(known, l.dev);
 	(void)fclose(f);
 	return n;
 }
@@ -183,7 +188,8 @@ static uint64_t by_open_files(int pid, const struct places *known)
 	return n;
 }
 
-/* known: where those of open files are counted already, the others are asked for; NULL: they are so few that it does not matter. */
+/* known: where those of open files are counted already, the others are asked for; NULL: they are so few that it does
+ * not matter. */
 static uint64_t by_process(struct cgroup_tree *t, const char *id, const struct places *known)
 {
 	FILE *f = cgroup_procs_of(t, id);
@@ -226,7 +232,9 @@ static uint64_t worked_ms(void)
 {
 	struct timespec t;
 
-	return clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t) < 0 ? 0 : (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+	return clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t) < 0
+	    ? 0
+	    : (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
 void guard_locks(struct cgroup_tree *t)

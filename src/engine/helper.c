@@ -27,8 +27,8 @@ static void settle(const char *name)
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-int helper_start(const char *name, const int *keep, size_t n, void (*fn)(void *arg, int sock), void *arg, struct helper *ret,
-	struct err *e)
+int helper_start(const char *name, const int *keep, size_t n, void (*fn)(void *arg, int sock), void *arg,
+    struct helper *ret, struct err *e)
 {
 	int sock[2], all[KEEP_MAX + 1];
 
@@ -58,7 +58,7 @@ int helper_start(const char *name, const int *keep, size_t n, void (*fn)(void *a
 static void forget(struct helper *h)
 {
 	fd_close(h->sock);
-	*h = (struct helper) HELPER_NONE;
+	*h = (struct helper)HELPER_NONE;
 }
 
 bool helper_alive(struct helper *h)

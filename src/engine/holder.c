@@ -2,7 +2,7 @@
 /* holder: makes and finds the process that keeps a template's namespaces.
  *
  *	caller ──fork──▶ maker: enters the cgroup, takes Z's own uid, clones
- *	                   └──clone3──▶ holder: pid 1 of Z; waits for its map, makes its root, limits Z, becomes atoll-holder
+ *	└──clone3──▶ holder: pid 1 of Z; waits for its map, makes its root, limits Z, becomes atoll-holder
  *	                 maker writes the holder's uid_map, tells the caller, exits: the holder's parent is init then
  */
 #include "engine/holder.h"
@@ -34,13 +34,17 @@
 #include "engine/slot.h"
 #include "engine/userns.h"
 
-#define HOLDER_FLAGS (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP)
+#define HOLDER_FLAGS \
+	(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP)
 #define END_TIMEOUT_MS 2000
-#define MOUNT_AT "/usr"			/* any directory that Z's root may reach; covered in its own mount namespace only */
+/* any directory that Z's root may reach; covered in its own mount namespace only */
+#define MOUNT_AT "/usr"
 
-/* Per owner uid, that is per slot: its own namespaces and no others, with room for those of predecessors that the kernel is still
- * removing, and its share of what the kernel counts per user. */
-static const struct { const char *file, *value; } z_limits[] = {
+/* Per owner uid, that is per slot: its own namespaces and no others, with room for those of predecessors that the
+ * kernel is still removing, and its share of what the kernel counts per user. */
+static const struct {
+	const char *file, *value;
+} z_limits[] = {
 	{ "max_user_namespaces", "64" },
 	{ "max_pid_namespaces", "64" },
 	{ "max_net_namespaces", "64" },
@@ -55,8 +59,8 @@ static const struct { const char *file, *value; } z_limits[] = {
 	{ "max_fanotify_marks", "1024" },
 };
 
-/* Z's root: an empty tmpfs with proc and sysfs in full view. The kernel lets a sandbox below mount its own proc and sysfs
- * only where it already sees one whole. */
+/* Z's root: an empty tmpfs with proc and sysfs in full view. The kernel lets a sandbox below mount its own proc and
+ * sysfs only where it already sees one whole. */
 static int make_root(struct err *e)
 {
 	static const struct mount_opt small[] = { { "size", "64k" }, { "nr_inodes", "16" }, { "mode", "755" } };
@@ -177,7 +181,8 @@ static void last_words(int sock, struct err *e)
 	struct err why;
 	size_t n_fds;
 
-	if (poll(&p, 1, 0) > 0 && p.revents & POLLIN && fd_recv(sock, &why, sizeof why, NULL, 0, &n_fds) == (ssize_t)sizeof why && why.no > 0)
+	if (poll(&p, 1, 0) > 0 && p.revents & POLLIN &&
+	    fd_recv(sock, &why, sizeof why, NULL, 0, &n_fds) == (ssize_t)sizeof why && why.no > 0)
 		*e = why;
 }
 
@@ -232,7 +237,8 @@ static int holder_make(const struct holder_config *cfg, const char *key, int *re
 	autoclose int maker_fd = -1;
 	int sock[2], status;
 
-	if (cgroup_make(cfg->cgroups, HOLDER_CGROUP, &lim, e) < 0 || cgroup_seat_open(cfg->cgroups, HOLDER_CGROUP, &seat, e) < 0)
+	if (cgroup_make(cfg->cgroups, HOLDER_CGROUP, &lim, e) < 0 ||
+	    cgroup_seat_open(cfg->cgroups, HOLDER_CGROUP, &seat, e) < 0)
 		return -e->no;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sock) < 0)
 		return err_sys(e, "make a socket pair");
@@ -246,7 +252,8 @@ static int holder_make(const struct holder_config *cfg, const char *key, int *re
 	}
 	close(sock[1]);
 	cgroup_seat_close(&seat);
-	int r = maker < 0 ? err_set(e, -maker, "fork: %s", strerror(-maker)) : await_holder(cfg, key, sock[0], ret_pidfd, e);
+	int r = maker < 0 ? err_set(e, -maker, "fork: %s", strerror(-maker))
+			  : await_holder(cfg, key, sock[0], ret_pidfd, e);
 
 	close(sock[0]);
 	while (maker > 0 && waitpid(maker, &status, 0) < 0 && errno == EINTR)
@@ -276,7 +283,7 @@ static int open_spaces(int pidfd, struct holder *ret)
 		(void)snprintf(path, sizeof path, "/proc/%d/ns/mnt", (int)pid);
 		ret->mnt = open(path, O_RDONLY | O_CLOEXEC);
 	}
-	if (ret->user >= 0 && ret->mnt >= 0 && proc_wait_gone(pidfd, 0) < 0)	/* so it was its pid, and no other's */
+	if (ret->user >= 0 && ret->mnt >= 0 && proc_wait_gone(pidfd, 0) < 0) /* so it was its pid, and no other's */
 		return 0;
 	holder_close(ret);
 	return -ESRCH;
@@ -308,10 +315,11 @@ int holder_get(const struct holder_config *cfg, const char *key, struct holder *
 	lock = openat(cfg->dir_fd, ".lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	if (lock < 0 || flock(lock, LOCK_EX) < 0)
 		return err_sys(e, "lock the holders");
-	if (find(cfg, key, ret) == 0)		/* another builder was faster */
+	if (find(cfg, key, ret) == 0) /* another builder was faster */
 		return 0;
 	pending_name(key, name);
-	if (proc_record_open(cfg->dir_fd, name, cfg->boot_id, &pidfd) == 0)	/* whoever made it was killed meanwhile */
+	/* whoever made it was killed meanwhile */
+	if (proc_record_open(cfg->dir_fd, name, cfg->boot_id, &pidfd) == 0)
 		(void)proc_kill(pidfd);
 	return make_anew(cfg, key, ret, e) < 0 ? err_wrap(e, "make the holder of template '%.8s'", key) : 0;
 }

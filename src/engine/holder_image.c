@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* holder_image: the program atoll-holder as bytes, so that it runs from memory and no file of the host is kept open by it. */
+/* holder_image: the program atoll-holder as bytes, so that it runs from memory and no file of the host is kept open by
+ * it. */
+#include "engine/holder_image.h" /* made by the build: HOLDER_IMAGE, the path of the built program, unquoted */
 #include "engine/holder.h"
-#include "engine/holder_image.h"	/* made by the build: HOLDER_IMAGE, the path of the built program, unquoted */
 
 #define QUOTE_(x) #x
 #define QUOTE(x) QUOTE_(x)
@@ -11,6 +12,6 @@ __asm__(".section .rodata\n"
 	".global holder_image\n"
 	"holder_image:\n"
 	".incbin \"" QUOTE(HOLDER_IMAGE) "\"\n"
-	".global holder_image_end\n"
-	"holder_image_end:\n"
-	".previous\n");
+					 ".global holder_image_end\n"
+					 "holder_image_end:\n"
+					 ".previous\n");

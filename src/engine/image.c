@@ -18,10 +18,11 @@
 #define VERSION 1
 #define OLD_INITS_MAX 64
 #define CRIU_SUFFIX ".img"
-#define AHEAD_MAX (256 << 20)		/* of one file: more would push out what was fetched first on a small machine */
-#define IDS_PREFIX "userns-"		/* CRIU's file of the user namespace; a number follows */
+#define AHEAD_MAX (256 << 20) /* of one file: more would push out what was fetched first on a small machine */
+#define IDS_PREFIX "userns-"  /* CRIU's file of the user namespace; a number follows */
 
-_Static_assert(sizeof(struct image_spec) == 120 && sizeof(struct image_record) == 160, "images of earlier versions stay readable");
+_Static_assert(sizeof(struct image_spec) == 120 && sizeof(struct image_record) == 160,
+    "images of earlier versions stay readable");
 
 /* FNV-1a: finds a torn file. It is no defence: only root can write there. */
 static uint64_t checksum(const void *p, size_t n)
@@ -33,7 +34,8 @@ static uint64_t checksum(const void *p, size_t n)
 	return h;
 }
 
-int image_write_record(int image, bool durable, uint32_t instance, uint64_t extra_bytes, const struct engine_spec *spec, struct err *e)
+int image_write_record(int image, bool durable, uint32_t instance, uint64_t extra_bytes, const struct engine_spec *spec,
+    struct err *e)
 {
 	struct image_record r;
 
@@ -257,7 +259,8 @@ int image_ids_file(int image, char ret[IMAGE_FILE_SIZE], struct err *e)
 		return err_sys(e, "read the image");
 	}
 	for (struct dirent *de; (de = readdir(d));) {
-		if (strncmp(de->d_name, IDS_PREFIX, strlen(IDS_PREFIX)) == 0 && str_copy(ret, IMAGE_FILE_SIZE, str_of(de->d_name)))
+		if (strncmp(de->d_name, IDS_PREFIX, strlen(IDS_PREFIX)) == 0 &&
+		    str_copy(ret, IMAGE_FILE_SIZE, str_of(de->d_name)))
 			found++;
 	}
 	(void)closedir(d);
@@ -284,7 +287,7 @@ static int sync_dir(int dirfd, const char *name, bool durable, uint64_t *sum)
 
 		if (file < 0 || fstat(file, &st) < 0 || (durable && fsync(file) < 0))
 			r = -errno;
-		else if (strcmp(de->d_name, BASE_COPY) != 0)	/* shared with others */
+		else if (strcmp(de->d_name, BASE_COPY) != 0) /* shared with others */
 			*sum += (uint64_t)st.st_size;
 	}
 	if (r == 0 && durable && fsync(fd) < 0)

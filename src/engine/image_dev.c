@@ -2,9 +2,9 @@
 /* image_dev: what a sandbox has put into its /dev.
  *
  * That tmpfs is made by the host (nobody inside can make a device node), so CRIU leaves it alone and the few files that
- * root of the sandbox may have added are ours to keep. It holds 256 files and one megabyte at most, so this walks down by
- * recursion. Nothing of the sandbox runs meanwhile; still no link is followed. Device nodes and sockets are left out: the
- * first are ours, the second CRIU makes. */
+ * root of the sandbox may have added are ours to keep. It holds 256 files and one megabyte at most, so this walks down
+ * by recursion. Nothing of the sandbox runs meanwhile; still no link is followed. Device nodes and sockets are left
+ * out: the first are ours, the second CRIU makes. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
@@ -24,8 +24,8 @@
 #define BOOT_ID "boot_id"
 
 struct copy {
-	bool top;			/* in /dev itself, where ours are */
-	uid_t from_root, to_root;	/* the same: ids stay */
+	bool top;                 /* in /dev itself, where ours are */
+	uid_t from_root, to_root; /* the same: ids stay */
 };
 
 static bool is_ours(const char *name)
@@ -90,11 +90,20 @@ static int copy_one(int from_dir, int to_dir, const char *name, const struct cop
 	if (fstatat(from_dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return -errno;
 	switch (st.st_mode & S_IFMT) {
-	case S_IFREG: r = copy_file(from_dir, to_dir, name, &st); break;
-	case S_IFLNK: r = copy_link(from_dir, to_dir, name); break;
-	case S_IFDIR: r = copy_below(from_dir, to_dir, name, c); break;
-	case S_IFIFO: r = mkfifoat(to_dir, name, 0600) < 0 ? -errno : 0; break;
-	default: return 0;
+	case S_IFREG:
+		r = copy_file(from_dir, to_dir, name, &st);
+		break;
+	case S_IFLNK:
+		r = copy_link(from_dir, to_dir, name);
+		break;
+	case S_IFDIR:
+		r = copy_below(from_dir, to_dir, name, c);
+		break;
+	case S_IFIFO:
+		r = mkfifoat(to_dir, name, 0600) < 0 ? -errno : 0;
+		break;
+	default:
+		return 0;
 	}
 	if (r < 0)
 		return r;
@@ -125,11 +134,13 @@ static int copy_dir(int from_dir, int to_dir, const struct copy *c)
 static int copy_boot_id(int from_dir, const char *from_name, int to_dir, const char *to_name)
 {
 	/* The directory is the sandbox's; what is ours in there is so only while no link leads elsewhere. */
-	struct open_how how = { .flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK, .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV };
+	struct open_how how = { .flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK,
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV };
 	char z[64];
 	autoclose int from = (int)syscall(SYS_openat2, from_dir, from_name, &how, sizeof how);
 	ssize_t n = from < 0 ? -errno : read(from, z, sizeof z);
-	autoclose int to = n < 0 ? -1 : openat(to_dir, to_name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0444);
+	autoclose int to = n < 0 ? -1
+				 : openat(to_dir, to_name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0444);
 
 	if (n < 0 || to < 0)
 		return n < 0 && from < 0 ? (int)n : -errno;

@@ -21,23 +21,23 @@
 
 #define MOUNTS_MAX 512
 #define NAMESPACES 9
-#define ANON_INODE_MAGIC 0x09041934	/* newer than, or not in, <linux/magic.h> */
+#define ANON_INODE_MAGIC 0x09041934 /* newer than, or not in, <linux/magic.h> */
 #define AIO_RING_MAGIC 0xa10a10a1
 #define PIDFS_MAGIC 0x50494446
 
 struct mount {
 	uint64_t id;
-	uint32_t dev;			/* as the kernel prints it for a watch: major << 20 | minor */
+	uint32_t dev; /* as the kernel prints it for a watch: major << 20 | minor */
 };
 
 struct inside {
 	struct mount mounts[MOUNTS_MAX];
 	size_t n_mounts;
-	uint64_t memory[2];		/* the kernel's own mounts that files in memory are on; 0: there is none */
+	uint64_t memory[2]; /* the kernel's own mounts that files in memory are on; 0: there is none */
 	uint64_t namespaces[NAMESPACES];
 	uint64_t pid_ns, mnt_ns;
-	struct statx base;		/* stx_ino 0: none */
-	int proc;			/* /proc/PID of the one that is looked at */
+	struct statx base; /* stx_ino 0: none */
+	int proc;          /* /proc/PID of the one that is looked at */
 	pid_t pid;
 };
 
@@ -89,7 +89,15 @@ static int read_mounts(struct inside *in, pid_t init, struct err *e)
 static void read_namespaces(struct inside *in, pid_t pid)
 {
 	static const char *const names[NAMESPACES] = {
-		"pid", "mnt", "net", "user", "uts", "ipc", "cgroup", "time", "pid_for_children",
+		"pid",
+		"mnt",
+		"net",
+		"user",
+		"uts",
+		"ipc",
+		"cgroup",
+		"time",
+		"pid_for_children",
 	};
 	char path[64];
 	struct stat st;
@@ -146,8 +154,10 @@ static bool is_own_dev(const struct inside *in, uint64_t dev)
 
 static int foreign(const char *name, struct err *e)
 {
-	return err_set(e, ESTALE, "one of its processes got something that is not of the sandbox (%s): "
-		"a file of a volume is not what it was", name);
+	return err_set(e, ESTALE,
+	    "one of its processes got something that is not of the sandbox (%s): "
+	    "a file of a volume is not what it was",
+	    name);
 }
 
 /* A line of a descriptor that watches: "inotify wd:1 ino:2 sdev:3 ..." What is watched is told by its device. */
@@ -166,7 +176,7 @@ static int check_watches(const struct inside *in, const char *name, struct err *
 	size_t size = 0;
 	bool bad = false;
 
-	(void)snprintf(path, sizeof path, "fdinfo/%s", name + 3);	/* of "fd/N" */
+	(void)snprintf(path, sizeof path, "fdinfo/%s", name + 3); /* of "fd/N" */
 	int fd = openat(in->proc, path, O_RDONLY | O_CLOEXEC);
 	FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
 
@@ -184,7 +194,7 @@ static int check_watches(const struct inside *in, const char *name, struct err *
 static bool is_base(const struct inside *in, const struct statx *st)
 {
 	return in->base.stx_ino && in->base.stx_ino == st->stx_ino && in->base.stx_dev_major == st->stx_dev_major &&
-		in->base.stx_dev_minor == st->stx_dev_minor;
+	    in->base.stx_dev_minor == st->stx_dev_minor;
 }
 
 static int check_kind(const struct inside *in, const char *name, int fd, const struct statx *st, struct err *e)
@@ -213,7 +223,7 @@ static int check(const struct inside *in, const char *name, struct err *e)
 	autoclose int fd = openat(in->proc, name, O_PATH | O_CLOEXEC);
 	struct statx st;
 
-	if (fd < 0 && (errno == ENOENT || errno == ESRCH))	/* of one that has ended */
+	if (fd < 0 && (errno == ENOENT || errno == ESRCH)) /* of one that has ended */
 		return 0;
 	if (fd < 0)
 		return err_sys(e, "open '%s' of process %d", name, in->pid);
@@ -277,7 +287,7 @@ static int visit(struct inside *in, struct err *e)
 	if (pid_ns.st_ino != in->pid_ns)
 		return 0;
 	if (fstatat(proc, "ns/mnt", &mnt_ns, 0) < 0)
-		return errno == ENOENT ? 0 : err_sys(e, "look at the mounts of process %d", in->pid);	/* it has ended */
+		return errno == ENOENT ? 0 : err_sys(e, "look at the mounts of process %d", in->pid); /* it has ended */
 	if (mnt_ns.st_ino != in->mnt_ns)
 		return foreign("ns/mnt", e);
 	return check_process(in, e);

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* join_memory: makes the memory of a warm interpreter fit for copies that live elsewhere; part of the library join_lib.
  *
- * What it has mapped from files (its libraries, some six hundred mappings) becomes plain memory with the same bytes: a copy
- * must not depend on the zygote's mounts, which are not those of its sandbox and which a checkpoint could not name. All copies
- * share these pages.
+ * What it has mapped from files (its libraries, some six hundred mappings) becomes plain memory with the same bytes: a
+ * copy must not depend on the zygote's mounts, which are not those of its sandbox and which a checkpoint could not
+ * name. All copies share these pages.
  *
- * What is plain memory already is laid down anew with it, in huge pages. The kernel copies the entry of one, or 512 entries of one in a
- * single step, as quickly as an entry of 4 KiB, of which there would be fifty thousand. A copy that writes to a huge page gets
- * 4 KiB of its own, as ever.
+ * What is plain memory already is laid down anew with it, in huge pages. The kernel copies the entry of one, or 512
+ * entries of one in a single step, as quickly as an entry of 4 KiB, of which there would be fifty thousand. A copy that
+ * writes to a huge page gets 4 KiB of its own, as ever.
  *
- * Memory is taken in runs: neighbours that differ in who may write or execute them, and small gaps between them. A run is copied to a new
- * place, moved over the old one in one step (it holds the code that does this), and then each part gets its protection back.
+ * Memory is taken in runs: neighbours that differ in who may write or execute them, and small gaps between them. A run
+ * is copied to a new place, moved over the old one in one step (it holds the code that does this), and then each part
+ * gets its protection back.
  *
  * Runs in the process that it changes, whose one thread is here; nothing is called that allocates. */
 #include <errno.h>
@@ -26,11 +27,11 @@
 #include "engine/join_lib.h"
 
 #define PARTS_MAX 8192
-#define LINE_SIZE 512			/* of one line; the rest of a longer one does not matter */
+#define LINE_SIZE 512 /* of one line; the rest of a longer one does not matter */
 #define HUGE_SIZE (2ul * 1024 * 1024)
 #define PAGE 4096u
 
-struct part {				/* a mapping */
+struct part { /* a mapping */
 	uintptr_t from, to;
 	int prot;
 	bool is_file, stays;
@@ -48,7 +49,9 @@ static uintptr_t number(const char **at, unsigned base)
 
 	for (;; (*at)++) {
 		char c = **at;
-		unsigned digit = c >= '0' && c <= '9' ? (unsigned)(c - '0') : c >= 'a' && c <= 'f' ? (unsigned)(c - 'a') + 10 : base;
+		unsigned digit = c >= '0' && c <= '9' ? (unsigned)(c - '0')
+		    : c >= 'a' && c <= 'f'            ? (unsigned)(c - 'a') + 10
+						      : base;
 
 		if (digit >= base)
 			return v;
@@ -93,7 +96,7 @@ static bool begin_part(const char *at)
 		p->prot |= PROT_EXEC;
 	at = next_word(at);
 	if (*at == '[' && !begins(at, "[heap]") && !begins(at, "[anon"))
-		p->stays = true;	/* the stack, and what the kernel put there */
+		p->stays = true; /* the stack, and what the kernel put there */
 	if (!(p->prot & PROT_READ) && p->prot != PROT_NONE)
 		p->stays = true;
 	n_parts++;
@@ -103,7 +106,8 @@ static bool begin_part(const char *at)
 /* Memory with a meaning of its own must keep it. Above all what is wiped in copies: libc keeps random numbers there. */
 static void take_flags(struct part *p, const char *at)
 {
-	static const char *const plain[] = { "rd", "wr", "ex", "mr", "mw", "me", "ac", "nr", "sd", "hg", "nh", "sh", "ms", "bt" };
+	static const char *const plain[] = { "rd", "wr", "ex", "mr", "mw", "me", "ac", "nr", "sd", "hg", "nh", "sh",
+		"ms", "bt" };
 
 	while (*(at = next_word(at))) {
 		bool known = false;
@@ -174,7 +178,8 @@ static bool moves(const struct part *p)
 static char *room_for(uintptr_t from, uintptr_t to)
 {
 	size_t n = to - from, room = n + HUGE_SIZE;
-	char *all = mmap(NULL, room, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	char *all = mmap(NULL, room, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+	    -1, 0);
 
 	if (all == MAP_FAILED)
 		return NULL;
@@ -188,7 +193,8 @@ static char *room_for(uintptr_t from, uintptr_t to)
 	return all + before;
 }
 
-/* Pages of zeros are left as they are. Volatile, or the compiler makes it a call of libc's, which may be what is being moved. */
+/* Pages of zeros are left as they are. Volatile, or the compiler makes it a call of libc's, which may be what is being
+ * moved. */
 static void copy_pages(char *to, const char *from, size_t n)
 {
 	for (size_t at = 0; at < n; at += PAGE) {
@@ -225,9 +231,11 @@ static int move_run(size_t first, size_t last)
 		return -ENOMEM;
 	for (size_t i = first; i < last; i++) {
 		if (parts[i].prot != PROT_NONE)
-			copy_pages(room + (parts[i].from - low), (const char *)parts[i].from, parts[i].to - parts[i].from);
+			copy_pages(room + (parts[i].from - low), (const char *)parts[i].from,
+			    parts[i].to - parts[i].from);
 	}
-	if (mremap(room + (from - low), to - from, to - from, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)from) == MAP_FAILED)
+	if (mremap(room + (from - low), to - from, to - from, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)from) ==
+	    MAP_FAILED)
 		return -errno;
 	if (from > low)
 		(void)munmap(room, from - low);
@@ -265,7 +273,8 @@ static int write_pages(int fd, off_t to, const char *from, size_t n)
 	return 0;
 }
 
-/* fd for writing, and for_reading: how it was opened when it was mapped is how it must be opened again when a copy is restored. */
+/* fd for writing, and for_reading: how it was opened when it was mapped is how it must be opened again when a copy is
+ * restored. */
 static int move_run_to(int fd, int for_reading, size_t first, size_t last)
 {
 	static off_t next;
@@ -278,17 +287,19 @@ static int move_run_to(int fd, int for_reading, size_t first, size_t last)
 		return -errno;
 	for (size_t i = first; r == 0 && i < last; i++) {
 		if (parts[i].prot != PROT_NONE)
-			r = write_pages(fd, at + (off_t)(parts[i].from - from), (const char *)parts[i].from, parts[i].to - parts[i].from);
+			r = write_pages(fd, at + (off_t)(parts[i].from - from), (const char *)parts[i].from,
+			    parts[i].to - parts[i].from);
 	}
 	if (r < 0)
 		return r;
 	char *room = mmap(NULL, to - from, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE, for_reading, at);
 
-	/* Of memory with a page of its own a fork copies the tables, of other memory it leaves them to faults: what the zygote has used,
-	 * a copy will use too. */
+	/* Of memory with a page of its own a fork copies the tables, of other memory it leaves them to faults: what the
+	 * zygote has used, a copy will use too. */
 	if (room != MAP_FAILED)
 		*(volatile char *)room = *(volatile char *)room;
-	if (room == MAP_FAILED || mremap(room, to - from, to - from, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)from) == MAP_FAILED)
+	if (room == MAP_FAILED ||
+	    mremap(room, to - from, to - from, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)from) == MAP_FAILED)
 		return -errno;
 	return protect_again(first, last);
 }
@@ -305,10 +316,22 @@ static uint64_t nth_number(const char *at, int nth)
 	return v;
 }
 
-/* The kernel wants all of this said again to change one of it. Fields as in proc(5), counted from behind the name, which is the second. */
+/* The kernel wants all of this said again to change one of it. Fields as in proc(5), counted from behind the name,
+ * which is the second. */
 static int layout_now(struct prctl_mm_map *ret)
 {
-	enum { START_CODE = 23, END_CODE, START_STACK, START_DATA = 42, END_DATA, START_BRK, ARG_START, ARG_END, ENV_START, ENV_END };
+	enum {
+		START_CODE = 23,
+		END_CODE,
+		START_STACK,
+		START_DATA = 42,
+		END_DATA,
+		START_BRK,
+		ARG_START,
+		ARG_END,
+		ENV_START,
+		ENV_END
+	};
 	char z[2048];
 	int fd = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/stat", O_RDONLY | O_CLOEXEC);
 	ssize_t n = fd < 0 ? -1 : read(fd, z, sizeof z - 1);
@@ -324,11 +347,18 @@ static int layout_now(struct prctl_mm_map *ret)
 		return -EIO;
 	at += 2;
 	*ret = (struct prctl_mm_map) {
-		.start_code = nth_number(at, START_CODE), .end_code = nth_number(at, END_CODE),
-		.start_stack = nth_number(at, START_STACK), .start_data = nth_number(at, START_DATA),
-		.end_data = nth_number(at, END_DATA), .start_brk = nth_number(at, START_BRK),
-		.brk = (uint64_t)syscall(SYS_brk, 0), .arg_start = nth_number(at, ARG_START), .arg_end = nth_number(at, ARG_END),
-		.env_start = nth_number(at, ENV_START), .env_end = nth_number(at, ENV_END), .exe_fd = (uint32_t)-1,
+		.start_code = nth_number(at, START_CODE),
+		.end_code = nth_number(at, END_CODE),
+		.start_stack = nth_number(at, START_STACK),
+		.start_data = nth_number(at, START_DATA),
+		.end_data = nth_number(at, END_DATA),
+		.start_brk = nth_number(at, START_BRK),
+		.brk = (uint64_t)syscall(SYS_brk, 0),
+		.arg_start = nth_number(at, ARG_START),
+		.arg_end = nth_number(at, ARG_END),
+		.env_start = nth_number(at, ENV_START),
+		.env_end = nth_number(at, ENV_END),
+		.exe_fd = (uint32_t)-1,
 	};
 	return 0;
 }
@@ -336,7 +366,8 @@ static int layout_now(struct prctl_mm_map *ret)
 int memory_name_exe(const char *path)
 {
 	struct prctl_mm_map map;
-	int r = *path ? layout_now(&map) : -ENOENT, fd = r < 0 ? -1 : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	int r = *path ? layout_now(&map) : -ENOENT,
+	    fd = r < 0 ? -1 : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 
 	if (fd < 0)
 		return r < 0 ? r : -errno;

@@ -12,12 +12,13 @@
 #include "base/fd.h"
 #include "base/inherited.h"
 
-#define SHARE 8				/* of what all sandboxes of a template have together, at most that part is for one */
+/* of what all sandboxes of a template have together, at most that part is for one */
+#define SHARE 8
 
 static const struct {
 	int what;
 	rlim_t max;
-	bool shared;			/* counted for all of them together, too */
+	bool shared; /* counted for all of them together, too */
 } set[] = {
 	{ RLIMIT_SIGPENDING, 16384, true },
 	{ RLIMIT_MSGQUEUE, 1 << 20, true },
@@ -59,9 +60,9 @@ int limits_process(uint32_t open_files, struct err *e)
 {
 	if (limits_process_of(0, open_files, e) < 0)
 		return -e->no;
-	/* A core dump may be handed to a program of the host (core_pattern), whatever the limit is, but for 1, which means none. The
-	 * filter answers for whoever wants to set it to 0. Where the hard limit is 0 and stays so, limits_core() has seen that there is
-	 * no such program. */
+	/* A core dump may be handed to a program of the host (core_pattern), whatever the limit is, but for 1, which
+	 * means none. The filter answers for whoever wants to set it to 0. Where the hard limit is 0 and stays so,
+	 * limits_core() has seen that there is no such program. */
 	int r = rlimit_lower(RLIMIT_CORE, 1);
 
 	return r < 0 ? err_set(e, -r, "limit core files: %s", strerror(-r)) : 0;
@@ -84,8 +85,9 @@ int limits_core_of(int pid, struct err *e)
 
 	if (!at || sscanf(at, "Max core file size %*s %llu", &hard) != 1 || hard != 0 || !inherited_core_pattern())
 		return 0;
-	return err_set(e, EPERM, "it was kept where the limit of core files was 0, and core_pattern of this host names a program, "
-		"which would get every crash in it");
+	return err_set(e, EPERM,
+	    "it was kept where the limit of core files was 0, and core_pattern of this host names a program, "
+	    "which would get every crash in it");
 }
 
 int limits_ordinary(struct err *e)

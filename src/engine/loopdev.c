@@ -43,7 +43,8 @@ static bool backs(int loop_fd, const struct stat *file)
 {
 	struct loop_info64 info;
 
-	return ioctl(loop_fd, LOOP_GET_STATUS64, &info) == 0 && info.lo_device == file->st_dev && info.lo_inode == file->st_ino;
+	return ioctl(loop_fd, LOOP_GET_STATUS64, &info) == 0 && info.lo_device == file->st_dev &&
+	    info.lo_inode == file->st_ino;
 }
 
 static int find(const struct stat *file, int dir_fd, int *ret_number, int *ret_fd)
@@ -81,7 +82,7 @@ static int configure(int loop_fd, int file_fd)
 		return 0;
 	if (errno != EINVAL)
 		return -errno;
-	c.info.lo_flags = LO_FLAGS_AUTOCLEAR;		/* a file system below without direct I/O: slower, not wrong */
+	c.info.lo_flags = LO_FLAGS_AUTOCLEAR; /* a file system below without direct I/O: slower, not wrong */
 	return ioctl(loop_fd, LOOP_CONFIGURE, &c) < 0 ? -errno : 0;
 }
 
@@ -112,7 +113,7 @@ int loopdev_attach(int file_fd, int dir_fd, int *ret_number, int *ret_fd, struct
 			*ret_fd = take_fd(&fd);
 			return 0;
 		}
-		if (r != -EBUSY && r != -ENXIO)		/* somebody else was faster: take the next */
+		if (r != -EBUSY && r != -ENXIO) /* somebody else was faster: take the next */
 			break;
 	}
 	return err_set(e, -r, "set up a loop device: %s", strerror(-r));

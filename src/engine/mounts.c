@@ -11,7 +11,7 @@
 
 #include "base/fd.h"
 
-#define MS_REC_ 0x4000ul		/* <sys/mount.h> and <linux/mount.h> exclude each other in some C libraries */
+#define MS_REC_ 0x4000ul /* <sys/mount.h> and <linux/mount.h> exclude each other in some C libraries */
 #define MS_PRIVATE_ 0x40000ul
 #define MNT_DETACH_ 2
 
@@ -85,7 +85,9 @@ int mount_change(int mount_fd, unsigned flags, uint64_t set, uint64_t clear, str
 {
 	struct mount_attr attr = { .attr_set = set, .attr_clr = clear };
 
-	return syscall(SYS_mount_setattr, mount_fd, "", AT_EMPTY_PATH | flags, &attr, sizeof attr) < 0 ? err_sys(e, "change a mount") : 0;
+	return syscall(SYS_mount_setattr, mount_fd, "", AT_EMPTY_PATH | flags, &attr, sizeof attr) < 0
+	    ? err_sys(e, "change a mount")
+	    : 0;
 }
 
 int mount_put(int mount_fd, int dirfd, const char *path, struct err *e)

@@ -10,7 +10,7 @@
 #include "base/err.h"
 
 struct mount_opt {
-	const char *key, *value;	/* value NULL: a flag */
+	const char *key, *value; /* value NULL: a flag */
 };
 
 /* A new file system of that type, mounted nowhere yet. attr: MOUNT_ATTR_*. */
@@ -37,4 +37,4 @@ int mount_make_private(struct err *e);
 /* The directory at root_fd becomes "/" and the old root is gone. */
 int mount_pivot(int root_fd, struct err *e);
 
-int mount_detach(const char *path);	/* lazy umount; -errno */
+int mount_detach(const char *path); /* lazy umount; -errno */

@@ -13,7 +13,7 @@
 #include "engine/slot.h"
 
 #define TEXT_MAX 4096
-#define BURST_MIN (64u << 10)		/* some full packets of a link that joins them */
+#define BURST_MIN (64u << 10) /* some full packets of a link that joins them */
 
 static void put_element(struct buf *out, const char *verb, uint32_t n, uint32_t k, const char *map, char object)
 {
@@ -25,15 +25,16 @@ static void put_element(struct buf *out, const char *verb, uint32_t n, uint32_t 
 
 static void put_quota(struct buf *out, uint32_t n, uint32_t k, uint64_t bytes, uint64_t used)
 {
-	buf_fmt(out, "add quota inet atoll%u q%u { over %" PRIu64 " bytes used %" PRIu64 " bytes }\n", n, k, bytes, used);
+	buf_fmt(out, "add quota inet atoll%u q%u { over %" PRIu64 " bytes used %" PRIu64 " bytes }\n", n, k, bytes,
+	    used);
 	put_element(out, "add", n, k, "capped", 'q');
 }
 
 /* A second's worth may come at once. */
 static void put_limit(struct buf *out, uint32_t n, uint32_t k, uint64_t bytes_s)
 {
-	buf_fmt(out, "add limit inet atoll%u r%u { rate over %" PRIu64 " bytes/second burst %" PRIu64 " bytes }\n", n, k, bytes_s,
-		(uint64_t)(bytes_s < BURST_MIN ? BURST_MIN : bytes_s));
+	buf_fmt(out, "add limit inet atoll%u r%u { rate over %" PRIu64 " bytes/second burst %" PRIu64 " bytes }\n", n,
+	    k, bytes_s, (uint64_t)(bytes_s < BURST_MIN ? BURST_MIN : bytes_s));
 	put_element(out, "add", n, k, "paced", 'r');
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* net_ct: connections of a sandbox's predecessor.
  *
- * An entry of the connection table outlives the sandbox that made it (TCP: days), and its peer outside can keep it alive. With
- * it he would reach the next sandbox at that address, through NAT and past a firewall that lets answers in. */
+ * An entry of the connection table outlives the sandbox that made it (TCP: days), and its peer outside can keep it
+ * alive. With it he would reach the next sandbox at that address, through NAT and past a firewall that lets answers
+ * in. */
 #include "engine/net_ct.h"
 
 #include <arpa/inet.h>
@@ -15,7 +16,8 @@
 #include "base/fd.h"
 
 #define ANSWER_MAX 32768
-#define FILTER_IP_SRC 1u		/* the only part of the tuple that counts; the kernel's headers do not export it */
+/* the only part of the tuple that counts; the kernel's headers do not export it */
+#define FILTER_IP_SRC 1u
 
 static struct nlmsghdr *put_message(char *buf, uint16_t type, uint16_t flags)
 {
@@ -33,7 +35,8 @@ static struct nlmsghdr *put_message(char *buf, uint16_t type, uint16_t flags)
 /* All whose first packet came from ip. */
 static void put_filter(struct nlmsghdr *h, uint32_t ip)
 {
-	struct nlattr *tuple = mnl_attr_nest_start(h, CTA_TUPLE_ORIG), *addresses = mnl_attr_nest_start(h, CTA_TUPLE_IP);
+	struct nlattr *tuple = mnl_attr_nest_start(h, CTA_TUPLE_ORIG),
+		      *addresses = mnl_attr_nest_start(h, CTA_TUPLE_IP);
 
 	mnl_attr_put_u32(h, CTA_IP_V4_SRC, htonl(ip));
 	mnl_attr_nest_end(h, addresses);
@@ -72,7 +75,8 @@ static int forget_one(int fd, const struct nlmsghdr *entry)
 	struct nlmsghdr *h = put_message(buf, IPCTNL_MSG_CT_DELETE, NLM_F_ACK);
 	const struct nlattr *a;
 
-	mnl_attr_for_each(a, entry, sizeof(struct nfgenmsg)) {
+	mnl_attr_for_each(a, entry, sizeof(struct nfgenmsg))
+	{
 		uint16_t type = mnl_attr_get_type(a);
 
 		if (type == CTA_TUPLE_ORIG || type == CTA_ID || type == CTA_ZONE) {
@@ -89,10 +93,12 @@ static int forget_one(int fd, const struct nlmsghdr *entry)
 /* The entries of one packet of the kernel's list. 1: there will be more */
 static int forget_listed(int fd, const char *packet, int n)
 {
-	for (const struct nlmsghdr *h = (const struct nlmsghdr *)packet; mnl_nlmsg_ok(h, n); h = mnl_nlmsg_next(h, &n)) {
+	for (const struct nlmsghdr *h = (const struct nlmsghdr *)packet; mnl_nlmsg_ok(h, n);
+	    h = mnl_nlmsg_next(h, &n)) {
 		if (h->nlmsg_type == NLMSG_DONE)
 			return 0;
-		int r = h->nlmsg_type == NLMSG_ERROR ? ((const struct nlmsgerr *)mnl_nlmsg_get_payload(h))->error : forget_one(fd, h);
+		int r = h->nlmsg_type == NLMSG_ERROR ? ((const struct nlmsgerr *)mnl_nlmsg_get_payload(h))->error
+						     : forget_one(fd, h);
 
 		if (r < 0)
 			return r;
@@ -105,7 +111,8 @@ static int forget_by_list(int fd, uint32_t ip)
 {
 	_Alignas(8) char buf[256], packet[ANSWER_MAX];
 	struct nlmsghdr *h = put_message(buf, IPCTNL_MSG_CT_GET, NLM_F_DUMP);
-	autoclose int other = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_NETFILTER);	/* answers must not mix */
+	/* answers must not mix */
+	autoclose int other = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_NETFILTER);
 	int r = 1;
 
 	if (other < 0)

@@ -6,6 +6,6 @@
 
 #include "base/err.h"
 
-/* Forgets every connection that began at this address: whoever gets the address next must neither be reached through them, nor
- * have them counted as its own. */
+/* Forgets every connection that began at this address: whoever gets the address next must neither be reached through
+ * them, nor have them counted as its own. */
 int ct_forget(uint32_t ip, struct err *e);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* net_link: interfaces, addresses and routes, by rtnetlink.
  *
- * No address is ever resolved on a sandbox's wire: both ends carry permanent neighbour entries, and the address inside is
- * a /32 with an on-link gateway, so there is no subnet to look around in. Programs that ask not to be routed (SO_DONTROUTE on
- * a socket bound to eth0) are led back to the sandbox itself: the kernel would take any address for a neighbour, and the table of
- * neighbours is one for the whole host. */
+ * No address is ever resolved on a sandbox's wire: both ends carry permanent neighbour entries, and the address inside
+ * is a /32 with an on-link gateway, so there is no subnet to look around in. Programs that ask not to be routed
+ * (SO_DONTROUTE on a socket bound to eth0) are led back to the sandbox itself: the kernel would take any address for a
+ * neighbour, and the table of neighbours is one for the whole host. */
 #include "engine/net_link.h"
 
 #include <arpa/inet.h>
@@ -26,14 +26,14 @@
 #define BATCH_MAX 4096
 #define BATCH_MSGS 8
 #define RENAME_TRIES 3
-#define ATTR_GSO_IPV4_MAX_SIZE 63	/* IFLA_…: younger than the headers of Debian 12 */
+#define ATTR_GSO_IPV4_MAX_SIZE 63 /* IFLA_…: younger than the headers of Debian 12 */
 #define ATTR_GRO_IPV4_MAX_SIZE 64
-#define LOOPBACK_PACKET (256 * 1024)	/* larger ones are out of the caches of a core before they are read */
+#define LOOPBACK_PACKET (256 * 1024) /* larger ones are out of the caches of a core before they are read */
 
 /* Several requests in one send; the kernel answers each. */
 struct batch {
 	int fd;
-	size_t n;			/* bytes used */
+	size_t n; /* bytes used */
 	unsigned count;
 	const char *what[BATCH_MSGS];
 	struct nlmsghdr *at;
@@ -185,10 +185,11 @@ static void add_route(struct batch *b, unsigned index, uint32_t dst, uint32_t vi
 /* What the main table does not answer, that is only a search for direct neighbours, ends at home. */
 static void add_no_neighbours(struct batch *b, unsigned index)
 {
-	struct rtmsg *rt = batch_add(b, "add the route for unrouted packets", RTM_NEWROUTE, NLM_F_CREATE | NLM_F_REPLACE, sizeof *rt);
+	struct rtmsg *rt = batch_add(b, "add the route for unrouted packets", RTM_NEWROUTE,
+	    NLM_F_CREATE | NLM_F_REPLACE, sizeof *rt);
 
 	rt->rtm_family = AF_INET;
-	rt->rtm_table = RT_TABLE_DEFAULT;	/* looked at after the main one */
+	rt->rtm_table = RT_TABLE_DEFAULT; /* looked at after the main one */
 	rt->rtm_protocol = RTPROT_STATIC;
 	rt->rtm_scope = RT_SCOPE_HOST;
 	rt->rtm_type = RTN_LOCAL;
@@ -220,7 +221,8 @@ int link_gateway_add(uint32_t ip, struct err *e)
 
 	if (batch_init(&b, e) < 0)
 		return -e->no;
-	add_addr(&b, "add the gateway address to lo", RTM_NEWADDR, NLM_F_CREATE | NLM_F_REPLACE, if_nametoindex("lo"), ip);
+	add_addr(&b, "add the gateway address to lo", RTM_NEWADDR, NLM_F_CREATE | NLM_F_REPLACE, if_nametoindex("lo"),
+	    ip);
 	return run_one(&b, e);
 }
 
@@ -264,8 +266,9 @@ static void add_pair(struct batch *b, const struct slot *s, int netns_fd, uint32
 	batch_end(b);
 }
 
-/* The last sandbox of this slot has ended, but the kernel takes its time to remove a network namespace, and we do not wait:
- * its interface gets another name, which the firewall still takes for a sandbox's, and for none that it lets through. */
+/* The last sandbox of this slot has ended, but the kernel takes its time to remove a network namespace, and we do not
+ * wait: its interface gets another name, which the firewall still takes for a sandbox's, and for none that it lets
+ * through. */
 static int rename_stale(const struct slot *s, struct err *e)
 {
 	char aside[IFNAMSIZ];
@@ -288,7 +291,7 @@ static int rename_stale(const struct slot *s, struct err *e)
 	m->ifi_index = (int)index;
 	mnl_attr_put_strz(b.at, IFLA_IFNAME, aside);
 	batch_end(&b);
-	if (run_one(&b, e) == -ENODEV)		/* gone meanwhile: just as well */
+	if (run_one(&b, e) == -ENODEV) /* gone meanwhile: just as well */
 		*e = ERR_INIT;
 	return -e->no;
 }
@@ -318,7 +321,8 @@ int link_make(const struct slot *s, int netns_fd, uint32_t mtu, struct err *e)
 		batch_done(&b);
 		return -e->no;
 	}
-	/* Before it is up, so that it never has an address or answers a neighbour. No such file: no IPv6, just as well. */
+	/* Before it is up, so that it never has an address or answers a neighbour. No such file: no IPv6, just as
+	 * well. */
 	(void)snprintf(path, sizeof path, "/proc/sys/net/ipv6/conf/%s/disable_ipv6", s->veth);
 	(void)file_write(AT_FDCWD, path, "1");
 	unsigned index = if_nametoindex(s->veth);
@@ -329,10 +333,11 @@ int link_make(const struct slot *s, int netns_fd, uint32_t mtu, struct err *e)
 	return run_one(&b, e);
 }
 
-/* What goes through a port of a sandbox goes over its loopback, and then over a second connection to the client: each packet there is
- * costs CPU time that the client's own has to pay for. So they are large (the kernel's choice is 64 KiB), and who listens at 127.0.0.1
- * does not measure a path that is none (see tune() in http/server.c; the host's choice may be to do so, and holds for all else). A
- * kernel before 6.3 knows only some of this, which is no reason to fail. */
+/* What goes through a port of a sandbox goes over its loopback, and then over a second connection to the client: each
+ * packet there is costs CPU time that the client's own has to pay for. So they are large (the kernel's choice is 64
+ * KiB), and who listens at 127.0.0.1 does not measure a path that is none (see tune() in http/server.c; the host's
+ * choice may be to do so, and holds for all else). A kernel before 6.3 knows only some of this, which is no reason to
+ * fail. */
 static void quicken_loopback(unsigned lo)
 {
 	struct err ignored = ERR_INIT;
@@ -343,12 +348,13 @@ static void quicken_loopback(unsigned lo)
 	struct ifinfomsg *m = batch_add(&b, "set the packet size of lo", RTM_NEWLINK, 0, sizeof *m);
 
 	m->ifi_index = (int)lo;
-	mnl_attr_put_u32(b.at, IFLA_GSO_MAX_SIZE, LOOPBACK_PACKET);	/* of IPv6, */
+	mnl_attr_put_u32(b.at, IFLA_GSO_MAX_SIZE, LOOPBACK_PACKET); /* of IPv6, */
 	mnl_attr_put_u32(b.at, IFLA_GRO_MAX_SIZE, LOOPBACK_PACKET);
 	mnl_attr_put_u32(b.at, ATTR_GSO_IPV4_MAX_SIZE, LOOPBACK_PACKET);
 	mnl_attr_put_u32(b.at, ATTR_GRO_IPV4_MAX_SIZE, LOOPBACK_PACKET);
 	batch_end(&b);
-	struct rtmsg *rt = batch_add(&b, "set the congestion control of lo", RTM_NEWROUTE, NLM_F_CREATE | NLM_F_REPLACE, sizeof *rt);
+	struct rtmsg *rt = batch_add(&b, "set the congestion control of lo", RTM_NEWROUTE, NLM_F_CREATE | NLM_F_REPLACE,
+	    sizeof *rt);
 
 	rt->rtm_family = AF_INET;
 	rt->rtm_dst_len = 32;
@@ -390,7 +396,9 @@ int link_inside(const struct slot *s, struct err *e)
 int link_sysctls(uint32_t first, uint32_t count, struct err *e)
 {
 	char groups[32];
-	const struct { const char *path, *value; } set[] = {
+	const struct {
+		const char *path, *value;
+	} set[] = {
 		{ "/proc/sys/net/ipv4/ip_unprivileged_port_start", "0" },
 		{ "/proc/sys/net/ipv4/ping_group_range", groups },
 		{ "/proc/sys/net/ipv6/conf/eth0/disable_ipv6", "1" },

@@ -52,7 +52,8 @@ static void put_net(const struct out *o, const char *chain, const struct engine_
 	}
 }
 
-static void put_nets(const struct out *o, const char *chain, const struct engine_policy *p, bool allow, const char *verdict)
+static void put_nets(const struct out *o, const char *chain, const struct engine_policy *p, bool allow,
+    const char *verdict)
 {
 	for (uint32_t i = 0; i < p->n_nets; i++) {
 		if (p->nets[i].allow == allow)
@@ -67,7 +68,7 @@ static void put_forwarded(const struct out *o, const struct engine_policy *p)
 		put_rule(o, "rules");
 		buf_fmt(o->b, "udp dport %u-%u jump refuse\n", p->ports[i].lo, p->ports[i].hi);
 	}
-	if (p->all_through) {		/* what is to go through the proxy does not go to the server beside it */
+	if (p->all_through) { /* what is to go through the proxy does not go to the server beside it */
 		struct slot s;
 
 		slot_fill(o->instance, o->slot, &s);
@@ -90,7 +91,7 @@ static void put_diverted(const struct out *o, uint16_t proxy_port, const struct 
 
 	slot_fill(o->instance, o->slot, &s);
 	put_rule(o, "divert");
-	buf_z(o->b, "fib daddr type local return\n");	/* the host itself: refused as ever */
+	buf_z(o->b, "fib daddr type local return\n"); /* the host itself: refused as ever */
 	if (!p->all_through)
 		put_nets(o, "divert", p, true, "return");
 	for (uint32_t i = 0; i < p->n_ports; i++) {
@@ -101,7 +102,8 @@ static void put_diverted(const struct out *o, uint16_t proxy_port, const struct 
 	}
 }
 
-void net_policy_text(struct buf *out, uint32_t instance, uint32_t slot, uint16_t proxy_port, bool silent, const struct engine_policy *p)
+void net_policy_text(struct buf *out, uint32_t instance, uint32_t slot, uint16_t proxy_port, bool silent,
+    const struct engine_policy *p)
 {
 	const struct out o = { out, instance, slot };
 	static const char *const chains[] = { "rules", "divert" };
@@ -124,7 +126,8 @@ void net_policy_text(struct buf *out, uint32_t instance, uint32_t slot, uint16_t
 		buf_fmt(out, "delete chain inet atoll%u %s%u\n", instance, chains[i], slot);
 }
 
-int net_policy_set(uint32_t instance, uint32_t slot, uint16_t proxy_port, bool silent, const struct engine_policy *p, struct err *e)
+int net_policy_set(uint32_t instance, uint32_t slot, uint16_t proxy_port, bool silent, const struct engine_policy *p,
+    struct err *e)
 {
 	autobuf struct buf b = BUF_INIT(TEXT_MAX);
 

@@ -16,5 +16,7 @@
 struct engine_policy;
 
 /* As text. p NULL: takes away what there is, and is no error if there is nothing. silent: it has no internet at all. */
-void net_policy_text(struct buf *out, uint32_t instance, uint32_t slot, uint16_t proxy_port, bool silent, const struct engine_policy *p);
-int net_policy_set(uint32_t instance, uint32_t slot, uint16_t proxy_port, bool silent, const struct engine_policy *p, struct err *e);
+void net_policy_text(struct buf *out, uint32_t instance, uint32_t slot, uint16_t proxy_port, bool silent,
+    const struct engine_policy *p);
+int net_policy_set(uint32_t instance, uint32_t slot, uint16_t proxy_port, bool silent, const struct engine_policy *p,
+    struct err *e);

@@ -18,11 +18,11 @@
 
 #define SET "refused"
 #define ANSWER_MAX 32768
-#define AT_ONCE 64			/* that go in one message */
+#define AT_ONCE 64 /* that go in one message */
 
-struct key {				/* of an element, as the kernel has it: each part filled up to four bytes */
+struct key { /* of an element, as the kernel has it: each part filled up to four bytes */
 	char veth[16];
-	uint32_t ip;			/* these in the network's byte order */
+	uint32_t ip; /* these in the network's byte order */
 	uint8_t proto, pad[3];
 	uint16_t port;
 	uint8_t pad2[2];
@@ -58,21 +58,26 @@ static void take_key(struct taken *t, const struct nlattr *value)
 	k.veth[sizeof k.veth - 1] = '\0';
 	if (slot_of(t, k.veth, &slot) < 0)
 		return;
-	t->ret[t->n++] = (struct engine_refusal) { .slot = slot, .ip = ntohl(k.ip), .port = ntohs(k.port), .proto = k.proto };
+	t->ret[t->n++] =
+	    (struct engine_refusal) { .slot = slot, .ip = ntohl(k.ip), .port = ntohs(k.port), .proto = k.proto };
 }
 
 static void take_elements(struct taken *t, const struct nlmsghdr *h)
 {
 	const struct nlattr *list, *elem, *part, *value;
 
-	mnl_attr_for_each(list, h, sizeof(struct nfgenmsg)) {
+	mnl_attr_for_each(list, h, sizeof(struct nfgenmsg))
+	{
 		if (mnl_attr_get_type(list) != NFTA_SET_ELEM_LIST_ELEMENTS)
 			continue;
-		mnl_attr_for_each_nested(elem, list) {
-			mnl_attr_for_each_nested(part, elem) {
+		mnl_attr_for_each_nested(elem, list)
+		{
+			mnl_attr_for_each_nested(part, elem)
+			{
 				if (mnl_attr_get_type(part) != NFTA_SET_ELEM_KEY)
 					continue;
-				mnl_attr_for_each_nested(value, part) {
+				mnl_attr_for_each_nested(value, part)
+				{
 					if (mnl_attr_get_type(value) == NFTA_DATA_VALUE)
 						take_key(t, value);
 				}
@@ -132,7 +137,7 @@ static int read_set(int fd, struct taken *t)
 	return r;
 }
 
-struct some {				/* of those that were read */
+struct some { /* of those that were read */
 	const struct taken *t;
 	size_t from, n;
 };
@@ -144,7 +149,8 @@ static void put_gone(void *at, const void *what)
 	struct nlattr *list = mnl_attr_nest_start(h, NFTA_SET_ELEM_LIST_ELEMENTS);
 
 	for (size_t i = s->from; i < s->from + s->n; i++) {
-		struct nlattr *elem = mnl_attr_nest_start(h, NFTA_LIST_ELEM), *key = mnl_attr_nest_start(h, NFTA_SET_ELEM_KEY);
+		struct nlattr *elem = mnl_attr_nest_start(h, NFTA_LIST_ELEM),
+			      *key = mnl_attr_nest_start(h, NFTA_SET_ELEM_KEY);
 
 		mnl_attr_put(h, NFTA_DATA_VALUE, sizeof s->t->keys[i], &s->t->keys[i]);
 		mnl_attr_nest_end(h, key);
@@ -156,16 +162,18 @@ static void put_gone(void *at, const void *what)
 /* Just those that were read go: what has come meanwhile stays for the next time. */
 int net_refused_take(int fd, uint32_t instance, struct engine_refusal *ret, size_t max)
 {
-	struct taken t = { .instance = instance, .ret = ret, .max = max < ENGINE_REFUSALS_MAX ? max : ENGINE_REFUSALS_MAX };
+	struct taken t = { .instance = instance,
+		.ret = ret,
+		.max = max < ENGINE_REFUSALS_MAX ? max : ENGINE_REFUSALS_MAX };
 	int r = read_set(fd, &t);
 	size_t done = 0;
 
-	nft_drain(fd);				/* of a reading that failed half way */
+	nft_drain(fd); /* of a reading that failed half way */
 	while (r == 0 && done < t.n) {
 		struct some s = { &t, done, t.n - done < AT_ONCE ? t.n - done : AT_ONCE };
 
 		r = nft_change(fd, put_gone, &s);
 		done += r == 0 ? s.n : 0;
 	}
-	return done == 0 && r < 0 ? r : (int)done;	/* what was taken out must be told: nobody finds it again */
+	return done == 0 && r < 0 ? r : (int)done; /* what was taken out must be told: nobody finds it again */
 }

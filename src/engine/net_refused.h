@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* net_refused: to whom the firewall has refused what, of late.
  *
- * The firewall notes address and port of what it refuses to a sandbox in a set of its table, a few of each sandbox in a minute (net_nft.c); here they are read and taken out. */
+ * The firewall notes address and port of what it refuses to a sandbox in a set of its table, a few of each sandbox in a
+ * minute (net_nft.c); here they are read and taken out. */
 #pragma once
 
 #include <stddef.h>

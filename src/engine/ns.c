@@ -30,17 +30,19 @@
 #include "engine/net_nft.h"
 #include "engine/net_policy.h"
 #include "engine/net_refused.h"
-#include "engine/storage.h"
 #include "engine/powers.h"
 #include "engine/probe.h"
 #include "engine/slot.h"
+#include "engine/storage.h"
 #include "engine/volume.h"
 
 #define INIT_SOCKET "atoll-init"
 #define LOOPBACK "lo"
-#define QUEUE_INSIDE (1024 * 1024)	/* of a connection to a port: what the front has not read yet; the kernel takes twice that */
-#define ALL_BYTES_MS 1000		/* the kernel adds them up for us, which takes a while when there are many */
-#define INIT_QUEUE (512 * 1024)		/* bytes on their way in: with the usual 100 KiB both ends wait for each other all the time */
+/* of a connection to a port: what the front has not read yet; the kernel takes twice that */
+#define QUEUE_INSIDE (1024 * 1024)
+#define ALL_BYTES_MS 1000 /* the kernel adds them up for us, which takes a while when there are many */
+/* bytes on their way in: with the usual 100 KiB both ends wait for each other all the time */
+#define INIT_QUEUE (512 * 1024)
 
 static void ns_close(struct engine *en, bool all);
 
@@ -104,7 +106,8 @@ static int open_dirs(struct engine *en, struct err *e)
 	    open_dir(c->cache_dir, "templates", 0755, NULL, &en->templates_fd, e) < 0 ||
 	    open_dir(en->private_dir, "pool", 0700, &en->storage_dir, NULL, e) < 0 ||
 	    open_dir(en->private_dir, "stage", 0700, &en->stage_dir, NULL, e) < 0 ||
-	    open_dir(en->stage_dir, "l", 0700, NULL, NULL, e) < 0 || open_dir(en->stage_dir, "u", 0700, NULL, NULL, e) < 0)
+	    open_dir(en->stage_dir, "l", 0700, NULL, NULL, e) < 0 ||
+	    open_dir(en->stage_dir, "u", 0700, NULL, NULL, e) < 0)
 		return -e->no;
 	return copy_init(en, e);
 }
@@ -131,10 +134,16 @@ static int open_network(struct engine *en, const struct engine_record *live, siz
 	autofree uint32_t *silent = calloc(n_live + 1, sizeof *silent);
 	autofree uint32_t *waiting = calloc(n_live + 1, sizeof *waiting);
 	struct nft_config nc = {
-		.instance = en->cfg.instance, .slots = en->cfg.max_sandboxes, .silent = silent, .waiting = waiting,
-		.open_ranges = en->cfg.open_ranges, .n_open_ranges = en->cfg.n_open_ranges,
-		.egress_uid = en->cfg.egress_uid, .proxy_port = en->cfg.proxy_port,
-		.names_port = en->cfg.names_port, .names_door = en->cfg.names_door,
+		.instance = en->cfg.instance,
+		.slots = en->cfg.max_sandboxes,
+		.silent = silent,
+		.waiting = waiting,
+		.open_ranges = en->cfg.open_ranges,
+		.n_open_ranges = en->cfg.n_open_ranges,
+		.egress_uid = en->cfg.egress_uid,
+		.proxy_port = en->cfg.proxy_port,
+		.names_port = en->cfg.names_port,
+		.names_door = en->cfg.names_door,
 	};
 
 	if (!silent || !waiting)
@@ -174,7 +183,8 @@ static bool is_live(const char *id, void *arg)
 	return false;
 }
 
-/* A throttle is of a whole disk; a partition's parent in sysfs is its disk. 0: there is none that could be throttled. */
+/* A throttle is of a whole disk; a partition's parent in sysfs is its disk. 0: there is none that could be
+ * throttled. */
 static uint64_t disk_of(uint64_t dev)
 {
 	char path[64], z[32];
@@ -224,11 +234,16 @@ static int open_parts(struct engine *en, const struct engine_record *live, size_
 	    cgroup_tree_open(c->instance, c->mem_total_bytes, c->cpu_weight, &en->cgroups, e) < 0)
 		return -e->no;
 	struct storage_config pc = {
-		.state_dir = c->state_dir, .mount_at = en->storage_dir, .node_fd = en->private_fd,
-		.bytes = c->storage_bytes, .max_bytes = c->storage_max_bytes, .plain = c->no_storage,
+		.state_dir = c->state_dir,
+		.mount_at = en->storage_dir,
+		.node_fd = en->private_fd,
+		.bytes = c->storage_bytes,
+		.max_bytes = c->storage_max_bytes,
+		.plain = c->no_storage,
 	};
 
-	if (storage_open(&pc, &en->storage, e) < 0 || storage_bases(en->storage, &en->bases_fd, e) < 0 || open_network(en, live, n_live, e) < 0)
+	if (storage_open(&pc, &en->storage, e) < 0 || storage_bases(en->storage, &en->bases_fd, e) < 0 ||
+	    open_network(en, live, n_live, e) < 0)
 		return -e->no;
 	open_disks(en);
 	cgroup_keep_only(en->cgroups, is_live, &(struct live) { live, n_live });
@@ -238,11 +253,15 @@ static int open_parts(struct engine *en, const struct engine_record *live, size_
 	raise_to("/proc/sys/fs/inotify/max_user_watches", 4ull << 20);
 	view_open(&en->view, c->run_dir, c->max_sandboxes, c->egress_uid, en->cgroups);
 	for (size_t i = 0; i < n_live; i++)
-		view_set(&en->view, &live[i].spec, &live[i].spec.limits, live[i].extra_bytes, view_born(live[i].started_wall_ms));
+		view_set(&en->view, &live[i].spec, &live[i].spec.limits, live[i].extra_bytes,
+		    view_born(live[i].started_wall_ms));
 	if (guard_start(en->cgroups, &en->guard, e) < 0)
 		return -e->no;
 	en->holder = (struct holder_config) {
-		.dir_fd = en->holders_fd, .boot_id = en->boot_id, .instance = c->instance, .cgroups = en->cgroups,
+		.dir_fd = en->holders_fd,
+		.boot_id = en->boot_id,
+		.instance = c->instance,
+		.cgroups = en->cgroups,
 	};
 	if (n_live == 0) {
 		holder_end_strays(&en->holder);
@@ -251,8 +270,16 @@ static int open_parts(struct engine *en, const struct engine_record *live, size_
 	}
 	open_own(en);
 	en->zygote = (struct zygote_config) {
-		.dir_fd = en->zygotes_fd, .templates_fd = en->templates_fd, .keys = en->own, .n_keys = en->n_own, .bases_fd = en->bases_fd,
-		.boot_id = en->boot_id, .instance = c->instance, .version = zygote_version(), .cgroups = en->cgroups, .holder = &en->holder,
+		.dir_fd = en->zygotes_fd,
+		.templates_fd = en->templates_fd,
+		.keys = en->own,
+		.n_keys = en->n_own,
+		.bases_fd = en->bases_fd,
+		.boot_id = en->boot_id,
+		.instance = c->instance,
+		.version = zygote_version(),
+		.cgroups = en->cgroups,
+		.holder = &en->holder,
 		.tell_refusals = c->tell_refusals,
 	};
 	zygote_end_others(&en->zygote);
@@ -261,18 +288,31 @@ static int open_parts(struct engine *en, const struct engine_record *live, size_
 	return ckpt_start(en, &en->ckpt, e);
 }
 
-static int ns_open(const struct engine_config *cfg, const struct engine_record *live, size_t n_live, struct engine **ret,
-	struct err *e)
+static int ns_open(const struct engine_config *cfg, const struct engine_record *live, size_t n_live,
+    struct engine **ret, struct err *e)
 {
 	if (cfg->instance >= SLOT_INSTANCES || cfg->max_sandboxes == 0 || cfg->max_sandboxes > SLOT_MAX)
-		return err_set(e, EINVAL, "open the engine: instance %u with %u sandboxes", cfg->instance, cfg->max_sandboxes);
+		return err_set(e, EINVAL, "open the engine: instance %u with %u sandboxes", cfg->instance,
+		    cfg->max_sandboxes);
 	struct engine *en = malloc(sizeof *en);
 
 	if (!en)
 		return err_set(e, ENOMEM, "open the engine");
 	*en = (struct engine) {
-		.cfg = *cfg, .private_fd = -1, .holders_fd = -1, .zygotes_fd = -1, .bases_fd = -1, .templates_fd = -1, .init_fd = -1, .netns_fd = -1, .nft_fd = -1,
-		.tools_fd = -1, .criu_run_fd = -1, .guard = HELPER_NONE, .view = VIEW_NONE, .ckpt = { .sock = -1, .pid = -1 },
+		.cfg = *cfg,
+		.private_fd = -1,
+		.holders_fd = -1,
+		.zygotes_fd = -1,
+		.bases_fd = -1,
+		.templates_fd = -1,
+		.init_fd = -1,
+		.netns_fd = -1,
+		.nft_fd = -1,
+		.tools_fd = -1,
+		.criu_run_fd = -1,
+		.guard = HELPER_NONE,
+		.view = VIEW_NONE,
+		.ckpt = { .sock = -1, .pid = -1 },
 	};
 	if (open_parts(en, live, n_live, e) < 0) {
 		view_close(&en->view, n_live == 0);
@@ -330,23 +370,25 @@ static int ns_connect(struct engine *en, const struct engine_record *r, int pidf
 	if (fd < 0)
 		return err_wrap(e, "connect to sandbox '%s'", r->spec.id);
 	(void)setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &queue, sizeof queue);
-	if (connect(fd, (struct sockaddr *)&to, n) < 0)	/* -EAGAIN: its queue is full */
+	if (connect(fd, (struct sockaddr *)&to, n) < 0) /* -EAGAIN: its queue is full */
 		return err_sys(e, "connect to init of sandbox '%s'", r->spec.id);
 	*ret_fd = take_fd(&fd);
 	return 0;
 }
 
-/* It is ours, and no process inside ever has it: who shared it could make it block, and with it whoever moves bytes through it. It is tied
- * to the loopback before it leaves us, which takes power over the sandbox's network to undo: whoever takes over the front may connect
- * it anew (that is not only connect(2): MSG_FASTOPEN does it too), but never to anything beyond the sandbox. */
-static int ns_dial(struct engine *en, const struct engine_record *r, int pidfd, uint16_t port, bool v6, int *ret_fd, struct err *e)
+/* It is ours, and no process inside ever has it: who shared it could make it block, and with it whoever moves bytes
+ * through it. It is tied to the loopback before it leaves us, which takes power over the sandbox's network to undo:
+ * whoever takes over the front may connect it anew (that is not only connect(2): MSG_FASTOPEN does it too), but never
+ * to anything beyond the sandbox. */
+static int ns_dial(struct engine *en, const struct engine_record *r, int pidfd, uint16_t port, bool v6, int *ret_fd,
+    struct err *e)
 {
-	struct sockaddr_in to4 = {
-		.sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)
-	};
-	struct sockaddr_in6 to6 = {
-		.sin6_family = AF_INET6, .sin6_port = htons(port), .sin6_addr = IN6ADDR_LOOPBACK_INIT
-	};
+	struct sockaddr_in to4 = { .sin_family = AF_INET,
+		.sin_port = htons(port),
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in6 to6 = { .sin6_family = AF_INET6,
+		.sin6_port = htons(port),
+		.sin6_addr = IN6ADDR_LOOPBACK_INIT };
 	const struct sockaddr *to = v6 ? (struct sockaddr *)&to6 : (struct sockaddr *)&to4;
 	autoclose int fd = socket_inside(en, pidfd, to->sa_family, e);
 	const int on = 1, queue = QUEUE_INSIDE;
@@ -356,19 +398,21 @@ static int ns_dial(struct engine *en, const struct engine_record *r, int pidfd, 
 	if (setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, LOOPBACK, sizeof LOOPBACK) < 0)
 		return err_sys(e, "tie a socket to the loopback of sandbox '%s'", r->spec.id);
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-	/* There is no way that takes time, so what lies there longer than caches last is only slower: the kernel would grow it to 6 MB and more. */
+	/* There is no way that takes time, so what lies there longer than caches last is only slower: the kernel would
+	 * grow it to 6 MB and more. */
 	(void)setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &queue, sizeof queue);
-	(void)setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "reno", 4);	/* there is no path to measure: see http/server.c */
+	/* there is no path to measure: see http/server.c */
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "reno", 4);
 	if (connect(fd, to, v6 ? sizeof to6 : sizeof to4) < 0 && errno != EINPROGRESS)
 		return err_sys(e, "connect to port %u of sandbox '%s'", port, r->spec.id);
 	*ret_fd = take_fd(&fd);
 	return 0;
 }
 
-/* While its memory is being read, by a helper that may be of an earlier warden, it is as good as frozen, and will be when that is
- * over. */
-/* What a frozen sandbox has written and is not on the disk yet is written by us who keep it, but v2 counts it as its io: at its
- * rate a pause would take as long as it takes to write all of that. It does none of its own meanwhile. */
+/* While its memory is being read, by a helper that may be of an earlier warden, it is as good as frozen, and will be
+ * when that is over. */
+/* What a frozen sandbox has written and is not on the disk yet is written by us who keep it, but v2 counts it as its
+ * io: at its rate a pause would take as long as it takes to write all of that. It does none of its own meanwhile. */
 static void limit_io(struct engine *en, const struct engine_record *r, const struct engine_limits *to, bool frozen)
 {
 	static const struct engine_limits none;
@@ -376,7 +420,8 @@ static void limit_io(struct engine *en, const struct engine_record *r, const str
 	struct err e = ERR_INIT;
 
 	if ((to->io_bytes_s || to->io_ops_s) && cgroup_io(en->cgroups, r->spec.id, &lim, &e) < 0)
-		log_warn("could not change a limit of io, going on", "id=%s frozen=%d err=%s", r->spec.id, frozen, e.text);
+		log_warn("could not change a limit of io, going on", "id=%s frozen=%d err=%s", r->spec.id, frozen,
+		    e.text);
 }
 
 static int ns_freeze(struct engine *en, const struct engine_record *r, bool on, struct err *e)
@@ -387,7 +432,8 @@ static int ns_freeze(struct engine *en, const struct engine_record *r, bool on, 
 	if (storage_lock(en->storage, r->spec.id, &lock, &why) == -EBUSY)
 		return on ? 0 : err_set(e, EAGAIN, "sandbox '%s': its memory is being read", r->spec.id);
 	if (on)
-		limit_io(en, r, &r->spec.limits, true);		/* before: who waits for the disk stops only when that has answered */
+		limit_io(en, r, &r->spec.limits,
+		    true); /* before: who waits for the disk stops only when that has answered */
 	if (cgroup_freeze(en->cgroups, r->spec.id, on, e) < 0)
 		return err_wrap(e, "sandbox '%s'", r->spec.id);
 	if (!on)
@@ -400,10 +446,12 @@ static int silence(struct engine *en, uint32_t slot, bool on, struct err *e)
 {
 	autoclose int fd = nft_open();
 
-	return fd < 0 ? err_set(e, -fd, "open a firewall socket: %s", strerror(-fd)) : nft_silence(fd, en->cfg.instance, slot, on, e);
+	return fd < 0 ? err_set(e, -fd, "open a firewall socket: %s", strerror(-fd))
+		      : nft_silence(fd, en->cfg.instance, slot, on, e);
 }
 
-static int ns_network(struct engine *en, const struct engine_record *r, bool no_internet, const struct engine_policy *p, struct err *e)
+static int ns_network(struct engine *en, const struct engine_record *r, bool no_internet, const struct engine_policy *p,
+    struct err *e)
 {
 	const struct engine_config *c = &en->cfg;
 	struct slot s;
@@ -411,16 +459,21 @@ static int ns_network(struct engine *en, const struct engine_record *r, bool no_
 				    : -silence(en, r->spec.slot, no_internet, e);
 
 	slot_fill(c->instance, r->spec.slot, &s);
-	if (no == 0 && no_internet && r->pid > 0)	/* else whoever it talked to could go on sending */
+	if (no == 0 && no_internet && r->pid > 0) /* else whoever it talked to could go on sending */
 		no = -ct_forget(s.ip, e);
 	return no ? err_wrap(e, "sandbox '%s'", r->spec.id) : 0;
 }
 
-struct cgroup_limits ns_cgroup_limits(const struct engine *en, uint32_t slot, const struct engine_limits *l, uint64_t extra_bytes)
+struct cgroup_limits ns_cgroup_limits(const struct engine *en, uint32_t slot, const struct engine_limits *l,
+    uint64_t extra_bytes)
 {
 	struct cgroup_limits lim = {
-		.mem_bytes = l->mem_bytes + extra_bytes, .swap_bytes = l->swap_bytes, .cpu_permille = l->cpu_permille, .pids = l->pids,
-		.io_bytes_s = l->io_bytes_s, .io_ops_s = l->io_ops_s,
+		.mem_bytes = l->mem_bytes + extra_bytes,
+		.swap_bytes = l->swap_bytes,
+		.cpu_permille = l->cpu_permille,
+		.pids = l->pids,
+		.io_bytes_s = l->io_bytes_s,
+		.io_ops_s = l->io_ops_s,
 	};
 	struct cpus chosen;
 
@@ -435,7 +488,8 @@ static bool is_capped(const struct engine_limits *l)
 	return l->egress_bytes || l->egress_bytes_s;
 }
 
-int ns_cap_egress(struct engine *en, const struct engine_spec *spec, const struct engine_limits *l, bool again, struct err *e)
+int ns_cap_egress(struct engine *en, const struct engine_spec *spec, const struct engine_limits *l, bool again,
+    struct err *e)
 {
 	struct net_cap cap = { .bytes = l->egress_bytes, .bytes_s = l->egress_bytes_s };
 	uint64_t received;
@@ -446,7 +500,7 @@ int ns_cap_egress(struct engine *en, const struct engine_spec *spec, const struc
 	slot_fill(en->cfg.instance, spec->slot, &s);
 	if (again)
 		(void)net_count(&s, &cap.used_bytes, &received);
-	if (cap.used_bytes > cap.bytes)		/* the kernel takes no more */
+	if (cap.used_bytes > cap.bytes) /* the kernel takes no more */
 		cap.used_bytes = cap.bytes;
 	return net_cap_set(en->cfg.instance, spec->slot, &cap, e);
 }
@@ -504,7 +558,8 @@ static int ns_oom_watch(struct engine *en, const struct engine_record *r, int *r
 
 static int ns_kill(struct engine *en, const struct engine_record *r, int pidfd, struct err *e)
 {
-	int no = pidfd < 0 ? 0 : -proc_kill(pidfd);	/* without: a half-made one, of which only the cgroup is known */
+	/* without: a half-made one, of which only the cgroup is known */
+	int no = pidfd < 0 ? 0 : -proc_kill(pidfd);
 
 	/* The signal first: what is thawed with it pending never runs again. */
 	(void)cgroup_after_kill(en->cgroups, r->spec.id);
@@ -518,13 +573,17 @@ static int ns_usage(struct engine *en, const struct engine_record *r, struct eng
 
 	if (cgroup_usage(en->cgroups, r->spec.id, &cg, e) < 0)
 		return err_wrap(e, "usage of sandbox '%s'", r->spec.id);
-	if (cg.mem_bytes > r->extra_bytes)	/* what it shares is not on its account, and what it shared shall not be either */
+	/* what it shares is not on its account, and what it shared shall not be either */
+	if (cg.mem_bytes > r->extra_bytes)
 		cg.mem_bytes -= r->extra_bytes;
 	*ret = (struct engine_usage) {
-		.mem_bytes = cg.mem_bytes, .mem_cache_bytes = cg.mem_cache_bytes, .cpu_ns = cg.cpu_ns, .pids = cg.pids,
+		.mem_bytes = cg.mem_bytes,
+		.mem_cache_bytes = cg.mem_cache_bytes,
+		.cpu_ns = cg.cpu_ns,
+		.pids = cg.pids,
 		.oom_kills = cg.oom_kills,
 	};
-	(void)storage_usage(en->storage, r->spec.id, &ret->disk_bytes);	/* 0 where nothing counts it */
+	(void)storage_usage(en->storage, r->spec.id, &ret->disk_bytes); /* 0 where nothing counts it */
 	uint64_t now = clock_mono_ms();
 
 	if (now - en->all_bytes_ms > ALL_BYTES_MS && cgroup_all_memory(en->cgroups, &en->all_bytes) == 0)
@@ -541,19 +600,22 @@ int ns_reap(struct engine *en, const struct engine_record *r, struct err *e)
 
 	if (no == EBUSY)
 		return err_set(e, EAGAIN, "sandbox '%s' has not ended yet", r->spec.id);
-	/* The interface goes with its network namespace, when the kernel comes to it; routes and neighbours with the interface. */
+	/* The interface goes with its network namespace, when the kernel comes to it; routes and neighbours with the
+	 * interface. */
 	if (no == 0 && (r->spec.ruled || is_capped(&r->spec.limits)))
 		no = -nft_forget(en->nft_fd, en->cfg.instance, r->spec.slot, e);
 	else if (no == 0 && r->spec.no_internet)
 		no = -nft_silence(en->nft_fd, en->cfg.instance, r->spec.slot, false, e);
 	if (no == 0)
 		no = -storage_remove(en->storage, r->spec.id, e);
-	return no ? err_wrap(e, "clean up after sandbox '%s'", r->spec.id) : 0;	/* -EAGAIN from the pool: it is busy */
+	return no ? err_wrap(e, "clean up after sandbox '%s'", r->spec.id) : 0; /* -EAGAIN from the pool: it is busy */
 }
 
 static int ns_snapshot(struct engine *en, const struct engine_record *r, const char *name, struct err *e)
 {
-	return storage_keep_disk(en->storage, r->spec.id, name, e) < 0 ? err_wrap(e, "keep the disk of sandbox '%s'", r->spec.id) : 0;
+	return storage_keep_disk(en->storage, r->spec.id, name, e) < 0
+	    ? err_wrap(e, "keep the disk of sandbox '%s'", r->spec.id)
+	    : 0;
 }
 
 static int ns_forget(struct engine *en, const char *name, struct err *e)
@@ -566,7 +628,8 @@ static int ns_warm(struct engine *en, const char *template_key, struct err *e)
 	return zygote_ensure(&en->zygote, template_key, e);
 }
 
-static int ns_kept(struct engine *en, void (*fn)(void *arg, const char *name, bool disk, bool memory), void *arg, struct err *e)
+static int ns_kept(struct engine *en, void (*fn)(void *arg, const char *name, bool disk, bool memory), void *arg,
+    struct err *e)
 {
 	return storage_kept(en->storage, fn, arg, e);
 }
@@ -655,7 +718,8 @@ static int ns_mend(struct engine *en, struct err *e)
 	int r = cgroup_tree_mend(en->cgroups, e);
 
 	if (r > 0 && en->guard.pid > 0) {
-		(void)kill(en->guard.pid, SIGKILL);	/* it may be in the midst of a long look; it has nothing to lose */
+		/* it may be in the midst of a long look; it has nothing to lose */
+		(void)kill(en->guard.pid, SIGKILL);
 		helper_stop(&en->guard);
 		guard_tick(en->cgroups, &en->guard);
 	}

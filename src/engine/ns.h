@@ -15,17 +15,17 @@
 
 struct storage;
 
-enum start_stage {			/* what a start's time goes into, as the builder sees it */
+enum start_stage { /* what a start's time goes into, as the builder sees it */
 	STAGE_CGROUP,
 	STAGE_HOLDER,
 	STAGE_FORK,
 	STAGE_DISK,
 	STAGE_DEV,
-	STAGE_BORN,			/* waiting for the new pid 1 */
+	STAGE_BORN, /* waiting for the new pid 1 */
 	STAGE_LINK,
 	STAGE_ROOT,
-	STAGE_SEATED,			/* waiting for the move into the cgroups */
-	STAGE_INIT,			/* waiting for init to listen */
+	STAGE_SEATED, /* waiting for the move into the cgroups */
+	STAGE_INIT,   /* waiting for init to listen */
 	STAGE_COUNT,
 };
 
@@ -38,16 +38,16 @@ struct start_times {
 struct engine {
 	struct engine_config cfg;
 	char boot_id[BOOT_ID_SIZE];
-	char *private_dir;		/* RUN/private: a tmpfs of ours; nodes, init's copy, stage, pool */
+	char *private_dir; /* RUN/private: a tmpfs of ours; nodes, init's copy, stage, pool */
 	char *storage_dir, *stage_dir;
 	int private_fd, holders_fd, zygotes_fd, templates_fd, init_fd, netns_fd, nft_fd;
-	int bases_fd;			/* -1: without a pool */
-	const char *own[ENGINE_OWN_MAX];	/* keys of templates that the server has built */
+	int bases_fd;                    /* -1: without a pool */
+	const char *own[ENGINE_OWN_MAX]; /* keys of templates that the server has built */
 	size_t n_own;
-	int tools_fd, criu_run_fd;	/* -1: there is no CRIU */
+	int tools_fd, criu_run_fd; /* -1: there is no CRIU */
 	uint32_t mtu;
 	struct cgroup_tree *cgroups;
-	uint64_t all_bytes, all_bytes_ms;	/* memory of all, and when that was looked at */
+	uint64_t all_bytes, all_bytes_ms; /* memory of all, and when that was looked at */
 	struct storage *storage;
 	struct view view;
 	struct helper guard;
@@ -55,15 +55,18 @@ struct engine {
 	struct seccomp_filter filter;
 	struct holder_config holder;
 	struct zygote_config zygote;
-	struct start_times *times;	/* where the builder notes them, NULL: nowhere */
+	struct start_times *times; /* where the builder notes them, NULL: nowhere */
 };
 
-int ns_start(struct engine *en, const struct engine_spec *spec, struct engine_record *ret, int *ret_pidfd, struct err *e);
-struct cgroup_limits ns_cgroup_limits(const struct engine *en, uint32_t slot, const struct engine_limits *l, uint64_t extra_bytes);
+int ns_start(struct engine *en, const struct engine_spec *spec, struct engine_record *ret, int *ret_pidfd,
+    struct err *e);
+struct cgroup_limits ns_cgroup_limits(const struct engine *en, uint32_t slot, const struct engine_limits *l,
+    uint64_t extra_bytes);
 
 /* What it may send, in the firewall. again: it has sent some already, which counts. */
-int ns_cap_egress(struct engine *en, const struct engine_spec *spec, const struct engine_limits *l, bool again, struct err *e);
-bool ns_is_own(const struct engine *en, const char *key);	/* of a template that the server has built */
+int ns_cap_egress(struct engine *en, const struct engine_spec *spec, const struct engine_limits *l, bool again,
+    struct err *e);
+bool ns_is_own(const struct engine *en, const char *key); /* of a template that the server has built */
 int ns_reap(struct engine *en, const struct engine_record *r, struct err *e);
 
 /* Times of all later starts go there (memory shared with the builders); for measurements. */

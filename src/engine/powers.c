@@ -13,7 +13,7 @@
 #include "engine/caps_kept.h"
 #include "engine/cgroup.h"
 
-#define FREEZE_TRIES 50			/* each waits about a millisecond */
+#define FREEZE_TRIES 50 /* each waits about a millisecond */
 
 bool powers_within(const char *status)
 {
@@ -28,7 +28,7 @@ static bool is_bound(int pid)
 	char path[32], text[4096];
 
 	(void)snprintf(path, sizeof path, "/proc/%d/status", pid);
-	return file_read(AT_FDCWD, path, text, sizeof text) <= 0 || powers_within(text);	/* or it has ended */
+	return file_read(AT_FDCWD, path, text, sizeof text) <= 0 || powers_within(text); /* or it has ended */
 }
 
 static void freeze(struct cgroup_tree *t, const char *id)
@@ -61,6 +61,7 @@ size_t powers_enforce(struct cgroup_tree *t, const char *id)
 	if (!was)
 		(void)cgroup_freeze(t, id, false, &ignored);
 	if (n > 0)
-		log_error("ended processes of a sandbox that had more power than it gives", "id=%s processes=%zu", id, n);
+		log_error("ended processes of a sandbox that had more power than it gives", "id=%s processes=%zu", id,
+		    n);
 	return n;
 }

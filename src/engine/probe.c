@@ -24,7 +24,8 @@ static int probe_version(struct err *e)
 	if (uname(&u) < 0 || sscanf(u.release, "%u.%u", &major, &minor) != 2)
 		return err_set(e, EINVAL, "read the kernel's version");
 	if (major < KERNEL_MAJOR || (major == KERNEL_MAJOR && minor < KERNEL_MINOR))
-		return err_set(e, ENOTSUP, "Linux %d.%d or newer is needed, this is %s", KERNEL_MAJOR, KERNEL_MINOR, u.release);
+		return err_set(e, ENOTSUP, "Linux %d.%d or newer is needed, this is %s", KERNEL_MAJOR, KERNEL_MINOR,
+		    u.release);
 	return 0;
 }
 
@@ -59,7 +60,8 @@ static int probe_mount_namespace(struct err *e)
 
 	if (stat("/proc/self/ns/mnt", &ours) < 0)
 		return err_sys(e, "look at our mount namespace (is /proc mounted?)");
-	if (stat("/proc/1/ns/mnt", &init) < 0)		/* pid 1 may have a capability more than we: then nobody can say */
+	/* pid 1 may have a capability more than we: then nobody can say */
+	if (stat("/proc/1/ns/mnt", &init) < 0)
 		return 0;
 	if (ours.st_ino == init.st_ino && ours.st_dev == init.st_dev)
 		return err_set(e, EINVAL, "must be run in a mount namespace of its own");
@@ -74,7 +76,8 @@ int probe_kernel(bool no_storage, struct err *e)
 		return -e->no;
 	if (probe_filesystem("overlay", "load the module 'overlay'", e) < 0)
 		return -e->no;
-	if (!no_storage && probe_filesystem("btrfs", "load the module 'btrfs', or set pool = none to run without disk limits", e) < 0)
+	if (!no_storage &&
+	    probe_filesystem("btrfs", "load the module 'btrfs', or set pool = none to run without disk limits", e) < 0)
 		return -e->no;
 	return 0;
 }

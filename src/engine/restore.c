@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* restore: brings a sandbox back to life from its image, in a child of atoll-ckpt.
  *
- *	R0	the child of atoll-ckpt: the parent of what is restored for the rest of its life, for whoever restores it ends;
+ *	R0	the child of atoll-ckpt: the parent of what is restored for the rest of its life, for whoever restores
+ *		it ends;
  *		a sandbox below no template's namespaces has no holder to do that
- *	R1	makes what the host makes (cgroups, disk, root, /dev), runs CRIU, sets up the network when CRIU has made the namespace,
+ *	R1	makes what the host makes (cgroups, disk, root, /dev), runs CRIU, sets up the network when CRIU has
+ *		made the namespace,
  *		reports
  *	CRIU	makes the namespaces and the processes, then ends
  *
- * The user namespace is made by CRIU, below the host's own and not below that of the template: CRIU needs power that nobody
- * in there has. It is owned by the slot's own uid all the same, which the kernel's per-user limits count. */
+ * The user namespace is made by CRIU, below the host's own and not below that of the template: CRIU needs power that
+ *nobody in there has. It is owned by the slot's own uid all the same, which the kernel's per-user limits count. */
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
@@ -41,9 +43,9 @@
 #include "engine/net_nft.h"
 #include "engine/ns.h"
 #include "engine/overlay.h"
-#include "engine/storage.h"
 #include "engine/powers.h"
 #include "engine/slot.h"
+#include "engine/storage.h"
 #include "engine/userns.h"
 #include "engine/volume.h"
 
@@ -54,33 +56,55 @@
 #define ANSWER "answer"
 
 static const char *const arguments[] = {
-	"restore", "--images-dir", CRIU_IMAGE, "--work-dir", "/tmp", "--log-file", LOG, "-v1", "--restore-detached", "--manage-cgroups=ignore", "--empty-ns", "net",
-	"--tcp-established", "--file-locks", "--link-remap", "--root", CRIU_ROOT, "--external", "mnt[dev]:" CRIU_DEV,
-	"--external", "mnt[init]:" CRIU_INIT, "--external", "mnt[view]:" CRIU_VIEW, "--action-script", CRIU_HOOK,
+	"restore",
+	"--images-dir",
+	CRIU_IMAGE,
+	"--work-dir",
+	"/tmp",
+	"--log-file",
+	LOG,
+	"-v1",
+	"--restore-detached",
+	"--manage-cgroups=ignore",
+	"--empty-ns",
+	"net",
+	"--tcp-established",
+	"--file-locks",
+	"--link-remap",
+	"--root",
+	CRIU_ROOT,
+	"--external",
+	"mnt[dev]:" CRIU_DEV,
+	"--external",
+	"mnt[init]:" CRIU_INIT,
+	"--external",
+	"mnt[view]:" CRIU_VIEW,
+	"--action-script",
+	CRIU_HOOK,
 };
 
 #define MAKE_NETWORK "setup-namespaces"
 #define LOOK "pre-resume"
 
-/* Run by CRIU at each stage. At the first of these the new network is there, and nothing has been put into it yet; at the second, all processes
- * are what they were and none of them runs. */
-static const char webhook[] =
-	"#!/bin/sh\n"
-	"case $CRTOOLS_SCRIPT_ACTION in " MAKE_NETWORK " | " LOOK ") ;; *) exit 0 ;; esac\n"
-	"echo \"$CRTOOLS_SCRIPT_ACTION $CRTOOLS_INIT_PID\" >/tmp/" ASK " && read -r answer </tmp/" ANSWER " && [ \"$answer\" = ok ]\n";
+/* Run by CRIU at each stage. At the first of these the new network is there, and nothing has been put into it yet; at
+ * the second, all processes are what they were and none of them runs. */
+static const char webhook[] = "#!/bin/sh\n"
+			      "case $CRTOOLS_SCRIPT_ACTION in " MAKE_NETWORK " | " LOOK ") ;; *) exit 0 ;; esac\n"
+			      "echo \"$CRTOOLS_SCRIPT_ACTION $CRTOOLS_INIT_PID\" >/tmp/" ASK
+			      " && read -r answer </tmp/" ANSWER " && [ \"$answer\" = ok ]\n";
 
 struct restore {
 	struct engine *en;
 	const struct engine_spec *spec;
-	struct slot slot, was;		/* where it is now, where it was */
+	struct slot slot, was; /* where it is now, where it was */
 	struct image_record record;
 	struct cgroup_seat seat;
 	struct criu criu;
-	char volumes[ENGINE_VOLUMES_MAX][96];	/* arguments */
+	char volumes[ENGINE_VOLUMES_MAX][96]; /* arguments */
 	int template_fd, own_fd, dev_fd, ask, answer;
-	char inherit[BASE_LABEL_SIZE + 16];	/* another */
-	bool looked;			/* all that it has is its own */
-	bool cold;			/* nobody has used its base since the pool was mounted */
+	char inherit[BASE_LABEL_SIZE + 16]; /* another */
+	bool looked;                        /* all that it has is its own */
+	bool cold;                          /* nobody has used its base since the pool was mounted */
 	pid_t pid;
 	int pidfd;
 };
@@ -96,8 +120,8 @@ static int write_ids(const struct restore *rs, struct err *e)
 	return fd < 0 || write(fd, bytes, n) != (ssize_t)n ? err_sys(e, "write its ids") : 0;
 }
 
-/* What CRIU is going to wait for is fetched while cgroups, disk and mounts are made. Asking for that takes some time by itself, hence the
- * child; whoever becomes its parent reaps it. */
+/* What CRIU is going to wait for is fetched while cgroups, disk and mounts are made. Asking for that takes some time by
+ * itself, hence the child; whoever becomes its parent reaps it. */
 static void read_ahead(const struct restore *rs)
 {
 	if (fork() != 0)
@@ -125,7 +149,8 @@ static int open_image(struct restore *rs, struct err *e)
 {
 	autoclose int image = -1;
 
-	if (storage_kept_memory(rs->en->storage, rs->spec->from, &image, e) < 0 || image_read_record(image, &rs->record, e) < 0)
+	if (storage_kept_memory(rs->en->storage, rs->spec->from, &image, e) < 0 ||
+	    image_read_record(image, &rs->record, e) < 0)
 		return -e->no;
 	if (strcmp(rs->record.spec.template_key, rs->spec->template_key) != 0)
 		return err_set(e, EINVAL, "the image is of another template");
@@ -148,8 +173,8 @@ static int clone_template(struct restore *rs, struct err *e)
 	return mount_clone(fd, "", MOUNT_ATTR_RDONLY, &rs->template_fd, e);
 }
 
-/* The program in use today if it is the same, whose pages all share; else a copy of that of the image, in memory as well, since no
- * sandbox shall hold a file of the kept image. */
+/* The program in use today if it is the same, whose pages all share; else a copy of that of the image, in memory as
+ * well, since no sandbox shall hold a file of the kept image. */
 static int clone_init(struct restore *rs, struct err *e)
 {
 	unsigned attr = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
@@ -167,7 +192,8 @@ static int make_dev(struct restore *rs, struct err *e)
 {
 	int *at = &rs->criu.mounts[MOUNT_DEV];
 
-	if (dev_make(rs->slot.root, at, e) < 0 || image_load_dev(rs->criu.image, *at, rs->was.root, rs->slot.root, e) < 0)
+	if (dev_make(rs->slot.root, at, e) < 0 ||
+	    image_load_dev(rs->criu.image, *at, rs->was.root, rs->slot.root, e) < 0)
 		return -e->no;
 	rs->dev_fd = fcntl(*at, F_DUPFD_CLOEXEC, 3);
 	return rs->dev_fd < 0 ? err_sys(e, "keep /dev") : 0;
@@ -182,7 +208,11 @@ static int make_root(struct restore *rs, struct err *e)
 	    volume_mounts_map(&rs->criu.mounts[MOUNT_VOLUME], rs->spec->n_volumes, userns, e) < 0)
 		return -e->no;
 	struct overlay_spec sp = {
-		.template_fd = rs->template_fd, .own_fd = rs->own_fd, .userns_fd = userns, .root = rs->slot.root, .stage = rs->en->stage_dir,
+		.template_fd = rs->template_fd,
+		.own_fd = rs->own_fd,
+		.userns_fd = userns,
+		.root = rs->slot.root,
+		.stage = rs->en->stage_dir,
 	};
 
 	return overlay_make(&sp, &rs->criu.mounts[MOUNT_ROOT], e);
@@ -215,13 +245,14 @@ static int make_parts(struct restore *rs, struct err *e)
 	view_set(&en->view, rs->spec, l, rs->record.extra_bytes, 0);
 	if (ns_cap_egress(en, rs->spec, l, false, e) < 0)
 		return -e->no;
-	if (cgroup_make(en->cgroups, rs->spec->id, &lim, e) < 0 || cgroup_seat_open(en->cgroups, rs->spec->id, &rs->seat, e) < 0)
+	if (cgroup_make(en->cgroups, rs->spec->id, &lim, e) < 0 ||
+	    cgroup_seat_open(en->cgroups, rs->spec->id, &rs->seat, e) < 0)
 		return -e->no;
 	if (storage_make_from(en->storage, rs->spec->from, rs->spec->id, l->disk_bytes, &own, e) < 0 ||
 	    mount_clone(own, "", 0, &rs->own_fd, e) < 0 || clone_init(rs, e) < 0 || make_dev(rs, e) < 0 ||
 	    clone_volumes(rs, e) < 0 || view_clone(&en->view, rs->spec->slot, &rs->criu.mounts[MOUNT_VIEW], e) < 0)
 		return -e->no;
-	if (unshare(CLONE_NEWNS) < 0)		/* for the layers of the root; it goes with this process */
+	if (unshare(CLONE_NEWNS) < 0) /* for the layers of the root; it goes with this process */
 		return err_sys(e, "make a mount namespace");
 	return make_root(rs, e);
 }
@@ -233,7 +264,8 @@ static int make_hook(struct restore *rs, struct err *e)
 	int tmp = rs->criu.tmp;
 	autoclose int fd = openat(tmp, "hook", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0755);
 
-	if (fd < 0 || fd_write_all(fd, webhook, sizeof webhook - 1) < 0 || mkfifoat(tmp, ASK, 0600) < 0 || mkfifoat(tmp, ANSWER, 0600) < 0)
+	if (fd < 0 || fd_write_all(fd, webhook, sizeof webhook - 1) < 0 || mkfifoat(tmp, ASK, 0600) < 0 ||
+	    mkfifoat(tmp, ANSWER, 0600) < 0)
 		return err_sys(e, "make the script of criu");
 	/* For reading and writing, so that neither end waits for the other to open it. */
 	rs->ask = openat(tmp, ASK, O_RDWR | O_CLOEXEC | O_NONBLOCK);
@@ -266,7 +298,8 @@ static int set_inside(const struct restore *rs, int netns, struct err *e)
 }
 
 /* fn in a child, which joins a namespace of the sandbox for it. */
-static int in_child(const struct restore *rs, int (*fn)(const struct restore *rs, int ns, struct err *e), int ns, struct err *e)
+static int in_child(const struct restore *rs, int (*fn)(const struct restore *rs, int ns, struct err *e), int ns,
+    struct err *e)
 {
 	int pipes[2];
 	struct err why = ERR_INIT;
@@ -354,7 +387,8 @@ static int look(struct restore *rs, struct err *e)
 
 	(void)fclose(pids);
 	if (r == -ESTALE)
-		log_error("a restored sandbox got a file that is not its own, it was ended", "id=%s what=%s", rs->spec->id, e->text);
+		log_error("a restored sandbox got a file that is not its own, it was ended", "id=%s what=%s",
+		    rs->spec->id, e->text);
 	if (r == 0 && rs->spec->n_volumes > 0 && (check_followed_no_links(rs, e) < 0 || let_follow(rs, e) < 0))
 		r = -e->no;
 	rs->looked = r == 0;
@@ -390,8 +424,8 @@ static int serve_question(struct restore *rs, struct err *e)
 	return look(rs, e);
 }
 
-/* Until it was looked at, or CRIU ends: then criu_wait() tells why. CRIU would let it run whatever the answer is to the second question, so
- * it is ended before that is given. */
+/* Until it was looked at, or CRIU ends: then criu_wait() tells why. CRIU would let it run whatever the answer is to the
+ * second question, so it is ended before that is given. */
 static int serve_hook(struct restore *rs, struct err *e)
 {
 	int r = 0;
@@ -400,7 +434,7 @@ static int serve_hook(struct restore *rs, struct err *e)
 		r = serve_question(rs, e);
 		if (r < 0 && rs->pidfd >= 0)
 			(void)proc_kill(rs->pidfd);
-		if (r < 0 && proc_wait_gone(rs->criu.pidfd, 0) == 0) {	/* it had ended before: criu_wait() tells why */
+		if (r < 0 && proc_wait_gone(rs->criu.pidfd, 0) == 0) { /* it had ended before: criu_wait() tells why */
 			*e = ERR_INIT;
 			return 0;
 		}
@@ -412,8 +446,9 @@ static int serve_hook(struct restore *rs, struct err *e)
 /* What CRIU says when a file is not there, or is another than it was; with a volume it is most likely one of those. */
 static void blame_volume(const struct restore *rs, struct err *e)
 {
-	static const char *const words[] = { "Can't open file", "has bad ", "Can't open vma", "Can't change working dir", "Unable to open", "Can't open 0x",
-		"Can't restore file pos", "Too many levels of symbolic links", "Can't bind unix socket", "Can't connect", "Can't create ghost",
+	static const char *const words[] = { "Can't open file", "has bad ", "Can't open vma",
+		"Can't change working dir", "Unable to open", "Can't open 0x", "Can't restore file pos",
+		"Too many levels of symbolic links", "Can't bind unix socket", "Can't connect", "Can't create ghost",
 		"Can't link", "unlink remap" };
 	char text[sizeof e->text];
 
@@ -421,7 +456,8 @@ static void blame_volume(const struct restore *rs, struct err *e)
 		if (!strstr(e->text, words[i]))
 			continue;
 		memcpy(text, e->text, sizeof text);
-		(void)err_set(e, ESTALE, "a file that it had open, most likely in a volume, is not as it was (%.110s)", text);
+		(void)err_set(e, ESTALE, "a file that it had open, most likely in a volume, is not as it was (%.110s)",
+		    text);
 	}
 }
 
@@ -439,7 +475,8 @@ static int run_criu(struct restore *rs, struct err *e)
 	for (size_t i = 0; i < ARRAY_LEN(arguments); i++)
 		criu_arg(c, arguments[i]);
 	for (uint32_t i = 0; i < rs->spec->n_volumes; i++) {
-		(void)snprintf(rs->volumes[i], sizeof rs->volumes[i], "mnt[" VOLUME_EXTERNAL "]:" CRIU_VOLUME, rs->spec->volumes[i].name, i, i);
+		(void)snprintf(rs->volumes[i], sizeof rs->volumes[i], "mnt[" VOLUME_EXTERNAL "]:" CRIU_VOLUME,
+		    rs->spec->volumes[i].name, i, i);
 		criu_arg(c, "--external");
 		criu_arg(c, rs->volumes[i]);
 	}
@@ -456,7 +493,8 @@ static int run_criu(struct restore *rs, struct err *e)
 		(void)err_set(e, EPROTO, "criu did not ask for the network, or did not wait to be looked at");
 	blame_volume(rs, e);
 	if (e->no == 0)
-		(void)dev_shut(rs->dev_fd, e);		/* not sooner: CRIU looks for pid 1's program in there, as root of the sandbox */
+		(void)dev_shut(rs->dev_fd,
+		    e); /* not sooner: CRIU looks for pid 1's program in there, as root of the sandbox */
 	return -e->no;
 }
 
@@ -488,7 +526,7 @@ static int report(struct restore *rs, int sock, struct err *e)
 		return err_set(e, ESRCH, "it ended right after it was restored");
 	ssize_t n = fd_send(sock, &rp, sizeof rp, &rs->pidfd, 1);
 
-	return n < 0 ? err_set(e, (int)-n, "report: %s", strerror((int)-n)) : 0;	/* nobody wants it any more */
+	return n < 0 ? err_set(e, (int)-n, "report: %s", strerror((int)-n)) : 0; /* nobody wants it any more */
 }
 
 /* R1 */
@@ -520,9 +558,10 @@ static void become_reaper(struct engine *en)
 	autoclose int image = holder_image_fd(&e), root = -1;
 
 	if (image < 0 || unshare(CLONE_NEWNS) < 0 || mount_make_private(&e) < 0 ||
-	    mount_new("tmpfs", small, ARRAY_LEN(small), MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC, &root, &e) < 0 ||
+	    mount_new("tmpfs", small, ARRAY_LEN(small), MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC, &root,
+		&e) < 0 ||
 	    mount_put(root, AT_FDCWD, en->stage_dir, &e) < 0 || mount_pivot(root, &e) < 0)
-		_exit(1);		/* then init of the host is its parent, as good as we */
+		_exit(1); /* then init of the host is its parent, as good as we */
 	for (int i = 0; i < 3; i++)
 		(void)close(i);
 	(void)syscall(SYS_execveat, image, "", argv, envp, AT_EMPTY_PATH);
@@ -532,8 +571,17 @@ static void become_reaper(struct engine *en)
 int restore_run(struct engine *en, const struct engine_spec *spec, int sock, struct err *e)
 {
 	struct restore rs = {
-		.en = en, .spec = spec, .seat = CGROUP_SEAT_NONE, .criu = CRIU_NONE, .template_fd = -1, .own_fd = -1, .dev_fd = -1,
-		.ask = -1, .answer = -1, .pid = -1, .pidfd = -1,
+		.en = en,
+		.spec = spec,
+		.seat = CGROUP_SEAT_NONE,
+		.criu = CRIU_NONE,
+		.template_fd = -1,
+		.own_fd = -1,
+		.dev_fd = -1,
+		.ask = -1,
+		.answer = -1,
+		.pid = -1,
+		.pidfd = -1,
 	};
 	int status = 1;
 
@@ -557,7 +605,7 @@ int restore_run(struct engine *en, const struct engine_spec *spec, int sock, str
 	while (waitpid(r1, &status, 0) < 0 && errno == EINTR)
 		;
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 1)
-		_exit(0);			/* it has told why */
+		_exit(0); /* it has told why */
 	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
 		return err_set(e, EPIPE, "restore sandbox '%s': a helper ended early", spec->id);
 	become_reaper(en);

@@ -20,11 +20,12 @@
 
 #define MIB (1ull << 20)
 #define RESERVE_PART 8
-#define RESERVE_SMALL (1024 * MIB)	/* a fast writer must not get through it between two looks, */
-#define RESERVE_SMALL_PART 4		/* ... but of a small pool it is not more than this part */
-#define SLACK_PART 32			/* of the reserve: changes below are not worth a call */
-#define NERVOUS_MS 100			/* while less than three quarters are free */
-#define EACH_MORE 200			/* so many more of them make looking as much dearer, and it is done as much less often */
+#define RESERVE_SMALL (1024 * MIB) /* a fast writer must not get through it between two looks, */
+#define RESERVE_SMALL_PART 4       /* ... but of a small pool it is not more than this part */
+#define SLACK_PART 32              /* of the reserve: changes below are not worth a call */
+#define NERVOUS_MS 100             /* while less than three quarters are free */
+/* so many more of them make looking as much dearer, and it is done as much less often */
+#define EACH_MORE 200
 
 uint64_t room_reserve(const struct room_storage *p)
 {
@@ -69,15 +70,16 @@ static int open_sysfs(int fs_fd, const char *below)
 	if (ioctl(fs_fd, BTRFS_IOC_FS_INFO, &a) < 0)
 		return -1;
 	(void)snprintf(path, sizeof path,
-		"/sys/fs/btrfs/%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x/%s", u[0], u[1], u[2], u[3], u[4],
-		u[5], u[6], u[7], u[8], u[9], u[10], u[11], u[12], u[13], u[14], u[15], below);
+	    "/sys/fs/btrfs/%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x/%s", u[0], u[1], u[2],
+	    u[3], u[4], u[5], u[6], u[7], u[8], u[9], u[10], u[11], u[12], u[13], u[14], u[15], below);
 	return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
 static int set_held(int fs_fd, const struct room_use *u, uint64_t held)
 {
-	struct btrfs_ioctl_qgroup_limit_args a = { .qgroupid = u->id, .lim = {
-		.flags = BTRFS_QGROUP_LIMIT_MAX_EXCL, .max_excl = held } };	/* ROOM_NONE is the kernel's "none", too */
+	struct btrfs_ioctl_qgroup_limit_args a = { .qgroupid = u->id,
+		.lim = { .flags = BTRFS_QGROUP_LIMIT_MAX_EXCL,
+		    .max_excl = held } }; /* ROOM_NONE is the kernel's "none", too */
 
 	return ioctl(fs_fd, BTRFS_IOC_QGROUP_LIMIT, &a) < 0 ? -errno : 0;
 }
@@ -93,7 +95,7 @@ static bool read_one(int dir, const char *name, struct room_use *ret)
 	ret->promised = read_number(fd, "max_referenced");
 	ret->held = flags & BTRFS_QGROUP_LIMIT_MAX_EXCL ? read_number(fd, "max_exclusive") : ROOM_NONE;
 	ret->used = read_number(fd, "exclusive") + read_number(fd, "rsv_data") + read_number(fd, "rsv_meta_pertrans") +
-		    read_number(fd, "rsv_meta_prealloc");
+	    read_number(fd, "rsv_meta_prealloc");
 	return true;
 }
 
@@ -164,7 +166,7 @@ static void apply(int fs_fd, const struct room_storage *p, const struct room_use
 	}
 	if (stopped)
 		log_warn("the pool is nearly full: those with most get no more", "free_mib=%llu held=%zu",
-			(unsigned long long)(p->free_bytes / MIB), stopped);
+		    (unsigned long long)(p->free_bytes / MIB), stopped);
 }
 
 int room_look(int fs_fd, uint64_t grow_bytes)

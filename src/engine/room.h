@@ -15,16 +15,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define ROOM_NONE UINT64_MAX		/* nothing held back */
+#define ROOM_NONE UINT64_MAX /* nothing held back */
 
-struct room_use {			/* a sandbox or a volume */
-	uint64_t id;			/* of its subvolume */
-	uint64_t used, promised;	/* bytes */
-	uint64_t held;			/* the second limit, or ROOM_NONE */
+struct room_use {                /* a sandbox or a volume */
+	uint64_t id;             /* of its subvolume */
+	uint64_t used, promised; /* bytes */
+	uint64_t held;           /* the second limit, or ROOM_NONE */
 };
 
 struct room_storage {
-	uint64_t bytes, free_bytes;	/* with what it may still grow by */
+	uint64_t bytes, free_bytes; /* with what it may still grow by */
 };
 
 uint64_t room_reserve(const struct room_storage *p);
@@ -32,6 +32,6 @@ uint64_t room_reserve(const struct room_storage *p);
 /* What the second limit of one should be; most: the used bytes of the largest one. */
 uint64_t room_held(const struct room_storage *p, const struct room_use *u, uint64_t most);
 
-/* Looks once and sets what has changed. grow_bytes: what the pool may still grow by. Returns in how many milliseconds it
- * wants to look again; -1: with the next tick. */
+/* Looks once and sets what has changed. grow_bytes: what the pool may still grow by. Returns in how many milliseconds
+ * it wants to look again; -1: with the next tick. */
 int room_look(int fs_fd, uint64_t grow_bytes);

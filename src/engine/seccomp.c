@@ -119,7 +119,7 @@ int seccomp_filter_build(struct seccomp_filter *ret, unsigned flags, struct err 
 {
 	int r = 0;
 
-	*ret = (struct seccomp_filter){ .flags = flags };
+	*ret = (struct seccomp_filter) { .flags = flags };
 	for (int i = 0; r == 0 && i < SECCOMP_PARTS; i++)
 		r = build(i, ret);
 	if (r < 0) {
@@ -133,7 +133,7 @@ void seccomp_filter_done(struct seccomp_filter *f)
 {
 	for (int i = 0; i < SECCOMP_PARTS; i++)
 		free(f->part[i].code);
-	*f = (struct seccomp_filter){ 0 };
+	*f = (struct seccomp_filter) { 0 };
 }
 
 int seccomp_filter_install(const struct seccomp_filter *f, struct err *e)
@@ -185,11 +185,12 @@ const char *seccomp_explain(unsigned arch, int nr, char ret_name[SECCOMP_NAME_SI
 	bool foreign = arch != seccomp_arch_native() || (nr & X32_BIT);
 	char *name = foreign ? NULL : seccomp_syscall_resolve_num_arch(SCMP_ARCH_NATIVE, nr);
 	const char *why = foreign ? "calls of another kind of machine (32-bit, x32) end the program"
-			  : name  ? why_not(name)
+	    : name                ? why_not(name)
 				  : "newer than what is known here";
 
 	if (name)
-		(void)str_copy(ret_name, SECCOMP_NAME_SIZE, (struct str){ name, strnlen(name, SECCOMP_NAME_SIZE - 1) });
+		(void)str_copy(ret_name, SECCOMP_NAME_SIZE,
+		    (struct str) { name, strnlen(name, SECCOMP_NAME_SIZE - 1) });
 	else
 		(void)snprintf(ret_name, SECCOMP_NAME_SIZE, "syscall %d", nr & ~X32_BIT);
 	free(name);

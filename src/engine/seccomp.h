@@ -24,7 +24,7 @@ struct seccomp_filter {
 };
 
 #define SECCOMP_ZYGOTE 1u /* with setns(), which its copies refuse to themselves once they have joined a sandbox */
-#define SECCOMP_TOLD 2u /* the kernel tells of refusals; only where somebody listens, and stops a flood of them */
+#define SECCOMP_TOLD 2u   /* the kernel tells of refusals; only where somebody listens, and stops a flood of them */
 
 int seccomp_filter_build(struct seccomp_filter *ret, unsigned flags, struct err *e);
 void seccomp_filter_done(struct seccomp_filter *f);

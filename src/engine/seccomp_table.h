@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* seccomp_table: which system calls a sandbox has, as data: groups of calls, and what is looked at in their arguments. */
+/* seccomp_table: which system calls a sandbox has, as data: groups of calls, and what is looked at in their
+ * arguments. */
 #pragma once
 
 #include <seccomp.h>
@@ -7,9 +8,9 @@
 #include <stddef.h>
 
 enum seccomp_verdict {
-	SECCOMP_GIVEN, /* the call is there */
+	SECCOMP_GIVEN,   /* the call is there */
 	SECCOMP_REFUSED, /* EPERM: who tries it should hear that they may not */
-	SECCOMP_ABSENT, /* ENOSYS: who tries it has another way when it is not there */
+	SECCOMP_ABSENT,  /* ENOSYS: who tries it has another way when it is not there */
 };
 
 struct seccomp_group {
@@ -21,7 +22,8 @@ struct seccomp_group {
 
 #define SECCOMP_ARGS_MAX 2
 
-struct seccomp_arg_rule { /* of a call that is given: if all of args match, it fails with this errno; 0: it pretends success */
+/* of a call that is given: if all of args match, it fails with this errno; 0: it pretends success */
+struct seccomp_arg_rule {
 	const char *call;
 	int no;
 	bool quiet;

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #define Z_UID_BASE SLOT_UID_FIRST
-#define NET_BASE 0x0ac80000u		/* 10.200.0.0 */
-#define NET_FIRST 256u			/* the first 256 addresses are the instance's own */
+#define NET_BASE 0x0ac80000u /* 10.200.0.0 */
+#define NET_FIRST 256u       /* the first 256 addresses are the instance's own */
 
 void slot_fill(uint32_t instance, uint32_t k, struct slot *ret)
 {

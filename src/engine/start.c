@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* start: builds one sandbox, in a child process of the warden.
  *
- *	B0	this process, root of the host: cgroups, disk, /dev, veth, overlay; sees the whole and undoes it on failure
- *	B1	its child in Z: takes the slot's own uid of Z (for the kernel's per-user limits), clones C and writes its id map,
- *		which nobody but a process in Z may do; moves C into its cgroups; then ends, and C is an orphan, a child of the
+ *	B0	this process, root of the host: cgroups, disk, /dev, veth, overlay; sees the whole and undoes it on
+ *		failure
+ *	B1	its child in Z: takes the slot's own uid of Z (for the kernel's per-user limits), clones C and writes
+ *		its id map,
+ *		which nobody but a process in Z may do; moves C into its cgroups; then ends, and C is an orphan, a
+ *		child of the
  *		host's pid 1. It is below no pid namespace but the host's: nobody's end is that of a sandbox
  *	C	pid 1 of the sandbox's namespaces (child.c): sets itself up with what B0 sends, and becomes init
  *
- * B0 makes what needs no namespace of C (disk, /dev) while B1 is at work, and the root while C sets up its network. On v1 the
- * move into the cgroups takes longest and goes on beside all that; C waits for it before the first code that is not ours. */
+ * B0 makes what needs no namespace of C (disk, /dev) while B1 is at work, and the root while C sets up its network. On
+ *v1 the move into the cgroups takes longest and goes on beside all that; C waits for it before the first code that is
+ *not ours. */
 #include <fcntl.h>
 #include <linux/close_range.h>
 #include <poll.h>
@@ -36,9 +40,9 @@
 #include "engine/net_nft.h"
 #include "engine/ns.h"
 #include "engine/overlay.h"
-#include "engine/storage.h"
 #include "engine/slot.h"
 #include "engine/step.h"
+#include "engine/storage.h"
 #include "engine/userns.h"
 #include "engine/volume.h"
 
@@ -46,11 +50,19 @@
 #define STEP_TIMEOUT_MS 5000
 #define UNDO_TRIES 500
 #define COPY_TIMEOUT_MS 10000
-#define KILLED_MS 500			/* from the kill of a pid 1 to its end, at most */
+#define KILLED_MS 500 /* from the kill of a pid 1 to its end, at most */
 
 const char *const start_stage_name[STAGE_COUNT] = {
-	[STAGE_CGROUP] = "cgroup", [STAGE_HOLDER] = "holder", [STAGE_FORK] = "fork", [STAGE_DISK] = "disk", [STAGE_DEV] = "dev",
-	[STAGE_BORN] = "born", [STAGE_LINK] = "link", [STAGE_ROOT] = "root", [STAGE_SEATED] = "seated", [STAGE_INIT] = "init",
+	[STAGE_CGROUP] = "cgroup",
+	[STAGE_HOLDER] = "holder",
+	[STAGE_FORK] = "fork",
+	[STAGE_DISK] = "disk",
+	[STAGE_DEV] = "dev",
+	[STAGE_BORN] = "born",
+	[STAGE_LINK] = "link",
+	[STAGE_ROOT] = "root",
+	[STAGE_SEATED] = "seated",
+	[STAGE_INIT] = "init",
 };
 
 struct start {
@@ -59,13 +71,13 @@ struct start {
 	struct slot slot;
 	struct cgroup_seat seat;
 	struct holder holder;
-	int proc;			/* /proc of the host, for B1, which has another root */
+	int proc; /* /proc of the host, for B1, which has another root */
 	int to_b1[2], to_c[2], ready[2];
-	int zygote;			/* -1: there is none */
+	int zygote; /* -1: there is none */
 	pid_t b1;
 	int pidfd, template_fd, own_fd, dev_fd, init_fd;
-	int view_fd;			/* -1: it sees the host */
-	int volumes[ENGINE_VOLUMES_MAX];	/* as many as are wanted */
+	int view_fd;                     /* -1: it sees the host */
+	int volumes[ENGINE_VOLUMES_MAX]; /* as many as are wanted */
 	pid_t pid;
 	uint64_t t0_us;
 };
@@ -92,12 +104,19 @@ static bool has_view(const struct engine *en)
 	return !en->cfg.no_view && en->view.dir >= 0;
 }
 
-/* B1 may outlive B0, and so the warden. What it held of theirs would keep helpers of a killed warden from seeing its end, and itself
- * from seeing that of B0. */
+/* B1 may outlive B0, and so the warden. What it held of theirs would keep helpers of a killed warden from seeing its
+ * end, and itself from seeing that of B0. */
 static void b1_let_go(const struct start *st)
 {
 	int keep[9 + CGROUP_PROCS_MAX] = {
-		st->holder.user, st->holder.mnt, st->proc, st->to_b1[1], st->to_c[0], st->to_c[1], st->ready[1], st->zygote,
+		st->holder.user,
+		st->holder.mnt,
+		st->proc,
+		st->to_b1[1],
+		st->to_c[0],
+		st->to_c[1],
+		st->ready[1],
+		st->zygote,
 		st->seat.into_fd,
 	};
 	size_t n = 9;
@@ -119,14 +138,16 @@ static bool b0_is_gone(const struct start *st)
 static int b1_await_copy(const struct start *st, int pidfd, struct err *e)
 {
 	struct pollfd p[] = {
-		{ .fd = st->zygote, .events = POLLIN }, { .fd = pidfd, .events = POLLIN }, { .fd = st->to_b1[1], .events = POLLIN },
+		{ .fd = st->zygote, .events = POLLIN },
+		{ .fd = pidfd, .events = POLLIN },
+		{ .fd = st->to_b1[1], .events = POLLIN },
 	};
 	int n;
 
 	while ((n = poll(p, ARRAY_LEN(p), COPY_TIMEOUT_MS)) > 0 && !p[0].revents && !p[1].revents) {
 		if (b0_is_gone(st))
 			return err_set(e, ECANCELED, "the builder has ended");
-		p[2].fd = -1;		/* a step that is for later */
+		p[2].fd = -1; /* a step that is for later */
 	}
 	return n < 0 ? err_sys(e, "wait for a copy of the zygote") : 0;
 }
@@ -137,15 +158,17 @@ static void b1_join(struct start *st, int pidfd)
 	struct err e = ERR_INIT;
 	pid_t copy;
 
-	if (b1_await_copy(st, pidfd, &e) == 0 && zygote_await(st->zygote, pidfd, &copy, &e) == 0 && cgroup_move(&st->seat, copy, &e) == 0 &&
-	    limits_process_of(copy, st->spec->limits.open_files, &e) == 0 &&
+	if (b1_await_copy(st, pidfd, &e) == 0 && zygote_await(st->zygote, pidfd, &copy, &e) == 0 &&
+	    cgroup_move(&st->seat, copy, &e) == 0 && limits_process_of(copy, st->spec->limits.open_files, &e) == 0 &&
 	    step_recv(st->to_b1[1], STEP_GO, NULL, 0, STEP_TIMEOUT_MS, &e) == 0)
 		zygote_go(st->zygote);
-	else if (!b0_is_gone(st) && proc_wait_gone(pidfd, KILLED_MS) < 0)	/* else: nobody needs it any more */
-		log_warn("no copy of a warm interpreter, the sandbox starts its own", "id=%s err=%s", st->spec->id, e.text);
+	else if (!b0_is_gone(st) && proc_wait_gone(pidfd, KILLED_MS) < 0) /* else: nobody needs it any more */
+		log_warn("no copy of a warm interpreter, the sandbox starts its own", "id=%s err=%s", st->spec->id,
+		    e.text);
 }
 
-/* The socket between init and the copy is made in the sandbox's own network: CRIU finds those only. B1 stays in there. */
+/* The socket between init and the copy is made in the sandbox's own network: CRIU finds those only. B1 stays in
+ * there. */
 static int b1_seed(struct start *st, pid_t pid, int pidfd, struct err *e)
 {
 	int seed[2];
@@ -177,10 +200,18 @@ static int b1_run(struct start *st, struct err *e)
 		return err_set(e, -pid, "make namespaces: %s", strerror(-pid));
 	if (pid == 0) {
 		struct child_spec c = {
-			.slot = st->slot, .mem_bytes = st->spec->limits.mem_bytes, .open_files = st->spec->limits.open_files,
+			.slot = st->slot,
+			.mem_bytes = st->spec->limits.mem_bytes,
+			.open_files = st->spec->limits.open_files,
 			.filter = &st->en->filter,
-			.no_internet = st->spec->no_internet, .sock = st->to_c[1], .ready_fd = st->ready[1], .has_seed = st->zygote >= 0, .has_view = has_view(st->en),
-			.own_core = st->en->cfg.core_scheduling, .volumes = st->spec->volumes, .n_volumes = st->spec->n_volumes,
+			.no_internet = st->spec->no_internet,
+			.sock = st->to_c[1],
+			.ready_fd = st->ready[1],
+			.has_seed = st->zygote >= 0,
+			.has_view = has_view(st->en),
+			.own_core = st->en->cfg.core_scheduling,
+			.volumes = st->spec->volumes,
+			.n_volumes = st->spec->n_volumes,
 		};
 		child_run(&c);
 	}
@@ -230,14 +261,14 @@ static int start_fork(struct start *st, struct err *e)
 	return 0;
 }
 
-/* B1 lets the copy of the zygote go on, when that is in its cgroups. Nobody waits for it: init starts an interpreter of its own if
- * the copy does not come. */
+/* B1 lets the copy of the zygote go on, when that is in its cgroups. Nobody waits for it: init starts an interpreter of
+ * its own if the copy does not come. */
 static void start_join(struct start *st)
 {
 	struct err ignored = ERR_INIT;
 
 	if (st->zygote >= 0 && step_send(st->to_b1[0], STEP_GO, NULL, 0, &ignored) == 0)
-		st->b1 = -1;	/* an orphan soon */
+		st->b1 = -1; /* an orphan soon */
 }
 
 static void reap_b1(struct start *st)
@@ -286,37 +317,43 @@ static int start_disk(struct start *st, struct err *e)
 	const struct engine_spec *sp = st->spec;
 	autoclose int own = -1;
 
-	if (sp->from[0] ? storage_make_from(st->en->storage, sp->from, sp->id, sp->limits.disk_bytes, &own, e) < 0 :
-	    storage_make(st->en->storage, sp->id, sp->limits.disk_bytes, &own, e) < 0)
+	if (sp->from[0] ? storage_make_from(st->en->storage, sp->from, sp->id, sp->limits.disk_bytes, &own, e) < 0
+			: storage_make(st->en->storage, sp->id, sp->limits.disk_bytes, &own, e) < 0)
 		return -e->no;
 	if (mount_clone(own, "", 0, &st->own_fd, e) < 0)
 		return -e->no;
-	if (mount_clone(st->en->init_fd, "", MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, &st->init_fd, e) < 0 ||
+	if (mount_clone(st->en->init_fd, "", MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, &st->init_fd,
+		e) < 0 ||
 	    volume_mounts_clone(st->en, sp, st->volumes, e) < 0)
 		return -e->no;
 	if (has_view(st->en) && view_clone(&st->en->view, sp->slot, &st->view_fd, e) < 0)
 		return -e->no;
-	/* Mounts can be cloned from one's own mount namespace only, so this comes last. The new one is for the layers of the
-	 * overlay and goes with this process. */
+	/* Mounts can be cloned from one's own mount namespace only, so this comes last. The new one is for the layers
+	 * of the overlay and goes with this process. */
 	return unshare(CLONE_NEWNS) < 0 ? err_sys(e, "make a mount namespace") : 0;
 }
 
 static int start_root(struct start *st, int userns_fd, struct err *e)
 {
 	struct overlay_spec sp = {
-		.template_fd = st->template_fd, .own_fd = st->own_fd, .userns_fd = userns_fd, .root = st->slot.root,
+		.template_fd = st->template_fd,
+		.own_fd = st->own_fd,
+		.userns_fd = userns_fd,
+		.root = st->slot.root,
 		.stage = st->en->stage_dir,
 	};
 	autoclose int root_fd = -1;
 
 	if (overlay_make(&sp, &root_fd, e) < 0)
 		return -e->no;
-	if (step_send(st->to_c[0], STEP_MOUNTS, (int[]) { root_fd, st->dev_fd, st->init_fd, st->view_fd }, st->view_fd >= 0 ? 4 : 3, e) < 0)
+	if (step_send(st->to_c[0], STEP_MOUNTS, (int[]) { root_fd, st->dev_fd, st->init_fd, st->view_fd },
+		st->view_fd >= 0 ? 4 : 3, e) < 0)
 		return -e->no;
 	if (st->spec->n_volumes == 0)
 		return 0;
-	return volume_mounts_map(st->volumes, st->spec->n_volumes, userns_fd, e) < 0 ? -e->no :
-		step_send(st->to_c[0], STEP_VOLUMES, st->volumes, st->spec->n_volumes, e);
+	return volume_mounts_map(st->volumes, st->spec->n_volumes, userns_fd, e) < 0
+	    ? -e->no
+	    : step_send(st->to_c[0], STEP_VOLUMES, st->volumes, st->spec->n_volumes, e);
 }
 
 /* All of it is made; it may go on to what is not our code once it is in its cgroups. */
@@ -344,13 +381,14 @@ static int start_await(struct start *st, struct err *e)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
-			return n < 0 ? err_sys(e, "wait for init") : err_set(e, ETIMEDOUT, "init is not ready after %d ms", STEP_TIMEOUT_MS);
+			return n < 0 ? err_sys(e, "wait for init")
+				     : err_set(e, ETIMEDOUT, "init is not ready after %d ms", STEP_TIMEOUT_MS);
 		if (p[0].revents & POLLIN)
 			return read(st->ready[0], &c, 1) == 1 ? 0 : err_set(e, EPIPE, "init closed its ready pipe");
 		if (p[1].revents) {
 			if (step_recv(st->to_c[0], STEP_FAILED, NULL, 0, 0, e) != -EPIPE)
 				return -e->no;
-			*e = ERR_INIT;	/* closed by the exec: the set-up is over */
+			*e = ERR_INIT; /* closed by the exec: the set-up is over */
 			p[1].fd = -1;
 		} else if (p[0].revents & POLLHUP) {
 			return err_set(e, EPIPE, "init ended before it was ready");
@@ -435,8 +473,20 @@ static int start_run(struct start *st, struct err *e)
 static void start_done(struct start *st)
 {
 	int fds[] = {
-		st->proc, st->to_b1[0], st->to_b1[1], st->to_c[0], st->to_c[1], st->ready[0], st->ready[1],
-		st->zygote, st->pidfd, st->template_fd, st->own_fd, st->dev_fd, st->init_fd, st->view_fd,
+		st->proc,
+		st->to_b1[0],
+		st->to_b1[1],
+		st->to_c[0],
+		st->to_c[1],
+		st->ready[0],
+		st->ready[1],
+		st->zygote,
+		st->pidfd,
+		st->template_fd,
+		st->own_fd,
+		st->dev_fd,
+		st->init_fd,
+		st->view_fd,
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(fds); i++)
@@ -473,12 +523,27 @@ static void start_undo(struct start *st)
 		(void)nanosleep(&(struct timespec) { .tv_nsec = 2000000 }, NULL);
 }
 
-int ns_start(struct engine *en, const struct engine_spec *spec, struct engine_record *ret, int *ret_pidfd, struct err *e)
+int ns_start(struct engine *en, const struct engine_spec *spec, struct engine_record *ret, int *ret_pidfd,
+    struct err *e)
 {
 	struct start st = {
-		.en = en, .spec = spec, .holder = HOLDER_NONE, .proc = -1, .to_b1 = { -1, -1 }, .to_c = { -1, -1 }, .ready = { -1, -1 },
+		.en = en,
+		.spec = spec,
+		.holder = HOLDER_NONE,
+		.proc = -1,
+		.to_b1 = { -1, -1 },
+		.to_c = { -1, -1 },
+		.ready = { -1, -1 },
 		.zygote = -1,
-		.seat = CGROUP_SEAT_NONE, .b1 = -1, .pidfd = -1, .template_fd = -1, .own_fd = -1, .dev_fd = -1, .init_fd = -1, .view_fd = -1, .t0_us = now_us(),
+		.seat = CGROUP_SEAT_NONE,
+		.b1 = -1,
+		.pidfd = -1,
+		.template_fd = -1,
+		.own_fd = -1,
+		.dev_fd = -1,
+		.init_fd = -1,
+		.view_fd = -1,
+		.t0_us = now_us(),
 	};
 
 	memset(st.volumes, -1, sizeof st.volumes);
@@ -487,7 +552,7 @@ int ns_start(struct engine *en, const struct engine_spec *spec, struct engine_re
 	if (limits_core(e) < 0)
 		return err_wrap(e, "start sandbox '%s'", spec->id);
 	if (spec->no_internet)
-		en->nft_fd = nft_open();	/* the warden reads its answers from the one we were born with */
+		en->nft_fd = nft_open(); /* the warden reads its answers from the one we were born with */
 	slot_fill(en->cfg.instance, spec->slot, &st.slot);
 	int r = start_run(&st, e);
 

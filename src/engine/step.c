@@ -43,7 +43,8 @@ static int receive(int sock, enum step want, int *fds, size_t n_fds, size_t *got
 		return e->no > 0 ? -e->no : err_set(e, EIO, "a step failed without saying why");
 	}
 	if (m.what != want || *got != n_fds)
-		return err_set(e, EBADMSG, "step %u with %zu fds instead of step %d with %zu", m.what, *got, want, n_fds);
+		return err_set(e, EBADMSG, "step %u with %zu fds instead of step %d with %zu", m.what, *got, want,
+		    n_fds);
 	return 0;
 }
 

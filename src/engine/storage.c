@@ -29,11 +29,11 @@
 #define LOCK_TRIES 800
 #define LOCK_STEP_NS 25000000
 #define NAME "pool.img"
-#define KEPT '+'			/* in no sandbox's id */
+#define KEPT '+' /* in no sandbox's id */
 #define BASES ".bases"
-#define GONE "gone-"			/* no sandbox's id either */
+#define GONE "gone-" /* no sandbox's id either */
 #define KEPT_NAME_SIZE 32
-#define KEEP_FREE 16			/* a part of the pool that nothing kept may take */
+#define KEEP_FREE 16 /* a part of the pool that nothing kept may take */
 #define ROOM_TRIES 60
 #define ROOM_STEP_NS 50000000
 
@@ -53,7 +53,7 @@ static int mkfs(const char *path, struct err *e)
 	pid_t pid = -1;
 	int status, r = ENOENT;
 
-	(void)posix_spawn_file_actions_init(&fa);		/* even -q talks */
+	(void)posix_spawn_file_actions_init(&fa); /* even -q talks */
 	(void)posix_spawn_file_actions_addopen(&fa, 1, "/dev/null", O_WRONLY, 0);
 	for (size_t i = 0; i < ARRAY_LEN(where) && r == ENOENT; i++)
 		r = posix_spawn(&pid, where[i], &fa, NULL, argv, envp);
@@ -85,7 +85,8 @@ static int create(struct storage *p, struct err *e)
 
 	if (r != 0) {
 		(void)unlink(tmp);
-		return err_set(e, r, "reserve %llu MiB for '%s': %s", (unsigned long long)(p->cfg.bytes >> 20), to, strerror(r));
+		return err_set(e, r, "reserve %llu MiB for '%s': %s", (unsigned long long)(p->cfg.bytes >> 20), to,
+		    strerror(r));
 	}
 	if (mkfs(tmp, e) < 0 || rename(tmp, to) < 0) {
 		if (!e->no)
@@ -96,11 +97,12 @@ static int create(struct storage *p, struct err *e)
 	return 0;
 }
 
-/* Not the file: the loop device holds that open, with its lock, for as long as a sandbox of a killed daemon lives. Builders of a
- * killed daemon have the lock too until they notice, which one that waits for a busy disk does late: hence the patience. */
+/* Not the file: the loop device holds that open, with its lock, for as long as a sandbox of a killed daemon lives.
+ * Builders of a killed daemon have the lock too until they notice, which one that waits for a busy disk does late:
+ * hence the patience. */
 static int lock_state(struct storage *p)
 {
-	for (int i = 0; ; i++) {
+	for (int i = 0;; i++) {
 		if (flock(p->state_fd, LOCK_EX | LOCK_NB) == 0)
 			return 0;
 		if (errno != EWOULDBLOCK || i >= LOCK_TRIES)
@@ -114,7 +116,7 @@ static int open_file(struct storage *p, struct err *e)
 	if (p->cfg.bytes < POOL_MIN_BYTES)
 		p->cfg.bytes = POOL_MIN_BYTES;
 	p->file_fd = openat(p->state_fd, NAME, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-	if (p->file_fd < 0 && errno == ENOENT) {	/* only then: whatever is there is somebody's */
+	if (p->file_fd < 0 && errno == ENOENT) { /* only then: whatever is there is somebody's */
 		if (create(p, e) < 0)
 			return -e->no;
 		p->file_fd = openat(p->state_fd, NAME, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
@@ -132,8 +134,11 @@ static int tell_damage(const struct storage *p, int no, struct err *e)
 	char why[80];
 
 	btrfs_look(p->file_fd, no, why, sizeof why);
-	log_error("the pool is damaged, leaving it as it is", "file=%s/" NAME " why='%s' see='The state is damaged' in docs/troubleshooting.md", p->cfg.state_dir, why);
-	return err_set(e, no, "'%s/" NAME "' is damaged (%s), and was left as it is: restore a backup, or see docs/troubleshooting.md", p->cfg.state_dir, why);
+	log_error("the pool is damaged, leaving it as it is",
+	    "file=%s/" NAME " why='%s' see='The state is damaged' in docs/troubleshooting.md", p->cfg.state_dir, why);
+	return err_set(e, no,
+	    "'%s/" NAME "' is damaged (%s), and was left as it is: restore a backup, or see docs/troubleshooting.md",
+	    p->cfg.state_dir, why);
 }
 
 static int mount_storage(struct storage *p, struct err *e)
@@ -145,7 +150,9 @@ static int mount_storage(struct storage *p, struct err *e)
 		return -e->no;
 	(void)snprintf(source, sizeof source, "/proc/self/fd/%d", p->loop_fd);
 	if (mount(source, p->cfg.mount_at, "btrfs", MS_NOATIME | MS_NODEV | MS_NOSUID, "nodiscard") < 0)
-		return errno == EINVAL || errno == EIO || errno == EUCLEAN ? tell_damage(p, errno, e) : err_sys(e, "mount loop%d on '%s'", number, p->cfg.mount_at);
+		return errno == EINVAL || errno == EIO || errno == EUCLEAN
+		    ? tell_damage(p, errno, e)
+		    : err_sys(e, "mount loop%d on '%s'", number, p->cfg.mount_at);
 	p->fs_fd = open(p->cfg.mount_at, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (p->fs_fd < 0)
 		return err_sys(e, "open '%s'", p->cfg.mount_at);
@@ -168,8 +175,9 @@ static int start_sweeper(struct storage *p, struct err *e)
 
 	if (p->file_fd >= 0 && fstat(p->file_fd, &st) < 0)
 		return err_sys(e, "look at the pool file");
-	return sweeper_start(&(struct sweeper_job) { p->fs_fd, p->file_fd, p->loop_fd, (uint64_t)st.st_size, p->cfg.max_bytes },
-		&p->sweeper, e);
+	return sweeper_start(
+	    &(struct sweeper_job) { p->fs_fd, p->file_fd, p->loop_fd, (uint64_t)st.st_size, p->cfg.max_bytes },
+	    &p->sweeper, e);
 }
 
 int storage_open(const struct storage_config *cfg, struct storage **ret, struct err *e)
@@ -222,8 +230,8 @@ int storage_bases(struct storage *p, int *ret_fd, struct err *e)
 		return 0;
 	if (mkdirat(p->fs_fd, BASES, 0700) < 0 && errno != EEXIST)
 		return err_sys(e, "make '" BASES "'");
-	/* By a mount of its own that is nowhere: in /proc/PID/maps of a sandbox these files have their path, and this way that begins at the
-	 * pool and does not tell where on the host that is. */
+	/* By a mount of its own that is nowhere: in /proc/PID/maps of a sandbox these files have their path, and this
+	 * way that begins at the pool and does not tell where on the host that is. */
 	autoclose int clone = -1;
 
 	if (mount_clone(p->fs_fd, "", 0, &clone, e) < 0)
@@ -252,7 +260,8 @@ int storage_make(struct storage *p, const char *id, uint64_t disk_bytes, int *re
 
 /* --- what outlives a sandbox -------------------------------------------------------------------------------- */
 
-enum kept { KEPT_DISK = 'd', KEPT_MEMORY = 'm', KEPT_VOLUME = 'v', KEPT_BACKUP = 'b' };	/* the last: while a backup is made of it */
+/* the last: while a backup is made of it */
+enum kept { KEPT_DISK = 'd', KEPT_MEMORY = 'm', KEPT_VOLUME = 'v', KEPT_BACKUP = 'b' };
 
 static void kept_name(char z[KEPT_NAME_SIZE], const char *name, enum kept what)
 {
@@ -261,7 +270,8 @@ static void kept_name(char z[KEPT_NAME_SIZE], const char *name, enum kept what)
 
 static int needs_btrfs(const struct storage *p, struct err *e)
 {
-	return p->cfg.plain ? err_set(e, ENOTSUP, "without a pool nothing of a sandbox can be kept (no_pool is set)") : 0;
+	return p->cfg.plain ? err_set(e, ENOTSUP, "without a pool nothing of a sandbox can be kept (no_pool is set)")
+			    : 0;
 }
 
 static bool is_there(const struct storage *p, const char *name, enum kept what, const char *file)
@@ -341,8 +351,8 @@ int storage_kept_memory(struct storage *p, const char *name, int *ret_fd, struct
 	return open_kept(p, name, KEPT_MEMORY, ret_fd, e);
 }
 
-/* The overlay's own notes do not fit a copy: it would refuse a directory that was mounted volatile (work/incompat), and take
- * its index for that of another. */
+/* The overlay's own notes do not fit a copy: it would refuse a directory that was mounted volatile (work/incompat), and
+ * take its index for that of another. */
 static int clear_work(int fd)
 {
 	autoclose int w = openat(fd, "w", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
@@ -354,11 +364,13 @@ static int clear_work(int fd)
 	return r < 0 && r != -ENOENT ? r : s < 0 && s != -ENOENT ? s : 0;
 }
 
-int storage_make_from(struct storage *p, const char *name, const char *id, uint64_t disk_bytes, int *ret_fd, struct err *e)
+int storage_make_from(struct storage *p, const char *name, const char *id, uint64_t disk_bytes, int *ret_fd,
+    struct err *e)
 {
 	autoclose int from = -1, fd = -1;
 
-	if (needs_btrfs(p, e) < 0 || open_kept(p, name, KEPT_DISK, &from, e) < 0 || btrfs_snapshot(from, p->fs_fd, id, false, e) < 0)
+	if (needs_btrfs(p, e) < 0 || open_kept(p, name, KEPT_DISK, &from, e) < 0 ||
+	    btrfs_snapshot(from, p->fs_fd, id, false, e) < 0)
 		return -e->no;
 	fd = openat(p->fs_fd, id, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0)
@@ -374,7 +386,8 @@ int storage_make_from(struct storage *p, const char *name, const char *id, uint6
 }
 
 /* Each name once: by its disk, or by a memory that lost its disk. */
-int storage_kept(struct storage *p, void (*fn)(void *arg, const char *name, bool disk, bool memory), void *arg, struct err *e)
+int storage_kept(struct storage *p, void (*fn)(void *arg, const char *name, bool disk, bool memory), void *arg,
+    struct err *e)
 {
 	int fd = openat(p->fs_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
@@ -429,8 +442,8 @@ int storage_make_room(struct storage *p, uint64_t bytes, struct err *e)
 
 	for (int i = 0; !has_room(p, bytes, &free_bytes); i++) {
 		if (i == ROOM_TRIES)
-			return err_set(e, ENOSPC, "the pool has %llu MiB free, and %llu are wanted", (unsigned long long)(free_bytes >> 20),
-				(unsigned long long)(bytes >> 20));
+			return err_set(e, ENOSPC, "the pool has %llu MiB free, and %llu are wanted",
+			    (unsigned long long)(free_bytes >> 20), (unsigned long long)(bytes >> 20));
 		if (i == 0)
 			sweeper_want_room(&p->sweeper, bytes + bytes / 4);
 		(void)nanosleep(&(struct timespec) { .tv_nsec = ROOM_STEP_NS }, NULL);
@@ -466,7 +479,8 @@ int storage_volume_open(struct storage *p, const char *name, int *ret_fd, struct
 	return open_kept(p, name, KEPT_VOLUME, ret_fd, e);
 }
 
-/* Everybody in a sandbox may write at its top, as in /tmp; there are no users who would be the same in all sandboxes. */
+/* Everybody in a sandbox may write at its top, as in /tmp; there are no users who would be the same in all
+ * sandboxes. */
 int storage_volume_set(struct storage *p, const char *name, uint64_t bytes, struct err *e)
 {
 	char z[KEPT_NAME_SIZE];
@@ -475,7 +489,8 @@ int storage_volume_set(struct storage *p, const char *name, uint64_t bytes, stru
 	kept_name(z, name, KEPT_VOLUME);
 	if (p->cfg.plain && mkdirat(p->fs_fd, z, 0700) < 0 && errno != EEXIST)
 		return err_sys(e, "make directory '%s'", z);
-	if (!p->cfg.plain && faccessat(p->fs_fd, z, F_OK, AT_SYMLINK_NOFOLLOW) < 0 && btrfs_subvol_create(p->fs_fd, z, e) < 0)
+	if (!p->cfg.plain && faccessat(p->fs_fd, z, F_OK, AT_SYMLINK_NOFOLLOW) < 0 &&
+	    btrfs_subvol_create(p->fs_fd, z, e) < 0)
 		return -e->no;
 	if (open_kept(p, name, KEPT_VOLUME, &fd, e) < 0)
 		return -e->no;
@@ -494,7 +509,8 @@ int storage_volume_drop(struct storage *p, const char *name, struct err *e)
 	return storage_remove(p, z, e);
 }
 
-int storage_volumes(struct storage *p, void (*fn)(void *arg, const char *name, uint64_t used_bytes), void *arg, struct err *e)
+int storage_volumes(struct storage *p, void (*fn)(void *arg, const char *name, uint64_t used_bytes), void *arg,
+    struct err *e)
 {
 	int fd = openat(p->fs_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
@@ -519,13 +535,13 @@ int storage_volumes(struct storage *p, void (*fn)(void *arg, const char *name, u
 
 int storage_for_helper(struct storage *p)
 {
-	p->sweeper = (struct helper) HELPER_NONE;
+	p->sweeper = (struct helper)HELPER_NONE;
 	p->state_fd = p->file_fd = p->loop_fd = -1;
 	return p->fs_fd;
 }
 
-/* Under another name at once, so that the next one of the same name, of a sandbox that is resumed, neither finds it in its way nor is taken
- * for it when the sweeper comes to it. The next start removes what is called like that. */
+/* Under another name at once, so that the next one of the same name, of a sandbox that is resumed, neither finds it in
+ * its way nor is taken for it when the sweeper comes to it. The next start removes what is called like that. */
 int storage_remove(struct storage *p, const char *id, struct err *e)
 {
 	char gone[32] = GONE;
@@ -535,10 +551,10 @@ int storage_remove(struct storage *p, const char *id, struct err *e)
 		return errno == ENOENT ? 0 : err_sys(e, "remove directory '%s'", id);
 	int r = sweeper_remove(&p->sweeper, gone);
 
-	if (r == -EPIPE || r == -EBADF)		/* it has died, or is not ours: then we are slow, but do not leak */
+	if (r == -EPIPE || r == -EBADF) /* it has died, or is not ours: then we are slow, but do not leak */
 		r = sweeper_remove_now(p->fs_fd, gone);
 	else if (r < 0)
-		(void)renameat(p->fs_fd, gone, p->fs_fd, id);	/* for the next try */
+		(void)renameat(p->fs_fd, gone, p->fs_fd, id); /* for the next try */
 	return r < 0 ? err_set(e, -r, "remove directory '%s': %s", id, strerror(-r)) : 0;
 }
 
@@ -565,7 +581,8 @@ int storage_lock(struct storage *p, const char *id, int *ret_fd, struct err *e)
 	if (fd < 0)
 		return err_sys(e, "open directory '%s'", id);
 	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
-		return errno == EWOULDBLOCK ? err_set(e, EBUSY, "its memory is being read") : err_sys(e, "lock directory '%s'", id);
+		return errno == EWOULDBLOCK ? err_set(e, EBUSY, "its memory is being read")
+					    : err_sys(e, "lock directory '%s'", id);
 	*ret_fd = take_fd(&fd);
 	return 0;
 }
@@ -602,7 +619,8 @@ void storage_keep_only(struct storage *p, bool (*keep)(const char *id, void *arg
 		int r = sweeper_remove_now(p->fs_fd, de->d_name);
 
 		if (r < 0)
-			log_warn("could not remove a left-over directory, ignoring", "id=%s err=%s", de->d_name, strerror(-r));
+			log_warn("could not remove a left-over directory, ignoring", "id=%s err=%s", de->d_name,
+			    strerror(-r));
 	}
 	(void)closedir(d);
 }

@@ -19,21 +19,21 @@
 #include "engine/tree.h"
 
 #define GROW_STEP_MIN (1ull << 30)
-#define GROW_BELOW 4			/* grow when less than 1/4 is free */
-#define HOST_KEEP 20			/* never take the last 1/20 of the host's disk */
+#define GROW_BELOW 4 /* grow when less than 1/4 is free */
+#define HOST_KEEP 20 /* never take the last 1/20 of the host's disk */
 #define COUNTERS_TICKS 5
 #define COUNTERS_IDLE_TICKS 60
 
 struct request {
-	char name[32];			/* "": a tick */
-	uint64_t room;			/* then so many bytes should be free */
+	char name[32]; /* "": a tick */
+	uint64_t room; /* then so many bytes should be free */
 };
 
 int sweeper_remove_now(int fs_fd, const char *name)
 {
 	int r = btrfs_subvol_delete(fs_fd, name);
 
-	if (r == -ENOTTY || r == -EINVAL)	/* not a subvolume, or not btrfs */
+	if (r == -ENOTTY || r == -EINVAL) /* not a subvolume, or not btrfs */
 		r = tree_remove(fs_fd, name);
 	return r == -ENOENT ? 0 : r;
 }
@@ -66,7 +66,7 @@ static void grow(struct sweeper_job *j, uint64_t room)
 		return;
 	uint64_t step = j->bytes / 4 > GROW_STEP_MIN ? j->bytes / 4 : GROW_STEP_MIN;
 
-	if (step < lacks + lacks / 4)		/* metadata takes its part of what is new */
+	if (step < lacks + lacks / 4) /* metadata takes its part of what is new */
 		step = lacks + lacks / 4;
 	if (step > most)
 		step = most;
@@ -87,7 +87,8 @@ static void grow(struct sweeper_job *j, uint64_t room)
 	log_info("pool grown", "mib=%llu", (unsigned long long)(j->bytes >> 20));
 }
 
-/* Grows it, and sees to it that nobody takes all. Returns how many ms the next look may wait; -1: until the next tick. */
+/* Grows it, and sees to it that nobody takes all. Returns how many ms the next look may wait; -1: until the next
+ * tick. */
 static int look(struct sweeper_job *j, uint64_t room)
 {
 	grow(j, room);
@@ -117,7 +118,8 @@ static void serve(void *arg, int sock)
 			int r = sweeper_remove_now(j->fs_fd, rq.name);
 
 			if (r < 0)
-				log_warn("could not remove a sandbox's directory, leaving it to the next start", "id=%s err=%s", rq.name, strerror(-r));
+				log_warn("could not remove a sandbox's directory, leaving it to the next start",
+				    "id=%s err=%s", rq.name, strerror(-r));
 			counters_in = counters_in < COUNTERS_TICKS ? counters_in : COUNTERS_TICKS;
 			continue;
 		}
@@ -131,7 +133,7 @@ static void serve(void *arg, int sock)
 
 int sweeper_start(const struct sweeper_job *job, struct helper *ret, struct err *e)
 {
-	struct sweeper_job own = *job;		/* the child counts on in its own copy */
+	struct sweeper_job own = *job; /* the child counts on in its own copy */
 	const int keep[] = { job->fs_fd, job->file_fd, job->loop_fd };
 
 	return helper_start("atoll-sweeper", keep, ARRAY_LEN(keep), serve, &own, ret, e);
@@ -150,12 +152,12 @@ void sweeper_tick(struct helper *s)
 {
 	struct request rq = { 0 };
 
-	(void)send(s->sock, &rq, sizeof rq, MSG_DONTWAIT | MSG_NOSIGNAL);	/* busy: there will be another tick */
+	(void)send(s->sock, &rq, sizeof rq, MSG_DONTWAIT | MSG_NOSIGNAL); /* busy: there will be another tick */
 }
 
 void sweeper_want_room(struct helper *s, uint64_t bytes)
 {
 	struct request rq = { .room = bytes };
 
-	(void)send(s->sock, &rq, sizeof rq, MSG_DONTWAIT | MSG_NOSIGNAL);	/* it has more urgent work, or cannot */
+	(void)send(s->sock, &rq, sizeof rq, MSG_DONTWAIT | MSG_NOSIGNAL); /* it has more urgent work, or cannot */
 }

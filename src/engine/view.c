@@ -40,7 +40,7 @@
 #define HAND_OVER_S 2
 #define STUCK_MS 10000
 #define CPUINFO_MAX (4 << 20)
-#define MOUNT_AT "/usr"			/* any directory; covered in its own mount namespace only */
+#define MOUNT_AT "/usr" /* any directory; covered in its own mount namespace only */
 #define QUIET (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC)
 
 uint64_t view_now(void)
@@ -54,16 +54,36 @@ uint64_t view_now(void)
 /* --- atoll-view, until it serves ---------------------------------------------------------------------------------- */
 
 static const int allowed[] = {
-	SCMP_SYS(read), SCMP_SYS(write), SCMP_SYS(writev), SCMP_SYS(close), SCMP_SYS(poll), SCMP_SYS(ppoll), SCMP_SYS(accept4),
-	SCMP_SYS(sendmsg), SCMP_SYS(clock_gettime), SCMP_SYS(brk), SCMP_SYS(munmap), SCMP_SYS(mremap), SCMP_SYS(rt_sigreturn),
-	SCMP_SYS(restart_syscall), SCMP_SYS(getpid), SCMP_SYS(getppid), SCMP_SYS(gettid), SCMP_SYS(rt_sigprocmask), SCMP_SYS(futex), SCMP_SYS(fstat),
-	SCMP_SYS(newfstatat), SCMP_SYS(dup3), SCMP_SYS(exit), SCMP_SYS(exit_group),
+	SCMP_SYS(read),
+	SCMP_SYS(write),
+	SCMP_SYS(writev),
+	SCMP_SYS(close),
+	SCMP_SYS(poll),
+	SCMP_SYS(ppoll),
+	SCMP_SYS(accept4),
+	SCMP_SYS(sendmsg),
+	SCMP_SYS(clock_gettime),
+	SCMP_SYS(brk),
+	SCMP_SYS(munmap),
+	SCMP_SYS(mremap),
+	SCMP_SYS(rt_sigreturn),
+	SCMP_SYS(restart_syscall),
+	SCMP_SYS(getpid),
+	SCMP_SYS(getppid),
+	SCMP_SYS(gettid),
+	SCMP_SYS(rt_sigprocmask),
+	SCMP_SYS(futex),
+	SCMP_SYS(fstat),
+	SCMP_SYS(newfstatat),
+	SCMP_SYS(dup3),
+	SCMP_SYS(exit),
+	SCMP_SYS(exit_group),
 };
 
 static int add_more(scmp_filter_ctx ctx)
 {
 	return seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(openat), 1,
-		SCMP_A2(SCMP_CMP_MASKED_EQ, O_ACCMODE | O_CREAT | O_TRUNC, O_RDONLY));
+	    SCMP_A2(SCMP_CMP_MASKED_EQ, O_ACCMODE | O_CREAT | O_TRUNC, O_RDONLY));
 }
 
 static int drop_power(const struct view *v, struct err *e)
@@ -78,8 +98,12 @@ static int drop_power(const struct view *v, struct err *e)
 	}
 	if (caps_become(v->uid ? v->uid : NOBODY, NOBODY, e) < 0)
 		return -e->no;
-	return cage_close(&(struct cage) {
-		.calls = allowed, .n_calls = ARRAY_LEN(allowed), .more = add_more, .paths = &all, .n_paths = 1 }, e);
+	return cage_close(&(struct cage) { .calls = allowed,
+			      .n_calls = ARRAY_LEN(allowed),
+			      .more = add_more,
+			      .paths = &all,
+			      .n_paths = 1 },
+	    e);
 }
 
 /* Its root has the sandboxes' cgroups, read-only, and nothing else; nothing of our own mounts is held by it. */
@@ -91,7 +115,7 @@ static int enter_root(const struct view *v, struct err *e)
 	autoclose int root = -1;
 	char name[8];
 
-	for (size_t i = 0; i < n; i++) {		/* from one's own mount namespace only */
+	for (size_t i = 0; i < n; i++) { /* from one's own mount namespace only */
 		if (mount_clone(*at[i], "", MOUNT_ATTR_RDONLY | QUIET, &clones[i], e) < 0)
 			return -e->no;
 	}
@@ -124,7 +148,7 @@ static _Noreturn void become(const struct view *v, int device)
 		keep[4 + i] = *dirs[i];
 	fd_close_others(keep, 4 + n);
 	null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	for (char **var = environ; var && *var; var++)		/* for the warden alone */
+	for (char **var = environ; var && *var; var++) /* for the warden alone */
 		memset(*var, 0, strlen(*var));
 	(void)prctl(PR_SET_NAME, NAME, 0, 0, 0);
 	(void)setsid();
@@ -143,7 +167,8 @@ static _Noreturn void become(const struct view *v, int device)
 	view_serve(v, device);
 }
 
-/* --- its life ------------------------------------------------------------------------------------------------------ */
+/* --- its life
+ * ------------------------------------------------------------------------------------------------------ */
 
 /* Each has a clone of the device of its own: with its last fd goes what it had begun to answer. */
 static int start(struct view *v, struct err *e)
@@ -183,7 +208,7 @@ void view_tick(struct view *v)
 	if (v->dir < 0)
 		return;
 	end_if_stuck(v);
-	if ( v->pid > 0 && waitpid(v->pid, &status, WNOHANG) == 0)
+	if (v->pid > 0 && waitpid(v->pid, &status, WNOHANG) == 0)
 		return;
 	log_warn(NAME " ended, starting it again", "status=0x%x", (unsigned)status);
 	v->pid = 0;
@@ -198,7 +223,8 @@ void view_renew(struct view *v)
 	view_tick(v);
 }
 
-/* --- the file system ----------------------------------------------------------------------------------------------- */
+/* --- the file system
+ * ----------------------------------------------------------------------------------------------- */
 
 static int take_over(struct view *v, struct err *e)
 {
@@ -215,7 +241,8 @@ static int take_over(struct view *v, struct err *e)
 		return err_set(e, ENOENT, "there is none");
 	(void)setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
 	if (fd_recv(sock, &c, 1, fds, 2, &n) != 1 || n != 2) {
-		log_warn("the " NAME " of an earlier life does not answer; sandboxes that run lose their view", "path=%s", v->socket_path);
+		log_warn("the " NAME " of an earlier life does not answer; sandboxes that run lose their view",
+		    "path=%s", v->socket_path);
 		return err_set(e, EPIPE, "it does not answer");
 	}
 	v->device = fds[0];
@@ -227,7 +254,12 @@ static int make(struct view *v, struct err *e)
 {
 	char fd[16];
 	const struct mount_opt opts[] = {
-		{ "source", NAME }, { "fd", fd }, { "rootmode", "40000" }, { "user_id", "0" }, { "group_id", "0" }, { "allow_other", NULL },
+		{ "source", NAME },
+		{ "fd", fd },
+		{ "rootmode", "40000" },
+		{ "user_id", "0" },
+		{ "group_id", "0" },
+		{ "allow_other", NULL },
 	};
 
 	v->device = open(DEVICE, O_RDWR | O_CLOEXEC);
@@ -259,8 +291,8 @@ static int listen_there(struct view *v, struct err *e)
 		return err_set(e, ENAMETOOLONG, "'%s' is too long", v->socket_path);
 	(void)unlink(v->socket_path);
 	v->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (v->listener < 0 || bind(v->listener, (struct sockaddr *)&at, sizeof at) < 0 || chmod(v->socket_path, 0600) < 0 ||
-	    listen(v->listener, 1) < 0)
+	if (v->listener < 0 || bind(v->listener, (struct sockaddr *)&at, sizeof at) < 0 ||
+	    chmod(v->socket_path, 0600) < 0 || listen(v->listener, 1) < 0)
 		return err_sys(e, "listen on '%s'", v->socket_path);
 	return 0;
 }
@@ -281,7 +313,8 @@ static int open_all(struct view *v, const char *run_dir, struct err *e)
 	v->path = str_fmt("%s/view", run_dir);
 	v->socket_path = str_fmt("%s/view.sock", run_dir);
 	v->cpuinfo = read_cpuinfo();
-	v->rows = mmap(NULL, (v->n_rows + 1) * sizeof *v->rows, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	v->rows = mmap(NULL, (v->n_rows + 1) * sizeof *v->rows, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+	    0);
 	if (v->rows == MAP_FAILED)
 		v->rows = NULL;
 	if (!v->path || !v->socket_path || !v->cpuinfo || !v->rows)
@@ -335,7 +368,8 @@ void view_close(struct view *v, bool all)
 	*v = VIEW_NONE;
 }
 
-/* --- sandboxes ----------------------------------------------------------------------------------------------------- */
+/* --- sandboxes
+ * ----------------------------------------------------------------------------------------------------- */
 
 uint64_t view_born(uint64_t started_wall_ms)
 {
@@ -344,14 +378,15 @@ uint64_t view_born(uint64_t started_wall_ms)
 	return boot > age ? boot - age : 1;
 }
 
-void view_set(struct view *v, const struct engine_spec *spec, const struct engine_limits *l, uint64_t extra_bytes, uint64_t born_ms)
+void view_set(struct view *v, const struct engine_spec *spec, const struct engine_limits *l, uint64_t extra_bytes,
+    uint64_t born_ms)
 {
 	struct view_row *row = v->rows && spec->slot < v->n_rows ? &v->rows[spec->slot] : NULL;
 
 	if (!row)
 		return;
 	bool known = strncmp(row->id, spec->id, sizeof row->id) == 0;
-	uint32_t version = (row->version | 1) + 2;	/* odd, even if the last writer was killed */
+	uint32_t version = (row->version | 1) + 2; /* odd, even if the last writer was killed */
 
 	__atomic_store_n(&row->version, version, __ATOMIC_RELAXED);
 	__atomic_thread_fence(__ATOMIC_RELEASE);
@@ -365,7 +400,8 @@ void view_set(struct view *v, const struct engine_spec *spec, const struct engin
 	__atomic_store_n(&row->version, version + 1, __ATOMIC_RELEASE);
 }
 
-/* One question for all files of a slot that nobody has used yet, instead of one for each. What the kernel knows it keeps. */
+/* One question for all files of a slot that nobody has used yet, instead of one for each. What the kernel knows it
+ * keeps. */
 static void fetch(const struct view *v, const char *slot)
 {
 	struct open_how how = { .flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_CACHED };

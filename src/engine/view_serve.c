@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* view_serve: atoll-view, the process that answers the kernel for the files of all views.
  *
- * What it reads is made by the kernel: requests of the FUSE protocol, and the cgroups' own files. Numbers of nodes follow from slot and file,
- * so nothing is kept of what was looked up, and a later life goes on with them. One request at a time, each some microseconds: what a
- * sandbox uses is read from its cgroups at most every 10 ms, however often it asks. We run at the priority of a daemon, so a slot has a share of
- * our time: what it asks beyond that waits for the next window, and others go first. */
+ * What it reads is made by the kernel: requests of the FUSE protocol, and the cgroups' own files. Numbers of nodes
+ * follow from slot and file, so nothing is kept of what was looked up, and a later life goes on with them. One request
+ * at a time, each some microseconds: what a sandbox uses is read from its cgroups at most every 10 ms, however often it
+ * asks. We run at the priority of a daemon, so a slot has a share of our time: what it asks beyond that waits for the
+ * next window, and others go first. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fuse.h>
@@ -21,40 +22,40 @@
 #include "base/str.h"
 #include "engine/view_text.h"
 
-#define REQUEST_MAX (16 << 10)		/* the kernel wants 8 KiB at least */
-#define WRITE_MAX 4096			/* nobody writes */
-#define ANSWER_MAX (128 << 10)		/* of a read; the kernel asks for no more */
-#define FOREVER (365ull * 86400)	/* what is where never changes */
-#define STEP 16				/* numbers of nodes per slot: its directory, then its files */
+#define REQUEST_MAX (16 << 10)   /* the kernel wants 8 KiB at least */
+#define WRITE_MAX 4096           /* nobody writes */
+#define ANSWER_MAX (128 << 10)   /* of a read; the kernel asks for no more */
+#define FOREVER (365ull * 86400) /* what is where never changes */
+#define STEP 16                  /* numbers of nodes per slot: its directory, then its files */
 #define FIRST (FUSE_ROOT_ID + 1)
 #define FRESH_MS 10
 #define BEAT_MS 1000
 #define WINDOW_MS 20
-#define SHARE 100			/* requests of a slot in a window; to read a file takes four */
+#define SHARE 100 /* requests of a slot in a window; to read a file takes four */
 #define HELD_MAX 8192
-#define HELD_BYTES 112			/* none of those that a reader makes is longer */
+#define HELD_BYTES 112 /* none of those that a reader makes is longer */
 #define BATCH 64
 #define TEXT_MAX (4 << 20)
-#define SHOTS 256			/* files whose text is kept for a reader that reads on */
+#define SHOTS 256 /* files whose text is kept for a reader that reads on */
 
 _Static_assert(VIEW_FILES < STEP, "each file has a number");
 
-struct shot {				/* a file as it was when its reader began */
-	uint64_t handle, node;		/* both: handles begin again with each life of ours */
+struct shot {                  /* a file as it was when its reader began */
+	uint64_t handle, node; /* both: handles begin again with each life of ours */
 	struct buf text;
 };
 
-struct held {				/* a request of a slot that has had its share */
+struct held { /* a request of a slot that has had its share */
 	size_t n;
 	_Alignas(uint64_t) char bytes[HELD_BYTES];
 };
 
-struct history {			/* of a slot */
+struct history { /* of a slot */
 	uint64_t window;
-	uint32_t asked;			/* in that window */
+	uint32_t asked; /* in that window */
 	struct cgroup_detail use;
-	uint64_t use_ms;		/* when it was looked at */
-	char id[ENGINE_ID_SIZE];	/* whose it is */
+	uint64_t use_ms;         /* when it was looked at */
+	char id[ENGINE_ID_SIZE]; /* whose it is */
 	uint64_t load_ms, load_cpu_ns;
 	double load[3];
 };
@@ -64,7 +65,7 @@ struct server {
 	int device;
 	struct history *past;
 	struct shot shots[SHOTS];
-	struct held *held;		/* a ring */
+	struct held *held; /* a ring */
 	size_t first_held, n_held;
 	uint64_t handles;
 	uint64_t host_boot_s;
@@ -77,7 +78,7 @@ static void answer(const struct server *s, uint64_t unique, int error, const voi
 	struct fuse_out_header h = { .len = (uint32_t)(sizeof h + (error ? 0 : n)), .error = error, .unique = unique };
 	struct iovec v[] = { { &h, sizeof h }, { (void *)(uintptr_t)p, n } };
 
-	(void)!writev(s->device, v, error || n == 0 ? 1 : 2);	/* nobody waits for it any more: no matter */
+	(void)!writev(s->device, v, error || n == 0 ? 1 : 2); /* nobody waits for it any more: no matter */
 }
 
 static bool is_dir(uint64_t node)
@@ -88,7 +89,10 @@ static bool is_dir(uint64_t node)
 static struct fuse_attr attr_of(uint64_t node)
 {
 	/* No size, as in /proc: CRIU compares sizes. */
-	return (struct fuse_attr) { .ino = node, .mode = is_dir(node) ? S_IFDIR | 0555 : S_IFREG | 0444, .nlink = 1, .blksize = 4096 };
+	return (struct fuse_attr) { .ino = node,
+		.mode = is_dir(node) ? S_IFDIR | 0555 : S_IFREG | 0444,
+		.nlink = 1,
+		.blksize = 4096 };
 }
 
 static void lookup(const struct server *s, const struct fuse_in_header *h, const char *name)
@@ -120,7 +124,10 @@ static void list(const struct server *s, const struct fuse_in_header *h, const s
 		uint64_t node = h->nodeid + 1 + i;
 		uint32_t len = (uint32_t)strlen(view_names[i]);
 		struct fuse_direntplus d = {
-			.entry_out = { .nodeid = node, .entry_valid = FOREVER, .attr_valid = FOREVER, .attr = attr_of(node) },
+			.entry_out = { .nodeid = node,
+			    .entry_valid = FOREVER,
+			    .attr_valid = FOREVER,
+			    .attr = attr_of(node) },
 			.dirent = { .ino = node, .off = i + 1, .namelen = len, .type = S_IFREG >> 12 },
 		};
 
@@ -136,8 +143,13 @@ static void list(const struct server *s, const struct fuse_in_header *h, const s
 static void init(const struct server *s, const struct fuse_in_header *h, const struct fuse_init_in *in)
 {
 	struct fuse_init_out o = {
-		.major = FUSE_KERNEL_VERSION, .minor = in->minor < FUSE_KERNEL_MINOR_VERSION ? in->minor : FUSE_KERNEL_MINOR_VERSION,
-		.flags = FUSE_DO_READDIRPLUS | (in->flags & FUSE_NO_OPENDIR_SUPPORT), .max_write = WRITE_MAX, .max_background = 16, .congestion_threshold = 12, .time_gran = 1,
+		.major = FUSE_KERNEL_VERSION,
+		.minor = in->minor < FUSE_KERNEL_MINOR_VERSION ? in->minor : FUSE_KERNEL_MINOR_VERSION,
+		.flags = FUSE_DO_READDIRPLUS | (in->flags & FUSE_NO_OPENDIR_SUPPORT),
+		.max_write = WRITE_MAX,
+		.max_background = 16,
+		.congestion_threshold = 12,
+		.time_gran = 1,
 	};
 
 	answer(s, h->unique, 0, &o, sizeof o);
@@ -236,17 +248,27 @@ static void open_file(struct server *s, const struct fuse_in_header *h, const st
 static void serve_one(struct server *s, const struct fuse_in_header *h, const void *arg)
 {
 	switch (h->opcode) {
-	case FUSE_INIT: init(s, h, arg); break;
-	case FUSE_LOOKUP: lookup(s, h, arg); break;
+	case FUSE_INIT:
+		init(s, h, arg);
+		break;
+	case FUSE_LOOKUP:
+		lookup(s, h, arg);
+		break;
 	case FUSE_GETATTR: {
 		struct fuse_attr_out o = { .attr_valid = FOREVER, .attr = attr_of(h->nodeid) };
 
 		answer(s, h->unique, 0, &o, sizeof o);
 		break;
 	}
-	case FUSE_OPEN: open_file(s, h, arg); break;
-	case FUSE_READDIRPLUS: list(s, h, arg); break;
-	case FUSE_READ: read_file(s, h, arg); break;
+	case FUSE_OPEN:
+		open_file(s, h, arg);
+		break;
+	case FUSE_READDIRPLUS:
+		list(s, h, arg);
+		break;
+	case FUSE_READ:
+		read_file(s, h, arg);
+		break;
 	case FUSE_STATFS: {
 		struct fuse_statfs_out o = { .st = { .bsize = 4096, .namelen = 255 } };
 
@@ -254,11 +276,15 @@ static void serve_one(struct server *s, const struct fuse_in_header *h, const vo
 		break;
 	}
 	case FUSE_RELEASE:
-	case FUSE_RELEASEDIR: answer(s, h->unique, 0, NULL, 0); break;
+	case FUSE_RELEASEDIR:
+		answer(s, h->unique, 0, NULL, 0);
+		break;
 	case FUSE_FORGET:
 	case FUSE_BATCH_FORGET:
-	case FUSE_INTERRUPT: break;		/* these want no answer */
-	default: answer(s, h->unique, -ENOSYS, NULL, 0);	/* FUSE_OPENDIR too: then the kernel does without */
+	case FUSE_INTERRUPT:
+		break; /* these want no answer */
+	default:
+		answer(s, h->unique, -ENOSYS, NULL, 0); /* FUSE_OPENDIR too: then the kernel does without */
 	}
 }
 
@@ -359,7 +385,8 @@ static bool is_needed(const struct server *s)
 	struct view_row row;
 
 	for (size_t k = 0; k < s->v->n_rows; k++) {
-		if (s->v->rows[k].id[0] && read_row(&s->v->rows[k], &row) && cgroup_detail(s->v->cgroups, row.id, &d) == 0)
+		if (s->v->rows[k].id[0] && read_row(&s->v->rows[k], &row) &&
+		    cgroup_detail(s->v->cgroups, row.id, &d) == 0)
 			return true;
 	}
 	return false;

@@ -17,13 +17,13 @@
 #include "engine/limits.h"
 #include "engine/mounts.h"
 #include "engine/ns.h"
-#include "engine/storage.h"
 #include "engine/seccomp.h"
 #include "engine/slot.h"
+#include "engine/storage.h"
 #include "engine/userns.h"
 
 #define SOCK_FD 3
-#define SERVE_FILES 256			/* open at a time: a walk keeps one per level */
+#define SERVE_FILES 256 /* open at a time: a walk keeps one per level */
 #define SERVE_MEMORY (256ull << 20)
 
 _Static_assert(SLOT_VOLUME_PLACES == ENGINE_VOLUME_PLACES, "each has its ids");
@@ -38,21 +38,23 @@ int volume_drop(struct engine *en, const char *name, struct err *e)
 	return storage_volume_drop(en->storage, name, e) < 0 ? err_wrap(e, "remove volume '%s'", name) : 0;
 }
 
-int volume_each(struct engine *en, void (*fn)(void *arg, const char *name, uint64_t used_bytes), void *arg, struct err *e)
+int volume_each(struct engine *en, void (*fn)(void *arg, const char *name, uint64_t used_bytes), void *arg,
+    struct err *e)
 {
 	return storage_volumes(en->storage, fn, arg, e);
 }
 
 /* --- serving ------------------------------------------------------------------------------------------------ */
 
-/* The volume becomes "/" and there is nothing else: no link in it can lead to anything of the host. The mount namespace stays one of the
- * host's, in which the server has no power. */
+/* The volume becomes "/" and there is nothing else: no link in it can lead to anything of the host. The mount namespace
+ * stays one of the host's, in which the server has no power. */
 static int enter_volume(struct engine *en, const char *name, int userns_fd, struct err *e)
 {
 	autoclose int dir = -1, m = -1;
 
 	if (storage_volume_open(en->storage, name, &dir, e) < 0 ||
-	    mount_clone(dir, "", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC, &m, e) < 0 || mount_idmap(m, userns_fd, e) < 0)
+	    mount_clone(dir, "", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC, &m, e) < 0 ||
+	    mount_idmap(m, userns_fd, e) < 0)
 		return -e->no;
 	if (unshare(CLONE_NEWNS) < 0)
 		return err_sys(e, "make a mount namespace");
@@ -63,8 +65,14 @@ static int enter_volume(struct engine *en, const char *name, int userns_fd, stru
 
 static int set_limits(struct err *e)
 {
-	const struct { int which; rlim_t most; } limits[] = {
-		{ RLIMIT_NOFILE, SERVE_FILES }, { RLIMIT_AS, SERVE_MEMORY }, { RLIMIT_CORE, 0 }, { RLIMIT_NPROC, 0 },
+	const struct {
+		int which;
+		rlim_t most;
+	} limits[] = {
+		{ RLIMIT_NOFILE, SERVE_FILES },
+		{ RLIMIT_AS, SERVE_MEMORY },
+		{ RLIMIT_CORE, 0 },
+		{ RLIMIT_NPROC, 0 },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(limits); i++) {
@@ -76,7 +84,8 @@ static int set_limits(struct err *e)
 	return 0;
 }
 
-/* Root of a user namespace that has the volume's ids and nothing else, no network, the system calls and capabilities of a sandbox. */
+/* Root of a user namespace that has the volume's ids and nothing else, no network, the system calls and capabilities of
+ * a sandbox. */
 static int give_up_power(struct engine *en, int userns_fd, struct err *e)
 {
 	if (setns(userns_fd, CLONE_NEWUSER) < 0)
@@ -103,12 +112,13 @@ static int sort_fds(int sock, int null, struct err *e)
 int volume_serve(struct engine *en, const char *name, uint32_t place, int sock, struct err *e)
 {
 	char *argv[] = { "atoll-volume", NULL }, *envp[] = { "ATOLL_VOLUME_FD=3", NULL };
-	autoclose int userns = -1, conn = fcntl(sock, F_DUPFD_CLOEXEC, 16), null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	autoclose int userns = -1, conn = fcntl(sock, F_DUPFD_CLOEXEC, 16),
+		      null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
 	if (conn < 0 || null < 0)
 		return err_sys(e, "keep the socket");
-	if (userns_for_map(slot_volume_root(en->cfg.instance, place), SLOT_UIDS, &userns, e) < 0 || enter_volume(en, name, userns, e) < 0 ||
-	    give_up_power(en, userns, e) < 0 || sort_fds(conn, null, e) < 0)
+	if (userns_for_map(slot_volume_root(en->cfg.instance, place), SLOT_UIDS, &userns, e) < 0 ||
+	    enter_volume(en, name, userns, e) < 0 || give_up_power(en, userns, e) < 0 || sort_fds(conn, null, e) < 0)
 		return err_wrap(e, "serve volume '%s'", name);
 	(void)umask(0);
 	(void)syscall(SYS_execveat, en->init_fd, "", argv, envp, AT_EMPTY_PATH);

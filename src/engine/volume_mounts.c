@@ -45,7 +45,8 @@ int volume_mounts_map(const int *fds, uint32_t n, int userns_fd, struct err *e)
 
 static int open_dir(const char *path)
 {
-	struct open_how how = { .flags = O_PATH | O_DIRECTORY | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
+	struct open_how how = { .flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
+		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
 
 	return (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof how);
 }
@@ -82,11 +83,13 @@ static uint64_t mount_id(int fd)
 {
 	struct statx st;
 
-	return statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_MNT_ID, &st) < 0 || !(st.stx_mask & STATX_MNT_ID) ? 0 : st.stx_mnt_id;
+	return statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_MNT_ID, &st) < 0 || !(st.stx_mask & STATX_MNT_ID)
+	    ? 0
+	    : st.stx_mnt_id;
 }
 
-/* Only on the sandbox's own files, or in another volume: a link of a template, or of an earlier life of the sandbox, must not lead us to cover
- * /dev or /proc, from which we and init will yet read. */
+/* Only on the sandbox's own files, or in another volume: a link of a template, or of an earlier life of the sandbox,
+ * must not lead us to cover /dev or /proc, from which we and init will yet read. */
 static int put(const struct engine_volume *v, int fd, const uint64_t *allowed, size_t n, struct err *e)
 {
 	autoclose int at = -1;
@@ -102,7 +105,8 @@ static int put(const struct engine_volume *v, int fd, const uint64_t *allowed, s
 		if (id && id == allowed[i])
 			return mount_put(fd, at, "", e);
 	}
-	return err_set(e, EINVAL, "a volume cannot be mounted on '%s': that is a file system of the sandbox itself", v->path);
+	return err_set(e, EINVAL, "a volume cannot be mounted on '%s': that is a file system of the sandbox itself",
+	    v->path);
 }
 
 int volume_mounts_put(const struct engine_volume *v, const int *fds, uint32_t n, struct err *e)
@@ -167,7 +171,8 @@ static uint32_t turn_of(const struct engine_spec *spec, uint32_t i)
 	return turn;
 }
 
-int volume_mounts_arg(const char *mountinfo, const struct engine_spec *spec, uint32_t i, char ret[VOLUME_DUMP_SIZE], struct err *e)
+int volume_mounts_arg(const char *mountinfo, const struct engine_spec *spec, uint32_t i, char ret[VOLUME_DUMP_SIZE],
+    struct err *e)
 {
 	char root[ENGINE_NAME_SIZE + 8], at[ENGINE_PATH_SIZE * 2];
 	struct str rest = str_of(mountinfo);
@@ -182,7 +187,8 @@ int volume_mounts_arg(const char *mountinfo, const struct engine_spec *spec, uin
 		if (!field[4].p || !str_is(field[3], root) || turn-- > 0)
 			continue;
 		if (!unescape(field[4], at, sizeof at) || strpbrk(at, "[]"))
-			return err_set(e, EINVAL, "the place of volume '%s' has a name that CRIU cannot take", spec->volumes[i].name);
+			return err_set(e, EINVAL, "the place of volume '%s' has a name that CRIU cannot take",
+			    spec->volumes[i].name);
 		(void)snprintf(ret, VOLUME_DUMP_SIZE, "mnt[%s]:" VOLUME_EXTERNAL, at, spec->volumes[i].name, i);
 		return 0;
 	}

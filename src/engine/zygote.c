@@ -23,13 +23,13 @@
 #include "engine/proc.h"
 #include "engine/zygote_impl.h"
 
-#define END_MS 5000			/* for one that was killed to be gone */
-#define FORK_MS 10000			/* whoever waits for its copy does so aside; many may stand in line */
-#define ANSWER_MS 10000			/* one that is not heard for so long hangs */
+#define END_MS 5000     /* for one that was killed to be gone */
+#define FORK_MS 10000   /* whoever waits for its copy does so aside; many may stand in line */
+#define ANSWER_MS 10000 /* one that is not heard for so long hangs */
 
 uint32_t zygote_version(void)
 {
-	uint32_t h = 2166136261u;	/* FNV-1a */
+	uint32_t h = 2166136261u; /* FNV-1a */
 
 	for (const char *p = join_image; p < join_image_end; p++)
 		h = (h ^ (unsigned char)*p) * 16777619u;
@@ -81,7 +81,8 @@ int zygote_connect(const struct zygote_config *cfg, const char *key, int *ret_fd
 	socklen_t n = zygote_address(cfg->dir_fd, name, &to);
 	autoclose int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
-	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &(int) { 1 }, sizeof(int)) < 0 || connect(fd, (struct sockaddr *)&to, n) < 0)
+	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &(int) { 1 }, sizeof(int)) < 0 ||
+	    connect(fd, (struct sockaddr *)&to, n) < 0)
 		return -errno;
 	*ret_fd = take_fd(&fd);
 	return 0;
@@ -116,7 +117,8 @@ pid_t zygote_sender(int conn, char *ret, size_t size, ssize_t *ret_n)
 	*ret_n = recvmsg(conn, &m, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
 	const struct cmsghdr *c = *ret_n > 0 ? CMSG_FIRSTHDR(&m) : NULL;
 
-	if (!c || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_CREDENTIALS || c->cmsg_len != CMSG_LEN(sizeof cred))
+	if (!c || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_CREDENTIALS ||
+	    c->cmsg_len != CMSG_LEN(sizeof cred))
 		return -1;
 	memcpy(&cred, CMSG_DATA(c), sizeof cred);
 	return cred.pid;
@@ -141,7 +143,7 @@ int zygote_await(int conn, int pidfd, pid_t *ret_pid, struct err *e)
 
 void zygote_go(int conn)
 {
-	(void)fd_send(conn, "g", 1, NULL, 0);	/* it has died: init sees that too */
+	(void)fd_send(conn, "g", 1, NULL, 0); /* it has died: init sees that too */
 }
 
 /* Looking after it. */
@@ -170,7 +172,8 @@ static bool end_recorded(const struct zygote_config *cfg, const char *name)
 	return true;
 }
 
-/* One that hangs, one of another version of ours, one whose maker was killed before it was ready: all that is in its cgroup. */
+/* One that hangs, one of another version of ours, one whose maker was killed before it was ready: all that is in its
+ * cgroup. */
 static void end_old(const struct zygote_config *cfg, const char *key)
 {
 	char id[ZYGOTE_NAME_SIZE];
@@ -181,8 +184,8 @@ static void end_old(const struct zygote_config *cfg, const char *key)
 	cgroup_end(cfg->cgroups, id);
 }
 
-/* No link is followed on the way, and nothing is looked up outside of the template. 1, 0, or an error: a template that cannot be
- * looked at may be one that has it. */
+/* No link is followed on the way, and nothing is looked up outside of the template. 1, 0, or an error: a template that
+ * cannot be looked at may be one that has it. */
 static int has_script(int templates_fd, const char *key, struct err *e)
 {
 	struct open_how how = {
@@ -202,7 +205,8 @@ static int has_script(int templates_fd, const char *key, struct err *e)
 	return fd >= 0;
 }
 
-/* Whether it is in that user namespace. If the holder was killed, sandboxes are made in another one, over which it has no power. */
+/* Whether it is in that user namespace. If the holder was killed, sandboxes are made in another one, over which it has
+ * no power. */
 static bool is_in(const struct zygote_config *cfg, const char *key, int userns_fd)
 {
 	struct stat its, ours;
@@ -213,14 +217,16 @@ static bool is_in(const struct zygote_config *cfg, const char *key, int userns_f
 	if (proc_record_open(cfg->dir_fd, key, cfg->boot_id, &pidfd) < 0 || proc_pid_of(pidfd, &pid) < 0)
 		return false;
 	(void)snprintf(path, sizeof path, "/proc/%d/ns/user", (int)pid);
-	return stat(path, &its) == 0 && fstat(userns_fd, &ours) == 0 && its.st_ino == ours.st_ino && its.st_dev == ours.st_dev;
+	return stat(path, &its) == 0 && fstat(userns_fd, &ours) == 0 && its.st_ino == ours.st_ino &&
+	    its.st_dev == ours.st_dev;
 }
 
 static bool is_well(const struct zygote_config *cfg, const char *key)
 {
 	struct holder h = HOLDER_NONE;
 	struct err ignored = ERR_INIT;
-	bool well = holder_get(cfg->holder, key, &h, &ignored) == 0 && is_in(cfg, key, h.user) && zygote_answers(cfg, key);
+	bool well = holder_get(cfg->holder, key, &h, &ignored) == 0 && is_in(cfg, key, h.user) &&
+	    zygote_answers(cfg, key);
 
 	holder_close(&h);
 	return well;
@@ -239,7 +245,8 @@ int zygote_ensure(const struct zygote_config *cfg, const char *key, struct err *
 	if (has < 0)
 		return has;
 	if (has == 0) {
-		(void)err_set(e, ENOENT, own ? "the template has no Python runtime" : "it is none of the server's own templates");
+		(void)err_set(e, ENOENT,
+		    own ? "the template has no Python runtime" : "it is none of the server's own templates");
 		return ENGINE_NEVER;
 	}
 	if (is_well(cfg, key))

@@ -14,9 +14,10 @@ struct zygote_config;
 
 #define ZYGOTE_NAME_SIZE 64
 #define ZYGOTE_SCRIPT "/opt/atoll/runtimes/python/zygote.py"
-#define ZYGOTE_CGROUP "_zygote-"	/* and the first digits of the key */
+#define ZYGOTE_CGROUP "_zygote-" /* and the first digits of the key */
 
-/* Below RUN/zygotes: KEY is the record of its process, KEY-VERSION its socket, so that a daemon of another version finds none. */
+/* Below RUN/zygotes: KEY is the record of its process, KEY-VERSION its socket, so that a daemon of another version
+ * finds none. */
 void zygote_name(const struct zygote_config *cfg, const char *key, const char *suffix, char ret[ZYGOTE_NAME_SIZE]);
 
 /* By way of the directory's fd: its own path may be longer than such an address. */

@@ -40,16 +40,17 @@
 
 #define PROGRAM "/usr/bin/python3"
 #define JOIN_PATH "/tmp/join.so"
-#define WARM_MS 120000			/* a zygote that does not serve by then is given up */
+#define WARM_MS 120000 /* a zygote that does not serve by then is given up */
 #define BACKLOG 1024
-#define LISTEN_FD 3			/* the two that the zygote finds open besides 0, 1 and 2 */
+#define LISTEN_FD 3 /* the two that the zygote finds open besides 0, 1 and 2 */
 #define REPORT_FD 4
 #define REPORT_SIZE 512
 #define MEM_BYTES (2ull << 30)
-#define FILE_BYTES (1ull << 30)	/* of the file with its memory: nobody else's quota counts that */
-#define CPU_WEIGHT 1000		/* what it does spares sandboxes a hundred times the work */
-#define OPEN_FILES UINT32_MAX		/* a copy gets its sandbox's limit when it joins, and that cannot be above the zygote's own */
-#define PIDS 256			/* copies count here until they are in their sandbox's cgroup */
+#define FILE_BYTES (1ull << 30) /* of the file with its memory: nobody else's quota counts that */
+#define CPU_WEIGHT 1000         /* what it does spares sandboxes a hundred times the work */
+/* a copy gets its sandbox's limit when it joins, and that cannot be above the zygote's own */
+#define OPEN_FILES UINT32_MAX
+#define PIDS 256 /* copies count here until they are in their sandbox's cgroup */
 
 struct making {
 	const struct zygote_config *cfg;
@@ -84,16 +85,18 @@ static int put_at(int mount_fd, int root, const char *path, struct err *e)
 /* The template, read-only; a /dev like a sandbox's; of /proc only what is its own. */
 static int make_root(const struct making *mk, struct err *e)
 {
-	static const struct mount_opt tmp[] = { { "source", "tmp" }, { "mode", "1777" }, { "size", "64m" }, { "nr_inodes", "4096" } };
+	static const struct mount_opt tmp[] = { { "source", "tmp" }, { "mode", "1777" }, { "size", "64m" },
+		{ "nr_inodes", "4096" } };
 	autoclose int tmp_fd = -1;
 	int root = mk->template_fd;
 
 	if (unshare(CLONE_NEWNS) < 0)
 		return err_sys(e, "make a mount namespace");
-	if (mount_make_private(e) < 0 || mount_put(root, AT_FDCWD, "/r", e) < 0 || put_at(mk->dev_fd, root, "dev", e) < 0 ||
-	    put_at(mk->proc_fd, root, "proc", e) < 0)
+	if (mount_make_private(e) < 0 || mount_put(root, AT_FDCWD, "/r", e) < 0 ||
+	    put_at(mk->dev_fd, root, "dev", e) < 0 || put_at(mk->proc_fd, root, "proc", e) < 0)
 		return -e->no;
-	if (mount_new("tmpfs", tmp, ARRAY_LEN(tmp), MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, &tmp_fd, e) < 0 || put_at(tmp_fd, root, "tmp", e) < 0)
+	if (mount_new("tmpfs", tmp, ARRAY_LEN(tmp), MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, &tmp_fd, e) < 0 ||
+	    put_at(tmp_fd, root, "tmp", e) < 0)
 		return -e->no;
 	if (mount_pivot(root, e) < 0)
 		return -e->no;
@@ -102,7 +105,8 @@ static int make_root(const struct making *mk, struct err *e)
 
 static int sort_fds(int listener, int report, int base, struct err *e)
 {
-	int l = fcntl(listener, F_DUPFD, 16), r = fcntl(report, F_DUPFD, 16), b = base < 0 ? -1 : fcntl(base, F_DUPFD, 16);
+	int l = fcntl(listener, F_DUPFD, 16), r = fcntl(report, F_DUPFD, 16),
+	    b = base < 0 ? -1 : fcntl(base, F_DUPFD, 16);
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
 	if (l < 0 || r < 0 || null < 0 || dup2(l, LISTEN_FD) < 0 || dup2(r, REPORT_FD) < 0)
@@ -113,7 +117,8 @@ static int sort_fds(int listener, int report, int base, struct err *e)
 	}
 	if (b >= 0 && dup2(b, JOIN_BASE_FD) < 0)
 		return err_sys(e, "sort fds");
-	return syscall(SYS_close_range, b < 0 ? REPORT_FD + 1 : JOIN_BASE_FD + 1, ~0u, 0) < 0 ? err_sys(e, "close fds") : 0;
+	return syscall(SYS_close_range, b < 0 ? REPORT_FD + 1 : JOIN_BASE_FD + 1, ~0u, 0) < 0 ? err_sys(e, "close fds")
+											      : 0;
 }
 
 /* Only until its memory is written, see join_lib.c: copies would inherit it. */
@@ -129,15 +134,20 @@ static int limit_files(struct err *e)
 
 static int zygote_run(const struct making *mk, struct err *e)
 {
-	char *argv[] = { PROGRAM, ZYGOTE_SCRIPT, JOIN_PATH, "0", NULL };	/* 0: it does not end for want of work */
+	/* 0: it does not end for want of work */
+	char *argv[] = { PROGRAM, ZYGOTE_SCRIPT, JOIN_PATH, "0", NULL };
 	char *envp[] = {
-		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "LANG=C.UTF-8", NULL,
+		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+		"HOME=/root",
+		"LANG=C.UTF-8",
+		NULL,
 	};
 
 	(void)setsid();
 	(void)umask(022);
-	if (sort_fds(mk->listener, mk->report[1], mk->base, e) < 0 || limits_user(e) < 0 || limits_process(OPEN_FILES, e) < 0 || limits_ordinary(e) < 0 ||
-	    limit_files(e) < 0 || seccomp_filter_install(&mk->filter, e) < 0 || caps_confine_zygote(e) < 0)
+	if (sort_fds(mk->listener, mk->report[1], mk->base, e) < 0 || limits_user(e) < 0 ||
+	    limits_process(OPEN_FILES, e) < 0 || limits_ordinary(e) < 0 || limit_files(e) < 0 ||
+	    seccomp_filter_install(&mk->filter, e) < 0 || caps_confine_zygote(e) < 0)
 		return -e->no;
 	(void)execve(argv[0], argv, envp);
 	return err_sys(e, "run '%s'", argv[0]);
@@ -147,7 +157,8 @@ static int m1_run(struct making *mk, struct err *e)
 {
 	if (cgroup_sit(&mk->seat, 0, e) < 0)
 		return -e->no;
-	if (setns(mk->holder.pidfd, CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP) < 0)
+	if (setns(mk->holder.pidfd,
+		CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP) < 0)
 		return err_sys(e, "join the template's namespaces");
 	if (caps_become(0, 0, e) < 0 || make_root(mk, e) < 0)
 		return -e->no;
@@ -162,7 +173,8 @@ static int m1_run(struct making *mk, struct err *e)
 
 static int open_template(struct making *mk, struct err *e)
 {
-	static const struct mount_opt proc[] = { { "source", "proc" }, { "hidepid", "invisible" }, { "subset", "pid" } };
+	static const struct mount_opt proc[] = { { "source", "proc" }, { "hidepid", "invisible" },
+		{ "subset", "pid" } };
 	unsigned quiet = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC;
 	char path[ZYGOTE_NAME_SIZE];
 	struct slot s;
@@ -174,7 +186,8 @@ static int open_template(struct making *mk, struct err *e)
 	if (fd < 0)
 		return err_sys(e, "open the template");
 	if (mount_clone(fd, "", MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, &mk->template_fd, e) < 0 ||
-	    dev_make(s.z_base, &mk->dev_fd, e) < 0 || mount_new("proc", proc, ARRAY_LEN(proc), quiet, &mk->proc_fd, e) < 0 ||
+	    dev_make(s.z_base, &mk->dev_fd, e) < 0 ||
+	    mount_new("proc", proc, ARRAY_LEN(proc), quiet, &mk->proc_fd, e) < 0 ||
 	    holder_get(mk->cfg->holder, mk->key, &mk->holder, e) < 0)
 		return -e->no;
 	return mount_idmap(mk->template_fd, mk->holder.user, e);
@@ -249,7 +262,8 @@ static int make(struct making *mk, struct err *e)
 	fd_close(take_fd(&mk->report[1]));
 	fd_close(take_fd(&mk->listener));
 	(void)waitpid(m1, &status, 0);
-	if (await_report(mk, &pidfd, e) < 0 || proc_record_write(mk->cfg->dir_fd, mk->key, mk->cfg->boot_id, pidfd, e) < 0)
+	if (await_report(mk, &pidfd, e) < 0 ||
+	    proc_record_write(mk->cfg->dir_fd, mk->key, mk->cfg->boot_id, pidfd, e) < 0)
 		return -e->no;
 	zygote_name(mk->cfg, mk->key, ".new", name);
 	zygote_name(mk->cfg, mk->key, "", at);
@@ -274,14 +288,22 @@ static void base_settle(const struct making *mk, bool good)
 
 int zygote_make(const struct zygote_config *cfg, const char *key, struct err *e)
 {
-	struct making mk = { .cfg = cfg, .key = key, .seat = CGROUP_SEAT_NONE, .holder = HOLDER_NONE, .template_fd = -1,
-		.dev_fd = -1, .proc_fd = -1, .listener = -1, .base = -1, .report = { -1, -1 } };
+	struct making mk = { .cfg = cfg,
+		.key = key,
+		.seat = CGROUP_SEAT_NONE,
+		.holder = HOLDER_NONE,
+		.template_fd = -1,
+		.dev_fd = -1,
+		.proc_fd = -1,
+		.listener = -1,
+		.base = -1,
+		.report = { -1, -1 } };
 	uint64_t began = clock_mono_ms();
 	int r = make_base(&mk, e) < 0 ? -e->no : make(&mk, e);
 
 	base_settle(&mk, r == 0);
 	if (r < 0 && mk.cgroup[0])
-		cgroup_end(cfg->cgroups, mk.cgroup);	/* it may be waiting for something, or never have ended */
+		cgroup_end(cfg->cgroups, mk.cgroup); /* it may be waiting for something, or never have ended */
 	if (r == 0)
 		log_info("zygote serves", "template=%.8s ms=%" PRIu64, key, clock_mono_ms() - began);
 	seccomp_filter_done(&mk.filter);

@@ -10,25 +10,25 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
-#include "front/link/certs.h"
-#include "front/confine.h"
-#include "front/link/dial_tls.h"
-#include "front/proxy/debug.h"
-#include "front/record/events.h"
 #include "front/api/dispatch.h"
-#include "front/link/forget.h"
+#include "front/confine.h"
 #include "front/front.h"
-#include "front/template/image_gc.h"
+#include "front/link/certs.h"
+#include "front/link/dial_tls.h"
+#include "front/link/forget.h"
+#include "front/link/rules.h"
+#include "front/link/warden_link.h"
+#include "front/proxy/debug.h"
+#include "front/record/audit_acts.h"
+#include "front/record/events.h"
 #include "front/record/history.h"
 #include "front/record/logbook.h"
-#include "front/util/mem.h"
-#include "front/sandbox/warm_pool.h"
-#include "front/link/rules.h"
-#include "front/sandbox/sandbox.h"
 #include "front/sandbox/row.h"
+#include "front/sandbox/sandbox.h"
 #include "front/sandbox/table.h"
-#include "front/record/audit_acts.h"
-#include "front/link/warden_link.h"
+#include "front/sandbox/warm_pool.h"
+#include "front/template/image_gc.h"
+#include "front/util/mem.h"
 #include "http/h2.h"
 #include "http/server.h"
 #include "ipc/check.h"
@@ -38,20 +38,20 @@
 
 struct boot {
 	struct front *f;
-	struct msg_sandbox *have;	/* the warden's */
-	bool *known;			/* ... and whether the store knows them too */
+	struct msg_sandbox *have; /* the warden's */
+	bool *known;              /* ... and whether the store knows them too */
 	size_t n;
-	struct msg_kept *kept;		/* what is kept of sandboxes, */
-	bool *owned;			/* ... and whether the store knows whose */
+	struct msg_kept *kept; /* what is kept of sandboxes, */
+	bool *owned;           /* ... and whether the store knows whose */
 	size_t n_kept;
 	struct lost {
 		char id[ID_SIZE], team[TEAM_ID_SIZE];
 		const char *why;
 		bool started;
-	} *lost;			/* the store's that are no more, or were never finished */
+	} *lost; /* the store's that are no more, or were never finished */
 	size_t n_lost;
-	char host[BOOT_ID_SIZE];	/* the start of it that this is, "": not known; */
-	char host_was[BOOT_ID_SIZE];	/* ... that the front before us was at work in, "": not recorded */
+	char host[BOOT_ID_SIZE];     /* the start of it that this is, "": not known; */
+	char host_was[BOOT_ID_SIZE]; /* ... that the front before us was at work in, "": not recorded */
 };
 
 static void boot_fail(struct front *f, const char *what, const char *why)
@@ -98,7 +98,8 @@ static void look_at_host(struct boot *b)
 	}
 }
 
-/* Since the store was told that it runs? A state file of before there were boot ids has only the clock, which may have been set meanwhile. */
+/* Since the store was told that it runs? A state file of before there were boot ids has only the clock, which may have
+ * been set meanwhile. */
 static bool is_of_earlier_start(const struct boot *b, const struct sandbox_row *row)
 {
 	if (b->host[0] && b->host_was[0])
@@ -118,16 +119,22 @@ static void note_lost(struct boot *b, const struct sandbox_row *row)
 	l->started = row->state != ROW_STARTING;
 	if (l->started)
 		event_note_lost(b->f, row, restarted);
-	l->why = !l->started ? "start failed" : restarted ? "the host was restarted" :
-		row->state == ROW_PAUSED ? "nothing was left of it" : "ended while the server was down";
+	l->why = !l->started           ? "start failed"
+	    : restarted                ? "the host was restarted"
+	    : row->state == ROW_PAUSED ? "nothing was left of it"
+				       : "ended while the server was down";
 }
 
 /* The last line of its log: whoever looks there wants to know why there is no more. */
 static void log_lost(struct front *f, const struct lost *l)
 {
 	const struct journal_entry en = {
-		.at_ms = clock_wall_ms(), .level = LOG_LVL_ERROR, .kind = JOURNAL_LIFECYCLE, .message = str_of("sandbox ended"),
-		.fields = { { str_of("reason"), str_of(l->why) } }, .n_fields = 1,
+		.at_ms = clock_wall_ms(),
+		.level = LOG_LVL_ERROR,
+		.kind = JOURNAL_LIFECYCLE,
+		.message = str_of("sandbox ended"),
+		.fields = { { str_of("reason"), str_of(l->why) } },
+		.n_fields = 1,
 	};
 	struct log_tail *t = logbook_open(f->logbook, l->id, l->team, false);
 
@@ -172,13 +179,13 @@ static int on_row(void *user, const struct sandbox_row *given)
 
 	look_kept(b, &row, frozen);
 	if ((!live && !row.kept) || row.state == ROW_STARTING || !sandbox_restore(b->f, &row, live, frozen)) {
-		note_lost(b, given);	/* not now: the walk over the table is still going on */
+		note_lost(b, given); /* not now: the walk over the table is still going on */
 		return 0;
 	}
 	if (!live)
 		return 0;
 	b->known[i] = true;
-	if (row.kept & KEPT_NO_RAM)	/* the front before us did not get to it */
+	if (row.kept & KEPT_NO_RAM) /* the front before us did not get to it */
 		(void)warden_ask_id(b->f->warden, OP_KILL, row.id, "", ignore_reply, NULL);
 	return 0;
 }
@@ -210,12 +217,12 @@ static int reconcile(struct boot *b, struct err *e)
 	for (size_t i = 0; i < b->n_lost; i++) {
 		log_info("sandbox has ended meanwhile", "id=%s why='%s'", b->lost[i].id, b->lost[i].why);
 		audit_lost(f, b->lost[i].id, b->lost[i].team, b->lost[i].why);
-		if (b->lost[i].started)		/* else nobody knows its id */
+		if (b->lost[i].started) /* else nobody knows its id */
 			log_lost(f, &b->lost[i]);
 		row_end_id(f, b->lost[i].id, b->lost[i].why);
 	}
 	if (strcmp(b->host, b->host_was) != 0)
-		rows_are_of(f, b->host);	/* the ends of what the last start of the host took are told */
+		rows_are_of(f, b->host); /* the ends of what the last start of the host took are told */
 	for (size_t i = 0; i < b->n; i++) {
 		if (b->known[i])
 			continue;
@@ -253,7 +260,7 @@ static int open_doors(struct front *f)
 			r = debug_listen(f, d->debug_port, take_fd(&d->fd));
 		else
 			r = (d->is_plain_too ? http_server_listen_both : http_server_listen)(f->server, take_fd(&d->fd),
-				d->is_tls ? certs_secure(f->certs) : NULL);
+			    d->is_tls ? certs_secure(f->certs) : NULL);
 	}
 	return r;
 }
@@ -383,7 +390,7 @@ static void on_hello(void *user, const struct warden_reply *re)
 	f->can_checkpoint = m->can_checkpoint;
 	if (!f->can_checkpoint)
 		log_info("the memory of paused sandboxes is not kept on disk", "why='%s'",
-			check_text(m->why_not, sizeof m->why_not) ? m->why_not : "");
+		    check_text(m->why_not, sizeof m->why_not) ? m->why_not : "");
 	f->max_sandboxes = m->max_sandboxes;
 	if (m->log_level <= LOG_LVL_ERROR)
 		front_log_level(f, (enum log_level)m->log_level);
@@ -393,7 +400,7 @@ static void on_hello(void *user, const struct warden_reply *re)
 		boot_fail(f, "make the pool", "out of memory");
 		return;
 	}
-	audit_begin(f, on_audit);	/* first: what is found out from here on is recorded */
+	audit_begin(f, on_audit); /* first: what is found out from here on is recorded */
 }
 
 void boot_begin(struct front *f)

@@ -12,5 +12,5 @@ struct front;
 struct msg_exited;
 
 void boot_begin(struct front *f);
-void boot_exited(struct front *f, const struct msg_exited *m);	/* while f->boot is set */
-void boot_free(struct boot *b);					/* NULL is fine */
+void boot_exited(struct front *f, const struct msg_exited *m); /* while f->boot is set */
+void boot_free(struct boot *b);                                /* NULL is fine */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* front/confine: no new privileges, then a list of the system calls that serving needs, and no file system.
  *
- * After confine_late() no file can be opened, nothing executed, no socket made but pairs: connections come from the listener, from the
- * warden and from atoll-agent. SQLite has its files open by then (WAL and its index are made by the first write, which auth_open()
- * does). */
+ * After confine_late() no file can be opened, nothing executed, no socket made but pairs: connections come from the
+ * listener, from the warden and from atoll-agent. SQLite has its files open by then (WAL and its index are made by the
+ * first write, which auth_open() does). */
 #include "front/confine.h"
 
 #include <sys/prctl.h>
@@ -117,5 +117,5 @@ static int add_more(scmp_filter_ctx ctx)
 
 int confine_late(struct err *e)
 {
-	return cage_close(&(struct cage){ .calls = allowed, .n_calls = ARRAY_LEN(allowed), .more = add_more }, e);
+	return cage_close(&(struct cage) { .calls = allowed, .n_calls = ARRAY_LEN(allowed), .more = add_more }, e);
 }

@@ -8,4 +8,5 @@
 
 /* First thing: no new privileges, no dumps, as many fds as allowed. */
 int confine_early(uint32_t *ret_fds, struct err *e);
-int confine_late(struct err *e);		/* when all files are open: the system call filter, and no file system any more */
+/* when all files are open: the system call filter, and no file system any more */
+int confine_late(struct err *e);

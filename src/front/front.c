@@ -1,35 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* front: coming to an end in good order. */
-#include "front/link/agent_link.h"
 #include "front/front.h"
+#include "front/link/agent_link.h"
 
 #include "base/fd.h"
 #include "base/log.h"
-#include "front/boot.h"
 #include "front/account/capacity.h"
 #include "front/account/census.h"
-#include "front/link/certs.h"
-#include "front/proxy/debug.h"
-#include "front/util/expiry.h"
-#include "front/api/hold.h"
-#include "front/record/webhooks.h"
 #include "front/account/keyring.h"
-#include "front/record/logbook.h"
 #include "front/account/metrics.h"
 #include "front/account/penalty.h"
-#include "front/sandbox/warm_pool.h"
 #include "front/account/quota.h"
+#include "front/api/hold.h"
+#include "front/boot.h"
+#include "front/link/certs.h"
 #include "front/link/rules.h"
-#include "front/sandbox/sandbox.h"
-#include "front/sandbox/row.h"
-#include "front/sandbox/table.h"
-#include "front/util/vault.h"
 #include "front/link/warden_link.h"
+#include "front/proxy/debug.h"
+#include "front/record/logbook.h"
+#include "front/record/webhooks.h"
+#include "front/sandbox/row.h"
+#include "front/sandbox/sandbox.h"
+#include "front/sandbox/table.h"
+#include "front/sandbox/warm_pool.h"
+#include "front/util/expiry.h"
+#include "front/util/vault.h"
 #include "http/server.h"
 #include "loop/loop.h"
 #include "store/db.h"
 
-#define STOP_GRACE_MS 3000		/* for answers under way */
+#define STOP_GRACE_MS 3000 /* for answers under way */
 
 void front_log_level(struct front *f, enum log_level level)
 {
@@ -63,7 +63,7 @@ void front_request_begun(struct front *f)
 void front_request_over(struct front *f)
 {
 	if (--f->requests == 0 && f->stopping)
-		timer_arm(f->grace, 0);	/* not at once: the answer may still be in a queue */
+		timer_arm(f->grace, 0); /* not at once: the answer may still be in a queue */
 }
 
 void front_done(struct front *f)
@@ -86,7 +86,8 @@ void front_done(struct front *f)
 		capacity_free(take_ptr(&f->capacity));
 	warm_pool_free(f->warm_pool);
 	memory_close(&f->memory);
-	for (sb = f->sandboxes ? sandbox_table_next(f->sandboxes, NULL) : NULL; sb; sb = sandbox_table_next(f->sandboxes, sb))
+	for (sb = f->sandboxes ? sandbox_table_next(f->sandboxes, NULL) : NULL; sb;
+	    sb = sandbox_table_next(f->sandboxes, sb))
 		init_watch_end(sb);
 	logbook_save(f->logbook);
 	if (f->keyring)
@@ -95,7 +96,8 @@ void front_done(struct front *f)
 	while (f->sandboxes && (sb = sandbox_table_next(f->sandboxes, NULL)))
 		sandbox_forget(sb);
 	sandbox_table_free(f->sandboxes);
-	/* All that is still written is written before the link goes: the warden takes a front without one for gone, and ends it. */
+	/* All that is still written is written before the link goes: the warden takes a front without one for gone, and
+	 * ends it. */
 	census_free(f->census);
 	notebooks_free(f);
 	audit_free(f);

@@ -3,9 +3,9 @@
  * socket to it, and from fd 4 on the listening sockets, one for each --door. */
 #include <getopt.h>
 #include <malloc.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
-#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,33 +15,33 @@
 #include "base/inet.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "front/link/agent_link.h"
-#include "front/api/api.h"
-#include "front/boot.h"
-#include "front/template/build.h"
 #include "front/account/capacity.h"
 #include "front/account/census.h"
-#include "front/link/certs.h"
-#include "front/confine.h"
-#include "front/proxy/debug.h"
-#include "front/util/expiry.h"
-#include "front/front.h"
-#include "front/record/history.h"
-#include "front/record/webhooks.h"
 #include "front/account/keyring.h"
-#include "front/record/logbook.h"
 #include "front/account/meter.h"
 #include "front/account/metrics.h"
 #include "front/account/penalty.h"
-#include "front/sandbox/warm_pool.h"
 #include "front/account/quota.h"
+#include "front/api/api.h"
+#include "front/boot.h"
+#include "front/confine.h"
+#include "front/front.h"
+#include "front/link/agent_link.h"
+#include "front/link/certs.h"
 #include "front/link/rules.h"
-#include "front/sandbox/sandbox.h"
-#include "front/sandbox/row.h"
-#include "front/sandbox/table.h"
-#include "front/record/audit_acts.h"
-#include "front/util/vault.h"
 #include "front/link/warden_link.h"
+#include "front/proxy/debug.h"
+#include "front/record/audit_acts.h"
+#include "front/record/history.h"
+#include "front/record/logbook.h"
+#include "front/record/webhooks.h"
+#include "front/sandbox/row.h"
+#include "front/sandbox/sandbox.h"
+#include "front/sandbox/table.h"
+#include "front/sandbox/warm_pool.h"
+#include "front/template/build.h"
+#include "front/util/expiry.h"
+#include "front/util/vault.h"
 #include "http/server.h"
 #include "ipc/check.h"
 #include "loop/carrier.h"
@@ -51,7 +51,7 @@
 
 #define FD_WARDEN 3
 #define FD_DOORS 4
-#define MAX_TIMEOUT_S (24 * 3600)	/* unless the options say otherwise, as all of these */
+#define MAX_TIMEOUT_S (24 * 3600) /* unless the options say otherwise, as all of these */
 #define HEAD_TIMEOUT_S 30
 #define BODY_TIMEOUT_S 60
 #define LOGS_KEPT_S (24 * 3600)
@@ -59,11 +59,11 @@
 #define HISTORY_KEPT_S (7 * 24 * 3600)
 #define VOLUME_MB 1024
 #define TEAM_MAX_VOLUMES 100
-#define ACTIVE_EVERY_S 30		/* how often the store is told who was used */
+#define ACTIVE_EVERY_S 30 /* how often the store is told who was used */
 #define TIDY_EVERY_S 10
 #define REFUSALS_EVERY_MS 600000
-#define REFUSALS_MAX 120		/* entries of one sandbox in that time */
-#define CROWD 256			/* connections or requests whose memory is worth being asked back */
+#define REFUSALS_MAX 120 /* entries of one sandbox in that time */
+#define CROWD 256        /* connections or requests whose memory is worth being asked back */
 
 static const char *reason_text(uint32_t reason)
 {
@@ -94,13 +94,13 @@ static void on_exited(void *user, const struct msg_exited *m)
 	if (sb && sandbox_paused_exited(sb))
 		return;
 	if (sb && sb->pooled)
-		return;			/* its connection breaks, too, and then another one is started */
-	if (sb)				/* else we killed it ourselves and are done with it */
+		return; /* its connection breaks, too, and then another one is started */
+	if (sb)         /* else we killed it ourselves and are done with it */
 		sandbox_exited(sb,
-			m->reason == EXIT_OOM      ? END_OOM
+		    m->reason == EXIT_OOM          ? END_OOM
 			: m->reason == EXIT_KILLED ? END_KILLED
 						   : END_DIED,
-			reason_text(m->reason));
+		    reason_text(m->reason));
 }
 
 static void on_oom(void *user, const struct msg_oom *m)
@@ -155,11 +155,13 @@ static bool may_note_refusal(struct sandbox *sb)
 		sb->refused_noted = 0;
 	}
 	if (sb->refused_noted == REFUSALS_MAX)
-		sandbox_note(sb, LOG_LVL_WARN, JOURNAL_SECURITY, "too many refused system calls: not listed for some minutes", "%s", "");
+		sandbox_note(sb, LOG_LVL_WARN, JOURNAL_SECURITY,
+		    "too many refused system calls: not listed for some minutes", "%s", "");
 	return sb->refused_noted++ < REFUSALS_MAX;
 }
 
-/* The warden has checked none of this but the id: it comes from the kernel, and the name of the process from the sandbox. */
+/* The warden has checked none of this but the id: it comes from the kernel, and the name of the process from the
+ * sandbox. */
 static void on_refused(void *user, const struct msg_refused *m)
 {
 	struct front *f = user;
@@ -177,15 +179,20 @@ static void on_refused(void *user, const struct msg_refused *m)
 	if (!may_note_refusal(sb))
 		return;
 	if (!m->call[0]) {
-		sandbox_note(sb, LOG_LVL_WARN, JOURNAL_SECURITY, "too many refused system calls: not counted for a minute", "%s", "");
+		sandbox_note(sb, LOG_LVL_WARN, JOURNAL_SECURITY,
+		    "too many refused system calls: not counted for a minute", "%s", "");
 		return;
 	}
 	(void)snprintf(count, sizeof count, "%u", m->count);
 	if (m->pid)
 		(void)snprintf(pid, sizeof pid, "%u", m->pid);
-	struct journal_entry en = { .at_ms = UINT64_MAX, .level = LOG_LVL_WARN, .kind = JOURNAL_SECURITY, .message = str_of("system call refused"),
-		.fields = { { str_of("call"), str_of(m->call) }, { str_of("process"), str_of(m->process) }, { str_of("pid"), str_of(pid) },
-			{ str_of("count"), str_of(count) }, { str_of("reason"), str_of(m->why) } },
+	struct journal_entry en = { .at_ms = UINT64_MAX,
+		.level = LOG_LVL_WARN,
+		.kind = JOURNAL_SECURITY,
+		.message = str_of("system call refused"),
+		.fields = { { str_of("call"), str_of(m->call) }, { str_of("process"), str_of(m->process) },
+		    { str_of("pid"), str_of(pid) }, { str_of("count"), str_of(count) },
+		    { str_of("reason"), str_of(m->why) } },
 		.n_fields = 5 };
 
 	sandbox_note_entry(sb, &en);
@@ -272,7 +279,8 @@ static void give_memory_back(struct front *f)
 
 	if (conns > f->most_conns)
 		f->most_conns = conns;
-	if ((f->most_conns > CROWD && conns < f->most_conns / 2) || (f->most_requests > CROWD && f->requests < f->most_requests / 2)) {
+	if ((f->most_conns > CROWD && conns < f->most_conns / 2) ||
+	    (f->most_requests > CROWD && f->requests < f->most_requests / 2)) {
 		f->most_conns = conns;
 		f->most_requests = f->requests;
 		(void)malloc_trim(0);
@@ -286,11 +294,12 @@ static void on_tick(void *user)
 	uint32_t n = 0;
 
 	sandbox_hurry_look(f);
-	for (struct sandbox *sb = sandbox_table_next(f->sandboxes, NULL); sb; sb = sandbox_table_next(f->sandboxes, sb)) {
+	for (struct sandbox *sb = sandbox_table_next(f->sandboxes, NULL); sb;
+	    sb = sandbox_table_next(f->sandboxes, sb)) {
 		usage_tick(sb, now);
 		sandbox_pause_tick(sb);
 		sandbox_idle_tick(sb);
-		if ((f->ticks + n++) % ACTIVE_EVERY_S == 0)	/* not all of them in the same second */
+		if ((f->ticks + n++) % ACTIVE_EVERY_S == 0) /* not all of them in the same second */
 			row_note_active(sb);
 		if ((f->ticks + n) % METER_EVERY_S == 0)
 			meter_note(sb);
@@ -323,7 +332,17 @@ static int usage_error(const char *what)
 	return -EINVAL;
 }
 
-enum { OPT_EVENTS_KEPT = 256, OPT_WEBHOOK_TIMEOUT, OPT_WEBHOOK_ATTEMPTS, OPT_WEBHOOK_RETRY, OPT_WEBHOOK_PRIVATE, OPT_TOKEN, OPT_DOMAIN_DEFAULT, OPT_IMAGE_PACKAGES, OPT_ALERT };
+enum {
+	OPT_EVENTS_KEPT = 256,
+	OPT_WEBHOOK_TIMEOUT,
+	OPT_WEBHOOK_ATTEMPTS,
+	OPT_WEBHOOK_RETRY,
+	OPT_WEBHOOK_PRIVATE,
+	OPT_TOKEN,
+	OPT_DOMAIN_DEFAULT,
+	OPT_IMAGE_PACKAGES,
+	OPT_ALERT
+};
 
 static uint32_t *number_option(int c, struct front_options *opt)
 {
@@ -412,54 +431,86 @@ static int take_number(int c, const char *text, struct front_options *opt)
 
 static int take_door(struct front *f, const char *kind)
 {
-	static const struct { const char *name; bool is_tls, is_plain_too; uint16_t debug_port; } kinds[] = {
-		{ "http", false, true, 0 }, { "https", true, false, 0 }, { "both", true, true, 0 },
-		{ "debug-envd", false, true, PORT_ENVD }, { "debug-interpreter", false, true, PORT_INTERPRETER },
+	static const struct {
+		const char *name;
+		bool is_tls, is_plain_too;
+		uint16_t debug_port;
+	} kinds[] = {
+		{ "http", false, true, 0 },
+		{ "https", true, false, 0 },
+		{ "both", true, true, 0 },
+		{ "debug-envd", false, true, PORT_ENVD },
+		{ "debug-interpreter", false, true, PORT_INTERPRETER },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(kinds) && f->n_doors < DOORS_MAX; i++) {
 		if (strcmp(kind, kinds[i].name) != 0)
 			continue;
-		f->doors[f->n_doors] = (struct door) { FD_DOORS + (int)f->n_doors, kinds[i].is_tls, kinds[i].is_plain_too,
-			kinds[i].debug_port };
+		f->doors[f->n_doors] = (struct door) { FD_DOORS + (int)f->n_doors, kinds[i].is_tls,
+			kinds[i].is_plain_too, kinds[i].debug_port };
 		f->n_doors++;
 		return 0;
 	}
-	return usage_error("--door must be http, https, both, debug-envd or debug-interpreter, and not too many of them");
+	return usage_error(
+	    "--door must be http, https, both, debug-envd or debug-interpreter, and not too many of them");
 }
 
 static const struct option longs[] = {
-	{ "state", required_argument, NULL, 's' },	{ "domain", required_argument, NULL, 'd' },
-	{ "url", required_argument, NULL, 'u' },	{ "max-timeout", required_argument, NULL, 't' },
-	{ "key-file", required_argument, NULL, 'k' },	{ "log-level", required_argument, NULL, 'l' },
-	{ "rate-limit", required_argument, NULL, 'r' },	{ "team-max-sandboxes", required_argument, NULL, 'q' },
-	{ "head-timeout", required_argument, NULL, 'h' }, { "body-timeout", required_argument, NULL, 'b' },
-	{ "logs-kept", required_argument, NULL, 'L' },	{ "logs-max-mb", required_argument, NULL, 'G' },
-	{ "mem-total-mb", required_argument, NULL, 'M' }, { "checkpoint-after", required_argument, NULL, 'c' },
-	{ "history-kept", required_argument, NULL, 'H' }, { "paused-kept", required_argument, NULL, 'e' },
-	{ "snapshots-kept", required_argument, NULL, 'S' }, { "max-lifetime", required_argument, NULL, 'i' },
-	{ "volume-mb", required_argument, NULL, 'v' }, { "volume-max-mb", required_argument, NULL, 'V' },
+	{ "state", required_argument, NULL, 's' },
+	{ "domain", required_argument, NULL, 'd' },
+	{ "url", required_argument, NULL, 'u' },
+	{ "max-timeout", required_argument, NULL, 't' },
+	{ "key-file", required_argument, NULL, 'k' },
+	{ "log-level", required_argument, NULL, 'l' },
+	{ "rate-limit", required_argument, NULL, 'r' },
+	{ "team-max-sandboxes", required_argument, NULL, 'q' },
+	{ "head-timeout", required_argument, NULL, 'h' },
+	{ "body-timeout", required_argument, NULL, 'b' },
+	{ "logs-kept", required_argument, NULL, 'L' },
+	{ "logs-max-mb", required_argument, NULL, 'G' },
+	{ "mem-total-mb", required_argument, NULL, 'M' },
+	{ "checkpoint-after", required_argument, NULL, 'c' },
+	{ "history-kept", required_argument, NULL, 'H' },
+	{ "paused-kept", required_argument, NULL, 'e' },
+	{ "snapshots-kept", required_argument, NULL, 'S' },
+	{ "max-lifetime", required_argument, NULL, 'i' },
+	{ "volume-mb", required_argument, NULL, 'v' },
+	{ "volume-max-mb", required_argument, NULL, 'V' },
 	{ "team-max-volumes", required_argument, NULL, 'n' },
-	{ "warm-pool-size", required_argument, NULL, 'p' }, { "warm-pool-max", required_argument, NULL, 'P' },
-	{ "template-cache-mb", required_argument, NULL, 'C' }, { "template-uploads-mb", required_argument, NULL, 'U' },
-	{ "template-upload-max-mb", required_argument, NULL, 'F' }, { "build-timeout", required_argument, NULL, 'B' },
-	{ "ready-timeout", required_argument, NULL, 'R' }, { "image-map", required_argument, NULL, 'I' },
-	{ "door", required_argument, NULL, 'D' },	{ "prices", required_argument, NULL, '$' },
-	{ "audit", required_argument, NULL, 'a' },	{ "audit-full", no_argument, NULL, 'f' },
-	{ "audit-kept", required_argument, NULL, 'A' },	{ "audit-max-mb", required_argument, NULL, 'g' },
+	{ "warm-pool-size", required_argument, NULL, 'p' },
+	{ "warm-pool-max", required_argument, NULL, 'P' },
+	{ "template-cache-mb", required_argument, NULL, 'C' },
+	{ "template-uploads-mb", required_argument, NULL, 'U' },
+	{ "template-upload-max-mb", required_argument, NULL, 'F' },
+	{ "build-timeout", required_argument, NULL, 'B' },
+	{ "ready-timeout", required_argument, NULL, 'R' },
+	{ "image-map", required_argument, NULL, 'I' },
+	{ "door", required_argument, NULL, 'D' },
+	{ "prices", required_argument, NULL, '$' },
+	{ "audit", required_argument, NULL, 'a' },
+	{ "audit-full", no_argument, NULL, 'f' },
+	{ "audit-kept", required_argument, NULL, 'A' },
+	{ "audit-max-mb", required_argument, NULL, 'g' },
 	{ "audit-segment-kb", required_argument, NULL, 'K' },
-	{ "notebook-mb", required_argument, NULL, 'N' }, { "notebooks-max-mb", required_argument, NULL, 'O' },
+	{ "notebook-mb", required_argument, NULL, 'N' },
+	{ "notebooks-max-mb", required_argument, NULL, 'O' },
 	{ "notebooks-kept", required_argument, NULL, 'Q' },
-	{ "events-kept", required_argument, NULL, OPT_EVENTS_KEPT }, { "webhook-timeout", required_argument, NULL, OPT_WEBHOOK_TIMEOUT },
-	{ "webhook-attempts", required_argument, NULL, OPT_WEBHOOK_ATTEMPTS }, { "webhook-retry-ms", required_argument, NULL, OPT_WEBHOOK_RETRY },
-	{ "alert-memory", required_argument, NULL, OPT_ALERT + ALERT_MEMORY }, { "alert-cpu", required_argument, NULL, OPT_ALERT + ALERT_CPU },
-	{ "alert-disk", required_argument, NULL, OPT_ALERT + ALERT_DISK }, { "alert-processes", required_argument, NULL, OPT_ALERT + ALERT_PROCESSES },
+	{ "events-kept", required_argument, NULL, OPT_EVENTS_KEPT },
+	{ "webhook-timeout", required_argument, NULL, OPT_WEBHOOK_TIMEOUT },
+	{ "webhook-attempts", required_argument, NULL, OPT_WEBHOOK_ATTEMPTS },
+	{ "webhook-retry-ms", required_argument, NULL, OPT_WEBHOOK_RETRY },
+	{ "alert-memory", required_argument, NULL, OPT_ALERT + ALERT_MEMORY },
+	{ "alert-cpu", required_argument, NULL, OPT_ALERT + ALERT_CPU },
+	{ "alert-disk", required_argument, NULL, OPT_ALERT + ALERT_DISK },
+	{ "alert-processes", required_argument, NULL, OPT_ALERT + ALERT_PROCESSES },
 	{ "alert-egress", required_argument, NULL, OPT_ALERT + ALERT_EGRESS },
 	{ "webhook-allow-private", no_argument, NULL, OPT_WEBHOOK_PRIVATE },
 	{ "image-packages", required_argument, NULL, OPT_IMAGE_PACKAGES },
 	{ "domain-default", no_argument, NULL, OPT_DOMAIN_DEFAULT },
-	{ "open", no_argument, NULL, 'o' },		{ "metrics-open", no_argument, NULL, 'm' },
-	{ "text-from-stdout", no_argument, NULL, 'x' }, { "interpreter-token", required_argument, NULL, OPT_TOKEN },
+	{ "open", no_argument, NULL, 'o' },
+	{ "metrics-open", no_argument, NULL, 'm' },
+	{ "text-from-stdout", no_argument, NULL, 'x' },
+	{ "interpreter-token", required_argument, NULL, OPT_TOKEN },
 	{ 0 },
 };
 
@@ -549,7 +600,10 @@ static int open_state(struct front *f, struct err *e)
 
 	if (!path || !uploads || !sdk_key)
 		return err_set(e, ENOMEM, "name the state file");
-	if (store_open(path, &f->store, e) < 0 || uploads_open(uploads, &f->uploads, e) < 0 || vault_open(f->opt.state_dir, &f->vault, e) < 0 || audit_new(f, f->opt.state_dir, e) < 0 || notebooks_new(f, f->opt.state_dir, e) < 0 || sandbox_hurry_open(f, e) < 0 || keyring_open(f->store, f->opt.key_file, &f->keyring, e) < 0 ||
+	if (store_open(path, &f->store, e) < 0 || uploads_open(uploads, &f->uploads, e) < 0 ||
+	    vault_open(f->opt.state_dir, &f->vault, e) < 0 || audit_new(f, f->opt.state_dir, e) < 0 ||
+	    notebooks_new(f, f->opt.state_dir, e) < 0 || sandbox_hurry_open(f, e) < 0 ||
+	    keyring_open(f->store, f->opt.key_file, &f->keyring, e) < 0 ||
 	    keyring_add_sdk_key(f->keyring, sdk_key, e) < 0 || quota_open(f, e) < 0)
 		return -e->no;
 	return 0;
@@ -603,10 +657,22 @@ static int set_up(struct front *f, struct err *e)
 
 int main(int argc, char **argv)
 {
-	struct front f = { .memory = { .meminfo_fd = -1 }, .opt = { .domain = "", .url = "", .max_timeout_s = MAX_TIMEOUT_S, .head_timeout_s = HEAD_TIMEOUT_S,
-				   .body_timeout_s = BODY_TIMEOUT_S, .logs_kept_s = LOGS_KEPT_S, .logs_max_mb = LOGS_MAX_MB, .history_kept_s = HISTORY_KEPT_S,
-				   .events_kept_s = HISTORY_KEPT_S, .webhook_timeout_s = 10, .webhook_attempts = 8, .webhook_retry_ms = 1000,
-				   .volume_mb = VOLUME_MB, .volume_max_mb = VOLUME_MB, .team_max_volumes = TEAM_MAX_VOLUMES } };
+	struct front f = { .memory = { .meminfo_fd = -1 },
+		.opt = { .domain = "",
+		    .url = "",
+		    .max_timeout_s = MAX_TIMEOUT_S,
+		    .head_timeout_s = HEAD_TIMEOUT_S,
+		    .body_timeout_s = BODY_TIMEOUT_S,
+		    .logs_kept_s = LOGS_KEPT_S,
+		    .logs_max_mb = LOGS_MAX_MB,
+		    .history_kept_s = HISTORY_KEPT_S,
+		    .events_kept_s = HISTORY_KEPT_S,
+		    .webhook_timeout_s = 10,
+		    .webhook_attempts = 8,
+		    .webhook_retry_ms = 1000,
+		    .volume_mb = VOLUME_MB,
+		    .volume_max_mb = VOLUME_MB,
+		    .team_max_volumes = TEAM_MAX_VOLUMES } };
 	struct err e;
 
 	log_setup("atoll-front", LOG_LVL_INFO);
@@ -614,12 +680,16 @@ int main(int argc, char **argv)
 		return 2;
 	if (set_up(&f, &e) < 0) {
 		log_error("cannot start", "err=%s", e.text);
-		return e.no == EPROTO ? EXIT_NO_USE : e.no == EUCLEAN ? EXIT_DAMAGED : e.no == EROFS ? EXIT_READ_ONLY : 1;
+		return e.no == EPROTO ? EXIT_NO_USE
+		    : e.no == EUCLEAN ? EXIT_DAMAGED
+		    : e.no == EROFS   ? EXIT_READ_ONLY
+				      : 1;
 	}
 	boot_begin(&f);
 	loop_run(f.loop);
 	front_done(&f);
 	if (f.lost)
-		_exit(f.exit_code);	/* what waits for the warden is never answered, and is no leak that a checker should tell of */
+		_exit(f.exit_code); /* what waits for the warden is never answered, and is no leak that a checker should
+				       tell of */
 	return f.exit_code;
 }

@@ -50,7 +50,7 @@ int base64_decode(struct str in, struct buf *out)
 		}
 	}
 	if (acc)
-		return -EINVAL;			/* bits that belong to no byte: two spellings of one text */
+		return -EINVAL; /* bits that belong to no byte: two spellings of one text */
 	out->n += room;
 	return 0;
 }
@@ -59,7 +59,8 @@ void base64_encode(struct buf *out, struct str in, bool pad)
 {
 	const unsigned char *p = (const unsigned char *)in.p;
 	size_t i = 0, whole = in.n / 3 * 4;
-	char *to = whole ? buf_room(out, whole) : NULL;	/* at once: every byte that a command prints comes through here */
+	/* at once: every byte that a command prints comes through here */
+	char *to = whole ? buf_room(out, whole) : NULL;
 
 	if (whole && !to)
 		return;
@@ -76,7 +77,7 @@ void base64_encode(struct buf *out, struct str in, bool pad)
 		uint32_t v = (uint32_t)p[i] << 16 | (uint32_t)p[i + 1] << 8;
 
 		buf_put(out, (char[]) { alphabet[v >> 18], alphabet[v >> 12 & 63], alphabet[v >> 6 & 63], '=' },
-			pad ? 4 : 3);
+		    pad ? 4 : 3);
 	} else if (in.n - i == 1) {
 		uint32_t v = (uint32_t)p[i] << 16;
 

@@ -14,11 +14,11 @@
 #include "loop/loop.h"
 #include "loop/stream.h"
 
-#define IN_CEILING (1024 * 1024)	/* never reached: a head and one read */
+#define IN_CEILING (1024 * 1024) /* never reached: a head and one read */
 #define PULL_SIZE (16 * 1024)
-#define PULLS_MAX 16			/* a peer that never stops is left to the loop */
-#define INTERIM_MAX 16			/* 1xx answers before the real one */
-#define FIRST_READ (16 * 1024)		/* with the head not much of the body is read: nobody has had a say in it yet */
+#define PULLS_MAX 16           /* a peer that never stops is left to the loop */
+#define INTERIM_MAX 16         /* 1xx answers before the real one */
+#define FIRST_READ (16 * 1024) /* with the head not much of the body is read: nobody has had a say in it yet */
 
 struct http_call {
 	struct loop *loop;
@@ -27,17 +27,17 @@ struct http_call {
 	void *user;
 	struct message msg;
 	struct http_answer answer;
-	char *head;			/* the strings of the answer point into it */
-	struct buf in;			/* bytes that wait for their turn */
-	struct str cur;			/* while running: what is left of them, or of the bytes just read */
+	char *head;     /* the strings of the answer point into it */
+	struct buf in;  /* bytes that wait for their turn */
+	struct str cur; /* while running: what is left of them, or of the bytes just read */
 	size_t scanned;
 	unsigned interim;
-	int error;			/* to be told when all that came before it is told */
-	size_t moved;			/* bytes of the answer that went past, not told yet */
+	int error;    /* to be told when all that came before it is told */
+	size_t moved; /* bytes of the answer that went past, not told yet */
 	bool is_head, is_connect;
 	bool want, eof, drained;
 	bool answered, ended;
-	bool running, kicked, gone;	/* gone: freed by its owner */
+	bool running, kicked, gone; /* gone: freed by its owner */
 };
 
 static void call_gone(void *p)
@@ -79,7 +79,8 @@ static bool step_answer(struct http_call *c)
 	if (!c->head)
 		return fail(c, ENOMEM);
 	str_skip(&c->cur, (size_t)n);
-	if (message_answer(&c->msg, (struct str) { c->head, (size_t)n }, c->is_head, c->is_connect, &c->answer.headers) < 0)
+	if (message_answer(&c->msg, (struct str) { c->head, (size_t)n }, c->is_head, c->is_connect,
+		&c->answer.headers) < 0)
 		return fail(c, EBADMSG);
 	int status = c->msg.parser.status_code;
 	if (status < 200 && status != 101)
@@ -208,7 +209,11 @@ static void on_moved(void *user, size_t n)
 }
 
 static const struct stream_ops call_ops = {
-	.on_data = on_data, .on_eof = on_eof, .on_drain = on_drain, .on_error = on_error, .on_moved = on_moved,
+	.on_data = on_data,
+	.on_eof = on_eof,
+	.on_drain = on_drain,
+	.on_error = on_error,
+	.on_moved = on_moved,
 };
 
 struct http_call *http_call_on(struct loop *l, struct stream *s, const struct http_call_ops *ops, void *user)
@@ -275,13 +280,13 @@ void http_call_read(struct http_call *c, bool on)
 
 void http_call_pull(struct http_call *c)
 {
-	char data[PULL_SIZE];		/* the stream's own buffer may be in use by who called us */
+	char data[PULL_SIZE]; /* the stream's own buffer may be in use by who called us */
 
 	for (int i = 0; i < PULLS_MAX && !c->gone && !c->running && c->want && !c->ended; i++) {
 		ssize_t n = recv(stream_fd(c->s), data, sizeof data, MSG_DONTWAIT);
 
 		if (n <= 0)
-			return;		/* the end of it the loop will find */
+			return; /* the end of it the loop will find */
 		call_run(c, (struct str) { data, (size_t)n });
 	}
 }
@@ -302,8 +307,8 @@ void http_call_splice(struct http_call *c, struct stream *to, uint64_t max)
 int http_call_done(struct http_call *c, bool *ret_reusable)
 {
 	bool clean = c->running ? c->cur.n == 0 : c->in.n == 0;
-	bool reusable = c->ended && c->answered && c->msg.done && c->msg.keep_alive && clean &&
-			!c->eof && !c->error && stream_queued(c->s) == 0;
+	bool reusable = c->ended && c->answered && c->msg.done && c->msg.keep_alive && clean && !c->eof && !c->error &&
+	    stream_queued(c->s) == 0;
 	int fd = reusable ? stream_take_fd(take_ptr(&c->s)) : -1;
 
 	call_end(c);

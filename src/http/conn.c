@@ -12,14 +12,14 @@
 #include "loop/loop.h"
 #include "loop/stream.h"
 
-#define IN_MAX (64 * 1024)		/* bytes of requests that may wait; no reading beyond */
-#define IN_KEEP (4 * 1024)		/* memory that an idle connection may hold on to */
-#define IN_CEILING (1024 * 1024)	/* never reached: IN_MAX and one read */
-#define DRAIN_MAX (1024 * 1024)		/* a body that nobody wants is read this far to keep the connection */
-#define TURN 16				/* pipelined requests served in a row */
-#define SHAKE_MS 10000			/* a handshake takes so long at most */
-#define TLS_HANDSHAKE 0x16		/* the first byte of a record that begins one; no method begins with it */
-#define UNSENT_MS 60000			/* for which an answer may wait without any progress */
+#define IN_MAX (64 * 1024)       /* bytes of requests that may wait; no reading beyond */
+#define IN_KEEP (4 * 1024)       /* memory that an idle connection may hold on to */
+#define IN_CEILING (1024 * 1024) /* never reached: IN_MAX and one read */
+#define DRAIN_MAX (1024 * 1024)  /* a body that nobody wants is read this far to keep the connection */
+#define TURN 16                  /* pipelined requests served in a row */
+#define SHAKE_MS 10000           /* a handshake takes so long at most */
+#define TLS_HANDSHAKE 0x16       /* the first byte of a record that begins one; no method begins with it */
+#define UNSENT_MS 60000          /* for which an answer may wait without any progress */
 
 static void conn_gone(void *p)
 {
@@ -84,8 +84,9 @@ static void conn_refuse(struct http_conn *c, int status, const char *why)
 		conn_lost(c);
 		return;
 	}
-	buf_fmt(&head, "HTTP/1.1 %d %s\r\nContent-Type: application/json\r\nContent-Length: %zu\r\nConnection: close\r\n\r\n",
-		status, http_reason(status), body.n);
+	buf_fmt(&head,
+	    "HTTP/1.1 %d %s\r\nContent-Type: application/json\r\nContent-Length: %zu\r\nConnection: close\r\n\r\n",
+	    status, http_reason(status), body.n);
 	stream_writev(c->s, (struct str[]) { buf_view(&head), buf_view(&body) }, 2);
 	stream_close_flushed(take_ptr(&c->s));
 	conn_lost(c);
@@ -119,14 +120,15 @@ static void request_fill(struct request *r, struct http_conn *c)
 static bool step_head(struct http_conn *c)
 {
 	while (c->scanned == 0 && c->cur.n >= 2 && memcmp(c->cur.p, "\r\n", 2) == 0)
-		str_skip(&c->cur, 2);		/* some clients end a body with one too many */
+		str_skip(&c->cur, 2); /* some clients end a body with one too many */
 	if (c->cur.n == 0 || !c->server || c->turn == 0 || stream_queued(c->s) > STREAM_HIGH)
-		return false;			/* a peer that only asks and never listens waits */
+		return false; /* a peer that only asks and never listens waits */
 	ssize_t n = head_find(c->cur, &c->scanned);
 	if (n == 0)
 		return false;
 	if (n < 0) {
-		conn_refuse(c, n == -E2BIG ? 431 : 400, n == -E2BIG ? "request head is too large" : "malformed request head");
+		conn_refuse(c, n == -E2BIG ? 431 : 400,
+		    n == -E2BIG ? "request head is too large" : "malformed request head");
 		return false;
 	}
 	struct request *r = calloc(1, sizeof *r + (size_t)n);
@@ -258,7 +260,7 @@ static void conn_rest(struct http_conn *c, bool borrowed)
 	if (!r && c->in.n && !c->in_head) {
 		c->since_ms = loop_now_ms(c->loop);
 		if (c->server && c->is_idle)
-			server_idle(c->server, c, true);	/* the last one that is taken for idle now */
+			server_idle(c->server, c, true); /* the last one that is taken for idle now */
 	}
 	c->in_head = !r && c->in.n;
 	bool paused = r && !r->body_done && !r->want && !r->ended;
@@ -368,7 +370,7 @@ void conn_evict(struct http_conn *c)
 	if (c->in_head && !c->h2)
 		conn_refuse(c, 503, "too many connections");
 	else
-		conn_end(c);		/* nothing to send, nothing unread: the peer sees a plain end */
+		conn_end(c); /* nothing to send, nothing unread: the peer sees a plain end */
 }
 
 static bool conn_h2(struct http_conn *c)
@@ -419,7 +421,7 @@ static void turn_secure(struct http_conn *c, struct str first)
 		return;
 	}
 	c->since_ms = loop_now_ms(c->loop);
-	stream_write(c->s, STR_LIT(""));	/* lets the filter answer what it has got */
+	stream_write(c->s, STR_LIT("")); /* lets the filter answer what it has got */
 }
 
 static void on_data(void *user, struct str data)
@@ -493,7 +495,11 @@ static void on_ready(void *user)
 }
 
 static const struct stream_ops conn_ops = {
-	.on_data = on_data, .on_eof = on_eof, .on_drain = on_drain, .on_error = on_error, .on_ready = on_ready,
+	.on_data = on_data,
+	.on_eof = on_eof,
+	.on_drain = on_drain,
+	.on_error = on_error,
+	.on_ready = on_ready,
 	.on_moved = on_moved,
 };
 

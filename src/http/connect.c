@@ -28,8 +28,11 @@ void envelope_put(struct buf *out, uint8_t flags, struct str body)
 		return;
 	}
 	const unsigned char head[ENVELOPE_HEAD] = {
-		flags, (unsigned char)(body.n >> 24), (unsigned char)(body.n >> 16),
-		(unsigned char)(body.n >> 8), (unsigned char)body.n,
+		flags,
+		(unsigned char)(body.n >> 24),
+		(unsigned char)(body.n >> 16),
+		(unsigned char)(body.n >> 8),
+		(unsigned char)body.n,
 	};
 
 	buf_put(out, head, sizeof head);

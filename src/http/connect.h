@@ -42,5 +42,5 @@ enum connect_code {
 	CONNECT_UNAUTHENTICATED,
 };
 
-const char *connect_code_name(enum connect_code c);	/* "not_found" */
-int connect_code_status(enum connect_code c);		/* 404 */
+const char *connect_code_name(enum connect_code c); /* "not_found" */
+int connect_code_status(enum connect_code c);       /* 404 */

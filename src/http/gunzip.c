@@ -8,11 +8,11 @@
 #include <zlib.h>
 
 #define OUT_SIZE (64 * 1024)
-#define GZIP_ONLY (15 + 16)		/* largest window, gzip header required */
+#define GZIP_ONLY (15 + 16) /* largest window, gzip header required */
 
 struct gunzip {
 	z_stream z;
-	bool between;			/* a member has ended; the data may end here or another follow */
+	bool between; /* a member has ended; the data may end here or another follow */
 	unsigned char out[OUT_SIZE];
 };
 
@@ -30,7 +30,7 @@ struct gunzip *gunzip_new(void)
 int gunzip_feed(struct gunzip *g, struct str in, gunzip_fn *fn, void *user)
 {
 	g->z.next_in = (unsigned char *)in.p;
-	g->z.avail_in = (unsigned)in.n;		/* pieces of a body are small */
+	g->z.avail_in = (unsigned)in.n; /* pieces of a body are small */
 	while (g->z.avail_in > 0) {
 		int rc, user_rc;
 
@@ -43,8 +43,9 @@ int gunzip_feed(struct gunzip *g, struct str in, gunzip_fn *fn, void *user)
 			rc = inflate(&g->z, Z_NO_FLUSH);
 			if (rc != Z_OK && rc != Z_STREAM_END && rc != Z_BUF_ERROR)
 				return -EBADMSG;
-			user_rc = g->z.avail_out < OUT_SIZE ?
-				  fn(user, (struct str) { (char *)g->out, OUT_SIZE - g->z.avail_out }) : 0;
+			user_rc = g->z.avail_out < OUT_SIZE
+			    ? fn(user, (struct str) { (char *)g->out, OUT_SIZE - g->z.avail_out })
+			    : 0;
 			if (user_rc)
 				return user_rc;
 		} while (rc != Z_STREAM_END && g->z.avail_out == 0);

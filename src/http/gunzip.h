@@ -9,9 +9,9 @@ struct gunzip;
 
 typedef int gunzip_fn(void *user, struct str data);
 
-struct gunzip *gunzip_new(void);						/* NULL: out of memory */
-int gunzip_feed(struct gunzip *g, struct str in, gunzip_fn *fn, void *user);	/* 0, -EBADMSG, or what fn returned */
-int gunzip_end(const struct gunzip *g);						/* -EBADMSG: cut short */
-void gunzip_free(struct gunzip *g);						/* NULL is fine */
+struct gunzip *gunzip_new(void);                                             /* NULL: out of memory */
+int gunzip_feed(struct gunzip *g, struct str in, gunzip_fn *fn, void *user); /* 0, -EBADMSG, or what fn returned */
+int gunzip_end(const struct gunzip *g);                                      /* -EBADMSG: cut short */
+void gunzip_free(struct gunzip *g);                                          /* NULL is fine */
 
-int gunzip_all(struct str in, struct buf *out);		/* -EBADMSG, -EFBIG: more than fits into out, -ENOMEM */
+int gunzip_all(struct str in, struct buf *out); /* -EBADMSG, -EFBIG: more than fits into out, -ENOMEM */

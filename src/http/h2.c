@@ -13,15 +13,15 @@
 #include "loop/loop.h"
 #include "loop/stream.h"
 
-#define SLICE (16 * 1024)		/* bytes that nghttp2 gets at a time: between two it is looked at */
-#define HEAD_BYTES_MAX (2 * HTTP_HEAD_MAX)	/* of one head on the wire, packed as it is */
-#define CONN_WINDOW (4 * 1024 * 1024)	/* all bodies of a connection together; they are bounded by their own windows */
-#define BODY_MAX (2 * 1024 * 1024)	/* never reached: a window, and what was under way when it shrank */
+#define SLICE (16 * 1024)                  /* bytes that nghttp2 gets at a time: between two it is looked at */
+#define HEAD_BYTES_MAX (2 * HTTP_HEAD_MAX) /* of one head on the wire, packed as it is */
+#define CONN_WINDOW (4 * 1024 * 1024) /* all bodies of a connection together; they are bounded by their own windows */
+#define BODY_MAX (2 * 1024 * 1024)    /* never reached: a window, and what was under way when it shrank */
 #define FRAME_MAX (16 * 1024 + 64)
-#define EARLY_MS 1000			/* a request that is reset within this has not had its chance */
-#define LINGER_MS 30000			/* for a body that goes on after the answer */
+#define EARLY_MS 1000   /* a request that is reset within this has not had its chance */
+#define LINGER_MS 30000 /* for a body that goes on after the answer */
 
-static char batch[128 * 1024];		/* where frames are gathered for one write */
+static char batch[128 * 1024]; /* where frames are gathered for one write */
 
 static struct h2_stream *find(struct h2 *h, int32_t id)
 {
@@ -138,16 +138,17 @@ static int on_begin_headers(nghttp2_session *ng, const nghttp2_frame *frame, voi
 	return 0;
 }
 
-static int on_header(nghttp2_session *ng, const nghttp2_frame *frame, const uint8_t *name, size_t n_name, const uint8_t *value,
-		     size_t n_value, uint8_t flags, void *user)
+static int on_header(nghttp2_session *ng, const nghttp2_frame *frame, const uint8_t *name, size_t n_name,
+    const uint8_t *value, size_t n_value, uint8_t flags, void *user)
 {
 	struct h2 *h = user;
 
 	(void)ng;
 	(void)frame;
 	(void)flags;
-	if (!h->is_trailer)		/* trailers are read and dropped, as those of HTTP/1.x */
-		h2_head_add(&h->head, (struct str) { (const char *)name, n_name }, (struct str) { (const char *)value, n_value });
+	if (!h->is_trailer) /* trailers are read and dropped, as those of HTTP/1.x */
+		h2_head_add(&h->head, (struct str) { (const char *)name, n_name },
+		    (struct str) { (const char *)value, n_value });
 	return 0;
 }
 
@@ -205,10 +206,10 @@ static int request_begin(struct h2 *h, int32_t id, bool has_body)
 		return 0;
 	}
 	h->c->server->ops->on_request(h->c->server->user, &r->pub);
-	if (h->c->lost)			/* the handler has ended the server */
+	if (h->c->lost) /* the handler has ended the server */
 		return NGHTTP2_ERR_CALLBACK_FAILURE;
 	h2_begin_body(st);
-	h2_wake(st);			/* to tell the end of a body that has none, for one */
+	h2_wake(st); /* to tell the end of a body that has none, for one */
 	return 0;
 }
 
@@ -221,7 +222,8 @@ static void windows_opened(struct h2 *h, int32_t id)
 		h2_wake(st);
 	if (id != 0)
 		return;
-	TAILQ_FOREACH(st, &h->streams, all) {
+	TAILQ_FOREACH(st, &h->streams, all)
+	{
 		if (st->blocked)
 			h2_wake(st);
 	}
@@ -238,7 +240,8 @@ static int on_frame(nghttp2_session *ng, const nghttp2_frame *frame, void *user)
 	case NGHTTP2_HEADERS:
 		h->in_head = false;
 		if (frame->headers.cat == NGHTTP2_HCAT_REQUEST)
-			return h->c->server ? request_begin(h, frame->hd.stream_id, !is_end) : NGHTTP2_ERR_CALLBACK_FAILURE;
+			return h->c->server ? request_begin(h, frame->hd.stream_id, !is_end)
+					    : NGHTTP2_ERR_CALLBACK_FAILURE;
 		h2_head_done(&h->head);
 		break;
 	case NGHTTP2_DATA:
@@ -269,7 +272,7 @@ static int on_data(nghttp2_session *ng, uint8_t flags, int32_t id, const uint8_t
 	if (st)
 		h2_body(st, (struct str) { (const char *)p, n });
 	else
-		(void)nghttp2_session_consume(ng, id, n);	/* its reset is on the way */
+		(void)nghttp2_session_consume(ng, id, n); /* its reset is on the way */
 	return h->c->lost ? NGHTTP2_ERR_CALLBACK_FAILURE : 0;
 }
 
@@ -320,7 +323,7 @@ static void feed(struct h2 *h, struct str data)
 		if (h->in_head && h->head_bytes > HEAD_BYTES_MAX)
 			calm_down(h, "a head without an end");
 		if (used == 0)
-			return;			/* it is waiting for its own goodbye to be sent */
+			return; /* it is waiting for its own goodbye to be sent */
 	}
 }
 
@@ -342,7 +345,7 @@ static void pump(struct h2 *h)
 				stream_write(h->c->s, (struct str) { batch, n });
 				n = 0;
 			}
-			if ((size_t)got > sizeof batch) {	/* a head, perhaps */
+			if ((size_t)got > sizeof batch) { /* a head, perhaps */
 				stream_write(h->c->s, (struct str) { (const char *)p, (size_t)got });
 				continue;
 			}
@@ -398,7 +401,8 @@ static void h2_stop(struct h2 *h)
 	if (h->ending)
 		return;
 	h->ending = true;
-	(void)nghttp2_submit_goaway(h->ng, NGHTTP2_FLAG_NONE, nghttp2_session_get_last_proc_stream_id(h->ng), NGHTTP2_NO_ERROR, NULL, 0);
+	(void)nghttp2_submit_goaway(h->ng, NGHTTP2_FLAG_NONE, nghttp2_session_get_last_proc_stream_id(h->ng),
+	    NGHTTP2_NO_ERROR, NULL, 0);
 	conn_kick(h->c);
 }
 
@@ -414,13 +418,15 @@ static void h2_lost(struct h2 *h)
 	free(h);
 }
 
-/* Under pressure those go whose readers have not moved for long; and at any time those who go on sending what nobody wants. */
+/* Under pressure those go whose readers have not moved for long; and at any time those who go on sending what nobody
+ * wants. */
 static void h2_sweep(struct h2 *h, uint64_t now_ms)
 {
 	bool pressed = h->c->server && h->c->server->h2_held > H2_HELD_MAX / 2;
 	struct h2_stream *st;
 
-	TAILQ_FOREACH(st, &h->streams, all) {
+	TAILQ_FOREACH(st, &h->streams, all)
+	{
 		if (pressed && h2_held(st) > 0 && now_ms - st->moved_ms > H2_STALL_MS)
 			http_abort(&st->r.pub);
 		if (st->sent_all && !st->body_eof && now_ms - st->moved_ms > LINGER_MS) {
@@ -455,7 +461,8 @@ static nghttp2_option *options(void)
 
 	if (opt || nghttp2_option_new(&opt) != 0)
 		return opt;
-	nghttp2_option_set_no_auto_window_update(opt, 1);	/* windows open when bytes are taken, not when they come */
+	/* windows open when bytes are taken, not when they come */
+	nghttp2_option_set_no_auto_window_update(opt, 1);
 	nghttp2_option_set_no_closed_streams(opt, 1);
 	nghttp2_option_set_max_outbound_ack(opt, 256);
 	nghttp2_option_set_max_settings(opt, 16);
@@ -491,7 +498,11 @@ static struct h2 *h2_open(struct http_conn *c)
 
 void http_server_h2(struct http_server *s)
 {
-	static const struct h2_ops ops = { .open = h2_open, .run = h2_run, .sweep = h2_sweep, .stop = h2_stop, .lost = h2_lost };
+	static const struct h2_ops ops = { .open = h2_open,
+		.run = h2_run,
+		.sweep = h2_sweep,
+		.stop = h2_stop,
+		.lost = h2_lost };
 
 	s->h2 = &ops;
 }

@@ -51,7 +51,7 @@ static bool is_token(struct str s, bool capitals)
 	for (size_t i = 0; i < s.n; i++) {
 		char c = s.p[i];
 		bool ok = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || (capitals && c >= 'A' && c <= 'Z') ||
-			  (c && strchr("!#$%&'*+-.^_`|~", c));
+		    (c && strchr("!#$%&'*+-.^_`|~", c));
 
 		if (!ok)
 			return false;
@@ -78,8 +78,13 @@ static bool is_word(struct str s)
 
 static void add_pseudo(struct h2_head *hd, struct str name, struct str value)
 {
-	struct { const char *name; struct h2_span *to; bool *has; } known[] = {
-		{ ":method", &hd->method, &hd->has_method }, { ":path", &hd->path, &hd->has_path },
+	struct {
+		const char *name;
+		struct h2_span *to;
+		bool *has;
+	} known[] = {
+		{ ":method", &hd->method, &hd->has_method },
+		{ ":path", &hd->path, &hd->has_path },
 		{ ":authority", &hd->authority, &hd->has_authority },
 	};
 
@@ -121,7 +126,8 @@ static bool join_cookie(struct h2_head *hd, struct str value)
 /* These say something about one connection, or about framing that HTTP/2 does itself. */
 static bool is_of_connection(struct str name)
 {
-	static const char *const names[] = { "connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade" };
+	static const char *const names[] = { "connection", "keep-alive", "proxy-connection", "transfer-encoding",
+		"upgrade" };
 
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 		if (str_is(name, names[i]))
@@ -148,7 +154,7 @@ static void add_field(struct h2_head *hd, struct str name, struct str value)
 
 void h2_head_add(struct h2_head *hd, struct str name, struct str value)
 {
-	hd->total += name.n + value.n + 4;	/* as lines of HTTP/1.x: one limit for both */
+	hd->total += name.n + value.n + 4; /* as lines of HTTP/1.x: one limit for both */
 	if (hd->total > HTTP_HEAD_MAX)
 		refuse(hd, 431, "request head is too large");
 	if (hd->refuse)
@@ -157,7 +163,8 @@ void h2_head_add(struct h2_head *hd, struct str name, struct str value)
 		add_pseudo(hd, name, value);
 	else
 		add_field(hd, name, value);
-	if (hd->text.bad)		/* copies of cookies filled it: the last spans point beyond its end, nobody may read them */
+	/* copies of cookies filled it: the last spans point beyond its end, nobody may read them */
+	if (hd->text.bad)
 		refuse(hd, 431, "request head is too large");
 }
 
@@ -211,7 +218,7 @@ static void check(struct h2_head *hd, const struct http_req *rq)
 
 int h2_head_fill(struct h2_head *hd, bool has_body, char *to, struct http_req *rq)
 {
-	if (hd->text.bad) {		/* what did not fit is not there to be pointed to */
+	if (hd->text.bad) { /* what did not fit is not there to be pointed to */
 		refuse(hd, 431, "request head is too large");
 		hd->method = hd->path = hd->authority = (struct h2_span) { 0, 0 };
 		hd->n_fields = 0;

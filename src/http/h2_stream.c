@@ -10,11 +10,11 @@
 #include "loop/loop.h"
 #include "loop/stream.h"
 
-#define OUT_MAX (64 * 1024 * 1024)	/* a handler that ignores http_queued() fails here */
-#define OUT_KEEP (16 * 1024)		/* memory that an empty queue may hold on to */
-#define DRAIN_MAX (1024 * 1024)		/* a body that nobody wants is read this far to let the peer finish */
-#define WINDOW_LARGE (1024 * 1024)	/* of a body that is being taken */
-#define WINDOW_SMALL 65535		/* of all others: what HTTP/2 begins with */
+#define OUT_MAX (64 * 1024 * 1024) /* a handler that ignores http_queued() fails here */
+#define OUT_KEEP (16 * 1024)       /* memory that an empty queue may hold on to */
+#define DRAIN_MAX (1024 * 1024)    /* a body that nobody wants is read this far to let the peer finish */
+#define WINDOW_LARGE (1024 * 1024) /* of a body that is being taken */
+#define WINDOW_SMALL 65535         /* of all others: what HTTP/2 begins with */
 #define FIELDS_MAX (HTTP_HEADERS_MAX + 16)
 
 static struct h2_stream *stream_of(const struct http_req *rq)
@@ -69,14 +69,15 @@ static void put(struct h2_stream *st, struct str data)
 }
 
 /* nghttp2 makes a frame and wants up to n bytes for it. */
-ssize_t h2_read_answer(nghttp2_session *ng, int32_t id, uint8_t *to, size_t n, uint32_t *flags, nghttp2_data_source *src, void *user)
+ssize_t h2_read_answer(nghttp2_session *ng, int32_t id, uint8_t *to, size_t n, uint32_t *flags,
+    nghttp2_data_source *src, void *user)
 {
 	struct h2_stream *st = nghttp2_session_get_stream_user_data(ng, id);
 	size_t have = st ? h2_held(st) : 0;
 
 	(void)src;
 	(void)user;
-	if (!st)			/* its reset is on the way */
+	if (!st) /* its reset is on the way */
 		return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
 	if (have < n)
 		n = have;
@@ -89,7 +90,7 @@ ssize_t h2_read_answer(nghttp2_session *ng, int32_t id, uint8_t *to, size_t n, u
 	st->off += n;
 	st->moved_ms = loop_now_ms(st->h->c->loop);
 	count_held(st, 0, n);
-	h2_guard_earn(&st->h->guard, 2 * H2_COST_CONTROL);	/* the peer answers with window updates, two at most */
+	h2_guard_earn(&st->h->guard, 2 * H2_COST_CONTROL); /* the peer answers with window updates, two at most */
 	if (h2_held(st) == 0) {
 		buf_clear(&st->out);
 		st->off = 0;
@@ -135,7 +136,12 @@ static size_t h2_queued(const struct http_req *rq)
 static bool is_framing(struct str name)
 {
 	static const char *const names[] = {
-		"connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade", "content-length",
+		"connection",
+		"keep-alive",
+		"proxy-connection",
+		"transfer-encoding",
+		"upgrade",
+		"content-length",
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
@@ -148,7 +154,8 @@ static bool is_framing(struct str name)
 static void put_field(nghttp2_nv *v, size_t *n, struct str name, struct str value)
 {
 	if (*n < FIELDS_MAX)
-		v[(*n)++] = (nghttp2_nv) { (uint8_t *)name.p, (uint8_t *)value.p, name.n, value.n, NGHTTP2_NV_FLAG_NONE };
+		v[(*n)++] = (nghttp2_nv) { (uint8_t *)name.p, (uint8_t *)value.p, name.n, value.n,
+			NGHTTP2_NV_FLAG_NONE };
 }
 
 /* "Name: value\r\n" lines, as HTTP/1.x would send them. */
@@ -167,7 +174,8 @@ static void put_lines(nghttp2_nv *v, size_t *n, const char *headers)
 	}
 }
 
-static int submit(struct h2_stream *st, int status, const char *type, const char *headers, int64_t length, bool has_body)
+static int submit(struct h2_stream *st, int status, const char *type, const char *headers, int64_t length,
+    bool has_body)
 {
 	const nghttp2_data_provider body = { .read_callback = h2_read_answer };
 	nghttp2_nv v[FIELDS_MAX];
@@ -179,7 +187,7 @@ static int submit(struct h2_stream *st, int status, const char *type, const char
 		put_field(v, &n, STR_LIT("content-type"), str_of(type));
 	if (length >= 0 && status != 204 && status != 304)
 		put_field(v, &n, STR_LIT("content-length"),
-			(struct str) { len, (size_t)snprintf(len, sizeof len, "%lld", (long long)length) });
+		    (struct str) { len, (size_t)snprintf(len, sizeof len, "%lld", (long long)length) });
 	if (headers)
 		put_lines(v, &n, headers);
 	return nghttp2_submit_response(st->h->ng, st->id, v, n, has_body ? &body : NULL);
@@ -253,7 +261,8 @@ static void h2_write(struct http_req *rq, struct str data)
 		return;
 	if (r->left >= 0) {
 		if ((uint64_t)r->left < data.n)
-			data.n = (size_t)r->left;	/* more than was announced would be an error of the whole connection */
+			data.n = (size_t)
+				     r->left; /* more than was announced would be an error of the whole connection */
 		r->left -= (int64_t)data.n;
 	}
 	put(st, data);
@@ -271,7 +280,7 @@ static void h2_end(struct http_req *rq)
 	if (!r->started || r->ended || is_mute(st))
 		return;
 	if (!r->no_body && r->left > 0) {
-		h2_abort(rq);			/* less than was announced: the peer must see that it is cut */
+		h2_abort(rq); /* less than was announced: the peer must see that it is cut */
 		return;
 	}
 	r->ended = true;
@@ -331,11 +340,11 @@ void h2_begin_body(struct h2_stream *st)
 		send_continue(st);
 }
 
-/* Frames are small, and a handler passes each piece on with a system call: those of one stream that come in a row are put
- * together until all that was read has been looked at. */
+/* Frames are small, and a handler passes each piece on with a system call: those of one stream that come in a row are
+ * put together until all that was read has been looked at. */
 static char gather[256 * 1024];
 static size_t gathered;
-static struct h2_stream *gathers;	/* whose; NULL: nobody's */
+static struct h2_stream *gathers; /* whose; NULL: nobody's */
 
 void h2_flush_body(void)
 {
@@ -349,7 +358,7 @@ void h2_flush_body(void)
 		take(st, data);
 		return;
 	}
-	buf_str(&st->in, data);		/* meanwhile it is not wanted any more */
+	buf_str(&st->in, data); /* meanwhile it is not wanted any more */
 	if (st->in.bad)
 		h2_abort(&st->r.pub);
 }
@@ -364,7 +373,7 @@ static void gather_body(struct h2_stream *st, struct str data)
 {
 	if (gathers != st || data.n > sizeof gather - gathered)
 		h2_flush_body();
-	if (data.n > sizeof gather || !st->r.want || st->in.n) {	/* the handler may have said so just now */
+	if (data.n > sizeof gather || !st->r.want || st->in.n) { /* the handler may have said so just now */
 		buf_str(&st->in, data);
 		h2_wake(st);
 		return;
@@ -374,8 +383,8 @@ static void gather_body(struct h2_stream *st, struct str data)
 	gathers = st;
 }
 
-/* The peer may send on for the connection at once, so that one stream which nobody reads does not stop the others; for the
- * stream when the bytes are taken. */
+/* The peer may send on for the connection at once, so that one stream which nobody reads does not stop the others; for
+ * the stream when the bytes are taken. */
 void h2_body(struct h2_stream *st, struct str data)
 {
 	struct request *r = &st->r;
@@ -457,6 +466,12 @@ void h2_step(struct h2_stream *st)
 }
 
 const struct request_ops h2_request_ops = {
-	.respond = h2_respond, .begin = h2_begin, .write = h2_write, .end = h2_end, .queued = h2_queued, .want = h2_want,
-	.abort = h2_abort, .hijack = h2_hijack,
+	.respond = h2_respond,
+	.begin = h2_begin,
+	.write = h2_write,
+	.end = h2_end,
+	.queued = h2_queued,
+	.want = h2_want,
+	.abort = h2_abort,
+	.hijack = h2_hijack,
 };

@@ -5,9 +5,10 @@
 #include <inttypes.h>
 
 #define JSON_DEPTH_MAX 64
-#define JSON_VALUES_MAX 200000		/* lists and objects, and what is in them */
+#define JSON_VALUES_MAX 200000 /* lists and objects, and what is in them */
 
-/* jansson recurses once per level and allows 2048 of them; no message of ours is nearly as deep. An empty object takes a hundred times its text. */
+/* jansson recurses once per level and allows 2048 of them; no message of ours is nearly as deep. An empty object takes
+ * a hundred times its text. */
 const char *json_too_much(struct str s)
 {
 	size_t depth = 0, values = 0;
@@ -53,8 +54,9 @@ int json_read_object(struct str body, bool allow_empty, json_t **ret, struct err
 		return err_set(e, EINVAL, "request body %s", why);
 	json_t *j = json_loadb(body.p ? body.p : "", body.n, JSON_REJECT_DUPLICATES, &je);
 	if (!j)
-		return json_error_code(&je) == json_error_null_character ? err_set(e, EINVAL, "request body has a NUL character (\\u0000) in a text, which cannot be taken") :
-		       err_set(e, EINVAL, "request body is not valid JSON: %s", je.text);
+		return json_error_code(&je) == json_error_null_character
+		    ? err_set(e, EINVAL, "request body has a NUL character (\\u0000) in a text, which cannot be taken")
+		    : err_set(e, EINVAL, "request body is not valid JSON: %s", je.text);
 	if (!json_is_object(j)) {
 		json_decref(j);
 		return err_set(e, EINVAL, "request body must be an object");
@@ -76,7 +78,8 @@ int json_only(const json_t *o, const char *const *names, struct err *e)
 	const char *name;
 	json_t *v;
 
-	json_object_foreach((json_t *)o, name, v) {
+	json_object_foreach((json_t *)o, name, v)
+	{
 		size_t i = 0;
 
 		while (names[i] && strcmp(names[i], name) != 0)
@@ -145,7 +148,8 @@ int json_get_int(const json_t *o, const char *field, int64_t min, int64_t max, i
 	if (!v)
 		return 0;
 	if (!as_int(v, min, max, &i))
-		return err_set(e, EINVAL, "field '%s' must be an integer from %" PRId64 " to %" PRId64, field, min, max);
+		return err_set(e, EINVAL, "field '%s' must be an integer from %" PRId64 " to %" PRId64, field, min,
+		    max);
 	*ret = i;
 	return 0;
 }
@@ -179,9 +183,8 @@ int json_check_str_map(const json_t *o, const char *field, struct err *e)
 	const char *key;
 	json_t *v;
 
-	json_object_foreach((json_t *)o, key, v)
-		if (!json_is_string(v))
-			return err_set(e, EINVAL, "field '%s.%s' must be a string", field, key);
+	json_object_foreach((json_t *)o, key, v) if (!json_is_string(v)) return err_set(e, EINVAL,
+	    "field '%s.%s' must be a string", field, key);
 	return 0;
 }
 

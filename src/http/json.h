@@ -22,7 +22,8 @@ static inline void json_cleanup(json_t **j)
  * object"). An empty body gives an empty object if allow_empty. */
 int json_read_object(struct str body, bool allow_empty, json_t **ret, struct err *e);
 
-/* Whether text would take too much to be parsed at all: "is nested too deeply", "has too many values"; NULL: it would not. */
+/* Whether text would take too much to be parsed at all: "is nested too deeply", "has too many values"; NULL: it would
+ * not. */
 const char *json_too_much(struct str text);
 
 /* Fields of an object. Absent or null: *ret stays as it is and 0 is returned (need_: -EINVAL). Wrong type or range:
@@ -37,9 +38,10 @@ int json_get_bool(const json_t *o, const char *field, bool *ret, struct err *e);
 int json_get_int(const json_t *o, const char *field, int64_t min, int64_t max, int64_t *ret, struct err *e);
 int json_get_obj(const json_t *o, const char *field, json_t **ret, struct err *e);
 int json_get_arr(const json_t *o, const char *field, json_t **ret, struct err *e);
-int json_check_str_map(const json_t *o, const char *field, struct err *e);	/* every value of object o is a string */
+/* every value of object o is a string */
+int json_check_str_map(const json_t *o, const char *field, struct err *e);
 
-void json_put(struct buf *out, const json_t *j);		/* compact, ASCII-escaped */
+void json_put(struct buf *out, const json_t *j); /* compact, ASCII-escaped */
 
-int base64_decode(struct str in, struct buf *out);		/* standard alphabet, padding optional; -EINVAL */
+int base64_decode(struct str in, struct buf *out); /* standard alphabet, padding optional; -EINVAL */
 void base64_encode(struct buf *out, struct str in, bool pad);

@@ -9,7 +9,7 @@
 
 #include "base/fd.h"
 
-#define JOIN_BELOW 4096			/* a piece of a body that is worth its own callback */
+#define JOIN_BELOW 4096 /* a piece of a body that is worth its own callback */
 #define JOINED_ENOUGH (64 * 1024)
 
 ssize_t head_find(struct str in, size_t *scanned)
@@ -33,7 +33,7 @@ ssize_t head_find(struct str in, size_t *scanned)
 	}
 	*scanned = at;
 	if (at < in.n && memchr(in.p + at, '\0', in.n - at))
-		return -EBADMSG;		/* not HTTP at all: TLS perhaps */
+		return -EBADMSG; /* not HTTP at all: TLS perhaps */
 	return in.n > HTTP_HEAD_MAX ? -E2BIG : 0;
 }
 
@@ -66,7 +66,7 @@ static int on_header_field(llhttp_t *p, const char *at, size_t n)
 	struct http_headers *h = m->headers;
 
 	if (!h)
-		return 0;			/* a trailer */
+		return 0; /* a trailer */
 	if (h->n == 0 || m->in_value) {
 		if (h->n == HTTP_HEADERS_MAX) {
 			(void)refuse(m, 431, "too many header fields");
@@ -250,7 +250,7 @@ int message_body(struct message *m, struct str *in, struct str *ret_piece)
 {
 	const char *p = in->p ? in->p : "";
 
-	if (m->refuse)			/* told before, behind a piece that was given first */
+	if (m->refuse) /* told before, behind a piece that was given first */
 		return -EBADMSG;
 	if (m->done)
 		return MESSAGE_END;
@@ -299,7 +299,7 @@ int message_body_joined(struct message *m, struct str *in, struct buf *held, str
 	if (held->n == 0)
 		return rc;
 	*ret_piece = buf_view(held);
-	return MESSAGE_PIECE;		/* an end or an error is told when it is asked for again */
+	return MESSAGE_PIECE; /* an end or an error is told when it is asked for again */
 }
 
 bool message_eof(struct message *m)
@@ -338,46 +338,87 @@ bool http_header_has_token(const struct http_headers *h, const char *name, const
 const char *http_reason(int status)
 {
 	switch (status) {
-	case 100: return "Continue";
-	case 101: return "Switching Protocols";
-	case 200: return "OK";
-	case 201: return "Created";
-	case 202: return "Accepted";
-	case 204: return "No Content";
-	case 206: return "Partial Content";
-	case 301: return "Moved Permanently";
-	case 302: return "Found";
-	case 303: return "See Other";
-	case 304: return "Not Modified";
-	case 307: return "Temporary Redirect";
-	case 308: return "Permanent Redirect";
-	case 400: return "Bad Request";
-	case 401: return "Unauthorized";
-	case 403: return "Forbidden";
-	case 404: return "Not Found";
-	case 405: return "Method Not Allowed";
-	case 406: return "Not Acceptable";
-	case 408: return "Request Timeout";
-	case 409: return "Conflict";
-	case 410: return "Gone";
-	case 411: return "Length Required";
-	case 412: return "Precondition Failed";
-	case 413: return "Content Too Large";
-	case 415: return "Unsupported Media Type";
-	case 416: return "Range Not Satisfiable";
-	case 417: return "Expectation Failed";
-	case 422: return "Unprocessable Content";
-	case 426: return "Upgrade Required";
-	case 429: return "Too Many Requests";
-	case 431: return "Request Header Fields Too Large";
-	case 499: return "Client Closed Request";
-	case 500: return "Internal Server Error";
-	case 501: return "Not Implemented";
-	case 502: return "Bad Gateway";
-	case 503: return "Service Unavailable";
-	case 504: return "Gateway Timeout";
-	case 505: return "HTTP Version Not Supported";
-	case 507: return "Insufficient Storage";
-	default: return "Unknown";
+	case 100:
+		return "Continue";
+	case 101:
+		return "Switching Protocols";
+	case 200:
+		return "OK";
+	case 201:
+		return "Created";
+	case 202:
+		return "Accepted";
+	case 204:
+		return "No Content";
+	case 206:
+		return "Partial Content";
+	case 301:
+		return "Moved Permanently";
+	case 302:
+		return "Found";
+	case 303:
+		return "See Other";
+	case 304:
+		return "Not Modified";
+	case 307:
+		return "Temporary Redirect";
+	case 308:
+		return "Permanent Redirect";
+	case 400:
+		return "Bad Request";
+	case 401:
+		return "Unauthorized";
+	case 403:
+		return "Forbidden";
+	case 404:
+		return "Not Found";
+	case 405:
+		return "Method Not Allowed";
+	case 406:
+		return "Not Acceptable";
+	case 408:
+		return "Request Timeout";
+	case 409:
+		return "Conflict";
+	case 410:
+		return "Gone";
+	case 411:
+		return "Length Required";
+	case 412:
+		return "Precondition Failed";
+	case 413:
+		return "Content Too Large";
+	case 415:
+		return "Unsupported Media Type";
+	case 416:
+		return "Range Not Satisfiable";
+	case 417:
+		return "Expectation Failed";
+	case 422:
+		return "Unprocessable Content";
+	case 426:
+		return "Upgrade Required";
+	case 429:
+		return "Too Many Requests";
+	case 431:
+		return "Request Header Fields Too Large";
+	case 499:
+		return "Client Closed Request";
+	case 500:
+		return "Internal Server Error";
+	case 501:
+		return "Not Implemented";
+	case 502:
+		return "Bad Gateway";
+	case 503:
+		return "Service Unavailable";
+	case 504:
+		return "Gateway Timeout";
+	case 505:
+		return "HTTP Version Not Supported";
+	case 507:
+		return "Insufficient Storage";
+	default:
+		return "Unknown";
 	}
 }

@@ -9,17 +9,17 @@
 
 #include "http/server.h"
 
-#define HTTP_FRAMING_MAX (16 * 1024)	/* bytes between two body bytes: chunk sizes, extensions, trailers */
+#define HTTP_FRAMING_MAX (16 * 1024) /* bytes between two body bytes: chunk sizes, extensions, trailers */
 
 struct message {
 	llhttp_t parser;
-	struct http_headers *headers;	/* being filled; NULL behind the head */
-	struct str target;		/* requests */
+	struct http_headers *headers; /* being filled; NULL behind the head */
+	struct str target;            /* requests */
 	struct str piece;
-	int64_t content_length;		/* -1: chunked, or until the end of the connection */
-	int64_t left;			/* of a body with a length: what has not come yet */
+	int64_t content_length; /* -1: chunked, or until the end of the connection */
+	int64_t left;           /* of a body with a length: what has not come yet */
 	size_t framing;
-	int refuse;			/* status that tells the peer why */
+	int refuse; /* status that tells the peer why */
 	const char *why;
 	bool in_value, no_body, tunnel, done, keep_alive, chunked, upgrade;
 };
@@ -40,12 +40,13 @@ int message_answer(struct message *m, struct str head, bool no_body, bool tunnel
  * empty *in: the end may already be known. A negative value as for the head. */
 int message_body(struct message *m, struct str *in, struct str *ret_piece);
 
-/* The same, but small pieces that lie behind each other in *in come as one, put together in *held (of the caller, empty,
- * with a ceiling of MESSAGE_HELD_MAX): what is done for each piece has a price, and the peer decides how small they are. */
+/* The same, but small pieces that lie behind each other in *in come as one, put together in *held (of the caller,
+ * empty, with a ceiling of MESSAGE_HELD_MAX): what is done for each piece has a price, and the peer decides how small
+ * they are. */
 #define MESSAGE_HELD_MAX (2 * 1024 * 1024)
 int message_body_joined(struct message *m, struct str *in, struct buf *held, struct str *ret_piece);
 
 /* So many bytes of a body with a length (left tells how many there are) have been taken elsewhere. */
 void message_skip(struct message *m, size_t n);
 
-bool message_eof(struct message *m);	/* the connection ended: is the message complete? */
+bool message_eof(struct message *m); /* the connection ended: is the message complete? */

@@ -13,13 +13,14 @@
 #include "base/fd.h"
 #include "http/url.h"
 
-#define BOUNDARY_MAX 200		/* RFC 2046 says 70 */
+#define BOUNDARY_MAX 200 /* RFC 2046 says 70 */
 #define PART_HEAD_MAX (16 * 1024)
-#define PADDING_MAX 64			/* blanks behind a delimiter */
+#define PADDING_MAX 64 /* blanks behind a delimiter */
 
 enum multipart_state {
-	IN_PREAMBLE, IN_DATA,		/* looking for the delimiter */
-	AFTER_DELIMITER,		/* "--", or blanks and a line end */
+	IN_PREAMBLE,
+	IN_DATA,         /* looking for the delimiter */
+	AFTER_DELIMITER, /* "--", or blanks and a line end */
 	AFTER_DASH,
 	AFTER_CR,
 	IN_HEAD,
@@ -30,11 +31,11 @@ struct multipart {
 	const struct multipart_ops *ops;
 	void *user;
 	enum multipart_state state;
-	size_t matched;			/* bytes of the delimiter seen */
-	size_t implied;			/* of these, how many were not there: the line end before the first one */
+	size_t matched; /* bytes of the delimiter seen */
+	size_t implied; /* of these, how many were not there: the line end before the first one */
 	size_t padding;
-	struct buf head;		/* of the part, while it comes in */
-	int stopped;			/* what ended the parse */
+	struct buf head; /* of the part, while it comes in */
+	int stopped;     /* what ended the parse */
 	size_t n_delim;
 	char delim[BOUNDARY_MAX + 4];
 };
@@ -105,7 +106,7 @@ int multipart_new(struct str content_type, const struct multipart_ops *ops, void
 	memcpy(m->delim, "\r\n--", 4);
 	memcpy(m->delim + 4, value.p, value.n);
 	m->n_delim = 4 + value.n;
-	m->matched = m->implied = 2;	/* the very first delimiter needs no line end before it */
+	m->matched = m->implied = 2; /* the very first delimiter needs no line end before it */
 	*ret = m;
 	return 0;
 }
@@ -140,7 +141,7 @@ static int read_disposition(struct str line, struct buf *name, struct buf *filen
 
 			if (!str_ieq(str_cut(&text, '\''), STR_LIT("utf-8")))
 				return -EBADMSG;
-			(void)str_cut(&text, '\'');	/* language */
+			(void)str_cut(&text, '\''); /* language */
 			buf_clear(filename);
 			if (url_decode(text, false, filename) < 0)
 				return -EBADMSG;
@@ -183,8 +184,9 @@ static int give(struct multipart *m, const char *p, size_t n)
 	return m->ops->on_data(m->user, (struct str) { p, n });
 }
 
-/* How many bytes are data for sure; what follows them is the delimiter or may become it. In one run: a piece for every line
- * end in a binary file would be a write each. The delimiter holds no second '\r', so after a mismatch the next one counts. */
+/* How many bytes are data for sure; what follows them is the delimiter or may become it. In one run: a piece for every
+ * line end in a binary file would be a write each. The delimiter holds no second '\r', so after a mismatch the next one
+ * counts. */
 static size_t data_run(const struct multipart *m, struct str in)
 {
 	size_t at = 0;
@@ -226,7 +228,7 @@ static int feed_data(struct multipart *m, struct str *in)
 			m->state = AFTER_DELIMITER;
 			return rc;
 		}
-		if (in->n) {		/* what an earlier piece ended with was data after all */
+		if (in->n) { /* what an earlier piece ended with was data after all */
 			rc = give(m, m->delim + m->implied, m->matched - m->implied);
 			m->matched = m->implied = 0;
 			if (rc)
@@ -251,7 +253,7 @@ static int feed_head(struct multipart *m, struct str *in)
 	int rc = begin_part(m);
 	buf_clear(&m->head);
 	m->state = IN_DATA;
-	m->matched = m->implied = 2;	/* in a part without a body, it is that of the head */
+	m->matched = m->implied = 2; /* in a part without a body, it is that of the head */
 	return rc;
 }
 

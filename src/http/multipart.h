@@ -18,6 +18,6 @@ struct multipart_ops {
 
 /* content_type: the field of the request. -EINVAL: not form-data, or no usable boundary. */
 int multipart_new(struct str content_type, const struct multipart_ops *ops, void *user, struct multipart **ret);
-int multipart_feed(struct multipart *m, struct str data);	/* 0, -EBADMSG, or what a callback returned */
-int multipart_end(struct multipart *m);				/* -EBADMSG unless the closing boundary was seen */
+int multipart_feed(struct multipart *m, struct str data); /* 0, -EBADMSG, or what a callback returned */
+int multipart_end(struct multipart *m);                   /* -EBADMSG unless the closing boundary was seen */
 void multipart_free(struct multipart *m);

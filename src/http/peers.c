@@ -71,7 +71,8 @@ struct peer *peers_join(struct peers *ps, const struct sockaddr_storage *from)
 	struct peer_chain *chain = chain_of(ps, &a);
 	struct peer *p;
 
-	SLIST_FOREACH (p, chain, in_chain) {
+	SLIST_FOREACH(p, chain, in_chain)
+	{
 		if (memcmp(&p->addr, &a, sizeof a) == 0) {
 			set_count(ps, p, p->n + 1);
 			return p;

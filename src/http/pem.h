@@ -6,4 +6,4 @@
 
 #include "base/str.h"
 
-bool pem_has_certificate(struct str pem);	/* one at least; what else is in it does no harm */
+bool pem_has_certificate(struct str pem); /* one at least; what else is in it does no harm */

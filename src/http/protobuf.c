@@ -12,12 +12,12 @@
 
 enum wire { WIRE_VARINT = 0, WIRE_I64 = 1, WIRE_BYTES = 2, WIRE_I32 = 5 };
 
-#define VARINT_MAX 10			/* bytes */
-#define NUMBER_MAX 536870911		/* of a field */
+#define VARINT_MAX 10        /* bytes */
+#define NUMBER_MAX 536870911 /* of a field */
 #define BASE64_MAX (64 * 1024 * 1024)
 #define TIME_SIZE 40
-#define TIME_FIRST_S (-62135596800LL)	/* 0001-01-01 */
-#define TIME_LAST_S 253402300799LL	/* 9999-12-31 */
+#define TIME_FIRST_S (-62135596800LL) /* 0001-01-01 */
+#define TIME_LAST_S 253402300799LL    /* 9999-12-31 */
 
 static const struct pb_field time_fields[] = {
 	{ .name = "seconds", .number = 1, .kind = PB_INT64 },
@@ -165,7 +165,8 @@ static int64_t int_of(const json_t *v)
 	if (json_is_integer(v))
 		return json_integer_value(v);
 	if (json_is_string(v))
-		(void)str_to_i64((struct str) { json_string_value(v), json_string_length(v) }, INT64_MIN, INT64_MAX, &n);
+		(void)str_to_i64((struct str) { json_string_value(v), json_string_length(v) }, INT64_MIN, INT64_MAX,
+		    &n);
 	return n;
 }
 
@@ -183,7 +184,7 @@ static json_t *time_json(struct str in, struct err *e)
 	if (s < TIME_FIRST_S || s > TIME_LAST_S || ns < 0 || ns > 999999999 || !gmtime_r(&s, &tm))
 		return NULL;
 	(void)snprintf(date, sizeof(date), "%04d-%02d-%02dT%02d:%02d:%02d", (tm.tm_year + 1900) % 10000, tm.tm_mon + 1,
-		       tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec);
+	    tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec);
 	(void)snprintf(text, sizeof(text), "%s.%09lldZ", date, (long long)ns);
 	return json_string(text);
 }
@@ -238,7 +239,8 @@ static int keep(const struct pb_message *m, const struct pb_field *f, json_t *o,
 	return json_array_append_new(list, value) < 0 ? bad(e) : 0;
 }
 
-static int read_field(const struct pb_message *m, const struct pb_field *f, uint64_t n, struct str s, json_t *o, struct err *e)
+static int read_field(const struct pb_message *m, const struct pb_field *f, uint64_t n, struct str s, json_t *o,
+    struct err *e)
 {
 	switch (f->kind) {
 	case PB_STRING:
@@ -323,7 +325,7 @@ static void put_length(struct buf *out, size_t at)
 	unsigned char bytes[VARINT_MAX];
 	size_t len = out->n - at, n = varint_bytes(len, bytes);
 
-	buf_put(out, bytes, n);		/* makes room */
+	buf_put(out, bytes, n); /* makes room */
 	if (out->bad)
 		return;
 	memmove(out->p + at + n, out->p + at, len);
@@ -345,7 +347,8 @@ static void put_map(struct buf *out, const struct pb_field *f, const json_t *map
 	const char *key;
 	json_t *value;
 
-	json_object_foreach((json_t *)map, key, value) {
+	json_object_foreach((json_t *)map, key, value)
+	{
 		if (!json_is_string(value))
 			continue;
 		put_tag(out, f);
@@ -375,7 +378,8 @@ static bool parse_time(const char *s, int64_t *ret_s, int64_t *ret_ns)
 
 	if (strlen(s) != strlen("2026-01-02T03:04:05.000000006Z") || s[29] != 'Z' || !two(s, 0, &century) ||
 	    !two(s, 2, &year) || !two(s, 5, &tm.tm_mon) || !two(s, 8, &tm.tm_mday) || !two(s, 11, &tm.tm_hour) ||
-	    !two(s, 14, &tm.tm_min) || !two(s, 17, &tm.tm_sec) || str_to_u64((struct str) { s + 20, 9 }, 999999999, &ns) < 0)
+	    !two(s, 14, &tm.tm_min) || !two(s, 17, &tm.tm_sec) ||
+	    str_to_u64((struct str) { s + 20, 9 }, 999999999, &ns) < 0)
 		return false;
 	tm.tm_year = century * 100 + year - 1900;
 	tm.tm_mon--;
@@ -477,8 +481,7 @@ void pb_put(struct buf *out, const struct pb_message *m, const json_t *tree)
 			put_one(out, f, value);
 			continue;
 		}
-		json_array_foreach((json_t *)value, k, item)
-			put_one(out, f, item);
+		json_array_foreach((json_t *)value, k, item) put_one(out, f, item);
 	}
 }
 

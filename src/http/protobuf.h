@@ -5,9 +5,10 @@
  * bytes as base64, enums by name, 64-bit integers as text, times as RFC 3339). A table per message says which field has
  * which number, and these functions go from one form to the other. No I/O.
  *
- * Read leniently where protobuf is: fields that the table does not know, or that come in another wire type, are skipped;
- * of a field that comes twice the last counts, and messages are merged; a member of a oneof puts out the others. Refused:
- * cut off or overlong encodings, groups, text that is not UTF-8 or holds a NUL byte, more than PB_ITEMS_MAX items. */
+ * Read leniently where protobuf is: fields that the table does not know, or that come in another wire type, are
+ * skipped; of a field that comes twice the last counts, and messages are merged; a member of a oneof puts out the
+ * others. Refused: cut off or overlong encodings, groups, text that is not UTF-8 or holds a NUL byte, more than
+ * PB_ITEMS_MAX items. */
 #pragma once
 
 #include <jansson.h>
@@ -19,12 +20,19 @@
 #include "base/err.h"
 #include "base/str.h"
 
-#define PB_ITEMS_MAX 100000		/* of one repeated field or map */
+#define PB_ITEMS_MAX 100000 /* of one repeated field or map */
 
 enum pb_kind {
-	PB_STRING, PB_BYTES, PB_BOOL, PB_UINT32, PB_SINT32, PB_INT64, PB_ENUM, PB_MESSAGE,
-	PB_MAP,				/* string to string */
-	PB_TIME,			/* google.protobuf.Timestamp */
+	PB_STRING,
+	PB_BYTES,
+	PB_BOOL,
+	PB_UINT32,
+	PB_SINT32,
+	PB_INT64,
+	PB_ENUM,
+	PB_MESSAGE,
+	PB_MAP,  /* string to string */
+	PB_TIME, /* google.protobuf.Timestamp */
 };
 
 struct pb_value {
@@ -38,11 +46,11 @@ struct pb_enum {
 };
 
 struct pb_field {
-	const char *name;		/* in JSON */
+	const char *name; /* in JSON */
 	uint32_t number;
 	enum pb_kind kind;
-	bool repeated;			/* PB_STRING and PB_MESSAGE only */
-	uint8_t oneof;			/* not 0: of the fields with the same mark one is set at most */
+	bool repeated; /* PB_STRING and PB_MESSAGE only */
+	uint8_t oneof; /* not 0: of the fields with the same mark one is set at most */
 	const struct pb_message *message;
 	const struct pb_enum *values;
 };

@@ -9,8 +9,8 @@
 #include "http/conn.h"
 #include "loop/stream.h"
 
-#define SPLICE_MIN (64 * 1024)	/* fewer bytes are as well copied */
-#define SKIP_MAX (1024 * 1024)	/* an unread body up to this length is not worth a new connection */
+#define SPLICE_MIN (64 * 1024) /* fewer bytes are as well copied */
+#define SKIP_MAX (1024 * 1024) /* an unread body up to this length is not worth a new connection */
 
 static void h1_abort(struct http_req *rq);
 
@@ -46,7 +46,7 @@ static struct str put_head(struct request *r, int status, const char *type, cons
 	r->chunked = length < 0 && !r->http10 && status != 204 && status != 304;
 	r->left = length;
 	if (length < 0 && r->http10 && !r->no_body)
-		r->keep = false;		/* the end of the connection is the end of the answer */
+		r->keep = false; /* the end of the connection is the end of the answer */
 	r->keep = can_keep(r);
 	buf_clear(b);
 	buf_put(b, "HTTP/1.1 ", 9);
@@ -132,7 +132,7 @@ static void h1_write(struct http_req *rq, struct str data)
 	}
 	if (r->left >= 0) {
 		if ((uint64_t)r->left < data.n)
-			data.n = (size_t)r->left;	/* more would be taken for the next answer */
+			data.n = (size_t)r->left; /* more would be taken for the next answer */
 		r->left -= (int64_t)data.n;
 	}
 	stream_write(rq->conn->s, data);
@@ -168,7 +168,7 @@ static void h1_end(struct http_req *rq)
 	if (!r->started || r->ended || is_mute(r))
 		return;
 	if (!r->no_body && r->left > 0) {
-		h1_abort(rq);			/* less than was announced: the peer must see that it is cut */
+		h1_abort(rq); /* less than was announced: the peer must see that it is cut */
 		return;
 	}
 	if (r->chunked && !r->no_body)
@@ -249,7 +249,16 @@ static void h1_share(struct http_req *rq, struct share *sh)
 }
 
 const struct request_ops h1_ops = {
-	.respond = h1_respond, .begin = h1_begin, .write = h1_write, .end = h1_end, .queued = h1_queued, .want = h1_want,
-	.abort = h1_abort, .hijack = h1_hijack, .sendfile = h1_sendfile, .body_splice = h1_body_splice, .splice_to = h1_splice_to,
+	.respond = h1_respond,
+	.begin = h1_begin,
+	.write = h1_write,
+	.end = h1_end,
+	.queued = h1_queued,
+	.want = h1_want,
+	.abort = h1_abort,
+	.hijack = h1_hijack,
+	.sendfile = h1_sendfile,
+	.body_splice = h1_body_splice,
+	.splice_to = h1_splice_to,
 	.share = h1_share,
 };

@@ -7,7 +7,7 @@
 #include "http/protobuf.h"
 
 extern const struct pb_message pb_empty;
-extern const struct pb_message pb_of_process;	/* {process}: who is meant */
+extern const struct pb_message pb_of_process; /* {process}: who is meant */
 extern const struct pb_message pb_start_request, pb_event_response, pb_list_response, pb_update_request;
 extern const struct pb_message pb_send_input_request, pb_stream_input_request, pb_send_signal_request;
 

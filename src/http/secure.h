@@ -11,8 +11,8 @@
 struct stream_filter;
 
 struct http_secure {
-	/* For a new connection, which puts it on its stream. early: bytes of the peer that were read before. NULL: there is no memory, or
-	 * nothing to be used yet. */
+	/* For a new connection, which puts it on its stream. early: bytes of the peer that were read before. NULL:
+	 * there is no memory, or nothing to be used yet. */
 	struct stream_filter *(*open)(struct http_secure *sec, struct str early);
-	bool (*is_h2)(struct stream_filter *f);		/* once it is ready: did both sides settle on HTTP/2? */
+	bool (*is_h2)(struct stream_filter *f); /* once it is ready: did both sides settle on HTTP/2? */
 };

@@ -14,25 +14,27 @@
 #include "loop/loop.h"
 #include "loop/stream.h"
 
-#define CONNS_MAX 4096			/* unless http_server_limit() says otherwise */
-#define ACCEPT_BATCH 32			/* connections taken per round, so that old ones get their turn */
-#define ACCEPT_RETRY_MS 100		/* after the process has run out of fds or memory, or of connections that can go */
-#define SWEEP_MS 5000			/* how often late connections are looked for, at most; */
-#define SWEEP_PER_LIMIT 4		/* ... often enough for the shortest limit */
-#define IDLE_MAX_MS (15 * 60000)	/* between requests; clients rely on at least ten minutes */
-#define HEAD_MAX_MS 30000		/* unless http_server_head_timeout() says otherwise */
-#define FRESH_MS 1000			/* so long a new connection is left alone */
-#define SHAKE_MAX 512			/* handshakes under way; each takes some ten kB */
-#define SECURE_IDLE_MAX 2048		/* idle protected connections: each holds some ten kB, twice as many with HTTP/2 */
-#define EVICT_TRIES 32			/* idle connections looked at for one that can be closed */
-#define UNSENT_MAX (512 * 1024)		/* bytes a connection has in the kernel that are not on their way yet */
+#define CONNS_MAX 4096  /* unless http_server_limit() says otherwise */
+#define ACCEPT_BATCH 32 /* connections taken per round, so that old ones get their turn */
+/* after the process has run out of fds or memory, or of connections that can go */
+#define ACCEPT_RETRY_MS 100
+#define SWEEP_MS 5000            /* how often late connections are looked for, at most; */
+#define SWEEP_PER_LIMIT 4        /* ... often enough for the shortest limit */
+#define IDLE_MAX_MS (15 * 60000) /* between requests; clients rely on at least ten minutes */
+#define HEAD_MAX_MS 30000        /* unless http_server_head_timeout() says otherwise */
+#define FRESH_MS 1000            /* so long a new connection is left alone */
+#define SHAKE_MAX 512            /* handshakes under way; each takes some ten kB */
+/* idle protected connections: each holds some ten kB, twice as many with HTTP/2 */
+#define SECURE_IDLE_MAX 2048
+#define EVICT_TRIES 32          /* idle connections looked at for one that can be closed */
+#define UNSENT_MAX (512 * 1024) /* bytes a connection has in the kernel that are not on their way yet */
 #define ANSWER_HEAD_MAX (64 * 1024)
 
 struct listener {
 	struct http_server *server;
 	struct listener *next;
-	struct http_secure *secure;	/* NULL: plain HTTP */
-	bool plain_too;			/* protected are only those connections that begin with a handshake */
+	struct http_secure *secure; /* NULL: plain HTTP */
+	bool plain_too;             /* protected are only those connections that begin with a handshake */
 	int fd;
 	struct watch *watch;
 };
@@ -50,7 +52,8 @@ static bool all_shake(const struct listener *d)
 	return d->secure && !d->plain_too;
 }
 
-/* Listening stops while there is no room and none can be made: a ready listener would else wake the loop for nothing, for ever. */
+/* Listening stops while there is no room and none can be made: a ready listener would else wake the loop for nothing,
+ * for ever. */
 static void update_watch(struct http_server *s)
 {
 	bool off = s->stopped || s->paused || s->all_busy;
@@ -116,7 +119,8 @@ static bool is_loopback(const struct sockaddr_storage *from)
 	if (from->ss_family == AF_INET)
 		return ntohl(v4->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
 	return from->ss_family == AF_INET6 &&
-	       (IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr) || (IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr) && v6->sin6_addr.s6_addr[12] == IN_LOOPBACKNET));
+	    (IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr) ||
+		(IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr) && v6->sin6_addr.s6_addr[12] == IN_LOOPBACKNET));
 }
 
 /* What fails on unix sockets they do not need. */
@@ -126,11 +130,12 @@ static void tune(int fd, const struct sockaddr_storage *from)
 
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 	(void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
-	/* What waits in the kernel is sent by whoever makes room, in the middle of the client's reads: better by us, when we write. It is
-	 * also memory, and what comes late when something more urgent is to be sent. What is on its way is not counted. */
+	/* What waits in the kernel is sent by whoever makes room, in the middle of the client's reads: better by us,
+	 * when we write. It is also memory, and what comes late when something more urgent is to be sent. What is on
+	 * its way is not counted. */
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof unsent);
-	/* There is no path to measure between two ends on one machine. Where the host's choice is one that does it all the same (BBR: it paces
-	 * packets by timers), bytes would come at half the speed and for twice the CPU time. */
+	/* There is no path to measure between two ends on one machine. Where the host's choice is one that does it all
+	 * the same (BBR: it paces packets by timers), bytes would come at half the speed and for twice the CPU time. */
 	if (is_loopback(from))
 		(void)setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "reno", 4);
 }
@@ -201,7 +206,8 @@ static void accept_failed(struct http_server *s, int no)
 	timer_arm(s->retry, ACCEPT_RETRY_MS);
 }
 
-/* Who has come and does not ask for anything is idle after a while; not at once, as the first request may be on its way. */
+/* Who has come and does not ask for anything is idle after a while; not at once, as the first request may be on its
+ * way. */
 static void age_fresh(struct http_server *s)
 {
 	uint64_t now_ms = loop_now_ms(s->loop);
@@ -218,7 +224,7 @@ static struct http_conn *find_among(struct peers *ps)
 	for (size_t i = 0; i < EVICT_TRIES && (c = peers_victim(ps)); i++) {
 		if (conn_evictable(c))
 			return c;
-		peers_idle(ps, c, true);		/* it is about to be something else than idle: others first */
+		peers_idle(ps, c, true); /* it is about to be something else than idle: others first */
 	}
 	return NULL;
 }
@@ -245,8 +251,8 @@ static void limit_idle_secure(struct http_server *s)
 	}
 }
 
-/* Idle connections are closed for newcomers, however fresh they are: a client whose connection was closed opens another,
- * and one that gets none can do nothing. */
+/* Idle connections are closed for newcomers, however fresh they are: a client whose connection was closed opens
+ * another, and one that gets none can do nothing. */
 static void make_room(struct http_server *s, struct http_conn *victim)
 {
 	if (!s->crowded)
@@ -299,7 +305,7 @@ static void on_acceptable(void *user, int events)
 		struct http_conn *victim = full ? find_victim(s) : NULL;
 
 		if (full && !victim) {
-			s->all_busy = true;		/* until one is not, or is no longer taken for it */
+			s->all_busy = true; /* until one is not, or is no longer taken for it */
 			timer_arm(s->retry, ACCEPT_RETRY_MS);
 			break;
 		}
@@ -312,7 +318,7 @@ static void on_acceptable(void *user, int events)
 			break;
 		}
 		if (victim)
-			make_room(s, victim);	/* not before: only for one who has really come */
+			make_room(s, victim); /* not before: only for one who has really come */
 		if (all_shake(d)) {
 			make_shake_room(s);
 			limit_idle_secure(s);
@@ -390,8 +396,12 @@ struct http_server *http_server_new(struct loop *l, int listen_fd, const struct 
 		fd_close(listen_fd);
 		return NULL;
 	}
-	*s = (struct http_server) { .loop = l, .ops = ops, .user = user, .max_conns = CONNS_MAX, .head_max_ms = HEAD_MAX_MS,
-				    .out = BUF_INIT(ANSWER_HEAD_MAX) };
+	*s = (struct http_server) { .loop = l,
+		.ops = ops,
+		.user = user,
+		.max_conns = CONNS_MAX,
+		.head_max_ms = HEAD_MAX_MS,
+		.out = BUF_INIT(ANSWER_HEAD_MAX) };
 	TAILQ_INIT(&s->fresh);
 	TAILQ_INIT(&s->shaking);
 	peers_init(&s->peers[0]);

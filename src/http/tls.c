@@ -26,16 +26,16 @@
 #define CIPHERS "ECDHE+AESGCM:ECDHE+CHACHA20"
 
 struct ticket_key {
-	uint64_t epoch;			/* 0: not made yet */
+	uint64_t epoch; /* 0: not made yet */
 	uint8_t name[KEY_NAME], aes[KEY_BYTES], mac[KEY_BYTES];
 };
 
 struct tls {
-	struct http_secure secure;	/* first */
-	unsigned refs;			/* its owner's and one per filter */
-	SSL_CTX *ctx;			/* NULL until the first certificate */
+	struct http_secure secure; /* first */
+	unsigned refs;             /* its owner's and one per filter */
+	SSL_CTX *ctx;              /* NULL until the first certificate */
 	uint8_t secret[TLS_SECRET_SIZE];
-	struct ticket_key keys[2];	/* of this time and of the one before */
+	struct ticket_key keys[2]; /* of this time and of the one before */
 	bool offer_h2;
 };
 
@@ -119,8 +119,8 @@ static bool ticket_set(const struct ticket_key *k, unsigned char *iv, EVP_CIPHER
 	return EVP_MAC_CTX_set_params(m, params) && EVP_CipherInit_ex(c, EVP_aes_256_cbc(), NULL, k->aes, iv, seal);
 }
 
-/* OpenSSL asks for the key that seals a new ticket, or for the one that an old one names. 1: here; 2: here, and give out
- * a new ticket; 0: unknown, do a full handshake. */
+/* OpenSSL asks for the key that seals a new ticket, or for the one that an old one names. 1: here; 2: here, and give
+ * out a new ticket; 0: unknown, do a full handshake. */
 static int on_ticket(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_CIPHER_CTX *c, EVP_MAC_CTX *m, int seal)
 {
 	struct tls *t = SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl));
@@ -146,7 +146,8 @@ static int on_ticket(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_CIPHE
 
 /* --- certificates ------------------------------------------------------------------------------------------ */
 
-static int on_alpn(SSL *ssl, const unsigned char **ret, unsigned char *ret_n, const unsigned char *in, unsigned n, void *arg)
+static int on_alpn(SSL *ssl, const unsigned char **ret, unsigned char *ret_n, const unsigned char *in, unsigned n,
+    void *arg)
 {
 	static const unsigned char all[] = "\2h2\10http/1.1";
 	const struct tls *t = SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl));
@@ -174,7 +175,7 @@ static int no_password(char *p, int size, int rw, void *user)
 	(void)size;
 	(void)rw;
 	(void)user;
-	return -1;			/* rather than asking on a terminal */
+	return -1; /* rather than asking on a terminal */
 }
 
 static int use_cert(SSL_CTX *ctx, struct str pem, struct tls_cert_info *ret, struct err *e)
@@ -188,7 +189,8 @@ static int use_cert(SSL_CTX *ctx, struct str pem, struct tls_cert_info *ret, str
 		r = ssl_err(e, "read the certificate");
 	if (r == 0) {
 		ret->subject[0] = '\0';
-		(void)X509_NAME_get_text_by_NID(X509_get_subject_name(x), NID_commonName, ret->subject, sizeof ret->subject);
+		(void)X509_NAME_get_text_by_NID(X509_get_subject_name(x), NID_commonName, ret->subject,
+		    sizeof ret->subject);
 		ret->not_after = ASN1_TIME_to_tm(X509_get0_notAfter(x), &tm) ? timegm(&tm) : 0;
 	}
 	X509_free(x);
@@ -199,7 +201,7 @@ static int use_cert(SSL_CTX *ctx, struct str pem, struct tls_cert_info *ret, str
 		}
 	}
 	BIO_free(b);
-	ERR_clear_error();		/* the end of the text counts as an error */
+	ERR_clear_error(); /* the end of the text counts as an error */
 	return r;
 }
 
@@ -228,8 +230,9 @@ static SSL_CTX *ctx_new(struct tls *t)
 		SSL_CTX_free(ctx);
 		return NULL;
 	}
-	(void)SSL_CTX_set_options(ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_CIPHER_SERVER_PREFERENCE |
-					       SSL_OP_PRIORITIZE_CHACHA);
+	(void)SSL_CTX_set_options(ctx,
+	    SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_CIPHER_SERVER_PREFERENCE |
+		SSL_OP_PRIORITIZE_CHACHA);
 	/* An idle connection keeps no buffers; a busy one gets them from the allocator's pool. */
 	(void)SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS);
 	(void)SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
@@ -251,7 +254,7 @@ int tls_load(struct tls *t, struct str cert_pem, struct str key_pem, struct tls_
 		SSL_CTX_free(ctx);
 		return -e->no;
 	}
-	SSL_CTX_free(t->ctx);		/* connections that are open hold on to theirs */
+	SSL_CTX_free(t->ctx); /* connections that are open hold on to theirs */
 	t->ctx = ctx;
 	return 0;
 }
@@ -259,7 +262,8 @@ int tls_load(struct tls *t, struct str cert_pem, struct str key_pem, struct tls_
 struct tls *tls_new(const uint8_t secret[TLS_SECRET_SIZE], bool offer_h2)
 {
 	struct tls *t = calloc(1, sizeof *t);
-	/* OpenSSL reads its configuration and looks its algorithms up when it is first used: later there may be no files any more. */
+	/* OpenSSL reads its configuration and looks its algorithms up when it is first used: later there may be no
+	 * files any more. */
 	SSL_CTX *warm = t ? ctx_new(t) : NULL;
 
 	if (!warm || !tls_filter_prepare()) {

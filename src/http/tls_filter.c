@@ -17,22 +17,22 @@
 #include "base/buf.h"
 #include "loop/stream.h"
 
-#define RECORD 16384			/* plain bytes in one record at most */
-#define PLAIN_MAX (4 * 1024 * 1024)	/* never reached: one read of a stream and a waiting record */
+#define RECORD 16384                /* plain bytes in one record at most */
+#define PLAIN_MAX (4 * 1024 * 1024) /* never reached: one read of a stream and a waiting record */
 
 struct tls_filter {
-	struct stream_filter base;	/* first */
+	struct stream_filter base; /* first */
 	SSL *ssl;
-	struct buf early;		/* received before there was a filter */
-	struct str in;			/* during a call: what is left of the bytes received, */
-	struct buf *out;		/* ... and where those to be sent go */
+	struct buf early; /* received before there was a filter */
+	struct str in;    /* during a call: what is left of the bytes received, */
+	struct buf *out;  /* ... and where those to be sent go */
 	bool ready;
 	void (*gone)(void *user);
 	void *user;
 };
 
-static struct buf plain = { .max = PLAIN_MAX };	/* one for all: borrowed until the next decode */
-static char record[RECORD];		/* where small pieces are put together */
+static struct buf plain = { .max = PLAIN_MAX }; /* one for all: borrowed until the next decode */
+static char record[RECORD];                     /* where small pieces are put together */
 
 /* --- the BIO ----------------------------------------------------------------------------------------------- */
 
@@ -62,7 +62,7 @@ static int bio_write(BIO *b, const char *p, size_t n, size_t *ret)
 	struct tls_filter *f = BIO_get_data(b);
 
 	if (f->out)
-		buf_put(f->out, p, n);	/* what does not fit sticks in the buf: the stream looks there */
+		buf_put(f->out, p, n); /* what does not fit sticks in the buf: the stream looks there */
 	*ret = n;
 	return 1;
 }
@@ -94,8 +94,10 @@ static void explain_plain_http(struct buf *out)
 {
 	static const char text[] = "This port speaks HTTPS: use https:// instead of http://\n";
 
-	buf_fmt(out, "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nContent-Length: %zu\r\nConnection: close\r\n\r\n%s",
-		sizeof text - 1, text);
+	buf_fmt(out,
+	    "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nContent-Length: %zu\r\nConnection: "
+	    "close\r\n\r\n%s",
+	    sizeof text - 1, text);
 }
 
 /* Reads until OpenSSL wants more. 0, or what SSL_get_error() says. */
@@ -161,7 +163,8 @@ static int encode(struct stream_filter *base, const struct str *v, size_t n, str
 	f->in = STR_NULL;
 	ERR_clear_error();
 	if (!f->ready)
-		(void)SSL_do_handshake(f->ssl);	/* the first word of a client; of a server that has the client's already */
+		(void)SSL_do_handshake(
+		    f->ssl); /* the first word of a client; of a server that has the client's already */
 	for (size_t i = 0; i < n && r == 0; i++) {
 		struct str s = v[i];
 
@@ -197,7 +200,7 @@ static void finish(struct stream_filter *base, struct buf *out)
 	f->out = out;
 	f->in = STR_NULL;
 	ERR_clear_error();
-	(void)SSL_shutdown(f->ssl);	/* sends the notice; the peer's is not waited for */
+	(void)SSL_shutdown(f->ssl); /* sends the notice; the peer's is not waited for */
 	f->out = NULL;
 }
 
@@ -212,7 +215,10 @@ static void filter_free(struct stream_filter *base)
 	free(f);
 }
 
-static const struct stream_filter_ops filter_ops = { .decode = decode, .encode = encode, .finish = finish, .free = filter_free };
+static const struct stream_filter_ops filter_ops = { .decode = decode,
+	.encode = encode,
+	.finish = finish,
+	.free = filter_free };
 
 struct stream_filter *tls_filter_new(SSL *ssl, struct str early, void (*gone)(void *user), void *user)
 {

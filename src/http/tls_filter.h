@@ -17,4 +17,4 @@ struct stream_filter;
 struct stream_filter *tls_filter_new(SSL *ssl, struct str early, void (*gone)(void *user), void *user);
 SSL *tls_filter_ssl(struct stream_filter *f);
 
-bool tls_filter_prepare(void);		/* what is made once, before the process is confined; false: no memory */
+bool tls_filter_prepare(void); /* what is made once, before the process is confined; false: no memory */

@@ -47,7 +47,7 @@ bool query_next(struct str *query, struct str *ret_name, struct str *ret_value)
 		struct str name = str_cut(&value, '=');
 
 		if (name.n == 0 && value.n == 0)
-			continue;		/* "&&" */
+			continue; /* "&&" */
 		*ret_name = name;
 		*ret_value = value.p ? value : (struct str) { name.p + name.n, 0 };
 		return true;
@@ -90,8 +90,8 @@ void url_encode(struct buf *out, struct str in)
 	for (size_t i = 0; i < in.n; i++) {
 		unsigned char c = (unsigned char)in.p[i];
 
-		if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-		    c == '-' || c == '.' || c == '_' || c == '~') {
+		if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+		    c == '.' || c == '_' || c == '~') {
 			buf_ch(out, (char)c);
 		} else {
 			buf_put(out, (char[]) { '%', hex[c >> 4], hex[c & 15] }, 3);

@@ -17,4 +17,4 @@ int query_get(struct str query, const char *name, char **ret);
 /* Walks "a=b&c": false at the end. Still encoded. */
 bool query_next(struct str *query, struct str *ret_name, struct str *ret_value);
 
-void url_encode(struct buf *out, struct str in);	/* all but unreserved characters */
+void url_encode(struct buf *out, struct str in); /* all but unreserved characters */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* build_call: POST /atoll/build {"args":[...]}: runs atoll-build as a child of ours, answers {"ok":true,"text":"..."} at its end.
+/* build_call: POST /atoll/build {"args":[...]}: runs atoll-build as a child of ours, answers {"ok":true,"text":"..."}
+ * at its end.
  *
- * The child is forked and executes nothing: our own program cannot be opened by anybody inside, and a copy of us that is born unable
- * to be attached to stays so. Its output ends with one byte that tells whether it did its work. */
+ * The child is forked and executes nothing: our own program cannot be opened by anybody inside, and a copy of us that
+ * is born unable to be attached to stays so. Its output ends with one byte that tells whether it did its work. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -50,7 +51,8 @@ static void answer(struct build_call *c)
 	autojson json_t *j = json_object();
 
 	(void)json_object_set_new(j, "ok", json_boolean(ok));
-	(void)json_object_set_new(j, "text", c->out.n ? text_json(text) : json_string("it was killed, perhaps for lack of memory"));
+	(void)json_object_set_new(j, "text",
+	    c->out.n ? text_json(text) : json_string("it was killed, perhaps for lack of memory"));
 	reply_json(c->rq, 200, NULL, j);
 }
 
@@ -114,8 +116,8 @@ static void on_body_end(struct http_req *rq)
 
 	if (c->body.bad)
 		reply_error(rq, 413, "request body is larger than %d bytes", BODY_MAX);
-	else if (json_read_object(buf_view(&c->body), false, &body, &e) < 0 || json_get_arr(body, "args", &args, &e) < 0 ||
-		 run(c, args, &e) < 0)
+	else if (json_read_object(buf_view(&c->body), false, &body, &e) < 0 ||
+	    json_get_arr(body, "args", &args, &e) < 0 || run(c, args, &e) < 0)
 		reply_error(rq, e.no == EINVAL ? 400 : 500, "%s", e.text);
 }
 

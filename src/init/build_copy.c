@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* build_copy: COPY: what of an archive the step names goes to its place.
  *
- * A file goes to the exact path, or into a directory if the path ends with '/' or is one; of a directory the contents go into the one
- * that is named: directories that are there are merged into, files replaced. As in Docker, links to directories at the destination are followed
- * (usrmerge), links to files are replaced. */
+ * A file goes to the exact path, or into a directory if the path ends with '/' or is one; of a directory the contents
+ * go into the one that is named: directories that are there are merged into, files replaced. As in Docker, links to
+ * directories at the destination are followed (usrmerge), links to files are replaced. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +23,7 @@
 
 struct copying {
 	struct owner owner;
-	const char *mode;		/* as chmod takes it; "": as they are */
+	const char *mode; /* as chmod takes it; "": as they are */
 	struct err *e;
 };
 
@@ -41,7 +41,8 @@ void build_pattern_dir(const char *pattern, char *ret, size_t size)
 }
 
 /* Calls fn for each entry of the directory; takes fd. */
-static int each(int fd, int (*fn)(struct copying *c, int dir, const char *name, int to, unsigned depth), struct copying *c, int to, unsigned depth)
+static int each(int fd, int (*fn)(struct copying *c, int dir, const char *name, int to, unsigned depth),
+    struct copying *c, int to, unsigned depth)
 {
 	DIR *d = fdopendir(fd);
 	struct dirent *en;
@@ -66,7 +67,8 @@ static int dress(struct copying *c, int dir, const char *name, int to, unsigned 
 
 	if (depth > DEPTH_MAX)
 		return err_set(c->e, ELOOP, "directories are nested more than %d deep", DEPTH_MAX);
-	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || fchownat(dir, name, c->owner.uid, c->owner.gid, AT_SYMLINK_NOFOLLOW) < 0)
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    fchownat(dir, name, c->owner.uid, c->owner.gid, AT_SYMLINK_NOFOLLOW) < 0)
 		return err_sys(c->e, "give '%.100s' to its owner", name);
 	/* chown takes the setuid bits away, so the mode comes after it. */
 	mode_t mode = st.st_mode & 07777;
@@ -141,7 +143,9 @@ static int find_source(int fd, const char *path, int *ret_dir, char last[NAME_MA
 	return 0;
 }
 
-struct place { char dir[PATH_MAX], name[NAME_MAX + 1]; };	/* name "": whatever the source is called */
+struct place {
+	char dir[PATH_MAX], name[NAME_MAX + 1];
+}; /* name "": whatever the source is called */
 
 /* Where a file goes. */
 static int find_place(const struct copy_args *a, struct place *ret, struct err *e)
@@ -149,9 +153,11 @@ static int find_place(const struct copy_args *a, struct place *ret, struct err *
 	size_t n = strlen(a->dest);
 	char path[PATH_MAX];
 	struct stat st;
-	bool is_dir = n == 0 || a->dest[n - 1] == '/' || strcmp(a->dest, ".") == 0 || (n > 1 && strcmp(a->dest + n - 2, "/.") == 0);
+	bool is_dir = n == 0 || a->dest[n - 1] == '/' || strcmp(a->dest, ".") == 0 ||
+	    (n > 1 && strcmp(a->dest + n - 2, "/.") == 0);
 
-	if (snprintf(path, sizeof path, "%s%s%s", a->dest[0] == '/' ? "" : a->cwd, a->dest[0] == '/' ? "" : "/", a->dest) >= (int)sizeof path)
+	if (snprintf(path, sizeof path, "%s%s%s", a->dest[0] == '/' ? "" : a->cwd, a->dest[0] == '/' ? "" : "/",
+		a->dest) >= (int)sizeof path)
 		return err_set(e, ENAMETOOLONG, "destination path is too long");
 	for (n = strlen(path); n > 1 && path[n - 1] == '/'; n--)
 		path[n - 1] = '\0';
@@ -182,7 +188,8 @@ static int put_dir(struct copying *c, const struct copy_args *a, int dir, const 
 {
 	char path[PATH_MAX];
 
-	if (snprintf(path, sizeof path, "%s%s%s", a->dest[0] == '/' ? "" : a->cwd, a->dest[0] == '/' ? "" : "/", a->dest) >= (int)sizeof path)
+	if (snprintf(path, sizeof path, "%s%s%s", a->dest[0] == '/' ? "" : a->cwd, a->dest[0] == '/' ? "" : "/",
+		a->dest) >= (int)sizeof path)
 		return err_set(c->e, ENAMETOOLONG, "destination path is too long");
 	for (size_t n = strlen(path); n > 1 && path[n - 1] == '/'; n--)
 		path[n - 1] = '\0';

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* build_start: runs the start command of the template, for sandboxes that begin without its memory, and waits until it is ready. */
+/* build_start: runs the start command of the template, for sandboxes that begin without its memory, and waits until it
+ * is ready. */
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -21,7 +22,8 @@
 
 #define AGAIN_NS 200000000
 
-static _Noreturn void become(const struct user *u, char *const *envp, const gid_t *groups, size_t n_groups, const char *cwd, const char *cmd)
+static _Noreturn void become(const struct user *u, char *const *envp, const gid_t *groups, size_t n_groups,
+    const char *cwd, const char *cmd)
 {
 	int null = open("/dev/null", O_RDWR);
 
@@ -71,7 +73,8 @@ static const char *context(const json_t *t, const char *own, const char *inherit
 int build_start(const struct init *in, unsigned wait_s, struct err *e)
 {
 	autojson json_t *t = template_read();
-	const char *start = json_string_value(json_object_get(t, "startCmd")), *ready = json_string_value(json_object_get(t, "readyCmd"));
+	const char *start = json_string_value(json_object_get(t, "startCmd")),
+		   *ready = json_string_value(json_object_get(t, "readyCmd"));
 	const char *name = context(t, "user", "startUser"), *cwd = context(t, "workdir", "startWorkdir");
 	struct userdb db autousers = { 0 };
 	struct user u;
@@ -99,7 +102,8 @@ int build_start(const struct init *in, unsigned wait_s, struct err *e)
 		if (pid > 0 && clock_mono_ms() < until && ended_well(status))
 			return 0;
 		if (clock_mono_ms() >= until)
-			return err_set(e, ETIMEDOUT, "the template is not ready %u seconds after its start command", wait_s);
+			return err_set(e, ETIMEDOUT, "the template is not ready %u seconds after its start command",
+			    wait_s);
 		if (look(main_pid, &status) && !ended_well(status))
 			return err_set(e, ECHILD, "the start command failed");
 		(void)nanosleep(&(struct timespec) { .tv_nsec = AGAIN_NS }, NULL);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* build_unpack: lays the files of an archive below a directory.
  *
- * Whoever made the archive decides about its names, so no name is followed: each part of a path is opened by itself and must be a
- * directory, not a link to one; "..", absolute names, devices and pipes are refused. */
+ * Whoever made the archive decides about its names, so no name is followed: each part of a path is opened by itself and
+ * must be a directory, not a link to one; "..", absolute names, devices and pipes are refused. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -13,14 +13,14 @@
 #include "base/fd.h"
 #include "base/str.h"
 #include "base/tar.h"
-#include "init/build.h"
 #include "http/gunzip.h"
+#include "init/build.h"
 
 #define CHUNK (256 * 1024)
 
 struct unpack {
 	int root_fd;
-	int file_fd;			/* being written, or -1 */
+	int file_fd; /* being written, or -1 */
 	char file[TAR_NAME_MAX];
 	struct tar_reader *tar;
 	struct err *e;
@@ -48,7 +48,8 @@ static int open_parent(struct unpack *u, const char *name, int *ret_fd, const ch
 		int next = openat(fd, part, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
 		if (next < 0)
-			return err_set(u->e, errno, "'%.100s' of the archive leads through '%.40s', which is no directory", name, part);
+			return err_set(u->e, errno,
+			    "'%.100s' of the archive leads through '%.40s', which is no directory", name, part);
 		close(fd);
 		fd = next;
 		p = slash + 1;
@@ -74,7 +75,8 @@ static int make_link(struct unpack *u, const char *target, int parent, const cha
 	const char *name;
 
 	if (!tar_name_ok(target) || open_parent(u, target, &from, &name) < 0)
-		return err_set(u->e, EINVAL, "'%.60s' of the archive is a link to '%.80s', which is not in it", last, target);
+		return err_set(u->e, EINVAL, "'%.60s' of the archive is a link to '%.80s', which is not in it", last,
+		    target);
 	return linkat(from, name, parent, last, 0);
 }
 
@@ -94,7 +96,7 @@ static int on_entry(void *user, const struct tar_entry *en)
 	if (!last)
 		return err_set(u->e, ENOMEM, "out of memory");
 	if (!*last)
-		return 0;			/* the root itself */
+		return 0; /* the root itself */
 	if (en->type != TAR_DIR)
 		(void)unlinkat(parent, last, 0);
 	switch (en->type) {
@@ -109,11 +111,13 @@ static int on_entry(void *user, const struct tar_entry *en)
 		break;
 	case TAR_FILE:
 		(void)str_copy(u->file, sizeof u->file, str_of(en->name));
-		u->file_fd = openat(parent, last, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, en->mode & 07777);
+		u->file_fd = openat(parent, last, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+		    en->mode & 07777);
 		r = u->file_fd < 0 || fchmod(u->file_fd, en->mode & 07777) < 0 ? -1 : 0;
 		break;
 	case TAR_OTHER:
-		return err_set(u->e, EINVAL, "'%.150s' of the archive is neither a file, a directory nor a link", en->name);
+		return err_set(u->e, EINVAL, "'%.150s' of the archive is neither a file, a directory nor a link",
+		    en->name);
 	}
 	if (r < 0 && !u->e->no)
 		return err_sys(u->e, "unpack '%.150s'", en->name);

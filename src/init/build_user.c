@@ -18,7 +18,7 @@
 #define LAST_UID 60000
 #define NAME_MAX_ 32
 #define PROFILE_MAX (16 * 1024)
-#define ID_LAST 65535			/* that a sandbox has */
+#define ID_LAST 65535 /* that a sandbox has */
 
 static bool is_number(const char *z)
 {
@@ -118,7 +118,7 @@ static bool name_ok(const char *name)
 	size_t n = strlen(name);
 
 	return n > 0 && n <= NAME_MAX_ && (strchr("abcdefghijklmnopqrstuvwxyz_", name[0]) != NULL) &&
-	       strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.") == n;
+	    strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.") == n;
 }
 
 static int free_id(const struct userdb *db, uid_t *ret)
@@ -176,11 +176,12 @@ static int add_number(const struct userdb *db, const char *number, struct err *e
 	struct user u;
 
 	if (str_to_u64(str_of(number), ID_LAST, &id) < 0)
-		return err_set(e, EINVAL, "'%.40s' cannot be the number of a user: a sandbox has those up to %d", number, ID_LAST);
+		return err_set(e, EINVAL, "'%.40s' cannot be the number of a user: a sandbox has those up to %d",
+		    number, ID_LAST);
 	bool known = userdb_uid_name(db, (uid_t)id, &name) && userdb_find(db, name, &u) == 0;
 	autofree char *home = known ? strdup(u.home) : str_fmt("/home/%s", number);
-	autofree char *line = str_fmt("%s:x:%u:%u::%s:%s\n", number, (unsigned)id, known ? (unsigned)u.gid : (unsigned)id, home ? home : "/",
-		known ? u.shell : "/bin/bash");
+	autofree char *line = str_fmt("%s:x:%u:%u::%s:%s\n", number, (unsigned)id,
+	    known ? (unsigned)u.gid : (unsigned)id, home ? home : "/", known ? u.shell : "/bin/bash");
 	struct owner o = { (uid_t)id, (gid_t)id };
 
 	if (!home || !line)
@@ -216,7 +217,8 @@ static int add_account(const struct userdb *db, const char *name, struct err *e)
 
 static int allow_sudo(const char *name, struct err *e)
 {
-	autofree char *path = str_fmt("/etc/sudoers.d/%s", name), *line = str_fmt("%s ALL=(ALL:ALL) NOPASSWD: ALL\n", name);
+	autofree char *path = str_fmt("/etc/sudoers.d/%s", name),
+		      *line = str_fmt("%s ALL=(ALL:ALL) NOPASSWD: ALL\n", name);
 	struct owner root = { 0, 0 };
 
 	if (!path || !line)
@@ -238,8 +240,8 @@ int build_add_user(const char *name, bool sudo, struct err *e)
 	return sudo ? allow_sudo(name, e) : 0;
 }
 
-/* Login shells of Debian and Alpine set PATH anew, and with it the image's own is gone: commands are run by login shells. Here they
- * keep the one that they are given. */
+/* Login shells of Debian and Alpine set PATH anew, and with it the image's own is gone: commands are run by login
+ * shells. Here they keep the one that they are given. */
 static int keep_path(struct err *e)
 {
 	static const char before[] = "atoll_path=$PATH\n", after[] = "PATH=${atoll_path:-$PATH}; unset atoll_path\n";
@@ -276,7 +278,8 @@ int build_provision(struct err *e)
 	static const char *const open_dirs[] = { "/code", "/workspace" };
 	struct owner root = { 0, 0 };
 
-	if (build_mkdirs("/etc", &root, e) < 0 || build_mkdirs("/root", &root, e) < 0 || build_mkdirs("/tmp", &root, e) < 0)
+	if (build_mkdirs("/etc", &root, e) < 0 || build_mkdirs("/root", &root, e) < 0 ||
+	    build_mkdirs("/tmp", &root, e) < 0)
 		return -e->no;
 	(void)chmod("/tmp", 01777);
 	struct userdb db autousers = { 0 };
@@ -284,7 +287,8 @@ int build_provision(struct err *e)
 
 	userdb_load(&db);
 	if (userdb_find(&db, STR_LIT("root"), &u) < 0 &&
-	    (append("/etc/group", 0644, "root:x:0:\n", e) < 0 || append("/etc/passwd", 0644, "root:x:0:0:root:/root:/bin/bash\n", e) < 0))
+	    (append("/etc/group", 0644, "root:x:0:\n", e) < 0 ||
+		append("/etc/passwd", 0644, "root:x:0:0:root:/root:/bin/bash\n", e) < 0))
 		return -e->no;
 	if (build_add_user("user", true, e) < 0 || keep_path(e) < 0)
 		return -e->no;

@@ -7,16 +7,16 @@
 #include <stdlib.h>
 
 #include "base/fd.h"
+#include "http/gunzip.h"
 #include "http/json.h"
 #include "http/protobuf.h"
 #include "http/server.h"
-#include "http/gunzip.h"
 #include "init/init.h"
 #include "init/path.h"
 #include "init/reply.h"
 #include "loop/loop.h"
 
-#define AUTH_MAX (64 * 1024)		/* more than a head may have */
+#define AUTH_MAX (64 * 1024) /* more than a head may have */
 #define TIMEOUT_MAX_MS (10ull * 365 * 24 * 3600 * 1000)
 #define KEEPALIVE_DEFAULT_S 90
 #define KEEPALIVE_MAX_S 3600
@@ -111,8 +111,8 @@ int call_path(struct call *c, const json_t *msg, const char *field, char **ret)
 	rc = path_resolve(path, c->user.home, c->in->default_workdir, ret);
 	if (rc < 0)
 		call_fail(c, rc == -EINVAL ? CONNECT_INVALID_ARGUMENT : CONNECT_INTERNAL,
-			  "failed to expand path '%s' for user '%s': %s", path, c->user.name,
-			  rc == -EINVAL ? "cannot expand user-specific home dir" : "out of memory");
+		    "failed to expand path '%s' for user '%s': %s", path, c->user.name,
+		    rc == -EINVAL ? "cannot expand user-specific home dir" : "out of memory");
 	return rc;
 }
 
@@ -153,7 +153,7 @@ static void dispatch_gzip(struct call *c, struct str body)
 		call_fail(c, CONNECT_RESOURCE_EXHAUSTED, "a message is larger than %d bytes", CALL_BODY_MAX);
 	} else if (rc < 0) {
 		call_fail(c, CONNECT_INVALID_ARGUMENT, "a message cannot be decompressed: %s",
-			  rc == -ENOMEM ? "out of memory" : "it is not gzip data");
+		    rc == -ENOMEM ? "out of memory" : "it is not gzip data");
 	} else {
 		dispatch(c, buf_view(&plain));
 	}
@@ -175,7 +175,8 @@ static void dispatch_envelope(struct call *c, const struct envelope *ev)
 		dispatch_gzip(c, ev->body);
 	} else {
 		c->refused = true;
-		call_fail(c, CONNECT_INTERNAL, "a compressed message came without the header 'Connect-Content-Encoding'");
+		call_fail(c, CONNECT_INTERNAL,
+		    "a compressed message came without the header 'Connect-Content-Encoding'");
 	}
 }
 
@@ -276,7 +277,10 @@ static void on_close(struct http_req *rq, bool lost)
 }
 
 static const struct http_req_ops call_ops = {
-	.on_body = on_body, .on_body_end = on_body_end, .on_drain = on_drain, .on_close = on_close,
+	.on_body = on_body,
+	.on_body_end = on_body_end,
+	.on_drain = on_drain,
+	.on_close = on_close,
 };
 
 /* The head. */
@@ -302,7 +306,7 @@ static int check_head(struct call *c)
 	c->gzip = str_ieq(coding, STR_LIT("gzip"));
 	if (coding.n && !c->gzip && !str_ieq(coding, STR_LIT("identity"))) {
 		call_fail(c, CONNECT_UNIMPLEMENTED, "unknown compression '%.*s': supported encodings are gzip",
-			  (int)(coding.n < 100 ? coding.n : 100), coding.p);
+		    (int)(coding.n < 100 ? coding.n : 100), coding.p);
 		return -EINVAL;
 	}
 	if (call_timeout_ms(c, &ms) < 0)
@@ -322,7 +326,7 @@ static void refuse_type(struct http_req *rq, bool stream, struct str type)
 	autofree char *accept = str_fmt("Accept-Post: %s, %s\r\n", json, proto);
 
 	reply_refuse(rq, 415, accept, "content type '%.*s' is not supported here, expected %s or %s",
-		     (int)(type.n < 100 ? type.n : 100), type.n ? type.p : "", json, proto);
+	    (int)(type.n < 100 ? type.n : 100), type.n ? type.p : "", json, proto);
 }
 
 void call_new(struct init *in, struct http_req *rq, const struct rpc *rpc)

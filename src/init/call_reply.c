@@ -36,7 +36,8 @@ static void put(const struct call *c, struct buf *out, const json_t *msg)
 void call_begin(struct call *c)
 {
 	if (!http_started(c->rq))
-		http_begin(c->rq, 200, c->binary ? "application/connect+proto" : "application/connect+json", legacy_header(c), -1);
+		http_begin(c->rq, 200, c->binary ? "application/connect+proto" : "application/connect+json",
+		    legacy_header(c), -1);
 }
 
 void call_send_raw(struct call *c, struct str envelopes)

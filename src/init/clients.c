@@ -5,10 +5,10 @@
 
 #include "base/fd.h"
 #include "http/json.h"
+#include "http/schema.h"
 #include "init/call.h"
 #include "init/init.h"
 #include "init/process_impl.h"
-#include "http/schema.h"
 #include "loop/loop.h"
 #include "loop/stream.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* compose: POST /files/compose: several files become one, in their order, and are gone afterwards.
  *
- * The one is put together beside its place and moved there when it is whole, so a failure leaves all as it was. A piece per
- * round of the loop, so that large files hold nobody up; it goes on when the client has gone. */
+ * The one is put together beside its place and moved there when it is whole, so a failure leaves all as it was. A piece
+ * per round of the loop, so that large files hold nobody up; it goes on when the client has gone. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -26,20 +26,20 @@
 
 #define BODY_MAX (1024 * 1024)
 #define SOURCES_MAX 10000
-#define STEP (4 * 1024 * 1024)		/* bytes; a few milliseconds where they have to be copied */
+#define STEP (4 * 1024 * 1024) /* bytes; a few milliseconds where they have to be copied */
 #define COPY_SIZE (256 * 1024)
 #define OPEN_FLAGS (O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
 
 struct compose {
-	struct http_req *rq;		/* NULL: gone */
+	struct http_req *rq; /* NULL: gone */
 	struct init *in;
 	struct buf body;
 	struct user user;
 	char **sources;
 	size_t n_sources, at;
 	char *destination, *partial;
-	int from, to;			/* -1: not open */
-	bool working;			/* step() is going to be called */
+	int from, to; /* -1: not open */
+	bool working; /* step() is going to be called */
 	struct sink_error error;
 };
 
@@ -106,8 +106,8 @@ static int parse(struct compose *m, const json_t *body)
 	json_t *list = NULL, *item;
 	size_t i;
 
-	if (json_get_arr(body, "source_paths", &list, &e) < 0 || json_get_str(body, "destination", &destination, &e) < 0 ||
-	    json_get_str(body, "username", &name, &e) < 0)
+	if (json_get_arr(body, "source_paths", &list, &e) < 0 ||
+	    json_get_str(body, "destination", &destination, &e) < 0 || json_get_str(body, "username", &name, &e) < 0)
 		return sink_fail(&m->error, 400, "%s", e.text);
 	if (json_array_size(list) == 0)
 		return sink_fail(&m->error, 400, "source_paths must not be empty");
@@ -120,7 +120,8 @@ static int parse(struct compose *m, const json_t *body)
 		return sink_fail(&m->error, 503, "out of memory");
 	if (find_user(m, name) < 0 || resolve(m, "destination", destination, &m->destination) < 0)
 		return -1;
-	json_array_foreach(list, i, item) {
+	json_array_foreach(list, i, item)
+	{
 		if (add_source(m, item) < 0)
 			return -1;
 	}
@@ -173,7 +174,8 @@ static void answer(struct compose *m)
 	reply_json(m->rq, 200, NULL, entry);
 }
 
-/* Moves the whole to its place and takes the parts away; never the whole itself, should a part be another name for it. */
+/* Moves the whole to its place and takes the parts away; never the whole itself, should a part be another name for
+ * it. */
 static int settle(struct compose *m)
 {
 	struct stat whole, part;
@@ -188,7 +190,8 @@ static int settle(struct compose *m)
 	return 0;
 }
 
-/* Up to STEP bytes of the open source: how many, 0 at its end, -errno. The kernel's own copy first; files of /proc have none. */
+/* Up to STEP bytes of the open source: how many, 0 at its end, -errno. The kernel's own copy first; files of /proc have
+ * none. */
 static ssize_t copy_some(struct compose *m)
 {
 	static char data[COPY_SIZE];
@@ -242,7 +245,7 @@ static void step(void *user)
 		(void)settle(m);
 	m->working = false;
 	if (m->rq)
-		answer(m);		/* on_close frees it */
+		answer(m); /* on_close frees it */
 	else
 		compose_free(m);
 }

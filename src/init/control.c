@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* control: /health, /envs, and /init, by which the front tells who and what this sandbox is.
  *
- * POST /init {envVars,defaultUser,defaultWorkdir,sandboxId,templateId,hostname,caBundle,textFromStdout,timestamp}: every field may
- * be left out and then stays as it is. It comes right after the start, again when a sandbox of the pool is given to
- * somebody, and after a resume; with a timestamp, one that is older than what was applied last is answered but changes
- * nothing. */
+ * POST /init {envVars,defaultUser,defaultWorkdir,sandboxId,templateId,hostname,caBundle,textFromStdout,timestamp}:
+ * every field may be left out and then stays as it is. It comes right after the start, again when a sandbox of the pool
+ * is given to somebody, and after a resume; with a timestamp, one that is older than what was applied last is answered
+ * but changes nothing. */
 #include "init/control.h"
 
 #include <errno.h>
@@ -20,15 +20,15 @@
 #include "base/rand.h"
 #include "http/json.h"
 #include "http/server.h"
-#include "loop/loop.h"
 #include "init/init.h"
 #include "init/reply.h"
 #include "init/template.h"
 #include "init/trust.h"
+#include "loop/loop.h"
 
 #define INIT_BODY_MAX (1024 * 1024)
 #define HOSTNAME_MAX 64
-#define QUIET_MS 1		/* for those that are being closed already */
+#define QUIET_MS 1 /* for those that are being closed already */
 #define NO_STORE "Cache-Control: no-store\r\n"
 
 void control_health(struct init *in, struct http_req *rq)
@@ -44,7 +44,7 @@ void control_envs(struct init *in, struct http_req *rq)
 	reply_json(rq, 200, NO_STORE, all);
 }
 
-struct setup {				/* an /init body; NULL: not given */
+struct setup { /* an /init body; NULL: not given */
 	const char *user, *workdir, *sandbox, *template_id, *hostname, *timestamp, *ca;
 	json_t *vars;
 	uint64_t us;
@@ -55,13 +55,12 @@ struct setup {				/* an /init body; NULL: not given */
 static int setup_parse(const json_t *body, struct setup *s, struct err *e)
 {
 	if (json_get_obj(body, "envVars", &s->vars, e) < 0 || json_get_str(body, "defaultUser", &s->user, e) < 0 ||
-		json_get_str(body, "defaultWorkdir", &s->workdir, e) < 0 ||
-		json_get_str(body, "sandboxId", &s->sandbox, e) < 0 ||
-		json_get_str(body, "templateId", &s->template_id, e) < 0 ||
-		json_get_str(body, "hostname", &s->hostname, e) < 0 ||
-		json_get_str(body, "caBundle", &s->ca, e) < 0 ||
-		json_get_bool(body, "textFromStdout", &s->text_from_stdout, e) < 0 ||
-		json_get_str(body, "timestamp", &s->timestamp, e) < 0)
+	    json_get_str(body, "defaultWorkdir", &s->workdir, e) < 0 ||
+	    json_get_str(body, "sandboxId", &s->sandbox, e) < 0 ||
+	    json_get_str(body, "templateId", &s->template_id, e) < 0 ||
+	    json_get_str(body, "hostname", &s->hostname, e) < 0 || json_get_str(body, "caBundle", &s->ca, e) < 0 ||
+	    json_get_bool(body, "textFromStdout", &s->text_from_stdout, e) < 0 ||
+	    json_get_str(body, "timestamp", &s->timestamp, e) < 0)
 		return -EINVAL;
 	if (s->vars && env_check(s->vars, "envVars", e) < 0)
 		return -EINVAL;
@@ -77,7 +76,7 @@ static void replace(char **at, const char *value)
 	char *copy = strdup(value);
 
 	if (!copy)
-		return;			/* the old value is better than none */
+		return; /* the old value is better than none */
 	free(*at);
 	*at = copy;
 }
@@ -111,7 +110,8 @@ static void tell(struct init *in, const char *name, const char *value)
 static void become_copy(struct init *in)
 {
 	char id[34];
-	autoclose int fd = open("/etc/machine-id", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0444);
+	autoclose int fd = open("/etc/machine-id", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
+	    0444);
 
 	rand_hex(id, 32);
 	memcpy(id + 32, "\n", 2);
@@ -256,11 +256,12 @@ static void on_quiet_close(struct http_req *rq, bool lost)
 
 static const struct http_req_ops quiet_ops = { .on_close = on_quiet_close };
 
-/* Before it is frozen to be written to disk: connections to the outside cannot be kept. All are closed, and the one that asks for
- * it last, without an answer: when its end is seen outside, no other is left.
+/* Before it is frozen to be written to disk: connections to the outside cannot be kept. All are closed, and the one
+ * that asks for it last, without an answer: when its end is seen outside, no other is left.
  *
- * Not at once: who has asked may have given up on us long ago, frozen us and let us go on, and those that are open now are for what came
- * after it. His end is behind the request: it is read in the round of the loop between the first and the second step. */
+ * Not at once: who has asked may have given up on us long ago, frozen us and let us go on, and those that are open now
+ * are for what came after it. His end is behind the request: it is read in the round of the loop between the first and
+ * the second step. */
 void control_quiet(struct init *in, struct http_req *rq)
 {
 	struct quiet *q = calloc(1, sizeof(*q));

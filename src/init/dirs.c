@@ -15,7 +15,7 @@
 #include "base/fd.h"
 #include "init/path.h"
 
-#define DEPTH_MAX 128			/* open directories at a time; listings go no deeper */
+#define DEPTH_MAX 128 /* open directories at a time; listings go no deeper */
 #define AGAIN_MAX 10000
 #define WALK_PATH_MAX (64 * 1024)
 
@@ -62,15 +62,15 @@ int dirs_ensure(const char *path, uid_t uid, gid_t gid, char **ret_at)
 
 struct level {
 	DIR *dir;
-	char *name;			/* of this directory in the one above */
+	char *name; /* of this directory in the one above */
 };
 
 struct remover {
-	int top_fd;			/* the directory that holds the path */
+	int top_fd; /* the directory that holds the path */
 	char *top_name;
 	unsigned n_moved, n_again;
 	size_t n;
-	struct level at[DEPTH_MAX];	/* being emptied, outermost first */
+	struct level at[DEPTH_MAX]; /* being emptied, outermost first */
 };
 
 int remover_new(const char *path, struct remover **ret)
@@ -210,7 +210,7 @@ int remover_step(struct remover *r, unsigned budget)
 struct walk {
 	dirs_walk_fn *fn;
 	void *user;
-	struct buf rel;			/* NUL-terminated by buf_cstr() when shown */
+	struct buf rel; /* NUL-terminated by buf_cstr() when shown */
 };
 
 static int walk_level(struct walk *w, int fd, unsigned depth, unsigned level);

@@ -16,9 +16,9 @@ int dirs_ensure(const char *path, uid_t uid, gid_t gid, char **ret_at);
  * Links are removed, never followed. A path that is not there counts as removed. */
 struct remover;
 
-int remover_new(const char *path, struct remover **ret);	/* -errno */
-int remover_step(struct remover *r, unsigned budget);		/* 1: call again, 0: gone, -errno */
-void remover_free(struct remover *r);				/* NULL is fine */
+int remover_new(const char *path, struct remover **ret); /* -errno */
+int remover_step(struct remover *r, unsigned budget);    /* 1: call again, 0: gone, -errno */
+void remover_free(struct remover *r);                    /* NULL is fine */
 
 /* Depth first, in byte order, links not followed, root left out: fn(user, path below root) for each entry down to
  * depth levels (128 at most). Non-zero from fn stops with that value. -errno if root cannot be read; what vanishes

@@ -15,7 +15,7 @@
 #include "init/text.h"
 #include "init/users.h"
 
-#define DIR_SIZE 4096			/* btrfs says 0 for a directory; clients take that for "nothing there" */
+#define DIR_SIZE 4096 /* btrfs says 0 for a directory; clients take that for "nothing there" */
 
 static const char *type_name(mode_t mode)
 {
@@ -55,7 +55,7 @@ static void add_details(json_t *o, const char *path, const struct stat *st, mode
 	intmax_t bytes = S_ISDIR(st->st_mode) && st->st_size == 0 ? DIR_SIZE : (intmax_t)st->st_size;
 
 	(void)snprintf(size, sizeof(size), "%jd", bytes);
-	(void)json_object_set_new(o, "size", json_string(size));	/* int64 is a string in protobuf's JSON */
+	(void)json_object_set_new(o, "size", json_string(size)); /* int64 is a string in protobuf's JSON */
 	(void)json_object_set_new(o, "mode", json_integer(mode & 0777));
 	text_mode(st->st_mode, text);
 	(void)json_object_set_new(o, "permissions", json_string(text));

@@ -60,7 +60,7 @@ void env_parse(struct str text, json_t *into)
 		if (!eq || eq == z)
 			continue;
 		*eq = '\0';
-		(void)json_object_set_new(into, z, json_string(eq + 1));	/* not UTF-8: left out */
+		(void)json_object_set_new(into, z, json_string(eq + 1)); /* not UTF-8: left out */
 	}
 }
 
@@ -114,14 +114,27 @@ json_t *env_merged(const struct env *v)
 
 bool env_read_at_start(const struct env *v)
 {
-	/* The loader and the allocator; the interpreters; libraries that size their thread pools when they are loaded. */
+	/* The loader and the allocator; the interpreters; libraries that size their thread pools when they are
+	 * loaded. */
 	static const char *const heads[] = {
-		"LD_", "GLIBC_", "MALLOC_", "PYTHON", "IPYTHON", "NODE_", "MPL", "OMP_", "GOMP_", "OPENBLAS_", "MKL_", "NUMEXPR_",
+		"LD_",
+		"GLIBC_",
+		"MALLOC_",
+		"PYTHON",
+		"IPYTHON",
+		"NODE_",
+		"MPL",
+		"OMP_",
+		"GOMP_",
+		"OPENBLAS_",
+		"MKL_",
+		"NUMEXPR_",
 	};
 	const char *name;
 	json_t *value;
 
-	json_object_foreach(v->given, name, value) {
+	json_object_foreach(v->given, name, value)
+	{
 		for (size_t i = 0; i < ARRAY_LEN(heads); i++) {
 			if (strncmp(name, heads[i], strlen(heads[i])) == 0)
 				return true;
@@ -137,7 +150,8 @@ int env_check(const json_t *vars, const char *field, struct err *e)
 
 	if (json_check_str_map(vars, field, e) < 0)
 		return -EINVAL;
-	json_object_foreach((json_t *)vars, name, value) {
+	json_object_foreach((json_t *)vars, name, value)
+	{
 		if (!name_ok(name))
 			return err_set(e, EINVAL, "field '%s' has a name that is empty or holds '='", field);
 	}
@@ -161,13 +175,13 @@ char **env_build(const struct env *v, const struct user *u, const char *path, co
 	if (!all || json_object_update(all, merged) < 0 || (extra && json_object_update(all, (json_t *)extra) < 0))
 		return NULL;
 	n = json_object_size(all);
-	json_object_foreach(all, name, value)
-		bytes += strlen(name) + json_string_length(value) + 2;
+	json_object_foreach(all, name, value) bytes += strlen(name) + json_string_length(value) + 2;
 	out = malloc((n + 1) * sizeof(char *) + bytes);
 	if (!out)
 		return NULL;
 	at = (char *)(out + n + 1);
-	json_object_foreach(all, name, value) {
+	json_object_foreach(all, name, value)
+	{
 		size_t len = strlen(name), vlen = json_string_length(value);
 
 		out[i++] = at;

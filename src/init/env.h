@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* env: the variables that every process of the sandbox starts with.
  *
- * Four layers, the later wins: the template's (/etc/atoll/env), what points programs to the authorities they trust (trust.h), those given at
- * creation (/init), and our own E2B_* names, which nobody overrides but a single command for itself. */
+ * Four layers, the later wins: the template's (/etc/atoll/env), what points programs to the authorities they trust
+ * (trust.h), those given at creation (/init), and our own E2B_* names, which nobody overrides but a single command for
+ * itself. */
 #pragma once
 
 #include <jansson.h>
@@ -19,14 +20,14 @@ struct env {
 	json_t *template_vars, *trust, *given, *fixed;
 };
 
-int env_init(struct env *v);					/* -ENOMEM */
+int env_init(struct env *v); /* -ENOMEM */
 void env_done(struct env *v);
-void env_read_template(struct env *v);				/* again: the file may have changed */
+void env_read_template(struct env *v);      /* again: the file may have changed */
 void env_give(struct env *v, json_t *vars); /* replaces what was given before; vars is checked, borrowed */
 void env_fix(struct env *v, const char *name, const char *value);
 
-const char *env_find(const struct env *v, const char *name);	/* borrowed; NULL: not set */
-json_t *env_merged(const struct env *v);			/* new reference */
+const char *env_find(const struct env *v, const char *name); /* borrowed; NULL: not set */
+json_t *env_merged(const struct env *v);                     /* new reference */
 
 /* Is there a variable among the given ones that programs only look at when they start? */
 bool env_read_at_start(const struct env *v);

@@ -31,7 +31,8 @@ static json_t *event_json(const struct event *e)
 
 	if (e->kind == EVENT_NOTE) {
 		set_text(fields, "text", e->note);
-		return json_pack("{s:I,s:s,s:b,s:o}", "at", (json_int_t)e->at_ms, "message", "note", "own", 1, "fields", fields);
+		return json_pack("{s:I,s:s,s:b,s:o}", "at", (json_int_t)e->at_ms, "message", "note", "own", 1, "fields",
+		    fields);
 	}
 
 	(void)snprintf(text, sizeof text, "%d", (int)e->pid);
@@ -40,13 +41,14 @@ static json_t *event_json(const struct event *e)
 	set_text(fields, "user", e->user);
 	set_text(fields, "request", e->request);
 	if (e->kind == EVENT_ENDED) {
-		(void)snprintf(text, sizeof text, "%d", WIFEXITED(e->status) ? WEXITSTATUS(e->status) : WTERMSIG(e->status));
+		(void)snprintf(text, sizeof text, "%d",
+		    WIFEXITED(e->status) ? WEXITSTATUS(e->status) : WTERMSIG(e->status));
 		set_text(fields, WIFEXITED(e->status) ? "exit_code" : "signal", text);
 		if (e->status & STATUS_OOM)
 			set_text(fields, "error", OOM_NAME);
 	}
 	return json_pack("{s:I,s:s,s:o}", "at", (json_int_t)e->at_ms, "message",
-		e->kind == EVENT_ENDED ? "process ended" : "process started", "fields", fields);
+	    e->kind == EVENT_ENDED ? "process ended" : "process started", "fields", fields);
 }
 
 static void tell(struct http_req *rq, const struct event *e)
@@ -141,5 +143,5 @@ void events_get(struct init *in, struct http_req *rq)
 	http_begin(rq, 200, "application/x-ndjson", NULL, -1);
 	for (i = ev->n > EVENTS_KEPT ? ev->n - EVENTS_KEPT : 0; i < ev->n; i++)
 		tell(rq, &ev->v[i % EVENTS_KEPT]);
-	http_write(rq, STR_LIT("\n"));		/* what follows is new */
+	http_write(rq, STR_LIT("\n")); /* what follows is new */
 }

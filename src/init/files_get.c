@@ -27,20 +27,20 @@
 #include "loop/stream.h"
 
 #define PIECE (256 * 1024)
-#define SEND (1024 * 1024)		/* the same, if it need not be copied */
-#define PIECES_PER_ROUND 4		/* then others get their turn */
+#define SEND (1024 * 1024) /* the same, if it need not be copied */
+#define PIECES_PER_ROUND 4 /* then others get their turn */
 
 struct download {
-	struct http_req *rq;		/* NULL: over */
+	struct http_req *rq; /* NULL: over */
 	struct loop *loop;
 	int fd;
-	uint64_t at, left;		/* left: UINT64_MAX when the end is not known */
-	bool deferred;			/* send() is going to be called */
-	bool waiting;			/* for room, with nothing queued */
+	uint64_t at, left; /* left: UINT64_MAX when the end is not known */
+	bool deferred;     /* send() is going to be called */
+	bool waiting;      /* for room, with nothing queued */
 	bool ended;
-	struct gzip *gzip;		/* NULL: sent as it is */
+	struct gzip *gzip; /* NULL: sent as it is */
 	size_t n_first;
-	char first[4096];		/* what was read to find out whether there is anything */
+	char first[4096]; /* what was read to find out whether there is anything */
 };
 
 int files_param(struct http_req *rq, const char *name, char **ret)
@@ -66,7 +66,7 @@ int files_user(struct init *in, struct http_req *rq, struct user *ret)
 	userdb_load(&db);
 	if (userdb_find(&db, str_of(name ? name : in->default_user), ret) < 0) {
 		reply_error(rq, 401, "error looking up user '%s': user: unknown user %s",
-			name ? name : in->default_user, name ? name : in->default_user);
+		    name ? name : in->default_user, name ? name : in->default_user);
 		return -ENOENT;
 	}
 	return 0;
@@ -113,7 +113,7 @@ static int send_straight(struct download *d)
 	ssize_t n = http_sendfile(d->rq, d->fd, &at, d->left < SEND ? (size_t)d->left : SEND);
 
 	if (n < 0)
-		return n == -ENODATA ? -EIO : (int)n;	/* it has become shorter */
+		return n == -ENODATA ? -EIO : (int)n; /* it has become shorter */
 	d->at += (uint64_t)n;
 	d->left -= (uint64_t)n;
 	d->waiting = n == 0;
@@ -123,7 +123,7 @@ static int send_straight(struct download *d)
 /* One piece. 1: more, 0: done, -errno. */
 static int send_piece(struct download *d)
 {
-	static char data[PIECE];	/* one loop, one piece at a time: http_write() copies what it cannot send */
+	static char data[PIECE]; /* one loop, one piece at a time: http_write() copies what it cannot send */
 	size_t want = d->left < PIECE ? (size_t)d->left : PIECE;
 	ssize_t n;
 
@@ -139,11 +139,11 @@ static int send_piece(struct download *d)
 	if (n < 0 && errno == EINTR)
 		return 1;
 	if (n < 0 && errno == EAGAIN && d->left == UINT64_MAX)
-		n = 0;			/* "nothing now" of a /proc file that never ends */
+		n = 0; /* "nothing now" of a /proc file that never ends */
 	if (n < 0)
 		return -errno;
 	if (n == 0)
-		return d->left == UINT64_MAX ? 0 : -EIO;	/* it has become shorter */
+		return d->left == UINT64_MAX ? 0 : -EIO; /* it has become shorter */
 	send_bytes(d, (struct str) { data, (size_t)n });
 	d->at += (uint64_t)n;
 	if (d->left != UINT64_MAX)
@@ -163,7 +163,7 @@ static void send_pieces(void *p)
 	}
 	for (int i = 0; rc > 0; i++) {
 		if (d->waiting || http_queued(d->rq) > STREAM_HIGH)
-			return;		/* on_drain goes on */
+			return; /* on_drain goes on */
 		if (i == PIECES_PER_ROUND) {
 			again(d);
 			return;
@@ -172,7 +172,7 @@ static void send_pieces(void *p)
 	}
 	d->ended = true;
 	if (rc < 0) {
-		http_abort(d->rq);	/* a length was promised: the peer must see that it is not all */
+		http_abort(d->rq); /* a length was promised: the peer must see that it is not all */
 		return;
 	}
 	if (d->gzip)
@@ -207,8 +207,9 @@ static int open_file(struct http_req *rq, const char *path, struct stat *ret)
 	int no;
 
 	/* Looked at before opening: opening a device can already do something. */
-	if (stat(path, ret) < 0 || (!S_ISDIR(ret->st_mode) && S_ISREG(ret->st_mode) &&
-	    (fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)) < 0)) {
+	if (stat(path, ret) < 0 ||
+	    (!S_ISDIR(ret->st_mode) && S_ISREG(ret->st_mode) &&
+		(fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)) < 0)) {
 		no = errno;
 		if (no == ENOENT)
 			reply_error(rq, 404, "path '%s' does not exist", path);
@@ -237,14 +238,15 @@ struct part {
 /* Conditions on a file that has a date but no entity tag. 0: none stands in the way, else the status. */
 static int check_conditions(const struct http_req *rq, const struct stat *st)
 {
-	struct str match = http_header_get(&rq->headers, "if-match"), none = http_header_get(&rq->headers, "if-none-match");
+	struct str match = http_header_get(&rq->headers, "if-match"),
+		   none = http_header_get(&rq->headers, "if-none-match");
 	time_t t;
 
-	if (match.n ? !str_is(match, "*") : media_date_parse(http_header_get(&rq->headers, "if-unmodified-since"), &t) &&
-	    st->st_mtime > t)
+	if (match.n ? !str_is(match, "*")
+		    : media_date_parse(http_header_get(&rq->headers, "if-unmodified-since"), &t) && st->st_mtime > t)
 		return 412;
-	if (none.n ? str_is(none, "*") : media_date_parse(http_header_get(&rq->headers, "if-modified-since"), &t) &&
-	    st->st_mtime <= t)
+	if (none.n ? str_is(none, "*")
+		   : media_date_parse(http_header_get(&rq->headers, "if-modified-since"), &t) && st->st_mtime <= t)
 		return 304;
 	return 0;
 }
@@ -284,7 +286,7 @@ static void put_headers(struct buf *h, const char *path, const struct stat *st, 
 	buf_fmt(h, "\r\nLast-Modified: %s\r\nVary: Accept-Encoding\r\nAccept-Ranges: bytes\r\n", date);
 	if (part->status == 206)
 		buf_fmt(h, "Content-Range: bytes %ju-%ju/%jd\r\n", (uintmax_t)part->from,
-			(uintmax_t)(part->from + part->n - 1), (intmax_t)st->st_size);
+		    (uintmax_t)(part->from + part->n - 1), (intmax_t)st->st_size);
 	if (part->status == 416)
 		buf_fmt(h, "Content-Range: bytes */%jd\r\n", (intmax_t)st->st_size);
 }
@@ -369,8 +371,8 @@ void files_get(struct init *in, struct http_req *rq)
 	if (files_param(rq, "path", &name) < 0 || files_user(in, rq, &user) < 0)
 		return;
 	if (path_resolve(name ? name : "", user.home, in->default_workdir, &path) < 0) {
-		reply_error(
-			rq, 400, "error expanding and resolving path '%s': cannot expand user-specific home dir", name);
+		reply_error(rq, 400, "error expanding and resolving path '%s': cannot expand user-specific home dir",
+		    name);
 		return;
 	}
 	fd = open_file(rq, path, &st);

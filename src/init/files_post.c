@@ -10,11 +10,11 @@
 #include <stdlib.h>
 
 #include "base/fd.h"
+#include "http/gunzip.h"
 #include "http/json.h"
 #include "http/multipart.h"
 #include "http/server.h"
 #include "init/files.h"
-#include "http/gunzip.h"
 #include "init/init.h"
 #include "init/meta.h"
 #include "init/path.h"
@@ -28,16 +28,16 @@ struct upload {
 	struct init *in;
 	struct http_req *rq;
 	struct user user;
-	char *path;			/* of the query, or NULL */
+	char *path; /* of the query, or NULL */
 	json_t *meta;
-	json_t *entries;		/* the answer */
-	json_t *seen;			/* paths of this request */
-	struct gunzip *gunzip;		/* NULL: not compressed */
-	struct multipart *multipart;	/* NULL: a plain body */
+	json_t *entries;             /* the answer */
+	json_t *seen;                /* paths of this request */
+	struct gunzip *gunzip;       /* NULL: not compressed */
+	struct multipart *multipart; /* NULL: a plain body */
 	struct sink sink;
-	char *target;			/* of the sink */
-	bool in_file;			/* the sink is open */
-	struct sink_error error;	/* status 0: none */
+	char *target;            /* of the sink */
+	bool in_file;            /* the sink is open */
+	struct sink_error error; /* status 0: none */
 };
 
 static int resolve(struct upload *u, const char *path, char **ret)
@@ -46,7 +46,7 @@ static int resolve(struct upload *u, const char *path, char **ret)
 		return sink_fail(&u->error, 400, "error resolving path: longer than %d bytes", PATH_MAX - 1);
 	if (path_resolve(path, u->user.home, u->in->default_workdir, ret) < 0)
 		return sink_fail(&u->error, 400, "error resolving path: failed to expand path '%s' for user '%s': %s",
-			path, u->user.name, "cannot expand user-specific home dir");
+		    path, u->user.name, "cannot expand user-specific home dir");
 	return 0;
 }
 
@@ -58,9 +58,9 @@ static int file_begin(struct upload *u, const char *path)
 		return -1;
 	if (json_object_get(u->seen, target))
 		return sink_fail(&u->error, 400,
-			"you cannot upload multiple files to the same path '%s' in one upload request, "
-			"only the first specified file was uploaded",
-			target);
+		    "you cannot upload multiple files to the same path '%s' in one upload request, "
+		    "only the first specified file was uploaded",
+		    target);
 	if (json_array_size(u->entries) >= PARTS_MAX)
 		return sink_fail(&u->error, 400, "more than %d files in one upload request", PARTS_MAX);
 	if (sink_open(&u->sink, target, &u->user, &u->error) < 0)
@@ -76,7 +76,7 @@ static int file_data(struct upload *u, struct str data)
 {
 	if (sink_write(&u->sink, data, &u->error) == 0)
 		return 0;
-	u->in_file = false;		/* it has tidied up */
+	u->in_file = false; /* it has tidied up */
 	return -1;
 }
 
@@ -91,7 +91,7 @@ static int file_end(struct upload *u)
 	(void)json_object_set_new(entry, "path", text_json(str_of(u->target)));
 	(void)json_object_set_new(entry, "name", text_json(path_base(u->target)));
 	(void)json_object_set_new(entry, "type", json_string("file"));
-	meta = meta_read(u->target);	/* what the file system really kept */
+	meta = meta_read(u->target); /* what the file system really kept */
 	if (meta)
 		(void)json_object_set_new(entry, "metadata", meta);
 	(void)json_array_append_new(u->entries, entry);
@@ -110,8 +110,9 @@ static int on_part(void *user, struct str name, struct str filename)
 	if (u->path)
 		return file_begin(u, u->path);
 	if (!filename.p)
-		return sink_fail(&u->error, 400, "error getting multipart custom part file name: filename not found in "
-				 "Content-Disposition header");
+		return sink_fail(&u->error, 400,
+		    "error getting multipart custom part file name: filename not found in "
+		    "Content-Disposition header");
 	if (memchr(filename.p, '\0', filename.n))
 		return sink_fail(&u->error, 400, "filename of a part must not hold a NUL byte");
 	path = str_dup(filename);
@@ -133,7 +134,9 @@ static int on_part_end(void *user)
 }
 
 static const struct multipart_ops part_ops = {
-	.on_part = on_part, .on_data = on_part_data, .on_part_end = on_part_end,
+	.on_part = on_part,
+	.on_data = on_part_data,
+	.on_part_end = on_part_end,
 };
 
 /* The body. */
@@ -230,9 +233,9 @@ static int choose_coding(struct upload *u)
 		return 0;
 	if (!str_ieq(name, STR_LIT("gzip")))
 		return sink_fail(&u->error, 400,
-			"error decompressing request body: unsupported Content-Encoding: %.*s, "
-			"supported: [gzip]",
-			(int)(coding.n < 100 ? coding.n : 100), coding.p);
+		    "error decompressing request body: unsupported Content-Encoding: %.*s, "
+		    "supported: [gzip]",
+		    (int)(coding.n < 100 ? coding.n : 100), coding.p);
 	u->gunzip = gunzip_new();
 	return u->gunzip ? 0 : sink_fail(&u->error, 503, "out of memory");
 }
@@ -250,11 +253,14 @@ static int choose_form(struct upload *u)
 	if (media.n > 10 && str_ieq((struct str) { media.p, 10 }, STR_LIT("multipart/"))) {
 		int rc = multipart_new(type, &part_ops, u, &u->multipart);
 
-		return rc == 0 ? 0 : sink_fail(&u->error, rc == -EINVAL ? 400 : 503, "error parsing multipart form: %s",
-					       rc == -EINVAL ? "no usable boundary in Content-Type" : "out of memory");
+		return rc == 0 ? 0
+			       : sink_fail(&u->error, rc == -EINVAL ? 400 : 503, "error parsing multipart form: %s",
+				     rc == -EINVAL ? "no usable boundary in Content-Type" : "out of memory");
 	}
-	return sink_fail(&u->error, 400, "unsupported content type: %.*s, expected multipart/form-data or "
-			 "application/octet-stream", (int)(type.n < 200 ? type.n : 200), type.n ? type.p : "");
+	return sink_fail(&u->error, 400,
+	    "unsupported content type: %.*s, expected multipart/form-data or "
+	    "application/octet-stream",
+	    (int)(type.n < 200 ? type.n : 200), type.n ? type.p : "");
 }
 
 static int prepare(struct upload *u)

@@ -21,7 +21,7 @@
 #include "loop/loop.h"
 
 #define LIST_ENTRIES_MAX 200000
-#define REMOVE_PER_STEP 256		/* entries; about a millisecond */
+#define REMOVE_PER_STEP 256 /* entries; about a millisecond */
 
 static bool missing(int no)
 {
@@ -62,7 +62,7 @@ static int ensure_dirs(struct call *c, const char *path)
 		call_fail(c, CONNECT_INTERNAL, "path is a file: %s", at ? at : path);
 	else if (rc < 0)
 		call_fail(c, CONNECT_INTERNAL, "failed to create directory: mkdir %s: %s", at ? at : path,
-			text_errno(-rc));
+		    text_errno(-rc));
 	return rc;
 }
 
@@ -78,7 +78,7 @@ void fs_make_dir(struct call *c, json_t *msg)
 			call_fail(c, CONNECT_ALREADY_EXISTS, "directory already exists: %s", path);
 		else
 			call_fail(c, CONNECT_INVALID_ARGUMENT, "path already exists but it is not a directory: %s",
-				path);
+			    path);
 		return;
 	}
 	if (errno == ENOTDIR || errno == ENAMETOOLONG) {
@@ -111,7 +111,7 @@ void fs_move(struct call *c, json_t *msg)
 	if (rename(from, to) < 0) {
 		if (errno == ENOENT)
 			call_fail(c, CONNECT_NOT_FOUND, "source file not found: rename %s %s: %s", from, to,
-				text_errno(errno));
+			    text_errno(errno));
 		else
 			call_fail(c, CONNECT_INTERNAL, "error renaming: rename %s %s: %s", from, to, text_errno(errno));
 		return;
@@ -192,8 +192,10 @@ void fs_list_dir(struct call *c, json_t *msg)
 	if (rc == -E2BIG)
 		call_fail(c, CONNECT_RESOURCE_EXHAUSTED, "directory %s has too many entries to list at once", resolved);
 	else if (rc == -ENAMETOOLONG)
-		call_fail(c, CONNECT_INVALID_ARGUMENT, "directory %s has entries whose paths are longer than %d bytes, which cannot be named:"
-			" list it with a smaller depth", resolved, PATH_MAX - 1);
+		call_fail(c, CONNECT_INVALID_ARGUMENT,
+		    "directory %s has entries whose paths are longer than %d bytes, which cannot be named:"
+		    " list it with a smaller depth",
+		    resolved, PATH_MAX - 1);
 	else if (rc < 0)
 		call_fail(c, CONNECT_INTERNAL, "error reading directory %s: %s", resolved, text_errno(-rc));
 	else
@@ -204,7 +206,7 @@ void fs_list_dir(struct call *c, json_t *msg)
 /* Removing: a step per round of the loop, so that a large tree holds nobody up. It goes on when the client has gone. */
 
 struct removal {
-	struct call *c;			/* NULL: gone */
+	struct call *c; /* NULL: gone */
 	struct remover *r;
 	struct loop *loop;
 };
@@ -254,7 +256,7 @@ void fs_remove(struct call *c, json_t *msg)
 	}
 	if (rc < 0) {
 		call_fail(c, rc == -EINVAL ? CONNECT_INVALID_ARGUMENT : CONNECT_INTERNAL,
-			  "error removing file or directory: unlinkat %s: %s", path, text_errno(-rc));
+		    "error removing file or directory: unlinkat %s: %s", path, text_errno(-rc));
 		return;
 	}
 	m = calloc(1, sizeof(*m));

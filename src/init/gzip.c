@@ -6,8 +6,8 @@
 #include <zlib.h>
 
 #define OUT_SIZE (32 * 1024)
-#define LEVEL 1				/* the loop of pid 1 waits for it, and so does the client */
-#define GZIP_HEADER (15 + 16)		/* largest window */
+#define LEVEL 1               /* the loop of pid 1 waits for it, and so does the client */
+#define GZIP_HEADER (15 + 16) /* largest window */
 #define MEM_LEVEL 8
 
 struct gzip {
@@ -31,7 +31,7 @@ void gzip_feed(struct gzip *g, struct str in, bool last, gzip_fn *fn, void *user
 	int rc;
 
 	g->z.next_in = (unsigned char *)in.p;
-	g->z.avail_in = (unsigned)in.n;		/* pieces of a file are small */
+	g->z.avail_in = (unsigned)in.n; /* pieces of a file are small */
 	do {
 		g->z.next_out = g->out;
 		g->z.avail_out = OUT_SIZE;

@@ -10,6 +10,6 @@ struct gzip;
 
 typedef void gzip_fn(void *user, struct str data);
 
-struct gzip *gzip_new(void);		/* NULL: out of memory */
-void gzip_feed(struct gzip *g, struct str in, bool last, gzip_fn *fn, void *user);	/* last: nothing follows */
-void gzip_free(struct gzip *g);		/* NULL is fine */
+struct gzip *gzip_new(void);                                                       /* NULL: out of memory */
+void gzip_feed(struct gzip *g, struct str in, bool last, gzip_fn *fn, void *user); /* last: nothing follows */
+void gzip_free(struct gzip *g);                                                    /* NULL is fine */

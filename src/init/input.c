@@ -10,7 +10,7 @@
 #include "init/process_impl.h"
 #include "loop/loop.h"
 
-#define INPUT_LOW (64 * 1024)		/* a writer is answered when no more than this waits */
+#define INPUT_LOW (64 * 1024) /* a writer is answered when no more than this waits */
 #define EXIT_WAIT_MS 250
 
 /* Calls that wait. */
@@ -62,7 +62,7 @@ int wait_add(struct proc *p, enum wait_for what, struct call *c, void (*done)(st
 		}
 		timer_arm(w->limit, EXIT_WAIT_MS);
 	}
-	while (*at)			/* in the order they came */
+	while (*at) /* in the order they came */
 		at = &(*at)->next;
 	*at = w;
 	c->state = w;
@@ -126,7 +126,7 @@ static int input_flush(struct input *in)
 		in->taken += (size_t)n;
 	}
 	if (waiting(in) == 0) {
-		buf_done(&in->queue);	/* most inputs are small and rare: keep no memory for them */
+		buf_done(&in->queue); /* most inputs are small and rare: keep no memory for them */
 		in->taken = 0;
 		watch_free(in->watch);
 		in->watch = NULL;

@@ -23,16 +23,16 @@ struct init;
 struct kernel;
 
 struct interp {
-	struct context *contexts;	/* in order of creation */
+	struct context *contexts; /* in order of creation */
 	size_t n_contexts;
-	struct kernel *kernels;		/* every runtime process that has not been reaped */
+	struct kernel *kernels; /* every runtime process that has not been reaped */
 	struct seed seed;
-	struct kernel *spare;		/* made by the seed, waiting for its first message; NULL: none */
+	struct kernel *spare; /* made by the seed, waiting for its first message; NULL: none */
 	uid_t spare_uid;
-	struct http_server *inside;	/* /health for programs in the sandbox */
-	struct asker *askers;		/* requests that wait until no context is starting */
+	struct http_server *inside; /* /health for programs in the sandbox */
+	struct asker *askers;       /* requests that wait until no context is starting */
 	bool awake;
-	bool text_from_stdout;		/* unless the sandbox's environment says otherwise */
+	bool text_from_stdout; /* unless the sandbox's environment says otherwise */
 };
 
 /* A request for the interpreter's port. */
@@ -50,8 +50,8 @@ void interp_settled(struct init *in);
 
 /* The sandbox's variables have changed: interpreters that have not run anything get the new ones. */
 void interp_env_changed(struct init *in);
-void interp_copied(struct init *in);		/* the sandbox is a copy of another from now on */
+void interp_copied(struct init *in); /* the sandbox is a copy of another from now on */
 
 /* A child has ended. False: it is none of the interpreter's. */
 bool interp_reaped(struct init *in, pid_t pid, int status);
-void kernels_judge(struct init *in, bool last);	/* oom.h */
+void kernels_judge(struct init *in, bool last); /* oom.h */

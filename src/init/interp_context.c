@@ -17,11 +17,11 @@
 #include "init/text.h"
 #include "loop/loop.h"
 
-#define START_MS 60000			/* a runtime that is not ready by then is given up, */
-#define FORK_MS 15000			/* a copy of a warm one started afresh */
-#define INSIST_MS 1000			/* between two interrupts of code whose client is gone, */
-#define INSIST_TIMES 10			/* so often; after that it is killed as soon as somebody waits for it */
-#define LAST_WORDS 2000			/* what a runtime that fails to start has printed */
+#define START_MS 60000  /* a runtime that is not ready by then is given up, */
+#define FORK_MS 15000   /* a copy of a warm one started afresh */
+#define INSIST_MS 1000  /* between two interrupts of code whose client is gone, */
+#define INSIST_TIMES 10 /* so often; after that it is killed as soon as somebody waits for it */
+#define LAST_WORDS 2000 /* what a runtime that fails to start has printed */
 
 struct context {
 	struct context *next;
@@ -32,14 +32,14 @@ struct context {
 	bool is_default;
 	enum context_state state;
 	struct kernel *kernel;
-	uint64_t count;			/* executions of this process */
-	struct execution *queue;	/* BUSY: its head is running */
-	bool orphan;			/* the running one's client has gone: it is still in the queue, unheard */
+	uint64_t count;          /* executions of this process */
+	struct execution *queue; /* BUSY: its head is running */
+	bool orphan;             /* the running one's client has gone: it is still in the queue, unheard */
 	unsigned insisted;
-	bool rehearsed;			/* its process has, or is at it */
-	bool lost_state;		/* killed because it did not react: whoever is next is told */
-	bool no_fork;			/* a copy of the warm one did not work */
-	struct timer *timer;		/* STARTING: limit; BUSY with an orphan: insist */
+	bool rehearsed;      /* its process has, or is at it */
+	bool lost_state;     /* killed because it did not react: whoever is next is told */
+	bool no_fork;        /* a copy of the warm one did not work */
+	struct timer *timer; /* STARTING: limit; BUSY with an orphan: insist */
 	struct buf words;
 };
 
@@ -115,7 +115,7 @@ static void on_done(struct context *c)
 
 	set_state(c, CONTEXT_IDLE);
 	execution_end(x);
-	kernel_read(c->kernel, true);	/* the last events may have filled the client's queue */
+	kernel_read(c->kernel, true); /* the last events may have filled the client's queue */
 	advance(c);
 }
 
@@ -132,7 +132,7 @@ static bool rehearse(struct context *c)
 	if (!c->in->interp.askers || !c->runtime.rehearses || c->rehearsed || c->count > 0 || c->queue)
 		return false;
 	c->rehearsed = true;
-	kernel_rehearse(c->kernel);	/* it says "ready" again */
+	kernel_rehearse(c->kernel); /* it says "ready" again */
 	return true;
 }
 
@@ -180,8 +180,8 @@ static void on_too_long(void *user)
 
 static void start_failed(struct context *c, const char *why)
 {
-	autofree char *text = str_fmt("The %s runtime did not start: %s%s%.*s", c->runtime.language, why, c->words.n ? ": " : "",
-				      STR_ARG(str_trim(buf_view(&c->words))));
+	autofree char *text = str_fmt("The %s runtime did not start: %s%s%.*s", c->runtime.language, why,
+	    c->words.n ? ": " : "", STR_ARG(str_trim(buf_view(&c->words))));
 
 	set_state(c, CONTEXT_COLD);
 	refuse_all(c, text ? text : "out of memory");
@@ -208,7 +208,7 @@ static void on_end(void *user, int status)
 	autofree char *text = NULL;
 	bool fork = kernel_is_fork(c->kernel);
 
-	c->kernel = NULL;		/* frees itself */
+	c->kernel = NULL; /* frees itself */
 	text_status(status, how);
 	if (c->state == CONTEXT_STARTING && fork) {
 		if (status != KERNEL_LOST) {
@@ -234,7 +234,7 @@ static void on_end(void *user, int status)
 		execution_end(x);
 	} else if (x) {
 		text = str_fmt("The %s process ended before the execution was finished (%s); variables are lost",
-			       c->runtime.language, how);
+		    c->runtime.language, how);
 		execution_error(x, "UnexpectedEndOfExecution", text ? text : how, "");
 		execution_end(x);
 	}
@@ -242,7 +242,10 @@ static void on_end(void *user, int status)
 }
 
 static const struct kernel_ops kernel_ops = {
-	.on_output = on_output, .on_message = on_message, .on_too_long = on_too_long, .on_end = on_end,
+	.on_output = on_output,
+	.on_message = on_message,
+	.on_too_long = on_too_long,
+	.on_end = on_end,
 };
 
 /* Moving on. */
@@ -340,7 +343,7 @@ void context_submit(struct context *c, struct execution *x)
 		last = execution_next(last);
 	execution_link(last, x);
 	if (context_started(c))
-		execution_begin(x);	/* it waits, and is told so by keepalives */
+		execution_begin(x); /* it waits, and is told so by keepalives */
 }
 
 void context_withdraw(struct context *c, struct execution *x)
@@ -379,7 +382,7 @@ static void renew_env(struct context *c)
 	if (c->runtime.takes_env && !env_read_at_start(&c->in->env) && kernel_env(c->kernel, &c->runtime, &e) == 0)
 		return;
 	set_state(c, CONTEXT_COLD);
-	(void)context_warm(c, &e);	/* what is wrong is told to the next execution */
+	(void)context_warm(c, &e); /* what is wrong is told to the next execution */
 }
 
 void interp_env_changed(struct init *in)
@@ -402,7 +405,7 @@ void context_restart(struct context *c)
 	end_all(c, "ContextRestarting", "The context was restarted");
 	struct err e = ERR_INIT;
 
-	(void)context_warm(c, &e);	/* what is wrong is told to the next execution */
+	(void)context_warm(c, &e); /* what is wrong is told to the next execution */
 }
 
 /* The table. */
@@ -452,12 +455,14 @@ static int check_cwd(const char *cwd, struct err *e)
 	return 0;
 }
 
-int context_new(struct init *in, const char *language, const char *cwd, bool is_default, struct context **ret, struct err *e)
+int context_new(struct init *in, const char *language, const char *cwd, bool is_default, struct context **ret,
+    struct err *e)
 {
 	struct context *c, **at = &in->interp.contexts;
 
 	if (in->interp.n_contexts >= CONTEXTS_MAX)
-		return err_set(e, EUSERS, "Too many contexts: a sandbox has at most %d at a time; remove one first", CONTEXTS_MAX);
+		return err_set(e, EUSERS, "Too many contexts: a sandbox has at most %d at a time; remove one first",
+		    CONTEXTS_MAX);
 	if (check_cwd(cwd, e) < 0)
 		return -e->no;
 	c = calloc(1, sizeof(*c));
@@ -515,7 +520,8 @@ const struct runtime *context_runtime(const struct context *c)
 
 json_t *context_json(const struct context *c)
 {
-	return json_pack("{s:s,s:s,s:o}", "id", c->id, "language", c->runtime.language, "cwd", text_json(str_of(c->cwd)));
+	return json_pack("{s:s,s:s,s:o}", "id", c->id, "language", c->runtime.language, "cwd",
+	    text_json(str_of(c->cwd)));
 }
 
 void contexts_ensure_defaults(struct init *in)
@@ -526,7 +532,7 @@ void contexts_ensure_defaults(struct init *in)
 		struct err ignored = ERR_INIT;
 		struct context *c;
 
-		(void)context_default(in, always[i], &c, &ignored);	/* no such runtime: no such context */
+		(void)context_default(in, always[i], &c, &ignored); /* no such runtime: no such context */
 	}
 }
 

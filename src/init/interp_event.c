@@ -8,10 +8,20 @@
 #include "base/fd.h"
 #include "init/text.h"
 
-static const struct { const char *mime, *field; } fields[] = {
-	{ "text/plain", "text" }, { "text/html", "html" }, { "text/markdown", "markdown" }, { "image/svg+xml", "svg" },
-	{ "image/png", "png" }, { "image/jpeg", "jpeg" }, { "application/pdf", "pdf" }, { "text/latex", "latex" },
-	{ "application/json", "json" }, { "application/javascript", "javascript" }, { "e2b/data", "data" },
+static const struct {
+	const char *mime, *field;
+} fields[] = {
+	{ "text/plain", "text" },
+	{ "text/html", "html" },
+	{ "text/markdown", "markdown" },
+	{ "image/svg+xml", "svg" },
+	{ "image/png", "png" },
+	{ "image/jpeg", "jpeg" },
+	{ "application/pdf", "pdf" },
+	{ "text/latex", "latex" },
+	{ "application/json", "json" },
+	{ "application/javascript", "javascript" },
+	{ "e2b/data", "data" },
 	{ "e2b/chart", "chart" },
 };
 
@@ -40,7 +50,8 @@ json_t *event_error(const char *name, const char *value, const char *traceback)
 
 json_t *event_text(struct str bytes)
 {
-	return json_pack("{s:s,s:b,s:o,s:{}}", "type", "result", "is_main_result", 1, "text", text_json(bytes), "extra");
+	return json_pack("{s:s,s:b,s:o,s:{}}", "type", "result", "is_main_result", 1, "text", text_json(bytes),
+	    "extra");
 }
 
 /* The text of a string is its representation, quotes and all: clients expect it bare. */
@@ -70,7 +81,8 @@ json_t *event_result(const json_t *bundle, bool is_main)
 	const char *mime;
 	json_t *value;
 
-	json_object_foreach((json_t *)bundle, mime, value) {
+	json_object_foreach((json_t *)bundle, mime, value)
+	{
 		const char *field = field_of(mime);
 
 		if (json_is_null(value))

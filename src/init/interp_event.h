@@ -10,12 +10,13 @@
 #include "base/str.h"
 
 /* All return a new object, NULL when out of memory. */
-json_t *event_plain(const char *type);					/* "keepalive", "end_of_execution" */
+json_t *event_plain(const char *type); /* "keepalive", "end_of_execution" */
 json_t *event_count(uint64_t n);
-json_t *event_output(const char *type, struct str bytes, uint64_t wall_ms);	/* "stdout", "stderr" */
+json_t *event_output(const char *type, struct str bytes, uint64_t wall_ms); /* "stdout", "stderr" */
 json_t *event_error(const char *name, const char *value, const char *traceback);
 
-json_t *event_text(struct str bytes);					/* a main result that is plain text as it stands */
+/* a main result that is plain text as it stands */
+json_t *event_text(struct str bytes);
 
 /* A bundle of mime type → value becomes the fields that clients know; other types go to "extra". */
 json_t *event_result(const json_t *bundle, bool is_main);

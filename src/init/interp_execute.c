@@ -21,30 +21,31 @@
 
 #define BODY_MAX (3 * EXECUTE_CODE_MAX)
 #define KEEPALIVE_MS 5000
-#define BEGIN_MS 300			/* a runtime that cannot start says so within this; then its answer can be a 500 */
-#define GATHER_MS 200			/* output is joined for so long */
-#define HELD_MAX (4 * 1024 * 1024)	/* or up to so many bytes */
-#define TEXT_MAX HELD_MAX		/* longer output is no text: half of it would be worse than none */
+/* a runtime that cannot start says so within this; then its answer can be a 500 */
+#define BEGIN_MS 300
+#define GATHER_MS 200              /* output is joined for so long */
+#define HELD_MAX (4 * 1024 * 1024) /* or up to so many bytes */
+#define TEXT_MAX HELD_MAX          /* longer output is no text: half of it would be worse than none */
 #define TEXT_VARIABLE "ATOLL_TEXT_FROM_STDOUT"
 #define LINE_MAX_BYTES (6 * KERNEL_LINE_MAX)
 #define OUTPUT_MAX_TEXT "32 MiB"
 
-struct held {				/* output that waits for more */
+struct held { /* output that waits for more */
 	struct buf b;
-	bool late;			/* the rest of a line that has waited once already */
+	bool late; /* the rest of a line that has waited once already */
 };
 
 struct execution {
 	struct execution *next;
 	struct init *in;
-	struct http_req *rq;		/* NULL: the client has gone */
-	struct context *ctx;		/* NULL: not submitted, or over */
+	struct http_req *rq; /* NULL: the client has gone */
+	struct context *ctx; /* NULL: not submitted, or over */
 	struct buf body;
-	json_t *msg;			/* the parsed body */
+	json_t *msg; /* the parsed body */
 	uint64_t id;
 	struct timer *keepalive, *gather;
 	struct held out[2];
-	struct buf text;		/* standard output so far, while it may become the result */
+	struct buf text; /* standard output so far, while it may become the result */
 	size_t n_output;
 	bool begun, failed, cut, full, wants_text;
 };
@@ -71,7 +72,6 @@ static void send_event(struct execution *x, json_t *ev)
 		context_flow(x->ctx, false);
 	}
 }
-
 
 enum flush { FLUSH_LINES, FLUSH_CHARACTERS, FLUSH_ALL };
 
@@ -115,8 +115,8 @@ static void on_keepalive(void *user)
 		execution_begin(x);
 }
 
-/* E2B's Java sends each write by itself, and println() is two of them: programs compare the first piece with the text they
- * printed. The pipe cuts a longer write at PIPE_BUF, so a piece of that length is held for the rest. */
+/* E2B's Java sends each write by itself, and println() is two of them: programs compare the first piece with the text
+ * they printed. The pipe cuts a longer write at PIPE_BUF, so a piece of that length is held for the rest. */
 static bool is_whole_write(const struct execution *x, struct str bytes)
 {
 	return x->ctx && context_runtime(x->ctx)->writes_apart && bytes.n < PIPE_BUF;
@@ -211,7 +211,8 @@ void execution_begin(struct execution *x)
 	if (x->begun || !x->rq)
 		return;
 	x->begun = true;
-	http_begin(x->rq, 200, "application/x-ndjson", "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n", -1);
+	http_begin(x->rq, 200, "application/x-ndjson", "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n",
+	    -1);
 	timer_arm(x->keepalive, KEEPALIVE_MS);
 }
 
@@ -269,9 +270,10 @@ static int check_request(struct execution *x, const char **ret_context, const ch
 	const char *code = NULL;
 	json_t *vars = NULL;
 
-	if (json_read_object(buf_view(&x->body), false, &x->msg, e) < 0 || json_need_str(x->msg, "code", &code, e) < 0 ||
-	    json_get_str(x->msg, "context_id", ret_context, e) < 0 || json_get_str(x->msg, "language", ret_language, e) < 0 ||
-	    json_get_obj(x->msg, "env_vars", &vars, e) < 0 || (vars && env_check(vars, "env_vars", e) < 0))
+	if (json_read_object(buf_view(&x->body), false, &x->msg, e) < 0 ||
+	    json_need_str(x->msg, "code", &code, e) < 0 || json_get_str(x->msg, "context_id", ret_context, e) < 0 ||
+	    json_get_str(x->msg, "language", ret_language, e) < 0 || json_get_obj(x->msg, "env_vars", &vars, e) < 0 ||
+	    (vars && env_check(vars, "env_vars", e) < 0))
 		return -EINVAL;
 	if (*ret_context && **ret_context && *ret_language && **ret_language)
 		return err_set(e, EINVAL, "Only one of context_id or language can be provided");
@@ -280,7 +282,8 @@ static int check_request(struct execution *x, const char **ret_context, const ch
 	return 0;
 }
 
-static int choose_context(struct execution *x, const char *id, const char *language, struct context **ret, struct err *e)
+static int choose_context(struct execution *x, const char *id, const char *language, struct context **ret,
+    struct err *e)
 {
 	if (!id || !*id)
 		return context_default(x->in, language && *language ? language : NULL, ret, e);
@@ -341,13 +344,16 @@ static void on_close(struct http_req *rq, bool lost)
 	(void)lost;
 	x->rq = NULL;
 	if (x->ctx)
-		context_withdraw(x->ctx, x);	/* ends it, now or when its code has stopped */
+		context_withdraw(x->ctx, x); /* ends it, now or when its code has stopped */
 	else
 		loop_defer(x->in->loop, execution_free, x);
 }
 
 static const struct http_req_ops execute_ops = {
-	.on_body = on_body, .on_body_end = on_body_end, .on_drain = on_drain, .on_close = on_close,
+	.on_body = on_body,
+	.on_body_end = on_body_end,
+	.on_drain = on_drain,
+	.on_close = on_close,
 };
 
 void execute_post(struct init *in, struct http_req *rq)

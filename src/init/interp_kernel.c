@@ -22,11 +22,11 @@
 #include "loop/stream.h"
 
 #define READ_SIZE (64 * 1024)
-#define DRAIN_MAX (1024 * 1024)		/* more than a pipe holds */
+#define DRAIN_MAX (1024 * 1024) /* more than a pipe holds */
 #define COMMAND_MAX (64 * 1024 * 1024)
-#define ABOVE_CTL 10			/* where the socket waits until it becomes fd 3 */
+#define ABOVE_CTL 10 /* where the socket waits until it becomes fd 3 */
 
-struct tap {				/* an output pipe */
+struct tap { /* an output pipe */
 	struct kernel *k;
 	enum kernel_stream which;
 	int fd;
@@ -34,18 +34,18 @@ struct tap {				/* an output pipe */
 };
 
 struct kernel {
-	struct kernel *next;		/* of interp.kernels */
+	struct kernel *next; /* of interp.kernels */
 	struct init *in;
-	const struct kernel_ops *ops;	/* NULL: nobody wants to hear of it any more */
+	const struct kernel_ops *ops; /* NULL: nobody wants to hear of it any more */
 	void *user;
-	pid_t pid;			/* 0: not known yet, or ended */
-	uint32_t asked;			/* the seed's request that makes it, 0: none, or answered */
+	pid_t pid;      /* 0: not known yet, or ended */
+	uint32_t asked; /* the seed's request that makes it, 0: none, or answered */
 	bool by_seed;
-	bool judging;			/* it has ended, which is told when it is known why */
+	bool judging; /* it has ended, which is told when it is known why */
 	int status;
 	struct stream *ctl;
-	struct buf line;		/* a message that has not come whole */
-	bool skipping;			/* the rest of one that is too long */
+	struct buf line; /* a message that has not come whole */
+	bool skipping;   /* the rest of one that is too long */
 	struct tap tap[2];
 };
 
@@ -141,7 +141,7 @@ static void on_data(void *user, struct str data)
 
 static void signal_all(struct kernel *k, int signo)
 {
-	if (k->pid > 0)			/* not reaped: the number is still its own */
+	if (k->pid > 0) /* not reaped: the number is still its own */
 		(void)kill(-k->pid, signo);
 }
 
@@ -168,13 +168,13 @@ static void send_line(struct kernel *k, const json_t *msg)
 	if (!out.bad)
 		stream_write(k->ctl, buf_view(&out));
 	else
-		on_eof(k);		/* out of memory */
+		on_eof(k); /* out of memory */
 }
 
 void kernel_execute(struct kernel *k, const struct kernel_cell *cell)
 {
 	autojson json_t *msg = json_pack("{s:s,s:I,s:I,s:O}", "op", "execute", "id", (json_int_t)cell->id, "count",
-					 (json_int_t)cell->count, "code", cell->code);
+	    (json_int_t)cell->count, "code", cell->code);
 
 	if (cell->env)
 		(void)json_object_set(msg, "env", (json_t *)cell->env);
@@ -305,7 +305,7 @@ void kernel_seeded(struct init *in, uint32_t id, pid_t pid)
 	}
 	(*at)->pid = pid;
 	if (!(*at)->ops && in->interp.spare != *at)
-		signal_all(*at, SIGKILL);	/* given up meanwhile */
+		signal_all(*at, SIGKILL); /* given up meanwhile */
 }
 
 void kernels_unseeded(struct init *in)
@@ -320,7 +320,7 @@ void kernels_unseeded(struct init *in)
 
 /* The start. */
 
-struct ends {				/* of the new process; all above 3, close-on-exec */
+struct ends { /* of the new process; all above 3, close-on-exec */
 	int in, out, err, ctl;
 };
 
@@ -389,7 +389,10 @@ static bool seedable(const struct runtime *rt)
 static int make(struct kernel *k, const struct spawn *sp, bool by_seed, struct err *e)
 {
 	struct seed_request rq = {
-		.uid = sp->uid, .gid = sp->gid, .groups = sp->groups, .n_groups = sp->n_groups,
+		.uid = sp->uid,
+		.gid = sp->gid,
+		.groups = sp->groups,
+		.n_groups = sp->n_groups,
 		.fds = { sp->in, sp->out, sp->err, sp->ctl },
 	};
 
@@ -400,7 +403,7 @@ static int make(struct kernel *k, const struct spawn *sp, bool by_seed, struct e
 static void send_start(struct kernel *k, const struct runtime *rt, const char *cwd, char *const *envp)
 {
 	autojson json_t *msg = json_pack("{s:s,s:s,s:s,s:o}", "op", "start", "language", rt->language, "cwd", cwd,
-					 "env", env_object(envp));
+	    "env", env_object(envp));
 
 	send_line(k, msg);
 }
@@ -442,8 +445,8 @@ static struct kernel *kernel_new(struct init *in)
 }
 
 /* A process for that user; with envp, unless it comes from a seed. */
-static int make_process(struct init *in, const struct runtime *rt, const struct spawn *like, bool by_seed, struct kernel **ret,
-			struct err *e)
+static int make_process(struct init *in, const struct runtime *rt, const struct spawn *like, bool by_seed,
+    struct kernel **ret, struct err *e)
 {
 	__attribute__((cleanup(ends_cleanup))) struct ends x = { -1, -1, -1, -1 };
 	struct kernel *k = kernel_new(in);
@@ -472,8 +475,8 @@ bool kernel_is_fork(const struct kernel *k)
 	return k->by_seed;
 }
 
-int kernel_start(struct init *in, const struct runtime *rt, const char *cwd, bool may_fork, const struct kernel_ops *ops, void *user,
-		 struct kernel **ret, struct err *e)
+int kernel_start(struct init *in, const struct runtime *rt, const char *cwd, bool may_fork,
+    const struct kernel_ops *ops, void *user, struct kernel **ret, struct err *e)
 {
 	autousers struct userdb users;
 	gid_t groups[USER_GROUPS_MAX];
@@ -485,8 +488,14 @@ int kernel_start(struct init *in, const struct runtime *rt, const char *cwd, boo
 		return err_set(e, ENOENT, "the sandbox has no user '%.60s'", rt->user);
 	autofree char **envp = env_build(&in->env, &u, in->path, NULL);
 	struct spawn sp = {
-		.argv = rt->argv, .envp = envp, .cwd = cwd, .uid = u.uid, .gid = u.gid, .groups = groups,
-		.n_groups = userdb_groups(&users, &u, groups, USER_GROUPS_MAX), .leader = true,
+		.argv = rt->argv,
+		.envp = envp,
+		.cwd = cwd,
+		.uid = u.uid,
+		.gid = u.gid,
+		.groups = groups,
+		.n_groups = userdb_groups(&users, &u, groups, USER_GROUPS_MAX),
+		.leader = true,
 	};
 
 	if (!envp)
@@ -515,8 +524,14 @@ void kernel_spare(struct init *in, const struct runtime *rt)
 		return;
 	/* No program: if the seed cannot take the request, there is no spare one. */
 	struct spawn sp = {
-		.argv = (char *[]) { "/bin/false", NULL }, .envp = (char *[]) { NULL }, .cwd = "/", .uid = u.uid, .gid = u.gid,
-		.groups = groups, .n_groups = userdb_groups(&users, &u, groups, USER_GROUPS_MAX), .leader = true,
+		.argv = (char *[]) { "/bin/false", NULL },
+		.envp = (char *[]) { NULL },
+		.cwd = "/",
+		.uid = u.uid,
+		.gid = u.gid,
+		.groups = groups,
+		.n_groups = userdb_groups(&users, &u, groups, USER_GROUPS_MAX),
+		.leader = true,
 	};
 
 	if (make_process(in, rt, &sp, true, &in->interp.spare, &ignored) == 0)

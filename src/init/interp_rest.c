@@ -25,7 +25,7 @@
 #define BACKLOG 64
 #define CONNS_INSIDE 64
 #define BODY_MAX (64 * 1024)
-#define WARM_FILE "/etc/atoll/warm"	/* languages whose default context starts with the sandbox */
+#define WARM_FILE "/etc/atoll/warm" /* languages whose default context starts with the sandbox */
 #define WARM_MAX 4096
 
 void reply_text(struct http_req *rq, int status, const char *fmt, ...)
@@ -38,20 +38,20 @@ void reply_text(struct http_req *rq, int status, const char *fmt, ...)
 		text = NULL;
 	va_end(ap);
 	http_respond(rq, status, "text/plain; charset=utf-8", "X-Content-Type-Options: nosniff\r\n",
-		     text ? str_of(text) : STR_LIT("out of memory"));
+	    text ? str_of(text) : STR_LIT("out of memory"));
 }
 
 int rest_status(const struct err *e)
 {
 	switch (e->no) {
 	case EINVAL:
-	case ENOTDIR:		/* a working directory that is none */
+	case ENOTDIR: /* a working directory that is none */
 		return 400;
-	case ENOENT:		/* the official clients show the text of this answer only */
+	case ENOENT: /* the official clients show the text of this answer only */
 		return 404;
 	case EFBIG:
 		return 413;
-	case EUSERS:		/* there are as many as there may be */
+	case EUSERS: /* there are as many as there may be */
 		return 429;
 	default:
 		return 500;
@@ -95,9 +95,10 @@ static void on_body_end(struct http_req *rq)
 		return;
 	}
 	contexts_ensure_defaults(cr->in);
-	if (json_read_object(buf_view(&cr->body), true, &msg, &e) < 0 || json_get_str(msg, "language", &language, &e) < 0 ||
-	    json_get_str(msg, "cwd", &cwd, &e) < 0 ||
-	    context_new(cr->in, language && *language ? language : "python", cwd && *cwd ? cwd : CONTEXT_CWD, false, &c, &e) < 0) {
+	if (json_read_object(buf_view(&cr->body), true, &msg, &e) < 0 ||
+	    json_get_str(msg, "language", &language, &e) < 0 || json_get_str(msg, "cwd", &cwd, &e) < 0 ||
+	    context_new(cr->in, language && *language ? language : "python", cwd && *cwd ? cwd : CONTEXT_CWD, false, &c,
+		&e) < 0) {
 		reply_text(rq, rest_status(&e), "%s", e.text);
 		return;
 	}
@@ -201,7 +202,9 @@ static const struct http_server_ops inside_ops = { .on_request = on_inside };
 
 static void listen_inside(struct init *in)
 {
-	struct sockaddr_in any = { .sin_family = AF_INET, .sin_port = htons(PORT), .sin_addr.s_addr = htonl(INADDR_ANY) };
+	struct sockaddr_in any = { .sin_family = AF_INET,
+		.sin_port = htons(PORT),
+		.sin_addr.s_addr = htonl(INADDR_ANY) };
 	const int on = 1;
 	autoclose int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 

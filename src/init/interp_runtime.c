@@ -24,7 +24,8 @@ void runtime_done(struct runtime *r)
 
 static bool name_is(const json_t *name, struct str language)
 {
-	return json_is_string(name) && str_ieq((struct str) { json_string_value(name), json_string_length(name) }, language);
+	return json_is_string(name) &&
+	    str_ieq((struct str) { json_string_value(name), json_string_length(name) }, language);
 }
 
 /* The canonical name, or NULL. */
@@ -34,10 +35,12 @@ static const char *canonical(const json_t *languages, struct str language)
 	json_t *aliases, *alias;
 	size_t i;
 
-	json_object_foreach((json_t *)languages, name, aliases) {
+	json_object_foreach((json_t *)languages, name, aliases)
+	{
 		if (str_ieq(str_of(name), language))
 			return name;
-		json_array_foreach(aliases, i, alias) {
+		json_array_foreach(aliases, i, alias)
+		{
 			if (name_is(alias, language))
 				return name;
 		}
@@ -78,7 +81,9 @@ int runtime_match(const json_t *manifest, struct str language, struct runtime *r
 	if (!name)
 		return 0;
 	*ret = (struct runtime) {
-		.language = strdup(name), .user = strdup(user ? user : "root"), .argv = copy_argv(json_object_get(manifest, "argv")),
+		.language = strdup(name),
+		.user = strdup(user ? user : "root"),
+		.argv = copy_argv(json_object_get(manifest, "argv")),
 		.takes_env = json_is_true(json_object_get(manifest, "takes_env")),
 		.takes_reseed = json_is_true(json_object_get(manifest, "takes_reseed")),
 		.writes_apart = json_is_true(json_object_get(manifest, "writes_apart")),
@@ -109,7 +114,8 @@ static bool has_all(const json_t *files)
 	json_t *file;
 	size_t i;
 
-	json_array_foreach((json_t *)files, i, file) {
+	json_array_foreach((json_t *)files, i, file)
+	{
 		if (!json_is_string(file) || access(json_string_value(file), F_OK) < 0)
 			return false;
 	}
@@ -124,9 +130,10 @@ static int kernel_match(json_t *manifest, struct str language, struct runtime *r
 
 	if (language.n == 0 || language.p[0] == '.' || memchr(language.p, '/', language.n))
 		return 0;
-	json_array_foreach(json_object_get(manifest, "kernels"), i, dir) {
+	json_array_foreach(json_object_get(manifest, "kernels"), i, dir)
+	{
 		autofree char *path = str_fmt("%s/%.*s/kernel.json", json_is_string(dir) ? json_string_value(dir) : "",
-					      STR_ARG(language));
+		    STR_ARG(language));
 		autofree char *name = str_dup(language);
 
 		if (!path || !name || access(path, F_OK) < 0)

@@ -4,8 +4,10 @@
  *	{"languages": {"javascript": ["js"], "typescript": ["ts"]},	canonical names and their aliases
  *	 "argv": ["/usr/bin/node", "/opt/atoll/runtimes/node/main.js"],
  *	 "user": "root",						whom it runs as; "root" when absent
- *	 "takes_env": true, "rehearses": true, "takes_reseed": true,	understands the message "env", "rehearse", "reseed"
- *	 "writes_apart": true,						each of its writes is a piece of output of its own
+ *	"takes_env": true, "rehearses": true, "takes_reseed": true,	understands the message "env", "rehearse",
+ *	"reseed"
+ *	"writes_apart": true,						each of its writes is a piece of output of its
+ *	own
  *	 "needs": ["/usr/bin/javac"],					without these files it runs nothing
  *	 "kernels": ["/usr/share/jupyter/kernels"]}			each folder in there is a language, too */
 #pragma once
@@ -19,9 +21,9 @@
 #define RUNTIMES_DIR "/opt/atoll/runtimes"
 
 struct runtime {
-	char *language;			/* its canonical name */
+	char *language; /* its canonical name */
 	char *user;
-	char **argv;			/* one block */
+	char **argv; /* one block */
 	bool takes_env, rehearses, takes_reseed;
 	bool writes_apart;
 };

@@ -28,7 +28,10 @@ void seed_close(struct init *in)
 static void on_answer(void *user, int events)
 {
 	struct init *in = user;
-	struct { uint32_t id; int32_t pid; } a;
+	struct {
+		uint32_t id;
+		int32_t pid;
+	} a;
 	ssize_t n = recv(in->interp.seed.fd, &a, sizeof(a), MSG_DONTWAIT);
 
 	(void)events;
@@ -77,7 +80,7 @@ int seed_ask(struct init *in, const struct seed_request *rq, uint32_t *ret_id)
 		msg[HEAD_WORDS + i] = rq->groups[i];
 	ssize_t n = fd_send(s->fd, msg, (HEAD_WORDS + rq->n_groups) * sizeof(*msg), rq->fds, ARRAY_LEN(rq->fds));
 
-	if (n < 0)			/* full: it does not keep up, or is stopped */
+	if (n < 0) /* full: it does not keep up, or is stopped */
 		return (int)n;
 	*ret_id = ++s->last_id;
 	timer_arm(s->timer, SEED_ANSWER_MS);

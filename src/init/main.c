@@ -35,9 +35,9 @@
 #include "init/volume.h"
 #include "loop/loop.h"
 
-#define SOCKET_NAME "atoll-init"	/* abstract, in the sandbox's network namespace */
+#define SOCKET_NAME "atoll-init" /* abstract, in the sandbox's network namespace */
 #define BACKLOG 512
-#define QUEUE (512 * 1024)		/* of answers; the kernel takes as much of it as it allows */
+#define QUEUE (512 * 1024) /* of answers; the kernel takes as much of it as it allows */
 #define RUN_DIR "/run/e2b"
 #define LARGE (128 * 1024)
 
@@ -127,7 +127,8 @@ static void ignore_signals(void)
 		(void)signal(ignored[i], SIG_IGN);
 }
 
-/* Our stderr is /dev/null in a sandbox: what we have to say goes to the front, if it listens, and from there to the server's log. */
+/* Our stderr is /dev/null in a sandbox: what we have to say goes to the front, if it listens, and from there to the
+ * server's log. */
 static void on_log(void *user, const char *event, const char *kv)
 {
 	struct init *in = user;
@@ -163,7 +164,7 @@ static int serve(struct init *in, struct err *e)
 	oom_open(in);
 	log_listen(on_log, in);
 	interp_open(in, env_fd("ATOLL_SEED_FD"));
-	procs_reap(in);			/* whoever ended before we looked */
+	procs_reap(in); /* whoever ended before we looked */
 	loop_run(in->loop);
 	return 0;
 }

@@ -111,7 +111,7 @@ int media_range(struct str range, uint64_t size, uint64_t *ret_from, uint64_t *r
 	struct str a;
 
 	if (!str_starts(range, "bytes=") || memchr(range.p, ',', range.n))
-		return 0;		/* several parts at once: all of it is an allowed answer too */
+		return 0; /* several parts at once: all of it is an allowed answer too */
 	str_skip(&range, 6);
 	range = str_trim(range);
 	a = str_trim(str_cut(&range, '-'));
@@ -120,7 +120,7 @@ int media_range(struct str range, uint64_t size, uint64_t *ret_from, uint64_t *r
 	range = str_trim(range);
 	if ((a.n && str_to_u64(a, UINT64_MAX, &from) < 0) || (range.n && str_to_u64(range, UINT64_MAX, &to) < 0))
 		return 0;
-	if (a.n == 0) {			/* the last so many */
+	if (a.n == 0) { /* the last so many */
 		if (range.n == 0)
 			return 0;
 		if (to == 0 || size == 0)
@@ -202,7 +202,7 @@ void media_date(time_t t, char out[MEDIA_DATE_SIZE])
 
 	(void)gmtime_r(&t, &tm);
 	(void)snprintf(out, MEDIA_DATE_SIZE, "%.3s, %02d %.3s %04d %02d:%02d:%02d GMT", days + 3 * tm.tm_wday,
-		tm.tm_mday, months + 3 * tm.tm_mon, (tm.tm_year + 1900) % 10000, tm.tm_hour, tm.tm_min, tm.tm_sec);
+	    tm.tm_mday, months + 3 * tm.tm_mon, (tm.tm_year + 1900) % 10000, tm.tm_hour, tm.tm_min, tm.tm_sec);
 }
 
 bool media_date_parse(struct str s, time_t *ret)
@@ -212,9 +212,9 @@ bool media_date_parse(struct str s, time_t *ret)
 	int end = 0;
 
 	if (!str_copy(z, sizeof(z), s) ||
-		sscanf(z, "%3[A-Za-z], %2d %3[A-Za-z] %4d %2d:%2d:%2d GMT%n", day, &tm.tm_mday, month, &tm.tm_year,
-			&tm.tm_hour, &tm.tm_min, &tm.tm_sec, &end) != 7 ||
-		end == 0 || z[end] || strlen(month) != 3)
+	    sscanf(z, "%3[A-Za-z], %2d %3[A-Za-z] %4d %2d:%2d:%2d GMT%n", day, &tm.tm_mday, month, &tm.tm_year,
+		&tm.tm_hour, &tm.tm_min, &tm.tm_sec, &end) != 7 ||
+	    end == 0 || z[end] || strlen(month) != 3)
 		return false;
 	const char *m = strstr(months, month);
 	if (!m || (m - months) % 3)

@@ -13,7 +13,7 @@
 #include "http/server.h"
 
 #define HEADER_PREFIX "x-metadata-"
-#define LIST_MAX 65536			/* XATTR_LIST_MAX */
+#define LIST_MAX 65536 /* XATTR_LIST_MAX */
 
 static bool printable(struct str s)
 {
@@ -37,20 +37,20 @@ int meta_from_headers(const struct http_headers *h, json_t **ret, struct err *e)
 		str_skip(&name, skip);
 		if (!str_copy(key, sizeof(key), name))
 			return err_set(e, EINVAL, "invalid metadata: metadata key '%.60s...' exceeds %d bytes", name.p,
-				META_KEY_MAX);
+			    META_KEY_MAX);
 		for (char *p = key; *p; p++)
 			*p = *p >= 'A' && *p <= 'Z' ? (char)(*p - 'A' + 'a') : *p;
 		if (!printable(name) || !printable(value))
-			return err_set(
-				e, EINVAL, "invalid metadata: key '%.60s' or its value is not printable ASCII", key);
+			return err_set(e, EINVAL, "invalid metadata: key '%.60s' or its value is not printable ASCII",
+			    key);
 		if (json_object_get(set, key))
-			continue;		/* the first of several */
+			continue; /* the first of several */
 		total += strlen(META_PREFIX) + name.n + value.n;
 		(void)json_object_set_new(set, key, json_stringn(value.n ? value.p : "", value.n));
 	}
 	if (total > META_TOTAL_MAX)
-		return err_set(
-			e, EINVAL, "invalid metadata: total metadata size %zu exceeds %d bytes", total, META_TOTAL_MAX);
+		return err_set(e, EINVAL, "invalid metadata: total metadata size %zu exceeds %d bytes", total,
+		    META_TOTAL_MAX);
 	*ret = json_incref(set);
 	return 0;
 }
@@ -118,7 +118,8 @@ int meta_write(int fd, const json_t *set)
 		if (fremovexattr(fd, name) < 0 && errno != ENODATA)
 			return -errno;
 	}
-	json_object_foreach((json_t *)set, name, value) {
+	json_object_foreach((json_t *)set, name, value)
+	{
 		char full[256];
 
 		(void)snprintf(full, sizeof(full), "%s%s", META_PREFIX, name);

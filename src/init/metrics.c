@@ -43,10 +43,10 @@ static struct cpu cpu_read(void)
 	if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0)
 		return c;
 	(void)sscanf(text, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &v[0], &v[1], &v[2], &v[3], &v[4], &v[5],
-		&v[6], &v[7]);
+	    &v[6], &v[7]);
 	for (size_t i = 0; i < ARRAY_LEN(v); i++)
 		c.all += v[i];
-	c.busy = c.all - v[3] - v[4];		/* idle, iowait */
+	c.busy = c.all - v[3] - v[4]; /* idle, iowait */
 	return c;
 }
 

@@ -19,10 +19,10 @@
 #include "init/text.h"
 #include "loop/loop.h"
 
-#define WAIT_MS 500			/* for word; it is there in a few, unless the machine is very busy */
-#define CLAIM_MS 1000			/* a kill of which nobody's parent has told us by then was a grandchild's */
+#define WAIT_MS 500   /* for word; it is there in a few, unless the machine is very busy */
+#define CLAIM_MS 1000 /* a kill of which nobody's parent has told us by then was a grandchild's */
 #define VMSTAT_MAX (16 * 1024)
-#define SHELL_KILLED (128 + SIGKILL)	/* how a shell ends whose command was killed */
+#define SHELL_KILLED (128 + SIGKILL) /* how a shell ends whose command was killed */
 #define BODY_MAX 512
 
 /* UINT64_MAX: not to be known. */
@@ -59,7 +59,7 @@ static void on_timer(void *user)
 {
 	struct init *in = user;
 
-	in->oom.on_machine = kills_on_machine();	/* they were others' */
+	in->oom.on_machine = kills_on_machine(); /* they were others' */
 	judge_all(in, true);
 }
 
@@ -102,7 +102,8 @@ void oom_text(const struct init *in, int status, char out[OOM_TEXT_SIZE])
 	text_status(status, how);
 	if (in->oom.limit_mb)
 		(void)snprintf(limit, sizeof limit, " of %llu MiB", (unsigned long long)in->oom.limit_mb);
-	(void)snprintf(out, OOM_TEXT_SIZE, OOM_NAME ": a process was killed because the sandbox is at its memory limit%s (%s)", limit, how);
+	(void)snprintf(out, OOM_TEXT_SIZE,
+	    OOM_NAME ": a process was killed because the sandbox is at its memory limit%s (%s)", limit, how);
 }
 
 struct word {
@@ -125,14 +126,15 @@ static void on_body_end(struct http_req *rq)
 	struct err e = ERR_INIT;
 	int64_t kills = 0, limit = 0;
 
-	if (json_read_object(buf_view(&w->body), false, &body, &e) < 0 || json_get_int(body, "kills", 0, UINT32_MAX, &kills, &e) < 0 ||
+	if (json_read_object(buf_view(&w->body), false, &body, &e) < 0 ||
+	    json_get_int(body, "kills", 0, UINT32_MAX, &kills, &e) < 0 ||
 	    json_get_int(body, "limitMB", 0, INT64_MAX, &limit, &e) < 0) {
 		reply_error(rq, 400, "%s", e.text);
 		return;
 	}
 	struct oom *o = &in->oom;
 
-	if ((uint32_t)kills < o->told)		/* another cgroup counts: it was restored */
+	if ((uint32_t)kills < o->told) /* another cgroup counts: it was restored */
 		o->claimed = o->told = 0;
 	o->told = (uint32_t)kills;
 	o->limit_mb = (uint64_t)limit;

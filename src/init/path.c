@@ -13,7 +13,7 @@ char *path_clean(const char *path)
 	size_t n = strlen(path);
 	char *out = malloc(n + 2);
 	bool rooted = path[0] == '/';
-	size_t w = 0, floor = 0;	/* nothing below floor may be taken back by ".." */
+	size_t w = 0, floor = 0; /* nothing below floor may be taken back by ".." */
 
 	if (!out)
 		return NULL;
@@ -78,7 +78,7 @@ struct str path_base(const char *path)
 		n--;
 	for (start = n; start > 0 && path[start - 1] != '/'; start--)
 		;
-	if (start == n)		/* only slashes */
+	if (start == n) /* only slashes */
 		return (struct str) { path, n };
 	return (struct str) { path + start, n - start };
 }

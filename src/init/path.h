@@ -10,8 +10,8 @@ int path_resolve(const char *path, const char *home, const char *workdir, char *
 
 /* Lexical: no empty, "." or ".." components, no slash at the end (but "/" itself). malloc, NULL: out of memory. */
 char *path_clean(const char *path);
-char *path_join(const char *dir, const char *rel);	/* cleaned */
-char *path_dir(const char *path);			/* cleaned, without its last component */
+char *path_join(const char *dir, const char *rel); /* cleaned */
+char *path_dir(const char *path);                  /* cleaned, without its last component */
 
 /* The last component, without slashes at the end; "/" for the root. Borrowed. */
 struct str path_base(const char *path);

@@ -23,9 +23,9 @@
 #include "loop/loop.h"
 
 #define ENDED_KEEP_MS 30000
-#define READ_PIPE (32 * 1024)		/* bytes of one data event */
+#define READ_PIPE (32 * 1024) /* bytes of one data event */
 #define READ_TTY (16 * 1024)
-#define LAST_READS 64			/* of what a killed process left in its pipes */
+#define LAST_READS 64 /* of what a killed process left in its pipes */
 
 static void proc_set_state(struct proc *p, enum proc_state to);
 static void proc_check_end(struct proc *p);
@@ -48,7 +48,7 @@ static ssize_t output_pump(struct proc *p, struct output *o)
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return -EAGAIN;
-	if (n <= 0)			/* EIO: nobody has the terminal open any more */
+	if (n <= 0) /* EIO: nobody has the terminal open any more */
 		return 0;
 	clients_send_data(p, o->name, (struct str) { data, (size_t)n });
 	return n;
@@ -195,7 +195,7 @@ static void proc_check_end(struct proc *p)
 {
 	if (p->state != PROC_EXITED || p->judging)
 		return;
-	if (p->signalled) {		/* what its children still write is not waited for */
+	if (p->signalled) { /* what its children still write is not waited for */
 		drain(p, &p->out[0]);
 		drain(p, &p->out[1]);
 	} else if (p->out[0].fd >= 0 || p->out[1].fd >= 0) {
@@ -220,7 +220,7 @@ static void judge(struct proc *p, bool last)
 void procs_judge(struct init *in, bool last)
 {
 	for (struct proc *p = in->procs.head, *next; p; p = next) {
-		next = p->next;		/* p may be gone */
+		next = p->next; /* p may be gone */
 		if (p->judging)
 			judge(p, last);
 	}
@@ -240,7 +240,7 @@ void procs_reap(struct init *in)
 			p->status = status;
 			proc_set_state(p, PROC_EXITED);
 			judge(p, false);
-			break;		/* p may be gone */
+			break; /* p may be gone */
 		}
 	}
 }
@@ -262,9 +262,9 @@ int proc_signal(struct proc *p, int signo, struct call *c, void (*done)(struct c
 
 /* Starting. */
 
-struct ends {			/* both ends of a new process's streams */
-	int in, out, err;	/* the child's */
-	int wr, rd_out, rd_err;	/* ours; -1: none */
+struct ends {                   /* both ends of a new process's streams */
+	int in, out, err;       /* the child's */
+	int wr, rd_out, rd_err; /* ours; -1: none */
 };
 
 static void ends_cleanup(struct ends *x)
@@ -317,9 +317,18 @@ static int run(struct init *in, const struct proc_spec *spec, const struct ends 
 	gid_t groups[USER_GROUPS_MAX];
 	autofree char **envp = env_build(&in->env, spec->user, in->path, spec->envs);
 	struct spawn sp = {
-		.argv = spec->argv, .envp = envp, .cwd = spec->cwd, .uid = spec->user->uid, .gid = spec->user->gid,
-		.groups = groups, .n_groups = userdb_groups(spec->users, spec->user, groups, USER_GROUPS_MAX),
-		.in = x->in, .out = x->out, .err = x->err, .tty = spec->tty, .leader = spec->tty,
+		.argv = spec->argv,
+		.envp = envp,
+		.cwd = spec->cwd,
+		.uid = spec->user->uid,
+		.gid = spec->user->gid,
+		.groups = groups,
+		.n_groups = userdb_groups(spec->users, spec->user, groups, USER_GROUPS_MAX),
+		.in = x->in,
+		.out = x->out,
+		.err = x->err,
+		.tty = spec->tty,
+		.leader = spec->tty,
 	};
 
 	return envp ? spawn(&sp, ret_pid, e) : err_set(e, ENOMEM, "out of memory");
@@ -331,7 +340,7 @@ static void forget_namesakes(struct init *in, const struct proc *like)
 	for (struct proc *p = in->procs.head, *next; p; p = next) {
 		next = p->next;
 		if (p->state == PROC_ENDED &&
-			(p->pid == like->pid || (like->tag && p->tag && strcmp(p->tag, like->tag) == 0)))
+		    (p->pid == like->pid || (like->tag && p->tag && strcmp(p->tag, like->tag) == 0)))
 			proc_free(p);
 	}
 }

@@ -69,8 +69,8 @@ static int get_size(struct call *c, const json_t *pty, uint16_t *ret_cols, uint1
 	json_t *size = NULL;
 
 	if (json_get_obj(pty, "size", &size, &e) < 0 ||
-		(size && json_get_int(size, "cols", 0, UINT16_MAX, &cols, &e) < 0) ||
-		(size && json_get_int(size, "rows", 0, UINT16_MAX, &rows, &e) < 0))
+	    (size && json_get_int(size, "cols", 0, UINT16_MAX, &cols, &e) < 0) ||
+	    (size && json_get_int(size, "rows", 0, UINT16_MAX, &rows, &e) < 0))
 		return bad(c, &e);
 	*ret_cols = (uint16_t)cols;
 	*ret_rows = (uint16_t)rows;
@@ -79,7 +79,7 @@ static int get_size(struct call *c, const json_t *pty, uint16_t *ret_cols, uint1
 
 /* Start. */
 
-struct start {				/* a StartRequest; strings are the message's */
+struct start { /* a StartRequest; strings are the message's */
 	const char *cmd, *cwd, *tag;
 	json_t *args, *envs, *pty;
 	bool want_stdin;
@@ -99,7 +99,8 @@ static int check_start(const struct start *s, struct err *e)
 		return err_set(e, EINVAL, "field 'process.cwd' is longer than %d bytes", PATH_MAX - 1);
 	if (json_array_size(s->args) > ARGS_MAX)
 		return err_set(e, EINVAL, "field 'process.args' has more than %d items", ARGS_MAX);
-	json_array_foreach(s->args, i, arg) {
+	json_array_foreach(s->args, i, arg)
+	{
 		if (!json_is_string(arg))
 			return err_set(e, EINVAL, "field 'process.args' must be an array of strings");
 	}
@@ -162,7 +163,7 @@ static int get_cwd(struct call *c, const struct start *s, char **ret)
 
 	if (rc < 0) {
 		call_fail(c, CONNECT_INVALID_ARGUMENT, "failed to expand path '%s' for user '%s': %s", s->cwd,
-			c->user.name, "cannot expand user-specific home dir");
+		    c->user.name, "cannot expand user-specific home dir");
 		return rc;
 	}
 	if (stat(cwd, &st) < 0 && (errno == ENOENT || errno == ENOTDIR)) {
@@ -185,7 +186,8 @@ static void fail_start(struct call *c, const struct start *s, const struct err *
 
 static void show_started(struct call *c, struct proc *p, const char *program)
 {
-	events_started(&c->in->events, proc_pid(p), program, c->user.name, http_header_get(&c->rq->headers, "x-request-id"));
+	events_started(&c->in->events, proc_pid(p), program, c->user.name,
+	    http_header_get(&c->rq->headers, "x-request-id"));
 	if (proc_attach(p, c, true, 0) < 0)
 		call_fail(c, CONNECT_INTERNAL, "out of memory");
 }
@@ -237,7 +239,7 @@ void process_connect(struct call *c, json_t *msg)
 	rc = proc_attach(p, c, false, timeout_ms);
 	if (rc == -EAGAIN)
 		call_fail(c, CONNECT_RESOURCE_EXHAUSTED, "process %d has %d clients attached", (int)proc_pid(p),
-			PROC_CLIENTS_MAX);
+		    PROC_CLIENTS_MAX);
 	else if (rc < 0)
 		call_fail(c, CONNECT_INTERNAL, "out of memory");
 }
@@ -270,7 +272,7 @@ void process_update(struct call *c, json_t *msg)
 		rc = proc_resize(p, cols, rows);
 		if (rc < 0) {
 			call_fail(c, CONNECT_INTERNAL, "error resizing tty: %s",
-				  rc == -ENOTTY ? "tty not assigned to process" : text_errno(-rc));
+			    rc == -ENOTTY ? "tty not assigned to process" : text_errno(-rc));
 			return;
 		}
 	}
@@ -323,17 +325,17 @@ static void fail_input(struct call *c, bool tty, int rc)
 
 	if (rc == -ENOTTY)
 		call_fail(c, CONNECT_INTERNAL,
-			"error writing to tty: tty not assigned to process — input should be written to "
-			"the stdin, not the tty");
+		    "error writing to tty: tty not assigned to process — input should be written to "
+		    "the stdin, not the tty");
 	else if (rc == -EISCONN)
 		call_fail(c, CONNECT_INTERNAL,
-			"error writing to stdin: tty assigned to process — input should be written to "
-			"the pty, not the stdin");
+		    "error writing to stdin: tty assigned to process — input should be written to "
+		    "the pty, not the stdin");
 	else if (rc == -EBADF)
 		call_fail(c, CONNECT_INTERNAL, "error writing to %s: stdin not enabled or closed", where);
 	else if (rc == -ENOBUFS)
 		call_fail(c, CONNECT_RESOURCE_EXHAUSTED, "error writing to %s: the process does not read its input",
-			where);
+		    where);
 	else
 		call_fail(c, CONNECT_INTERNAL, "error writing to %s: %s", where, text_errno(-rc));
 }
@@ -386,7 +388,7 @@ void process_close_stdin(struct call *c, json_t *msg)
 		return;
 	if (proc_close_stdin(p) < 0)
 		call_fail(c, CONNECT_UNKNOWN,
-			"error closing stdin: cannot close stdin for PTY process — send Ctrl+D (0x04) instead");
+		    "error closing stdin: cannot close stdin for PTY process — send Ctrl+D (0x04) instead");
 	else
 		call_reply_empty(c);
 }
@@ -421,7 +423,7 @@ static void stream_start(struct call *c, const json_t *start)
 	}
 	si->sel = sel;
 	if (si->sel.tag) {
-		(void)str_copy(si->tag, sizeof(si->tag), str_of(si->sel.tag));	/* fits: a process has it */
+		(void)str_copy(si->tag, sizeof(si->tag), str_of(si->sel.tag)); /* fits: a process has it */
 		si->sel.tag = si->tag;
 	}
 	free(c->stream);
@@ -446,10 +448,10 @@ void process_stream_input(struct call *c, json_t *msg)
 		p = si ? procs_find(c->in, &si->sel, false) : NULL;
 		if (!p) {
 			call_fail(c, CONNECT_NOT_FOUND,
-				si ? "the process has ended" : "the first message must hold 'start'");
+			    si ? "the process has ended" : "the first message must hold 'start'");
 			return;
 		}
-		call_want(c, false);		/* until it has been taken */
+		call_want(c, false); /* until it has been taken */
 		write_input(c, data, p, on_streamed);
 	} else if (!keepalive) {
 		call_fail(c, CONNECT_UNIMPLEMENTED, "message must hold 'start', 'data' or 'keepalive'");

@@ -9,4 +9,4 @@
 
 /* Both ends close-on-exec, the master non-blocking; the slave belongs to the user. */
 int pty_open(uid_t uid, uint16_t cols, uint16_t rows, int *ret_master, int *ret_slave, struct err *e);
-int pty_resize(int master, uint16_t cols, uint16_t rows);	/* -errno */
+int pty_resize(int master, uint16_t cols, uint16_t rows); /* -errno */

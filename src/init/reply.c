@@ -21,7 +21,7 @@ void reply_json(struct http_req *rq, int status, const char *headers, const json
 	json_put(&out, body);
 	if (out.bad)
 		http_respond(rq, 500, "application/json", NULL,
-			     STR_LIT("{\"code\":500,\"message\":\"the answer is too large\"}"));
+		    STR_LIT("{\"code\":500,\"message\":\"the answer is too large\"}"));
 	else
 		http_respond(rq, status, "application/json; charset=utf-8", headers, buf_view(&out));
 }

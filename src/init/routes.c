@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "base/fd.h"
+#include "http/json.h"
+#include "http/schema.h"
 #include "http/server.h"
 #include "init/build.h"
 #include "init/call.h"
@@ -15,14 +17,12 @@
 #include "init/init.h"
 #include "init/metrics.h"
 #include "init/process_rpc.h"
-#include "http/json.h"
-#include "http/schema.h"
 #include "init/reply.h"
 #include "init/text.h"
 #include "init/users.h"
 #include "init/watch_rpc.h"
 
-#define INTERPRETER_PORT "49999"	/* in E2b-Sandbox-Port: the request is for the code interpreter, not for envd */
+#define INTERPRETER_PORT "49999" /* in E2b-Sandbox-Port: the request is for the code interpreter, not for envd */
 
 struct route {
 	const char *method, *path;
@@ -56,7 +56,7 @@ static const struct rpc rpcs[] = {
 	UNARY("/process.Process/SendSignal", process_send_signal, pb_send_signal_request, pb_empty),
 	UNARY("/process.Process/CloseStdin", process_close_stdin, pb_of_process, pb_empty),
 	{ "/process.Process/StreamInput", RPC_CLIENT_STREAM, process_stream_input, process_stream_input,
-		process_stream_input_end, &pb_stream_input_request, &pb_empty },
+	    process_stream_input_end, &pb_stream_input_request, &pb_empty },
 	UNARY("/filesystem.Filesystem/Stat", fs_stat, pb_path_request, pb_entry_response),
 	UNARY("/filesystem.Filesystem/MakeDir", fs_make_dir, pb_path_request, pb_entry_response),
 	UNARY("/filesystem.Filesystem/Move", fs_move, pb_move_request, pb_entry_response),
@@ -73,7 +73,7 @@ static void refuse_method(struct http_req *rq, const char *allow)
 	autofree char *header = str_fmt("Allow: %s\r\n", allow);
 
 	reply_refuse(rq, 405, header, "method %.*s is not allowed for '%.*s'", STR_ARG(rq->method),
-		    (int)(rq->path.n < 200 ? rq->path.n : 200), rq->path.p);
+	    (int)(rq->path.n < 200 ? rq->path.n : 200), rq->path.p);
 }
 
 /* An unknown user is refused on every path, not only where a user matters: E2B's envd does so. */
@@ -107,7 +107,7 @@ static bool serve_rest(struct init *in, struct http_req *rq)
 			return true;
 		}
 		(void)snprintf(allow + strlen(allow), sizeof(allow) - strlen(allow), "%s%s", allow[0] ? ", " : "",
-			       routes[i].method);
+		    routes[i].method);
 	}
 	if (allow[0])
 		refuse_method(rq, allow);

@@ -82,7 +82,7 @@ static int open_target(struct sink *s, const char *path, struct sink_error *e)
 	} else if (errno == ENOENT) {
 		s->fd = open(path, OPEN_FLAGS | O_CREAT | O_EXCL, 0666);
 		s->created = s->fd >= 0;
-		if (s->fd < 0 && errno == EEXIST) {	/* a link that leads to a file that is not there yet */
+		if (s->fd < 0 && errno == EEXIST) { /* a link that leads to a file that is not there yet */
 			s->fd = open(path, OPEN_FLAGS | O_CREAT, 0666);
 			s->holding = true;
 		}
@@ -99,7 +99,8 @@ static int give_away(struct sink *s, const struct user *u, struct sink_error *e)
 {
 	struct stat st;
 
-	if ((fstat(s->fd, &st) == 0 && st.st_uid == u->uid && st.st_gid == u->gid) || fchown(s->fd, u->uid, u->gid) == 0)
+	if ((fstat(s->fd, &st) == 0 && st.st_uid == u->uid && st.st_gid == u->gid) ||
+	    fchown(s->fd, u->uid, u->gid) == 0)
 		return 0;
 	return sink_fail(e, is_full(errno) ? 507 : 500, "error changing file ownership: %s", text_errno(errno));
 }
@@ -157,7 +158,7 @@ static int write_all(struct sink *s, struct str data, struct sink_error *e)
 static int let_go(struct sink *s, struct sink_error *e)
 {
 	s->holding = false;
-	if (ftruncate(s->fd, 0) < 0 && errno != EINVAL && errno != EPERM) {	/* files of /proc have no length */
+	if (ftruncate(s->fd, 0) < 0 && errno != EINVAL && errno != EPERM) { /* files of /proc have no length */
 		int no = errno;
 
 		sink_discard(s);

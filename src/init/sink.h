@@ -19,16 +19,16 @@ struct user;
 #define SINK_TEXT 5120
 
 struct sink {
-	int fd;				/* -1: not open */
+	int fd; /* -1: not open */
 	char *path;
-	bool created;			/* by us */
-	bool holding;			/* an existing file, not touched yet */
-	bool durable;			/* it is to be on the disk when it is finished */
+	bool created; /* by us */
+	bool holding; /* an existing file, not touched yet */
+	bool durable; /* it is to be on the disk when it is finished */
 	struct buf held;
 };
 
 struct sink_error {
-	int status;			/* of the HTTP answer */
+	int status; /* of the HTTP answer */
 	char text[SINK_TEXT];
 };
 
@@ -36,6 +36,6 @@ struct sink_error {
 int sink_open(struct sink *s, const char *path, const struct user *u, struct sink_error *e);
 int sink_write(struct sink *s, struct str data, struct sink_error *e);
 int sink_finish(struct sink *s, const json_t *meta, struct sink_error *e);
-void sink_discard(struct sink *s);	/* fine on one that is not open */
+void sink_discard(struct sink *s); /* fine on one that is not open */
 
-int sink_fail(struct sink_error *e, int status, const char *fmt, ...) __attribute__((format(printf, 3, 4)));	/* -1 */
+int sink_fail(struct sink_error *e, int status, const char *fmt, ...) __attribute__((format(printf, 3, 4))); /* -1 */

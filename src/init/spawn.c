@@ -24,17 +24,17 @@
 #include "init/text.h"
 
 #define CHILD_STACK (64 * 1024)
-#define CHILD_OOM_SCORE "500"		/* the children go first, so that pid 1 outlives them */
-#define PATHS_MAX 64			/* directories of PATH that are looked at */
+#define CHILD_OOM_SCORE "500" /* the children go first, so that pid 1 outlives them */
+#define PATHS_MAX 64          /* directories of PATH that are looked at */
 
 struct child {
 	const struct spawn *sp;
-	char **tries;			/* candidates for exec, NULL at the end */
-	char **script_argv;		/* argv with two free places in front, for files without "#!" */
-	char *stack;			/* top of the stack of a program that leads no session */
-	pid_t pid;			/* written by the leader: that program's */
-	const char *step;		/* written by the child: what failed before exec, */
-	int no;				/* and why */
+	char **tries;       /* candidates for exec, NULL at the end */
+	char **script_argv; /* argv with two free places in front, for files without "#!" */
+	char *stack;        /* top of the stack of a program that leads no session */
+	pid_t pid;          /* written by the leader: that program's */
+	const char *step;   /* written by the child: what failed before exec, */
+	int no;             /* and why */
 };
 
 static int fail(struct child *ch, const char *step)
@@ -113,8 +113,9 @@ static void exec_first(struct child *ch)
 		if (errno == ENOENT || errno == ENOTDIR)
 			continue;
 		code = 126;
-		why = errno == EACCES ? ": Permission denied\n" : errno == E2BIG ? ": Argument list too long\n" :
-		      ": cannot be executed\n";
+		why = errno == EACCES ? ": Permission denied\n"
+		    : errno == E2BIG  ? ": Argument list too long\n"
+				      : ": cannot be executed\n";
 		if (errno != EACCES)
 			break;
 	}
@@ -197,7 +198,7 @@ static char **script_args(char *const *argv)
 	while (argv[n])
 		n++;
 	out = calloc(n + 2, sizeof(char *));
-	for (size_t i = 1; out && i < n; i++)	/* argv[0] gives way to "/bin/sh" and the file's name */
+	for (size_t i = 1; out && i < n; i++) /* argv[0] gives way to "/bin/sh" and the file's name */
 		out[i + 1] = argv[i];
 	return out;
 }
@@ -226,9 +227,9 @@ int spawn(const struct spawn *sp, pid_t *ret_pid, struct err *e)
 	(void)sigprocmask(SIG_SETMASK, &before, NULL);
 	if (pid < 0 && !ch.step)
 		return err_set(e, no, "%s", text_errno(no));
-	if (ch.step)		/* it has ended; the reaper takes its zombie */
+	if (ch.step) /* it has ended; the reaper takes its zombie */
 		return err_set(e, ch.no, "%s%s%.150s: %s", ch.step, strcmp(ch.step, "chdir") == 0 ? " " : "",
-			       strcmp(ch.step, "chdir") == 0 ? sp->cwd : "", text_errno(ch.no));
+		    strcmp(ch.step, "chdir") == 0 ? sp->cwd : "", text_errno(ch.no));
 	*ret_pid = pid;
 	return 0;
 }

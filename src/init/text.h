@@ -12,10 +12,10 @@
 /* File names are bytes, JSON is Unicode: what is not UTF-8 becomes U+FFFD. */
 json_t *text_json(struct str s);
 
-const char *text_errno(int no);			/* "no such file or directory"; valid until the next call */
+const char *text_errno(int no); /* "no such file or directory"; valid until the next call */
 
 #define TEXT_TIME_SIZE 40
-void text_time(struct timespec ts, char out[TEXT_TIME_SIZE]);	/* "2026-01-02T03:04:05.000000006Z" */
+void text_time(struct timespec ts, char out[TEXT_TIME_SIZE]); /* "2026-01-02T03:04:05.000000006Z" */
 
 /* As Go writes a file mode: "-rw-r--r--", "drwxr-xr-x", "dtrwxrwxrwx", "Lrwxrwxrwx", "urwxr-xr-x". */
 #define TEXT_MODE_SIZE 20

@@ -82,16 +82,16 @@ int trust_install(struct str pem, const char *bundle, const char *extra, struct 
 	size_t n = 0, merged_n = 0;
 
 	if (pem.n > TRUST_PEM_MAX || !str_starts(pem, "-----BEGIN CERTIFICATE-----"))
-		return err_set(
-			e, EINVAL, "field 'caBundle' must be certificates in PEM, of at most %d bytes", TRUST_PEM_MAX);
+		return err_set(e, EINVAL, "field 'caBundle' must be certificates in PEM, of at most %d bytes",
+		    TRUST_PEM_MAX);
 	autofree char *old = sysfile_read(bundle, BUNDLE_MAX, &n);
-	autofree char *merged = trust_merge((struct str){ old, old ? n : 0 }, pem, &merged_n);
+	autofree char *merged = trust_merge((struct str) { old, old ? n : 0 }, pem, &merged_n);
 
 	if (!merged)
 		return err_set(e, ENOMEM, "out of memory");
 	if (put_file(extra, pem, e) < 0)
 		return -e->no;
-	return put_file(bundle, (struct str){ merged, merged_n }, e);
+	return put_file(bundle, (struct str) { merged, merged_n }, e);
 }
 
 void trust_env(json_t *vars, const char *bundle)

@@ -12,7 +12,8 @@ static bool is_exec(pid_t pid, int signo)
 {
 	siginfo_t si;
 
-	return signo == SIGTRAP && ptrace(PTRACE_GETSIGINFO, pid, NULL, &si) == 0 && si.si_code == SI_USER && si.si_pid == pid;
+	return signo == SIGTRAP && ptrace(PTRACE_GETSIGINFO, pid, NULL, &si) == 0 && si.si_code == SI_USER &&
+	    si.si_pid == pid;
 }
 
 bool untrace(pid_t pid, int status)

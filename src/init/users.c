@@ -8,7 +8,7 @@
 #include "init/sysfile.h"
 
 #define USERS_FILE_MAX (1024 * 1024)
-#define ID_MAX 0xfffffffeu		/* -1 means "leave unchanged" to the kernel */
+#define ID_MAX 0xfffffffeu /* -1 means "leave unchanged" to the kernel */
 
 void userdb_load(struct userdb *ret)
 {

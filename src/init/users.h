@@ -15,7 +15,7 @@
 #define USER_HOME_SIZE 1024
 #define USER_GROUPS_MAX 256
 
-struct userdb {			/* the text of both files; views into it live as long as the db */
+struct userdb { /* the text of both files; views into it live as long as the db */
 	char *passwd, *group;
 	size_t n_passwd, n_group;
 };
@@ -28,7 +28,7 @@ struct user {
 	gid_t gid;
 };
 
-void userdb_load(struct userdb *ret);		/* a missing or odd file counts as empty */
+void userdb_load(struct userdb *ret); /* a missing or odd file counts as empty */
 void userdb_done(struct userdb *db);
 
 /* 0 or -ENOENT. Lines that are not well-formed are skipped. */

@@ -112,7 +112,8 @@ static int param_number(struct http_req *rq, const char *name, unsigned max, uns
 	if (!text)
 		return 0;
 	if (str_to_u64(str_of(text), max, &v) < 0) {
-		volume_fail(rq, 400, "invalid_request", "query parameter '%s' must be an integer from 0 to %u", name, max);
+		volume_fail(rq, 400, "invalid_request", "query parameter '%s' must be an integer from 0 to %u", name,
+		    max);
 		return -EINVAL;
 	}
 	*ret = (unsigned)v;
@@ -176,10 +177,10 @@ static json_t *time_json(struct timespec ts)
 
 static json_t *entry_json(const char *path, const struct stat *st)
 {
-	json_t *j = json_pack("{s:o,s:s,s:o,s:I,s:i,s:I,s:I,s:o,s:o,s:o}", "name", text_json(path_base(path)), "type", type_of(st->st_mode),
-		"path", text_json(str_of(path)), "size", (json_int_t)st->st_size, "mode", (int)(st->st_mode & 07777), "uid",
-		(json_int_t)st->st_uid, "gid", (json_int_t)st->st_gid, "atime", time_json(st->st_atim), "mtime", time_json(st->st_mtim), "ctime",
-		time_json(st->st_ctim));
+	json_t *j = json_pack("{s:o,s:s,s:o,s:I,s:i,s:I,s:I,s:o,s:o,s:o}", "name", text_json(path_base(path)), "type",
+	    type_of(st->st_mode), "path", text_json(str_of(path)), "size", (json_int_t)st->st_size, "mode",
+	    (int)(st->st_mode & 07777), "uid", (json_int_t)st->st_uid, "gid", (json_int_t)st->st_gid, "atime",
+	    time_json(st->st_atim), "mtime", time_json(st->st_mtim), "ctime", time_json(st->st_ctim));
 	char to[PATH_MAX];
 	ssize_t n = S_ISLNK(st->st_mode) ? readlink(path, to, sizeof(to)) : -1;
 
@@ -237,7 +238,7 @@ static void path_delete(struct init *in, struct http_req *rq)
 /* --- directories -------------------------------------------------------------------------------------------- */
 
 struct listing {
-	const char *root;		/* "" for the top */
+	const char *root; /* "" for the top */
 	struct buf out;
 	size_t n;
 };
@@ -251,7 +252,7 @@ static int on_entry(void *user, const char *rel)
 	if (!path || l->n == ENTRIES_MAX)
 		return path ? -E2BIG : -ENOMEM;
 	if (lstat(path, &st) < 0)
-		return 0;		/* gone meanwhile */
+		return 0; /* gone meanwhile */
 	autojson json_t *j = entry_json(path, &st);
 
 	buf_ch(&l->out, l->n++ ? ',' : '[');
@@ -276,7 +277,8 @@ static void dir_get(struct init *in, struct http_req *rq)
 	int rc = dirs_walk(path, depth ? depth : 1, on_entry, &l);
 
 	if (rc == -E2BIG) {
-		volume_fail(rq, 400, "invalid_request", "there is too much below '%s' for one answer, ask with a smaller depth", path);
+		volume_fail(rq, 400, "invalid_request",
+		    "there is too much below '%s' for one answer, ask with a smaller depth", path);
 	} else if (rc < 0) {
 		volume_errno(rq, -rc, "list", path);
 	} else {
@@ -333,7 +335,8 @@ static void patch(struct http_req *rq, const json_t *body, const char *path)
 	int64_t uid = -1, gid = -1, mode = -1;
 
 	if (field(body, "uid", VOLUME_ID_MAX, &uid) < 0 || field(body, "gid", VOLUME_ID_MAX, &gid) < 0)
-		volume_fail(rq, 400, "invalid_request", "fields 'uid' and 'gid' must be integers from 0 to %d", VOLUME_ID_MAX);
+		volume_fail(rq, 400, "invalid_request", "fields 'uid' and 'gid' must be integers from 0 to %d",
+		    VOLUME_ID_MAX);
 	else if (field(body, "mode", 07777, &mode) < 0)
 		volume_fail(rq, 400, "invalid_request", "field 'mode' must be an integer from 0 to %d", 07777);
 	/* The mode last: a change of owner takes setuid bits away. */
@@ -369,7 +372,9 @@ static void on_patch_close(struct http_req *rq, bool lost)
 	free(rq->user);
 }
 
-static const struct http_req_ops patch_ops = { .on_body = on_patch_body, .on_body_end = on_patch_end, .on_close = on_patch_close };
+static const struct http_req_ops patch_ops = { .on_body = on_patch_body,
+	.on_body_end = on_patch_end,
+	.on_close = on_patch_close };
 
 static void path_patch(struct init *in, struct http_req *rq)
 {
@@ -391,9 +396,14 @@ static const struct {
 	const char *method, *what;
 	void (*serve)(struct init *in, struct http_req *rq);
 } routes[] = {
-	{ "GET", "path", path_get }, { "PATCH", "path", path_patch }, { "DELETE", "path", path_delete },
-	{ "GET", "dir", dir_get }, { "POST", "dir", dir_post },
-	{ "GET", "file", volume_file_get }, { "HEAD", "file", volume_file_get }, { "PUT", "file", volume_file_put },
+	{ "GET", "path", path_get },
+	{ "PATCH", "path", path_patch },
+	{ "DELETE", "path", path_delete },
+	{ "GET", "dir", dir_get },
+	{ "POST", "dir", dir_post },
+	{ "GET", "file", volume_file_get },
+	{ "HEAD", "file", volume_file_get },
+	{ "PUT", "file", volume_file_put },
 };
 
 static void on_request(void *user, struct http_req *rq)
@@ -402,7 +412,7 @@ static void on_request(void *user, struct http_req *rq)
 	bool known = false;
 
 	for (int i = 0; i < 3; i++)
-		(void)str_cut(&rest, '/');	/* "", volumecontent, the id */
+		(void)str_cut(&rest, '/'); /* "", volumecontent, the id */
 	for (size_t i = 0; i < ARRAY_LEN(routes); i++) {
 		if (!str_is(rest, routes[i].what))
 			continue;

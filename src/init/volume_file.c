@@ -47,7 +47,11 @@ static void upload_fail(struct http_req *rq, const struct sink_error *e)
 	struct upload *u = rq->user;
 
 	u->failed = true;
-	volume_fail(rq, e->status, e->status == 507 ? "no_space" : e->status == 400 ? "invalid_request" : "internal", "%s", e->text);
+	volume_fail(rq, e->status,
+	    e->status == 507       ? "no_space"
+		: e->status == 400 ? "invalid_request"
+				   : "internal",
+	    "%s", e->text);
 }
 
 static void on_body(struct http_req *rq, struct str data)

@@ -19,12 +19,12 @@
 #include "loop/loop.h"
 #include "loop/stream.h"
 
-#define POLLED_EVENTS_MAX 20000		/* waiting in one watcher; then it has failed */
+#define POLLED_EVENTS_MAX 20000 /* waiting in one watcher; then it has failed */
 #define ID_CHARS 20
-#define BATCH_ENOUGH (64 * 1024)	/* bytes that go out at once */
-#define BATCH_KEEP 4096			/* memory that a quiet watcher may hold on to */
+#define BATCH_ENOUGH (64 * 1024) /* bytes that go out at once */
+#define BATCH_KEEP 4096          /* memory that a quiet watcher may hold on to */
 
-struct ask {				/* a checked request */
+struct ask { /* a checked request */
 	char *path;
 	bool recursive, with_entry;
 };
@@ -41,11 +41,11 @@ static bool on_network(const char *path)
 	if (statfs(path, &fs) < 0)
 		return false;
 	switch ((unsigned long)fs.f_type & 0xffffffffUL) {
-	case 0x6969:			/* NFS */
-	case 0xff534d42:		/* CIFS */
-	case 0x517b:			/* SMB */
-	case 0xfe534d42:		/* SMB2 */
-	case 0x65735546:		/* FUSE */
+	case 0x6969:     /* NFS */
+	case 0xff534d42: /* CIFS */
+	case 0x517b:     /* SMB */
+	case 0xfe534d42: /* SMB2 */
+	case 0x65735546: /* FUSE */
 		return true;
 	default:
 		return false;
@@ -75,7 +75,7 @@ static int get_ask(struct call *c, const json_t *msg, struct ask *ret)
 	if (stat(ret->path, &st) < 0) {
 		if (errno == ENOENT || errno == ENOTDIR)
 			call_fail(c, CONNECT_NOT_FOUND, "path %s not found: stat %s: %s", ret->path, ret->path,
-				text_errno(errno));
+			    text_errno(errno));
 		else
 			call_fail(c, CONNECT_INTERNAL, "error statting path %s: %s", ret->path, text_errno(errno));
 		return -ENOENT;
@@ -124,7 +124,7 @@ struct stream_watch {
 	struct timer *keepalive, *deadline;
 	uint64_t keepalive_ms;
 	bool with_entry;
-	struct buf batch;		/* events that were read together, as envelopes: they go out together */
+	struct buf batch; /* events that were read together, as envelopes: they go out together */
 };
 
 static void stream_watch_free(struct stream_watch *sw)
@@ -179,7 +179,7 @@ static void on_error(void *user, const char *why)
 	struct stream_watch *sw = user;
 	struct call *c = sw->c;
 
-	send_batch(sw);			/* what happened before it */
+	send_batch(sw); /* what happened before it */
 	stream_watch_free(sw);
 	call_fail(c, CONNECT_INTERNAL, "watcher error: %s", why);
 }
@@ -227,7 +227,9 @@ void watch_dir(struct call *c, json_t *msg)
 		fail_new(c, ask.path, -ENOMEM);
 		return;
 	}
-	*sw = (struct stream_watch) { .c = c, .keepalive_ms = call_keepalive_ms(c), .with_entry = ask.with_entry,
+	*sw = (struct stream_watch) { .c = c,
+		.keepalive_ms = call_keepalive_ms(c),
+		.with_entry = ask.with_entry,
 		.batch = BUF_INIT(CALL_REPLY_MAX) };
 	sw->keepalive = timer_new(c->in->loop, on_keepalive, sw);
 	sw->deadline = timer_new(c->in->loop, on_deadline, sw);
@@ -254,7 +256,7 @@ struct polled {
 	char id[ID_CHARS + 2];
 	struct watcher *w;
 	json_t *events;
-	char *error;			/* why it has failed, or NULL */
+	char *error; /* why it has failed, or NULL */
 	bool with_entry;
 };
 
@@ -343,7 +345,7 @@ void watch_events(struct call *c, json_t *msg)
 
 	if (!at)
 		return;
-	if ((*at)->w)			/* what the client did before it asked is in the answer */
+	if ((*at)->w) /* what the client did before it asked is in the answer */
 		watcher_settle((*at)->w);
 	if ((*at)->error) {
 		call_fail(c, CONNECT_INTERNAL, "watcher error: %s", (*at)->error);

@@ -17,15 +17,15 @@
 #include "init/init.h"
 #include "loop/loop.h"
 
-#define DIRS_MAX 16384			/* directories of one tree */
-#define SETTLE_READS 64			/* of 16 KiB: somebody may be making events faster than we read them */
+#define DIRS_MAX 16384  /* directories of one tree */
+#define SETTLE_READS 64 /* of 16 KiB: somebody may be making events faster than we read them */
 #define MASK \
 	(IN_CREATE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_MODIFY | IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF | \
-		IN_ONLYDIR | IN_EXCL_UNLINK)
+	    IN_ONLYDIR | IN_EXCL_UNLINK)
 
 struct dir {
 	int wd;
-	char *rel;			/* "" for the root */
+	char *rel; /* "" for the root */
 };
 
 struct watcher {
@@ -36,7 +36,7 @@ struct watcher {
 	char *path;
 	int fd;
 	struct watch *watch;
-	struct dir *dirs;		/* by wd: the kernel counts up */
+	struct dir *dirs; /* by wd: the kernel counts up */
 	size_t n, cap;
 };
 
@@ -84,7 +84,7 @@ static int add_dir(struct watcher *w, const char *rel)
 	if (wd < 0)
 		return rel[0] && (errno == ENOENT || errno == ENOTDIR || errno == ELOOP) ? 0 : -errno;
 	d = find_dir(w, wd);
-	if (d) {			/* the same directory under a new name */
+	if (d) { /* the same directory under a new name */
 		free(d->rel);
 		d->rel = take_ptr(&copy);
 		return 0;
@@ -209,7 +209,7 @@ static void on_one(struct watcher *w, const struct inotify_event *ev)
 		return;
 	}
 	if (!ev->len && d->rel[0])
-		return;			/* about a directory below: the one above it reports the same */
+		return; /* about a directory below: the one above it reports the same */
 	rel = !ev->len ? strdup("") : d->rel[0] ? str_fmt("%s/%s", d->rel, ev->name) : strdup(ev->name);
 	if (!rel)
 		return;
@@ -280,7 +280,7 @@ void watcher_free(struct watcher *w)
 }
 
 int watcher_new(struct init *in, const char *path, bool recursive, const struct watcher_ops *ops, void *user,
-		struct watcher **ret)
+    struct watcher **ret)
 {
 	struct watcher *w;
 	int rc = -ENOMEM;

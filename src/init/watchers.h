@@ -4,11 +4,11 @@
 
 #include <stddef.h>
 
-#define WATCHERS_MAX 64			/* the kernel allows 128 instances, and programs inside want some too */
+#define WATCHERS_MAX 64 /* the kernel allows 128 instances, and programs inside want some too */
 
 struct polled;
 
 struct watchers {
 	struct polled *polled;
-	size_t n_open;			/* streams included */
+	size_t n_open; /* streams included */
 };

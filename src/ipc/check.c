@@ -39,7 +39,8 @@ bool check_request(const char request[REQUEST_ID_SIZE])
 	for (i = 0; request[i]; i++) {
 		char c = request[i];
 
-		if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_'))
+		if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+			c == '_'))
 			return false;
 	}
 	return i <= REQUEST_ID_MAX;
@@ -107,67 +108,100 @@ static bool check_optional(uint64_t v, uint64_t max)
 
 bool check_limits(const struct msg_limits *l, const struct msg_limits *max)
 {
-	return l->mem_bytes && l->mem_bytes <= max->mem_bytes &&
-	       l->disk_bytes && l->disk_bytes <= max->disk_bytes &&
-	       l->cpu_permille && l->cpu_permille <= max->cpu_permille &&
-	       l->pids && l->pids <= max->pids &&
-	       l->open_files && l->open_files <= max->open_files && l->swap_bytes <= max->swap_bytes &&
-	       check_optional(l->io_bytes_s, max->io_bytes_s) && check_optional(l->io_ops_s, max->io_ops_s) &&
-	       check_optional(l->egress_bytes, max->egress_bytes) && check_optional(l->egress_bytes_s, max->egress_bytes_s);
+	return l->mem_bytes && l->mem_bytes <= max->mem_bytes && l->disk_bytes && l->disk_bytes <= max->disk_bytes &&
+	    l->cpu_permille && l->cpu_permille <= max->cpu_permille && l->pids && l->pids <= max->pids &&
+	    l->open_files && l->open_files <= max->open_files && l->swap_bytes <= max->swap_bytes &&
+	    check_optional(l->io_bytes_s, max->io_bytes_s) && check_optional(l->io_ops_s, max->io_ops_s) &&
+	    check_optional(l->egress_bytes, max->egress_bytes) &&
+	    check_optional(l->egress_bytes_s, max->egress_bytes_s);
 }
 
 size_t msg_size(enum msg_type t)
 {
 	switch (t) {
-	case OP_HELLO: return sizeof(struct msg_hello);
-	case OP_START: return sizeof(struct msg_start);
+	case OP_HELLO:
+		return sizeof(struct msg_hello);
+	case OP_START:
+		return sizeof(struct msg_start);
 	case OP_KILL:
 	case OP_FREEZE:
 	case OP_THAW:
 	case OP_CONNECT:
-	case OP_USAGE: return sizeof(struct msg_id);
-	case OP_DIAL: return sizeof(struct msg_dial);
-	case OP_LIMIT: return sizeof(struct msg_limit);
-	case OP_NETWORK: return sizeof(struct msg_network);
+	case OP_USAGE:
+		return sizeof(struct msg_id);
+	case OP_DIAL:
+		return sizeof(struct msg_dial);
+	case OP_LIMIT:
+		return sizeof(struct msg_limit);
+	case OP_NETWORK:
+		return sizeof(struct msg_network);
 	case OP_LOG_LEVEL:
-	case EV_LOG_LEVEL: return sizeof(struct msg_level);
+	case EV_LOG_LEVEL:
+		return sizeof(struct msg_level);
 	case OP_SNAPSHOT:
-	case OP_CHECKPOINT: return sizeof(struct msg_keep);
+	case OP_CHECKPOINT:
+		return sizeof(struct msg_keep);
 	case OP_FORGET:
 	case OP_VOLUME_DROP:
-	case OP_VOLUME_CONNECT: return sizeof(struct msg_name);
-	case OP_VOLUME: return sizeof(struct msg_volume);
-	case RE_VOLUME_ITEM: return sizeof(struct msg_volume_item);
+	case OP_VOLUME_CONNECT:
+		return sizeof(struct msg_name);
+	case OP_VOLUME:
+		return sizeof(struct msg_volume);
+	case RE_VOLUME_ITEM:
+		return sizeof(struct msg_volume_item);
 	case OP_VOLUMES:
-	case OP_KEPT: return sizeof(struct msg_list);
-	case RE_IMAGE: return sizeof(struct msg_image);
-	case RE_KEPT_ITEM: return sizeof(struct msg_kept);
-	case OP_PULL: return sizeof(struct msg_pull);
-	case OP_TLS_FILE: return sizeof(struct msg_tls_file);
-	case OP_AUDIT: return sizeof(struct msg_audit);
-	case RE_AUDIT: return sizeof(struct msg_audit_file);
-	case OP_LIST: return sizeof(struct msg_list);
-	case OP_ROOM: return sizeof(struct msg_list);
-	case RE_ROOM: return sizeof(struct msg_room);
+	case OP_KEPT:
+		return sizeof(struct msg_list);
+	case RE_IMAGE:
+		return sizeof(struct msg_image);
+	case RE_KEPT_ITEM:
+		return sizeof(struct msg_kept);
+	case OP_PULL:
+		return sizeof(struct msg_pull);
+	case OP_TLS_FILE:
+		return sizeof(struct msg_tls_file);
+	case OP_AUDIT:
+		return sizeof(struct msg_audit);
+	case RE_AUDIT:
+		return sizeof(struct msg_audit_file);
+	case OP_LIST:
+		return sizeof(struct msg_list);
+	case OP_ROOM:
+		return sizeof(struct msg_list);
+	case RE_ROOM:
+		return sizeof(struct msg_room);
 	case RE_RELEASED:
-	case RE_OK: return sizeof(struct msg_ok);
-	case RE_ERROR: return sizeof(struct msg_error);
-	case RE_HELLO: return sizeof(struct msg_welcome);
-	case RE_LIST_ITEM: return sizeof(struct msg_sandbox);
-	case RE_USAGE: return sizeof(struct msg_usage);
-	case EV_EXITED: return sizeof(struct msg_exited);
-	case EV_REFUSED: return sizeof(struct msg_refused);
-	case EV_BLOCKED: return sizeof(struct msg_blocked);
-	case EV_OOM: return sizeof(struct msg_oom);
+	case RE_OK:
+		return sizeof(struct msg_ok);
+	case RE_ERROR:
+		return sizeof(struct msg_error);
+	case RE_HELLO:
+		return sizeof(struct msg_welcome);
+	case RE_LIST_ITEM:
+		return sizeof(struct msg_sandbox);
+	case RE_USAGE:
+		return sizeof(struct msg_usage);
+	case EV_EXITED:
+		return sizeof(struct msg_exited);
+	case EV_REFUSED:
+		return sizeof(struct msg_refused);
+	case EV_BLOCKED:
+		return sizeof(struct msg_blocked);
+	case EV_OOM:
+		return sizeof(struct msg_oom);
 	case EV_TLS_FILES:
 	case EV_EGRESS:
 	case EV_AGENT:
 	case EV_WEBHOOKS:
-	case EV_SHUTDOWN: return sizeof(struct msg_ok);
+	case EV_SHUTDOWN:
+		return sizeof(struct msg_ok);
 	case MSG_NONE:
-	case OP_COUNT: break;
+	case OP_COUNT:
+		break;
 	}
 	return 0;
 }
 
-_Static_assert(sizeof(struct msg_welcome) <= MSG_MAX && sizeof(struct msg_start) + POLICY_MAX + MOUNTS_MAX * sizeof(struct msg_mount) <= MSG_MAX, "the largest message must fit");
+_Static_assert(sizeof(struct msg_welcome) <= MSG_MAX &&
+	sizeof(struct msg_start) + POLICY_MAX + MOUNTS_MAX * sizeof(struct msg_mount) <= MSG_MAX,
+    "the largest message must fit");

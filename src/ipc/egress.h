@@ -17,10 +17,10 @@
 
 enum eg_type {
 	EG_POLICY = 1, /* struct eg_policy: of the sandbox at that address, in place of any other */
-	EG_CLEAR, /* struct eg_clear: that address has no policy any more */
-	EG_READY, /* struct eg_plain */
-	EG_FRONT, /* struct eg_plain and one fd: the socket to the front of the day (ipc/rules.h) */
-	EG_DONE = 64, /* struct eg_plain, from atoll-egress */
+	EG_CLEAR,      /* struct eg_clear: that address has no policy any more */
+	EG_READY,      /* struct eg_plain */
+	EG_FRONT,      /* struct eg_plain and one fd: the socket to the front of the day (ipc/rules.h) */
+	EG_DONE = 64,  /* struct eg_plain, from atoll-egress */
 };
 
 struct eg_head {
@@ -43,7 +43,7 @@ struct eg_policy {
 	struct eg_head head;
 	uint32_t ip;
 	uint32_t n_policy; /* bytes of an ipc/policy.h behind this */
-	char id[ID_SIZE]; /* of the sandbox */
+	char id[ID_SIZE];  /* of the sandbox */
 };
 
 #define EG_MAX (sizeof(struct eg_policy) + POLICY_MAX)

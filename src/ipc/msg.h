@@ -2,11 +2,11 @@
 /* ipc/msg: the messages between the front and the warden.
  *
  * A SOCK_SEQPACKET socketpair; one message per packet: struct msg_head, then the fixed-size body of
- * its type, nothing else but a policy and mounts where the body says how long they are. The front asks (OP_*), the warden answers each with one RE_* that carries
- * the same seq, in any order, and sends EV_* on its own. Text fields are NUL-terminated within their
- * size, and bytes behind the NUL are zero. The warden checks every field again with the checks in
- * ipc/check.h and drops a front that sends anything it should not: a front is restarted in a moment,
- * a warden that guesses is a way in. docs/protocol-warden.md describes the same for the reader. */
+ * its type, nothing else but a policy and mounts where the body says how long they are. The front asks (OP_*), the
+ * warden answers each with one RE_* that carries the same seq, in any order, and sends EV_* on its own. Text fields are
+ * NUL-terminated within their size, and bytes behind the NUL are zero. The warden checks every field again with the
+ * checks in ipc/check.h and drops a front that sends anything it should not: a front is restarted in a moment, a warden
+ * that guesses is a way in. docs/protocol-warden.md describes the same for the reader. */
 #pragma once
 
 #include <stdbool.h>
@@ -14,100 +14,105 @@
 #include <stdint.h>
 
 #define MSG_VERSION 11
-#define MSG_MAX 24576			/* no message is larger */
+#define MSG_MAX 24576 /* no message is larger */
 
-#define ID_SIZE 24			/* sandbox id: [a-z0-9]{1,23} */
-#define TEMPLATE_KEY_SIZE 33		/* 32 lower-case hex digits */
+#define ID_SIZE 24           /* sandbox id: [a-z0-9]{1,23} */
+#define TEMPLATE_KEY_SIZE 33 /* 32 lower-case hex digits */
 #define TEMPLATE_NAME_SIZE 64
 #define TEMPLATES_MAX 8
-#define REQUEST_ID_SIZE 72		/* correlation id, for the logs: [A-Za-z0-9_-]{0,64}, zeros behind it */
+#define REQUEST_ID_SIZE 72 /* correlation id, for the logs: [A-Za-z0-9_-]{0,64}, zeros behind it */
 #define REQUEST_ID_MAX 64
-#define IMAGE_REF_SIZE 768		/* registry, repository, tag and digest */
+#define IMAGE_REF_SIZE 768 /* registry, repository, tag and digest */
 #define MOUNT_PATH_SIZE 232
-#define MOUNTS_MAX 8			/* volumes of a sandbox */
-#define TICKET_SECRET_SIZE 32		/* what the front makes the keys of TLS session tickets from */
+#define MOUNTS_MAX 8          /* volumes of a sandbox */
+#define TICKET_SECRET_SIZE 32 /* what the front makes the keys of TLS session tickets from */
 
 enum msg_type {
 	MSG_NONE,
-	OP_HELLO,		/* first and once */
+	OP_HELLO, /* first and once */
 	OP_START,
 	OP_KILL,
 	OP_FREEZE,
 	OP_THAW,
-	OP_CONNECT,		/* RE_OK carries one fd: a stream to the sandbox's init */
-	OP_LIST,		/* answered by RE_LIST_ITEM per sandbox, then RE_OK */
+	OP_CONNECT, /* RE_OK carries one fd: a stream to the sandbox's init */
+	OP_LIST,    /* answered by RE_LIST_ITEM per sandbox, then RE_OK */
 	OP_USAGE,
-	OP_NETWORK,		/* what a running sandbox may reach */
-	OP_LOG_LEVEL,		/* of the warden, now */
-	OP_SNAPSHOT,		/* keeps the disk of a frozen sandbox under a name */
-	OP_CHECKPOINT,		/* ... and its memory; answered by RE_IMAGE */
-	OP_FORGET,		/* what is kept under a name */
-	OP_KEPT,		/* answered by RE_KEPT_ITEM per name, then RE_OK */
-	OP_TLS_FILE,		/* RE_OK carries one fd: the certificate or its key, open for reading */
-	OP_VOLUME,		/* there is a volume of that name, and it may hold so much */
+	OP_NETWORK,    /* what a running sandbox may reach */
+	OP_LOG_LEVEL,  /* of the warden, now */
+	OP_SNAPSHOT,   /* keeps the disk of a frozen sandbox under a name */
+	OP_CHECKPOINT, /* ... and its memory; answered by RE_IMAGE */
+	OP_FORGET,     /* what is kept under a name */
+	OP_KEPT,       /* answered by RE_KEPT_ITEM per name, then RE_OK */
+	OP_TLS_FILE,   /* RE_OK carries one fd: the certificate or its key, open for reading */
+	OP_VOLUME,     /* there is a volume of that name, and it may hold so much */
 	OP_VOLUME_DROP,
-	OP_VOLUME_CONNECT,	/* RE_OK carries one fd: a stream to a program that serves its files */
-	OP_VOLUMES,		/* answered by RE_VOLUME_ITEM per volume, then RE_OK */
-	OP_LIMIT,		/* other limits for a running sandbox */
-	OP_PULL,		/* RE_OK carries one fd: a stream to a program that fetches an image */
-	OP_AUDIT,		/* RE_TRAIL carries one fd: a segment of the audit trail; RE_OK when one was dropped */
-	OP_DIAL,		/* RE_OK carries one fd: a TCP socket on its way to a port on the sandbox's loopback */
-	OP_ROOM,		/* struct msg_list; answered by RE_ROOM */
-	OP_COUNT,		/* not a message: number of requests + 1 */
+	OP_VOLUME_CONNECT, /* RE_OK carries one fd: a stream to a program that serves its files */
+	OP_VOLUMES,        /* answered by RE_VOLUME_ITEM per volume, then RE_OK */
+	OP_LIMIT,          /* other limits for a running sandbox */
+	OP_PULL,           /* RE_OK carries one fd: a stream to a program that fetches an image */
+	OP_AUDIT,          /* RE_TRAIL carries one fd: a segment of the audit trail; RE_OK when one was dropped */
+	OP_DIAL,           /* RE_OK carries one fd: a TCP socket on its way to a port on the sandbox's loopback */
+	OP_ROOM,           /* struct msg_list; answered by RE_ROOM */
+	OP_COUNT,          /* not a message: number of requests + 1 */
 
-	RE_OK = 64,		/* struct msg_ok */
-	RE_ERROR,		/* struct msg_error */
-	RE_HELLO,		/* struct msg_welcome */
-	RE_LIST_ITEM,		/* struct msg_sandbox */
-	RE_USAGE,		/* struct msg_usage */
-	RE_IMAGE,		/* struct msg_image */
-	RE_RELEASED,		/* struct msg_ok: before RE_IMAGE */
-	RE_KEPT_ITEM,		/* struct msg_kept */
-	RE_VOLUME_ITEM,		/* struct msg_volume_item */
-	RE_AUDIT,		/* struct msg_trail_file */
-	RE_ROOM,		/* struct msg_room */
+	RE_OK = 64,     /* struct msg_ok */
+	RE_ERROR,       /* struct msg_error */
+	RE_HELLO,       /* struct msg_welcome */
+	RE_LIST_ITEM,   /* struct msg_sandbox */
+	RE_USAGE,       /* struct msg_usage */
+	RE_IMAGE,       /* struct msg_image */
+	RE_RELEASED,    /* struct msg_ok: before RE_IMAGE */
+	RE_KEPT_ITEM,   /* struct msg_kept */
+	RE_VOLUME_ITEM, /* struct msg_volume_item */
+	RE_AUDIT,       /* struct msg_trail_file */
+	RE_ROOM,        /* struct msg_room */
 
-	EV_EXITED = 96,		/* struct msg_exited: a sandbox ended, for whatever reason, and all of it is gone */
-	EV_SHUTDOWN,		/* struct msg_ok: finish answers, then exit */
-	EV_LOG_LEVEL,		/* struct msg_level: the configuration was read again */
-	EV_TLS_FILES,		/* struct msg_ok: ask for the TLS files again */
-	EV_REFUSED,		/* struct msg_refused: a sandbox's program was refused a system call */
-	EV_BLOCKED,		/* struct msg_blocked: the firewall refused a sandbox to connect somewhere */
-	EV_OOM,			/* struct msg_oom: a process of a sandbox was killed because it is at its memory limit */
-	EV_EGRESS,		/* struct msg_ok and one fd: a socket to atoll-egress, in place of any earlier one (ipc/rules.h) */
-	EV_AGENT,		/* the same for atoll-agent (ipc/agent.h) */
-	EV_WEBHOOKS,		/* struct msg_ok and one fd: a socket to atoll-webhooks, in place of any earlier one (ipc/webhooks.h) */
+	EV_EXITED = 96, /* struct msg_exited: a sandbox ended, for whatever reason, and all of it is gone */
+	EV_SHUTDOWN,    /* struct msg_ok: finish answers, then exit */
+	EV_LOG_LEVEL,   /* struct msg_level: the configuration was read again */
+	EV_TLS_FILES,   /* struct msg_ok: ask for the TLS files again */
+	EV_REFUSED,     /* struct msg_refused: a sandbox's program was refused a system call */
+	EV_BLOCKED,     /* struct msg_blocked: the firewall refused a sandbox to connect somewhere */
+	/* struct msg_oom: a process of a sandbox was killed because it is at its memory limit */
+	EV_OOM,
+	/* struct msg_ok and one fd: a socket to atoll-egress, in place of any earlier one (ipc/rules.h) */
+	EV_EGRESS,
+	EV_AGENT, /* the same for atoll-agent (ipc/agent.h) */
+	/* struct msg_ok and one fd: a socket to atoll-webhooks, in place of any earlier one (ipc/webhooks.h) */
+	EV_WEBHOOKS,
 };
 
 struct msg_head {
 	uint16_t version;
 	uint16_t type;
-	uint32_t seq;		/* 0 in events */
+	uint32_t seq; /* 0 in events */
 };
 
-struct msg_hello { struct msg_head head; };
+struct msg_hello {
+	struct msg_head head;
+};
 
-struct msg_limits {		/* as maxima: 0 where 0 is no limit lets a sandbox have none */
+struct msg_limits { /* as maxima: 0 where 0 is no limit lets a sandbox have none */
 	uint64_t mem_bytes;
 	uint64_t disk_bytes;
-	uint32_t cpu_permille;	/* 2000 = two cores */
+	uint32_t cpu_permille; /* 2000 = two cores */
 	uint32_t pids;
-	uint64_t swap_bytes;	/* beyond the memory; 0: none */
-	uint64_t io_bytes_s;	/* read and written each; 0: no limit */
-	uint64_t egress_bytes;	/* that it may send before its network is closed; 0: no limit */
-	uint64_t egress_bytes_s;	/* 0: no limit */
-	uint32_t io_ops_s;	/* 0: no limit */
-	uint32_t open_files;	/* of one process; for good from its start on */
+	uint64_t swap_bytes;     /* beyond the memory; 0: none */
+	uint64_t io_bytes_s;     /* read and written each; 0: no limit */
+	uint64_t egress_bytes;   /* that it may send before its network is closed; 0: no limit */
+	uint64_t egress_bytes_s; /* 0: no limit */
+	uint32_t io_ops_s;       /* 0: no limit */
+	uint32_t open_files;     /* of one process; for good from its start on */
 };
 
-struct msg_template {		/* a name that templates resolve to, and the image behind it */
+struct msg_template { /* a name that templates resolve to, and the image behind it */
 	char name[TEMPLATE_NAME_SIZE];
 	char key[TEMPLATE_KEY_SIZE];
 	char zero[7];
-	uint64_t built_ms;	/* wall clock; 0: not known */
+	uint64_t built_ms; /* wall clock; 0: not known */
 };
 
-struct msg_template_limits {	/* in place of the general ones */
+struct msg_template_limits { /* in place of the general ones */
 	char name[TEMPLATE_NAME_SIZE];
 	struct msg_limits defaults, maxima;
 };
@@ -117,8 +122,8 @@ struct msg_welcome {
 	uint32_t instance;
 	uint32_t max_sandboxes;
 	uint32_t n_templates;
-	uint32_t log_level;	/* as in base/log.h */
-	uint32_t can_checkpoint;	/* 0: the memory of a sandbox cannot be kept on this host, and why_not tells */
+	uint32_t log_level;      /* as in base/log.h */
+	uint32_t can_checkpoint; /* 0: the memory of a sandbox cannot be kept on this host, and why_not tells */
 	char why_not[156];
 	struct msg_limits defaults, maxima;
 	struct msg_template templates[TEMPLATES_MAX];
@@ -128,11 +133,12 @@ struct msg_welcome {
 	uint8_t ticket_secret[TICKET_SECRET_SIZE];
 };
 
-#define START_NO_INTERNET 1u	/* flags of OP_START */
-#define START_PATIENT 2u	/* nobody waits for it: EAGAIN while its template is being warmed, rather than a cold start */
-#define START_KEPT 4u		/* it begins with the disk that is kept as `from` */
-#define START_RESTORE 8u	/* ... and with the memory, where that was left */
-#define START_IMAGE 16u		/* template_key is of an image that OP_PULL has brought; if it is gone again: ENOENT */
+#define START_NO_INTERNET 1u /* flags of OP_START */
+/* nobody waits for it: EAGAIN while its template is being warmed, rather than a cold start */
+#define START_PATIENT 2u
+#define START_KEPT 4u    /* it begins with the disk that is kept as `from` */
+#define START_RESTORE 8u /* ... and with the memory, where that was left */
+#define START_IMAGE 16u  /* template_key is of an image that OP_PULL has brought; if it is gone again: ENOENT */
 #define START_FLAGS_ALL 31u
 
 struct msg_start {
@@ -140,21 +146,21 @@ struct msg_start {
 	char id[ID_SIZE];
 	char template_key[TEMPLATE_KEY_SIZE];
 	uint8_t pad[7];
-	char from[ID_SIZE];	/* a name, with START_KEPT or START_RESTORE; else all zero */
+	char from[ID_SIZE]; /* a name, with START_KEPT or START_RESTORE; else all zero */
 	char request[REQUEST_ID_SIZE];
 	uint32_t flags;
-	uint32_t n_policy;	/* bytes of an ipc/policy.h behind the message; 0: none */
-	uint32_t n_mounts;	/* of struct msg_mount, behind that */
+	uint32_t n_policy; /* bytes of an ipc/policy.h behind the message; 0: none */
+	uint32_t n_mounts; /* of struct msg_mount, behind that */
 	uint8_t pad2[4];
 	struct msg_limits limits;
 };
 
-struct msg_mount {		/* a volume that the sandbox sees at that path; one may lie below an earlier one */
+struct msg_mount { /* a volume that the sandbox sees at that path; one may lie below an earlier one */
 	char name[ID_SIZE];
 	char path[MOUNT_PATH_SIZE];
 };
 
-struct msg_id {			/* OP_KILL, OP_FREEZE, OP_THAW, OP_CONNECT, OP_USAGE */
+struct msg_id { /* OP_KILL, OP_FREEZE, OP_THAW, OP_CONNECT, OP_USAGE */
 	struct msg_head head;
 	char id[ID_SIZE];
 	char request[REQUEST_ID_SIZE];
@@ -166,91 +172,93 @@ struct msg_dial {
 	struct msg_head head;
 	char id[ID_SIZE];
 	char request[REQUEST_ID_SIZE];
-	uint16_t port;		/* not 0 */
-	uint8_t family;		/* enum dial_family */
+	uint16_t port;  /* not 0 */
+	uint8_t family; /* enum dial_family */
 	uint8_t pad[5];
 };
 
-#define KEEP_THAW 1u		/* flags of OP_CHECKPOINT: thaw it as soon as it is not needed any more, and tell by RE_RELEASED */
-#define KEEP_BRIEF 2u		/* it will soon be forgotten: it need not outlive the host */
+/* flags of OP_CHECKPOINT: thaw it as soon as it is not needed any more, and tell by RE_RELEASED */
+#define KEEP_THAW 1u
+#define KEEP_BRIEF 2u /* it will soon be forgotten: it need not outlive the host */
 #define KEEP_FLAGS_ALL 3u
-struct msg_limit {		/* OP_LIMIT */
+struct msg_limit { /* OP_LIMIT */
 	struct msg_head head;
 	char id[ID_SIZE];
 	char request[REQUEST_ID_SIZE];
-	struct msg_limits limits;	/* all of them */
+	struct msg_limits limits; /* all of them */
 };
 
-struct msg_keep {		/* OP_SNAPSHOT, OP_CHECKPOINT */
+struct msg_keep { /* OP_SNAPSHOT, OP_CHECKPOINT */
 	struct msg_head head;
 	char id[ID_SIZE];
-	char name[ID_SIZE];	/* of the same form as an id */
+	char name[ID_SIZE]; /* of the same form as an id */
 	char request[REQUEST_ID_SIZE];
-	uint32_t flags;		/* 0 with OP_SNAPSHOT */
+	uint32_t flags; /* 0 with OP_SNAPSHOT */
 	uint8_t pad[4];
 };
 
-struct msg_volume {		/* OP_VOLUME */
+struct msg_volume { /* OP_VOLUME */
 	struct msg_head head;
-	char name[ID_SIZE];	/* of the same form as an id */
+	char name[ID_SIZE]; /* of the same form as an id */
 	char request[REQUEST_ID_SIZE];
-	uint64_t bytes;		/* 0: as much as there is room for */
+	uint64_t bytes; /* 0: as much as there is room for */
 };
 
 struct msg_volume_item {
 	struct msg_head head;
 	char name[ID_SIZE];
-	uint64_t used_bytes;	/* 0 where nothing counts them */
+	uint64_t used_bytes; /* 0 where nothing counts them */
 };
 
-struct msg_name {		/* OP_FORGET, OP_VOLUME_DROP, OP_VOLUME_CONNECT */
+struct msg_name { /* OP_FORGET, OP_VOLUME_DROP, OP_VOLUME_CONNECT */
 	struct msg_head head;
 	char name[ID_SIZE];
 	char request[REQUEST_ID_SIZE];
 };
 
 enum pull_what {
-	PULL_IMAGE,		/* of that name, from a registry */
-	PULL_UPLOAD,		/* an archive that comes through the stream; no name */
-	PULL_COLLECT,		/* none: images that nobody needs go. The keys of those that are needed come through the stream */
-	PULL_WHATS,		/* not one of them: how many there are */
+	PULL_IMAGE,  /* of that name, from a registry */
+	PULL_UPLOAD, /* an archive that comes through the stream; no name */
+	/* none: images that nobody needs go. The keys of those that are needed come through the stream */
+	PULL_COLLECT,
+	PULL_WHATS, /* not one of them: how many there are */
 };
 
 struct msg_pull {
 	struct msg_head head;
 	uint32_t what;
-	uint32_t idle_s;		/* PULL_COLLECT: those that were asked for since then stay; else 0 */
-	char ref[IMAGE_REF_SIZE];	/* printable, no blanks; what it means is for the program to find out */
+	uint32_t idle_s;          /* PULL_COLLECT: those that were asked for since then stay; else 0 */
+	char ref[IMAGE_REF_SIZE]; /* printable, no blanks; what it means is for the program to find out */
 	char request[REQUEST_ID_SIZE];
 };
 
 struct msg_image {
 	struct msg_head head;
 	uint64_t bytes;
-	uint64_t dump_us;	/* how long the sandbox was needed for it */
+	uint64_t dump_us; /* how long the sandbox was needed for it */
 };
 
 struct msg_kept {
 	struct msg_head head;
 	char name[ID_SIZE];
-	uint8_t disk, memory;	/* what of it there is, whole */
+	uint8_t disk, memory; /* what of it there is, whole */
 	uint8_t pad[6];
 };
 
-#define NETWORK_NO_INTERNET 1u	/* flags of OP_NETWORK */
+#define NETWORK_NO_INTERNET 1u /* flags of OP_NETWORK */
 #define NETWORK_FLAGS_ALL 1u
 
 struct msg_network {
 	struct msg_head head;
 	char id[ID_SIZE];
 	char request[REQUEST_ID_SIZE];
-	uint32_t flags;		/* with the policy behind it the whole of what holds from now on */
-	uint32_t n_policy;	/* as in struct msg_start */
+	uint32_t flags;    /* with the policy behind it the whole of what holds from now on */
+	uint32_t n_policy; /* as in struct msg_start */
 };
 
 struct msg_level {
 	struct msg_head head;
-	uint32_t level;		/* as in base/log.h */
+	uint32_t level; /* as in base/log.h */
 	uint8_t pad[4];
 };
 
@@ -258,36 +266,40 @@ enum tls_file { TLS_FILE_CERT = 1, TLS_FILE_KEY };
 
 struct msg_tls_file {
 	struct msg_head head;
-	uint32_t which;		/* enum tls_file */
+	uint32_t which; /* enum tls_file */
 	uint8_t pad[4];
 };
 
 enum audit_what {
-	AUDIT_LAST,		/* the last one that has records, or the first of all; n is 0 */
-	AUDIT_NEXT,		/* n: the one behind it, empty */
-	AUDIT_DROP,		/* n: the first one, which may go because of its age or because there is too much */
-	AUDIT_WHATS,		/* not one of them: how many there are */
+	AUDIT_LAST,  /* the last one that has records, or the first of all; n is 0 */
+	AUDIT_NEXT,  /* n: the one behind it, empty */
+	AUDIT_DROP,  /* n: the first one, which may go because of its age or because there is too much */
+	AUDIT_WHATS, /* not one of them: how many there are */
 };
 
 struct msg_audit {
 	struct msg_head head;
 	uint32_t what;
-	uint32_t n;		/* segments count from 1 */
+	uint32_t n; /* segments count from 1 */
 };
 
 struct msg_audit_file {
 	struct msg_head head;
-	uint32_t n;		/* which one it is, */
-	uint32_t first;		/* ... and which is the first that there is */
-	uint64_t bytes;		/* of all but this one */
+	uint32_t n;     /* which one it is, */
+	uint32_t first; /* ... and which is the first that there is */
+	uint64_t bytes; /* of all but this one */
 };
 
-struct msg_list { struct msg_head head; };
-struct msg_ok { struct msg_head head; };
+struct msg_list {
+	struct msg_head head;
+};
+struct msg_ok {
+	struct msg_head head;
+};
 
 struct msg_error {
 	struct msg_head head;
-	int32_t no;		/* errno value: ENOENT unknown id, EEXIST id in use, EMFILE no slot free, ... */
+	int32_t no; /* errno value: ENOENT unknown id, EEXIST id in use, EMFILE no slot free, ... */
 	char text[236];
 };
 
@@ -305,34 +317,34 @@ struct msg_usage {
 	struct msg_head head;
 	char id[ID_SIZE];
 	uint64_t mem_bytes, mem_cache_bytes, mem_limit_bytes;
-	uint64_t cpu_ns;			/* since start */
+	uint64_t cpu_ns; /* since start */
 	uint64_t disk_bytes, disk_limit_bytes;
-	uint64_t all_bytes;			/* memory of all sandboxes together, caches aside; 0: not known */
-	uint64_t sent_bytes, received_bytes;	/* over its network, since start */
+	uint64_t all_bytes;                  /* memory of all sandboxes together, caches aside; 0: not known */
+	uint64_t sent_bytes, received_bytes; /* over its network, since start */
 	uint32_t pids;
 	uint32_t oom_kills;
 };
 
-struct msg_room {		/* what the host has for sandboxes, and how much of it is taken */
+struct msg_room { /* what the host has for sandboxes, and how much of it is taken */
 	struct msg_head head;
-	uint32_t slots, slots_used;		/* addresses and the like */
-	uint64_t mem_bytes;			/* of all sandboxes together; 0: not known */
-	uint64_t pids, pids_used;		/* of the host */
-	uint64_t storage_bytes, storage_free_bytes;	/* 0: there is no pool */
-	uint64_t storage_grow_bytes;		/* that it may still become larger by */
+	uint32_t slots, slots_used;                 /* addresses and the like */
+	uint64_t mem_bytes;                         /* of all sandboxes together; 0: not known */
+	uint64_t pids, pids_used;                   /* of the host */
+	uint64_t storage_bytes, storage_free_bytes; /* 0: there is no pool */
+	uint64_t storage_grow_bytes;                /* that it may still become larger by */
 };
 
 struct msg_oom {
 	struct msg_head head;
 	char id[ID_SIZE];
-	uint32_t kills;		/* since its start */
+	uint32_t kills; /* since its start */
 	uint8_t pad[4];
 };
 
 /* Status of a front that would not do better the next time: */
-#define EXIT_NO_USE 3		/* the state is of a newer version */
-#define EXIT_DAMAGED 4		/* the database is damaged, */
-#define EXIT_READ_ONLY 5	/* or cannot be written to */
+#define EXIT_NO_USE 3    /* the state is of a newer version */
+#define EXIT_DAMAGED 4   /* the database is damaged, */
+#define EXIT_READ_ONLY 5 /* or cannot be written to */
 
 enum exit_reason { EXIT_KILLED = 1, EXIT_DIED, EXIT_OOM };
 
@@ -343,26 +355,27 @@ enum exit_reason { EXIT_KILLED = 1, EXIT_DIED, EXIT_OOM };
 struct msg_refused {
 	struct msg_head head;
 	char id[ID_SIZE];
-	char call[REFUSED_CALL_SIZE];		/* its name; "": it is refused calls so often that it is not listened to for a while */
-	char process[REFUSED_PROCESS_SIZE];	/* what it calls itself, in printable characters */
+	char call[REFUSED_CALL_SIZE]; /* its name; "": it is refused calls so often that it is not listened to for a
+					 while */
+	char process[REFUSED_PROCESS_SIZE]; /* what it calls itself, in printable characters */
 	char why[REFUSED_WHY_SIZE];
-	uint32_t pid;			/* inside; 0: not known any more */
-	uint32_t count;			/* how often, in the last moment */
+	uint32_t pid;   /* inside; 0: not known any more */
+	uint32_t count; /* how often, in the last moment */
 };
 
 struct msg_blocked {
 	struct msg_head head;
 	char id[ID_SIZE];
-	uint32_t ip;			/* where to */
+	uint32_t ip; /* where to */
 	uint16_t port;
-	uint8_t proto;			/* 6: TCP, 17: UDP */
+	uint8_t proto; /* 6: TCP, 17: UDP */
 	uint8_t zero;
 };
 
 struct msg_exited {
 	struct msg_head head;
 	char id[ID_SIZE];
-	uint32_t reason;	/* enum exit_reason */
+	uint32_t reason; /* enum exit_reason */
 	uint8_t pad[4];
-	uint64_t cpu_ns, sent_bytes;	/* in all of its life */
+	uint64_t cpu_ns, sent_bytes; /* in all of its life */
 };

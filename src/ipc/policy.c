@@ -59,7 +59,7 @@ bool policy_name_match(struct str pattern, struct str name)
 	if (!str_starts(pattern, "*."))
 		return str_eq(pattern, name);
 	str_skip(&pattern, 1);
-	return name.n > pattern.n && str_eq(pattern, (struct str){ name.p + name.n - pattern.n, pattern.n });
+	return name.n > pattern.n && str_eq(pattern, (struct str) { name.p + name.n - pattern.n, pattern.n });
 }
 
 struct policy *policy_new(uint32_t flags)
@@ -112,7 +112,7 @@ int policy_add_name(struct policy *p, enum policy_kind kind, struct str name, ui
 		return r;
 	struct policy_name *to = &p->names[p->n_names];
 
-	*to = (struct policy_name){ .port_lo = port_lo, .port_hi = port_hi, .kind = kind };
+	*to = (struct policy_name) { .port_lo = port_lo, .port_hi = port_hi, .kind = kind };
 	if (!str_copy(to->text, sizeof to->text, name))
 		return -E2BIG;
 	p->n_names++;
@@ -153,8 +153,8 @@ static bool take(struct str *in, void *to, size_t n)
 static bool net_ok(const struct policy_net *net)
 {
 	return net->len <= 32 && net->allow <= 1 && net->port_lo <= net->port_hi && net->pad[0] == 0 &&
-	       net->pad[1] == 0 && inet_in((struct inet_range){ net->ip, net->len }, net->ip) &&
-	       (net->port_lo > 0 || net->port_hi == 65535);
+	    net->pad[1] == 0 && inet_in((struct inet_range) { net->ip, net->len }, net->ip) &&
+	    (net->port_lo > 0 || net->port_hi == 65535);
 }
 
 static int decode_names(struct str *in, uint16_t count, struct policy *p)
@@ -167,7 +167,7 @@ static int decode_names(struct str *in, uint16_t count, struct policy *p)
 		struct str name = { in->p, h.n };
 
 		if (!policy_name_ok(name) || (h.kind != POLICY_ALLOW && h.kind != POLICY_REWRITE) || h.port_lo == 0 ||
-			h.port_lo > h.port_hi)
+		    h.port_lo > h.port_hi)
 			return -EBADMSG;
 		int r = policy_add_name(p, (enum policy_kind)h.kind, name, h.port_lo, h.port_hi);
 
@@ -185,7 +185,7 @@ static int decode(struct str in, struct policy *p)
 	int r = 0;
 
 	if (in.n > POLICY_MAX || !take(&in, &h, sizeof h) || (h.flags & ~POLICY_FLAGS_ALL) ||
-		h.n_nets > POLICY_NETS_MAX || h.n_names > POLICY_NAMES_MAX)
+	    h.n_nets > POLICY_NETS_MAX || h.n_names > POLICY_NAMES_MAX)
 		return -EBADMSG;
 	p->flags = h.flags;
 	for (uint16_t i = 0; r == 0 && i < h.n_nets; i++)
@@ -198,7 +198,7 @@ static int decode(struct str in, struct policy *p)
 int policy_decode(const void *bytes, size_t n, struct policy **ret)
 {
 	struct policy *p = policy_new(0);
-	int r = p ? decode((struct str){ bytes, n }, p) : -ENOMEM;
+	int r = p ? decode((struct str) { bytes, n }, p) : -ENOMEM;
 
 	if (r < 0) {
 		policy_free(p);
@@ -215,7 +215,7 @@ int policy_net_verdict(const struct policy *p, uint32_t ip, uint16_t port)
 	for (uint32_t i = 0; i < p->n_nets; i++) {
 		const struct policy_net *n = &p->nets[i];
 
-		if (!inet_in((struct inet_range){ n->ip, n->len }, ip) || port < n->port_lo || port > n->port_hi)
+		if (!inet_in((struct inet_range) { n->ip, n->len }, ip) || port < n->port_lo || port > n->port_hi)
 			continue;
 		if (n->allow)
 			return 1;
@@ -230,7 +230,7 @@ bool policy_name_find(const struct policy *p, enum policy_kind kind, struct str 
 		const struct policy_name *nm = &p->names[i];
 
 		if (nm->kind == kind && (port == 0 || (port >= nm->port_lo && port <= nm->port_hi)) &&
-			policy_name_match(str_of(nm->text), name))
+		    policy_name_match(str_of(nm->text), name))
 			return true;
 	}
 	return false;

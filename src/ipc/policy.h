@@ -23,12 +23,12 @@ struct buf;
 #define POLICY_MAX 20480 /* bytes on the wire */
 
 #define POLICY_DENY_ALL 1u /* what no entry allows is refused */
-#define POLICY_SOCKS 2u /* all TCP leaves through a proxy of the sandbox's owner */
+#define POLICY_SOCKS 2u    /* all TCP leaves through a proxy of the sandbox's owner */
 #define POLICY_FLAGS_ALL 3u
 
 enum policy_kind {
 	POLICY_ALLOW = 1, /* the name may be reached on those ports */
-	POLICY_REWRITE, /* requests to it are changed on their way; does not allow anything */
+	POLICY_REWRITE,   /* requests to it are changed on their way; does not allow anything */
 };
 
 struct policy_head {
@@ -37,16 +37,16 @@ struct policy_head {
 };
 
 struct policy_net {
-	uint32_t ip; /* host byte order, host bits zero */
+	uint32_t ip;               /* host byte order, host bits zero */
 	uint16_t port_lo, port_hi; /* 0 and 65535: all, and what has no ports */
-	uint8_t len; /* of the prefix */
-	uint8_t allow; /* 0 or 1 */
+	uint8_t len;               /* of the prefix */
+	uint8_t allow;             /* 0 or 1 */
 	uint8_t pad[2];
 };
 
 struct policy_name_head {
 	uint16_t port_lo, port_hi; /* 1 to 65535 */
-	uint8_t kind; /* enum policy_kind */
+	uint8_t kind;              /* enum policy_kind */
 	uint8_t n;
 };
 
@@ -70,8 +70,8 @@ bool policy_name_ok(struct str name);
  * lower-case and has no dot at its end? */
 bool policy_name_match(struct str pattern, struct str name);
 
-struct policy *policy_new(uint32_t flags); /* NULL: no memory */
-void policy_free(struct policy *p); /* NULL is fine */
+struct policy *policy_new(uint32_t flags);                          /* NULL: no memory */
+void policy_free(struct policy *p);                                 /* NULL is fine */
 int policy_add_net(struct policy *p, const struct policy_net *net); /* -ENOMEM, -E2BIG */
 int policy_add_name(struct policy *p, enum policy_kind kind, struct str name, uint16_t port_lo, uint16_t port_hi);
 

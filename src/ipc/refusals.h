@@ -17,10 +17,10 @@ enum au_type {
 struct au_event {
 	uint16_t version;
 	uint16_t type;
-	uint32_t uid; /* of the host; tells the sandbox */
+	uint32_t uid;  /* of the host; tells the sandbox */
 	uint32_t arch; /* AUDIT_ARCH_* */
 	int32_t nr;
-	uint32_t pid; /* inside the sandbox; 0: it was gone already */
-	uint32_t count; /* how often since the last event about the same call and name */
+	uint32_t pid;            /* inside the sandbox; 0: it was gone already */
+	uint32_t count;          /* how often since the last event about the same call and name */
 	char comm[AU_COMM_SIZE]; /* the name of the process */
 };

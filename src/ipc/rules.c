@@ -59,7 +59,7 @@ bool rules_field_name_ok(struct str name)
 		char c = name.p[i];
 
 		if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-			    (c && strchr(others, c))))
+			(c && strchr(others, c))))
 			return false;
 	}
 	for (size_t i = 0; i < ARRAY_LEN(never_set); i++) {
@@ -92,7 +92,7 @@ int rules_add_field(struct rule *r, struct str name, struct str value, bool secr
 	p[name.n] = '\0';
 	memcpy(p + name.n + 1, value.p ? value.p : "", value.n);
 	p[name.n + 1 + value.n] = '\0';
-	r->fields[r->n_fields++] = (struct rule_field){ p, p + name.n + 1, secret };
+	r->fields[r->n_fields++] = (struct rule_field) { p, p + name.n + 1, secret };
 	return 0;
 }
 
@@ -119,7 +119,8 @@ const struct rule *rules_for(const struct rules *r, const char *name)
 
 		if (strcmp(ru->domain, name) == 0)
 			return ru;
-		if (policy_name_match(str_of(ru->domain), str_of(name)) && (!best || strlen(ru->domain) > strlen(best->domain)))
+		if (policy_name_match(str_of(ru->domain), str_of(name)) &&
+		    (!best || strlen(ru->domain) > strlen(best->domain)))
 			best = ru;
 	}
 	return best;
@@ -128,7 +129,8 @@ const struct rule *rules_for(const struct rules *r, const char *name)
 void rules_encode(const struct rules *r, struct buf *out)
 {
 	bool socks = r->socks.host[0];
-	struct rules_head h = { .flags = socks ? RULES_SOCKS | (r->socks.tls ? RULES_SOCKS_TLS : 0) : 0, .n_rules = (uint8_t)r->n };
+	struct rules_head h = { .flags = socks ? RULES_SOCKS | (r->socks.tls ? RULES_SOCKS_TLS : 0) : 0,
+		.n_rules = (uint8_t)r->n };
 
 	buf_put(out, &h, sizeof h);
 	for (size_t i = 0; i < r->n; i++) {
@@ -200,7 +202,8 @@ static bool take_text(struct in *in, char *to, size_t size)
 
 static int decode_rule(struct in *in, struct rule *ru)
 {
-	if (!take_text(in, ru->domain, sizeof ru->domain) || !policy_name_ok(str_of(ru->domain)) || strcmp(ru->domain, "*") == 0)
+	if (!take_text(in, ru->domain, sizeof ru->domain) || !policy_name_ok(str_of(ru->domain)) ||
+	    strcmp(ru->domain, "*") == 0)
 		return -EBADMSG;
 	uint8_t flags = take8(in), n = take8(in);
 
@@ -213,7 +216,7 @@ static int decode_rule(struct in *in, struct rule *ru)
 		struct str value = take(in, take16(in));
 
 		if (in->bad || (field_flags & ~FIELD_SECRET) || !rules_field_name_ok(name) ||
-			!rules_field_value_ok(value))
+		    !rules_field_value_ok(value))
 			return -EBADMSG;
 		int r = rules_add_field(ru, name, value, field_flags & FIELD_SECRET);
 
@@ -249,7 +252,7 @@ static int decode_socks(struct in *in, struct rules_socks *s)
 		return -EBADMSG;
 	s->port = take16(in);
 	if (!take_text(in, s->user, sizeof s->user) || !take_text(in, s->password, sizeof s->password) || in->bad ||
-		s->port == 0)
+	    s->port == 0)
 		return -EBADMSG;
 	return is_host(s->host) && (s->user[0] || !s->password[0]) ? 0 : -EBADMSG;
 }
@@ -257,7 +260,10 @@ static int decode_socks(struct in *in, struct rules_socks *s)
 static int decode(struct in *in, struct rules *r)
 {
 	struct rules_head h = { take8(in), take8(in) };
-	int no = in->bad || (h.flags & ~(RULES_SOCKS | RULES_SOCKS_TLS)) || h.flags == RULES_SOCKS_TLS || h.n_rules > RULES_DOMAINS_MAX ? -EBADMSG : 0;
+	int no = in->bad || (h.flags & ~(RULES_SOCKS | RULES_SOCKS_TLS)) || h.flags == RULES_SOCKS_TLS ||
+		h.n_rules > RULES_DOMAINS_MAX
+	    ? -EBADMSG
+	    : 0;
 
 	for (uint8_t i = 0; no == 0 && i < h.n_rules; i++) {
 		r->n = (size_t)i + 1;

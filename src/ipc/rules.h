@@ -9,8 +9,8 @@
  * The rules: struct rules_head; n_rules times a byte of length and the domain, a byte of flags, a byte with the
  * number of fields, and for each of those a byte of flags, a byte of length and the name, two bytes of length
  * (little-endian) and the value; with RULES_SOCKS, a byte of length and the host, two bytes with the port, and a byte
- * of length before each of user and password; with RULES_SOCKS_TLS behind that, a byte of length and the name, two bytes
- * of length and the certificates. */
+ * of length before each of user and password; with RULES_SOCKS_TLS behind that, a byte of length and the name, two
+ * bytes of length and the certificates. */
 #pragma once
 
 #include <stdbool.h>
@@ -32,10 +32,10 @@ struct buf;
 #define RULES_PEM_MAX 4096
 #define RULES_CA_MAX 16384
 
-#define RULES_SOCKS 1u /* flags of the head */
+#define RULES_SOCKS 1u     /* flags of the head */
 #define RULES_SOCKS_TLS 2u /* only with the one before */
-#define RULE_BROKEN 1u /* of a rule: a value is missing, so no request can be sent */
-#define FIELD_SECRET 1u /* of a field: only inside TLS */
+#define RULE_BROKEN 1u     /* of a rule: a value is missing, so no request can be sent */
+#define FIELD_SECRET 1u    /* of a field: only inside TLS */
 
 struct rules_head {
 	uint8_t flags, n_rules;
@@ -68,10 +68,10 @@ struct rules {
 	struct rules_socks socks;
 };
 
-struct rules *rules_new(void); /* NULL: no memory */
+struct rules *rules_new(void);    /* NULL: no memory */
 void rules_free(struct rules *r); /* wipes it; NULL is fine */
 
-bool rules_field_name_ok(struct str name); /* a token, and none that says where a request ends or goes */
+bool rules_field_name_ok(struct str name);   /* a token, and none that says where a request ends or goes */
 bool rules_field_value_ok(struct str value); /* no control characters but tabs */
 int rules_add_field(struct rule *r, struct str name, struct str value, bool secret); /* -E2BIG, -ENOMEM */
 
@@ -88,7 +88,8 @@ int rules_decode(const void *bytes, size_t n, struct rules **ret); /* -EBADMSG, 
 enum fe_type {
 	FE_RULES = 1, /* of the sandbox of that id, in place of any others */
 	FE_DONE = 64, /* from atoll-egress */
-	FE_REFUSED, /* likewise, on its own: a sandbox tried to reach what it may not; some are left out if there are many */
+	/* likewise, on its own: a sandbox tried to reach what it may not; some are left out if there are many */
+	FE_REFUSED,
 };
 
 struct fe_head {
@@ -101,13 +102,13 @@ struct fe_rules {
 	struct fe_head head;
 	char id[ID_SIZE];
 	uint8_t seed[RULES_SEED_SIZE]; /* what the sandbox's authority is made of: the same after every restart */
-	uint32_t n_rules; /* bytes behind this */
+	uint32_t n_rules;              /* bytes behind this */
 	uint8_t pad[4];
 };
 
 struct fe_done {
 	struct fe_head head;
-	int32_t no; /* 0; ENOENT: no policy of that sandbox is known */
+	int32_t no;     /* 0; ENOENT: no policy of that sandbox is known */
 	uint32_t n_pem; /* bytes behind this */
 };
 

@@ -15,7 +15,8 @@ static bool is_token(const char *z, size_t size)
 	if (!check_text(z, size) || !z[0])
 		return false;
 	for (; *z; z++) {
-		bool ok = (*z >= 'a' && *z <= 'z') || (*z >= 'A' && *z <= 'Z') || (*z >= '0' && *z <= '9') || *z == '-' || *z == '_';
+		bool ok = (*z >= 'a' && *z <= 'z') || (*z >= 'A' && *z <= 'Z') || (*z >= '0' && *z <= '9') ||
+		    *z == '-' || *z == '_';
 
 		if (!ok)
 			return false;
@@ -27,7 +28,8 @@ static bool host_ok(struct str h)
 {
 	for (size_t i = 0; i < h.n; i++) {
 		char c = h.p[i];
-		bool ok = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '-' || c == '_';
+		bool ok = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+		    c == '-' || c == '_';
 
 		if (!ok)
 			return false;
@@ -78,7 +80,8 @@ int webhook_url_parse(struct str url, struct webhook_url *ret, struct err *e)
 		return err_set(e, EINVAL, "must begin with https:// or http://");
 	for (size_t i = 0; i < url.n; i++) {
 		if (url.p[i] <= ' ' || url.p[i] > '~' || strchr("\"#<>\\^`{|}", url.p[i]))
-			return err_set(e, EINVAL, "must not have blanks, fragments, or characters that a URL writes as %%XX");
+			return err_set(e, EINVAL,
+			    "must not have blanks, fragments, or characters that a URL writes as %%XX");
 	}
 	str_skip(&url, skip);
 	while (n < url.n && url.p[n] != '/' && url.p[n] != '?')
@@ -102,10 +105,11 @@ int hk_job_check(const void *p, size_t n, struct hk_job *ret, struct str *ret_ur
 		return -EBADMSG;
 	memcpy(&m, p, sizeof m);
 	if (m.head.version != HK_VERSION || m.head.type != HK_JOB || m.n_url > HK_URL_MAX || m.n_body > HK_BODY_MAX ||
-	    n - sizeof m != (size_t)m.n_url + m.n_body || m.timeout_ms == 0 || m.timeout_ms > HK_TIMEOUT_MAX_MS || m.attempt == 0)
+	    n - sizeof m != (size_t)m.n_url + m.n_body || m.timeout_ms == 0 || m.timeout_ms > HK_TIMEOUT_MAX_MS ||
+	    m.attempt == 0)
 		return -EBADMSG;
-	if (!is_token(m.webhook, sizeof m.webhook) || !is_token(m.delivery, sizeof m.delivery) || !is_token(m.try, sizeof m.try) ||
-	    !is_token(m.signature, sizeof m.signature))
+	if (!is_token(m.webhook, sizeof m.webhook) || !is_token(m.delivery, sizeof m.delivery) ||
+	    !is_token(m.try, sizeof m.try) || !is_token(m.signature, sizeof m.signature))
 		return -EBADMSG;
 	struct str url = { (const char *)p + sizeof m, m.n_url };
 
@@ -138,8 +142,16 @@ int hk_done_check(const void *p, size_t n, struct hk_done *ret)
 const char *hk_outcome_name(uint32_t outcome)
 {
 	static const char *const names[HK_OUTCOMES] = {
-		[HK_OK] = "ok", [HK_STATUS] = "status", [HK_REDIRECT] = "redirect", [HK_TIMEOUT] = "timeout", [HK_RESOLVE] = "resolve",
-		[HK_CONNECT] = "connect", [HK_TLS] = "tls", [HK_REFUSED] = "refused", [HK_PROTOCOL] = "protocol", [HK_LOST] = "lost",
+		[HK_OK] = "ok",
+		[HK_STATUS] = "status",
+		[HK_REDIRECT] = "redirect",
+		[HK_TIMEOUT] = "timeout",
+		[HK_RESOLVE] = "resolve",
+		[HK_CONNECT] = "connect",
+		[HK_TLS] = "tls",
+		[HK_REFUSED] = "refused",
+		[HK_PROTOCOL] = "protocol",
+		[HK_LOST] = "lost",
 	};
 
 	return outcome < HK_OUTCOMES ? names[outcome] : "unknown";

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ipc/webhooks: the messages between the front and atoll-webhooks, which delivers webhooks.
  *
- * A SOCK_SEQPACKET socketpair that the warden made for the two and does not keep. One message per packet: struct hk_job, then
- * the URL and the body; each is answered by one struct hk_done with its seq, in any order. A peer that sends anything else is hung up on. What
- * a delivery is signed with stays in the front: here is only the signature. The warden tells atoll-webhooks of its front with struct hk_front
- * and one fd. */
+ * A SOCK_SEQPACKET socketpair that the warden made for the two and does not keep. One message per packet: struct
+ * hk_job, then the URL and the body; each is answered by one struct hk_done with its seq, in any order. A peer that
+ * sends anything else is hung up on. What a delivery is signed with stays in the front: here is only the signature. The
+ * warden tells atoll-webhooks of its front with struct hk_front and one fd. */
 #pragma once
 
 #include <stdbool.h>
@@ -19,27 +19,27 @@
 #define HK_ID_SIZE 40
 #define HK_SIGNATURE_SIZE 48
 #define HK_TEXT_SIZE 160
-#define HK_JOBS_MAX 32			/* that the front gives at once */
+#define HK_JOBS_MAX 32 /* that the front gives at once */
 #define HK_TIMEOUT_MAX_MS 300000
 #define HK_RETRY_AFTER_MAX_S 3600
 
 enum hk_type {
-	HK_FRONT = 1,			/* struct hk_head and one fd, from the warden */
+	HK_FRONT = 1, /* struct hk_head and one fd, from the warden */
 	HK_JOB = 2,
 	HK_DONE = 64,
 };
 
-enum hk_outcome {			/* in the store, too: never renumber */
-	HK_OK = 0,			/* answered with 2xx */
-	HK_STATUS = 1,			/* ... with something else */
-	HK_REDIRECT = 2,		/* ... with 3xx, which is not followed */
-	HK_TIMEOUT = 3,			/* not answered in time */
-	HK_RESOLVE = 4,			/* its name has no address */
+enum hk_outcome {        /* in the store, too: never renumber */
+	HK_OK = 0,       /* answered with 2xx */
+	HK_STATUS = 1,   /* ... with something else */
+	HK_REDIRECT = 2, /* ... with 3xx, which is not followed */
+	HK_TIMEOUT = 3,  /* not answered in time */
+	HK_RESOLVE = 4,  /* its name has no address */
 	HK_CONNECT = 5,
-	HK_TLS = 6,			/* nobody that is trusted */
-	HK_REFUSED = 7,			/* its address is private, which is not allowed here */
-	HK_PROTOCOL = 8,		/* what it answers is not HTTP, or too much of it */
-	HK_LOST = 9,			/* atoll-webhooks ended meanwhile */
+	HK_TLS = 6,      /* nobody that is trusted */
+	HK_REFUSED = 7,  /* its address is private, which is not allowed here */
+	HK_PROTOCOL = 8, /* what it answers is not HTTP, or too much of it */
+	HK_LOST = 9,     /* atoll-webhooks ended meanwhile */
 	HK_OUTCOMES,
 };
 
@@ -52,32 +52,33 @@ struct hk_head {
 struct hk_job {
 	struct hk_head head;
 	uint32_t timeout_ms;
-	uint32_t attempt;		/* from 1 */
-	uint32_t n_url, n_body;		/* bytes behind this */
+	uint32_t attempt;       /* from 1 */
+	uint32_t n_url, n_body; /* bytes behind this */
 	char webhook[HK_ID_SIZE], delivery[HK_ID_SIZE];
-	char try[HK_ID_SIZE];		/* of this attempt alone */
+	char try[HK_ID_SIZE]; /* of this attempt alone */
 	char signature[HK_SIGNATURE_SIZE];
 };
 
 struct hk_done {
 	struct hk_head head;
-	uint32_t outcome;		/* enum hk_outcome */
-	uint32_t status;		/* of the answer; 0: none */
+	uint32_t outcome; /* enum hk_outcome */
+	uint32_t status;  /* of the answer; 0: none */
 	uint32_t took_ms;
-	uint32_t retry_after_s;		/* as it asks; 0: it does not */
-	char text[HK_TEXT_SIZE];	/* what went wrong, printable; NUL-terminated, zeros behind */
+	uint32_t retry_after_s;  /* as it asks; 0: it does not */
+	char text[HK_TEXT_SIZE]; /* what went wrong, printable; NUL-terminated, zeros behind */
 };
 
 #define HK_MAX (sizeof(struct hk_job) + HK_URL_MAX + HK_BODY_MAX)
 
 struct webhook_url {
 	bool tls;
-	char host[256];			/* without the brackets of an address */
+	char host[256]; /* without the brackets of an address */
 	uint16_t port;
 };
 
-/* http:// or https://, a name or an address, and whatever follows, in printable ASCII. No user, no password, no fragment, no backslash: nothing that two
- * readers of URLs could take for different hosts. -EINVAL, and e tells what is wrong. */
+/* http:// or https://, a name or an address, and whatever follows, in printable ASCII. No user, no password, no
+ * fragment, no backslash: nothing that two readers of URLs could take for different hosts. -EINVAL, and e tells what is
+ * wrong. */
 struct err;
 int webhook_url_parse(struct str url, struct webhook_url *ret, struct err *e);
 

@@ -10,13 +10,14 @@
 #include "base/fd.h"
 
 #define SPARES 8
-#define LARGE_MAX 16			/* so many pipes of CARRIER_MAX at most: 16 MiB, of 64 that a user may have unless told otherwise, */
-#define PIPE_BYTES (256 * 1024)		/* and this for all others */
+/* so many pipes of CARRIER_MAX at most: 16 MiB, of 64 that a user may have unless told otherwise, */
+#define LARGE_MAX 16
+#define PIPE_BYTES (256 * 1024) /* and this for all others */
 
 static int spares[SPARES][2];
 static size_t n_spares;
-static size_t n_pipes, max_pipes = SIZE_MAX;	/* spare ones included */
-static size_t n_large;				/* of these */
+static size_t n_pipes, max_pipes = SIZE_MAX; /* spare ones included */
+static size_t n_large;                       /* of these */
 
 void carrier_limit(size_t pipes)
 {
@@ -78,7 +79,8 @@ ssize_t carrier_load(struct carrier *c, int fd, size_t max)
 	if (n < 0)
 		return n;
 	do
-		n = splice(fd, NULL, c->pipe[1], NULL, max < CARRIER_MAX ? max : CARRIER_MAX, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+		n = splice(fd, NULL, c->pipe[1], NULL, max < CARRIER_MAX ? max : CARRIER_MAX,
+		    SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
 	while (n < 0 && errno == EINTR);
 	if (n < 0)
 		n = -errno;

@@ -12,11 +12,11 @@ struct stream;
 
 TAILQ_HEAD(stream_list, stream);
 
-struct leaving {			/* both: the oldest first */
-	struct stream_list sending;	/* something is still queued */
-	struct stream_list waiting;	/* all is sent; the peer has not closed yet */
+struct leaving {                    /* both: the oldest first */
+	struct stream_list sending; /* something is still queued */
+	struct stream_list waiting; /* all is sent; the peer has not closed yet */
 	size_t n, max;
 };
 
 struct leaving *loop_leaving(struct loop *l);
-void leaving_end(struct leaving *all);	/* all of them are closed at once */
+void leaving_end(struct leaving *all); /* all of them are closed at once */

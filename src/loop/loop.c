@@ -13,7 +13,7 @@
 #include "loop/leaving.h"
 #include "loop/share.h"
 
-#define LEAVING_MAX 256			/* unless loop_leaving_max() says otherwise */
+#define LEAVING_MAX 256 /* unless loop_leaving_max() says otherwise */
 
 struct deferred {
 	void (*fn)(void *p);
@@ -25,7 +25,7 @@ struct loop {
 	uv_prepare_t prepare;
 	uv_check_t check;
 	uv_idle_t idle;
-	struct deferred *calls;		/* a ring would do too; this one is simply emptied each round */
+	struct deferred *calls; /* a ring would do too; this one is simply emptied each round */
 	size_t n_calls, cap_calls;
 	struct leaving leaving;
 	struct shares shares;
@@ -33,7 +33,7 @@ struct loop {
 
 struct watch {
 	uv_poll_t h;
-	int events;			/* what libuv was told */
+	int events; /* what libuv was told */
 	watch_fn *fn;
 	void *user;
 };
@@ -81,7 +81,7 @@ static void run_deferred(struct loop *l)
 	for (size_t i = 0; i < n; i++)
 		calls[i].fn(calls[i].p);
 	if (l->n_calls == 0) {
-		free(l->calls);			/* the larger one is kept for the next round */
+		free(l->calls); /* the larger one is kept for the next round */
 		l->calls = calls;
 		l->cap_calls = cap;
 	} else {
@@ -94,7 +94,8 @@ static void on_idle(uv_idle_t *h)
 	(void)h;
 }
 
-/* An active idle handle is what keeps libuv from sleeping while there is something to do. Both calls are free if nothing changes. */
+/* An active idle handle is what keeps libuv from sleeping while there is something to do. Both calls are free if
+ * nothing changes. */
 static void stay_awake(struct loop *l)
 {
 	if (l->n_calls || !TAILQ_EMPTY(&l->shares.active))
@@ -137,7 +138,7 @@ struct loop *loop_new(void)
 	TAILQ_INIT(&l->leaving.waiting);
 	TAILQ_INIT(&l->shares.active);
 	l->leaving.max = LEAVING_MAX;
-	(void)uv_prepare_start(&l->prepare, on_prepare);	/* active: the loop runs until it is stopped */
+	(void)uv_prepare_start(&l->prepare, on_prepare); /* active: the loop runs until it is stopped */
 	(void)uv_check_start(&l->check, on_check);
 	return l;
 }
@@ -201,7 +202,7 @@ void loop_defer(struct loop *l, void (*fn)(void *p), void *p)
 		struct deferred *calls = realloc(l->calls, cap * sizeof *calls);
 
 		if (!calls)
-			abort();		/* a free that never happens, or one too early: neither is safe */
+			abort(); /* a free that never happens, or one too early: neither is safe */
 		l->calls = calls;
 		l->cap_calls = cap;
 	}
@@ -212,7 +213,7 @@ void loop_defer(struct loop *l, void (*fn)(void *p), void *p)
 
 static void on_closed(uv_handle_t *h)
 {
-	free(h);				/* the handle is the first member of each object */
+	free(h); /* the handle is the first member of each object */
 }
 
 static void on_poll(uv_poll_t *h, int status, int events);

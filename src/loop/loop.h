@@ -15,11 +15,11 @@ struct watch;
 struct timer;
 struct sigwatch;
 
-struct loop *loop_new(void);			/* NULL: out of memory or fds */
-void loop_run(struct loop *l);			/* until loop_stop() */
+struct loop *loop_new(void);   /* NULL: out of memory or fds */
+void loop_run(struct loop *l); /* until loop_stop() */
 void loop_stop(struct loop *l);
-void loop_free(struct loop *l);			/* after all its objects are freed; runs pending closes */
-uint64_t loop_now_ms(struct loop *l);		/* monotonic, cached at the start of the round */
+void loop_free(struct loop *l);       /* after all its objects are freed; runs pending closes */
+uint64_t loop_now_ms(struct loop *l); /* monotonic, cached at the start of the round */
 
 /* How many streams may be on their way out, see stream_close_flushed(): 256 at first. */
 void loop_leaving_max(struct loop *l, size_t max);
@@ -34,11 +34,11 @@ void loop_defer(struct loop *l, void (*fn)(void *p), void *p);
 typedef void watch_fn(void *user, int events);
 struct watch *watch_new(struct loop *l, int fd, int events, watch_fn *fn, void *user);
 void watch_set(struct watch *w, int events);
-void watch_free(struct watch *w);		/* NULL is fine */
+void watch_free(struct watch *w); /* NULL is fine */
 
 typedef void timer_fn(void *user);
-struct timer *timer_new(struct loop *l, timer_fn *fn, void *user);	/* disarmed */
-void timer_arm(struct timer *t, uint64_t after_ms);			/* once; re-arming moves it */
+struct timer *timer_new(struct loop *l, timer_fn *fn, void *user); /* disarmed */
+void timer_arm(struct timer *t, uint64_t after_ms);                /* once; re-arming moves it */
 void timer_disarm(struct timer *t);
 void timer_free(struct timer *t);
 

@@ -49,10 +49,13 @@ static void on_error(void *user, int no)
 	r->ops->on_over(r->user);
 }
 
-static const struct stream_ops side_ops = { .on_data = on_data, .on_eof = on_eof, .on_drain = on_drain, .on_error = on_error };
+static const struct stream_ops side_ops = { .on_data = on_data,
+	.on_eof = on_eof,
+	.on_drain = on_drain,
+	.on_error = on_error };
 
-void relay_begin(struct relay *r, struct stream *first, struct str early_first, struct stream *second, struct str early_second,
-	const struct relay_ops *ops, void *user)
+void relay_begin(struct relay *r, struct stream *first, struct str early_first, struct stream *second,
+    struct str early_second, const struct relay_ops *ops, void *user)
 {
 	*r = (struct relay) { .ops = ops, .user = user };
 	for (size_t i = 0; i < 2; i++)

@@ -5,8 +5,8 @@
 #include "base/clock.h"
 #include "loop/loop.h"
 
-#define SLICE_US 1000			/* of one share, before it is the next one's turn */
-#define SERVE_US 4000			/* of all of them, before the loop polls again */
+#define SLICE_US 1000 /* of one share, before it is the next one's turn */
+#define SERVE_US 4000 /* of all of them, before the loop polls again */
 
 void share_init(struct share *sh, struct loop *l)
 {

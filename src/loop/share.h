@@ -20,36 +20,36 @@
 struct loop;
 struct share;
 
-struct share_member {			/* part of its owner */
-	struct share *share;		/* NULL: of nobody */
-	void (*serve)(struct share_member *m);	/* one piece of work; may ask again, leave, or free its owner later */
+struct share_member {                          /* part of its owner */
+	struct share *share;                   /* NULL: of nobody */
+	void (*serve)(struct share_member *m); /* one piece of work; may ask again, leave, or free its owner later */
 	LIST_ENTRY(share_member) all;
 	TAILQ_ENTRY(share_member) queue;
 	bool waits;
 };
 
-struct share {				/* part of its owner */
+struct share { /* part of its owner */
 	struct loop *loop;
 	LIST_HEAD(, share_member) members;
-	TAILQ_HEAD(, share_member) queue;	/* those who have asked, in that order */
+	TAILQ_HEAD(, share_member) queue; /* those who have asked, in that order */
 	TAILQ_ENTRY(share) turn;
-	bool active;			/* it is in the loop's list: somebody waits */
-	int64_t credit_us;		/* below 0: it has had more than its slice */
-	uint64_t served_us;		/* what the loop's thread had used of the processor when it was last served */
+	bool active;        /* it is in the loop's list: somebody waits */
+	int64_t credit_us;  /* below 0: it has had more than its slice */
+	uint64_t served_us; /* what the loop's thread had used of the processor when it was last served */
 };
 
 TAILQ_HEAD(share_list, share);
 
-struct shares {				/* of a loop */
+struct shares { /* of a loop */
 	struct share_list active;
-	struct share *serving;		/* NULL: none, or it is gone */
+	struct share *serving; /* NULL: none, or it is gone */
 };
 
 void share_init(struct share *sh, struct loop *l);
-void share_done(struct share *sh);			/* its members are nobody's from now on */
+void share_done(struct share *sh); /* its members are nobody's from now on */
 
-void share_join(struct share_member *m, struct share *sh);	/* leaves the one it was in; NULL: only that */
-void share_ask(struct share_member *m);			/* only in a share */
+void share_join(struct share_member *m, struct share *sh); /* leaves the one it was in; NULL: only that */
+void share_ask(struct share_member *m);                    /* only in a share */
 
 /* For the loop: serves those who wait, for a while. */
 void shares_serve(struct shares *all);

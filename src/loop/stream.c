@@ -20,39 +20,39 @@
 #include "loop/loop.h"
 #include "loop/share.h"
 
-#define READ_SIZE (256 * 1024)			/* bytes taken per readiness event */
-#define QUEUE_MAX (64 * 1024 * 1024)		/* a writer that ignores stream_queued() fails here */
-#define QUEUE_KEEP (16 * 1024)			/* memory that an empty queue may hold on to */
-#define FLUSH_MS 30000				/* stream_close_flushed(): longest pause of the peer, */
-#define FLUSH_TOTAL_MS 600000			/* longest time until the queue is empty, */
-#define LINGER_MS 2000				/* and until the peer closes too */
+#define READ_SIZE (256 * 1024)       /* bytes taken per readiness event */
+#define QUEUE_MAX (64 * 1024 * 1024) /* a writer that ignores stream_queued() fails here */
+#define QUEUE_KEEP (16 * 1024)       /* memory that an empty queue may hold on to */
+#define FLUSH_MS 30000               /* stream_close_flushed(): longest pause of the peer, */
+#define FLUSH_TOTAL_MS 600000        /* longest time until the queue is empty, */
+#define LINGER_MS 2000               /* and until the peer closes too */
 #define PIECES_MAX 8
-#define WIRE_KEEP (512 * 1024)			/* memory that the place for filtered bytes may hold on to */
+#define WIRE_KEEP (512 * 1024) /* memory that the place for filtered bytes may hold on to */
 
 struct stream {
 	struct loop *loop;
 	struct watch *watch;
-	struct timer *linger;			/* only while closing flushed, */
+	struct timer *linger; /* only while closing flushed, */
 	TAILQ_ENTRY(stream) leaving;
-	struct stream_list *left_by;		/* which list that is in */
+	struct stream_list *left_by; /* which list that is in */
 	struct share_member member;
-	int ready;				/* events that wait for the turn of its share */
-	const struct stream_ops *ops;		/* NULL: closed, no callbacks */
+	int ready;                    /* events that wait for the turn of its share */
+	const struct stream_ops *ops; /* NULL: closed, no callbacks */
 	void *user;
-	struct stream_filter *filter;		/* NULL: the owner's bytes are those on the wire */
+	struct stream_filter *filter; /* NULL: the owner's bytes are those on the wire */
 	int fd;
-	int events;				/* registered with the watch */
-	struct carrier held;			/* queue: first what another stream has moved here, */
-	struct buf out;				/* then this; its first `off` bytes are already sent */
+	int events;          /* registered with the watch */
+	struct carrier held; /* queue: first what another stream has moved here, */
+	struct buf out;      /* then this; its first `off` bytes are already sent */
 	size_t off;
-	struct stream *to, *from;		/* whither the next `moves` bytes go; whence they come */
+	struct stream *to, *from; /* whither the next `moves` bytes go; whence they come */
 	uint64_t moves;
-	size_t read_max;			/* 0: all of the scratch */
-	uint64_t flush_until_ms;		/* closing flushed: give up then */
-	int error;				/* to be reported; nothing can be written any more */
+	size_t read_max;         /* 0: all of the scratch */
+	uint64_t flush_until_ms; /* closing flushed: give up then */
+	int error;               /* to be reported; nothing can be written any more */
 	bool reading, eof, dead, finishing, finished, above;
-	bool end_held;				/* the filter's end, not told yet */
-	bool stalled;				/* not read until `to` has sent all that is queued there */
+	bool end_held; /* the filter's end, not told yet */
+	bool stalled;  /* not read until `to` has sent all that is queued there */
 };
 
 /* One for all: data is borrowed for the call, and reads only happen from the loop, never nested. */
@@ -150,7 +150,7 @@ struct stream *stream_new(struct loop *l, int fd, const struct stream_ops *ops, 
 	s->ops = ops;
 	s->user = user;
 	s->fd = fd;
-	s->held = (struct carrier) CARRIER_EMPTY;
+	s->held = (struct carrier)CARRIER_EMPTY;
 	s->out = BUF_INIT(QUEUE_MAX);
 	return s;
 }
@@ -240,7 +240,7 @@ static void half_close(struct stream *s)
 	s->finished = true;
 	if (shutdown(s->fd, SHUT_WR) == 0 || errno != ENOTSOCK)
 		return;
-	watch_free(take_ptr(&s->watch));		/* a pipe has no other half */
+	watch_free(take_ptr(&s->watch)); /* a pipe has no other half */
 	fd_close(take_fd(&s->fd));
 	s->eof = true;
 }
@@ -282,8 +282,8 @@ static void write_raw(struct stream *s, const struct str *v, size_t n)
 		return;
 	if (stream_queued(s) == 0) {
 		do
-			sent = n_iov == 1 ? write(s->fd, iov[0].iov_base, iov[0].iov_len) :
-					    writev(s->fd, iov, (int)n_iov);
+			sent = n_iov == 1 ? write(s->fd, iov[0].iov_base, iov[0].iov_len)
+					  : writev(s->fd, iov, (int)n_iov);
 		while (sent < 0 && errno == EINTR);
 		if (sent < 0 && errno != EAGAIN) {
 			write_failed(s, errno);
@@ -502,7 +502,7 @@ static bool move_on(struct stream *s)
 	ssize_t n = carrier_load(&to->held, s->fd, s->moves < CARRIER_MAX ? (size_t)s->moves : CARRIER_MAX);
 	if (n == -EAGAIN)
 		return true;
-	if (n <= 0) {			/* also an end and an error: reading will tell */
+	if (n <= 0) { /* also an end and an error: reading will tell */
 		part(s);
 		return false;
 	}
@@ -533,7 +533,7 @@ static void on_readable(struct stream *s)
 	} else if (n > 0) {
 		s->ops->on_data(s->user, (struct str) { scratch, (size_t)n });
 	} else if (n == 0 || errno == EIO) {
-		on_end(s);		/* EIO: how the last program on a terminal says goodbye to its master */
+		on_end(s); /* EIO: how the last program on a terminal says goodbye to its master */
 	} else if (errno != EAGAIN && errno != EINTR) {
 		if (!s->error)
 			s->error = errno;
@@ -558,8 +558,8 @@ static void on_turn(struct share_member *m)
 	act(s, s->ready);
 }
 
-/* The fd stays registered while its share is waited for: it is told of once more in each round, which is cheaper than to
- * change the registration twice. */
+/* The fd stays registered while its share is waited for: it is told of once more in each round, which is cheaper than
+ * to change the registration twice. */
 static void on_ready(void *user, int events)
 {
 	struct stream *s = user;
@@ -640,7 +640,9 @@ static void linger_over(void *user)
 }
 
 static const struct stream_ops linger_ops = {
-	.on_data = linger_data, .on_eof = linger_eof, .on_error = linger_error,
+	.on_data = linger_data,
+	.on_eof = linger_eof,
+	.on_error = linger_error,
 };
 
 void leaving_end(struct leaving *all)

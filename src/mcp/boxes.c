@@ -17,10 +17,10 @@
 #include "client/redact.h"
 #include "client/sessions.h"
 
-#define IDLE_MAX 64			/* opened sandboxes that nobody uses just now */
+#define IDLE_MAX 64 /* opened sandboxes that nobody uses just now */
 
-struct hidden {				/* never changed once others can see it */
-	struct secrets all;		/* first: a list that is given back is a pointer to its v */
+struct hidden {             /* never changed once others can see it */
+	struct secrets all; /* first: a list that is given back is a pointer to its v */
 	unsigned refs;
 };
 
@@ -31,7 +31,7 @@ struct own_box {
 	TAILQ_ENTRY(own_box) link;
 	unsigned refs;
 	bool listed;
-	struct hidden *hidden;		/* NULL: nothing is */
+	struct hidden *hidden; /* NULL: nothing is */
 };
 
 struct boxes {
@@ -40,7 +40,7 @@ struct boxes {
 	char *owner;
 	pthread_mutex_t lock;
 	unsigned refs;
-	TAILQ_HEAD(own_list, own_box) open;	/* the one used last first */
+	TAILQ_HEAD(own_list, own_box) open; /* the one used last first */
 	size_t n_open;
 };
 
@@ -133,7 +133,8 @@ static struct own_box *find_locked(struct boxes *b, const char *id)
 {
 	struct own_box *o;
 
-	TAILQ_FOREACH(o, &b->open, link) {
+	TAILQ_FOREACH(o, &b->open, link)
+	{
 		if (strcmp(o->pub.id, id) == 0)
 			return o;
 	}
@@ -204,7 +205,7 @@ int boxes_open(struct boxes *b, const char *id, struct box **ret, struct atoll_e
 
 void boxes_put(struct boxes *b, struct box *box)
 {
-	struct own_box *o = (struct own_box *)box;	/* its first member */
+	struct own_box *o = (struct own_box *)box; /* its first member */
 
 	if (!o)
 		return;
@@ -252,7 +253,7 @@ void box_hide(struct boxes *b, struct box *box, const char *const *texts, size_t
 		secrets_add(&h->all, o->hidden->all.v[i]);
 	if (h) {
 		h->refs = 1;
-		hidden_unref(o->hidden);	/* not freed while somebody looks for its texts */
+		hidden_unref(o->hidden); /* not freed while somebody looks for its texts */
 		o->hidden = h;
 	}
 	(void)pthread_mutex_unlock(&b->lock);
@@ -284,17 +285,21 @@ void box_secrets_put(struct boxes *b, const char *const *list)
 
 /* --- sessions ------------------------------------------------------------------------------------------------ */
 
-int boxes_session(struct boxes *b, const char *agent, const char *id, const char *lost, uint64_t run_ms, char ret_id[BOXES_SESSION_SIZE], struct box **ret,
-	bool *ret_anew, struct atoll_error *e)
+int boxes_session(struct boxes *b, const char *agent, const char *id, const char *lost, uint64_t run_ms,
+    char ret_id[BOXES_SESSION_SIZE], struct box **ret, bool *ret_anew, struct atoll_error *e)
 {
-	struct atoll_session_spec spec = { .owner = b->owner, .agent_id = agent, .scope = b->a->scope, .disposable = true };
+	struct atoll_session_spec spec = { .owner = b->owner,
+		.agent_id = agent,
+		.scope = b->a->scope,
+		.disposable = true };
 	struct atoll_session s = { .id = "" };
 	struct atoll_sandbox *sb;
 
 	*ret_anew = false;
 	if (!id && client_late(atoll_session_get_or_create(b->sessions, b->a, &spec, &s, e), e) < 0)
 		return -e->no;
-	if (client_late(sessions_open(b->sessions, b->a, b->owner, id ? id : s.id, lost, run_ms, &sb, ret_anew, e), e) < 0)
+	if (client_late(sessions_open(b->sessions, b->a, b->owner, id ? id : s.id, lost, run_ms, &sb, ret_anew, e), e) <
+	    0)
 		return -e->no;
 	(void)snprintf(ret_id, BOXES_SESSION_SIZE, "%s", id ? id : s.id);
 	if (list_new(b, sb, ret, e) < 0)
@@ -323,7 +328,8 @@ struct atoll_session *boxes_sessions(struct boxes *b, size_t *ret_n)
 	return v;
 }
 
-int boxes_session_end(struct boxes *b, const char *agent, const char *id, char ret_id[BOXES_SESSION_SIZE], struct atoll_error *e)
+int boxes_session_end(struct boxes *b, const char *agent, const char *id, char ret_id[BOXES_SESSION_SIZE],
+    struct atoll_error *e)
 {
 	const char *scope = b->a->scope ? b->a->scope : "";
 	size_t n;

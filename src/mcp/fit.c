@@ -41,13 +41,15 @@ static void cut(json_t *j, size_t cap)
 	size_t i;
 	void *next;
 
-	json_object_foreach_safe(j, next, key, v) {
+	json_object_foreach_safe(j, next, key, v)
+	{
 		if (!json_is_string(v))
 			cut(v, cap);
 		else if ((less = shorter(v, cap)))
 			(void)json_object_set_new(j, key, less);
 	}
-	json_array_foreach(j, i, v) {
+	json_array_foreach(j, i, v)
+	{
 		if (!json_is_string(v))
 			cut(v, cap);
 		else if ((less = shorter(v, cap)))
@@ -61,13 +63,17 @@ static void leave_out(json_t *content, size_t cap)
 	json_t *one;
 	size_t i;
 
-	json_array_foreach(content, i, one) {
-		const json_t *image = json_object_get(one, "data"), *file = json_object_get(json_object_get(one, "resource"), "blob");
+	json_array_foreach(content, i, one)
+	{
+		const json_t *image = json_object_get(one, "data"),
+			     *file = json_object_get(json_object_get(one, "resource"), "blob");
 		size_t n = json_string_length(image ? image : file);
 
 		if (n > cap)
-			(void)json_array_set_new(content, i, json_pack("{s:s,s:o}", "type", "text", "text",
-				json_sprintf("[left out: %s of %zu bytes in base64]", image ? "an image" : "a file", n)));
+			(void)json_array_set_new(content, i,
+			    json_pack("{s:s,s:o}", "type", "text", "text",
+				json_sprintf("[left out: %s of %zu bytes in base64]", image ? "an image" : "a file",
+				    n)));
 	}
 }
 
@@ -87,8 +93,9 @@ bool mcp_fit(json_t *result, size_t max)
 		if (size_of(result) <= max)
 			return true;
 	}
-	(void)json_object_del(result, "structuredContent");	/* not long texts then, but very many */
-	(void)json_object_set_new(result, "content", json_pack("[{s:s,s:s}]", "type", "text", "text", "TOO_LARGE: " NOTE));
+	(void)json_object_del(result, "structuredContent"); /* not long texts then, but very many */
+	(void)json_object_set_new(result, "content",
+	    json_pack("[{s:s,s:s}]", "type", "text", "text", "TOO_LARGE: " NOTE));
 	(void)json_object_set_new(result, "isError", json_true());
 	return true;
 }

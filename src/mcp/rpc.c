@@ -13,9 +13,10 @@ json_t *rpc_error(const json_t *id, int code, const char *message, json_t *data)
 {
 	json_t *error = json_pack("{s:i,s:s,s:o*}", "code", code, "message", message, "data", data);
 
-	if (!error)	/* a piece of the client's own text may be in it: cut or broken UTF-8 is not JSON */
+	if (!error) /* a piece of the client's own text may be in it: cut or broken UTF-8 is not JSON */
 		error = json_pack("{s:i,s:s}", "code", code, "message", "request refused");
-	return json_pack("{s:s,s:o,s:o}", "jsonrpc", "2.0", "id", id ? json_deep_copy(id) : json_null(), "error", error);
+	return json_pack("{s:s,s:o,s:o}", "jsonrpc", "2.0", "id", id ? json_deep_copy(id) : json_null(), "error",
+	    error);
 }
 
 json_t *rpc_result(const json_t *id, json_t *result)
@@ -42,7 +43,8 @@ json_t *rpc_parse(struct str text, json_t **ret_error)
 		*ret_error = rpc_error(NULL, RPC_PARSE_ERROR, message, NULL);
 		return NULL;
 	}
-	j = json_loadb(text.p ? text.p : "", text.n, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | JSON_ALLOW_NUL, &je);	/* a text that has one is refused where it is named */
+	/* a text that has one is refused where it is named */
+	j = json_loadb(text.p ? text.p : "", text.n, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | JSON_ALLOW_NUL, &je);
 	if (!j) {
 		*ret_error = rpc_error(NULL, RPC_PARSE_ERROR, "Parse error: not valid JSON", NULL);
 		return NULL;
@@ -67,7 +69,8 @@ static bool is_response(const json_t *j)
 	return json_object_get(j, "result") || json_object_get(j, "error");
 }
 
-/* In C a text ends there: what is compared would not be what was sent. Arguments of a tool are looked at one by one, by their schema. */
+/* In C a text ends there: what is compared would not be what was sent. Arguments of a tool are looked at one by one, by
+ * their schema. */
 static bool has_nul(const json_t *j, bool in_params)
 {
 	const char *name;
@@ -76,11 +79,13 @@ static bool has_nul(const json_t *j, bool in_params)
 
 	if (json_is_string(j))
 		return memchr(json_string_value(j), '\0', json_string_length(j)) != NULL;
-	json_array_foreach((json_t *)j, i, one) {
+	json_array_foreach((json_t *)j, i, one)
+	{
 		if (has_nul(one, false))
 			return true;
 	}
-	json_object_foreach((json_t *)j, name, one) {
+	json_object_foreach((json_t *)j, name, one)
+	{
 		if (!(in_params && strcmp(name, "arguments") == 0) && has_nul(one, false))
 			return true;
 	}
@@ -117,7 +122,9 @@ bool rpc_read(json_t *j, struct rpc_msg *ret, json_t **ret_error)
 	}
 	json_t *method = json_object_get(j, "method");
 
-	*ret = (struct rpc_msg) { .id = json_object_get(j, "id"), .method = json_string_value(method), .params = json_object_get(j, "params") };
+	*ret = (struct rpc_msg) { .id = json_object_get(j, "id"),
+		.method = json_string_value(method),
+		.params = json_object_get(j, "params") };
 	const char *why = what_is_wrong(j, ret, method);
 
 	if (why) {

@@ -10,12 +10,12 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/str.h"
-#include "http/json.h"
 #include "client/redact.h"
+#include "http/json.h"
 #include "mcp/tools.h"
 
 #define TEXT_MAX (16u * 1024 * 1024)
-#define OUTPUT_EVERY_MS 200		/* progress of work that says much */
+#define OUTPUT_EVERY_MS 200 /* progress of work that says much */
 #define TAIL_MAX 400
 
 const char *run_str(const struct tool_run *r, const char *name)
@@ -66,9 +66,7 @@ struct atoll_pair *run_pairs(const struct tool_run *r, const char *name, size_t 
 	const char *key;
 	size_t n = 0;
 
-	json_object_foreach(o, key, v)
-		if (pairs)
-			pairs[n++] = (struct atoll_pair) { key, json_string_value(v) };
+	json_object_foreach(o, key, v) if (pairs) pairs[n++] = (struct atoll_pair) { key, json_string_value(v) };
 	*ret_n = n;
 	return pairs;
 }
@@ -78,7 +76,11 @@ struct atoll_pair *run_pairs(const struct tool_run *r, const char *name, size_t 
 /* How long the UTF-8 sequence at p is; 0: it is none. */
 static size_t utf8_len(const unsigned char *p, size_t n)
 {
-	size_t len = p[0] < 0x80 ? 1 : p[0] >= 0xc2 && p[0] < 0xe0 ? 2 : p[0] >= 0xe0 && p[0] < 0xf0 ? 3 : p[0] >= 0xf0 && p[0] < 0xf5 ? 4 : 0;
+	size_t len = p[0] < 0x80          ? 1
+	    : p[0] >= 0xc2 && p[0] < 0xe0 ? 2
+	    : p[0] >= 0xe0 && p[0] < 0xf0 ? 3
+	    : p[0] >= 0xf0 && p[0] < 0xf5 ? 4
+					  : 0;
 
 	if (len == 0 || len > n)
 		return 0;
@@ -86,7 +88,8 @@ static size_t utf8_len(const unsigned char *p, size_t n)
 		if ((p[i] & 0xc0) != 0x80)
 			return 0;
 	}
-	if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) || (p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] > 0x8f))
+	if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) || (p[0] == 0xf0 && p[1] < 0x90) ||
+	    (p[0] == 0xf4 && p[1] > 0x8f))
 		return 0;
 	return len;
 }
@@ -130,7 +133,8 @@ void run_say(struct tool_run *r, const char *fmt, ...)
 
 void run_image(struct tool_run *r, const char *mime, const char *base64)
 {
-	json_array_append_new(r->content, json_pack("{s:s,s:s,s:s}", "type", "image", "data", base64, "mimeType", mime));
+	json_array_append_new(r->content,
+	    json_pack("{s:s,s:s,s:s}", "type", "image", "data", base64, "mimeType", mime));
 }
 
 void run_set(struct tool_run *r, const char *name, json_t *value)
@@ -171,26 +175,35 @@ static const struct {
 	{ ECANCELED, "CANCELLED", "The call was given up by the client; what ran inside has been interrupted." },
 	{ ETIMEDOUT, "TIMEOUT", "Give a larger timeout, do the work in smaller steps, or start it in the background." },
 	{ ENOMEM, "MEMORY_LIMIT", "Use less memory at a time, or a sandbox with more of it." },
-	{ ESRCH, "SANDBOX_UNAVAILABLE", "The sandbox has ended. Leave sandbox_id out, or make a new one with create_sandbox." },
+	{ ESRCH, "SANDBOX_UNAVAILABLE",
+	    "The sandbox has ended. Leave sandbox_id out, or make a new one with create_sandbox." },
 	{ ENOENT, "NOT_FOUND", "Check the name: list_sandboxes, list_files and list_processes tell what there is." },
 	{ EACCES, "NOT_ALLOWED", "The credentials are not good for this." },
 	{ EPERM, "NOT_ALLOWED", "The API key may not do this." },
-	{ EDQUOT, "LIMIT_REACHED", "End a session with end_session or a sandbox with kill_sandbox; list_sessions and list_sandboxes tell which there are." },
+	{ EDQUOT, "LIMIT_REACHED",
+	    "End a session with end_session or a sandbox with kill_sandbox; list_sessions and list_sandboxes tell "
+	    "which there are." },
 	{ EAGAIN, "LIMIT_REACHED", "Wait a little, or end sandboxes that are no longer needed." },
 	{ EINVAL, "INVALID_ARGUMENT", "Change the arguments." },
 	{ EFBIG, "TOO_LARGE", "Ask for less at a time." },
 	{ ENOSPC, "DISK_FULL", "Remove files inside the sandbox." },
-	{ ECONNREFUSED, "SERVER_UNAVAILABLE", "Nothing was done. Try again in a moment, and do what needs no sandbox meanwhile." },
-	{ EHOSTUNREACH, "SERVER_UNAVAILABLE", "Nothing was done. Try again in a moment, and do what needs no sandbox meanwhile." },
-	{ EHOSTDOWN, "SERVER_UNAVAILABLE", "Nothing was done. Wait for that long, and do what needs no sandbox meanwhile." },
-	{ EBUSY, "SERVER_UNAVAILABLE", "Nothing was done. Try again in a moment, and do what needs no sandbox meanwhile." },
-	{ ECONNRESET, "SERVER_UNAVAILABLE", "The connection broke; look whether the work was done before it is repeated." },
+	{ ECONNREFUSED, "SERVER_UNAVAILABLE",
+	    "Nothing was done. Try again in a moment, and do what needs no sandbox meanwhile." },
+	{ EHOSTUNREACH, "SERVER_UNAVAILABLE",
+	    "Nothing was done. Try again in a moment, and do what needs no sandbox meanwhile." },
+	{ EHOSTDOWN, "SERVER_UNAVAILABLE",
+	    "Nothing was done. Wait for that long, and do what needs no sandbox meanwhile." },
+	{ EBUSY, "SERVER_UNAVAILABLE",
+	    "Nothing was done. Try again in a moment, and do what needs no sandbox meanwhile." },
+	{ ECONNRESET, "SERVER_UNAVAILABLE",
+	    "The connection broke; look whether the work was done before it is repeated." },
 };
 
 /* The server names fields of its own requests; whoever called knows the arguments of the tool. */
 static void put_named(const struct tool_run *r, const char *text, struct buf *out)
 {
-	static const char *const names[][2] = { { "templateID", "template" }, { "envVars", "envs" }, { "env_vars", "envs" }, { "process.envs", "envs" }, { "process.cwd", "cwd" },
+	static const char *const names[][2] = { { "templateID", "template" }, { "envVars", "envs" },
+		{ "env_vars", "envs" }, { "process.envs", "envs" }, { "process.cwd", "cwd" },
 		{ "timeout", "timeout_s" }, { "memoryMB", "resourceLimits.memory" }, { "cpus", "resourceLimits.cpu" } };
 	struct str rest = str_of(text);
 
@@ -204,7 +217,7 @@ static void put_named(const struct tool_run *r, const char *text, struct buf *ou
 		buf_fmt(out, "argument '%s'", names[i][1]);
 		str_skip(&rest, 7 + n + 1);
 	}
-	if (rest.n > 6 && memcmp(rest.p + rest.n - 6, " (400)", 6) == 0)	/* INVALID_ARGUMENT says it */
+	if (rest.n > 6 && memcmp(rest.p + rest.n - 6, " (400)", 6) == 0) /* INVALID_ARGUMENT says it */
 		rest.n -= 6;
 	buf_str(out, rest);
 }
@@ -217,24 +230,29 @@ static const char *remedy_not_found(const struct tool_run *r, const char *text)
 	if (strstr(text, "no session"))
 		return "It may have expired. Leave the id of the session out to go on in one of your own.";
 	if (strstr(text, "no sandbox"))
-		return "It may have ended. list_sandboxes tells which there are; leave sandbox_id out to use one of your own.";
+		return "It may have ended. list_sandboxes tells which there are; leave sandbox_id out to use one of "
+		       "your own.";
 	if (strstr(text, "template"))
 		return "Leave template out to use the standard one.";
 	if (strstr(text, "process"))
 		return "It may have ended. list_processes tells which there are.";
-	return strstr(text, "path") ? "list_files tells what is there." : "Check the name: list_sandboxes, list_files and list_processes tell what there is.";
+	return strstr(text, "path")
+	    ? "list_files tells what is there."
+	    : "Check the name: list_sandboxes, list_files and list_processes tell what there is.";
 }
 
 /* Sandboxes answer a name that they do not know as if a login had failed. */
 static bool is_no_user(const struct tool_run *r, const struct atoll_error *e)
 {
-	return run_some(r, "user") && e->no == EACCES && (strstr(e->text, "invalid username") || strstr(e->text, "unknown user"));
+	return run_some(r, "user") && e->no == EACCES &&
+	    (strstr(e->text, "invalid username") || strstr(e->text, "unknown user"));
 }
 
 int run_failed(struct tool_run *r, const struct atoll_error *e)
 {
 	const char *code = "FAILED", *remedy = "";
-	int no = e->no == ETIMEDOUT && e->status == 504 ? EBUSY : e->no;	/* the server was slow, not what was to be done */
+	/* the server was slow, not what was to be done */
+	int no = e->no == ETIMEDOUT && e->status == 504 ? EBUSY : e->no;
 
 	for (size_t i = 0; i < ARRAY_LEN(remedies); i++) {
 		if (remedies[i].no == no) {
@@ -248,11 +266,15 @@ int run_failed(struct tool_run *r, const struct atoll_error *e)
 	r->no = e->no;
 	r->status = e->status;
 	if (is_no_user(r, e)) {
-		run_refuse(r, "argument 'user': the sandbox has no user '%s'. Leave it out, or take one that there is (user, root, or those of /etc/passwd)", run_str(r, "user"));
+		run_refuse(r,
+		    "argument 'user': the sandbox has no user '%s'. Leave it out, or take one that there is (user, "
+		    "root, or those of /etc/passwd)",
+		    run_str(r, "user"));
 		return -1;
 	}
 	r->unreached = e->no == ESRCH && e->status == 502;
-	autofree char *text = atoll_redact(e->text, NULL, 0);	/* whatever else is shown: a URL may have come with its password */
+	/* whatever else is shown: a URL may have come with its password */
+	autofree char *text = atoll_redact(e->text, NULL, 0);
 
 	autobuf struct buf named = BUF_INIT(2048);
 
@@ -314,7 +336,8 @@ struct box *run_box(struct tool_run *r)
 	if (id)
 		rc = boxes_open(r->host->boxes, id, &r->box, &e);
 	else
-		rc = boxes_session(r->host->boxes, r->agent, session, r->lost[0] ? r->lost : NULL, run_timeout_ms(r), r->session, &r->box, &anew, &e);
+		rc = boxes_session(r->host->boxes, r->agent, session, r->lost[0] ? r->lost : NULL, run_timeout_ms(r),
+		    r->session, &r->box, &anew, &e);
 	if (rc < 0) {
 		r->box = NULL;
 		(void)run_failed(r, &e);
@@ -339,13 +362,17 @@ static bool decide(struct tool_run *r, const struct atoll_verdict *v)
 	if (v->severity == ATOLL_SEVERITY_NONE)
 		return true;
 	if (r->host->audit)
-		r->host->audit(r->user, v->allowed ? "agent.warned" : "agent.refused", NULL, r->session, json_pack("{s:s,s:s,s:s,s:s}", "tool",
-			r->tool->name, "rule", v->rule, "severity", atoll_severity_name(v->severity), "reason", v->reason));
+		r->host->audit(r->user, v->allowed ? "agent.warned" : "agent.refused", NULL, r->session,
+		    json_pack("{s:s,s:s,s:s,s:s}", "tool", r->tool->name, "rule", v->rule, "severity",
+			atoll_severity_name(v->severity), "reason", v->reason));
 	if (v->allowed)
 		return true;
 	r->outcome = "refused";
-	run_fail(r, "%s: %s (rule %s, severity %s). Nothing was executed.", ATOLL_REFUSED, v->reason, v->rule, atoll_severity_name(v->severity));
-	run_set(r, "policy", json_pack("{s:s,s:s,s:s}", "rule", v->rule, "severity", atoll_severity_name(v->severity), "reason", v->reason));
+	run_fail(r, "%s: %s (rule %s, severity %s). Nothing was executed.", ATOLL_REFUSED, v->reason, v->rule,
+	    atoll_severity_name(v->severity));
+	run_set(r, "policy",
+	    json_pack("{s:s,s:s,s:s}", "rule", v->rule, "severity", atoll_severity_name(v->severity), "reason",
+		v->reason));
 	return false;
 }
 

@@ -8,8 +8,8 @@
 
 #include "base/buf.h"
 
-#define EXACT_MAX 9007199254740992.0	/* up to here each whole number has a double of its own */
-#define PATH_SIZE 160			/* of an argument: "files[2].path" */
+#define EXACT_MAX 9007199254740992.0 /* up to here each whole number has a double of its own */
+#define PATH_SIZE 160                /* of an argument: "files[2].path" */
 
 static int check(const json_t *schema, const json_t *v, const char *path, struct err *e);
 
@@ -17,8 +17,9 @@ static bool type_fits(const char *type, const json_t *v)
 {
 	if (strcmp(type, "string") == 0)
 		return json_is_string(v);
-	if (strcmp(type, "integer") == 0)	/* 30000.0 is one: some write all numbers so */
-		return json_is_integer(v) || (json_is_real(v) && json_real_value(v) >= -EXACT_MAX && json_real_value(v) <= EXACT_MAX &&
+	if (strcmp(type, "integer") == 0) /* 30000.0 is one: some write all numbers so */
+		return json_is_integer(v) ||
+		    (json_is_real(v) && json_real_value(v) >= -EXACT_MAX && json_real_value(v) <= EXACT_MAX &&
 			(double)(int64_t)json_real_value(v) == json_real_value(v));
 	if (strcmp(type, "number") == 0)
 		return json_is_number(v);
@@ -43,7 +44,8 @@ static int check_type(const json_t *schema, const json_t *v, const char *path, s
 	if (one && !type_fits(one, v))
 		return err_set(e, EINVAL, "argument '%s' must be %s %s", path, article(one), one);
 	if (first && second && !type_fits(first, v) && !type_fits(second, v))
-		return err_set(e, EINVAL, "argument '%s' must be %s %s or %s %s", path, article(first), first, article(second), second);
+		return err_set(e, EINVAL, "argument '%s' must be %s %s or %s %s", path, article(first), first,
+		    article(second), second);
 	return 0;
 }
 
@@ -56,7 +58,8 @@ static int check_enum(const json_t *schema, const json_t *v, const char *path, s
 
 	if (!all)
 		return 0;
-	json_array_foreach((json_t *)all, i, one) {
+	json_array_foreach((json_t *)all, i, one)
+	{
 		if (json_equal(one, v))
 			return 0;
 		buf_fmt(&names, "%s%s", i ? ", " : "", json_string_value(one));
@@ -73,9 +76,13 @@ static int check_range(const json_t *schema, const json_t *v, const char *path, 
 	const json_t *max_n = json_object_get(schema, json_is_array(v) ? "maxItems" : "maxLength");
 	size_t n = json_is_array(v) ? json_array_size(v) : json_string_length(v);
 
-	if (json_is_number(v) && ((min && json_number_value(v) < json_number_value(min)) || (max && json_number_value(v) > json_number_value(max))))
-		return min && max ? err_set(e, EINVAL, "argument '%s' must be from %.15g to %.15g", path, json_number_value(min), json_number_value(max)) :
-		       err_set(e, EINVAL, "argument '%s' must be %s %.15g", path, min ? "at least" : "at most", json_number_value(min ? min : max));
+	if (json_is_number(v) &&
+	    ((min && json_number_value(v) < json_number_value(min)) ||
+		(max && json_number_value(v) > json_number_value(max))))
+		return min && max ? err_set(e, EINVAL, "argument '%s' must be from %.15g to %.15g", path,
+					json_number_value(min), json_number_value(max))
+				  : err_set(e, EINVAL, "argument '%s' must be %s %.15g", path,
+					min ? "at least" : "at most", json_number_value(min ? min : max));
 	if (!json_is_array(v) && !json_is_string(v))
 		return 0;
 	if (json_is_string(v) && memchr(json_string_value(v), '\0', n))
@@ -83,10 +90,12 @@ static int check_range(const json_t *schema, const json_t *v, const char *path, 
 	const char *unit = json_is_array(v) ? "items" : "bytes";
 
 	if (min_n && n < (size_t)json_integer_value(min_n))
-		return n == 0 ? err_set(e, EINVAL, "argument '%s' must not be empty", path) :
-		       err_set(e, EINVAL, "argument '%s' must have at least %lld %s", path, (long long)json_integer_value(min_n), unit);
+		return n == 0 ? err_set(e, EINVAL, "argument '%s' must not be empty", path)
+			      : err_set(e, EINVAL, "argument '%s' must have at least %lld %s", path,
+				    (long long)json_integer_value(min_n), unit);
 	if (max_n && n > (size_t)json_integer_value(max_n))
-		return err_set(e, EINVAL, "argument '%s' is too long: at most %lld %s", path, (long long)json_integer_value(max_n), unit);
+		return err_set(e, EINVAL, "argument '%s' is too long: at most %lld %s", path,
+		    (long long)json_integer_value(max_n), unit);
 	return 0;
 }
 
@@ -111,11 +120,14 @@ static int check_object(const json_t *schema, const json_t *v, const char *path,
 	const char *name;
 	size_t i;
 
-	json_array_foreach((json_t *)required, i, one) {
+	json_array_foreach((json_t *)required, i, one)
+	{
 		if (!json_object_get(v, json_string_value(one)))
-			return err_set(e, EINVAL, "argument '%s%s%s' is missing", path, *path ? "." : "", json_string_value(one));
+			return err_set(e, EINVAL, "argument '%s%s%s' is missing", path, *path ? "." : "",
+			    json_string_value(one));
 	}
-	json_object_foreach((json_t *)v, name, one) {
+	json_object_foreach((json_t *)v, name, one)
+	{
 		if (check_member(schema, name, one, path, e) < 0)
 			return -e->no;
 	}
@@ -128,13 +140,15 @@ static int check(const json_t *schema, const json_t *v, const char *path, struct
 	json_t *one;
 	size_t i;
 
-	if (check_type(schema, v, path, e) < 0 || check_enum(schema, v, path, e) < 0 || check_range(schema, v, path, e) < 0)
+	if (check_type(schema, v, path, e) < 0 || check_enum(schema, v, path, e) < 0 ||
+	    check_range(schema, v, path, e) < 0)
 		return -e->no;
 	if (json_is_object(v))
 		return check_object(schema, v, path, e);
 	if (!json_is_array(v) || !items)
 		return 0;
-	json_array_foreach((json_t *)v, i, one) {
+	json_array_foreach((json_t *)v, i, one)
+	{
 		char sub[PATH_SIZE];
 
 		(void)snprintf(sub, sizeof sub, "%s[%zu]", path, i);

@@ -11,7 +11,8 @@
 #define META "io.modelcontextprotocol/"
 #define LIST_TTL_MS 3600000
 #define INSTRUCTIONS \
-	"Runs code and commands in isolated Linux sandboxes. Calls without sandbox_id share one sandbox of their own, so variables and files stay " \
+	"Runs code and commands in isolated Linux sandboxes. Calls without sandbox_id share one sandbox of their " \
+	"own, so variables and files stay " \
 	"from one call to the next; the answers name it. Tools that fail say why and what to do."
 
 static const char *const legacy[] = { MCP_LATEST_LEGACY, "2025-06-18", "2025-03-26", "2024-11-05" };
@@ -78,22 +79,26 @@ static json_t *initialize(struct mcp_peer *p, const struct rpc_msg *m)
 	if (!wanted)
 		return rpc_error(m->id, RPC_INVALID_PARAMS, "Invalid params: field 'protocolVersion' is missing", NULL);
 	(void)snprintf(p->version, sizeof p->version, "%s", is_legacy(wanted) ? wanted : MCP_LATEST_LEGACY);
-	return rpc_result(m->id, json_pack("{s:s,s:{s:{s:b}},s:o,s:s}", "protocolVersion", p->version, "capabilities", "tools", "listChanged", 0,
-		"serverInfo", server_info(), "instructions", INSTRUCTIONS));
+	return rpc_result(m->id,
+	    json_pack("{s:s,s:{s:{s:b}},s:o,s:s}", "protocolVersion", p->version, "capabilities", "tools",
+		"listChanged", 0, "serverInfo", server_info(), "instructions", INSTRUCTIONS));
 }
 
 static json_t *discover(const struct mcp_peer *p, const struct rpc_msg *m)
 {
-	return rpc_result(m->id, finish(p, json_pack("{s:o,s:{s:{}},s:s,s:i,s:s}", "supportedVersions", versions(true), "capabilities", "tools",
-		"instructions", INSTRUCTIONS, "ttlMs", LIST_TTL_MS, "cacheScope", "public")));
+	return rpc_result(m->id,
+	    finish(p,
+		json_pack("{s:o,s:{s:{}},s:s,s:i,s:s}", "supportedVersions", versions(true), "capabilities", "tools",
+		    "instructions", INSTRUCTIONS, "ttlMs", LIST_TTL_MS, "cacheScope", "public")));
 }
 
 static json_t *list_tools(const struct mcp_peer *p, const struct rpc_msg *m)
 {
 	const json_t *cursor = json_object_get(m->params, "cursor");
 
-	if (cursor)			/* all are on the first page, so there is no other */
-		return rpc_error(m->id, RPC_INVALID_PARAMS, "Invalid params: field 'cursor' is none that was given out here", NULL);
+	if (cursor) /* all are on the first page, so there is no other */
+		return rpc_error(m->id, RPC_INVALID_PARAMS,
+		    "Invalid params: field 'cursor' is none that was given out here", NULL);
 	json_t *result = json_pack("{s:O}", "tools", tools_list("mcp"));
 
 	if (p->modern) {
@@ -109,10 +114,11 @@ static json_t *check_version(const struct rpc_msg *m)
 	const char *asked = json_string_value(v);
 
 	if (!asked)
-		return rpc_error(m->id, RPC_INVALID_PARAMS, "Invalid params: field '_meta." META "protocolVersion' must be a string", NULL);
+		return rpc_error(m->id, RPC_INVALID_PARAMS,
+		    "Invalid params: field '_meta." META "protocolVersion' must be a string", NULL);
 	if (strcmp(asked, MCP_LATEST) != 0)
 		return rpc_error(m->id, RPC_UNSUPPORTED_VERSION, "Unsupported protocol version",
-			json_pack("{s:[s],s:s}", "supported", MCP_LATEST, "requested", asked));
+		    json_pack("{s:[s],s:s}", "supported", MCP_LATEST, "requested", asked));
 	return NULL;
 }
 
@@ -124,7 +130,8 @@ static json_t *check_call(const struct rpc_msg *m)
 	if (!json_is_string(name))
 		return rpc_error(m->id, RPC_INVALID_PARAMS, "Invalid params: field 'name' must be a string", NULL);
 	if (args && !json_is_object(args))
-		return rpc_error(m->id, RPC_INVALID_PARAMS, "Invalid params: field 'arguments' must be an object", NULL);
+		return rpc_error(m->id, RPC_INVALID_PARAMS, "Invalid params: field 'arguments' must be an object",
+		    NULL);
 	if (tool_find(json_string_value(name)))
 		return NULL;
 	(void)snprintf(text, sizeof text, "Unknown tool: %.100s", json_string_value(name));
@@ -149,13 +156,13 @@ static enum mcp_todo listen(const struct mcp_peer *p, const struct rpc_msg *m, j
 	}
 	/* Nothing that we have changes: of what may be asked for, none is promised. */
 	*ret = rpc_notification("notifications/subscriptions/acknowledged",
-		json_pack("{s:{s:O},s:{}}", "_meta", META "subscriptionId", m->id, "notifications"));
+	    json_pack("{s:{s:O},s:{}}", "_meta", META "subscriptionId", m->id, "notifications"));
 	return MCP_LISTEN;
 }
 
 enum mcp_todo mcp_take(struct mcp_peer *p, const struct rpc_msg *m, json_t **ret)
 {
-	if (m->kind == RPC_RESPONSE)		/* we ask for nothing */
+	if (m->kind == RPC_RESPONSE) /* we ask for nothing */
 		return MCP_NOTHING;
 	if (m->kind == RPC_NOTIFICATION)
 		return take_notification(m, ret);
@@ -169,7 +176,8 @@ enum mcp_todo mcp_take(struct mcp_peer *p, const struct rpc_msg *m, json_t **ret
 	} else if (strcmp(m->method, "ping") == 0) {
 		*ret = rpc_result(m->id, finish(p, json_object()));
 	} else if (!p->modern && !p->version[0]) {
-		*ret = rpc_error(m->id, RPC_INVALID_REQUEST, "Invalid Request: begin with initialize, or send '_meta." META "protocolVersion'", NULL);
+		*ret = rpc_error(m->id, RPC_INVALID_REQUEST,
+		    "Invalid Request: begin with initialize, or send '_meta." META "protocolVersion'", NULL);
 	} else if (strcmp(m->method, "tools/list") == 0) {
 		*ret = list_tools(p, m);
 	} else if (strcmp(m->method, "tools/call") == 0) {
@@ -193,14 +201,15 @@ struct progress {
 	void (*notify)(void *user, json_t *note);
 };
 
-static _Thread_local struct progress *current;	/* of the call of this thread; a tool tells of it from there only */
+static _Thread_local struct progress *current; /* of the call of this thread; a tool tells of it from there only */
 
 static void on_progress(void *user, double at, const char *message)
 {
 	json_t *token = json_object_get(json_object_get(current->m->params, "_meta"), "progressToken");
 
 	(void)user;
-	current->notify(current->user, rpc_notification("notifications/progress",
+	current->notify(current->user,
+	    rpc_notification("notifications/progress",
 		json_pack("{s:O,s:f,s:s}", "progressToken", token, "progress", at, "message", message)));
 }
 
@@ -211,7 +220,8 @@ bool mcp_wants_progress(const struct rpc_msg *m)
 	return json_is_string(token) || json_is_integer(token);
 }
 
-json_t *mcp_call(const struct mcp_peer *p, const struct rpc_msg *m, struct tool_run *r, void (*notify)(void *user, json_t *note))
+json_t *mcp_call(const struct mcp_peer *p, const struct rpc_msg *m, struct tool_run *r,
+    void (*notify)(void *user, json_t *note))
 {
 	struct progress pg = { .m = m, .r = r, .user = r->user, .notify = notify };
 	json_t *args = json_object_get(m->params, "arguments"), *none = args ? NULL : json_object();
@@ -230,5 +240,6 @@ json_t *mcp_call(const struct mcp_peer *p, const struct rpc_msg *m, struct tool_
 		json_decref(result);
 		return NULL;
 	}
-	return result ? rpc_result(m->id, finish(p, result)) : rpc_error(m->id, RPC_INTERNAL_ERROR, "Internal error: out of memory", NULL);
+	return result ? rpc_result(m->id, finish(p, result))
+		      : rpc_error(m->id, RPC_INTERNAL_ERROR, "Internal error: out of memory", NULL);
 }

@@ -10,14 +10,15 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/str.h"
-#include "http/json.h"
 #include "client/redact.h"
+#include "http/json.h"
 #include "mcp/schema.h"
 
 #define TOOLS_MAX 64
-#define HEARTBEAT_MS 5000		/* progress of work that says nothing */
+#define HEARTBEAT_MS 5000 /* progress of work that says nothing */
 
-static const struct tool *const groups[] = { tools_code, tools_check, tools_process, tools_files, tools_sandbox, tools_session, tools_git };
+static const struct tool *const groups[] = { tools_code, tools_check, tools_process, tools_files, tools_sandbox,
+	tools_session, tools_git };
 
 static struct {
 	const struct tool *v[TOOLS_MAX];
@@ -42,14 +43,16 @@ static json_t *schema_of(const char *text, const char *name, struct err *e)
 	json_t *j = copy ? json_loads(copy, JSON_REJECT_DUPLICATES, &je) : NULL;
 
 	if (!j)
-		(void)err_set(e, EINVAL, "schema of tool '%s': %s at %d", name, copy ? je.text : "out of memory", copy ? je.position : 0);
+		(void)err_set(e, EINVAL, "schema of tool '%s': %s at %d", name, copy ? je.text : "out of memory",
+		    copy ? je.position : 0);
 	return j;
 }
 
 static json_t *hints_of(const struct tool *t)
 {
-	return json_pack("{s:s,s:b,s:b,s:b,s:b}", "title", t->title, "readOnlyHint", !!(t->hints & TOOL_READS), "destructiveHint",
-		!!(t->hints & TOOL_DESTROYS), "idempotentHint", !!(t->hints & (TOOL_READS | TOOL_REPEATS)), "openWorldHint", 1);
+	return json_pack("{s:s,s:b,s:b,s:b,s:b}", "title", t->title, "readOnlyHint", !!(t->hints & TOOL_READS),
+	    "destructiveHint", !!(t->hints & TOOL_DESTROYS), "idempotentHint",
+	    !!(t->hints & (TOOL_READS | TOOL_REPEATS)), "openWorldHint", 1);
 }
 
 static int add(const struct tool *t, struct err *e)
@@ -64,11 +67,14 @@ static int add(const struct tool *t, struct err *e)
 	}
 	all.v[all.n] = t;
 	all.input[all.n++] = in;
-	json_array_append_new(all.mcp, json_pack("{s:s,s:s,s:s,s:O,s:o*,s:o}", "name", t->name, "title", t->title, "description", t->description,
+	json_array_append_new(all.mcp,
+	    json_pack("{s:s,s:s,s:s,s:O,s:o*,s:o}", "name", t->name, "title", t->title, "description", t->description,
 		"inputSchema", in, "outputSchema", out, "annotations", hints_of(t)));
-	json_array_append_new(all.openai, json_pack("{s:s,s:{s:s,s:s,s:O}}", "type", "function", "function", "name", t->name, "description",
+	json_array_append_new(all.openai,
+	    json_pack("{s:s,s:{s:s,s:s,s:O}}", "type", "function", "function", "name", t->name, "description",
 		t->description, "parameters", in));
-	json_array_append_new(all.anthropic, json_pack("{s:s,s:s,s:O}", "name", t->name, "description", t->description, "input_schema", in));
+	json_array_append_new(all.anthropic,
+	    json_pack("{s:s,s:s,s:O}", "name", t->name, "description", t->description, "input_schema", in));
 	return 0;
 }
 
@@ -129,7 +135,8 @@ bool tool_stopping(void *user)
 		char text[64];
 
 		r->told_ms = now;
-		(void)snprintf(text, sizeof text, "still running after %llu s", (unsigned long long)((now - r->began_ms) / 1000));
+		(void)snprintf(text, sizeof text, "still running after %llu s",
+		    (unsigned long long)((now - r->began_ms) / 1000));
 		r->progress(r->user, ++r->steps, text);
 	}
 	return r->stopped && r->stopped(r->user);
@@ -167,7 +174,8 @@ static bool may_repeat(const struct tool_run *r)
 {
 	bool may_be_done = r->status == 0 && (r->no == ECONNRESET || r->no == EPIPE);
 
-	return !r->shown && !(r->stopped && r->stopped(r->user)) && (!may_be_done || (r->tool->hints & (TOOL_READS | TOOL_REPEATS)));
+	return !r->shown && !(r->stopped && r->stopped(r->user)) &&
+	    (!may_be_done || (r->tool->hints & (TOOL_READS | TOOL_REPEATS)));
 }
 
 static int try_once(void *user, bool *ret_begun, struct atoll_error *e)
@@ -189,7 +197,8 @@ static void run_tries(struct tool_run *r)
 	struct atoll_breaker *b = r->host->breaks_inside && (r->tool->hints & TOOL_OUTSIDE) ? NULL : r->host->breaker;
 	struct atoll_error e = { 0 };
 
-	if (atoll_retry_run(r->host->retry ? r->host->retry : &once, b, try_once, r, NULL, &e) < 0 && e.no == EHOSTDOWN && r->no != EHOSTDOWN) {
+	if (atoll_retry_run(r->host->retry ? r->host->retry : &once, b, try_once, r, NULL, &e) < 0 &&
+	    e.no == EHOSTDOWN && r->no != EHOSTDOWN) {
 		start_over(r);
 		(void)run_failed(r, &e);
 	}
@@ -201,7 +210,8 @@ static void note(struct tool_run *r)
 
 	if (r->host->audit)
 		r->host->audit(r->user, "mcp.tool", r->box ? r->box->id : NULL, r->session,
-			json_pack("{s:s,s:s,s:I}", "tool", r->tool->name, "outcome", outcome, "ms", (json_int_t)(clock_mono_ms() - r->began_ms)));
+		    json_pack("{s:s,s:s,s:I}", "tool", r->tool->name, "outcome", outcome, "ms",
+			(json_int_t)(clock_mono_ms() - r->began_ms)));
 }
 
 json_t *tool_call(struct tool_run *r)
@@ -215,7 +225,8 @@ json_t *tool_call(struct tool_run *r)
 		run_refuse(r, "%s", e.text);
 	} else {
 		run_tries(r);
-		/* What was open here has ended or is paused: nothing was done. Opened anew it is resumed, or it is known to be gone. */
+		/* What was open here has ended or is paused: nothing was done. Opened anew it is resumed, or it is
+		 * known to be gone. */
 		if (r->unreached && r->box && !r->shown && !(r->stopped && r->stopped(r->user))) {
 			(void)snprintf(r->lost, sizeof r->lost, "%s", r->box->id);
 			boxes_forget(r->host->boxes, r->box->id);
@@ -224,7 +235,9 @@ json_t *tool_call(struct tool_run *r)
 		}
 	}
 	if (r->anew && !r->is_error)
-		run_say(r, "Note: the sandbox that this session had is gone; a new one was started. Files and variables of before are not in it.");
+		run_say(r,
+		    "Note: the sandbox that this session had is gone; a new one was started. Files and variables of "
+		    "before are not in it.");
 	if (r->structured && r->box && !json_object_get(r->structured, "sandboxId"))
 		run_set(r, "sandboxId", json_string(r->box->id));
 	if (r->session[0] && !(r->tool->hints & TOOL_READS))

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mcp/tools_check: looks at code without running it. It is parsed inside the sandbox, never here: it is a tenant's text. */
+/* mcp/tools_check: looks at code without running it. It is parsed inside the sandbox, never here: it is a tenant's
+ * text. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,34 +15,37 @@
 #define CHECK_MS 60000
 
 static const char python_check[] =
-	"import ast,builtins,importlib.util,json,re,sys\n"
-	"text=open(sys.argv[1],encoding='utf-8').read()\n"
-	"text=re.sub(r'(?m)^(\\s*)[!%].*$',r'\\1pass',text)\n"
-	"out=[]\n"
-	"def add(kind,line,message): out.append({'kind':kind,'line':line or 0,'message':message})\n"
-	"try: tree=ast.parse(text)\n"
-	"except (SyntaxError,ValueError) as e: add('syntax',getattr(e,'lineno',0),str(e))\n"
-	"else:\n"
-	" known=set(dir(builtins))|{'__name__','__file__','__doc__','get_ipython','display','In','Out','_'}\n"
-	" star=False\n"
-	" for n in ast.walk(tree):\n"
-	"  if isinstance(n,(ast.Import,ast.ImportFrom)):\n"
-	"   tops={a.name.split('.')[0] for a in n.names} if isinstance(n,ast.Import) else {n.module.split('.')[0]} if n.module and not n.level else set()\n"
-	"   for t in sorted(tops):\n"
-	"    if t not in sys.modules and importlib.util.find_spec(t) is None: add('import',n.lineno,f\"module '{t}' is not installed\")\n"
-	"   for a in n.names: star=star or a.name=='*'; known.add(a.asname or a.name.split('.')[0])\n"
-	"  if isinstance(n,ast.Name) and not isinstance(n.ctx,ast.Load): known.add(n.id)\n"
-	"  if isinstance(n,ast.arg): known.add(n.arg)\n"
-	"  for f in ('name','rest'):\n"
-	"   if isinstance(getattr(n,f,None),str): known.add(getattr(n,f))\n"
-	"  if isinstance(n,(ast.Global,ast.Nonlocal)): known.update(n.names)\n"
-	" for n in ast.walk(tree):\n"
-	"  if not star and isinstance(n,ast.Name) and n.id not in known:\n"
-	"   add('name',n.lineno,f\"name '{n.id}' is not defined in this code; it must come from an earlier call\"); known.add(n.id)\n"
-	"print(json.dumps(sorted(out,key=lambda p:p['line'])))\n";
+    "import ast,builtins,importlib.util,json,re,sys\n"
+    "text=open(sys.argv[1],encoding='utf-8').read()\n"
+    "text=re.sub(r'(?m)^(\\s*)[!%].*$',r'\\1pass',text)\n"
+    "out=[]\n"
+    "def add(kind,line,message): out.append({'kind':kind,'line':line or 0,'message':message})\n"
+    "try: tree=ast.parse(text)\n"
+    "except (SyntaxError,ValueError) as e: add('syntax',getattr(e,'lineno',0),str(e))\n"
+    "else:\n"
+    " known=set(dir(builtins))|{'__name__','__file__','__doc__','get_ipython','display','In','Out','_'}\n"
+    " star=False\n"
+    " for n in ast.walk(tree):\n"
+    "  if isinstance(n,(ast.Import,ast.ImportFrom)):\n"
+    "   tops={a.name.split('.')[0] for a in n.names} if isinstance(n,ast.Import) else {n.module.split('.')[0]} if "
+    "n.module and not n.level else set()\n"
+    "   for t in sorted(tops):\n"
+    "    if t not in sys.modules and importlib.util.find_spec(t) is None: add('import',n.lineno,f\"module '{t}' is not "
+    "installed\")\n"
+    "   for a in n.names: star=star or a.name=='*'; known.add(a.asname or a.name.split('.')[0])\n"
+    "  if isinstance(n,ast.Name) and not isinstance(n.ctx,ast.Load): known.add(n.id)\n"
+    "  if isinstance(n,ast.arg): known.add(n.arg)\n"
+    "  for f in ('name','rest'):\n"
+    "   if isinstance(getattr(n,f,None),str): known.add(getattr(n,f))\n"
+    "  if isinstance(n,(ast.Global,ast.Nonlocal)): known.update(n.names)\n"
+    " for n in ast.walk(tree):\n"
+    "  if not star and isinstance(n,ast.Name) and n.id not in known:\n"
+    "   add('name',n.lineno,f\"name '{n.id}' is not defined in this code; it must come from an earlier call\"); "
+    "known.add(n.id)\n"
+    "print(json.dumps(sorted(out,key=lambda p:p['line'])))\n";
 
 static const struct {
-	const char *language, *suffix, *command;	/* "$1": the file; "$2": python_check */
+	const char *language, *suffix, *command; /* "$1": the file; "$2": python_check */
 } checkers[] = {
 	{ "python", ".py", "python3 -c \"$2\" \"$1\"" },
 	{ "javascript", ".js", "node --check \"$1\"" },
@@ -53,16 +57,19 @@ static json_t *as_problem(const struct atoll_output *o)
 {
 	const char *text = o->n_err ? o->err : o->out;
 
-	return o->exit.code == 0 ? json_array() : json_pack("[{s:s,s:i,s:o}]", "kind", "syntax", "line", 0, "message", run_string(text, strnlen(text, 2000)));
+	return o->exit.code == 0 ? json_array()
+				 : json_pack("[{s:s,s:i,s:o}]", "kind", "syntax", "line", 0, "message",
+				       run_string(text, strnlen(text, 2000)));
 }
 
 static void show(struct tool_run *r, size_t which, const struct atoll_output *o)
 {
-	json_t *problems = which == 0 && o->exit.code == 0 ? json_loadb(o->out, o->n_out, 0, NULL) : as_problem(o), *one;
+	json_t *problems = which == 0 && o->exit.code == 0 ? json_loadb(o->out, o->n_out, 0, NULL) : as_problem(o),
+	       *one;
 	size_t i;
 
-	json_array_foreach(problems, i, one)
-		run_say(r, "%s, line %lld: %s", json_text(one, "kind"), (long long)json_integer_value(json_object_get(one, "line")), json_text(one, "message"));
+	json_array_foreach(problems, i, one) run_say(r, "%s, line %lld: %s", json_text(one, "kind"),
+	    (long long)json_integer_value(json_object_get(one, "line")), json_text(one, "message"));
 	if (json_array_size(problems) == 0)
 		run_say(r, "No problems found");
 	run_set(r, "ok", json_boolean(json_array_size(problems) == 0));
@@ -78,7 +85,7 @@ static void check_code(struct tool_run *r)
 	size_t which = 0;
 
 	while (language && strcmp(checkers[which].language, language) != 0)
-		which++;		/* its schema has the same names */
+		which++; /* its schema has the same names */
 	rand_hex(id, 16);
 	id[16] = '\0';
 	(void)snprintf(path, sizeof path, "/tmp/.check-%s%s", id, checkers[which].suffix);
@@ -88,7 +95,9 @@ static void check_code(struct tool_run *r)
 	const char *const argv[] = { "/bin/sh", "-c", line, "sh", path, python_check, NULL };
 
 	if (atoll_file_put(r->box->sb, path, NULL, code, strlen(code), &e) < 0 ||
-	    atoll_command_run(r->box->sb, &(struct atoll_command) { .argv = argv, .timeout_ms = run_timeout_or(r, CHECK_MS) }, NULL, NULL, &o, &e) < 0)
+	    atoll_command_run(r->box->sb,
+		&(struct atoll_command) { .argv = argv, .timeout_ms = run_timeout_or(r, CHECK_MS) }, NULL, NULL, &o,
+		&e) < 0)
 		(void)run_failed(r, &e);
 	else
 		show(r, which, o);
@@ -96,10 +105,15 @@ static void check_code(struct tool_run *r)
 }
 
 const struct tool tools_check[] = {
-	{ "check_code", "Check code", "Looks at code without running it: syntax errors, and for Python modules that are not installed and names that are not defined.",
-		"{'type':'object','properties':{'code':{'type':'string','minLength':1,'maxLength':1048576},'language':{'type':'string','enum':['python','javascript','bash'],'default':'python'},"
-		P_TIMEOUT "," P_SANDBOX "," P_SESSION "},'required':['code'],'additionalProperties':false}",
-		"{'type':'object','properties':{'ok':{'type':'boolean'},'problems':{'type':'array','items':{'type':'object','properties':{'kind':{'type':'string'},'line':{'type':'integer'},"
-		"'message':{'type':'string'}}}}," O_SANDBOX "}}", TOOL_READS, check_code },
+	{ "check_code", "Check code",
+	    "Looks at code without running it: syntax errors, and for Python modules that are not installed and names "
+	    "that are not defined.",
+	    "{'type':'object','properties':{'code':{'type':'string','minLength':1,'maxLength':1048576},'language':{'"
+	    "type':'string','enum':['python','javascript','bash'],'default':'python'}," P_TIMEOUT "," P_SANDBOX
+	    "," P_SESSION "},'required':['code'],'additionalProperties':false}",
+	    "{'type':'object','properties':{'ok':{'type':'boolean'},'problems':{'type':'array','items':{'type':'object'"
+	    ",'properties':{'kind':{'type':'string'},'line':{'type':'integer'},"
+	    "'message':{'type':'string'}}}}," O_SANDBOX "}}",
+	    TOOL_READS, check_code },
 	{ NULL },
 };

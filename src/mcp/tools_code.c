@@ -53,8 +53,15 @@ static void show_result(struct tool_run *r, const struct atoll_result *res, json
 	if (res->is_main && res->text)
 		run_text(r, res->text, strlen(res->text));
 	else if (!res->png && !res->jpeg && !res->svg && (res->text || res->markdown || res->html || res->json))
-		run_text(r, res->text ? res->text : res->markdown ? res->markdown : res->json ? res->json : res->html,
-			strlen(res->text ? res->text : res->markdown ? res->markdown : res->json ? res->json : res->html));
+		run_text(r,
+		    res->text           ? res->text
+			: res->markdown ? res->markdown
+			: res->json     ? res->json
+					: res->html,
+		    strlen(res->text        ? res->text
+			    : res->markdown ? res->markdown
+			    : res->json     ? res->json
+					    : res->html));
 	show_image(r, result, "png", "image/png", res->png);
 	show_image(r, result, "jpeg", "image/jpeg", res->jpeg);
 	show_svg(r, result, res->svg);
@@ -102,9 +109,12 @@ static int set_limits(struct tool_run *r)
 		char *unit;
 		double v = strtod(json_string_value(memory), &unit);
 
-		v *= strcasecmp(unit, "gb") == 0 || strcasecmp(unit, "g") == 0 || strcasecmp(unit, "gib") == 0 ? 1024 : 1;
+		v *= strcasecmp(unit, "gb") == 0 || strcasecmp(unit, "g") == 0 || strcasecmp(unit, "gib") == 0 ? 1024
+													       : 1;
 		if (!(v >= 1 && v < 1e9) || (*unit && !strcasestr("mb mib gb gib", unit)))
-			return run_refuse(r, "argument 'resourceLimits.memory' must be a number of MB, or like 512MB or 1GB"), -1;
+			return run_refuse(r,
+				   "argument 'resourceLimits.memory' must be a number of MB, or like 512MB or 1GB"),
+			       -1;
 		(void)snprintf(mb, sizeof mb, "%.0f", v);
 		set[n++] = (struct atoll_pair) { "memoryMB", mb };
 	} else if (memory) {
@@ -112,7 +122,8 @@ static int set_limits(struct tool_run *r)
 		set[n++] = (struct atoll_pair) { "memoryMB", mb };
 	}
 	if (cpu) {
-		(void)snprintf(cpus, sizeof cpus, "%.3g", json_is_string(cpu) ? strtod(json_string_value(cpu), NULL) : json_number_value(cpu));
+		(void)snprintf(cpus, sizeof cpus, "%.3g",
+		    json_is_string(cpu) ? strtod(json_string_value(cpu), NULL) : json_number_value(cpu));
 		set[n++] = (struct atoll_pair) { "cpus", cpus };
 	}
 	if (n == 0)
@@ -128,8 +139,14 @@ static void run_code(struct tool_run *r)
 	const char *language = run_str(r, "language"), *context = run_some(r, "context_id");
 	size_t n_envs;
 	autofree struct atoll_pair *envs = run_pairs(r, "envs", &n_envs);
-	struct atoll_code code = { .code = run_str(r, "code"), .language = context ? NULL : language ? language : "python",
-		.context_id = context, .envs = envs, .n_envs = n_envs, .timeout_ms = run_timeout_ms(r) };
+	struct atoll_code code = { .code = run_str(r, "code"),
+		.language = context ? NULL
+		    : language      ? language
+				    : "python",
+		.context_id = context,
+		.envs = envs,
+		.n_envs = n_envs,
+		.timeout_ms = run_timeout_ms(r) };
 	struct atoll_code_events on = { .on_stdout = on_text, .on_stderr = on_text, .on_result = on_result, .user = r };
 	struct atoll_execution *x = NULL;
 	struct atoll_error e;
@@ -155,7 +172,7 @@ static int on_output(void *user, enum atoll_stream which, const void *p, size_t 
 static const struct {
 	const char *name;
 	const char *const argv[6];
-	const char *user;		/* NULL: the template's */
+	const char *user; /* NULL: the template's */
 } managers[] = {
 	{ "pip", { "pip", "install", "--no-input", "--disable-pip-version-check" }, NULL },
 	{ "npm", { "npm", "install", "--no-audit", "--no-fund" }, NULL },
@@ -183,8 +200,9 @@ static bool may_install(struct tool_run *r, const char *manager, const char *con
 		}
 	}
 	for (; *argv; argv++)
-		buf_fmt(&line, "%s'%s'", line.n ? " " : "", *argv);	/* a name has no quotes */
-	return line.bad ? run_refuse(r, "the names of the packages are too long"), false : run_may_command(r, buf_cstr(&line));
+		buf_fmt(&line, "%s'%s'", line.n ? " " : "", *argv); /* a name has no quotes */
+	return line.bad ? run_refuse(r, "the names of the packages are too long"),
+	       false    : run_may_command(r, buf_cstr(&line));
 }
 
 static void install_packages(struct tool_run *r)
@@ -197,13 +215,16 @@ static void install_packages(struct tool_run *r)
 	struct atoll_error e;
 
 	while (manager && strcmp(managers[m].name, manager) != 0)
-		m++;			/* its schema has the same names */
+		m++; /* its schema has the same names */
 	for (; managers[m].argv[n]; n++)
 		argv[n] = managers[m].argv[n];
 	for (size_t i = 0; i < json_array_size(list); i++)
 		argv[n++] = json_string_value(json_array_get(list, i));
 	argv[n] = NULL;
-	struct atoll_command cmd = { .argv = argv, .as_user = managers[m].user, .envs = quiet, .n_envs = 1,
+	struct atoll_command cmd = { .argv = argv,
+		.as_user = managers[m].user,
+		.envs = quiet,
+		.n_envs = 1,
 		.timeout_ms = run_timeout_or(r, 300000) };
 
 	if (!may_install(r, managers[m].name, argv, list) || !run_box(r))
@@ -227,39 +248,58 @@ static void install_packages(struct tool_run *r)
 
 #define RUN_CODE_IN \
 	"{'type':'object','properties':{" \
-	"'code':{'type':'string','minLength':1,'maxLength':" CODE_MAX ",'description':'The code. Variables and imports stay from one call to the next.'}," \
-	"'language':{'type':'string','enum':['python','javascript','typescript','bash','r','java'],'default':'python','description':'What it is written in.'}," \
-	"'context_id':{'type':'string','maxLength':128,'description':'Context to run in, instead of the default one of the language.'}," \
-	"'envs':{'type':'object','additionalProperties':{'type':'string'},'description':'Environment variables for this run.'}," \
-	P_TIMEOUT "," P_SANDBOX "," P_SESSION "},'required':['code'],'additionalProperties':false}"
+	"'code':{'type':'string','minLength':1,'maxLength':" CODE_MAX \
+	",'description':'The code. Variables and imports stay from one call to the next.'}," \
+	"'language':{'type':'string','enum':['python','javascript','typescript','bash','r','java'],'default':'python'" \
+	",'description':'What it is written in.'}," \
+	"'context_id':{'type':'string','maxLength':128,'description':'Context to run in, instead of the default one " \
+	"of the language.'}," \
+	"'envs':{'type':'object','additionalProperties':{'type':'string'},'description':'Environment variables for " \
+	"this run.'}," P_TIMEOUT "," P_SANDBOX "," P_SESSION "},'required':['code'],'additionalProperties':false}"
 
 #define RUN_CODE_OUT \
-	"{'type':'object','properties':{'text':{'type':['string','null'],'description':'Value of the last expression.'}," \
-	"'logs':{'type':'object','properties':{'stdout':{'type':'array','items':{'type':'string'}},'stderr':{'type':'array','items':{'type':'string'}}}}," \
-	"'results':{'type':'array','items':{'type':'object'},'description':'All that was shown, with charts as data; images are in the content.'}," \
-	"'error':{'type':['object','null'],'properties':{'name':{'type':'string'},'value':{'type':'string'},'traceback':{'type':'string'}}}," \
+	"{'type':'object','properties':{'text':{'type':['string','null'],'description':'Value of the last " \
+	"expression.'}," \
+	"'logs':{'type':'object','properties':{'stdout':{'type':'array','items':{'type':'string'}},'stderr':{'type':'" \
+	"array','items':{'type':'string'}}}}," \
+	"'results':{'type':'array','items':{'type':'object'},'description':'All that was shown, with charts as data; " \
+	"images are in the content.'}," \
+	"'error':{'type':['object','null'],'properties':{'name':{'type':'string'},'value':{'type':'string'},'" \
+	"traceback':{'type':'string'}}}," \
 	"'executionCount':{'type':'integer'},'sessionId':{'type':'string'}," O_SANDBOX "},'required':['sandboxId']}"
 
 #define EXECUTE_CODE_IN \
 	"{'type':'object','properties':{" \
 	"'code':{'type':'string','minLength':1,'maxLength':" CODE_MAX ",'description':'The code to execute'}," \
-	"'language':{'type':'string','enum':['python','javascript','typescript','bash'],'description':'Programming language'}," \
+	"'language':{'type':'string','enum':['python','javascript','typescript','bash'],'description':'Programming " \
+	"language'}," \
 	"'sessionId':{'type':'string','maxLength':128,'description':'Session to use; a new one is begun without it'}," \
-	"'timeout':{'type':'number','minimum':1,'maximum':86400000,'default':30000,'description':'Timeout in milliseconds'}," \
-	"'resourceLimits':{'type':'object','properties':{'memory':{'type':['string','number'],'description':'Like 512MB'}," \
+	"'timeout':{'type':'number','minimum':1,'maximum':86400000,'default':30000,'description':'Timeout in " \
+	"milliseconds'}," \
+	"'resourceLimits':{'type':'object','properties':{'memory':{'type':['string','number'],'description':'Like " \
+	"512MB'}," \
 	"'cpu':{'type':['number','string'],'description':'Processors, like 0.5'}},'additionalProperties':false}" \
 	"},'required':['code','language'],'additionalProperties':false}"
 
-#define ABOUT_CODE "Runs code in a sandbox of its own and returns its output, the value of the last expression, images and charts. Variables, imports and files stay until the session ends. numpy, pandas, matplotlib and more are installed."
+#define ABOUT_CODE \
+	"Runs code in a sandbox of its own and returns its output, the value of the last expression, images and " \
+	"charts. Variables, imports and files stay until the session ends. numpy, pandas, matplotlib and more are " \
+	"installed."
 
 const struct tool tools_code[] = {
 	{ "run_code", "Run code", ABOUT_CODE, RUN_CODE_IN, RUN_CODE_OUT, 0, run_code },
 	{ "execute_code", "Run code", ABOUT_CODE, RUN_CODE_IN, RUN_CODE_OUT, 0, run_code },
-	{ "notebook_execCell", "Run code", ABOUT_CODE, RUN_CODE_IN, RUN_CODE_OUT, 0, run_code },	/* as SDKs before 1.0 called it */
+	/* as SDKs before 1.0 called it */
+	{ "notebook_execCell", "Run code", ABOUT_CODE, RUN_CODE_IN, RUN_CODE_OUT, 0, run_code },
 	{ "executeCode", "Execute code", ABOUT_CODE, EXECUTE_CODE_IN, RUN_CODE_OUT, 0, run_code },
-	{ "install_packages", "Install packages", "Installs packages into the sandbox with pip, npm or apt. Many Python packages are there already.",
-		"{'type':'object','properties':{'packages':{'type':'array','minItems':1,'maxItems':100,'items':{'type':'string','minLength':1,'maxLength':200},'description':'Names, with versions if need be.'},"
-		"'manager':{'type':'string','enum':['pip','npm','apt'],'default':'pip'}," P_TIMEOUT "," P_SANDBOX "," P_SESSION "},'required':['packages'],'additionalProperties':false}",
-		"{'type':'object','properties':{'exitCode':{'type':'integer'},'manager':{'type':'string'}," O_SANDBOX "},'required':['exitCode']}", TOOL_REPEATS, install_packages },
+	{ "install_packages", "Install packages",
+	    "Installs packages into the sandbox with pip, npm or apt. Many Python packages are there already.",
+	    "{'type':'object','properties':{'packages':{'type':'array','minItems':1,'maxItems':100,'items':{'type':'"
+	    "string','minLength':1,'maxLength':200},'description':'Names, with versions if need be.'},"
+	    "'manager':{'type':'string','enum':['pip','npm','apt'],'default':'pip'}," P_TIMEOUT "," P_SANDBOX
+	    "," P_SESSION "},'required':['packages'],'additionalProperties':false}",
+	    "{'type':'object','properties':{'exitCode':{'type':'integer'},'manager':{'type':'string'}," O_SANDBOX
+	    "},'required':['exitCode']}",
+	    TOOL_REPEATS, install_packages },
 	{ NULL },
 };

@@ -38,8 +38,9 @@ static void show_bytes(struct tool_run *r, const char *path, const char *p, size
 	} else {
 		autofree char *uri = str_fmt("file://%s", path);
 
-		json_array_append_new(r->content, json_pack("{s:s,s:{s:s,s:s,s:s}}", "type", "resource", "resource", "uri", uri ? uri : "file:", "mimeType",
-			"application/octet-stream", "blob", text ? text : ""));
+		json_array_append_new(r->content,
+		    json_pack("{s:s,s:{s:s,s:s,s:s}}", "type", "resource", "resource", "uri",
+			uri ? uri : "file:", "mimeType", "application/octet-stream", "blob", text ? text : ""));
 	}
 }
 
@@ -55,7 +56,7 @@ static void read_path(struct tool_run *r, const char *path)
 		(void)run_failed(r, &e);
 		return;
 	}
-	json_t *text = memchr(p, '\0', n) ? NULL : json_stringn(p, n);	/* NULL: not UTF-8 */
+	json_t *text = memchr(p, '\0', n) ? NULL : json_stringn(p, n); /* NULL: not UTF-8 */
 
 	run_set(r, "path", json_string(path));
 	run_set(r, "size", json_integer((json_int_t)n));
@@ -109,7 +110,8 @@ static void write_file(struct tool_run *r)
 
 static void list_path(struct tool_run *r, const char *path)
 {
-	static const char *const types[] = { [ATOLL_FILE] = "file", [ATOLL_DIRECTORY] = "directory", [ATOLL_OTHER] = "other" };
+	static const char
+	    *const types[] = { [ATOLL_FILE] = "file", [ATOLL_DIRECTORY] = "directory", [ATOLL_OTHER] = "other" };
 	struct atoll_entries *l;
 	struct atoll_error e;
 
@@ -125,9 +127,11 @@ static void list_path(struct tool_run *r, const char *path)
 	for (size_t i = 0; i < l->n; i++) {
 		const struct atoll_entry *f = &l->v[i];
 
-		buf_fmt(&text, "%s %10llu %s%s\n", f->permissions, (unsigned long long)f->size, f->path, f->type == ATOLL_DIRECTORY ? "/" : "");
-		json_array_append_new(list, json_pack("{s:o,s:o,s:s,s:I}", "name", run_string(f->name, strlen(f->name)), "path", run_string(f->path, strlen(f->path)),
-			"type", types[f->type], "size", (json_int_t)f->size));
+		buf_fmt(&text, "%s %10llu %s%s\n", f->permissions, (unsigned long long)f->size, f->path,
+		    f->type == ATOLL_DIRECTORY ? "/" : "");
+		json_array_append_new(list,
+		    json_pack("{s:o,s:o,s:s,s:I}", "name", run_string(f->name, strlen(f->name)), "path",
+			run_string(f->path, strlen(f->path)), "type", types[f->type], "size", (json_int_t)f->size));
 	}
 	if (l->n == 0)
 		run_say(r, "(empty)");
@@ -159,21 +163,44 @@ static void file_operations(struct tool_run *r)
 
 #define P_PATH(what) "'path':{'type':'string','minLength':1,'maxLength':4096,'description':'" what "'}"
 #define P_USER "'user':{'type':'string','maxLength':64,'description':'User to act as; left out: that of the template.'}"
-#define P_ENCODING "'encoding':{'type':'string','enum':['utf-8','base64'],'default':'utf-8','description':'What the content is given in.'}"
+#define P_ENCODING \
+	"'encoding':{'type':'string','enum':['utf-8','base64'],'default':'utf-8','description':'What the content is " \
+	"given in.'}"
 
 const struct tool tools_files[] = {
-	{ "read_file", "Read a file", "Reads a file of the sandbox: text as it is, images as images, all else as base64.",
-		"{'type':'object','properties':{" P_PATH("Absolute, or below the home.") ",'max_bytes':{'type':'integer','minimum':1,'maximum':8388608}," P_USER "," P_SANDBOX "," P_SESSION "},'required':['path'],'additionalProperties':false}",
-		"{'type':'object','properties':{'path':{'type':'string'},'size':{'type':'integer'},'encoding':{'type':'string'}," O_SANDBOX "}}", TOOL_READS, read_file },
-	{ "write_file", "Write a file", "Writes a file of the sandbox, over one that is there; missing directories are made.",
-		"{'type':'object','properties':{" P_PATH("Absolute, or below the home.") ",'content':{'type':'string','maxLength':" CONTENT_MAX "}," P_ENCODING "," P_USER "," P_SANDBOX "," P_SESSION "},'required':['path','content'],'additionalProperties':false}",
-		"{'type':'object','properties':{'path':{'type':'string'},'size':{'type':'integer'}," O_SANDBOX "}}", TOOL_DESTROYS | TOOL_REPEATS, write_file },
+	{ "read_file", "Read a file",
+	    "Reads a file of the sandbox: text as it is, images as images, all else as base64.",
+	    "{'type':'object','properties':{" P_PATH(
+		"Absolute, or below the home.") ",'max_bytes':{'type':'integer','minimum':1,'maximum':8388608}," P_USER
+						"," P_SANDBOX "," P_SESSION
+						"},'required':['path'],'additionalProperties':false}",
+	    "{'type':'object','properties':{'path':{'type':'string'},'size':{'type':'integer'},'encoding':{'type':'"
+	    "string'}," O_SANDBOX "}}",
+	    TOOL_READS, read_file },
+	{ "write_file", "Write a file",
+	    "Writes a file of the sandbox, over one that is there; missing directories are made.",
+	    "{'type':'object','properties':{" P_PATH(
+		"Absolute, or below the home.") ",'content':{'type':'string','maxLength':" CONTENT_MAX "}," P_ENCODING
+						"," P_USER "," P_SANDBOX "," P_SESSION
+						"},'required':['path','content'],'additionalProperties':false}",
+	    "{'type':'object','properties':{'path':{'type':'string'},'size':{'type':'integer'}," O_SANDBOX "}}",
+	    TOOL_DESTROYS | TOOL_REPEATS, write_file },
 	{ "list_files", "List files", "Lists a directory of the sandbox.",
-		"{'type':'object','properties':{" P_PATH("Directory; left out: the home.") ",'depth':{'type':'integer','minimum':1,'maximum':16,'default':1}," P_USER "," P_SANDBOX "," P_SESSION "},'additionalProperties':false}",
-		"{'type':'object','properties':{'entries':{'type':'array','items':{'type':'object'}}," O_SANDBOX "}}", TOOL_READS, list_files },
-	{ "fileOperations", "File operations", "Uploads text or bytes to a file of the sandbox, downloads one, or lists a directory.",
-		"{'type':'object','properties':{'operation':{'type':'string','enum':['upload','download','list']}," P_PATH("Path in the sandbox") ",'content':{'type':'string','maxLength':" CONTENT_MAX ",'description':'For upload'}," P_ENCODING
-		",'sessionId':{'type':'string','maxLength':128,'description':'Session to use'}},'required':['operation','path'],'additionalProperties':false}",
-		"{'type':'object','properties':{'path':{'type':'string'},'size':{'type':'integer'},'encoding':{'type':'string'},'entries':{'type':'array','items':{'type':'object'}}," O_SANDBOX "}}", TOOL_DESTROYS, file_operations },
+	    "{'type':'object','properties':{" P_PATH(
+		"Directory; left out: the home.") ",'depth':{'type':'integer','minimum':1,'maximum':16,'default':1}"
+						  "," P_USER "," P_SANDBOX "," P_SESSION
+						  "},'additionalProperties':false}",
+	    "{'type':'object','properties':{'entries':{'type':'array','items':{'type':'object'}}," O_SANDBOX "}}",
+	    TOOL_READS, list_files },
+	{ "fileOperations", "File operations",
+	    "Uploads text or bytes to a file of the sandbox, downloads one, or lists a directory.",
+	    "{'type':'object','properties':{'operation':{'type':'string','enum':['upload','download','list']}," P_PATH(
+		"Path in the sandbox") ",'content':{'type':'string','maxLength':" CONTENT_MAX
+				       ",'description':'For upload'}," P_ENCODING
+				       ",'sessionId':{'type':'string','maxLength':128,'description':'Session to "
+				       "use'}},'required':['operation','path'],'additionalProperties':false}",
+	    "{'type':'object','properties':{'path':{'type':'string'},'size':{'type':'integer'},'encoding':{'type':'"
+	    "string'},'entries':{'type':'array','items':{'type':'object'}}," O_SANDBOX "}}",
+	    TOOL_DESTROYS, file_operations },
 	{ NULL },
 };

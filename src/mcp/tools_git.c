@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mcp/tools_git: git in the sandbox. Credentials go through the environment of the one command (libatoll), also those that stand in a URL: they
- * are in no argument, no .git/config, no log. */
+/* mcp/tools_git: git in the sandbox. Credentials go through the environment of the one command (libatoll), also those
+ * that stand in a URL: they are in no argument, no .git/config, no log. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,11 @@
 
 static struct atoll_git git_of(const struct tool_run *r)
 {
-	return (struct atoll_git) { .dir = run_str(r, "path"), .pull = run_str(r, "how"), .keep_conflict = run_bool(r, "keep_conflict"), .username = run_str(r, "username"), .password = run_str(r, "password"),
+	return (struct atoll_git) { .dir = run_str(r, "path"),
+		.pull = run_str(r, "how"),
+		.keep_conflict = run_bool(r, "keep_conflict"),
+		.username = run_str(r, "username"),
+		.password = run_str(r, "password"),
 		.timeout_ms = run_timeout_or(r, GIT_MS) };
 }
 
@@ -34,13 +38,14 @@ int tool_split_url(const char *url, char **ret_url, char **ret_user, char **ret_
 	const char *at = strstr(url, "://");
 
 	*ret_url = *ret_user = *ret_password = NULL;
-	if (at && !str_starts(rest, "ssh://")) {	/* whose name is no secret, and needed */
+	if (at && !str_starts(rest, "ssh://")) { /* whose name is no secret, and needed */
 		str_skip(&rest, (size_t)(at + 3 - url));
 		struct str host = rest, authority = str_cut(&host, '/');
 		const char *end = memrchr(authority.p, '@', authority.n);
 
 		if (end) {
-			struct str password = { authority.p, (size_t)(end - authority.p) }, user = str_cut(&password, ':');
+			struct str password = { authority.p, (size_t)(end - authority.p) },
+				   user = str_cut(&password, ':');
 
 			/* A token alone stands where a name would. */
 			*ret_user = password.p ? decoded(user) : strdup("x-access-token");
@@ -86,7 +91,8 @@ static void git_clone(struct tool_run *r)
 			g.username = user;
 			g.password = password;
 		}
-		if (atoll_git_clone(r->box->sb, &g, url, run_str(r, "branch"), (unsigned)run_int(r, "depth", 0), &e) < 0) {
+		if (atoll_git_clone(r->box->sb, &g, url, run_str(r, "branch"), (unsigned)run_int(r, "depth", 0), &e) <
+		    0) {
 			(void)run_failed(r, &e);
 		} else {
 			run_say(r, "Cloned %s", url);
@@ -109,7 +115,9 @@ static json_t *status_json(const struct atoll_git_status *s, bool *ret_conflict)
 		bool conflict = f->index == 'U' || f->tree == 'U' || strcmp(code, "AA") == 0 || strcmp(code, "DD") == 0;
 
 		*ret_conflict = *ret_conflict || conflict;
-		json_array_append_new(files, json_pack("{s:o,s:s,s:b}", "path", run_string(f->path, strlen(f->path)), "status", code, "conflict", conflict));
+		json_array_append_new(files,
+		    json_pack("{s:o,s:s,s:b}", "path", run_string(f->path, strlen(f->path)), "status", code, "conflict",
+			conflict));
 	}
 	return files;
 }
@@ -125,8 +133,8 @@ static int show_status(struct tool_run *r, const struct atoll_git *g, struct ato
 	size_t i;
 
 	run_say(r, "On branch %s, %d ahead, %d behind", s->branch ? s->branch : "(none)", s->ahead, s->behind);
-	json_array_foreach(files, i, one)
-		run_say(r, "%s %s", json_string_value(json_object_get(one, "status")), json_string_value(json_object_get(one, "path")));
+	json_array_foreach(files, i, one) run_say(r, "%s %s", json_string_value(json_object_get(one, "status")),
+	    json_string_value(json_object_get(one, "path")));
 	run_set(r, "branch", s->branch ? json_string(s->branch) : json_null());
 	run_set(r, "ahead", json_integer(s->ahead));
 	run_set(r, "behind", json_integer(s->behind));
@@ -169,8 +177,11 @@ static void git_commit(struct tool_run *r)
 {
 	struct atoll_git g = git_of(r);
 	const json_t *all = json_object_get(r->args, "all");
-	struct atoll_git_commit c = { .message = run_str(r, "message"), .author_name = run_str(r, "author_name"),
-		.author_email = run_str(r, "author_email"), .all = !all || json_is_true(all), .allow_empty = run_bool(r, "allow_empty") };
+	struct atoll_git_commit c = { .message = run_str(r, "message"),
+		.author_name = run_str(r, "author_name"),
+		.author_email = run_str(r, "author_email"),
+		.all = !all || json_is_true(all),
+		.allow_empty = run_bool(r, "allow_empty") };
 	struct atoll_error e;
 
 	if (!run_box(r))
@@ -200,7 +211,8 @@ static size_t author_envs(const struct tool_run *r, struct atoll_pair envs[4])
 	return n;
 }
 
-static void pull_failed(struct tool_run *r, const struct atoll_git *g, const char *conflicts, const struct atoll_error *why)
+static void pull_failed(struct tool_run *r, const struct atoll_git *g, const char *conflicts,
+    const struct atoll_error *why)
 {
 	json_t *files = json_array();
 
@@ -246,7 +258,8 @@ static void git_push(struct tool_run *r)
 
 	if (!no_option(r, "remote") || !no_option(r, "branch") || !run_box(r))
 		return;
-	if (atoll_git_push(r->box->sb, &g, run_str(r, "remote"), run_str(r, "branch"), run_bool(r, "set_upstream"), &e) < 0)
+	if (atoll_git_push(r->box->sb, &g, run_str(r, "remote"), run_str(r, "branch"), run_bool(r, "set_upstream"),
+		&e) < 0)
 		(void)run_failed(r, &e);
 	else
 		run_say(r, "Pushed");
@@ -277,29 +290,56 @@ static void git_branch(struct tool_run *r)
 }
 
 #define P_REPO "'path':{'type':'string','minLength':1,'maxLength':4096,'description':'Directory of the repository.'}"
-#define P_LOGIN "'username':{'type':'string','maxLength':256},'password':{'type':'string','maxLength':4096,'description':'Password or token; used for this one call and kept nowhere.'}"
-#define P_PULL "'how':{'type':'string','enum':['merge','rebase','ff-only'],'description':'How branches that have diverged are joined. Left out: as the repository is set up, else merge.'}," \
-	"'keep_conflict':{'type':'boolean','default':false,'description':'Leave files in conflict with both versions in them, instead of undoing the pull.'}"
+#define P_LOGIN \
+	"'username':{'type':'string','maxLength':256},'password':{'type':'string','maxLength':4096,'description':'" \
+	"Password or token; used for this one call and kept nowhere.'}"
+#define P_PULL \
+	"'how':{'type':'string','enum':['merge','rebase','ff-only'],'description':'How branches that have diverged " \
+	"are joined. Left out: as the repository is set up, else merge.'}," \
+	"'keep_conflict':{'type':'boolean','default':false,'description':'Leave files in conflict with both versions " \
+	"in them, instead of undoing the pull.'}"
 #define P_AUTHOR "'author_name':{'type':'string','maxLength':256},'author_email':{'type':'string','maxLength':256}"
 #define P_REMOTE "'remote':{'type':'string','maxLength':1024},'branch':{'type':'string','maxLength':256}"
-#define IN(properties, required) "{'type':'object','properties':{" properties "," P_TIMEOUT "," P_SANDBOX "," P_SESSION "},'required':[" required "],'additionalProperties':false}"
+#define IN(properties, required) \
+	"{'type':'object','properties':{" properties "," P_TIMEOUT "," P_SANDBOX "," P_SESSION \
+	"},'required':[" required "],'additionalProperties':false}"
 
 const struct tool tools_git[] = {
 	{ "git_clone", "Clone a repository", "Clones a git repository into the sandbox.",
-		IN("'url':{'type':'string','minLength':1,'maxLength':4096},'path':{'type':'string','minLength':1,'maxLength':4096,'description':'Where to; left out: its name, in the home.'},'branch':{'type':'string','maxLength':256},'depth':{'type':'integer','minimum':1,'maximum':1000000}," P_LOGIN, "'url'"),
-		NULL, 0, git_clone },
-	{ "git_status", "Status of a repository", "Branch, and files that are changed, new or in conflict.", IN(P_REPO, "'path'"),
-		"{'type':'object','properties':{'branch':{'type':['string','null']},'ahead':{'type':'integer'},'behind':{'type':'integer'},'conflict':{'type':'boolean'},'files':{'type':'array','items':{'type':'object'}}," O_SANDBOX "}}", TOOL_READS, git_status },
-	{ "git_diff", "Changes of a repository", "What has been changed, as a diff.", IN(P_REPO ",'staged':{'type':'boolean','default':false}", "'path'"),
-		"{'type':'object','properties':{'diff':{'type':'string'}," O_SANDBOX "}}", TOOL_READS, git_diff },
+	    IN("'url':{'type':'string','minLength':1,'maxLength':4096},'path':{'type':'string','minLength':1,'"
+	       "maxLength':4096,'description':'Where to; left out: its name, in the "
+	       "home.'},'branch':{'type':'string','maxLength':256},'depth':{'type':'integer','minimum':1,'maximum':"
+	       "1000000}," P_LOGIN,
+		"'url'"),
+	    NULL, 0, git_clone },
+	{ "git_status", "Status of a repository", "Branch, and files that are changed, new or in conflict.",
+	    IN(P_REPO, "'path'"),
+	    "{'type':'object','properties':{'branch':{'type':['string','null']},'ahead':{'type':'integer'},'behind':{'"
+	    "type':'integer'},'conflict':{'type':'boolean'},'files':{'type':'array','items':{'type':'object'}}"
+	    "," O_SANDBOX "}}",
+	    TOOL_READS, git_status },
+	{ "git_diff", "Changes of a repository", "What has been changed, as a diff.",
+	    IN(P_REPO ",'staged':{'type':'boolean','default':false}", "'path'"),
+	    "{'type':'object','properties':{'diff':{'type':'string'}," O_SANDBOX "}}", TOOL_READS, git_diff },
 	{ "git_commit", "Commit", "Commits changes; all of them, new files too, unless told otherwise.",
-		IN(P_REPO ",'message':{'type':'string','minLength':1,'maxLength':65536},'all':{'type':'boolean','default':true},'allow_empty':{'type':'boolean','default':false}," P_AUTHOR, "'path','message'"),
-		NULL, 0, git_commit },
-	{ "git_pull", "Pull", "Fetches and joins the branches, also when both have new commits. On a conflict the pull is undone, and the files are named.",
-		IN(P_REPO "," P_REMOTE "," P_PULL "," P_AUTHOR "," P_LOGIN, "'path'"),
-		"{'type':'object','properties':{'conflict':{'type':'boolean'},'conflicts':{'type':'array','items':{'type':'string'}}," O_SANDBOX "}}", 0, git_pull_tool },
-	{ "git_push", "Push", "Sends commits to a remote.", IN(P_REPO "," P_REMOTE ",'set_upstream':{'type':'boolean','default':false}," P_LOGIN, "'path'"), NULL, TOOL_REPEATS, git_push },
+	    IN(P_REPO ",'message':{'type':'string','minLength':1,'maxLength':65536},'all':{'type':'boolean','default':"
+		      "true},'allow_empty':{'type':'boolean','default':false}," P_AUTHOR,
+		"'path','message'"),
+	    NULL, 0, git_commit },
+	{ "git_pull", "Pull",
+	    "Fetches and joins the branches, also when both have new commits. On a conflict the pull is undone, and "
+	    "the files are named.",
+	    IN(P_REPO "," P_REMOTE "," P_PULL "," P_AUTHOR "," P_LOGIN, "'path'"),
+	    "{'type':'object','properties':{'conflict':{'type':'boolean'},'conflicts':{'type':'array','items':{'type':'"
+	    "string'}}," O_SANDBOX "}}",
+	    0, git_pull_tool },
+	{ "git_push", "Push", "Sends commits to a remote.",
+	    IN(P_REPO "," P_REMOTE ",'set_upstream':{'type':'boolean','default':false}," P_LOGIN, "'path'"), NULL,
+	    TOOL_REPEATS, git_push },
 	{ "git_branch", "Branches", "Lists branches, the current one first; with a name goes to it, or makes it.",
-		IN(P_REPO ",'name':{'type':'string','minLength':1,'maxLength':256},'create':{'type':'boolean','default':false}", "'path'"), NULL, 0, git_branch },
+	    IN(P_REPO
+		",'name':{'type':'string','minLength':1,'maxLength':256},'create':{'type':'boolean','default':false}",
+		"'path'"),
+	    NULL, 0, git_branch },
 	{ NULL },
 };

@@ -14,7 +14,7 @@
 
 #define COMMAND_MAX "262144"
 #define START_MS 10000
-#define LOGS "/tmp/atoll"		/* where background commands write */
+#define LOGS "/tmp/atoll" /* where background commands write */
 
 static int on_output(void *user, enum atoll_stream which, const void *p, size_t n)
 {
@@ -26,8 +26,12 @@ static void run_command(struct tool_run *r)
 {
 	size_t n_envs;
 	autofree struct atoll_pair *envs = run_pairs(r, "envs", &n_envs);
-	struct atoll_command cmd = { .line = run_str(r, "command"), .cwd = run_str(r, "cwd"), .as_user = run_some(r, "user"), .envs = envs,
-		.n_envs = n_envs, .timeout_ms = run_timeout_ms(r) };
+	struct atoll_command cmd = { .line = run_str(r, "command"),
+		.cwd = run_str(r, "cwd"),
+		.as_user = run_some(r, "user"),
+		.envs = envs,
+		.n_envs = n_envs,
+		.timeout_ms = run_timeout_ms(r) };
 	struct atoll_output *out;
 	struct atoll_error e;
 
@@ -37,7 +41,8 @@ static void run_command(struct tool_run *r)
 		return;
 	if (atoll_command_run(r->box->sb, &cmd, on_output, r, &out, &e) < 0) {
 		if (e.no == ETIMEDOUT && e.status != 504)
-			(void)snprintf(e.text, sizeof e.text, "the command did not end within %u ms, and was ended", cmd.timeout_ms);
+			(void)snprintf(e.text, sizeof e.text, "the command did not end within %u ms, and was ended",
+			    cmd.timeout_ms);
 		(void)run_failed(r, &e);
 		return;
 	}
@@ -96,8 +101,14 @@ static void start_background(struct tool_run *r)
 	rand_hex(name, 16);
 	autofree char *log = str_fmt(LOGS "/%s.log", name);
 	autofree char *line = log ? str_fmt("mkdir -p " LOGS " && exec >%s 2>&1\n%s", log, command) : NULL;
-	struct atoll_command cmd = { .line = line, .cwd = run_str(r, "cwd"), .as_user = run_some(r, "user"), .envs = envs, .n_envs = n_envs,
-		.with_stdin = true, .timeout_ms = ATOLL_NO_TIMEOUT, .tag = tag };
+	struct atoll_command cmd = { .line = line,
+		.cwd = run_str(r, "cwd"),
+		.as_user = run_some(r, "user"),
+		.envs = envs,
+		.n_envs = n_envs,
+		.with_stdin = true,
+		.timeout_ms = ATOLL_NO_TIMEOUT,
+		.tag = tag };
 
 	(void)snprintf(tag, sizeof tag, "mcp-%s", name);
 	if (!line || !run_box(r))
@@ -137,8 +148,9 @@ static void list_processes(struct tool_run *r)
 		for (size_t k = 0; l->v[i].argv && l->v[i].argv[k]; k++)
 			json_array_append_new(argv, run_string(l->v[i].argv[k], strlen(l->v[i].argv[k])));
 		run_say(r, "%lld %s", (long long)l->v[i].pid, l->v[i].argv && l->v[i].argv[0] ? l->v[i].argv[0] : "");
-		json_array_append_new(list, json_pack("{s:I,s:o,s:s*,s:s*}", "pid", (json_int_t)l->v[i].pid, "argv", argv, "cwd", l->v[i].cwd, "tag",
-			l->v[i].tag));
+		json_array_append_new(list,
+		    json_pack("{s:I,s:o,s:s*,s:s*}", "pid", (json_int_t)l->v[i].pid, "argv", argv, "cwd", l->v[i].cwd,
+			"tag", l->v[i].tag));
 	}
 	if (l->n == 0)
 		run_say(r, "(no processes)");
@@ -165,7 +177,7 @@ static void send_input(struct tool_run *r)
 		if (rc < 0)
 			run_fail(r, "NOT_FOUND: the process takes no input (any more)");
 		else
-			rc = poll_until(r, p, atoll_process_can_send);	/* until it has gone out */
+			rc = poll_until(r, p, atoll_process_can_send); /* until it has gone out */
 	} else if (rc == 1) {
 		run_fail(r, "NOT_FOUND: the process has ended");
 	}
@@ -193,42 +205,62 @@ static void kill_process(struct tool_run *r)
 }
 
 #define P_PID "'pid':{'type':'integer','minimum':1,'maximum':4194304,'description':'As list_processes tells it.'}"
-#define P_COMMAND "'command':{'type':'string','minLength':1,'maxLength':" COMMAND_MAX ",'description':'A line for a login shell.'}"
-#define P_HOW "'cwd':{'type':'string','maxLength':4096,'description':'Directory to run in; left out: the home.'}," \
+#define P_INPUT \
+	"'input':{'type':'string','minLength':1,'maxLength':262144,'description':'What to write; with its line " \
+	"break.'}"
+#define P_COMMAND \
+	"'command':{'type':'string','minLength':1,'maxLength':" COMMAND_MAX \
+	",'description':'A line for a login shell.'}"
+#define P_HOW \
+	"'cwd':{'type':'string','maxLength':4096,'description':'Directory to run in; left out: the home.'}," \
 	"'user':{'type':'string','maxLength':64,'description':'User to run as; left out: that of the template.'}," \
 	"'envs':{'type':'object','additionalProperties':{'type':'string'}}"
 
 #define RUN_COMMAND_OUT \
-	"{'type':'object','properties':{'exitCode':{'type':'integer'},'stdout':{'type':'string'},'stderr':{'type':'string'},'truncated':{'type':'boolean'}," \
+	"{'type':'object','properties':{'exitCode':{'type':'integer'},'stdout':{'type':'string'},'stderr':{'type':'" \
+	"string'},'truncated':{'type':'boolean'}," \
 	"'policy':{'type':'object'},'sessionId':{'type':'string'}," O_SANDBOX "}}"
 
 #define TERMINAL_IN \
-	"{'type':'object','properties':{'command':{'type':'string','minLength':1,'maxLength':" COMMAND_MAX ",'description':'Command to execute'}," \
+	"{'type':'object','properties':{'command':{'type':'string','minLength':1,'maxLength':" COMMAND_MAX \
+	",'description':'Command to execute'}," \
 	"'sessionId':{'type':'string','maxLength':128,'description':'Session to use'}," \
 	"'workingDirectory':{'type':'string','maxLength':4096,'description':'Directory to run in'}," \
-	"'timeout':{'type':'number','minimum':1,'maximum':86400000,'default':30000,'description':'Timeout in milliseconds'}" \
+	"'timeout':{'type':'number','minimum':1,'maximum':86400000,'default':30000,'description':'Timeout in " \
+	"milliseconds'}" \
 	"},'required':['command'],'additionalProperties':false}"
 
 #define ABOUT_COMMAND "Runs a shell command in the sandbox to its end and returns its exit code and output."
 
 const struct tool tools_process[] = {
 	{ "run_command", "Run a command", ABOUT_COMMAND,
-		"{'type':'object','properties':{" P_COMMAND "," P_HOW "," P_TIMEOUT "," P_SANDBOX "," P_SESSION "},'required':['command'],'additionalProperties':false}",
-		RUN_COMMAND_OUT, 0, run_command },
-	{ "terminal", "Run a command", ABOUT_COMMAND " It is checked against the security policy first.", TERMINAL_IN, RUN_COMMAND_OUT, 0, run_command },
-	{ "executeTerminalCommand", "Run a command", ABOUT_COMMAND " It is checked against the security policy first.", TERMINAL_IN, RUN_COMMAND_OUT, 0, run_command },
+	    "{'type':'object','properties':{" P_COMMAND "," P_HOW "," P_TIMEOUT "," P_SANDBOX "," P_SESSION
+	    "},'required':['command'],'additionalProperties':false}",
+	    RUN_COMMAND_OUT, 0, run_command },
+	{ "terminal", "Run a command", ABOUT_COMMAND " It is checked against the security policy first.", TERMINAL_IN,
+	    RUN_COMMAND_OUT, 0, run_command },
+	{ "executeTerminalCommand", "Run a command", ABOUT_COMMAND " It is checked against the security policy first.",
+	    TERMINAL_IN, RUN_COMMAND_OUT, 0, run_command },
 	{ "start_background_command", "Start a command in the background",
-		"Starts a shell command that goes on running, such as a server. Its output goes to a file that the answer names.",
-		"{'type':'object','properties':{" P_COMMAND "," P_HOW "," P_SANDBOX "," P_SESSION "},'required':['command'],'additionalProperties':false}",
-		"{'type':'object','properties':{'pid':{'type':'integer'},'logFile':{'type':'string'},'ended':{'type':'boolean'},'sessionId':{'type':'string'}," O_SANDBOX "}}", 0, start_background },
+	    "Starts a shell command that goes on running, such as a server. Its output goes to a file that the answer "
+	    "names.",
+	    "{'type':'object','properties':{" P_COMMAND "," P_HOW "," P_SANDBOX "," P_SESSION
+	    "},'required':['command'],'additionalProperties':false}",
+	    "{'type':'object','properties':{'pid':{'type':'integer'},'logFile':{'type':'string'},'ended':{'type':'"
+	    "boolean'},'sessionId':{'type':'string'}," O_SANDBOX "}}",
+	    0, start_background },
 	{ "list_processes", "List processes", "Lists the commands that run in the sandbox.",
-		"{'type':'object','properties':{" P_SANDBOX "," P_SESSION "},'additionalProperties':false}",
-		"{'type':'object','properties':{'processes':{'type':'array','items':{'type':'object'}}," O_SANDBOX "}}", TOOL_READS, list_processes },
+	    "{'type':'object','properties':{" P_SANDBOX "," P_SESSION "},'additionalProperties':false}",
+	    "{'type':'object','properties':{'processes':{'type':'array','items':{'type':'object'}}," O_SANDBOX "}}",
+	    TOOL_READS, list_processes },
 	{ "send_input", "Send input", "Writes text to the standard input of a command that runs in the background.",
-		"{'type':'object','properties':{" P_PID ",'input':{'type':'string','minLength':1,'maxLength':262144,'description':'What to write; with its line break.'}," P_SANDBOX "," P_SESSION "},'required':['pid','input'],'additionalProperties':false}",
-		"{'type':'object','properties':{'sent':{'type':'integer'}," O_SANDBOX "}}", 0, send_input },
+	    "{'type':'object','properties':{" P_PID "," P_INPUT "," P_SANDBOX "," P_SESSION
+	    "},'required':['pid','input'],'additionalProperties':false}",
+	    "{'type':'object','properties':{'sent':{'type':'integer'}," O_SANDBOX "}}", 0, send_input },
 	{ "kill_process", "Kill a process", "Ends a command that runs in the sandbox.",
-		"{'type':'object','properties':{" P_PID ",'signal':{'type':'string','enum':['SIGKILL','SIGTERM'],'default':'SIGKILL'}," P_SANDBOX "," P_SESSION "},'required':['pid'],'additionalProperties':false}",
-		"{'type':'object','properties':{'pid':{'type':'integer'}," O_SANDBOX "}}", TOOL_DESTROYS, kill_process },
+	    "{'type':'object','properties':{" P_PID
+	    ",'signal':{'type':'string','enum':['SIGKILL','SIGTERM'],'default':'SIGKILL'}," P_SANDBOX "," P_SESSION
+	    "},'required':['pid'],'additionalProperties':false}",
+	    "{'type':'object','properties':{'pid':{'type':'integer'}," O_SANDBOX "}}", TOOL_DESTROYS, kill_process },
 	{ NULL },
 };

@@ -27,10 +27,16 @@ static void create_sandbox(struct tool_run *r)
 {
 	const char *template = run_str(r, "template");
 	size_t n_envs, n_metadata;
-	autofree struct atoll_pair *envs = run_pairs(r, "envs", &n_envs), *metadata = run_pairs(r, "metadata", &n_metadata);
+	autofree struct atoll_pair *envs = run_pairs(r, "envs", &n_envs),
+				   *metadata = run_pairs(r, "metadata", &n_metadata);
 	const json_t *internet = json_object_get(r->args, "internet");
-	struct atoll_spec spec = { .template_id = template ? template : r->host->environment, .timeout_s = run_lifetime_s(r, 300),
-		.envs = envs, .n_envs = n_envs, .metadata = metadata, .n_metadata = n_metadata, .no_internet = json_is_false(internet) };
+	struct atoll_spec spec = { .template_id = template ? template : r->host->environment,
+		.timeout_s = run_lifetime_s(r, 300),
+		.envs = envs,
+		.n_envs = n_envs,
+		.metadata = metadata,
+		.n_metadata = n_metadata,
+		.no_internet = json_is_false(internet) };
 	struct atoll_sandbox *sb;
 	struct atoll_error e;
 
@@ -55,9 +61,10 @@ static json_t *info_json(const struct atoll_info *i)
 
 	for (size_t k = 0; k < i->n_metadata; k++)
 		json_object_set_new(metadata, i->metadata[k].name, json_string(i->metadata[k].value));
-	return json_pack("{s:s,s:s,s:s*,s:s,s:s,s:s,s:i,s:I,s:I,s:o}", "sandboxId", i->id, "templateId", i->template_id, "alias", i->alias, "state", i->state,
-		"startedAt", i->started_at, "endAt", i->end_at, "cpuCount", (int)i->cpu_count, "memoryMB", (json_int_t)i->memory_mb, "diskMB",
-		(json_int_t)i->disk_mb, "metadata", metadata);
+	return json_pack("{s:s,s:s,s:s*,s:s,s:s,s:s,s:i,s:I,s:I,s:o}", "sandboxId", i->id, "templateId", i->template_id,
+	    "alias", i->alias, "state", i->state, "startedAt", i->started_at, "endAt", i->end_at, "cpuCount",
+	    (int)i->cpu_count, "memoryMB", (json_int_t)i->memory_mb, "diskMB", (json_int_t)i->disk_mb, "metadata",
+	    metadata);
 }
 
 static void list_sandboxes(struct tool_run *r)
@@ -72,7 +79,8 @@ static void list_sandboxes(struct tool_run *r)
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < l->n; i++) {
-		run_say(r, "%s %s %s until %s", l->v[i].id, l->v[i].state, l->v[i].alias ? l->v[i].alias : l->v[i].template_id, l->v[i].end_at);
+		run_say(r, "%s %s %s until %s", l->v[i].id, l->v[i].state,
+		    l->v[i].alias ? l->v[i].alias : l->v[i].template_id, l->v[i].end_at);
 		json_array_append_new(list, info_json(&l->v[i]));
 	}
 	if (l->n == 0)
@@ -92,7 +100,8 @@ static void sandbox_info(struct tool_run *r)
 		(void)run_failed(r, &e);
 		return;
 	}
-	run_say(r, "%s is %s, template %s, ends at %s", l->v[0].id, l->v[0].state, l->v[0].alias ? l->v[0].alias : l->v[0].template_id, l->v[0].end_at);
+	run_say(r, "%s is %s, template %s, ends at %s", l->v[0].id, l->v[0].state,
+	    l->v[0].alias ? l->v[0].alias : l->v[0].template_id, l->v[0].end_at);
 	json_decref(r->structured);
 	r->structured = without_tokens(info_json(&l->v[0]));
 	atoll_list_free(l);
@@ -149,7 +158,8 @@ static void get_sandbox_url(struct tool_run *r)
 	autojson json_t *j = json_loads(atoll_sandbox_json(box->sb), 0, NULL);
 	const char *domain = sandbox_field(j, "domain");
 	bool tls = strncmp(r->host->url, "https:", 6) == 0;
-	autofree char *url = domain ? str_fmt("%s://%d-%s.%s", tls ? "https" : "http", port, box->id, domain) : str_dup(str_of(r->host->url));
+	autofree char *url = domain ? str_fmt("%s://%d-%s.%s", tls ? "https" : "http", port, box->id, domain)
+				    : str_dup(str_of(r->host->url));
 
 	if (!url)
 		return;
@@ -170,7 +180,8 @@ static void get_sandbox_url(struct tool_run *r)
 /* base64(sha256("path:read:user:token[:end]")), as the clients of this API sign. */
 static bool sign(struct buf *out, const char *path, const char *user, const char *token, int64_t end_s)
 {
-	autofree char *text = end_s ? str_fmt("%s:read:%s:%s:%lld", path, user, token, (long long)end_s) : str_fmt("%s:read:%s:%s", path, user, token);
+	autofree char *text = end_s ? str_fmt("%s:read:%s:%s:%lld", path, user, token, (long long)end_s)
+				    : str_fmt("%s:read:%s:%s", path, user, token);
 	unsigned char digest[32];
 
 	if (!text || !EVP_Digest(text, strlen(text), digest, NULL, EVP_sha256(), NULL))
@@ -195,7 +206,9 @@ static void get_file_download_url(struct tool_run *r)
 	const char *domain = sandbox_field(j, "domain"), *token = sandbox_field(j, "envdAccessToken");
 
 	if (domain)
-		buf_fmt(&url, "%s://49983-%s.%s/files?path=", strncmp(r->host->url, "https:", 6) == 0 ? "https" : "http", box->id, domain);
+		buf_fmt(&url,
+		    "%s://49983-%s.%s/files?path=", strncmp(r->host->url, "https:", 6) == 0 ? "https" : "http", box->id,
+		    domain);
 	else
 		buf_fmt(&url, "%s/files?path=", r->host->url);
 	url_encode(&url, str_of(path));
@@ -233,42 +246,73 @@ static void sandbox_metrics(struct tool_run *r)
 	for (size_t i = from; i < p->n; i++) {
 		const struct atoll_point *at = &p->v[i];
 
-		json_array_append_new(points, json_pack("{s:s,s:f,s:I,s:I,s:I,s:I}", "at", at->at, "cpuPercent", at->cpu_pct, "memUsed", (json_int_t)at->mem_used,
-			"memTotal", (json_int_t)at->mem_total, "diskUsed", (json_int_t)at->disk_used, "diskTotal", (json_int_t)at->disk_total));
+		json_array_append_new(points,
+		    json_pack("{s:s,s:f,s:I,s:I,s:I,s:I}", "at", at->at, "cpuPercent", at->cpu_pct, "memUsed",
+			(json_int_t)at->mem_used, "memTotal", (json_int_t)at->mem_total, "diskUsed",
+			(json_int_t)at->disk_used, "diskTotal", (json_int_t)at->disk_total));
 	}
 	if (p->n)
-		run_say(r, "cpu %.1f %%, memory %llu of %llu MiB, disk %llu of %llu MiB", p->v[p->n - 1].cpu_pct, (unsigned long long)(p->v[p->n - 1].mem_used >> 20),
-			(unsigned long long)(p->v[p->n - 1].mem_total >> 20), (unsigned long long)(p->v[p->n - 1].disk_used >> 20), (unsigned long long)(p->v[p->n - 1].disk_total >> 20));
+		run_say(r, "cpu %.1f %%, memory %llu of %llu MiB, disk %llu of %llu MiB", p->v[p->n - 1].cpu_pct,
+		    (unsigned long long)(p->v[p->n - 1].mem_used >> 20),
+		    (unsigned long long)(p->v[p->n - 1].mem_total >> 20),
+		    (unsigned long long)(p->v[p->n - 1].disk_used >> 20),
+		    (unsigned long long)(p->v[p->n - 1].disk_total >> 20));
 	else
 		run_say(r, "(nothing measured yet)");
 	run_set(r, "points", points);
 	atoll_points_free(p);
 }
 
-#define O_INFO "'templateId':{'type':'string'},'state':{'type':'string'},'startedAt':{'type':'string'},'endAt':{'type':'string'},'cpuCount':{'type':'integer'},'memoryMB':{'type':'integer'},'diskMB':{'type':'integer'},'metadata':{'type':'object'}"
+#define O_INFO \
+	"'templateId':{'type':'string'},'state':{'type':'string'},'startedAt':{'type':'string'},'endAt':{'type':'" \
+	"string'},'cpuCount':{'type':'integer'},'memoryMB':{'type':'integer'},'diskMB':{'type':'integer'},'metadata':" \
+	"{'type':'object'}"
 #define P_STRINGS(name) "'" name "':{'type':'object','additionalProperties':{'type':'string'}}"
 #define BOX_IN "{'type':'object','properties':{" P_SANDBOX "," P_SESSION "},'additionalProperties':false}"
 
 const struct tool tools_sandbox[] = {
-	{ "create_sandbox", "Create a sandbox", "Makes a new sandbox and returns its id, to be given to other tools. Not needed for a start: each session has one of its own.",
-		"{'type':'object','properties':{'template':{'type':'string','minLength':1,'maxLength':128,'description':'Template to make it from. Left out: the default of the server, code-interpreter-v1 unless its settings name another.'}," P_LIFETIME("86400000", "86400") "," P_STRINGS("envs") "," P_STRINGS("metadata") ",'internet':{'type':'boolean','default':true}},'additionalProperties':false}",
-		"{'type':'object','properties':{" O_SANDBOX ",'templateId':{'type':'string'},'timeoutS':{'type':'integer'}},'required':['sandboxId']}", 0, create_sandbox },
-	{ "list_sandboxes", "List sandboxes", "Lists all sandboxes of this API key.", "{'type':'object','properties':{},'additionalProperties':false}",
-		"{'type':'object','properties':{'sandboxes':{'type':'array','items':{'type':'object','properties':{" O_SANDBOX "," O_INFO "}}}},'required':['sandboxes']}", TOOL_READS | TOOL_OUTSIDE, list_sandboxes },
-	{ "sandbox_info", "About a sandbox", "State, limits and end of a sandbox.", BOX_IN, "{'type':'object','properties':{" O_SANDBOX "," O_INFO "}}", TOOL_READS | TOOL_OUTSIDE, sandbox_info },
+	{ "create_sandbox", "Create a sandbox",
+	    "Makes a new sandbox and returns its id, to be given to other tools. Not needed for a start: each session "
+	    "has one of its own.",
+	    "{'type':'object','properties':{'template':{'type':'string','minLength':1,'maxLength':128,'description':'"
+	    "Template to make it from. Left out: the default of the server, code-interpreter-v1 unless its settings "
+	    "name another.'}," P_LIFETIME("86400000", "86400") "," P_STRINGS("envs") "," P_STRINGS(
+		"metadata") ",'internet':{'type':'boolean','default':true}},'additionalProperties':false}",
+	    "{'type':'object','properties':{" O_SANDBOX
+	    ",'templateId':{'type':'string'},'timeoutS':{'type':'integer'}},'required':['sandboxId']}",
+	    0, create_sandbox },
+	{ "list_sandboxes", "List sandboxes", "Lists all sandboxes of this API key.",
+	    "{'type':'object','properties':{},'additionalProperties':false}",
+	    "{'type':'object','properties':{'sandboxes':{'type':'array','items':{'type':'object','properties':"
+	    "{" O_SANDBOX "," O_INFO "}}}},'required':['sandboxes']}",
+	    TOOL_READS | TOOL_OUTSIDE, list_sandboxes },
+	{ "sandbox_info", "About a sandbox", "State, limits and end of a sandbox.", BOX_IN,
+	    "{'type':'object','properties':{" O_SANDBOX "," O_INFO "}}", TOOL_READS | TOOL_OUTSIDE, sandbox_info },
 	{ "set_timeout", "Set the timeout", "Sets how long a sandbox lives from now on.",
-		"{'type':'object','properties':{" P_LIFETIME("31622400000", "31622400") "," P_SANDBOX "," P_SESSION "},'additionalProperties':false}",
-		"{'type':'object','properties':{'timeoutS':{'type':'integer'}," O_SANDBOX "}}", TOOL_REPEATS | TOOL_OUTSIDE, set_timeout },
+	    "{'type':'object','properties':{" P_LIFETIME("31622400000", "31622400") "," P_SANDBOX "," P_SESSION
+										    "},'additionalProperties':false}",
+	    "{'type':'object','properties':{'timeoutS':{'type':'integer'}," O_SANDBOX "}}", TOOL_REPEATS | TOOL_OUTSIDE,
+	    set_timeout },
 	{ "kill_sandbox", "End a sandbox", "Ends a sandbox for good, with all that is in it.",
-		"{'type':'object','properties':{'sandbox_id':{'type':'string','minLength':1,'maxLength':64}},'required':['sandbox_id'],'additionalProperties':false}",
-		"{'type':'object','properties':{" O_SANDBOX "}}", TOOL_DESTROYS, kill_sandbox },
-	{ "get_sandbox_url", "Link to a port", "Where a server that listens on a port inside can be reached from outside.",
-		"{'type':'object','properties':{'port':{'type':'integer','minimum':1,'maximum':65535}," P_SANDBOX "," P_SESSION "},'required':['port'],'additionalProperties':false}",
-		"{'type':'object','properties':{'url':{'type':'string'},'port':{'type':'integer'},'headers':{'type':'object'}," O_SANDBOX "}}", TOOL_READS | TOOL_OUTSIDE, get_sandbox_url },
-	{ "get_file_download_url", "Link to a file", "A link by which a file of the sandbox can be fetched without a key, for a while.",
-		"{'type':'object','properties':{'path':{'type':'string','minLength':1,'maxLength':4096},'user':{'type':'string','maxLength':64},'expires_s':{'type':'integer','minimum':1,'maximum':604800,'default':3600}," P_SANDBOX "," P_SESSION "},'required':['path'],'additionalProperties':false}",
-		"{'type':'object','properties':{'url':{'type':'string'},'expiresAt':{'type':'integer'}," O_SANDBOX "}}", TOOL_READS | TOOL_OUTSIDE, get_file_download_url },
+	    "{'type':'object','properties':{'sandbox_id':{'type':'string','minLength':1,'maxLength':64}},'required':['"
+	    "sandbox_id'],'additionalProperties':false}",
+	    "{'type':'object','properties':{" O_SANDBOX "}}", TOOL_DESTROYS, kill_sandbox },
+	{ "get_sandbox_url", "Link to a port",
+	    "Where a server that listens on a port inside can be reached from outside.",
+	    "{'type':'object','properties':{'port':{'type':'integer','minimum':1,'maximum':65535}," P_SANDBOX
+	    "," P_SESSION "},'required':['port'],'additionalProperties':false}",
+	    "{'type':'object','properties':{'url':{'type':'string'},'port':{'type':'integer'},'headers':{'type':'"
+	    "object'}," O_SANDBOX "}}",
+	    TOOL_READS | TOOL_OUTSIDE, get_sandbox_url },
+	{ "get_file_download_url", "Link to a file",
+	    "A link by which a file of the sandbox can be fetched without a key, for a while.",
+	    "{'type':'object','properties':{'path':{'type':'string','minLength':1,'maxLength':4096},'user':{'type':'"
+	    "string','maxLength':64},'expires_s':{'type':'integer','minimum':1,'maximum':604800,'default':3600}"
+	    "," P_SANDBOX "," P_SESSION "},'required':['path'],'additionalProperties':false}",
+	    "{'type':'object','properties':{'url':{'type':'string'},'expiresAt':{'type':'integer'}," O_SANDBOX "}}",
+	    TOOL_READS | TOOL_OUTSIDE, get_file_download_url },
 	{ "sandbox_metrics", "Use of a sandbox", "Processor, memory and disk that a sandbox uses.", BOX_IN,
-		"{'type':'object','properties':{'points':{'type':'array','items':{'type':'object'}}," O_SANDBOX "}}", TOOL_READS | TOOL_OUTSIDE, sandbox_metrics },
+	    "{'type':'object','properties':{'points':{'type':'array','items':{'type':'object'}}," O_SANDBOX "}}",
+	    TOOL_READS | TOOL_OUTSIDE, sandbox_metrics },
 	{ NULL },
 };

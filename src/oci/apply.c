@@ -18,7 +18,7 @@
 #define PIECE (256u << 10)
 #define PIPE_SIZE (1 << 20)
 
-struct outcome {			/* in memory that the expander shares with us, for its last words */
+struct outcome { /* in memory that the expander shares with us, for its last words */
 	struct err e;
 	struct digest diff_id;
 };

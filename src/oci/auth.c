@@ -15,7 +15,8 @@
 
 static bool is_token_char(char c)
 {
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || (c && strchr("!#$%&'*+-.^_`|~", c));
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+	    (c && strchr("!#$%&'*+-.^_`|~", c));
 }
 
 static void skip_blanks(struct str *s)
@@ -69,13 +70,15 @@ static bool take_params(struct str *s, struct challenge *c)
 		skip_blanks(s);
 		struct str before = *s, name = take_token(s);
 
-		if (s->n == 0 || s->p[0] != '=') {	/* the next scheme, or the end */
+		if (s->n == 0 || s->p[0] != '=') { /* the next scheme, or the end */
 			*s = before;
 			return name.n > 0 || s->n == 0;
 		}
 		str_skip(s, 1);
-		char *field = str_ieq(name, STR_LIT("realm")) ? c->realm : str_ieq(name, STR_LIT("service")) ? c->service :
-			str_ieq(name, STR_LIT("scope")) ? c->scope : other;
+		char *field = str_ieq(name, STR_LIT("realm")) ? c->realm
+		    : str_ieq(name, STR_LIT("service"))       ? c->service
+		    : str_ieq(name, STR_LIT("scope"))         ? c->scope
+							      : other;
 		size_t size = field == c->service ? sizeof c->service : sizeof other;
 
 		if (name.n == 0 || !take_value(s, field, size))
@@ -93,7 +96,9 @@ void challenge_parse(struct str header, struct challenge *ret)
 		struct str scheme = take_token(&header);
 		if (scheme.n == 0 || !take_params(&header, &c))
 			return;
-		c.kind = str_ieq(scheme, STR_LIT("bearer")) ? CHALLENGE_BEARER : str_ieq(scheme, STR_LIT("basic")) ? CHALLENGE_BASIC : CHALLENGE_NONE;
+		c.kind = str_ieq(scheme, STR_LIT("bearer")) ? CHALLENGE_BEARER
+		    : str_ieq(scheme, STR_LIT("basic"))     ? CHALLENGE_BASIC
+							    : CHALLENGE_NONE;
 		if (c.kind == CHALLENGE_NONE || (c.kind == CHALLENGE_BEARER && !c.realm[0]))
 			continue;
 		*ret = c;
@@ -138,9 +143,14 @@ static int read_aws(json_t *j, struct creds *ret, struct err *e)
 		if (json_need_str(j, names[i], &v[i], e) < 0)
 			return err_wrap(e, "credentials of the registry");
 		if (!is_plain(v[i]))
-			return err_set(e, EINVAL, "credentials of the registry: field '%s' must be 1 to %d printable characters without blanks", names[i], AWS_FIELD_MAX);
+			return err_set(e, EINVAL,
+			    "credentials of the registry: field '%s' must be 1 to %d printable characters without "
+			    "blanks",
+			    names[i], AWS_FIELD_MAX);
 	}
-	struct creds c = { .aws_id = str_dup(str_of(v[0])), .aws_secret = str_dup(str_of(v[1])), .aws_region = str_dup(str_of(v[2])) };
+	struct creds c = { .aws_id = str_dup(str_of(v[0])),
+		.aws_secret = str_dup(str_of(v[1])),
+		.aws_region = str_dup(str_of(v[2])) };
 
 	if (!c.aws_id || !c.aws_secret || !c.aws_region) {
 		creds_done(&c);
@@ -161,7 +171,9 @@ int creds_read(struct str json, struct creds *ret, struct err *e)
 	if (json_read_object(json, true, &j, e) < 0 || json_get_str(j, "type", &type, e) < 0)
 		return err_wrap(e, "credentials of the registry");
 	if (!type)
-		return json_object_size(j) == 0 ? 0 : err_set(e, EINVAL, "credentials of the registry: field 'type' is missing");
+		return json_object_size(j) == 0
+		    ? 0
+		    : err_set(e, EINVAL, "credentials of the registry: field 'type' is missing");
 	if (strcmp(type, "registry") == 0) {
 		if (json_need_str(j, "username", &user, e) < 0 || json_need_str(j, "password", &password, e) < 0)
 			return err_wrap(e, "credentials of the registry");
@@ -219,10 +231,11 @@ int token_read(struct str json, char **ret, struct err *e)
 
 	if (json_read_object(json, false, &j, e) < 0)
 		return err_set(e, EBADMSG, "the registry's token service did not answer with JSON");
-	if (json_get_str(j, "token", &token, e) < 0 || (!token && json_get_str(j, "access_token", &token, e) < 0) || !token || !*token)
+	if (json_get_str(j, "token", &token, e) < 0 || (!token && json_get_str(j, "access_token", &token, e) < 0) ||
+	    !token || !*token)
 		return err_set(e, EACCES, "the registry's token service gave no token");
 	for (const char *c = token; *c; c++) {
-		if (*c <= ' ' || *c > '~' || c - token > TOKEN_MAX)		/* it becomes a header */
+		if (*c <= ' ' || *c > '~' || c - token > TOKEN_MAX) /* it becomes a header */
 			return err_set(e, EBADMSG, "the registry's token service gave something that is no token");
 	}
 	*ret = str_dup(str_of(token));

@@ -29,14 +29,17 @@ static bool is_label(struct str s)
 bool aws_place_of(const char *registry_host, struct aws_place *ret)
 {
 	struct str rest = str_of(registry_host);
-	struct str account = str_cut(&rest, '.'), dkr = str_cut(&rest, '.'), ecr = str_cut(&rest, '.'), region = str_cut(&rest, '.');
+	struct str account = str_cut(&rest, '.'), dkr = str_cut(&rest, '.'), ecr = str_cut(&rest, '.'),
+		   region = str_cut(&rest, '.');
 	struct aws_place p;
 
-	if (account.n != ACCOUNT_DIGITS || strspn(account.p, "0123456789") < ACCOUNT_DIGITS || !str_is(dkr, "dkr") || !is_label(region) || !rest.n)
+	if (account.n != ACCOUNT_DIGITS || strspn(account.p, "0123456789") < ACCOUNT_DIGITS || !str_is(dkr, "dkr") ||
+	    !is_label(region) || !rest.n)
 		return false;
 	if (!str_is(ecr, "ecr") && !str_is(ecr, "ecr-fips"))
 		return false;
-	int n = snprintf(p.host, sizeof p.host, "%s%.*s.%.*s.%.*s", ecr.n == 3 ? "api." : "", STR_ARG(ecr), STR_ARG(region), STR_ARG(rest));
+	int n = snprintf(p.host, sizeof p.host, "%s%.*s.%.*s.%.*s", ecr.n == 3 ? "api." : "", STR_ARG(ecr),
+	    STR_ARG(region), STR_ARG(rest));
 
 	if (n < 0 || (size_t)n >= sizeof p.host || !str_copy(p.region, sizeof p.region, region))
 		return false;
@@ -88,7 +91,9 @@ static int sign(const struct aws_place *at, const struct creds *c, const char *d
 	(void)snprintf(day, sizeof day, "%.8s", date);
 	(void)snprintf(scope, sizeof scope, "%s/%s/ecr/aws4_request", day, at->region);
 	hex_of(STR_LIT(BODY), body);
-	buf_fmt(&request, "POST\n/\n\ncontent-type:" TYPE "\nhost:%s\nx-amz-date:%s\nx-amz-target:" TARGET "\n\n" SIGNED "\n%s", at->host, date, body);
+	buf_fmt(&request,
+	    "POST\n/\n\ncontent-type:" TYPE "\nhost:%s\nx-amz-date:%s\nx-amz-target:" TARGET "\n\n" SIGNED "\n%s",
+	    at->host, date, body);
 	hex_of(buf_view(&request), whole);
 	buf_fmt(&text, "AWS4-HMAC-SHA256\n%s\n%s\n%s", date, scope, whole);
 	if (request.bad || text.bad || signing_key(c->aws_secret, day, at->region, &key) < 0)
@@ -96,7 +101,8 @@ static int sign(const struct aws_place *at, const struct creds *c, const char *d
 	hmac(key.b, sizeof key.b, buf_cstr(&text), &mark);
 	digest_hex(&mark, signature);
 	explicit_bzero(&key, sizeof key);
-	buf_fmt(ret, "Authorization: AWS4-HMAC-SHA256 Credential=%s/%s, SignedHeaders=" SIGNED ", Signature=%s", c->aws_id, scope, signature);
+	buf_fmt(ret, "Authorization: AWS4-HMAC-SHA256 Credential=%s/%s, SignedHeaders=" SIGNED ", Signature=%s",
+	    c->aws_id, scope, signature);
 	return ret->bad ? err_set(e, EINVAL, "the credentials of AWS are too long") : 0;
 }
 

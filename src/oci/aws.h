@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* oci/aws: registries of AWS (ECR). They take a password that lives for hours, which their API gives for a signed request. No I/O.
+/* oci/aws: registries of AWS (ECR). They take a password that lives for hours, which their API gives for a signed
+ * request. No I/O.
  *
- * The API is found by the name of the registry, ACCOUNT.dkr.ecr.REGION.REST: it is at api.ecr.REGION.REST, so whoever is told who we
- * are belongs to the host that the user has named. */
+ * The API is found by the name of the registry, ACCOUNT.dkr.ecr.REGION.REST: it is at api.ecr.REGION.REST, so whoever
+ * is told who we are belongs to the host that the user has named. */
 #pragma once
 
 #include <stdbool.h>
@@ -16,17 +17,17 @@
 #define AWS_REGION_SIZE 40
 
 struct aws_place {
-	char host[REF_HOST_SIZE];	/* of the API, with the registry's port */
+	char host[REF_HOST_SIZE]; /* of the API, with the registry's port */
 	char region[AWS_REGION_SIZE];
 };
 
-bool aws_place_of(const char *registry_host, struct aws_place *ret);	/* false: it is none of theirs */
+bool aws_place_of(const char *registry_host, struct aws_place *ret); /* false: it is none of theirs */
 
 #define AWS_HEADERS 4
 
-struct aws_call {			/* a POST to https://HOST/ */
+struct aws_call { /* a POST to https://HOST/ */
 	const char *body;
-	struct buf header[AWS_HEADERS];	/* lines: the kind of body, the target, the date, the signature */
+	struct buf header[AWS_HEADERS]; /* lines: the kind of body, the target, the date, the signature */
 };
 
 /* Signature of version 4, over all that is sent. */

@@ -36,7 +36,7 @@ void blobs_close(struct blobs *b)
 {
 	fd_close(b->dir_fd);
 	fd_close(b->lock_fd);
-	*b = (struct blobs) BLOBS_NONE;
+	*b = (struct blobs)BLOBS_NONE;
 }
 
 static int hash_all(int fd, struct digest *ret)
@@ -77,7 +77,7 @@ int blobs_find(const struct blobs *b, const struct digest *d, int *ret_fd, struc
 		blobs_drop(b, d);
 		return -ENOENT;
 	}
-	(void)futimens(fd, NULL);		/* it was used now */
+	(void)futimens(fd, NULL); /* it was used now */
 	*ret_fd = take_fd(&fd);
 	return 0;
 }
@@ -103,7 +103,8 @@ static int give_name(const struct blobs *b, int fd, const struct digest *d, stru
 	return 0;
 }
 
-int blobs_fill(const struct blobs *b, int fd, int from, uint64_t max, const struct digest *want, struct digest *ret, struct err *e)
+int blobs_fill(const struct blobs *b, int fd, int from, uint64_t max, const struct digest *want, struct digest *ret,
+    struct err *e)
 {
 	autofree char *piece = malloc(PIECE);
 	struct digest_run *run = digest_run_new();
@@ -173,7 +174,8 @@ static int list_all(int dir_fd, struct item **ret, size_t *ret_n, uint64_t *ret_
 		return -errno;
 	}
 	for (struct dirent *de; rc == 0 && (de = readdir(d));) {
-		if (strlen(de->d_name) != DIGEST_HEX_SIZE - 1 || fstatat(dir_fd, de->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		if (strlen(de->d_name) != DIGEST_HEX_SIZE - 1 ||
+		    fstatat(dir_fd, de->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 			continue;
 		if (n == cap) {
 			struct item *more = reallocarray(v, cap = cap ? 2 * cap : 64, sizeof *v);

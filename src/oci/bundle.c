@@ -14,22 +14,22 @@
 #include "oci/expand.h"
 #include "oci/tape.h"
 
-#define FILES_MAX 4096			/* that are remembered: of an image there are never so many */
-#define LINKS_MAX 8			/* from one to the next */
+#define FILES_MAX 4096 /* that are remembered: of an image there are never so many */
+#define LINKS_MAX 8    /* from one to the next */
 #define PIECE (256u << 10)
 
 struct entry {
-	char *name, *link;		/* link: another name in the archive; NULL: a file */
+	char *name, *link; /* link: another name in the archive; NULL: a file */
 	uint64_t at, size;
 };
 
 struct bundle {
 	int fd;
 	bool is_dir;
-	bool compressed;		/* a tar whose files cannot be found by their place */
+	bool compressed; /* a tar whose files cannot be found by their place */
 	struct entry *v;
 	size_t n, cap;
-	uint64_t pos;			/* of the pass: behind the block that the reader has now */
+	uint64_t pos; /* of the pass: behind the block that the reader has now */
 	int rc;
 };
 
@@ -45,7 +45,8 @@ void bundle_free(struct bundle *b)
 	free(b);
 }
 
-/* "./a//b" and "a/b" are one name; "x/../y" is resolved, as links of old archives need it. NULL: memory, or it leads out. */
+/* "./a//b" and "a/b" are one name; "x/../y" is resolved, as links of old archives need it. NULL: memory, or it leads
+ * out. */
 static char *tidy(struct str dir, const char *name)
 {
 	autobuf struct buf out = BUF_INIT(TAPE_NAME_MAX);
@@ -78,7 +79,8 @@ static int on_entry(void *user, const struct tape_entry *en)
 	struct bundle *b = user;
 	struct entry x = { .at = b->pos, .size = en->size };
 
-	if (b->n == FILES_MAX || (en->type != TAPE_FILE && en->type != TAPE_SYMLINK && en->type != TAPE_HARDLINK) || en->sparse)
+	if (b->n == FILES_MAX || (en->type != TAPE_FILE && en->type != TAPE_SYMLINK && en->type != TAPE_HARDLINK) ||
+	    en->sparse)
 		return 0;
 	x.name = tidy(STR_NULL, en->name);
 	if (!x.name)
@@ -154,7 +156,7 @@ static int pass_over(struct bundle *b, struct err *e)
 
 	while (rc == 0 && (n = read(b->fd, piece, PIECE)) > 0) {
 		if (expand_out(x) == 0 && n > 4 && ((unsigned char)piece[0] == 0x1f || (unsigned char)piece[0] == 0x28))
-			b->compressed = true;	/* a name in a tar would not begin so */
+			b->compressed = true; /* a name in a tar would not begin so */
 		rc = expand_put(x, piece, (size_t)n, e);
 		if (rc == -EBADMSG && s.t)
 			(void)err_set(e, EBADMSG, "bad archive: %s", tape_why(s.t));
@@ -180,7 +182,8 @@ int bundle_open_tar(int fd, struct bundle **ret, struct err *e)
 	else
 		(void)pass_over(b, e);
 	if (!e->no && b->compressed && !bundle_is_plain(b))
-		(void)err_set(e, ENOTSUP, "the archive is compressed as a whole: unpack it with gunzip or unzstd first");
+		(void)err_set(e, ENOTSUP,
+		    "the archive is compressed as a whole: unpack it with gunzip or unzstd first");
 	if (e->no) {
 		bundle_free(b);
 		return -e->no;
@@ -223,12 +226,14 @@ bool bundle_has(const struct bundle *b, const char *name)
 
 bool bundle_is_plain(const struct bundle *b)
 {
-	return !b->is_dir && !bundle_has(b, "manifest.json") && !(bundle_has(b, "oci-layout") && bundle_has(b, "index.json"));
+	return !b->is_dir && !bundle_has(b, "manifest.json") &&
+	    !(bundle_has(b, "oci-layout") && bundle_has(b, "index.json"));
 }
 
 static int open_below(const struct bundle *b, const char *name, struct bundle_file *ret, struct err *e)
 {
-	struct open_how how = { .flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK, .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS };
+	struct open_how how = { .flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK,
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS };
 	autoclose int fd = (int)syscall(SYS_openat2, b->fd, name, &how, sizeof how);
 	struct stat st;
 
@@ -273,7 +278,8 @@ int bundle_text(const struct bundle *b, const char *name, struct buf *ret, struc
 		ssize_t n = pread(fd, p + ret->n, (size_t)f.size - ret->n, (off_t)(f.at + ret->n));
 
 		if (n <= 0)
-			return n < 0 ? err_sys(e, "read '%.80s'", name) : err_set(e, EBADMSG, "'%.80s' is cut off", name);
+			return n < 0 ? err_sys(e, "read '%.80s'", name)
+				     : err_set(e, EBADMSG, "'%.80s' is cut off", name);
 		ret->n += (size_t)n;
 	}
 	return 0;

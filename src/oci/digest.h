@@ -28,9 +28,9 @@ static inline bool digest_eq(const struct digest *a, const struct digest *b)
 
 /* Over bytes that come in pieces. */
 struct digest_run;
-struct digest_run *digest_run_new(void);	/* NULL: memory */
+struct digest_run *digest_run_new(void); /* NULL: memory */
 void digest_run_put(struct digest_run *r, const void *p, size_t n);
 void digest_run_end(struct digest_run *r, struct digest *ret);
-void digest_run_free(struct digest_run *r);	/* NULL is fine */
+void digest_run_free(struct digest_run *r); /* NULL is fine */
 
 void digest_of(struct str bytes, struct digest *ret);

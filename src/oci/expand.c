@@ -10,7 +10,7 @@
 
 #define OUT_SIZE (256u << 10)
 #define MAGIC_SIZE 4
-#define ZSTD_WINDOW_LOG_MAX 27		/* 128 MiB: what a reader must be able to hold, says the format's own advice */
+#define ZSTD_WINDOW_LOG_MAX 27 /* 128 MiB: what a reader must be able to hold, says the format's own advice */
 
 enum form { FORM_UNKNOWN, FORM_PLAIN, FORM_GZIP, FORM_ZSTD };
 
@@ -25,7 +25,7 @@ struct expand {
 	z_stream z;
 	bool z_ready;
 	ZSTD_DStream *zstd;
-	bool between;			/* members or frames: this may be the end */
+	bool between; /* members or frames: this may be the end */
 	unsigned char buf[OUT_SIZE];
 };
 
@@ -67,10 +67,12 @@ static int give(struct expand *x, const void *p, size_t n, struct err *e)
 	if (n == 0)
 		return 0;
 	if (n > x->max_out - x->out)
-		return err_set(e, EFBIG, "the layer becomes larger than %llu MiB", (unsigned long long)(x->max_out >> 20));
+		return err_set(e, EFBIG, "the layer becomes larger than %llu MiB",
+		    (unsigned long long)(x->max_out >> 20));
 	x->out += n;
 	if (x->out > EXPAND_RATIO_FROM && x->out / EXPAND_RATIO_MAX > x->in)
-		return err_set(e, EFBIG, "the layer becomes more than %d times as large as it came: a bomb", EXPAND_RATIO_MAX);
+		return err_set(e, EFBIG, "the layer becomes more than %d times as large as it came: a bomb",
+		    EXPAND_RATIO_MAX);
 	digest_run_put(x->hash, p, n);
 	int rc = x->fn(x->user, p, n);
 
@@ -101,7 +103,7 @@ static int put_gzip(struct expand *x, const unsigned char *p, size_t n, struct e
 	x->z.next_in = (unsigned char *)(uintptr_t)p;
 	x->z.avail_in = (unsigned)n;
 	while (x->z.avail_in > 0) {
-		if (x->between) {		/* another member, or zeroes that fill up a block */
+		if (x->between) { /* another member, or zeroes that fill up a block */
 			if (*x->z.next_in == 0) {
 				x->z.next_in++;
 				x->z.avail_in--;
@@ -116,7 +118,8 @@ static int put_gzip(struct expand *x, const unsigned char *p, size_t n, struct e
 		int z = inflate(&x->z, Z_NO_FLUSH);
 
 		if (z != Z_OK && z != Z_STREAM_END && z != Z_BUF_ERROR)
-			return err_set(e, z == Z_MEM_ERROR ? ENOMEM : EBADMSG, "the layer is damaged: gzip: %s", x->z.msg ? x->z.msg : "bad data");
+			return err_set(e, z == Z_MEM_ERROR ? ENOMEM : EBADMSG, "the layer is damaged: gzip: %s",
+			    x->z.msg ? x->z.msg : "bad data");
 		int rc = give(x, x->buf, sizeof x->buf - x->z.avail_out, e);
 		if (rc != 0)
 			return rc;
@@ -136,7 +139,7 @@ static int put_zstd(struct expand *x, const void *p, size_t n, struct err *e)
 
 		if (ZSTD_isError(z))
 			return err_set(e, EBADMSG, "the layer is damaged: zstd: %s", ZSTD_getErrorName(z));
-		full = out.pos == out.size;	/* more may be waiting inside */
+		full = out.pos == out.size; /* more may be waiting inside */
 		int rc = give(x, x->buf, out.pos, e);
 		if (rc != 0)
 			return rc;

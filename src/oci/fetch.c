@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* oci/fetch: the process that talks to registries, or reads archives. It has no files of its own: what it fetches goes to the keeper's
- * storers through pipes. */
+/* oci/fetch: the process that talks to registries, or reads archives. It has no files of its own: what it fetches goes
+ * to the keeper's storers through pipes. */
 #include <curl/curl.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -18,7 +18,7 @@
 #include "oci/registry.h"
 #include "oci/report.h"
 
-#define INDEX_DEPTH_MAX 3		/* of an index in an index */
+#define INDEX_DEPTH_MAX 3 /* of an index in an index */
 #define PIPE_SIZE (1 << 20)
 
 _Noreturn static void fail(int keeper, const struct err *e)
@@ -33,7 +33,8 @@ _Noreturn static void fail(int keeper, const struct err *e)
 /* --- what there is --- */
 
 /* From whatever the name leads to down to the manifest for this machine. */
-static int find_manifest(struct registry *r, const struct pull_spec *sp, struct buf *text, struct digest *ret_digest, struct err *e)
+static int find_manifest(struct registry *r, const struct pull_spec *sp, struct buf *text, struct digest *ret_digest,
+    struct err *e)
 {
 	enum manifest_kind kind;
 	struct blob next;
@@ -56,20 +57,25 @@ static int find_manifest(struct registry *r, const struct pull_spec *sp, struct 
 	return err_set(e, ELOOP, "an index leads to an index more than %d times", INDEX_DEPTH_MAX);
 }
 
-static int registry_plan(struct registry *r, const struct pull_spec *sp, struct fetch_plan *ret, struct image_config *ret_config, struct err *e)
+static int registry_plan(struct registry *r, const struct pull_spec *sp, struct fetch_plan *ret,
+    struct image_config *ret_config, struct err *e)
 {
 	autobuf struct buf text = BUF_INIT(MANIFEST_TEXT_MAX);
 	static struct manifest m;
 
 	if (find_manifest(r, sp, &text, &ret->manifest, e) < 0 || manifest_read(buf_view(&text), &m, e) < 0)
 		return -e->no;
-	if (registry_small_blob(r, &m.config, &text, e) < 0 || image_config_read(buf_view(&text), &sp->platform, ret_config, e) < 0)
+	if (registry_small_blob(r, &m.config, &text, e) < 0 ||
+	    image_config_read(buf_view(&text), &sp->platform, ret_config, e) < 0)
 		return -e->no;
 	if (ret_config->n_diff_ids != m.n_layers)
-		return err_set(e, EBADMSG, "the image has %u layers, but its configuration speaks of %u", m.n_layers, ret_config->n_diff_ids);
+		return err_set(e, EBADMSG, "the image has %u layers, but its configuration speaks of %u", m.n_layers,
+		    ret_config->n_diff_ids);
 	ret->n_layers = m.n_layers;
 	for (uint32_t i = 0; i < m.n_layers; i++) {
-		ret->layer[i] = (struct plan_layer) { .blob = m.layers[i], .diff_id = ret_config->diff_ids[i], .blob_known = true,
+		ret->layer[i] = (struct plan_layer) { .blob = m.layers[i],
+			.diff_id = ret_config->diff_ids[i],
+			.blob_known = true,
 			.diff_known = true };
 	}
 	return 0;
@@ -81,7 +87,8 @@ static int check_sizes(const struct fetch_plan *p, uint64_t max_bytes, uint64_t 
 
 	for (uint32_t i = 0; i < p->n_layers; i++) {
 		if (p->layer[i].blob.size > max_bytes - sum)
-			return err_set(e, EFBIG, "the image has more than %llu MiB", (unsigned long long)(max_bytes >> 20));
+			return err_set(e, EFBIG, "the image has more than %llu MiB",
+			    (unsigned long long)(max_bytes >> 20));
 		sum += p->layer[i].blob.size;
 	}
 	*ret_sum = sum;
@@ -111,16 +118,17 @@ static int open_pipe(int keeper, uint32_t layer, struct err *e)
 	return -1;
 }
 
-struct work {				/* shared by the workers */
+struct work { /* shared by the workers */
 	atomic_uint next;
 };
 
-_Noreturn static void worker(struct registry *r, const struct fetch_plan *p, const struct fetch_go *go, struct work *w, int keeper, pid_t fetcher)
+_Noreturn static void worker(struct registry *r, const struct fetch_plan *p, const struct fetch_go *go, struct work *w,
+    int keeper, pid_t fetcher)
 {
 	struct err e = ERR_INIT;
 	uint32_t i;
 
-	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);	/* not inherited */
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0); /* not inherited */
 	if (getppid() != fetcher)
 		_exit(1);
 	if (registry_reopen(r, &e) < 0)
@@ -140,7 +148,8 @@ _Noreturn static void worker(struct registry *r, const struct fetch_plan *p, con
 	_exit(0);
 }
 
-static int run_workers(struct registry *r, const struct fetch_plan *p, const struct fetch_go *go, int keeper, struct err *e)
+static int run_workers(struct registry *r, const struct fetch_plan *p, const struct fetch_go *go, int keeper,
+    struct err *e)
 {
 	struct work *w = mmap(NULL, sizeof *w, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	unsigned needed = 0, n = 0;
@@ -158,12 +167,13 @@ static int run_workers(struct registry *r, const struct fetch_plan *p, const str
 		if (pid < 0)
 			return err_sys(e, "fork");
 	}
-	while (wait(NULL) > 0 || errno == EINTR)	/* a worker that fails has told the keeper itself */
+	while (wait(NULL) > 0 || errno == EINTR) /* a worker that fails has told the keeper itself */
 		;
 	return 0;
 }
 
-static int bring_local(struct pull_spec *sp, const struct fetch_plan *p, const struct fetch_go *go, int keeper, struct err *e)
+static int bring_local(struct pull_spec *sp, const struct fetch_plan *p, const struct fetch_go *go, int keeper,
+    struct err *e)
 {
 	for (uint32_t i = 0; i < p->n_layers; i++) {
 		if (!go->need[i])
@@ -203,7 +213,7 @@ _Noreturn void fetch_main(struct pull_spec *sp, int keeper, int talk)
 	if (config.run)
 		report_config(talk, config.run);
 	if (fd_send(keeper, &m, sizeof m, NULL, 0) < 0 || fd_recv(keeper, &go, sizeof go, NULL, 0, &n_fds) != sizeof go)
-		_exit(0);			/* it has all it needs */
+		_exit(0); /* it has all it needs */
 	rc = r ? run_workers(r, &m.u.plan, &go, keeper, &e) : bring_local(sp, &m.u.plan, &go, keeper, &e);
 	if (rc < 0)
 		fail(keeper, &e);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* oci/fetch_local: images that lie in a file or a directory: OCI layouts, archives of `docker save`, root file systems. */
+/* oci/fetch_local: images that lie in a file or a directory: OCI layouts, archives of `docker save`, root file
+ * systems. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -44,8 +45,8 @@ static int note_layer(struct fetch_plan *p, uint32_t i, const struct blob *b, co
 	if (bundle_find(bundle, name, &files[i], e) < 0)
 		return -e->no;
 	if (files[i].size != b->size)
-		return err_set(e, EBADMSG, "layer %u has %llu bytes, not the %llu that were announced", i + 1, (unsigned long long)files[i].size,
-			(unsigned long long)b->size);
+		return err_set(e, EBADMSG, "layer %u has %llu bytes, not the %llu that were announced", i + 1,
+		    (unsigned long long)files[i].size, (unsigned long long)b->size);
 	p->layer[i] = (struct plan_layer) { .blob = *b, .diff_id = *diff, .blob_known = true, .diff_known = true };
 	return 0;
 }
@@ -62,7 +63,8 @@ static int plan_layout(const struct pull_spec *sp, struct fetch_plan *p, struct 
 	for (unsigned depth = 0; kind == MANIFEST_INDEX; depth++) {
 		if (depth == INDEX_DEPTH_MAX)
 			return err_set(e, ELOOP, "an index leads to an index more than %d times", INDEX_DEPTH_MAX);
-		if (manifest_choose(buf_view(&text), &sp->platform, depth == 0 && sp->tag[0] ? sp->tag : NULL, &b, e) < 0 ||
+		if (manifest_choose(buf_view(&text), &sp->platform, depth == 0 && sp->tag[0] ? sp->tag : NULL, &b, e) <
+			0 ||
 		    blob_text(&b, "manifest", &text, e) < 0 || manifest_kind(buf_view(&text), &kind, e) < 0)
 			return -e->no;
 	}
@@ -71,7 +73,8 @@ static int plan_layout(const struct pull_spec *sp, struct fetch_plan *p, struct 
 	    image_config_read(buf_view(&text), &sp->platform, c, e) < 0)
 		return -e->no;
 	if (c->n_diff_ids != m.n_layers)
-		return err_set(e, EBADMSG, "the image has %u layers, but its configuration speaks of %u", m.n_layers, c->n_diff_ids);
+		return err_set(e, EBADMSG, "the image has %u layers, but its configuration speaks of %u", m.n_layers,
+		    c->n_diff_ids);
 	p->n_layers = m.n_layers;
 	for (uint32_t i = 0; i < m.n_layers; i++) {
 		if (note_layer(p, i, &m.layers[i], &c->diff_ids[i], e) < 0)
@@ -87,7 +90,8 @@ static bool has_tag(const json_t *image, const char *tag)
 	const json_t *tags = json_object_get(image, "RepoTags"), *t;
 	size_t i;
 
-	json_array_foreach((json_t *)(uintptr_t)tags, i, t) {
+	json_array_foreach((json_t *)(uintptr_t)tags, i, t)
+	{
 		const char *z = json_string_value(t), *colon = z ? strrchr(z, ':') : NULL;
 
 		if (z && (strcmp(z, tag) == 0 || (colon && strcmp(colon + 1, tag) == 0)))
@@ -107,7 +111,7 @@ static const json_t *choose_saved(const json_t *list, const char *tag, struct er
 		const json_t *image = json_array_get(list, i);
 
 		json_array_foreach(json_object_get(image, "RepoTags"), k, t)
-			manifest_put_name(&names, json_string_value(t) ? json_string_value(t) : "");
+		    manifest_put_name(&names, json_string_value(t) ? json_string_value(t) : "");
 		if (*tag && !has_tag(image, tag))
 			continue;
 		found = image;
@@ -143,15 +147,19 @@ static int plan_saved(const struct pull_spec *sp, struct fetch_plan *p, struct i
 	    image_config_read(buf_view(&text), &sp->platform, c, e) < 0)
 		return err_wrap(e, "manifest.json of the archive");
 	if (!json_is_array(layers) || json_array_size(layers) != c->n_diff_ids)
-		return err_set(e, EBADMSG, "the image has %zu layers, but its configuration speaks of %u", json_array_size(layers), c->n_diff_ids);
+		return err_set(e, EBADMSG, "the image has %zu layers, but its configuration speaks of %u",
+		    json_array_size(layers), c->n_diff_ids);
 	p->n_layers = c->n_diff_ids;
 	for (uint32_t i = 0; i < p->n_layers; i++) {
 		const char *name = json_string_value(json_array_get(layers, i));
 
 		if (!name || bundle_find(bundle, name, &files[i], e) < 0)
-			return name ? -e->no : err_set(e, EBADMSG, "manifest.json of the archive has a layer without a name");
+			return name ? -e->no
+				    : err_set(e, EBADMSG, "manifest.json of the archive has a layer without a name");
 		/* They have no digest of their own there; what they unpack to has one. */
-		p->layer[i] = (struct plan_layer) { .blob = { .size = files[i].size }, .diff_id = c->diff_ids[i], .diff_known = true };
+		p->layer[i] = (struct plan_layer) { .blob = { .size = files[i].size },
+			.diff_id = c->diff_ids[i],
+			.diff_known = true };
 	}
 	return 0;
 }
@@ -173,8 +181,9 @@ static int plan_plain(struct pull_spec *sp, struct fetch_plan *p, struct err *e)
 
 int fetch_local_plan(struct pull_spec *sp, struct fetch_plan *ret, struct image_config *ret_config, struct err *e)
 {
-	int rc = sp->source == PULL_LAYOUT ? bundle_open_dir(sp->source_fd, &bundle, e) :
-		sp->source == PULL_ARCHIVE ? bundle_open_tar(sp->source_fd, &bundle, e) : 0;
+	int rc = sp->source == PULL_LAYOUT ? bundle_open_dir(sp->source_fd, &bundle, e)
+	    : sp->source == PULL_ARCHIVE   ? bundle_open_tar(sp->source_fd, &bundle, e)
+					   : 0;
 
 	if (rc < 0)
 		return rc;
@@ -196,12 +205,16 @@ int fetch_local_layer(struct pull_spec *sp, uint32_t i, const struct fetch_plan 
 		return err_set(e, ENOMEM, "out of memory");
 	for (;;) {
 		size_t want = sp->source == PULL_STREAM || f->size - done > PIECE ? PIECE : (size_t)(f->size - done);
-		ssize_t n = want == 0 ? 0 : sp->source == PULL_STREAM ? read(f->fd, piece, want) : pread(f->fd, piece, want, (off_t)(f->at + done));
+		ssize_t n = want == 0           ? 0
+		    : sp->source == PULL_STREAM ? read(f->fd, piece, want)
+						: pread(f->fd, piece, want, (off_t)(f->at + done));
 
 		if (n < 0)
 			return err_sys(e, "read a layer");
 		if (n == 0)
-			return sp->source == PULL_STREAM || done == f->size ? 0 : err_set(e, EBADMSG, "the archive is cut off");
+			return sp->source == PULL_STREAM || done == f->size
+			    ? 0
+			    : err_set(e, EBADMSG, "the archive is cut off");
 		int rc = fd_write_all(fd, piece, (size_t)n);
 		if (rc < 0)
 			return err_set(e, -rc, "pass on a layer: %s", strerror(-rc));

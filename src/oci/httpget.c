@@ -2,9 +2,9 @@
 /* oci/httpget: libcurl on a short leash. */
 #include "oci/httpget.h"
 
+#include <arpa/inet.h>
 #include <curl/curl.h>
 #include <netinet/in.h>
-#include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -12,11 +12,11 @@
 #include "base/fd.h"
 
 #define CONNECT_TIMEOUT_S 15
-#define STALL_BYTES_S 64L		/* slower than this for the whole stall time is not alive */
-#define SMALL_STALLS 4			/* a document has arrived after so many stall times, or never will */
+#define STALL_BYTES_S 64L /* slower than this for the whole stall time is not alive */
+#define SMALL_STALLS 4    /* a document has arrived after so many stall times, or never will */
 #define HEADERS_MAX 200
 #define RETRY_AFTER_MAX_S 30
-#define ERROR_TEXT_MAX (64u << 10)	/* what comes with an error or a redirect is read to its end, up to this */
+#define ERROR_TEXT_MAX (64u << 10) /* what comes with an error or a redirect is read to its end, up to this */
 
 struct httpget {
 	const struct policy *policy;
@@ -25,9 +25,9 @@ struct httpget {
 	/* of the request under way */
 	const struct httpget_spec *sp;
 	struct httpget_answer *a;
-	uint64_t skip;			/* of an answer that begins at the beginning although asked not to */
+	uint64_t skip; /* of an answer that begins at the beginning although asked not to */
 	unsigned n_headers;
-	size_t n_error;			/* bytes of text of an answer that is no success */
+	size_t n_error; /* bytes of text of an answer that is no success */
 	bool range_checked;
 	struct err e;
 };
@@ -67,12 +67,16 @@ static curl_socket_t on_socket(void *user, curlsocktype purpose, struct curl_soc
 	(void)purpose;
 	if (!h->sp->named && policy_is_closed(&sa->addr)) {
 		if (sa->family == AF_INET)
-			(void)inet_ntop(AF_INET, &((struct sockaddr_in *)(void *)&sa->addr)->sin_addr, text, sizeof text);
+			(void)inet_ntop(AF_INET, &((struct sockaddr_in *)(void *)&sa->addr)->sin_addr, text,
+			    sizeof text);
 		else if (sa->family == AF_INET6)
-			(void)inet_ntop(AF_INET6, &((struct sockaddr_in6 *)(void *)&sa->addr)->sin6_addr, text, sizeof text);
+			(void)inet_ntop(AF_INET6, &((struct sockaddr_in6 *)(void *)&sa->addr)->sin6_addr, text,
+			    sizeof text);
 		h->a->refused = true;
-		(void)err_set(&h->e, EPERM, "'%.100s' leads to %s, which is not a public address; the operator can allow that registry (registries)",
-			h->sp->at.host, text);
+		(void)err_set(&h->e, EPERM,
+		    "'%.100s' leads to %s, which is not a public address; the operator can allow that registry "
+		    "(registries)",
+		    h->sp->at.host, text);
 		return CURL_SOCKET_BAD;
 	}
 	return socket(sa->family, sa->socktype | SOCK_CLOEXEC, sa->protocol);
@@ -91,7 +95,7 @@ static void keep_header(struct httpget *h, struct str name, struct str value)
 		struct challenge c;
 
 		challenge_parse(value, &c);
-		if (c.kind > a->challenge.kind)		/* a token rather than a password */
+		if (c.kind > a->challenge.kind) /* a token rather than a password */
 			a->challenge = c;
 	} else if (str_ieq(name, STR_LIT("retry-after")) && str_to_u64(value, 86400, &n) == 0) {
 		a->retry_after_s = n > RETRY_AFTER_MAX_S ? RETRY_AFTER_MAX_S : (uint32_t)n;
@@ -113,7 +117,7 @@ static size_t on_header(char *p, size_t size, size_t n, void *user)
 
 	if (++h->n_headers > HEADERS_MAX)
 		return 0;
-	if (str_starts(value, "HTTP/")) {		/* what came before was of an interim answer */
+	if (str_starts(value, "HTTP/")) { /* what came before was of an interim answer */
 		*h->a = (struct httpget_answer) { 0 };
 		h->range_checked = false;
 		return size * n;
@@ -142,8 +146,9 @@ static size_t on_body(char *p, size_t size, size_t n, void *user)
 		h->n_error += all;
 		if (h->n_error <= ERROR_TEXT_MAX)
 			return all;
-		h->a->refused = true;		/* it would go on for ever, and another time, too */
-		(void)err_set(&h->e, EPROTO, "'%.100s' answers with status %ld and more than %u bytes", h->sp->at.host, status, ERROR_TEXT_MAX);
+		h->a->refused = true; /* it would go on for ever, and another time, too */
+		(void)err_set(&h->e, EPROTO, "'%.100s' answers with status %ld and more than %u bytes", h->sp->at.host,
+		    status, ERROR_TEXT_MAX);
 		return 0;
 	}
 	if (status == 206 && !h->range_checked) {
@@ -173,10 +178,12 @@ static void set_up(struct httpget *h, struct curl_slist *headers, char range[32]
 	curl_easy_reset(c);
 	(void)curl_easy_setopt(c, CURLOPT_URL, h->sp->url);
 	(void)curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, h->sp->at.http ? "http" : "https");
-	(void)curl_easy_setopt(c, CURLOPT_FOLLOWLOCATION, 0L);		/* each step is looked at by us */
-	(void)curl_easy_setopt(c, CURLOPT_PROXY, "");			/* a proxy would hide the address from on_socket() */
+	(void)curl_easy_setopt(c, CURLOPT_FOLLOWLOCATION, 0L); /* each step is looked at by us */
+	/* a proxy would hide the address from on_socket() */
+	(void)curl_easy_setopt(c, CURLOPT_PROXY, "");
 	(void)curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
-	(void)curl_easy_setopt(c, CURLOPT_QUICK_EXIT, 1L);		/* the connect timeout is one of resolving, too */
+	/* the connect timeout is one of resolving, too */
+	(void)curl_easy_setopt(c, CURLOPT_QUICK_EXIT, 1L);
 	(void)curl_easy_setopt(c, CURLOPT_USERAGENT, "atoll/" ATOLL_VERSION);
 	(void)curl_easy_setopt(c, CURLOPT_CONNECTTIMEOUT, (long)CONNECT_TIMEOUT_S);
 	(void)curl_easy_setopt(c, CURLOPT_LOW_SPEED_LIMIT, STALL_BYTES_S);
@@ -184,7 +191,7 @@ static void set_up(struct httpget *h, struct curl_slist *headers, char range[32]
 	(void)curl_easy_setopt(c, CURLOPT_TIMEOUT, h->sp->small ? (long)h->stall_s * SMALL_STALLS : 0L);
 	(void)curl_easy_setopt(c, CURLOPT_BUFFERSIZE, 256L << 10);
 	(void)curl_easy_setopt(c, CURLOPT_HTTPHEADER, headers);
-	(void)curl_easy_setopt(c, CURLOPT_HTTP_CONTENT_DECODING, 0L);	/* digests are of what travels */
+	(void)curl_easy_setopt(c, CURLOPT_HTTP_CONTENT_DECODING, 0L); /* digests are of what travels */
 	(void)curl_easy_setopt(c, CURLOPT_OPENSOCKETFUNCTION, on_socket);
 	(void)curl_easy_setopt(c, CURLOPT_OPENSOCKETDATA, h);
 	(void)curl_easy_setopt(c, CURLOPT_HEADERFUNCTION, on_header);
@@ -216,7 +223,8 @@ static int why_not(struct httpget *h, CURLcode rc, struct err *e)
 		return err_set(e, ECONNRESET, "the connection to '%.100s' broke off", h->sp->at.host);
 	case CURLE_PEER_FAILED_VERIFICATION:
 	case CURLE_SSL_CONNECT_ERROR:
-		return err_set(e, EPROTO, "no trusted TLS connection to '%.100s': %s", h->sp->at.host, curl_easy_strerror(rc));
+		return err_set(e, EPROTO, "no trusted TLS connection to '%.100s': %s", h->sp->at.host,
+		    curl_easy_strerror(rc));
 	default:
 		return err_set(e, ECONNREFUSED, "ask '%.100s': %s", h->sp->at.host, curl_easy_strerror(rc));
 	}
@@ -239,7 +247,9 @@ int httpget_run(struct httpget *h, const struct httpget_spec *sp, struct httpget
 	h->e = ERR_INIT;
 	if (!policy_may_ask(h->policy, &sp->at)) {
 		ret->refused = true;
-		return err_set(e, EPERM, "'%.100s' would be asked without TLS; the operator can allow that (registries = http://…)", sp->at.host);
+		return err_set(e, EPERM,
+		    "'%.100s' would be asked without TLS; the operator can allow that (registries = http://…)",
+		    sp->at.host);
 	}
 	if (sp->accept)
 		headers = curl_slist_append(headers, sp->accept);
@@ -255,12 +265,15 @@ int httpget_run(struct httpget *h, const struct httpget_spec *sp, struct httpget
 		too_long = !str_copy(ret->location, sizeof ret->location, str_of(location));
 	curl_off_t took_us = 0;
 
-	if (rc == CURLE_OPERATION_TIMEDOUT && sp->small && curl_easy_getinfo(h->curl, CURLINFO_TOTAL_TIME_T, &took_us) == CURLE_OK &&
-	    took_us >= (curl_off_t)h->stall_s * SMALL_STALLS * 900000)	/* the clocks of a timer and of a transfer differ a little */
-		ret->refused = true;		/* not a hiccup: it was talking all the time */
+	if (rc == CURLE_OPERATION_TIMEDOUT && sp->small &&
+	    curl_easy_getinfo(h->curl, CURLINFO_TOTAL_TIME_T, &took_us) == CURLE_OK &&
+	    took_us >= (curl_off_t)h->stall_s * SMALL_STALLS *
+		    900000)          /* the clocks of a timer and of a transfer differ a little */
+		ret->refused = true; /* not a hiccup: it was talking all the time */
 	(void)curl_easy_setopt(h->curl, CURLOPT_HTTPHEADER, NULL);
 	curl_slist_free_all(headers);
 	if (too_long)
-		return err_set(e, EPROTO, "'%.100s' redirects to an address of more than %d bytes", sp->at.host, HTTPGET_URL_SIZE - 1);
+		return err_set(e, EPROTO, "'%.100s' redirects to an address of more than %d bytes", sp->at.host,
+		    HTTPGET_URL_SIZE - 1);
 	return rc == CURLE_OK ? 0 : why_not(h, rc, e);
 }

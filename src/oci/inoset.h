@@ -7,11 +7,11 @@
 #include <stdint.h>
 
 struct inoset {
-	uint64_t *v;			/* open addressing; 0: free, 1: was taken */
-	size_t n, cap;			/* n counts both */
+	uint64_t *v;   /* open addressing; 0: free, 1: was taken */
+	size_t n, cap; /* n counts both */
 };
 
-int inoset_add(struct inoset *s, uint64_t ino);		/* -ENOMEM */
+int inoset_add(struct inoset *s, uint64_t ino); /* -ENOMEM */
 bool inoset_has(const struct inoset *s, uint64_t ino);
-void inoset_drop(struct inoset *s, uint64_t ino);	/* not there is fine */
+void inoset_drop(struct inoset *s, uint64_t ino); /* not there is fine */
 void inoset_done(struct inoset *s);

@@ -25,39 +25,141 @@
 #include "engine/mounts.h"
 
 #define MEMORY_MAX (1ull << 30)
-#define NAMESPACES (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP)
+#define NAMESPACES \
+	(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP)
 
-#define END INT_MIN			/* 0 is a call: read() */
+#define END INT_MIN /* 0 is a call: read() */
 
 /* Bytes through fds, memory, time, the end. */
 static const int calls_plain[] = {
-	SCMP_SYS(read), SCMP_SYS(write), SCMP_SYS(readv), SCMP_SYS(writev), SCMP_SYS(close), SCMP_SYS(lseek), SCMP_SYS(mmap), SCMP_SYS(munmap),
-	SCMP_SYS(mremap), SCMP_SYS(mprotect), SCMP_SYS(madvise), SCMP_SYS(brk), SCMP_SYS(futex), SCMP_SYS(clock_gettime),
-	SCMP_SYS(gettimeofday), SCMP_SYS(getrandom), SCMP_SYS(rt_sigaction), SCMP_SYS(rt_sigprocmask), SCMP_SYS(rt_sigreturn),
-	SCMP_SYS(restart_syscall), SCMP_SYS(getpid), SCMP_SYS(gettid), SCMP_SYS(tgkill), SCMP_SYS(exit), SCMP_SYS(exit_group), END,
+	SCMP_SYS(read),
+	SCMP_SYS(write),
+	SCMP_SYS(readv),
+	SCMP_SYS(writev),
+	SCMP_SYS(close),
+	SCMP_SYS(lseek),
+	SCMP_SYS(mmap),
+	SCMP_SYS(munmap),
+	SCMP_SYS(mremap),
+	SCMP_SYS(mprotect),
+	SCMP_SYS(madvise),
+	SCMP_SYS(brk),
+	SCMP_SYS(futex),
+	SCMP_SYS(clock_gettime),
+	SCMP_SYS(gettimeofday),
+	SCMP_SYS(getrandom),
+	SCMP_SYS(rt_sigaction),
+	SCMP_SYS(rt_sigprocmask),
+	SCMP_SYS(rt_sigreturn),
+	SCMP_SYS(restart_syscall),
+	SCMP_SYS(getpid),
+	SCMP_SYS(gettid),
+	SCMP_SYS(tgkill),
+	SCMP_SYS(exit),
+	SCMP_SYS(exit_group),
+	END,
 };
 
 static const int calls_reader[] = {
-	SCMP_SYS(pread64), SCMP_SYS(fstat), SCMP_SYS(newfstatat), SCMP_SYS(statx), SCMP_SYS(fcntl), SCMP_SYS(pipe2), SCMP_SYS(sendmsg),
-	SCMP_SYS(sendto), SCMP_SYS(recvmsg), SCMP_SYS(recvfrom), SCMP_SYS(openat2), SCMP_SYS(faccessat), SCMP_SYS(faccessat2), SCMP_SYS(dup), END,
+	SCMP_SYS(pread64),
+	SCMP_SYS(fstat),
+	SCMP_SYS(newfstatat),
+	SCMP_SYS(statx),
+	SCMP_SYS(fcntl),
+	SCMP_SYS(pipe2),
+	SCMP_SYS(sendmsg),
+	SCMP_SYS(sendto),
+	SCMP_SYS(recvmsg),
+	SCMP_SYS(recvfrom),
+	SCMP_SYS(openat2),
+	SCMP_SYS(faccessat),
+	SCMP_SYS(faccessat2),
+	SCMP_SYS(dup),
+	END,
 };
 
 static const int calls_network[] = {
-	SCMP_SYS(connect), SCMP_SYS(shutdown), SCMP_SYS(getsockopt), SCMP_SYS(setsockopt), SCMP_SYS(getsockname), SCMP_SYS(getpeername),
-	SCMP_SYS(bind), SCMP_SYS(sendmmsg), SCMP_SYS(recvmmsg), SCMP_SYS(poll), SCMP_SYS(ppoll), SCMP_SYS(select), SCMP_SYS(pselect6), SCMP_SYS(epoll_create1), SCMP_SYS(epoll_ctl),
-	SCMP_SYS(epoll_wait), SCMP_SYS(epoll_pwait), SCMP_SYS(eventfd2), SCMP_SYS(socketpair), SCMP_SYS(ioctl), SCMP_SYS(wait4),
-	SCMP_SYS(waitid), SCMP_SYS(nanosleep), SCMP_SYS(clock_nanosleep), SCMP_SYS(set_robust_list), SCMP_SYS(rseq), SCMP_SYS(sched_getaffinity),
-	SCMP_SYS(sched_yield), SCMP_SYS(uname), SCMP_SYS(sysinfo), SCMP_SYS(getuid), SCMP_SYS(geteuid), SCMP_SYS(getgid), SCMP_SYS(getegid),
-	SCMP_SYS(getppid), SCMP_SYS(access), SCMP_SYS(readlink), SCMP_SYS(readlinkat), SCMP_SYS(getdents64),
-	SCMP_SYS(sigaltstack), SCMP_SYS(getcwd), SCMP_SYS(prctl), SCMP_SYS(set_tid_address), SCMP_SYS(prlimit64), END,
+	SCMP_SYS(connect),
+	SCMP_SYS(shutdown),
+	SCMP_SYS(getsockopt),
+	SCMP_SYS(setsockopt),
+	SCMP_SYS(getsockname),
+	SCMP_SYS(getpeername),
+	SCMP_SYS(bind),
+	SCMP_SYS(sendmmsg),
+	SCMP_SYS(recvmmsg),
+	SCMP_SYS(poll),
+	SCMP_SYS(ppoll),
+	SCMP_SYS(select),
+	SCMP_SYS(pselect6),
+	SCMP_SYS(epoll_create1),
+	SCMP_SYS(epoll_ctl),
+	SCMP_SYS(epoll_wait),
+	SCMP_SYS(epoll_pwait),
+	SCMP_SYS(eventfd2),
+	SCMP_SYS(socketpair),
+	SCMP_SYS(ioctl),
+	SCMP_SYS(wait4),
+	SCMP_SYS(waitid),
+	SCMP_SYS(nanosleep),
+	SCMP_SYS(clock_nanosleep),
+	SCMP_SYS(set_robust_list),
+	SCMP_SYS(rseq),
+	SCMP_SYS(sched_getaffinity),
+	SCMP_SYS(sched_yield),
+	SCMP_SYS(uname),
+	SCMP_SYS(sysinfo),
+	SCMP_SYS(getuid),
+	SCMP_SYS(geteuid),
+	SCMP_SYS(getgid),
+	SCMP_SYS(getegid),
+	SCMP_SYS(getppid),
+	SCMP_SYS(access),
+	SCMP_SYS(readlink),
+	SCMP_SYS(readlinkat),
+	SCMP_SYS(getdents64),
+	SCMP_SYS(sigaltstack),
+	SCMP_SYS(getcwd),
+	SCMP_SYS(prctl),
+	SCMP_SYS(set_tid_address),
+	SCMP_SYS(prlimit64),
+	END,
 };
 
 static const int calls_applier[] = {
-	SCMP_SYS(openat), SCMP_SYS(fstat), SCMP_SYS(newfstatat), SCMP_SYS(statx), SCMP_SYS(fcntl), SCMP_SYS(getdents64), SCMP_SYS(mkdirat), SCMP_SYS(unlinkat),
-	SCMP_SYS(symlinkat), SCMP_SYS(linkat), SCMP_SYS(readlinkat), SCMP_SYS(fchown), SCMP_SYS(fchownat), SCMP_SYS(fchmod), SCMP_SYS(fchmodat),
-	SCMP_SYS(utimensat), SCMP_SYS(fsetxattr), SCMP_SYS(ftruncate), SCMP_SYS(pipe2), SCMP_SYS(recvmsg), SCMP_SYS(sendmsg), SCMP_SYS(sendto),
-	SCMP_SYS(wait4), SCMP_SYS(set_robust_list), SCMP_SYS(rseq), SCMP_SYS(getppid), SCMP_SYS(prctl), SCMP_SYS(capset), SCMP_SYS(capget), SCMP_SYS(seccomp),
-	SCMP_SYS(kill), SCMP_SYS(prlimit64), END,
+	SCMP_SYS(openat),
+	SCMP_SYS(fstat),
+	SCMP_SYS(newfstatat),
+	SCMP_SYS(statx),
+	SCMP_SYS(fcntl),
+	SCMP_SYS(getdents64),
+	SCMP_SYS(mkdirat),
+	SCMP_SYS(unlinkat),
+	SCMP_SYS(symlinkat),
+	SCMP_SYS(linkat),
+	SCMP_SYS(readlinkat),
+	SCMP_SYS(fchown),
+	SCMP_SYS(fchownat),
+	SCMP_SYS(fchmod),
+	SCMP_SYS(fchmodat),
+	SCMP_SYS(utimensat),
+	SCMP_SYS(fsetxattr),
+	SCMP_SYS(ftruncate),
+	SCMP_SYS(pipe2),
+	SCMP_SYS(recvmsg),
+	SCMP_SYS(sendmsg),
+	SCMP_SYS(sendto),
+	SCMP_SYS(wait4),
+	SCMP_SYS(set_robust_list),
+	SCMP_SYS(rseq),
+	SCMP_SYS(getppid),
+	SCMP_SYS(prctl),
+	SCMP_SYS(capset),
+	SCMP_SYS(capget),
+	SCMP_SYS(seccomp),
+	SCMP_SYS(kill),
+	SCMP_SYS(prlimit64),
+	END,
 };
 
 static int allow(scmp_filter_ctx ctx, const int *calls)
@@ -66,7 +168,7 @@ static int allow(scmp_filter_ctx ctx, const int *calls)
 
 	for (; r == 0 && *calls != END; calls++) {
 		r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, *calls, 0);
-		if (r == -EDOM || r == -EFAULT)		/* not a call of this machine */
+		if (r == -EDOM || r == -EFAULT) /* not a call of this machine */
 			r = 0;
 	}
 	return r;
@@ -82,7 +184,8 @@ static int allow_fork(scmp_filter_ctx ctx)
 
 static int allow_reading(scmp_filter_ctx ctx)
 {
-	return seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(openat), 1, SCMP_A2(SCMP_CMP_MASKED_EQ, O_ACCMODE | O_CREAT | O_TRUNC, O_RDONLY));
+	return seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(openat), 1,
+	    SCMP_A2(SCMP_CMP_MASKED_EQ, O_ACCMODE | O_CREAT | O_TRUNC, O_RDONLY));
 }
 
 static int allow_sockets(scmp_filter_ctx ctx)
@@ -95,7 +198,8 @@ static int allow_sockets(scmp_filter_ctx ctx)
 /* Only FIFOs, which need no power, of all that mknodat() makes. */
 static int allow_fifo(scmp_filter_ctx ctx)
 {
-	return seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(mknodat), 1, SCMP_A2(SCMP_CMP_MASKED_EQ, 0170000, 0010000));
+	return seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(mknodat), 1,
+	    SCMP_A2(SCMP_CMP_MASKED_EQ, 0170000, 0010000));
 }
 
 enum { FORK = 1, READING = 2, SOCKETS = 4, FIFO = 8 };
@@ -145,7 +249,8 @@ static int settle(struct err *e)
 	return 0;
 }
 
-/* The bounding set stays: without new privileges it means nothing, and to lower it would take one of those that are gone. */
+/* The bounding set stays: without new privileges it means nothing, and to lower it would take one of those that are
+ * gone. */
 static int no_caps(struct err *e)
 {
 	struct __user_cap_header_struct h = { .version = _LINUX_CAPABILITY_VERSION_3 };
@@ -198,7 +303,8 @@ int jail_reader(uid_t uid, int dir_fd, struct err *e)
 
 int jail_applier(int root_fd, struct err *e)
 {
-	const uint64_t keep = CAPS_BIT(CAP_CHOWN) | CAPS_BIT(CAP_DAC_OVERRIDE) | CAPS_BIT(CAP_FOWNER) | CAPS_BIT(CAP_FSETID) | CAPS_BIT(CAP_SETFCAP);
+	const uint64_t keep = CAPS_BIT(CAP_CHOWN) | CAPS_BIT(CAP_DAC_OVERRIDE) | CAPS_BIT(CAP_FOWNER) |
+	    CAPS_BIT(CAP_FSETID) | CAPS_BIT(CAP_SETFCAP);
 
 	/* Any directory would do as the place to stand on for a moment: the old root goes right after. */
 	if (mount_make_private(e) < 0 || mount_put(root_fd, AT_FDCWD, "/proc", e) < 0 || mount_pivot(root_fd, e) < 0)

@@ -25,10 +25,10 @@
 
 #define PROGRESS_MS 250
 
-struct storer {				/* of a layer */
-	pid_t pid;			/* 0: none */
-	int result_fd;			/* struct stored comes here */
-	int file_fd;			/* grows */
+struct storer {        /* of a layer */
+	pid_t pid;     /* 0: none */
+	int result_fd; /* struct stored comes here */
+	int file_fd;   /* grows */
 };
 
 struct stored {
@@ -41,15 +41,15 @@ struct keeper {
 	struct place place;
 	struct blobs blobs;
 	int signals;
-	pid_t fetcher, applier, recipe;	/* 0: none */
+	pid_t fetcher, applier, recipe; /* 0: none */
 	int fetch_sock, apply_sock;
-	bool planned, fetched;		/* fetched: the fetcher has nothing more to say */
+	bool planned, fetched; /* fetched: the fetcher has nothing more to say */
 	struct fetch_plan plan;
-	int blob[MANIFEST_LAYERS_MAX];	/* there and checked; -1: not yet */
-	bool needed[MANIFEST_LAYERS_MAX];	/* asked for, and no pipe came yet */
+	int blob[MANIFEST_LAYERS_MAX];    /* there and checked; -1: not yet */
+	bool needed[MANIFEST_LAYERS_MAX]; /* asked for, and no pipe came yet */
 	bool from_cache[MANIFEST_LAYERS_MAX];
 	struct storer storer[MANIFEST_LAYERS_MAX];
-	uint32_t next;			/* layer to be laid */
+	uint32_t next; /* layer to be laid */
 	bool laying;
 	uint64_t told_ms;
 	char key[PLACE_KEY_SIZE];
@@ -86,7 +86,9 @@ static int start_fetcher(struct keeper *k, struct err *e)
 	if (k->fetcher == 0) {
 		keep_only(sock[1], k->sp->talk, sp->source_fd, -1);
 		unblock_signals();
-		if ((sp->source == PULL_REGISTRY ? jail_fetcher(uid, e) : jail_reader(uid, sp->source == PULL_LAYOUT ? sp->source_fd : -1, e)) < 0) {
+		if ((sp->source == PULL_REGISTRY
+			    ? jail_fetcher(uid, e)
+			    : jail_reader(uid, sp->source == PULL_LAYOUT ? sp->source_fd : -1, e)) < 0) {
 			struct fetch_msg m = { .kind = FETCH_FAIL };
 
 			m.u.e = *e;
@@ -100,7 +102,8 @@ static int start_fetcher(struct keeper *k, struct err *e)
 	return k->fetcher < 0 ? err_sys(e, "fork") : 0;
 }
 
-/* The image's directory, with ids on disk as the image has them, whatever they are outside of the applier's user namespace. */
+/* The image's directory, with ids on disk as the image has them, whatever they are outside of the applier's user
+ * namespace. */
 static int make_root(struct keeper *k, int *ret_fd, struct err *e)
 {
 	char path[48];
@@ -111,7 +114,8 @@ static int make_root(struct keeper *k, int *ret_fd, struct err *e)
 
 	if (userns < 0)
 		return err_sys(e, "open a user namespace");
-	if (mount_clone(k->place.dir_fd, "rootfs", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC, &mnt, e) < 0)
+	if (mount_clone(k->place.dir_fd, "rootfs", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC, &mnt, e) <
+	    0)
 		return -e->no;
 	if (mount_idmap(mnt, userns, e) < 0)
 		return err_wrap(e, "the file system of the cache cannot map ids");
@@ -121,8 +125,10 @@ static int make_root(struct keeper *k, int *ret_fd, struct err *e)
 
 static int start_applier(struct keeper *k, struct err *e)
 {
-	const struct layer_totals limits = { .max_bytes = k->sp->pull->max_bytes, .max_entries = k->sp->pull->max_entries };
-	const uint64_t flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP;
+	const struct layer_totals limits = { .max_bytes = k->sp->pull->max_bytes,
+		.max_entries = k->sp->pull->max_entries };
+	const uint64_t flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS |
+	    CLONE_NEWCGROUP;
 	autoclose int pidfd = -1, root = -1;
 	struct apply_reply r;
 	size_t n_fds;
@@ -144,7 +150,8 @@ static int start_applier(struct keeper *k, struct err *e)
 		k->applier = 0;
 		return err_set(e, no, "make namespaces: %s", strerror(no));
 	}
-	if (userns_map(k->applier, PLACE_UID_APPLY + k->place.slot * PULL_IDS, PULL_IDS, e) < 0 || make_root(k, &root, e) < 0)
+	if (userns_map(k->applier, PLACE_UID_APPLY + k->place.slot * PULL_IDS, PULL_IDS, e) < 0 ||
+	    make_root(k, &root, e) < 0)
 		return -e->no;
 	ssize_t n = fd_send(k->apply_sock, "r", 1, &root, 1);
 
@@ -173,7 +180,8 @@ static int start_storer(struct keeper *k, uint32_t i, int pipe_fd, struct err *e
 	s->pid = fork();
 	if (s->pid == 0) {
 		keep_only(p[1], pipe_fd, s->file_fd, k->blobs.dir_fd);
-		(void)blobs_fill(&k->blobs, s->file_fd, pipe_fd, max, l->blob_known ? &l->blob.digest : NULL, &r.digest, &r.e);
+		(void)blobs_fill(&k->blobs, s->file_fd, pipe_fd, max, l->blob_known ? &l->blob.digest : NULL, &r.digest,
+		    &r.e);
 		(void)fd_write_all(p[1], &r, sizeof r);
 		_exit(0);
 	}
@@ -218,7 +226,8 @@ static int take_plan(struct keeper *k, const struct fetch_plan *plan, struct err
 		return has < 0 ? has : 0;
 	}
 	for (uint32_t i = 0; i < plan->n_layers; i++) {
-		int rc = plan->layer[i].blob_known ? blobs_find(&k->blobs, &plan->layer[i].blob.digest, &k->blob[i], e) : -ENOENT;
+		int rc = plan->layer[i].blob_known ? blobs_find(&k->blobs, &plan->layer[i].blob.digest, &k->blob[i], e)
+						   : -ENOENT;
 
 		if (rc < 0 && rc != -ENOENT)
 			return rc;
@@ -327,7 +336,7 @@ static int finish(struct keeper *k, struct err *e)
 {
 	if (k->recipe > 0 && recipe_end(&k->place, &k->recipe, e) < 0)
 		return -e->no;
-	fd_close(take_fd(&k->apply_sock));	/* its sign to end */
+	fd_close(take_fd(&k->apply_sock)); /* its sign to end */
 	reap(&k->applier, false);
 	place_key(&k->plan, k->key);
 	if (place_finish(&k->place, k->key, k->sp->name, &k->plan, e) < 0)
@@ -347,12 +356,14 @@ static void tell(struct keeper *k)
 		struct stat st;
 
 		if (k->storer[i].pid > 0 && fstat(k->storer[i].file_fd, &st) == 0)
-			report_progress(k->sp->talk, "download", i + 1, k->plan.n_layers, (uint64_t)st.st_size, k->plan.layer[i].blob.size);
+			report_progress(k->sp->talk, "download", i + 1, k->plan.n_layers, (uint64_t)st.st_size,
+			    k->plan.layer[i].blob.size);
 	}
-	if (k->laying) {			/* the expander reads through our own open file */
+	if (k->laying) { /* the expander reads through our own open file */
 		off_t at = lseek(k->blob[k->next], 0, SEEK_CUR);
 
-		report_progress(k->sp->talk, "unpack", k->next + 1, k->plan.n_layers, at < 0 ? 0 : (uint64_t)at, k->plan.layer[k->next].blob.size);
+		report_progress(k->sp->talk, "unpack", k->next + 1, k->plan.n_layers, at < 0 ? 0 : (uint64_t)at,
+		    k->plan.layer[k->next].blob.size);
 	}
 }
 
@@ -369,12 +380,15 @@ static int check_all_coming(const struct keeper *k, struct err *e)
 static int turn(struct keeper *k, struct err *e)
 {
 	struct pollfd p[4 + MANIFEST_LAYERS_MAX] = {
-		{ .fd = k->signals, .events = POLLIN }, { .fd = k->fetch_sock, .events = POLLIN }, { .fd = k->apply_sock, .events = POLLIN },
+		{ .fd = k->signals, .events = POLLIN },
+		{ .fd = k->fetch_sock, .events = POLLIN },
+		{ .fd = k->apply_sock, .events = POLLIN },
 		{ .fd = k->sp->watch_talk ? k->sp->talk : -1, .events = POLLRDHUP },
 	};
 
 	for (size_t i = 0; i < MANIFEST_LAYERS_MAX; i++)
-		p[4 + i] = (struct pollfd) { .fd = k->storer[i].pid > 0 ? k->storer[i].result_fd : -1, .events = POLLIN };
+		p[4 + i] = (struct pollfd) { .fd = k->storer[i].pid > 0 ? k->storer[i].result_fd : -1,
+			.events = POLLIN };
 	if (poll(p, ARRAY_LEN(p), PROGRESS_MS) < 0 && errno != EINTR)
 		return err_sys(e, "wait");
 	if (p[0].revents || p[3].revents)
@@ -441,12 +455,19 @@ int keeper_run(const struct keeper_spec *sp, struct err *e)
 	struct err trim = ERR_INIT;
 	uint64_t freed;
 
-	k = (struct keeper) { .sp = sp, .place = PLACE_NONE, .blobs = BLOBS_NONE, .signals = -1, .fetch_sock = -1, .apply_sock = -1 };
+	k = (struct keeper) { .sp = sp,
+		.place = PLACE_NONE,
+		.blobs = BLOBS_NONE,
+		.signals = -1,
+		.fetch_sock = -1,
+		.apply_sock = -1 };
 	for (size_t i = 0; i < MANIFEST_LAYERS_MAX; i++) {
 		k.blob[i] = -1;
 		k.storer[i] = (struct storer) { .result_fd = -1, .file_fd = -1 };
 	}
-	if (set_up(&k, e) == 0 && (sp->pull->source != PULL_STREAM || recipe_start(&k.place, sp->pull->recipe, &sp->pull->source_fd, &k.recipe, e) == 0) &&
+	if (set_up(&k, e) == 0 &&
+	    (sp->pull->source != PULL_STREAM ||
+		recipe_start(&k.place, sp->pull->recipe, &sp->pull->source_fd, &k.recipe, e) == 0) &&
 	    start_fetcher(&k, e) == 0) {
 		while (!k.done && turn(&k, e) == 0)
 			;
@@ -454,9 +475,9 @@ int keeper_run(const struct keeper_spec *sp, struct err *e)
 	if (k.done)
 		*e = ERR_INIT;
 	else if (k.recipe > 0 && e->no == EBADMSG)
-		(void)recipe_end(&k.place, &k.recipe, e);	/* an archive that stops short is not the reason */
+		(void)recipe_end(&k.place, &k.recipe, e); /* an archive that stops short is not the reason */
 	if (k.blobs.dir_fd >= 0)
-		(void)blobs_trim(&k.blobs, sp->cache_bytes, &freed, &trim);	/* too full a cache is no reason to fail */
+		(void)blobs_trim(&k.blobs, sp->cache_bytes, &freed, &trim); /* too full a cache is no reason to fail */
 	end(&k);
 	if (k.done)
 		report_done(sp->talk, k.key, k.cached);

@@ -9,11 +9,11 @@
 struct keeper_spec {
 	struct pull_spec *pull;
 	const char *cache;
-	const char *state;		/* of the server that it is for; NULL: none */
-	const char *name;		/* of the image, for the note beside it */
-	uint64_t cache_bytes;		/* quota of the blobs */
-	int talk;			/* where lines of JSON go */
-	bool watch_talk;		/* its end is ours */
+	const char *state;    /* of the server that it is for; NULL: none */
+	const char *name;     /* of the image, for the note beside it */
+	uint64_t cache_bytes; /* quota of the blobs */
+	int talk;             /* where lines of JSON go */
+	bool watch_talk;      /* its end is ours */
 };
 
 int keeper_run(const struct keeper_spec *sp, struct err *e);

@@ -13,9 +13,9 @@
 
 #define TIMES_MAX (64u << 20)
 
-struct dir_time {			/* in front of a name, in the list of times */
+struct dir_time { /* in front of a name, in the list of times */
 	int64_t s;
-	uint32_t ns, n;			/* n: of the name, with its NUL */
+	uint32_t ns, n; /* n: of the name, with its NUL */
 };
 
 static int on_entry(void *user, const struct tape_entry *en);
@@ -31,7 +31,11 @@ struct layer *layer_new(int root_fd, struct layer_totals *totals)
 	if (!l)
 		return NULL;
 	*l = (struct layer) {
-		.root = root_fd, .totals = totals, .parent_fd = -1, .file = -1, .times = BUF_INIT(TIMES_MAX),
+		.root = root_fd,
+		.totals = totals,
+		.parent_fd = -1,
+		.file = -1,
+		.times = BUF_INIT(TIMES_MAX),
 		.parent_path = BUF_INIT(TAPE_NAME_MAX + 64),
 	};
 	l->tape = tape_new(&ops, l);
@@ -71,7 +75,8 @@ static const struct timespec *times_of(const struct tape_entry *en, struct times
 	return ts;
 }
 
-/* Attributes of a file (fd) or directory; those of links mean nothing. A file's capabilities come last, see finish_file(). */
+/* Attributes of a file (fd) or directory; those of links mean nothing. A file's capabilities come last, see
+ * finish_file(). */
 static int set_xattrs(struct layer *l, int fd, const struct tape_entry *en, struct err *e)
 {
 	char name[256];
@@ -103,7 +108,7 @@ static int finish_file(struct layer *l, int fd, const struct tape_entry *en, str
 
 	if ((uid != 0 || gid != 0) && fchown(fd, uid, gid) < 0)
 		return err_sys(e, "set the owner");
-	if (fchmod(fd, en->mode) < 0)		/* after the owner: a change of that takes set-uid away */
+	if (fchmod(fd, en->mode) < 0) /* after the owner: a change of that takes set-uid away */
 		return err_sys(e, "set the permissions");
 	if (l->has_caps && fsetxattr(fd, "security.capability", l->caps, l->n_caps, 0) < 0)
 		return err_sys(e, "set capabilities");
@@ -118,7 +123,8 @@ static int finish_other(struct layer *l, int dirfd, const char *name, const stru
 
 	if (fchownat(dirfd, name, owner(l, en->uid), owner(l, en->gid), AT_SYMLINK_NOFOLLOW) < 0)
 		return err_sys(e, "set the owner");
-	if (en->type != TAPE_SYMLINK && fchmodat(dirfd, name, en->mode, 0) < 0)	/* no link: it was looked at, and nobody else is here */
+	/* no link: it was looked at, and nobody else is here */
+	if (en->type != TAPE_SYMLINK && fchmodat(dirfd, name, en->mode, 0) < 0)
 		return err_sys(e, "set the permissions");
 	if (utimensat(dirfd, name, times_of(en, ts), AT_SYMLINK_NOFOLLOW) < 0)
 		return err_sys(e, "set the time");
@@ -154,7 +160,8 @@ static int note_time(struct layer *l, const struct layer_path *p, const struct t
 	return l->times.bad ? err_set(e, EFBIG, "the names of all directories of a layer are too long") : 0;
 }
 
-static int put_dir(struct layer *l, int dirfd, const char *name, const struct layer_path *p, const struct tape_entry *en, struct err *e)
+static int put_dir(struct layer *l, int dirfd, const char *name, const struct layer_path *p,
+    const struct tape_entry *en, struct err *e)
 {
 	struct stat st;
 	bool there = fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
@@ -211,7 +218,7 @@ static int put_hardlink(struct layer *l, struct layer_path *p, const struct tape
 		return err_wrap(e, "hard link to '%.80s'", en->target);
 	}
 	const char *to_name = to.part[to.n - 1];
-	autoclose int to_dir = fcntl(dirfd, F_DUPFD_CLOEXEC, 3);	/* the next walk closes the layer's own */
+	autoclose int to_dir = fcntl(dirfd, F_DUPFD_CLOEXEC, 3); /* the next walk closes the layer's own */
 
 	if (to_dir < 0 || fstatat(to_dir, to_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return err_set(e, EBADMSG, "hard link to '%.80s', which is not there", en->target);
@@ -237,7 +244,8 @@ static int put_entry(struct layer *l, struct layer_path *p, const struct tape_en
 	int dirfd;
 
 	if (p->n == 0)
-		return en->type == TAPE_DIR ? put_dir(l, l->root, ".", p, en, e) : err_set(e, EBADMSG, "the root is not a directory");
+		return en->type == TAPE_DIR ? put_dir(l, l->root, ".", p, en, e)
+					    : err_set(e, EBADMSG, "the root is not a directory");
 	if (en->type == TAPE_HARDLINK)
 		return put_hardlink(l, p, en, e);
 	if (layer_walk(l, p, true, &dirfd, e) < 0)
@@ -270,13 +278,13 @@ static int take_whiteout(struct layer *l, struct layer_path *p, struct err *e)
 	int dirfd;
 	int rc = layer_walk(l, p, false, &dirfd, e);
 
-	if (rc == -ENOENT)			/* there is nothing to be taken away */
+	if (rc == -ENOENT) /* there is nothing to be taken away */
 		return 0;
 	if (rc < 0)
 		return rc;
 	if (strcmp(mark, OPAQUE) == 0)
 		return layer_clear_lower(l, dirfd, (unsigned)p->n, e);
-	if (strncmp(name, WHITEOUT, strlen(WHITEOUT)) == 0)	/* notes of aufs for itself */
+	if (strncmp(name, WHITEOUT, strlen(WHITEOUT)) == 0) /* notes of aufs for itself */
 		return 0;
 	if (!*name || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
 		return err_set(e, EBADMSG, "it is a whiteout of nothing that could be");
@@ -284,7 +292,7 @@ static int take_whiteout(struct layer *l, struct layer_path *p, struct err *e)
 		return errno == ENOENT ? 0 : err_sys(e, "look at '%.80s'", name);
 	if (!inoset_has(&l->mine, st.st_ino))
 		return layer_remove(l, dirfd, name, e);
-	if (!S_ISDIR(st.st_mode))		/* put there by this very layer, and so not meant */
+	if (!S_ISDIR(st.st_mode)) /* put there by this very layer, and so not meant */
 		return 0;
 	autoclose int fd = openat(dirfd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	return fd < 0 ? err_sys(e, "open '%.80s'", name) : layer_clear_lower(l, fd, (unsigned)p->n, e);
@@ -314,7 +322,7 @@ static int take_entry(struct layer *l, const struct tape_entry *en, struct err *
 	if (en->type == TAPE_CHAR || en->type == TAPE_BLOCKDEV) {
 		if (p.n < 2 || strcmp(p.part[0], "dev") != 0)
 			return err_set(e, EBADMSG, "it is a device");
-		t->devices++;			/* a sandbox has a /dev of its own */
+		t->devices++; /* a sandbox has a /dev of its own */
 		return 0;
 	}
 	return put_entry(l, &p, en, e);
@@ -337,7 +345,8 @@ static int on_data(void *user, uint64_t at, const void *p, size_t n)
 	if (l->file < 0)
 		return 0;
 	if (n > l->totals->max_bytes - l->totals->bytes)
-		return err_set(&l->e, EFBIG, "the image has more than %llu MiB of files", (unsigned long long)(l->totals->max_bytes >> 20));
+		return err_set(&l->e, EFBIG, "the image has more than %llu MiB of files",
+		    (unsigned long long)(l->totals->max_bytes >> 20));
 	l->totals->bytes += n;
 	if (at != l->file_at && lseek(l->file, (off_t)at, SEEK_SET) < 0)
 		return err_sys(&l->e, "write a sparse file");
@@ -372,7 +381,8 @@ int layer_put(struct layer *l, const void *p, size_t n, struct err *e)
 		*e = l->e;
 		return -e->no;
 	}
-	return rc == -EBADMSG ? err_set(e, EBADMSG, "bad archive: %s", tape_why(l->tape)) : err_set(e, -rc, "read the archive: %s", strerror(-rc));
+	return rc == -EBADMSG ? err_set(e, EBADMSG, "bad archive: %s", tape_why(l->tape))
+			      : err_set(e, -rc, "read the archive: %s", strerror(-rc));
 }
 
 /* Directories that are still there get the times they came with. */
@@ -386,7 +396,8 @@ static int set_dir_times(struct layer *l, struct err *e)
 
 	while (all.n > 0) {
 		memcpy(&t, all.p, sizeof t);
-		const struct timespec ts[2] = { { .tv_sec = t.s, .tv_nsec = t.ns }, { .tv_sec = t.s, .tv_nsec = t.ns } };
+		const struct timespec ts[2] = { { .tv_sec = t.s, .tv_nsec = t.ns },
+			{ .tv_sec = t.s, .tv_nsec = t.ns } };
 
 		if (layer_path_parse(all.p + sizeof t, &p, e) < 0)
 			return -e->no;
@@ -394,9 +405,11 @@ static int set_dir_times(struct layer *l, struct err *e)
 		dirfd = l->root;
 		if (p.n > 0 && layer_walk(l, &p, false, &dirfd, e) < 0)
 			continue;
-		const char *name = p.n ? p.part[p.n - 1] : ".";	/* after the walk, which may have put another name there */
+		/* after the walk, which may have put another name there */
+		const char *name = p.n ? p.part[p.n - 1] : ".";
 
-		if (fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode) && utimensat(dirfd, name, ts, AT_SYMLINK_NOFOLLOW) < 0)
+		if (fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode) &&
+		    utimensat(dirfd, name, ts, AT_SYMLINK_NOFOLLOW) < 0)
 			return err_sys(e, "set the time of a directory");
 	}
 	*e = ERR_INIT;

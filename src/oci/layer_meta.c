@@ -9,8 +9,8 @@
 
 #define XATTR_VALUE_MAX 4096
 
-/* A program with capabilities that are not to be had in a sandbox could not be started at all: exec() refuses. Without the
- * attribute it runs like any other, and most of them have another way (ping has one). */
+/* A program with capabilities that are not to be had in a sandbox could not be started at all: exec() refuses. Without
+ * the attribute it runs like any other, and most of them have another way (ping has one). */
 static bool caps_ok(struct str value)
 {
 	struct vfs_ns_cap_data d = { 0 };

@@ -40,28 +40,34 @@ void layer_forget_parent(struct layer *l)
 	buf_clear(&l->parent_path);
 }
 
-/* Debian and others have merged /bin into /usr/bin and so on, /var/run into /run; a layer that was made by a tool without the
- * tree at hand still has the old names. These few links, if they lead where they always lead, are put into the name itself. No
- * other link is passed. */
+/* Debian and others have merged /bin into /usr/bin and so on, /var/run into /run; a layer that was made by a tool
+ * without the tree at hand still has the old names. These few links, if they lead where they always lead, are put into
+ * the name itself. No other link is passed. */
 static void expand_merged(struct layer *l, struct layer_path *p)
 {
 	static const struct {
 		const char *name, *sub, *to[2], *parts[2];
 		size_t n;
 	} merged[] = {
-		{ "bin", NULL, { "usr/bin", "/usr/bin" }, { "usr", "bin" }, 1 }, { "sbin", NULL, { "usr/sbin", "/usr/sbin" }, { "usr", "sbin" }, 1 },
-		{ "lib", NULL, { "usr/lib", "/usr/lib" }, { "usr", "lib" }, 1 }, { "lib32", NULL, { "usr/lib32", "/usr/lib32" }, { "usr", "lib32" }, 1 },
+		{ "bin", NULL, { "usr/bin", "/usr/bin" }, { "usr", "bin" }, 1 },
+		{ "sbin", NULL, { "usr/sbin", "/usr/sbin" }, { "usr", "sbin" }, 1 },
+		{ "lib", NULL, { "usr/lib", "/usr/lib" }, { "usr", "lib" }, 1 },
+		{ "lib32", NULL, { "usr/lib32", "/usr/lib32" }, { "usr", "lib32" }, 1 },
 		{ "lib64", NULL, { "usr/lib64", "/usr/lib64" }, { "usr", "lib64" }, 1 },
 		{ "libx32", NULL, { "usr/libx32", "/usr/libx32" }, { "usr", "libx32" }, 1 },
-		{ "var", "run", { "/run", "../run" }, { "run", NULL }, 2 }, { "var", "lock", { "/run/lock", "../run/lock" }, { "run", "lock" }, 2 },
+		{ "var", "run", { "/run", "../run" }, { "run", NULL }, 2 },
+		{ "var", "lock", { "/run/lock", "../run/lock" }, { "run", "lock" }, 2 },
 	};
 	char path[32], to[32];
 
 	for (size_t i = 0; i < ARRAY_LEN(merged); i++) {
-		if (p->n <= merged[i].n || strcmp(p->part[0], merged[i].name) != 0 || (merged[i].sub && strcmp(p->part[1], merged[i].sub) != 0))
+		if (p->n <= merged[i].n || strcmp(p->part[0], merged[i].name) != 0 ||
+		    (merged[i].sub && strcmp(p->part[1], merged[i].sub) != 0))
 			continue;
-		(void)snprintf(path, sizeof path, "%s%s%s", merged[i].name, merged[i].sub ? "/" : "", merged[i].sub ? merged[i].sub : "");
-		/* Both of "var" and "var/run" are looked at without a link before them: if var is one, its walk refuses. */
+		(void)snprintf(path, sizeof path, "%s%s%s", merged[i].name, merged[i].sub ? "/" : "",
+		    merged[i].sub ? merged[i].sub : "");
+		/* Both of "var" and "var/run" are looked at without a link before them: if var is one, its walk
+		 * refuses. */
 		ssize_t n = readlinkat(l->root, path, to, sizeof to - 1);
 		if (n < 0)
 			return;
@@ -81,7 +87,8 @@ static void expand_merged(struct layer *l, struct layer_path *p)
 static int make_dir(struct layer *l, int dirfd, const char *name, struct err *e)
 {
 	if (l->totals->entries >= l->totals->max_entries)
-		return err_set(e, EFBIG, "the image has more than %llu files", (unsigned long long)l->totals->max_entries);
+		return err_set(e, EFBIG, "the image has more than %llu files",
+		    (unsigned long long)l->totals->max_entries);
 	l->totals->entries++;
 	if (mkdirat(dirfd, name, 0755) < 0)
 		return err_sys(e, "make the directory '%.80s'", name);
@@ -105,7 +112,9 @@ static int step_down(struct layer *l, int dirfd, const char *name, bool make, in
 	if (fd < 0 && errno == ENOTDIR) {
 		bool link = fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode);
 
-		return err_set(e, EBADMSG, link ? "it leads through the symbolic link '%.80s'" : "'%.80s' on its way is not a directory", name);
+		return err_set(e, EBADMSG,
+		    link ? "it leads through the symbolic link '%.80s'" : "'%.80s' on its way is not a directory",
+		    name);
 	}
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return err_sys(e, "open the directory '%.80s'", name);
@@ -190,7 +199,8 @@ static int remove_below(struct layer *l, int dirfd, const char *name, bool all, 
 	}
 	if (keep)
 		return 0;
-	/* The number may come back as that of another file. A file that has more names stays: its number is still its own. */
+	/* The number may come back as that of another file. A file that has more names stays: its number is still its
+	 * own. */
 	if (S_ISDIR(st.st_mode) || st.st_nlink == 1)
 		inoset_drop(&l->mine, st.st_ino);
 	if (unlinkat(dirfd, name, S_ISDIR(st.st_mode) ? AT_REMOVEDIR : 0) < 0)

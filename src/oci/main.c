@@ -19,7 +19,7 @@
 #include "oci/report.h"
 #include "oci/trash.h"
 
-#define MAX_MB 8192			/* of an image, unpacked */
+#define MAX_MB 8192 /* of an image, unpacked */
 #define CACHE_MB 10240
 #define MAX_ENTRIES 1000000
 #define STALL_S 30
@@ -31,7 +31,7 @@ struct options {
 	struct pull_spec pull;
 	const char *cache, *state, *name, *auth_file;
 	uint64_t cache_mb, idle_s;
-	int talk;			/* -1: stdout, and nobody to take credentials from */
+	int talk; /* -1: stdout, and nobody to take credentials from */
 	bool check, gc, gc_images, upload;
 	char *keep[KEEP_MAX];
 	size_t n_keep;
@@ -40,27 +40,30 @@ struct options {
 static void usage(void)
 {
 	(void)fprintf(stderr,
-		"usage: atoll-pull [OPTION]... IMAGE\n"
-		"       atoll-pull [--cache DIR] [--cache-mb N] --gc [--images [--keep KEY]... [--idle-s N]]\n"
-		"IMAGE: NAME[:TAG][@DIGEST] of a registry, oci:DIR[:TAG], archive:FILE[:TAG], mmdebstrap:SUITE[,PACKAGE]...\n"
-		"  --cache DIR          where images are kept (/var/cache/atoll)\n"
-		"  --mirror HOST=URL    ask there first for images of HOST; may be repeated\n"
-		"  --registry URL       a registry that may be at a private address, or spoken to by HTTP; may be repeated\n"
-		"  --auth-file FILE     credentials as a JSON object; - for standard input\n"
-		"  --platform OS/ARCH   of which images are taken\n"
-		"  --max-mb N, --max-files N   limits of an image, unpacked\n"
-		"  --cache-mb N         limit of the layers that are kept\n"
-		"  --state DIR          of the server that the image is for: it stays as long as that needs it\n"
-		"  --check              only look at the options\n"
-		"  --stall-s N          silence after which a transfer is tried again\n"
-		"  --talk FD            read credentials from and report to that socket\n"
-		"  --upload             with --talk: the image is an archive that comes through that socket\n");
+	    "usage: atoll-pull [OPTION]... IMAGE\n"
+	    "       atoll-pull [--cache DIR] [--cache-mb N] --gc [--images [--keep KEY]... [--idle-s N]]\n"
+	    "IMAGE: NAME[:TAG][@DIGEST] of a registry, oci:DIR[:TAG], archive:FILE[:TAG], "
+	    "mmdebstrap:SUITE[,PACKAGE]...\n"
+	    "  --cache DIR          where images are kept (/var/cache/atoll)\n"
+	    "  --mirror HOST=URL    ask there first for images of HOST; may be repeated\n"
+	    "  --registry URL       a registry that may be at a private address, or spoken to by HTTP; may be "
+	    "repeated\n"
+	    "  --auth-file FILE     credentials as a JSON object; - for standard input\n"
+	    "  --platform OS/ARCH   of which images are taken\n"
+	    "  --max-mb N, --max-files N   limits of an image, unpacked\n"
+	    "  --cache-mb N         limit of the layers that are kept\n"
+	    "  --state DIR          of the server that the image is for: it stays as long as that needs it\n"
+	    "  --check              only look at the options\n"
+	    "  --stall-s N          silence after which a transfer is tried again\n"
+	    "  --talk FD            read credentials from and report to that socket\n"
+	    "  --upload             with --talk: the image is an archive that comes through that socket\n");
 }
 
 static int to_number(const char *name, const char *z, uint64_t max, uint64_t *ret, struct err *e)
 {
 	if (str_to_u64(str_of(z), max, ret) < 0 || *ret == 0)
-		return err_set(e, EINVAL, "--%s: '%s' is not a number from 1 to %llu", name, z, (unsigned long long)max);
+		return err_set(e, EINVAL, "--%s: '%s' is not a number from 1 to %llu", name, z,
+		    (unsigned long long)max);
 	return 0;
 }
 
@@ -80,13 +83,45 @@ static int take_platform(struct options *o, char *z, struct err *e)
 	return 0;
 }
 
-enum { O_CACHE = 1, O_MIRROR, O_REGISTRY, O_AUTH, O_PLATFORM, O_MAX_MB, O_MAX_FILES, O_CACHE_MB, O_STALL, O_TALK, O_GC, O_IMAGES, O_KEEP, O_CHECK, O_STATE, O_IDLE, O_UPLOAD };
+enum {
+	O_CACHE = 1,
+	O_MIRROR,
+	O_REGISTRY,
+	O_AUTH,
+	O_PLATFORM,
+	O_MAX_MB,
+	O_MAX_FILES,
+	O_CACHE_MB,
+	O_STALL,
+	O_TALK,
+	O_GC,
+	O_IMAGES,
+	O_KEEP,
+	O_CHECK,
+	O_STATE,
+	O_IDLE,
+	O_UPLOAD
+};
 
 static const struct option longs[] = {
-	{ "cache", 1, 0, O_CACHE }, { "mirror", 1, 0, O_MIRROR }, { "registry", 1, 0, O_REGISTRY }, { "auth-file", 1, 0, O_AUTH },
-	{ "platform", 1, 0, O_PLATFORM }, { "max-mb", 1, 0, O_MAX_MB }, { "max-files", 1, 0, O_MAX_FILES }, { "cache-mb", 1, 0, O_CACHE_MB },
-	{ "stall-s", 1, 0, O_STALL }, { "talk", 1, 0, O_TALK }, { "gc", 0, 0, O_GC }, { "check", 0, 0, O_CHECK }, { "images", 0, 0, O_IMAGES }, { "keep", 1, 0, O_KEEP },
-	{ "state", 1, 0, O_STATE }, { "idle-s", 1, 0, O_IDLE }, { "upload", 0, 0, O_UPLOAD }, { 0 },
+	{ "cache", 1, 0, O_CACHE },
+	{ "mirror", 1, 0, O_MIRROR },
+	{ "registry", 1, 0, O_REGISTRY },
+	{ "auth-file", 1, 0, O_AUTH },
+	{ "platform", 1, 0, O_PLATFORM },
+	{ "max-mb", 1, 0, O_MAX_MB },
+	{ "max-files", 1, 0, O_MAX_FILES },
+	{ "cache-mb", 1, 0, O_CACHE_MB },
+	{ "stall-s", 1, 0, O_STALL },
+	{ "talk", 1, 0, O_TALK },
+	{ "gc", 0, 0, O_GC },
+	{ "check", 0, 0, O_CHECK },
+	{ "images", 0, 0, O_IMAGES },
+	{ "keep", 1, 0, O_KEEP },
+	{ "state", 1, 0, O_STATE },
+	{ "idle-s", 1, 0, O_IDLE },
+	{ "upload", 0, 0, O_UPLOAD },
+	{ 0 },
 };
 
 static int add_keep(struct options *o, char *key, struct err *e)
@@ -104,17 +139,35 @@ static int take_option(struct options *o, int c, struct err *e)
 	uint64_t n;
 
 	switch (c) {
-	case O_CACHE: o->cache = optarg; return 0;
-	case O_STATE: o->state = optarg; return 0;
-	case O_MIRROR: return policy_add_mirrors(&o->pull.policy, str_of(optarg), e);
-	case O_REGISTRY: return policy_add_registries(&o->pull.policy, str_of(optarg), e);
-	case O_AUTH: o->auth_file = optarg; return 0;
-	case O_PLATFORM: return take_platform(o, optarg, e);
-	case O_CHECK: o->check = true; return 0;
-	case O_GC: o->gc = true; return 0;
-	case O_IMAGES: o->gc_images = true; return 0;
-	case O_UPLOAD: o->upload = true; return 0;
-	case O_IDLE: return to_number("idle-s", optarg, UINT32_MAX, &o->idle_s, e);
+	case O_CACHE:
+		o->cache = optarg;
+		return 0;
+	case O_STATE:
+		o->state = optarg;
+		return 0;
+	case O_MIRROR:
+		return policy_add_mirrors(&o->pull.policy, str_of(optarg), e);
+	case O_REGISTRY:
+		return policy_add_registries(&o->pull.policy, str_of(optarg), e);
+	case O_AUTH:
+		o->auth_file = optarg;
+		return 0;
+	case O_PLATFORM:
+		return take_platform(o, optarg, e);
+	case O_CHECK:
+		o->check = true;
+		return 0;
+	case O_GC:
+		o->gc = true;
+		return 0;
+	case O_IMAGES:
+		o->gc_images = true;
+		return 0;
+	case O_UPLOAD:
+		o->upload = true;
+		return 0;
+	case O_IDLE:
+		return to_number("idle-s", optarg, UINT32_MAX, &o->idle_s, e);
 	case O_CACHE_MB:
 		return to_number("cache-mb", optarg, 1u << 24, &o->cache_mb, e);
 	case O_MAX_MB:
@@ -139,13 +192,15 @@ static int take_option(struct options *o, int c, struct err *e)
 	}
 }
 
-/* oci:DIR[:TAG], archive:FILE[:TAG]. A colon in a path is taken for that of a tag only if nothing is there by the whole name. */
+/* oci:DIR[:TAG], archive:FILE[:TAG]. A colon in a path is taken for that of a tag only if nothing is there by the whole
+ * name. */
 static int take_path(struct options *o, const char *path, bool is_dir, struct err *e)
 {
 	char file[4096];
 	const char *colon = strrchr(path, ':');
 
-	if (o->talk >= 0)			/* whoever speaks through a socket has no business with paths of this machine */
+	/* whoever speaks through a socket has no business with paths of this machine */
+	if (o->talk >= 0)
 		return err_set(e, EINVAL, "only images of registries can be had here");
 	o->pull.source = is_dir ? PULL_LAYOUT : PULL_ARCHIVE;
 	(void)str_copy(file, sizeof file, str_of(path));
@@ -163,7 +218,8 @@ static int take_image(struct options *o, const char *name, struct err *e)
 	static const struct {
 		const char *prefix;
 		bool is_dir;
-	} kinds[] = { { "oci:", true }, { "archive:", false }, { "oci-archive:", false }, { "docker-archive:", false }, { "rootfs:", false } };
+	} kinds[] = { { "oci:", true }, { "archive:", false }, { "oci-archive:", false }, { "docker-archive:", false },
+		{ "rootfs:", false } };
 	static char whole[1400];
 	autobuf struct buf b = BUF_INIT(sizeof whole);
 
@@ -234,7 +290,8 @@ static int read_keep(struct options *o, struct err *e)
 	return err_set(e, EPROTO, "the list of images to keep is not whole");
 }
 
-/* Nobody waits for this, and it must not be in anybody's way. Whoever ends us meanwhile leaves the rest to the next server that starts. */
+/* Nobody waits for this, and it must not be in anybody's way. Whoever ends us meanwhile leaves the rest to the next
+ * server that starts. */
 static void empty_trash(const struct place *p)
 {
 	(void)setpriority(PRIO_PROCESS, 0, 19);
@@ -259,8 +316,8 @@ static int collect(struct options *o, struct err *e)
 		(void)blobs_trim(&b, o->cache_mb << 20, &freed, e);
 	blobs_close(&b);
 	if (!e->no) {
-		(void)dprintf(o->talk < 0 ? STDOUT_FILENO : o->talk, "{\"event\":\"collected\",\"images\":%u,\"bytes\":%llu}\n", removed,
-			(unsigned long long)freed);
+		(void)dprintf(o->talk < 0 ? STDOUT_FILENO : o->talk,
+		    "{\"event\":\"collected\",\"images\":%u,\"bytes\":%llu}\n", removed, (unsigned long long)freed);
 		empty_trash(&p);
 	}
 	place_close(&p);
@@ -284,8 +341,9 @@ static int read_size(struct options *o, uint64_t *ret, struct err *e)
 	return 0;
 }
 
-/* A line with the size of an archive, then the archive: into a file without a name, as it has to be read here and there. Nobody
- * looks at a byte of it in this process. What is too much is read to its end, or the other side would find a broken socket before the reason. */
+/* A line with the size of an archive, then the archive: into a file without a name, as it has to be read here and
+ * there. Nobody looks at a byte of it in this process. What is too much is read to its end, or the other side would
+ * find a broken socket before the reason. */
 static int take_upload(struct options *o, struct err *e)
 {
 	static char piece[256 << 10];
@@ -328,7 +386,8 @@ static int run(struct options *o, int argc, char **argv, struct err *e)
 	}
 	if (o->upload ? take_upload(o, e) < 0 : take_image(o, argv[optind], e) < 0 || read_creds(o, e) < 0)
 		return -e->no;
-	const struct keeper_spec k = { &o->pull, o->cache, o->state, o->name, o->cache_mb << 20, o->talk < 0 ? STDOUT_FILENO : o->talk, o->talk >= 0 };
+	const struct keeper_spec k = { &o->pull, o->cache, o->state, o->name, o->cache_mb << 20,
+		o->talk < 0 ? STDOUT_FILENO : o->talk, o->talk >= 0 };
 
 	return keeper_run(&k, e);
 }
@@ -340,8 +399,14 @@ int main(int argc, char **argv)
 
 	(void)umask(022);
 	o = (struct options) {
-		.pull = { .source_fd = -1, .platform = platform_here(), .stall_s = STALL_S, .max_bytes = (uint64_t)MAX_MB << 20, .max_entries = MAX_ENTRIES },
-		.cache = getenv("ATOLL_CACHE") ? getenv("ATOLL_CACHE") : "/var/cache/atoll", .cache_mb = CACHE_MB, .talk = -1,
+		.pull = { .source_fd = -1,
+		    .platform = platform_here(),
+		    .stall_s = STALL_S,
+		    .max_bytes = (uint64_t)MAX_MB << 20,
+		    .max_entries = MAX_ENTRIES },
+		.cache = getenv("ATOLL_CACHE") ? getenv("ATOLL_CACHE") : "/var/cache/atoll",
+		.cache_mb = CACHE_MB,
+		.talk = -1,
 	};
 	for (int c; !e.no && (c = getopt_long(argc, argv, "", longs, NULL)) != -1;)
 		(void)take_option(&o, c, &e);

@@ -8,21 +8,29 @@
 #include "base/buf.h"
 #include "http/json.h"
 
-#define NAMES_MAX 110			/* of the names that an error lists */
+#define NAMES_MAX 110 /* of the names that an error lists */
 #define MORE "..."
 #define INDEX_ENTRIES_MAX 1024
-#define TEXT_MAX 32768			/* of one string in a configuration */
+#define TEXT_MAX 32768 /* of one string in a configuration */
 
 static const char *const index_types[] = {
-	"application/vnd.oci.image.index.v1+json", "application/vnd.docker.distribution.manifest.list.v2+json", NULL,
+	"application/vnd.oci.image.index.v1+json",
+	"application/vnd.docker.distribution.manifest.list.v2+json",
+	NULL,
 };
 static const char *const image_types[] = {
-	"application/vnd.oci.image.manifest.v1+json", "application/vnd.docker.distribution.manifest.v2+json", NULL,
+	"application/vnd.oci.image.manifest.v1+json",
+	"application/vnd.docker.distribution.manifest.v2+json",
+	NULL,
 };
 static const char *const layer_types[] = {
-	"application/vnd.oci.image.layer.v1.tar", "application/vnd.oci.image.layer.v1.tar+gzip",
-	"application/vnd.oci.image.layer.v1.tar+zstd", "application/vnd.docker.image.rootfs.diff.tar",
-	"application/vnd.docker.image.rootfs.diff.tar.gzip", "application/vnd.docker.image.rootfs.diff.tar.zstd", NULL,
+	"application/vnd.oci.image.layer.v1.tar",
+	"application/vnd.oci.image.layer.v1.tar+gzip",
+	"application/vnd.oci.image.layer.v1.tar+zstd",
+	"application/vnd.docker.image.rootfs.diff.tar",
+	"application/vnd.docker.image.rootfs.diff.tar.gzip",
+	"application/vnd.docker.image.rootfs.diff.tar.zstd",
+	NULL,
 };
 
 static bool is_one_of(const char *s, const char *const *list)
@@ -61,7 +69,8 @@ static int read_blob(const json_t *o, const char *what, struct blob *ret, const 
 	if (!json_is_object(o))
 		return err_set(e, EBADMSG, "%s is not an object", what);
 	if (json_get_str(o, "mediaType", &type, e) < 0 || json_need_str(o, "digest", &digest, e) < 0 ||
-	    json_get_int(o, "size", 0, INT64_MAX / 4, &size, e) < 0 || digest_parse(str_of(digest), &ret->digest, e) < 0) {
+	    json_get_int(o, "size", 0, INT64_MAX / 4, &size, e) < 0 ||
+	    digest_parse(str_of(digest), &ret->digest, e) < 0) {
 		e->no = EBADMSG;
 		return err_wrap(e, "%s", what);
 	}
@@ -80,14 +89,16 @@ int manifest_kind(struct str text, enum manifest_kind *ret, struct err *e)
 		return -e->no;
 	const char *type = json_string_value(json_object_get(j, "mediaType"));
 	json_int_t version = json_integer_value(json_object_get(j, "schemaVersion"));
-	bool lists = json_is_array(json_object_get(j, "manifests")), layered = json_is_array(json_object_get(j, "layers"));
+	bool lists = json_is_array(json_object_get(j, "manifests")),
+	     layered = json_is_array(json_object_get(j, "layers"));
 
 	if (version == 1)
 		return err_set(e, ENOTSUP, "the image has a manifest of schema 1, which is out of use since 2016");
 	if (version != 2)
 		return err_set(e, EBADMSG, "the manifest has no schemaVersion 2");
 	if (lists == layered)
-		return err_set(e, EBADMSG, "the manifest has %s", lists ? "both manifests and layers" : "neither manifests nor layers");
+		return err_set(e, EBADMSG, "the manifest has %s",
+		    lists ? "both manifests and layers" : "neither manifests nor layers");
 	/* Both forms at once are how one image can be two to two readers. */
 	if (type && !is_one_of(type, lists ? index_types : image_types))
 		return err_set(e, ENOTSUP, "manifests of type '%.80s' are not supported", type);
@@ -117,8 +128,9 @@ static bool fits(const json_t *platform, const struct platform *want)
 {
 	const char *variant = text_of(platform, "variant");
 
-	return strcmp(text_of(platform, "os"), want->os) == 0 && strcmp(text_of(platform, "architecture"), want->arch) == 0 &&
-		(!want->variant || !*variant || strcmp(variant, want->variant) == 0);
+	return strcmp(text_of(platform, "os"), want->os) == 0 &&
+	    strcmp(text_of(platform, "architecture"), want->arch) == 0 &&
+	    (!want->variant || !*variant || strcmp(variant, want->variant) == 0);
 }
 
 static const char *name_of(const json_t *entry)
@@ -159,7 +171,8 @@ static void put_offers(struct buf *out, const json_t *list)
 	size_t i;
 	json_t *entry;
 
-	json_array_foreach(list, i, entry) {
+	json_array_foreach(list, i, entry)
+	{
 		const json_t *p = json_object_get(entry, "platform");
 
 		if (p && *text_of(p, "os") && out->n < 100)
@@ -195,17 +208,18 @@ int manifest_choose(struct str index, const struct platform *want, const char *t
 	put_names(&names, list);
 	if (n_others > 0)
 		return err_set(e, EINVAL, "there are several images in it, say which one: %s", buf_cstr(&names));
-	if (!found && n_bare == 1)		/* usual in layouts: its own configuration tells what it is for */
+	if (!found && n_bare == 1) /* usual in layouts: its own configuration tells what it is for */
 		found = bare;
 	if (found)
 		return read_blob(found, "an entry of the index", ret, &type, e);
 	if (n_bare > 1)
-		return err_set(e, EINVAL, "there are %u images in it, say which one: %s", n_bare, names.n ? buf_cstr(&names) : "they have no names");
+		return err_set(e, EINVAL, "there are %u images in it, say which one: %s", n_bare,
+		    names.n ? buf_cstr(&names) : "they have no names");
 	if (tag && names.n)
 		return err_set(e, ENOENT, "no image '%.60s' in it; there is: %s", tag, buf_cstr(&names));
 	put_offers(&offers, list);
-	return err_set(e, ENOENT, "no image for %s/%s in the index%s%s%s", want->os, want->arch, tag ? " with that tag" : "",
-		offers.n ? "; there is: " : "", offers.n ? buf_cstr(&offers) : "");
+	return err_set(e, ENOENT, "no image for %s/%s in the index%s%s%s", want->os, want->arch,
+	    tag ? " with that tag" : "", offers.n ? "; there is: " : "", offers.n ? buf_cstr(&offers) : "");
 }
 
 static int read_layer(const json_t *o, size_t i, struct blob *ret, struct err *e)
@@ -216,10 +230,12 @@ static int read_layer(const json_t *o, size_t i, struct blob *ret, struct err *e
 	(void)snprintf(what, sizeof what, "layer %zu", i + 1);
 	if (read_blob(o, what, ret, &type, e) < 0)
 		return -e->no;
-	if (strstr(type, "nondistributable") || strstr(type, "foreign") || json_array_size(json_object_get(o, "urls")) > 0)
+	if (strstr(type, "nondistributable") || strstr(type, "foreign") ||
+	    json_array_size(json_object_get(o, "urls")) > 0)
 		return err_set(e, ENOTSUP, "layer %zu lies elsewhere (a foreign layer): not supported", i + 1);
 	if (!is_one_of(type, layer_types))
-		return err_set(e, ENOTSUP, "layer %zu has the type '%.80s': this is not an image of files", i + 1, type);
+		return err_set(e, ENOTSUP, "layer %zu has the type '%.80s': this is not an image of files", i + 1,
+		    type);
 	return 0;
 }
 
@@ -233,11 +249,13 @@ int manifest_read(struct str text, struct manifest *ret, struct err *e)
 		return -e->no;
 	if (kind != MANIFEST_IMAGE)
 		return err_set(e, EBADMSG, "an index stands where a manifest should be");
-	if (load(text, "the manifest", &j, e) < 0 || read_blob(json_object_get(j, "config"), "the configuration", &ret->config, &type, e) < 0)
+	if (load(text, "the manifest", &j, e) < 0 ||
+	    read_blob(json_object_get(j, "config"), "the configuration", &ret->config, &type, e) < 0)
 		return -e->no;
 	const json_t *layers = json_object_get(j, "layers");
 	if (json_array_size(layers) > MANIFEST_LAYERS_MAX)
-		return err_set(e, EFBIG, "the image has %zu layers, %d is the most", json_array_size(layers), MANIFEST_LAYERS_MAX);
+		return err_set(e, EFBIG, "the image has %zu layers, %d is the most", json_array_size(layers),
+		    MANIFEST_LAYERS_MAX);
 	if (ret->config.size > MANIFEST_TEXT_MAX)
 		return err_set(e, EFBIG, "the configuration is larger than %u bytes", MANIFEST_TEXT_MAX);
 	ret->n_layers = (uint32_t)json_array_size(layers);
@@ -254,7 +272,8 @@ enum shape { SHAPE_TEXT, SHAPE_LIST, SHAPE_SET, SHAPE_MAP };
 
 static bool text_ok(const json_t *j)
 {
-	return json_is_string(j) && json_string_length(j) <= TEXT_MAX && !memchr(json_string_value(j), '\0', json_string_length(j));
+	return json_is_string(j) && json_string_length(j) <= TEXT_MAX &&
+	    !memchr(json_string_value(j), '\0', json_string_length(j));
 }
 
 static bool shape_ok(json_t *j, enum shape shape)
@@ -266,13 +285,15 @@ static bool shape_ok(json_t *j, enum shape shape)
 	if (shape == SHAPE_TEXT)
 		return text_ok(j);
 	if (shape == SHAPE_LIST) {
-		json_array_foreach(j, i, v) {
+		json_array_foreach(j, i, v)
+		{
 			if (!text_ok(v))
 				return false;
 		}
 		return json_is_array(j);
 	}
-	json_object_foreach(j, key, v) {
+	json_object_foreach(j, key, v)
+	{
 		if (shape == SHAPE_MAP && !text_ok(v))
 			return false;
 	}
@@ -286,8 +307,14 @@ static int pick(const json_t *from, json_t *to, struct err *e)
 		const char *name;
 		enum shape shape;
 	} fields[] = {
-		{ "Env", SHAPE_LIST }, { "Cmd", SHAPE_LIST }, { "Entrypoint", SHAPE_LIST }, { "WorkingDir", SHAPE_TEXT },
-		{ "User", SHAPE_TEXT }, { "ExposedPorts", SHAPE_SET }, { "Labels", SHAPE_MAP }, { "OnBuild", SHAPE_LIST },
+		{ "Env", SHAPE_LIST },
+		{ "Cmd", SHAPE_LIST },
+		{ "Entrypoint", SHAPE_LIST },
+		{ "WorkingDir", SHAPE_TEXT },
+		{ "User", SHAPE_TEXT },
+		{ "ExposedPorts", SHAPE_SET },
+		{ "Labels", SHAPE_MAP },
+		{ "OnBuild", SHAPE_LIST },
 	};
 
 	for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
@@ -296,7 +323,8 @@ static int pick(const json_t *from, json_t *to, struct err *e)
 		if (!v || json_is_null(v))
 			continue;
 		if (!shape_ok(v, fields[i].shape))
-			return err_set(e, EBADMSG, "the configuration's %s has not the shape it should have", fields[i].name);
+			return err_set(e, EBADMSG, "the configuration's %s has not the shape it should have",
+			    fields[i].name);
 		if (json_object_set(to, fields[i].name, v) < 0)
 			return err_set(e, ENOMEM, "read the configuration: out of memory");
 	}
@@ -334,7 +362,8 @@ int image_config_read(struct str text, const struct platform *want, struct image
 		return -e->no;
 	const char *os = text_of(j, "os"), *arch = text_of(j, "architecture");
 	if ((*os && strcmp(os, want->os) != 0) || (*arch && strcmp(arch, want->arch) != 0))
-		return err_set(e, ENOEXEC, "the image is for %.16s/%.16s, this machine is %s/%s", os, arch, want->os, want->arch);
+		return err_set(e, ENOEXEC, "the image is for %.16s/%.16s, this machine is %s/%s", os, arch, want->os,
+		    want->arch);
 	if (read_diff_ids(j, &c, e) < 0 || pick(json_object_get(j, "config"), run, e) < 0)
 		return -e->no;
 	c.run = run;

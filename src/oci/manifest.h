@@ -11,7 +11,7 @@
 #include "base/str.h"
 #include "oci/digest.h"
 
-#define MANIFEST_TEXT_MAX (4u << 20)	/* of each document; registries have the same limit */
+#define MANIFEST_TEXT_MAX (4u << 20) /* of each document; registries have the same limit */
 #define MANIFEST_LAYERS_MAX 128
 
 struct buf;
@@ -22,7 +22,7 @@ struct blob {
 };
 
 struct platform {
-	const char *os, *arch, *variant;	/* variant NULL: whichever */
+	const char *os, *arch, *variant; /* variant NULL: whichever */
 };
 
 /* The machine that we run on. */
@@ -33,10 +33,10 @@ enum manifest_kind { MANIFEST_IMAGE = 1, MANIFEST_INDEX };
 /* What a document is, by its own words and, where those are missing, its shape. -EBADMSG, -ENOTSUP. */
 int manifest_kind(struct str text, enum manifest_kind *ret, struct err *e);
 
-/* The manifest for that platform in an index. tag: only entries that carry it as their name (of OCI layouts); NULL: any.
- * -ENOENT names what there is. */
+/* The manifest for that platform in an index. tag: only entries that carry it as their name (of OCI layouts); NULL:
+ * any. -ENOENT names what there is. */
 int manifest_choose(struct str index, const struct platform *want, const char *tag, struct blob *ret, struct err *e);
-void manifest_put_name(struct buf *out, const char *name);	/* to a list for an error, as long as there is room */
+void manifest_put_name(struct buf *out, const char *name); /* to a list for an error, as long as there is room */
 
 struct manifest {
 	struct blob config;
@@ -49,7 +49,8 @@ int manifest_read(struct str text, struct manifest *ret, struct err *e);
 struct image_config {
 	struct digest diff_ids[MANIFEST_LAYERS_MAX];
 	uint32_t n_diff_ids;
-	json_t *run;			/* Env, Cmd, Entrypoint, WorkingDir, User, ExposedPorts, Labels: those that were there */
+	/* Env, Cmd, Entrypoint, WorkingDir, User, ExposedPorts, Labels: those that were there */
+	json_t *run;
 };
 
 /* want: an image for another machine is refused (-ENOEXEC). */

@@ -19,9 +19,10 @@
 #include "oci/digest.h"
 
 #define STATE_FILE "state"
-#define ABOVE_FILE "above"		/* device and inode of the directories above the state directory, the nearest first */
+/* device and inode of the directories above the state directory, the nearest first */
+#define ABOVE_FILE "above"
 #define USER_SIZE 33
-#define STRAY_S (7 * 24 * 3600)		/* a disk that is not mounted for a while is no reason */
+#define STRAY_S (7 * 24 * 3600) /* a disk that is not mounted for a while is no reason */
 #define ABOVE_MAX 4096
 
 static int open_dir(int at, const char *name, int *ret, struct err *e)
@@ -51,8 +52,8 @@ static bool go_up(char *path)
 	return true;
 }
 
-/* Where the state directory is, so that it can be told later whether it was removed or is only out of sight: a disk that is
- * not mounted, mounts that another server does not have. */
+/* Where the state directory is, so that it can be told later whether it was removed or is only out of sight: a disk
+ * that is not mounted, mounts that another server does not have. */
 static int note_above(int at, const char *state, struct err *e)
 {
 	autobuf struct buf text = BUF_INIT(ABOVE_MAX);
@@ -87,7 +88,8 @@ static bool is_removed(const char *state, const char *above)
 				continue;
 			return false;
 		}
-		(void)snprintf(here, sizeof here, "%llx:%llx", (unsigned long long)st.st_dev, (unsigned long long)st.st_ino);
+		(void)snprintf(here, sizeof here, "%llx:%llx", (unsigned long long)st.st_dev,
+		    (unsigned long long)st.st_ino);
 		return was.n > 0 && str_is(was, here);
 	}
 	return false;
@@ -97,7 +99,7 @@ static int open_own(struct pins *p, const char *user, const char *state, struct 
 {
 	if (open_dir(p->users_fd, user, &p->own_fd, e) < 0)
 		return -e->no;
-	(void)futimens(p->own_fd, NULL);	/* seen just now */
+	(void)futimens(p->own_fd, NULL); /* seen just now */
 	return put_file(p->own_fd, STATE_FILE, state, e) < 0 ? -e->no : note_above(p->own_fd, state, e);
 }
 
@@ -106,13 +108,13 @@ int pins_open(int images_fd, const char *state, struct pins *ret, struct err *e)
 	char hex[DIGEST_HEX_SIZE], user[USER_SIZE];
 	struct digest d;
 
-	*ret = (struct pins) PINS_NONE;
+	*ret = (struct pins)PINS_NONE;
 	if (open_dir(images_fd, "users", &ret->users_fd, e) < 0 || !state)
 		return e->no ? -e->no : 0;
 	digest_of(str_of(state), &d);
 	digest_hex(&d, hex);
 	(void)str_copy(user, sizeof user, (struct str) { hex, USER_SIZE - 1 });
-	if (pins_lock(ret, e) < 0)		/* or it may be taken for a stray while it is made */
+	if (pins_lock(ret, e) < 0) /* or it may be taken for a stray while it is made */
 		return -e->no;
 	int rc = open_own(ret, user, state, e);
 
@@ -124,7 +126,7 @@ void pins_close(struct pins *p)
 {
 	fd_close(p->users_fd);
 	fd_close(p->own_fd);
-	*p = (struct pins) PINS_NONE;
+	*p = (struct pins)PINS_NONE;
 }
 
 int pins_lock(const struct pins *p, struct err *e)
@@ -190,7 +192,7 @@ int pins_set(const struct pins *p, char *const *keys, size_t n, struct err *e)
 		if (pins_add(p, keys[i], e) < 0)
 			return -e->no;
 	}
-	(void)each(p->own_fd, drop_unwanted, &(struct wanted) { keys, n });	/* one too many does no harm */
+	(void)each(p->own_fd, drop_unwanted, &(struct wanted) { keys, n }); /* one too many does no harm */
 	return 0;
 }
 
@@ -202,7 +204,8 @@ static bool is_stray(int at, const char *name)
 	(void)snprintf(path, sizeof path, "%s/" STATE_FILE, name);
 	ssize_t n = file_read(at, path, state, sizeof state);
 
-	if (fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || (n > 0 && (faccessat(AT_FDCWD, state, F_OK, 0) == 0 || errno != ENOENT)))
+	if (fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    (n > 0 && (faccessat(AT_FDCWD, state, F_OK, 0) == 0 || errno != ENOENT)))
 		return false;
 	if (st.st_mtime <= time(NULL) - STRAY_S)
 		return true;

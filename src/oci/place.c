@@ -18,7 +18,7 @@
 #include "oci/trash.h"
 
 #define SLOT_WAIT_MS 60000
-#define FORMAT "atoll image 1\n"	/* another way to lay layers gives another key */
+#define FORMAT "atoll image 1\n" /* another way to lay layers gives another key */
 
 static int open_dir(int at, const char *name, mode_t mode, int *ret, struct err *e)
 {
@@ -32,9 +32,10 @@ int place_open(const char *cache, const char *state, struct place *ret, struct e
 {
 	autoclose int fd = -1;
 
-	*ret = (struct place) PLACE_NONE;
+	*ret = (struct place)PLACE_NONE;
 	if (open_dir(AT_FDCWD, cache, 0755, &fd, e) < 0 || open_dir(fd, "templates", 0755, &ret->templates_fd, e) < 0 ||
-	    open_dir(fd, "images", 0700, &ret->images_fd, e) < 0 || open_dir(ret->images_fd, "work", 0700, &ret->work_fd, e) < 0 ||
+	    open_dir(fd, "images", 0700, &ret->images_fd, e) < 0 ||
+	    open_dir(ret->images_fd, "work", 0700, &ret->work_fd, e) < 0 ||
 	    trash_open(ret->images_fd, &ret->trash_fd, e) < 0 || pins_open(ret->images_fd, state, &ret->pins, e) < 0)
 		return err_wrap(e, "cache '%.100s'", cache);
 	return 0;
@@ -89,8 +90,8 @@ void place_close(struct place *p)
 	fd_close(p->templates_fd);
 	fd_close(p->images_fd);
 	pins_close(&p->pins);
-	fd_close(p->slot_fd);			/* last: now the slot is free */
-	*p = (struct place) PLACE_NONE;
+	fd_close(p->slot_fd); /* last: now the slot is free */
+	*p = (struct place)PLACE_NONE;
 }
 
 void place_sweep(struct place *p)
@@ -134,7 +135,8 @@ static bool used_since(const struct place *p, const char *key, uint64_t idle_s)
 	struct stat st;
 
 	(void)snprintf(path, sizeof path, "%s/info", key);
-	return fstatat(p->templates_fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_mtime > time(NULL) - (time_t)idle_s;
+	return fstatat(p->templates_fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    st.st_mtime > time(NULL) - (time_t)idle_s;
 }
 
 int place_has(const struct place *p, const char *key, struct err *e)
@@ -175,8 +177,9 @@ int place_finish(struct place *p, const char *key, const char *ref, const struct
 		return err_sys(e, "write the image to disk");
 	if (pins_lock(&p->pins, e) < 0)
 		return -e->no;
-	if (pins_add(&p->pins, key, e) == 0 && renameat2(p->work_fd, p->name, p->templates_fd, key, RENAME_NOREPLACE) < 0 &&
-	    errno != EEXIST)			/* then another pull was faster, and place_close() removes ours */
+	if (pins_add(&p->pins, key, e) == 0 &&
+	    renameat2(p->work_fd, p->name, p->templates_fd, key, RENAME_NOREPLACE) < 0 &&
+	    errno != EEXIST) /* then another pull was faster, and place_close() removes ours */
 		(void)err_sys(e, "put the image into its place");
 	pins_unlock(&p->pins);
 	return e->no ? -e->no : 0;
@@ -213,13 +216,15 @@ static bool move_out(const struct place *p, const char *key, uint64_t idle_s)
 
 	if (pins_lock(&p->pins, &e) < 0)
 		return false;
-	bool moved = !pins_any(&p->pins, key) && !used_since(p, key, idle_s) && trash_put(p->trash_fd, p->templates_fd, key) == 0;
+	bool moved = !pins_any(&p->pins, key) && !used_since(p, key, idle_s) &&
+	    trash_put(p->trash_fd, p->templates_fd, key) == 0;
 
 	pins_unlock(&p->pins);
 	return moved;
 }
 
-int place_remove_images(struct place *p, char *const *keep, size_t n, uint64_t idle_s, unsigned *ret_removed, struct err *e)
+int place_remove_images(struct place *p, char *const *keep, size_t n, uint64_t idle_s, unsigned *ret_removed,
+    struct err *e)
 {
 	*ret_removed = 0;
 	if (pins_set(&p->pins, keep, n, e) < 0 || pins_drop_strays(&p->pins, e) < 0)
@@ -232,7 +237,8 @@ int place_remove_images(struct place *p, char *const *keep, size_t n, uint64_t i
 		return err_sys(e, "look through the templates");
 	}
 	for (struct dirent *de; (de = readdir(d));) {
-		if (is_key(de->d_name) && !is_in(de->d_name, keep, n) && is_image(own, de->d_name) && move_out(p, de->d_name, idle_s))
+		if (is_key(de->d_name) && !is_in(de->d_name, keep, n) && is_image(own, de->d_name) &&
+		    move_out(p, de->d_name, idle_s))
 			++*ret_removed;
 	}
 	(void)closedir(d);

@@ -8,7 +8,7 @@
 
 #include "base/inet.h"
 
-#define DOCKER_HUB "registry-1.docker.io"	/* where docker.io keeps its images */
+#define DOCKER_HUB "registry-1.docker.io" /* where docker.io keeps its images */
 
 int origin_parse(struct str url, struct origin *ret, struct str *ret_path)
 {
@@ -22,7 +22,7 @@ int origin_parse(struct str url, struct origin *ret, struct str *ret_path)
 
 	while (n < rest.n && rest.p[n] != '/' && rest.p[n] != '?' && rest.p[n] != '#')
 		n++;
-	if (ref_host((struct str) { rest.p, n }, ret->host) < 0)	/* no '@' passes here */
+	if (ref_host((struct str) { rest.p, n }, ret->host) < 0) /* no '@' passes here */
 		return -EINVAL;
 	ret->http = http;
 	/* One way to write each: the usual port is left out. */
@@ -62,7 +62,9 @@ static int add(struct policy *p, struct str of, struct str url, struct err *e)
 	if (of.n > 0 && ref_host(of, p->entry[p->n].of) < 0)
 		return err_set(e, EINVAL, "'%.*s' is not the name of a registry", STR_ARG(of));
 	if (origin_parse(url, &p->entry[p->n].at, &path) < 0)
-		return err_set(e, EINVAL, "'%.*s' is not the address of a registry: http:// or https://, a host, perhaps a port and a path", STR_ARG(url));
+		return err_set(e, EINVAL,
+		    "'%.*s' is not the address of a registry: http:// or https://, a host, perhaps a port and a path",
+		    STR_ARG(url));
 	while (str_ends(path, "/"))
 		path.n--;
 	if (!path_ok(path))
@@ -94,7 +96,8 @@ int policy_add_registry(struct policy *p, struct str text, struct err *e)
 	return add(p, STR_NULL, str_of(url), e);
 }
 
-static int add_list(struct policy *p, struct str list, int (*one)(struct policy *, struct str, struct err *), struct err *e)
+static int add_list(struct policy *p, struct str list, int (*one)(struct policy *, struct str, struct err *),
+    struct err *e)
 {
 	while (list.p) {
 		struct str item = str_trim(str_cut(&list, ','));

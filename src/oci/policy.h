@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* oci/policy: which registries may be asked, and how.
  *
- * An image is fetched from the host's own network, and its name is chosen by users: without rules anybody who may build a template
- * could reach what only this host reaches (a service on loopback, the metadata address of a cloud, the neighbours).
- * So an address that is not a public one, or is one of this host, is refused, whatever name led to it, unless the operator has named
- * that very registry, as one to be used or as a mirror of the one that is asked for. What a registry leads to (a redirect, a token service) is
- * another's word, and no way around that; and plain HTTP is spoken only with those that were named so. */
+ * An image is fetched from the host's own network, and its name is chosen by users: without rules anybody who may build
+ * a template could reach what only this host reaches (a service on loopback, the metadata address of a cloud, the
+ * neighbours). So an address that is not a public one, or is one of this host, is refused, whatever name led to it,
+ * unless the operator has named that very registry, as one to be used or as a mirror of the one that is asked for. What
+ * a registry leads to (a redirect, a token service) is another's word, and no way around that; and plain HTTP is spoken
+ * only with those that were named so. */
 #pragma once
 
 #include <stdbool.h>
@@ -19,16 +20,16 @@
 #define POLICY_ENTRIES_MAX 32
 #define POLICY_PATH_SIZE 128
 
-struct origin {				/* who answers at a URL */
-	bool http;			/* without TLS */
-	char host[REF_HOST_SIZE];	/* and port, unless it is the usual one */
+struct origin {                   /* who answers at a URL */
+	bool http;                /* without TLS */
+	char host[REF_HOST_SIZE]; /* and port, unless it is the usual one */
 };
 
 struct policy {
 	struct {
-		char of[REF_HOST_SIZE];		/* of which registry it is a mirror; "": one that may be used as itself */
+		char of[REF_HOST_SIZE]; /* of which registry it is a mirror; "": one that may be used as itself */
 		struct origin at;
-		char path[POLICY_PATH_SIZE];	/* before the name of the repository: "/hub", or "" */
+		char path[POLICY_PATH_SIZE]; /* before the name of the repository: "/hub", or "" */
 	} entry[POLICY_ENTRIES_MAX];
 	size_t n;
 };
@@ -43,11 +44,11 @@ int policy_add_registry(struct policy *p, struct str text, struct err *e);
 int policy_add_mirrors(struct policy *p, struct str list, struct err *e);
 int policy_add_registries(struct policy *p, struct str list, struct err *e);
 
-struct endpoint {			/* a place where a registry's images are */
+struct endpoint { /* a place where a registry's images are */
 	struct origin at;
 	char path[POLICY_PATH_SIZE];
 	bool mirror;
-	bool named;			/* by the operator, for images of that host: it may be at a private address */
+	bool named; /* by the operator, for images of that host: it may be at a private address */
 };
 
 /* The i-th place for images of that host, mirrors first; false: there are no more. */
@@ -65,4 +66,4 @@ bool policy_is_registry(const struct policy *p, const struct origin *o);
 
 /* Loopback, private, link-local, shared, metadata, multicast, and addresses of IPv6 that stand for one of those. */
 bool policy_is_private(const struct sockaddr *sa);
-bool policy_is_closed(const struct sockaddr *sa);	/* and those of this host */
+bool policy_is_closed(const struct sockaddr *sa); /* and those of this host */

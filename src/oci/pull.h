@@ -2,12 +2,14 @@
 /* oci/pull: how the processes of atoll-pull share the work and what they say to each other.
  *
  *	keeper		root's uid, but no capabilities: the cache, the order of things, the last word. Parses nothing.
- *	  ├ fetcher	a uid of its own, no files, only the network: registries, TLS, JSON. Workers, one per parallel download.
+ *	  ├ fetcher	a uid of its own, no files, only the network: registries, TLS, JSON. Workers, one per parallel
+ *			download.
  *	  ├ storer	one per blob: bytes of a pipe into a file, under the digest that it computes itself.
  *	  └ applier	root of a user namespace in which the image's directory is all there is: archives.
  *	      └ expander	one per layer, without even that: gzip, zstd.
  *
- * Messages are structs of fixed size over SOCK_SEQPACKET. Nobody takes a length or a name from a message of the others. */
+ * Messages are structs of fixed size over SOCK_SEQPACKET. Nobody takes a length or a name from a message of the
+ * others. */
 #pragma once
 
 #include <stdbool.h>
@@ -21,23 +23,24 @@
 #include "oci/ref.h"
 
 #define PULL_WORKERS 4
-#define PULL_NAME_SIZE 257		/* of an image in a layout or archive */
-#define PULL_IDS 65536			/* of a sandbox, and so of an image */
+#define PULL_NAME_SIZE 257 /* of an image in a layout or archive */
+#define PULL_IDS 65536     /* of a sandbox, and so of an image */
 
 /* What is to be pulled, and from where. */
 enum pull_source {
 	PULL_REGISTRY,
-	PULL_LAYOUT,			/* an OCI layout: a directory */
-	PULL_ARCHIVE,			/* a tar of such a layout, or what `docker save` writes, or of a root file system */
-	PULL_STREAM,			/* an archive of a root file system, from a pipe */
+	PULL_LAYOUT, /* an OCI layout: a directory */
+	/* a tar of such a layout, or what `docker save` writes, or of a root file system */
+	PULL_ARCHIVE,
+	PULL_STREAM, /* an archive of a root file system, from a pipe */
 };
 
 struct pull_spec {
 	enum pull_source source;
-	struct ref ref;			/* of a registry */
-	int source_fd;			/* of the others */
-	const char *recipe;		/* whose archive PULL_STREAM is */
-	char tag[PULL_NAME_SIZE];	/* which one in a layout or archive, by tag or name; "": there is only one */
+	struct ref ref;           /* of a registry */
+	int source_fd;            /* of the others */
+	const char *recipe;       /* whose archive PULL_STREAM is */
+	char tag[PULL_NAME_SIZE]; /* which one in a layout or archive, by tag or name; "": there is only one */
 	struct policy policy;
 	struct creds creds;
 	struct platform platform;
@@ -52,7 +55,7 @@ enum fetch_kind { FETCH_PLAN = 1, FETCH_PIPE, FETCH_FAIL };
 struct plan_layer {
 	struct blob blob;
 	struct digest diff_id;
-	bool blob_known, diff_known;	/* false: whatever comes, its own digest is its name */
+	bool blob_known, diff_known; /* false: whatever comes, its own digest is its name */
 };
 
 struct fetch_plan {
@@ -63,25 +66,25 @@ struct fetch_plan {
 
 struct fetch_msg {
 	uint32_t kind;
-	uint32_t layer;			/* FETCH_PIPE, with one fd: the bytes of that layer */
+	uint32_t layer; /* FETCH_PIPE, with one fd: the bytes of that layer */
 	union {
 		struct fetch_plan plan;
-		struct err e;		/* FETCH_FAIL */
+		struct err e; /* FETCH_FAIL */
 	} u;
 };
 
-struct fetch_go {			/* keeper to fetcher, after the plan */
+struct fetch_go { /* keeper to fetcher, after the plan */
 	uint8_t need[MANIFEST_LAYERS_MAX];
 };
 
 /* --- keeper to applier and back --- */
 
-struct apply_msg {			/* with one fd: the blob, open for reading */
+struct apply_msg { /* with one fd: the blob, open for reading */
 	uint32_t layer;
 };
 
 struct apply_reply {
-	struct err e;			/* no == 0: the layer is laid */
+	struct err e; /* no == 0: the layer is laid */
 	struct digest diff_id;
 	struct layer_totals totals;
 };

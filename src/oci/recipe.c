@@ -23,7 +23,7 @@
 #include "engine/userns.h"
 
 #define DIR "build"
-#define PLACE_INSIDE "/mnt"		/* any directory that every Debian has will do */
+#define PLACE_INSIDE "/mnt" /* any directory that every Debian has will do */
 
 int recipe_check(const char *recipe, struct err *e)
 {
@@ -32,13 +32,16 @@ int recipe_check(const char *recipe, struct err *e)
 	for (bool suite = true; rest.p; suite = false) {
 		struct str word = str_cut(&rest, ',');
 
-		if (word.n == 0 || word.n > 100 || !((word.p[0] >= 'a' && word.p[0] <= 'z') || (word.p[0] >= '0' && word.p[0] <= '9')))
+		if (word.n == 0 || word.n > 100 ||
+		    !((word.p[0] >= 'a' && word.p[0] <= 'z') || (word.p[0] >= '0' && word.p[0] <= '9')))
 			return err_set(e, EINVAL, "'%.80s' is not a recipe: SUITE[,PACKAGE]...", recipe);
 		for (size_t i = 1; i < word.n; i++) {
 			char c = word.p[i];
 
-			if (!(c >= 'a' && c <= 'z') && !(c >= '0' && c <= '9') && c != '-' && (suite || !strchr("+.", c)))
-				return err_set(e, EINVAL, "'%.*s' is not the name of a %s", STR_ARG(word), suite ? "suite" : "package");
+			if (!(c >= 'a' && c <= 'z') && !(c >= '0' && c <= '9') && c != '-' &&
+			    (suite || !strchr("+.", c)))
+				return err_set(e, EINVAL, "'%.*s' is not the name of a %s", STR_ARG(word),
+				    suite ? "suite" : "package");
 		}
 	}
 	return 0;
@@ -57,19 +60,21 @@ _Noreturn static void child_main(int keeper, int out, const char *recipe)
 	if (fd_recv(keeper, &c, 1, &mnt, 1, &n_fds) != 1 || n_fds != 1 || caps_become(0, 0, &e) < 0)
 		_exit(1);
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-	if (mount_make_private(&e) < 0 || syscall(SYS_mount, "proc", "/proc", "proc", 0, NULL) < 0 || mount_put(mnt, AT_FDCWD, PLACE_INSIDE, &e) < 0) {
+	if (mount_make_private(&e) < 0 || syscall(SYS_mount, "proc", "/proc", "proc", 0, NULL) < 0 ||
+	    mount_put(mnt, AT_FDCWD, PLACE_INSIDE, &e) < 0) {
 		(void)fprintf(stderr, "atoll-pull: make a place for mmdebstrap: %s\n", e.no ? e.text : strerror(errno));
 		_exit(1);
 	}
-	(void)str_copy(suite, sizeof suite, (struct str) { recipe, packages ? (size_t)(packages - recipe) : strlen(recipe) });
+	(void)str_copy(suite, sizeof suite,
+	    (struct str) { recipe, packages ? (size_t)(packages - recipe) : strlen(recipe) });
 	(void)snprintf(include + strlen(include), sizeof include - strlen(include), "%s", packages ? packages + 1 : "");
 	int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 
-	if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(out, STDOUT_FILENO) < 0 || chdir("/") < 0 || setenv("TMPDIR", PLACE_INSIDE, 1) < 0 ||
-	    setenv("LC_ALL", "C", 1) < 0)
+	if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(out, STDOUT_FILENO) < 0 || chdir("/") < 0 ||
+	    setenv("TMPDIR", PLACE_INSIDE, 1) < 0 || setenv("LC_ALL", "C", 1) < 0)
 		_exit(1);
-	(void)execlp("mmdebstrap", "mmdebstrap", "--mode=root", "--variant=minbase", "--format=tar", "--quiet", packages ? include : "--include=ca-certificates", suite, "-",
-		(char *)NULL);
+	(void)execlp("mmdebstrap", "mmdebstrap", "--mode=root", "--variant=minbase", "--format=tar", "--quiet",
+	    packages ? include : "--include=ca-certificates", suite, "-", (char *)NULL);
 	perror("atoll-pull: start mmdebstrap");
 	_exit(1);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* oci/recipe: a Debian of one's own, made by mmdebstrap. Maintainer scripts are programs like any other, so it runs as root of a user
- * namespace that is nobody outside, with a directory of the slot as the only place it can write to. It has the host's network and
- * its sources of packages. */
+/* oci/recipe: a Debian of one's own, made by mmdebstrap. Maintainer scripts are programs like any other, so it runs as
+ * root of a user namespace that is nobody outside, with a directory of the slot as the only place it can write to. It
+ * has the host's network and its sources of packages. */
 #pragma once
 
 #include <sys/types.h>

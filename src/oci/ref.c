@@ -35,7 +35,8 @@ static bool v6_ok(struct str s)
 	if (s.n < 2 || s.n > 39)
 		return false;
 	for (size_t i = 0; i < s.n; i++) {
-		if (!(s.p[i] >= '0' && s.p[i] <= '9') && !((s.p[i] | 32) >= 'a' && (s.p[i] | 32) <= 'f') && s.p[i] != ':')
+		if (!(s.p[i] >= '0' && s.p[i] <= '9') && !((s.p[i] | 32) >= 'a' && (s.p[i] | 32) <= 'f') &&
+		    s.p[i] != ':')
 			return false;
 	}
 	return true;
@@ -141,8 +142,10 @@ static int take_repo(struct str repo, struct ref *r, struct err *e)
 		struct str part = str_cut(&left, '/');
 
 		if (!component_ok(part))
-			return err_set(e, EINVAL, "'%.*s' is not the name of an image: lower-case letters and digits, with . _ - between them",
-				STR_ARG(repo));
+			return err_set(e, EINVAL,
+			    "'%.*s' is not the name of an image: lower-case letters and digits, with . _ - between "
+			    "them",
+			    STR_ARG(repo));
 	}
 	return 0;
 }
@@ -153,7 +156,8 @@ int ref_parse(struct str text, struct ref *ret, struct err *e)
 	struct str digest = text, rest = str_cut(&digest, '@');
 
 	if (text.n == 0 || text.n > 1024)
-		return err_set(e, EINVAL, text.n ? "the name of an image is too long" : "the name of an image is empty");
+		return err_set(e, EINVAL,
+		    text.n ? "the name of an image is too long" : "the name of an image is empty");
 	if (digest.p) {
 		if (digest_parse(digest, &r.digest, e) < 0)
 			return -e->no;

@@ -9,16 +9,16 @@
 #include "base/str.h"
 #include "oci/digest.h"
 
-#define REF_HOST_SIZE 262		/* a DNS name and a port */
+#define REF_HOST_SIZE 262 /* a DNS name and a port */
 #define REF_REPO_SIZE 256
 #define REF_TAG_SIZE 129
 
 struct ref {
-	char host[REF_HOST_SIZE];	/* lower case; "docker.io" when none was written */
-	char repo[REF_REPO_SIZE];	/* "library/ubuntu" */
-	char tag[REF_TAG_SIZE];		/* "latest" when neither tag nor digest was written; "" with a digest alone */
+	char host[REF_HOST_SIZE]; /* lower case; "docker.io" when none was written */
+	char repo[REF_REPO_SIZE]; /* "library/ubuntu" */
+	char tag[REF_TAG_SIZE];   /* "latest" when neither tag nor digest was written; "" with a digest alone */
 	struct digest digest;
-	bool pinned;			/* the digest decides, the tag is decoration */
+	bool pinned; /* the digest decides, the tag is decoration */
 };
 
 /* -EINVAL with words that name what is wrong. */

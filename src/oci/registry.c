@@ -13,20 +13,22 @@
 #include "oci/httpget.h"
 
 #define REDIRECTS_MAX 5
-#define TRIES 5				/* without a byte of progress between them */
-#define TRIES_MIRROR 2			/* before the next place is asked */
-#define TRIES_ALL 100			/* of one blob, progress or not */
+#define TRIES 5        /* without a byte of progress between them */
+#define TRIES_MIRROR 2 /* before the next place is asked */
+#define TRIES_ALL 100  /* of one blob, progress or not */
 #define TOKEN_TEXT_MAX (64u << 10)
 #define URL_MAX HTTPGET_URL_SIZE
 
-#define ACCEPT "Accept: application/vnd.oci.image.index.v1+json, application/vnd.oci.image.manifest.v1+json, " \
-	"application/vnd.docker.distribution.manifest.list.v2+json, application/vnd.docker.distribution.manifest.v2+json"
+#define ACCEPT \
+	"Accept: application/vnd.oci.image.index.v1+json, application/vnd.oci.image.manifest.v1+json, " \
+	"application/vnd.docker.distribution.manifest.list.v2+json, " \
+	"application/vnd.docker.distribution.manifest.v2+json"
 
 struct registry {
 	struct registry_spec sp;
 	struct endpoint at;
 	struct httpget *http;
-	struct buf auth;		/* header line for this place; empty: none yet */
+	struct buf auth; /* header line for this place; empty: none yet */
 };
 
 struct registry *registry_new(const struct registry_spec *sp, struct err *e)
@@ -59,7 +61,8 @@ void registry_free(struct registry *r)
 
 int registry_reopen(struct registry *r, struct err *e)
 {
-	r->http = httpget_new(r->sp.policy, r->sp.stall_s);	/* the old one's sockets are another process's: never touched again */
+	/* the old one's sockets are another process's: never touched again */
+	r->http = httpget_new(r->sp.policy, r->sp.stall_s);
 	return r->http ? 0 : err_set(e, ENOMEM, "out of memory");
 }
 
@@ -80,7 +83,8 @@ static int token_url(struct registry *r, const struct challenge *c, struct buf *
 	if (c->scope[0])
 		buf_z(&scope, c->scope);
 	else
-		buf_fmt(&scope, "repository:%s%s%s:pull", r->at.path[0] ? r->at.path + 1 : "", r->at.path[0] ? "/" : "", r->sp.ref->repo);
+		buf_fmt(&scope, "repository:%s%s%s:pull", r->at.path[0] ? r->at.path + 1 : "", r->at.path[0] ? "/" : "",
+		    r->sp.ref->repo);
 	buf_z(url, c->realm);
 	buf_z(url, strchr(c->realm, '?') ? "&" : "?");
 	if (c->service[0]) {
@@ -90,7 +94,9 @@ static int token_url(struct registry *r, const struct challenge *c, struct buf *
 	}
 	buf_z(url, "scope=");
 	url_encode(url, buf_view(&scope));
-	return url->bad || scope.bad ? err_set(e, EBADMSG, "the registry's token service has an address that is too long") : 0;
+	return url->bad || scope.bad
+	    ? err_set(e, EBADMSG, "the registry's token service has an address that is too long")
+	    : 0;
 }
 
 static int fetch_token(struct registry *r, const struct challenge *c, struct err *e)
@@ -119,7 +125,7 @@ static int fetch_token(struct registry *r, const struct challenge *c, struct err
 		return err_wrap(e, "ask for a token");
 	if (a.status != 200)
 		return err_set(e, EACCES, "the registry's token service refused (status %ld)%s", a.status,
-			r->sp.creds->user ? ": wrong user name or password?" : "");
+		    r->sp.creds->user ? ": wrong user name or password?" : "");
 	if (token_read(buf_view(&text), &token, e) < 0)
 		return -e->no;
 	buf_clear(&r->auth);
@@ -127,21 +133,31 @@ static int fetch_token(struct registry *r, const struct challenge *c, struct err
 	return r->auth.bad ? err_set(e, EBADMSG, "the token is too long") : 0;
 }
 
-/* AWS gives a password for a signed request. It is asked at the host that the user named, by the ways of that registry. */
+/* AWS gives a password for a signed request. It is asked at the host that the user named, by the ways of that
+ * registry. */
 static int ask_aws(struct registry *r, struct err *e)
 {
 	const struct creds *c = r->sp.creds;
 	autobuf struct buf text = BUF_INIT(TOKEN_TEXT_MAX);
 	char url[REF_HOST_SIZE + 16];
-	struct httpget_spec sp = { .url = url, .at.http = r->at.at.http, .sink = into_buf, .user = &text, .small = true, .named = r->at.named };
+	struct httpget_spec sp = { .url = url,
+		.at.http = r->at.at.http,
+		.sink = into_buf,
+		.user = &text,
+		.small = true,
+		.named = r->at.named };
 	struct httpget_answer a;
 	struct aws_place at;
 	struct aws_call call;
 
 	if (!aws_place_of(r->at.at.host, &at))
-		return err_set(e, EINVAL, "the credentials are those of AWS, whose registries are named ACCOUNT.dkr.ecr.REGION...; '%.100s' is not", r->at.at.host);
+		return err_set(e, EINVAL,
+		    "the credentials are those of AWS, whose registries are named ACCOUNT.dkr.ecr.REGION...; '%.100s' "
+		    "is not",
+		    r->at.at.host);
 	if (strcmp(c->aws_region, at.region) != 0)
-		return err_set(e, EINVAL, "field 'awsRegion' is '%.40s', but the registry is in '%s'", c->aws_region, at.region);
+		return err_set(e, EINVAL, "field 'awsRegion' is '%.40s', but the registry is in '%s'", c->aws_region,
+		    at.region);
 	if (aws_sign(&at, c, time(NULL), &call, e) < 0)
 		return -e->no;
 	(void)snprintf(url, sizeof url, "%s://%s/", sp.at.http ? "http" : "https", at.host);
@@ -179,7 +195,7 @@ static int log_in(struct registry *r, const struct challenge *c, struct err *e)
 /* --- one request, over redirects and a challenge --- */
 
 struct want {
-	const char *path;		/* below /v2/…/repo/ */
+	const char *path; /* below /v2/…/repo/ */
 	const char *accept;
 	uint64_t from;
 	httpget_sink *sink;
@@ -197,17 +213,22 @@ static int follow(struct registry *r, const struct want *w, struct httpget_answe
 	char url[URL_MAX];
 	bool asked = false;
 
-	int n = snprintf(url, sizeof url, "%s://%s/v2%s/%s/%s", r->at.at.http ? "http" : "https", r->at.at.host, r->at.path, r->sp.ref->repo, w->path);
+	int n = snprintf(url, sizeof url, "%s://%s/v2%s/%s/%s", r->at.at.http ? "http" : "https", r->at.at.host,
+	    r->at.path, r->sp.ref->repo, w->path);
 	if (n < 0 || (size_t)n >= sizeof url)
 		return err_set(e, ENAMETOOLONG, "the address of a blob is too long");
 	for (unsigned redirects = 0; redirects <= REDIRECTS_MAX;) {
-		struct httpget_spec sp = { .url = url, .from = w->from, .sink = w->sink, .user = w->user, .small = w->small };
+		struct httpget_spec sp = { .url = url,
+			.from = w->from,
+			.sink = w->sink,
+			.user = w->user,
+			.small = w->small };
 
 		if (origin_parse(str_of(url), &sp.at, NULL) < 0)
 			return err_set(e, EBADMSG, "the registry redirects to something that is no address");
 		bool home = origin_eq(&sp.at, &r->at.at);
 
-		sp.named = home && r->at.named;		/* where else it leads to is its own word */
+		sp.named = home && r->at.named; /* where else it leads to is its own word */
 		sp.accept = w->accept;
 		sp.auth = home && r->auth.n > 0 ? buf_cstr(&r->auth) : NULL;
 		if (httpget_run(r->http, &sp, a, e) < 0)
@@ -252,15 +273,15 @@ static int judge(const struct registry *r, const struct httpget_answer *a, const
 		return err_set(e, ENOENT, "'%.60s' has no %s of '%.80s'", r->at.at.host, what, r->sp.ref->repo);
 	if (a->status == 401 || a->status == 403)
 		return err_set(e, EACCES, "'%.60s' refuses access to '%.80s'%s", r->at.at.host, r->sp.ref->repo,
-			creds_any(r->sp.creds) ? " with these credentials" : " without credentials");
+		    creds_any(r->sp.creds) ? " with these credentials" : " without credentials");
 	if (a->status == 429)
 		return err_set(e, EAGAIN, "'%.60s' says that there are too many requests", r->at.at.host);
 	return err_set(e, EPROTO, "'%.60s' answers with status %ld: %.80s", r->at.at.host, a->status, a->text);
 }
 
 /* A small document: again from the start if it broke off. */
-static int fetch_text(struct registry *r, const char *path, const char *what, struct buf *ret, struct httpget_answer *a, unsigned tries,
-	struct err *e)
+static int fetch_text(struct registry *r, const char *path, const char *what, struct buf *ret, struct httpget_answer *a,
+    unsigned tries, struct err *e)
 {
 	struct want w = { .path = path, .accept = ACCEPT, .sink = into_buf, .user = ret, .small = true };
 
@@ -283,7 +304,8 @@ static int check_digest(struct str text, const struct digest *want, const char *
 	struct digest got;
 
 	digest_of(text, &got);
-	return digest_eq(&got, want) ? 0 : err_set(e, EBADMSG, "digest mismatch: the %s is not what its digest says", what);
+	return digest_eq(&got, want) ? 0
+				     : err_set(e, EBADMSG, "digest mismatch: the %s is not what its digest says", what);
 }
 
 static int root_at(struct registry *r, struct buf *ret, struct digest *ret_digest, struct err *e)
@@ -294,12 +316,14 @@ static int root_at(struct registry *r, struct buf *ret, struct digest *ret_diges
 
 	digest_text(&ref->digest, digest);
 	(void)snprintf(path, sizeof path, "manifests/%s", ref->pinned ? digest : ref->tag);
-	if (fetch_text(r, path, ref->pinned ? "such image" : "such tag", ret, &a, r->at.mirror ? TRIES_MIRROR : TRIES, e) < 0)
+	if (fetch_text(r, path, ref->pinned ? "such image" : "such tag", ret, &a, r->at.mirror ? TRIES_MIRROR : TRIES,
+		e) < 0)
 		return -e->no;
 	digest_of(buf_view(ret), ret_digest);
 	if (ref->pinned)
 		return check_digest(buf_view(ret), &ref->digest, "manifest", e);
-	/* Not needed for safety, as nothing was promised; but what arrives other than it was sent should not be used. */
+	/* Not needed for safety, as nothing was promised; but what arrives other than it was sent should not be
+	 * used. */
 	digest_text(ret_digest, digest);
 	if (a.digest[0] && strncmp(a.digest, "sha256:", 7) == 0 && strcmp(a.digest, digest) != 0)
 		return err_set(e, EBADMSG, "digest mismatch: the manifest is not what the registry says it is");
@@ -324,7 +348,8 @@ int registry_root(struct registry *r, struct buf *ret, struct digest *ret_digest
 	return e->no ? -e->no : err_set(e, ENOENT, "no place to ask for '%.80s'", r->sp.ref->repo);
 }
 
-static int by_digest(struct registry *r, const char *kind, const struct blob *b, const char *what, struct buf *ret, struct err *e)
+static int by_digest(struct registry *r, const char *kind, const struct blob *b, const char *what, struct buf *ret,
+    struct err *e)
 {
 	struct httpget_answer a;
 	char path[32 + DIGEST_TEXT_SIZE], digest[DIGEST_TEXT_SIZE];
@@ -334,7 +359,8 @@ static int by_digest(struct registry *r, const char *kind, const struct blob *b,
 	if (fetch_text(r, path, what, ret, &a, TRIES, e) < 0)
 		return -e->no;
 	if (ret->n != b->size)
-		return err_set(e, EBADMSG, "the %s has %zu bytes, not the %llu that were announced", what, ret->n, (unsigned long long)b->size);
+		return err_set(e, EBADMSG, "the %s has %zu bytes, not the %llu that were announced", what, ret->n,
+		    (unsigned long long)b->size);
 	return check_digest(buf_view(ret), &b->digest, what, e);
 }
 
@@ -360,7 +386,8 @@ static int into_fd(void *user, const void *p, size_t n, struct err *e)
 	struct flow *f = user;
 
 	if (n > f->size - f->got)
-		return err_set(e, EBADMSG, "a layer is longer than the %llu bytes that were announced", (unsigned long long)f->size);
+		return err_set(e, EBADMSG, "a layer is longer than the %llu bytes that were announced",
+		    (unsigned long long)f->size);
 	int rc = fd_write_all(f->fd, p, n);
 
 	if (rc < 0)
@@ -387,7 +414,8 @@ int registry_blob(struct registry *r, const struct blob *b, int fd, struct err *
 		if (rc == 0 && judge(r, &a, "layer", e) == 0) {
 			if (f.got == f.size)
 				return 0;
-			rc = err_set(e, ECONNRESET, "a layer ended after %llu of %llu bytes", (unsigned long long)f.got, (unsigned long long)f.size);
+			rc = err_set(e, ECONNRESET, "a layer ended after %llu of %llu bytes", (unsigned long long)f.got,
+			    (unsigned long long)f.size);
 		}
 		if (!is_passing(rc, &a) || ((idle = f.got > before ? 0 : idle + 1) == TRIES))
 			return e->no ? -e->no : rc;

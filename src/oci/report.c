@@ -21,7 +21,8 @@ void report_resolved(int fd, const struct digest *manifest, uint32_t layers, uin
 	char digest[DIGEST_TEXT_SIZE];
 
 	digest_text(manifest, digest);
-	buf_fmt(&b, "{\"event\":\"resolved\",\"digest\":\"%s\",\"layers\":%u,\"bytes\":%llu}", digest, layers, (unsigned long long)bytes);
+	buf_fmt(&b, "{\"event\":\"resolved\",\"digest\":\"%s\",\"layers\":%u,\"bytes\":%llu}", digest, layers,
+	    (unsigned long long)bytes);
 	send_line(fd, &b);
 }
 
@@ -39,8 +40,8 @@ void report_progress(int fd, const char *phase, uint32_t layer, uint32_t layers,
 {
 	autobuf struct buf b = BUF_INIT(LINE_MAX_);
 
-	buf_fmt(&b, "{\"event\":\"progress\",\"phase\":\"%s\",\"layer\":%u,\"layers\":%u,\"done\":%llu,\"total\":%llu}", phase, layer, layers,
-		(unsigned long long)done, (unsigned long long)total);
+	buf_fmt(&b, "{\"event\":\"progress\",\"phase\":\"%s\",\"layer\":%u,\"layers\":%u,\"done\":%llu,\"total\":%llu}",
+	    phase, layer, layers, (unsigned long long)done, (unsigned long long)total);
 	send_line(fd, &b);
 }
 
@@ -60,7 +61,8 @@ void report_error(int fd, const struct err *e)
 	for (const char *c = e->text; *c; c++) {
 		if (*c == '"' || *c == '\\')
 			buf_fmt(&b, "\\%c", *c);
-		else if ((unsigned char)*c < ' ' || (unsigned char)*c > '~')	/* names in archives are bytes of any kind */
+		else if ((unsigned char)*c < ' ' ||
+		    (unsigned char)*c > '~') /* names in archives are bytes of any kind */
 			buf_fmt(&b, "\\u%04x", (unsigned char)*c);
 		else
 			buf_ch(&b, *c);

@@ -13,7 +13,16 @@
 #define SIZE_MAX_ (INT64_MAX / 4)
 
 /* GNU's old sparse files, in a header block: pairs of numbers, and whether another block of them follows. */
-enum { SPARSE = 386, SPARSE_N = 4, EXTENDED = 482, REAL_SIZE = 483, MORE_N = 21, MORE_EXTENDED = 504, PAIR = 24, NUMBER = 12 };
+enum {
+	SPARSE = 386,
+	SPARSE_N = 4,
+	EXTENDED = 482,
+	REAL_SIZE = 483,
+	MORE_N = 21,
+	MORE_EXTENDED = 504,
+	PAIR = 24,
+	NUMBER = 12
+};
 
 enum state { IN_HEADER, IN_EXTRA, IN_SPARSE, IN_MAP, IN_FILE, IN_PADDING, AT_END };
 
@@ -21,15 +30,15 @@ struct tape {
 	const struct tape_ops *ops;
 	void *user;
 	enum state state;
-	const char *why;		/* of a refusal */
-	char block[TAPE_BLOCK];		/* a header, or a block of a map */
+	const char *why;        /* of a refusal */
+	char block[TAPE_BLOCK]; /* a header, or a block of a map */
 	size_t n_block;
-	char header[TAPE_BLOCK];	/* of the entry whose map is still being read */
-	struct buf extra;		/* content of a pax header, a long name or a map */
+	char header[TAPE_BLOCK]; /* of the entry whose map is still being read */
+	struct buf extra;        /* content of a pax header, a long name or a map */
 	char extra_type;
-	uint64_t left, padding;		/* bytes of the content, and zeroes behind it */
-	bool zero_before;		/* the last block was empty */
-	bool begun;			/* any header was seen */
+	uint64_t left, padding; /* bytes of the content, and zeroes behind it */
+	bool zero_before;       /* the last block was empty */
+	bool begun;             /* any header was seen */
 	struct pax pax;
 	/* of the file being read */
 	size_t segment;
@@ -91,7 +100,8 @@ static int read_names(struct tape *t, const char *b)
 
 	if (t->pax.name.n > 0) {
 		name = buf_view(&t->pax.name);
-	} else if (memcmp(b + TAR_MAGIC, "ustar\0", 6) == 0 && prefix.n > 0) {	/* GNU's own form has other things there */
+	} else if (memcmp(b + TAR_MAGIC, "ustar\0", 6) == 0 &&
+	    prefix.n > 0) { /* GNU's own form has other things there */
 		buf_str(&whole, prefix);
 		buf_ch(&whole, '/');
 		buf_str(&whole, name);
@@ -109,14 +119,32 @@ static int read_names(struct tape *t, const char *b)
 static int type_of(char c, enum tape_type *ret)
 {
 	switch (c) {
-	case '0': case '\0': case '7': case 'S': *ret = TAPE_FILE; return 0;
-	case '1': *ret = TAPE_HARDLINK; return 0;
-	case '2': *ret = TAPE_SYMLINK; return 0;
-	case '3': *ret = TAPE_CHAR; return 0;
-	case '4': *ret = TAPE_BLOCKDEV; return 0;
-	case '5': *ret = TAPE_DIR; return 0;
-	case '6': *ret = TAPE_FIFO; return 0;
-	default: return -EBADMSG;
+	case '0':
+	case '\0':
+	case '7':
+	case 'S':
+		*ret = TAPE_FILE;
+		return 0;
+	case '1':
+		*ret = TAPE_HARDLINK;
+		return 0;
+	case '2':
+		*ret = TAPE_SYMLINK;
+		return 0;
+	case '3':
+		*ret = TAPE_CHAR;
+		return 0;
+	case '4':
+		*ret = TAPE_BLOCKDEV;
+		return 0;
+	case '5':
+		*ret = TAPE_DIR;
+		return 0;
+	case '6':
+		*ret = TAPE_FIFO;
+		return 0;
+	default:
+		return -EBADMSG;
 	}
 }
 
@@ -134,12 +162,13 @@ static int fill_entry(struct tape *t, const char *b, struct tape_entry *en)
 
 	if (type_of(b[TAR_TYPE], &en->type) < 0)
 		return refuse(t, "there is an entry of an unknown type");
-	if (tar_number(b + TAR_MODE, 8, &mode) < 0 || tar_number(b + TAR_UID, 8, &uid) < 0 || tar_number(b + TAR_GID, 8, &gid) < 0 ||
-	    tar_number(b + TAR_MTIME, 12, &mtime) < 0)
+	if (tar_number(b + TAR_MODE, 8, &mode) < 0 || tar_number(b + TAR_UID, 8, &uid) < 0 ||
+	    tar_number(b + TAR_GID, 8, &gid) < 0 || tar_number(b + TAR_MTIME, 12, &mtime) < 0)
 		return refuse(t, "a header has something that is no number");
 	if (read_names(t, b) < 0)
 		return -EBADMSG;
-	if (b[TAR_TYPE] != 'S' && en->type == TAPE_FILE && str_ends(str_of(t->name), "/"))	/* how the oldest tars tell a directory */
+	/* how the oldest tars tell a directory */
+	if (b[TAR_TYPE] != 'S' && en->type == TAPE_FILE && str_ends(str_of(t->name), "/"))
 		en->type = TAPE_DIR;
 	en->name = t->name;
 	en->target = t->target;
@@ -354,10 +383,12 @@ static int end_content(struct tape *t)
 
 static int take_block(struct tape *t)
 {
-	int rc = t->state == IN_HEADER ? take_header(t, t->block) : t->state == IN_MAP ? take_map(t, t->block) :
-		take_more_sparse(t, t->block);
+	int rc = t->state == IN_HEADER ? take_header(t, t->block)
+	    : t->state == IN_MAP       ? take_map(t, t->block)
+				       : take_more_sparse(t, t->block);
 
-	if (t->state == IN_PADDING)		/* an entry without content: nothing that was said before it is for the next */
+	/* an entry without content: nothing that was said before it is for the next */
+	if (t->state == IN_PADDING)
 		pax_clear(&t->pax);
 	return rc;
 }

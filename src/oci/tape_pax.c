@@ -6,11 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SIZE_MAX_ (INT64_MAX / 4)	/* nothing is larger than that, so that sums cannot overflow */
+#define SIZE_MAX_ (INT64_MAX / 4) /* nothing is larger than that, so that sums cannot overflow */
 
 void pax_init(struct pax *p)
 {
-	*p = (struct pax) { .name = BUF_INIT(TAPE_NAME_MAX), .target = BUF_INIT(TAPE_NAME_MAX), .text = BUF_INIT(PAX_TEXT_MAX) };
+	*p = (struct pax) { .name = BUF_INIT(TAPE_NAME_MAX),
+		.target = BUF_INIT(TAPE_NAME_MAX),
+		.text = BUF_INIT(PAX_TEXT_MAX) };
 	pax_clear(p);
 }
 
@@ -155,7 +157,8 @@ static int take_record(struct pax *p, struct str key, struct str value)
 		return take_sparse(p, key, value);
 	}
 	if (str_is(key, "path"))
-		return p->sparse && p->name.n > 0 ? 0 : take_text(&p->name, value);	/* GNU.sparse.name has the true one */
+		return p->sparse && p->name.n > 0 ? 0
+						  : take_text(&p->name, value); /* GNU.sparse.name has the true one */
 	if (str_is(key, "linkpath"))
 		return take_text(&p->target, value);
 	if (str_is(key, "size"))
@@ -169,15 +172,15 @@ static int take_record(struct pax *p, struct str key, struct str value)
 
 static bool decides(struct str key)
 {
-	return str_is(key, "path") || str_is(key, "linkpath") || str_is(key, "size") || str_starts(key, "GNU.sparse.") ||
-		str_starts(key, "SCHILY.xattr.");
+	return str_is(key, "path") || str_is(key, "linkpath") || str_is(key, "size") ||
+	    str_starts(key, "GNU.sparse.") || str_starts(key, "SCHILY.xattr.");
 }
 
 int pax_read(struct pax *p, struct str records, bool global)
 {
 	struct str all = records;
 
-	if (!global) {			/* attributes stay behind, in our own copy */
+	if (!global) { /* attributes stay behind, in our own copy */
 		buf_clear(&p->text);
 		buf_str(&p->text, records);
 		if (p->text.bad)

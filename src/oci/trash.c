@@ -15,7 +15,7 @@
 #include "base/fd.h"
 #include "engine/tree.h"
 
-#define NAMES_MAX 10000			/* of one image at a time */
+#define NAMES_MAX 10000 /* of one image at a time */
 
 int trash_open(int images_fd, int *ret_fd, struct err *e)
 {
@@ -60,8 +60,8 @@ static unsigned walk(int trash_fd, bool remove)
 
 void trash_empty(int trash_fd)
 {
-	/* Again while there is something, as it may have come after the last look and before the lock was let go; but not for ever
-	 * if it cannot be removed. */
+	/* Again while there is something, as it may have come after the last look and before the lock was let go; but
+	 * not for ever if it cannot be removed. */
 	while (walk(trash_fd, false) > 0) {
 		if (flock(trash_fd, LOCK_EX | LOCK_NB) < 0)
 			return;

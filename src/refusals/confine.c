@@ -35,15 +35,17 @@ static const int allowed[] = {
 static int add_more(scmp_filter_ctx ctx)
 {
 	return seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(openat), 1,
-		SCMP_A2(SCMP_CMP_MASKED_EQ, O_ACCMODE | O_CREAT | O_TRUNC, O_RDONLY));
+	    SCMP_A2(SCMP_CMP_MASKED_EQ, O_ACCMODE | O_CREAT | O_TRUNC, O_RDONLY));
 }
 
 int confine(struct err *e)
 {
 	static const struct landlock_path proc = { "/proc", LANDLOCK_READ_FILES };
 
-	return cage_close(
-		&(struct cage){
-			.calls = allowed, .n_calls = ARRAY_LEN(allowed), .more = add_more, .paths = &proc, .n_paths = 1 },
-		e);
+	return cage_close(&(struct cage) { .calls = allowed,
+			      .n_calls = ARRAY_LEN(allowed),
+			      .more = add_more,
+			      .paths = &proc,
+			      .n_paths = 1 },
+	    e);
 }

@@ -16,18 +16,18 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "refusals/confine.h"
-#include "refusals/record.h"
-#include "refusals/tally.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "refusals/confine.h"
+#include "refusals/record.h"
+#include "refusals/tally.h"
 
 enum { FD_WARDEN = 3, FD_AUDIT };
 
 #define ROUND_MAX 256 /* records read at a time */
-#define REST_MS 20 /* after that many: a flood costs us, and the machine, no more than this */
+#define REST_MS 20    /* after that many: a flood costs us, and the machine, no more than this */
 #define RECORD_MAX 8192
 
 static uint32_t pid_inside(uint32_t pid, uint32_t slot_base)
@@ -38,7 +38,7 @@ static uint32_t pid_inside(uint32_t pid, uint32_t slot_base)
 	ssize_t n = file_read(AT_FDCWD, path, text, sizeof text);
 
 	return n <= 0 ? 0
-		      : record_pid_inside((struct str){ text, (size_t)n }, slot_base, slot_base + TALLY_SLOT_UIDS - 1);
+		      : record_pid_inside((struct str) { text, (size_t)n }, slot_base, slot_base + TALLY_SLOT_UIDS - 1);
 }
 
 static void take_record(struct tally *t, const char *p, size_t n)
@@ -49,7 +49,7 @@ static void take_record(struct tally *t, const char *p, size_t n)
 	/* Its length is that of the text alone in some kernels, so the packet's counts. */
 	if (n <= NLMSG_HDRLEN || h->nlmsg_type != AUDIT_SECCOMP)
 		return;
-	if (record_parse((struct str){ p + NLMSG_HDRLEN, strnlen(p + NLMSG_HDRLEN, n - NLMSG_HDRLEN) }, &r) < 0)
+	if (record_parse((struct str) { p + NLMSG_HDRLEN, strnlen(p + NLMSG_HDRLEN, n - NLMSG_HDRLEN) }, &r) < 0)
 		return;
 	struct au_event *ev = tally_add(t, &r, clock_mono_ms());
 
@@ -71,7 +71,7 @@ static void read_some(struct tally *t)
 			return;
 		take_record(t, msg, (size_t)n);
 	}
-	(void)nanosleep(&(struct timespec){ .tv_nsec = REST_MS * 1000000L }, NULL);
+	(void)nanosleep(&(struct timespec) { .tv_nsec = REST_MS * 1000000L }, NULL);
 }
 
 /* Does not wait for a warden that is busy: these events can be missed. */
@@ -110,8 +110,8 @@ int main(int argc, char **argv)
 	log_setup("atoll-refusals", LOG_LVL_INFO);
 	/* --run only tells whose it is in a list of processes */
 	if (argc != 5 || strcmp(argv[1], "--run") != 0 || strcmp(argv[3], "--uid-base") != 0 ||
-		str_to_u64(str_of(argv[4]), UINT32_MAX, &base) < 0 || fd_cloexec(FD_WARDEN, true) < 0 ||
-		fd_cloexec(FD_AUDIT, true) < 0) {
+	    str_to_u64(str_of(argv[4]), UINT32_MAX, &base) < 0 || fd_cloexec(FD_WARDEN, true) < 0 ||
+	    fd_cloexec(FD_AUDIT, true) < 0) {
 		(void)fprintf(stderr, "atoll-refusals: this program is started by atolld\n");
 		return 2;
 	}

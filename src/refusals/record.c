@@ -83,7 +83,7 @@ int record_parse(struct str text, struct record *ret)
 			return -EBADMSG;
 	}
 	if (parse_u32(value[UID], 10, &ret->uid) < 0 || parse_u32(value[PID], 10, &ret->pid) < 0 ||
-		parse_u32(value[ARCH], 16, &ret->arch) < 0 || parse_comm(value[COMM], ret->comm) < 0)
+	    parse_u32(value[ARCH], 16, &ret->arch) < 0 || parse_comm(value[COMM], ret->comm) < 0)
 		return -EBADMSG;
 	/* A number above what an int has is given as a negative one. */
 	struct str digits = value[NR];

@@ -18,7 +18,7 @@ static struct au_event *push(struct tally *t, enum au_type type, uint32_t uid, u
 		t->since_ms = now_ms;
 	struct au_event *ev = &t->pending[t->n++];
 
-	*ev = (struct au_event){ .version = AU_VERSION, .type = (uint16_t)type, .uid = uid };
+	*ev = (struct au_event) { .version = AU_VERSION, .type = (uint16_t)type, .uid = uid };
 	return ev;
 }
 
@@ -29,7 +29,7 @@ static struct au_event *find(struct tally *t, uint32_t slot, const struct record
 		struct au_event *ev = &t->pending[i];
 
 		if (ev->type == AU_DENIED && (ev->uid - t->base) / TALLY_SLOT_UIDS == slot && ev->nr == r->nr &&
-			ev->arch == r->arch && memcmp(ev->comm, r->comm, sizeof ev->comm) == 0)
+		    ev->arch == r->arch && memcmp(ev->comm, r->comm, sizeof ev->comm) == 0)
 			return ev;
 	}
 	return NULL;

@@ -11,8 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "refusals/record.h"
 #include "ipc/refusals.h"
+#include "refusals/record.h"
 
 #define TALLY_MS 200
 #define TALLY_SLOTS 2048 /* no instance has more sandboxes */
@@ -22,7 +22,7 @@
 #define TALLY_FLOOD 100
 
 struct tally {
-	uint32_t base; /* uids of sandboxes begin here; each has TALLY_SLOT_UIDS of them */
+	uint32_t base;     /* uids of sandboxes begin here; each has TALLY_SLOT_UIDS of them */
 	uint64_t since_ms; /* the first record; with n == 0: of no meaning */
 	size_t n, n_taken;
 	struct au_event pending[TALLY_MAX];

@@ -9,41 +9,51 @@
 #include "store/db_stmt.h"
 
 static const char schema[] =
-	"CREATE TABLE IF NOT EXISTS audit (seq INTEGER PRIMARY KEY, at_ms INTEGER NOT NULL, kind TEXT NOT NULL, request TEXT NOT NULL,"
-	" team TEXT NOT NULL, key TEXT NOT NULL, sandbox TEXT NOT NULL, session TEXT NOT NULL, line TEXT NOT NULL) STRICT;"
-	"CREATE INDEX IF NOT EXISTS audit_team ON audit(team, seq);"
-	"CREATE INDEX IF NOT EXISTS audit_sandbox ON audit(sandbox, seq) WHERE sandbox<>'';"
-	"CREATE TABLE IF NOT EXISTS audit_text (seq INTEGER PRIMARY KEY, team TEXT NOT NULL, text TEXT NOT NULL) STRICT;"
-	"CREATE INDEX IF NOT EXISTS audit_text_team ON audit_text(team);"
-	"CREATE TABLE IF NOT EXISTS audit_head (one INTEGER PRIMARY KEY CHECK(one=1), seq INTEGER NOT NULL, hash BLOB NOT NULL) STRICT;";
+    "CREATE TABLE IF NOT EXISTS audit (seq INTEGER PRIMARY KEY, at_ms INTEGER NOT NULL, kind TEXT NOT NULL, request "
+    "TEXT NOT NULL,"
+    " team TEXT NOT NULL, key TEXT NOT NULL, sandbox TEXT NOT NULL, session TEXT NOT NULL, line TEXT NOT NULL) STRICT;"
+    "CREATE INDEX IF NOT EXISTS audit_team ON audit(team, seq);"
+    "CREATE INDEX IF NOT EXISTS audit_sandbox ON audit(sandbox, seq) WHERE sandbox<>'';"
+    "CREATE TABLE IF NOT EXISTS audit_text (seq INTEGER PRIMARY KEY, team TEXT NOT NULL, text TEXT NOT NULL) STRICT;"
+    "CREATE INDEX IF NOT EXISTS audit_text_team ON audit_text(team);"
+    "CREATE TABLE IF NOT EXISTS audit_head (one INTEGER PRIMARY KEY CHECK(one=1), seq INTEGER NOT NULL, hash BLOB NOT "
+    "NULL) STRICT;";
 
 static const char begin_sql[] = "BEGIN";
 static const char commit_sql[] = "COMMIT";
 static const char rollback_sql[] = "ROLLBACK";
-static const char head_set_sql[] = "INSERT INTO audit_head(one, seq, hash) VALUES(1,?,?) ON CONFLICT DO UPDATE SET seq=excluded.seq, hash=excluded.hash";
+static const char head_set_sql[] = "INSERT INTO audit_head(one, seq, hash) VALUES(1,?,?) ON CONFLICT DO UPDATE SET "
+				   "seq=excluded.seq, hash=excluded.hash";
 static const char head_sql[] = "SELECT seq, hash FROM audit_head";
-static const char add_sql[] = "INSERT OR REPLACE INTO audit(seq, at_ms, kind, request, team, key, sandbox, session, line) VALUES(?,?,?,?,?,?,?,?,?)";
+static const char add_sql[] = "INSERT OR REPLACE INTO audit(seq, at_ms, kind, request, team, key, sandbox, session, "
+			      "line) VALUES(?,?,?,?,?,?,?,?,?)";
 static const char text_sql[] = "INSERT OR REPLACE INTO audit_text(seq, team, text) VALUES(?,?,?)";
 static const char prune_sql[] = "DELETE FROM audit WHERE seq<?";
 static const char prune_text_sql[] = "DELETE FROM audit_text WHERE seq<?";
 static const char pages_sql[] = "PRAGMA page_count";
 static const char page_size_sql[] = "PRAGMA page_size";
-static const char forget_texts_sql[] = "DELETE FROM audit_text WHERE seq IN (SELECT seq FROM audit_text ORDER BY seq LIMIT ?)";
-static const char purge_sql[] = "DELETE FROM audit WHERE seq IN (SELECT seq FROM audit WHERE team=? ORDER BY seq LIMIT 100)";
-static const char purge_text_sql[] = "DELETE FROM audit_text WHERE seq IN (SELECT seq FROM audit_text WHERE team=? LIMIT 4)";
+static const char forget_texts_sql[] =
+    "DELETE FROM audit_text WHERE seq IN (SELECT seq FROM audit_text ORDER BY seq LIMIT ?)";
+static const char purge_sql[] =
+    "DELETE FROM audit WHERE seq IN (SELECT seq FROM audit WHERE team=? ORDER BY seq LIMIT 100)";
+static const char purge_text_sql[] =
+    "DELETE FROM audit_text WHERE seq IN (SELECT seq FROM audit_text WHERE team=? LIMIT 4)";
 static const char overwrite_sql[] = "PRAGMA secure_delete=ON";
 static const char leave_sql[] = "PRAGMA secure_delete=OFF";
 static const char empty_log_sql[] = "PRAGMA wal_checkpoint(TRUNCATE)";
 
-/* One per way to find the rows and to order them: with a condition that may be absent no index would be used. All other conditions
- * are checked here, since SQLite would look for a row that fits through the whole table, however long that takes. */
+/* One per way to find the rows and to order them: with a condition that may be absent no index would be used. All other
+ * conditions are checked here, since SQLite would look for a row that fits through the whole table, however long that
+ * takes. */
 #define EACH(lead, order) \
-	"SELECT audit.seq, line, text, audit.team, sandbox, key, session, kind, request, at_ms FROM audit LEFT JOIN audit_text ON audit_text.seq=audit.seq" \
+	"SELECT audit.seq, line, text, audit.team, sandbox, key, session, kind, request, at_ms FROM audit LEFT JOIN " \
+	"audit_text ON audit_text.seq=audit.seq" \
 	" WHERE " lead " AND audit.seq>?3 AND audit.seq<?5 ORDER BY audit.seq " order " LIMIT ?4"
 
 static const char each_sql[] = EACH("TRUE", "ASC"), each_last_sql[] = EACH("TRUE", "DESC");
 static const char team_sql[] = EACH("audit.team=?1", "ASC"), team_last_sql[] = EACH("audit.team=?1", "DESC");
-static const char sandbox_sql[] = EACH("sandbox=?2 AND sandbox<>''", "ASC"), sandbox_last_sql[] = EACH("sandbox=?2 AND sandbox<>''", "DESC");
+static const char sandbox_sql[] = EACH("sandbox=?2 AND sandbox<>''", "ASC"),
+		  sandbox_last_sql[] = EACH("sandbox=?2 AND sandbox<>''", "DESC");
 
 int audit_db_open(const char *path, struct store **ret, struct err *e)
 {
@@ -92,7 +102,7 @@ int audit_db_commit(struct store *s, const struct audit_point *head, struct err 
 
 void audit_db_rollback(struct store *s)
 {
-	struct err ignored;		/* SQLite may have done it itself */
+	struct err ignored; /* SQLite may have done it itself */
 
 	(void)run_plain(s, rollback_sql, &ignored);
 }
@@ -170,10 +180,14 @@ static bool fits(const struct audit_query *q, sqlite3_stmt *st)
 	return stmt_col_u64(st, at) >= q->from_ms && (!q->to_ms || stmt_col_u64(st, at) <= q->to_ms);
 }
 
-int audit_db_each(struct store *s, const struct audit_query *q, int (*fn)(void *user, uint64_t seq, struct str line, const char *text), void *user, struct err *e)
+int audit_db_each(struct store *s, const struct audit_query *q,
+    int (*fn)(void *user, uint64_t seq, struct str line, const char *text), void *user, struct err *e)
 {
 	bool by_sandbox = *none_if_null(q->sandbox), by_team = *none_if_null(q->team);
-	const char *sql = by_sandbox ? (q->last ? sandbox_last_sql : sandbox_sql) : by_team ? (q->last ? team_last_sql : team_sql) : q->last ? each_last_sql : each_sql;
+	const char *sql = by_sandbox ? (q->last ? sandbox_last_sql : sandbox_sql)
+	    : by_team                ? (q->last ? team_last_sql : team_sql)
+	    : q->last                ? each_last_sql
+				     : each_sql;
 	uint64_t max = q->last && q->last < q->max ? q->last : q->max, looked = 0, found = 0, seq = 0;
 	sqlite3_stmt *st;
 	int r;

@@ -7,29 +7,39 @@
 #include "base/str.h"
 #include "store/db_stmt.h"
 
-#define COLUMNS "id, template_id, team, status, base_key, kept, what, mem_bytes, disk_bytes, cpu_permille, pids, step, reason, tags," \
+#define COLUMNS \
+	"id, template_id, team, status, base_key, kept, what, mem_bytes, disk_bytes, cpu_permille, pids, step, " \
+	"reason, tags," \
 	" created_ms, finished_ms"
 #define LAYER_COLUMNS "key, base_key, kept, what, bytes, created_ms, used_ms"
 
-static const char put_sql[] = "INSERT INTO builds(" COLUMNS ") VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT(id) DO UPDATE SET"
-	" status=excluded.status, base_key=excluded.base_key, kept=excluded.kept, what=excluded.what, step=excluded.step,"
-	" reason=excluded.reason, finished_ms=excluded.finished_ms";
+static const char put_sql[] =
+    "INSERT INTO builds(" COLUMNS ") VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT(id) DO UPDATE SET"
+    " status=excluded.status, base_key=excluded.base_key, kept=excluded.kept, what=excluded.what, step=excluded.step,"
+    " reason=excluded.reason, finished_ms=excluded.finished_ms";
 static const char find_sql[] = "SELECT " COLUMNS " FROM builds WHERE id=?";
 static const char each_sql[] = "SELECT " COLUMNS " FROM builds WHERE template_id=? ORDER BY created_ms DESC, id";
-static const char fail_sql[] = "UPDATE builds SET status='error', step='base', reason=?, finished_ms=? WHERE status IN ('waiting','building')";
-static const char strip_sql[] = "UPDATE builds SET kept='', what=0 WHERE kept=?1 AND id NOT IN (SELECT build_id FROM template_tags)";
-static const char untagged_sql[] = "SELECT DISTINCT kept FROM builds WHERE kept<>'' AND id NOT IN (SELECT build_id FROM template_tags) LIMIT 1";
-static const char log_add_sql[] = "INSERT INTO build_logs(build, n, at_ms, level, step, message)"
-	" VALUES(?1, (SELECT coalesce(max(n) + 1, 0) FROM build_logs WHERE build=?1), ?2, ?3, ?4, ?5)";
-static const char log_each_sql[] = "SELECT at_ms, level, step, message FROM build_logs WHERE build=? AND n>=? AND"
-	" (CASE level WHEN 'debug' THEN 0 WHEN 'info' THEN 1 WHEN 'warn' THEN 2 ELSE 3 END)>=? ORDER BY n LIMIT ?";
+static const char fail_sql[] =
+    "UPDATE builds SET status='error', step='base', reason=?, finished_ms=? WHERE status IN ('waiting','building')";
+static const char strip_sql[] =
+    "UPDATE builds SET kept='', what=0 WHERE kept=?1 AND id NOT IN (SELECT build_id FROM template_tags)";
+static const char untagged_sql[] =
+    "SELECT DISTINCT kept FROM builds WHERE kept<>'' AND id NOT IN (SELECT build_id FROM template_tags) LIMIT 1";
+static const char log_add_sql[] =
+    "INSERT INTO build_logs(build, n, at_ms, level, step, message)"
+    " VALUES(?1, (SELECT coalesce(max(n) + 1, 0) FROM build_logs WHERE build=?1), ?2, ?3, ?4, ?5)";
+static const char log_each_sql[] =
+    "SELECT at_ms, level, step, message FROM build_logs WHERE build=? AND n>=? AND"
+    " (CASE level WHEN 'debug' THEN 0 WHEN 'info' THEN 1 WHEN 'warn' THEN 2 ELSE 3 END)>=? ORDER BY n LIMIT ?";
 static const char layer_put_sql[] = "INSERT OR REPLACE INTO layers(" LAYER_COLUMNS ") VALUES(?,?,?,?,?,?,?)";
 static const char layer_find_sql[] = "UPDATE layers SET used_ms=?2 WHERE key=?1 RETURNING " LAYER_COLUMNS;
 static const char layer_drop_sql[] = "DELETE FROM layers WHERE key=?";
 static const char layer_each_sql[] = "SELECT " LAYER_COLUMNS " FROM layers ORDER BY used_ms, key";
-static const char users_sql[] = "SELECT (SELECT count(*) FROM builds WHERE kept=?1) + (SELECT count(*) FROM layers WHERE kept=?1)";
-static const char base_keys_sql[] = "SELECT base_key FROM builds WHERE kept<>'' UNION SELECT base_key FROM layers"
-	" UNION SELECT base_key FROM snapshots UNION SELECT template_key FROM sandboxes WHERE state<>3";
+static const char users_sql[] =
+    "SELECT (SELECT count(*) FROM builds WHERE kept=?1) + (SELECT count(*) FROM layers WHERE kept=?1)";
+static const char base_keys_sql[] =
+    "SELECT base_key FROM builds WHERE kept<>'' UNION SELECT base_key FROM layers"
+    " UNION SELECT base_key FROM snapshots UNION SELECT template_key FROM sandboxes WHERE state<>3";
 static const char kept_sql[] = "SELECT kept FROM builds WHERE kept<>'' UNION SELECT kept FROM layers";
 
 static void copy(char *dst, size_t size, sqlite3_stmt *st, int col)
@@ -68,9 +78,13 @@ int builds_put(struct store *s, const struct build_row *r, struct err *e)
 static void take_row(sqlite3_stmt *st, struct build_row *r)
 {
 	*r = (struct build_row) {
-		.what = (uint32_t)stmt_col_u64(st, 6), .mem_bytes = stmt_col_u64(st, 7), .disk_bytes = stmt_col_u64(st, 8),
-		.cpu_permille = (uint32_t)stmt_col_u64(st, 9), .pids = (uint32_t)stmt_col_u64(st, 10),
-		.created_ms = stmt_col_u64(st, 14), .finished_ms = stmt_col_u64(st, 15),
+		.what = (uint32_t)stmt_col_u64(st, 6),
+		.mem_bytes = stmt_col_u64(st, 7),
+		.disk_bytes = stmt_col_u64(st, 8),
+		.cpu_permille = (uint32_t)stmt_col_u64(st, 9),
+		.pids = (uint32_t)stmt_col_u64(st, 10),
+		.created_ms = stmt_col_u64(st, 14),
+		.finished_ms = stmt_col_u64(st, 15),
 	};
 	copy(r->id, sizeof r->id, st, 0);
 	copy(r->template_id, sizeof r->template_id, st, 1);
@@ -99,7 +113,8 @@ int builds_find(struct store *s, const char *id, struct build_row *ret, struct e
 	return 0;
 }
 
-int builds_each(struct store *s, const char *template_id, int (*fn)(void *user, const struct build_row *r), void *user, struct err *e)
+int builds_each(struct store *s, const char *template_id, int (*fn)(void *user, const struct build_row *r), void *user,
+    struct err *e)
 {
 	sqlite3_stmt *st;
 	int r;
@@ -175,7 +190,7 @@ int build_logs_add(struct store *s, const char *build, const struct build_log *l
 }
 
 int build_logs_each(struct store *s, const char *build, uint64_t from, uint64_t limit, unsigned min_level,
-	int (*fn)(void *user, const struct build_log *l), void *user, struct err *e)
+    int (*fn)(void *user, const struct build_log *l), void *user, struct err *e)
 {
 	sqlite3_stmt *st;
 	int r;
@@ -188,7 +203,9 @@ int build_logs_each(struct store *s, const char *build, uint64_t from, uint64_t 
 	stmt_u64(st, 4, limit);
 	while ((r = stmt_next(s, st, e)) == 1) {
 		struct build_log l = {
-			.at_ms = stmt_col_u64(st, 0), .level = stmt_col_text(st, 1), .step = stmt_col_text(st, 2),
+			.at_ms = stmt_col_u64(st, 0),
+			.level = stmt_col_text(st, 1),
+			.step = stmt_col_text(st, 2),
 			.message = stmt_col_text(st, 3),
 		};
 
@@ -222,7 +239,9 @@ int layers_put(struct store *s, const struct layer_row *r, struct err *e)
 static void take_layer(sqlite3_stmt *st, struct layer_row *r)
 {
 	*r = (struct layer_row) {
-		.what = (uint32_t)stmt_col_u64(st, 3), .bytes = stmt_col_u64(st, 4), .created_ms = stmt_col_u64(st, 5),
+		.what = (uint32_t)stmt_col_u64(st, 3),
+		.bytes = stmt_col_u64(st, 4),
+		.created_ms = stmt_col_u64(st, 5),
 		.used_ms = stmt_col_u64(st, 6),
 	};
 	copy(r->key, sizeof r->key, st, 0);
@@ -243,7 +262,7 @@ int layers_find(struct store *s, const char *key, uint64_t now_ms, struct layer_
 	if (r <= 0)
 		return r < 0 ? r : err_set(e, ENOENT, "no such layer");
 	take_layer(st, ret);
-	r = stmt_next(s, st, e);	/* to its end: then it is written */
+	r = stmt_next(s, st, e); /* to its end: then it is written */
 	return r < 0 ? r : 0;
 }
 
@@ -294,7 +313,8 @@ int kept_users(struct store *s, const char *kept, struct err *e)
 	return r;
 }
 
-static int each_text(struct store *s, const char *sql, int (*fn)(void *user, const char *text), void *user, struct err *e)
+static int each_text(struct store *s, const char *sql, int (*fn)(void *user, const char *text), void *user,
+    struct err *e)
 {
 	sqlite3_stmt *st;
 	int r;

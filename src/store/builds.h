@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* store/builds: versions of templates: how they were made, what they said meanwhile, what came of them; and the layers that
- * later builds may begin with. */
+/* store/builds: versions of templates: how they were made, what they said meanwhile, what came of them; and the layers
+ * that later builds may begin with. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,55 +12,58 @@
 
 #define BUILD_STATUS_SIZE 12
 #define BUILD_STEP_SIZE 12
-#define LAYER_KEY_SIZE 65		/* sha256 in hex */
+#define LAYER_KEY_SIZE 65 /* sha256 in hex */
 
 struct build_row {
 	char id[TPL_BUILD_SIZE];
 	char template_id[TPL_ID_SIZE];
 	char team[TEAM_ID_SIZE];
-	char status[BUILD_STATUS_SIZE];	/* "waiting", "building", "ready", "error" */
-	char base_key[TEMPLATE_KEY_SIZE];	/* image below it; "" before it is ready, as the next two */
-	char kept[ID_SIZE];		/* what the warden has of it */
-	uint32_t what;			/* KEPT_* of front/sandbox/sandbox.h */
+	char status[BUILD_STATUS_SIZE];   /* "waiting", "building", "ready", "error" */
+	char base_key[TEMPLATE_KEY_SIZE]; /* image below it; "" before it is ready, as the next two */
+	char kept[ID_SIZE];               /* what the warden has of it */
+	uint32_t what;                    /* KEPT_* of front/sandbox/sandbox.h */
 	uint64_t mem_bytes, disk_bytes;
 	uint32_t cpu_permille, pids;
-	char step[BUILD_STEP_SIZE];	/* where it failed */
-	char reason[1024];		/* why */
-	char tags[1024];		/* that it will have, separated by blanks */
+	char step[BUILD_STEP_SIZE]; /* where it failed */
+	char reason[1024];          /* why */
+	char tags[1024];            /* that it will have, separated by blanks */
 	uint64_t created_ms, finished_ms;
 };
 
-int builds_put(struct store *s, const struct build_row *r, struct err *e);		/* new, or changed */
-int builds_find(struct store *s, const char *id, struct build_row *ret, struct err *e);	/* -ENOENT */
-int builds_each(struct store *s, const char *template_id, int (*fn)(void *user, const struct build_row *r), void *user, struct err *e);
-int builds_fail_all(struct store *s, const char *why, uint64_t now_ms, struct err *e);	/* those under way */
+int builds_put(struct store *s, const struct build_row *r, struct err *e);              /* new, or changed */
+int builds_find(struct store *s, const char *id, struct build_row *ret, struct err *e); /* -ENOENT */
+int builds_each(struct store *s, const char *template_id, int (*fn)(void *user, const struct build_row *r), void *user,
+    struct err *e);
+int builds_fail_all(struct store *s, const char *why, uint64_t now_ms, struct err *e); /* those under way */
 
 /* What no tag names any more is not needed: fn gets each name that a row has had. */
 int builds_strip(struct store *s, int (*fn)(void *user, const char *kept), void *user, struct err *e);
 
 struct build_log {
 	uint64_t at_ms;
-	const char *level, *step, *message;	/* borrowed; step may be "" */
+	const char *level, *step, *message; /* borrowed; step may be "" */
 };
 
 int build_logs_add(struct store *s, const char *build, const struct build_log *l, struct err *e);
 /* From that one on (0 is the first), at most limit; min_level: 0 debug to 3 error. */
 int build_logs_each(struct store *s, const char *build, uint64_t from, uint64_t limit, unsigned min_level,
-	int (*fn)(void *user, const struct build_log *l), void *user, struct err *e);
+    int (*fn)(void *user, const struct build_log *l), void *user, struct err *e);
 
 struct layer_row {
 	char key[LAYER_KEY_SIZE];
 	char base_key[TEMPLATE_KEY_SIZE];
 	char kept[ID_SIZE];
 	uint32_t what;
-	uint64_t bytes;			/* that it took when it was made, about */
+	uint64_t bytes; /* that it took when it was made, about */
 	uint64_t created_ms, used_ms;
 };
 
 int layers_put(struct store *s, const struct layer_row *r, struct err *e);
-int layers_find(struct store *s, const char *key, uint64_t now_ms, struct layer_row *ret, struct err *e);	/* -ENOENT; notes its use */
+/* -ENOENT; notes its use */
+int layers_find(struct store *s, const char *key, uint64_t now_ms, struct layer_row *ret, struct err *e);
 int layers_drop(struct store *s, const char *key, struct err *e);
-int layers_each(struct store *s, int (*fn)(void *user, const struct layer_row *r), void *user, struct err *e);	/* used longest ago first */
+/* used longest ago first */
+int layers_each(struct store *s, int (*fn)(void *user, const struct layer_row *r), void *user, struct err *e);
 
 /* How many builds and layers have that name; and each name once. */
 int kept_users(struct store *s, const char *kept, struct err *e);

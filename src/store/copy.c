@@ -21,8 +21,11 @@ static int fail(sqlite3 *db, struct err *e, const char *what, const char *path)
 {
 	int code = db ? sqlite3_errcode(db) : SQLITE_NOMEM;
 
-	return err_set(e, code == SQLITE_FULL ? ENOSPC : code == SQLITE_BUSY ? EBUSY : EIO, "%s '%s': %s", what, path,
-		db ? sqlite3_errmsg(db) : "out of memory");
+	return err_set(e,
+	    code == SQLITE_FULL       ? ENOSPC
+		: code == SQLITE_BUSY ? EBUSY
+				      : EIO,
+	    "%s '%s': %s", what, path, db ? sqlite3_errmsg(db) : "out of memory");
 }
 
 static int is_whole(sqlite3 *db, const char *path, struct err *e)
@@ -55,7 +58,8 @@ static int copy_all(sqlite3 *from, sqlite3 *to, const char *path, struct err *e)
 	return is_whole(to, path, e);
 }
 
-/* The files of a database are the front's, who may have put anything in their place: a link would lead root elsewhere, a pipe would never answer. */
+/* The files of a database are the front's, who may have put anything in their place: a link would lead root elsewhere,
+ * a pipe would never answer. */
 static int check_files(const char *path, struct err *e)
 {
 	static const char *const more[] = { "", "-wal", "-shm", "-journal" };
@@ -76,7 +80,7 @@ int store_copy(const char *from, const char *to, struct err *e)
 {
 	char real[PATH_MAX];
 
-	if (!realpath(from, real))	/* what is above it is root's, and may be a link of root's */
+	if (!realpath(from, real)) /* what is above it is root's, and may be a link of root's */
 		return err_sys(e, "open '%s'", from);
 	if (check_files(from, e) < 0)
 		return -e->no;
@@ -97,11 +101,18 @@ int store_copy(const char *from, const char *to, struct err *e)
 	return -e->no;
 }
 
-static const struct { enum store_part what; const char *sql; } parts[] = {
-	{ STORE_KEPT, "SELECT kept_name, 0 FROM sandboxes WHERE state=2 AND kept_name IS NOT NULL AND kept<>0 UNION SELECT kept_name, 0 FROM snapshots"
-		      " UNION SELECT kept, 0 FROM builds WHERE kept<>'' AND status='ready' UNION SELECT kept, 0 FROM layers WHERE kept<>''" },
+static const struct {
+	enum store_part what;
+	const char *sql;
+} parts[] = {
+	{ STORE_KEPT,
+	    "SELECT kept_name, 0 FROM sandboxes WHERE state=2 AND kept_name IS NOT NULL AND kept<>0 UNION SELECT "
+	    "kept_name, 0 FROM snapshots"
+	    " UNION SELECT kept, 0 FROM builds WHERE kept<>'' AND status='ready' UNION SELECT kept, 0 FROM layers "
+	    "WHERE kept<>''" },
 	{ STORE_VOLUME, "SELECT id, bytes FROM volumes WHERE state=1" },
-	{ STORE_UNWRITTEN, "SELECT id, 0 FROM sandboxes WHERE state=2 AND kept_name IS NOT NULL AND kept=1" },	/* KEPT_DISK alone */
+	/* KEPT_DISK alone */
+	{ STORE_UNWRITTEN, "SELECT id, 0 FROM sandboxes WHERE state=2 AND kept_name IS NOT NULL AND kept=1" },
 };
 
 static int each(sqlite3 *db, const char *path, size_t i, store_part_fn *fn, void *user, struct err *e)
@@ -112,7 +123,8 @@ static int each(sqlite3 *db, const char *path, size_t i, store_part_fn *fn, void
 	if (r != SQLITE_OK)
 		return fail(db, e, "read", path);
 	while (no >= 0 && (r = sqlite3_step(st)) == SQLITE_ROW)
-		no = fn(user, parts[i].what, (const char *)sqlite3_column_text(st, 0), (uint64_t)sqlite3_column_int64(st, 1));
+		no = fn(user, parts[i].what, (const char *)sqlite3_column_text(st, 0),
+		    (uint64_t)sqlite3_column_int64(st, 1));
 	if (no >= 0 && r != SQLITE_DONE)
 		no = fail(db, e, "read", path);
 	(void)sqlite3_finalize(st);
@@ -123,7 +135,7 @@ int store_parts(const char *path, store_part_fn *fn, void *user, int *ret_versio
 {
 	struct store *s = NULL;
 	sqlite3 *db = NULL;
-	int r = store_open(path, &s, e);	/* it is a copy: brought to the schema of today first */
+	int r = store_open(path, &s, e); /* it is a copy: brought to the schema of today first */
 
 	if (r < 0)
 		return r;

@@ -10,11 +10,13 @@
 int store_copy(const char *from, const char *to, struct err *e);
 
 enum store_part {
-	STORE_KEPT,			/* of a sandbox, a snapshot or a template: a name that the warden knows */
+	STORE_KEPT, /* of a sandbox, a snapshot or a template: a name that the warden knows */
 	STORE_VOLUME,
-	STORE_UNWRITTEN,		/* the id of a paused sandbox whose memory is not on disk; it has a part STORE_KEPT as well */
+	/* the id of a paused sandbox whose memory is not on disk; it has a part STORE_KEPT as well */
+	STORE_UNWRITTEN,
 };
 
 /* Each name once. bytes: how much a volume may hold. A negative value of fn ends the walk and is returned. */
 typedef int store_part_fn(void *user, enum store_part what, const char *name, uint64_t bytes);
-int store_parts(const char *path, store_part_fn *fn, void *user, int *ret_version, struct err *e);	/* -EPROTO: of a newer atoll */
+/* -EPROTO: of a newer atoll */
+int store_parts(const char *path, store_part_fn *fn, void *user, int *ret_version, struct err *e);

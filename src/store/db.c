@@ -12,7 +12,7 @@
 #include "store/db_stmt.h"
 
 #define STMTS_MAX 256
-#define BUSY_MS 2000		/* only a person with the sqlite3 shell can hold the lock */
+#define BUSY_MS 2000 /* only a person with the sqlite3 shell can hold the lock */
 
 struct store {
 	sqlite3 *db;
@@ -31,7 +31,7 @@ static const char *const migrations[] = {
 	" is_default INTEGER NOT NULL DEFAULT 0,"
 	" created_ms INTEGER NOT NULL) STRICT;"
 	"CREATE TABLE keys ("
-	" hash BLOB PRIMARY KEY,"			/* sha256 of the key, never the key */
+	" hash BLOB PRIMARY KEY," /* sha256 of the key, never the key */
 	" team TEXT NOT NULL REFERENCES teams(id) ON DELETE CASCADE,"
 	" name TEXT NOT NULL,"
 	" created_ms INTEGER NOT NULL) STRICT;"
@@ -53,7 +53,7 @@ static const char *const migrations[] = {
 	" pids INTEGER NOT NULL,"
 	" envd_token TEXT,"
 	" traffic_token TEXT,"
-	" metadata TEXT,"				/* JSON objects */
+	" metadata TEXT," /* JSON objects */
 	" env_vars TEXT,"
 	" network TEXT,"
 	" ended_ms INTEGER,"
@@ -62,20 +62,20 @@ static const char *const migrations[] = {
 
 	/* Teams with limits, keys with an id. Version 1 had the local key only, which is put back at each start. */
 	"ALTER TABLE teams ADD COLUMN blocked INTEGER NOT NULL DEFAULT 0;"
-	"ALTER TABLE teams ADD COLUMN max_sandboxes INTEGER;"	/* NULL: the server's default */
+	"ALTER TABLE teams ADD COLUMN max_sandboxes INTEGER;" /* NULL: the server's default */
 	"ALTER TABLE teams ADD COLUMN rate_limit INTEGER;"
 	"CREATE UNIQUE INDEX teams_name ON teams(name);"
 	"DROP TABLE keys;"
 	"CREATE TABLE keys ("
 	" id TEXT PRIMARY KEY,"
-	" hash BLOB NOT NULL UNIQUE,"			/* sha256 of the key, never the key */
+	" hash BLOB NOT NULL UNIQUE," /* sha256 of the key, never the key */
 	" team TEXT NOT NULL REFERENCES teams(id) ON DELETE CASCADE,"
 	" name TEXT NOT NULL,"
-	" head TEXT NOT NULL,"				/* what of the key may be shown */
+	" head TEXT NOT NULL," /* what of the key may be shown */
 	" tail TEXT NOT NULL,"
 	" length INTEGER NOT NULL,"
 	" admin INTEGER NOT NULL,"
-	" local INTEGER NOT NULL,"			/* the one in the file of the state directory */
+	" local INTEGER NOT NULL," /* the one in the file of the state directory */
 	" created_ms INTEGER NOT NULL,"
 	" used_ms INTEGER,"
 	" expires_ms INTEGER) STRICT;"
@@ -94,12 +94,12 @@ static const char *const migrations[] = {
 	"ALTER TABLE sandboxes ADD COLUMN kept INTEGER NOT NULL DEFAULT 0;",
 
 	"CREATE TABLE logs ("
-	" id TEXT PRIMARY KEY,"				/* of the sandbox */
+	" id TEXT PRIMARY KEY," /* of the sandbox */
 	" team TEXT NOT NULL,"
-	" gen INTEGER NOT NULL,"			/* where the next piece goes */
+	" gen INTEGER NOT NULL," /* where the next piece goes */
 	" seq INTEGER NOT NULL,"
 	" gen_bytes INTEGER NOT NULL,"
-	" old_bytes INTEGER NOT NULL,"			/* of the generation before */
+	" old_bytes INTEGER NOT NULL," /* of the generation before */
 	" ended_ms INTEGER) STRICT;"
 	"CREATE INDEX logs_ended ON logs(ended_ms) WHERE ended_ms IS NOT NULL;"
 	"CREATE TABLE log_pieces ("
@@ -114,7 +114,7 @@ static const char *const migrations[] = {
 	" team TEXT NOT NULL REFERENCES teams(id) ON DELETE CASCADE,"
 	" name TEXT NOT NULL,"
 	" version INTEGER NOT NULL,"
-	" sealed BLOB NOT NULL,"			/* with a key that is not in this file */
+	" sealed BLOB NOT NULL," /* with a key that is not in this file */
 	" metadata TEXT NOT NULL,"
 	" created_ms INTEGER NOT NULL,"
 	" updated_ms INTEGER NOT NULL) STRICT;"
@@ -192,15 +192,15 @@ static const char *const migrations[] = {
 	"CREATE INDEX layers_kept ON layers(kept);",
 
 	"CREATE TABLE volumes ("
-	" id TEXT PRIMARY KEY,"				/* by which the warden knows it, too */
-	" team TEXT NOT NULL,"				/* what it holds outlives its row: never by cascade */
+	" id TEXT PRIMARY KEY," /* by which the warden knows it, too */
+	" team TEXT NOT NULL,"  /* what it holds outlives its row: never by cascade */
 	" name TEXT NOT NULL,"
 	" token TEXT NOT NULL,"
 	" bytes INTEGER NOT NULL,"
 	" state INTEGER NOT NULL,"
 	" created_ms INTEGER NOT NULL) STRICT;"
 	"CREATE UNIQUE INDEX volumes_name ON volumes(team, name) WHERE state<>2;"
-	"ALTER TABLE sandboxes ADD COLUMN volumes TEXT;"	/* JSON: [{id, name, path}] */
+	"ALTER TABLE sandboxes ADD COLUMN volumes TEXT;" /* JSON: [{id, name, path}] */
 	"ALTER TABLE snapshots ADD COLUMN volumes TEXT;",
 
 	/* More limits, who made a sandbox, and what it has sent in the lives before this one. */
@@ -212,20 +212,20 @@ static const char *const migrations[] = {
 	"ALTER TABLE sandboxes ADD COLUMN egress_bytes INTEGER NOT NULL DEFAULT 0;"
 	"ALTER TABLE sandboxes ADD COLUMN egress_bytes_s INTEGER NOT NULL DEFAULT 0;"
 	"ALTER TABLE sandboxes ADD COLUMN open_files INTEGER NOT NULL DEFAULT 0;"
-	"ALTER TABLE teams ADD COLUMN quota TEXT;"		/* JSON; NULL: none */
+	"ALTER TABLE teams ADD COLUMN quota TEXT;" /* JSON; NULL: none */
 	"ALTER TABLE keys ADD COLUMN quota TEXT;"
 	"CREATE TABLE quota_use ("
-	" owner TEXT NOT NULL,"				/* a team or a key */
-	" day INTEGER NOT NULL,"			/* since 1970, UTC */
+	" owner TEXT NOT NULL,"  /* a team or a key */
+	" day INTEGER NOT NULL," /* since 1970, UTC */
 	" cpu_ms INTEGER NOT NULL,"
 	" sent_bytes INTEGER NOT NULL,"
 	" PRIMARY KEY(owner, day)) STRICT, WITHOUT ROWID;",
 
 	"CREATE TABLE meter ("
 	" sandbox TEXT NOT NULL,"
-	" day INTEGER NOT NULL,"			/* since 1970, UTC */
+	" day INTEGER NOT NULL," /* since 1970, UTC */
 	" team TEXT NOT NULL,"
-	" key TEXT NOT NULL,"				/* its id; the key itself may be gone */
+	" key TEXT NOT NULL," /* its id; the key itself may be gone */
 	" template TEXT NOT NULL,"
 	" metadata TEXT,"
 	" running_ms INTEGER NOT NULL,"
@@ -258,7 +258,7 @@ static const char *const migrations[] = {
 	" url TEXT NOT NULL,"
 	" events TEXT NOT NULL,"
 	" enabled INTEGER NOT NULL,"
-	" sealed BLOB NOT NULL,"			/* what deliveries are signed with, by a key that is not in this file */
+	" sealed BLOB NOT NULL," /* what deliveries are signed with, by a key that is not in this file */
 	" created_ms INTEGER NOT NULL) STRICT;"
 	"CREATE INDEX webhooks_team ON webhooks(team);"
 	"CREATE TABLE deliveries ("
@@ -280,7 +280,7 @@ static const char *const migrations[] = {
 	"CREATE INDEX deliveries_created ON deliveries(created_ms);",
 
 	"CREATE TABLE capacity ("
-	" hour INTEGER PRIMARY KEY,"			/* since 1970, UTC */
+	" hour INTEGER PRIMARY KEY," /* since 1970, UTC */
 	" sandboxes INTEGER NOT NULL,"
 	" mem_bytes INTEGER NOT NULL,"
 	" limit_bytes INTEGER NOT NULL,"
@@ -291,7 +291,8 @@ static const char *const migrations[] = {
 
 	"ALTER TABLE sandboxes ADD COLUMN build TEXT;",
 
-	/* Which start of the host a front was at work in last: one row, or none in a file that no front has served since. */
+	/* Which start of the host a front was at work in last: one row, or none in a file that no front has served
+	   since. */
 	"CREATE TABLE host ("
 	" one INTEGER PRIMARY KEY CHECK(one=1),"
 	" boot_id TEXT NOT NULL) STRICT;",
@@ -302,12 +303,12 @@ static int db_fail(struct store *s, struct err *e, const char *what)
 	int code = sqlite3_errcode(s->db), precise = sqlite3_extended_errcode(s->db);
 	bool taken = precise == SQLITE_CONSTRAINT_UNIQUE || precise == SQLITE_CONSTRAINT_PRIMARYKEY;
 	bool damaged = code == SQLITE_CORRUPT || code == SQLITE_NOTADB;
-	int no = code == SQLITE_FULL    ? ENOSPC
-		 : code == SQLITE_NOMEM ? ENOMEM
-		 : code == SQLITE_BUSY  ? EBUSY
-		 : taken                ? EEXIST
-		 : damaged              ? EUCLEAN
-					: EIO;
+	int no = code == SQLITE_FULL ? ENOSPC
+	    : code == SQLITE_NOMEM   ? ENOMEM
+	    : code == SQLITE_BUSY    ? EBUSY
+	    : taken                  ? EEXIST
+	    : damaged                ? EUCLEAN
+				     : EIO;
 
 	if (code == SQLITE_READONLY || (code == SQLITE_IOERR && sqlite3_system_errno(s->db) == EROFS))
 		return err_set(e, EROFS, "%s: it cannot be written to: it, or its file system, is read-only", what);
@@ -436,8 +437,8 @@ static int migrate(struct store *s, struct err *e)
 		return db_fail(s, e, "read the version of the state file");
 	if ((size_t)have > ARRAY_LEN(migrations))
 		return err_set(e, EPROTO,
-			"state file has version %d, this program knows %zu: it was written by a newer atoll", have,
-			ARRAY_LEN(migrations));
+		    "state file has version %d, this program knows %zu: it was written by a newer atoll", have,
+		    ARRAY_LEN(migrations));
 	for (size_t v = (size_t)have; v < ARRAY_LEN(migrations); v++) {
 		autofree char *set = str_fmt("PRAGMA user_version=%zu", v + 1);
 		int r = set ? db_exec(s, "BEGIN IMMEDIATE", e) : err_set(e, ENOMEM, "compose");
@@ -463,7 +464,7 @@ static int open_file(const char *path, struct store **ret, struct err *e)
 	if (!s)
 		return err_set(e, ENOMEM, "open '%s'", path);
 	if (sqlite3_open_v2(path, &s->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL) !=
-		SQLITE_OK) {
+	    SQLITE_OK) {
 		int r = s->db ? db_fail(s, e, "open the state file") : err_set(e, ENOMEM, "open the state file");
 
 		store_close(s);
@@ -477,8 +478,9 @@ static int open_file(const char *path, struct store **ret, struct err *e)
 /* SQLite opens what it may only read without a word; the first change would tell, in the midst of something. */
 static int check_writable(struct store *s, struct err *e)
 {
-	return sqlite3_db_readonly(s->db, "main") == 1 ?
-		err_set(e, EROFS, "state file: it cannot be written to: it, or its file system, is read-only") : 0;
+	return sqlite3_db_readonly(s->db, "main") == 1
+	    ? err_set(e, EROFS, "state file: it cannot be written to: it, or its file system, is read-only")
+	    : 0;
 }
 
 int store_open(const char *path, struct store **ret, struct err *e)
@@ -488,8 +490,10 @@ int store_open(const char *path, struct store **ret, struct err *e)
 	if (open_file(path, &s, e) < 0)
 		return -e->no;
 	/* temp_store: no file is opened later, when the seccomp filter is in place. */
-	if (db_exec(s, "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA temp_store=MEMORY;"
-		    "PRAGMA foreign_keys=ON; PRAGMA cache_size=-1024; PRAGMA journal_size_limit=4194304;", e) < 0 ||
+	if (db_exec(s,
+		"PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA temp_store=MEMORY;"
+		"PRAGMA foreign_keys=ON; PRAGMA cache_size=-1024; PRAGMA journal_size_limit=4194304;",
+		e) < 0 ||
 	    migrate(s, e) < 0 || check_writable(s, e) < 0) {
 		store_close(s);
 		return err_wrap(e, "open '%s'", path);
@@ -530,8 +534,11 @@ int store_open_cache(const char *path, enum store_rows rows, const char *schema,
 			return -e->no;
 		/* The first write makes the files that a write needs, while that is still allowed. */
 		if (db_exec(s, sizes[rows], e) == 0 &&
-		    db_exec(s, "PRAGMA auto_vacuum=FULL; PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF; PRAGMA temp_store=MEMORY;"
-			    "PRAGMA foreign_keys=ON; PRAGMA journal_size_limit=4194304;", e) == 0 &&
+		    db_exec(s,
+			"PRAGMA auto_vacuum=FULL; PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF; PRAGMA "
+			"temp_store=MEMORY;"
+			"PRAGMA foreign_keys=ON; PRAGMA journal_size_limit=4194304;",
+			e) == 0 &&
 		    db_exec(s, schema, e) == 0)
 			break;
 
@@ -540,7 +547,7 @@ int store_open_cache(const char *path, enum store_rows rows, const char *schema,
 		store_close(s);
 		if (i > 0 || (rc != SQLITE_CORRUPT && rc != SQLITE_NOTADB))
 			return err_wrap(e, "open '%s'", path);
-		put_aside(path);	/* damaged by a crash of the host: what is lost can be had again */
+		put_aside(path); /* damaged by a crash of the host: what is lost can be had again */
 	}
 	*ret = s;
 	return 0;

@@ -25,12 +25,13 @@ void stmt_blob(sqlite3_stmt *st, int at, const void *p, size_t n);
 
 /* A statement without rows: the number of changed rows, or -errno. */
 int stmt_run(struct store *s, sqlite3_stmt *st, struct err *e);
-int stmt_next(struct store *s, sqlite3_stmt *st, struct err *e);	/* 1: a row, 0: no more, or -errno */
+int stmt_next(struct store *s, sqlite3_stmt *st, struct err *e); /* 1: a row, 0: no more, or -errno */
 
-/* While on, a change is on the disk before stmt_run() returns, and so is all before it: for what must survive a crash of the
- * machine. What is not run so is only as safe as the kernel. */
+/* While on, a change is on the disk before stmt_run() returns, and so is all before it: for what must survive a crash
+ * of the machine. What is not run so is only as safe as the kernel. */
 int store_durable(struct store *s, bool on, struct err *e);
 int stmt_run_durably(struct store *s, sqlite3_stmt *st, struct err *e);
 
-const char *stmt_col_text(sqlite3_stmt *st, int col);			/* NULL for SQL NULL; lives until the next step */
+/* NULL for SQL NULL; lives until the next step */
+const char *stmt_col_text(sqlite3_stmt *st, int col);
 uint64_t stmt_col_u64(sqlite3_stmt *st, int col);

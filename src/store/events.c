@@ -5,15 +5,18 @@
 #include "store/db_stmt.h"
 
 #define COLUMNS "seq, id, team, sandbox, type, at_ms, execution, template, build, data"
-#define WHICH " FROM events WHERE team=?1 AND sandbox<>'' AND (?2 IS NULL OR sandbox=?2) AND (?3 IS NULL OR instr(?3, ','||type||',')>0) ORDER BY seq "
+#define WHICH \
+	" FROM events WHERE team=?1 AND sandbox<>'' AND (?2 IS NULL OR sandbox=?2) AND (?3 IS NULL OR instr(?3, " \
+	"','||type||',')>0) ORDER BY seq "
 
 static const char add_sql[] =
-	"INSERT INTO events(id, team, sandbox, type, at_ms, execution, template, build, data) VALUES(?,?,?,?,?,?,?,?,?)";
+    "INSERT INTO events(id, team, sandbox, type, at_ms, execution, template, build, data) VALUES(?,?,?,?,?,?,?,?,?)";
 static const char up_sql[] = "SELECT " COLUMNS WHICH "LIMIT ?5 OFFSET ?4";
 static const char down_sql[] = "SELECT " COLUMNS WHICH "DESC LIMIT ?5 OFFSET ?4";
 static const char prune_sql[] =
-	"DELETE FROM events WHERE seq IN (SELECT seq FROM events WHERE at_ms<? AND NOT EXISTS "
-	"(SELECT 1 FROM deliveries d WHERE d.event=events.seq AND d.state=0) ORDER BY at_ms LIMIT " STMT_TEXT(STORE_BATCH) ")";
+    "DELETE FROM events WHERE seq IN (SELECT seq FROM events WHERE at_ms<? AND NOT EXISTS "
+    "(SELECT 1 FROM deliveries d WHERE d.event=events.seq AND d.state=0) ORDER BY at_ms LIMIT " STMT_TEXT(
+	STORE_BATCH) ")";
 
 int events_add(struct store *s, const struct event_row *row, uint64_t *ret_seq, struct err *e)
 {
@@ -36,7 +39,8 @@ int events_add(struct store *s, const struct event_row *row, uint64_t *ret_seq, 
 	return 0;
 }
 
-int events_each(struct store *s, const struct event_query *q, void (*fn)(void *user, const struct event_row *row), void *user, struct err *e)
+int events_each(struct store *s, const struct event_query *q, void (*fn)(void *user, const struct event_row *row),
+    void *user, struct err *e)
 {
 	sqlite3_stmt *st;
 	int r;
@@ -50,9 +54,16 @@ int events_each(struct store *s, const struct event_query *q, void (*fn)(void *u
 	stmt_u64(st, 5, q->limit);
 	while ((r = stmt_next(s, st, e)) == 1) {
 		struct event_row row = {
-			.seq = stmt_col_u64(st, 0), .id = stmt_col_text(st, 1), .team = stmt_col_text(st, 2), .sandbox = stmt_col_text(st, 3),
-			.type = stmt_col_text(st, 4), .at_ms = stmt_col_u64(st, 5), .execution = stmt_col_text(st, 6),
-			.template = stmt_col_text(st, 7), .build = stmt_col_text(st, 8), .data = stmt_col_text(st, 9),
+			.seq = stmt_col_u64(st, 0),
+			.id = stmt_col_text(st, 1),
+			.team = stmt_col_text(st, 2),
+			.sandbox = stmt_col_text(st, 3),
+			.type = stmt_col_text(st, 4),
+			.at_ms = stmt_col_u64(st, 5),
+			.execution = stmt_col_text(st, 6),
+			.template = stmt_col_text(st, 7),
+			.build = stmt_col_text(st, 8),
+			.data = stmt_col_text(st, 9),
 		};
 
 		fn(user, &row);

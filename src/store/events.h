@@ -10,24 +10,26 @@
 
 struct store;
 
-struct event_row {			/* strings are borrowed */
-	uint64_t seq;			/* given by the store, in order */
-	const char *id;			/* a UUID */
+struct event_row {      /* strings are borrowed */
+	uint64_t seq;   /* given by the store, in order */
+	const char *id; /* a UUID */
 	const char *team, *sandbox, *type;
-	uint64_t at_ms;			/* wall clock */
-	const char *execution;		/* a UUID: the run from a start or a resume on */
+	uint64_t at_ms;        /* wall clock */
+	const char *execution; /* a UUID: the run from a start or a resume on */
 	const char *template, *build;
-	const char *data;		/* JSON object */
+	const char *data; /* JSON object */
 };
 
 struct event_query {
 	const char *team;
-	const char *sandbox;		/* NULL: of all */
-	const char *types;		/* ",a,b,"; NULL: all */
+	const char *sandbox; /* NULL: of all */
+	const char *types;   /* ",a,b,"; NULL: all */
 	bool ascending;
 	uint64_t offset, limit;
 };
 
 int events_add(struct store *s, const struct event_row *row, uint64_t *ret_seq, struct err *e);
-int events_each(struct store *s, const struct event_query *q, void (*fn)(void *user, const struct event_row *row), void *user, struct err *e);
-int events_prune(struct store *s, uint64_t before_ms, struct err *e);	/* but for those that are still to be delivered */
+int events_each(struct store *s, const struct event_query *q, void (*fn)(void *user, const struct event_row *row),
+    void *user, struct err *e);
+/* but for those that are still to be delivered */
+int events_prune(struct store *s, uint64_t before_ms, struct err *e);

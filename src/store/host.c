@@ -6,7 +6,8 @@
 #include "store/db_stmt.h"
 
 static const char get_sql[] = "SELECT boot_id FROM host";
-static const char set_sql[] = "INSERT INTO host(one, boot_id) VALUES(1,?) ON CONFLICT DO UPDATE SET boot_id=excluded.boot_id";
+static const char set_sql[] =
+    "INSERT INTO host(one, boot_id) VALUES(1,?) ON CONFLICT DO UPDATE SET boot_id=excluded.boot_id";
 
 int host_boot_id(struct store *s, char ret[BOOT_ID_SIZE], struct err *e)
 {

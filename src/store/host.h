@@ -7,5 +7,5 @@
 
 struct store;
 
-int host_boot_id(struct store *s, char ret[BOOT_ID_SIZE], struct err *e);	/* "": none was recorded */
+int host_boot_id(struct store *s, char ret[BOOT_ID_SIZE], struct err *e); /* "": none was recorded */
 int host_set_boot_id(struct store *s, const char *id, struct err *e);

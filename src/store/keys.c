@@ -133,7 +133,7 @@ int keys_each(struct store *s, int (*fn)(void *user, const struct key_row *k), v
 		};
 
 		if (sqlite3_column_bytes(st, 1) != KEY_HASH_SIZE)
-			continue;	/* not written by us: no key can match it */
+			continue; /* not written by us: no key can match it */
 		memcpy(k.hash, sqlite3_column_blob(st, 1), KEY_HASH_SIZE);
 		r = fn(user, &k);
 		if (r < 0) {

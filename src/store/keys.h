@@ -11,18 +11,18 @@ struct store;
 
 #define KEY_HASH_SIZE 32
 
-struct key_row {			/* strings are borrowed; from keys_each() they live for the call */
+struct key_row { /* strings are borrowed; from keys_each() they live for the call */
 	const char *id, *team, *name;
 	uint8_t hash[KEY_HASH_SIZE];
-	const char *head, *tail;	/* first and last characters behind the prefix */
-	uint32_t length;		/* of the key behind its prefix */
+	const char *head, *tail; /* first and last characters behind the prefix */
+	uint32_t length;         /* of the key behind its prefix */
 	bool admin, local;
 	uint64_t created_ms;
-	uint64_t used_ms, expires_ms;	/* 0: never */
+	uint64_t used_ms, expires_ms; /* 0: never */
 };
 
 /* All but keys_used() are on the disk when they return. */
-int keys_add(struct store *s, const struct key_row *k, struct err *e);	/* -EEXIST: that key or id is there */
+int keys_add(struct store *s, const struct key_row *k, struct err *e); /* -EEXIST: that key or id is there */
 int keys_rename(struct store *s, const char *id, const char *name, struct err *e);
 int keys_expire(struct store *s, const char *id, uint64_t at_ms, struct err *e);
 int keys_drop(struct store *s, const char *id, struct err *e);

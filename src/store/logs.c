@@ -9,19 +9,23 @@
 
 static const char begin_sql[] = "BEGIN";
 static const char commit_sql[] = "COMMIT";
-static const char head_sql[] = "INSERT INTO logs(id, team, gen, seq, gen_bytes, old_bytes, ended_ms) VALUES(?,?,?,?,?,?,?) "
-			       "ON CONFLICT DO UPDATE SET gen=excluded.gen, seq=excluded.seq, gen_bytes=excluded.gen_bytes, "
-			       "old_bytes=excluded.old_bytes, ended_ms=excluded.ended_ms";
+static const char head_sql[] =
+    "INSERT INTO logs(id, team, gen, seq, gen_bytes, old_bytes, ended_ms) VALUES(?,?,?,?,?,?,?) "
+    "ON CONFLICT DO UPDATE SET gen=excluded.gen, seq=excluded.seq, gen_bytes=excluded.gen_bytes, "
+    "old_bytes=excluded.old_bytes, ended_ms=excluded.ended_ms";
 static const char piece_sql[] = "INSERT INTO log_pieces(id, gen, seq, bytes) VALUES(?,?,?,?)";
 static const char place_sql[] = "SELECT gen, seq, gen_bytes, old_bytes FROM logs WHERE id=?";
 static const char drop_sql[] = "DELETE FROM log_pieces WHERE id=? AND gen<?";
 static const char team_sql[] = "SELECT 1 FROM logs WHERE id=? AND team=? AND (ended_ms IS NULL OR ended_ms>=?)";
 static const char read_sql[] = "SELECT bytes FROM log_pieces WHERE id=? ORDER BY gen, seq";
-static const char lost_sql[] = "UPDATE logs SET ended_ms=? WHERE ended_ms IS NULL AND id NOT IN (SELECT id FROM sandboxes WHERE state<>?)";
+static const char lost_sql[] =
+    "UPDATE logs SET ended_ms=? WHERE ended_ms IS NULL AND id NOT IN (SELECT id FROM sandboxes WHERE state<>?)";
 static const char prune_sql[] =
-	"DELETE FROM logs WHERE id IN (SELECT id FROM logs WHERE ended_ms<? ORDER BY ended_ms LIMIT " STMT_TEXT(STORE_BATCH_LOGS) ") RETURNING gen_bytes+old_bytes";
-static const char oldest_sql[] = "DELETE FROM logs WHERE id IN (SELECT id FROM logs WHERE ended_ms IS NOT NULL ORDER BY ended_ms LIMIT ?) "
-				 "RETURNING gen_bytes+old_bytes";
+    "DELETE FROM logs WHERE id IN (SELECT id FROM logs WHERE ended_ms<? ORDER BY ended_ms LIMIT " STMT_TEXT(
+	STORE_BATCH_LOGS) ") RETURNING gen_bytes+old_bytes";
+static const char oldest_sql[] =
+    "DELETE FROM logs WHERE id IN (SELECT id FROM logs WHERE ended_ms IS NOT NULL ORDER BY ended_ms LIMIT ?) "
+    "RETURNING gen_bytes+old_bytes";
 static const char bytes_sql[] = "SELECT coalesce(sum(gen_bytes+old_bytes), 0) FROM logs";
 
 static int run_plain(struct store *s, const char *sql, struct err *e)
@@ -43,7 +47,8 @@ int logs_commit(struct store *s, struct err *e)
 	return run_plain(s, commit_sql, e);
 }
 
-int logs_add(struct store *s, const char *id, const char *team, struct str bytes, struct log_place *p, uint64_t ended_ms, struct err *e)
+int logs_add(struct store *s, const char *id, const char *team, struct str bytes, struct log_place *p,
+    uint64_t ended_ms, struct err *e)
 {
 	struct log_place next = { p->gen, p->seq + (bytes.n > 0), p->gen_bytes + bytes.n, p->old_bytes };
 	sqlite3_stmt *st;
@@ -85,8 +90,8 @@ int logs_place(struct store *s, const char *id, struct log_place *ret, struct er
 	int r = stmt_next(s, st, e);
 
 	if (r == 1) {
-		*ret = (struct log_place) { (uint32_t)stmt_col_u64(st, 0), (uint32_t)stmt_col_u64(st, 1), stmt_col_u64(st, 2),
-			stmt_col_u64(st, 3) };
+		*ret = (struct log_place) { (uint32_t)stmt_col_u64(st, 0), (uint32_t)stmt_col_u64(st, 1),
+			stmt_col_u64(st, 2), stmt_col_u64(st, 3) };
 		(void)sqlite3_reset(st);
 	}
 	return r < 0 ? r : 0;
@@ -103,8 +108,8 @@ int logs_drop_before(struct store *s, const char *id, uint32_t gen, struct err *
 	return stmt_run(s, st, e);
 }
 
-int logs_read(struct store *s, struct str id, const char *team, uint64_t not_before_ms, void (*fn)(void *user, struct str bytes),
-	void *user, struct err *e)
+int logs_read(struct store *s, struct str id, const char *team, uint64_t not_before_ms,
+    void (*fn)(void *user, struct str bytes), void *user, struct err *e)
 {
 	char z[32];
 	sqlite3_stmt *st;

@@ -5,19 +5,21 @@
 #include "store/db_stmt.h"
 
 static const char add_sql[] =
-	"INSERT INTO meter(sandbox, day, team, key, template, metadata, running_ms, cpu_permille_ms, mib_ms, until_ms, sent_bytes) "
-	"VALUES(?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT DO UPDATE SET running_ms=running_ms+excluded.running_ms, "
-	"cpu_permille_ms=cpu_permille_ms+excluded.cpu_permille_ms, mib_ms=mib_ms+excluded.mib_ms, until_ms=excluded.until_ms, "
-	"sent_bytes=sent_bytes+excluded.sent_bytes";
+    "INSERT INTO meter(sandbox, day, team, key, template, metadata, running_ms, cpu_permille_ms, mib_ms, until_ms, "
+    "sent_bytes) "
+    "VALUES(?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT DO UPDATE SET running_ms=running_ms+excluded.running_ms, "
+    "cpu_permille_ms=cpu_permille_ms+excluded.cpu_permille_ms, mib_ms=mib_ms+excluded.mib_ms, "
+    "until_ms=excluded.until_ms, "
+    "sent_bytes=sent_bytes+excluded.sent_bytes";
 static const char last_sql[] = "SELECT until_ms FROM meter WHERE sandbox=? ORDER BY day DESC LIMIT 1";
 static const char sent_sql[] = "SELECT coalesce(sum(sent_bytes), 0) FROM meter WHERE sandbox=?";
 static const char add_sent_sql[] =
-	"UPDATE meter SET sent_bytes=sent_bytes+?2 WHERE sandbox=?1 AND day=(SELECT max(day) FROM meter WHERE sandbox=?1)";
-static const char each_sql[] =
-	"SELECT sandbox, day, team, key, template, metadata, running_ms, cpu_permille_ms, mib_ms, until_ms, sent_bytes FROM meter "
-	"WHERE day BETWEEN ?2 AND ?3 AND (?1 IS NULL OR team=?1) ORDER BY sandbox, day LIMIT ?4";
-static const char prune_sql[] =
-	"DELETE FROM meter WHERE (sandbox, day) IN (SELECT sandbox, day FROM meter WHERE day<? ORDER BY day LIMIT " STMT_TEXT(STORE_BATCH) ")";
+    "UPDATE meter SET sent_bytes=sent_bytes+?2 WHERE sandbox=?1 AND day=(SELECT max(day) FROM meter WHERE sandbox=?1)";
+static const char each_sql[] = "SELECT sandbox, day, team, key, template, metadata, running_ms, cpu_permille_ms, "
+			       "mib_ms, until_ms, sent_bytes FROM meter "
+			       "WHERE day BETWEEN ?2 AND ?3 AND (?1 IS NULL OR team=?1) ORDER BY sandbox, day LIMIT ?4";
+static const char prune_sql[] = "DELETE FROM meter WHERE (sandbox, day) IN (SELECT sandbox, day FROM meter WHERE day<? "
+				"ORDER BY day LIMIT " STMT_TEXT(STORE_BATCH) ")";
 
 int meter_add(struct store *s, const struct meter_row *row, struct err *e)
 {
@@ -81,7 +83,7 @@ int meter_add_sent(struct store *s, const char *sandbox, uint64_t bytes, struct 
 }
 
 int meter_each(struct store *s, const char *team, uint64_t first, uint64_t last, size_t max,
-	void (*fn)(void *user, const struct meter_row *row), void *user, struct err *e)
+    void (*fn)(void *user, const struct meter_row *row), void *user, struct err *e)
 {
 	sqlite3_stmt *st;
 	int r;
@@ -94,9 +96,16 @@ int meter_each(struct store *s, const char *team, uint64_t first, uint64_t last,
 	stmt_u64(st, 4, max);
 	while ((r = stmt_next(s, st, e)) == 1) {
 		struct meter_row row = {
-			.sandbox = stmt_col_text(st, 0), .day = stmt_col_u64(st, 1), .team = stmt_col_text(st, 2), .key = stmt_col_text(st, 3),
-			.template = stmt_col_text(st, 4), .metadata = stmt_col_text(st, 5), .running_ms = stmt_col_u64(st, 6),
-			.cpu_permille_ms = stmt_col_u64(st, 7), .mib_ms = stmt_col_u64(st, 8), .until_ms = stmt_col_u64(st, 9),
+			.sandbox = stmt_col_text(st, 0),
+			.day = stmt_col_u64(st, 1),
+			.team = stmt_col_text(st, 2),
+			.key = stmt_col_text(st, 3),
+			.template = stmt_col_text(st, 4),
+			.metadata = stmt_col_text(st, 5),
+			.running_ms = stmt_col_u64(st, 6),
+			.cpu_permille_ms = stmt_col_u64(st, 7),
+			.mib_ms = stmt_col_u64(st, 8),
+			.until_ms = stmt_col_u64(st, 9),
 			.sent_bytes = stmt_col_u64(st, 10),
 		};
 

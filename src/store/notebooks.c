@@ -6,45 +6,61 @@
 #include "base/str.h"
 #include "store/db_stmt.h"
 
-#define NAME_SIZE 64			/* of a sandbox */
+#define NAME_SIZE 64 /* of a sandbox */
 
 /* In the place of a team, whose ids have another form: nobody's any more. Also after a crash somebody will go on. */
 #define DROPPED ""
 #define PURGED "!"
 
-static const char schema[] =
-	"CREATE TABLE IF NOT EXISTS notebooks (sandbox TEXT PRIMARY KEY, team TEXT NOT NULL, bytes INTEGER NOT NULL, cells INTEGER NOT NULL,"
-	" missed INTEGER NOT NULL, ended_ms INTEGER) STRICT, WITHOUT ROWID;"
-	"CREATE INDEX IF NOT EXISTS notebooks_ended ON notebooks(ended_ms);"
-	"CREATE TABLE IF NOT EXISTS cells (sandbox TEXT NOT NULL REFERENCES notebooks(sandbox) ON DELETE CASCADE, n INTEGER NOT NULL, context TEXT NOT NULL,"
-	" language TEXT NOT NULL, code TEXT NOT NULL, output BLOB NOT NULL, began_ms INTEGER NOT NULL, ms INTEGER NOT NULL, outcome TEXT NOT NULL,"
-	" cut INTEGER NOT NULL, PRIMARY KEY(sandbox, n)) STRICT, WITHOUT ROWID;"
-	"CREATE TABLE IF NOT EXISTS contexts (sandbox TEXT NOT NULL, context TEXT NOT NULL, language TEXT NOT NULL, PRIMARY KEY(sandbox, context)) STRICT, WITHOUT ROWID;";
+static const char schema[] = "CREATE TABLE IF NOT EXISTS notebooks (sandbox TEXT PRIMARY KEY, team TEXT NOT NULL, "
+			     "bytes INTEGER NOT NULL, cells INTEGER NOT NULL,"
+			     " missed INTEGER NOT NULL, ended_ms INTEGER) STRICT, WITHOUT ROWID;"
+			     "CREATE INDEX IF NOT EXISTS notebooks_ended ON notebooks(ended_ms);"
+			     "CREATE TABLE IF NOT EXISTS cells (sandbox TEXT NOT NULL REFERENCES notebooks(sandbox) ON "
+			     "DELETE CASCADE, n INTEGER NOT NULL, context TEXT NOT NULL,"
+			     " language TEXT NOT NULL, code TEXT NOT NULL, output BLOB NOT NULL, began_ms INTEGER NOT "
+			     "NULL, ms INTEGER NOT NULL, outcome TEXT NOT NULL,"
+			     " cut INTEGER NOT NULL, PRIMARY KEY(sandbox, n)) STRICT, WITHOUT ROWID;"
+			     "CREATE TABLE IF NOT EXISTS contexts (sandbox TEXT NOT NULL, context TEXT NOT NULL, "
+			     "language TEXT NOT NULL, PRIMARY KEY(sandbox, context)) STRICT, WITHOUT ROWID;";
 
 static const char begin_sql[] = "BEGIN";
 static const char commit_sql[] = "COMMIT";
 static const char rollback_sql[] = "ROLLBACK";
 static const char size_sql[] = "SELECT bytes, cells FROM notebooks WHERE sandbox=?";
-static const char head_sql[] = "INSERT INTO notebooks(sandbox, team, bytes, cells, missed) VALUES(?1,?2,?3,?4,?5) ON CONFLICT DO UPDATE SET"
-	" bytes=bytes+excluded.bytes, cells=cells+excluded.cells, missed=missed+excluded.missed";
-static const char cell_sql[] = "INSERT INTO cells(sandbox, n, context, language, code, output, began_ms, ms, outcome, cut) VALUES(?,?,?,?,?,?,?,?,?,?)";
+static const char head_sql[] =
+    "INSERT INTO notebooks(sandbox, team, bytes, cells, missed) VALUES(?1,?2,?3,?4,?5) ON CONFLICT DO UPDATE SET"
+    " bytes=bytes+excluded.bytes, cells=cells+excluded.cells, missed=missed+excluded.missed";
+static const char cell_sql[] = "INSERT INTO cells(sandbox, n, context, language, code, output, began_ms, ms, outcome, "
+			       "cut) VALUES(?,?,?,?,?,?,?,?,?,?)";
 static const char context_sql[] = "INSERT OR REPLACE INTO contexts(sandbox, context, language) VALUES(?,?,?)";
 static const char end_sql[] = "UPDATE notebooks SET ended_ms=? WHERE sandbox=? AND ended_ms IS NULL";
 static const char live_sql[] = "SELECT sandbox FROM notebooks WHERE ended_ms IS NULL";
 static const char find_sql[] = "SELECT cells, missed, ended_ms FROM notebooks WHERE sandbox=? AND team=?";
-static const char language_sql[] = "SELECT coalesce(nullif(cells.language,''), contexts.language, ''), count(*) FROM cells LEFT JOIN contexts"
-	" ON contexts.sandbox=cells.sandbox AND contexts.context=cells.context WHERE cells.sandbox=? GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 1";
-static const char contexts_sql[] = "SELECT count(*) FROM (SELECT DISTINCT context, CASE WHEN context='' THEN language END FROM cells WHERE sandbox=?)";
-static const char next_sql[] = "SELECT n, cells.context, coalesce(nullif(cells.language,''), contexts.language, ''), code, output, began_ms, ms, outcome, cut"
-	" FROM cells LEFT JOIN contexts ON contexts.sandbox=cells.sandbox AND contexts.context=cells.context"
-	" WHERE cells.sandbox=?1 AND n>?2 AND (?3 IS NULL OR cells.context=?3) ORDER BY n LIMIT 1";
-static const char bytes_sql[] = "SELECT coalesce(sum(bytes), 0) FROM notebooks WHERE team NOT IN ('" DROPPED "', '" PURGED "')";
-static const char drop_ended_sql[] = "UPDATE notebooks SET team='" DROPPED "', ended_ms=0 WHERE ended_ms<? AND team NOT IN ('" DROPPED "', '" PURGED "')";
-static const char drop_oldest_sql[] = "UPDATE notebooks SET team='" DROPPED "', ended_ms=0 WHERE sandbox=(SELECT sandbox FROM notebooks"
-	" WHERE ended_ms IS NOT NULL AND team NOT IN ('" DROPPED "', '" PURGED "') ORDER BY ended_ms LIMIT 1)";
+static const char language_sql[] =
+    "SELECT coalesce(nullif(cells.language,''), contexts.language, ''), count(*) FROM cells LEFT JOIN contexts"
+    " ON contexts.sandbox=cells.sandbox AND contexts.context=cells.context WHERE cells.sandbox=? GROUP BY 1 ORDER BY 2 "
+    "DESC, 1 LIMIT 1";
+static const char contexts_sql[] =
+    "SELECT count(*) FROM (SELECT DISTINCT context, CASE WHEN context='' THEN language END FROM cells WHERE sandbox=?)";
+static const char next_sql[] =
+    "SELECT n, cells.context, coalesce(nullif(cells.language,''), contexts.language, ''), code, output, began_ms, ms, "
+    "outcome, cut"
+    " FROM cells LEFT JOIN contexts ON contexts.sandbox=cells.sandbox AND contexts.context=cells.context"
+    " WHERE cells.sandbox=?1 AND n>?2 AND (?3 IS NULL OR cells.context=?3) ORDER BY n LIMIT 1";
+static const char bytes_sql[] = "SELECT coalesce(sum(bytes), 0) FROM notebooks WHERE team NOT IN ('" DROPPED
+				"', '" PURGED "')";
+static const char drop_ended_sql[] = "UPDATE notebooks SET team='" DROPPED
+				     "', ended_ms=0 WHERE ended_ms<? AND team NOT IN ('" DROPPED "', '" PURGED "')";
+static const char drop_oldest_sql[] = "UPDATE notebooks SET team='" DROPPED
+				      "', ended_ms=0 WHERE sandbox=(SELECT sandbox FROM notebooks"
+				      " WHERE ended_ms IS NOT NULL AND team NOT IN ('" DROPPED "', '" PURGED
+				      "') ORDER BY ended_ms LIMIT 1)";
 static const char drop_team_sql[] = "UPDATE notebooks SET team='" PURGED "', ended_ms=0 WHERE team=?";
-static const char dropped_sql[] = "SELECT sandbox, team='" PURGED "' FROM notebooks WHERE ended_ms=0 AND team IN ('" DROPPED "', '" PURGED "') LIMIT 1";
-static const char forget_cell_sql[] = "DELETE FROM cells WHERE sandbox=?1 AND n=(SELECT min(n) FROM cells WHERE sandbox=?1)";
+static const char dropped_sql[] = "SELECT sandbox, team='" PURGED
+				  "' FROM notebooks WHERE ended_ms=0 AND team IN ('" DROPPED "', '" PURGED "') LIMIT 1";
+static const char forget_cell_sql[] =
+    "DELETE FROM cells WHERE sandbox=?1 AND n=(SELECT min(n) FROM cells WHERE sandbox=?1)";
 static const char forget_contexts_sql[] = "DELETE FROM contexts WHERE sandbox=?";
 static const char forget_sql[] = "DELETE FROM notebooks WHERE sandbox=?";
 static const char overwrite_sql[] = "PRAGMA secure_delete=ON";
@@ -75,13 +91,14 @@ int notebooks_commit(struct store *s, struct err *e)
 {
 	int r = run_plain(s, commit_sql, e);
 
-	store_trim(s);		/* of a large cell, megabytes: the next one is another sandbox's, which has no use for them */
+	/* of a large cell, megabytes: the next one is another sandbox's, which has no use for them */
+	store_trim(s);
 	return r;
 }
 
 void notebooks_rollback(struct store *s)
 {
-	struct err ignored;		/* SQLite may have done it itself */
+	struct err ignored; /* SQLite may have done it itself */
 
 	(void)run_plain(s, rollback_sql, &ignored);
 }
@@ -104,7 +121,8 @@ int notebooks_size(struct store *s, const char *sandbox, uint64_t *ret_bytes, ui
 	return r < 0 ? r : 0;
 }
 
-static int add_to_head(struct store *s, const char *sandbox, const char *team, uint64_t bytes, uint64_t cells, uint64_t missed, struct err *e)
+static int add_to_head(struct store *s, const char *sandbox, const char *team, uint64_t bytes, uint64_t cells,
+    uint64_t missed, struct err *e)
 {
 	sqlite3_stmt *st;
 
@@ -217,7 +235,8 @@ int notebooks_find(struct store *s, const char *sandbox, const char *team, struc
 	return r < 0 ? r : 0;
 }
 
-int notebooks_next(struct store *s, const char *sandbox, const char *context, uint64_t after, struct cell_row *ret, struct err *e)
+int notebooks_next(struct store *s, const char *sandbox, const char *context, uint64_t after, struct cell_row *ret,
+    struct err *e)
 {
 	sqlite3_stmt *st;
 
@@ -230,10 +249,15 @@ int notebooks_next(struct store *s, const char *sandbox, const char *context, ui
 
 	if (r == 1)
 		*ret = (struct cell_row) {
-			.n = stmt_col_u64(st, 0), .context = stmt_col_text(st, 1), .language = stmt_col_text(st, 2),
+			.n = stmt_col_u64(st, 0),
+			.context = stmt_col_text(st, 1),
+			.language = stmt_col_text(st, 2),
 			.code = { stmt_col_text(st, 3), (size_t)sqlite3_column_bytes(st, 3) },
 			.output = { sqlite3_column_blob(st, 4), (size_t)sqlite3_column_bytes(st, 4) },
-			.began_ms = stmt_col_u64(st, 5), .ms = stmt_col_u64(st, 6), .outcome = stmt_col_text(st, 7), .cut = stmt_col_u64(st, 8) != 0,
+			.began_ms = stmt_col_u64(st, 5),
+			.ms = stmt_col_u64(st, 6),
+			.outcome = stmt_col_text(st, 7),
+			.cut = stmt_col_u64(st, 8) != 0,
 		};
 	return r;
 }
@@ -334,6 +358,6 @@ int notebooks_forget_some(struct store *s, uint64_t max_ms, struct err *e)
 	if (overwritten)
 		(void)run_plain(s, leave_sql, &ignored);
 	if (overwritten && over && r >= 0)
-		(void)run_plain(s, empty_log_sql, &ignored);	/* what was there is in there, too */
+		(void)run_plain(s, empty_log_sql, &ignored); /* what was there is in there, too */
 	return r < 0 ? r : !over;
 }

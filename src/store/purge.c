@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* store/purge: forgetting all that is known of a team.
  *
- * Nobody else is served while a statement runs, and there may be millions of rows, of this team or of others. So each statement
- * looks at a few of them. Where rows can be found by their team, it takes the next of those. Elsewhere it goes through the whole table by the
- * key that it is sorted by, some keys at a time, whoever's they are. */
+ * Nobody else is served while a statement runs, and there may be millions of rows, of this team or of others. So each
+ * statement looks at a few of them. Where rows can be found by their team, it takes the next of those. Elsewhere it
+ * goes through the whole table by the key that it is sorted by, some keys at a time, whoever's they are. */
 #include "store/purge.h"
 
 #include "base/clock.h"
@@ -11,18 +11,27 @@
 #include "store/db.h"
 #include "store/db_stmt.h"
 
-static const char secrets_sql[] = "DELETE FROM secrets WHERE rowid IN (SELECT rowid FROM secrets WHERE team=? LIMIT " STMT_TEXT(STORE_BATCH) ")";
-static const char deliveries_sql[] =
-	"DELETE FROM deliveries WHERE seq IN (SELECT d.seq FROM webhooks w JOIN deliveries d ON d.webhook=w.id WHERE w.team=? LIMIT " STMT_TEXT(STORE_BATCH) ")";
-static const char webhooks_sql[] = "DELETE FROM webhooks WHERE rowid IN (SELECT rowid FROM webhooks WHERE team=? LIMIT " STMT_TEXT(STORE_BATCH) ")";
-static const char events_sql[] = "DELETE FROM events WHERE seq IN (SELECT seq FROM events WHERE team=? LIMIT " STMT_TEXT(STORE_BATCH) ")";
-static const char points_sql[] = "DELETE FROM team_points WHERE team=?1 AND at_s IN (SELECT at_s FROM team_points WHERE team=?1 LIMIT " STMT_TEXT(STORE_BATCH) ")";
+static const char secrets_sql[] =
+    "DELETE FROM secrets WHERE rowid IN (SELECT rowid FROM secrets WHERE team=? LIMIT " STMT_TEXT(STORE_BATCH) ")";
+static const char deliveries_sql[] = "DELETE FROM deliveries WHERE seq IN (SELECT d.seq FROM webhooks w JOIN "
+				     "deliveries d ON d.webhook=w.id WHERE w.team=? LIMIT " STMT_TEXT(STORE_BATCH) ")";
+static const char webhooks_sql[] =
+    "DELETE FROM webhooks WHERE rowid IN (SELECT rowid FROM webhooks WHERE team=? LIMIT " STMT_TEXT(STORE_BATCH) ")";
+static const char events_sql[] =
+    "DELETE FROM events WHERE seq IN (SELECT seq FROM events WHERE team=? LIMIT " STMT_TEXT(STORE_BATCH) ")";
+static const char points_sql[] =
+    "DELETE FROM team_points WHERE team=?1 AND at_s IN (SELECT at_s FROM team_points WHERE team=?1 LIMIT " STMT_TEXT(
+	STORE_BATCH) ")";
 
-static const char sandboxes_next_sql[] = "SELECT max(id) FROM (SELECT id FROM sandboxes WHERE id>? ORDER BY id LIMIT " STMT_TEXT(STORE_BATCH) ")";
+static const char sandboxes_next_sql[] =
+    "SELECT max(id) FROM (SELECT id FROM sandboxes WHERE id>? ORDER BY id LIMIT " STMT_TEXT(STORE_BATCH) ")";
 static const char sandboxes_sql[] = "DELETE FROM sandboxes WHERE team=? AND id>? AND id<=? AND state=3";
-static const char logs_next_sql[] = "SELECT max(id) FROM (SELECT id FROM logs WHERE id>? ORDER BY id LIMIT " STMT_TEXT(STORE_BATCH_LOGS) ")";
+static const char logs_next_sql[] = "SELECT max(id) FROM (SELECT id FROM logs WHERE id>? ORDER BY id LIMIT " STMT_TEXT(
+    STORE_BATCH_LOGS) ")";
 static const char logs_sql[] = "DELETE FROM logs WHERE team=? AND id>? AND id<=? AND ended_ms IS NOT NULL";
-static const char meter_next_sql[] = "SELECT max(sandbox) FROM (SELECT sandbox FROM meter WHERE sandbox>? ORDER BY sandbox LIMIT " STMT_TEXT(STORE_BATCH) ")";
+static const char meter_next_sql[] =
+    "SELECT max(sandbox) FROM (SELECT sandbox FROM meter WHERE sandbox>? ORDER BY sandbox LIMIT " STMT_TEXT(
+	STORE_BATCH) ")";
 static const char meter_sql[] = "DELETE FROM meter WHERE team=? AND sandbox>? AND sandbox<=?";
 
 static const char begin_sql[] = "BEGIN";
@@ -32,7 +41,10 @@ static const char overwrite_sql[] = "PRAGMA secure_delete=ON";
 static const char leave_sql[] = "PRAGMA secure_delete=OFF";
 static const char empty_log_sql[] = "PRAGMA wal_checkpoint(TRUNCATE)";
 
-static const struct { const char *drop, *next; } steps[] = {	/* next: where it has to look at all of them */
+static const struct {
+	const char *drop, *next;
+} steps[] = {
+	/* next: where it has to look at all of them */
 	[PURGE_SECRETS] = { .drop = secrets_sql },
 	[PURGE_SANDBOXES] = { .drop = sandboxes_sql, .next = sandboxes_next_sql },
 	[PURGE_LOGS] = { .drop = logs_sql, .next = logs_next_sql },

@@ -27,7 +27,8 @@ int quotas_set(struct store *s, bool of_key, const char *id, const char *text, s
 	return n < 0 ? n : n == 0 ? err_set(e, ENOENT, "no %s '%s' in the state file", of_key ? "key" : "team", id) : 0;
 }
 
-int quotas_each(struct store *s, void (*fn)(void *user, bool of_key, const char *id, const char *text), void *user, struct err *e)
+int quotas_each(struct store *s, void (*fn)(void *user, bool of_key, const char *id, const char *text), void *user,
+    struct err *e)
 {
 	sqlite3_stmt *st;
 	int r;
@@ -54,8 +55,8 @@ int quota_use_put(struct store *s, const char *owner, const struct quota_use *u,
 	return n < 0 ? n : 0;
 }
 
-int quota_use_each(struct store *s, uint64_t day, void (*fn)(void *user, const char *owner, const struct quota_use *u), void *user,
-	struct err *e)
+int quota_use_each(struct store *s, uint64_t day, void (*fn)(void *user, const char *owner, const struct quota_use *u),
+    void *user, struct err *e)
 {
 	sqlite3_stmt *st;
 	int r;

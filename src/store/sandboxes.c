@@ -8,22 +8,27 @@
 #define COLUMNS \
 	"id, team, template_id, template_name, template_key, state, created_ms, started_us, end_ms, timeout_s, flags," \
 	" mem_bytes, disk_bytes, cpu_permille, pids, envd_token, traffic_token, metadata, env_vars, network, " \
-	"active_ms, kept_name, kept, volumes, key_id, sent_bytes, swap_bytes, io_bytes_s, io_ops_s, egress_bytes, egress_bytes_s, open_files, build"
+	"active_ms, kept_name, kept, volumes, key_id, sent_bytes, swap_bytes, io_bytes_s, io_ops_s, egress_bytes, " \
+	"egress_bytes_s, open_files, build"
 
-static const char add_sql[] = "INSERT INTO sandboxes(" COLUMNS ") VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
-static const char set_sql[] = "UPDATE sandboxes SET state=?, started_us=?, end_ms=?, flags=?, kept_name=?, kept=?, sent_bytes=?"
-	" WHERE id=? AND state<>3";
+static const char add_sql[] = "INSERT INTO sandboxes(" COLUMNS
+			      ") VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
+static const char set_sql[] =
+    "UPDATE sandboxes SET state=?, started_us=?, end_ms=?, flags=?, kept_name=?, kept=?, sent_bytes=?"
+    " WHERE id=? AND state<>3";
 static const char network_sql[] = "UPDATE sandboxes SET flags=?, network=? WHERE id=? AND state<>3";
-static const char limits_sql[] = "UPDATE sandboxes SET mem_bytes=?, disk_bytes=?, cpu_permille=?, pids=?, swap_bytes=?, io_bytes_s=?,"
-	" io_ops_s=?, egress_bytes=?, egress_bytes_s=? WHERE id=? AND state<>3";
+static const char limits_sql[] =
+    "UPDATE sandboxes SET mem_bytes=?, disk_bytes=?, cpu_permille=?, pids=?, swap_bytes=?, io_bytes_s=?,"
+    " io_ops_s=?, egress_bytes=?, egress_bytes_s=? WHERE id=? AND state<>3";
 static const char active_sql[] = "UPDATE sandboxes SET active_ms=? WHERE id=? AND state<>3";
-static const char end_sql[] = "UPDATE sandboxes SET state=3, ended_ms=?, end_reason=?, envd_token=NULL, traffic_token=NULL,"
-	" env_vars=NULL WHERE id=? AND state<>3";
+static const char end_sql[] =
+    "UPDATE sandboxes SET state=3, ended_ms=?, end_reason=?, envd_token=NULL, traffic_token=NULL,"
+    " env_vars=NULL WHERE id=? AND state<>3";
 static const char each_sql[] = "SELECT " COLUMNS " FROM sandboxes WHERE state<>3 ORDER BY created_ms, id";
 static const char kept_sql[] = "SELECT 1 FROM sandboxes WHERE id=? AND state<>3 AND kept_name IS NOT NULL";
 static const char ended_sql[] = "SELECT ended_ms, end_reason FROM sandboxes WHERE id=? AND team=? AND state=3";
-static const char prune_sql[] =
-	"DELETE FROM sandboxes WHERE rowid IN (SELECT rowid FROM sandboxes WHERE state=3 AND ended_ms<? ORDER BY rowid LIMIT " STMT_TEXT(STORE_BATCH) ")";
+static const char prune_sql[] = "DELETE FROM sandboxes WHERE rowid IN (SELECT rowid FROM sandboxes WHERE state=3 AND "
+				"ended_ms<? ORDER BY rowid LIMIT " STMT_TEXT(STORE_BATCH) ")";
 
 int sandboxes_add(struct store *s, const struct sandbox_row *r, struct err *e)
 {
@@ -232,7 +237,8 @@ int sandboxes_each(struct store *s, int (*fn)(void *user, const struct sandbox_r
 	return r;
 }
 
-int sandboxes_ended(struct store *s, const char *id, const char *team, uint64_t *ret_ms, char ret_reason[END_REASON_SIZE], struct err *e)
+int sandboxes_ended(struct store *s, const char *id, const char *team, uint64_t *ret_ms,
+    char ret_reason[END_REASON_SIZE], struct err *e)
 {
 	sqlite3_stmt *st;
 

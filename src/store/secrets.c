@@ -65,7 +65,7 @@ int secrets_drop(struct store *s, const char *team, const char *id, struct err *
 
 static struct secret_row row_of(sqlite3_stmt *st)
 {
-	return (struct secret_row){
+	return (struct secret_row) {
 		.id = stmt_col_text(st, 0),
 		.team = stmt_col_text(st, 1),
 		.name = stmt_col_text(st, 2),
@@ -97,8 +97,8 @@ int secrets_find(struct store *s, const char *team, const char *which, secret_fn
 	return r;
 }
 
-int secrets_each(
-	struct store *s, const char *team, const char *after, uint64_t limit, secret_fn *fn, void *user, struct err *e)
+int secrets_each(struct store *s, const char *team, const char *after, uint64_t limit, secret_fn *fn, void *user,
+    struct err *e)
 {
 	sqlite3_stmt *st;
 	int r;

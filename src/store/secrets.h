@@ -21,9 +21,10 @@ struct secret_row { /* strings and bytes are borrowed; from secrets_find() and _
 typedef int secret_fn(void *user, const struct secret_row *r);
 
 /* Changes are on the disk when they return. */
-int secrets_add(struct store *s, const struct secret_row *r, struct err *e); /* -EEXIST: the team has one of that name */
-int secrets_set(
-	struct store *s, const struct secret_row *r, struct err *e); /* version, value, metadata, updated_ms; -ENOENT */
+/* -EEXIST: the team has one of that name */
+int secrets_add(struct store *s, const struct secret_row *r, struct err *e);
+int secrets_set(struct store *s, const struct secret_row *r,
+    struct err *e); /* version, value, metadata, updated_ms; -ENOENT */
 int secrets_drop(struct store *s, const char *team, const char *id, struct err *e); /* -ENOENT */
 
 /* By id or by name. -ENOENT, or what fn returns. */
@@ -31,6 +32,6 @@ int secrets_find(struct store *s, const char *team, const char *which, secret_fn
 
 /* In the order of their names, from the one behind `after` on ("": the first). A negative value of fn ends the walk
  * and is returned. */
-int secrets_each(
-	struct store *s, const char *team, const char *after, uint64_t limit, secret_fn *fn, void *user, struct err *e);
+int secrets_each(struct store *s, const char *team, const char *after, uint64_t limit, secret_fn *fn, void *user,
+    struct err *e);
 int64_t secrets_count(struct store *s, const char *team, struct err *e); /* or -errno */

@@ -5,7 +5,8 @@
 #include "store/db_stmt.h"
 
 #define COLUMNS \
-	"template_id, tag, team, alias, source, kept_name, kept, base_id, base_name, base_key, mem_bytes, disk_bytes, cpu_permille, pids," \
+	"template_id, tag, team, alias, source, kept_name, kept, base_id, base_name, base_key, mem_bytes, " \
+	"disk_bytes, cpu_permille, pids," \
 	" created_ms, volumes"
 
 static const char put_sql[] = "INSERT OR REPLACE INTO snapshots(" COLUMNS ") VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
@@ -64,12 +65,22 @@ int snapshots_each(struct store *s, int (*fn)(void *user, const struct snapshot_
 		return -e->no;
 	while ((r = stmt_next(s, st, e)) == 1) {
 		struct snapshot_row row = {
-			.template_id = stmt_col_text(st, 0), .tag = stmt_col_text(st, 1), .team = stmt_col_text(st, 2),
-			.alias = stmt_col_text(st, 3), .source = stmt_col_text(st, 4), .kept_name = stmt_col_text(st, 5),
-			.kept = (uint32_t)stmt_col_u64(st, 6), .base_id = stmt_col_text(st, 7), .base_name = stmt_col_text(st, 8),
-			.base_key = stmt_col_text(st, 9), .mem_bytes = stmt_col_u64(st, 10), .disk_bytes = stmt_col_u64(st, 11),
-			.cpu_permille = (uint32_t)stmt_col_u64(st, 12), .pids = (uint32_t)stmt_col_u64(st, 13),
-			.created_ms = stmt_col_u64(st, 14), .volumes = stmt_col_text(st, 15),
+			.template_id = stmt_col_text(st, 0),
+			.tag = stmt_col_text(st, 1),
+			.team = stmt_col_text(st, 2),
+			.alias = stmt_col_text(st, 3),
+			.source = stmt_col_text(st, 4),
+			.kept_name = stmt_col_text(st, 5),
+			.kept = (uint32_t)stmt_col_u64(st, 6),
+			.base_id = stmt_col_text(st, 7),
+			.base_name = stmt_col_text(st, 8),
+			.base_key = stmt_col_text(st, 9),
+			.mem_bytes = stmt_col_u64(st, 10),
+			.disk_bytes = stmt_col_u64(st, 11),
+			.cpu_permille = (uint32_t)stmt_col_u64(st, 12),
+			.pids = (uint32_t)stmt_col_u64(st, 13),
+			.created_ms = stmt_col_u64(st, 14),
+			.volumes = stmt_col_text(st, 15),
 		};
 
 		r = fn(user, &row);

@@ -8,19 +8,20 @@
 
 struct store;
 
-struct snapshot_row {			/* strings are borrowed; alias may be NULL */
-	const char *template_id, *tag;	/* together they are its name for clients */
+struct snapshot_row {                  /* strings are borrowed; alias may be NULL */
+	const char *template_id, *tag; /* together they are its name for clients */
 	const char *team, *alias, *source;
-	const char *volumes;		/* that its source had mounted: JSON, or NULL */
-	const char *kept_name;		/* by which the warden knows it */
+	const char *volumes;   /* that its source had mounted: JSON, or NULL */
+	const char *kept_name; /* by which the warden knows it */
 	uint32_t kept;
-	const char *base_id, *base_name, *base_key;	/* the template that its source was made from */
+	const char *base_id, *base_name, *base_key; /* the template that its source was made from */
 	uint64_t mem_bytes, disk_bytes, created_ms;
 	uint32_t cpu_permille, pids;
 };
 
 /* On the disk when they return. */
-int snapshots_put(struct store *s, const struct snapshot_row *r, struct err *e);	/* takes the place of one with the same name */
+/* takes the place of one with the same name */
+int snapshots_put(struct store *s, const struct snapshot_row *r, struct err *e);
 int snapshots_drop(struct store *s, const char *template_id, const char *tag, struct err *e);
 
 int snapshots_each(struct store *s, int (*fn)(void *user, const struct snapshot_row *r), void *user, struct err *e);

@@ -9,8 +9,8 @@
 struct store;
 
 struct team_point {
-	uint64_t at_s;			/* when its minute begins */
-	uint32_t running;		/* the most at once */
+	uint64_t at_s;    /* when its minute begins */
+	uint32_t running; /* the most at once */
 	uint32_t starts;
 };
 
@@ -19,5 +19,5 @@ int team_points_add(struct store *s, const char *team, const struct team_point *
 
 /* Those that begin from from_s to to_s, oldest first. */
 int team_points_each(struct store *s, const char *team, uint64_t from_s, uint64_t to_s,
-	void (*fn)(void *user, const struct team_point *p), void *user, struct err *e);
+    void (*fn)(void *user, const struct team_point *p), void *user, struct err *e);
 int team_points_prune(struct store *s, uint64_t before_s, struct err *e);

@@ -5,21 +5,26 @@
 #include "base/str.h"
 #include "store/db_stmt.h"
 
-#define COLUMNS "t.id, t.team, t.name, t.is_public, t.created_ms, t.updated_ms, t.spawned_ms, t.spawn_count," \
+#define COLUMNS \
+	"t.id, t.team, t.name, t.is_public, t.created_ms, t.updated_ms, t.spawned_ms, t.spawn_count," \
 	" (SELECT count(*) FROM builds b WHERE b.template_id=t.id)"
 
-static const char add_sql[] = "INSERT INTO templates(id, team, name, is_public, created_ms, updated_ms, spawned_ms, spawn_count)"
-	" VALUES(?,?,?,?,?,?,0,0)";
+static const char add_sql[] =
+    "INSERT INTO templates(id, team, name, is_public, created_ms, updated_ms, spawned_ms, spawn_count)"
+    " VALUES(?,?,?,?,?,?,0,0)";
 static const char drop_sql[] = "DELETE FROM templates WHERE id=?";
 static const char public_sql[] = "UPDATE templates SET is_public=?, updated_ms=? WHERE id=?";
 static const char spawned_sql[] = "UPDATE templates SET spawned_ms=?, spawn_count=spawn_count+1 WHERE id=?";
 static const char by_id_sql[] = "SELECT " COLUMNS " FROM templates t WHERE t.id=?";
 static const char by_name_sql[] = "SELECT " COLUMNS " FROM templates t WHERE t.team=? AND t.name=?";
-static const char each_sql[] = "SELECT " COLUMNS " FROM templates t WHERE ?1 IS NULL OR t.team=?1 ORDER BY t.created_ms DESC, t.id";
-static const char tag_put_sql[] = "INSERT OR REPLACE INTO template_tags(template_id, tag, build_id, created_ms) VALUES(?,?,?,?)";
+static const char each_sql[] = "SELECT " COLUMNS
+			       " FROM templates t WHERE ?1 IS NULL OR t.team=?1 ORDER BY t.created_ms DESC, t.id";
+static const char tag_put_sql[] =
+    "INSERT OR REPLACE INTO template_tags(template_id, tag, build_id, created_ms) VALUES(?,?,?,?)";
 static const char tag_drop_sql[] = "DELETE FROM template_tags WHERE template_id=? AND tag=?";
 static const char tag_find_sql[] = "SELECT tag, build_id, created_ms FROM template_tags WHERE template_id=? AND tag=?";
-static const char tag_each_sql[] = "SELECT tag, build_id, created_ms FROM template_tags WHERE template_id=? ORDER BY created_ms, tag";
+static const char tag_each_sql[] =
+    "SELECT tag, build_id, created_ms FROM template_tags WHERE template_id=? ORDER BY created_ms, tag";
 
 int templates_add(struct store *s, const struct template_row *r, struct err *e)
 {
@@ -84,8 +89,12 @@ static struct str text_of(sqlite3_stmt *st, int col)
 static void take_row(sqlite3_stmt *st, struct template_row *r)
 {
 	*r = (struct template_row) {
-		.is_public = stmt_col_u64(st, 3) != 0, .created_ms = stmt_col_u64(st, 4), .updated_ms = stmt_col_u64(st, 5),
-		.spawned_ms = stmt_col_u64(st, 6), .spawn_count = stmt_col_u64(st, 7), .build_count = stmt_col_u64(st, 8),
+		.is_public = stmt_col_u64(st, 3) != 0,
+		.created_ms = stmt_col_u64(st, 4),
+		.updated_ms = stmt_col_u64(st, 5),
+		.spawned_ms = stmt_col_u64(st, 6),
+		.spawn_count = stmt_col_u64(st, 7),
+		.build_count = stmt_col_u64(st, 8),
 	};
 	(void)str_copy(r->id, sizeof r->id, text_of(st, 0));
 	(void)str_copy(r->team, sizeof r->team, text_of(st, 1));
@@ -124,7 +133,8 @@ int templates_by_name(struct store *s, const char *team, const char *name, struc
 	return find_row(s, st, ret, e);
 }
 
-int templates_each(struct store *s, const char *team, int (*fn)(void *user, const struct template_row *r), void *user, struct err *e)
+int templates_each(struct store *s, const char *team, int (*fn)(void *user, const struct template_row *r), void *user,
+    struct err *e)
 {
 	sqlite3_stmt *st;
 	int r;
@@ -195,7 +205,8 @@ int tags_find(struct store *s, const char *template_id, const char *tag, struct 
 	return 0;
 }
 
-int tags_each(struct store *s, const char *template_id, int (*fn)(void *user, const struct tag_row *r), void *user, struct err *e)
+int tags_each(struct store *s, const char *template_id, int (*fn)(void *user, const struct tag_row *r), void *user,
+    struct err *e)
 {
 	sqlite3_stmt *st;
 	int r;

@@ -15,7 +15,7 @@ struct store;
 #define TPL_ID_SIZE 24
 #define TPL_NAME_SIZE 64
 #define TPL_TAG_SIZE 64
-#define TPL_BUILD_SIZE 40		/* a UUID */
+#define TPL_BUILD_SIZE 40 /* a UUID */
 
 struct template_row {
 	char id[TPL_ID_SIZE];
@@ -31,8 +31,9 @@ struct tag_row {
 	uint64_t created_ms;
 };
 
-int templates_add(struct store *s, const struct template_row *r, struct err *e);		/* -EEXIST: the team has one of that name */
-int templates_drop(struct store *s, const char *id, struct err *e);	/* with its tags, builds and their logs */
+/* -EEXIST: the team has one of that name */
+int templates_add(struct store *s, const struct template_row *r, struct err *e);
+int templates_drop(struct store *s, const char *id, struct err *e); /* with its tags, builds and their logs */
 int templates_set_public(struct store *s, const char *id, bool is_public, uint64_t now_ms, struct err *e);
 int templates_spawned(struct store *s, const char *id, uint64_t now_ms, struct err *e);
 
@@ -41,10 +42,13 @@ int templates_by_id(struct store *s, const char *id, struct template_row *ret, s
 int templates_by_name(struct store *s, const char *team, const char *name, struct template_row *ret, struct err *e);
 
 /* Of a team, or of all with team NULL; newest first. fn must not write. */
-int templates_each(struct store *s, const char *team, int (*fn)(void *user, const struct template_row *r), void *user, struct err *e);
+int templates_each(struct store *s, const char *team, int (*fn)(void *user, const struct template_row *r), void *user,
+    struct err *e);
 
 /* The tag goes from the build that it named to this one. */
 int tags_put(struct store *s, const char *template_id, const struct tag_row *r, struct err *e);
-int tags_drop(struct store *s, const char *template_id, const char *tag, struct err *e);	/* number of rows */
-int tags_find(struct store *s, const char *template_id, const char *tag, struct tag_row *ret, struct err *e);	/* -ENOENT */
-int tags_each(struct store *s, const char *template_id, int (*fn)(void *user, const struct tag_row *r), void *user, struct err *e);
+int tags_drop(struct store *s, const char *template_id, const char *tag, struct err *e); /* number of rows */
+/* -ENOENT */
+int tags_find(struct store *s, const char *template_id, const char *tag, struct tag_row *ret, struct err *e);
+int tags_each(struct store *s, const char *template_id, int (*fn)(void *user, const struct tag_row *r), void *user,
+    struct err *e);

@@ -7,27 +7,30 @@
 #define NUMBER(n) NUMBER_(n)
 #define NUMBER_(n) #n
 
-static const char schema[] =
-	"CREATE TABLE IF NOT EXISTS uploads (id INTEGER PRIMARY KEY, team TEXT NOT NULL, hash TEXT NOT NULL, bytes INTEGER NOT NULL,"
-	" done INTEGER NOT NULL, used_ms INTEGER NOT NULL) STRICT;"
-	"CREATE INDEX IF NOT EXISTS uploads_name ON uploads(team, hash);"
-	"CREATE TABLE IF NOT EXISTS pieces (upload INTEGER NOT NULL REFERENCES uploads(id) ON DELETE CASCADE, n INTEGER NOT NULL,"
-	" data BLOB NOT NULL, PRIMARY KEY(upload, n)) STRICT, WITHOUT ROWID;"
-	"DELETE FROM uploads WHERE done=0;";	/* who was sending them is gone */
+static const char schema[] = "CREATE TABLE IF NOT EXISTS uploads (id INTEGER PRIMARY KEY, team TEXT NOT NULL, hash "
+			     "TEXT NOT NULL, bytes INTEGER NOT NULL,"
+			     " done INTEGER NOT NULL, used_ms INTEGER NOT NULL) STRICT;"
+			     "CREATE INDEX IF NOT EXISTS uploads_name ON uploads(team, hash);"
+			     "CREATE TABLE IF NOT EXISTS pieces (upload INTEGER NOT NULL REFERENCES uploads(id) ON "
+			     "DELETE CASCADE, n INTEGER NOT NULL,"
+			     " data BLOB NOT NULL, PRIMARY KEY(upload, n)) STRICT, WITHOUT ROWID;"
+			     "DELETE FROM uploads WHERE done=0;"; /* who was sending them is gone */
 
 static const char begin_sql[] = "INSERT INTO uploads(team, hash, bytes, done, used_ms) VALUES(?,?,0,0,?) RETURNING id";
 static const char put_sql[] = "INSERT INTO pieces(upload, n, data) VALUES(?,?,?)";
 static const char grow_sql[] = "UPDATE uploads SET bytes=bytes+?2 WHERE id=?1";
 static const char finish_sql[] = "UPDATE uploads SET done=1, bytes=?2 WHERE id=?1";
-static const char older_sql[] = "DELETE FROM uploads WHERE done=1 AND id<>?1 AND team=(SELECT team FROM uploads WHERE id=?1)"
-	" AND hash=(SELECT hash FROM uploads WHERE id=?1)";
+static const char older_sql[] =
+    "DELETE FROM uploads WHERE done=1 AND id<>?1 AND team=(SELECT team FROM uploads WHERE id=?1)"
+    " AND hash=(SELECT hash FROM uploads WHERE id=?1)";
 static const char drop_sql[] = "DELETE FROM uploads WHERE id=?";
 static const char find_sql[] = "UPDATE uploads SET used_ms=?3 WHERE team=?1 AND hash=?2 AND done=1 RETURNING id, bytes";
 static const char read_sql[] = "SELECT data FROM pieces WHERE upload=? AND n=?";
 static const char sum_sql[] = "SELECT coalesce(sum(bytes + ?), 0) FROM uploads";
 /* Of the team that has most: nobody pushes out what others have just sent. */
-static const char oldest_sql[] = "SELECT id FROM uploads JOIN (SELECT team, sum(bytes + " NUMBER(UPLOAD_OVERHEAD) ") AS has FROM uploads"
-	" GROUP BY team) USING (team) WHERE done=1 ORDER BY has DESC, used_ms LIMIT 1";
+static const char oldest_sql[] = "SELECT id FROM uploads JOIN (SELECT team, sum(bytes + " NUMBER(
+    UPLOAD_OVERHEAD) ") AS has FROM uploads"
+		     " GROUP BY team) USING (team) WHERE done=1 ORDER BY has DESC, used_ms LIMIT 1";
 
 int uploads_open(const char *path, struct store **ret, struct err *e)
 {
@@ -48,7 +51,7 @@ int uploads_begin(struct store *s, const char *team, const char *hash, uint64_t 
 	if (r <= 0)
 		return r < 0 ? r : err_set(e, EIO, "the upload got no number");
 	*ret_id = stmt_col_u64(st, 0);
-	r = stmt_next(s, st, e);	/* to its end: then it is written */
+	r = stmt_next(s, st, e); /* to its end: then it is written */
 	return r < 0 ? r : 0;
 }
 
@@ -102,8 +105,8 @@ int uploads_drop(struct store *s, uint64_t id, struct err *e)
 	return run_id(s, drop_sql, id, e);
 }
 
-int uploads_find(struct store *s, const char *team, const char *hash, uint64_t now_ms, uint64_t *ret_id, uint64_t *ret_bytes,
-	struct err *e)
+int uploads_find(struct store *s, const char *team, const char *hash, uint64_t now_ms, uint64_t *ret_id,
+    uint64_t *ret_bytes, struct err *e)
 {
 	sqlite3_stmt *st;
 
@@ -192,5 +195,7 @@ int uploads_fit(struct store *s, uint64_t max_bytes, struct err *e)
 
 	if (uploads_trim(s, max_bytes, e) < 0 || uploads_sum(s, &sum, e) < 0)
 		return -e->no;
-	return sum <= max_bytes ? 0 : err_set(e, ENOSPC, "files for builds that are being sent take all the room there is for them");
+	return sum <= max_bytes
+	    ? 0
+	    : err_set(e, ENOSPC, "files for builds that are being sent take all the room there is for them");
 }

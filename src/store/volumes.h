@@ -8,21 +8,22 @@
 
 struct store;
 
-enum volume_state {			/* written to the file: never renumber */
-	VOLUME_MAKING = 0,		/* nobody has been told of it yet */
+enum volume_state {        /* written to the file: never renumber */
+	VOLUME_MAKING = 0, /* nobody has been told of it yet */
 	VOLUME_READY = 1,
-	VOLUME_DROPPING = 2,		/* to be removed; its name is free again */
+	VOLUME_DROPPING = 2, /* to be removed; its name is free again */
 };
 
-struct volume_row {			/* strings are borrowed */
+struct volume_row { /* strings are borrowed */
 	const char *id, *team, *name, *token;
-	uint64_t bytes;			/* how much it may hold */
+	uint64_t bytes; /* how much it may hold */
 	enum volume_state state;
 	uint64_t created_ms;
 };
 
 /* All on the disk when they return. */
-int volumes_add(struct store *s, const struct volume_row *r, struct err *e);	/* -EEXIST: the team has one of that name */
+/* -EEXIST: the team has one of that name */
+int volumes_add(struct store *s, const struct volume_row *r, struct err *e);
 int volumes_set(struct store *s, const char *id, enum volume_state state, uint64_t bytes, struct err *e);
 int volumes_drop(struct store *s, const char *id, struct err *e);
 

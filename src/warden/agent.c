@@ -15,7 +15,7 @@
 #include "warden/service.h"
 #include "warden/warden.h"
 
-#define AGAIN_MS 1000			/* between two sockets to the same front: neither of the two can keep us busy */
+#define AGAIN_MS 1000 /* between two sockets to the same front: neither of the two can keep us busy */
 
 static void on_again(void *user)
 {
@@ -76,12 +76,15 @@ static const struct service_ops service_ops = { .on_up = on_up, .on_down = on_do
 int agent_open(struct warden *w, int exe_fd, const char *exe, struct err *e)
 {
 	static const char *const level_word[] = { "debug", "info", "warn", "error" };
-	static const char *argv[16];	/* lives as long as the service, of which a process has one */
-	struct service_spec spec = { .name = "atoll-agent", .exe_fd = exe_fd, .argv = (char *const *)argv, .delay_max_ms = w->cfg.restart_max_ms };
+	static const char *argv[16]; /* lives as long as the service, of which a process has one */
+	struct service_spec spec = { .name = "atoll-agent",
+		.exe_fd = exe_fd,
+		.argv = (char *const *)argv,
+		.delay_max_ms = w->cfg.restart_max_ms };
 	size_t n = 0;
 
 	argv[n++] = exe;
-	argv[n++] = "--run";		/* tells whose it is in a list of processes */
+	argv[n++] = "--run"; /* tells whose it is in a list of processes */
 	argv[n++] = w->cfg.run;
 	argv[n++] = "--state";
 	argv[n++] = AGENT_STATE;
@@ -114,7 +117,7 @@ void agent_introduce(struct warden *w)
 	int pair[2];
 
 	if (!w->ag.link || !w->link || w->proto.phase != PHASE_SERVE)
-		return;				/* whoever comes last is introduced then */
+		return; /* whoever comes last is introduced then */
 	timer_disarm(w->ag.again);
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
 		log_error("could not make a socket between front and atoll-agent", "err=%s", strerror(errno));

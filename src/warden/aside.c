@@ -21,7 +21,7 @@ struct child {
 	pid_t pid;
 	int pidfd;
 	struct watch *watch;
-	void (*done)(void *arg);	/* NULL: nobody waits */
+	void (*done)(void *arg); /* NULL: nobody waits */
 	void *arg;
 };
 
@@ -78,14 +78,15 @@ int aside_watch(struct loop *l, pid_t pid, void (*done)(void *arg), void *arg)
 	return -ENOMEM;
 }
 
-/* By their uid: each child of our own is root or a user of the host. One of those that has ended stops this, until its owner has
- * collected it. */
+/* By their uid: each child of our own is root or a user of the host. One of those that has ended stops this, until its
+ * owner has collected it. */
 void aside_reap_orphans(void)
 {
 	for (;;) {
 		siginfo_t si = { .si_pid = 0 };
 
-		if (waitid(P_ALL, 0, &si, WEXITED | WNOHANG | WNOWAIT) < 0 || si.si_pid == 0 || si.si_uid < SLOT_UID_FIRST)
+		if (waitid(P_ALL, 0, &si, WEXITED | WNOHANG | WNOWAIT) < 0 || si.si_pid == 0 ||
+		    si.si_uid < SLOT_UID_FIRST)
 			return;
 		(void)waitpid(si.si_pid, NULL, WNOHANG);
 	}

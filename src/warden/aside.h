@@ -22,11 +22,12 @@ void aside_leave(void);
 /* Runs fn(arg) in a child that dies with us, and then calls done(arg) here. -errno: there is no child and no call. */
 int aside_run(struct loop *l, void (*fn)(void *arg), void (*done)(void *arg), void *arg);
 
-/* For every child that is not a program of its own: signals as at the start of a process, and a session of its own, since
- * Ctrl-C on the warden's terminal is for the warden alone. The loop's handlers would write to a pipe that is shared with it. */
+/* For every child that is not a program of its own: signals as at the start of a process, and a session of its own,
+ * since Ctrl-C on the warden's terminal is for the warden alone. The loop's handlers would write to a pipe that is
+ * shared with it. */
 void aside_signals(void);
 
-/* In every child that runs engine code for long: closes what the warden holds but such a child must not: its locks, listeners and links would
- * outlive a killed warden. Also lets it be looked at: the warden is not dumpable, and then only host root may open /proc/PID/uid_map of
- * what is made here. */
+/* In every child that runs engine code for long: closes what the warden holds but such a child must not: its locks,
+ * listeners and links would outlive a killed warden. Also lets it be looked at: the warden is not dumpable, and then
+ * only host root may open /proc/PID/uid_map of what is made here. */
 void warden_let_go(const struct warden *w);

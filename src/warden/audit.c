@@ -17,11 +17,11 @@
 #define DIGITS 8
 #define SUFFIX ".jsonl"
 #define N_MAX 99999999u
-#define AGE_S 86400			/* of a segment that is not full, before another one is begun */
+#define AGE_S 86400 /* of a segment that is not full, before another one is begun */
 
 struct survey {
-	uint32_t first, last;		/* 0: there is none; last: that was ever written to */
-	uint64_t bytes;			/* of all */
+	uint32_t first, last; /* 0: there is none; last: that was ever written to */
+	uint64_t bytes;       /* of all */
 	uint64_t last_bytes;
 	int64_t last_born_s;
 };
@@ -42,7 +42,8 @@ static uint32_t number_of(const char *name)
 	struct str s = str_of(name);
 	uint64_t n;
 
-	if (s.n != DIGITS + sizeof SUFFIX - 1 || !str_ends(s, SUFFIX) || str_to_u64((struct str) { s.p, DIGITS }, N_MAX, &n) < 0)
+	if (s.n != DIGITS + sizeof SUFFIX - 1 || !str_ends(s, SUFFIX) ||
+	    str_to_u64((struct str) { s.p, DIGITS }, N_MAX, &n) < 0)
 		return 0;
 	return (uint32_t)n;
 }
@@ -60,8 +61,9 @@ static int open_dir(const struct config *c, struct err *e)
 	return fd < 0 ? err_sys(e, "open '%s'", path) : fd;
 }
 
-/* The front can give its file any length without filling it: what takes no room on the disk does not count. And it can empty it, so
- * an empty file is unused only if nothing was done to it since it was made (the times of a file are its owner's to set, and that is root). */
+/* The front can give its file any length without filling it: what takes no room on the disk does not count. And it can
+ * empty it, so an empty file is unused only if nothing was done to it since it was made (the times of a file are its
+ * owner's to set, and that is root). */
 static bool segment_look(int dirfd, const char *name, struct segment *ret)
 {
 	struct statx st;
@@ -73,7 +75,8 @@ static bool segment_look(int dirfd, const char *name, struct segment *ret)
 
 	ret->bytes = st.stx_size < st.stx_blocks * 512 ? st.stx_size : st.stx_blocks * 512;
 	ret->born_s = has_birth ? st.stx_btime.tv_sec : st.stx_ctime.tv_sec;
-	ret->unused = st.stx_size == 0 && has_birth && st.stx_mtime.tv_sec == st.stx_btime.tv_sec && st.stx_mtime.tv_nsec == st.stx_btime.tv_nsec;
+	ret->unused = st.stx_size == 0 && has_birth && st.stx_mtime.tv_sec == st.stx_btime.tv_sec &&
+	    st.stx_mtime.tv_nsec == st.stx_btime.tv_nsec;
 	return true;
 }
 
@@ -121,7 +124,8 @@ static bool may_follow(const struct config *c, const struct survey *sv)
 	uint64_t age_s = c->audit_kept_s && c->audit_kept_s / 4 < AGE_S ? c->audit_kept_s / 4 : AGE_S;
 	time_t now = time(NULL);
 
-	return !sv->last || sv->last_bytes >= segment_bytes(c) / 8 || (now > sv->last_born_s && (uint64_t)(now - sv->last_born_s) >= age_s);
+	return !sv->last || sv->last_bytes >= segment_bytes(c) / 8 ||
+	    (now > sv->last_born_s && (uint64_t)(now - sv->last_born_s) >= age_s);
 }
 
 int audit_open(const struct config *c, uint32_t n, struct msg_audit_file *re, int *ret_fd, struct err *e)
@@ -136,7 +140,8 @@ int audit_open(const struct config *c, uint32_t n, struct msg_audit_file *re, in
 	if (n && n != sv.last + 1)
 		return err_set(e, EINVAL, "segment %u of the audit trail is not the next one", n);
 	if (n && !may_follow(c, &sv))
-		return err_set(e, EPERM, "segment %u of the audit trail is neither full nor old enough for another one", sv.last);
+		return err_set(e, EPERM, "segment %u of the audit trail is neither full nor old enough for another one",
+		    sv.last);
 	if (!n)
 		n = sv.last ? sv.last : 1;
 	if (n > N_MAX)
@@ -149,7 +154,7 @@ int audit_open(const struct config *c, uint32_t n, struct msg_audit_file *re, in
 		return err_sys(e, "open '%s' of the audit trail", name);
 	if (!S_ISREG(st.st_mode))
 		return err_set(e, EINVAL, "'%s' of the audit trail is not a file", name);
-	(void)fsync(dir);		/* the name, too, outlives a crash of the host */
+	(void)fsync(dir); /* the name, too, outlives a crash of the host */
 	re->n = n;
 	re->first = sv.first ? sv.first : n;
 	re->bytes = n == sv.last ? sv.bytes - sv.last_bytes : sv.bytes;
@@ -177,7 +182,7 @@ int audit_drop(const struct config *c, uint32_t n, struct err *e)
 
 	uint64_t bytes = sv.bytes - (sv.last_bytes > segment_bytes(c) ? sv.last_bytes - segment_bytes(c) : 0);
 
-	if (!is_old && bytes <= c->audit_max_mb << 20)	/* the last one can be made as large as the disk at once */
+	if (!is_old && bytes <= c->audit_max_mb << 20) /* the last one can be made as large as the disk at once */
 		return err_set(e, EPERM, "segment %u of the audit trail is not to be dropped yet", n);
 	if (unlinkat(dir, name, 0) < 0)
 		return err_sys(e, "remove '%s' of the audit trail", name);

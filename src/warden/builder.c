@@ -23,7 +23,7 @@ struct builder {
 	struct unit *sb;
 	struct loop *loop;
 	pid_t pid;
-	bool reported;			/* ends by itself */
+	bool reported; /* ends by itself */
 	int sock;
 	struct watch *watch;
 	struct timer *timer;
@@ -44,7 +44,8 @@ static int child_build(const struct unit *sb, struct engine_record *ret, int *re
 	struct engine_policy p;
 
 	if (sb->policy) {
-		if (policy_for_engine(sb->policy, &p, e) < 0 || w->ops->network(w->engine, &sb->er, sb->er.spec.no_internet, &p, e) < 0)
+		if (policy_for_engine(sb->policy, &p, e) < 0 ||
+		    w->ops->network(w->engine, &sb->er, sb->er.spec.no_internet, &p, e) < 0)
 			return -e->no;
 	}
 	return (sb->restoring ? w->ops->restore : w->ops->start)(w->engine, &sb->er.spec, ret, ret_pidfd, e);
@@ -173,7 +174,7 @@ void builder_free(struct builder *b)
 	if (b->pid > 0) {
 		if (!b->reported)
 			(void)kill(b->pid, SIGKILL);
-		aside_forget(b->loop, b->pid);	/* a stuck one may sit in the kernel for long */
+		aside_forget(b->loop, b->pid); /* a stuck one may sit in the kernel for long */
 	}
 	free(b);
 }

@@ -18,19 +18,23 @@ int certs_open(const struct config *c, enum tls_file which, int *ret_fd, struct 
 	char made[PATH_MAX + 32];
 	struct stat st;
 
-	(void)snprintf(made, sizeof made, "%s/" CERTS_DIR "/%s", c->state, which == TLS_FILE_CERT ? "cert.pem" : "key.pem");
+	(void)snprintf(made, sizeof made, "%s/" CERTS_DIR "/%s", c->state,
+	    which == TLS_FILE_CERT ? "cert.pem" : "key.pem");
 	const char *path = given[0] ? given : made;
 
-	/* O_NONBLOCK: a FIFO must not hold us up. Links are followed: that is how those who renew certificates put them in place. */
+	/* O_NONBLOCK: a FIFO must not hold us up. Links are followed: that is how those who renew certificates put them
+	 * in place. */
 	autoclose int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0 && errno == ENOENT && !given[0])
-		return err_set(e, ENOENT, "no certificate in '%s': run 'atoll tls init', or set tls_cert and tls_key", made);
+		return err_set(e, ENOENT, "no certificate in '%s': run 'atoll tls init', or set tls_cert and tls_key",
+		    made);
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return err_sys(e, "open '%s'", path);
 	if (!S_ISREG(st.st_mode) || st.st_size > FILE_MAX)
 		return err_set(e, EINVAL, "'%s' is not a file of at most %d bytes", path, FILE_MAX);
 	if (which == TLS_FILE_KEY && (st.st_mode & 077))
-		log_warn("the TLS key can be read by others than its owner", "path=%s mode=%04o", path, (unsigned)(st.st_mode & 07777));
+		log_warn("the TLS key can be read by others than its owner", "path=%s mode=%04o", path,
+		    (unsigned)(st.st_mode & 07777));
 	*ret_fd = take_fd(&fd);
 	return 0;
 }

@@ -3,10 +3,10 @@
 #include "warden/config.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <unistd.h>
-#include <fcntl.h>
 
 #include "base/defaults.h"
 #include "base/fd.h"
@@ -14,21 +14,35 @@
 #include "ipc/check.h"
 
 #define CONFIG_FILE_MAX (64 * 1024)
-#define WARM_POOL_SIZE 4		/* finished sandboxes per template, */
-#define WARM_POOL_MAX 32		/* in a rush */
-#define MB_MAX (16u * 1024 * 1024)	/* 16 TiB: what a number of megabytes may say */
+#define WARM_POOL_SIZE 4           /* finished sandboxes per template, */
+#define WARM_POOL_MAX 32           /* in a rush */
+#define MB_MAX (16u * 1024 * 1024) /* 16 TiB: what a number of megabytes may say */
 
 enum kind {
-	KIND_TEXT, KIND_PATH, KIND_NUMBER, KIND_CPUS, KIND_BOOL, KIND_STOP, KIND_LEVEL, KIND_TEMPLATE, KIND_RANGES, KIND_KEY, KIND_HOSTS, KIND_LIMITS, KIND_PRICES,
-	KIND_AUDIT, KIND_AUDIT_CODE, KIND_TOKEN,
+	KIND_TEXT,
+	KIND_PATH,
+	KIND_NUMBER,
+	KIND_CPUS,
+	KIND_BOOL,
+	KIND_STOP,
+	KIND_LEVEL,
+	KIND_TEMPLATE,
+	KIND_RANGES,
+	KIND_KEY,
+	KIND_HOSTS,
+	KIND_LIMITS,
+	KIND_PRICES,
+	KIND_AUDIT,
+	KIND_AUDIT_CODE,
+	KIND_TOKEN,
 };
 
 struct key {
 	const char *name;
 	enum kind kind;
-	size_t at, size;		/* the field of struct config */
+	size_t at, size; /* the field of struct config */
 	uint64_t min, max;
-	bool cli_only;			/* makes no sense in the file, or the file is found by it */
+	bool cli_only; /* makes no sense in the file, or the file is found by it */
 };
 
 #define FIELD(f) offsetof(struct config, f), sizeof(((struct config *)0)->f)
@@ -308,8 +322,10 @@ static int set_ranges(struct config *c, struct str value)
 	return 0;
 }
 
-static const char *const audit_words[] = { [AUDIT_OFF] = "off", [AUDIT_ON] = "on", [AUDIT_REQUIRED] = "required", NULL };
-static const char *const token_words[] = { [TOKEN_NONE] = "none", [TOKEN_EXECUTE] = "execute", [TOKEN_ALL] = "all", NULL };
+static const char
+    *const audit_words[] = { [AUDIT_OFF] = "off", [AUDIT_ON] = "on", [AUDIT_REQUIRED] = "required", NULL };
+static const char
+    *const token_words[] = { [TOKEN_NONE] = "none", [TOKEN_EXECUTE] = "execute", [TOKEN_ALL] = "all", NULL };
 
 /* One of a fixed list of words; the index of a word is the value of the enum. */
 static int find_word(const char *const *words, struct str value)
@@ -353,7 +369,8 @@ static int set_hosts(char *field, size_t size, struct str value)
 
 			if (word.n == 0)
 				continue;
-			if (memchr(word.p, '/', word.n) || (inet_parse(word, &r) < 0 && !inet_is_v6(word)) || n + word.n + 2 > size)
+			if (memchr(word.p, '/', word.n) || (inet_parse(word, &r) < 0 && !inet_is_v6(word)) ||
+			    n + word.n + 2 > size)
 				return -EINVAL;
 			n += (size_t)snprintf(field + n, size - n, "%s%.*s", n ? "," : "", STR_ARG(word));
 		}
@@ -435,21 +452,30 @@ static int set_field(struct config *c, const struct key *k, struct str value)
 static int refuse(const struct key *k, struct str value, int r, struct err *e)
 {
 	static const char *const want[] = {
-		[KIND_TEXT] = "a short text", [KIND_PATH] = "a path", [KIND_CPUS] = "a number of cores like 2 or 0.5",
-		[KIND_BOOL] = "true or false", [KIND_STOP] = "kill or keep", [KIND_LEVEL] = "debug, info, warn or error",
-		[KIND_AUDIT] = "on, required or off", [KIND_AUDIT_CODE] = "hash or full",
+		[KIND_TEXT] = "a short text",
+		[KIND_PATH] = "a path",
+		[KIND_CPUS] = "a number of cores like 2 or 0.5",
+		[KIND_BOOL] = "true or false",
+		[KIND_STOP] = "kill or keep",
+		[KIND_LEVEL] = "debug, info, warn or error",
+		[KIND_AUDIT] = "on, required or off",
+		[KIND_AUDIT_CODE] = "hash or full",
 		[KIND_TOKEN] = "execute, all or none",
-		[KIND_TEMPLATE] = "NAME=KEY with a key of 32 hex digits", [KIND_KEY] = "a key of 32 hex digits",
-		[KIND_HOSTS] = "IP addresses", [KIND_LIMITS] = "a template and limits like 'base memory_mb=512 max_memory_mb=1024'",
+		[KIND_TEMPLATE] = "NAME=KEY with a key of 32 hex digits",
+		[KIND_KEY] = "a key of 32 hex digits",
+		[KIND_HOSTS] = "IP addresses",
+		[KIND_LIMITS] = "a template and limits like 'base memory_mb=512 max_memory_mb=1024'",
 		[KIND_PRICES] = "prices like 'vcpu_hour=0.05 gib_hour=0.016 egress_gib=0.09 currency=EUR'",
-		[KIND_RANGES] = "IPv4 addresses and ranges, none of them of this host, of sandboxes, link-local or multicast",
+		[KIND_RANGES] =
+		    "IPv4 addresses and ranges, none of them of this host, of sandboxes, link-local or multicast",
 	};
 
 	if (r == -E2BIG)
-		return err_set(e, E2BIG, "%s: more than %d given", k->name, k->kind == KIND_RANGES ? CONFIG_RANGES_MAX : TEMPLATES_MAX);
+		return err_set(e, E2BIG, "%s: more than %d given", k->name,
+		    k->kind == KIND_RANGES ? CONFIG_RANGES_MAX : TEMPLATES_MAX);
 	if (k->kind == KIND_NUMBER || (k->kind == KIND_CPUS && r == -ERANGE))
 		return err_set(e, EINVAL, "%s = '%.*s': wants a number from %llu to %llu%s", k->name, STR_ARG(value),
-			(unsigned long long)k->min, (unsigned long long)k->max, k->kind == KIND_CPUS ? " thousandths" : "");
+		    (unsigned long long)k->min, (unsigned long long)k->max, k->kind == KIND_CPUS ? " thousandths" : "");
 	return err_set(e, EINVAL, "%s = '%.*s': wants %s", k->name, STR_ARG(value), want[k->kind]);
 }
 
@@ -483,7 +509,8 @@ int config_text(struct config *c, struct str text, struct err *e)
 			continue;
 		struct str key = str_trim(str_cut(&value, '='));
 		if (!value.p)
-			return err_set(e, EINVAL, "line %u: '%.*s' is not of the form key = value", line, STR_ARG(rest));
+			return err_set(e, EINVAL, "line %u: '%.*s' is not of the form key = value", line,
+			    STR_ARG(rest));
 		if (config_set(c, key, str_trim(value), e) < 0)
 			return err_wrap(e, "line %u", line);
 		size_t i = (size_t)(key_find(key) - keys);
@@ -510,12 +537,13 @@ static int load_file(struct config *c, const char *path, struct err *e)
 	return 0;
 }
 
-/* One option at argv[*i]: `--key value`, `--key=value`, or a switch. With only_file set takes --config and skips the rest. */
+/* One option at argv[*i]: `--key value`, `--key=value`, or a switch. With only_file set takes --config and skips the
+ * rest. */
 static int take_option(struct config *c, int argc, char **argv, int *i, bool only_file, struct err *e)
 {
 	const char *arg = argv[*i];
 
-	if (strcmp(arg, "--foreground") == 0)	/* it never goes elsewhere; taken for those who want to say so */
+	if (strcmp(arg, "--foreground") == 0) /* it never goes elsewhere; taken for those who want to say so */
 		return 0;
 	if (strcmp(arg, "--version") == 0) {
 		c->version = true;
@@ -582,7 +610,8 @@ static int all_loopback(const char *key, const char *listen_key, const char *lis
 
 	while ((w = config_next_word(&rest)).n) {
 		if (!is_loopback(w))
-			return err_set(e, EINVAL, "%s = true: only with a loopback address in %s, not '%.*s'", key, listen_key, STR_ARG(w));
+			return err_set(e, EINVAL, "%s = true: only with a loopback address in %s, not '%.*s'", key,
+			    listen_key, STR_ARG(w));
 	}
 	return 0;
 }
@@ -590,7 +619,8 @@ static int all_loopback(const char *key, const char *listen_key, const char *lis
 static int settle_tls(struct config *c, struct err *e)
 {
 	if (!c->tls_cert[0] != !c->tls_key[0])
-		return err_set(e, EINVAL, "tls_cert and tls_key belong together: only %s is given", c->tls_cert[0] ? "tls_cert" : "tls_key");
+		return err_set(e, EINVAL, "tls_cert and tls_key belong together: only %s is given",
+		    c->tls_cert[0] ? "tls_cert" : "tls_key");
 	if (c->tls_cert[0] && !c->tls_listen[0])
 		return err_set(e, EINVAL, "tls_cert is given, but no tls_listen");
 	return 0;
@@ -605,17 +635,19 @@ int config_settle(struct config *c, struct err *e)
 	if (!c->warm_pool_max)
 		c->warm_pool_max = c->warm_pool_size > WARM_POOL_MAX ? c->warm_pool_size : WARM_POOL_MAX;
 	if (c->volume_size_mb > c->volume_max_mb)
-		return err_set(e, EINVAL, "volume_size_mb is above volume_max_mb (%llu > %llu)", (unsigned long long)c->volume_size_mb,
-			(unsigned long long)c->volume_max_mb);
+		return err_set(e, EINVAL, "volume_size_mb is above volume_max_mb (%llu > %llu)",
+		    (unsigned long long)c->volume_size_mb, (unsigned long long)c->volume_max_mb);
 	if (c->warm_pool_size > c->warm_pool_max)
 		return err_set(e, EINVAL, "warm_pool_size is above warm_pool_max (%llu > %llu)",
-			(unsigned long long)c->warm_pool_size, (unsigned long long)c->warm_pool_max);
+		    (unsigned long long)c->warm_pool_size, (unsigned long long)c->warm_pool_max);
 	if (c->image_packages[strspn(c->image_packages, "abcdefghijklmnopqrstuvwxyz0123456789+.- ")])
-		return err_set(e, EINVAL, "image_packages = '%s': want names of Debian packages with blanks between them", c->image_packages);
+		return err_set(e, EINVAL,
+		    "image_packages = '%s': want names of Debian packages with blanks between them", c->image_packages);
 	const char *trusting = c->open ? "open" : c->metrics_open ? "metrics_open" : NULL;
 
-	if (trusting && (all_loopback(trusting, "listen", c->listen, e) < 0 ||
-			 all_loopback(trusting, "tls_listen", c->tls_listen, e) < 0))
+	if (trusting &&
+	    (all_loopback(trusting, "listen", c->listen, e) < 0 ||
+		all_loopback(trusting, "tls_listen", c->tls_listen, e) < 0))
 		return -e->no;
 	return settle_tls(c, e);
 }

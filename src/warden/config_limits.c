@@ -14,22 +14,33 @@
 
 static const struct {
 	const char *name;
-	uint64_t usual;			/* what a sandbox gets when nobody says otherwise; at most its maximum */
-	bool optional;			/* 0 is no limit, and as a maximum: no limit to that */
+	uint64_t usual; /* what a sandbox gets when nobody says otherwise; at most its maximum */
+	bool optional;  /* 0 is no limit, and as a maximum: no limit to that */
 } limits[LIM_COUNT] = {
-	[LIM_MEMORY_MB] = { "memory_mb", 1024 }, [LIM_CPUS] = { "cpus", 2000 }, [LIM_PIDS] = { "pids", 512 },
-	[LIM_DISK_MB] = { "disk_mb", DEFAULT_DISK_MB }, [LIM_SWAP_MB] = { "swap_mb", 0 }, [LIM_OPEN_FILES] = { "open_files", 65536 },
-	[LIM_IO_MB_S] = { "io_mb_s", 0, true }, [LIM_IOPS] = { "iops", 0, true },
-	[LIM_EGRESS_MB] = { "egress_mb", 0, true }, [LIM_EGRESS_KB_S] = { "egress_kb_s", 0, true },
+	[LIM_MEMORY_MB] = { "memory_mb", 1024 },
+	[LIM_CPUS] = { "cpus", 2000 },
+	[LIM_PIDS] = { "pids", 512 },
+	[LIM_DISK_MB] = { "disk_mb", DEFAULT_DISK_MB },
+	[LIM_SWAP_MB] = { "swap_mb", 0 },
+	[LIM_OPEN_FILES] = { "open_files", 65536 },
+	[LIM_IO_MB_S] = { "io_mb_s", 0, true },
+	[LIM_IOPS] = { "iops", 0, true },
+	[LIM_EGRESS_MB] = { "egress_mb", 0, true },
+	[LIM_EGRESS_KB_S] = { "egress_kb_s", 0, true },
 };
 
 struct msg_limits config_limits(const uint64_t v[LIM_COUNT])
 {
 	return (struct msg_limits) {
-		.mem_bytes = v[LIM_MEMORY_MB] << MIB_SHIFT, .disk_bytes = v[LIM_DISK_MB] << MIB_SHIFT,
-		.cpu_permille = (uint32_t)v[LIM_CPUS], .pids = (uint32_t)v[LIM_PIDS], .swap_bytes = v[LIM_SWAP_MB] << MIB_SHIFT,
-		.io_bytes_s = v[LIM_IO_MB_S] << MIB_SHIFT, .io_ops_s = (uint32_t)v[LIM_IOPS],
-		.egress_bytes = v[LIM_EGRESS_MB] << MIB_SHIFT, .egress_bytes_s = v[LIM_EGRESS_KB_S] << KIB_SHIFT,
+		.mem_bytes = v[LIM_MEMORY_MB] << MIB_SHIFT,
+		.disk_bytes = v[LIM_DISK_MB] << MIB_SHIFT,
+		.cpu_permille = (uint32_t)v[LIM_CPUS],
+		.pids = (uint32_t)v[LIM_PIDS],
+		.swap_bytes = v[LIM_SWAP_MB] << MIB_SHIFT,
+		.io_bytes_s = v[LIM_IO_MB_S] << MIB_SHIFT,
+		.io_ops_s = (uint32_t)v[LIM_IOPS],
+		.egress_bytes = v[LIM_EGRESS_MB] << MIB_SHIFT,
+		.egress_bytes_s = v[LIM_EGRESS_KB_S] << KIB_SHIFT,
 		.open_files = (uint32_t)v[LIM_OPEN_FILES],
 	};
 }
@@ -45,7 +56,7 @@ static int fit(enum config_limit i, const char *prefix, uint64_t *value, uint64_
 	if (endless || *value <= max)
 		return 0;
 	return err_set(e, EINVAL, "%s%s is above max_%s (%llu > %llu)", prefix, what, what, (unsigned long long)*value,
-		(unsigned long long)max);
+	    (unsigned long long)max);
 }
 
 /* A sandbox cannot be promised more than there is. */
@@ -58,7 +69,8 @@ static void clip_to_host(struct config *c)
 	if (getrlimit(RLIMIT_NOFILE, &files) == 0 && *open_files > files.rlim_max)
 		*open_files = files.rlim_max;
 	if (sysinfo(&si) == 0) {
-		uint64_t all = (uint64_t)si.totalram * si.mem_unit >> MIB_SHIFT, swap = (uint64_t)si.totalswap * si.mem_unit >> MIB_SHIFT;
+		uint64_t all = (uint64_t)si.totalram * si.mem_unit >> MIB_SHIFT,
+			 swap = (uint64_t)si.totalswap * si.mem_unit >> MIB_SHIFT;
 
 		if (*mem > all)
 			*mem = all;
@@ -76,8 +88,9 @@ static int settle_template(const struct config *c, struct template_limits *t, st
 		bool endless = limits[i].optional && all == 0;
 
 		if (!endless && t->maxima[i] > all)
-			return err_set(e, EINVAL, "template_limits = '%s ...': max_%s is above that of all (%llu > %llu)", t->name,
-				limits[i].name, (unsigned long long)t->maxima[i], (unsigned long long)all);
+			return err_set(e, EINVAL,
+			    "template_limits = '%s ...': max_%s is above that of all (%llu > %llu)", t->name,
+			    limits[i].name, (unsigned long long)t->maxima[i], (unsigned long long)all);
 		if (t->maxima[i] == 0)
 			t->maxima[i] = all;
 		if (fit((enum config_limit)i, "", &t->defaults[i], c->defaults[i], t->maxima[i], e) < 0)

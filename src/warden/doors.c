@@ -15,7 +15,7 @@
 #include "warden/layout.h"
 #include "warden/warden.h"
 
-#define DOMAIN_DEFAULT "atoll.localhost"	/* as in `atoll tls init` */
+#define DOMAIN_DEFAULT "atoll.localhost" /* as in `atoll tls init` */
 #define HTTPS_PORT "443"
 
 static int open_all(struct warden *w, const char *list, const char *kind, char *ret_url, size_t url_size, struct err *e)
@@ -47,13 +47,15 @@ static void open_beside(struct warden *w, struct err *e)
 	const char *port = strrchr(w->ready_url, ':');
 	char where[80], url[96] = "";
 
-	if (!port || strchr(w->cfg.listen, '[') || (!strstr(w->ready_url, "//127.0.0.1:") && !strstr(w->ready_url, "//0.0.0.0:")))
+	if (!port || strchr(w->cfg.listen, '[') ||
+	    (!strstr(w->ready_url, "//127.0.0.1:") && !strstr(w->ready_url, "//0.0.0.0:")))
 		return;
 	(void)snprintf(where, sizeof where, "[::1]%s", port);
 	if (open_all(w, where, "both", url, sizeof url, e) == 0)
 		return;
-	if (e->no != EADDRNOTAVAIL && e->no != EAFNOSUPPORT)	/* a machine without IPv6 */
-		log_warn("names below localhost also mean ::1, and that is not served: some clients will not get here", "err=%s", e->text);
+	if (e->no != EADDRNOTAVAIL && e->no != EAFNOSUPPORT) /* a machine without IPv6 */
+		log_warn("names below localhost also mean ::1, and that is not served: some clients will not get here",
+		    "err=%s", e->text);
 	*e = ERR_INIT;
 }
 
@@ -64,7 +66,7 @@ static int open_listen(struct warden *w, struct err *e)
 	autoclose int cert = -1;
 	bool both = c->local_tls && !c->tls_listen[0] && certs_open(c, TLS_FILE_CERT, &cert, e) == 0;
 
-	*e = ERR_INIT;			/* `atoll serve` has said why there is none */
+	*e = ERR_INIT; /* `atoll serve` has said why there is none */
 	if (open_all(w, c->listen, both ? "both" : "http", w->ready_url, sizeof w->ready_url, e) < 0)
 		return -e->no;
 	if (!both)
@@ -77,8 +79,12 @@ static int open_listen(struct warden *w, struct err *e)
 /* The ports that clients use with E2B_DEBUG, on both addresses that "localhost" may mean. */
 static int open_debug(struct warden *w, struct err *e)
 {
-	static const struct { const char *kind, *port; } ports[] = {
-		{ "http", "3000" }, { "debug-envd", "49983" }, { "debug-interpreter", "49999" },
+	static const struct {
+		const char *kind, *port;
+	} ports[] = {
+		{ "http", "3000" },
+		{ "debug-envd", "49983" },
+		{ "debug-interpreter", "49999" },
 	};
 	static const char *const hosts[] = { "127.0.0.1", "[::1]" };
 
@@ -91,7 +97,7 @@ static int open_debug(struct warden *w, struct err *e)
 			continue;
 		if (host[0] != '[' || (e->no != EADDRNOTAVAIL && e->no != EAFNOSUPPORT))
 			return err_wrap(e, "debug_ports");
-		*e = ERR_INIT;			/* a machine without IPv6 */
+		*e = ERR_INIT; /* a machine without IPv6 */
 	}
 	return 0;
 }
@@ -104,8 +110,8 @@ static bool is_domain(const char *z)
 	return n > 0 && z[0] != '.' && z[0] != '-' && (port ? port[0] && !port[strspn(port, "0123456789")] : !z[n]);
 }
 
-/* The configured one, or the one that the certificate was made for, and the port that clients have to name with it. Never none:
- * clients that are told of no domain take that of E2B's cloud. */
+/* The configured one, or the one that the certificate was made for, and the port that clients have to name with it.
+ * Never none: clients that are told of no domain take that of E2B's cloud. */
 static int choose_domain(struct warden *w, struct err *e)
 {
 	char made[128] = "";
@@ -121,7 +127,9 @@ static int choose_domain(struct warden *w, struct err *e)
 	if (name[0] && !is_domain(name))
 		return err_set(e, EINVAL, "domain = '%s': want a name in lower case, with or without :PORT", name);
 	/* A configured one without tls_listen is that of a proxy before us. */
-	const char *url = w->cfg.domain[0] && !w->cfg.tls_listen[0] ? ":" HTTPS_PORT : w->tls_url[0] ? w->tls_url : w->ready_url;
+	const char *url = w->cfg.domain[0] && !w->cfg.tls_listen[0] ? ":" HTTPS_PORT
+	    : w->tls_url[0]                                         ? w->tls_url
+								    : w->ready_url;
 	const char *port = strrchr(url, ':') + 1;
 	bool plain = strchr(name, ':') || strcmp(port, HTTPS_PORT) == 0;
 
@@ -129,8 +137,8 @@ static int choose_domain(struct warden *w, struct err *e)
 	return 0;
 }
 
-/* One for sandboxes, which speaks what the one that the domain leads to from outside does. A domain that leads to a proxy before us has
- * its way from inside there, or none. */
+/* One for sandboxes, which speaks what the one that the domain leads to from outside does. A domain that leads to a
+ * proxy before us has its way from inside there, or none. */
 static int open_inside(struct warden *w, struct err *e)
 {
 	const struct config *c = &w->cfg;
@@ -164,9 +172,8 @@ int doors_open(struct warden *w, struct err *e)
 
 	if (c->tls_listen[0] && check_certs(c, e) < 0)
 		return -e->no;
-	if (open_listen(w, e) < 0 ||
-	    open_all(w, c->tls_listen, "https", w->tls_url, sizeof w->tls_url, e) < 0 || choose_domain(w, e) < 0 || open_inside(w, e) < 0 ||
-	    (c->debug_ports && open_debug(w, e) < 0))
+	if (open_listen(w, e) < 0 || open_all(w, c->tls_listen, "https", w->tls_url, sizeof w->tls_url, e) < 0 ||
+	    choose_domain(w, e) < 0 || open_inside(w, e) < 0 || (c->debug_ports && open_debug(w, e) < 0))
 		return -e->no;
 	rand_bytes(w->ticket_secret, sizeof w->ticket_secret);
 	if (layout_note(c, "url", w->ready_url, e) < 0 || layout_note(c, "tls-url", w->tls_url, e) < 0 ||

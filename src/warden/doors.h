@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* doors: the listening sockets of an instance. The warden binds and keeps them, the front serves them: while there is no
- * front, clients wait instead of being refused. */
+/* doors: the listening sockets of an instance. The warden binds and keeps them, the front serves them: while there is
+ * no front, clients wait instead of being refused. */
 #pragma once
 
 #include "base/err.h"

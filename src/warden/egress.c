@@ -17,8 +17,8 @@
 #include "warden/layout.h"
 #include "warden/link.h"
 #include "warden/policy.h"
-#include "warden/unit.h"
 #include "warden/service.h"
+#include "warden/unit.h"
 #include "warden/warden.h"
 
 #define ANSWER_MS 5000 /* then it is stuck */
@@ -31,7 +31,7 @@ static struct eg_head next_head(struct warden *w, enum eg_type type)
 		eg->sent = 1;
 	if (!eg->asked_ms)
 		eg->asked_ms = clock_mono_ms();
-	return (struct eg_head){ EG_VERSION, (uint16_t)type, eg->sent };
+	return (struct eg_head) { EG_VERSION, (uint16_t)type, eg->sent };
 }
 
 static uint32_t address_of(const struct unit *sb)
@@ -46,7 +46,9 @@ static void send_policy(struct unit *sb)
 {
 	struct warden *w = sb->w;
 	autobuf struct buf b = BUF_INIT(EG_MAX);
-	struct eg_policy m = { .head = next_head(w, EG_POLICY), .ip = address_of(sb), .n_policy = (uint32_t)sb->policy->n };
+	struct eg_policy m = { .head = next_head(w, EG_POLICY),
+		.ip = address_of(sb),
+		.n_policy = (uint32_t)sb->policy->n };
 
 	memcpy(m.id, sb->er.spec.id, sizeof m.id);
 	buf_put(&b, &m, sizeof m);
@@ -164,7 +166,8 @@ static const char *names_text(const struct warden *w)
 	static char text[sizeof w->domain + 32];
 
 	if (w->names_port)
-		(void)snprintf(text, sizeof text, "%.*s=10.%u.0.2", (int)strcspn(w->domain, ":"), w->domain, 200 + w->instance);
+		(void)snprintf(text, sizeof text, "%.*s=10.%u.0.2", (int)strcspn(w->domain, ":"), w->domain,
+		    200 + w->instance);
 	return text;
 }
 
@@ -180,10 +183,8 @@ int egress_open(struct warden *w, int exe_fd, const char *exe, struct err *e)
 		.delay_max_ms = w->cfg.restart_max_ms };
 	const char *pairs[][2] = {
 		{ "--run", w->cfg.run }, /* tells whose it is in a list of processes */
-		{ "--log-level", level_word[w->cfg.log_level] },
-		{ "--dns", w->cfg.dns_servers },
-		{ "--allow-private", ranges_text(&w->cfg) },
-		{ "--ca-file", w->cfg.egress_ca_file },
+		{ "--log-level", level_word[w->cfg.log_level] }, { "--dns", w->cfg.dns_servers },
+		{ "--allow-private", ranges_text(&w->cfg) }, { "--ca-file", w->cfg.egress_ca_file },
 		{ "--names", names_text(w) }, /* what the server's own names mean inside: engine/slot.h */
 	};
 	size_t n = 0;

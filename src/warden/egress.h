@@ -15,7 +15,8 @@ int egress_open(struct warden *w, int exe_fd, const char *exe, struct err *e);
 void egress_close(struct warden *w);
 void egress_tick(struct warden *w); /* once a second: one that does not answer is started anew */
 
-void egress_introduce(struct warden *w); /* front and atoll-egress, if both are there: gives them a socket to each other */
+/* front and atoll-egress, if both are there: gives them a socket to each other */
+void egress_introduce(struct warden *w);
 
 /* The sandbox's policy is another one than before; had: the last one was told of. sandbox_told() is called when it
  * holds, or at once if there is nothing to tell. */

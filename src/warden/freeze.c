@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* freeze: stopping all of a sandbox, and letting it go on.
  *
- * A process that waits for the disk stops only when the disk has answered. The warden's loop does not wait for it: it looks
- * again now and then, and the front gets its answer when all have stopped, or when that takes too long and they run on. */
+ * A process that waits for the disk stops only when the disk has answered. The warden's loop does not wait for it: it
+ * looks again now and then, and the front gets its answer when all have stopped, or when that takes too long and they
+ * run on. */
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
@@ -15,7 +16,7 @@
 
 #define LOOK_MS 5
 #define GIVE_UP_MS 10000
-#define GIVE_UP_THAW_MS 60000		/* somebody of before is still reading its memory */
+#define GIVE_UP_THAW_MS 60000 /* somebody of before is still reading its memory */
 
 static void answer(struct unit *sb, int r, const struct err *e)
 {
@@ -42,7 +43,8 @@ static void give_up(struct unit *sb, const struct err *why)
 {
 	struct err e = ERR_INIT;
 
-	if (!sb->freezing.thaws && sb->state == UNIT_RUNNING && sb->w->ops->freeze(sb->w->engine, &sb->er, false, &e) < 0)
+	if (!sb->freezing.thaws && sb->state == UNIT_RUNNING &&
+	    sb->w->ops->freeze(sb->w->engine, &sb->er, false, &e) < 0)
 		log_warn("could not thaw a sandbox", "id=%s err=%s", sb->er.spec.id, e.text);
 	answer(sb, -why->no, why);
 }
@@ -57,7 +59,7 @@ static void look(struct unit *sb)
 		answer(sb, -ENOENT, &e);
 		return;
 	}
-	if (sb->freezing.life != sb->w->life) {		/* whoever asked is gone, and was never told that it worked */
+	if (sb->freezing.life != sb->w->life) { /* whoever asked is gone, and was never told that it worked */
 		(void)err_set(&e, ECANCELED, "cancelled");
 		give_up(sb, &e);
 		return;
@@ -82,7 +84,8 @@ static void begin(struct unit *sb, uint32_t seq, bool thaws, uint64_t give_up_ms
 	if (!sb->freezing.timer)
 		sb->freezing.timer = timer_new(sb->w->loop, on_look, sb);
 	if (!sb->freezing.timer || sb->freezing.seq) {
-		front_error(sb->w, sb->w->life, seq, sb->freezing.timer ? EBUSY : ENOMEM, "it is being frozen or thawed already");
+		front_error(sb->w, sb->w->life, seq, sb->freezing.timer ? EBUSY : ENOMEM,
+		    "it is being frozen or thawed already");
 		return;
 	}
 	sb->freezing.seq = seq;
@@ -115,7 +118,7 @@ void unit_thaw(struct unit *sb, uint32_t seq)
 
 	if (keeper_puts_off(sb, seq))
 		return;
-	keeper_free(take_ptr(&sb->keeper));	/* what it writes is of the past from now on */
+	keeper_free(take_ptr(&sb->keeper)); /* what it writes is of the past from now on */
 	if (sb->freezing.seq && (!sb->freezing.thaws || sb->freezing.life != w->life)) {
 		(void)err_set(&e, ECANCELED, "it was thawed before all of it was frozen");
 		give_up(sb, &e);

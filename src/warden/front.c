@@ -11,13 +11,13 @@
 #include "warden/layout.h"
 #include "warden/link.h"
 #include "warden/ops.h"
-#include "warden/unit.h"
 #include "warden/service.h"
+#include "warden/unit.h"
 #include "warden/warden.h"
 
 #define HELLO_MS 10000
 #define FRONT_ARGS 128
-#define FRONT_TRIES 5			/* of a first start: something is wrong that a sixth will not cure */
+#define FRONT_TRIES 5 /* of a first start: something is wrong that a sixth will not cure */
 
 static const char *const audit_word[] = { [AUDIT_OFF] = "off", [AUDIT_ON] = "on", [AUDIT_REQUIRED] = "required" };
 static const char *const token_word[] = { [TOKEN_NONE] = "none", [TOKEN_EXECUTE] = "execute", [TOKEN_ALL] = "all" };
@@ -77,8 +77,8 @@ static void on_gone(void *user, const char *why)
 {
 	struct warden *w = user;
 
-	/* An exit shows here and at the pidfd; the one that comes second finds nothing left to do. One that was told to stop has closed
-	 * its end and is writing what it has: it ends by itself, or is late. */
+	/* An exit shows here and at the pidfd; the one that comes second finds nothing left to do. One that was told to
+	 * stop has closed its end and is writing what it has: it ends by itself, or is late. */
 	if (w->stopping)
 		front_unlink(w, why);
 	else
@@ -93,7 +93,10 @@ static void on_up(void *user, int fd)
 
 	w->life++;
 	w->proto = (struct proto) {
-		.phase = PHASE_NEW, .maxima = config_limits(w->cfg.maxima), .templates = w->cfg.templates, .n_templates = w->cfg.n_templates,
+		.phase = PHASE_NEW,
+		.maxima = config_limits(w->cfg.maxima),
+		.templates = w->cfg.templates,
+		.n_templates = w->cfg.n_templates,
 	};
 	w->link = link_new(w->loop, fd, &link_ops, w);
 	timer_arm(w->hello_timer, HELLO_MS);
@@ -103,12 +106,17 @@ static void on_up(void *user, int fd)
 }
 
 /* What a front says that would not do better the next time, and what helps. */
-static const struct { int status; const char *what, *remedy; } no_use[] = {
+static const struct {
+	int status;
+	const char *what, *remedy;
+} no_use[] = {
 	{ EXIT_NO_USE, "was written by a newer atoll, see above", "start that one, or give another state directory" },
 	{ EXIT_DAMAGED, "has a damaged 'front/atoll.db', see above",
-		"nothing in it was changed; restore a backup ('atoll restore'), or see 'The state is damaged' in docs/troubleshooting.md" },
+	    "nothing in it was changed; restore a backup ('atoll restore'), or see 'The state is damaged' in "
+	    "docs/troubleshooting.md" },
 	{ EXIT_READ_ONLY, "has a 'front/atoll.db' that cannot be written to",
-		"nothing was changed; see that file, directory and file system are writable and belong to the server's user, then start it again" },
+	    "nothing was changed; see that file, directory and file system are writable and belong to the server's "
+	    "user, then start it again" },
 };
 
 static void on_down(void *user, const char *how)
@@ -127,7 +135,8 @@ static void on_down(void *user, const char *how)
 	if (!w->ready && !w->stopping && (++w->failed_fronts >= FRONT_TRIES || known)) {
 		log_error("the front does not start, giving up", "tries=%u last=%s", w->failed_fronts, how);
 		if (known)
-			(void)fprintf(stderr, "atolld: '%s' %s: %s\n", w->cfg.state, no_use[why].what, no_use[why].remedy);
+			(void)fprintf(stderr, "atolld: '%s' %s: %s\n", w->cfg.state, no_use[why].what,
+			    no_use[why].remedy);
 		w->exit_code = 1;
 		loop_stop(w->loop);
 	}
@@ -146,39 +155,67 @@ static void on_no_hello(void *user)
 
 int front_open(struct warden *w, int exe_fd, const char *exe, const char *state_dir, struct err *e)
 {
-	const struct { const char *option; uint64_t value; } numbers[] = {
-		{ "--max-timeout", w->cfg.max_timeout_s }, { "--head-timeout", w->cfg.head_timeout_s },
-		{ "--body-timeout", w->cfg.body_timeout_s }, { "--logs-kept", w->cfg.logs_kept_s },
-		{ "--logs-max-mb", w->cfg.logs_max_mb }, { "--rate-limit", w->cfg.rate_limit },
-		{ "--team-max-sandboxes", w->cfg.team_max_sandboxes }, { "--warm-pool-size", w->cfg.warm_pool_size },
-		{ "--warm-pool-max", w->cfg.warm_pool_max }, { "--mem-total-mb", w->cfg.mem_total_mb },
-		{ "--checkpoint-after", w->cfg.checkpoint_after_s }, { "--template-cache-mb", w->cfg.template_cache_mb },
-		{ "--template-uploads-mb", w->cfg.template_uploads_mb }, { "--template-upload-max-mb", w->cfg.template_upload_max_mb },
-		{ "--build-timeout", w->cfg.build_timeout_s }, { "--ready-timeout", w->cfg.ready_timeout_s },
-		{ "--history-kept", w->cfg.history_kept_s }, { "--events-kept", w->cfg.events_kept_s },
-		{ "--webhook-timeout", w->cfg.webhook_timeout_s }, { "--webhook-attempts", w->cfg.webhook_attempts },
-		{ "--webhook-retry-ms", w->cfg.webhook_retry_ms }, { "--alert-memory", w->cfg.alert_memory_percent },
-		{ "--alert-cpu", w->cfg.alert_cpu_percent }, { "--alert-disk", w->cfg.alert_disk_percent },
-		{ "--alert-processes", w->cfg.alert_processes_percent }, { "--alert-egress", w->cfg.alert_egress_percent },
-		{ "--paused-kept", w->cfg.paused_kept_s }, { "--snapshots-kept", w->cfg.snapshots_kept_s }, { "--max-lifetime", w->cfg.max_lifetime_s },
+	const struct {
+		const char *option;
+		uint64_t value;
+	} numbers[] = {
+		{ "--max-timeout", w->cfg.max_timeout_s },
+		{ "--head-timeout", w->cfg.head_timeout_s },
+		{ "--body-timeout", w->cfg.body_timeout_s },
+		{ "--logs-kept", w->cfg.logs_kept_s },
+		{ "--logs-max-mb", w->cfg.logs_max_mb },
+		{ "--rate-limit", w->cfg.rate_limit },
+		{ "--team-max-sandboxes", w->cfg.team_max_sandboxes },
+		{ "--warm-pool-size", w->cfg.warm_pool_size },
+		{ "--warm-pool-max", w->cfg.warm_pool_max },
+		{ "--mem-total-mb", w->cfg.mem_total_mb },
+		{ "--checkpoint-after", w->cfg.checkpoint_after_s },
+		{ "--template-cache-mb", w->cfg.template_cache_mb },
+		{ "--template-uploads-mb", w->cfg.template_uploads_mb },
+		{ "--template-upload-max-mb", w->cfg.template_upload_max_mb },
+		{ "--build-timeout", w->cfg.build_timeout_s },
+		{ "--ready-timeout", w->cfg.ready_timeout_s },
+		{ "--history-kept", w->cfg.history_kept_s },
+		{ "--events-kept", w->cfg.events_kept_s },
+		{ "--webhook-timeout", w->cfg.webhook_timeout_s },
+		{ "--webhook-attempts", w->cfg.webhook_attempts },
+		{ "--webhook-retry-ms", w->cfg.webhook_retry_ms },
+		{ "--alert-memory", w->cfg.alert_memory_percent },
+		{ "--alert-cpu", w->cfg.alert_cpu_percent },
+		{ "--alert-disk", w->cfg.alert_disk_percent },
+		{ "--alert-processes", w->cfg.alert_processes_percent },
+		{ "--alert-egress", w->cfg.alert_egress_percent },
+		{ "--paused-kept", w->cfg.paused_kept_s },
+		{ "--snapshots-kept", w->cfg.snapshots_kept_s },
+		{ "--max-lifetime", w->cfg.max_lifetime_s },
 		{ "--volume-mb", w->cfg.volume_size_mb },
-		{ "--volume-max-mb", w->cfg.volume_max_mb }, { "--team-max-volumes", w->cfg.team_max_volumes },
-		{ "--audit-kept", w->cfg.audit_kept_s }, { "--audit-max-mb", w->cfg.audit_max_mb }, { "--audit-segment-kb", w->cfg.audit_segment_kb },
-		{ "--notebook-mb", w->cfg.notebook_mb }, { "--notebooks-max-mb", w->cfg.notebooks_max_mb }, { "--notebooks-kept", w->cfg.notebooks_kept_s },
+		{ "--volume-max-mb", w->cfg.volume_max_mb },
+		{ "--team-max-volumes", w->cfg.team_max_volumes },
+		{ "--audit-kept", w->cfg.audit_kept_s },
+		{ "--audit-max-mb", w->cfg.audit_max_mb },
+		{ "--audit-segment-kb", w->cfg.audit_segment_kb },
+		{ "--notebook-mb", w->cfg.notebook_mb },
+		{ "--notebooks-max-mb", w->cfg.notebooks_max_mb },
+		{ "--notebooks-kept", w->cfg.notebooks_kept_s },
 	};
 	/* They live as long as the service, of which a process has one. */
 	static char text[ARRAY_LEN(numbers)][24], key[PATH_MAX + 8];
 	static const char *argv[FRONT_ARGS];
-	struct service_spec spec = { .name = "atoll-front", .exe_fd = exe_fd, .argv = (char *const *)argv,
-		.n_fds = w->n_doors, .delay_max_ms = w->cfg.restart_max_ms };
+	struct service_spec spec = { .name = "atoll-front",
+		.exe_fd = exe_fd,
+		.argv = (char *const *)argv,
+		.n_fds = w->n_doors,
+		.delay_max_ms = w->cfg.restart_max_ms };
 	size_t n = 0;
 
 	(void)snprintf(key, sizeof key, "%s/key", state_dir);
 	argv[n++] = exe;
 	const char *pairs[][2] = { { "--state", state_dir }, { "--key-file", key }, { "--url", w->ready_url },
 		{ "--log-level", level_word[w->cfg.log_level] }, { "--domain", w->domain },
-		{ "--image-map", w->cfg.image_map }, { "--image-packages", strcmp(w->cfg.image_packages, "none") == 0 ? "" : w->cfg.image_packages }, { "--prices", w->cfg.prices },
-		{ "--audit", audit_word[w->cfg.audit] }, { "--interpreter-token", token_word[w->cfg.interpreter_token] } };
+		{ "--image-map", w->cfg.image_map },
+		{ "--image-packages", strcmp(w->cfg.image_packages, "none") == 0 ? "" : w->cfg.image_packages },
+		{ "--prices", w->cfg.prices }, { "--audit", audit_word[w->cfg.audit] },
+		{ "--interpreter-token", token_word[w->cfg.interpreter_token] } };
 
 	for (size_t i = 0; i < ARRAY_LEN(pairs); i++) {
 		if (!pairs[i][1][0])

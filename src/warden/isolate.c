@@ -20,13 +20,12 @@ static const struct {
 	const char *path;
 	uint64_t at_least;
 } host_limits[] = {
-	{ "/proc/sys/fs/inotify/max_user_instances", 65536 },
-	{ "/proc/sys/fs/inotify/max_user_watches", 4194304 },
-	/* One count of all open files of the host, which a single sandbox could use up: without it each is bound by its memory, on
-	 * whose account its files are. It is what systemd sets. */
+	{ "/proc/sys/fs/inotify/max_user_instances", 65536 }, { "/proc/sys/fs/inotify/max_user_watches", 4194304 },
+	/* One count of all open files of the host, which a single sandbox could use up: without it each is bound by its
+	 * memory, on whose account its files are. It is what systemd sets. */
 	{ "/proc/sys/fs/file-max", INT64_MAX },
-	{ "/proc/sys/kernel/pty/max", 135168 },		/* 1000 times the 128 of one, and the host's own */
-	{ "/proc/sys/kernel/pid_max", 1048576 },	/* 64 full sandboxes would take all of the usual 32768 */
+	{ "/proc/sys/kernel/pty/max", 135168 },  /* 1000 times the 128 of one, and the host's own */
+	{ "/proc/sys/kernel/pid_max", 1048576 }, /* 64 full sandboxes would take all of the usual 32768 */
 };
 
 static void raise_sysctl(const char *path, uint64_t at_least)
@@ -43,7 +42,8 @@ static void raise_sysctl(const char *path, uint64_t at_least)
 	int r = file_write(AT_FDCWD, path, text);
 
 	if (r < 0)
-		log_warn("could not raise a limit of the host, going on", "path=%s to=%s err=%s", path, text, strerror(-r));
+		log_warn("could not raise a limit of the host, going on", "path=%s to=%s err=%s", path, text,
+		    strerror(-r));
 	else
 		log_info("raised a limit of the host", "path=%s from=%llu to=%s", path, (unsigned long long)now, text);
 }
@@ -64,12 +64,28 @@ int isolate_mounts(struct err *e)
 	return 0;
 }
 
-/* Never needed to make, limit and end sandboxes. The others stay: user namespaces start with a full set whatever we drop.
- * AUDIT_CONTROL stays to silence a sandbox that floods the kernel's audit system (audit.c); AUDIT_READ was for its socket. */
+/* Never needed to make, limit and end sandboxes. The others stay: user namespaces start with a full set whatever we
+ * drop. AUDIT_CONTROL stays to silence a sandbox that floods the kernel's audit system (audit.c); AUDIT_READ was for
+ * its socket. */
 static const cap_value_t unused_caps[] = {
-	CAP_LINUX_IMMUTABLE, CAP_NET_BROADCAST, CAP_SYS_MODULE, CAP_SYS_RAWIO, CAP_SYS_PACCT, CAP_SYS_BOOT, CAP_SYS_TIME,
-	CAP_SYS_TTY_CONFIG, CAP_LEASE, CAP_AUDIT_WRITE, CAP_AUDIT_READ, CAP_MAC_OVERRIDE, CAP_MAC_ADMIN,
-	CAP_SYSLOG, CAP_WAKE_ALARM, CAP_BLOCK_SUSPEND, CAP_PERFMON, CAP_BPF,
+	CAP_LINUX_IMMUTABLE,
+	CAP_NET_BROADCAST,
+	CAP_SYS_MODULE,
+	CAP_SYS_RAWIO,
+	CAP_SYS_PACCT,
+	CAP_SYS_BOOT,
+	CAP_SYS_TIME,
+	CAP_SYS_TTY_CONFIG,
+	CAP_LEASE,
+	CAP_AUDIT_WRITE,
+	CAP_AUDIT_READ,
+	CAP_MAC_OVERRIDE,
+	CAP_MAC_ADMIN,
+	CAP_SYSLOG,
+	CAP_WAKE_ALARM,
+	CAP_BLOCK_SUSPEND,
+	CAP_PERFMON,
+	CAP_BPF,
 };
 
 static int drop_caps(struct err *e)
@@ -83,9 +99,8 @@ static int drop_caps(struct err *e)
 		cap_value_t c = unused_caps[i];
 
 		if (prctl(PR_CAPBSET_READ, c, 0, 0, 0) != 1)
-			continue;		/* a kernel that does not know it, or a host that never had it */
-		if (prctl(PR_CAPBSET_DROP, c, 0, 0, 0) < 0 ||
-		    cap_set_flag(caps, CAP_EFFECTIVE, 1, &c, CAP_CLEAR) < 0 ||
+			continue; /* a kernel that does not know it, or a host that never had it */
+		if (prctl(PR_CAPBSET_DROP, c, 0, 0, 0) < 0 || cap_set_flag(caps, CAP_EFFECTIVE, 1, &c, CAP_CLEAR) < 0 ||
 		    cap_set_flag(caps, CAP_PERMITTED, 1, &c, CAP_CLEAR) < 0)
 			r = err_sys(e, "drop capability %d", c);
 	}
@@ -97,13 +112,43 @@ static int drop_caps(struct err *e)
 
 /* Sandboxes inherit this filter, so nothing is on the list that a program inside may use. */
 static const int refused_calls[] = {
-	SCMP_SYS(kexec_load), SCMP_SYS(kexec_file_load), SCMP_SYS(init_module), SCMP_SYS(finit_module), SCMP_SYS(delete_module),
-	SCMP_SYS(bpf), SCMP_SYS(perf_event_open), SCMP_SYS(userfaultfd), SCMP_SYS(reboot), SCMP_SYS(swapon), SCMP_SYS(swapoff),
-	SCMP_SYS(acct), SCMP_SYS(settimeofday), SCMP_SYS(clock_settime), SCMP_SYS(iopl), SCMP_SYS(ioperm), SCMP_SYS(lookup_dcookie),
-	SCMP_SYS(nfsservctl), SCMP_SYS(uselib), SCMP_SYS(vhangup), SCMP_SYS(add_key), SCMP_SYS(keyctl), SCMP_SYS(request_key),
-	SCMP_SYS(io_uring_setup), SCMP_SYS(io_uring_enter), SCMP_SYS(io_uring_register), SCMP_SYS(io_setup), SCMP_SYS(fanotify_init), SCMP_SYS(kcmp),
-	SCMP_SYS(modify_ldt), SCMP_SYS(adjtimex), SCMP_SYS(clock_adjtime), SCMP_SYS(syslog), SCMP_SYS(move_pages), SCMP_SYS(migrate_pages),
-	SCMP_SYS(open_by_handle_at), SCMP_SYS(memfd_secret),
+	SCMP_SYS(kexec_load),
+	SCMP_SYS(kexec_file_load),
+	SCMP_SYS(init_module),
+	SCMP_SYS(finit_module),
+	SCMP_SYS(delete_module),
+	SCMP_SYS(bpf),
+	SCMP_SYS(perf_event_open),
+	SCMP_SYS(userfaultfd),
+	SCMP_SYS(reboot),
+	SCMP_SYS(swapon),
+	SCMP_SYS(swapoff),
+	SCMP_SYS(acct),
+	SCMP_SYS(settimeofday),
+	SCMP_SYS(clock_settime),
+	SCMP_SYS(iopl),
+	SCMP_SYS(ioperm),
+	SCMP_SYS(lookup_dcookie),
+	SCMP_SYS(nfsservctl),
+	SCMP_SYS(uselib),
+	SCMP_SYS(vhangup),
+	SCMP_SYS(add_key),
+	SCMP_SYS(keyctl),
+	SCMP_SYS(request_key),
+	SCMP_SYS(io_uring_setup),
+	SCMP_SYS(io_uring_enter),
+	SCMP_SYS(io_uring_register),
+	SCMP_SYS(io_setup),
+	SCMP_SYS(fanotify_init),
+	SCMP_SYS(kcmp),
+	SCMP_SYS(modify_ldt),
+	SCMP_SYS(adjtimex),
+	SCMP_SYS(clock_adjtime),
+	SCMP_SYS(syslog),
+	SCMP_SYS(move_pages),
+	SCMP_SYS(migrate_pages),
+	SCMP_SYS(open_by_handle_at),
+	SCMP_SYS(memfd_secret),
 };
 
 int isolate_calls(struct err *e)
@@ -111,14 +156,15 @@ int isolate_calls(struct err *e)
 	scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ALLOW);
 	int r = ctx ? 0 : -ENOMEM;
 
-	/* no_new_privs would reach the sandboxes, where sudo has to work; CAP_SYS_ADMIN installs the filter without it. */
+	/* no_new_privs would reach the sandboxes, where sudo has to work; CAP_SYS_ADMIN installs the filter without
+	 * it. */
 	if (r == 0)
 		r = seccomp_attr_set(ctx, SCMP_FLTATR_CTL_NNP, 0);
 	if (r == 0)
 		r = seccomp_attr_set(ctx, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_ERRNO(ENOSYS));
 	for (size_t i = 0; r == 0 && i < ARRAY_LEN(refused_calls); i++) {
 		r = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EPERM), refused_calls[i], 0);
-		if (r == -EDOM || r == -EFAULT)		/* not a call of this machine */
+		if (r == -EDOM || r == -EFAULT) /* not a call of this machine */
 			r = 0;
 	}
 	if (r == 0)

@@ -20,9 +20,9 @@
 struct keeper {
 	struct unit *sb;
 	enum msg_type op;
-	uint32_t flags;			/* KEEP_* */
-	uint32_t seq, thaw_seq;		/* 0: nobody waits */
-	uint64_t life, thaw_life;	/* the front that asked, and the one that wants it thawed */
+	uint32_t flags;           /* KEEP_* */
+	uint32_t seq, thaw_seq;   /* 0: nobody waits */
+	uint64_t life, thaw_life; /* the front that asked, and the one that wants it thawed */
 	uint64_t began_ms;
 	char name[ID_SIZE], request[REQUEST_ID_SIZE];
 	bool released;
@@ -62,8 +62,9 @@ static __attribute__((noreturn)) void child_main(const struct keeper *k, int soc
 	aside_signals();
 	warden_let_go(w);
 	memset(&rp, 0, sizeof rp);
-	int r = k->op == OP_SNAPSHOT ? w->ops->snapshot(w->engine, &sb->er, k->name, &rp.e) :
-		w->ops->checkpoint(w->engine, &sb->er, k->name, k->flags & KEEP_BRIEF, say_released, &sock, &rp.image, &rp.e);
+	int r = k->op == OP_SNAPSHOT ? w->ops->snapshot(w->engine, &sb->er, k->name, &rp.e)
+				     : w->ops->checkpoint(w->engine, &sb->er, k->name, k->flags & KEEP_BRIEF,
+					   say_released, &sock, &rp.image, &rp.e);
 
 	rp.how = r < 0 ? KEEPER_FAILED : KEEPER_DONE;
 	if (fd_send(sock, &rp, sizeof rp, NULL, 0) == sizeof rp)
@@ -105,7 +106,7 @@ static void release(struct keeper *k)
 	}
 	if (seq && k->sb->state != UNIT_RUNNING)
 		front_error(k->sb->w, k->thaw_life, seq, ENOENT, "the sandbox has ended");
-	else if (seq && k->thaw_life == k->sb->w->life)	/* else whoever asked is gone */
+	else if (seq && k->thaw_life == k->sb->w->life) /* else whoever asked is gone */
 		unit_thaw(k->sb, seq);
 }
 
@@ -114,10 +115,12 @@ static void finish(struct keeper *k, const struct report *rp)
 	struct unit *sb = k->sb;
 
 	if (rp->how == KEEPER_FAILED)
-		log_warn("could not keep a sandbox", "id=%s name=%s request=%s err=%s", sb->er.spec.id, k->name, k->request, rp->e.text);
+		log_warn("could not keep a sandbox", "id=%s name=%s request=%s err=%s", sb->er.spec.id, k->name,
+		    k->request, rp->e.text);
 	else
-		log_info(k->op == OP_SNAPSHOT ? "disk kept" : "memory kept", "id=%s name=%s request=%s ms=%llu mib=%llu", sb->er.spec.id,
-			k->name, k->request, (unsigned long long)(clock_mono_ms() - k->began_ms), (unsigned long long)(rp->image.bytes >> 20));
+		log_info(k->op == OP_SNAPSHOT ? "disk kept" : "memory kept",
+		    "id=%s name=%s request=%s ms=%llu mib=%llu", sb->er.spec.id, k->name, k->request,
+		    (unsigned long long)(clock_mono_ms() - k->began_ms), (unsigned long long)(rp->image.bytes >> 20));
 	sb->keeper = NULL;
 	release(k);
 	answer(k, rp);
@@ -173,14 +176,22 @@ void keeper_begin(struct unit *sb, const struct msg_keep *m)
 	struct err e = ERR_INIT;
 
 	if (!k || !sb->frozen) {
-		const char *why = !sb->frozen ? "it is not frozen" : sb->keeper ? "it is being kept already" : "out of memory";
+		const char *why = !sb->frozen ? "it is not frozen"
+		    : sb->keeper              ? "it is being kept already"
+					      : "out of memory";
 
 		free(k);
 		front_error(w, w->life, m->head.seq, sb->keeper || !sb->frozen ? EBUSY : ENOMEM, why);
 		return;
 	}
 	*k = (struct keeper) {
-		.sb = sb, .op = (enum msg_type)m->head.type, .flags = m->flags, .seq = m->head.seq, .life = w->life, .began_ms = clock_mono_ms(), .sock = -1,
+		.sb = sb,
+		.op = (enum msg_type)m->head.type,
+		.flags = m->flags,
+		.seq = m->head.seq,
+		.life = w->life,
+		.began_ms = clock_mono_ms(),
+		.sock = -1,
 	};
 	memcpy(k->name, m->name, sizeof k->name);
 	memcpy(k->request, m->request, sizeof k->request);
@@ -199,7 +210,7 @@ bool keeper_puts_off(struct unit *sb, uint32_t seq)
 
 	if (!k || k->released)
 		return false;
-	if (k->thaw_seq && k->thaw_life == sb->w->life) {	/* one is enough */
+	if (k->thaw_seq && k->thaw_life == sb->w->life) { /* one is enough */
 		front_error(sb->w, sb->w->life, seq, EBUSY, "it is being thawed already");
 	} else {
 		k->thaw_seq = seq;
@@ -232,6 +243,6 @@ void keeper_free(struct keeper *k)
 	watch_free(k->watch);
 	fd_close(k->sock);
 	if (k->pid > 0)
-		aside_forget(w->loop, k->pid);		/* it ends by itself: what it works on is gone */
+		aside_forget(w->loop, k->pid); /* it ends by itself: what it works on is gone */
 	free(k);
 }

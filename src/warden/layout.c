@@ -34,7 +34,8 @@ int user_find(const char *name, uid_t *ret_uid, gid_t *ret_gid, struct err *e)
 	struct passwd *pw = getpwnam(name);
 
 	if (!pw)
-		return err_set(e, ENOENT, "user '%s' does not exist: the set-up creates it (adduser --system --group %s)", name, name);
+		return err_set(e, ENOENT,
+		    "user '%s' does not exist: the set-up creates it (adduser --system --group %s)", name, name);
 	if (pw->pw_uid == 0)
 		return err_set(e, EINVAL, "user '%s' is root: helpers must run without power", name);
 	*ret_uid = pw->pw_uid;
@@ -70,8 +71,8 @@ static int without_links(char path[PATH_MAX], struct err *e)
 int layout_dirs(struct config *c, struct err *e)
 {
 	/* What is locked there must not be open to others: whoever can open a file can lock it. */
-	if (make_path(c->state, 0700, e) < 0 || make_path(c->run, 0755, e) < 0 || make_path(REGISTRY_DIR, 0700, e) < 0 ||
-	    without_links(c->state, e) < 0 || without_links(c->run, e) < 0)
+	if (make_path(c->state, 0700, e) < 0 || make_path(c->run, 0755, e) < 0 ||
+	    make_path(REGISTRY_DIR, 0700, e) < 0 || without_links(c->state, e) < 0 || without_links(c->run, e) < 0)
 		return -e->no;
 	return 0;
 }
@@ -109,7 +110,8 @@ int layout_records_dir(const struct config *c, int *ret_fd, struct err *e)
 void layout_remove_run(const struct config *c)
 {
 	static const char *const ours[] = { "holders", "zygotes", "private", "pool", "sandboxes", "tls" };
-	static const char *const public_files[] = { "tls/ca.pem", "tls/bundle.pem" };	/* `atoll serve` may have put them there */
+	/* `atoll serve` may have put them there */
+	static const char *const public_files[] = { "tls/ca.pem", "tls/bundle.pem" };
 	autoclose int dir = open(c->run, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	if (dir < 0)
@@ -121,7 +123,8 @@ void layout_remove_run(const struct config *c)
 	(void)rmdir(c->run);
 }
 
-/* A new file in place of whatever has that name. The directory may belong to somebody else, so nothing there is followed. */
+/* A new file in place of whatever has that name. The directory may belong to somebody else, so nothing there is
+ * followed. */
 static int put_file(int dirfd, const char *name, const char *text, uid_t uid, gid_t gid, struct err *e)
 {
 	char tmp[32];
@@ -165,7 +168,9 @@ static int load_key(int state, const char *name, char key[KEY_MAX], struct err *
 		return err_sys(e, "read '%s' in the state directory", name);
 	}
 	if (!key_is_sound(key))
-		return err_set(e, EINVAL, "'%s' in the state directory is not a key: want e2b_ and hex digits; remove it to get a new one", name);
+		return err_set(e, EINVAL,
+		    "'%s' in the state directory is not a key: want e2b_ and hex digits; remove it to get a new one",
+		    name);
 	return 0;
 }
 
@@ -177,7 +182,8 @@ int layout_note(const struct config *c, const char *name, const char *line, stru
 	if (state < 0)
 		return err_sys(e, "open state directory '%s'", c->state);
 	if (!line[0])
-		return unlinkat(state, name, 0) < 0 && errno != ENOENT ? err_sys(e, "remove '%s/%s'", c->state, name) : 0;
+		return unlinkat(state, name, 0) < 0 && errno != ENOENT ? err_sys(e, "remove '%s/%s'", c->state, name)
+								       : 0;
 	(void)snprintf(text, sizeof text, "%s\n", line);
 	return put_file(state, name, text, 0, 0, e);
 }
@@ -197,7 +203,8 @@ static int let_pass(const char *path, struct err *e)
 }
 
 /* A folder of the state that a helper sees at a fixed place: it may not pass through the directories above. */
-static int give_state(const struct config *c, int state, const char *name, const char *place, int *ret_fd, struct err *e)
+static int give_state(const struct config *c, int state, const char *name, const char *place, int *ret_fd,
+    struct err *e)
 {
 	uid_t uid;
 	gid_t gid;
@@ -230,21 +237,23 @@ int layout_helper_states(const struct config *c, struct err *e)
 
 	if (state < 0)
 		return err_sys(e, "open state directory '%s'", c->state);
-	if (user_find(c->user, &uid, &gid, e) < 0 || load_key(state, "key", key, e) < 0 || load_key(state, "sdk-key", sdk_key, e) < 0 ||
-	    give_state(c, state, "front", FRONT_STATE, &front, e) < 0 || give_state(c, state, "agent", AGENT_STATE, &agent, e) < 0)
+	if (user_find(c->user, &uid, &gid, e) < 0 || load_key(state, "key", key, e) < 0 ||
+	    load_key(state, "sdk-key", sdk_key, e) < 0 || give_state(c, state, "front", FRONT_STATE, &front, e) < 0 ||
+	    give_state(c, state, "agent", AGENT_STATE, &agent, e) < 0)
 		return -e->no;
 	if (put_file(front, "key", key, uid, gid, e) < 0 || put_file(front, "sdk-key", sdk_key, uid, gid, e) < 0)
 		return err_wrap(e, "the front's copies of the keys, in '%s/front'", c->state);
 	return 0;
 }
 
-/* A copy in memory that everybody may execute, read-only: a program that somebody has open for writing cannot be run. */
+/* A copy in memory that everybody may execute, read-only: a program that somebody has open for writing cannot be
+ * run. */
 static int copy_program(int from, const char *path, int *ret_fd, struct err *e)
 {
 	char self[48];
 	int made = memfd_create(strrchr(path, '/') + 1, MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_EXEC);
 
-	if (made < 0 && errno == EINVAL)	/* a kernel that does not know MFD_EXEC */
+	if (made < 0 && errno == EINVAL) /* a kernel that does not know MFD_EXEC */
 		made = memfd_create(strrchr(path, '/') + 1, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	autoclose int to = made;
 	ssize_t n = to < 0 ? -1 : 1;
@@ -252,9 +261,13 @@ static int copy_program(int from, const char *path, int *ret_fd, struct err *e)
 	while (n > 0)
 		n = sendfile(to, from, NULL, COPY_CHUNK);
 	(void)snprintf(self, sizeof self, "/proc/self/fd/%d", to);
-	if (n < 0 || fchmod(to, 0555) < 0 || fcntl(to, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) < 0 ||
+	if (n < 0 || fchmod(to, 0555) < 0 ||
+	    fcntl(to, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) < 0 ||
 	    (*ret_fd = open(self, O_RDONLY | O_CLOEXEC)) < 0)
-		return err_sys(e, "'%s' may not be executed by the users that helpers run as (chmod o+x would do), and copying it failed", path);
+		return err_sys(e,
+		    "'%s' may not be executed by the users that helpers run as (chmod o+x would do), and copying it "
+		    "failed",
+		    path);
 	return 0;
 }
 
@@ -267,7 +280,7 @@ int layout_open_program(const char *path, int *ret_fd, struct err *e)
 		return err_sys(e, "open program '%s'", path);
 	if (!S_ISREG(st.st_mode))
 		return err_set(e, EACCES, "program '%s' is no regular file", path);
-	if (!(st.st_mode & S_IXOTH))	/* built or installed with a umask of 077 or 027 */
+	if (!(st.st_mode & S_IXOTH)) /* built or installed with a umask of 077 or 027 */
 		return copy_program(fd, path, ret_fd, e);
 	*ret_fd = take_fd(&fd);
 	return 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* limit: other limits for a running sandbox.
  *
- * The kernel may have to write memory out first, and the firewall is not quick, so a child does it. The record is written before: a
- * warden that takes over goes by it. */
+ * The kernel may have to write memory out first, and the firewall is not quick, so a child does it. The record is
+ * written before: a warden that takes over goes by it. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,28 +18,42 @@
 
 struct change {
 	struct warden *w;
-	struct engine_record er;	/* as it is now */
+	struct engine_record er; /* as it is now */
 	struct engine_limits to;
 	uint32_t seq;
 	uint64_t life;
-	int report[2];			/* a struct err, if it could not be done */
+	int report[2]; /* a struct err, if it could not be done */
 };
 
 struct engine_limits limits_from_msg(const struct msg_limits *m)
 {
 	return (struct engine_limits) {
-		.mem_bytes = m->mem_bytes, .disk_bytes = m->disk_bytes, .cpu_permille = m->cpu_permille, .pids = m->pids,
-		.swap_bytes = m->swap_bytes, .io_bytes_s = m->io_bytes_s, .egress_bytes = m->egress_bytes,
-		.egress_bytes_s = m->egress_bytes_s, .io_ops_s = m->io_ops_s, .open_files = m->open_files,
+		.mem_bytes = m->mem_bytes,
+		.disk_bytes = m->disk_bytes,
+		.cpu_permille = m->cpu_permille,
+		.pids = m->pids,
+		.swap_bytes = m->swap_bytes,
+		.io_bytes_s = m->io_bytes_s,
+		.egress_bytes = m->egress_bytes,
+		.egress_bytes_s = m->egress_bytes_s,
+		.io_ops_s = m->io_ops_s,
+		.open_files = m->open_files,
 	};
 }
 
 struct msg_limits limits_to_msg(const struct engine_limits *l)
 {
 	return (struct msg_limits) {
-		.mem_bytes = l->mem_bytes, .disk_bytes = l->disk_bytes, .cpu_permille = l->cpu_permille, .pids = l->pids,
-		.swap_bytes = l->swap_bytes, .io_bytes_s = l->io_bytes_s, .egress_bytes = l->egress_bytes,
-		.egress_bytes_s = l->egress_bytes_s, .io_ops_s = l->io_ops_s, .open_files = l->open_files,
+		.mem_bytes = l->mem_bytes,
+		.disk_bytes = l->disk_bytes,
+		.cpu_permille = l->cpu_permille,
+		.pids = l->pids,
+		.swap_bytes = l->swap_bytes,
+		.io_bytes_s = l->io_bytes_s,
+		.egress_bytes = l->egress_bytes,
+		.egress_bytes_s = l->egress_bytes_s,
+		.io_ops_s = l->io_ops_s,
+		.open_files = l->open_files,
 	};
 }
 
@@ -64,14 +78,14 @@ static void in_child(void *arg)
 	struct err e = ERR_INIT;
 
 	if (ch->w->ops->limit(ch->w->engine, &ch->er, &ch->to, &e) >= 0)
-		e = ERR_INIT;		/* whatever it met on the way */
+		e = ERR_INIT; /* whatever it met on the way */
 	(void)!write(ch->report[1], &e, sizeof e);
 }
 
 static void on_done(void *arg)
 {
 	struct change *ch = arg;
-	struct unit *sb = unit_find(ch->w, ch->er.spec.id);	/* its slot is not free before we are done */
+	struct unit *sb = unit_find(ch->w, ch->er.spec.id); /* its slot is not free before we are done */
 	struct err e = ERR_INIT, again = ERR_INIT;
 
 	if (read(ch->report[0], &e, sizeof e) != (ssize_t)sizeof e)
@@ -80,16 +94,18 @@ static void on_done(void *arg)
 		sb->limiting = false;
 	if (!sb || sb->state != UNIT_RUNNING) {
 		if (sb && (ch->to.egress_bytes || ch->to.egress_bytes_s))
-			sb->er.spec.limits = ch->to;	/* so that what the firewall counts for it is cleared away */
+			sb->er.spec.limits = ch->to; /* so that what the firewall counts for it is cleared away */
 		front_error(ch->w, ch->life, ch->seq, ENOENT, "the sandbox has ended");
 		change_free(ch);
 		return;
 	}
 	if (e.no == 0)
 		sb->er.spec.limits = ch->to;
-	/* In any case: it may have been frozen, thawed or given another network meanwhile, and the record written with the old ones. */
+	/* In any case: it may have been frozen, thawed or given another network meanwhile, and the record written with
+	 * the old ones. */
 	if (note(sb, &sb->er.spec.limits, &again) < 0)
-		log_error("the record of a sandbox may tell of limits that it has not", "id=%s err=%s", sb->er.spec.id, again.text);
+		log_error("the record of a sandbox may tell of limits that it has not", "id=%s err=%s", sb->er.spec.id,
+		    again.text);
 	if (e.no == 0)
 		front_ok(ch->w, ch->life, ch->seq);
 	else
@@ -105,7 +121,12 @@ int unit_limit(struct unit *sb, uint32_t seq, const struct msg_limits *to, struc
 
 	if (!ch)
 		return err_set(e, ENOMEM, "out of memory");
-	*ch = (struct change) { .w = w, .er = sb->er, .to = limits_from_msg(to), .seq = seq, .life = w->life, .report = { -1, -1 } };
+	*ch = (struct change) { .w = w,
+		.er = sb->er,
+		.to = limits_from_msg(to),
+		.seq = seq,
+		.life = w->life,
+		.report = { -1, -1 } };
 	ch->to.open_files = sb->er.spec.limits.open_files;
 	if (sb->limiting) {
 		change_free(ch);

@@ -8,8 +8,8 @@
 #include "ipc/msg.h"
 #include "loop/loop.h"
 
-#define PACKETS_PER_ROUND 64	/* then others have their turn */
-#define LINK_FDS 1		/* more than any request carries, so that "too many" can be told from "none" */
+#define PACKETS_PER_ROUND 64 /* then others have their turn */
+#define LINK_FDS 1           /* more than any request carries, so that "too many" can be told from "none" */
 
 struct packet {
 	struct packet *next;
@@ -26,8 +26,8 @@ struct link {
 	void *user;
 	struct packet *first, **last;
 	size_t queued;
-	bool dead;			/* link_free() was called; memory goes at the end of the round */
-	bool gone;			/* on_gone was called */
+	bool dead; /* link_free() was called; memory goes at the end of the round */
+	bool gone; /* on_gone was called */
 };
 
 static void packet_free(struct packet *p)
@@ -84,7 +84,10 @@ static void link_read(struct link *lk)
 		if (n == -EAGAIN)
 			break;
 		if (n <= 0) {
-			link_gone(lk, n == 0 ? "closed" : n == -EMSGSIZE ? "packet too large or too many fds" : "read error");
+			link_gone(lk,
+			    n == 0               ? "closed"
+				: n == -EMSGSIZE ? "packet too large or too many fds"
+						 : "read error");
 			return;
 		}
 		lk->ops->on_packet(lk->user, packet, (size_t)n, fds, n_fds);
@@ -136,7 +139,7 @@ void link_send(struct link *lk, const void *p, size_t n, int fd)
 	if (!pk) {
 		fd_close(fd);
 		if (!lk->dead && !lk->gone)
-			loop_defer(lk->loop, on_stuck, lk);	/* not under the feet of the caller */
+			loop_defer(lk->loop, on_stuck, lk); /* not under the feet of the caller */
 		return;
 	}
 	pk->next = NULL;

@@ -18,10 +18,10 @@ struct loop;
 struct link_ops {
 	/* One packet; the fds (close-on-exec) are still the link's, which closes them afterwards. */
 	void (*on_packet)(void *user, const void *p, size_t n, const int *fds, size_t n_fds);
-	void (*on_gone)(void *user, const char *why);	/* terminal: the owner frees */
+	void (*on_gone)(void *user, const char *why); /* terminal: the owner frees */
 };
 
-struct link *link_new(struct loop *l, int fd, const struct link_ops *ops, void *user);	/* owns fd; NULL: no memory */
-void link_send(struct link *lk, const void *p, size_t n, int fd);	/* fd is passed and closed; -1: none */
+struct link *link_new(struct loop *l, int fd, const struct link_ops *ops, void *user); /* owns fd; NULL: no memory */
+void link_send(struct link *lk, const void *p, size_t n, int fd); /* fd is passed and closed; -1: none */
 int link_fd(const struct link *lk);
-void link_free(struct link *lk);		/* NULL is fine */
+void link_free(struct link *lk); /* NULL is fine */

@@ -14,7 +14,7 @@
 #include "base/str.h"
 
 #define BACKLOG 4096
-#define BIND_TRIES 100			/* of BIND_STEP_MS: helpers of a killed warden end by themselves */
+#define BIND_TRIES 100 /* of BIND_STEP_MS: helpers of a killed warden end by themselves */
 #define BIND_STEP_MS 50
 #define DNS_PORT 53
 
@@ -70,7 +70,7 @@ static int open_socket(const union addr *a, socklen_t n, int type, int *ret_fd)
 		return -1;
 	if (type == SOCK_STREAM)
 		(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-	if (a->sa.sa_family == AF_INET6)	/* so that [::]:443 and 0.0.0.0:443 can stand side by side */
+	if (a->sa.sa_family == AF_INET6) /* so that [::]:443 and 0.0.0.0:443 can stand side by side */
 		(void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof one);
 	if (a->sa.sa_family == AF_INET)
 		(void)setsockopt(fd, IPPROTO_IP, IP_FREEBIND, &one, sizeof one);
@@ -87,35 +87,39 @@ int layout_listen(const char *where, int *ret_fd, char *ret_at, size_t at_size, 
 	socklen_t n;
 
 	if (!parse_addr(where, &a, &n))
-		return err_set(e, EINVAL, "listen on '%s': want ADDRESS:PORT or [ADDRESS]:PORT, with a numeric address", where);
+		return err_set(e, EINVAL, "listen on '%s': want ADDRESS:PORT or [ADDRESS]:PORT, with a numeric address",
+		    where);
 	if (open_socket(&a, n, SOCK_STREAM, ret_fd) < 0)
 		return err_sys(e, "listen on '%s'", where);
-	if (getsockname(*ret_fd, &a.sa, &n) < 0)	/* port 0 asks for any */
+	if (getsockname(*ret_fd, &a.sa, &n) < 0) /* port 0 asks for any */
 		return err_sys(e, "listen on '%s'", where);
 	bool v6 = a.sa.sa_family == AF_INET6;
 
 	(void)inet_ntop(a.sa.sa_family, v6 ? (void *)&a.v6.sin6_addr : (void *)&a.v4.sin_addr, host, sizeof host);
-	(void)snprintf(ret_at, at_size, v6 ? "[%s]:%u" : "%s:%u", host,
-		ntohs(v6 ? a.v6.sin6_port : a.v4.sin_port));
+	(void)snprintf(ret_at, at_size, v6 ? "[%s]:%u" : "%s:%u", host, ntohs(v6 ? a.v6.sin6_port : a.v4.sin_port));
 	return 0;
 }
 
 int layout_names(uint32_t instance, int *ret_fd, struct err *e)
 {
-	union addr a = { .v4 = { .sin_family = AF_INET, .sin_port = htons(LAYOUT_NAMES_PORT),
-		.sin_addr.s_addr = htonl(10u << 24 | (200 + instance) << 16 | 1) } };
+	union addr a = { .v4 = { .sin_family = AF_INET,
+			     .sin_port = htons(LAYOUT_NAMES_PORT),
+			     .sin_addr.s_addr = htonl(10u << 24 | (200 + instance) << 16 | 1) } };
 
 	if (open_socket(&a, sizeof a.v4, SOCK_STREAM, ret_fd) < 0)
-		return err_sys(e, "bind the sandboxes' way to host names to 10.%u.0.1:%d", 200 + instance, LAYOUT_NAMES_PORT);
+		return err_sys(e, "bind the sandboxes' way to host names to 10.%u.0.1:%d", 200 + instance,
+		    LAYOUT_NAMES_PORT);
 	return 0;
 }
 
 int layout_gateway(uint32_t instance, int *ret_udp, int *ret_tcp, int *ret_proxy, struct err *e)
 {
-	union addr a = { .v4 = { .sin_family = AF_INET, .sin_port = htons(DNS_PORT),
-		.sin_addr.s_addr = htonl(10u << 24 | (200 + instance) << 16 | 1) } };
+	union addr a = { .v4 = { .sin_family = AF_INET,
+			     .sin_port = htons(DNS_PORT),
+			     .sin_addr.s_addr = htonl(10u << 24 | (200 + instance) << 16 | 1) } };
 
-	if (open_socket(&a, sizeof a.v4, SOCK_DGRAM, ret_udp) < 0 || open_socket(&a, sizeof a.v4, SOCK_STREAM, ret_tcp) < 0)
+	if (open_socket(&a, sizeof a.v4, SOCK_DGRAM, ret_udp) < 0 ||
+	    open_socket(&a, sizeof a.v4, SOCK_STREAM, ret_tcp) < 0)
 		return err_sys(e, "bind the sandboxes' resolver to 10.%u.0.1:53", 200 + instance);
 	a.v4.sin_port = htons(LAYOUT_PROXY_PORT);
 	if (open_socket(&a, sizeof a.v4, SOCK_STREAM, ret_proxy) < 0)

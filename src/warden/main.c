@@ -18,28 +18,29 @@
 #include "loop/loop.h"
 #include "warden/agent.h"
 #include "warden/aside.h"
-#include "warden/refusals.h"
 #include "warden/certs.h"
 #include "warden/doors.h"
 #include "warden/egress.h"
 #include "warden/front.h"
-#include "warden/webhooks.h"
 #include "warden/isolate.h"
 #include "warden/layout.h"
 #include "warden/pull.h"
 #include "warden/records.h"
+#include "warden/refusals.h"
 #include "warden/registry.h"
-#include "warden/unit.h"
 #include "warden/service.h"
+#include "warden/unit.h"
 #include "warden/volume.h"
 #include "warden/warden.h"
 #include "warden/warm.h"
+#include "warden/webhooks.h"
 
 #define TICK_MS 1000
 #define DAEMON_NICE (-10)
-#define STOP_GRACE_MS 15000		/* for the front: it gives its answers three seconds, and then writes what it has */
+/* for the front: it gives its answers three seconds, and then writes what it has */
+#define STOP_GRACE_MS 15000
 #define UNKNOWN_FREE_MB 8192
-#define SLOTS_SPARE 16			/* for sandboxes that are ending */
+#define SLOTS_SPARE 16 /* for sandboxes that are ending */
 
 struct programs {
 	char front[PATH_MAX], egress[PATH_MAX], agent[PATH_MAX], init[PATH_MAX];
@@ -55,7 +56,8 @@ static bool work_left(const struct warden *w)
 	for (size_t i = 0; i < SLOTS_MAX; i++) {
 		const struct unit *sb = w->slots[i];
 
-		if (sb && (sb->state != UNIT_RUNNING || sb->reason))	/* a reason: it has been killed and is about to end */
+		/* a reason: it has been killed and is about to end */
+		if (sb && (sb->state != UNIT_RUNNING || sb->reason))
 			return true;
 	}
 	return false;
@@ -69,7 +71,7 @@ void warden_settle(struct warden *w)
 		service_stop(w->agent, true);
 		return;
 	}
-	if (service_running(w->egress)) {	/* last: sandboxes may ask until they are gone */
+	if (service_running(w->egress)) { /* last: sandboxes may ask until they are gone */
 		service_stop(w->egress, true);
 		return;
 	}
@@ -111,7 +113,7 @@ static void on_stop(void *user, int signo)
 /* The log level is taken again; everything else is in use. */
 static void reread_config(struct warden *w)
 {
-	static struct config again;		/* too large for the stack of a handler */
+	static struct config again; /* too large for the stack of a handler */
 	char path[PATH_MAX + 16];
 	char *argv[] = { "atolld", path, NULL };
 	struct err e = ERR_INIT;
@@ -157,8 +159,8 @@ static int open_places(struct warden *w, struct err *e)
 {
 	struct config *c = &w->cfg;
 
-	/* What the daemons do is short and somebody waits for it: they are not to stand behind all that sandboxes burn. Sandboxes do not
-	 * inherit it (limits_ordinary()). */
+	/* What the daemons do is short and somebody waits for it: they are not to stand behind all that sandboxes burn.
+	 * Sandboxes do not inherit it (limits_ordinary()). */
 	if (setpriority(PRIO_PROCESS, 0, DAEMON_NICE) < 0)
 		log_warn("could not take a higher priority, going on", "errno=%d", errno);
 	if (layout_dirs(c, e) < 0 || registry_take(REGISTRY_DIR, c->state, &w->instance, &w->registry_fd, e) < 0 ||
@@ -203,8 +205,8 @@ static int open_loop(struct warden *w, struct err *e)
 	return 0;
 }
 
-/* Step 2: the engine, told of what already runs, and those sandboxes taken over. Its helper that runs CRIU must be there before we refuse
- * ourselves anything (see engine/ckpt.h), and the loop is made only then (isolate.h). */
+/* Step 2: the engine, told of what already runs, and those sandboxes taken over. Its helper that runs CRIU must be
+ * there before we refuse ourselves anything (see engine/ckpt.h), and the loop is made only then (isolate.h). */
 static int open_engine(struct warden *w, const char *init, struct err *e)
 {
 	struct record *list = NULL;
@@ -215,24 +217,38 @@ static int open_engine(struct warden *w, const char *init, struct err *e)
 	size_t n = 0;
 
 	w->n_slots = (uint32_t)least(SLOTS_MAX, w->cfg.max_sandboxes + spare);
-	if (user_find(w->cfg.egress_user, &egress_uid, &egress_gid, e) < 0 || records_load(w->records_dir, &list, &n, e) < 0)
+	if (user_find(w->cfg.egress_user, &egress_uid, &egress_gid, e) < 0 ||
+	    records_load(w->records_dir, &list, &n, e) < 0)
 		return -e->no;
 	live = calloc(n + 1, sizeof *live);
 	for (size_t i = 0; live && i < n; i++) {
 		live[i] = list[i].er;
-		if (live[i].spec.slot >= w->n_slots)	/* an earlier life was allowed more */
+		if (live[i].spec.slot >= w->n_slots) /* an earlier life was allowed more */
 			w->n_slots = live[i].spec.slot + 1;
 	}
 	choose_pool(&w->cfg);
 	struct engine_config ec = {
-		.instance = w->instance, .max_sandboxes = w->n_slots, .state_dir = w->cfg.state, .run_dir = w->cfg.run,
-		.cache_dir = w->cfg.cache, .init_path = init, .tools_key = w->cfg.tools, .storage_bytes = w->cfg.pool_size_mb << 20,
-		.storage_max_bytes = w->cfg.pool_max_mb << 20, .no_storage = w->cfg.no_storage, .mem_total_bytes = w->cfg.mem_total_mb << 20,
+		.instance = w->instance,
+		.max_sandboxes = w->n_slots,
+		.state_dir = w->cfg.state,
+		.run_dir = w->cfg.run,
+		.cache_dir = w->cfg.cache,
+		.init_path = init,
+		.tools_key = w->cfg.tools,
+		.storage_bytes = w->cfg.pool_size_mb << 20,
+		.storage_max_bytes = w->cfg.pool_max_mb << 20,
+		.no_storage = w->cfg.no_storage,
+		.mem_total_bytes = w->cfg.mem_total_mb << 20,
 		.cpu_weight = (uint32_t)w->cfg.cpu_weight,
-		.open_ranges = w->cfg.allow_private, .n_open_ranges = w->cfg.n_allow_private,
-		.egress_uid = egress_uid, .proxy_port = LAYOUT_PROXY_PORT,
-		.names_port = w->names_port, .names_door = LAYOUT_NAMES_PORT,
-		.core_scheduling = w->cfg.core_scheduling, .no_view = !w->cfg.own_view, .tell_refusals = w->refusals.fd >= 0,
+		.open_ranges = w->cfg.allow_private,
+		.n_open_ranges = w->cfg.n_allow_private,
+		.egress_uid = egress_uid,
+		.proxy_port = LAYOUT_PROXY_PORT,
+		.names_port = w->names_port,
+		.names_door = LAYOUT_NAMES_PORT,
+		.core_scheduling = w->cfg.core_scheduling,
+		.no_view = !w->cfg.own_view,
+		.tell_refusals = w->refusals.fd >= 0,
 	};
 	_Static_assert(TEMPLATES_MAX <= ENGINE_OWN_MAX, "the engine is told of all");
 	for (uint32_t i = 0; i < w->cfg.n_templates && i < ENGINE_OWN_MAX; i++)
@@ -245,14 +261,15 @@ static int open_engine(struct warden *w, const char *init, struct err *e)
 		r = -e->no;
 	}
 	for (size_t i = 0; r == 0 && i < n; i++)
-		unit_adopt(w, &list[i]);	/* with its policy */
+		unit_adopt(w, &list[i]); /* with its policy */
 	free(live);
 	free(list);
 	return r < 0 ? err_wrap(e, "open the %s engine", w->ops->name) : 0;
 }
 
 /* By the path that was given, or else by name in libexec. */
-static int find_program(const struct config *c, const char *given, const char *name, char path[PATH_MAX], int *ret_fd, struct err *e)
+static int find_program(const struct config *c, const char *given, const char *name, char path[PATH_MAX], int *ret_fd,
+    struct err *e)
 {
 	if (!given[0])
 		return layout_program(c->libexec, name, path, PATH_MAX, ret_fd, e);
@@ -262,7 +279,7 @@ static int find_program(const struct config *c, const char *given, const char *n
 
 static int find_programs(const struct config *c, struct programs *p, struct err *e)
 {
-	autoclose int init_fd = -1;		/* the engine makes its own copy by path */
+	autoclose int init_fd = -1; /* the engine makes its own copy by path */
 
 	if (find_program(c, c->front, "atoll-front", p->front, &p->front_fd, e) < 0 ||
 	    find_program(c, c->egress, "atoll-egress", p->egress, &p->egress_fd, e) < 0 ||
@@ -272,7 +289,8 @@ static int find_programs(const struct config *c, struct programs *p, struct err 
 	return 0;
 }
 
-/* Step 3: the last socket, then our own confinement, then the helpers: the first life of one is like all that follow. */
+/* Step 3: the last socket, then our own confinement, then the helpers: the first life of one is like all that
+ * follow. */
 static int open_helpers(struct warden *w, const struct programs *p, struct err *e)
 {
 	if (layout_gateway(w->instance, &w->dns_udp, &w->dns_tcp, &w->proxy, e) < 0 || isolate_power(e) < 0 ||
@@ -304,15 +322,17 @@ static int warden_open(struct warden *w, struct programs *p, struct err *e)
 	if (inherited_core(e) < 0)
 		return -e->no;
 	if (inherited_no_new_privs())
-		log_warn("started with no_new_privs: sudo and other set-uid programs will not work inside sandboxes", "pid=%d", (int)getpid());
+		log_warn("started with no_new_privs: sudo and other set-uid programs will not work inside sandboxes",
+		    "pid=%d", (int)getpid());
 	date_templates(&w->cfg);
-	if (find_programs(&w->cfg, p, e) < 0 || pull_check_config(w, e) < 0 || open_places(w, e) < 0 || open_engine(w, p->init, e) < 0 ||
-	    open_helpers(w, p, e) < 0)
+	if (find_programs(&w->cfg, p, e) < 0 || pull_check_config(w, e) < 0 || open_places(w, e) < 0 ||
+	    open_engine(w, p->init, e) < 0 || open_helpers(w, p, e) < 0)
 		return -e->no;
-	w->warm = warm_new(w);		/* last, so that its children are born with our confinement */
+	w->warm = warm_new(w); /* last, so that its children are born with our confinement */
 	pull_tidy(w);
 	timer_arm(w->tick_timer, TICK_MS);
-	log_info("open", "instance=%u state=%s run=%s sandboxes=%u", w->instance, w->cfg.state, w->cfg.run, w->n_sandboxes);
+	log_info("open", "instance=%u state=%s run=%s sandboxes=%u", w->instance, w->cfg.state, w->cfg.run,
+	    w->n_sandboxes);
 	return 0;
 }
 
@@ -355,8 +375,15 @@ static void warden_close(struct warden *w)
 
 int main(int argc, char **argv)
 {
-	static struct warden w = { .registry_fd = -1, .pid_fd = -1, .dns_udp = -1, .dns_tcp = -1, .proxy = -1, .refusals = { .fd = -1, .exe_fd = -1 }, .webhooks = { .exe_fd = -1 },
-		.records_dir = -1, .ops = &engine_ns };
+	static struct warden w = { .registry_fd = -1,
+		.pid_fd = -1,
+		.dns_udp = -1,
+		.dns_tcp = -1,
+		.proxy = -1,
+		.refusals = { .fd = -1, .exe_fd = -1 },
+		.webhooks = { .exe_fd = -1 },
+		.records_dir = -1,
+		.ops = &engine_ns };
 	static struct programs p = { .front_fd = -1, .egress_fd = -1, .agent_fd = -1 };
 	struct err e = ERR_INIT;
 
@@ -373,7 +400,7 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	log_set_level(w.cfg.log_level);
-	if (chdir("/") < 0)		/* only now: options may have named paths relative to where we were started */
+	if (chdir("/") < 0) /* only now: options may have named paths relative to where we were started */
 		log_warn("could not leave the working directory, going on", "errno=%d", errno);
 	(void)setvbuf(stdout, NULL, _IOLBF, 0);
 	if (warden_open(&w, &p, &e) < 0) {

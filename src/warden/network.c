@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* network: what a running sandbox may reach, changed or put back.
  *
- * The firewall is changed by a library that reads all tables of the host, which takes a while: a child does it, one at a time for each
- * sandbox and a few at a time in all, so that whoever asks for many changes waits for himself. A change that comes meanwhile waits;
- * one that comes after that takes its place, since nobody would ever have seen the one before, and both are answered when it holds. The
- * record is written first: a warden that takes over goes by it. */
+ * The firewall is changed by a library that reads all tables of the host, which takes a while: a child does it, one at
+ * a time for each sandbox and a few at a time in all, so that whoever asks for many changes waits for himself. A change
+ * that comes meanwhile waits; one that comes after that takes its place, since nobody would ever have seen the one
+ * before, and both are answered when it holds. The record is written first: a warden that takes over goes by it. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,25 +21,26 @@
 #include "warden/unit.h"
 #include "warden/warden.h"
 
-#define CHILDREN_MAX 4			/* at work for all sandboxes together */
-#define WAITING_MAX 32			/* requests that wait for one change */
-#define CHILD_S 30			/* a child that takes longer is ended */
+#define CHILDREN_MAX 4 /* at work for all sandboxes together */
+#define WAITING_MAX 32 /* requests that wait for one change */
+#define CHILD_S 30     /* a child that takes longer is ended */
 
 struct network_change {
 	struct warden *w;
-	struct engine_record er;	/* as it is when the child begins */
+	struct engine_record er; /* as it is when the child begins */
 	bool no_internet;
-	struct held_policy *policy;	/* NULL: all or nothing */
+	struct held_policy *policy; /* NULL: all or nothing */
 	struct {
 		uint32_t seq;
 		uint64_t life;
-	} waiting[WAITING_MAX];		/* the last one is that of this change, the others were overtaken by it */
+	} waiting[WAITING_MAX]; /* the last one is that of this change, the others were overtaken by it */
 	size_t n_waiting;
-	int report[2];			/* a struct err */
+	int report[2]; /* a struct err */
 };
 
 /* The engine told what a sandbox is to reach; policy NULL: all or nothing. */
-static int enforce(struct warden *w, const struct engine_record *er, bool no_internet, const struct held_policy *policy, struct err *e)
+static int enforce(struct warden *w, const struct engine_record *er, bool no_internet, const struct held_policy *policy,
+    struct err *e)
 {
 	struct engine_policy p;
 
@@ -100,7 +101,10 @@ static void fail_all(struct network_change *ch, const struct err *e)
 
 static int note(struct unit *sb, const struct network_change *ch, struct err *e)
 {
-	struct record rec = { .stage = RECORD_LIVE, .frozen = sb->frozen, .er = sb->er, .policy = ch ? ch->policy : sb->policy };
+	struct record rec = { .stage = RECORD_LIVE,
+		.frozen = sb->frozen,
+		.er = sb->er,
+		.policy = ch ? ch->policy : sb->policy };
 
 	if (ch) {
 		rec.er.spec.no_internet = ch->no_internet;
@@ -181,7 +185,7 @@ static void on_done(void *arg)
 {
 	struct network_change *ch = arg;
 	struct warden *w = ch->w;
-	struct unit *sb = unit_find(w, ch->er.spec.id);	/* its slot is not free before we are done */
+	struct unit *sb = unit_find(w, ch->er.spec.id); /* its slot is not free before we are done */
 	struct err e = ERR_INIT, again = ERR_INIT;
 
 	w->n_networking--;
@@ -191,7 +195,7 @@ static void on_done(void *arg)
 		sb->networking = false;
 	if (!sb || sb->state != UNIT_RUNNING) {
 		if (sb)
-			sb->er.spec.ruled = sb->er.spec.ruled || ch->policy;	/* so that it is cleared away */
+			sb->er.spec.ruled = sb->er.spec.ruled || ch->policy; /* so that it is cleared away */
 		(void)err_set(&e, ENOENT, "the sandbox has ended");
 		fail_all(ch, &e);
 	} else if (e.no) {
@@ -199,9 +203,11 @@ static void on_done(void *arg)
 	} else {
 		settle(sb, ch);
 	}
-	/* In any case: it may have been frozen, thawed or given other limits meanwhile, and the record written with the old ones. */
+	/* In any case: it may have been frozen, thawed or given other limits meanwhile, and the record written with the
+	 * old ones. */
 	if (sb && sb->state == UNIT_RUNNING && note(sb, NULL, &again) < 0)
-		log_error("the record of a sandbox may tell of a network that it has not", "id=%s err=%s", sb->er.spec.id, again.text);
+		log_error("the record of a sandbox may tell of a network that it has not", "id=%s err=%s",
+		    sb->er.spec.id, again.text);
 	begin_next(w);
 }
 
@@ -235,8 +241,12 @@ int unit_network(struct unit *sb, uint32_t seq, bool no_internet, const void *po
 
 	if (!ch)
 		return err_set(e, ENOMEM, "out of memory");
-	*ch = (struct network_change) { .w = w, .no_internet = no_internet, .policy = n ? held_policy_new(policy, n) : NULL,
-		.waiting = { { seq, w->life } }, .n_waiting = 1, .report = { -1, -1 } };
+	*ch = (struct network_change) { .w = w,
+		.no_internet = no_internet,
+		.policy = n ? held_policy_new(policy, n) : NULL,
+		.waiting = { { seq, w->life } },
+		.n_waiting = 1,
+		.report = { -1, -1 } };
 	if (n && !ch->policy) {
 		change_free(ch);
 		return err_set(e, ENOMEM, "out of memory");

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* oom: an event of the memory cgroup, then its counter.
  *
- * Who is killed has to run to end, and holds its memory until then, for which others are killed meanwhile. Under a small quota of
- * processor time that goes on for long, and who waits for a lock in the kernel waits with it. So the quota is lifted while kills
- * go on: for a short time, and then not again for a multiple of that, since a sandbox can bring it about at will.
+ * Who is killed has to run to end, and holds its memory until then, for which others are killed meanwhile. Under a
+ * small quota of processor time that goes on for long, and who waits for a lock in the kernel waits with it. So the
+ * quota is lifted while kills go on: for a short time, and then not again for a multiple of that, since a sandbox can
+ * bring it about at will.
  *
- * A cgroup of v1 tells that it is out of memory before anybody has been killed, so the counter is looked at again for a while. */
+ * A cgroup of v1 tells that it is out of memory before anybody has been killed, so the counter is looked at again for a
+ * while. */
 #include "warden/oom.h"
 
 #include <unistd.h>
@@ -19,9 +21,9 @@
 
 #define LOOK_MS 3
 #define LOOKS 100
-#define HURRY_LOOK_MS 250		/* no kill for so long: it is over */
+#define HURRY_LOOK_MS 250 /* no kill for so long: it is over */
 #define HURRY_MAX_MS 3000
-#define HURRY_REST 9			/* so many times as long it has its quota afterwards */
+#define HURRY_REST 9 /* so many times as long it has its quota afterwards */
 
 static void hurry_end(struct unit *sb)
 {
@@ -110,7 +112,8 @@ void oom_begin(struct unit *sb)
 	sb->oom.timer = timer_new(w->loop, on_timer, sb);
 	sb->oom.hurry = timer_new(w->loop, on_hurry, sb);
 	if (!sb->oom.timer || !sb->oom.hurry || w->ops->oom_watch(w->engine, &sb->er, &sb->oom.fd, &e) < 0) {
-		log_warn("nobody will be told when it runs out of memory, going on", "id=%s err=%s", sb->er.spec.id, e.text);
+		log_warn("nobody will be told when it runs out of memory, going on", "id=%s err=%s", sb->er.spec.id,
+		    e.text);
 		return;
 	}
 	/* An earlier warden has told of these, or nobody heard of them. */

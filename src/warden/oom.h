@@ -4,5 +4,5 @@
 
 struct unit;
 
-void oom_begin(struct unit *sb);	/* it runs; without a watch it runs all the same */
-void oom_end(struct unit *sb);	/* fine without */
+void oom_begin(struct unit *sb); /* it runs; without a watch it runs all the same */
+void oom_end(struct unit *sb);   /* fine without */

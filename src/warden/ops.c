@@ -8,19 +8,19 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "ipc/check.h"
-#include "warden/certs.h"
 #include "warden/agent.h"
+#include "warden/audit.h"
+#include "warden/certs.h"
 #include "warden/egress.h"
 #include "warden/front.h"
-#include "warden/webhooks.h"
 #include "warden/keeper.h"
 #include "warden/link.h"
 #include "warden/pull.h"
 #include "warden/unit.h"
-#include "warden/audit.h"
 #include "warden/volume.h"
 #include "warden/warden.h"
 #include "warden/warm.h"
+#include "warden/webhooks.h"
 
 static struct msg_head head_of(enum msg_type type, uint32_t seq)
 {
@@ -105,7 +105,7 @@ static void op_start(struct warden *w, const void *msg)
 		fail(w, m->head.seq, &e);
 		return;
 	}
-	if (unit_start(w, m, &e) < 0)	/* else the answer comes when it runs */
+	if (unit_start(w, m, &e) < 0) /* else the answer comes when it runs */
 		fail(w, m->head.seq, &e);
 }
 
@@ -158,7 +158,8 @@ static void op_keep(struct warden *w, const void *msg)
 
 	if (!sb)
 		return;
-	log_info(m->head.type == OP_SNAPSHOT ? "snapshot" : "checkpoint", "id=%s name=%s request=%s", m->id, m->name, m->request);
+	log_info(m->head.type == OP_SNAPSHOT ? "snapshot" : "checkpoint", "id=%s name=%s request=%s", m->id, m->name,
+	    m->request);
 	keeper_begin(sb, m);
 }
 
@@ -168,7 +169,7 @@ static void op_forget(struct warden *w, const void *msg)
 	struct err e = ERR_INIT;
 
 	log_info("forget", "name=%s request=%s", m->name, m->request);
-	if (keeper_writes(w, m->name))		/* else it would be there again in a moment */
+	if (keeper_writes(w, m->name)) /* else it would be there again in a moment */
 		(void)err_set(&e, EAGAIN, "'%s' is being written", m->name);
 	if (e.no || w->ops->forget(w->engine, m->name, &e) < 0)
 		fail(w, m->head.seq, &e);
@@ -281,11 +282,17 @@ static void op_usage(struct warden *w, const void *msg)
 	unit_used(sb, &us);
 	struct msg_usage re = {
 		.head = head_of(RE_USAGE, m->head.seq),
-		.mem_bytes = us.mem_bytes, .mem_cache_bytes = us.mem_cache_bytes, .mem_limit_bytes = sb->er.spec.limits.mem_bytes,
+		.mem_bytes = us.mem_bytes,
+		.mem_cache_bytes = us.mem_cache_bytes,
+		.mem_limit_bytes = sb->er.spec.limits.mem_bytes,
 		.cpu_ns = us.cpu_ns,
-		.disk_bytes = us.disk_bytes, .disk_limit_bytes = sb->er.spec.limits.disk_bytes,
-		.all_bytes = us.all_bytes, .sent_bytes = us.sent_bytes, .received_bytes = us.received_bytes,
-		.pids = us.pids, .oom_kills = us.oom_kills,
+		.disk_bytes = us.disk_bytes,
+		.disk_limit_bytes = sb->er.spec.limits.disk_bytes,
+		.all_bytes = us.all_bytes,
+		.sent_bytes = us.sent_bytes,
+		.received_bytes = us.received_bytes,
+		.pids = us.pids,
+		.oom_kills = us.oom_kills,
 	};
 
 	memcpy(re.id, sb->er.spec.id, sizeof re.id);
@@ -300,8 +307,15 @@ static void op_room(struct warden *w, const void *msg)
 	if (w->ops->room)
 		w->ops->room(w->engine, &room);
 	struct msg_room re = {
-		.head = head_of(RE_ROOM, m->head.seq), .slots = w->n_slots, .slots_used = w->n_sandboxes, .mem_bytes = room.mem_bytes, .pids = room.pids,
-		.pids_used = room.pids_used, .storage_bytes = room.storage_bytes, .storage_free_bytes = room.storage_free_bytes, .storage_grow_bytes = room.storage_grow_bytes,
+		.head = head_of(RE_ROOM, m->head.seq),
+		.slots = w->n_slots,
+		.slots_used = w->n_sandboxes,
+		.mem_bytes = room.mem_bytes,
+		.pids = room.pids,
+		.pids_used = room.pids_used,
+		.storage_bytes = room.storage_bytes,
+		.storage_free_bytes = room.storage_free_bytes,
+		.storage_grow_bytes = room.storage_grow_bytes,
 	};
 
 	send_out(w, &re, sizeof re, -1);
@@ -318,8 +332,9 @@ static void op_limit(struct warden *w, const void *msg)
 
 	if (!sb)
 		return;
-	log_info("limit", "id=%s memory=%llu disk=%llu cpu=%u pids=%u request=%s", m->id, (unsigned long long)m->limits.mem_bytes,
-		(unsigned long long)m->limits.disk_bytes, m->limits.cpu_permille, m->limits.pids, m->request);
+	log_info("limit", "id=%s memory=%llu disk=%llu cpu=%u pids=%u request=%s", m->id,
+	    (unsigned long long)m->limits.mem_bytes, (unsigned long long)m->limits.disk_bytes, m->limits.cpu_permille,
+	    m->limits.pids, m->request);
 	if (unit_limit(sb, m->head.seq, &m->limits, &e) < 0)
 		fail(w, m->head.seq, &e);
 }
@@ -383,13 +398,30 @@ static void op_audit(struct warden *w, const void *msg)
 }
 
 static void (*const handlers[OP_COUNT])(struct warden *w, const void *msg) = {
-	[OP_HELLO] = op_hello, [OP_START] = op_start, [OP_KILL] = op_kill, [OP_FREEZE] = op_freeze,
-	[OP_THAW] = op_thaw, [OP_CONNECT] = op_connect, [OP_DIAL] = op_dial, [OP_LIST] = op_list, [OP_USAGE] = op_usage,
-	[OP_NETWORK] = op_network, [OP_LOG_LEVEL] = op_log_level, [OP_TLS_FILE] = op_tls_file,
-	[OP_VOLUME] = volume_op_set, [OP_VOLUME_DROP] = volume_op_drop, [OP_VOLUME_CONNECT] = volume_op_connect, [OP_VOLUMES] = volume_op_list,
-	[OP_PULL] = pull_op, [OP_AUDIT] = op_audit,
-	[OP_SNAPSHOT] = op_keep, [OP_CHECKPOINT] = op_keep, [OP_FORGET] = op_forget, [OP_KEPT] = op_kept,
-	[OP_LIMIT] = op_limit, [OP_ROOM] = op_room,
+	[OP_HELLO] = op_hello,
+	[OP_START] = op_start,
+	[OP_KILL] = op_kill,
+	[OP_FREEZE] = op_freeze,
+	[OP_THAW] = op_thaw,
+	[OP_CONNECT] = op_connect,
+	[OP_DIAL] = op_dial,
+	[OP_LIST] = op_list,
+	[OP_USAGE] = op_usage,
+	[OP_NETWORK] = op_network,
+	[OP_LOG_LEVEL] = op_log_level,
+	[OP_TLS_FILE] = op_tls_file,
+	[OP_VOLUME] = volume_op_set,
+	[OP_VOLUME_DROP] = volume_op_drop,
+	[OP_VOLUME_CONNECT] = volume_op_connect,
+	[OP_VOLUMES] = volume_op_list,
+	[OP_PULL] = pull_op,
+	[OP_AUDIT] = op_audit,
+	[OP_SNAPSHOT] = op_keep,
+	[OP_CHECKPOINT] = op_keep,
+	[OP_FORGET] = op_forget,
+	[OP_KEPT] = op_kept,
+	[OP_LIMIT] = op_limit,
+	[OP_ROOM] = op_room,
 };
 
 void ops_run(struct warden *w, enum msg_type type, const void *msg)

@@ -48,7 +48,7 @@ static int fill(const struct policy *from, struct engine_policy *to, struct err 
 
 	to->deny_all = from->flags & POLICY_DENY_ALL;
 	to->no_dns = to->deny_all && !names;
-	if (from->flags & POLICY_SOCKS) {	/* all of TCP, and nothing else */
+	if (from->flags & POLICY_SOCKS) { /* all of TCP, and nothing else */
 		to->deny_all = to->all_through = true;
 		to->no_dns = (from->flags & POLICY_DENY_ALL) && !names;
 		(void)ports_add(to, 1, 65535);

@@ -15,7 +15,7 @@ struct held_policy {
 	char bytes[];
 };
 
-struct held_policy *held_policy_new(const void *bytes, size_t n);	/* NULL: no memory */
+struct held_policy *held_policy_new(const void *bytes, size_t n); /* NULL: no memory */
 
 /* Has it names or a proxy in it, so that atoll-egress has to know of it? NULL: no. */
 bool held_policy_proxied(const struct held_policy *h);

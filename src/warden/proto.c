@@ -10,14 +10,14 @@
 #include "ipc/policy.h"
 
 struct request {
-	size_t size;			/* exact, but for a policy; 0: no such request */
-	size_t policy_at;		/* where the body says how many bytes of policy are behind it; 0: none may be */
-	size_t mounts_at;		/* ... and how many mounts behind that; 0: none may be */
-	unsigned in;			/* phases it may come in */
+	size_t size;      /* exact, but for a policy; 0: no such request */
+	size_t policy_at; /* where the body says how many bytes of policy are behind it; 0: none may be */
+	size_t mounts_at; /* ... and how many mounts behind that; 0: none may be */
+	unsigned in;      /* phases it may come in */
 	bool once;
-	size_t fds;			/* exact number of fds it carries */
+	size_t fds; /* exact number of fds it carries */
 	const char *(*fields)(const struct proto *pr, const void *msg);
-	enum phase then;		/* 0: the phase stays */
+	enum phase then; /* 0: the phase stays */
 };
 
 static const char *fields_id(const struct proto *pr, const void *msg)
@@ -55,7 +55,7 @@ static const char *fields_limit(const struct proto *pr, const void *msg)
 
 static const char *fields_dial(const struct proto *pr, const void *msg)
 {
-	static const uint8_t zero[sizeof ((struct msg_dial *)0)->pad];
+	static const uint8_t zero[sizeof((struct msg_dial *)0)->pad];
 	const struct msg_dial *m = msg;
 
 	(void)pr;
@@ -72,7 +72,7 @@ static const char *fields_dial(const struct proto *pr, const void *msg)
 
 static const char *fields_level(const struct proto *pr, const void *msg)
 {
-	static const uint8_t zero[sizeof ((struct msg_level *)0)->pad];
+	static const uint8_t zero[sizeof((struct msg_level *)0)->pad];
 	const struct msg_level *m = msg;
 
 	(void)pr;
@@ -83,7 +83,7 @@ static const char *fields_level(const struct proto *pr, const void *msg)
 
 static const char *fields_tls_file(const struct proto *pr, const void *msg)
 {
-	static const uint8_t zero[sizeof ((struct msg_tls_file *)0)->pad];
+	static const uint8_t zero[sizeof((struct msg_tls_file *)0)->pad];
 	const struct msg_tls_file *m = msg;
 
 	(void)pr;
@@ -104,7 +104,7 @@ static const char *fields_audit(const struct proto *pr, const void *msg)
 
 static const char *fields_keep(const struct proto *pr, const void *msg)
 {
-	static const uint8_t zero[sizeof ((struct msg_keep *)0)->pad];
+	static const uint8_t zero[sizeof((struct msg_keep *)0)->pad];
 	const struct msg_keep *m = msg;
 
 	(void)pr;
@@ -165,7 +165,7 @@ static const char *fields_from(const struct msg_start *m)
 
 static const char *fields_start(const struct proto *pr, const void *msg)
 {
-	static const uint8_t zero[sizeof ((struct msg_start *)0)->pad];
+	static const uint8_t zero[sizeof((struct msg_start *)0)->pad];
 	const struct msg_start *m = msg;
 
 	if (!check_id(m->id))
@@ -182,8 +182,8 @@ static const char *fields_start(const struct proto *pr, const void *msg)
 		return "limits out of range";
 	const char *why = fields_from(m);
 
-	/* What is kept goes with the template that it was made of, which may be none of today's; if it is gone, the engine says so.
-	 * Images come and go while the server runs. */
+	/* What is kept goes with the template that it was made of, which may be none of today's; if it is gone, the
+	 * engine says so. Images come and go while the server runs. */
 	if (why || m->from[0] || (m->flags & START_IMAGE))
 		return why;
 	for (uint32_t i = 0; i < pr->n_templates; i++) {
@@ -194,17 +194,18 @@ static const char *fields_start(const struct proto *pr, const void *msg)
 }
 
 static const struct request requests[OP_COUNT] = {
-	[OP_HELLO]   = { sizeof(struct msg_hello), 0, .in = PHASE_NEW, .once = true, .then = PHASE_SERVE },
-	[OP_START]   = { sizeof(struct msg_start), offsetof(struct msg_start, n_policy), .in = PHASE_SERVE, .fields = fields_start,
-			 .mounts_at = offsetof(struct msg_start, n_mounts) },
-	[OP_KILL]    = { sizeof(struct msg_id), 0, .in = PHASE_SERVE, .fields = fields_id },
-	[OP_FREEZE]  = { sizeof(struct msg_id), 0, .in = PHASE_SERVE, .fields = fields_id },
-	[OP_THAW]    = { sizeof(struct msg_id), 0, .in = PHASE_SERVE, .fields = fields_id },
+	[OP_HELLO] = { sizeof(struct msg_hello), 0, .in = PHASE_NEW, .once = true, .then = PHASE_SERVE },
+	[OP_START] = { sizeof(struct msg_start), offsetof(struct msg_start, n_policy), .in = PHASE_SERVE,
+	    .fields = fields_start, .mounts_at = offsetof(struct msg_start, n_mounts) },
+	[OP_KILL] = { sizeof(struct msg_id), 0, .in = PHASE_SERVE, .fields = fields_id },
+	[OP_FREEZE] = { sizeof(struct msg_id), 0, .in = PHASE_SERVE, .fields = fields_id },
+	[OP_THAW] = { sizeof(struct msg_id), 0, .in = PHASE_SERVE, .fields = fields_id },
 	[OP_CONNECT] = { sizeof(struct msg_id), 0, .in = PHASE_SERVE, .fields = fields_id },
-	[OP_DIAL]    = { sizeof(struct msg_dial), 0, .in = PHASE_SERVE, .fields = fields_dial },
-	[OP_LIST]    = { sizeof(struct msg_list), 0, .in = PHASE_SERVE },
-	[OP_USAGE]   = { sizeof(struct msg_id), 0, .in = PHASE_SERVE, .fields = fields_id },
-	[OP_NETWORK] = { sizeof(struct msg_network), offsetof(struct msg_network, n_policy), .in = PHASE_SERVE, .fields = fields_network },
+	[OP_DIAL] = { sizeof(struct msg_dial), 0, .in = PHASE_SERVE, .fields = fields_dial },
+	[OP_LIST] = { sizeof(struct msg_list), 0, .in = PHASE_SERVE },
+	[OP_USAGE] = { sizeof(struct msg_id), 0, .in = PHASE_SERVE, .fields = fields_id },
+	[OP_NETWORK] = { sizeof(struct msg_network), offsetof(struct msg_network, n_policy), .in = PHASE_SERVE,
+	    .fields = fields_network },
 	[OP_LOG_LEVEL] = { sizeof(struct msg_level), 0, .in = PHASE_SERVE, .fields = fields_level },
 	[OP_SNAPSHOT] = { sizeof(struct msg_keep), 0, .in = PHASE_SERVE, .fields = fields_keep },
 	[OP_CHECKPOINT] = { sizeof(struct msg_keep), 0, .in = PHASE_SERVE, .fields = fields_keep },

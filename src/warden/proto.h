@@ -14,9 +14,9 @@
 
 enum phase { PHASE_NEW = 1, PHASE_SERVE = 2 };
 
-struct proto {				/* one life of a front; zero but for the pointers at its start */
+struct proto { /* one life of a front; zero but for the pointers at its start */
 	enum phase phase;
-	uint32_t seen;			/* bit per request type */
+	uint32_t seen; /* bit per request type */
 	struct msg_limits maxima;
 	const struct msg_template *templates;
 	uint32_t n_templates;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* records: files of tagged fields with a checksum, replaced by rename.
  *
- * A warden must be able to read what the one before it has written, also when that was of another version: what it does not find a sandbox
- * by, it loses. So a file is a head, then fields in any order, each with a tag and a length, then the sum over all of it. A later version adds tags, and
- * does not change what is there; what it adds and an earlier one cannot do without is marked NEEDED. Files of version 3, the last before this form,
- * are read too. */
+ * A warden must be able to read what the one before it has written, also when that was of another version: what it does
+ * not find a sandbox by, it loses. So a file is a head, then fields in any order, each with a tag and a length, then
+ * the sum over all of it. A later version adds tags, and does not change what is there; what it adds and an earlier one
+ * cannot do without is marked NEEDED. Files of version 3, the last before this form, are read too. */
 #include "warden/records.h"
 
 #include <dirent.h>
@@ -27,20 +27,40 @@
 
 struct file_head {
 	char magic[8];
-	uint32_t version, size;		/* of the whole file */
+	uint32_t version, size; /* of the whole file */
 };
 
-enum tag {				/* never renumber */
-	TAG_STAGE = 1, TAG_FROZEN, TAG_ID, TAG_TEMPLATE, TAG_FROM, TAG_SLOT, TAG_NO_INTERNET, TAG_MEM_BYTES, TAG_DISK_BYTES,
-	TAG_CPU_PERMILLE, TAG_PIDS, TAG_PID, TAG_PID_START, TAG_BOOT_ID, TAG_STARTED_MS, TAG_EXTRA_BYTES, TAG_POLICY,
-	TAG_VOLUME,			/* its name, and where it is mounted: two texts; once for each, in order */
-	TAG_SWAP_BYTES, TAG_IO_BYTES_S, TAG_IO_OPS_S, TAG_EGRESS_BYTES, TAG_EGRESS_BYTES_S, TAG_OPEN_FILES,
-	TAG_END,			/* none: what is not below is of a later version */
+enum tag { /* never renumber */
+	TAG_STAGE = 1,
+	TAG_FROZEN,
+	TAG_ID,
+	TAG_TEMPLATE,
+	TAG_FROM,
+	TAG_SLOT,
+	TAG_NO_INTERNET,
+	TAG_MEM_BYTES,
+	TAG_DISK_BYTES,
+	TAG_CPU_PERMILLE,
+	TAG_PIDS,
+	TAG_PID,
+	TAG_PID_START,
+	TAG_BOOT_ID,
+	TAG_STARTED_MS,
+	TAG_EXTRA_BYTES,
+	TAG_POLICY,
+	TAG_VOLUME, /* its name, and where it is mounted: two texts; once for each, in order */
+	TAG_SWAP_BYTES,
+	TAG_IO_BYTES_S,
+	TAG_IO_OPS_S,
+	TAG_EGRESS_BYTES,
+	TAG_EGRESS_BYTES_S,
+	TAG_OPEN_FILES,
+	TAG_END, /* none: what is not below is of a later version */
 };
 
-#define NEEDED 1u			/* flag of a field: who does not know it must not use the record */
+#define NEEDED 1u /* flag of a field: who does not know it must not use the record */
 
-struct field {				/* then n bytes, then zeros up to a multiple of ALIGN */
+struct field { /* then n bytes, then zeros up to a multiple of ALIGN */
 	uint16_t tag, flags;
 	uint32_t n;
 };
@@ -60,7 +80,7 @@ uint64_t record_sum(uint64_t h, const void *p, size_t n)
 
 struct out {
 	char *p;
-	size_t n;			/* what does not fit is counted, and not written */
+	size_t n; /* what does not fit is counted, and not written */
 };
 
 static void put(struct out *o, const void *p, size_t n)
@@ -103,9 +123,16 @@ static void put_volume(struct out *o, const struct engine_volume *v)
 /* Which a warden of the first versions knows nothing of, and need not: what they limit, the kernel does. */
 static void put_more_limits(struct out *o, const struct engine_limits *l)
 {
-	const struct { enum tag tag; uint64_t v; } more[] = {
-		{ TAG_SWAP_BYTES, l->swap_bytes }, { TAG_IO_BYTES_S, l->io_bytes_s }, { TAG_IO_OPS_S, l->io_ops_s },
-		{ TAG_EGRESS_BYTES, l->egress_bytes }, { TAG_EGRESS_BYTES_S, l->egress_bytes_s }, { TAG_OPEN_FILES, l->open_files },
+	const struct {
+		enum tag tag;
+		uint64_t v;
+	} more[] = {
+		{ TAG_SWAP_BYTES, l->swap_bytes },
+		{ TAG_IO_BYTES_S, l->io_bytes_s },
+		{ TAG_IO_OPS_S, l->io_ops_s },
+		{ TAG_EGRESS_BYTES, l->egress_bytes },
+		{ TAG_EGRESS_BYTES_S, l->egress_bytes_s },
+		{ TAG_OPEN_FILES, l->open_files },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(more); i++) {
@@ -151,7 +178,7 @@ size_t record_encode(const struct record *r, char bytes[RECORD_FILE_MAX])
 
 /* --- reading ------------------------------------------------------------------------------------------------ */
 
-struct in {				/* a field */
+struct in { /* a field */
 	struct field f;
 	const char *p;
 };
@@ -205,13 +232,20 @@ static bool take_text(const struct in *i, struct record *r)
 	struct engine_spec *sp = &r->er.spec;
 
 	switch ((enum tag)i->f.tag) {
-	case TAG_ID: return text(i->p, i->f.n, sp->id, sizeof sp->id);
-	case TAG_TEMPLATE: return text(i->p, i->f.n, sp->template_key, sizeof sp->template_key);
-	case TAG_FROM: return text(i->p, i->f.n, sp->from, sizeof sp->from);
-	case TAG_BOOT_ID: return text(i->p, i->f.n, r->er.boot_id, sizeof r->er.boot_id);
-	case TAG_VOLUME: return volume(i, sp);
-	case TAG_POLICY: return !r->policy && i->f.n > 0 && record_policy(i->p, i->f.n, &r->policy) == 0;
-	default: return false;
+	case TAG_ID:
+		return text(i->p, i->f.n, sp->id, sizeof sp->id);
+	case TAG_TEMPLATE:
+		return text(i->p, i->f.n, sp->template_key, sizeof sp->template_key);
+	case TAG_FROM:
+		return text(i->p, i->f.n, sp->from, sizeof sp->from);
+	case TAG_BOOT_ID:
+		return text(i->p, i->f.n, r->er.boot_id, sizeof r->er.boot_id);
+	case TAG_VOLUME:
+		return volume(i, sp);
+	case TAG_POLICY:
+		return !r->policy && i->f.n > 0 && record_policy(i->p, i->f.n, &r->policy) == 0;
+	default:
+		return false;
 	}
 }
 
@@ -221,32 +255,66 @@ static bool take(const struct in *i, struct record *r)
 	uint64_t v = 0;
 
 	switch ((enum tag)i->f.tag) {
-	case TAG_MEM_BYTES: return number(i, UINT64_MAX, &l->mem_bytes);
-	case TAG_DISK_BYTES: return number(i, UINT64_MAX, &l->disk_bytes);
-	case TAG_SWAP_BYTES: return number(i, UINT64_MAX, &l->swap_bytes);
-	case TAG_IO_BYTES_S: return number(i, UINT64_MAX, &l->io_bytes_s);
-	case TAG_EGRESS_BYTES: return number(i, UINT64_MAX, &l->egress_bytes);
-	case TAG_EGRESS_BYTES_S: return number(i, UINT64_MAX, &l->egress_bytes_s);
-	case TAG_PID_START: return number(i, UINT64_MAX, &r->er.pid_start);
-	case TAG_STARTED_MS: return number(i, UINT64_MAX, &r->er.started_wall_ms);
-	case TAG_EXTRA_BYTES: return number(i, UINT64_MAX, &r->er.extra_bytes);
-	case TAG_STAGE: case TAG_FROZEN: case TAG_SLOT: case TAG_NO_INTERNET: case TAG_CPU_PERMILLE: case TAG_PIDS: case TAG_PID:
-	case TAG_IO_OPS_S: case TAG_OPEN_FILES:
+	case TAG_MEM_BYTES:
+		return number(i, UINT64_MAX, &l->mem_bytes);
+	case TAG_DISK_BYTES:
+		return number(i, UINT64_MAX, &l->disk_bytes);
+	case TAG_SWAP_BYTES:
+		return number(i, UINT64_MAX, &l->swap_bytes);
+	case TAG_IO_BYTES_S:
+		return number(i, UINT64_MAX, &l->io_bytes_s);
+	case TAG_EGRESS_BYTES:
+		return number(i, UINT64_MAX, &l->egress_bytes);
+	case TAG_EGRESS_BYTES_S:
+		return number(i, UINT64_MAX, &l->egress_bytes_s);
+	case TAG_PID_START:
+		return number(i, UINT64_MAX, &r->er.pid_start);
+	case TAG_STARTED_MS:
+		return number(i, UINT64_MAX, &r->er.started_wall_ms);
+	case TAG_EXTRA_BYTES:
+		return number(i, UINT64_MAX, &r->er.extra_bytes);
+	case TAG_STAGE:
+	case TAG_FROZEN:
+	case TAG_SLOT:
+	case TAG_NO_INTERNET:
+	case TAG_CPU_PERMILLE:
+	case TAG_PIDS:
+	case TAG_PID:
+	case TAG_IO_OPS_S:
+	case TAG_OPEN_FILES:
 		if (!number(i, INT32_MAX, &v))
 			return false;
 		break;
-	default: return take_text(i, r);
+	default:
+		return take_text(i, r);
 	}
 	switch ((enum tag)i->f.tag) {
-	case TAG_STAGE: r->stage = (enum record_stage)v; break;
-	case TAG_FROZEN: r->frozen = v; break;
-	case TAG_SLOT: r->er.spec.slot = (uint32_t)v; break;
-	case TAG_NO_INTERNET: r->er.spec.no_internet = v; break;
-	case TAG_CPU_PERMILLE: l->cpu_permille = (uint32_t)v; break;
-	case TAG_PIDS: l->pids = (uint32_t)v; break;
-	case TAG_IO_OPS_S: l->io_ops_s = (uint32_t)v; break;
-	case TAG_OPEN_FILES: l->open_files = (uint32_t)v; break;
-	default: r->er.pid = (int32_t)v;
+	case TAG_STAGE:
+		r->stage = (enum record_stage)v;
+		break;
+	case TAG_FROZEN:
+		r->frozen = v;
+		break;
+	case TAG_SLOT:
+		r->er.spec.slot = (uint32_t)v;
+		break;
+	case TAG_NO_INTERNET:
+		r->er.spec.no_internet = v;
+		break;
+	case TAG_CPU_PERMILLE:
+		l->cpu_permille = (uint32_t)v;
+		break;
+	case TAG_PIDS:
+		l->pids = (uint32_t)v;
+		break;
+	case TAG_IO_OPS_S:
+		l->io_ops_s = (uint32_t)v;
+		break;
+	case TAG_OPEN_FILES:
+		l->open_files = (uint32_t)v;
+		break;
+	default:
+		r->er.pid = (int32_t)v;
 	}
 	return true;
 }
@@ -277,8 +345,9 @@ bool record_is_sound(const struct record *r)
 {
 	const struct engine_spec *sp = &r->er.spec;
 
-	return (r->stage == RECORD_STARTING || r->stage == RECORD_LIVE) && check_id(sp->id) && check_template_key(sp->template_key) &&
-	       sp->slot < SLOTS_MAX && check_text(r->er.boot_id, sizeof r->er.boot_id) && (r->stage != RECORD_LIVE || r->er.pid > 1);
+	return (r->stage == RECORD_STARTING || r->stage == RECORD_LIVE) && check_id(sp->id) &&
+	    check_template_key(sp->template_key) && sp->slot < SLOTS_MAX &&
+	    check_text(r->er.boot_id, sizeof r->er.boot_id) && (r->stage != RECORD_LIVE || r->er.pid > 1);
 }
 
 int record_decode(const void *p, size_t n, struct record *ret)
@@ -296,7 +365,7 @@ int record_decode(const void *p, size_t n, struct record *ret)
 		return record_decode_v3(p, n, ret);
 	if (h.version < RECORD_VERSION || h.size != n || sum != record_sum(RECORD_SUM_BEGIN, p, n - sizeof sum))
 		return -EBADMSG;
-	if (h.version > RECORD_VERSION)		/* head and sum are the same for all */
+	if (h.version > RECORD_VERSION) /* head and sum are the same for all */
 		return -EPROTO;
 	struct record r = { .stage = 0 };
 	int no = take_all((const char *)p + sizeof h, n - sizeof h - sizeof sum, &r);
@@ -376,7 +445,7 @@ static void records_free(struct record *list, size_t n)
 /* Which are sound, into the list; what is not goes. A record of a later version stays, and is the end of it. */
 static int load_all(int dirfd, DIR *d, struct record *list, size_t *ret_n, struct err *e)
 {
-	for (struct dirent *de; (de = readdir(d)); ) {
+	for (struct dirent *de; (de = readdir(d));) {
 		size_t n = *ret_n;
 
 		if (strcmp(de->d_name, ".") == 0 || strcmp(de->d_name, "..") == 0)
@@ -384,15 +453,18 @@ static int load_all(int dirfd, DIR *d, struct record *list, size_t *ret_n, struc
 		int r = n < SLOTS_MAX ? load_one(dirfd, de->d_name, &list[n]) : -EBADMSG;
 
 		if (r == -EPROTO)
-			return err_set(e, EPROTO, "sandbox '%s' was started by a newer atoll, which this one does not understand: start that one, "
-				"or end its sandboxes first", de->d_name);
+			return err_set(e, EPROTO,
+			    "sandbox '%s' was started by a newer atoll, which this one does not understand: start that "
+			    "one, "
+			    "or end its sandboxes first",
+			    de->d_name);
 		if (r == 0 && !slot_seen(list, n, list[n].er.spec.slot)) {
 			(*ret_n)++;
 			continue;
 		}
 		if (r == 0)
 			free(take_ptr(&list[n].policy));
-		if (de->d_name[0] != '.')	/* those are writes that were cut short */
+		if (de->d_name[0] != '.') /* those are writes that were cut short */
 			log_error("unsound record, removing it", "name=%s", de->d_name);
 		(void)unlinkat(dirfd, de->d_name, 0);
 	}

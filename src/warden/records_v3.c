@@ -15,7 +15,8 @@ int record_decode_v3(const void *p, size_t n, struct record *ret)
 	if (n < sizeof f)
 		return -EBADMSG;
 	memcpy(&f, p, sizeof f);
-	uint64_t sum = record_sum(record_sum(RECORD_SUM_BEGIN, &f, offsetof(struct record_file_v3, sum)), policy, n - sizeof f);
+	uint64_t sum = record_sum(record_sum(RECORD_SUM_BEGIN, &f, offsetof(struct record_file_v3, sum)), policy,
+	    n - sizeof f);
 
 	if (f.size != n || f.sum != sum || f.frozen > 1 || f.ruled != (n > sizeof f))
 		return -EBADMSG;
@@ -30,7 +31,10 @@ int record_decode_v3(const void *p, size_t n, struct record *ret)
 	sp->no_internet = f.no_internet;
 	sp->ruled = f.ruled;
 	sp->limits = (struct engine_limits) {
-		.mem_bytes = f.mem_bytes, .disk_bytes = f.disk_bytes, .cpu_permille = f.cpu_permille, .pids = f.pids,
+		.mem_bytes = f.mem_bytes,
+		.disk_bytes = f.disk_bytes,
+		.cpu_permille = f.cpu_permille,
+		.pids = f.pids,
 	};
 	r.er.pid = f.pid;
 	r.er.pid_start = f.pid_start;

@@ -7,7 +7,7 @@
 #define RECORD_V3 3u
 #define RECORD_SUM_BEGIN 0xcbf29ce484222325u
 
-struct record_file_v3 {			/* never change it */
+struct record_file_v3 { /* never change it */
 	char magic[8];
 	uint32_t version, size;
 	uint32_t stage, frozen;
@@ -20,7 +20,7 @@ struct record_file_v3 {			/* never change it */
 	uint64_t pid_start;
 	char boot_id[40];
 	uint64_t started_wall_ms, extra_bytes;
-	uint64_t sum;			/* over all that stands before it, and the policy behind it */
+	uint64_t sum; /* over all that stands before it, and the policy behind it */
 };
 
 int record_decode_v3(const void *p, size_t n, struct record *ret);

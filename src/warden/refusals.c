@@ -11,18 +11,18 @@
 #include "base/str.h"
 #include "engine/seccomp.h"
 #include "engine/slot.h"
-#include "ipc/refusals.h"
 #include "ipc/check.h"
 #include "ipc/msg.h"
-#include "warden/refusals_rule.h"
+#include "ipc/refusals.h"
 #include "warden/layout.h"
 #include "warden/link.h"
-#include "warden/unit.h"
+#include "warden/refusals_rule.h"
 #include "warden/service.h"
+#include "warden/unit.h"
 #include "warden/warden.h"
 
 #define LOG_EVERY_MS 10000 /* about one sandbox */
-#define SILENT_MS 60000 /* a sandbox that floods; if it goes on then, again */
+#define SILENT_MS 60000    /* a sandbox that floods; if it goes on then, again */
 
 static int silence(struct warden *w, uint32_t k, bool silent)
 {
@@ -38,8 +38,9 @@ void refusals_listen(struct warden *w)
 
 	if (!w->cfg.explain_refusals)
 		return;
-	if (layout_program(w->cfg.libexec, "atoll-refusals", w->refusals.exe, sizeof w->refusals.exe, &w->refusals.exe_fd, &e) < 0 ||
-		refusals_socket(&w->refusals.fd, &e) < 0)
+	if (layout_program(w->cfg.libexec, "atoll-refusals", w->refusals.exe, sizeof w->refusals.exe,
+		&w->refusals.exe_fd, &e) < 0 ||
+	    refusals_socket(&w->refusals.fd, &e) < 0)
 		log_warn("refused system calls cannot be explained, going on", "err=%s", e.text);
 }
 
@@ -60,7 +61,7 @@ static void tell_front(struct unit *sb, struct msg_refused *m)
 {
 	struct warden *w = sb->w;
 
-	m->head = (struct msg_head){ MSG_VERSION, EV_REFUSED, 0 };
+	m->head = (struct msg_head) { MSG_VERSION, EV_REFUSED, 0 };
 	memcpy(m->id, sb->er.spec.id, sizeof m->id);
 	if (w->link && w->proto.phase == PHASE_SERVE)
 		link_send(w->link, m, sizeof *m, -1);
@@ -76,14 +77,14 @@ static void on_denied(struct unit *sb, const struct au_event *ev)
 
 	(void)str_copy(m.call, sizeof m.call, str_of(name));
 	(void)str_copy(m.process, sizeof m.process, str_of(ev->comm));
-	(void)str_copy(m.why, sizeof m.why, (struct str){ why, strnlen(why, sizeof m.why - 1) });
+	(void)str_copy(m.why, sizeof m.why, (struct str) { why, strnlen(why, sizeof m.why - 1) });
 	/* one line now and then; the front has them all */
 	bool loud = clock_mono_ms() - w->refusals.logged_ms[k] >= LOG_EVERY_MS;
 
 	if (loud)
 		w->refusals.logged_ms[k] = clock_mono_ms();
 	log_at(loud ? LOG_LVL_INFO : LOG_LVL_DEBUG, "system call refused", "id=%s call=%s process=%s pid=%u count=%u",
-		sb->er.spec.id, m.call, m.process, m.pid, m.count);
+	    sb->er.spec.id, m.call, m.process, m.pid, m.count);
 	tell_front(sb, &m);
 }
 
@@ -98,13 +99,13 @@ static void on_flood(struct unit *sb)
 
 	if (r < 0 && r != -EEXIST) {
 		log_warn("a sandbox floods the kernel's audit system, and cannot be silenced", "id=%s err=%s",
-			sb->er.spec.id, strerror(-r));
+		    sb->er.spec.id, strerror(-r));
 		return;
 	}
 	w->refusals.silent_until_ms[k] = clock_mono_ms() + SILENT_MS;
 	log_warn("a sandbox is refused system calls all the time, not listening to it for a while", "id=%s s=%d",
-		sb->er.spec.id, SILENT_MS / 1000);
-	tell_front(sb, &(struct msg_refused){ .count = 0 });
+	    sb->er.spec.id, SILENT_MS / 1000);
+	tell_front(sb, &(struct msg_refused) { .count = 0 });
 }
 
 static void on_packet(void *user, const void *p, size_t n, const int *fds, size_t n_fds)
@@ -115,7 +116,7 @@ static void on_packet(void *user, const void *p, size_t n, const int *fds, size_
 	(void)fds;
 	memcpy(&ev, p, n < sizeof ev ? n : sizeof ev);
 	if (n != sizeof ev || n_fds || ev.version != AU_VERSION || (ev.type != AU_DENIED && ev.type != AU_FLOOD) ||
-		!check_text(ev.comm, sizeof ev.comm)) {
+	    !check_text(ev.comm, sizeof ev.comm)) {
 		log_error("atoll-refusals makes no sense, starting it again", "bytes=%zu", n);
 		service_restart(w->refusals.service);
 		return;
@@ -126,7 +127,8 @@ static void on_packet(void *user, const void *p, size_t n, const int *fds, size_
 		return;
 	if (ev.type == AU_FLOOD)
 		on_flood(sb);
-	else if (!w->refusals.silent_until_ms[sb->er.spec.slot]) /* else from before it was silenced, and told too late */
+	else if (!w->refusals
+		     .silent_until_ms[sb->er.spec.slot]) /* else from before it was silenced, and told too late */
 		on_denied(sb, &ev);
 }
 
@@ -178,7 +180,7 @@ int refusals_open(struct warden *w, struct err *e)
 		return 0;
 	slot_fill(w->instance, 0, &first);
 	(void)snprintf(base, sizeof base, "%u", first.root);
-	memcpy(argv, ((char *[]){ w->refusals.exe, "--run", w->cfg.run, "--uid-base", base, NULL }), sizeof argv);
+	memcpy(argv, ((char *[]) { w->refusals.exe, "--run", w->cfg.run, "--uid-base", base, NULL }), sizeof argv);
 	if (user_find(w->cfg.egress_user, &spec.uid, &spec.gid, e) < 0)
 		return -e->no;
 	/* of an earlier life that did not live to take them back */
@@ -207,7 +209,10 @@ void refusals_blocked(struct warden *w)
 	w->refusals.blocked_failed = n < 0;
 	for (int i = 0; i < n; i++) {
 		const struct unit *sb = v[i].slot < SLOTS_MAX ? w->slots[v[i].slot] : NULL;
-		struct msg_blocked m = { .head = { MSG_VERSION, EV_BLOCKED, 0 }, .ip = v[i].ip, .port = v[i].port, .proto = v[i].proto };
+		struct msg_blocked m = { .head = { MSG_VERSION, EV_BLOCKED, 0 },
+			.ip = v[i].ip,
+			.port = v[i].port,
+			.proto = v[i].proto };
 
 		if (!sb || !w->link || w->proto.phase != PHASE_SERVE)
 			continue;

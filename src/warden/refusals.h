@@ -18,6 +18,7 @@ struct warden;
 void refusals_listen(struct warden *w);
 int refusals_open(struct warden *w, struct err *e); /* the program, if there is the socket */
 void refusals_close(struct warden *w);
-void refusals_blocked(struct warden *w); /* tells the front what the firewall has refused until now; before a slot changes hands */
+/* tells the front what the firewall has refused until now; before a slot changes hands */
+void refusals_blocked(struct warden *w);
 void refusals_tick(struct warden *w); /* about once a second: who was silenced long enough is heard again */
 void refusals_slot_free(struct warden *w, uint32_t slot); /* who comes next there is heard */

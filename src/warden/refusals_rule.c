@@ -35,7 +35,7 @@ static int lock_to_refusals(int fd)
 	int on = 1;
 
 	if (setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &prog, sizeof prog) < 0 ||
-		setsockopt(fd, SOL_SOCKET, SO_LOCK_FILTER, &on, sizeof on) < 0)
+	    setsockopt(fd, SOL_SOCKET, SO_LOCK_FILTER, &on, sizeof on) < 0)
 		return -errno;
 	return 0;
 }
@@ -57,7 +57,8 @@ int refusals_socket(int *ret_fd, struct err *e)
 	if (fd < 0)
 		return err_sys(e, "make a socket to the kernel's audit system");
 	if (is_elsewhere())
-		return err_set(e, ENONET, "listen to the kernel's audit system: this is not the host's own network namespace");
+		return err_set(e, ENONET,
+		    "listen to the kernel's audit system: this is not the host's own network namespace");
 	if (lock_to_refusals(fd) < 0)
 		return err_sys(e, "filter what the kernel's audit system tells");
 	(void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof size);
@@ -81,8 +82,10 @@ static void add_field(struct audit_rule_data *r, uint32_t field, uint32_t op, ui
 
 static struct rule_message message(uint16_t type, uid_t from, uid_t to)
 {
-	struct rule_message m = { .head = { .nlmsg_len = sizeof m, .nlmsg_type = type,
-					  .nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK, .nlmsg_seq = 1 } };
+	struct rule_message m = { .head = { .nlmsg_len = sizeof m,
+				      .nlmsg_type = type,
+				      .nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK,
+				      .nlmsg_seq = 1 } };
 
 	m.rule.flags = AUDIT_FILTER_EXCLUDE;
 	m.rule.action = AUDIT_ALWAYS;
@@ -134,15 +137,17 @@ static bool is_ours(const struct audit_rule_data *r, uid_t from, uid_t to)
 	size_t n = like.rule.field_count;
 
 	return r->flags == like.rule.flags && r->action == like.rule.action && r->field_count == n &&
-		memcmp(r->fields, like.rule.fields, n * sizeof *r->fields) == 0 &&
-		memcmp(r->fieldflags, like.rule.fieldflags, n * sizeof *r->fieldflags) == 0 &&
-		r->values[0] == AUDIT_SECCOMP && r->values[1] >= from && r->values[2] <= to;
+	    memcmp(r->fields, like.rule.fields, n * sizeof *r->fields) == 0 &&
+	    memcmp(r->fieldflags, like.rule.fieldflags, n * sizeof *r->fieldflags) == 0 &&
+	    r->values[0] == AUDIT_SECCOMP && r->values[1] >= from && r->values[2] <= to;
 }
 
 /* Not by removing whatever there could be: the kernel makes a record of each attempt. */
 void refusals_rule_forget(uid_t from, uid_t to)
 {
-	struct nlmsghdr list = { .nlmsg_len = sizeof list, .nlmsg_type = AUDIT_LIST_RULES, .nlmsg_flags = NLM_F_REQUEST };
+	struct nlmsghdr list = { .nlmsg_len = sizeof list,
+		.nlmsg_type = AUDIT_LIST_RULES,
+		.nlmsg_flags = NLM_F_REQUEST };
 	_Alignas(struct nlmsghdr) char re[RULE_MAX];
 	autoclose int fd = -1;
 

@@ -30,7 +30,7 @@ static bool any_below(int dirfd, busy_fn *fn, int depth, const char *wanted)
 		fd_close(fd);
 		return false;
 	}
-	for (struct dirent *de; !busy && (de = readdir(d)); ) {
+	for (struct dirent *de; !busy && (de = readdir(d));) {
 		if (de->d_type != DT_DIR || de->d_name[0] == '.')
 			continue;
 		autoclose int sub = openat(dirfd, de->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -47,8 +47,9 @@ static bool cgroup_busy(int dirfd, const char *name, int depth, const char *want
 	char procs[32];
 
 	(void)name;
-	if (file_read(dirfd, "cgroup.procs", procs, sizeof procs) != 0 && faccessat(dirfd, "cgroup.procs", F_OK, 0) == 0)
-		return true;		/* has text, or more than fits */
+	if (file_read(dirfd, "cgroup.procs", procs, sizeof procs) != 0 &&
+	    faccessat(dirfd, "cgroup.procs", F_OK, 0) == 0)
+		return true; /* has text, or more than fits */
 	return depth > 0 && any_below(dirfd, cgroup_busy, depth - 1, wanted);
 }
 
@@ -113,7 +114,8 @@ static int take_own(int dirfd, const char *state, uint32_t *ret_slot, int *ret_f
 		if (fd < 0)
 			continue;
 		if (flock(fd, LOCK_EX | LOCK_NB) < 0)
-			return err_set(e, EBUSY, "state directory '%s' is in use by another atolld (instance %u)", state, i);
+			return err_set(e, EBUSY, "state directory '%s' is in use by another atolld (instance %u)",
+			    state, i);
 		*ret_slot = i;
 		*ret_fd = take_fd(&fd);
 		return 1;

@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/close_range.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,17 +15,17 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <linux/close_range.h>
 
 #include "base/fd.h"
 #include "base/log.h"
 #include "loop/loop.h"
 
 #define FIRST_FD 3
-#define HIGH_FD 100			/* above every target, so that moving one fd never overwrites another */
-#define LONG_LIFE_MS 10000		/* a life of this length clears the count of failures */
+#define HIGH_FD 100        /* above every target, so that moving one fd never overwrites another */
+#define LONG_LIFE_MS 10000 /* a life of this length clears the count of failures */
 #define FIRST_DELAY_MS 50
-#define SERVED_LIVES 16			/* that many short ones in which it served cost their users FIRST_DELAY_MS each, and no more */
+/* that many short ones in which it served cost their users FIRST_DELAY_MS each, and no more */
+#define SERVED_LIVES 16
 
 struct service {
 	struct loop *loop;
@@ -35,8 +36,8 @@ struct service {
 	int pidfd;
 	struct watch *watch;
 	struct timer *timer;
-	unsigned failed_lives, served_lives;	/* short ones, since the last long one */
-	bool served;			/* this life */
+	unsigned failed_lives, served_lives; /* short ones, since the last long one */
+	bool served;                         /* this life */
 	uint64_t born_ms;
 	bool stopping;
 };
@@ -45,7 +46,8 @@ struct service {
 
 static __attribute__((noreturn)) void child_fail(const struct service *s, const char *what)
 {
-	log_error("could not start a helper", "name=%s path=%s step=%s err=%s", s->spec.name, s->spec.argv[0], what, strerror(errno));
+	log_error("could not start a helper", "name=%s path=%s step=%s err=%s", s->spec.name, s->spec.argv[0], what,
+	    strerror(errno));
 	_exit(127);
 }
 
@@ -184,8 +186,8 @@ static void on_exit_of_child(void *user, int events)
 	s->pid = 0;
 	(void)snprintf(how, sizeof how, "%s %d", si.si_code == CLD_EXITED ? "exit" : "signal", si.si_status);
 	count_life(s);
-	log_at(s->stopping ? LOG_LVL_DEBUG : LOG_LVL_WARN, s->stopping ? "helper ended" : "helper ended, starting it again",
-		"name=%s how=%s", s->spec.name, how);
+	log_at(s->stopping ? LOG_LVL_DEBUG : LOG_LVL_WARN,
+	    s->stopping ? "helper ended" : "helper ended, starting it again", "name=%s how=%s", s->spec.name, how);
 	s->ops->on_down(s->user, how);
 	if (!s->stopping)
 		service_retry(s);

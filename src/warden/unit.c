@@ -12,7 +12,6 @@
 #include "base/log.h"
 #include "loop/loop.h"
 #include "warden/aside.h"
-#include "warden/refusals.h"
 #include "warden/builder.h"
 #include "warden/egress.h"
 #include "warden/front.h"
@@ -20,24 +19,28 @@
 #include "warden/oom.h"
 #include "warden/policy.h"
 #include "warden/records.h"
+#include "warden/refusals.h"
 #include "warden/warden.h"
 
 #define REAP_FIRST_MS 2
 #define REAP_STEP_MAX_MS 50
-#define REAP_LATE_MS 30000		/* then it is reported, and tried once a second */
+#define REAP_LATE_MS 30000 /* then it is reported, and tried once a second */
 #define REAP_LATE_STEP_MS 1000
 
 #define BIT(n) (1u << (n))
 
 static const char *const state_name[] = {
-	[UNIT_QUEUED] = "queued", [UNIT_BUILDING] = "building", [UNIT_RUNNING] = "running", [UNIT_ENDING] = "ending",
+	[UNIT_QUEUED] = "queued",
+	[UNIT_BUILDING] = "building",
+	[UNIT_RUNNING] = "running",
+	[UNIT_ENDING] = "ending",
 };
 
 static const unsigned may_follow[] = {
-	[UNIT_QUEUED]   = BIT(UNIT_BUILDING) | BIT(UNIT_RUNNING) | BIT(UNIT_ENDING),
+	[UNIT_QUEUED] = BIT(UNIT_BUILDING) | BIT(UNIT_RUNNING) | BIT(UNIT_ENDING),
 	[UNIT_BUILDING] = BIT(UNIT_RUNNING) | BIT(UNIT_ENDING),
-	[UNIT_RUNNING]  = BIT(UNIT_ENDING),
-	[UNIT_ENDING]   = 0,
+	[UNIT_RUNNING] = BIT(UNIT_ENDING),
+	[UNIT_ENDING] = 0,
 };
 
 static void queue_run(struct warden *w);
@@ -113,7 +116,7 @@ static void reap_later(struct unit *sb, int r, const char *why)
 
 	if (!sb->late && (waited > REAP_LATE_MS || r != -EAGAIN)) {
 		log_warn("could not clear a sandbox, retrying", "id=%s after_ms=%llu err=%s", sb->er.spec.id,
-			(unsigned long long)waited, why);
+		    (unsigned long long)waited, why);
 		sb->late = true;
 	}
 	sb->delay_ms = sb->delay_ms ? sb->delay_ms * 2 : REAP_FIRST_MS;
@@ -141,8 +144,9 @@ static void on_reap(void *user)
 	struct warden *w = sb->w;
 	struct err e = ERR_INIT;
 
-	if (sb->networking || sb->limiting) {	/* a child works on the chains, the cgroup and the link of this slot */
-		reap_later(sb, -EAGAIN, sb->networking ? "its network is being changed" : "its limits are being changed");
+	if (sb->networking || sb->limiting) { /* a child works on the chains, the cgroup and the link of this slot */
+		reap_later(sb, -EAGAIN,
+		    sb->networking ? "its network is being changed" : "its limits are being changed");
 		return;
 	}
 	if (w->cfg.no_storage && !sb->swept) {
@@ -154,21 +158,22 @@ static void on_reap(void *user)
 
 	if (r < 0) {
 		reap_later(sb, r, e.text);
-		if (sb->pidfd < 0)	/* a builder's child may have come after the first kill */
+		if (sb->pidfd < 0) /* a builder's child may have come after the first kill */
 			(void)w->ops->kill(w->engine, &sb->er, -1, &e);
 		return;
 	}
 	record_remove(w->records_dir, sb->er.spec.id);
 	egress_forget(sb);
-	log_info("sandbox ended", "id=%s reason=%u cpu_ms=%llu ms=%llu", sb->er.spec.id, sb->reason, (unsigned long long)(sb->last.cpu_ns / 1000000),
-		(unsigned long long)(clock_mono_ms() - sb->ending_since_ms));
+	log_info("sandbox ended", "id=%s reason=%u cpu_ms=%llu ms=%llu", sb->er.spec.id, sb->reason,
+	    (unsigned long long)(sb->last.cpu_ns / 1000000),
+	    (unsigned long long)(clock_mono_ms() - sb->ending_since_ms));
 	if (sb->announced)
 		front_exited(w, sb);
 	loop_defer(w->loop, unit_free_later, sb);
 }
 
-/* The kernel takes the link away by itself when the last process has gone, and with it what it counted: that may be before we hear of
- * the end. Then what was seen last is what it had used. */
+/* The kernel takes the link away by itself when the last process has gone, and with it what it counted: that may be
+ * before we hear of the end. Then what was seen last is what it had used. */
 void unit_used(struct unit *sb, const struct engine_usage *us)
 {
 	if (us->cpu_ns > sb->last.cpu_ns)
@@ -195,7 +200,7 @@ static void unit_end(struct unit *sb)
 	if (!sb->reason)
 		sb->reason = us.oom_kills > 0 ? EXIT_OOM : EXIT_DIED;
 	unit_set_state(sb, UNIT_ENDING);
-	if (sb->seq && sb->announced)		/* it ended before atoll-egress knew of it */
+	if (sb->seq && sb->announced) /* it ended before atoll-egress knew of it */
 		start_failed(sb, ECANCELED, "it ended");
 	if (sb->telling.front_seq)
 		front_error(w, sb->telling.life, sb->telling.front_seq, ENOENT, "the sandbox has ended");
@@ -250,8 +255,8 @@ void unit_kill(struct unit *sb)
 /* --- starts ------------------------------------------------------------------------------------------------- */
 
 /* Slots are used in turn, so that one just given back has time to settle (the kernel takes its time with links).
- * There are some more than sandboxes are allowed: one that is ending, or has been told to, holds its slot, but nobody has to
- * wait for it. */
+ * There are some more than sandboxes are allowed: one that is ending, or has been told to, holds its slot, but nobody
+ * has to wait for it. */
 static int slot_find(struct warden *w, uint32_t *ret)
 {
 	uint32_t live = 0, found = w->n_slots;
@@ -389,7 +394,7 @@ int unit_start(struct warden *w, const struct msg_start *m, struct err *e)
 	sb->life = w->life;
 	sb->asked_ms = clock_mono_ms();
 	if (held_policy_proxied(sb->policy))
-		egress_tell(sb, false);		/* while it is being built */
+		egress_tell(sb, false); /* while it is being built */
 	queue_push(sb);
 	queue_run(w);
 	return 0;
@@ -428,9 +433,9 @@ void unit_built(struct unit *sb, int r, const struct engine_record *er, int pidf
 		unit_set_state(sb, UNIT_RUNNING);
 		sb->announced = true;
 		oom_begin(sb);
-		log_info("sandbox started", "id=%s slot=%u pid=%d request=%s ms=%llu", sb->er.spec.id, sb->er.spec.slot, (int)sb->er.pid,
-			sb->request, (unsigned long long)(clock_mono_ms() - sb->asked_ms));
-		if (!sb->telling.seq)		/* else the answer waits for it */
+		log_info("sandbox started", "id=%s slot=%u pid=%d request=%s ms=%llu", sb->er.spec.id, sb->er.spec.slot,
+		    (int)sb->er.pid, sb->request, (unsigned long long)(clock_mono_ms() - sb->asked_ms));
+		if (!sb->telling.seq) /* else the answer waits for it */
 			unit_told(sb);
 	}
 	queue_run(w);
@@ -472,12 +477,14 @@ void unit_adopt(struct warden *w, const struct record *r)
 		sb->announced = true;
 		oom_begin(sb);
 		put_back_cap(sb);
-		/* The warden before us may have died between doing and noting it, or while it had lifted a quota (oom.c). */
+		/* The warden before us may have died between doing and noting it, or while it had lifted a quota
+		 * (oom.c). */
 		(void)w->ops->hurry(w->engine, &sb->er, false);
 		if (w->ops->freeze(w->engine, &sb->er, sb->frozen, &e) < 0 && e.no != EAGAIN)
 			log_error("could not freeze or thaw a sandbox", "id=%s err=%s", sb->er.spec.id, e.text);
 		if (sb->policy && unit_enforce(sb, &e) < 0)
-			log_error("could not put back a policy, the sandbox reaches nothing", "id=%s err=%s", sb->er.spec.id, e.text);
+			log_error("could not put back a policy, the sandbox reaches nothing", "id=%s err=%s",
+			    sb->er.spec.id, e.text);
 		log_info("sandbox adopted", "id=%s slot=%u pid=%d", sb->er.spec.id, sb->er.spec.slot, (int)sb->er.pid);
 	}
 }

@@ -21,18 +21,20 @@
 #include "warden/warden.h"
 
 #define NO_PLACE UINT32_MAX
-#define SETS_MAX 64			/* children that make or change volumes at once: a front gone bad must not fork without end */
+/* children that make or change volumes at once: a front gone bad must not fork without end */
+#define SETS_MAX 64
 
-struct volume_job {			/* a child, from the request on; one that serves, until its end */
+struct volume_job { /* a child, from the request on; one that serves, until its end */
 	struct warden *w;
-	uint32_t seq;			/* 0: the front has its answer */
-	uint64_t life;			/* the front that asked */
-	uint32_t place;			/* of one that serves, else NO_PLACE */
-	uint64_t bytes;			/* of one that makes */
+	uint32_t seq;   /* 0: the front has its answer */
+	uint64_t life;  /* the front that asked */
+	uint32_t place; /* of one that serves, else NO_PLACE */
+	uint64_t bytes; /* of one that makes */
 	char name[ID_SIZE];
 	pid_t pid;
-	int client;			/* the front's end of the connection, until it has it */
-	int sock;			/* how it went is told here; of one that serves only a failure: the exec closes it */
+	int client; /* the front's end of the connection, until it has it */
+	/* how it went is told here; of one that serves only a failure: the exec closes it */
+	int sock;
 	struct watch *watch;
 };
 
@@ -48,10 +50,11 @@ static __attribute__((noreturn)) void child_main(const struct volume_job *j, int
 		_exit(1);
 	aside_signals();
 	warden_let_go(w);
-	int own = fcntl(report, F_DUPFD_CLOEXEC, 32);	/* out of the way of the few that the server keeps */
+	int own = fcntl(report, F_DUPFD_CLOEXEC, 32); /* out of the way of the few that the server keeps */
 
 	fd_close(report);
-	int r = conn < 0 ? w->ops->volume_set(w->engine, j->name, j->bytes, &e) : w->ops->volume_serve(w->engine, j->name, j->place, conn, &e);
+	int r = conn < 0 ? w->ops->volume_set(w->engine, j->name, j->bytes, &e)
+			 : w->ops->volume_serve(w->engine, j->name, j->place, conn, &e);
 
 	if (r < 0 || conn < 0)
 		(void)fd_send(own, &e, sizeof e, NULL, 0);
@@ -89,7 +92,7 @@ static void answer(struct volume_job *j, const struct err *e)
 	} else if (w->link && j->life == w->life) {
 		link_send(w->link, &re, sizeof re, take_fd(&j->client));
 	}
-	fd_close(take_fd(&j->client));		/* with it a server that nobody wants ends */
+	fd_close(take_fd(&j->client)); /* with it a server that nobody wants ends */
 	j->seq = 0;
 }
 
@@ -160,7 +163,13 @@ static void job_begin(struct warden *w, const struct msg_head *head, const char 
 		front_error(w, w->life, head->seq, ENOMEM, "out of memory");
 		return;
 	}
-	*j = (struct volume_job) { .w = w, .seq = head->seq, .life = w->life, .place = place, .bytes = bytes, .client = -1, .sock = -1 };
+	*j = (struct volume_job) { .w = w,
+		.seq = head->seq,
+		.life = w->life,
+		.place = place,
+		.bytes = bytes,
+		.client = -1,
+		.sock = -1 };
 	memcpy(j->name, name, sizeof j->name);
 	if (place != NO_PLACE)
 		w->volume_jobs[place] = j;

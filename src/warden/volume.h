@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* volume: the requests about volumes. What takes time is done in a child; a child also becomes the program that serves a volume's files
- * over one connection, and lives as long as that. */
+/* volume: the requests about volumes. What takes time is done in a child; a child also becomes the program that serves
+ * a volume's files over one connection, and lives as long as that. */
 #pragma once
 
 struct warden;
@@ -9,4 +9,4 @@ void volume_op_set(struct warden *w, const void *msg);
 void volume_op_drop(struct warden *w, const void *msg);
 void volume_op_connect(struct warden *w, const void *msg);
 void volume_op_list(struct warden *w, const void *msg);
-void volumes_free(struct warden *w);	/* ends those that serve */
+void volumes_free(struct warden *w); /* ends those that serve */

@@ -15,21 +15,21 @@
 #include "warden/aside.h"
 #include "warden/warden.h"
 
-#define LOOK_MS 20000			/* between two looks at one that should be warm */
-#define RETRY_MS 250			/* after a first failure, */
-#define RETRY_MAX_MS 60000		/* and after many */
-#define STUCK_MS 240000			/* a child that is at work for longer is killed; it gives up a zygote sooner */
+#define LOOK_MS 20000      /* between two looks at one that should be warm */
+#define RETRY_MS 250       /* after a first failure, */
+#define RETRY_MAX_MS 60000 /* and after many */
+#define STUCK_MS 240000    /* a child that is at work for longer is killed; it gives up a zygote sooner */
 
-enum { WENT_WELL, FAILED, CANNOT };	/* exit codes of a child */
+enum { WENT_WELL, FAILED, CANNOT }; /* exit codes of a child */
 
 struct entry {
 	struct warm *m;
 	char key[ENGINE_KEY_SIZE];
-	bool cannot;			/* it has no such thing: nothing to do */
-	unsigned failures;		/* one after the other */
-	uint64_t not_before_ms;		/* the next try, or look */
-	uint64_t since_ms;		/* when the child began */
-	pid_t pid;			/* of the child at work, 0: none */
+	bool cannot;            /* it has no such thing: nothing to do */
+	unsigned failures;      /* one after the other */
+	uint64_t not_before_ms; /* the next try, or look */
+	uint64_t since_ms;      /* when the child began */
+	pid_t pid;              /* of the child at work, 0: none */
 	int pidfd;
 	struct watch *watch;
 };
@@ -56,8 +56,8 @@ static _Noreturn void child_main(const struct entry *en, pid_t warden)
 	if (r == ENGINE_NEVER)
 		log_info("no zygote for a template", "template=%.8s why=%s", en->key, e.text);
 	else if (r < 0)
-		log_warn("no zygote, sandboxes start their interpreters themselves; trying again", "template=%.8s failures=%u err=%s", en->key,
-			en->failures + 1, e.text);
+		log_warn("no zygote, sandboxes start their interpreters themselves; trying again",
+		    "template=%.8s failures=%u err=%s", en->key, en->failures + 1, e.text);
 	_exit(r == 0 ? WENT_WELL : r == ENGINE_NEVER ? CANNOT : FAILED);
 }
 
@@ -89,7 +89,8 @@ static void on_end(void *user, int events)
 
 	en->cannot = WIFEXITED(status) && WEXITSTATUS(status) == CANNOT;
 	if (WIFSIGNALED(status))
-		log_warn("who makes a zygote was killed; trying again", "template=%.8s signal=%d", en->key, WTERMSIG(status));
+		log_warn("who makes a zygote was killed; trying again", "template=%.8s signal=%d", en->key,
+		    WTERMSIG(status));
 	if (well) {
 		en->failures = 0;
 		en->not_before_ms = loop_now_ms(en->m->w->loop) + LOOK_MS;
@@ -140,7 +141,7 @@ struct warm *warm_new(struct warden *w)
 		return NULL;
 	m->w = w;
 	for (uint32_t i = 0; i < w->cfg.n_templates; i++) {
-		if (entry_of(m, w->cfg.templates[i].key))	/* two names for one */
+		if (entry_of(m, w->cfg.templates[i].key)) /* two names for one */
 			continue;
 		struct entry *en = &m->entries[m->n++];
 
@@ -182,7 +183,8 @@ void warm_tick(struct warm *m)
 		if (!en->pid && !en->cannot && now >= en->not_before_ms)
 			entry_run(en);
 		if (en->pid && now >= en->since_ms + STUCK_MS) {
-			log_warn("a template takes too long to warm, giving up", "template=%.8s pid=%d", en->key, (int)en->pid);
+			log_warn("a template takes too long to warm, giving up", "template=%.8s pid=%d", en->key,
+			    (int)en->pid);
 			(void)kill(en->pid, SIGKILL);
 			en->since_ms = now;
 		}

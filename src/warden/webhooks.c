@@ -7,8 +7,8 @@
 
 #include "base/fd.h"
 #include "base/log.h"
-#include "ipc/webhooks.h"
 #include "ipc/msg.h"
+#include "ipc/webhooks.h"
 #include "warden/layout.h"
 #include "warden/link.h"
 #include "warden/service.h"
@@ -59,14 +59,16 @@ static void on_down(void *user, const char *how)
 
 static const struct service_ops service_ops = { .on_up = on_up, .on_down = on_down };
 
-/* A user of its own: what atoll-egress sends goes through the sandboxes' firewall, which knows no private range and no IPv6. */
+/* A user of its own: what atoll-egress sends goes through the sandboxes' firewall, which knows no private range and no
+ * IPv6. */
 static int find_user(const struct config *c, struct service_spec *spec, struct err *e)
 {
 	struct err none = ERR_INIT;
 
 	if (user_find(c->hooks_user, &spec->uid, &spec->gid, &none) == 0)
 		return 0;
-	log_warn("webhooks are delivered by the user of atoll-egress, to public IPv4 addresses only", "err=%s", none.text);
+	log_warn("webhooks are delivered by the user of atoll-egress, to public IPv4 addresses only", "err=%s",
+	    none.text);
 	return user_find(c->egress_user, &spec->uid, &spec->gid, e);
 }
 
@@ -75,7 +77,9 @@ int webhooks_open(struct warden *w, struct err *e)
 	static const char *const level_word[] = { "debug", "info", "warn", "error" };
 	static const char *argv[16]; /* lives as long as the service, of which a process has one */
 	static char exe[PATH_MAX];
-	struct service_spec spec = { .name = "atoll-webhooks", .argv = (char *const *)argv, .delay_max_ms = w->cfg.restart_max_ms };
+	struct service_spec spec = { .name = "atoll-webhooks",
+		.argv = (char *const *)argv,
+		.delay_max_ms = w->cfg.restart_max_ms };
 	struct err none = ERR_INIT;
 	size_t n = 0;
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* webhooks: keeps atoll-webhooks running, which delivers the front's webhooks, and gives the two a socket to each other. */
+/* webhooks: keeps atoll-webhooks running, which delivers the front's webhooks, and gives the two a socket to each
+ * other. */
 #pragma once
 
 #include "base/err.h"

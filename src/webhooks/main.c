@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* atoll-webhooks: delivers webhooks: speaks TLS to hosts that users have named, and reads what they answer. Started by the
- * warden with fd 3, the socket to it, over which it gets the one to the front of the day; from there come jobs (ipc/webhooks.h). It
- * knows no secret but the URLs, keeps nothing, and forgets what is under way when the front ends: the next one asks again. */
+/* atoll-webhooks: delivers webhooks: speaks TLS to hosts that users have named, and reads what they answer. Started by
+ * the warden with fd 3, the socket to it, over which it gets the one to the front of the day; from there come jobs
+ * (ipc/webhooks.h). It knows no secret but the URLs, keeps nothing, and forgets what is under way when the front ends:
+ * the next one asks again. */
 #include <errno.h>
 #include <netdb.h>
 #include <nss.h>
@@ -12,16 +13,16 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "ipc/webhooks.h"
 #include "webhooks/confine.h"
 #include "webhooks/send.h"
-#include "ipc/webhooks.h"
 
 #define FD_WARDEN 3
 #define ROUND_MAX 64
 
 struct webhooks {
 	struct sender *sender;
-	int front;			/* -1: none */
+	int front; /* -1: none */
 };
 
 static void drop_front(struct webhooks *h, const char *why)
@@ -99,7 +100,7 @@ static bool take_option(struct sender_options *o, const char *name, const char *
 {
 	enum log_level level;
 
-	if (strcmp(name, "--run") == 0)		/* only for those who look at the process list */
+	if (strcmp(name, "--run") == 0) /* only for those who look at the process list */
 		return true;
 	if (strcmp(name, "--log-level") == 0 && log_level_parse(value, &level) == 0) {
 		log_set_level(level);

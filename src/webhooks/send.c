@@ -19,8 +19,8 @@
 #include "base/inet.h"
 
 #define CONNECT_MAX_MS 10000L
-#define HEAD_MAX (64 * 1024)		/* bytes of all heads of an answer */
-#define BODY_MAX (64 * 1024)		/* that are read */
+#define HEAD_MAX (64 * 1024) /* bytes of all heads of an answer */
+#define BODY_MAX (64 * 1024) /* that are read */
 #define BUNDLE_MAX (4 * 1024 * 1024)
 #define SYSTEM_BUNDLE "/etc/ssl/certs/ca-certificates.crt"
 #define WAIT_MS 1000
@@ -34,14 +34,14 @@ struct job {
 	struct hk_done done;
 	uint64_t began_ms;
 	size_t n_head, n_body;
-	bool answered;			/* the head of a final answer is there, whole */
+	bool answered; /* the head of a final answer is there, whole */
 	bool refused;
 };
 
 struct sender {
 	struct sender_options o;
 	CURLM *multi;
-	struct buf bundle;		/* PEM */
+	struct buf bundle; /* PEM */
 	LIST_HEAD(, job) jobs;
 	unsigned n_jobs;
 	sender_fn *fn;
@@ -56,7 +56,7 @@ static curl_socket_t on_socket(void *user, curlsocktype purpose, struct curl_soc
 	struct job *j = user;
 	const struct sender_options *o = &j->sender->o;
 	bool open = (o->allow_private ? !inet_addr_never_open(&sa->addr) : !inet_addr_is_private(&sa->addr)) &&
-		    (o->allow_own || !inet_addr_is_own(&sa->addr));
+	    (o->allow_own || !inet_addr_is_own(&sa->addr));
 
 	(void)purpose;
 	if (!open) {
@@ -73,7 +73,8 @@ static void keep_header(struct job *j, struct str line)
 
 	while (value.p && value.n > 0 && (value.p[value.n - 1] == '\n' || value.p[value.n - 1] == '\r'))
 		value.n--;
-	if (!value.p || !str_ieq(str_trim(name), STR_LIT("retry-after")) || str_to_u64(str_trim(value), UINT32_MAX, &n) < 0)
+	if (!value.p || !str_ieq(str_trim(name), STR_LIT("retry-after")) ||
+	    str_to_u64(str_trim(value), UINT32_MAX, &n) < 0)
 		return;
 	j->done.retry_after_s = n > HK_RETRY_AFTER_MAX_S ? HK_RETRY_AFTER_MAX_S : (uint32_t)n;
 }
@@ -87,7 +88,7 @@ static size_t on_header(char *p, size_t size, size_t n, void *user)
 	j->n_head += line.n;
 	if (j->n_head > HEAD_MAX)
 		return 0;
-	if (str_starts(line, "HTTP/")) {		/* what came before was of an interim answer */
+	if (str_starts(line, "HTTP/")) { /* what came before was of an interim answer */
 		j->done.retry_after_s = 0;
 		return line.n;
 	}
@@ -106,7 +107,7 @@ static size_t on_body(char *p, size_t size, size_t n, void *user)
 
 	(void)p;
 	j->n_body += size * n;
-	return j->n_body > BODY_MAX ? 0 : size * n;	/* enough: the status is known */
+	return j->n_body > BODY_MAX ? 0 : size * n; /* enough: the status is known */
 }
 
 /* --- one job --- */
@@ -140,9 +141,10 @@ static bool add_headers(struct job *j, const struct hk_job *m)
 	char attempt[16];
 
 	(void)snprintf(attempt, sizeof attempt, "%u", m->attempt);
-	return add_header(j, "Content-Type", "application/json") && add_header(j, "Expect", "") && add_header(j, "e2b-webhook-id", m->webhook) &&
-	       add_header(j, "e2b-delivery-id", m->try) && add_header(j, "atoll-delivery-id", m->delivery) && add_header(j, "e2b-signature-version", "v1") &&
-	       add_header(j, "e2b-signature", m->signature) && add_header(j, "atoll-delivery-attempt", attempt);
+	return add_header(j, "Content-Type", "application/json") && add_header(j, "Expect", "") &&
+	    add_header(j, "e2b-webhook-id", m->webhook) && add_header(j, "e2b-delivery-id", m->try) &&
+	    add_header(j, "atoll-delivery-id", m->delivery) && add_header(j, "e2b-signature-version", "v1") &&
+	    add_header(j, "e2b-signature", m->signature) && add_header(j, "atoll-delivery-attempt", attempt);
 }
 
 static void set_up(struct job *j, const struct hk_job *m)
@@ -155,15 +157,17 @@ static void set_up(struct job *j, const struct hk_job *m)
 	(void)curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, "http,https");
 	(void)curl_easy_setopt(c, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
 	(void)curl_easy_setopt(c, CURLOPT_FOLLOWLOCATION, 0L);
-	(void)curl_easy_setopt(c, CURLOPT_PROXY, "");		/* a proxy would hide the address from on_socket() */
+	(void)curl_easy_setopt(c, CURLOPT_PROXY, ""); /* a proxy would hide the address from on_socket() */
 	(void)curl_easy_setopt(c, CURLOPT_NETRC, (long)CURL_NETRC_IGNORED);
 	(void)curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
-	(void)curl_easy_setopt(c, CURLOPT_QUICK_EXIT, 1L);	/* else its end waits for the thread that resolves its name, and all others with it */
-	(void)curl_easy_setopt(c, CURLOPT_FORBID_REUSE, 1L);	/* each time the address is looked at */
+	/* else its end waits for the thread that resolves its name, and all others with it */
+	(void)curl_easy_setopt(c, CURLOPT_QUICK_EXIT, 1L);
+	(void)curl_easy_setopt(c, CURLOPT_FORBID_REUSE, 1L); /* each time the address is looked at */
 	(void)curl_easy_setopt(c, CURLOPT_FRESH_CONNECT, 1L);
 	(void)curl_easy_setopt(c, CURLOPT_USERAGENT, "atoll/" ATOLL_VERSION);
 	(void)curl_easy_setopt(c, CURLOPT_TIMEOUT_MS, (long)m->timeout_ms);
-	(void)curl_easy_setopt(c, CURLOPT_CONNECTTIMEOUT_MS, m->timeout_ms < CONNECT_MAX_MS ? (long)m->timeout_ms : CONNECT_MAX_MS);
+	(void)curl_easy_setopt(c, CURLOPT_CONNECTTIMEOUT_MS,
+	    m->timeout_ms < CONNECT_MAX_MS ? (long)m->timeout_ms : CONNECT_MAX_MS);
 	(void)curl_easy_setopt(c, CURLOPT_HTTPHEADER, j->headers);
 	(void)curl_easy_setopt(c, CURLOPT_POSTFIELDSIZE, (long)m->n_body);
 	(void)curl_easy_setopt(c, CURLOPT_POSTFIELDS, j->body);
@@ -218,7 +222,8 @@ static void judge_status(struct hk_done *d)
 		return;
 	}
 	say(d, d->status >= 300 && d->status < 400 ? HK_REDIRECT : HK_STATUS, "");
-	(void)snprintf(d->text, sizeof d->text, "answered %u%s", d->status, d->outcome == HK_REDIRECT ? ", which is not followed" : "");
+	(void)snprintf(d->text, sizeof d->text, "answered %u%s", d->status,
+	    d->outcome == HK_REDIRECT ? ", which is not followed" : "");
 }
 
 static void judge(struct job *j, CURLcode rc)
@@ -229,7 +234,7 @@ static void judge(struct job *j, CURLcode rc)
 	(void)curl_easy_getinfo(j->curl, CURLINFO_RESPONSE_CODE, &status);
 	d->took_ms = (uint32_t)(clock_mono_ms() - j->began_ms);
 	d->status = j->answered && status > 0 && status <= 999 ? (uint32_t)status : 0;
-	if (j->answered) {			/* however its body ends */
+	if (j->answered) { /* however its body ends */
 		judge_status(d);
 		return;
 	}
@@ -247,7 +252,8 @@ static void judge(struct job *j, CURLcode rc)
 		say(d, HK_TLS, curl_easy_strerror(rc));
 		break;
 	case CURLE_COULDNT_CONNECT:
-		say(d, j->refused ? HK_REFUSED : HK_CONNECT, j->refused ? "its address is not a public one" : "could not connect");
+		say(d, j->refused ? HK_REFUSED : HK_CONNECT,
+		    j->refused ? "its address is not a public one" : "could not connect");
 		break;
 	case CURLE_GOT_NOTHING:
 	case CURLE_RECV_ERROR:
@@ -291,7 +297,7 @@ int sender_new(const struct sender_options *o, sender_fn *fn, void *user, struct
 		return err_set(e, ENOMEM, "out of memory");
 	*s = (struct sender) { .o = *o, .fn = fn, .user = user, .bundle = BUF_INIT(BUNDLE_MAX) };
 	LIST_INIT(&s->jobs);
-	(void)add_file(&s->bundle, SYSTEM_BUNDLE, &none);	/* without it nobody is trusted */
+	(void)add_file(&s->bundle, SYSTEM_BUNDLE, &none); /* without it nobody is trusted */
 	if (*o->ca_file && add_file(&s->bundle, o->ca_file, e) < 0) {
 		sender_free(s);
 		return -e->no;

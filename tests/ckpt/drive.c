@@ -3,10 +3,10 @@
  *
  *	ckpt-drive --template KEY --tools KEY --init PROGRAM --cache DIR --state DIR --run DIR
  *
- * Says on which port of 127.0.0.1 it listens; connections to that are led to the sandbox's init. A command is a line; the
- * answer is a line that begins with "ok" or "error":
- *	warm (the template, so that Python starts by fork) | start | freeze | thaw | kill | drop (all connections) | snapshot NAME | checkpoint NAME | restore NAME SLOT |
- *	forget NAME | quit */
+ * Says on which port of 127.0.0.1 it listens; connections to that are led to the sandbox's init. A command is a line;
+ *the answer is a line that begins with "ok" or "error": warm (the template, so that Python starts by fork) | start |
+ *freeze | thaw | kill | drop (all connections) | snapshot NAME | checkpoint NAME | restore NAME SLOT | forget NAME |
+ *quit */
 #include <fcntl.h>
 #include <getopt.h>
 #include <netinet/in.h>
@@ -34,8 +34,8 @@ struct drive {
 	const char *template_key;
 	struct engine *en;
 	struct engine_record rec;
-	struct engine_image image;	/* the last one */
-	int pidfd;			/* -1: nothing runs */
+	struct engine_image image; /* the last one */
+	int pidfd;                 /* -1: nothing runs */
 	int listener;
 	pid_t pumps[PUMPS_MAX];
 };
@@ -43,7 +43,12 @@ struct drive {
 static struct engine_spec spec_of(const struct drive *d, uint32_t slot)
 {
 	struct engine_spec s = {
-		.slot = slot, .limits = { .mem_bytes = 384ull << 20, .disk_bytes = 1ull << 30, .cpu_permille = 2000, .pids = 512, .open_files = 1024 },
+		.slot = slot,
+		.limits = { .mem_bytes = 384ull << 20,
+		    .disk_bytes = 1ull << 30,
+		    .cpu_permille = 2000,
+		    .pids = 512,
+		    .open_files = 1024 },
 	};
 
 	s.id[0] = 'i';
@@ -110,8 +115,8 @@ static int listen_somewhere(struct drive *d)
 	socklen_t n = sizeof sa;
 
 	d->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (d->listener < 0 || bind(d->listener, (struct sockaddr *)&sa, sizeof sa) < 0 || listen(d->listener, 64) < 0 ||
-	    getsockname(d->listener, (struct sockaddr *)&sa, &n) < 0)
+	if (d->listener < 0 || bind(d->listener, (struct sockaddr *)&sa, sizeof sa) < 0 ||
+	    listen(d->listener, 64) < 0 || getsockname(d->listener, (struct sockaddr *)&sa, &n) < 0)
 		return -1;
 	return ntohs(sa.sin_port);
 }
@@ -249,9 +254,20 @@ static int do_forget(struct drive *d, char *name, char *b, struct err *e)
 	return engine_ns.forget(d->en, name, e);
 }
 
-static const struct { const char *name; int (*run)(struct drive *d, char *a, char *b, struct err *e); } commands[] = {
-	{ "warm", do_warm }, { "start", do_start }, { "restore", do_restore }, { "freeze", do_freeze }, { "thaw", do_thaw }, { "kill", do_kill },
-	{ "drop", do_drop }, { "snapshot", do_snapshot }, { "checkpoint", do_checkpoint }, { "forget", do_forget },
+static const struct {
+	const char *name;
+	int (*run)(struct drive *d, char *a, char *b, struct err *e);
+} commands[] = {
+	{ "warm", do_warm },
+	{ "start", do_start },
+	{ "restore", do_restore },
+	{ "freeze", do_freeze },
+	{ "thaw", do_thaw },
+	{ "kill", do_kill },
+	{ "drop", do_drop },
+	{ "snapshot", do_snapshot },
+	{ "checkpoint", do_checkpoint },
+	{ "forget", do_forget },
 };
 
 static bool on_command(struct drive *d)
@@ -260,7 +276,8 @@ static bool on_command(struct drive *d)
 	struct err e = ERR_INIT;
 	uint64_t t = clock_mono_us();
 
-	if (!fgets(line, sizeof line, stdin) || sscanf(line, "%31s %63s %63s", word, a, b) < 1 || strcmp(word, "quit") == 0)
+	if (!fgets(line, sizeof line, stdin) || sscanf(line, "%31s %63s %63s", word, a, b) < 1 ||
+	    strcmp(word, "quit") == 0)
 		return false;
 	for (size_t i = 0; i < ARRAY_LEN(commands); i++) {
 		if (strcmp(commands[i].name, word) != 0)
@@ -268,9 +285,9 @@ static bool on_command(struct drive *d)
 		if (commands[i].run(d, a, b, &e) < 0)
 			printf("error %s\n", e.text);
 		else
-			printf("ok us=%llu pid=%d id=%s bytes=%llu dump_us=%llu\n", (unsigned long long)(clock_mono_us() - t),
-				d->pidfd < 0 ? 0 : (int)d->rec.pid, d->rec.spec.id, (unsigned long long)d->image.bytes,
-				(unsigned long long)d->image.dump_us);
+			printf("ok us=%llu pid=%d id=%s bytes=%llu dump_us=%llu\n",
+			    (unsigned long long)(clock_mono_us() - t), d->pidfd < 0 ? 0 : (int)d->rec.pid,
+			    d->rec.spec.id, (unsigned long long)d->image.bytes, (unsigned long long)d->image.dump_us);
 		return true;
 	}
 	printf("error unknown command '%s'\n", word);
@@ -280,19 +297,37 @@ static bool on_command(struct drive *d)
 static void parse(int argc, char **argv, struct drive *d)
 {
 	static const struct option names[] = {
-		{ "template", 1, 0, 't' }, { "tools", 1, 0, 'T' }, { "init", 1, 0, 'i' }, { "cache", 1, 0, 'c' }, { "state", 1, 0, 's' },
-		{ "run", 1, 0, 'r' }, { 0 },
+		{ "template", 1, 0, 't' },
+		{ "tools", 1, 0, 'T' },
+		{ "init", 1, 0, 'i' },
+		{ "cache", 1, 0, 'c' },
+		{ "state", 1, 0, 's' },
+		{ "run", 1, 0, 'r' },
+		{ 0 },
 	};
 
 	for (int c; (c = getopt_long(argc, argv, "", names, NULL)) != -1;) {
 		switch (c) {
-		case 't': d->template_key = d->cfg.own_keys[0] = optarg; break;
-		case 'T': d->cfg.tools_key = optarg; break;
-		case 'i': d->cfg.init_path = optarg; break;
-		case 'c': d->cfg.cache_dir = optarg; break;
-		case 's': d->cfg.state_dir = optarg; break;
-		case 'r': d->cfg.run_dir = optarg; break;
-		default: exit(2);
+		case 't':
+			d->template_key = d->cfg.own_keys[0] = optarg;
+			break;
+		case 'T':
+			d->cfg.tools_key = optarg;
+			break;
+		case 'i':
+			d->cfg.init_path = optarg;
+			break;
+		case 'c':
+			d->cfg.cache_dir = optarg;
+			break;
+		case 's':
+			d->cfg.state_dir = optarg;
+			break;
+		case 'r':
+			d->cfg.run_dir = optarg;
+			break;
+		default:
+			exit(2);
 		}
 	}
 	if (!d->template_key || !d->cfg.init_path || !d->cfg.cache_dir || !d->cfg.state_dir || !d->cfg.run_dir) {
@@ -304,7 +339,8 @@ static void parse(int argc, char **argv, struct drive *d)
 int main(int argc, char **argv)
 {
 	struct drive d = {
-		.cfg = { .max_sandboxes = 16, .storage_bytes = 1ull << 30, .storage_max_bytes = 4ull << 30 }, .pidfd = -1,
+		.cfg = { .max_sandboxes = 16, .storage_bytes = 1ull << 30, .storage_max_bytes = 4ull << 30 },
+		.pidfd = -1,
 	};
 	struct err e = ERR_INIT;
 	int registry = -1;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For bench/client.mjs: runs 1+1 in the sandbox SANDBOX as often as each line of standard input says, one line of times in
- * microseconds per line; "grow N" instead tells what the process and its heap have grown by over N calls after a tenth of them. */
+/* For bench/client.mjs: runs 1+1 in the sandbox SANDBOX as often as each line of standard input says, one line of times
+ * in microseconds per line; "grow N" instead tells what the process and its heap have grown by over N calls after a
+ * tenth of them. */
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +23,8 @@ static void call(struct atoll_sandbox *sb)
 	struct atoll_execution *x = NULL;
 	struct atoll_error e;
 
-	if (atoll_run_code(sb, &(struct atoll_code) { .code = "1+1" }, NULL, &x, &e) < 0 || !x->text || strcmp(x->text, "2") != 0) {
+	if (atoll_run_code(sb, &(struct atoll_code) { .code = "1+1" }, NULL, &x, &e) < 0 || !x->text ||
+	    strcmp(x->text, "2") != 0) {
 		(void)fprintf(stderr, "%s\n", x ? "not 2" : e.text);
 		exit(EXIT_FAILURE);
 	}

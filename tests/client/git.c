@@ -2,17 +2,13 @@
 /* git in a sandbox through libatoll: a remote that wants a user name and a token, and where that token may not be.
  * Usage: sdk-git GIT_HTTP.PY TOKEN */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "atoll.h"
+#include "unit.h"
 
 #define URL "http://127.0.0.1:8418/r.git"
 
@@ -51,7 +47,9 @@ static void do_sh(const char *line)
 
 static struct atoll_git repo(const char *dir, bool with_token)
 {
-	return (struct atoll_git) { .dir = dir, .username = with_token ? "agent" : NULL, .password = with_token ? token : NULL };
+	return (struct atoll_git) { .dir = dir,
+		.username = with_token ? "agent" : NULL,
+		.password = with_token ? token : NULL };
 }
 
 static void strangers_are_not_let_in(void **state)
@@ -67,16 +65,18 @@ static void strangers_are_not_let_in(void **state)
 	g.password = NULL;
 	assert_int_equal(atoll_git_clone(sb, &g, URL, NULL, 0, &e), -EINVAL);
 	assert_int_equal(atoll_git_clone(sb, &g, "--upload-pack=touch /tmp/evil", NULL, 0, &e), -EINVAL);
-	assert_int_equal(atoll_git_clone(sb, &(struct atoll_git) { .size = 0 }, "/no/such/repository", NULL, 0, &e), -EIO);
+	assert_int_equal(atoll_git_clone(sb, &(struct atoll_git) { .size = 0 }, "/no/such/repository", NULL, 0, &e),
+	    -EIO);
 }
 
 static void work_goes_round(void **state)
 {
 	struct atoll_git a = repo("/workspace/a", true), b = repo("/workspace/b", true);
 	struct atoll_git_status *s = NULL;
-	const struct atoll_git_commit commit = {
-		.message = "first 'quoted'", .author_name = "A", .author_email = "a@example.org", .all = true
-	};
+	const struct atoll_git_commit commit = { .message = "first 'quoted'",
+		.author_name = "A",
+		.author_email = "a@example.org",
+		.all = true };
 	char *text = NULL;
 
 	(void)state;
@@ -89,7 +89,7 @@ static void work_goes_round(void **state)
 	atoll_git_status_free(s);
 	ok(atoll_git_branch(sb, &a, "main", true, &e));
 	ok(atoll_git_commit(sb, &a, &commit, &e));
-	assert_int_equal(atoll_git_commit(sb, &a, &commit, &e), -EIO);		/* nothing to commit */
+	assert_int_equal(atoll_git_commit(sb, &a, &commit, &e), -EIO); /* nothing to commit */
 	ok(atoll_git_push(sb, &a, "origin", "main", true, &e));
 	ok(atoll_git_clone(sb, &b, URL, "main", 1, &e));
 	ok(atoll_file_put(sb, "/workspace/b/one two", NULL, "1\n2\n", 4, &e));
@@ -122,7 +122,8 @@ static void the_token_is_nowhere(void **state)
 	char line[300];
 
 	(void)state;
-	(void)snprintf(line, sizeof(line), "! grep -rlF %.40s /workspace/a /workspace/b ~/.git* /tmp/argv 2>/dev/null | grep .", token);
+	(void)snprintf(line, sizeof(line),
+	    "! grep -rlF %.40s /workspace/a /workspace/b ~/.git* /tmp/argv 2>/dev/null | grep .", token);
 	do_sh(line);
 	do_sh("grep -q git /tmp/argv");
 }
@@ -139,14 +140,15 @@ static int begin(void **state)
 	if (f)
 		(void)fclose(f);
 	if (n == 0 || atoll_new(NULL, &server, &e) < 0 ||
-		atoll_sandbox_create(server, &(struct atoll_spec) { .template_id = "base" }, &sb, &e) < 0)
+	    atoll_sandbox_create(server, &(struct atoll_spec) { .template_id = "base" }, &sb, &e) < 0)
 		return -1;
 	ok(atoll_file_put(sb, "/workspace/git_http.py", NULL, content, n, &e));
 	do_sh("mkdir -p /workspace/remotes && cd /workspace/remotes && git init -q --bare -b main r.git && git -C "
 	      "r.git config http.receivepack true");
 	(void)snprintf(line, sizeof(line), "python3 /workspace/git_http.py 8418 /workspace/remotes agent \"$T\"");
 	const struct atoll_pair envs[] = { { "T", token } };
-	ok(atoll_process_start(sb, &(struct atoll_command) { .line = line, .envs = envs, .n_envs = 1 }, NULL, NULL, &remote, &e));
+	ok(atoll_process_start(sb, &(struct atoll_command) { .line = line, .envs = envs, .n_envs = 1 }, NULL, NULL,
+	    &remote, &e));
 	while (atoll_process_pid(remote) == 0)
 		ok(atoll_process_poll(remote, NULL, 0, 1000, &e));
 	do_sh("for i in $(seq 100); do curl -s -o /dev/null http://127.0.0.1:8418/ && exit 0; sleep 0.1; done; exit 1");
@@ -172,7 +174,9 @@ static int end(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(strangers_are_not_let_in), cmocka_unit_test(work_goes_round), cmocka_unit_test(the_token_is_nowhere),
+		cmocka_unit_test(strangers_are_not_let_in),
+		cmocka_unit_test(work_goes_round),
+		cmocka_unit_test(the_token_is_nowhere),
 	};
 
 	if (argc != 3) {

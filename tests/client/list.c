@@ -1,19 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The test list of libatoll: what a program does with it, through atoll.h alone. It is run against a real server and against the
- * mock, and must not be able to tell them apart: E2B_API_KEY, E2B_API_URL, E2B_SANDBOX_URL, or ATOLL_MOCK=1. */
+/* The test list of libatoll: what a program does with it, through atoll.h alone. It is run against a real server and
+ * against the mock, and must not be able to tell them apart: E2B_API_KEY, E2B_API_URL, E2B_SANDBOX_URL, or
+ * ATOLL_MOCK=1. */
 #include <errno.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "atoll.h"
+#include "unit.h"
 
 static struct atoll *server;
 static struct atoll_sandbox *sb;
@@ -95,7 +92,7 @@ static void an_error_is_a_result_not_a_failure(void **state)
 struct seen {
 	char out[256];
 	unsigned results, errors;
-	int stop_after;			/* pieces of output */
+	int stop_after; /* pieces of output */
 };
 
 static int on_out(void *user, const char *text, size_t n)
@@ -135,7 +132,10 @@ static void exec_cell_is_run_code(void **state)
 	for (size_t i = 0; i < 2; i++) {
 		struct atoll_execution *x = NULL, *y = NULL;
 		struct seen seen = { .results = 0 };
-		const struct atoll_code_events on = { .on_stdout = on_out, .on_result = on_result, .on_error = on_error, .user = &seen };
+		const struct atoll_code_events on = { .on_stdout = on_out,
+			.on_result = on_result,
+			.on_error = on_error,
+			.user = &seen };
 
 		ok(atoll_run_code(sb, &both[i], NULL, &x, &e));
 		ok(atoll_notebook_exec_cell(sb, &both[i], &on, &y, &e));
@@ -153,7 +153,10 @@ static void exec_cell_is_run_code(void **state)
 static void callbacks_get_all_as_it_comes(void **state)
 {
 	struct seen seen = { .results = 0 };
-	const struct atoll_code_events on = { .on_stdout = on_out, .on_result = on_result, .on_error = on_error, .user = &seen };
+	const struct atoll_code_events on = { .on_stdout = on_out,
+		.on_result = on_result,
+		.on_error = on_error,
+		.user = &seen };
 
 	(void)state;
 	ok(atoll_run_code(sb, &(struct atoll_code) { .code = "print('a')\nprint('b')\n3" }, &on, NULL, &e));
@@ -170,11 +173,11 @@ static void a_callback_can_end_it(void **state)
 
 	(void)state;
 	assert_int_equal(atoll_run_code(sb,
-				 &(struct atoll_code) { .code = "print('a')\nimport time\ntime.sleep(30)\nprint('b')" },
-				 &on, NULL, &e),
-		-ECANCELED);
+			     &(struct atoll_code) { .code = "print('a')\nimport time\ntime.sleep(30)\nprint('b')" },
+			     &on, NULL, &e),
+	    -ECANCELED);
 	assert_string_equal(seen.out, "a\n");
-	struct atoll_execution *x = run("2 + 3", NULL);		/* and the context is free again */
+	struct atoll_execution *x = run("2 + 3", NULL); /* and the context is free again */
 
 	assert_string_equal(x->text, "5");
 	atoll_execution_free(x);
@@ -183,10 +186,10 @@ static void a_callback_can_end_it(void **state)
 static void code_has_a_time(void **state)
 {
 	(void)state;
-	assert_int_equal(
-		atoll_run_code(sb, &(struct atoll_code) { .code = "import time\ntime.sleep(30)", .timeout_ms = 300 },
-			NULL, NULL, &e),
-		-ETIMEDOUT);
+	assert_int_equal(atoll_run_code(sb,
+			     &(struct atoll_code) { .code = "import time\ntime.sleep(30)", .timeout_ms = 300 }, NULL,
+			     NULL, &e),
+	    -ETIMEDOUT);
 	atoll_execution_free(run("1", NULL));
 }
 
@@ -211,13 +214,14 @@ static void code_runs_beside_other_things(void **state)
 	assert_int_equal(ok(rc), 1);
 	assert_string_equal(seen.out, "begun\n");
 	assert_string_equal(atoll_run_result(r)->text, "42");
-	assert_int_equal(atoll_run_poll(r, NULL, 0, 0, &e), 1);		/* and stays so */
+	assert_int_equal(atoll_run_poll(r, NULL, 0, 0, &e), 1); /* and stays so */
 	atoll_run_free(r);
-	atoll_run_free(second);			/* interrupts it: the context is free again */
+	atoll_run_free(second); /* interrupts it: the context is free again */
 	atoll_execution_free(run("1", c->v[0].id));
 	ok(atoll_context_remove(sb, c->v[0].id, &e));
 	atoll_contexts_free(c);
-	assert_int_equal(atoll_run_start(sb, &(struct atoll_code) { .code = "1", .context_id = "none" }, NULL, &r, &e), 0);
+	assert_int_equal(atoll_run_start(sb, &(struct atoll_code) { .code = "1", .context_id = "none" }, NULL, &r, &e),
+	    0);
 	while ((rc = atoll_run_poll(r, NULL, 0, 1000, &e)) == 0)
 		;
 	assert_int_equal(rc, -ENOENT);
@@ -249,7 +253,8 @@ static void contexts_are_apart(void **state)
 	assert_string_equal(x->error->name, "NameError");
 	atoll_execution_free(x);
 	ok(atoll_context_remove(sb, id, &e));
-	assert_int_equal(atoll_run_code(sb, &(struct atoll_code) { .code = "1", .context_id = id }, NULL, NULL, &e), -ENOENT);
+	assert_int_equal(atoll_run_code(sb, &(struct atoll_code) { .code = "1", .context_id = id }, NULL, NULL, &e),
+	    -ENOENT);
 	assert_int_equal(atoll_context_remove(sb, id, &e), -ENOENT);
 	atoll_contexts_free(c);
 }
@@ -261,8 +266,8 @@ static void variables_of_one_run(void **state)
 
 	(void)state;
 	ok(atoll_run_code(sb,
-		&(struct atoll_code) { .code = "import os\nprint(os.environ['WHO'])", .envs = envs, .n_envs = 1 }, NULL,
-		&x, &e));
+	    &(struct atoll_code) { .code = "import os\nprint(os.environ['WHO'])", .envs = envs, .n_envs = 1 }, NULL, &x,
+	    &e));
 	assert_string_equal(x->out, "me\n");
 	atoll_execution_free(x);
 }
@@ -369,7 +374,8 @@ static void changes_are_told(void **state)
 	atoll_watcher_free(w);
 	const struct atoll_watch_spec quiet = { .path = "/home/user/w", .timeout_ms = 200 };
 	assert_int_equal(ok(atoll_watch(sb, &quiet, on_change, &c, &e)), 0);
-	assert_int_equal(atoll_watch(sb, &(struct atoll_watch_spec) { .path = "/nowhere" }, on_change, &c, &e), -ENOENT);
+	assert_int_equal(atoll_watch(sb, &(struct atoll_watch_spec) { .path = "/nowhere" }, on_change, &c, &e),
+	    -ENOENT);
 }
 
 /* --- commands --- */
@@ -379,7 +385,8 @@ static void a_command_ends_with_its_status(void **state)
 	struct atoll_output *o = NULL;
 
 	(void)state;
-	ok(atoll_command_run(sb, &(struct atoll_command) { .line = "echo out; echo err >&2; exit 7" }, NULL, NULL, &o, &e));
+	ok(atoll_command_run(sb, &(struct atoll_command) { .line = "echo out; echo err >&2; exit 7" }, NULL, NULL, &o,
+	    &e));
 	assert_int_equal(o->exit.code, 7);
 	assert_true(o->exit.exited);
 	assert_string_equal(o->out, "out\n");
@@ -414,8 +421,8 @@ static void a_sink_gets_the_output(void **state)
 	ok(atoll_command_run(sb, &(struct atoll_command) { .line = "echo 12345" }, count_output, &n, NULL, &e));
 	assert_int_equal(n, 6);
 	assert_int_equal(
-		atoll_command_run(sb, &(struct atoll_command) { .line = "echo 12345" }, refuse_output, NULL, NULL, &e),
-		-ECANCELED);
+	    atoll_command_run(sb, &(struct atoll_command) { .line = "echo 12345" }, refuse_output, NULL, NULL, &e),
+	    -ECANCELED);
 }
 
 static void a_command_has_a_time_and_a_directory(void **state)
@@ -425,11 +432,11 @@ static void a_command_has_a_time_and_a_directory(void **state)
 
 	(void)state;
 	assert_int_equal(atoll_command_run(sb, &(struct atoll_command) { .line = "sleep 30", .timeout_ms = 300 }, NULL,
-				 NULL, &o, &e),
-		-ETIMEDOUT);
+			     NULL, &o, &e),
+	    -ETIMEDOUT);
 	ok(atoll_command_run(sb,
-		&(struct atoll_command) { .line = "pwd; echo $A", .cwd = "/tmp", .envs = envs, .n_envs = 1 }, NULL, NULL,
-		&o, &e));
+	    &(struct atoll_command) { .line = "pwd; echo $A", .cwd = "/tmp", .envs = envs, .n_envs = 1 }, NULL, NULL,
+	    &o, &e));
 	assert_string_equal(o->out, "/tmp\nb\n");
 	atoll_output_free(o);
 }
@@ -455,7 +462,8 @@ static void a_process_reads_and_writes(void **state)
 	size_t n = 0;
 
 	(void)state;
-	ok(atoll_process_start(sb, &(struct atoll_command) { .line = "cat", .with_stdin = true }, count_output, &n, &p, &e));
+	ok(atoll_process_start(sb, &(struct atoll_command) { .line = "cat", .with_stdin = true }, count_output, &n, &p,
+	    &e));
 	wait_start(p);
 	while (!atoll_process_can_send(p))
 		ok(atoll_process_poll(p, NULL, 0, 1000, &e));
@@ -474,7 +482,8 @@ static void processes_are_listed_joined_and_killed(void **state)
 	bool found = false;
 
 	(void)state;
-	ok(atoll_process_start(sb, &(struct atoll_command) { .line = "sleep 60", .tag = "sleeper" }, NULL, NULL, &p, &e));
+	ok(atoll_process_start(sb, &(struct atoll_command) { .line = "sleep 60", .tag = "sleeper" }, NULL, NULL, &p,
+	    &e));
 	wait_start(p);
 	ok(atoll_processes_list(sb, &l, &e));
 	for (size_t i = 0; i < l->n; i++) {
@@ -564,8 +573,8 @@ static void it_is_listed_until_it_is_killed(void **state)
 
 	(void)state;
 	ok(atoll_sandbox_create(server,
-		&(struct atoll_spec) { .template_id = "base", .timeout_s = 60, .metadata = meta, .n_metadata = 1 },
-		&second, &e));
+	    &(struct atoll_spec) { .template_id = "base", .timeout_s = 60, .metadata = meta, .n_metadata = 1 }, &second,
+	    &e));
 	const char *id = atoll_sandbox_id(second);
 	ok(atoll_list_sandboxes(server, &l, &e));
 	for (size_t i = 0; i < l->n; i++) {
@@ -584,7 +593,8 @@ static void it_is_listed_until_it_is_killed(void **state)
 	assert_int_equal(atoll_kill(server, id, &e), -ENOENT);
 	assert_int_equal(ok(atoll_sandbox_running(same, &e)), 0);
 	assert_int_equal(atoll_run_code(same, &(struct atoll_code) { .code = "1" }, NULL, NULL, &e), -ESRCH);
-	assert_int_equal(atoll_command_run(same, &(struct atoll_command) { .line = "true" }, NULL, NULL, NULL, &e), -ESRCH);
+	assert_int_equal(atoll_command_run(same, &(struct atoll_command) { .line = "true" }, NULL, NULL, NULL, &e),
+	    -ESRCH);
 	atoll_sandbox_free(same);
 	assert_int_equal(atoll_sandbox_open(server, id, &same, &e), -ENOENT);
 	atoll_sandbox_free(second);
@@ -595,7 +605,9 @@ static void an_unknown_template_is_named(void **state)
 	struct atoll_sandbox *none = NULL;
 
 	(void)state;
-	assert_int_equal(atoll_sandbox_create(server, &(struct atoll_spec) { .template_id = "no-such-template" }, &none, &e), -ENOENT);
+	assert_int_equal(
+	    atoll_sandbox_create(server, &(struct atoll_spec) { .template_id = "no-such-template" }, &none, &e),
+	    -ENOENT);
 	assert_non_null(strstr(e.text, "no-such-template"));
 	assert_null(none);
 }
@@ -630,7 +642,8 @@ int main(void)
 		cmocka_unit_test(exec_cell_is_run_code),
 		cmocka_unit_test(callbacks_get_all_as_it_comes),
 		cmocka_unit_test(a_callback_can_end_it),
-		cmocka_unit_test(code_has_a_time), cmocka_unit_test(code_runs_beside_other_things),
+		cmocka_unit_test(code_has_a_time),
+		cmocka_unit_test(code_runs_beside_other_things),
 		cmocka_unit_test(contexts_are_apart),
 		cmocka_unit_test(variables_of_one_run),
 		cmocka_unit_test(a_file_goes_in_and_comes_out),

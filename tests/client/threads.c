@@ -1,21 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One struct atoll and one sandbox used by many threads at once, on the mock; and many of them made and freed at once. To be built with
- * -Db_sanitize=thread as well. Afterwards, calls without end: what they allocate must not grow. For that the caches that each thread has of free memory
- * are off (GLIBC_TUNABLES=glibc.malloc.tcache_count=0): mallinfo2() counts what is in them as used. */
+/* One struct atoll and one sandbox used by many threads at once, on the mock; and many of them made and freed at once.
+ * To be built with -Db_sanitize=thread as well. Afterwards, calls without end: what they allocate must not grow. For
+ * that the caches that each thread has of free memory are off (GLIBC_TUNABLES=glibc.malloc.tcache_count=0): mallinfo2()
+ * counts what is in them as used. */
 #include <errno.h>
 #include <malloc.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "atoll.h"
+#include "unit.h"
 
 #define THREADS 8
 #define ROUNDS 25
@@ -43,13 +40,14 @@ static const char *one_round(int number, int round, struct atoll_error *e)
 	(void)snprintf(code, sizeof(code), "%d * 1000 + %d", number, round);
 	(void)snprintf(want, sizeof(want), "%d", number * 1000 + round);
 	(void)snprintf(path, sizeof(path), "/tmp/t%d", number);
-	if (atoll_run_code(sb, &(struct atoll_code) { .code = code }, NULL, &x, e) < 0 || !x->text || strcmp(x->text, want) != 0)
+	if (atoll_run_code(sb, &(struct atoll_code) { .code = code }, NULL, &x, e) < 0 || !x->text ||
+	    strcmp(x->text, want) != 0)
 		bad = "code";
 	else if (atoll_file_put(sb, path, NULL, want, strlen(want), e) < 0 ||
-		 atoll_file_get(sb, path, NULL, 0, &back, &n, e) < 0 || strcmp(back, want) != 0)
+	    atoll_file_get(sb, path, NULL, 0, &back, &n, e) < 0 || strcmp(back, want) != 0)
 		bad = "file";
 	else if (atoll_command_run(sb, &(struct atoll_command) { .line = "echo x; exit 3" }, NULL, NULL, &o, e) < 0 ||
-		 o->exit.code != 3)
+	    o->exit.code != 3)
 		bad = "command";
 	atoll_execution_free(x);
 	atoll_output_free(o);

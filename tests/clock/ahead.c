@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A front whose clocks are ahead of the host's: hours pass when a test says so.
  *
- * Linked with all of atoll-front, this clock_gettime() takes the place of libc's, for the front's own code and for the libraries that it
- * has loaded. How far ahead, in milliseconds, stands in 8 bytes of the file $ATOLL_TEST_CLOCK. It is mapped before main() runs, since
- * the front opens no file later. Nothing of this is in the program that is installed: its clock cannot be moved. */
+ * Linked with all of atoll-front, this clock_gettime() takes the place of libc's, for the front's own code and for the
+ * libraries that it has loaded. How far ahead, in milliseconds, stands in 8 bytes of the file $ATOLL_TEST_CLOCK. It is
+ * mapped before main() runs, since the front opens no file later. Nothing of this is in the program that is installed:
+ * its clock cannot be moved. */
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -22,7 +23,8 @@ static __attribute__((constructor)) void ahead_open(void)
 	void *p = fd < 0 ? MAP_FAILED : mmap(NULL, sizeof *ahead_ms, PROT_READ, MAP_SHARED, fd, 0);
 
 	if (p == MAP_FAILED) {
-		(void)fprintf(stderr, "this front is for tests: ATOLL_TEST_CLOCK must name a file of 8 bytes that it can read\n");
+		(void)fprintf(stderr,
+		    "this front is for tests: ATOLL_TEST_CLOCK must name a file of 8 bytes that it can read\n");
 		_exit(1);
 	}
 	(void)close(fd);

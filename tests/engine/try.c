@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* try: runs the engine alone, without daemon: starts sandboxes, talks to them, ends them, and counts what is left.
  *
- *	engine-try --template KEY --init PROGRAM [--cache DIR] [--instance N] [--state DIR] [--run DIR] [--count N] [--cycles M]
- *		[--exec TEXT] [--silent] [--keep | --adopt] [--plain] [--host-view] [--freeze | --frozen] [--linger SECONDS] [--slots N]
+ *	engine-try --template KEY --init PROGRAM [--cache DIR] [--instance N] [--state DIR] [--run DIR] [--count N]
+ *	[--cycles M]
+ *		[--exec TEXT] [--silent] [--keep | --adopt] [--plain] [--host-view] [--freeze | --frozen] [--linger
+ *		SECONDS] [--slots N]
  *		[--parallel] [--blind]
  *
- * --exec sends TEXT on a connection to each sandbox's init and prints what comes back. --keep leaves the sandboxes running and
- * writes their records, --adopt finds them again; --blind kills without a pidfd. Prints times per stage and the number of things
- * that were not there before. */
+ * --exec sends TEXT on a connection to each sandbox's init and prints what comes back. --keep leaves the sandboxes
+ *running and writes their records, --adopt finds them again; --blind kills without a pidfd. Prints times per stage and
+ *the number of things that were not there before. */
 #include <fcntl.h>
 #include <getopt.h>
 #include <poll.h>
@@ -72,7 +74,8 @@ static void print(const char *name, struct samples *s)
 	if (s->n == 0)
 		return;
 	qsort(s->v, s->n, sizeof *s->v, by_value);
-	printf("%-10s p50 %7.2f  p90 %7.2f  max %7.2f ms  (%zu)\n", name, s->v[s->n / 2], s->v[s->n * 9 / 10], s->v[s->n - 1], s->n);
+	printf("%-10s p50 %7.2f  p90 %7.2f  max %7.2f ms  (%zu)\n", name, s->v[s->n / 2], s->v[s->n * 9 / 10],
+	    s->v[s->n - 1], s->n);
 	free(s->v);
 }
 
@@ -97,8 +100,13 @@ struct report {
 static void start_begin(struct engine *en, const struct options *o, uint32_t slot, struct builder *ret)
 {
 	struct engine_spec spec = {
-		.slot = slot, .no_internet = o->silent,
-		.limits = { .mem_bytes = 512ull << 20, .disk_bytes = 1ull << 30, .cpu_permille = 2000, .pids = 512, .open_files = 1024 },
+		.slot = slot,
+		.no_internet = o->silent,
+		.limits = { .mem_bytes = 512ull << 20,
+		    .disk_bytes = 1ull << 30,
+		    .cpu_permille = 2000,
+		    .pids = 512,
+		    .open_files = 1024 },
 	};
 	struct report m = { 0 };
 	int sock[2];
@@ -193,7 +201,9 @@ static unsigned count_of(const char *command)
 }
 
 /* $N instance, $U its first uid, $S its state directory: only what is ours, so that several may run at once. */
-static const struct { const char *what, *command; } things[] = {
+static const struct {
+	const char *what, *command;
+} things[] = {
 	{ "processes", "stat -c %u /proc/[0-9]* 2>/dev/null | awk -v u=$U '$1 >= u && $1 < u + 134217728' | wc -l" },
 	{ "children", "pgrep -c -P $PPID atoll" },
 	{ "cgroups", "find /sys/fs/cgroup -type d -name atoll$N -exec find {} -type d ';' 2>/dev/null | wc -l" },
@@ -271,7 +281,8 @@ static void end_all(struct engine *en, const struct options *o, struct box *b, u
 	}
 }
 
-static void met(struct engine *en, const struct options *o, struct box *b, const struct start_times *times, struct measured *m)
+static void met(struct engine *en, const struct options *o, struct box *b, const struct start_times *times,
+    struct measured *m)
 {
 	double t = now_ms();
 
@@ -285,8 +296,8 @@ static void met(struct engine *en, const struct options *o, struct box *b, const
 		freeze_and_thaw(en, b, o->frozen, &m->freeze);
 }
 
-static void cycle(struct engine *en, const struct options *o, struct box *b, const struct start_times *times, unsigned slot0,
-	struct measured *m)
+static void cycle(struct engine *en, const struct options *o, struct box *b, const struct start_times *times,
+    unsigned slot0, struct measured *m)
 {
 	static struct builder bd[COUNT_MAX];
 
@@ -306,35 +317,93 @@ static void cycle(struct engine *en, const struct options *o, struct box *b, con
 static void parse(int argc, char **argv, struct options *o)
 {
 	static const struct option names[] = {
-		{ "template", 1, 0, 't' }, { "init", 1, 0, 'i' }, { "cache", 1, 0, 'c' }, { "instance", 1, 0, 'n' },
-		{ "state", 1, 0, 's' }, { "run", 1, 0, 'r' }, { "count", 1, 0, 'N' }, { "cycles", 1, 0, 'M' },
-		{ "exec", 1, 0, 'e' }, { "silent", 0, 0, 'S' }, { "keep", 0, 0, 'k' }, { "adopt", 0, 0, 'a' },
-		{ "plain", 0, 0, 'p' }, { "host-view", 0, 0, 'V' }, { "freeze", 0, 0, 'f' }, { "frozen", 0, 0, 'F' }, { "linger", 1, 0, 'l' }, { "slots", 1, 0, 'L' }, { "parallel", 0, 0, 'P' }, { "blind", 0, 0, 'B' }, { 0 },
+		{ "template", 1, 0, 't' },
+		{ "init", 1, 0, 'i' },
+		{ "cache", 1, 0, 'c' },
+		{ "instance", 1, 0, 'n' },
+		{ "state", 1, 0, 's' },
+		{ "run", 1, 0, 'r' },
+		{ "count", 1, 0, 'N' },
+		{ "cycles", 1, 0, 'M' },
+		{ "exec", 1, 0, 'e' },
+		{ "silent", 0, 0, 'S' },
+		{ "keep", 0, 0, 'k' },
+		{ "adopt", 0, 0, 'a' },
+		{ "plain", 0, 0, 'p' },
+		{ "host-view", 0, 0, 'V' },
+		{ "freeze", 0, 0, 'f' },
+		{ "frozen", 0, 0, 'F' },
+		{ "linger", 1, 0, 'l' },
+		{ "slots", 1, 0, 'L' },
+		{ "parallel", 0, 0, 'P' },
+		{ "blind", 0, 0, 'B' },
+		{ 0 },
 	};
 
 	for (int c; (c = getopt_long(argc, argv, "", names, NULL)) != -1;) {
 		switch (c) {
-		case 't': o->template_key = optarg; break;
-		case 'i': o->cfg.init_path = optarg; break;
-		case 'c': o->cfg.cache_dir = optarg; break;
-		case 'n': o->cfg.instance = (uint32_t)atoi(optarg); break;
-		case 's': o->cfg.state_dir = optarg; break;
-		case 'r': o->cfg.run_dir = optarg; break;
-		case 'N': o->count = (unsigned)atoi(optarg); break;
-		case 'M': o->cycles = (unsigned)atoi(optarg); break;
-		case 'e': o->text = optarg; break;
-		case 'S': o->silent = true; break;
-		case 'k': o->keep = true; break;
-		case 'a': o->adopt = true; break;
-		case 'p': o->cfg.no_storage = true; break;
-		case 'V': o->cfg.no_view = true; break;
-		case 'f': o->freeze = true; break;
-		case 'F': o->freeze = o->frozen = true; break;
-		case 'P': o->parallel = true; break;
-		case 'B': o->blind = true; break;
-		case 'L': o->cfg.max_sandboxes = (uint32_t)atoi(optarg); break;
-		case 'l': o->linger = (unsigned)atoi(optarg); break;
-		default: exit(2);
+		case 't':
+			o->template_key = optarg;
+			break;
+		case 'i':
+			o->cfg.init_path = optarg;
+			break;
+		case 'c':
+			o->cfg.cache_dir = optarg;
+			break;
+		case 'n':
+			o->cfg.instance = (uint32_t)atoi(optarg);
+			break;
+		case 's':
+			o->cfg.state_dir = optarg;
+			break;
+		case 'r':
+			o->cfg.run_dir = optarg;
+			break;
+		case 'N':
+			o->count = (unsigned)atoi(optarg);
+			break;
+		case 'M':
+			o->cycles = (unsigned)atoi(optarg);
+			break;
+		case 'e':
+			o->text = optarg;
+			break;
+		case 'S':
+			o->silent = true;
+			break;
+		case 'k':
+			o->keep = true;
+			break;
+		case 'a':
+			o->adopt = true;
+			break;
+		case 'p':
+			o->cfg.no_storage = true;
+			break;
+		case 'V':
+			o->cfg.no_view = true;
+			break;
+		case 'f':
+			o->freeze = true;
+			break;
+		case 'F':
+			o->freeze = o->frozen = true;
+			break;
+		case 'P':
+			o->parallel = true;
+			break;
+		case 'B':
+			o->blind = true;
+			break;
+		case 'L':
+			o->cfg.max_sandboxes = (uint32_t)atoi(optarg);
+			break;
+		case 'l':
+			o->linger = (unsigned)atoi(optarg);
+			break;
+		default:
+			exit(2);
 		}
 	}
 	if (!o->template_key || !o->cfg.init_path || o->count > COUNT_MAX) {
@@ -343,7 +412,8 @@ static void parse(int argc, char **argv, struct options *o)
 	}
 }
 
-static void adopt_all(struct engine *en, const struct options *o, const struct engine_record *rec, size_t n, struct measured *m)
+static void adopt_all(struct engine *en, const struct options *o, const struct engine_record *rec, size_t n,
+    struct measured *m)
 {
 	struct err e = ERR_INIT;
 
@@ -377,7 +447,8 @@ int main(int argc, char **argv)
 	inherited_reset();
 	parse(argc, argv, &o);
 	log_setup("try", LOG_LVL_INFO);
-	struct start_times *times = mmap(NULL, sizeof *times, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct start_times *times = mmap(NULL, sizeof *times, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+	    0);
 
 	count_all(&o, before);
 	if (unshare(CLONE_NEWNS) < 0)
@@ -406,7 +477,7 @@ int main(int argc, char **argv)
 		(void)nanosleep(&(struct timespec) { .tv_sec = 1 }, NULL);
 		engine_ns.tick(en);
 	}
-	(void)nanosleep(&(struct timespec) { .tv_sec = 1 }, NULL);	/* network namespaces go in the background */
+	(void)nanosleep(&(struct timespec) { .tv_sec = 1 }, NULL); /* network namespaces go in the background */
 	count_all(&o, after);
 	if (o.cycles > 1)
 		compare("after all cycles, since the first", open_now, after);

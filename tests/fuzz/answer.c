@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzz target: a call gets these bytes for an answer. There is at most one end or error, never both, and the body is the
- * same however the bytes are cut. */
+/* Fuzz target: a call gets these bytes for an answer. There is at most one end or error, never both, and the body is
+ * the same however the bytes are cut. */
 #include <string.h>
 
 #include "fuzz.h"
@@ -45,16 +45,17 @@ static void on_error(void *user, int no)
 	o->errors++;
 }
 
-static const struct http_call_ops ops = {
-	.on_answer = on_answer, .on_data = on_data, .on_end = on_end, .on_error = on_error
-};
+static const struct http_call_ops ops = { .on_answer = on_answer,
+	.on_data = on_data,
+	.on_end = on_end,
+	.on_error = on_error };
 
 static void listen_to(struct loop *l, struct str in, size_t step, bool is_head, struct outcome *o)
 {
 	autobuf struct buf request = BUF_INIT(1 << 20);
 	int sv[2];
 
-	*o = (struct outcome){ .body = BUF_INIT(1 << 20) };
+	*o = (struct outcome) { .body = BUF_INIT(1 << 20) };
 	MUST(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sv) == 0);
 	struct http_call *c = http_call_new(l, sv[0], &ops, o);
 	MUST(c);

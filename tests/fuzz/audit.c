@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "fuzz.h"
 #include "audit/verify.h"
+#include "fuzz.h"
 
 static void must_be_the_same(struct audit_seal *s, const struct audit_line *l, struct str line)
 {
@@ -16,7 +16,7 @@ static void must_be_the_same(struct audit_seal *s, const struct audit_line *l, s
 	MUST(audit_compose(s, &l->rec, &at, &out) == 0 && at.seq == l->seq);
 	MUST(audit_read((struct str) { out.p, out.n - 1 }, &again) == 0 && again.seq == l->seq);
 	MUST(audit_hash_fits(s, &again) && audit_mac_fits(s, &again));
-	if (audit_hash_fits(s, l))	/* then nothing of it was written otherwise than we would */
+	if (audit_hash_fits(s, l)) /* then nothing of it was written otherwise than we would */
 		MUST(memcmp(out.p, line.p, again.covered.n) == 0 || again.covered.n != l->covered.n);
 }
 

@@ -17,7 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		MUST(ev.body.p >= in.p && ev.body.p + ev.body.n <= in.p + in.n);
 		envelope_put(&again, ev.flags, ev.body);
 	}
-	MUST(str_eq(buf_view(&again), (struct str){ in.p, in.n - rest.n }));
+	MUST(str_eq(buf_view(&again), (struct str) { in.p, in.n - rest.n }));
 
 	base64_encode(&b64, in, size & 1);
 	MUST(base64_decode(buf_view(&b64), &plain) == 0);

@@ -22,7 +22,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			MUST(p.n > 0 && p.want < p.n && p.v[p.want].needed);
 			for (size_t i = 0; i < p.n; i++) {
 				for (size_t k = 0; k < p.v[i].n_copies; k++)
-					MUST(p.v[i].copies[k].step < json_array_size(p.v[i].steps) && p.v[i].copies[k].stage < (int)p.n);
+					MUST(p.v[i].copies[k].step < json_array_size(p.v[i].steps) &&
+					    p.v[i].copies[k].stage < (int)p.n);
 			}
 			plan_done(&p);
 		} else {

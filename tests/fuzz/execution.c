@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzz target: what servers send to libatoll while code or a command runs, in any cut, and what git writes: read within limits, strings that end. */
+/* Fuzz target: what servers send to libatoll while code or a command runs, in any cut, and what git writes: read within
+ * limits, strings that end. */
 #include <string.h>
 
 #include "client/event.h"

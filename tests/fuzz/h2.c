@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzz target: a server that speaks HTTP/2 gets a preface and these bytes, at once and again in pieces (their size in the first
- * byte). It must see the same requests and bodies both times, and end every one of them. */
+/* Fuzz target: a server that speaks HTTP/2 gets a preface and these bytes, at once and again in pieces (their size in
+ * the first byte). It must see the same requests and bodies both times, and end every one of them. */
 #include <string.h>
 
 #include "fuzz.h"
@@ -8,9 +8,10 @@
 #include "http/h2.h"
 #include "peer.h"
 
-#define COMPARED 100			/* requests; with more open at once some are refused, depending on when others end */
+/* requests; with more open at once some are refused, depending on when others end */
+#define COMPARED 100
 
-static struct buf *seen;		/* heads */
+static struct buf *seen; /* heads */
 static int open_requests, n_requests;
 
 static void note(char what, struct str s)
@@ -68,7 +69,8 @@ static void on_request(void *user, struct http_req *rq)
 	for (size_t i = 0; i < rq->headers.n; i++) {
 		struct http_header h = rq->headers.v[i];
 
-		MUST(h.name.n && !memchr(h.name.p, ' ', h.name.n) && !memchr(h.name.p, ':', h.name.n) && is_clean(h.name) && is_clean(h.value));
+		MUST(h.name.n && !memchr(h.name.p, ' ', h.name.n) && !memchr(h.name.p, ':', h.name.n) &&
+		    is_clean(h.name) && is_clean(h.value));
 		note('H', h.name);
 		note(':', h.value);
 	}
@@ -105,7 +107,8 @@ static void serve(struct loop *l, struct str in, size_t step, struct buf *ret_se
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct loop *l;
-	autobuf struct buf whole = BUF_INIT(4 << 20), pieces = BUF_INIT(4 << 20), back1 = BUF_INIT(4 << 20), back2 = BUF_INIT(4 << 20);
+	autobuf struct buf whole = BUF_INIT(4 << 20), pieces = BUF_INIT(4 << 20), back1 = BUF_INIT(4 << 20),
+			   back2 = BUF_INIT(4 << 20);
 
 	if (size < 2)
 		return 0;

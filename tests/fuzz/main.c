@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs a fuzz target over its corpus and over mutations of it, always the same ones. Arguments: files and folders; the inputs that the
- * target makes itself come by themselves. --seeds DIR writes those there, for a run with libFuzzer. FUZZ_ROUNDS: mutations per input. */
+/* Runs a fuzz target over its corpus and over mutations of it, always the same ones. Arguments: files and folders; the
+ * inputs that the target makes itself come by themselves. --seeds DIR writes those there, for a run with libFuzzer.
+ * FUZZ_ROUNDS: mutations per input. */
 #include <dirent.h>
 #include <string.h>
 
@@ -28,28 +29,28 @@ static size_t mutate(uint8_t *p, size_t n)
 		size_t at = n ? rnd(n) : 0, len = n ? 1 + rnd(n - at < 16 ? n - at : 16) : 0;
 
 		switch (rnd(5)) {
-		case 0:			/* change a byte */
+		case 0: /* change a byte */
 			if (n)
 				p[at] = rnd(2) ? (uint8_t)spice[rnd(sizeof spice)] : (uint8_t)rnd(256);
 			break;
-		case 1:			/* cut */
+		case 1: /* cut */
 			memmove(p + at, p + at + len, n - at - len);
 			n -= len;
 			break;
-		case 2:			/* repeat */
+		case 2: /* repeat */
 			if (n + len <= INPUT_MAX) {
 				memmove(p + at + len, p + at, n - at);
 				n += len;
 			}
 			break;
-		case 3:			/* insert a byte */
+		case 3: /* insert a byte */
 			if (n < INPUT_MAX) {
 				memmove(p + at + 1, p + at, n - at);
 				p[at] = (uint8_t)spice[rnd(sizeof spice)];
 				n++;
 			}
 			break;
-		default:		/* swap two */
+		default: /* swap two */
 			if (n) {
 				size_t other = rnd(n);
 				uint8_t c = p[at];
@@ -80,7 +81,7 @@ static void run_around(const uint8_t *input, size_t n)
 
 	run(input, n);
 	for (size_t i = 0; i <= n && i < 512; i++)
-		run(input, i);		/* every prefix */
+		run(input, i); /* every prefix */
 	for (unsigned long i = 0; i < rounds; i++) {
 		memcpy(work, input, n);
 		run(work, mutate(work, n));

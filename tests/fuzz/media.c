@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzz target: header values of transfers of files, and compressed bodies. A part lies within its file, a name cannot end its header,
- * and a body unpacks to the same whether it comes at once or byte by byte. */
+/* Fuzz target: header values of transfers of files, and compressed bodies. A part lies within its file, a name cannot
+ * end its header, and a body unpacks to the same whether it comes at once or byte by byte. */
 #include <errno.h>
 #include <string.h>
 
@@ -60,7 +60,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	(void)media_coding(in, false);
 	MUST(media_type(in, in));
 	media_disposition(&name, in);
-	MUST(name.bad || (!memchr(name.p, '\r', name.n) && !memchr(name.p, '\n', name.n) && !memchr(name.p, '\0', name.n)));
+	MUST(name.bad ||
+	    (!memchr(name.p, '\r', name.n) && !memchr(name.p, '\n', name.n) && !memchr(name.p, '\0', name.n)));
 	if (media_date_parse(in, &t)) {
 		media_date(t, date);
 		MUST(media_date_parse(str_of(date), &again) && again == t);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzz target: the archive of a layer, laid over a small tree in a directory beside which there is something that must stay. The first
- * byte gives the piece size; the reader of archives must see the same however they are cut. */
+/* Fuzz target: the archive of a layer, laid over a small tree in a directory beside which there is something that must
+ * stay. The first byte gives the piece size; the reader of archives must see the same however they are cut. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,7 +18,7 @@
 
 struct seen {
 	struct buf text;
-	uint64_t size, at;		/* of the file */
+	uint64_t size, at; /* of the file */
 	bool in_file;
 };
 
@@ -27,12 +27,14 @@ static int on_entry(void *user, const struct tape_entry *t)
 	struct seen *s = user;
 
 	MUST(!s->in_file);
-	MUST(strlen(t->name) > 0 && strlen(t->name) < TAPE_NAME_MAX && strlen(t->target) < TAPE_NAME_MAX && t->n_xattrs <= TAPE_XATTRS_MAX);
+	MUST(strlen(t->name) > 0 && strlen(t->name) < TAPE_NAME_MAX && strlen(t->target) < TAPE_NAME_MAX &&
+	    t->n_xattrs <= TAPE_XATTRS_MAX);
 	MUST((t->mode & ~07777u) == 0 && (t->type == TAPE_FILE || t->size == 0));
 	s->in_file = t->type == TAPE_FILE;
 	s->size = t->size;
 	s->at = 0;
-	buf_fmt(&s->text, "[%d %s %s %llu %llu]", t->type, t->name, t->target, (unsigned long long)t->size, (unsigned long long)t->uid);
+	buf_fmt(&s->text, "[%d %s %s %llu %llu]", t->type, t->name, t->target, (unsigned long long)t->size,
+	    (unsigned long long)t->uid);
 	return 0;
 }
 
@@ -110,7 +112,8 @@ static void try_layer(const uint8_t *data, size_t size, size_t piece)
 	struct stat st;
 	int rc = 0;
 
-	MUST(mkdirat(dir_fd, "in", 0755) == 0 && mkdirat(dir_fd, "in/usr", 0755) == 0 && mkdirat(dir_fd, "in/usr/lib", 0755) == 0);
+	MUST(mkdirat(dir_fd, "in", 0755) == 0 && mkdirat(dir_fd, "in/usr", 0755) == 0 &&
+	    mkdirat(dir_fd, "in/usr/lib", 0755) == 0);
 	MUST(symlinkat("usr/lib", dir_fd, "in/lib") == 0 && symlinkat("../out", dir_fd, "in/up") == 0);
 	autoclose int in = openat(dir_fd, "in", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct layer *l = layer_new(in, &totals);
@@ -124,7 +127,8 @@ static void try_layer(const uint8_t *data, size_t size, size_t piece)
 	layer_free(l);
 	MUST(totals.bytes <= totals.max_bytes && totals.entries <= totals.max_entries);
 	/* Nothing new outside, nothing gone. */
-	MUST(fstatat(dir_fd, "out", &st, 0) == 0 && st.st_nlink == 3 && fstatat(dir_fd, "out/keep", &st, 0) == 0 && st.st_nlink == 2);
+	MUST(fstatat(dir_fd, "out", &st, 0) == 0 && st.st_nlink == 3 && fstatat(dir_fd, "out/keep", &st, 0) == 0 &&
+	    st.st_nlink == 2);
 	MUST(tree_remove(dir_fd, "in") == 0);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzz target: names of images, challenges of registries, entries of the configuration. What is taken means the same written out. */
+/* Fuzz target: names of images, challenges of registries, entries of the configuration. What is taken means the same
+ * written out. */
 #include <string.h>
 
 #include "fuzz.h"
@@ -21,7 +22,8 @@ static void try_ref(struct str s)
 	MUST(r.repo[0] && !strstr(r.repo, "..") && !strchr(r.host, '/') && !strchr(r.host, '@'));
 	ref_put(&b, &r);
 	MUST(ref_parse(buf_view(&b), &again, &e) == 0);
-	MUST(strcmp(r.host, again.host) == 0 && strcmp(r.repo, again.repo) == 0 && strcmp(r.tag, again.tag) == 0 && r.pinned == again.pinned);
+	MUST(strcmp(r.host, again.host) == 0 && strcmp(r.repo, again.repo) == 0 && strcmp(r.tag, again.tag) == 0 &&
+	    r.pinned == again.pinned);
 }
 
 /* Whatever AWS answers, and whatever a registry is called: a host stays a host, a header one line. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzz target: bytes are a policy or are refused; a policy has the properties that warden, firewall and proxy rely on, and has one form. */
+/* Fuzz target: bytes are a policy or are refused; a policy has the properties that warden, firewall and proxy rely on,
+ * and has one form. */
 #include <string.h>
 
 #include "base/buf.h"

@@ -10,9 +10,20 @@
 #include "http/schema.h"
 
 static const struct pb_message *const messages[] = {
-	&pb_start_request, &pb_event_response, &pb_list_response, &pb_update_request, &pb_send_input_request,
-	&pb_stream_input_request, &pb_send_signal_request, &pb_entry_response, &pb_list_dir_response, &pb_watch_request,
-	&pb_watch_response, &pb_watcher_events_response, &pb_of_process, &pb_empty,
+	&pb_start_request,
+	&pb_event_response,
+	&pb_list_response,
+	&pb_update_request,
+	&pb_send_input_request,
+	&pb_stream_input_request,
+	&pb_send_signal_request,
+	&pb_entry_response,
+	&pb_list_dir_response,
+	&pb_watch_request,
+	&pb_watch_response,
+	&pb_watcher_events_response,
+	&pb_of_process,
+	&pb_empty,
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -17,7 +17,8 @@ static void list(struct str in, int (*parse)(struct str query, struct list_query
 		MUST(e.text[0]);
 		return;
 	}
-	MUST(q.limit <= LIST_LIMIT_MAX && (q.limit >= 1 || parse == list_query_parse_v1));	/* the old list has no pages */
+	/* the old list has no pages */
+	MUST(q.limit <= LIST_LIMIT_MAX && (q.limit >= 1 || parse == list_query_parse_v1));
 	MUST(q.running || q.paused);
 	MUST(q.n_pairs <= LIST_PAIRS_MAX);
 	for (size_t i = 0; i < q.n_pairs; i++)

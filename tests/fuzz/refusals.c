@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "refusals/record.h"
 #include "fuzz.h"
+#include "refusals/record.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

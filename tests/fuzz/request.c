@@ -52,8 +52,9 @@ static void on_request(void *user, struct http_req *rq)
 		struct http_header h = rq->headers.v[i];
 
 		MUST(h.name.n && !memchr(h.name.p, ' ', h.name.n));
-		MUST(!h.value.n || (!memchr(h.value.p, '\r', h.value.n) && !memchr(h.value.p, '\n', h.value.n) &&
-					   !memchr(h.value.p, '\0', h.value.n)));
+		MUST(!h.value.n ||
+		    (!memchr(h.value.p, '\r', h.value.n) && !memchr(h.value.p, '\n', h.value.n) &&
+			!memchr(h.value.p, '\0', h.value.n)));
 		note('H', h.name);
 		note(':', h.value);
 	}

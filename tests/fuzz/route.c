@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzz target: lines are the Host, the two routing headers, the method and the target of a request. Whatever they are, a port of a
- * sandbox is a port and an id, and without the token nobody comes past the check of envd. */
+/* Fuzz target: lines are the Host, the two routing headers, the method and the target of a request. Whatever they are,
+ * a port of a sandbox is a port and an id, and without the token nobody comes past the check of envd. */
 #include <string.h>
 
 #include "front/proxy/envd_check.h"
@@ -42,11 +42,12 @@ static void check(struct str method, struct str target)
 	if (!query.p)
 		query = (struct str) { path.p + path.n, 0 };
 	(void)envd_path_is_internal(path);
-	MUST(envd_check(method, path, query, STR_NULL, "", 1000, &message) == 0);		/* a sandbox without a token */
+	/* a sandbox without a token */
+	MUST(envd_check(method, path, query, STR_NULL, "", 1000, &message) == 0);
 	if (envd_check(method, path, query, STR_NULL, TOKEN, 1000, &message) < 0)
 		MUST(message && *message);
 	else
-		MUST(str_is(path, "/health"));		/* nobody guesses a signature */
+		MUST(str_is(path, "/health")); /* nobody guesses a signature */
 	if (signed_file_parse(method, path, query, &s)) {
 		MUST(s.signature && s.op);
 		MUST(!signed_file_by(&s, TOKEN));
@@ -56,7 +57,8 @@ static void check(struct str method, struct str target)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct str rest = { (const char *)data, size };
-	struct str host = str_cut(&rest, '\n'), id = str_cut(&rest, '\n'), port = str_cut(&rest, '\n'), method = str_cut(&rest, '\n');
+	struct str host = str_cut(&rest, '\n'), id = str_cut(&rest, '\n'), port = str_cut(&rest, '\n'),
+		   method = str_cut(&rest, '\n');
 
 	route(host, id, port);
 	if (method.p && rest.p)

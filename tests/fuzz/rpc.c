@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzz target: whatever comes is either a message of one kind or has exactly one answer, which can be written; and a message that no tool
- * has to be called for is answered without harm, in either era of the protocol. */
+/* Fuzz target: whatever comes is either a message of one kind or has exactly one answer, which can be written; and a
+ * message that no tool has to be called for is answered without harm, in either era of the protocol. */
 #include <string.h>
 
 #include "fuzz.h"
@@ -57,7 +57,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	MUST(!error);
 	if (json_is_object(j))
 		take(j);
-	json_array_foreach(j, i, one)
-		take(one);
+	json_array_foreach(j, i, one) take(one);
 	return 0;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzz target: bytes are rules or are refused; rules have the properties that the proxy relies on when it writes requests, and one form. */
+/* Fuzz target: bytes are rules or are refused; rules have the properties that the proxy relies on when it writes
+ * requests, and one form. */
 #include <string.h>
 
 #include "base/buf.h"

@@ -27,7 +27,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		process_scan(&q, (struct str) { all.p + i, n });
 		i += n;
 	}
-	MUST(a.results == b.results && a.outputs == b.outputs && a.ended == b.ended && a.bytes == size && strcmp(a.error, b.error) == 0);
+	MUST(a.results == b.results && a.outputs == b.outputs && a.ended == b.ended && a.bytes == size &&
+	    strcmp(a.error, b.error) == 0);
 	MUST(strnlen(a.error, sizeof a.error) < sizeof a.error);
 	MUST(c.started == d.started && c.ended == d.ended && c.exit_code == d.exit_code && c.bytes == d.bytes);
 	MUST(p.started == q.started && p.ended == q.ended && p.exit_code == q.exit_code && p.bytes == c.bytes);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzz target: any text is read as shell within its limits, ranges point to commands that are there, and the policy comes to a verdict. */
+/* Fuzz target: any text is read as shell within its limits, ranges point to commands that are there, and the policy
+ * comes to a verdict. */
 #include "client/atoll.h"
 #include "client/shell_words.h"
 #include "fuzz.h"
@@ -16,7 +17,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			MUST(s.v[i].n_words > 0);
 			MUST(s.v[i].from_first <= s.v[i].from_end && s.v[i].from_end <= i);
 			for (size_t j = 0; j < s.v[i].n_words; j++)
-				MUST(s.v[i].words[j].text && s.v[i].words[j].sub_first <= s.v[i].words[j].sub_end && s.v[i].words[j].sub_end <= i);
+				MUST(s.v[i].words[j].text && s.v[i].words[j].sub_first <= s.v[i].words[j].sub_end &&
+				    s.v[i].words[j].sub_end <= i);
 		}
 		shell_done(&s);
 	}

@@ -19,7 +19,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		return 0;
 	}
 	/* What is taken fits into the file, whatever the numbers are. */
-	MUST(h.meta_bytes > 0 && h.meta_bytes <= SNAPSHOT_META_MAX && h.disk_bytes > 0 && h.disk_bytes < size && h.memory_bytes < size);
+	MUST(h.meta_bytes > 0 && h.meta_bytes <= SNAPSHOT_META_MAX && h.disk_bytes > 0 && h.disk_bytes < size &&
+	    h.memory_bytes < size);
 	MUST(sizeof h + h.meta_bytes + h.disk_bytes + h.memory_bytes + SNAPSHOT_MAC_BYTES == size);
 	return 0;
 }

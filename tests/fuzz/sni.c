@@ -14,7 +14,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	MUST(r == SNI_MORE || r == SNI_NONE || r == SNI_NAME || r == -EBADMSG);
 	if (r == SNI_NAME)
-		MUST(policy_name_ok(str_of(name)) && name[0] != '*' && host_parse(str_of(name), again) == 0 && strcmp(name, again) == 0);
+		MUST(policy_name_ok(str_of(name)) && name[0] != '*' && host_parse(str_of(name), again) == 0 &&
+		    strcmp(name, again) == 0);
 	if (host_parse(in, name) == 0)
 		MUST(policy_name_ok(str_of(name)) && strlen(name) <= POLICY_NAME_MAX);
 	return 0;

@@ -8,7 +8,7 @@
 
 struct seen {
 	struct buf text;
-	uint64_t left;			/* bytes that the entry still owes */
+	uint64_t left; /* bytes that the entry still owes */
 	bool in_file;
 };
 
@@ -22,7 +22,8 @@ static int on_entry(void *user, const struct tar_entry *t)
 	MUST(t->type == TAR_FILE || t->size == 0);
 	s->in_file = t->type == TAR_FILE;
 	s->left = t->size;
-	buf_fmt(&s->text, "[%d %d %s %s %llu]", t->type, tar_name_ok(t->name), t->name, t->target, (unsigned long long)t->size);
+	buf_fmt(&s->text, "[%d %d %s %s %llu]", t->type, tar_name_ok(t->name), t->name, t->target,
+	    (unsigned long long)t->size);
 	return 0;
 }
 

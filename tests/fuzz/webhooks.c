@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzz target: what atoll-webhooks and the front tell each other, and URLs of webhooks: taken are only those in which nothing can be a header, a user, or
- * another host. */
+/* Fuzz target: what atoll-webhooks and the front tell each other, and URLs of webhooks: taken are only those in which
+ * nothing can be a header, a user, or another host. */
 #include <string.h>
 
 #include "base/err.h"
@@ -30,8 +30,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_url((struct str) { (const char *)data, size });
 	if (hk_job_check(data, size, &job, &url, &body) == 0) {
 		MUST(url.n + body.n + sizeof job == size);
-		MUST(!strpbrk(job.signature, "\r\n:") && !strpbrk(job.webhook, "\r\n:") && !strpbrk(job.delivery, "\r\n:") &&
-			!strpbrk(job.try, "\r\n:"));
+		MUST(!strpbrk(job.signature, "\r\n:") && !strpbrk(job.webhook, "\r\n:") &&
+		    !strpbrk(job.delivery, "\r\n:") && !strpbrk(job.try, "\r\n:"));
 		check_url(url);
 	}
 	if (hk_done_check(data, size, &done) == 0)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* slow_names: a resolver that does not answer. To be included by one file of a program: its getaddrinfo() is then the one that libcurl calls, and a question for
- * a name that ends in ".slow" comes back only when names_answer() was called. */
+/* slow_names: a resolver that does not answer. To be included by one file of a program: its getaddrinfo() is then the
+ * one that libcurl calls, and a question for a name that ends in ".slow" comes back only when names_answer() was
+ * called. */
 #pragma once
 
 #include <dlfcn.h>
@@ -12,7 +13,7 @@
 static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	unsigned waiting;		/* questions */
+	unsigned waiting; /* questions */
 	bool answer;
 } names = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
 

@@ -20,7 +20,7 @@
 
 struct engine {
 	int reaps;
-	char dir[256];			/* a file per process, so that half-made ones are found again */
+	char dir[256]; /* a file per process, so that half-made ones are found again */
 };
 
 static void pid_path(const struct engine *en, const char *id, char out[300])
@@ -36,7 +36,7 @@ static pid_t pid_of(const struct engine *en, const char *id)
 	return file_read(AT_FDCWD, path, text, sizeof text) > 0 ? (pid_t)atoi(text) : 0;
 }
 
-#define FAKE_SENT 4711			/* what every sandbox sends; torture.c knows it, too */
+#define FAKE_SENT 4711 /* what every sandbox sends; torture.c knows it, too */
 
 /* Not a zombie: who collects it is up to the host. */
 static bool alive(pid_t pid)
@@ -50,18 +50,20 @@ static bool alive(pid_t pid)
 	return end && end[2] != 'Z' && end[2] != 'X';
 }
 
-static int fake_open(const struct engine_config *cfg, const struct engine_record *live, size_t n, struct engine **ret, struct err *e)
+static int fake_open(const struct engine_config *cfg, const struct engine_record *live, size_t n, struct engine **ret,
+    struct err *e)
 {
 	(void)live;
 	(void)n;
 	*ret = calloc(1, sizeof **ret);
 	if (!*ret)
 		return err_set(e, ENOMEM, "out of memory");
-	(void)snprintf((*ret)->dir, sizeof (*ret)->dir, "%s", cfg->run_dir);
+	(void)snprintf((*ret)->dir, sizeof(*ret)->dir, "%s", cfg->run_dir);
 	return 0;
 }
 
-static int fake_start(struct engine *en, const struct engine_spec *spec, struct engine_record *ret, int *ret_pidfd, struct err *e)
+static int fake_start(struct engine *en, const struct engine_spec *spec, struct engine_record *ret, int *ret_pidfd,
+    struct err *e)
 {
 	char path[300], text[16];
 
@@ -115,13 +117,15 @@ static int fake_connect(struct engine *en, const struct engine_record *r, int pi
 	return 0;
 }
 
-static int fake_dial(struct engine *en, const struct engine_record *r, int pidfd, uint16_t port, bool v6, int *ret_fd, struct err *e)
+static int fake_dial(struct engine *en, const struct engine_record *r, int pidfd, uint16_t port, bool v6, int *ret_fd,
+    struct err *e)
 {
 	(void)v6;
 	return port == 1 ? err_set(e, EADDRNOTAVAIL, "no such address") : fake_connect(en, r, pidfd, ret_fd, e);
 }
 
-static int fake_network(struct engine *en, const struct engine_record *r, bool no_internet, const struct engine_policy *p, struct err *e)
+static int fake_network(struct engine *en, const struct engine_record *r, bool no_internet,
+    const struct engine_policy *p, struct err *e)
 {
 	(void)p;
 	(void)en;
@@ -174,7 +178,7 @@ static int fake_usage(struct engine *en, const struct engine_record *r, struct e
 {
 	(void)e;
 	*ret = (struct engine_usage) { .mem_bytes = 4096, .pids = 1 };
-	if (alive(pid_of(en, r->spec.id)))	/* as a link, which the kernel takes away with the last process */
+	if (alive(pid_of(en, r->spec.id))) /* as a link, which the kernel takes away with the last process */
 		ret->sent_bytes = FAKE_SENT;
 	return 0;
 }
@@ -206,8 +210,8 @@ static int fake_snapshot(struct engine *en, const struct engine_record *r, const
 }
 
 /* Needs it for a while, then writes for a while; or ends without a word. */
-static int fake_checkpoint(struct engine *en, const struct engine_record *r, const char *name, bool brief, void (*released)(void *arg), void *arg,
-	struct engine_image *ret, struct err *e)
+static int fake_checkpoint(struct engine *en, const struct engine_record *r, const char *name, bool brief,
+    void (*released)(void *arg), void *arg, struct engine_image *ret, struct err *e)
 {
 	(void)en;
 	(void)r;
@@ -228,7 +232,8 @@ static int fake_forget(struct engine *en, const char *name, struct err *e)
 	return strcmp(name, "kbusy") == 0 ? err_set(e, EAGAIN, "busy") : 0;
 }
 
-static int fake_kept(struct engine *en, void (*fn)(void *arg, const char *name, bool disk, bool memory), void *arg, struct err *e)
+static int fake_kept(struct engine *en, void (*fn)(void *arg, const char *name, bool disk, bool memory), void *arg,
+    struct err *e)
 {
 	(void)en;
 	(void)e;
@@ -253,7 +258,8 @@ static int fake_volume_drop(struct engine *en, const char *name, struct err *e)
 	return strcmp(name, "vbusy") == 0 ? err_set(e, EAGAIN, "busy") : 0;
 }
 
-static int fake_volumes(struct engine *en, void (*fn)(void *arg, const char *name, uint64_t used_bytes), void *arg, struct err *e)
+static int fake_volumes(struct engine *en, void (*fn)(void *arg, const char *name, uint64_t used_bytes), void *arg,
+    struct err *e)
 {
 	(void)en;
 	(void)e;
@@ -305,10 +311,31 @@ static int fake_mend(struct engine *en, struct err *e)
 
 const struct engine_ops engine_ns = {
 	.mend = fake_mend,
-	.name = "fake", .open = fake_open, .start = fake_start, .adopt = fake_adopt, .connect = fake_connect, .dial = fake_dial, .freeze = fake_freeze,
-	.network = fake_network, .limit = fake_limit, .oom_watch = fake_oom_watch, .hurry = fake_hurry,
-	.restore = fake_start, .snapshot = fake_snapshot, .checkpoint = fake_checkpoint, .forget = fake_forget, .kept = fake_kept,
+	.name = "fake",
+	.open = fake_open,
+	.start = fake_start,
+	.adopt = fake_adopt,
+	.connect = fake_connect,
+	.dial = fake_dial,
+	.freeze = fake_freeze,
+	.network = fake_network,
+	.limit = fake_limit,
+	.oom_watch = fake_oom_watch,
+	.hurry = fake_hurry,
+	.restore = fake_start,
+	.snapshot = fake_snapshot,
+	.checkpoint = fake_checkpoint,
+	.forget = fake_forget,
+	.kept = fake_kept,
 	.no_checkpoint = fake_no_checkpoint,
-	.volume_set = fake_volume_set, .volume_drop = fake_volume_drop, .volumes = fake_volumes, .volume_serve = fake_volume_serve,
-	.kill = fake_kill, .usage = fake_usage, .reap = fake_reap, .warm = fake_warm, .tick = fake_tick, .close = fake_close,
+	.volume_set = fake_volume_set,
+	.volume_drop = fake_volume_drop,
+	.volumes = fake_volumes,
+	.volume_serve = fake_volume_serve,
+	.kill = fake_kill,
+	.usage = fake_usage,
+	.reap = fake_reap,
+	.warm = fake_warm,
+	.tick = fake_tick,
+	.close = fake_close,
 };

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sends the warden everything that a taken-over front could send, and shows that it refuses and keeps serving.
  *
- *	torture ATOLLD EGRESS AGENT [INIT KEY]	as root: starts that atolld with itself as the front, reads its log, judges
+ *	torture ATOLLD EGRESS AGENT [INIT KEY]	as root: starts that atolld with itself as the front, reads its log,
+ *						judges
  *	(started by atolld)			as the front: one step of the list per life
  *
- * The warden ends a front that breaks the rules, so a life notes which step it is about to take and the driver finds in the
- * log of the warden what came of it. ATOLL_TORTURE names the directory of notes. */
+ * The warden ends a front that breaks the rules, so a life notes which step it is about to take and the driver finds in
+ *the log of the warden what came of it. ATOLL_TORTURE names the directory of notes. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -24,10 +25,10 @@
 #include "ipc/msg.h"
 #include "ipc/policy.h"
 
-#define FAKE_SENT 4711			/* by fake_engine.c */
+#define FAKE_SENT 4711 /* by fake_engine.c */
 #define LINK 3
 #define UNKNOWN_KEY "00000000000000000000000000000000"
-#define STEP_MS 20000		/* for hangs alone */
+#define STEP_MS 20000 /* for hangs alone */
 #define SKIP 77
 
 static char notes[256];
@@ -70,8 +71,8 @@ static void out(const void *p, size_t n, size_t n_fds)
 		wrong("could not send");
 }
 
-/* The next message within a time; its type, 0 when there is none, -1 when the link is closed. The sockets to atoll-egress and atoll-agent, which may come at
- * any time, are not what these tests are about. */
+/* The next message within a time; its type, 0 when there is none, -1 when the link is closed. The sockets to
+ * atoll-egress and atoll-agent, which may come at any time, are not what these tests are about. */
 static int in(void *msg, int *fd)
 {
 	struct pollfd pf = { .fd = LINK, .events = POLLIN };
@@ -129,27 +130,135 @@ static struct msg_id about(unsigned type, const char *id)
 }
 
 /* Steps: each sends one thing that must end this life. `why` is what the warden logs. */
-static void second_hello(void) { hello(); struct msg_hello m = { head(OP_HELLO) }; out(&m, sizeof m, 0); }
-static void list_first(void) { struct msg_list m = { head(OP_LIST) }; out(&m, sizeof m, 0); }
-static void start_first(void) { struct msg_start m = sound_start("ione"); out(&m, sizeof m, 0); }
-static void kill_first(void) { struct msg_id m = about(OP_KILL, "ione"); out(&m, sizeof m, 0); }
-static void three_bytes(void) { hello(); out("abc", 3, 0); }
-static void head_alone(void) { hello(); struct msg_head m = head(OP_START); out(&m, sizeof m, 0); }
-static void one_less(void) { hello(); struct msg_id m = about(OP_KILL, "ione"); out(&m, sizeof m - 1, 0); }
-static void one_more(void) { hello(); char b[sizeof(struct msg_list) + 1] = { 0 }; struct msg_head m = head(OP_LIST); memcpy(b, &m, sizeof m); out(b, sizeof b, 0); }
-static void far_too_large(void) { hello(); static char b[65536]; struct msg_head m = head(OP_LIST); memcpy(b, &m, sizeof m); out(b, sizeof b, 0); }
-static void largest(void) { hello(); static char b[MSG_MAX]; struct msg_head m = head(OP_START); memcpy(b, &m, sizeof m); out(b, sizeof b, 0); }
-static void op_none(void) { hello(); struct msg_head m = head(MSG_NONE); out(&m, sizeof m, 0); }
-static void op_count(void) { hello(); struct msg_head m = head(OP_COUNT); out(&m, sizeof m, 0); }
-static void op_answer(void) { hello(); struct msg_head m = head(RE_OK); out(&m, sizeof m, 0); }
-static void op_event(void) { hello(); struct msg_exited m = { .head = head(EV_EXITED), .id = "ione" }; out(&m, sizeof m, 0); }
-static void op_huge(void) { hello(); struct msg_head m = head(65535); out(&m, sizeof m, 0); }
-static void version(void) { hello(); struct msg_list m = { head(OP_LIST) }; m.head.version = MSG_VERSION + 1; out(&m, sizeof m, 0); }
-static void no_seq(void) { hello(); struct msg_list m = { head(OP_LIST) }; m.head.seq = 0; out(&m, sizeof m, 0); }
-static void one_fd(void) { hello(); struct msg_list m = { head(OP_LIST) }; out(&m, sizeof m, 1); }
-static void fd_to_start(void) { hello(); struct msg_start m = sound_start("ione"); out(&m, sizeof m, 1); }
-static void many_fds(void) { hello(); struct msg_list m = { head(OP_LIST) }; out(&m, sizeof m, 5); }
-static void empty_packet(void) { hello(); out("", 0, 0); }
+static void second_hello(void)
+{
+	hello();
+	struct msg_hello m = { head(OP_HELLO) };
+	out(&m, sizeof m, 0);
+}
+static void list_first(void)
+{
+	struct msg_list m = { head(OP_LIST) };
+	out(&m, sizeof m, 0);
+}
+static void start_first(void)
+{
+	struct msg_start m = sound_start("ione");
+	out(&m, sizeof m, 0);
+}
+static void kill_first(void)
+{
+	struct msg_id m = about(OP_KILL, "ione");
+	out(&m, sizeof m, 0);
+}
+static void three_bytes(void)
+{
+	hello();
+	out("abc", 3, 0);
+}
+static void head_alone(void)
+{
+	hello();
+	struct msg_head m = head(OP_START);
+	out(&m, sizeof m, 0);
+}
+static void one_less(void)
+{
+	hello();
+	struct msg_id m = about(OP_KILL, "ione");
+	out(&m, sizeof m - 1, 0);
+}
+static void one_more(void)
+{
+	hello();
+	char b[sizeof(struct msg_list) + 1] = { 0 };
+	struct msg_head m = head(OP_LIST);
+	memcpy(b, &m, sizeof m);
+	out(b, sizeof b, 0);
+}
+static void far_too_large(void)
+{
+	hello();
+	static char b[65536];
+	struct msg_head m = head(OP_LIST);
+	memcpy(b, &m, sizeof m);
+	out(b, sizeof b, 0);
+}
+static void largest(void)
+{
+	hello();
+	static char b[MSG_MAX];
+	struct msg_head m = head(OP_START);
+	memcpy(b, &m, sizeof m);
+	out(b, sizeof b, 0);
+}
+static void op_none(void)
+{
+	hello();
+	struct msg_head m = head(MSG_NONE);
+	out(&m, sizeof m, 0);
+}
+static void op_count(void)
+{
+	hello();
+	struct msg_head m = head(OP_COUNT);
+	out(&m, sizeof m, 0);
+}
+static void op_answer(void)
+{
+	hello();
+	struct msg_head m = head(RE_OK);
+	out(&m, sizeof m, 0);
+}
+static void op_event(void)
+{
+	hello();
+	struct msg_exited m = { .head = head(EV_EXITED), .id = "ione" };
+	out(&m, sizeof m, 0);
+}
+static void op_huge(void)
+{
+	hello();
+	struct msg_head m = head(65535);
+	out(&m, sizeof m, 0);
+}
+static void version(void)
+{
+	hello();
+	struct msg_list m = { head(OP_LIST) };
+	m.head.version = MSG_VERSION + 1;
+	out(&m, sizeof m, 0);
+}
+static void no_seq(void)
+{
+	hello();
+	struct msg_list m = { head(OP_LIST) };
+	m.head.seq = 0;
+	out(&m, sizeof m, 0);
+}
+static void one_fd(void)
+{
+	hello();
+	struct msg_list m = { head(OP_LIST) };
+	out(&m, sizeof m, 1);
+}
+static void fd_to_start(void)
+{
+	hello();
+	struct msg_start m = sound_start("ione");
+	out(&m, sizeof m, 1);
+}
+static void many_fds(void)
+{
+	hello();
+	struct msg_list m = { head(OP_LIST) };
+	out(&m, sizeof m, 5);
+}
+static void empty_packet(void)
+{
+	hello();
+	out("", 0, 0);
+}
 
 static void bad_id(unsigned type, const char *bytes, size_t n)
 {
@@ -160,18 +269,64 @@ static void bad_id(unsigned type, const char *bytes, size_t n)
 	out(&m, sizeof m, 0);
 }
 
-static void id_empty(void) { bad_id(OP_KILL, "", 1); }
-static void id_capital(void) { bad_id(OP_KILL, "iOne", 5); }
-static void id_path(void) { bad_id(OP_CONNECT, "../etc", 7); }
-static void id_open_end(void) { bad_id(OP_USAGE, "aaaaaaaaaaaaaaaaaaaaaaaa", ID_SIZE); }
-static void id_tail(void) { bad_id(OP_FREEZE, "ione\0x", 6); }
-static void id_high(void) { bad_id(OP_THAW, "i\xffne", 5); }
+static void id_empty(void)
+{
+	bad_id(OP_KILL, "", 1);
+}
+static void id_capital(void)
+{
+	bad_id(OP_KILL, "iOne", 5);
+}
+static void id_path(void)
+{
+	bad_id(OP_CONNECT, "../etc", 7);
+}
+static void id_open_end(void)
+{
+	bad_id(OP_USAGE, "aaaaaaaaaaaaaaaaaaaaaaaa", ID_SIZE);
+}
+static void id_tail(void)
+{
+	bad_id(OP_FREEZE, "ione\0x", 6);
+}
+static void id_high(void)
+{
+	bad_id(OP_THAW, "i\xffne", 5);
+}
 
-static void request_blank(void) { hello(); struct msg_id m = about(OP_KILL, "ione"); memcpy(m.request, "a b", 3); out(&m, sizeof m, 0); }
-static void request_long(void) { hello(); struct msg_id m = about(OP_KILL, "ione"); memset(m.request, 'a', REQUEST_ID_MAX + 1); out(&m, sizeof m, 0); }
-static void request_tail(void) { hello(); struct msg_start m = sound_start("ione"); m.request[REQUEST_ID_SIZE - 1] = 'x'; out(&m, sizeof m, 0); }
-static void net_flag(void) { hello(); struct msg_network m = { .head = head(OP_NETWORK), .id = "ione", .flags = 2 }; out(&m, sizeof m, 0); }
-static void net_short(void) { hello(); struct msg_network m = { .head = head(OP_NETWORK), .id = "ione", .n_policy = 8 }; out(&m, sizeof m, 0); }
+static void request_blank(void)
+{
+	hello();
+	struct msg_id m = about(OP_KILL, "ione");
+	memcpy(m.request, "a b", 3);
+	out(&m, sizeof m, 0);
+}
+static void request_long(void)
+{
+	hello();
+	struct msg_id m = about(OP_KILL, "ione");
+	memset(m.request, 'a', REQUEST_ID_MAX + 1);
+	out(&m, sizeof m, 0);
+}
+static void request_tail(void)
+{
+	hello();
+	struct msg_start m = sound_start("ione");
+	m.request[REQUEST_ID_SIZE - 1] = 'x';
+	out(&m, sizeof m, 0);
+}
+static void net_flag(void)
+{
+	hello();
+	struct msg_network m = { .head = head(OP_NETWORK), .id = "ione", .flags = 2 };
+	out(&m, sizeof m, 0);
+}
+static void net_short(void)
+{
+	hello();
+	struct msg_network m = { .head = head(OP_NETWORK), .id = "ione", .n_policy = 8 };
+	out(&m, sizeof m, 0);
+}
 
 /* A policy of one entry behind a request, in its sound form. */
 struct net_and_policy {
@@ -183,7 +338,9 @@ struct net_and_policy {
 static struct net_and_policy sound_network(void)
 {
 	return (struct net_and_policy) {
-		.m = { .head = head(OP_NETWORK), .id = "ione", .n_policy = sizeof(struct policy_head) + sizeof(struct policy_net) },
+		.m = { .head = head(OP_NETWORK),
+		    .id = "ione",
+		    .n_policy = sizeof(struct policy_head) + sizeof(struct policy_net) },
 		.head = { .flags = POLICY_DENY_ALL, .n_nets = 1 },
 		.net = { .ip = 0x01010100, .len = 24, .allow = 1, .port_hi = 65535 },
 	};
@@ -191,7 +348,13 @@ static struct net_and_policy sound_network(void)
 
 /* A network request that is sound but for one field of its policy. */
 #define BAD_POLICY(name, change) \
-	static void name(void) { hello(); struct net_and_policy p = sound_network(); change; out(&p, sizeof p, 0); }
+	static void name(void) \
+	{ \
+		hello(); \
+		struct net_and_policy p = sound_network(); \
+		change; \
+		out(&p, sizeof p, 0); \
+	}
 
 BAD_POLICY(net_long, p.m.n_policy -= 4)
 BAD_POLICY(net_count, p.head.n_nets = 2)
@@ -204,28 +367,124 @@ BAD_POLICY(net_ports, p.net.port_lo = 90; p.net.port_hi = 80)
 BAD_POLICY(net_pad, p.net.pad[1] = 1)
 BAD_POLICY(net_allow, p.net.allow = 2)
 
-static void net_id(void) { hello(); struct msg_network m = { .head = head(OP_NETWORK), .id = "../x" }; out(&m, sizeof m, 0); }
-static void tls_file(void) { hello(); struct msg_tls_file m = { .head = head(OP_TLS_FILE), .which = 3 }; out(&m, sizeof m, 0); }
-static void tls_file_pad(void) { hello(); struct msg_tls_file m = { .head = head(OP_TLS_FILE), .which = 1, .pad = { 1 } }; out(&m, sizeof m, 0); }
-static void audit_what(void) { hello(); struct msg_audit m = { .head = head(OP_AUDIT), .what = AUDIT_WHATS, .n = 1 }; out(&m, sizeof m, 0); }
-static void audit_last_n(void) { hello(); struct msg_audit m = { .head = head(OP_AUDIT), .what = AUDIT_LAST, .n = 1 }; out(&m, sizeof m, 0); }
-static void audit_next_0(void) { hello(); struct msg_audit m = { .head = head(OP_AUDIT), .what = AUDIT_NEXT }; out(&m, sizeof m, 0); }
-static void keep_name(void) { hello(); struct msg_keep m = { .head = head(OP_SNAPSHOT), .id = "ione", .name = "k+d" }; out(&m, sizeof m, 0); }
-static void keep_id(void) { hello(); struct msg_keep m = { .head = head(OP_CHECKPOINT), .id = "", .name = "kone" }; out(&m, sizeof m, 0); }
-static void keep_flag(void) { hello(); struct msg_keep m = { .head = head(OP_SNAPSHOT), .id = "ione", .name = "kone", .flags = KEEP_THAW }; out(&m, sizeof m, 0); }
-static void keep_pad(void) { hello(); struct msg_keep m = { .head = head(OP_CHECKPOINT), .id = "ione", .name = "kone", .pad = { 1 } }; out(&m, sizeof m, 0); }
-static void forget_path(void) { hello(); struct msg_name m = { .head = head(OP_FORGET), .name = "../../etc" }; out(&m, sizeof m, 0); }
-static void forget_open_end(void) { hello(); struct msg_name m = { .head = head(OP_FORGET) }; memset(m.name, 'k', sizeof m.name); out(&m, sizeof m, 0); }
-static void volume_name(void) { hello(); struct msg_volume m = { .head = head(OP_VOLUME), .name = "v/x" }; out(&m, sizeof m, 0); }
-static void volume_drop_name(void) { hello(); struct msg_name m = { .head = head(OP_VOLUME_DROP), .name = ".." }; out(&m, sizeof m, 0); }
-static void volume_connect_name(void) { hello(); struct msg_name m = { .head = head(OP_VOLUME_CONNECT), .name = "v+v" }; out(&m, sizeof m, 0); }
+static void net_id(void)
+{
+	hello();
+	struct msg_network m = { .head = head(OP_NETWORK), .id = "../x" };
+	out(&m, sizeof m, 0);
+}
+static void tls_file(void)
+{
+	hello();
+	struct msg_tls_file m = { .head = head(OP_TLS_FILE), .which = 3 };
+	out(&m, sizeof m, 0);
+}
+static void tls_file_pad(void)
+{
+	hello();
+	struct msg_tls_file m = { .head = head(OP_TLS_FILE), .which = 1, .pad = { 1 } };
+	out(&m, sizeof m, 0);
+}
+static void audit_what(void)
+{
+	hello();
+	struct msg_audit m = { .head = head(OP_AUDIT), .what = AUDIT_WHATS, .n = 1 };
+	out(&m, sizeof m, 0);
+}
+static void audit_last_n(void)
+{
+	hello();
+	struct msg_audit m = { .head = head(OP_AUDIT), .what = AUDIT_LAST, .n = 1 };
+	out(&m, sizeof m, 0);
+}
+static void audit_next_0(void)
+{
+	hello();
+	struct msg_audit m = { .head = head(OP_AUDIT), .what = AUDIT_NEXT };
+	out(&m, sizeof m, 0);
+}
+static void keep_name(void)
+{
+	hello();
+	struct msg_keep m = { .head = head(OP_SNAPSHOT), .id = "ione", .name = "k+d" };
+	out(&m, sizeof m, 0);
+}
+static void keep_id(void)
+{
+	hello();
+	struct msg_keep m = { .head = head(OP_CHECKPOINT), .id = "", .name = "kone" };
+	out(&m, sizeof m, 0);
+}
+static void keep_flag(void)
+{
+	hello();
+	struct msg_keep m = { .head = head(OP_SNAPSHOT), .id = "ione", .name = "kone", .flags = KEEP_THAW };
+	out(&m, sizeof m, 0);
+}
+static void keep_pad(void)
+{
+	hello();
+	struct msg_keep m = { .head = head(OP_CHECKPOINT), .id = "ione", .name = "kone", .pad = { 1 } };
+	out(&m, sizeof m, 0);
+}
+static void forget_path(void)
+{
+	hello();
+	struct msg_name m = { .head = head(OP_FORGET), .name = "../../etc" };
+	out(&m, sizeof m, 0);
+}
+static void forget_open_end(void)
+{
+	hello();
+	struct msg_name m = { .head = head(OP_FORGET) };
+	memset(m.name, 'k', sizeof m.name);
+	out(&m, sizeof m, 0);
+}
+static void volume_name(void)
+{
+	hello();
+	struct msg_volume m = { .head = head(OP_VOLUME), .name = "v/x" };
+	out(&m, sizeof m, 0);
+}
+static void volume_drop_name(void)
+{
+	hello();
+	struct msg_name m = { .head = head(OP_VOLUME_DROP), .name = ".." };
+	out(&m, sizeof m, 0);
+}
+static void volume_connect_name(void)
+{
+	hello();
+	struct msg_name m = { .head = head(OP_VOLUME_CONNECT), .name = "v+v" };
+	out(&m, sizeof m, 0);
+}
 
-static void bad_dial(struct msg_dial m) { hello(); m.head = head(OP_DIAL); out(&m, sizeof m, 0); }
-static void dial_id(void) { bad_dial((struct msg_dial) { .id = "../etc", .port = 80, .family = DIAL_V4 }); }
-static void dial_port(void) { bad_dial((struct msg_dial) { .id = "ione", .family = DIAL_V4 }); }
-static void dial_family(void) { bad_dial((struct msg_dial) { .id = "ione", .port = 80, .family = 2 }); }
-static void dial_pad(void) { bad_dial((struct msg_dial) { .id = "ione", .port = 80, .family = DIAL_V6, .pad = { 0, 0, 0, 0, 1 } }); }
-static void dial_request(void) { bad_dial((struct msg_dial) { .id = "ione", .request = "a/b", .port = 80, .family = DIAL_V4 }); }
+static void bad_dial(struct msg_dial m)
+{
+	hello();
+	m.head = head(OP_DIAL);
+	out(&m, sizeof m, 0);
+}
+static void dial_id(void)
+{
+	bad_dial((struct msg_dial) { .id = "../etc", .port = 80, .family = DIAL_V4 });
+}
+static void dial_port(void)
+{
+	bad_dial((struct msg_dial) { .id = "ione", .family = DIAL_V4 });
+}
+static void dial_family(void)
+{
+	bad_dial((struct msg_dial) { .id = "ione", .port = 80, .family = 2 });
+}
+static void dial_pad(void)
+{
+	bad_dial((struct msg_dial) { .id = "ione", .port = 80, .family = DIAL_V6, .pad = { 0, 0, 0, 0, 1 } });
+}
+static void dial_request(void)
+{
+	bad_dial((struct msg_dial) { .id = "ione", .request = "a/b", .port = 80, .family = DIAL_V4 });
+}
 
 static void mount_path(void)
 {
@@ -240,11 +499,22 @@ static void mount_path(void)
 	out(&all, sizeof all, 0);
 }
 
-static void level_high(void) { hello(); struct msg_level m = { .head = head(OP_LOG_LEVEL), .level = 4 }; out(&m, sizeof m, 0); }
+static void level_high(void)
+{
+	hello();
+	struct msg_level m = { .head = head(OP_LOG_LEVEL), .level = 4 };
+	out(&m, sizeof m, 0);
+}
 
 /* A start that is sound but for one field. */
 #define BAD_START(name, change) \
-	static void name(void) { hello(); struct msg_start m = sound_start("ione"); change; out(&m, sizeof m, 0); }
+	static void name(void) \
+	{ \
+		hello(); \
+		struct msg_start m = sound_start("ione"); \
+		change; \
+		out(&m, sizeof m, 0); \
+	}
 
 BAD_START(start_id_empty, memset(m.id, 0, sizeof m.id))
 BAD_START(start_id_open_end, memset(m.id, 'a', sizeof m.id))
@@ -526,7 +796,8 @@ static void keeps(void)
 	expect(RE_ERROR, ENOSPC, "snapshot on a full disk");
 	(void)keep(OP_CHECKPOINT, "ione", "kcrash");
 	expect(RE_ERROR, EIO, "a keeper that died");
-	/* While its memory is read it stays frozen, and only one may do that; then it is thawed, and the image comes to nothing. */
+	/* While its memory is read it stays frozen, and only one may do that; then it is thawed, and the image comes to
+	 * nothing. */
 	uint32_t first = keep(OP_CHECKPOINT, "ione", "kone"), second = keep(OP_CHECKPOINT, "ione", "ktwo");
 
 	expect_seq(second, RE_ERROR, EBUSY, "two checkpoints at once");
@@ -540,11 +811,15 @@ static void keeps(void)
 	expect(RE_IMAGE, 0, "checkpoint");
 	ask(OP_THAW, "ione", RE_OK, 0, "thaw");
 	ask(OP_FREEZE, "ione", RE_OK, 0, "freeze once more");
-	struct msg_keep brief = { .head = head(OP_CHECKPOINT), .id = "ione", .name = "kone", .flags = KEEP_THAW | KEEP_BRIEF };
+	struct msg_keep brief = { .head = head(OP_CHECKPOINT),
+		.id = "ione",
+		.name = "kone",
+		.flags = KEEP_THAW | KEEP_BRIEF };
 
 	out(&brief, sizeof brief, 0);
 	expect_seq(brief.head.seq, RE_RELEASED, 0, "it runs again");
-	expect_two(keep(OP_SNAPSHOT, "ione", "ktwo"), RE_ERROR, EBUSY, brief.head.seq, RE_IMAGE, "it is not frozen any more, and is kept");
+	expect_two(keep(OP_SNAPSHOT, "ione", "ktwo"), RE_ERROR, EBUSY, brief.head.seq, RE_IMAGE,
+	    "it is not frozen any more, and is kept");
 	out(&list, sizeof list, 0);
 	expect(RE_KEPT_ITEM, 0, "the first kept");
 	expect(RE_KEPT_ITEM, 0, "the second kept");
@@ -596,7 +871,7 @@ static void serve_volumes(void)
 	char c;
 
 	for (size_t i = 0; i < ENGINE_VOLUME_PLACES; i++) {
-		fds[i] = volume_place();	/* whoever could not serve may not have ended yet */
+		fds[i] = volume_place(); /* whoever could not serve may not have ended yet */
 		if (read(fds[i], &c, 1) != 1 || c < 0 || c >= ENGINE_VOLUME_PLACES || taken[(int)c])
 			wrong("a place to serve a volume");
 		taken[(int)c] = true;
@@ -722,7 +997,7 @@ static int front_main(void)
 	int fd;
 
 	if (in(msg, &fd) == -1)
-		(void)pause();			/* closed, as it should be; the signal follows */
+		(void)pause(); /* closed, as it should be; the signal follows */
 	wrong(steps[taken].name);
 }
 
@@ -817,14 +1092,15 @@ static int drive(const char *atolld, const char *egress, const char *agent, cons
 	(void)snprintf(run, sizeof run, "%s/run", dir);
 	(void)snprintf(tmpl, sizeof tmpl, "base=%s", key);
 	(void)setenv("ATOLL_TORTURE", dir, 1);
-	char *argv[] = { (char *)atolld, "--listen", "127.0.0.1:0", "--state", state, "--run", run, "--egress", (char *)egress, "--agent", (char *)agent,
-		"--init", (char *)init, "--template", tmpl, "--front", self, "--restart-max-ms", "1", "--max-sandboxes", "2", "--user", "nobody",
-		"--egress-user", "nobody", "--pool-size-mb", "512", NULL };
+	char *argv[] = { (char *)atolld, "--listen", "127.0.0.1:0", "--state", state, "--run", run, "--egress",
+		(char *)egress, "--agent", (char *)agent, "--init", (char *)init, "--template", tmpl, "--front", self,
+		"--restart-max-ms", "1", "--max-sandboxes", "2", "--user", "nobody", "--egress-user", "nobody",
+		"--pool-size-mb", "512", NULL };
 	pid_t pid = spawn(argv, log);
 	uint64_t end = clock_mono_ms() + 120000;
 
 	while (clock_mono_ms() < end && waitpid(pid, NULL, WNOHANG) == 0 && !notes_have("done", text, sizeof text) &&
-	       !notes_have("WRONG", text, sizeof text))
+	    !notes_have("WRONG", text, sizeof text))
 		(void)usleep(20000);
 	int r = finish(pid, log);
 

@@ -3,15 +3,19 @@
 #include "front/account/alerts.h"
 
 #include "base/log.h"
-#include "front/record/events.h"
-#include "front/front.h"
 #include "front/account/metrics.h"
-#include "front/sandbox/sandbox.h"
+#include "front/front.h"
 #include "front/record/audit.h"
+#include "front/record/events.h"
+#include "front/sandbox/sandbox.h"
 #include "ipc/msg.h"
 
 static const char *const names[ALERTS] = {
-	[ALERT_MEMORY] = "memory", [ALERT_CPU] = "cpu", [ALERT_DISK] = "disk", [ALERT_PROCESSES] = "processes", [ALERT_EGRESS] = "egress",
+	[ALERT_MEMORY] = "memory",
+	[ALERT_CPU] = "cpu",
+	[ALERT_DISK] = "disk",
+	[ALERT_PROCESSES] = "processes",
+	[ALERT_EGRESS] = "egress",
 };
 
 const char *alert_name(enum alert a)
@@ -39,11 +43,15 @@ static void tell(struct sandbox *sb, enum alert a, double used, double limit)
 	int percent = (int)(used * 100 / limit);
 
 	sb->front->metrics->alerts[a]++;
-	log_warn("sandbox is near a limit", "id=%s resource=%s percent=%d threshold=%u", sb->id, names[a], percent, threshold);
-	sandbox_note(sb, LOG_LVL_WARN, JOURNAL_SECURITY, "near a limit", "resource=%s percent=%d threshold=%u", names[a], percent, threshold);
-	(void)audit_add(sb->front, "resource.threshold", &(struct audit_who) { .team = sb->team, .key = sb->key, .sandbox = sb->id },
-		json_pack("{s:s,s:i,s:i}", "resource", names[a], "percent", percent, "threshold", (int)threshold));
-	event_note(sb, EVENT_THRESHOLD, json_pack("{s:s,s:i,s:i,s:I,s:I}", "resource", names[a], "percent", percent, "threshold", (int)threshold,
+	log_warn("sandbox is near a limit", "id=%s resource=%s percent=%d threshold=%u", sb->id, names[a], percent,
+	    threshold);
+	sandbox_note(sb, LOG_LVL_WARN, JOURNAL_SECURITY, "near a limit", "resource=%s percent=%d threshold=%u",
+	    names[a], percent, threshold);
+	(void)audit_add(sb->front, "resource.threshold",
+	    &(struct audit_who) { .team = sb->team, .key = sb->key, .sandbox = sb->id },
+	    json_pack("{s:s,s:i,s:i}", "resource", names[a], "percent", percent, "threshold", (int)threshold));
+	event_note(sb, EVENT_THRESHOLD,
+	    json_pack("{s:s,s:i,s:i,s:I,s:I}", "resource", names[a], "percent", percent, "threshold", (int)threshold,
 		"used", (json_int_t)used, "limit", (json_int_t)limit));
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/account/alerts: tells when a sandbox is near one of its limits: once, when it gets there, and again only after it has been well below. */
+/* front/account/alerts: tells when a sandbox is near one of its limits: once, when it gets there, and again only after
+ * it has been well below. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,9 +11,9 @@ struct sandbox;
 
 enum alert { ALERT_MEMORY, ALERT_CPU, ALERT_DISK, ALERT_PROCESSES, ALERT_EGRESS, ALERTS };
 
-#define ALERT_BELOW 10			/* percent under the threshold: then the next time counts again */
+#define ALERT_BELOW 10 /* percent under the threshold: then the next time counts again */
 
-struct alert_marks {			/* zeroed: all is quiet */
+struct alert_marks { /* zeroed: all is quiet */
 	bool on[ALERTS];
 };
 
@@ -20,4 +21,5 @@ struct alert_marks {			/* zeroed: all is quiet */
 bool alert_crossed(struct alert_marks *m, enum alert a, uint32_t percent, double used, double limit);
 
 const char *alert_name(enum alert a);
-void alerts_look(struct sandbox *sb, const struct msg_usage *m);	/* at each sample of its use, after it was noted */
+/* at each sample of its use, after it was noted */
+void alerts_look(struct sandbox *sb, const struct msg_usage *m);

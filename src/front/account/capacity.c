@@ -6,22 +6,22 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "front/front.h"
-#include "front/util/mem.h"
 #include "front/account/metrics.h"
-#include "front/sandbox/warm_pool.h"
+#include "front/front.h"
 #include "front/sandbox/sandbox.h"
 #include "front/sandbox/table.h"
+#include "front/sandbox/warm_pool.h"
+#include "front/util/mem.h"
 #include "store/capacity.h"
 
 #define HOUR_MS 3600000ull
 #define SAVE_EVERY_S 60
-#define LOOK_EVERY_S 5			/* as often as sandboxes are sampled */
+#define LOOK_EVERY_S 5 /* as often as sandboxes are sampled */
 
 struct capacity {
 	struct front *front;
-	struct capacity_row hour;	/* since the last time that it was saved */
-	uint64_t starts, hits, misses;	/* that were counted before */
+	struct capacity_row hour;      /* since the last time that it was saved */
+	uint64_t starts, hits, misses; /* that were counted before */
 	uint32_t ticks;
 };
 
@@ -61,7 +61,8 @@ static void look(struct capacity *c)
 	struct capacity_row now = { 0 };
 	double cpu_pct = 0;
 
-	for (struct sandbox *sb = sandbox_table_next(c->front->sandboxes, NULL); sb; sb = sandbox_table_next(c->front->sandboxes, sb)) {
+	for (struct sandbox *sb = sandbox_table_next(c->front->sandboxes, NULL); sb;
+	    sb = sandbox_table_next(c->front->sandboxes, sb)) {
 		const struct usage_sample *s = usage_get(&sb->usage, sb->usage.n - 1);
 
 		if (sb->state != SANDBOX_RUNNING)
@@ -103,7 +104,10 @@ void capacity_free(struct capacity *c)
 const char *capacity_bound_name(enum capacity_bound b)
 {
 	static const char *const names[BOUNDS] = {
-		[BOUND_SANDBOXES] = "max_sandboxes", [BOUND_ADDRESSES] = "addresses", [BOUND_MEMORY] = "memory", [BOUND_PROCESSES] = "processes",
+		[BOUND_SANDBOXES] = "max_sandboxes",
+		[BOUND_ADDRESSES] = "addresses",
+		[BOUND_MEMORY] = "memory",
+		[BOUND_PROCESSES] = "processes",
 		[BOUND_DISK] = "disk",
 	};
 
@@ -123,7 +127,9 @@ enum capacity_bound capacity_fits(const struct capacity_room *r, uint64_t ret[BO
 	ret[BOUND_ADDRESSES] = left(r->addresses, r->addresses_used);
 	ret[BOUND_MEMORY] = r->mem_left_bytes / (r->each_mem_bytes ? r->each_mem_bytes : 1);
 	ret[BOUND_PROCESSES] = left(r->pids, r->pids_used) / (r->each_pids ? r->each_pids : 1);
-	ret[BOUND_DISK] = r->disk_left_bytes == UINT64_MAX ? UINT64_MAX : r->disk_left_bytes / (r->each_disk_bytes ? r->each_disk_bytes : 1);
+	ret[BOUND_DISK] = r->disk_left_bytes == UINT64_MAX
+	    ? UINT64_MAX
+	    : r->disk_left_bytes / (r->each_disk_bytes ? r->each_disk_bytes : 1);
 	for (enum capacity_bound b = 0; b < BOUNDS; b++) {
 		if (ret[b] < ret[least])
 			least = b;

@@ -11,17 +11,17 @@ struct front;
 #define CAPACITY_KEPT_DAYS 400
 
 struct capacity *capacity_new(struct front *f);
-void capacity_tick(struct capacity *c);		/* once a second */
-void capacity_save(struct capacity *c);		/* now: somebody wants to know */
-void capacity_free(struct capacity *c);		/* writes what it has; NULL is fine */
+void capacity_tick(struct capacity *c); /* once a second */
+void capacity_save(struct capacity *c); /* now: somebody wants to know */
+void capacity_free(struct capacity *c); /* writes what it has; NULL is fine */
 
 /* What there is, what is in use, and what one more will want. */
 struct capacity_room {
-	uint64_t places, places_used;		/* max_sandboxes */
+	uint64_t places, places_used; /* max_sandboxes */
 	uint64_t addresses, addresses_used;
-	uint64_t mem_left_bytes;		/* that sandboxes may still take */
-	uint64_t pids, pids_used;		/* of the host */
-	uint64_t disk_left_bytes;		/* in the pool, and what it may grow by; UINT64_MAX: there is none */
+	uint64_t mem_left_bytes;  /* that sandboxes may still take */
+	uint64_t pids, pids_used; /* of the host */
+	uint64_t disk_left_bytes; /* in the pool, and what it may grow by; UINT64_MAX: there is none */
 	uint64_t each_mem_bytes, each_pids, each_disk_bytes;
 };
 

@@ -14,15 +14,15 @@
 struct count {
 	LIST_ENTRY(count) link;
 	char team[TEAM_ID_SIZE];
-	uint32_t running;		/* now */
-	uint32_t most;			/* in this minute */
+	uint32_t running; /* now */
+	uint32_t most;    /* in this minute */
 	uint32_t starts;
 };
 
 struct census {
 	struct store *store;
-	LIST_HEAD(, count) counts;	/* those with any in this minute */
-	uint64_t minute_s;		/* when it began */
+	LIST_HEAD(, count) counts; /* those with any in this minute */
+	uint64_t minute_s;         /* when it began */
 };
 
 static uint64_t minute_of(uint64_t wall_ms)
@@ -44,7 +44,8 @@ static struct count *find(struct census *c, const char *team)
 {
 	struct count *n;
 
-	LIST_FOREACH (n, &c->counts, link) {
+	LIST_FOREACH(n, &c->counts, link)
+	{
 		if (strcmp(n->team, team) == 0)
 			return n;
 	}
@@ -113,7 +114,7 @@ void census_tick(struct census *c, uint64_t now_wall_ms)
 }
 
 int census_each(struct census *c, const char *team, uint64_t from_s, uint64_t to_s,
-	void (*fn)(void *user, const struct team_point *p), void *user, struct err *e)
+    void (*fn)(void *user, const struct team_point *p), void *user, struct err *e)
 {
 	const struct count *n = find(c, team);
 

@@ -27,7 +27,7 @@ struct keyring {
 	TAILQ_HEAD(, team) teams;
 	TAILQ_HEAD(, key) keys;
 	struct key *bucket[BUCKETS];
-	struct team *fallback;		/* the default team */
+	struct team *fallback; /* the default team */
 };
 
 void uuid_make(char ret[TEAM_ID_SIZE])
@@ -35,15 +35,16 @@ void uuid_make(char ret[TEAM_ID_SIZE])
 	char h[33];
 
 	rand_hex(h, 32);
-	h[12] = '4';			/* a random UUID, as clients expect the form */
+	h[12] = '4'; /* a random UUID, as clients expect the form */
 	h[16] = "89ab"[h[16] & 3];
 	(void)snprintf(ret, TEAM_ID_SIZE, "%.8s-%.4s-%.4s-%.4s-%.12s", h, h + 8, h + 12, h + 16, h + 20);
 }
 
 void uuid_put(const uint8_t b[16], uint8_t version, char ret[TEAM_ID_SIZE])
 {
-	(void)snprintf(ret, TEAM_ID_SIZE, "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0], b[1], b[2], b[3], b[4], b[5],
-		(b[6] & 0x0f) | version << 4, b[7], (b[8] & 0x3f) | 0x80, b[9], b[10], b[11], b[12], b[13], b[14], b[15]);
+	(void)snprintf(ret, TEAM_ID_SIZE, "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0],
+	    b[1], b[2], b[3], b[4], b[5], (b[6] & 0x0f) | version << 4, b[7], (b[8] & 0x3f) | 0x80, b[9], b[10], b[11],
+	    b[12], b[13], b[14], b[15]);
 }
 
 /* --- in memory --- */
@@ -131,7 +132,8 @@ struct team *keyring_team(struct keyring *k, struct str id_or_name)
 {
 	struct team *t;
 
-	TAILQ_FOREACH(t, &k->teams, link) {
+	TAILQ_FOREACH(t, &k->teams, link)
+	{
 		if (str_is(id_or_name, t->id) || str_is(id_or_name, t->name))
 			return t;
 	}
@@ -152,7 +154,8 @@ struct key *keyring_key(struct keyring *k, const struct team *t, struct str id)
 {
 	struct key *key;
 
-	TAILQ_FOREACH(key, &k->keys, link) {
+	TAILQ_FOREACH(key, &k->keys, link)
+	{
 		if (key->team == t && str_is(id, key->id))
 			return key;
 	}
@@ -262,8 +265,12 @@ static int put_local(struct keyring *k, struct str secret, bool admin, struct er
 static int open_default(struct keyring *k, struct err *e)
 {
 	char id[TEAM_ID_SIZE];
-	struct team_row row = { .id = id, .name = DEFAULT_NAME, .is_default = true, .max_sandboxes = LIMIT_DEFAULT,
-				.rate_limit = LIMIT_DEFAULT, .created_ms = clock_wall_ms() };
+	struct team_row row = { .id = id,
+		.name = DEFAULT_NAME,
+		.is_default = true,
+		.max_sandboxes = LIMIT_DEFAULT,
+		.rate_limit = LIMIT_DEFAULT,
+		.created_ms = clock_wall_ms() };
 
 	if (k->fallback)
 		return 0;
@@ -326,11 +333,14 @@ void keyring_free(struct keyring *k)
 /* --- changes --- */
 
 int keyring_add_team(struct keyring *k, const char *name, int64_t max_sandboxes, int64_t rate_limit, struct team **ret,
-	struct err *e)
+    struct err *e)
 {
 	char id[TEAM_ID_SIZE];
-	struct team_row row = { .id = id, .name = name, .max_sandboxes = max_sandboxes, .rate_limit = rate_limit,
-				.created_ms = clock_wall_ms() };
+	struct team_row row = { .id = id,
+		.name = name,
+		.max_sandboxes = max_sandboxes,
+		.rate_limit = rate_limit,
+		.created_ms = clock_wall_ms() };
 
 	uuid_make(id);
 	if (teams_add(k->store, &row, e) < 0)
@@ -371,7 +381,7 @@ int keyring_drop_team(struct keyring *k, struct team *t, struct err *e)
 }
 
 int keyring_add_key(struct keyring *k, struct team *t, const char *name, bool admin, char secret[KEY_TEXT_SIZE],
-	struct key **ret, struct err *e)
+    struct key **ret, struct err *e)
 {
 	char id[KEY_ID_SIZE];
 

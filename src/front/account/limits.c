@@ -9,15 +9,15 @@
 #include "base/str.h"
 #include "front/front.h"
 
-#define CPUS_UNIT 0			/* thousandths of one, given as a number with a fraction */
+#define CPUS_UNIT 0 /* thousandths of one, given as a number with a fraction */
 
 static const struct field {
 	const char *name;
 	size_t at;
-	bool wide;			/* 64 bits */
+	bool wide; /* 64 bits */
 	uint64_t unit;
-	uint64_t min;			/* in that unit */
-	bool optional;			/* 0 is no limit */
+	uint64_t min;  /* in that unit */
+	bool optional; /* 0 is no limit */
 } fields[] = {
 #define F(m) offsetof(struct msg_limits, m), sizeof(((struct msg_limits *)0)->m) == 8
 	{ "memoryMB", F(mem_bytes), 1 << 20, 32, false },
@@ -77,7 +77,8 @@ void limits_of_template(const struct front *f, const struct template *tpl, struc
 			break;
 		}
 	}
-	*ret = found ? (struct limits_range) { found->defaults, found->maxima } : (struct limits_range) { f->defaults, f->maxima };
+	*ret = found ? (struct limits_range) { found->defaults, found->maxima }
+		     : (struct limits_range) { f->defaults, f->maxima };
 }
 
 void limits_narrow(struct limits_range *r, const struct msg_limits *by)
@@ -98,17 +99,18 @@ void limits_narrow(struct limits_range *r, const struct msg_limits *by)
 static int bad(const struct field *f, const char *prefix, uint64_t max, struct err *e)
 {
 	if (f->unit == CPUS_UNIT)
-		return err_set(e, EINVAL, "field '%s%s' must be a number from %g to %g", prefix, f->name, (double)f->min / 1000,
-			(double)max / 1000);
+		return err_set(e, EINVAL, "field '%s%s' must be a number from %g to %g", prefix, f->name,
+		    (double)f->min / 1000, (double)max / 1000);
 	if (max == UINT64_MAX)
 		return err_set(e, EINVAL, "field '%s%s' must be an integer, %llu or more, or null", prefix, f->name,
-			(unsigned long long)f->min);
-	return err_set(e, EINVAL, "field '%s%s' must be an integer from %llu to %llu", prefix, f->name, (unsigned long long)f->min,
-		(unsigned long long)(max / f->unit));
+		    (unsigned long long)f->min);
+	return err_set(e, EINVAL, "field '%s%s' must be an integer from %llu to %llu", prefix, f->name,
+	    (unsigned long long)f->min, (unsigned long long)(max / f->unit));
 }
 
 /* max: UINT64_MAX for none. */
-static int read_one(const struct field *f, const json_t *v, const char *prefix, uint64_t max, struct msg_limits *l, struct err *e)
+static int read_one(const struct field *f, const json_t *v, const char *prefix, uint64_t max, struct msg_limits *l,
+    struct err *e)
 {
 	if (f->unit == CPUS_UNIT) {
 		double d = json_number_value(v) * 1000;
@@ -132,12 +134,13 @@ static int check_names(const json_t *o, const char *prefix, struct err *e)
 	const char *name;
 	json_t *v;
 
-	json_object_foreach((json_t *)o, name, v) {
+	json_object_foreach((json_t *)o, name, v)
+	{
 		size_t i = 0;
 
 		while (i < ARRAY_LEN(fields) && strcmp(fields[i].name, name) != 0)
 			i++;
-		if (i == ARRAY_LEN(fields))	/* one that is misspelt would be no limit at all */
+		if (i == ARRAY_LEN(fields)) /* one that is misspelt would be no limit at all */
 			return err_set(e, EINVAL, "field '%s%.40s' is not known", prefix, name);
 	}
 	return 0;
@@ -165,11 +168,12 @@ int limits_read(const json_t *o, const char *prefix, const struct limits_range *
 	return 0;
 }
 
-int limits_read_maxima(const json_t *o, const char *prefix, const struct msg_limits *most, struct msg_limits *l, struct err *e)
+int limits_read_maxima(const json_t *o, const char *prefix, const struct msg_limits *most, struct msg_limits *l,
+    struct err *e)
 {
 	struct limits_range r = { .maxima = *most };
 
-	return limits_read(o, prefix, &r, l, e);	/* null: the default, which is none here */
+	return limits_read(o, prefix, &r, l, e); /* null: the default, which is none here */
 }
 
 json_t *limits_json(const struct msg_limits *l)
@@ -179,9 +183,9 @@ json_t *limits_json(const struct msg_limits *l)
 	for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
 		const struct field *f = &fields[i];
 		uint64_t v = get(l, f);
-		json_t *j = f->optional && !v    ? json_null()
-			    : f->unit == CPUS_UNIT ? json_real((double)v / 1000)
-						   : json_integer((json_int_t)(v / f->unit));
+		json_t *j = f->optional && !v ? json_null()
+		    : f->unit == CPUS_UNIT    ? json_real((double)v / 1000)
+					      : json_integer((json_int_t)(v / f->unit));
 
 		(void)json_object_set_new(o, f->name, j);
 	}

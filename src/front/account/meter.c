@@ -17,7 +17,7 @@
 
 #define DAY_MS (24ull * 3600 * 1000)
 #define MIB (1024 * 1024)
-#define METADATA_MAX (2 * 1024 * 1024)	/* the body of a request is smaller */
+#define METADATA_MAX (2 * 1024 * 1024) /* the body of a request is smaller */
 
 uint64_t meter_day_end(uint64_t from_ms, uint64_t until_ms)
 {
@@ -31,14 +31,23 @@ static void add(const struct sandbox *sb, uint64_t until_ms, uint64_t ms, uint64
 {
 	const struct msg_limits *lim = &sb->spec.limits;
 	struct meter_row row = {
-		.sandbox = sb->id, .team = sb->team, .key = sb->key, .template = sb->spec.tpl.name, .metadata = metadata,
-		.day = (until_ms - (ms > 0)) / DAY_MS, .running_ms = ms, .cpu_permille_ms = ms * lim->cpu_permille,
-		.mib_ms = ms * (lim->mem_bytes / MIB), .until_ms = until_ms, .sent_bytes = sent,
+		.sandbox = sb->id,
+		.team = sb->team,
+		.key = sb->key,
+		.template = sb->spec.tpl.name,
+		.metadata = metadata,
+		.day = (until_ms - (ms > 0)) / DAY_MS,
+		.running_ms = ms,
+		.cpu_permille_ms = ms * lim->cpu_permille,
+		.mib_ms = ms * (lim->mem_bytes / MIB),
+		.until_ms = until_ms,
+		.sent_bytes = sent,
 	};
 	struct err e;
 
 	if (meter_add(sb->front->store, &row, &e) < 0)
-		log_warn("could not note for how long a sandbox ran, ignoring", "id=%s ms=%llu err=%s", sb->id, (unsigned long long)ms, e.text);
+		log_warn("could not note for how long a sandbox ran, ignoring", "id=%s ms=%llu err=%s", sb->id,
+		    (unsigned long long)ms, e.text);
 }
 
 /* The last ms milliseconds, each to its day. */
@@ -67,7 +76,7 @@ void meter_start(struct sandbox *sb)
 {
 	sb->metered = true;
 	sb->metered_mono_ms = clock_mono_ms();
-	add_days(sb, clock_wall_ms(), 0);	/* a row, so that the next front knows since when */
+	add_days(sb, clock_wall_ms(), 0); /* a row, so that the next front knows since when */
 }
 
 void meter_note(struct sandbox *sb)
@@ -101,7 +110,8 @@ void meter_adopt(struct sandbox *sb)
 	struct err e;
 
 	if (meter_last(sb->front->store, sb->id, &until_ms, &e) < 0)
-		log_warn("could not read for how long a sandbox ran, going on from now", "id=%s err=%s", sb->id, e.text);
+		log_warn("could not read for how long a sandbox ran, going on from now", "id=%s err=%s", sb->id,
+		    e.text);
 	sb->metered = true;
 	sb->metered_mono_ms = clock_mono_ms();
 	if (until_ms < now_ms && until_ms >= sb->started_us / 1000)
@@ -117,7 +127,7 @@ void meter_sent(struct sandbox *sb, uint64_t sent_bytes)
 		return;
 	sb->sent_seen = all;
 	if (sb->metered)
-		return;			/* goes with the next note */
+		return; /* goes with the next note */
 	if (meter_add_sent(sb->front->store, sb->id, all - sb->sent_noted, &e) < 0)
 		log_warn("could not note what a sandbox has sent, ignoring", "id=%s err=%s", sb->id, e.text);
 	sb->sent_noted = all;
@@ -125,7 +135,8 @@ void meter_sent(struct sandbox *sb, uint64_t sent_bytes)
 
 void meter_note_all(struct front *f, const char *team)
 {
-	for (struct sandbox *sb = sandbox_table_next(f->sandboxes, NULL); sb; sb = sandbox_table_next(f->sandboxes, sb)) {
+	for (struct sandbox *sb = sandbox_table_next(f->sandboxes, NULL); sb;
+	    sb = sandbox_table_next(f->sandboxes, sb)) {
 		if (!team || strcmp(sb->team, team) == 0)
 			meter_note(sb);
 	}

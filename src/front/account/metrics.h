@@ -9,14 +9,14 @@
 #include "base/buf.h"
 #include "front/account/alerts.h"
 #include "front/record/executions.h"
-#include "ipc/webhooks.h"
 #include "ipc/msg.h"
+#include "ipc/webhooks.h"
 
 struct front;
 
 #define HISTOGRAM_BUCKETS 14
 #define METRICS_ROUTES_MAX 128
-#define METRICS_SANDBOXES_MAX 200	/* whose own numbers are given */
+#define METRICS_SANDBOXES_MAX 200 /* whose own numbers are given */
 
 enum outcome { OUTCOME_OK, OUTCOME_CLIENT_ERROR, OUTCOME_SERVER_ERROR, OUTCOME_LOST, OUTCOMES };
 
@@ -38,7 +38,7 @@ enum end_reason { END_KILLED, END_EXPIRED, END_DIED, END_OOM, END_FAILED, END_RE
 enum port_kind { PORT_KIND_ENVD, PORT_KIND_INTERPRETER, PORT_KIND_USER, PORT_KINDS };
 
 struct histogram {
-	uint64_t n[HISTOGRAM_BUCKETS + 1];	/* the last one: beyond all bounds */
+	uint64_t n[HISTOGRAM_BUCKETS + 1]; /* the last one: beyond all bounds */
 	uint64_t sum_us;
 };
 
@@ -55,7 +55,7 @@ struct executions {
 struct metrics {
 	struct executions executions[EXECUTION_KINDS];
 	uint64_t execution_errors[ERROR_CLASSES];
-	struct timed routes[METRICS_ROUTES_MAX + 1];	/* by route_index(); the last one: no such path */
+	struct timed routes[METRICS_ROUTES_MAX + 1]; /* by route_index(); the last one: no such path */
 	uint64_t errors[CLASSES];
 	struct timed ports[PORT_KINDS];
 	uint64_t bytes_up, bytes_down;
@@ -64,23 +64,25 @@ struct metrics {
 	struct histogram create;
 	struct histogram warden[OP_COUNT];
 	uint64_t auth_failures;
-	uint64_t webhooks_tried[HK_OUTCOMES], webhooks_failed, webhooks_dropped;	/* deliveries: attempts, given up, not queued */
+	/* deliveries: attempts, given up, not queued */
+	uint64_t webhooks_tried[HK_OUTCOMES], webhooks_failed, webhooks_dropped;
 	uint64_t alerts[ALERTS];
-	uint64_t refused_calls;			/* of sandboxes, as far as they are told of */
+	uint64_t refused_calls; /* of sandboxes, as far as they are told of */
 	uint64_t started_wall_ms;
-	long host_cpus;				/* of the machine; as statm_fd */
+	long host_cpus; /* of the machine; as statm_fd */
 	uint64_t host_mem_bytes;
 	char host_arch[65];
-	int statm_fd;				/* of this process: later nothing can be opened */
+	int statm_fd; /* of this process: later nothing can be opened */
 };
 
 struct metrics *metrics_new(void);
 void metrics_free(struct metrics *m);
 
 void histogram_add(struct histogram *h, uint64_t us);
-double histogram_bound(size_t i);			/* of bucket i, in seconds */
+double histogram_bound(size_t i); /* of bucket i, in seconds */
 enum outcome outcome_of(int status, bool lost);
-void metrics_error(struct metrics *m, int status, bool is_rate); /* counts an answer of that status, if it is an error */
+/* counts an answer of that status, if it is an error */
+void metrics_error(struct metrics *m, int status, bool is_rate);
 enum port_kind port_kind(uint16_t port);
 
-void metrics_put(const struct front *f, struct buf *out);	/* all of it as text */
+void metrics_put(const struct front *f, struct buf *out); /* all of it as text */

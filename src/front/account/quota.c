@@ -8,11 +8,11 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
-#include "front/front.h"
 #include "front/account/keyring.h"
 #include "front/account/limits.h"
 #include "front/api/reply.h"
 #include "front/api/request.h"
+#include "front/front.h"
 #include "front/sandbox/sandbox.h"
 #include "front/sandbox/table.h"
 #include "http/json.h"
@@ -25,7 +25,7 @@
 static const struct {
 	const char *name;
 	size_t at;
-	bool of_key;			/* only */
+	bool of_key; /* only */
 } fields[] = {
 	{ "maxSandboxes", offsetof(struct quota, max_sandboxes), true },
 	{ "createsPerMinute", offsetof(struct quota, creates_per_min), false },
@@ -43,7 +43,8 @@ static int check_names(const json_t *o, bool of_key, struct err *e)
 	const char *name;
 	json_t *v;
 
-	json_object_foreach((json_t *)o, name, v) {
+	json_object_foreach((json_t *)o, name, v)
+	{
 		size_t i = 0;
 
 		while (i < ARRAY_LEN(fields) && (strcmp(fields[i].name, name) != 0 || (fields[i].of_key && !of_key)))
@@ -68,7 +69,8 @@ int quota_read(const json_t *o, bool of_key, const struct msg_limits *most, stru
 		if (!v)
 			continue;
 		if (!json_is_null(v) && (!json_is_integer(v) || n < 1 || n > MOST))
-			return err_set(e, EINVAL, "field 'quota.%s' must be an integer from 1 to %lld, or null", fields[i].name, (long long)MOST);
+			return err_set(e, EINVAL, "field 'quota.%s' must be an integer from 1 to %lld, or null",
+			    fields[i].name, (long long)MOST);
 		*field(&to, i) = json_is_null(v) ? 0 : n;
 	}
 	if (json_get_obj(o, "limits", &limits, e) < 0)
@@ -102,9 +104,11 @@ json_t *quota_json(const struct quota *q, bool of_key)
 
 	for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
 		if (of_key || !fields[i].of_key)
-			(void)json_object_set_new(o, fields[i].name, *field(q, i) ? json_integer(*field(q, i)) : json_null());
+			(void)json_object_set_new(o, fields[i].name,
+			    *field(q, i) ? json_integer(*field(q, i)) : json_null());
 	}
-	(void)json_object_set_new(o, "limits", limits_equal(&q->maxima, &none) ? json_null() : limits_maxima_json(&q->maxima));
+	(void)json_object_set_new(o, "limits",
+	    limits_equal(&q->maxima, &none) ? json_null() : limits_maxima_json(&q->maxima));
 	return o;
 }
 
@@ -165,7 +169,8 @@ json_t *tally_json(struct tally *t, uint64_t now_wall_ms)
 {
 	begin_day(t, now_wall_ms / 1000 / DAY_S);
 	return json_pack("{s:I,s:I,s:I}", "cpuSecondsToday", (json_int_t)(t->use.cpu_ms / 1000), "egressMBToday",
-		(json_int_t)(t->use.sent_bytes >> 20), "createsLastMinute", (json_int_t)tally_creates(t, clock_mono_ms() / 1000));
+	    (json_int_t)(t->use.sent_bytes >> 20), "createsLastMinute",
+	    (json_int_t)tally_creates(t, clock_mono_ms() / 1000));
 }
 
 /* --- refusing -------------------------------------------------------------------------------------------------- */
@@ -206,12 +211,13 @@ static size_t key_sandboxes(const struct front *f, const char *key)
 {
 	size_t n = 0;
 
-	for (const struct sandbox *sb = sandbox_table_next(f->sandboxes, NULL); sb; sb = sandbox_table_next(f->sandboxes, sb))
+	for (const struct sandbox *sb = sandbox_table_next(f->sandboxes, NULL); sb;
+	    sb = sandbox_table_next(f->sandboxes, sb))
 		n += strcmp(sb->key, key) == 0;
 	return n;
 }
 
-struct owner {				/* of a sandbox; either may be NULL */
+struct owner { /* of a sandbox; either may be NULL */
 	struct team *team;
 	struct key *key;
 };
@@ -270,7 +276,8 @@ void quota_note_create(struct front *f, const char *team, const char *key)
 
 void quota_text(const struct quota_hit *h, struct err *ret)
 {
-	(void)err_set(ret, EDQUOT, "the quota %s of this %s is used up: %lld of %lld", h->what, h->scope, (long long)h->used, (long long)h->limit);
+	(void)err_set(ret, EDQUOT, "the quota %s of this %s is used up: %lld of %lld", h->what, h->scope,
+	    (long long)h->used, (long long)h->limit);
 }
 
 void quota_refuse(struct req *r, const struct quota_hit *h)
@@ -279,15 +286,17 @@ void quota_refuse(struct req *r, const struct quota_hit *h)
 	struct err e;
 
 	quota_text(h, &e);
-	json_t *j = json_pack("{s:i,s:s,s:{s:s,s:s,s:I,s:I,s:o}}", "code", 429, "message", e.text, "quota", "scope", h->scope, "what", h->what,
-		"limit", (json_int_t)h->limit, "used", (json_int_t)h->used, "retryAfterSeconds", h->retry_s ? json_integer(h->retry_s) : json_null());
+	json_t *j = json_pack("{s:i,s:s,s:{s:s,s:s,s:I,s:I,s:o}}", "code", 429, "message", e.text, "quota", "scope",
+	    h->scope, "what", h->what, "limit", (json_int_t)h->limit, "used", (json_int_t)h->used, "retryAfterSeconds",
+	    h->retry_s ? json_integer(h->retry_s) : json_null());
 
 	/* Clients try again by themselves after that many seconds: a day is not worth waiting for. */
 	if (h->retry_s && h->retry_s <= QUOTA_MINUTE)
 		(void)snprintf(header, sizeof header, "Retry-After: %u\r\n", h->retry_s);
 	else
 		(void)snprintf(header, sizeof header, "Should-Retry: false\r\n");
-	log_info("refused, a quota is used up", "request=%s scope=%s what=%s limit=%lld", r->id, h->scope, h->what, (long long)h->limit);
+	log_info("refused, a quota is used up", "request=%s scope=%s what=%s limit=%lld", r->id, h->scope, h->what,
+	    (long long)h->limit);
 	reply_json(r, 429, j, header);
 }
 

@@ -8,20 +8,20 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
-#include "front/front.h"
 #include "front/account/keyring.h"
-#include "front/util/mem.h"
 #include "front/account/meter.h"
 #include "front/account/quota.h"
+#include "front/front.h"
+#include "front/record/audit_acts.h"
 #include "front/sandbox/sandbox.h"
 #include "front/sandbox/table.h"
-#include "front/record/audit_acts.h"
+#include "front/util/mem.h"
 #include "http/json.h"
 #include "store/meter.h"
 
 #define DAY_S 86400u
 #define TEXT_MAX 4096
-#define SAVE_EVERY 10			/* seconds */
+#define SAVE_EVERY 10 /* seconds */
 #define LOOK_EVERY 2
 #define DEPARTED_MAX 4096
 
@@ -29,8 +29,8 @@
 struct departed {
 	LIST_ENTRY(departed) link;
 	char id[ID_SIZE], team[TEAM_ID_SIZE], key[TEAM_ID_SIZE];
-	uint64_t cpu_ns, sent_bytes;	/* that are on the account already */
-	uint64_t metered;		/* bytes of this life that are in the report of usage */
+	uint64_t cpu_ns, sent_bytes; /* that are on the account already */
+	uint64_t metered;            /* bytes of this life that are in the report of usage */
 };
 
 static struct tally *tally_of_key(const struct front *f, const char *id)
@@ -65,7 +65,7 @@ static uint64_t due(uint64_t now, uint64_t *paid, uint64_t unit)
 
 void quota_account(struct sandbox *sb, uint64_t cpu_ns, uint64_t sent_bytes)
 {
-	if (!sb->paid.known) {		/* of an earlier front, which has counted it */
+	if (!sb->paid.known) { /* of an earlier front, which has counted it */
 		sb->paid.cpu_ns = cpu_ns;
 		sb->paid.sent_bytes = sent_bytes;
 		sb->paid.known = true;
@@ -112,11 +112,12 @@ void quota_exited(struct front *f, const struct msg_exited *m)
 		quota_account(sb, m->cpu_ns, m->sent_bytes);
 		audit_used(f, sb->team, sb->key, m);
 		meter_sent(sb, m->sent_bytes);
-		sb->usage.last_sent = m->sent_bytes;	/* the next life adds it to those before */
-		sb->paid.known = false;		/* that was the last count of this life */
+		sb->usage.last_sent = m->sent_bytes; /* the next life adds it to those before */
+		sb->paid.known = false;              /* that was the last count of this life */
 		return;
 	}
-	LIST_FOREACH(d, &f->departed, link) {
+	LIST_FOREACH(d, &f->departed, link)
+	{
 		if (strcmp(d->id, m->id) == 0)
 			break;
 	}
@@ -139,12 +140,16 @@ static void on_quota(void *user, bool of_key, const char *id, const char *text)
 	struct err e = ERR_INIT;
 
 	/* The maxima may be above those of today: they were checked when they were set, and are narrowed by today's. */
-	if (!o || quota_read(o, of_key, &(struct msg_limits) { UINT64_MAX, UINT64_MAX, UINT32_MAX, UINT32_MAX, .swap_bytes = UINT64_MAX,
-		.open_files = UINT32_MAX }, &q, &e) < 0) {
+	if (!o ||
+	    quota_read(o, of_key,
+		&(struct msg_limits) { UINT64_MAX, UINT64_MAX, UINT32_MAX, UINT32_MAX, .swap_bytes = UINT64_MAX,
+		    .open_files = UINT32_MAX },
+		&q, &e) < 0) {
 		log_error("the quota of a team or key is damaged, ignoring it", "id=%s err=%s", id, e.text);
 		return;
 	}
-	for (struct key *k = of_key ? keyring_next_key(f->keyring, NULL) : NULL; k; k = keyring_next_key(f->keyring, k)) {
+	for (struct key *k = of_key ? keyring_next_key(f->keyring, NULL) : NULL; k;
+	    k = keyring_next_key(f->keyring, k)) {
 		if (strcmp(k->id, id) == 0)
 			k->quota = q;
 	}
@@ -169,7 +174,8 @@ static void on_use(void *user, const char *owner, const struct quota_use *u)
 int quota_open(struct front *f, struct err *e)
 {
 	LIST_INIT(&f->departed);
-	if (quotas_each(f->store, on_quota, f, e) < 0 || quota_use_each(f->store, clock_wall_ms() / 1000 / DAY_S, on_use, f, e) < 0)
+	if (quotas_each(f->store, on_quota, f, e) < 0 ||
+	    quota_use_each(f->store, clock_wall_ms() / 1000 / DAY_S, on_use, f, e) < 0)
 		return -e->no;
 	return 0;
 }
@@ -194,7 +200,8 @@ void quota_move(struct front *f, const char *from_key, const char *to_key)
 		*to = *from;
 		to->dirty = true;
 	}
-	for (struct sandbox *sb = sandbox_table_next(f->sandboxes, NULL); sb; sb = sandbox_table_next(f->sandboxes, sb)) {
+	for (struct sandbox *sb = sandbox_table_next(f->sandboxes, NULL); sb;
+	    sb = sandbox_table_next(f->sandboxes, sb)) {
 		if (strcmp(sb->key, from_key) == 0)
 			(void)str_copy(sb->key, sizeof sb->key, str_of(to_key));
 	}
@@ -229,10 +236,11 @@ static void hold_up(struct front *f)
 		next = sandbox_table_next(f->sandboxes, sb);
 		if (sb->state != SANDBOX_RUNNING || sb->being_kept || quota_check_resume(f, sb->team, sb->key, &h) == 0)
 			continue;
-		log_info("pausing, a quota is used up", "id=%s scope=%s what=%s limit=%lld", sb->id, h.scope, h.what, (long long)h.limit);
+		log_info("pausing, a quota is used up", "id=%s scope=%s what=%s limit=%lld", sb->id, h.scope, h.what,
+		    (long long)h.limit);
 		sandbox_by(sb, "");
-		sandbox_note(sb, LOG_LVL_WARN, JOURNAL_LIFECYCLE, "paused, a quota is used up", "error=QUOTA scope=%s what=%s limit=%lld", h.scope,
-			h.what, (long long)h.limit);
+		sandbox_note(sb, LOG_LVL_WARN, JOURNAL_LIFECYCLE, "paused, a quota is used up",
+		    "error=QUOTA scope=%s what=%s limit=%lld", h.scope, h.what, (long long)h.limit);
 		sandbox_pause(sb, true);
 	}
 }

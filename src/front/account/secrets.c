@@ -48,7 +48,7 @@ static struct str label_of(const char *team, const char *id, char out[LABEL_MAX]
 {
 	int n = snprintf(out, LABEL_MAX, "secret %s %s", team, id);
 
-	return (struct str){ out, n > 0 && n < LABEL_MAX ? (size_t)n : 0 };
+	return (struct str) { out, n > 0 && n < LABEL_MAX ? (size_t)n : 0 };
 }
 
 void secret_seal(const struct front *f, const char *team, const char *id, struct str value, struct buf *out)
@@ -68,8 +68,8 @@ static int on_found(void *user, const struct secret_row *r)
 	const struct filling *fl = user;
 	autobuf struct buf value = BUF_INIT(SECRET_VALUE_MAX + 1);
 	char label[LABEL_MAX];
-	int no = vault_unseal(
-		fl->f->vault, label_of(r->team, r->id, label), (struct str){ r->sealed, r->n_sealed }, &value);
+	int no = vault_unseal(fl->f->vault, label_of(r->team, r->id, label), (struct str) { r->sealed, r->n_sealed },
+	    &value);
 
 	if (no < 0) {
 		log_error("a secret cannot be unsealed: was the key file changed?", "secret=%s", r->id);
@@ -97,8 +97,8 @@ static int fill_one(const struct front *f, const char *team, struct str name, st
 	return r < 0 ? err_set(e, -r, "secret '%s' cannot be read", clean) : 0;
 }
 
-int secrets_fill(
-	const struct front *f, const char *team, struct str text, struct buf *out, bool *ret_secret, struct err *e)
+int secrets_fill(const struct front *f, const char *team, struct str text, struct buf *out, bool *ret_secret,
+    struct err *e)
 {
 	*ret_secret = false;
 	while (text.n > 0) {

@@ -29,5 +29,5 @@ void secret_seal(const struct front *f, const char *team, const char *id, struct
 /* Appends the text with its placeholders filled in. *ret_secret: there was one. -EINVAL: a placeholder is malformed;
  * -ENOTSUP: it asks for an identity token; -ENOENT: there is no such secret, whose name the text of e tells. With f
  * NULL only the form is checked. */
-int secrets_fill(
-	const struct front *f, const char *team, struct str text, struct buf *out, bool *ret_secret, struct err *e);
+int secrets_fill(const struct front *f, const char *team, struct str text, struct buf *out, bool *ret_secret,
+    struct err *e);

@@ -5,12 +5,12 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "front/front.h"
-#include "front/util/mem.h"
 #include "front/account/meter.h"
 #include "front/account/quota.h"
-#include "front/sandbox/sandbox.h"
+#include "front/front.h"
 #include "front/link/warden_link.h"
+#include "front/sandbox/sandbox.h"
+#include "front/util/mem.h"
 
 void usage_init(struct usage_ring *r, uint64_t now_mono_ms)
 {
@@ -48,7 +48,7 @@ void usage_add(struct usage_ring *r, const struct msg_usage *m, uint64_t now_mon
 		.mem_bytes = m->mem_bytes,
 		.mem_cache_bytes = m->mem_cache_bytes,
 		.disk_bytes = m->disk_bytes,
-		.cpu_pct = (float)ns / (float)ms / 1e4f,	/* ns per ms, in percent */
+		.cpu_pct = (float)ns / (float)ms / 1e4f, /* ns per ms, in percent */
 		.pids = m->pids,
 	};
 	r->at = (r->at + 1) % USAGE_KEPT;
@@ -75,7 +75,8 @@ double usage_cpu_pct(const struct usage_sample *s, const struct msg_limits *lim)
 {
 	uint32_t n = usage_cpus(lim);
 
-	return (double)(int64_t)(s->cpu_pct * 100.0 / (n ? n : 1) + 0.999) / 100;	/* upwards: little is not nothing */
+	/* upwards: little is not nothing */
+	return (double)(int64_t)(s->cpu_pct * 100.0 / (n ? n : 1) + 0.999) / 100;
 }
 
 /* The first one may be of a few milliseconds, and has all that its start took: more than its limit says nothing. */
@@ -120,7 +121,8 @@ void usage_tick(struct sandbox *sb, uint64_t now_mono_ms)
 {
 	struct usage_ring *r = &sb->usage;
 
-	if (sb->state != SANDBOX_RUNNING || r->asked || now_mono_ms < r->next_mono_ms || warden_silent(sb->front->warden))
+	if (sb->state != SANDBOX_RUNNING || r->asked || now_mono_ms < r->next_mono_ms ||
+	    warden_silent(sb->front->warden))
 		return;
 	r->asked = true;
 	r->next_mono_ms = now_mono_ms + USAGE_EVERY_MS;

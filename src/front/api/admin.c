@@ -5,18 +5,18 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
-#include "front/api/api.h"
-#include "front/front.h"
-#include "front/record/webhooks.h"
 #include "front/account/keyring.h"
-#include "front/util/mem.h"
 #include "front/account/metrics.h"
+#include "front/api/api.h"
 #include "front/api/reply.h"
 #include "front/api/request.h"
-#include "front/sandbox/sandbox.h"
-#include "front/sandbox/table.h"
-#include "front/sandbox/spec.h"
+#include "front/front.h"
 #include "front/link/warden_link.h"
+#include "front/record/webhooks.h"
+#include "front/sandbox/sandbox.h"
+#include "front/sandbox/spec.h"
+#include "front/sandbox/table.h"
+#include "front/util/mem.h"
 #include "http/json.h"
 
 #define SANDBOXES_LIMIT 1000000
@@ -26,7 +26,8 @@ size_t team_sandboxes(const struct front *f, const char *team)
 {
 	size_t n = 0;
 
-	for (const struct sandbox *sb = sandbox_table_next(f->sandboxes, NULL); sb; sb = sandbox_table_next(f->sandboxes, sb))
+	for (const struct sandbox *sb = sandbox_table_next(f->sandboxes, NULL); sb;
+	    sb = sandbox_table_next(f->sandboxes, sb))
 		n += strcmp(sb->team, team) == 0;
 	return n;
 }
@@ -38,11 +39,11 @@ static json_t *limit_json(int64_t v)
 
 static json_t *team_json(const struct front *f, struct team *t)
 {
-	return json_pack("{s:s,s:s,s:b,s:b,s:o,s:o,s:o,s:I,s:I,s:o,s:o}", "teamID", t->id, "name", t->name,
-			 "isDefault", t->is_default, "blocked", t->blocked, "createdAt", time_json(t->created_ms),
-			 "maxSandboxes", limit_json(t->max_sandboxes), "rateLimit", limit_json(t->rate_limit),
-			 "runningSandboxes", (json_int_t)team_sandboxes(f, t->id), "keys", (json_int_t)t->n_keys,
-			 "quota", quota_json(&t->quota, false), "usage", tally_json(&t->tally, clock_wall_ms()));
+	return json_pack("{s:s,s:s,s:b,s:b,s:o,s:o,s:o,s:I,s:I,s:o,s:o}", "teamID", t->id, "name", t->name, "isDefault",
+	    t->is_default, "blocked", t->blocked, "createdAt", time_json(t->created_ms), "maxSandboxes",
+	    limit_json(t->max_sandboxes), "rateLimit", limit_json(t->rate_limit), "runningSandboxes",
+	    (json_int_t)team_sandboxes(f, t->id), "keys", (json_int_t)t->n_keys, "quota", quota_json(&t->quota, false),
+	    "usage", tally_json(&t->tally, clock_wall_ms()));
 }
 
 /* --- teams --- */
@@ -53,7 +54,7 @@ static int check_name(const char *name, struct err *e)
 
 	if (n == 0 || name[n] || n >= TEAM_NAME_SIZE)
 		return err_set(e, EINVAL, "field 'name' must have 1 to %d characters of a-z, 0-9, '-' and '_'",
-			       TEAM_NAME_SIZE - 1);
+		    TEAM_NAME_SIZE - 1);
 	return 0;
 }
 
@@ -144,7 +145,10 @@ void admin_team_set(struct req *r)
 		return;
 
 	struct team_row row = {
-		.name = t->name, .blocked = t->blocked, .max_sandboxes = t->max_sandboxes, .rate_limit = t->rate_limit,
+		.name = t->name,
+		.blocked = t->blocked,
+		.max_sandboxes = t->max_sandboxes,
+		.rate_limit = t->rate_limit,
 	};
 
 	struct quota q = t->quota;
@@ -154,11 +158,11 @@ void admin_team_set(struct req *r)
 	} else if (row.blocked && t->is_default) {
 		reply_error(r, 409, "the default team cannot be blocked");
 	} else if (keyring_set_team(r->front->keyring, t, &row, &e) < 0 ||
-		   (json_object_get(body, "quota") && quota_set(r->front, false, t->id, &t->quota, &q, &e) < 0)) {
+	    (json_object_get(body, "quota") && quota_set(r->front, false, t->id, &t->quota, &q, &e) < 0)) {
 		reply_err(r, &e);
 	} else {
 		log_info("team changed", "request=%s team=%s blocked=%d max_sandboxes=%lld rate_limit=%lld", r->id,
-			 t->id, t->blocked, (long long)t->max_sandboxes, (long long)t->rate_limit);
+		    t->id, t->blocked, (long long)t->max_sandboxes, (long long)t->rate_limit);
 		reply_json(r, 200, team_json(r->front, t), NULL);
 	}
 }
@@ -224,7 +228,7 @@ void admin_kill(struct req *r)
 
 	struct massacre *m = r->work = must_alloc(sizeof *m);
 
-	m->left = 1;			/* our own, so that the answer does not come half-way */
+	m->left = 1; /* our own, so that the answer does not come half-way */
 	for (sb = sandbox_table_next(r->front->sandboxes, NULL); sb; sb = next) {
 		next = sandbox_table_next(r->front->sandboxes, sb);
 		if (strcmp(sb->team, t->id) != 0 || sb->state == SANDBOX_STARTING)
@@ -319,10 +323,9 @@ static json_t *node_metrics(const struct front *f)
 		used += s ? s->mem_bytes : 0;
 	}
 	return json_pack("{s:I,s:I,s:i,s:I,s:I,s:I,s:[],s:i,s:i,s:i,s:i}", "allocatedCPU", (json_int_t)cpus,
-			 "allocatedMemoryBytes", (json_int_t)mem, "cpuPercent", 0, "memoryUsedBytes", (json_int_t)used,
-			 "cpuCount", (json_int_t)f->metrics->host_cpus,
-			 "memoryTotalBytes", (json_int_t)f->metrics->host_mem_bytes, "disks",
-			 "hugePagesTotal", 0, "hugePagesUsed", 0, "hugePagesReserved", 0, "hugePageSizeBytes", 0);
+	    "allocatedMemoryBytes", (json_int_t)mem, "cpuPercent", 0, "memoryUsedBytes", (json_int_t)used, "cpuCount",
+	    (json_int_t)f->metrics->host_cpus, "memoryTotalBytes", (json_int_t)f->metrics->host_mem_bytes, "disks",
+	    "hugePagesTotal", 0, "hugePagesUsed", 0, "hugePagesReserved", 0, "hugePageSizeBytes", 0);
 }
 
 void admin_nodes(struct req *r)
@@ -331,17 +334,17 @@ void admin_nodes(struct req *r)
 	const struct metrics *m = f->metrics;
 	size_t starting = 0;
 
-	for (const struct sandbox *sb = sandbox_table_next(f->sandboxes, NULL); sb; sb = sandbox_table_next(f->sandboxes, sb))
+	for (const struct sandbox *sb = sandbox_table_next(f->sandboxes, NULL); sb;
+	    sb = sandbox_table_next(f->sandboxes, sb))
 		starting += sb->state == SANDBOX_STARTING;
 
 	json_t *node = json_pack("{s:s,s:s,s:s,s:s,s:o,s:I,s:o,s:I,s:I,s:I,s:s,s:s,s:{s:s,s:s,s:s,s:s}}", "id", "local",
-				 "serviceInstanceID", "local", "clusterID", "00000000-0000-0000-0000-000000000000",
-				 "status", "ready", "statusChangedAt", time_json(m->started_wall_ms),
-				 "sandboxCount", (json_int_t)(sandbox_table_count(f->sandboxes) - starting),
-				 "metrics", node_metrics(f), "createSuccesses", (json_int_t)m->starts_ok,
-				 "createFails", (json_int_t)m->starts_failed, "sandboxStartingCount", (json_int_t)starting,
-				 "version", ATOLL_VERSION, "commit", "", "machineInfo", "cpuFamily", "", "cpuModel", "",
-				 "cpuModelName", "", "cpuArchitecture", m->host_arch);
+	    "serviceInstanceID", "local", "clusterID", "00000000-0000-0000-0000-000000000000", "status", "ready",
+	    "statusChangedAt", time_json(m->started_wall_ms), "sandboxCount",
+	    (json_int_t)(sandbox_table_count(f->sandboxes) - starting), "metrics", node_metrics(f), "createSuccesses",
+	    (json_int_t)m->starts_ok, "createFails", (json_int_t)m->starts_failed, "sandboxStartingCount",
+	    (json_int_t)starting, "version", ATOLL_VERSION, "commit", "", "machineInfo", "cpuFamily", "", "cpuModel",
+	    "", "cpuModelName", "", "cpuArchitecture", m->host_arch);
 
 	reply_json(r, 200, json_pack("[o]", node), NULL);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/api/agent_pass: requests for /mcp and /agent, let in by their key and passed on to atoll-agent, which gets the key: it acts
- * for the caller by calling us back, with the caller's rights and no others. Bodies and answers stream both ways; when the client goes,
- * so does the connection, and atoll-agent gives up what it was doing for it. */
+/* front/api/agent_pass: requests for /mcp and /agent, let in by their key and passed on to atoll-agent, which gets the
+ * key: it acts for the caller by calling us back, with the caller's rights and no others. Bodies and answers stream
+ * both ways; when the client goes, so does the connection, and atoll-agent gives up what it was doing for it. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,17 +10,17 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/log.h"
-#include "front/link/agent_link.h"
 #include "front/api/api.h"
 #include "front/api/auth.h"
-#include "front/util/cors.h"
-#include "front/front.h"
-#include "front/util/mem.h"
-#include "front/proxy/head.h"
-#include "front/proxy/route.h"
 #include "front/api/reply.h"
 #include "front/api/request.h"
 #include "front/api/routes.h"
+#include "front/front.h"
+#include "front/link/agent_link.h"
+#include "front/proxy/head.h"
+#include "front/proxy/route.h"
+#include "front/util/cors.h"
+#include "front/util/mem.h"
 #include "http/call.h"
 #include "http/server.h"
 #include "http/url.h"
@@ -29,10 +29,10 @@
 #define HEAD_MAX (HTTP_HEAD_MAX + 4096)
 #define MCP_HEADERS "Access-Control-Expose-Headers: Mcp-Session-Id, MCP-Protocol-Version, X-Request-Id, Retry-After\r\n"
 
-struct pass {				/* r->work */
+struct pass { /* r->work */
 	struct req *r;
-	struct http_call *call;		/* NULL: over */
-	size_t up;			/* bytes of the body so far */
+	struct http_call *call; /* NULL: over */
+	size_t up;              /* bytes of the body so far */
 	bool chunked;
 	bool reused, body_sent, body_ended, answered;
 };
@@ -41,9 +41,11 @@ static int begin_call(struct pass *p, bool fresh);
 
 static void unavailable(struct req *r)
 {
-	reply_json(r, 503, json_pack("{s:i,s:s}", "code", 503, "message",
-		"the agent layer is not running at the moment; sandboxes and all other calls are not affected, try again in a moment"),
-		"Retry-After: 1\r\n");
+	reply_json(r, 503,
+	    json_pack("{s:i,s:s}", "code", 503, "message",
+		"the agent layer is not running at the moment; sandboxes and all other calls are not affected, try "
+		"again in a moment"),
+	    "Retry-After: 1\r\n");
 }
 
 /* The way there is broken. */
@@ -128,7 +130,7 @@ static void on_answer(void *user, const struct http_answer *a)
 	autobuf struct buf lines = BUF_INIT(HEAD_MAX);
 
 	p->answered = true;
-	if (a->upgrade || r->status || !r->http) {	/* nobody asked for it, or it comes too late */
+	if (a->upgrade || r->status || !r->http) { /* nobody asked for it, or it comes too late */
 		lost(p);
 		return;
 	}
@@ -193,11 +195,12 @@ static const struct http_call_ops call_ops = {
 
 /* --- begin and end ------------------------------------------------------------------------------------------- */
 
-/* What was for us does not go on as it came: whose request it is we say ourselves, in lines that no client can put in. */
+/* What was for us does not go on as it came: whose request it is we say ourselves, in lines that no client can put
+ * in. */
 static bool is_ours(struct str name)
 {
-	static const char *const ours[] = { "host", "content-length", "expect", "authorization", "x-api-key", "x-admin-token", "x-team-id",
-		"x-request-id", "cookie" };
+	static const char *const ours[] = { "host", "content-length", "expect", "authorization", "x-api-key",
+		"x-admin-token", "x-team-id", "x-request-id", "cookie" };
 
 	for (size_t i = 0; i < ARRAY_LEN(ours); i++) {
 		if (str_ieq(name, str_of(ours[i])))
@@ -221,7 +224,8 @@ static void put_head(struct buf *out, const struct req *r)
 		if (!is_ours(name) && !proxy_is_hop_by_hop(name, &rq->headers))
 			buf_fmt(out, "%.*s: %.*s\r\n", STR_ARG(name), STR_ARG(rq->headers.v[i].value));
 	}
-	buf_fmt(out, "X-Request-Id: %s\r\nX-Atoll-Team: %s\r\nX-Atoll-Key-Id: %s\r\n", r->id, r->caller.team, r->caller.key);
+	buf_fmt(out, "X-Request-Id: %s\r\nX-Atoll-Team: %s\r\nX-Atoll-Key-Id: %s\r\n", r->id, r->caller.team,
+	    r->caller.key);
 	buf_z(out, "X-Atoll-Key-Name: ");
 	url_encode(out, str_of(r->caller.key_name));
 	buf_z(out, "\r\n");
@@ -256,7 +260,8 @@ static int begin_call(struct pass *p, bool fresh)
 	return 0;
 }
 
-/* A page that some browser has open may name our address as its own (DNS rebinding), and then speak for whoever sits there. */
+/* A page that some browser has open may name our address as its own (DNS rebinding), and then speak for whoever sits
+ * there. */
 static bool origin_is_fine(const struct req *r)
 {
 	struct str origin = http_header_get(&r->http->headers, "origin");
@@ -277,11 +282,13 @@ int api_agent_begin(struct req *r)
 	struct front *f = r->front;
 
 	if (str_is(r->http->path, "/mcp") && !origin_is_fine(r)) {
-		reply_error(r, 403, "header Origin: only pages of this machine or of the server's own domain may call this");
+		reply_error(r, 403,
+		    "header Origin: only pages of this machine or of the server's own domain may call this");
 		return -EPERM;
 	}
 	if (f->agent_calls >= front_max_agent_calls(f)) {
-		reply_json(r, 429, json_pack("{s:i,s:s}", "code", 429, "message", "too many agent calls are under way"), "Retry-After: 1\r\n");
+		reply_json(r, 429, json_pack("{s:i,s:s}", "code", 429, "message", "too many agent calls are under way"),
+		    "Retry-After: 1\r\n");
 		return -EBUSY;
 	}
 	struct pass *p = must_alloc(sizeof *p);

@@ -20,9 +20,9 @@ void api_create_v1(struct req *r);
 void api_create_v2(struct req *r);
 void api_info(struct req *r);
 void api_kill(struct req *r);
-json_t *sandbox_json(const struct req *r, const struct sandbox *sb);	/* as create and connect answer */
-json_t *domain_json(const struct req *r);			/* below which this client finds names of sandboxes */
-void sandbox_put_listed(struct buf *out, const struct sandbox *sb, bool with_team);	/* as the lists have it */
+json_t *sandbox_json(const struct req *r, const struct sandbox *sb); /* as create and connect answer */
+json_t *domain_json(const struct req *r); /* below which this client finds names of sandboxes */
+void sandbox_put_listed(struct buf *out, const struct sandbox *sb, bool with_team); /* as the lists have it */
 
 /* list.c */
 void api_list_v1(struct req *r);
@@ -72,11 +72,12 @@ void api_notebook_over(struct req *r);
 
 /* audit.c */
 void api_audit(struct req *r);
-void admin_audit(struct req *r);	/* of all teams */
+void admin_audit(struct req *r); /* of all teams */
 
 /* purge.c */
 void api_purge(struct req *r);
-int64_t templates_purge(struct front *f, const char *team, int64_t *failed);	/* templates.c: how many went, and how many could not */
+/* templates.c: how many went, and how many could not */
+int64_t templates_purge(struct front *f, const char *team, int64_t *failed);
 
 /* volumes.c */
 void api_volumes(struct req *r);
@@ -95,7 +96,7 @@ void api_metrics_many(struct req *r);
 void api_team_metrics(struct req *r);
 void api_team_metrics_max(struct req *r);
 void api_meter(struct req *r);
-void admin_meter(struct req *r);	/* of all teams */
+void admin_meter(struct req *r); /* of all teams */
 void api_prometheus(struct req *r);
 
 /* misc.c */
@@ -103,7 +104,7 @@ void api_health(struct req *r);
 void api_teams(struct req *r);
 void api_access_tokens(struct req *r);
 json_t *time_json(uint64_t wall_ms);
-json_t *time_or_null(uint64_t wall_ms);				/* 0: null */
+json_t *time_or_null(uint64_t wall_ms); /* 0: null */
 
 /* templates.c */
 void api_templates(struct req *r);
@@ -120,7 +121,7 @@ void api_build_request_v1(struct req *r);
 void api_tags_add(struct req *r);
 void api_tags_drop(struct req *r);
 void api_template_tags(struct req *r);
-int tag_parse(struct str text, char ret[64]);			/* in lower case; -EINVAL */
+int tag_parse(struct str text, char ret[64]); /* in lower case; -EINVAL */
 
 /* tag_groups.c */
 void api_tag_groups(struct req *r);
@@ -155,8 +156,8 @@ void api_fork(struct req *r);
 void api_snapshot(struct req *r);
 void api_snapshots(struct req *r);
 void api_snapshot_adopt(struct req *r);
-bool api_snapshot_drop(struct req *r);	/* false: the path names none, and nothing was answered */
-int api_check_room(const struct front *f, const char *team, struct err *e);	/* for one more sandbox; -EDQUOT */
+bool api_snapshot_drop(struct req *r); /* false: the path names none, and nothing was answered */
+int api_check_room(const struct front *f, const char *team, struct err *e); /* for one more sandbox; -EDQUOT */
 
 /* keys.c */
 void api_keys(struct req *r);
@@ -169,9 +170,11 @@ void admin_key_add(struct req *r);
 void admin_key_drop(struct req *r);
 void admin_key_set(struct req *r);
 void admin_key_rotate(struct req *r);
-void uploads_tick(struct front *f);			/* ends those that stand still */
-bool req_has_quota(struct req *r);				/* is the caller's key one with a quota of its own, and no admin key? */
-struct team *req_team(struct req *r);				/* of the path; answers 404 by itself and returns NULL */
+void uploads_tick(struct front *f); /* ends those that stand still */
+/* is the caller's key one with a quota of its own, and no admin key? */
+bool req_has_quota(struct req *r);
+/* of the path; answers 404 by itself and returns NULL */
+struct team *req_team(struct req *r);
 
 /* admin.c */
 void admin_teams(struct req *r);
@@ -185,5 +188,6 @@ void admin_log_level(struct req *r);
 void admin_log_level_set(struct req *r);
 void admin_nodes(struct req *r);
 struct quota;
-int read_quota(const struct front *f, const json_t *body, bool of_key, struct quota *q, struct err *e);	/* field `quota` over *q */
-size_t team_sandboxes(const struct front *f, const char *team);	/* in any state */
+/* field `quota` over *q */
+int read_quota(const struct front *f, const json_t *body, bool of_key, struct quota *q, struct err *e);
+size_t team_sandboxes(const struct front *f, const char *team); /* in any state */

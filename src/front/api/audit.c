@@ -8,9 +8,9 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "front/api/api.h"
-#include "front/front.h"
 #include "front/api/reply.h"
 #include "front/api/request.h"
+#include "front/front.h"
 #include "front/record/audit.h"
 #include "http/json.h"
 #include "http/server.h"
@@ -19,16 +19,16 @@
 
 #define ROWS_MAX 10000
 #define ROWS_DEFAULT 100
-#define TEXT_MAX (900 * 1024)		/* with what JSON does to it, one always fits */
+#define TEXT_MAX (900 * 1024) /* with what JSON does to it, one always fits */
 #define ANSWER_MAX (6 * 1024 * 1024)
-#define LOOK_MAX 100000			/* rows: everybody else waits meanwhile */
+#define LOOK_MAX 100000 /* rows: everybody else waits meanwhile */
 
 struct asked {
 	struct audit_query q;
-	char *words[6];			/* team, key, sandbox, session, kind, request */
+	char *words[6]; /* team, key, sandbox, session, kind, request */
 	bool text;
-	uint64_t looked;		/* up to there, when there may be more; with q.last down to there */
-	uint64_t shown;			/* the last that is in the answer */
+	uint64_t looked; /* up to there, when there may be more; with q.last down to there */
+	uint64_t shown;  /* the last that is in the answer */
 	bool full;
 	struct buf out;
 };
@@ -50,7 +50,8 @@ static int read_number(struct str query, const char *name, uint64_t min, uint64_
 	if (r == -ENOENT)
 		return 0;
 	if (r < 0 || str_to_u64(str_of(z), max, ret) < 0 || *ret < min)
-		return err_set(e, EINVAL, "parameter '%s' must be a number from %llu to %llu", name, (unsigned long long)min, (unsigned long long)max);
+		return err_set(e, EINVAL, "parameter '%s' must be a number from %llu to %llu", name,
+		    (unsigned long long)min, (unsigned long long)max);
 	return 0;
 }
 
@@ -74,7 +75,9 @@ static int read_words(struct asked *a, struct str query, struct err *e)
 		int r = query_get(query, word_names[i], &a->words[i]);
 
 		if (r != -ENOENT && (r < 0 || !audit_word_valid(str_of(a->words[i]))))
-			return err_set(e, EINVAL, "parameter '%s' must be a word of at most %d letters, digits, '-', '_', '.' and ':'", word_names[i], AUDIT_WORD_MAX);
+			return err_set(e, EINVAL,
+			    "parameter '%s' must be a word of at most %d letters, digits, '-', '_', '.' and ':'",
+			    word_names[i], AUDIT_WORD_MAX);
 	}
 	a->q.team = a->words[0];
 	a->q.key = a->words[1];
@@ -90,7 +93,8 @@ static int read_query(struct asked *a, struct str query, struct err *e)
 	autofree char *text = NULL;
 
 	if (read_words(a, query, e) < 0 || read_number(query, "limit", 1, ROWS_MAX, &a->q.max, e) < 0 ||
-	    read_number(query, "last", 1, ROWS_MAX, &a->q.last, e) < 0 || read_number(query, "after", 0, INT64_MAX, &a->q.after, e) < 0 ||
+	    read_number(query, "last", 1, ROWS_MAX, &a->q.last, e) < 0 ||
+	    read_number(query, "after", 0, INT64_MAX, &a->q.after, e) < 0 ||
 	    read_number(query, "before", 1, INT64_MAX, &a->q.before, e) < 0 ||
 	    read_time(query, "from", &a->q.from_ms, e) < 0 || read_time(query, "to", &a->q.to_ms, e) < 0)
 		return -EINVAL;
@@ -125,7 +129,7 @@ static int on_row(void *user, uint64_t seq, struct str line, const char *text)
 		a->shown = seq;
 		return 0;
 	}
-	a->out.n = before;		/* what fits; who wants the rest asks for what is beyond the last of these */
+	a->out.n = before; /* what fits; who wants the rest asks for what is beyond the last of these */
 	a->out.bad = false;
 	a->full = true;
 	return -EFBIG;
@@ -179,7 +183,8 @@ static void answer(struct req *r, bool all)
 	if (a.q.last)
 		turn(&a.out);
 	if (a.full || a.looked)
-		(void)snprintf(more, sizeof more, "X-Next-Token: %llu\r\n", (unsigned long long)(a.full ? a.shown : a.looked));
+		(void)snprintf(more, sizeof more, "X-Next-Token: %llu\r\n",
+		    (unsigned long long)(a.full ? a.shown : a.looked));
 	reply_text_with(r, "application/x-ndjson", buf_view(&a.out), more);
 }
 

@@ -14,8 +14,8 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/str.h"
-#include "front/front.h"
 #include "front/account/keyring.h"
+#include "front/front.h"
 #include "front/proxy/route.h"
 #include "http/server.h"
 
@@ -66,7 +66,8 @@ bool auth_is_from_here(const struct front *f, const struct http_req *rq)
 			return false;
 	}
 
-	/* A page of our own origin sends no Origin when it reads. What a person typed is "none"; programs send nothing. */
+	/* A page of our own origin sends no Origin when it reads. What a person typed is "none"; programs send
+	 * nothing. */
 	struct str site = http_header_get(&rq->headers, "sec-fetch-site");
 
 	if (site.p && !str_is(site, "none"))
@@ -87,7 +88,8 @@ static int act_for(struct front *f, const struct http_req *rq, const struct key 
 	if (wanted.n > 0 && key->admin) {
 		t = keyring_team(f->keyring, wanted);
 		if (!t)
-			return err_set(e, ENOENT, "team '%.*s' not found", wanted.n < 64 ? (int)wanted.n : 64, wanted.p);
+			return err_set(e, ENOENT, "team '%.*s' not found", wanted.n < 64 ? (int)wanted.n : 64,
+			    wanted.p);
 	} else if (wanted.n > 0 && !str_is(wanted, t->id)) {
 		return err_set(e, EPERM, "API key is not one of that team");
 	}
@@ -101,7 +103,7 @@ static int act_for(struct front *f, const struct http_req *rq, const struct key 
 }
 
 static int check_key(struct front *f, const struct http_req *rq, struct str secret, bool as_admin, struct caller *ret,
-		     struct err *e)
+    struct err *e)
 {
 	uint64_t now = clock_wall_ms();
 	struct key *key = keyring_find(f->keyring, secret, now);
@@ -126,7 +128,9 @@ int auth_check(struct front *f, const struct http_req *rq, enum access want, str
 	struct str secret = presented_key(&rq->headers, &as_admin);
 
 	*ret = (struct caller) { 0 };
-	if (want == ACCESS_OPEN || (want == ACCESS_METRICS && f->opt.metrics_open && host_is_local(rq->host, f->opt.domain) && is_peer_here(rq)))
+	if (want == ACCESS_OPEN ||
+	    (want == ACCESS_METRICS && f->opt.metrics_open && host_is_local(rq->host, f->opt.domain) &&
+		is_peer_here(rq)))
 		return 0;
 	if (secret.n > 0) {
 		if (check_key(f, rq, secret, as_admin, ret, e) < 0)

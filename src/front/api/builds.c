@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/api/builds: a build of a template: started, watched, called off; and the tidying up of what builds leave behind. */
+/* front/api/builds: a build of a template: started, watched, called off; and the tidying up of what builds leave
+ * behind. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,14 +9,14 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "front/api/api.h"
-#include "front/template/build.h"
-#include "front/sandbox/catalog.h"
-#include "front/front.h"
-#include "front/template/image_gc.h"
-#include "front/util/mem.h"
 #include "front/api/reply.h"
 #include "front/api/request.h"
+#include "front/front.h"
+#include "front/sandbox/catalog.h"
 #include "front/sandbox/spec.h"
+#include "front/template/build.h"
+#include "front/template/image_gc.h"
+#include "front/util/mem.h"
 #include "http/json.h"
 #include "http/server.h"
 #include "http/url.h"
@@ -106,7 +107,8 @@ static int number(struct str query, const char *name, uint64_t max, uint64_t *re
 	if (r == -ENOENT)
 		return 0;
 	if (r < 0 || str_to_u64(str_of(text), max, ret) < 0)
-		return err_set(e, EINVAL, "query parameter '%s' must be an integer from 0 to %llu", name, (unsigned long long)max);
+		return err_set(e, EINVAL, "query parameter '%s' must be an integer from 0 to %llu", name,
+		    (unsigned long long)max);
 	return 0;
 }
 
@@ -128,7 +130,8 @@ static int read_level(struct str query, unsigned *ret, struct err *e)
 
 static json_t *entry_json(const struct build_log *l)
 {
-	json_t *j = json_pack("{s:o,s:s,s:s}", "timestamp", time_json(l->at_ms), "message", l->message, "level", l->level);
+	json_t *j = json_pack("{s:o,s:s,s:s}", "timestamp", time_json(l->at_ms), "message", l->message, "level",
+	    l->level);
 
 	if (*l->step)
 		(void)json_object_set_new(j, "step", json_string(l->step));
@@ -155,7 +158,8 @@ void api_build_status(struct req *r)
 
 	if (find_build(r, &t, &b) < 0)
 		return;
-	if (number(r->http->query, "logsOffset", UINT32_MAX, &a.offset, &e) < 0 || number(r->http->query, "limit", LOGS_MAX, &a.limit, &e) < 0 ||
+	if (number(r->http->query, "logsOffset", UINT32_MAX, &a.offset, &e) < 0 ||
+	    number(r->http->query, "limit", LOGS_MAX, &a.limit, &e) < 0 ||
 	    read_level(r->http->query, &a.level, &e) < 0) {
 		reply_err(r, &e);
 		return;
@@ -164,9 +168,9 @@ void api_build_status(struct req *r)
 	size_t i;
 
 	(void)build_logs_each(r->front->store, b.id, a.offset, a.limit, a.level, on_entry, entries, &e);
-	json_array_foreach(entries, i, v)
-		(void)json_array_append(lines, json_object_get(v, "message"));
-	json_t *j = json_pack("{s:s,s:s,s:s,s:o,s:o}", "templateID", t.id, "buildID", b.id, "status", b.status, "logs", lines, "logEntries", entries);
+	json_array_foreach(entries, i, v)(void) json_array_append(lines, json_object_get(v, "message"));
+	json_t *j = json_pack("{s:s,s:s,s:s,s:o,s:o}", "templateID", t.id, "buildID", b.id, "status", b.status, "logs",
+	    lines, "logEntries", entries);
 
 	if (strcmp(b.status, "error") == 0)
 		(void)json_object_set_new(j, "reason", reason_json(&b));
@@ -204,12 +208,14 @@ void api_build_logs(struct req *r)
 
 	if (find_build(r, &t, &b) < 0)
 		return;
-	if (number(r->http->query, "cursor", INT64_MAX, &cursor, &e) < 0 || number(r->http->query, "limit", ALL_LOGS_MAX, &p.limit, &e) < 0 ||
+	if (number(r->http->query, "cursor", INT64_MAX, &cursor, &e) < 0 ||
+	    number(r->http->query, "limit", ALL_LOGS_MAX, &p.limit, &e) < 0 ||
 	    read_level(r->http->query, &level, &e) < 0) {
 		reply_err(r, &e);
 		return;
 	}
-	if (query_get(r->http->query, "direction", &direction) == 0 && strcmp(direction, "forward") != 0 && strcmp(direction, "backward") != 0) {
+	if (query_get(r->http->query, "direction", &direction) == 0 && strcmp(direction, "forward") != 0 &&
+	    strcmp(direction, "backward") != 0) {
 		reply_error(r, 400, "query parameter 'direction' must be forward or backward");
 		return;
 	}
@@ -247,7 +253,10 @@ static void on_collected(void *user, unsigned removed, const struct err *e)
 	if (e)
 		reply_err(r, e);
 	else
-		reply_json(r, 200, json_pack("{s:i,s:i,s:i}", "layers", (int)gone->layers, "uploads", (int)gone->uploads, "images", (int)removed), NULL);
+		reply_json(r, 200,
+		    json_pack("{s:i,s:i,s:i}", "layers", (int)gone->layers, "uploads", (int)gone->uploads, "images",
+			(int)removed),
+		    NULL);
 	req_unref(r);
 }
 

@@ -5,24 +5,24 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "front/api/api.h"
 #include "front/account/capacity.h"
-#include "front/front.h"
-#include "front/util/mem.h"
 #include "front/account/metrics.h"
-#include "front/sandbox/warm_pool.h"
+#include "front/api/api.h"
 #include "front/api/reply.h"
 #include "front/api/request.h"
+#include "front/front.h"
+#include "front/link/warden_link.h"
 #include "front/sandbox/sandbox.h"
 #include "front/sandbox/table.h"
-#include "front/link/warden_link.h"
+#include "front/sandbox/warm_pool.h"
+#include "front/util/mem.h"
 #include "http/server.h"
 #include "http/url.h"
 #include "store/capacity.h"
 
 #define HOUR_MS 3600000ull
 #define DAYS_DEFAULT 7
-#define EACH_MEM_LEAST (16ull << 20)	/* of a sandbox in use, whatever those that are there use now */
+#define EACH_MEM_LEAST (16ull << 20) /* of a sandbox in use, whatever those that are there use now */
 #define EACH_PIDS_LEAST 8
 #define EACH_DISK_LEAST (1ull << 20)
 
@@ -40,7 +40,8 @@ static struct now count(const struct front *f)
 {
 	struct now n = { 0 };
 
-	for (struct sandbox *sb = sandbox_table_next(f->sandboxes, NULL); sb; sb = sandbox_table_next(f->sandboxes, sb)) {
+	for (struct sandbox *sb = sandbox_table_next(f->sandboxes, NULL); sb;
+	    sb = sandbox_table_next(f->sandboxes, sb)) {
 		const struct usage_sample *s = usage_get(&sb->usage, sb->usage.n - 1);
 
 		n.paused += sb->state == SANDBOX_PAUSED;
@@ -72,10 +73,16 @@ static struct capacity_room room_of(const struct front *f, const struct now *n, 
 	uint64_t share = total > m->mem_bytes ? total - m->mem_bytes : 0;
 
 	return (struct capacity_room) {
-		.places = f->max_sandboxes, .places_used = sandbox_table_count(f->sandboxes), .addresses = m->slots, .addresses_used = m->slots_used,
-		.mem_left_bytes = total && share < host ? share : host, .pids = m->pids, .pids_used = m->pids_used,
+		.places = f->max_sandboxes,
+		.places_used = sandbox_table_count(f->sandboxes),
+		.addresses = m->slots,
+		.addresses_used = m->slots_used,
+		.mem_left_bytes = total && share < host ? share : host,
+		.pids = m->pids,
+		.pids_used = m->pids_used,
 		.disk_left_bytes = m->storage_bytes ? m->storage_free_bytes + m->storage_grow_bytes : UINT64_MAX,
-		.each_mem_bytes = average(n->mem_bytes, n->samples, EACH_MEM_LEAST), .each_pids = average(n->pids, n->samples, EACH_PIDS_LEAST),
+		.each_mem_bytes = average(n->mem_bytes, n->samples, EACH_MEM_LEAST),
+		.each_pids = average(n->pids, n->samples, EACH_PIDS_LEAST),
 		.each_disk_bytes = average(n->disk_bytes, n->samples, EACH_DISK_LEAST),
 	};
 }
@@ -93,23 +100,28 @@ static json_t *fits_json(const struct front *f, const struct capacity_room *r)
 	enum capacity_bound full_bound = capacity_fits(&full, worst);
 
 	for (enum capacity_bound b = 0; b < BOUNDS; b++)
-		(void)json_object_set_new(each, capacity_bound_name(b), by[b] == UINT64_MAX ? json_null() : json_integer((json_int_t)by[b]));
-	return json_pack("{s:I,s:s,s:o,s:{s:I,s:I,s:I},s:I,s:s}", "more", (json_int_t)by[bound], "bound", capacity_bound_name(bound), "by", each,
-		"assuming", "memoryBytes", (json_int_t)r->each_mem_bytes, "processes", (json_int_t)r->each_pids, "diskBytes",
-		(json_int_t)r->each_disk_bytes, "moreAtFullUse", (json_int_t)worst[full_bound], "boundAtFullUse", capacity_bound_name(full_bound));
+		(void)json_object_set_new(each, capacity_bound_name(b),
+		    by[b] == UINT64_MAX ? json_null() : json_integer((json_int_t)by[b]));
+	return json_pack("{s:I,s:s,s:o,s:{s:I,s:I,s:I},s:I,s:s}", "more", (json_int_t)by[bound], "bound",
+	    capacity_bound_name(bound), "by", each, "assuming", "memoryBytes", (json_int_t)r->each_mem_bytes,
+	    "processes", (json_int_t)r->each_pids, "diskBytes", (json_int_t)r->each_disk_bytes, "moreAtFullUse",
+	    (json_int_t)worst[full_bound], "boundAtFullUse", capacity_bound_name(full_bound));
 }
 
-static json_t *now_json(const struct front *f, const struct now *n, const struct capacity_room *r, const struct msg_room *m)
+static json_t *now_json(const struct front *f, const struct now *n, const struct capacity_room *r,
+    const struct msg_room *m)
 {
 	uint64_t hits = 0, misses = 0, ready = 0;
 
 	warm_pool_counts(f->warm_pool, &hits, &misses, &ready);
-	return json_pack("{s:{s:I,s:I,s:I},s:{s:I,s:I,s:I},s:{s:f,s:I},s:{s:I,s:I},s:{s:I,s:I,s:I},s:{s:I,s:I,s:I}}", "sandboxes", "running",
-		(json_int_t)n->running, "paused", (json_int_t)n->paused, "max", (json_int_t)r->places, "memory", "usedBytes", (json_int_t)m->mem_bytes,
-		"leftBytes", (json_int_t)r->mem_left_bytes, "limitBytes", (json_int_t)n->limit_bytes, "cpu", "usedCores", n->cpu_pct / 100, "cores",
-		(json_int_t)f->metrics->host_cpus, "processes", "used", (json_int_t)r->pids_used, "max", (json_int_t)r->pids, "disk", "poolBytes",
-		(json_int_t)m->storage_bytes, "freeBytes", (json_int_t)m->storage_free_bytes, "growBytes", (json_int_t)m->storage_grow_bytes, "pool", "ready",
-		(json_int_t)ready, "hits", (json_int_t)hits, "misses", (json_int_t)misses);
+	return json_pack("{s:{s:I,s:I,s:I},s:{s:I,s:I,s:I},s:{s:f,s:I},s:{s:I,s:I},s:{s:I,s:I,s:I},s:{s:I,s:I,s:I}}",
+	    "sandboxes", "running", (json_int_t)n->running, "paused", (json_int_t)n->paused, "max",
+	    (json_int_t)r->places, "memory", "usedBytes", (json_int_t)m->mem_bytes, "leftBytes",
+	    (json_int_t)r->mem_left_bytes, "limitBytes", (json_int_t)n->limit_bytes, "cpu", "usedCores",
+	    n->cpu_pct / 100, "cores", (json_int_t)f->metrics->host_cpus, "processes", "used", (json_int_t)r->pids_used,
+	    "max", (json_int_t)r->pids, "disk", "poolBytes", (json_int_t)m->storage_bytes, "freeBytes",
+	    (json_int_t)m->storage_free_bytes, "growBytes", (json_int_t)m->storage_grow_bytes, "pool", "ready",
+	    (json_int_t)ready, "hits", (json_int_t)hits, "misses", (json_int_t)misses);
 }
 
 struct peaks {
@@ -121,9 +133,11 @@ static void on_row(void *user, const struct capacity_row *row)
 {
 	struct peaks *p = user;
 
-	(void)json_array_append_new(p->all, json_pack("{s:o,s:I,s:I,s:I,s:f,s:I,s:I,s:I}", "from", time_json(row->at * p->unit_ms), "sandboxes",
-		(json_int_t)row->sandboxes, "memoryBytes", (json_int_t)row->mem_bytes, "limitBytes", (json_int_t)row->limit_bytes, "cpuCores",
-		(double)row->cpu_permille / 1000, "starts", (json_int_t)row->starts, "poolHits", (json_int_t)row->pool_hits, "poolMisses",
+	(void)json_array_append_new(p->all,
+	    json_pack("{s:o,s:I,s:I,s:I,s:f,s:I,s:I,s:I}", "from", time_json(row->at * p->unit_ms), "sandboxes",
+		(json_int_t)row->sandboxes, "memoryBytes", (json_int_t)row->mem_bytes, "limitBytes",
+		(json_int_t)row->limit_bytes, "cpuCores", (double)row->cpu_permille / 1000, "starts",
+		(json_int_t)row->starts, "poolHits", (json_int_t)row->pool_hits, "poolMisses",
 		(json_int_t)row->pool_misses));
 }
 
@@ -140,7 +154,8 @@ static void on_room(void *user, const struct warden_reply *re)
 	if (re->no || re->msg->type != RE_ROOM) {
 		json_decref(peaks.all);
 		reply_error(r, 500, "could not ask the warden: %s", re->no ? re->text : "unexpected answer");
-	} else if (capacity_each(f->store, now_hour - now_hour % 24 - (a->days - 1) * 24, a->by_day, on_row, &peaks, &e) < 0) {
+	} else if (capacity_each(f->store, now_hour - now_hour % 24 - (a->days - 1) * 24, a->by_day, on_row, &peaks,
+		       &e) < 0) {
 		json_decref(peaks.all);
 		reply_err(r, &e);
 	} else {
@@ -148,7 +163,10 @@ static void on_room(void *user, const struct warden_reply *re)
 		struct now n = count(f);
 		struct capacity_room room = room_of(f, &n, m);
 
-		reply_json(r, 200, json_pack("{s:o,s:o,s:o}", "now", now_json(f, &n, &room, m), "fits", fits_json(f, &room), "peaks", peaks.all), NULL);
+		reply_json(r, 200,
+		    json_pack("{s:o,s:o,s:o}", "now", now_json(f, &n, &room, m), "fits", fits_json(f, &room), "peaks",
+			peaks.all),
+		    NULL);
 	}
 	req_unref(r);
 }
@@ -160,7 +178,8 @@ static int read_query(struct req *r, struct asked *a)
 	int no_days = query_get(r->http->query, "days", &days), no_by = query_get(r->http->query, "by", &by);
 
 	*a = (struct asked) { DAYS_DEFAULT, true };
-	if (no_days != -ENOENT && (no_days < 0 || str_to_u64(str_of(days), CAPACITY_KEPT_DAYS, &a->days) < 0 || a->days == 0)) {
+	if (no_days != -ENOENT &&
+	    (no_days < 0 || str_to_u64(str_of(days), CAPACITY_KEPT_DAYS, &a->days) < 0 || a->days == 0)) {
 		reply_error(r, 400, "query parameter 'days' must be an integer from 1 to %d", CAPACITY_KEPT_DAYS);
 		return -EINVAL;
 	}

@@ -2,11 +2,11 @@
 /* front/api/dispatch: API or sandbox? */
 #include "front/api/dispatch.h"
 
-#include "front/front.h"
-#include "front/proxy/proxy.h"
-#include "front/proxy/error.h"
-#include "front/proxy/route.h"
 #include "front/api/request.h"
+#include "front/front.h"
+#include "front/proxy/error.h"
+#include "front/proxy/proxy.h"
+#include "front/proxy/route.h"
 #include "front/proxy/volume_content.h"
 #include "http/server.h"
 
@@ -18,7 +18,7 @@ static void on_request(void *user, struct http_req *rq)
 	if (f->stopping)
 		http_close_after(rq);
 	switch (proxy_route(rq->host, http_header_get(&rq->headers, "e2b-sandbox-id"),
-			    http_header_get(&rq->headers, "e2b-sandbox-port"), f->opt.domain, &t)) {
+	    http_header_get(&rq->headers, "e2b-sandbox-port"), f->opt.domain, &t)) {
 	case ROUTE_PORT:
 		proxy_begin(f, rq, &t);
 		break;

@@ -4,4 +4,4 @@
 
 struct http_server_ops;
 
-extern const struct http_server_ops dispatch_ops;	/* user: struct front */
+extern const struct http_server_ops dispatch_ops; /* user: struct front */

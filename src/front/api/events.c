@@ -5,10 +5,10 @@
 
 #include "base/fd.h"
 #include "front/api/api.h"
-#include "front/record/events.h"
-#include "front/front.h"
 #include "front/api/reply.h"
 #include "front/api/request.h"
+#include "front/front.h"
+#include "front/record/events.h"
 #include "http/server.h"
 #include "http/url.h"
 #include "store/events.h"
@@ -27,7 +27,8 @@ static int read_number(struct req *r, const char *name, uint64_t min, uint64_t m
 		return 0;
 	if (got == 0 && str_to_u64(str_of(text), max, ret) == 0 && *ret >= min)
 		return 0;
-	reply_error(r, 400, "query parameter '%s' must be an integer from %llu to %llu", name, (unsigned long long)min, (unsigned long long)max);
+	reply_error(r, 400, "query parameter '%s' must be an integer from %llu to %llu", name, (unsigned long long)min,
+	    (unsigned long long)max);
 	return -EINVAL;
 }
 
@@ -61,7 +62,8 @@ static int read_types(struct req *r, struct buf *out)
 			struct str one = str_cut(&rest, ',');
 
 			if (event_type_find(one) < 0 || out->bad) {
-				reply_error(r, 400, "query parameter 'types': '%.*s' is not a type of events", one.n > 60 ? 60 : (int)one.n, one.p);
+				reply_error(r, 400, "query parameter 'types': '%.*s' is not a type of events",
+				    one.n > 60 ? 60 : (int)one.n, one.p);
 				return -EINVAL;
 			}
 			buf_fmt(out, "%s%.*s,", out->n ? "" : ",", STR_ARG(one));
@@ -81,8 +83,9 @@ static void list(struct req *r, const char *sandbox)
 	autobuf struct buf types = BUF_INIT(TYPES_MAX);
 	struct err e;
 
-	if (read_number(r, "offset", 0, OFFSET_MAX, &q.offset) < 0 || read_number(r, "limit", 1, EVENTS_MAX, &q.limit) < 0 ||
-	    read_order(r, &q.ascending) < 0 || read_types(r, &types) < 0)
+	if (read_number(r, "offset", 0, OFFSET_MAX, &q.offset) < 0 ||
+	    read_number(r, "limit", 1, EVENTS_MAX, &q.limit) < 0 || read_order(r, &q.ascending) < 0 ||
+	    read_types(r, &types) < 0)
 		return;
 	q.types = types.n ? buf_cstr(&types) : NULL;
 	json_t *all = json_array();

@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* front/api/fork: POST /sandboxes/{id}/fork: copies of a running sandbox, with all that runs in it.
  *
- * The sandbox is kept once, each copy is restored from that, and what was kept is forgotten. Copies have ids and tokens of their
- * own; each that could not be made is an error in the list. What is put into the requests of the source on their way out is put
- * into those of a copy only if the client says so: a copy is often made to try something that the source must not do. */
+ * The sandbox is kept once, each copy is restored from that, and what was kept is forgotten. Copies have ids and tokens
+ * of their own; each that could not be made is an error in the list. What is put into the requests of the source on
+ * their way out is put into those of a copy only if the client says so: a copy is often made to try something that the
+ * source must not do. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/fd.h"
 #include "base/log.h"
-#include "front/api/api.h"
-#include "front/link/forget.h"
-#include "front/front.h"
-#include "front/util/mem.h"
 #include "front/account/quota.h"
+#include "front/api/api.h"
 #include "front/api/reply.h"
 #include "front/api/request.h"
-#include "front/sandbox/sandbox.h"
+#include "front/front.h"
+#include "front/link/forget.h"
 #include "front/sandbox/keep.h"
+#include "front/sandbox/sandbox.h"
 #include "front/sandbox/spec.h"
+#include "front/util/mem.h"
 #include "http/json.h"
 
 #define TIMEOUT_DEFAULT_S 15
@@ -28,15 +29,15 @@
 struct fork {
 	struct sandbox_waiter waiter;
 	struct forks *all;
-	struct sandbox *sb;		/* NULL: not made, or settled */
-	json_t *re;			/* its part of the answer */
+	struct sandbox *sb; /* NULL: not made, or settled */
+	json_t *re;         /* its part of the answer */
 };
 
 struct forks {
 	struct req *r;
 	struct sandbox *source;
 	uint32_t timeout_s;
-	bool secrets;			/* of the source, for all of them */
+	bool secrets; /* of the source, for all of them */
 	size_t n, left;
 	char kept[ID_SIZE];
 	struct fork v[];
@@ -76,7 +77,9 @@ static void on_settled(struct sandbox_waiter *w, struct sandbox *sb)
 {
 	struct fork *fk = container_of(w, struct fork, waiter);
 
-	fork_over(fk, sb->state == SANDBOX_RUNNING ? json_pack("{s:o}", "sandbox", sandbox_json(fk->all->r, sb)) : error_json(&sb->fail));
+	fork_over(fk,
+	    sb->state == SANDBOX_RUNNING ? json_pack("{s:o}", "sandbox", sandbox_json(fk->all->r, sb))
+					 : error_json(&sb->fail));
 }
 
 static void fork_begin(struct fork *fk)
@@ -100,7 +103,8 @@ static void fork_begin(struct fork *fk)
 		fork_over(fk, error_json(&e));
 		return;
 	}
-	if (api_check_room(f, fs->source->team, &e) < 0 || sandbox_new(f, fs->source->team, fs->r->caller.key, &sp, &fk->sb, &e) < 0) {
+	if (api_check_room(f, fs->source->team, &e) < 0 ||
+	    sandbox_new(f, fs->source->team, fs->r->caller.key, &sp, &fk->sb, &e) < 0) {
 		spec_done(&sp);
 		fork_over(fk, error_json(&e));
 		return;
@@ -122,15 +126,17 @@ static void on_kept(void *user, const struct keep_result *re)
 		if (re->e.no == ENOENT)
 			reply_no_sandbox(fs->r, str_of(fs->source->id));
 		else
-			reply_error(fs->r, re->e.no == ENOTSUP ? 501 : 503, "sandbox '%s' cannot be forked: %s", fs->source->id, re->e.text);
+			reply_error(fs->r, re->e.no == ENOTSUP ? 501 : 503, "sandbox '%s' cannot be forked: %s",
+			    fs->source->id, re->e.text);
 		sandbox_unref(fs->source);
 		req_unref(fs->r);
 		free(fs);
 		return;
 	}
 	memcpy(fs->kept, re->name, sizeof fs->kept);
-	sandbox_note(fs->source, LOG_LVL_INFO, JOURNAL_LIFECYCLE, "sandbox forked", "count=%zu secrets=%s request=%s", n, fs->secrets ? "yes" : "no", fs->r->id);
-	for (size_t i = 0; i < n; i++)	/* the last one may be over at once, and fs with it */
+	sandbox_note(fs->source, LOG_LVL_INFO, JOURNAL_LIFECYCLE, "sandbox forked", "count=%zu secrets=%s request=%s",
+	    n, fs->secrets ? "yes" : "no", fs->r->id);
+	for (size_t i = 0; i < n; i++) /* the last one may be over at once, and fs with it */
 		fork_begin(&fs->v[i]);
 }
 
@@ -145,12 +151,13 @@ void api_fork(struct req *r)
 	if (!body)
 		return;
 	if (field_int(body, "timeout", 1, r->front->opt.max_timeout_s, &timeout_s, &given, &e) < 0 ||
-	    field_int(body, "count", 1, COUNT_MAX, &count, &given, &e) < 0 || json_get_bool(body, "inheritSecrets", &secrets, &e) < 0) {
+	    field_int(body, "count", 1, COUNT_MAX, &count, &given, &e) < 0 ||
+	    json_get_bool(body, "inheritSecrets", &secrets, &e) < 0) {
 		reply_err(r, &e);
 		return;
 	}
 	if (sb->being_kept) {
-		req_again(r, sb, api_fork);	/* when that snapshot or fork is made */
+		req_again(r, sb, api_fork); /* when that snapshot or fork is made */
 		return;
 	}
 	if (sb->state != SANDBOX_RUNNING) {

@@ -12,23 +12,23 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "front/front.h"
-#include "front/util/mem.h"
 #include "front/account/metrics.h"
 #include "front/account/penalty.h"
-#include "front/proxy/error.h"
 #include "front/api/reply.h"
 #include "front/api/request.h"
 #include "front/api/routes.h"
+#include "front/front.h"
+#include "front/proxy/error.h"
 #include "front/record/audit_acts.h"
+#include "front/util/mem.h"
 #include "http/server.h"
 #include "loop/loop.h"
 
 struct held {
 	LIST_ENTRY(held) link;
 	struct front *front;
-	struct req *r;			/* of the API; else */
-	struct http_req *rq;		/* one for envd */
+	struct req *r;       /* of the API; else */
+	struct http_req *rq; /* one for envd */
 	struct timer *timer;
 	struct penalty_addr from;
 	char text[128];
@@ -75,7 +75,8 @@ void peer_text(const struct http_req *rq, char ret[PEER_TEXT_SIZE])
 
 	if (rq)
 		(void)http_peer(rq, &a);
-	raw = a.ss_family == AF_INET6 ? (const void *)&((const struct sockaddr_in6 *)&a)->sin6_addr : (const void *)&((const struct sockaddr_in *)&a)->sin_addr;
+	raw = a.ss_family == AF_INET6 ? (const void *)&((const struct sockaddr_in6 *)&a)->sin6_addr
+				      : (const void *)&((const struct sockaddr_in *)&a)->sin_addr;
 	if ((a.ss_family != AF_INET && a.ss_family != AF_INET6) || !inet_ntop(a.ss_family, raw, ret, PEER_TEXT_SIZE))
 		(void)snprintf(ret, PEER_TEXT_SIZE, "unknown");
 }
@@ -118,14 +119,14 @@ void hold_wrong_key(struct req *r, const char *text)
 
 	peer_text(r->http, where);
 	audit_auth_failed(r, text);
-	if (ms < 0) {			/* not logged: whoever floods us must not flood the log */
+	if (ms < 0) { /* not logged: whoever floods us must not flood the log */
 		r->is_rate = true;
 		reply_json(r, 429, json_pack("{s:i,s:s}", "code", 429, "message", "too many requests with a wrong key"),
-			"Retry-After: 2\r\n");
+		    "Retry-After: 2\r\n");
 		return;
 	}
 	log_warn("authentication failed", "request=%s from=%s route=%s why='%s' delay_ms=%d", r->id, where,
-		r->route->pattern, text, ms);
+	    r->route->pattern, text, ms);
 	h = ms > 0 ? hold(f, &from, text, ms) : NULL;
 	if (h)
 		h->r = req_ref(r);
@@ -147,7 +148,8 @@ void hold_wrong_signature(struct front *f, struct http_req *rq, const char *text
 		proxy_envd_error(rq, 429, "too many requests with a wrong signature");
 		return;
 	}
-	log_warn("authentication failed", "request=%s from=%s route=/files why='%s' delay_ms=%d", request, where, text, ms);
+	log_warn("authentication failed", "request=%s from=%s route=/files why='%s' delay_ms=%d", request, where, text,
+	    ms);
 	h = ms > 0 ? hold(f, &from, text, ms) : NULL;
 	if (!h) {
 		proxy_envd_error(rq, 401, text);

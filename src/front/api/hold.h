@@ -13,5 +13,6 @@ void hold_wrong_key(struct req *r, const char *text);
 
 /* Likewise for a signed URL that is signed by no sandbox. Takes over rq. */
 void hold_wrong_signature(struct front *f, struct http_req *rq, const char *text);
-void peer_text(const struct http_req *rq, char ret[PEER_TEXT_SIZE]);	/* the address of who sent it; rq: NULL if he has gone */
-void hold_end_all(struct front *f);	/* when the front ends */
+/* the address of who sent it; rq: NULL if he has gone */
+void peer_text(const struct http_req *rq, char ret[PEER_TEXT_SIZE]);
+void hold_end_all(struct front *f); /* when the front ends */

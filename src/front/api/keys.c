@@ -4,12 +4,12 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "front/api/api.h"
-#include "front/front.h"
 #include "front/account/keyring.h"
 #include "front/account/quota.h"
+#include "front/api/api.h"
 #include "front/api/reply.h"
 #include "front/api/request.h"
+#include "front/front.h"
 #include "front/sandbox/spec.h"
 #include "http/json.h"
 
@@ -18,10 +18,10 @@
 static json_t *key_json(struct key *k)
 {
 	return json_pack("{s:s,s:s,s:{s:s,s:i,s:s,s:s},s:o,s:n,s:o,s:b,s:o,s:o,s:o}", "id", k->id, "name", k->name,
-			 "mask", "prefix", KEY_PREFIX, "valueLength", (int)k->length, "maskedValuePrefix", k->head,
-			 "maskedValueSuffix", k->tail, "createdAt", time_json(k->created_ms), "createdBy",
-			 "lastUsed", time_or_null(k->used_ms), "admin", k->admin, "expiresAt", time_or_null(k->expires_ms),
-			 "quota", quota_json(&k->quota, true), "usage", tally_json(&k->tally, clock_wall_ms()));
+	    "mask", "prefix", KEY_PREFIX, "valueLength", (int)k->length, "maskedValuePrefix", k->head,
+	    "maskedValueSuffix", k->tail, "createdAt", time_json(k->created_ms), "createdBy", "lastUsed",
+	    time_or_null(k->used_ms), "admin", k->admin, "expiresAt", time_or_null(k->expires_ms), "quota",
+	    quota_json(&k->quota, true), "usage", tally_json(&k->tally, clock_wall_ms()));
 }
 
 static struct team *own_team(struct req *r)
@@ -223,8 +223,8 @@ static void rotate(struct req *r, struct team *t, const char *id)
 	quota_move(r->front, old->id, k->id);
 	log_info("key rotated", "request=%s key=%s to=%s grace_s=%lld", r->id, old->id, k->id, (long long)grace_s);
 
-	int no = grace_s ? keyring_expire_key(r->front->keyring, old, clock_wall_ms() + (uint64_t)grace_s * 1000, &e) :
-			   keyring_drop_key(r->front->keyring, old, &e);
+	int no = grace_s ? keyring_expire_key(r->front->keyring, old, clock_wall_ms() + (uint64_t)grace_s * 1000, &e)
+			 : keyring_drop_key(r->front->keyring, old, &e);
 
 	if (no < 0)
 		log_error("could not end the old key", "request=%s err=%s", r->id, e.text);

@@ -3,16 +3,16 @@
 #include <stdlib.h>
 
 #include "base/fd.h"
-#include "front/api/api.h"
-#include "front/front.h"
-#include "front/link/init_call.h"
-#include "front/util/mem.h"
 #include "front/account/quota.h"
+#include "front/api/api.h"
 #include "front/api/reply.h"
 #include "front/api/request.h"
+#include "front/front.h"
+#include "front/link/init_call.h"
+#include "front/link/warden_link.h"
 #include "front/sandbox/sandbox.h"
 #include "front/sandbox/spec.h"
-#include "front/link/warden_link.h"
+#include "front/util/mem.h"
 #include "http/json.h"
 
 #define REFRESH_DEFAULT_S 15
@@ -188,7 +188,10 @@ static void paused(struct req *r, struct sandbox *sb)
 	if (sb->state == SANDBOX_PAUSED)
 		reply_empty(r, 204);
 	else if (sb->state == SANDBOX_RUNNING && sb->fail.no == ENOTSUP)
-		reply_json(r, 400, json_pack("{s:i,s:s,s:s}", "code", 400, "message", sb->fail.text, "error_code", "memory_false_unsupported"), NULL);
+		reply_json(r, 400,
+		    json_pack("{s:i,s:s,s:s}", "code", 400, "message", sb->fail.text, "error_code",
+			"memory_false_unsupported"),
+		    NULL);
 	else if (sb->state == SANDBOX_RUNNING)
 		reply_error(r, 503, "%s", sb->fail.no ? sb->fail.text : "sandbox was resumed at once");
 	else
@@ -198,15 +201,16 @@ static void paused(struct req *r, struct sandbox *sb)
 static void pause_now(struct req *r, struct sandbox *sb, bool memory)
 {
 	if (sb->state == SANDBOX_KEEPING || (sb->state == SANDBOX_RUNNING && sb->being_kept)) {
-		req_again(r, sb, api_pause);	/* a snapshot that was begun is finished first */
+		req_again(r, sb, api_pause); /* a snapshot that was begun is finished first */
 	} else if (sb->state == SANDBOX_RUNNING) {
 		sandbox_by(sb, r->id);
 		req_wait(r, sb, paused);
 		sandbox_pause(sb, memory);
 	} else if (sb->state == SANDBOX_PAUSING) {
-		req_wait(r, sb, paused);	/* by whomever, it is what this one asks for */
+		req_wait(r, sb, paused); /* by whomever, it is what this one asks for */
 	} else if (sb->state == SANDBOX_PAUSED || sb->state == SANDBOX_RESUMING) {
-		reply_error(r, 409, "sandbox '%s' is %s", sb->id, sb->state == SANDBOX_RESUMING ? "being resumed" : "already paused");
+		reply_error(r, 409, "sandbox '%s' is %s", sb->id,
+		    sb->state == SANDBOX_RESUMING ? "being resumed" : "already paused");
 	} else {
 		reply_gone(r);
 	}
@@ -235,7 +239,12 @@ static void on_health(void *user, const struct init_result *re)
 /* First of all: does what would be kept still work? */
 static void pause_if_healthy(struct req *r, struct sandbox *sb, bool memory)
 {
-	struct init_request rq = { .id = sb->id, .request = r->id, .method = "GET", .path = "/health", .fd = -1, .wait_ms = HEALTH_WAIT_MS };
+	struct init_request rq = { .id = sb->id,
+		.request = r->id,
+		.method = "GET",
+		.path = "/health",
+		.fd = -1,
+		.wait_ms = HEALTH_WAIT_MS };
 	struct check *ck = must_alloc(sizeof *ck);
 
 	*ck = (struct check) { req_ref(r), sandbox_ref(sb), memory };
@@ -291,13 +300,14 @@ void api_resume(struct req *r)
 	if (json_get_bool(body, "autoPause", &auto_pause, &e) < 0) {
 		reply_err(r, &e);
 	} else if (sb->state == SANDBOX_RUNNING || sb->state == SANDBOX_KEEPING) {
-		reply_error(r, 409, "sandbox '%s' is already running%s", sb->id, sb->being_kept ? ", a snapshot of it is being made" : "");
+		reply_error(r, 409, "sandbox '%s' is already running%s", sb->id,
+		    sb->being_kept ? ", a snapshot of it is being made" : "");
 	} else {
 		if (auto_pause)
 			sb->spec.flags |= SPEC_AUTO_PAUSE;
 		if (sb->state == SANDBOX_PAUSED)
 			resume_after(r, sb);
 		else
-			req_wait(r, sb, resume_after);	/* being paused, which clients see as paused, or being resumed */
+			req_wait(r, sb, resume_after); /* being paused, which clients see as paused, or being resumed */
 	}
 }

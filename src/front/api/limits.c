@@ -5,17 +5,17 @@
 
 #include "base/fd.h"
 #include "base/log.h"
-#include "front/api/api.h"
-#include "front/record/events.h"
-#include "front/front.h"
 #include "front/account/limits.h"
-#include "front/util/mem.h"
 #include "front/account/meter.h"
+#include "front/api/api.h"
 #include "front/api/reply.h"
 #include "front/api/request.h"
-#include "front/sandbox/sandbox.h"
-#include "front/sandbox/row.h"
+#include "front/front.h"
 #include "front/link/warden_link.h"
+#include "front/record/events.h"
+#include "front/sandbox/row.h"
+#include "front/sandbox/sandbox.h"
+#include "front/util/mem.h"
 #include "http/json.h"
 
 struct change {
@@ -40,10 +40,13 @@ static void reply_limits(struct req *r, const struct sandbox *sb)
 	spec_limits_range(r->front, sb->team, sb->key, &sb->spec.tpl, &range);
 	if (s)
 		used = json_pack("{s:I,s:I,s:I,s:I,s:I}", "memoryMB", (json_int_t)(s->mem_bytes >> 20), "diskMB",
-			(json_int_t)(s->disk_bytes >> 20), "processes", (json_int_t)s->pids, "egressMB",
-			(json_int_t)((sb->sent_before + sb->usage.last_sent) >> 20), "memoryLimitKills", (json_int_t)sb->oom_kills);
-	reply_json(r, 200, json_pack("{s:o,s:o,s:o}", "limits", limits_json(&sb->spec.limits), "maxima", limits_json(&range.maxima),
-		"used", used), NULL);
+		    (json_int_t)(s->disk_bytes >> 20), "processes", (json_int_t)s->pids, "egressMB",
+		    (json_int_t)((sb->sent_before + sb->usage.last_sent) >> 20), "memoryLimitKills",
+		    (json_int_t)sb->oom_kills);
+	reply_json(r, 200,
+	    json_pack("{s:o,s:o,s:o}", "limits", limits_json(&sb->spec.limits), "maxima", limits_json(&range.maxima),
+		"used", used),
+	    NULL);
 }
 
 void api_limits(struct req *r)
@@ -68,12 +71,13 @@ static void on_changed(void *user, const struct warden_reply *re)
 	} else if (re->no) {
 		reply_error(ch->r, 500, "could not change the limits: %s", re->text);
 	} else {
-		meter_note(sb);		/* what it ran with the old ones */
+		meter_note(sb); /* what it ran with the old ones */
 		sb->spec.limits = ch->to;
 		row_set_limits(sb);
 		sandbox_note(sb, LOG_LVL_INFO, JOURNAL_LIFECYCLE, "limits changed",
-			"memory_mb=%llu cpu_permille=%u processes=%u disk_mb=%llu request=%s", (unsigned long long)(ch->to.mem_bytes >> 20),
-			ch->to.cpu_permille, ch->to.pids, (unsigned long long)(ch->to.disk_bytes >> 20), ch->r->id);
+		    "memory_mb=%llu cpu_permille=%u processes=%u disk_mb=%llu request=%s",
+		    (unsigned long long)(ch->to.mem_bytes >> 20), ch->to.cpu_permille, ch->to.pids,
+		    (unsigned long long)(ch->to.disk_bytes >> 20), ch->r->id);
 		event_note(sb, EVENT_UPDATED, json_pack("{s:o}", "limits", limits_json(&sb->spec.limits)));
 		reply_limits(ch->r, sb);
 	}
@@ -109,7 +113,8 @@ void api_limits_set(struct req *r)
 		return;
 	}
 	if (to.open_files != sb->spec.limits.open_files) {
-		reply_error(r, 400, "field 'openFiles' cannot be changed while the sandbox runs: it is set before its first program");
+		reply_error(r, 400,
+		    "field 'openFiles' cannot be changed while the sandbox runs: it is set before its first program");
 		return;
 	}
 	if (sb->state != SANDBOX_RUNNING) {

@@ -9,25 +9,25 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/fd.h"
-#include "front/api/api.h"
-#include "front/front.h"
 #include "front/account/keyring.h"
+#include "front/api/api.h"
 #include "front/api/list_query.h"
-#include "front/util/mem.h"
 #include "front/api/reply.h"
 #include "front/api/request.h"
+#include "front/front.h"
 #include "front/sandbox/sandbox.h"
 #include "front/sandbox/table.h"
+#include "front/util/mem.h"
 #include "http/json.h"
 #include "http/server.h"
 #include "http/url.h"
 
-#define LIST_MAX (48 * 1024 * 1024)	/* fits the queue of a connection */
+#define LIST_MAX (48 * 1024 * 1024) /* fits the queue of a connection */
 
 struct found {
 	const struct sandbox **v;
 	size_t n;
-	size_t running;			/* of all that match, before paging */
+	size_t running; /* of all that match, before paging */
 };
 
 static int by_order(const void *a, const void *b, void *query)

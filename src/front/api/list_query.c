@@ -9,8 +9,8 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/fd.h"
-#include "front/util/mem.h"
 #include "front/sandbox/sandbox.h"
+#include "front/util/mem.h"
 #include "http/json.h"
 #include "http/url.h"
 #include "ipc/check.h"
@@ -57,7 +57,7 @@ static int parse_metadata(const char *once, struct list_query *q, struct err *e)
 		if (q->n_pairs == LIST_PAIRS_MAX)
 			return err_set(e, EINVAL, "query parameter 'metadata' has more than %d pairs", LIST_PAIRS_MAX);
 		if (decode(name, &q->pairs[q->n_pairs].name) < 0 || decode(value, &q->pairs[q->n_pairs].value) < 0) {
-			q->n_pairs++;		/* so that what was made is freed */
+			q->n_pairs++; /* so that what was made is freed */
 			return err_set(e, EINVAL, "query parameter 'metadata' is malformed");
 		}
 		q->n_pairs++;
@@ -110,9 +110,9 @@ static int parse_all(struct str query, struct list_query *q, struct err *e)
 	uint64_t n = LIST_LIMIT_MAX;
 
 	if (get(query, "metadata", &metadata, e) < 0 || get(query, "state", &state, e) < 0 ||
-		get(query, "order", &order, e) < 0 || get(query, "startedAfter", &after, e) < 0 ||
-		get(query, "limit", &limit, e) < 0 || get(query, "nextToken", &token, e) < 0 ||
-		get(query, "template", &q->template, e) < 0)
+	    get(query, "order", &order, e) < 0 || get(query, "startedAfter", &after, e) < 0 ||
+	    get(query, "limit", &limit, e) < 0 || get(query, "nextToken", &token, e) < 0 ||
+	    get(query, "template", &q->template, e) < 0)
 		return -e->no;
 	if (metadata && parse_metadata(metadata, q, e) < 0)
 		return -e->no;
@@ -167,7 +167,7 @@ void list_query_done(struct list_query *q)
 static bool template_wanted(const struct list_query *q, const struct sandbox *sb)
 {
 	return !q->template || !*q->template || strcmp(q->template, sb->spec.tpl.id) == 0 ||
-	       strcmp(q->template, sb->spec.tpl.name) == 0;
+	    strcmp(q->template, sb->spec.tpl.name) == 0;
 }
 
 bool list_query_wants(const struct list_query *q, const struct sandbox *sb)

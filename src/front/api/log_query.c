@@ -28,7 +28,7 @@ static int get_number(struct str query, const char *name, uint64_t max, uint64_t
 		return -e->no;
 	if (text && str_to_u64(str_of(text), max, ret) < 0)
 		return err_set(e, EINVAL, "query parameter '%s' must be an integer from 0 to %llu", name,
-			(unsigned long long)max);
+		    (unsigned long long)max);
 	return 0;
 }
 
@@ -37,7 +37,8 @@ int log_query_parse_v1(struct str query, struct log_query *ret, struct err *e)
 	uint64_t limit = LOGS_LIMIT_MAX;
 
 	*ret = (struct log_query) { .before_ms = UINT64_MAX };
-	if (get_number(query, "start", MS_MAX, &ret->from_ms, e) < 0 || get_number(query, "limit", INT32_MAX, &limit, e) < 0)
+	if (get_number(query, "start", MS_MAX, &ret->from_ms, e) < 0 ||
+	    get_number(query, "limit", INT32_MAX, &limit, e) < 0)
 		return -e->no;
 	ret->limit = limit;
 	return 0;
@@ -48,7 +49,7 @@ static int parse_words(struct str query, struct log_query *q, struct err *e)
 	autofree char *direction = NULL, *level = NULL, *search = NULL;
 
 	if (get(query, "direction", &direction, e) < 0 || get(query, "level", &level, e) < 0 ||
-		get(query, "search", &search, e) < 0)
+	    get(query, "search", &search, e) < 0)
 		return -e->no;
 	if (direction && strcmp(direction, "forward") != 0 && strcmp(direction, "backward") != 0)
 		return err_set(e, EINVAL, "query parameter 'direction' must be forward or backward");
@@ -77,7 +78,7 @@ int log_query_parse_v2(struct str query, struct log_query *ret, struct err *e)
 static bool wanted(const struct log_query *q, const struct journal_entry *en)
 {
 	return en->at_ms >= q->from_ms && en->at_ms < q->before_ms && en->level >= q->at_least &&
-	       (!*q->search || memmem(en->message.p, en->message.n, q->search, strlen(q->search)));
+	    (!*q->search || memmem(en->message.p, en->message.n, q->search, strlen(q->search)));
 }
 
 /* Positions of the entries that are wanted, as far as they fit; returns how many. */
@@ -95,9 +96,10 @@ static size_t select_entries(const struct log_query *q, const struct journal *j,
 	return n;
 }
 
-json_t *log_query_run(const struct log_query *q, const struct journal *j, json_t *(*to_json)(const struct journal_entry *en))
+json_t *log_query_run(const struct log_query *q, const struct journal *j,
+    json_t *(*to_json)(const struct journal_entry *en))
 {
-	const size_t max = j->n / 16 + 1;	/* no entry is smaller than its head */
+	const size_t max = j->n / 16 + 1; /* no entry is smaller than its head */
 	autofree size_t *at = must_alloc(max * sizeof *at);
 	size_t n = select_entries(q, j, at, max);
 	json_t *list = json_array();

@@ -14,11 +14,11 @@
 #define LOGS_SEARCH_MAX 256
 
 struct log_query {
-	uint64_t from_ms, before_ms;	/* from <= time < before */
+	uint64_t from_ms, before_ms; /* from <= time < before */
 	bool newest_first;
 	size_t limit;
 	enum log_level at_least;
-	char search[LOGS_SEARCH_MAX + 1];	/* must be in the message */
+	char search[LOGS_SEARCH_MAX + 1]; /* must be in the message */
 };
 
 /* -EINVAL, with a text for the client. */
@@ -26,4 +26,5 @@ int log_query_parse_v1(struct str query, struct log_query *ret, struct err *e);
 int log_query_parse_v2(struct str query, struct log_query *ret, struct err *e);
 
 /* An array of what to_json makes of each. */
-json_t *log_query_run(const struct log_query *q, const struct journal *j, json_t *(*to_json)(const struct journal_entry *en));
+json_t *log_query_run(const struct log_query *q, const struct journal *j,
+    json_t *(*to_json)(const struct journal_entry *en));

@@ -6,15 +6,15 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "front/api/api.h"
-#include "front/front.h"
-#include "front/link/init_watch.h"
 #include "front/api/log_query.h"
-#include "front/record/logbook.h"
-#include "front/util/mem.h"
 #include "front/api/reply.h"
 #include "front/api/request.h"
+#include "front/front.h"
+#include "front/link/init_watch.h"
+#include "front/record/logbook.h"
 #include "front/sandbox/sandbox.h"
 #include "front/sandbox/table.h"
+#include "front/util/mem.h"
 #include "http/json.h"
 #include "http/server.h"
 
@@ -37,7 +37,7 @@ static json_t *entry_json(const struct journal_entry *en)
 
 	/* NULL: not UTF-8, from a path or a command */
 	return json_pack("{s:o,s:o,s:s,s:o}", "timestamp", time_json(en->at_ms), "message",
-		message ? message : json_string("(not text)"), "level", level_name[en->level], "fields", fields);
+	    message ? message : json_string("(not text)"), "level", level_name[en->level], "fields", fields);
 }
 
 /* The old form: a line that is JSON again, with the fields flat in it. */
@@ -53,7 +53,7 @@ static json_t *line_json(json_t *entry)
 	return json_pack("{s:O,s:s}", "timestamp", json_object_get(entry, "timestamp"), "line", buf_cstr(&text));
 }
 
-struct asked {				/* while init is asked */
+struct asked { /* while init is asked */
 	struct log_query q;
 	struct str id;
 	bool v1;
@@ -94,8 +94,7 @@ static void answer(struct req *r)
 	json_t *lines = json_array(), *en;
 	size_t i;
 
-	json_array_foreach(entries, i, en)
-		(void)json_array_append_new(lines, line_json(en));
+	json_array_foreach(entries, i, en)(void) json_array_append_new(lines, line_json(en));
 	reply_json(r, 200, json_pack("{s:o,s:O}", "logs", lines, "logEntries", entries), NULL);
 }
 
@@ -115,7 +114,7 @@ static void logs(struct req *r, bool v1)
 	a->v1 = v1;
 	if (req_sandbox_id(r, &a->id) < 0)
 		return;
-	a->id = str_of(r->sandbox);		/* which lives as long as the request */
+	a->id = str_of(r->sandbox); /* which lives as long as the request */
 	if ((v1 ? log_query_parse_v1 : log_query_parse_v2)(r->http->query, &a->q, &e) < 0) {
 		reply_err(r, &e);
 		return;
@@ -124,7 +123,7 @@ static void logs(struct req *r, bool v1)
 	struct sandbox *sb = sandbox_table_find(r->front->sandboxes, a->id);
 
 	if (sb && strcmp(sb->team, r->caller.team) == 0)
-		init_watch_sync(sb, on_synced, req_ref(r));	/* nothing to wait for unless it runs */
+		init_watch_sync(sb, on_synced, req_ref(r)); /* nothing to wait for unless it runs */
 	else
 		answer(r);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/api/meter: the report of usage: how long sandboxes ran, by key, template, day, label or whatever is asked for. */
+/* front/api/meter: the report of usage: how long sandboxes ran, by key, template, day, label or whatever is asked
+ * for. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,12 +9,12 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/prices.h"
-#include "front/api/api.h"
-#include "front/front.h"
 #include "front/account/keyring.h"
 #include "front/account/meter.h"
+#include "front/api/api.h"
 #include "front/api/reply.h"
 #include "front/api/request.h"
+#include "front/front.h"
 #include "http/json.h"
 #include "http/server.h"
 #include "http/url.h"
@@ -22,20 +23,25 @@
 #define DAY_MS (24ull * 3600 * 1000)
 #define DAYS_DEFAULT 30
 #define BY_MAX 4
-#define ROWS_MAX 100000			/* read for one report: a few tenths of a second, in which nobody else is served */
+/* read for one report: a few tenths of a second, in which nobody else is served */
+#define ROWS_MAX 100000
 #define LABEL_MAX 256
 #define GROUP_MAX (64 * 1024)
 
 enum dim { BY_DAY, BY_KEY, BY_TEMPLATE, BY_SANDBOX, BY_TEAM, BY_METADATA };
 
 static const char *const dim_name[] = {
-	[BY_DAY] = "day", [BY_KEY] = "key", [BY_TEMPLATE] = "template", [BY_SANDBOX] = "sandbox", [BY_TEAM] = "team",
+	[BY_DAY] = "day",
+	[BY_KEY] = "key",
+	[BY_TEMPLATE] = "template",
+	[BY_SANDBOX] = "sandbox",
+	[BY_TEAM] = "team",
 };
 
 struct by {
 	enum dim dim;
-	char name[LABEL_MAX + 16];	/* as it was asked for */
-	const char *label;		/* of the metadata: in name */
+	char name[LABEL_MAX + 16]; /* as it was asked for */
+	const char *label;         /* of the metadata: in name */
 };
 
 struct sum {
@@ -44,28 +50,28 @@ struct sum {
 
 struct group {
 	struct sum sum;
-	json_t *of;			/* what its rows have in common */
-	char *last;			/* sandbox that was counted in it last: rows come sandbox by sandbox */
+	json_t *of; /* what its rows have in common */
+	char *last; /* sandbox that was counted in it last: rows come sandbox by sandbox */
 };
 
 struct report {
 	struct keyring *keyring;
 	const struct prices *prices;
-	const char *team;		/* NULL: all */
+	const char *team; /* NULL: all */
 	struct by by[BY_MAX];
 	size_t n_by;
-	uint64_t first, last;		/* days */
+	uint64_t first, last; /* days */
 	size_t rows;
-	json_t *index;			/* text of a group: its number */
+	json_t *index; /* text of a group: its number */
 	struct group *v;
 	size_t n, cap;
-	bool bad;			/* out of memory, or of room for names */
+	bool bad; /* out of memory, or of room for names */
 };
 
 static void day_text(uint64_t day, char out[CLOCK_RFC3339_SIZE])
 {
 	clock_rfc3339(day * DAY_MS, out);
-	out[10] = '\0';			/* 2026-11-15 */
+	out[10] = '\0'; /* 2026-11-15 */
 }
 
 static const char *label_of(const char *metadata, const char *label, json_t **keep)
@@ -77,17 +83,23 @@ static const char *label_of(const char *metadata, const char *label, json_t **ke
 	return z ? z : "";
 }
 
-static const char *value_of(const struct meter_row *row, const struct by *by, json_t **keep, char day[CLOCK_RFC3339_SIZE])
+static const char *value_of(const struct meter_row *row, const struct by *by, json_t **keep,
+    char day[CLOCK_RFC3339_SIZE])
 {
 	switch (by->dim) {
 	case BY_DAY:
 		day_text(row->day, day);
 		return day;
-	case BY_KEY: return row->key;
-	case BY_TEMPLATE: return row->template;
-	case BY_SANDBOX: return row->sandbox;
-	case BY_TEAM: return row->team;
-	case BY_METADATA: break;
+	case BY_KEY:
+		return row->key;
+	case BY_TEMPLATE:
+		return row->template;
+	case BY_SANDBOX:
+		return row->sandbox;
+	case BY_TEAM:
+		return row->team;
+	case BY_METADATA:
+		break;
 	}
 	return label_of(row->metadata, by->label, keep);
 }
@@ -167,8 +179,8 @@ static void on_row(void *user, const struct meter_row *row)
 
 static double cost(const struct sum *s, const struct prices *p)
 {
-	return (double)s->cpu_permille_ms / 1e6 / 3600 * p->vcpu_hour + (double)s->mib_ms / 1e3 / 1024 / 3600 * p->gib_hour +
-	       (double)s->sent_bytes / (1 << 30) * p->egress_gib;
+	return (double)s->cpu_permille_ms / 1e6 / 3600 * p->vcpu_hour +
+	    (double)s->mib_ms / 1e3 / 1024 / 3600 * p->gib_hour + (double)s->sent_bytes / (1 << 30) * p->egress_gib;
 }
 
 static void sum_json(json_t *o, const struct sum *s, const struct prices *p)
@@ -221,14 +233,15 @@ static json_t *report_json(struct report *rp)
 		total.sent_bytes += g->sum.sent_bytes;
 	}
 	sum_json(all, &total, rp->prices);
-	(void)json_object_del(all, "sandboxes");	/* one may be in several rows */
+	(void)json_object_del(all, "sandboxes"); /* one may be in several rows */
 	day_text(rp->first, first);
 	day_text(rp->last, last);
 	json_t *j = json_pack("{s:s,s:s,s:o,s:o,s:o}", "from", first, "to", last, "by", by, "rows", rows, "total", all);
 
 	if (rp->prices->set)
-		(void)json_object_set_new(j, "prices", json_pack("{s:s,s:f,s:f,s:f}", "currency", rp->prices->currency, "vcpuHour",
-			rp->prices->vcpu_hour, "gibHour", rp->prices->gib_hour, "egressGib", rp->prices->egress_gib));
+		(void)json_object_set_new(j, "prices",
+		    json_pack("{s:s,s:f,s:f,s:f}", "currency", rp->prices->currency, "vcpuHour", rp->prices->vcpu_hour,
+			"gibHour", rp->prices->gib_hour, "egressGib", rp->prices->egress_gib));
 	return j;
 }
 
@@ -242,7 +255,7 @@ static int most_first(const void *a, const void *b)
 static int oldest_first(const void *a, const void *b)
 {
 	int days = strcmp(json_string_value(json_object_get(((const struct group *)a)->of, "day")),
-		json_string_value(json_object_get(((const struct group *)b)->of, "day")));
+	    json_string_value(json_object_get(((const struct group *)b)->of, "day")));
 
 	return days ? days : most_first(a, b);
 }
@@ -261,7 +274,7 @@ static void report_done(struct report *rp)
 
 static int read_dim(struct str s, bool all_teams, struct by *ret)
 {
-	size_t n = str_starts(s, "metadata.") ? 9 : str_starts(s, "tag:") ? 4 : 0;	/* two names of the same */
+	size_t n = str_starts(s, "metadata.") ? 9 : str_starts(s, "tag:") ? 4 : 0; /* two names of the same */
 
 	if (!str_copy(ret->name, sizeof ret->name, s))
 		return -EINVAL;
@@ -295,8 +308,9 @@ static int read_by(struct req *r, struct report *rp)
 			return 0;
 	}
 refuse:
-	reply_error(r, 400, "query parameter 'by' must be up to %d different ones of day, key, template, sandbox%s and tag:NAME", BY_MAX,
-		rp->team ? "" : ", team");
+	reply_error(r, 400,
+	    "query parameter 'by' must be up to %d different ones of day, key, template, sandbox%s and tag:NAME",
+	    BY_MAX, rp->team ? "" : ", team");
 	return -EINVAL;
 }
 
@@ -319,7 +333,11 @@ static int read_day(struct req *r, const char *name, uint64_t *ret)
 
 static void answer(struct req *r, const char *team)
 {
-	struct report rp = { .keyring = r->front->keyring, .prices = &r->front->opt.prices, .team = team, .index = json_object(), .last = clock_wall_ms() / DAY_MS };
+	struct report rp = { .keyring = r->front->keyring,
+		.prices = &r->front->opt.prices,
+		.team = team,
+		.index = json_object(),
+		.last = clock_wall_ms() / DAY_MS };
 	struct err e = ERR_INIT;
 
 	rp.first = rp.last - (DAYS_DEFAULT - 1);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/api/metrics_text: the text that Prometheus reads. Labels are our own words, ids and names: nothing has to be escaped. */
+/* front/api/metrics_text: the text that Prometheus reads. Labels are our own words, ids and names: nothing has to be
+ * escaped. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,20 +8,29 @@
 
 #include "base/fd.h"
 #include "base/str.h"
-#include "front/link/certs.h"
-#include "front/front.h"
-#include "front/record/webhooks.h"
-#include "front/util/mem.h"
 #include "front/account/metrics.h"
-#include "front/sandbox/warm_pool.h"
 #include "front/api/routes.h"
+#include "front/front.h"
+#include "front/link/certs.h"
+#include "front/record/webhooks.h"
 #include "front/sandbox/sandbox.h"
 #include "front/sandbox/table.h"
+#include "front/sandbox/warm_pool.h"
+#include "front/util/mem.h"
 #include "http/server.h"
 
 static const char *const outcome_name[OUTCOMES] = { "ok", "client_error", "server_error", "lost" };
 static const char *const class_name[CLASSES] = {
-	"auth", "forbidden", "not_found", "bad_request", "conflict", "too_large", "quota", "rate", "unavailable", "internal",
+	"auth",
+	"forbidden",
+	"not_found",
+	"bad_request",
+	"conflict",
+	"too_large",
+	"quota",
+	"rate",
+	"unavailable",
+	"internal",
 };
 static const char *const reason_name[END_REASONS] = { "killed", "expired", "died", "oom", "failed" };
 static const char *const port_name[PORT_KINDS] = { "envd", "interpreter", "user" };
@@ -105,10 +115,11 @@ static void put_requests(struct buf *out, const struct metrics *m)
 		for (size_t k = 0; k < OUTCOMES; k++) {
 			if (m->routes[i].n[k])
 				buf_fmt(out, "atoll_requests_total{%s,outcome=\"%s\"} %" PRIu64 "\n", label,
-					outcome_name[k], m->routes[i].n[k]);
+				    outcome_name[k], m->routes[i].n[k]);
 		}
 	}
-	put_type(out, "atoll_request_errors_total", "counter", "refused or failed requests of the API by class of the error");
+	put_type(out, "atoll_request_errors_total", "counter",
+	    "refused or failed requests of the API by class of the error");
 	for (size_t i = 0; i < CLASSES; i++)
 		buf_fmt(out, "atoll_request_errors_total{class=\"%s\"} %" PRIu64 "\n", class_name[i], m->errors[i]);
 	put_type(out, "atoll_request_seconds", "histogram", "time of requests of the API");
@@ -119,7 +130,8 @@ static void put_requests(struct buf *out, const struct metrics *m)
 	}
 	put_type(out, "atoll_auth_failures_total", "counter", "requests with a wrong key");
 	buf_fmt(out, "atoll_auth_failures_total %" PRIu64 "\n", m->auth_failures);
-	put_type(out, "atoll_refused_calls_total", "counter", "system calls that were refused to programs in sandboxes");
+	put_type(out, "atoll_refused_calls_total", "counter",
+	    "system calls that were refused to programs in sandboxes");
 	buf_fmt(out, "atoll_refused_calls_total %" PRIu64 "\n", m->refused_calls);
 }
 
@@ -131,7 +143,7 @@ static void put_proxy(struct buf *out, const struct metrics *m)
 	for (size_t i = 0; i < PORT_KINDS; i++) {
 		for (size_t k = 0; k < OUTCOMES; k++)
 			buf_fmt(out, "atoll_proxy_requests_total{port=\"%s\",outcome=\"%s\"} %" PRIu64 "\n",
-				port_name[i], outcome_name[k], m->ports[i].n[k]);
+			    port_name[i], outcome_name[k], m->ports[i].n[k]);
 	}
 	put_type(out, "atoll_proxy_seconds", "histogram", "time of requests into sandboxes, to the end of the answer");
 	for (size_t i = 0; i < PORT_KINDS; i++) {
@@ -150,7 +162,7 @@ static void put_lives(struct buf *out, const struct front *f)
 	size_t n[ARRAY_LEN(names)] = { 0 };
 
 	for (const struct sandbox *sb = sandbox_table_next(f->sandboxes, NULL); sb;
-		sb = sandbox_table_next(f->sandboxes, sb)) {
+	    sb = sandbox_table_next(f->sandboxes, sb)) {
 		if (sb->state < ARRAY_LEN(names))
 			n[sb->state]++;
 	}
@@ -163,9 +175,11 @@ static void put_lives(struct buf *out, const struct front *f)
 	put_type(out, "atoll_sandbox_ends_total", "counter", "sandboxes that ended, by reason");
 	for (size_t i = 0; i < END_REASONS; i++)
 		buf_fmt(out, "atoll_sandbox_ends_total{reason=\"%s\"} %" PRIu64 "\n", reason_name[i], m->ends[i]);
-	put_type(out, "atoll_memory_limit_kills_total", "counter", "processes killed because their sandbox was at its memory limit");
+	put_type(out, "atoll_memory_limit_kills_total", "counter",
+	    "processes killed because their sandbox was at its memory limit");
 	buf_fmt(out, "atoll_memory_limit_kills_total %" PRIu64 "\n", m->oom_kills);
-	put_type(out, "atoll_sandbox_create_seconds", "histogram", "time from a request to create a sandbox to its answer");
+	put_type(out, "atoll_sandbox_create_seconds", "histogram",
+	    "time from a request to create a sandbox to its answer");
 	put_histogram(out, "atoll_sandbox_create_seconds", "", &m->create);
 }
 
@@ -173,15 +187,17 @@ static void put_executions(struct buf *out, const struct metrics *m)
 {
 	char label[64];
 
-	put_type(out, "atoll_executions_total", "counter", "code and commands that were run in sandboxes, by what became of them");
+	put_type(out, "atoll_executions_total", "counter",
+	    "code and commands that were run in sandboxes, by what became of them");
 	for (enum execution_kind k = 0; k < EXECUTION_KINDS; k++) {
 		for (enum execution_outcome o = 0; o < EXECUTION_OUTCOMES; o++)
-			buf_fmt(out, "atoll_executions_total{kind=\"%s\",outcome=\"%s\"} %" PRIu64 "\n", execution_kind_name(k),
-				execution_outcome_name(o), m->executions[k].n[o]);
+			buf_fmt(out, "atoll_executions_total{kind=\"%s\",outcome=\"%s\"} %" PRIu64 "\n",
+			    execution_kind_name(k), execution_outcome_name(o), m->executions[k].n[o]);
 	}
 	put_type(out, "atoll_execution_errors_total", "counter", "errors of code and commands by class");
 	for (enum execution_class c = 0; c < ERROR_CLASSES; c++)
-		buf_fmt(out, "atoll_execution_errors_total{class=\"%s\"} %" PRIu64 "\n", execution_class_name(c), m->execution_errors[c]);
+		buf_fmt(out, "atoll_execution_errors_total{class=\"%s\"} %" PRIu64 "\n", execution_class_name(c),
+		    m->execution_errors[c]);
 	put_type(out, "atoll_execution_seconds", "histogram", "time of code and commands, to the end of their output");
 	for (enum execution_kind k = 0; k < EXECUTION_KINDS; k++) {
 		(void)snprintf(label, sizeof label, "kind=\"%s\"", execution_kind_name(k));
@@ -195,15 +211,18 @@ static void put_utilisation(struct buf *out, const struct front *f)
 	size_t busy = 0;
 	double cpu_pct = 0;
 
-	for (struct sandbox *sb = sandbox_table_next(f->sandboxes, NULL); sb; sb = sandbox_table_next(f->sandboxes, sb)) {
-		const struct usage_sample *s = sb->state == SANDBOX_RUNNING ? usage_get(&sb->usage, sb->usage.n - 1) : NULL;
+	for (struct sandbox *sb = sandbox_table_next(f->sandboxes, NULL); sb;
+	    sb = sandbox_table_next(f->sandboxes, sb)) {
+		const struct usage_sample *s = sb->state == SANDBOX_RUNNING ? usage_get(&sb->usage, sb->usage.n - 1)
+									    : NULL;
 
 		busy += sb->users > 0;
 		cpu_pct += s ? s->cpu_pct : 0;
 	}
 	put_gauge(out, "atoll_sandboxes_max", "sandboxes that there may be", f->max_sandboxes);
 	put_gauge(out, "atoll_sandboxes_busy", "sandboxes with a request under way", (double)busy);
-	put_gauge(out, "atoll_sandboxes_memory_bytes", "memory that all sandboxes use together", (double)f->memory.used_bytes);
+	put_gauge(out, "atoll_sandboxes_memory_bytes", "memory that all sandboxes use together",
+	    (double)f->memory.used_bytes);
 	put_gauge(out, "atoll_sandboxes_cpu_cores", "processors that all sandboxes use together", cpu_pct / 100);
 	put_gauge(out, "atoll_host_cpu_cores", "processors of the host", (double)f->metrics->host_cpus);
 	put_gauge(out, "atoll_host_memory_bytes", "memory of the host", (double)f->metrics->host_mem_bytes);
@@ -215,12 +234,15 @@ static void put_webhooks(struct buf *out, const struct front *f)
 
 	put_type(out, "atoll_webhook_attempts_total", "counter", "webhooks that were called, by what became of it");
 	for (uint32_t i = 0; i < HK_OUTCOMES; i++)
-		buf_fmt(out, "atoll_webhook_attempts_total{outcome=\"%s\"} %" PRIu64 "\n", hk_outcome_name(i), m->webhooks_tried[i]);
+		buf_fmt(out, "atoll_webhook_attempts_total{outcome=\"%s\"} %" PRIu64 "\n", hk_outcome_name(i),
+		    m->webhooks_tried[i]);
 	put_type(out, "atoll_webhook_failures_total", "counter", "deliveries that were given up");
 	buf_fmt(out, "atoll_webhook_failures_total %" PRIu64 "\n", m->webhooks_failed);
-	put_type(out, "atoll_webhook_dropped_total", "counter", "deliveries that were not queued, because too many wait");
+	put_type(out, "atoll_webhook_dropped_total", "counter",
+	    "deliveries that were not queued, because too many wait");
 	buf_fmt(out, "atoll_webhook_dropped_total %" PRIu64 "\n", m->webhooks_dropped);
-	put_gauge(out, "atoll_webhook_waiting", "deliveries that wait", f->webhooks ? (double)webhooks_waiting(f->webhooks) : 0);
+	put_gauge(out, "atoll_webhook_waiting", "deliveries that wait",
+	    f->webhooks ? (double)webhooks_waiting(f->webhooks) : 0);
 	put_type(out, "atoll_alerts_total", "counter", "sandboxes that came near one of their limits");
 	for (enum alert a = 0; a < ALERTS; a++)
 		buf_fmt(out, "atoll_alerts_total{resource=\"%s\"} %" PRIu64 "\n", alert_name(a), m->alerts[a]);
@@ -243,7 +265,7 @@ static int by_age(const void *a, const void *b)
 {
 	const struct sandbox *const *x = a, *const *y = b;
 
-	return (*x)->started_us < (*y)->started_us ? 1 : (*x)->started_us > (*y)->started_us ? -1 : 0;
+	return (*x)->started_us<(*y)->started_us ? 1 : (*x)->started_us>(*y)->started_us ? -1 : 0;
 }
 
 static double sample_value(const struct sandbox *sb, size_t what)
@@ -281,7 +303,7 @@ static void put_each(struct buf *out, const struct front *f)
 	size_t n = 0;
 
 	for (const struct sandbox *sb = sandbox_table_next(f->sandboxes, NULL); sb;
-		sb = sandbox_table_next(f->sandboxes, sb)) {
+	    sb = sandbox_table_next(f->sandboxes, sb)) {
 		if (sb->state == SANDBOX_RUNNING && sb->usage.n > 0)
 			v[n++] = sb;
 	}
@@ -290,7 +312,7 @@ static void put_each(struct buf *out, const struct front *f)
 		put_type(out, what[k][0], "gauge", what[k][1]);
 		for (size_t i = 0; i < n && i < METRICS_SANDBOXES_MAX; i++)
 			buf_fmt(out, "%s{sandbox=\"%s\",team=\"%s\"} %.17g\n", what[k][0], v[i]->id, v[i]->team,
-				sample_value(v[i], k));
+			    sample_value(v[i], k));
 	}
 }
 
@@ -339,17 +361,19 @@ void metrics_put(const struct front *f, struct buf *out)
 	put_webhooks(out, f);
 	put_audit(out, f);
 	put_gauge(out, "atoll_connections", "client connections", (double)http_server_conns(f->server));
-	put_type(out, "atoll_connections_evicted_total", "counter", "idle connections closed to make room for new ones");
+	put_type(out, "atoll_connections_evicted_total", "counter",
+	    "idle connections closed to make room for new ones");
 	buf_fmt(out, "atoll_connections_evicted_total %" PRIu64 "\n", http_server_evicted(f->server));
 	put_type(out, "atoll_http2_requests_total", "counter", "requests that came by HTTP/2");
 	buf_fmt(out, "atoll_http2_requests_total %" PRIu64 "\n", http_server_h2_requests(f->server));
 	if (f->certs)
-		put_gauge(out, "atoll_tls_certificate_expiry_seconds", "when the TLS certificate ends, seconds of the epoch",
-			  (double)certs_not_after(f->certs));
+		put_gauge(out, "atoll_tls_certificate_expiry_seconds",
+		    "when the TLS certificate ends, seconds of the epoch", (double)certs_not_after(f->certs));
 	put_gauge(out, "atoll_tunnels", "upgraded connections", f->tunnels);
 	put_gauge(out, "atoll_requests_open", "requests under way", f->requests);
 	put_gauge(out, "atoll_front_resident_bytes", "memory of this process", resident_bytes(m));
-	put_gauge(out, "atoll_front_start_time_seconds", "when this process started", (double)m->started_wall_ms / 1000);
+	put_gauge(out, "atoll_front_start_time_seconds", "when this process started",
+	    (double)m->started_wall_ms / 1000);
 	put_type(out, "atoll_build_info", "gauge", "version of the server");
 	buf_fmt(out, "atoll_build_info{version=\"%s\"} 1\n", ATOLL_VERSION);
 	put_each(out, f);

@@ -5,11 +5,11 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "front/api/api.h"
-#include "front/front.h"
 #include "front/account/keyring.h"
+#include "front/api/api.h"
 #include "front/api/reply.h"
 #include "front/api/request.h"
+#include "front/front.h"
 #include "front/link/warden_link.h"
 #include "http/server.h"
 #include "http/url.h"
@@ -40,13 +40,15 @@ void api_teams(struct req *r)
 	const struct team *t = keyring_team(r->front->keyring, str_of(r->caller.team));
 	struct str key = http_header_get(&r->http->headers, "x-api-key");
 
-	if (!key.n) {			/* "Bearer KEY" */
+	if (!key.n) { /* "Bearer KEY" */
 		key = http_header_get(&r->http->headers, "authorization");
 		(void)str_cut(&key, ' ');
 	}
 	/* The key is not kept anywhere in the clear: the caller gets back the one that he showed. */
-	reply_json(r, 200, json_pack("[{s:s,s:s,s:s%,s:b}]", "teamID", t->id, "name", t->name, "apiKey", key.p ? key.p : "", key.n,
-				     "isDefault", 1), NULL);
+	reply_json(r, 200,
+	    json_pack("[{s:s,s:s,s:s%,s:b}]", "teamID", t->id, "name", t->name, "apiKey", key.p ? key.p : "", key.n,
+		"isDefault", 1),
+	    NULL);
 }
 
 void api_access_tokens(struct req *r)

@@ -4,20 +4,20 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
-#include "base/log.h"
 #include "base/inet.h"
+#include "base/log.h"
 #include "front/api/api.h"
-#include "front/record/events.h"
-#include "front/front.h"
-#include "front/link/init_call.h"
-#include "front/util/mem.h"
 #include "front/api/reply.h"
 #include "front/api/request.h"
+#include "front/front.h"
+#include "front/link/init_call.h"
 #include "front/link/rules.h"
-#include "front/sandbox/sandbox.h"
-#include "front/sandbox/row.h"
-#include "front/sandbox/spec.h"
 #include "front/link/warden_link.h"
+#include "front/record/events.h"
+#include "front/sandbox/row.h"
+#include "front/sandbox/sandbox.h"
+#include "front/sandbox/spec.h"
+#include "front/util/mem.h"
 #include "http/json.h"
 #include "ipc/policy.h"
 
@@ -45,10 +45,10 @@ static void changed(struct change *ch)
 	struct sandbox *sb = ch->sb;
 
 	sandbox_note(sb, LOG_LVL_INFO, JOURNAL_LIFECYCLE, "network changed", "internet=%s request=%s",
-		sb->spec.flags & SPEC_NO_INTERNET ? "no"
-		: sb->spec.policy                 ? "some"
-						  : "yes",
-		ch->r->id);
+	    sb->spec.flags & SPEC_NO_INTERNET ? "no"
+		: sb->spec.policy             ? "some"
+					      : "yes",
+	    ch->r->id);
 	reply_empty(ch->r, 204);
 	change_free(ch);
 }
@@ -61,7 +61,7 @@ static void on_trusted(void *user, const struct init_result *re)
 	fd_close(re->fd);
 	if (re->no || (re->status != 200 && re->status != 204))
 		log_warn("a sandbox did not take its authority", "id=%s status=%d err=%s", ch->sb->id, re->status,
-			re->no ? re->text : "-");
+		    re->no ? re->text : "-");
 	changed(ch);
 }
 
@@ -75,7 +75,7 @@ static void on_ruled(void *user, int no, const char *pem)
 		change_free(ch);
 	} else if (no) {
 		reply_error(ch->r, 503,
-			"the rules are not known to atoll-egress yet: their hosts cannot be reached until they are");
+		    "the rules are not known to atoll-egress yet: their hosts cannot be reached until they are");
 		change_free(ch);
 	} else if (!*pem) {
 		changed(ch);
@@ -107,7 +107,8 @@ static json_t *network_event(const json_t *network)
 	size_t k;
 
 	for (size_t i = 0; i < ARRAY_LEN(from); i++) {
-		json_array_foreach(json_object_get(network, from[i]), k, v) {
+		json_array_foreach(json_object_get(network, from[i]), k, v)
+		{
 			struct str s = str_of(json_string_value(v));
 			bool is_range = s.p && (inet_parse(s, &range) == 0 || inet_is_v6(s));
 
@@ -115,7 +116,8 @@ static json_t *network_event(const json_t *network)
 				(void)json_array_append(is_range ? ranges[i] : names, v);
 		}
 	}
-	return json_pack("{s:{s:o,s:o,s:o}}", "network_egress", "allowed_cidrs", ranges[0], "denied_cidrs", ranges[1], "allowed_domains", names);
+	return json_pack("{s:{s:o,s:o,s:o}}", "network_egress", "allowed_cidrs", ranges[0], "denied_cidrs", ranges[1],
+	    "allowed_domains", names);
 }
 
 static void on_changed(void *user, const struct warden_reply *re)
@@ -172,7 +174,7 @@ static int parse(const struct sandbox *sb, const json_t *body, struct spec *ret,
 	autojson json_t *network = merge(sb->spec.network, body);
 	bool allow = true;
 
-	*ret = (struct spec){ .flags = sb->spec.flags & ~policy };
+	*ret = (struct spec) { .flags = sb->spec.flags & ~policy };
 	if (json_get_bool(body, "allow_internet_access", &allow, e) < 0)
 		return -e->no;
 	if (v && !json_is_null(v))

@@ -3,26 +3,26 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "audit/chain.h"
 #include "base/fd.h"
 #include "front/api/api.h"
-#include "front/util/cors.h"
-#include "front/front.h"
-#include "front/record/ipynb.h"
-#include "front/util/mem.h"
-#include "front/record/notebook.h"
 #include "front/api/reply.h"
 #include "front/api/request.h"
+#include "front/front.h"
+#include "front/record/ipynb.h"
+#include "front/record/notebook.h"
 #include "front/sandbox/sandbox.h"
+#include "front/util/cors.h"
+#include "front/util/mem.h"
 #include "http/server.h"
 #include "http/url.h"
 #include "loop/loop.h"
 #include "loop/stream.h"
 #include "store/notebooks.h"
-#include "audit/chain.h"
 
-#define PIECE_MAX (64u * 1024 * 1024)	/* a cell as JSON: of the worst bytes six for one */
+#define PIECE_MAX (64u * 1024 * 1024) /* a cell as JSON: of the worst bytes six for one */
 
-struct work {				/* r->work */
+struct work { /* r->work */
 	struct req *r;
 	struct timer *timer;
 	struct notebook_head head;
@@ -113,7 +113,8 @@ void api_notebook(struct req *r)
 	int no = notebooks_find(db, r->sandbox, r->caller.team, &w->head, &e);
 
 	if (no == -ENOENT && !req_owns_sandbox(r)) {
-		reply_error(r, 404, "sandbox \"%s\" doesn't exist, has run no code, or its notebook is not kept any more", r->sandbox);
+		reply_error(r, 404,
+		    "sandbox \"%s\" doesn't exist, has run no code, or its notebook is not kept any more", r->sandbox);
 		return;
 	}
 	if (no < 0 && no != -ENOENT) {
@@ -126,7 +127,9 @@ void api_notebook(struct req *r)
 		return;
 	}
 	r->status = 200;
-	buf_fmt(&headers, CORS_API_HEADERS "X-Request-Id: %s\r\nContent-Disposition: attachment; filename=\"%s.ipynb\"\r\n", r->id, r->sandbox);
+	buf_fmt(&headers,
+	    CORS_API_HEADERS "X-Request-Id: %s\r\nContent-Disposition: attachment; filename=\"%s.ipynb\"\r\n", r->id,
+	    r->sandbox);
 	http_begin(r->http, 200, "application/x-ipynb+json", buf_cstr(&headers), -1);
 	ipynb_begin(&w->nb, r->sandbox, w->head.language, w->head.contexts > 1, &out);
 	http_write(r->http, buf_view(&out));

@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/api/purge: POST /purge: ends and forgets all that is a team's, but for the team and its keys. Which team: the caller's, or {"key": ID} that
- * of a key, for an admin.
+/* front/api/purge: POST /purge: ends and forgets all that is a team's, but for the team and its keys. Which team: the
+ * caller's, or {"key": ID} that of a key, for an admin.
  *
- * First its sandboxes, running and paused; when the last of them has ended, what nothing uses any more: snapshots, volumes, templates; then
- * its secrets, and what is remembered of the past. */
+ * First its sandboxes, running and paused; when the last of them has ended, what nothing uses any more: snapshots,
+ * volumes, templates; then its secrets, and what is remembered of the past. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/fd.h"
 #include "base/log.h"
-#include "front/api/api.h"
-#include "front/template/build.h"
-#include "front/sandbox/catalog.h"
-#include "front/front.h"
-#include "front/record/webhooks.h"
 #include "front/account/keyring.h"
-#include "front/record/logbook.h"
-#include "front/util/mem.h"
+#include "front/api/api.h"
 #include "front/api/reply.h"
 #include "front/api/request.h"
+#include "front/front.h"
 #include "front/link/rules.h"
+#include "front/record/logbook.h"
+#include "front/record/webhooks.h"
+#include "front/sandbox/catalog.h"
 #include "front/sandbox/sandbox.h"
-#include "front/sandbox/table.h"
 #include "front/sandbox/snapshots.h"
+#include "front/sandbox/table.h"
 #include "front/sandbox/volumes.h"
+#include "front/template/build.h"
+#include "front/util/mem.h"
 #include "http/json.h"
 #include "loop/loop.h"
 #include "store/purge.h"
@@ -34,9 +34,9 @@
 
 struct purging {
 	char team[TEAM_ID_SIZE];
-	unsigned left;			/* sandboxes that are still to end, and one for ourselves */
+	unsigned left; /* sandboxes that are still to end, and one for ourselves */
 	int64_t sandboxes, snapshots, volumes, templates, failed, audit, notebooks;
-	struct purge rows;		/* of the database */
+	struct purge rows; /* of the database */
 	struct timer *timer;
 };
 
@@ -85,15 +85,22 @@ static void tell(struct req *r)
 {
 	const struct purging *p = r->work;
 
-	log_info("team purged", "team=%s request=%s sandboxes=%lld snapshots=%lld volumes=%lld templates=%lld failed=%lld", team_of(r), r->id,
-		(long long)p->sandboxes, (long long)p->snapshots, (long long)p->volumes, (long long)p->templates, (long long)p->failed);
-	reply_json(r, p->failed ? 500 : 200, json_pack("{s:i,s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I}", "code", p->failed ? 500 : 200, "message",
-		p->failed ? "not all of it could be removed, try again" : "all of it is gone", "sandboxes", (json_int_t)p->sandboxes, "snapshots",
-		(json_int_t)p->snapshots, "volumes", (json_int_t)p->volumes, "templates", (json_int_t)p->templates, "secrets", (json_int_t)p->rows.rows[PURGE_SECRETS],
-		"records", (json_int_t)p->rows.rows[PURGE_SANDBOXES], "logs", (json_int_t)p->rows.rows[PURGE_LOGS], "audit", (json_int_t)p->audit, "notebooks", (json_int_t)p->notebooks), NULL);
+	log_info("team purged",
+	    "team=%s request=%s sandboxes=%lld snapshots=%lld volumes=%lld templates=%lld failed=%lld", team_of(r),
+	    r->id, (long long)p->sandboxes, (long long)p->snapshots, (long long)p->volumes, (long long)p->templates,
+	    (long long)p->failed);
+	reply_json(r, p->failed ? 500 : 200,
+	    json_pack("{s:i,s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I}", "code", p->failed ? 500 : 200, "message",
+		p->failed ? "not all of it could be removed, try again" : "all of it is gone", "sandboxes",
+		(json_int_t)p->sandboxes, "snapshots", (json_int_t)p->snapshots, "volumes", (json_int_t)p->volumes,
+		"templates", (json_int_t)p->templates, "secrets", (json_int_t)p->rows.rows[PURGE_SECRETS], "records",
+		(json_int_t)p->rows.rows[PURGE_SANDBOXES], "logs", (json_int_t)p->rows.rows[PURGE_LOGS], "audit",
+		(json_int_t)p->audit, "notebooks", (json_int_t)p->notebooks),
+	    NULL);
 }
 
-/* There may be gigabytes of rows, records and notebooks, and nobody else is served meanwhile: some of it at a time. It goes on also when the client has left. */
+/* There may be gigabytes of rows, records and notebooks, and nobody else is served meanwhile: some of it at a time. It
+ * goes on also when the client has left. */
 static void forget_more(void *user)
 {
 	struct req *r = user;
@@ -102,7 +109,8 @@ static void forget_more(void *user)
 	bool had_webhooks = p->rows.step <= PURGE_WEBHOOKS;
 	int n = purge_team_some(r->front->store, team_of(r), ROWS_MS, &p->rows, &e);
 
-	if (had_webhooks && p->rows.step > PURGE_WEBHOOKS)		/* right away: one that is made from now on stays */
+	/* right away: one that is made from now on stays */
+	if (had_webhooks && p->rows.step > PURGE_WEBHOOKS)
 		webhooks_forget(r->front->webhooks, team_of(r));
 	if (n == 0)
 		n = audit_purge(r->front, team_of(r), &p->audit, &e);
@@ -130,7 +138,7 @@ static void forget_all(struct req *r)
 	drop_snapshots(r, p);
 	drop_volumes(r, p);
 	p->templates = templates_purge(r->front, team_of(r), &p->failed);
-	logbook_save(r->front->logbook);	/* what is still in memory would be written later */
+	logbook_save(r->front->logbook); /* what is still in memory would be written later */
 	p->timer = timer_new(r->front->loop, forget_more, r);
 	if (!p->timer)
 		(void)err_set(&e, ENOMEM, "out of memory");
@@ -187,7 +195,7 @@ void api_purge(struct req *r)
 	struct sandbox *sb, *next;
 	char team[TEAM_ID_SIZE];
 
-	if (req_has_quota(r)) {		/* it was given a share of the team, not all of it */
+	if (req_has_quota(r)) { /* it was given a share of the team, not all of it */
 		reply_error(r, 403, "a key with a quota cannot remove all that its team has");
 		return;
 	}

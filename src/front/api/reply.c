@@ -7,15 +7,15 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
-#include "front/util/cors.h"
-#include "front/front.h"
 #include "front/api/request.h"
+#include "front/front.h"
 #include "front/record/audit_acts.h"
+#include "front/util/cors.h"
 #include "http/json.h"
 #include "http/server.h"
 #include "store/sandboxes.h"
 
-#define REPLY_MAX (8 * 1024 * 1024)	/* a page of 100 sandboxes with large metadata */
+#define REPLY_MAX (8 * 1024 * 1024) /* a page of 100 sandboxes with large metadata */
 #define HEADERS_MAX 2048
 
 static void send_it(struct req *r, int status, const char *type, const char *extra, struct str body)
@@ -25,14 +25,14 @@ static void send_it(struct req *r, int status, const char *type, const char *ext
 	if (r->status)
 		return;
 	r->status = status;
-	audit_request(r);		/* before anybody is told that it was done */
+	audit_request(r); /* before anybody is told that it was done */
 	if (!r->http)
 		return;
 	buf_z(&headers, CORS_API_HEADERS);
 	buf_fmt(&headers, "X-Request-Id: %s\r\n", r->id);
 	if (r->caller.rate.limit)
 		buf_fmt(&headers, "RateLimit-Limit: %u\r\nRateLimit-Remaining: %u\r\nRateLimit-Reset: %u\r\n",
-			r->caller.rate.limit, r->caller.rate.remaining, r->caller.rate.reset_s);
+		    r->caller.rate.limit, r->caller.rate.remaining, r->caller.rate.reset_s);
 	if (extra)
 		buf_z(&headers, extra);
 	http_respond(r->http, status, type, buf_cstr(&headers), body);
@@ -65,7 +65,8 @@ void reply_json(struct req *r, int status, json_t *j, const char *headers)
 
 	json_put(&out, own);
 	if (out.bad)
-		send_it(r, 500, "application/json", NULL, STR_LIT("{\"code\":500,\"message\":\"answer is too large\"}"));
+		send_it(r, 500, "application/json", NULL,
+		    STR_LIT("{\"code\":500,\"message\":\"answer is too large\"}"));
 	else
 		send_it(r, status, "application/json", headers, buf_view(&out));
 }
@@ -91,13 +92,18 @@ void reply_error(struct req *r, int status, const char *fmt, ...)
 
 void reply_away(struct req *r)
 {
-	send_error(r, 503, "the server cannot reach its sandboxes at the moment: the warden does not answer. Nothing was done; try again later", "Retry-After: 5\r\n");
+	send_error(r, 503,
+	    "the server cannot reach its sandboxes at the moment: the warden does not answer. Nothing was done; try "
+	    "again later",
+	    "Retry-After: 5\r\n");
 }
 
 void reply_late(struct req *r)
 {
-	send_error(r, 503, "the server cannot reach its sandboxes at the moment: the warden does not answer. Whether this was done shows when it is back; try again later",
-		"Retry-After: 5\r\n");
+	send_error(r, 503,
+	    "the server cannot reach its sandboxes at the moment: the warden does not answer. Whether this was done "
+	    "shows when it is back; try again later",
+	    "Retry-After: 5\r\n");
 }
 
 static int status_of(int no)
@@ -110,15 +116,15 @@ static int status_of(int no)
 	case ENOENT:
 		return 404;
 	case EEXIST:
-	case ESTALE:		/* a volume is not as it was */
+	case ESTALE: /* a volume is not as it was */
 		return 409;
-	case EMFILE:		/* all places are taken */
+	case EMFILE: /* all places are taken */
 	case EDQUOT:
 		return 429;
 	case EAGAIN:
 	case EBUSY:
 	case ENOSPC:
-	case EROFS:		/* the state, or the pool */
+	case EROFS: /* the state, or the pool */
 	case ESHUTDOWN:
 		return 503;
 	case ETIMEDOUT:
@@ -135,12 +141,15 @@ void reply_no_sandbox(struct req *r, struct str id)
 	struct err e = ERR_INIT;
 
 	/* Whose it was may know what became of it. */
-	if (!str_copy(own, sizeof own, id) || sandboxes_ended(r->front->store, own, r->caller.team, &ended_ms, reason, &e) < 0) {
-		reply_error(r, 404, "sandbox \"%.*s\" doesn't exist or you don't have access to it", id.n < 64 ? (int)id.n : 64, id.p);
+	if (!str_copy(own, sizeof own, id) ||
+	    sandboxes_ended(r->front->store, own, r->caller.team, &ended_ms, reason, &e) < 0) {
+		reply_error(r, 404, "sandbox \"%.*s\" doesn't exist or you don't have access to it",
+		    id.n < 64 ? (int)id.n : 64, id.p);
 		return;
 	}
 	clock_rfc3339(ended_ms, at);
-	reply_error(r, 404, "sandbox \"%s\" doesn't exist or you don't have access to it: it ended at %s (%s)", own, at, reason[0] ? reason : "unknown");
+	reply_error(r, 404, "sandbox \"%s\" doesn't exist or you don't have access to it: it ended at %s (%s)", own, at,
+	    reason[0] ? reason : "unknown");
 }
 
 void reply_err(struct req *r, const struct err *e)

@@ -11,12 +11,14 @@ struct req;
 
 void reply_empty(struct req *r, int status);
 void reply_json(struct req *r, int status, json_t *j,
-	const char *headers); /* takes j; headers: "Name: value\r\n" lines or NULL */
-void reply_json_text(struct req *r, int status, struct str text, const char *headers);	/* JSON that is written already */
+    const char *headers); /* takes j; headers: "Name: value\r\n" lines or NULL */
+/* JSON that is written already */
+void reply_json_text(struct req *r, int status, struct str text, const char *headers);
 void reply_text(struct req *r, const char *type, struct str text);
 void reply_text_with(struct req *r, const char *type, struct str text, const char *headers);
 void reply_error(struct req *r, int status, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-void reply_away(struct req *r);		/* 503: the warden does not answer, and nothing was done */
-void reply_late(struct req *r);		/* likewise, of what has been begun */
-void reply_no_sandbox(struct req *r, struct str id);		/* 404 in the words that clients have come to look for */
-void reply_err(struct req *r, const struct err *e);	/* status from the errno: EINVAL 400, ENOENT 404, ... */
+void reply_away(struct req *r); /* 503: the warden does not answer, and nothing was done */
+void reply_late(struct req *r); /* likewise, of what has been begun */
+/* 404 in the words that clients have come to look for */
+void reply_no_sandbox(struct req *r, struct str id);
+void reply_err(struct req *r, const struct err *e); /* status from the errno: EINVAL 400, ENOENT 404, ... */

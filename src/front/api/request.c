@@ -11,21 +11,21 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/rand.h"
-#include "front/api/auth.h"
-#include "front/util/cors.h"
-#include "front/proxy/debug.h"
-#include "front/front.h"
-#include "front/api/hold.h"
 #include "front/account/keyring.h"
-#include "front/util/mem.h"
 #include "front/account/metrics.h"
-#include "front/proxy/route.h"
+#include "front/api/auth.h"
+#include "front/api/hold.h"
 #include "front/api/reply.h"
 #include "front/api/routes.h"
+#include "front/front.h"
+#include "front/link/warden_link.h"
+#include "front/proxy/debug.h"
+#include "front/proxy/route.h"
+#include "front/record/audit_acts.h"
 #include "front/sandbox/sandbox.h"
 #include "front/sandbox/table.h"
-#include "front/record/audit_acts.h"
-#include "front/link/warden_link.h"
+#include "front/util/cors.h"
+#include "front/util/mem.h"
 #include "http/json.h"
 #include "http/server.h"
 #include "http/url.h"
@@ -62,7 +62,7 @@ void request_id(const struct http_req *rq, char ret[REQUEST_ID_SIZE])
 	struct str given = http_header_get(&rq->headers, "x-request-id");
 	uint64_t v;
 
-	memset(ret, 0, REQUEST_ID_SIZE);	/* goes into messages as it is */
+	memset(ret, 0, REQUEST_ID_SIZE); /* goes into messages as it is */
 	if (is_harmless(given)) {
 		(void)str_copy(ret, REQUEST_ID_SIZE, given);
 		return;
@@ -145,9 +145,9 @@ static void on_close(struct http_req *rq, bool lost)
 		r->route->on_over(r);
 	count(r, lost);
 	log_at(quiet ? LOG_LVL_DEBUG : LOG_LVL_INFO, "request",
-		"request=%s method=%s route=%s status=%d ms=%.1f team=%s%s%s%s", r->id, r->method,
-		r->route ? r->route->pattern : "none", r->status, (double)(clock_mono_us() - r->began_us) / 1000,
-		*r->caller.team ? r->caller.team : "none", *r->sandbox ? " id=" : "", r->sandbox, lost ? " lost=1" : "");
+	    "request=%s method=%s route=%s status=%d ms=%.1f team=%s%s%s%s", r->id, r->method,
+	    r->route ? r->route->pattern : "none", r->status, (double)(clock_mono_us() - r->began_us) / 1000,
+	    *r->caller.team ? r->caller.team : "none", *r->sandbox ? " id=" : "", r->sandbox, lost ? " lost=1" : "");
 	front_request_over(r->front);
 	req_unref(r);
 }
@@ -160,7 +160,10 @@ static void on_drain(struct http_req *rq)
 		r->route->on_drain(r);
 }
 
-static const struct http_req_ops ops = { .on_body = on_body, .on_body_end = on_body_end, .on_drain = on_drain, .on_close = on_close };
+static const struct http_req_ops ops = { .on_body = on_body,
+	.on_body_end = on_body_end,
+	.on_drain = on_drain,
+	.on_close = on_close };
 
 /* A part of the path that stands for an id or a name. */
 static int take_param(struct req *r, struct str raw, char **ret)
@@ -180,7 +183,7 @@ static int take_param(struct req *r, struct str raw, char **ret)
 static bool has_key(const struct http_headers *h)
 {
 	return http_header_get(h, "x-api-key").n > 0 || http_header_get(h, "x-admin-token").n > 0 ||
-	       http_header_get(h, "authorization").n > 0;
+	    http_header_get(h, "authorization").n > 0;
 }
 
 /* Answers by itself when the caller may not. */
@@ -191,7 +194,8 @@ static int check_caller(struct req *r)
 	int no = auth_check(r->front, r->http, r->route->access, &r->caller, &e);
 
 	if (no == 0 && r->caller.blocked && !route_for_blocked(r->route))
-		no = err_set(&e, EPERM, "team is blocked: it can look at what it has and delete it, but make and change nothing");
+		no = err_set(&e, EPERM,
+		    "team is blocked: it can look at what it has and delete it, but make and change nothing");
 	switch (no) {
 	case 0:
 		return 0;
@@ -240,11 +244,12 @@ static void check_and_read(struct req *r, const struct str raw[2])
 		return;
 	}
 	if (audit_blocks(r->front)) {
-		reply_error(r, 503, "the audit trail cannot be written, and nothing may be done without it (audit = required)");
+		reply_error(r, 503,
+		    "the audit trail cannot be written, and nothing may be done without it (audit = required)");
 		return;
 	}
 	r->ready = true;
-	if (r->route->begin) {		/* for as long as it takes: whoever sends it has shown that he may */
+	if (r->route->begin) { /* for as long as it takes: whoever sends it has shown that he may */
 		(void)r->route->begin(r);
 		return;
 	}
@@ -272,7 +277,7 @@ void req_begin(struct front *f, struct http_req *rq)
 
 	r->front = f;
 	r->http = rq;
-	r->refs = 1;			/* the connection's */
+	r->refs = 1; /* the connection's */
 	r->began_us = clock_mono_us();
 	request_id(rq, r->id);
 	request_session(rq, r->session);
@@ -308,11 +313,13 @@ static const char *find_nul(const json_t *j)
 
 	if (json_is_string(j))
 		return strlen(json_string_value(j)) != json_string_length(j) ? "" : NULL;
-	json_array_foreach((json_t *)j, i, v) {
+	json_array_foreach((json_t *)j, i, v)
+	{
 		if (find_nul(v))
 			return "";
 	}
-	json_object_foreach((json_t *)j, key, v) {
+	json_object_foreach((json_t *)j, key, v)
+	{
 		if (find_nul(v))
 			return key;
 	}
@@ -383,10 +390,10 @@ struct sandbox *req_sandbox(struct req *r)
 
 struct req_wait_entry {
 	struct sandbox_waiter w;
-	LIST_ENTRY(req_wait_entry) link;	/* of f->waiting */
+	LIST_ENTRY(req_wait_entry) link; /* of f->waiting */
 	struct req *r;
 	void (*then)(struct req *r, struct sandbox *sb);
-	void (*handler)(struct req *r);	/* or this */
+	void (*handler)(struct req *r); /* or this */
 };
 
 static void on_settled(struct sandbox_waiter *w, struct sandbox *sb)
@@ -394,7 +401,7 @@ static void on_settled(struct sandbox_waiter *w, struct sandbox *sb)
 	struct req_wait_entry *wt = container_of(w, struct req_wait_entry, w);
 
 	LIST_REMOVE(wt, link);
-	if (wt->handler && !wt->r->status)	/* one that has been told that the warden does not answer is over */
+	if (wt->handler && !wt->r->status) /* one that has been told that the warden does not answer is over */
 		wt->handler(wt->r);
 	else if (!wt->handler)
 		wt->then(wt->r, sb);
@@ -429,7 +436,8 @@ void req_waiting_tick(struct front *f)
 
 	if (!warden_silent(f->warden))
 		return;
-	LIST_FOREACH(wt, &f->waiting, link) {
+	LIST_FOREACH(wt, &f->waiting, link)
+	{
 		if (!wt->r->status && wt->r->http)
 			reply_late(wt->r);
 	}

@@ -3,19 +3,19 @@
 #include "front/api/routes.h"
 
 #include "base/fd.h"
-#include "front/api/api.h"
 #include "front/account/metrics.h"
+#include "front/api/api.h"
 
 #define SMALL (64 * 1024)
 #define CREATE_MAX (1024 * 1024)
 #define BUILD_MAX (8 * 1024 * 1024)
 #define AGENT_MAX (16 * 1024 * 1024)
-#define UPLOAD_MAX (1ull << 40)		/* the setting is what counts */
+#define UPLOAD_MAX (1ull << 40) /* the setting is what counts */
 
 /* Passed on to atoll-agent, which knows what there is below. */
 #define AGENT(method, pattern) \
-	{ method, pattern, ACCESS_TEAM, AGENT_MAX, api_agent_end, .busy = true, .begin = api_agent_begin, .on_data = api_agent_data, \
-		.on_drain = api_agent_drain, .on_over = api_agent_over }
+	{ method, pattern, ACCESS_TEAM, AGENT_MAX, api_agent_end, .busy = true, .begin = api_agent_begin, \
+		.on_data = api_agent_data, .on_drain = api_agent_drain, .on_over = api_agent_over }
 
 /* The first that fits counts: fixed names stand before "{id}". */
 static const struct route routes[] = {
@@ -38,7 +38,8 @@ static const struct route routes[] = {
 	{ "GET", "/sandboxes/{id}/limits", ACCESS_TEAM, 0, api_limits },
 	{ "PATCH", "/sandboxes/{id}/limits", ACCESS_TEAM, SMALL, api_limits_set, .warden = true },
 	{ "PUT", "/sandboxes/{id}/network", ACCESS_TEAM, SMALL, api_network, .warden = true },
-	{ "GET", "/sandboxes/{id}/notebook", ACCESS_TEAM, 0, api_notebook, .on_drain = api_notebook_drain, .on_over = api_notebook_over },
+	{ "GET", "/sandboxes/{id}/notebook", ACCESS_TEAM, 0, api_notebook, .on_drain = api_notebook_drain,
+	    .on_over = api_notebook_over },
 	{ "GET", "/sandboxes/{id}/metrics", ACCESS_TEAM, 0, api_metrics },
 	{ "GET", "/sandboxes/{id}/logs", ACCESS_TEAM, 0, api_logs_v1 },
 	{ "GET", "/v2/sandboxes/{id}/logs", ACCESS_TEAM, 0, api_logs_v2 },
@@ -66,8 +67,8 @@ static const struct route routes[] = {
 	{ "POST", "/v2/templates/{id}/builds/{build}", ACCESS_TEAM, BUILD_MAX, api_build_start, .warden = true },
 	{ "DELETE", "/templates/{id}/builds/{build}", ACCESS_TEAM, SMALL, api_build_cancel },
 	{ "GET", "/templates/{id}/files/{hash}", ACCESS_TEAM, 0, api_upload_link, .busy = true },
-	{ "PUT", "/templates/{id}/files/{hash}", ACCESS_OPEN, UPLOAD_MAX, api_upload_end, .begin = api_upload_begin, .on_data = api_upload_data,
-		.on_lost = api_upload_lost },
+	{ "PUT", "/templates/{id}/files/{hash}", ACCESS_OPEN, UPLOAD_MAX, api_upload_end, .begin = api_upload_begin,
+	    .on_data = api_upload_data, .on_lost = api_upload_lost },
 	{ "GET", "/templates/{id}/builds/{build}/status", ACCESS_TEAM, 0, api_build_status },
 	{ "GET", "/templates/{id}/builds/{build}/logs", ACCESS_TEAM, 0, api_build_logs },
 
@@ -164,7 +165,8 @@ static bool path_matches(const char *pattern, struct str path, struct str params
 	return !want.p && !path.p;
 }
 
-const struct route *route_find(struct str method, struct str path, struct str ret_params[ROUTE_PARAMS], struct buf *ret_allow)
+const struct route *route_find(struct str method, struct str path, struct str ret_params[ROUTE_PARAMS],
+    struct buf *ret_allow)
 {
 	struct str get = STR_LIT("GET");
 

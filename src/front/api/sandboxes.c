@@ -6,18 +6,18 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
-#include "front/api/api.h"
-#include "front/front.h"
 #include "front/account/keyring.h"
 #include "front/account/limits.h"
 #include "front/account/metrics.h"
-#include "front/proxy/route.h"
 #include "front/account/quota.h"
+#include "front/api/api.h"
 #include "front/api/reply.h"
 #include "front/api/request.h"
+#include "front/front.h"
+#include "front/proxy/route.h"
 #include "front/sandbox/sandbox.h"
-#include "front/sandbox/table.h"
 #include "front/sandbox/spec_rules.h"
+#include "front/sandbox/table.h"
 #include "http/json.h"
 #include "http/server.h"
 #include "store/templates.h"
@@ -32,8 +32,9 @@ static json_t *text_or_null(const char *z)
 	return z && *z ? json_string(z) : json_null();
 }
 
-/* Ours, if somebody has set one; else the one that the client has come by, ours or that of a proxy that we know nothing of. A client that came by
- * an address is told none: it would take that before the domain it was configured with (E2B_DOMAIN), which may be that of such a proxy. */
+/* Ours, if somebody has set one; else the one that the client has come by, ours or that of a proxy that we know nothing
+ * of. A client that came by an address is told none: it would take that before the domain it was configured with
+ * (E2B_DOMAIN), which may be that of such a proxy. */
 json_t *domain_json(const struct req *r)
 {
 	const struct front_options *o = &r->front->opt;
@@ -45,8 +46,8 @@ json_t *domain_json(const struct req *r)
 json_t *sandbox_json(const struct req *r, const struct sandbox *sb)
 {
 	json_t *j = json_pack("{s:s,s:s,s:s,s:s,s:s,s:o,s:o}", "templateID", sb->spec.tpl.id, "sandboxID", sb->id,
-			      "clientID", CLIENT_ID, "envdVersion", ENVD_VERSION, "alias", sb->spec.tpl.name,
-			      "trafficAccessToken", text_or_null(sb->traffic_token), "domain", domain_json(r));
+	    "clientID", CLIENT_ID, "envdVersion", ENVD_VERSION, "alias", sb->spec.tpl.name, "trafficAccessToken",
+	    text_or_null(sb->traffic_token), "domain", domain_json(r));
 
 	if (*sb->envd_token)
 		(void)json_object_set_new(j, "envdAccessToken", json_string(sb->envd_token));
@@ -94,7 +95,8 @@ static void put_common(struct buf *out, const struct sandbox *sb)
 	put_time(out, ",\"endAt\":\"", sb->end_ms);
 	put_time(out, ",\"lastActivityAt\":\"", sandbox_active_ms(sb));
 	buf_fmt(out, ",\"cpuCount\":%u,\"memoryMB\":%llu,\"diskSizeMB\":%llu,\"state\":\"%s\"", cpus ? cpus : 1,
-		(unsigned long long)(lim->mem_bytes / MIB), (unsigned long long)(lim->disk_bytes / MIB), sandbox_state_name(sb));
+	    (unsigned long long)(lim->mem_bytes / MIB), (unsigned long long)(lim->disk_bytes / MIB),
+	    sandbox_state_name(sb));
 	buf_z(out, ",\"envdVersion\":\"" ENVD_VERSION "\",\"volumeMounts\":");
 	if (sb->spec.volumes) {
 		autojson json_t *volumes = spec_volumes_shown(&sb->spec);
@@ -123,16 +125,17 @@ void sandbox_put_listed(struct buf *out, const struct sandbox *sb, bool with_tea
 static void put_detail(struct buf *out, const struct req *r, const struct sandbox *sb)
 {
 	uint32_t fl = sb->spec.flags;
-	autojson json_t *more = json_pack("{s:o,s:o,s:I,s:o,s:{s:b,s:s}}",
-		"allowInternetAccess", fl & SPEC_INTERNET_ASKED ? json_boolean(!(fl & SPEC_INTERNET_FALSE)) : json_null(),
-		"createdAt", time_json(sb->created_ms), "timeoutSeconds", (json_int_t)sb->spec.timeout_s,
-		"domain", domain_json(r),
-		"lifecycle", "autoResume", (fl & SPEC_AUTO_RESUME) != 0, "onTimeout", fl & SPEC_AUTO_PAUSE ? "pause" : "kill");
+	autojson json_t *more = json_pack("{s:o,s:o,s:I,s:o,s:{s:b,s:s}}", "allowInternetAccess",
+	    fl & SPEC_INTERNET_ASKED ? json_boolean(!(fl & SPEC_INTERNET_FALSE)) : json_null(), "createdAt",
+	    time_json(sb->created_ms), "timeoutSeconds", (json_int_t)sb->spec.timeout_s, "domain", domain_json(r),
+	    "lifecycle", "autoResume", (fl & SPEC_AUTO_RESUME) != 0, "onTimeout",
+	    fl & SPEC_AUTO_PAUSE ? "pause" : "kill");
 
 	(void)json_object_set_new(more, "limits", limits_json(&sb->spec.limits));
 	if (sb->state == SANDBOX_PAUSED) {
 		(void)json_object_set_new(more, "pausedMemory", json_string(sandbox_memory_name(sb)));
-		(void)json_object_set_new(more, "pauseMode", json_string(sb->kept.what & KEPT_NO_RAM ? "filesystem" : "full"));
+		(void)json_object_set_new(more, "pauseMode",
+		    json_string(sb->kept.what & KEPT_NO_RAM ? "filesystem" : "full"));
 	}
 	if (sb->state == SANDBOX_PAUSED && sb->kept.why_not[0])
 		(void)json_object_set_new(more, "pausedMemoryReason", json_string(sb->kept.why_not));
@@ -147,20 +150,22 @@ static void put_detail(struct buf *out, const struct req *r, const struct sandbo
 
 	json_put(out, more);
 	if (!out->bad)
-		memmove(out->p + brace, out->p + brace + 1, --out->n - brace);	/* its opening brace: both are one object */
+		memmove(out->p + brace, out->p + brace + 1,
+		    --out->n - brace); /* its opening brace: both are one object */
 }
 
 static void created(struct req *r, struct sandbox *sb)
 {
 	histogram_add(&r->front->metrics->create, clock_mono_us() - r->began_us);
-	if (r->status && !sb->once && sb->state == SANDBOX_RUNNING) {	/* it was told that there is none (reply_late), and nobody knows its id */
+	/* it was told that there is none (reply_late), and nobody knows its id */
+	if (r->status && !sb->once && sb->state == SANDBOX_RUNNING) {
 		log_warn("a sandbox was made too late, ending it", "request=%s id=%s", r->id, sb->id);
 		sandbox_kill(sb, END_KILLED, "made too late");
 		return;
 	}
 	if (sb->state == SANDBOX_RUNNING) {
-		log_info("sandbox created", "request=%s id=%s template=%s timeout_s=%u", r->id, sb->id, sb->spec.tpl.name,
-			 sb->spec.timeout_s);
+		log_info("sandbox created", "request=%s id=%s template=%s timeout_s=%u", r->id, sb->id,
+		    sb->spec.tpl.name, sb->spec.timeout_s);
 		reply_json(r, 201, sandbox_json(r, sb), NULL);
 		return;
 	}
@@ -193,7 +198,8 @@ static int read_once(struct req *r, char ret[ONCE_MAX + 1])
 
 static struct sandbox *find_once(const struct front *f, const char *team, const char *once)
 {
-	for (struct sandbox *sb = sandbox_table_next(f->sandboxes, NULL); sb; sb = sandbox_table_next(f->sandboxes, sb)) {
+	for (struct sandbox *sb = sandbox_table_next(f->sandboxes, NULL); sb;
+	    sb = sandbox_table_next(f->sandboxes, sb)) {
 		if (sb->once && strcmp(sb->once, once) == 0 && strcmp(sb->team, team) == 0)
 			return sb;
 	}
@@ -246,8 +252,8 @@ static void create(struct req *r, enum spec_version ver)
 		reply_err(r, &e);
 		return;
 	}
-	if (spec_limits(f, r->caller.team, r->caller.key, body, &sp, &e) < 0 || spec_check_secrets(f, r->caller.team, &sp, &e) < 0 ||
-	    api_check_room(f, r->caller.team, &e) < 0) {
+	if (spec_limits(f, r->caller.team, r->caller.key, body, &sp, &e) < 0 ||
+	    spec_check_secrets(f, r->caller.team, &sp, &e) < 0 || api_check_room(f, r->caller.team, &e) < 0) {
 		spec_done(&sp);
 		reply_err(r, &e);
 		return;
@@ -315,6 +321,6 @@ void api_kill(struct req *r)
 	sandbox_ref(sb);
 	sandbox_by(sb, r->id);
 	sandbox_kill(sb, END_KILLED, "killed by request");
-	req_wait(r, sb, killed);	/* now ENDING: the next state is DEAD */
+	req_wait(r, sb, killed); /* now ENDING: the next state is DEAD */
 	sandbox_unref(sb);
 }

@@ -6,13 +6,13 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/rand.h"
+#include "front/account/secrets.h"
 #include "front/api/api.h"
-#include "front/front.h"
-#include "front/util/mem.h"
 #include "front/api/reply.h"
 #include "front/api/request.h"
+#include "front/front.h"
 #include "front/link/rules.h"
-#include "front/account/secrets.h"
+#include "front/util/mem.h"
 #include "http/json.h"
 #include "http/server.h"
 #include "http/url.h"
@@ -29,8 +29,8 @@ static json_t *row_json(const struct secret_row *s)
 	json_t *metadata = s->metadata ? json_loads(s->metadata, 0, NULL) : NULL;
 
 	return json_pack("{s:s,s:s,s:I,s:o,s:o,s:o}", "secretID", s->id, "name", s->name, "currentVersion",
-		(json_int_t)s->version, "metadata", metadata ? metadata : json_object(), "createdAt",
-		time_json(s->created_ms), "updatedAt", time_json(s->updated_ms));
+	    (json_int_t)s->version, "metadata", metadata ? metadata : json_object(), "createdAt",
+	    time_json(s->created_ms), "updatedAt", time_json(s->updated_ms));
 }
 
 static int on_row(void *user, const struct secret_row *s)
@@ -64,14 +64,14 @@ static int read_body(struct req *r, const json_t *body, const char **ret_value, 
 	struct err e;
 
 	if (json_need_str(body, "value", ret_value, &e) < 0 || json_get_obj(body, "metadata", &map, &e) < 0 ||
-		(map && json_check_str_map(map, "metadata", &e) < 0)) {
+	    (map && json_check_str_map(map, "metadata", &e) < 0)) {
 		reply_err(r, &e);
 		return -EINVAL;
 	}
 	if (!secret_value_ok(str_of(*ret_value))) {
 		reply_error(r, 400,
-			"field 'value' must have 1 to %d bytes without control characters, and no blanks at its ends",
-			SECRET_VALUE_MAX);
+		    "field 'value' must have 1 to %d bytes without control characters, and no blanks at its ends",
+		    SECRET_VALUE_MAX);
 		return -EINVAL;
 	}
 	*ret_has = map;
@@ -140,8 +140,8 @@ void api_secret_add(struct req *r)
 	}
 	if (secret_name(str_of(name), clean) < 0) {
 		reply_error(r, 400,
-			"field 'name' must have 1 to %d letters, digits, '_' and '-', and not begin with 'sec_'",
-			SECRET_NAME_MAX);
+		    "field 'name' must have 1 to %d letters, digits, '_' and '-', and not begin with 'sec_'",
+		    SECRET_NAME_MAX);
 		return;
 	}
 	if (read_body(r, body, &value, &metadata, &has) == 0)
@@ -180,7 +180,8 @@ void api_secrets(struct req *r)
 	int no_limit = query_get(r->http->query, "limit", &limit),
 	    no_token = query_get(r->http->query, "nextToken", &token);
 
-	if ((no_limit < 0 && no_limit != -ENOENT) || (limit && (str_to_u64(str_of(limit), LIMIT_MAX, &n) < 0 || n == 0))) {
+	if ((no_limit < 0 && no_limit != -ENOENT) ||
+	    (limit && (str_to_u64(str_of(limit), LIMIT_MAX, &n) < 0 || n == 0))) {
 		reply_error(r, 400, "query 'limit' must be a number from 1 to %d", LIMIT_MAX);
 		return;
 	}

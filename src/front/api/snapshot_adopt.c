@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/api/snapshot_adopt: POST /admin/snapshots: what 'atoll snapshot import' has put into the pool becomes a snapshot.
+/* front/api/snapshot_adopt: POST /admin/snapshots: what 'atoll snapshot import' has put into the pool becomes a
+ * snapshot.
  *
  * The warden is asked whether it is there. What is already somebody's cannot be taken. */
 #include <errno.h>
@@ -11,15 +12,15 @@
 #include "base/log.h"
 #include "base/rand.h"
 #include "front/api/api.h"
-#include "front/front.h"
-#include "front/util/mem.h"
 #include "front/api/reply.h"
 #include "front/api/request.h"
+#include "front/front.h"
+#include "front/link/warden_link.h"
 #include "front/sandbox/sandbox.h"
-#include "front/sandbox/table.h"
 #include "front/sandbox/snapshots.h"
 #include "front/sandbox/spec.h"
-#include "front/link/warden_link.h"
+#include "front/sandbox/table.h"
+#include "front/util/mem.h"
 #include "http/json.h"
 #include "ipc/check.h"
 
@@ -33,11 +34,13 @@ static bool is_owned(const struct front *f, const char *name)
 {
 	const struct snapshot *sn;
 
-	LIST_FOREACH(sn, &f->snapshots, link) {
+	LIST_FOREACH(sn, &f->snapshots, link)
+	{
 		if (strcmp(sn->kept, name) == 0)
 			return true;
 	}
-	for (struct sandbox *sb = sandbox_table_next(f->sandboxes, NULL); sb; sb = sandbox_table_next(f->sandboxes, sb)) {
+	for (struct sandbox *sb = sandbox_table_next(f->sandboxes, NULL); sb;
+	    sb = sandbox_table_next(f->sandboxes, sb)) {
 		if (strcmp(sb->kept.name, name) == 0 || strcmp(sb->spec.from, name) == 0)
 			return true;
 	}
@@ -57,7 +60,8 @@ static int take_template(const struct front *f, const json_t *o, struct template
 			return 0;
 		}
 	}
-	return err_set(e, EINVAL, "the template that it was made from (%.40s) is not on this server", key ? key : "unknown");
+	return err_set(e, EINVAL, "the template that it was made from (%.40s) is not on this server",
+	    key ? key : "unknown");
 }
 
 static int take_limits(const json_t *o, struct msg_limits *ret, struct err *e)
@@ -65,8 +69,10 @@ static int take_limits(const json_t *o, struct msg_limits *ret, struct err *e)
 	int64_t mem = 0, disk = 0, cpu = 0, pids = 0;
 	bool given;
 
-	if (field_int(o, "memory", 1, INT64_MAX, &mem, &given, e) < 0 || field_int(o, "disk", 0, INT64_MAX, &disk, &given, e) < 0 ||
-	    field_int(o, "cpu", 1, INT32_MAX, &cpu, &given, e) < 0 || field_int(o, "pids", 1, INT32_MAX, &pids, &given, e) < 0)
+	if (field_int(o, "memory", 1, INT64_MAX, &mem, &given, e) < 0 ||
+	    field_int(o, "disk", 0, INT64_MAX, &disk, &given, e) < 0 ||
+	    field_int(o, "cpu", 1, INT32_MAX, &cpu, &given, e) < 0 ||
+	    field_int(o, "pids", 1, INT32_MAX, &pids, &given, e) < 0)
 		return -e->no;
 	ret->mem_bytes = (uint64_t)mem;
 	ret->disk_bytes = (uint64_t)disk;
@@ -80,7 +86,8 @@ static int take_name(const json_t *body, struct snapshot *sn, struct err *e)
 	struct snapshot_ref ref = { .tag = "default" };
 	const char *name = NULL, *alias = NULL, *tag = NULL;
 
-	if (json_get_str(body, "name", &name, e) < 0 || json_get_str(body, "alias", &alias, e) < 0 || json_get_str(body, "tag", &tag, e) < 0)
+	if (json_get_str(body, "name", &name, e) < 0 || json_get_str(body, "alias", &alias, e) < 0 ||
+	    json_get_str(body, "tag", &tag, e) < 0)
 		return -e->no;
 	autofree char *old = alias ? str_fmt("%s:%s", alias, tag ? tag : "default") : NULL;
 
@@ -100,12 +107,14 @@ static int read_body(const struct req *r, const json_t *body, struct snapshot *s
 	if (json_get_str(body, "kept", &kept, e) < 0 || json_get_bool(body, "memory", &memory, e) < 0 ||
 	    json_get_obj(body, "template", &template, e) < 0 || json_get_obj(body, "limits", &limits, e) < 0)
 		return -e->no;
-	if (!kept || !str_copy(sn->kept, sizeof sn->kept, str_of(kept)) || !check_id(sn->kept) || is_owned(r->front, sn->kept))
+	if (!kept || !str_copy(sn->kept, sizeof sn->kept, str_of(kept)) || !check_id(sn->kept) ||
+	    is_owned(r->front, sn->kept))
 		return err_set(e, EINVAL, "field 'kept' must name what lies in the pool and is nobody's");
 	if (!template || !limits)
 		return err_set(e, EINVAL, "fields 'template' and 'limits' are required");
 	sn->limits = r->front->defaults;
-	if (take_template(r->front, template, &sn->base, e) < 0 || take_limits(limits, &sn->limits, e) < 0 || take_name(body, sn, e) < 0)
+	if (take_template(r->front, template, &sn->base, e) < 0 || take_limits(limits, &sn->limits, e) < 0 ||
+	    take_name(body, sn, e) < 0)
 		return -e->no;
 	sn->what = KEPT_DISK | (memory ? KEPT_MEMORY : 0);
 	sn->created_ms = clock_wall_ms();

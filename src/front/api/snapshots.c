@@ -11,15 +11,15 @@
 #include "base/log.h"
 #include "base/rand.h"
 #include "front/api/api.h"
-#include "front/record/events.h"
-#include "front/link/forget.h"
-#include "front/front.h"
-#include "front/util/mem.h"
 #include "front/api/reply.h"
 #include "front/api/request.h"
-#include "front/sandbox/sandbox.h"
+#include "front/front.h"
+#include "front/link/forget.h"
+#include "front/record/events.h"
 #include "front/sandbox/keep.h"
+#include "front/sandbox/sandbox.h"
 #include "front/sandbox/snapshots.h"
+#include "front/util/mem.h"
 #include "http/json.h"
 #include "http/server.h"
 #include "http/url.h"
@@ -35,8 +35,8 @@ static json_t *snapshot_json(const struct front *f, const struct snapshot *sn)
 
 	if (name[0])
 		(void)json_array_append_new(names, json_string(name));
-	return json_pack("{s:s,s:o,s:b,s:s,s:o}", "snapshotID", id, "names", names, "memory", (sn->what & KEPT_MEMORY) != 0,
-		"sandboxID", sn->source, "createdAt", time_json(sn->created_ms));
+	return json_pack("{s:s,s:o,s:b,s:s,s:o}", "snapshotID", id, "names", names, "memory",
+	    (sn->what & KEPT_MEMORY) != 0, "sandboxID", sn->source, "createdAt", time_json(sn->created_ms));
 }
 
 /* --- make --------------------------------------------------------------------------------------------------- */
@@ -44,7 +44,7 @@ static json_t *snapshot_json(const struct front *f, const struct snapshot *sn)
 struct making {
 	struct req *r;
 	struct sandbox *sb;
-	struct snapshot_ref ref;	/* name "": none was given */
+	struct snapshot_ref ref; /* name "": none was given */
 };
 
 static void reply_not_kept(struct req *r, const struct sandbox *sb, const struct err *e)
@@ -65,7 +65,10 @@ static void on_kept(void *user, const struct keep_result *re)
 	if (!e.no) {
 		struct snapshot *sn = must_alloc(sizeof *sn);
 
-		*sn = (struct snapshot) { .what = re->what, .base = sb->spec.tpl, .limits = sb->spec.limits, .created_ms = clock_wall_ms() };
+		*sn = (struct snapshot) { .what = re->what,
+			.base = sb->spec.tpl,
+			.limits = sb->spec.limits,
+			.created_ms = clock_wall_ms() };
 		sn->volumes = spec_volumes_text(&sb->spec);
 		memcpy(sn->kept, re->name, sizeof sn->kept);
 		memcpy(sn->team, sb->team, sizeof sn->team);
@@ -74,7 +77,8 @@ static void on_kept(void *user, const struct keep_result *re)
 		memcpy(sn->tag, mk->ref.tag, sizeof sn->tag);
 		snapshot_place(f, sn);
 		if (snapshot_add(f, sn, &e) == 0) {
-			sandbox_note(sb, LOG_LVL_INFO, JOURNAL_LIFECYCLE, "snapshot made", "snapshot=%s request=%s", sn->template_id, mk->r->id);
+			sandbox_note(sb, LOG_LVL_INFO, JOURNAL_LIFECYCLE, "snapshot made", "snapshot=%s request=%s",
+			    sn->template_id, mk->r->id);
 			event_note(sb, EVENT_CHECKPOINTED, json_pack("{s:s}", "snapshot_id", sn->template_id));
 			reply_json(mk->r, 201, snapshot_json(f, sn), NULL);
 		} else {
@@ -172,7 +176,10 @@ static int read_token(const char *token, uint64_t *ret_ms, char ret_id[TEMPLATE_
 	struct str rest = str_of(token);
 	struct str ms = str_cut(&rest, '.');
 
-	return rest.p && str_to_u64(ms, UINT64_MAX, ret_ms) == 0 && str_copy(ret_id, TEMPLATE_ID_SIZE + SNAPSHOT_TAG_SIZE, rest) ? 0 : -EINVAL;
+	return rest.p && str_to_u64(ms, UINT64_MAX, ret_ms) == 0 &&
+		str_copy(ret_id, TEMPLATE_ID_SIZE + SNAPSHOT_TAG_SIZE, rest)
+	    ? 0
+	    : -EINVAL;
 }
 
 static bool is_behind(const struct snapshot *sn, uint64_t ms, const char *id)
@@ -203,8 +210,8 @@ static void reply_page(struct req *r, const struct asked *a, struct snapshot **v
 	for (size_t i = 0; i < shown; i++)
 		(void)json_array_append_new(all, snapshot_json(r->front, v[i]));
 	if (shown < n)
-		(void)snprintf(header, sizeof header, "X-Next-Token: %" PRIu64 ".%s.%s\r\n", v[shown - 1]->created_ms, v[shown - 1]->template_id,
-			v[shown - 1]->tag);
+		(void)snprintf(header, sizeof header, "X-Next-Token: %" PRIu64 ".%s.%s\r\n", v[shown - 1]->created_ms,
+		    v[shown - 1]->template_id, v[shown - 1]->tag);
 	reply_json(r, 200, all, header);
 }
 
@@ -222,9 +229,12 @@ void api_snapshots(struct req *r)
 	} else if (a.token && read_token(a.token, &ms, id) < 0) {
 		reply_error(r, 400, "Invalid next token");
 	} else {
-		LIST_FOREACH(sn, &r->front->snapshots, link) {
-			if (strcmp(sn->team, r->caller.team) != 0 || (a.sandbox && strcmp(sn->source, a.sandbox) != 0) ||
-			    (a.by_name && !snapshot_matches(r->front, sn, &a.ref)) || (a.token && !is_behind(sn, ms, id)))
+		LIST_FOREACH(sn, &r->front->snapshots, link)
+		{
+			if (strcmp(sn->team, r->caller.team) != 0 ||
+			    (a.sandbox && strcmp(sn->source, a.sandbox) != 0) ||
+			    (a.by_name && !snapshot_matches(r->front, sn, &a.ref)) ||
+			    (a.token && !is_behind(sn, ms, id)))
 				continue;
 			v = must_grow(v, (n + 1) * sizeof(struct snapshot *));
 			v[n++] = sn;
@@ -232,7 +242,7 @@ void api_snapshots(struct req *r)
 		if (n > 1)
 			qsort(v, n, sizeof(struct snapshot *), newest_first);
 		if (n > 1 && a.by_name && !a.ref.has_tag)
-			n = 1;		/* of all tags of one name the newest */
+			n = 1; /* of all tags of one name the newest */
 		reply_page(r, &a, v, n);
 	}
 	free(v);
@@ -246,7 +256,9 @@ bool api_snapshot_drop(struct req *r)
 {
 	struct snapshot_ref ref;
 	struct err e = ERR_INIT;
-	struct snapshot *sn = snapshot_ref_parse(str_of(r->param), &ref, &e) < 0 ? NULL : snapshot_find(r->front, r->caller.team, &ref);
+	struct snapshot *sn = snapshot_ref_parse(str_of(r->param), &ref, &e) < 0
+	    ? NULL
+	    : snapshot_find(r->front, r->caller.team, &ref);
 
 	if (!sn)
 		return false;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/api/tag_groups: the tags of a template a page at a time, with the build that each names. What a tag named before is
- * not kept, so each has one assignment. Only what can be started counts: builds that are ready. */
+/* front/api/tag_groups: the tags of a template a page at a time, with the build that each names. What a tag named
+ * before is not kept, so each has one assignment. Only what can be started counts: builds that are ready. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -8,13 +8,13 @@
 #include <string.h>
 
 #include "base/fd.h"
-#include "front/api/api.h"
-#include "front/sandbox/catalog.h"
-#include "front/front.h"
 #include "front/account/keyring.h"
-#include "front/util/mem.h"
+#include "front/api/api.h"
 #include "front/api/reply.h"
 #include "front/api/request.h"
+#include "front/front.h"
+#include "front/sandbox/catalog.h"
+#include "front/util/mem.h"
 #include "front/util/token.h"
 #include "http/json.h"
 #include "http/server.h"
@@ -36,16 +36,19 @@ struct assignment {
 
 struct assignments {
 	struct front *f;
-	struct assignment *v;		/* owned */
+	struct assignment *v; /* owned */
 	size_t n;
 };
 
-static void add(struct assignments *all, const char *tag, const char *build, uint64_t at_ms, uint64_t created_ms, uint64_t finished_ms)
+static void add(struct assignments *all, const char *tag, const char *build, uint64_t at_ms, uint64_t created_ms,
+    uint64_t finished_ms)
 {
 	all->v = must_grow(all->v, (all->n + 1) * sizeof *all->v);
 	struct assignment *a = &all->v[all->n++];
 
-	*a = (struct assignment) { .tag.created_ms = at_ms, .build_created_ms = created_ms, .build_finished_ms = finished_ms };
+	*a = (struct assignment) { .tag.created_ms = at_ms,
+		.build_created_ms = created_ms,
+		.build_finished_ms = finished_ms };
 	(void)str_copy(a->tag.tag, sizeof a->tag.tag, str_of(tag));
 	(void)str_copy(a->tag.build, sizeof a->tag.build, str_of(build));
 }
@@ -85,7 +88,8 @@ static int of_snapshots(struct req *r, struct assignments *all)
 	if (snapshot_ref_parse(str_of(r->param), &ref, &e) < 0)
 		return -ENOENT;
 	ref.has_tag = false;
-	LIST_FOREACH(sn, &r->front->snapshots, link) {
+	LIST_FOREACH(sn, &r->front->snapshots, link)
+	{
 		if (strcmp(sn->team, r->caller.team) != 0 || !snapshot_matches(r->front, sn, &ref))
 			continue;
 		snapshot_build_id(sn, build);
@@ -113,7 +117,7 @@ static int read_all(struct req *r, struct assignments *ret)
 	} else if (no == -ENOENT) {
 		no = of_snapshots(r, ret);
 	} else if (no == 0) {
-		no = -ENOENT;		/* that there is one is nobody else's business */
+		no = -ENOENT; /* that there is one is nobody else's business */
 	}
 	if (no == 0)
 		return 0;
@@ -135,18 +139,19 @@ static json_t *assignment_json(const struct req *r, const struct assignment *a)
 	buf_fmt(&of, "%s %s %s %s %" PRIu64, r->caller.team, r->param, a->tag.tag, a->tag.build, a->tag.created_ms);
 	sha256(buf_view(&of), hash);
 	uuid_put(hash, 8, id);
-	return json_pack("{s:s,s:s,s:o,s:o,s:o}", "assignmentId", id, "buildId", a->tag.build, "assignedAt", time_json(a->tag.created_ms),
-		"buildCreatedAt", time_json(a->build_created_ms), "buildFinishedAt", time_or_null(a->build_finished_ms));
+	return json_pack("{s:s,s:s,s:o,s:o,s:o}", "assignmentId", id, "buildId", a->tag.build, "assignedAt",
+	    time_json(a->tag.created_ms), "buildCreatedAt", time_json(a->build_created_ms), "buildFinishedAt",
+	    time_or_null(a->build_finished_ms));
 }
 
 /* --- the query --------------------------------------------------------------------------------------------------- */
 
 struct asked {
-	char *search;			/* owned; NULL: all */
+	char *search; /* owned; NULL: all */
 	enum order order;
 	uint64_t limit, each;
 	bool has_cursor;
-	struct tag_row cursor;		/* the last one of the page before: its time and its name */
+	struct tag_row cursor; /* the last one of the page before: its time and its name */
 };
 
 static int read_limit(struct str q, const char *name, uint64_t *ret, struct err *e)
@@ -189,7 +194,9 @@ static int read_order(struct str q, enum order *ret, struct err *e)
 			return 0;
 		}
 	}
-	return no == -ENOENT ? 0 : err_set(e, EINVAL, "query parameter 'sort' must be latest_desc, latest_asc, name_asc or name_desc");
+	return no == -ENOENT
+	    ? 0
+	    : err_set(e, EINVAL, "query parameter 'sort' must be latest_desc, latest_asc, name_asc or name_desc");
 }
 
 /* What is searched for as tags are stored: in lower case. Answers by itself. */
@@ -201,8 +208,9 @@ static int read_groups_query(struct req *r, struct asked *a)
 
 	if (no < 0 && no != -ENOENT)
 		(void)err_set(&e, EINVAL, "query parameter 'search' is malformed");
-	if (e.no || read_limit(q, "tagsLimit", &a->limit, &e) < 0 || read_limit(q, "assignmentLimit", &a->each, &e) < 0 ||
-	    read_order(q, &a->order, &e) < 0 || read_cursor(q, "tagsCursor", a, &e) < 0) {
+	if (e.no || read_limit(q, "tagsLimit", &a->limit, &e) < 0 ||
+	    read_limit(q, "assignmentLimit", &a->each, &e) < 0 || read_order(q, &a->order, &e) < 0 ||
+	    read_cursor(q, "tagsCursor", a, &e) < 0) {
 		reply_err(r, &e);
 		return -1;
 	}
@@ -213,7 +221,8 @@ static int read_groups_query(struct req *r, struct asked *a)
 
 static int compare(enum order o, const struct tag_row *a, const struct tag_row *b)
 {
-	int by_name = strcmp(a->tag, b->tag), by_time = a->created_ms < b->created_ms ? -1 : a->created_ms > b->created_ms;
+	int by_name = strcmp(a->tag, b->tag),
+	    by_time = a->created_ms < b->created_ms ? -1 : a->created_ms > b->created_ms;
 
 	switch (o) {
 	case NAME_ASC:
@@ -230,7 +239,8 @@ static int compare(enum order o, const struct tag_row *a, const struct tag_row *
 
 static int compare_for_sort(const void *a, const void *b, void *order)
 {
-	return compare(*(enum order *)order, &((const struct assignment *)a)->tag, &((const struct assignment *)b)->tag);
+	return compare(*(enum order *)order, &((const struct assignment *)a)->tag,
+	    &((const struct assignment *)b)->tag);
 }
 
 /* What is asked for, in its order, from behind the cursor. */
@@ -273,8 +283,9 @@ void api_tag_groups(struct req *r)
 
 	choose(&all, &a);
 	for (size_t i = 0; i < all.n && i < a.limit; i++)
-		(void)json_array_append_new(groups, json_pack("{s:s,s:[o],s:b}", "tag", all.v[i].tag.tag, "assignments",
-			assignment_json(r, &all.v[i]), "hasMore", 0));
+		(void)json_array_append_new(groups,
+		    json_pack("{s:s,s:[o],s:b}", "tag", all.v[i].tag.tag, "assignments", assignment_json(r, &all.v[i]),
+			"hasMore", 0));
 	reply_json(r, 200, json_pack("{s:o,s:o}", "tags", groups, "nextCursor", next_cursor(&all, a.limit)), NULL);
 	free(all.v);
 	free(a.search);
@@ -291,7 +302,8 @@ void api_tag_assignments(struct req *r)
 		reply_error(r, 400, "'%.60s' is not a tag", r->param2);
 		return;
 	}
-	if (read_limit(r->http->query, "limit", &a.limit, &e) < 0 || read_cursor(r->http->query, "cursor", &a, &e) < 0) {
+	if (read_limit(r->http->query, "limit", &a.limit, &e) < 0 ||
+	    read_cursor(r->http->query, "cursor", &a, &e) < 0) {
 		reply_err(r, &e);
 		return;
 	}

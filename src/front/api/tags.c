@@ -6,10 +6,10 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "front/api/api.h"
-#include "front/sandbox/catalog.h"
-#include "front/front.h"
 #include "front/api/reply.h"
 #include "front/api/request.h"
+#include "front/front.h"
+#include "front/sandbox/catalog.h"
 #include "http/json.h"
 
 #define TAGS_MAX 16
@@ -21,8 +21,8 @@ int tag_parse(struct str text, char ret[TPL_TAG_SIZE])
 	struct err e;
 	char whole[TPL_TAG_SIZE + 2] = "x:";
 
-	if (!str_copy(whole + 2, sizeof whole - 2, str_trim(text)) || strchr(whole + 2, ':') || snapshot_ref_parse(str_of(whole), &ref, &e) < 0 ||
-	    is_build_id(ref.tag))
+	if (!str_copy(whole + 2, sizeof whole - 2, str_trim(text)) || strchr(whole + 2, ':') ||
+	    snapshot_ref_parse(str_of(whole), &ref, &e) < 0 || is_build_id(ref.tag))
 		return -EINVAL;
 	memcpy(ret, ref.tag, TPL_TAG_SIZE);
 	return 0;
@@ -36,18 +36,21 @@ static json_t *read_tags(struct req *r, const json_t *body)
 	struct err e = ERR_INIT;
 	size_t i;
 
-	if (json_get_arr(body, "tags", &tags, &e) < 0 || json_array_size(tags) == 0 || json_array_size(tags) > TAGS_MAX) {
+	if (json_get_arr(body, "tags", &tags, &e) < 0 || json_array_size(tags) == 0 ||
+	    json_array_size(tags) > TAGS_MAX) {
 		reply_error(r, 400, "field 'tags' must be an array of 1 to %d tags", TAGS_MAX);
 		return NULL;
 	}
 	out = json_array();
-	json_array_foreach(tags, i, v) {
+	json_array_foreach(tags, i, v)
+	{
 		if (json_is_string(v) && tag_parse(str_of(json_string_value(v)), tag) == 0) {
 			(void)json_array_append_new(out, json_string(tag));
 			continue;
 		}
-		reply_error(r, 400, "field 'tags' has a bad tag '%.60s': a tag has letters, digits, '.', '-' and '_', and is no UUID",
-			json_is_string(v) ? json_string_value(v) : "?");
+		reply_error(r, 400,
+		    "field 'tags' has a bad tag '%.60s': a tag has letters, digits, '.', '-' and '_', and is no UUID",
+		    json_is_string(v) ? json_string_value(v) : "?");
 		json_decref(out);
 		return NULL;
 	}
@@ -91,7 +94,8 @@ void api_tags_add(struct req *r)
 		reply_err(r, &e);
 		return;
 	}
-	json_array_foreach(tags, i, v) {
+	json_array_foreach(tags, i, v)
+	{
 		struct tag_row to = { .created_ms = clock_wall_ms() };
 
 		(void)str_copy(to.tag, sizeof to.tag, str_of(json_string_value(v)));
@@ -123,13 +127,15 @@ void api_tags_drop(struct req *r)
 	tags = read_tags(r, body);
 	if (!tags || find_own(r, name, &row, NULL) < 0)
 		return;
-	json_array_foreach(tags, i, v) {
+	json_array_foreach(tags, i, v)
+	{
 		if (strcmp(json_string_value(v), DEFAULT_TAG) == 0) {
 			reply_error(r, 400, "the tag '" DEFAULT_TAG "' cannot be removed");
 			return;
 		}
 	}
-	json_array_foreach(tags, i, v) {
+	json_array_foreach(tags, i, v)
+	{
 		int n = tags_drop(r->front->store, row.id, json_string_value(v), &e);
 
 		if (n < 0) {
@@ -146,7 +152,8 @@ void api_tags_drop(struct req *r)
 
 static int on_tag(void *user, const struct tag_row *t)
 {
-	(void)json_array_append_new(user, json_pack("{s:s,s:s,s:o}", "tag", t->tag, "buildID", t->build, "createdAt", time_json(t->created_ms)));
+	(void)json_array_append_new(user,
+	    json_pack("{s:s,s:s,s:o}", "tag", t->tag, "buildID", t->build, "createdAt", time_json(t->created_ms)));
 	return 0;
 }
 
@@ -161,14 +168,17 @@ static json_t *snapshot_tags(struct req *r)
 
 	if (snapshot_ref_parse(str_of(r->param), &ref, &e) < 0)
 		return NULL;
-	ref.has_tag = false;		/* all of them, whichever was named */
-	LIST_FOREACH(sn, &r->front->snapshots, link) {
+	ref.has_tag = false; /* all of them, whichever was named */
+	LIST_FOREACH(sn, &r->front->snapshots, link)
+	{
 		if (strcmp(sn->team, r->caller.team) != 0 || !snapshot_matches(r->front, sn, &ref))
 			continue;
 		if (!list)
 			list = json_array();
 		snapshot_build_id(sn, build);
-		(void)json_array_append_new(list, json_pack("{s:s,s:s,s:o}", "tag", sn->tag, "buildID", build, "createdAt", time_json(sn->created_ms)));
+		(void)json_array_append_new(list,
+		    json_pack("{s:s,s:s,s:o}", "tag", sn->tag, "buildID", build, "createdAt",
+			time_json(sn->created_ms)));
 	}
 	return list;
 }
@@ -181,7 +191,10 @@ void api_template_tags(struct req *r)
 	int no = catalog_row(r->front, r->caller.team, str_of(r->param), &row, NULL, &e);
 
 	if (no == -ENOENT && templates_find(&r->front->templates, str_of(r->param), &tp, &e) == 0) {
-		reply_json(r, 200, json_pack("[{s:s,s:s,s:o}]", "tag", DEFAULT_TAG, "buildID", tp->build, "createdAt", time_json(tp->built_ms)), NULL);
+		reply_json(r, 200,
+		    json_pack("[{s:s,s:s,s:o}]", "tag", DEFAULT_TAG, "buildID", tp->build, "createdAt",
+			time_json(tp->built_ms)),
+		    NULL);
 		return;
 	}
 	json_t *list = no == -ENOENT ? snapshot_tags(r) : NULL;

@@ -8,18 +8,18 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/rand.h"
-#include "front/api/api.h"
-#include "front/template/build.h"
-#include "front/sandbox/catalog.h"
-#include "front/front.h"
-#include "front/account/limits.h"
 #include "front/account/keyring.h"
-#include "front/util/mem.h"
-#include "front/util/page.h"
+#include "front/account/limits.h"
+#include "front/api/api.h"
 #include "front/api/reply.h"
 #include "front/api/request.h"
+#include "front/front.h"
+#include "front/sandbox/catalog.h"
 #include "front/sandbox/sandbox.h"
 #include "front/sandbox/table.h"
+#include "front/template/build.h"
+#include "front/util/mem.h"
+#include "front/util/page.h"
 #include "http/json.h"
 #include "http/server.h"
 #include "http/url.h"
@@ -39,11 +39,12 @@ static json_t *template_json(const struct front *f, const struct template *tp)
 	const struct msg_limits *lim = &range.defaults;
 
 	limits_of_template(f, tp, &range);
-	return json_pack("{s:s,s:s,s:I,s:I,s:I,s:b,s:[s],s:[s],s:o,s:o,s:n,s:n,s:i,s:i,s:s,s:s,s:b}", "templateID", tp->id, "buildID", tp->build,
-			 "cpuCount", (json_int_t)((lim->cpu_permille + 999) / 1000), "memoryMB", (json_int_t)(lim->mem_bytes / MIB),
-			 "diskSizeMB", (json_int_t)(lim->disk_bytes / MIB), "public", 1, "aliases", tp->name, "names", tp->name,
-			 "createdAt", time_json(tp->built_ms), "updatedAt", time_json(tp->built_ms), "createdBy", "lastSpawnedAt",
-			 "spawnCount", 0, "buildCount", 1, "envdVersion", ENVD_VERSION, "buildStatus", "ready", "isDefault", 1);
+	return json_pack("{s:s,s:s,s:I,s:I,s:I,s:b,s:[s],s:[s],s:o,s:o,s:n,s:n,s:i,s:i,s:s,s:s,s:b}", "templateID",
+	    tp->id, "buildID", tp->build, "cpuCount", (json_int_t)((lim->cpu_permille + 999) / 1000), "memoryMB",
+	    (json_int_t)(lim->mem_bytes / MIB), "diskSizeMB", (json_int_t)(lim->disk_bytes / MIB), "public", 1,
+	    "aliases", tp->name, "names", tp->name, "createdAt", time_json(tp->built_ms), "updatedAt",
+	    time_json(tp->built_ms), "createdBy", "lastSpawnedAt", "spawnCount", 0, "buildCount", 1, "envdVersion",
+	    ENVD_VERSION, "buildStatus", "ready", "isDefault", 1);
 }
 
 /* The build that the template is looked at by: the one tagged default, or else the newest. */
@@ -81,17 +82,18 @@ static json_t *row_json(const struct front *f, const struct template_row *t)
 
 	shown_build(f, t->id, &n);
 	catalog_names(f, t, full);
-	return json_pack("{s:s,s:s,s:I,s:I,s:I,s:b,s:[s],s:[s],s:o,s:o,s:n,s:o,s:I,s:I,s:s,s:s,s:b}", "templateID", t->id, "buildID", n.row.id,
-		"cpuCount", (json_int_t)(n.row.cpu_permille / 1000), "memoryMB", (json_int_t)(n.row.mem_bytes / MIB),
-		"diskSizeMB", (json_int_t)(n.row.disk_bytes / MIB), "public", (int)t->is_public, "aliases", t->name, "names", full,
-		"createdAt", time_json(t->created_ms), "updatedAt", time_json(t->updated_ms), "createdBy",
-		"lastSpawnedAt", time_or_null(t->spawned_ms), "spawnCount", (json_int_t)t->spawn_count, "buildCount", (json_int_t)t->build_count,
-		"envdVersion", ENVD_VERSION, "buildStatus", n.found ? n.row.status : "waiting", "isDefault", 0);
+	return json_pack("{s:s,s:s,s:I,s:I,s:I,s:b,s:[s],s:[s],s:o,s:o,s:n,s:o,s:I,s:I,s:s,s:s,s:b}", "templateID",
+	    t->id, "buildID", n.row.id, "cpuCount", (json_int_t)(n.row.cpu_permille / 1000), "memoryMB",
+	    (json_int_t)(n.row.mem_bytes / MIB), "diskSizeMB", (json_int_t)(n.row.disk_bytes / MIB), "public",
+	    (int)t->is_public, "aliases", t->name, "names", full, "createdAt", time_json(t->created_ms), "updatedAt",
+	    time_json(t->updated_ms), "createdBy", "lastSpawnedAt", time_or_null(t->spawned_ms), "spawnCount",
+	    (json_int_t)t->spawn_count, "buildCount", (json_int_t)t->build_count, "envdVersion", ENVD_VERSION,
+	    "buildStatus", n.found ? n.row.status : "waiting", "isDefault", 0);
 }
 
 struct listing {
 	const struct front *f;
-	struct template_row *v;		/* the team's own; GET /default-templates has the server's */
+	struct template_row *v; /* the team's own; GET /default-templates has the server's */
 	size_t n;
 };
 
@@ -213,10 +215,12 @@ static int own_row(struct req *r, struct template_row *ret)
 
 static int on_build(void *user, const struct build_row *b)
 {
-	(void)json_array_append_new(user, json_pack("{s:s,s:s,s:I,s:I,s:I,s:s,s:o,s:o,s:o}", "buildID", b->id, "status", b->status,
-		"cpuCount", (json_int_t)(b->cpu_permille / 1000), "memoryMB", (json_int_t)(b->mem_bytes / MIB), "diskSizeMB",
-		(json_int_t)(b->disk_bytes / MIB), "envdVersion", ENVD_VERSION, "createdAt", time_json(b->created_ms), "updatedAt",
-		time_json(b->finished_ms ? b->finished_ms : b->created_ms), "finishedAt", time_or_null(b->finished_ms)));
+	(void)json_array_append_new(user,
+	    json_pack("{s:s,s:s,s:I,s:I,s:I,s:s,s:o,s:o,s:o}", "buildID", b->id, "status", b->status, "cpuCount",
+		(json_int_t)(b->cpu_permille / 1000), "memoryMB", (json_int_t)(b->mem_bytes / MIB), "diskSizeMB",
+		(json_int_t)(b->disk_bytes / MIB), "envdVersion", ENVD_VERSION, "createdAt", time_json(b->created_ms),
+		"updatedAt", time_json(b->finished_ms ? b->finished_ms : b->created_ms), "finishedAt",
+		time_or_null(b->finished_ms)));
 	return 0;
 }
 
@@ -229,9 +233,11 @@ static void reply_server_template(struct req *r, const struct template *tp)
 {
 	json_t *whole = template_json(r->front, tp), *at = json_object_get(whole, "createdAt");
 
-	(void)json_object_set_new(whole, "builds", json_pack("[{s:s,s:s,s:O,s:O,s:O,s:s,s:O,s:O,s:O}]", "buildID", tp->build, "status", "ready",
-		"cpuCount", json_object_get(whole, "cpuCount"), "memoryMB", json_object_get(whole, "memoryMB"), "diskSizeMB",
-		json_object_get(whole, "diskSizeMB"), "envdVersion", ENVD_VERSION, "createdAt", at, "updatedAt", at, "finishedAt", at));
+	(void)json_object_set_new(whole, "builds",
+	    json_pack("[{s:s,s:s,s:O,s:O,s:O,s:s,s:O,s:O,s:O}]", "buildID", tp->build, "status", "ready", "cpuCount",
+		json_object_get(whole, "cpuCount"), "memoryMB", json_object_get(whole, "memoryMB"), "diskSizeMB",
+		json_object_get(whole, "diskSizeMB"), "envdVersion", ENVD_VERSION, "createdAt", at, "updatedAt", at,
+		"finishedAt", at));
 	reply_json(r, 200, whole, NULL);
 }
 
@@ -259,7 +265,8 @@ void api_template(struct req *r)
 		reply_err(r, &e);
 		return;
 	}
-	size_t n = json_array_size(all), from = page_from(&p, n, build_id, all), end = n - from > p.limit ? from + p.limit : n;
+	size_t n = json_array_size(all), from = page_from(&p, n, build_id, all),
+	       end = n - from > p.limit ? from + p.limit : n;
 	json_t *whole = row_json(r->front, &row), *builds = json_array();
 
 	for (size_t i = from; i < end; i++)
@@ -294,7 +301,8 @@ void api_template_set(struct req *r)
 
 static bool is_used(const struct front *f, const char *id)
 {
-	for (const struct sandbox *sb = sandbox_table_next(f->sandboxes, NULL); sb; sb = sandbox_table_next(f->sandboxes, sb)) {
+	for (const struct sandbox *sb = sandbox_table_next(f->sandboxes, NULL); sb;
+	    sb = sandbox_table_next(f->sandboxes, sb)) {
 		if (strcmp(sb->spec.tpl.id, id) == 0)
 			return true;
 	}
@@ -374,7 +382,8 @@ void api_template_drop(struct req *r)
 	if (api_snapshot_drop(r) || own_row(r, &row) < 0)
 		return;
 	if (is_used(f, row.id) || build_of_template(f, row.id)) {
-		reply_error(r, 400, "template '%.100s' is in use: by %s", r->param, is_used(f, row.id) ? "sandboxes, running or paused" : "a build");
+		reply_error(r, 400, "template '%.100s' is in use: by %s", r->param,
+		    is_used(f, row.id) ? "sandboxes, running or paused" : "a build");
 		return;
 	}
 	if (drop_template(f, row.id, &e) < 0) {
@@ -385,13 +394,14 @@ void api_template_drop(struct req *r)
 	}
 }
 
-/* --- a new build --------------------------------------------------------------------------------------------------- */
+/* --- a new build
+ * --------------------------------------------------------------------------------------------------- */
 
 struct wanted {
 	struct snapshot_ref ref;
 	int64_t cpu, mem_mb, free_mb;
-	struct buf tags;		/* separated by blanks */
-	json_t *tag_list;		/* owned */
+	struct buf tags;  /* separated by blanks */
+	json_t *tag_list; /* owned */
 };
 
 static void add_tag(struct wanted *w, const char *tag)
@@ -399,7 +409,8 @@ static void add_tag(struct wanted *w, const char *tag)
 	json_t *v;
 	size_t i;
 
-	json_array_foreach(w->tag_list, i, v) {
+	json_array_foreach(w->tag_list, i, v)
+	{
 		if (strcmp(json_string_value(v), tag) == 0)
 			return;
 	}
@@ -419,9 +430,11 @@ static int read_tags(const json_t *body, struct wanted *w, struct err *e)
 		return err_set(e, EINVAL, "field 'tags' has more than %d tags", TAGS_MAX);
 	if (w->ref.has_tag)
 		add_tag(w, w->ref.tag);
-	json_array_foreach(tags, i, v) {
+	json_array_foreach(tags, i, v)
+	{
 		if (!json_is_string(v) || tag_parse(str_of(json_string_value(v)), tag) < 0)
-			return err_set(e, EINVAL, "field 'tags' has a bad tag '%.60s'", json_is_string(v) ? json_string_value(v) : "?");
+			return err_set(e, EINVAL, "field 'tags' has a bad tag '%.60s'",
+			    json_is_string(v) ? json_string_value(v) : "?");
 		add_tag(w, tag);
 	}
 	if (json_array_size(w->tag_list) == 0)
@@ -465,7 +478,8 @@ static int read_wanted(struct req *r, const json_t *body, struct wanted *w, stru
 		return err_set(e, EINVAL, "field 'teamID' is not the team of the API key");
 	snapshot_namespace(r->front, r->caller.team, ns);
 	if (w->ref.namespace[0] && strcmp(w->ref.namespace, ns) != 0)
-		return err_set(e, EPERM, "field 'name': namespace '%s' is not yours, which is '%s'", w->ref.namespace, ns);
+		return err_set(e, EPERM, "field 'name': namespace '%s' is not yours, which is '%s'", w->ref.namespace,
+		    ns);
 	if (templates_find(&r->front->templates, str_of(w->ref.name), &tp, e) == 0)
 		return err_set(e, EPERM, "field 'name': '%s' belongs to the server", w->ref.name);
 	if (read_limits(r->front, body, w, e) < 0)
@@ -485,7 +499,8 @@ static int make_row(struct front *f, const char *team, const struct wanted *w, s
 	return templates_add(f->store, row, e);
 }
 
-/* What the steps will take is not known yet: what they may take anyway comes on top of what is to be free behind them. */
+/* What the steps will take is not known yet: what they may take anyway comes on top of what is to be free behind
+ * them. */
 static uint64_t disk_for(const struct front *f, const struct wanted *w)
 {
 	uint64_t bytes = f->defaults.disk_bytes + (uint64_t)w->free_mb * MIB;
@@ -499,8 +514,12 @@ static void add_build(struct req *r, const struct wanted *w)
 	struct template_row row;
 	char full[SNAPSHOT_NAME_SIZE], id[TEAM_ID_SIZE];
 	struct build_row b = {
-		.mem_bytes = (uint64_t)w->mem_mb * MIB, .disk_bytes = disk_for(f, w), .cpu_permille = (uint32_t)w->cpu * 1000,
-		.pids = f->defaults.pids, .created_ms = clock_wall_ms(), .status = "waiting",
+		.mem_bytes = (uint64_t)w->mem_mb * MIB,
+		.disk_bytes = disk_for(f, w),
+		.cpu_permille = (uint32_t)w->cpu * 1000,
+		.pids = f->defaults.pids,
+		.created_ms = clock_wall_ms(),
+		.status = "waiting",
 	};
 	struct err e = ERR_INIT;
 
@@ -522,8 +541,10 @@ static void add_build(struct req *r, const struct wanted *w)
 	}
 	log_info("build asked for", "build=%s template=%s name=%s request=%s", b.id, row.id, row.name, r->id);
 	catalog_names(f, &row, full);
-	reply_json(r, 202, json_pack("{s:s,s:s,s:b,s:[s],s:O,s:[s]}", "templateID", row.id, "buildID", b.id, "public", (int)row.is_public, "names",
-		full, "tags", w->tag_list, "aliases", row.name), NULL);
+	reply_json(r, 202,
+	    json_pack("{s:s,s:s,s:b,s:[s],s:O,s:[s]}", "templateID", row.id, "buildID", b.id, "public",
+		(int)row.is_public, "names", full, "tags", w->tag_list, "aliases", row.name),
+	    NULL);
 }
 
 void api_build_request(struct req *r)
@@ -543,7 +564,10 @@ void api_build_request(struct req *r)
 /* The first form, in which the client makes an image with Docker and pushes it to a registry of the server. */
 void api_build_request_v1(struct req *r)
 {
-	reply_error(r, 400, "builds of the first kind, in which the client pushes an image that Docker has made, are not taken. The same Dockerfile is built by "
-		"'atoll template build DIR -t NAME', or by 'e2b template create NAME' of @e2b/cli 2 or newer (npm install -g @e2b/cli); an image of a registry by "
-		"'atoll template build IMAGE -t NAME'");
+	reply_error(r, 400,
+	    "builds of the first kind, in which the client pushes an image that Docker has made, are not taken. The "
+	    "same Dockerfile is built by "
+	    "'atoll template build DIR -t NAME', or by 'e2b template create NAME' of @e2b/cli 2 or newer (npm install "
+	    "-g @e2b/cli); an image of a registry by "
+	    "'atoll template build IMAGE -t NAME'");
 }

@@ -12,11 +12,11 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "front/api/api.h"
-#include "front/sandbox/catalog.h"
-#include "front/front.h"
-#include "front/util/mem.h"
 #include "front/api/reply.h"
 #include "front/api/request.h"
+#include "front/front.h"
+#include "front/sandbox/catalog.h"
+#include "front/util/mem.h"
 #include "front/util/token.h"
 #include "front/util/vault.h"
 #include "http/json.h"
@@ -27,7 +27,7 @@
 #define LINK_MS (3600 * 1000ull)
 #define PIECE (512 * 1024)
 #define MIB (1024 * 1024ull)
-#define TAKINGS_MAX 100		/* of a team at once: an SDK sends the files of all COPY steps side by side */
+#define TAKINGS_MAX 100 /* of a team at once: an SDK sends the files of all COPY steps side by side */
 
 static bool is_hash(const char *z)
 {
@@ -35,7 +35,8 @@ static bool is_hash(const char *z)
 }
 
 /* What nobody can make who has not our key: of team, template, hash and the end of its time. */
-static void link_token(const struct front *f, const char *team, const char *template_id, const char *hash, const char *until, char ret[TOKEN_SIZE])
+static void link_token(const struct front *f, const char *team, const char *template_id, const char *hash,
+    const char *until, char ret[TOKEN_SIZE])
 {
 	autobuf struct buf label = BUF_INIT(1024);
 	uint8_t seed[VAULT_SEED_SIZE];
@@ -54,7 +55,8 @@ static void put_link(struct req *r, const struct template_row *t, const char *ha
 
 	(void)snprintf(until, sizeof until, "%llu", (unsigned long long)clock_wall_ms() + LINK_MS);
 	link_token(r->front, r->caller.team, t->id, hash, until, token);
-	buf_fmt(out, "%s://%.*s/templates/%s/files/%s?until=%s&token=%s", tls ? "https" : "http", STR_ARG(r->http->host), t->id, hash, until, token);
+	buf_fmt(out, "%s://%.*s/templates/%s/files/%s?until=%s&token=%s", tls ? "https" : "http",
+	    STR_ARG(r->http->host), t->id, hash, until, token);
 }
 
 void api_upload_link(struct req *r)
@@ -74,7 +76,8 @@ void api_upload_link(struct req *r)
 		return;
 	}
 	put_link(r, &t, r->param2, &url);
-	bool present = uploads_find(r->front->uploads, r->caller.team, r->param2, clock_wall_ms(), &id, &bytes, &e) == 0;
+	bool present = uploads_find(r->front->uploads, r->caller.team, r->param2, clock_wall_ms(), &id, &bytes, &e) ==
+	    0;
 
 	reply_json(r, 201, json_pack("{s:b,s:s}", "present", (int)present, "url", buf_cstr(&url)), NULL);
 }
@@ -82,11 +85,11 @@ void api_upload_link(struct req *r)
 /* --- taking it ---------------------------------------------------------------------------------------------------- */
 
 struct taking {
-	LIST_ENTRY(taking) link;	/* while begun */
+	LIST_ENTRY(taking) link; /* while begun */
 	struct req *r;
 	char team[TEAM_ID_SIZE];
 	uint64_t id, pieces, bytes;
-	uint64_t last_ms;		/* when something came */
+	uint64_t last_ms; /* when something came */
 	bool begun;
 };
 
@@ -97,8 +100,9 @@ static int check_link(struct req *r, struct template_row *t, struct err *e)
 	char want[TOKEN_SIZE];
 	uint64_t ms;
 
-	if (!is_hash(r->param2) || templates_by_id(r->front->store, r->param, t, e) < 0 || query_get(r->http->query, "until", &until) < 0 ||
-	    query_get(r->http->query, "token", &token) < 0 || str_to_u64(str_of(until), UINT64_MAX, &ms) < 0)
+	if (!is_hash(r->param2) || templates_by_id(r->front->store, r->param, t, e) < 0 ||
+	    query_get(r->http->query, "until", &until) < 0 || query_get(r->http->query, "token", &token) < 0 ||
+	    str_to_u64(str_of(until), UINT64_MAX, &ms) < 0)
 		return err_set(e, EACCES, "this is not an address to send files to");
 	link_token(r->front, t->team, t->id, r->param2, until, want);
 	if (!secret_eq(str_of(want), str_of(token)))
@@ -139,7 +143,7 @@ static unsigned takings_of(const struct front *f, const char *team)
 	unsigned n = 0;
 
 	LIST_FOREACH(t, &f->takings, link)
-		n += strcmp(t->team, team) == 0;
+	n += strcmp(t->team, team) == 0;
 	return n;
 }
 
@@ -159,7 +163,7 @@ static uint64_t bytes_of(const struct front *f, const char *team)
 	uint64_t n = 0;
 
 	LIST_FOREACH(t, &f->takings, link)
-		n += strcmp(t->team, team) == 0 ? t->bytes : 0;
+	n += strcmp(t->team, team) == 0 ? t->bytes : 0;
 	return n;
 }
 
@@ -169,17 +173,19 @@ static bool make_way(struct front *f, const struct taking *mine)
 	uint64_t ours = bytes_of(f, mine->team);
 	struct taking *t, *largest = NULL;
 
-	LIST_FOREACH(t, &f->takings, link) {
+	LIST_FOREACH(t, &f->takings, link)
+	{
 		if ((!largest || t->bytes > largest->bytes) && bytes_of(f, t->team) > ours)
 			largest = t;
 	}
 	if (largest)
-		refuse(largest->r, 507, "the room for files for builds is needed by a team that takes less of it: send it again later");
+		refuse(largest->r, 507,
+		    "the room for files for builds is needed by a team that takes less of it: send it again later");
 	return largest;
 }
 
-/* What has come counts at once, so that nobody fills the disk with what is never finished; and what one team never finishes does not
- * keep the others out. */
+/* What has come counts at once, so that nobody fills the disk with what is never finished; and what one team never
+ * finishes does not keep the others out. */
 static int flush(struct req *r, struct taking *t, struct err *e)
 {
 	struct front *f = r->front;
@@ -208,7 +214,8 @@ int api_upload_begin(struct req *r)
 		refuse(r, 401, e.text);
 		return -1;
 	}
-	if (r->http->content_length > 0 && (uint64_t)r->http->content_length > r->front->opt.template_upload_max_mb * MIB) {
+	if (r->http->content_length > 0 &&
+	    (uint64_t)r->http->content_length > r->front->opt.template_upload_max_mb * MIB) {
 		autofree char *text = str_fmt("the files have more than %u MiB", r->front->opt.template_upload_max_mb);
 
 		refuse(r, 413, text);

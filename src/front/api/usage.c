@@ -6,23 +6,23 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/fd.h"
-#include "front/api/api.h"
 #include "front/account/census.h"
-#include "front/front.h"
-#include "front/util/mem.h"
 #include "front/account/metrics.h"
-#include "front/proxy/route.h"
+#include "front/account/usage.h"
+#include "front/api/api.h"
 #include "front/api/reply.h"
 #include "front/api/request.h"
+#include "front/front.h"
+#include "front/proxy/route.h"
 #include "front/sandbox/sandbox.h"
 #include "front/sandbox/table.h"
-#include "front/account/usage.h"
+#include "front/util/mem.h"
 #include "http/server.h"
 #include "http/url.h"
 
 #define IDS_MAX 100
 #define TEAM_RANGE_S (7ull * 24 * 3600)
-#define TIME_MAX_S 10413791999ull	/* the end of the year 2299, the last that E2B's own store can hold */
+#define TIME_MAX_S 10413791999ull /* the end of the year 2299, the last that E2B's own store can hold */
 #define TEAM_POINTS_MAX 1000
 #define TEXT_MAX (4 * 1024 * 1024)
 
@@ -57,12 +57,11 @@ static json_t *sample_json(const struct sandbox *sb, const struct usage_sample *
 	const struct msg_limits *lim = &sb->spec.limits;
 	uint64_t mem = sb->usage.last.mem_limit_bytes, disk = sb->usage.last.disk_limit_bytes;
 
-	return json_pack("{s:o,s:I,s:I,s:f,s:I,s:I,s:I,s:I,s:I,s:I}", "timestamp", time_json(s->at_ms),
-			 "timestampUnix", (json_int_t)(s->at_ms / 1000), "cpuCount", (json_int_t)usage_cpus(lim),
-			 "cpuUsedPct", usage_cpu_pct(s, lim), "memUsed", (json_int_t)s->mem_bytes,
-			 "memTotal", (json_int_t)(mem ? mem : lim->mem_bytes), "memCache", (json_int_t)s->mem_cache_bytes,
-			 "diskUsed", (json_int_t)s->disk_bytes, "diskTotal", (json_int_t)(disk ? disk : lim->disk_bytes),
-			 "processCount", (json_int_t)s->pids);
+	return json_pack("{s:o,s:I,s:I,s:f,s:I,s:I,s:I,s:I,s:I,s:I}", "timestamp", time_json(s->at_ms), "timestampUnix",
+	    (json_int_t)(s->at_ms / 1000), "cpuCount", (json_int_t)usage_cpus(lim), "cpuUsedPct", usage_cpu_pct(s, lim),
+	    "memUsed", (json_int_t)s->mem_bytes, "memTotal", (json_int_t)(mem ? mem : lim->mem_bytes), "memCache",
+	    (json_int_t)s->mem_cache_bytes, "diskUsed", (json_int_t)s->disk_bytes, "diskTotal",
+	    (json_int_t)(disk ? disk : lim->disk_bytes), "processCount", (json_int_t)s->pids);
 }
 
 /* An answer that waits for the first samples of sandboxes that have none yet. */
@@ -76,7 +75,8 @@ static struct early *early_new(struct req *r, void (*answer)(struct req *r))
 {
 	struct early *early = must_alloc(sizeof *early);
 
-	*early = (struct early) { .r = req_ref(r), .answer = answer, .left = 1 };	/* the caller's, until it has asked for all */
+	/* the caller's, until it has asked for all */
+	*early = (struct early) { .r = req_ref(r), .answer = answer, .left = 1 };
 	return early;
 }
 
@@ -154,7 +154,8 @@ static void newest_samples(struct req *r)
 			return;
 		}
 		if (sb && sb->usage.n > 0 && strcmp(sb->team, r->caller.team) == 0)
-			(void)json_object_set_new(found, sb->id, sample_json(sb, usage_get(&sb->usage, sb->usage.n - 1)));
+			(void)json_object_set_new(found, sb->id,
+			    sample_json(sb, usage_get(&sb->usage, sb->usage.n - 1)));
 	}
 	reply_json(r, 200, json_pack("{s:o}", "sandboxes", found), NULL);
 }
@@ -179,15 +180,16 @@ void api_metrics_many(struct req *r)
 
 /* --- teams --- */
 
-struct steps {			/* minutes put together, so that a long time is not a long answer */
+struct steps { /* minutes put together, so that a long time is not a long answer */
 	json_t *list;
 	uint64_t step_s;
-	struct team_point sum;	/* of the step that begins at sum.at_s */
+	struct team_point sum; /* of the step that begins at sum.at_s */
 };
 
 static json_t *at_json(uint64_t at_s, const char *name, json_t *value)
 {
-	return json_pack("{s:o,s:I,s:o}", "timestamp", time_json(at_s * 1000), "timestampUnix", (json_int_t)at_s, name, value);
+	return json_pack("{s:o,s:I,s:o}", "timestamp", time_json(at_s * 1000), "timestampUnix", (json_int_t)at_s, name,
+	    value);
 }
 
 static void end_step(struct steps *st)

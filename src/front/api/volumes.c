@@ -5,14 +5,14 @@
 
 #include "base/fd.h"
 #include "front/api/api.h"
-#include "front/front.h"
-#include "front/util/mem.h"
 #include "front/api/reply.h"
 #include "front/api/request.h"
+#include "front/front.h"
+#include "front/link/warden_link.h"
 #include "front/sandbox/sandbox.h"
 #include "front/sandbox/spec.h"
 #include "front/sandbox/volumes.h"
-#include "front/link/warden_link.h"
+#include "front/util/mem.h"
 #include "http/json.h"
 
 #define MIB (1024ull * 1024)
@@ -20,8 +20,8 @@
 static json_t *volume_json(const struct req *r, const struct volume *v, bool with_token)
 {
 	size_t n;
-	json_t *j = json_pack("{s:s,s:s,s:I,s:o}", "volumeID", v->id, "name", v->name, "sizeMB", (json_int_t)(v->bytes / MIB), "createdAt",
-		time_json(v->created_ms));
+	json_t *j = json_pack("{s:s,s:s,s:I,s:o}", "volumeID", v->id, "name", v->name, "sizeMB",
+	    (json_int_t)(v->bytes / MIB), "createdAt", time_json(v->created_ms));
 
 	(void)volume_user(v, &n);
 	(void)json_object_set_new(j, "sandboxes", json_integer((json_int_t)n));
@@ -77,7 +77,7 @@ static size_t count_of(const struct front *f, const char *team)
 	size_t n = 0;
 
 	LIST_FOREACH(v, &f->volumes, link)
-		n += strcmp(v->team, team) == 0;
+	n += strcmp(v->team, team) == 0;
 	return n;
 }
 
@@ -94,7 +94,8 @@ void api_volume_add(struct req *r)
 	if (json_need_str(body, "name", &name, &e) < 0) {
 		reply_err(r, &e);
 	} else if (!volume_name_valid(str_of(name))) {
-		reply_error(r, 400, "field 'name' must have 1 to %d letters, digits, '-' and '_'", VOLUME_NAME_SIZE - 1);
+		reply_error(r, 400, "field 'name' must have 1 to %d letters, digits, '-' and '_'",
+		    VOLUME_NAME_SIZE - 1);
 	} else if (read_size(r, body, false, &bytes) < 0) {
 		return;
 	} else if (count_of(f, r->caller.team) >= f->opt.team_max_volumes) {
@@ -114,7 +115,8 @@ void api_volumes(struct req *r)
 	json_t *all = json_array();
 	const struct volume *v;
 
-	LIST_FOREACH(v, &r->front->volumes, link) {
+	LIST_FOREACH(v, &r->front->volumes, link)
+	{
 		if (v->ready && strcmp(v->team, r->caller.team) == 0)
 			(void)json_array_append_new(all, volume_json(r, v, false));
 	}
@@ -205,8 +207,9 @@ void api_volume_drop(struct req *r)
 		return;
 	sb = volume_user(v, &n);
 	if (sb)
-		reply_error(r, 409, "volume '%s' is mounted in %zu sandbox%s, among them '%s', which is %s: kill %s first", v->name, n, n > 1 ? "es" : "",
-			sb->id, sandbox_state_name(sb), n > 1 ? "them" : "it");
+		reply_error(r, 409,
+		    "volume '%s' is mounted in %zu sandbox%s, among them '%s', which is %s: kill %s first", v->name, n,
+		    n > 1 ? "es" : "", sb->id, sandbox_state_name(sb), n > 1 ? "them" : "it");
 	else if (volume_drop(v, r->id, &e) < 0)
 		reply_not_set(r, &e);
 	else

@@ -11,13 +11,13 @@
 #include "base/inet.h"
 #include "base/log.h"
 #include "base/rand.h"
-#include "front/api/api.h"
-#include "front/front.h"
-#include "front/record/webhooks.h"
 #include "front/account/keyring.h"
-#include "front/util/mem.h"
+#include "front/api/api.h"
 #include "front/api/reply.h"
 #include "front/api/request.h"
+#include "front/front.h"
+#include "front/record/webhooks.h"
+#include "front/util/mem.h"
 #include "http/json.h"
 #include "http/server.h"
 #include "http/url.h"
@@ -37,8 +37,9 @@ static json_t *webhook_json(const struct webhook *w)
 		if (w->events & 1u << t)
 			(void)json_array_append_new(events, json_string(event_type_name((enum event_type)t)));
 	}
-	return json_pack("{s:s,s:s,s:s,s:o,s:b,s:s,s:o,s:I}", "id", w->id, "teamId", w->team, "name", w->name, "createdAt", time_json(w->created_ms),
-		"enabled", w->enabled, "url", w->url, "events", events, "waiting", (json_int_t)w->waiting);
+	return json_pack("{s:s,s:s,s:s,s:o,s:b,s:s,s:o,s:I}", "id", w->id, "teamId", w->team, "name", w->name,
+	    "createdAt", time_json(w->created_ms), "enabled", w->enabled, "url", w->url, "events", events, "waiting",
+	    (json_int_t)w->waiting);
 }
 
 /* --- reading --- */
@@ -51,7 +52,9 @@ static int check_name(const char *name, struct err *e)
 		if ((unsigned char)*z < ' ' || *z == 127)
 			n = 0;
 	}
-	return n > 0 && n <= NAME_MAX_BYTES ? 0 : err_set(e, EINVAL, "field 'name' must have 1 to %d bytes without control characters", NAME_MAX_BYTES);
+	return n > 0 && n <= NAME_MAX_BYTES
+	    ? 0
+	    : err_set(e, EINVAL, "field 'name' must have 1 to %d bytes without control characters", NAME_MAX_BYTES);
 }
 
 /* A name may lead anywhere: that is looked at when it is called. But an address can be refused at once. */
@@ -59,9 +62,9 @@ static bool is_closed_address(const struct front *f, const char *host)
 {
 	struct sockaddr_in v4 = { .sin_family = AF_INET };
 	struct sockaddr_in6 v6 = { .sin6_family = AF_INET6 };
-	const struct sockaddr *sa = inet_pton(AF_INET, host, &v4.sin_addr) == 1    ? (struct sockaddr *)&v4
-				    : inet_pton(AF_INET6, host, &v6.sin6_addr) == 1 ? (struct sockaddr *)&v6
-										   : NULL;
+	const struct sockaddr *sa = inet_pton(AF_INET, host, &v4.sin_addr) == 1 ? (struct sockaddr *)&v4
+	    : inet_pton(AF_INET6, host, &v6.sin6_addr) == 1                     ? (struct sockaddr *)&v6
+										: NULL;
 
 	return sa && (f->opt.webhook_allow_private ? inet_addr_never_open(sa) : inet_addr_is_private(sa));
 }
@@ -74,8 +77,9 @@ static int check_url(const struct front *f, const char *url, struct err *e)
 	if (webhook_url_parse(str_of(url), &u, &why) < 0)
 		return err_set(e, EINVAL, "field 'url' %s", why.text);
 	if (is_closed_address(f, u.host))
-		return err_set(e, EINVAL, "field 'url' must not lead to a private address%s", f->opt.webhook_allow_private ? " of this kind" :
-			"; the operator can allow that (webhook_allow_private)");
+		return err_set(e, EINVAL, "field 'url' must not lead to a private address%s",
+		    f->opt.webhook_allow_private ? " of this kind"
+						 : "; the operator can allow that (webhook_allow_private)");
 	return 0;
 }
 
@@ -83,7 +87,9 @@ static int check_secret(const char *secret, struct err *e)
 {
 	size_t n = strlen(secret);
 
-	return n > 0 && n <= WEBHOOK_SECRET_MAX ? 0 : err_set(e, EINVAL, "field 'signatureSecret' must have 1 to %d bytes", WEBHOOK_SECRET_MAX);
+	return n > 0 && n <= WEBHOOK_SECRET_MAX
+	    ? 0
+	    : err_set(e, EINVAL, "field 'signatureSecret' must have 1 to %d bytes", WEBHOOK_SECRET_MAX);
 }
 
 static int read_events(const json_t *body, uint32_t *ret, struct err *e)
@@ -100,7 +106,8 @@ static int read_events(const json_t *body, uint32_t *ret, struct err *e)
 		int t = name ? event_type_find(str_of(name)) : -1;
 
 		if (t < 0 || t == EVENT_TEST)
-			return err_set(e, EINVAL, "field 'events[%zu]' must be a type of events, as 'sandbox.lifecycle.created'", i);
+			return err_set(e, EINVAL,
+			    "field 'events[%zu]' must be a type of events, as 'sandbox.lifecycle.created'", i);
 		all |= 1u << t;
 	}
 	*ret = all;
@@ -108,7 +115,7 @@ static int read_events(const json_t *body, uint32_t *ret, struct err *e)
 }
 
 struct wish {
-	const char *name, *url, *secret;	/* NULL: not given */
+	const char *name, *url, *secret; /* NULL: not given */
 	bool enabled;
 	uint32_t events;
 };
@@ -116,10 +123,11 @@ struct wish {
 static int read_wish(const struct front *f, const json_t *body, struct wish *w, struct err *e)
 {
 	if (json_get_str(body, "name", &w->name, e) < 0 || json_get_str(body, "url", &w->url, e) < 0 ||
-	    json_get_str(body, "signatureSecret", &w->secret, e) < 0 || json_get_bool(body, "enabled", &w->enabled, e) < 0 ||
-	    read_events(body, &w->events, e) < 0)
+	    json_get_str(body, "signatureSecret", &w->secret, e) < 0 ||
+	    json_get_bool(body, "enabled", &w->enabled, e) < 0 || read_events(body, &w->events, e) < 0)
 		return -e->no;
-	if ((w->name && check_name(w->name, e) < 0) || (w->url && check_url(f, w->url, e) < 0) || (w->secret && check_secret(w->secret, e) < 0))
+	if ((w->name && check_name(w->name, e) < 0) || (w->url && check_url(f, w->url, e) < 0) ||
+	    (w->secret && check_secret(w->secret, e) < 0))
 		return -e->no;
 	return 0;
 }
@@ -183,7 +191,7 @@ void api_webhook_add(struct req *r)
 	log_info("webhook made", "request=%s webhook=%s team=%s", r->id, w->id, w->team);
 	json_t *answer = webhook_json(w);
 
-	if (!want.secret)			/* this once */
+	if (!want.secret) /* this once */
 		(void)json_object_set_new(answer, "signatureSecret", json_string(made));
 	explicit_bzero(made, sizeof made);
 	reply_json(r, 201, answer, NO_STORE);
@@ -280,10 +288,12 @@ void api_webhook_test(struct req *r)
 
 static void on_delivery(void *user, const struct delivery_row *d)
 {
-	static const char *const states[] = { [DELIVERY_WAITING] = "waiting", [DELIVERY_DONE] = "delivered", [DELIVERY_FAILED] = "failed" };
-	json_t *o = json_pack("{s:s,s:s,s:s?,s:s?,s:s?,s:s,s:I,s:o,s:o}", "id", d->id, "webhookId", d->webhook, "eventId", d->event.id, "eventType",
-		d->event.type, "sandboxId", d->event.sandbox, "state", d->state <= DELIVERY_FAILED ? states[d->state] : "failed", "attempts",
-		(json_int_t)d->attempts, "createdAt", time_json(d->created_ms), "lastAttemptAt", time_or_null(d->last_ms));
+	static const char *const
+	    states[] = { [DELIVERY_WAITING] = "waiting", [DELIVERY_DONE] = "delivered", [DELIVERY_FAILED] = "failed" };
+	json_t *o = json_pack("{s:s,s:s,s:s?,s:s?,s:s?,s:s,s:I,s:o,s:o}", "id", d->id, "webhookId", d->webhook,
+	    "eventId", d->event.id, "eventType", d->event.type, "sandboxId", d->event.sandbox, "state",
+	    d->state <= DELIVERY_FAILED ? states[d->state] : "failed", "attempts", (json_int_t)d->attempts, "createdAt",
+	    time_json(d->created_ms), "lastAttemptAt", time_or_null(d->last_ms));
 	bool tried = d->last_ms != 0;
 
 	(void)json_object_set_new(o, "outcome", tried ? json_string(hk_outcome_name(d->outcome)) : json_null());

@@ -11,21 +11,22 @@
 #include "base/log.h"
 #include "front/api/dispatch.h"
 #include "front/front.h"
-#include "front/util/mem.h"
-#include "front/record/audit.h"
 #include "front/link/upstream.h"
+#include "front/record/audit.h"
+#include "front/util/mem.h"
 #include "http/server.h"
 #include "ipc/agent.h"
 #include "loop/loop.h"
 
 #define ROUND_MAX 64
-#define CONNS_MAX 512			/* that it may have to us at a time */
+#define CONNS_MAX 512 /* that it may have to us at a time */
 
 struct agent_link {
 	struct front *front;
-	int fd;				/* -1: it does not run */
+	int fd; /* -1: it does not run */
 	struct watch *watch;
-	struct http_server *server;	/* of its connections to us: a limit of their own, so that clients cannot use them up */
+	/* of its connections to us: a limit of their own, so that clients cannot use them up */
+	struct http_server *server;
 	struct upstream_idle idle;
 };
 
@@ -43,7 +44,7 @@ static void hang_up(struct agent_link *l)
 	watch_free(take_ptr(&l->watch));
 	fd_close(take_fd(&l->fd));
 	upstream_close_all(&l->idle);
-	http_server_free(take_ptr(&l->server));	/* what it was doing for clients ends with it */
+	http_server_free(take_ptr(&l->server)); /* what it was doing for clients ends with it */
 }
 
 void agent_link_free(struct agent_link *l)
@@ -54,8 +55,8 @@ void agent_link_free(struct agent_link *l)
 	free(l);
 }
 
-/* One line of the audit log. It comes from a process that reads bytes of strangers, so it is checked there. One that makes no sense
- * is left out: to hang up would take the agent layer from everybody. */
+/* One line of the audit log. It comes from a process that reads bytes of strangers, so it is checked there. One that
+ * makes no sense is left out: to hang up would take the agent layer from everybody. */
 static void take_event(struct agent_link *l, struct str text)
 {
 	struct err e = ERR_INIT;
@@ -106,8 +107,8 @@ static void on_ready(void *user, int events)
 		int r = n > 0 ? take(l, msg, (size_t)n, &fd) : n == 0 ? -EPIPE : (int)n;
 
 		if (r < 0) {
-			log_at(n == 0 ? LOG_LVL_INFO : LOG_LVL_WARN, "the link to atoll-agent has ended, waiting for the next", "err=%s",
-				strerror(-r));
+			log_at(n == 0 ? LOG_LVL_INFO : LOG_LVL_WARN,
+			    "the link to atoll-agent has ended, waiting for the next", "err=%s", strerror(-r));
 			hang_up(l);
 		}
 	}

@@ -11,8 +11,8 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "front/front.h"
-#include "front/util/mem.h"
 #include "front/link/warden_link.h"
+#include "front/util/mem.h"
 #include "http/tls.h"
 #include "loop/loop.h"
 
@@ -25,11 +25,11 @@ struct certs {
 	struct tls *tls;
 	struct timer *retry;
 	struct warden_call *asking;
-	struct buf cert;		/* while the key is being asked for */
+	struct buf cert; /* while the key is being asked for */
 	struct tls_cert_info info;
-	void (*done)(struct front *f);	/* until it was tried for the first time */
+	void (*done)(struct front *f); /* until it was tried for the first time */
 	unsigned tries;
-	bool again;			/* asked for while another one was under way */
+	bool again; /* asked for while another one was under way */
 };
 
 static void fetch(struct certs *c);
@@ -41,7 +41,8 @@ static void finished(struct certs *c, const struct err *e)
 		log_error("TLS is not served: its certificate cannot be used, trying again", "err=%s", e->text);
 		timer_arm(c->retry, RETRY_MS);
 	} else if (e && c->tries++ < RETRIES) {
-		log_warn("the new TLS certificate cannot be used, keeping the old one and trying again", "err=%s", e->text);
+		log_warn("the new TLS certificate cannot be used, keeping the old one and trying again", "err=%s",
+		    e->text);
 		timer_arm(c->retry, RETRY_MS);
 	} else if (e) {
 		log_error("the new TLS certificate cannot be used, keeping the old one", "err=%s", e->text);
@@ -82,7 +83,8 @@ static void note_loaded(const struct certs *c)
 
 	log_info("TLS certificate loaded", "name=%s days_left=%lld", c->info.subject, (long long)(left_s / 86400));
 	if (left_s < EXPIRY_SOON_S)
-		log_warn(left_s < 0 ? "the TLS certificate has expired" : "the TLS certificate expires soon", "name=%s", c->info.subject);
+		log_warn(left_s < 0 ? "the TLS certificate has expired" : "the TLS certificate expires soon", "name=%s",
+		    c->info.subject);
 }
 
 static void on_key(void *user, const struct warden_reply *re)
@@ -95,7 +97,8 @@ static void on_key(void *user, const struct warden_reply *re)
 	c->asking = NULL;
 	if (re->no)
 		(void)err_set(&e, re->no, "%s", re->text);
-	else if (read_file(fd, &key, &e) == 0 && tls_load(c->tls, buf_view(&c->cert), buf_view(&key), &c->info, &e) == 0)
+	else if (read_file(fd, &key, &e) == 0 &&
+	    tls_load(c->tls, buf_view(&c->cert), buf_view(&key), &c->info, &e) == 0)
 		note_loaded(c);
 	if (key.p)
 		explicit_bzero(key.p, key.n);

@@ -10,19 +10,19 @@
 #include "base/fd.h"
 #include "base/str.h"
 #include "front/front.h"
-#include "front/util/mem.h"
 #include "front/link/warden_link.h"
+#include "front/util/mem.h"
 #include "loop/loop.h"
 
-#define CONNECT_MS 5000			/* a queue of connections that is full stays so if its server hangs */
+#define CONNECT_MS 5000 /* a queue of connections that is full stays so if its server hangs */
 
 struct dial {
 	struct front *front;
 	struct msg_dial msg;
 	struct warden_call *asking;
-	struct watch *watch;		/* of fd */
+	struct watch *watch; /* of fd */
 	struct timer *limit;
-	int fd;				/* being connected */
+	int fd; /* being connected */
 	dial_fn *fn;
 	void *user;
 };
@@ -54,7 +54,7 @@ static void finish(struct dial *d, int no, const char *text)
 static bool is_of_address(int no)
 {
 	return no == ECONNREFUSED || no == ECONNRESET || no == ETIMEDOUT || no == EADDRNOTAVAIL || no == ENETUNREACH ||
-	       no == EHOSTUNREACH || no == EAFNOSUPPORT || no == EACCES || no == EPERM;
+	    no == EHOSTUNREACH || no == EAFNOSUPPORT || no == EACCES || no == EPERM;
 }
 
 static void failed(struct dial *d, int no, const char *text)
@@ -124,7 +124,7 @@ struct dial *dial_new(struct front *f, const char *id, uint16_t port, const char
 	(void)str_copy(d->msg.request, sizeof d->msg.request, str_of(request));
 	d->limit = timer_new(f->loop, on_limit, d);
 	if (!d->limit)
-		abort();		/* as must_alloc() */
+		abort(); /* as must_alloc() */
 	timer_arm(d->limit, CONNECT_MS);
 	ask(d, DIAL_V4);
 	return d;

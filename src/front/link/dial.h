@@ -10,13 +10,13 @@ struct dial;
 struct front;
 
 struct dial_result {
-	int no;			/* 0; ECONNREFUSED: nobody listens there; else the sandbox cannot be reached */
-	const char *text;	/* why, if the warden had to say something */
-	int fd;			/* connected, non-blocking, the receiver's now; -1 with no != 0 */
+	int no;           /* 0; ECONNREFUSED: nobody listens there; else the sandbox cannot be reached */
+	const char *text; /* why, if the warden had to say something */
+	int fd;           /* connected, non-blocking, the receiver's now; -1 with no != 0 */
 };
 
 typedef void dial_fn(void *user, const struct dial_result *re);
 
 /* fn is called once, never from in here; the dial is gone then. request: the correlation id. */
 struct dial *dial_new(struct front *f, const char *id, uint16_t port, const char *request, dial_fn *fn, void *user);
-void dial_free(struct dial *d);		/* fn will not be called; NULL is fine */
+void dial_free(struct dial *d); /* fn will not be called; NULL is fine */

@@ -80,7 +80,10 @@ static void on_data(void *user, struct str data)
 	finish(user, NULL);
 }
 
-static const struct stream_ops ops = { .on_data = on_data, .on_eof = on_late, .on_error = on_error, .on_ready = on_ready };
+static const struct stream_ops ops = { .on_data = on_data,
+	.on_eof = on_late,
+	.on_error = on_error,
+	.on_ready = on_ready };
 
 struct dial_tls *dial_tls_new(struct loop *l, int fd, dial_tls_fn *fn, void *user)
 {
@@ -111,7 +114,7 @@ struct dial_tls *dial_tls_new(struct loop *l, int fd, dial_tls_fn *fn, void *use
 	}
 	timer_arm(d->limit, HANDSHAKE_MS);
 	stream_filter(d->s, filter);
-	stream_write(d->s, STR_NULL);	/* begins the handshake */
+	stream_write(d->s, STR_NULL); /* begins the handshake */
 	stream_read(d->s, true);
 	return d;
 }

@@ -9,8 +9,8 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "front/front.h"
-#include "front/util/mem.h"
 #include "front/link/warden_link.h"
+#include "front/util/mem.h"
 #include "loop/loop.h"
 
 #define AGAIN_MS 500
@@ -35,8 +35,9 @@ static void on_answer(void *user, const struct warden_reply *re)
 			return;
 		}
 	}
-	if (re->no)			/* the next front finds it without an owner */
-		log_warn("could not remove what was kept of a sandbox, leaving it", "name=%s err=%s", g->name, re->text);
+	if (re->no) /* the next front finds it without an owner */
+		log_warn("could not remove what was kept of a sandbox, leaving it", "name=%s err=%s", g->name,
+		    re->text);
 	timer_free(g->timer);
 	free(g);
 }

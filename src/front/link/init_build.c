@@ -48,7 +48,8 @@ static void on_answer(void *user, const struct init_result *re)
 	b.fn(b.user, ok ? 0 : ECHILD, e.no ? e.text : text);
 }
 
-struct init_build *init_build_new(struct front *f, const char *id, json_t *args, uint64_t wait_ms, init_build_fn *fn, void *user)
+struct init_build *init_build_new(struct front *f, const char *id, json_t *args, uint64_t wait_ms, init_build_fn *fn,
+    void *user)
 {
 	struct init_build *b = must_alloc(sizeof *b);
 	autobuf struct buf text = BUF_INIT(BODY_MAX);
@@ -56,7 +57,13 @@ struct init_build *init_build_new(struct front *f, const char *id, json_t *args,
 
 	json_put(&text, body);
 	struct init_request rq = {
-		.id = id, .request = "", .method = "POST", .path = "/atoll/build", .body = buf_view(&text), .fd = -1, .wait_ms = wait_ms,
+		.id = id,
+		.request = "",
+		.method = "POST",
+		.path = "/atoll/build",
+		.body = buf_view(&text),
+		.fd = -1,
+		.wait_ms = wait_ms,
 		.want_body = true,
 	};
 

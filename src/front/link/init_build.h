@@ -8,8 +8,10 @@
 struct front;
 struct init_build;
 
-typedef void init_build_fn(void *user, int no, const char *text);	/* no: 0 and what it printed, or an errno value and why */
+/* no: 0 and what it printed, or an errno value and why */
+typedef void init_build_fn(void *user, int no, const char *text);
 
 /* Takes args. fn is called once, never from inside. */
-struct init_build *init_build_new(struct front *f, const char *id, json_t *args, uint64_t wait_ms, init_build_fn *fn, void *user);
-void init_build_free(struct init_build *b);	/* not wanted any more; NULL is fine */
+struct init_build *init_build_new(struct front *f, const char *id, json_t *args, uint64_t wait_ms, init_build_fn *fn,
+    void *user);
+void init_build_free(struct init_build *b); /* not wanted any more; NULL is fine */

@@ -9,8 +9,8 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "front/front.h"
-#include "front/util/mem.h"
 #include "front/link/warden_link.h"
+#include "front/util/mem.h"
 #include "http/call.h"
 #include "loop/loop.h"
 
@@ -21,8 +21,8 @@ struct init_call {
 	struct warden_call *connecting;
 	struct http_call *call;
 	struct timer *timer;
-	struct buf out;			/* the whole request, until it is sent */
-	struct buf in;			/* the answer, if it is wanted */
+	struct buf out; /* the whole request, until it is sent */
+	struct buf in;  /* the answer, if it is wanted */
 	bool want_body;
 	int status;
 	init_call_fn *fn;
@@ -85,7 +85,10 @@ static void on_error(void *user, int no)
 	finish(user, no ? no : EIO, no ? strerror(no) : "it does not make sense", -1);
 }
 
-static const struct http_call_ops ops = { .on_answer = on_answer, .on_data = on_data, .on_end = on_end, .on_error = on_error };
+static const struct http_call_ops ops = { .on_answer = on_answer,
+	.on_data = on_data,
+	.on_end = on_end,
+	.on_error = on_error };
 
 static void on_late(void *user)
 {
@@ -96,10 +99,10 @@ static void send_on(struct init_call *c, int fd)
 {
 	c->call = http_call_new(c->front->loop, fd, &ops, c);
 	if (!c->call) {
-		timer_arm(c->timer, 0);	/* not from inside */
+		timer_arm(c->timer, 0); /* not from inside */
 		return;
 	}
-	http_call_head(c->call, buf_view(&c->out), false, false);	/* with the body: one write, one wake-up */
+	http_call_head(c->call, buf_view(&c->out), false, false); /* with the body: one write, one wake-up */
 	buf_done(&c->out);
 }
 
@@ -118,10 +121,15 @@ struct init_call *init_call_new(struct front *f, const struct init_request *rq, 
 {
 	struct init_call *c = must_alloc(sizeof *c);
 
-	*c = (struct init_call) { .front = f, .out = BUF_INIT(MESSAGE_MAX), .in = BUF_INIT(MESSAGE_MAX), .want_body = rq->want_body, .fn = fn, .user = user };
+	*c = (struct init_call) { .front = f,
+		.out = BUF_INIT(MESSAGE_MAX),
+		.in = BUF_INIT(MESSAGE_MAX),
+		.want_body = rq->want_body,
+		.fn = fn,
+		.user = user };
 	c->timer = timer_new(f->loop, on_late, c);
 	if (!c->timer)
-		abort();		/* as must_alloc() */
+		abort(); /* as must_alloc() */
 	timer_arm(c->timer, rq->wait_ms);
 	buf_fmt(&c->out, "%s %s HTTP/1.1\r\nHost: init\r\n", rq->method, rq->path);
 	if (*rq->request)

@@ -10,8 +10,8 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "front/front.h"
-#include "front/util/mem.h"
 #include "front/link/warden_link.h"
+#include "front/util/mem.h"
 #include "http/call.h"
 #include "http/json.h"
 #include "http/url.h"
@@ -22,7 +22,7 @@
 #define ANSWER_MAX (64 * 1024)
 #define TEXT_MAX (1024 * 1024)
 #define PIECE_MAX (4 * 1024 * 1024)
-#define STALL_MS 120000			/* nothing moves for so long */
+#define STALL_MS 120000 /* nothing moves for so long */
 
 struct init_put {
 	struct front *front;
@@ -118,7 +118,11 @@ static void on_error(void *user, int no)
 }
 
 static const struct http_call_ops ops = {
-	.on_answer = on_answer, .on_data = on_data, .on_end = on_end, .on_drain = on_drain, .on_error = on_error,
+	.on_answer = on_answer,
+	.on_data = on_data,
+	.on_end = on_end,
+	.on_drain = on_drain,
+	.on_error = on_error,
 };
 
 static void on_stalled(void *user)
@@ -145,21 +149,28 @@ static void on_connected(void *user, const struct warden_reply *re)
 	push(p);
 }
 
-struct init_put *init_put_new(struct front *f, const char *id, const char *path, uint64_t upload, uint64_t bytes, struct str text,
-	init_put_fn *fn, void *user)
+struct init_put *init_put_new(struct front *f, const char *id, const char *path, uint64_t upload, uint64_t bytes,
+    struct str text, init_put_fn *fn, void *user)
 {
 	struct init_put *p = must_alloc(sizeof *p);
 
 	*p = (struct init_put) {
-		.front = f, .upload = upload, .bytes = bytes, .head = BUF_INIT(8192), .text = BUF_INIT(TEXT_MAX), .answer = BUF_INIT(ANSWER_MAX),
-		.fn = fn, .user = user,
+		.front = f,
+		.upload = upload,
+		.bytes = bytes,
+		.head = BUF_INIT(8192),
+		.text = BUF_INIT(TEXT_MAX),
+		.answer = BUF_INIT(ANSWER_MAX),
+		.fn = fn,
+		.user = user,
 	};
 	if (!upload)
 		buf_str(&p->text, text);
 	buf_z(&p->head, "POST /files?username=root&path=");
 	url_encode(&p->head, str_of(path));
-	buf_fmt(&p->head, " HTTP/1.1\r\nHost: init\r\nContent-Type: application/octet-stream\r\nContent-Length: %llu\r\n\r\n",
-		(unsigned long long)(upload ? bytes : p->text.n));
+	buf_fmt(&p->head,
+	    " HTTP/1.1\r\nHost: init\r\nContent-Type: application/octet-stream\r\nContent-Length: %llu\r\n\r\n",
+	    (unsigned long long)(upload ? bytes : p->text.n));
 	p->timer = timer_new(f->loop, on_stalled, p);
 	p->connecting = warden_ask_id(f->warden, OP_CONNECT, id, "", on_connected, p);
 	return p;

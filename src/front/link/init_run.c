@@ -10,15 +10,15 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "front/front.h"
-#include "front/util/mem.h"
 #include "front/link/warden_link.h"
+#include "front/util/mem.h"
 #include "http/call.h"
 #include "http/connect.h"
 #include "http/json.h"
 #include "loop/loop.h"
 
 #define MESSAGE_MAX (2 * 1024 * 1024)
-#define PENDING_MAX (4 * 1024 * 1024)	/* of an answer that is not a whole envelope yet */
+#define PENDING_MAX (4 * 1024 * 1024) /* of an answer that is not a whole envelope yet */
 #define WHY_SIZE 1024
 
 struct init_run {
@@ -28,7 +28,7 @@ struct init_run {
 	struct timer *timer;
 	struct buf out, in, data;
 	int status;
-	bool ended;			/* the end event came */
+	bool ended; /* the end event came */
 	struct run_end end;
 	char why[WHY_SIZE];
 	const struct run_ops *ops;
@@ -174,7 +174,10 @@ static void on_error(void *user, int no)
 	fail(user, no ? no : EIO, no ? strerror(no) : "its init sends nonsense");
 }
 
-static const struct http_call_ops ops = { .on_answer = on_answer, .on_data = on_data, .on_end = on_end, .on_error = on_error };
+static const struct http_call_ops ops = { .on_answer = on_answer,
+	.on_data = on_data,
+	.on_end = on_end,
+	.on_error = on_error };
 
 static void on_late(void *user)
 {
@@ -213,8 +216,10 @@ static void compose(struct init_run *r, const struct run_spec *sp)
 	json_put(&body, msg);
 	envelope_put(&framed, 0, buf_view(&body));
 	base64_encode(&auth, str_of(who), true);
-	buf_fmt(&r->out, "POST /process.Process/Start HTTP/1.1\r\nHost: init\r\nContent-Type: application/connect+json\r\n"
-		"Connect-Protocol-Version: 1\r\nAuthorization: Basic %.*s\r\nContent-Length: %zu\r\n", STR_ARG(buf_view(&auth)), framed.n);
+	buf_fmt(&r->out,
+	    "POST /process.Process/Start HTTP/1.1\r\nHost: init\r\nContent-Type: application/connect+json\r\n"
+	    "Connect-Protocol-Version: 1\r\nAuthorization: Basic %.*s\r\nContent-Length: %zu\r\n",
+	    STR_ARG(buf_view(&auth)), framed.n);
 	if (*sp->request)
 		buf_fmt(&r->out, "X-Request-Id: %s\r\n", sp->request);
 	buf_z(&r->out, "\r\n");
@@ -228,7 +233,11 @@ struct init_run *init_run_new(struct front *f, const struct run_spec *sp, const 
 	struct init_run *r = must_alloc(sizeof *r);
 
 	*r = (struct init_run) {
-		.front = f, .out = BUF_INIT(MESSAGE_MAX + 4096), .in = BUF_INIT(PENDING_MAX), .data = BUF_INIT(PENDING_MAX), .ops = run_ops,
+		.front = f,
+		.out = BUF_INIT(MESSAGE_MAX + 4096),
+		.in = BUF_INIT(PENDING_MAX),
+		.data = BUF_INIT(PENDING_MAX),
+		.ops = run_ops,
 		.user = user,
 	};
 	compose(r, sp);
@@ -236,7 +245,7 @@ struct init_run *init_run_new(struct front *f, const struct run_spec *sp, const 
 	if (r->timer && sp->wait_ms)
 		timer_arm(r->timer, sp->wait_ms);
 	if (r->out.bad && r->timer)
-		timer_arm(r->timer, 0);		/* not from inside */
+		timer_arm(r->timer, 0); /* not from inside */
 	else
 		r->connecting = warden_ask_id(f->warden, OP_CONNECT, sp->id, sp->request, on_connected, r);
 	return r;

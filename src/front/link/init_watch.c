@@ -12,17 +12,17 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "front/front.h"
-#include "front/record/logbook.h"
-#include "front/util/mem.h"
-#include "front/sandbox/sandbox.h"
 #include "front/link/warden_link.h"
+#include "front/record/logbook.h"
+#include "front/sandbox/sandbox.h"
+#include "front/util/mem.h"
 #include "http/call.h"
 #include "http/json.h"
 #include "loop/loop.h"
 
 #define LINE_MAX_BYTES 4096
 #define SYNC_MS 2000
-#define NOTES_MAX 10			/* of init's own, in */
+#define NOTES_MAX 10 /* of init's own, in */
 #define NOTES_MS 60000
 
 struct waiter {
@@ -36,12 +36,12 @@ struct init_watch {
 	struct sandbox_link link;
 	struct warden_call *connecting;
 	struct http_call *call;
-	struct timer *timer;		/* while anybody waits */
-	LIST_HEAD(, waiter) waiters;	/* until what init remembers is told */
+	struct timer *timer;         /* while anybody waits */
+	LIST_HEAD(, waiter) waiters; /* until what init remembers is told */
 	TAILQ_ENTRY(init_watch) used;
-	struct buf line;		/* that is coming in */
+	struct buf line; /* that is coming in */
 	bool caught_up;
-	bool reused;			/* the connection has served other requests before */
+	bool reused; /* the connection has served other requests before */
 	bool answered;
 };
 
@@ -99,8 +99,8 @@ static bool is_known(struct event_mark *m, uint64_t at_ms, uint64_t key)
 	return false;
 }
 
-/* What init has to say of itself goes to our own log. Whoever has taken over a sandbox cannot fill it: after some in a minute the rest is
- * only counted. */
+/* What init has to say of itself goes to our own log. Whoever has taken over a sandbox cannot fill it: after some in a
+ * minute the rest is only counted. */
 static void take_note(struct sandbox *sb, const char *text)
 {
 	uint64_t now_ms = clock_mono_ms();
@@ -145,7 +145,8 @@ static void take_event(struct init_watch *w, struct str line)
 	(void)snprintf(mark, sizeof mark, "%llu.%llx", (unsigned long long)at, (unsigned long long)key);
 	en.fields[en.n_fields].name = STR_LIT(LOG_MARK);
 	en.fields[en.n_fields++].value = str_of(mark);
-	json_object_foreach(json_object_get(ev, "fields"), name, v) {
+	json_object_foreach(json_object_get(ev, "fields"), name, v)
+	{
 		if (!json_is_string(v) || en.n_fields == JOURNAL_FIELDS_MAX || name[0] == LOG_MARK[0])
 			continue;
 		en.fields[en.n_fields].name = str_of(name);
@@ -163,7 +164,7 @@ static void on_data(void *user, struct str data)
 
 		buf_str(&w->line, part);
 		if (!rest.p)
-			return;			/* the rest of the line is still to come */
+			return; /* the rest of the line is still to come */
 		if (w->line.n == 0 && !w->line.bad && !w->caught_up) {
 			w->caught_up = true;
 			wake(w);
@@ -201,12 +202,15 @@ static void on_error(void *user, int no)
 		watch_done(w);
 		return;
 	}
-	http_call_free(take_ptr(&w->call));	/* an idle connection that init closed in this very moment */
+	http_call_free(take_ptr(&w->call)); /* an idle connection that init closed in this very moment */
 	w->reused = false;
 	w->connecting = warden_ask_id(w->sb->front->warden, OP_CONNECT, w->sb->id, "", on_connected, w);
 }
 
-static const struct http_call_ops ops = { .on_answer = on_answer, .on_data = on_data, .on_end = on_end, .on_error = on_error };
+static const struct http_call_ops ops = { .on_answer = on_answer,
+	.on_data = on_data,
+	.on_end = on_end,
+	.on_error = on_error };
 
 /* --- beginning and ending --- */
 

@@ -11,14 +11,14 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "front/front.h"
-#include "front/util/mem.h"
-#include "front/sandbox/sandbox.h"
 #include "front/record/audit_acts.h"
-#include "front/sandbox/table.h"
+#include "front/sandbox/sandbox.h"
 #include "front/sandbox/spec_rules.h"
+#include "front/sandbox/table.h"
+#include "front/util/mem.h"
 #include "front/util/vault.h"
-#include "ipc/policy.h"
 #include "ipc/check.h"
+#include "ipc/policy.h"
 #include "ipc/rules.h"
 #include "loop/loop.h"
 
@@ -30,7 +30,7 @@ _Static_assert(VAULT_SEED_SIZE == RULES_SEED_SIZE, "the vault makes seeds of the
 struct push {
 	LIST_ENTRY(push) link;
 	struct rules_link *l;
-	uint32_t seq; /* 0: not sent yet */
+	uint32_t seq;       /* 0: not sent yet */
 	struct sandbox *sb; /* a reference */
 	struct timer *timer;
 	rules_fn *fn;
@@ -105,13 +105,15 @@ static int take_refused(struct rules_link *l, const char *msg, size_t n)
 	if (n != sizeof m)
 		return -EBADMSG;
 	memcpy(&m, msg, sizeof m);
-	if (m.head.version != FE_VERSION || !check_id(m.id) || !check_text(m.name, sizeof m.name) || !check_text(m.why, sizeof m.why))
+	if (m.head.version != FE_VERSION || !check_id(m.id) || !check_text(m.name, sizeof m.name) ||
+	    !check_text(m.why, sizeof m.why))
 		return -EBADMSG;
 
 	struct sandbox *sb = sandbox_table_find(l->front->sandboxes, str_of(m.id));
 
 	if (sb) {
-		sandbox_note(sb, LOG_LVL_WARN, JOURNAL_SECURITY, "connection to the outside refused", "port=%u", m.port);
+		sandbox_note(sb, LOG_LVL_WARN, JOURNAL_SECURITY, "connection to the outside refused", "port=%u",
+		    m.port);
 		audit_egress(sb, &m);
 	}
 	return 0;
@@ -132,7 +134,7 @@ static int take(struct rules_link *l, const char *msg, size_t n)
 		return -EBADMSG;
 	memcpy(&re, msg, sizeof re);
 	if (re.head.version != FE_VERSION || re.head.type != FE_DONE || n - sizeof re != re.n_pem ||
-		re.n_pem > RULES_PEM_MAX)
+	    re.n_pem > RULES_PEM_MAX)
 		return -EBADMSG;
 	memcpy(pem, msg + sizeof re, re.n_pem);
 	if (strlen(pem) != re.n_pem)
@@ -142,8 +144,9 @@ static int take(struct rules_link *l, const char *msg, size_t n)
 		if (p->seq == re.head.seq)
 			break;
 	}
-	if (p && re.no)		/* of one that is paused on disk nobody knows, nor has to */
-		log_at(re.no == ENOENT && !p->fn ? LOG_LVL_DEBUG : LOG_LVL_WARN, "atoll-egress did not take the rules of a sandbox", "id=%s errno=%d", p->sb->id, re.no);
+	if (p && re.no) /* of one that is paused on disk nobody knows, nor has to */
+		log_at(re.no == ENOENT && !p->fn ? LOG_LVL_DEBUG : LOG_LVL_WARN,
+		    "atoll-egress did not take the rules of a sandbox", "id=%s errno=%d", p->sb->id, re.no);
 	if (p)
 		push_done(p, re.no, pem);
 	return 0;
@@ -168,7 +171,7 @@ static void on_ready(void *user, int events)
 
 		if (r < 0) {
 			log_at(n == 0 ? LOG_LVL_INFO : LOG_LVL_WARN,
-				"the link to atoll-egress has ended, waiting for the next", "err=%s", strerror(-r));
+			    "the link to atoll-egress has ended, waiting for the next", "err=%s", strerror(-r));
 			hang_up(l);
 		}
 	}
@@ -271,9 +274,11 @@ void rules_push(struct sandbox *sb, rules_fn *fn, void *user)
 	struct rules_link *l = sb->front->rules;
 	struct push *p = must_alloc(sizeof *p);
 
-	*p = (struct push){
-		.l = l, .sb = sandbox_ref(sb), .fn = fn, .user = user, .timer = timer_new(sb->front->loop, on_late, p)
-	};
+	*p = (struct push) { .l = l,
+		.sb = sandbox_ref(sb),
+		.fn = fn,
+		.user = user,
+		.timer = timer_new(sb->front->loop, on_late, p) };
 	if (!p->timer)
 		abort(); /* as must_alloc() */
 	timer_arm(p->timer, WAIT_MS);
@@ -283,8 +288,10 @@ void rules_push(struct sandbox *sb, rules_fn *fn, void *user)
 
 static void push_team(struct front *f, const char *team)
 {
-	for (struct sandbox *sb = sandbox_table_next(f->sandboxes, NULL); sb; sb = sandbox_table_next(f->sandboxes, sb)) {
-		if (sb->state != SANDBOX_STARTING && spec_has_rules(&sb->spec) && (!team || strcmp(sb->team, team) == 0))
+	for (struct sandbox *sb = sandbox_table_next(f->sandboxes, NULL); sb;
+	    sb = sandbox_table_next(f->sandboxes, sb)) {
+		if (sb->state != SANDBOX_STARTING && spec_has_rules(&sb->spec) &&
+		    (!team || strcmp(sb->team, team) == 0))
 			rules_push(sb, NULL, NULL);
 	}
 }

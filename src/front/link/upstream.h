@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define UPSTREAM_IDLE_MAX 4		/* per sandbox */
+#define UPSTREAM_IDLE_MAX 4 /* per sandbox */
 #define UPSTREAM_IDLE_MS (30 * 1000)
 
 struct upstream_idle {
@@ -16,7 +16,8 @@ struct upstream_idle {
 	size_t n;
 };
 
-int upstream_take(struct upstream_idle *p);			/* one that still looks alive, or -1 */
-void upstream_put(struct upstream_idle *p, int fd, uint64_t now_ms);	/* now the pool's; closed when there are enough */
+int upstream_take(struct upstream_idle *p); /* one that still looks alive, or -1 */
+/* now the pool's; closed when there are enough */
+void upstream_put(struct upstream_idle *p, int fd, uint64_t now_ms);
 void upstream_expire(struct upstream_idle *p, uint64_t now_ms);
 void upstream_close_all(struct upstream_idle *p);

@@ -17,17 +17,18 @@
 #include "ipc/policy.h"
 #include "loop/loop.h"
 
-#define BUCKETS 256			/* of pending calls, by seq */
-#define ROUND_MAX 64			/* messages read before others get a turn */
-#define QUIET_TICKS 5			/* nothing was heard for so long although something is owed: it is asked whether it is there */
-#define SILENT_TICKS 10			/* ... and has not even answered that: it counts as hung */
+#define BUCKETS 256  /* of pending calls, by seq */
+#define ROUND_MAX 64 /* messages read before others get a turn */
+/* nothing was heard for so long although something is owed: it is asked whether it is there */
+#define QUIET_TICKS 5
+#define SILENT_TICKS 10 /* ... and has not even answered that: it counts as hung */
 
 struct warden_call {
 	LIST_ENTRY(warden_call) link;
 	uint32_t seq;
 	enum msg_type op;
 	uint64_t asked_us;
-	warden_fn *fn;			/* NULL: cancelled */
+	warden_fn *fn; /* NULL: cancelled */
 	void *user;
 };
 
@@ -48,8 +49,8 @@ struct warden_link {
 	uint32_t last_seq;
 	bool lost;
 	size_t n_calls;
-	unsigned quiet;			/* ticks since anything was heard of it while an answer was owed */
-	unsigned asked;			/* ticks since it was asked whether it is there; 0: it was not */
+	unsigned quiet; /* ticks since anything was heard of it while an answer was owed */
+	unsigned asked; /* ticks since it was asked whether it is there; 0: it was not */
 	bool silent;
 	struct call_list calls[BUCKETS];
 	STAILQ_HEAD(, unsent) unsent;
@@ -68,7 +69,8 @@ static struct warden_call *call_find(struct warden_link *w, uint32_t seq)
 {
 	struct warden_call *c;
 
-	LIST_FOREACH(c, &w->calls[seq % BUCKETS], link) {
+	LIST_FOREACH(c, &w->calls[seq % BUCKETS], link)
+	{
 		if (c->seq == seq)
 			return c;
 	}
@@ -95,7 +97,10 @@ static void call_answer(struct warden_link *w, struct warden_call *c, const stru
 static void on_answer(struct warden_link *w, const struct msg_head *h, int fd)
 {
 	struct warden_call *c = call_find(w, h->seq);
-	struct warden_reply re = { .msg = h, .fd = fd, .more = h->type == RE_LIST_ITEM || h->type == RE_KEPT_ITEM || h->type == RE_VOLUME_ITEM || h->type == RE_RELEASED };
+	struct warden_reply re = { .msg = h,
+		.fd = fd,
+		.more = h->type == RE_LIST_ITEM || h->type == RE_KEPT_ITEM || h->type == RE_VOLUME_ITEM ||
+		    h->type == RE_RELEASED };
 
 	if (!c) {
 		fd_close(fd);
@@ -178,7 +183,7 @@ static void link_heard(struct warden_link *w)
 	w->silent = false;
 	w->quiet = 0;
 	if (w->asked)
-		w->asked = 1;		/* that it is there is known; the answer is still owed */
+		w->asked = 1; /* that it is there is known; the answer is still owed */
 }
 
 static void link_read(struct warden_link *w)
@@ -291,25 +296,26 @@ void warden_compose(struct buf *out, const void *msg, size_t size, size_t n_poli
 	if (p)
 		policy_encode(p, out);
 	if (out->bad)
-		abort();		/* it was measured when it was read: this is about memory, see front/util/mem.h */
+		abort(); /* it was measured when it was read: this is about memory, see front/util/mem.h */
 	uint32_t n = (uint32_t)(out->n - size);
 
 	memcpy(out->p + n_policy_at, &n, sizeof n);
 }
 
-struct warden_call *warden_ask(struct warden_link *w, enum msg_type op, void *msg, size_t size, warden_fn *fn, void *user)
+struct warden_call *warden_ask(struct warden_link *w, enum msg_type op, void *msg, size_t size, warden_fn *fn,
+    void *user)
 {
 	struct warden_call *c = must_alloc(sizeof *c);
 	struct msg_head *h = msg;
 
-	if (++w->last_seq == 0)		/* 0 belongs to events */
+	if (++w->last_seq == 0) /* 0 belongs to events */
 		w->last_seq = 1;
 	*h = (struct msg_head) { .version = MSG_VERSION, .type = (uint16_t)op, .seq = w->last_seq };
 	*c = (struct warden_call) { .seq = w->last_seq, .op = op, .asked_us = clock_mono_us(), .fn = fn, .user = user };
 	LIST_INSERT_HEAD(&w->calls[c->seq % BUCKETS], c, link);
 	w->n_calls++;
 	if (w->lost)
-		return c;		/* never answered: the front is ending */
+		return c; /* never answered: the front is ending */
 
 	int r = STAILQ_EMPTY(&w->unsent) ? link_send(w, msg, size) : -EAGAIN;
 
@@ -325,8 +331,8 @@ struct warden_call *warden_ask(struct warden_link *w, enum msg_type op, void *ms
 	return c;
 }
 
-struct warden_call *warden_ask_id(struct warden_link *w, enum msg_type op, const char *id, const char *request, warden_fn *fn,
-				  void *user)
+struct warden_call *warden_ask_id(struct warden_link *w, enum msg_type op, const char *id, const char *request,
+    warden_fn *fn, void *user)
 {
 	struct msg_id m = { 0 };
 
@@ -351,19 +357,20 @@ static void on_there(void *user, const struct warden_reply *re)
 	w->asked = 0;
 }
 
-/* Whoever wants a connection or a sample is told that there is none to be had. All other questions change something, or ask how that went: their answer
- * will come. */
+/* Whoever wants a connection or a sample is told that there is none to be had. All other questions change something, or
+ * ask how that went: their answer will come. */
 static void give_up_asking(struct warden_link *w)
 {
 	const struct warden_reply re = { .no = EHOSTDOWN, .text = "the warden does not answer", .fd = -1 };
 	struct warden_call *c;
 
 	for (size_t i = 0; i < BUCKETS; i++) {
-		LIST_FOREACH(c, &w->calls[i], link) {
+		LIST_FOREACH(c, &w->calls[i], link)
+		{
 			warden_fn *fn = c->op == OP_CONNECT || c->op == OP_USAGE ? c->fn : NULL;
 
 			if (fn) {
-				c->fn = NULL;	/* the fd of a late answer is closed */
+				c->fn = NULL; /* the fd of a late answer is closed */
 				fn(c->user, &re);
 			}
 		}

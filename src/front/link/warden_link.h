@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* front/link/warden_link: the front's end of the socket to the warden: questions, their answers, events.
  *
- * Each question gets exactly one final answer through its function (RE_LIST_ITEMs and RE_KEPT_ITEMs come before it, with
- * `more` set), never from inside the call that asks. Losing the warden is the end of the front. */
+ * Each question gets exactly one final answer through its function (RE_LIST_ITEMs and RE_KEPT_ITEMs come before it,
+ * with `more` set), never from inside the call that asks. Losing the warden is the end of the front. */
 #pragma once
 
 #include <stdbool.h>
@@ -16,11 +16,12 @@ struct warden_link;
 struct warden_call;
 
 struct warden_reply {
-	int no;				/* 0, or an errno value */
-	const char *text;		/* why, with no != 0 */
-	const struct msg_head *msg;	/* the message itself: RE_HELLO, RE_USAGE, RE_LIST_ITEM, RE_IMAGE, RE_KEPT_ITEM */
-	bool more;			/* not the last one for this question */
-	int fd;				/* OP_CONNECT, OP_DIAL, OP_TLS_FILE, ...: now the receiver's; else -1 */
+	int no;           /* 0, or an errno value */
+	const char *text; /* why, with no != 0 */
+	/* the message itself: RE_HELLO, RE_USAGE, RE_LIST_ITEM, RE_IMAGE, RE_KEPT_ITEM */
+	const struct msg_head *msg;
+	bool more; /* not the last one for this question */
+	int fd;    /* OP_CONNECT, OP_DIAL, OP_TLS_FILE, ...: now the receiver's; else -1 */
 };
 
 typedef void warden_fn(void *user, const struct warden_reply *re);
@@ -33,10 +34,10 @@ struct warden_ops {
 	void (*on_refused)(void *user, const struct msg_refused *m);
 	void (*on_blocked)(void *user, const struct msg_blocked *m);
 	void (*on_tls_files)(void *user);
-	void (*on_answered)(void *user, enum msg_type op, uint64_t us);	/* a question was answered for good */
-	void (*on_egress)(void *user, int fd);		/* a socket to atoll-egress, owned */
-	void (*on_agent)(void *user, int fd);		/* ... and to atoll-agent */
-	void (*on_webhooks)(void *user, int fd);		/* ... to atoll-webhooks */
+	void (*on_answered)(void *user, enum msg_type op, uint64_t us); /* a question was answered for good */
+	void (*on_egress)(void *user, int fd);                          /* a socket to atoll-egress, owned */
+	void (*on_agent)(void *user, int fd);                           /* ... and to atoll-agent */
+	void (*on_webhooks)(void *user, int fd);                        /* ... to atoll-webhooks */
 	void (*on_lost)(void *user, const char *why);
 };
 
@@ -48,14 +49,16 @@ void warden_link_free(struct warden_link *w);
 void warden_compose(struct buf *out, const void *msg, size_t size, size_t n_policy_at, const struct policy *p);
 
 /* msg: a whole message; its head is filled in here. */
-struct warden_call *warden_ask(struct warden_link *w, enum msg_type op, void *msg, size_t size, warden_fn *fn, void *user);
-struct warden_call *warden_ask_id(struct warden_link *w, enum msg_type op, const char *id, const char *request, warden_fn *fn,
-				  void *user);	/* request: the correlation id, "" without one */
+struct warden_call *warden_ask(struct warden_link *w, enum msg_type op, void *msg, size_t size, warden_fn *fn,
+    void *user);
+struct warden_call *warden_ask_id(struct warden_link *w, enum msg_type op, const char *id, const char *request,
+    warden_fn *fn, void *user); /* request: the correlation id, "" without one */
 
 /* The answer is no longer wanted: fn will not be called, an fd in it is closed. NULL is fine. */
 void warden_cancel(struct warden_call *c);
 
-/* Once in a second, while the server serves. If something has been owed for a while, the warden is asked whether it is there. One that does not answer that either is silent: it is
- * stopped, or hangs. Then who waits for a connection (OP_CONNECT) gets EHOSTDOWN; nothing new should be begun. It is over with the next word of the warden. */
+/* Once in a second, while the server serves. If something has been owed for a while, the warden is asked whether it is
+ * there. One that does not answer that either is silent: it is stopped, or hangs. Then who waits for a connection
+ * (OP_CONNECT) gets EHOSTDOWN; nothing new should be begun. It is over with the next word of the warden. */
 void warden_link_tick(struct warden_link *w);
 bool warden_silent(const struct warden_link *w);

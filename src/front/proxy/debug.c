@@ -9,30 +9,30 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
-#include "front/api/auth.h"
-#include "front/front.h"
 #include "front/account/keyring.h"
-#include "front/util/mem.h"
-#include "front/proxy/proxy.h"
-#include "front/proxy/error.h"
+#include "front/api/auth.h"
 #include "front/api/request.h"
+#include "front/front.h"
+#include "front/proxy/error.h"
+#include "front/proxy/proxy.h"
 #include "front/sandbox/sandbox.h"
-#include "front/sandbox/table.h"
 #include "front/sandbox/spec.h"
+#include "front/sandbox/table.h"
+#include "front/util/mem.h"
 #include "http/json.h"
 #include "http/server.h"
 
 #define TEMPLATE "code-interpreter-v1"
 
-struct gate {				/* all that comes in by one port */
+struct gate { /* all that comes in by one port */
 	struct debug *d;
 	uint16_t port;
-	struct http_server *server;	/* NULL: nobody listens there */
+	struct http_server *server; /* NULL: nobody listens there */
 };
 
 struct debug {
 	struct front *f;
-	char id[ID_SIZE];		/* of the sandbox; "": not known */
+	char id[ID_SIZE]; /* of the sandbox; "": not known */
 	struct gate gates[2];
 };
 
@@ -63,8 +63,8 @@ const char *debug_id(struct debug *d)
 static struct sandbox *make(struct debug *d, const char *request, struct err *e)
 {
 	struct front *f = d->f;
-	autojson json_t *body = json_pack("{s:s,s:I,s:{s:b},s:{s:s}}", "templateID", TEMPLATE, "timeout", (json_int_t)f->opt.max_timeout_s,
-					  "autoResume", "enabled", 1, "metadata", "debug", "true");
+	autojson json_t *body = json_pack("{s:s,s:I,s:{s:b},s:{s:s}}", "templateID", TEMPLATE, "timeout",
+	    (json_int_t)f->opt.max_timeout_s, "autoResume", "enabled", 1, "metadata", "debug", "true");
 	struct sandbox *sb;
 	struct spec sp;
 
@@ -97,7 +97,8 @@ static void on_request(void *user, struct http_req *rq)
 	if (d->f->stopping)
 		http_close_after(rq);
 	if (!auth_is_from_here(d->f, rq)) {
-		proxy_refuse(rq, 403, STR_LIT("debug"), g->port, "The debug ports are for programs of this machine only");
+		proxy_refuse(rq, 403, STR_LIT("debug"), g->port,
+		    "The debug ports are for programs of this machine only");
 		return;
 	}
 	sb = find(d);
@@ -106,10 +107,11 @@ static void on_request(void *user, struct http_req *rq)
 		sb = make(d, request, &e);
 	}
 	if (sb) {
-		proxy_pass(sb, rq, g->port);	/* waits while it starts */
+		proxy_pass(sb, rq, g->port); /* waits while it starts */
 	} else {
 		log_error("could not make the sandbox of the debug ports", "err=%s", e.text);
-		proxy_refuse(rq, e.no == EDQUOT ? 429 : 502, STR_LIT("debug"), g->port, "The sandbox of the debug ports could not be made");
+		proxy_refuse(rq, e.no == EDQUOT ? 429 : 502, STR_LIT("debug"), g->port,
+		    "The sandbox of the debug ports could not be made");
 	}
 }
 
@@ -121,7 +123,9 @@ static struct gate *gate_of(struct debug *d, uint16_t port)
 		struct gate *g = &d->gates[i];
 
 		if (!g->server) {
-			*g = (struct gate) { .d = d, .port = port, .server = http_server_new(d->f->loop, -1, &gate_ops, g) };
+			*g = (struct gate) { .d = d,
+				.port = port,
+				.server = http_server_new(d->f->loop, -1, &gate_ops, g) };
 			return g->server ? g : NULL;
 		}
 		if (g->port == port)

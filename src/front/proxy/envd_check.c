@@ -13,9 +13,9 @@
 #include "http/url.h"
 
 #define PATH_MAX_BYTES 1024
-#define SIGNED_PATH_MAX 4096		/* no file has a longer one */
+#define SIGNED_PATH_MAX 4096 /* no file has a longer one */
 #define SIGNED_USER_MAX 256
-#define SIGNED_EXPIRY_MAX 20		/* digits of the largest number, and a sign */
+#define SIGNED_EXPIRY_MAX 20 /* digits of the largest number, and a sign */
 
 /* Decoded, without empty and dot segments: what any lenient reader could take the path for. */
 static void normalise(struct str raw, struct buf *out)
@@ -44,7 +44,8 @@ static void normalise(struct str raw, struct buf *out)
 
 bool envd_path_is_internal(struct str raw_path)
 {
-	static const char *const internal[] = { "/init", "/freeze", "/unfreeze", "/collapse", "/fsfreeze", "/fsthaw", "/upgrade" };
+	static const char *const internal[] = { "/init", "/freeze", "/unfreeze", "/collapse", "/fsfreeze", "/fsthaw",
+		"/upgrade" };
 	autobuf struct buf path = BUF_INIT(PATH_MAX_BYTES);
 
 	normalise(raw_path, &path);
@@ -52,7 +53,7 @@ bool envd_path_is_internal(struct str raw_path)
 		if (str_ieq(buf_view(&path), str_of(internal[i])))
 			return true;
 	}
-	return str_starts(buf_view(&path), "/atoll/");	/* what the front asks init for */
+	return str_starts(buf_view(&path), "/atoll/"); /* what the front asks init for */
 }
 
 /* "" when absent or malformed: then no signature can match but one for the empty text. */
@@ -67,7 +68,8 @@ static char *param(struct str query, const char *name)
 static bool is_possible(const struct signed_file *s)
 {
 	return strlen(s->signature) == SIGNATURE_SIZE - 2 && str_starts(str_of(s->signature), "v1_") &&
-	       str_of(s->path).n <= SIGNED_PATH_MAX && str_of(s->user).n <= SIGNED_USER_MAX && str_of(s->expiry).n <= SIGNED_EXPIRY_MAX;
+	    str_of(s->path).n <= SIGNED_PATH_MAX && str_of(s->user).n <= SIGNED_USER_MAX &&
+	    str_of(s->expiry).n <= SIGNED_EXPIRY_MAX;
 }
 
 bool signed_file_parse(struct str method, struct str path, struct str query, struct signed_file *ret)
@@ -123,10 +125,12 @@ static int refuse(const char **ret, const char *message)
 }
 
 static int check_files(struct str method, struct str query, struct str header_token, const char *token, uint64_t now_s,
-		       const char **ret)
+    const char **ret)
 {
 	if (header_token.n > 0)
-		return secret_eq(header_token, str_of(token)) ? 0 : refuse(ret, "access token present in header but does not match");
+		return secret_eq(header_token, str_of(token))
+		    ? 0
+		    : refuse(ret, "access token present in header but does not match");
 
 	autosigned struct signed_file s;
 
@@ -143,12 +147,13 @@ static int check_header(struct str header_token, const char *token, const char *
 {
 	if (header_token.n > 0 && secret_eq(header_token, str_of(token)))
 		return 0;
-	return refuse(ret, header_token.n > 0 ? "access token does not match" :
-		      "access token is missing: send it in the header X-Access-Token");
+	return refuse(ret,
+	    header_token.n > 0 ? "access token does not match"
+			       : "access token is missing: send it in the header X-Access-Token");
 }
 
 int envd_check(struct str method, struct str path, struct str query, struct str header_token, const char *token,
-	       uint64_t now_s, const char **ret_message)
+    uint64_t now_s, const char **ret_message)
 {
 	bool is_get = str_is(method, "GET");
 
@@ -162,7 +167,9 @@ int envd_check(struct str method, struct str path, struct str query, struct str 
 int interp_token_parse(const char *word, enum interp_token *ret)
 {
 	static const char *const words[] = {
-		[INTERP_TOKEN_EXECUTE] = "execute", [INTERP_TOKEN_ALL] = "all", [INTERP_TOKEN_NONE] = "none",
+		[INTERP_TOKEN_EXECUTE] = "execute",
+		[INTERP_TOKEN_ALL] = "all",
+		[INTERP_TOKEN_NONE] = "none",
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(words); i++) {
@@ -201,7 +208,7 @@ static bool is_contexts(struct str path)
 }
 
 int interp_check(struct str method, struct str path, struct str header_token, const char *token, enum interp_token need,
-		 const char **ret_message)
+    const char **ret_message)
 {
 	if (!*token || need == INTERP_TOKEN_NONE || (str_is(method, "GET") && str_is(path, "/health")))
 		return 0;

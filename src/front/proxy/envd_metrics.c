@@ -8,13 +8,13 @@
 #include <stdlib.h>
 
 #include "base/fd.h"
-#include "front/util/cors.h"
+#include "front/account/usage.h"
 #include "front/front.h"
-#include "front/util/mem.h"
+#include "front/link/warden_link.h"
 #include "front/proxy/error.h"
 #include "front/sandbox/sandbox.h"
-#include "front/account/usage.h"
-#include "front/link/warden_link.h"
+#include "front/util/cors.h"
+#include "front/util/mem.h"
 #include "http/json.h"
 #include "http/server.h"
 
@@ -24,7 +24,7 @@
 struct asking {
 	struct http_req *rq;
 	struct sandbox *sb;
-	struct warden_call *call;	/* NULL: answered */
+	struct warden_call *call; /* NULL: answered */
 };
 
 bool envd_is_metrics(const struct http_req *rq)
@@ -42,10 +42,10 @@ static void answer(const struct sandbox *sb, struct http_req *rq)
 	if (!mem)
 		mem = lim->mem_bytes;
 	autojson json_t *o = json_pack("{s:I,s:I,s:f,s:I,s:I,s:I,s:I,s:I,s:I,s:I}", "ts", (json_int_t)(s->at_ms / 1000),
-		"cpu_count", (json_int_t)usage_cpus(lim), "cpu_used_pct", usage_cpu_pct(s, lim), "mem_total", (json_int_t)mem,
-		"mem_used", (json_int_t)s->mem_bytes, "mem_cache", (json_int_t)s->mem_cache_bytes,
-		"mem_total_mib", (json_int_t)(mem / MIB), "mem_used_mib", (json_int_t)(s->mem_bytes / MIB),
-		"disk_used", (json_int_t)s->disk_bytes, "disk_total", (json_int_t)(disk ? disk : lim->disk_bytes));
+	    "cpu_count", (json_int_t)usage_cpus(lim), "cpu_used_pct", usage_cpu_pct(s, lim), "mem_total",
+	    (json_int_t)mem, "mem_used", (json_int_t)s->mem_bytes, "mem_cache", (json_int_t)s->mem_cache_bytes,
+	    "mem_total_mib", (json_int_t)(mem / MIB), "mem_used_mib", (json_int_t)(s->mem_bytes / MIB), "disk_used",
+	    (json_int_t)s->disk_bytes, "disk_total", (json_int_t)(disk ? disk : lim->disk_bytes));
 
 	json_put(&out, o);
 	http_respond(rq, 200, "application/json", CORS_ENVD_HEADERS "Cache-Control: no-store\r\n", buf_view(&out));
@@ -83,7 +83,7 @@ void envd_metrics(struct sandbox *sb, struct http_req *rq)
 		answer(sb, rq);
 		return;
 	}
-	a = must_alloc(sizeof *a);	/* in the first second of its life */
+	a = must_alloc(sizeof *a); /* in the first second of its life */
 	a->rq = rq;
 	a->sb = sandbox_ref(sb);
 	rq->user = a;

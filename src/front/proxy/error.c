@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "front/util/cors.h"
 #include "front/proxy/head.h"
+#include "front/util/cors.h"
 #include "http/json.h"
 #include "http/server.h"
 
@@ -29,7 +29,7 @@ bool proxy_is_browser(const struct http_req *rq)
 	if (!contains(agent, "Mozilla/") || (contains(accept, "application/json") && !contains(accept, "text/html")))
 		return false;
 	if (mode.p)
-		return str_is(mode, "navigate");	/* the browser's own word; scripts cannot set it */
+		return str_is(mode, "navigate"); /* the browser's own word; scripts cannot set it */
 	return !http_header_get(&rq->headers, "x-requested-with").p;
 }
 
@@ -47,25 +47,28 @@ static void send_json(struct http_req *rq, int status, uint16_t port, json_t *j)
 	http_respond(rq, status, JSON_TYPE, cors_of(port), buf_view(&out));
 }
 
-/* Nothing in it comes from the request but the id, which is [a-z0-9]. Programs that look for a page expect it to begin and to end
- * with the element itself. */
+/* Nothing in it comes from the request but the id, which is [a-z0-9]. Programs that look for a page expect it to begin
+ * and to end with the element itself. */
 static void send_page(struct http_req *rq, int status, struct str id, const char *title, const char *message)
 {
 	autobuf struct buf out = BUF_INIT(ERROR_MAX);
 
-	buf_fmt(&out, "<html lang=en><meta charset=utf-8><title>%s</title>"
-		"<body style=\"font:16px sans-serif;margin:4em auto;max-width:36em\"><h1>%s</h1><p>%s</p>"
-		"<p>Sandbox <code>%.*s</code>, status %d.</p></body></html>", title, title, message, STR_ARG(id), status);
+	buf_fmt(&out,
+	    "<html lang=en><meta charset=utf-8><title>%s</title>"
+	    "<body style=\"font:16px sans-serif;margin:4em auto;max-width:36em\"><h1>%s</h1><p>%s</p>"
+	    "<p>Sandbox <code>%.*s</code>, status %d.</p></body></html>",
+	    title, title, message, STR_ARG(id), status);
 	http_respond(rq, status, "text/html; charset=utf-8", NULL, buf_view(&out));
 }
 
-static void refuse(struct http_req *rq, int status, struct str id, uint16_t port, const char *title, const char *message)
+static void refuse(struct http_req *rq, int status, struct str id, uint16_t port, const char *title,
+    const char *message)
 {
 	if (proxy_is_browser(rq))
 		send_page(rq, status, id, title, message);
 	else
 		send_json(rq, status, port,
-			json_pack("{s:s%,s:s,s:i}", "sandboxId", id.p, id.n, "message", message, "code", status));
+		    json_pack("{s:s%,s:s,s:i}", "sandboxId", id.p, id.n, "message", message, "code", status));
 }
 
 void proxy_refuse(struct http_req *rq, int status, struct str id, uint16_t port, const char *message)
@@ -82,10 +85,11 @@ void proxy_no_traffic_token(struct http_req *rq, struct str id, uint16_t port, b
 {
 	if (wrong)
 		refuse(rq, 403, id, port, "Invalid Traffic Access Token",
-			"Sandbox is secured with traffic access token. Provided token in header 'e2b-traffic-access-token' is invalid");
+		    "Sandbox is secured with traffic access token. Provided token in header 'e2b-traffic-access-token' "
+		    "is invalid");
 	else
 		refuse(rq, 403, id, port, "Missing Traffic Access Token",
-			"Sandbox is secured with traffic access token. Token header 'e2b-traffic-access-token' is missing");
+		    "Sandbox is secured with traffic access token. Token header 'e2b-traffic-access-token' is missing");
 }
 
 void proxy_port_closed(struct http_req *rq, struct str id, uint16_t port)
@@ -94,12 +98,13 @@ void proxy_port_closed(struct http_req *rq, struct str id, uint16_t port)
 	char text[96];
 
 	if (proxy_is_browser(rq)) {
-		(void)snprintf(text, sizeof text, "The sandbox is running, but there is no service running on port %u.", port);
+		(void)snprintf(text, sizeof text, "The sandbox is running, but there is no service running on port %u.",
+		    port);
 		send_page(rq, 502, id, "Closed Port", text);
 	} else {
 		send_json(rq, 502, port,
-			json_pack("{s:s%,s:s,s:i,s:i}", "sandboxId", id.p, id.n, "message", message, "port", (int)port,
-				"code", 502));
+		    json_pack("{s:s%,s:s,s:i,s:i}", "sandboxId", id.p, id.n, "message", message, "port", (int)port,
+			"code", 502));
 	}
 }
 
@@ -107,8 +112,9 @@ void proxy_hidden(struct http_req *rq, uint16_t port)
 {
 	json_t *path = json_stringn(rq->path.p, rq->path.n);
 
-	send_json(rq, 404, port, json_pack("{s:s,s:i,s:o}", "message", "this path is reserved for the E2B control plane", "code", 404,
-					   "path", path ? path : json_string("")));
+	send_json(rq, 404, port,
+	    json_pack("{s:s,s:i,s:o}", "message", "this path is reserved for the E2B control plane", "code", 404,
+		"path", path ? path : json_string("")));
 }
 
 void proxy_envd_error(struct http_req *rq, int status, const char *message)

@@ -11,22 +11,22 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "front/account/keyring.h"
+#include "front/account/metrics.h"
+#include "front/account/quota.h"
+#include "front/api/request.h"
+#include "front/front.h"
 #include "front/link/dial.h"
 #include "front/link/dial_tls.h"
-#include "front/util/cors.h"
-#include "front/front.h"
-#include "front/account/keyring.h"
-#include "front/util/mem.h"
-#include "front/account/metrics.h"
+#include "front/link/warden_link.h"
 #include "front/proxy/error.h"
 #include "front/proxy/head.h"
 #include "front/proxy/route.h"
-#include "front/api/request.h"
-#include "front/account/quota.h"
-#include "front/sandbox/sandbox.h"
 #include "front/proxy/tunnel.h"
-#include "front/link/warden_link.h"
 #include "front/record/witness.h"
+#include "front/sandbox/sandbox.h"
+#include "front/util/cors.h"
+#include "front/util/mem.h"
 #include "http/call.h"
 #include "http/server.h"
 #include "loop/loop.h"
@@ -35,40 +35,40 @@
 #define HEAD_MAX (HTTP_HEAD_MAX + 4096)
 #define EARLY_MAX (1024 * 1024)
 #define AUTO_RESUME_MIN_S 300
-#define CONNECT_TRIES 10		/* init's queue of connections may be full for a moment */
+#define CONNECT_TRIES 10 /* init's queue of connections may be full for a moment */
 #define CONNECT_RETRY_MS 20
-#define PORT_TRIES 5			/* a server that was just started may not listen yet: */
-#define PORT_RETRY_MS 100		/* once, twice, ... as long between two tries */
+#define PORT_TRIES 5      /* a server that was just started may not listen yet: */
+#define PORT_RETRY_MS 100 /* once, twice, ... as long between two tries */
 
 struct exchange {
 	struct front *front;
 	struct http_req *rq;
 	struct sandbox *sb;
-	struct witness *witness;	/* or NULL */
+	struct witness *witness; /* or NULL */
 	uint16_t port;
-	struct sandbox_link link;	/* while connected or connecting */
-	struct sandbox_waiter waiter;	/* until it runs */
+	struct sandbox_link link;     /* while connected or connecting */
+	struct sandbox_waiter waiter; /* until it runs */
 	bool waiting;
-	struct warden_call *connecting;	/* to init */
-	struct dial *dial;		/* ... or to a port of the user, */
-	struct dial_tls *dial_tls;	/* ... which may speak HTTPS */
+	struct warden_call *connecting; /* to init */
+	struct dial *dial;              /* ... or to a port of the user, */
+	struct dial_tls *dial_tls;      /* ... which may speak HTTPS */
 	struct timer *retry;
 	unsigned tries;
 	unsigned port_tries;
 	struct http_call *call;
-	bool reused;			/* the call's connection has served another request before */
+	bool reused; /* the call's connection has served another request before */
 	bool head_sent;
-	bool body_sent;			/* some of the body has gone up: no second try */
+	bool body_sent; /* some of the body has gone up: no second try */
 	bool body_ended;
-	bool woke;			/* has tried to resume the sandbox */
+	bool woke; /* has tried to resume the sandbox */
 	bool answered;
-	bool is_use;			/* counts as activity */
-	bool is_guest;			/* content of a sandbox, with the origin of the API */
-	int status;			/* for the log */
+	bool is_use;   /* counts as activity */
+	bool is_guest; /* content of a sandbox, with the origin of the API */
+	int status;    /* for the log */
 	uint64_t began_us;
-	uint64_t up, down;		/* bytes of the bodies */
+	uint64_t up, down; /* bytes of the bodies */
 	char method[16];
-	char *path;			/* without the query */
+	char *path; /* without the query */
 	char id[REQUEST_ID_SIZE];
 };
 
@@ -113,7 +113,8 @@ static void unreachable(struct exchange *ex)
 	drop_up(ex);
 	ex->status = 503;
 	witness_end(ex->witness, WITNESS_BROKE);
-	proxy_refuse(ex->rq, 503, sandbox_id(ex), ex->port, "The server cannot reach its sandboxes at the moment. Nothing was done; try again later");
+	proxy_refuse(ex->rq, 503, sandbox_id(ex), ex->port,
+	    "The server cannot reach its sandboxes at the moment. Nothing was done; try again later");
 }
 
 static void on_broken(struct sandbox_link *l, struct sandbox *sb)
@@ -121,7 +122,7 @@ static void on_broken(struct sandbox_link *l, struct sandbox *sb)
 	struct exchange *ex = container_of(l, struct exchange, link);
 
 	(void)sb;
-	http_call_reset(take_ptr(&ex->call));	/* it may be about to be frozen, and nothing may be on its way then */
+	http_call_reset(take_ptr(&ex->call)); /* it may be about to be frozen, and nothing may be on its way then */
 	up_lost(ex);
 }
 
@@ -139,7 +140,7 @@ static void on_body(struct http_req *rq, struct str data)
 	char size[24];
 
 	if (!ex->call)
-		return;			/* answered or broken already */
+		return; /* answered or broken already */
 	ex->body_sent = true;
 	ex->up += data.n;
 	witness_body(ex->witness, data);
@@ -242,8 +243,7 @@ static void switch_to_tunnel(struct exchange *ex, const struct http_answer *a)
 	proxy_put_upgrade(&head, a);
 
 	port = http_call_take(take_ptr(&ex->call), &early_port);
-	if (!port || head.bad || early_port.bad ||
-	    http_hijack(ex->rq, buf_view(&head), &client, &early_client) < 0) {
+	if (!port || head.bad || early_port.bad || http_hijack(ex->rq, buf_view(&head), &client, &early_client) < 0) {
 		stream_close(port);
 		up_lost(ex);
 		return;
@@ -269,7 +269,7 @@ static void on_answer(void *user, const struct http_answer *a)
 		if (ex->rq->upgrade && !proxy_port_is_ours(ex->port))
 			switch_to_tunnel(ex, a);
 		else
-			up_lost(ex);	/* nobody asked for it */
+			up_lost(ex); /* nobody asked for it */
 		return;
 	}
 	proxy_put_answer(&lines, a, ex->port);
@@ -322,7 +322,7 @@ static void on_answer_end(void *user)
 		http_call_free(take_ptr(&ex->call));
 	if (fd >= 0)
 		sandbox_idle_put(ex->sb, fd);
-	witness_end(ex->witness, WITNESS_DONE);	/* before the client knows */
+	witness_end(ex->witness, WITNESS_DONE); /* before the client knows */
 	http_end(ex->rq);
 }
 
@@ -337,7 +337,8 @@ static void on_up_error(void *user, int no)
 		connect_up(ex);
 		return;
 	}
-	log_debug("lost the connection to a sandbox", "request=%s id=%s port=%u errno=%d", ex->id, ex->sb->id, ex->port, no);
+	log_debug("lost the connection to a sandbox", "request=%s id=%s port=%u errno=%d", ex->id, ex->sb->id, ex->port,
+	    no);
 	up_lost(ex);
 }
 
@@ -409,7 +410,8 @@ static void on_dialed(void *user, const struct dial_result *re)
 	} else if (re->no == EHOSTDOWN) {
 		unreachable(ex);
 	} else {
-		log_warn("cannot connect to a sandbox", "request=%s id=%s port=%u err=%s", ex->id, ex->sb->id, ex->port, re->text);
+		log_warn("cannot connect to a sandbox", "request=%s id=%s port=%u err=%s", ex->id, ex->sb->id, ex->port,
+		    re->text);
 		up_lost(ex);
 	}
 }
@@ -428,7 +430,8 @@ static void on_connected(void *user, const struct warden_reply *re)
 		unreachable(ex);
 		return;
 	}
-	if ((re->no == EAGAIN || re->no == ECONNREFUSED) && ++ex->tries < CONNECT_TRIES && retry_after(ex, CONNECT_RETRY_MS))
+	if ((re->no == EAGAIN || re->no == ECONNREFUSED) && ++ex->tries < CONNECT_TRIES &&
+	    retry_after(ex, CONNECT_RETRY_MS))
 		return;
 	log_warn("cannot connect to a sandbox", "request=%s id=%s err=%s", ex->id, ex->sb->id, re->text);
 	up_lost(ex);
@@ -485,13 +488,15 @@ static bool may_resume(const struct sandbox *sb)
 static void when_running(struct exchange *ex)
 {
 	struct sandbox *sb = ex->sb;
-	bool wakes = sb->spec.flags & SPEC_AUTO_RESUME && !(sb->kept.what & KEPT_NO_RAM);	/* a boot is not what traffic is for */
+	/* a boot is not what traffic is for */
+	bool wakes = sb->spec.flags & SPEC_AUTO_RESUME && !(sb->kept.what & KEPT_NO_RAM);
 
 	if (sb->state == SANDBOX_RUNNING) {
 		connect_up(ex);
 		if (ex->is_use && proxy_port_is_ours(ex->port))
 			init_watch_use(sb);
-	} else if (sb->state == SANDBOX_STARTING || sb->state == SANDBOX_RESUMING || sb->state == SANDBOX_KEEPING || (sb->state == SANDBOX_PAUSING && wakes)) {
+	} else if (sb->state == SANDBOX_STARTING || sb->state == SANDBOX_RESUMING || sb->state == SANDBOX_KEEPING ||
+	    (sb->state == SANDBOX_PAUSING && wakes)) {
 		wait_for(ex);
 	} else if (sb->state == SANDBOX_PAUSED && wakes && warden_silent(ex->front->warden)) {
 		unreachable(ex);
@@ -499,7 +504,8 @@ static void when_running(struct exchange *ex)
 		ex->woke = true;
 		wait_for(ex);
 		sandbox_by(sb, ex->id);
-		sandbox_resume(sb, sb->spec.timeout_s > AUTO_RESUME_MIN_S ? sb->spec.timeout_s : AUTO_RESUME_MIN_S, true);
+		sandbox_resume(sb, sb->spec.timeout_s > AUTO_RESUME_MIN_S ? sb->spec.timeout_s : AUTO_RESUME_MIN_S,
+		    true);
 	} else {
 		up_lost(ex);
 	}
@@ -524,13 +530,13 @@ static void count(struct exchange *ex, bool lost)
 	m->bytes_down += ex->down;
 	witness_put_log(ex->witness, &seen);
 	log_info("proxied", "request=%s id=%s port=%u method=%s status=%d ms=%.1f up=%llu down=%llu%s%s", ex->id,
-		ex->sb->id, ex->port, ex->method, ex->status, (double)us / 1000, (unsigned long long)ex->up,
-		(unsigned long long)ex->down, lost ? " lost=1" : "", seen.n && !seen.bad ? buf_cstr(&seen) : "");
+	    ex->sb->id, ex->port, ex->method, ex->status, (double)us / 1000, (unsigned long long)ex->up,
+	    (unsigned long long)ex->down, lost ? " lost=1" : "", seen.n && !seen.bad ? buf_cstr(&seen) : "");
 	if (ex->is_use)
 		sandbox_use_end(ex->sb);
 	(void)snprintf(text, sizeof text, "%s %s", ex->method, ex->path);
-	sandbox_note(ex->sb, level_of(ex->status), JOURNAL_REQUEST, text, "port=%u status=%d ms=%llu request=%s", ex->port,
-		     ex->status, (unsigned long long)(us / 1000), ex->id);
+	sandbox_note(ex->sb, level_of(ex->status), JOURNAL_REQUEST, text, "port=%u status=%d ms=%llu request=%s",
+	    ex->port, ex->status, (unsigned long long)(us / 1000), ex->id);
 }
 
 static void on_close(struct http_req *rq, bool lost)
@@ -568,8 +574,8 @@ static bool is_on_api(const struct front *f, const struct http_req *rq)
 {
 	struct proxy_target t;
 
-	return proxy_route(rq->host, http_header_get(&rq->headers, "e2b-sandbox-id"), http_header_get(&rq->headers, "e2b-sandbox-port"),
-			   f->opt.domain, &t) == ROUTE_API;
+	return proxy_route(rq->host, http_header_get(&rq->headers, "e2b-sandbox-id"),
+		   http_header_get(&rq->headers, "e2b-sandbox-port"), f->opt.domain, &t) == ROUTE_API;
 }
 
 void exchange_begin(struct sandbox *sb, struct http_req *rq, uint16_t port)
@@ -583,7 +589,8 @@ void exchange_begin(struct sandbox *sb, struct http_req *rq, uint16_t port)
 	ex->link.broken = on_broken;
 	ex->began_us = clock_mono_us();
 	(void)str_copy(ex->method, sizeof ex->method, rq->method);
-	ex->path = must_dup_str((struct str) { rq->path.p, rq->path.n < JOURNAL_TEXT_MAX ? rq->path.n : JOURNAL_TEXT_MAX });
+	ex->path = must_dup_str(
+	    (struct str) { rq->path.p, rq->path.n < JOURNAL_TEXT_MAX ? rq->path.n : JOURNAL_TEXT_MAX });
 	ex->is_use = !is_probe(rq, port);
 	ex->is_guest = port == PORT_ENVD && is_on_api(ex->front, rq);
 	if (ex->is_use)
@@ -596,6 +603,6 @@ void exchange_begin(struct sandbox *sb, struct http_req *rq, uint16_t port)
 	front_request_begun(ex->front);
 	ex->front->exchanges++;
 	sb->exchanges++;
-	http_body_want(rq, false);	/* until there is somebody to send it to */
+	http_body_want(rq, false); /* until there is somebody to send it to */
 	when_running(ex);
 }

@@ -4,8 +4,8 @@
 
 #include "base/fd.h"
 #include "base/str.h"
-#include "front/util/cors.h"
 #include "front/front.h"
+#include "front/util/cors.h"
 #include "http/call.h"
 #include "http/server.h"
 
@@ -37,8 +37,15 @@ static bool is_named_by_connection(struct str name, const struct http_headers *h
 bool proxy_is_hop_by_hop(struct str name, const struct http_headers *h)
 {
 	static const char *const fixed[] = {
-		"connection", "keep-alive", "proxy-connection", "proxy-authenticate", "proxy-authorization", "te", "trailer",
-		"transfer-encoding", "upgrade",
+		"connection",
+		"keep-alive",
+		"proxy-connection",
+		"proxy-authenticate",
+		"proxy-authorization",
+		"te",
+		"trailer",
+		"transfer-encoding",
+		"upgrade",
 	};
 
 	return is_one_of(name, fixed, ARRAY_LEN(fixed)) || is_named_by_connection(name, h);
@@ -56,19 +63,24 @@ static void put_line(struct buf *out, struct str name, struct str value)
 static bool is_dropped_request_line(struct str name, uint16_t port)
 {
 	static const char *const always[] = {
-		"host", "content-length", "expect", "e2b-sandbox-id", "e2b-sandbox-port", "e2b-traffic-access-token",
+		"host",
+		"content-length",
+		"expect",
+		"e2b-sandbox-id",
+		"e2b-sandbox-port",
+		"e2b-traffic-access-token",
 	};
 	static const char *const for_init[] = { "x-access-token", "x-api-key", "x-request-id" };
 
 	return is_one_of(name, always, ARRAY_LEN(always)) ||
-	       (proxy_port_is_ours(port) && is_one_of(name, for_init, ARRAY_LEN(for_init)));
+	    (proxy_port_is_ours(port) && is_one_of(name, for_init, ARRAY_LEN(for_init)));
 }
 
 static void put_target(struct buf *out, const struct http_req *rq)
 {
 	if (rq->target.n > 0 && rq->target.p[0] == '/') {
 		buf_str(out, rq->target);
-	} else if (rq->path.n > 0 && rq->path.p[0] == '/') {	/* "http://host/path" */
+	} else if (rq->path.n > 0 && rq->path.p[0] == '/') { /* "http://host/path" */
 		buf_str(out, rq->path);
 		if (rq->query.n > 0)
 			buf_ch(out, '?');
@@ -104,8 +116,8 @@ static void put_framing(struct buf *out, const struct http_req *rq)
 		buf_fmt(out, "Content-Length: %lld\r\n", (long long)rq->content_length);
 }
 
-void proxy_put_request(
-	struct buf *out, const struct http_req *rq, uint16_t port, const char *mask_host, const char *request_id)
+void proxy_put_request(struct buf *out, const struct http_req *rq, uint16_t port, const char *mask_host,
+    const char *request_id)
 {
 	bool ours = proxy_port_is_ours(port);
 
@@ -129,7 +141,7 @@ void proxy_put_request(
 		buf_z(out, "Connection: Upgrade\r\n");
 		put_line(out, STR_LIT("Upgrade"), http_header_get(&rq->headers, "upgrade"));
 	} else {
-		buf_z(out, "Connection: close\r\n");	/* a tunnel serves one request */
+		buf_z(out, "Connection: close\r\n"); /* a tunnel serves one request */
 	}
 	put_framing(out, rq);
 	buf_z(out, "\r\n");
@@ -145,7 +157,7 @@ void proxy_put_answer(struct buf *out, const struct http_answer *a, uint16_t por
 		if (proxy_is_hop_by_hop(name, &a->headers) || str_ieq(name, STR_LIT("content-length")))
 			continue;
 		if (ours && name.n > 15 && str_ieq((struct str) { name.p, 15 }, STR_LIT("access-control-")))
-			continue;	/* the front answers for the origin */
+			continue; /* the front answers for the origin */
 		put_line(out, name, a->headers.v[i].value);
 	}
 	if (ours)

@@ -14,8 +14,8 @@ struct http_req;
 
 /* A complete request head for the sandbox's init, or for the server on a user's port. mask_host: what Host becomes
  * ("${PORT}" is replaced), or NULL. request_id: NULL leaves the client's. */
-void proxy_put_request(
-	struct buf *out, const struct http_req *rq, uint16_t port, const char *mask_host, const char *request_id);
+void proxy_put_request(struct buf *out, const struct http_req *rq, uint16_t port, const char *mask_host,
+    const char *request_id);
 
 /* Is a header line meant for one connection only, by its name or because a Connection line names it? */
 bool proxy_is_hop_by_hop(struct str name, const struct http_headers *h);

@@ -4,20 +4,20 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "front/util/cors.h"
+#include "front/api/hold.h"
+#include "front/api/request.h"
+#include "front/front.h"
 #include "front/proxy/envd_check.h"
 #include "front/proxy/envd_metrics.h"
-#include "front/proxy/exchange.h"
-#include "front/front.h"
-#include "front/api/hold.h"
 #include "front/proxy/error.h"
+#include "front/proxy/exchange.h"
 #include "front/proxy/head.h"
 #include "front/proxy/route.h"
-#include "front/api/request.h"
+#include "front/record/audit_acts.h"
 #include "front/sandbox/sandbox.h"
 #include "front/sandbox/table.h"
+#include "front/util/cors.h"
 #include "front/util/token.h"
-#include "front/record/audit_acts.h"
 #include "http/server.h"
 
 static bool is_preflight(const struct http_req *rq)
@@ -45,7 +45,7 @@ static bool may_pass_envd(struct sandbox *sb, struct http_req *rq)
 		return false;
 	}
 	if (envd_check(rq->method, rq->path, rq->query, http_header_get(&rq->headers, "x-access-token"), sb->envd_token,
-		       clock_wall_ms() / 1000, &message) < 0) {
+		clock_wall_ms() / 1000, &message) < 0) {
 		note_refused(sb, rq, PORT_ENVD, message);
 		proxy_envd_error(rq, 401, message);
 		return false;
@@ -56,11 +56,13 @@ static bool may_pass_envd(struct sandbox *sb, struct http_req *rq)
 /* Health is open to all, but not so that a stranger could wake a sandbox by asking for it. */
 static bool may_wake(struct sandbox *sb, struct http_req *rq)
 {
-	if (sb->state == SANDBOX_RUNNING || !(sb->spec.flags & SPEC_AUTO_RESUME) || !*sb->envd_token || !str_is(rq->path, "/health") ||
+	if (sb->state == SANDBOX_RUNNING || !(sb->spec.flags & SPEC_AUTO_RESUME) || !*sb->envd_token ||
+	    !str_is(rq->path, "/health") ||
 	    secret_eq(http_header_get(&rq->headers, "x-access-token"), str_of(sb->envd_token)))
 		return true;
 	note_refused(sb, rq, PORT_ENVD, "access token is needed to wake the sandbox");
-	proxy_refuse(rq, 403, str_of(sb->id), PORT_ENVD, "The sandbox is paused; waking it needs the header X-Access-Token");
+	proxy_refuse(rq, 403, str_of(sb->id), PORT_ENVD,
+	    "The sandbox is paused; waking it needs the header X-Access-Token");
 	return false;
 }
 
@@ -82,8 +84,9 @@ static bool may_pass_interpreter(struct sandbox *sb, struct http_req *rq)
 
 	if (!may_pass_traffic(sb, rq, PORT_INTERPRETER))
 		return false;
-	if (*sb->traffic_token || interp_check(rq->method, rq->path, http_header_get(&rq->headers, "x-access-token"),
-					       sb->envd_token, sb->front->opt.interpreter_token, &message) == 0)
+	if (*sb->traffic_token ||
+	    interp_check(rq->method, rq->path, http_header_get(&rq->headers, "x-access-token"), sb->envd_token,
+		sb->front->opt.interpreter_token, &message) == 0)
 		return true;
 	note_refused(sb, rq, PORT_INTERPRETER, message);
 	proxy_envd_error(rq, 401, message);
@@ -102,7 +105,8 @@ static bool may_pass(struct sandbox *sb, struct http_req *rq, uint16_t port)
 	}
 }
 
-/* One sandbox has at most as many under way as there is still room for: however many somebody begins, others have room. */
+/* One sandbox has at most as many under way as there is still room for: however many somebody begins, others have
+ * room. */
 static bool is_crowded(const struct sandbox *sb)
 {
 	uint32_t most = front_max_exchanges(sb->front), all = sb->front->exchanges;
@@ -117,7 +121,8 @@ void proxy_pass(struct sandbox *sb, struct http_req *rq, uint16_t port)
 	else if (!may_pass(sb, rq, port))
 		return;
 	else if (proxy_port_is_ours(port) && audit_blocks(sb->front) && !str_is(rq->path, "/health"))
-		proxy_refuse(rq, 503, str_of(sb->id), port, "The audit trail cannot be written, and nothing may be done without it");
+		proxy_refuse(rq, 503, str_of(sb->id), port,
+		    "The audit trail cannot be written, and nothing may be done without it");
 	else if (port == PORT_ENVD && envd_is_metrics(rq) && sb->state == SANDBOX_RUNNING)
 		envd_metrics(sb, rq);
 	else
@@ -149,7 +154,8 @@ bool proxy_begin_signed(struct front *f, struct http_req *rq)
 
 	if (!signed_file_parse(rq->method, rq->path, rq->query, &s))
 		return false;
-	for (struct sandbox *sb = s.signing ? sandbox_table_next(f->sandboxes, NULL) : NULL; sb; sb = sandbox_table_next(f->sandboxes, sb)) {
+	for (struct sandbox *sb = s.signing ? sandbox_table_next(f->sandboxes, NULL) : NULL; sb;
+	    sb = sandbox_table_next(f->sandboxes, sb)) {
 		if (sb->state != SANDBOX_STARTING && signed_file_by(&s, sb->envd_token)) {
 			proxy_pass(sb, rq, PORT_ENVD);
 			return true;

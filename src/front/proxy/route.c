@@ -59,7 +59,8 @@ static bool ends_nocase(struct str s, struct str suffix)
 /* Is everything below that name a sandbox? */
 static bool is_below(struct str host, struct str domain)
 {
-	return domain.n > 0 && host.n > domain.n + 1 && ends_nocase(host, domain) && host.p[host.n - domain.n - 1] == '.';
+	return domain.n > 0 && host.n > domain.n + 1 && ends_nocase(host, domain) &&
+	    host.p[host.n - domain.n - 1] == '.';
 }
 
 static bool all_digits(struct str s)
@@ -104,7 +105,7 @@ bool host_is_local(struct str host, const char *domain)
 	struct str name = without_port(host), own = without_port(str_of(domain));
 
 	return is_address(name) || str_ieq(name, STR_LIT("localhost")) || is_below(name, STR_LIT("localhost")) ||
-	       (own.n > 0 && (str_ieq(name, own) || is_below(name, own)));
+	    (own.n > 0 && (str_ieq(name, own) || is_below(name, own)));
 }
 
 struct str host_domain(struct str host)
@@ -122,8 +123,8 @@ struct str host_domain(struct str host)
 	return ok ? host : STR_NULL;
 }
 
-enum proxy_route proxy_route(
-	struct str host, struct str hdr_id, struct str hdr_port, const char *domain, struct proxy_target *ret)
+enum proxy_route proxy_route(struct str host, struct str hdr_id, struct str hdr_port, const char *domain,
+    struct proxy_target *ret)
 {
 	struct str name = without_port(host);
 	bool has_headers = hdr_id.p || hdr_port.p;

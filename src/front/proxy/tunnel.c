@@ -5,15 +5,15 @@
 #include <stdlib.h>
 
 #include "base/fd.h"
-#include "front/front.h"
-#include "front/util/mem.h"
 #include "front/account/metrics.h"
+#include "front/front.h"
 #include "front/sandbox/sandbox.h"
+#include "front/util/mem.h"
 #include "loop/relay.h"
 #include "loop/stream.h"
 
 struct tunnel {
-	struct relay relay;		/* first the client, then the port */
+	struct relay relay; /* first the client, then the port */
 	struct sandbox *sb;
 	struct sandbox_link link;
 };
@@ -48,7 +48,8 @@ static void on_broken(struct sandbox_link *l, struct sandbox *sb)
 	on_over(t);
 }
 
-void tunnel_begin(struct sandbox *sb, struct stream *client, struct str early_client, struct stream *port, struct str early_port)
+void tunnel_begin(struct sandbox *sb, struct stream *client, struct str early_client, struct stream *port,
+    struct str early_port)
 {
 	struct tunnel *t = must_alloc(sizeof *t);
 

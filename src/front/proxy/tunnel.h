@@ -9,4 +9,5 @@ struct stream;
 
 /* Owns the streams. early_*: bytes that had already come from that side. It ends by itself, at the latest with the
  * sandbox. */
-void tunnel_begin(struct sandbox *sb, struct stream *client, struct str early_client, struct stream *port, struct str early_port);
+void tunnel_begin(struct sandbox *sb, struct stream *client, struct str early_client, struct stream *port,
+    struct str early_port);

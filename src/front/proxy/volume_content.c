@@ -11,14 +11,14 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
-#include "front/util/cors.h"
-#include "front/front.h"
 #include "front/account/keyring.h"
-#include "front/util/mem.h"
 #include "front/api/request.h"
-#include "front/util/token.h"
-#include "front/sandbox/volumes.h"
+#include "front/front.h"
 #include "front/link/warden_link.h"
+#include "front/sandbox/volumes.h"
+#include "front/util/cors.h"
+#include "front/util/mem.h"
+#include "front/util/token.h"
 #include "http/call.h"
 #include "http/json.h"
 #include "http/server.h"
@@ -27,8 +27,8 @@
 
 #define PREFIX "/volumecontent/"
 #define HEAD_MAX (HTTP_HEAD_MAX + 4096)
-#define CONNS_MAX 32			/* fewer than the warden has places for, some of which may be ending */
-#define TRIES_MAX 200			/* until there is room */
+#define CONNS_MAX 32  /* fewer than the warden has places for, some of which may be ending */
+#define TRIES_MAX 200 /* until there is room */
 #define RETRY_MS 50
 
 struct content {
@@ -39,8 +39,8 @@ struct content {
 	struct timer *retry;
 	unsigned tries;
 	struct http_call *call;
-	bool counted;			/* in front->volume_calls */
-	bool reused;			/* its connection has served another request before */
+	bool counted; /* in front->volume_calls */
+	bool reused;  /* its connection has served another request before */
 	bool head_sent, body_sent, body_ended, answered;
 	int status;
 	uint64_t began_us, up, down;
@@ -98,7 +98,7 @@ static void on_body(struct http_req *rq, struct str data)
 	char size[24];
 
 	if (!c->call)
-		return;			/* answered or broken already */
+		return; /* answered or broken already */
 	c->body_sent = true;
 	c->up += data.n;
 	if (rq->content_length < 0) {
@@ -137,8 +137,8 @@ static void on_up_drain(void *user)
 /* Nothing of the client's goes on but what is asked for: not the token, which is of no use there. */
 static void put_head(const struct content *c, struct buf *out)
 {
-	static const char *const passed[] = { "content-type", "range", "if-range", "if-match", "if-none-match", "if-modified-since",
-		"if-unmodified-since", "accept-encoding" };
+	static const char *const passed[] = { "content-type", "range", "if-range", "if-match", "if-none-match",
+		"if-modified-since", "if-unmodified-since", "accept-encoding" };
 	const struct http_req *rq = c->rq;
 
 	buf_str(out, rq->method);
@@ -199,8 +199,8 @@ static void on_drain(struct http_req *rq)
 
 static void on_answer(void *user, const struct http_answer *a)
 {
-	static const char *const passed[] = { "content-type", "content-disposition", "content-encoding", "content-range", "accept-ranges",
-		"last-modified", "vary" };
+	static const char *const passed[] = { "content-type", "content-disposition", "content-encoding",
+		"content-range", "accept-ranges", "last-modified", "vary" };
 	struct content *c = user;
 	autobuf struct buf lines = BUF_INIT(HEAD_MAX);
 
@@ -251,7 +251,7 @@ static void on_up_error(void *user, int no)
 	struct content *c = user;
 
 	(void)no;
-	if (c->reused && !c->answered && !c->body_sent) {	/* an idle one that was ending */
+	if (c->reused && !c->answered && !c->body_sent) { /* an idle one that was ending */
 		drop_up(c);
 		http_body_want(c->rq, false);
 		connect_up(c);
@@ -261,7 +261,11 @@ static void on_up_error(void *user, int no)
 }
 
 static const struct http_call_ops up_ops = {
-	.on_answer = on_answer, .on_data = on_data, .on_end = on_end, .on_drain = on_up_drain, .on_error = on_up_error,
+	.on_answer = on_answer,
+	.on_data = on_data,
+	.on_end = on_end,
+	.on_drain = on_up_drain,
+	.on_error = on_up_error,
 };
 
 /* --- connecting --------------------------------------------------------------------------------------------- */
@@ -297,7 +301,8 @@ static void on_connected(void *user, const struct warden_reply *re)
 		return;
 	}
 	log_warn("cannot serve a volume", "request=%s volume=%s err=%s", c->id, c->v->id, re->text);
-	lost(c, re->no == ENOENT ? 404 : 503, re->no == ENOENT ? "volume_not_found" : "internal", "the volume cannot be served");
+	lost(c, re->no == ENOENT ? 404 : 503, re->no == ENOENT ? "volume_not_found" : "internal",
+	    "the volume cannot be served");
 }
 
 static void connect_up(struct content *c)
@@ -329,16 +334,19 @@ static void on_close(struct http_req *rq, bool is_lost)
 {
 	struct content *c = rq->user;
 
-	log_info("volume content", "request=%s volume=%s method=%s status=%d ms=%.1f up=%llu down=%llu%s", c->id, c->v ? c->v->id : "none", c->method,
-		c->status, (double)(clock_mono_us() - c->began_us) / 1000, (unsigned long long)c->up, (unsigned long long)c->down,
-		is_lost ? " lost=1" : "");
+	log_info("volume content", "request=%s volume=%s method=%s status=%d ms=%.1f up=%llu down=%llu%s", c->id,
+	    c->v ? c->v->id : "none", c->method, c->status, (double)(clock_mono_us() - c->began_us) / 1000,
+	    (unsigned long long)c->up, (unsigned long long)c->down, is_lost ? " lost=1" : "");
 	drop_up(c);
 	front_request_over(c->front);
 	volume_unref(c->v);
 	free(c);
 }
 
-static const struct http_req_ops down_ops = { .on_body = on_body, .on_body_end = on_body_end, .on_drain = on_drain, .on_close = on_close };
+static const struct http_req_ops down_ops = { .on_body = on_body,
+	.on_body_end = on_body_end,
+	.on_drain = on_drain,
+	.on_close = on_close };
 
 /* The volume that the request is for and may have; NULL: it was refused. */
 static struct volume *check(struct content *c)
@@ -353,7 +361,7 @@ static struct volume *check(struct content *c)
 
 	if (!str_ieq(scheme, STR_LIT("bearer")) || !bearer.p)
 		lost(c, 401, "unauthenticated", "no volume token: send it in the header Authorization, as Bearer");
-	else if (!v || !secret_eq(str_trim(bearer), str_of(v->token)))	/* nobody learns which volumes there are */
+	else if (!v || !secret_eq(str_trim(bearer), str_of(v->token))) /* nobody learns which volumes there are */
 		lost(c, 401, "unauthenticated", "the token is not that of this volume");
 	else if (!t || t->blocked)
 		lost(c, 403, "forbidden", "team is blocked");
@@ -384,6 +392,6 @@ void volume_content_begin(struct front *f, struct http_req *rq)
 	if (!v)
 		return;
 	c->v = volume_ref(v);
-	http_body_want(rq, false);	/* until there is somebody to send it to */
+	http_body_want(rq, false); /* until there is somebody to send it to */
 	connect_up(c);
 }

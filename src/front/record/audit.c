@@ -8,29 +8,29 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "audit/key.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "front/front.h"
-#include "front/util/mem.h"
-#include "front/record/audit_impl.h"
 #include "front/link/warden_link.h"
+#include "front/record/audit_impl.h"
+#include "front/util/mem.h"
 #include "http/json.h"
 #include "loop/loop.h"
-#include "store/db.h"
 #include "store/audit.h"
-#include "audit/key.h"
+#include "store/db.h"
 
 #define SAVE_AFTER_MS 250
-#define PENDING_MAX (4 * 1024 * 1024)	/* bytes of lines that wait for the database */
-#define SAVE_BYTES (256 * 1024)		/* ... and when it is time to stop waiting */
-#define LISTED_MAX 60			/* records of a class that are written one by one in each ... */
+#define PENDING_MAX (4 * 1024 * 1024) /* bytes of lines that wait for the database */
+#define SAVE_BYTES (256 * 1024)       /* ... and when it is time to stop waiting */
+#define LISTED_MAX 60                 /* records of a class that are written one by one in each ... */
 #define CLASS_EVERY_MS 60000
-#define GAP_ROOM (16 << 10)		/* free bytes that end a time without records */
+#define GAP_ROOM (16 << 10) /* free bytes that end a time without records */
 #define SEGMENT_AGE_MS (24ull * 3600 * 1000)
 #define RETRY_S 5
-#define TEXT_MAX (256 * 1024)		/* of one, with audit_code = full */
-#define FORGET_TEXTS 64			/* at once */
+#define TEXT_MAX (256 * 1024) /* of one, with audit_code = full */
+#define FORGET_TEXTS 64       /* at once */
 #define PURGE_MS 5
 
 static uint64_t segment_bytes(const struct audit *t)
@@ -65,7 +65,8 @@ void audit_flush(struct audit *t)
 	if (r < 0) {
 		audit_db_rollback(t->db);
 		if (!t->unsaved)
-			log_error("could not bring the table of the audit trail up to date, trying again", "err=%s", e.text);
+			log_error("could not bring the table of the audit trail up to date, trying again", "err=%s",
+			    e.text);
 		t->unsaved = true;
 		timer_arm(t->timer, RETRY_S * 1000);
 		return;
@@ -78,13 +79,14 @@ void audit_pend(struct audit *t, struct str line)
 {
 	if (t->pending.n + line.n + 1 > PENDING_MAX) {
 		if (!t->has_gap)
-			log_error("too much waits for the table of the audit trail, it has a gap until the next start", "bytes=%zu", t->pending.n);
+			log_error("too much waits for the table of the audit trail, it has a gap until the next start",
+			    "bytes=%zu", t->pending.n);
 		t->has_gap = true;
 		return;
 	}
 	buf_str(&t->pending, line);
 	buf_ch(&t->pending, '\n');
-	if (t->pending.bad) {		/* no memory: as if there were no room */
+	if (t->pending.bad) { /* no memory: as if there were no room */
 		buf_clear(&t->pending);
 		t->has_gap = true;
 	}
@@ -95,7 +97,8 @@ static void on_timer(void *user)
 	audit_flush(user);
 }
 
-/* Bytes that did go to the disk before it was full must not stay: the next record would stand behind half of this one. */
+/* Bytes that did go to the disk before it was full must not stay: the next record would stand behind half of this
+ * one. */
 int audit_write(struct audit *t, struct str line, struct err *e)
 {
 	ssize_t n;
@@ -141,7 +144,8 @@ static int put(struct audit *t, const char *kind, const struct audit_who *who, s
 	int r = audit_compose(t->seal, &rec, &at, &line);
 
 	if (r < 0)
-		return err_set(e, -r, "record of kind '%s' %s", kind, r == -EINVAL ? "is malformed" : "does not fit into memory");
+		return err_set(e, -r, "record of kind '%s' %s", kind,
+		    r == -EINVAL ? "is malformed" : "does not fit into memory");
 	if (audit_write(t, buf_view(&line), e) < 0)
 		return -e->no;
 	t->at = at;
@@ -159,7 +163,8 @@ static int put(struct audit *t, const char *kind, const struct audit_who *who, s
 /* A disk that is full may still take the few bytes that tell of the gap, and then nothing of what comes after them. */
 static bool has_room(const struct audit *t)
 {
-	return t->fd < 0 || fallocate(t->fd, FALLOC_FL_KEEP_SIZE, (off_t)t->bytes, GAP_ROOM) == 0 || (errno != ENOSPC && errno != EDQUOT);
+	return t->fd < 0 || fallocate(t->fd, FALLOC_FL_KEEP_SIZE, (off_t)t->bytes, GAP_ROOM) == 0 ||
+	    (errno != ENOSPC && errno != EDQUOT);
 }
 
 /* Before the first record after a time without: how many are missing. */
@@ -184,8 +189,9 @@ uint64_t audit_put(struct audit *t, const char *kind, const struct audit_who *wh
 {
 	struct err e = ERR_INIT;
 
-	if (tell_gap(t, &e) == 0 && (put(t, kind, who, fields, &e) == 0 ||
-	    (e.no == EINVAL && put(t, kind, who, STR_LIT("{\"unwritable\":true}"), &e) == 0))) {
+	if (tell_gap(t, &e) == 0 &&
+	    (put(t, kind, who, fields, &e) == 0 ||
+		(e.no == EINVAL && put(t, kind, who, STR_LIT("{\"unwritable\":true}"), &e) == 0))) {
 		t->failing = false;
 		return t->at.seq;
 	}
@@ -197,7 +203,7 @@ uint64_t audit_put(struct audit *t, const char *kind, const struct audit_who *wh
 	if (t->lost++ == 0) {
 		t->lost_since_ms = clock_wall_ms();
 		log_error("could not write the audit trail", "err=%s then='%s'", e.text,
-			t->front->opt.audit.required ? "refusing all that would have to be recorded" : "going on without");
+		    t->front->opt.audit.required ? "refusing all that would have to be recorded" : "going on without");
 	}
 	t->failing = true;
 	return 0;
@@ -233,11 +239,13 @@ static void tell_more(struct front *f, enum audit_class c)
 	if (t->classes[c].more == 0)
 		return;
 	clock_rfc3339(t->classes[c].since_ms, since);
-	(void)audit_add(f, t->classes[c].kind, NULL, json_pack("{s:I,s:s}", "more", (json_int_t)t->classes[c].more, "since", since));
+	(void)audit_add(f, t->classes[c].kind, NULL,
+	    json_pack("{s:I,s:s}", "more", (json_int_t)t->classes[c].more, "since", since));
 	t->classes[c].more = 0;
 }
 
-void audit_add_limited(struct front *f, enum audit_class class, const char *kind, const struct audit_who *who, json_t *fields)
+void audit_add_limited(struct front *f, enum audit_class class, const char *kind, const struct audit_who *who,
+    json_t *fields)
 {
 	struct audit *t = f->audit;
 	uint64_t now = clock_wall_ms();
@@ -269,7 +277,8 @@ static json_t *event_fields(const json_t *event)
 	const char *name;
 	json_t *v;
 
-	json_object_foreach((json_t *)event, name, v) {
+	json_object_foreach((json_t *)event, name, v)
+	{
 		size_t i = 0;
 
 		while (i < ARRAY_LEN(own) && strcmp(own[i], name) != 0)
@@ -290,15 +299,17 @@ int audit_event(struct front *f, struct str text, struct err *e)
 
 	if (text.n > AUDIT_FIELDS_MAX)
 		return err_set(e, EINVAL, "event is longer than %d bytes", AUDIT_FIELDS_MAX);
-	if (json_read_object(text, false, &j, e) < 0 || json_need_str(j, "kind", &given, e) < 0 || json_get_str(j, "request", &who.request, e) < 0 ||
-	    json_get_str(j, "team", &who.team, e) < 0 || json_get_str(j, "key", &who.key, e) < 0 || json_get_str(j, "sandbox", &who.sandbox, e) < 0 ||
+	if (json_read_object(text, false, &j, e) < 0 || json_need_str(j, "kind", &given, e) < 0 ||
+	    json_get_str(j, "request", &who.request, e) < 0 || json_get_str(j, "team", &who.team, e) < 0 ||
+	    json_get_str(j, "key", &who.key, e) < 0 || json_get_str(j, "sandbox", &who.sandbox, e) < 0 ||
 	    json_get_str(j, "session", &who.session, e) < 0 || json_get_obj(j, "fields", &fields, e) < 0)
 		return -e->no;
 
 	/* Whatever it calls itself, it must not look like something that the front has seen. */
 	bool named = str_starts(str_of(given), "agent.") || str_starts(str_of(given), "mcp.");
 
-	if (snprintf(kind, sizeof kind, "%s%s", named ? "" : "agent.", given) >= (int)sizeof kind || !*given || !audit_word_valid(str_of(kind)))
+	if (snprintf(kind, sizeof kind, "%s%s", named ? "" : "agent.", given) >= (int)sizeof kind || !*given ||
+	    !audit_word_valid(str_of(kind)))
 		return err_set(e, EINVAL, "field 'kind' must be a word of letters, digits, '.', '_' and '-'");
 	(void)audit_add(f, kind, &who, event_fields(j));
 	return 0;
@@ -314,11 +325,12 @@ static int keep_text(struct front *f, uint64_t seq, const char *team, struct str
 	if (audit_db_bytes(db, &bytes, e) < 0)
 		return -e->no;
 	if (bytes + text.n > max && audit_db_forget_texts(db, FORGET_TEXTS, e) <= 0)
-		return e->no ? -e->no : err_set(e, EDQUOT, "the table is larger than %llu bytes", (unsigned long long)max);
+		return e->no ? -e->no
+			     : err_set(e, EDQUOT, "the table is larger than %llu bytes", (unsigned long long)max);
 	if (text.n > TEXT_MAX) {
 		size_t n = TEXT_MAX;
 
-		while (n > 0 && ((unsigned char)text.p[n] & 0xc0) == 0x80)	/* no half of a letter */
+		while (n > 0 && ((unsigned char)text.p[n] & 0xc0) == 0x80) /* no half of a letter */
 			n--;
 		buf_put(&cut, text.p, n);
 		buf_fmt(&cut, "\n[cut off: it has %zu bytes]", text.n);
@@ -332,7 +344,8 @@ void audit_text(struct front *f, uint64_t seq, const char *team, struct str text
 	struct err e = ERR_INIT;
 
 	if (f->audit && f->opt.audit.full && seq && keep_text(f, seq, team, text, &e) < 0)
-		log_error("could not keep a text of the audit trail", "seq=%llu err=%s", (unsigned long long)seq, e.text);
+		log_error("could not keep a text of the audit trail", "seq=%llu err=%s", (unsigned long long)seq,
+		    e.text);
 }
 
 bool audit_blocks(const struct front *f)
@@ -346,7 +359,8 @@ static void adopt_next(struct audit *t, int fd, const struct msg_audit_file *m)
 {
 	char fields[160], hex[AUDIT_HEX_SIZE];
 
-	audit_flush(t);			/* so that the database knows the end of the old one before anything stands in the new one */
+	/* so that the database knows the end of the old one before anything stands in the new one */
+	audit_flush(t);
 	fd_close(t->fd);
 	t->fd = fd;
 	t->segment = m->n;
@@ -358,7 +372,8 @@ static void adopt_next(struct audit *t, int fd, const struct msg_audit_file *m)
 	audit_hex(t->at.hash, sizeof t->at.hash, hex);
 	(void)snprintf(fields, sizeof fields, "{\"segment\":%u}", t->segment);
 	/* Also in the log, which goes elsewhere: so there is a witness of it outside of the state directory. */
-	log_info("the audit trail goes on in a new file", "segment=%u seq=%llu hash=%s", t->segment, (unsigned long long)t->at.seq, hex);
+	log_info("the audit trail goes on in a new file", "segment=%u seq=%llu hash=%s", t->segment,
+	    (unsigned long long)t->at.seq, hex);
 	(void)audit_put(t, "trail.segment", NULL, str_of(fields));
 }
 
@@ -368,7 +383,8 @@ static void on_next(void *user, const struct warden_reply *re)
 
 	t->asking = NULL;
 	if (re->no || re->msg->type != RE_AUDIT || re->fd < 0) {
-		log_warn("no new file for the audit trail, going on in the old one", "err=%s", re->no ? re->text : "unexpected answer");
+		log_warn("no new file for the audit trail, going on in the old one", "err=%s",
+		    re->no ? re->text : "unexpected answer");
 		fd_close(re->fd);
 		return;
 	}
@@ -394,7 +410,8 @@ static void on_first(void *user, const struct warden_reply *re)
 	t->asking = NULL;
 	if (re->no || re->msg->type != RE_AUDIT || re->fd < 0) {
 		fd_close(re->fd);
-		(void)err_set(&e, re->no ? re->no : EPROTO, "open the audit trail: %s", re->no ? re->text : "unexpected answer");
+		(void)err_set(&e, re->no ? re->no : EPROTO, "open the audit trail: %s",
+		    re->no ? re->text : "unexpected answer");
 	} else {
 		t->fd = re->fd;
 		t->segment = m->n;
@@ -409,7 +426,7 @@ static void on_first(void *user, const struct warden_reply *re)
 	} else {
 		t->failing = false;
 		(void)audit_add(t->front, "server.start", NULL, json_pack("{s:s}", "version", ATOLL_VERSION));
-		audit_flush(t);		/* makes the files of the database that it needs later */
+		audit_flush(t); /* makes the files of the database that it needs later */
 	}
 	if (then)
 		then(t->front, e.no && t->front->opt.audit.required ? &e : NULL);
@@ -437,7 +454,7 @@ void audit_tick(struct front *f)
 	}
 	if (t->fd < 0 && f->ticks % RETRY_S == 0)
 		want_first(t);
-	else if (t->lost > 0 && tell_gap(t, &e) == 0)	/* nothing may come that would try it */
+	else if (t->lost > 0 && tell_gap(t, &e) == 0) /* nothing may come that would try it */
 		t->failing = false;
 }
 
@@ -446,7 +463,7 @@ void audit_tick(struct front *f)
 /* Where a segment ends is in no index of ours: the first record of its successor tells. */
 struct edge {
 	uint32_t segment;
-	struct audit_point last;	/* of the segment before it */
+	struct audit_point last; /* of the segment before it */
 	uint64_t at_ms;
 	bool found;
 };
@@ -475,7 +492,8 @@ static void on_dropped(void *user, const struct warden_reply *re)
 
 	t->asking = NULL;
 	if (re->no) {
-		log_warn("a segment of the audit trail could not be dropped, trying again", "segment=%u err=%s", t->first, re->text);
+		log_warn("a segment of the audit trail could not be dropped, trying again", "segment=%u err=%s",
+		    t->first, re->text);
 		return;
 	}
 	t->first++;
@@ -483,16 +501,18 @@ static void on_dropped(void *user, const struct warden_reply *re)
 		log_warn("could not forget old rows of the audit trail, ignoring", "err=%s", e.text);
 }
 
-/* What is dropped stays known: a record tells with which hash the rest of the chain begins. It is written first: a chain that begins
- * somewhere without a word about it counts as damaged. */
+/* What is dropped stays known: a record tells with which hash the rest of the chain begins. It is written first: a
+ * chain that begins somewhere without a word about it counts as damaged. */
 static void drop_first(struct audit *t, const struct edge *ed)
 {
 	struct msg_audit m = { .what = AUDIT_DROP, .n = t->first };
 	char hex[AUDIT_HEX_SIZE];
 
 	audit_hex(ed->last.hash, sizeof ed->last.hash, hex);
-	if (t->dropping.seq != ed->last.seq && !audit_add(t->front, "trail.retention", NULL, json_pack("{s:i,s:I,s:s}", "segment",
-		(int)t->first, "last_seq", (json_int_t)ed->last.seq, "last_hash", hex)))
+	if (t->dropping.seq != ed->last.seq &&
+	    !audit_add(t->front, "trail.retention", NULL,
+		json_pack("{s:i,s:I,s:s}", "segment", (int)t->first, "last_seq", (json_int_t)ed->last.seq, "last_hash",
+		    hex)))
 		return;
 	t->dropping = ed->last;
 	t->asking = warden_ask(t->front->warden, OP_AUDIT, &m, sizeof m, on_dropped, t);
@@ -508,7 +528,8 @@ void audit_prune(struct front *f)
 	if (!t || t->fd < 0 || t->asking || !f->warden)
 		return;
 
-	uint64_t kept_ms = f->opt.audit.kept_s * 1000ull, age_ms = kept_ms && kept_ms / 4 < SEGMENT_AGE_MS ? kept_ms / 4 : SEGMENT_AGE_MS;
+	uint64_t kept_ms = f->opt.audit.kept_s * 1000ull,
+		 age_ms = kept_ms && kept_ms / 4 < SEGMENT_AGE_MS ? kept_ms / 4 : SEGMENT_AGE_MS;
 	bool is_old = t->began_ms && now > t->began_ms && now - t->began_ms > age_ms;
 
 	if (is_old && t->at.seq > t->segment_seq) {
@@ -612,7 +633,11 @@ bool audit_counts(const struct front *f, struct audit_counts *ret)
 
 	if (!t)
 		return false;
-	*ret = (struct audit_counts) { .records = t->records, .failures = t->failures, .seq = t->at.seq, .bytes = t->other_bytes + t->bytes,
-		.segment = t->segment, .failing = t->failing };
+	*ret = (struct audit_counts) { .records = t->records,
+		.failures = t->failures,
+		.seq = t->at.seq,
+		.bytes = t->other_bytes + t->bytes,
+		.segment = t->segment,
+		.failing = t->failing };
 	return true;
 }

@@ -4,21 +4,23 @@
 
 #include <string.h>
 
+#include "audit/chain.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/inet.h"
-#include "front/front.h"
 #include "front/api/hold.h"
 #include "front/api/request.h"
 #include "front/api/routes.h"
-#include "front/sandbox/sandbox.h"
+#include "front/front.h"
 #include "front/record/audit.h"
+#include "front/sandbox/sandbox.h"
 #include "ipc/msg.h"
 #include "ipc/rules.h"
-#include "audit/chain.h"
 
 /* Routes that change something and are not here are recorded as api.call, with method and path. */
-static const struct { const char *method, *pattern, *kind; } acts[] = {
+static const struct {
+	const char *method, *pattern, *kind;
+} acts[] = {
 	{ "POST", "/sandboxes", "sandbox.create" },
 	{ "POST", "/v2/sandboxes", "sandbox.create" },
 	{ "DELETE", "/sandboxes/{id}", "sandbox.kill" },
@@ -107,8 +109,11 @@ void audit_request(struct req *r)
 		return;
 
 	const char *kind = kind_of(r->route), *target = r->param2 ? r->param2 : r->param;
-	json_t *fields = json_pack("{s:s,s:i,s:I}", "outcome", r->status >= 500 ? "failed" : r->status >= 400 ? "refused" : "ok", "status", r->status,
-		"ms", (json_int_t)((clock_mono_us() - r->began_us) / 1000));
+	json_t *fields = json_pack("{s:s,s:i,s:I}", "outcome",
+	    r->status >= 500       ? "failed"
+		: r->status >= 400 ? "refused"
+				   : "ok",
+	    "status", r->status, "ms", (json_int_t)((clock_mono_us() - r->began_us) / 1000));
 
 	if (target && strcmp(target, r->sandbox) != 0)
 		set_word(fields, "target", target);
@@ -164,7 +169,8 @@ void audit_door(struct sandbox *sb, const struct http_req *rq, const char *reque
 	if (!sb->front->audit)
 		return;
 	peer_text(rq, from);
-	audit_add_limited(sb->front, AUDIT_AUTH, "auth.failure", &who, json_pack("{s:s,s:s,s:i}", "from", from, "why", why, "port", (int)port));
+	audit_add_limited(sb->front, AUDIT_AUTH, "auth.failure", &who,
+	    json_pack("{s:s,s:s,s:i}", "from", from, "why", why, "port", (int)port));
 }
 
 void audit_signature(struct front *f, const struct http_req *rq, const char *request, const char *why)
@@ -175,7 +181,8 @@ void audit_signature(struct front *f, const struct http_req *rq, const char *req
 	if (!f->audit)
 		return;
 	peer_text(rq, from);
-	audit_add_limited(f, AUDIT_AUTH, "auth.failure", &who, json_pack("{s:s,s:s,s:s}", "from", from, "why", why, "call", "/files"));
+	audit_add_limited(f, AUDIT_AUTH, "auth.failure", &who,
+	    json_pack("{s:s,s:s,s:s}", "from", from, "why", why, "call", "/files"));
 }
 
 static struct audit_who who_has(const struct sandbox *sb)
@@ -207,8 +214,9 @@ void audit_ended(struct sandbox *sb, const char *reason)
 		return;
 	for (size_t i = 0; (s = usage_get(&sb->usage, i)); i++)
 		peak = s->mem_bytes > peak ? s->mem_bytes : peak;
-	(void)audit_add(sb->front, sb->state == SANDBOX_STARTING ? "sandbox.failed" : "sandbox.ended", &who, json_pack("{s:s,s:I,s:I}", "reason", reason,
-		"age_ms", (json_int_t)(now > sb->created_ms ? now - sb->created_ms : 0), "memory_peak_bytes", (json_int_t)peak));
+	(void)audit_add(sb->front, sb->state == SANDBOX_STARTING ? "sandbox.failed" : "sandbox.ended", &who,
+	    json_pack("{s:s,s:I,s:I}", "reason", reason, "age_ms",
+		(json_int_t)(now > sb->created_ms ? now - sb->created_ms : 0), "memory_peak_bytes", (json_int_t)peak));
 }
 
 void audit_lost(struct front *f, const char *id, const char *team, const char *reason)
@@ -222,7 +230,8 @@ void audit_used(struct front *f, const char *team, const char *key, const struct
 {
 	const struct audit_who who = { NULL, team, key, m->id, NULL };
 
-	(void)audit_add(f, "sandbox.usage", &who, json_pack("{s:I,s:I}", "cpu_ms", (json_int_t)(m->cpu_ns / 1000000), "sent_bytes",
+	(void)audit_add(f, "sandbox.usage", &who,
+	    json_pack("{s:I,s:I}", "cpu_ms", (json_int_t)(m->cpu_ns / 1000000), "sent_bytes",
 		(json_int_t)m->sent_bytes));
 }
 
@@ -230,8 +239,9 @@ void audit_syscall(struct sandbox *sb, const struct msg_refused *m)
 {
 	const struct audit_who who = { NULL, sb->team, sb->key, sb->id, NULL };
 
-	audit_add_limited(sb->front, AUDIT_SYSCALL, "violation.syscall", &who, json_pack("{s:s,s:s,s:i,s:i}", "call", m->call, "process", m->process, "pid",
-		(int)m->pid, "count", (int)m->count));
+	audit_add_limited(sb->front, AUDIT_SYSCALL, "violation.syscall", &who,
+	    json_pack("{s:s,s:s,s:i,s:i}", "call", m->call, "process", m->process, "pid", (int)m->pid, "count",
+		(int)m->count));
 }
 
 void audit_egress(struct sandbox *sb, const struct fe_refused *m)
@@ -256,6 +266,7 @@ void audit_blocked(struct sandbox *sb, const struct msg_blocked *m, const char *
 	char ip[INET_TEXT_SIZE];
 
 	if (sb->front->audit)
-		audit_add_limited(sb->front, AUDIT_EGRESS, "violation.egress", &who, json_pack("{s:s,s:s,s:i,s:s}", "why", "refused by policy",
-			"address", inet_text(m->ip, ip), "port", (int)m->port, "protocol", proto));
+		audit_add_limited(sb->front, AUDIT_EGRESS, "violation.egress", &who,
+		    json_pack("{s:s,s:s,s:i,s:s}", "why", "refused by policy", "address", inet_text(m->ip, ip), "port",
+			(int)m->port, "protocol", proto));
 }

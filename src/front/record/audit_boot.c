@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* front/record/audit_boot: taking up the audit trail where the front before us has left it.
  *
- * The end of the chain is read from the last file. What may be found there, and what is done about it, with a record of it:
+ * The end of the chain is read from the last file. What may be found there, and what is done about it, with a record of
+ *it:
  *
- *	half a line at the end		a crash in the middle of a write; whatever it was, nobody was told that it had been done: cut off
+ *	half a line at the end		a crash in the middle of a write; whatever it was, nobody was told that it had
+ *					been done: cut off
  *	fewer records than the table	a crash of the host, or somebody's doing: put back from the table
  *	an empty file, not the first	likewise
  *	... which it does not have	the chain goes on behind the last one known; verify will find the hole
@@ -24,8 +26,8 @@
 
 struct found {
 	struct audit *t;
-	struct audit_point known;	/* by the table */
-	uint64_t bad;			/* lines that are no sound records */
+	struct audit_point known; /* by the table */
+	uint64_t bad;             /* lines that are no sound records */
 	uint64_t restored;
 	uint64_t first_seq, first_ms;
 };
@@ -39,7 +41,8 @@ static void take_line(struct found *fo, struct str line)
 		fo->bad++;
 		return;
 	}
-	if (!audit_mac_fits(t->seal, &l) || (fo->first_seq && (l.seq != t->at.seq + 1 || memcmp(l.prev, t->at.hash, sizeof l.prev) != 0)))
+	if (!audit_mac_fits(t->seal, &l) ||
+	    (fo->first_seq && (l.seq != t->at.seq + 1 || memcmp(l.prev, t->at.hash, sizeof l.prev) != 0)))
 		fo->bad++;
 	if (!fo->first_seq) {
 		fo->first_seq = l.seq;
@@ -51,7 +54,7 @@ static void take_line(struct found *fo, struct str line)
 		fo->bad++;
 	if (l.seq <= fo->known.seq)
 		return;
-	audit_pend(t, line);		/* the table does not have it yet */
+	audit_pend(t, line); /* the table does not have it yet */
 	if (t->pending.n > PIECE && !t->unsaved)
 		audit_flush(t);
 }
@@ -132,7 +135,8 @@ static int catch_up(struct found *fo, struct err *e)
 
 	if (fo->known.seq <= t->at.seq)
 		return 0;
-	if (!t->at.seq && t->segment > 1 && audit_db_each(t->db, &begin, find_begin, t, e) < 0)	/* somebody has emptied it */
+	/* somebody has emptied it */
+	if (!t->at.seq && t->segment > 1 && audit_db_each(t->db, &begin, find_begin, t, e) < 0)
 		return -e->no;
 	q.after = t->at.seq;
 	if ((t->at.seq || t->segment == 1) && audit_db_each(t->db, &q, put_back, fo, e) < 0)
@@ -151,15 +155,16 @@ static void tell(struct found *fo, size_t torn, const char torn_hash[AUDIT_HEX_S
 		(void)audit_put(t, "trail.repair", NULL, str_of(fields));
 	}
 	if (fo->restored) {
-		log_error("the audit trail was shorter than its table, its end was put back", "records=%llu", (unsigned long long)fo->restored);
+		log_error("the audit trail was shorter than its table, its end was put back", "records=%llu",
+		    (unsigned long long)fo->restored);
 		(void)snprintf(fields, sizeof fields, "{\"records\":%llu}", (unsigned long long)fo->restored);
 		(void)audit_put(t, "trail.restored", NULL, str_of(fields));
 	}
 	if (fo->bad || missing_from) {
-		log_error("the audit trail is damaged, see 'atoll audit verify'", "bad=%llu missing_from=%llu", (unsigned long long)fo->bad,
-			(unsigned long long)missing_from);
-		(void)snprintf(fields, sizeof fields, "{\"bad\":%llu,\"missing_from\":%llu}", (unsigned long long)fo->bad,
-			(unsigned long long)missing_from);
+		log_error("the audit trail is damaged, see 'atoll audit verify'", "bad=%llu missing_from=%llu",
+		    (unsigned long long)fo->bad, (unsigned long long)missing_from);
+		(void)snprintf(fields, sizeof fields, "{\"bad\":%llu,\"missing_from\":%llu}",
+		    (unsigned long long)fo->bad, (unsigned long long)missing_from);
 		(void)audit_put(t, "trail.damage", NULL, str_of(fields));
 	}
 }
@@ -199,7 +204,8 @@ int audit_adopt(struct audit *t, struct err *e)
 	if (t->bytes == 0 && t->segment > 1) {
 		char fields[48];
 
-		(void)snprintf(fields, sizeof fields, "{\"segment\":%u}", t->segment);	/* where it begins must be known when its time is over */
+		/* where it begins must be known when its time is over */
+		(void)snprintf(fields, sizeof fields, "{\"segment\":%u}", t->segment);
 		(void)audit_put(t, "trail.segment", NULL, str_of(fields));
 	}
 	tell(&fo, (size_t)torn, torn_hash, missing_from);

@@ -10,31 +10,31 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "front/account/keyring.h"
+#include "front/account/limits.h"
+#include "front/account/usage.h"
 #include "front/api/api.h"
 #include "front/front.h"
 #include "front/record/webhooks.h"
-#include "front/account/keyring.h"
-#include "front/account/limits.h"
 #include "front/sandbox/sandbox.h"
-#include "front/account/usage.h"
 #include "front/util/vault.h"
 #include "http/json.h"
 #include "store/events.h"
 #include "store/meter.h"
 #include "store/sandboxes.h"
 
-#define DATA_MAX (48 * 1024)		/* a delivery has to fit into one message, see ipc/webhooks.h */
+#define DATA_MAX (48 * 1024) /* a delivery has to fit into one message, see ipc/webhooks.h */
 #define NO_UUID "00000000-0000-0000-0000-000000000000"
 
 /* What an event is about. */
 struct subject {
-	const char *team, *sandbox, *template, *build;	/* build: NULL or "" if it is not known */
+	const char *team, *sandbox, *template, *build; /* build: NULL or "" if it is not known */
 	uint64_t started_us;
 	const json_t *metadata;
 };
 
 static const struct {
-	const char *name, *category, *label;	/* the last two as in the first version of such events */
+	const char *name, *category, *label; /* the last two as in the first version of such events */
 } types[EVENT_TYPES] = {
 	[EVENT_CREATED] = { "sandbox.lifecycle.created", "lifecycle", "create" },
 	[EVENT_KILLED] = { "sandbox.lifecycle.killed", "lifecycle", "kill" },
@@ -86,7 +86,8 @@ static void put_data(json_t *data, const json_t *metadata, struct buf *out)
 }
 
 /* data is taken. */
-static int note(struct front *f, const struct subject *s, enum event_type t, uint64_t at_ms, json_t *data, uint64_t *ret_seq)
+static int note(struct front *f, const struct subject *s, enum event_type t, uint64_t at_ms, json_t *data,
+    uint64_t *ret_seq)
 {
 	autobuf struct buf text = BUF_INIT(DATA_MAX);
 	char id[TEAM_ID_SIZE], execution[TEAM_ID_SIZE] = NO_UUID;
@@ -99,8 +100,15 @@ static int note(struct front *f, const struct subject *s, enum event_type t, uin
 	put_data(o, s->metadata, &text);
 
 	struct event_row row = {
-		.id = id, .team = s->team, .sandbox = s->sandbox, .type = types[t].name, .at_ms = at_ms, .execution = execution,
-		.template = s->template, .build = s->build && *s->build ? s->build : NO_UUID, .data = buf_cstr(&text),
+		.id = id,
+		.team = s->team,
+		.sandbox = s->sandbox,
+		.type = types[t].name,
+		.at_ms = at_ms,
+		.execution = execution,
+		.template = s->template,
+		.build = s->build && *s->build ? s->build : NO_UUID,
+		.data = buf_cstr(&text),
 	};
 
 	if (!row.data || events_add(f->store, &row, ret_seq, &e) < 0) {
@@ -114,8 +122,9 @@ static json_t *execution_json(uint64_t started_us, const struct msg_limits *lim,
 {
 	uint64_t began_ms = started_us / 1000;
 
-	return json_pack("{s:o,s:I,s:I,s:I}", "started_at", time_json(began_ms), "vcpu_count", (json_int_t)usage_cpus(lim), "memory_mb",
-		(json_int_t)(lim->mem_bytes >> 20), "execution_time", (json_int_t)(at_ms > began_ms ? at_ms - began_ms : 0));
+	return json_pack("{s:o,s:I,s:I,s:I}", "started_at", time_json(began_ms), "vcpu_count",
+	    (json_int_t)usage_cpus(lim), "memory_mb", (json_int_t)(lim->mem_bytes >> 20), "execution_time",
+	    (json_int_t)(at_ms > began_ms ? at_ms - began_ms : 0));
 }
 
 void event_note(struct sandbox *sb, enum event_type t, json_t *data)
@@ -127,10 +136,12 @@ void event_note(struct sandbox *sb, enum event_type t, json_t *data)
 
 	if (!data)
 		data = json_object();
-	if (begins)			/* so that what it ran with can be told from the log alone */
+	if (begins) /* so that what it ran with can be told from the log alone */
 		(void)json_object_set_new(data, "limits", limits_json(&sb->spec.limits));
 	if (ends)
-		(void)json_object_set_new(data, "execution", execution_json(sb->started_us, &sb->spec.limits, t == EVENT_KILLED && sb->stopped_ms ? sb->stopped_ms : at_ms));
+		(void)json_object_set_new(data, "execution",
+		    execution_json(sb->started_us, &sb->spec.limits,
+			t == EVENT_KILLED && sb->stopped_ms ? sb->stopped_ms : at_ms));
 	sb->stopped_ms = begins ? 0 : t == EVENT_PAUSED ? at_ms : sb->stopped_ms;
 	if (note(f, &s, t, at_ms, data, &seq) == 0)
 		webhooks_push(f->webhooks, sb->team, t, seq);
@@ -150,7 +161,8 @@ void event_note_lost(struct front *f, const struct sandbox_row *row, bool restar
 	else
 		(void)meter_last(f->store, row->id, &at_ms, &e);
 
-	json_t *data = json_pack("{s:s,s:o}", "kill_reason", restarted ? "host_restarted" : "lost", "execution", execution_json(row->started_us, &lim, at_ms));
+	json_t *data = json_pack("{s:s,s:o}", "kill_reason", restarted ? "host_restarted" : "lost", "execution",
+	    execution_json(row->started_us, &lim, at_ms));
 
 	if (note(f, &s, EVENT_KILLED, at_ms, data, &seq) == 0)
 		webhooks_push(f->webhooks, row->team, EVENT_KILLED, seq);
@@ -160,7 +172,8 @@ int event_note_test(struct front *f, const char *team, uint64_t *ret_seq)
 {
 	struct subject s = { .team = team, .sandbox = "", .template = "" };
 
-	return note(f, &s, EVENT_TEST, clock_wall_ms(), json_pack("{s:s}", "message", "a test of this webhook"), ret_seq);
+	return note(f, &s, EVENT_TEST, clock_wall_ms(), json_pack("{s:s}", "message", "a test of this webhook"),
+	    ret_seq);
 }
 
 json_t *event_json(const struct event_row *row)
@@ -168,8 +181,9 @@ json_t *event_json(const struct event_row *row)
 	int t = event_type_find(str_of(row->type));
 	json_t *data = json_loads(row->data, 0, NULL);
 
-	return json_pack("{s:s,s:s,s:s,s:o,s:s,s:s,s:o,s:s,s:s,s:s,s:s,s:s}", "version", "v2", "id", row->id, "type", row->type, "timestamp",
-		time_json(row->at_ms), "event_category", t < 0 ? "" : types[t].category, "event_label", t < 0 ? "" : types[t].label, "event_data",
-		data ? data : json_object(), "sandbox_id", row->sandbox, "sandbox_execution_id", row->execution, "sandbox_template_id", row->template,
-		"sandbox_build_id", row->build, "sandbox_team_id", row->team);
+	return json_pack("{s:s,s:s,s:s,s:o,s:s,s:s,s:o,s:s,s:s,s:s,s:s,s:s}", "version", "v2", "id", row->id, "type",
+	    row->type, "timestamp", time_json(row->at_ms), "event_category", t < 0 ? "" : types[t].category,
+	    "event_label", t < 0 ? "" : types[t].label, "event_data", data ? data : json_object(), "sandbox_id",
+	    row->sandbox, "sandbox_execution_id", row->execution, "sandbox_template_id", row->template,
+	    "sandbox_build_id", row->build, "sandbox_team_id", row->team);
 }

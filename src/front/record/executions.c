@@ -8,9 +8,21 @@
 #include "front/account/metrics.h"
 
 static const char *const kinds[EXECUTION_KINDS] = { "code", "command" };
-static const char *const outcomes[EXECUTION_OUTCOMES] = { "ok", "error", "interrupted", "cancelled", "refused", "failed", "lost", "detached" };
+static const char *const outcomes[EXECUTION_OUTCOMES] = { "ok", "error", "interrupted", "cancelled", "refused",
+	"failed", "lost", "detached" };
 static const char *const classes[ERROR_CLASSES] = {
-	"syntax", "name", "type", "value", "import", "io", "memory", "timeout", "assertion", "exit_status", "signal", "other",
+	"syntax",
+	"name",
+	"type",
+	"value",
+	"import",
+	"io",
+	"memory",
+	"timeout",
+	"assertion",
+	"exit_status",
+	"signal",
+	"other",
 };
 
 /* Of Python, and of JavaScript and others where they differ. */
@@ -18,16 +30,45 @@ static const struct {
 	const char *name;
 	enum execution_class class;
 } known[] = {
-	{ "SyntaxError", ERROR_SYNTAX }, { "IndentationError", ERROR_SYNTAX }, { "TabError", ERROR_SYNTAX }, { "NameError", ERROR_NAME },
-	{ "UnboundLocalError", ERROR_NAME }, { "AttributeError", ERROR_NAME }, { "ReferenceError", ERROR_NAME }, { "TypeError", ERROR_TYPE },
-	{ "ValueError", ERROR_VALUE }, { "KeyError", ERROR_VALUE }, { "IndexError", ERROR_VALUE }, { "ZeroDivisionError", ERROR_VALUE },
-	{ "OverflowError", ERROR_VALUE }, { "ArithmeticError", ERROR_VALUE }, { "RangeError", ERROR_VALUE }, { "UnicodeDecodeError", ERROR_VALUE },
-	{ "UnicodeEncodeError", ERROR_VALUE }, { "JSONDecodeError", ERROR_VALUE }, { "ImportError", ERROR_IMPORT }, { "ModuleNotFoundError", ERROR_IMPORT },
-	{ "OSError", ERROR_IO }, { "IOError", ERROR_IO }, { "FileNotFoundError", ERROR_IO }, { "FileExistsError", ERROR_IO },
-	{ "PermissionError", ERROR_IO }, { "IsADirectoryError", ERROR_IO }, { "NotADirectoryError", ERROR_IO }, { "ConnectionError", ERROR_IO },
-	{ "ConnectionRefusedError", ERROR_IO }, { "ConnectionResetError", ERROR_IO }, { "BrokenPipeError", ERROR_IO }, { "URLError", ERROR_IO },
-	{ "HTTPError", ERROR_IO }, { "gaierror", ERROR_IO }, { "EOFError", ERROR_IO }, { "MemoryError", ERROR_MEMORY }, { "TimeoutError", ERROR_TIMEOUT },
-	{ "TimeoutExpired", ERROR_TIMEOUT }, { "AssertionError", ERROR_ASSERTION },
+	{ "SyntaxError", ERROR_SYNTAX },
+	{ "IndentationError", ERROR_SYNTAX },
+	{ "TabError", ERROR_SYNTAX },
+	{ "NameError", ERROR_NAME },
+	{ "UnboundLocalError", ERROR_NAME },
+	{ "AttributeError", ERROR_NAME },
+	{ "ReferenceError", ERROR_NAME },
+	{ "TypeError", ERROR_TYPE },
+	{ "ValueError", ERROR_VALUE },
+	{ "KeyError", ERROR_VALUE },
+	{ "IndexError", ERROR_VALUE },
+	{ "ZeroDivisionError", ERROR_VALUE },
+	{ "OverflowError", ERROR_VALUE },
+	{ "ArithmeticError", ERROR_VALUE },
+	{ "RangeError", ERROR_VALUE },
+	{ "UnicodeDecodeError", ERROR_VALUE },
+	{ "UnicodeEncodeError", ERROR_VALUE },
+	{ "JSONDecodeError", ERROR_VALUE },
+	{ "ImportError", ERROR_IMPORT },
+	{ "ModuleNotFoundError", ERROR_IMPORT },
+	{ "OSError", ERROR_IO },
+	{ "IOError", ERROR_IO },
+	{ "FileNotFoundError", ERROR_IO },
+	{ "FileExistsError", ERROR_IO },
+	{ "PermissionError", ERROR_IO },
+	{ "IsADirectoryError", ERROR_IO },
+	{ "NotADirectoryError", ERROR_IO },
+	{ "ConnectionError", ERROR_IO },
+	{ "ConnectionRefusedError", ERROR_IO },
+	{ "ConnectionResetError", ERROR_IO },
+	{ "BrokenPipeError", ERROR_IO },
+	{ "URLError", ERROR_IO },
+	{ "HTTPError", ERROR_IO },
+	{ "gaierror", ERROR_IO },
+	{ "EOFError", ERROR_IO },
+	{ "MemoryError", ERROR_MEMORY },
+	{ "TimeoutError", ERROR_TIMEOUT },
+	{ "TimeoutExpired", ERROR_TIMEOUT },
+	{ "AssertionError", ERROR_ASSERTION },
 };
 
 enum execution_class execution_class_of(struct str name)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/record/executions: counts of code and commands that were run in sandboxes: what became of them, what kind of error, how long they took. */
+/* front/record/executions: counts of code and commands that were run in sandboxes: what became of them, what kind of
+ * error, how long they took. */
 #pragma once
 
 #include <stdint.h>
@@ -12,17 +13,35 @@ struct metrics;
 
 enum execution_kind { EXECUTION_CODE, EXECUTION_COMMAND, EXECUTION_KINDS };
 enum execution_outcome {
-	EXECUTION_OK, EXECUTION_ERROR, EXECUTION_INTERRUPTED, EXECUTION_CANCELLED, EXECUTION_REFUSED, EXECUTION_FAILED, EXECUTION_LOST, EXECUTION_DETACHED,
+	EXECUTION_OK,
+	EXECUTION_ERROR,
+	EXECUTION_INTERRUPTED,
+	EXECUTION_CANCELLED,
+	EXECUTION_REFUSED,
+	EXECUTION_FAILED,
+	EXECUTION_LOST,
+	EXECUTION_DETACHED,
 	EXECUTION_OUTCOMES,
 };
 /* Names of errors are chosen by whoever writes the code: only these become labels. */
 enum execution_class {
-	ERROR_SYNTAX, ERROR_NAME, ERROR_TYPE, ERROR_VALUE, ERROR_IMPORT, ERROR_IO, ERROR_MEMORY, ERROR_TIMEOUT, ERROR_ASSERTION, ERROR_STATUS, ERROR_SIGNAL, ERROR_OTHER,
+	ERROR_SYNTAX,
+	ERROR_NAME,
+	ERROR_TYPE,
+	ERROR_VALUE,
+	ERROR_IMPORT,
+	ERROR_IO,
+	ERROR_MEMORY,
+	ERROR_TIMEOUT,
+	ERROR_ASSERTION,
+	ERROR_STATUS,
+	ERROR_SIGNAL,
+	ERROR_OTHER,
 	ERROR_CLASSES,
 };
 
-enum execution_class execution_class_of(struct str name);	/* of the name of an exception, of any language */
-enum execution_outcome execution_outcome_of(const char *word);	/* as the audit trail has it */
+enum execution_class execution_class_of(struct str name);      /* of the name of an exception, of any language */
+enum execution_outcome execution_outcome_of(const char *word); /* as the audit trail has it */
 
 void execution_count(struct metrics *m, enum execution_kind k, enum execution_outcome o, uint64_t us);
 void execution_error(struct metrics *m, enum execution_class c);

@@ -11,13 +11,25 @@
 #include "http/json.h"
 #include "store/notebooks.h"
 
-static const struct { const char *field, *mime; } fields[] = {
-	{ "text", "text/plain" }, { "html", "text/html" }, { "markdown", "text/markdown" }, { "svg", "image/svg+xml" }, { "png", "image/png" },
-	{ "jpeg", "image/jpeg" }, { "pdf", "application/pdf" }, { "latex", "text/latex" }, { "json", "application/json" },
-	{ "javascript", "application/javascript" }, { "data", "application/vnd.e2b.data+json" }, { "chart", "application/vnd.e2b.chart+json" },
+static const struct {
+	const char *field, *mime;
+} fields[] = {
+	{ "text", "text/plain" },
+	{ "html", "text/html" },
+	{ "markdown", "text/markdown" },
+	{ "svg", "image/svg+xml" },
+	{ "png", "image/png" },
+	{ "jpeg", "image/jpeg" },
+	{ "pdf", "application/pdf" },
+	{ "latex", "text/latex" },
+	{ "json", "application/json" },
+	{ "javascript", "application/javascript" },
+	{ "data", "application/vnd.e2b.data+json" },
+	{ "chart", "application/vnd.e2b.chart+json" },
 };
 
-/* How Jupyter knows a language, and with which magic a cell of it runs in another's notebook. Each such cell has an interpreter of its own. */
+/* How Jupyter knows a language, and with which magic a cell of it runs in another's notebook. Each such cell has an
+ * interpreter of its own. */
 static const struct language {
 	const char *name, *kernel, *display, *magic;
 } languages[] = {
@@ -31,7 +43,8 @@ static const struct language {
 
 static const struct language *language_find(const char *name)
 {
-	static const char *const short_names[][2] = { { "js", "javascript" }, { "ts", "typescript" }, { "py", "python" }, { "sh", "bash" }, { "", "python" } };
+	static const char *const short_names[][2] = { { "js", "javascript" }, { "ts", "typescript" },
+		{ "py", "python" }, { "sh", "bash" }, { "", "python" } };
 
 	for (size_t i = 0; i < ARRAY_LEN(short_names); i++) {
 		if (strcmp(short_names[i][0], name) == 0)
@@ -74,8 +87,9 @@ void ipynb_begin(struct ipynb *nb, const char *sandbox, const char *language, bo
 {
 	const struct language *l = language_find(language);
 	const char *name = l ? l->name : language;
-	autojson json_t *meta = json_pack("{s:{s:s,s:s,s:s},s:{s:s},s:{s:s}}", "kernelspec", "display_name", l ? l->display : name, "language", name, "name",
-		l ? l->kernel : name, "language_info", "name", name, "atoll", "sandbox", sandbox);
+	autojson json_t *meta = json_pack("{s:{s:s,s:s,s:s},s:{s:s},s:{s:s}}", "kernelspec", "display_name",
+	    l ? l->display : name, "language", name, "name", l ? l->kernel : name, "language_info", "name", name,
+	    "atoll", "sandbox", sandbox);
 
 	*nb = (struct ipynb) { .language = language, .several = several };
 	buf_z(out, "{\"nbformat\":4,\"nbformat_minor\":5,\"metadata\":");
@@ -97,7 +111,8 @@ static void add_stream(json_t *outputs, const char *name, const json_t *text)
 	if (!json_is_string(text))
 		return;
 	if (!was || strcmp(was, name) != 0) {
-		(void)json_array_append_new(outputs, json_pack("{s:s,s:s,s:[O]}", "output_type", "stream", "name", name, "text", text));
+		(void)json_array_append_new(outputs,
+		    json_pack("{s:s,s:s,s:[O]}", "output_type", "stream", "name", name, "text", text));
 		return;
 	}
 	(void)json_array_append(json_object_get(last, "text"), (json_t *)text);
@@ -140,7 +155,8 @@ static json_t *bundle_json(const json_t *event)
 		if ((v = json_object_get(event, fields[i].field)) && !json_is_null(v))
 			(void)json_object_set_new(data, fields[i].mime, value_json(fields[i].mime, v));
 	}
-	json_object_foreach(extra, mime, v) {
+	json_object_foreach(extra, mime, v)
+	{
 		if (mime_is_sound(mime) && !json_is_null(v))
 			(void)json_object_set_new(data, mime, value_json(mime, v));
 	}
@@ -150,7 +166,8 @@ static json_t *bundle_json(const json_t *event)
 static void add_result(json_t *outputs, const json_t *event, json_int_t count)
 {
 	bool is_main = json_is_true(json_object_get(event, "is_main_result"));
-	json_t *o = json_pack("{s:s,s:o,s:{}}", "output_type", is_main ? "execute_result" : "display_data", "data", bundle_json(event), "metadata");
+	json_t *o = json_pack("{s:s,s:o,s:{}}", "output_type", is_main ? "execute_result" : "display_data", "data",
+	    bundle_json(event), "metadata");
 
 	if (is_main)
 		(void)json_object_set_new(o, "execution_count", count ? json_integer(count) : json_null());
@@ -160,14 +177,17 @@ static void add_result(json_t *outputs, const json_t *event, json_int_t count)
 
 static void add_error(json_t *outputs, const json_t *event)
 {
-	const json_t *name = json_object_get(event, "name"), *value = json_object_get(event, "value"), *trace = json_object_get(event, "traceback");
+	const json_t *name = json_object_get(event, "name"), *value = json_object_get(event, "value"),
+		     *trace = json_object_get(event, "traceback");
 	struct str rest = { json_string_value(trace), json_string_length(trace) };
 	json_t *lines = json_array();
 
 	while (rest.p)
 		(void)json_array_append_new(lines, text_json(str_cut(&rest, '\n')));
-	(void)json_array_append_new(outputs, json_pack("{s:s,s:s,s:s,s:o}", "output_type", "error", "ename", json_is_string(name) ? json_string_value(name) : "Error",
-		"evalue", json_is_string(value) ? json_string_value(value) : "", "traceback", lines));
+	(void)json_array_append_new(outputs,
+	    json_pack("{s:s,s:s,s:s,s:o}", "output_type", "error", "ename",
+		json_is_string(name) ? json_string_value(name) : "Error", "evalue",
+		json_is_string(value) ? json_string_value(value) : "", "traceback", lines));
 }
 
 static void add_event(json_t *outputs, struct str line, json_int_t *count)
@@ -216,7 +236,10 @@ static void tell_context(struct ipynb *nb, const struct cell_row *c, const char 
 		(void)snprintf(text, sizeof text, "**%.30s**, context `%.64s`", language, c->context);
 	else
 		(void)snprintf(text, sizeof text, "**%.30s**, default context", language);
-	put(nb, json_pack("{s:s,s:o,s:{},s:s}", "cell_type", "markdown", "id", json_sprintf("context-%llu", (unsigned long long)c->n), "metadata", "source", text), out);
+	put(nb,
+	    json_pack("{s:s,s:o,s:{},s:s}", "cell_type", "markdown", "id",
+		json_sprintf("context-%llu", (unsigned long long)c->n), "metadata", "source", text),
+	    out);
 }
 
 static json_t *source_json(const struct ipynb *nb, const struct cell_row *c, const char *language)
@@ -245,17 +268,24 @@ void ipynb_cell(struct ipynb *nb, const struct cell_row *c, struct buf *out)
 	clock_rfc3339(c->began_ms + c->ms, ended);
 
 	json_t *outputs = outputs_json(c, &count);
-	json_t *meta = json_pack("{s:{s:s,s:s},s:{s:s,s:s,s:s}}", "execution", "iopub.execute_input", began, "shell.execute_reply", ended, "atoll", "language", language,
-		"context", c->context, "outcome", c->outcome);
+	json_t *meta = json_pack("{s:{s:s,s:s},s:{s:s,s:s,s:s}}", "execution", "iopub.execute_input", began,
+	    "shell.execute_reply", ended, "atoll", "language", language, "context", c->context, "outcome", c->outcome);
 
-	put(nb, json_pack("{s:s,s:o,s:o,s:o,s:o,s:o}", "cell_type", "code", "id", json_sprintf("cell-%llu", (unsigned long long)c->n), "execution_count",
-		count ? json_integer(count) : json_null(), "metadata", meta ? meta : json_object(), "source", source_json(nb, c, language), "outputs", outputs), out);
+	put(nb,
+	    json_pack("{s:s,s:o,s:o,s:o,s:o,s:o}", "cell_type", "code", "id",
+		json_sprintf("cell-%llu", (unsigned long long)c->n), "execution_count",
+		count ? json_integer(count) : json_null(), "metadata", meta ? meta : json_object(), "source",
+		source_json(nb, c, language), "outputs", outputs),
+	    out);
 }
 
 void ipynb_end(struct ipynb *nb, uint64_t missed, struct buf *out)
 {
 	if (missed)
-		put(nb, json_pack("{s:s,s:s,s:{},s:o}", "cell_type", "markdown", "id", "missed", "metadata", "source",
-			json_sprintf("*%llu more cells were run and not kept: the notebook had become too large.*", (unsigned long long)missed)), out);
+		put(nb,
+		    json_pack("{s:s,s:s,s:{},s:o}", "cell_type", "markdown", "id", "missed", "metadata", "source",
+			json_sprintf("*%llu more cells were run and not kept: the notebook had become too large.*",
+			    (unsigned long long)missed)),
+		    out);
 	buf_z(out, "\n]}\n");
 }

@@ -14,13 +14,14 @@
 
 struct head {
 	uint64_t at_ms;
-	uint16_t size;			/* of the whole entry */
+	uint16_t size; /* of the whole entry */
 	uint8_t level, kind;
 	uint8_t n_fields;
 	uint8_t pad[3];
 };
 
-static const char *const kind_names[] = { "lifecycle", "request", "security", "process" };	/* stored as numbers: never reorder */
+/* stored as numbers: never reorder */
+static const char *const kind_names[] = { "lifecycle", "request", "security", "process" };
 
 _Static_assert(sizeof(struct head) == 16, "JOURNAL_ENTRY_MAX counts on it");
 
@@ -132,8 +133,10 @@ bool journal_next(const struct journal *j, size_t *pos, char *room, struct journ
 	ring_read(j, *pos, &h, sizeof h);
 	ring_read(j, *pos + sizeof h, room, h.size - sizeof h);
 	*pos += h.size;
-	*ret = (struct journal_entry) { .at_ms = h.at_ms, .level = (enum log_level)h.level, .kind = (enum journal_kind)h.kind,
-					.n_fields = h.n_fields };
+	*ret = (struct journal_entry) { .at_ms = h.at_ms,
+		.level = (enum log_level)h.level,
+		.kind = (enum journal_kind)h.kind,
+		.n_fields = h.n_fields };
 	ret->message = get_text(&at);
 	for (size_t i = 0; i < ret->n_fields; i++) {
 		ret->fields[i].name = get_text(&at);

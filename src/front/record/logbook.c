@@ -18,31 +18,31 @@
 #include "store/logs.h"
 #include "store/teams.h"
 
-#define SAVE_AFTER_MS 3000		/* from the first new entry of a sandbox */
-#define SAVE_EVERY_MS 250		/* while there is any */
-#define SAVE_BATCH 64			/* tails at once: as long as the loop may wait */
+#define SAVE_AFTER_MS 3000 /* from the first new entry of a sandbox */
+#define SAVE_EVERY_MS 250  /* while there is any */
+#define SAVE_BATCH 64      /* tails at once: as long as the loop may wait */
 #define TRIM_BATCH 10
 #define TRIM_MS 50
 #define READ_MAX (2 * LOGBOOK_EACH_MAX)
 
 struct log_tail {
 	struct logbook *book;
-	TAILQ_ENTRY(log_tail) dirty;	/* while is_dirty */
+	TAILQ_ENTRY(log_tail) dirty; /* while is_dirty */
 	bool is_dirty;
-	bool placed;			/* place is known */
+	bool placed; /* place is known */
 	char id[ID_SIZE], team[TEAM_ID_SIZE];
-	struct journal fresh;		/* what the store does not have yet */
-	uint64_t since_ms;		/* when the first of it came */
-	uint64_t ended_ms;		/* 0: its sandbox lives */
+	struct journal fresh; /* what the store does not have yet */
+	uint64_t since_ms;    /* when the first of it came */
+	uint64_t ended_ms;    /* 0: its sandbox lives */
 	struct log_place place;
 };
 
 struct logbook {
 	struct front *front;
-	TAILQ_HEAD(, log_tail) dirty;	/* the oldest first */
+	TAILQ_HEAD(, log_tail) dirty; /* the oldest first */
 	struct timer *timer;
-	uint64_t bytes;			/* in the store */
-	bool failing;			/* and the log knows it */
+	uint64_t bytes; /* in the store */
+	bool failing;   /* and the log knows it */
 };
 
 static void tail_free(struct log_tail *t)
@@ -167,7 +167,7 @@ void logbook_free(struct logbook *b)
 
 	if (!b)
 		return;
-	while ((t = TAILQ_FIRST(&b->dirty)))	/* of ended ones: nobody else has them */
+	while ((t = TAILQ_FIRST(&b->dirty))) /* of ended ones: nobody else has them */
 		tail_free(t);
 	timer_free(b->timer);
 	free(b);
@@ -201,7 +201,7 @@ void logbook_add(struct log_tail *t, const struct journal_entry *en)
 {
 	journal_add(&t->fresh, en);
 	mark(t);
-	if (t->fresh.n > JOURNAL_MAX / 2)	/* before it pushes anything out; one write for hundreds of entries */
+	if (t->fresh.n > JOURNAL_MAX / 2) /* before it pushes anything out; one write for hundreds of entries */
 		save(t);
 }
 
@@ -226,7 +226,7 @@ static uint64_t oldest_end_ms(const struct logbook *b)
 
 static void take_piece(void *user, struct str bytes)
 {
-	bytes.n = journal_check(bytes);		/* what is behind a damaged entry cannot be read */
+	bytes.n = journal_check(bytes); /* what is behind a damaged entry cannot be read */
 	buf_str(user, bytes);
 }
 
@@ -235,7 +235,8 @@ int logbook_read(struct logbook *b, struct str id, const char *team, struct jour
 	autobuf struct buf all = BUF_INIT(READ_MAX);
 	struct log_tail *t;
 
-	TAILQ_FOREACH (t, &b->dirty, dirty) {
+	TAILQ_FOREACH(t, &b->dirty, dirty)
+	{
 		if (str_is(id, t->id)) {
 			save(t);
 			break;

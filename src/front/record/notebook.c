@@ -5,31 +5,31 @@
 #include <jansson.h>
 #include <stdlib.h>
 
+#include "audit/chain.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "front/front.h"
-#include "front/util/mem.h"
 #include "front/sandbox/sandbox.h"
 #include "front/sandbox/table.h"
+#include "front/util/mem.h"
 #include "http/json.h"
 #include "loop/loop.h"
 #include "store/db.h"
 #include "store/notebooks.h"
-#include "audit/chain.h"
 
 #define SAVE_AFTER_MS 300
-#define DROPS_MAX 64			/* notebooks that one look at the limit drops */
-#define FORGET_MS 5			/* at a time, */
-#define FORGET_PAUSE_MS 20		/* ... and then for so long nothing */
+#define DROPS_MAX 64       /* notebooks that one look at the limit drops */
+#define FORGET_MS 5        /* at a time, */
+#define FORGET_PAUSE_MS 20 /* ... and then for so long nothing */
 
 struct notebooks {
 	struct front *front;
 	struct store *db;
-	struct timer *timer;		/* to the end of the transaction */
-	struct timer *forgetting;	/* ... of what was dropped */
-	bool open;			/* a transaction */
-	bool failing;			/* and the log knows it */
+	struct timer *timer;      /* to the end of the transaction */
+	struct timer *forgetting; /* ... of what was dropped */
+	bool open;                /* a transaction */
+	bool failing;             /* and the log knows it */
 };
 
 static void told(struct notebooks *n, int r, const struct err *e)
@@ -40,7 +40,8 @@ static void told(struct notebooks *n, int r, const struct err *e)
 	if (r >= 0 || !n->open)
 		return;
 	timer_disarm(n->timer);
-	notebooks_rollback(n->db);	/* else the next ones would find a transaction that is open, or none that should be */
+	/* else the next ones would find a transaction that is open, or none that should be */
+	notebooks_rollback(n->db);
 	n->open = false;
 }
 
@@ -110,7 +111,7 @@ static int add(struct notebooks *n, struct sandbox *sb, struct cell_row *c, stru
 	if (bytes + c->code.n > max)
 		return notebooks_missed(n->db, sb->id, sb->team, e);
 	if (bytes + c->code.n + c->output.n > max) {
-		c->output.n = 0;	/* half of a line is no output */
+		c->output.n = 0; /* half of a line is no output */
 		c->cut = true;
 	}
 	c->n = cells + 1;
@@ -139,7 +140,8 @@ void notebook_context(struct sandbox *sb, struct str answer)
 {
 	struct notebooks *n = sb->front->notebooks;
 	autojson json_t *o = n ? json_loadb(answer.p ? answer.p : "", answer.n, 0, NULL) : NULL;
-	const char *id = json_string_value(json_object_get(o, "id")), *language = json_string_value(json_object_get(o, "language"));
+	const char *id = json_string_value(json_object_get(o, "id")),
+		   *language = json_string_value(json_object_get(o, "language"));
 	struct err e = ERR_INIT;
 
 	if (id && *id && language && audit_word_valid(str_of(id)) && audit_word_valid(str_of(language)))
@@ -209,7 +211,9 @@ void notebook_prune(struct front *f)
 		return;
 	save(n);
 	told(n, notebooks_drop_ended(n->db, clock_wall_ms() - f->opt.notebooks.kept_s * 1000ull, &e), &e);
-	for (int i = 0; i < DROPS_MAX && notebooks_bytes(n->db, &bytes, &e) == 0 && bytes > (uint64_t)f->opt.notebooks.max_mb << 20; i++) {
+	for (int i = 0;
+	    i < DROPS_MAX && notebooks_bytes(n->db, &bytes, &e) == 0 && bytes > (uint64_t)f->opt.notebooks.max_mb << 20;
+	    i++) {
 		if (notebooks_drop_oldest(n->db, &e) <= 0)
 			break;
 	}

@@ -101,7 +101,8 @@ static bool take_varint(struct str *m, uint64_t *ret)
 	return false;
 }
 
-/* The number of the field that a message begins with, if that is a message itself; m is at its content then. 0: it is something else. */
+/* The number of the field that a message begins with, if that is a message itself; m is at its content then. 0: it is
+ * something else. */
 static uint64_t enter(struct str *m)
 {
 	uint64_t key, n;
@@ -122,7 +123,9 @@ static void on_proto(struct process_scan *s, struct str m)
 		s->started = true;
 	} else if (what == END) {
 		s->ended = true;
-		s->exit_code = take_varint(&m, &key) && key == EXIT_CODE && take_varint(&m, &code) ? (int64_t)(code >> 1) ^ -(int64_t)(code & 1) : 0;
+		s->exit_code = take_varint(&m, &key) && key == EXIT_CODE && take_varint(&m, &code)
+		    ? (int64_t)(code >> 1) ^ -(int64_t)(code & 1)
+		    : 0;
 	}
 }
 
@@ -146,7 +149,8 @@ void process_scan(struct process_scan *s, struct str data)
 			str_skip(&data, 1);
 			if (s->n_envelope < sizeof s->envelope)
 				continue;
-			s->left = (size_t)s->envelope[1] << 24 | (size_t)s->envelope[2] << 16 | (size_t)s->envelope[3] << 8 | s->envelope[4];
+			s->left = (size_t)s->envelope[1] << 24 | (size_t)s->envelope[2] << 16 |
+			    (size_t)s->envelope[3] << 8 | s->envelope[4];
 			s->n = 0;
 		} else {
 			struct str piece = { data.p, data.n < s->left ? data.n : s->left };

@@ -11,17 +11,19 @@
 #include "front/util/mem.h"
 #include "http/json.h"
 
-#define LEARNED_MAX (64 * 1024)		/* bytes of all values: those of a sandbox are in memory until its end */
-#define VALUES_MAX 64			/* and their number: each is compared with every new one, and looked for in every text */
-#define TEXT_MAX (16u * 1024 * 1024)	/* of one text */
-#define FORMS 3				/* as it is, and as JSON with and without escapes for what is not ASCII */
+#define LEARNED_MAX (64 * 1024) /* bytes of all values: those of a sandbox are in memory until its end */
+/* and their number: each is compared with every new one, and looked for in every text */
+#define VALUES_MAX 64
+#define TEXT_MAX (16u * 1024 * 1024) /* of one text */
+#define FORMS 3                      /* as it is, and as JSON with and without escapes for what is not ASCII */
 
 static bool is_known(const json_t *list, const json_t *v)
 {
 	json_t *one;
 	size_t i;
 
-	json_array_foreach((json_t *)list, i, one) {
+	json_array_foreach((json_t *)list, i, one)
+	{
 		if (json_equal(one, v))
 			return true;
 	}
@@ -34,8 +36,7 @@ static void append(json_t *list, json_t *v)
 	json_t *one;
 
 	(void)json_array_append(list, v);
-	json_array_foreach(list, i, one)
-		bytes += json_string_length(one);
+	json_array_foreach(list, i, one) bytes += json_string_length(one);
 	for (; bytes > LEARNED_MAX || json_array_size(list) > VALUES_MAX; (void)json_array_remove(list, 0))
 		bytes -= json_string_length(json_array_get(list, 0));
 }
@@ -45,10 +46,12 @@ void veil_learn(json_t **list, const json_t *envs)
 	const char *name;
 	json_t *v;
 
-	json_object_foreach((json_t *)envs, name, v) {
+	json_object_foreach((json_t *)envs, name, v)
+	{
 		size_t n = json_string_length(v);
 
-		if (!json_is_string(v) || n < SECRET_MIN || n > SECRET_MAX || !secretive_name(name) || is_known(*list, v))
+		if (!json_is_string(v) || n < SECRET_MIN || n > SECRET_MAX || !secretive_name(name) ||
+		    is_known(*list, v))
 			continue;
 		if (!*list)
 			*list = json_array();
@@ -58,7 +61,7 @@ void veil_learn(json_t **list, const json_t *envs)
 
 struct needles {
 	struct str *v;
-	char **own;			/* that of v which are ours */
+	char **own; /* that of v which are ours */
 	size_t n, n_own;
 	bool first[256];
 };
@@ -101,7 +104,8 @@ static bool put_clean(const struct needles *ns, struct str text, struct buf *out
 	size_t done = 0;
 
 	for (size_t i = 0; i < text.n;) {
-		size_t k = ns->first[(unsigned char)text.p[i]] ? longest_at(ns, (struct str) { text.p + i, text.n - i }) : 0;
+		size_t k = ns->first[(unsigned char)text.p[i]] ? longest_at(ns, (struct str) { text.p + i, text.n - i })
+							       : 0;
 
 		if (k) {
 			buf_str(out, (struct str) { text.p + done, i - done });
@@ -142,13 +146,16 @@ static json_t *clean_json(const struct needles *ns, json_t *v, bool is_event)
 	if (!json_is_object(v) && !json_is_array(v))
 		return clean_scalar(ns, v);
 	own = json_is_object(v) ? json_object() : json_array();
-	json_array_foreach(v, i, one)
-		(void)json_array_append_new(own, clean_json(ns, one, false));
-	json_object_foreach(v, name, one) {
+	json_array_foreach(v, i, one)(void) json_array_append_new(own, clean_json(ns, one, false));
+	json_object_foreach(v, name, one)
+	{
 		autobuf struct buf clean = BUF_INIT(2 * TEXT_MAX);
-		const char *called = !is_event && put_clean(ns, str_of(name), &clean) && buf_cstr(&clean) ? buf_cstr(&clean) : name;
+		const char *called = !is_event && put_clean(ns, str_of(name), &clean) && buf_cstr(&clean)
+		    ? buf_cstr(&clean)
+		    : name;
 
-		(void)json_object_set_new_nocheck(own, called, is_event && is_of_event(name) ? json_incref(one) : clean_json(ns, one, false));
+		(void)json_object_set_new_nocheck(own, called,
+		    is_event && is_of_event(name) ? json_incref(one) : clean_json(ns, one, false));
 	}
 	return own;
 }
@@ -192,7 +199,8 @@ struct str veil(struct str text, const json_t *list, bool as_json, struct buf *o
 		return text;
 	struct needles ns = { .v = must_alloc(max * sizeof *ns.v), .own = must_alloc(max * sizeof *ns.own) };
 
-	json_array_foreach((json_t *)list, i, v) {
+	json_array_foreach((json_t *)list, i, v)
+	{
 		add(&ns, (struct str) { json_string_value(v), json_string_length(v) });
 		if (as_json) {
 			add_json(&ns, v, 0);

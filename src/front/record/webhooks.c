@@ -11,10 +11,10 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/rand.h"
-#include "front/front.h"
 #include "front/account/keyring.h"
-#include "front/util/mem.h"
 #include "front/account/metrics.h"
+#include "front/front.h"
+#include "front/util/mem.h"
 #include "front/util/vault.h"
 #include "http/json.h"
 #include "ipc/webhooks.h"
@@ -22,16 +22,16 @@
 #include "store/webhooks.h"
 
 #define ROUND_MAX 64
-#define UNSENT_RETRY_MS 1000		/* when a job could not be handed over */
+#define UNSENT_RETRY_MS 1000 /* when a job could not be handed over */
 #define BACKOFF_MAX_MS 3600000ull
 #define NEVER UINT64_MAX
 
 struct webhooks {
 	struct front *front;
 	struct webhook_list all;
-	int fd;				/* -1: no atoll-webhooks */
+	int fd; /* -1: no atoll-webhooks */
 	struct watch *watch;
-	struct timer *timer;		/* for the next that is due */
+	struct timer *timer; /* for the next that is due */
 	uint32_t last_seq, under_way;
 };
 
@@ -48,7 +48,7 @@ void webhook_sign(struct str secret, struct str body, char ret[WEBHOOK_SIGNATURE
 	buf_str(&all, secret);
 	buf_str(&all, body);
 	if (all.bad || EVP_Digest(all.p ? all.p : "", all.n, sum, &n, EVP_sha256(), NULL) != 1)
-		abort();		/* as must_alloc() */
+		abort(); /* as must_alloc() */
 	base64_encode(&text, (struct str) { (char *)sum, n }, false);
 	for (size_t i = 0; i < text.n; i++)
 		text.p[i] = text.p[i] == '+' ? '-' : text.p[i] == '/' ? '_' : text.p[i];
@@ -93,7 +93,7 @@ void webhook_free(struct webhook *w)
 static void remove_one(struct webhooks *h, struct webhook *w)
 {
 	TAILQ_REMOVE(&h->all, w, link);
-	webhook_free(w);		/* its job, if any, goes on: atoll-webhooks' answer gives the place back */
+	webhook_free(w); /* its job, if any, goes on: atoll-webhooks' answer gives the place back */
 }
 
 struct webhook *webhook_next(const struct webhooks *h, const char *team, const struct webhook *w)
@@ -129,7 +129,7 @@ uint64_t webhooks_waiting(const struct webhooks *h)
 	uint64_t n = 0;
 
 	TAILQ_FOREACH(w, &h->all, link)
-		n += w->waiting;
+	n += w->waiting;
 	return n;
 }
 
@@ -173,8 +173,15 @@ static int save(struct webhooks *h, struct webhook *w, const char *secret, bool 
 	put_events(w, &events);
 
 	struct webhook_row row = {
-		.id = w->id, .team = w->team, .name = w->name, .url = w->url, .events = events.n ? buf_cstr(&events) : "", .enabled = w->enabled,
-		.sealed = w->sealed.p, .n_sealed = w->sealed.n, .created_ms = w->created_ms,
+		.id = w->id,
+		.team = w->team,
+		.name = w->name,
+		.url = w->url,
+		.events = events.n ? buf_cstr(&events) : "",
+		.enabled = w->enabled,
+		.sealed = w->sealed.p,
+		.n_sealed = w->sealed.n,
+		.created_ms = w->created_ms,
 	};
 
 	if (!label || w->sealed.bad || !row.events)
@@ -194,7 +201,7 @@ int webhook_set(struct webhooks *h, struct webhook *w, const char *secret, struc
 {
 	if (save(h, w, secret, false, e) < 0)
 		return -e->no;
-	w->next_mono_ms = 0;		/* perhaps that is what it lacked */
+	w->next_mono_ms = 0; /* perhaps that is what it lacked */
 	work(h);
 	return 0;
 }
@@ -246,7 +253,8 @@ int webhooks_load(struct webhooks *h, struct err *e)
 		return err_set(e, ENOMEM, "make a timer");
 	if (webhooks_each(h->front->store, on_row, h, e) < 0)
 		return -e->no;
-	TAILQ_FOREACH(w, &h->all, link) {
+	TAILQ_FOREACH(w, &h->all, link)
+	{
 		if (deliveries_waiting(h->front->store, w->id, &w->waiting, e) < 0)
 			return -e->no;
 	}
@@ -261,7 +269,8 @@ int webhooks_push_one(struct webhooks *h, struct webhook *w, uint64_t event_seq,
 
 	if (w->waiting >= WEBHOOK_WAITING_MAX) {
 		if (h->front->metrics->webhooks_dropped++ % 1000 == 0)
-			log_warn("too much waits for a webhook, not queueing more", "webhook=%s waiting=%llu", w->id, (unsigned long long)w->waiting);
+			log_warn("too much waits for a webhook, not queueing more", "webhook=%s waiting=%llu", w->id,
+			    (unsigned long long)w->waiting);
 		return -EDQUOT;
 	}
 	uuid_make(ret_id);
@@ -290,13 +299,17 @@ struct sending {
 	struct webhooks *h;
 	struct webhook *w;
 	int r;
-	bool hopeless;			/* it is this delivery that is wrong */
+	bool hopeless; /* it is this delivery that is wrong */
 };
 
 /* One that nothing more is known of, or that cannot be signed, will never be sent. */
 static void give_up(struct webhooks *h, struct webhook *w, const struct delivery_row *d, const char *why)
 {
-	struct delivery_row to = { .seq = d->seq, .state = DELIVERY_FAILED, .attempts = d->attempts, .last_ms = clock_wall_ms(), .outcome = HK_LOST,
+	struct delivery_row to = { .seq = d->seq,
+		.state = DELIVERY_FAILED,
+		.attempts = d->attempts,
+		.last_ms = clock_wall_ms(),
+		.outcome = HK_LOST,
 		.error = why };
 	struct err e;
 
@@ -311,13 +324,17 @@ static void send_one(void *user, const struct delivery_row *d)
 	struct sending *s = user;
 	struct webhooks *h = s->h;
 	struct webhook *w = s->w;
-	autobuf struct buf body = BUF_INIT(HK_BODY_MAX), secret = BUF_INIT(WEBHOOK_SECRET_MAX + 1), msg = BUF_INIT(HK_MAX);
+	autobuf struct buf body = BUF_INIT(HK_BODY_MAX), secret = BUF_INIT(WEBHOOK_SECRET_MAX + 1),
+			   msg = BUF_INIT(HK_MAX);
 	autofree char *label = label_of(w);
 	autojson json_t *event = d->event.id ? event_json(&d->event) : NULL;
-	struct hk_job m = { .head = { HK_VERSION, HK_JOB, 0 }, .timeout_ms = h->front->opt.webhook_timeout_s * 1000, .attempt = d->attempts + 1 };
+	struct hk_job m = { .head = { HK_VERSION, HK_JOB, 0 },
+		.timeout_ms = h->front->opt.webhook_timeout_s * 1000,
+		.attempt = d->attempts + 1 };
 
 	json_put(&body, event);
-	if (!event || body.bad || !label || vault_unseal(h->front->vault, str_of(label), buf_view(&w->sealed), &secret) < 0) {
+	if (!event || body.bad || !label ||
+	    vault_unseal(h->front->vault, str_of(label), buf_view(&w->sealed), &secret) < 0) {
 		s->hopeless = true;
 		w->row = d->seq;
 		w->attempts = d->attempts;
@@ -350,10 +367,12 @@ static void send_one(void *user, const struct delivery_row *d)
 
 static bool may_send(const struct webhooks *h, const struct webhook *w, uint64_t now)
 {
-	return h->fd >= 0 && h->under_way < HK_JOBS_MAX && !w->seq && w->waiting > 0 && w->enabled && w->next_mono_ms <= now;
+	return h->fd >= 0 && h->under_way < HK_JOBS_MAX && !w->seq && w->waiting > 0 && w->enabled &&
+	    w->next_mono_ms <= now;
 }
 
-/* False: not now. If atoll-webhooks is gone, on_ready() will hang up; whatever else it is, a little later it may be better. */
+/* False: not now. If atoll-webhooks is gone, on_ready() will hang up; whatever else it is, a little later it may be
+ * better. */
 static bool send_next(struct webhooks *h, struct webhook *w)
 {
 	struct sending s = { .h = h, .w = w };
@@ -363,7 +382,8 @@ static bool send_next(struct webhooks *h, struct webhook *w)
 	if (r == 0)
 		w->waiting = 0;
 	if (r == 1 && s.hopeless)
-		give_up(h, w, &(struct delivery_row) { .seq = w->row, .attempts = w->attempts }, "the event is not known any more, or cannot be signed");
+		give_up(h, w, &(struct delivery_row) { .seq = w->row, .attempts = w->attempts },
+		    "the event is not known any more, or cannot be signed");
 	if (r < 0 || s.r < 0)
 		w->next_mono_ms = clock_mono_ms() + UNSENT_RETRY_MS;
 	return r == 1 && s.r == 0;
@@ -375,7 +395,8 @@ static void work(struct webhooks *h)
 	uint64_t now = clock_mono_ms(), next = NEVER;
 	struct webhook *w;
 
-	TAILQ_FOREACH(w, &h->all, link) {
+	TAILQ_FOREACH(w, &h->all, link)
+	{
 		while (may_send(h, w, now) && send_next(h, w))
 			;
 		if (w->waiting > 0 && w->enabled && !w->seq && w->next_mono_ms > now && w->next_mono_ms < next)
@@ -389,21 +410,28 @@ static void work(struct webhooks *h)
 
 static void give_back(struct webhooks *h)
 {
-	if (h->under_way > 0)		/* a peer that answers too often must not turn it into many */
+	if (h->under_way > 0) /* a peer that answers too often must not turn it into many */
 		h->under_way--;
 }
 
 static void finish(struct webhooks *h, struct webhook *w, const struct hk_done *d)
 {
 	const struct front_options *o = &h->front->opt;
-	bool tried = d->outcome != HK_LOST || d->head.seq == 0;	/* else atoll-webhooks had no room for it */
-	struct delivery_row to = { .seq = w->row, .attempts = w->attempts + tried, .last_ms = clock_wall_ms(), .outcome = d->outcome, .status = d->status,
-		.took_ms = d->took_ms, .error = d->text };
+	bool tried = d->outcome != HK_LOST || d->head.seq == 0; /* else atoll-webhooks had no room for it */
+	struct delivery_row to = { .seq = w->row,
+		.attempts = w->attempts + tried,
+		.last_ms = clock_wall_ms(),
+		.outcome = d->outcome,
+		.status = d->status,
+		.took_ms = d->took_ms,
+		.error = d->text };
 	bool hopeless = d->outcome == HK_REFUSED || d->status == 410;
 	uint32_t chance;
 	struct err e;
 
-	to.state = d->outcome == HK_OK ? DELIVERY_DONE : hopeless || to.attempts >= o->webhook_attempts ? DELIVERY_FAILED : DELIVERY_WAITING;
+	to.state = d->outcome == HK_OK                       ? DELIVERY_DONE
+	    : hopeless || to.attempts >= o->webhook_attempts ? DELIVERY_FAILED
+							     : DELIVERY_WAITING;
 	w->seq = 0;
 	w->next_mono_ms = 0;
 	give_back(h);
@@ -411,16 +439,19 @@ static void finish(struct webhooks *h, struct webhook *w, const struct hk_done *
 		w->waiting--;
 	if (d->outcome != HK_OK && !hopeless) {
 		rand_bytes(&chance, sizeof chance);
-		uint64_t ms = webhook_backoff_ms(o->webhook_retry_ms, to.attempts, chance), asked = d->retry_after_s * 1000ull;
+		uint64_t ms = webhook_backoff_ms(o->webhook_retry_ms, to.attempts, chance),
+			 asked = d->retry_after_s * 1000ull;
 
 		w->next_mono_ms = clock_mono_ms() + (asked > ms ? asked : ms);
 	}
 	h->front->metrics->webhooks_tried[d->outcome]++;
 	h->front->metrics->webhooks_failed += to.state == DELIVERY_FAILED;
-	log_at(d->outcome == HK_OK ? LOG_LVL_DEBUG : LOG_LVL_INFO, "webhook called", "webhook=%s outcome=%s status=%u attempt=%u ms=%u%s", w->id,
-		hk_outcome_name(d->outcome), d->status, to.attempts, d->took_ms, to.state == DELIVERY_FAILED ? " given-up" : "");
+	log_at(d->outcome == HK_OK ? LOG_LVL_DEBUG : LOG_LVL_INFO, "webhook called",
+	    "webhook=%s outcome=%s status=%u attempt=%u ms=%u%s", w->id, hk_outcome_name(d->outcome), d->status,
+	    to.attempts, d->took_ms, to.state == DELIVERY_FAILED ? " given-up" : "");
 	if (deliveries_set(h->front->store, &to, &e) < 0)
-		log_warn("could not note what became of a delivery, it may be sent again", "webhook=%s err=%s", w->id, e.text);
+		log_warn("could not note what became of a delivery, it may be sent again", "webhook=%s err=%s", w->id,
+		    e.text);
 }
 
 static void hang_up(struct webhooks *h)
@@ -430,11 +461,12 @@ static void hang_up(struct webhooks *h)
 
 	watch_free(take_ptr(&h->watch));
 	fd_close(take_fd(&h->fd));
-	TAILQ_FOREACH(w, &h->all, link) {
+	TAILQ_FOREACH(w, &h->all, link)
+	{
 		if (w->seq)
 			finish(h, w, &lost);
 	}
-	h->under_way = 0;		/* also of those that were removed meanwhile */
+	h->under_way = 0; /* also of those that were removed meanwhile */
 }
 
 static void on_ready(void *user, int events)
@@ -452,17 +484,19 @@ static void on_ready(void *user, int events)
 		if (n == -EAGAIN || n == -EINTR)
 			break;
 		if (n <= 0 || hk_done_check(msg, (size_t)n, &d) < 0) {
-			log_at(n == 0 ? LOG_LVL_INFO : LOG_LVL_WARN, "the link to atoll-webhooks has ended, waiting for the next", "bytes=%zd", n);
+			log_at(n == 0 ? LOG_LVL_INFO : LOG_LVL_WARN,
+			    "the link to atoll-webhooks has ended, waiting for the next", "bytes=%zd", n);
 			hang_up(h);
 			break;
 		}
-		TAILQ_FOREACH(w, &h->all, link) {
+		TAILQ_FOREACH(w, &h->all, link)
+		{
 			if (w->seq == d.head.seq)
 				break;
 		}
 		if (w && d.head.seq)
 			finish(h, w, &d);
-		else			/* it was removed meanwhile */
+		else /* it was removed meanwhile */
 			give_back(h);
 	}
 	work(h);

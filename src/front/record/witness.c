@@ -6,18 +6,19 @@
 #include <openssl/evp.h>
 #include <stdlib.h>
 
+#include "audit/chain.h"
 #include "base/clock.h"
 #include "base/fd.h"
-#include "front/record/executions.h"
-#include "front/front.h"
 #include "front/account/metrics.h"
-#include "front/util/mem.h"
-#include "front/record/notebook.h"
 #include "front/api/request.h"
-#include "front/sandbox/sandbox.h"
-#include "front/record/scan.h"
+#include "front/front.h"
 #include "front/record/audit.h"
+#include "front/record/executions.h"
+#include "front/record/notebook.h"
+#include "front/record/scan.h"
 #include "front/record/veil.h"
+#include "front/sandbox/sandbox.h"
+#include "front/util/mem.h"
 #include "http/connect.h"
 #include "http/gunzip.h"
 #include "http/json.h"
@@ -25,21 +26,20 @@
 #include "http/server.h"
 #include "http/url.h"
 #include "store/notebooks.h"
-#include "audit/chain.h"
 
-#define BODY_MAX (8 * 1024 * 1024)	/* of code or a command; of a longer one only the hash of all bytes is known, */
-#define RPC_MAX (64 * 1024)		/* ... and so of any other call */
-#define UNPACKED_MAX (1024 * 1024)	/* of a compressed one: others wait while it is unpacked */
-#define HELD_MAX (256ull * 1024 * 1024)	/* of all that are under way; above that, too */
+#define BODY_MAX (8 * 1024 * 1024)      /* of code or a command; of a longer one only the hash of all bytes is known, */
+#define RPC_MAX (64 * 1024)             /* ... and so of any other call */
+#define UNPACKED_MAX (1024 * 1024)      /* of a compressed one: others wait while it is unpacked */
+#define HELD_MAX (256ull * 1024 * 1024) /* of all that are under way; above that, too */
 
-enum how { HOW_CODE, HOW_COMMAND, HOW_RPC, HOW_INPUT, HOW_FILE };	/* INPUT: only counted */
+enum how { HOW_CODE, HOW_COMMAND, HOW_RPC, HOW_INPUT, HOW_FILE }; /* INPUT: only counted */
 
 static const struct act {
 	uint16_t port;
-	const char *method, *path;	/* a path that ends with '*' stands for all that begin so */
+	const char *method, *path; /* a path that ends with '*' stands for all that begin so */
 	enum how how;
 	const char *kind;
-	const struct pb_message *message;	/* of the body in protobuf; NULL: there is no such form */
+	const struct pb_message *message; /* of the body in protobuf; NULL: there is no such form */
 } acts[] = {
 	{ PORT_INTERPRETER, "POST", "/execute", HOW_CODE, "code.run", NULL },
 	{ PORT_INTERPRETER, "POST", "/contexts", HOW_RPC, "context.create", NULL },
@@ -69,17 +69,17 @@ struct witness {
 	const struct act *act;
 	char request[REQUEST_ID_SIZE], session[REQUEST_ID_SIZE];
 	struct buf body;
-	EVP_MD_CTX *sum;		/* of all of a body that is not kept; NULL: it is */
-	size_t held;			/* what of front->witnessed is ours */
-	char *coding;			/* of the body; NULL: none */
+	EVP_MD_CTX *sum; /* of all of a body that is not kept; NULL: it is */
+	size_t held;     /* what of front->witnessed is ours */
+	char *coding;    /* of the body; NULL: none */
 	int64_t content_length;
 	uint64_t up;
 	uint64_t began_us;
-	char *path;			/* of the file, or the context's id; NULL: not known */
-	struct buf answer;		/* what is kept of it, */
-	bool cut;			/* ... and that this is not all */
-	uint64_t began_ms;		/* wall clock */
-	json_t *code;			/* the body of /execute: what a notebook has of it */
+	char *path;        /* of the file, or the context's id; NULL: not known */
+	struct buf answer; /* what is kept of it, */
+	bool cut;          /* ... and that this is not all */
+	uint64_t began_ms; /* wall clock */
+	json_t *code;      /* the body of /execute: what a notebook has of it */
 	bool is_proto, enveloped;
 	bool begun, over;
 	int status;
@@ -97,7 +97,8 @@ static const struct act *find_act(const struct http_req *rq, uint16_t port)
 
 		path.n -= open_end;
 		if (acts[i].port == port && str_is(rq->method, acts[i].method) &&
-		    (open_end ? rq->path.n > path.n && memcmp(rq->path.p, path.p, path.n) == 0 : str_eq(rq->path, path)))
+		    (open_end ? rq->path.n > path.n && memcmp(rq->path.p, path.p, path.n) == 0
+			      : str_eq(rq->path, path)))
 			return &acts[i];
 	}
 	return NULL;
@@ -114,7 +115,7 @@ struct witness *witness_new(struct sandbox *sb, const struct http_req *rq, uint1
 	struct witness *w = must_alloc(sizeof *w);
 	struct str type = http_header_get(&rq->headers, "content-type"), coding;
 
-	w->sb = sb;			/* the exchange has a reference */
+	w->sb = sb; /* the exchange has a reference */
 	w->act = act;
 	w->began_us = clock_mono_us();
 	w->content_length = rq->content_length;
@@ -129,11 +130,12 @@ struct witness *witness_new(struct sandbox *sb, const struct http_req *rq, uint1
 		w->coding = must_dup_str(str_is(coding, "gzip") ? coding : STR_LIT("other"));
 	w->is_proto = str_starts(type, "application/connect+proto") || str_starts(type, "application/proto");
 	if (act->how == HOW_COMMAND)
-		w->process.is_proto = w->is_proto;	/* its answer is what it is */
+		w->process.is_proto = w->is_proto; /* its answer is what it is */
 	if (act->how == HOW_FILE)
 		(void)query_get(rq->query, "path", &w->path);
 	else if (port == PORT_INTERPRETER && act->how == HOW_RPC && rq->path.n > sizeof "/contexts/" - 1)
-		w->path = must_dup_str((struct str) { rq->path.p + sizeof "/contexts/" - 1, rq->path.n - (sizeof "/contexts/" - 1) });
+		w->path = must_dup_str(
+		    (struct str) { rq->path.p + sizeof "/contexts/" - 1, rq->path.n - (sizeof "/contexts/" - 1) });
 	return w;
 }
 
@@ -166,7 +168,8 @@ void witness_free(struct witness *w)
 /* Its answer tells the language of the context. */
 static bool is_context(const struct witness *w)
 {
-	return w->sb->front->notebooks && w->act->port == PORT_INTERPRETER && w->act->how == HOW_RPC && !w->path && str_is(str_of(w->act->method), "POST");
+	return w->sb->front->notebooks && w->act->port == PORT_INTERPRETER && w->act->how == HOW_RPC && !w->path &&
+	    str_is(str_of(w->act->method), "POST");
 }
 
 bool witness_reads_body(const struct witness *w)
@@ -239,7 +242,7 @@ static void set_raw(const struct witness *w, json_t *fields)
 
 	if (w->sum) {
 		if (EVP_DigestFinal_ex(w->sum, sum, NULL) != 1)
-			abort();	/* as trail_sha256() */
+			abort(); /* as trail_sha256() */
 		audit_hex(sum, sizeof sum, hex);
 		(void)json_object_set_new(fields, "body_sha256", json_string(hex));
 		(void)json_object_set_new(fields, "too_long", json_true());
@@ -295,7 +298,8 @@ static void keep_text(const struct witness *w, uint64_t seq, struct str text)
 static void begin_code(struct witness *w)
 {
 	autojson json_t *o = object_of(w);
-	const json_t *code = json_object_get(o, "code"), *lang = json_object_get(o, "language"), *ctx = json_object_get(o, "context_id");
+	const json_t *code = json_object_get(o, "code"), *lang = json_object_get(o, "language"),
+		     *ctx = json_object_get(o, "context_id");
 	json_t *fields = json_object();
 	struct str text = { json_string_value(code), json_string_length(code) };
 
@@ -343,7 +347,8 @@ static void begin_command(struct witness *w)
 
 	if (o) {
 		put_command(json_object_get(o, "process"), &text, &line);
-		(void)json_object_set_new(fields, "args", json_integer((json_int_t)json_array_size(json_object_get(json_object_get(o, "process"), "args"))));
+		(void)json_object_set_new(fields, "args",
+		    json_integer((json_int_t)json_array_size(json_object_get(json_object_get(o, "process"), "args"))));
 		if (json_object_get(o, "pty"))
 			(void)json_object_set_new(fields, "pty", json_true());
 	} else {
@@ -382,7 +387,7 @@ static void begin(struct witness *w)
 	else if (w->act->how == HOW_COMMAND)
 		begin_command(w);
 	else
-		return;			/* is read when it is answered */
+		return; /* is read when it is answered */
 	buf_done(&w->body);
 	w->body = BUF_INIT(0);
 	(void)hold(w, json_string_length(json_object_get(w->code, "code")));
@@ -392,8 +397,9 @@ static void begin(struct witness *w)
 static void stop_keeping(struct witness *w)
 {
 	w->sum = EVP_MD_CTX_new();
-	if (!w->sum || EVP_DigestInit_ex2(w->sum, EVP_sha256(), NULL) != 1 || EVP_DigestUpdate(w->sum, w->body.n ? w->body.p : "", w->body.n) != 1)
-		abort();		/* as must_alloc() */
+	if (!w->sum || EVP_DigestInit_ex2(w->sum, EVP_sha256(), NULL) != 1 ||
+	    EVP_DigestUpdate(w->sum, w->body.n ? w->body.p : "", w->body.n) != 1)
+		abort(); /* as must_alloc() */
 	buf_done(&w->body);
 	w->body = BUF_INIT(0);
 	(void)hold(w, 0);
@@ -463,7 +469,7 @@ static void record_once(struct witness *w, int64_t down, enum witness_end how)
 	const char *source = json_string_value(json_object_get(o, "source"));
 	const char *to = json_string_value(json_object_get(o, "destination"));
 
-	if (json_object_get(o, "source_paths")) {	/* compose: these go away, and one file comes */
+	if (json_object_get(o, "source_paths")) { /* compose: these go away, and one file comes */
 		set_list(fields, json_object_get(o, "source_paths"));
 		path = to;
 		to = NULL;
@@ -538,7 +544,8 @@ void witness_data(struct witness *w, struct str data)
 		cell_scan(&w->cell, data);
 	else if (w->act->how == HOW_COMMAND)
 		process_scan(&w->process, data);
-	/* Who sees this event knows that it is over, whatever becomes of the rest of the answer: it is recorded before it goes out. */
+	/* Who sees this event knows that it is over, whatever becomes of the rest of the answer: it is recorded before
+	 * it goes out. */
 	if ((w->act->how == HOW_CODE && w->cell.ended) || (w->act->how == HOW_COMMAND && w->process.ended))
 		witness_end(w, WITNESS_DONE);
 }
@@ -557,9 +564,15 @@ static const char *code_outcome(const struct witness *w, enum witness_end how)
 static void keep_cell(struct witness *w, const char *outcome)
 {
 	const json_t *code = json_object_get(w->code, "code");
-	const char *context = json_string_value(json_object_get(w->code, "context_id")), *language = json_string_value(json_object_get(w->code, "language"));
-	struct cell_row c = { .context = context ? context : "", .language = language ? language : "", .code = { json_string_value(code), json_string_length(code) },
-		.began_ms = w->began_ms, .ms = (clock_mono_us() - w->began_us) / 1000, .outcome = outcome, .cut = w->cut };
+	const char *context = json_string_value(json_object_get(w->code, "context_id")),
+		   *language = json_string_value(json_object_get(w->code, "language"));
+	struct cell_row c = { .context = context ? context : "",
+		.language = language ? language : "",
+		.code = { json_string_value(code), json_string_length(code) },
+		.began_ms = w->began_ms,
+		.ms = (clock_mono_us() - w->began_us) / 1000,
+		.outcome = outcome,
+		.cut = w->cut };
 
 	autobuf struct buf clean_code = BUF_INIT(2 * BODY_MAX), clean_output = BUF_INIT(2 * NOTEBOOK_CELL_MAX);
 
@@ -567,7 +580,7 @@ static void keep_cell(struct witness *w, const char *outcome)
 	c.output = veil(buf_view(&w->answer), w->sb->secrets, true, &clean_output);
 	if (clean_code.bad || clean_output.bad)
 		notebook_missed(w->sb);
-	else if (code && w->status == 200)	/* else it was not run */
+	else if (code && w->status == 200) /* else it was not run */
 		notebook_add(w->sb, &c);
 	else if (w->sum && w->status == 200)
 		notebook_missed(w->sb);
@@ -586,8 +599,8 @@ static void end_code(struct witness *w, enum witness_end how)
 		execution_error(w->sb->front->metrics, execution_class_of(str_of(w->cell.error)));
 
 	json_t *fields = json_pack("{s:s,s:I,s:I,s:I,s:I}", "outcome", code_outcome(w, how), "ms",
-		(json_int_t)((clock_mono_us() - w->began_us) / 1000), "output_bytes", (json_int_t)w->cell.bytes, "results",
-		(json_int_t)w->cell.results, "outputs", (json_int_t)w->cell.outputs);
+	    (json_int_t)((clock_mono_us() - w->began_us) / 1000), "output_bytes", (json_int_t)w->cell.bytes, "results",
+	    (json_int_t)w->cell.results, "outputs", (json_int_t)w->cell.outputs);
 
 	if (w->cell.error[0])
 		(void)json_object_set_new(fields, "error", json_string(w->cell.error));
@@ -598,9 +611,12 @@ static void end_code(struct witness *w, enum witness_end how)
 
 static void end_command(struct witness *w, enum witness_end how)
 {
-	const char *outcome = w->status != 200 ? status_outcome(w, how) : !w->process.ended ? (how == WITNESS_BROKE ? "lost" : "detached") : w->process.exit_code < 0 ? "signal" : "exited";
-	json_t *fields = json_pack("{s:s,s:I,s:I}", "outcome", outcome, "ms", (json_int_t)((clock_mono_us() - w->began_us) / 1000), "output_bytes",
-		(json_int_t)w->process.bytes);
+	const char *outcome = w->status != 200 ? status_outcome(w, how)
+	    : !w->process.ended                ? (how == WITNESS_BROKE ? "lost" : "detached")
+	    : w->process.exit_code < 0         ? "signal"
+					       : "exited";
+	json_t *fields = json_pack("{s:s,s:I,s:I}", "outcome", outcome, "ms",
+	    (json_int_t)((clock_mono_us() - w->began_us) / 1000), "output_bytes", (json_int_t)w->process.bytes);
 	bool ran = w->status == 200 && w->process.ended;
 
 	count(w, EXECUTION_COMMAND, !ran ? outcome : w->process.exit_code == 0 ? "ok" : "error");
@@ -629,7 +645,7 @@ void witness_end(struct witness *w, enum witness_end how)
 		return;
 	}
 	w->over = true;
-	begin(w);			/* its body never came to an end: what there is of it has gone in */
+	begin(w); /* its body never came to an end: what there is of it has gone in */
 	if (w->act->how == HOW_CODE)
 		end_code(w, how);
 	else
@@ -642,10 +658,11 @@ void witness_put_log(const struct witness *w, struct buf *out)
 		return;
 	buf_fmt(out, " op=%s", w->act->kind);
 	if (w->act->how == HOW_CODE)
-		buf_fmt(out, " contentLength=%llu resultsCount=%llu error=%s", (unsigned long long)w->up, (unsigned long long)w->cell.results,
-			w->cell.error[0] ? w->cell.error : "none");
+		buf_fmt(out, " contentLength=%llu resultsCount=%llu error=%s", (unsigned long long)w->up,
+		    (unsigned long long)w->cell.results, w->cell.error[0] ? w->cell.error : "none");
 	else if (w->act->how == HOW_COMMAND && w->process.ended)
-		buf_fmt(out, " contentLength=%llu exit_code=%lld", (unsigned long long)w->up, (long long)w->process.exit_code);
+		buf_fmt(out, " contentLength=%llu exit_code=%lld", (unsigned long long)w->up,
+		    (long long)w->process.exit_code);
 	else
 		buf_fmt(out, " contentLength=%llu", (unsigned long long)w->up);
 }

@@ -6,22 +6,26 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "front/front.h"
 #include "front/account/keyring.h"
 #include "front/account/limits.h"
+#include "front/front.h"
 #include "front/sandbox/sandbox.h"
 
-#define MCP_TEMPLATE "mcp-gateway"	/* what clients ask for by themselves, with their option 'mcp' */
+#define MCP_TEMPLATE "mcp-gateway" /* what clients ask for by themselves, with their option 'mcp' */
 
 static int not_found(struct str ref, struct err *e)
 {
 	if (str_is(ref, MCP_TEMPLATE))
-		return err_set(e, ENOENT, "template '" MCP_TEMPLATE "' not found: the option 'mcp' of clients wants one of that name with the program mcp-gateway in it. The tools of this server itself are at /mcp");
+		return err_set(e, ENOENT,
+		    "template '" MCP_TEMPLATE
+		    "' not found: the option 'mcp' of clients wants one of that name with the program mcp-gateway in "
+		    "it. The tools of this server itself are at /mcp");
 	return err_set(e, ENOENT, "template '%.*s' not found", (int)(ref.n > 100 ? 100 : ref.n), ref.p);
 }
 
 /* Of the team that the namespace names, or of the caller's without one. */
-static int find_named(const struct front *f, const char *team, const struct snapshot_ref *ref, struct template_row *ret, struct err *e)
+static int find_named(const struct front *f, const char *team, const struct snapshot_ref *ref, struct template_row *ret,
+    struct err *e)
 {
 	char own[TEMPLATE_NAME_SIZE];
 	struct team *t;
@@ -39,22 +43,25 @@ static int find_named(const struct front *f, const char *team, const struct snap
 	return -ENOENT;
 }
 
-int catalog_row(const struct front *f, const char *team, struct str text, struct template_row *ret, struct snapshot_ref *ret_ref, struct err *e)
+int catalog_row(const struct front *f, const char *team, struct str text, struct template_row *ret,
+    struct snapshot_ref *ret_ref, struct err *e)
 {
 	struct snapshot_ref ref;
 
 	if (snapshot_ref_parse(text, &ref, e) < 0)
 		return -e->no;
-	if (find_named(f, team, &ref, ret, e) < 0 && (ref.namespace[0] || templates_by_id(f->store, ref.name, ret, e) < 0))
+	if (find_named(f, team, &ref, ret, e) < 0 &&
+	    (ref.namespace[0] || templates_by_id(f->store, ref.name, ret, e) < 0))
 		return not_found(text, e);
 	if (ret_ref)
 		*ret_ref = ref;
 	if (strcmp(ret->team, team) != 0 && !ret->is_public)
-		return not_found(text, e);	/* as of one that does not exist: that it does is nobody else's business */
+		return not_found(text, e); /* as of one that does not exist: that it does is nobody else's business */
 	return 0;
 }
 
-void catalog_limits(const struct front *f, const struct template *tpl, const struct build_row *b, struct msg_limits *ret)
+void catalog_limits(const struct front *f, const struct template *tpl, const struct build_row *b,
+    struct msg_limits *ret)
 {
 	struct limits_range range;
 
@@ -69,38 +76,44 @@ void catalog_limits(const struct front *f, const struct template *tpl, const str
 
 bool is_build_id(const char *z)
 {
-	return strlen(z) == 36 && z[8] == '-' && z[13] == '-' && z[18] == '-' && z[23] == '-' && strspn(z, "0123456789abcdef-") == 36;
+	return strlen(z) == 36 && z[8] == '-' && z[13] == '-' && z[18] == '-' && z[23] == '-' &&
+	    strspn(z, "0123456789abcdef-") == 36;
 }
 
-int catalog_build(const struct front *f, const struct template_row *row, const struct snapshot_ref *ref, struct build_row *ret, struct err *e)
+int catalog_build(const struct front *f, const struct template_row *row, const struct snapshot_ref *ref,
+    struct build_row *ret, struct err *e)
 {
 	struct tag_row tag;
 
-	if (is_build_id(ref->tag)) {		/* no tag has that form */
+	if (is_build_id(ref->tag)) { /* no tag has that form */
 		if (builds_find(f->store, ref->tag, ret, e) < 0 || strcmp(ret->template_id, row->id) != 0)
 			return err_set(e, ENOENT, "build '%s' does not exist for template '%s'", ref->tag, row->name);
 	} else if (tags_find(f->store, row->id, ref->tag, &tag, e) < 0) {
-		return ref->has_tag ? err_set(e, ENOENT, "tag '%s' does not exist for template '%s'", ref->tag, row->name) :
-			err_set(e, ENOENT, "template '%s' has no build that is ready", row->name);
+		return ref->has_tag
+		    ? err_set(e, ENOENT, "tag '%s' does not exist for template '%s'", ref->tag, row->name)
+		    : err_set(e, ENOENT, "template '%s' has no build that is ready", row->name);
 	} else if (builds_find(f->store, tag.build, ret, e) < 0) {
 		return err_set(e, ENOENT, "template '%s' has no build that is ready", row->name);
 	}
 	if (strcmp(ret->status, "ready") != 0)
 		return err_set(e, ENOENT, "template '%s' has no build that is ready", row->name);
 	if (!ret->kept[0] && is_build_id(ref->tag))
-		return err_set(e, ENOENT, "build '%s' of template '%s' had no tag and was tidied away", ret->id, row->name);
+		return err_set(e, ENOENT, "build '%s' of template '%s' had no tag and was tidied away", ret->id,
+		    row->name);
 	return 0;
 }
 
-static int take_build(const struct front *f, const struct template_row *row, const struct snapshot_ref *ref, struct catalog_entry *ret,
-	struct err *e)
+static int take_build(const struct front *f, const struct template_row *row, const struct snapshot_ref *ref,
+    struct catalog_entry *ret, struct err *e)
 {
 	struct build_row b;
 
 	if (catalog_build(f, row, ref, &b, e) < 0)
 		return -e->no;
 	*ret = (struct catalog_entry) {
-		.what = b.what, .is_built = true, .row = *row,
+		.what = b.what,
+		.is_built = true,
+		.row = *row,
 	};
 	memcpy(ret->tpl.id, row->id, sizeof row->id);
 	(void)str_copy(ret->tpl.name, sizeof ret->tpl.name, str_of(row->name));

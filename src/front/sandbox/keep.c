@@ -8,10 +8,10 @@
 
 #include "base/log.h"
 #include "base/rand.h"
-#include "front/link/forget.h"
 #include "front/front.h"
-#include "front/util/mem.h"
+#include "front/link/forget.h"
 #include "front/sandbox/impl.h"
+#include "front/util/mem.h"
 
 #define QUIET_MS 1000
 
@@ -19,9 +19,10 @@ struct keep {
 	struct sandbox *sb;
 	enum keep_memory memory;
 	bool brief;
-	bool again;			/* it could not be stopped where it was: it runs for a moment, and is frozen once more */
-	bool tried;			/* ... which was done */
-	bool released;			/* it runs again; what is kept is still being written */
+	/* it could not be stopped where it was: it runs for a moment, and is frozen once more */
+	bool again;
+	bool tried;    /* ... which was done */
+	bool released; /* it runs again; what is kept is still being written */
 	struct keep_result re;
 	keep_fn *fn;
 	void *user;
@@ -29,7 +30,7 @@ struct keep {
 
 static void finish(struct keep *k)
 {
-	if (k->re.e.no && k->re.name[0])	/* in part, perhaps */
+	if (k->re.e.no && k->re.name[0]) /* in part, perhaps */
 		forget_kept(k->sb->front, k->re.name);
 	sandbox_was_kept(k->sb);
 	k->fn(k->user, &k->re);
@@ -96,9 +97,10 @@ static void on_memory(void *user, const struct warden_reply *re)
 	if (is_over(k))
 		return;
 	if (re->no == EAGAIN && !k->tried && (!k->released || k->sb->state == SANDBOX_RUNNING)) {
-		log_info("a sandbox could not be stopped where it was, trying once more", "id=%s err=%s", k->sb->id, re->text);
+		log_info("a sandbox could not be stopped where it was, trying once more", "id=%s err=%s", k->sb->id,
+		    re->text);
 		k->again = k->tried = true;
-	} else if (re->no) {			/* whoever asked for it must not take a disk for it */
+	} else if (re->no) { /* whoever asked for it must not take a disk for it */
 		(void)err_set(&k->re.e, re->no, "%s", re->text);
 	} else {
 		k->re.what |= KEPT_MEMORY;
@@ -168,7 +170,12 @@ static void on_quiet(void *user, const struct init_result *re)
 static void begin(struct keep *k)
 {
 	struct init_request rq = {
-		.id = k->sb->id, .request = k->sb->request, .method = "POST", .path = "/atoll/quiet", .fd = -1, .wait_ms = QUIET_MS,
+		.id = k->sb->id,
+		.request = k->sb->request,
+		.method = "POST",
+		.path = "/atoll/quiet",
+		.fd = -1,
+		.wait_ms = QUIET_MS,
 	};
 
 	(void)init_call_new(k->sb->front, &rq, on_quiet, k);

@@ -13,7 +13,7 @@
 #include "front/sandbox/sandbox.h"
 #include "front/sandbox/table.h"
 
-#define KEPT_PART 8			/* that part of the memory stays free */
+#define KEPT_PART 8 /* that part of the memory stays free */
 
 void memory_open(struct memory *m)
 {
@@ -63,7 +63,9 @@ uint64_t memory_left_bytes(const struct memory *m)
 {
 	uint64_t available, total;
 
-	return host_memory(m, &available, &total) && available > total / KEPT_PART ? (available - total / KEPT_PART) * 1024 : 0;
+	return host_memory(m, &available, &total) && available > total / KEPT_PART
+	    ? (available - total / KEPT_PART) * 1024
+	    : 0;
 }
 
 /* Of what all sandboxes together may have. */
@@ -79,7 +81,8 @@ void memory_tick(struct front *f)
 	bool is_short = host_is_short(&f->memory) || share_is_short(f);
 
 	if (is_short != f->memory.is_short)
-		log_info(is_short ? "memory is short" : "memory is not short any more", "sandboxes=%zu", sandbox_table_count(f->sandboxes));
+		log_info(is_short ? "memory is short" : "memory is not short any more", "sandboxes=%zu",
+		    sandbox_table_count(f->sandboxes));
 	f->memory.is_short = is_short;
 	if (is_short)
 		sandbox_give_back(f);

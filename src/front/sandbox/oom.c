@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/sandbox/oom: the kernel has killed a process of a sandbox that is at its memory limit: its log, our counters, and its init,
- * which may be waiting for word before it tells how a command ended. */
+/* front/sandbox/oom: the kernel has killed a process of a sandbox that is at its memory limit: its log, our counters,
+ * and its init, which may be waiting for word before it tells how a command ended. */
 #include <stdio.h>
 
 #include "base/fd.h"
 #include "base/log.h"
+#include "front/account/metrics.h"
 #include "front/front.h"
 #include "front/link/init_call.h"
-#include "front/account/metrics.h"
 #include "front/sandbox/sandbox.h"
 
 #define TELL_MS 2000
@@ -33,12 +33,17 @@ void sandbox_oom(struct sandbox *sb, uint32_t kills)
 	sb->front->metrics->oom_kills += more;
 	log_info("memory limit reached", "id=%s kills=%u limit_mb=%llu", sb->id, kills, limit_mb);
 	sandbox_note(sb, LOG_LVL_WARN, JOURNAL_LIFECYCLE, "memory limit reached, a process was killed",
-		"error=MEMORY_LIMIT kills=%u limit_mb=%llu", kills, limit_mb);
+	    "error=MEMORY_LIMIT kills=%u limit_mb=%llu", kills, limit_mb);
 	if (sb->state != SANDBOX_RUNNING)
 		return;
 	(void)snprintf(body, sizeof body, "{\"kills\":%u,\"limitMB\":%llu}", kills, limit_mb);
 	struct init_request rq = {
-		.id = sb->id, .request = "", .method = "POST", .path = "/atoll/oom", .body = str_of(body), .fd = -1,
+		.id = sb->id,
+		.request = "",
+		.method = "POST",
+		.path = "/atoll/oom",
+		.body = str_of(body),
+		.fd = -1,
 		.wait_ms = TELL_MS,
 	};
 

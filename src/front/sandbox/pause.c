@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* front/sandbox/pause: from RUNNING to PAUSED and back.
  *
- *	pause		init closes its connections; freeze; keep the disk; note it in the store; then it is PAUSED. Without memory it is
+ *	pause		init closes its connections; freeze; keep the disk; note it in the store; then it is PAUSED.
+ *			Without memory it is
  *			ended as well, once the store knows what is kept of it
  *	later		the memory of a paused one is kept, too, in the background; it stays frozen
  *	resume		thaw; or restore from disk, if it is frozen no more; or boot from its disk
  *
- * What is kept has a new name each time, so that removing the last one in the background is in nobody's way. The store is told
- * before anything is given up: whoever comes after a crash finds either the sandbox or what is kept of it. */
+ * What is kept has a new name each time, so that removing the last one in the background is in nobody's way. The store
+ *is told before anything is given up: whoever comes after a crash finds either the sandbox or what is kept of it. */
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -21,22 +22,23 @@
 #include "base/log.h"
 #include "base/rand.h"
 #include "base/str.h"
-#include "front/link/forget.h"
-#include "front/front.h"
-#include "front/util/mem.h"
 #include "front/account/metrics.h"
+#include "front/front.h"
+#include "front/link/forget.h"
 #include "front/sandbox/impl.h"
 #include "front/sandbox/row.h"
 #include "front/sandbox/table.h"
+#include "front/util/mem.h"
 #include "loop/loop.h"
 
-#define QUIET_MS 1000			/* what init may take to close its connections; without it memory may not be kept on disk */
-#define RUN_ON_MS 5000			/* one that could not be paused at its end is not due again at once */
-#define TRIES_MAX 4			/* what is in the way is seldom gone by itself */
-#define HURRY_TRIES 2			/* a backup does not wait for more */
-#define TRY_AGAIN_MS 500ull		/* then four times as long each time */
-#define CHECKPOINTS_MAX 1		/* at once: they read and write much */
-#define GONE_MS 10000ull		/* what its last life may take to be cleared away */
+/* what init may take to close its connections; without it memory may not be kept on disk */
+#define QUIET_MS 1000
+#define RUN_ON_MS 5000      /* one that could not be paused at its end is not due again at once */
+#define TRIES_MAX 4         /* what is in the way is seldom gone by itself */
+#define HURRY_TRIES 2       /* a backup does not wait for more */
+#define TRY_AGAIN_MS 500ull /* then four times as long each time */
+#define CHECKPOINTS_MAX 1   /* at once: they read and write much */
+#define GONE_MS 10000ull    /* what its last life may take to be cleared away */
 #define LOOK_MS 20
 
 static bool has(const struct sandbox *sb, uint32_t what)
@@ -122,7 +124,7 @@ static void disk_done(struct sandbox *sb)
 	sb->end_ms = clock_wall_ms();
 	if (!sb->keeps_memory)
 		sb->kept.what |= KEPT_NO_RAM;
-	if (row_try(sb, ROW_PAUSED, &e) < 0) {		/* who comes after a crash must know of it */
+	if (row_try(sb, ROW_PAUSED, &e) < 0) { /* who comes after a crash must know of it */
 		sb->end_ms = end_ms;
 		pause_failed(sb, e.no, e.text);
 		return;
@@ -141,7 +143,7 @@ static void on_disk_kept(void *user, const struct warden_reply *re)
 
 	if (sb->state != SANDBOX_PAUSING) {
 		sandbox_unref(sb);
-	} else if (re->no == ENOTSUP && sb->keeps_memory) {	/* a server without a pool: then in memory alone */
+	} else if (re->no == ENOTSUP && sb->keeps_memory) { /* a server without a pool: then in memory alone */
 		memset(&sb->kept, 0, sizeof sb->kept);
 		disk_done(sb);
 	} else if (re->no) {
@@ -195,12 +197,17 @@ static void on_quiet(void *user, const struct init_result *re)
 void sandbox_pause(struct sandbox *sb, bool memory)
 {
 	struct init_request rq = {
-		.id = sb->id, .request = sb->request, .method = "POST", .path = "/atoll/quiet", .fd = -1, .wait_ms = QUIET_MS,
+		.id = sb->id,
+		.request = sb->request,
+		.method = "POST",
+		.path = "/atoll/quiet",
+		.fd = -1,
+		.wait_ms = QUIET_MS,
 	};
 
 	sb->fail = ERR_INIT;
 	sb->keeps_memory = memory;
-	sandbox_set_state(sb, SANDBOX_PAUSING);		/* closes ours */
+	sandbox_set_state(sb, SANDBOX_PAUSING); /* closes ours */
 	sandbox_ref(sb);
 	if (memory && sb->front->can_checkpoint)
 		(void)init_call_new(sb->front, &rq, on_quiet, sb);
@@ -217,7 +224,8 @@ static void on_memory_kept(void *user, const struct warden_reply *re)
 	sb->front->checkpoints--;
 	if (re->no && sb->state == SANDBOX_PAUSED && sb->live) {
 		log_warn("the memory of a paused sandbox is not kept on disk", "id=%s err=%s", sb->id, re->text);
-		sandbox_note(sb, LOG_LVL_WARN, JOURNAL_LIFECYCLE, "memory stays frozen, it could not be written to disk", "request=");
+		sandbox_note(sb, LOG_LVL_WARN, JOURNAL_LIFECYCLE,
+		    "memory stays frozen, it could not be written to disk", "request=");
 		(void)str_copy(sb->kept.why_not, sizeof sb->kept.why_not, str_of(re->text));
 		sb->kept.next_try_ms = clock_wall_ms() + (TRY_AGAIN_MS << (2 * sb->kept.tries));
 	} else if (!re->no && sb->state == SANDBOX_PAUSED) {
@@ -228,7 +236,7 @@ static void on_memory_kept(void *user, const struct warden_reply *re)
 		sb->kept.why_not[0] = '\0';
 		row_set(sb, ROW_PAUSED);
 		sandbox_note(sb, LOG_LVL_INFO, JOURNAL_LIFECYCLE, "memory written to disk", "bytes=%llu dump_ms=%llu",
-			(unsigned long long)m->bytes, (unsigned long long)m->dump_us / 1000);
+		    (unsigned long long)m->bytes, (unsigned long long)m->dump_us / 1000);
 	}
 	sandbox_unref(sb);
 }
@@ -245,13 +253,14 @@ void sandbox_pause_tick(struct sandbox *sb)
 	if (now < sb->kept.next_try_ms || (!f->hurries && now < sb->end_ms + f->opt.checkpoint_after_s * 1000ull))
 		return;
 	sb->kept.tries++;
-	sb->kept.next_try_ms = UINT64_MAX;	/* until this one is answered */
+	sb->kept.next_try_ms = UINT64_MAX; /* until this one is answered */
 	f->checkpoints++;
 	ask_keep(sandbox_ref(sb), OP_CHECKPOINT, on_memory_kept);
 }
 
-/* The front can open no file once it serves, so it has this one open from the start. Its last byte tells where things stand: 'r' is written by
- * who wants memory to be on disk, 'w' by us in each second in which there is something to wait for, 'd' when there is not. */
+/* The front can open no file once it serves, so it has this one open from the start. Its last byte tells where things
+ * stand: 'r' is written by who wants memory to be on disk, 'w' by us in each second in which there is something to wait
+ * for, 'd' when there is not. */
 int sandbox_hurry_open(struct front *f, struct err *e)
 {
 	autofree char *path = str_fmt("%s/" SANDBOX_HURRY, f->opt.state_dir);
@@ -274,8 +283,9 @@ void sandbox_hurry_look(struct front *f)
 
 static bool will_be_written(const struct sandbox *sb)
 {
-	return sb->state == SANDBOX_PAUSING ? sb->keeps_memory :
-		sb->state == SANDBOX_PAUSED && sb->live && sb->kept.what == KEPT_DISK && sb->kept.tries < HURRY_TRIES;
+	return sb->state == SANDBOX_PAUSING
+	    ? sb->keeps_memory
+	    : sb->state == SANDBOX_PAUSED && sb->live && sb->kept.what == KEPT_DISK && sb->kept.tries < HURRY_TRIES;
 }
 
 /* One that was tried as often as it can be is not waited for: whoever asked sees in the store that it is not there. */
@@ -286,7 +296,7 @@ void sandbox_hurry_done(struct front *f)
 	if (!f->hurries)
 		return;
 	for (const struct sandbox *sb = sandbox_table_next(f->sandboxes, NULL); f->can_checkpoint && sb && !works;
-	     sb = sandbox_table_next(f->sandboxes, sb))
+	    sb = sandbox_table_next(f->sandboxes, sb))
 		works = will_be_written(sb);
 	if (write(f->hurry_fd, works ? "w" : "d", 1) != 1)
 		log_warn("could not tell how far memory is written", "file=" SANDBOX_HURRY " err=%m");
@@ -303,7 +313,7 @@ static void on_evicted(void *user, const struct warden_reply *re)
 {
 	struct sandbox *sb = user;
 
-	if (re->no)			/* else EV_EXITED tells */
+	if (re->no) /* else EV_EXITED tells */
 		sb->evicted = false;
 	sandbox_unref(sb);
 }
@@ -312,7 +322,8 @@ void sandbox_give_back(struct front *f)
 {
 	struct sandbox *best = NULL;
 
-	for (struct sandbox *sb = sandbox_table_next(f->sandboxes, NULL); sb; sb = sandbox_table_next(f->sandboxes, sb)) {
+	for (struct sandbox *sb = sandbox_table_next(f->sandboxes, NULL); sb;
+	    sb = sandbox_table_next(f->sandboxes, sb)) {
 		if (sb->evicted)
 			return;
 		if (sb->state == SANDBOX_PAUSED && sb->live && has(sb, KEPT_MEMORY) && !has(sb, KEPT_NO_RAM) &&
@@ -323,8 +334,8 @@ void sandbox_give_back(struct front *f)
 		return;
 	best->evicted = true;
 	sandbox_by(best, "");
-	sandbox_note(best, LOG_LVL_INFO, JOURNAL_LIFECYCLE, "paused sandbox left the memory, it is on disk", "bytes=%llu",
-		(unsigned long long)sandbox_memory(best));
+	sandbox_note(best, LOG_LVL_INFO, JOURNAL_LIFECYCLE, "paused sandbox left the memory, it is on disk",
+	    "bytes=%llu", (unsigned long long)sandbox_memory(best));
 	(void)warden_ask_id(f->warden, OP_KILL, best->id, "", on_evicted, sandbox_ref(best));
 }
 
@@ -454,7 +465,8 @@ static void begin_again(struct sandbox *sb)
 	if (!has(sb, KEPT_DISK))
 		resume_failed(sb, ENOTSUP, "its disk was not kept");
 	else if (!boots && !has(sb, KEPT_MEMORY))
-		resume_failed(sb, ESTALE, "what it had in memory is lost; with memory: false it boots from its disk (atoll resume --boot)");
+		resume_failed(sb, ESTALE,
+		    "what it had in memory is lost; with memory: false it boots from its disk (atoll resume --boot)");
 	else
 		sandbox_ask_start(sandbox_ref(sb), boots ? START_KEPT : START_RESTORE, sb->kept.name, on_begun, sb);
 }
@@ -496,7 +508,7 @@ void sandbox_resume(struct sandbox *sb, uint32_t timeout_s, bool memory)
 		resume_failed(sb, ENOTSUP, "its disk was not kept, so it cannot boot from it");
 	} else if (!sb->live) {
 		begin_again(sb);
-	} else if (sb->evicted) {		/* first its end, which is under way: see sandbox_paused_exited() */
+	} else if (sb->evicted) { /* first its end, which is under way: see sandbox_paused_exited() */
 		sb->ends_first = true;
 	} else if (has(sb, KEPT_NO_RAM)) {
 		end_first(sb);
@@ -509,7 +521,8 @@ void sandbox_resume(struct sandbox *sb, uint32_t timeout_s, bool memory)
 
 bool sandbox_paused_exited(struct sandbox *sb)
 {
-	if (!has(sb, KEPT_DISK) || (sb->state != SANDBOX_PAUSING && sb->state != SANDBOX_PAUSED && sb->state != SANDBOX_RESUMING))
+	if (!has(sb, KEPT_DISK) ||
+	    (sb->state != SANDBOX_PAUSING && sb->state != SANDBOX_PAUSED && sb->state != SANDBOX_RESUMING))
 		return false;
 	bool awaited = sb->state == SANDBOX_RESUMING && sb->ends_first;
 
@@ -522,7 +535,8 @@ bool sandbox_paused_exited(struct sandbox *sb)
 		resume_failed(sb, ECHILD, "it ended at once");
 	} else if (!has(sb, KEPT_MEMORY | KEPT_NO_RAM)) {
 		log_error("what a paused sandbox had in memory is lost", "id=%s", sb->id);
-		sandbox_note_life(sb, LOG_LVL_ERROR, "sandbox died while it was paused: its memory is lost, its disk is kept");
+		sandbox_note_life(sb, LOG_LVL_ERROR,
+		    "sandbox died while it was paused: its memory is lost, its disk is kept");
 	}
 	return true;
 }

@@ -11,16 +11,16 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "front/front.h"
-#include "front/util/mem.h"
 #include "front/sandbox/sandbox.h"
-#include "front/sandbox/table.h"
 #include "front/sandbox/spec_rules.h"
+#include "front/sandbox/table.h"
+#include "front/util/mem.h"
 #include "front/util/vault.h"
 #include "http/json.h"
 #include "ipc/check.h"
 #include "store/host.h"
 
-#define JSON_MAX (2 * 1024 * 1024)	/* the body of a request is smaller */
+#define JSON_MAX (2 * 1024 * 1024) /* the body of a request is smaller */
 #define OPEN_FILES_BEFORE 1024
 #define SEAL_MARK "sealed:"
 #define SEAL_LABEL "network %s"
@@ -86,9 +86,16 @@ static int load_network(const struct sandbox *sb, const char *text, json_t **ret
 static struct row_limits row_limits(const struct msg_limits *l)
 {
 	return (struct row_limits) {
-		.mem_bytes = l->mem_bytes, .disk_bytes = l->disk_bytes, .cpu_permille = l->cpu_permille, .pids = l->pids,
-		.swap_bytes = l->swap_bytes, .io_bytes_s = l->io_bytes_s, .io_ops_s = l->io_ops_s, .egress_bytes = l->egress_bytes,
-		.egress_bytes_s = l->egress_bytes_s, .open_files = l->open_files,
+		.mem_bytes = l->mem_bytes,
+		.disk_bytes = l->disk_bytes,
+		.cpu_permille = l->cpu_permille,
+		.pids = l->pids,
+		.swap_bytes = l->swap_bytes,
+		.io_bytes_s = l->io_bytes_s,
+		.io_ops_s = l->io_ops_s,
+		.egress_bytes = l->egress_bytes,
+		.egress_bytes_s = l->egress_bytes_s,
+		.open_files = l->open_files,
 	};
 }
 
@@ -96,9 +103,16 @@ static struct row_limits row_limits(const struct msg_limits *l)
 static struct msg_limits limits_of_row(const struct row_limits *l)
 {
 	return (struct msg_limits) {
-		.mem_bytes = l->mem_bytes, .disk_bytes = l->disk_bytes, .cpu_permille = l->cpu_permille, .pids = l->pids,
-		.swap_bytes = l->swap_bytes, .io_bytes_s = l->io_bytes_s, .io_ops_s = l->io_ops_s, .egress_bytes = l->egress_bytes,
-		.egress_bytes_s = l->egress_bytes_s, .open_files = l->open_files ? l->open_files : OPEN_FILES_BEFORE,
+		.mem_bytes = l->mem_bytes,
+		.disk_bytes = l->disk_bytes,
+		.cpu_permille = l->cpu_permille,
+		.pids = l->pids,
+		.swap_bytes = l->swap_bytes,
+		.io_bytes_s = l->io_bytes_s,
+		.io_ops_s = l->io_ops_s,
+		.egress_bytes = l->egress_bytes,
+		.egress_bytes_s = l->egress_bytes_s,
+		.open_files = l->open_files ? l->open_files : OPEN_FILES_BEFORE,
 	};
 }
 
@@ -152,7 +166,8 @@ int row_load(struct sandbox *sb, const struct sandbox_row *row)
 	    !str_copy(sp->tpl.name, sizeof sp->tpl.name, str_of(row->template_name)) ||
 	    !str_copy(sp->tpl.key, sizeof sp->tpl.key, str_of(row->template_key)) ||
 	    !str_copy(sb->envd_token, sizeof sb->envd_token, str_of(row->envd_token ? row->envd_token : "")) ||
-	    !str_copy(sb->traffic_token, sizeof sb->traffic_token, str_of(row->traffic_token ? row->traffic_token : "")))
+	    !str_copy(sb->traffic_token, sizeof sb->traffic_token,
+		str_of(row->traffic_token ? row->traffic_token : "")))
 		return -EINVAL;
 	if (row->build)
 		(void)str_copy(sp->tpl.build, sizeof sp->tpl.build, str_of(row->build));
@@ -164,7 +179,8 @@ int row_load(struct sandbox *sb, const struct sandbox_row *row)
 	sp->limits = limits_of_row(&row->limits);
 	sb->sent_before = row->sent_bytes;
 	(void)str_copy(sb->key, sizeof sb->key, str_of(row->key ? row->key : ""));
-	if (row->kept_name && !(str_copy(sb->kept.name, sizeof sb->kept.name, str_of(row->kept_name)) && check_id(sb->kept.name)))
+	if (row->kept_name &&
+	    !(str_copy(sb->kept.name, sizeof sb->kept.name, str_of(row->kept_name)) && check_id(sb->kept.name)))
 		return -EINVAL;
 	sb->kept.what = row->kept_name ? row->kept : 0;
 	sb->created_ms = row->created_ms;
@@ -173,7 +189,8 @@ int row_load(struct sandbox *sb, const struct sandbox_row *row)
 	sb->active_ms = sb->noted_active_ms = row->active_ms ? row->active_ms : row->started_us / 1000;
 
 	/* A token that got lost must not open the sandbox to everybody. */
-	if (((sp->flags & SPEC_SECURE) && !*sb->envd_token) || ((sp->flags & SPEC_PRIVATE_TRAFFIC) && !*sb->traffic_token))
+	if (((sp->flags & SPEC_SECURE) && !*sb->envd_token) ||
+	    ((sp->flags & SPEC_PRIVATE_TRAFFIC) && !*sb->traffic_token))
 		return -EINVAL;
 	if (load_object(row->metadata, &sp->metadata) < 0 || load_object(row->env_vars, &sp->env_vars) < 0 ||
 	    spec_volumes_load(row->volumes, sp) < 0)
@@ -196,8 +213,13 @@ static void complain(const struct sandbox *sb, const struct err *e)
 int row_try(struct sandbox *sb, enum row_state state, struct err *e)
 {
 	struct sandbox_row row = {
-		.id = sb->id, .state = state, .started_us = sb->started_us, .end_ms = sb->end_ms, .flags = sb->spec.flags,
-		.kept_name = or_null(sb->kept.name), .kept = sb->kept.what,
+		.id = sb->id,
+		.state = state,
+		.started_us = sb->started_us,
+		.end_ms = sb->end_ms,
+		.flags = sb->spec.flags,
+		.kept_name = or_null(sb->kept.name),
+		.kept = sb->kept.what,
 		.sent_bytes = sb->sent_before,
 	};
 
@@ -224,7 +246,10 @@ void row_set_limits(const struct sandbox *sb)
 
 void row_save(struct sandbox *sb)
 {
-	row_set(sb, sb->state == SANDBOX_PAUSED ? ROW_PAUSED : sb->state == SANDBOX_STARTING ? ROW_STARTING : ROW_RUNNING);
+	row_set(sb,
+	    sb->state == SANDBOX_PAUSED         ? ROW_PAUSED
+		: sb->state == SANDBOX_STARTING ? ROW_STARTING
+						: ROW_RUNNING);
 }
 
 void row_set_network(const struct sandbox *sb)
@@ -306,16 +331,18 @@ void rows_tick(struct front *f)
 
 	for (struct row_ends *re; (re = f->row_ends);) {
 		if (sandboxes_end(f->store, re->id, re->ended_ms, re->reason, &e) < 0)
-			return;			/* nor will the others work */
+			return; /* nor will the others work */
 		f->row_ends = re->next;
 		free(re);
 	}
 	if (record_host(f, &e) < 0)
 		return;
-	for (struct sandbox *sb = sandbox_table_next(f->sandboxes, NULL); sb; sb = sandbox_table_next(f->sandboxes, sb)) {
+	for (struct sandbox *sb = sandbox_table_next(f->sandboxes, NULL); sb;
+	    sb = sandbox_table_next(f->sandboxes, sb)) {
 		bool settled = sb->state == SANDBOX_RUNNING || sb->state == SANDBOX_PAUSED;
 
-		if (sb->row_lags && settled && row_try(sb, sb->state == SANDBOX_PAUSED ? ROW_PAUSED : ROW_RUNNING, &e) < 0)
+		if (sb->row_lags && settled &&
+		    row_try(sb, sb->state == SANDBOX_PAUSED ? ROW_PAUSED : ROW_RUNNING, &e) < 0)
 			return;
 	}
 }

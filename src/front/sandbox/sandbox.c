@@ -13,20 +13,20 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/rand.h"
-#include "front/api/api.h"
 #include "front/account/census.h"
-#include "front/record/events.h"
-#include "front/front.h"
-#include "front/record/logbook.h"
-#include "front/util/mem.h"
 #include "front/account/meter.h"
-#include "front/sandbox/warm_pool.h"
 #include "front/account/quota.h"
+#include "front/api/api.h"
+#include "front/front.h"
+#include "front/link/warden_link.h"
+#include "front/record/audit_acts.h"
+#include "front/record/events.h"
+#include "front/record/logbook.h"
 #include "front/sandbox/impl.h"
 #include "front/sandbox/row.h"
 #include "front/sandbox/table.h"
-#include "front/record/audit_acts.h"
-#include "front/link/warden_link.h"
+#include "front/sandbox/warm_pool.h"
+#include "front/util/mem.h"
 #include "loop/loop.h"
 #include "store/sandboxes.h"
 
@@ -35,7 +35,7 @@
 
 #define BIT(s) (1u << (s))
 #define OVER (BIT(SANDBOX_ENDING) | BIT(SANDBOX_DEAD))
-#define KEPT_FIRST_MS 200		/* a snapshot that was begun is finished before a pause that is due */
+#define KEPT_FIRST_MS 200 /* a snapshot that was begun is finished before a pause that is due */
 #define IN_TRANSITION (BIT(SANDBOX_STARTING) | BIT(SANDBOX_PAUSING) | BIT(SANDBOX_RESUMING) | BIT(SANDBOX_KEEPING))
 
 static const unsigned may_follow[] = {
@@ -167,7 +167,7 @@ void sandbox_note_entry(struct sandbox *sb, struct journal_entry *en)
 	uint64_t now_ms = clock_wall_ms();
 
 	if (sandbox_gone(sb))
-		return;			/* its log has been closed */
+		return; /* its log has been closed */
 	if (en->at_ms > now_ms)
 		en->at_ms = now_ms;
 	if (en->at_ms < sb->noted_ms)
@@ -178,7 +178,8 @@ void sandbox_note_entry(struct sandbox *sb, struct journal_entry *en)
 	logbook_add(sb->log, en);
 }
 
-void sandbox_note(struct sandbox *sb, enum log_level level, enum journal_kind kind, const char *message, const char *fmt, ...)
+void sandbox_note(struct sandbox *sb, enum log_level level, enum journal_kind kind, const char *message,
+    const char *fmt, ...)
 {
 	struct journal_entry en = { .at_ms = UINT64_MAX, .level = level, .kind = kind, .message = str_of(message) };
 	char text[1024];
@@ -226,7 +227,7 @@ static void wake_waiters(struct sandbox *sb)
 
 	while ((w = LIST_FIRST(&sb->waiters))) {
 		LIST_REMOVE(w, link);
-		LIST_INSERT_HEAD(&woken, w, link);	/* turns the order round: first come, first served */
+		LIST_INSERT_HEAD(&woken, w, link); /* turns the order round: first come, first served */
 	}
 	while ((w = LIST_FIRST(&woken))) {
 		LIST_REMOVE(w, link);
@@ -258,7 +259,11 @@ static bool counts(enum sandbox_state s)
 static void tell_event(struct sandbox *sb, enum sandbox_state from, enum sandbox_state to)
 {
 	static const char *const why[END_REASONS] = {
-		[END_KILLED] = "request", [END_EXPIRED] = "timeout", [END_DIED] = "died", [END_OOM] = "out_of_memory", [END_FAILED] = "failed",
+		[END_KILLED] = "request",
+		[END_EXPIRED] = "timeout",
+		[END_DIED] = "died",
+		[END_OOM] = "out_of_memory",
+		[END_FAILED] = "failed",
 	};
 
 	if ((BIT(to) & OVER) && !(BIT(from) & OVER) && from != SANDBOX_STARTING)
@@ -274,8 +279,9 @@ void sandbox_set_state(struct sandbox *sb, enum sandbox_state to)
 	enum sandbox_state from = sb->state;
 
 	assert(may_follow[from] & BIT(to));
-	log_info("sandbox state", "id=%s from=%s to=%s request=%s", sb->id, state_name[from], state_name[to], sb->request);
-	sandbox_ref(sb);		/* the wake-ups below may drop the last one */
+	log_info("sandbox state", "id=%s from=%s to=%s request=%s", sb->id, state_name[from], state_name[to],
+	    sb->request);
+	sandbox_ref(sb); /* the wake-ups below may drop the last one */
 	sb->state = to;
 	if (counts(from) && !counts(to))
 		meter_stop(sb);
@@ -292,11 +298,11 @@ void sandbox_set_state(struct sandbox *sb, enum sandbox_state to)
 	else
 		expiry_clear(sb->front->expiry, &sb->expiry);
 	if (!(BIT(from) & OVER) && (BIT(to) & OVER)) {
-		if (from != SANDBOX_STARTING)	/* of such a one no word comes */
+		if (from != SANDBOX_STARTING) /* of such a one no word comes */
 			quota_leaves(sb);
 		sandbox_table_drop(sb->front->sandboxes, sb);
-		sandbox_unref(sb);	/* the table's */
-		if (from == SANDBOX_STARTING)	/* nobody knows its id */
+		sandbox_unref(sb);            /* the table's */
+		if (from == SANDBOX_STARTING) /* nobody knows its id */
 			logbook_drop(take_ptr(&sb->log));
 		else
 			logbook_end(take_ptr(&sb->log), clock_wall_ms());
@@ -330,7 +336,7 @@ static struct sandbox *sandbox_alloc(struct front *f)
 	struct sandbox *sb = must_alloc(sizeof *sb);
 
 	sb->front = f;
-	sb->refs = 1;			/* the table's */
+	sb->refs = 1; /* the table's */
 	sb->warm_fd = -1;
 	sb->live = true;
 	LIST_INIT(&sb->waiters);
@@ -348,7 +354,8 @@ void sandbox_make_id(const struct front *f, char id[ID_SIZE])
 	} while (sandbox_table_find(f->sandboxes, str_of(id)));
 }
 
-int sandbox_new(struct front *f, const char *team, const char *key, struct spec *sp, struct sandbox **ret, struct err *e)
+int sandbox_new(struct front *f, const char *team, const char *key, struct spec *sp, struct sandbox **ret,
+    struct err *e)
 {
 	struct sandbox *sb = sandbox_alloc(f);
 	struct warm_pool_gift gift;
@@ -370,7 +377,7 @@ int sandbox_new(struct front *f, const char *team, const char *key, struct spec 
 		token_make(sb->envd_token);
 	if (sb->spec.flags & SPEC_PRIVATE_TRAFFIC)
 		token_make(sb->traffic_token);
-	sb->events.known = true;	/* there are none yet */
+	sb->events.known = true; /* there are none yet */
 	sb->created_ms = clock_wall_ms();
 	sb->started_us = sb->created_ms * 1000;
 	sb->active_ms = sb->noted_active_ms = sb->created_ms;
@@ -397,7 +404,7 @@ struct sandbox *sandbox_restore(struct front *f, const struct sandbox_row *row, 
 	sb->live = live;
 	if (row->state == ROW_PAUSED)
 		sb->stopped_ms = row->end_ms;
-	if (!frozen)			/* what was kept of it is older than what it is now */
+	if (!frozen) /* what was kept of it is older than what it is now */
 		memset(&sb->kept, 0, sizeof sb->kept);
 	sb->state = is_caught ? SANDBOX_PAUSING : frozen ? SANDBOX_PAUSED : SANDBOX_RUNNING;
 	if (is_freed) {
@@ -407,7 +414,7 @@ struct sandbox *sandbox_restore(struct front *f, const struct sandbox_row *row, 
 	sandbox_table_put(f->sandboxes, sb);
 	sb->log = logbook_open(f->logbook, sb->id, sb->team, false);
 	meter_load(sb);
-	if (is_freed)			/* it was paused until about now */
+	if (is_freed) /* it was paused until about now */
 		meter_start(sb);
 	else if (counts(sb->state))
 		meter_adopt(sb);
@@ -425,7 +432,8 @@ void sandbox_started(struct sandbox *sb)
 	sb->started_us = sandbox_now_us();
 	sb->end_ms = sandbox_latest_end(sb, sb->started_us / 1000 + sb->spec.timeout_s * 1000ull);
 	sb->active_ms = sb->started_us / 1000;
-	sb->usage.next_mono_ms = clock_mono_ms() + USAGE_FIRST_MS;	/* its processor time counts from before the start, and so does the time */
+	/* its processor time counts from before the start, and so does the time */
+	sb->usage.next_mono_ms = clock_mono_ms() + USAGE_FIRST_MS;
 	if (sb->noted ? row_try(sb, ROW_RUNNING, &sb->fail) < 0 : row_add(sb, ROW_RUNNING, &sb->fail) < 0) {
 		(void)err_wrap(&sb->fail, "record the sandbox");
 		sandbox_kill(sb, END_FAILED, "start failed");
@@ -434,10 +442,10 @@ void sandbox_started(struct sandbox *sb)
 	sb->front->metrics->starts_ok++;
 	census_started(sb->front->census, sb->team);
 	sandbox_note(sb, LOG_LVL_INFO, JOURNAL_LIFECYCLE, "sandbox created", "template=%s timeout_s=%u request=%s",
-		sb->spec.tpl.name, sb->spec.timeout_s, sb->request);
+	    sb->spec.tpl.name, sb->spec.timeout_s, sb->request);
 	sandbox_ref(sb);
 	sandbox_set_state(sb, SANDBOX_RUNNING);
-	init_watch_use(sb);		/* who asked for it has his answer by now */
+	init_watch_use(sb); /* who asked for it has his answer by now */
 	sandbox_unref(sb);
 }
 
@@ -452,7 +460,8 @@ void sandbox_start_afresh(struct sandbox *sb)
 {
 	struct front *f = sb->front;
 
-	(void)warden_ask_id(f->warden, OP_KILL, sb->id, sb->request, ignore_reply, NULL);	/* in case that it lives */
+	/* in case that it lives */
+	(void)warden_ask_id(f->warden, OP_KILL, sb->id, sb->request, ignore_reply, NULL);
 	warm_pool_taken(f->warm_pool, &sb->spec, false);
 	sandbox_table_drop(f->sandboxes, sb);
 	sandbox_make_id(f, sb->id);
@@ -478,7 +487,8 @@ void sandbox_set_timeout(struct sandbox *sb, uint32_t timeout_s, bool extend_onl
 	row_set(sb, ROW_RUNNING);
 	arm_expiry(sb);
 	event_note(sb, EVENT_UPDATED, json_pack("{s:o}", "set_timeout", time_json(end)));
-	sandbox_note(sb, LOG_LVL_INFO, JOURNAL_LIFECYCLE, "timeout set", "timeout_s=%u request=%s", timeout_s, sb->request);
+	sandbox_note(sb, LOG_LVL_INFO, JOURNAL_LIFECYCLE, "timeout set", "timeout_s=%u request=%s", timeout_s,
+	    sb->request);
 }
 
 static void ask_kill(void *user);
@@ -492,7 +502,7 @@ static void on_killed(void *user, const struct warden_reply *re)
 		if (!sb->retry)
 			sb->retry = timer_new(sb->front->loop, ask_kill, sb);
 		if (sb->retry) {
-			timer_arm(sb->retry, KILL_RETRY_MS);	/* keeps the reference */
+			timer_arm(sb->retry, KILL_RETRY_MS); /* keeps the reference */
 			return;
 		}
 	}
@@ -528,7 +538,7 @@ void sandbox_kill(struct sandbox *sb, enum end_reason why, const char *reason)
 	init_watch_end(sb);
 	sandbox_note_life(sb, LOG_LVL_INFO, why == END_EXPIRED ? "sandbox expired" : "sandbox killed");
 	sandbox_drop_kept(sb);
-	ask_kill(sandbox_ref(sb));	/* first, so that the processes end while the rest is tidied up */
+	ask_kill(sandbox_ref(sb)); /* first, so that the processes end while the rest is tidied up */
 	row_end(sb, reason);
 	sandbox_set_state(sb, SANDBOX_ENDING);
 }

@@ -16,14 +16,14 @@
 
 #include "base/err.h"
 #include "front/account/alerts.h"
-#include "front/util/expiry.h"
-#include "front/link/init_watch.h"
-#include "front/record/journal.h"
 #include "front/account/metrics.h"
-#include "front/sandbox/spec.h"
-#include "front/util/token.h"
-#include "front/link/upstream.h"
 #include "front/account/usage.h"
+#include "front/link/init_watch.h"
+#include "front/link/upstream.h"
+#include "front/record/journal.h"
+#include "front/sandbox/spec.h"
+#include "front/util/expiry.h"
+#include "front/util/token.h"
 #include "ipc/msg.h"
 #include "loop/share.h"
 #include "store/teams.h"
@@ -36,11 +36,18 @@ struct template;
 struct timer;
 
 enum sandbox_state {
-	SANDBOX_STARTING, SANDBOX_RUNNING, SANDBOX_PAUSING, SANDBOX_PAUSED, SANDBOX_RESUMING, SANDBOX_KEEPING, SANDBOX_ENDING, SANDBOX_DEAD,
+	SANDBOX_STARTING,
+	SANDBOX_RUNNING,
+	SANDBOX_PAUSING,
+	SANDBOX_PAUSED,
+	SANDBOX_RESUMING,
+	SANDBOX_KEEPING,
+	SANDBOX_ENDING,
+	SANDBOX_DEAD,
 };
 
-/* Called once, when the state has settled (anything but STARTING, PAUSING, RESUMING and KEEPING), or all that was kept of it is written;
- * unhooked before the call. */
+/* Called once, when the state has settled (anything but STARTING, PAUSING, RESUMING and KEEPING), or all that was kept
+ * of it is written; unhooked before the call. */
 struct sandbox_waiter {
 	LIST_ENTRY(sandbox_waiter) link;
 	void (*fn)(struct sandbox_waiter *w, struct sandbox *sb);
@@ -59,148 +66,157 @@ LIST_HEAD(sandbox_links, sandbox_link);
 /* What is kept of a paused one, as written to the store: never renumber. */
 #define KEPT_DISK 1u
 #define KEPT_MEMORY 2u
-#define KEPT_START 8u			/* of a template: without its memory, so its start command has to be run */
-#define KEPT_NO_RAM 4u			/* it was paused, or is to be resumed, without its memory: what still runs of it is to be ended */
+#define KEPT_START 8u /* of a template: without its memory, so its start command has to be run */
+/* it was paused, or is to be resumed, without its memory: what still runs of it is to be ended */
+#define KEPT_NO_RAM 4u
 
 struct sandbox_kept {
-	char name[ID_SIZE];		/* "": nothing */
-	uint32_t what;			/* KEPT_* */
-	uint64_t bytes;			/* of the memory, if known */
-	uint32_t tries;			/* to keep the memory, too, so far */
-	uint64_t next_try_ms;		/* wall clock */
-	char why_not[200];		/* what was in the way */
+	char name[ID_SIZE];   /* "": nothing */
+	uint32_t what;        /* KEPT_* */
+	uint64_t bytes;       /* of the memory, if known */
+	uint32_t tries;       /* to keep the memory, too, so far */
+	uint64_t next_try_ms; /* wall clock */
+	char why_not[200];    /* what was in the way */
 };
 
 struct sandbox {
 	struct front *front;
 	char id[ID_SIZE];
 	char team[TEAM_ID_SIZE];
-	char key[TEAM_ID_SIZE];		/* that made it; "": none */
+	char key[TEAM_ID_SIZE]; /* that made it; "": none */
 	struct spec spec;
-	char envd_token[TOKEN_SIZE];	/* "" without SPEC_SECURE */
-	char traffic_token[TOKEN_SIZE];	/* "" without SPEC_PRIVATE_TRAFFIC */
+	char envd_token[TOKEN_SIZE];    /* "" without SPEC_SECURE */
+	char traffic_token[TOKEN_SIZE]; /* "" without SPEC_PRIVATE_TRAFFIC */
 	enum sandbox_state state;
 	unsigned refs;
 	uint64_t created_ms;
-	uint64_t started_us;		/* wall clock; of the last resume */
-	uint64_t end_ms;		/* wall clock: when it will expire, or when it was paused */
-	uint64_t active_ms;		/* wall clock: last request into it */
-	uint64_t noted_active_ms;	/* ... as the store has it */
-	bool metered;			/* it runs, and that counts, */
-	uint64_t metered_mono_ms;	/* ... since then; before that it has been noted */
-	uint64_t stopped_ms;		/* wall clock: of the end of its last run, while it is paused; else 0 */
-	enum end_reason end_why;	/* ENDING, DEAD */
-	uint64_t sent_seen, sent_noted;	/* bytes in all its lives: as last told, and of that in the report of usage */
-	uint32_t users;			/* requests and tunnels that are under way */
-	uint32_t resume_timeout_s;	/* while RESUMING */
-	uint64_t resume_by_ms;		/* ... and how long it waits for its last life to be cleared away; monotonic */
-	bool being_kept;		/* by sandbox_keep(): it may run again while its memory is still being written */
-	bool keeps_memory;		/* while PAUSING */
-	bool ends_first;		/* RESUMING: its end is waited for, it begins again then */
-	bool evicted;			/* PAUSED: its end has been asked for, it is on disk */
-	bool live;			/* the warden has it; else there is no more of it than what is kept */
+	uint64_t started_us;            /* wall clock; of the last resume */
+	uint64_t end_ms;                /* wall clock: when it will expire, or when it was paused */
+	uint64_t active_ms;             /* wall clock: last request into it */
+	uint64_t noted_active_ms;       /* ... as the store has it */
+	bool metered;                   /* it runs, and that counts, */
+	uint64_t metered_mono_ms;       /* ... since then; before that it has been noted */
+	uint64_t stopped_ms;            /* wall clock: of the end of its last run, while it is paused; else 0 */
+	enum end_reason end_why;        /* ENDING, DEAD */
+	uint64_t sent_seen, sent_noted; /* bytes in all its lives: as last told, and of that in the report of usage */
+	uint32_t users;                 /* requests and tunnels that are under way */
+	uint32_t resume_timeout_s;      /* while RESUMING */
+	uint64_t resume_by_ms;          /* ... and how long it waits for its last life to be cleared away; monotonic */
+	/* by sandbox_keep(): it may run again while its memory is still being written */
+	bool being_kept;
+	bool keeps_memory; /* while PAUSING */
+	bool ends_first;   /* RESUMING: its end is waited for, it begins again then */
+	bool evicted;      /* PAUSED: its end has been asked for, it is on disk */
+	bool live;         /* the warden has it; else there is no more of it than what is kept */
 	struct sandbox_kept kept;
-	char *once;			/* the key of its creation: asked for again with it, it is given again; or NULL */
-	char request[REQUEST_ID_SIZE];	/* that is changing it now, for the log of the warden; "": nobody's */
-	struct err fail;		/* why the last transition did not work */
-	bool noted;			/* it has a row in the store, */
-	bool row_lags;			/* ... which could not be brought up to date */
-	bool pooled;			/* STARTING: it came out of the pool, finished but for its settings */
-	int warm_fd;			/* ... and this is a connection to its init, or -1 */
+	/* the key of its creation: asked for again with it, it is given again; or NULL */
+	char *once;
+	char request[REQUEST_ID_SIZE]; /* that is changing it now, for the log of the warden; "": nobody's */
+	struct err fail;               /* why the last transition did not work */
+	bool noted;                    /* it has a row in the store, */
+	bool row_lags;                 /* ... which could not be brought up to date */
+	bool pooled;                   /* STARTING: it came out of the pool, finished but for its settings */
+	int warm_fd;                   /* ... and this is a connection to its init, or -1 */
 	unsigned kill_tries;
-	struct timer *retry;		/* of the kill */
+	struct timer *retry; /* of the kill */
 	struct expiry_entry expiry;
 	struct sandbox_waiters waiters;
 	struct sandbox_links links;
 	struct upstream_idle warm_pool;
-	uint32_t exchanges, tunnels;	/* requests into it that are under way, and upgraded connections */
-	struct share share;		/* of the front's time: all that its requests and answers take */
+	uint32_t exchanges, tunnels; /* requests into it that are under way, and upgraded connections */
+	struct share share;          /* of the front's time: all that its requests and answers take */
 	struct usage_ring usage;
-	struct alert_marks alerts;	/* which limits it is near */
+	struct alert_marks alerts; /* which limits it is near */
 	struct {
 		bool known;
 		uint64_t cpu_ns, sent_bytes;
-	} paid;				/* what of its use in this life is on its owner's account */
-	uint64_t sent_before;		/* bytes, in the lives before this one */
-	uint32_t oom_kills;		/* in this one */
-	struct log_tail *log;		/* NULL before the first entry */
-	uint64_t noted_ms;		/* wall clock: of the last entry */
-	uint64_t refused_since_ms;	/* since when these were counted: */
-	uint32_t refused_noted;		/* entries about refused system calls */
-	json_t *secrets;		/* values that are not written down, see front/record/veil.h; NULL: none */
-	struct init_watch *watch;	/* NULL: nobody listens */
+	} paid;                    /* what of its use in this life is on its owner's account */
+	uint64_t sent_before;      /* bytes, in the lives before this one */
+	uint32_t oom_kills;        /* in this one */
+	struct log_tail *log;      /* NULL before the first entry */
+	uint64_t noted_ms;         /* wall clock: of the last entry */
+	uint64_t refused_since_ms; /* since when these were counted: */
+	uint32_t refused_noted;    /* entries about refused system calls */
+	json_t *secrets;           /* values that are not written down, see front/record/veil.h; NULL: none */
+	struct init_watch *watch;  /* NULL: nobody listens */
 	struct {
 		uint64_t since_ms;
 		uint32_t n;
-	} notes;			/* of its init, for the server's log */
-	struct event_mark events;	/* what the log has of those */
-	struct sandbox *next;		/* in its bucket of the table */
+	} notes;                  /* of its init, for the server's log */
+	struct event_mark events; /* what the log has of those */
+	struct sandbox *next;     /* in its bucket of the table */
 };
 
 /* STARTING, in the table; with a row in the store, unless it is from the pool: such a one gets it when it runs.
  * Takes over what *sp owns. */
-struct msg_limits sandbox_limits_to_send(const struct sandbox *sb, const struct msg_limits *l);	/* as the warden is to know them */
-int sandbox_new(struct front *f, const char *team, const char *key, struct spec *sp, struct sandbox **ret, struct err *e);
+/* as the warden is to know them */
+struct msg_limits sandbox_limits_to_send(const struct sandbox *sb, const struct msg_limits *l);
+int sandbox_new(struct front *f, const char *team, const char *key, struct spec *sp, struct sandbox **ret,
+    struct err *e);
 /* After a restart; NULL: the row is damaged. */
 struct sandbox *sandbox_restore(struct front *f, const struct sandbox_row *row, bool live, bool frozen);
 struct sandbox *sandbox_ref(struct sandbox *sb);
-void sandbox_unref(struct sandbox *sb);		/* NULL is fine */
+void sandbox_unref(struct sandbox *sb); /* NULL is fine */
 
-void sandbox_oom(struct sandbox *sb, uint32_t kills);	/* so many of its processes were killed at its memory limit, since its start */
-void sandbox_start(struct sandbox *sb);		/* ends in RUNNING or in ENDING with `fail` set */
-void sandbox_started(struct sandbox *sb);	/* for sandbox_start.c */
-void sandbox_start_afresh(struct sandbox *sb);	/* ... what the pool gave was of no use */
+/* so many of its processes were killed at its memory limit, since its start */
+void sandbox_oom(struct sandbox *sb, uint32_t kills);
+void sandbox_start(struct sandbox *sb);        /* ends in RUNNING or in ENDING with `fail` set */
+void sandbox_started(struct sandbox *sb);      /* for sandbox_start.c */
+void sandbox_start_afresh(struct sandbox *sb); /* ... what the pool gave was of no use */
 void sandbox_make_id(const struct front *f, char id[ID_SIZE]);
-void sandbox_put_settings(
-	const struct front *f, const char *id, const struct template *tpl, json_t *env_vars, const char *ca,
-	struct buf *out); /* body of /init; ca: PEM, or NULL */
-void sandbox_pause(struct sandbox *sb, bool memory);	/* RUNNING only; ends in PAUSED, or in RUNNING with `fail` set */
-void sandbox_resume(struct sandbox *sb, uint32_t timeout_s, bool memory);	/* PAUSED only; ends in RUNNING, or in PAUSED with `fail` set */
-void sandbox_run_on(struct sandbox *sb);	/* PAUSING, by a front that is no more and has promised nothing */
-/* 'atoll backup' asks by this file in the front's directory for memory that is not on disk yet to be written at once, and reads there how far that
- * is. Look, then the ticks of all, then done. */
+void sandbox_put_settings(const struct front *f, const char *id, const struct template *tpl, json_t *env_vars,
+    const char *ca, struct buf *out); /* body of /init; ca: PEM, or NULL */
+/* RUNNING only; ends in PAUSED, or in RUNNING with `fail` set */
+void sandbox_pause(struct sandbox *sb, bool memory);
+/* PAUSED only; ends in RUNNING, or in PAUSED with `fail` set */
+void sandbox_resume(struct sandbox *sb, uint32_t timeout_s, bool memory);
+void sandbox_run_on(struct sandbox *sb); /* PAUSING, by a front that is no more and has promised nothing */
+/* 'atoll backup' asks by this file in the front's directory for memory that is not on disk yet to be written at once,
+ * and reads there how far that is. Look, then the ticks of all, then done. */
 #define SANDBOX_HURRY "write-memory"
 int sandbox_hurry_open(struct front *f, struct err *e);
 void sandbox_hurry_look(struct front *f);
 void sandbox_hurry_done(struct front *f);
-void sandbox_pause_tick(struct sandbox *sb);	/* once a second: keeps the memory of a paused one on disk, too */
-bool sandbox_paused_exited(struct sandbox *sb);	/* the warden has it no more, but it lives on in what is kept; false: it does not */
+void sandbox_pause_tick(struct sandbox *sb); /* once a second: keeps the memory of a paused one on disk, too */
+/* the warden has it no more, but it lives on in what is kept; false: it does not */
+bool sandbox_paused_exited(struct sandbox *sb);
 void sandbox_drop_kept(struct sandbox *sb);
-uint64_t sandbox_memory(const struct sandbox *sb);	/* bytes that it uses, as last seen */
-void sandbox_give_back(struct front *f);	/* the largest paused one that is on disk, too, leaves the memory; one at a time */
+uint64_t sandbox_memory(const struct sandbox *sb); /* bytes that it uses, as last seen */
+/* the largest paused one that is on disk, too, leaves the memory; one at a time */
+void sandbox_give_back(struct front *f);
 void sandbox_kill(struct sandbox *sb, enum end_reason why,
-	const char *reason); /* gone from the table on return; DEAD when the warden agreed */
-void sandbox_exited(struct sandbox *sb, enum end_reason why, const char *reason);	/* it ended by itself */
+    const char *reason); /* gone from the table on return; DEAD when the warden agreed */
+void sandbox_exited(struct sandbox *sb, enum end_reason why, const char *reason); /* it ended by itself */
 void sandbox_expired(struct expiry_entry *en);
-void sandbox_forget(struct sandbox *sb);	/* the front ends, the sandbox does not */
+void sandbox_forget(struct sandbox *sb); /* the front ends, the sandbox does not */
 
-uint64_t sandbox_latest_end(const struct sandbox *sb, uint64_t end_ms);	/* that, or when its longest life is over */
-void sandbox_set_timeout(struct sandbox *sb, uint32_t timeout_s, bool extend_only);	/* RUNNING only */
+uint64_t sandbox_latest_end(const struct sandbox *sb, uint64_t end_ms); /* that, or when its longest life is over */
+void sandbox_set_timeout(struct sandbox *sb, uint32_t timeout_s, bool extend_only); /* RUNNING only */
 void sandbox_wait(struct sandbox *sb, struct sandbox_waiter *w);
 void sandbox_attach(struct sandbox *sb, struct sandbox_link *l);
-void sandbox_detach(struct sandbox_link *l);	/* fine when not hooked */
+void sandbox_detach(struct sandbox_link *l); /* fine when not hooked */
 
 /* Idle connections into it; how many there are in all is bounded. */
-int sandbox_idle_take(struct sandbox *sb);		/* -1: none */
-void sandbox_idle_put(struct sandbox *sb, int fd);	/* owns fd */
-void sandbox_idle_tick(struct sandbox *sb);		/* closes the old ones */
+int sandbox_idle_take(struct sandbox *sb);         /* -1: none */
+void sandbox_idle_put(struct sandbox *sb, int fd); /* owns fd */
+void sandbox_idle_tick(struct sandbox *sb);        /* closes the old ones */
 
-void sandbox_by(
-	struct sandbox *sb, const char *request); /* what is done to it next is because of that request; "": of none */
+void sandbox_by(struct sandbox *sb,
+    const char *request); /* what is done to it next is because of that request; "": of none */
 /* Somebody uses it, from begin to end. */
 void sandbox_use_begin(struct sandbox *sb);
 void sandbox_use_end(struct sandbox *sb);
-uint64_t sandbox_active_ms(const struct sandbox *sb);	/* when it was used last: now, while it is */
+uint64_t sandbox_active_ms(const struct sandbox *sb); /* when it was used last: now, while it is */
 
 /* A line in its journal: fmt has "name=value" pairs separated by blanks, without blanks in the values. */
-void sandbox_note(struct sandbox *sb, enum log_level level, enum journal_kind kind, const char *message, const char *fmt, ...)
-	__attribute__((format(printf, 5, 6)));
+void sandbox_note(struct sandbox *sb, enum log_level level, enum journal_kind kind, const char *message,
+    const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 
 /* The same; a time that lies in the past is kept, but never before that of the entry before. */
 void sandbox_note_entry(struct sandbox *sb, struct journal_entry *en);
 
-const char *sandbox_memory_name(const struct sandbox *sb);	/* of a paused one: where its memory is */
-const char *sandbox_state_name(const struct sandbox *sb);	/* "running" or "paused", as clients know it */
+const char *sandbox_memory_name(const struct sandbox *sb); /* of a paused one: where its memory is */
+const char *sandbox_state_name(const struct sandbox *sb);  /* "running" or "paused", as clients know it */
 static inline bool sandbox_gone(const struct sandbox *sb)
 {
 	return sb->state == SANDBOX_ENDING || sb->state == SANDBOX_DEAD;

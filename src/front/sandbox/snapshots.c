@@ -10,11 +10,11 @@
 
 #include "base/log.h"
 #include "base/rand.h"
-#include "front/link/forget.h"
-#include "front/front.h"
 #include "front/account/keyring.h"
-#include "front/util/mem.h"
+#include "front/front.h"
+#include "front/link/forget.h"
 #include "front/sandbox/sandbox.h"
+#include "front/util/mem.h"
 #include "front/util/token.h"
 #include "ipc/check.h"
 #include "store/snapshots.h"
@@ -47,9 +47,11 @@ int snapshot_ref_parse(struct str text, struct snapshot_ref *ret, struct err *e)
 	struct str alias = name, namespace = str_cut(&alias, '/');
 
 	if (alias.p && take_part(namespace, "", ref.namespace, sizeof ref.namespace) < 0)
-		return err_set(e, EINVAL, "invalid namespace: '%.*s'", (int)(namespace.n > 60 ? 60 : namespace.n), namespace.p);
+		return err_set(e, EINVAL, "invalid namespace: '%.*s'", (int)(namespace.n > 60 ? 60 : namespace.n),
+		    namespace.p);
 	if (take_part(alias.p ? alias : name, "", ref.name, sizeof ref.name) < 0)
-		return err_set(e, EINVAL, "invalid name: '%.*s'; a name has letters, digits, '-' and '_'", (int)(text.n > 60 ? 60 : text.n), text.p);
+		return err_set(e, EINVAL, "invalid name: '%.*s'; a name has letters, digits, '-' and '_'",
+		    (int)(text.n > 60 ? 60 : text.n), text.p);
 	*ret = ref;
 	return 0;
 }
@@ -92,15 +94,17 @@ struct snapshot *snapshot_find(const struct front *f, const char *team, const st
 	struct snapshot_ref exact = *ref;
 	struct snapshot *sn;
 
-	exact.has_tag = true;		/* none given means the default one */
-	LIST_FOREACH(sn, &f->snapshots, link) {
+	exact.has_tag = true; /* none given means the default one */
+	LIST_FOREACH(sn, &f->snapshots, link)
+	{
 		if (strcmp(sn->team, team) == 0 && snapshot_matches(f, sn, &exact))
 			return sn;
 	}
 	return NULL;
 }
 
-void snapshot_names(const struct front *f, const struct snapshot *sn, char id[SNAPSHOT_NAME_SIZE], char name[SNAPSHOT_NAME_SIZE])
+void snapshot_names(const struct front *f, const struct snapshot *sn, char id[SNAPSHOT_NAME_SIZE],
+    char name[SNAPSHOT_NAME_SIZE])
 {
 	char ns[TEMPLATE_NAME_SIZE];
 
@@ -121,7 +125,8 @@ void snapshot_place(const struct front *f, struct snapshot *sn)
 {
 	const struct snapshot *other;
 
-	LIST_FOREACH(other, &f->snapshots, link) {
+	LIST_FOREACH(other, &f->snapshots, link)
+	{
 		if (sn->alias[0] && strcmp(other->team, sn->team) == 0 && strcmp(other->alias, sn->alias) == 0) {
 			memcpy(sn->template_id, other->template_id, sizeof sn->template_id);
 			return;
@@ -133,10 +138,21 @@ void snapshot_place(const struct front *f, struct snapshot *sn)
 static int write_row(struct front *f, const struct snapshot *sn, struct err *e)
 {
 	struct snapshot_row row = {
-		.template_id = sn->template_id, .tag = sn->tag, .team = sn->team, .alias = sn->alias[0] ? sn->alias : NULL,
-		.source = sn->source, .kept_name = sn->kept, .kept = sn->what, .base_id = sn->base.id, .base_name = sn->base.name,
-		.base_key = sn->base.key, .mem_bytes = sn->limits.mem_bytes, .disk_bytes = sn->limits.disk_bytes,
-		.cpu_permille = sn->limits.cpu_permille, .pids = sn->limits.pids, .created_ms = sn->created_ms,
+		.template_id = sn->template_id,
+		.tag = sn->tag,
+		.team = sn->team,
+		.alias = sn->alias[0] ? sn->alias : NULL,
+		.source = sn->source,
+		.kept_name = sn->kept,
+		.kept = sn->what,
+		.base_id = sn->base.id,
+		.base_name = sn->base.name,
+		.base_key = sn->base.key,
+		.mem_bytes = sn->limits.mem_bytes,
+		.disk_bytes = sn->limits.disk_bytes,
+		.cpu_permille = sn->limits.cpu_permille,
+		.pids = sn->limits.pids,
+		.created_ms = sn->created_ms,
 		.volumes = sn->volumes,
 	};
 
@@ -151,7 +167,8 @@ int snapshot_add(struct front *f, struct snapshot *sn, struct err *e)
 		snapshot_free(sn);
 		return -e->no;
 	}
-	LIST_FOREACH(old, &f->snapshots, link) {
+	LIST_FOREACH(old, &f->snapshots, link)
+	{
 		if (strcmp(old->template_id, sn->template_id) != 0 || strcmp(old->tag, sn->tag) != 0)
 			continue;
 		forget_kept(f, old->kept);
@@ -189,14 +206,16 @@ static int on_row(void *user, const struct snapshot_row *r)
 	sn->volumes = r->volumes ? must_dup_str(str_of(r->volumes)) : NULL;
 	sn->created_ms = r->created_ms;
 	sn->limits = (struct msg_limits) { r->mem_bytes, r->disk_bytes, r->cpu_permille, r->pids };
-	if (!str_copy(sn->template_id, sizeof sn->template_id, str_of(r->template_id)) || !str_copy(sn->tag, sizeof sn->tag, str_of(r->tag)) ||
+	if (!str_copy(sn->template_id, sizeof sn->template_id, str_of(r->template_id)) ||
+	    !str_copy(sn->tag, sizeof sn->tag, str_of(r->tag)) ||
 	    !str_copy(sn->alias, sizeof sn->alias, str_of(r->alias ? r->alias : "")) ||
-	    !str_copy(sn->team, sizeof sn->team, str_of(r->team)) || !str_copy(sn->source, sizeof sn->source, str_of(r->source)) ||
+	    !str_copy(sn->team, sizeof sn->team, str_of(r->team)) ||
+	    !str_copy(sn->source, sizeof sn->source, str_of(r->source)) ||
 	    !str_copy(sn->kept, sizeof sn->kept, str_of(r->kept_name)) || !check_id(sn->kept) ||
 	    !str_copy(sn->base.id, sizeof sn->base.id, str_of(r->base_id)) ||
 	    !str_copy(sn->base.name, sizeof sn->base.name, str_of(r->base_name)) ||
-	    !str_copy(sn->base.key, sizeof sn->base.key, str_of(r->base_key)) || !l->is_kept(l->user, sn->kept, &memory) ||
-	    ((sn->what & KEPT_MEMORY) && !memory)) {
+	    !str_copy(sn->base.key, sizeof sn->base.key, str_of(r->base_key)) ||
+	    !l->is_kept(l->user, sn->kept, &memory) || ((sn->what & KEPT_MEMORY) && !memory)) {
 		log_warn("a snapshot is damaged or gone, ignoring it", "name=%s", r->kept_name ? r->kept_name : "");
 		snapshot_free(sn);
 		return 0;
@@ -205,7 +224,8 @@ static int on_row(void *user, const struct snapshot_row *r)
 	return 0;
 }
 
-int snapshots_load(struct front *f, bool (*is_kept)(void *user, const char *name, bool *ret_memory), void *user, struct err *e)
+int snapshots_load(struct front *f, bool (*is_kept)(void *user, const char *name, bool *ret_memory), void *user,
+    struct err *e)
 {
 	struct load l = { f, is_kept, user };
 

@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "front/sandbox/catalog.h"
-#include "front/front.h"
 #include "front/account/limits.h"
 #include "front/account/quota.h"
+#include "front/front.h"
+#include "front/sandbox/catalog.h"
 #include "front/sandbox/snapshots.h"
 #include "front/sandbox/spec_rules.h"
 #include "http/json.h"
@@ -20,7 +20,8 @@
 #define METADATA_BYTES_MAX (64 * 1024)
 #define ENV_BYTES_MAX (128 * 1024)
 
-int field_int(const json_t *o, const char *field, int64_t min, int64_t max, int64_t *ret, bool *ret_given, struct err *e)
+int field_int(const json_t *o, const char *field, int64_t min, int64_t max, int64_t *ret, bool *ret_given,
+    struct err *e)
 {
 	const json_t *v = json_object_get(o, field);
 
@@ -29,7 +30,7 @@ int field_int(const json_t *o, const char *field, int64_t min, int64_t max, int6
 		return 0;
 	if (!json_is_integer(v) || json_integer_value(v) < min || json_integer_value(v) > max)
 		return err_set(e, EINVAL, "field '%s' must be an integer from %lld to %lld", field, (long long)min,
-			(long long)max);
+		    (long long)max);
 	*ret = json_integer_value(v);
 	return 0;
 }
@@ -58,11 +59,10 @@ static int string_map(const json_t *o, const char *field, size_t bytes_max, json
 		return 0;
 	if (json_check_str_map(map, field, e) < 0)
 		return -e->no;
-	json_object_foreach(map, key, v)
-		bytes += strlen(key) + json_string_length(v);
+	json_object_foreach(map, key, v) bytes += strlen(key) + json_string_length(v);
 	if (json_object_size(map) > MAP_ENTRIES_MAX || bytes > bytes_max)
 		return err_set(e, EINVAL, "field '%s' must have at most %d entries and %zu bytes", field,
-			MAP_ENTRIES_MAX, bytes_max);
+		    MAP_ENTRIES_MAX, bytes_max);
 	*ret = json_incref(map);
 	return 0;
 }
@@ -72,10 +72,11 @@ static int check_env_names(const json_t *env, struct err *e)
 	const char *key;
 	json_t *v;
 
-	json_object_foreach((json_t *)env, key, v) {
+	json_object_foreach((json_t *)env, key, v)
+	{
 		if (!*key || strchr(key, '='))
 			return err_set(e, EINVAL,
-				"field 'envVars' has a bad name '%.60s': it must not be empty or contain '='", key);
+			    "field 'envVars' has a bad name '%.60s': it must not be empty or contain '='", key);
 	}
 	return 0;
 }
@@ -85,7 +86,8 @@ static bool take_snapshot(const struct front *f, const char *team, const char *t
 {
 	struct snapshot_ref ref;
 	struct err e;
-	const struct snapshot *sn = snapshot_ref_parse(str_of(text), &ref, &e) < 0 ? NULL : snapshot_find(f, team, &ref);
+	const struct snapshot *sn = snapshot_ref_parse(str_of(text), &ref, &e) < 0 ? NULL
+										   : snapshot_find(f, team, &ref);
 
 	if (!sn)
 		return false;
@@ -98,7 +100,8 @@ static bool take_snapshot(const struct front *f, const char *team, const char *t
 	memcpy(sp->from, sn->kept, sizeof sp->from);
 	sp->from_what = sn->what;
 	if (spec_volumes_load(sn->volumes, sp) < 0)
-		log_warn("a snapshot has volumes that do not make sense, leaving them out", "snapshot=%s", sn->template_id);
+		log_warn("a snapshot has volumes that do not make sense, leaving them out", "snapshot=%s",
+		    sn->template_id);
 	return true;
 }
 
@@ -111,7 +114,7 @@ static int parse_template(const struct front *f, const char *team, const json_t 
 		return -e->no;
 	if (!template_ref_valid(str_of(ref)))
 		return err_set(e, EINVAL,
-			"field 'templateID' must be a name of letters, digits, '-' and '_', or namespace/name:tag");
+		    "field 'templateID' must be a name of letters, digits, '-' and '_', or namespace/name:tag");
 	if (take_snapshot(f, team, ref, sp))
 		return 0;
 	if (catalog_find(f, team, str_of(ref), &en, e) < 0)
@@ -124,7 +127,8 @@ static int parse_template(const struct front *f, const char *team, const json_t 
 	return 0;
 }
 
-static int parse_timeout(const struct front *f, const json_t *body, enum spec_version ver, struct spec *sp, struct err *e)
+static int parse_timeout(const struct front *f, const json_t *body, enum spec_version ver, struct spec *sp,
+    struct err *e)
 {
 	int64_t s = ver == SPEC_V1 ? TIMEOUT_V1_S : TIMEOUT_V2_S;
 	bool given;
@@ -141,8 +145,8 @@ static int parse_pausing(const json_t *body, struct spec *sp, struct err *e)
 	bool keep_memory = true;
 
 	if (flag(body, "autoPause", SPEC_AUTO_PAUSE, &sp->flags, e) < 0 ||
-		json_get_bool(body, "autoPauseMemory", &keep_memory, e) < 0 ||
-		json_get_obj(body, "autoResume", &resume, e) < 0)
+	    json_get_bool(body, "autoPauseMemory", &keep_memory, e) < 0 ||
+	    json_get_obj(body, "autoResume", &resume, e) < 0)
 		return -e->no;
 	if (resume && flag(resume, "enabled", SPEC_AUTO_RESUME, &sp->flags, e) < 0)
 		return err_wrap(e, "field 'autoResume'");
@@ -150,7 +154,8 @@ static int parse_pausing(const json_t *body, struct spec *sp, struct err *e)
 		if (!(sp->flags & SPEC_AUTO_PAUSE))
 			return err_set(e, EINVAL, "field 'autoPauseMemory' needs 'autoPause'");
 		if (sp->flags & SPEC_AUTO_RESUME)
-			return err_set(e, EINVAL, "field 'autoPauseMemory' must not be false together with 'autoResume'");
+			return err_set(e, EINVAL,
+			    "field 'autoPauseMemory' must not be false together with 'autoResume'");
 		sp->flags |= SPEC_PAUSE_DISK;
 	}
 	return 0;
@@ -162,14 +167,17 @@ static int parse_internet(const json_t *body, struct spec *sp, struct err *e)
 	json_t *network = NULL;
 	bool allow = true;
 
-	if (json_get_bool(body, "allow_internet_access", &allow, e) < 0 || json_get_obj(body, "network", &network, e) < 0)
+	if (json_get_bool(body, "allow_internet_access", &allow, e) < 0 ||
+	    json_get_obj(body, "network", &network, e) < 0)
 		return -e->no;
 	if (v && !json_is_null(v))
 		sp->flags |= SPEC_INTERNET_ASKED | (allow ? 0 : SPEC_INTERNET_FALSE | SPEC_NO_INTERNET);
 	if (network && spec_network(network, sp, e) < 0)
 		return -e->no;
 	if ((sp->flags & SPEC_PRIVATE_TRAFFIC) && !(sp->flags & SPEC_SECURE))
-		return err_set(e, EINVAL, "You cannot create a sandbox without public access unless you enable secure envd access via 'secure' flag.");
+		return err_set(e, EINVAL,
+		    "You cannot create a sandbox without public access unless you enable secure envd access via "
+		    "'secure' flag.");
 	return 0;
 }
 
@@ -183,18 +191,21 @@ static int refuse_unsupported(const json_t *body, struct err *e)
 	if (iam && json_get_obj(iam, "tokens", &tokens, e) < 0)
 		return err_set(e, EINVAL, "field 'iam.tokens' must be an object");
 	if (json_object_size(tokens) > 0)
-		return err_set(e, EINVAL, "field 'iam.tokens' cannot be used: this server issues no workload identity tokens");
+		return err_set(e, EINVAL,
+		    "field 'iam.tokens' cannot be used: this server issues no workload identity tokens");
 	return 0;
 }
 
-void spec_limits_range(const struct front *f, const char *team, const char *key, const struct template *tpl, struct limits_range *ret)
+void spec_limits_range(const struct front *f, const char *team, const char *key, const struct template *tpl,
+    struct limits_range *ret)
 {
 	limits_of_template(f, tpl, ret);
 	quota_narrow(f, team, key, ret);
 }
 
 /* The field `limits`, which E2B does not have: there they are those of the template. */
-int spec_limits(const struct front *f, const char *team, const char *key, const json_t *body, struct spec *sp, struct err *e)
+int spec_limits(const struct front *f, const char *team, const char *key, const json_t *body, struct spec *sp,
+    struct err *e)
 {
 	struct limits_range range;
 	struct msg_limits kept = sp->limits;
@@ -202,7 +213,7 @@ int spec_limits(const struct front *f, const char *team, const char *key, const 
 
 	spec_limits_range(f, team, key, &sp->tpl, &range);
 	sp->limits = range.defaults;
-	if (sp->from[0]) {		/* a snapshot has those of the sandbox that it was made of */
+	if (sp->from[0]) { /* a snapshot has those of the sandbox that it was made of */
 		sp->limits.mem_bytes = kept.mem_bytes;
 		sp->limits.disk_bytes = kept.disk_bytes;
 		sp->limits.cpu_permille = kept.cpu_permille;
@@ -214,7 +225,8 @@ int spec_limits(const struct front *f, const char *team, const char *key, const 
 	return o ? limits_read(o, "limits.", &range, &sp->limits, e) : 0;
 }
 
-int spec_parse(const struct front *f, const char *team, const json_t *body, enum spec_version ver, struct spec *ret, struct err *e)
+int spec_parse(const struct front *f, const char *team, const json_t *body, enum spec_version ver, struct spec *ret,
+    struct err *e)
 {
 	struct spec sp = { .limits = f->defaults, .flags = ver == SPEC_V2 ? SPEC_SECURE : 0 };
 
@@ -222,8 +234,8 @@ int spec_parse(const struct front *f, const char *team, const json_t *body, enum
 	    parse_timeout(f, body, ver, &sp, e) < 0 || parse_pausing(body, &sp, e) < 0 ||
 	    string_map(body, "metadata", METADATA_BYTES_MAX, &sp.metadata, e) < 0 ||
 	    string_map(body, "envVars", ENV_BYTES_MAX, &sp.env_vars, e) < 0 ||
-	    (sp.env_vars && check_env_names(sp.env_vars, e) < 0) ||
-	    parse_internet(body, &sp, e) < 0 || refuse_unsupported(body, e) < 0 || parse_template(f, team, body, &sp, e) < 0 ||
+	    (sp.env_vars && check_env_names(sp.env_vars, e) < 0) || parse_internet(body, &sp, e) < 0 ||
+	    refuse_unsupported(body, e) < 0 || parse_template(f, team, body, &sp, e) < 0 ||
 	    spec_volumes(f, team, body, &sp, e) < 0) {
 		spec_done(&sp);
 		return -e->no;
@@ -247,7 +259,7 @@ int spec_copy(const struct spec *sp, bool secrets, struct spec *ret, struct err 
 		(void)err_set(e, ENOMEM, "out of memory");
 	else if (!sp->network || spec_network(network, ret, e) == 0)
 		return 0;
-	spec_done(ret);			/* it was good once; but a copy without it may reach more than the first */
+	spec_done(ret); /* it was good once; but a copy without it may reach more than the first */
 	return -e->no;
 }
 

@@ -50,7 +50,7 @@ static int entry_parse(struct str text, struct entry *ret)
 	struct str ports = text;
 	struct str host = str_cut(&ports, ':');
 
-	*ret = (struct entry){ .kind = ENTRY_V6 };
+	*ret = (struct entry) { .kind = ENTRY_V6 };
 	if (inet_is_v6(text))
 		return 0;
 	if (ports.p && inet_ports_parse(ports, &ret->port_lo, &ret->port_hi) < 0)
@@ -115,8 +115,8 @@ static int parse_list(const json_t *network, const char *field, bool allow, stru
 
 		if (r < 0 || (en.kind == ENTRY_NAME && !allow))
 			return err_set(e, EINVAL, "field 'network.%s[%zu]': '%.*s' is not an IP address%s", field, i,
-				text.n > 80 ? 80 : (int)text.n, text.p ? text.p : "",
-				allow ? ", a CIDR range or a domain name" : " or a CIDR range");
+			    text.n > 80 ? 80 : (int)text.n, text.p ? text.p : "",
+			    allow ? ", a CIDR range or a domain name" : " or a CIDR range");
 		if (en.kind == ENTRY_NAME)
 			r = add_name(l, &en);
 		else if (en.kind == ENTRY_NET)
@@ -127,8 +127,8 @@ static int parse_list(const json_t *network, const char *field, bool allow, stru
 	return 0;
 }
 
-/* dnsServers: where a sandbox that is held to names may send anything, to ask for names by itself. Without names it says
- * nothing. */
+/* dnsServers: where a sandbox that is held to names may send anything, to ask for names by itself. Without names it
+ * says nothing. */
 static int parse_dns(const json_t *network, struct lists *l, struct err *e)
 {
 	const json_t *list = json_object_get(network, "dnsServers"), *v;
@@ -138,7 +138,8 @@ static int parse_dns(const json_t *network, struct lists *l, struct err *e)
 	if (!list || json_is_null(list))
 		return 0;
 	if (!json_is_array(list) || json_array_size(list) > DNS_SERVERS_MAX)
-		return err_set(e, EINVAL, "field 'network.dnsServers' must be an array of at most %d IPv4 addresses", DNS_SERVERS_MAX);
+		return err_set(e, EINVAL, "field 'network.dnsServers' must be an array of at most %d IPv4 addresses",
+		    DNS_SERVERS_MAX);
 	json_array_foreach((json_t *)list, i, v)
 	{
 		struct entry en = { .kind = ENTRY_NET };
@@ -182,9 +183,9 @@ static int parse(const json_t *network, struct lists *l, struct err *e)
 
 	if (names && !l->deny_all && !l->allow_all)
 		return err_set(e, EINVAL,
-			"field 'network.allowOut' has domain names, so 'network.denyOut' must have '0.0.0.0/0' "
-			"(ALL_TRAFFIC): "
-			"what else is reached cannot be told by name");
+		    "field 'network.allowOut' has domain names, so 'network.denyOut' must have '0.0.0.0/0' "
+		    "(ALL_TRAFFIC): "
+		    "what else is reached cannot be told by name");
 	simplify(l);
 	if (spec_rules(network, l->p, e) < 0)
 		return -e->no;

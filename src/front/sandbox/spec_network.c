@@ -30,9 +30,12 @@ static int check_https_ports(const json_t *network, struct err *e)
 		json_int_t port = json_integer_value(v);
 
 		if (port < 1 || port > 65535)
-			return err_set(e, EINVAL, "field 'network.httpsPorts[%zu]' must be an integer from 1 to 65535", i);
+			return err_set(e, EINVAL, "field 'network.httpsPorts[%zu]' must be an integer from 1 to 65535",
+			    i);
 		if (proxy_port_is_ours((uint16_t)port))
-			return err_set(e, EINVAL, "field 'network.httpsPorts[%zu]': port %d is the sandbox's own, and speaks HTTP", i, (int)port);
+			return err_set(e, EINVAL,
+			    "field 'network.httpsPorts[%zu]': port %d is the sandbox's own, and speaks HTTP", i,
+			    (int)port);
 	}
 	return 0;
 }
@@ -77,9 +80,11 @@ static int check_mask(const char *mask, struct err *e)
 	size_t n = strlen(mask);
 
 	if (n == 0 || n > MASK_HOST_MAX)
-		return err_set(e, EINVAL, "field 'network.maskRequestHost' must have 1 to %d characters", MASK_HOST_MAX);
+		return err_set(e, EINVAL, "field 'network.maskRequestHost' must have 1 to %d characters",
+		    MASK_HOST_MAX);
 	if (!is_host(mask))
-		return err_set(e, EINVAL, "field 'network.maskRequestHost' must be a host name, with or without a port or ${PORT}");
+		return err_set(e, EINVAL,
+		    "field 'network.maskRequestHost' must be a host name, with or without a port or ${PORT}");
 	return 0;
 }
 
@@ -110,6 +115,6 @@ int spec_network(json_t *network, struct spec *sp, struct err *e)
 	if (!open_ports)
 		sp->flags |= SPEC_PRIVATE_TRAFFIC;
 	sp->network = json_incref(network);
-	sp->mask_host = mask;		/* lives in the object just kept */
+	sp->mask_host = mask; /* lives in the object just kept */
 	return 0;
 }

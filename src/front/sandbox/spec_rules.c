@@ -57,12 +57,13 @@ static int check_header(const char *domain, const char *name, const json_t *valu
 	bool secret;
 
 	if (!rules_field_name_ok(str_of(name)))
-		return err_set(
-			e, EINVAL, "field 'network.rules.%s': '%.60s' is not a header that can be set", domain, name);
+		return err_set(e, EINVAL, "field 'network.rules.%s': '%.60s' is not a header that can be set", domain,
+		    name);
 	if (!text.p || text.n > VALUE_MAX || !rules_field_value_ok(text))
-		return err_set(e,
-			EINVAL, "field 'network.rules.%s': the value of '%.60s' must be a text of at most %d bytes without control characters",
-			domain, name, VALUE_MAX);
+		return err_set(e, EINVAL,
+		    "field 'network.rules.%s': the value of '%.60s' must be a text of at most %d bytes without control "
+		    "characters",
+		    domain, name, VALUE_MAX);
 	if (secrets_fill(NULL, "", text, &none, &secret, &own) < 0)
 		return err_set(e, EINVAL, "field 'network.rules.%s': the value of '%.60s' %s", domain, name, own.text);
 	return 0;
@@ -74,8 +75,8 @@ static int check_headers(const char *domain, json_t *headers, struct err *e)
 	json_t *value, *ignored;
 
 	if (json_object_size(headers) > RULES_FIELDS_MAX)
-		return err_set(
-			e, EINVAL, "field 'network.rules.%s' must have at most %d headers", domain, RULES_FIELDS_MAX);
+		return err_set(e, EINVAL, "field 'network.rules.%s' must have at most %d headers", domain,
+		    RULES_FIELDS_MAX);
 	json_object_foreach(headers, name, value)
 	{
 		if (check_header(domain, name, value, e) < 0)
@@ -143,9 +144,9 @@ static int read_address(const char *text, struct rules_socks *ret)
 	ret->port = (uint16_t)n;
 	if (inet_parse(host, &ip) == 0)
 		return ip.len == 32 && !memchr(host.p, '/', host.n) && !inet_never_open(ip) &&
-				       str_copy(ret->host, sizeof ret->host, host)
-			       ? 0
-			       : -EINVAL;
+			str_copy(ret->host, sizeof ret->host, host)
+		    ? 0
+		    : -EINVAL;
 	autofree char *z = str_dup(host);
 
 	return z ? clean_domain(z, ret->host) : -ENOMEM;
@@ -161,7 +162,7 @@ static int read_credential(const json_t *proxy, const char *field, char ret[CRED
 
 	if (!text.p || !str_copy(ret, CREDENTIAL_MAX + 1, text) || strlen(ret) != text.n)
 		return err_set(e, EINVAL, "field 'network.egressProxy.%s' must be a text of at most %d bytes", field,
-			CREDENTIAL_MAX);
+		    CREDENTIAL_MAX);
 	return 0;
 }
 
@@ -173,8 +174,9 @@ static int read_ca(const json_t *tls, struct rules_socks *ret, struct err *e)
 	if (!v || json_is_null(v))
 		return 0;
 	if (!pem.p || pem.n > RULES_CA_MAX || memchr(pem.p, 0, pem.n) || !pem_has_certificate(pem))
-		return err_set(e, EINVAL, "field 'network.egressProxy.tls.caCert' must be one or more certificates (PEM), %d bytes at most",
-			RULES_CA_MAX);
+		return err_set(e, EINVAL,
+		    "field 'network.egressProxy.tls.caCert' must be one or more certificates (PEM), %d bytes at most",
+		    RULES_CA_MAX);
 	ret->ca = str_dup(pem);
 	return ret->ca ? 0 : err_set(e, ENOMEM, "out of memory");
 }
@@ -188,10 +190,11 @@ static int read_server_name(const json_t *tls, struct rules_socks *ret, struct e
 	if (!v || json_is_null(v))
 		return 0;
 	bool is_ip = name && inet_parse(str_of(name), &ip) == 0 && ip.len == 32 && !strchr(name, '/') &&
-		     str_copy(ret->server_name, sizeof ret->server_name, str_of(name));
+	    str_copy(ret->server_name, sizeof ret->server_name, str_of(name));
 
 	if (!is_ip && (!name || clean_domain(name, ret->server_name) < 0 || ret->server_name[0] == '*'))
-		return err_set(e, EINVAL, "field 'network.egressProxy.tls.serverName' must be a host name or an IPv4 address");
+		return err_set(e, EINVAL,
+		    "field 'network.egressProxy.tls.serverName' must be a host name or an IPv4 address");
 	return 0;
 }
 
@@ -252,10 +255,10 @@ static int read_proxy(const json_t *network, struct rules_socks *ret, struct err
 	}
 	address = json_string_value(json_object_get(proxy, "address"));
 	if (!address || read_address(address, ret) < 0)
-		return err_set(e,
-			EINVAL, "field 'network.egressProxy.address' must be HOST:PORT of a proxy that is not this host itself");
+		return err_set(e, EINVAL,
+		    "field 'network.egressProxy.address' must be HOST:PORT of a proxy that is not this host itself");
 	if (read_credential(proxy, "username", ret->user, e) < 0 ||
-		read_credential(proxy, "password", ret->password, e) < 0)
+	    read_credential(proxy, "password", ret->password, e) < 0)
 		return -e->no;
 	if (ret->password[0] && !ret->user[0])
 		return err_set(e, EINVAL, "field 'network.egressProxy.password' needs a 'username'");
@@ -276,8 +279,8 @@ int spec_rules(const json_t *network, struct policy *p, struct err *e)
 
 /* --- with the secrets in ------------------------------------------------------------------------------------- */
 
-static int fill_header(
-	const struct front *f, const char *team, struct rule *r, const char *name, const json_t *value, struct err *e)
+static int fill_header(const struct front *f, const char *team, struct rule *r, const char *name, const json_t *value,
+    struct err *e)
 {
 	autobuf struct buf text = BUF_INIT(RULES_VALUE_MAX);
 	struct str raw = { json_string_value(value), json_string_length(value) };
@@ -293,7 +296,8 @@ static int fill_header(
 	return no;
 }
 
-static int fill_rule(const struct front *f, const char *team, json_t *headers, struct rule *r, bool strict, struct err *e)
+static int fill_rule(const struct front *f, const char *team, json_t *headers, struct rule *r, bool strict,
+    struct err *e)
 {
 	const char *name;
 	json_t *value;
@@ -312,8 +316,8 @@ static int fill_rule(const struct front *f, const char *team, json_t *headers, s
 	return 0;
 }
 
-int spec_rules_fill(
-	const struct front *f, const char *team, const json_t *network, bool strict, struct rules **ret, struct err *e)
+int spec_rules_fill(const struct front *f, const char *team, const json_t *network, bool strict, struct rules **ret,
+    struct err *e)
 {
 	autobuf struct buf size = BUF_INIT(RULES_MAX);
 	struct rules *all = rules_new();
@@ -324,7 +328,7 @@ int spec_rules_fill(
 	json_object_foreach(rules, key, list)
 	{
 		if (no < 0 || headers_of(list, key, &headers, e) < 0)
-			continue;		/* without headers it still stands before a wildcard */
+			continue; /* without headers it still stands before a wildcard */
 		struct rule *r = &all->v[all->n++];
 
 		(void)clean_domain(key, r->domain);
@@ -333,8 +337,8 @@ int spec_rules_fill(
 	if (no == 0) {
 		rules_encode(all, &size);
 		if (size.bad)
-			no = err_set(
-				e, EINVAL, "field 'network.rules' is larger than %d bytes with its secrets", RULES_MAX);
+			no = err_set(e, EINVAL, "field 'network.rules' is larger than %d bytes with its secrets",
+			    RULES_MAX);
 		if (size.p)
 			explicit_bzero(size.p, size.n);
 	}
@@ -382,5 +386,5 @@ json_t *spec_network_bare(const json_t *network)
 bool spec_network_secret(const json_t *network)
 {
 	return json_is_object(json_object_get(network, "rules")) ||
-	       json_is_object(json_object_get(network, "egressProxy"));
+	    json_is_object(json_object_get(network, "egressProxy"));
 }

@@ -6,9 +6,9 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "front/front.h"
-#include "front/util/mem.h"
 #include "front/sandbox/spec.h"
 #include "front/sandbox/volumes.h"
+#include "front/util/mem.h"
 #include "http/json.h"
 #include "ipc/check.h"
 
@@ -57,11 +57,16 @@ static int parse_one(const struct front *f, const char *team, const json_t *item
 	if (!v || strcmp(v->name, name) != 0)
 		return err_set(e, EINVAL, "field 'volumeMounts', entry %zu: volume '%.130s' not found", i, name);
 	if (!check_mount_path(path))
-		return err_set(e, EINVAL, "field 'volumeMounts', entry %zu: path '%.100s' must be absolute, without '.', '..', '//' and a '/' at its end, of at "
-			"most %d bytes without control characters and [ ] \\, and not /, /proc, /sys, /dev or below those", i, path, MOUNT_PATH_SIZE - 1);
-	json_array_foreach(all, k, other) {
+		return err_set(e, EINVAL,
+		    "field 'volumeMounts', entry %zu: path '%.100s' must be absolute, without '.', '..', '//' and a "
+		    "'/' at its end, of at "
+		    "most %d bytes without control characters and [ ] \\, and not /, /proc, /sys, /dev or below those",
+		    i, path, MOUNT_PATH_SIZE - 1);
+	json_array_foreach(all, k, other)
+	{
 		if (strcmp(member(other, "path"), path) == 0)
-			return err_set(e, EINVAL, "field 'volumeMounts', entry %zu: path '%.100s' is already used", i, path);
+			return err_set(e, EINVAL, "field 'volumeMounts', entry %zu: path '%.100s' is already used", i,
+			    path);
 	}
 	(void)json_array_append_new(all, json_pack("{s:s,s:s,s:s}", "id", v->id, "name", v->name, "path", path));
 	return 0;
@@ -71,7 +76,9 @@ static int parse_one(const struct front *f, const char *team, const json_t *item
 static int check_kept(const struct spec *sp, const json_t *given, struct err *e)
 {
 	if (sp->from[0] && sp->from_what & 2u /* KEPT_MEMORY */ && !json_equal(sp->volumes, given))
-		return err_set(e, EINVAL, "field 'volumeMounts' must not be given with a snapshot that has memory, or be the same as that of its sandbox");
+		return err_set(e, EINVAL,
+		    "field 'volumeMounts' must not be given with a snapshot that has memory, or be the same as that of "
+		    "its sandbox");
 	return 0;
 }
 
@@ -81,9 +88,12 @@ static int check_there(const struct front *f, const struct spec *sp, struct err 
 	json_t *item;
 	size_t i;
 
-	json_array_foreach(sp->volumes, i, item) {
+	json_array_foreach(sp->volumes, i, item)
+	{
 		if (!volume_by_id(f, str_of(member(item, "id"))))
-			return err_set(e, EINVAL, "field 'templateID': the snapshot has volume '%s' mounted, which has been deleted", member(item, "name"));
+			return err_set(e, EINVAL,
+			    "field 'templateID': the snapshot has volume '%s' mounted, which has been deleted",
+			    member(item, "name"));
 	}
 	return 0;
 }
@@ -100,7 +110,8 @@ int spec_volumes(const struct front *f, const char *team, const json_t *body, st
 	if (json_array_size(given) > MOUNTS_MAX)
 		return err_set(e, EINVAL, "field 'volumeMounts' must have at most %d entries", MOUNTS_MAX);
 	all = json_array();
-	json_array_foreach(given, i, item) {
+	json_array_foreach(given, i, item)
+	{
 		if (parse_one(f, team, item, i, all, e) < 0) {
 			json_decref(all);
 			return -e->no;
@@ -124,11 +135,13 @@ int spec_volumes_load(const char *text, struct spec *sp)
 
 	if (!text)
 		return 0;
-	json_array_foreach(all, i, item) {
+	json_array_foreach(all, i, item)
+	{
 		const char *id = member(item, "id"), *path = member(item, "path");
 		char z[ID_SIZE] = "";
 
-		good = good && id && path && member(item, "name") && str_copy(z, sizeof z, str_of(id)) && check_id(z) && check_mount_path(path);
+		good = good && id && path && member(item, "name") && str_copy(z, sizeof z, str_of(id)) && check_id(z) &&
+		    check_mount_path(path);
 	}
 	if (!good) {
 		json_decref(all);
@@ -153,8 +166,8 @@ json_t *spec_volumes_shown(const struct spec *sp)
 	json_t *all = json_array(), *item;
 	size_t i;
 
-	json_array_foreach(sp->volumes, i, item)
-		(void)json_array_append_new(all, json_pack("{s:s,s:s}", "name", member(item, "name"), "path", member(item, "path")));
+	json_array_foreach(sp->volumes, i, item)(void) json_array_append_new(all,
+	    json_pack("{s:s,s:s}", "name", member(item, "name"), "path", member(item, "path")));
 	return all;
 }
 
@@ -163,7 +176,8 @@ uint32_t spec_put_mounts(const struct spec *sp, struct buf *out)
 	json_t *item;
 	size_t i;
 
-	json_array_foreach(sp->volumes, i, item) {
+	json_array_foreach(sp->volumes, i, item)
+	{
 		struct msg_mount m = { 0 };
 
 		(void)str_copy(m.name, sizeof m.name, str_of(member(item, "id")));
@@ -178,7 +192,8 @@ bool spec_has_volume(const struct spec *sp, const char *id)
 	json_t *item;
 	size_t i;
 
-	json_array_foreach(sp->volumes, i, item) {
+	json_array_foreach(sp->volumes, i, item)
+	{
 		if (strcmp(member(item, "id"), id) == 0)
 			return true;
 	}

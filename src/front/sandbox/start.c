@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/sandbox/start: from STARTING to RUNNING: the warden makes it, its init is told who it is. One from the pool is made
- * already and is only told; if it cannot be told, another is made. */
+/* front/sandbox/start: from STARTING to RUNNING: the warden makes it, its init is told who it is. One from the pool is
+ * made already and is only told; if it cannot be told, another is made. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,16 +9,16 @@
 #include "base/log.h"
 #include "front/front.h"
 #include "front/link/init_call.h"
-#include "front/util/mem.h"
-#include "front/sandbox/warm_pool.h"
 #include "front/link/rules.h"
+#include "front/link/warden_link.h"
 #include "front/sandbox/impl.h"
 #include "front/sandbox/start_cmd.h"
-#include "front/link/warden_link.h"
+#include "front/sandbox/warm_pool.h"
+#include "front/util/mem.h"
 #include "http/json.h"
 
 #define SETTINGS_MAX (2 * 1024 * 1024)
-#define POOLED_WAIT_MS 3000		/* there is another way */
+#define POOLED_WAIT_MS 3000 /* there is another way */
 #define DEFAULT_USER "user"
 
 /* The sandbox exists (the warden said so), but is of no use. */
@@ -36,7 +36,8 @@ static void start_failed(struct sandbox *sb, const struct init_result *re)
 	const char *why = refused ? "it refused its settings" : re->text;
 
 	if (sb->pooled && sb->state == SANDBOX_STARTING) {
-		log_warn("a sandbox from the pool is of no use, starting another", "id=%s err=%s request=%s", sb->id, why, sb->request);
+		log_warn("a sandbox from the pool is of no use, starting another", "id=%s err=%s request=%s", sb->id,
+		    why, sb->request);
 		sandbox_start_afresh(sb);
 		return;
 	}
@@ -81,11 +82,11 @@ static void on_told(void *user, const struct init_result *re)
 	sandbox_unref(sb);
 }
 
-void sandbox_put_settings(const struct front *f, const char *id, const struct template *tpl, json_t *env_vars, const char *ca,
-			  struct buf *out)
+void sandbox_put_settings(const struct front *f, const char *id, const struct template *tpl, json_t *env_vars,
+    const char *ca, struct buf *out)
 {
-	autojson json_t *j = json_pack("{s:s,s:s,s:s,s:b}", "sandboxId", id, "templateId", tpl->id, "defaultUser", DEFAULT_USER,
-		"textFromStdout", (int)f->opt.text_from_stdout);
+	autojson json_t *j = json_pack("{s:s,s:s,s:s,s:b}", "sandboxId", id, "templateId", tpl->id, "defaultUser",
+	    DEFAULT_USER, "textFromStdout", (int)f->opt.text_from_stdout);
 
 	(void)json_object_set_new(j, "envVars", env_vars ? json_incref(env_vars) : json_object());
 	if (ca && *ca)
@@ -100,8 +101,13 @@ static void tell(struct sandbox *sb, uint64_t wait_ms, const char *ca, init_call
 
 	sandbox_put_settings(sb->front, sb->id, &sb->spec.tpl, sb->spec.env_vars, ca, &body);
 	struct init_request rq = {
-		.id = sb->id, .request = sb->request, .method = "POST", .path = "/init", .body = buf_view(&body),
-		.fd = take_fd(&sb->warm_fd), .wait_ms = wait_ms,
+		.id = sb->id,
+		.request = sb->request,
+		.method = "POST",
+		.path = "/init",
+		.body = buf_view(&body),
+		.fd = take_fd(&sb->warm_fd),
+		.wait_ms = wait_ms,
 	};
 
 	(void)init_call_new(sb->front, &rq, fn, user);
@@ -119,7 +125,9 @@ struct telling {
 static void on_ruled(void *user, int no, const char *pem)
 {
 	struct telling t = *(struct telling *)user;
-	struct init_result re = { .no = no ? no : ENOENT, .text = no ? "its network rules could not be set" : "it is gone", .fd = -1 };
+	struct init_result re = { .no = no ? no : ENOENT,
+		.text = no ? "its network rules could not be set" : "it is gone",
+		.fd = -1 };
 
 	free(user);
 	if (no || sandbox_gone(t.sb))
@@ -141,7 +149,8 @@ void sandbox_tell(struct sandbox *sb, uint64_t wait_ms, init_call_fn *fn, void *
 	rules_push(sb, on_ruled, t);
 }
 
-/* What the host lacks is nobody's request: no 404 because a file of ours is gone. EINVAL is: a volume's place, for one. */
+/* What the host lacks is nobody's request: no 404 because a file of ours is gone. EINVAL is: a volume's place, for
+ * one. */
 static int fault_of(int no)
 {
 	return no == ENOENT || no == EPERM || no == EEXIST ? EIO : no;
@@ -179,7 +188,7 @@ void sandbox_ask_start(struct sandbox *sb, uint32_t flags, const char from[ID_SI
 	warden_compose(&msg, &m, sizeof m, offsetof(struct msg_start, n_policy), sb->spec.policy);
 	buf_str(&msg, buf_view(&mounts));
 	if (msg.bad || mounts.bad)
-		abort();		/* as warden_compose() */
+		abort(); /* as warden_compose() */
 	(void)warden_ask(sb->front->warden, OP_START, msg.p, msg.n, fn, user);
 }
 

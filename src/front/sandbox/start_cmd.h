@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/sandbox/start_cmd: has the start command of a template run in a new sandbox, where its memory could not be kept. */
+/* front/sandbox/start_cmd: has the start command of a template run in a new sandbox, where its memory could not be
+ * kept. */
 #pragma once
 
 #include "front/link/init_build.h"

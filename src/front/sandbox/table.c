@@ -6,10 +6,10 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "front/util/mem.h"
 #include "front/sandbox/sandbox.h"
+#include "front/util/mem.h"
 
-#define BUCKETS 1024			/* ids are random and at most 2000 live at once */
+#define BUCKETS 1024 /* ids are random and at most 2000 live at once */
 
 struct sandbox_table {
 	struct sandbox *bucket[BUCKETS];
@@ -18,7 +18,7 @@ struct sandbox_table {
 
 static size_t bucket_of(struct str id)
 {
-	uint32_t h = 2166136261u;	/* FNV-1a; our own random ids need nothing keyed */
+	uint32_t h = 2166136261u; /* FNV-1a; our own random ids need nothing keyed */
 
 	for (size_t i = 0; i < id.n; i++)
 		h = (h ^ (unsigned char)id.p[i]) * 16777619u;

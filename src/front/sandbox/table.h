@@ -10,10 +10,10 @@ struct sandbox;
 struct sandbox_table;
 
 struct sandbox_table *sandbox_table_new(void);
-void sandbox_table_free(struct sandbox_table *t);		/* must be empty */
-void sandbox_table_put(struct sandbox_table *t, struct sandbox *sb);	/* ids are unique: the caller's care */
+void sandbox_table_free(struct sandbox_table *t);                    /* must be empty */
+void sandbox_table_put(struct sandbox_table *t, struct sandbox *sb); /* ids are unique: the caller's care */
 void sandbox_table_drop(struct sandbox_table *t, struct sandbox *sb);
-struct sandbox *sandbox_table_find(const struct sandbox_table *t, struct str id);	/* borrowed, or NULL */
+struct sandbox *sandbox_table_find(const struct sandbox_table *t, struct str id); /* borrowed, or NULL */
 size_t sandbox_table_count(const struct sandbox_table *t);
 
 /* Walks all; start with NULL. The one just returned may be dropped only after the next has been asked for. */

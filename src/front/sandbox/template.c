@@ -10,14 +10,20 @@
 #include "front/util/token.h"
 #include "ipc/check.h"
 
-#define NAMESPACE "default"		/* slug of the only team */
+#define NAMESPACE "default" /* slug of the only team */
 #define DEFAULT_TAG "default"
 
 #define DATA_WORK "code-interpreter-v1"
 
 /* Seen in programs of users; all of them expect Python and a shell. Those for data work stand for that template. */
-static const struct { const char *name; bool data; } well_known[] = {
-	{ DATA_WORK, true }, { "python-datascience", true }, { "python3", false }, { "node-js", false },
+static const struct {
+	const char *name;
+	bool data;
+} well_known[] = {
+	{ DATA_WORK, true },
+	{ "python-datascience", true },
+	{ "python3", false },
+	{ "node-js", false },
 };
 
 static void make_id(const char *name, char id[TEMPLATE_ID_SIZE])
@@ -34,7 +40,8 @@ static void make_id(const char *name, char id[TEMPLATE_ID_SIZE])
 void template_build_of_key(const char *key, char ret[TPL_BUILD_SIZE])
 {
 	if (strlen(key) == 32)
-		(void)snprintf(ret, TPL_BUILD_SIZE, "%.8s-%.4s-%.4s-%.4s-%.12s", key, key + 8, key + 12, key + 16, key + 20);
+		(void)snprintf(ret, TPL_BUILD_SIZE, "%.8s-%.4s-%.4s-%.4s-%.12s", key, key + 8, key + 12, key + 16,
+		    key + 20);
 	else
 		(void)str_copy(ret, TPL_BUILD_SIZE, str_of(key));
 }

@@ -14,11 +14,12 @@
 #define TEMPLATE_ID_SIZE 24
 #define TEMPLATES_ALL (TEMPLATES_MAX + 8)
 
-struct template {
-	char id[TEMPLATE_ID_SIZE];	/* 20 of [a-z0-9], always the same for a name */
+struct template
+{
+	char id[TEMPLATE_ID_SIZE]; /* 20 of [a-z0-9], always the same for a name */
 	char name[TEMPLATE_NAME_SIZE];
-	char key[TEMPLATE_KEY_SIZE];	/* image, for the warden */
-	char build[TPL_BUILD_SIZE];	/* which version: of the server's own ones the key in the form of a UUID */
+	char key[TEMPLATE_KEY_SIZE]; /* image, for the warden */
+	char build[TPL_BUILD_SIZE];  /* which version: of the server's own ones the key in the form of a UUID */
 	uint64_t built_ms;
 };
 
@@ -34,4 +35,4 @@ int templates_init(struct templates *t, const struct msg_template *have, size_t 
 int templates_find(const struct templates *t, struct str ref, const struct template **ret, struct err *e);
 
 void template_build_of_key(const char *key, char ret[TPL_BUILD_SIZE]);
-bool template_ref_valid(struct str ref);	/* has the form of one */
+bool template_ref_valid(struct str ref); /* has the form of one */

@@ -11,23 +11,24 @@
 #include "base/log.h"
 #include "base/rand.h"
 #include "front/front.h"
-#include "front/util/mem.h"
+#include "front/link/warden_link.h"
 #include "front/sandbox/sandbox.h"
 #include "front/sandbox/table.h"
-#include "front/link/warden_link.h"
+#include "front/util/mem.h"
 #include "ipc/check.h"
 #include "loop/loop.h"
 #include "store/volumes.h"
 
 #define AGAIN_MS 500
-#define IDLE_MS 10000			/* of a connection: its server is a process */
+#define IDLE_MS 10000 /* of a connection: its server is a process */
 
 bool volume_name_valid(struct str name)
 {
 	for (size_t i = 0; i < name.n; i++) {
 		char c = name.p[i];
 
-		if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_'))
+		if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+			c == '_'))
 			return false;
 	}
 	return name.n > 0 && name.n < VOLUME_NAME_SIZE;
@@ -37,7 +38,8 @@ struct volume *volume_find(const struct front *f, const char *team, const char *
 {
 	struct volume *v, *by_name = NULL;
 
-	LIST_FOREACH(v, &f->volumes, link) {
+	LIST_FOREACH(v, &f->volumes, link)
+	{
 		if (!v->ready || strcmp(v->team, team) != 0)
 			continue;
 		if (strcmp(v->id, which) == 0)
@@ -52,7 +54,8 @@ struct volume *volume_by_id(const struct front *f, struct str id)
 {
 	struct volume *v;
 
-	LIST_FOREACH(v, &f->volumes, link) {
+	LIST_FOREACH(v, &f->volumes, link)
+	{
 		if (v->ready && str_is(id, v->id))
 			return v;
 	}
@@ -124,10 +127,11 @@ static void on_dropped(void *user, const struct warden_reply *re)
 			return;
 		}
 	}
-	if (re->no)			/* its row stays, and the next front tries again */
+	if (re->no) /* its row stays, and the next front tries again */
 		log_warn("could not remove a volume, leaving it", "volume=%s err=%s", d->id, re->text);
 	else if (volumes_drop(d->f->store, d->id, &e) < 0)
-		log_warn("could not forget a volume, trying again at the next start", "volume=%s err=%s", d->id, e.text);
+		log_warn("could not forget a volume, trying again at the next start", "volume=%s err=%s", d->id,
+		    e.text);
 	timer_free(d->timer);
 	free(d);
 }
@@ -216,7 +220,8 @@ void volume_resize(struct volume *v, uint64_t bytes, const char *request, volume
 	(void)warden_ask(v->front->warden, OP_VOLUME, &m, sizeof m, on_made, s);
 }
 
-int volume_make(struct front *f, const char *team, const char *name, uint64_t bytes, const char *request, volume_fn *fn, void *user, struct err *e)
+int volume_make(struct front *f, const char *team, const char *name, uint64_t bytes, const char *request, volume_fn *fn,
+    void *user, struct err *e)
 {
 	struct volume *v = must_alloc(sizeof *v);
 
@@ -266,7 +271,8 @@ static int on_row(void *user, const struct volume_row *r)
 	v->bytes = r->bytes;
 	v->created_ms = r->created_ms;
 	memcpy(v->id, id, sizeof v->id);
-	if (!str_copy(v->team, sizeof v->team, str_of(r->team)) || !str_copy(v->name, sizeof v->name, str_of(r->name)) ||
+	if (!str_copy(v->team, sizeof v->team, str_of(r->team)) ||
+	    !str_copy(v->name, sizeof v->name, str_of(r->name)) ||
 	    !str_copy(v->token, sizeof v->token, str_of(r->token)) || !v->token[0]) {
 		log_warn("the row of a volume is damaged, ignoring it", "volume=%s", id);
 		free(v);
@@ -286,7 +292,8 @@ void volumes_tick(struct front *f)
 	uint64_t now = loop_now_ms(f->loop);
 	struct volume *v;
 
-	LIST_FOREACH(v, &f->volumes, link) {
+	LIST_FOREACH(v, &f->volumes, link)
+	{
 		size_t old = 0;
 
 		while (old < v->idle.n && now - v->idle.idle[old].since_ms >= IDLE_MS)
@@ -300,7 +307,8 @@ void volumes_make_room(struct front *f)
 {
 	struct volume *v, *oldest = NULL;
 
-	LIST_FOREACH(v, &f->volumes, link) {
+	LIST_FOREACH(v, &f->volumes, link)
+	{
 		if (v->idle.n > 0 && (!oldest || v->idle.idle[0].since_ms < oldest->idle.idle[0].since_ms))
 			oldest = v;
 	}
@@ -317,7 +325,7 @@ size_t volumes_conns(const struct front *f)
 	size_t n = f->volume_calls;
 
 	LIST_FOREACH(v, &f->volumes, link)
-		n += v->idle.n;
+	n += v->idle.n;
 	return n;
 }
 

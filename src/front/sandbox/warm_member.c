@@ -10,15 +10,15 @@
 #include "base/fd.h"
 #include "front/front.h"
 #include "front/link/init_call.h"
-#include "front/util/mem.h"
+#include "front/link/warden_link.h"
 #include "front/sandbox/sandbox.h"
 #include "front/sandbox/start_cmd.h"
 #include "front/sandbox/template.h"
-#include "front/link/warden_link.h"
+#include "front/util/mem.h"
 #include "loop/loop.h"
 
 #define SETTINGS_WAIT_MS 10000
-#define READY_WAIT_MS 70000		/* init itself gives up on an interpreter after a minute */
+#define READY_WAIT_MS 70000 /* init itself gives up on an interpreter after a minute */
 #define BODY_MAX 4096
 
 static void member_failed(struct member *m, int no, const char *what, const char *why)
@@ -73,7 +73,12 @@ static void on_ready(void *user, const struct init_result *re)
 static void ask_ready(struct member *m, int fd)
 {
 	struct init_request rq = {
-		.id = m->id, .request = "", .method = "GET", .path = "/atoll/ready", .fd = fd, .wait_ms = READY_WAIT_MS,
+		.id = m->id,
+		.request = "",
+		.method = "GET",
+		.path = "/atoll/ready",
+		.fd = fd,
+		.wait_ms = READY_WAIT_MS,
 	};
 
 	m->call = init_call_new(m->front, &rq, on_ready, m);
@@ -117,14 +122,20 @@ static void on_made(void *user, const struct warden_reply *re)
 	m->made = true;
 	sandbox_put_settings(m->front, m->id, m->tpl, NULL, NULL, &body);
 	struct init_request rq = {
-		.id = m->id, .request = "", .method = "POST", .path = "/init", .body = buf_view(&body), .fd = -1,
+		.id = m->id,
+		.request = "",
+		.method = "POST",
+		.path = "/init",
+		.body = buf_view(&body),
+		.fd = -1,
 		.wait_ms = SETTINGS_WAIT_MS,
 	};
 
 	m->call = init_call_new(m->front, &rq, on_settled, m);
 }
 
-struct member *member_new(struct front *f, const struct template *tpl, const struct member_start *start, member_fn *fn, void *owner)
+struct member *member_new(struct front *f, const struct template *tpl, const struct member_start *start, member_fn *fn,
+    void *owner)
 {
 	struct member *m = must_alloc(sizeof *m);
 	struct msg_start msg = { .flags = START_PATIENT, .limits = start->limits };
@@ -166,7 +177,7 @@ void member_end(struct member *m, bool wait)
 {
 	struct front *f = m->front;
 
-	if (m->made || m->asked) {	/* a start under way is called off by it */
+	if (m->made || m->asked) { /* a start under way is called off by it */
 		f->requests += wait;
 		(void)warden_ask_id(f->warden, OP_KILL, m->id, "", on_ended, wait ? f : NULL);
 	}

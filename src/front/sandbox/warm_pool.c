@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* front/sandbox/warm_pool: how many, for whom, and when.
  *
- * The target of a template is what the configuration says, or more when more were asked for lately. Members are made one or
- * two at a time, and never while somebody waits for a sandbox of his own: whoever waits comes first, and what is made ahead is
- * work that the next one is spared. Only when one client after the other never leaves it quiet, one is made in between. */
+ * The target of a template is what the configuration says, or more when more were asked for lately. Members are made
+ * one or two at a time, and never while somebody waits for a sandbox of his own: whoever waits comes first, and what is
+ * made ahead is work that the next one is spared. Only when one client after the other never leaves it quiet, one is
+ * made in between. */
 #include "front/sandbox/warm_pool.h"
 
 #include <fcntl.h>
@@ -16,34 +17,36 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
-#include "front/util/demand.h"
-#include "front/front.h"
 #include "front/account/limits.h"
-#include "front/util/mem.h"
-#include "front/sandbox/warm_member.h"
+#include "front/front.h"
 #include "front/sandbox/sandbox.h"
-#include "front/sandbox/table.h"
 #include "front/sandbox/spec.h"
+#include "front/sandbox/table.h"
+#include "front/sandbox/warm_member.h"
+#include "front/util/demand.h"
+#include "front/util/mem.h"
 #include "loop/loop.h"
 
-#define QUIET_MS 20			/* nobody has asked for a sandbox for so long */
-#define PATIENCE_MS 250			/* after that one is made although it never was quiet */
-#define CALM_MS 1000			/* nobody has for so long: two at a time */
-#define WARMING_MS 250			/* its template is being warmed: a member made now would be a slow and large one */
-#define BUILT_IDLE_MS 600000		/* nobody has asked for a template that was built for so long: none is kept ready */
-#define BUILT_FULL_MS 60000		/* ... and for so long: as many as of the server's own, then one */
+#define QUIET_MS 20     /* nobody has asked for a sandbox for so long */
+#define PATIENCE_MS 250 /* after that one is made although it never was quiet */
+#define CALM_MS 1000    /* nobody has for so long: two at a time */
+/* its template is being warmed: a member made now would be a slow and large one */
+#define WARMING_MS 250
+/* nobody has asked for a template that was built for so long: none is kept ready */
+#define BUILT_IDLE_MS 600000
+#define BUILT_FULL_MS 60000 /* ... and for so long: as many as of the server's own, then one */
 #define BUILT_BUSY_MS 1000
 #define KINDS_BUILT 32
-#define RETRY_MIN_MS 1000		/* after one could not be made */
+#define RETRY_MIN_MS 1000 /* after one could not be made */
 #define RETRY_MAX_MS 60000
 
-struct kind {				/* the members of one image */
+struct kind { /* the members of one image */
 	struct warm_pool *warm_pool;
-	struct template tpl;		/* the first name of it; key "": this place is free */
+	struct template tpl; /* the first name of it; key "": this place is free */
 	struct member_start start;
-	bool built;			/* a template that a team has built: only while it is being used */
-	uint64_t used_ms;		/* then: when it was asked for last */
-	struct member_list members;	/* oldest first */
+	bool built;                 /* a template that a team has built: only while it is being used */
+	uint64_t used_ms;           /* then: when it was asked for last */
+	struct member_list members; /* oldest first */
 	uint32_t ready, starting;
 	struct demand demand;
 	uint64_t hits, misses;
@@ -56,9 +59,9 @@ struct warm_pool {
 	struct kind kinds[TEMPLATES_ALL + KINDS_BUILT];
 	size_t n_kinds;
 	uint32_t members;
-	uint64_t gone_hits, gone_misses;	/* of kinds whose places others have */
-	uint64_t asked_ms;		/* when somebody wanted a sandbox last */
-	uint64_t made_ms;		/* when the last member was begun */
+	uint64_t gone_hits, gone_misses; /* of kinds whose places others have */
+	uint64_t asked_ms;               /* when somebody wanted a sandbox last */
+	uint64_t made_ms;                /* when the last member was begun */
 	bool stopped;
 };
 
@@ -87,7 +90,8 @@ static struct kind *kind_place(struct warm_pool *p, uint64_t now_ms)
 
 		if (k->built && !k->tpl.key[0])
 			return k;
-		if (k->built && TAILQ_EMPTY(&k->members) && now_ms - k->used_ms > BUILT_BUSY_MS && (!oldest || k->used_ms < oldest->used_ms))
+		if (k->built && TAILQ_EMPTY(&k->members) && now_ms - k->used_ms > BUILT_BUSY_MS &&
+		    (!oldest || k->used_ms < oldest->used_ms))
 			oldest = k;
 	}
 	return p->n_kinds < ARRAY_LEN(p->kinds) ? &p->kinds[p->n_kinds++] : oldest;
@@ -106,7 +110,9 @@ static struct kind *kind_for(struct warm_pool *p, const struct spec *sp)
 	p->gone_hits += k->hits;
 	p->gone_misses += k->misses;
 	*k = (struct kind) { .warm_pool = p, .tpl = sp->tpl, .built = true, .used_ms = clock_mono_ms() };
-	k->start = (struct member_start) { .limits = sp->limits, .restore = sp->from_what & KEPT_MEMORY, .run_start = sp->from_what & KEPT_START };
+	k->start = (struct member_start) { .limits = sp->limits,
+		.restore = sp->from_what & KEPT_MEMORY,
+		.run_start = sp->from_what & KEPT_START };
 	memcpy(k->start.from, sp->from, sizeof k->start.from);
 	TAILQ_INIT(&k->members);
 	return k;
@@ -117,7 +123,8 @@ static uint32_t kind_target(struct kind *k, uint64_t now_ms)
 	const struct front_options *opt = &k->warm_pool->front->opt;
 	uint32_t level = demand_level(&k->demand, now_ms);
 
-	if (k->warm_pool->front->memory.is_short || opt->warm_pool_size == 0 || !k->tpl.key[0] || (k->built && now_ms - k->used_ms > BUILT_IDLE_MS))
+	if (k->warm_pool->front->memory.is_short || opt->warm_pool_size == 0 || !k->tpl.key[0] ||
+	    (k->built && now_ms - k->used_ms > BUILT_IDLE_MS))
 		return 0;
 	if (k->built && now_ms - k->used_ms > BUILT_FULL_MS)
 		return 1;
@@ -158,8 +165,8 @@ static void on_member(struct member *m, const struct err *e)
 		if (k->retry_ms > RETRY_MAX_MS)
 			k->retry_ms = RETRY_MAX_MS;
 		k->retry_at_ms = clock_mono_ms() + k->retry_ms;
-		log_warn("could not make a pool member, trying again later", "id=%s template=%s err=%s again_ms=%" PRIu64, m->id,
-			k->tpl.name, e->text, k->retry_ms);
+		log_warn("could not make a pool member, trying again later",
+		    "id=%s template=%s err=%s again_ms=%" PRIu64, m->id, k->tpl.name, e->text, k->retry_ms);
 		drop(k, m, false);
 	}
 	warm_pool_kick(k->warm_pool);
@@ -198,7 +205,7 @@ static uint32_t starting(const struct warm_pool *p)
 static bool others_first(const struct warm_pool *p, uint64_t now_ms)
 {
 	if (p->front->starts > 1)
-		return true;		/* a rush: the processors have enough to do */
+		return true; /* a rush: the processors have enough to do */
 	if (now_ms - p->made_ms >= PATIENCE_MS && starting(p) == 0)
 		return false;
 	return p->front->starts > 0 || now_ms - p->asked_ms < QUIET_MS;
@@ -251,8 +258,9 @@ void warm_pool_tick(struct warm_pool *p)
 
 		if (!m)
 			continue;
-		log_info("pool member ended, fewer are wanted now", "id=%s template=%s ready=%u", m->id, k->tpl.name, k->ready - 1);
-		drop(k, m, false);	/* one in a second: the next rush may be near */
+		log_info("pool member ended, fewer are wanted now", "id=%s template=%s ready=%u", m->id, k->tpl.name,
+		    k->ready - 1);
+		drop(k, m, false); /* one in a second: the next rush may be near */
 	}
 	warm_pool_kick(p);
 }
@@ -262,7 +270,8 @@ void warm_pool_tick(struct warm_pool *p)
 /* Whatever the warden is told in OP_START because of a client has to have its default. */
 static bool is_plain(const struct kind *k, const struct spec *sp)
 {
-	return !sp->volumes && !(sp->flags & SPEC_NO_INTERNET) && !sp->policy && limits_equal(&sp->limits, &k->start.limits);
+	return !sp->volumes && !(sp->flags & SPEC_NO_INTERNET) && !sp->policy &&
+	    limits_equal(&sp->limits, &k->start.limits);
 }
 
 bool warm_pool_take(struct warm_pool *p, const struct spec *sp, struct warm_pool_gift *ret)
@@ -305,10 +314,12 @@ bool warm_pool_exited(struct warm_pool *p, const char *id)
 		struct kind *k = &p->kinds[i];
 		struct member *m;
 
-		TAILQ_FOREACH(m, &k->members, link) {
+		TAILQ_FOREACH(m, &k->members, link)
+		{
 			if (strcmp(m->id, id) != 0)
 				continue;
-			log_warn("a pool member has ended by itself, replacing it", "id=%s template=%s", id, k->tpl.name);
+			log_warn("a pool member has ended by itself, replacing it", "id=%s template=%s", id,
+			    k->tpl.name);
 			forget(k, m);
 			member_free(m);
 			warm_pool_kick(p);
@@ -340,7 +351,7 @@ void warm_pool_prime(struct warm_pool *p, const struct spec *sp)
 
 	if (!k)
 		return;
-	k->used_ms = clock_mono_ms() - BUILT_FULL_MS - 1;	/* one: nobody has asked for it yet */
+	k->used_ms = clock_mono_ms() - BUILT_FULL_MS - 1; /* one: nobody has asked for it yet */
 	warm_pool_kick(p);
 }
 
@@ -422,19 +433,35 @@ void warm_pool_stop(struct warm_pool *p)
 }
 
 static void put(struct warm_pool *p, struct buf *out, const char *name, const char *type, const char *help,
-	uint64_t (*value)(struct kind *k))
+    uint64_t (*value)(struct kind *k))
 {
 	buf_fmt(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 	for (size_t i = 0; i < p->n_kinds; i++)
 		if (p->kinds[i].tpl.key[0])
-			buf_fmt(out, "%s{template=\"%s\"} %" PRIu64 "\n", name, p->kinds[i].tpl.name, value(&p->kinds[i]));
+			buf_fmt(out, "%s{template=\"%s\"} %" PRIu64 "\n", name, p->kinds[i].tpl.name,
+			    value(&p->kinds[i]));
 }
 
-static uint64_t get_ready(struct kind *k) { return k->ready; }
-static uint64_t get_starting(struct kind *k) { return k->starting; }
-static uint64_t get_target(struct kind *k) { return kind_target(k, clock_mono_ms()); }
-static uint64_t get_hits(struct kind *k) { return k->hits; }
-static uint64_t get_misses(struct kind *k) { return k->misses; }
+static uint64_t get_ready(struct kind *k)
+{
+	return k->ready;
+}
+static uint64_t get_starting(struct kind *k)
+{
+	return k->starting;
+}
+static uint64_t get_target(struct kind *k)
+{
+	return kind_target(k, clock_mono_ms());
+}
+static uint64_t get_hits(struct kind *k)
+{
+	return k->hits;
+}
+static uint64_t get_misses(struct kind *k)
+{
+	return k->misses;
+}
 
 void warm_pool_counts(const struct warm_pool *p, uint64_t *hits, uint64_t *misses, uint64_t *ready)
 {

@@ -11,21 +11,21 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
-#include "front/template/build_impl.h"
-#include "front/sandbox/catalog.h"
-#include "front/link/forget.h"
 #include "front/front.h"
+#include "front/link/forget.h"
+#include "front/sandbox/catalog.h"
+#include "front/sandbox/sandbox.h"
+#include "front/sandbox/warm_pool.h"
+#include "front/template/build_impl.h"
 #include "front/template/image.h"
 #include "front/template/image_gc.h"
-#include "front/util/mem.h"
-#include "front/sandbox/warm_pool.h"
 #include "front/template/recipe.h"
-#include "front/sandbox/sandbox.h"
+#include "front/util/mem.h"
 #include "http/json.h"
 #include "loop/loop.h"
 #include "store/uploads.h"
 
-#define RUNNING_MAX 4			/* at once; the others wait */
+#define RUNNING_MAX 4 /* at once; the others wait */
 #define LOG_ENTRIES_MAX 20000
 #define LOG_LINE_MAX 4096
 #define MIB (1024 * 1024ull)
@@ -69,7 +69,8 @@ static void log_line(struct build *b, bool is_stderr, const struct buf *line)
 		return;
 	whole = json_stringn(s.p, s.n);
 	if (whole && !memchr(s.p, '\0', s.n)) {
-		build_log(b, "info", "[%s] [%s]: %s", b->label, is_stderr ? "stderr" : "stdout", json_string_value(whole));
+		build_log(b, "info", "[%s] [%s]: %s", b->label, is_stderr ? "stderr" : "stdout",
+		    json_string_value(whole));
 		return;
 	}
 	autofree char *plain = must_dup_str(s);
@@ -142,7 +143,8 @@ static void build_end(struct build *b)
 	b->row.finished_ms = clock_wall_ms();
 	if (builds_put(f->store, &b->row, &e) < 0)
 		log_error("cannot note the end of a build", "build=%s err=%s", b->row.id, e.text);
-	log_info("build ended", "build=%s template=%s status=%s step=%s", b->row.id, b->row.template_id, b->row.status, b->row.step);
+	log_info("build ended", "build=%s template=%s status=%s step=%s", b->row.id, b->row.template_id, b->row.status,
+	    b->row.step);
 	TAILQ_REMOVE(&f->builds, b, link);
 	build_free(b);
 	if (builds_gc(f, f->opt.template_cache_mb * MIB, &gone, &e) < 0)
@@ -256,7 +258,8 @@ static void say_cached(struct build *b)
 		(void)snprintf(phase, sizeof phase, "%zu", i + 1 - ours);
 		build_phase(b, phase);
 		build_step_label(&b->spec.steps[i], &label);
-		build_log(b, "info", "CACHED [builder %zu/%zu] %.*s", i + 1 - ours, b->spec.n - ours, STR_ARG(buf_view(&label)));
+		build_log(b, "info", "CACHED [builder %zu/%zu] %.*s", i + 1 - ours, b->spec.n - ours,
+		    STR_ARG(buf_view(&label)));
 	}
 }
 
@@ -297,7 +300,8 @@ static void take_image_env(struct build *b, const json_t *config)
 	size_t i;
 
 	b->image_env = json_object();
-	json_array_foreach((json_t *)list, i, v) {
+	json_array_foreach((json_t *)list, i, v)
+	{
 		struct str value = str_of(json_string_value(v) ? json_string_value(v) : "");
 		struct str name = str_cut(&value, '=');
 		autofree char *z = must_dup_str(name);
@@ -323,7 +327,7 @@ static void on_image(void *user, const struct image_result *re)
 	if (re->config)
 		take_image_env(b, re->config);
 	json_array_foreach(json_object_get(re->config, "OnBuild"), i, trigger)
-		build_log(b, "warn", "[base] ONBUILD of the image is not carried out: %.400s", json_string_value(trigger));
+	    build_log(b, "warn", "[base] ONBUILD of the image is not carried out: %.400s", json_string_value(trigger));
 	if (re->fresh && b->spec.from_image && b->front->opt.image_packages)
 		build_spec_packages(&b->spec, b->front->opt.image_packages);
 	build_base_ready(b);
@@ -340,8 +344,10 @@ static void begin_upload(struct build *b)
 	struct err e = ERR_INIT;
 
 	build_log(b, "info", "[base] FROM an archive, %.12s", b->spec.from_upload);
-	if (uploads_find(b->front->uploads, b->row.team, b->spec.from_upload, clock_wall_ms(), &from.upload, &from.bytes, &e) < 0) {
-		build_fail(b, e.no == ENOENT ? "the archive was not uploaded, or is gone: build again%s" : "%s", e.no == ENOENT ? "" : e.text);
+	if (uploads_find(b->front->uploads, b->row.team, b->spec.from_upload, clock_wall_ms(), &from.upload,
+		&from.bytes, &e) < 0) {
+		build_fail(b, e.no == ENOENT ? "the archive was not uploaded, or is gone: build again%s" : "%s",
+		    e.no == ENOENT ? "" : e.text);
 		return;
 	}
 	b->image = image_get(b->front, &from, on_image_line, on_image, b);
@@ -404,8 +410,9 @@ static void next_in_line(struct front *f)
 	struct build *b;
 
 	TAILQ_FOREACH(b, &f->builds, link)
-		running += b->running;
-	TAILQ_FOREACH(b, &f->builds, link) {
+	running += b->running;
+	TAILQ_FOREACH(b, &f->builds, link)
+	{
 		if (b->running || running >= RUNNING_MAX)
 			continue;
 		b->running = true;
@@ -443,16 +450,22 @@ int build_begin(struct front *f, const struct build_row *row, const char *name, 
 
 	if (build_spec_parse(body, &spec, e) < 0)
 		return -e->no;
-	TAILQ_FOREACH(other, &f->builds, link) {
+	TAILQ_FOREACH(other, &f->builds, link)
+	{
 		if (strcmp(other->row.template_id, row->template_id) != 0 || !shares_tag(other->row.tags, row->tags))
 			continue;
 		build_spec_done(&spec);
-		return err_set(e, EBUSY, "another build of '%s' with the same tag is under way: %s", name, other->row.id);
+		return err_set(e, EBUSY, "another build of '%s' with the same tag is under way: %s", name,
+		    other->row.id);
 	}
 	b = must_alloc(sizeof *b);
 	*b = (struct build) {
-		.front = f, .row = *row, .spec = spec, .lines = { BUF_INIT(LOG_LINE_MAX / 2), BUF_INIT(LOG_LINE_MAX / 2) },
-		.facts = BUF_INIT(1024 * 1024), .env = json_object(),
+		.front = f,
+		.row = *row,
+		.spec = spec,
+		.lines = { BUF_INIT(LOG_LINE_MAX / 2), BUF_INIT(LOG_LINE_MAX / 2) },
+		.facts = BUF_INIT(1024 * 1024),
+		.env = json_object(),
 	};
 	(void)str_copy(b->name, sizeof b->name, str_of(name));
 	(void)str_copy(b->row.status, sizeof b->row.status, STR_LIT("building"));
@@ -471,7 +484,8 @@ struct build *build_of(const struct front *f, const char *id)
 {
 	struct build *b;
 
-	TAILQ_FOREACH(b, &f->builds, link) {
+	TAILQ_FOREACH(b, &f->builds, link)
+	{
 		if (strcmp(b->row.id, id) == 0)
 			return b;
 	}
@@ -482,7 +496,8 @@ bool build_of_template(const struct front *f, const char *template_id)
 {
 	struct build *b;
 
-	TAILQ_FOREACH(b, &f->builds, link) {
+	TAILQ_FOREACH(b, &f->builds, link)
+	{
 		if (strcmp(b->row.template_id, template_id) == 0)
 			return true;
 	}
@@ -493,12 +508,13 @@ bool build_exited(struct front *f, const char *sandbox)
 {
 	struct build *b;
 
-	TAILQ_FOREACH(b, &f->builds, link) {
+	TAILQ_FOREACH(b, &f->builds, link)
+	{
 		if (!b->has_box || strcmp(b->box, sandbox) != 0)
 			continue;
 		b->has_box = false;
 		build_fail(b, "the sandbox in which it is built has ended: it may have run out of memory (%llu MiB)",
-			(unsigned long long)(b->row.mem_bytes / MIB));
+		    (unsigned long long)(b->row.mem_bytes / MIB));
 		return true;
 	}
 	return false;
@@ -532,7 +548,8 @@ static int on_kept(void *user, const char *kept)
 	return 0;
 }
 
-int builds_load(struct front *f, bool (*is_kept)(void *user, const char *name, bool *ret_memory), void *user, struct err *e)
+int builds_load(struct front *f, bool (*is_kept)(void *user, const char *name, bool *ret_memory), void *user,
+    struct err *e)
 {
 	struct load l = { is_kept, user };
 
@@ -571,7 +588,8 @@ static bool is_in_use(const struct front *f, const char *kept)
 {
 	const struct build *b;
 
-	TAILQ_FOREACH(b, &f->builds, link) {
+	TAILQ_FOREACH(b, &f->builds, link)
+	{
 		if (strcmp(b->from, kept) == 0)
 			return true;
 	}
@@ -589,7 +607,8 @@ int builds_gc(struct front *f, uint64_t max_bytes, struct gc_result *ret, struct
 	struct gc g = { 0 };
 	int r = layers_each(f->store, on_layer, &g, e);
 
-	/* Builds without a tag can still be named by their ids, for as long as there is room: the last layer of each is counted here. */
+	/* Builds without a tag can still be named by their ids, for as long as there is room: the last layer of each is
+	 * counted here. */
 	if (r == 0 && (g.bytes > max_bytes || max_bytes == 0))
 		r = builds_strip(f->store, on_untagged, f, e);
 	*ret = (struct gc_result) { 0 };

@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/template/build_box: the sandbox of a build: started like any other, told the defaults, asked what is in it; kept while it is frozen. */
+/* front/template/build_box: the sandbox of a build: started like any other, told the defaults, asked what is in it;
+ * kept while it is frozen. */
 #include <errno.h>
 #include <string.h>
 
 #include "base/fd.h"
 #include "base/rand.h"
-#include "front/template/build_impl.h"
-#include "front/link/forget.h"
+#include "front/account/limits.h"
 #include "front/front.h"
+#include "front/link/forget.h"
 #include "front/link/init_build.h"
 #include "front/link/init_call.h"
-#include "front/account/limits.h"
 #include "front/link/init_put.h"
-#include "front/util/mem.h"
-#include "front/sandbox/sandbox.h"
 #include "front/link/warden_link.h"
+#include "front/sandbox/sandbox.h"
+#include "front/template/build_impl.h"
+#include "front/util/mem.h"
 #include "http/json.h"
 
-#define SETTINGS_WAIT_MS 60000		/* init is there when the warden says so; it may have to be read from a busy disk first */
+/* init is there when the warden says so; it may have to be read from a busy disk first */
+#define SETTINGS_WAIT_MS 60000
 #define HELPER_WAIT_MS 600000
 #define QUIET_MS 2000
 #define BODY_MAX 4096
@@ -44,7 +46,7 @@ void box_end(struct build *b)
 	b->put = NULL;
 	if (b->has_box)
 		(void)warden_ask_id(b->front->warden, OP_KILL, b->box, "", ignore_reply, NULL);
-	if (b->keep_name[0])		/* half kept, or kept and not noted */
+	if (b->keep_name[0]) /* half kept, or kept and not noted */
 		forget_kept(b->front, b->keep_name);
 	b->has_box = false;
 	b->keep_name[0] = '\0';
@@ -102,8 +104,8 @@ static void inherit_start(struct build *b, json_t *facts)
 	if (!start || *b->spec.start_cmd)
 		return;
 	b->start.inherited = str_copy(b->start.user, sizeof b->start.user, str_of(fact(facts, "startUser", b->user))) &&
-		str_copy(b->start.workdir, sizeof b->start.workdir, str_of(fact(facts, "startWorkdir", b->workdir)));
-	(void)json_object_set(b->spec.body, "atoll facts", facts);	/* they live as long as what the client sent */
+	    str_copy(b->start.workdir, sizeof b->start.workdir, str_of(fact(facts, "startWorkdir", b->workdir)));
+	(void)json_object_set(b->spec.body, "atoll facts", facts); /* they live as long as what the client sent */
 	b->spec.start_cmd = start;
 	if (ready && !*b->spec.ready_cmd)
 		b->spec.ready_cmd = ready;
@@ -116,9 +118,9 @@ static void on_facts(struct build *b)
 	const char *user = NULL, *workdir = NULL;
 	struct err e = ERR_INIT;
 
-	if (json_read_object(buf_view(&b->facts), false, &facts, &e) < 0 || json_get_str(facts, "user", &user, &e) < 0 ||
-	    json_get_str(facts, "workdir", &workdir, &e) < 0 || json_get_obj(facts, "env", &b->base_env, &e) < 0 ||
-	    json_get_obj(facts, "homes", &b->homes, &e) < 0) {
+	if (json_read_object(buf_view(&b->facts), false, &facts, &e) < 0 ||
+	    json_get_str(facts, "user", &user, &e) < 0 || json_get_str(facts, "workdir", &workdir, &e) < 0 ||
+	    json_get_obj(facts, "env", &b->base_env, &e) < 0 || json_get_obj(facts, "homes", &b->homes, &e) < 0) {
 		b->base_env = b->homes = NULL;
 		build_fail(b, "the builder inside: %s", e.text);
 		return;
@@ -151,7 +153,8 @@ static void on_settled(void *user, const struct init_result *re)
 	fd_close(re->fd);
 	if (re->no || re->status != 204)
 		build_fail(b, "start the sandbox in which it is built: %s", re->no ? re->text : "its init refuses");
-	else if (b->fresh && !b->from[0])	/* whatever is kept of it has been through this; steps without a layer have not */
+	else if (b->fresh &&
+	    !b->from[0]) /* whatever is kept of it has been through this; steps without a layer have not */
 		box_helper(b, json_pack("[s]", "provision"), ask_facts);
 	else
 		ask_facts(b);
@@ -172,7 +175,13 @@ static void on_made(void *user, const struct warden_reply *re)
 	memcpy(tpl.id, b->row.template_id, sizeof b->row.template_id);
 	sandbox_put_settings(b->front, b->box, &tpl, NULL, NULL, &body);
 	struct init_request rq = {
-		.id = b->box, .request = "", .method = "POST", .path = "/init", .body = buf_view(&body), .fd = -1, .wait_ms = SETTINGS_WAIT_MS,
+		.id = b->box,
+		.request = "",
+		.method = "POST",
+		.path = "/init",
+		.body = buf_view(&body),
+		.fd = -1,
+		.wait_ms = SETTINGS_WAIT_MS,
 	};
 
 	b->call = init_call_new(b->front, &rq, on_settled, b);
@@ -194,7 +203,9 @@ static struct msg_limits box_limits(const struct build *b)
 void box_start(struct build *b, void (*then)(struct build *b))
 {
 	struct msg_start m = {
-		.flags = b->from[0] ? START_KEPT : b->fresh ? START_IMAGE : 0,
+		.flags = b->from[0] ? START_KEPT
+		    : b->fresh      ? START_IMAGE
+				    : 0,
 		.limits = box_limits(b),
 	};
 
@@ -251,7 +262,9 @@ static void on_memory(void *user, const struct warden_reply *re)
 		return;
 	b->asked = NULL;
 	if (re->no)
-		build_log(b, "warn", "[finalize] the memory cannot be kept, so sandboxes run the start command when they are made: %s", re->text);
+		build_log(b, "warn",
+		    "[finalize] the memory cannot be kept, so sandboxes run the start command when they are made: %s",
+		    re->text);
 	else
 		b->keep_what |= KEPT_MEMORY;
 	thaw(b);
@@ -312,7 +325,12 @@ static void on_quiet(void *user, const struct init_result *re)
 
 void box_keep(struct build *b, bool memory, void (*then)(struct build *b, const char *name, uint32_t what))
 {
-	struct init_request rq = { .id = b->box, .request = "", .method = "POST", .path = "/atoll/quiet", .fd = -1, .wait_ms = QUIET_MS };
+	struct init_request rq = { .id = b->box,
+		.request = "",
+		.method = "POST",
+		.path = "/atoll/quiet",
+		.fd = -1,
+		.wait_ms = QUIET_MS };
 
 	b->then_kept = then;
 	b->keep_memory = memory;

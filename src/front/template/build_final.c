@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/template/build_final: what every sandbox of the template begins with: its defaults on disk, and the start command running. */
+/* front/template/build_final: what every sandbox of the template begins with: its defaults on disk, and the start
+ * command running. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "front/template/build_impl.h"
 #include "front/front.h"
-#include "front/util/mem.h"
 #include "front/sandbox/sandbox.h"
+#include "front/template/build_impl.h"
+#include "front/util/mem.h"
 #include "http/json.h"
 #include "loop/loop.h"
 
 #define READY_EVERY_MS 2000
-#define READY_DEFAULT "sleep 20"	/* with a start command and none of its own */
+#define READY_DEFAULT "sleep 20" /* with a start command and none of its own */
 #define TRUST_WAIT_MS 60000
-#define DEFAULTS_MAX (100 * 1024)	/* one argument of a program takes no more than 128 KiB */
+#define DEFAULTS_MAX (100 * 1024) /* one argument of a program takes no more than 128 KiB */
 
 static bool has_start(const struct build *b)
 {
@@ -52,20 +53,21 @@ static void final_kept(struct build *b, const char *name, uint32_t what)
 /* An authority that the build has put where Debian looks for them is trusted, whether a step ran update-ca-certificates
  * or not, as on E2B. It takes a second, so it is run only where one is new or not in the bundle yet. */
 static const char trust_cmd[] =
-	"command -v update-ca-certificates >/dev/null && cd /usr/local/share/ca-certificates || exit 0\n"
-	"news=$(find . -type f -name '*.crt' -newer /etc/ssl/certs/ca-certificates.crt)\n"
-	"[ -n \"$news\" ] || news=$(find . -type f -name '*.crt' | while IFS= read -r f; do\n"
-	"	n=$(basename \"$f\" .crt | tr ' ' '_' | tr '()' '=,')\n"
-	"	[ -e \"/etc/ssl/certs/$n.pem\" ] || echo \"$f\"\n"
-	"done)\n"
-	"[ -z \"$news\" ] || exec update-ca-certificates";
+    "command -v update-ca-certificates >/dev/null && cd /usr/local/share/ca-certificates || exit 0\n"
+    "news=$(find . -type f -name '*.crt' -newer /etc/ssl/certs/ca-certificates.crt)\n"
+    "[ -n \"$news\" ] || news=$(find . -type f -name '*.crt' | while IFS= read -r f; do\n"
+    "	n=$(basename \"$f\" .crt | tr ' ' '_' | tr '()' '=,')\n"
+    "	[ -e \"/etc/ssl/certs/$n.pem\" ] || echo \"$f\"\n"
+    "done)\n"
+    "[ -z \"$news\" ] || exec update-ca-certificates";
 
 static void on_trusted(void *user, const struct run_end *end)
 {
 	struct build *b = user;
 
 	b->run = NULL;
-	if (end->no || (!end->refused && end->code != 0))	/* an image without a shell has no such directory either */
+	/* an image without a shell has no such directory either */
+	if (end->no || (!end->refused && end->code != 0))
 		build_log(b, "warn", "[finalize] update-ca-certificates failed: %s", end->text);
 	build_log(b, "info", "[finalize] keeping the template");
 	box_keep(b, has_start(b) && b->front->can_checkpoint, final_kept);
@@ -76,7 +78,13 @@ static void trust_authorities(struct build *b)
 	static const struct run_ops ops = { .on_end = on_trusted };
 	autojson json_t *args = json_pack("[s,s]", "-c", trust_cmd);
 	struct run_spec sp = {
-		.id = b->box, .request = "", .as_user = "root", .cmd = "/bin/sh", .args = args, .cwd = "/", .wait_ms = TRUST_WAIT_MS,
+		.id = b->box,
+		.request = "",
+		.as_user = "root",
+		.cmd = "/bin/sh",
+		.args = args,
+		.cwd = "/",
+		.wait_ms = TRUST_WAIT_MS,
 	};
 
 	b->run = init_run_new(b->front, &sp, &ops, b);
@@ -105,7 +113,7 @@ static void on_start_end(void *user, const struct run_end *end)
 	b->start_run = NULL;
 	build_output_end(b);
 	if (end->no || end->refused || end->code != 0)
-		build_fail(b, "start command failed: %s", end->text);	/* one that ends well has done what it was for */
+		build_fail(b, "start command failed: %s", end->text); /* one that ends well has done what it was for */
 }
 
 static const struct run_ops start_ops = { .on_output = on_start_output, .on_end = on_start_end };
@@ -114,7 +122,13 @@ static struct init_run *run(struct build *b, const char *cmd, const struct run_o
 {
 	autojson json_t *args = json_pack("[s,s,s]", "-l", "-c", cmd);
 	struct run_spec sp = {
-		.id = b->box, .request = "", .as_user = b->user, .cmd = "/bin/bash", .args = args, .envs = b->env, .cwd = build_cwd(b),
+		.id = b->box,
+		.request = "",
+		.as_user = b->user,
+		.cmd = "/bin/bash",
+		.args = args,
+		.envs = b->env,
+		.cwd = build_cwd(b),
 		.wait_ms = wait_ms,
 	};
 
@@ -171,7 +185,8 @@ static void on_defaults(struct build *b)
 		build_log(b, "info", "[finalize] Running start command: %.600s", b->spec.start_cmd);
 		b->start_run = run(b, b->spec.start_cmd, &start_ops, 0);
 	}
-	build_log(b, "info", "[finalize] Waiting for template to be ready: %.600s", *b->spec.ready_cmd ? b->spec.ready_cmd : READY_DEFAULT);
+	build_log(b, "info", "[finalize] Waiting for template to be ready: %.600s",
+	    *b->spec.ready_cmd ? b->spec.ready_cmd : READY_DEFAULT);
 	b->ready_until_ms = clock_mono_ms() + b->front->opt.ready_timeout_s * 1000ull;
 	timer_free(b->timer);
 	b->timer = timer_new(b->front->loop, try_ready, b);
@@ -187,7 +202,8 @@ void final_run(struct build *b)
 	(void)snprintf(b->label, sizeof b->label, "finalize");
 	if (has_start(b)) {
 		(void)json_object_set_new(j, "startCmd", json_string(b->spec.start_cmd));
-		(void)json_object_set_new(j, "readyCmd", json_string(*b->spec.ready_cmd ? b->spec.ready_cmd : READY_DEFAULT));
+		(void)json_object_set_new(j, "readyCmd",
+		    json_string(*b->spec.ready_cmd ? b->spec.ready_cmd : READY_DEFAULT));
 	}
 	if (has_start(b) && b->start.inherited) {
 		(void)json_object_set_new(j, "startUser", json_string(b->start.user));

@@ -3,9 +3,9 @@
 #pragma once
 
 #include "base/buf.h"
+#include "front/link/init_run.h"
 #include "front/template/build.h"
 #include "front/template/build_spec.h"
-#include "front/link/init_run.h"
 #include "ipc/msg.h"
 
 struct image_call;
@@ -15,7 +15,7 @@ struct init_put;
 struct timer;
 struct warden_call;
 
-struct build_lines {			/* output that is not a whole line yet */
+struct build_lines { /* output that is not a whole line yet */
 	struct buf out, err;
 };
 
@@ -25,39 +25,40 @@ struct build {
 	struct build_row row;
 	char name[TPL_NAME_SIZE];
 	struct build_spec spec;
-	bool running;			/* else it waits for its turn */
+	bool running; /* else it waits for its turn */
 	uint32_t logged;
 
 	/* where it begins */
 	char base_key[TEMPLATE_KEY_SIZE];
-	char from[ID_SIZE];		/* "": the base as it is */
-	char base_from[ID_SIZE];	/* ... without any layer of ours */
+	char from[ID_SIZE];      /* "": the base as it is */
+	char base_from[ID_SIZE]; /* ... without any layer of ours */
 	bool fresh;
-	json_t *image_env;		/* object or NULL */
-	char (*keys)[LAYER_KEY_SIZE];	/* keys[i]: after i steps */
+	json_t *image_env;            /* object or NULL */
+	char (*keys)[LAYER_KEY_SIZE]; /* keys[i]: after i steps */
 	char final_key[LAYER_KEY_SIZE];
 	struct {
 		char system_key[LAYER_KEY_SIZE], key[LAYER_KEY_SIZE];
 		size_t n_packages;
 	} recipe;
-	size_t cached;			/* steps that need not be run */
+	size_t cached; /* steps that need not be run */
 
 	/* where it is */
-	size_t at;			/* steps that are done */
-	char phase[BUILD_STEP_SIZE];	/* "base", "3", "finalize" */
+	size_t at;                   /* steps that are done */
+	char phase[BUILD_STEP_SIZE]; /* "base", "3", "finalize" */
 	json_t *base_env, *env, *homes;
 	char user[BUILD_USER_SIZE];
-	char workdir[BUILD_DIR_SIZE];	/* "": the user's home */
-	struct {			/* who runs a start command that is the base's, and where: its own, whatever the steps change */
+	char workdir[BUILD_DIR_SIZE]; /* "": the user's home */
+	/* who runs a start command that is the base's, and where: its own, whatever the steps change */
+	struct {
 		bool inherited;
 		char user[BUILD_USER_SIZE], workdir[BUILD_DIR_SIZE];
 	} start;
 	struct build_lines lines;
-	char label[64];			/* of the lines */
+	char label[64]; /* of the lines */
 
 	/* the sandbox */
 	char box[ID_SIZE];
-	bool has_box;			/* it may be there */
+	bool has_box; /* it may be there */
 	struct warden_call *asked;
 	struct init_call *call;
 	struct image_call *image;
@@ -72,25 +73,27 @@ struct build {
 	char keep_name[ID_SIZE];
 	uint32_t keep_what;
 	bool keep_memory;
-	void (*then)(struct build *b);	/* after what is under way */
+	void (*then)(struct build *b); /* after what is under way */
 	void (*then_started)(struct build *b);
 	void (*then_kept)(struct build *b, const char *name, uint32_t what);
 };
 
 /* build.c */
 void build_log(struct build *b, const char *level, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-void build_output(struct build *b, bool is_stderr, struct str data);	/* of a command, under b->label */
+void build_output(struct build *b, bool is_stderr, struct str data); /* of a command, under b->label */
 void build_output_end(struct build *b);
-void build_fail(struct build *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));	/* b is gone on return */
-void build_ready(struct build *b, const char *kept, uint32_t what);	/* likewise */
+/* b is gone on return */
+void build_fail(struct build *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void build_ready(struct build *b, const char *kept, uint32_t what); /* likewise */
 void build_phase(struct build *b, const char *phase);
-void build_base_ready(struct build *b);	/* base_key and base_from are known: the steps begin */
+void build_base_ready(struct build *b); /* base_key and base_from are known: the steps begin */
 
-void build_recipe(struct build *b);	/* build_recipe.c: finds or makes the base, then build_base_ready() */
+void build_recipe(struct build *b); /* build_recipe.c: finds or makes the base, then build_base_ready() */
 
 /* build_box.c: each calls `then` when it has gone well, and fails the build if not. */
 void box_start(struct build *b, void (*then)(struct build *b));
-void box_helper(struct build *b, json_t *args, void (*then)(struct build *b));	/* atoll-build inside, as root; takes args */
+/* atoll-build inside, as root; takes args */
+void box_helper(struct build *b, json_t *args, void (*then)(struct build *b));
 /* `then` notes the name, and empties b->keep_name when that is safe. */
 void box_keep(struct build *b, bool memory, void (*then)(struct build *b, const char *name, uint32_t what));
 void box_end(struct build *b);
@@ -98,8 +101,8 @@ const char *build_home(const struct build *b, const char *user);
 const char *build_cwd(const struct build *b);
 
 /* build_steps.c */
-void steps_run(struct build *b);	/* from b->at on; then final_run() */
-int steps_replay(struct build *b, struct err *e);	/* what cached steps leave behind in variables */
+void steps_run(struct build *b);                  /* from b->at on; then final_run() */
+int steps_replay(struct build *b, struct err *e); /* what cached steps leave behind in variables */
 
 /* build_final.c */
 void final_run(struct build *b);

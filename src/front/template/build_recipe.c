@@ -4,17 +4,18 @@
  *	a sandbox of `base`: mmdebstrap --> archive --> atoll-pull --> an image
  *	a sandbox of that image: apt-get install --> a layer, the base of the build
  *
- * Both sandboxes have the limits of the template and the network of any other; the host runs nothing and unpacks the archive in the jail for
- * images. Layers of the bare system and of all of it are found again by the recipe, the team and the key of `base`. */
+ * Both sandboxes have the limits of the template and the network of any other; the host runs nothing and unpacks the
+ *archive in the jail for images. Layers of the bare system and of all of it are found again by the recipe, the team and
+ *the key of `base`. */
 #include <string.h>
 
 #include "base/clock.h"
-#include "front/template/build_impl.h"
-#include "front/link/forget.h"
 #include "front/front.h"
+#include "front/link/forget.h"
+#include "front/sandbox/template.h"
+#include "front/template/build_impl.h"
 #include "front/template/image.h"
 #include "front/template/recipe.h"
-#include "front/sandbox/template.h"
 #include "http/json.h"
 
 /* Of the bare system, which recipes share, and of all of it. */
@@ -70,17 +71,27 @@ static bool went_well(struct build *b, const char *what, const struct run_end *e
 static void run(struct build *b, json_t *args, const struct run_ops *ops)
 {
 	autojson json_t *own = args;
-	struct run_spec sp = { .id = b->box, .request = "", .as_user = "root", .cmd = "/bin/bash", .args = own, .cwd = "/" };
+	struct run_spec sp = { .id = b->box,
+		.request = "",
+		.as_user = "root",
+		.cmd = "/bin/bash",
+		.args = own,
+		.cwd = "/" };
 
 	b->run = init_run_new(b->front, &sp, ops, b);
 }
 
 /* --- the packages ----------------------------------------------------------------------------------------------- */
 
-/* Notes what was kept. 1: another build was faster, and others may begin with what it made, so that is taken; 0: ours; -errno: the build is gone. */
+/* Notes what was kept. 1: another build was faster, and others may begin with what it made, so that is taken; 0: ours;
+ * -errno: the build is gone. */
 static int note_layer(struct build *b, const char *key, const char *name, uint32_t what, struct layer_row *ret)
 {
-	struct layer_row row = { .what = what, .bytes = b->disk_bytes, .created_ms = clock_wall_ms(), .used_ms = clock_wall_ms() }, old;
+	struct layer_row row = { .what = what,
+		.bytes = b->disk_bytes,
+		.created_ms = clock_wall_ms(),
+		.used_ms = clock_wall_ms() },
+			 old;
 	struct err e = ERR_INIT;
 	bool had = layers_find(b->front->store, key, clock_wall_ms(), &old, &e) == 0;
 
@@ -148,7 +159,7 @@ static void on_system_kept(struct build *b, const char *name, uint32_t what)
 	}
 	int r = note_layer(b, b->recipe.system_key, name, what, &row);
 
-	if (r == 1) {			/* ours is not needed */
+	if (r == 1) { /* ours is not needed */
 		forget_kept(b->front, b->keep_name);
 		b->keep_name[0] = '\0';
 	}
@@ -214,7 +225,8 @@ void build_recipe(struct build *b)
 	struct err e = ERR_INIT;
 
 	build_log(b, "info", "[base] FROM %s", b->spec.from_image);
-	if (recipe_read(b->spec.from_image, &r, &e) < 0 || templates_find(&b->front->templates, STR_LIT("base"), &base, &e) < 0) {
+	if (recipe_read(b->spec.from_image, &r, &e) < 0 ||
+	    templates_find(&b->front->templates, STR_LIT("base"), &base, &e) < 0) {
 		recipe_done(&r);
 		build_fail(b, "the recipe '%.200s': %s", b->spec.from_image, e.text);
 		return;
@@ -225,7 +237,8 @@ void build_recipe(struct build *b)
 	if (!b->spec.force && layers_find(b->front->store, b->recipe.key, clock_wall_ms(), &row, &e) == 0) {
 		build_log(b, "info", "CACHED [base] %s", b->spec.from_image);
 		use(b, &row);
-	} else if (!b->spec.force && layers_find(b->front->store, b->recipe.system_key, clock_wall_ms(), &row, &e) == 0) {
+	} else if (!b->spec.force &&
+	    layers_find(b->front->store, b->recipe.system_key, clock_wall_ms(), &row, &e) == 0) {
 		build_log(b, "info", "CACHED [base] the bare system");
 		memcpy(b->base_key, row.base_key, sizeof b->base_key);
 		memcpy(b->from, row.kept, sizeof b->from);

@@ -10,27 +10,41 @@
 #include <strings.h>
 
 #include "base/fd.h"
-#include "front/util/mem.h"
 #include "front/template/recipe.h"
+#include "front/util/mem.h"
 #include "front/util/token.h"
 #include "http/json.h"
 #include "store/uploads.h"
 
-#define KEYS_VERSION "1"		/* of how keys are made: another number, and no old layer is found */
+#define KEYS_VERSION "1" /* of how keys are made: another number, and no old layer is found */
 #define DEFAULT_IMAGE "e2bdev/base"
-#define TEXT_MAX (256 * 1024)		/* of one argument, expanded */
+#define TEXT_MAX (256 * 1024) /* of one argument, expanded */
 #define LABEL_MAX 200
 #define UPLOAD_IMAGE_MAX 256
 #define IMAGE_MAX 512
-#define RECIPE_MAX 8192			/* it lists packages */
+#define RECIPE_MAX 8192 /* it lists packages */
 
-static const struct { const char *name; enum step_type type; size_t min, max; } kinds[] = {
-	{ "RUN", STEP_RUN, 1, 2 }, { "COPY", STEP_COPY, 2, 4 }, { "ADD", STEP_COPY, 2, 4 }, { "ENV", STEP_ENV, 2, SIZE_MAX },
-	{ "ARG", STEP_ENV, 2, SIZE_MAX }, { "WORKDIR", STEP_WORKDIR, 1, 1 }, { "USER", STEP_USER, 1, 2 },
+static const struct {
+	const char *name;
+	enum step_type type;
+	size_t min, max;
+} kinds[] = {
+	{ "RUN", STEP_RUN, 1, 2 },
+	{ "COPY", STEP_COPY, 2, 4 },
+	{ "ADD", STEP_COPY, 2, 4 },
+	{ "ENV", STEP_ENV, 2, SIZE_MAX },
+	{ "ARG", STEP_ENV, 2, SIZE_MAX },
+	{ "WORKDIR", STEP_WORKDIR, 1, 1 },
+	{ "USER", STEP_USER, 1, 2 },
 };
 
 static const char *const type_name[] = {
-	[STEP_RUN] = "RUN", [STEP_COPY] = "COPY", [STEP_ENV] = "ENV", [STEP_WORKDIR] = "WORKDIR", [STEP_USER] = "USER", [STEP_UNKNOWN] = "?",
+	[STEP_RUN] = "RUN",
+	[STEP_COPY] = "COPY",
+	[STEP_ENV] = "ENV",
+	[STEP_WORKDIR] = "WORKDIR",
+	[STEP_USER] = "USER",
+	[STEP_UNKNOWN] = "?",
 };
 
 /* --- reading ------------------------------------------------------------------------------------------------ */
@@ -42,7 +56,8 @@ static int parse_args(const json_t *o, size_t at, const json_t **ret, struct err
 
 	if (json_get_arr(o, "args", &args, e) < 0)
 		return err_wrap(e, "field 'steps[%zu]'", at);
-	json_array_foreach(args, i, arg) {
+	json_array_foreach(args, i, arg)
+	{
 		if (!json_is_string(arg))
 			return err_set(e, EINVAL, "field 'steps[%zu].args[%zu]' must be a string", at, i);
 	}
@@ -80,7 +95,8 @@ static int parse_steps(const json_t *body, struct build_spec *sp, struct err *e)
 	if (sp->n > BUILD_STEPS_MAX)
 		return err_set(e, EINVAL, "field 'steps' has more than %d steps", BUILD_STEPS_MAX);
 	sp->steps = must_alloc((sp->n + 1) * sizeof *sp->steps);
-	json_array_foreach(steps, i, o) {
+	json_array_foreach(steps, i, o)
+	{
 		if (parse_step(o, i, &sp->steps[i], e) < 0)
 			return -e->no;
 	}
@@ -102,10 +118,13 @@ static int parse(json_t *body, struct build_spec *sp, struct err *e)
 {
 	json_t *registry = NULL;
 
-	if (json_get_str(body, "fromImage", &sp->from_image, e) < 0 || json_get_str(body, "fromTemplate", &sp->from_template, e) < 0 ||
+	if (json_get_str(body, "fromImage", &sp->from_image, e) < 0 ||
+	    json_get_str(body, "fromTemplate", &sp->from_template, e) < 0 ||
 	    json_get_str(body, "fromUpload", &sp->from_upload, e) < 0 ||
-	    json_get_str(body, "fromUploadImage", &sp->upload_image, e) < 0 || json_get_obj(body, "fromImageRegistry", &registry, e) < 0 || json_get_bool(body, "force", &sp->force, e) < 0 ||
-	    json_get_str(body, "startCmd", &sp->start_cmd, e) < 0 || json_get_str(body, "readyCmd", &sp->ready_cmd, e) < 0)
+	    json_get_str(body, "fromUploadImage", &sp->upload_image, e) < 0 ||
+	    json_get_obj(body, "fromImageRegistry", &registry, e) < 0 ||
+	    json_get_bool(body, "force", &sp->force, e) < 0 || json_get_str(body, "startCmd", &sp->start_cmd, e) < 0 ||
+	    json_get_str(body, "readyCmd", &sp->ready_cmd, e) < 0)
 		return -e->no;
 	sp->registry = registry;
 	if (sp->from_image && !*sp->from_image)
@@ -115,13 +134,18 @@ static int parse(json_t *body, struct build_spec *sp, struct err *e)
 	if (sp->from_image && sp->from_template)
 		return err_set(e, EINVAL, "fields 'fromImage' and 'fromTemplate' must not be given together");
 	if (sp->from_upload && (sp->from_image || sp->from_template))
-		return err_set(e, EINVAL, "field 'fromUpload' must not be given together with 'fromImage' or 'fromTemplate'");
-	if (sp->from_upload && (strlen(sp->from_upload) != UPLOAD_HASH_SIZE - 1 || strspn(sp->from_upload, "0123456789abcdef") != UPLOAD_HASH_SIZE - 1))
+		return err_set(e, EINVAL,
+		    "field 'fromUpload' must not be given together with 'fromImage' or 'fromTemplate'");
+	if (sp->from_upload &&
+	    (strlen(sp->from_upload) != UPLOAD_HASH_SIZE - 1 ||
+		strspn(sp->from_upload, "0123456789abcdef") != UPLOAD_HASH_SIZE - 1))
 		return err_set(e, EINVAL, "field 'fromUpload' must be the hash of an archive, 64 hex digits");
 	if (sp->upload_image && !sp->from_upload)
 		return err_set(e, EINVAL, "field 'fromUploadImage' needs 'fromUpload'");
 	if (sp->upload_image && !is_image_name(sp->upload_image))
-		return err_set(e, EINVAL, "field 'fromUploadImage' must be a name of 1 to %d printable characters without blanks", UPLOAD_IMAGE_MAX);
+		return err_set(e, EINVAL,
+		    "field 'fromUploadImage' must be a name of 1 to %d printable characters without blanks",
+		    UPLOAD_IMAGE_MAX);
 	if (!sp->from_image && !sp->from_template && !sp->from_upload)
 		sp->from_image = DEFAULT_IMAGE;
 	size_t max = sp->from_image && recipe_is(sp->from_image) ? RECIPE_MAX : IMAGE_MAX;
@@ -145,16 +169,18 @@ int build_spec_parse(json_t *body, struct build_spec *ret, struct err *e)
 
 /* Ends with 0 when all are there, so that there is a layer of it. */
 static const char packages_script[] =
-	"export DEBIAN_FRONTEND=noninteractive\n"
-	"command -v apt-get >/dev/null || { echo 'this image has no apt-get'; exit 3; }\n"
-	"missing=\n"
-	"for p in %s; do\n"
-	"\tdpkg-query -W -f='${Status}' \"$p\" 2>/dev/null | grep 'install ok installed' >/dev/null || missing=\"$missing $p\"\n"
-	"done\n"
-	"[ -n \"$missing\" ] || exit 0\n"
-	"echo \"installing$missing\"\n"
-	"set -- -o Acquire::Retries=1 -o Acquire::http::Timeout=20 -o Acquire::https::Timeout=20 -o Dpkg::Use-Pty=0\n"
-	"apt-get \"$@\" -q update && apt-get \"$@\" -qq -o Dpkg::Options::=--force-confold install -y --no-install-recommends $missing\n";
+    "export DEBIAN_FRONTEND=noninteractive\n"
+    "command -v apt-get >/dev/null || { echo 'this image has no apt-get'; exit 3; }\n"
+    "missing=\n"
+    "for p in %s; do\n"
+    "\tdpkg-query -W -f='${Status}' \"$p\" 2>/dev/null | grep 'install ok installed' >/dev/null || missing=\"$missing "
+    "$p\"\n"
+    "done\n"
+    "[ -n \"$missing\" ] || exit 0\n"
+    "echo \"installing$missing\"\n"
+    "set -- -o Acquire::Retries=1 -o Acquire::http::Timeout=20 -o Acquire::https::Timeout=20 -o Dpkg::Use-Pty=0\n"
+    "apt-get \"$@\" -q update && apt-get \"$@\" -qq -o Dpkg::Options::=--force-confold install -y "
+    "--no-install-recommends $missing\n";
 
 void build_spec_packages(struct build_spec *sp, const char *packages)
 {
@@ -163,11 +189,11 @@ void build_spec_packages(struct build_spec *sp, const char *packages)
 
 	buf_str(&script, before);
 	buf_z(&script, packages);
-	str_skip(&rest, 1);		/* the s */
+	str_skip(&rest, 1); /* the s */
 	buf_str(&script, rest);
 	json_t *args = json_pack("[s,s]", buf_cstr(&script) ? buf_cstr(&script) : "", "root");
 
-	(void)json_object_set_new(sp->body, "atoll packages", args);	/* lives as long as what the client sent */
+	(void)json_object_set_new(sp->body, "atoll packages", args); /* lives as long as what the client sent */
 	sp->steps = must_grow(sp->steps, (sp->n + 2) * sizeof *sp->steps);
 	memmove(sp->steps + 1, sp->steps, sp->n * sizeof *sp->steps);
 	sp->steps[0] = (struct build_step) { .type = STEP_RUN, .name = "RUN", .args = args, .is_ours = true };
@@ -210,10 +236,13 @@ static bool leaves_context(const char *path)
 
 static int check_copy(const struct build_step *st, struct err *e)
 {
-	if (!st->files_hash || strlen(st->files_hash) != UPLOAD_DIGITS || strspn(st->files_hash, "0123456789abcdef") != UPLOAD_DIGITS)
-		return err_set(e, EINVAL, "%s needs the files that were uploaded for it: 'filesHash' must be 64 hex digits", st->name);
+	if (!st->files_hash || strlen(st->files_hash) != UPLOAD_DIGITS ||
+	    strspn(st->files_hash, "0123456789abcdef") != UPLOAD_DIGITS)
+		return err_set(e, EINVAL,
+		    "%s needs the files that were uploaded for it: 'filesHash' must be 64 hex digits", st->name);
 	if (leaves_context(build_step_arg(st, 0)))
-		return err_set(e, EINVAL, "%s of '%.200s': the path is outside of the context", st->name, build_step_arg(st, 0));
+		return err_set(e, EINVAL, "%s of '%.200s': the path is outside of the context", st->name,
+		    build_step_arg(st, 0));
 	return 0;
 }
 
@@ -225,7 +254,8 @@ static int check_env(const struct build_step *st, struct err *e)
 		const char *name = build_step_arg(st, i);
 
 		if (!*name || strchr(name, '='))
-			return err_set(e, EINVAL, "%s has a bad name '%.60s': it must not be empty or contain '='", st->name, name);
+			return err_set(e, EINVAL, "%s has a bad name '%.60s': it must not be empty or contain '='",
+			    st->name, name);
 	}
 	return 0;
 }
@@ -238,7 +268,8 @@ int build_step_check(const struct build_step *st, struct err *e)
 		return err_set(e, EINVAL, "command type %.40s is not implemented", st->name);
 	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
 		if (strcasecmp(kinds[i].name, st->name) == 0 && (n < kinds[i].min || n > kinds[i].max))
-			return err_set(e, EINVAL, "%s has %zu arguments, which is too %s", kinds[i].name, n, n < kinds[i].min ? "few" : "many");
+			return err_set(e, EINVAL, "%s has %zu arguments, which is too %s", kinds[i].name, n,
+			    n < kinds[i].min ? "few" : "many");
 	}
 	switch (st->type) {
 	case STEP_COPY:
@@ -276,7 +307,7 @@ void build_step_label(const struct build_step *st, struct buf *out)
 
 static void put_part(struct buf *b, const char *text)
 {
-	buf_fmt(b, "%zu:", strlen(text));	/* no two lists of parts make the same text */
+	buf_fmt(b, "%zu:", strlen(text)); /* no two lists of parts make the same text */
 	buf_z(b, text);
 }
 
@@ -304,7 +335,8 @@ void build_layer_key(const char *before, const struct build_step *st, char ret[L
 	digest(&b, ret);
 }
 
-void build_final_key(const char *before, const struct build_spec *sp, uint32_t cpu_permille, uint64_t mem_bytes, char ret[LAYER_KEY_SIZE])
+void build_final_key(const char *before, const struct build_spec *sp, uint32_t cpu_permille, uint64_t mem_bytes,
+    char ret[LAYER_KEY_SIZE])
 {
 	autobuf struct buf b = BUF_INIT(SIZE_MAX / 2);
 	char limits[64];
@@ -389,8 +421,10 @@ int build_apply_env(const struct build_step *st, json_t *env, const json_t *base
 
 		build_expand(build_step_arg(st, i + 1), all, &value);
 		if (value.bad || !buf_cstr(&value))
-			return err_set(e, EINVAL, "the value of '%.60s' is longer than %d bytes", build_step_arg(st, i), TEXT_MAX);
-		(void)json_object_set_new(env, build_step_arg(st, i), json_string(buf_cstr(&value)));	/* not in all: as Docker, from the next step on */
+			return err_set(e, EINVAL, "the value of '%.60s' is longer than %d bytes", build_step_arg(st, i),
+			    TEXT_MAX);
+		/* not in all: as Docker, from the next step on */
+		(void)json_object_set_new(env, build_step_arg(st, i), json_string(buf_cstr(&value)));
 	}
 	return 0;
 }

@@ -7,14 +7,14 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "front/template/build_impl.h"
 #include "front/front.h"
 #include "front/link/init_put.h"
+#include "front/template/build_impl.h"
 #include "front/util/mem.h"
 #include "http/json.h"
 #include "store/uploads.h"
 
-#define ARCHIVE "/.atoll-build-archive"	/* removed by the helper as soon as it has opened it */
+#define ARCHIVE "/.atoll-build-archive" /* removed by the helper as soon as it has opened it */
 #define LAST_PATHS ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 static const struct build_step *current(const struct build *b)
@@ -80,7 +80,9 @@ static void step_over(struct build *b)
 static void on_kept(struct build *b, const char *name, uint32_t what)
 {
 	struct layer_row row = {
-		.what = what, .bytes = b->disk_bytes > b->disk_before ? b->disk_bytes - b->disk_before : 0, .created_ms = clock_wall_ms(),
+		.what = what,
+		.bytes = b->disk_bytes > b->disk_before ? b->disk_bytes - b->disk_before : 0,
+		.created_ms = clock_wall_ms(),
 		.used_ms = clock_wall_ms(),
 	};
 	struct err e = ERR_INIT;
@@ -97,7 +99,7 @@ static void on_kept(struct build *b, const char *name, uint32_t what)
 	}
 	b->keep_name[0] = '\0';
 	if (had)
-		build_release(b->front, old.kept);	/* forced: the new one has taken its place */
+		build_release(b->front, old.kept); /* forced: the new one has taken its place */
 	step_over(b);
 }
 
@@ -165,7 +167,13 @@ static void run_ours(struct build *b)
 	autojson json_t *args = json_pack("[s,s]", "-c", build_step_arg(st, 0));
 	autojson json_t *env = json_pack("{s:s}", "PATH", LAST_PATHS + 1);
 	struct run_spec sp = {
-		.id = b->box, .request = "", .as_user = build_step_arg(st, 1), .cmd = "/bin/sh", .args = args, .envs = env, .cwd = "/",
+		.id = b->box,
+		.request = "",
+		.as_user = build_step_arg(st, 1),
+		.cmd = "/bin/sh",
+		.args = args,
+		.envs = env,
+		.cwd = "/",
 	};
 
 	b->run = init_run_new(b->front, &sp, &run_ops, b);
@@ -177,8 +185,13 @@ static void run_command(struct build *b)
 	autojson json_t *args = json_pack("[s,s,s]", "-l", "-c", build_step_arg(st, 0));
 	autojson json_t *env = run_env(b);
 	struct run_spec sp = {
-		.id = b->box, .request = "", .as_user = *build_step_arg(st, 1) ? build_step_arg(st, 1) : b->user, .cmd = "/bin/bash",
-		.args = args, .envs = env, .cwd = build_cwd(b),
+		.id = b->box,
+		.request = "",
+		.as_user = *build_step_arg(st, 1) ? build_step_arg(st, 1) : b->user,
+		.cmd = "/bin/bash",
+		.args = args,
+		.envs = env,
+		.cwd = build_cwd(b),
 	};
 
 	b->run = init_run_new(b->front, &sp, &run_ops, b);
@@ -200,8 +213,10 @@ static void on_put(void *user, int no, const char *text)
 	autobuf struct buf dest = BUF_INIT(BUILD_DIR_SIZE);
 
 	expand(b, build_step_arg(st, 1), &dest);
-	box_helper(b, json_pack("[s,s,s,s,s,s,s]", "copy", ARCHIVE, build_step_arg(st, 0), buf_cstr(&dest) ? buf_cstr(&dest) : "", build_cwd(b),
-		owner, build_step_arg(st, 3)), step_done);
+	box_helper(b,
+	    json_pack("[s,s,s,s,s,s,s]", "copy", ARCHIVE, build_step_arg(st, 0), buf_cstr(&dest) ? buf_cstr(&dest) : "",
+		build_cwd(b), owner, build_step_arg(st, 3)),
+	    step_done);
 }
 
 static void copy_files(struct build *b)
@@ -211,8 +226,9 @@ static void copy_files(struct build *b)
 	struct err e = ERR_INIT;
 
 	if (uploads_find(f->uploads, b->row.team, current(b)->files_hash, clock_wall_ms(), &id, &bytes, &e) < 0) {
-		build_fail(b, e.no == ENOENT ? "the files of this step were not uploaded, or are gone: build again%s" : "%s",
-			e.no == ENOENT ? "" : e.text);
+		build_fail(b,
+		    e.no == ENOENT ? "the files of this step were not uploaded, or are gone: build again%s" : "%s",
+		    e.no == ENOENT ? "" : e.text);
 		return;
 	}
 	b->put = init_put_new(f, b->box, ARCHIVE, id, bytes, STR_NULL, on_put, b);
@@ -242,7 +258,9 @@ static void run_step(struct build *b)
 		return;
 	case STEP_USER:
 		expand(b, build_step_arg(st, 0), &text);
-		box_helper(b, json_pack("[s,s,s]", "user", buf_cstr(&text) ? buf_cstr(&text) : "", build_step_arg(st, 1)), step_done);
+		box_helper(b,
+		    json_pack("[s,s,s]", "user", buf_cstr(&text) ? buf_cstr(&text) : "", build_step_arg(st, 1)),
+		    step_done);
 		return;
 	default:
 		step_done(b);

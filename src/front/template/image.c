@@ -11,10 +11,10 @@
 #include "base/fd.h"
 #include "base/str.h"
 #include "front/front.h"
+#include "front/link/warden_link.h"
+#include "front/sandbox/template.h"
 #include "front/template/image_gc.h"
 #include "front/util/mem.h"
-#include "front/sandbox/template.h"
-#include "front/link/warden_link.h"
 #include "http/call.h"
 #include "http/json.h"
 #include "http/url.h"
@@ -23,22 +23,22 @@
 #include "loop/stream.h"
 #include "store/uploads.h"
 
-#define LINE_MAX_ (16u << 20)		/* a configuration has at most 4 MiB, and grows when it is escaped */
+#define LINE_MAX_ (16u << 20) /* a configuration has at most 4 MiB, and grows when it is escaped */
 #define PIECE_MAX (4u << 20)
-#define WAIT_MS 100			/* between two looks at whether images are being removed */
-#define PROGRESS_MS 1000		/* between two lines in the log about what takes long */
+#define WAIT_MS 100      /* between two looks at whether images are being removed */
+#define PROGRESS_MS 1000 /* between two lines in the log about what takes long */
 #define MIB (1024.0 * 1024.0)
 
 struct image_call {
 	struct front *front;
 	char *ref;
-	char *login;			/* the first line for atoll-pull */
-	uint64_t upload, bytes, sent, piece;	/* an archive that follows it */
-	char *box, *path;		/* a sandbox and its file that follow it */
+	char *login;                         /* the first line for atoll-pull */
+	uint64_t upload, bytes, sent, piece; /* an archive that follows it */
+	char *box, *path;                    /* a sandbox and its file that follow it */
 	struct http_call *file;
 	struct timer *timer;
 	struct warden_call *asked;
-	struct stream *stream;		/* to atoll-pull */
+	struct stream *stream; /* to atoll-pull */
 	struct buf line;
 	json_t *config;
 	uint64_t logged_ms;
@@ -54,7 +54,7 @@ void image_cancel(struct image_call *c)
 	timer_free(c->timer);
 	warden_cancel(c->asked);
 	http_call_free(c->file);
-	stream_close(c->stream);	/* atoll-pull ends with it */
+	stream_close(c->stream); /* atoll-pull ends with it */
 	buf_done(&c->line);
 	json_decref(c->config);
 	if (c->login)
@@ -82,7 +82,7 @@ static void finish(struct image_call *c, struct image_result *re)
 
 static void fail(struct image_call *c, int no, const char *text)
 {
-	autofree char *copy = must_dup(text);	/* it may be part of what is freed */
+	autofree char *copy = must_dup(text); /* it may be part of what is freed */
 	struct image_result re = { .no = no ? no : EIO, .text = copy };
 
 	finish(c, &re);
@@ -94,7 +94,8 @@ static void on_resolved(struct image_call *c, const json_t *j)
 {
 	const char *digest = json_string_value(json_object_get(j, "digest"));
 	autofree char *line = str_fmt("%s is %.71s: %lld layers, %.1f MB", c->ref, digest ? digest : "?",
-		(long long)json_integer_value(json_object_get(j, "layers")), (double)json_integer_value(json_object_get(j, "bytes")) / MIB);
+	    (long long)json_integer_value(json_object_get(j, "layers")),
+	    (double)json_integer_value(json_object_get(j, "bytes")) / MIB);
 
 	c->log(c->user, line ? line : c->ref);
 }
@@ -107,9 +108,12 @@ static void on_progress(struct image_call *c, const json_t *j)
 	if (now - c->logged_ms < PROGRESS_MS)
 		return;
 	c->logged_ms = now;
-	autofree char *line = str_fmt("layer %lld of %lld: %s %.1f of %.1f MB", (long long)json_integer_value(json_object_get(j, "layer")),
-		(long long)json_integer_value(json_object_get(j, "layers")), phase && strcmp(phase, "unpack") == 0 ? "unpacking" : "downloading",
-		(double)json_integer_value(json_object_get(j, "done")) / MIB, (double)json_integer_value(json_object_get(j, "total")) / MIB);
+	autofree char *line = str_fmt("layer %lld of %lld: %s %.1f of %.1f MB",
+	    (long long)json_integer_value(json_object_get(j, "layer")),
+	    (long long)json_integer_value(json_object_get(j, "layers")),
+	    phase && strcmp(phase, "unpack") == 0 ? "unpacking" : "downloading",
+	    (double)json_integer_value(json_object_get(j, "done")) / MIB,
+	    (double)json_integer_value(json_object_get(j, "total")) / MIB);
 
 	c->log(c->user, line ? line : c->ref);
 }
@@ -123,7 +127,8 @@ static void on_done(struct image_call *c, const json_t *j)
 		fail(c, EPROTO, "atoll-pull has brought something that is no image");
 		return;
 	}
-	c->log(c->user, json_is_true(json_object_get(j, "cached")) ? "the image was in the cache" : "the image is here");
+	c->log(c->user,
+	    json_is_true(json_object_get(j, "cached")) ? "the image was in the cache" : "the image is here");
 	finish(c, &re);
 }
 
@@ -202,7 +207,8 @@ static void push(void *user)
 		autobuf struct buf piece = BUF_INIT(PIECE_MAX);
 
 		if (uploads_read(c->front->uploads, c->upload, c->piece++, &piece, &e) < 0) {
-			fail(c, e.no == ENOENT ? EIO : e.no, e.no == ENOENT ? "the archive is gone: build again" : e.text);
+			fail(c, e.no == ENOENT ? EIO : e.no,
+			    e.no == ENOENT ? "the archive is gone: build again" : e.text);
 			return;
 		}
 		c->sent += piece.n;
@@ -246,7 +252,10 @@ static void on_file_error(void *user, int no)
 	fail(user, no ? no : EIO, "the sandbox that made the archive broke off");
 }
 
-static const struct http_call_ops file_ops = { .on_answer = on_file, .on_data = on_file_data, .on_end = on_file_end, .on_error = on_file_error };
+static const struct http_call_ops file_ops = { .on_answer = on_file,
+	.on_data = on_file_data,
+	.on_end = on_file_end,
+	.on_error = on_file_error };
 
 static void on_file_connected(void *user, const struct warden_reply *re)
 {
@@ -270,7 +279,10 @@ static void on_file_connected(void *user, const struct warden_reply *re)
 	http_call_head(c->file, buf_view(&head), false, false);
 }
 
-static const struct stream_ops stream_ops = { .on_data = on_data, .on_eof = on_eof, .on_drain = push, .on_error = on_stream_error };
+static const struct stream_ops stream_ops = { .on_data = on_data,
+	.on_eof = on_eof,
+	.on_drain = push,
+	.on_error = on_stream_error };
 
 static void on_started(void *user, const struct warden_reply *re)
 {
@@ -282,7 +294,8 @@ static void on_started(void *user, const struct warden_reply *re)
 		fail(c, re->no, re->text);
 		return;
 	}
-	if (re->fd < 0 || fd_nonblock(re->fd, true) < 0 || !(c->stream = stream_new(c->front->loop, re->fd, &stream_ops, c))) {
+	if (re->fd < 0 || fd_nonblock(re->fd, true) < 0 ||
+	    !(c->stream = stream_new(c->front->loop, re->fd, &stream_ops, c))) {
 		fail(c, ENOMEM, "connect to atoll-pull: out of memory");
 		return;
 	}
@@ -369,17 +382,26 @@ static void begin(void *user)
 }
 
 struct image_call *image_get(struct front *f, const struct image_source *from,
-	void (*log)(void *user, const char *line), void (*fn)(void *user, const struct image_result *re), void *user)
+    void (*log)(void *user, const char *line), void (*fn)(void *user, const struct image_result *re), void *user)
 {
 	struct image_call *c = must_alloc(sizeof *c);
 	autobuf struct buf login = BUF_INIT(1u << 20);
 
 	*c = (struct image_call) {
-		.front = f, .ref = must_dup(from->ref), .upload = from->upload, .bytes = from->bytes, .box = from->box ? must_dup(from->box) : NULL,
-		.path = from->path ? must_dup(from->path) : NULL, .line = BUF_INIT(LINE_MAX_), .log = log, .fn = fn, .user = user,
+		.front = f,
+		.ref = must_dup(from->ref),
+		.upload = from->upload,
+		.bytes = from->bytes,
+		.box = from->box ? must_dup(from->box) : NULL,
+		.path = from->path ? must_dup(from->path) : NULL,
+		.line = BUF_INIT(LINE_MAX_),
+		.log = log,
+		.fn = fn,
+		.user = user,
 	};
 	if (from->upload)
-		buf_fmt(&login, "%llu%s%s", (unsigned long long)from->bytes, from->name ? " " : "", from->name ? from->name : "");
+		buf_fmt(&login, "%llu%s%s", (unsigned long long)from->bytes, from->name ? " " : "",
+		    from->name ? from->name : "");
 	else if (from->registry)
 		json_put(&login, from->registry);
 	else

@@ -9,15 +9,15 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/log.h"
-#include "front/template/build_impl.h"
 #include "front/front.h"
-#include "front/util/mem.h"
 #include "front/link/warden_link.h"
+#include "front/template/build_impl.h"
+#include "front/util/mem.h"
 #include "http/json.h"
 #include "loop/loop.h"
 #include "loop/stream.h"
 
-#define KEYS_MAX (4u << 20)		/* of text */
+#define KEYS_MAX (4u << 20) /* of text */
 #define ANSWER_MAX 4096
 
 struct asker {
@@ -31,7 +31,7 @@ struct image_gc {
 	struct warden_call *asked;
 	struct stream *stream;
 	struct buf keys, answer;
-	struct asker *now, *next;	/* who asked for this one, and for the one after it */
+	struct asker *now, *next; /* who asked for this one, and for the one after it */
 	size_t n_now, n_next;
 };
 
@@ -101,7 +101,8 @@ static void on_data(void *user, struct str data)
 		return;
 	const char *why = NULL;
 
-	if (g->answer.bad || json_read_object(buf_view(&g->answer), false, &j, &e) < 0 || json_get_str(j, "message", &why, &e) < 0)
+	if (g->answer.bad || json_read_object(buf_view(&g->answer), false, &j, &e) < 0 ||
+	    json_get_str(j, "message", &why, &e) < 0)
 		fail(g, EPROTO, "atoll-pull says something that nobody understands");
 	else if (why)
 		fail(g, (int)json_integer_value(json_object_get(j, "errno")), why);
@@ -157,7 +158,7 @@ static int list_keys(const struct front *f, struct buf *keys, struct err *e)
 	if (base_keys_each(f->store, on_key, keys, e) < 0)
 		return -e->no;
 	TAILQ_FOREACH(b, &f->builds, link)
-		(void)on_key(keys, b->base_key);
+	(void)on_key(keys, b->base_key);
 	buf_ch(keys, '\n');
 	return keys->bad ? err_set(e, ENOMEM, "out of memory") : 0;
 }
@@ -166,7 +167,8 @@ static bool is_fetching(const struct front *f)
 {
 	const struct build *b;
 
-	TAILQ_FOREACH(b, &f->builds, link) {
+	TAILQ_FOREACH(b, &f->builds, link)
+	{
 		if (b->image)
 			return true;
 	}

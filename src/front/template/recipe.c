@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* front/template/recipe: names of suites and packages, and what is run with them. They reach the scripts as arguments, never as text of a script. */
+/* front/template/recipe: names of suites and packages, and what is run with them. They reach the scripts as arguments,
+ * never as text of a script. */
 #include "front/template/recipe.h"
 
 #include <errno.h>
@@ -11,38 +12,45 @@
 #define LOWER "abcdefghijklmnopqrstuvwxyz"
 #define DIGITS "0123456789"
 
-/* Where `base` gets its packages from, and with which options, is what templates/bootstrap has found on the host; so the new system has
- * the same mirror, and the authorities that vouch for it. Nothing can be mounted in a sandbox: the essential packages do without. */
+/* Where `base` gets its packages from, and with which options, is what templates/bootstrap has found on the host; so
+ * the new system has the same mirror, and the authorities that vouch for it. Nothing can be mounted in a sandbox: the
+ * essential packages do without. */
 static const char bootstrap[] =
-	"set -eu\n"
-	"export DEBIAN_FRONTEND=noninteractive LC_ALL=C TMPDIR=/var/tmp\n"
-	"suite=$1 components=$2 archive=$3\n"
-	"lists=/etc/apt/sources.list.d/debian.sources\n"
-	"uri() { awk -v want=\"$1\" '/^URIs:/ { u = $2 } /^Suites:/ && (($2 ~ /-security$/) == want) { print u; exit }' $lists; }\n"
-	"main=$(uri 0) security=$(uri 1)\n"
-	"key=$(awk '/^Signed-By:/ { print $2; exit }' $lists)\n"
-	"has() { /usr/lib/apt/apt-helper download-file \"${1%/}/dists/$2/InRelease\" $TMPDIR/atoll-release; }\n"
-	"list() { printf 'Types: deb\\nURIs: %s\\nSuites: %s\\nComponents: %s\\nSigned-By: %s\\n\\n' \"$1\" \"$2\" \"$components\" \"$key\"; }\n"
-	"[ -n \"$main\" ] || { echo 'the template base has no Debian mirror' >&2; exit 1; }\n"
-	"has \"$main\" \"$suite\" || { echo \"the suite '$suite' cannot be had from the mirror of this server\" >&2; exit 1; }\n"
-	"list \"$main\" \"$suite\" >$TMPDIR/atoll-sources\n"
-	"if has \"$main\" \"$suite-updates\" >/dev/null 2>&1; then list \"$main\" \"$suite-updates\" >>$TMPDIR/atoll-sources; fi\n"
-	"if [ -n \"$security\" ] && has \"$security\" \"$suite-security\" >/dev/null 2>&1; then\n"
-	"	list \"$security\" \"$suite-security\" >>$TMPDIR/atoll-sources\n"
-	"fi\n"
-	"command -v mmdebstrap >/dev/null || { apt-get update -qq && apt-get install -qq -y --no-install-recommends mmdebstrap >/dev/null; }\n"
-	"hook='cd / && cp --parents -r $(ls -d etc/apt/apt.conf.d/91atoll-host usr/local/share/ca-certificates 2>/dev/null) \"$1\"'\n"
-	"mmdebstrap --mode=root --variant=minbase --format=tar --skip=chroot/mount --include=ca-certificates --setup-hook=\"$hook\""
-	" \"$suite\" \"$archive\" - <$TMPDIR/atoll-sources\n";
+    "set -eu\n"
+    "export DEBIAN_FRONTEND=noninteractive LC_ALL=C TMPDIR=/var/tmp\n"
+    "suite=$1 components=$2 archive=$3\n"
+    "lists=/etc/apt/sources.list.d/debian.sources\n"
+    "uri() { awk -v want=\"$1\" '/^URIs:/ { u = $2 } /^Suites:/ && (($2 ~ /-security$/) == want) { print u; exit }' "
+    "$lists; }\n"
+    "main=$(uri 0) security=$(uri 1)\n"
+    "key=$(awk '/^Signed-By:/ { print $2; exit }' $lists)\n"
+    "has() { /usr/lib/apt/apt-helper download-file \"${1%/}/dists/$2/InRelease\" $TMPDIR/atoll-release; }\n"
+    "list() { printf 'Types: deb\\nURIs: %s\\nSuites: %s\\nComponents: %s\\nSigned-By: %s\\n\\n' \"$1\" \"$2\" "
+    "\"$components\" \"$key\"; }\n"
+    "[ -n \"$main\" ] || { echo 'the template base has no Debian mirror' >&2; exit 1; }\n"
+    "has \"$main\" \"$suite\" || { echo \"the suite '$suite' cannot be had from the mirror of this server\" >&2; exit "
+    "1; }\n"
+    "list \"$main\" \"$suite\" >$TMPDIR/atoll-sources\n"
+    "if has \"$main\" \"$suite-updates\" >/dev/null 2>&1; then list \"$main\" \"$suite-updates\" "
+    ">>$TMPDIR/atoll-sources; fi\n"
+    "if [ -n \"$security\" ] && has \"$security\" \"$suite-security\" >/dev/null 2>&1; then\n"
+    "	list \"$security\" \"$suite-security\" >>$TMPDIR/atoll-sources\n"
+    "fi\n"
+    "command -v mmdebstrap >/dev/null || { apt-get update -qq && apt-get install -qq -y --no-install-recommends "
+    "mmdebstrap >/dev/null; }\n"
+    "hook='cd / && cp --parents -r $(ls -d etc/apt/apt.conf.d/91atoll-host usr/local/share/ca-certificates "
+    "2>/dev/null) \"$1\"'\n"
+    "mmdebstrap --mode=root --variant=minbase --format=tar --skip=chroot/mount --include=ca-certificates "
+    "--setup-hook=\"$hook\""
+    " \"$suite\" \"$archive\" - <$TMPDIR/atoll-sources\n";
 
-static const char install[] =
-	"set -eu\n"
-	"export DEBIAN_FRONTEND=noninteractive LC_ALL=C\n"
-	"[ $# -gt 0 ] || exit 0\n"
-	"apt-get update -qq\n"
-	"apt-get install -y -q --no-install-recommends -- \"$@\"\n"
-	"apt-get clean\n"
-	"rm -rf /var/lib/apt/lists/*\n";
+static const char install[] = "set -eu\n"
+			      "export DEBIAN_FRONTEND=noninteractive LC_ALL=C\n"
+			      "[ $# -gt 0 ] || exit 0\n"
+			      "apt-get update -qq\n"
+			      "apt-get install -y -q --no-install-recommends -- \"$@\"\n"
+			      "apt-get clean\n"
+			      "rm -rf /var/lib/apt/lists/*\n";
 
 bool recipe_is(const char *image)
 {
@@ -52,9 +60,11 @@ bool recipe_is(const char *image)
 static int check_word(struct str word, const char *what, const char *more, struct err *e)
 {
 	if (word.n == 0)
-		return err_set(e, EINVAL, "the name of a %s is empty: a recipe is " RECIPE_PREFIX "SUITE[+COMPONENT]...[,PACKAGE]...", what);
+		return err_set(e, EINVAL,
+		    "the name of a %s is empty: a recipe is " RECIPE_PREFIX "SUITE[+COMPONENT]...[,PACKAGE]...", what);
 	if (word.n > WORD_MAX || !strchr(LOWER DIGITS, word.p[0]))
-		return err_set(e, EINVAL, "'%.*s' is not the name of a %s", (int)(word.n < 60 ? word.n : 60), word.p, what);
+		return err_set(e, EINVAL, "'%.*s' is not the name of a %s", (int)(word.n < 60 ? word.n : 60), word.p,
+		    what);
 	for (size_t i = 0; i < word.n; i++) {
 		if (!strchr(LOWER DIGITS "-", word.p[i]) && !strchr(more, word.p[i]))
 			return err_set(e, EINVAL, "'%.*s' is not the name of a %s", STR_ARG(word), what);

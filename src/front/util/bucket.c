@@ -2,7 +2,7 @@
 /* front/util/bucket: a token bucket, kept as the one point in time when it is full again. */
 #include "front/util/bucket.h"
 
-#define BURST 2				/* seconds' worth of requests */
+#define BURST 2 /* seconds' worth of requests */
 
 static uint32_t up_to_s(uint64_t us)
 {

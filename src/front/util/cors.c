@@ -11,13 +11,14 @@
 void cors_preflight_api(struct http_req *rq)
 {
 	http_respond(rq, 204, NULL,
-		     CORS_API_HEADERS
-		     "Access-Control-Allow-Methods: GET, POST, PUT, PATCH, DELETE, HEAD, OPTIONS\r\n"
-		     "Access-Control-Allow-Headers: Origin, Content-Length, Content-Type, User-Agent, Authorization, X-API-Key,"
-		     " X-Team-ID, X-Admin-Token, X-Request-Id, browser, lang, lang_version, machine, os, package_version,"
-		     " processor, publisher, release, sdk_runtime, system, Accept, Mcp-Session-Id, MCP-Protocol-Version, Mcp-Method, Mcp-Name,"
-		     " Last-Event-ID\r\n" MAX_AGE,
-		     STR_NULL);
+	    CORS_API_HEADERS
+	    "Access-Control-Allow-Methods: GET, POST, PUT, PATCH, DELETE, HEAD, OPTIONS\r\n"
+	    "Access-Control-Allow-Headers: Origin, Content-Length, Content-Type, User-Agent, Authorization, X-API-Key,"
+	    " X-Team-ID, X-Admin-Token, X-Request-Id, browser, lang, lang_version, machine, os, package_version,"
+	    " processor, publisher, release, sdk_runtime, system, Accept, Mcp-Session-Id, MCP-Protocol-Version, "
+	    "Mcp-Method, Mcp-Name,"
+	    " Last-Event-ID\r\n" MAX_AGE,
+	    STR_NULL);
 }
 
 /* "*" does not cover Authorization, so what was asked for is named back. */

@@ -18,9 +18,10 @@ struct http_req;
 	"Access-Control-Expose-Headers: Grpc-Status, Grpc-Message, Grpc-Status-Details-Bin, Connect-Content-Encoding," \
 	" Connect-Protocol-Version, Location, Cache-Control, X-Content-Type-Options\r\n"
 
-/* On answers of envd that have the origin of the API (signed URLs without a host name of their own): what a sandbox has written
- * must not act as a page of the API. */
-#define CSP_GUEST "Content-Security-Policy: sandbox allow-scripts allow-forms allow-popups allow-modals allow-downloads\r\n"
+/* On answers of envd that have the origin of the API (signed URLs without a host name of their own): what a sandbox has
+ * written must not act as a page of the API. */
+#define CSP_GUEST \
+	"Content-Security-Policy: sandbox allow-scripts allow-forms allow-popups allow-modals allow-downloads\r\n"
 
 void cors_preflight_api(struct http_req *rq);
-void cors_preflight_port(struct http_req *rq, uint16_t port);	/* PORT_ENVD or PORT_INTERPRETER */
+void cors_preflight_port(struct http_req *rq, uint16_t port); /* PORT_ENVD or PORT_INTERPRETER */

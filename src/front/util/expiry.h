@@ -9,22 +9,22 @@ struct loop;
 struct expiry;
 
 struct expiry_entry {
-	uint64_t at_ms;			/* monotonic */
-	size_t pos;			/* in the heap, from 1; 0: not set */
+	uint64_t at_ms; /* monotonic */
+	size_t pos;     /* in the heap, from 1; 0: not set */
 };
 
 /* fn gets an entry that is due; it is not set any more by then. */
 struct expiry *expiry_new(struct loop *l, void (*fn)(void *user, struct expiry_entry *en), void *user);
 void expiry_free(struct expiry *x);
-void expiry_set(struct expiry *x, struct expiry_entry *en, uint64_t at_mono_ms);	/* sets or moves */
-void expiry_clear(struct expiry *x, struct expiry_entry *en);				/* fine when not set */
+void expiry_set(struct expiry *x, struct expiry_entry *en, uint64_t at_mono_ms); /* sets or moves */
+void expiry_clear(struct expiry *x, struct expiry_entry *en);                    /* fine when not set */
 
 /* The heap alone, for the timer above and for tests. */
 struct expiry_heap {
-	struct expiry_entry **v;	/* v[0] has position 1 */
+	struct expiry_entry **v; /* v[0] has position 1 */
 	size_t n, cap;
 };
 
 void expiry_heap_put(struct expiry_heap *h, struct expiry_entry *en, uint64_t at_ms);
 void expiry_heap_drop(struct expiry_heap *h, struct expiry_entry *en);
-struct expiry_entry *expiry_heap_first(const struct expiry_heap *h);	/* NULL when empty */
+struct expiry_entry *expiry_heap_first(const struct expiry_heap *h); /* NULL when empty */

@@ -9,7 +9,7 @@
 
 #include "base/str.h"
 
-void *must_alloc(size_t size);			/* zeroed */
+void *must_alloc(size_t size); /* zeroed */
 void *must_grow(void *p, size_t size);
-char *must_dup(const char *z);			/* NULL stays NULL */
+char *must_dup(const char *z); /* NULL stays NULL */
 char *must_dup_str(struct str s);

@@ -13,12 +13,12 @@
 
 struct page {
 	size_t limit;
-	bool begins;			/* no token: from the first one on */
-	size_t at;			/* how many came before */
-	char after[PAGE_ID_SIZE];	/* the last one of them */
+	bool begins;              /* no token: from the first one on */
+	size_t at;                /* how many came before */
+	char after[PAGE_ID_SIZE]; /* the last one of them */
 };
 
-int page_read(struct str query, size_t limit_max, struct page *ret, struct err *e);	/* -EINVAL, for the client */
+int page_read(struct str query, size_t limit_max, struct page *ret, struct err *e); /* -EINVAL, for the client */
 
 /* Where the page begins: behind the one that the token names, or where that was if it is gone. */
 size_t page_from(const struct page *p, size_t n, const char *(*id_of)(const void *list, size_t i), const void *list);

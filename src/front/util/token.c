@@ -12,7 +12,7 @@
 
 static const EVP_MD *sha256_algorithm(void)
 {
-	static EVP_MD *md;	/* fetched once: a fetch per hash costs more than the hash, and may open files */
+	static EVP_MD *md; /* fetched once: a fetch per hash costs more than the hash, and may open files */
 
 	if (!md)
 		md = EVP_MD_fetch(NULL, "SHA256", NULL);
@@ -24,7 +24,7 @@ static void need(bool ok)
 	if (ok)
 		return;
 	log_error("the crypto library cannot hash, ending", "algorithm=SHA256");
-	abort();	/* going on would mean accepting or refusing everybody */
+	abort(); /* going on would mean accepting or refusing everybody */
 }
 
 static void add_parts(EVP_MD_CTX *ctx, const struct str *parts, size_t n)
@@ -67,7 +67,7 @@ void token_make(char ret[TOKEN_SIZE])
 }
 
 struct signing {
-	EVP_MD_CTX *head;		/* of all that stands before the token */
+	EVP_MD_CTX *head; /* of all that stands before the token */
 	EVP_MD_CTX *scratch;
 };
 
@@ -107,7 +107,7 @@ void signing_make(struct signing *s, struct str token, struct str expiry, char r
 }
 
 void signature_make(struct str path, const char *op, struct str user, struct str token, struct str expiry,
-		    char ret[SIGNATURE_SIZE])
+    char ret[SIGNATURE_SIZE])
 {
 	struct signing *s = signing_new(path, op, user);
 

@@ -19,7 +19,7 @@
 #define TAG_SIZE 16
 
 struct vault {
-	uint8_t key[KEY_SIZE]; /* for sealing */
+	uint8_t key[KEY_SIZE];  /* for sealing */
 	uint8_t root[KEY_SIZE]; /* for deriving */
 };
 
@@ -61,7 +61,7 @@ static int read_key(int dir, uint8_t ret[KEY_SIZE], struct err *e)
 		return err_sys(e, "open '" KEY_FILE "'");
 	if (!S_ISREG(st.st_mode) || st.st_size != KEY_SIZE || (st.st_mode & 077))
 		return err_set(e, EINVAL,
-			"'" KEY_FILE "' in the state directory is not a key of %d bytes for its owner alone", KEY_SIZE);
+		    "'" KEY_FILE "' in the state directory is not a key of %d bytes for its owner alone", KEY_SIZE);
 	int r = fd_read_all(fd, ret, KEY_SIZE);
 
 	return r < 0 ? err_set(e, -r, "read '" KEY_FILE "': %s", strerror(-r)) : 0;
@@ -96,14 +96,14 @@ void vault_free(struct vault *v)
 
 /* tag: written when sealing, checked else. */
 static bool run(const struct vault *v, bool seal, const uint8_t *nonce, struct str label, struct str in, uint8_t *out,
-	uint8_t *tag)
+    uint8_t *tag)
 {
 	EVP_CIPHER_CTX *c = EVP_CIPHER_CTX_new();
 	int n = 0, rest = 0;
 	bool well = c && in.n < INT32_MAX && label.n < INT32_MAX &&
-		    EVP_CipherInit_ex(c, EVP_aes_256_gcm(), NULL, v->key, nonce, seal) &&
-		    EVP_CipherUpdate(c, NULL, &n, (const uint8_t *)label.p, (int)label.n) &&
-		    EVP_CipherUpdate(c, out, &n, (const uint8_t *)in.p, (int)in.n);
+	    EVP_CipherInit_ex(c, EVP_aes_256_gcm(), NULL, v->key, nonce, seal) &&
+	    EVP_CipherUpdate(c, NULL, &n, (const uint8_t *)label.p, (int)label.n) &&
+	    EVP_CipherUpdate(c, out, &n, (const uint8_t *)in.p, (int)in.n);
 
 	if (well && !seal)
 		well = EVP_CIPHER_CTX_ctrl(c, EVP_CTRL_GCM_SET_TAG, TAG_SIZE, tag);

@@ -21,9 +21,10 @@ struct vault;
 int vault_open(const char *dir, struct vault **ret, struct err *e);
 void vault_free(struct vault *v); /* NULL is fine */
 
-void vault_seal(const struct vault *v, struct str label, struct str text, struct buf *out); /* out->bad: it did not work */
+/* out->bad: it did not work */
+void vault_seal(const struct vault *v, struct str label, struct str text, struct buf *out);
 int vault_unseal(const struct vault *v, struct str label, struct str sealed,
-	struct buf *out); /* -EBADMSG: not ours, or changed */
+    struct buf *out); /* -EBADMSG: not ours, or changed */
 
 /* Bytes that follow from the key and the label, and from which neither follows. */
 void vault_derive(const struct vault *v, struct str label, uint8_t ret[VAULT_SEED_SIZE]);

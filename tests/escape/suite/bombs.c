@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bombs: programs that take all they can get of one thing. Each says "taken" and how much when it gets no more (or after GRAB_S: then
- * nothing but its own slowness has bound it), and holds it until it is killed, so that the runner can look how others fare. */
+/* bombs: programs that take all they can get of one thing. Each says "taken" and how much when it gets no more (or
+ * after GRAB_S: then nothing but its own slowness has bound it), and holds it until it is killed, so that the runner
+ * can look how others fare. */
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <fcntl.h>
@@ -36,7 +37,7 @@
 
 struct bomb {
 	const char *name, *guarantee;
-	long (*take)(void);		/* how many, with errno as the last one left it */
+	long (*take)(void); /* how many, with errno as the last one left it */
 };
 
 static time_t began;
@@ -65,7 +66,7 @@ static long take_fork(void)
 
 		if (pid == 0) {
 			(void)alarm(HOLD_S);
-			for (;;) {		/* and each goes on trying */
+			for (;;) { /* and each goes on trying */
 				if (fork() == 0)
 					(void)alarm(HOLD_S);
 				(void)usleep(20000);
@@ -179,7 +180,10 @@ static long fill(const char *path, bool stop_early)
 	return n;
 }
 
-static long take_disk(void) { return fill("/tmp/escape-fill", false); }
+static long take_disk(void)
+{
+	return fill("/tmp/escape-fill", false);
+}
 
 static long take_tmpfs(void)
 {
@@ -215,9 +219,18 @@ static long take_inodes_in(const char *dir)
 	return n;
 }
 
-static long take_inodes(void) { return take_inodes_in("/tmp/escape-inodes"); }
-static long take_tmpfs_inodes(void) { return take_inodes_in("/dev/shm/escape-inodes"); }
-static long take_dev_inodes(void) { return take_inodes_in("/dev/escape-inodes"); }
+static long take_inodes(void)
+{
+	return take_inodes_in("/tmp/escape-inodes");
+}
+static long take_tmpfs_inodes(void)
+{
+	return take_inodes_in("/dev/shm/escape-inodes");
+}
+static long take_dev_inodes(void)
+{
+	return take_inodes_in("/dev/escape-inodes");
+}
 
 /* Names that are not there stay in the kernel's memory too. */
 static long take_names(void)
@@ -252,7 +265,10 @@ static long take_depth(void)
 /* As many as one process may have, in many processes: the host has a table of all open files, too. */
 static long take_fds(void)
 {
-	struct { atomic_long n; atomic_int no; } *all = mmap(NULL, sizeof *all, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct {
+		atomic_long n;
+		atomic_int no;
+	} *all = mmap(NULL, sizeof *all, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
 	if (all == MAP_FAILED)
 		return 0;
@@ -414,7 +430,10 @@ static long take_sem(void)
 
 static long take_msg(void)
 {
-	struct { long type; char text[8192]; } m = { .type = 1 };
+	struct {
+		long type;
+		char text[8192];
+	} m = { .type = 1 };
 	long n = 0;
 
 	while (in_time()) {
@@ -448,7 +467,10 @@ static long take_queues(void)
 static long take_flight(void)
 {
 	struct iovec v = { "x", 1 };
-	union { struct cmsghdr h; char b[CMSG_SPACE(200 * sizeof(int))]; } u = { 0 };
+	union {
+		struct cmsghdr h;
+		char b[CMSG_SPACE(200 * sizeof(int))];
+	} u = { 0 };
 	struct msghdr m = { .msg_iov = &v, .msg_iovlen = 1, .msg_control = u.b, .msg_controllen = sizeof u.b };
 	int fds[200], pair[2], null = open("/dev/null", O_RDONLY);
 	long n = 0;
@@ -539,9 +561,34 @@ static const char limit[] = "what one sandbox takes is bound, and others do not 
 #define B(word) { #word, limit, take_##word }
 
 static const struct bomb bombs[] = {
-	B(fork), B(zombies), B(threads), B(cpu), B(memory), B(tmpfs), B(disk), B(inodes), B(tmpfs_inodes), B(dev_inodes), B(names), B(depth),
-	B(fds), B(pipes), B(terminals), B(inotify), B(watches), B(epoll), B(timers), B(signals), B(shm), B(sem), B(msg), B(queues), B(flight),
-	B(ports), B(init), B(output),
+	B(fork),
+	B(zombies),
+	B(threads),
+	B(cpu),
+	B(memory),
+	B(tmpfs),
+	B(disk),
+	B(inodes),
+	B(tmpfs_inodes),
+	B(dev_inodes),
+	B(names),
+	B(depth),
+	B(fds),
+	B(pipes),
+	B(terminals),
+	B(inotify),
+	B(watches),
+	B(epoll),
+	B(timers),
+	B(signals),
+	B(shm),
+	B(sem),
+	B(msg),
+	B(queues),
+	B(flight),
+	B(ports),
+	B(init),
+	B(output),
 };
 
 void bomb_list(void)

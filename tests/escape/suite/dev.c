@@ -12,7 +12,11 @@
 
 #include "attempt.h"
 
-#define OPENER(fn, path) static int fn(void) { return try_open(path, O_RDWR); }
+#define OPENER(fn, path) \
+	static int fn(void) \
+	{ \
+		return try_open(path, O_RDWR); \
+	}
 
 OPENER(mem, "/dev/mem")
 OPENER(kmem, "/dev/kmem")
@@ -34,11 +38,26 @@ static int node(const char *at, mode_t type, dev_t dev)
 	return mknod(at, type | 0600, dev) < 0 ? -errno : 0;
 }
 
-static int node_mem(void) { return node("/tmp/escape-mem", S_IFCHR, makedev(1, 1)); }
-static int node_loop(void) { return node("/tmp/escape-loop", S_IFBLK, makedev(7, 0)); }
-static int node_whiteout(void) { return node("/tmp/escape-wh", S_IFCHR, makedev(0, 0)); }
-static int node_dev(void) { return node("/dev/escape-mem", S_IFCHR, makedev(1, 1)); }
-static int node_shm(void) { return node("/dev/shm/escape-mem", S_IFCHR, makedev(1, 1)); }
+static int node_mem(void)
+{
+	return node("/tmp/escape-mem", S_IFCHR, makedev(1, 1));
+}
+static int node_loop(void)
+{
+	return node("/tmp/escape-loop", S_IFBLK, makedev(7, 0));
+}
+static int node_whiteout(void)
+{
+	return node("/tmp/escape-wh", S_IFCHR, makedev(0, 0));
+}
+static int node_dev(void)
+{
+	return node("/dev/escape-mem", S_IFCHR, makedev(1, 1));
+}
+static int node_shm(void)
+{
+	return node("/dev/shm/escape-mem", S_IFCHR, makedev(1, 1));
+}
 
 /* All nodes are of the short list, whatever they are called. */
 static bool harmless(dev_t d)
@@ -99,10 +118,20 @@ static int type_in(unsigned long request)
 	return s < 0 ? unclear("no terminal: %s", errno_name(errno)) : SYS(SYS_ioctl, s, request, "x");
 }
 
-static int sti(void) { return type_in(TIOCSTI); }
-static int sti_high(void) { return type_in(TIOCSTI | 1ul << 32); }
-static int linux_console(void) { return type_in(TIOCLINUX); }
-/* W9: one that no kernel has built in, so that it would be looked for; and the usual one, by a number that is too long. */
+static int sti(void)
+{
+	return type_in(TIOCSTI);
+}
+static int sti_high(void)
+{
+	return type_in(TIOCSTI | 1ul << 32);
+}
+static int linux_console(void)
+{
+	return type_in(TIOCLINUX);
+}
+/* W9: one that no kernel has built in, so that it would be looked for; and the usual one, by a number that is too
+ * long. */
 static int discipline(unsigned long request, int which)
 {
 	int s = own_terminal();
@@ -110,9 +139,18 @@ static int discipline(unsigned long request, int which)
 	return s < 0 ? unclear("no terminal: %s", errno_name(errno)) : SYS(SYS_ioctl, s, request, &which);
 }
 
-static int line_discipline(void) { return discipline(TIOCSETD, 1); }
-static int line_discipline_high(void) { return discipline(TIOCSETD | 1ul << 32, 0); }
-static int take_console(void) { return type_in(TIOCCONS); }
+static int line_discipline(void)
+{
+	return discipline(TIOCSETD, 1);
+}
+static int line_discipline_high(void)
+{
+	return discipline(TIOCSETD | 1ul << 32, 0);
+}
+static int take_console(void)
+{
+	return type_in(TIOCCONS);
+}
 
 /* Terminals are numbered per sandbox: a first one is 0 or little more, and those of the host are not there. */
 static int terminals(void)
@@ -122,7 +160,8 @@ static int terminals(void)
 
 	if (m < 0 || ptsname_r(m, name, sizeof name) != 0)
 		return unclear("no terminal: %s", errno_name(errno));
-	return atoi(name + strlen("/dev/pts/")) < 128 ? held("%s", name) : broken("%s: numbered with those of others", name);
+	return atoi(name + strlen("/dev/pts/")) < 128 ? held("%s", name)
+						      : broken("%s: numbered with those of others", name);
 }
 
 static int no_tty(void)
@@ -134,11 +173,25 @@ static const char devices[] = "no device but the seven that everybody may have";
 static const char loading[] = "no module is loaded into the host's kernel";
 static const char typing[] = "nothing is typed into a terminal of somebody else";
 
-#define D(word, fn) { "dev/open-" word, devices, fn, .expect = { ENOENT } }
+#define D(word, fn) \
+	{ \
+		"dev/open-" word, devices, fn, .expect = { ENOENT } \
+	}
 
 static const struct attempt attempts[] = {
-	D("mem", mem), D("kmem", kmem), D("port", port), D("kvm", kvm), D("fuse", fuse), D("tun", tun), D("loop-control", loop),
-	D("mapper", mapper), D("console", console), D("vhost", vhost), D("uinput", uring), D("msr", msr), D("kmsg", kmsg_rw),
+	D("mem", mem),
+	D("kmem", kmem),
+	D("port", port),
+	D("kvm", kvm),
+	D("fuse", fuse),
+	D("tun", tun),
+	D("loop-control", loop),
+	D("mapper", mapper),
+	D("console", console),
+	D("vhost", vhost),
+	D("uinput", uring),
+	D("msr", msr),
+	D("kmsg", kmsg_rw),
 	{ "dev/mknod-mem", devices, node_mem, .expect = { EPERM }, .flags = OUTSIDE },
 	{ "dev/mknod-loop", devices, node_loop, .expect = { EPERM }, .flags = OUTSIDE },
 	{ "dev/mknod-whiteout", "no trace of the overlay can be forged", node_whiteout, .expect = { EPERM } },

@@ -21,7 +21,7 @@ static bool same_here(const char *link, const char *target)
 	struct stat by_link, by_path;
 
 	if (stat(link, &by_link) < 0)
-		return true;			/* gone meanwhile, or not to be looked at */
+		return true; /* gone meanwhile, or not to be looked at */
 	if (lstat(target, &by_path) < 0)
 		return false;
 	return by_link.st_dev == by_path.st_dev && by_link.st_ino == by_path.st_ino;
@@ -38,7 +38,7 @@ static bool fine(const char *link, const char *target, bool directories)
 	}
 	if (strstr(target, "(unreachable)"))
 		return false;
-	if (strstr(target, " (deleted)"))	/* of its own disk, unless it is a directory to climb from */
+	if (strstr(target, " (deleted)")) /* of its own disk, unless it is a directory to climb from */
 		return stat(link, &st) < 0 || !S_ISDIR(st.st_mode) || directories;
 	return same_here(link, target);
 }
@@ -54,7 +54,7 @@ static int check_fds(int pid, void *user)
 	(void)snprintf(dir, sizeof dir, "/proc/%d/fd", pid);
 	d = opendir(dir);
 	if (!d)
-		return 0;			/* not ours to look into */
+		return 0; /* not ours to look into */
 	while ((de = readdir(d)) != NULL && !l->bad[0]) {
 		(void)snprintf(link, sizeof link, "%s/%s", dir, de->d_name);
 		ssize_t n = de->d_name[0] == '.' ? -1 : readlink(link, target, sizeof target - 1);
@@ -77,7 +77,8 @@ static int all_fds(void)
 	(void)each_process(check_fds, &l);
 	if (l.bad[0])
 		return broken("%s", l.bad);
-	return l.looked > 3 ? held("%d descriptors of %d processes", l.looked, l.processes) : unclear("only %d descriptors seen", l.looked);
+	return l.looked > 3 ? held("%d descriptors of %d processes", l.looked, l.processes)
+			    : unclear("only %d descriptors seen", l.looked);
 }
 
 static int check_link(int pid, void *user, const char *which)
@@ -97,9 +98,18 @@ static int check_link(int pid, void *user, const char *which)
 	return l->bad[0] != '\0';
 }
 
-static int check_cwd(int pid, void *user) { return check_link(pid, user, "cwd"); }
-static int check_root(int pid, void *user) { return check_link(pid, user, "root"); }
-static int check_exe(int pid, void *user) { return check_link(pid, user, "exe"); }
+static int check_cwd(int pid, void *user)
+{
+	return check_link(pid, user, "cwd");
+}
+static int check_root(int pid, void *user)
+{
+	return check_link(pid, user, "root");
+}
+static int check_exe(int pid, void *user)
+{
+	return check_link(pid, user, "exe");
+}
 
 static int links_of_all(int (*check)(int, void *))
 {
@@ -111,12 +121,21 @@ static int links_of_all(int (*check)(int, void *))
 	return l.looked ? held("%d looked at", l.looked) : unclear("none could be looked at");
 }
 
-static int all_cwds(void) { return links_of_all(check_cwd); }
-static int all_roots(void) { return links_of_all(check_root); }
-static int all_programs(void) { return links_of_all(check_exe); }
+static int all_cwds(void)
+{
+	return links_of_all(check_cwd);
+}
+static int all_roots(void)
+{
+	return links_of_all(check_root);
+}
+static int all_programs(void)
+{
+	return links_of_all(check_exe);
+}
 
-/* A mapping of a file that no path of ours leads to is the memory of the warm interpreter, which all copies share: private, and
- * without the name of a place on the host. */
+/* A mapping of a file that no path of ours leads to is the memory of the warm interpreter, which all copies share:
+ * private, and without the name of a place on the host. */
 static int check_maps(int pid, void *user)
 {
 	struct look *l = user;
@@ -130,8 +149,8 @@ static int check_maps(int pid, void *user)
 		char *file = strchr(line, '/'), *rights = strchr(line, ' ');
 
 		l->looked++;
-		if (!file || !rights || strstr(file, "(deleted)") || strncmp(file, "/memfd:", 7) == 0 || strncmp(file, "/SYSV", 5) == 0 ||
-		    access(file, F_OK) == 0 || errno != ENOENT)
+		if (!file || !rights || strstr(file, "(deleted)") || strncmp(file, "/memfd:", 7) == 0 ||
+		    strncmp(file, "/SYSV", 5) == 0 || access(file, F_OK) == 0 || errno != ENOENT)
 			continue;
 		if (rights[4] == 'p' && strncmp(file, "/.bases/", 8) == 0)
 			continue;
@@ -141,7 +160,10 @@ static int check_maps(int pid, void *user)
 	return 0;
 }
 
-static int all_maps(void) { return links_of_all(check_maps); }
+static int all_maps(void)
+{
+	return links_of_all(check_maps);
+}
 
 /* A mapped file is one step from a descriptor of it: the links of /proc/PID/map_files, which follow to no path. */
 static int reopen_maps(int pid, void *user)
@@ -170,7 +192,10 @@ static int reopen_maps(int pid, void *user)
 	return l->bad[0] != '\0';
 }
 
-static int all_map_files(void) { return links_of_all(reopen_maps); }
+static int all_map_files(void)
+{
+	return links_of_all(reopen_maps);
+}
 
 /* What a command gets: three streams, and nothing else. The runner starts us as it starts any command. */
 static int inherited(void)
@@ -184,7 +209,7 @@ static int inherited(void)
 		if (n < 0)
 			continue;
 		target[n] = '\0';
-		if (strncmp(target, "pipe:", 5) != 0)	/* the one that this attempt answers by */
+		if (strncmp(target, "pipe:", 5) != 0) /* the one that this attempt answers by */
 			return broken("descriptor %d: %s", fd, target);
 	}
 	return held("0, 1 and 2 only");

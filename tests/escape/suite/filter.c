@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* filter: ways around the system call filter. The call behind each is unshare(CLONE_NEWUSER) or mount(), which nobody may. */
+/* filter: ways around the system call filter. The call behind each is unshare(CLONE_NEWUSER) or mount(), which nobody
+ * may. */
 #include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
@@ -97,12 +98,19 @@ static int rewrite(int entry)
 	if (killed)
 		return held("killed by the filter");
 	if (!WIFSTOPPED(status))
-		return WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS ? held("killed by the filter") : unclear("it ended");
+		return WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS ? held("killed by the filter")
+									 : unclear("it ended");
 	return r < 0 ? (int)r : broken("status %x, answer %ld", status, r);
 }
 
-static int rewrite_unshare(void) { return rewrite(SYS_unshare); }
-static int rewrite_x32(void) { return rewrite(0x40000000 | SYS_unshare); }
+static int rewrite_unshare(void)
+{
+	return rewrite(SYS_unshare);
+}
+static int rewrite_x32(void)
+{
+	return rewrite(0x40000000 | SYS_unshare);
+}
 
 /* CRIU's way to switch a filter off. */
 static int suspend(void)
@@ -154,12 +162,17 @@ static int i386(void)
 static int far_call(void)
 {
 	static const unsigned char code[] = {
-		0xb8, 20, 0, 0, 0,		/* mov eax, getpid */
-		0xcd, 0x80,			/* int 0x80 */
-		0xcb,				/* retf */
+		0xb8, 20, 0, 0, 0, /* mov eax, getpid */
+		0xcd, 0x80,        /* int 0x80 */
+		0xcb,              /* retf */
 	};
-	unsigned char *p = mmap(NULL, 8192, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
-	static struct { unsigned off; unsigned short seg; } __attribute__((packed)) to = { 0, 0x23 };	/* not on the stack, which is changed */
+	unsigned char *p = mmap(NULL, 8192, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT,
+	    -1, 0);
+	/* not on the stack, which is changed */
+	static struct {
+		unsigned off;
+		unsigned short seg;
+	} __attribute__((packed)) to = { 0, 0x23 };
 	int r;
 
 	if (p == MAP_FAILED)
@@ -168,7 +181,10 @@ static int far_call(void)
 	to.off = (unsigned)(unsigned long)p;
 	unsigned long low = (unsigned long)p + 8192 - 64;
 
-	__asm__ volatile("mov %%rsp, %%r12\n\tmov %2, %%rsp\n\tlcall *%1\n\tmov %%r12, %%rsp" : "=a"(r) : "m"(to), "r"(low) : "memory", "r12", "rcx", "r11");
+	__asm__ volatile("mov %%rsp, %%r12\n\tmov %2, %%rsp\n\tlcall *%1\n\tmov %%r12, %%rsp"
+	    : "=a"(r)
+	    : "m"(to), "r"(low)
+	    : "memory", "r12", "rcx", "r11");
 	return r == getpid() ? broken("getpid was served") : unclear("an answer: %d", r);
 }
 
@@ -179,14 +195,20 @@ static int x32(void)
 	return r == getpid() ? broken("getpid was served") : r < 0 ? -errno : unclear("an answer: %ld", r);
 }
 
-static int x32_unshare(void) { return SYS(0x40000000 | SYS_unshare, CLONE_NEWUSER); }
+static int x32_unshare(void)
+{
+	return SYS(0x40000000 | SYS_unshare, CLONE_NEWUSER);
+}
 
 /* Numbers with anything in the upper half: the kernel cuts it off. */
 static int high_number(void)
 {
 	long r;
 
-	__asm__ volatile("syscall" : "=a"(r) : "a"((1ul << 32) | SYS_unshare), "D"(CLONE_NEWUSER) : "rcx", "r11", "memory");
+	__asm__ volatile("syscall"
+	    : "=a"(r)
+	    : "a"((1ul << 32) | SYS_unshare), "D"(CLONE_NEWUSER)
+	    : "rcx", "r11", "memory");
 	return r < 0 ? (int)r : 0;
 }
 
@@ -198,9 +220,18 @@ static int number(long nr)
 	return r < 0 ? (int)r : 0;
 }
 
-static int negative(void) { return number(-1); }
-static int beyond(void) { return number(100000); }
-static int audit_bit(void) { return number(0x20000000); }
+static int negative(void)
+{
+	return number(-1);
+}
+static int beyond(void)
+{
+	return number(100000);
+}
+static int audit_bit(void)
+{
+	return number(0x20000000);
+}
 
 static const char whole[] = "the filter is on every process and cannot be taken off or passed by";
 static const char abis[] = "no system call by another ABI";

@@ -46,15 +46,16 @@ static int check_caps(int pid, void *user)
 			return 0;
 		p->looked++;
 		if (v & ~ALLOWED) {
-			(void)snprintf(p->bad, sizeof p->bad, "process %d has %s %llx", pid, sets[i], (unsigned long long)v);
+			(void)snprintf(p->bad, sizeof p->bad, "process %d has %s %llx", pid, sets[i],
+			    (unsigned long long)v);
 			return 1;
 		}
 	}
 	return 0;
 }
 
-/* A copy of a warm interpreter that is on its way in has them all over this sandbox for some milliseconds; nobody can look into it
- * or trace it then. None may stay so. */
+/* A copy of a warm interpreter that is on its way in has them all over this sandbox for some milliseconds; nobody can
+ * look into it or trace it then. None may stay so. */
 static int bounds(void)
 {
 	struct power p = { 0 };
@@ -68,7 +69,8 @@ static int bounds(void)
 	}
 	if (p.bad[0])
 		return broken("%s", p.bad);
-	return p.looked >= 10 ? held("%d sets, none above the twelve", p.looked) : unclear("only %d sets seen", p.looked);
+	return p.looked >= 10 ? held("%d sets, none above the twelve", p.looked)
+			      : unclear("only %d sets seen", p.looked);
 }
 
 static int raise_caps(void)
@@ -91,7 +93,9 @@ static int ambient(void)
 /* A file that gives all there is; running it gives no more than the bounding set. */
 static int file_caps(void)
 {
-	struct { uint32_t magic, permitted0, inheritable0, permitted1, inheritable1; } v2 = { 0x02000001, ~0u, 0, ~0u, 0 };
+	struct {
+		uint32_t magic, permitted0, inheritable0, permitted1, inheritable1;
+	} v2 = { 0x02000001, ~0u, 0, ~0u, 0 };
 	static const char path[] = "/tmp/escape-caps";
 	char text[8192], *at;
 	int status = 0;
@@ -124,15 +128,21 @@ static int file_caps(void)
 	(void)waitpid(pid, &status, 0);
 	(void)unlink(path);
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
-		return -EPERM;			/* more than may be had: not run at all */
+		return -EPERM; /* more than may be had: not run at all */
 	at = strstr(text, "CapEff:");
 	if (!at)
 		return unclear("no status");
 	return strtoull(at + 8, NULL, 16) & ~ALLOWED ? broken("%.24s", at) : held("%.24s", at);
 }
 
-static int unmapped_uid(void) { return setresuid(70000, 70000, 70000) < 0 ? -errno : 0; }
-static int unmapped_gid(void) { return setresgid(70000, 70000, 70000) < 0 ? -errno : 0; }
+static int unmapped_uid(void)
+{
+	return setresuid(70000, 70000, 70000) < 0 ? -errno : 0;
+}
+static int unmapped_gid(void)
+{
+	return setresgid(70000, 70000, 70000) < 0 ? -errno : 0;
+}
 
 static int unmapped_groups(void)
 {
@@ -158,11 +168,26 @@ static int xattr(const char *name)
 	return setxattr(path, name, "/../../etc", 10, 0) < 0 ? -errno : 0;
 }
 
-static int trusted_redirect(void) { return xattr("trusted.overlay.redirect"); }
-static int trusted_opaque(void) { return xattr("trusted.overlay.opaque"); }
-static int trusted_origin(void) { return xattr("trusted.overlay.origin"); }
-static int trusted_metacopy(void) { return xattr("trusted.overlay.metacopy"); }
-static int security_any(void) { return xattr("security.escape"); }
+static int trusted_redirect(void)
+{
+	return xattr("trusted.overlay.redirect");
+}
+static int trusted_opaque(void)
+{
+	return xattr("trusted.overlay.opaque");
+}
+static int trusted_origin(void)
+{
+	return xattr("trusted.overlay.origin");
+}
+static int trusted_metacopy(void)
+{
+	return xattr("trusted.overlay.metacopy");
+}
+static int security_any(void)
+{
+	return xattr("security.escape");
+}
 
 static int immutable(void)
 {
@@ -182,7 +207,9 @@ static int exe_file(void)
 {
 	int fd = open("/bin/sh", O_RDONLY);
 
-	return fd < 0 ? unclear("open: %s", errno_name(errno)) : prctl(PR_SET_MM, 13, (unsigned long)fd, 0, 0) < 0 ? -errno : 0;
+	return fd < 0                                           ? unclear("open: %s", errno_name(errno))
+	    : prctl(PR_SET_MM, 13, (unsigned long)fd, 0, 0) < 0 ? -errno
+								: 0;
 }
 
 static const char stay[] = "root inside is root of the sandbox and nothing more";
@@ -204,7 +231,8 @@ static const struct attempt attempts[] = {
 	{ "identity/trusted-origin", forge, trusted_origin, .expect = { EPERM } },
 	{ "identity/trusted-metacopy", forge, trusted_metacopy, .expect = { EPERM } },
 	{ "identity/security-xattr", stay, security_any, .expect = { EPERM, EOPNOTSUPP } },
-	{ "identity/immutable-flag", "no file that its owner on the host cannot remove", immutable, .expect = { EPERM, EOPNOTSUPP, ENOTTY } },
+	{ "identity/immutable-flag", "no file that its owner on the host cannot remove", immutable,
+	    .expect = { EPERM, EOPNOTSUPP, ENOTTY } },
 	{ "identity/securebits", caps, securebits, .expect = { EPERM }, .flags = BY_USER },
 	{ "identity/forge-exe-link", stay, exe_file, .expect = { EPERM } },
 };

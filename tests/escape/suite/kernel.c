@@ -24,7 +24,10 @@ static int perf(void)
 
 static int bpf_map(void)
 {
-	struct { uint32_t type, key, value, entries; char rest[112]; } a = { 2, 4, 8, 1, { 0 } };
+	struct {
+		uint32_t type, key, value, entries;
+		char rest[112];
+	} a = { 2, 4, 8, 1, { 0 } };
 
 	return SYS(SYS_bpf, 0, &a, sizeof a);
 }
@@ -46,7 +49,11 @@ static int aio(void)
 /* The shocker class: a file of the host by its number, past every path. */
 static int handle(void)
 {
-	struct { unsigned bytes; int type; unsigned char h[64]; } fh = { 8, 1, { 0 } };
+	struct {
+		unsigned bytes;
+		int type;
+		unsigned char h[64];
+	} fh = { 8, 1, { 0 } };
 	int fd = open("/", O_RDONLY | O_DIRECTORY);
 
 	fh.h[0] = 2;
@@ -56,7 +63,11 @@ static int handle(void)
 /* And one that the kernel has given out itself: valid for sure, refused all the same. */
 static int own_handle(void)
 {
-	struct { unsigned bytes; int type; unsigned char h[128]; } fh = { .bytes = 128 };
+	struct {
+		unsigned bytes;
+		int type;
+		unsigned char h[128];
+	} fh = { .bytes = 128 };
 	int mount_id, fd = open("/", O_RDONLY | O_DIRECTORY);
 
 	if (fd < 0 || syscall(SYS_name_to_handle_at, fd, "etc/passwd", &fh, &mount_id, 0) < 0)
@@ -71,13 +82,24 @@ static int sched(int policy)
 	return sched_setscheduler(0, policy, &p) < 0 ? -errno : 0;
 }
 
-static int fifo(void) { return sched(SCHED_FIFO); }
-static int round_robin(void) { return sched(SCHED_RR); }
+static int fifo(void)
+{
+	return sched(SCHED_FIFO);
+}
+static int round_robin(void)
+{
+	return sched(SCHED_RR);
+}
 
 static int deadline(void)
 {
-	struct { uint32_t size, policy; uint64_t flags; int32_t nice; uint32_t prio; uint64_t run, dead, period; } a = {
-		sizeof a, 6, 0, 0, 0, 1000000, 10000000, 10000000 };
+	struct {
+		uint32_t size, policy;
+		uint64_t flags;
+		int32_t nice;
+		uint32_t prio;
+		uint64_t run, dead, period;
+	} a = { sizeof a, 6, 0, 0, 0, 1000000, 10000000, 10000000 };
 
 	return SYS(SYS_sched_setattr, 0, &a, 0);
 }
@@ -131,7 +153,8 @@ static int core_limit(void)
 	(void)syscall(SYS_prlimit64, 0, RLIMIT_CORE | 1ul << 33, &l, NULL);
 	if (getrlimit(RLIMIT_CORE, &l) < 0)
 		return unclear("getrlimit: %s", errno_name(errno));
-	return l.rlim_cur == 1 && l.rlim_max == 1 ? held("it is 1 as before") : broken("it is %lu now", (unsigned long)l.rlim_cur);
+	return l.rlim_cur == 1 && l.rlim_max == 1 ? held("it is 1 as before")
+						  : broken("it is %lu now", (unsigned long)l.rlim_cur);
 }
 
 static int raise_nofile(void)
@@ -181,7 +204,8 @@ static const struct attempt attempts[] = {
 	{ "kernel/aio-table", "no table of the whole host can be filled", aio, .expect = { ENOSYS }, .flags = OUTSIDE },
 	{ "kernel/fanotify", doors, NULL, SYS_fanotify_init, { N(0), N(0) }, { EPERM }, OUTSIDE },
 	{ "kernel/kcmp", doors, NULL, SYS_kcmp, { N(1), N(1), N(0), N(0), N(0) }, { EPERM } },
-	{ "kernel/move-pages", doors, NULL, SYS_move_pages, { N(0), N(0), NULL, NULL, NULL, N(0) }, { EPERM }, OUTSIDE },
+	{ "kernel/move-pages", doors, NULL, SYS_move_pages, { N(0), N(0), NULL, NULL, NULL, N(0) }, { EPERM },
+	    OUTSIDE },
 	{ "kernel/migrate-pages", doors, NULL, SYS_migrate_pages, { N(0), N(0), NULL, NULL }, { EPERM } },
 	{ "kernel/lookup-dcookie", doors, NULL, SYS_lookup_dcookie, { N(0), buf, N(100) }, { EPERM } },
 	{ "kernel/modify-ldt", doors, NULL, SYS_modify_ldt, { N(0), buf, N(100) }, { EPERM }, OUTSIDE },
@@ -218,7 +242,8 @@ static const struct attempt attempts[] = {
 	{ "kernel/io-priority", fair, ioprio, .expect = { EPERM } },
 	{ "kernel/huge-pages", "no memory on the host's account", huge, .expect = { ENOMEM } },
 	{ "kernel/huge-memfd", "no memory on the host's account", huge_memfd, .expect = { EINVAL } },
-	{ "kernel/merge-pages", "no page is shared with others for being alike", merge, .expect = { EINVAL }, .flags = OUTSIDE },
+	{ "kernel/merge-pages", "no page is shared with others for being alike", merge, .expect = { EINVAL },
+	    .flags = OUTSIDE },
 	{ "kernel/merge-all-pages", "no page is shared with others for being alike", merge_all, .expect = { EINVAL } },
 	{ "kernel/core-limit", "no crash inside reaches a handler on the host", core_limit },
 	{ "kernel/raise-open-files", limits, raise_nofile, .expect = { EPERM } },

@@ -24,7 +24,7 @@
 
 #include "attempt.h"
 
-#define LIMIT_S 20			/* that one attempt may take */
+#define LIMIT_S 20 /* that one attempt may take */
 
 enum { HELD = -5000, UNCLEAR = -5001, SKIPPED = -5002 };
 
@@ -34,18 +34,32 @@ struct outcome {
 };
 
 static const struct attempts *const groups[] = {
-	&mounts_group, &spaces_group, &kernel_group, &proc_group, &sys_group, &dev_group, &program_group, &fds_group, &identity_group,
-	&filter_group, &sockets_group, &netlink_group, &reach_group, &neighbour_group, &server_group,
+	&mounts_group,
+	&spaces_group,
+	&kernel_group,
+	&proc_group,
+	&sys_group,
+	&dev_group,
+	&program_group,
+	&fds_group,
+	&identity_group,
+	&filter_group,
+	&sockets_group,
+	&netlink_group,
+	&reach_group,
+	&neighbour_group,
+	&server_group,
 };
 
-static struct outcome mine;		/* of the attempt that this process is */
+static struct outcome mine; /* of the attempt that this process is */
 
-#define SAY(fmt) do { \
-	va_list ap; \
-	va_start(ap, fmt); \
-	(void)vsnprintf(mine.detail, sizeof mine.detail, fmt, ap); \
-	va_end(ap); \
-} while (0)
+#define SAY(fmt) \
+	do { \
+		va_list ap; \
+		va_start(ap, fmt); \
+		(void)vsnprintf(mine.detail, sizeof mine.detail, fmt, ap); \
+		va_end(ap); \
+	} while (0)
 
 int held(const char *fmt, ...)
 {
@@ -296,8 +310,10 @@ static int run_control(void)
 			if (!(a->flags & OUTSIDE))
 				continue;
 			sig = attempt_run(a, true, &o);
-			report(sig == 0 && o.r >= 0 ? "works" : "refused", a->name, a->guarantee, sig ? "a signal" : o.r < 0 && o.r > HELD ?
-				errno_name(-o.r) : o.detail);
+			report(sig == 0 && o.r >= 0 ? "works" : "refused", a->name, a->guarantee,
+			    sig                         ? "a signal"
+				: o.r < 0 && o.r > HELD ? errno_name(-o.r)
+							: o.detail);
 			n++;
 		}
 	}
@@ -330,8 +346,10 @@ int main(int argc, char **argv)
 	/* All else does harm where nothing holds it. */
 	char name[16];
 
-	if (slurp("/proc/1/comm", name, sizeof name) <= 0 || strcmp(name, "init\n") != 0 || access("/dev/.atoll", F_OK) < 0) {
-		(void)fprintf(stderr, "usage: escape list|control|bombs; and in a sandbox: run [GROUP]..., sweep, target, bomb NAME\n");
+	if (slurp("/proc/1/comm", name, sizeof name) <= 0 || strcmp(name, "init\n") != 0 ||
+	    access("/dev/.atoll", F_OK) < 0) {
+		(void)fprintf(stderr,
+		    "usage: escape list|control|bombs; and in a sandbox: run [GROUP]..., sweep, target, bomb NAME\n");
 		return 2;
 	}
 	if (strcmp(verb, "run") == 0)

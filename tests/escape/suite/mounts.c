@@ -34,15 +34,42 @@ static int mount_type(const char *type, const char *data)
 	return SYS(SYS_mount, "none", at, type, 0, data);
 }
 
-static int tmpfs(void) { return mount_type("tmpfs", NULL); }
-static int proc(void) { return mount_type("proc", NULL); }
-static int sysfs(void) { return mount_type("sysfs", NULL); }
-static int cgroup1(void) { return mount_type("cgroup", "memory"); }
-static int cgroup2(void) { return mount_type("cgroup2", NULL); }
-static int devtmpfs(void) { return mount_type("devtmpfs", NULL); }
-static int debugfs(void) { return mount_type("debugfs", NULL); }
-static int mqueue(void) { return mount_type("mqueue", NULL); }
-static int overlay(void) { return mount_type("overlay", "lowerdir=/,upperdir=/tmp,workdir=/var/tmp"); }
+static int tmpfs(void)
+{
+	return mount_type("tmpfs", NULL);
+}
+static int proc(void)
+{
+	return mount_type("proc", NULL);
+}
+static int sysfs(void)
+{
+	return mount_type("sysfs", NULL);
+}
+static int cgroup1(void)
+{
+	return mount_type("cgroup", "memory");
+}
+static int cgroup2(void)
+{
+	return mount_type("cgroup2", NULL);
+}
+static int devtmpfs(void)
+{
+	return mount_type("devtmpfs", NULL);
+}
+static int debugfs(void)
+{
+	return mount_type("debugfs", NULL);
+}
+static int mqueue(void)
+{
+	return mount_type("mqueue", NULL);
+}
+static int overlay(void)
+{
+	return mount_type("overlay", "lowerdir=/,upperdir=/tmp,workdir=/var/tmp");
+}
 
 static int bind_proc(void)
 {
@@ -73,7 +100,8 @@ static int new_api(void)
 	return SYS(SYS_fsopen, "tmpfs", 0);
 }
 
-/* The old trick: a directory that is open from before a chroot leads out of it. It must end at the sandbox's own root. */
+/* The old trick: a directory that is open from before a chroot leads out of it. It must end at the sandbox's own
+ * root. */
 static int chroot_out(void)
 {
 	struct stat before, after;
@@ -88,7 +116,8 @@ static int chroot_out(void)
 	}
 	if (chroot(".") < 0 || stat("/", &after) < 0)
 		return unclear("chroot again: %s", errno_name(errno));
-	return before.st_ino == after.st_ino && before.st_dev == after.st_dev ? held("64 levels up is the same root") : broken("another root");
+	return before.st_ino == after.st_ino && before.st_dev == after.st_dev ? held("64 levels up is the same root")
+									      : broken("another root");
 }
 
 /* A descriptor of the root, and as many ".." as one likes. */
@@ -103,7 +132,8 @@ static int climb(void)
 
 	if (fd < 0 || stat("/", &root) < 0 || fstatat(fd, up, &top, 0) < 0)
 		return unclear("climb: %s", errno_name(errno));
-	return root.st_ino == top.st_ino && root.st_dev == top.st_dev ? held("the same root") : broken("something above the root");
+	return root.st_ino == top.st_ino && root.st_dev == top.st_dev ? held("the same root")
+								      : broken("something above the root");
 }
 
 /* What tells where on the host the sandbox lies. */
@@ -126,7 +156,8 @@ static int mountinfo(void)
 static int set_of_mounts(void)
 {
 	static char text[65536];
-	static const char *const types[] = { "overlay", "tmpfs", "proc", "sysfs", "devpts", "mqueue", "btrfs", "ext4", "xfs", "fuse atoll-view " };
+	static const char *const types[] = { "overlay", "tmpfs", "proc", "sysfs", "devpts", "mqueue", "btrfs", "ext4",
+		"xfs", "fuse atoll-view " };
 	unsigned seen = 0;
 	int n = slurp("/proc/self/mountinfo", text, sizeof text);
 
@@ -160,23 +191,31 @@ static const struct attempt attempts[] = {
 	{ "mounts/mqueue", mounting, mqueue, .expect = { EPERM }, .flags = OUTSIDE },
 	{ "mounts/overlay", mounting, overlay, .expect = { EPERM } },
 	{ "mounts/move", mounting, NULL, SYS_mount, { "/proc", "/mnt", NULL, N(MS_MOVE_), NULL }, { EPERM } },
-	{ "mounts/propagate", "mounts do not spread between sandbox and host", NULL, SYS_mount, { NULL, "/", NULL, N(MS_SHARED_), NULL }, { EPERM }, OUTSIDE },
+	{ "mounts/propagate", "mounts do not spread between sandbox and host", NULL, SYS_mount,
+	    { NULL, "/", NULL, N(MS_SHARED_), NULL }, { EPERM }, OUTSIDE },
 	{ "mounts/fsopen", mounting, new_api, .expect = { EPERM }, .flags = OUTSIDE },
 	{ "mounts/fspick", uncovering, NULL, SYS_fspick, { N(AT_FDCWD), "/", N(0) }, { EPERM } },
 	{ "mounts/open-tree", mounting, tree_clone, .expect = { EPERM }, .flags = OUTSIDE },
-	{ "mounts/open-tree-attr", mounting, NULL, NR_open_tree_attr, { N(AT_FDCWD), "/", N(1), NULL, N(0) }, { EPERM, ENOSYS } },
-	{ "mounts/move-mount", mounting, NULL, SYS_move_mount, { N(AT_FDCWD), "/proc", N(AT_FDCWD), "/mnt", N(0) }, { EPERM } },
-	{ "mounts/statmount", "a sandbox does not see mounts of others", NULL, NR_statmount, { NULL, NULL, N(0), N(0) }, { EPERM, ENOSYS } },
-	{ "mounts/listmount", "a sandbox does not see mounts of others", NULL, NR_listmount, { NULL, NULL, N(0), N(0) }, { EPERM, ENOSYS } },
+	{ "mounts/open-tree-attr", mounting, NULL, NR_open_tree_attr, { N(AT_FDCWD), "/", N(1), NULL, N(0) },
+	    { EPERM, ENOSYS } },
+	{ "mounts/move-mount", mounting, NULL, SYS_move_mount, { N(AT_FDCWD), "/proc", N(AT_FDCWD), "/mnt", N(0) },
+	    { EPERM } },
+	{ "mounts/statmount", "a sandbox does not see mounts of others", NULL, NR_statmount, { NULL, NULL, N(0), N(0) },
+	    { EPERM, ENOSYS } },
+	{ "mounts/listmount", "a sandbox does not see mounts of others", NULL, NR_listmount, { NULL, NULL, N(0), N(0) },
+	    { EPERM, ENOSYS } },
 	{ "mounts/freeze", "no file system stands still for the others", freeze_root, .expect = { EPERM } },
 	{ "mounts/remount-root", uncovering, NULL, SYS_mount, { NULL, "/", NULL, N(MS_REMOUNT_), NULL }, { EPERM } },
-	{ "mounts/remount-proc-sys", uncovering, NULL, SYS_mount, { NULL, "/proc/sys", NULL, N(MS_REMOUNT_ | MS_BIND_), NULL }, { EPERM } },
+	{ "mounts/remount-proc-sys", uncovering, NULL, SYS_mount,
+	    { NULL, "/proc/sys", NULL, N(MS_REMOUNT_ | MS_BIND_), NULL }, { EPERM } },
 	{ "mounts/setattr-proc-sys", uncovering, attributes, .expect = { EPERM } },
 	{ "mounts/umount-proc-sys", uncovering, NULL, SYS_umount2, { "/proc/sys", N(DETACH) }, { EPERM } },
 	{ "mounts/umount-kcore", uncovering, NULL, SYS_umount2, { "/proc/kcore", N(DETACH) }, { EPERM } },
 	{ "mounts/umount-meminfo", uncovering, NULL, SYS_umount2, { "/proc/meminfo", N(DETACH) }, { EPERM } },
-	{ "mounts/write-meminfo", "what a sandbox sees of itself can only be read", NULL, SYS_openat, { N(AT_FDCWD), "/proc/meminfo", N(O_WRONLY) }, { EROFS, EACCES } },
-	{ "mounts/list-view", "a sandbox reaches no view but its own", NULL, SYS_openat, { N(AT_FDCWD), "/dev/.atoll/view/..", N(O_RDONLY) }, { EACCES, ENOENT } },
+	{ "mounts/write-meminfo", "what a sandbox sees of itself can only be read", NULL, SYS_openat,
+	    { N(AT_FDCWD), "/proc/meminfo", N(O_WRONLY) }, { EROFS, EACCES } },
+	{ "mounts/list-view", "a sandbox reaches no view but its own", NULL, SYS_openat,
+	    { N(AT_FDCWD), "/dev/.atoll/view/..", N(O_RDONLY) }, { EACCES, ENOENT } },
 	{ "mounts/umount-firmware", uncovering, NULL, SYS_umount2, { "/sys/firmware", N(DETACH) }, { EPERM } },
 	{ "mounts/umount-proc", uncovering, NULL, SYS_umount2, { "/proc", N(DETACH) }, { EPERM }, OUTSIDE },
 	{ "mounts/umount-dev", uncovering, NULL, SYS_umount2, { "/dev", N(DETACH) }, { EPERM } },

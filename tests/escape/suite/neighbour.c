@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* neighbour: from one sandbox to another. The runner starts target.c in one and tells its address (ESCAPE_NEIGHBOUR); what comes
- * of it is looked at there too. */
+/* neighbour: from one sandbox to another. The runner starts target.c in one and tells its address (ESCAPE_NEIGHBOUR);
+ * what comes of it is looked at there too. */
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <mqueue.h>
@@ -75,14 +75,32 @@ static int unix_name(void)
 	int s = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	memcpy(a.sun_path + 1, TARGET_NAME, sizeof TARGET_NAME - 1);
-	return connect(s, (struct sockaddr *)&a, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + sizeof TARGET_NAME)) < 0 ? -errno : 0;
+	return connect(s, (struct sockaddr *)&a,
+		   (socklen_t)(offsetof(struct sockaddr_un, sun_path) + sizeof TARGET_NAME)) < 0
+	    ? -errno
+	    : 0;
 }
 
-static int shm(void) { return shmget(TARGET_KEY, 0, 0) < 0 ? -errno : 0; }
-static int sem(void) { return semget(TARGET_KEY, 0, 0) < 0 ? -errno : 0; }
-static int msg(void) { return msgget(TARGET_KEY, 0) < 0 ? -errno : 0; }
-static int queue(void) { return mq_open("/" TARGET_NAME, O_RDWR) < 0 ? -errno : 0; }
-static int shm_file(void) { return try_open("/dev/shm/" TARGET_NAME, O_RDWR); }
+static int shm(void)
+{
+	return shmget(TARGET_KEY, 0, 0) < 0 ? -errno : 0;
+}
+static int sem(void)
+{
+	return semget(TARGET_KEY, 0, 0) < 0 ? -errno : 0;
+}
+static int msg(void)
+{
+	return msgget(TARGET_KEY, 0) < 0 ? -errno : 0;
+}
+static int queue(void)
+{
+	return mq_open("/" TARGET_NAME, O_RDWR) < 0 ? -errno : 0;
+}
+static int shm_file(void)
+{
+	return try_open("/dev/shm/" TARGET_NAME, O_RDWR);
+}
 
 /* Every id that there may be: what can be signalled is what /proc shows. */
 static int signals(void)
@@ -97,7 +115,9 @@ static int signals(void)
 		(void)snprintf(path, sizeof path, "/proc/%d", pid);
 		hidden += access(path, F_OK) < 0 && kill(pid, 0) == 0;
 	}
-	return hidden ? broken("%d processes that are not ours", hidden) : hits ? held("%d processes, all its own", hits) : unclear("none at all");
+	return hidden ? broken("%d processes that are not ours", hidden)
+	    : hits    ? held("%d processes, all its own", hits)
+		      : unclear("none at all");
 }
 
 static int listed(const char *file, const char *word)
@@ -112,11 +132,21 @@ static int listed(const char *file, const char *word)
 	return strstr(text, word) ? broken("%s shows %s", file, word) : held("%d bytes without it", n);
 }
 
-static int listed_unix(void) { return listed("/proc/net/unix", TARGET_NAME); }
-static int listed_tcp(void) { return listed("/proc/net/tcp", ":1E79 "); }	/* 7801 */
+static int listed_unix(void)
+{
+	return listed("/proc/net/unix", TARGET_NAME);
+}
+static int listed_tcp(void)
+{
+	return listed("/proc/net/tcp", ":1E79 ");
+} /* 7801 */
 
-/* Locks of open files belong to no process, so a list of them would show everybody's, with whatever numbers one likes in it. */
-static int listed_locks(void) { return listed("/proc/locks", "987654321"); }
+/* Locks of open files belong to no process, so a list of them would show everybody's, with whatever numbers one likes
+ * in it. */
+static int listed_locks(void)
+{
+	return listed("/proc/locks", "987654321");
+}
 
 static int listed_arp(void)
 {
@@ -134,7 +164,8 @@ static int lock(void)
 		return nobody();
 	if (fd < 0)
 		return unclear("open: %s", errno_name(errno));
-	return flock(fd, LOCK_EX | LOCK_NB) == 0 ? held("ours, though the neighbour has it too") : broken("the neighbour's lock is felt: %s", errno_name(errno));
+	return flock(fd, LOCK_EX | LOCK_NB) == 0 ? held("ours, though the neighbour has it too")
+						 : broken("the neighbour's lock is felt: %s", errno_name(errno));
 }
 
 static int watch(void)
@@ -146,7 +177,8 @@ static int watch(void)
 		return nobody();
 	if (fd < 0 || inotify_add_watch(fd, TARGET_FILE, IN_ALL_EVENTS) < 0)
 		return unclear("inotify: %s", errno_name(errno));
-	return poll(&p, 1, 600) == 0 ? held("it opens the file ten times a second, and nothing is seen") : broken("its opens are seen");
+	return poll(&p, 1, 600) == 0 ? held("it opens the file ten times a second, and nothing is seen")
+				     : broken("its opens are seen");
 }
 
 static const char reach[] = "no sandbox reaches another";
@@ -156,7 +188,8 @@ static const char see[] = "no sandbox sees another";
 
 static const struct attempt attempts[] = {
 	{ "neighbour/tcp", reach, tcp, .expect = NO },
-	{ "neighbour/udp", reach, udp, .expect = { ECONNREFUSED, EHOSTUNREACH, ENETUNREACH, EACCES, EPERM, ETIMEDOUT } },
+	{ "neighbour/udp", reach, udp,
+	    .expect = { ECONNREFUSED, EHOSTUNREACH, ENETUNREACH, EACCES, EPERM, ETIMEDOUT } },
 	{ "neighbour/port-scan", reach, scan, .expect = NO },
 	{ "neighbour/bind-its-address", reach, own_address, .expect = { EADDRNOTAVAIL } },
 	{ "neighbour/abstract-socket", reach, unix_name, .expect = { ECONNREFUSED } },

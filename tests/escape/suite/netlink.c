@@ -38,7 +38,11 @@ static void put_attr(struct request *r, unsigned short type, const void *p, size
 /* What the kernel says to it: 0, or its error. */
 static int ask(struct request *r)
 {
-	struct { struct nlmsghdr h; struct nlmsgerr e; char rest[8192]; } answer;
+	struct {
+		struct nlmsghdr h;
+		struct nlmsgerr e;
+		char rest[8192];
+	} answer;
 	int one = 1, s = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
 
 	r->h.nlmsg_flags |= NLM_F_REQUEST | NLM_F_ACK;
@@ -53,8 +57,9 @@ static int ask(struct request *r)
 
 	if (n < (ssize_t)sizeof(struct nlmsghdr))
 		return unclear("no answer: %s", errno_name(errno));
-	if (answer.h.nlmsg_type == NLMSG_DONE)	/* a list that ended before it began: with an error */
-		return n >= (ssize_t)NLMSG_LENGTH(sizeof(int)) && answer.e.error < 0 ? answer.e.error : unclear("an empty list");
+	if (answer.h.nlmsg_type == NLMSG_DONE) /* a list that ended before it began: with an error */
+		return n >= (ssize_t)NLMSG_LENGTH(sizeof(int)) && answer.e.error < 0 ? answer.e.error
+										     : unclear("an empty list");
 	return answer.h.nlmsg_type == NLMSG_ERROR ? answer.e.error : 0;
 }
 
@@ -111,8 +116,12 @@ static int address_add(void)
 
 static int route_add(void)
 {
-	struct rtmsg m = { .rtm_family = AF_INET, .rtm_dst_len = 32, .rtm_table = RT_TABLE_MAIN, .rtm_protocol = RTPROT_STATIC,
-		.rtm_scope = RT_SCOPE_LINK, .rtm_type = RTN_BLACKHOLE };
+	struct rtmsg m = { .rtm_family = AF_INET,
+		.rtm_dst_len = 32,
+		.rtm_table = RT_TABLE_MAIN,
+		.rtm_protocol = RTPROT_STATIC,
+		.rtm_scope = RT_SCOPE_LINK,
+		.rtm_type = RTN_BLACKHOLE };
 	struct request r = begin(RTM_NEWROUTE, NLM_F_CREATE, &m, sizeof m);
 	uint32_t a = htonl(0x0a636302);
 
@@ -201,7 +210,8 @@ static int neighbour_table(void)
 	char text[65536];
 	int one = 1, lines = 0, s = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
-	if (s < 0 || setsockopt(s, SOL_SOCKET, SO_BINDTODEVICE, "eth0", 5) < 0 || setsockopt(s, SOL_SOCKET, SO_DONTROUTE, &one, sizeof one) < 0)
+	if (s < 0 || setsockopt(s, SOL_SOCKET, SO_BINDTODEVICE, "eth0", 5) < 0 ||
+	    setsockopt(s, SOL_SOCKET, SO_DONTROUTE, &one, sizeof one) < 0)
 		return unclear("set up: %s", errno_name(errno));
 	for (uint32_t i = 1; i <= 50; i++) {
 		to.sin_addr.s_addr = htonl(0x0a320000 + i);

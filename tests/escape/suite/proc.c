@@ -11,9 +11,21 @@
 
 #include "attempt.h"
 
-#define WRITER(fn, path, text) static int fn(void) { return try_write(path, text); }
-#define READER(fn, path) static int fn(void) { return try_read(path); }
-#define OPENER(fn, path, flags) static int fn(void) { return try_open(path, flags); }
+#define WRITER(fn, path, text) \
+	static int fn(void) \
+	{ \
+		return try_write(path, text); \
+	}
+#define READER(fn, path) \
+	static int fn(void) \
+	{ \
+		return try_read(path); \
+	}
+#define OPENER(fn, path, flags) \
+	static int fn(void) \
+	{ \
+		return try_open(path, flags); \
+	}
 
 WRITER(core_pattern, "/proc/sys/kernel/core_pattern", "|/bin/false")
 WRITER(modprobe, "/proc/sys/kernel/modprobe", "/bin/false")
@@ -108,7 +120,8 @@ static int pagemap(void)
 		return unclear("pread: %s", errno_name(errno));
 	if (!(entry >> 63))
 		return unclear("the page is not present");
-	return entry & ((1ull << 55) - 1) ? broken("frame %llx", (unsigned long long)(entry & ((1ull << 55) - 1))) : held("present, frame 0");
+	return entry & ((1ull << 55) - 1) ? broken("frame %llx", (unsigned long long)(entry & ((1ull << 55) - 1)))
+					  : held("present, frame 0");
 }
 
 /* Addresses of the kernel in anything that everybody can read here. */
@@ -127,10 +140,28 @@ static bool has_pointer(const char *text)
 static int pointers(void)
 {
 	static const char *const files[] = {
-		"/proc/net/tcp", "/proc/net/udp", "/proc/net/unix", "/proc/net/netlink", "/proc/net/packet", "/proc/net/raw", "/proc/net/ptype",
-		"/proc/modules", "/proc/interrupts", "/proc/iomem", "/proc/self/stat", "/proc/self/wchan", "/proc/self/stack", "/proc/self/syscall",
-		"/proc/locks", "/proc/vmallocinfo", "/proc/timer_list", "/proc/sched_debug", "/sys/kernel/vmcoreinfo", "/sys/kernel/notes",
-		"/proc/net/protocols", "/proc/net/igmp",
+		"/proc/net/tcp",
+		"/proc/net/udp",
+		"/proc/net/unix",
+		"/proc/net/netlink",
+		"/proc/net/packet",
+		"/proc/net/raw",
+		"/proc/net/ptype",
+		"/proc/modules",
+		"/proc/interrupts",
+		"/proc/iomem",
+		"/proc/self/stat",
+		"/proc/self/wchan",
+		"/proc/self/stack",
+		"/proc/self/syscall",
+		"/proc/locks",
+		"/proc/vmallocinfo",
+		"/proc/timer_list",
+		"/proc/sched_debug",
+		"/sys/kernel/vmcoreinfo",
+		"/sys/kernel/notes",
+		"/proc/net/protocols",
+		"/proc/net/igmp",
 	};
 	static char text[1 << 20];
 	int seen = 0;
@@ -191,7 +222,8 @@ static int processes(void)
 
 static int variables(void)
 {
-	static const char *const words[] = { "E2B_API_KEY=", "HOST_CANARY=", "ATOLL_STATE=", "SUDO_USER=", "SSH_CONNECTION=", "INVOCATION_ID=" };
+	static const char *const words[] = { "E2B_API_KEY=", "HOST_CANARY=", "ATOLL_STATE=", "SUDO_USER=",
+		"SSH_CONNECTION=", "INVOCATION_ID=" };
 	static char text[1 << 16];
 	char path[32];
 
@@ -215,20 +247,63 @@ static const char pid1[] = "pid 1, which is the server's, cannot be looked into 
 
 #define REFUSE { EROFS, EACCES, EPERM, ENOENT }
 #define W(word, fn) { "proc/write-" word, no_write, fn, .expect = REFUSE }
-#define R(word, fn) { "proc/read-" word, no_tell, fn, .expect = { EACCES, EPERM, ENOENT } }
-#define P(word, fn) { "proc/pid1-" word, pid1, fn, .expect = { EACCES, EPERM } }
+#define R(word, fn) \
+	{ \
+		"proc/read-" word, no_tell, fn, .expect = { EACCES, EPERM, ENOENT } \
+	}
+#define P(word, fn) \
+	{ \
+		"proc/pid1-" word, pid1, fn, .expect = { EACCES, EPERM } \
+	}
 
 static const struct attempt attempts[] = {
-	W("core-pattern", core_pattern), W("modprobe", modprobe), W("hotplug", hotplug), W("aslr", aslr), W("hostname", host_name),
-	W("last-pid", last_pid), W("shmmax", shmmax), W("drop-caches", drop_caches), W("overcommit", overcommit), W("file-max", file_max),
-	W("binfmt", binfmt), W("max-user-namespaces", userns_max), W("max-inotify", inotify_max), W("ip-forward", forward),
-	W("rp-filter", rp_filter), W("sysrq", sysrq), W("irq", irq), W("mtrr", mtrr), W("timens", timens),
+	W("core-pattern", core_pattern),
+	W("modprobe", modprobe),
+	W("hotplug", hotplug),
+	W("aslr", aslr),
+	W("hostname", host_name),
+	W("last-pid", last_pid),
+	W("shmmax", shmmax),
+	W("drop-caches", drop_caches),
+	W("overcommit", overcommit),
+	W("file-max", file_max),
+	W("binfmt", binfmt),
+	W("max-user-namespaces", userns_max),
+	W("max-inotify", inotify_max),
+	W("ip-forward", forward),
+	W("rp-filter", rp_filter),
+	W("sysrq", sysrq),
+	W("irq", irq),
+	W("mtrr", mtrr),
+	W("timens", timens),
 	{ "proc/write-oom-of-pid1", pid1, oom_pid1, .expect = { EACCES, EPERM }, .flags = BY_USER },
-	R("kcore", kcore), R("keys", keys), R("key-users", key_users), R("timer-list", timer_list), R("latency-stats", latency),
-	R("cmdline", cmdline), R("config", config), R("sched-debug", sched_debug), R("kpagecount", kpage), R("slabinfo", slabinfo), R("vmallocinfo", vmalloc),
-	R("kallsyms", kallsyms), R("pagemap", pagemap), R("kernel-pointers", pointers), R("cgroup-path", cgroup_path),
-	R("processes-of-the-host", processes), R("variables-of-the-server", variables),
-	P("mem", pid1_mem), P("environ", pid1_environ), P("maps", pid1_maps), P("stack", pid1_stack), P("syscall", pid1_syscall),
-	P("auxv", pid1_auxv), P("fd", pid1_fd0), P("exe", pid1_exe), P("cwd", pid1_cwd), P("root", pid1_root), P("map-files", pid1_map_files),
+	R("kcore", kcore),
+	R("keys", keys),
+	R("key-users", key_users),
+	R("timer-list", timer_list),
+	R("latency-stats", latency),
+	R("cmdline", cmdline),
+	R("config", config),
+	R("sched-debug", sched_debug),
+	R("kpagecount", kpage),
+	R("slabinfo", slabinfo),
+	R("vmallocinfo", vmalloc),
+	R("kallsyms", kallsyms),
+	R("pagemap", pagemap),
+	R("kernel-pointers", pointers),
+	R("cgroup-path", cgroup_path),
+	R("processes-of-the-host", processes),
+	R("variables-of-the-server", variables),
+	P("mem", pid1_mem),
+	P("environ", pid1_environ),
+	P("maps", pid1_maps),
+	P("stack", pid1_stack),
+	P("syscall", pid1_syscall),
+	P("auxv", pid1_auxv),
+	P("fd", pid1_fd0),
+	P("exe", pid1_exe),
+	P("cwd", pid1_cwd),
+	P("root", pid1_root),
+	P("map-files", pid1_map_files),
 };
 GROUP(proc, "proc");

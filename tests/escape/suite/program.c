@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* program: the one program of the host that is reachable inside, pid 1's, and the pages of the template that all share. */
+/* program: the one program of the host that is reachable inside, pid 1's, and the pages of the template that all
+ * share. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,20 +14,50 @@
 #include "attempt.h"
 
 static const char init[] = "/dev/.atoll/init";
-static const char lib[] = "/usr/bin/env";		/* of the template: a page of it is in everybody's memory */
+static const char lib[] = "/usr/bin/env"; /* of the template: a page of it is in everybody's memory */
 
-static int write_init(void) { return try_open(init, O_WRONLY); }
-static int append_init(void) { return try_open(init, O_WRONLY | O_APPEND); }
-static int truncate_init(void) { return truncate(init, 0) < 0 ? -errno : 0; }
-static int chmod_init(void) { return chmod(init, 0777) < 0 ? -errno : 0; }
-static int chown_init(void) { return chown(init, 0, 0) < 0 ? -errno : 0; }
-static int unlink_init(void) { return unlink(init) < 0 ? -errno : 0; }
-static int replace_dir(void) { return rename("/dev/.atoll", "/dev/escape-atoll") < 0 ? -errno : 0; }
-static int plant(void) { return try_open("/dev/.atoll/escape", O_WRONLY | O_CREAT); }
-static int link_init(void) { return link(init, "/dev/escape-init") < 0 ? -errno : 0; }
+static int write_init(void)
+{
+	return try_open(init, O_WRONLY);
+}
+static int append_init(void)
+{
+	return try_open(init, O_WRONLY | O_APPEND);
+}
+static int truncate_init(void)
+{
+	return truncate(init, 0) < 0 ? -errno : 0;
+}
+static int chmod_init(void)
+{
+	return chmod(init, 0777) < 0 ? -errno : 0;
+}
+static int chown_init(void)
+{
+	return chown(init, 0, 0) < 0 ? -errno : 0;
+}
+static int unlink_init(void)
+{
+	return unlink(init) < 0 ? -errno : 0;
+}
+static int replace_dir(void)
+{
+	return rename("/dev/.atoll", "/dev/escape-atoll") < 0 ? -errno : 0;
+}
+static int plant(void)
+{
+	return try_open("/dev/.atoll/escape", O_WRONLY | O_CREAT);
+}
+static int link_init(void)
+{
+	return link(init, "/dev/escape-init") < 0 ? -errno : 0;
+}
 
 /* CVE-2019-5736: through the link of a process that runs it. */
-static int exe_link(void) { return try_open("/proc/1/exe", O_WRONLY); }
+static int exe_link(void)
+{
+	return try_open("/proc/1/exe", O_WRONLY);
+}
 
 static int exe_reopen(void)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reach: what is never reachable over the network: the host, its neighbourhood, metadata. The runner tells where something really
- * listens (ESCAPE_HOST: addresses of the host, ESCAPE_PORTS: ports on them), and knows that it does, because it has asked it itself. */
+/* reach: what is never reachable over the network: the host, its neighbourhood, metadata. The runner tells where
+ * something really listens (ESCAPE_HOST: addresses of the host, ESCAPE_PORTS: ports on them), and knows that it does,
+ * because it has asked it itself. */
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -39,9 +40,11 @@ int reach_tcp(const char *address, unsigned port, int wait_ms)
 
 	if (s < 0)
 		return -errno;
-	if (inet_pton(is_six ? AF_INET6 : AF_INET, address, is_six ? (void *)&six.sin6_addr : (void *)&four.sin_addr) != 1)
+	if (inet_pton(is_six ? AF_INET6 : AF_INET, address, is_six ? (void *)&six.sin6_addr : (void *)&four.sin_addr) !=
+	    1)
 		r = -EINVAL;
-	else if (connect(s, is_six ? (struct sockaddr *)&six : (struct sockaddr *)&four, is_six ? sizeof six : sizeof four) == 0)
+	else if (connect(s, is_six ? (struct sockaddr *)&six : (struct sockaddr *)&four,
+		     is_six ? sizeof six : sizeof four) == 0)
 		r = 0;
 	else
 		r = errno == EINPROGRESS ? finish(s, wait_ms) : -errno;
@@ -99,7 +102,10 @@ static int each_of(const char *addresses, const char *ports, int (*hit)(const ch
 	return n ? refused(-last, "%d tried", n) : unclear("nothing to try");
 }
 
-static int quick(const char *address, unsigned port) { return reach_tcp(address, port, WAIT_MS); }
+static int quick(const char *address, unsigned port)
+{
+	return reach_tcp(address, port, WAIT_MS);
+}
 
 static int host_services(void)
 {
@@ -128,8 +134,8 @@ static int gateway_services(void)
 /* All low ports and some more; 53 is the resolver, which is there for sandboxes. */
 static int gateway_scan(void)
 {
-	static const unsigned more[] = { 1080, 2375, 2376, 2379, 3000, 3128, 3306, 5432, 5672, 6379, 6443, 8000, 8080, 8443, 8888, 9000, 9090,
-		9200, 10250, 11211, 27017, 49983, 49999 };
+	static const unsigned more[] = { 1080, 2375, 2376, 2379, 3000, 3128, 3306, 5432, 5672, 6379, 6443, 8000, 8080,
+		8443, 8888, 9000, 9090, 9200, 10250, 11211, 27017, 49983, 49999 };
 	char gw[64];
 	int n = 0, last = 0;
 
@@ -159,8 +165,12 @@ static int mapped(void)
 	return each_of(six, ports ? ports : "80", quick);
 }
 
-#define TCP(fn, address, port) static int fn(void) { int r = reach_tcp(address, port, WAIT_MS); \
-	return r ? refused(-r, "%s", address) : broken("%s port %d", address, port); }
+#define TCP(fn, address, port) \
+	static int fn(void) \
+	{ \
+		int r = reach_tcp(address, port, WAIT_MS); \
+		return r ? refused(-r, "%s", address) : broken("%s port %d", address, port); \
+	}
 
 TCP(metadata, "169.254.169.254", 80)
 TCP(metadata_alibaba, "100.100.100.200", 80)
@@ -190,9 +200,11 @@ static int multicast(void)
 	to.sin_addr.s_addr = htonl(0xe00000fb);
 	if (s < 0)
 		return unclear("socket: %s", errno_name(errno));
-	if (sendto(s, "\0\0\0\0\0\1\0\0\0\0\0\0\11_services\7_dns-sd\4_udp\5local\0\0\14\0\1", 46, 0, (struct sockaddr *)&to, sizeof to) < 0)
+	if (sendto(s, "\0\0\0\0\0\1\0\0\0\0\0\0\11_services\7_dns-sd\4_udp\5local\0\0\14\0\1", 46, 0,
+		(struct sockaddr *)&to, sizeof to) < 0)
 		return -errno;
-	return poll(&p, 1, 700) > 0 && recv(s, b, sizeof b, 0) > 0 ? broken("somebody answered") : held("nobody answers");
+	return poll(&p, 1, 700) > 0 && recv(s, b, sizeof b, 0) > 0 ? broken("somebody answered")
+								   : held("nobody answers");
 }
 
 /* The resolver is the only thing of the host that may be spoken to, and without internet not even that. */
@@ -226,17 +238,30 @@ static const char ranges[] = "no private, link-local or metadata address is reac
 
 static const struct attempt attempts[] = {
 	{ "reach/host-services", host, host_services, .expect = NO },
-	{ "reach/host-udp", host, host_udp, .expect = { ECONNREFUSED, EHOSTUNREACH, ENETUNREACH, EACCES, EPERM, ETIMEDOUT } },
+	{ "reach/host-udp", host, host_udp,
+	    .expect = { ECONNREFUSED, EHOSTUNREACH, ENETUNREACH, EACCES, EPERM, ETIMEDOUT } },
 	{ "reach/gateway-services", host, gateway_services, .expect = NO },
 	{ "reach/gateway-scan", host, gateway_scan, .expect = NO },
 	{ "reach/gateway-mapped", host, mapped, .expect = NO },
-	A("metadata", metadata), A("metadata-alibaba", metadata_alibaba), A("link-local", link_local), A("private-10", private_10),
-	A("private-172", private_172), A("private-192", private_192), A("carrier-nat", carrier), A("this-network", this_network),
-	A("reserved", reserved), A("benchmark-range", benchmark), A("broadcast", broadcast), A("ipv6-link-local", six_local),
-	A("ipv6-metadata", six_metadata), A("ipv6-private", six_private), A("ipv6-public", six_public), A("nat64", nat64),
+	A("metadata", metadata),
+	A("metadata-alibaba", metadata_alibaba),
+	A("link-local", link_local),
+	A("private-10", private_10),
+	A("private-172", private_172),
+	A("private-192", private_192),
+	A("carrier-nat", carrier),
+	A("this-network", this_network),
+	A("reserved", reserved),
+	A("benchmark-range", benchmark),
+	A("broadcast", broadcast),
+	A("ipv6-link-local", six_local),
+	A("ipv6-metadata", six_metadata),
+	A("ipv6-private", six_private),
+	A("ipv6-public", six_public),
+	A("nat64", nat64),
 	A("metadata-azure", metadata_azure),
 	{ "reach/multicast", "no neighbourhood to be heard in", multicast, .expect = NO },
-	{ "reach/resolver-when-offline", "without internet no name is asked for: a query could carry anything out", resolver,
-	  .expect = { ECONNREFUSED, EHOSTUNREACH, ENETUNREACH, EACCES, EPERM, ETIMEDOUT } },
+	{ "reach/resolver-when-offline", "without internet no name is asked for: a query could carry anything out",
+	    resolver, .expect = { ECONNREFUSED, EHOSTUNREACH, ENETUNREACH, EACCES, EPERM, ETIMEDOUT } },
 };
 GROUP(reach, "reach");

@@ -61,24 +61,36 @@ static int directly(const char *request)
 	return s < 0 ? unclear("connect: %s", errno_name(errno)) : talk(s, request);
 }
 
-static int health(void) { return directly("GET /health HTTP/1.1\r\nHost: x\r\n\r\n"); }
+static int health(void)
+{
+	return directly("GET /health HTTP/1.1\r\nHost: x\r\n\r\n");
+}
 static int start(void)
 {
-	return directly("POST /process.Process/List HTTP/1.1\r\nHost: x\r\nAuthorization: Basic cm9vdDo=\r\nContent-Type: application/json\r\n"
-		"Content-Length: 2\r\n\r\n{}");
+	return directly("POST /process.Process/List HTTP/1.1\r\nHost: x\r\nAuthorization: Basic "
+			"cm9vdDo=\r\nContent-Type: application/json\r\n"
+			"Content-Length: 2\r\n\r\n{}");
 }
 static int forged_init(void)
 {
-	return directly("POST /init HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 31\r\n\r\n{\"envVars\":{\"FORGED\":\"yes\"}}   ");
+	return directly("POST /init HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: "
+			"31\r\n\r\n{\"envVars\":{\"FORGED\":\"yes\"}}   ");
 }
-static int tunnel(void) { return directly("CONNECT 127.0.0.1:22 HTTP/1.1\r\nHost: x\r\n\r\n"); }
+static int tunnel(void)
+{
+	return directly("CONNECT 127.0.0.1:22 HTTP/1.1\r\nHost: x\r\n\r\n");
+}
 
-/* Whoever connected is dead, and its pid nobody's: that must not look like a caller from outside, who has no pid here either. */
+/* Whoever connected is dead, and its pid nobody's: that must not look like a caller from outside, who has no pid here
+ * either. */
 static int by_the_dead(void)
 {
 	int pair[2];
 	struct iovec v = { (char[1]) { 0 }, 1 };
-	union { struct cmsghdr h; char b[CMSG_SPACE(sizeof(int))]; } u = { 0 };
+	union {
+		struct cmsghdr h;
+		char b[CMSG_SPACE(sizeof(int))];
+	} u = { 0 };
 	struct msghdr m = { .msg_iov = &v, .msg_iovlen = 1, .msg_control = u.b, .msg_controllen = sizeof u.b };
 
 	if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) < 0)
@@ -89,7 +101,9 @@ static int by_the_dead(void)
 		int s = call_init();
 		struct cmsghdr *c = CMSG_FIRSTHDR(&m);
 
-		*c = (struct cmsghdr) { .cmsg_len = CMSG_LEN(sizeof s), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS };
+		*c = (struct cmsghdr) { .cmsg_len = CMSG_LEN(sizeof s),
+			.cmsg_level = SOL_SOCKET,
+			.cmsg_type = SCM_RIGHTS };
 		memcpy(CMSG_DATA(c), &s, sizeof s);
 		_exit(s < 0 || sendmsg(pair[1], &m, 0) < 0);
 	}
@@ -118,7 +132,10 @@ static int port(unsigned nr)
 	return r ? r : broken("port %u answers inside", nr);
 }
 
-static int envd_port(void) { return port(49983); }
+static int envd_port(void)
+{
+	return port(49983);
+}
 
 /* The interpreter's port is there for programs that ask whether it is up. It runs no code, and tells of no file. */
 static int interpreter_port(const char *request)
@@ -138,19 +155,42 @@ static int interpreter_port(const char *request)
 	if (n <= 0)
 		return held("closed without a word");
 	b[n] = '\0';
-	return strncmp(b, "HTTP/1.1 404", 12) == 0 || strncmp(b, "HTTP/1.1 40", 11) == 0 ? held("%.20s", b) : broken("%.40s", b);
+	return strncmp(b, "HTTP/1.1 404", 12) == 0 || strncmp(b, "HTTP/1.1 40", 11) == 0 ? held("%.20s", b)
+											 : broken("%.40s", b);
 }
 
 #define JSON "Host: x\r\nContent-Type: application/json\r\nContent-Length: 14\r\n\r\n{\"code\":\"1+1\"}"
 
-static int port_execute(void) { return interpreter_port("POST /execute HTTP/1.1\r\n" JSON); }
-static int port_contexts(void) { return interpreter_port("GET /contexts HTTP/1.1\r\nHost: x\r\n\r\n"); }
-static int port_init(void) { return interpreter_port("POST /init HTTP/1.1\r\n" JSON); }
-static int port_files(void) { return interpreter_port("GET /files?path=/etc/shadow&username=root HTTP/1.1\r\nHost: x\r\nE2b-Sandbox-Port: 49983\r\n\r\n"); }
-static int port_tunnel(void) { return interpreter_port("CONNECT 127.0.0.1:22 HTTP/1.1\r\nHost: x\r\n\r\n"); }
+static int port_execute(void)
+{
+	return interpreter_port("POST /execute HTTP/1.1\r\n" JSON);
+}
+static int port_contexts(void)
+{
+	return interpreter_port("GET /contexts HTTP/1.1\r\nHost: x\r\n\r\n");
+}
+static int port_init(void)
+{
+	return interpreter_port("POST /init HTTP/1.1\r\n" JSON);
+}
+static int port_files(void)
+{
+	return interpreter_port(
+	    "GET /files?path=/etc/shadow&username=root HTTP/1.1\r\nHost: x\r\nE2b-Sandbox-Port: 49983\r\n\r\n");
+}
+static int port_tunnel(void)
+{
+	return interpreter_port("CONNECT 127.0.0.1:22 HTTP/1.1\r\nHost: x\r\n\r\n");
+}
 
-static int attach(void) { return ptrace(PTRACE_ATTACH, 1, NULL, NULL) < 0 ? -errno : 0; }
-static int seize(void) { return ptrace(PTRACE_SEIZE, 1, NULL, NULL) < 0 ? -errno : 0; }
+static int attach(void)
+{
+	return ptrace(PTRACE_ATTACH, 1, NULL, NULL) < 0 ? -errno : 0;
+}
+static int seize(void)
+{
+	return ptrace(PTRACE_SEIZE, 1, NULL, NULL) < 0 ? -errno : 0;
+}
 
 static int vm(bool write)
 {
@@ -160,8 +200,14 @@ static int vm(bool write)
 	return SYS(write ? SYS_process_vm_writev : SYS_process_vm_readv, 1, &here, 1, &there, 1, 0);
 }
 
-static int vm_read(void) { return vm(false); }
-static int vm_write(void) { return vm(true); }
+static int vm_read(void)
+{
+	return vm(false);
+}
+static int vm_write(void)
+{
+	return vm(true);
+}
 
 static int state_of_init(void)
 {
@@ -173,14 +219,16 @@ static int state_of_init(void)
 /* Pid 1 takes no signal from inside that it has no handler for. */
 static int signal_init(void)
 {
-	const int signals[] = { SIGSTOP, SIGKILL, SIGSEGV, SIGABRT, SIGTSTP, SIGQUIT, SIGILL, SIGSYS, SIGXCPU, SIGRTMIN };
+	const int signals[] = { SIGSTOP, SIGKILL, SIGSEGV, SIGABRT, SIGTSTP, SIGQUIT, SIGILL, SIGSYS, SIGXCPU,
+		SIGRTMIN };
 
 	for (size_t i = 0; i < COUNT(signals); i++)
 		(void)kill(1, signals[i]);
 	(void)usleep(50000);
 	int st = state_of_init();
 
-	return st == 'S' || st == 'R' || st == 'D' ? held("%zu signals sent, it goes on", COUNT(signals)) : broken("its state is %c", st);
+	return st == 'S' || st == 'R' || st == 'D' ? held("%zu signals sent, it goes on", COUNT(signals))
+						   : broken("its state is %c", st);
 }
 
 struct forge {
@@ -202,7 +250,8 @@ static int forge_one(int pid, void *user)
 		if (got < 0)
 			continue;
 		if (fstat(got, &st) == 0 && S_ISSOCK(st.st_mode)) {
-			static const char *const lines[] = { "\n", "{}\n", "{\"type\":1e999}\n", "{\"op\":\"ready\",\"id\":\"../../x\"}\n", "\xff\xfe\0\n", "[[[[[[[[\n" };
+			static const char *const lines[] = { "\n", "{}\n", "{\"type\":1e999}\n",
+				"{\"op\":\"ready\",\"id\":\"../../x\"}\n", "\xff\xfe\0\n", "[[[[[[[[\n" };
 
 			f->sockets++;
 			for (size_t i = 0; i < COUNT(lines); i++)

@@ -46,17 +46,53 @@ static int filter_as(int name)
 	return option(SOCK_DGRAM, SOL_SOCKET, name, &p, sizeof p);
 }
 
-static int attach_filter(void) { return filter_as(SO_ATTACH_FILTER); }
-static int attach_group_filter(void) { return filter_as(SO_ATTACH_REUSEPORT_CBPF); }
-static int transparent(void) { return option(SOCK_STREAM, IPPROTO_IP, 19, &one, sizeof one); }
-static int mark(void) { return option(SOCK_STREAM, SOL_SOCKET, SO_MARK, &one, sizeof one); }
-static int force_in(void) { return option(SOCK_STREAM, SOL_SOCKET, SO_RCVBUFFORCE, &much, sizeof much); }
-static int force_out(void) { return option(SOCK_STREAM, SOL_SOCKET, SO_SNDBUFFORCE, &much, sizeof much); }
-static int priority(void) { return option(SOCK_STREAM, SOL_SOCKET, SO_PRIORITY, &seven, sizeof seven); }
-static int repair(void) { return option(SOCK_STREAM, IPPROTO_TCP, TCP_REPAIR, &one, sizeof one); }
-static int netfilter(void) { char b[128] = { 0 }; return option(SOCK_DGRAM, IPPROTO_IP, 64, b, sizeof b); }
-static int ipsec(void) { char b[256] = { 0 }; return option(SOCK_DGRAM, IPPROTO_IP, 17, b, sizeof b); }
-static int routed(void) { unsigned char b[] = { 131, 7, 4, 10, 0, 0, 1, 0 }; return option(SOCK_DGRAM, IPPROTO_IP, 4, b, sizeof b); }
+static int attach_filter(void)
+{
+	return filter_as(SO_ATTACH_FILTER);
+}
+static int attach_group_filter(void)
+{
+	return filter_as(SO_ATTACH_REUSEPORT_CBPF);
+}
+static int transparent(void)
+{
+	return option(SOCK_STREAM, IPPROTO_IP, 19, &one, sizeof one);
+}
+static int mark(void)
+{
+	return option(SOCK_STREAM, SOL_SOCKET, SO_MARK, &one, sizeof one);
+}
+static int force_in(void)
+{
+	return option(SOCK_STREAM, SOL_SOCKET, SO_RCVBUFFORCE, &much, sizeof much);
+}
+static int force_out(void)
+{
+	return option(SOCK_STREAM, SOL_SOCKET, SO_SNDBUFFORCE, &much, sizeof much);
+}
+static int priority(void)
+{
+	return option(SOCK_STREAM, SOL_SOCKET, SO_PRIORITY, &seven, sizeof seven);
+}
+static int repair(void)
+{
+	return option(SOCK_STREAM, IPPROTO_TCP, TCP_REPAIR, &one, sizeof one);
+}
+static int netfilter(void)
+{
+	char b[128] = { 0 };
+	return option(SOCK_DGRAM, IPPROTO_IP, 64, b, sizeof b);
+}
+static int ipsec(void)
+{
+	char b[256] = { 0 };
+	return option(SOCK_DGRAM, IPPROTO_IP, 17, b, sizeof b);
+}
+static int routed(void)
+{
+	unsigned char b[] = { 131, 7, 4, 10, 0, 0, 1, 0 };
+	return option(SOCK_DGRAM, IPPROTO_IP, 4, b, sizeof b);
+}
 
 static int interface(unsigned long request)
 {
@@ -69,10 +105,22 @@ static int interface(unsigned long request)
 	return s < 0 ? unclear("socket: %s", errno_name(errno)) : SYS(SYS_ioctl, s, request, &r);
 }
 
-static int set_address(void) { return interface(SIOCSIFADDR); }
-static int set_mac(void) { return interface(SIOCSIFHWADDR); }
-static int set_down(void) { return interface(SIOCSIFFLAGS); }
-static int set_name(void) { return interface(SIOCSIFNAME); }
+static int set_address(void)
+{
+	return interface(SIOCSIFADDR);
+}
+static int set_mac(void)
+{
+	return interface(SIOCSIFHWADDR);
+}
+static int set_down(void)
+{
+	return interface(SIOCSIFFLAGS);
+}
+static int set_name(void)
+{
+	return interface(SIOCSIFNAME);
+}
 
 static int arp(void)
 {
@@ -103,8 +151,8 @@ static int kernel_tls(void)
 	socklen_t n = sizeof a;
 	int l = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), c = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-	if (l < 0 || c < 0 || bind(l, (struct sockaddr *)&a, sizeof a) < 0 || listen(l, 1) < 0 || getsockname(l, (struct sockaddr *)&a, &n) < 0 ||
-	    connect(c, (struct sockaddr *)&a, sizeof a) < 0)
+	if (l < 0 || c < 0 || bind(l, (struct sockaddr *)&a, sizeof a) < 0 || listen(l, 1) < 0 ||
+	    getsockname(l, (struct sockaddr *)&a, &n) < 0 || connect(c, (struct sockaddr *)&a, sizeof a) < 0)
 		return unclear("connect: %s", errno_name(errno));
 	return SYS(SYS_setsockopt, c, IPPROTO_TCP, 31, "tls", 3);
 }
@@ -113,7 +161,8 @@ static int encapsulate(void)
 {
 	int s = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), espinudp = 2;
 
-	return s < 0 ? unclear("socket: %s", errno_name(errno)) : SYS(SYS_setsockopt, s, 17, 100, &espinudp, sizeof espinudp);
+	return s < 0 ? unclear("socket: %s", errno_name(errno))
+		     : SYS(SYS_setsockopt, s, 17, 100, &espinudp, sizeof espinudp);
 }
 
 static const char families[] = "sockets of the families UNIX, INET, INET6 and routing NETLINK only";
@@ -121,27 +170,70 @@ static const char protocols[] = "of INET only TCP, UDP and ping";
 static const char options[] = "no option that marks, forges or takes memory from others";
 static const char links[] = "address, route and link are set from outside only";
 
-#define F(word, family, type, more) { "sockets/" word, families, NULL, SYS_socket, { N(family), N(type), N(0) }, { EAFNOSUPPORT }, more }
-#define P(word, family, type, proto) { "sockets/" word, protocols, NULL, SYS_socket, { N(family), N(type), N(proto) }, { EPERM, EPROTONOSUPPORT } }
-#define L(word, nl) { "sockets/netlink-" word, families, NULL, SYS_socket, { N(AF_NETLINK), N(SOCK_RAW), N(nl) }, { EAFNOSUPPORT }, 0 }
+#define F(word, family, type, more) \
+	{ "sockets/" word, families, NULL, SYS_socket, { N(family), N(type), N(0) }, { EAFNOSUPPORT }, more }
+#define P(word, family, type, proto) \
+	{ \
+		"sockets/" word, protocols, NULL, SYS_socket, { N(family), N(type), N(proto) }, \
+		{ \
+			EPERM, EPROTONOSUPPORT \
+		} \
+	}
+#define L(word, nl) \
+	{ "sockets/netlink-" word, families, NULL, SYS_socket, { N(AF_NETLINK), N(SOCK_RAW), N(nl) }, \
+		{ EAFNOSUPPORT }, 0 }
 
 static const struct attempt attempts[] = {
-	F("alg", 38, SOCK_SEQPACKET, 0), F("packet", 17, SOCK_RAW, OUTSIDE), F("vsock", 40, SOCK_STREAM, 0), F("key", 15, SOCK_RAW, 0),
-	F("bluetooth", 31, SOCK_RAW, 0), F("can", 29, SOCK_RAW, 0), F("xdp", 44, SOCK_RAW, 0), F("tipc", 30, SOCK_STREAM, 0),
-	F("rds", 21, SOCK_SEQPACKET, 0), F("smc", 43, SOCK_STREAM, 0), F("nfc", 39, SOCK_RAW, 0), F("qipcrtr", 42, SOCK_DGRAM, 0),
-	F("llc", 26, SOCK_STREAM, 0), F("x25", 9, SOCK_SEQPACKET, 0), F("ax25", 3, SOCK_SEQPACKET, 0), F("mctp", 45, SOCK_DGRAM, 0),
-	F("phonet", 35, SOCK_DGRAM, 0), F("rxrpc", 33, SOCK_DGRAM, 0), F("kcm", 41, SOCK_DGRAM, 0), F("appletalk", 5, SOCK_DGRAM, 0),
-	{ "sockets/family-high-bits", families, NULL, SYS_socket, { N(17 | 1ul << 32), N(SOCK_RAW), N(0) }, { EAFNOSUPPORT }, 0 },
-	L("audit", 9), L("netfilter", 12), L("xfrm", 6), L("sock-diag", 4), L("uevent", 15), L("generic", 16), L("connector", 11),
-	L("crypto", 21), L("selinux", 7), L("scsi", 18), L("iscsi", 8), L("rdma", 20),
-	{ "sockets/netlink-high-bits", families, NULL, SYS_socket, { N(AF_NETLINK), N(SOCK_RAW), N(12 | 1ul << 32) }, { EAFNOSUPPORT }, 0 },
-	P("raw-icmp", AF_INET, SOCK_RAW, IPPROTO_ICMP), P("raw-ip", AF_INET, SOCK_RAW, 255), P("raw-tcp", AF_INET, SOCK_RAW, IPPROTO_TCP),
-	P("raw-icmp6", AF_INET6, SOCK_RAW, IPPROTO_ICMPV6), P("mptcp", AF_INET, SOCK_STREAM, 262), P("sctp", AF_INET6, SOCK_STREAM, 132),
-	P("dccp", AF_INET, 6, 33), P("l2tp", AF_INET, SOCK_DGRAM, 115), P("udp-lite", AF_INET, SOCK_DGRAM, 136),
+	F("alg", 38, SOCK_SEQPACKET, 0),
+	F("packet", 17, SOCK_RAW, OUTSIDE),
+	F("vsock", 40, SOCK_STREAM, 0),
+	F("key", 15, SOCK_RAW, 0),
+	F("bluetooth", 31, SOCK_RAW, 0),
+	F("can", 29, SOCK_RAW, 0),
+	F("xdp", 44, SOCK_RAW, 0),
+	F("tipc", 30, SOCK_STREAM, 0),
+	F("rds", 21, SOCK_SEQPACKET, 0),
+	F("smc", 43, SOCK_STREAM, 0),
+	F("nfc", 39, SOCK_RAW, 0),
+	F("qipcrtr", 42, SOCK_DGRAM, 0),
+	F("llc", 26, SOCK_STREAM, 0),
+	F("x25", 9, SOCK_SEQPACKET, 0),
+	F("ax25", 3, SOCK_SEQPACKET, 0),
+	F("mctp", 45, SOCK_DGRAM, 0),
+	F("phonet", 35, SOCK_DGRAM, 0),
+	F("rxrpc", 33, SOCK_DGRAM, 0),
+	F("kcm", 41, SOCK_DGRAM, 0),
+	F("appletalk", 5, SOCK_DGRAM, 0),
+	{ "sockets/family-high-bits", families, NULL, SYS_socket, { N(17 | 1ul << 32), N(SOCK_RAW), N(0) },
+	    { EAFNOSUPPORT }, 0 },
+	L("audit", 9),
+	L("netfilter", 12),
+	L("xfrm", 6),
+	L("sock-diag", 4),
+	L("uevent", 15),
+	L("generic", 16),
+	L("connector", 11),
+	L("crypto", 21),
+	L("selinux", 7),
+	L("scsi", 18),
+	L("iscsi", 8),
+	L("rdma", 20),
+	{ "sockets/netlink-high-bits", families, NULL, SYS_socket, { N(AF_NETLINK), N(SOCK_RAW), N(12 | 1ul << 32) },
+	    { EAFNOSUPPORT }, 0 },
+	P("raw-icmp", AF_INET, SOCK_RAW, IPPROTO_ICMP),
+	P("raw-ip", AF_INET, SOCK_RAW, 255),
+	P("raw-tcp", AF_INET, SOCK_RAW, IPPROTO_TCP),
+	P("raw-icmp6", AF_INET6, SOCK_RAW, IPPROTO_ICMPV6),
+	P("mptcp", AF_INET, SOCK_STREAM, 262),
+	P("sctp", AF_INET6, SOCK_STREAM, 132),
+	P("dccp", AF_INET, 6, 33),
+	P("l2tp", AF_INET, SOCK_DGRAM, 115),
+	P("udp-lite", AF_INET, SOCK_DGRAM, 136),
 	P("sctp-high-bits", AF_INET, SOCK_STREAM, 132 | 1ul << 32),
 	{ "sockets/tcp-md5", options, md5, .expect = { ENOPROTOOPT } },
 	{ "sockets/kernel-tls", "no protocol of the kernel below a connection", kernel_tls, .expect = { ENOPROTOOPT } },
-	{ "sockets/udp-encapsulation", "no protocol of the kernel below a connection", encapsulate, .expect = { ENOPROTOOPT } },
+	{ "sockets/udp-encapsulation", "no protocol of the kernel below a connection", encapsulate,
+	    .expect = { ENOPROTOOPT } },
 	{ "sockets/filter", options, attach_filter, .expect = { ENOPROTOOPT }, .flags = OUTSIDE },
 	{ "sockets/group-filter", options, attach_group_filter, .expect = { ENOPROTOOPT } },
 	{ "sockets/transparent", options, transparent, .expect = { EPERM }, .flags = OUTSIDE },

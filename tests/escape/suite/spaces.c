@@ -23,12 +23,27 @@ static int clone_flags(unsigned long flags)
 	return 0;
 }
 
-static int clone_user(void) { return clone_flags(CLONE_NEWUSER); }
-static int clone_mount(void) { return clone_flags(CLONE_NEWNS); }
-static int clone_pid(void) { return clone_flags(CLONE_NEWPID); }
-static int clone_net(void) { return clone_flags(CLONE_NEWNET); }
+static int clone_user(void)
+{
+	return clone_flags(CLONE_NEWUSER);
+}
+static int clone_mount(void)
+{
+	return clone_flags(CLONE_NEWNS);
+}
+static int clone_pid(void)
+{
+	return clone_flags(CLONE_NEWPID);
+}
+static int clone_net(void)
+{
+	return clone_flags(CLONE_NEWNET);
+}
 /* The upper half of the argument is not the kernel's business, and must not be the filter's. */
-static int clone_high(void) { return clone_flags(CLONE_NEWUSER | 1ul << 40); }
+static int clone_high(void)
+{
+	return clone_flags(CLONE_NEWUSER | 1ul << 40);
+}
 
 /* Its flags are in memory, where no filter can look. */
 static int clone_three(void)
@@ -50,9 +65,18 @@ static int join(const char *path)
 	return SYS(SYS_setns, fd, 0);
 }
 
-static int join_own(void) { return join("/proc/self/ns/net"); }
-static int join_pid1_mnt(void) { return join("/proc/1/ns/mnt"); }
-static int join_pid1_user(void) { return join("/proc/1/ns/user"); }
+static int join_own(void)
+{
+	return join("/proc/self/ns/net");
+}
+static int join_pid1_mnt(void)
+{
+	return join("/proc/1/ns/mnt");
+}
+static int join_pid1_user(void)
+{
+	return join("/proc/1/ns/user");
+}
 
 static int join_pidfd(void)
 {
@@ -71,7 +95,10 @@ static int upward(unsigned long request)
 	return SYS(SYS_ioctl, fd, request, 0);
 }
 
-static int parent_user(void) { return upward(0xb702); }
+static int parent_user(void)
+{
+	return upward(0xb702);
+}
 
 static int parent_pid(void)
 {
@@ -83,7 +110,10 @@ static int parent_pid(void)
 /* NS_MNT_GET_NEXT of newer kernels: from one to the next, through all of the host. */
 static int next_mounts(void)
 {
-	struct { unsigned size, n_mounts; unsigned long long id; } info = { .size = 16 };
+	struct {
+		unsigned size, n_mounts;
+		unsigned long long id;
+	} info = { .size = 16 };
 	int fd = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
 
 	return fd < 0 ? unclear("open: %s", errno_name(errno)) : SYS(SYS_ioctl, fd, 0x8010b70bul, &info);
@@ -106,16 +136,26 @@ static int namespaces_by_pidfd(void)
 	return r;
 }
 
-static int uid_map(void) { return try_write("/proc/self/uid_map", "0 0 4294967295"); }
-static int gid_map(void) { return try_write("/proc/self/gid_map", "0 0 4294967295"); }
-static int setgroups_file(void) { return try_write("/proc/self/setgroups", "deny"); }
+static int uid_map(void)
+{
+	return try_write("/proc/self/uid_map", "0 0 4294967295");
+}
+static int gid_map(void)
+{
+	return try_write("/proc/self/gid_map", "0 0 4294967295");
+}
+static int setgroups_file(void)
+{
+	return try_write("/proc/self/setgroups", "deny");
+}
 
 static int map_is_small(void)
 {
 	char text[512];
 	unsigned long inside, outside, count;
 
-	if (slurp("/proc/self/uid_map", text, sizeof text) <= 0 || sscanf(text, "%lu %lu %lu", &inside, &outside, &count) != 3)
+	if (slurp("/proc/self/uid_map", text, sizeof text) <= 0 ||
+	    sscanf(text, "%lu %lu %lu", &inside, &outside, &count) != 3)
 		return unclear("no uid_map");
 	if (outside == 0 || count > 65536 || strchr(text, '\n')[1])
 		return broken("uid_map: %s", text);
@@ -129,9 +169,14 @@ static const char mapping[] = "ids inside stay the sandbox's own range outside";
 #define UNSHARE(word, flag, more) { "spaces/unshare-" word, making, NULL, SYS_unshare, { N(flag) }, { EPERM }, more }
 
 static const struct attempt attempts[] = {
-	UNSHARE("user", CLONE_NEWUSER, OUTSIDE), UNSHARE("mount", CLONE_NEWNS, OUTSIDE), UNSHARE("pid", CLONE_NEWPID, OUTSIDE),
-	UNSHARE("net", CLONE_NEWNET, OUTSIDE), UNSHARE("ipc", CLONE_NEWIPC, OUTSIDE), UNSHARE("uts", CLONE_NEWUTS, OUTSIDE),
-	UNSHARE("cgroup", CLONE_NEWCGROUP, OUTSIDE), UNSHARE("time", 0x80, 0),
+	UNSHARE("user", CLONE_NEWUSER, OUTSIDE),
+	UNSHARE("mount", CLONE_NEWNS, OUTSIDE),
+	UNSHARE("pid", CLONE_NEWPID, OUTSIDE),
+	UNSHARE("net", CLONE_NEWNET, OUTSIDE),
+	UNSHARE("ipc", CLONE_NEWIPC, OUTSIDE),
+	UNSHARE("uts", CLONE_NEWUTS, OUTSIDE),
+	UNSHARE("cgroup", CLONE_NEWCGROUP, OUTSIDE),
+	UNSHARE("time", 0x80, 0),
 	{ "spaces/clone-user", making, clone_user, .expect = { EPERM }, .flags = OUTSIDE },
 	{ "spaces/clone-mount", making, clone_mount, .expect = { EPERM }, .flags = OUTSIDE },
 	{ "spaces/clone-pid", making, clone_pid, .expect = { EPERM }, .flags = OUTSIDE },

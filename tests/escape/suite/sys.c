@@ -7,8 +7,16 @@
 
 #include "attempt.h"
 
-#define WRITER(fn, path, text) static int fn(void) { return try_write(path, text); }
-#define LOOKER(fn, path) static int fn(void) { return look(path); }
+#define WRITER(fn, path, text) \
+	static int fn(void) \
+	{ \
+		return try_write(path, text); \
+	}
+#define LOOKER(fn, path) \
+	static int fn(void) \
+	{ \
+		return look(path); \
+	}
 
 /* Anything in there is one thing too many. */
 static int look(const char *path)
@@ -70,8 +78,9 @@ static int links(void)
 	while ((de = readdir(d)) != NULL) {
 		if (de->d_name[0] == '.')
 			continue;
-		if (strcmp(de->d_name, "lo") != 0 && strcmp(de->d_name, "eth0") != 0 && strncmp(de->d_name, "tunl", 4) != 0 &&
-		    strncmp(de->d_name, "sit", 3) != 0 && strncmp(de->d_name, "gre", 3) != 0 && strncmp(de->d_name, "ip", 2) != 0 &&
+		if (strcmp(de->d_name, "lo") != 0 && strcmp(de->d_name, "eth0") != 0 &&
+		    strncmp(de->d_name, "tunl", 4) != 0 && strncmp(de->d_name, "sit", 3) != 0 &&
+		    strncmp(de->d_name, "gre", 3) != 0 && strncmp(de->d_name, "ip", 2) != 0 &&
 		    strncmp(de->d_name, "erspan", 6) != 0) {
 			int r = broken("%s is here", de->d_name);
 
@@ -88,18 +97,44 @@ static const char no_write[] = "/sys configures nothing from inside";
 static const char no_tell[] = "/sys tells nothing of the host's disks and of other sandboxes";
 static const char cgroup[] = "no cgroup can be seen or changed from inside";
 
-#define W(word, g, fn) { "sys/write-" word, g, fn, .expect = { EROFS, EACCES, EPERM, ENOENT } }
-#define L(word, g, fn) { "sys/look-" word, g, fn, .expect = { EACCES, EPERM, ENOENT } }
+#define W(word, g, fn) \
+	{ \
+		"sys/write-" word, g, fn, .expect = { EROFS, EACCES, EPERM, ENOENT } \
+	}
+#define L(word, g, fn) \
+	{ \
+		"sys/look-" word, g, fn, .expect = { EACCES, EPERM, ENOENT } \
+	}
 
 static const struct attempt attempts[] = {
-	W("uevent-helper", no_write, uevent), W("power", no_write, power), W("huge-pages", no_write, thp), W("ksm", no_write, ksm),
-	W("device", no_write, device), W("cpu-online", no_write, cpu_online), W("module-parameter", no_write, parameter),
-	W("cgroup-procs", cgroup, cg_procs), W("release-agent", cgroup, cg_release), W("release-agent-v1", cgroup, cg_v1_release),
-	W("release-agent-rdma", cgroup, cg_rdma_release), W("memory-max", cgroup, cg_memory), W("pids-max", cgroup, cg_pids),
-	L("cgroups", cgroup, cgroups), L("debug", no_tell, debug), L("tracing", no_tell, tracing), L("security", no_tell, security),
-	L("config", no_tell, configfs), L("firmware", no_tell, firmware), L("block", no_tell, block), L("btrfs", no_tell, btrfs),
-	L("btf", no_tell, btf), L("powercap", no_tell, powercap), L("bpf", no_tell, bpffs), L("pstore", no_tell, pstore), L("proc-fs", no_tell, proc_fs),
-	L("proc-acpi", no_tell, proc_acpi), L("proc-scsi", no_tell, proc_scsi),
+	W("uevent-helper", no_write, uevent),
+	W("power", no_write, power),
+	W("huge-pages", no_write, thp),
+	W("ksm", no_write, ksm),
+	W("device", no_write, device),
+	W("cpu-online", no_write, cpu_online),
+	W("module-parameter", no_write, parameter),
+	W("cgroup-procs", cgroup, cg_procs),
+	W("release-agent", cgroup, cg_release),
+	W("release-agent-v1", cgroup, cg_v1_release),
+	W("release-agent-rdma", cgroup, cg_rdma_release),
+	W("memory-max", cgroup, cg_memory),
+	W("pids-max", cgroup, cg_pids),
+	L("cgroups", cgroup, cgroups),
+	L("debug", no_tell, debug),
+	L("tracing", no_tell, tracing),
+	L("security", no_tell, security),
+	L("config", no_tell, configfs),
+	L("firmware", no_tell, firmware),
+	L("block", no_tell, block),
+	L("btrfs", no_tell, btrfs),
+	L("btf", no_tell, btf),
+	L("powercap", no_tell, powercap),
+	L("bpf", no_tell, bpffs),
+	L("pstore", no_tell, pstore),
+	L("proc-fs", no_tell, proc_fs),
+	L("proc-acpi", no_tell, proc_acpi),
+	L("proc-scsi", no_tell, proc_scsi),
 	{ "sys/links-of-the-host", no_tell, links },
 };
 GROUP(sys, "sys");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* target: stands in a sandbox with everything open that a neighbour might reach, and says who came. "ready" first, then "touched HOW"
- * for each, until it is killed. */
+/* target: stands in a sandbox with everything open that a neighbour might reach, and says who came. "ready" first, then
+ * "touched HOW" for each, until it is killed. */
 #include "target.h"
 
 #include <arpa/inet.h>
@@ -109,7 +109,7 @@ int target_run(void)
 
 		if (n > 0)
 			serve(s, p);
-		fd = open(TARGET_FILE, O_RDONLY | O_CLOEXEC);	/* for whoever watches it */
+		fd = open(TARGET_FILE, O_RDONLY | O_CLOEXEC); /* for whoever watches it */
 		if (fd >= 0)
 			close(fd);
 	}
@@ -121,7 +121,8 @@ int target_touch(const char *address)
 	int s = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	memcpy(a.sun_path + 1, TARGET_NAME, sizeof TARGET_NAME - 1);
-	if (connect(s, (struct sockaddr *)&a, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + sizeof TARGET_NAME)) < 0)
+	if (connect(s, (struct sockaddr *)&a,
+		(socklen_t)(offsetof(struct sockaddr_un, sun_path) + sizeof TARGET_NAME)) < 0)
 		return 1;
 	return reach_tcp(address, TARGET_TCP, 3000) == 0 && reach_udp(address, TARGET_UDP) == 0 ? 0 : 1;
 }

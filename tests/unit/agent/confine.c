@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of agent/confine: an atoll-agent that was taken over tries to get further, in a child. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,9 +17,19 @@
 #include "base/build.h"
 #include "base/cage.h"
 #include "base/landlock.h"
+#include "unit.h"
 
-#define REFUSED(call) do { errno = 0; if ((call) != -1 || errno != EPERM) return __LINE__ & 0xff; } while (0)
-#define ALLOWED(call) do { if ((call) < 0) return __LINE__ & 0xff; } while (0)
+#define REFUSED(call) \
+	do { \
+		errno = 0; \
+		if ((call) != -1 || errno != EPERM) \
+			return __LINE__ & 0xff; \
+	} while (0)
+#define ALLOWED(call) \
+	do { \
+		if ((call) < 0) \
+			return __LINE__ & 0xff; \
+	} while (0)
 
 static void *nothing(void *arg)
 {

@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* agent/intent, arith: what a message asks for, and above all what it does not. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "agent/arith.h"
 #include "agent/intent.h"
+#include "unit.h"
 
 /* Each intent as one line of text. */
 static void asks(const char *message, const char *want)
@@ -39,7 +36,8 @@ static void asks(const char *message, const char *want)
 		for (size_t j = 0; j < i->n_names; j++)
 			n += (size_t)snprintf(have + n, sizeof have - n, " %s", i->names[j]);
 		if (i->url || i->dir || i->text)
-			n += (size_t)snprintf(have + n, sizeof have - n, " %s|%s|%s", i->url ? i->url : "", i->dir ? i->dir : "", i->text ? i->text : "");
+			n += (size_t)snprintf(have + n, sizeof have - n, " %s|%s|%s", i->url ? i->url : "",
+			    i->dir ? i->dir : "", i->text ? i->text : "");
 	}
 	if (strcmp(have, want) != 0)
 		fail_msg("'%s': '%s', not '%s'", message, have, want);
@@ -51,12 +49,14 @@ static void all_fences_in_their_order(void **state)
 {
 	(void)state;
 	asks("```python\nprint(1)\n```", "code python <print(1)\n>");
-	asks("First:\n```py\nx = 1\n```\nand then\n~~~js\nconsole.log(2)\n~~~\nthanks", "code py <x = 1\n>; code js <console.log(2)\n>");
+	asks("First:\n```py\nx = 1\n```\nand then\n~~~js\nconsole.log(2)\n~~~\nthanks",
+	    "code py <x = 1\n>; code js <console.log(2)\n>");
 	asks("```\nls\n```", "code <ls\n>");
 	asks("````md\n```\nnot this\n```\n````", "code md <```\nnot this\n```\n>");
 	asks("```python\nprint('unended')", "code python <print('unended')>");
 	asks("```python title=\"x\"\r\n1\r\n```\r\n", "code python <1\r\n>");
-	asks("Install numpy, then run\n```python\nimport numpy\n```", "install pip numpy; code python <import numpy\n>");
+	asks("Install numpy, then run\n```python\nimport numpy\n```",
+	    "install pip numpy; code python <import numpy\n>");
 }
 
 static void code_without_a_fence(void **state)
@@ -84,8 +84,18 @@ static void words_ask_but_bring_no_code(void **state)
 static void plain_talk_asks_for_nothing(void **state)
 {
 	static const char *const all[] = {
-		"Hello, how are you?", "I went for a run this morning", "If you like, we can talk", "for now that is all", "", "   \n", "We run a small shop", "it was 2024-11-15",
-		"I am running late", "while we wait: how is the weather", "from here it looks fine", "a = b means they are equal, I think (or do they)",
+		"Hello, how are you?",
+		"I went for a run this morning",
+		"If you like, we can talk",
+		"for now that is all",
+		"",
+		"   \n",
+		"We run a small shop",
+		"it was 2024-11-15",
+		"I am running late",
+		"while we wait: how is the weather",
+		"from here it looks fine",
+		"a = b means they are equal, I think (or do they)",
 	};
 
 	(void)state;
@@ -127,7 +137,8 @@ static void sandboxes_by_their_names(void **state)
 	asks("Kill the sandbox", "kill");
 	asks("kill all sandboxes", "kill");
 	asks("kill sandbox now", "kill");
-	asks("Terminate sandboxes i11111111111111111111 and i22222222222222222222", "kill i11111111111111111111 i22222222222222222222");
+	asks("Terminate sandboxes i11111111111111111111 and i22222222222222222222",
+	    "kill i11111111111111111111 i22222222222222222222");
 	asks("Don't kill sandbox iabc123def456ghi789jk", "");
 	asks("How do I create a sandbox?", "");
 	asks("Should I kill sandbox iabc123def456ghi789jk", "");
@@ -140,7 +151,7 @@ static void packages_and_git(void **state)
 	asks("pip install requests==2.31.0", "install pip requests==2.31.0");
 	asks("please install the npm package lodash", "install npm lodash");
 	asks("npm install left-pad,chalk", "install npm left-pad chalk");
-	asks("install x; rm -rf /", "install pip x rm -rf /");		/* refused by name, later */
+	asks("install x; rm -rf /", "install pip x rm -rf /"); /* refused by name, later */
 	asks("don't install numpy", "");
 	asks("Clone https://example.com/a/b.git into /tmp/b", "git clone https://example.com/a/b.git|/tmp/b|");
 	asks("git status in /tmp/b", "git status |/tmp/b|");
@@ -171,9 +182,14 @@ static void limits(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(all_fences_in_their_order), cmocka_unit_test(code_without_a_fence), cmocka_unit_test(words_ask_but_bring_no_code),
-		cmocka_unit_test(plain_talk_asks_for_nothing), cmocka_unit_test(sums_by_a_parser), cmocka_unit_test(sandboxes_by_their_names),
-		cmocka_unit_test(packages_and_git), cmocka_unit_test(limits),
+		cmocka_unit_test(all_fences_in_their_order),
+		cmocka_unit_test(code_without_a_fence),
+		cmocka_unit_test(words_ask_but_bring_no_code),
+		cmocka_unit_test(plain_talk_asks_for_nothing),
+		cmocka_unit_test(sums_by_a_parser),
+		cmocka_unit_test(sandboxes_by_their_names),
+		cmocka_unit_test(packages_and_git),
+		cmocka_unit_test(limits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

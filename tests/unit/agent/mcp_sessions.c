@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of agent/mcp_sessions: whose they are, and who makes room. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
 
 #include <stdio.h>
 #include <string.h>
 
 #include "agent/mcp_sessions.h"
 #include "agent/visit.h"
+#include "unit.h"
 
-static struct caller one = { .key = "k1", .team = "t", .key_id = "one" }, other = { .key = "k2", .team = "t", .key_id = "other" }, stranger = { .key = "k3", .team = "u", .key_id = "one" };
+static struct caller one = { .key = "k1", .team = "t", .key_id = "one" },
+		     other = { .key = "k2", .team = "t", .key_id = "other" },
+		     stranger = { .key = "k3", .team = "u", .key_id = "one" };
 
 static void begin(const struct caller *who, char ret[MCP_SESSION_ID_SIZE])
 {
@@ -48,13 +47,14 @@ static void each_is_its_teams(void **state)
 
 static void who_begins_many_loses_its_own(void **state)
 {
-	char mine[MCP_SESSION_ID_SIZE], first[MCP_SESSION_ID_SIZE], second[MCP_SESSION_ID_SIZE], last[MCP_SESSION_ID_SIZE];
+	char mine[MCP_SESSION_ID_SIZE], first[MCP_SESSION_ID_SIZE], second[MCP_SESSION_ID_SIZE],
+	    last[MCP_SESSION_ID_SIZE];
 
 	(void)state;
 	begin(&other, mine);
 	begin(&one, first);
 	begin(&one, second);
-	assert_true(is_there(&one, first));	/* used last: it is not the oldest */
+	assert_true(is_there(&one, first)); /* used last: it is not the oldest */
 	for (int i = 0; i < 99; i++)
 		begin(&one, last);
 	assert_true(is_there(&one, last));
@@ -68,7 +68,8 @@ static void who_begins_many_loses_its_own(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(each_is_its_teams), cmocka_unit_test(who_begins_many_loses_its_own) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(each_is_its_teams),
+		cmocka_unit_test(who_begins_many_loses_its_own) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of agent/routes: exact matches only. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
 
 #include "agent/routes.h"
+#include "unit.h"
 
 static const struct route *find(const char *method, const char *path, char allow[64])
 {

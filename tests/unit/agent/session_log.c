@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* agent/session_log: what was told to a client is there after a crash, and what a crash cut short is no harm. */
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 #include "agent/session_log.h"
+#include "unit.h"
 
 static char dir[] = "/tmp/session_log_XXXXXX", path[64];
 static struct atoll_session got[8];
@@ -71,8 +68,10 @@ static void a_record_of_a_key_is_its_teams(void **state)
 	bool gone;
 
 	(void)state;
-	assert_int_equal(session_log_parse(STR_LIT("{\"id\":\"ses_o\",\"sandbox\":\"i1\",\"agent\":\"tools\",\"user\":\"\",\"environment\":\"base\",\"owner\":\"t1/k1\"}"),
-		&s, &gone), 0);
+	assert_int_equal(session_log_parse(STR_LIT("{\"id\":\"ses_o\",\"sandbox\":\"i1\",\"agent\":\"tools\",\"user\":"
+						   "\"\",\"environment\":\"base\",\"owner\":\"t1/k1\"}"),
+			     &s, &gone),
+	    0);
 	assert_string_equal(s.owner, "t1");
 	assert_string_equal(s.holder, "k1");
 	assert_true(s.disposable);
@@ -97,7 +96,7 @@ static void variables_go_with_their_session(void **state)
 	session_log_remove(&c);
 	assert_null(session_log_envs("ses_c"));
 	assert_int_equal(stat(file, &st), -1);
-	assert_int_equal(session_log_put_envs("ses_c", "{}"), 0);	/* left behind by a crash */
+	assert_int_equal(session_log_put_envs("ses_c", "{}"), 0); /* left behind by a crash */
 	open_again();
 	assert_int_equal(stat(file, &st), -1);
 	assert_true(session_log_put_envs("../x", "{}") < 0);
@@ -135,7 +134,9 @@ static int teardown(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(what_is_put_comes_back), cmocka_unit_test(variables_go_with_their_session), cmocka_unit_test(a_record_of_a_key_is_its_teams), cmocka_unit_test(a_line_that_was_cut_is_passed_over) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(what_is_put_comes_back),
+		cmocka_unit_test(variables_go_with_their_session), cmocka_unit_test(a_record_of_a_key_is_its_teams),
+		cmocka_unit_test(a_line_that_was_cut_is_passed_over) };
 
 	return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of agent/work: jobs on threads, posts on the loop. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -12,6 +8,7 @@
 
 #include "agent/work.h"
 #include "loop/loop.h"
+#include "unit.h"
 
 #define JOBS 500
 

@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Units of trail/chain and trail/verify: what a chain is, and that each kind of damage is found at the record where it begins. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+/* Units of trail/chain and trail/verify: what a chain is, and that each kind of damage is found at the record where it
+ * begins. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-#include "base/fd.h"
 #include "audit/verify.h"
+#include "base/fd.h"
+#include "unit.h"
 
 #define N 9
 
@@ -19,7 +16,7 @@ static const uint8_t key[AUDIT_KEY_SIZE] = "0123456789abcdef0123456789abcde", ot
 static struct err e;
 
 struct log {
-	struct buf lines[N];		/* with their newlines */
+	struct buf lines[N]; /* with their newlines */
 	size_t n;
 	struct audit_point at;
 };
@@ -31,7 +28,10 @@ static void make(struct log *l, const uint8_t k[AUDIT_KEY_SIZE], const char *kin
 	*l = (struct log) { .n = N };
 	for (size_t i = 0; i < N; i++) {
 		char fields[32];
-		struct audit_record rec = { .at_ms = 1000 * i, .kind = str_of(kind), .team = STR_LIT("team"), .sandbox = STR_LIT("ione") };
+		struct audit_record rec = { .at_ms = 1000 * i,
+			.kind = str_of(kind),
+			.team = STR_LIT("team"),
+			.sandbox = STR_LIT("ione") };
 
 		(void)snprintf(fields, sizeof fields, "{\"n\":%zu}", i);
 		rec.fields = str_of(fields);
@@ -83,9 +83,10 @@ static void a_record_reads_as_it_was_composed(void **state)
 	assert_int_equal(audit_read((struct str) { l.lines[3].p, l.lines[3].n - 1 }, &r), 0);
 	assert_int_equal(r.seq, 4);
 	assert_int_equal(r.rec.at_ms, 3000);
-	assert_true(str_is(r.rec.kind, "code.run") && str_is(r.rec.team, "team") && str_is(r.rec.sandbox, "ione") && str_is(r.rec.fields, "{\"n\":3}"));
+	assert_true(str_is(r.rec.kind, "code.run") && str_is(r.rec.team, "team") && str_is(r.rec.sandbox, "ione") &&
+	    str_is(r.rec.fields, "{\"n\":3}"));
 	assert_int_equal(r.rec.request.n, 0);
-	assert_int_equal(audit_read(buf_view(&l.lines[3]), &r), -EBADMSG);	/* with its newline */
+	assert_int_equal(audit_read(buf_view(&l.lines[3]), &r), -EBADMSG); /* with its newline */
 	log_done(&l);
 }
 
@@ -118,14 +119,16 @@ static void reordered_missing_and_truncated_records_are_found(void **state)
 	l.lines[2] = l.lines[3];
 	l.lines[3] = swap;
 	assert_int_equal(verify(&l, key, NULL, true), -EBADMSG);
-	assert_string_equal(e.text, "record 4 (f, line 3) stands where record 3 belongs: records are missing or in another order");
+	assert_string_equal(e.text,
+	    "record 4 (f, line 3) stands where record 3 belongs: records are missing or in another order");
 	swap = l.lines[2];
 	l.lines[2] = l.lines[3];
 	l.lines[3] = swap;
 	l.n = 6;
-	assert_int_equal(verify(&l, key, NULL, true), 0);	/* nobody knows that there were more, */
-	assert_int_equal(verify(&l, key, &l.at, true), -EBADMSG);	/* ... unless somebody does */
-	assert_string_equal(e.text, "record 7 is missing: the log was truncated, it ends with record 6, but record 9 is known");
+	assert_int_equal(verify(&l, key, NULL, true), 0);         /* nobody knows that there were more, */
+	assert_int_equal(verify(&l, key, &l.at, true), -EBADMSG); /* ... unless somebody does */
+	assert_string_equal(e.text,
+	    "record 7 is missing: the log was truncated, it ends with record 6, but record 9 is known");
 	log_done(&l);
 }
 
@@ -139,15 +142,17 @@ static void a_chain_made_anew_is_found_by_key_or_by_what_is_known(void **state)
 	make(&unsealed, NULL, "code.done");
 	assert_int_equal(verify(&forged, NULL, NULL, true), 0);
 	assert_int_equal(verify(&forged, key, NULL, true), -EBADMSG);
-	assert_string_equal(e.text, "record 1 (f, line 1) was re-chained: its hash was not sealed with the server's key");
+	assert_string_equal(e.text,
+	    "record 1 (f, line 1) was re-chained: its hash was not sealed with the server's key");
 	assert_int_equal(verify(&unsealed, key, NULL, true), -EBADMSG);
 	assert_int_equal(verify(&forged, NULL, &l.at, true), -EBADMSG);
 	assert_string_equal(e.text, "record 9 (f, line 9) was re-chained: the database remembers another hash of it");
 	buf_done(&l.lines[5]);
-	l.lines[5] = forged.lines[5];		/* one of another chain, with the right number */
+	l.lines[5] = forged.lines[5]; /* one of another chain, with the right number */
 	forged.lines[5] = BUF_INIT(1);
 	assert_int_equal(verify(&l, NULL, NULL, true), -EBADMSG);
-	assert_string_equal(e.text, "record 6 (f, line 6) does not follow record 5: one of them was put in place of another");
+	assert_string_equal(e.text,
+	    "record 6 (f, line 6) does not follow record 5: one of them was put in place of another");
 	log_done(&l);
 	log_done(&forged);
 	log_done(&unsealed);
@@ -166,8 +171,9 @@ static void a_missing_beginning_wants_a_record_that_tells_of_it(void **state)
 		cut.lines[i - 4] = l.lines[i];
 	cut.n = N - 4;
 	assert_int_equal(verify(&cut, key, NULL, true), -EBADMSG);
-	assert_string_equal(e.text, "record 4 is missing: the log begins with record 5, and no record says that those before were dropped");
-	assert_int_equal(verify(&cut, key, NULL, false), 0);	/* a single file may be one of several */
+	assert_string_equal(e.text,
+	    "record 4 is missing: the log begins with record 5, and no record says that those before were dropped");
+	assert_int_equal(verify(&cut, key, NULL, false), 0); /* a single file may be one of several */
 
 	assert_int_equal(audit_read((struct str) { l.lines[3].p, l.lines[3].n - 1 }, &last), 0);
 	audit_hex(last.hash, sizeof last.hash, hex);
@@ -195,7 +201,9 @@ static void texts_that_would_leave_their_place_are_not_composed(void **state)
 
 		assert_int_equal(audit_compose(s, &rec, &at, &out), -EINVAL);
 	}
-	struct audit_record quote = { .kind = STR_LIT("a.b"), .request = STR_LIT("x\",\"team\":\"y"), .fields = STR_LIT("{}") };
+	struct audit_record quote = { .kind = STR_LIT("a.b"),
+		.request = STR_LIT("x\",\"team\":\"y"),
+		.fields = STR_LIT("{}") };
 	struct audit_record none = { .fields = STR_LIT("{}") };
 
 	assert_int_equal(audit_compose(s, &quote, &at, &out), -EINVAL);

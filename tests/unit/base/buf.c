@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of base/buf: growth, the ceiling, and that an overflow sticks. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
 
 #include "base/buf.h"
+#include "unit.h"
 
 static void buf_keeps_what_is_put(void **state)
 {

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of base/cage and base/landlock: what a process can no longer do that has shut itself in, tried in a child. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
 
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,17 +13,26 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <netinet/in.h>
 #include <unistd.h>
 
 #include "base/build.h"
 #include "base/cage.h"
 #include "base/fd.h"
 #include "loop/loop.h"
+#include "unit.h"
 
 /* The number of the line that went wrong is the exit status. */
-#define REFUSED(no, call) do { errno = 0; if ((call) != -1 || errno != (no)) return __LINE__ & 0xff; } while (0)
-#define ALLOWED(call) do { if ((call) < 0) return __LINE__ & 0xff; } while (0)
+#define REFUSED(no, call) \
+	do { \
+		errno = 0; \
+		if ((call) != -1 || errno != (no)) \
+			return __LINE__ & 0xff; \
+	} while (0)
+#define ALLOWED(call) \
+	do { \
+		if ((call) < 0) \
+			return __LINE__ & 0xff; \
+	} while (0)
 
 static int in_child(int (*fn)(void))
 {
@@ -40,7 +46,8 @@ static int in_child(int (*fn)(void))
 	return WEXITSTATUS(status);
 }
 
-static const int few[] = { SCMP_SYS(read), SCMP_SYS(write), SCMP_SYS(close), SCMP_SYS(getpid), SCMP_SYS(exit_group), SCMP_SYS(munmap), SCMP_SYS(brk) };
+static const int few[] = { SCMP_SYS(read), SCMP_SYS(write), SCMP_SYS(close), SCMP_SYS(getpid), SCMP_SYS(exit_group),
+	SCMP_SYS(munmap), SCMP_SYS(brk) };
 
 static int with_a_list_only(void)
 {
@@ -50,7 +57,7 @@ static int with_a_list_only(void)
 	char c;
 
 	ALLOWED(cage_close(&(struct cage) { .calls = few, .n_calls = ARRAY_LEN(few) }, &e));
-	ALLOWED(read(zero, &c, 1));			/* what is open stays so */
+	ALLOWED(read(zero, &c, 1)); /* what is open stays so */
 	REFUSED(EPERM, open("/dev/zero", O_RDONLY | O_CLOEXEC));
 	REFUSED(EPERM, execve(argv[0], argv, NULL));
 	REFUSED(EPERM, fork());
@@ -67,15 +74,19 @@ static int with_a_list_only(void)
 
 static int with_all_calls_of_files(void)
 {
-	static const int calls[] = { SCMP_SYS(openat), SCMP_SYS(unlinkat), SCMP_SYS(unlink), SCMP_SYS(close), SCMP_SYS(exit_group), SCMP_SYS(socket),
-		SCMP_SYS(connect), SCMP_SYS(bind), SCMP_SYS(getppid), SCMP_SYS(kill), SCMP_SYS(execve) };
-	static const struct landlock_path paths[] = { { "/dev", LANDLOCK_READ_FILES }, { "/nowhere", LANDLOCK_READ_FILES } };
+	static const int calls[] = { SCMP_SYS(openat), SCMP_SYS(unlinkat), SCMP_SYS(unlink), SCMP_SYS(close),
+		SCMP_SYS(exit_group), SCMP_SYS(socket), SCMP_SYS(connect), SCMP_SYS(bind), SCMP_SYS(getppid),
+		SCMP_SYS(kill), SCMP_SYS(execve) };
+	static const struct landlock_path paths[] = { { "/dev", LANDLOCK_READ_FILES },
+		{ "/nowhere", LANDLOCK_READ_FILES } };
 	struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	char *argv[] = { "/bin/true", NULL };
 	struct err e;
 	int abi = landlock_abi();
 
-	ALLOWED(cage_close(&(struct cage) { .calls = calls, .n_calls = ARRAY_LEN(calls), .paths = paths, .n_paths = ARRAY_LEN(paths) }, &e));
+	ALLOWED(cage_close(
+	    &(struct cage) { .calls = calls, .n_calls = ARRAY_LEN(calls), .paths = paths, .n_paths = ARRAY_LEN(paths) },
+	    &e));
 	ALLOWED(open("/dev/zero", O_RDONLY | O_CLOEXEC));
 	REFUSED(EACCES, open("/dev/null", O_WRONLY | O_CLOEXEC));
 	REFUSED(EACCES, open("/etc/passwd", O_RDONLY | O_CLOEXEC));
@@ -106,7 +117,8 @@ static int status(void)
 
 	ALLOWED(n);
 	text[n] = '\0';
-	if (!strstr(text, "\nSeccomp:\t2\n") || !strstr(text, "\nNoNewPrivs:\t1\n") || prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) != 0)
+	if (!strstr(text, "\nSeccomp:\t2\n") || !strstr(text, "\nNoNewPrivs:\t1\n") ||
+	    prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) != 0)
 		return __LINE__ & 0xff;
 	return 0;
 }

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of base/clock: RFC 3339 both ways. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
 
 #include "base/clock.h"
+#include "unit.h"
 
 static void clock_round_trip(void **state)
 {
@@ -33,8 +30,8 @@ static void clock_reads_offsets_and_fractions(void **state)
 
 static void clock_refuses_nonsense(void **state)
 {
-	static const char *const bad[] = { "", "2026", "2026-13-02T03:04:05Z", "2026-01-02T03:04:05", "2026-01-02T03:04:05.Z",
-					   "2026-01-02T03:04:05+2:00", "2026-01-02T03:04:05Zx" };
+	static const char *const bad[] = { "", "2026", "2026-13-02T03:04:05Z", "2026-01-02T03:04:05",
+		"2026-01-02T03:04:05.Z", "2026-01-02T03:04:05+2:00", "2026-01-02T03:04:05Zx" };
 	uint64_t us;
 
 	(void)state;

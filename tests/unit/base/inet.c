@@ -2,13 +2,10 @@
 /* Units of base/inet: addresses, ranges and ports as text; what is closed. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
 
 #include "base/inet.h"
+#include "unit.h"
 
 static int parse(const char *text, struct inet_range *r)
 {
@@ -18,8 +15,26 @@ static int parse(const char *text, struct inet_range *r)
 static void ranges_are_read_strictly(void **state)
 {
 	static const char *const bad[] = {
-		"", "/", "/8", "1.1.1.1/", "1.1.1.1/33", "1.1.1.1/-1", "1.1.1.1/+8", "1.1.1.1/008", "1.1.1.1/8 ", " 1.1.1.1", "1.1.1", "1.1.1.256",
-		"1.1.1.1.1", "01.1.1.1", "0x1.1.1.1", "a", "1.1.1.1/8/8", "1.1.1.1:80", "::1", "1.1.1.1111111111111111",
+		"",
+		"/",
+		"/8",
+		"1.1.1.1/",
+		"1.1.1.1/33",
+		"1.1.1.1/-1",
+		"1.1.1.1/+8",
+		"1.1.1.1/008",
+		"1.1.1.1/8 ",
+		" 1.1.1.1",
+		"1.1.1",
+		"1.1.1.256",
+		"1.1.1.1.1",
+		"01.1.1.1",
+		"0x1.1.1.1",
+		"a",
+		"1.1.1.1/8/8",
+		"1.1.1.1:80",
+		"::1",
+		"1.1.1.1111111111111111",
 	};
 	struct inet_range r;
 
@@ -53,7 +68,8 @@ static void an_address_is_written_as_it_is_read(void **state)
 
 static void ports_are_a_range_or_one(void **state)
 {
-	static const char *const bad[] = { "", "0", "65536", "80-", "-80", "90-80", "80-90-100", "80,90", "x", "0-80", " 80" };
+	static const char *const bad[] = { "", "0", "65536", "80-", "-80", "90-80", "80-90-100", "80,90", "x", "0-80",
+		" 80" };
 	uint16_t lo, hi;
 
 	(void)state;
@@ -68,9 +84,19 @@ static void ports_are_a_range_or_one(void **state)
 static void the_neighbourhood_is_private(void **state)
 {
 	static const char *const closed[] = {
-		"10.0.0.1", "127.0.0.1", "168.63.129.16", "169.254.169.254", "172.31.255.255", "192.168.0.1", "100.64.0.1", "224.0.0.1", "255.255.255.255", "0.0.0.0",
+		"10.0.0.1",
+		"127.0.0.1",
+		"168.63.129.16",
+		"169.254.169.254",
+		"172.31.255.255",
+		"192.168.0.1",
+		"100.64.0.1",
+		"224.0.0.1",
+		"255.255.255.255",
+		"0.0.0.0",
 	};
-	static const char *const open[] = { "1.1.1.1", "172.32.0.1", "9.255.255.255", "11.0.0.0", "198.51.100.1", "203.0.113.7", "100.128.0.1" };
+	static const char *const open[] = { "1.1.1.1", "172.32.0.1", "9.255.255.255", "11.0.0.0", "198.51.100.1",
+		"203.0.113.7", "100.128.0.1" };
 	struct inet_range r;
 
 	(void)state;
@@ -87,9 +113,17 @@ static void the_neighbourhood_is_private(void **state)
 static void the_host_and_the_sandboxes_cannot_be_opened(void **state)
 {
 	static const char *const never[] = {
-		"127.0.0.1", "126.0.0.0/7", "169.254.169.254", "10.200.0.1", "10.215.255.255", "10.0.0.0/8", "224.0.0.251", "0.0.0.0/0",
+		"127.0.0.1",
+		"126.0.0.0/7",
+		"169.254.169.254",
+		"10.200.0.1",
+		"10.215.255.255",
+		"10.0.0.0/8",
+		"224.0.0.251",
+		"0.0.0.0/0",
 	};
-	static const char *const may[] = { "10.0.0.0/9", "10.216.0.0/16", "192.168.0.0/16", "172.16.0.0/12", "10.199.255.255", "100.64.0.0/10" };
+	static const char *const may[] = { "10.0.0.0/9", "10.216.0.0/16", "192.168.0.0/16", "172.16.0.0/12",
+		"10.199.255.255", "100.64.0.0/10" };
 	struct inet_range r;
 
 	(void)state;
@@ -116,9 +150,11 @@ static bool addr_never(const char *z)
 
 static void machines_metadata_is_never_open_in_any_dress(void **state)
 {
-	static const char *const never[] = { "169.254.169.254", "100.100.100.200", "168.63.129.16", "::ffff:169.254.169.254", "64:ff9b::a9fe:a9fe",
-		"2002:a9fe:a9fe::1", "64:ff9b::6464:64c8", "fd00:ec2::254", "fe80::1", "ff02::1" };
-	static const char *const may[] = { "192.168.1.1", "127.0.0.1", "100.100.100.201", "fd00:ec3::1", "64:ff9b::c0a8:101", "2002:c0a8:101::1" };
+	static const char *const never[] = { "169.254.169.254", "100.100.100.200", "168.63.129.16",
+		"::ffff:169.254.169.254", "64:ff9b::a9fe:a9fe", "2002:a9fe:a9fe::1", "64:ff9b::6464:64c8",
+		"fd00:ec2::254", "fe80::1", "ff02::1" };
+	static const char *const may[] = { "192.168.1.1", "127.0.0.1", "100.100.100.201", "fd00:ec3::1",
+		"64:ff9b::c0a8:101", "2002:c0a8:101::1" };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof never / sizeof *never; i++)

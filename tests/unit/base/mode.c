@@ -1,24 +1,46 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Modes as chmod has them. */
 #include "base/mode.h"
+#include "unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
 
 #include <errno.h>
 
 static void modes_are_changed_as_by_chmod(void **state)
 {
-	static const struct { const char *text; mode_t old; bool is_dir; mode_t want; } cases[] = {
-		{ "755", 0600, false, 0755 }, { "0644", 0777, false, 0644 }, { "4755", 0, false, 04755 }, { "0", 0777, false, 0 },
-		{ "+x", 0644, false, 0755 }, { "-x", 0755, true, 0644 }, { "+w", 0444, false, 0666 }, { "u+x", 0644, false, 0744 },
-		{ "u=rwX,go=rX", 0600, false, 0644 }, { "u=rwX,go=rX", 0700, false, 0755 }, { "u=rwX,go=rX", 0600, true, 0755 },
-		{ "g=u", 0740, false, 0770 }, { "go=", 0777, false, 0700 }, { "a-w", 0777, false, 0555 }, { "=r", 0777, false, 0444 }, { "u=g", 0750, false, 0550 },
-		{ "u+s", 0755, false, 04755 }, { "g+s", 0755, true, 02755 }, { "o+s", 0755, false, 0755 }, { "+t", 0777, true, 01777 }, { "u-s", 06755, false, 02755 },
-		{ "u=rw", 04755, false, 0655 }, { "ug+r-x", 0111, false, 0441 }, { "o=u-w", 0700, false, 0705 }, { "u=rwx,g=rx,o=", 0, false, 0750 }, { "go+X", 0644, false, 0644 },
+	static const struct {
+		const char *text;
+		mode_t old;
+		bool is_dir;
+		mode_t want;
+	} cases[] = {
+		{ "755", 0600, false, 0755 },
+		{ "0644", 0777, false, 0644 },
+		{ "4755", 0, false, 04755 },
+		{ "0", 0777, false, 0 },
+		{ "+x", 0644, false, 0755 },
+		{ "-x", 0755, true, 0644 },
+		{ "+w", 0444, false, 0666 },
+		{ "u+x", 0644, false, 0744 },
+		{ "u=rwX,go=rX", 0600, false, 0644 },
+		{ "u=rwX,go=rX", 0700, false, 0755 },
+		{ "u=rwX,go=rX", 0600, true, 0755 },
+		{ "g=u", 0740, false, 0770 },
+		{ "go=", 0777, false, 0700 },
+		{ "a-w", 0777, false, 0555 },
+		{ "=r", 0777, false, 0444 },
+		{ "u=g", 0750, false, 0550 },
+		{ "u+s", 0755, false, 04755 },
+		{ "g+s", 0755, true, 02755 },
+		{ "o+s", 0755, false, 0755 },
+		{ "+t", 0777, true, 01777 },
+		{ "u-s", 06755, false, 02755 },
+		{ "u=rw", 04755, false, 0655 },
+		{ "ug+r-x", 0111, false, 0441 },
+		{ "o=u-w", 0700, false, 0705 },
+		{ "u=rwx,g=rx,o=", 0, false, 0750 },
+		{ "go+X", 0644, false, 0644 },
 	};
 
 	(void)state;
@@ -33,7 +55,8 @@ static void modes_are_changed_as_by_chmod(void **state)
 
 static void others_are_refused(void **state)
 {
-	static const char *const cases[] = { "", "8", "99", "10000", "77777777777777777777", "7x", "x", "u", "u+q", "+x,", ",+x", "u=rw go=r", "u+x,,g+x", "-1", "u=gr", "rwx" };
+	static const char *const cases[] = { "", "8", "99", "10000", "77777777777777777777", "7x", "x", "u", "u+q",
+		"+x,", ",+x", "u=rw go=r", "u+x,,g+x", "-1", "u=gr", "rwx" };
 	mode_t m = 1;
 
 	(void)state;

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of base/str: cutting, folding, numbers. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
 
 #include "base/str.h"
+#include "unit.h"
 
 static void str_cut_walks_a_list(void **state)
 {

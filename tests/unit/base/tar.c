@@ -1,29 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cli/tar: archives written and read again, and archives that somebody made up. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "base/fd.h"
 #include "base/tar.h"
+#include "unit.h"
 
 struct seen {
-	struct buf text;		/* a line for each entry, its content behind it */
-	int refuse;			/* what on_entry returns */
+	struct buf text; /* a line for each entry, its content behind it */
+	int refuse;      /* what on_entry returns */
 };
 
 static int on_entry(void *user, const struct tar_entry *t)
 {
 	struct seen *s = user;
 
-	buf_fmt(&s->text, "%c %s %o %llu %lld", "?fdshx"[t->type], t->name, t->mode, (unsigned long long)t->size, (long long)t->mtime_s);
+	buf_fmt(&s->text, "%c %s %o %llu %lld", "?fdshx"[t->type], t -> name, t -> mode, (unsigned long long)t -> size,
+	    (long long)t -> mtime_s);
 	if (t->type == TAR_SYMLINK || t->type == TAR_HARDLINK)
 		buf_fmt(&s->text, " -> %s", t->target);
 	buf_z(&s->text, t->type == TAR_FILE ? " [" : "\n");
@@ -63,7 +60,12 @@ static int read_all(struct seen *s, struct str in, size_t piece, bool *ret_done)
 
 static void put_file(struct buf *b, const char *name, const char *content)
 {
-	struct tar_entry t = { .type = TAR_FILE, .name = name, .target = "", .size = strlen(content), .mode = 0640, .mtime_s = 1000 };
+	struct tar_entry t = { .type = TAR_FILE,
+		.name = name,
+		.target = "",
+		.size = strlen(content),
+		.mode = 0640,
+		.mtime_s = 1000 };
 
 	assert_int_equal(tar_put_entry(b, &t), 0);
 	buf_z(b, content);
@@ -80,7 +82,11 @@ static void put_end(struct buf *b)
 static void what_is_written_is_read_again(void **state)
 {
 	const struct tar_entry dir = { .type = TAR_DIR, .name = "./d/", .target = "", .mode = 0755, .mtime_s = 5 };
-	const struct tar_entry link = { .type = TAR_SYMLINK, .name = "./l", .target = "d/f", .mode = 0777, .mtime_s = 6 };
+	const struct tar_entry link = { .type = TAR_SYMLINK,
+		.name = "./l",
+		.target = "d/f",
+		.mode = 0777,
+		.mtime_s = 6 };
 	static const size_t pieces[] = { 1, 7, 511, 512, 513, 100000 };
 	struct buf b = BUF_INIT(1 << 20);
 
@@ -97,8 +103,9 @@ static void what_is_written_is_read_again(void **state)
 
 		assert_int_equal(read_all(&s, buf_view(&b), pieces[i], &done), 0);
 		assert_true(done);
-		assert_string_equal(buf_cstr(&s.text), "d ./d/ 755 0 5\nf ./d/f 640 5 1000 [hello]\nf ./empty 640 0 1000 []\n"
-						       "s ./l 777 0 6 -> d/f\n");
+		assert_string_equal(buf_cstr(&s.text),
+		    "d ./d/ 755 0 5\nf ./d/f 640 5 1000 [hello]\nf ./empty 640 0 1000 []\n"
+		    "s ./l 777 0 6 -> d/f\n");
 		buf_done(&s.text);
 	}
 	buf_done(&b);
@@ -154,7 +161,8 @@ static void long_names_of_gnu_tar_are_read(void **state)
 	put_gnu(&b, '3', "device", "");
 	put_gnu(&b, '0', "next", "x");
 	assert_int_equal(read_all(&s, buf_view(&b), 512, &done), 0);
-	assert_string_equal(buf_cstr(&s.text), "h the/name 640 0 1000 -> the/target\nx device 640 0 1000\nf next 640 1 1000 [x]\n");
+	assert_string_equal(buf_cstr(&s.text),
+	    "h the/name 640 0 1000 -> the/target\nx device 640 0 1000\nf next 640 1 1000 [x]\n");
 	buf_done(&s.text);
 	buf_done(&b);
 }

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cli/cp_path: the two ends of a copy. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "cli/cp_path.h"
+#include "unit.h"
 
 static void check(const char *arg, const char *id, const char *path, bool wants_dir)
 {

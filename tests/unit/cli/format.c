@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cli/format: sizes, durations and foreign text. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "cli/format.h"
+#include "unit.h"
 
 static int64_t parse(const char *z)
 {
@@ -36,7 +32,21 @@ static void durations_are_read(void **state)
 static void other_durations_are_refused(void **state)
 {
 	static const char *const bad[] = {
-		"", "h", "-1", "+1", "1.5h", "1 h", "1h30", "30m1h", "1m1m", "1H", "1hh", " 1h", "1h ", "0x10", "1ms",
+		"",
+		"h",
+		"-1",
+		"+1",
+		"1.5h",
+		"1 h",
+		"1h30",
+		"30m1h",
+		"1m1m",
+		"1H",
+		"1hh",
+		" 1h",
+		"1h ",
+		"0x10",
+		"1ms",
 	};
 
 	(void)state;
@@ -116,7 +126,9 @@ static void foreign_text_cannot_steer_a_terminal(void **state)
 	struct buf b = BUF_INIT(100);
 
 	(void)state;
-	put_clean(&b, "a\033[2Jb\x7f\xc2\x9b" "c\n\xc3\xa9");
+	put_clean(&b,
+	    "a\033[2Jb\x7f\xc2\x9b"
+	    "c\n\xc3\xa9");
 	assert_string_equal(buf_cstr(&b), "a?[2Jb??c?\xc3\xa9");
 	buf_done(&b);
 }

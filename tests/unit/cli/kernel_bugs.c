@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of cli/kernel_bugs: which kernel it is, and what it has. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
 
 #include <string.h>
 
 #include "cli/kernel_bugs.h"
+#include "unit.h"
 
 static bool has(const char *release, const char *cve)
 {
@@ -49,7 +46,7 @@ static void a_bug_ends_with_its_fix_in_each_branch(void **state)
 	assert_true(has("6.1.0", "CVE-2023-3269"));
 	assert_true(has("6.1.36", "CVE-2023-3269"));
 	assert_false(has("6.1.37", "CVE-2023-3269"));
-	assert_true(has("6.2.16", "CVE-2023-3269"));	/* a branch that ended without the fix */
+	assert_true(has("6.2.16", "CVE-2023-3269")); /* a branch that ended without the fix */
 	assert_false(has("6.3.11", "CVE-2023-3269"));
 	assert_true(has("6.4.0", "CVE-2023-3269"));
 	assert_false(has("6.5.0", "CVE-2023-3269"));
@@ -57,7 +54,7 @@ static void a_bug_ends_with_its_fix_in_each_branch(void **state)
 	assert_false(has("6.1.76", "CVE-2024-1086"));
 	assert_true(has("6.6.14", "CVE-2024-1086"));
 	assert_false(has("6.8.0", "CVE-2024-1086"));
-	assert_false(has("6.1.140", "CVE-2025-38236"));	/* not yet */
+	assert_false(has("6.1.140", "CVE-2025-38236")); /* not yet */
 	assert_true(has("6.1.141", "CVE-2025-38236"));
 	assert_true(has("6.12.35", "CVE-2025-38236"));
 	assert_false(has("6.12.36", "CVE-2025-38236"));

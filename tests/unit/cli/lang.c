@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cli/lang: how a program file is run. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "cli/lang.h"
+#include "unit.h"
 
 static void by_extension(void **state)
 {
@@ -50,7 +46,7 @@ static void by_first_line_as_the_kernel_does(void **state)
 	assert_true(lang_by_first_line(STR_LIT("#! /bin/sh -e -x \r\n"), &l));
 	assert_int_equal(l.n, 2);
 	assert_string_equal(l.words[0], "/bin/sh");
-	assert_string_equal(l.words[1], "-e -x");		/* one argument, however many words */
+	assert_string_equal(l.words[1], "-e -x"); /* one argument, however many words */
 	assert_true(lang_by_first_line(STR_LIT("#!/bin/sh"), &l));
 	assert_int_equal(l.n, 1);
 }

@@ -2,15 +2,11 @@
 /* cli/listen: "ADDRESS:PORT". */
 #include <errno.h>
 #include <netinet/in.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include "base/fd.h"
 #include "cli/listen.h"
+#include "unit.h"
 
 static void numeric_addresses(void **state)
 {
@@ -28,8 +24,20 @@ static void numeric_addresses(void **state)
 static void everything_else_is_refused(void **state)
 {
 	static const char *const bad[] = {
-		"", ":", "3000", "127.0.0.1", "127.0.0.1:", "127.0.0.1:65536", "127.0.0.1:-1", "127.0.0.1:3000x", "host:80", "::1:80",
-		"[127.0.0.1]:80", "[::1:80", ":80", "1.2.3:80",
+		"",
+		":",
+		"3000",
+		"127.0.0.1",
+		"127.0.0.1:",
+		"127.0.0.1:65536",
+		"127.0.0.1:-1",
+		"127.0.0.1:3000x",
+		"host:80",
+		"::1:80",
+		"[127.0.0.1]:80",
+		"[::1:80",
+		":80",
+		"1.2.3:80",
 	};
 	struct listen_addr a;
 	struct err e = ERR_INIT;

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cli/opts: options of a verb. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "base/fd.h"
 #include "cli/opts.h"
+#include "unit.h"
 
 struct got {
 	bool json;
@@ -26,9 +22,13 @@ struct got {
 static int parse(struct got *g, int end_after, char **argv)
 {
 	const struct opt opts[] = {
-		{ "json", 'j', OPT_FLAG, &g->json }, { "name", 'n', OPT_STR, &g->name },
-		{ "timeout", 0, OPT_SECONDS, &g->seconds }, { "env", 'e', OPT_PAIR, &g->envs },
-		{ "since", 0, OPT_DURATION, &g->since }, { "count", 'c', OPT_NUMBER, &g->count }, { "limit", 0, OPT_LIMIT, &g->limit },
+		{ "json", 'j', OPT_FLAG, &g->json },
+		{ "name", 'n', OPT_STR, &g->name },
+		{ "timeout", 0, OPT_SECONDS, &g->seconds },
+		{ "env", 'e', OPT_PAIR, &g->envs },
+		{ "since", 0, OPT_DURATION, &g->since },
+		{ "count", 'c', OPT_NUMBER, &g->count },
+		{ "limit", 0, OPT_LIMIT, &g->limit },
 	};
 	int argc = 0;
 
@@ -102,7 +102,7 @@ static void operands_end_the_options(void **state)
 	assert_true(g.json);
 	assert_int_equal(g.n, 5);
 	assert_string_equal(a[2], "-l");
-	assert_string_equal(a[3], "--");		/* the command's own */
+	assert_string_equal(a[3], "--"); /* the command's own */
 	assert_int_equal(parse(&g, OPTS_MIXED, ARGS("-")), 0);
 	assert_int_equal(g.n, 1);
 }

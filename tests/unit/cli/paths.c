@@ -1,18 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cli/paths: the run directory that goes with a state directory. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <errno.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/fd.h"
 #include "base/str.h"
 #include "cli/paths.h"
+#include "unit.h"
 
 static void usual_state_has_the_usual_run_directory(void **state)
 {
@@ -56,7 +52,8 @@ static void a_program_that_is_missing_is_named(void **state)
 		struct paths p = { .build_script = strdup("/bin/sh") };
 
 		for (int i = 0; i < N_PROGRAMS; i++)
-			p.program[i] = i == which ? str_fmt("/nowhere/%s", program_name((enum program)i)) : strdup("/bin/sh");
+			p.program[i] = i == which ? str_fmt("/nowhere/%s", program_name((enum program)i))
+						  : strdup("/bin/sh");
 		e = ERR_INIT;
 		assert_int_equal(paths_check(&p, &e), -ENOENT);
 		assert_non_null(strstr(e.text, program_name((enum program)which)));

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of cli/progress: what a terminal shows of a build, and what a file gets. */
 #include "cli/progress.h"
+#include "unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <pty.h>
 #include <unistd.h>
@@ -84,7 +80,7 @@ static void a_layer_has_a_bar(void **state)
 	hear("info", "[base] layer 1 of 5: unpacking 20.0 of 20.0 MB");
 	const char *next = said();
 
-	has(next, "\r\033[K[########################] layer 1/5 unpacking 20.0/20.0 MB", true);	/* in its place */
+	has(next, "\r\033[K[########################] layer 1/5 unpacking 20.0/20.0 MB", true); /* in its place */
 	has(next, "\n", false);
 	hear("info", "[base] the image is here");
 	has(said(), "\r\033[K  [base] the image is here", true);
@@ -107,7 +103,7 @@ static void a_step_has_a_bar(void **state)
 	const char *output = said();
 
 	has(output, "| compiling  [2J all", true);
-	has(output, "\033[2J", false);		/* it does not steer the terminal */
+	has(output, "\033[2J", false); /* it does not steer the terminal */
 	hear("info", "[builder 3/4] RUN test");
 	const char *after = said();
 

@@ -1,22 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cli/reap: who is idle. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "cli/reap.h"
+#include "unit.h"
 
-#define NOON_MS 1767355200000ull	/* 2026-01-02T12:00:00Z */
+#define NOON_MS 1767355200000ull /* 2026-01-02T12:00:00Z */
 
 static void idle_counts_from_the_last_call(void **state)
 {
-	struct atoll_info i = { .started_at = "2026-01-02T08:00:00.000Z", .last_activity_at = "2026-01-02T11:00:00.000Z" };
+	struct atoll_info i = { .started_at = "2026-01-02T08:00:00.000Z",
+		.last_activity_at = "2026-01-02T11:00:00.000Z" };
 
 	(void)state;
 	assert_true(reap_is_idle(&i, NOON_MS, 3600));
@@ -39,7 +36,7 @@ static void what_cannot_be_read_is_left_alone(void **state)
 
 	(void)state;
 	assert_false(reap_is_idle(&i, NOON_MS, 1));
-	i.last_activity_at = "2027-01-01T00:00:00Z";		/* the clocks differ */
+	i.last_activity_at = "2027-01-01T00:00:00Z"; /* the clocks differ */
 	assert_false(reap_is_idle(&i, NOON_MS, 1));
 }
 

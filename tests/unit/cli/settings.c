@@ -1,20 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cli/settings: options before variables before the state directory. */
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/fd.h"
 #include "base/str.h"
 #include "cli/settings.h"
+#include "unit.h"
 
 static char dir[] = "/tmp/atoll-unit-XXXXXX";
 
@@ -100,7 +96,7 @@ static void options_beat_variables(void **state)
 	assert_int_equal(settings_load(&o, &s, &e), 0);
 	assert_string_equal(s.api_key, "e2b_ffff");
 	assert_string_equal(s.api_url, "http://option");
-	assert_string_equal(s.sandbox_url, "http://option");	/* a sandbox URL of another server would be wrong */
+	assert_string_equal(s.sandbox_url, "http://option"); /* a sandbox URL of another server would be wrong */
 }
 
 static void what_is_missing_is_named(void **state)

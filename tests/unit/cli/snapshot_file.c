@@ -3,16 +3,13 @@
 #include "cli/snapshot_file.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "unit.h"
 
 static int check(const struct snapshot_head *h, size_t n, uint64_t file_bytes)
 {
@@ -45,7 +42,7 @@ static void heads_are_whole_or_refused(void **state)
 	bad.zero[5] = 1;
 	assert_int_equal(check(&bad, sizeof bad, size), -EBADMSG);
 	bad = h;
-	bad.disk_bytes = UINT64_MAX - 10;	/* with the memory it is more than there is */
+	bad.disk_bytes = UINT64_MAX - 10; /* with the memory it is more than there is */
 	assert_int_equal(check(&bad, sizeof bad, size), -EBADMSG);
 	snapshot_head_make(&bad, SNAPSHOT_META_MAX + 1, 20, 0);
 	assert_int_equal(check(&bad, sizeof bad, sizeof h + SNAPSHOT_META_MAX + 1 + 20 + SNAPSHOT_MAC_BYTES), -EBADMSG);

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cli/table: layout of rows. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "cli/table.h"
+#include "unit.h"
 
 static const struct column columns[] = { { "NAME", false }, { "SIZE", true }, { "NOTE", false } };
 
@@ -32,10 +28,11 @@ static const char *const cells[] = { "a", "1", "x y", "longer", "12345", NULL, "
 static void columns_are_as_wide_as_what_is_in_them(void **state)
 {
 	(void)state;
-	put(cells, 9, 0, 99, 0, "NAME     SIZE  NOTE\n"
-				"a           1  x y\n"
-				"longer  12345  -\n"
-				"\xc3\xa9\xc3\xa9          7  z\n");
+	put(cells, 9, 0, 99, 0,
+	    "NAME     SIZE  NOTE\n"
+	    "a           1  x y\n"
+	    "longer  12345  -\n"
+	    "\xc3\xa9\xc3\xa9          7  z\n");
 	put(NULL, 0, 0, 99, 0, "NAME  SIZE  NOTE\n");
 }
 

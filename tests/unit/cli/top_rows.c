@@ -1,36 +1,55 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cli/top_rows: what is shown of each sandbox, in order. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "base/fd.h"
 #include "cli/top_rows.h"
+#include "unit.h"
 
-#define NOON_MS 1767355200000ull	/* 2026-01-02T12:00:00Z */
+#define NOON_MS 1767355200000ull /* 2026-01-02T12:00:00Z */
 #define NOON_S 1767355200ll
 
 static const struct atoll_pair meta[] = { { "who", "me" }, { "n", "1" } };
 
 static const struct atoll_info infos[] = {
-	{ .id = "ia", .template_id = "t", .alias = "base", .state = "running", .end_at = "2026-01-02T12:05:00Z",
-	  .last_activity_at = "2026-01-02T11:59:00Z", .metadata = meta, .n_metadata = 2 },
-	{ .id = "ib", .template_id = "t", .state = "running", .end_at = "2026-01-02T12:01:00Z", .last_activity_at = "2026-01-02T11:00:00Z" },
+	{ .id = "ia",
+	    .template_id = "t",
+	    .alias = "base",
+	    .state = "running",
+	    .end_at = "2026-01-02T12:05:00Z",
+	    .last_activity_at = "2026-01-02T11:59:00Z",
+	    .metadata = meta,
+	    .n_metadata = 2 },
+	{ .id = "ib",
+	    .template_id = "t",
+	    .state = "running",
+	    .end_at = "2026-01-02T12:01:00Z",
+	    .last_activity_at = "2026-01-02T11:00:00Z" },
 	{ .id = "ic", .template_id = "t", .state = "paused", .end_at = "2026-01-02T11:00:00Z" },
 	{ .id = "id", .template_id = "t", .state = "running", .end_at = "2026-01-02T12:01:00Z" },
 };
 
 static const struct atoll_point points[] = {
-	{ .id = "id", .at_s = NOON_S - 31, .cpu_pct = 100, .mem_used = 1 << 20 },		/* too old */
-	{ .id = "ib", .at_s = NOON_S - 4, .cpu_pct = 150.5, .mem_used = 10 << 20, .mem_total = 512 << 20, .disk_used = 5, .pids = 3 },
-	{ .id = "ic", .at_s = NOON_S, .cpu_pct = 7, .mem_used = 1 << 20 },			/* paused: it uses none now */
-	{ .id = "ia", .at_s = NOON_S - 1, .cpu_pct = 0.5, .mem_used = 20 << 20, .mem_total = 512 << 20, .disk_used = 6, .pids = 40 },
+	{ .id = "id", .at_s = NOON_S - 31, .cpu_pct = 100, .mem_used = 1 << 20 }, /* too old */
+	{ .id = "ib",
+	    .at_s = NOON_S - 4,
+	    .cpu_pct = 150.5,
+	    .mem_used = 10 << 20,
+	    .mem_total = 512 << 20,
+	    .disk_used = 5,
+	    .pids = 3 },
+	/* paused: it uses none now */
+	{ .id = "ic", .at_s = NOON_S, .cpu_pct = 7, .mem_used = 1 << 20 },
+	{ .id = "ia",
+	    .at_s = NOON_S - 1,
+	    .cpu_pct = 0.5,
+	    .mem_used = 20 << 20,
+	    .mem_total = 512 << 20,
+	    .disk_used = 6,
+	    .pids = 40 },
 };
 
 static const struct atoll_list list = { .v = infos, .n = ARRAY_LEN(infos) };
@@ -98,8 +117,9 @@ static void tables_and_json_tell_the_same(void **state)
 	top_rows_title(&r, &b);
 	assert_string_equal(buf_cstr(&b), "3 running, 1 paused, cpu 151.0%, memory 30M, disk 11, pids 43");
 	char *json = top_rows_json(&r);
-	assert_non_null(strstr(json, "{\"sandboxID\":\"ib\",\"template\":\"t\",\"state\":\"running\",\"metadata\":{},\"idleSeconds\":3600,"
-				     "\"endsInSeconds\":60,\"cpuUsedPct\":150.5,\"memUsed\":10485760"));
+	assert_non_null(strstr(json,
+	    "{\"sandboxID\":\"ib\",\"template\":\"t\",\"state\":\"running\",\"metadata\":{},\"idleSeconds\":3600,"
+	    "\"endsInSeconds\":60,\"cpuUsedPct\":150.5,\"memUsed\":10485760"));
 	assert_non_null(strstr(json, "\"processCount\":3}"));
 	assert_non_null(strstr(json, "\"cpuUsedPct\":null"));
 	free(json);

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cli/unpack: archives that try to write elsewhere. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -16,11 +11,12 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "cli/pack.h"
 #include "base/tar.h"
+#include "cli/pack.h"
 #include "cli/unpack.h"
+#include "unit.h"
 
-struct place {				/* dir/in is unpacked to, dir/out must stay as it is */
+struct place { /* dir/in is unpacked to, dir/out must stay as it is */
 	char dir[64], in[80], out[80];
 };
 

@@ -1,21 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of cli/x509: names, and what an authority may sign. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 #include <time.h>
 
-#include <cmocka.h>
-
 #include "base/fd.h"
 #include "cli/x509.h"
+#include "unit.h"
 
 static void names_are_lower_case_labels(void **state)
 {
 	static const char *const good[] = { "atoll.localhost", "*.atoll.localhost", "a", "x-1.example.org", "1.2" };
-	static const char *const bad[] = { "", "*", "*.", ".a", "a.", "a..b", "-a.b", "a-.b", "A.b", "a b", "a,DNS:b", "a_b", "a.*.b", "a:1" };
+	static const char *const bad[] = { "", "*", "*.", ".a", "a.", "a..b", "-a.b", "a-.b", "A.b", "a b", "a,DNS:b",
+		"a_b", "a.*.b", "a:1" };
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(good); i++)
@@ -43,7 +40,8 @@ static int sign(const struct buf *ca, const struct buf *ca_key, const char *name
 
 static void an_authority_signs_only_what_it_was_made_for(void **state)
 {
-	autobuf struct buf ca = BUF_INIT(65536), key = BUF_INIT(65536), other = BUF_INIT(65536), other_key = BUF_INIT(65536);
+	autobuf struct buf ca = BUF_INIT(65536), key = BUF_INIT(65536), other = BUF_INIT(65536),
+			   other_key = BUF_INIT(65536);
 	const char *dns[] = { "one.test", "*.one.test" };
 	const struct x509_names names = { dns, 2, .loopback = false };
 	struct err e = ERR_INIT;
@@ -54,8 +52,8 @@ static void an_authority_signs_only_what_it_was_made_for(void **state)
 	assert_int_equal(sign(&ca, &key, "one.test", false, 5), 0);
 	assert_int_equal(sign(&ca, &key, "*.one.test", false, 5), 0);
 	assert_int_equal(sign(&ca, &key, "two.test", false, 5), -EKEYREJECTED);
-	assert_int_equal(sign(&ca, &key, "one.test", true, 5), -EKEYREJECTED);	/* an address, too */
-	assert_int_equal(sign(&ca, &key, "one.test", false, 11), -EKEYREJECTED);	/* for longer than itself */
+	assert_int_equal(sign(&ca, &key, "one.test", true, 5), -EKEYREJECTED);   /* an address, too */
+	assert_int_equal(sign(&ca, &key, "one.test", false, 11), -EKEYREJECTED); /* for longer than itself */
 	assert_true(sign(&ca, &other_key, "one.test", false, 5) < 0);
 	assert_true(sign(&key, &ca, "one.test", false, 5) < 0);
 }

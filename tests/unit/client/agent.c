@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* client/breaker, recover, cache, pure, prepare, install: what agents need, without a server. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "client/atoll.h"
 #include "client/redact.h"
+#include "unit.h"
 
 static int64_t now;
 
@@ -40,7 +37,7 @@ static void breaker_opens_probes_and_closes(void **state)
 	now += 1;
 	assert_string_equal(atoll_breaker_state(b), "half-open");
 	assert_int_equal(atoll_breaker_enter(b, &e), 0);
-	assert_int_equal(atoll_breaker_enter(b, &e), -EHOSTDOWN);	/* one probe at a time */
+	assert_int_equal(atoll_breaker_enter(b, &e), -EHOSTDOWN); /* one probe at a time */
 	atoll_breaker_report(b, false);
 	assert_int_equal(atoll_breaker_enter(b, &e), -EHOSTDOWN);
 	now += 30000;
@@ -48,7 +45,7 @@ static void breaker_opens_probes_and_closes(void **state)
 	atoll_breaker_report(b, true);
 	assert_string_equal(atoll_breaker_state(b), "closed");
 	atoll_breaker_report(b, false);
-	assert_string_equal(atoll_breaker_state(b), "closed");		/* only in a row */
+	assert_string_equal(atoll_breaker_state(b), "closed"); /* only in a row */
 	atoll_breaker_free(b);
 }
 
@@ -59,12 +56,18 @@ static void failures_have_a_name_and_a_remedy(void **state)
 		const char *code;
 		bool transport;
 	} all[] = {
-		{ { ETIMEDOUT, 0, "the code did not end in time" }, "TIMEOUT", false }, { { EIO, 0, "killed: out of memory" }, "MEMORY_LIMIT", false },
-		{ { ESRCH, 502, "sandbox 'x' has ended" }, "SANDBOX_UNAVAILABLE", false }, { { ENOENT, 404, "there is no sandbox 'x'" }, "SANDBOX_UNAVAILABLE", false },
-		{ { ECONNREFUSED, 0, "cannot connect" }, "SERVICE_UNAVAILABLE", true }, { { ETIMEDOUT, 504, "no answer in time" }, "SERVICE_UNAVAILABLE", true },
-		{ { EBUSY, 503, "no room" }, "SERVICE_UNAVAILABLE", true }, { { EHOSTDOWN, 0, "is not asked again" }, "SERVICE_UNAVAILABLE", true },
+		{ { ETIMEDOUT, 0, "the code did not end in time" }, "TIMEOUT", false },
+		{ { EIO, 0, "killed: out of memory" }, "MEMORY_LIMIT", false },
+		{ { ESRCH, 502, "sandbox 'x' has ended" }, "SANDBOX_UNAVAILABLE", false },
+		{ { ENOENT, 404, "there is no sandbox 'x'" }, "SANDBOX_UNAVAILABLE", false },
+		{ { ECONNREFUSED, 0, "cannot connect" }, "SERVICE_UNAVAILABLE", true },
+		{ { ETIMEDOUT, 504, "no answer in time" }, "SERVICE_UNAVAILABLE", true },
+		{ { EBUSY, 503, "no room" }, "SERVICE_UNAVAILABLE", true },
+		{ { EHOSTDOWN, 0, "is not asked again" }, "SERVICE_UNAVAILABLE", true },
 		{ { EAGAIN, 429, "too many" }, "LIMIT_REACHED", false },
-		{ { EINVAL, 400, "field 'x'" }, "REFUSED", false }, { { E2BIG, 0, "the code is longer than 1048576 bytes" }, "REFUSED", false }, { { EIO, 500, "oops" }, "OTHER", false },
+		{ { EINVAL, 400, "field 'x'" }, "REFUSED", false },
+		{ { E2BIG, 0, "the code is longer than 1048576 bytes" }, "REFUSED", false },
+		{ { EIO, 500, "oops" }, "OTHER", false },
 	};
 	struct atoll_failure f;
 
@@ -77,7 +80,7 @@ static void failures_have_a_name_and_a_remedy(void **state)
 	}
 	atoll_failure_of(&all[0].e, "ses_1", "run code", 2000, &f);
 	assert_string_equal(f.message, "E2B execution failed: Execution timed out after 2000 ms");
-	f.code = "1/0";			/* A7: what failed; the kind is the type */
+	f.code = "1/0"; /* A7: what failed; the kind is the type */
 	char *json = atoll_failure_json(&f);
 
 	assert_non_null(strstr(json, "\"name\":\"E2BExecutionError\",\"type\":\"TIMEOUT\",\"code\":\"1/0\""));
@@ -136,7 +139,8 @@ static void retries_are_for_the_way_only(void **state)
 	unsigned tries;
 
 	(void)state;
-	struct script twice = { 2, ECONNREFUSED, 0, false }, always = { 99, ECONNRESET, 0, false }, user = { 99, EINVAL, 0, false }, begun = { 99, ECONNRESET, 0, true };
+	struct script twice = { 2, ECONNREFUSED, 0, false }, always = { 99, ECONNRESET, 0, false },
+		      user = { 99, EINVAL, 0, false }, begun = { 99, ECONNRESET, 0, true };
 
 	assert_int_equal(atoll_retry_run(&r, NULL, attempt, &twice, &tries, &e), 0);
 	assert_int_equal(tries, 3);
@@ -177,14 +181,16 @@ static void a_server_that_is_late_counts_and_is_not_asked_twice(void **state)
 
 static void pure_is_what_only_computes(void **state)
 {
-	static const char *const pure[] = { "1 + 1", "print('hello')", "sum(range(10))", "sorted([3, 1, 2], reverse=True)", "max(1, 2) == 2", "len('x = y')", "2 ** 10 if 1 < 2 else 0" };
-	static const char *const not[] = { "x", "x = 1", "x*2", "import time", "open('f')", "print(x)", "f'{x}'", "time.time()", "print(1); y = 2", "random()", "''.join(x)", "def f(): pass", "!ls", "'unended",
+	static const char *const pure[] = { "1 + 1", "print('hello')", "sum(range(10))",
+		"sorted([3, 1, 2], reverse=True)", "max(1, 2) == 2", "len('x = y')", "2 ** 10 if 1 < 2 else 0" };
+	static const char *const not[] = { "x", "x = 1", "x*2", "import time", "open('f')", "print(x)", "f'{x}'",
+		"time.time()", "print(1); y = 2", "random()", "''.join(x)", "def f(): pass", "!ls", "'unended",
 		"print(end=exec('x=1'))", "" };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof pure / sizeof *pure; i++)
 		assert_true(atoll_code_pure("python", pure[i]));
-	for (size_t i = 0; i < sizeof not / sizeof *not; i++) {
+	for (size_t i = 0; i < sizeof not/ sizeof *not; i++) {
 		if (atoll_code_pure("python", not[i]))
 			fail_msg("'%s' is not pure", not[i]);
 	}
@@ -204,7 +210,7 @@ static void cache_forgets_the_oldest(void **state)
 	(void)state;
 	assert_int_equal(atoll_cache_new(4096, &c, &e), 0);
 	atoll_cache_put(c, "s", "python", "1", "{}");
-	assert_null(atoll_cache_get(c, "s", "python", "1"));		/* nobody asked for it */
+	assert_null(atoll_cache_get(c, "s", "python", "1")); /* nobody asked for it */
 	assert_int_equal(atoll_cache_enable(c, "s", &e), 0);
 	for (int i = 0; i < 100; i++) {
 		(void)snprintf(code, sizeof code, "%d", i);
@@ -248,8 +254,10 @@ static void code_is_made_ready(void **state)
 	prepares("typescript", "// @ts-nocheck\n1", "typescript", "// @ts-nocheck\n1");
 	prepares(NULL, "```js\n  let a = 1\n    a\n```\n", "javascript", "let a = 1\n  a\n");
 	prepares(NULL, "```\nconst a = 1;\nconsole.log(a);\n```", "javascript", "const a = 1;\nconsole.log(a);\n");
-	prepares(NULL, "echo hi; ls\nfor f in *; do echo $f; done", "bash", "echo hi; ls\nfor f in *; do echo $f; done");
-	prepares(NULL, "def f():\n    return 1\nprint(f())", "python", "import sys\nimport os\ndef f():\n    return 1\nprint(f())");
+	prepares(NULL, "echo hi; ls\nfor f in *; do echo $f; done", "bash",
+	    "echo hi; ls\nfor f in *; do echo $f; done");
+	prepares(NULL, "def f():\n    return 1\nprint(f())", "python",
+	    "import sys\nimport os\ndef f():\n    return 1\nprint(f())");
 	prepares("bash", "", "bash", "");
 	assert_int_equal(atoll_prepare_code("cobol", "x", NULL, &text, &e), -EINVAL);
 	assert_string_equal(e.text, "Unsupported language: cobol");
@@ -267,11 +275,32 @@ static void names_of_packages(void **state)
 		const char *manager, *name;
 		bool ok;
 	} all[] = {
-		{ "pip", "numpy", true }, { "pip", "pandas[excel]>=2.0,<3", true }, { "pip", "a==1.0.post1", true }, { "pip", "/tmp/x-1.0-py3-none-any.whl", true }, { "pip", "-r", false },
-		{ "pip", "--index-url=x", false }, { "pip", "x; rm -rf /", false }, { "pip", "git+https://x", false }, { "pip", "$(id)", false }, { "pip", "", false }, { "pip", "a==", false },
-		{ "pip", "/tmp/../etc/x.whl", false }, { "pip", "x\ny", false }, { "npm", "lodash", true }, { "npm", "@types/node@^18.0.0", true }, { "npm", "@x", false },
-		{ "npm", "https://x/y.tgz", false }, { "npm", "a b", false }, { "npm", "../x", false }, { "apt", "libssl-dev", true }, { "apt", "g++", true }, { "apt", "git=1:2.39-1", true },
-		{ "apt", "Git", false }, { "apt", "-o", false }, { "apt", "./x.deb", false }, { "brew", "x", false },
+		{ "pip", "numpy", true },
+		{ "pip", "pandas[excel]>=2.0,<3", true },
+		{ "pip", "a==1.0.post1", true },
+		{ "pip", "/tmp/x-1.0-py3-none-any.whl", true },
+		{ "pip", "-r", false },
+		{ "pip", "--index-url=x", false },
+		{ "pip", "x; rm -rf /", false },
+		{ "pip", "git+https://x", false },
+		{ "pip", "$(id)", false },
+		{ "pip", "", false },
+		{ "pip", "a==", false },
+		{ "pip", "/tmp/../etc/x.whl", false },
+		{ "pip", "x\ny", false },
+		{ "npm", "lodash", true },
+		{ "npm", "@types/node@^18.0.0", true },
+		{ "npm", "@x", false },
+		{ "npm", "https://x/y.tgz", false },
+		{ "npm", "a b", false },
+		{ "npm", "../x", false },
+		{ "apt", "libssl-dev", true },
+		{ "apt", "g++", true },
+		{ "apt", "git=1:2.39-1", true },
+		{ "apt", "Git", false },
+		{ "apt", "-o", false },
+		{ "apt", "./x.deb", false },
+		{ "brew", "x", false },
 	};
 	struct atoll_error e;
 
@@ -286,7 +315,8 @@ static void names_of_packages(void **state)
 
 static void secrets_of_calls_are_bounded(void **state)
 {
-	const struct atoll_pair envs[] = { { "MODE", "production" }, { "A_TOKEN", "abcdefgh" }, { "B_KEY", "abcdefgh" }, { "C_SECRET", "abc" }, { "D_PASSWORD", NULL } };
+	const struct atoll_pair envs[] = { { "MODE", "production" }, { "A_TOKEN", "abcdefgh" }, { "B_KEY", "abcdefgh" },
+		{ "C_SECRET", "abc" }, { "D_PASSWORD", NULL } };
 	struct secrets s = { .n = 0 };
 	char z[32];
 
@@ -343,9 +373,17 @@ static void tokens_are_taken_out(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(breaker_opens_probes_and_closes), cmocka_unit_test(failures_have_a_name_and_a_remedy), cmocka_unit_test(bad_variables_are_named),
-		cmocka_unit_test(secrets_of_calls_are_bounded), cmocka_unit_test(retries_are_for_the_way_only), cmocka_unit_test(a_server_that_is_late_counts_and_is_not_asked_twice), cmocka_unit_test(pure_is_what_only_computes), cmocka_unit_test(cache_forgets_the_oldest),
-		cmocka_unit_test(code_is_made_ready), cmocka_unit_test(names_of_packages), cmocka_unit_test(tokens_are_taken_out),
+		cmocka_unit_test(breaker_opens_probes_and_closes),
+		cmocka_unit_test(failures_have_a_name_and_a_remedy),
+		cmocka_unit_test(bad_variables_are_named),
+		cmocka_unit_test(secrets_of_calls_are_bounded),
+		cmocka_unit_test(retries_are_for_the_way_only),
+		cmocka_unit_test(a_server_that_is_late_counts_and_is_not_asked_twice),
+		cmocka_unit_test(pure_is_what_only_computes),
+		cmocka_unit_test(cache_forgets_the_oldest),
+		cmocka_unit_test(code_is_made_ready),
+		cmocka_unit_test(names_of_packages),
+		cmocka_unit_test(tokens_are_taken_out),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

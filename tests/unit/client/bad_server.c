@@ -6,10 +6,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,11 +15,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "../slow_names.h"
 #include "client/client.h"
 #include "http/connect.h"
-#include "../slow_names.h"
+#include "unit.h"
 
 #define KEY "e2b_a_very_secret_key"
 #define TOKEN "a-very-secret-token"
@@ -35,9 +31,9 @@ struct bad {
 	pthread_t thread;
 	pthread_mutex_t lock;
 	struct str says;
-	size_t flood;			/* more bytes after that */
-	int delay_ms;			/* before it closes */
-	char seen[4096];		/* the last request's head */
+	size_t flood;    /* more bytes after that */
+	int delay_ms;    /* before it closes */
+	char seen[4096]; /* the last request's head */
 	unsigned calls;
 };
 
@@ -114,8 +110,8 @@ static int begin(void **state)
 	(void)state;
 	the.listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (bind(the.listener, (struct sockaddr *)&at, n) < 0 || listen(the.listener, 16) < 0 ||
-		getsockname(the.listener, (struct sockaddr *)&at, &n) < 0 ||
-		pthread_create(&the.thread, NULL, serve, NULL) != 0)
+	    getsockname(the.listener, (struct sockaddr *)&at, &n) < 0 ||
+	    pthread_create(&the.thread, NULL, serve, NULL) != 0)
 		return -1;
 	(void)snprintf(url, sizeof(url), "http://127.0.0.1:%u", ntohs(at.sin_port));
 	if (atoll_new(&(struct atoll_config) { .api_url = url, .api_key = KEY, .no_env = true }, &a, &e) < 0)
@@ -173,7 +169,8 @@ static void code_that_breaks_off(void **state)
 	(void)state;
 	says(OK "24\r\n{\"type\":\"stdout\",\"text\":\"half a li");
 	assert_int_equal(run(), -ECONNRESET);
-	says(OK "26\r\n{\"type\":\"stdout\",\"text\":\"and no end\"}\n\r\n0\r\n\r\n"); /* a clean end of the stream, but not of the code */
+	/* a clean end of the stream, but not of the code */
+	says(OK "26\r\n{\"type\":\"stdout\",\"text\":\"and no end\"}\n\r\n0\r\n\r\n");
 	assert_int_equal(run(), -ECONNRESET);
 	says("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{\"type\":");
 	assert_int_equal(run(), -ECONNRESET);
@@ -192,7 +189,8 @@ static void code_that_breaks_off(void **state)
 
 static void commands_that_break_off(void **state)
 {
-	static const char broken[] = OK "8\r\n\0\0\0\0\x50" "abc\r\n";
+	static const char broken[] = OK "8\r\n\0\0\0\0\x50"
+					"abc\r\n";
 	static const char huge[] = OK "5\r\n\0\xff\xff\xff\xff\r\n0\r\n\r\n";
 	static const char compressed[] = OK "7\r\n\1\0\0\0\2{}\r\n0\r\n\r\n";
 	static const char early[] = OK "7\r\n\2\0\0\0\2{}\r\n0\r\n\r\n";
@@ -270,7 +268,7 @@ static void answers_that_are_none(void **state)
 		char text[256];
 
 		(void)snprintf(text, sizeof(text), "HTTP/1.1 201 Created\r\nContent-Length: %zu\r\n\r\n%s",
-			strlen(bodies[i]), bodies[i]);
+		    strlen(bodies[i]), bodies[i]);
 		says(text);
 		assert_int_equal(atoll_sandbox_create(a, NULL, &none, &e), -EPROTO);
 		assert_null(none);
@@ -281,7 +279,8 @@ static void answers_that_are_none(void **state)
 static void an_error_that_repeats_the_key(void **state)
 {
 	(void)state;
-	says("HTTP/1.1 401 Unauthorized\r\nContent-Length: 54\r\n\r\n{\"code\":401,\"message\":\"bad key e2b_a_very_secret_key\"}");
+	says("HTTP/1.1 401 Unauthorized\r\nContent-Length: 54\r\n\r\n{\"code\":401,\"message\":\"bad key "
+	     "e2b_a_very_secret_key\"}");
 	assert_int_equal(atoll_kill(a, "i1", &e), -EACCES);
 	no_secrets();
 }
@@ -294,7 +293,8 @@ static void a_key_that_was_found_is_refused(void **state)
 	a->has_found_key = true;
 	assert_int_equal(atoll_kill(a, "i1", &e), -EACCES);
 	a->has_found_key = false;
-	assert_string_equal(e.text, "the server refused the key that was found on this machine, as E2B_API_KEY is not set: not a key (401)");
+	assert_string_equal(e.text,
+	    "the server refused the key that was found on this machine, as E2B_API_KEY is not set: not a key (401)");
 	assert_int_equal(atoll_kill(a, "i1", &e), -EACCES);
 	assert_string_equal(e.text, "the server refused the key: not a key (401)");
 }
@@ -335,14 +335,15 @@ static void nobody_listens(void **state)
 
 	(void)state;
 	assert_int_equal(
-		atoll_new(&(struct atoll_config) { .api_url = "http://127.0.0.1:1", .api_key = KEY, .no_env = true },
-			&other, &e),
-		0);
+	    atoll_new(&(struct atoll_config) { .api_url = "http://127.0.0.1:1", .api_key = KEY, .no_env = true },
+		&other, &e),
+	    0);
 	assert_int_equal(atoll_health(other, &e), -ECONNREFUSED);
 	atoll_free(other);
-	assert_int_equal(atoll_new(&(struct atoll_config) { .domain = "nowhere.invalid", .api_key = KEY, .no_env = true },
-				 &other, &e),
-		0);
+	assert_int_equal(
+	    atoll_new(&(struct atoll_config) { .domain = "nowhere.invalid", .api_key = KEY, .no_env = true }, &other,
+		&e),
+	    0);
 	assert_int_equal(atoll_health(other, &e), -EHOSTUNREACH);
 	no_secrets();
 	atoll_free(other);
@@ -360,7 +361,10 @@ static void a_name_that_is_not_resolved(void **state)
 	struct atoll *other = NULL;
 
 	(void)state;
-	assert_int_equal(atoll_new(&(struct atoll_config) { .api_url = "http://api.slow", .api_key = KEY, .no_env = true }, &other, &e), 0);
+	assert_int_equal(
+	    atoll_new(&(struct atoll_config) { .api_url = "http://api.slow", .api_key = KEY, .no_env = true }, &other,
+		&e),
+	    0);
 	atoll_set_stop(other, stop_when_asked_for_a_name, NULL);
 	assert_int_equal(atoll_health(other, &e), -ECANCELED);
 	assert_int_equal(names_waiting(), 1);
@@ -410,11 +414,12 @@ static void nulls_are_refused(void **state)
 	assert_int_equal(atoll_run_code(sb, NULL, NULL, &x, &e), -EINVAL);
 	assert_int_equal(atoll_run_code(sb, &(struct atoll_code) { .code = NULL }, NULL, &x, &e), -EINVAL);
 	assert_int_equal(atoll_run_code(sb, &(struct atoll_code) { .code = "1", .language = "r", .context_id = "c" },
-				 NULL, &x, NULL),
-		-EINVAL);
+			     NULL, &x, NULL),
+	    -EINVAL);
 	assert_int_equal(atoll_run_code(sb, &(struct atoll_code) { .code = "1", .n_envs = 3 }, NULL, &x, &e), -EINVAL);
 	assert_int_equal(atoll_run_code(sb, &(struct atoll_code) { .code = "\xff" }, NULL, &x, &e), -EINVAL);
-	assert_int_equal(atoll_command_run(sb, &(struct atoll_command) { .argv = argv }, NULL, NULL, NULL, &e), -EINVAL);
+	assert_int_equal(atoll_command_run(sb, &(struct atoll_command) { .argv = argv }, NULL, NULL, NULL, &e),
+	    -EINVAL);
 	assert_int_equal(atoll_command_run(sb, NULL, NULL, NULL, NULL, NULL), -EINVAL);
 	assert_int_equal(atoll_file_put(sb, "/x", NULL, NULL, 5, &e), -EINVAL);
 	assert_int_equal(atoll_file_get(sb, NULL, NULL, 0, NULL, NULL, &e), -EINVAL);
@@ -439,7 +444,7 @@ static void nulls_are_refused(void **state)
 /* --- connections that are kept by who gave them --- */
 
 static struct {
-	int given, clean;		/* of the last one: -1 none yet */
+	int given, clean; /* of the last one: -1 none yet */
 } back;
 
 /* Some versions of libcurl connect what is connected, for which the agent layer has a filter. */
@@ -448,7 +453,9 @@ int connect(int fd, __CONST_SOCKADDR_ARG to, socklen_t n)
 	struct sockaddr_storage peer;
 	socklen_t size = sizeof(peer);
 
-	return getpeername(fd, (struct sockaddr *)&peer, &size) == 0 ? 0 : (int)syscall(SYS_connect, fd, to.__sockaddr__, n);
+	return getpeername(fd, (struct sockaddr *)&peer, &size) == 0
+	    ? 0
+	    : (int)syscall(SYS_connect, fd, to.__sockaddr__, n);
 }
 
 static int open_one(void *user)
@@ -494,7 +501,8 @@ static void an_early_refusal_spoils_the_connection(void **state)
 	struct atoll_sandbox *mine;
 
 	(void)state;
-	assert_int_equal(atoll_new(&(struct atoll_config) { .api_url = a->api_url, .api_key = KEY, .no_env = true }, &b, &e), 0);
+	assert_int_equal(
+	    atoll_new(&(struct atoll_config) { .api_url = a->api_url, .api_key = KEY, .no_env = true }, &b, &e), 0);
 	assert_int_equal(client_via(b, open_one, take_back, NULL, "", false, &e), 0);
 	says(CREATED);
 	assert_int_equal(atoll_sandbox_create(b, NULL, &mine, &e), 0);
@@ -502,7 +510,7 @@ static void an_early_refusal_spoils_the_connection(void **state)
 	assert_int_equal(write_to(mine, 32 * 1024 * 1024), -ENOENT);
 	assert_int_equal(back.given, 1);
 	assert_int_equal(back.clean, 0);
-	assert_int_equal(atoll_set_timeout(b, "i0123456789abcdef", 60, &e), -ENOENT);	/* all of this one was sent */
+	assert_int_equal(atoll_set_timeout(b, "i0123456789abcdef", 60, &e), -ENOENT); /* all of this one was sent */
 	assert_int_equal(back.clean, 1);
 	atoll_sandbox_close(&mine);
 	atoll_close(&b);
@@ -528,6 +536,6 @@ int main(void)
 		cmocka_unit_test(an_early_refusal_spoils_the_connection),
 	};
 
-	(void)alarm(120);		/* who waits for a resolver that does not answer waits for ever */
+	(void)alarm(120); /* who waits for a resolver that does not answer waits for ever */
 	return cmocka_run_group_tests(tests, begin, end);
 }

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* client: what is refused before any call, and errors made of answers. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "client/client.h"
+#include "unit.h"
 
 static int try_new(const char *url, const char *key, struct atoll_error *e)
 {
@@ -42,7 +38,8 @@ static void refusals_carry_the_servers_reason(void **state)
 	struct atoll_error e;
 
 	(void)state;
-	assert_int_equal(client_refused(&e, 404, STR_LIT("{\"code\":404,\"message\":\"template 'x' not found\"}")), -ENOENT);
+	assert_int_equal(client_refused(&e, 404, STR_LIT("{\"code\":404,\"message\":\"template 'x' not found\"}")),
+	    -ENOENT);
 	assert_string_equal(e.text, "template 'x' not found (404)");
 	assert_int_equal(client_refused(&e, 507, STR_LIT("<html>")), -ENOSPC);
 	assert_string_equal(e.text, "the server answered with status 507");

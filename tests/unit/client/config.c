@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* client/config: which server and key are found, and what is named when something is missing. Nothing is sent. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,9 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "client/client.h"
+#include "unit.h"
 
 static const char *const VARIABLES[] = { "E2B_API_KEY", "E2B_API_URL", "E2B_SANDBOX_URL", "E2B_DOMAIN",
 	"E2B_TEMPLATE_ID", "E2B_ACCESS_TOKEN", "SSL_CERT_FILE", "ATOLL_MOCK", "ATOLL_LOG" };
@@ -47,7 +43,7 @@ static void without_a_key_the_variable_is_named(void **state)
 	assert_non_null(strstr(e.text, "E2B_API_KEY"));
 	assert_int_equal(e.status, 0);
 	assert_null(a);
-	(void)setenv("E2B_API_KEY", "", 1);		/* empty is unset */
+	(void)setenv("E2B_API_KEY", "", 1); /* empty is unset */
 	assert_int_equal(atoll_new(&(struct atoll_config) { NOWHERE }, &a, &e), -EINVAL);
 	(void)setenv("E2B_API_KEY", "secret value", 1);
 	assert_int_equal(atoll_new(NULL, &a, &e), -EINVAL);
@@ -154,10 +150,12 @@ static void a_server_of_this_machine_is_found(void **state)
 
 static void what_is_here(void **state)
 {
-	static const char *const here[] = { "http://127.0.0.1", "http://127.0.0.1:80/x", "https://localhost:1", "http://localhost", "http://[::1]:80",
-		"http://[::1]", "http://0.0.0.0:3000", "http://127.1.2.3/" };
-	static const char *const there[] = { "http://127.0.0.1.example.org", "http://127.0.0.1@example.org", "http://localhost.example.org",
-		"http://localhost@example.org/", "http://localhost:80@example.org/", "http://[::1].example.org", "http://10.0.0.1", "https://example.org/127.0.0.1", "http://0.0.0.0.example.org" };
+	static const char *const here[] = { "http://127.0.0.1", "http://127.0.0.1:80/x", "https://localhost:1",
+		"http://localhost", "http://[::1]:80", "http://[::1]", "http://0.0.0.0:3000", "http://127.1.2.3/" };
+	static const char *const there[] = { "http://127.0.0.1.example.org", "http://127.0.0.1@example.org",
+		"http://localhost.example.org", "http://localhost@example.org/", "http://localhost:80@example.org/",
+		"http://[::1].example.org", "http://10.0.0.1", "https://example.org/127.0.0.1",
+		"http://0.0.0.0.example.org" };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(here) / sizeof(*here); i++)
@@ -222,13 +220,16 @@ static void each_call_is_a_line(void **state)
 
 static void structs_of_other_versions(void **state)
 {
-	struct { struct atoll_config cfg; int more; } newer = { .cfg = { .size = sizeof(newer), .mock = true } };
+	struct {
+		struct atoll_config cfg;
+		int more;
+	} newer = { .cfg = { .size = sizeof(newer), .mock = true } };
 	struct atoll *a = NULL;
 
 	(void)state;
 	assert_int_equal(atoll_new(&newer.cfg, &a, &e), 0);
 	atoll_free(a);
-	newer.more = 1;			/* it wants something that we do not know */
+	newer.more = 1; /* it wants something that we do not know */
 	assert_int_equal(atoll_new(&newer.cfg, &a, &e), -E2BIG);
 	assert_int_equal(atoll_new(&(struct atoll_config) { .size = 3 }, &a, &e), -EINVAL);
 	/* An older one ends before the fields that came later: those are not read. */

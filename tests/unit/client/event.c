@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* client/event: what the stream of a process says. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "client/event.h"
+#include "unit.h"
 
 static int parse(uint8_t flags, const char *json, struct event *ev, struct buf *data)
 {
@@ -56,11 +52,13 @@ static void end_may_leave_out_a_zero(void **state)
 	struct event ev;
 
 	(void)state;
-	assert_int_equal(parse(0, "{\"event\":{\"end\":{\"exited\":true,\"status\":\"exit status 0\"}}}", &ev, &data), 0);
+	assert_int_equal(parse(0, "{\"event\":{\"end\":{\"exited\":true,\"status\":\"exit status 0\"}}}", &ev, &data),
+	    0);
 	assert_int_equal(ev.kind, EVENT_END);
 	assert_int_equal(ev.exit.code, 0);
 	assert_true(ev.exit.exited);
-	assert_int_equal(parse(0, "{\"event\":{\"end\":{\"exitCode\":-1,\"status\":\"signal: killed\"}}}", &ev, &data), 0);
+	assert_int_equal(parse(0, "{\"event\":{\"end\":{\"exitCode\":-1,\"status\":\"signal: killed\"}}}", &ev, &data),
+	    0);
 	assert_int_equal(ev.exit.code, -1);
 	assert_false(ev.exit.exited);
 	assert_string_equal(ev.exit.status, "signal: killed");

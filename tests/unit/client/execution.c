@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* client/execution: lines in any cut, all forms of a result, and what is refused. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "client/execution.h"
+#include "unit.h"
 
 static const char STREAM[] = "{\"type\":\"number_of_executions\",\"execution_count\":3}\n"
 			     "{\"type\":\"stdout\",\"text\":\"a\\u0000b\\n\"}\n"
@@ -121,17 +117,21 @@ static void there_is_an_end_to_what_is_kept(void **state)
 
 static void streams_are_cut_and_say_so(void **state)
 {
-	static const char line[] = "{\"type\":\"stdout\",\"text\":\"012345678\xc3\xa9\"}\n", other[] = "{\"type\":\"stderr\",\"text\":\"e\"}\n";
+	static const char line[] = "{\"type\":\"stdout\",\"text\":\"012345678\xc3\xa9\"}\n",
+			  other[] = "{\"type\":\"stderr\",\"text\":\"e\"}\n";
 	struct execution *x = execution_new(NULL, 1000);
 
 	(void)state;
-	execution_limit(x, 2 * (11 + 32) + 10);		/* two, and less than a whole character of the third */
+	execution_limit(x, 2 * (11 + 32) + 10); /* two, and less than a whole character of the third */
 	for (int i = 0; i < 1000; i++)
 		assert_int_equal(execution_feed(x, line, sizeof(line) - 1), 0);
 	assert_int_equal(execution_feed(x, other, sizeof(other) - 1), 0);
 	const struct atoll_execution *pub = execution_public(x);
 
-	assert_string_equal(pub->out, "012345678\xc3\xa9" "012345678\xc3\xa9" "012345678\n[the output was cut here: it is too long]\n");
+	assert_string_equal(pub->out,
+	    "012345678\xc3\xa9"
+	    "012345678\xc3\xa9"
+	    "012345678\n[the output was cut here: it is too long]\n");
 	assert_string_equal(pub->err, "e");
 	execution_free(x);
 }
@@ -140,8 +140,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(streams_are_cut_and_say_so),
-		cmocka_unit_test(all_of_it_in_any_cut), cmocka_unit_test(written_as_the_sdks_do), cmocka_unit_test(a_callback_ends_it),
-		cmocka_unit_test(other_lines_are_refused), cmocka_unit_test(there_is_an_end_to_what_is_kept),
+		cmocka_unit_test(all_of_it_in_any_cut),
+		cmocka_unit_test(written_as_the_sdks_do),
+		cmocka_unit_test(a_callback_ends_it),
+		cmocka_unit_test(other_lines_are_refused),
+		cmocka_unit_test(there_is_an_end_to_what_is_kept),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

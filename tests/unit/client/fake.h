@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A server of a few calls, on a thread, for what a client does around them: sandboxes that are numbered, code that is echoed. */
+/* A server of a few calls, on a thread, for what a client does around them: sandboxes that are numbered, code that is
+ * echoed. */
 #pragma once
 
 #include <arpa/inet.h>
@@ -19,21 +20,22 @@ struct fake {
 	char url[64];
 	pthread_t thread;
 	atomic_int created, killed, executed, requests;
-	atomic_int gone;		/* this sandbox, by number, has ended */
-	atomic_int paused;		/* this one is paused, until it is connected to */
-	atomic_int longest_s;		/* that was given to a sandbox by connecting to it; 0: none was */
-	atomic_int drop;		/* so many of the next requests get no answer */
-	atomic_int drop_after_event;	/* the next execution breaks after its first event */
-	char last_body[8192];		/* of a create */
-	const char *envs, *says;	/* of every sandbox; events of an execution. NULL: none, the usual ones */
-	char snapshot[64];		/* what the list of snapshots has; "": none */
-	const char *list;		/* of sandboxes; NULL: 404 */
+	atomic_int gone;             /* this sandbox, by number, has ended */
+	atomic_int paused;           /* this one is paused, until it is connected to */
+	atomic_int longest_s;        /* that was given to a sandbox by connecting to it; 0: none was */
+	atomic_int drop;             /* so many of the next requests get no answer */
+	atomic_int drop_after_event; /* the next execution breaks after its first event */
+	char last_body[8192];        /* of a create */
+	const char *envs, *says;     /* of every sandbox; events of an execution. NULL: none, the usual ones */
+	char snapshot[64];           /* what the list of snapshots has; "": none */
+	const char *list;            /* of sandboxes; NULL: 404 */
 };
 
 static void fake_answer(int fd, int status, const char *body)
 {
 	char head[256];
-	int n = snprintf(head, sizeof head, "HTTP/1.1 %d X\r\nContent-Length: %zu\r\nConnection: close\r\n\r\n", status, strlen(body));
+	int n = snprintf(head, sizeof head, "HTTP/1.1 %d X\r\nContent-Length: %zu\r\nConnection: close\r\n\r\n", status,
+	    strlen(body));
 
 	(void)!write(fd, head, (size_t)n);
 	(void)!write(fd, body, strlen(body));
@@ -55,14 +57,18 @@ static void fake_execute(struct fake *f, int fd, int number)
 	}
 	f->executed++;
 	if (f->drop_after_event) {
-		static const char part[] = "HTTP/1.1 200 X\r\nContent-Length: 500\r\n\r\n{\"type\":\"stdout\",\"text\":\"a\\n\",\"timestamp\":\"x\"}\n";
+		static const char part[] = "HTTP/1.1 200 X\r\nContent-Length: "
+					   "500\r\n\r\n{\"type\":\"stdout\",\"text\":\"a\\n\",\"timestamp\":\"x\"}\n";
 
 		f->drop_after_event--;
 		(void)!write(fd, part, sizeof part - 1);
 		return;
 	}
-	fake_answer(fd, 200, f->says ? f->says : "{\"type\":\"stdout\",\"text\":\"a\\n\",\"timestamp\":\"x\"}\n{\"type\":\"result\",\"text\":\"2\",\"is_main_result\":true}\n"
-		"{\"type\":\"number_of_executions\",\"execution_count\":1}\n{\"type\":\"end_of_execution\"}\n");
+	fake_answer(fd, 200,
+	    f->says ? f->says
+		    : "{\"type\":\"stdout\",\"text\":\"a\\n\",\"timestamp\":\"x\"}\n{\"type\":\"result\",\"text\":"
+		      "\"2\",\"is_main_result\":true}\n"
+		      "{\"type\":\"number_of_executions\",\"execution_count\":1}\n{\"type\":\"end_of_execution\"}\n");
 }
 
 static void fake_serve(struct fake *f, int fd)
@@ -101,7 +107,7 @@ static void fake_serve(struct fake *f, int fd)
 	} else if (strstr(request, "/connect HTTP") && number != f->gone) {
 		int s = atoi(strstr(request, "\"timeout\":") + 10);
 
-		if (s > 90000) {		/* more than it gives to anybody */
+		if (s > 90000) { /* more than it gives to anybody */
 			fake_answer(fd, 400, "{\"code\":400,\"message\":\"field 'timeout' must be at most 90000\"}");
 			return;
 		}
@@ -116,10 +122,12 @@ static void fake_serve(struct fake *f, int fd)
 	} else if (strncmp(request, "POST /execute", 13) == 0) {
 		fake_execute(f, fd, number);
 	} else if (strncmp(request, "GET /sandboxes/i", 16) == 0 && number != f->gone) {
-		(void)snprintf(body, sizeof body, "{\"sandboxID\":\"i%d\",\"state\":\"%s\"}", number, number == f->paused ? "paused" : "running");
+		(void)snprintf(body, sizeof body, "{\"sandboxID\":\"i%d\",\"state\":\"%s\"}", number,
+		    number == f->paused ? "paused" : "running");
 		fake_answer(fd, 200, body);
 	} else {
-		fake_answer(fd, strstr(request, "/health") ? (number == f->gone ? 502 : 204) : 404, "{\"code\":404,\"message\":\"no\"}");
+		fake_answer(fd, strstr(request, "/health") ? (number == f->gone ? 502 : 204) : 404,
+		    "{\"code\":404,\"message\":\"no\"}");
 	}
 }
 
@@ -139,7 +147,8 @@ static inline void fake_start(struct fake *f)
 
 	memset(f, 0, sizeof *f);
 	f->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (bind(f->fd, (struct sockaddr *)&to, sizeof to) < 0 || listen(f->fd, 64) < 0 || getsockname(f->fd, (struct sockaddr *)&to, &n) < 0)
+	if (bind(f->fd, (struct sockaddr *)&to, sizeof to) < 0 || listen(f->fd, 64) < 0 ||
+	    getsockname(f->fd, (struct sockaddr *)&to, &n) < 0)
 		abort();
 	(void)snprintf(f->url, sizeof f->url, "http://127.0.0.1:%u", ntohs(to.sin_port));
 	if (pthread_create(&f->thread, NULL, fake_main, f) != 0)

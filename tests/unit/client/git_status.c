@@ -1,18 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* client/git_status: what git writes, in all its forms. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 
-#include <cmocka.h>
-
 #include "client/git_status.h"
+#include "unit.h"
 
 static void branch_counts_and_files(void **state)
 {
 	struct atoll_git_status *s = git_status_parse(
-		STR_LIT("## main...origin/main [ahead 1, behind 2]\0 M a b\0R  new name\0old name\0?? x\0"));
+	    STR_LIT("## main...origin/main [ahead 1, behind 2]\0 M a b\0R  new name\0old name\0?? x\0"));
 
 	(void)state;
 	assert_string_equal(s->branch, "main");

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* client/kept: structs made of what a server sent, whatever that is. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "client/client.h"
+#include "unit.h"
 
 struct item {
 	const char *name, *note;
@@ -22,7 +18,9 @@ static void fill(struct kept *k, void *p, json_t *o)
 {
 	struct item *i = p;
 
-	*i = (struct item) { .name = json_text(o, "name"), .note = json_text_or_null(o, "note"), .number = json_number(o, "number", -7) };
+	*i = (struct item) { .name = json_text(o, "name"),
+		.note = json_text_or_null(o, "note"),
+		.number = json_number(o, "number", -7) };
 	i->pairs = kept_pairs(k, json_object_get(o, "pairs"), &i->n_pairs);
 }
 
@@ -37,8 +35,9 @@ static struct kept *make(const char *text)
 
 static void arrays_become_items(void **state)
 {
-	struct kept *k = make("[{\"name\":\"a\",\"note\":\"n\",\"number\":3,\"pairs\":{\"x\":\"1\",\"y\":\"2\"}},{\"name\":\"b\","
-			      "\"note\":null,\"number\":\"44\",\"pairs\":{\"z\":\"3\"}}]");
+	struct kept *k = make(
+	    "[{\"name\":\"a\",\"note\":\"n\",\"number\":3,\"pairs\":{\"x\":\"1\",\"y\":\"2\"}},{\"name\":\"b\","
+	    "\"note\":null,\"number\":\"44\",\"pairs\":{\"z\":\"3\"}}]");
 	const struct item *v = k->v;
 
 	(void)state;
@@ -72,7 +71,8 @@ static void an_object_is_one_item(void **state)
 
 static void wrong_types_count_as_missing(void **state)
 {
-	struct kept *k = make("[7,null,\"text\",{\"name\":5,\"note\":[],\"number\":\"x\",\"pairs\":\"p\"},{\"pairs\":{\"k\":1}}]");
+	struct kept *k = make(
+	    "[7,null,\"text\",{\"name\":5,\"note\":[],\"number\":\"x\",\"pairs\":\"p\"},{\"pairs\":{\"k\":1}}]");
 	const struct item *v = k->v;
 
 	(void)state;

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of client/redact: secrets go, all else stays as it is. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +9,7 @@
 #include "client/atoll.h"
 #include "client/redact.h"
 #include "http/json.h"
+#include "unit.h"
 
 static const char *const listed[] = { "hunter2-hunter2", "abc", NULL };
 
@@ -36,8 +33,8 @@ static void tokens_are_taken_out(void **state)
 
 static void what_is_none_stays(void **state)
 {
-	static const char *const same[] = { "", "sk-learn", "task-1", "https://host/a@b", "mailto:me@example.com", "git@host:x", "e2b_", "eyJ",
-		"http://localhost:8080/a?b=c", "x ghp_ y", "\xc3\xa4\xe2\x82\xac" };
+	static const char *const same[] = { "", "sk-learn", "task-1", "https://host/a@b", "mailto:me@example.com",
+		"git@host:x", "e2b_", "eyJ", "http://localhost:8080/a?b=c", "x ghp_ y", "\xc3\xa4\xe2\x82\xac" };
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(same); i++)
@@ -46,18 +43,22 @@ static void what_is_none_stays(void **state)
 
 static void images_are_left_alone(void **state)
 {
-	autojson json_t *j = json_pack("{s:[{s:s,s:s}],s:{s:s}}", "content", "data", "ghp_0123456789012345678901234567890123456789", "mimeType", "image/png",
-		"b", "data", "ghp_0123456789012345678901234567890123456789");
+	autojson json_t *j = json_pack("{s:[{s:s,s:s}],s:{s:s}}", "content", "data",
+	    "ghp_0123456789012345678901234567890123456789", "mimeType", "image/png", "b", "data",
+	    "ghp_0123456789012345678901234567890123456789");
 
 	(void)state;
 	redact_json(j, NULL);
-	assert_string_equal(json_string_value(json_object_get(json_array_get(json_object_get(j, "content"), 0), "data")), "ghp_0123456789012345678901234567890123456789");
+	assert_string_equal(
+	    json_string_value(json_object_get(json_array_get(json_object_get(j, "content"), 0), "data")),
+	    "ghp_0123456789012345678901234567890123456789");
 	assert_string_equal(json_string_value(json_object_get(json_object_get(j, "b"), "data")), REDACTED);
 }
 
 static void secret_variables_are_found_by_their_names(void **state)
 {
-	char env[] = "PATH=/usr/bin:/bin\0GITHUB_TOKEN=0123456789\0A=b\0my_password=longenough\0API_KEY=short\0NOVALUE\0";
+	char env[] =
+	    "PATH=/usr/bin:/bin\0GITHUB_TOKEN=0123456789\0A=b\0my_password=longenough\0API_KEY=short\0NOVALUE\0";
 	const char *found[8];
 	size_t n = redact_env(env, sizeof env - 1, found, ARRAY_LEN(found));
 
@@ -76,8 +77,10 @@ static int collect(void *user, const char *text, size_t n)
 /* However it comes in pieces, what goes out is what atoll_redact() makes of the whole. */
 static void a_stream_is_as_its_whole(void **state)
 {
-	static const char text[] = "first ghp_0123456789012345678901234567890123456789 then two words!\nhttps://me:pa55word@host/x -----BEGIN EC PRIVATE KEY-----\nMHcCAQEE x\n"
-		"-----END EC PRIVATE KEY-----and-on hunter2-hunter2 hunter2-hunter -----BEGIN CERTIFICATE----- two word";
+	static const char text[] =
+	    "first ghp_0123456789012345678901234567890123456789 then two words!\nhttps://me:pa55word@host/x -----BEGIN "
+	    "EC PRIVATE KEY-----\nMHcCAQEE x\n"
+	    "-----END EC PRIVATE KEY-----and-on hunter2-hunter2 hunter2-hunter -----BEGIN CERTIFICATE----- two word";
 	char a[] = "hunter2-hunter2", b[] = "two words";
 	const struct secrets known = { .v = { a, b }, .n = 2 };
 	autofree char *want = atoll_redact(text, (const char *const *)known.v, known.n);
@@ -95,7 +98,10 @@ static void a_stream_is_as_its_whole(void **state)
 			for (size_t at = i; at < sizeof text - 1; at += step) {
 				size_t n = sizeof text - 1 - at;
 
-				assert_int_equal(redact_stream_feed(&st, (struct str) { text + at, n < step ? n : step }, &known, collect, &got), 0);
+				assert_int_equal(redact_stream_feed(&st,
+						     (struct str) { text + at, n < step ? n : step }, &known, collect,
+						     &got),
+				    0);
 			}
 			assert_int_equal(redact_stream_end(&st, &known, collect, &got), 0);
 			redact_stream_done(&st);
@@ -127,7 +133,7 @@ static void a_stream_holds_back_no_more_than_it_must(void **state)
 		memset(word, '0' + i % 10, sizeof word);
 		assert_int_equal(redact_stream_feed(&st, (struct str) { word, sizeof word }, &none, collect, &got), 0);
 	}
-	assert_true(got.n > 60000);			/* a word of that length is none */
+	assert_true(got.n > 60000); /* a word of that length is none */
 	assert_int_equal(redact_stream_feed(&st, STR_LIT(" "), &none, refuse, &seen), 7);
 	assert_true(seen > 0);
 	redact_stream_done(&st);

@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* client/shell_words: lines of shell are taken apart as a shell would. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "base/buf.h"
 #include "client/shell_words.h"
+#include "unit.h"
 
 /* Words in [], commands ended by ; and the range of what they read before them. */
 static char *parsed(const char *text)
@@ -119,8 +117,11 @@ static void limits(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(words_and_quotes), cmocka_unit_test(lists_and_pipes), cmocka_unit_test(substitutions),
-		cmocka_unit_test(redirections), cmocka_unit_test(limits),
+		cmocka_unit_test(words_and_quotes),
+		cmocka_unit_test(lists_and_pipes),
+		cmocka_unit_test(substitutions),
+		cmocka_unit_test(redirections),
+		cmocka_unit_test(limits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

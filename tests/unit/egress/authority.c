@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Units of egress/authority: who trusts the one of a seed trusts its hosts, in this life and the next, and no others. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+/* Units of egress/authority: who trusts the one of a seed trusts its hosts, in this life and the next, and no
+ * others. */
 #include <stdint.h>
-#include <cmocka.h>
 
 #include <stdio.h>
 #include <string.h>
@@ -13,10 +10,43 @@
 #include <openssl/x509v3.h>
 
 #include "egress/authority.h"
+#include "unit.h"
 
-static const uint8_t seed_a[RULES_SEED_SIZE] = "one seed", seed_b[RULES_SEED_SIZE] = "another", zero[RULES_SEED_SIZE], ones[RULES_SEED_SIZE] = {
-	255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,
-};
+static const uint8_t seed_a[RULES_SEED_SIZE] = "one seed", seed_b[RULES_SEED_SIZE] = "another", zero[RULES_SEED_SIZE],
+		     ones[RULES_SEED_SIZE] = {
+			     255,
+			     255,
+			     255,
+			     255,
+			     255,
+			     255,
+			     255,
+			     255,
+			     255,
+			     255,
+			     255,
+			     255,
+			     255,
+			     255,
+			     255,
+			     255,
+			     255,
+			     255,
+			     255,
+			     255,
+			     255,
+			     255,
+			     255,
+			     255,
+			     255,
+			     255,
+			     255,
+			     255,
+			     255,
+			     255,
+			     255,
+			     255,
+		     };
 
 static X509 *read_pem(const char *pem)
 {
@@ -57,7 +87,7 @@ static void hosts_are_trusted_by_their_name(void **state)
 	(void)state;
 	assert_non_null(a);
 	assert_true(trusted(authority_pem(a), a, "api.a.com", "api.a.com"));
-	assert_true(trusted(authority_pem(a), a, "api.a.com", "api.a.com"));	/* the one that is kept */
+	assert_true(trusted(authority_pem(a), a, "api.a.com", "api.a.com")); /* the one that is kept */
 	assert_false(trusted(authority_pem(a), a, "api.a.com", "b.a.com"));
 	assert_false(trusted(authority_pem(b), a, "api.a.com", "api.a.com"));
 	authority_free(a);

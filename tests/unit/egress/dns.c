@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of egress/dns: queries taken apart, answers checked, policy. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "egress/clients.h"
 #include "egress/dns.h"
 #include "egress/serve.h"
+#include "unit.h"
 
 #define HEAD "\x12\x34\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00"
 #define HEAD_OPT "\x12\x34\x01\x00\x00\x01\x00\x00\x00\x00\x00\x01"
@@ -65,7 +62,7 @@ static void every_cut_of_a_query_is_refused(void **state)
 		assert_int_equal(r, n < DNS_HEADER ? -ENOMSG : -EBADMSG);
 		assert_int_equal(q.n_name, 0);
 	}
-	assert_int_equal(dns_parse_query(whole, sizeof whole, &q), -EBADMSG);	/* a byte behind its end */
+	assert_int_equal(dns_parse_query(whole, sizeof whole, &q), -EBADMSG); /* a byte behind its end */
 }
 
 static void odd_queries_are_refused(void **state)
@@ -74,13 +71,18 @@ static void odd_queries_are_refused(void **state)
 	struct dns_query q;
 
 	(void)state;
-	assert_int_equal(dns_parse_query(BYTES("\x12\x34\x81\x80\0\1\0\0\0\0\0\0" NAME IN_A), &q), -ENOMSG);	/* an answer */
+	/* an answer */
+	assert_int_equal(dns_parse_query(BYTES("\x12\x34\x81\x80\0\1\0\0\0\0\0\0" NAME IN_A), &q), -ENOMSG);
 	assert_int_equal(dns_parse_query(BYTES("\x12\x34\x28\x00\0\1\0\0\0\0\0\0" NAME IN_A), &q), -EOPNOTSUPP);
 	assert_int_equal(dns_parse_query(BYTES("\x12\x34\x01\x00\0\2\0\0\0\0\0\0" NAME IN_A NAME IN_A), &q), -EBADMSG);
 	assert_int_equal(dns_parse_query(BYTES("\x12\x34\x01\x00\0\0\0\0\0\0\0\0"), &q), -EBADMSG);
-	assert_int_equal(dns_parse_query(BYTES(HEAD "\xc0\x0c" IN_A), &q), -EBADMSG);	/* points at itself */
-	assert_int_equal(dns_parse_query(BYTES(HEAD "\x40" "abc\0" IN_A), &q), -EBADMSG);
-	assert_int_equal(dns_parse_query(BYTES(HEAD_OPT NAME IN_A "\0\0\1\0\1\0\0\0\0\0\0"), &q), -EBADMSG);	/* not an OPT */
+	assert_int_equal(dns_parse_query(BYTES(HEAD "\xc0\x0c" IN_A), &q), -EBADMSG); /* points at itself */
+	assert_int_equal(dns_parse_query(BYTES(HEAD "\x40"
+						    "abc\0" IN_A),
+			     &q),
+	    -EBADMSG);
+	/* not an OPT */
+	assert_int_equal(dns_parse_query(BYTES(HEAD_OPT NAME IN_A "\0\0\1\0\1\0\0\0\0\0\0"), &q), -EBADMSG);
 	/* A name of 255 bytes is the longest, one of 256 is not. */
 	for (size_t i = 0; i < 127; i++)
 		memcpy(longest + 12 + 2 * i, "\1a", 2);
@@ -104,13 +106,15 @@ static void answer_must_be_to_our_question(void **state)
 #define ANSWER(id, flags, name, rest) BYTES(id flags "\0\1\0\0\0\0\0\0" name rest)
 	assert_int_equal(dns_check_answer(ANSWER("\xbe\xef", "\x81\x80", NAME, IN_A), &q, 0xbeef, &a), 0);
 	assert_int_equal(a.rcode, 0);
-	assert_int_equal(dns_check_answer(ANSWER("\xbe\xef", "\x83\x83", "\3WWW\7example\3ORG\0", IN_A), &q, 0xbeef, &a), 0);
+	assert_int_equal(
+	    dns_check_answer(ANSWER("\xbe\xef", "\x83\x83", "\3WWW\7example\3ORG\0", IN_A), &q, 0xbeef, &a), 0);
 	assert_int_equal(a.rcode, DNS_NXDOMAIN);
 	assert_true(a.truncated);
 	assert_true(dns_check_answer(ANSWER("\xbe\xee", "\x81\x80", NAME, IN_A), &q, 0xbeef, &a) < 0);
 	assert_true(dns_check_answer(ANSWER("\xbe\xef", "\x01\x80", NAME, IN_A), &q, 0xbeef, &a) < 0);
 	assert_true(dns_check_answer(ANSWER("\xbe\xef", "\x81\x80", NAME, IN_AAAA), &q, 0xbeef, &a) < 0);
-	assert_true(dns_check_answer(ANSWER("\xbe\xef", "\x81\x80", "\3wwx\7example\3org\0", IN_A), &q, 0xbeef, &a) < 0);
+	assert_true(
+	    dns_check_answer(ANSWER("\xbe\xef", "\x81\x80", "\3wwx\7example\3org\0", IN_A), &q, 0xbeef, &a) < 0);
 	assert_true(dns_check_answer(BYTES("\xbe\xef\x81\x80\0\0\0\0\0\0\0\0"), &q, 0xbeef, &a) < 0);
 	assert_int_equal(dns_check_answer(BYTES("\xbe\xef\x81\x85\0\0\0\0\0\0\0\0"), &q, 0xbeef, &a), 0);
 	assert_true(dns_check_answer(BYTES("\xbe\xef\x81"), &q, 0xbeef, &a) < 0);

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of egress/flow: what is decided about a connection. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
 
 #include "egress/flow.h"
+#include "unit.h"
 
-#define HERE 0x01010101u		/* allowed by its address */
+#define HERE 0x01010101u /* allowed by its address */
 #define THERE 0x08080808u
 
 static struct policy *only_names(void)
@@ -28,7 +25,7 @@ static void a_name_leads_to_the_name(void **state)
 
 	(void)state;
 	assert_int_equal(flow_decide(p, "a.com", THERE, 443), FLOW_BY_NAME);
-	assert_int_equal(flow_decide(p, "a.com", HERE, 443), FLOW_BY_NAME);	/* wherever the sandbox thinks it is */
+	assert_int_equal(flow_decide(p, "a.com", HERE, 443), FLOW_BY_NAME); /* wherever the sandbox thinks it is */
 	assert_int_equal(flow_decide(p, "x.b.org", THERE, 80), FLOW_BY_NAME);
 	assert_int_equal(flow_decide(p, "b.org", THERE, 80), FLOW_REFUSE);
 	assert_int_equal(flow_decide(p, "a.com", THERE, 80), FLOW_REFUSE);
@@ -55,7 +52,7 @@ static void what_is_rewritten_never_goes_where_the_sandbox_says(void **state)
 	assert_int_equal(policy_add_name(p, POLICY_REWRITE, STR_LIT("a.com"), 443, 443), 0);
 	assert_int_equal(flow_decide(p, "a.com", THERE, 443), FLOW_BY_NAME);
 	assert_int_equal(flow_decide(p, "b.com", THERE, 443), FLOW_BY_ADDRESS);
-	p->flags = POLICY_DENY_ALL;		/* a rewrite allows nothing */
+	p->flags = POLICY_DENY_ALL; /* a rewrite allows nothing */
 	assert_int_equal(flow_decide(p, "a.com", THERE, 443), FLOW_REFUSE);
 	policy_free(p);
 }

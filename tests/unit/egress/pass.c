@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of egress/pass: what of HTTP goes on, and what is cut. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,9 +8,10 @@
 #include "../http/wire.h"
 #include "egress/pass.h"
 #include "loop/stream.h"
+#include "unit.h"
 
 static struct loop *l;
-static int c[2], s[2], ends;		/* the tests hold [0] */
+static int c[2], s[2], ends; /* the tests hold [0] */
 static struct pass *p;
 static bool available;
 static struct buf got;
@@ -63,7 +60,8 @@ static int tear_down(void **state)
 
 static void start(const char *first, const struct pass_fields *set)
 {
-	p = pass_new(stream_new(l, c[1], &none, NULL), stream_new(l, s[1], &none, NULL), "a.com", str_of(first), &ops, (void *)set);
+	p = pass_new(stream_new(l, c[1], &none, NULL), stream_new(l, s[1], &none, NULL), "a.com", str_of(first), &ops,
+	    (void *)set);
 	assert_non_null(p);
 	pass_start(p);
 	wire_turns(l, 5);
@@ -88,9 +86,11 @@ static void requests_go_on_one_after_the_other(void **state)
 	(void)state;
 	start("GET /x HTTP/1.1\r\nHost: A.com\r\n", NULL);
 	server_got("");
-	say("Accept:  */* \r\n\r\nPOST /y HTTP/1.1\r\nhost: a.com:80\r\nContent-Length: 3\r\n\r\nabcPUT / HTTP/1.1\r\nHost: a.com.\r\n"
+	say("Accept:  */* \r\n\r\nPOST /y HTTP/1.1\r\nhost: a.com:80\r\nContent-Length: 3\r\n\r\nabcPUT / "
+	    "HTTP/1.1\r\nHost: a.com.\r\n"
 	    "Transfer-Encoding: chunked\r\n\r\n3\r\nxyz\r\n0\r\n\r\n");
-	server_got("GET /x HTTP/1.1\r\nHost: A.com\r\nAccept: */*\r\n\r\nPOST /y HTTP/1.1\r\nhost: a.com:80\r\nContent-Length: 3\r\n\r\nabc"
+	server_got("GET /x HTTP/1.1\r\nHost: A.com\r\nAccept: */*\r\n\r\nPOST /y HTTP/1.1\r\nhost: "
+		   "a.com:80\r\nContent-Length: 3\r\n\r\nabc"
 		   "PUT / HTTP/1.1\r\nHost: a.com.\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nxyz\r\n0\r\n\r\n");
 	assert_int_equal(ends, 0);
 }
@@ -174,7 +174,7 @@ static void an_upgrade_that_is_taken_opens_a_tunnel(void **state)
 	start("GET /ws HTTP/1.1\r\nHost: a.com\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n", NULL);
 	server_got("GET /ws HTTP/1.1\r\nHost: a.com\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n");
 	say("early");
-	server_got("");				/* not before the server has agreed */
+	server_got(""); /* not before the server has agreed */
 	wire_send(s[0], STR_LIT("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\nfirst"));
 	wire_turns(l, 5);
 	(void)wire_recv(c[0], &got);
@@ -188,7 +188,9 @@ static void an_upgrade_that_is_taken_opens_a_tunnel(void **state)
 static void an_upgrade_that_is_not_taken_is_the_last_request(void **state)
 {
 	(void)state;
-	start("GET /ws HTTP/1.1\r\nHost: a.com\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nGET / HTTP/1.1\r\nHost: evil.com\r\n\r\n", NULL);
+	start("GET /ws HTTP/1.1\r\nHost: a.com\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nGET / "
+	      "HTTP/1.1\r\nHost: evil.com\r\n\r\n",
+	    NULL);
 	server_got("GET /ws HTTP/1.1\r\nHost: a.com\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n");
 	wire_send(s[0], STR_LIT("HTTP/1.1 400 Bad Request\r\nContent-Length: 2\r\n\r\nno"));
 	wire_turns(l, 5);
@@ -210,7 +212,7 @@ static void large_answers_come_back_whole_and_an_upgrade_is_seen_behind_them(voi
 			want[i * sizeof piece + k] = piece[k] = (char)(i * 31 + k % 251);
 		wire_send(s[0], (struct str) { piece, sizeof piece });
 		wire_turns(l, 5);
-		if (i != 3)			/* somewhere the client is slow */
+		if (i != 3) /* somewhere the client is slow */
 			(void)wire_recv(c[0], &got);
 	}
 	assert_int_equal(got.n, sizeof want);
@@ -231,7 +233,9 @@ static void large_answers_come_back_whole_and_an_upgrade_is_seen_behind_them(voi
 static void http2_is_not_offered_on(void **state)
 {
 	(void)state;
-	start("GET / HTTP/1.1\r\nHost: a.com\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n\r\n", NULL);
+	start("GET / HTTP/1.1\r\nHost: a.com\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: "
+	      "AAMAAABk\r\n\r\n",
+	    NULL);
 	server_got("GET / HTTP/1.1\r\nHost: a.com\r\nConnection: Upgrade, HTTP2-Settings\r\n\r\n");
 	say("GET /2 HTTP/1.1\r\nHost: a.com\r\n\r\n");
 	server_got("GET /2 HTTP/1.1\r\nHost: a.com\r\n\r\n");
@@ -245,7 +249,8 @@ int main(void)
 		CASE(a_request_for_another_host_cuts_the_connection),
 		CASE(what_two_readers_could_read_differently_is_cut),
 		CASE(fields_are_set_in_place_of_what_was_there),
-		CASE(nothing_is_set_in_what_comes_back), CASE(answers_come_back_as_they_are),
+		CASE(nothing_is_set_in_what_comes_back),
+		CASE(answers_come_back_as_they_are),
 		CASE(an_upgrade_that_is_taken_opens_a_tunnel),
 		CASE(an_upgrade_that_is_not_taken_is_the_last_request),
 		CASE(large_answers_come_back_whole_and_an_upgrade_is_seen_behind_them),

@@ -1,21 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of egress/relay: bytes and ends, both ways. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "../http/wire.h"
 #include "egress/relay.h"
+#include "unit.h"
 
 #define MUCH (3 * 1024 * 1024)
 
 static struct loop *l;
-static int a[2], b[2], ends;		/* the tests hold [0], the relay has [1] */
+static int a[2], b[2], ends; /* the tests hold [0], the relay has [1] */
 static struct relay *r;
 
 static void on_end(void *user)
@@ -80,7 +77,9 @@ static void all_of_it_arrives_however_slow_the_reader(void **state)
 		int fds[2] = { a[0], b[0] };
 
 		for (int k = 0; k < 2; k++) {
-			ssize_t n = sent[k] < MUCH ? send(fds[k], out + sent[k], MUCH - sent[k], MSG_NOSIGNAL | MSG_DONTWAIT) : 0;
+			ssize_t n = sent[k] < MUCH
+			    ? send(fds[k], out + sent[k], MUCH - sent[k], MSG_NOSIGNAL | MSG_DONTWAIT)
+			    : 0;
 
 			sent[k] += n > 0 ? (size_t)n : 0;
 		}

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of egress/sni: the name in a ClientHello and in a Host field. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
 
 #include <errno.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "egress/sni.h"
+#include "unit.h"
 
 static char name[POLICY_NAME_SIZE];
 
@@ -74,7 +71,7 @@ static void hello_for(struct buf *out, const char *host, size_t piece)
 {
 	autobuf struct buf exts = BUF_INIT(4096), msg = BUF_INIT(65536);
 
-	put(&exts, 0x0a0a, 2);		/* one that nobody knows */
+	put(&exts, 0x0a0a, 2); /* one that nobody knows */
 	put(&exts, 0, 2);
 	if (host)
 		put_sni(&exts, host);
@@ -140,7 +137,8 @@ static void two_names_are_refused(void **state)
 
 static void two_names_in_one_list_are_refused(void **state)
 {
-	autobuf struct buf list = BUF_INIT(4096), ext = BUF_INIT(4096), exts = BUF_INIT(4096), msg = BUF_INIT(65536), b = BUF_INIT(65536);
+	autobuf struct buf list = BUF_INIT(4096), ext = BUF_INIT(4096), exts = BUF_INIT(4096), msg = BUF_INIT(65536),
+			   b = BUF_INIT(65536);
 
 	(void)state;
 	for (int i = 0; i < 2; i++) {
@@ -159,9 +157,15 @@ static void two_names_in_one_list_are_refused(void **state)
 static void what_is_no_hello_is_refused(void **state)
 {
 	static const struct str bad[] = {
-		STR_LIT("\x15\x03\x01\0\2\1\0"), STR_LIT("\x16\x02\x01\0\4"), STR_LIT("\x16\x03\x01\0\0"), STR_LIT("\x16\x03\x01\x40\x01"),
-		STR_LIT("\x16\x03\x01\0\4\2\0\0\0"), STR_LIT("\x16\x03\x01\0\4\1\xff\xff\xff"), STR_LIT("\x16\x03\x01\0\4\1\0\0\0"),
-		STR_LIT("\x16\x03\x01\0\6\1\0\0\1xx"), STR_LIT("GET / HTTP/1.1"),
+		STR_LIT("\x15\x03\x01\0\2\1\0"),
+		STR_LIT("\x16\x02\x01\0\4"),
+		STR_LIT("\x16\x03\x01\0\0"),
+		STR_LIT("\x16\x03\x01\x40\x01"),
+		STR_LIT("\x16\x03\x01\0\4\2\0\0\0"),
+		STR_LIT("\x16\x03\x01\0\4\1\xff\xff\xff"),
+		STR_LIT("\x16\x03\x01\0\4\1\0\0\0"),
+		STR_LIT("\x16\x03\x01\0\6\1\0\0\1xx"),
+		STR_LIT("GET / HTTP/1.1"),
 	};
 
 	(void)state;
@@ -171,7 +175,8 @@ static void what_is_no_hello_is_refused(void **state)
 
 static void a_host_field_has_a_name_and_perhaps_a_port(void **state)
 {
-	static const char *const bad[] = { "", ":80", "1.2.3.4", "1.2.3.4:80", "[::1]", "a.com:", "a.com:x", "a.com:99999", "a.com:80:80", "a com", "*", "*.a.com", "a.com/" };
+	static const char *const bad[] = { "", ":80", "1.2.3.4", "1.2.3.4:80", "[::1]", "a.com:", "a.com:x",
+		"a.com:99999", "a.com:80:80", "a com", "*", "*.a.com", "a.com/" };
 
 	(void)state;
 	assert_int_equal(host_parse(STR_LIT("Example.COM"), name), 0);

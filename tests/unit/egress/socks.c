@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of egress/socks: what is said to a proxy, and what it may answer. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "../http/wire.h"
 #include "egress/socks.h"
+#include "unit.h"
 
 static struct loop *l;
 static int c[2], result;
@@ -109,8 +106,12 @@ static void by_address_with_a_login(void **state)
 static void refusals_and_nonsense_end_it(void **state)
 {
 	static const struct str bad[][2] = {
-		{ { "\4\0", 2 }, { NULL, 0 } }, { { "\5\377", 2 }, { NULL, 0 } }, { { "\5\2", 2 }, { NULL, 0 } }, { { "\5\0", 2 }, { "\5\5\0\1\0\0\0\0\0\0", 10 } },
-		{ { "\5\0", 2 }, { "\4\0\0\1\0\0\0\0\0\0", 10 } }, { { "\5\0", 2 }, { "\5\0\0\7\0\0\0\0\0\0", 10 } },
+		{ { "\4\0", 2 }, { NULL, 0 } },
+		{ { "\5\377", 2 }, { NULL, 0 } },
+		{ { "\5\2", 2 }, { NULL, 0 } },
+		{ { "\5\0", 2 }, { "\5\5\0\1\0\0\0\0\0\0", 10 } },
+		{ { "\5\0", 2 }, { "\4\0\0\1\0\0\0\0\0\0", 10 } },
+		{ { "\5\0", 2 }, { "\5\0\0\7\0\0\0\0\0\0", 10 } },
 	};
 
 	(void)state;

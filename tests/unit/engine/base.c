@@ -3,10 +3,6 @@
 #include "engine/base.h"
 
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "unit.h"
 
 #define KEY "0123456789abcdef0123456789abcdef"
 #define PAGE 4096
@@ -84,7 +81,7 @@ static void the_one_in_use_is_found(void **state)
 	assert_string_equal(b.name, name);
 	assert_int_equal(strncmp(b.label, "file[", 5), 0);
 	close(b.fd);
-	base_remove(p.bases, name);		/* whoever has it mapped still has it */
+	base_remove(p.bases, name); /* whoever has it mapped still has it */
 	assert_int_equal(base_find(p.bases, p.top, &b, &e), 0);
 	assert_true(b.fd >= 0);
 	assert_string_equal(b.name, name);
@@ -173,7 +170,7 @@ static void what_is_in_use_is_noted(void **state)
 	assert_true(m != MAP_FAILED);
 	assert_int_equal(base_find(p.bases, p.top, &b, &e), 0);
 	base_save_use(p.top, p.top, &b);
-	assert_int_equal(faccessat(p.top, BASE_USE, F_OK, 0), -1);	/* nothing */
+	assert_int_equal(faccessat(p.top, BASE_USE, F_OK, 0), -1); /* nothing */
 	m[5 * PAGE] = m[150 * PAGE] = 1;
 	base_save_use(p.top, p.top, &b);
 	int note = openat(p.top, BASE_USE, O_RDONLY | O_CLOEXEC);
@@ -182,7 +179,7 @@ static void what_is_in_use_is_noted(void **state)
 	assert_int_equal(r[0].page, 105);
 	assert_int_equal(r[1].page, 250);
 	base_fetch_use(p.top, b.fd);
-	base_fetch_use(p.bases, b.fd);		/* no note there */
+	base_fetch_use(p.bases, b.fd); /* no note there */
 	close(note);
 	close(b.fd);
 	close(fd);

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of engine/cgroup: what is written to and read from the kernel's files, for both kinds of host. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,13 +15,14 @@
 #include "base/fd.h"
 #include "engine/cgroup_impl.h"
 #include "engine/userns.h"
+#include "unit.h"
 
 static const char hybrid[] =
-	"30 24 0:26 / /sys/fs/cgroup rw,relatime - tmpfs tmpfs rw,mode=755\n"
-	"31 30 0:27 / /sys/fs/cgroup/cpu,cpuacct rw,relatime shared:9 - cgroup cgroup rw,cpu,cpuacct\n"
-	"32 30 0:28 / /sys/fs/cgroup/memory rw,relatime - cgroup cgroup rw,memory\n"
-	"33 30 0:29 / /sys/fs/cgroup/systemd rw,relatime - cgroup cgroup rw,xattr,name=systemd\n"
-	"34 30 0:30 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw\n";
+    "30 24 0:26 / /sys/fs/cgroup rw,relatime - tmpfs tmpfs rw,mode=755\n"
+    "31 30 0:27 / /sys/fs/cgroup/cpu,cpuacct rw,relatime shared:9 - cgroup cgroup rw,cpu,cpuacct\n"
+    "32 30 0:28 / /sys/fs/cgroup/memory rw,relatime - cgroup cgroup rw,memory\n"
+    "33 30 0:29 / /sys/fs/cgroup/systemd rw,relatime - cgroup cgroup rw,xattr,name=systemd\n"
+    "34 30 0:30 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw\n";
 
 static void mounts_are_found_by_controller(void **state)
 {
@@ -151,8 +148,19 @@ static void fields_are_found_whole(void **state)
 static int fake_v2(char dir[64], const char *id)
 {
 	static const char *const files[] = {
-		"io.max", "memory.max", "memory.current", "memory.stat", "memory.events", "cpu.max", "cpu.stat", "pids.max", "pids.current",
-		"cgroup.freeze", "cgroup.events", "cgroup.kill", "cgroup.procs",
+		"io.max",
+		"memory.max",
+		"memory.current",
+		"memory.stat",
+		"memory.events",
+		"cpu.max",
+		"cpu.stat",
+		"pids.max",
+		"pids.current",
+		"cgroup.freeze",
+		"cgroup.events",
+		"cgroup.kill",
+		"cgroup.procs",
 	};
 	int fd;
 
@@ -183,12 +191,12 @@ static void v2_changes(struct cgroup_tree *t)
 	assert_int_equal(strncmp(z, "67108864", 8), 0);
 	assert_true(file_read(t->v2_fd, "box/io.max", z, sizeof z) > 0);
 	assert_string_equal(z, "8:16 rbps=max wbps=max riops=9 wiops=9");
-	assert_int_equal(cgroup_io(t, "box", &(struct cgroup_limits) { 0 }, &e), 0);	/* H2: while it is frozen */
+	assert_int_equal(cgroup_io(t, "box", &(struct cgroup_limits) { 0 }, &e), 0); /* H2: while it is frozen */
 	assert_true(file_read(t->v2_fd, "box/io.max", z, sizeof z) > 0);
 	assert_string_equal(z, "8:16 rbps=max wbps=max riops=max wiops=max");
 	assert_true(file_read(t->v2_fd, "box/memory.max", z, sizeof z) > 0);
 	assert_int_equal(strncmp(z, "67108864", 8), 0);
-	assert_int_equal(cgroup_cpu(t, "box", 0), 0);		/* H7: while processes are killed for want of memory */
+	assert_int_equal(cgroup_cpu(t, "box", 0), 0); /* H7: while processes are killed for want of memory */
 	assert_true(file_read(t->v2_fd, "box/cpu.max", z, sizeof z) > 0);
 	assert_int_equal(strncmp(z, "max 100000", 10), 0);
 	assert_int_equal(cgroup_cpu(t, "box", 500), 0);
@@ -241,7 +249,7 @@ static void v2_makes_an_empty_one_anew(void **state)
 	assert_int_equal(mkdirat(t.v2_fd, "left", 0700), 0);
 	assert_int_equal(fchmodat(t.v2_fd, "used", 0700, 0), 0);
 	assert_int_equal(cgroup_v2.make(&t, "used", &none, &e), 0);
-	(void)cgroup_v2.make(&t, "left", &none, &e);	/* there are no files to write to */
+	(void)cgroup_v2.make(&t, "left", &none, &e); /* there are no files to write to */
 	assert_int_equal(fstatat(t.v2_fd, "used", &st, 0), 0);
 	assert_int_equal(st.st_mode & 0777, 0700);
 	assert_int_equal(fstatat(t.v2_fd, "left", &st, 0), 0);
@@ -301,7 +309,8 @@ static int open_real_v2(char name[32])
 	char at[256];
 
 	(void)snprintf(name, 32, "atoll-unit-%d", (int)getpid());
-	if (file_read(AT_FDCWD, "/proc/self/mountinfo", mountinfo, sizeof mountinfo) < 0 || cgroup_find_mount(mountinfo, "cgroup2", NULL, at, sizeof at) < 0)
+	if (file_read(AT_FDCWD, "/proc/self/mountinfo", mountinfo, sizeof mountinfo) < 0 ||
+	    cgroup_find_mount(mountinfo, "cgroup2", NULL, at, sizeof at) < 0)
 		return -1;
 	int root = open(at, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
@@ -328,18 +337,18 @@ static void v2_sandboxes_begin_even_from_a_cgroup_that_was_killed(void **state)
 
 	(void)state;
 	if (root < 0)
-		skip();				/* not root, or no cgroup2 in this kernel */
+		skip(); /* not root, or no cgroup2 in this kernel */
 	parent = openat(root, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	for (size_t i = 0; i < 3; i++)
 		assert_int_equal(mkdirat(parent, dirs[i], 0755), 0);
-	if (file_write(parent, "killed/cgroup.kill", "1") == 0) {	/* since 5.14 */
+	if (file_write(parent, "killed/cgroup.kill", "1") == 0) { /* since 5.14 */
 		got[0] = in_child(parent, "fresh", "box");
 		got[1] = in_child(parent, "killed", "box");
 	}
 	for (size_t i = 0; i < 3; i++)
 		remove_empty(parent, dirs[i]);
 	close(parent);
-	remove_empty(root, name);		/* nothing of a trial is left in it */
+	remove_empty(root, name); /* nothing of a trial is left in it */
 	close(root);
 	if (got[0] == -1)
 		skip();
@@ -350,8 +359,15 @@ static void v2_sandboxes_begin_even_from_a_cgroup_that_was_killed(void **state)
 /* A service manager finds no place for the daemon in a cgroup below which ours were left. */
 static void v2_is_at_the_top_whoever_started_us(void **state)
 {
-	static const char *const made[] = { "cgroup.subtree_control", "atoll3/cgroup.subtree_control", "atoll3/pids.max", "atoll3/memory.max", "atoll3/cpu.weight" };
-	struct cgroup_tree t = { .be = &cgroup_v2, .parent = "atoll3", .mem_total_bytes = 1 << 30, .pids_total = 99, .cpu_weight = 100, .v2_fd = -1, .v2_root_fd = -1 };
+	static const char *const made[] = { "cgroup.subtree_control", "atoll3/cgroup.subtree_control",
+		"atoll3/pids.max", "atoll3/memory.max", "atoll3/cpu.weight" };
+	struct cgroup_tree t = { .be = &cgroup_v2,
+		.parent = "atoll3",
+		.mem_total_bytes = 1 << 30,
+		.pids_total = 99,
+		.cpu_weight = 100,
+		.v2_fd = -1,
+		.v2_root_fd = -1 };
 	struct err e = ERR_INIT;
 	char dir[64], z[128];
 	int fd;
@@ -386,7 +402,7 @@ static void v2_files_are_written_and_read(void **state)
 
 	(void)state;
 	t.v2_fd = fake_v2(dir, "box");
-	assert_int_equal(cgroup_v2.make(&t, "box", &some, &e), 0);	/* memory.swap.max is missing: fine */
+	assert_int_equal(cgroup_v2.make(&t, "box", &some, &e), 0); /* memory.swap.max is missing: fine */
 	assert_true(file_read(t.v2_fd, "box/memory.max", z, sizeof z) > 0);
 	assert_string_equal(z, "536870912");
 	assert_int_equal(file_write(t.v2_fd, "box/memory.current", "4096\n"), 0);
@@ -405,7 +421,7 @@ static void v2_files_are_written_and_read(void **state)
 	assert_int_equal(file_write(t.v2_fd, "box/cgroup.events", "populated 1\nfrozen 0\n"), 0);
 	assert_int_equal(cgroup_v2.freeze(&t, "box", true, &e), -EAGAIN);
 	assert_true(file_read(t.v2_fd, "box/cgroup.freeze", z, sizeof z) > 0);
-	assert_int_equal(z[0], '1');				/* still asked for */
+	assert_int_equal(z[0], '1'); /* still asked for */
 	assert_int_equal(cgroup_v2.freeze(&t, "box", false, &e), 0);
 	assert_true(file_read(t.v2_fd, "box/cgroup.freeze", z, sizeof z) > 0);
 	assert_int_equal(z[0], '0');

@@ -1,22 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of engine/criu: the reason in its log. */
 #include "engine/criu.h"
+#include "unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static void the_first_error_that_matters_is_the_reason(void **state)
 {
 	static const char log[] =
-		"Error (criu/tun.c:85): tun: Unable to create tun: No such file or directory\n"
-		"Error (criu/util.c:1534): rlimit: Can't setup RLIMIT_NOFILE for self: Operation not permitted\n"
-		"Warn  (criu/sk-unix.c:1): something\n"
-		"     1: Error (criu/sk-unix.c:884): unix: Can't dump half of stream unix connection.\n"
-		"Error (criu/cr-dump.c:1975): Dumping FAILED.\n";
+	    "Error (criu/tun.c:85): tun: Unable to create tun: No such file or directory\n"
+	    "Error (criu/util.c:1534): rlimit: Can't setup RLIMIT_NOFILE for self: Operation not permitted\n"
+	    "Warn  (criu/sk-unix.c:1): something\n"
+	    "     1: Error (criu/sk-unix.c:884): unix: Can't dump half of stream unix connection.\n"
+	    "Error (criu/cr-dump.c:1975): Dumping FAILED.\n";
 	char why[160];
 
 	(void)state;

@@ -2,10 +2,7 @@
 /* Units of engine/helper: what a helper has, when it ends, and who notices. */
 #include <dirent.h>
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,15 +10,14 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/fd.h"
 #include "engine/helper.h"
+#include "unit.h"
 
 struct seen {
 	char name[16];
 	int n_fds;
-	int kept;			/* may the fd that was to be kept be used? */
+	int kept; /* may the fd that was to be kept be used? */
 };
 
 static int count_fds(void)
@@ -32,7 +28,7 @@ static int count_fds(void)
 	while (readdir(d))
 		n++;
 	(void)closedir(d);
-	return n - 3;			/* "." and "..", and the directory */
+	return n - 3; /* "." and "..", and the directory */
 }
 
 static void tell(void *arg, int sock)
@@ -59,7 +55,7 @@ static void it_has_only_what_it_was_given(void **state)
 	assert_int_equal(helper_start("helper", keep, ARRAY_LEN(keep), tell, &mine, &h, &e), 0);
 	assert_int_equal(recv(h.sock, &s, sizeof s, 0), sizeof s);
 	assert_string_equal(s.name, "helper\n");
-	assert_int_equal(s.n_fds, 3 + 2);	/* stdio, the socket, mine */
+	assert_int_equal(s.n_fds, 3 + 2); /* stdio, the socket, mine */
 	assert_true(s.kept);
 	assert_true(helper_alive(&h));
 	helper_stop(&h);

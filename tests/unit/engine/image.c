@@ -2,18 +2,15 @@
 /* Units of engine/image: records that are whole or refused, and ids in CRIU's own format. */
 #include "engine/image.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 
-#include <cmocka.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "unit.h"
 
 static int temp_dir(char path[32])
 {
@@ -80,9 +77,46 @@ static void a_damaged_record_is_refused(void **state)
 static void ids_are_written_as_criu_writes_them(void **state)
 {
 	static const unsigned char want[] = {
-		0x19, 0x43, 0x56, 0x54, 0x06, 0x49, 0x47, 0x55, 0x1c, 0, 0, 0,
-		0x0a, 0x0c, 0x08, 0x00, 0x10, 0x80, 0x80, 0x84, 0x80, 0x01, 0x18, 0x80, 0x80, 0x04,
-		0x12, 0x0c, 0x08, 0x00, 0x10, 0x80, 0x80, 0x84, 0x80, 0x01, 0x18, 0x80, 0x80, 0x04,
+		0x19,
+		0x43,
+		0x56,
+		0x54,
+		0x06,
+		0x49,
+		0x47,
+		0x55,
+		0x1c,
+		0,
+		0,
+		0,
+		0x0a,
+		0x0c,
+		0x08,
+		0x00,
+		0x10,
+		0x80,
+		0x80,
+		0x84,
+		0x80,
+		0x01,
+		0x18,
+		0x80,
+		0x80,
+		0x04,
+		0x12,
+		0x0c,
+		0x08,
+		0x00,
+		0x10,
+		0x80,
+		0x80,
+		0x84,
+		0x80,
+		0x01,
+		0x18,
+		0x80,
+		0x80,
+		0x04,
 	};
 	unsigned char got[64];
 
@@ -152,7 +186,7 @@ static void a_program_is_copied_once_per_version(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		assert_int_equal(unlinkat(dir, names[i], 0), 0);
 	close(dir);
-	assert_int_equal(rmdir(path), 0);		/* nothing else was left */
+	assert_int_equal(rmdir(path), 0); /* nothing else was left */
 }
 
 int main(void)

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Units of engine/inside (W1): what a process has of another mount is found, however it has it. Each case is a child that has something of a
- * file system which is mounted nowhere, and so in no mount namespace. */
+/* Units of engine/inside (W1): what a process has of another mount is found, however it has it. Each case is a child
+ * that has something of a file system which is mounted nowhere, and so in no mount namespace. */
 #include "engine/inside.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -23,11 +20,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "engine/mounts.h"
+#include "unit.h"
 
-static int strange = -1;		/* a directory of that file system, with a file */
+static int strange = -1; /* a directory of that file system, with a file */
 static int base = -1;
 
 /* --- what a child does to itself ---------------------------------------------------------------------------- */
@@ -43,9 +39,11 @@ static bool has_its_own(void)
 
 	if (kept < 0)
 		kept = open("/", O_RDONLY | O_DIRECTORY);
-	return pipe(pipes) == 0 && socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0 && eventfd(0, 0) >= 0 && epoll_create1(0) >= 0 && kept >= 0 &&
-		memfd_create("x", 0) >= 0 && mmap(NULL, 4096, PROT_READ, MAP_SHARED | MAP_ANONYMOUS, -1, 0) != MAP_FAILED &&
-		inotify_add_watch(watch, "/", IN_OPEN) > 0 && open("/proc/self/ns/net", O_RDONLY) >= 0 && open("/proc/self/fd", O_PATH) >= 0;
+	return pipe(pipes) == 0 && socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0 && eventfd(0, 0) >= 0 &&
+	    epoll_create1(0) >= 0 && kept >= 0 && memfd_create("x", 0) >= 0 &&
+	    mmap(NULL, 4096, PROT_READ, MAP_SHARED | MAP_ANONYMOUS, -1, 0) != MAP_FAILED &&
+	    inotify_add_watch(watch, "/", IN_OPEN) > 0 && open("/proc/self/ns/net", O_RDONLY) >= 0 &&
+	    open("/proc/self/fd", O_PATH) >= 0;
 }
 
 static bool has_directory(void)
@@ -97,7 +95,8 @@ static bool has_watch(void)
 static bool has_namespace(void)
 {
 	int own = open("/proc/self/ns/net", O_RDONLY);
-	bool good = own >= 0 && unshare(CLONE_NEWNET) == 0 && open("/proc/self/ns/net", O_RDONLY) >= 0 && setns(own, CLONE_NEWNET) == 0;
+	bool good = own >= 0 && unshare(CLONE_NEWNET) == 0 && open("/proc/self/ns/net", O_RDONLY) >= 0 &&
+	    setns(own, CLONE_NEWNET) == 0;
 
 	(void)close(own);
 	return good;
@@ -125,7 +124,7 @@ static _Noreturn void child(bool (*fn)(void), int ready)
 	int log = open("/dev/null", O_RDWR);
 
 	for (int i = 0; i < 3; i++)
-		(void)dup2(log, i);		/* what the tests' runner gave us is not what is asked for */
+		(void)dup2(log, i); /* what the tests' runner gave us is not what is asked for */
 	bool good = fn();
 
 	(void)close(strange);
@@ -179,13 +178,22 @@ static void what_is_its_own_is_left_alone(void **state)
 static void what_is_not_its_own_is_found(void **state)
 {
 	static bool (*const ways[])(void) = {
-		has_directory, has_path, has_file, has_cwd, has_root, has_mapping, has_watch, has_namespace, has_base_open,
+		has_directory,
+		has_path,
+		has_file,
+		has_cwd,
+		has_root,
+		has_mapping,
+		has_watch,
+		has_namespace,
+		has_base_open,
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
 		print_message("way %zu\n", i);
-		if (ways[i] != has_root)	/* where pid 1 has another root, nothing is seen of its mounts, and all is foreign */
+		/* where pid 1 has another root, nothing is seen of its mounts, and all is foreign */
+		if (ways[i] != has_root)
 			assert_int_equal(result_with(ways[i], has_nothing), -ESTALE);
 		assert_int_equal(result_with(has_nothing, ways[i]), -ESTALE);
 	}
@@ -226,5 +234,5 @@ int main(void)
 
 	if (set_up(NULL) != 0)
 		return 1;
-	return strange < 0 ? 77 : cmocka_run_group_tests(tests, NULL, NULL);	/* only root can make a mount */
+	return strange < 0 ? 77 : cmocka_run_group_tests(tests, NULL, NULL); /* only root can make a mount */
 }

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What becomes of a process's memory: the same bytes, with the same rights, from no file; and what must stay as it is does. */
+/* What becomes of a process's memory: the same bytes, with the same rights, from no file; and what must stay as it is
+ * does. */
 #include "engine/join_lib.h"
+#include "unit.h"
 
 #include <fcntl.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -19,7 +17,7 @@
 #include <unistd.h>
 
 #define PAGE 4096u
-#define PAGES 700u			/* more than a huge page */
+#define PAGES 700u /* more than a huge page */
 
 enum { FINE, NOT_DETACHED, BYTES_CHANGED, FILES_LEFT, RIGHTS_CHANGED, NOT_WIPED, GAP_FILLED, OTHER };
 
@@ -48,7 +46,7 @@ static int in_copy(int (*fn)(char *p), char *p)
 	pid_t pid = fork();
 
 	if (pid == 0) {
-		(void)signal(SIGSEGV, SIG_DFL);	/* cmocka has a handler for it */
+		(void)signal(SIGSEGV, SIG_DFL); /* cmocka has a handler for it */
 		_exit(fn(p));
 	}
 	return waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
@@ -61,7 +59,7 @@ static int first_byte(char *p)
 
 static int write_to(char *p)
 {
-	*p = 1;				/* SIGSEGV where that is not allowed */
+	*p = 1; /* SIGSEGV where that is not allowed */
 	return 0;
 }
 
@@ -77,7 +75,8 @@ static int rearranged(int base, char *file, char *plain, char *wiped, char *gap)
 		return OTHER;
 	if (memory_detach(base) < 0)
 		return NOT_DETACHED;
-	if (memcmp(copy, file, (size_t)PAGES * PAGE) != 0 || plain[0] != 'p' || plain[(PAGES - 1) * PAGE] != 'e' || wiped[0] != 'w')
+	if (memcmp(copy, file, (size_t)PAGES * PAGE) != 0 || plain[0] != 'p' || plain[(PAGES - 1) * PAGE] != 'e' ||
+	    wiped[0] != 'w')
 		return BYTES_CHANGED;
 	if (has_files(st.st_ino))
 		return FILES_LEFT;
@@ -106,7 +105,8 @@ static int prepared(int base)
 	(void)munmap(all + PAGES * PAGE, PAGE);
 	plain = mmap(all + (PAGES + 1) * PAGE, PAGES * PAGE, prot, flags | MAP_FIXED, -1, 0);
 	wiped = mmap(plain + PAGES * PAGE, PAGE, prot, flags | MAP_FIXED, -1, 0);
-	if (file == MAP_FAILED || plain == MAP_FAILED || wiped == MAP_FAILED || madvise(wiped, PAGE, MADV_WIPEONFORK) < 0)
+	if (file == MAP_FAILED || plain == MAP_FAILED || wiped == MAP_FAILED ||
+	    madvise(wiped, PAGE, MADV_WIPEONFORK) < 0)
 		return OTHER;
 	for (unsigned i = 0; i < PAGES; i++)
 		plain[i * PAGE] = 'a';

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of engine/net_nft: the text of the firewall. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -26,6 +22,7 @@
 #include "engine/net_nft.h"
 #include "engine/net_policy.h"
 #include "engine/net_refused.h"
+#include "unit.h"
 
 static void every_slot_is_pinned_once(void **state)
 {
@@ -48,7 +45,8 @@ static void the_table_is_replaced_as_a_whole(void **state)
 
 	(void)state;
 	nft_ruleset(&b, &(struct nft_config) { .instance = 2, .slots = 1 });
-	assert_int_equal(strncmp(buf_cstr(&b), "table inet atoll2\ndelete table inet atoll2\ntable inet atoll2 {\n", 60), 0);
+	assert_int_equal(
+	    strncmp(buf_cstr(&b), "table inet atoll2\ndelete table inet atoll2\ntable inet atoll2 {\n", 60), 0);
 	assert_non_null(strstr(buf_cstr(&b), "ip daddr 10.202.0.1 "));
 }
 
@@ -96,12 +94,14 @@ static struct nlmsghdr *message(struct mnl_nlmsg_batch *b, uint16_t type, uint16
 	return h;
 }
 
-/* A set whose key is "typeof" an expression that no version of the library knows, as an older one sees what a newer one has made. */
+/* A set whose key is "typeof" an expression that no version of the library knows, as an older one sees what a newer one
+ * has made. */
 static void put_foreign_set(struct mnl_nlmsg_batch *b)
 {
 	/* of libnftnl: type, length, value; 3: typeof of the key, in it 0: which expression, 1: its data */
 	static const uint8_t key[] = { 3, 8, 0, 4, 99, 0, 0, 0, 1, 0 };
-	struct nlmsghdr *h = message(b, NFNL_SUBSYS_NFTABLES << 8 | NFT_MSG_NEWSET, NLM_F_CREATE | NLM_F_ACK, NFPROTO_INET, 0);
+	struct nlmsghdr *h = message(b, NFNL_SUBSYS_NFTABLES << 8 | NFT_MSG_NEWSET, NLM_F_CREATE | NLM_F_ACK,
+	    NFPROTO_INET, 0);
 
 	mnl_attr_put_strz(h, NFTA_SET_TABLE, "foreign");
 	mnl_attr_put_strz(h, NFTA_SET_NAME, "s");
@@ -115,7 +115,8 @@ static void put_foreign_set(struct mnl_nlmsg_batch *b)
 
 static void put_table(struct mnl_nlmsg_batch *b, const char *name, uint16_t flags)
 {
-	mnl_attr_put_strz(message(b, NFNL_SUBSYS_NFTABLES << 8 | NFT_MSG_NEWTABLE, flags, NFPROTO_INET, 0), NFTA_TABLE_NAME, name);
+	mnl_attr_put_strz(message(b, NFNL_SUBSYS_NFTABLES << 8 | NFT_MSG_NEWTABLE, flags, NFPROTO_INET, 0),
+	    NFTA_TABLE_NAME, name);
 	(void)mnl_nlmsg_batch_next(b);
 }
 
@@ -133,7 +134,8 @@ static int make_table(const char *name, bool set)
 		put_foreign_set(b);
 	(void)message(b, NFNL_MSG_BATCH_END, 0, 0, NFNL_SUBSYS_NFTABLES);
 	(void)mnl_nlmsg_batch_next(b);
-	if (send(fd, mnl_nlmsg_batch_head(b), mnl_nlmsg_batch_size(b), 0) >= 0 && recv(fd, answer, sizeof answer, 0) > 0)
+	if (send(fd, mnl_nlmsg_batch_head(b), mnl_nlmsg_batch_size(b), 0) >= 0 &&
+	    recv(fd, answer, sizeof answer, 0) > 0)
 		r = ((struct nlmsgerr *)mnl_nlmsg_get_payload((struct nlmsghdr *)answer))->error;
 	mnl_nlmsg_batch_stop(b);
 	fd_close(fd);
@@ -151,12 +153,13 @@ static int with_foreign(void)
 	if (make_table("foreign", true) < 0)
 		return NOT_MADE;
 	/* Whether the library of this host can read it or dies of it: we get to know, and live. */
-	if (nft_load(&(struct nft_config) { .instance = 3, .slots = 1 }, &e) < 0 && (!e.no || !strstr(e.text, "nftables")))
+	if (nft_load(&(struct nft_config) { .instance = 3, .slots = 1 }, &e) < 0 &&
+	    (!e.no || !strstr(e.text, "nftables")))
 		return NO_REASON;
 	if (make_table("atoll3", false) != -EEXIST)
 		return NOT_THERE;
 	nft_unload(3);
-	nft_unload(3);				/* not there: no harm */
+	nft_unload(3); /* not there: no harm */
 	if (make_table("atoll3", false) < 0)
 		return STAYED_BEHIND;
 	return ALL_WELL;
@@ -165,10 +168,12 @@ static int with_foreign(void)
 static int with_a_policy(void)
 {
 	/* "create" fails if it is there */
-	static const char check[] = "create chain inet atoll3 rules0\ncreate chain inet atoll3 divert0\n"
-		"create quota inet atoll3 q0 over 1 bytes\ncreate limit inet atoll3 r0 rate over 1 bytes/second\n"
-		"create element inet atoll3 ruled { \"at3s0\" : jump rules0 }\ncreate element inet atoll3 capped { \"at3s0\" : \"q0\" }\n"
-		"create element inet atoll3 mute { \"at3s0\" }\ncreate element inet atoll3 silent { \"at3s0\" }\n";
+	static const char check[] =
+	    "create chain inet atoll3 rules0\ncreate chain inet atoll3 divert0\n"
+	    "create quota inet atoll3 q0 over 1 bytes\ncreate limit inet atoll3 r0 rate over 1 bytes/second\n"
+	    "create element inet atoll3 ruled { \"at3s0\" : jump rules0 }\ncreate element inet atoll3 capped { "
+	    "\"at3s0\" : \"q0\" }\n"
+	    "create element inet atoll3 mute { \"at3s0\" }\ncreate element inet atoll3 silent { \"at3s0\" }\n";
 	const struct engine_policy p = { .deny_all = true, .no_dns = true, .ports = { { 443, 443 } }, .n_ports = 1 };
 	const struct net_cap cap = { .bytes = 1000, .bytes_s = 1000 };
 	struct err e = ERR_INIT;
@@ -182,7 +187,8 @@ static int with_a_policy(void)
 	e = ERR_INIT;
 	if (nft_forget(fd, 3, 0, &e) < 0 || nft_run(check, &e) < 0)
 		return STAYED_BEHIND;
-	return nft_forget(fd, 3, 0, &e) < 0 || nft_forget(fd, 3, 1, &e) < 0 ? NO_REASON : ALL_WELL;	/* also what was never there */
+	/* also what was never there */
+	return nft_forget(fd, 3, 0, &e) < 0 || nft_forget(fd, 3, 1, &e) < 0 ? NO_REASON : ALL_WELL;
 }
 
 /* More than go in one message, of two sandboxes; each is told once. */
@@ -200,16 +206,18 @@ static int with_refusals(void)
 	if (net_refused_take(fd, 3, v, ENGINE_REFUSALS_MAX) != 0)
 		return NO_REASON;
 	for (int i = 1; i <= 150; i++)
-		buf_fmt(&b, "add element inet atoll3 refused { \"at3s%d\" . 192.0.2.%d . %s . %d }\n", i % 2 ? 1 : 17, i, i % 3 ? "tcp" : "udp", 1000 + i);
+		buf_fmt(&b, "add element inet atoll3 refused { \"at3s%d\" . 192.0.2.%d . %s . %d }\n", i % 2 ? 1 : 17,
+		    i, i % 3 ? "tcp" : "udp", 1000 + i);
 	if (nft_run(buf_cstr(&b), &e) < 0)
 		return NOT_MADE;
-	if (net_refused_take(fd, 3, v, 100) != 100)		/* no more than there is room for: the others stay */
+	if (net_refused_take(fd, 3, v, 100) != 100) /* no more than there is room for: the others stay */
 		return NOT_THERE;
 	for (int round = 0, n = 100; round < 2; round++, n = net_refused_take(fd, 3, v, ENGINE_REFUSALS_MAX)) {
 		for (int k = 0; k < n; k++) {
 			unsigned i = v[k].port - 1000u;
 
-			if (i < 1 || i > 150 || seen[i] || v[k].ip != (0xc0000200u | i) || v[k].slot != (i % 2 ? 1u : 17u) || v[k].proto != (i % 3 ? IPPROTO_TCP : IPPROTO_UDP))
+			if (i < 1 || i > 150 || seen[i] || v[k].ip != (0xc0000200u | i) ||
+			    v[k].slot != (i % 2 ? 1u : 17u) || v[k].proto != (i % 3 ? IPPROTO_TCP : IPPROTO_UDP))
 				return NO_REASON;
 			seen[i] = true;
 		}
@@ -218,7 +226,9 @@ static int with_refusals(void)
 		if (!seen[i])
 			return NOT_THERE;
 	}
-	return net_refused_take(fd, 3, v, ENGINE_REFUSALS_MAX) == 0 && net_refused_take(fd, 4, v, 1) == -ENOENT ? ALL_WELL : STAYED_BEHIND;
+	return net_refused_take(fd, 3, v, ENGINE_REFUSALS_MAX) == 0 && net_refused_take(fd, 4, v, 1) == -ENOENT
+	    ? ALL_WELL
+	    : STAYED_BEHIND;
 }
 
 static int in_child(int (*fn)(void))
@@ -227,14 +237,14 @@ static int in_child(int (*fn)(void))
 	pid_t pid = fork();
 
 	if (pid == 0) {
-		(void)signal(SIGSEGV, SIG_DFL);		/* cmocka has its own idea of what a crash means */
+		(void)signal(SIGSEGV, SIG_DFL); /* cmocka has its own idea of what a crash means */
 		(void)signal(SIGABRT, SIG_DFL);
 		_exit(fn());
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFEXITED(status));
 	if (WEXITSTATUS(status) == CANNOT)
-		skip();				/* not root, or no nftables in this kernel */
+		skip(); /* not root, or no nftables in this kernel */
 	return WEXITSTATUS(status);
 }
 

@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of engine/net_policy: the chains of one sandbox as text. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
 
 #include <string.h>
 
 #include "engine/engine.h"
 #include "engine/net_policy.h"
+#include "unit.h"
 
 static struct engine_policy p;
 
@@ -32,11 +29,12 @@ static void allowed_nets_come_before_denied_ones(void **state)
 	autobuf struct buf b = BUF_INIT(1 << 16);
 
 	(void)state;
-	p = (struct engine_policy) { .n_nets = 3, .nets = {
-		{ .ip = 0x08080808, .len = 32, .port_hi = 65535 },
-		{ .ip = 0x01010100, .len = 24, .port_hi = 65535, .allow = true },
-		{ .ip = 0, .len = 0, .port_lo = 25, .port_hi = 25 },
-	} };
+	p = (struct engine_policy) { .n_nets = 3,
+		.nets = {
+		    { .ip = 0x08080808, .len = 32, .port_hi = 65535 },
+		    { .ip = 0x01010100, .len = 24, .port_hi = 65535, .allow = true },
+		    { .ip = 0, .len = 0, .port_lo = 25, .port_hi = 25 },
+		} };
 	text_of(&b, false, &p);
 	assert_true(at(&b, "rules7 ip daddr 1.1.1.0/24 return\n") < at(&b, "rules7 ip daddr 8.8.8.8 jump refuse\n"));
 	(void)at(&b, "rules7 tcp dport 25-25 jump refuse\n");
@@ -54,9 +52,12 @@ static void the_rest_is_refused_last(void **state)
 	autobuf struct buf b = BUF_INIT(1 << 16);
 
 	(void)state;
-	p = (struct engine_policy) { .deny_all = true, .no_dns = true, .n_nets = 1, .nets = {
-		{ .ip = 0x01010101, .len = 32, .port_lo = 443, .port_hi = 444, .allow = true },
-	} };
+	p = (struct engine_policy) { .deny_all = true,
+		.no_dns = true,
+		.n_nets = 1,
+		.nets = {
+		    { .ip = 0x01010101, .len = 32, .port_lo = 443, .port_hi = 444, .allow = true },
+		} };
 	text_of(&b, false, &p);
 	assert_true(at(&b, "rules7 ip daddr 1.1.1.1 tcp dport 443-444 return\n") < at(&b, "rules7 jump refuse\n"));
 	(void)at(&b, "add element inet atoll1 mute { \"at1s7\" }\n");
@@ -68,10 +69,14 @@ static void ports_of_names_go_to_the_proxy(void **state)
 	autobuf struct buf b = BUF_INIT(1 << 16), c = BUF_INIT(1 << 16);
 
 	(void)state;
-	p = (struct engine_policy) { .deny_all = true, .n_nets = 1, .nets = { { .ip = 0x01010101, .len = 32, .port_hi = 65535, .allow = true } },
-		.n_ports = 1, .ports = { { 443, 443 } } };
+	p = (struct engine_policy) { .deny_all = true,
+		.n_nets = 1,
+		.nets = { { .ip = 0x01010101, .len = 32, .port_hi = 65535, .allow = true } },
+		.n_ports = 1,
+		.ports = { { 443, 443 } } };
 	text_of(&b, false, &p);
-	assert_true(at(&b, "divert7 ip daddr 1.1.1.1 return\n") < at(&b, "divert7 tcp dport 443-443 dnat ip to 10.201.0.1:4444\n"));
+	assert_true(at(&b, "divert7 ip daddr 1.1.1.1 return\n") <
+	    at(&b, "divert7 tcp dport 443-443 dnat ip to 10.201.0.1:4444\n"));
 	assert_null(strstr(b.p, "udp dport 443"));
 	p.all_through = true;
 	text_of(&c, false, &p);
@@ -85,7 +90,8 @@ static void without_a_policy_nothing_is_left(void **state)
 
 	(void)state;
 	text_of(&b, true, NULL);
-	assert_true(at(&b, "delete element inet atoll1 ruled { \"at1s7\" }\n") < at(&b, "delete chain inet atoll1 rules7\n"));
+	assert_true(
+	    at(&b, "delete element inet atoll1 ruled { \"at1s7\" }\n") < at(&b, "delete chain inet atoll1 rules7\n"));
 	(void)at(&b, "delete element inet atoll1 diverted { \"at1s7\" }\n");
 	(void)at(&b, "delete chain inet atoll1 divert7\n");
 	assert_null(strstr(b.p, "delete element inet atoll1 silent"));

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of engine/proc: telling a process from another one with the same pid. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
 
 #include <errno.h>
 #include <signal.h>
@@ -13,16 +9,19 @@
 
 #include "base/fd.h"
 #include "engine/proc.h"
+#include "unit.h"
 
 static void start_time_is_field_22(void **state)
 {
 	uint64_t v = 0;
 
 	(void)state;
-	assert_int_equal(proc_parse_start_time("1 (a) S 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 2222 23", &v), 0);
+	assert_int_equal(proc_parse_start_time("1 (a) S 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 2222 23", &v),
+	    0);
 	assert_int_equal(v, 2222);
-	assert_int_equal(proc_parse_start_time("1 (a) S ) 3) S 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 77 23", &v), 0);
-	assert_int_equal(v, 77);			/* a name may hold brackets and blanks */
+	assert_int_equal(
+	    proc_parse_start_time("1 (a) S ) 3) S 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 77 23", &v), 0);
+	assert_int_equal(v, 77); /* a name may hold brackets and blanks */
 	assert_int_equal(proc_parse_start_time("1 (a) S 3 4", &v), -EBADMSG);
 	assert_int_equal(proc_parse_start_time("", &v), -EBADMSG);
 }
@@ -60,9 +59,9 @@ static void the_end_is_seen(void **state)
 	assert_int_equal(proc_wait_gone(fd, 1), -ETIMEDOUT);
 	assert_int_equal(proc_kill(fd), 0);
 	assert_int_equal(proc_wait_gone(fd, 5000), 0);
-	assert_int_equal(proc_open(pid, start, &other), -ESRCH);	/* a zombie is no sandbox */
+	assert_int_equal(proc_open(pid, start, &other), -ESRCH); /* a zombie is no sandbox */
 	(void)waitpid(pid, NULL, 0);
-	assert_int_equal(proc_kill(fd), 0);			/* again: no error */
+	assert_int_equal(proc_kill(fd), 0); /* again: no error */
 }
 
 int main(void)

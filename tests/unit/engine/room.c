@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of engine/room: who may take how much when limits add up to more than there is (F5). */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 
-#include <cmocka.h>
-
 #include "engine/room.h"
+#include "unit.h"
 
 #define GIB (1ull << 30)
 
@@ -44,7 +40,7 @@ static void the_largest_stops_at_the_reserve_and_the_small_go_on(void **state)
 	assert_true(more(p, 12 * GIB, 20 * GIB, 12 * GIB) == 0);
 	assert_true(more(p, 7 * GIB, 20 * GIB, 12 * GIB) == 0);
 	assert_true(more(p, GIB / 16, 20 * GIB, 12 * GIB) == GIB);
-	assert_true(more(p, GIB / 16, GIB / 8, 12 * GIB) == GIB / 16);	/* never more than was promised */
+	assert_true(more(p, GIB / 16, GIB / 8, 12 * GIB) == GIB / 16); /* never more than was promised */
 }
 
 static void the_less_is_left_the_smaller_one_must_be(void **state)

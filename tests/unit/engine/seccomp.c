@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of engine/seccomp: what the filters refuse and how, tried in a child that has them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
 
 #include <errno.h>
 #include <linux/audit.h>
@@ -27,10 +23,20 @@
 #include "base/str.h"
 #include "engine/seccomp.h"
 #include "engine/seccomp_table.h"
+#include "unit.h"
 
 /* 0, or the number of the line that went wrong. */
-#define REFUSED(no, call) do { errno = 0; if ((call) != -1 || errno != (no)) return __LINE__; } while (0)
-#define ALLOWED(call) do { if ((call) < 0) return __LINE__; } while (0)
+#define REFUSED(no, call) \
+	do { \
+		errno = 0; \
+		if ((call) != -1 || errno != (no)) \
+			return __LINE__; \
+	} while (0)
+#define ALLOWED(call) \
+	do { \
+		if ((call) < 0) \
+			return __LINE__; \
+	} while (0)
 
 static int namespaces(void)
 {
@@ -50,17 +56,17 @@ static int sockets(void)
 	int pair[2];
 
 	REFUSED(EAFNOSUPPORT, socket(AF_PACKET, SOCK_RAW, 0));
-	REFUSED(EAFNOSUPPORT, socket(AF_NETLINK, SOCK_RAW, 9));	/* audit */
-	REFUSED(EAFNOSUPPORT, socket(38, SOCK_SEQPACKET, 0));		/* AF_ALG */
-	REFUSED(EAFNOSUPPORT, socket(40, SOCK_STREAM, 0));		/* AF_VSOCK */
+	REFUSED(EAFNOSUPPORT, socket(AF_NETLINK, SOCK_RAW, 9)); /* audit */
+	REFUSED(EAFNOSUPPORT, socket(38, SOCK_SEQPACKET, 0));   /* AF_ALG */
+	REFUSED(EAFNOSUPPORT, socket(40, SOCK_STREAM, 0));      /* AF_VSOCK */
 	REFUSED(EAFNOSUPPORT, socket(AF_AX25, SOCK_DGRAM, 0));
-	REFUSED(EPROTONOSUPPORT, socket(AF_INET, SOCK_STREAM, 262));	/* MPTCP */
+	REFUSED(EPROTONOSUPPORT, socket(AF_INET, SOCK_STREAM, 262)); /* MPTCP */
 	REFUSED(EPROTONOSUPPORT, socket(AF_INET6, SOCK_STREAM, IPPROTO_SCTP));
 	REFUSED(EPROTONOSUPPORT, socket(AF_INET, 6, IPPROTO_DCCP));
-	REFUSED(EAFNOSUPPORT, socket(AF_INET, SOCK_PACKET, 0));		/* means AF_PACKET */
+	REFUSED(EAFNOSUPPORT, socket(AF_INET, SOCK_PACKET, 0)); /* means AF_PACKET */
 	REFUSED(EPERM, socket(AF_INET6, SOCK_RAW | SOCK_CLOEXEC, IPPROTO_ICMPV6));
-	REFUSED(ESOCKTNOSUPPORT, socket(AF_INET, SOCK_SEQPACKET, 0));	/* SCTP */
-	REFUSED(EAFNOSUPPORT, socketpair(30, SOCK_SEQPACKET, 0, pair));	/* AF_TIPC */
+	REFUSED(ESOCKTNOSUPPORT, socket(AF_INET, SOCK_SEQPACKET, 0));   /* SCTP */
+	REFUSED(EAFNOSUPPORT, socketpair(30, SOCK_SEQPACKET, 0, pair)); /* AF_TIPC */
 	ALLOWED(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair));
 	REFUSED(ENOPROTOOPT, setsockopt(0, IPPROTO_TCP, TCP_MD5SIG, "", 0));
 	REFUSED(ENOPROTOOPT, setsockopt(0, SOL_SOCKET, SO_ATTACH_FILTER, "", 0));
@@ -78,18 +84,19 @@ static int sockets(void)
 
 static int others(void)
 {
-	REFUSED(ENOSYS, syscall(425, 1, NULL));			/* io_uring_setup */
+	REFUSED(ENOSYS, syscall(425, 1, NULL)); /* io_uring_setup */
 	REFUSED(EPERM, syscall(SYS_bpf, 0, NULL, 0));
 	REFUSED(EPERM, syscall(SYS_keyctl, 0, 0, 0, 0, 0));
 	REFUSED(EPERM, syscall(SYS_mount, NULL, NULL, NULL, 0, NULL));
 	REFUSED(EPERM, syscall(SYS_open_by_handle_at, 0, NULL, 0));
 	REFUSED(ENOSYS, syscall(SYS_io_setup, 1, NULL));
 	REFUSED(ENOSYS, syscall(999));
-	REFUSED(EINVAL, syscall(SYS_seccomp, 1, 8, NULL));	/* a filter with a listener, */
-	REFUSED(EINVAL, syscall(SYS_seccomp, 0x100000001ul, 0x800000008ul, NULL));	/* however it is written */
-	REFUSED(EFAULT, syscall(SYS_seccomp, 1, 0, NULL));	/* one without gets as far as its text */
+	REFUSED(EINVAL, syscall(SYS_seccomp, 1, 8, NULL));                         /* a filter with a listener, */
+	REFUSED(EINVAL, syscall(SYS_seccomp, 0x100000001ul, 0x800000008ul, NULL)); /* however it is written */
+	REFUSED(EFAULT, syscall(SYS_seccomp, 1, 0, NULL)); /* one without gets as far as its text */
 	REFUSED(EPERM, syscall(SYS_ioctl, 0, TIOCSTI, ""));
-	REFUSED(EPERM, syscall(SYS_ioctl, 0, 0x100000000ul | TIOCSTI, ""));	/* the kernel would look at the low half only */
+	/* the kernel would look at the low half only */
+	REFUSED(EPERM, syscall(SYS_ioctl, 0, 0x100000000ul | TIOCSTI, ""));
 	/* W9: whatever is to be merged, and whatever line discipline is meant, and however the number is written. */
 	REFUSED(EINVAL, syscall(SYS_prctl, 67, 1, 0, 0, 0));
 	REFUSED(EINVAL, syscall(SYS_prctl, 0x100000043ul, 1, 0, 0, 0));
@@ -206,12 +213,12 @@ static void no_call_is_listed_twice(void **state)
 #ifdef __x86_64__
 static void x32(void)
 {
-	(void)syscall(0x40000000 | 39);			/* getpid of x32 */
+	(void)syscall(0x40000000 | 39); /* getpid of x32 */
 }
 
 static void i386(void)
 {
-	long r = 20;					/* getpid of i386, from a 64-bit program */
+	long r = 20; /* getpid of i386, from a 64-bit program */
 
 	__asm__ volatile("int $0x80" : "+a"(r) : : "memory", "r8", "r9", "r10", "r11");
 }
@@ -243,7 +250,7 @@ static void calls_of_other_machines_end_the_program(void **state)
 	assert_int_equal(signal_of(x32), SIGSYS);
 	int by_i386 = signal_of(i386);
 
-	assert_true(by_i386 == SIGSYS || by_i386 == SIGSEGV);	/* the latter from a kernel that does not have it */
+	assert_true(by_i386 == SIGSYS || by_i386 == SIGSEGV); /* the latter from a kernel that does not have it */
 }
 #endif
 

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of engine/step: steps arrive in order with their fds, and an error says what failed. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
 
 #include <fcntl.h>
 #include <string.h>
@@ -13,6 +9,7 @@
 
 #include "base/fd.h"
 #include "engine/step.h"
+#include "unit.h"
 
 static int pair(void **state)
 {
@@ -101,7 +98,7 @@ static void who_cannot_send_hears_why(void **state)
 	assert_true(step_last_words(s[0], &e));
 	assert_int_equal(e.no, ENOTDIR);
 	assert_string_equal(e.text, why.text);
-	assert_false(step_last_words(s[0], &e));		/* once */
+	assert_false(step_last_words(s[0], &e)); /* once */
 	assert_int_equal(e.no, ENOTDIR);
 	assert_int_equal(open_fds(), before - 1);
 }
@@ -113,7 +110,7 @@ static void no_words_leave_the_error_alone(void **state)
 
 	(void)err_set(&e, EPIPE, "own");
 	assert_false(step_last_words(-1, &e));
-	assert_false(step_last_words(s[0], &e));		/* does not wait */
+	assert_false(step_last_words(s[0], &e)); /* does not wait */
 	fd_close(take_fd(&s[1]));
 	assert_false(step_last_words(s[0], &e));
 	assert_string_equal(e.text, "own");

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of engine/tree: a tree goes, whatever its shape, and nothing outside of it does. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,6 +11,7 @@
 
 #include "base/fd.h"
 #include "engine/tree.h"
+#include "unit.h"
 
 static int scratch(char dir[64])
 {

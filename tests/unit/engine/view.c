@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of engine/view_text and engine/cpus: which processors, and the files of a view. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <cmocka.h>
 
 #include <stdio.h>
 #include <string.h>
 
 #include "base/fd.h"
 #include "engine/view_text.h"
+#include "unit.h"
 
 static struct cpus some(size_t n, size_t step)
 {
@@ -64,9 +61,8 @@ static void sizes_are_spread_evenly(void **state)
 		assert_int_equal(used[i], 3);
 }
 
-static const char cpuinfo[] =
-	"processor\t: 0\nmodel name\t: A\nsiblings\t: 16\ncpu cores\t: 8\n\n"
-	"processor\t: 1\nmodel name\t: B\nsiblings\t: 16\ncpu cores\t: 8\n\nHardware\t: board\n";
+static const char cpuinfo[] = "processor\t: 0\nmodel name\t: A\nsiblings\t: 16\ncpu cores\t: 8\n\n"
+			      "processor\t: 1\nmodel name\t: B\nsiblings\t: 16\ncpu cores\t: 8\n\nHardware\t: board\n";
 
 static struct view_facts facts(void)
 {
@@ -95,7 +91,8 @@ static void files_tell_of_the_sandbox(void **state)
 	struct view_facts f = facts();
 
 	(void)state;
-	shows(VIEW_MEMINFO, &f, "MemTotal:         524288 kB\nMemFree:          319488 kB\nMemAvailable:     360448 kB\n");
+	shows(VIEW_MEMINFO, &f,
+	    "MemTotal:         524288 kB\nMemFree:          319488 kB\nMemAvailable:     360448 kB\n");
 	shows(VIEW_MEMINFO, &f, "SwapTotal:         65536 kB\nSwapFree:          61440 kB\n");
 	shows(VIEW_STAT, &f, "cpu  300 0 100 650 0 0 0 0 0 0\ncpu1 300 0 100 650 0 0 0 0 0 0\nintr 0\n");
 	shows(VIEW_STAT, &f, "btime 1700000000\nprocesses 7\n");

@@ -1,22 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of engine/volume_mounts: where a sandbox has its volumes, as the kernel tells it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "engine/volume.h"
+#include "unit.h"
 
-static const char mountinfo[] =
-	"900 800 0:50 / / rw,nodev - overlay root rw\n"
-	"901 900 0:51 / /dev rw - tmpfs dev rw\n"
-	"902 900 0:52 /vone+v /data rw,nosuid,nodev - btrfs /dev/loop0 rw\n"
-	"903 902 0:53 /vtwo+v /data/with\\040a\\134blank rw - btrfs /dev/loop0 rw\n"
-	"904 900 0:52 /vone+v /second rw - btrfs /dev/loop0 rw\n"
-	"905 900 0:54 /vbad+v /a[b rw - btrfs /dev/loop0 rw\n"
-	"906 900 0:55 /vcut+v";
+static const char mountinfo[] = "900 800 0:50 / / rw,nodev - overlay root rw\n"
+				"901 900 0:51 / /dev rw - tmpfs dev rw\n"
+				"902 900 0:52 /vone+v /data rw,nosuid,nodev - btrfs /dev/loop0 rw\n"
+				"903 902 0:53 /vtwo+v /data/with\\040a\\134blank rw - btrfs /dev/loop0 rw\n"
+				"904 900 0:52 /vone+v /second rw - btrfs /dev/loop0 rw\n"
+				"905 900 0:54 /vbad+v /a[b rw - btrfs /dev/loop0 rw\n"
+				"906 900 0:55 /vcut+v";
 
 static struct engine_spec spec_of(const char *const *names, uint32_t n)
 {

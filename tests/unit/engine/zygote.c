@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where there is no zygote: who asks is told so at once, and neither a template without Python nor a user's image ever gets one. */
+/* Where there is no zygote: who asks is told so at once, and neither a template without Python nor a user's image ever
+ * gets one. */
 #include "engine/zygote.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <string.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -21,6 +18,7 @@
 #include "engine/engine.h"
 #include "engine/powers.h"
 #include "engine/zygote_impl.h"
+#include "unit.h"
 
 #define KEY "0123456789abcdef0123456789abcdef"
 #define IMAGE "fedcba9876543210fedcba9876543210"
@@ -34,9 +32,12 @@ static struct zygote_config config(char dir[32])
 	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	assert_true(fd >= 0);
-	return (struct zygote_config) {
-		.dir_fd = fd, .templates_fd = fd, .keys = keys, .n_keys = 1, .boot_id = "-", .version = zygote_version()
-	};
+	return (struct zygote_config) { .dir_fd = fd,
+		.templates_fd = fd,
+		.keys = keys,
+		.n_keys = 1,
+		.boot_id = "-",
+		.version = zygote_version() };
 }
 
 static void done(struct zygote_config *cfg, const char *dir)
@@ -134,9 +135,11 @@ static void more_power_than_a_sandbox_is_seen(void **state)
 	char text[128];
 
 	(void)state;
-	(void)snprintf(text, sizeof text, "Name:\tx\nCapEff:\t0\nCapBnd:\t%016llx\nCapAmb:\t0\n", (unsigned long long)CAPS_KEPT);
+	(void)snprintf(text, sizeof text, "Name:\tx\nCapEff:\t0\nCapBnd:\t%016llx\nCapAmb:\t0\n",
+	    (unsigned long long)CAPS_KEPT);
 	assert_true(powers_within(text));
-	(void)snprintf(text, sizeof text, "Name:\tx\nCapBnd:\t%016llx\n", (unsigned long long)(CAPS_KEPT | CAPS_BIT(CAP_SYS_ADMIN)));
+	(void)snprintf(text, sizeof text, "Name:\tx\nCapBnd:\t%016llx\n",
+	    (unsigned long long)(CAPS_KEPT | CAPS_BIT(CAP_SYS_ADMIN)));
 	assert_false(powers_within(text));
 	assert_true(powers_within("Name:\tx\nCapBnd:\t0000000000000000\n"));
 	assert_false(powers_within("Name:\tCapBnd:\t0\n"));

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of front/confine: a front that was taken over tries to get further, in a child. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,9 +12,19 @@
 
 #include "base/build.h"
 #include "front/confine.h"
+#include "unit.h"
 
-#define REFUSED(call) do { errno = 0; if ((call) != -1 || errno != EPERM) return __LINE__ & 0xff; } while (0)
-#define ALLOWED(call) do { if ((call) < 0) return __LINE__ & 0xff; } while (0)
+#define REFUSED(call) \
+	do { \
+		errno = 0; \
+		if ((call) != -1 || errno != EPERM) \
+			return __LINE__ & 0xff; \
+	} while (0)
+#define ALLOWED(call) \
+	do { \
+		if ((call) < 0) \
+			return __LINE__ & 0xff; \
+	} while (0)
 
 static int taken_over(void)
 {
@@ -51,7 +57,7 @@ static int taken_over(void)
 	REFUSED(syscall(SYS_setuid, 0));
 	REFUSED(syscall(SYS_mount, NULL, NULL, NULL, 0, NULL));
 	REFUSED(syscall(SYS_memfd_create, "x", 0));
-	REFUSED(syscall(425, 1, NULL));		/* io_uring_setup */
+	REFUSED(syscall(425, 1, NULL)); /* io_uring_setup */
 	REFUSED(syscall(SYS_bpf, 0, NULL, 0));
 	REFUSED(syscall(SYS_connect, pair[0], NULL, 0));
 	return 0;

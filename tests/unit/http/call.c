@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of http/call: answers whole, cut, chunked, endless; connections kept or not. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "http/call.h"
 #include "loop/stream.h"
+#include "unit.h"
 #include "wire.h"
 
 struct caller {
@@ -64,9 +60,10 @@ static void on_error(void *user, int no)
 		t->fd = http_call_done(take_ptr(&t->c), &t->reusable);
 }
 
-static const struct http_call_ops ops = {
-	.on_answer = on_answer, .on_data = on_data, .on_end = on_end, .on_error = on_error
-};
+static const struct http_call_ops ops = { .on_answer = on_answer,
+	.on_data = on_data,
+	.on_end = on_end,
+	.on_error = on_error };
 
 static void call_begin(struct caller *t, bool is_head, bool is_connect)
 {
@@ -138,10 +135,10 @@ static void answers_are_read_whole(void **state)
 		{ "HTTP/1.1 200\r\nContent-Length: 3\r\n\r\nabc", "abc", 200, 3, false, true },
 		{ "HTTP/1.1 204 No Content\r\n\r\n", "", 204, 0, false, true },
 		{ "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n", "abcde", 200,
-			-1, false, true },
+		    -1, false, true },
 		{ "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early\r\nA: b\r\n\r\nHTTP/1.1 404 No\r\nContent-Length: "
 		  "0\r\n\r\n",
-			"", 404, 0, false, true },
+		    "", 404, 0, false, true },
 		{ "HTTP/1.1 200 OK\r\nContent-Length: 3\r\nConnection: close\r\n\r\nabc", "abc", 200, 3, false, false },
 		{ "HTTP/1.0 200 OK\r\nContent-Length: 3\r\n\r\nabc", "abc", 200, 3, false, false },
 		{ "HTTP/1.1 200 OK\r\n\r\nabc", "abc", 200, -1, true, false },
@@ -232,7 +229,7 @@ static void upgrades_hand_over_the_connection(void **state)
 	stream_close(s);
 	call_begin(t, false, false);
 	peer_says(t, STR_LIT("HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n"),
-		false, false);
+	    false, false);
 	assert_true(t->upgrade);
 	call_begin(t, false, true);
 	t->done_in_end = true;
@@ -262,7 +259,7 @@ static void an_early_answer_is_heard_through_a_broken_upload(void **state)
 	struct caller *t = *state;
 
 	call_begin(t, false, false);
-	http_call_write(t->c, (struct str){ block, sizeof block });
+	http_call_write(t->c, (struct str) { block, sizeof block });
 	assert_true(http_call_queued(t->c) > 0);
 	wire_send(t->peer, STR_LIT("HTTP/1.1 507 Insufficient Storage\r\nContent-Length: 4\r\n\r\nfull"));
 	fd_close(take_fd(&t->peer));
@@ -285,8 +282,8 @@ static void a_call_may_be_freed_anywhere(void **state)
 	t->free_in_data = true;
 	call_begin(t, false, false);
 	peer_says(t, STR_LIT("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n1\r\nb\r\n0\r\n\r\n"),
-		false, false);
-	assert_string_equal(buf_cstr(&t->got), "ab");	/* small ones come together */
+	    false, false);
+	assert_string_equal(buf_cstr(&t->got), "ab"); /* small ones come together */
 	assert_int_equal(t->ends, 0);
 	t->free_in_data = false;
 	t->done_in_end = true;
@@ -307,7 +304,7 @@ static void small_chunks_come_together(void **state)
 		buf_fmt(&answer, "3\r\n%03d\r\n", i);
 		buf_fmt(&want, "%03d", i);
 	}
-	buf_fmt(&answer, "1770\r\n%06000d\r\n2\r\nzz\r\n0\r\n\r\n", 7);	/* a large one among them */
+	buf_fmt(&answer, "1770\r\n%06000d\r\n2\r\nzz\r\n0\r\n\r\n", 7); /* a large one among them */
 	buf_fmt(&want, "%06000dzz", 7);
 	call_begin(t, false, false);
 	peer_says(t, buf_view(&answer), false, false);
@@ -322,7 +319,8 @@ static void chunks_before_a_bad_one_are_told(void **state)
 	struct caller *t = *state;
 
 	call_begin(t, false, false);
-	peer_says(t, STR_LIT("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n1\r\nb\r\nzz\r\n"), false, false);
+	peer_says(t, STR_LIT("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n1\r\nb\r\nzz\r\n"), false,
+	    false);
 	assert_string_equal(buf_cstr(&t->got), "ab");
 	assert_int_equal(t->error, EBADMSG);
 	assert_int_equal(t->ends, 0);

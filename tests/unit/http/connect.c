@@ -1,25 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of http/connect: envelopes and codes. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "http/connect.h"
+#include "unit.h"
 
 static void envelope_needs_all_its_bytes(void **state)
 {
 	struct envelope ev;
-	struct str in = STR_LIT("\0\0\0\0\5hell");	/* says 5, has 4 */
+	struct str in = STR_LIT("\0\0\0\0\5hell"); /* says 5, has 4 */
 
 	(void)state;
 	assert_int_equal(envelope_parse(&in, &ev), 0);
-	assert_int_equal(in.n, 9);			/* nothing consumed */
+	assert_int_equal(in.n, 9); /* nothing consumed */
 	in.n = 4;
 	assert_int_equal(envelope_parse(&in, &ev), 0);
 	in.n = 0;
@@ -47,7 +43,7 @@ static void envelopes_follow_each_other(void **state)
 static void oversize_and_unknown_flags_are_refused(void **state)
 {
 	struct envelope ev;
-	struct str big = STR_LIT("\0\1\0\0\1");		/* 16 MiB and one */
+	struct str big = STR_LIT("\0\1\0\0\1"); /* 16 MiB and one */
 	struct str huge = STR_LIT("\0\xff\xff\xff\xff");
 	struct str odd = STR_LIT("\x80\0\0\0\0");
 	struct str most = STR_LIT("\0\1\0\0\0");

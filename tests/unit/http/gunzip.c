@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of init/gunzip: whole, in pieces, several members, damaged. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <cmocka.h>
 
 #include <string.h>
 #include <zlib.h>
 
 #include "base/buf.h"
 #include "http/gunzip.h"
+#include "unit.h"
 
 static size_t pack(const char *text, unsigned char *out, size_t size)
 {
@@ -78,7 +75,7 @@ static void damage_is_seen(void **state)
 
 	(void)state;
 	assert_int_equal(unpack(zip, n - 1, n, &out), -EBADMSG);
-	zip[n - 6] ^= 1;			/* the checksum */
+	zip[n - 6] ^= 1; /* the checksum */
 	assert_int_equal(unpack(zip, n, n, &out), -EBADMSG);
 	assert_int_equal(unpack((const unsigned char *)"plain", 5, 5, &out), -EBADMSG);
 	assert_int_equal(unpack(zip, 0, 1, &out), -EBADMSG);

@@ -1,19 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of http/h2: requests and answers as handlers see them, back-pressure both ways, and what is refused. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
 #include <nghttp2/nghttp2.h>
 
 #include "http/conn.h"
 #include "http/h2.h"
 #include "loop/stream.h"
+#include "unit.h"
 #include "wire.h"
 
 #define ASKS 1200
@@ -25,10 +22,10 @@ struct ask {
 	int status, interim;
 	struct buf head, body;
 	bool closed;
-	uint32_t code;			/* of the reset, if closed */
-	struct str upload;		/* what is left of it */
-	bool no_end;			/* the upload never ends */
-	bool stall;			/* windows are not opened */
+	uint32_t code;     /* of the reset, if closed */
+	struct str upload; /* what is left of it */
+	bool no_end;       /* the upload never ends */
+	bool stall;        /* windows are not opened */
 };
 
 struct site {
@@ -38,7 +35,7 @@ struct site {
 	nghttp2_session *client;
 	struct ask asks[ASKS];
 	size_t n_asks;
-	bool over;			/* the server has closed */
+	bool over; /* the server has closed */
 	uint32_t goaway;
 	bool said_goaway;
 
@@ -97,12 +94,15 @@ static void on_close(struct http_req *rq, bool lost)
 	}
 }
 
-static const struct http_req_ops req_ops = { .on_body = on_body, .on_body_end = on_body_end, .on_drain = push, .on_close = on_close };
+static const struct http_req_ops req_ops = { .on_body = on_body,
+	.on_body_end = on_body_end,
+	.on_drain = push,
+	.on_close = on_close };
 
 static void note(struct site *t, const struct http_req *rq)
 {
-	buf_fmt(&t->seen, "%.*s %.*s ? %.*s @ %.*s %lld\n", STR_ARG(rq->method), STR_ARG(rq->path), STR_ARG(rq->query), STR_ARG(rq->host),
-		(long long)rq->content_length);
+	buf_fmt(&t->seen, "%.*s %.*s ? %.*s @ %.*s %lld\n", STR_ARG(rq->method), STR_ARG(rq->path), STR_ARG(rq->query),
+	    STR_ARG(rq->host), (long long)rq->content_length);
 	for (size_t i = 0; i < rq->headers.n; i++)
 		buf_fmt(&t->seen, "%.*s=%.*s\n", STR_ARG(rq->headers.v[i].name), STR_ARG(rq->headers.v[i].value));
 }
@@ -147,7 +147,8 @@ static void on_request(void *user, struct http_req *rq)
 	} else if (str_is(rq->path, "/none")) {
 		http_respond(rq, 204, NULL, NULL, STR_LIT(""));
 	} else if (!str_is(rq->path, "/echo")) {
-		http_respond(rq, 200, "text/plain", "Set-Cookie: a=1\r\nset-cookie: b=2\r\nKeep-Alive: 5\r\n", STR_LIT("ok"));
+		http_respond(rq, 200, "text/plain", "Set-Cookie: a=1\r\nset-cookie: b=2\r\nKeep-Alive: 5\r\n",
+		    STR_LIT("ok"));
 	}
 }
 
@@ -164,7 +165,8 @@ static struct ask *ask_of(struct site *t, int32_t id)
 	return NULL;
 }
 
-static int c_header(nghttp2_session *s, const nghttp2_frame *f, const uint8_t *n, size_t nn, const uint8_t *v, size_t nv, uint8_t fl, void *user)
+static int c_header(nghttp2_session *s, const nghttp2_frame *f, const uint8_t *n, size_t nn, const uint8_t *v,
+    size_t nv, uint8_t fl, void *user)
 {
 	struct ask *a = ask_of(user, f->hd.stream_id);
 
@@ -216,7 +218,8 @@ static int c_frame(nghttp2_session *s, const nghttp2_frame *f, void *user)
 	return 0;
 }
 
-static ssize_t c_upload(nghttp2_session *s, int32_t id, uint8_t *to, size_t n, uint32_t *flags, nghttp2_data_source *src, void *user)
+static ssize_t c_upload(nghttp2_session *s, int32_t id, uint8_t *to, size_t n, uint32_t *flags,
+    nghttp2_data_source *src, void *user)
 {
 	struct ask *a = ask_of(user, id);
 
@@ -266,9 +269,11 @@ static void turns(struct site *t, int n)
 
 #define NV(n, v) { (uint8_t *)(n), (uint8_t *)(v), sizeof(n) - 1, strlen(v), NGHTTP2_NV_FLAG_NONE }
 
-static struct ask *ask_with(struct site *t, const char *method, const char *path, const nghttp2_nv *more, size_t n_more, struct str upload, bool no_end)
+static struct ask *ask_with(struct site *t, const char *method, const char *path, const nghttp2_nv *more, size_t n_more,
+    struct str upload, bool no_end)
 {
-	nghttp2_nv nv[160] = { NV(":method", method), NV(":scheme", "http"), NV(":path", path), NV(":authority", "x.test") };
+	nghttp2_nv nv[160] = { NV(":method", method), NV(":scheme", "http"), NV(":path", path),
+		NV(":authority", "x.test") };
 	nghttp2_data_provider up = { .read_callback = c_upload };
 	struct ask *a = &t->asks[t->n_asks++];
 
@@ -367,13 +372,14 @@ static void assert_answer(const struct ask *a, int status, const char *body)
 static void a_request_is_what_a_handler_knows(void **state)
 {
 	struct site *t = *state;
-	const nghttp2_nv more[] = { NV("cookie", "a=1"), NV("x-one", "1"), NV("cookie", "b=2"), NV("te", "trailers"), NV("cookie", "c=3") };
+	const nghttp2_nv more[] = { NV("cookie", "a=1"), NV("x-one", "1"), NV("cookie", "b=2"), NV("te", "trailers"),
+		NV("cookie", "c=3") };
 	struct ask *a = ask_with(t, "POST", "/echo?x=%20y", more, ARRAY_LEN(more), STR_LIT("the body"), false);
 
 	turns(t, 6);
 	assert_answer(a, 200, "the body");
 	assert_true(str_is(buf_view(&t->seen),
-		"POST /echo ? x=%20y @ x.test -1\ncookie=a=1; b=2; c=3\nx-one=1\nte=trailers\n"));
+	    "POST /echo ? x=%20y @ x.test -1\ncookie=a=1; b=2; c=3\nx-one=1\nte=trailers\n"));
 	assert_true(str_is(buf_view(&a->head), "content-type=text/plain\ncontent-length=8\n"));
 	assert_int_equal(t->closes, 1);
 	assert_int_equal(t->lost, 0);
@@ -388,7 +394,8 @@ static void answers_have_their_heads_and_ends(void **state)
 
 	turns(t, 6);
 	assert_answer(plain, 200, "ok");
-	assert_true(str_is(buf_view(&plain->head), "content-type=text/plain\ncontent-length=2\nset-cookie=a=1\nset-cookie=b=2\n"));
+	assert_true(str_is(buf_view(&plain->head),
+	    "content-type=text/plain\ncontent-length=2\nset-cookie=a=1\nset-cookie=b=2\n"));
 	assert_answer(stream, 200, "onetwo");
 	assert_answer(none, 204, "");
 	assert_true(str_is(buf_view(&none->head), ""));
@@ -455,10 +462,10 @@ static void a_body_comes_as_fast_as_it_is_wanted(void **state)
 	struct ask *a = ask_with(t, "POST", "/pause", NULL, 0, buf_view(&big), false);
 	turns(t, 40);
 	assert_int_equal(t->body.n, 0);
-	assert_int_equal(big.n - a->upload.n, 65535);	/* the window, and not a byte more */
+	assert_int_equal(big.n - a->upload.n, 65535); /* the window, and not a byte more */
 	struct ask *other = ask_with(t, "POST", "/hold", NULL, 0, STR_LIT("x"), false);
 	turns(t, 4);
-	assert_int_equal(t->body.n, 1);			/* the other's body comes through */
+	assert_int_equal(t->body.n, 1); /* the other's body comes through */
 	buf_clear(&t->body);
 	http_respond(t->held[1], 200, NULL, NULL, STR_LIT("ok"));
 
@@ -505,9 +512,9 @@ static void who_answers_early_need_not_read_on(void **state)
 
 	while (big.n < BIG)
 		buf_put(&big, block, sizeof block);
-	struct ask *small = ask_with(t, "POST", "/early", NULL, 0, (struct str){ big.p, 300000 }, false);
+	struct ask *small = ask_with(t, "POST", "/early", NULL, 0, (struct str) { big.p, 300000 }, false);
 	turns(t, 60);
-	assert_answer(small, 413, "too much");		/* it may finish */
+	assert_answer(small, 413, "too much"); /* it may finish */
 	struct ask *large = ask_with(t, "POST", "/early", NULL, 0, buf_view(&big), false);
 	turns(t, 400);
 	assert_int_equal(large->status, 413);
@@ -557,9 +564,19 @@ static void ambiguous_heads_are_refused(void **state)
 {
 	struct site *t = *state;
 	static const nghttp2_nv bad[] = {
-		NV("connection", "close"), NV("transfer-encoding", "chunked"), NV("upgrade", "websocket"), NV("te", "gzip"), NV("host", "other.test"),
-		NV("content-length", "x"), NV("content-length", "-1"), NV("x-a", "b\r\nx-c: d"), NV("x-a", "\001"), NV("x a", "b"), NV("proxy-connection", "x"),
-		NV(":path", "/other"), NV(":other", "x"),
+		NV("connection", "close"),
+		NV("transfer-encoding", "chunked"),
+		NV("upgrade", "websocket"),
+		NV("te", "gzip"),
+		NV("host", "other.test"),
+		NV("content-length", "x"),
+		NV("content-length", "-1"),
+		NV("x-a", "b\r\nx-c: d"),
+		NV("x-a", "\001"),
+		NV("x a", "b"),
+		NV("proxy-connection", "x"),
+		NV(":path", "/other"),
+		NV(":other", "x"),
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
@@ -568,7 +585,10 @@ static void ambiguous_heads_are_refused(void **state)
 	assert_refused(t, ask(t, "/a b"), 400);
 	assert_refused(t, ask(t, "/a\r\nx: y"), 400);
 	assert_refused(t, ask_with(t, "G T", "/", NULL, 0, STR_NULL, false), 400);
-	assert_refused(t, ask_with(t, "GET", "/", (nghttp2_nv[]){ NV("content-length", "5"), NV("content-length", "5") }, 2, STR_LIT("hello"), false), 400);
+	assert_refused(t,
+	    ask_with(t, "GET", "/", (nghttp2_nv[]) { NV("content-length", "5"), NV("content-length", "5") }, 2,
+		STR_LIT("hello"), false),
+	    400);
 	assert_false(t->over);
 	struct ask *good = ask(t, "/");
 	turns(t, 4);
@@ -582,9 +602,9 @@ static void heads_have_a_size(void **state)
 	nghttp2_nv more[120];
 
 	memset(large, 'a', sizeof large - 1);
-	assert_refused(t, ask_with(t, "GET", "/", (nghttp2_nv[]){ NV("x", large) }, 1, STR_NULL, false), 431);
+	assert_refused(t, ask_with(t, "GET", "/", (nghttp2_nv[]) { NV("x", large) }, 1, STR_NULL, false), 431);
 	large[31000] = '\0';
-	struct ask *most = ask_with(t, "GET", "/", (nghttp2_nv[]){ NV("x", large) }, 1, STR_NULL, false);
+	struct ask *most = ask_with(t, "GET", "/", (nghttp2_nv[]) { NV("x", large) }, 1, STR_NULL, false);
 	turns(t, 6);
 	assert_answer(most, 200, "ok");
 	t->closes = 0;
@@ -679,12 +699,21 @@ static void flood(struct site *t, const char *frame, size_t n, int times)
 static void floods_of_frames_end_the_connection(void **state)
 {
 	struct site *t = *state;
-	static const struct { const char *bytes; size_t n; } floods[] = {
-		{ "\0\0\10\6\0\0\0\0\0" "12345678", 17 },		/* PING */
-		{ "\0\0\0\4\0\0\0\0\0", 9 },				/* SETTINGS */
-		{ "\0\0\5\2\0\0\0\0\3" "\0\0\0\0\1", 14 },		/* PRIORITY */
-		{ "\0\0\4\10\0\0\0\0\0" "\0\0\0\1", 13 },		/* WINDOW_UPDATE */
-		{ "\0\0\0\0\0\0\0\0\1", 9 },				/* empty DATA on the first stream */
+	static const struct {
+		const char *bytes;
+		size_t n;
+	} floods[] = {
+		{ "\0\0\10\6\0\0\0\0\0"
+		  "12345678",
+		    17 },                    /* PING */
+		{ "\0\0\0\4\0\0\0\0\0", 9 }, /* SETTINGS */
+		{ "\0\0\5\2\0\0\0\0\3"
+		  "\0\0\0\0\1",
+		    14 }, /* PRIORITY */
+		{ "\0\0\4\10\0\0\0\0\0"
+		  "\0\0\0\1",
+		    13 },                    /* WINDOW_UPDATE */
+		{ "\0\0\0\0\0\0\0\0\1", 9 }, /* empty DATA on the first stream */
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(floods); i++) {
@@ -705,8 +734,9 @@ static void a_head_without_an_end_ends_the_connection(void **state)
 	static char frame[9 + 1000] = "\0\3\xe8\x9";
 
 	turns(t, 3);
-	/* HEADERS without END_HEADERS, then CONTINUATIONs: a literal field that is never finished, or nothing at all. */
-	wire_send(t->fd, (struct str){ "\0\0\1\1\1\0\0\0\1\x82", 10 });
+	/* HEADERS without END_HEADERS, then CONTINUATIONs: a literal field that is never finished, or nothing at
+	 * all. */
+	wire_send(t->fd, (struct str) { "\0\0\1\1\1\0\0\0\1\x82", 10 });
 	frame[8] = 1;
 	memset(frame + 9, 0, 1000);
 	flood(t, frame, sizeof frame, 300);
@@ -718,7 +748,7 @@ static void a_head_without_an_end_ends_the_connection(void **state)
 	(void)set_up(&again);
 	*state = t = again;
 	turns(t, 3);
-	wire_send(t->fd, (struct str){ "\0\0\1\1\1\0\0\0\1\x82", 10 });
+	wire_send(t->fd, (struct str) { "\0\0\1\1\1\0\0\0\1\x82", 10 });
 	flood(t, "\0\0\0\x9\0\0\0\0\1", 9, 6000);
 	assert_true(t->over);
 	assert_int_equal(http_server_conns(t->server), 0);
@@ -789,8 +819,9 @@ static void the_server_says_goodbye(void **state)
 static void http1_is_served_on_the_same_port(void **state)
 {
 	struct site *t = *state;
-	static const char *const first[] = { "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nhi", "GET / HTTP/1.1\r\nHost: x\r\n\r\n",
-		"PRI /echo HTTP/1.1\r\nHost: x\r\n\r\n", "PRI * HTTP/2.0\r\n\r\nXX\r\n\r\n" };
+	static const char *const first[] = { "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nhi",
+		"GET / HTTP/1.1\r\nHost: x\r\n\r\n", "PRI /echo HTTP/1.1\r\nHost: x\r\n\r\n",
+		"PRI * HTTP/2.0\r\n\r\nXX\r\n\r\n" };
 	static const char *const want[] = { "HTTP/1.1 200 OK", "HTTP/1.1 200 OK", "HTTP/1.1 400", "HTTP/1.1 " };
 
 	for (size_t i = 0; i < ARRAY_LEN(first); i++) {

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of http/h2_head: fields put together as HTTP/1.x has them, and those that must not pass. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "http/h2_head.h"
+#include "unit.h"
 
 static struct h2_head hd;
 static struct http_req rq;
@@ -42,7 +38,8 @@ static void a_head_is_taken_apart(void **state)
 	begin();
 	add("accept", "*/*");
 	assert_int_equal(fill(false), 0);
-	assert_true(str_is(rq.method, "GET") && str_is(rq.target, "/a?b=c") && str_is(rq.path, "/a") && str_is(rq.query, "b=c"));
+	assert_true(str_is(rq.method, "GET") && str_is(rq.target, "/a?b=c") && str_is(rq.path, "/a") &&
+	    str_is(rq.query, "b=c"));
 	assert_true(str_is(rq.host, "x.test:8443"));
 	assert_int_equal(rq.headers.n, 1);
 	assert_int_equal(rq.content_length, 0);
@@ -96,9 +93,26 @@ static int refused(const char *name, const char *value)
 static void what_is_not_a_head_is_refused(void **state)
 {
 	static const char *const bad[][2] = {
-		{ "Upper", "1" }, { "a b", "1" }, { "a:", "1" }, { "", "1" }, { "a\r\nb", "1" }, { "x", "a\r\nb" }, { "x", "\x7f" }, { "x", "\001" },
-		{ ":method", "POST" }, { ":path", "/" }, { ":status", "200" }, { "connection", "close" }, { "keep-alive", "1" }, { "upgrade", "h2c" },
-		{ "transfer-encoding", "chunked" }, { "proxy-connection", "close" }, { "content-length", "1 " "x" }, { "content-length", "+1" },
+		{ "Upper", "1" },
+		{ "a b", "1" },
+		{ "a:", "1" },
+		{ "", "1" },
+		{ "a\r\nb", "1" },
+		{ "x", "a\r\nb" },
+		{ "x", "\x7f" },
+		{ "x", "\001" },
+		{ ":method", "POST" },
+		{ ":path", "/" },
+		{ ":status", "200" },
+		{ "connection", "close" },
+		{ "keep-alive", "1" },
+		{ "upgrade", "h2c" },
+		{ "transfer-encoding", "chunked" },
+		{ "proxy-connection", "close" },
+		{ "content-length",
+		    "1 "
+		    "x" },
+		{ "content-length", "+1" },
 		{ "host", "other.test" },
 	};
 
@@ -113,8 +127,15 @@ static void what_is_not_a_head_is_refused(void **state)
 static void first_lines_are_checked(void **state)
 {
 	static const char *const bad[][3] = {
-		{ "GET", "a", "x" }, { "GET", "/a b", "x" }, { "GET", "/a\tb", "x" }, { "GET", "", "x" }, { "G T", "/", "x" }, { "", "/", "x" },
-		{ "GET", "/", "x y" }, { "GET", "/", "" }, { "GET", "http://x/", "x" },
+		{ "GET", "a", "x" },
+		{ "GET", "/a b", "x" },
+		{ "GET", "/a\tb", "x" },
+		{ "GET", "", "x" },
+		{ "G T", "/", "x" },
+		{ "", "/", "x" },
+		{ "GET", "/", "x y" },
+		{ "GET", "/", "" },
+		{ "GET", "http://x/", "x" },
 	};
 
 	(void)state;

@@ -1,21 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of http/json: what is refused, and with which words. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "http/json.h"
+#include "unit.h"
 
 static void bodies_must_be_one_object(void **state)
 {
 	static const char *const bad[] = { "", "{", "[]", "1", "null", "{} x", "{\"a\":1,\"a\":2}", "{'a':1}",
-		"{\"a\":\"\\u0000\"}", "{\"a\":\"\xff\"}", "{\"a\":01}", "{\"a\":99999999999999999999}", "{\"a\":NaN}" };
+		"{\"a\":\"\\u0000\"}", "{\"a\":\"\xff\"}", "{\"a\":01}", "{\"a\":99999999999999999999}",
+		"{\"a\":NaN}" };
 	json_t *j = NULL;
 
 	(void)state;
@@ -86,10 +83,10 @@ static void fields_are_typed_and_named(void **state)
 
 	(void)state;
 	assert_int_equal(
-		json_read_object(STR_LIT("{\"s\":\"x\",\"n\":null,\"i\":5,\"t\":\"12\",\"r\":3.0,\"f\":2.5,\"b\":false,"
-					 "\"o\":{\"k\":1},\"a\":[],\"m\":{\"k\":\"v\"}}"),
-			false, &o, &e),
-		0);
+	    json_read_object(STR_LIT("{\"s\":\"x\",\"n\":null,\"i\":5,\"t\":\"12\",\"r\":3.0,\"f\":2.5,\"b\":false,"
+				     "\"o\":{\"k\":1},\"a\":[],\"m\":{\"k\":\"v\"}}"),
+		false, &o, &e),
+	    0);
 	assert_int_equal(json_get_str(o, "s", &s, &e), 0);
 	assert_string_equal(s, "x");
 	assert_int_equal(json_get_str(o, "n", &s, &e), 0);

@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of http/message, through a server: each shape that two readers could take for different requests
  * is refused, the connection is closed, and nothing behind it is read. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "http/server.h"
+#include "unit.h"
 #include "wire.h"
 
 #define ANSWER_MAX 65536
@@ -48,7 +44,7 @@ static int answer_to(struct str bytes, size_t step, bool *ret_closed)
 	while (bytes.n) {
 		size_t n = step < bytes.n ? step : bytes.n;
 
-		(void)!send(sv[1], bytes.p, n, MSG_NOSIGNAL);	/* it may have closed already */
+		(void)!send(sv[1], bytes.p, n, MSG_NOSIGNAL); /* it may have closed already */
 		str_skip(&bytes, n);
 		wire_turns(l, 2);
 	}
@@ -184,7 +180,7 @@ static void odd_line_ends_are_refused(void **state)
 static void odd_fields_are_refused(void **state)
 {
 	(void)state;
-	refused(400, STR_LIT(GET HOST "A: b\r\n c\r\n\r\n" NEXT));		/* folded */
+	refused(400, STR_LIT(GET HOST "A: b\r\n c\r\n\r\n" NEXT)); /* folded */
 	refused(400, STR_LIT(GET HOST "A: b\r\n\tc\r\n\r\n" NEXT));
 	refused(400, STR_LIT(GET " A: b\r\n" HOST "\r\n" NEXT));
 	refused(400, STR_LIT(GET HOST "A : b\r\n\r\n" NEXT));
@@ -214,7 +210,7 @@ static void odd_request_lines_are_refused(void **state)
 	refused(400, STR_LIT("GET / HTTP/1.2\r\n" HOST "\r\n" NEXT));
 	refused(505, STR_LIT("GET / HTTP/2.0\r\n" HOST "\r\n" NEXT));
 	refused(505, STR_LIT("GET /\r\n\r\n" NEXT));
-	refused(400, STR_LIT("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"));	/* TLS */
+	refused(400, STR_LIT("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03")); /* TLS */
 	refused(505, STR_LIT("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"));
 }
 
@@ -254,7 +250,7 @@ static void long_heads_are_refused(void **state)
 		buf_ch(&b, 'x');
 	assert_int_equal(answer_to(buf_view(&b), 1000, &closed), 400);
 	assert_true(closed);
-	buf_z(&b, "\r\nabc\r\n0\r\n\r\n" NEXT);		/* complete, and at once: no better */
+	buf_z(&b, "\r\nabc\r\n0\r\n\r\n" NEXT); /* complete, and at once: no better */
 	refused(400, buf_view(&b));
 	buf_clear(&b);
 	buf_z(&b, POST HOST "Transfer-Encoding: chunked\r\n\r\n0\r\n");

@@ -1,21 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of http/multipart: every text is fed whole and in pieces of each size. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "base/buf.h"
 #include "http/multipart.h"
+#include "unit.h"
 
 struct seen {
 	struct buf text; /* "[name|filename]data." per part */
-	int stop_at; /* part that on_part refuses, 1-based */
+	int stop_at;     /* part that on_part refuses, 1-based */
 	int parts;
 	int pieces;
 };
@@ -66,7 +62,7 @@ static int parse(struct str body, size_t step, struct seen *s)
 		char *p = malloc(n);
 
 		memcpy(p, body.p, n);
-		rc = multipart_feed(m, (struct str){ p, n });
+		rc = multipart_feed(m, (struct str) { p, n });
 		free(p);
 		str_skip(&body, n);
 	}
@@ -103,13 +99,13 @@ static void parts_come_with_names_and_bytes(void **state)
 {
 	(void)state;
 	parsed_is(STR_LIT("--XX\r\n" CD "name=\"file\"; filename=\"/a b/c.txt\"\r\nContent-Type: "
-					"text/plain\r\n\r\nhello\r\n--XX--\r\n"),
-		"[file|/a b/c.txt]hello.");
-	parsed_is(STR_LIT("--XX\r\n" CD
-			  "name=a\r\n\r\n1\r\n--XX\r\ncontent-disposition:form-data;name=b\r\n\r\n\r\n--XX--"),
-		"[a|-]1.[b|-].");
+			  "text/plain\r\n\r\nhello\r\n--XX--\r\n"),
+	    "[file|/a b/c.txt]hello.");
+	parsed_is(
+	    STR_LIT("--XX\r\n" CD "name=a\r\n\r\n1\r\n--XX\r\ncontent-disposition:form-data;name=b\r\n\r\n\r\n--XX--"),
+	    "[a|-]1.[b|-].");
 	parsed_is(STR_LIT("preamble\r\n--XX \t\r\n" CD "name=\"n\"\r\n\r\nx\r\n--XX--\r\nepilogue\r\n--XX\r\n"),
-		"[n|-]x.");
+	    "[n|-]x.");
 	parsed_is(STR_LIT("--XX--"), "");
 	parsed_is(STR_LIT("--XX\r\n" CD "filename=\"f\"\r\n\r\n--XX--"), "[|f]."); /* no body at all */
 }
@@ -118,7 +114,7 @@ static void near_delimiters_are_data(void **state)
 {
 	(void)state;
 	parsed_is(STR_LIT("--XX\r\n" CD "name=a\r\n\r\n\r\r\n\r\n-\r\n--X\r\n--Y--XX\n--XX\r\r\n--XX--"),
-		"[a|-]\r\r\n\r\n-\r\n--X\r\n--Y--XX\n--XX\r.");
+	    "[a|-]\r\r\n\r\n-\r\n--X\r\n--Y--XX\n--XX\r.");
 	parsed_is(STR_LIT("--XX\r\n" CD "name=a\r\n\r\n--X--XX\r\n--XX--"), "[a|-]--X--XX.");
 	parsed_is(STR_LIT("--XX\r\n" CD "name=a\r\n\r\n-\r\n--XX--"), "[a|-]-.");
 }
@@ -127,9 +123,9 @@ static void names_are_unescaped(void **state)
 {
 	(void)state;
 	parsed_is(STR_LIT("--XX\r\n" CD "name=\"a\\\"b\\\\c\"; filename=\"C:\\dir\\x;y=z\"\r\n\r\n\r\n--XX--"),
-		"[a\"b\\c|C:\\dir\\x;y=z].");
+	    "[a\"b\\c|C:\\dir\\x;y=z].");
 	parsed_is(STR_LIT("--XX\r\n" CD "name=f; filename=\"x\"; filename*=UTF-8''%C3%A4%20b\r\n\r\n\r\n--XX--"),
-		"[f|\xc3\xa4 b].");
+	    "[f|\xc3\xa4 b].");
 	parsed_is(STR_LIT("--XX\r\n" CD "name=f; filename*=utf-8'en'a; filename=x\r\n\r\n\r\n--XX--"), "[f|a].");
 	parsed_is(STR_LIT("--XX\r\n" CD "name=\"\xc3\xa4\"; filename=\"\"\r\n\r\n\r\n--XX--"), "[\xc3\xa4|].");
 }
@@ -170,8 +166,7 @@ static void a_callback_stops_the_parse(void **state)
 
 	(void)state;
 	assert_int_equal(
-		parse(STR_LIT("--XX\r\n" CD "name=a\r\n\r\nx\r\n--XX\r\n" CD "name=b\r\n\r\ny\r\n--XX--"), 7, &s),
-		-ENOSPC);
+	    parse(STR_LIT("--XX\r\n" CD "name=a\r\n\r\nx\r\n--XX\r\n" CD "name=b\r\n\r\ny\r\n--XX--"), 7, &s), -ENOSPC);
 	assert_int_equal(s.parts, 2);
 	assert_string_equal(buf_cstr(&s.text), "[a|-]x.");
 	buf_done(&s.text);

@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Units of http/protobuf, with tables of their own. Wire bytes are written out by hand, from the encoding's description. */
+/* Units of http/protobuf, with tables of their own. Wire bytes are written out by hand, from the encoding's
+ * description. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "base/fd.h"
 #include "http/json.h"
 #include "http/protobuf.h"
+#include "unit.h"
 
 static const struct pb_value colours[] = { { "RED", 0 }, { "BLUE", 7 } };
 static const struct pb_enum colour = { colours, ARRAY_LEN(colours) };
@@ -70,7 +67,10 @@ static void each_kind_of_field_is_read(void **state)
 	reads(STR_NULL, "{}");
 	reads(WIRE("\x0a\x02hi"), "{\"text\":\"hi\"}");
 	reads(WIRE("\x0a\x00"), "{\"text\":\"\"}");
-	reads(WIRE("\x12\x01""a\x12\x01""b"), "{\"texts\":[\"a\",\"b\"]}");
+	reads(WIRE("\x12\x01"
+		   "a\x12\x01"
+		   "b"),
+	    "{\"texts\":[\"a\",\"b\"]}");
 	reads(WIRE("\x18\x01"), "{\"yes\":true}");
 	reads(WIRE("\x18\x00"), "{\"yes\":false}");
 	reads(WIRE("\x20\x01"), "{\"signedInt\":-1}");
@@ -88,7 +88,10 @@ static void each_kind_of_field_is_read(void **state)
 static void the_last_value_counts_and_messages_merge(void **state)
 {
 	(void)state;
-	reads(WIRE("\x0a\x01""a\x0a\x01""b"), "{\"text\":\"b\"}");
+	reads(WIRE("\x0a\x01"
+		   "a\x0a\x01"
+		   "b"),
+	    "{\"text\":\"b\"}");
 	reads(WIRE("\x3a\x03\x0a\x01x\x3a\x02\x18\x05"), "{\"inner\":{\"a\":\"x\",\"n\":5}}");
 	reads(WIRE("\x42\x06\x0a\x01k\x12\x01v\x42\x06\x0a\x01k\x12\x01w"), "{\"map\":{\"k\":\"w\"}}");
 }
@@ -104,26 +107,31 @@ static void unknown_fields_and_other_wire_types_are_skipped(void **state)
 {
 	(void)state;
 	/* number 15 in all four wire types, then a varint where a string is known */
-	reads(WIRE("\x78\x05\x79""12345678\x7a\x01z\x7d""1234\x08\x05\x0a\x01""a"), "{\"text\":\"a\"}");
+	reads(WIRE("\x78\x05\x79"
+		   "12345678\x7a\x01z\x7d"
+		   "1234\x08\x05\x0a\x01"
+		   "a"),
+	    "{\"text\":\"a\"}");
 }
 
 static void what_is_broken_is_refused(void **state)
 {
 	(void)state;
-	refuses(WIRE("\x0a\x05hi"));					/* says 5, has 2 */
-	refuses(WIRE("\x0a"));						/* no length */
-	refuses(WIRE("\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"));	/* 2^64 - 1 bytes */
-	refuses(WIRE("\x28\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02"));	/* more than 64 bits */
+	refuses(WIRE("\x0a\x05hi"));                                   /* says 5, has 2 */
+	refuses(WIRE("\x0a"));                                         /* no length */
+	refuses(WIRE("\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01")); /* 2^64 - 1 bytes */
+	refuses(WIRE("\x28\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02")); /* more than 64 bits */
 	refuses(WIRE("\x28\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"));
-	refuses(WIRE("\x00\x01"));					/* field 0 */
-	refuses(WIRE("\x7b\x7c"));					/* a group */
-	refuses(WIRE("\x7d""123"));					/* half of a fixed32 */
-	refuses(WIRE("\x0a\x01\xff"));					/* not UTF-8 */
-	refuses(WIRE("\x0a\x01\x00"));					/* NUL */
-	refuses(WIRE("\x42\x03\x0a\x01\x00"));				/* NUL in a key */
-	refuses(WIRE("\x3a\x02\x0a\x05"));				/* broken inside */
+	refuses(WIRE("\x00\x01")); /* field 0 */
+	refuses(WIRE("\x7b\x7c")); /* a group */
+	refuses(WIRE("\x7d"
+		     "123"));                  /* half of a fixed32 */
+	refuses(WIRE("\x0a\x01\xff"));         /* not UTF-8 */
+	refuses(WIRE("\x0a\x01\x00"));         /* NUL */
+	refuses(WIRE("\x42\x03\x0a\x01\x00")); /* NUL in a key */
+	refuses(WIRE("\x3a\x02\x0a\x05"));     /* broken inside */
 	refuses(WIRE("\x4a\x02\x10\xff"));
-	refuses(WIRE("\x4a\x0b\x10\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"));	/* -1 nanoseconds */
+	refuses(WIRE("\x4a\x0b\x10\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01")); /* -1 nanoseconds */
 }
 
 static void too_many_items_are_refused(void **state)
@@ -134,7 +142,7 @@ static void too_many_items_are_refused(void **state)
 
 	(void)state;
 	for (int i = 0; i < PB_ITEMS_MAX; i++)
-		buf_put(&in, "\x12", 2);	/* with its NUL: an empty text */
+		buf_put(&in, "\x12", 2); /* with its NUL: an empty text */
 	assert_int_equal(pb_read(&outer, buf_view(&in), &tree, &e), 0);
 	buf_put(&in, "\x12", 2);
 	json_decref(tree);
@@ -160,7 +168,10 @@ static void each_kind_of_field_is_written(void **state)
 	(void)state;
 	writes("{}", WIRE(""));
 	writes("{\"text\":\"hi\",\"unknown\":1,\"yes\":null}", WIRE("\x0a\x02hi"));
-	writes("{\"texts\":[\"a\",\"b\"]}", WIRE("\x12\x01""a\x12\x01""b"));
+	writes("{\"texts\":[\"a\",\"b\"]}",
+	    WIRE("\x12\x01"
+		 "a\x12\x01"
+		 "b"));
 	writes("{\"yes\":true}", WIRE("\x18\x01"));
 	writes("{\"signedInt\":-1}", WIRE("\x20\x01"));
 	writes("{\"signedInt\":-2147483648}", WIRE("\x20\xff\xff\xff\xff\x0f"));

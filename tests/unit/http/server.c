@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of http/server: what goes over the wire, and when a handler is called. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "http/server.h"
 #include "loop/stream.h"
+#include "unit.h"
 #include "wire.h"
 
 struct site {
@@ -21,7 +17,7 @@ struct site {
 	struct buf got, body;
 	int requests, body_ends, drains, closes, losts;
 	struct http_req *held; /* request of /hold */
-	int taken; /* fd of a hijack */
+	int taken;             /* fd of a hijack */
 	struct buf early;
 };
 
@@ -103,7 +99,8 @@ static void on_request(void *user, struct http_req *rq)
 	} else if (rq->upgrade) {
 		struct stream *s;
 
-		assert_int_equal(http_hijack(rq, STR_LIT("HTTP/1.1 101 Switching Protocols\r\n\r\n"), &s, &t->early), 0);
+		assert_int_equal(http_hijack(rq, STR_LIT("HTTP/1.1 101 Switching Protocols\r\n\r\n"), &s, &t->early),
+		    0);
 		t->taken = stream_take_fd(s);
 		assert_int_equal(http_hijack(rq, STR_LIT(""), &s, &t->early), -EPIPE);
 	} else if (str_is(rq->path, "/free")) {
@@ -178,8 +175,8 @@ static void connections_are_kept(void **state)
 	assert_false(closed);
 	assert_string_equal(ask(*state, STR_LIT("GET /hello?x HTTP/1.1\r\n" HOST "\r\n"), &closed), HI);
 	assert_false(closed);
-	assert_string_equal(
-		ask(*state, STR_LIT("GET /none HTTP/1.1\r\n" HOST "\r\n"), &closed), "HTTP/1.1 204 No Content\r\n\r\n");
+	assert_string_equal(ask(*state, STR_LIT("GET /none HTTP/1.1\r\n" HOST "\r\n"), &closed),
+	    "HTTP/1.1 204 No Content\r\n\r\n");
 	assert_false(closed);
 }
 
@@ -188,11 +185,11 @@ static void requests_may_be_pipelined(void **state)
 	struct site *t = *state;
 
 	assert_string_equal(ask(t,
-				    STR_LIT("GET /hello HTTP/1.1\r\n" HOST "\r\n"
-					    "POST /echo HTTP/1.1\r\n" HOST "Content-Length: 3\r\n\r\nabc"
-					    "\r\nGET /hello HTTP/1.1\r\n" HOST "\r\n"),
-				    NULL),
-		HI "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 3\r\n\r\nabc" HI);
+				STR_LIT("GET /hello HTTP/1.1\r\n" HOST "\r\n"
+					"POST /echo HTTP/1.1\r\n" HOST "Content-Length: 3\r\n\r\nabc"
+					"\r\nGET /hello HTTP/1.1\r\n" HOST "\r\n"),
+				NULL),
+	    HI "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 3\r\n\r\nabc" HI);
 	assert_int_equal(t->closes, 3);
 	assert_int_equal(t->losts, 0);
 }
@@ -202,7 +199,7 @@ static void pipelined_requests_wait_for_the_answer_before(void **state)
 	struct site *t = *state;
 
 	assert_string_equal(
-		ask(t, STR_LIT("GET /hold HTTP/1.1\r\n" HOST "\r\nGET /hello HTTP/1.1\r\n" HOST "\r\n"), NULL), "");
+	    ask(t, STR_LIT("GET /hold HTTP/1.1\r\n" HOST "\r\nGET /hello HTTP/1.1\r\n" HOST "\r\n"), NULL), "");
 	assert_int_equal(t->requests, 1);
 	http_respond(t->held, 200, NULL, NULL, STR_LIT("x"));
 	assert_int_equal(t->closes, 0); /* never from inside */
@@ -214,31 +211,31 @@ static void a_head_may_come_byte_by_byte(void **state)
 {
 	struct site *t = *state;
 	struct str rest = STR_LIT(
-		"\r\nPOST /echo HTTP/1.1\r\n" HOST
-		"Transfer-Encoding: chunked\r\n\r\n3;x=\"y\"\r\nabc\r\n10\r\n0123456789abcdef\r\n0\r\nT: v\r\n\r\n");
+	    "\r\nPOST /echo HTTP/1.1\r\n" HOST
+	    "Transfer-Encoding: chunked\r\n\r\n3;x=\"y\"\r\nabc\r\n10\r\n0123456789abcdef\r\n0\r\nT: v\r\n\r\n");
 
 	for (; rest.n > 1; str_skip(&rest, 1))
-		assert_string_equal(ask(t, (struct str){ rest.p, 1 }, NULL), "");
+		assert_string_equal(ask(t, (struct str) { rest.p, 1 }, NULL), "");
 	assert_string_equal(ask(t, rest, NULL),
-		"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 19\r\n\r\nabc0123456789abcdef");
+	    "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 19\r\n\r\nabc0123456789abcdef");
 	assert_int_equal(t->body_ends, 1);
 }
 
 static void head_requests_get_no_body(void **state)
 {
 	assert_string_equal(ask(*state, STR_LIT("HEAD /hello HTTP/1.1\r\n" HOST "\r\n"), NULL),
-		"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 2\r\nX-A: b\r\n\r\n");
+	    "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 2\r\nX-A: b\r\n\r\n");
 	assert_string_equal(ask(*state, STR_LIT("HEAD /pieces HTTP/1.1\r\n" HOST "\r\n"), NULL),
-		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
+	    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
 	assert_string_equal(ask(*state, STR_LIT("HEAD /short HTTP/1.1\r\n" HOST "\r\n"), NULL),
-		"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n");
+	    "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n");
 	assert_string_equal(ask(*state, STR_LIT("GET /hello HTTP/1.1\r\n" HOST "\r\n"), NULL), HI);
 }
 
 static void answers_in_pieces_are_chunked(void **state)
 {
 	assert_string_equal(ask(*state, STR_LIT("GET /pieces HTTP/1.1\r\n" HOST "\r\n"), NULL),
-		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n3\r\ntwo\r\n0\r\n\r\n");
+	    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n3\r\ntwo\r\n0\r\n\r\n");
 }
 
 static void http_1_0_is_understood(void **state)
@@ -247,11 +244,11 @@ static void http_1_0_is_understood(void **state)
 	bool closed;
 
 	assert_string_equal(ask(t, STR_LIT("GET /hello HTTP/1.0\r\nConnection: keep-alive\r\n\r\n"), &closed),
-		"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 2\r\nConnection: keep-alive\r\nX-A: "
-		"b\r\n\r\nhi");
+	    "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 2\r\nConnection: keep-alive\r\nX-A: "
+	    "b\r\n\r\nhi");
 	assert_false(closed);
 	assert_string_equal(ask(t, STR_LIT("GET /pieces HTTP/1.0\r\nConnection: keep-alive\r\n\r\n"), &closed),
-		"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nonetwo");
+	    "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nonetwo");
 	assert_true(closed);
 }
 
@@ -260,7 +257,7 @@ static void close_is_honoured(void **state)
 	bool closed;
 
 	(void)ask(*state,
-		STR_LIT("GET /hello HTTP/1.1\r\n" HOST "Connection: close\r\n\r\nGET /hello HTTP/1.1\r\n\r\n"), &closed);
+	    STR_LIT("GET /hello HTTP/1.1\r\n" HOST "Connection: close\r\n\r\nGET /hello HTTP/1.1\r\n\r\n"), &closed);
 	assert_true(closed);
 	assert_int_equal(((struct site *)*state)->requests, 1);
 }
@@ -270,13 +267,13 @@ static void continue_is_sent_when_the_body_is_wanted(void **state)
 	struct site *t = *state;
 
 	assert_string_equal(
-		ask(t, STR_LIT("POST /echo HTTP/1.1\r\n" HOST "Expect: 100-continue\r\nContent-Length: 2\r\n\r\n"), NULL),
-		"HTTP/1.1 100 Continue\r\n\r\n");
+	    ask(t, STR_LIT("POST /echo HTTP/1.1\r\n" HOST "Expect: 100-continue\r\nContent-Length: 2\r\n\r\n"), NULL),
+	    "HTTP/1.1 100 Continue\r\n\r\n");
 	assert_string_equal(ask(t, STR_LIT("ab"), NULL),
-		"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\nab");
+	    "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\nab");
 	assert_string_equal(
-		ask(t, STR_LIT("POST /pause HTTP/1.1\r\n" HOST "Expect: 100-continue\r\nContent-Length: 2\r\n\r\n"), NULL),
-		"");
+	    ask(t, STR_LIT("POST /pause HTTP/1.1\r\n" HOST "Expect: 100-continue\r\nContent-Length: 2\r\n\r\n"), NULL),
+	    "");
 	http_body_want(t->held, true);
 	assert_string_equal(ask(t, STR_LIT(""), NULL), "HTTP/1.1 100 Continue\r\n\r\n");
 }
@@ -286,10 +283,10 @@ static void an_early_answer_ends_the_expectation(void **state)
 	bool closed;
 
 	assert_string_equal(
-		ask(*state, STR_LIT("POST /hello HTTP/1.1\r\n" HOST "Expect: 100-continue\r\nContent-Length: 2\r\n\r\n"),
-			&closed),
-		"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 2\r\nConnection: close\r\nX-A: "
-		"b\r\n\r\nhi");
+	    ask(*state, STR_LIT("POST /hello HTTP/1.1\r\n" HOST "Expect: 100-continue\r\nContent-Length: 2\r\n\r\n"),
+		&closed),
+	    "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 2\r\nConnection: close\r\nX-A: "
+	    "b\r\n\r\nhi");
 	assert_true(closed);
 }
 
@@ -298,10 +295,10 @@ static void unwanted_bodies_are_skipped(void **state)
 	struct site *t = *state;
 
 	assert_string_equal(ask(t,
-				    STR_LIT("POST /hello HTTP/1.1\r\n" HOST
-					    "Content-Length: 4\r\n\r\nGET GET /hello HTTP/1.1\r\n" HOST "\r\n"),
-				    NULL),
-		HI HI);
+				STR_LIT("POST /hello HTTP/1.1\r\n" HOST
+					"Content-Length: 4\r\n\r\nGET GET /hello HTTP/1.1\r\n" HOST "\r\n"),
+				NULL),
+	    HI HI);
 	assert_int_equal(t->body.n, 0);
 	assert_int_equal(t->body_ends, 0);
 	assert_int_equal(t->closes, 2);
@@ -351,8 +348,8 @@ static void an_abort_cuts_the_answer(void **state)
 	http_abort(t->held);
 	http_write(t->held, STR_LIT("y"));
 	assert_int_equal(t->closes, 1); /* deferred */
-	assert_string_equal(
-		ask(t, STR_LIT(""), &closed), "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n");
+	assert_string_equal(ask(t, STR_LIT(""), &closed),
+	    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n");
 	assert_true(closed);
 	assert_int_equal(t->losts, 2);
 }
@@ -363,10 +360,10 @@ static void announced_lengths_are_kept_or_cut(void **state)
 	bool closed;
 
 	assert_string_equal(ask(t, STR_LIT("GET /long HTTP/1.1\r\n" HOST "\r\n"), &closed),
-		"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\non");
+	    "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\non");
 	assert_false(closed);
 	assert_string_equal(ask(t, STR_LIT("GET /short HTTP/1.1\r\n" HOST "\r\n"), &closed),
-		"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\none");
+	    "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\none");
 	assert_true(closed);
 	assert_int_equal(t->losts, 1);
 }
@@ -394,9 +391,8 @@ static void a_tunnel_gets_the_bytes_behind_the_head(void **state)
 	char z[8] = "";
 
 	assert_string_equal(
-		ask(t, STR_LIT("GET /ws HTTP/1.1\r\n" HOST "Connection: Upgrade\r\nUpgrade: websocket\r\n\r\nearly"),
-			NULL),
-		"HTTP/1.1 101 Switching Protocols\r\n\r\n");
+	    ask(t, STR_LIT("GET /ws HTTP/1.1\r\n" HOST "Connection: Upgrade\r\nUpgrade: websocket\r\n\r\nearly"), NULL),
+	    "HTTP/1.1 101 Switching Protocols\r\n\r\n");
 	assert_true(str_is(buf_view(&t->early), "early"));
 	assert_int_equal(t->closes, 1);
 	assert_int_equal(t->losts, 0);
@@ -418,7 +414,7 @@ static void a_slow_reader_holds_back_the_writer(void **state)
 	(void)ask(t, STR_LIT("GET /hold HTTP/1.1\r\n" HOST "\r\n"), NULL);
 	http_begin(t->held, 200, NULL, NULL, -1);
 	while (http_queued(t->held) <= STREAM_HIGH) {
-		http_write(t->held, (struct str){ block, sizeof block });
+		http_write(t->held, (struct str) { block, sizeof block });
 		written += sizeof block;
 		wire_turn(t->l);
 		assert_in_range(written, 0, 4 << 20);

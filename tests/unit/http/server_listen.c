@@ -2,9 +2,6 @@
 /* Units of http/server, the listening side: limits, refusals, exhaustion, resets over TCP. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,10 +9,9 @@
 #include <sys/socket.h>
 #include <time.h>
 
-#include <cmocka.h>
-
 #include "base/log.h"
 #include "http/server.h"
+#include "unit.h"
 #include "wire.h"
 
 #define GET(path) STR_LIT("GET " path " HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -26,7 +22,7 @@ struct site {
 	struct sockaddr_in at;
 	bool refuse;
 	int closes;
-	struct http_req *held[2];			/* those of /hold */
+	struct http_req *held[2]; /* those of /hold */
 	size_t n_held;
 };
 
@@ -157,7 +153,7 @@ static void accepting_pauses_while_all_are_busy(void **state)
 	assert_int_equal(http_server_conns(t->server), 2);
 	assert_int_equal(http_server_evicted(t->server), 0);
 	http_respond(t->held[1], 200, NULL, NULL, STR_LIT("ok"));
-	wire_wait(t->l, 30);				/* now b is idle, and gone for c */
+	wire_wait(t->l, 30); /* now b is idle, and gone for c */
 	assert_true(served(t, c));
 	assert_false(is_closed(a));
 	assert_int_equal(http_server_evicted(t->server), 1);
@@ -175,7 +171,7 @@ static void the_longest_idle_gives_its_place_up_at_once(void **state)
 	assert_true(served(t, a));
 	assert_true(served(t, b));
 	assert_true(served(t, c));
-	assert_true(served(t, a));			/* now b is the oldest */
+	assert_true(served(t, a)); /* now b is the oldest */
 	int d = dial(t);
 	wire_turns(t->l, 6);
 	assert_true(is_closed(b));
@@ -192,7 +188,7 @@ static void who_has_most_places_loses_first(void **state)
 	int few[2], many[12], more[6];
 
 	http_server_limit(t->server, 14);
-	for (size_t i = 0; i < ARRAY_LEN(few); i++)	/* idle for longer than all the others */
+	for (size_t i = 0; i < ARRAY_LEN(few); i++) /* idle for longer than all the others */
 		few[i] = served_from(t, i ? "127.0.0.3" : "127.0.0.2");
 	for (size_t i = 0; i < ARRAY_LEN(many); i++)
 		many[i] = served_from(t, "127.0.0.4");
@@ -201,7 +197,7 @@ static void who_has_most_places_loses_first(void **state)
 		more[i] = served_from(t, i % 2 ? "127.0.0.4" : "127.0.0.5");
 	assert_int_equal(http_server_evicted(t->server), ARRAY_LEN(more));
 	for (size_t i = 0; i < ARRAY_LEN(many); i++)
-		assert_int_equal(is_closed(many[i]), i < ARRAY_LEN(more));	/* the oldest of them */
+		assert_int_equal(is_closed(many[i]), i < ARRAY_LEN(more)); /* the oldest of them */
 	for (size_t i = 0; i < ARRAY_LEN(few); i++)
 		assert_true(served(t, few[i]));
 	close_all(few, ARRAY_LEN(few));
@@ -217,7 +213,7 @@ static void an_unfinished_head_is_no_claim_to_a_place(void **state)
 	http_server_limit(t->server, 2);
 	int a = served_from(t, "127.0.0.1"), b = served_from(t, "127.0.0.1");
 	wire_send(a, STR_LIT("GET / HTTP/1.1\r\nHo"));
-	wire_turns(t->l, 4);				/* it is fresher than b now */
+	wire_turns(t->l, 4); /* it is fresher than b now */
 	int c = dial(t);
 	wire_turns(t->l, 4);
 	assert_true(is_closed(b));
@@ -238,7 +234,7 @@ static void a_request_that_is_just_arriving_is_not_lost(void **state)
 
 	http_server_limit(t->server, 2);
 	int a = served_from(t, "127.0.0.1"), b = served_from(t, "127.0.0.1");
-	int c = dial(t);				/* the listener is told of first, then a */
+	int c = dial(t); /* the listener is told of first, then a */
 	wire_send(a, GET("/"));
 	wire_turns(t->l, 4);
 	(void)wire_recv(a, &got);
@@ -259,14 +255,14 @@ static void who_has_just_come_is_left_alone_for_a_moment(void **state)
 	wire_turns(t->l, 8);
 	assert_int_equal(t->n_held, 0);
 	assert_int_equal(http_server_evicted(t->server), 0);
-	assert_true(served(t, b));			/* it has asked, so it is one of those that go */
+	assert_true(served(t, b)); /* it has asked, so it is one of those that go */
 	wire_wait(t->l, 200);
 	assert_true(is_closed(b));
 	assert_int_equal(t->n_held, 1);
 	int d = dial(t);
 	wire_send(d, GET("/hold"));
 	wire_wait(t->l, 1200);
-	assert_true(is_closed(a));			/* it has had its time */
+	assert_true(is_closed(a)); /* it has had its time */
 	assert_int_equal(t->n_held, 2);
 	close_all((int[]) { a, b, c, d }, 4);
 }
@@ -283,7 +279,7 @@ static void a_head_has_its_time(void **state)
 	wire_wait(t->l, 200);
 	(void)wire_recv(a, &got);
 	assert_true(str_starts(buf_view(&got), "HTTP/1.1 408 "));
-	assert_true(served(t, b));			/* which was only idle */
+	assert_true(served(t, b)); /* which was only idle */
 	close_all((int[]) { a, b }, 2);
 }
 
@@ -322,7 +318,7 @@ static void no_more_fds_is_no_busy_loop(void **state)
 	log_set_level(LOG_LVL_ERROR);
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
 	tight = old;
-	tight.rlim_cur = 3;			/* those that are open stay usable */
+	tight.rlim_cur = 3; /* those that are open stay usable */
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &tight), 0);
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu0);
 	wire_wait(t->l, 300);

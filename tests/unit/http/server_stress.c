@@ -2,19 +2,15 @@
 /* http/server and http/call against each other and against rude peers, in one loop: handlers that answer, abort, pause,
  * hijack at random moments, clients that leave at random moments. Each request must be closed exactly once, and
  * a build with address sanitizer must stay silent. Argument: a seed. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "http/call.h"
 #include "http/server.h"
 #include "loop/stream.h"
+#include "unit.h"
 #include "wire.h"
 
 #define CLIENTS 24
@@ -49,17 +45,17 @@ static void job_act(struct job *j)
 
 	switch (rnd(JOBS_MAX)) {
 	case 0 ... 3:
-		http_respond(rq, 200, "text/plain", NULL, (struct str){ block, rnd(3) ? 10 : sizeof block });
+		http_respond(rq, 200, "text/plain", NULL, (struct str) { block, rnd(3) ? 10 : sizeof block });
 		break;
 	case 4 ... 6:
 		http_begin(rq, 200, NULL, NULL, -1);
 		break;
 	case 7:
 		http_begin(rq, 200, NULL, NULL, 50);
-		http_write(rq, (struct str){ block, rnd(60) });
+		http_write(rq, (struct str) { block, rnd(60) });
 		break;
 	case 8 ... 10:
-		http_write(rq, (struct str){ block, rnd(sizeof block) });
+		http_write(rq, (struct str) { block, rnd(sizeof block) });
 		break;
 	case 11 ... 13:
 		http_end(rq);
@@ -129,9 +125,10 @@ static void on_close(struct http_req *rq, bool lost)
 	free(j);
 }
 
-static const struct http_req_ops req_ops = {
-	.on_body = on_body, .on_body_end = on_drain, .on_drain = on_drain, .on_close = on_close
-};
+static const struct http_req_ops req_ops = { .on_body = on_body,
+	.on_body_end = on_drain,
+	.on_drain = on_drain,
+	.on_close = on_close };
 
 static void on_request(void *user, struct http_req *rq)
 {
@@ -232,9 +229,10 @@ static void on_error(void *user, int no)
 	call_over(user);
 }
 
-static const struct http_call_ops call_ops = {
-	.on_answer = on_answer, .on_data = on_data, .on_end = on_end, .on_error = on_error
-};
+static const struct http_call_ops call_ops = { .on_answer = on_answer,
+	.on_data = on_data,
+	.on_end = on_end,
+	.on_error = on_error };
 
 static void client_begin(struct client *c)
 {
@@ -293,7 +291,7 @@ static void nobody_is_forgotten_and_nothing_is_used_after_its_end(void **state)
 	server = http_server_new(l, -1, &server_ops, NULL);
 	memset(block, 'x', sizeof block);
 	for (int i = 0; i < CLIENTS; i++)
-		clients[i] = (struct client){ .fd = -1, .out = BUF_INIT(4 << 20) };
+		clients[i] = (struct client) { .fd = -1, .out = BUF_INIT(4 << 20) };
 	for (int r = 0; r < ROUNDS; r++) {
 		for (int i = 0; i < 4; i++)
 			client_act(&clients[rnd(CLIENTS)]);
@@ -309,7 +307,8 @@ static void nobody_is_forgotten_and_nothing_is_used_after_its_end(void **state)
 	http_server_free(server);
 	wire_wait(l, 20);
 	loop_free(l);
-	print_message("requests %d, calls ended %d failed %d, tunnels %d\n", opened, ended_calls, failed_calls, tunnels);
+	print_message("requests %d, calls ended %d failed %d, tunnels %d\n", opened, ended_calls, failed_calls,
+	    tunnels);
 	assert_int_equal(opened, closed);
 	assert_true(opened > 100 && ended_calls > 10 && failed_calls > 10 && tunnels > 0);
 }

@@ -1,18 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of http/server and http/call together: bodies that are moved from the one to the other, as a proxy does it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "http/call.h"
 #include "http/server.h"
 #include "loop/stream.h"
+#include "unit.h"
 #include "wire.h"
 
 #define BODY (1 << 20)
@@ -20,10 +16,10 @@
 struct proxy {
 	struct loop *l;
 	struct http_server *server;
-	int client, origin;		/* the far ends */
+	int client, origin; /* the far ends */
 	struct http_req *rq;
 	struct http_call *call;
-	struct buf got, sent;		/* by the client, by the origin */
+	struct buf got, sent; /* by the client, by the origin */
 	size_t read_up, moved_up, read_down, moved_down;
 	int requests, body_ends, losts, error;
 };
@@ -73,7 +69,11 @@ static void on_error(void *user, int no)
 }
 
 static const struct http_call_ops call_ops = {
-	.on_answer = on_answer, .on_data = on_data, .on_moved = on_moved, .on_end = on_end, .on_error = on_error,
+	.on_answer = on_answer,
+	.on_data = on_data,
+	.on_moved = on_moved,
+	.on_end = on_end,
+	.on_error = on_error,
 };
 
 static void on_body(struct http_req *rq, struct str data)
@@ -107,7 +107,10 @@ static void on_close(struct http_req *rq, bool lost)
 }
 
 static const struct http_req_ops req_ops = {
-	.on_body = on_body, .on_body_moved = on_body_moved, .on_body_end = on_body_end, .on_close = on_close,
+	.on_body = on_body,
+	.on_body_moved = on_body_moved,
+	.on_body_end = on_body_end,
+	.on_close = on_close,
 };
 
 static void on_request(void *user, struct http_req *rq)
@@ -201,7 +204,7 @@ static void an_upload_ends_where_its_length_says(void **state)
 	pour(p, p->origin, STR_LIT("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"));
 	assert_non_null(memmem(p->got.p, p->got.n, "\r\n\r\nok", 6));
 	buf_clear(&p->got);
-	pour(p, p->client, STR_LIT("GET /2 HTTP/1.1\r\nHost: x\r\n\r\n"));	/* the connection can be used on */
+	pour(p, p->client, STR_LIT("GET /2 HTTP/1.1\r\nHost: x\r\n\r\n")); /* the connection can be used on */
 	assert_int_equal(p->requests, 2);
 	pour(p, p->origin, STR_LIT("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\ntwo"));
 	assert_non_null(memmem(p->got.p, p->got.n, "\r\n\r\ntwo", 7));
@@ -292,7 +295,7 @@ static void an_early_answer_leaves_the_rest_of_the_upload(void **state)
 	for (int i = 0; i < 100000; i++)
 		buf_ch(&bytes, 'x');
 	(void)!send(p->client, bytes.p, bytes.n, MSG_NOSIGNAL);
-	wire_turns(p->l, 5);			/* dropped, or the connection is closed: nothing breaks */
+	wire_turns(p->l, 5); /* dropped, or the connection is closed: nothing breaks */
 	assert_int_equal(p->body_ends, 0);
 }
 

@@ -2,16 +2,12 @@
 /* Units of http/tls under a real server: handshakes, what is refused, resumption, renewal, bulk. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 
-#include <cmocka.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 
@@ -19,6 +15,7 @@
 #include "http/server.h"
 #include "http/tls.h"
 #include "loop/stream.h"
+#include "unit.h"
 #include "wire.h"
 
 #define BULK (4 << 20)
@@ -29,8 +26,8 @@ struct site {
 	struct tls *tls;
 	struct sockaddr_in at;
 	struct buf ca, ca_key, cert, key;
-	struct buf body;				/* of the last request */
-	size_t left;					/* of a bulk answer */
+	struct buf body; /* of the last request */
+	size_t left;     /* of a bulk answer */
 };
 
 static char block[65536];
@@ -89,8 +86,10 @@ static void make_cert(struct site *t, const char *name)
 
 	if (!t->ca.n) {
 		t->ca = t->ca_key = t->cert = t->key = BUF_INIT(65536);
-		assert_int_equal(x509_make_ca("unit", &(struct x509_names){ (const char *[]){ "test" , "localhost" }, 2, true }, 10, &t->ca,
-					      &t->ca_key, &e), 0);
+		assert_int_equal(x509_make_ca("unit",
+				     &(struct x509_names) { (const char *[]) { "test", "localhost" }, 2, true }, 10,
+				     &t->ca, &t->ca_key, &e),
+		    0);
 	}
 	buf_clear(&t->cert);
 	buf_clear(&t->key);
@@ -317,7 +316,7 @@ static bool resumed(struct site *t, int version)
 	if (last_session)
 		SSL_set_session(c.ssl, last_session);
 	assert_true(shake(t, &c));
-	assert_served(t, &c);			/* 1.3: the tickets come behind the handshake */
+	assert_served(t, &c); /* 1.3: the tickets come behind the handshake */
 	bool yes = SSL_session_reused(c.ssl);
 
 	SSL_shutdown(c.ssl);
@@ -410,7 +409,7 @@ static void much_goes_both_ways(void **state)
 		block[i] = (char)(i * 7);
 	assert_true(shake(t, &c));
 	int n = snprintf(head, sizeof head, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n", BULK);
-	say(t, &c, (struct str){ head, (size_t)n });
+	say(t, &c, (struct str) { head, (size_t)n });
 	say(t, &c, buf_view(&big));
 	hear(t, &c, &got, sizeof ok_answer - 1);
 	assert_true(str_is(buf_view(&got), ok_answer));
@@ -444,7 +443,8 @@ static void plain_http_is_told_in_plain_words(void **state)
 static void nonsense_ends_one_connection(void **state)
 {
 	struct site *t = *state;
-	static const char *const junk[] = { "\x16\x03\x01\xff\xff", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc", "\x80\x01\x02\x03\x04", "\x15\x03\x03\x00\x02\x02\x28" };
+	static const char *const junk[] = { "\x16\x03\x01\xff\xff", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc",
+		"\x80\x01\x02\x03\x04", "\x15\x03\x03\x00\x02\x02\x28" };
 	struct client c = client_new(t);
 
 	assert_true(shake(t, &c));
@@ -452,7 +452,7 @@ static void nonsense_ends_one_connection(void **state)
 		int fd = dial(t);
 
 		wire_turns(t->l, 2);
-		wire_send(fd, (struct str){ junk[i], 5 });
+		wire_send(fd, (struct str) { junk[i], 5 });
 		wire_turns(t->l, 2);
 		fd_close(fd);
 	}

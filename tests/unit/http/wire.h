@@ -2,6 +2,8 @@
 /* Raw bytes to and from the HTTP code under test, over a socketpair, in one thread and one loop. */
 #pragma once
 
+#include "unit.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/socket.h>

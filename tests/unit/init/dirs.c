@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of init/dirs and init/sink: trees made, walked and removed, and files that are whole or not there. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <cmocka.h>
 
 #include <fcntl.h>
 #include <limits.h>
@@ -20,6 +16,7 @@
 #include "init/dirs.h"
 #include "init/sink.h"
 #include "init/users.h"
+#include "unit.h"
 
 static char top[] = "/tmp/unit-init-dirs-XXXXXX";
 static struct user me;
@@ -113,7 +110,7 @@ static void removing_takes_links_not_their_targets(void **state)
 	assert_int_equal(remove_all(at("gone/")), 0);
 	assert_int_equal(lstat(at("gone"), &st), -1);
 	assert_int_equal(stat(at("keep/inside"), &st), 0);
-	assert_int_equal(remove_all(at("gone")), 0);		/* already gone is fine */
+	assert_int_equal(remove_all(at("gone")), 0); /* already gone is fine */
 	assert_int_equal(remove_all("/"), -EINVAL);
 	assert_int_equal(remove_all("/tmp/.."), -EINVAL);
 }

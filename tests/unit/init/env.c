@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of init/env: layers, and what a command gets to see. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <cmocka.h>
 
 #include <string.h>
 
@@ -14,6 +10,7 @@
 #include "http/json.h"
 #include "init/env.h"
 #include "init/users.h"
+#include "unit.h"
 
 static const char *lookup(char **env, const char *name)
 {
@@ -64,7 +61,7 @@ static void later_layers_win(void **state)
 
 		assert_string_equal(lookup(e, "A"), "given");
 		assert_string_equal(lookup(e, "T"), "template");
-		assert_string_equal(lookup(e, "E2B_SANDBOX"), "true");	/* not to be overridden at creation, */
+		assert_string_equal(lookup(e, "E2B_SANDBOX"), "true"); /* not to be overridden at creation, */
 		assert_string_equal(lookup(e, "PATH"), "/x");
 		assert_string_equal(lookup(e, "HOME"), "/home/user");
 		assert_string_equal(lookup(e, "LOGNAME"), "user");
@@ -77,7 +74,7 @@ static void later_layers_win(void **state)
 		assert_string_equal(lookup(e, "A"), "extra");
 		assert_string_equal(lookup(e, "Z"), "2");
 		assert_string_equal(lookup(e, "PATH"), "/bin");
-		assert_string_equal(lookup(e, "E2B_SANDBOX"), "mine");	/* but by one command for itself */
+		assert_string_equal(lookup(e, "E2B_SANDBOX"), "mine"); /* but by one command for itself */
 	}
 	env_done(&v);
 }
@@ -119,7 +116,7 @@ static void some_variables_are_only_read_when_a_process_starts(void **state)
 	assert_false(at_start("FOO"));
 	assert_false(at_start("PYTHO"));
 	assert_false(at_start("MY_PYTHONPATH"));
-	assert_false(at_start("TZ"));		/* runtimes look again */
+	assert_false(at_start("TZ")); /* runtimes look again */
 }
 
 int main(void)

@@ -1,18 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of init/gzip: what it packs, init/gunzip unpacks; and gunzip_all() keeps to its limit. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "base/buf.h"
 #include "http/gunzip.h"
 #include "init/gzip.h"
+#include "unit.h"
 
 static void collect(void *user, struct str data)
 {
@@ -37,7 +33,7 @@ static void what_is_packed_can_be_unpacked(void **state)
 
 	(void)state;
 	for (unsigned i = 0, x = 1; i < N; i++, x = x * 1103515245 + 12345)
-		text[i] = (char)(i < N / 2 ? 'a' + i % 7 : x >> 16);	/* easy, then hard */
+		text[i] = (char)(i < N / 2 ? 'a' + i % 7 : x >> 16); /* easy, then hard */
 	for (size_t step = 1000; step <= N; step *= 17) {
 		autobuf struct buf packed = BUF_INIT(1 << 20), plain = BUF_INIT(N);
 

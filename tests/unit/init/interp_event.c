@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of init/interp_event: results as clients know them, and where output may be cut. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <cmocka.h>
 
 #include "base/fd.h"
 #include "http/json.h"
 #include "init/interp_event.h"
+#include "unit.h"
 
 static void check_result(const char *bundle, bool is_main, const char *want)
 {
@@ -22,11 +19,13 @@ static void check_result(const char *bundle, bool is_main, const char *want)
 static void a_bundle_becomes_fields(void **state)
 {
 	(void)state;
-	check_result("{\"text/plain\":\"1\"}", true, "{\"type\":\"result\",\"is_main_result\":true,\"text\":\"1\",\"extra\":{}}");
+	check_result("{\"text/plain\":\"1\"}", true,
+	    "{\"type\":\"result\",\"is_main_result\":true,\"text\":\"1\",\"extra\":{}}");
 	check_result("{\"image/png\":\"AA\",\"e2b/chart\":{\"x_unit\":null},\"application/json\":[1]}", false,
-		     "{\"type\":\"result\",\"is_main_result\":false,\"png\":\"AA\",\"chart\":{\"x_unit\":null},\"json\":[1],\"extra\":{}}");
+	    "{\"type\":\"result\",\"is_main_result\":false,\"png\":\"AA\",\"chart\":{\"x_unit\":null},\"json\":[1],"
+	    "\"extra\":{}}");
 	check_result("{\"text/x-own\":\"o\",\"text/html\":null}", false,
-		     "{\"type\":\"result\",\"is_main_result\":false,\"extra\":{\"text/x-own\":\"o\"}}");
+	    "{\"type\":\"result\",\"is_main_result\":false,\"extra\":{\"text/x-own\":\"o\"}}");
 }
 
 static void check_text(const char *plain, const char *want)
@@ -40,7 +39,8 @@ static void check_text(const char *plain, const char *want)
 static void printed_text_stays_as_it_is(void **state)
 {
 	autojson json_t *got = event_text(STR_LIT("'a'\n"));
-	autojson json_t *want = json_pack("{s:s,s:b,s:s,s:{}}", "type", "result", "is_main_result", 1, "text", "'a'\n", "extra");
+	autojson json_t *want = json_pack("{s:s,s:b,s:s,s:{}}", "type", "result", "is_main_result", 1, "text", "'a'\n",
+	    "extra");
 
 	(void)state;
 	assert_true(json_equal(got, want));
@@ -83,7 +83,8 @@ static void bytes_that_begin_no_character_are_not_waited_for(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_bundle_becomes_fields), cmocka_unit_test(one_pair_of_quotes_is_taken_off),
+		cmocka_unit_test(a_bundle_becomes_fields),
+		cmocka_unit_test(one_pair_of_quotes_is_taken_off),
 		cmocka_unit_test(printed_text_stays_as_it_is),
 		cmocka_unit_test(output_is_cut_between_lines_and_characters),
 		cmocka_unit_test(bytes_that_begin_no_character_are_not_waited_for),

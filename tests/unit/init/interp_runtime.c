@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of init/interp_runtime: manifests and the names of languages. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <cmocka.h>
 
 #include <errno.h>
 
 #include "base/fd.h"
 #include "http/json.h"
 #include "init/interp_runtime.h"
+#include "unit.h"
 
 static int match(const char *manifest, const char *language, struct runtime *ret)
 {
@@ -22,7 +19,8 @@ static int match(const char *manifest, const char *language, struct runtime *ret
 
 static void names_and_aliases_are_found_in_any_case(void **state)
 {
-	static const char node[] = "{\"languages\":{\"javascript\":[\"js\"],\"typescript\":[\"ts\"]},\"argv\":[\"/usr/bin/node\",\"x\"]}";
+	static const char node[] =
+	    "{\"languages\":{\"javascript\":[\"js\"],\"typescript\":[\"ts\"]},\"argv\":[\"/usr/bin/node\",\"x\"]}";
 	struct runtime rt = RUNTIME_INIT;
 
 	(void)state;
@@ -34,8 +32,10 @@ static void names_and_aliases_are_found_in_any_case(void **state)
 	assert_null(rt.argv[2]);
 	assert_false(rt.takes_env || rt.rehearses || rt.writes_apart);
 	runtime_done(&rt);
-	assert_int_equal(match("{\"languages\":{\"x\":[]},\"argv\":[\"x\"],\"takes_env\":true,\"rehearses\":true,\"writes_apart\":true}",
-		"x", &rt), 1);
+	assert_int_equal(match("{\"languages\":{\"x\":[]},\"argv\":[\"x\"],\"takes_env\":true,\"rehearses\":true,"
+			       "\"writes_apart\":true}",
+			     "x", &rt),
+	    1);
 	assert_true(rt.takes_env && rt.rehearses && rt.writes_apart);
 	runtime_done(&rt);
 	assert_int_equal(match(node, "JavaScript", &rt), 1);
@@ -47,7 +47,9 @@ static void names_and_aliases_are_found_in_any_case(void **state)
 static void malformed_manifests_run_nothing(void **state)
 {
 	static const char *const bad[] = {
-		"{\"languages\":{\"x\":[]}}", "{\"languages\":{\"x\":[]},\"argv\":[]}", "{\"languages\":{\"x\":[]},\"argv\":[1]}",
+		"{\"languages\":{\"x\":[]}}",
+		"{\"languages\":{\"x\":[]},\"argv\":[]}",
+		"{\"languages\":{\"x\":[]},\"argv\":[1]}",
 		"{\"languages\":{\"x\":5},\"argv\":\"/bin/x\"}",
 	};
 	struct runtime rt = RUNTIME_INIT;
@@ -62,7 +64,8 @@ static void malformed_manifests_run_nothing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(names_and_aliases_are_found_in_any_case), cmocka_unit_test(malformed_manifests_run_nothing),
+		cmocka_unit_test(names_and_aliases_are_found_in_any_case),
+		cmocka_unit_test(malformed_manifests_run_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

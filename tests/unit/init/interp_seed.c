@@ -4,10 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
 #include <stdint.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -16,8 +12,13 @@
 #include "base/fd.h"
 #include "init/init.h"
 #include "loop/loop.h"
+#include "unit.h"
 
-static const struct seed_request plain = { .uid = 1000, .gid = 100, .groups = (gid_t[]) { 7, 8 }, .n_groups = 2, .fds = { 0, 0, 0, 0 } };
+static const struct seed_request plain = { .uid = 1000,
+	.gid = 100,
+	.groups = (gid_t[]) { 7, 8 },
+	.n_groups = 2,
+	.fds = { 0, 0, 0, 0 } };
 
 static void without(void **state)
 {

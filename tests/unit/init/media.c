@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of init/media: ranges, types, names, codings and dates of downloads. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <cmocka.h>
 
 #include "init/media.h"
+#include "unit.h"
 
 static void check_range(const char *range, int want, uint64_t from, uint64_t n)
 {

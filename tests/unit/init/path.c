@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of init/path: what a client's path means. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <cmocka.h>
 
 #include "base/fd.h"
 #include "init/path.h"
+#include "unit.h"
 
 static void check_clean(const char *in, const char *want)
 {
@@ -48,12 +45,12 @@ static void path_resolve_follows_the_contract(void **state)
 	(void)state;
 	check_resolve("", NULL, "/home/user");
 	check_resolve("", "/code", "/code");
-	check_resolve("a", "/code", "/home/user/a");	/* relative is to the home, not to the workdir */
+	check_resolve("a", "/code", "/home/user/a"); /* relative is to the home, not to the workdir */
 	check_resolve("./a/../b", NULL, "/home/user/b");
 	check_resolve("../x", NULL, "/home/x");
 	check_resolve("~", NULL, "/home/user");
 	check_resolve("~/x/", NULL, "/home/user/x");
-	check_resolve("/a/../b//", NULL, "/a/../b//");	/* absolute is kept as it is */
+	check_resolve("/a/../b//", NULL, "/a/../b//"); /* absolute is kept as it is */
 	assert_int_equal(path_resolve("~root/x", "/home/user", NULL, &none), -EINVAL);
 	assert_null(none);
 }

@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of init/text: modes, wait statuses, times and names as the API writes them. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <cmocka.h>
 
 #include <sys/stat.h>
 #include <time.h>
 
 #include "http/json.h"
 #include "init/text.h"
+#include "unit.h"
 
 static void check_mode(mode_t mode, const char *want)
 {
@@ -67,10 +64,17 @@ static void times_have_nanoseconds(void **state)
 
 static void names_that_are_not_utf8_are_still_told(void **state)
 {
-	static const struct { const char *in, *want; } cases[] = {
-		{ "", "" }, { "plain", "plain" }, { "h\xc3\xa9", "h\xc3\xa9" }, { "bad\xff", "bad\xef\xbf\xbd" },
-		{ "\xc3", "\xef\xbf\xbd" }, { "\xed\xa0\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd" },
-		{ "\xc0\xaf", "\xef\xbf\xbd\xef\xbf\xbd" }, { "\xf0\x9f\x98\x80\x80", "\xf0\x9f\x98\x80\xef\xbf\xbd" },
+	static const struct {
+		const char *in, *want;
+	} cases[] = {
+		{ "", "" },
+		{ "plain", "plain" },
+		{ "h\xc3\xa9", "h\xc3\xa9" },
+		{ "bad\xff", "bad\xef\xbf\xbd" },
+		{ "\xc3", "\xef\xbf\xbd" },
+		{ "\xed\xa0\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd" },
+		{ "\xc0\xaf", "\xef\xbf\xbd\xef\xbf\xbd" },
+		{ "\xf0\x9f\x98\x80\x80", "\xf0\x9f\x98\x80\xef\xbf\xbd" },
 	};
 
 	(void)state;

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of init/trust: one certificate more in the bundle, and never two. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,6 +12,7 @@
 
 #include "base/fd.h"
 #include "init/trust.h"
+#include "unit.h"
 
 #define ONE "-----BEGIN CERTIFICATE-----\nONE\n-----END CERTIFICATE-----\n"
 #define TWO "-----BEGIN CERTIFICATE-----\nTWO\n-----END CERTIFICATE-----"

@@ -1,32 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of init/users: passwd and group files that may say anything. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <cmocka.h>
 
 #include "init/users.h"
+#include "unit.h"
 
-static char passwd[] =
-	"root:x:0:0:root:/root:/bin/bash\n"
-	"# a comment: with:colons:0:0:x:/:/bin/sh\n"
-	"broken:x:1000\n"
-	"neg:x:-1:0::/home/neg:/bin/sh\n"
-	"huge:x:4294967295:0::/home/huge:/bin/sh\n"
-	"\n"
-	"user:x:1000:1000:,,,:/home/user:/bin/bash\n"
-	"bare:x:1001:1001:::\n"
-	"last:x:1002:1002::/home/last:/bin/zsh";		/* no newline */
-static char group[] =
-	"root:x:0:\n"
-	"user:x:1000:\n"
-	"docker:x:999:user,other\n"
-	"users:x:100:otheruser\n"
-	"short:x:5\n"
-	"sudo:x:27:other,user\n";
+static char passwd[] = "root:x:0:0:root:/root:/bin/bash\n"
+		       "# a comment: with:colons:0:0:x:/:/bin/sh\n"
+		       "broken:x:1000\n"
+		       "neg:x:-1:0::/home/neg:/bin/sh\n"
+		       "huge:x:4294967295:0::/home/huge:/bin/sh\n"
+		       "\n"
+		       "user:x:1000:1000:,,,:/home/user:/bin/bash\n"
+		       "bare:x:1001:1001:::\n"
+		       "last:x:1002:1002::/home/last:/bin/zsh"; /* no newline */
+static char group[] = "root:x:0:\n"
+		      "user:x:1000:\n"
+		      "docker:x:999:user,other\n"
+		      "users:x:100:otheruser\n"
+		      "short:x:5\n"
+		      "sudo:x:27:other,user\n";
 static const struct userdb db = { passwd, group, sizeof(passwd) - 1, sizeof(group) - 1 };
 
 static void users_are_found_by_name(void **state)
@@ -76,7 +71,7 @@ static void ids_have_names(void **state)
 	struct str name;
 
 	(void)state;
-	assert_true(userdb_uid_name(&db, 1000, &name) && str_is(name, "broken"));	/* the first line counts */
+	assert_true(userdb_uid_name(&db, 1000, &name) && str_is(name, "broken")); /* the first line counts */
 	assert_true(userdb_uid_name(&db, 0, &name) && str_is(name, "root"));
 	assert_true(userdb_gid_name(&db, 27, &name) && str_is(name, "sudo"));
 	assert_false(userdb_gid_name(&db, 4242, &name));

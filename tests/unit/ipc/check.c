@@ -1,20 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of ipc/check: what a field may hold. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "ipc/check.h"
+#include "unit.h"
 
 static void text_ends_and_is_clean_behind_its_end(void **state)
 {
 	(void)state;
 	assert_true(check_text("ab\0", 4));
 	assert_true(check_text("\0\0", 3));
-	assert_false(check_text("abcd", 4));		/* no room for an end */
+	assert_false(check_text("abcd", 4)); /* no room for an end */
 	assert_false(check_text("a\0b", 4));
 }
 
@@ -33,7 +30,7 @@ static void id_is_a_host_label(void **state)
 	memset(id, 'a', sizeof id);
 	assert_false(check_id(id));
 	id[ID_SIZE - 1] = '\0';
-	assert_true(check_id(id));			/* 23 characters are the most */
+	assert_true(check_id(id)); /* 23 characters are the most */
 }
 
 static void key_is_32_hex_digits(void **state)
@@ -90,14 +87,14 @@ static void limits_are_neither_none_nor_above_the_most(void **state)
 	l.pids = 0;
 	assert_false(check_limits(&l, &max));
 	l = max;
-	l.swap_bytes = 0;		/* none is fine */
+	l.swap_bytes = 0; /* none is fine */
 	assert_true(check_limits(&l, &max));
 	l.swap_bytes = 11;
 	assert_false(check_limits(&l, &max));
 	l = max;
-	l.io_bytes_s = UINT64_MAX;	/* there is no most of it */
+	l.io_bytes_s = UINT64_MAX; /* there is no most of it */
 	assert_true(check_limits(&l, &max));
-	l.egress_bytes = 0;		/* no limit, where there is a most */
+	l.egress_bytes = 0; /* no limit, where there is a most */
 	assert_false(check_limits(&l, &max));
 	l = max;
 	l.open_files = 61;
@@ -106,9 +103,10 @@ static void limits_are_neither_none_nor_above_the_most(void **state)
 
 static void mount_paths_are_absolute_and_clean(void **state)
 {
-	static const char *const good[] = { "/a", "/data", "/home/user/my data", "/a.b/..c/d..", "/processes", "/devices/x", "/ü" };
-	static const char *const bad[] = { "", "/", "a", "a/b", "//", "/a/", "/a//b", "/.", "/..", "/a/.", "/a/../b", "/./a", "/proc", "/proc/1", "/sys", "/dev",
-		"/dev/shm", "/a\nb", "/a[b", "/a]", "/a\\b", "/\x7f" };
+	static const char *const good[] = { "/a", "/data", "/home/user/my data", "/a.b/..c/d..", "/processes",
+		"/devices/x", "/ü" };
+	static const char *const bad[] = { "", "/", "a", "a/b", "//", "/a/", "/a//b", "/.", "/..", "/a/.", "/a/../b",
+		"/./a", "/proc", "/proc/1", "/sys", "/dev", "/dev/shm", "/a\nb", "/a[b", "/a]", "/a\\b", "/\x7f" };
 	struct msg_mount m = { .name = "vone", .path = "/data" };
 	char path[MOUNT_PATH_SIZE + 1];
 
@@ -124,7 +122,7 @@ static void mount_paths_are_absolute_and_clean(void **state)
 	path[MOUNT_PATH_SIZE - 1] = '\0';
 	assert_true(check_mount_path(path));
 	assert_true(check_mount(&m));
-	m.path[40] = 'x';			/* behind its end */
+	m.path[40] = 'x'; /* behind its end */
 	assert_false(check_mount(&m));
 	m.path[40] = '\0';
 	m.name[0] = '/';

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of ipc/policy: what is written comes back, nothing else does, and what the entries mean. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
 
 #include <errno.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "ipc/policy.h"
+#include "unit.h"
 
 static bool ok(const char *name)
 {
@@ -24,10 +21,31 @@ static bool match(const char *pattern, const char *name)
 
 static void names_are_plain_lower_case_domains(void **state)
 {
-	static const char *const good[] = { "a.com", "*.a.com", "*", "localhost", "a-b.c_d.x1", "xn--bcher-kva.example", "1.a", "a.b.c.d.e.f" };
+	static const char *const good[] = { "a.com", "*.a.com", "*", "localhost", "a-b.c_d.x1", "xn--bcher-kva.example",
+		"1.a", "a.b.c.d.e.f" };
 	static const char *const bad[] = {
-		"", ".", "a.", ".a", "a..b", "A.com", "*.", "*a.com", "a.*.com", "**", "*.*.com", "a b", "a/b", "a:1", "-a.com", "a-.com", "1.2.3.4", "1.2",
-		"999.999", "a\n", "b\xc3\xbc", "a.com.",
+		"",
+		".",
+		"a.",
+		".a",
+		"a..b",
+		"A.com",
+		"*.",
+		"*a.com",
+		"a.*.com",
+		"**",
+		"*.*.com",
+		"a b",
+		"a/b",
+		"a:1",
+		"-a.com",
+		"a-.com",
+		"1.2.3.4",
+		"1.2",
+		"999.999",
+		"a\n",
+		"b\xc3\xbc",
+		"a.com.",
 	};
 	char labels[300];
 

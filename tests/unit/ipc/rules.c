@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of ipc/rules: what is written comes back, and nothing else does. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
 
 #include <errno.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "ipc/rules.h"
+#include "unit.h"
 
 static struct rules *sample(void)
 {
@@ -22,8 +19,13 @@ static struct rules *sample(void)
 	assert_int_equal(rules_add_field(&r->v[0], STR_LIT("X-Empty"), STR_LIT(""), false), 0);
 	(void)str_copy(r->v[1].domain, sizeof r->v[1].domain, STR_LIT("b.org"));
 	r->v[1].broken = true;
-	r->socks = (struct rules_socks) { .host = "10.1.2.3", .port = 1080, .user = "u", .password = "p",
-		.tls = true, .server_name = "proxy.example", .ca = str_dup(STR_LIT("-----BEGIN")) };
+	r->socks = (struct rules_socks) { .host = "10.1.2.3",
+		.port = 1080,
+		.user = "u",
+		.password = "p",
+		.tls = true,
+		.server_name = "proxy.example",
+		.ca = str_dup(STR_LIT("-----BEGIN")) };
 	return r;
 }
 
@@ -72,7 +74,8 @@ static void the_nearest_rule_counts(void **state)
 
 static void fields_that_frame_a_message_cannot_be_set(void **state)
 {
-	static const char *const bad[] = { "", "Host", "content-length", "Transfer-Encoding", "CONNECTION", "upgrade", "a b", "a:", "a\r\n", "\xc3\xbc", "Expect", "TE" };
+	static const char *const bad[] = { "", "Host", "content-length", "Transfer-Encoding", "CONNECTION", "upgrade",
+		"a b", "a:", "a\r\n", "\xc3\xbc", "Expect", "TE" };
 	static const char *const good[] = { "Authorization", "x-api-key", "X_Y.z~1", "Cookie" };
 	char longest[RULES_NAME_MAX + 1];
 
@@ -92,9 +95,21 @@ static void fields_that_frame_a_message_cannot_be_set(void **state)
 static void what_makes_no_sense_is_refused(void **state)
 {
 	static const struct str bad[] = {
-		STR_LIT(""), STR_LIT("\0"), STR_LIT("\2\0"), STR_LIT("\0\13"), STR_LIT("\0\1\1*\0\0"), STR_LIT("\0\1\3a b\0\0"), STR_LIT("\0\1\1a\2\0"),
-		STR_LIT("\0\1\1a\0\1\0\4Host\1\0x"), STR_LIT("\0\1\1a\0\1\0\1x\1\0\n"), STR_LIT("\0\1\1a\0\1\2\1x\1\0y"), STR_LIT("\1\0\1a\0\0\0\0"), STR_LIT("\1\0\1a\1\0\0\1p"),
-		STR_LIT("\1\0\0\1\0\0\0"), STR_LIT("\1\0\012" "1.2.3.4/24\1\0\0\0"),
+		STR_LIT(""),
+		STR_LIT("\0"),
+		STR_LIT("\2\0"),
+		STR_LIT("\0\13"),
+		STR_LIT("\0\1\1*\0\0"),
+		STR_LIT("\0\1\3a b\0\0"),
+		STR_LIT("\0\1\1a\2\0"),
+		STR_LIT("\0\1\1a\0\1\0\4Host\1\0x"),
+		STR_LIT("\0\1\1a\0\1\0\1x\1\0\n"),
+		STR_LIT("\0\1\1a\0\1\2\1x\1\0y"),
+		STR_LIT("\1\0\1a\0\0\0\0"),
+		STR_LIT("\1\0\1a\1\0\0\1p"),
+		STR_LIT("\1\0\0\1\0\0\0"),
+		STR_LIT("\1\0\012"
+			"1.2.3.4/24\1\0\0\0"),
 	};
 	struct rules *got;
 

@@ -2,20 +2,20 @@
 /* Units of ipc/hooks: which URLs are taken, and which messages. */
 #include "ipc/webhooks.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "base/err.h"
+#include "unit.h"
 
 static void urls_are_taken_apart(void **state)
 {
-	static const struct { const char *url, *host; uint16_t port; bool tls; } good[] = {
+	static const struct {
+		const char *url, *host;
+		uint16_t port;
+		bool tls;
+	} good[] = {
 		{ "https://example.com", "example.com", 443, true },
 		{ "http://example.com/a?b=c&d=%20", "example.com", 80, false },
 		{ "https://example.com:8443/x", "example.com", 8443, true },
@@ -39,11 +39,14 @@ static void urls_are_taken_apart(void **state)
 
 static void what_could_be_read_in_two_ways_is_refused(void **state)
 {
-	static const char *const bad[] = { "", "example.com", "ftp://example.com", "HTTPS://example.com", "https://", "https:///x", "https://user@example.com",
-		"https://user:pw@example.com/", "https://example.com\\@evil.com/", "https://exa mple.com", "https://example.com/#x", "https://example.com:0/",
-		"https://example.com:/", "https://example.com:65536", "https://example.com:1x", "https://[::1", "https://[::1]x", "https://[zz]/", "https://::1/",
-		"https://.example.com", "https://-x", "https://ex%61mple.com", "https://example.com/\n", "https://ex\xc3\xa4mple.com", "https://a/{x}",
-		"https://[::1]:", "https://[::1/64]/", "http:/example.com", "file:///etc/passwd" };
+	static const char *const bad[] = { "", "example.com", "ftp://example.com", "HTTPS://example.com", "https://",
+		"https:///x", "https://user@example.com", "https://user:pw@example.com/",
+		"https://example.com\\@evil.com/", "https://exa mple.com", "https://example.com/#x",
+		"https://example.com:0/", "https://example.com:/", "https://example.com:65536",
+		"https://example.com:1x", "https://[::1", "https://[::1]x", "https://[zz]/", "https://::1/",
+		"https://.example.com", "https://-x", "https://ex%61mple.com", "https://example.com/\n",
+		"https://ex\xc3\xa4mple.com", "https://a/{x}", "https://[::1]:", "https://[::1/64]/",
+		"http:/example.com", "file:///etc/passwd" };
 	struct webhook_url u = { .host = "untouched" };
 	char longest[HK_URL_MAX + 2];
 
@@ -92,7 +95,7 @@ static void jobs_are_checked(void **state)
 	assert_true(hk_job_check(msg, n + 1, &got, &url, &body) < 0);
 	n = make(msg, "https://user@example.com/x", "{}", &m);
 	assert_true(hk_job_check(msg, n, &got, &url, &body) < 0);
-	memcpy(m.signature, "a\r\nx: y", 8);		/* would be a header of its own */
+	memcpy(m.signature, "a\r\nx: y", 8); /* would be a header of its own */
 	n = make(msg, "https://example.com/x", "{}", &m);
 	assert_true(hk_job_check(msg, n, &got, &url, &body) < 0);
 	memcpy(m.signature, "abc\0\0\0\0", 8);
@@ -127,7 +130,9 @@ static void answers_are_checked(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(urls_are_taken_apart), cmocka_unit_test(what_could_be_read_in_two_ways_is_refused), cmocka_unit_test(jobs_are_checked),
+		cmocka_unit_test(urls_are_taken_apart),
+		cmocka_unit_test(what_could_be_read_in_two_ways_is_refused),
+		cmocka_unit_test(jobs_are_checked),
 		cmocka_unit_test(answers_are_checked),
 	};
 

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of loop/carrier: what it carries arrives, and few pipes are large. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,9 +10,10 @@
 
 #include "base/fd.h"
 #include "loop/carrier.h"
+#include "unit.h"
 
 #define MANY 40
-#define LARGE_MAX 16			/* as in carrier.c */
+#define LARGE_MAX 16 /* as in carrier.c */
 
 static void pair(int fd[2])
 {
@@ -32,7 +29,7 @@ static size_t loaded(struct carrier *c, size_t n)
 
 		pair(from);
 		assert_int_equal(write(from[0], "bytes", 5), 5);
-		c[i] = (struct carrier) CARRIER_EMPTY;
+		c[i] = (struct carrier)CARRIER_EMPTY;
 		assert_int_equal(carrier_load(&c[i], from[1], CARRIER_MAX), 5);
 		large += fcntl(c[i].pipe[1], F_GETPIPE_SZ) >= CARRIER_MAX;
 		fd_close(from[0]);
@@ -51,7 +48,7 @@ static void of_many_pipes_few_are_large(void **state)
 		large = loaded(c, MANY);
 		assert_true(large <= LARGE_MAX);
 		if (geteuid() == 0)
-			assert_int_equal(large, LARGE_MAX);	/* also those of the rounds before count no more */
+			assert_int_equal(large, LARGE_MAX); /* also those of the rounds before count no more */
 		for (size_t i = 0; i < MANY; i++)
 			carrier_drop(&c[i]);
 	}
@@ -71,7 +68,7 @@ static void what_is_loaded_is_what_comes_out(void **state)
 	assert_int_equal(c.n, 4);
 	assert_int_equal(carrier_unload(&c, to[0]), 0);
 	assert_int_equal(c.n, 0);
-	assert_int_equal(c.pipe[0], -1);	/* held only while something is in it */
+	assert_int_equal(c.pipe[0], -1); /* held only while something is in it */
 	assert_int_equal(carrier_load(&c, from[1], CARRIER_MAX), 6);
 	assert_int_equal(carrier_unload(&c, to[0]), 0);
 	assert_int_equal(read(to[1], got, sizeof got), 10);

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of loop: order of calls, and objects that are freed where it hurts. */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "loop/loop.h"
+#include "unit.h"
 
 struct audit {
 	struct loop *l;
@@ -54,10 +50,10 @@ static void deferred_calls_come_once_and_do_not_need_events(void **state)
 	assert_int_equal(tr.n, 1);
 	tr.n = 0;
 	loop_defer(tr.l, count_again, &tr);
-	loop_run(tr.l);					/* would hang if the loop slept in between */
+	loop_run(tr.l); /* would hang if the loop slept in between */
 	assert_int_equal(tr.n, 3);
 	loop_defer(tr.l, count, &tr);
-	loop_free(tr.l);				/* pending ones come now */
+	loop_free(tr.l); /* pending ones come now */
 	assert_int_equal(tr.n, 4);
 }
 
@@ -66,7 +62,7 @@ static void on_timer(void *user)
 	struct audit *tr = user;
 
 	tr->n++;
-	timer_free(tr->t);				/* inside its own callback */
+	timer_free(tr->t); /* inside its own callback */
 	tr->t = NULL;
 	loop_defer(tr->l, stop, tr->l);
 }
@@ -82,7 +78,7 @@ static void a_timer_fires_once_and_may_free_itself(void **state)
 	timer_disarm(never);
 	uint64_t before = loop_now_ms(tr.l);
 	timer_arm(tr.t, 1000000);
-	timer_arm(tr.t, 20);				/* moves it */
+	timer_arm(tr.t, 20); /* moves it */
 	loop_run(tr.l);
 	assert_int_equal(tr.n, 1);
 	assert_in_range(loop_now_ms(tr.l) - before, 19, 10000);
@@ -119,7 +115,7 @@ static void a_watch_may_free_itself_and_its_fd_can_be_watched_again(void **state
 	tr.w = watch_new(tr.l, sv[0], 0, on_event, &tr);
 	loop_defer(tr.l, stop, tr.l);
 	loop_run(tr.l);
-	assert_int_equal(tr.n, 3);			/* paused */
+	assert_int_equal(tr.n, 3); /* paused */
 	watch_set(tr.w, WATCH_IN);
 	loop_run(tr.l);
 	assert_int_equal(tr.last, WATCH_IN);
@@ -136,7 +132,7 @@ static void errors_show_as_readable(void **state)
 
 	(void)state;
 	assert_int_equal(pipe(p), 0);
-	close(p[0]);					/* the write end has an error now */
+	close(p[0]); /* the write end has an error now */
 	tr.w = watch_new(tr.l, p[1], WATCH_OUT, on_event, &tr);
 	loop_run(tr.l);
 	assert_int_equal(tr.last, WATCH_IN | WATCH_OUT);
@@ -180,7 +176,7 @@ static void a_lost_reader_is_no_death(void **state)
 	assert_int_equal(write(p[1], "x", 1), -1);
 	close(p[1]);
 	assert_int_equal(sigaction(SIGPIPE, NULL, &sa), 0);
-	assert_ptr_not_equal(sa.sa_handler, SIG_IGN);	/* programs that we start would inherit that */
+	assert_ptr_not_equal(sa.sa_handler, SIG_IGN); /* programs that we start would inherit that */
 	loop_free(l);
 }
 

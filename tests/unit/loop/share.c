@@ -1,24 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of loop/share: who waits for whom (F2). Pieces of work are counted, each of a known time of the processor. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "../http/wire.h"
 #include "base/clock.h"
 #include "loop/share.h"
 #include "loop/stream.h"
+#include "unit.h"
 
 #define FLOODERS 64
-#define WORK_US 400			/* what one piece of the flood takes, at least */
-#define SLICE_PIECES 4			/* so many of them begin in a slice of 1 ms, at most, with one to spare */
-#define TURN_PIECES 12			/* ... and in one round of the loop */
+#define WORK_US 400    /* what one piece of the flood takes, at least */
+#define SLICE_PIECES 4 /* so many of them begin in a slice of 1 ms, at most, with one to spare */
+#define TURN_PIECES 12 /* ... and in one round of the loop */
 
 struct tenant;
 
@@ -32,10 +28,10 @@ struct tenant {
 	struct share share;
 	struct end ends[FLOODERS];
 	size_t n;
-	unsigned served;		/* pieces */
-	unsigned flood_before;		/* pieces of the flood when it was first served */
-	bool works;			/* each piece takes a while, and the next one is there at once */
-	bool drops_share;		/* in its callback */
+	unsigned served;       /* pieces */
+	unsigned flood_before; /* pieces of the flood when it was first served */
+	bool works;            /* each piece takes a while, and the next one is there at once */
+	bool drops_share;      /* in its callback */
 };
 
 struct world {
@@ -134,7 +130,7 @@ static void a_tenant_waits_for_one_slice_of_a_flood(void **state)
 	unsigned before = world->flood.served;
 
 	wire_turn(world->l);
-	if (!world->quiet.served)	/* the first round may have been spent on the debt of the last piece */
+	if (!world->quiet.served) /* the first round may have been spent on the debt of the last piece */
 		wire_turn(world->l);
 	assert_int_equal(world->quiet.served, 1);
 	assert_in_range(world->quiet.flood_before - before, 0, SLICE_PIECES + TURN_PIECES);
@@ -170,12 +166,12 @@ static void two_floods_get_alike(void **state)
 	(void)state;
 	begin_flood();
 	world->quiet.works = true;
-	join(&world->quiet, &world->quiet.share);	/* one connection against 64 */
+	join(&world->quiet, &world->quiet.share); /* one connection against 64 */
 	wire_send(world->quiet.ends[0].peer, STR_LIT("first"));
 	unsigned before = world->flood.served;
 
 	wire_turns(world->l, 20);
-	assert_true(world->quiet.served >= 15);		/* it is ready once in a round, and served each time */
+	assert_true(world->quiet.served >= 15); /* it is ready once in a round, and served each time */
 	assert_true(world->flood.served - before >= world->quiet.served);
 }
 
@@ -188,7 +184,7 @@ static void a_share_may_go_while_it_is_served(void **state)
 		wire_send(world->quiet.ends[i].peer, STR_LIT("x"));
 	}
 	wire_turns(world->l, 3);
-	assert_int_equal(world->quiet.served, 3);	/* the others are nobody's then, and served as such */
+	assert_int_equal(world->quiet.served, 3); /* the others are nobody's then, and served as such */
 	assert_true(LIST_EMPTY(&world->quiet.share.members));
 }
 

@@ -1,19 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of loop/stream: order, back-pressure, ends and errors. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "../http/wire.h"
 #include "loop/stream.h"
+#include "unit.h"
 
 struct end {
 	struct loop *l;
@@ -55,7 +51,11 @@ static void on_ready(void *user)
 }
 
 static const struct stream_ops ops = {
-	.on_data = on_data, .on_eof = on_eof, .on_drain = on_drain, .on_error = on_error, .on_ready = on_ready,
+	.on_data = on_data,
+	.on_eof = on_eof,
+	.on_drain = on_drain,
+	.on_error = on_error,
+	.on_ready = on_ready,
 };
 
 static int set_up(void **state)
@@ -118,7 +118,7 @@ static void all_bytes_arrive_in_order_behind_a_full_socket(void **state)
 	uint32_t n = 0;
 
 	for (; n < 500000; n++)
-		stream_writev(e->s, (struct str[]){ { (char *)&n, 1 }, { NULL, 0 }, { (char *)&n + 1, 3 } }, 3);
+		stream_writev(e->s, (struct str[]) { { (char *)&n, 1 }, { NULL, 0 }, { (char *)&n + 1, 3 } }, 3);
 	assert_true(stream_queued(e->s) > STREAM_HIGH);
 	assert_int_equal(e->drains, 0);
 	stream_finish(e->s);
@@ -182,7 +182,7 @@ static void a_closed_stream_still_flushes_and_listens(void **state)
 	static char block[1 << 20];
 
 	wire_send(e->peer, STR_LIT("unread"));
-	stream_write(e->s, (struct str){ block, sizeof block });
+	stream_write(e->s, (struct str) { block, sizeof block });
 	stream_close_flushed(take_ptr(&e->s));
 	bool closed = false;
 	for (int i = 0; i < 200 && !closed; i++) {
@@ -308,7 +308,7 @@ static int toy_decode(struct stream_filter *f, struct str in, struct str *ret, s
 	struct toy *t = (struct toy *)f;
 	int flags = 0;
 
-	*ret = (struct str){ toy_plain, 0 };
+	*ret = (struct str) { toy_plain, 0 };
 	for (size_t i = 0; i < in.n; i++) {
 		if (!t->ready && in.p[i] == '!') {
 			t->ready = true;
@@ -355,7 +355,7 @@ static void toy_put(struct end *e)
 {
 	struct toy *t = calloc(1, sizeof *t);
 
-	*t = (struct toy){ .base = { &toy_ops } };
+	*t = (struct toy) { .base = { &toy_ops } };
 	stream_filter(e->s, &t->base);
 	stream_read(e->s, true);
 }
@@ -375,7 +375,7 @@ static void a_filter_shakes_hands_before_its_owner_reads(void **state)
 	wire_turns(e->l, 2);
 	assert_int_equal(e->readies, 1);
 	assert_true(str_is(buf_view(&e->got), "ab"));
-	stream_writev(e->s, (struct str[]){ STR_LIT("a"), STR_LIT("b") }, 2);
+	stream_writev(e->s, (struct str[]) { STR_LIT("a"), STR_LIT("b") }, 2);
 	stream_finish(e->s);
 	buf_clear(&e->got);
 	assert_true(wire_recv(e->peer, &e->got));
@@ -411,7 +411,7 @@ static void a_file_is_sent_as_its_reader_takes_it(void **state)
 			continue;
 		waits++;
 		wire_turns(e->l, 3);
-		assert_int_equal(e->drains, waits - 1);	/* not before there is room */
+		assert_int_equal(e->drains, waits - 1); /* not before there is room */
 		(void)wire_recv(e->peer, &e->got);
 		wire_turns(e->l, 3);
 		assert_int_equal(e->drains, waits);
@@ -474,7 +474,7 @@ static void the_end_that_a_filter_sees_waits_for_the_reader(void **state)
 	wire_turns(e->l, 2);
 	assert_true(str_is(buf_view(&e->got), "a"));
 	assert_int_equal(e->eofs, 1);
-	wire_send(e->peer, STR_LIT("\x9e"));	/* behind the end nothing counts */
+	wire_send(e->peer, STR_LIT("\x9e")); /* behind the end nothing counts */
 	wire_turns(e->l, 2);
 	assert_int_equal(e->datas, 1);
 }

@@ -2,24 +2,20 @@
 /* Units of loop/stream: bytes that are moved from one stream to another. */
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "../http/wire.h"
 #include "loop/carrier.h"
 #include "loop/stream.h"
+#include "unit.h"
 
 struct side {
 	struct stream *s;
 	int peer;
-	struct buf got;			/* by on_data */
+	struct buf got; /* by on_data */
 	size_t moved;
 	int moves, eofs, error;
 	struct side *close_in_moved;
@@ -28,7 +24,7 @@ struct side {
 struct pair {
 	struct loop *l;
 	struct side from, to;
-	struct buf out;			/* what the peer of `to` has read */
+	struct buf out; /* what the peer of `to` has read */
 };
 
 static void on_data(void *user, struct str data)
@@ -56,7 +52,10 @@ static void on_error(void *user, int no)
 	((struct side *)user)->error = no;
 }
 
-static const struct stream_ops ops = { .on_data = on_data, .on_eof = on_eof, .on_error = on_error, .on_moved = on_moved };
+static const struct stream_ops ops = { .on_data = on_data,
+	.on_eof = on_eof,
+	.on_error = on_error,
+	.on_moved = on_moved };
 
 static void side_open(struct pair *p, struct side *d)
 {
@@ -174,7 +173,8 @@ static void a_slow_reader_gets_all_and_slows_the_writer(void **state)
 		next = fill(p->from.peer, next, n);
 		wire_turns(p->l, 3);
 	}
-	assert_true(next * sizeof next < 4 << 20);		/* two sockets and a pipe hold that much, and no more is taken */
+	/* two sockets and a pipe hold that much, and no more is taken */
+	assert_true(next * sizeof next < 4 << 20);
 	while (p->out.n < n * sizeof n) {
 		next = fill(p->from.peer, next, n);
 		wire_turns(p->l, 2);
@@ -205,7 +205,7 @@ static void all_goes_in_the_order_it_was_given(void **state)
 			(void)wire_recv(p->to.peer, &p->out);
 	}
 	stream_write(p->to.s, STR_LIT("behind"));
-	stream_close_flushed(take_ptr(&p->to.s));		/* what was moved but not sent is sent, too */
+	stream_close_flushed(take_ptr(&p->to.s)); /* what was moved but not sent is sent, too */
 	for (int i = 0; i < 1000 && !wire_recv(p->to.peer, &p->out); i++)
 		wire_turn(p->l);
 	assert_int_equal(p->out.n, sizeof block + n * sizeof n + 6);
@@ -298,8 +298,8 @@ static void without_a_pipe_bytes_are_read(void **state)
 	int feed[2];
 	size_t n = 0;
 	assert_int_equal(pipe2(feed, O_CLOEXEC | O_NONBLOCK), 0);
-	for (ssize_t r = 1; n < 16 && r == 1; n += r == 1) {	/* those that earlier cases have left */
-		spare[n] = (struct carrier) CARRIER_EMPTY;
+	for (ssize_t r = 1; n < 16 && r == 1; n += r == 1) { /* those that earlier cases have left */
+		spare[n] = (struct carrier)CARRIER_EMPTY;
 		assert_int_equal(write(feed[1], "x", 1), 1);
 		r = carrier_load(&spare[n], feed[0], 1);
 		assert_true(r == 1 || r == -EMFILE);
@@ -325,18 +325,12 @@ static void without_a_pipe_bytes_are_read(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(as_many_as_told_go_and_the_rest_is_read),
-		CASE(none_go_any_more_when_told_so),
-		CASE(none_go_any_more_when_told_so),
-		CASE(an_end_comes_before_its_time),
-		CASE(a_slow_reader_gets_all_and_slows_the_writer),
-		CASE(all_goes_in_the_order_it_was_given),
-		CASE(without_its_target_a_stream_is_read),
-		CASE(a_target_that_breaks_says_so),
-		CASE(its_reader_may_close_it_when_told),
-		CASE(its_target_may_be_closed_when_told),
-		CASE(a_paused_stream_moves_nothing),
-		CASE(without_a_pipe_bytes_are_read),	/* last: the limit stays */
+		CASE(as_many_as_told_go_and_the_rest_is_read), CASE(none_go_any_more_when_told_so),
+		CASE(none_go_any_more_when_told_so), CASE(an_end_comes_before_its_time),
+		CASE(a_slow_reader_gets_all_and_slows_the_writer), CASE(all_goes_in_the_order_it_was_given),
+		CASE(without_its_target_a_stream_is_read), CASE(a_target_that_breaks_says_so),
+		CASE(its_reader_may_close_it_when_told), CASE(its_target_may_be_closed_when_told),
+		CASE(a_paused_stream_moves_nothing), CASE(without_a_pipe_bytes_are_read), /* last: the limit stays */
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

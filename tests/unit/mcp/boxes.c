@@ -1,21 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of mcp/boxes: texts of a sandbox that are not to be shown, while calls come and go. */
 #include <malloc.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
 
+#include "../client/fake.h"
 #include "client/redact.h"
 #include "mcp/boxes.h"
-#include "../client/fake.h"
+#include "unit.h"
 
 #define CALLS 5000
 
 static struct fake server;
 static struct boxes *boxes;
-static struct box *lent;		/* to a call that is never over */
+static struct box *lent; /* to a call that is never over */
 
 static int setup(void **state)
 {

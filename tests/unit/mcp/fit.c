@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of mcp/fit: what is too large becomes small enough, stays what it was otherwise, and says so. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +8,7 @@
 #include "base/fd.h"
 #include "http/json.h"
 #include "mcp/fit.h"
+#include "unit.h"
 
 #define MAX 100000
 
@@ -36,8 +33,8 @@ static size_t written(const json_t *j)
 
 static void what_fits_is_left_alone(void **state)
 {
-	autojson json_t *r = json_pack("{s:[{s:s,s:s}],s:b,s:{s:o,s:b}}", "content", "type", "text", "text", "short", "isError", 0, "structuredContent", "stdout",
-		text_of("x", MAX / 2), "truncated", 0);
+	autojson json_t *r = json_pack("{s:[{s:s,s:s}],s:b,s:{s:o,s:b}}", "content", "type", "text", "text", "short",
+	    "isError", 0, "structuredContent", "stdout", text_of("x", MAX / 2), "truncated", 0);
 	autojson json_t *copy = json_deep_copy(r);
 
 	(void)state;
@@ -52,9 +49,10 @@ static void long_texts_are_cut_between_characters(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-		autojson json_t *r = json_pack("{s:[{s:s,s:o},{s:s,s:s}],s:b,s:{s:o,s:s,s:b,s:{s:[o]}}}", "content", "type", "text", "text", text_of(kinds[i], 900001), "type", "text",
-			"text", "kept", "isError", 0, "structuredContent", "stdout", text_of(kinds[i], 900001), "stderr", "kept", "truncated", 0, "logs", "stdout",
-			text_of(kinds[i], 30000));
+		autojson json_t *r = json_pack("{s:[{s:s,s:o},{s:s,s:s}],s:b,s:{s:o,s:s,s:b,s:{s:[o]}}}", "content",
+		    "type", "text", "text", text_of(kinds[i], 900001), "type", "text", "text", "kept", "isError", 0,
+		    "structuredContent", "stdout", text_of(kinds[i], 900001), "stderr", "kept", "truncated", 0, "logs",
+		    "stdout", text_of(kinds[i], 30000));
 		const json_t *data = json_object_get(r, "structuredContent"), *content = json_object_get(r, "content");
 
 		assert_true(mcp_fit(r, MAX));
@@ -64,22 +62,27 @@ static void long_texts_are_cut_between_characters(void **state)
 		assert_string_equal(json_string_value(json_object_get(json_array_get(content, 1), "text")), "kept");
 		assert_true(json_is_true(json_object_get(data, "truncated")));
 		assert_true(json_is_false(json_object_get(r, "isError")));
-		assert_non_null(strstr(json_string_value(json_object_get(json_array_get(content, 2), "text")), "has been cut"));
+		assert_non_null(
+		    strstr(json_string_value(json_object_get(json_array_get(content, 2), "text")), "has been cut"));
 	}
 }
 
 static void half_an_image_is_none(void **state)
 {
-	autojson json_t *r = json_pack("{s:[{s:s,s:o,s:s},{s:s,s:s,s:s},{s:s,s:{s:s,s:o}}],s:b}", "content", "type", "image", "data", text_of("A", 4 * MAX), "mimeType", "image/png", "type",
-		"image", "data", "AAAA", "mimeType", "image/png", "type", "resource", "resource", "uri", "file:///x", "blob", text_of("A", 4 * MAX), "isError", 0);
+	autojson json_t *r = json_pack("{s:[{s:s,s:o,s:s},{s:s,s:s,s:s},{s:s,s:{s:s,s:o}}],s:b}", "content", "type",
+	    "image", "data", text_of("A", 4 * MAX), "mimeType", "image/png", "type", "image", "data", "AAAA",
+	    "mimeType", "image/png", "type", "resource", "resource", "uri", "file:///x", "blob", text_of("A", 4 * MAX),
+	    "isError", 0);
 	json_t *content = json_object_get(r, "content");
 
 	(void)state;
 	assert_true(mcp_fit(r, MAX));
 	assert_true(written(r) <= MAX);
-	assert_string_equal(json_string_value(json_object_get(json_array_get(content, 0), "text")), "[left out: an image of 400000 bytes in base64]");
+	assert_string_equal(json_string_value(json_object_get(json_array_get(content, 0), "text")),
+	    "[left out: an image of 400000 bytes in base64]");
 	assert_string_equal(json_string_value(json_object_get(json_array_get(content, 1), "data")), "AAAA");
-	assert_string_equal(json_string_value(json_object_get(json_array_get(content, 2), "text")), "[left out: a file of 400000 bytes in base64]");
+	assert_string_equal(json_string_value(json_object_get(json_array_get(content, 2), "text")),
+	    "[left out: a file of 400000 bytes in base64]");
 }
 
 static void very_many_short_ones_are_an_error(void **state)
@@ -89,13 +92,17 @@ static void very_many_short_ones_are_an_error(void **state)
 	(void)state;
 	for (int i = 0; i < MAX; i++)
 		(void)json_array_append_new(all, json_string("short"));
-	autojson json_t *r = json_pack("{s:[],s:b,s:{s:O}}", "content", "isError", 0, "structuredContent", "results", all);
+	autojson json_t *r = json_pack("{s:[],s:b,s:{s:O}}", "content", "isError", 0, "structuredContent", "results",
+	    all);
 
 	assert_true(mcp_fit(r, MAX));
 	assert_true(written(r) <= MAX);
 	assert_true(json_is_true(json_object_get(r, "isError")));
 	assert_null(json_object_get(r, "structuredContent"));
-	assert_int_equal(strncmp(json_string_value(json_object_get(json_array_get(json_object_get(r, "content"), 0), "text")), "TOO_LARGE: ", 11), 0);
+	assert_int_equal(
+	    strncmp(json_string_value(json_object_get(json_array_get(json_object_get(r, "content"), 0), "text")),
+		"TOO_LARGE: ", 11),
+	    0);
 	autojson json_t *none = json_object();
 
 	assert_false(mcp_fit(none, 1));
@@ -104,7 +111,8 @@ static void very_many_short_ones_are_an_error(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(what_fits_is_left_alone), cmocka_unit_test(long_texts_are_cut_between_characters), cmocka_unit_test(half_an_image_is_none),
+	const struct CMUnitTest tests[] = { cmocka_unit_test(what_fits_is_left_alone),
+		cmocka_unit_test(long_texts_are_cut_between_characters), cmocka_unit_test(half_an_image_is_none),
 		cmocka_unit_test(very_many_short_ones_are_an_error) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

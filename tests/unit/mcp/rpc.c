@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of mcp/rpc: each kind of wrong message has its own answer. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "http/json.h"
 #include "mcp/rpc.h"
+#include "unit.h"
 
 static int code_of(json_t *answer)
 {
@@ -40,7 +37,8 @@ static void messages_are_told_apart(void **state)
 	assert_int_equal(verdict("{\"jsonrpc\":\"2.0\",\"id\":\"x\",\"method\":\"a\",\"params\":{}}", RPC_REQUEST), 0);
 	assert_int_equal(verdict("{\"jsonrpc\":\"2.0\",\"method\":\"a\"}", RPC_NOTIFICATION), 0);
 	assert_int_equal(verdict("{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}", RPC_RESPONSE), 0);
-	assert_int_equal(verdict("{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":1,\"message\":\"\"}}", RPC_RESPONSE), 0);
+	assert_int_equal(
+	    verdict("{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":1,\"message\":\"\"}}", RPC_RESPONSE), 0);
 }
 
 static void what_is_not_json_is_a_parse_error(void **state)
@@ -55,11 +53,22 @@ static void what_is_not_json_is_a_parse_error(void **state)
 static void nul_is_for_arguments_only(void **state)
 {
 	(void)state;
-	assert_int_equal(verdict("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"a\",\"params\":{\"arguments\":{\"x\":\"\\u0000\"}}}", RPC_REQUEST), 0);	/* their schema refuses it */
-	assert_int_equal(verdict("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"a\\u0000\"}", RPC_REQUEST), RPC_INVALID_REQUEST);
-	assert_int_equal(verdict("{\"jsonrpc\":\"2.0\",\"id\":\"\\u0000\",\"method\":\"a\"}", RPC_REQUEST), RPC_INVALID_REQUEST);
-	assert_int_equal(verdict("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"a\",\"params\":{\"name\":\"b\\u0000\"}}", RPC_REQUEST), RPC_INVALID_REQUEST);
-	assert_int_equal(verdict("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"a\",\"params\":{\"m\":[{\"arguments\":\"\\u0000\"}]}}", RPC_REQUEST), RPC_INVALID_REQUEST);
+	/* their schema refuses it */
+	assert_int_equal(
+	    verdict("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"a\",\"params\":{\"arguments\":{\"x\":\"\\u0000\"}}}",
+		RPC_REQUEST),
+	    0);
+	assert_int_equal(verdict("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"a\\u0000\"}", RPC_REQUEST),
+	    RPC_INVALID_REQUEST);
+	assert_int_equal(verdict("{\"jsonrpc\":\"2.0\",\"id\":\"\\u0000\",\"method\":\"a\"}", RPC_REQUEST),
+	    RPC_INVALID_REQUEST);
+	assert_int_equal(
+	    verdict("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"a\",\"params\":{\"name\":\"b\\u0000\"}}", RPC_REQUEST),
+	    RPC_INVALID_REQUEST);
+	assert_int_equal(
+	    verdict("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"a\",\"params\":{\"m\":[{\"arguments\":\"\\u0000\"}]}}",
+		RPC_REQUEST),
+	    RPC_INVALID_REQUEST);
 }
 
 static void nesting_is_bounded(void **state)
@@ -86,7 +95,8 @@ static void values_are_bounded(void **state)
 		memcpy(many + i, "{},", 3);
 	many[0] = '[', many[1] = '1', many[n - 1] = ']';
 	assert_null(rpc_parse((struct str) { many, n }, &error));
-	assert_non_null(strstr(json_string_value(json_object_get(json_object_get(error, "error"), "message")), "too many values"));
+	assert_non_null(
+	    strstr(json_string_value(json_object_get(json_object_get(error, "error"), "message")), "too many values"));
 	assert_int_equal(code_of(error), RPC_PARSE_ERROR);
 	free(many);
 }
@@ -94,10 +104,21 @@ static void values_are_bounded(void **state)
 static void what_is_no_message_is_an_invalid_request(void **state)
 {
 	static const char *const bad[] = {
-		"[]", "1", "\"a\"", "null", "{}", "{\"id\":1,\"method\":\"a\"}", "{\"jsonrpc\":\"1.0\",\"id\":1,\"method\":\"a\"}",
-		"{\"jsonrpc\":2.0,\"id\":1,\"method\":\"a\"}", "{\"jsonrpc\":\"2.0\",\"id\":1}", "{\"jsonrpc\":\"2.0\",\"id\":null,\"method\":\"a\"}",
-		"{\"jsonrpc\":\"2.0\",\"id\":1.5,\"method\":\"a\"}", "{\"jsonrpc\":\"2.0\",\"id\":{},\"method\":\"a\"}", "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":1}",
-		"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\"}", "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"a\",\"params\":[1]}",
+		"[]",
+		"1",
+		"\"a\"",
+		"null",
+		"{}",
+		"{\"id\":1,\"method\":\"a\"}",
+		"{\"jsonrpc\":\"1.0\",\"id\":1,\"method\":\"a\"}",
+		"{\"jsonrpc\":2.0,\"id\":1,\"method\":\"a\"}",
+		"{\"jsonrpc\":\"2.0\",\"id\":1}",
+		"{\"jsonrpc\":\"2.0\",\"id\":null,\"method\":\"a\"}",
+		"{\"jsonrpc\":\"2.0\",\"id\":1.5,\"method\":\"a\"}",
+		"{\"jsonrpc\":\"2.0\",\"id\":{},\"method\":\"a\"}",
+		"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":1}",
+		"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\"}",
+		"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"a\",\"params\":[1]}",
 		"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"a\",\"result\":{}}",
 	};
 
@@ -142,7 +163,8 @@ int main(void)
 		cmocka_unit_test(messages_are_told_apart),
 		cmocka_unit_test(what_is_not_json_is_a_parse_error),
 		cmocka_unit_test(nul_is_for_arguments_only),
-		cmocka_unit_test(nesting_is_bounded), cmocka_unit_test(values_are_bounded),
+		cmocka_unit_test(nesting_is_bounded),
+		cmocka_unit_test(values_are_bounded),
 		cmocka_unit_test(what_is_no_message_is_an_invalid_request),
 		cmocka_unit_test(an_error_has_the_id_of_its_request_if_that_can_be_read),
 		cmocka_unit_test(a_batch_is_bounded),

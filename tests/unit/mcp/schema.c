@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of mcp/schema: an argument that is wrong is named, with what it must be. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
 
 #include <string.h>
 
 #include "http/json.h"
 #include "mcp/schema.h"
+#include "unit.h"
 
 static void expect(const char *schema, const char *value, const char *text)
 {
-	autojson json_t *s = json_loads(schema, 0, NULL), *v = json_loads(value, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
+	autojson json_t *s = json_loads(schema, 0, NULL),
+			*v = json_loads(value, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
 	struct err e = ERR_INIT;
 
 	assert_non_null(s);
@@ -23,15 +21,21 @@ static void expect(const char *schema, const char *value, const char *text)
 		assert_string_equal(e.text, text);
 }
 
-#define TOOL "{\"type\":\"object\",\"properties\":{\"code\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":4},\"language\":{\"type\":\"string\"," \
-	"\"enum\":[\"python\",\"bash\"]},\"n\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":9},\"envs\":{\"type\":\"object\"," \
-	"\"additionalProperties\":{\"type\":\"string\"}},\"list\":{\"type\":\"array\",\"minItems\":1,\"maxItems\":2,\"items\":{\"type\":\"string\"}}," \
+#define TOOL \
+	"{\"type\":\"object\",\"properties\":{\"code\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":4}," \
+	"\"language\":{\"type\":\"string\"," \
+	"\"enum\":[\"python\",\"bash\"]},\"n\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":9},\"envs\":{\"type\":" \
+	"\"object\"," \
+	"\"additionalProperties\":{\"type\":\"string\"}},\"list\":{\"type\":\"array\",\"minItems\":1,\"maxItems\":2," \
+	"\"items\":{\"type\":\"string\"}}," \
 	"\"either\":{\"type\":[\"string\",\"number\"]}},\"required\":[\"code\"],\"additionalProperties\":false}"
 
 static void what_is_wrong_is_named(void **state)
 {
 	(void)state;
-	expect(TOOL, "{\"code\":\"a\",\"language\":\"bash\",\"n\":9,\"envs\":{\"A\":\"b\"},\"list\":[\"x\"],\"either\":3}", NULL);
+	expect(TOOL,
+	    "{\"code\":\"a\",\"language\":\"bash\",\"n\":9,\"envs\":{\"A\":\"b\"},\"list\":[\"x\"],\"either\":3}",
+	    NULL);
 	expect(TOOL, "{}", "argument 'code' is missing");
 	expect(TOOL, "{\"code\":1}", "argument 'code' must be a string");
 	expect(TOOL, "{\"code\":null}", "argument 'code' must be a string");

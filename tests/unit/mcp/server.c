@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of mcp/server: both eras of the protocol, and the table of tools. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
 
 #include <errno.h>
 #include <stdlib.h>
@@ -12,6 +8,7 @@
 
 #include "http/json.h"
 #include "mcp/server.h"
+#include "unit.h"
 
 #define MODERN "\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\"}"
 
@@ -38,8 +35,9 @@ static int error_of(const json_t *re)
 
 static void versions_are_agreed_upon(void **state)
 {
-	static const char *const asked[][2] = { { "2025-11-25", "2025-11-25" }, { "2025-03-26", "2025-03-26" }, { "2024-11-05", "2024-11-05" },
-		{ "1999-01-01", MCP_LATEST_LEGACY }, { "2026-07-28", MCP_LATEST_LEGACY } };
+	static const char *const asked[][2] = { { "2025-11-25", "2025-11-25" }, { "2025-03-26", "2025-03-26" },
+		{ "2024-11-05", "2024-11-05" }, { "1999-01-01", MCP_LATEST_LEGACY },
+		{ "2026-07-28", MCP_LATEST_LEGACY } };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
@@ -47,10 +45,13 @@ static void versions_are_agreed_upon(void **state)
 		struct mcp_peer p = { .version = "" };
 		autojson json_t *re = NULL;
 
-		buf_fmt(&b, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{\"protocolVersion\":\"%s\"}}", asked[i][0]);
+		buf_fmt(&b,
+		    "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{\"protocolVersion\":\"%s\"}}",
+		    asked[i][0]);
 		assert_int_equal(take(&p, buf_cstr(&b), &re), MCP_ANSWER);
 		assert_string_equal(p.version, asked[i][1]);
-		assert_string_equal(json_string_value(json_object_get(json_object_get(re, "result"), "protocolVersion")), asked[i][1]);
+		assert_string_equal(
+		    json_string_value(json_object_get(json_object_get(re, "result"), "protocolVersion")), asked[i][1]);
 	}
 }
 
@@ -60,7 +61,10 @@ static void nothing_is_done_before_initialize(void **state)
 	autojson json_t *re = NULL;
 
 	(void)state;
-	assert_int_equal(take(&p, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"run_code\"}}", &re), MCP_ANSWER);
+	assert_int_equal(
+	    take(&p, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"run_code\"}}",
+		&re),
+	    MCP_ANSWER);
 	assert_int_equal(error_of(re), RPC_INVALID_REQUEST);
 }
 
@@ -70,9 +74,17 @@ static void a_modern_request_stands_alone(void **state)
 	autojson json_t *re = NULL, *bad = NULL;
 
 	(void)state;
-	assert_int_equal(take(&p, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\",\"params\":{" MODERN "}}", &re), MCP_ANSWER);
-	assert_string_equal(json_string_value(json_object_get(json_object_get(re, "result"), "resultType")), "complete");
-	assert_int_equal(take(&p, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"server/discover\",\"params\":{\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"1900-01-01\"}}}", &bad), MCP_ANSWER);
+	assert_int_equal(
+	    take(&p, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\",\"params\":{" MODERN "}}", &re),
+	    MCP_ANSWER);
+	assert_string_equal(json_string_value(json_object_get(json_object_get(re, "result"), "resultType")),
+	    "complete");
+	assert_int_equal(
+	    take(&p,
+		"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"server/"
+		"discover\",\"params\":{\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"1900-01-01\"}}}",
+		&bad),
+	    MCP_ANSWER);
 	assert_int_equal(error_of(bad), RPC_UNSUPPORTED_VERSION);
 }
 
@@ -83,23 +95,37 @@ static void notifications_have_no_answer(void **state)
 
 	(void)state;
 	assert_int_equal(take(&p, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}", &re), MCP_NOTHING);
-	assert_int_equal(take(&p, "{\"jsonrpc\":\"2.0\",\"method\":\"tools/call\",\"params\":{\"name\":\"run_code\",\"arguments\":{\"code\":\"1\"}}}", &re), MCP_NOTHING);
-	assert_int_equal(take(&p, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{}}", &re), MCP_NOTHING);
+	assert_int_equal(take(&p,
+			     "{\"jsonrpc\":\"2.0\",\"method\":\"tools/"
+			     "call\",\"params\":{\"name\":\"run_code\",\"arguments\":{\"code\":\"1\"}}}",
+			     &re),
+	    MCP_NOTHING);
+	assert_int_equal(take(&p, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{}}", &re),
+	    MCP_NOTHING);
 	assert_int_equal(take(&p, "{\"jsonrpc\":\"2.0\",\"id\":4,\"result\":{}}", &re), MCP_NOTHING);
-	assert_int_equal(take(&p, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":5}}", &re), MCP_CANCEL);
+	assert_int_equal(
+	    take(&p, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":5}}", &re),
+	    MCP_CANCEL);
 	assert_int_equal(json_integer_value(re), 5);
 	json_decref(re);
 }
 
 static void unknown_methods_tools_and_cursors_are_refused(void **state)
 {
-	static const struct { const char *text; int code; } bad[] = {
+	static const struct {
+		const char *text;
+		int code;
+	} bad[] = {
 		{ "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"nonsense\"}", RPC_METHOD_NOT_FOUND },
 		{ "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"resources/list\"}", RPC_METHOD_NOT_FOUND },
-		{ "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\",\"params\":{\"cursor\":\"x\"}}", RPC_INVALID_PARAMS },
+		{ "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\",\"params\":{\"cursor\":\"x\"}}",
+		    RPC_INVALID_PARAMS },
 		{ "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\"}", RPC_INVALID_PARAMS },
-		{ "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"nonsense\"}}", RPC_INVALID_PARAMS },
-		{ "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"run_code\",\"arguments\":[]}}", RPC_INVALID_PARAMS },
+		{ "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"nonsense\"}}",
+		    RPC_INVALID_PARAMS },
+		{ "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/"
+		  "call\",\"params\":{\"name\":\"run_code\",\"arguments\":[]}}",
+		    RPC_INVALID_PARAMS },
 	};
 
 	(void)state;
@@ -114,10 +140,12 @@ static void unknown_methods_tools_and_cursors_are_refused(void **state)
 
 static void every_tool_is_in_every_format(void **state)
 {
-	static const char *const want[] = { "run_code", "run_command", "start_background_command", "list_processes", "send_input", "kill_process", "read_file",
-		"write_file", "list_files", "install_packages", "create_sandbox", "list_sandboxes", "sandbox_info", "set_timeout", "kill_sandbox", "get_sandbox_url",
-		"get_file_download_url", "sandbox_metrics", "git_clone", "git_status", "git_diff", "git_commit", "git_pull", "git_push", "fileOperations", "terminal",
-		"execute_code", "executeCode", "executeTerminalCommand" };
+	static const char *const want[] = { "run_code", "run_command", "start_background_command", "list_processes",
+		"send_input", "kill_process", "read_file", "write_file", "list_files", "install_packages",
+		"create_sandbox", "list_sandboxes", "sandbox_info", "set_timeout", "kill_sandbox", "get_sandbox_url",
+		"get_file_download_url", "sandbox_metrics", "git_clone", "git_status", "git_diff", "git_commit",
+		"git_pull", "git_push", "fileOperations", "terminal", "execute_code", "executeCode",
+		"executeTerminalCommand" };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof want / sizeof *want; i++)
@@ -132,12 +160,13 @@ static void every_tool_is_in_every_format(void **state)
 static void logins_are_taken_out_of_urls(void **state)
 {
 	static const struct {
-		const char *in, *url, *user, *password;	/* url NULL: refused */
+		const char *in, *url, *user, *password; /* url NULL: refused */
 	} all[] = {
 		{ "https://h/r.git", "https://h/r.git", NULL, NULL },
 		{ "https://tok@h/r.git", "https://h/r.git", "x-access-token", "tok" },
 		{ "https://u:p%40w@h/r@2.git", "https://h/r@2.git", "u", "p@w" },
-		{ "https://u:p@w@h/r.git", "https://h/r.git", "u", "p@w" },	/* not https://w@h, with a piece of the password in it */
+		/* not https://w@h, with a piece of the password in it */
+		{ "https://u:p@w@h/r.git", "https://h/r.git", "u", "p@w" },
 		{ "https://h/a@b", "https://h/a@b", NULL, NULL },
 		{ "ssh://git@h/r.git", "ssh://git@h/r.git", NULL, NULL },
 		{ "git@h:r.git", "git@h:r.git", NULL, NULL },

@@ -1,23 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* oci/auth: challenges of registries, credentials of users. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "oci/auth.h"
+#include "unit.h"
 
 static void bearer_is_read(void **state)
 {
 	struct challenge c;
 
 	(void)state;
-	challenge_parse(STR_LIT("Bearer realm=\"https://auth.docker.io/token\",service=\"registry.docker.io\", scope=\"repository:a/b:pull\""), &c);
+	challenge_parse(STR_LIT("Bearer realm=\"https://auth.docker.io/token\",service=\"registry.docker.io\", "
+				"scope=\"repository:a/b:pull\""),
+	    &c);
 	assert_int_equal(c.kind, CHALLENGE_BEARER);
 	assert_string_equal(c.realm, "https://auth.docker.io/token");
 	assert_string_equal(c.service, "registry.docker.io");
@@ -36,8 +34,8 @@ static void the_first_that_can_be_answered_is_taken(void **state)
 
 static void odd_headers_ask_for_nothing(void **state)
 {
-	static const char *const odd[] = { "", ",", "Bearer", "Bearer realm", "Bearer realm=", "Bearer realm=\"x", "Bearer service=\"x\"",
-		"Bearer realm=\"a\nb\"", "=\"x\"", "\"" };
+	static const char *const odd[] = { "", ",", "Bearer", "Bearer realm", "Bearer realm=", "Bearer realm=\"x",
+		"Bearer service=\"x\"", "Bearer realm=\"a\nb\"", "=\"x\"", "\"" };
 	struct challenge c;
 
 	(void)state;
@@ -57,14 +55,19 @@ static void credentials_of_the_sdk(void **state)
 	(void)state;
 	assert_int_equal(creds_read(STR_LIT("{}"), &c, &e), 0);
 	assert_null(c.user);
-	assert_int_equal(creds_read(STR_LIT("{\"type\":\"registry\",\"username\":\"u\",\"password\":\"p:q\"}"), &c, &e), 0);
+	assert_int_equal(creds_read(STR_LIT("{\"type\":\"registry\",\"username\":\"u\",\"password\":\"p:q\"}"), &c, &e),
+	    0);
 	creds_put_basic(&b, &c);
 	assert_string_equal(buf_cstr(&b), "Authorization: Basic dTpwOnE=");
 	creds_done(&c);
 	assert_int_equal(creds_read(STR_LIT("{\"type\":\"gcp\",\"serviceAccountJson\":\"{}\"}"), &c, &e), 0);
 	assert_string_equal(c.user, "_json_key");
 	creds_done(&c);
-	assert_int_equal(creds_read(STR_LIT("{\"type\":\"aws\",\"awsAccessKeyId\":\"a\",\"awsSecretAccessKey\":\"b\",\"awsRegion\":\"c\"}"), &c, &e), 0);
+	assert_int_equal(
+	    creds_read(
+		STR_LIT("{\"type\":\"aws\",\"awsAccessKeyId\":\"a\",\"awsSecretAccessKey\":\"b\",\"awsRegion\":\"c\"}"),
+		&c, &e),
+	    0);
 	assert_null(c.user);
 	assert_true(creds_any(&c));
 	assert_string_equal(c.aws_secret, "b");
@@ -72,10 +75,16 @@ static void credentials_of_the_sdk(void **state)
 	assert_int_equal(creds_read(STR_LIT("{\"type\":\"aws\",\"awsAccessKeyId\":\"a\"}"), &c, &e), -EINVAL);
 	assert_non_null(strstr(e.text, "awsSecretAccessKey"));
 	e = ERR_INIT;
-	assert_int_equal(creds_read(STR_LIT("{\"type\":\"aws\",\"awsAccessKeyId\":\"a\\nb\",\"awsSecretAccessKey\":\"b\",\"awsRegion\":\"c\"}"), &c, &e), -EINVAL);
+	assert_int_equal(
+	    creds_read(
+		STR_LIT(
+		    "{\"type\":\"aws\",\"awsAccessKeyId\":\"a\\nb\",\"awsSecretAccessKey\":\"b\",\"awsRegion\":\"c\"}"),
+		&c, &e),
+	    -EINVAL);
 	assert_non_null(strstr(e.text, "awsAccessKeyId"));
 	e = ERR_INIT;
-	assert_int_equal(creds_read(STR_LIT("{\"type\":\"registry\",\"username\":\"a:b\",\"password\":\"\"}"), &c, &e), -EINVAL);
+	assert_int_equal(creds_read(STR_LIT("{\"type\":\"registry\",\"username\":\"a:b\",\"password\":\"\"}"), &c, &e),
+	    -EINVAL);
 	assert_int_equal(creds_read(STR_LIT("{\"type\":\"registry\",\"username\":7}"), &c, &e), -EINVAL);
 	assert_non_null(strstr(e.text, "username"));
 	assert_int_equal(creds_read(STR_LIT("{\"username\":\"a\"}"), &c, &e), -EINVAL);

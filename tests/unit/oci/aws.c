@@ -1,21 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* oci/aws: whose registry it is, the signature, the answer. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "oci/aws.h"
+#include "unit.h"
 
 static void the_name_tells_where_the_api_is(void **state)
 {
-	static const char *const others[] = { "", "docker.io", "123456789012.dkr.ecr.eu-west-1", "12345678901.dkr.ecr.a.b", "123456789012.dkr.ecx.a.b",
-		"12345678901x.dkr.ecr.a.b", "123456789012.dkr.ecr..b", "public.ecr.aws", "123456789012.dkr.ecr.a/b.c", "123456789012.dkr" };
+	static const char *const others[] = { "", "docker.io", "123456789012.dkr.ecr.eu-west-1",
+		"12345678901.dkr.ecr.a.b", "123456789012.dkr.ecx.a.b", "12345678901x.dkr.ecr.a.b",
+		"123456789012.dkr.ecr..b", "public.ecr.aws", "123456789012.dkr.ecr.a/b.c", "123456789012.dkr" };
 	struct aws_place p;
 
 	(void)state;
@@ -42,15 +39,19 @@ static void the_signature_is_that_of_version_4(void **state)
 	(void)state;
 	assert_int_equal(aws_sign(&at, &c, 1767323045, &call, &e), 0);
 	assert_string_equal(buf_cstr(&call.header[2]), "X-Amz-Date: 20260102T030405Z");
-	assert_string_equal(buf_cstr(&call.header[3]), "Authorization: AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20260102/eu-west-1/ecr/aws4_request, "
-		"SignedHeaders=content-type;host;x-amz-date;x-amz-target, Signature=008a27137b07fde4009726aab6c8a02ebd37ee90b74371fa4a49142d697bde29");
+	assert_string_equal(buf_cstr(&call.header[3]),
+	    "Authorization: AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20260102/eu-west-1/ecr/aws4_request, "
+	    "SignedHeaders=content-type;host;x-amz-date;x-amz-target, "
+	    "Signature=008a27137b07fde4009726aab6c8a02ebd37ee90b74371fa4a49142d697bde29");
 	aws_call_done(&call);
 }
 
 static void only_a_password_becomes_a_header(void **state)
 {
-	static const char *const bad[] = { "", "[]", "{}", "{\"authorizationData\":[]}", "{\"authorizationData\":[{\"authorizationToken\":7}]}",
-		"{\"authorizationData\":[{\"authorizationToken\":\"\"}]}", "{\"authorizationData\":[{\"authorizationToken\":\"a b\"}]}",
+	static const char *const bad[] = { "", "[]", "{}", "{\"authorizationData\":[]}",
+		"{\"authorizationData\":[{\"authorizationToken\":7}]}",
+		"{\"authorizationData\":[{\"authorizationToken\":\"\"}]}",
+		"{\"authorizationData\":[{\"authorizationToken\":\"a b\"}]}",
 		"{\"authorizationData\":[{\"authorizationToken\":\"a\\r\\nb\"}]}", "{\"authorizationData\":{}}" };
 	autobuf struct buf b = BUF_INIT(1024);
 
@@ -63,7 +64,8 @@ static void only_a_password_becomes_a_header(void **state)
 	}
 	struct err e = ERR_INIT;
 
-	assert_int_equal(aws_read_answer(STR_LIT("{\"authorizationData\":[{\"authorizationToken\":\"QVdTOng=\"}]}"), &b, &e), 0);
+	assert_int_equal(
+	    aws_read_answer(STR_LIT("{\"authorizationData\":[{\"authorizationToken\":\"QVdTOng=\"}]}"), &b, &e), 0);
 	assert_string_equal(buf_cstr(&b), "Authorization: Basic QVdTOng=");
 }
 

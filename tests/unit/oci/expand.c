@@ -1,20 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* oci/expand: gzip, zstd and plain bytes; damage; bombs. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <zlib.h>
 #include <zstd.h>
 
 #include "base/buf.h"
 #include "oci/expand.h"
+#include "unit.h"
 
 static int keep(void *user, const void *p, size_t n)
 {
@@ -86,7 +82,7 @@ static void all_forms_give_the_same(void **state)
 			put_gzip(&in, text.p, text.n);
 		else
 			put_zstd(&in, text.p, text.n);
-		if (form == 3)			/* two members, and zeroes behind them */
+		if (form == 3) /* two members, and zeroes behind them */
 			buf_put(&in, "\0\0\0", 3);
 		for (size_t piece = 1; piece < 100000; piece = piece * 7 + 1) {
 			buf_clear(&out);
@@ -105,7 +101,7 @@ static void damage_is_noticed(void **state)
 	(void)state;
 	put_gzip(&in, "hello hello hello", 17);
 	assert_int_equal(run((struct str) { in.p, in.n - 1 }, 100, 1000, &out, &e), -EBADMSG);
-	in.p[in.n - 5] ^= 1;			/* the checksum */
+	in.p[in.n - 5] ^= 1; /* the checksum */
 	assert_int_equal(run(buf_view(&in), 100, 1000, &out, &e), -EBADMSG);
 	buf_clear(&in);
 	put_zstd(&in, "hello hello hello", 17);

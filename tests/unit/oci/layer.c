@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* oci/layer: layers over layers, whiteouts, and archives that try to write elsewhere. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -20,8 +15,9 @@
 #include "base/fd.h"
 #include "engine/tree.h"
 #include "oci/layer.h"
+#include "unit.h"
 
-struct place {				/* dir/in is the image, dir/out must stay as it is */
+struct place { /* dir/in is the image, dir/out must stay as it is */
 	char dir[64];
 	int dir_fd, in_fd;
 	struct layer_totals totals;
@@ -37,7 +33,8 @@ static int set_up(void **state)
 	if (!mkdtemp(p->dir))
 		return -1;
 	p->dir_fd = open(p->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (mkdirat(p->dir_fd, "in", 0755) < 0 || mkdirat(p->dir_fd, "out", 0755) < 0 || file_write(p->dir_fd, "out", "") == 0)
+	if (mkdirat(p->dir_fd, "in", 0755) < 0 || mkdirat(p->dir_fd, "out", 0755) < 0 ||
+	    file_write(p->dir_fd, "out", "") == 0)
 		return -1;
 	int fd = openat(p->dir_fd, "out/file", O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
 	if (fd < 0 || write(fd, "outside", 7) != 7)
@@ -74,7 +71,8 @@ static void put_block(struct buf *b, const void *data, size_t n)
 		buf_ch(b, '\0');
 }
 
-static void add_raw(struct buf *b, char type, const char *name, const char *link, unsigned mode, unsigned uid, const void *data, size_t n)
+static void add_raw(struct buf *b, char type, const char *name, const char *link, unsigned mode, unsigned uid,
+    const void *data, size_t n)
 {
 	char h[512] = { 0 };
 	unsigned sum = 0;
@@ -88,7 +86,10 @@ static void add_raw(struct buf *b, char type, const char *name, const char *link
 	memset(h + 148, ' ', 8);
 	h[156] = type;
 	(void)snprintf(h + 157, 100, "%s", link);
-	memcpy(h + 257, "ustar\0" "00", 8);
+	memcpy(h + 257,
+	    "ustar\0"
+	    "00",
+	    8);
 	for (size_t i = 0; i < sizeof h; i++)
 		sum += (unsigned char)h[i];
 	(void)snprintf(h + 148, 8, "%06o", sum);
@@ -100,7 +101,8 @@ static void add(struct place *p, char type, const char *name, const char *text)
 {
 	bool file = type == '0';
 
-	add_raw(&p->tar, type, name, file ? "" : text, type == '5' ? 0755 : 0644, 0, file ? text : NULL, file ? strlen(text) : 0);
+	add_raw(&p->tar, type, name, file ? "" : text, type == '5' ? 0755 : 0644, 0, file ? text : NULL,
+	    file ? strlen(text) : 0);
 }
 
 static void put_record(struct buf *b, const char *key, const void *value, size_t n)
@@ -194,7 +196,7 @@ static void a_layer_becomes_files(void **state)
 	assert_int_equal(st.st_mode & 07777, 04755);
 	assert_int_equal(st.st_mtime, 1000000);
 	assert_int_equal(fstatat(p->in_fd, "etc", &st, 0), 0);
-	assert_int_equal(st.st_mtime, 1000000);		/* although files were put into it later */
+	assert_int_equal(st.st_mtime, 1000000); /* although files were put into it later */
 	assert_int_equal(fstatat(p->in_fd, "etc/hard", &st, 0), 0);
 	assert_int_equal(st.st_nlink, 2);
 	if (geteuid() == 0) {
@@ -249,7 +251,7 @@ static void whiteouts_spare_what_the_same_layer_brings(void **state)
 	add(p, '0', "d/sub/old", "old");
 	add(p, '0', "e/old", "old");
 	assert_int_equal(lay(p), 0);
-	add(p, '0', "d/new", "new");			/* before the mark */
+	add(p, '0', "d/new", "new"); /* before the mark */
 	add(p, '0', "d/sub/new", "new");
 	add(p, '0', "d/.wh..wh..opq", "");
 	add(p, '0', "d/later", "later");
@@ -318,7 +320,8 @@ static void attributes_that_are_harmless_are_kept(void **state)
 	(void)snprintf(path, sizeof path, "%s/in/ping", p->dir);
 	assert_true(getxattr(path, "security.capability", v, sizeof v) < 0);
 	(void)snprintf(path, sizeof path, "%s/in/plain", p->dir);
-	assert_true(getxattr(path, "security.capability", v, sizeof v) < 0);	/* what was said of one is not said of the next */
+	/* what was said of one is not said of the next */
+	assert_true(getxattr(path, "security.capability", v, sizeof v) < 0);
 	(void)snprintf(path, sizeof path, "%s/in/b", p->dir);
 	assert_true(getxattr(path, "trusted.overlay.opaque", v, sizeof v) < 0);
 }
@@ -388,7 +391,7 @@ static void names_that_lead_out_are_refused(void **state)
 	add(p, '0', "../out/.wh.file", "");
 	assert_refused(p, "'..'");
 	add(p, '0', "a/.wh...", "");
-	assert_int_equal(lay(p), 0);			/* no directory a, so nothing to look at */
+	assert_int_equal(lay(p), 0); /* no directory a, so nothing to look at */
 	add(p, '5', "a", "");
 	add(p, '0', "a/.wh...", "");
 	assert_refused(p, "whiteout of nothing");
@@ -412,14 +415,14 @@ static void links_lead_nowhere(void **state)
 	add(p, '2', "abs", out);
 	add(p, '5', "abs/sub", "");
 	assert_refused(p, "symbolic link");
-	add(p, '0', "abs/.wh.file", "");		/* planted by the layer before */
+	add(p, '0', "abs/.wh.file", ""); /* planted by the layer before */
 	assert_refused(p, "symbolic link");
 	add(p, '0', "abs/.wh..wh..opq", "");
 	assert_refused(p, "symbolic link");
-	add(p, '2', "lib", "../out");			/* has the name of a merged one, and leads elsewhere */
+	add(p, '2', "lib", "../out"); /* has the name of a merged one, and leads elsewhere */
 	add(p, '0', "lib/file", "x");
 	assert_refused(p, "symbolic link");
-	add(p, '2', "f", "../out/file");		/* a file is put in place of a link, never through it */
+	add(p, '2', "f", "../out/file"); /* a file is put in place of a link, never through it */
 	add(p, '0', "f", "inside");
 	assert_int_equal(lay(p), 0);
 	assert_text(p, "f", "inside");
@@ -443,7 +446,8 @@ static void hard_links_stay_inside(void **state)
 	assert_refused(p, "not a file");
 	add(p, '1', "h", ".");
 	assert_refused(p, "root");
-	add(p, '2', "s", "../out/file");		/* a hard link to a symbolic one is that one again; writing replaces it */
+	/* a hard link to a symbolic one is that one again; writing replaces it */
+	add(p, '2', "s", "../out/file");
 	add(p, '1', "h", "s");
 	add(p, '0', "h", "inside");
 	assert_int_equal(lay(p), 0);
@@ -478,7 +482,7 @@ static void bombs_are_bounded(void **state)
 	p->totals.entries = 0;
 	add_sparse(p, "hole", "2199023255552", "0\n", "");
 	assert_int_equal(lay(p), -EFBIG);
-	add_sparse(p, "hole", "1000", "1\n900\n200\n", "x");	/* beyond its own end */
+	add_sparse(p, "hole", "1000", "1\n900\n200\n", "x"); /* beyond its own end */
 	assert_int_equal(lay(p), -EBADMSG);
 	add_sparse(p, "hole", "1000", "2\n500\n1\n400\n1\n", "xx");
 	assert_int_equal(lay(p), -EBADMSG);
@@ -489,12 +493,12 @@ static void damaged_archives_are_refused(void **state)
 	struct place *p = *state;
 
 	add(p, '0', "f", "some text");
-	p->tar.p[0] = 'g';				/* the checksum is of another name */
+	p->tar.p[0] = 'g'; /* the checksum is of another name */
 	assert_refused(p, "bad archive");
 	add_raw(&p->tar, 'x', "pax", "", 0644, 0, "999 path=x\n", 11);
 	add(p, '0', "f", "x");
 	assert_refused(p, "pax");
-	add_raw(&p->tar, 'g', "pax", "", 0644, 0, "10 path=x\n", 10);	/* of all entries: a name for each of them */
+	add_raw(&p->tar, 'g', "pax", "", 0644, 0, "10 path=x\n", 10); /* of all entries: a name for each of them */
 	add(p, '0', "f", "x");
 	assert_refused(p, "pax");
 	add(p, 'Z', "f", "");
@@ -512,10 +516,21 @@ static void damaged_archives_are_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(a_layer_becomes_files), T(later_layers_win), T(whiteouts_take_away_what_is_below), T(whiteouts_spare_what_the_same_layer_brings),
-		T(merged_directories_are_found), T(devices_of_dev_are_left_out), T(attributes_that_are_harmless_are_kept), T(long_names_and_sparse_files),
-		T(owners_beyond_a_sandbox_are_nobody), T(names_that_lead_out_are_refused), T(links_lead_nowhere), T(hard_links_stay_inside),
-		T(devices_elsewhere_are_refused), T(bombs_are_bounded), T(damaged_archives_are_refused),
+		T(a_layer_becomes_files),
+		T(later_layers_win),
+		T(whiteouts_take_away_what_is_below),
+		T(whiteouts_spare_what_the_same_layer_brings),
+		T(merged_directories_are_found),
+		T(devices_of_dev_are_left_out),
+		T(attributes_that_are_harmless_are_kept),
+		T(long_names_and_sparse_files),
+		T(owners_beyond_a_sandbox_are_nobody),
+		T(names_that_lead_out_are_refused),
+		T(links_lead_nowhere),
+		T(hard_links_stay_inside),
+		T(devices_elsewhere_are_refused),
+		T(bombs_are_bounded),
+		T(damaged_archives_are_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which server needs which image: nobody's pins are another's to remove. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -15,6 +11,7 @@
 #include "base/fd.h"
 #include "engine/tree.h"
 #include "oci/pins.h"
+#include "unit.h"
 
 #define A "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 #define B "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
@@ -52,7 +49,7 @@ static void an_image_is_free_when_nobody_pins_it(void **state)
 	assert_int_equal(pins_add(&two, A, &e), 0);
 	assert_true(pins_any(&none, A));
 	assert_int_equal(pins_set(&one, keys, 1, &e), 0);
-	assert_true(pins_any(&one, A));		/* the other one's */
+	assert_true(pins_any(&one, A)); /* the other one's */
 	assert_true(pins_any(&one, B));
 	assert_int_equal(pins_set(&two, NULL, 0, &e), 0);
 	assert_false(pins_any(&one, A));
@@ -74,7 +71,7 @@ static void pins_go_when_their_state_has_long_been_gone(void **state)
 	assert_int_equal(pins_add(&gone, A, &e), 0);
 	assert_int_equal(pins_add(&here, B, &e), 0);
 	assert_int_equal(pins_drop_strays(&here, &e), 0);
-	assert_true(pins_any(&here, A));	/* its disk may come back */
+	assert_true(pins_any(&here, A)); /* its disk may come back */
 	assert_int_equal(futimens(gone.own_fd, old), 0);
 	assert_int_equal(futimens(here.own_fd, old), 0);
 	assert_int_equal(pins_drop_strays(&here, &e), 0);
@@ -100,10 +97,10 @@ static void pins_go_with_a_state_that_was_removed(void **state)
 	assert_int_equal(pins_add(&p, A, &e), 0);
 	assert_int_equal(pins_set(&p, (char *[]) { A }, 1, &e), 0);
 	assert_int_equal(pins_drop_strays(&none, &e), 0);
-	assert_true(pins_any(&none, A));	/* it is there */
+	assert_true(pins_any(&none, A)); /* it is there */
 	assert_int_equal(tree_remove(AT_FDCWD, at), 0);
 	assert_int_equal(pins_drop_strays(&none, &e), 0);
-	assert_false(pins_any(&none, A));	/* and now both are gone, and what is above them is not */
+	assert_false(pins_any(&none, A)); /* and now both are gone, and what is above them is not */
 	pins_close(&p);
 	pins_close(&none);
 }

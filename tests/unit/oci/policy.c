@@ -1,20 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* oci/policy: who may be asked, and where nobody may be led to. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
 
 #include "base/inet.h"
 #include "oci/policy.h"
+#include "unit.h"
 
 static bool private_v4(const char *z)
 {
@@ -34,10 +30,10 @@ static bool private_v6(const char *z)
 
 static void private_addresses(void **state)
 {
-	static const char *const yes4[] = { "127.0.0.1", "127.9.9.9", "10.0.0.1", "172.16.0.1", "192.168.1.1", "169.254.169.254", "0.0.0.0",
-		"100.64.0.1", "224.0.0.1", "255.255.255.255" };
-	static const char *const yes6[] = { "::", "::1", "fe80::1", "fc00::1", "fd12::1", "ff02::1", "::ffff:127.0.0.1", "::ffff:10.1.1.1",
-		"64:ff9b::a9fe:a9fe", "2002:7f00:1::", "2001::1", "::7f00:1", "fec0::1" };
+	static const char *const yes4[] = { "127.0.0.1", "127.9.9.9", "10.0.0.1", "172.16.0.1", "192.168.1.1",
+		"169.254.169.254", "0.0.0.0", "100.64.0.1", "224.0.0.1", "255.255.255.255" };
+	static const char *const yes6[] = { "::", "::1", "fe80::1", "fc00::1", "fd12::1", "ff02::1", "::ffff:127.0.0.1",
+		"::ffff:10.1.1.1", "64:ff9b::a9fe:a9fe", "2002:7f00:1::", "2001::1", "::7f00:1", "fec0::1" };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof yes4 / sizeof *yes4; i++)
@@ -57,7 +53,12 @@ static void mirrors_come_first(void **state)
 	struct err e = ERR_INIT;
 
 	(void)state;
-	assert_int_equal(policy_add_mirrors(&p, STR_LIT("docker.io=http://127.0.0.1:5000, docker.io=https://m.example/hub/ ghcr.io=https://x.example:443"), &e), 0);
+	assert_int_equal(
+	    policy_add_mirrors(&p,
+		STR_LIT(
+		    "docker.io=http://127.0.0.1:5000, docker.io=https://m.example/hub/ ghcr.io=https://x.example:443"),
+		&e),
+	    0);
 	assert_int_equal(policy_add_registries(&p, STR_LIT("http://10.0.0.1:80,10.0.0.2:5000"), &e), 0);
 	assert_true(policy_endpoint(&p, "docker.io", 0, &ep));
 	assert_true(ep.mirror && ep.at.http);
@@ -68,7 +69,7 @@ static void mirrors_come_first(void **state)
 	assert_string_equal(ep.at.host, "registry-1.docker.io");
 	assert_false(ep.mirror || ep.at.http);
 	assert_false(policy_endpoint(&p, "docker.io", 3, &ep));
-	assert_true(policy_endpoint(&p, "10.0.0.1", 0, &ep) && ep.at.http);	/* as the operator named it */
+	assert_true(policy_endpoint(&p, "10.0.0.1", 0, &ep) && ep.at.http); /* as the operator named it */
 	assert_true(policy_endpoint(&p, "10.0.0.2:5000", 0, &ep) && !ep.at.http);
 	/* A mirror is no registry that users may name, and nothing else is spoken to without TLS. */
 	assert_true(policy_endpoint(&p, "127.0.0.1:5000", 0, &ep));
@@ -90,8 +91,9 @@ static void mirrors_come_first(void **state)
 
 static void what_is_no_mirror_is_refused(void **state)
 {
-	static const char *const bad[] = { "docker.io", "=http://x", "docker.io=", "docker.io=ftp://x", "docker.io=http://u@x", "docker.io=http://x/?y",
-		"docker.io=http://x/%2e", "a b=http://x", "docker.io=http://" };
+	static const char *const bad[] = { "docker.io", "=http://x", "docker.io=", "docker.io=ftp://x",
+		"docker.io=http://u@x", "docker.io=http://x/?y", "docker.io=http://x/%2e", "a b=http://x",
+		"docker.io=http://" };
 	struct policy p = { 0 };
 	struct err e = ERR_INIT;
 

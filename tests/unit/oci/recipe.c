@@ -1,21 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* oci/recipe: what becomes an argument of mmdebstrap. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "oci/recipe.h"
+#include "unit.h"
 
 static void only_names_pass(void **state)
 {
 	static const char *const good[] = { "trixie", "bookworm,git", "sid,g++,libstdc++6,python3.11,a-b" };
-	static const char *const bad[] = { "", ",", "trixie,", "--mode=root", "trixie,--hook", "a b", "trixie/x", "../x", "trixie,a b", "Trixie", "trixie,A", "tri+xie", "x,$(y)", "x,?y" };
+	static const char *const bad[] = { "", ",", "trixie,", "--mode=root", "trixie,--hook", "a b", "trixie/x",
+		"../x", "trixie,a b", "Trixie", "trixie,A", "tri+xie", "x,$(y)", "x,?y" };
 	struct err e = ERR_INIT;
 
 	(void)state;

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* oci/ref: names of images, good and bad. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "oci/ref.h"
+#include "unit.h"
 
 #define D64 "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
@@ -49,9 +45,38 @@ static void names_are_completed(void **state)
 static void what_is_no_name_is_refused(void **state)
 {
 	static const char *const bad[] = {
-		"", " ", "Ubuntu", "ubuntu:", "ubuntu:-x", ":x", "/x", "x/", "a//b", "a/../b", "../x", "a/.b", "-a", "a-", "a..b", "a___b", "a b", "a\nb",
-		"ubuntu@", "ubuntu@sha256:12", "ubuntu@sha512:" D64 D64, "ubuntu@sha256:" "G123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
-		"host.:5000/x", "host:0/x", "host:99999/x", "host:/x", "user@host.com/x", "http://host.com/x", "[::1/x", "[zz]/x", "x?y",
+		"",
+		" ",
+		"Ubuntu",
+		"ubuntu:",
+		"ubuntu:-x",
+		":x",
+		"/x",
+		"x/",
+		"a//b",
+		"a/../b",
+		"../x",
+		"a/.b",
+		"-a",
+		"a-",
+		"a..b",
+		"a___b",
+		"a b",
+		"a\nb",
+		"ubuntu@",
+		"ubuntu@sha256:12",
+		"ubuntu@sha512:" D64 D64,
+		"ubuntu@sha256:"
+		"G123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
+		"host.:5000/x",
+		"host:0/x",
+		"host:99999/x",
+		"host:/x",
+		"user@host.com/x",
+		"http://host.com/x",
+		"[::1/x",
+		"[zz]/x",
+		"x?y",
 	};
 
 	(void)state;

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What goes into the trash is out of the way at once, and gone when it was emptied. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,6 +12,7 @@
 #include "base/fd.h"
 #include "engine/tree.h"
 #include "oci/trash.h"
+#include "unit.h"
 
 static char dir[] = "/tmp/atoll-trash-XXXXXX";
 static int dir_fd = -1;
@@ -78,7 +75,7 @@ static void only_one_empties_it(void **state)
 	assert_int_equal(trash_put(one, dir_fd, "b"), 0);
 	assert_int_equal(flock(one, LOCK_EX), 0);
 	trash_empty(two);
-	assert_true(has("trash/b.0/file"));	/* the other one is at it */
+	assert_true(has("trash/b.0/file")); /* the other one is at it */
 	assert_int_equal(flock(one, LOCK_UN), 0);
 	trash_empty(two);
 	assert_false(has("trash/b.0"));

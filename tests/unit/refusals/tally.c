@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of audit/tally: what is told of many records. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
 
 #include <stdio.h>
 
 #include "refusals/tally.h"
+#include "unit.h"
 
 #define BASE 0x10010000u
 
@@ -55,7 +52,8 @@ static void repeats_are_counted(void **state)
 
 static void who_is_no_sandbox_is_ignored(void **state)
 {
-	struct record below = { .uid = BASE - 1 }, above = { .uid = BASE + TALLY_SLOTS * TALLY_SLOT_UIDS }, root = { .uid = 0 };
+	struct record below = { .uid = BASE - 1 }, above = { .uid = BASE + TALLY_SLOTS * TALLY_SLOT_UIDS },
+		      root = { .uid = 0 };
 
 	(void)state;
 	tally_init(&t, BASE);
@@ -74,7 +72,7 @@ static void one_sandbox_cannot_take_all_the_room(void **state)
 	(void)state;
 	tally_init(&t, BASE);
 	for (unsigned i = 0; i < 10000; i++) {
-		(void)snprintf(comm, sizeof comm, "c%u", i);	/* another name each time */
+		(void)snprintf(comm, sizeof comm, "c%u", i); /* another name each time */
 		(void)add(1, (int32_t)i, comm, 10);
 	}
 	assert_true(add(2, 250, "other", 11));

@@ -2,19 +2,15 @@
 /* Units of store/templates and store/builds: names, tags, logs in order, layers by use, what goes with a template. */
 #include "store/builds.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <errno.h>
 
 #include "store/db.h"
 #include "store/teams.h"
+#include "unit.h"
 
 static struct store *s;
 static struct err e;
@@ -96,7 +92,8 @@ static const char *logs(uint64_t from, uint64_t limit, unsigned level)
 
 static void logs_are_read_from_where_one_stopped(void **state)
 {
-	static const struct build_log l[] = { { 1, "info", "base", "a" }, { 2, "debug", "1", "b" }, { 2, "error", "1", "c" } };
+	static const struct build_log l[] = { { 1, "info", "base", "a" }, { 2, "debug", "1", "b" },
+		{ 2, "error", "1", "c" } };
 
 	(void)state;
 	build("b1", "one", "building", "");
@@ -141,7 +138,8 @@ static int on_stripped(void *user, const char *kept)
 
 static void layers_are_found_by_key_and_listed_by_use(void **state)
 {
-	struct layer_row a = { .key = "ka", .base_key = "under", .kept = "k1", .used_ms = 10 }, b = { .key = "kb", .base_key = "base", .kept = "k2", .used_ms = 20 }, found;
+	struct layer_row a = { .key = "ka", .base_key = "under", .kept = "k1", .used_ms = 10 },
+			 b = { .key = "kb", .base_key = "base", .kept = "k2", .used_ms = 20 }, found;
 
 	(void)state;
 	assert_int_equal(layers_put(s, &a, &e), 0);

@@ -2,14 +2,10 @@
 /* Units of store/copy and store/purge: a copy of a file that is in use, what it names, and forgetting a team. */
 #include "store/copy.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
 #include <errno.h>
 #include <sqlite3.h>
 #include <stdlib.h>
@@ -20,6 +16,7 @@
 #include "store/sandboxes.h"
 #include "store/snapshots.h"
 #include "store/volumes.h"
+#include "unit.h"
 
 static char dir[32], path[64], copy[64];
 static struct store *s;
@@ -31,23 +28,42 @@ static int look(void *user, enum store_part what, const char *name, uint64_t byt
 	size_t n = strlen(seen);
 
 	(void)user;
-	(void)snprintf(seen + n, sizeof seen - n, "%c:%s=%llu;", what == STORE_VOLUME ? 'v' : what == STORE_UNWRITTEN ? 'u' : 'k', name, (unsigned long long)bytes);
+	(void)snprintf(seen + n, sizeof seen - n, "%c:%s=%llu;",
+	    what == STORE_VOLUME          ? 'v'
+		: what == STORE_UNWRITTEN ? 'u'
+					  : 'k',
+	    name, (unsigned long long)bytes);
 	return 0;
 }
 
 static void add_sandbox(const char *id, const char *team, enum row_state state, const char *kept)
 {
-	struct sandbox_row r = { .id = id, .team = team, .template_id = "t", .template_name = "n", .template_key = "k", .state = state, .created_ms = 1,
-		.kept_name = kept, .kept = kept ? 1 : 0 };
+	struct sandbox_row r = { .id = id,
+		.team = team,
+		.template_id = "t",
+		.template_name = "n",
+		.template_key = "k",
+		.state = state,
+		.created_ms = 1,
+		.kept_name = kept,
+		.kept = kept ? 1 : 0 };
 
 	assert_int_equal(sandboxes_add(s, &r, &e), 0);
 }
 
 static void a_copy_is_whole_and_names_what_belongs_to_it(void **state)
 {
-	struct volume_row a = { "va", "t", "a", "x", 7, VOLUME_READY, 1 }, b = { "vb", "t", "b", "x", 8, VOLUME_DROPPING, 1 };
-	struct snapshot_row sn = { .template_id = "one", .tag = "default", .team = "t", .source = "i", .kept_name = "ksnap", .kept = 1, .base_id = "b",
-		.base_name = "n", .base_key = "k" };
+	struct volume_row a = { "va", "t", "a", "x", 7, VOLUME_READY, 1 },
+			  b = { "vb", "t", "b", "x", 8, VOLUME_DROPPING, 1 };
+	struct snapshot_row sn = { .template_id = "one",
+		.tag = "default",
+		.team = "t",
+		.source = "i",
+		.kept_name = "ksnap",
+		.kept = 1,
+		.base_id = "b",
+		.base_name = "n",
+		.base_key = "k" };
 	int version = 0;
 
 	(void)state;
@@ -56,13 +72,13 @@ static void a_copy_is_whole_and_names_what_belongs_to_it(void **state)
 	assert_int_equal(volumes_add(s, &a, &e), 0);
 	assert_int_equal(volumes_add(s, &b, &e), 0);
 	assert_int_equal(snapshots_put(s, &sn, &e), 0);
-	assert_int_equal(store_copy(path, copy, &e), 0);		/* while it is open */
+	assert_int_equal(store_copy(path, copy, &e), 0); /* while it is open */
 	add_sandbox("ilater", "t", ROW_PAUSED, "klater");
 	seen[0] = '\0';
 	assert_int_equal(store_parts(copy, look, NULL, &version, &e), 0);
 	assert_string_equal(seen, "k:kpaused=0;k:ksnap=0;v:va=7;u:ipaused=0;");
 	assert_int_equal(version, store_version(s));
-	assert_int_equal(store_copy(path, copy, &e), -EEXIST);	/* never over anything */
+	assert_int_equal(store_copy(path, copy, &e), -EEXIST); /* never over anything */
 	e = ERR_INIT;
 }
 
@@ -89,23 +105,26 @@ static void a_purge_takes_the_ended_ones_of_that_team_only(void **state)
 	assert_int_equal(gone.rows[PURGE_SECRETS], 0);
 	assert_int_equal(sandboxes_each(s, count, &left, &e), 0);
 	assert_int_equal(left, 1);
-	assert_int_equal(sandboxes_prune(s, 100, &e), 1);		/* that of the other team was still there */
+	assert_int_equal(sandboxes_prune(s, 100, &e), 1); /* that of the other team was still there */
 }
 
 /* A thousand rows of two teams in each table, in turns. */
 static const char many_sql[] =
-	"INSERT INTO teams(id, name, created_ms) VALUES ('t', 't', 0), ('u', 'u', 0);"
-	"CREATE TEMP TABLE n AS WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n+1 FROM c WHERE n<2000) SELECT n, iif(n%2, 't', 'u') AS team FROM c;"
-	"INSERT INTO sandboxes(id, team, template_id, template_name, template_key, state, created_ms, started_us, end_ms, timeout_s, flags, mem_bytes,"
-	" disk_bytes, cpu_permille, pids, ended_ms) SELECT 'i'||n, team, '', '', '', 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1 FROM n;"
-	"INSERT INTO logs SELECT 'i'||n, team, 0, 0, 0, 0, 1 FROM n;"
-	"INSERT INTO log_pieces SELECT 'i'||n, 0, 0, x'00' FROM n;"
-	"INSERT INTO team_points SELECT team, n, 0, 0 FROM n;"
-	"INSERT INTO meter SELECT 'i'||n, 1, team, '', '', NULL, 0, 0, 0, 0, 0 FROM n;"
-	"INSERT INTO secrets SELECT 's'||n, team, n, 1, x'00', '', 0, 0 FROM n;"
-	"INSERT INTO webhooks SELECT 'w'||n, team, '', '', '', 1, x'00', 0 FROM n WHERE n<=300;"
-	"INSERT INTO events SELECT n, n, team, '', '', 0, '', '', '', '' FROM n;"
-	"INSERT INTO deliveries SELECT n, n, 'w'||(1 + n % 300), n, 1, 0, 0, 0, 0, 0, 0, '' FROM n";
+    "INSERT INTO teams(id, name, created_ms) VALUES ('t', 't', 0), ('u', 'u', 0);"
+    "CREATE TEMP TABLE n AS WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n+1 FROM c WHERE n<2000) SELECT n, "
+    "iif(n%2, 't', 'u') AS team FROM c;"
+    "INSERT INTO sandboxes(id, team, template_id, template_name, template_key, state, created_ms, started_us, end_ms, "
+    "timeout_s, flags, mem_bytes,"
+    " disk_bytes, cpu_permille, pids, ended_ms) SELECT 'i'||n, team, '', '', '', 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1 FROM "
+    "n;"
+    "INSERT INTO logs SELECT 'i'||n, team, 0, 0, 0, 0, 1 FROM n;"
+    "INSERT INTO log_pieces SELECT 'i'||n, 0, 0, x'00' FROM n;"
+    "INSERT INTO team_points SELECT team, n, 0, 0 FROM n;"
+    "INSERT INTO meter SELECT 'i'||n, 1, team, '', '', NULL, 0, 0, 0, 0, 0 FROM n;"
+    "INSERT INTO secrets SELECT 's'||n, team, n, 1, x'00', '', 0, 0 FROM n;"
+    "INSERT INTO webhooks SELECT 'w'||n, team, '', '', '', 1, x'00', 0 FROM n WHERE n<=300;"
+    "INSERT INTO events SELECT n, n, team, '', '', 0, '', '', '', '' FROM n;"
+    "INSERT INTO deliveries SELECT n, n, 'w'||(1 + n % 300), n, 1, 0, 0, 0, 0, 0, 0, '' FROM n";
 
 static long long ask_number(sqlite3 *db, const char *sql)
 {
@@ -122,7 +141,8 @@ static long long ask_number(sqlite3 *db, const char *sql)
 /* Whoever asks gets a word in between any two batches, and those of the other team are passed over, not taken. */
 static void a_purge_of_many_rows_takes_many_steps(void **state)
 {
-	static const char *const tables[] = { "sandboxes", "logs", "log_pieces", "team_points", "meter", "secrets", "webhooks", "events", "deliveries" };
+	static const char *const tables[] = { "sandboxes", "logs", "log_pieces", "team_points", "meter", "secrets",
+		"webhooks", "events", "deliveries" };
 	struct purge p = { 0 };
 	sqlite3 *db;
 	int calls = 0, more;
@@ -149,7 +169,7 @@ static void a_purge_of_many_rows_takes_many_steps(void **state)
 	assert_int_equal(ask_number(db, "SELECT count(*) FROM sandboxes WHERE team='t'"), 0);
 	assert_int_equal(ask_number(db, "SELECT count(*) FROM events WHERE team='t'"), 0);
 	assert_int_equal(sqlite3_close(db), SQLITE_OK);
-	assert_int_equal(sandboxes_prune(s, 100, &e), STORE_BATCH);	/* what is too old goes in batches as well */
+	assert_int_equal(sandboxes_prune(s, 100, &e), STORE_BATCH); /* what is too old goes in batches as well */
 }
 
 static int open_new(void **state)
@@ -169,7 +189,7 @@ static int remove_it(void **state)
 	store_close(s);
 	(void)unlink(path);
 	(void)unlink(copy);
-	return rmdir(dir);			/* and no other file is left */
+	return rmdir(dir); /* and no other file is left */
 }
 
 int main(void)

@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Units of the whole store: what has to hold after a power failure is on the disk when the call returns. The log of SQLite is
- * watched through SQLite's own door: how often it was synced. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+/* Units of the whole store: what has to hold after a power failure is on the disk when the call returns. The log of
+ * SQLite is watched through SQLite's own door: how often it was synced. */
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <sqlite3.h>
 
@@ -19,6 +14,7 @@
 #include "store/templates.h"
 #include "store/volumes.h"
 #include "store/webhooks.h"
+#include "unit.h"
 
 static int syncs;
 static sqlite3_vfs *real, watching;
@@ -51,34 +47,43 @@ static int watch(void **state)
 	watching = *real;
 	watching.zName = "watching";
 	watching.xOpen = open_watched;
-	struct team_row t = { .id = "t0", .name = "green", .max_sandboxes = LIMIT_DEFAULT, .rate_limit = LIMIT_DEFAULT };
+	struct team_row t = { .id = "t0",
+		.name = "green",
+		.max_sandboxes = LIMIT_DEFAULT,
+		.rate_limit = LIMIT_DEFAULT };
 
 	return sqlite3_vfs_register(&watching, 1) == SQLITE_OK && open_new(state) == 0 ? teams_add(s, &t, &e) : -1;
 }
 
-#define DURABLE(call)				\
-	do {					\
-		syncs = 0;			\
-		assert_int_equal(call, 0);	\
-		assert_in_range(syncs, 1, 9);	\
+#define DURABLE(call) \
+	do { \
+		syncs = 0; \
+		assert_int_equal(call, 0); \
+		assert_in_range(syncs, 1, 9); \
 	} while (0)
 
-#define CHEAP(call)				\
-	do {					\
-		syncs = 0;			\
-		assert_int_equal(call, 0);	\
-		assert_int_equal(syncs, 0);	\
+#define CHEAP(call) \
+	do { \
+		syncs = 0; \
+		assert_int_equal(call, 0); \
+		assert_int_equal(syncs, 0); \
 	} while (0)
 
 static void a_sandbox_is_safe_once_something_is_kept_of_it(void **state)
 {
 	struct sandbox_row r = {
-		.id = "i1", .team = "t", .template_id = "ti", .template_name = "base", .template_key = "k", .created_ms = 5, .state = ROW_RUNNING,
+		.id = "i1",
+		.team = "t",
+		.template_id = "ti",
+		.template_name = "base",
+		.template_key = "k",
+		.created_ms = 5,
+		.state = ROW_RUNNING,
 	};
 	struct row_limits limits = { .mem_bytes = 1 }, others = { .mem_bytes = 2 };
 
 	(void)state;
-	CHEAP(sandboxes_add(s, &r, &e));	/* the hot path: a running one does not outlive the machine */
+	CHEAP(sandboxes_add(s, &r, &e)); /* the hot path: a running one does not outlive the machine */
 	r.end_ms = 6;
 	CHEAP(sandboxes_set(s, &r, &e));
 	CHEAP(sandboxes_set_limits(s, "i1", &limits, &e));
@@ -116,9 +121,16 @@ static void what_teams_have_is_safe(void **state)
 {
 	struct team_row t = { .id = "t1", .name = "blue", .max_sandboxes = LIMIT_DEFAULT, .rate_limit = LIMIT_DEFAULT };
 	struct volume_row v = { .id = "v1", .team = "t1", .name = "data", .token = "x" };
-	struct snapshot_row k = { .template_id = "s1", .tag = "default", .team = "t1", .source = "i1", .kept_name = "k1", .base_id = "b", .base_name = "b",
+	struct snapshot_row k = { .template_id = "s1",
+		.tag = "default",
+		.team = "t1",
+		.source = "i1",
+		.kept_name = "k1",
+		.base_id = "b",
+		.base_name = "b",
 		.base_key = "b" };
-	struct webhook_row w = { .id = "w1", .team = "t1", .name = "n", .url = "u", .events = "a", .sealed = "s", .n_sealed = 1 };
+	struct webhook_row
+	    w = { .id = "w1", .team = "t1", .name = "n", .url = "u", .events = "a", .sealed = "s", .n_sealed = 1 };
 
 	(void)state;
 	DURABLE(teams_add(s, &t, &e));

@@ -2,16 +2,12 @@
 /* Units of store/host: one boot id, none at first, that stays. */
 #include "store/host.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <errno.h>
 
 #include "fixture.h"
+#include "unit.h"
 
 static const char *recorded(void)
 {

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of store/keys and store/teams: hashes, masks, limits; what goes with a team. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include <errno.h>
 #include <stdio.h>
@@ -14,6 +10,7 @@
 #include "store/db.h"
 #include "store/keys.h"
 #include "store/teams.h"
+#include "unit.h"
 
 static struct store *s;
 static struct err e;
@@ -40,7 +37,7 @@ static void count_keys(void)
 
 static struct key_row key(const char *id, const char *team, uint8_t hash)
 {
-	return (struct key_row){ .id = id,
+	return (struct key_row) { .id = id,
 		.team = team,
 		.name = "k",
 		.hash = { hash },
@@ -52,7 +49,11 @@ static struct key_row key(const char *id, const char *team, uint8_t hash)
 
 static int team(const char *id, const char *name)
 {
-	struct team_row t = { .id = id, .name = name, .max_sandboxes = LIMIT_DEFAULT, .rate_limit = 7, .created_ms = 1 };
+	struct team_row t = { .id = id,
+		.name = name,
+		.max_sandboxes = LIMIT_DEFAULT,
+		.rate_limit = 7,
+		.created_ms = 1 };
 
 	return teams_add(s, &t, &e);
 }
@@ -70,9 +71,11 @@ static int look(void *user, const struct team_row *t)
 
 static void a_team_keeps_its_limits(void **state)
 {
-	struct team_row change = {
-		.id = "t1", .name = "uno", .blocked = true, .max_sandboxes = 0, .rate_limit = LIMIT_DEFAULT
-	};
+	struct team_row change = { .id = "t1",
+		.name = "uno",
+		.blocked = true,
+		.max_sandboxes = 0,
+		.rate_limit = LIMIT_DEFAULT };
 
 	(void)state;
 	assert_int_equal(team("t1", "one"), 0);
@@ -129,7 +132,8 @@ static void a_key_is_renamed_and_ends(void **state)
 
 static void there_is_one_local_key(void **state)
 {
-	struct key_row a = key("l1", "t1", 10), b = key("l2", "t1", 11), c = key("l3", "t1", 12), again = key("l4", "t1", 12);
+	struct key_row a = key("l1", "t1", 10), b = key("l2", "t1", 11), c = key("l3", "t1", 12),
+		       again = key("l4", "t1", 12);
 
 	(void)state;
 	a.local = b.local = again.local = true;
@@ -139,7 +143,7 @@ static void there_is_one_local_key(void **state)
 	count_keys();
 	assert_int_equal(n, 2);
 	assert_int_equal(n_local, 1);
-	assert_int_equal(keys_put_local(s, &again, &e), 0);	/* has the hash of c */
+	assert_int_equal(keys_put_local(s, &again, &e), 0); /* has the hash of c */
 	count_keys();
 	assert_int_equal(n, 1);
 	assert_string_equal(last_id, "l4");

@@ -2,20 +2,17 @@
 /* Units of store/db: a state file of each version that there has been becomes one of today, with all that was in it. */
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include <sqlite3.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sqlite3.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 #include "base/fd.h"
 #include "store/db.h"
 #include "store/sandboxes.h"
+#include "unit.h"
 
 #define SQL_MAX 65536
 
@@ -68,8 +65,9 @@ static char *ask(const char *sql)
 /* The columns of all tables and the indices, in whatever way they came to be. */
 static char *schema(void)
 {
-	return ask("SELECT m.name, c.name, c.type, c.[notnull], c.dflt_value, c.pk FROM sqlite_master m, pragma_table_info(m.name) c WHERE m.type='table'"
-		" ORDER BY 1, 2; SELECT name, tbl_name FROM sqlite_master WHERE type='index' ORDER BY 1");
+	return ask("SELECT m.name, c.name, c.type, c.[notnull], c.dflt_value, c.pk FROM sqlite_master m, "
+		   "pragma_table_info(m.name) c WHERE m.type='table'"
+		   " ORDER BY 1, 2; SELECT name, tbl_name FROM sqlite_master WHERE type='index' ORDER BY 1");
 }
 
 static int count(void *user, const struct sandbox_row *r)
@@ -85,13 +83,17 @@ static int count(void *user, const struct sandbox_row *r)
 
 static void check_content(int version)
 {
-	char *text = ask("SELECT id, name FROM teams; SELECT id, end_reason FROM sandboxes WHERE state=3; SELECT count(*) FROM keys;"
-		"SELECT count(*) FROM team_points; SELECT count(*) FROM log_pieces; SELECT count(*) FROM secrets; SELECT count(*) FROM snapshots; SELECT count(*) FROM builds;"
-		"SELECT coalesce(kept_name, '') FROM sandboxes WHERE id='irunning'; PRAGMA integrity_check; PRAGMA foreign_key_check");
+	char *text = ask(
+	    "SELECT id, name FROM teams; SELECT id, end_reason FROM sandboxes WHERE state=3; SELECT count(*) FROM keys;"
+	    "SELECT count(*) FROM team_points; SELECT count(*) FROM log_pieces; SELECT count(*) FROM secrets; SELECT "
+	    "count(*) FROM snapshots; SELECT count(*) FROM builds;"
+	    "SELECT coalesce(kept_name, '') FROM sandboxes WHERE id='irunning'; PRAGMA integrity_check; PRAGMA "
+	    "foreign_key_check");
 	char want[256];
 
-	(void)snprintf(want, sizeof want, "t1|default|\niended|expired|\n%d|\n%d|\n%d|\n%d|\n%d|\n%d|\n%s|\nok|\n", version >= 2, version >= 3, version >= 5, version >= 6,
-		version >= 7, version >= 8, version >= 4 ? "kkept" : "");
+	(void)snprintf(want, sizeof want, "t1|default|\niended|expired|\n%d|\n%d|\n%d|\n%d|\n%d|\n%d|\n%s|\nok|\n",
+	    version >= 2, version >= 3, version >= 5, version >= 6, version >= 7, version >= 8,
+	    version >= 4 ? "kkept" : "");
 	assert_string_equal(text, want);
 	free(text);
 }
@@ -126,7 +128,7 @@ static void each_version_becomes_that_of_today(void **state)
 		free(got);
 		check_content(version);
 	}
-	assert_int_equal(version, newest);	/* there is a dump of each version but the newest */
+	assert_int_equal(version, newest); /* there is a dump of each version but the newest */
 	free(today);
 	free(sql);
 	remove_all();

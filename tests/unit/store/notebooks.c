@@ -2,22 +2,18 @@
 /* Units of store/notebooks: what is dropped is gone at once to those who ask, and from the disk a little at a time. */
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include "base/buf.h"
 #include "base/fd.h"
+#include "fixture.h"
 #include "store/db_stmt.h"
 #include "store/notebooks.h"
-#include "fixture.h"
+#include "unit.h"
 
 #define CELLS 5
-#define OUTPUT_MAX (4 << 20)		/* what the front keeps of one at most */
+#define OUTPUT_MAX (4 << 20) /* what the front keeps of one at most */
 
 static int open_cache(void **state)
 {
@@ -35,7 +31,12 @@ static void fill(const char *sandbox, const char *team, const char *word, uint64
 	while (out.n < 20000)
 		buf_fmt(&out, "{\"type\":\"stdout\",\"text\":\"%s\"}\n", word);
 	for (uint64_t i = 1; i <= CELLS; i++) {
-		struct cell_row c = { .n = i, .context = "c1", .language = "", .code = STR_LIT("print()"), .output = buf_view(&out), .outcome = "ok" };
+		struct cell_row c = { .n = i,
+			.context = "c1",
+			.language = "",
+			.code = STR_LIT("print()"),
+			.output = buf_view(&out),
+			.outcome = "ok" };
 
 		assert_true(notebooks_add(s, sandbox, team, &c, &e) >= 0);
 	}
@@ -89,7 +90,7 @@ static void what_was_purged_is_overwritten_cell_by_cell(void **state)
 	assert_int_equal(notebooks_drop_team(s, "t1", &e), 2);
 	assert_false(is_there("i1", "t1") || is_there("i2", "t1"));
 	assert_true(on_disk("a-word-of-the-first"));
-	assert_true(rounds() >= 2 * CELLS);		/* one at a time when there is no time */
+	assert_true(rounds() >= 2 * CELLS); /* one at a time when there is no time */
 	assert_false(on_disk("a-word-of-the-first"));
 	assert_true(is_there("i3", "t2"));
 	assert_true(on_disk("a-word-of-the-second"));
@@ -110,11 +111,11 @@ static void the_old_ones_and_the_oldest_go(void **state)
 	assert_int_equal(notebooks_drop_ended(s, 1500, &e), 0);
 	assert_int_equal(notebooks_drop_oldest(s, &e), 1);
 	assert_int_equal(notebooks_bytes(s, &bytes, &e), 0);
-	assert_int_equal(bytes, 2 * each);		/* without those that are only not forgotten yet */
+	assert_int_equal(bytes, 2 * each); /* without those that are only not forgotten yet */
 	assert_false(is_there("i1", "t1") || is_there("i3", "t1"));
 	assert_true(is_there("i2", "t1") && is_there("i4", "t1"));
 	assert_int_equal(notebooks_drop_oldest(s, &e), 1);
-	assert_int_equal(notebooks_drop_oldest(s, &e), 0);	/* one that has not ended stays */
+	assert_int_equal(notebooks_drop_oldest(s, &e), 0); /* one that has not ended stays */
 	(void)rounds();
 	assert_true(is_there("i4", "t1"));
 }
@@ -145,19 +146,24 @@ static int counted(int what)
 static void the_largest_cell_is_written_in_one_go(void **state)
 {
 	autofree char *output = malloc(OUTPUT_MAX);
-	struct cell_row c = { .context = "", .language = "", .code = STR_LIT("print()"), .output = { output, OUTPUT_MAX }, .outcome = "ok" };
+	struct cell_row c = { .context = "",
+		.language = "",
+		.code = STR_LIT("print()"),
+		.output = { output, OUTPUT_MAX },
+		.outcome = "ok" };
 
 	(void)state;
 	assert_non_null(output);
 	memset(output, 'x', OUTPUT_MAX);
-	while (c.n++ < 3) {		/* also when there is something already */
+	while (c.n++ < 3) { /* also when there is something already */
 		(void)counted(SQLITE_DBSTATUS_CACHE_WRITE);
 		assert_int_equal(notebooks_begin(s, &e), 0);
 		assert_true(notebooks_add(s, "s1", "t", &c, &e) >= 0);
 		assert_int_equal(counted(SQLITE_DBSTATUS_CACHE_WRITE), 0);
 		assert_int_equal(notebooks_commit(s, &e), 0);
 		assert_in_range(counted(SQLITE_DBSTATUS_CACHE_WRITE), 1, OUTPUT_MAX / 16384 + 16);
-		assert_in_range(counted(SQLITE_DBSTATUS_CACHE_USED), 0, OUTPUT_MAX / 16);	/* and its memory is given back */
+		/* and its memory is given back */
+		assert_in_range(counted(SQLITE_DBSTATUS_CACHE_USED), 0, OUTPUT_MAX / 16);
 	}
 }
 

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of store/sandboxes and store/db: what is written is found again after a restart. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include <errno.h>
 #include <sqlite3.h>
@@ -15,6 +11,7 @@
 
 #include "store/db.h"
 #include "store/sandboxes.h"
+#include "unit.h"
 
 static char dir[] = "/tmp/atoll-store-XXXXXX";
 static char path[64];
@@ -41,9 +38,23 @@ static int tear_down(void **state)
 static struct sandbox_row row(const char *id)
 {
 	return (struct sandbox_row) {
-		.id = id, .team = "t", .template_id = "ti", .template_name = "base", .template_key = "k", .build = "b-1", .created_ms = 5,
-		.started_us = 6, .end_ms = 7, .timeout_s = 300, .flags = 3, .key = "k7", .sent_bytes = 77,
-		.limits = { UINT64_C(1) << 40, 9, 10, 11, 12, 13, 2000, 512, 14, 15 }, .envd_token = "secret", .metadata = "{\"a\":\"b\"}", .env_vars = "{}",
+		.id = id,
+		.team = "t",
+		.template_id = "ti",
+		.template_name = "base",
+		.template_key = "k",
+		.build = "b-1",
+		.created_ms = 5,
+		.started_us = 6,
+		.end_ms = 7,
+		.timeout_s = 300,
+		.flags = 3,
+		.key = "k7",
+		.sent_bytes = 77,
+		.limits = { UINT64_C(1) << 40, 9, 10, 11, 12, 13, 2000, 512, 14, 15 },
+		.envd_token = "secret",
+		.metadata = "{\"a\":\"b\"}",
+		.env_vars = "{}",
 	};
 }
 
@@ -84,7 +95,13 @@ static void rows_survive_a_restart(void **state)
 	(void)state;
 	assert_int_equal(sandboxes_add(s, &r, &e), 0);
 	struct sandbox_row now = {
-		.id = "i1", .state = ROW_PAUSED, .started_us = 60, .end_ms = 70, .flags = 5, .kept_name = "k1", .kept = 3,
+		.id = "i1",
+		.state = ROW_PAUSED,
+		.started_us = 60,
+		.end_ms = 70,
+		.flags = 5,
+		.kept_name = "k1",
+		.kept = 3,
 	};
 
 	assert_int_equal(sandboxes_set(s, &now, &e), 0);

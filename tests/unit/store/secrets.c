@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of store/secrets: by name and id, in pages, per team. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
 
 #include <errno.h>
 #include <stdio.h>
@@ -13,6 +9,7 @@
 #include "store/db.h"
 #include "store/secrets.h"
 #include "store/teams.h"
+#include "unit.h"
 
 static struct store *s;
 static struct err e;
@@ -31,21 +28,37 @@ static int look(void *user, const struct secret_row *r)
 
 static int add(const char *team, const char *id, const char *name, const char *value)
 {
-	struct secret_row r = { .id = id, .team = team, .name = name, .version = 1, .sealed = value, .n_sealed = strlen(value), .metadata = "{}", .created_ms = 1, .updated_ms = 1 };
+	struct secret_row r = { .id = id,
+		.team = team,
+		.name = name,
+		.version = 1,
+		.sealed = value,
+		.n_sealed = strlen(value),
+		.metadata = "{}",
+		.created_ms = 1,
+		.updated_ms = 1 };
 
 	return secrets_add(s, &r, &e);
 }
 
 static int set_up(void **state)
 {
-	struct team_row t = { .id = "t1", .name = "one", .max_sandboxes = LIMIT_DEFAULT, .rate_limit = LIMIT_DEFAULT, .created_ms = 1 }, u = t;
+	struct team_row t = { .id = "t1",
+		.name = "one",
+		.max_sandboxes = LIMIT_DEFAULT,
+		.rate_limit = LIMIT_DEFAULT,
+		.created_ms = 1 },
+			u = t;
 
 	(void)state;
 	u.id = "t2";
 	u.name = "two";
 	seen[0] = '\0';
-	return store_open(":memory:", &s, &e) == 0 && teams_add(s, &t, &e) == 0 && teams_add(s, &u, &e) == 0 && add("t1", "sec_b", "b", "B") == 0 &&
-	       add("t1", "sec_a", "a", "A") == 0 && add("t1", "sec_c", "c", "C") == 0 && add("t2", "sec_x", "a", "X") == 0 ? 0 : -1;
+	return store_open(":memory:", &s, &e) == 0 && teams_add(s, &t, &e) == 0 && teams_add(s, &u, &e) == 0 &&
+		add("t1", "sec_b", "b", "B") == 0 && add("t1", "sec_a", "a", "A") == 0 &&
+		add("t1", "sec_c", "c", "C") == 0 && add("t2", "sec_x", "a", "X") == 0
+	    ? 0
+	    : -1;
 }
 
 static int tear_down(void **state)
@@ -83,7 +96,13 @@ static void pages_follow_the_names(void **state)
 
 static void a_new_value_is_a_new_version(void **state)
 {
-	struct secret_row r = { .id = "sec_a", .team = "t1", .version = 2, .sealed = "AA", .n_sealed = 2, .metadata = "{}", .updated_ms = 2 };
+	struct secret_row r = { .id = "sec_a",
+		.team = "t1",
+		.version = 2,
+		.sealed = "AA",
+		.n_sealed = 2,
+		.metadata = "{}",
+		.updated_ms = 2 };
 
 	(void)state;
 	assert_int_equal(secrets_set(s, &r, &e), 0);

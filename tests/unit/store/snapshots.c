@@ -2,19 +2,15 @@
 /* Units of store/snapshots: rows survive a restart, and one takes the place of another. */
 #include "store/snapshots.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "fixture.h"
+#include "unit.h"
 
 static char seen[256];
 
@@ -23,7 +19,8 @@ static int look(void *user, const struct snapshot_row *r)
 	(void)user;
 	size_t n = strlen(seen);
 
-	(void)snprintf(seen + n, sizeof seen - n, "%s:%s=%s/%s,%u;", r->template_id, r->tag, r->kept_name, r->alias ? r->alias : "-", r->kept);
+	(void)snprintf(seen + n, sizeof seen - n, "%s:%s=%s/%s,%u;", r->template_id, r->tag, r->kept_name,
+	    r->alias ? r->alias : "-", r->kept);
 	return 0;
 }
 
@@ -37,14 +34,27 @@ static const char *all(void)
 static struct snapshot_row row(const char *id, const char *tag, const char *kept, uint64_t created_ms)
 {
 	return (struct snapshot_row) {
-		.template_id = id, .tag = tag, .team = "t", .source = "i1", .kept_name = kept, .kept = 3, .base_id = "b", .base_name = "base",
-		.base_key = "key", .mem_bytes = 1, .disk_bytes = 2, .cpu_permille = 3, .pids = 4, .created_ms = created_ms,
+		.template_id = id,
+		.tag = tag,
+		.team = "t",
+		.source = "i1",
+		.kept_name = kept,
+		.kept = 3,
+		.base_id = "b",
+		.base_name = "base",
+		.base_key = "key",
+		.mem_bytes = 1,
+		.disk_bytes = 2,
+		.cpu_permille = 3,
+		.pids = 4,
+		.created_ms = created_ms,
 	};
 }
 
 static void rows_are_put_replaced_and_dropped(void **state)
 {
-	struct snapshot_row a = row("one", "default", "k1", 1), b = row("two", "default", "k2", 2), again = row("one", "default", "k3", 3);
+	struct snapshot_row a = row("one", "default", "k1", 1), b = row("two", "default", "k2", 2),
+			    again = row("one", "default", "k3", 3);
 
 	(void)state;
 	a.alias = "mine";
@@ -55,7 +65,7 @@ static void rows_are_put_replaced_and_dropped(void **state)
 	assert_int_equal(store_open(path, &s, &e), 0);
 	assert_int_equal(snapshots_put(s, &again, &e), 0);
 	assert_string_equal(all(), "two:default=k2/-,3;one:default=k3/-,3;");
-	assert_int_equal(snapshots_drop(s, "two", "other", &e), 0);	/* not that one */
+	assert_int_equal(snapshots_drop(s, "two", "other", &e), 0); /* not that one */
 	assert_int_equal(snapshots_drop(s, "two", "default", &e), 0);
 	assert_string_equal(all(), "one:default=k3/-,3;");
 }

@@ -1,21 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Units of store/uploads: pieces come back as they were sent, what is unfinished is not found, the oldest goes first. */
+/* Units of store/uploads: pieces come back as they were sent, what is unfinished is not found, the oldest goes
+ * first. */
 #include "store/uploads.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "store/db.h"
+#include "unit.h"
 
 static char dir[] = "/tmp/atoll-unit-XXXXXX", path[64];
 static struct store *s;
@@ -92,9 +89,9 @@ static void what_is_unfinished_counts(void **state)
 	assert_int_equal(bytes, before + 4);
 	assert_int_equal(uploads_fit(s, bytes, &e), 0);
 	assert_int_equal(uploads_find(s, "team", "a", 6, &found, &bytes, &e), 0);
-	assert_int_equal(uploads_fit(s, 17 + UPLOAD_OVERHEAD, &e), 0);	/* finished ones make room, */
+	assert_int_equal(uploads_fit(s, 17 + UPLOAD_OVERHEAD, &e), 0); /* finished ones make room, */
 	assert_int_equal(uploads_find(s, "team", "a", 6, &found, &bytes, &e), -ENOENT);
-	assert_int_equal(uploads_fit(s, 16 + UPLOAD_OVERHEAD, &e), -ENOSPC);	/* unfinished ones do not */
+	assert_int_equal(uploads_fit(s, 16 + UPLOAD_OVERHEAD, &e), -ENOSPC); /* unfinished ones do not */
 	assert_int_equal(uploads_drop(s, id, &e), 0);
 	assert_int_equal(uploads_sum(s, &bytes, &e), 0);
 	assert_int_equal(bytes, 0);
@@ -148,7 +145,7 @@ static void a_damaged_file_is_made_anew(void **state)
 	assert_int_equal(bytes, 0);
 	char aside[128];
 
-	(void)snprintf(aside, sizeof aside, "%s.damaged", path);	/* for whoever wants to look at it */
+	(void)snprintf(aside, sizeof aside, "%s.damaged", path); /* for whoever wants to look at it */
 	assert_int_equal(unlink(aside), 0);
 }
 

@@ -2,20 +2,16 @@
 /* Units of store/volumes: a row is there before the volume and after it. */
 #include "store/volumes.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "fixture.h"
+#include "unit.h"
 
 static char seen[256];
 
@@ -24,7 +20,8 @@ static int look(void *user, const struct volume_row *r)
 	size_t n = strlen(seen);
 
 	(void)user;
-	(void)snprintf(seen + n, sizeof seen - n, "%s=%s/%s,%s,%llu,%u;", r->id, r->team, r->name, r->token, (unsigned long long)r->bytes, (unsigned)r->state);
+	(void)snprintf(seen + n, sizeof seen - n, "%s=%s/%s,%s,%llu,%u;", r->id, r->team, r->name, r->token,
+	    (unsigned long long)r->bytes, (unsigned)r->state);
 	return 0;
 }
 
@@ -37,7 +34,8 @@ static const char *all(void)
 
 static void rows_come_change_and_go(void **state)
 {
-	struct volume_row a = { "v1", "t", "data", "tok1", 5, VOLUME_MAKING, 1 }, b = { "v2", "t", "other", "tok2", 6, VOLUME_READY, 2 };
+	struct volume_row a = { "v1", "t", "data", "tok1", 5, VOLUME_MAKING, 1 },
+			  b = { "v2", "t", "other", "tok2", 6, VOLUME_READY, 2 };
 
 	(void)state;
 	assert_int_equal(volumes_add(s, &b, &e), 0);
@@ -55,7 +53,8 @@ static void rows_come_change_and_go(void **state)
 
 static void a_name_is_taken_until_it_is_being_dropped(void **state)
 {
-	struct volume_row a = { "v1", "t", "data", "x", 5, VOLUME_READY, 1 }, b = { "v2", "t", "data", "y", 5, VOLUME_MAKING, 2 };
+	struct volume_row a = { "v1", "t", "data", "x", 5, VOLUME_READY, 1 },
+			  b = { "v2", "t", "data", "y", 5, VOLUME_MAKING, 2 };
 
 	(void)state;
 	assert_int_equal(volumes_add(s, &a, &e), 0);

@@ -3,18 +3,14 @@
 #include "store/webhooks.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "fixture.h"
 #include "store/teams.h"
+#include "unit.h"
 
 static char seen[1024];
 
@@ -31,7 +27,8 @@ static void see_delivery(void *user, const struct delivery_row *r)
 	size_t n = strlen(seen);
 
 	(void)user;
-	(void)snprintf(seen + n, sizeof seen - n, "%s:%s:%d:%u;", r->id, r->event.id ? r->event.id : "-", r->state, r->attempts);
+	(void)snprintf(seen + n, sizeof seen - n, "%s:%s:%d:%u;", r->id, r->event.id ? r->event.id : "-", r->state,
+	    r->attempts);
 }
 
 static void see_webhook(void *user, const struct webhook_row *r)
@@ -39,12 +36,20 @@ static void see_webhook(void *user, const struct webhook_row *r)
 	size_t n = strlen(seen);
 
 	(void)user;
-	(void)snprintf(seen + n, sizeof seen - n, "%s %s %s %s %d %.*s;", r->id, r->name, r->url, r->events, r->enabled, (int)r->n_sealed, (const char *)r->sealed);
+	(void)snprintf(seen + n, sizeof seen - n, "%s %s %s %s %d %.*s;", r->id, r->name, r->url, r->events, r->enabled,
+	    (int)r->n_sealed, (const char *)r->sealed);
 }
 
 static uint64_t add_event(const char *id, const char *team, const char *sandbox, const char *type, uint64_t at_ms)
 {
-	struct event_row row = { .id = id, .team = team, .sandbox = sandbox, .type = type, .at_ms = at_ms, .execution = "x", .template = "t", .build = "b",
+	struct event_row row = { .id = id,
+		.team = team,
+		.sandbox = sandbox,
+		.type = type,
+		.at_ms = at_ms,
+		.execution = "x",
+		.template = "t",
+		.build = "b",
 		.data = "{}" };
 	uint64_t seq = 0;
 
@@ -68,7 +73,7 @@ static void events_are_listed_as_asked_for(void **state)
 	(void)add_event("e2", "t2", "i2", "a", 2);
 	(void)add_event("e3", "t1", "i3", "b", 3);
 	(void)add_event("e4", "t1", "i1", "ab", 4);
-	(void)add_event("e5", "t1", "", "test", 5);	/* about no sandbox */
+	(void)add_event("e5", "t1", "", "test", 5); /* about no sandbox */
 	assert_string_equal(events(&q), "i1/e4;i3/e3;i1/e1;");
 	q.ascending = true;
 	assert_string_equal(events(&q), "i1/e1;i3/e3;i1/e4;");
@@ -85,7 +90,15 @@ static void events_are_listed_as_asked_for(void **state)
 
 static void a_queue_is_worked_off_in_order(void **state)
 {
-	struct webhook_row w = { .id = "w1", .team = "t1", .name = "n", .url = "u", .events = "a", .enabled = true, .sealed = "sea", .n_sealed = 3, .created_ms = 1 };
+	struct webhook_row w = { .id = "w1",
+		.team = "t1",
+		.name = "n",
+		.url = "u",
+		.events = "a",
+		.enabled = true,
+		.sealed = "sea",
+		.n_sealed = 3,
+		.created_ms = 1 };
 	struct delivery_row d = { .state = DELIVERY_WAITING, .attempts = 1, .last_ms = 9, .error = "no" };
 	uint64_t first, second, n = 7;
 
@@ -125,7 +138,7 @@ static void a_queue_is_worked_off_in_order(void **state)
 	seen[0] = '\0';
 	assert_int_equal(webhooks_each(s, see_webhook, NULL, &e), 0);
 	assert_string_equal(seen, "w1 m u a 0 sea;");
-	w.team = "t2";			/* is not its */
+	w.team = "t2"; /* is not its */
 	assert_int_equal(webhooks_set(s, &w, &e), -ENOENT);
 	assert_int_equal(webhooks_drop(s, "w1", &e), 1);
 	assert_int_equal(deliveries_waiting(s, "w1", &n, &e), 0);

@@ -1,20 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of warden/trail: what a front that was taken over can do with the files of the audit trail. */
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/fd.h"
-#include "warden/config.h"
+#include "unit.h"
 #include "warden/audit.h"
+#include "warden/config.h"
 
 #define SEGMENT (64 * 1024)
 
@@ -83,7 +79,7 @@ static void an_emptied_file_leads_to_no_older_one(void **state)
 	uint32_t n = 0;
 
 	(void)state;
-	(void)usleep(20000);		/* the clock of files is a coarse one */
+	(void)usleep(20000); /* the clock of files is a coarse one */
 	fill(fd, 100);
 	assert_int_equal(ftruncate(fd, 0), 0);
 	again = get(0, &n);
@@ -97,7 +93,7 @@ static void a_file_that_was_never_used_is_not_the_last(void **state)
 	uint32_t n = 0;
 
 	(void)state;
-	again = get(0, &n);		/* as after a crash before its first record */
+	again = get(0, &n); /* as after a crash before its first record */
 	assert_true(again >= 0);
 	assert_int_equal(n, 1);
 }
@@ -110,7 +106,7 @@ static void there_is_no_next_before_the_last_is_full(void **state)
 	(void)state;
 	fill(fd, 100);
 	assert_int_equal(get(3, &n), -EPERM);
-	assert_int_equal(ftruncate(fd, 1 << 30), 0);	/* a hole is no content */
+	assert_int_equal(ftruncate(fd, 1 << 30), 0); /* a hole is no content */
 	assert_int_equal(get(3, &n), -EPERM);
 	assert_int_equal(ftruncate(fd, 100), 0);
 	fill(fd, SEGMENT);
@@ -128,7 +124,7 @@ static void length_alone_drops_nothing(void **state)
 	assert_int_equal(ftruncate(fd, 1 << 30), 0);
 	assert_int_equal(audit_drop(&c, 1, &e), -EPERM);
 	assert_int_equal(ftruncate(fd, 0), 0);
-	fill(fd, 2 << 20);		/* more than all may have, in the last one */
+	fill(fd, 2 << 20); /* more than all may have, in the last one */
 	assert_int_equal(audit_drop(&c, 1, &e), -EPERM);
 	c.audit_max_mb = 0;
 	assert_int_equal(audit_drop(&c, 1, &e), 0);

@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of warden/config: files, the command line, and what is refused with which words. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <cmocka.h>
 
+#include "unit.h"
 #include "warden/config.h"
 
 #define KEY "0123456789abcdef0123456789abcdef"
@@ -38,8 +35,12 @@ static void file_takes_comments_blanks_and_values(void **state)
 
 	(void)state;
 	config_defaults(&c);
-	assert_int_equal(config_text(&c, STR_LIT("# all\n\n  listen = 0.0.0.0:80\ndefault_cpus=0.5\n\tmax_cpus\t=\t1.25\nno_pool = true\non_stop = keep\n"
-		"log_level = debug"), &e), 0);
+	assert_int_equal(config_text(&c,
+			     STR_LIT("# all\n\n  listen = 0.0.0.0:80\ndefault_cpus=0.5\n\tmax_cpus\t=\t1.25\nno_pool = "
+				     "true\non_stop = keep\n"
+				     "log_level = debug"),
+			     &e),
+	    0);
 	assert_string_equal(c.listen, "0.0.0.0:80");
 	assert_int_equal(c.defaults[LIM_CPUS], 500);
 	assert_int_equal(c.maxima[LIM_CPUS], 1250);
@@ -78,7 +79,8 @@ static void defaults_follow_maxima_unless_set(void **state)
 	assert_int_equal(config_settle(&c, &e), 0);
 	assert_int_equal(c.defaults[LIM_MEMORY_MB], 256);
 	assert_int_equal(config_limits(c.defaults).mem_bytes, 256 << 20);
-	assert_text("max_memory_mb = 256\ndefault_memory_mb = 512\n", "default_memory_mb is above max_memory_mb (512 > 256)");
+	assert_text("max_memory_mb = 256\ndefault_memory_mb = 512\n",
+	    "default_memory_mb is above max_memory_mb (512 > 256)");
 	assert_text("default_egress_mb = 5\nmax_egress_mb = 4\n", "default_egress_mb is above max_egress_mb (5 > 4)");
 	assert_text("pool_size_mb = 900\npool_max_mb = 800\n", "pool_size_mb is above pool_max_mb");
 }
@@ -113,8 +115,8 @@ static void command_line_wins_over_the_file(void **state)
 	int fd = mkstemp(path);
 	struct err e = ERR_INIT;
 	/* A10: a switch may have its value behind it. */
-	char *argv[] = { "atolld", "--max-pids", "600", "--config", path, "--no-pool", "--template=base=" KEY, "--state", "rel/",
-		"--foreground", "--open", "false", "--metrics-open", "true", NULL };
+	char *argv[] = { "atolld", "--max-pids", "600", "--config", path, "--no-pool", "--template=base=" KEY,
+		"--state", "rel/", "--foreground", "--open", "false", "--metrics-open", "true", NULL };
 	char cwd[PATH_MAX], want[PATH_MAX + 8];
 
 	(void)state;
@@ -163,8 +165,14 @@ static void only_loopback_may_be_open(void **state)
 		const char *listen;
 		bool ok;
 	} cases[] = {
-		{ "127.0.0.1:8080", true }, { "127.9.9.9:1", true }, { "[::1]:8080", true }, { "0.0.0.0:8080", false }, { "[::]:8080", false },
-		{ "192.0.2.1:8080", false }, { "[::ffff:127.0.0.1]:1", false }, { "127.0.0.1.evil:1", false },
+		{ "127.0.0.1:8080", true },
+		{ "127.9.9.9:1", true },
+		{ "[::1]:8080", true },
+		{ "0.0.0.0:8080", false },
+		{ "[::]:8080", false },
+		{ "192.0.2.1:8080", false },
+		{ "[::ffff:127.0.0.1]:1", false },
+		{ "127.0.0.1.evil:1", false },
 	};
 
 	(void)state;
@@ -188,14 +196,19 @@ static void tls_settings_belong_together(void **state)
 	assert_text("tls_listen = 127.0.0.1:8443 [::1]:8443\n", NULL);
 	assert_text("image_packages = none\n", NULL);
 	assert_text("image_packages = g++ libstdc++-12-dev jq\n", NULL);
-	assert_text("image_packages = jq; reboot\n", "image_packages = 'jq; reboot': want names of Debian packages with blanks between them");
+	assert_text("image_packages = jq; reboot\n",
+	    "image_packages = 'jq; reboot': want names of Debian packages with blanks between them");
 	assert_text("tls_listen = 0.0.0.0:443\ntls_cert = /a\ntls_key = /b\n", NULL);
-	assert_text("tls_listen = 0.0.0.0:443\ntls_cert = /a\n", "tls_cert and tls_key belong together: only tls_cert is given");
-	assert_text("tls_listen = 0.0.0.0:443\ntls_key = /a\n", "tls_cert and tls_key belong together: only tls_key is given");
+	assert_text("tls_listen = 0.0.0.0:443\ntls_cert = /a\n",
+	    "tls_cert and tls_key belong together: only tls_cert is given");
+	assert_text("tls_listen = 0.0.0.0:443\ntls_key = /a\n",
+	    "tls_cert and tls_key belong together: only tls_key is given");
 	assert_text("tls_cert = /a\ntls_key = /b\n", "tls_cert is given, but no tls_listen");
 	assert_text("open = true\ntls_listen = 127.0.0.1:1 [::1]:1\n", NULL);
-	assert_text("open = true\ntls_listen = 127.0.0.1:1 10.0.0.1:1\n", "open = true: only with a loopback address in tls_listen, not '10.0.0.1:1'");
-	assert_text("metrics_open = true\nlisten = [::1]:1 [::]:2\n", "metrics_open = true: only with a loopback address in listen, not '[::]:2'");
+	assert_text("open = true\ntls_listen = 127.0.0.1:1 10.0.0.1:1\n",
+	    "open = true: only with a loopback address in tls_listen, not '10.0.0.1:1'");
+	assert_text("metrics_open = true\nlisten = [::1]:1 [::]:2\n",
+	    "metrics_open = true: only with a loopback address in listen, not '[::]:2'");
 }
 
 static void words_stand_between_blanks(void **state)
@@ -212,7 +225,8 @@ static void words_stand_between_blanks(void **state)
 
 static void private_ranges_can_be_opened(void **state)
 {
-	static const char *const bad[] = { "127.0.0.1", "10.0.0.0/8", "169.254.169.254", "192.168.0.1/33", "lan", "192.168.0.1;10.1.1.1" };
+	static const char *const bad[] = { "127.0.0.1", "10.0.0.0/8", "169.254.169.254", "192.168.0.1/33", "lan",
+		"192.168.0.1;10.1.1.1" };
 	static struct config c;
 	struct err e = ERR_INIT;
 
@@ -234,12 +248,17 @@ static void limits_of_one_template(void **state)
 
 	(void)state;
 	config_defaults(&c);
-	assert_int_equal(config_text(&c, STR_LIT("default_memory_mb = 512\nmax_egress_mb = 100\n"
-		"template_limits = base max_memory_mb=256 cpus=0.5\ntemplate_limits = big memory_mb=1024 egress_mb=7\n"), &e), 0);
+	assert_int_equal(config_text(&c,
+			     STR_LIT("default_memory_mb = 512\nmax_egress_mb = 100\n"
+				     "template_limits = base max_memory_mb=256 cpus=0.5\ntemplate_limits = big "
+				     "memory_mb=1024 egress_mb=7\n"),
+			     &e),
+	    0);
 	assert_int_equal(config_settle(&c, &e), 0);
 	assert_int_equal(c.n_template_limits, 2);
 	assert_string_equal(c.template_limits[0].name, "base");
-	assert_int_equal(config_limits(c.template_limits[0].defaults).mem_bytes, 256 << 20);	/* as much as it may have */
+	/* as much as it may have */
+	assert_int_equal(config_limits(c.template_limits[0].defaults).mem_bytes, 256 << 20);
 	assert_int_equal(c.template_limits[0].defaults[LIM_CPUS], 500);
 	assert_int_equal(c.template_limits[0].defaults[LIM_EGRESS_MB], 100);
 	assert_int_equal(c.template_limits[1].defaults[LIM_MEMORY_MB], 1024);
@@ -251,7 +270,8 @@ static void limits_of_one_template(void **state)
 	char text[160];
 
 	for (size_t i = 0; i < 5; i++) {
-		static const char *const bad[] = { "base memory=1", "base memory_mb", "base memory_mb=-1", "base max_pids=1", "base cpus=x" };
+		static const char *const bad[] = { "base memory=1", "base memory_mb", "base memory_mb=-1",
+			"base max_pids=1", "base cpus=x" };
 		char line[96];
 
 		(void)snprintf(line, sizeof line, "template_limits = %s\n", bad[i]);
@@ -259,9 +279,9 @@ static void limits_of_one_template(void **state)
 		assert_text(line, text);
 	}
 	assert_text("template_limits = base memory_mb=2048 max_memory_mb=1024\n",
-		"template_limits = 'base ...': memory_mb is above max_memory_mb (2048 > 1024)");
+	    "template_limits = 'base ...': memory_mb is above max_memory_mb (2048 > 1024)");
 	assert_text("max_memory_mb = 100\ntemplate_limits = base max_memory_mb=200\n",
-		"template_limits = 'base ...': max_memory_mb is above that of all (200 > 100)");
+	    "template_limits = 'base ...': max_memory_mb is above that of all (200 > 100)");
 }
 
 static void words_of_settings_are_known(void **state)

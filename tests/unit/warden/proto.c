@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of warden/proto: what a front may send, and when. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#include <cmocka.h>
 
+#include "unit.h"
 #include "warden/proto.h"
 
 #define KEY "0123456789abcdef0123456789abcdef"
@@ -15,7 +12,10 @@ static const struct msg_template templates[] = { { "base", KEY } };
 
 static struct proto fresh(enum phase phase)
 {
-	return (struct proto) { .phase = phase, .maxima = { 1000, 1000, 1000, 1000, .egress_bytes = 500, .open_files = 1000 }, .templates = templates, .n_templates = 1 };
+	return (struct proto) { .phase = phase,
+		.maxima = { 1000, 1000, 1000, 1000, .egress_bytes = 500, .open_files = 1000 },
+		.templates = templates,
+		.n_templates = 1 };
 }
 
 static struct msg_start sound_start(void)
@@ -102,20 +102,27 @@ static void every_other_size_is_refused(void **state)
 
 			m.head.type = (uint16_t)op;
 			memcpy(big, &m, sizeof m);
-			if (op == OP_LOG_LEVEL)		/* has a number where the others have an id */
+			if (op == OP_LOG_LEVEL) /* has a number where the others have an id */
 				memset(big + sizeof m.head, 0, sizeof m - sizeof m.head);
 			if (op == OP_SNAPSHOT || op == OP_CHECKPOINT)
-				memcpy(big, &(struct msg_keep) { .head = m.head, .id = "ione", .name = "kone" }, sizeof(struct msg_keep));
+				memcpy(big, &(struct msg_keep) { .head = m.head, .id = "ione", .name = "kone" },
+				    sizeof(struct msg_keep));
 			if (op == OP_LIMIT)
-				memcpy(big, &(struct msg_limit) { .head = m.head, .id = "ione", .limits = m.limits }, sizeof(struct msg_limit));
+				memcpy(big, &(struct msg_limit) { .head = m.head, .id = "ione", .limits = m.limits },
+				    sizeof(struct msg_limit));
 			if (op == OP_DIAL)
-				memcpy(big, &(struct msg_dial) { .head = m.head, .id = "ione", .port = 80, .family = DIAL_V4 }, sizeof(struct msg_dial));
+				memcpy(big,
+				    &(struct msg_dial) { .head = m.head, .id = "ione", .port = 80, .family = DIAL_V4 },
+				    sizeof(struct msg_dial));
 			if (op == OP_PULL)
-				memcpy(big, &(struct msg_pull) { .head = m.head, .ref = "ubuntu:22.04" }, sizeof(struct msg_pull));
+				memcpy(big, &(struct msg_pull) { .head = m.head, .ref = "ubuntu:22.04" },
+				    sizeof(struct msg_pull));
 			if (op == OP_TLS_FILE)
-				memcpy(big, &(struct msg_tls_file){ .head = m.head, .which = TLS_FILE_KEY }, sizeof(struct msg_tls_file));
+				memcpy(big, &(struct msg_tls_file) { .head = m.head, .which = TLS_FILE_KEY },
+				    sizeof(struct msg_tls_file));
 			if (op == OP_AUDIT)
-				memcpy(big, &(struct msg_audit) { .head = m.head, .what = AUDIT_NEXT, .n = 2 }, sizeof(struct msg_audit));
+				memcpy(big, &(struct msg_audit) { .head = m.head, .what = AUDIT_NEXT, .n = 2 },
+				    sizeof(struct msg_audit));
 			taken += proto_check(&pr, big, n, 0, &t) == NULL;
 		}
 		assert_int_equal(taken, 1);
@@ -194,7 +201,7 @@ static void what_is_kept_is_named_or_not_used(void **state)
 	assert_refused(&pr, &m, sizeof m, 0, "two ways to start");
 	m.flags = START_KEPT;
 	assert_null(proto_check(&pr, &m, sizeof m, 0, &t));
-	m.template_key[0] = 'f';	/* of yesterday */
+	m.template_key[0] = 'f'; /* of yesterday */
 	assert_null(proto_check(&pr, &m, sizeof m, 0, &t));
 	memcpy(m.from, "k+d", 4);
 	assert_refused(&pr, &m, sizeof m, 0, "bad name");

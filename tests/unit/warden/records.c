@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of warden/records: what is written comes back, and nothing else does. */
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <cmocka.h>
 
+#include "unit.h"
 #include "warden/policy.h"
 #include "warden/records.h"
 #include "warden/records_v3.h"
@@ -66,7 +63,7 @@ static void a_policy_comes_back_with_it(void **state)
 	assert_int_equal(got.policy->n, r.policy->n);
 	assert_memory_equal(got.policy->bytes, r.policy->bytes, r.policy->n);
 	free(got.policy);
-	r.policy->bytes[0] = 0x40;		/* a flag that is none */
+	r.policy->bytes[0] = 0x40; /* a flag that is none */
 	n = record_encode(&r, bytes);
 	assert_int_equal(record_decode(bytes, n, &got), -EBADMSG);
 	free(r.policy);
@@ -160,7 +157,7 @@ static void a_field_of_a_later_version_is_passed_over_unless_it_is_needed(void *
 {
 	struct record r = sample("ione", 3), got;
 	char bytes[RECORD_FILE_MAX];
-	uint16_t field[4] = { 900, 0, 5, 0 };	/* tag, flags, length */
+	uint16_t field[4] = { 900, 0, 5, 0 }; /* tag, flags, length */
 	size_t n = record_encode(&r, bytes) - 8;
 
 	(void)state;
@@ -171,7 +168,7 @@ static void a_field_of_a_later_version_is_passed_over_unless_it_is_needed(void *
 	field[1] = 1;
 	memcpy(bytes + n, field, 8);
 	assert_int_equal(record_decode(bytes, seal(bytes, n + 16), &got), -EPROTO);
-	field[2] = 400;				/* longer than the file */
+	field[2] = 400; /* longer than the file */
 	memcpy(bytes + n, field, 8);
 	assert_int_equal(record_decode(bytes, seal(bytes, n + 16), &got), -EBADMSG);
 }
@@ -186,7 +183,7 @@ static void a_record_of_a_later_version_is_refused_and_stays(void **state)
 	(void)state;
 	if (geteuid() != 0)
 		skip();
-	bytes[8] = 9;				/* its version */
+	bytes[8] = 9; /* its version */
 	n = seal(bytes, n);
 	assert_non_null(mkdtemp(dir));
 	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), file = openat(fd, "ione", O_CREAT | O_WRONLY, 0600);
@@ -230,7 +227,7 @@ static void unsound_content_is_refused_even_with_a_good_sum(void **state)
 	r = sample("ione", 3);
 	r.er.pid = 1;
 	assert_true(record_decode(bytes, record_encode(&r, bytes), &got) < 0);
-	r.stage = RECORD_STARTING;			/* it has no pid yet */
+	r.stage = RECORD_STARTING; /* it has no pid yet */
 	assert_int_equal(record_decode(bytes, record_encode(&r, bytes), &got), 0);
 	r.stage = (enum record_stage)3;
 	assert_true(record_decode(bytes, record_encode(&r, bytes), &got) < 0);
@@ -245,13 +242,13 @@ static void load_finds_the_sound_and_removes_the_rest(void **state)
 
 	(void)state;
 	if (geteuid() != 0)
-		skip();					/* records of others are refused, so only root can see its own */
+		skip(); /* records of others are refused, so only root can see its own */
 	assert_non_null(mkdtemp(dir));
 	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	assert_int_equal(record_write(fd, &a, &e), 0);
 	assert_int_equal(record_write(fd, &b, &e), 0);
-	assert_int_equal(record_write(fd, &b, &e), 0);	/* replaces */
-	assert_int_equal(renameat(fd, "ia", fd, "iz"), 0);	/* name and content disagree */
+	assert_int_equal(record_write(fd, &b, &e), 0);     /* replaces */
+	assert_int_equal(renameat(fd, "ia", fd, "iz"), 0); /* name and content disagree */
 	assert_int_equal(record_write(fd, &a, &e), 0);
 	assert_int_equal(symlinkat("ia", fd, "ilink"), 0);
 	assert_int_equal(mkdirat(fd, "idir", 0700), 0);
@@ -263,7 +260,7 @@ static void load_finds_the_sound_and_removes_the_rest(void **state)
 	free(list);
 	assert_true(faccessat(fd, "iz", F_OK, 0) < 0);
 	assert_true(faccessat(fd, "ilink", F_OK, AT_SYMLINK_NOFOLLOW) < 0);
-	assert_int_equal(record_write(fd, &twin, &e), 0);	/* two for one slot: only one can be true */
+	assert_int_equal(record_write(fd, &twin, &e), 0); /* two for one slot: only one can be true */
 	assert_int_equal(records_load(fd, &list, &n, &e), 0);
 	assert_int_equal(n, 2);
 	free(list);

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of warden/registry: one slot per state directory, the same one again, never two holders. */
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <cmocka.h>
 
+#include "unit.h"
 #include "warden/registry.h"
 
 static void slots_are_taken_found_again_and_given_back(void **state)
@@ -27,7 +24,7 @@ static void slots_are_taken_found_again_and_given_back(void **state)
 	assert_int_not_equal(a, b);
 	assert_int_equal(registry_take(dir, "/state/a", &again, &fx, &e), -EBUSY);
 	assert_non_null(strstr(e.text, "/state/a"));
-	(void)close(fa);				/* that warden was killed */
+	(void)close(fa); /* that warden was killed */
 	assert_int_equal(registry_take(dir, "/state/a", &again, &fa, &e), 0);
 	assert_int_equal(again, a);
 	registry_release(dir, a);

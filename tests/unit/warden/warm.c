@@ -4,11 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -16,12 +12,13 @@
 
 #include "base/fd.h"
 #include "loop/loop.h"
+#include "unit.h"
 #include "warden/warden.h"
 
 #define KEY "0123456789abcdef0123456789abcdef"
 #define FAILURES 2
 
-static int tries = -1;			/* a file that has a byte for each */
+static int tries = -1; /* a file that has a byte for each */
 
 static int try_no(void)
 {
@@ -91,10 +88,10 @@ static off_t tried(int (*warm)(struct engine *, const char *, struct err *), off
 	r.end = timer_new(r.w.loop, on_end, &r);
 	r.w.warm = warm_new(&r.w);
 	timer_arm(r.tick, 20);
-	timer_arm(r.end, 60000);	/* for a failure alone */
+	timer_arm(r.end, 60000); /* for a failure alone */
 	loop_run(r.w.loop);
 	for (int i = 0; i < 20; i++)
-		warm_wanted(r.w.warm, KEY);		/* no sandbox that starts cold makes it try what is settled */
+		warm_wanted(r.w.warm, KEY); /* no sandbox that starts cold makes it try what is settled */
 	warm_free(r.w.warm);
 	timer_free(r.tick);
 	timer_free(r.end);

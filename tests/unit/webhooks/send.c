@@ -3,22 +3,18 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stddef.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "../slow_names.h"
 #include "base/fd.h"
 #include "base/str.h"
+#include "unit.h"
 #include "webhooks/send.h"
-#include "../slow_names.h"
 
-#define TOO_LONG_S 60			/* who waits for the resolver waits for ever: the test dies of it */
+#define TOO_LONG_S 60 /* who waits for the resolver waits for ever: the test dies of it */
 
 struct seen {
 	unsigned n;
@@ -50,7 +46,13 @@ static struct sender *sender_make(struct seen *s)
 
 static void add(struct sender *s, uint32_t seq, uint32_t timeout_ms, const char *url)
 {
-	struct hk_job m = { .head = { HK_VERSION, HK_JOB, seq }, .timeout_ms = timeout_ms, .attempt = 1, .webhook = "w", .delivery = "d", .try = "t", .signature = "s" };
+	struct hk_job m = { .head = { HK_VERSION, HK_JOB, seq },
+		.timeout_ms = timeout_ms,
+		.attempt = 1,
+		.webhook = "w",
+		.delivery = "d",
+		.try = "t",
+		.signature = "s" };
 
 	assert_int_equal(sender_add(s, &m, str_of(url), STR_LIT("{}")), 0);
 }
@@ -88,7 +90,7 @@ static void a_slow_name_is_a_timeout(void **state)
 		turn(s);
 	assert_int_equal(seen.last.head.seq, 7);
 	assert_int_equal(seen.last.outcome, HK_TIMEOUT);
-	assert_int_equal(names_waiting(), 1);		/* it was not waited for */
+	assert_int_equal(names_waiting(), 1); /* it was not waited for */
 	sender_free(s);
 	names_answer();
 }
@@ -152,9 +154,9 @@ static void nobody_waits_for_names_at_the_end(void **state)
 	add(s, 2, 60000, "http://d.slow/");
 	while (names_waiting() < 2)
 		turn(s);
-	sender_drop_all(s);			/* the front has gone */
+	sender_drop_all(s); /* the front has gone */
 	assert_int_equal(names_waiting(), 2);
-	sender_free(s);				/* the warden, too */
+	sender_free(s); /* the warden, too */
 	assert_int_equal(names_waiting(), 2);
 	assert_int_equal(seen.n, 0);
 	names_answer();

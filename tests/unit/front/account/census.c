@@ -1,18 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of front/census: what of a minute is kept, over its end and over a restart. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "front/account/census.h"
 #include "store/db.h"
+#include "unit.h"
 
 #define MINUTE 60000ull
 #define T0 (1000000 * MINUTE)
@@ -70,7 +66,7 @@ static void a_minute_has_its_most(void **state)
 	}
 	census_running(c, "a", -1);
 	census_running(c, "b", 1);
-	assert_int_equal(look("a", T0, T0), 1);		/* it is going on */
+	assert_int_equal(look("a", T0, T0), 1); /* it is going on */
 	assert_int_equal(seen[0].at_s, T0 / 1000);
 	assert_int_equal(seen[0].running, 3);
 	assert_int_equal(seen[0].starts, 3);
@@ -106,7 +102,7 @@ static void a_minute_goes_on_after_a_restart(void **state)
 	census_running(c, "a", 1);
 	census_free(c);
 	c = census_new(s, T0 + 20000);
-	census_running(c, "a", 1);		/* one is still there */
+	census_running(c, "a", 1); /* one is still there */
 	census_started(c, "a");
 	census_tick(c, T0 + MINUTE);
 	assert_int_equal(look("a", T0, T0), 1);

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of front/keyring: teams, keys, the local key, after a restart too. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include <stdio.h>
 #include <unistd.h>
@@ -14,6 +10,7 @@
 #include "base/fd.h"
 #include "front/account/keyring.h"
 #include "store/db.h"
+#include "unit.h"
 
 static char dir[] = "/tmp/atoll-keyring-XXXXXX";
 static char db[64], key_file[64];

@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of front/metrics: histograms and classes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
-#include "front/front.h"
 #include "front/account/metrics.h"
+#include "front/front.h"
+#include "unit.h"
 
 static void values_fall_into_the_first_bucket_that_holds_them(void **state)
 {

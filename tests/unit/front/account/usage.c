@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of front/usage: the ring of samples. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "front/account/usage.h"
 #include "ipc/msg.h"
+#include "unit.h"
 
 static void cpu_is_counted_between_samples(void **state)
 {
@@ -19,9 +16,9 @@ static void cpu_is_counted_between_samples(void **state)
 	(void)state;
 	usage_init(&r, 0);
 	assert_null(usage_get(&r, 0));
-	usage_add(&r, &m, 1000, 1);		/* half a second of CPU in one second */
+	usage_add(&r, &m, 1000, 1); /* half a second of CPU in one second */
 	m.cpu_ns += 10000000000;
-	usage_add(&r, &m, 6000, 2);		/* ten in five: two cores */
+	usage_add(&r, &m, 6000, 2); /* ten in five: two cores */
 	assert_float_equal(usage_get(&r, 0)->cpu_pct, 50.0, 0.01);
 	assert_float_equal(usage_cpu_pct(usage_get(&r, 0), &(struct msg_limits) { .cpu_permille = 2000 }), 25.0, 0.01);
 	assert_float_equal(usage_cpu_pct(usage_get(&r, 0), &(struct msg_limits) { .cpu_permille = 500 }), 50.0, 0.01);

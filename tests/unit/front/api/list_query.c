@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of front/list_query: filters, order and cursor of the list. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include <errno.h>
 
 #include "front/api/list_query.h"
 #include "front/sandbox/sandbox.h"
+#include "unit.h"
 
 static struct list_query q;
 static struct err e;
@@ -50,9 +47,15 @@ static void metadata_is_decoded_three_times(void **state)
 static void malformed_parameters_are_named(void **state)
 {
 	static const char *const bad[][2] = {
-		{ "limit=0", "limit" }, { "limit=101", "limit" }, { "limit=x", "limit" }, { "state=dead", "state" },
-		{ "state=running,", "state" }, { "order=up", "order" }, { "nextToken=zzz", "Invalid next token" },
-		{ "startedAfter=yesterday", "startedAfter" }, { "template=%zz", "template" },
+		{ "limit=0", "limit" },
+		{ "limit=101", "limit" },
+		{ "limit=x", "limit" },
+		{ "state=dead", "state" },
+		{ "state=running,", "state" },
+		{ "order=up", "order" },
+		{ "nextToken=zzz", "Invalid next token" },
+		{ "startedAfter=yesterday", "startedAfter" },
+		{ "template=%zz", "template" },
 	};
 
 	(void)state;
@@ -120,7 +123,7 @@ static void a_sandbox_must_match_all_of_it(void **state)
 	assert_int_equal(parse("template=other"), 0);
 	assert_false(list_query_wants(&q, &sb));
 	assert_int_equal(parse("startedAfter=2023-11-14T22:13:20.123456Z"), 0);
-	assert_true(list_query_wants(&q, &sb));		/* inclusive */
+	assert_true(list_query_wants(&q, &sb)); /* inclusive */
 	assert_int_equal(parse("startedAfter=2023-11-14T22:13:20.123457Z"), 0);
 	assert_false(list_query_wants(&q, &sb));
 	json_decref(sb.spec.metadata);

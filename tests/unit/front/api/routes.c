@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of front/routes: the table of the control API. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "front/api/routes.h"
+#include "unit.h"
 
 static struct str params[ROUTE_PARAMS];
 static struct buf allow;

@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of front/upstream: idle connections. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include <fcntl.h>
 #include <sys/socket.h>
 
 #include "base/fd.h"
 #include "front/link/upstream.h"
+#include "unit.h"
 
 static void pair(int v[2])
 {

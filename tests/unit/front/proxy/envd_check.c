@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of front/envd_check: who may call envd, and with what. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include <errno.h>
 
@@ -14,6 +10,7 @@
 #include "front/proxy/envd_check.h"
 #include "front/util/token.h"
 #include "http/url.h"
+#include "unit.h"
 
 #define TOKEN "0tQG31xiMp0IOQfaz9dcwi72L1CPo8e0"
 #define NOW 1000
@@ -89,8 +86,20 @@ static void signatures_expire(void **state)
 static void internal_paths_are_known_in_any_spelling(void **state)
 {
 	static const char *const hidden[] = {
-		"/init", "//init", "/./init", "/%69nit", "/init/", "/x/../init", "/INIT", "/freeze", "/unfreeze", "/collapse",
-		"/fsfreeze", "/fsthaw", "/upgrade", "/%2e/upgrade",
+		"/init",
+		"//init",
+		"/./init",
+		"/%69nit",
+		"/init/",
+		"/x/../init",
+		"/INIT",
+		"/freeze",
+		"/unfreeze",
+		"/collapse",
+		"/fsfreeze",
+		"/fsthaw",
+		"/upgrade",
+		"/%2e/upgrade",
 	};
 	static const char *const open[] = { "/", "/initial", "/files", "/x/init", "/process.Process/Start", "/%zz" };
 
@@ -107,10 +116,14 @@ static int interp(const char *method, const char *path, const char *shown, enum 
 	return interp_check(str_of(method), str_of(path), str_of(shown), TOKEN, need, &message);
 }
 
-/* W4: what no sandbox can have signed is refused before anything is hashed, and each token gives the signature that it should. */
+/* W4: what no sandbox can have signed is refused before anything is hashed, and each token gives the signature that it
+ * should. */
 static void a_signature_is_worth_a_hash_only_if_it_can_be_right(void **state)
 {
-	static const struct { const char *name; size_t max; } parts[] = { { "path", 4096 }, { "username", 256 }, { "signature_expiration", 20 } };
+	static const struct {
+		const char *name;
+		size_t max;
+	} parts[] = { { "path", 4096 }, { "username", 256 }, { "signature_expiration", 20 } };
 	char sig[SIGNATURE_SIZE], other[] = "x" TOKEN;
 
 	(void)state;
@@ -136,7 +149,7 @@ static void a_signature_is_worth_a_hash_only_if_it_can_be_right(void **state)
 	autosigned struct signed_file s;
 
 	assert_true(signed_file_parse(STR_LIT("GET"), STR_LIT("/files"), str_of(signed_query("read", "1000")), &s));
-	for (int i = 0; i < 3; i++) {	/* one token after another, by what was hashed once */
+	for (int i = 0; i < 3; i++) { /* one token after another, by what was hashed once */
 		assert_false(signed_file_by(&s, other));
 		assert_true(signed_file_by(&s, TOKEN));
 	}
@@ -149,8 +162,20 @@ static void the_interpreter_asks_for_the_token(void **state)
 {
 	static const char *const open[] = { "/contexts", "/contexts/3f-A_b", "/contexts/3f/restart" };
 	static const char *const closed[] = {
-		"/execute", "/execute/", "//execute", "/%65xecute", "/contexts/../execute", "/contexts/%2e%2e/execute", "/contexts/x/../../execute",
-		"/contexts/", "/contexts/x/", "/contexts/x/restart/", "/contextsx", "/", "*", "http://h/execute",
+		"/execute",
+		"/execute/",
+		"//execute",
+		"/%65xecute",
+		"/contexts/../execute",
+		"/contexts/%2e%2e/execute",
+		"/contexts/x/../../execute",
+		"/contexts/",
+		"/contexts/x/",
+		"/contexts/x/restart/",
+		"/contextsx",
+		"/",
+		"*",
+		"http://h/execute",
 	};
 
 	(void)state;
@@ -166,7 +191,8 @@ static void the_interpreter_asks_for_the_token(void **state)
 		assert_int_equal(interp("POST", open[i], TOKEN, INTERP_TOKEN_ALL), 0);
 	}
 	assert_int_equal(interp("GET", "/health", NULL, INTERP_TOKEN_ALL), 0);
-	assert_int_equal(interp_check(STR_LIT("POST"), STR_LIT("/execute"), STR_NULL, "", INTERP_TOKEN_ALL, &message), 0);
+	assert_int_equal(interp_check(STR_LIT("POST"), STR_LIT("/execute"), STR_NULL, "", INTERP_TOKEN_ALL, &message),
+	    0);
 }
 
 static void the_setting_has_three_words(void **state)

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of front/proxy_head: what passes into a sandbox and out of it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "front/proxy/head.h"
 #include "http/call.h"
 #include "http/server.h"
+#include "unit.h"
 
 static struct http_req rq;
 static struct buf out;
@@ -41,8 +38,9 @@ static void secrets_and_hops_do_not_reach_init(void **state)
 	header(&rq.headers, "Transfer-Encoding", "chunked");
 	header(&rq.headers, "Accept-Encoding", "gzip");
 	proxy_put_request(&out, &rq, 49983, "masked", "r1");
-	assert_string_equal(buf_cstr(&out), "GET /files?path=a%20b HTTP/1.1\r\nHost: h:1\r\nAccept-Encoding: gzip\r\n"
-			    "E2b-Sandbox-Port: 49983\r\nX-Request-Id: r1\r\n\r\n");
+	assert_string_equal(buf_cstr(&out),
+	    "GET /files?path=a%20b HTTP/1.1\r\nHost: h:1\r\nAccept-Encoding: gzip\r\n"
+	    "E2b-Sandbox-Port: 49983\r\nX-Request-Id: r1\r\n\r\n");
 }
 
 static void body_is_framed_as_it_came(void **state)
@@ -53,7 +51,8 @@ static void body_is_framed_as_it_came(void **state)
 	header(&rq.headers, "Content-Length", "12");
 	header(&rq.headers, "Expect", "100-continue");
 	proxy_put_request(&out, &rq, 49999, NULL, NULL);
-	assert_string_equal(buf_cstr(&out), "POST /x HTTP/1.1\r\nHost: h:1\r\nE2b-Sandbox-Port: 49999\r\nContent-Length: 12\r\n\r\n");
+	assert_string_equal(buf_cstr(&out),
+	    "POST /x HTTP/1.1\r\nHost: h:1\r\nE2b-Sandbox-Port: 49999\r\nContent-Length: 12\r\n\r\n");
 	request("POST", "/x");
 	rq.content_length = -1;
 	proxy_put_request(&out, &rq, 49999, NULL, NULL);
@@ -70,7 +69,8 @@ static void user_ports_see_their_own_headers(void **state)
 	header(&rq.headers, "X-Access-Token", "theirs");
 	header(&rq.headers, "E2b-Traffic-Access-Token", "ours");
 	proxy_put_request(&out, &rq, 8080, NULL, "r1");
-	assert_string_equal(buf_cstr(&out), "GET / HTTP/1.1\r\nHost: h:1\r\nX-Access-Token: theirs\r\nConnection: close\r\n\r\n");
+	assert_string_equal(buf_cstr(&out),
+	    "GET / HTTP/1.1\r\nHost: h:1\r\nX-Access-Token: theirs\r\nConnection: close\r\n\r\n");
 }
 
 static void host_is_masked_on_user_ports_only(void **state)
@@ -79,7 +79,8 @@ static void host_is_masked_on_user_ports_only(void **state)
 	request("GET", "/");
 	header(&rq.headers, "X-Forwarded-Host", "forged");
 	proxy_put_request(&out, &rq, 8080, "app:${PORT}", NULL);
-	assert_string_equal(buf_cstr(&out), "GET / HTTP/1.1\r\nHost: app:8080\r\nX-Forwarded-Host: h:1\r\nConnection: close\r\n\r\n");
+	assert_string_equal(buf_cstr(&out),
+	    "GET / HTTP/1.1\r\nHost: app:8080\r\nX-Forwarded-Host: h:1\r\nConnection: close\r\n\r\n");
 }
 
 static void upgrades_pass_to_user_ports(void **state)
@@ -91,8 +92,9 @@ static void upgrades_pass_to_user_ports(void **state)
 	header(&rq.headers, "Upgrade", "websocket");
 	header(&rq.headers, "Sec-WebSocket-Key", "k");
 	proxy_put_request(&out, &rq, 8080, NULL, NULL);
-	assert_string_equal(buf_cstr(&out), "GET /ws HTTP/1.1\r\nHost: h:1\r\nSec-WebSocket-Key: k\r\nConnection: Upgrade\r\n"
-			    "Upgrade: websocket\r\n\r\n");
+	assert_string_equal(buf_cstr(&out),
+	    "GET /ws HTTP/1.1\r\nHost: h:1\r\nSec-WebSocket-Key: k\r\nConnection: Upgrade\r\n"
+	    "Upgrade: websocket\r\n\r\n");
 }
 
 static void absolute_targets_are_shortened(void **state)

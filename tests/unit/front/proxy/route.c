@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of front/proxy_route: hosts and headers that name a sandbox. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "front/proxy/route.h"
+#include "unit.h"
 
 static struct proxy_target t;
 
@@ -25,7 +22,10 @@ static enum proxy_route both(const char *h, const char *id, const char *port)
 static void label_names_port_and_id(void **state)
 {
 	static const char *const hosts[] = {
-		"49983-iabc.localhost", "49983-iabc.localhost:3000", "49983-iabc-6532622b.sbx.example", "49983-iabc.SBX.test",
+		"49983-iabc.localhost",
+		"49983-iabc.localhost:3000",
+		"49983-iabc-6532622b.sbx.example",
+		"49983-iabc.SBX.test",
 		"49983-iabc-x-y-z.sbx.test:8443",
 	};
 
@@ -40,8 +40,10 @@ static void label_names_port_and_id(void **state)
 static void a_domain_may_have_a_port(void **state)
 {
 	(void)state;
-	assert_int_equal(proxy_route(STR_LIT("x-iabc.sbx.test:8443"), STR_NULL, STR_NULL, "sbx.test:8443", &t), ROUTE_BAD);
-	assert_int_equal(proxy_route(STR_LIT("80-iabc.sbx.test:8443"), STR_NULL, STR_NULL, "sbx.test:8443", &t), ROUTE_PORT);
+	assert_int_equal(proxy_route(STR_LIT("x-iabc.sbx.test:8443"), STR_NULL, STR_NULL, "sbx.test:8443", &t),
+	    ROUTE_BAD);
+	assert_int_equal(proxy_route(STR_LIT("80-iabc.sbx.test:8443"), STR_NULL, STR_NULL, "sbx.test:8443", &t),
+	    ROUTE_PORT);
 	assert_int_equal(proxy_route(STR_LIT("api.sbx.test:8443"), STR_NULL, STR_NULL, "sbx.test:8443", &t), ROUTE_API);
 }
 
@@ -61,7 +63,15 @@ static void malformed_labels_are_refused_in_words(void **state)
 static void other_hosts_are_the_api(void **state)
 {
 	static const char *const hosts[] = {
-		"localhost", "localhost:3000", "127.0.0.1:3000", "[::1]:3000", "api.sbx.test", "my-server.lan", "server", "", "sandbox.sbx.test",
+		"localhost",
+		"localhost:3000",
+		"127.0.0.1:3000",
+		"[::1]:3000",
+		"api.sbx.test",
+		"my-server.lan",
+		"server",
+		"",
+		"sandbox.sbx.test",
 	};
 
 	(void)state;
@@ -71,7 +81,8 @@ static void other_hosts_are_the_api(void **state)
 
 static void headers_count_where_the_host_cannot(void **state)
 {
-	static const char *const hosts[] = { "localhost:3000", "10.0.0.1", "[::1]", "sandbox.example.com", "my-server.lan" };
+	static const char *const hosts[] = { "localhost:3000", "10.0.0.1", "[::1]", "sandbox.example.com",
+		"my-server.lan" };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof hosts / sizeof *hosts; i++) {
@@ -99,9 +110,10 @@ static void both_headers_are_needed_and_checked(void **state)
 
 static void local_names_are_those_nobody_else_can_have(void **state)
 {
-	static const char *const ours[] = { "127.0.0.1", "127.0.0.1:80", "[::1]:80", "192.0.2.7", "localhost", "LOCALHOST:1", "api.localhost", "sbx.test",
-					    "api.sbx.test:443" };
-	static const char *const others[] = { "", "evil.example", "localhost.evil.example", "notlocalhost", "sbx.test.evil", "xsbx.test" };
+	static const char *const ours[] = { "127.0.0.1", "127.0.0.1:80", "[::1]:80", "192.0.2.7", "localhost",
+		"LOCALHOST:1", "api.localhost", "sbx.test", "api.sbx.test:443" };
+	static const char *const others[] = { "", "evil.example", "localhost.evil.example", "notlocalhost",
+		"sbx.test.evil", "xsbx.test" };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
@@ -111,7 +123,8 @@ static void local_names_are_those_nobody_else_can_have(void **state)
 	assert_false(host_is_local(str_of("x.test"), ""));
 	assert_true(str_is(host_domain(str_of("api.sbx.test:8443")), "sbx.test:8443"));
 	assert_true(str_is(host_domain(str_of("api.sbx.test")), "sbx.test"));
-	static const char *const none[] = { "sbx.test", "api.", "api.:80", "api.x:", "api.x:8x", "api.-x", "api..x", "api.x/y", "api.X", "", "127.0.0.1" };
+	static const char *const none[] = { "sbx.test", "api.", "api.:80", "api.x:", "api.x:8x", "api.-x", "api..x",
+		"api.x/y", "api.X", "", "127.0.0.1" };
 
 	for (size_t i = 0; i < sizeof none / sizeof *none; i++)
 		assert_null(host_domain(str_of(none[i])).p);

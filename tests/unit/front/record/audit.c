@@ -3,9 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,16 +11,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "audit/key.h"
+#include "audit/verify.h"
 #include "base/fd.h"
 #include "front/front.h"
 #include "front/record/audit_impl.h"
 #include "loop/loop.h"
-#include "store/db.h"
 #include "store/audit.h"
-#include "audit/key.h"
-#include "audit/verify.h"
+#include "store/db.h"
+#include "unit.h"
 
 static uint32_t segment = 1;
 static char dir[] = "/tmp/atoll-trail-XXXXXX", file[64];
@@ -61,8 +57,8 @@ static void crash(void)
 
 static void remove_files(void)
 {
-	static const char *const names[] = { "t.jsonl", "audit.db", "audit.db-wal", "audit.db-shm", "audit.db.damaged", "audit.db.damaged-wal", "audit.db.damaged-shm",
-		AUDIT_KEY_FILE };
+	static const char *const names[] = { "t.jsonl", "audit.db", "audit.db-wal", "audit.db-shm", "audit.db.damaged",
+		"audit.db.damaged-wal", "audit.db.damaged-shm", AUDIT_KEY_FILE };
 
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 		char path[96];
@@ -149,7 +145,13 @@ static void a_record_is_in_the_file_at_once_and_in_the_table_after_a_crash(void 
 	assert_int_equal(rows(&(struct audit_query) { .max = 10 }), 2);
 	assert_int_equal(rows(&(struct audit_query) { .sandbox = "ione", .max = 10 }), 2);
 	assert_int_equal(rows(&(struct audit_query) { .team = "t2", .max = 10 }), 0);
-	assert_int_equal(rows(&(struct audit_query) { .team = "t1", .kind = "code.run", .session = "s1", .key = "k1", .request = "r1", .max = 10 }), 1);
+	assert_int_equal(rows(&(struct audit_query) { .team = "t1",
+			     .kind = "code.run",
+			     .session = "s1",
+			     .key = "k1",
+			     .request = "r1",
+			     .max = 10 }),
+	    1);
 	assert_int_equal(rows(&(struct audit_query) { .after = 1, .max = 10 }), 1);
 	assert_int_equal(audit_add(&f, "code.run", &who, NULL), 3);
 	assert_int_equal(verified(kinds, sizeof kinds), 3);
@@ -200,7 +202,7 @@ static void an_edited_last_record_is_not_mended(void **state)
 
 	assert_int_equal(pwrite(fd, "9", 1, 30), 1);
 	assert_int_equal(open_it(), 0);
-	assert_int_equal(audit_add(&f, "a.three", NULL, NULL), 4);	/* behind trail.damage */
+	assert_int_equal(audit_add(&f, "a.three", NULL, NULL), 4); /* behind trail.damage */
 }
 
 static void a_full_disk_is_counted_and_told_of_later(void **state)
@@ -243,7 +245,8 @@ static void a_rest_of_a_page_is_not_taken_for_room(void **state)
 
 	(void)state;
 	assert_non_null(mkdtemp(small));
-	if (sysconf(_SC_PAGESIZE) != 4096 || unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+	if (sysconf(_SC_PAGESIZE) != 4096 || unshare(CLONE_NEWNS) < 0 ||
+	    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
 	    mount("tmpfs", small, "tmpfs", 0, "size=64k") < 0) {
 		(void)rmdir(small);
 		skip();
@@ -296,14 +299,19 @@ static void a_flood_is_counted(void **state)
 
 static void events_of_others_are_checked(void **state)
 {
-	static const char *const bad[] = { "", "[]", "{}", "{\"kind\":1}", "{\"kind\":\"\"}", "{\"kind\":\"agent.a b\"}", "{\"kind\":\"agent.x\",\"fields\":[]}",
+	static const char *const bad[] = { "", "[]", "{}", "{\"kind\":1}", "{\"kind\":\"\"}",
+		"{\"kind\":\"agent.a b\"}", "{\"kind\":\"agent.x\",\"fields\":[]}",
 		"{\"kind\":\"agent.x\",\"team\":7}" };
 	char kinds[256];
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
 		assert_int_equal(audit_event(&f, str_of(bad[i]), &e), -EINVAL);
-	assert_int_equal(audit_event(&f, STR_LIT("{\"kind\":\"agent.refused\",\"session\":\"s1\",\"team\":\"\\u00e9\",\"fields\":{\"a\":\"\\u00e9\\n\"}}"), &e), 0);
+	assert_int_equal(audit_event(&f,
+			     STR_LIT("{\"kind\":\"agent.refused\",\"session\":\"s1\",\"team\":\"\\u00e9\",\"fields\":{"
+				     "\"a\":\"\\u00e9\\n\"}}"),
+			     &e),
+	    0);
 	assert_int_equal(audit_event(&f, STR_LIT("{\"kind\":\"mcp.call\"}"), &e), 0);
 	assert_int_equal(audit_event(&f, STR_LIT("{\"kind\":\"code.run\",\"tool\":\"x\"}"), &e), 0);
 	assert_int_equal(verified(kinds, sizeof kinds), 3);
@@ -341,7 +349,7 @@ static void a_later_file_that_was_emptied_gets_its_records_back(void **state)
 	assert_int_equal(open_it(), 0);
 	segment = 1;
 	assert_true(f.audit->bytes > 0);
-	assert_int_equal(audit_add(&f, "a.three", NULL, NULL), 5);	/* behind trail.restored */
+	assert_int_equal(audit_add(&f, "a.three", NULL, NULL), 5); /* behind trail.restored */
 }
 
 static void what_the_table_could_not_take_is_there_later(void **state)
@@ -357,7 +365,7 @@ static void what_the_table_could_not_take_is_there_later(void **state)
 
 	(void)snprintf(path, sizeof path, "%s/audit.db", dir);
 	assert_int_equal(store_open_read(path, &other, &e), 0);
-	f.audit->db = other;		/* as if the disk were full */
+	f.audit->db = other; /* as if the disk were full */
 	(void)audit_add(&f, "a.two", NULL, NULL);
 	audit_save(&f);
 	assert_true(f.audit->unsaved);
@@ -376,7 +384,11 @@ static void no_record_is_refused_for_its_fields(void **state)
 	char kinds[256], *long_one = malloc(AUDIT_FIELDS_MAX + 8);
 
 	(void)state;
-	assert_int_equal(audit_add(&f, "a.del", NULL, json_pack("{s:s}", "x", "a\x7f" "b")), 1);
+	assert_int_equal(audit_add(&f, "a.del", NULL,
+			     json_pack("{s:s}", "x",
+				 "a\x7f"
+				 "b")),
+	    1);
 	memset(long_one, 'x', AUDIT_FIELDS_MAX + 8);
 	assert_int_equal(audit_put(f.audit, "a.bad", NULL, (struct str) { long_one, AUDIT_FIELDS_MAX + 8 }), 2);
 	free(long_one);
@@ -397,7 +409,7 @@ static void a_table_that_is_no_database_is_put_aside(void **state)
 
 	assert_int_equal(fd_write_all(fd, "this is no database, however long one looks at it", 49), 0);
 	assert_int_equal(open_it(), 0);
-	assert_int_equal(rows(&(struct audit_query) { .max = 5 }), 1);	/* from the file */
+	assert_int_equal(rows(&(struct audit_query) { .max = 5 }), 1); /* from the file */
 	(void)snprintf(path, sizeof path, "%s/audit.db.damaged", dir);
 	assert_int_equal(access(path, F_OK), 0);
 }
@@ -434,7 +446,7 @@ static void a_search_looks_at_so_many_and_says_where_it_stopped(void **state)
 	assert_int_equal(looked, 12);
 	q = (struct audit_query) { .max = 2, .last = 2, .before = 3, .ret_looked = &looked };
 	assert_int_equal(rows(&q), 2);
-	assert_int_equal(looked, 1);		/* it cannot know that this is the first */
+	assert_int_equal(looked, 1); /* it cannot know that this is the first */
 	q.before = looked;
 	assert_int_equal(rows(&q), 0);
 	assert_int_equal(looked, 0);
@@ -458,9 +470,11 @@ static void a_long_text_is_cut_off(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_record_is_in_the_file_at_once_and_in_the_table_after_a_crash, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_record_is_in_the_file_at_once_and_in_the_table_after_a_crash, set_up,
+		    tear_down),
 		cmocka_unit_test_setup_teardown(half_a_line_is_cut_off_and_recorded, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_file_that_lost_its_end_gets_it_back_from_the_table, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_file_that_lost_its_end_gets_it_back_from_the_table, set_up,
+		    tear_down),
 		cmocka_unit_test_setup_teardown(an_edited_last_record_is_not_mended, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_full_disk_is_counted_and_told_of_later, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_rest_of_a_page_is_not_taken_for_room, set_up, tear_down),

@@ -2,14 +2,10 @@
 /* Units of front/executions: a few classes for all names of errors there are. */
 #include "front/record/executions.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 
-#include <cmocka.h>
-
 #include "front/account/metrics.h"
+#include "unit.h"
 
 static void errors_have_classes(void **state)
 {
@@ -17,7 +13,7 @@ static void errors_have_classes(void **state)
 	assert_int_equal(execution_class_of(STR_LIT("SyntaxError")), ERROR_SYNTAX);
 	assert_int_equal(execution_class_of(STR_LIT("ModuleNotFoundError")), ERROR_IMPORT);
 	assert_int_equal(execution_class_of(STR_LIT("ZeroDivisionError")), ERROR_VALUE);
-	assert_int_equal(execution_class_of(STR_LIT("MyOwn\"}\nError")), ERROR_OTHER);		/* never a label */
+	assert_int_equal(execution_class_of(STR_LIT("MyOwn\"}\nError")), ERROR_OTHER); /* never a label */
 	assert_int_equal(execution_class_of(STR_LIT("")), ERROR_OTHER);
 	for (enum execution_class c = 0; c < ERROR_CLASSES; c++)
 		assert_non_null(execution_class_name(c));
@@ -44,7 +40,8 @@ static void what_became_of_it_is_counted(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(errors_have_classes), cmocka_unit_test(what_became_of_it_is_counted) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(errors_have_classes),
+		cmocka_unit_test(what_became_of_it_is_counted) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of front/journal and front/log_query: what happened to a sandbox. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include <stdio.h>
 
-#include "front/record/journal.h"
 #include "front/api/log_query.h"
+#include "front/record/journal.h"
+#include "unit.h"
 
 static void add(struct journal *j, uint64_t at_ms, enum log_level level, const char *message)
 {
-	struct journal_entry en = { .at_ms = at_ms, .level = level, .message = str_of(message), .n_fields = 1,
-				    .fields = { { STR_LIT("name"), STR_LIT("value") } } };
+	struct journal_entry en = { .at_ms = at_ms,
+		.level = level,
+		.message = str_of(message),
+		.n_fields = 1,
+		.fields = { { STR_LIT("name"), STR_LIT("value") } } };
 
 	journal_add(j, &en);
 }
@@ -45,7 +45,8 @@ static void the_newest_stay(void **state)
 
 	(void)state;
 	for (int i = 0; i < 5000; i++) {
-		(void)snprintf(text, sizeof text, "entry %d %.*s", i, i % 40, "........................................");
+		(void)snprintf(text, sizeof text, "entry %d %.*s", i, i % 40,
+		    "........................................");
 		add(&j, (uint64_t)i, LOG_LVL_INFO, text);
 		assert_true(j.cap <= JOURNAL_MAX);
 	}
@@ -147,7 +148,7 @@ static void bytes_are_entries_again(void **state)
 	char first[64], last[64], text[64];
 
 	(void)state;
-	for (int i = 0; i < 2000; i++) {		/* it has wrapped round by then */
+	for (int i = 0; i < 2000; i++) { /* it has wrapped round by then */
 		(void)snprintf(text, sizeof text, "entry %d", i);
 		add(&j, (uint64_t)i, LOG_LVL_INFO, text);
 	}

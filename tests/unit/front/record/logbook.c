@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of front/logbook and store/logs: what of a log is there later, and for whom. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/clock.h"
 #include "base/fd.h"
@@ -18,6 +13,7 @@
 #include "loop/loop.h"
 #include "store/db.h"
 #include "store/logs.h"
+#include "unit.h"
 
 static char dir[] = "/tmp/atoll-logbook-XXXXXX", path[64];
 static struct front f;
@@ -103,7 +99,8 @@ static void entries_are_there_at_once_and_after_a_restart(void **state)
 
 static void ended_ones_are_kept_for_a_while(void **state)
 {
-	struct log_tail *old = logbook_open(f.logbook, "i1", "team", true), *young = logbook_open(f.logbook, "i2", "team", true);
+	struct log_tail *old = logbook_open(f.logbook, "i1", "team", true),
+			*young = logbook_open(f.logbook, "i2", "team", true);
 	struct log_tail *live = logbook_open(f.logbook, "i3", "team", true);
 	uint64_t n;
 
@@ -114,7 +111,7 @@ static void ended_ones_are_kept_for_a_while(void **state)
 	logbook_end(old, clock_wall_ms() - 61000);
 	logbook_end(young, clock_wall_ms() - 50000);
 	logbook_save(f.logbook);
-	assert_string_equal(read_log("i1", "team"), "-");	/* also before it is removed */
+	assert_string_equal(read_log("i1", "team"), "-"); /* also before it is removed */
 	assert_int_equal(logs_bytes(f.store, &n, &e), 0);
 	uint64_t each = n / 3;
 
@@ -123,7 +120,7 @@ static void ended_ones_are_kept_for_a_while(void **state)
 	assert_int_equal(n, 2 * each);
 	assert_string_equal(read_log("i2", "team"), "x ");
 	logbook_drop(live);
-	logbook_end_lost(f.logbook);			/* no sandbox i3 lives */
+	logbook_end_lost(f.logbook); /* no sandbox i3 lives */
 	assert_string_equal(read_log("i3", "team"), "x ");
 	assert_int_equal(logs_prune(f.store, clock_wall_ms() + 1, &n, &e), 2);
 	assert_int_equal(n, 2 * each);

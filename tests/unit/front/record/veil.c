@@ -1,22 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of front/veil and base/secretive: which values are secret, and that none of them is written down. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "base/buf.h"
 #include "base/secretive.h"
 #include "front/record/veil.h"
 #include "http/json.h"
+#include "unit.h"
 
 static void names_say_it(void **state)
 {
-	static const char *const secret[] = { "GITHUB_TOKEN", "db_password", "OPENAI_API_KEY", "AWS_ACCESS_KEY_ID", "aws_secret_access_key", "Credentials", "SIGNING_KEY", "KEY", "KEY_PASSPHRASE", "APIKEY2" };
+	static const char *const secret[] = { "GITHUB_TOKEN", "db_password", "OPENAI_API_KEY", "AWS_ACCESS_KEY_ID",
+		"aws_secret_access_key", "Credentials", "SIGNING_KEY", "KEY", "KEY_PASSPHRASE", "APIKEY2" };
 	static const char *const plain[] = { "PATH", "MONKEY", "KEYBOARD", "HOME", "DEBUG", "", "TOKE", "_KE" };
 
 	(void)state;
@@ -46,7 +44,8 @@ static void values_are_taken_out(void **state)
 	hides("{\"A_TOKEN\":\"abcdef123\"}", "abcdef12", false, "abcdef12");
 	hides("{\"MODE\":\"abcdef123\"}", "abcdef123", false, "abcdef123");
 	hides("{\"A_TOKEN\":\"abc\"}", "abcabc", false, "abcabc");
-	hides("{\"A_TOKEN\":\"abcdef\",\"B_TOKEN\":\"abcdefghi\"}", "abcdefghi abcdefgh", false, REDACTED " " REDACTED "gh");
+	hides("{\"A_TOKEN\":\"abcdef\",\"B_TOKEN\":\"abcdefghi\"}", "abcdefghi abcdefgh", false,
+	    REDACTED " " REDACTED "gh");
 	hides("{\"A_TOKEN\":7,\"B_TOKEN\":null}", "abcdefghi", false, "abcdefghi");
 	hides("{}", "abcdefghi", true, "abcdefghi");
 }
@@ -54,19 +53,26 @@ static void values_are_taken_out(void **state)
 static void in_json_it_may_have_escapes(void **state)
 {
 	(void)state;
-	hides("{\"A_SECRET\":\"say \\\"hi\\\"\\n\"}", "{\"text\":\"say \\\"hi\\\"\\n.\"}", true, "{\"text\":\"" REDACTED ".\"}");
-	hides("{\"A_SECRET\":\"gr\xc3\xbc\xc3\x9f" "e!\"}", "[\"gr\\u00FC\\u00DFe!\",\"gr\xc3\xbc\xc3\x9f" "e!\"]", true, "[\"" REDACTED "\",\"" REDACTED "\"]");
+	hides("{\"A_SECRET\":\"say \\\"hi\\\"\\n\"}", "{\"text\":\"say \\\"hi\\\"\\n.\"}", true,
+	    "{\"text\":\"" REDACTED ".\"}");
+	hides("{\"A_SECRET\":\"gr\xc3\xbc\xc3\x9f"
+	      "e!\"}",
+	    "[\"gr\\u00FC\\u00DFe!\",\"gr\xc3\xbc\xc3\x9f"
+	    "e!\"]",
+	    true, "[\"" REDACTED "\",\"" REDACTED "\"]");
 }
 
 static void json_stays_json(void **state)
 {
 	static const char events[] = "{\"type\":\"stdout\",\"text\":\"stdout 123456\",\"timestamp\":71234567}\n"
-		"{\"type\":\"result\",\"json\":{\"a123456\":[123456,true,null,7]}}\n\n{\"type\":\"stdout\",\"text\":\"1\"}\n";
+				     "{\"type\":\"result\",\"json\":{\"a123456\":[123456,true,null,7]}}\n\n{\"type\":"
+				     "\"stdout\",\"text\":\"1\"}\n";
 
 	(void)state;
 	hides("{\"A_TOKEN\":\"123456\",\"B_TOKEN\":\"stdout\",\"C_TOKEN\":\"\\\",\\\"text\\\":\\\"\"}", events, true,
-	      "{\"type\":\"stdout\",\"text\":\"" REDACTED " " REDACTED "\",\"timestamp\":71234567}\n"
-	      "{\"type\":\"result\",\"json\":{\"a" REDACTED "\":[\"" REDACTED "\",true,null,7]}}\n\n{\"type\":\"stdout\",\"text\":\"1\"}\n");
+	    "{\"type\":\"stdout\",\"text\":\"" REDACTED " " REDACTED "\",\"timestamp\":71234567}\n"
+	    "{\"type\":\"result\",\"json\":{\"a" REDACTED "\":[\"" REDACTED
+	    "\",true,null,7]}}\n\n{\"type\":\"stdout\",\"text\":\"1\"}\n");
 	hides("{\"A_TOKEN\":\"abcdef\"}", "{\"text\":\"abcdef", true, "{\"text\":\"" REDACTED);
 }
 

@@ -2,9 +2,6 @@
 /* Units of front/hooks: how a delivery is signed, when it is tried again, and a link whose other end is gone. */
 #include "front/record/webhooks.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,18 +9,17 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/fd.h"
+#include "front/account/metrics.h"
 #include "front/front.h"
 #include "front/util/mem.h"
-#include "front/account/metrics.h"
 #include "front/util/vault.h"
 #include "ipc/webhooks.h"
 #include "loop/loop.h"
 #include "store/db.h"
 #include "store/events.h"
 #include "store/teams.h"
+#include "unit.h"
 
 static void a_signature_is_that_of_e2b(void **state)
 {
@@ -68,9 +64,12 @@ static const char *in_dir(const char *name)
 static int set_up(void **state)
 {
 	(void)state;
-	f = (struct front) { .opt = { .webhook_timeout_s = 5, .webhook_attempts = 3, .webhook_retry_ms = 60000 }, .metrics = &metrics };
+	f = (struct front) { .opt = { .webhook_timeout_s = 5, .webhook_attempts = 3, .webhook_retry_ms = 60000 },
+		.metrics = &metrics };
 	f.loop = loop_new();
-	return mkdtemp(dir) && store_open(in_dir("atoll.db"), &f.store, &e) == 0 && vault_open(dir, &f.vault, &e) == 0 ? 0 : -1;
+	return mkdtemp(dir) && store_open(in_dir("atoll.db"), &f.store, &e) == 0 && vault_open(dir, &f.vault, &e) == 0
+	    ? 0
+	    : -1;
 }
 
 static int tear_down(void **state)
@@ -103,8 +102,15 @@ static struct webhook *add_hook(struct webhooks *h, const char *id)
 
 static void a_link_without_another_end_is_not_tried_without_end(void **state)
 {
-	struct event_row row = { .id = "e1", .team = "team1", .sandbox = "ione", .type = event_type_name((enum event_type)0), .at_ms = 1, .execution = "x",
-		.template = "t", .build = "b", .data = "{}" };
+	struct event_row row = { .id = "e1",
+		.team = "team1",
+		.sandbox = "ione",
+		.type = event_type_name((enum event_type)0),
+		.at_ms = 1,
+		.execution = "x",
+		.template = "t",
+		.build = "b",
+		.data = "{}" };
 	struct webhooks *h = f.webhooks = webhooks_new(&f);
 	struct hk_job job;
 	uint64_t seq = 0;
@@ -120,11 +126,11 @@ static void a_link_without_another_end_is_not_tried_without_end(void **state)
 	assert_int_equal(events_add(f.store, &row, &seq, &e), 0);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
 	webhooks_link(h, ends[0]);
-	fd_close(ends[1]);			/* it has died, and nobody has looked yet */
-	assert_int_equal(webhooks_push_one(h, w, seq, id), 0);	/* comes back */
+	fd_close(ends[1]);                                     /* it has died, and nobody has looked yet */
+	assert_int_equal(webhooks_push_one(h, w, seq, id), 0); /* comes back */
 	assert_int_equal(w->seq, 0);
 	assert_int_equal(w->waiting, 1);
-	assert_true(w->next_mono_ms > 0);	/* and is tried later */
+	assert_true(w->next_mono_ms > 0); /* and is tried later */
 
 	w->next_mono_ms = 0;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
@@ -138,8 +144,10 @@ static void a_link_without_another_end_is_not_tried_without_end(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(a_signature_is_that_of_e2b), cmocka_unit_test(each_failure_waits_longer_up_to_an_hour),
-		cmocka_unit_test_setup_teardown(a_link_without_another_end_is_not_tried_without_end, set_up, tear_down) };
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_signature_is_that_of_e2b), cmocka_unit_test(each_failure_waits_longer_up_to_an_hour),
+		cmocka_unit_test_setup_teardown(a_link_without_another_end_is_not_tried_without_end, set_up, tear_down)
+	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

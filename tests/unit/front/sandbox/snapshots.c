@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of front/snapshots: names. */
 #include "front/sandbox/snapshots.h"
+#include "unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 
-#include <cmocka.h>
 #include <errno.h>
 
 static void a_name_is_taken_apart(void **state)
 {
-	static const struct { const char *text, *namespace, *name, *tag; bool has_tag; } good[] = {
+	static const struct {
+		const char *text, *namespace, *name, *tag;
+		bool has_tag;
+	} good[] = {
 		{ "a", "", "a", "default", false },
 		{ " Mine ", "", "mine", "default", false },
 		{ "team/Snap_1", "team", "snap_1", "default", false },
@@ -35,7 +35,8 @@ static void a_name_is_taken_apart(void **state)
 
 static void what_is_no_name_is_refused(void **state)
 {
-	static const char *const bad[] = { "", " ", ":", "a:", "/a", "a/", "a/b/c", "a b", "a:b c", "a:b:c", "\xc3\xbc", "a/b:", "..", "a\n" };
+	static const char *const bad[] = { "", " ", ":", "a:", "/a", "a/", "a/b/c", "a b", "a:b c", "a:b:c", "\xc3\xbc",
+		"a/b:", "..", "a\n" };
 	char longest[TEMPLATE_NAME_SIZE + 1];
 	struct snapshot_ref ref;
 	struct err e = ERR_INIT;

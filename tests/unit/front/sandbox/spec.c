@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of front/spec: bodies of POST /sandboxes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include <errno.h>
 
@@ -15,6 +11,7 @@
 #include "front/sandbox/spec.h"
 #include "ipc/policy.h"
 #include "store/db.h"
+#include "unit.h"
 
 static struct front f = { .opt = { .max_timeout_s = 86400, .domain = "" } };
 static struct spec sp;
@@ -58,32 +55,47 @@ static void defaults_depend_on_the_version(void **state)
 static void null_and_unknown_fields_are_ignored(void **state)
 {
 	(void)state;
-	assert_int_equal(parse("{\"templateID\":\"base\",\"timeout\":null,\"metadata\":null,\"envVars\":null,\"mcp\":{\"a\":1},"
-			       "\"network\":null,\"autoResume\":null,\"iam\":{\"tokens\":{}},\"volumeMounts\":[],\"new\":[1]}", SPEC_V2), 0);
+	assert_int_equal(
+	    parse("{\"templateID\":\"base\",\"timeout\":null,\"metadata\":null,\"envVars\":null,\"mcp\":{\"a\":1},"
+		  "\"network\":null,\"autoResume\":null,\"iam\":{\"tokens\":{}},\"volumeMounts\":[],\"new\":[1]}",
+		SPEC_V2),
+	    0);
 	assert_null(sp.metadata);
 }
 
 static void wrong_fields_are_named(void **state)
 {
 	static const char *const bad[][2] = {
-		{ "templateID", "{}" }, { "templateID", "{\"templateID\":5}" }, { "templateID", "{\"templateID\":\"\"}" },
-		{ "timeout", "{\"templateID\":\"base\",\"timeout\":0}" }, { "timeout", "{\"templateID\":\"base\",\"timeout\":-1}" },
-		{ "timeout", "{\"templateID\":\"base\",\"timeout\":86401}" }, { "timeout", "{\"templateID\":\"base\",\"timeout\":\"60\"}" },
-		{ "timeout", "{\"templateID\":\"base\",\"timeout\":1.5}" }, { "timeout", "{\"templateID\":\"base\",\"timeout\":1e12}" },
-		{ "metadata", "{\"templateID\":\"base\",\"metadata\":{\"a\":1}}" }, { "metadata", "{\"templateID\":\"base\",\"metadata\":[]}" },
-		{ "envVars", "{\"templateID\":\"base\",\"envVars\":\"A=1\"}" }, { "envVars", "{\"templateID\":\"base\",\"envVars\":{\"A=B\":\"x\"}}" },
-		{ "envVars", "{\"templateID\":\"base\",\"envVars\":{\"\":\"x\"}}" }, { "autoPause", "{\"templateID\":\"base\",\"autoPause\":\"yes\"}" },
+		{ "templateID", "{}" },
+		{ "templateID", "{\"templateID\":5}" },
+		{ "templateID", "{\"templateID\":\"\"}" },
+		{ "timeout", "{\"templateID\":\"base\",\"timeout\":0}" },
+		{ "timeout", "{\"templateID\":\"base\",\"timeout\":-1}" },
+		{ "timeout", "{\"templateID\":\"base\",\"timeout\":86401}" },
+		{ "timeout", "{\"templateID\":\"base\",\"timeout\":\"60\"}" },
+		{ "timeout", "{\"templateID\":\"base\",\"timeout\":1.5}" },
+		{ "timeout", "{\"templateID\":\"base\",\"timeout\":1e12}" },
+		{ "metadata", "{\"templateID\":\"base\",\"metadata\":{\"a\":1}}" },
+		{ "metadata", "{\"templateID\":\"base\",\"metadata\":[]}" },
+		{ "envVars", "{\"templateID\":\"base\",\"envVars\":\"A=1\"}" },
+		{ "envVars", "{\"templateID\":\"base\",\"envVars\":{\"A=B\":\"x\"}}" },
+		{ "envVars", "{\"templateID\":\"base\",\"envVars\":{\"\":\"x\"}}" },
+		{ "autoPause", "{\"templateID\":\"base\",\"autoPause\":\"yes\"}" },
 		{ "autoPauseMemory", "{\"templateID\":\"base\",\"autoPauseMemory\":false}" },
 		{ "autoResume", "{\"templateID\":\"base\",\"autoResume\":{\"enabled\":1}}" },
 		{ "volumeMounts", "{\"templateID\":\"base\",\"volumeMounts\":[{\"name\":\"a\",\"path\":\"/a\"}]}" },
-		{ "iam.tokens", "{\"templateID\":\"base\",\"iam\":{\"tokens\":{\"t\":{\"audience\":\"a\",\"tokenType\":\"jwt\"}}}}" },
+		{ "iam.tokens",
+		    "{\"templateID\":\"base\",\"iam\":{\"tokens\":{\"t\":{\"audience\":\"a\",\"tokenType\":\"jwt\"}}}"
+		    "}" },
 		{ "iam.tokens", "{\"templateID\":\"base\",\"iam\":{\"tokens\":[]}}" },
 		{ "network.denyOut", "{\"templateID\":\"base\",\"network\":{\"denyOut\":[\"1.1.1.300\"]}}" },
 		{ "network.allowOut", "{\"templateID\":\"base\",\"network\":{\"allowOut\":[\"a.com\"]}}" },
 		{ "network.rules", "{\"templateID\":\"base\",\"network\":{\"rules\":{\"a\":[1]}}}" },
-		{ "network.egressProxy", "{\"templateID\":\"base\",\"network\":{\"egressProxy\":{\"address\":\"a\"}}}" },
+		{ "network.egressProxy",
+		    "{\"templateID\":\"base\",\"network\":{\"egressProxy\":{\"address\":\"a\"}}}" },
 		{ "network", "{\"templateID\":\"base\",\"network\":{\"allowPublicTraffic\":\"no\"}}" },
-		{ "network.maskRequestHost", "{\"templateID\":\"base\",\"network\":{\"maskRequestHost\":\"a\\r\\nb\"}}" },
+		{ "network.maskRequestHost",
+		    "{\"templateID\":\"base\",\"network\":{\"maskRequestHost\":\"a\\r\\nb\"}}" },
 	};
 
 	(void)state;
@@ -108,8 +120,10 @@ static void internet_can_be_refused_in_two_ways(void **state)
 static void private_traffic_needs_a_secure_sandbox(void **state)
 {
 	(void)state;
-	assert_int_equal(parse("{\"templateID\":\"base\",\"network\":{\"allowPublicTraffic\":false}}", SPEC_V1), -EINVAL);
-	assert_int_equal(parse("{\"templateID\":\"base\",\"secure\":true,\"network\":{\"allowPublicTraffic\":false}}", SPEC_V1), 0);
+	assert_int_equal(parse("{\"templateID\":\"base\",\"network\":{\"allowPublicTraffic\":false}}", SPEC_V1),
+	    -EINVAL);
+	assert_int_equal(
+	    parse("{\"templateID\":\"base\",\"secure\":true,\"network\":{\"allowPublicTraffic\":false}}", SPEC_V1), 0);
 	assert_int_equal(sp.flags, SPEC_SECURE | SPEC_PRIVATE_TRAFFIC);
 }
 
@@ -134,21 +148,26 @@ static void a_copy_has_no_secrets_unless_asked_for(void **state)
 	struct spec copy;
 
 	(void)state;
-	assert_int_equal(parse("{\"templateID\":\"base\",\"network\":{\"denyOut\":[\"0.0.0.0/0\"],\"allowOut\":[\"a.com\"],"
-			       "\"rules\":{\"a.com\":[{\"transform\":{\"headers\":{\"x\":\"y\"}}}]},"
-			       "\"egressProxy\":{\"address\":\"p.com:1\",\"username\":\"u\",\"password\":\"p\"}}}", SPEC_V2), 0);
+	assert_int_equal(
+	    parse("{\"templateID\":\"base\",\"network\":{\"denyOut\":[\"0.0.0.0/0\"],\"allowOut\":[\"a.com\"],"
+		  "\"rules\":{\"a.com\":[{\"transform\":{\"headers\":{\"x\":\"y\"}}}]},"
+		  "\"egressProxy\":{\"address\":\"p.com:1\",\"username\":\"u\",\"password\":\"p\"}}}",
+		SPEC_V2),
+	    0);
 	assert_int_equal(spec_copy(&sp, true, &copy, &e), 0);
 	assert_true(json_equal(copy.network, sp.network));
 	spec_done(&copy);
 	assert_int_equal(spec_copy(&sp, false, &copy, &e), 0);
 	char *text = json_dumps(copy.network, JSON_COMPACT | JSON_SORT_KEYS);
 
-	assert_string_equal(text, "{\"allowOut\":[\"a.com\"],\"denyOut\":[\"0.0.0.0/0\"],\"egressProxy\":{\"address\":\"p.com:1\"}}");
+	assert_string_equal(text,
+	    "{\"allowOut\":[\"a.com\"],\"denyOut\":[\"0.0.0.0/0\"],\"egressProxy\":{\"address\":\"p.com:1\"}}");
 	free(text);
 	assert_int_equal(copy.policy->flags & POLICY_SOCKS, POLICY_SOCKS);
 	assert_false(policy_has_names(copy.policy, POLICY_REWRITE));
 	assert_true(policy_has_names(sp.policy, POLICY_REWRITE));
-	assert_string_equal(json_string_value(json_object_get(json_object_get(sp.network, "egressProxy"), "password")), "p");
+	assert_string_equal(json_string_value(json_object_get(json_object_get(sp.network, "egressProxy"), "password")),
+	    "p");
 	spec_done(&copy);
 }
 

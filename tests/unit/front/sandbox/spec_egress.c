@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of front/spec_egress: allow and deny lists. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
 
 #include <errno.h>
 #include <string.h>
 
 #include "front/sandbox/spec_egress.h"
 #include "ipc/policy.h"
+#include "unit.h"
 
 static struct err e;
 static struct policy *p;
@@ -58,7 +55,8 @@ static void allow_beats_deny(void **state)
 	assert_int_equal(parse("{\"allowOut\":[\"1.1.1.1\"]}", true), 0);
 	assert_int_equal(p->flags, POLICY_DENY_ALL);
 	/* all allowed: nothing is left to say */
-	assert_int_equal(parse("{\"denyOut\":[\"0.0.0.0/0\",\"1.1.1.1\"],\"allowOut\":[\"0.0.0.0/0\",\"8.8.8.8\"]}", true), 0);
+	assert_int_equal(
+	    parse("{\"denyOut\":[\"0.0.0.0/0\",\"1.1.1.1\"],\"allowOut\":[\"0.0.0.0/0\",\"8.8.8.8\"]}", true), 0);
 	assert_true(!p && !silent);
 }
 
@@ -79,7 +77,8 @@ static void names_need_a_denial_of_all_else(void **state)
 	assert_int_equal(parse("{\"allowOut\":[\"a.com\"]}", false), -EINVAL);
 	assert_non_null(strstr(e.text, "network.denyOut"));
 	assert_int_equal(parse("{\"allowOut\":[\"a.com\"],\"denyOut\":[\"1.1.1.1\"]}", false), -EINVAL);
-	assert_int_equal(parse("{\"allowOut\":[\"A.com.\",\"*.B.org:8443\",\"1.1.1.1\"],\"denyOut\":[\"0.0.0.0/0\"]}", false), 0);
+	assert_int_equal(
+	    parse("{\"allowOut\":[\"A.com.\",\"*.B.org:8443\",\"1.1.1.1\"],\"denyOut\":[\"0.0.0.0/0\"]}", false), 0);
 	assert_int_equal(p->flags, POLICY_DENY_ALL);
 	assert_false(silent);
 	assert_int_equal(p->n_nets, 1);
@@ -98,14 +97,16 @@ static void names_need_a_denial_of_all_else(void **state)
 static void dns_servers_are_open_where_names_rule(void **state)
 {
 	(void)state;
-	assert_int_equal(parse("{\"denyOut\":[\"0.0.0.0/0\"],\"allowOut\":[\"a.example\"],\"dnsServers\":[\"1.1.1.1\"]}", false), 0);
+	assert_int_equal(
+	    parse("{\"denyOut\":[\"0.0.0.0/0\"],\"allowOut\":[\"a.example\"],\"dnsServers\":[\"1.1.1.1\"]}", false), 0);
 	assert_int_equal(p->n_nets, 1);
 	assert_int_equal(policy_net_verdict(p, 0x01010101, 53), 1);
 	assert_int_equal(policy_net_verdict(p, 0x01010102, 53), -1);
 	/* without names they mean nothing */
 	assert_int_equal(parse("{\"denyOut\":[\"0.0.0.0/0\"],\"dnsServers\":[\"1.1.1.1\"]}", false), 0);
 	assert_true(!p && silent);
-	assert_int_equal(parse("{\"denyOut\":[\"0.0.0.0/0\"],\"allowOut\":[\"2.2.2.2\"],\"dnsServers\":[\"1.1.1.1\"]}", false), 0);
+	assert_int_equal(
+	    parse("{\"denyOut\":[\"0.0.0.0/0\"],\"allowOut\":[\"2.2.2.2\"],\"dnsServers\":[\"1.1.1.1\"]}", false), 0);
 	assert_int_equal(policy_net_verdict(p, 0x01010101, 53), -1);
 	assert_int_equal(parse("{\"dnsServers\":[]}", false), 0);
 	assert_true(!p && !silent);
@@ -145,7 +146,8 @@ static void lists_are_bounded(void **state)
 
 	(void)state;
 	for (int i = 0; i <= POLICY_NETS_MAX; i++)
-		(void)json_array_append_new(json_object_get(network, "allowOut"), json_sprintf("1.1.%d.%d", i / 256, i % 256));
+		(void)json_array_append_new(json_object_get(network, "allowOut"),
+		    json_sprintf("1.1.%d.%d", i / 256, i % 256));
 	assert_int_equal(spec_egress(network, false, &p, &silent, &e), -EINVAL);
 	assert_non_null(strstr(e.text, "network.allowOut"));
 	json_decref(network);

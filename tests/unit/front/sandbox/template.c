@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of front/template: references to templates. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include <errno.h>
 
 #include "front/sandbox/template.h"
+#include "unit.h"
 
 static const struct msg_template have[] = {
 	{ "base", "0123456789abcdef0123456789abcdef" },
@@ -37,7 +34,7 @@ static void well_known_names_fall_back_to_base(void **state)
 	(void)state;
 	assert_string_equal(find("code-interpreter-v1")->key, have[0].key);
 	assert_string_equal(find("node-js")->key, have[0].key);
-	assert_string_equal(find("python3")->key, have[1].key);		/* the warden has it */
+	assert_string_equal(find("python3")->key, have[1].key); /* the warden has it */
 	assert_int_equal(all.n, 5);
 }
 
@@ -62,14 +59,16 @@ static void what_is_missing_is_named(void **state)
 	assert_null(find("other/base"));
 	assert_null(find(""));
 	assert_null(find("base/"));
-	assert_null(find("xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
-			 "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"));
+	assert_null(
+	    find("xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+		 "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"));
 }
 
 static void forms_of_references(void **state)
 {
 	static const char *const good[] = { "base", " Base ", "a/b:v1.2", "x_y-z" };
-	static const char *const bad[] = { "", " ", "a b", "a/", "/b", "a:", ":t", "a/b/c", "a:b:c", "\xef\xbf\xbd", "../x", "a.b" };
+	static const char *const bad[] = { "", " ", "a b", "a/", "/b", "a:", ":t", "a/b/c", "a:b:c", "\xef\xbf\xbd",
+		"../x", "a.b" };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof good / sizeof *good; i++)

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of front/build_spec: bodies of builds, keys of layers, variables, directories. */
 #include "front/template/build_spec.h"
+#include "unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <errno.h>
 
@@ -43,7 +39,9 @@ static void wrong_fields_are_named(void **state)
 	refused("{\"fromUpload\":\"/etc/passwd\"}", "fromUpload");
 	refused("{\"fromUpload\":\"aa\",\"fromImage\":\"a\"}", "fromUpload");
 	refused("{\"fromUploadImage\":\"a\"}", "fromUploadImage");
-	refused("{\"fromUpload\":\"0000000000000000000000000000000000000000000000000000000000000000\",\"fromUploadImage\":\"a b\"}", "fromUploadImage");
+	refused("{\"fromUpload\":\"0000000000000000000000000000000000000000000000000000000000000000\","
+		"\"fromUploadImage\":\"a b\"}",
+	    "fromUploadImage");
 	refused("{\"steps\":{}}", "steps");
 	refused("{\"steps\":[1]}", "steps[0]");
 	refused("{\"steps\":[{\"args\":[]}]}", "steps[0]");
@@ -76,14 +74,16 @@ static void what_is_wrong_with_a_step_is_told(void **state)
 	(void)state;
 	assert_string_equal(wrong_step("{\"type\":\"RUN\",\"args\":[\"ls\"]}"), "");
 	assert_string_equal(wrong_step("{\"type\":\"run\",\"args\":[\"ls\",\"root\"]}"), "");
-	assert_string_equal(wrong_step("{\"type\":\"FROBNICATE\",\"args\":[\"x\"]}"), "command type FROBNICATE is not implemented");
+	assert_string_equal(wrong_step("{\"type\":\"FROBNICATE\",\"args\":[\"x\"]}"),
+	    "command type FROBNICATE is not implemented");
 	assert_non_null(strstr(wrong_step("{\"type\":\"RUN\"}"), "too few"));
 	assert_non_null(strstr(wrong_step("{\"type\":\"WORKDIR\",\"args\":[\"a\",\"b\"]}"), "too many"));
 	assert_non_null(strstr(wrong_step("{\"type\":\"ENV\",\"args\":[\"A\",\"1\",\"B\"]}"), "key and value"));
 	assert_non_null(strstr(wrong_step("{\"type\":\"ENV\",\"args\":[\"A=B\",\"1\"]}"), "bad name"));
 	assert_non_null(strstr(wrong_step("{\"type\":\"COPY\",\"args\":[\"a\",\"b\"]}"), "filesHash"));
 	assert_non_null(strstr(wrong_step("{\"type\":\"COPY\",\"args\":[\"../a\",\"b\"],\"filesHash\":"
-		"\"0000000000000000000000000000000000000000000000000000000000000000\"}"), "outside of the context"));
+					  "\"0000000000000000000000000000000000000000000000000000000000000000\"}"),
+	    "outside of the context"));
 	assert_non_null(strstr(wrong_step("{\"type\":\"USER\",\"args\":[\"\"]}"), "empty"));
 }
 
@@ -92,8 +92,10 @@ static void keys_follow_from_all_that_came_before(void **state)
 	char base[LAYER_KEY_SIZE], a[LAYER_KEY_SIZE], b[LAYER_KEY_SIZE], c[LAYER_KEY_SIZE];
 
 	(void)state;
-	assert_int_equal(parse("{\"steps\":[{\"type\":\"RUN\",\"args\":[\"ls\"]},{\"type\":\"RUN\",\"args\":[\"ls\",\"\"]},"
-		"{\"type\":\"COPY\",\"args\":[\"ls\"]},{\"type\":\"ADD\",\"args\":[\"ls\"]}]}"), 0);
+	assert_int_equal(
+	    parse("{\"steps\":[{\"type\":\"RUN\",\"args\":[\"ls\"]},{\"type\":\"RUN\",\"args\":[\"ls\",\"\"]},"
+		  "{\"type\":\"COPY\",\"args\":[\"ls\"]},{\"type\":\"ADD\",\"args\":[\"ls\"]}]}"),
+	    0);
 	build_layer_key("base", NULL, base);
 	assert_int_equal(strlen(base), 64);
 	build_layer_key(base, &sp.steps[0], a);
@@ -105,7 +107,7 @@ static void keys_follow_from_all_that_came_before(void **state)
 	assert_string_not_equal(a, b);
 	build_layer_key(base, &sp.steps[2], b);
 	build_layer_key(base, &sp.steps[3], c);
-	assert_string_equal(b, c);		/* ADD is COPY */
+	assert_string_equal(b, c); /* ADD is COPY */
 	build_final_key(a, &sp, 1000, 1, b);
 	build_final_key(a, &sp, 2000, 1, c);
 	assert_string_not_equal(b, c);
@@ -138,7 +140,9 @@ static void env_steps_see_the_ones_before_and_not_themselves(void **state)
 	json_t *env = json_object(), *base = json_pack("{s:s}", "PATH", "/bin");
 
 	(void)state;
-	assert_int_equal(parse("{\"steps\":[{\"type\":\"ENV\",\"args\":[\"A\",\"1\",\"PATH\",\"/opt:$PATH\"]},{\"type\":\"ENV\",\"args\":[\"A\",\"2\",\"B\",\"$A$A\"]}]}"), 0);
+	assert_int_equal(parse("{\"steps\":[{\"type\":\"ENV\",\"args\":[\"A\",\"1\",\"PATH\",\"/"
+			       "opt:$PATH\"]},{\"type\":\"ENV\",\"args\":[\"A\",\"2\",\"B\",\"$A$A\"]}]}"),
+	    0);
 	assert_int_equal(build_apply_env(&sp.steps[0], env, base, &e), 0);
 	assert_int_equal(build_apply_env(&sp.steps[1], env, base, &e), 0);
 	assert_string_equal(json_string_value(json_object_get(env, "PATH")), "/opt:/bin");
@@ -151,8 +155,11 @@ static void env_steps_see_the_ones_before_and_not_themselves(void **state)
 static void directories_are_joined(void **state)
 {
 	static const char *const cases[][3] = {
-		{ "/home/user", "app", "/home/user/app" }, { "/home/user", "/app/", "/app" }, { "/a/b", "../c/./d//e", "/a/c/d/e" },
-		{ "/a", "../../..", "/" }, { "/", ".", "/" },
+		{ "/home/user", "app", "/home/user/app" },
+		{ "/home/user", "/app/", "/app" },
+		{ "/a/b", "../c/./d//e", "/a/c/d/e" },
+		{ "/a", "../../..", "/" },
+		{ "/", ".", "/" },
 	};
 	char dir[BUILD_DIR_SIZE], wide[BUILD_DIR_SIZE + 10];
 

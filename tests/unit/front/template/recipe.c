@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of front/recipe: what is a recipe, and that nothing of it can become part of a script. */
 #include "front/template/recipe.h"
+#include "unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <errno.h>
 
@@ -54,9 +50,23 @@ static void names_reach_the_scripts_as_arguments(void **state)
 static void what_is_none_is_refused(void **state)
 {
 	static const char *const bad[] = {
-		"mmdebstrap:", "mmdebstrap:,x", "mmdebstrap:Trixie", "mmdebstrap:-trixie", "mmdebstrap:../x", "mmdebstrap:a b", "mmdebstrap:trixie+",
-		"mmdebstrap:trixie+con trib", "mmdebstrap:trixie,", "mmdebstrap:trixie,a,,b", "mmdebstrap:trixie,-o", "mmdebstrap:trixie,a=1",
-		"mmdebstrap:trixie,a/b", "mmdebstrap:trixie,$(id)", "mmdebstrap:trixie,a;b", "mmdebstrap:trixie,a\nb", "mmdebstrap:trixie.1",
+		"mmdebstrap:",
+		"mmdebstrap:,x",
+		"mmdebstrap:Trixie",
+		"mmdebstrap:-trixie",
+		"mmdebstrap:../x",
+		"mmdebstrap:a b",
+		"mmdebstrap:trixie+",
+		"mmdebstrap:trixie+con trib",
+		"mmdebstrap:trixie,",
+		"mmdebstrap:trixie,a,,b",
+		"mmdebstrap:trixie,-o",
+		"mmdebstrap:trixie,a=1",
+		"mmdebstrap:trixie,a/b",
+		"mmdebstrap:trixie,$(id)",
+		"mmdebstrap:trixie,a;b",
+		"mmdebstrap:trixie,a\nb",
+		"mmdebstrap:trixie.1",
 	};
 	struct recipe r;
 

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of front/bucket: requests per second. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "front/util/bucket.h"
+#include "unit.h"
 
 static unsigned take_all(struct bucket *b, uint32_t per_s, uint64_t now_ms, struct bucket_view *v)
 {
@@ -45,7 +42,7 @@ static void it_fills_again_at_the_rate(void **state)
 	(void)take_all(&b, 10, 5000, &v);
 	assert_false(bucket_take(&b, 10, 5099, &v));
 	assert_int_equal(take_all(&b, 10, 5500, &v), 5);
-	assert_int_equal(take_all(&b, 10, 1000000, &v), 20);	/* never more than a burst */
+	assert_int_equal(take_all(&b, 10, 1000000, &v), 20); /* never more than a burst */
 }
 
 static void it_tells_what_remains(void **state)

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of front/demand: it rises at once and falls slowly. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <cmocka.h>
 
 #include "front/util/demand.h"
+#include "unit.h"
 
 #define START_MS 7654321
 

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of front/expiry: the heap of deadlines. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "front/util/expiry.h"
+#include "unit.h"
 
 #define N 500
 
@@ -24,7 +21,7 @@ static void entries_come_out_in_order(void **state)
 	for (size_t i = 0; i < N; i++)
 		expiry_heap_put(&h, &en[i], (uint64_t)rand() % 1000);
 	for (size_t i = 0; i < N; i += 3)
-		expiry_heap_put(&h, &en[i], (uint64_t)rand() % 1000);	/* moved */
+		expiry_heap_put(&h, &en[i], (uint64_t)rand() % 1000); /* moved */
 	for (size_t i = 1; i < N; i += 5)
 		expiry_heap_drop(&h, &en[i]);
 	for (struct expiry_entry *e; (e = expiry_heap_first(&h)); n++) {

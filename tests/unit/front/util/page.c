@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* front/page: pages neither repeat nor leave out, and bad tokens are refused. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "base/fd.h"
 #include "front/util/page.h"
+#include "unit.h"
 
 static const char *const ids[] = { "a", "b.1", "c", "d", "e" };
 
@@ -61,9 +57,9 @@ static void test_one_that_is_gone(void **state)
 
 static void test_bad(void **state)
 {
-	static const char *const bad[] = { "limit=0", "limit=101", "limit=", "limit=x", "limit=-1", "limit=%zz", "nextToken=", "nextToken=x", "nextToken=x.y",
-		"nextToken=-1.y", "nextToken=99999999999999999999.y", "nextToken=1.%00",
-		"nextToken=1.aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa" };
+	static const char *const bad[] = { "limit=0", "limit=101", "limit=", "limit=x", "limit=-1", "limit=%zz",
+		"nextToken=", "nextToken=x", "nextToken=x.y", "nextToken=-1.y", "nextToken=99999999999999999999.y",
+		"nextToken=1.%00", "nextToken=1.aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa" };
 	struct err e;
 	struct page p;
 

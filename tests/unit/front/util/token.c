@@ -1,21 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of front/token: signatures of file URLs, comparing secrets. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "front/util/token.h"
+#include "unit.h"
 
 static void signature_is_that_of_the_clients(void **state)
 {
 	char sig[SIGNATURE_SIZE];
 
 	(void)state;
-	signature_make(STR_LIT("hello.txt"), "read", STR_LIT("user"), STR_LIT("0tQG31xiMp0IOQfaz9dcwi72L1CPo8e0"), STR_NULL, sig);
+	signature_make(STR_LIT("hello.txt"), "read", STR_LIT("user"), STR_LIT("0tQG31xiMp0IOQfaz9dcwi72L1CPo8e0"),
+	    STR_NULL, sig);
 	assert_string_equal(sig, "v1_gUtH/s9YCJWgCizjfUxuWfhFE4QSydOWEIIvfLwDr6E");
 }
 

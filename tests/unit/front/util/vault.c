@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Units of front/vault and front/secrets: what is sealed is unsealed with the same key and label only; names, values, placeholders. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+/* Units of front/vault and front/secrets: what is sealed is unsealed with the same key and label only; names, values,
+ * placeholders. */
 #include <stdint.h>
-#include <cmocka.h>
 
 #include <errno.h>
 #include <stdio.h>
@@ -13,12 +10,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "front/front.h"
 #include "front/account/secrets.h"
+#include "front/front.h"
 #include "front/util/vault.h"
 #include "store/db.h"
 #include "store/secrets.h"
 #include "store/teams.h"
+#include "unit.h"
 
 static char dir[] = "/tmp/atoll-unit-vault-XXXXXX";
 static struct vault *v;
@@ -119,15 +117,26 @@ static void placeholders_are_filled(void **state)
 {
 	autobuf struct buf out = BUF_INIT(8192), sealed = BUF_INIT(8192);
 	struct front f = { .vault = v };
-	struct team_row team = { .id = "t", .name = "t", .max_sandboxes = LIMIT_DEFAULT, .rate_limit = LIMIT_DEFAULT, .created_ms = 1 };
+	struct team_row team = { .id = "t",
+		.name = "t",
+		.max_sandboxes = LIMIT_DEFAULT,
+		.rate_limit = LIMIT_DEFAULT,
+		.created_ms = 1 };
 	bool secret;
 
 	(void)state;
 	assert_int_equal(store_open(":memory:", &f.store, &e), 0);
 	assert_int_equal(teams_add(f.store, &team, &e), 0);
 	secret_seal(&f, "t", "sec_1", STR_LIT("VALUE"), &sealed);
-	struct secret_row row = { .id = "sec_1", .team = "t", .name = "key", .version = 1, .sealed = sealed.p, .n_sealed = sealed.n, .metadata = "{}",
-		.created_ms = 1, .updated_ms = 1 };
+	struct secret_row row = { .id = "sec_1",
+		.team = "t",
+		.name = "key",
+		.version = 1,
+		.sealed = sealed.p,
+		.n_sealed = sealed.n,
+		.metadata = "{}",
+		.created_ms = 1,
+		.updated_ms = 1 };
 
 	assert_int_equal(secrets_add(f.store, &row, &e), 0);
 	assert_int_equal(fill(&f, "Bearer ${e2b.secrets.key}!${e2b.secrets. KEY }", &out, &secret), 0);
